@@ -1,0 +1,3 @@
+module stoa
+
+go 1.26
