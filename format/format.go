@@ -1,0 +1,285 @@
+// Package format is the contract between the front of stoa and the formats.
+//
+// A format says where the pages are and how to decode one; everything else (fetching, read-ahead, filtering,
+// damage policy, batches) is shared and lives in internal/scan.
+//
+// The numbers of rows and entries have exact meanings, see Page; a number that is not known is -1, and nothing
+// may fail because of that.
+package format
+
+import (
+	"context"
+	"io"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/pred"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// Format is what a format can do. A nil function means "this format does not do that";
+// `stoa formats` prints exactly that as the support matrix.
+type Format struct {
+	Name       string   // as --from and --to say it
+	Title      string   // a few words for people
+	Extensions []string // with the dot, the first is the usual one; for convert without --to
+
+	Probe    func(ctx context.Context, t Target) (Match, error)
+	List     func(ctx context.Context, t Target) iter.Seq2[Entry, error]
+	Open     func(ctx context.Context, t Target, o OpenOptions) (Reader, error)
+	Create   func(ctx context.Context, s store.Sink, sc *arrow.Schema, o WriteOptions) (Writer, error)
+	Describe func(ctx context.Context, t Target, o DescribeOptions) iter.Seq2[region.Node, error]
+	Verify   func(ctx context.Context, t Target, o OpenOptions) iter.Seq[region.Finding]
+	Recover  func(ctx context.Context, t Target, o OpenOptions) (Reader, []region.Finding, error)
+
+	// WriteKeys are the options that Create understands (--opt k=v), with a line of explanation each.
+	WriteKeys []OptionKey
+	// ReadKeys are those of Open.
+	ReadKeys []OptionKey
+}
+
+// OptionKey documents one --opt.
+type OptionKey struct{ Name, Values, Help string }
+
+// Match is how sure Probe is. The highest wins.
+type Match uint8
+
+const (
+	No      Match = iota
+	Maybe         // by the name only
+	Likely        // by structure that other formats might share
+	Certain       // by magic and structure
+)
+
+// Target is a place to read.
+type Target struct {
+	Tree  store.Tree
+	Name  string    // object or directory; "" = the tree
+	Table string    // what follows '#'
+	At    vec.Range // part of the object (a CFile inside a container); zero = whole
+}
+
+// Entry is one table or file that List found.
+type Entry struct {
+	Table string // what follows '#'; "" for the place itself
+	Kind  string // "column file", "table", "bloom file", …
+	Rows  int64  // -1 not known
+	Bytes int64
+	Meta  []KeyValue
+}
+
+// KeyValue is one fact, in the order of telling.
+type KeyValue struct{ Key, Value string }
+
+// Limits protect against files that ask for too much. Zero values mean the defaults.
+type Limits struct {
+	Page     int64 // bytes of one decoded page; default 1 GiB
+	Metadata int64 // bytes of one metadata structure; default 256 MiB
+}
+
+// WithDefaults fills the zero fields.
+func (l Limits) WithDefaults() Limits {
+	if l.Page == 0 {
+		l.Page = 1 << 30
+	}
+	if l.Metadata == 0 {
+		l.Metadata = 256 << 20
+	}
+	return l
+}
+
+// OpenOptions are common to all formats.
+type OpenOptions struct {
+	Limits   Limits
+	NoVerify bool              // checksums are not compared
+	Tracer   func(region.Node) // sees every structure that Open parses
+	Opts     map[string]string // --opt k=v; a key that the format does not know is Invalid
+}
+
+// DescribeOptions are those of Describe.
+type DescribeOptions struct {
+	OpenOptions
+	Pages bool // inside the pages, too: headers, bitmaps, run by run
+}
+
+// Reader is an open file or table. All its methods are safe for concurrent use.
+type Reader interface {
+	Schema() *arrow.Schema
+	Columns() []Column
+	Order() []Key // nil: no order is promised
+	Parts(ctx context.Context, q Query) iter.Seq2[Part, error]
+	RowGroups(ctx context.Context, p Part, q Query) ([]RowGroup, error)
+	// Chunk is column col of row group g, from the page that holds rows.From on.
+	Chunk(ctx context.Context, g RowGroup, col int, rows vec.Range) (Chunk, error)
+	// Meta is what `stoa meta` prints: facts of the whole file, in the format's own words.
+	Meta() []KeyValue
+	Close() error
+}
+
+// Query says what a scan wants. Filter may be used to skip, never has to be.
+type Query struct {
+	Cols   []int // physical columns wanted, parents included
+	Filter *pred.Expr
+}
+
+// Key is one column of a promised order.
+type Key struct {
+	Column     int // physical
+	Descending bool
+}
+
+// Part is what can be named without opening it, and the scope of a merge by key.
+type Part struct {
+	Ref   string // reopens it in another process: a path, a tablet id
+	Stamp string // what it was planned with; a change is an error, not another answer
+	Rows  int64  // -1: not known without opening
+	Bytes int64  // stored size of the query's columns, or of everything if that is all one knows
+}
+
+// RowGroup is a run of rows of a part whose columns can be read side by side.
+type RowGroup struct {
+	Part   string
+	Index  int
+	Rows   int64 // physical rows; -1: only reading tells
+	Bytes  int64
+	Bounds map[int]pred.Bounds // by physical column; absent = unknown
+}
+
+// Has says what a physical column stores.
+type Has uint8
+
+const (
+	Values  Has = 1 << iota
+	Lengths     // of lists: one per entry; items follow in the same stream if Values is set, too
+	Levels      // Dremel definition and repetition levels
+)
+
+// Column is what has bytes. ("Leaf" is a word of the Arrow schema: some columns are none.)
+type Column struct {
+	Name           string // the format's own
+	Path           []int  // child indices from the schema's root
+	Parent         int    // column whose lengths count our entries; -1: rows do
+	Has            Has
+	MaxDef, MaxRep uint8
+	Type           arrow.DataType // of the vector that Decode fills
+	Facts          ColumnFacts
+}
+
+// ColumnFacts is what `stoa stats` shows of a column; zero or -1 where it is not known.
+type ColumnFacts struct {
+	Encoding, Codec string
+}
+
+// Chunk is one column of one row group. Decode is safe for concurrent use, Next is called by one goroutine.
+type Chunk interface {
+	// Next gives the pages in the order of rows; io.EOF after the last one that rows needs.
+	Next(ctx context.Context) (Page, error)
+	// Dict is the dictionary, which is a page, too.
+	Dict() (Page, bool)
+	// Decode appends the page's entries to dst, exactly t.N if that is not -1.
+	// Checksums are verified before anything else.
+	Decode(t *Task, dst *vec.Vector) error
+}
+
+// Page is the unit of fetching and decoding.
+//
+// A row belongs to the page in which its first entry lies. A page may begin with entries that continue the last
+// row of the page before. Flat columns: Entries == Rows. First is known iff every earlier Rows is.
+type Page struct {
+	Ordinal int          // number in the chunk: key into the format's own immutable metadata
+	Sub     int64        // for formats that cut a block of very many rows into several pages: first entry within the block
+	First   int64        // rows that start before this page; -1 unknown
+	Rows    int64        // rows that START in this page; -1 unknown
+	Entries int64        // values + nulls + empty lists; -1: the parent's lengths tell, or only decoding does
+	Spans   []fault.Span // with page header; none = needs no bytes (constant, rows from the WAL)
+	Raw     int64        // decoded size if declared somewhere, for the budget; 0 unknown
+	Coded   bool         // certainly all codes of the chunk's dictionary
+	Bounds  *pred.Bounds // of the values as stored, before any overlay
+	Lost    error        // known to be unreadable (recovered readers); never fetched
+	Own     any          // the format's, opaque: what Next learned and Decode needs
+}
+
+// Task is one page to decode.
+type Task struct {
+	Page     Page
+	N        int64       // entries to append: Page.Entries, else counted from the parent, else -1
+	Bytes    [][]byte    // one a span, same order; valid during the call only, never aliased by dst
+	Dict     *vec.Vector // decoded once, read-only; nil if Dict() gave none
+	Want     *vec.Sel    // entries that will be looked at; nil = all. A hint: exactly N entries are appended in any case
+	Scratch  *vec.Arena  // this worker's; reset after the call
+	Limits   Limits
+	NoVerify bool
+}
+
+// Narrower is an optional interface of a Reader: rows of g outside the result certainly fail e; inside, the filter
+// decides. It serves --where and get alike.
+type Narrower interface {
+	Narrow(ctx context.Context, g RowGroup, e *pred.Expr) (vec.Ranges, error)
+}
+
+// Batcher is an optional interface of a Reader whose bytes are not pages that stoa decodes itself: text, Arrow IPC,
+// and Parquet through its library. Such a reader gives finished batches and no Chunk (Chunk returns Unsupported).
+// After a Corrupt error it may go on with the next batch if the loop does: the rows between are lost.
+type Batcher interface {
+	// Batches gives rows of g, all of q.Cols (top-level fields of the schema), in order. mem is where they are allocated.
+	Batches(ctx context.Context, g RowGroup, q Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error]
+}
+
+// WriteOptions are common to all writers.
+type WriteOptions struct {
+	Rows int64             // a hint, -1 unknown
+	Opts map[string]string // --opt k=v; a key that the format does not know is Invalid
+	Mem  memory.Allocator  // nil = Go's
+}
+
+// Writer takes record batches of the schema that Create was given. It does not keep a batch after Write returns.
+// What was written is visible only when Close returned nil; after an error the caller calls Abort.
+type Writer interface {
+	Write(ctx context.Context, b arrow.RecordBatch) error
+	Close(ctx context.Context) (Summary, error)
+	Abort(ctx context.Context) error
+}
+
+// Summary tells what was written.
+type Summary struct {
+	Rows  int64
+	Bytes int64
+	Files []string
+}
+
+// Open is what formats use to get at a target's bytes: the object, cut to t.At if that is set.
+// Offsets given to ReadAt and spans are those of the object in both cases; base is where t begins.
+func (t Target) Open(ctx context.Context) (src store.Source, base, size int64, err error) {
+	src, err = t.Tree.Open(ctx, t.Name)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if t.At == (vec.Range{}) {
+		return src, 0, src.Size(), nil
+	}
+	if t.At.From < 0 || t.At.To > src.Size() || t.At.Len() == 0 {
+		src.Close()
+		return nil, 0, 0, fault.New(fault.Invalid, fault.Span{Object: t.Name, Off: t.At.From, Len: t.At.Len()}, "", "not within the %d bytes of the object", src.Size())
+	}
+	return src, t.At.From, t.At.Len(), nil
+}
+
+// ReadFull reads exactly the bytes at. A file that ends before is Corrupt: the caller learned at from the file.
+func ReadFull(ctx context.Context, src store.Source, at fault.Span, path string, buf []byte) error {
+	if at.Off < 0 || at.Len < 0 || at.End() > src.Size() {
+		return fault.Corruptf(at, path, "reaches past the end of the file (%d)", src.Size())
+	}
+	n, err := src.ReadAt(ctx, buf[:at.Len], at.Off)
+	if int64(n) == at.Len {
+		return nil
+	}
+	if err == io.EOF {
+		return fault.Corruptf(at, path, "the file ended after %d of %d bytes while it was read", n, at.Len)
+	}
+	return err
+}

@@ -1,0 +1,275 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Local is the machine's file system. Names are paths, relative ones from the working directory.
+// Objects are opened read-only and read with pread: a mapped file would turn a truncation into a crash.
+type Local struct{}
+
+func (Local) Open(_ context.Context, name string) (Source, error) {
+	f, err := os.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("is a directory")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &localSource{f, st.Size()}, nil
+}
+
+type localSource struct {
+	f    *os.File
+	size int64
+}
+
+func (s *localSource) Size() int64  { return s.size }
+func (s *localSource) Close() error { return s.f.Close() }
+func (s *localSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.f.ReadAt(p, off)
+}
+
+func (Local) Stat(_ context.Context, name string) (Info, error) {
+	st, err := os.Stat(filepath.FromSlash(name))
+	if err != nil {
+		return Info{}, err
+	}
+	return localInfo(name, st), nil
+}
+
+func localInfo(name string, st fs.FileInfo) Info {
+	if st.IsDir() {
+		return Info{Name: name, Dir: true}
+	}
+	return Info{Name: name, Size: st.Size(), Stamp: fmt.Sprintf("%d-%d", st.Size(), st.ModTime().UnixNano())}
+}
+
+func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		at := dir
+		if at == "" {
+			at = "."
+		}
+		entries, err := os.ReadDir(filepath.FromSlash(at))
+		if err != nil {
+			yield(Info{}, err)
+			return
+		}
+		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+		for _, e := range entries {
+			if err := ctx.Err(); err != nil {
+				yield(Info{}, err)
+				return
+			}
+			name := path.Join(dir, e.Name())
+			st, err := os.Stat(filepath.FromSlash(name)) // follows links, as Open does
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // a dangling link, or gone meanwhile
+			}
+			if err != nil {
+				if !yield(Info{Name: name}, err) {
+					return
+				}
+				continue
+			}
+			if !yield(localInfo(name, st), nil) {
+				return
+			}
+		}
+	}
+}
+
+// TempPrefix begins the names of everything that a Local sink has not yet committed, and of its scratch files.
+const TempPrefix = ".stoa-tmp-"
+
+// Sink writes to the path name: one file, or a directory that does not exist, is empty, or satisfies replace
+// (which is asked with the directory's path before anything of it is removed; nil: never).
+func (Local) Sink(name string, replace func(dir string) bool) Sink {
+	clean := filepath.Clean(filepath.FromSlash(name))
+	return &localSink{path: clean, replace: replace}
+}
+
+type localSink struct {
+	path    string
+	replace func(dir string) bool
+	tmp     string // of the single file or of the directory; "" before the first Create
+	dir     bool
+	done    bool
+}
+
+func (s *localSink) Create(_ context.Context, name string) (Object, error) {
+	parent := filepath.Dir(s.path)
+	if s.tmp != "" && (name == "" || !s.dir) {
+		return nil, fmt.Errorf("%s: one place cannot be both a file and a directory", s.path)
+	}
+	if name == "" {
+		if st, err := os.Stat(s.path); err == nil && st.IsDir() {
+			return nil, &fs.PathError{Op: "create", Path: s.path, Err: errors.New("is a directory")}
+		}
+		f, err := os.CreateTemp(parent, TempPrefix+"*-"+filepath.Base(s.path))
+		if err != nil {
+			return nil, err
+		}
+		s.tmp = f.Name()
+		if err := os.Chmod(s.tmp, 0o644); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return &localObject{f}, nil
+	}
+	if s.tmp == "" {
+		if err := s.mayReplace(); err != nil {
+			return nil, err
+		}
+		tmp, err := os.MkdirTemp(parent, TempPrefix+"*-"+filepath.Base(s.path))
+		if err != nil {
+			return nil, err
+		}
+		if err := os.Chmod(tmp, 0o755); err != nil {
+			return nil, err
+		}
+		s.tmp, s.dir = tmp, true
+	}
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return nil, fmt.Errorf("%s: %q would lie outside", s.path, name)
+	}
+	full := filepath.Join(s.tmp, filepath.FromSlash(name))
+	if strings.Contains(name, "/") {
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	f, err := os.OpenFile(full, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &localObject{f}, nil
+}
+
+// mayReplace says why the directory at the sink's path may not be replaced.
+func (s *localSink) mayReplace() error {
+	st, err := os.Stat(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return &fs.PathError{Op: "create", Path: s.path, Err: errors.New("a file is there, and the output is a directory")}
+	}
+	entries, err := os.ReadDir(s.path)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 && (s.replace == nil || !s.replace(s.path)) {
+		return &fs.PathError{Op: "create", Path: s.path, Err: errors.New("the directory is not empty, and stoa did not write it")}
+	}
+	return nil
+}
+
+type localObject struct{ f *os.File }
+
+func (o *localObject) Write(p []byte) (int, error) { return o.f.Write(p) }
+func (o *localObject) Close() error {
+	if err := o.f.Sync(); err != nil {
+		o.f.Close()
+		return err
+	}
+	return o.f.Close()
+}
+
+func (s *localSink) Scratch(context.Context) (Scratch, error) {
+	f, err := os.CreateTemp(filepath.Dir(s.path), TempPrefix+"*-scratch")
+	if err != nil {
+		return nil, err
+	}
+	return &localScratch{f}, nil
+}
+
+type localScratch struct{ *os.File }
+
+func (s *localScratch) Close() error {
+	return errors.Join(s.File.Close(), os.Remove(s.Name()))
+}
+
+func (s *localSink) Commit(context.Context) error {
+	if s.tmp == "" || s.done {
+		return nil
+	}
+	var old string
+	if s.dir {
+		if err := syncDirs(s.tmp); err != nil {
+			return err
+		}
+		if err := s.mayReplace(); err != nil {
+			return err
+		}
+		// A directory cannot be renamed over one that holds something: the old one steps aside first.
+		if _, err := os.Stat(s.path); err == nil {
+			old = s.tmp + "-old"
+			if err := os.Rename(s.path, old); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.Rename(s.tmp, s.path); err != nil {
+		if old != "" {
+			err = errors.Join(err, os.Rename(old, s.path))
+		}
+		return err
+	}
+	s.done = true
+	err := syncDir(filepath.Dir(s.path))
+	if old != "" {
+		err = errors.Join(err, os.RemoveAll(old))
+	}
+	return err
+}
+
+func (s *localSink) Abort(context.Context) error {
+	if s.tmp == "" || s.done {
+		return nil
+	}
+	s.done = true
+	return os.RemoveAll(s.tmp)
+}
+
+func syncDirs(dir string) error {
+	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return syncDir(p)
+	})
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrInvalid) {
+		err = nil // some file systems cannot
+	}
+	return errors.Join(err, d.Close())
+}

@@ -1,0 +1,107 @@
+package vec
+
+import (
+	"math/bits"
+	"sync"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Arena is scratch memory of one worker: stored bytes, decompressed pages, codes. What it gave is good until Reset.
+// The zero value is ready.
+type Arena struct {
+	blocks [][]byte
+	block  int // the one in use
+	used   int
+}
+
+// Bytes gives n bytes with unset content, and 64 more in its capacity for kernels that write too much.
+func (a *Arena) Bytes(n int) []byte {
+	need := (n + Slack + 63) &^ 63
+	for a.block < len(a.blocks) {
+		if b := a.blocks[a.block]; a.used+need <= len(b) {
+			out := b[a.used : a.used+n : a.used+need]
+			a.used += need
+			return out
+		}
+		a.block++
+		a.used = 0
+	}
+	b := make([]byte, max(need, 1<<20))
+	a.blocks = append(a.blocks, b)
+	a.used = need
+	return b[:n:need]
+}
+
+// Uint32s gives n uint32 with unset content.
+func (a *Arena) Uint32s(n int) []uint32 { return as[uint32](a.Bytes(4*n), n) }
+
+// Reset takes everything back. One block is kept, so that an outsized page does not hold memory for ever.
+func (a *Arena) Reset() {
+	if len(a.blocks) > 4 {
+		a.blocks = a.blocks[:1]
+	}
+	a.block, a.used = 0, 0
+}
+
+// Pool is an Allocator that keeps released buffers for the next use, in classes of powers of two.
+// With it even a string taken from an array shows other bytes after the array's release; so it is opt-in.
+type Pool struct {
+	mu    sync.Mutex
+	free  [48][][]byte
+	held  int64
+	limit int64
+}
+
+// NewPool makes a pool that keeps at most limit bytes of unused buffers.
+func NewPool(limit int64) *Pool { return &Pool{limit: limit} }
+
+func class(n int) int { return bits.Len(uint(max(n, 64) - 1)) }
+
+func (p *Pool) Allocate(size int) []byte {
+	c := class(size)
+	p.mu.Lock()
+	if l := p.free[c]; len(l) > 0 {
+		b := l[len(l)-1]
+		p.free[c] = l[:len(l)-1]
+		p.held -= int64(cap(b))
+		p.mu.Unlock()
+		return b[:size]
+	}
+	p.mu.Unlock()
+	return memory.DefaultAllocator.Allocate(1 << c)[:size]
+}
+
+func (p *Pool) Reallocate(size int, b []byte) []byte {
+	if size <= cap(b) {
+		return b[:size]
+	}
+	out := p.Allocate(size)
+	copy(out, b)
+	p.Free(b)
+	return out
+}
+
+func (p *Pool) Free(b []byte) {
+	c := class(cap(b))
+	if cap(b) != 1<<c {
+		return // not ours
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held+int64(cap(b)) > p.limit {
+		return
+	}
+	p.free[c] = append(p.free[c], b)
+	p.held += int64(cap(b))
+}
+
+var _ memory.Allocator = (*Pool)(nil)
+
+func as[T any](b []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
