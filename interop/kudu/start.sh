@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Start one kudu-master and one kudu-tserver on loopback; wait till the tserver is registered and answers.
+# usage: start.sh RUNDIR [extra tserver flags...]
+# env: BM=log|file (block manager), MPORT/TPORT/MWEB/TWEB (ports), MEXTRA (extra master flags)
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+run=$(mkdir -p "$1" && cd "$1" && pwd); shift
+bm=${BM:-file}; mport=${MPORT:-17051}; tport=${TPORT:-17050}; mweb=${MWEB:-18051}; tweb=${TWEB:-18050}
+home=$("$here/get.sh")
+# SASL_PATH: the bundled PLAIN plugin. LD_LIBRARY_PATH: the bundled libkrb5 has no RUNPATH and would pick the distribution's libkrb5support.
+export LD_LIBRARY_PATH=$home/lib SASL_PATH=$home/lib/sasl2
+common=(--unlock_unsafe_flags --unlock_experimental_flags --time_source=system_unsync
+  --rpc_authentication=disabled --rpc_encryption=disabled --webserver_interface=127.0.0.1
+  --block_manager="$bm" --never_fsync=true --minloglevel=0 --logbuflevel=-1
+  --log_preallocate_segments=false --log_segment_size_mb=8 --log_container_preallocate_bytes=0
+  # at start Kudu asks the cloud's metadata address who it is: send that to a closed local port
+  --cloud_aws_instance_id_url=http://127.0.0.1:9/ --cloud_azure_instance_id_url=http://127.0.0.1:9/
+  --cloud_gce_instance_id_url=http://127.0.0.1:9/ --cloud_openstack_metadata_url=http://127.0.0.1:9/)
+mkdir -p "$run"/{master,tserver}/{wal,data,log}
+for p in master tserver; do
+  [ ! -s "$run/$p.pid" ] || ! kill -0 "$(cat "$run/$p.pid")" 2>/dev/null || { echo "$p already runs" >&2; exit 1; }
+done
+"$home/bin/kudu-master" "${common[@]}" --fs_wal_dir="$run/master/wal" --fs_data_dirs="$run/master/data" \
+  --log_dir="$run/master/log" --rpc_bind_addresses=127.0.0.1:$mport --master_addresses=127.0.0.1:$mport \
+  --webserver_port=$mweb --default_num_replicas=1 ${MEXTRA:-} </dev/null >"$run/master.out" 2>&1 &
+echo $! >"$run/master.pid"
+"$home/bin/kudu-tserver" "${common[@]}" --fs_wal_dir="$run/tserver/wal" --fs_data_dirs="$run/tserver/data" \
+  --log_dir="$run/tserver/log" --rpc_bind_addresses=127.0.0.1:$tport --tserver_master_addrs=127.0.0.1:$mport \
+  --webserver_port=$tweb --memory_limit_hard_bytes=2147483648 "$@" </dev/null >"$run/tserver.out" 2>&1 &
+echo $! >"$run/tserver.pid"
+for i in $(seq 1 240); do
+  for p in master tserver; do
+    kill -0 "$(cat "$run/$p.pid")" 2>/dev/null || { echo "$p died:" >&2; tail -5 "$run/$p.out" >&2; exit 1; }
+  done
+  if n=$("$home/bin/kudu" tserver list 127.0.0.1:$mport -format=csv 2>/dev/null | wc -l) && [ "$n" -ge 1 ] &&
+    "$home/bin/kudu" tserver status 127.0.0.1:$tport >/dev/null 2>&1; then
+    echo "ready master=127.0.0.1:$mport tserver=127.0.0.1:$tport"; exit 0
+  fi
+  sleep 0.25
+done
+echo "not ready after 60 s" >&2; exit 1
