@@ -1,0 +1,173 @@
+// Package codec compresses and decompresses whole blocks, by the name of the method.
+//
+// All methods here are block methods: the size of the raw block is declared by the format around it, and a block that
+// gives more or fewer bytes than declared is damaged. Nothing here allocates by what a compressed block says of itself.
+package codec
+
+import (
+	"bytes"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zlib"
+	"github.com/pierrec/lz4/v4"
+
+	"stoa/fault"
+)
+
+// Codec is one method.
+type Codec struct {
+	Name string
+	// Decompress fills dst, whose length is the declared raw size, from all of src. dst and src must not overlap.
+	// A real size that differs from len(dst), bytes of src left over, and damage are errors (class corrupt, path Name,
+	// offsets relative to src; the content of dst is then undefined).
+	Decompress func(dst, src []byte) error
+	// Compress appends the compressed form of src to dst, also when it is longer than src.
+	Compress func(dst, src []byte) []byte
+}
+
+// The methods. Kudu names them in lower case in its column attributes; the numbers of each format's enums are the format's.
+var codecs = [...]Codec{
+	{"none", copyBlock, func(dst, src []byte) []byte { return append(dst, src...) }},
+	{"lz4", unLZ4, toLZ4},
+	{"snappy", unSnappy, toSnappy},
+	{"zlib", unZlib, toZlib},
+}
+
+// ByName finds a method: "none", "lz4" (a bare LZ4 block, no frame), "snappy" (a bare Snappy block, no framing),
+// "zlib" (RFC 1950).
+func ByName(name string) (*Codec, bool) {
+	for i := range codecs {
+		if codecs[i].Name == name {
+			return &codecs[i], true
+		}
+	}
+	return nil, false
+}
+
+func copyBlock(dst, src []byte) error {
+	if len(dst) != len(src) {
+		return fault.Rel(0, len(src), "none", "%d bytes where %d are declared", len(src), len(dst))
+	}
+	copy(dst, src)
+	return nil
+}
+
+func unLZ4(dst, src []byte) error {
+	if len(src) == 0 {
+		return fault.Rel(0, 0, "lz4", "no bytes: even an empty block has one")
+	}
+	n, err := lz4.UncompressBlock(src, dst)
+	if err != nil {
+		return fault.Rel(0, len(src), "lz4", "not a block of %d raw bytes: %v", len(dst), err)
+	}
+	if n != len(dst) {
+		return fault.Rel(0, len(src), "lz4", "the block holds %d raw bytes, %d are declared", n, len(dst))
+	}
+	return nil
+}
+
+func toLZ4(dst, src []byte) []byte {
+	at := len(dst)
+	if len(src) == 0 {
+		return append(dst, 0) // an empty block is a token for no literals
+	}
+	dst = grow(dst, lz4.CompressBlockBound(len(src)))
+	n, err := lz4.CompressBlock(src, dst[at:], nil)
+	if err != nil || n == 0 {
+		panic("lz4: a block does not fit in its own bound") // cannot happen with a whole bound
+	}
+	return dst[:at+n]
+}
+
+func unSnappy(dst, src []byte) error {
+	// The size in the block is looked at first, because the library would make room for it.
+	n, err := s2.DecodedLen(src)
+	if err != nil {
+		return fault.Rel(0, len(src), "snappy", "no raw size: %v", err)
+	}
+	if n != len(dst) {
+		return fault.Rel(0, len(src), "snappy", "the block says %d raw bytes, %d are declared", n, len(dst))
+	}
+	if _, err := s2.Decode(dst, src); err != nil {
+		return fault.Rel(0, len(src), "snappy", "damaged: %v", err)
+	}
+	return nil
+}
+
+func toSnappy(dst, src []byte) []byte {
+	at := len(dst)
+	dst = grow(dst, s2.MaxEncodedLen(len(src)))
+	return dst[:at+len(s2.EncodeSnappy(dst[at:], src))]
+}
+
+type inflater struct {
+	in bytes.Reader
+	z  io.ReadCloser
+}
+
+var inflaters = sync.Pool{New: func() any { return new(inflater) }}
+
+func unZlib(dst, src []byte) error {
+	f := inflaters.Get().(*inflater)
+	defer func() {
+		f.in.Reset(nil)
+		inflaters.Put(f)
+	}()
+	f.in.Reset(src)
+	var err error
+	if f.z == nil {
+		f.z, err = zlib.NewReader(&f.in)
+	} else {
+		err = f.z.(zlib.Resetter).Reset(&f.in, nil)
+	}
+	if err != nil {
+		f.z = nil
+		return fault.Rel(0, len(src), "zlib", "no stream: %v", err)
+	}
+	n, err := io.ReadFull(f.z, dst)
+	if err != nil {
+		return fault.Rel(len(src)-f.in.Len(), 0, "zlib", "after %d of %d raw bytes: %v", n, len(dst), err)
+	}
+	// The end must be read, too: only there is the checksum looked at.
+	var one [1]byte
+	if n, err := f.z.Read(one[:]); n != 0 || err != io.EOF {
+		if n != 0 {
+			return fault.Rel(0, len(src), "zlib", "more than the %d raw bytes that are declared", len(dst))
+		}
+		return fault.Rel(len(src)-f.in.Len(), 0, "zlib", "at the end: %v", err)
+	}
+	if f.in.Len() != 0 {
+		return fault.Rel(len(src)-f.in.Len(), f.in.Len(), "zlib", "%d bytes behind the end of the stream", f.in.Len())
+	}
+	return nil
+}
+
+var deflaters = sync.Pool{New: func() any { return zlib.NewWriter(nil) }}
+
+// sink lets the compressor append to a slice.
+type sink struct{ b []byte }
+
+func (s *sink) Write(p []byte) (int, error) { s.b = append(s.b, p...); return len(p), nil }
+
+func toZlib(dst, src []byte) []byte {
+	w := deflaters.Get().(*zlib.Writer)
+	s := &sink{dst}
+	w.Reset(s)
+	w.Write(src) // a sink does not fail
+	w.Close()
+	w.Reset(nil)
+	deflaters.Put(w)
+	return s.b
+}
+
+// grow makes dst n bytes longer; the new bytes are undefined.
+func grow(dst []byte, n int) []byte {
+	if cap(dst)-len(dst) >= n {
+		return dst[:len(dst)+n]
+	}
+	out := make([]byte, len(dst)+n)
+	copy(out, dst)
+	return out
+}
