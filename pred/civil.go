@@ -1,0 +1,191 @@
+package pred
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Days and times of the proleptic Gregorian calendar, for every year that the seconds of an int64 reach:
+// package time writes and reads only years of four digits.
+
+// daysOf is the number of days from 1970-01-01 to a date.
+func daysOf(y int64, m, d int) int64 {
+	if m <= 2 {
+		y--
+	}
+	era := floorDiv(y, 400)
+	yoe := y - era*400
+	doy := int64((153*((m+9)%12)+2)/5 + d - 1)
+	return era*146097 + yoe*365 + yoe/4 - yoe/100 + doy - 719468
+}
+
+// dateOf is the inverse of daysOf.
+func dateOf(days int64) (y int64, m, d int) {
+	days += 719468
+	era := floorDiv(days, 146097)
+	doe := days - era*146097
+	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
+	doy := int(doe - (365*yoe + yoe/4 - yoe/100))
+	mp := (5*doy + 2) / 153
+	d = doy - (153*mp+2)/5 + 1
+	m = (mp+2)%12 + 1
+	y = yoe + era*400
+	if m <= 2 {
+		y++
+	}
+	return y, m, d
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+func monthLen(y int64, m int) int {
+	if m == 2 && y%4 == 0 && (y%100 != 0 || y%400 == 0) {
+		return 29
+	}
+	return [...]int{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}[m-1]
+}
+
+func formatDate(days int64) string {
+	y, m, d := dateOf(days)
+	switch {
+	case y < 0:
+		return fmt.Sprintf("-%04d-%02d-%02d", -y, m, d)
+	case y > 9999:
+		return fmt.Sprintf("+%d-%02d-%02d", y, m, d)
+	}
+	return fmt.Sprintf("%04d-%02d-%02d", y, m, d)
+}
+
+func formatTime(nanos int64) string {
+	s := fmt.Sprintf("%02d:%02d:%02d", nanos/3600e9, nanos/60e9%60, nanos/1e9%60)
+	if f := nanos % 1e9; f != 0 {
+		s += "." + strings.TrimRight(fmt.Sprintf("%09d", f), "0")
+	}
+	return s
+}
+
+func formatTimestamp(sec int64, nanos int32) string {
+	days := floorDiv(sec, daySeconds)
+	return formatDate(days) + "T" + formatTime((sec-days*daySeconds)*1e9+int64(nanos)) + "Z"
+}
+
+// number reads exactly n digits (at least n if more is set) and what is behind them.
+func number(s string, n int, more bool) (v int64, rest string, ok bool) {
+	i := 0
+	for i < len(s) && i < 13 && (more || i < n) && s[i] >= '0' && s[i] <= '9' {
+		v = v*10 + int64(s[i]-'0')
+		i++
+	}
+	return v, s[i:], i >= n && i < 13
+}
+
+// cutDate reads a date at the start of s.
+func cutDate(s string) (days int64, rest string, ok bool) {
+	neg := strings.HasPrefix(s, "-")
+	y, s, ok1 := number(strings.TrimPrefix(strings.TrimPrefix(s, "-"), "+"), 4, true)
+	if !ok1 || s == "" || s[0] != '-' {
+		return 0, "", false
+	}
+	m, s, ok2 := number(s[1:], 2, false)
+	if !ok2 || s == "" || s[0] != '-' {
+		return 0, "", false
+	}
+	d, s, ok3 := number(s[1:], 2, false)
+	if neg {
+		y = -y
+	}
+	if !ok3 || m < 1 || m > 12 || d < 1 || int(d) > monthLen(y, int(m)) {
+		return 0, "", false
+	}
+	days = daysOf(y, int(m), int(d))
+	return days, s, days <= maxDays && days >= -maxDays
+}
+
+// cutTime reads a time of day at the start of s.
+func cutTime(s string) (nanos int64, rest string, ok bool) {
+	h, s, ok1 := number(s, 2, false)
+	if !ok1 || h > 23 || s == "" || s[0] != ':' {
+		return 0, "", false
+	}
+	m, s, ok2 := number(s[1:], 2, false)
+	if !ok2 || m > 59 {
+		return 0, "", false
+	}
+	nanos = (h*60 + m) * 60e9
+	if s == "" || s[0] != ':' {
+		return nanos, s, true
+	}
+	sec, s, ok3 := number(s[1:], 2, false)
+	if !ok3 || sec > 59 {
+		return 0, "", false
+	}
+	nanos += sec * 1e9
+	if s == "" || s[0] != '.' {
+		return nanos, s, true
+	}
+	f, rest, ok4 := number(s[1:], 1, true)
+	n := len(s) - 1 - len(rest)
+	for i := n; i < 9; i++ {
+		f *= 10
+	}
+	return nanos + f, rest, ok4 && n <= 9
+}
+
+func parseDate(s string) (days int64, ok bool) {
+	days, rest, ok := cutDate(s)
+	return days, ok && rest == ""
+}
+
+func parseTime(s string) (nanos int64, ok bool) {
+	nanos, rest, ok := cutTime(s)
+	return nanos, ok && rest == ""
+}
+
+func parseTimestamp(s string) (sec int64, nanos int32, ok bool) {
+	days, s, ok := cutDate(s)
+	if !ok || s == "" {
+		return days * daySeconds, 0, ok
+	}
+	if s[0] != 'T' && s[0] != 't' && s[0] != ' ' {
+		return 0, 0, false
+	}
+	t, s, ok := cutTime(s[1:])
+	if !ok {
+		return 0, 0, false
+	}
+	zone, ok := parseZone(s)
+	return days*daySeconds + t/1e9 - zone, int32(t % 1e9), ok
+}
+
+// parseZone reads nothing, Z, or an offset; it returns seconds east of Greenwich.
+func parseZone(s string) (sec int64, ok bool) {
+	s = strings.TrimPrefix(s, " ")
+	switch {
+	case s == "", s == "Z", s == "z", strings.EqualFold(s, "UTC"):
+		return 0, true
+	case s[0] != '+' && s[0] != '-':
+		return 0, false
+	}
+	h, rest, ok := number(s[1:], 2, false)
+	if !ok || h > 23 {
+		return 0, false
+	}
+	var m int64
+	if rest != "" {
+		m, rest, ok = number(strings.TrimPrefix(rest, ":"), 2, false)
+		if !ok || rest != "" || m > 59 {
+			return 0, false
+		}
+	}
+	sec = h*3600 + m*60
+	if s[0] == '-' {
+		sec = -sec
+	}
+	return sec, true
+}

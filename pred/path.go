@@ -1,0 +1,97 @@
+package pred
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// JoinPath makes a column's path of the names of its fields, outermost first: they are joined with points.
+// A name with a point or a quotation mark, and an empty one, is put in quotation marks, those inside doubled.
+func JoinPath(names ...string) string {
+	var b strings.Builder
+	for i, n := range names {
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		if n == "" || strings.ContainsAny(n, `."`) {
+			n = quoteName(n)
+		}
+		b.WriteString(n)
+	}
+	return b.String()
+}
+
+// SplitPath is the inverse of JoinPath. Every text is some path: a quotation mark that
+// is never closed is closed by the end.
+func SplitPath(path string) []string {
+	var names []string
+	for {
+		var n string
+		if strings.HasPrefix(path, `"`) {
+			n, path = unquoteName(path)
+		} else {
+			i := strings.IndexByte(path, '.')
+			if i < 0 {
+				i = len(path)
+			}
+			n, path = path[:i], path[i:]
+		}
+		names = append(names, n)
+		if path == "" {
+			return names
+		}
+		path = strings.TrimPrefix(path, ".")
+	}
+}
+
+func quoteName(n string) string { return `"` + strings.ReplaceAll(n, `"`, `""`) + `"` }
+
+// unquoteName reads the quoted name at the start of s and returns what is behind it.
+func unquoteName(s string) (name, rest string) {
+	var b strings.Builder
+	for s = s[1:]; ; {
+		i := strings.IndexByte(s, '"')
+		if i < 0 {
+			b.WriteString(s)
+			return b.String(), ""
+		}
+		b.WriteString(s[:i])
+		if s = s[i+1:]; !strings.HasPrefix(s, `"`) {
+			return b.String(), s
+		}
+		b.WriteByte('"')
+		s = s[1:]
+	}
+}
+
+// keywords cannot be the first name of a column without quotation marks.
+var keywords = map[string]bool{
+	"and": true, "or": true, "not": true, "in": true, "between": true,
+	"is": true, "null": true, "like": true, "true": true, "false": true,
+}
+
+// printPath is a path as Parse reads it.
+func printPath(path string) string {
+	names := SplitPath(path)
+	for i, n := range names {
+		if !isBare(n) || i == 0 && keywords[strings.ToLower(n)] {
+			names[i] = quoteName(n)
+		}
+	}
+	return strings.Join(names, ".")
+}
+
+// isBare reports whether n is a name that needs no quotation marks.
+func isBare(n string) bool {
+	for i, r := range n {
+		if !isNameRune(r, i == 0) {
+			return false
+		}
+	}
+	return n != "" && utf8.ValidString(n)
+}
+
+func isNameRune(r rune, first bool) bool {
+	return r == '_' || unicode.IsLetter(r) || !first && unicode.IsDigit(r)
+}
