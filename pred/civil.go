@@ -104,7 +104,7 @@ func cutDate(s string) (days int64, rest string, ok bool) {
 		return 0, "", false
 	}
 	days = daysOf(y, int(m), int(d))
-	return days, s, days <= maxDays && days >= -maxDays
+	return days, s, days <= maxDays+2 && days >= -maxDays-2
 }
 
 // cutTime reads a time of day at the start of s.
@@ -139,7 +139,7 @@ func cutTime(s string) (nanos int64, rest string, ok bool) {
 
 func parseDate(s string) (days int64, ok bool) {
 	days, rest, ok := cutDate(s)
-	return days, ok && rest == ""
+	return days, ok && rest == "" && days <= maxDays && days >= -maxDays
 }
 
 func parseTime(s string) (nanos int64, ok bool) {
@@ -150,7 +150,7 @@ func parseTime(s string) (nanos int64, ok bool) {
 func parseTimestamp(s string) (sec int64, nanos int32, ok bool) {
 	days, s, ok := cutDate(s)
 	if !ok || s == "" {
-		return days * daySeconds, 0, ok
+		return days * daySeconds, 0, ok && days <= maxDays && days >= -maxDays
 	}
 	if s[0] != 'T' && s[0] != 't' && s[0] != ' ' {
 		return 0, 0, false
@@ -160,7 +160,9 @@ func parseTimestamp(s string) (sec int64, nanos int32, ok bool) {
 		return 0, 0, false
 	}
 	zone, ok := parseZone(s)
-	return days*daySeconds + t/1e9 - zone, int32(t % 1e9), ok
+	sec = days*daySeconds + t/1e9 - zone // may wrap around in the first and last days that there are
+	off := floorDiv(sec, daySeconds) - days
+	return sec, int32(t % 1e9), ok && off >= -2 && off <= 2
 }
 
 // parseZone reads nothing, Z, or an offset; it returns seconds east of Greenwich.

@@ -8,9 +8,6 @@ import (
 
 var errStub = fault.Bugf("not yet")
 
-// Parse reads the text of a predicate; the package comment has the grammar.
-func Parse(s string) (*Expr, error) { return nil, errStub }
-
 // Bind resolves e's columns in sc and its literals to the columns' types.
 func Bind(e *Expr, sc *arrow.Schema) (*Expr, error) { return nil, errStub }
 

@@ -1,0 +1,211 @@
+package pred
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"stoa/fault"
+)
+
+type tokenKind uint8
+
+const (
+	tokEnd    tokenKind = iota
+	tokWord             // a bare name or a keyword
+	tokName             // a name in quotation marks; text is without them
+	tokString           // text is without quotation marks
+	tokHex              // text is the bytes
+	tokNumber           // with its sign
+	tokMark             // an operator, point, comma or parenthesis
+)
+
+type token struct {
+	kind     tokenKind
+	text     string
+	pos, end int
+}
+
+// describe is the token as an error shows it.
+func (t token) describe(s string) string {
+	if t.kind == tokEnd {
+		return "the end"
+	}
+	raw := []rune(s[t.pos:t.end])
+	if len(raw) > 40 {
+		raw = append(raw[:39], '…')
+	}
+	return string(raw)
+}
+
+// is reports whether t is the keyword or mark w.
+func (t token) is(w string) bool {
+	return t.kind == tokWord && strings.EqualFold(t.text, w) || t.kind == tokMark && t.text == w
+}
+
+// marks are the marks, longer ones before their beginnings.
+var marks = []string{"<=", ">=", "<>", "!=", "==", "<", ">", "=", "(", ")", ",", "."}
+
+// lex cuts s into tokens; the last one is tokEnd.
+func lex(s string) ([]token, error) {
+	if i := invalidUTF8(s); i >= 0 {
+		return nil, placed(s, i, "this byte is no UTF-8")
+	}
+	var out []token
+	for i := 0; ; {
+		i = skipBlank(s, i)
+		if i == len(s) {
+			return append(out, token{kind: tokEnd, pos: i, end: i}), nil
+		}
+		t, err := lexOne(s, i)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+		i = t.end
+	}
+}
+
+func invalidUTF8(s string) int {
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+func skipBlank(s string, i int) int {
+	for i < len(s) {
+		switch {
+		case strings.IndexByte(" \t\r\n\f\v", s[i]) >= 0:
+			i++
+		case strings.HasPrefix(s[i:], "--"):
+			n := strings.IndexByte(s[i:], '\n')
+			if n < 0 {
+				return len(s)
+			}
+			i += n
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// lexOne reads the token at i.
+func lexOne(s string, i int) (token, error) {
+	c := s[i]
+	switch {
+	case c == '\'':
+		return lexQuoted(s, i, i, tokString, "a string that began here is not closed")
+	case c == '"':
+		return lexQuoted(s, i, i, tokName, "a name that began here is not closed")
+	case (c == 'x' || c == 'X') && strings.HasPrefix(s[i+1:], "'"):
+		t, err := lexQuoted(s, i, i+1, tokHex, "a binary literal that began here is not closed")
+		return unhex(s, t, err)
+	case c == '0' && len(s) > i+1 && (s[i+1] == 'x' || s[i+1] == 'X'):
+		n := nameLen(s[i:])
+		return unhex(s, token{tokHex, s[i+2 : i+n], i, i + n}, nil)
+	}
+	sign := 0
+	if c == '+' || c == '-' {
+		sign = 1
+	}
+	if n := numberLen(s[i+sign:]); n > 0 {
+		n += i + sign
+		if nameLen(s[n:]) > 0 {
+			return token{}, placed(s, n, "expected an operator behind the number %s, found %q", s[i:n], s[n:n+nameLen(s[n:])])
+		}
+		return token{tokNumber, s[i:n], i, n}, nil
+	}
+	if r, _ := utf8.DecodeRuneInString(s[i:]); isNameRune(r, true) {
+		n := nameLen(s[i:])
+		return token{tokWord, s[i : i+n], i, i + n}, nil
+	}
+	for _, m := range marks {
+		if strings.HasPrefix(s[i:], m) {
+			return token{tokMark, m, i, i + len(m)}, nil
+		}
+	}
+	r, _ := utf8.DecodeRuneInString(s[i:])
+	return token{}, placed(s, i, "%q means nothing here", r)
+}
+
+// nameLen is the number of bytes of name characters at the start of s.
+func nameLen(s string) int {
+	for i, r := range s {
+		if !isNameRune(r, false) {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// lexQuoted reads the quoted text at open; the token begins at i.
+func lexQuoted(s string, i, open int, kind tokenKind, unclosed string) (token, error) {
+	q := s[open : open+1]
+	var b strings.Builder
+	for j := open + 1; ; {
+		n := strings.Index(s[j:], q)
+		if n < 0 {
+			return token{}, placed(s, i, "%s", unclosed)
+		}
+		b.WriteString(s[j : j+n])
+		j += n + 1
+		if !strings.HasPrefix(s[j:], q) {
+			return token{kind, b.String(), i, j}, nil
+		}
+		b.WriteString(q)
+		j++
+	}
+}
+
+func unhex(s string, t token, err error) (token, error) {
+	if err != nil {
+		return t, err
+	}
+	b, err := hex.DecodeString(t.text)
+	if err != nil {
+		return t, placed(s, t.pos, "expected pairs of hexadecimal digits in the binary literal %s", t.describe(s))
+	}
+	t.text = string(b)
+	return t, nil
+}
+
+// placed is an error about byte i of s, which shows the place.
+func placed(s string, i int, format string, args ...any) error {
+	start := strings.LastIndexByte(s[:i], '\n') + 1
+	line := s[start:]
+	if n := strings.IndexByte(line, '\n'); n >= 0 {
+		line = line[:n]
+	}
+	before, after := []rune(s[start:i]), []rune(line[i-start:])
+	where := fmt.Sprintf("byte %d, column %d", i, len(before)+1)
+	if n := strings.Count(s[:i], "\n"); n > 0 {
+		where = fmt.Sprintf("byte %d, line %d, column %d", i, n+1, len(before)+1)
+	}
+	if len(before) > 60 {
+		before = append([]rune("…"), before[len(before)-59:]...)
+	}
+	if len(after) > 60 {
+		after = append(after[:59:59], '…')
+	}
+	return fault.Invalidf("%s (%s)\n  %s\n  %s^", fmt.Sprintf(format, args...), where,
+		visible(before)+visible(after), strings.Repeat(" ", len(before)))
+}
+
+// visible shows control characters and what is no UTF-8 as one blank or mark each, so that the caret stays in place.
+func visible(rs []rune) string {
+	out := make([]rune, len(rs))
+	for i, r := range rs {
+		if r < ' ' || r == 0x7f {
+			r = ' '
+		}
+		out[i] = r
+	}
+	return string(out)
+}

@@ -1,0 +1,175 @@
+package pred
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"stoa/fault"
+)
+
+// pattern is a parsed like pattern: pieces of text, with a wildcard behind each but the last.
+type pattern struct {
+	steps []step
+	bytes bool   // characters are bytes
+	shape shape  // what matching comes down to
+	text  string // the text of shapes other than general; else the text before the first wildcard
+}
+
+// step is one thing that a pattern wants.
+type step struct {
+	kind stepKind
+	text string // of stepText
+}
+
+type stepKind uint8
+
+const (
+	stepText stepKind = iota
+	stepOne           // _
+	stepAny           // %
+)
+
+type shape uint8
+
+const (
+	general  shape = iota
+	exact          // text
+	prefix         // text%
+	suffix         // %text
+	contains       // %text%
+	anything       // %
+)
+
+// parsePattern reads the pattern in v, a string or bytes (or null, for which the result means nothing). binary says that characters are bytes.
+func parsePattern(v Value, escape string, binary bool) (*pattern, error) {
+	if v.Kind == KindNull {
+		return &pattern{}, nil
+	}
+	if !v.isText() {
+		return nil, fault.Invalidf("the pattern of like must be a string, not %s", v)
+	}
+	esc, escapes := rune('\\'), true
+	switch {
+	case escape == NoEscape:
+		escapes = false
+	case utf8.RuneCountInString(escape) > 1 || !utf8.ValidString(escape):
+		return nil, fault.Invalidf("escape %s must be one character", quote(escape))
+	case escape != "":
+		esc, _ = utf8.DecodeRuneInString(escape)
+	}
+	p := &pattern{bytes: binary}
+	var lit strings.Builder
+	add := func(k stepKind) {
+		if lit.Len() > 0 {
+			p.steps = append(p.steps, step{stepText, lit.String()})
+			lit.Reset()
+		}
+		if n := len(p.steps); k == stepOne || k == stepAny && (n == 0 || p.steps[n-1].kind != stepAny) {
+			p.steps = append(p.steps, step{kind: k})
+		}
+	}
+	for s := v.Text; s != ""; {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case escapes && r == esc && (r != utf8.RuneError || n > 1):
+			if len(s) == n {
+				return nil, fault.Invalidf("the pattern %s ends with its escape character; to mean that character, double it", v)
+			}
+			s = s[n:]
+			_, n = utf8.DecodeRuneInString(s)
+			lit.WriteString(s[:n])
+		case r == '%':
+			add(stepAny)
+		case r == '_':
+			add(stepOne)
+		default:
+			lit.WriteString(s[:n])
+		}
+		s = s[n:]
+	}
+	add(stepText)
+	p.classify()
+	return p, nil
+}
+
+// classify finds the shape.
+func (p *pattern) classify() {
+	if len(p.steps) > 0 && p.steps[0].kind == stepText {
+		p.text = p.steps[0].text
+	}
+	kinds := ""
+	for _, s := range p.steps {
+		kinds += string("t_%"[s.kind])
+		if len(kinds) > 3 {
+			return
+		}
+	}
+	switch kinds {
+	case "", "t":
+		p.shape = exact
+	case "%":
+		p.shape = anything
+	case "t%":
+		p.shape = prefix
+	case "%t":
+		p.shape, p.text = suffix, p.steps[1].text
+	case "%t%":
+		p.shape, p.text = contains, p.steps[1].text
+	}
+}
+
+// match reports whether the whole of b is as p wants it.
+func (p *pattern) match(b []byte) bool {
+	switch p.shape {
+	case exact:
+		return string(b) == p.text
+	case prefix:
+		return len(b) >= len(p.text) && string(b[:len(p.text)]) == p.text
+	case suffix:
+		return len(b) >= len(p.text) && string(b[len(b)-len(p.text):]) == p.text
+	case contains:
+		return bytes.Contains(b, []byte(p.text))
+	case anything:
+		return true
+	}
+	return p.search(b)
+}
+
+// search matches any pattern. When the steps behind the last % do not fit, that % takes one character more;
+// earlier ones need no second try.
+func (p *pattern) search(b []byte) bool {
+	i, s := 0, 0
+	back, from := -1, 0 // the step behind the last %, and where it was tried
+	for {
+		switch {
+		case s == len(p.steps) && i == len(b):
+			return true
+		case s < len(p.steps) && p.steps[s].kind == stepAny:
+			s++
+			back, from = s, i
+			continue
+		case s < len(p.steps) && p.steps[s].kind == stepOne && i < len(b):
+			i += p.width(b[i:])
+			s++
+			continue
+		case s < len(p.steps) && p.steps[s].kind == stepText && len(b)-i >= len(p.steps[s].text) && string(b[i:i+len(p.steps[s].text)]) == p.steps[s].text:
+			i += len(p.steps[s].text)
+			s++
+			continue
+		case back < 0 || from >= len(b):
+			return false
+		}
+		from += p.width(b[from:])
+		i, s = from, back
+	}
+}
+
+// width is the length of the character at the start of b.
+func (p *pattern) width(b []byte) int {
+	if p.bytes {
+		return 1
+	}
+	_, n := utf8.DecodeRune(b)
+	return n
+}
