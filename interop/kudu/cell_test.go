@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+	"unicode/utf16"
 )
 
 // A column as these tests know it. Type, Enc and Comp are Kudu's own words, those of the footer.
@@ -318,12 +318,18 @@ func fromHash(c column, h uint64, long bool) cell {
 	return cut(c, b)
 }
 
-// cut keeps a VARCHAR within its length, in characters.
+// cut keeps a VARCHAR within its length, in UTF-16 units, which is how the Java client counts.
 func cut(c column, b []byte) []byte {
-	if c.Type != "VARCHAR" || utf8.RuneCount(b) <= c.Len {
+	if c.Type != "VARCHAR" {
 		return b
 	}
-	return []byte(string([]rune(string(b))[:c.Len]))
+	left := c.Len
+	for i, r := range string(b) {
+		if left -= utf16.RuneLen(r); left < 0 {
+			return b[:i]
+		}
+	}
+	return b
 }
 
 func ramp(c column, r int) cell {
