@@ -71,6 +71,8 @@ type Entry struct {
 	Rows  int64  // -1 not known
 	Bytes int64
 	Meta  []KeyValue
+
+	Place, Format string // filled in by the front
 }
 
 // KeyValue is one fact, in the order of telling.
@@ -235,6 +237,7 @@ type WriteOptions struct {
 	Rows int64             // a hint, -1 unknown
 	Opts map[string]string // --opt k=v; a key that the format does not know is Invalid
 	Mem  memory.Allocator  // nil = Go's
+	Dir  bool              // the user asked for a directory (the place's name ended in /)
 }
 
 // Writer takes record batches of the schema that Create was given. It does not keep a batch after Write returns.

@@ -55,3 +55,13 @@ type Finding struct {
 	Rows     [2]int64   // rows touched, half-open, of the part; both -1 = not known
 	Lost     int64      // rows (or cells, if Column is set) lost; -1 = not known
 }
+
+// Loss is what a read under a damage policy, or recover, could not give. The manifest is a list of losses.
+type Loss struct {
+	Part   string // what was being read
+	Group  int    // row group
+	Column string // "" = all columns
+	Rows   [2]int64
+	Exact  bool  // false: something is missing here, the numbers are not known
+	Err    error // why, with the place
+}

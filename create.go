@@ -1,0 +1,159 @@
+package stoa
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+// CreateOptions say how something is written.
+type CreateOptions struct {
+	Formats []format.Format   // nil = Formats
+	To      string            // format name; "" = the extension of the URI decides
+	Opts    map[string]string // the format's own options; `stoa formats` lists them
+	Rows    int64             // a hint; 0 or -1 = unknown
+	Alloc   memory.Allocator  // nil = Go's
+	Sink    store.Sink        // nil = the local file system
+}
+
+// Writer writes a table. Nothing is visible before Close returned nil, and nothing is left of a writer that was
+// aborted, or of a process that ended before.
+type Writer struct {
+	w      format.Writer
+	schema *arrow.Schema
+	failed error
+	done   bool
+}
+
+// Create begins a table at uri. A uri that ends in / is a directory; some formats make one anyway when the schema
+// has several columns (CFile).
+func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) (*Writer, error) {
+	f, err := o.target(uri)
+	if err != nil {
+		return nil, err
+	}
+	if f.Create == nil {
+		return nil, fault.Unsupportedf(fault.Span{Object: uri}, "", "stoa does not write %s", f.Name)
+	}
+	sink := o.Sink
+	if sink == nil {
+		sink = store.Local{}.Sink(uri, ours)
+	}
+	wo := format.WriteOptions{Rows: o.Rows, Opts: o.Opts, Mem: o.Alloc, Dir: strings.HasSuffix(uri, "/")}
+	if wo.Rows == 0 {
+		wo.Rows = -1
+	}
+	w, err := f.Create(ctx, sink, sc, wo)
+	if err != nil {
+		return nil, errors.Join(err, sink.Abort(ctx))
+	}
+	return &Writer{w: w, schema: sc}, nil
+}
+
+// target is the format that is to be written.
+func (o CreateOptions) target(uri string) (*format.Format, error) {
+	formats := o.Formats
+	if formats == nil {
+		formats = Formats
+	}
+	if o.To != "" {
+		for i := range formats {
+			if formats[i].Name == o.To {
+				return &formats[i], nil
+			}
+		}
+		return nil, fault.Invalidf("there is no format %q to write", o.To)
+	}
+	ext := strings.ToLower(path.Ext(strings.TrimSuffix(filepath.ToSlash(uri), "/")))
+	for i := range formats {
+		for _, e := range formats[i].Extensions {
+			if e == ext {
+				return &formats[i], nil
+			}
+		}
+	}
+	return nil, fault.Invalidf("%s: the extension %q does not say which format to write; use --to", uri, ext)
+}
+
+// ours reports whether a directory is a table that stoa wrote, so that it may be replaced.
+func ours(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "table.json"))
+	return err == nil
+}
+
+// Write appends a batch, whose schema must be that of Create. The batch stays the caller's.
+func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
+	if w.failed != nil {
+		return w.failed
+	}
+	if w.done {
+		return fault.Invalidf("the writer is closed")
+	}
+	if b.NumCols() != int64(w.schema.NumFields()) {
+		return fault.Invalidf("the batch has %d columns, the table %d", b.NumCols(), w.schema.NumFields())
+	}
+	for i, f := range w.schema.Fields() {
+		if !arrow.TypeEqual(f.Type, b.Column(i).DataType()) {
+			return fault.Invalidf("column %s of the batch is %s, of the table %s", f.Name, b.Column(i).DataType(), f.Type)
+		}
+	}
+	w.failed = w.w.Write(ctx, b)
+	return w.failed
+}
+
+// Close finishes the table and makes it visible. After an error nothing of it is left.
+func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
+	if w.done {
+		return format.Summary{}, fault.Invalidf("the writer is closed")
+	}
+	if w.failed != nil {
+		return format.Summary{}, errors.Join(w.failed, w.Abort(ctx))
+	}
+	s, err := w.w.Close(ctx)
+	if err != nil {
+		return s, errors.Join(err, w.Abort(ctx))
+	}
+	w.done = true
+	return s, nil
+}
+
+// Abort removes what was written. After Close it does nothing, so it can be deferred.
+func (w *Writer) Abort(ctx context.Context) error {
+	if w.done {
+		return nil
+	}
+	w.done = true
+	return w.w.Abort(context.WithoutCancel(ctx))
+}
+
+// Convert writes the rows of src that spec selects to uri.
+func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o CreateOptions) (format.Summary, error) {
+	sc, err := src.ScanSchema(spec)
+	if err != nil {
+		return format.Summary{}, err
+	}
+	w, err := Create(ctx, uri, sc, o)
+	if err != nil {
+		return format.Summary{}, err
+	}
+	defer w.Abort(ctx)
+	for b, err := range src.Scan(ctx, spec) {
+		if err != nil {
+			return format.Summary{}, err
+		}
+		if err := w.Write(ctx, b); err != nil {
+			return format.Summary{}, err
+		}
+	}
+	return w.Close(ctx)
+}

@@ -1,0 +1,18 @@
+package stoa
+
+import (
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/format/ipc"
+	"stoa/format/text"
+)
+
+// Formats are the formats that need no library of their own, in the order in which they are probed.
+// Parquet is apart, because of its weight: append(stoa.Formats, parquet.Format).
+var Formats = []format.Format{
+	cfile.Format,
+	ipc.Format,
+	text.JSONL,
+	text.CSV,
+	text.TSV,
+}

@@ -1,0 +1,227 @@
+package scan
+
+import (
+	"context"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// batches reads a row group of a reader that gives finished batches: filter, projection, and collecting only.
+func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, rows vec.Range) (int64, error) {
+	q := r.plan.query
+	if q.Cols == nil && len(r.plan.columns) > 0 && g.Rows < 0 {
+		q.Cols = []int{0}
+	}
+	at := rows.From
+	for rec, err := range safely(b.Batches(ctx, g, q, rows, r.plan.alloc())) {
+		if err != nil {
+			if !r.excused(err) {
+				return 0, err
+			}
+			r.lose(region.Loss{Part: g.Part, Group: g.Index, Rows: [2]int64{at, -1}, Err: err})
+			continue
+		}
+		at += rec.NumRows()
+		if err := r.batch(rec); err != nil {
+			return 0, err
+		}
+	}
+	if err := r.out.flush(); err != nil { // arrays of another reader's making are not mixed with ours
+		return 0, err
+	}
+	return at, nil
+}
+
+// safely turns a panic inside a library into an error at the end.
+func safely(seq iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		inside := false // of our own loop's body: its panics are not the library's
+		defer func() {
+			if inside {
+				return
+			}
+			if p := recover(); p != nil {
+				yield(nil, fault.Bugf("reading panicked: %v", p))
+			}
+		}()
+		for rec, err := range seq {
+			inside = true
+			ok := yield(rec, err)
+			inside = false
+			if !ok {
+				return
+			}
+		}
+	}
+}
+
+// batch filters and projects one batch and gives it on.
+func (r *run) batch(rec arrow.RecordBatch) error {
+	n := int(rec.NumRows())
+	sel := vec.All(n)
+	if e := r.plan.filter; e != nil {
+		var err error
+		sel, err = e.Eval(n, func(path string) arrow.Array { return columnOf(rec, r.plan, path) }, nil)
+		if err != nil {
+			return err
+		}
+	}
+	sel = r.out.limit(sel)
+	if sel.Count == 0 {
+		return nil
+	}
+	cols := make([]arrow.Array, len(r.plan.outputs))
+	defer func() {
+		for _, c := range cols {
+			if c != nil {
+				c.Release()
+			}
+		}
+	}()
+	for i, o := range r.plan.outputs {
+		a := child(rec.Column(topOf(rec, r.plan, o.top)), o.path[1:])
+		t, err := take(a, sel, r.plan.alloc())
+		a.Release()
+		if err != nil {
+			return err
+		}
+		cols[i] = t
+	}
+	return r.slices(cols, sel.Count)
+}
+
+// slices gives cols on in batches of the wanted size.
+func (r *run) slices(cols []arrow.Array, n int) error {
+	step := r.plan.spec.Batch
+	for from := 0; from < n; from += step {
+		to := min(n, from+step)
+		part := make([]arrow.Array, len(cols))
+		for i, c := range cols {
+			part[i] = array.NewSlice(c, int64(from), int64(to))
+		}
+		err := r.out.give(part, to-from)
+		for _, c := range part {
+			c.Release()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// topOf is the position in rec of top-level field top: rec has the query's columns only.
+func topOf(rec arrow.RecordBatch, p *plan, top int) int {
+	k := 0
+	for _, c := range p.query.Cols {
+		if p.columns[c].Path[0] == top {
+			return k
+		}
+		k++
+	}
+	return -1
+}
+
+func columnOf(rec arrow.RecordBatch, p *plan, name string) arrow.Array {
+	for i, f := range rec.Schema().Fields() {
+		if f.Name == name {
+			return rec.Column(i)
+		}
+	}
+	i, tail := longestStruct(rec.Schema().Fields(), name)
+	if i < 0 {
+		return nil
+	}
+	return rec.Column(i).(*array.Struct).Field(indexOf(rec.Schema().Field(i).Type.(*arrow.StructType).Fields(), tail))
+}
+
+// child is the descendant of a struct array, with the nulls of its ancestors. The caller releases it.
+func child(a arrow.Array, path []string) arrow.Array {
+	a.Retain()
+	for _, name := range path {
+		s := a.(*array.Struct)
+		i, _ := s.DataType().(*arrow.StructType).FieldIdx(name)
+		f := s.Field(i)
+		if s.NullN() > 0 {
+			f = masked(f, s)
+		} else {
+			f.Retain()
+		}
+		a.Release()
+		a = f
+	}
+	return a
+}
+
+// masked is f with nulls where its parent has them.
+func masked(f arrow.Array, parent *array.Struct) arrow.Array {
+	n := f.Len()
+	bits := make([]byte, (n+7)/8)
+	nulls := 0
+	for i := range n {
+		if f.IsValid(i) && parent.IsValid(i) {
+			bits[i/8] |= 1 << (i % 8)
+		} else {
+			nulls++
+		}
+	}
+	d := f.Data()
+	if d.Offset() != 0 { // the bitmap must share the values' offset
+		all := make([]byte, (n+d.Offset()+7)/8)
+		for i := range n {
+			if bits[i/8]>>(i%8)&1 != 0 {
+				k := i + d.Offset()
+				all[k/8] |= 1 << (k % 8)
+			}
+		}
+		bits = all
+	}
+	bufs := append([]*memory.Buffer{memory.NewBufferBytes(bits)}, d.Buffers()[1:]...)
+	var nd *array.Data
+	if d.Dictionary() != nil {
+		nd = array.NewDataWithDictionary(d.DataType(), n, bufs, nulls, d.Offset(), d.Dictionary().(*array.Data))
+	} else {
+		nd = array.NewData(d.DataType(), n, bufs, d.Children(), nulls, d.Offset())
+	}
+	defer nd.Release()
+	return array.MakeFromData(nd)
+}
+
+// take gathers the selected entries of any array: runs of them are sliced and concatenated.
+func take(a arrow.Array, sel *vec.Sel, mem memory.Allocator) (arrow.Array, error) {
+	if sel.IsAll() {
+		a.Retain()
+		return a, nil
+	}
+	var runs []arrow.Array
+	defer func() {
+		for _, r := range runs {
+			r.Release()
+		}
+	}()
+	for i := 0; i < sel.N; {
+		if !sel.Has(i) {
+			i++
+			continue
+		}
+		j := i + 1
+		for j < sel.N && sel.Has(j) {
+			j++
+		}
+		runs = append(runs, array.NewSlice(a, int64(i), int64(j)))
+		i = j
+	}
+	if len(runs) == 1 {
+		runs[0].Retain()
+		return runs[0], nil
+	}
+	return array.Concatenate(runs, mem)
+}

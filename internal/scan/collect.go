@@ -1,0 +1,139 @@
+package scan
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/vec"
+)
+
+// collector makes batches of what the windows leave over, and counts against the limit.
+type collector struct {
+	plan  *plan
+	yield func(arrow.RecordBatch, error) bool
+	vecs  []*vec.Vector // one per output; nil until thin windows come
+	rows  int           // in vecs
+	given int64         // rows that went out or lie in vecs
+}
+
+func newCollector(p *plan, yield func(arrow.RecordBatch, error) bool) *collector {
+	return &collector{plan: p, yield: yield}
+}
+
+// limit cuts sel to the rows that the limit still allows.
+func (c *collector) limit(sel *vec.Sel) *vec.Sel {
+	max := c.plan.spec.Limit
+	if max <= 0 || c.given+int64(sel.Count) <= max {
+		return sel
+	}
+	return first(sel, int(max-c.given))
+}
+
+// first selects the first k entries that sel selects.
+func first(sel *vec.Sel, k int) *vec.Sel {
+	bits := make([]byte, (sel.N+7)/8)
+	for i := 0; i < sel.N && k > 0; i++ {
+		if sel.Has(i) {
+			vec.SetBits(bits, i, i+1, true)
+			k--
+		}
+	}
+	return vec.NewSel(bits, sel.N)
+}
+
+// full reports that the limit is reached.
+func (c *collector) full() bool { return c.plan.spec.Limit > 0 && c.given >= c.plan.spec.Limit }
+
+// append takes the selected ones of the first n entries of v for output i.
+func (c *collector) append(i int, v *vec.Vector, n int, sel *vec.Sel) error {
+	if c.vecs == nil {
+		c.vecs = make([]*vec.Vector, len(c.plan.outputs))
+		for k, o := range c.plan.outputs {
+			var err error
+			if c.vecs[k], err = vec.New(c.plan.columns[o.col].Type, c.plan.alloc()); err != nil {
+				c.vecs = nil
+				return err
+			}
+		}
+	}
+	return c.vecs[i].Append(v, 0, n, sel)
+}
+
+// added says that n rows were appended to every output.
+func (c *collector) added(n int) error {
+	c.rows += n
+	c.given += int64(n)
+	if c.rows >= c.plan.spec.Batch || c.large() {
+		if err := c.flush(); err != nil {
+			return err
+		}
+	}
+	if c.full() {
+		if err := c.flush(); err != nil {
+			return err
+		}
+		return errStop
+	}
+	return nil
+}
+
+func (c *collector) large() bool {
+	for _, v := range c.vecs {
+		if v.Size() > maxVector {
+			return true
+		}
+	}
+	return false
+}
+
+// flush gives what was collected.
+func (c *collector) flush() error {
+	if c.rows == 0 {
+		return nil
+	}
+	n := c.rows
+	c.rows = 0
+	cols := make([]arrow.Array, 0, len(c.plan.outputs))
+	defer func() {
+		for _, a := range cols {
+			a.Release()
+		}
+	}()
+	for _, v := range c.vecs {
+		a, err := v.Emit(n)
+		if err != nil {
+			return err
+		}
+		cols = append(cols, a)
+	}
+	return c.out(cols, n)
+}
+
+// give makes a batch of whole columns.
+func (c *collector) give(cols []arrow.Array, n int) error {
+	c.given += int64(n)
+	if err := c.out(cols, n); err != nil {
+		return err
+	}
+	if c.full() {
+		return errStop
+	}
+	return nil
+}
+
+// out yields one batch. The columns stay the caller's.
+func (c *collector) out(cols []arrow.Array, n int) error {
+	b := array.NewRecordBatch(c.plan.schema, cols, int64(n))
+	defer b.Release()
+	if !c.yield(b, nil) {
+		return errStop
+	}
+	return nil
+}
+
+func (c *collector) release() {
+	for _, v := range c.vecs {
+		v.Release()
+	}
+	c.vecs = nil
+}

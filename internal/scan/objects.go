@@ -1,0 +1,151 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// Objects opens the objects that pages lie in, each once. It is safe for concurrent use.
+type Objects struct {
+	tree store.Tree
+	mu   sync.Mutex
+	open map[string]store.Source
+}
+
+// NewObjects opens from tree.
+func NewObjects(tree store.Tree) *Objects {
+	return &Objects{tree: tree, open: map[string]store.Source{}}
+}
+
+func (o *Objects) get(ctx context.Context, name string) (store.Source, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if s, ok := o.open[name]; ok {
+		return s, nil
+	}
+	s, err := o.tree.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	o.open[name] = s
+	return s, nil
+}
+
+// read fills buf with the bytes at.
+func (o *Objects) read(ctx context.Context, at fault.Span, buf []byte) error {
+	s, err := o.get(ctx, at.Object)
+	if err != nil {
+		return err
+	}
+	return format.ReadFull(ctx, s, at, "", buf)
+}
+
+// Close closes every object.
+func (o *Objects) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var err error
+	for _, s := range o.open {
+		err = errors.Join(err, s.Close())
+	}
+	o.open = map[string]store.Source{}
+	return err
+}
+
+// Dicts keeps decoded dictionaries under the identity of their spans. It is safe for concurrent use.
+type Dicts struct {
+	mu   sync.Mutex
+	have map[string]*vec.Vector
+}
+
+// NewDicts makes an empty cache.
+func NewDicts() *Dicts { return &Dicts{have: map[string]*vec.Vector{}} }
+
+// Close releases the dictionaries.
+func (d *Dicts) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, v := range d.have {
+		v.Release()
+	}
+	d.have = map[string]*vec.Vector{}
+}
+
+// get is the chunk's dictionary, decoded; nil if it has none.
+func (d *Dicts) get(ctx context.Context, src Source, col format.Column, c format.Chunk) (*vec.Vector, error) {
+	page, ok := c.Dict()
+	if !ok {
+		return nil, nil
+	}
+	if page.Lost != nil {
+		return nil, page.Lost
+	}
+	var key strings.Builder
+	for _, s := range page.Spans {
+		fmt.Fprintf(&key, "%s\x00%d\x00%d\x00", s.Object, s.Off, s.Len)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if v := d.have[key.String()]; v != nil {
+		return v, nil
+	}
+	v, err := vec.New(col.Type, memory.DefaultAllocator)
+	if err != nil {
+		return nil, err
+	}
+	task := format.Task{Page: page, N: page.Entries, Scratch: &vec.Arena{}, Limits: src.Limits, NoVerify: src.NoVerify}
+	for _, s := range page.Spans {
+		if s.Len > src.Limits.Page {
+			return nil, fault.Limitf(s, "dictionary", "%d bytes are more than a page may have (%d)", s.Len, src.Limits.Page)
+		}
+		b := task.Scratch.Bytes(int(s.Len))
+		if err := src.Objects.read(ctx, s, b); err != nil {
+			return nil, err
+		}
+		task.Bytes = append(task.Bytes, b)
+	}
+	if err := decode(c, &task, v); err != nil {
+		v.Release()
+		return nil, err
+	}
+	d.have[key.String()] = v
+	return v, nil
+}
+
+// decode calls the format's decoder and holds it to its word: exactly N entries, nothing left behind by an error,
+// and no panic. A panic is our bug, and is reported as one with its place.
+func decode(c format.Chunk, t *format.Task, dst *vec.Vector) (err error) {
+	before := dst.Len()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault.New(fault.Bug, placeOf(t.Page), "", "decoding panicked: %v", p)
+		}
+		if err != nil {
+			dst.Truncate(before)
+		}
+	}()
+	if err := c.Decode(t, dst); err != nil {
+		return err
+	}
+	if got := int64(dst.Len() - before); t.N >= 0 && got != t.N {
+		return fault.Corruptf(placeOf(t.Page), "", "the page has %d entries, %d were declared", got, t.N)
+	}
+	return nil
+}
+
+func placeOf(p format.Page) fault.Span {
+	if len(p.Spans) == 0 {
+		return fault.Span{}
+	}
+	return p.Spans[0]
+}

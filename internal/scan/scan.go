@@ -1,0 +1,192 @@
+// Package scan turns pages into record batches: it plans, fetches ahead, prunes, decodes, filters and assembles.
+// It knows no format.
+//
+// The unit is the window: rows [a,b) of one row group. All columns are decoded into the window's vectors; a page
+// that crosses b is decoded whole and its tail is carried into the next window, so no page is decoded twice.
+// Filter columns are decoded first; pages of the other columns without a surviving row are not even fetched.
+package scan
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/pred"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// Damaged says what happens to rows that cannot be read. Only errors of class Corrupt are excused.
+type Damaged uint8
+
+const (
+	Fail      Damaged = iota // the scan ends with the error
+	SkipRows                 // rows with a lost cell are left out
+	NullCells                // lost cells are null
+)
+
+// Spec says what to read.
+type Spec struct {
+	Columns []string          // dotted paths; nil = all, empty = none (rows are still counted)
+	Filter  *pred.Expr        // nil = all; applied exactly
+	Rows    vec.Range         // positions of the unfiltered scan; zero = all
+	Limit   int64             // rows that come out at most; 0 = no limit
+	Batch   int               // rows of a batch at most; 0 = 65,536
+	Damaged Damaged           //
+	Lost    func(region.Loss) // told of every loss, from the goroutine that ranges; may be nil
+	Alloc   memory.Allocator  // of the batches; nil = Go's
+	Ahead   int64             // bytes read ahead per column; 0 = 1 MiB, -1 = none
+}
+
+const (
+	defaultBatch = 64 << 10
+	defaultAhead = 1 << 20
+	// A window ends early when one column's vector is this large, so that strings fit Arrow's 32-bit offsets.
+	maxVector = 256 << 20
+)
+
+// Source is an open reader and what a scan needs beside it.
+type Source struct {
+	Reader   format.Reader
+	Objects  *Objects // opens data objects
+	Dicts    *Dicts   // decoded dictionaries, shared by all scans
+	Limits   format.Limits
+	NoVerify bool
+}
+
+// Schema is the schema of the batches that spec gives.
+func Schema(r format.Reader, spec Spec) (*arrow.Schema, error) {
+	p, err := newPlan(r, spec)
+	if err != nil {
+		return nil, err
+	}
+	return p.schema, nil
+}
+
+// Run reads. At most one error comes, last, with a nil batch. A batch is valid until the next step of the loop;
+// who needs it longer calls Retain. Ranging again scans again. passed, if not nil, receives the number of rows
+// (before the filter) of everything that was gone through.
+func Run(ctx context.Context, src Source, spec Spec, passed *int64) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		p, err := newPlan(src.Reader, spec)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		r := &run{plan: p, src: src, out: newCollector(p, yield)}
+		err = r.all(ctx)
+		if passed != nil {
+			*passed = r.base
+		}
+		if err == nil {
+			err = r.out.flush()
+		}
+		r.out.release()
+		if err != nil && !errors.Is(err, errStop) {
+			yield(nil, err)
+		}
+	}
+}
+
+// errStop ends a scan without an error: the limit is reached, or the loop was left.
+var errStop = errors.New("stop")
+
+type run struct {
+	plan *plan
+	src  Source
+	out  *collector
+	base int64 // rows of the row groups gone through
+}
+
+func (r *run) all(ctx context.Context) error {
+	for part, err := range r.src.Reader.Parts(ctx, r.plan.query) {
+		if err != nil {
+			return err
+		}
+		groups, err := r.src.Reader.RowGroups(ctx, part, r.plan.query)
+		if err != nil {
+			return err
+		}
+		for _, g := range groups {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := r.group(ctx, g); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// group reads the rows of one row group that the spec wants.
+func (r *run) group(ctx context.Context, g format.RowGroup) error {
+	local := r.plan.rowsOf(r.base)
+	if local.To <= 0 {
+		return errStop // the wanted rows are behind us
+	}
+	local.From = max(0, local.From)
+	if g.Rows >= 0 {
+		local.To = min(local.To, g.Rows)
+		if local.Len() == 0 {
+			r.base += g.Rows
+			return nil
+		}
+	}
+	n, err := r.read(ctx, g, local)
+	if err != nil {
+		return err
+	}
+	if g.Rows >= 0 {
+		n = g.Rows
+	}
+	r.base += n
+	return nil
+}
+
+// read dispatches on what the reader can do. It returns how many rows it went through, counted from row 0.
+func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) (int64, error) {
+	if b, ok := r.src.Reader.(format.Batcher); ok {
+		return r.batches(ctx, b, g, rows)
+	}
+	ranges := vec.Ranges{rows}
+	if r.plan.filter != nil {
+		if nw, ok := r.src.Reader.(format.Narrower); ok {
+			narrowed, err := nw.Narrow(ctx, g, r.plan.filter)
+			switch {
+			case err == nil:
+				ranges = ranges.Intersect(narrowed)
+			case r.plan.spec.Damaged == Fail || !errors.Is(err, fault.Corrupt):
+				return 0, err
+			} // a damaged index narrows nothing; the data is read instead
+		}
+	}
+	if len(ranges) == 0 {
+		return rows.To, nil
+	}
+	w, err := newWindows(ctx, r, g, ranges)
+	if err != nil {
+		return 0, err
+	}
+	defer w.release()
+	for _, rg := range ranges {
+		if err := w.through(ctx, rg); err != nil {
+			return 0, err
+		}
+	}
+	return w.at, nil
+}
+
+// rowsOf is the wanted rows, counted from base.
+func (p *plan) rowsOf(base int64) vec.Range {
+	if p.spec.Rows == (vec.Range{}) {
+		return vec.Range{From: 0, To: math.MaxInt64}
+	}
+	return vec.Range{From: p.spec.Rows.From - base, To: p.spec.Rows.To - base}
+}

@@ -1,0 +1,252 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// stream is one column of one row group, decoded in the order of rows into vec, which holds the entries of the rows
+// from row on. Between windows vec holds the tail of a page that crossed the border, or nothing.
+type stream struct {
+	run   *run
+	group format.RowGroup
+	col   format.Column
+	chunk format.Chunk
+	pager pager
+	dict  *vec.Vector
+	arena *vec.Arena
+
+	vec     *vec.Vector
+	row     int64 // of vec's first entry
+	counted int64 // rows of all pages passed, for pages that do not say where they begin
+	ended   bool  // there is nothing behind vec
+	lost    vec.Ranges
+	dead    error // the rest of the chunk cannot be found
+
+	seen, hit int // pages lately, and how many of them had a survivor: decides whether to read ahead
+}
+
+func (r *run) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ranges, ahead int64, arena *vec.Arena) (*stream, error) {
+	s := &stream{run: r, group: g, col: r.plan.columns[col], arena: arena, row: rows[0].From}
+	var err error
+	if s.vec, err = vec.New(s.col.Type, r.plan.alloc()); err != nil {
+		return nil, err
+	}
+	hull := vec.Range{From: rows[0].From, To: rows[len(rows)-1].To}
+	s.chunk, err = r.src.Reader.Chunk(ctx, g, col, hull)
+	if err == nil {
+		s.pager = pager{src: r.src, chunk: s.chunk, rows: rows, ahead: ahead}
+		s.dict, err = r.src.Dicts.get(ctx, r.src, s.col, s.chunk)
+	}
+	if err != nil {
+		if !r.excused(err) {
+			s.vec.Release()
+			return nil, err
+		}
+		s.dead = err
+	}
+	return s, nil
+}
+
+// excused reports whether the damage policy reads on after err.
+func (r *run) excused(err error) bool {
+	return r.plan.spec.Damaged != Fail && errors.Is(err, fault.Corrupt)
+}
+
+func (s *stream) close() {
+	s.pager.close()
+	s.vec.Release()
+}
+
+// end is the row behind vec's last entry.
+func (s *stream) end() int64 { return s.row + int64(s.vec.Len()) }
+
+// seek drops the entries before row a.
+func (s *stream) seek(a int64) {
+	k := min(a-s.row, int64(s.vec.Len()))
+	s.vec.Skip(int(k))
+	s.row = a
+}
+
+// cover decodes until vec holds the rows [a, b), or less at the chunk's end and when vec gets too large.
+// want selects the rows that will be looked at, counted from a (nil = all): pages without one are passed over.
+// It returns the row up to which vec goes, b at most.
+func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, error) {
+	s.seek(a)
+	for s.end() < b && !s.ended && s.vec.Size() < maxVector {
+		if s.dead != nil {
+			s.loseRest(b)
+			break
+		}
+		pb, err := s.pager.peek(ctx)
+		if err == io.EOF {
+			s.ended = true
+			break
+		}
+		if err == nil {
+			err = s.page(ctx, pb, a, b, want)
+		}
+		if err != nil {
+			if !s.run.excused(err) {
+				return 0, s.blame(err)
+			}
+			s.dead = err
+		}
+	}
+	return min(s.end(), b), nil
+}
+
+// page takes the next page, or passes over it. An error means that the rest of the chunk cannot be placed.
+func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.Sel) error {
+	p := pb.page
+	first := p.First
+	if first < 0 {
+		first = s.counted
+	}
+	pos := s.end()
+	known := p.Rows >= 0
+	to := first + p.Rows
+	switch {
+	case known && to <= pos: // before the window
+		s.pass(to)
+		return nil
+	case first > pos:
+		return fault.Corruptf(placeOf(p), "", "the page begins at row %d, row %d is next", first, pos)
+	case known && !want.Any(int(pos-a), int(min(to, b)-a)):
+		s.seen++
+		s.vec.ExtendUnset(int(min(to, b) - pos))
+		if to <= b {
+			s.pass(to)
+		} // else it is looked at again in the next window
+		return nil
+	}
+	s.seen, s.hit = s.seen+1, s.hit+1
+	before := s.vec.Len()
+	err := s.decode(ctx, p, wantOf(want, a, b, first, to, known))
+	if err != nil {
+		return s.losePage(p, first, pos, err)
+	}
+	n := int64(s.vec.Len() - before)
+	if pos > first { // only with an empty vec: entries of this page were passed over before
+		s.vec.Skip(int(min(pos-first, n)))
+	}
+	s.pass(first + n)
+	return nil
+}
+
+// pass is done with the first page in the queue, whose rows end at to.
+func (s *stream) pass(to int64) {
+	s.counted = to
+	s.pager.drop()
+}
+
+func (s *stream) decode(ctx context.Context, p format.Page, want *vec.Sel) error {
+	if p.Lost != nil {
+		return p.Lost
+	}
+	bytes, err := s.pager.bytes(ctx)
+	if err != nil {
+		return err
+	}
+	s.arena.Reset()
+	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: s.dict, Want: want, Scratch: s.arena,
+		Limits: s.run.src.Limits, NoVerify: s.run.src.NoVerify}
+	return decode(s.chunk, &t, s.vec)
+}
+
+// losePage follows the damage policy for a page that cannot be decoded.
+func (s *stream) losePage(p format.Page, first, pos int64, err error) error {
+	if !s.run.excused(err) || p.Rows < 0 {
+		return err
+	}
+	to := first + p.Rows
+	s.loseRows(pos, to, true, err)
+	s.pass(to)
+	return nil
+}
+
+// loseRows puts placeholders for the rows [from, to), which must follow vec's last entry.
+func (s *stream) loseRows(from, to int64, exact bool, err error) {
+	if s.run.plan.spec.Damaged == NullCells {
+		s.vec.ExtendNulls(int(to - from))
+	} else {
+		s.vec.ExtendUnset(int(to - from))
+		s.lost = s.lost.Add(vec.Range{From: from, To: to})
+	}
+	s.run.lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Column: s.col.Name,
+		Rows: [2]int64{from, to}, Exact: exact, Err: err})
+}
+
+// loseRest is for a chunk whose next page cannot be found: its rows are lost as far as the row group goes.
+// They are given window by window but reported once.
+func (s *stream) loseRest(b int64) {
+	to := min(b, s.group.Rows)
+	if s.group.Rows < 0 {
+		s.run.lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Column: s.col.Name,
+			Rows: [2]int64{s.end(), -1}, Exact: false, Err: s.dead})
+		s.ended = true
+		return
+	}
+	if !errors.Is(s.dead, errTold) {
+		s.run.lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Column: s.col.Name,
+			Rows: [2]int64{s.end(), s.group.Rows}, Exact: true, Err: s.dead})
+		s.dead = errTold
+	}
+	n := int(to - s.end())
+	if s.run.plan.spec.Damaged == NullCells {
+		s.vec.ExtendNulls(n)
+		return
+	}
+	s.lost = s.lost.Add(vec.Range{From: s.end(), To: to})
+	s.vec.ExtendUnset(n)
+}
+
+// errTold marks a dead stream whose loss was reported.
+var errTold = errors.New("reported")
+
+func (r *run) lose(l region.Loss) {
+	if r.plan.spec.Lost != nil {
+		r.plan.spec.Lost(l)
+	}
+}
+
+// blame adds the column to an error that does not name it.
+func (s *stream) blame(err error) error {
+	var e *fault.Error
+	if !errors.As(err, &e) || s.col.Name == "" || len(s.run.plan.columns) < 2 {
+		return err
+	}
+	out := *e
+	out.Path = fault.JoinPath("column "+s.col.Name, e.Path)
+	return &out
+}
+
+// dropLost takes rows of [a, b) that this column lost out of sel.
+func (s *stream) dropLost(sel *vec.Sel, a, b int64) *vec.Sel {
+	for _, r := range s.lost {
+		r = r.Intersect(vec.Range{From: a, To: b})
+		if r.Len() == 0 {
+			continue
+		}
+		n := int(b - a)
+		bits := make([]byte, (n+7)/8)
+		vec.SetBits(bits, 0, n, true)
+		vec.SetBits(bits, int(r.From-a), int(r.To-a), false)
+		sel = sel.And(vec.NewSel(bits, n))
+	}
+	return sel
+}
+
+// wantOf is want for the entries of a page with the rows [first, to): nil if some of them lie outside the window.
+func wantOf(want *vec.Sel, a, b, first, to int64, known bool) *vec.Sel {
+	if !known || want.IsAll() || first < a || to > b {
+		return nil
+	}
+	return want.Slice(int(first-a), int(to-a))
+}

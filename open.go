@@ -1,0 +1,360 @@
+package stoa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/scan"
+	"stoa/region"
+	"stoa/store"
+)
+
+// metaCache is how many bytes of footers and indexes a source keeps.
+const metaCache = 64 << 20
+
+func (o OpenOptions) formats() []format.Format {
+	if o.Formats == nil {
+		return Formats
+	}
+	return o.Formats
+}
+
+func (o OpenOptions) tree() store.Tree {
+	if o.Tree == nil {
+		return store.Local{}
+	}
+	return o.Tree
+}
+
+func (o OpenOptions) internal() format.OpenOptions {
+	return format.OpenOptions{Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify, Opts: o.Opts}
+}
+
+// Open opens one source: PATH, or PATH#TABLE where one place holds several tables.
+// PATH may be a file, a glob, or a directory: of a format's own, or of files that together are one table.
+func Open(ctx context.Context, uri string, o OpenOptions) (*Table, error) {
+	return OpenAll(ctx, []string{uri}, o)
+}
+
+// OpenAll opens several sources with the same schema as one table, their rows one after the other.
+func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) {
+	targets, err := resolveAll(ctx, uris, o)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{}
+	for _, tg := range targets {
+		s, findings, err := openOne(ctx, tg, o)
+		if err != nil {
+			t.Close()
+			return nil, err
+		}
+		t.sources = append(t.sources, s)
+		t.findings = append(t.findings, findings...)
+		if err := t.join(s); err != nil {
+			t.Close()
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// found is a target and the format that reads it.
+type found struct {
+	format.Target
+	format *format.Format
+}
+
+// join makes s's schema fit the table's: same names and types; a column is nullable if it is in one source.
+func (t *Table) join(s *source) error {
+	sc := s.reader.Schema()
+	if t.schema == nil {
+		t.schema = sc
+		return nil
+	}
+	first := t.sources[0].name
+	if len(sc.Fields()) != len(t.schema.Fields()) {
+		return fault.Invalidf("%s has %d columns, %s has %d: they are not one table", s.name, len(sc.Fields()), first, len(t.schema.Fields()))
+	}
+	fields := slices.Clone(t.schema.Fields())
+	for i, f := range sc.Fields() {
+		have := &fields[i]
+		if f.Name != have.Name || !arrow.TypeEqual(f.Type, have.Type) {
+			return fault.Invalidf("column %d of %s is %s %s, in %s it is %s %s: they are not one table", i+1, s.name, f.Name, f.Type, first, have.Name, have.Type)
+		}
+		have.Nullable = have.Nullable || f.Nullable
+	}
+	meta := t.schema.Metadata()
+	t.schema = arrow.NewSchema(fields, &meta)
+	return nil
+}
+
+func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Finding, error) {
+	meta := store.NewCache(tg.Tree, metaCache)
+	data := tg.Tree
+	inner := tg.Target
+	inner.Tree = meta
+	var r format.Reader
+	var findings []region.Finding
+	var err error
+	switch {
+	case o.Recover && tg.format.Recover != nil:
+		r, findings, err = tg.format.Recover(ctx, inner, o.internal())
+	case tg.format.Open == nil:
+		err = fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "%s files cannot be opened as a table", tg.format.Name)
+	default:
+		r, err = tg.format.Open(ctx, inner, o.internal())
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, meta.Close())
+	}
+	name := tg.Name
+	if tg.Table != "" {
+		name += "#" + tg.Table
+	}
+	return &source{name: name, format: tg.format, reader: r, meta: meta,
+		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(), Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
+}
+
+// resolveAll finds the targets that the URIs name, and their formats.
+func resolveAll(ctx context.Context, uris []string, o OpenOptions) ([]found, error) {
+	var out []found
+	for _, uri := range uris {
+		some, err := resolveURI(ctx, uri, o)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	if len(out) == 0 {
+		return nil, fault.Invalidf("nothing to open")
+	}
+	return out, nil
+}
+
+func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error) {
+	tree := o.tree()
+	name, table := uri, ""
+	info, err := tree.Stat(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if i := strings.LastIndexByte(uri, '#'); i >= 0 {
+			name, table = uri[:i], uri[i+1:]
+			info, err = tree.Stat(ctx, name)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?[") {
+		return resolveGlob(ctx, name, table, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tg := format.Target{Tree: tree, Name: name, Table: table}
+	f, err := Probe(ctx, tg, o)
+	if err == nil {
+		return []found{{tg, f}}, nil
+	}
+	if info.Dir && o.From == "" {
+		return resolveDir(ctx, tg, o)
+	}
+	return nil, err
+}
+
+func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]found, error) {
+	dir := pattern
+	for strings.ContainsAny(dir, "*?[") {
+		dir = path.Dir(dir)
+	}
+	if dir == "." && !strings.HasPrefix(pattern, "./") {
+		dir = ""
+	}
+	var out []found
+	depth := strings.Count(pattern, "/")
+	var walk func(dir string) error
+	walk = func(dir string) error {
+		for info, err := range o.tree().List(ctx, dir) {
+			if err != nil {
+				return err
+			}
+			if ok, err := filepath.Match(path.Clean(pattern), path.Clean(info.Name)); err != nil {
+				return fault.Invalidf("%s: %v", pattern, err)
+			} else if ok {
+				uri := info.Name
+				if table != "" {
+					uri += "#" + table
+				}
+				some, err := resolveURI(ctx, uri, o)
+				if err != nil {
+					return err
+				}
+				out = append(out, some...)
+			} else if info.Dir && strings.Count(info.Name, "/") < depth {
+				if err := walk(info.Name); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if err := walk(dir); err != nil {
+		return nil, err
+	}
+	if len(out) == 0 {
+		return nil, &fs.PathError{Op: "open", Path: pattern, Err: errors.New("no file matches")}
+	}
+	return out, nil
+}
+
+// resolveDir takes the files of a directory that is no format's own. Names that begin with . or _ are passed over,
+// as every system does that keeps tables in directories.
+func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, error) {
+	var out []found
+	for info, err := range tg.Tree.List(ctx, tg.Name) {
+		if err != nil {
+			return nil, err
+		}
+		if base := path.Base(info.Name); info.Dir || base[0] == '.' || base[0] == '_' {
+			continue
+		}
+		in := format.Target{Tree: tg.Tree, Name: info.Name, Table: tg.Table}
+		f, err := Probe(ctx, in, o)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found{in, f})
+	}
+	if len(out) == 0 {
+		return nil, fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "", "the directory holds no files that stoa knows")
+	}
+	return out, nil
+}
+
+// Probe finds the format of a target: o.From if that is set, else the one that is surest.
+// Something that no format claims is named if its kind is known.
+func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format, error) {
+	formats := o.formats()
+	if o.From != "" {
+		for i := range formats {
+			if formats[i].Name == o.From {
+				return &formats[i], nil
+			}
+		}
+		return nil, fault.Invalidf("there is no format %q", o.From)
+	}
+	best, sure := -1, format.No
+	for i, f := range formats {
+		if f.Probe == nil {
+			continue
+		}
+		m, err := f.Probe(ctx, tg)
+		if err != nil {
+			return nil, err
+		}
+		if m > sure {
+			best, sure = i, m
+		}
+	}
+	if best < 0 {
+		return nil, foreign(ctx, tg)
+	}
+	return &formats[best], nil
+}
+
+// List gives what a place holds: tables, or the file itself.
+func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		targets, err := resolveAll(ctx, []string{uri}, o)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		for _, tg := range targets {
+			if tg.format.List == nil {
+				if !yield(format.Entry{Kind: tg.format.Title, Rows: -1, Bytes: -1, Place: tg.Name, Format: tg.format.Name}, nil) {
+					return
+				}
+				continue
+			}
+			for e, err := range tg.format.List(ctx, tg.Target) {
+				e.Place, e.Format = tg.Name, tg.format.Name
+				if !yield(e, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// foreign says what a file is that we do not read.
+func foreign(ctx context.Context, tg format.Target) error {
+	at := fault.Span{Object: tg.Name}
+	src, err := tg.Tree.Open(ctx, tg.Name)
+	if err != nil {
+		return fault.Unsupportedf(at, "", "no format that stoa knows")
+	}
+	defer src.Close()
+	head := make([]byte, 512)
+	n, _ := src.ReadAt(ctx, head, 0)
+	head = head[:n]
+	if n == 0 {
+		return fault.Unsupportedf(at, "", "the file is empty")
+	}
+	for _, k := range foreignKinds {
+		if len(head) >= k.off+len(k.magic) && string(head[k.off:k.off+len(k.magic)]) == k.magic {
+			return fault.Unsupportedf(at, "", "this is %s, which stoa does not read", k.name)
+		}
+	}
+	return fault.Unsupportedf(at, "", "not of a format that stoa knows (it begins with %s); --from FORMAT forces one", preview(head))
+}
+
+func preview(b []byte) string {
+	b = b[:min(len(b), 8)]
+	for _, c := range b {
+		if c < ' ' || c > '~' {
+			return fmt.Sprintf("bytes % x", b)
+		}
+	}
+	return fmt.Sprintf("%q", b)
+}
+
+// foreignKinds are files that people confuse with ours, by their magic.
+var foreignKinds = []struct {
+	off         int
+	magic, name string
+}{
+	{0, "ORC", "an ORC file"},
+	{0, "PAR1", "a Parquet file (this program was built without Parquet)"},
+	{0, "PARE", "an encrypted Parquet file"},
+	{0, "Obj\x01", "an Avro data file"},
+	{0, "SEQ", "a Hadoop sequence file"},
+	{0, "RCF", "an RCFile"},
+	{0, "kuduenc\x00", "an encrypted Kudu file"},
+	{0, "kuducntr", "a Kudu protobuf container (metadata, not data)"},
+	{0, "FEA1", "a Feather V1 file"},
+	{0, "SQLite format 3\x00", "an SQLite database"},
+	{0, "DUCK", "a DuckDB database"},
+	{8, "DUCK", "a DuckDB database"},
+	{0, "\x89HDF\r\n\x1a\n", "an HDF5 file"},
+	{0, "CDF\x01", "a NetCDF file"},
+	{0, "RED1", "a RedFile"},
+	{0, "Trv", "a Trevni file"},
+	{0, "PK\x03\x04", "a ZIP archive"},
+	{0, "\x28\xb5\x2f\xfd", "a Zstandard-compressed file"},
+	{0, "\x1f\x8b", "a gzip-compressed file"},
+	{0, "BZh", "a bzip2-compressed file"},
+	{0, "\xfd7zXZ\x00", "an xz-compressed file"},
+	{257, "ustar", "a tar archive"},
+	{0, "%PDF", "a PDF document"},
+	{0, "\x7fELF", "a program"},
+	{0, "\x89PNG", "a PNG image"},
+}

@@ -1,0 +1,235 @@
+package stoa
+
+import (
+	"context"
+	"io"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/format"
+	"stoa/internal/scan"
+	"stoa/vec"
+)
+
+// ColumnStats is what is known of one physical column. -1 = not known.
+type ColumnStats struct {
+	Name     string
+	Type     arrow.DataType
+	Encoding string
+	Codec    string
+	Blocks   int64  // pages, the dictionary not counted
+	Rows     int64  //
+	Nulls    int64  //
+	Raw      int64  // bytes of the blocks after decompression
+	Stored   int64  // bytes of the blocks as stored, with the dictionary
+	Dict     int64  // entries of the dictionary
+	Min, Max string // as text; "" = not known
+}
+
+// Stats reads every page and says what the columns look like.
+func (t *Table) Stats(ctx context.Context) ([]ColumnStats, error) {
+	var out []ColumnStats
+	for _, s := range t.sources {
+		var some []ColumnStats
+		var err error
+		if _, ok := s.reader.(format.Batcher); ok {
+			some, err = batchStats(ctx, s)
+		} else {
+			some, err = pageStats(ctx, s)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if out == nil {
+			out = some
+			continue
+		}
+		for i := range some {
+			out[i].add(some[i])
+		}
+	}
+	return out, nil
+}
+
+func (c *ColumnStats) add(o ColumnStats) {
+	for _, p := range [][2]*int64{{&c.Blocks, &o.Blocks}, {&c.Rows, &o.Rows}, {&c.Nulls, &o.Nulls}, {&c.Raw, &o.Raw}, {&c.Stored, &o.Stored}, {&c.Dict, &o.Dict}} {
+		if *p[0] < 0 || *p[1] < 0 {
+			*p[0] = -1
+		} else {
+			*p[0] += *p[1]
+		}
+	}
+	c.Min, c.Max = "", "" // of texts the order is not known here
+}
+
+func pageStats(ctx context.Context, s *source) ([]ColumnStats, error) {
+	cols := s.reader.Columns()
+	out := make([]ColumnStats, len(cols))
+	for i, c := range cols {
+		out[i] = ColumnStats{Name: c.Name, Type: c.Type, Encoding: c.Facts.Encoding, Codec: c.Facts.Codec}
+	}
+	for part, err := range s.reader.Parts(ctx, format.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		groups, err := s.reader.RowGroups(ctx, part, format.Query{})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range groups {
+			for i := range cols {
+				if err := chunkStats(ctx, s, g, i, &out[i]); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *ColumnStats) error {
+	var lo, hi extremes
+	err := scan.Pages(ctx, s.scan, g, col, func(p scan.PageInfo) error {
+		if p.Dict {
+			st.Dict += int64(p.Vector.Len())
+			st.Stored += p.Stored
+			st.Raw += p.Raw
+			return nil
+		}
+		if !p.Same {
+			st.Blocks++
+			st.Stored += p.Stored
+			st.Raw += p.Raw
+		}
+		st.Rows += int64(p.Vector.Len())
+		st.Nulls += int64(p.Vector.Nulls())
+		return minMax(p.Vector, &lo, &hi)
+	})
+	if err == io.EOF {
+		err = nil
+	}
+	st.Min, st.Max = lo.text, hi.text
+	return err
+}
+
+func batchStats(ctx context.Context, s *source) ([]ColumnStats, error) {
+	var out []ColumnStats
+	for _, f := range s.reader.Schema().Fields() {
+		out = append(out, ColumnStats{Name: f.Name, Type: f.Type, Blocks: -1, Raw: -1, Stored: -1})
+	}
+	lo, hi := make([]extremes, len(out)), make([]extremes, len(out))
+	t := &Table{schema: s.reader.Schema(), sources: []*source{s}}
+	for b, err := range t.Scan(ctx, ScanSpec{Alloc: NewPool()}) {
+		if err != nil {
+			return nil, err
+		}
+		for i, c := range b.Columns() {
+			out[i].Rows += int64(c.Len())
+			out[i].Nulls += int64(c.NullN())
+			arrayMinMax(c, &lo[i], &hi[i])
+		}
+	}
+	for i := range out {
+		out[i].Min, out[i].Max = lo[i].text, hi[i].text
+	}
+	return out, nil
+}
+
+// extremes is the least or the greatest value so far.
+type extremes struct {
+	set  bool
+	i    int64
+	u    uint64
+	f    float64
+	s    string
+	text string
+}
+
+func minMax(v *vec.Vector, lo, hi *extremes) error {
+	if v.Len() == 0 || v.Items != nil {
+		return nil
+	}
+	a, err := v.View(v.Len())
+	if err != nil {
+		return err
+	}
+	defer a.Release()
+	if d, ok := a.(*array.Dictionary); ok { // the dictionary's values are the column's, but maybe not all are used here
+		for i := range d.Len() {
+			if d.IsValid(i) {
+				arrayMinMaxAt(d.Dictionary(), d.GetValueIndex(i), lo, hi)
+			}
+		}
+		return nil
+	}
+	arrayMinMax(a, lo, hi)
+	return nil
+}
+
+func arrayMinMax(a arrow.Array, lo, hi *extremes) {
+	for i := range a.Len() {
+		if a.IsValid(i) {
+			arrayMinMaxAt(a, i, lo, hi)
+		}
+	}
+}
+
+// arrayMinMaxAt takes one value in. Types without an order here stay unknown; NaN is no value.
+func arrayMinMaxAt(a arrow.Array, i int, lo, hi *extremes) {
+	var x extremes
+	var below func(p, q *extremes) bool
+	switch a := a.(type) {
+	case *array.Int8:
+		x.i, below = int64(a.Value(i)), lessInt
+	case *array.Int16:
+		x.i, below = int64(a.Value(i)), lessInt
+	case *array.Int32:
+		x.i, below = int64(a.Value(i)), lessInt
+	case *array.Int64:
+		x.i, below = a.Value(i), lessInt
+	case *array.Date32:
+		x.i, below = int64(a.Value(i)), lessInt
+	case *array.Timestamp:
+		x.i, below = int64(a.Value(i)), lessInt
+	case *array.Uint8:
+		x.u, below = uint64(a.Value(i)), lessUint
+	case *array.Uint16:
+		x.u, below = uint64(a.Value(i)), lessUint
+	case *array.Uint32:
+		x.u, below = uint64(a.Value(i)), lessUint
+	case *array.Uint64:
+		x.u, below = a.Value(i), lessUint
+	case *array.Float32:
+		x.f, below = float64(a.Value(i)), lessFloat
+	case *array.Float64:
+		x.f, below = a.Value(i), lessFloat
+	case *array.String:
+		x.s, below = a.Value(i), lessString
+	case *array.Binary:
+		x.s, below = string(a.Value(i)), lessString
+	default:
+		return
+	}
+	if math.IsNaN(x.f) {
+		return
+	}
+	x.set = true
+	for _, e := range []struct {
+		to   *extremes
+		take bool
+	}{{lo, !lo.set || below(&x, lo)}, {hi, !hi.set || below(hi, &x)}} {
+		if e.take {
+			if x.text == "" {
+				x.text = a.ValueStr(i)
+			}
+			*e.to = x
+		}
+	}
+}
+
+func lessInt(p, q *extremes) bool    { return p.i < q.i }
+func lessUint(p, q *extremes) bool   { return p.u < q.u }
+func lessFloat(p, q *extremes) bool  { return p.f < q.f }
+func lessString(p, q *extremes) bool { return p.s < q.s }

@@ -1,0 +1,183 @@
+// Package stoa opens, writes, verifies, recovers and converts columnar files without the systems that wrote them.
+//
+//	t, err := stoa.Open(ctx, "block.cfile", stoa.OpenOptions{})
+//	for batch, err := range t.Scan(ctx, stoa.ScanSpec{Columns: []string{"price"}}) { … }
+//
+// A file is a table; a table of many files is a table. In memory everything is Apache Arrow.
+//
+// # Who owns a batch
+//
+// A batch that a scan yields is valid until the next step of the loop. Who needs it longer calls Retain inside the
+// loop and Release when done. With the default allocator strings and slices taken from a batch stay good for ever;
+// with a pool (see NewPool) they do not outlive the batch.
+//
+// # Errors
+//
+// Errors about the content of a file are *fault.Error: classed (errors.Is(err, fault.Corrupt)) and placed.
+package stoa
+
+import (
+	"context"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/format"
+	"stoa/internal/scan"
+	"stoa/pred"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// OpenOptions say how sources are opened. The zero value probes the format and verifies checksums.
+type OpenOptions struct {
+	Formats  []format.Format   // nil = Formats
+	From     string            // format name; "" = probe
+	Opts     map[string]string // the format's own options
+	NoVerify bool              // do not compare checksums
+	Recover  bool              // find again what a damaged footer or index does not tell; see Table.Findings
+	Limits   format.Limits
+	Tree     store.Tree // nil = the local file system
+}
+
+// Damaged says what happens to rows that cannot be read.
+type Damaged = scan.Damaged
+
+// The damage policies. Only errors of class fault.Corrupt are excused; others always end a scan.
+const (
+	Fail      = scan.Fail
+	SkipRows  = scan.SkipRows
+	NullCells = scan.NullCells
+)
+
+// ScanSpec says what a scan reads. The zero value reads everything.
+type ScanSpec struct {
+	Columns []string          // dotted paths; nil = all, empty = none (rows are still counted)
+	Filter  *pred.Expr        // nil = all rows; applied exactly, see package pred
+	Rows    vec.Range         // positions of the unfiltered scan, half-open; zero = all
+	Limit   int64             // rows that come out at most; 0 = no limit
+	Batch   int               // rows of a batch at most; 0 = 65,536
+	Damaged Damaged           // default Fail
+	Lost    func(region.Loss) // told of every loss, from the goroutine that ranges; may be nil
+	Alloc   memory.Allocator  // of the batches; nil = Go's
+	Ahead   int64             // bytes read ahead per column; 0 = 1 MiB, -1 = none
+}
+
+// NewPool makes an allocator that reuses the buffers of released batches and keeps at most 256 MiB of them.
+// Reused buffers are several times faster to fill than fresh ones.
+func NewPool() memory.Allocator { return vec.NewPool(256 << 20) }
+
+// Table is an open source: a file, several files with the same schema, or a directory that a format understands.
+// It is safe for concurrent scans. Footers and indexes are read once.
+type Table struct {
+	schema   *arrow.Schema
+	sources  []*source
+	findings []region.Finding
+}
+
+// source is one of a table's files.
+type source struct {
+	name   string
+	format *format.Format
+	reader format.Reader
+	meta   *store.Cache
+	scan   scan.Source
+}
+
+// Schema is the table's schema.
+func (t *Table) Schema() *arrow.Schema { return t.schema }
+
+// Findings is what opening with OpenOptions.Recover found wrong.
+func (t *Table) Findings() []region.Finding { return t.findings }
+
+// Sources names the table's files (or places) in the order of their rows, each with its format.
+func (t *Table) Sources() []SourceInfo {
+	var out []SourceInfo
+	for _, s := range t.sources {
+		out = append(out, SourceInfo{Name: s.name, Format: s.format.Name, Meta: s.reader.Meta(), Columns: s.reader.Columns()})
+	}
+	return out
+}
+
+// SourceInfo is what is known of one of a table's sources.
+type SourceInfo struct {
+	Name    string
+	Format  string
+	Meta    []format.KeyValue
+	Columns []format.Column
+}
+
+// ScanSchema is the schema of the batches that Scan(spec) gives.
+func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
+	return scan.Schema(t.sources[0].reader, spec.internal())
+}
+
+func (s ScanSpec) internal() scan.Spec { return scan.Spec(s) }
+
+// Scan reads the rows that spec selects, in order. At most one error comes, last, with a nil batch.
+// Ranging again scans again.
+func (t *Table) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		left := spec
+		for _, s := range t.sources {
+			var passed, given int64
+			for b, err := range scan.Run(ctx, s.scan, left.internal(), &passed) {
+				if err == nil {
+					given += b.NumRows()
+				}
+				if !yield(b, err) || err != nil {
+					return
+				}
+			}
+			var more bool
+			if left, more = left.after(passed, given); !more {
+				return
+			}
+		}
+	}
+}
+
+// after is what remains to be read after a source of so many rows gave so many.
+func (s ScanSpec) after(passed, given int64) (ScanSpec, bool) {
+	if s.Limit > 0 {
+		if s.Limit -= given; s.Limit <= 0 {
+			return s, false
+		}
+	}
+	if s.Rows != (vec.Range{}) {
+		s.Rows.From = max(0, s.Rows.From-passed)
+		if s.Rows.To -= passed; s.Rows.To <= 0 {
+			return s, false
+		}
+	}
+	return s, true
+}
+
+// Count is how many rows spec selects. Where the metadata tells, no data is read.
+func (t *Table) Count(ctx context.Context, spec ScanSpec) (int64, error) {
+	spec.Columns = []string{}
+	var n int64
+	for b, err := range t.Scan(ctx, spec) {
+		if err != nil {
+			return n, err
+		}
+		n += b.NumRows()
+	}
+	return n, nil
+}
+
+// Close releases what the table holds. Batches stay good.
+func (t *Table) Close() error {
+	var first error
+	for _, s := range t.sources {
+		for _, err := range []error{s.reader.Close(), s.scan.Objects.Close(), s.meta.Close()} {
+			if err != nil && first == nil {
+				first = err
+			}
+		}
+		s.scan.Dicts.Close()
+	}
+	return first
+}
