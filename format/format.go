@@ -216,6 +216,9 @@ type Task struct {
 	Scratch  *vec.Arena  // this worker's; reset after the call
 	Limits   Limits
 	NoVerify bool
+
+	// Set by Decode, for statistics: bytes of the page after decompression; 0 if the format cannot say.
+	Raw int64
 }
 
 // Narrower is an optional interface of a Reader: rows of g outside the result certainly fail e; inside, the filter
