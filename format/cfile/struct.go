@@ -46,7 +46,7 @@ const (
 	Decimal64      Type = 16
 	Decimal128     Type = 17
 	Varchar        Type = 19
-	Date           Type = 21
+	Date           Type = 20
 )
 
 // Encoding is Kudu's EncodingType.
