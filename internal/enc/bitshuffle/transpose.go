@@ -1,7 +1,5 @@
 package bitshuffle
 
-import "encoding/binary"
-
 // How the fast kernels work. Take 64 elements of E bytes: 8·E rows of 64 bits. Number a bit by the byte j of the element it is in,
 // its place k (3 bits) in that byte, and its element e (6 bits: the upper three g, the lower three i). In the rows a word is
 // chosen by (j,k), and the place in the word is (g,i). In the elements a word is chosen by the upper bits of (e,j), and the
@@ -9,63 +7,119 @@ import "encoding/binary"
 // can change three bits of their number for three bits of the place: an exchange of 1, 2 and 4 bits between pairs of words.
 //
 // Step one does this for each j with k and i: the words become (j,i), the places (g,k). Step two
-// exchanges bytes only: three of the bits that choose the word for g.
+// exchanges bytes only: three of the bits that choose the word for g. For elements of 1, 2, 4, 8 and 16 bytes these are
+//
+//	1: i2 i1 i0   2: i1 i0 j0   4: i0 j1 j0   8 and 16: j2 j1 j0
 //
 // Both steps are their own inverse, so the way back is the same in the opposite order.
 
-// swap exchanges the bits of a under m<<s for the bits of b under m.
-func swap(a, b, m uint64, s uint) (uint64, uint64) {
-	t := (a>>s ^ b) & m
-	return a ^ t<<s, b ^ t
+// block is the number of elements that the fast kernels take at once.
+const block = 64
+
+// kernel says how step two finds its words for one size of element.
+type kernel struct {
+	elem int
+	// pick[b] is where group b of eight words has its first word between the steps, as word j·8+i, and step the distances to
+	// the others, one for each bit of the number of a word in the group.
+	pick [16]uint8
+	step [3]uint8
 }
 
-// exchangeBits exchanges the number of a word (3 bits) for the lowest 3 bits of the place.
-func exchangeBits(w *[8]uint64) {
-	const m1, m2, m4 = 0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f
-	a, b, c, d, e, f, g, h := w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
-	a, b = swap(a, b, m1, 1)
-	c, d = swap(c, d, m1, 1)
-	e, f = swap(e, f, m1, 1)
-	g, h = swap(g, h, m1, 1)
-	a, c = swap(a, c, m2, 2)
-	b, d = swap(b, d, m2, 2)
-	e, g = swap(e, g, m2, 2)
-	f, h = swap(f, h, m2, 2)
-	a, e = swap(a, e, m4, 4)
-	b, f = swap(b, f, m4, 4)
-	c, g = swap(c, g, m4, 4)
-	d, h = swap(d, h, m4, 4)
-	w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7] = a, b, c, d, e, f, g, h
+var kernels = [...]kernel{
+	{elem: 1, pick: [16]uint8{0}, step: [3]uint8{1, 2, 4}},
+	{elem: 2, pick: [16]uint8{0, 4}, step: [3]uint8{8, 1, 2}},
+	{elem: 4, pick: [16]uint8{0, 2, 4, 6}, step: [3]uint8{8, 16, 1}},
+	{elem: 8, pick: [16]uint8{0, 1, 2, 3, 4, 5, 6, 7}, step: [3]uint8{8, 16, 32}},
+	{elem: 16, pick: [16]uint8{0, 64, 1, 65, 2, 66, 3, 67, 4, 68, 5, 69, 6, 70, 7, 71}, step: [3]uint8{8, 16, 32}},
 }
 
-// exchangeBytes exchanges the number of a word (3 bits) for the number of the byte.
-func exchangeBytes(w *[8]uint64) {
-	const m1, m2, m4 = 0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0x00000000ffffffff
-	a, b, c, d, e, f, g, h := w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
-	a, b = swap(a, b, m1, 8)
-	c, d = swap(c, d, m1, 8)
-	e, f = swap(e, f, m1, 8)
-	g, h = swap(g, h, m1, 8)
-	a, c = swap(a, c, m2, 16)
-	b, d = swap(b, d, m2, 16)
-	e, g = swap(e, g, m2, 16)
-	f, h = swap(f, h, m2, 16)
-	a, e = swap(a, e, m4, 32)
-	b, f = swap(b, f, m4, 32)
-	c, g = swap(c, g, m4, 32)
-	d, h = swap(d, h, m4, 32)
-	w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7] = a, b, c, d, e, f, g, h
+// words is what lies between the steps: word j·8+i. It is made once a chunk, as clearing it costs as much as a block.
+type words [8 * 16]uint64
+
+// kernelFor finds the kernel for a size of element, or nil.
+func kernelFor(elem int) *kernel {
+	for i := range kernels {
+		if kernels[i].elem == elem {
+			return &kernels[i]
+		}
+	}
+	return nil
 }
 
 // Untranspose turns rows of bits into elements: dst gets the elements, src has the rows. Both are n·elem bytes long, n being a
-// multiple of 8; they must not overlap.
+// multiple of 8 (it panics otherwise); they must not overlap.
 func Untranspose(dst, src []byte, elem int) {
-	naiveUntranspose(dst, src, elem)
+	n := elems(dst, src, elem)
+	k := kernelFor(elem)
+	var t words
+	switch {
+	case k == nil:
+		naiveUntranspose(dst, src, elem)
+	case n >= block:
+		for e := 0; e < n; e += block {
+			e = min(e, n-block) // the last one may overlap the one before, and writes the same again
+			k.fromRows(&t, dst[e*elem:][:block*elem], src[e/8:], n/8)
+		}
+	case n > 0:
+		var rows, out [block * 16]byte
+		narrow(rows[:], block/8, src, n/8, n/8, 8*elem)
+		k.fromRows(&t, out[:block*elem], rows[:], block/8)
+		copy(dst, out[:])
+	}
 }
 
 // Transpose turns elements into rows of bits; the inverse of Untranspose, with the same rules.
 func Transpose(dst, src []byte, elem int) {
-	naiveTranspose(dst, src, elem)
+	n := elems(dst, src, elem)
+	k := kernelFor(elem)
+	var t words
+	switch {
+	case k == nil:
+		naiveTranspose(dst, src, elem)
+	case n >= block:
+		for e := 0; e < n; e += block {
+			e = min(e, n-block)
+			k.toRows(&t, dst[e/8:], n/8, src[e*elem:][:block*elem])
+		}
+	case n > 0:
+		var in, rows [block * 16]byte
+		copy(in[:], src)
+		k.toRows(&t, rows[:], block/8, in[:block*elem])
+		narrow(dst, n/8, rows[:], block/8, n/8, 8*elem)
+	}
 }
 
-func le64(p []byte) uint64 { return binary.LittleEndian.Uint64(p) }
+// elems is the number of elements, after a look at the lengths.
+func elems(dst, src []byte, elem int) int {
+	if elem < 1 || len(dst) != len(src) || len(dst)%(8*elem) != 0 {
+		panic("bitshuffle: wrong lengths")
+	}
+	return len(dst) / elem
+}
+
+// narrow copies n bytes of each of rows rows from a layout of one width to another.
+func narrow(dst []byte, dstWidth int, src []byte, srcWidth, n, rows int) {
+	for r := range rows {
+		copy(dst[r*dstWidth:][:n], src[r*srcWidth:])
+	}
+}
+
+// fromRows makes 64 elements from 8 bytes of each row; a row is width bytes long.
+func (k *kernel) fromRows(t *words, dst, src []byte, width int) {
+	for j := range k.elem {
+		bitsFromRows((*[8]uint64)(t[8*j:]), src[8*j*width:], width)
+	}
+	for b := range k.elem {
+		bytesToElems(dst[8*b:], 8*k.elem, t, k.pick[b], &k.step)
+	}
+}
+
+// toRows makes 8 bytes of each row from 64 elements.
+func (k *kernel) toRows(t *words, dst []byte, width int, src []byte) {
+	for b := range k.elem {
+		bytesFromElems(t, k.pick[b], &k.step, src[8*b:], 8*k.elem)
+	}
+	for j := range k.elem {
+		bitsToRows(dst[8*j*width:], width, (*[8]uint64)(t[8*j:]))
+	}
+}
