@@ -8,9 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 	"sort"
-
-	"github.com/klauspost/compress/snappy"
-	"github.com/pierrec/lz4/v4"
 )
 
 // Block is a run of bytes of a CFile with one purpose.
@@ -241,15 +238,13 @@ func (w *walker) raw(b []byte) []byte {
 	} else if b = b[4:]; int(n) == len(b) {
 		return b // stored as it is
 	}
-	out := make([]byte, n)
+	var out []byte
 	var err error
 	switch w.l.Compression {
 	case 2:
-		out, err = snappy.Decode(nil, b)
+		out = unsnappy(b, int(n))
 	case 3:
-		var k int
-		k, err = lz4.UncompressBlock(b, out)
-		out = out[:k]
+		out = unlz4(b, int(n))
 	case 4:
 		var z io.Reader
 		if z, err = zlib.NewReader(bytes.NewReader(b)); err == nil {
@@ -328,4 +323,73 @@ func protobuf(m []byte, f func(field int, v uint64, b []byte)) {
 		m = m[k:]
 		f(int(tag>>3), v, b)
 	}
+}
+
+// unlz4 reads an LZ4 block; it panics at damage.
+func unlz4(b []byte, n int) []byte {
+	out := make([]byte, 0, n)
+	length := func(l int) int {
+		if l == 15 {
+			for {
+				x := b[0]
+				b = b[1:]
+				l += int(x)
+				if x != 255 {
+					break
+				}
+			}
+		}
+		return l
+	}
+	for len(b) > 0 {
+		token := b[0]
+		b = b[1:]
+		l := length(int(token >> 4))
+		out, b = append(out, b[:l]...), b[l:]
+		if len(b) == 0 {
+			break
+		}
+		back := int(b[0]) | int(b[1])<<8
+		b = b[2:]
+		out = repeat(out, back, length(int(token&15))+4)
+	}
+	return out
+}
+
+// unsnappy reads a Snappy block; it panics at damage.
+func unsnappy(b []byte, n int) []byte {
+	m, k := binary.Uvarint(b)
+	if m != uint64(n) {
+		panic("snappy length")
+	}
+	b = b[k:]
+	out := make([]byte, 0, n)
+	for len(b) > 0 {
+		tag := b[0]
+		l := int(tag >> 2)
+		switch tag & 3 {
+		case 0:
+			b = b[1:]
+			if l >= 60 {
+				var x [4]byte
+				k := copy(x[:], b[:l-59])
+				l, b = int(binary.LittleEndian.Uint32(x[:])), b[k:]
+			}
+			out, b = append(out, b[:l+1]...), b[l+1:]
+		case 1:
+			out, b = repeat(out, int(tag>>5)<<8|int(b[1]), l&7+4), b[2:]
+		case 2:
+			out, b = repeat(out, int(binary.LittleEndian.Uint16(b[1:])), l+1), b[3:]
+		case 3:
+			out, b = repeat(out, int(binary.LittleEndian.Uint32(b[1:])), l+1), b[5:]
+		}
+	}
+	return out
+}
+
+func repeat(out []byte, back, n int) []byte {
+	for range n {
+		out = append(out, out[len(out)-back])
+	}
+	return out
 }
