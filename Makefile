@@ -1,0 +1,20 @@
+# make test: everything that needs only Go. make race: the same under the race detector. make fuzz: see below.
+GO ?= go
+FUZZTIME ?= 1m
+
+.PHONY: test race fuzz lint
+
+test:
+	$(GO) test -race ./...
+
+lint:
+	$(GO) vet ./...
+	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+
+# Every fuzz target of every package, one after the other. FUZZTIME=10m make fuzz for longer.
+fuzz:
+	@for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	  done; \
+	done

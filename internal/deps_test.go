@@ -1,0 +1,150 @@
+// Package internal_test holds the policy of which way imports may point.
+package internal_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// policy has one line a rule: a package, or a pattern ending in /..., and what it may import of stoa and of others.
+// The first line that matches a package holds. "stoa/x/..." stands for x and everything below it; a trailing
+// "-tests" import is never looked at: tests may import what they like.
+//
+//	std        the standard library only
+//	arrow      arrow-go's arrays, types, memory (never arrow/compute)
+//	anything   no rule for third parties
+const policy = `
+stoa/fault                : std
+stoa/region               : std fault
+stoa/wire                 : std fault region
+stoa/internal/sum         : std
+stoa/internal/enc/...     : std fault internal/enc/... github.com/pierrec/lz4/...
+stoa/internal/codec       : std fault github.com/pierrec/lz4/... github.com/klauspost/compress/... github.com/golang/snappy
+stoa/internal/bloom       : std fault
+stoa/internal/pb          : std fault wire region
+stoa/internal/btree       : std fault wire region
+stoa/internal/kudugen     : std
+stoa/vec                  : std fault arrow
+stoa/pred                 : std fault vec arrow
+stoa/store                : std
+stoa/format               : std arrow fault pred region store vec
+stoa/format/formattest    : anything
+stoa/internal/scan        : std arrow fault format pred region store vec
+stoa/format/cfile         : std arrow fault format pred region store vec wire internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/ipc           : std arrow fault format pred region store vec wire github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
+stoa/format/text          : std arrow fault format pred region store vec
+stoa/format/parquet       : std arrow fault format pred region store vec wire github.com/apache/arrow-go/v18/parquet/... github.com/apache/arrow-go/v18/arrow/ipc
+stoa                      : std arrow fault format pred region store vec internal/scan format/cfile format/ipc format/text
+stoa/cmd/...              : anything
+stoa/interop/...          : anything
+stoa/bench/...            : anything
+`
+
+// arrowPackages is what "arrow" stands for: the parts that weigh little.
+var arrowPackages = []string{
+	"github.com/apache/arrow-go/v18/arrow",
+	"github.com/apache/arrow-go/v18/arrow/array",
+	"github.com/apache/arrow-go/v18/arrow/bitutil",
+	"github.com/apache/arrow-go/v18/arrow/decimal",
+	"github.com/apache/arrow-go/v18/arrow/decimal128",
+	"github.com/apache/arrow-go/v18/arrow/decimal256",
+	"github.com/apache/arrow-go/v18/arrow/endian",
+	"github.com/apache/arrow-go/v18/arrow/float16",
+	"github.com/apache/arrow-go/v18/arrow/memory",
+	"github.com/apache/arrow-go/v18/arrow/memory/mallocator",
+	"github.com/apache/arrow-go/v18/arrow/extensions",
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Standard", "stoa/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(out))
+	seen := 0
+	for {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := dec.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		allowed, ok := rule(p.ImportPath)
+		if !ok {
+			t.Errorf("%s has no line in the policy", p.ImportPath)
+			continue
+		}
+		for _, imp := range p.Imports {
+			if !may(allowed, imp) {
+				t.Errorf("%s imports %s, which the policy does not allow", p.ImportPath, imp)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d packages were looked at", seen)
+	}
+}
+
+func rule(pkg string) ([]string, bool) {
+	for _, line := range strings.Split(strings.TrimSpace(policy), "\n") {
+		name, list, _ := strings.Cut(line, ":")
+		if matches(strings.TrimSpace(name), pkg) {
+			return strings.Fields(list), true
+		}
+	}
+	return nil, false
+}
+
+func matches(pattern, pkg string) bool {
+	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == base || strings.HasPrefix(pkg, base+"/")
+	}
+	return pattern == pkg
+}
+
+func may(allowed []string, imp string) bool {
+	first, _, _ := strings.Cut(imp, "/")
+	std := !strings.Contains(first, ".") && first != "stoa"
+	for _, a := range allowed {
+		switch {
+		case a == "anything", a == "std" && std:
+			return true
+		case a == "arrow":
+			for _, p := range arrowPackages {
+				if p == imp {
+					return true
+				}
+			}
+		case matches(a, imp), matches("stoa/"+a, imp):
+			return true
+		}
+	}
+	return false
+}
+
+// TestPolicyCanFail shows that the check above is one.
+func TestPolicyCanFail(t *testing.T) {
+	allowed, _ := rule("stoa/internal/enc/rle")
+	for imp, want := range map[string]bool{
+		"fmt": true, "stoa/fault": true, "stoa/vec": false, "stoa/format/cfile": false,
+		"github.com/apache/arrow-go/v18/arrow": false, "github.com/pierrec/lz4/v4": true,
+	} {
+		if may(allowed, imp) != want {
+			t.Errorf("enc may import %s: %t, want %t", imp, !want, want)
+		}
+	}
+	if a, _ := rule("stoa"); may(a, "github.com/apache/arrow-go/v18/arrow/compute") {
+		t.Error("the root may import arrow/compute")
+	}
+	if _, ok := rule("stoa/util"); ok {
+		t.Error("stoa/util has a line")
+	}
+}
