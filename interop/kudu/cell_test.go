@@ -273,7 +273,7 @@ func fromHash(c column, h uint64, long bool) cell {
 	case "DOUBLE":
 		switch h % 31 {
 		case 0:
-			return math.NaN()
+			return nan64
 		case 1:
 			return math.Copysign(0, -1)
 		case 2:
@@ -379,7 +379,7 @@ func edges(c column) []cell {
 		return []cell{float32(0), float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), float32(math.MaxFloat32), float32(-math.MaxFloat32),
 			float32(math.SmallestNonzeroFloat32), float32(1), float32(-1.5), float32(100000), float32(1e6), float32(0.0001), float32(0.00001)}
 	case "DOUBLE":
-		return []cell{0.0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat64, -math.MaxFloat64,
+		return []cell{0.0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), nan64, math.MaxFloat64, -math.MaxFloat64,
 			math.SmallestNonzeroFloat64, 1.0, -1.5, 1e15, 1e16, 0.1, 0.0001, 0.00001, 1.0 / 3}
 	case "DECIMAL32", "DECIMAL64":
 		return ints(0, ten(c.Prec), -ten(c.Prec), 1, -1)
@@ -410,3 +410,6 @@ func values(c column, seed, n int) []cell {
 	}
 	return out
 }
+
+// nan64 is the NaN that Java makes of any other.
+var nan64 = math.Float64frombits(0x7ff8000000000000)

@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sort"
 	"strconv"
 	"strings"
@@ -255,6 +256,7 @@ func TestDumpsOfTheCorpus(t *testing.T) {
 					seen["ad-hoc index compared"]++
 				case e.Kind == "undo" || e.Kind == "redo":
 					var last change
+					var entries []change
 					for i, l := range d.Lines {
 						raw, err := unescape(l)
 						if err != nil {
@@ -272,7 +274,11 @@ func TestDumpsOfTheCorpus(t *testing.T) {
 							t.Errorf("%s: entry %d is out of order", e.Dump, i)
 						}
 						last = ch
+						entries = append(entries, ch)
 						seen["delta entries compared"]++
+					}
+					if got, err := parseStats(d.Footer["metadata.deltafilestats"]); err != nil || !reflect.DeepEqual(got, statsOf(entries)) {
+						t.Errorf("%s: statistics %v %v, meant %v", e.Dump, got, err, statsOf(entries))
 					}
 				}
 			}

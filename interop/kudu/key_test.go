@@ -3,7 +3,11 @@ package kudu
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
+	"math"
 	"math/big"
+	"strconv"
+	"strings"
 )
 
 // encodeKey is Kudu's memcmp encoding of a primary key, written here a second time so that the writer is not its own judge.
@@ -180,4 +184,120 @@ func stored(typ string, v cell) []byte {
 		return x
 	}
 	panic("no delta of " + typ)
+}
+
+// stats is DeltaStatsPB in an order of ours: Kudu writes the columns in that of a hash table.
+type stats struct {
+	deletes, reinserts, lo, hi uint64
+	updates                    map[uint64]uint64
+}
+
+func statsOf(entries []change) stats {
+	s := stats{lo: math.MaxUint64, updates: map[uint64]uint64{}}
+	for _, e := range entries {
+		s.lo, s.hi = min(s.lo, e.Time), max(s.hi, e.Time)
+		for _, c := range e.Cols { // those of a reinsert count as updates, too: seen
+			s.updates[uint64(c.ID)]++
+		}
+		switch e.Kind {
+		case 2:
+			s.deletes++
+		case 3:
+			s.reinserts++
+		}
+	}
+	return s
+}
+
+// parseStats reads the value as the dump's footer shows it.
+func parseStats(text string) (s stats, err error) {
+	b, err := unescapeOctal(text[:len(text)/2])
+	if err != nil {
+		return s, err
+	}
+	s.updates = map[uint64]uint64{}
+	fields := func(b []byte, f func(n, v uint64, sub []byte)) {
+		for len(b) > 0 && err == nil {
+			tag, n := binary.Uvarint(b)
+			if b = b[max(n, 0):]; n <= 0 || len(b) == 0 {
+				err = fmt.Errorf("cut protobuf")
+				return
+			}
+			switch tag & 7 {
+			case 0:
+				v, n := binary.Uvarint(b)
+				b = b[max(n, 1):]
+				f(tag>>3, v, nil)
+			case 1:
+				if len(b) < 8 {
+					err = fmt.Errorf("cut protobuf")
+					return
+				}
+				f(tag>>3, binary.LittleEndian.Uint64(b), nil)
+				b = b[8:]
+			case 2:
+				l, n := binary.Uvarint(b)
+				if n <= 0 || uint64(len(b)-n) < l {
+					err = fmt.Errorf("cut protobuf")
+					return
+				}
+				f(tag>>3, 0, b[n:n+int(l)])
+				b = b[n+int(l):]
+			default:
+				err = fmt.Errorf("wire type %d", tag&7)
+			}
+		}
+	}
+	fields(b, func(n, v uint64, sub []byte) {
+		switch n {
+		case 1:
+			s.deletes = v
+		case 3:
+			s.lo = v
+		case 4:
+			s.hi = v
+		case 5:
+			var id, count uint64
+			fields(sub, func(n, v uint64, _ []byte) {
+				if n == 1 {
+					id = v
+				} else if n == 2 {
+					count = v
+				}
+			})
+			s.updates[id] += count
+		case 6:
+			s.reinserts = v
+		}
+	})
+	return s, err
+}
+
+// unescapeOctal reads a quoted value of protobuf's text form.
+func unescapeOctal(l string) ([]byte, error) {
+	l = strings.Trim(l, `"`)
+	var b []byte
+	for i := 0; i < len(l); i++ {
+		if l[i] != '\\' {
+			b = append(b, l[i])
+			continue
+		}
+		if i++; i >= len(l) {
+			return nil, fmt.Errorf("it ends with a backslash")
+		}
+		if j := strings.IndexByte("nrt\"'\\", l[i]); j >= 0 {
+			b = append(b, "\n\r\t\"'\\"[j])
+			continue
+		}
+		if i+2 >= len(l) {
+			return nil, fmt.Errorf("strange escape")
+		}
+		v, err := strconv.ParseUint(l[i:i+3], 8, 8)
+		if err != nil {
+			return nil, err
+		}
+		b = append(b, byte(v))
+		i += 2
+	}
+	return b, nil
 }

@@ -396,7 +396,7 @@ func (s *server) flushDeltas(n int, tables ...string) {
 // A block as `kudu fs list` tells of it.
 type block struct {
 	Table, Kind, Column, Encoding, DeltaStats string
-	Rowset                                    int
+	Rowset, ColumnID                          int
 	ID                                        uint64
 	Values                                    int
 }
@@ -404,7 +404,7 @@ type block struct {
 // blocks lists the tablet server's blocks, by table. The server must be down.
 func (s *server) blocks() map[string][]block {
 	s.t.Helper()
-	out, err := kudu(s.t, "fs", "list", "--columns=table,rowset-id,block-id,block-kind,column,cfile-encoding,cfile-num-values,cfile-delta-stats", "-format=json",
+	out, err := kudu(s.t, "fs", "list", "--columns=table,rowset-id,block-id,block-kind,column,column-id,cfile-encoding,cfile-num-values,cfile-delta-stats", "-format=json",
 		"--block_manager=file", "--fs_wal_dir="+s.dir+"/tserver/wal", "--fs_data_dirs="+s.dir+"/tserver/data")
 	if err != nil {
 		s.t.Fatal(err)
@@ -417,6 +417,7 @@ func (s *server) blocks() map[string][]block {
 	for _, r := range rows {
 		b := block{Table: r["table"], Kind: r["block-kind"], Column: r["column"], Encoding: r["cfile-encoding"], DeltaStats: r["cfile-delta-stats"]}
 		b.Rowset, _ = strconv.Atoi(r["rowset-id"])
+		b.ColumnID, _ = strconv.Atoi(r["column-id"])
 		b.Values, _ = strconv.Atoi(r["cfile-num-values"])
 		if b.ID, err = strconv.ParseUint(r["block-id"], 10, 64); err != nil {
 			continue // a tablet without rowsets
@@ -450,10 +451,38 @@ func (s *server) replace(b block, file []byte) {
 // ksck has Kudu check and checksum the tables.
 func (s *server) ksck(tables ...string) error {
 	out, err := kudu(s.t, "cluster", "ksck", s.master, "--checksum_scan", "--tables="+strings.Join(tables, ","), "--ksck_format=plain_full")
-	if err != nil {
-		return fmt.Errorf("%w\n%s", err, tail(out, 1500))
+	if err == nil {
+		return nil
 	}
-	return nil
+	var why []string
+	for l := range strings.SplitSeq(string(out), "\n") {
+		if low := strings.ToLower(l); strings.Contains(low, "error") || strings.Contains(low, "corruption") || strings.Contains(low, "failed") {
+			why = append(why, strings.TrimSpace(l))
+		}
+	}
+	return fmt.Errorf("%w\n%.1500s", err, strings.Join(why, "\n"))
 }
 
-func tail(b []byte, n int) []byte { return b[max(0, len(b)-n):] }
+// compact has the server merge the row sets of tables until each has one.
+func (s *server) compact(tables ...string) {
+	s.t.Helper()
+	s.flag("compaction_force_small_rowset_tradeoff", "true") // this order: a validator refuses others
+	s.flag("compaction_small_rowset_tradeoff", "0.5")
+	s.flag("compaction_minimum_improvement", "0.0001")
+	s.flag("enable_rowset_compaction", "true")
+	defer s.flag("enable_rowset_compaction", "false")
+	left := 0
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		m := s.metrics("num_rowsets_on_disk", "compact_rs_running")
+		left = 0
+		for _, t := range tables {
+			if m[t]["num_rowsets_on_disk"] > 1 || m[t]["compact_rs_running"] > 0 {
+				left++
+			}
+		}
+		if left == 0 {
+			return
+		}
+	}
+	s.t.Errorf("%d of %d tables were not compacted within a minute", left, len(tables))
+}

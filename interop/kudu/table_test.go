@@ -173,7 +173,13 @@ func (t table) judge(s *server) (wrong []string) {
 	if len(wrong) > 0 {
 		return wrong // two rows with one key would bring the server down at the next ordered scan
 	}
+	before := s.metrics("bloom_lookups", "key_file_lookups")[t.name]
 	statuses("insert of absent keys", slices.Concat(t.c, t.a), "ok")
+	after := s.metrics("bloom_lookups", "key_file_lookups")[t.name]
+	// A bloom filter of Kudu's own size lets one absent key in ten thousand through to the key file.
+	if asked, passed := after["bloom_lookups"]-before["bloom_lookups"], after["key_file_lookups"]-before["key_file_lookups"]; asked < float64(len(t.a)) || passed > 5+asked/200 {
+		complain("bloom", "%.0f of %.0f absent keys passed the filter", passed, asked)
+	}
 	got, err = s.scan(t.name)
 	if err != nil {
 		complain("scan after inserts", "%v", err)

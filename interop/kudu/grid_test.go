@@ -1,0 +1,333 @@
+//go:build interop
+
+package kudu
+
+import (
+	"bytes"
+	"fmt"
+	"math/big"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A file that was written for the judge, and what it must say.
+type gridFile struct {
+	name   string
+	col    column
+	o      fileOptions
+	cells  []cell
+	id     uint64
+	failed error
+}
+
+// inParallel runs f for all i, two at a time: the machines that run this have two cores.
+func inParallel(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range 2 {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// judgeFiles writes all files onto one shelf and has Kudu read each.
+func judgeFiles(t *testing.T, files []*gridFile) {
+	s := newShelf(t)
+	size := 0
+	for _, f := range files {
+		b, err := writeColumn(f.col, f.o, f.cells)
+		if err != nil {
+			f.failed = fmt.Errorf("our writer: %w", err)
+			continue
+		}
+		size += len(b)
+		f.id = s.put(b)
+	}
+	inParallel(len(files), func(i int) {
+		f := files[i]
+		if f.failed != nil {
+			return
+		}
+		d, err := s.dump(f.id)
+		if err != nil {
+			f.failed = fmt.Errorf("Kudu refuses it: %w", err)
+			return
+		}
+		if f.failed = d.compare(f.col, f.cells); f.failed == nil {
+			f.failed = d.facts(f.facts())
+		}
+	})
+	values, bad := 0, 0
+	for _, f := range files {
+		values += len(f.cells)
+		if f.failed != nil {
+			if bad++; bad <= 60 {
+				t.Errorf("%s: %v", f.name, f.failed)
+			}
+		}
+	}
+	t.Logf("COUNT %s: %d of %d files read by Kudu as meant (%d values, %d bytes)", t.Name(), len(files)-bad, len(files), values, size)
+}
+
+func (f *gridFile) facts() map[string]string {
+	features := "1"
+	if f.o.Version == 1 || f.o.NoChecksums {
+		features = ""
+	}
+	return map[string]string{
+		"data_type": f.col.Type, "encoding": f.col.Enc, "compression": f.col.Comp, "num_values": strconv.Itoa(len(f.cells)),
+		"is_type_nullable": strconv.FormatBool(f.col.Nullable), "incompatible_features": features,
+	}
+}
+
+var versions = []struct {
+	name string
+	o    fileOptions
+}{{"v1", fileOptions{Version: 1}}, {"v2-nosum", fileOptions{Version: 2, NoChecksums: true}}, {"v2", fileOptions{Version: 2}}}
+
+// TestGrid is type × encoding × compression × nullability × version and checksums, 2 600 rows each, with small blocks.
+func TestGrid(t *testing.T) {
+	var files []*gridFile
+	for ci, c := range gridColumns() {
+		for _, comp := range []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"} {
+			for _, nullable := range []bool{false, true} {
+				for _, v := range versions {
+					c.Comp, c.Nullable = comp, nullable
+					i := len(files)
+					c.BlockSize = []int{256, 512, 1024, 4096, 700}[i%5]
+					o := v.o
+					o.IndexBlock = []int{0, 128, 512, 0, 1024, 64, 0}[i%7]
+					files = append(files, &gridFile{
+						name: fmt.Sprintf("%s/%s/%s/nullable=%v/%s", c.Type, c.Enc, comp, nullable, v.name), col: c, o: o, cells: values(c, 100*ci+i%3, 2600),
+					})
+				}
+			}
+		}
+	}
+	judgeFiles(t, files)
+}
+
+// TestSmallFiles are the files in which little or nothing stands.
+func TestSmallFiles(t *testing.T) {
+	var files []*gridFile
+	for ci, c := range gridColumns() {
+		for vi, v := range versions {
+			for _, n := range []int{0, 1, 2, 7, 8, 9} {
+				for _, nullable := range []bool{false, true} {
+					c.Nullable, c.Comp = nullable, []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"}[(ci+vi+n)%4]
+					if n == 2 || (ci+n)%3 == vi || n == 0 && nullable { // a third of the grid is enough
+						files = append(files, &gridFile{name: fmt.Sprintf("%s/%s/%s/%s/nullable=%v/rows=%d", c.Type, c.Enc, c.Comp, v.name, nullable, n), col: c, o: v.o, cells: values(c, ci, n)})
+					}
+					if nullable && n > 0 && ci%3 == vi {
+						files = append(files, &gridFile{name: fmt.Sprintf("%s/%s/%s/%s/nulls=%d", c.Type, c.Enc, c.Comp, v.name, n), col: c, o: v.o, cells: make([]cell, n)})
+					}
+				}
+			}
+		}
+	}
+	judgeFiles(t, files)
+}
+
+// TestLargeFiles have the default sizes of blocks and index blocks, or index trees of three levels and more.
+func TestLargeFiles(t *testing.T) {
+	var files []*gridFile
+	for ci, c := range gridColumns() {
+		c.Nullable, c.Comp = ci%2 == 1, []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"}[ci%4]
+		v := versions[ci%3]
+		files = append(files, &gridFile{name: fmt.Sprintf("%s/%s/%s/%s/defaults", c.Type, c.Enc, c.Comp, v.name), col: c, o: v.o, cells: values(c, ci, 60000)})
+		c.BlockSize = 128
+		o := v.o
+		o.IndexBlock = 64
+		files = append(files, &gridFile{name: fmt.Sprintf("%s/%s/%s/%s/deep", c.Type, c.Enc, c.Comp, v.name), col: c, o: o, cells: values(c, ci, 9000)})
+	}
+	// NULLs do not count towards a block's size: a block may cover very many rows.
+	c := column{Type: "INT32", Enc: "BIT_SHUFFLE", Comp: "LZ4", Nullable: true, BlockSize: 256}
+	sparse := make([]cell, 300000)
+	for i := 0; i < len(sparse); i += 1009 {
+		sparse[i] = int64(i)
+	}
+	files = append(files, &gridFile{name: "sparse", col: c, o: versions[2].o, cells: sparse})
+	// A dictionary that overflows at once, one that never does, one that does half-way.
+	for i, distinct := range []int{2, 300, 5000, 30000} {
+		c := column{Type: "STRING", Enc: "DICT_ENCODING", Comp: "NO_COMPRESSION", Nullable: i%2 == 1, BlockSize: []int{0, 4096, 0, 16384}[i]}
+		cells := make([]cell, 30000)
+		for r := range cells {
+			cells[r] = fmt.Appendf(nil, "word-%d", hash(1, r)%uint64(min(distinct, 1+r/3)))
+		}
+		files = append(files, &gridFile{name: fmt.Sprintf("dictionary of %d", distinct), col: c, o: versions[1+i%2].o, cells: cells})
+	}
+	judgeFiles(t, files)
+}
+
+// TestSideFiles: ad-hoc indexes and delta files are walked by their value index; of a bloom file the dump shows the footer only.
+func TestSideFiles(t *testing.T) {
+	s := newShelf(t)
+	good, all := 0, 0
+	check := func(name string, file []byte, err error, want []cell, facts map[string]string, flags ...string) {
+		t.Helper()
+		all++
+		if err != nil {
+			t.Errorf("%s: our writer: %v", name, err)
+			return
+		}
+		d, err := s.dump(s.put(file), flags...)
+		if err == nil && len(flags) == 0 {
+			err = d.compare(column{Type: "BINARY"}, want)
+		}
+		if err == nil {
+			err = d.facts(facts)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		good++
+	}
+	asCells := func(keys [][]byte) []cell {
+		out := make([]cell, len(keys))
+		for i, k := range keys {
+			out[i] = k
+		}
+		return out
+	}
+	for _, v := range versions {
+		features := map[bool]string{true: "1", false: ""}[v.name == "v2"]
+		for _, n := range []int{1, 2, 300, 4000} {
+			for _, ib := range []int{0, 256} {
+				o := v.o
+				o.IndexBlock = ib
+				x := keyTables("", n, column{Name: "v", Type: "BOOL"})
+				for _, tab := range []table{x[len(x)-3], x[len(x)-2], x[len(x)-1]} {
+					keys := tab.encodedKeys(tab.b)
+					b, err := writeAdhocIndex(keys, o)
+					check(fmt.Sprintf("ad-hoc index %s %s n=%d index block %d", tab.name, v.name, n, ib), b, err, asCells(keys), map[string]string{
+						"data_type": "BINARY", "encoding": "PREFIX_ENCODING", "compression": "LZ4", "num_values": strconv.Itoa(len(keys)), "posidx_info": "", "incompatible_features": features,
+						"is_type_nullable": "false", "metadata.min_key": metadata(keys[0]), "metadata.max_key": metadata(keys[len(keys)-1]),
+					})
+					b, err = writeBloom(keys, o)
+					check(fmt.Sprintf("bloom %s %s n=%d", tab.name, v.name, n), b, err, nil, map[string]string{
+						"data_type": "BINARY", "encoding": "PLAIN_ENCODING", "compression": "NO_COMPRESSION", "num_values": "0", "posidx_info": "", "incompatible_features": features,
+					}, "--noprint_rows")
+				}
+				for _, undo := range []bool{false, true} {
+					entries := someChanges(n, undo)
+					want := make([]cell, len(entries))
+					for i, e := range entries {
+						want[i] = e.encode()
+					}
+					b, err := writeDelta(undo, entries, o)
+					check(fmt.Sprintf("deltas undo=%v %s n=%d index block %d", undo, v.name, n, ib), b, err, want, map[string]string{
+						"data_type": "BINARY", "encoding": "PLAIN_ENCODING", "compression": "LZ4", "num_values": strconv.Itoa(len(want)), "posidx_info": "", "incompatible_features": features,
+					})
+					if d, err := s.dump(s.next-1<<18, "--noprint_rows"); b != nil && err == nil {
+						if got, err := parseStats(d.Footer["metadata.deltafilestats"]); err != nil || !reflect.DeepEqual(got, statsOf(entries)) {
+							t.Errorf("deltas undo=%v n=%d: statistics %v %v, meant %v", undo, n, got, err, statsOf(entries))
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("COUNT %s: %d of %d ad-hoc indexes, bloom files and delta files read by Kudu as meant", t.Name(), good, all)
+}
+
+func someChanges(n int, undo bool) []change {
+	var out []change
+	for r := range n {
+		var of []change
+		for j := range 1 + hash(1, r)%3 {
+			c := change{Row: uint64(r * r), Time: 7353330593719615488 + 4096*(hash(2, r)%100000) + j, Kind: byte(1 + (hash(3, r)+j)%3)}
+			if c.Kind != 2 {
+				for k, col := range deltaColumns()[1:] {
+					if hash(k, r)%3 == 0 {
+						continue
+					}
+					v := value(col, k, r)
+					x := colChange{ID: 10 + 100*k, Null: v == nil}
+					if v != nil {
+						x.Raw = stored(col.Type, v)
+					}
+					c.Cols = append(c.Cols, x)
+				}
+				if len(c.Cols) == 0 {
+					c.Cols = []colChange{{ID: 10, Raw: []byte{1, 2, 3, 4}}}
+				}
+			}
+			of = append(of, c)
+		}
+		if undo {
+			slices.Reverse(of)
+		}
+		out = append(out, of...)
+	}
+	return out
+}
+
+// TestHarnessNoticesBadFiles: what is not as meant must not pass.
+func TestHarnessNoticesBadFiles(t *testing.T) {
+	s := newShelf(t)
+	tried := 0
+	for i, c := range gridColumns() {
+		c.BlockSize, c.Comp, c.Nullable = 512, []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"}[i%4], i%2 == 0
+		cells := values(c, i, 1500)
+		b, err := writeColumn(c, fileOptions{Version: 2}, cells)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := s.dump(s.put(b))
+		if err != nil {
+			t.Errorf("%v: %v", c, err)
+			continue
+		}
+		if err := d.compare(c, cells); err != nil {
+			t.Errorf("%v: %v", c, err)
+		}
+		// another value was meant
+		other := slices.Clone(cells)
+		switch v := other[700].(type) {
+		case bool:
+			other[700] = !v
+		case *big.Int:
+			other[700] = new(big.Int).Add(v, big.NewInt(1))
+		case []byte:
+			other[700] = append(bytes.Clone(v), 'x')
+		case nil:
+			other[700] = fromHash(c, 77, false)
+		default:
+			other[700] = fromHash(c, 4711, false)
+		}
+		if dumped(c.Type, other[700]) != dumped(c.Type, cells[700]) && d.compare(c, other) == nil {
+			t.Errorf("%v: a changed value went unnoticed", c)
+		}
+		if d.compare(c, cells[:1499]) == nil || d.compare(c, append(slices.Clone(cells), cells[0])) == nil {
+			t.Errorf("%v: a missing value went unnoticed", c)
+		}
+		// a flipped bit, a cut file
+		for _, at := range []int{20, len(b) / 2, len(b) * 2 / 3} {
+			bad := bytes.Clone(b)
+			bad[at] ^= 4
+			if _, err := s.dump(s.put(bad)); err == nil {
+				t.Errorf("%v: Kudu reads the file with bit 2 of byte %d flipped", c, at)
+			} else if !strings.Contains(strings.ToLower(err.Error()), "checksum") && at > 100 {
+				t.Logf("%v: byte %d: %v", c, at, err)
+			}
+			tried++
+		}
+		if _, err := s.dump(s.put(b[:len(b)-100])); err == nil {
+			t.Errorf("%v: Kudu reads a cut file", c)
+		}
+	}
+	t.Logf("COUNT %s: %d files with a flipped bit refused", t.Name(), tried)
+}
