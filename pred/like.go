@@ -1,9 +1,9 @@
 package pred
 
 import (
-	"bytes"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"stoa/fault"
 )
@@ -129,7 +129,7 @@ func (p *pattern) match(b []byte) bool {
 	case suffix:
 		return len(b) >= len(p.text) && string(b[len(b)-len(p.text):]) == p.text
 	case contains:
-		return bytes.Contains(b, []byte(p.text))
+		return strings.Contains(unsafe.String(unsafe.SliceData(b), len(b)), p.text)
 	case anything:
 		return true
 	}

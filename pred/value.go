@@ -175,8 +175,8 @@ func timeOfDay(v, per int64) Value {
 
 // Stored is the inverse of Typed: the integer that stores v in a column of type t, if there is one that does exactly.
 func (v Value) Stored(t arrow.DataType) (int64, bool) {
-	d, ok := domainOf(t)
-	if !ok || v.Kind == KindNull || d.class == classFloat || d.class == classBytes || d.bits > 64 {
+	d := domainOf(t)
+	if v.Kind == KindNull || d.bits > 64 || d.class != classBool && d.class != classInt && d.class != classUint {
 		return 0, false
 	}
 	p, err := d.place(v)

@@ -1,0 +1,540 @@
+package pred
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"stoa/fault"
+)
+
+// Bind resolves the columns of e in sc and turns its literals into values of the columns' types. What it returns answers
+// the same as e for every row, also where e is unknown, but is simpler:
+//
+//   - there is no not in it: it is pushed down into the tests;
+//   - literals are values of the column's type. One between two of its values, or beyond them, changes the operator: x > 3.5 becomes
+//     x >= 4 for integers, and a test that has the same answer for everything but null becomes x in () or x not in ();
+//   - a test with null becomes null, a pattern without wildcards a comparison.
+//
+// Every node with a column has its Path and Type. The result may be bound again, to any schema.
+func Bind(e *Expr, sc *arrow.Schema) (*Expr, error) {
+	if err := e.check(0); err != nil {
+		return nil, err
+	}
+	b := &binder{fields: sc.Fields(), columns: map[string]*Expr{}}
+	return b.bind(e, false)
+}
+
+type binder struct {
+	fields  []arrow.Field
+	columns map[string]*Expr // resolved ones: Path and Type
+}
+
+// bind binds e, or its negation.
+func (b *binder) bind(e *Expr, not bool) (*Expr, error) {
+	if e.Op == OpNot {
+		return b.bind(e.Args[0], !not)
+	}
+	op := e.Op
+	if not {
+		op = ops[op].not
+	}
+	if e.Column != "" {
+		out, err := b.test(e, op)
+		if err == nil {
+			out.bound = true
+		}
+		return out, err
+	}
+	out := &Expr{Op: op, bound: true}
+	for _, a := range e.Args {
+		x, err := b.bind(a, not)
+		if err != nil {
+			return nil, err
+		}
+		out.Args = append(out.Args, x)
+	}
+	return out, nil
+}
+
+// test binds a test of a column, with op instead of its own operator.
+func (b *binder) test(e *Expr, op Op) (*Expr, error) {
+	col, err := b.resolve(e.Column)
+	if err != nil {
+		return nil, err
+	}
+	out := &Expr{Op: op, Column: col.Column, Path: col.Path, Type: col.Type, Values: e.Values, Escape: e.Escape}
+	d := domainOf(col.Type)
+	if op == OpIsNull || op == OpIsNotNull {
+		if hasNoValidity(col.Type) {
+			return nil, fault.Unsupportedf(fault.Span{}, "", "testing column %s, which is a %s", e.Column, col.Type)
+		}
+		out.leaf = &leaf{dom: d, kind: leafNull, neg: op == OpIsNotNull}
+		return out, nil
+	}
+	out.leaf = &leaf{dom: d, neg: isNegative(op)}
+	switch {
+	case d.class == classNone:
+		return nil, fault.Invalidf("column %s is a %s: it can only be tested with is null", e.Column, col.Type)
+	case d.class == classNull:
+		out.leaf.kind = leafNever
+		return out, nil
+	case op == OpLike || op == OpNotLike:
+		return out.bindLike()
+	case op == OpIn || op == OpNotIn:
+		return out, out.bindIn()
+	}
+	for i, v := range e.Values {
+		if v.Kind == KindNull {
+			return e.withNull(op, i, b)
+		}
+	}
+	if d.class == classBytes {
+		return out, out.bindText()
+	}
+	return out, out.bindNumbers()
+}
+
+// hasNoValidity reports whether nulls of type t are not where those of other types are.
+func hasNoValidity(t arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.RUN_END_ENCODED, arrow.SPARSE_UNION, arrow.DENSE_UNION:
+		return true
+	}
+	return false
+}
+
+// isNegative reports whether op is the negation of what its leaf tests.
+func isNegative(op Op) bool {
+	switch op {
+	case OpNe, OpNotIn, OpNotBetween, OpNotLike, OpIsNotNull:
+		return true
+	}
+	return false
+}
+
+// withNull is the test e, as op, whose Values[i] is null. Of between the other half may still say no.
+func (e *Expr) withNull(op Op, i int, b *binder) (*Expr, error) {
+	unknown := &Expr{Op: OpUnknown, bound: true}
+	other := Null()
+	if len(e.Values) == 2 {
+		other = e.Values[1-i]
+	}
+	if other.Kind == KindNull {
+		return unknown, nil
+	}
+	half, join := [2]Op{OpLe, OpGe}[i], OpAnd
+	if op == OpNotBetween {
+		half, join = ops[half].not, OpOr
+	}
+	x, err := b.test(Test(e.Column, half, other), half)
+	if err != nil {
+		return nil, err
+	}
+	x.bound = true
+	return &Expr{Op: join, Args: []*Expr{unknown, x}, bound: true}, nil
+}
+
+// constant makes e say always (whenever the column is not null), or never.
+func (e *Expr) constant(always bool) {
+	e.Op, e.Values, e.Escape = OpIn, nil, ""
+	if always {
+		e.Op = OpNotIn
+	}
+	e.leaf = &leaf{dom: e.leaf.dom, kind: leafRange, empty: true, neg: always}
+}
+
+// mismatch explains why e's column cannot be compared with v.
+func (e *Expr) mismatch(v Value, err error) error {
+	if err != errMismatch {
+		var f *fault.Error
+		if errors.As(err, &f) && f.Class == fault.Invalid {
+			return fault.Invalidf("column %s is a %s; %s", e.Column, e.Type, f.Reason)
+		}
+		return err
+	}
+	hint := ""
+	switch d := e.leaf.dom; d.means {
+	case meansBool:
+		hint = "; write true or false"
+	case meansNumber:
+		if v.Kind == KindString && numberKind(v.Text) != KindNull {
+			hint = "; write " + v.Text
+		}
+	case meansDays, meansInstant:
+		hint = "; write date '2020-01-02' or timestamp '2020-01-02T03:04:05Z'"
+	case meansTime:
+		hint = "; write time '03:04:05'"
+	case meansString:
+		hint = "; write " + quote(v.plain())
+	case meansBinary:
+		hint = "; write x'00ff'"
+	}
+	return fault.Invalidf("column %s is a %s and cannot be compared with the %s %s%s", e.Column, e.Type, v.Kind, v, hint)
+}
+
+// bindNumbers binds a comparison or between on a column of fixed width.
+func (e *Expr) bindNumbers() error {
+	d := e.leaf.dom
+	var p [2]point
+	for i, v := range e.Values {
+		var err error
+		if p[i], err = d.place(v); err != nil {
+			return e.mismatch(v, err)
+		}
+	}
+	lo, hi, empty := d.between(e.Op, p)
+	l := e.leaf
+	if empty || lo == d.min && hi == d.max {
+		e.constant(empty == l.neg)
+		return nil
+	}
+	l.setRange(lo, hi)
+	e.rewrite(lo, hi, p)
+	return nil
+}
+
+// between are the values of the domain that the test op (or, of a negative one, its opposite) holds for, if its literals lie at p.
+func (d domain) between(op Op, p [2]point) (lo, hi num, empty bool) {
+	lo, hi = d.min, d.max
+	from, to := p[0], p[0] // the points that limit from below, from above
+	switch op {
+	case OpLt, OpLe:
+		from = point{side: -1}
+	case OpGt, OpGe:
+		to = point{side: 1}
+	case OpBetween, OpNotBetween:
+		to = p[1]
+	}
+	switch {
+	case from.side > 0, to.side < 0:
+		return lo, hi, true
+	case (op == OpEq || op == OpNe) && !from.exact:
+		return lo, hi, true
+	}
+	if from.side == 0 {
+		lo = from.at
+		if op == OpGt || !from.exact {
+			if lo == d.max {
+				return lo, hi, true
+			}
+			lo = lo.next()
+		}
+	}
+	if to.side == 0 {
+		hi = to.at
+		if op == OpLt && to.exact {
+			if hi == d.min {
+				return lo, hi, true
+			}
+			hi = hi.prev()
+		}
+	}
+	return lo, hi, lo.cmp(hi) > 0
+}
+
+// rewrite puts values of the column's type into e, which tests for lo to hi. Where no Value can say it, e stays as it is.
+func (e *Expr) rewrite(lo, hi num, p [2]point) {
+	d := e.leaf.dom
+	if p[0].exact && p[0].side == 0 && len(e.Values) == 1 {
+		if v, ok := d.value(p[0].at); ok {
+			e.Values = []Value{v}
+		}
+		return
+	}
+	low, ok1 := d.value(lo)
+	high, ok2 := d.value(hi)
+	op, vs := OpBetween, []Value{low, high}
+	switch {
+	case lo == hi:
+		op, vs, ok2 = OpEq, vs[:1], true
+	case lo == d.min:
+		op, vs, ok1 = OpLe, vs[1:], true
+	case hi == d.max:
+		op, vs, ok2 = OpGe, vs[:1], true
+	}
+	if !ok1 || !ok2 {
+		return
+	}
+	e.Op, e.Values = op, vs
+	if e.leaf.neg {
+		e.Op = ops[op].not
+		if op == OpLe || op == OpGe {
+			e.leaf.invert()
+		}
+	}
+}
+
+// bindText binds a comparison or between on strings or binary.
+func (e *Expr) bindText() error {
+	l := e.leaf
+	vs := make([]Value, len(e.Values))
+	for i, v := range e.Values {
+		if !v.isText() {
+			return e.mismatch(v, errMismatch)
+		}
+		vs[i] = l.dom.text(v.Text)
+	}
+	e.Values = vs
+	l.kind = leafText
+	a := vs[0].Text
+	switch e.Op {
+	case OpEq, OpNe:
+		l.kind, l.text = leafEqual, a
+		l.from, l.to = a, a+"\x00"
+	case OpLt:
+		l.to = a
+	case OpLe:
+		l.to = a + "\x00"
+	case OpGt:
+		l.from, l.open = a+"\x00", true
+	case OpGe:
+		l.from, l.open = a, true
+	default:
+		l.from, l.to = a, vs[1].Text+"\x00"
+	}
+	switch {
+	case !l.open && l.to <= l.from:
+		e.constant(l.neg)
+	case l.open && l.from == "":
+		e.constant(!l.neg)
+	}
+	return nil
+}
+
+// text is a value of a domain of strings or binary.
+func (d domain) text(s string) Value {
+	if d.means == meansString && utf8.ValidString(s) {
+		return String(s)
+	}
+	return Value{Kind: KindBytes, Text: s}
+}
+
+// bindIn binds a list: sorted, each value once; those that the column cannot have are left out, one null stays.
+func (e *Expr) bindIn() error {
+	l := e.leaf
+	l.kind = leafSet
+	var keys []num
+	var texts []string
+	var odd []Value // cannot be written as a Value of the type
+	null := false
+	for _, v := range e.Values {
+		switch {
+		case v.Kind == KindNull:
+			null = true
+		case l.dom.class == classBytes:
+			if !v.isText() {
+				return e.mismatch(v, errMismatch)
+			}
+			texts = append(texts, v.Text)
+		default:
+			p, err := l.dom.place(v)
+			if err != nil {
+				return e.mismatch(v, err)
+			}
+			if p.exact && p.side == 0 {
+				keys = append(keys, p.at)
+				if _, ok := l.dom.value(p.at); !ok {
+					odd = append(odd, v)
+				}
+			}
+		}
+	}
+	slices.SortFunc(keys, num.cmp)
+	keys = slices.Compact(keys)
+	slices.Sort(texts)
+	texts = slices.Compact(texts)
+	e.Values = odd
+	for _, k := range keys {
+		if v, ok := l.dom.value(k); ok {
+			e.Values = append(e.Values, v)
+		}
+	}
+	for _, t := range texts {
+		e.Values = append(e.Values, l.dom.text(t))
+	}
+	if null {
+		e.Values = append(e.Values, Null())
+	}
+	if null && l.neg {
+		l.kind = leafNever
+		return nil
+	}
+	l.setList(keys, texts)
+	return nil
+}
+
+// bindLike binds a pattern.
+func (e *Expr) bindLike() (*Expr, error) {
+	l, v := e.leaf, e.Values[0]
+	switch {
+	case v.Kind == KindNull:
+		return &Expr{Op: OpUnknown}, nil
+	case l.dom.class != classBytes:
+		return nil, fault.Invalidf("column %s is a %s; like is for strings and binary", e.Column, e.Type)
+	case l.dom.means == meansString && !utf8.ValidString(v.Text):
+		return nil, fault.Invalidf("column %s is a %s; the pattern %s is no UTF-8", e.Column, e.Type, v)
+	}
+	p, err := parsePattern(v, e.Escape, l.dom.means == meansBinary)
+	if err != nil {
+		return nil, err
+	}
+	l.kind, l.like, l.text = leafLike, p, p.text
+	switch p.shape {
+	case anything:
+		e.constant(!l.neg)
+		return e, nil
+	case exact:
+		e.Op, e.Values, e.Escape = OpEq, []Value{l.dom.text(p.text)}, ""
+		if l.neg {
+			e.Op = OpNe
+		}
+		return e, e.bindText()
+	}
+	if p.steps[0].kind == stepText {
+		l.from = p.text
+	}
+	l.to, l.open = successor(l.from)
+	if p.shape == prefix {
+		l.kind = leafPrefix
+	}
+	return e, nil
+}
+
+// successor is the first text behind all that begin with s; open if there is none.
+func successor(s string) (to string, open bool) {
+	s = strings.TrimRight(s, "\xff")
+	if s == "" {
+		return "", true
+	}
+	return s[:len(s)-1] + string([]byte{s[len(s)-1] + 1}), false
+}
+
+// resolve finds a column.
+func (b *binder) resolve(path string) (*Expr, error) {
+	if c := b.columns[path]; c != nil {
+		return c, nil
+	}
+	names := SplitPath(path)
+	out := &Expr{Column: JoinPath(names...)}
+	fields := b.fields
+	for i, name := range names {
+		k := slices.IndexFunc(fields, func(f arrow.Field) bool { return f.Name == name })
+		if k < 0 {
+			return nil, b.unknown(path, fields, names[:i])
+		}
+		if slices.IndexFunc(fields[k+1:], func(f arrow.Field) bool { return f.Name == name }) >= 0 {
+			return nil, fault.Invalidf("column %s: there are several of this name", path)
+		}
+		out.Path, out.Type = append(out.Path, k), fields[k].Type
+		if i == len(names)-1 {
+			break
+		}
+		var reason string
+		if fields, reason = children(out.Type); reason != "" {
+			return nil, fault.Invalidf("column %s: %s %s", path, JoinPath(names[:i+1]...), reason)
+		}
+	}
+	b.columns[path] = out
+	return out, nil
+}
+
+// children are the fields of a struct, or the reason why there are none to name.
+func children(t arrow.DataType) ([]arrow.Field, string) {
+	if x, ok := t.(arrow.ExtensionType); ok {
+		t = x.StorageType()
+	}
+	switch t := t.(type) {
+	case *arrow.StructType:
+		return t.Fields(), ""
+	case arrow.ListLikeType:
+		return nil, fmt.Sprintf("is a %s; what is below it has no single value a row and cannot be tested (only the %s itself, with is null)", t.Name(), t.Name())
+	}
+	return nil, fmt.Sprintf("is a %s and has no fields", t)
+}
+
+// unknown is the error that there is no column path; fields are what there is below the names.
+func (b *binder) unknown(path string, fields []arrow.Field, below []string) error {
+	var all []string
+	var walk func(fields []arrow.Field, names []string)
+	walk = func(fields []arrow.Field, names []string) {
+		for _, f := range fields {
+			if len(all) > 10000 || len(names) > MaxDepth {
+				return
+			}
+			p := append(slices.Clone(names), f.Name)
+			all = append(all, printPath(JoinPath(p...)))
+			sub, _ := children(f.Type)
+			walk(sub, p)
+		}
+	}
+	walk(b.fields, nil)
+	if close := closeNames(path, all); len(close) > 0 {
+		return fault.Invalidf("no column %s; did you mean %s?", printPath(path), strings.Join(close, " or "))
+	}
+	var names []string
+	for _, f := range fields {
+		names = append(names, printPath(JoinPath(append(slices.Clone(below), f.Name)...)))
+	}
+	if len(names) > 10 {
+		names = append(names[:10], "…")
+	}
+	return fault.Invalidf("no column %s; there are %s", printPath(path), strings.Join(names, ", "))
+}
+
+// closeNames are up to three of the names that look most like name, nearest first.
+func closeNames(name string, names []string) []string {
+	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, `"`, "")) }
+	want := plain(name)
+	if len(want) > 200 {
+		return nil
+	}
+	type near struct {
+		name string
+		dist int
+	}
+	var found []near
+	for _, n := range names {
+		p := plain(n)
+		dist := distance(want, p, len(want)/3+1)
+		if strings.HasSuffix(p, "."+want) {
+			dist = 0
+		}
+		if dist <= len(want)/3 || dist == 1 && len(want) == 2 {
+			found = append(found, near{n, dist})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return a.dist - b.dist })
+	var out []string
+	for _, f := range found[:min(3, len(found))] {
+		out = append(out, f.name)
+	}
+	return out
+}
+
+// distance is the number of bytes to insert, delete or change to make b of a; if it is more than limit, some number above.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return limit + 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diag
+			if a[i] != b[j] {
+				change++
+			}
+			diag = row[j+1]
+			row[j+1] = min(change, row[j]+1, diag+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,231 @@
+package pred
+
+import "sort"
+
+// Verdict is what bounds tell about the rows that they are about.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Some Verdict = iota // not known; some rows may match, or none, or all
+	None                // no row makes the predicate TRUE (as when there are no rows)
+	All                 // every row makes it TRUE
+)
+
+func (v Verdict) String() string {
+	switch v {
+	case None:
+		return "none"
+	case All:
+		return "all"
+	}
+	return "some"
+}
+
+// Bounds is what is known about the values of a column in some rows. Null bounds, and nil ones, are unknown; a bound that is NaN is not
+// believed, nor is the other one then, nor bounds in the wrong order, nor any that are no values of the column's type (or, if that is
+// what the type stores, the same number in another kind).
+//
+// Min and Max need not be values that occur: no value is less than Min, and none is greater than Max, except that:
+//
+//   - MinCut: Min is a beginning of the least value. As a beginning is never greater, this changes nothing;
+//   - MaxCut: Max is a beginning of the greatest value: values that begin with Max may occur, none greater than all of these.
+//     (A bound that was cut and then made greater, so that it is above all values, is no cut one.)
+//
+// Cut bounds are for strings and binary; on other types they are not believed.
+//
+// Bounds of floats are about the values that are not NaN. NaN may occur besides, whatever the bounds, unless NoNaN says that none does.
+type Bounds struct {
+	Min, Max       *Value
+	MinCut, MaxCut bool
+	NoNaN          bool  // no value is NaN; without meaning for types that have none
+	Nulls          int64 // nulls among the rows, those of structs around the column included; -1: unknown
+	Rows           int64 // -1: unknown
+}
+
+// Prune tells from the bounds of columns, by path (nil: nothing is known of that column), what Eval would say about all rows.
+// e must be bound; of one that is not nothing is known.
+func (e *Expr) Prune(bounds func(path string) *Bounds) Verdict {
+	if e == nil || !e.bound {
+		return Some
+	}
+	switch e.Op {
+	case OpTrue:
+		return All
+	case OpFalse, OpUnknown:
+		return None
+	case OpAnd:
+		return fold(e.Args, bounds, All, None)
+	case OpOr:
+		return fold(e.Args, bounds, None, All)
+	}
+	if b := bounds(e.Column); b != nil && e.leaf != nil {
+		return e.leaf.prune(b)
+	}
+	if e.leaf != nil && (e.leaf.kind == leafNever || e.leaf.empty && !e.leaf.neg) {
+		return None
+	}
+	return Some
+}
+
+// fold is unit if all args are, and zero if one is.
+func fold(args []*Expr, bounds func(path string) *Bounds, unit, zero Verdict) Verdict {
+	out := unit
+	for _, a := range args {
+		switch a.Prune(bounds) {
+		case zero:
+			return zero
+		case Some:
+			out = Some
+		}
+	}
+	return out
+}
+
+// prune is the verdict about one column.
+func (l *leaf) prune(b *Bounds) Verdict {
+	rows, nulls := b.Rows, b.Nulls
+	switch {
+	case rows == 0 || l.kind == leafNever:
+		return None
+	case rows < 0 && nulls > 0 || nulls < 0 || nulls > rows && rows > 0:
+		nulls = -1
+	}
+	// From here on nulls is 0, or all rows, or says nothing but that there may be nulls and values.
+	allNull := nulls > 0 && nulls == rows
+	if l.kind == leafNull {
+		return nullVerdict(nulls == 0, allNull, l.neg)
+	}
+	if allNull {
+		return None
+	}
+	v := l.values(b)
+	if v == All && nulls != 0 {
+		return Some
+	}
+	return v
+}
+
+func nullVerdict(noNull, allNull, neg bool) Verdict {
+	switch {
+	case noNull != neg && (noNull || allNull):
+		return None
+	case noNull || allNull:
+		return All
+	}
+	return Some
+}
+
+// values is the verdict about the cells that are not null.
+func (l *leaf) values(b *Bounds) Verdict {
+	v := None
+	switch {
+	case l.empty:
+	case l.dom.class == classBytes:
+		v = l.pruneTexts(b)
+	default:
+		v = l.pruneNumbers(b)
+	}
+	if l.neg && v != Some {
+		return None + All - v
+	}
+	return v
+}
+
+// pruneNumbers is the verdict of the leaf, not negated, about values of fixed width.
+func (l *leaf) pruneNumbers(b *Bounds) Verdict {
+	d := l.dom
+	lo, ok1 := d.bound(b.Min, d.min)
+	hi, ok2 := d.bound(b.Max, d.max)
+	if !ok1 || !ok2 || b.MinCut {
+		lo = d.min
+	}
+	if !ok1 || !ok2 || b.MaxCut {
+		hi = d.max
+	}
+	if lo.cmp(hi) > 0 {
+		return Some
+	}
+	v := l.pruneSpan(lo, hi)
+	if d.class == classFloat && !b.NoNaN && hi != d.max && v != l.pruneSpan(d.max, d.max) {
+		return Some
+	}
+	return v
+}
+
+// bound is a bound as a num; if it is unknown, missing. It is false if there is one that is not to be believed, and with it the other.
+func (d domain) bound(v *Value, missing num) (num, bool) {
+	if v == nil || v.Kind == KindNull || v.check() != nil {
+		return missing, true
+	}
+	p, err := d.place(*v)
+	if err != nil || !p.exact || p.side != 0 || d.class == classFloat && p.at == d.max {
+		return missing, false
+	}
+	return p.at, true
+}
+
+// pruneSpan is the verdict about values from lo to hi.
+func (l *leaf) pruneSpan(lo, hi num) Verdict {
+	if l.kind != leafSet {
+		switch {
+		case hi.cmp(l.lo) < 0 || lo.cmp(l.hi) > 0:
+			return None
+		case lo.cmp(l.lo) >= 0 && hi.cmp(l.hi) <= 0:
+			return All
+		}
+		return Some
+	}
+	switch n := l.keysIn(lo, hi); {
+	case n == 0:
+		return None
+	case hi.sub(lo) == num{3: uint64(n - 1)}:
+		return All // every value there is is one of the keys
+	}
+	return Some
+}
+
+// pruneTexts is the verdict of the leaf, not negated, about strings and binary.
+func (l *leaf) pruneTexts(b *Bounds) Verdict {
+	lo, hi, open := "", "", true // values from lo up to hi, which is not one
+	for _, v := range []*Value{b.Min, b.Max} {
+		if v != nil && v.Kind != KindNull && !v.isText() {
+			return Some
+		}
+	}
+	if b.Min != nil {
+		lo = b.Min.Text
+	}
+	if b.Max != nil && b.Max.Kind != KindNull {
+		hi, open = b.Max.Text+"\x00", false
+		if b.MaxCut {
+			hi, open = successor(b.Max.Text)
+		}
+	}
+	if !open && hi <= lo {
+		return Some
+	}
+	switch {
+	case !open && hi <= l.from, !l.open && lo >= l.to:
+		return None
+	case l.kind == leafLike:
+		return Some
+	case l.kind == leafSet:
+		return l.pruneTextSet(lo, hi, open)
+	case lo >= l.from && (l.open || !open && hi <= l.to):
+		return All
+	}
+	return Some
+}
+
+// pruneTextSet is pruneTexts for a list.
+func (l *leaf) pruneTextSet(lo, hi string, open bool) Verdict {
+	i := sort.SearchStrings(l.sorted, lo)
+	switch {
+	case i == len(l.sorted) || !open && l.sorted[i] >= hi:
+		return None
+	case l.sorted[i] == lo && !open && hi == lo+"\x00":
+		return All
+	}
+	return Some
+}
