@@ -25,8 +25,7 @@ func deltaColumns() []column {
 	}
 }
 
-// a set is one change as these tests mean it; list turns it into what a delta file holds.
-// Kudu numbers the columns of a new table from 10 in debug builds and from 0 in release builds: ids are read from `fs list`.
+// list is one change as a delta file holds it. The ids of the columns are read from `fs list`.
 func list(cols []column, ids []int, row int, at uint64, kind byte, cells map[int]cell) change {
 	c := change{Row: uint64(row), Time: at, Kind: kind}
 	for i := range cols {
@@ -94,13 +93,13 @@ func (p past) state(at uint64) []string {
 	return out
 }
 
-// happenings gives a table a life: inserts, updates in memory, a flush, and two rounds of updates and deletes, each flushed.
-// The states after each step are kept with their times.
+// A moment is what a table held at a time.
 type moment struct {
 	at   uint64
 	rows []string
 }
 
+// liveThrough gives tables a life: inserts, updates in memory, a flush, and two rounds of updates and deletes, each flushed.
 func liveThrough(s *server, names []string, start func(name string) [][]cell, seed func(name string) int, cols []column) map[string][]moment {
 	out := map[string][]moment{}
 	state := map[string][][]cell{}
@@ -235,4 +234,224 @@ func timeRange(t testing.TB, b block) (lo, hi uint64) {
 		t.Fatalf("%q: %v", b.DeltaStats, err)
 	}
 	return
+}
+
+// invent makes another past for a row set of n rows: every kind of change that a row can have, by the row's number.
+// u is a pair of times after the insertion and before the flush; r1 and r2 are the times of the two REDO files.
+func invent(cols []column, base [][]cell, inserted uint64, u, r1, r2 [2]uint64) (undo, redo1, redo2 []meant) {
+	some := func(row, salt int, which ...int) map[int]cell {
+		m := map[int]cell{}
+		for _, c := range which {
+			m[c] = value(cols[c], 7000+100*salt+c, row)
+		}
+		return m
+	}
+	var everything []int
+	for c := 1; c < len(cols); c++ {
+		everything = append(everything, c)
+	}
+	nulls := func(row int) map[int]cell {
+		m := map[int]cell{}
+		for c := range cols {
+			if cols[c].Nullable {
+				m[c] = nil
+			}
+		}
+		return m
+	}
+	for row := range base {
+		add := func(to *[]meant, at uint64, kind byte, cells map[int]cell) {
+			*to = append(*to, meant{row, at, kind, cells})
+		}
+		switch row % 12 {
+		case 0:
+			add(&undo, u[0], 1, some(row, 1, 1, 3, 4))
+			add(&redo2, r2[0], 1, some(row, 2, 2, 5))
+		case 1:
+			add(&redo1, r1[0], 1, some(row, 3, 1))
+		case 2:
+			add(&redo1, r1[0], 2, nil)
+			add(&redo2, r2[0], 3, some(row, 4, everything...))
+		case 3:
+			add(&redo1, r1[1], 2, nil)
+		case 4: // deleted at u0, inserted again at u1
+			add(&undo, u[1], 2, nil)
+			add(&undo, u[0], 3, some(row, 5, everything...))
+		case 5:
+			add(&redo1, r1[0], 1, some(row, 6, 1, 6, 7))
+			add(&redo1, r1[1], 1, some(row, 7, 7, 8))
+			add(&redo2, r2[1], 1, some(row, 8, 1, 9))
+		case 6:
+			add(&redo2, r2[0], 2, nil)
+		case 8:
+			add(&undo, u[1], 1, some(row, 9, 2, 7))
+			add(&undo, u[0], 1, some(row, 10, 2, 8))
+		case 9:
+			add(&redo1, r1[0], 1, nulls(row))
+			add(&redo2, r2[0], 1, some(row, 11, 2, 4))
+		case 10:
+			add(&redo1, r1[0], 2, nil)
+			add(&redo1, r1[1], 3, some(row, 12, everything...))
+			add(&redo2, r2[1], 1, some(row, 13, everything...))
+		case 11:
+			add(&redo2, r2[1], 1, map[int]cell{2: []byte(fmt.Sprintf("long %0*d", 50+row%900, row)), 7: []byte{}, 3: nil})
+		}
+		add(&undo, inserted, 2, nil)
+	}
+	return
+}
+
+// TestDeltas puts our UNDO and REDO files in the place of Kudu's; the server must then tell our story at every time.
+func TestDeltas(t *testing.T) {
+	s := newServer(t)
+	s.start()
+	cols := deltaColumns()
+	tabs := []table{newTable("deltas_v2", 1500, 5, cols...), newTable("deltas_v1", 1500, 6, cols...), newTable("bad_redo", 300, 7, cols...)}
+	names := []string{"deltas_v2", "deltas_v1", "bad_redo"}
+	touch := func(salt, every int) {
+		for _, x := range tabs {
+			var rows [][]cell
+			for i := salt; i < len(x.a); i += every {
+				r := slices.Clone(x.a[i])
+				r[1] = value(cols[1], salt, i)
+				rows = append(rows, r)
+			}
+			s.mustWrite(x.name, "update", rows)
+			time.Sleep(10 * time.Millisecond)
+			s.mustWrite(x.name, "update", rows[:1])
+		}
+	}
+	for _, x := range tabs {
+		s.create(x.name, x.cols)
+		s.mustWrite(x.name, "insert", x.a)
+	}
+	u := s.now() + 4096
+	time.Sleep(50 * time.Millisecond)
+	s.flushRows(names...)
+	touch(1, 3)
+	s.flushDeltas(1, names...)
+	touch(2, 5)
+	s.flushDeltas(2, names...)
+	s.stop()
+	blocks := s.blocks()
+	pasts := map[string]past{}
+	times := map[string][]uint64{}
+	files, entries := 0, 0
+	for i, x := range tabs {
+		kinds := byKind(blocks[x.name])
+		if len(kinds["redo"]) != 2 || len(kinds["undo"]) != 1 {
+			t.Fatalf("%s: blocks %v", x.name, kinds)
+		}
+		ids := make([]int, len(cols))
+		for c := range cols {
+			ids[c] = kinds["column "+cols[c].Name][0].ColumnID
+		}
+		_, inserted := timeRange(t, kinds["undo"][0])
+		var r1, r2 [2]uint64
+		r1[0], r1[1] = timeRange(t, kinds["redo"][0])
+		r2[0], r2[1] = timeRange(t, kinds["redo"][1])
+		if r1[0] == r1[1] || r2[0] == r2[1] || u <= inserted || u+4096 >= r1[0] || r1[1] >= r2[0] {
+			t.Fatal("times", inserted, u, r1, r2)
+		}
+		undo, redo1, redo2 := invent(cols, x.a, inserted, [2]uint64{u, u + 4096}, r1, r2)
+		pasts[x.name] = past{x.a, slices.Concat(redo1, redo2), undo}
+		times[x.name] = []uint64{inserted, inserted + 1, u, u + 1, u + 4097, r1[0], r1[0] + 1, r1[1], r1[1] + 1, r2[0], r2[0] + 1, r2[1], r2[1] + 1}
+		for _, f := range []struct {
+			b    block
+			undo bool
+			list []meant
+		}{{kinds["undo"][0], true, undo}, {kinds["redo"][0], false, redo1}, {kinds["redo"][1], false, redo2}} {
+			var entriesOf []change
+			for _, m := range f.list {
+				entriesOf = append(entriesOf, list(cols, ids, m.row, m.at, m.kind, m.cells))
+			}
+			if x.name == "bad_redo" && !f.undo { // the harness must notice one wrong byte in one entry
+				for j := range entriesOf {
+					if n := len(entriesOf[j].Cols); n > 0 && len(entriesOf[j].Cols[0].Raw) == 4 {
+						entriesOf[j].Cols[0].Raw[0] ^= 1
+						break
+					}
+				}
+			}
+			file, err := writeDelta(f.undo, entriesOf, fileOptions{Version: []int{2, 1, 2}[i], IndexBlock: 256})
+			if err != nil {
+				t.Fatalf("%s: our writer: %v", x.name, err)
+			}
+			s.replace(f.b, file)
+			files++
+			entries += len(entriesOf)
+		}
+	}
+	s.start()
+	shots := 0
+	for _, x := range tabs {
+		var wrong []string
+		p := pasts[x.name]
+		for _, at := range times[x.name] {
+			got, err := s.scan(x.name, at)
+			if err != nil {
+				t.Fatal(x.name, err)
+			}
+			if d := firstDifference(got, p.state(at)); d != "" {
+				wrong = append(wrong, fmt.Sprintf("snapshot at %d: %s", at, d))
+			} else {
+				shots++
+			}
+		}
+		got, err := s.scan(x.name)
+		if err != nil {
+			t.Fatal(x.name, err)
+		}
+		if d := firstDifference(got, p.state(1<<63)); d != "" {
+			wrong = append(wrong, "latest: "+d)
+		} else {
+			shots++
+		}
+		if x.name == "bad_redo" {
+			if len(wrong) == 0 {
+				t.Error("bad_redo: a wrong byte in an entry went unnoticed")
+			} else {
+				t.Logf("bad_redo: noticed: %s", wrong[0])
+			}
+			continue
+		}
+		report(t, x.name, wrong)
+	}
+	if err := s.ksck(names...); err != nil {
+		t.Error(err)
+	}
+	t.Logf("COUNT %s: %d snapshots served as our %d delta files (%d entries) tell", t.Name(), shots, files, entries)
+
+	// Kudu merges our deltas, and our UNDO history, into files of its own.
+	s.flag("tablet_delta_store_minor_compact_max", "2")
+	s.flag("tablet_delta_store_major_compact_min_ratio", "0.001")
+	s.flag("enable_major_delta_compaction", "true")
+	time.Sleep(4 * time.Second)
+	s.flag("enable_major_delta_compaction", "false")
+	m := s.metrics("delta_major_compact_rs_duration")
+	same := 0
+	for _, x := range tabs[:2] {
+		if m[x.name]["delta_major_compact_rs_duration"] == 0 {
+			t.Errorf("%s was not compacted", x.name)
+		}
+		for _, at := range append(times[x.name], 0) {
+			var got []string
+			var err error
+			if at > 0 {
+				got, err = s.scan(x.name, at)
+			} else {
+				at = 1 << 63
+				got, err = s.scan(x.name)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := firstDifference(got, pasts[x.name].state(at)); d != "" {
+				t.Errorf("%s: after Kudu's major compaction of our deltas, at %d: %s", x.name, at, d)
+			} else {
+				same++
+			}
+		}
+	}
+	t.Logf("COUNT %s: %d snapshots unchanged after Kudu compacted our deltas into its own", t.Name(), same)
 }
