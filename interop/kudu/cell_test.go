@@ -343,7 +343,7 @@ func ramp(c column, r int) cell {
 	case "UINT16", "UINT32", "UINT64":
 		return uint64(r * 3)
 	case "INT128", "DECIMAL128":
-		return new(big.Int).Mul(big.NewInt(int64(r*3-1700)), big.NewInt(1e18))
+		return new(big.Int).Mul(big.NewInt(int64(r*3-1700)), big.NewInt(0x1234567890abcdf))
 	case "FLOAT":
 		return float32(r) / 8
 	case "DOUBLE":
