@@ -63,7 +63,12 @@ func (c *collector) append(i int, v *vec.Vector, n int, sel *vec.Sel) error {
 func (c *collector) added(n int) error {
 	c.rows += n
 	c.given += int64(n)
-	if c.rows >= c.plan.spec.Batch || c.large() {
+	for c.rows >= c.plan.spec.Batch {
+		if err := c.emit(c.plan.spec.Batch); err != nil {
+			return err
+		}
+	}
+	if c.large() {
 		if err := c.flush(); err != nil {
 			return err
 		}
@@ -91,8 +96,12 @@ func (c *collector) flush() error {
 	if c.rows == 0 {
 		return nil
 	}
-	n := c.rows
-	c.rows = 0
+	return c.emit(c.rows)
+}
+
+// emit gives the first n rows of what was collected.
+func (c *collector) emit(n int) error {
+	c.rows -= n
 	cols := make([]arrow.Array, 0, len(c.plan.outputs))
 	defer func() {
 		for _, a := range cols {

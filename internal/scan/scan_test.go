@@ -1,0 +1,529 @@
+package scan_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"pgregory.net/rapid"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/scan"
+	"stoa/pred"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// A toy format, so that the engine is judged apart from every real one. A column is a list of pages; a page of ints
+// is 8 bytes a value, a null is the least int. Strings are codes of a dictionary, or numbers that are spelled out.
+type toy struct {
+	columns []toyColumn
+	rows    int
+	hide    bool // row numbers are not told before decoding
+	narrow  vec.Ranges
+}
+
+type toyColumn struct {
+	name  string
+	typ   arrow.DataType
+	vals  []int64 // one a row; null = toyNull
+	cuts  []int   // first rows of the pages
+	coded []bool  // per page: codes, not spelled (strings only)
+	bad   map[int]bool
+}
+
+const toyNull = -1 << 63
+
+func (c *toyColumn) object() string { return c.name }
+
+// bytes is the column's object: all values one after the other.
+func (c *toyColumn) bytes() []byte {
+	var b []byte
+	for _, v := range c.vals {
+		b = binary.LittleEndian.AppendUint64(b, uint64(v))
+	}
+	return append(b, "dictionary"...)
+}
+
+func (c *toyColumn) text(v int64) string {
+	switch {
+	case v == toyNull:
+		return "null"
+	case c.typ.ID() == arrow.STRING:
+		return spell(v)
+	case c.typ.ID() == arrow.LIST:
+		return fmt.Sprint(items(v))
+	}
+	return fmt.Sprint(v)
+}
+
+func spell(v int64) string { return strings.Repeat("x", int(v%7)) + fmt.Sprint(v%10) }
+
+func items(v int64) []int64 {
+	var out []int64
+	for i := range v % 4 {
+		out = append(out, v+i)
+	}
+	return out
+}
+
+func (t *toy) Schema() *arrow.Schema {
+	var fs []arrow.Field
+	for _, c := range t.columns {
+		fs = append(fs, arrow.Field{Name: c.name, Type: c.typ, Nullable: true})
+	}
+	return arrow.NewSchema(fs, nil)
+}
+
+func (t *toy) Columns() []format.Column {
+	var out []format.Column
+	for i, c := range t.columns {
+		out = append(out, format.Column{Name: c.name, Path: []int{i}, Parent: -1, Has: format.Values, Type: c.typ})
+	}
+	return out
+}
+func (t *toy) Order() []format.Key     { return nil }
+func (t *toy) Meta() []format.KeyValue { return nil }
+func (t *toy) Close() error            { return nil }
+func (t *toy) Parts(context.Context, format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) { yield(format.Part{Ref: "toy", Rows: -1}, nil) }
+}
+func (t *toy) RowGroups(context.Context, format.Part, format.Query) ([]format.RowGroup, error) {
+	g := format.RowGroup{Part: "toy", Rows: int64(t.rows)}
+	if t.hide {
+		g.Rows = -1
+	}
+	return []format.RowGroup{g}, nil
+}
+func (t *toy) Narrow(context.Context, format.RowGroup, *pred.Expr) (vec.Ranges, error) {
+	if t.narrow == nil {
+		return vec.Ranges{{From: 0, To: 1 << 62}}, nil
+	}
+	return t.narrow, nil
+}
+
+func (t *toy) Chunk(_ context.Context, _ format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	c := &t.columns[col]
+	ch := &toyChunk{toyColumn: c, hide: t.hide}
+	if !t.hide {
+		for ch.next+1 < len(c.cuts) && int64(c.cuts[ch.next+1]) <= rows.From {
+			ch.next++
+		}
+	}
+	return ch, nil
+}
+
+type toyChunk struct {
+	*toyColumn
+	next int
+	hide bool
+}
+
+func (c *toyChunk) Next(context.Context) (format.Page, error) {
+	if c.next >= len(c.cuts) {
+		return format.Page{}, io.EOF
+	}
+	i := c.next
+	c.next++
+	from, to := c.cuts[i], len(c.vals)
+	if i+1 < len(c.cuts) {
+		to = c.cuts[i+1]
+	}
+	n := int64(to - from)
+	p := format.Page{Ordinal: i, First: int64(from), Rows: n, Entries: n,
+		Spans: []fault.Span{{Object: c.object(), Off: int64(8 * from), Len: 8 * n}}}
+	if c.hide {
+		p.First, p.Rows, p.Entries = -1, -1, -1
+	}
+	return p, nil
+}
+
+func (c *toyChunk) Dict() (format.Page, bool) {
+	if c.typ.ID() != arrow.STRING {
+		return format.Page{}, false
+	}
+	return format.Page{Ordinal: -1, Entries: 70, Spans: []fault.Span{{Object: c.object(), Off: int64(8 * len(c.vals)), Len: 10}}}, true
+}
+
+func (c *toyChunk) Decode(t *format.Task, dst *vec.Vector) error {
+	if t.Page.Ordinal < 0 {
+		if string(t.Bytes[0]) != "dictionary" {
+			return errors.New("not the dictionary")
+		}
+		var all []string
+		for v := range int64(70) {
+			all = append(all, spell(v))
+		}
+		fillStrings(dst, all)
+		return nil
+	}
+	if c.bad[t.Page.Ordinal] {
+		return fault.Corruptf(t.Page.Spans[0], "toy", "bad page")
+	}
+	b := t.Bytes[0]
+	vals := make([]int64, len(b)/8)
+	for i := range vals {
+		vals[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
+	}
+	if t.Want != nil && t.Want.N != len(vals) {
+		return fmt.Errorf("want has %d entries, the page %d", t.Want.N, len(vals))
+	}
+	for i := range vals {
+		if !t.Want.Has(i) && vals[i] != toyNull {
+			vals[i] = 0 // unwanted: anything may stand here
+		}
+	}
+	at := dst.Len()
+	switch c.typ.ID() {
+	case arrow.INT64:
+		dst.Extend(len(vals))
+		copy(vec.Fixed[int64](dst, at), vals)
+	case arrow.STRING:
+		if c.coded[t.Page.Ordinal] {
+			codes := dst.ExtendCodes(len(vals), t.Dict)
+			for i, v := range vals {
+				codes[i] = uint32(max(v, 0) % 70)
+			}
+		} else {
+			var all []string
+			for _, v := range vals {
+				all = append(all, spell(max(v, 0)))
+			}
+			fillStrings(dst, all)
+		}
+	case arrow.LIST:
+		dst.Extend(len(vals))
+		o := dst.Offsets(at)
+		for i, v := range vals {
+			list := items(max(v, 0))
+			k := dst.Items.Extend(len(list))
+			copy(vec.Fixed[int64](dst.Items, k), list)
+			o[i+1] = o[i] + int32(len(list))
+		}
+	}
+	for i, v := range vals {
+		if v == toyNull {
+			bits := dst.Validity()
+			bits[(at+i)/8] &^= 1 << ((at + i) % 8)
+			dst.AddNulls(1)
+		}
+	}
+	return nil
+}
+
+func fillStrings(dst *vec.Vector, all []string) {
+	at := dst.Extend(len(all))
+	o := dst.Offsets(at)
+	n := 0
+	for i, s := range all {
+		n += len(s)
+		o[i+1] = o[0] + int32(n)
+	}
+	b, _ := dst.Bytes(o[0], int64(n))
+	copy(b, strings.Join(all, ""))
+}
+
+func drawToy(t *rapid.T) *toy {
+	f := &toy{rows: rapid.IntRange(0, 400).Draw(t, "rows"), hide: rapid.Bool().Draw(t, "hide")}
+	seed := rapid.Uint64().Draw(t, "seed")
+	for i, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String, arrow.ListOf(arrow.PrimitiveTypes.Int64), arrow.PrimitiveTypes.Int64} {
+		c := toyColumn{name: string(rune('a' + i)), typ: typ, bad: map[int]bool{}}
+		for r := range f.rows {
+			x := seed + uint64(1000*i+r)*0x9e3779b97f4a7c15
+			x ^= x >> 31
+			v := int64(x % 70)
+			if x%11 == 0 {
+				v = toyNull
+			}
+			c.vals = append(c.vals, v)
+		}
+		for at := 0; at < f.rows; at += rapid.IntRange(1, 60).Draw(t, "page") {
+			c.cuts = append(c.cuts, at)
+			c.coded = append(c.coded, rapid.Bool().Draw(t, "coded"))
+		}
+		f.columns = append(f.columns, c)
+	}
+	return f
+}
+
+func (t *toy) source(counter *store.Counter) scan.Source {
+	return scan.Source{Reader: t, Objects: scan.NewObjects(counter), Dicts: scan.NewDicts(), Limits: format.Limits{}.WithDefaults()}
+}
+
+func (t *toy) tree() *store.Counter {
+	m := store.NewMemory(nil)
+	for i := range t.columns {
+		m.Put(t.columns[i].object(), t.columns[i].bytes())
+	}
+	return store.NewCounter(m)
+}
+
+// text is a row as a line.
+func (t *toy) line(cols []int, row int) string {
+	var out []string
+	for _, c := range cols {
+		out = append(out, t.columns[c].text(t.columns[c].vals[row]))
+	}
+	return strings.Join(out, "|")
+}
+
+func lines(b arrow.RecordBatch) []string {
+	var out []string
+	for i := range int(b.NumRows()) {
+		var cells []string
+		for _, c := range b.Columns() {
+			cells = append(cells, cellText(c, i))
+		}
+		out = append(out, strings.Join(cells, "|"))
+	}
+	return out
+}
+
+func cellText(a arrow.Array, i int) string {
+	if a.IsNull(i) {
+		return "null"
+	}
+	l, ok := a.(*array.List)
+	if !ok {
+		return a.ValueStr(i)
+	}
+	from, to := l.ValueOffsets(i)
+	out := []int64{}
+	for k := from; k < to; k++ {
+		out = append(out, l.ListValues().(*array.Int64).Value(int(k)))
+	}
+	return fmt.Sprint(out)
+}
+
+func drawSpec(t *rapid.T, f *toy) (spec scan.Spec, cols []int) {
+	spec = scan.Spec{Batch: rapid.SampledFrom([]int{1, 7, 50, 1000}).Draw(t, "batch"), Ahead: rapid.SampledFrom([]int64{0, -1, 100}).Draw(t, "ahead")}
+	cols = []int{0, 1, 2, 3}
+	if rapid.Bool().Draw(t, "project") {
+		cols = rapid.SliceOfNDistinct(rapid.IntRange(0, 3), 0, 4, rapid.ID[int]).Draw(t, "cols")
+		spec.Columns = []string{}
+		for _, c := range cols {
+			spec.Columns = append(spec.Columns, f.columns[c].name)
+		}
+	}
+	if rapid.Bool().Draw(t, "some rows") {
+		spec.Rows.From = rapid.Int64Range(0, 450).Draw(t, "from")
+		spec.Rows.To = spec.Rows.From + rapid.Int64Range(1, 300).Draw(t, "len")
+	}
+	if rapid.Bool().Draw(t, "limited") {
+		spec.Limit = rapid.Int64Range(1, 300).Draw(t, "limit")
+	}
+	return spec, cols
+}
+
+// expect is what spec must give: the plain reading of its words.
+func expect(f *toy, spec scan.Spec, cols []int, keep func(row int) bool) []string {
+	var want []string
+	for r := range f.rows {
+		if spec.Rows != (vec.Range{}) && (int64(r) < spec.Rows.From || int64(r) >= spec.Rows.To) || !keep(r) {
+			continue
+		}
+		if spec.Limit > 0 && int64(len(want)) == spec.Limit {
+			break
+		}
+		want = append(want, f.line(cols, r))
+	}
+	return want
+}
+
+func TestScanAgainstPlainReading(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawToy(t)
+		spec, cols := drawSpec(t, f)
+		keep := func(int) bool { return true }
+		if rapid.Bool().Draw(t, "filtered") {
+			limit := rapid.SampledFrom([]int64{0, 1, 5, 35, 69}).Draw(t, "bound")
+			spec.Filter = parse(t, fmt.Sprintf("a < %d and d is not null", limit))
+			keep = func(r int) bool {
+				return f.columns[0].vals[r] != toyNull && f.columns[0].vals[r] < limit && f.columns[3].vals[r] != toyNull
+			}
+		}
+		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+		spec.Alloc = mem
+		src := f.source(f.tree())
+		var got []string
+		for b, err := range scan.Run(context.Background(), src, spec, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.NumRows() == 0 || b.NumRows() > int64(spec.Batch) {
+				t.Fatalf("a batch of %d rows, at most %d were asked for", b.NumRows(), spec.Batch)
+			}
+			got = append(got, lines(b)...)
+		}
+		want := expect(f, spec, cols, keep)
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %d rows, want %d\ngot  %q\nwant %q", len(got), len(want), got, want)
+		}
+		src.Dicts.Close()
+		mem.AssertSize(failer{t}, 0)
+	})
+}
+
+type failer struct{ *rapid.T }
+
+func (failer) Helper() {}
+
+func parse(t interface{ Fatal(...any) }, s string) *pred.Expr {
+	e, err := pred.Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestDamagePolicies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawToy(t)
+		f.hide = false
+		if f.rows == 0 {
+			return
+		}
+		col := rapid.IntRange(0, 3).Draw(t, "damaged column")
+		c := &f.columns[col]
+		page := rapid.IntRange(0, len(c.cuts)-1).Draw(t, "damaged page")
+		c.bad[page] = true
+		from, to := c.cuts[page], f.rows
+		if page+1 < len(c.cuts) {
+			to = c.cuts[page+1]
+		}
+		policy := rapid.SampledFrom([]scan.Damaged{scan.Fail, scan.SkipRows, scan.NullCells}).Draw(t, "policy")
+		var losses []region.Loss
+		spec := scan.Spec{Damaged: policy, Batch: rapid.SampledFrom([]int{1, 7, 50, 1000}).Draw(t, "batch"), Lost: func(l region.Loss) { losses = append(losses, l) }}
+		var want []string
+		for r := range f.rows {
+			lost := r >= from && r < to
+			if lost && policy == scan.SkipRows {
+				continue
+			}
+			saved := c.vals[r]
+			if lost {
+				c.vals[r] = toyNull
+			}
+			want = append(want, f.line([]int{0, 1, 2, 3}, r))
+			c.vals[r] = saved
+		}
+		var got []string
+		var failed error
+		for b, err := range scan.Run(context.Background(), f.source(f.tree()), spec, nil) {
+			if failed = err; err == nil {
+				got = append(got, lines(b)...)
+			}
+		}
+		if policy == scan.Fail {
+			if !errors.Is(failed, fault.Corrupt) || len(losses) != 0 {
+				t.Fatalf("error %v, losses %v", failed, losses)
+			}
+			return
+		}
+		if failed != nil || !slices.Equal(got, want) {
+			t.Fatalf("error %v\ngot  %q\nwant %q", failed, got, want)
+		}
+		if len(losses) != 1 || losses[0].Column != c.name || losses[0].Rows != [2]int64{int64(from), int64(to)} || !losses[0].Exact || losses[0].Err == nil {
+			t.Fatalf("losses %+v, want rows %d to %d of %s", losses, from, to, c.name)
+		}
+	})
+}
+
+// Pages of the other columns without a surviving row are not fetched, and none outside the wanted rows.
+func TestOnlyNeededPagesAreFetched(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawToy(t)
+		f.hide = false
+		spec, _ := drawSpec(t, f)
+		spec.Columns, spec.Limit, spec.Ahead = []string{"b"}, 0, -1
+		filtered := rapid.Bool().Draw(t, "filtered")
+		if filtered {
+			spec.Filter = parse(t, "a = 5")
+		}
+		counter := f.tree()
+		for _, err := range scan.Run(context.Background(), f.source(counter), spec, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		needed := map[int]bool{}
+		b := &f.columns[1]
+		for r := range f.rows {
+			if spec.Rows != (vec.Range{}) && (int64(r) < spec.Rows.From || int64(r) >= spec.Rows.To) || filtered && f.columns[0].vals[r] != 5 {
+				continue
+			}
+			needed[sort.SearchInts(b.cuts, r+1)-1] = true
+		}
+		for _, read := range counter.Reads() {
+			if read.Name != "b" || read.Off >= int64(8*f.rows) {
+				continue
+			}
+			if page := sort.SearchInts(b.cuts, int(read.Off/8)+1) - 1; !needed[page] {
+				t.Fatalf("page %d was fetched, needed are %v", page, needed)
+			}
+		}
+	})
+}
+
+func TestLeavingTheLoopReleasesAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawToy(t)
+		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+		leave := rapid.IntRange(0, 10).Draw(t, "leave after")
+		src := f.source(f.tree())
+		for range scan.Run(context.Background(), src, scan.Spec{Alloc: mem, Batch: 20}, nil) {
+			if leave--; leave < 0 {
+				break
+			}
+		}
+		src.Dicts.Close()
+		mem.AssertSize(failer{t}, 0)
+	})
+}
+
+func TestCancelledContextEndsTheScan(t *testing.T) {
+	f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100), cuts: []int{0, 50}}}}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var last error
+	n := 0
+	for b, err := range scan.Run(ctx, f.source(f.tree()), scan.Spec{Batch: 10}, nil) {
+		if last = err; err != nil {
+			continue
+		}
+		n += int(b.NumRows())
+		cancel()
+	}
+	if !errors.Is(last, context.Canceled) || n != 10 {
+		t.Errorf("after %d rows: %v", n, last)
+	}
+}
+
+func TestColumnsOfDifferentLength(t *testing.T) {
+	f := &toy{rows: 100, hide: true, columns: []toyColumn{
+		{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100), cuts: []int{0, 50}},
+		{name: "b", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 90), cuts: []int{0, 50}},
+	}}
+	for _, hide := range []bool{true, false} {
+		f.hide = hide
+		var last error
+		for _, err := range scan.Run(context.Background(), f.source(f.tree()), scan.Spec{}, nil) {
+			last = err
+		}
+		if !errors.Is(last, fault.Corrupt) || !strings.Contains(last.Error(), "90") {
+			t.Errorf("hide=%t: %v", hide, last)
+		}
+	}
+}
