@@ -149,3 +149,9 @@ func placeOf(p format.Page) fault.Span {
 	}
 	return p.Spans[0]
 }
+
+// ReadSpan reads the bytes at.
+func ReadSpan(ctx context.Context, o *Objects, at fault.Span) ([]byte, error) {
+	b := make([]byte, at.Len)
+	return b, o.read(ctx, at, b)
+}

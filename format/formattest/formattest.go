@@ -1,0 +1,853 @@
+// Package formattest is the suite that every format must pass: it looks at a format only through the contract.
+package formattest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/scan"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// Suite says what a format claims to hold.
+type Suite struct {
+	Format format.Format
+	// Types are the column types that it can write and give back unchanged.
+	Types []arrow.DataType
+	// Options are combinations of write options to try; nil = the defaults only. Fits tells whether one may be used for
+	// a column type; nil = always.
+	Options []map[string]string
+	Fits    func(opts map[string]string, t arrow.DataType) bool
+	// SmallPages are options that make many pages of few rows.
+	SmallPages map[string]string
+	// Rows of each table.
+	Rows int
+}
+
+// Run runs the suite: one subtest a law.
+func Run(t *testing.T, s Suite) {
+	if s.Rows == 0 {
+		s.Rows = 700
+	}
+	if s.Options == nil {
+		s.Options = []map[string]string{{}}
+	}
+	if s.Fits == nil {
+		s.Fits = func(map[string]string, arrow.DataType) bool { return true }
+	}
+	t.Run("round trips", s.roundTrips)
+	t.Run("windows", s.windows)
+	t.Run("projection and filter", s.projection)
+	t.Run("wanted entries", s.want)
+	t.Run("unknown numbers", s.hidden)
+	t.Run("fetched is declared", s.fetched)
+	t.Run("each page failed", s.failedPages)
+	t.Run("retained batches", s.retained)
+	t.Run("leaving the loop", s.leave)
+	t.Run("coverage", s.coverage)
+	t.Run("an aborted writer leaves nothing", s.aborted)
+	t.Run("a failing sink leaves nothing", s.failingSink)
+}
+
+// Random makes n entries of type t; nulls in hundred.
+func Random(r *rand.Rand, t arrow.DataType, n, nulls int) arrow.Array {
+	b := array.NewBuilder(memory.DefaultAllocator, t)
+	defer b.Release()
+	for range n {
+		if r.IntN(100) < nulls {
+			b.AppendNull()
+		} else {
+			appendRandom(r, b)
+		}
+	}
+	return b.NewArray()
+}
+
+func appendRandom(r *rand.Rand, b array.Builder) {
+	x := r.Uint64() >> r.IntN(64) // all magnitudes
+	switch b := b.(type) {
+	case *array.BooleanBuilder:
+		b.Append(x&1 == 1)
+	case *array.Int8Builder:
+		b.Append(int8(x))
+	case *array.Int16Builder:
+		b.Append(int16(x))
+	case *array.Int32Builder:
+		b.Append(int32(x))
+	case *array.Int64Builder:
+		b.Append(int64(x))
+	case *array.Uint8Builder:
+		b.Append(uint8(x))
+	case *array.Uint16Builder:
+		b.Append(uint16(x))
+	case *array.Uint32Builder:
+		b.Append(uint32(x))
+	case *array.Uint64Builder:
+		b.Append(x)
+	case *array.Float32Builder:
+		b.Append([]float32{float32(math.NaN()), float32(math.Inf(-1)), float32(math.Copysign(0, -1)), float32(x) / 3}[min(3, r.IntN(20))])
+	case *array.Float64Builder:
+		b.Append([]float64{math.NaN(), math.Inf(1), math.Copysign(0, -1), float64(x) / 3}[min(3, r.IntN(20))])
+	case *array.StringBuilder:
+		b.Append(randomText(r))
+	case *array.BinaryBuilder:
+		b.Append([]byte(randomText(r) + string([]byte{0, 255, byte(x)})[:r.IntN(4)]))
+	case *array.Date32Builder:
+		b.Append(arrow.Date32(int32(x % 100000)))
+	case *array.TimestampBuilder:
+		b.Append(arrow.Timestamp(int64(x) % (1 << 52)))
+	case *array.Decimal128Builder:
+		p := b.Type().(*arrow.Decimal128Type).Precision
+		limit := int64(1)
+		for range min(p, 18) {
+			limit *= 10
+		}
+		b.AppendValueFromString(decimalText(int64(x)%limit, b.Type().(*arrow.Decimal128Type).Scale))
+	case *array.ListBuilder:
+		b.Append(true)
+		for range r.IntN(5) {
+			if r.IntN(5) == 0 {
+				b.ValueBuilder().AppendNull()
+			} else {
+				appendRandom(r, b.ValueBuilder())
+			}
+		}
+	default:
+		panic(fmt.Sprintf("formattest cannot make values of type %s", b.Type()))
+	}
+}
+
+func decimalText(v int64, scale int32) string {
+	s := fmt.Sprint(max(v, -v))
+	if len(s) <= int(scale) {
+		s = strings.Repeat("0", int(scale)-len(s)+1) + s
+	}
+	s = s[:len(s)-int(scale)] + "." + s[len(s)-int(scale):]
+	if v < 0 {
+		s = "-" + s
+	}
+	return strings.TrimSuffix(s, ".")
+}
+
+// randomText is often one of a few, so that dictionaries have work; sometimes new; sometimes empty or long.
+func randomText(r *rand.Rand) string {
+	switch r.IntN(8) {
+	case 0:
+		return ""
+	case 1:
+		return strings.Repeat("long é ", r.IntN(40))
+	case 2:
+		return fmt.Sprintf("new %d", r.Uint64())
+	}
+	return fmt.Sprintf("word%d", r.IntN(30))
+}
+
+// Lines is a batch as text, one line a row, exact: floats by their bits.
+func Lines(b arrow.RecordBatch) []string {
+	out := make([]string, b.NumRows())
+	for i := range out {
+		var cells []string
+		for _, c := range b.Columns() {
+			cells = append(cells, Cell(c, i))
+		}
+		out[i] = strings.Join(cells, " | ")
+	}
+	return out
+}
+
+// Cell is one value as text, exact.
+func Cell(a arrow.Array, i int) string {
+	if a.IsNull(i) {
+		return "null"
+	}
+	switch a := a.(type) {
+	case *array.Float32:
+		return fmt.Sprintf("f%08x", math.Float32bits(a.Value(i)))
+	case *array.Float64:
+		return fmt.Sprintf("d%016x", math.Float64bits(a.Value(i)))
+	case *array.String:
+		return fmt.Sprintf("%q", a.Value(i))
+	case *array.Binary:
+		return fmt.Sprintf("x%x", a.Value(i))
+	case *array.Decimal128:
+		return a.Value(i).BigInt().String()
+	case *array.List:
+		from, to := a.ValueOffsets(i)
+		var cells []string
+		for k := from; k < to; k++ {
+			cells = append(cells, Cell(a.ListValues(), int(k)))
+		}
+		return "[" + strings.Join(cells, " ") + "]"
+	}
+	return a.ValueStr(i)
+}
+
+// table is what a test wrote.
+type table struct {
+	suite  *Suite
+	mem    *store.Memory
+	name   string
+	schema *arrow.Schema
+	lines  []string // of all columns
+	cells  [][]string
+}
+
+// write makes a table of the given columns.
+func (s *Suite) write(t *testing.T, seed uint64, opts map[string]string, nulls int, types ...arrow.DataType) *table {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 7))
+	tab := &table{suite: s, mem: store.NewMemory(nil), name: "t"}
+	var fields []arrow.Field
+	for i, typ := range types {
+		fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", i), Type: typ, Nullable: nulls > 0})
+	}
+	tab.schema = arrow.NewSchema(fields, nil)
+	ctx := context.Background()
+	w, err := s.Format.Create(ctx, tab.mem.Sink(tab.name), tab.schema, format.WriteOptions{Rows: -1, Opts: opts})
+	if err != nil {
+		t.Fatalf("create %v %v: %v", types, opts, err)
+	}
+	for left := s.Rows; left > 0; {
+		n := min(left, 1+r.IntN(s.Rows))
+		left -= n
+		b := randomBatch(r, tab.schema, n, nulls)
+		if err := w.Write(ctx, b); err != nil {
+			t.Fatalf("write %v %v: %v", types, opts, err)
+		}
+		tab.add(b)
+		b.Release()
+	}
+	sum, err := w.Close(ctx)
+	if err != nil {
+		t.Fatalf("close %v %v: %v", types, opts, err)
+	}
+	if sum.Rows != int64(s.Rows) {
+		t.Errorf("the summary says %d rows, %d were written", sum.Rows, s.Rows)
+	}
+	return tab
+}
+
+func randomBatch(r *rand.Rand, sc *arrow.Schema, n, nulls int) arrow.RecordBatch {
+	var cols []arrow.Array
+	for _, f := range sc.Fields() {
+		cols = append(cols, Random(r, f.Type, n, nulls))
+	}
+	b := array.NewRecordBatch(sc, cols, int64(n))
+	for _, c := range cols {
+		c.Release()
+	}
+	return b
+}
+
+func (tab *table) add(b arrow.RecordBatch) {
+	tab.lines = append(tab.lines, Lines(b)...)
+	for i := range int(b.NumRows()) {
+		var row []string
+		for _, c := range b.Columns() {
+			row = append(row, Cell(c, i))
+		}
+		tab.cells = append(tab.cells, row)
+	}
+}
+
+// open opens the table through a counter.
+func (tab *table) open(t *testing.T) (scan.Source, *store.Counter) {
+	t.Helper()
+	c := store.NewCounter(tab.mem)
+	r, err := tab.suite.Format.Open(context.Background(), format.Target{Tree: tab.mem, Name: tab.name}, format.OpenOptions{Limits: format.Limits{}.WithDefaults()})
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return scan.Source{Reader: r, Objects: scan.NewObjects(c), Dicts: scan.NewDicts(), Limits: format.Limits{}.WithDefaults()}, c
+}
+
+// read scans and returns the rows as lines.
+func read(t *testing.T, src scan.Source, spec scan.Spec) []string {
+	t.Helper()
+	var out []string
+	for b, err := range scan.Run(context.Background(), src, spec, nil) {
+		if err != nil {
+			t.Fatalf("scan: %v", err)
+		}
+		out = append(out, Lines(b)...)
+	}
+	return out
+}
+
+func same(t *testing.T, what string, got, want []string) bool {
+	t.Helper()
+	if slices.Equal(got, want) {
+		return true
+	}
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			g, w := "nothing", "nothing"
+			if i < len(got) {
+				g = got[i]
+			}
+			if i < len(want) {
+				w = want[i]
+			}
+			t.Errorf("%s: %d rows, want %d; row %d is %s, want %s", what, len(got), len(want), i, g, w)
+			return false
+		}
+	}
+	return false
+}
+
+// roundTrips: what is written is read, for each type, with and without nulls, with each combination of options.
+func (s Suite) roundTrips(t *testing.T) {
+	ran := 0
+	for i, typ := range s.Types {
+		for j, opts := range s.Options {
+			if !s.Fits(opts, typ) {
+				continue
+			}
+			for _, nulls := range []int{0, 25, 100} {
+				ran++
+				tab := s.write(t, uint64(1000*i+10*j+nulls), opts, nulls, typ)
+				src, _ := tab.open(t)
+				if f := src.Reader.Schema().Field(0); f.Name != "c0" || !arrow.TypeEqual(f.Type, typ) {
+					t.Errorf("%s %v came back as %s %s", typ, opts, f.Name, f.Type)
+					continue
+				}
+				same(t, fmt.Sprintf("%s %v %d%% null", typ, opts, nulls), read(t, src, scan.Spec{}), tab.lines)
+			}
+		}
+	}
+	t.Logf("%d combinations", ran)
+}
+
+// wide is a table of all types with small pages.
+func (s *Suite) wide(t *testing.T, seed uint64) *table {
+	return s.write(t, seed, s.SmallPages, 20, s.Types...)
+}
+
+// windows: any window and any rows give the same table.
+func (s Suite) windows(t *testing.T) {
+	tab := s.wide(t, 1)
+	src, _ := tab.open(t)
+	n := int64(len(tab.lines))
+	for _, batch := range []int{1, 7, 100, 1 << 20} {
+		for _, rows := range []vec.Range{{}, {From: 0, To: 1}, {From: n - 1, To: n}, {From: 13, To: 400}, {From: n / 2, To: n + 10}} {
+			want := tab.lines
+			if rows != (vec.Range{}) {
+				want = want[rows.From:min(rows.To, n)]
+			}
+			same(t, fmt.Sprintf("batch %d rows %v", batch, rows), read(t, src, scan.Spec{Batch: batch, Rows: rows}), want)
+		}
+	}
+}
+
+// projection: projecting is scanning and selecting; filtering is scanning and filtering.
+func (s Suite) projection(t *testing.T) {
+	tab := s.wide(t, 2)
+	src, _ := tab.open(t)
+	for c := range s.Types {
+		name := fmt.Sprintf("c%d", c)
+		var want []string
+		for _, row := range tab.cells {
+			want = append(want, row[c])
+		}
+		same(t, name, read(t, src, scan.Spec{Columns: []string{name}}), want)
+
+		last := len(s.Types) - 1
+		want = nil
+		for _, row := range tab.cells {
+			if row[c] == "null" {
+				want = append(want, row[last])
+			}
+		}
+		same(t, name+" is null", read(t, src, scan.Spec{Columns: []string{fmt.Sprintf("c%d", last)}, Filter: mustParse(t, name+" is null")}), want)
+	}
+}
+
+// eachPage calls f with every page of every column chunk.
+func eachPage(t *testing.T, src scan.Source, f func(col int, c format.Chunk, p format.Page, dict *vec.Vector)) {
+	t.Helper()
+	if _, ok := src.Reader.(format.Batcher); ok {
+		t.Skip("the format gives batches, not pages")
+	}
+	ctx := context.Background()
+	for part, err := range src.Reader.Parts(ctx, format.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups, err := src.Reader.RowGroups(ctx, part, format.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range groups {
+			for col := range src.Reader.Columns() {
+				c, err := src.Reader.Chunk(ctx, g, col, vec.Range{From: 0, To: math.MaxInt64})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var dict *vec.Vector
+				if p, ok := c.Dict(); ok {
+					dict = decodePage(t, src, col, c, p, nil, nil)
+				}
+				for {
+					p, err := c.Next(ctx)
+					if err == io.EOF {
+						break
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					f(col, c, p, dict)
+				}
+			}
+		}
+	}
+}
+
+func decodePage(t *testing.T, src scan.Source, col int, c format.Chunk, p format.Page, dict *vec.Vector, want *vec.Sel) *vec.Vector {
+	t.Helper()
+	v, err := vec.New(src.Reader.Columns()[col].Type, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := format.Task{Page: p, N: p.Entries, Dict: dict, Want: want, Scratch: &vec.Arena{}, Limits: src.Limits}
+	for _, sp := range p.Spans {
+		b, err := scan.ReadSpan(context.Background(), src.Objects, sp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task.Bytes = append(task.Bytes, b)
+	}
+	kept := make([][]byte, len(task.Bytes))
+	for i, b := range task.Bytes {
+		kept[i] = bytes.Clone(b)
+	}
+	if err := c.Decode(&task, v); err != nil {
+		t.Fatalf("column %d page %d: %v", col, p.Ordinal, err)
+	}
+	for i, b := range task.Bytes {
+		if !bytes.Equal(b, kept[i]) {
+			t.Errorf("column %d page %d: decoding wrote into the stored bytes", col, p.Ordinal)
+		}
+		for k := range b {
+			b[k] = 0xA5 // whoever kept a reference shows it now
+		}
+	}
+	return v
+}
+
+// want: a page decoded with any wanted entries equals the whole page where it was wanted, and has as many entries.
+func (s Suite) want(t *testing.T) {
+	tab := s.wide(t, 3)
+	src, _ := tab.open(t)
+	r := rand.New(rand.NewPCG(3, 3))
+	pages := 0
+	eachPage(t, src, func(col int, c format.Chunk, p format.Page, dict *vec.Vector) {
+		pages++
+		whole := decodePage(t, src, col, c, p, dict, nil)
+		n := whole.Len()
+		if p.Entries >= 0 && int64(n) != p.Entries {
+			t.Errorf("column %d page %d: %d entries, declared are %d", col, p.Ordinal, n, p.Entries)
+		}
+		bits := make([]byte, (n+7)/8)
+		for i := range bits {
+			bits[i] = byte(r.Uint32())
+		}
+		sel := vec.NewSel(bits, n)
+		part := decodePage(t, src, col, c, p, dict, sel)
+		if part.Len() != n {
+			t.Fatalf("column %d page %d: %d entries with wanted ones, %d without", col, p.Ordinal, part.Len(), n)
+		}
+		a, errA := whole.Emit(n)
+		b, errB := part.Emit(n)
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		for i := range n {
+			if a.IsNull(i) != b.IsNull(i) || sel.Has(i) && Cell(a, i) != Cell(b, i) {
+				t.Fatalf("column %d page %d entry %d: %s, wanted alone %s", col, p.Ordinal, i, Cell(a, i), Cell(b, i))
+			}
+		}
+	})
+	t.Logf("%d pages", pages)
+}
+
+// hidden: numbers that are not known change no answer.
+func (s Suite) hidden(t *testing.T) {
+	tab := s.wide(t, 4)
+	src, _ := tab.open(t)
+	if _, ok := src.Reader.(format.Batcher); ok {
+		t.Skip("the format gives batches, not pages")
+	}
+	src.Reader = hidden{src.Reader}
+	same(t, "hidden numbers", read(t, src, scan.Spec{Batch: 50}), tab.lines)
+	same(t, "hidden numbers, some rows", read(t, src, scan.Spec{Rows: vec.Range{From: 100, To: 300}}), tab.lines[100:300])
+}
+
+// hidden hides how many rows there are.
+type hidden struct{ format.Reader }
+
+func (h hidden) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	gs, err := h.Reader.RowGroups(ctx, p, q)
+	gs = slices.Clone(gs)
+	for i := range gs {
+		gs[i].Rows = -1
+	}
+	return gs, err
+}
+
+func (h hidden) Chunk(ctx context.Context, g format.RowGroup, col int, _ vec.Range) (format.Chunk, error) {
+	c, err := h.Reader.Chunk(ctx, g, col, vec.Range{From: 0, To: math.MaxInt64})
+	return hiddenChunk{c}, err
+}
+
+type hiddenChunk struct{ format.Chunk }
+
+func (c hiddenChunk) Next(ctx context.Context) (format.Page, error) {
+	p, err := c.Chunk.Next(ctx)
+	p.First, p.Rows = -1, -1
+	return p, err
+}
+
+// fetched: data reads lie in declared spans, and none that holds no wanted row.
+func (s Suite) fetched(t *testing.T) {
+	tab := s.wide(t, 5)
+	src, _ := tab.open(t)
+	rows := vec.Range{From: 200, To: 210}
+	var need, all []fault.Span
+	eachPage(t, src, func(_ int, c format.Chunk, p format.Page, _ *vec.Vector) {
+		all = append(all, p.Spans...)
+		if p.First < 0 || p.First < rows.To && rows.From < p.First+p.Rows {
+			need = append(need, p.Spans...)
+		}
+		if d, ok := c.Dict(); ok {
+			need = append(need, d.Spans...)
+		}
+	})
+	src, counter := tab.open(t)
+	same(t, "ten rows", read(t, src, scan.Spec{Rows: rows, Ahead: -1}), tab.lines[rows.From:rows.To])
+	for _, rd := range counter.Reads() {
+		if !slices.Contains(need, fault.Span{Object: rd.Name, Off: rd.Off, Len: int64(rd.Len)}) {
+			t.Errorf("%s[%d+%d] was fetched for rows %v", rd.Name, rd.Off, rd.Len, rows)
+		}
+	}
+	if len(all) <= len(need) {
+		t.Errorf("only %d pages in all: the small-page options make no small pages", len(all))
+	}
+}
+
+// failing fails the page at a span.
+type failing struct {
+	format.Reader
+	at fault.Span
+}
+
+func (f failing) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	c, err := f.Reader.Chunk(ctx, g, col, rows)
+	return failingChunk{c, f.at}, err
+}
+
+type failingChunk struct {
+	format.Chunk
+	at fault.Span
+}
+
+func (c failingChunk) Next(ctx context.Context) (format.Page, error) {
+	p, err := c.Chunk.Next(ctx)
+	if err == nil && len(p.Spans) > 0 && p.Spans[0] == c.at {
+		p.Lost = fault.Corruptf(c.at, "", "failed by the test")
+	}
+	return p, err
+}
+
+// failedPages: every page failed in turn, under each policy: the manifest is exact and the other cells are right.
+func (s Suite) failedPages(t *testing.T) {
+	tab := s.wide(t, 6)
+	src, _ := tab.open(t)
+	type victim struct {
+		col      int
+		at       fault.Span
+		from, to int64
+	}
+	var victims []victim
+	eachPage(t, src, func(col int, _ format.Chunk, p format.Page, _ *vec.Vector) {
+		if p.First >= 0 && p.Rows > 0 {
+			victims = append(victims, victim{col, p.Spans[0], p.First, p.First + p.Rows})
+		}
+	})
+	step := max(1, len(victims)/60)
+	for i := 0; i < len(victims); i += step {
+		v := victims[i]
+		broken := src
+		broken.Reader = failing{src.Reader, v.at}
+		for _, policy := range []scan.Damaged{scan.Fail, scan.SkipRows, scan.NullCells} {
+			var losses []region.Loss
+			var got []string
+			var failed error
+			for b, err := range scan.Run(context.Background(), broken, scan.Spec{Damaged: policy, Lost: func(l region.Loss) { losses = append(losses, l) }}, nil) {
+				if failed = err; err == nil {
+					got = append(got, Lines(b)...)
+				}
+			}
+			if policy == scan.Fail {
+				if !errors.Is(failed, fault.Corrupt) {
+					t.Errorf("%v: %v", v, failed)
+				}
+				continue
+			}
+			var want []string
+			for r, row := range tab.cells {
+				if int64(r) >= v.from && int64(r) < v.to {
+					if policy == scan.SkipRows {
+						continue
+					}
+					row = slices.Clone(row)
+					row[v.col] = "null"
+				}
+				want = append(want, strings.Join(row, " | "))
+			}
+			same(t, fmt.Sprintf("policy %d, %v", policy, v), got, want)
+			if failed != nil || len(losses) != 1 || losses[0].Rows != [2]int64{v.from, v.to} || !losses[0].Exact {
+				t.Errorf("policy %d, %v: error %v, losses %+v", policy, v, failed, losses)
+			}
+		}
+	}
+	t.Logf("%d pages failed", (len(victims)+step-1)/step)
+}
+
+// retained: a batch that was retained does not change when the pool's free buffers are overwritten.
+func (s Suite) retained(t *testing.T) {
+	tab := s.wide(t, 7)
+	src, _ := tab.open(t)
+	pool := &poisoner{Pool: vec.NewPool(1 << 30)}
+	var kept []arrow.RecordBatch
+	var want []string
+	for b, err := range scan.Run(context.Background(), src, scan.Spec{Batch: 40, Alloc: pool}, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(kept) < 5 {
+			b.Retain()
+			kept = append(kept, b)
+			want = append(want, Lines(b)...)
+		}
+	}
+	var got []string
+	for _, b := range kept {
+		got = append(got, Lines(b)...)
+		b.Release()
+	}
+	same(t, "retained", got, want)
+}
+
+// poisoner overwrites what is freed.
+type poisoner struct{ *vec.Pool }
+
+func (p *poisoner) Free(b []byte) {
+	for i := range b {
+		b[i] = 0xA5
+	}
+	p.Pool.Free(b)
+}
+
+// leave: after leaving the loop at any step no buffer is left.
+func (s Suite) leave(t *testing.T) {
+	tab := s.wide(t, 8)
+	for steps := range 6 {
+		src, _ := tab.open(t)
+		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+		k := 0
+		for _, err := range scan.Run(context.Background(), src, scan.Spec{Batch: 100, Alloc: mem}, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k++; k > steps {
+				break
+			}
+		}
+		src.Dicts.Close()
+		mem.AssertSize(t, 0)
+	}
+}
+
+// coverage: in a healthy file the described regions partition all the bytes.
+func (s Suite) coverage(t *testing.T) {
+	if s.Format.Describe == nil {
+		t.Skip("the format describes nothing")
+	}
+	tab := s.wide(t, 9)
+	var nodes []region.Node
+	for n, err := range s.Format.Describe(context.Background(), format.Target{Tree: tab.mem, Name: tab.name}, format.DescribeOptions{OpenOptions: format.OpenOptions{Limits: format.Limits{}.WithDefaults()}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, n)
+	}
+	for _, name := range tab.mem.Names() {
+		Partition(t, nodes, name, int64(len(tab.mem.Bytes(name))))
+	}
+}
+
+// Partition checks that the leaves of nodes that name object own each of its size bytes exactly once.
+func Partition(t testing.TB, nodes []region.Node, object string, size int64) {
+	t.Helper()
+	var leaves []fault.Span
+	for i, n := range nodes {
+		leaf := i+1 == len(nodes) || nodes[i+1].Depth <= n.Depth || nodes[i+1].Inner >= 0
+		if n.At.Object != object || !leaf || n.Inner >= 0 || n.At.Len == 0 {
+			continue
+		}
+		if n.Kind == region.Gap {
+			t.Errorf("%s: nobody owns %s", object, n.At)
+		}
+		leaves = append(leaves, n.At)
+	}
+	slices.SortFunc(leaves, func(a, b fault.Span) int { return int(a.Off - b.Off) })
+	at := int64(0)
+	for _, l := range leaves {
+		if l.Off != at {
+			t.Errorf("%s: the bytes %d to %d are owned twice or by nobody", object, min(at, l.Off), max(at, l.Off))
+			return
+		}
+		at = l.End()
+	}
+	if at != size {
+		t.Errorf("%s: the bytes from %d to the end (%d) are owned by nobody", object, at, size)
+	}
+}
+
+// aborted: a writer that is not closed leaves nothing behind.
+func (s Suite) aborted(t *testing.T) {
+	ctx := context.Background()
+	mem := store.NewMemory(nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "c0", Type: s.Types[0]}}, nil)
+	w, err := s.Format.Create(ctx, mem.Sink("t"), sc, format.WriteOptions{Rows: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := randomBatch(rand.New(rand.NewPCG(1, 1)), sc, 100, 0)
+	defer b.Release()
+	if err := w.Write(ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	if names := mem.Names(); len(names) != 0 {
+		t.Errorf("%v can be seen before Close", names)
+	}
+	if err := w.Abort(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if names := mem.Names(); len(names) != 0 {
+		t.Errorf("%v is left after Abort", names)
+	}
+}
+
+// failingSink: whatever write fails, the error comes out and nothing is visible.
+func (s Suite) failingSink(t *testing.T) {
+	ctx := context.Background()
+	sc := arrow.NewSchema([]arrow.Field{{Name: "c0", Type: s.Types[0]}}, nil)
+	for k := 0; ; k++ {
+		mem := store.NewMemory(nil)
+		sink := &FailingSink{Sink: mem.Sink("t"), Left: k}
+		err := func() error {
+			w, err := s.Format.Create(ctx, sink, sc, format.WriteOptions{Rows: -1, Opts: s.SmallPages})
+			if err != nil {
+				return err
+			}
+			defer w.Abort(ctx)
+			r := rand.New(rand.NewPCG(1, 1))
+			for range 3 {
+				b := randomBatch(r, sc, 300, 0)
+				err := w.Write(ctx, b)
+				b.Release()
+				if err != nil {
+					return err
+				}
+			}
+			_, err = w.Close(ctx)
+			return err
+		}()
+		if !sink.Failed {
+			if err != nil {
+				t.Errorf("nothing failed, but: %v", err)
+			}
+			t.Logf("failed at each of %d operations", k)
+			return
+		}
+		if !errors.Is(err, ErrSink) {
+			t.Errorf("operation %d failed, the writer said %v", k, err)
+		}
+		if names := mem.Names(); len(names) != 0 {
+			t.Errorf("operation %d failed, %v is visible", k, names)
+		}
+		if k > 10000 {
+			t.Fatal("too many operations")
+		}
+	}
+}
+
+// ErrSink is the error of a FailingSink.
+var ErrSink = errors.New("the sink failed")
+
+// FailingSink fails the operation after Left others.
+type FailingSink struct {
+	store.Sink
+	Left   int
+	Failed bool
+}
+
+func (s *FailingSink) step() error {
+	if s.Left--; s.Left < 0 {
+		s.Failed = true
+		return ErrSink
+	}
+	return nil
+}
+
+func (s *FailingSink) Create(ctx context.Context, name string) (store.Object, error) {
+	if err := s.step(); err != nil {
+		return nil, err
+	}
+	o, err := s.Sink.Create(ctx, name)
+	return &failingObject{o, s}, err
+}
+
+func (s *FailingSink) Commit(ctx context.Context) error {
+	if err := s.step(); err != nil {
+		return err
+	}
+	return s.Sink.Commit(ctx)
+}
+
+type failingObject struct {
+	store.Object
+	s *FailingSink
+}
+
+func (o *failingObject) Write(p []byte) (int, error) {
+	if err := o.s.step(); err != nil {
+		return 0, err
+	}
+	return o.Object.Write(p)
+}
+
+func (o *failingObject) Close() error {
+	if err := o.s.step(); err != nil {
+		return err
+	}
+	return o.Object.Close()
+}
