@@ -231,3 +231,10 @@ func (c *Cursor) Section(name string, n int) *Cursor {
 	}
 	return s
 }
+
+// Join takes over the error of a section, unless there was one before.
+func (c *Cursor) Join(section *Cursor) {
+	if c.err == nil {
+		c.err = section.err
+	}
+}

@@ -220,7 +220,7 @@ func (r *Reader) Bytes(name string) []byte {
 // String takes a run of bytes as a string.
 func (r *Reader) String(name string) string { return string(r.Bytes(name)) }
 
-// Message takes a message: a cursor over its bytes. Its error has to be asked for.
+// Message takes a message: a cursor over its bytes. When it was read, Join takes over its error.
 func (r *Reader) Message(name string) *wire.Cursor {
 	if !r.is(name, Bytes) {
 		return r.c.Section(name, 0)
@@ -230,6 +230,9 @@ func (r *Reader) Message(name string) *wire.Cursor {
 	s.Bytes("tag", r.head)
 	return s
 }
+
+// Join tells the message's cursor the error of a message in it.
+func (r *Reader) Join(message *wire.Cursor) { r.c.Join(message) }
 
 // Unknown moves over a field that has no meaning here.
 func (r *Reader) Unknown() { r.done("field "+strconv.Itoa(r.field), "not known") }
