@@ -1,8 +1,8 @@
 package plain
 
 import (
-	"encoding/binary"
 	"math/bits"
+	"unsafe"
 )
 
 // ExpandFixed spreads values over rows: the k values of width bytes at the front of data, k being the number of ones among
@@ -14,133 +14,163 @@ func ExpandFixed(data []byte, width, n int, valid []byte, at int) {
 		return
 	}
 	data = data[:n*width]
-	k := CountBits(valid, at, n) // values not yet placed; rows [0, n) not yet done
-	for n > k && k > 0 {
-		m := (at+n-1)&63 + 1 // rows in the last word, which begins at a multiple of 64 bits of valid
-		m = min(m, n)
-		w := peek(valid, at+n-m, m)
-		n -= m
-		ones := bits.OnesCount64(w)
-		k -= ones
-		switch ones {
-		case 0:
-			clear(data[n*width : (n+m)*width])
-		case m:
-			copy(data[n*width:(n+m)*width], data[k*width:])
-		default:
-			spread(data, width, n, k, m, ones, w)
-		}
-	}
-	if k == 0 {
-		clear(data[:n*width])
-	}
-	// Otherwise n == k: the values that are left lie where they belong.
-}
-
-// spread places the ones values from k on in the m slots from n on, by the bits of w.
-func spread(data []byte, width, n, k, m, ones int, w uint64) {
-	dst, src := data[n*width:(n+m)*width], data[k*width:]
-	w <<= uint(64 - m) // the last row's bit on top
 	switch width {
 	case 1:
-		spread1(dst, src, ones, w)
+		expand(data, n, valid, at)
 	case 2:
-		spread2(dst, src, ones, w)
+		expand(cast[uint16](data), n, valid, at)
 	case 4:
-		spread4(dst, src, ones, w)
+		expand(cast[uint32](data), n, valid, at)
 	case 8:
-		spread8(dst, src, ones, w)
+		expand(cast[uint64](data), n, valid, at)
 	case 16:
-		spread16(dst, src, ones, w)
+		expandWide(cast[[2]uint64](data), n, valid, at)
 	default:
-		spreadAny(dst, src, width, ones, w)
+		expandAny(data, width, n, valid, at)
 	}
 }
 
-// The kernels go from the last slot to the first. The value is always read and masked rather than branched on, since
-// the validity of a mixed word is hardly predictable; when no value is left the rest of the slots is cleared, so that
-// no read lies before src. dst does not begin before src: a slot is written only after the value in it was taken.
+// cast looks at data as values. They are only moved as a whole, so the order of their bytes does not matter; that they may
+// lie at any address is fine on every machine that Go runs on with unaligned loads, and checked for by no one else.
+func cast[T any](data []byte) []T {
+	var t T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/int(unsafe.Sizeof(t)))
+}
 
-func spread1(dst, src []byte, k int, w uint64) {
+// lastWord cuts the last word off rows [0, n) of a bitmap, at a multiple of 64 bits of it: m rows, their bits on top of w.
+func lastWord(valid []byte, at, n int) (m int, w uint64) {
+	m = min((at+n-1)&63+1, n)
+	return m, peek(valid, at+n-m, m) << uint(64-m)
+}
+
+// expand goes from the last word of rows to the first. k values are not placed yet.
+func expand[T uint8 | uint16 | uint32 | uint64](data []T, n int, valid []byte, at int) {
+	for k := CountBits(valid, at, n); n > k; { // when n == k, all that is left lies where it belongs
+		if k == 0 {
+			clear(data[:n])
+			return
+		}
+		m, w := lastWord(valid, at, n)
+		ones := bits.OnesCount64(w)
+		n, k = n-m, k-ones
+		dst := data[n : n+m]
+		switch {
+		case ones == 0:
+			clear(dst)
+		case ones == m:
+			copy(dst, data[k:])
+		case bits.OnesCount64(w^w<<1) <= fewRuns:
+			spreadRuns(dst, data[k:], ones, w)
+		case m == 64 && k > 0:
+			spreadWord((*[64]T)(dst), data[k-1:k+64], ones, w)
+		default:
+			spread(dst, data[k:], ones, w)
+		}
+	}
+}
+
+// fewRuns is up to how many runs in a word it is better to move runs than values.
+const fewRuns = 6
+
+// The spreads put the k values of src, which may lie in dst and not behind it, to the slots of dst that the bits of w name, the
+// highest bit being the last slot's. A slot is written only after the value in it was taken, since they go from the back.
+
+// spreadRuns moves run by run.
+func spreadRuns[T any](dst, src []T, k int, w uint64) {
+	for n := len(dst); n > 0; {
+		if zeros := min(bits.LeadingZeros64(w), n); zeros > 0 {
+			clear(dst[n-zeros : n])
+			n -= zeros
+			w <<= uint(zeros)
+		}
+		ones := bits.LeadingZeros64(^w)
+		copy(dst[n-ones:n], src[k-ones:k])
+		n, k = n-ones, k-ones
+		w <<= uint(ones)
+	}
+}
+
+// spreadWord is for a word whose bits are hardly predictable: every slot gets a value, masked to zero if its bit is 0.
+// src[0] is the value before those of the word; it is read and masked for slots before the first value.
+func spreadWord[T uint8 | uint16 | uint32 | uint64](dst *[64]T, src []T, k int, w uint64) {
+	_ = src[64]
+	p := unsafe.Pointer(unsafe.SliceData(src))
+	size := int(unsafe.Sizeof(dst[0]))
+	q := unsafe.Add(p, k*size) // k is at most 64
+	for i := 60; i >= 0; i -= 4 {
+		d := (*[4]T)(dst[i : i+4])
+		m3 := int64(w) >> 63
+		d[3] = *(*T)(q) & T(m3)
+		q = unsafe.Add(q, int(m3)*size)
+		m2 := int64(w<<1) >> 63
+		d[2] = *(*T)(q) & T(m2)
+		q = unsafe.Add(q, int(m2)*size)
+		m1 := int64(w<<2) >> 63
+		d[1] = *(*T)(q) & T(m1)
+		q = unsafe.Add(q, int(m1)*size)
+		m0 := int64(w<<3) >> 63
+		d[0] = *(*T)(q) & T(m0)
+		q = unsafe.Add(q, int(m0)*size)
+		w <<= 4
+	}
+}
+
+// spread is for the few rows at either end.
+func spread[T any](dst, src []T, k int, w uint64) {
+	var zero T
 	for i := len(dst) - 1; i >= 0; i-- {
-		if k == 0 {
-			clear(dst[:i+1])
-			return
-		}
-		bit := w >> 63
-		dst[i] = src[k-1] & byte(-bit)
-		k -= int(bit)
-		w <<= 1
-	}
-}
-
-func spread2(dst, src []byte, k int, w uint64) {
-	for i := len(dst) - 2; i >= 0; i -= 2 {
-		if k == 0 {
-			clear(dst[:i+2])
-			return
-		}
-		bit := w >> 63
-		v := binary.LittleEndian.Uint16(src[2*k-2:])
-		binary.LittleEndian.PutUint16(dst[i:], v&uint16(-bit))
-		k -= int(bit)
-		w <<= 1
-	}
-}
-
-func spread4(dst, src []byte, k int, w uint64) {
-	for i := len(dst) - 4; i >= 0; i -= 4 {
-		if k == 0 {
-			clear(dst[:i+4])
-			return
-		}
-		bit := w >> 63
-		v := binary.LittleEndian.Uint32(src[4*k-4:])
-		binary.LittleEndian.PutUint32(dst[i:], v&uint32(-bit))
-		k -= int(bit)
-		w <<= 1
-	}
-}
-
-func spread8(dst, src []byte, k int, w uint64) {
-	for i := len(dst) - 8; i >= 0; i -= 8 {
-		if k == 0 {
-			clear(dst[:i+8])
-			return
-		}
-		bit := w >> 63
-		v := binary.LittleEndian.Uint64(src[8*k-8:])
-		binary.LittleEndian.PutUint64(dst[i:], v&-bit)
-		k -= int(bit)
-		w <<= 1
-	}
-}
-
-func spread16(dst, src []byte, k int, w uint64) {
-	for i := len(dst) - 16; i >= 0; i -= 16 {
-		if k == 0 {
-			clear(dst[:i+16])
-			return
-		}
-		bit := w >> 63
-		s, d := src[16*k-16:16*k], dst[i:i+16]
-		a, b := binary.LittleEndian.Uint64(s), binary.LittleEndian.Uint64(s[8:])
-		binary.LittleEndian.PutUint64(d, a&-bit)
-		binary.LittleEndian.PutUint64(d[8:], b&-bit)
-		k -= int(bit)
-		w <<= 1
-	}
-}
-
-func spreadAny(dst, src []byte, width, k int, w uint64) {
-	for i := len(dst) - width; i >= 0; i -= width {
 		if w>>63 != 0 {
 			k--
-			copy(dst[i:i+width], src[k*width:(k+1)*width])
+			dst[i] = src[k]
 		} else {
-			clear(dst[i : i+width])
+			dst[i] = zero
 		}
 		w <<= 1
+	}
+}
+
+// expandWide is expand for values of 16 bytes.
+func expandWide(data [][2]uint64, n int, valid []byte, at int) {
+	for k := CountBits(valid, at, n); n > k; {
+		if k == 0 {
+			clear(data[:n])
+			return
+		}
+		m, w := lastWord(valid, at, n)
+		ones := bits.OnesCount64(w)
+		n, k = n-m, k-ones
+		dst := data[n : n+m]
+		switch {
+		case ones == m:
+			copy(dst, data[k:])
+		case bits.OnesCount64(w^w<<1) <= fewRuns:
+			spreadRuns(dst, data[k:], ones, w)
+		case k > 0:
+			src := data[k-1:][:ones+1]
+			for i := m - 1; i >= 0; i-- {
+				mask := -(w >> 63)
+				v := &src[ones]
+				dst[i] = [2]uint64{v[0] & mask, v[1] & mask}
+				ones += int(mask)
+				w <<= 1
+			}
+		default:
+			spread(dst, data[k:], ones, w)
+		}
+	}
+}
+
+// expandAny is expand for values of any size, one by one.
+func expandAny(data []byte, width, n int, valid []byte, at int) {
+	k := CountBits(valid, at, n)
+	for i := n - 1; i >= k; i-- {
+		slot := data[i*width : (i+1)*width]
+		if valid[(at+i)>>3]>>((at+i)&7)&1 != 0 {
+			k--
+			copy(slot, data[k*width:])
+		} else {
+			clear(slot)
+		}
 	}
 }
 

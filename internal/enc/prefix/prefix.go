@@ -20,8 +20,9 @@ import (
 	"stoa/fault"
 )
 
-// Slack is the number of bytes behind the last string that Decode may write to.
-const Slack = 16
+// Slack is the number of bytes behind the last string that Decode likes to have in data, and may write to: strings are
+// copied in moves of 16 bytes. Without them the last strings are copied more slowly.
+const Slack = 32
 
 // Size walks n entries at the front of src: total is the number of bytes of the strings, used that of the entries.
 // total is not bounded by len(src): n entries can name 2³² bytes each, so the caller compares it with what it is willing to
@@ -47,8 +48,9 @@ func Size(src []byte, n int) (total int64, used int, err error) {
 }
 
 // Decode decodes n entries at the front of src. offs has n+1 places; offs[0] is given and says where in data the first
-// string begins; the strings lie one behind another, string i at [offs[i], offs[i+1]). data reaches Slack bytes farther than
-// the total that Size gives; these bytes may be overwritten. used is the size of the entries. data must not overlap src.
+// string begins; the strings lie one behind another, string i at [offs[i], offs[i+1]). data reaches at least as far as the
+// total that Size gives, better Slack bytes farther; these bytes may be overwritten. used is the size of the entries. data must
+// not overlap src.
 // Errors: as Size; offs or data too short (class bug).
 func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) {
 	if n < 0 || len(offs) != n+1 || offs[0] < 0 || int(offs[0]) > len(data) {
@@ -72,23 +74,26 @@ func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) 
 		}
 		mid := pos + shared
 		end := mid + unshared
-		if end+Slack > len(data) {
+		if max(shared, unshared) <= 32 && mid+32 <= len(data) && p+32 <= len(src) {
+			copy32((*[32]byte)(data[pos:]), (*[32]byte)(data[prev:]))
+			copy32((*[32]byte)(data[mid:]), (*[32]byte)(src[p:]))
+		} else if end > len(data) {
 			return at, fault.Bugf("prefix: string %d ends at %d of %d bytes", i, end, len(data))
-		}
-		if shared <= 16 {
-			*(*[16]byte)(data[pos:]) = *(*[16]byte)(data[prev:])
 		} else {
 			copy(data[pos:mid], data[prev:])
-		}
-		if unshared <= 16 && p+16 <= len(src) {
-			*(*[16]byte)(data[mid:]) = *(*[16]byte)(src[p:])
-		} else {
 			copy(data[mid:end], src[p:])
 		}
 		prev, pos, at = pos, end, p+unshared
 		ends[i] = int32(end)
 	}
 	return at, nil
+}
+
+// copy32 copies at least the bytes that are wanted. They lie before dst even if dst lies inside of src (a short string
+// and what comes behind it), so that the first move does not touch what the second one takes over.
+func copy32(dst, src *[32]byte) {
+	*(*[16]byte)(dst[:]) = *(*[16]byte)(src[:])
+	*(*[16]byte)(dst[16:]) = *(*[16]byte)(src[16:])
 }
 
 // lengths reads the two lengths of entry i at offset at; p is where its bytes begin.
@@ -120,7 +125,7 @@ func varint(src []byte, at int) (v, next int) {
 func badVarint(src []byte, at, i int, field string) error {
 	path := "entry[" + strconv.Itoa(i) + "]." + field
 	if len(src)-at < 5 {
-		return fault.Rel(at, len(src)-at, path, "the input ends")
+		return fault.Rel(at, len(src)-at+1, path, "the input ends")
 	}
 	return fault.Rel(at, 5, path, "a varint of more than 32 bits")
 }

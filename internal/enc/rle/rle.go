@@ -93,7 +93,7 @@ func (r *reader) nextPacked(n, at int) error {
 func (r *reader) header() (head uint64, next int, err error) {
 	for i := 0; i < 5; i++ {
 		if r.at+i >= len(r.src) {
-			return 0, 0, fault.Rel(r.at, i, path(r.run, ".header"), "the input ends")
+			return 0, 0, fault.Rel(r.at, i+1, path(r.run, ".header"), "the input ends")
 		}
 		b := r.src[r.at+i]
 		head |= uint64(b&0x7f) << (7 * i)
