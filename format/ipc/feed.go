@@ -1,0 +1,110 @@
+package ipc
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+)
+
+// feed hands checked messages to the library: it is its ipc.MessageReader.
+type feed struct {
+	queue []*message               // first these
+	more  func() (*message, error) // then these; io.EOF at the end
+	cur   *ipc.Message             // lent to the library
+	last  fault.Span               // of the message lent last
+	err   error                    // what more said, if not io.EOF
+}
+
+func (f *feed) Retain()  {}
+func (f *feed) Release() { f.drop() }
+
+func (f *feed) drop() {
+	if f.cur != nil {
+		f.cur.Release()
+		f.cur = nil
+	}
+}
+
+func (f *feed) Message() (*ipc.Message, error) {
+	f.drop()
+	var m *message
+	if len(f.queue) > 0 {
+		m, f.queue = f.queue[0], f.queue[1:]
+	} else {
+		var err error
+		if m, err = f.more(); err != nil {
+			if err != io.EOF {
+				f.err = err
+			}
+			return nil, err
+		}
+	}
+	f.last = m.at
+	body := m.body
+	if body == nil {
+		body = memory.NewBufferBytes(nil)
+	}
+	f.cur = ipc.NewMessage(memory.NewBufferBytes(m.meta), body)
+	return f.cur, nil
+}
+
+// fault makes an error of what the library said about the last message.
+func (f *feed) fault(err error) error {
+	if f.err != nil {
+		return f.err
+	}
+	return &fault.Error{Class: fault.Corrupt, At: f.last, Path: "message", Cause: err}
+}
+
+// decoder turns the messages of a feed into record batches. No panic leaves it.
+type decoder struct {
+	feed *feed
+	lib  *ipc.Reader
+}
+
+func newDecoder(f *feed, mem memory.Allocator) (*decoder, error) {
+	lib, err := ipc.NewReaderFromMessageReader(f, ipc.WithAllocator(mem))
+	if err != nil {
+		return nil, f.fault(err)
+	}
+	return &decoder{f, lib}, nil
+}
+
+// next is the next batch, validated in full, or nil at the end. It is valid until the next call.
+func (d *decoder) next(cols []int) (b arrow.RecordBatch, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			b, err = nil, d.feed.fault(fmt.Errorf("%v", p))
+		}
+	}()
+	if !d.lib.Next() {
+		if d.feed.err != nil {
+			return nil, d.feed.err
+		}
+		if err := d.lib.Err(); err != nil {
+			return nil, d.feed.fault(err)
+		}
+		return nil, nil
+	}
+	b = d.lib.RecordBatch()
+	for _, c := range cols {
+		if b.Column(c).Len() != int(b.NumRows()) {
+			return nil, d.feed.fault(fmt.Errorf("column %q has %d of %d rows", b.ColumnName(c), b.Column(c).Len(), b.NumRows()))
+		}
+		if err := array.ValidateFull(b.Column(c)); err != nil {
+			return nil, d.feed.fault(fmt.Errorf("column %q: %w", b.ColumnName(c), err))
+		}
+	}
+	return b, nil
+}
+
+func (d *decoder) release() {
+	defer func() { _ = recover() }() // the library may have stopped half-way through a message
+	d.lib.Release()
+}

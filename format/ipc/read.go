@@ -1,0 +1,484 @@
+package ipc
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/vec"
+)
+
+// maxRows is how many rows a batch that we give has at most; longer ones are sliced.
+const maxRows = 64 << 10
+
+// reader is an open file or stream.
+type reader struct {
+	*source
+	target format.Target
+	schema *arrow.Schema
+	first  *message // the schema message
+	after  int64    // where the messages behind it begin
+
+	file bool
+	foot footer // of a file
+
+	mu    sync.Mutex
+	rows  []int64    // of a file's batches; nil before RowGroups
+	dicts []*message // of a file; nil before the first batch
+}
+
+func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
+	if err := checkOpts(o.Opts, nil); err != nil {
+		return nil, err
+	}
+	return openReader(ctx, t, o)
+}
+
+func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
+	s, err := openSource(ctx, t, o.Limits)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{source: s, target: t}
+	if err := r.start(ctx); err != nil {
+		s.src.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// start finds out what it is, and reads the schema and the footer.
+func (r *reader) start(ctx context.Context) error {
+	var magic [8]byte
+	n, err := r.fill(ctx, magic[:], r.base)
+	if err != nil && err != errEnd {
+		return err
+	}
+	at := r.base
+	if r.file = n == len(magic) && string(magic[:len(fileMagic)]) == fileMagic; r.file {
+		at += int64(len(magic))
+		if r.foot, err = r.readFooter(ctx); err != nil {
+			return err
+		}
+	} else if n < 8 || !streamStart(magic[:]) {
+		return fault.Corruptf(r.span(r.base, int64(n)), "magic", "neither an Arrow file nor a stream begins with %x", magic[:n])
+	}
+	if r.first, r.after, err = r.next(ctx, at, 0); err != nil {
+		return err
+	}
+	if r.first == nil || r.first.kind != kindSchema {
+		return fault.Corruptf(r.span(at, 8), "schema", "the first message is not a schema")
+	}
+	d, err := newDecoder(&feed{queue: []*message{r.first}, more: eof}, memory.NewGoAllocator())
+	if err != nil {
+		return err
+	}
+	r.schema = d.lib.Schema()
+	d.release()
+	return nil
+}
+
+func eof() (*message, error) { return nil, io.EOF }
+
+// streamStart reports whether a stream may begin so.
+func streamStart(b []byte) bool {
+	n := int32(binary.LittleEndian.Uint32(b))
+	if n == -1 {
+		n = int32(binary.LittleEndian.Uint32(b[4:]))
+		return n >= 8
+	}
+	return n >= 64 && n < 1<<24 && n%4 == 0 // before 0.15: the length of a schema's metadata
+}
+
+// tail is the length of what follows the footer.
+const tail = 4 + int64(len(fileMagic))
+
+func (r *reader) readFooter(ctx context.Context) (footer, error) {
+	at, n, err := r.footerAt(ctx)
+	if err != nil {
+		return footer{}, err
+	}
+	b := make([]byte, n)
+	if err := r.must(ctx, b, at, "footer"); err != nil {
+		return footer{}, err
+	}
+	f, err := parseFooter(b, at-r.base)
+	return f, fault.Locate(err, r.span(at, n), true, "footer")
+}
+
+// footerAt finds the footer from the end of the file.
+func (r *reader) footerAt(ctx context.Context) (at, n int64, err error) {
+	size := r.size()
+	if size < 8+tail {
+		return 0, 0, fault.Corruptf(r.span(r.base, size), "footer", "the file is too short for a footer")
+	}
+	var b [tail]byte
+	end := r.base + size - tail
+	if err := r.must(ctx, b[:], end, "footer"); err != nil {
+		return 0, 0, err
+	}
+	if !bytes.Equal(b[4:], []byte(fileMagic)) {
+		return 0, 0, fault.Corruptf(r.span(end+4, tail-4), "footer.magic", "%q instead of %q: the file is cut or was never finished", b[4:], fileMagic)
+	}
+	n = int64(int32(binary.LittleEndian.Uint32(b[:])))
+	if n <= 8 || n > size-8-tail {
+		return 0, 0, fault.Corruptf(r.span(end, 4), "footer.length", "%d bytes in a file of %d", n, size)
+	}
+	if n > r.limits.Metadata {
+		return 0, 0, fault.Limitf(r.span(end, 4), "footer.length", "%d bytes, the limit is %d", n, r.limits.Metadata)
+	}
+	return end - n, n, nil
+}
+
+func (r *reader) Schema() *arrow.Schema { return r.schema }
+func (r *reader) Order() []format.Key   { return nil }
+func (r *reader) Close() error          { return r.src.Close() }
+
+// Columns are the top-level fields: a batch is read whole.
+func (r *reader) Columns() []format.Column {
+	out := make([]format.Column, r.schema.NumFields())
+	for i, f := range r.schema.Fields() {
+		out[i] = format.Column{Name: f.Name, Path: []int{i}, Parent: -1, Has: format.Values, Type: f.Type}
+	}
+	return out
+}
+
+func (r *reader) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) {
+		p := format.Part{Ref: r.name, Rows: -1, Bytes: -1}
+		if info, err := r.target.Tree.Stat(ctx, r.name); err == nil {
+			p.Stamp, p.Bytes = info.Stamp, info.Size
+		}
+		yield(p, nil)
+	}
+}
+
+func (r *reader) RowGroups(ctx context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
+	if !r.file {
+		return []format.RowGroup{{Part: p.Ref, Rows: -1, Bytes: -1}}, nil
+	}
+	rows, err := r.batchRows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]format.RowGroup, len(rows))
+	for i, n := range rows {
+		b := r.foot.batches[i]
+		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: n, Bytes: b.body + int64(b.meta)}
+	}
+	return out, nil
+}
+
+// batchRows reads the metadata of every batch of a file, once. A batch with damaged metadata has -1 rows.
+func (r *reader) batchRows(ctx context.Context) ([]int64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rows != nil {
+		return r.rows, nil
+	}
+	rows := make([]int64, len(r.foot.batches))
+	for i := range rows {
+		m, err := r.block(ctx, i)
+		if err != nil && !errors.Is(err, fault.Corrupt) {
+			return nil, err
+		}
+		rows[i] = -1
+		if err == nil {
+			rows[i] = m.batch.rows
+		}
+	}
+	r.rows = rows
+	return rows, nil
+}
+
+// block is the message of batch i of a file.
+func (r *reader) block(ctx context.Context, i int) (*message, error) {
+	return r.message(ctx, r.foot.batches[i], kindBatch, fmt.Sprintf("recordBatches[%d]", i))
+}
+
+// message reads the metadata of a message that the footer names.
+func (r *reader) message(ctx context.Context, b block, kind int, path string) (*message, error) {
+	m, _, err := r.next(ctx, r.base+b.off, b.meta)
+	if err != nil {
+		return nil, fault.Locate(err, r.span(r.base+b.off, int64(b.meta)), true, path)
+	}
+	switch {
+	case m == nil:
+		return nil, fault.Corruptf(r.span(r.base+b.off, int64(b.meta)), path, "there is no message here")
+	case m.kind != kind:
+		return nil, fault.Corruptf(m.at, path, "is a %s, not a %s", kindName(m.kind), kindName(kind))
+	case m.header.body != b.body:
+		return nil, fault.Corruptf(m.at, path, "a body of %d bytes, but the footer says %d", m.header.body, b.body)
+	}
+	return m, nil
+}
+
+// dictionaries loads all dictionaries of a file, once.
+func (r *reader) dictionaries(ctx context.Context) ([]*message, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.dicts != nil || len(r.foot.dictionaries) == 0 {
+		return r.dicts, nil
+	}
+	var out []*message
+	for i, b := range r.foot.dictionaries {
+		m, err := r.message(ctx, b, kindDictionary, fmt.Sprintf("dictionaries[%d]", i))
+		if err == nil {
+			err = r.load(ctx, m, memory.NewGoAllocator())
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	r.dicts = out
+	return out, nil
+}
+
+// Chunk does not exist here: the reader is a format.Batcher.
+func (r *reader) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.Chunk, error) {
+	return nil, fault.Unsupportedf(fault.Span{Object: r.name}, "", "Arrow batches are read whole, not by column chunk")
+}
+
+func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	if mem == nil {
+		mem = memory.NewGoAllocator()
+	}
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		if rows == (vec.Range{}) {
+			rows.To = math.MaxInt64
+		}
+		out := &output{cols: q.Cols, schema: projected(r.schema, q.Cols), rows: rows, yield: yield}
+		var err error
+		if r.file {
+			err = r.fileBatch(ctx, g, out, mem)
+		} else {
+			err = r.streamBatches(ctx, out, mem)
+		}
+		if err != nil && err != errStop {
+			yield(nil, err)
+		}
+	}
+}
+
+// projected is the schema with only the fields cols.
+func projected(sc *arrow.Schema, cols []int) *arrow.Schema {
+	fields := make([]arrow.Field, len(cols))
+	for k, c := range cols {
+		fields[k] = sc.Field(c)
+	}
+	meta := sc.Metadata()
+	return arrow.NewSchema(fields, &meta)
+}
+
+// errStop ends the reading without an error: the loop was left, or no more rows are wanted.
+var errStop = errors.New("stop")
+
+// output cuts batches to the wanted rows and columns and gives them away.
+type output struct {
+	cols   []int
+	schema *arrow.Schema
+	rows   vec.Range
+	at     int64 // rows that went by
+	yield  func(arrow.RecordBatch, error) bool
+}
+
+func (o *output) give(b arrow.RecordBatch) error {
+	n := b.NumRows()
+	want := vec.Range{From: o.rows.From - o.at, To: o.rows.To - o.at}.Intersect(vec.Range{From: 0, To: n})
+	o.at += n
+	for ; want.Len() > 0; want.From += maxRows {
+		to := min(want.To, want.From+maxRows)
+		cols := make([]arrow.Array, len(o.cols))
+		for k, c := range o.cols {
+			cols[k] = array.NewSlice(b.Column(c), want.From, to)
+		}
+		part := array.NewRecordBatch(o.schema, cols, to-want.From)
+		for _, c := range cols {
+			c.Release()
+		}
+		ok := o.yield(part, nil)
+		part.Release()
+		if !ok {
+			return errStop
+		}
+	}
+	if o.at >= o.rows.To {
+		return errStop
+	}
+	return nil
+}
+
+// fileBatch reads one record batch of a file.
+func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, mem memory.Allocator) error {
+	if g.Index < 0 || g.Index >= len(r.foot.batches) {
+		return fault.Bugf("row group %d of %d", g.Index, len(r.foot.batches))
+	}
+	dicts, err := r.dictionaries(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := r.block(ctx, g.Index)
+	if err != nil {
+		return err
+	}
+	if err := r.load(ctx, m, mem); err != nil {
+		return err
+	}
+	defer m.body.Release()
+	d, err := newDecoder(&feed{queue: slices.Concat([]*message{r.first}, dicts, []*message{m}), more: eof}, mem)
+	if err != nil {
+		return err
+	}
+	defer d.release()
+	b, err := d.next(out.cols)
+	if err != nil {
+		return err
+	}
+	if b == nil {
+		return fault.Corruptf(m.at, "message", "the batch has no rows that the dictionaries (%d) let be read", len(dicts))
+	}
+	return out.give(b)
+}
+
+// streamBatches reads a stream from its start. After a batch that is damaged inside it goes on with the next one.
+func (r *reader) streamBatches(ctx context.Context, out *output, mem memory.Allocator) error {
+	w := &walk{r: r, ctx: ctx, out: out, mem: mem, at: r.after}
+	defer w.release()
+	for {
+		d, err := newDecoder(&feed{queue: slices.Concat([]*message{r.first}, w.dicts), more: w.next}, mem)
+		if err != nil {
+			return err
+		}
+		err = r.drain(d, out)
+		d.release()
+		if err == nil || err == errStop || !errors.Is(err, fault.Corrupt) || d.feed.err != nil || w.batch == nil {
+			return err
+		}
+		out.at += w.batch.batch.rows
+		w.done()
+		if !out.yield(nil, err) {
+			return errStop
+		}
+	}
+}
+
+func (r *reader) drain(d *decoder, out *output) error {
+	for {
+		b, err := d.next(out.cols)
+		if err != nil || b == nil {
+			return err
+		}
+		if err := out.give(b); err != nil {
+			return err
+		}
+	}
+}
+
+// walk goes through the messages of a stream.
+type walk struct {
+	r     *reader
+	ctx   context.Context
+	out   *output
+	mem   memory.Allocator
+	at    int64
+	dicts []*message // that are in force
+	batch *message   // the last batch handed on
+}
+
+func (w *walk) release() {
+	w.done()
+	for _, d := range w.dicts {
+		d.body.Release()
+	}
+}
+
+func (w *walk) done() {
+	if w.batch != nil {
+		w.batch.body.Release()
+		w.batch = nil
+	}
+}
+
+// next is the next message for the library. Batches before the wanted rows are passed over unread.
+func (w *walk) next() (*message, error) {
+	w.done()
+	for {
+		if err := w.ctx.Err(); err != nil {
+			return nil, err
+		}
+		m, end, err := w.r.next(w.ctx, w.at, 0)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil {
+			return nil, io.EOF
+		}
+		w.at = end
+		if m.kind == kindBatch && w.out.at+m.batch.rows <= w.out.rows.From && m.batch.rows > 0 {
+			w.out.at += m.batch.rows
+			continue
+		}
+		if err := w.r.load(w.ctx, m, w.mem); err != nil {
+			return nil, err
+		}
+		switch m.kind {
+		case kindDictionary:
+			w.keep(m)
+		case kindBatch:
+			w.batch = m
+		}
+		return m, nil
+	}
+}
+
+// keep remembers a dictionary, in case reading must begin again behind a damaged batch.
+func (w *walk) keep(m *message) {
+	if !m.delta {
+		w.dicts = slices.DeleteFunc(w.dicts, func(d *message) bool {
+			if d.id == m.id {
+				d.body.Release()
+			}
+			return d.id == m.id
+		})
+	}
+	w.dicts = append(w.dicts, m)
+}
+
+// Meta tells the facts of the file.
+func (r *reader) Meta() []format.KeyValue {
+	kind := "stream"
+	if r.file {
+		kind = "file"
+	}
+	out := []format.KeyValue{{Key: "kind", Value: kind}, {Key: "metadata version", Value: fmt.Sprintf("V%d", r.first.version+1)}}
+	if r.file {
+		out = append(out,
+			format.KeyValue{Key: "record batches", Value: strconv.Itoa(len(r.foot.batches))},
+			format.KeyValue{Key: "dictionary batches", Value: strconv.Itoa(len(r.foot.dictionaries))})
+		if len(r.foot.batches) > 0 {
+			if m, err := r.block(context.Background(), 0); err == nil {
+				out = append(out, format.KeyValue{Key: "compression", Value: codecNames[m.batch.codec]})
+			}
+		}
+	}
+	meta := r.schema.Metadata()
+	for i, k := range meta.Keys() {
+		out = append(out, format.KeyValue{Key: "schema metadata: " + k, Value: meta.Values()[i]})
+	}
+	return out
+}

@@ -1,0 +1,170 @@
+package ipc
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+const fileMagic = "ARROW1"
+
+// source is the bytes of a file or stream. Its size may be expensive to know (standard input), so only files ask.
+type source struct {
+	src    store.Source
+	name   string
+	base   int64 // where the file or stream begins in the object
+	end    int64 // where it ends; -1 not asked
+	limits format.Limits
+}
+
+func openSource(ctx context.Context, t format.Target, limits format.Limits) (*source, error) {
+	src, err := t.Tree.Open(ctx, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{src: src, name: t.Name, end: -1, limits: limits.WithDefaults()}
+	if t.At.Len() > 0 {
+		s.base, s.end = t.At.From, t.At.To
+	}
+	return s, nil
+}
+
+// size asks for the end of the bytes, once.
+func (s *source) size() int64 {
+	if s.end < 0 {
+		s.end = s.src.Size()
+	}
+	return s.end - s.base
+}
+
+func (s *source) span(off, n int64) fault.Span { return fault.Span{Object: s.name, Off: off, Len: n} }
+
+// errEnd says that the bytes end before the ones that were asked for.
+var errEnd = errors.New("the bytes end")
+
+// fill reads len(p) bytes at off, or says errEnd and how many there are.
+func (s *source) fill(ctx context.Context, p []byte, off int64) (int, error) {
+	most := p
+	if s.end >= 0 && off+int64(len(p)) > s.end {
+		most = p[:max(0, s.end-off)]
+	}
+	n, err := s.src.ReadAt(ctx, most, off)
+	switch {
+	case n == len(p):
+		return n, nil
+	case n == len(most) || err == io.EOF || err == io.ErrUnexpectedEOF:
+		return n, errEnd
+	}
+	return n, err
+}
+
+// must is fill for bytes that a structure promises.
+func (s *source) must(ctx context.Context, p []byte, off int64, path string) error {
+	n, err := s.fill(ctx, p, off)
+	if err == errEnd {
+		return fault.Corruptf(s.span(off, int64(len(p))), path, "only %d of the %d bytes are there", n, len(p))
+	}
+	return err
+}
+
+// there makes sure that n bytes at off exist before memory is made for them.
+func (s *source) there(ctx context.Context, off, n int64, path string) error {
+	const free = 64 << 10
+	if n <= free {
+		return nil
+	}
+	if off+n < off {
+		return fault.Corruptf(s.span(off, n), path, "%d bytes cannot be", n)
+	}
+	var last [1]byte
+	if _, err := s.fill(ctx, last[:], off+n-1); err == errEnd {
+		return fault.Corruptf(s.span(off, n), path, "the file ends within these %d bytes", n)
+	} else {
+		return err
+	}
+}
+
+// message is one message, found and checked, its body not yet read.
+type message struct {
+	header
+	at   fault.Span // all of it
+	meta []byte     // the flatbuffer
+	off  int64      // of meta
+	data int64      // where the body begins
+	body *memory.Buffer
+}
+
+// next reads the metadata of the message at off. It is nil at the end of the stream; end is where what follows begins.
+// declared is the length of prefix and metadata according to the footer, or 0.
+func (s *source) next(ctx context.Context, off int64, declared int32) (m *message, end int64, err error) {
+	var prefix [8]byte
+	n, err := s.fill(ctx, prefix[:], off)
+	if err == errEnd && n == 0 {
+		return nil, off, nil // the end mark is optional
+	}
+	if err != nil && !(err == errEnd && n == 4 && binary.LittleEndian.Uint32(prefix[:]) == 0) {
+		if err == errEnd {
+			err = fault.Corruptf(s.span(off, int64(n)), "message", "%d bytes, too short for a message", n)
+		}
+		return nil, off, err
+	}
+	size, skip := int64(int32(binary.LittleEndian.Uint32(prefix[:]))), int64(4)
+	if uint32(size) == 0xFFFFFFFF {
+		size, skip = int64(int32(binary.LittleEndian.Uint32(prefix[4:]))), 8
+	}
+	if size == 0 {
+		return nil, off + skip, nil
+	}
+	if size < 8 {
+		return nil, off, fault.Corruptf(s.span(off, 8), "message.length", "%d bytes of metadata", size)
+	}
+	if size > s.limits.Metadata {
+		return nil, off, fault.Limitf(s.span(off, 8), "message.length", "%d bytes of metadata, the limit is %d", size, s.limits.Metadata)
+	}
+	if declared != 0 && skip+size != int64(declared) {
+		return nil, off, fault.Corruptf(s.span(off, 8), "message.length", "%d bytes with the prefix, but the footer says %d", skip+size, declared)
+	}
+	m = &message{off: off + skip, data: off + skip + size}
+	if err := s.there(ctx, m.off, size, "message"); err != nil {
+		return nil, off, err
+	}
+	m.meta = make([]byte, size)
+	if err := s.must(ctx, m.meta, m.off, "message"); err != nil {
+		return nil, off, err
+	}
+	m.header, err = parseHeader(m.meta)
+	if err != nil {
+		return nil, off, fault.Locate(err, s.span(m.off, size), true, "message")
+	}
+	if m.data+m.header.body < m.data {
+		return nil, off, fault.Corruptf(s.span(m.off, size), "message.bodyLength", "%d bytes cannot be", m.header.body)
+	}
+	m.at = s.span(off, m.data+m.header.body-off)
+	return m, m.at.End(), nil
+}
+
+// load reads the body of m into memory of mem.
+func (s *source) load(ctx context.Context, m *message, mem memory.Allocator) error {
+	if err := s.there(ctx, m.data, m.header.body, "body"); err != nil {
+		return err
+	}
+	buf := memory.NewResizableBuffer(mem)
+	buf.Resize(int(m.header.body))
+	if err := s.must(ctx, buf.Bytes(), m.data, "body"); err != nil {
+		buf.Release()
+		return err
+	}
+	if err := m.batch.checkSizes(buf.Bytes(), s.span(m.data, m.header.body), s.limits.Page); err != nil {
+		buf.Release()
+		return err
+	}
+	m.body = buf
+	return nil
+}

@@ -1,0 +1,161 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+// Writer writes record batches as an Arrow file or stream.
+type Writer struct {
+	lib interface {
+		Write(arrow.RecordBatch) error
+		Close() error
+	}
+	rows int64
+}
+
+// NewStreamWriter writes a stream of batches of sc to w. Close ends the stream; it does not close w.
+func NewStreamWriter(w io.Writer, sc *arrow.Schema) *Writer {
+	return &Writer{lib: ipc.NewWriter(w, ipc.WithSchema(sc), ipc.WithDictionaryDeltas(true))}
+}
+
+// NewFileWriter writes a file of batches of sc to w. Close writes the footer; it does not close w.
+func NewFileWriter(w io.Writer, sc *arrow.Schema) (*Writer, error) {
+	lib, err := ipc.NewFileWriter(w, ipc.WithSchema(sc), ipc.WithDictionaryDeltas(true))
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{lib: lib}, nil
+}
+
+// Write appends b as one batch.
+func (w *Writer) Write(b arrow.RecordBatch) error {
+	w.rows += b.NumRows()
+	return w.lib.Write(b)
+}
+
+// Flush does nothing: batches are written as they come.
+func (w *Writer) Flush() error { return nil }
+
+// Close ends the stream or file.
+func (w *Writer) Close() error { return w.lib.Close() }
+
+var writeKeys = []format.OptionKey{
+	{Name: "stream", Values: "true|false", Help: "write a stream instead of a file"},
+	{Name: "compression", Values: "none|lz4|zstd", Help: "compress the buffers of each batch"},
+}
+
+func checkOpts(opts map[string]string, keys []format.OptionKey) error {
+next:
+	for k := range opts {
+		for _, have := range keys {
+			if have.Name == k {
+				continue next
+			}
+		}
+		return fault.Invalidf("format arrow has no option %q", k)
+	}
+	return nil
+}
+
+func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
+	opts, stream, err := writeOptions(sc, o)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := s.Create(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	f := &fileWriter{sink: s, obj: obj}
+	if stream {
+		f.w = &Writer{lib: ipc.NewWriter(put{f}, opts...)}
+		return f, nil
+	}
+	lib, err := ipc.NewFileWriter(put{f}, opts...)
+	if err != nil {
+		return nil, errors.Join(err, obj.Close())
+	}
+	f.w = &Writer{lib: lib}
+	return f, nil
+}
+
+func writeOptions(sc *arrow.Schema, o format.WriteOptions) (opts []ipc.Option, stream bool, err error) {
+	if err := checkOpts(o.Opts, writeKeys); err != nil {
+		return nil, false, err
+	}
+	opts = []ipc.Option{ipc.WithSchema(sc), ipc.WithDictionaryDeltas(true)}
+	if o.Mem != nil {
+		opts = append(opts, ipc.WithAllocator(o.Mem))
+	}
+	switch v := o.Opts["compression"]; v {
+	case "", "none":
+	case "lz4":
+		opts = append(opts, ipc.WithLZ4())
+	case "zstd":
+		opts = append(opts, ipc.WithZstd())
+	default:
+		return nil, false, fault.Invalidf("compression=%s: it is none, lz4 or zstd", v)
+	}
+	switch v := o.Opts["stream"]; v {
+	case "", "false":
+	case "true":
+		stream = true
+	default:
+		return nil, false, fault.Invalidf("stream=%s: it is true or false", v)
+	}
+	return opts, stream, nil
+}
+
+// fileWriter is the format.Writer; it counts what goes into the object.
+type fileWriter struct {
+	sink  store.Sink
+	obj   store.Object
+	w     *Writer
+	bytes int64
+}
+
+// put is the io.Writer that the library sees.
+type put struct{ f *fileWriter }
+
+func (p put) Write(b []byte) (int, error) {
+	n, err := p.f.obj.Write(b)
+	p.f.bytes += int64(n)
+	return n, err
+}
+
+func (f *fileWriter) Write(ctx context.Context, b arrow.RecordBatch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return f.w.Write(b)
+}
+
+func (f *fileWriter) Close(ctx context.Context) (format.Summary, error) {
+	if err := f.w.Close(); err != nil {
+		return format.Summary{}, err
+	}
+	obj := f.obj
+	f.obj = nil
+	if err := obj.Close(); err != nil {
+		return format.Summary{}, err
+	}
+	return format.Summary{Rows: f.w.rows, Bytes: f.bytes, Files: []string{""}}, f.sink.Commit(ctx)
+}
+
+func (f *fileWriter) Abort(ctx context.Context) error {
+	var err error
+	if f.obj != nil {
+		err = f.obj.Close()
+		f.obj = nil
+	}
+	return errors.Join(err, f.sink.Abort(ctx))
+}

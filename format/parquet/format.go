@@ -1,0 +1,51 @@
+package parquet
+
+import (
+	"context"
+	"io"
+	"iter"
+
+	"stoa/format"
+)
+
+// Format is format "parquet".
+var Format = format.Format{
+	Name:       "parquet",
+	Title:      "Apache Parquet file",
+	Extensions: []string{".parquet", ".parq", ".pq"},
+	Probe:      probe,
+	List:       list,
+	Open:       open,
+	Create:     create,
+	WriteKeys:  writeKeys,
+}
+
+// probe looks at the magic at the start.
+func probe(ctx context.Context, t format.Target) (format.Match, error) {
+	src, err := t.Tree.Open(ctx, t.Name)
+	if err != nil {
+		return format.No, err
+	}
+	defer src.Close()
+	var b [4]byte
+	n, err := src.ReadAt(ctx, b[:], t.At.From)
+	if err != nil && err != io.EOF {
+		return format.No, err
+	}
+	if s := string(b[:n]); s == magic || s == encrypted {
+		return format.Certain, nil
+	}
+	return format.No, nil
+}
+
+func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		r, err := openReader(ctx, t, format.OpenOptions{})
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		defer r.Close()
+		yield(format.Entry{Kind: "Parquet file", Rows: r.meta.GetNumRows(), Bytes: r.size, Meta: r.Meta()}, nil)
+	}
+}

@@ -1,0 +1,580 @@
+package parquet
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+	"stoa/vec"
+)
+
+const (
+	magic     = "PAR1"
+	encrypted = "PARE"
+
+	// maxRows is how many rows a batch has at most.
+	maxRows = 64 << 10
+)
+
+// reader is an open file. Its metadata is read once; every call of Batches has readers of its own.
+type reader struct {
+	src    store.Source
+	target format.Target
+	base   int64
+	size   int64
+	limits format.Limits
+
+	footer fault.Span // of the Thrift
+	meta   *metadata.FileMetaData
+	schema *arrow.Schema
+	leaves [][]int // per top-level field, the Parquet columns
+}
+
+func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
+	if err := checkOpts(o.Opts, nil); err != nil {
+		return nil, err
+	}
+	return openReader(ctx, t, o)
+}
+
+func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
+	src, base, size, err := t.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{src: src, target: t, base: base, size: size, limits: o.Limits.WithDefaults()}
+	if err := r.start(ctx); err != nil {
+		src.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *reader) span(off, n int64) fault.Span {
+	return fault.Span{Object: r.target.Name, Off: r.base + off, Len: n}
+}
+
+// guard runs f and makes an error of a panic of the library's.
+func guard(at fault.Span, path string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault.Corruptf(at, path, "%v", p)
+		}
+	}()
+	return f()
+}
+
+// blame gives an error of the library its place; errors that have one, and those of reading, stay as they are.
+func blame(err error, at fault.Span, path string) error {
+	var own *fault.Error
+	var io *readError
+	switch {
+	case err == nil, errors.As(err, &own), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &io):
+		return io.err
+	}
+	return &fault.Error{Class: fault.Corrupt, At: at, Path: path, Cause: err}
+}
+
+func (r *reader) start(ctx context.Context) error {
+	b, err := r.readFooter(ctx)
+	if err != nil {
+		return err
+	}
+	walk := compact{b: b}
+	if err := walk.structure(0, "footer", nil, nil); err != nil {
+		return fault.Locate(err, r.footer, true, "")
+	}
+	err = guard(r.footer, "footer", func() error {
+		if r.meta, err = metadata.NewFileMetaData(b, nil); err != nil {
+			return err
+		}
+		r.meta.SetSourceFileSize(r.size)
+		if r.meta.IsSetEncryptionAlgorithm() {
+			return fault.Unsupportedf(r.footer, "footer.encryption_algorithm", "the columns are encrypted")
+		}
+		if err := r.check(); err != nil {
+			return err
+		}
+		return r.buildSchema(ctx)
+	})
+	return blame(err, r.footer, "footer")
+}
+
+// readFooter finds and reads the Thrift of the footer.
+func (r *reader) readFooter(ctx context.Context) ([]byte, error) {
+	if r.size < 12 {
+		return nil, fault.Corruptf(r.span(0, r.size), "footer", "the file is too short")
+	}
+	var tail [8]byte
+	at := r.span(r.size-8, 8)
+	if err := format.ReadFull(ctx, r.src, at, "footer", tail[:]); err != nil {
+		return nil, err
+	}
+	switch string(tail[4:]) {
+	case magic:
+	case encrypted:
+		return nil, fault.Unsupportedf(at.Sub(4, 4), "footer.magic", "an encrypted footer (PARE)")
+	default:
+		return nil, fault.Corruptf(at.Sub(4, 4), "footer.magic", "%q instead of %q: the file is cut or was never finished", tail[4:], magic)
+	}
+	n := int64(binary.LittleEndian.Uint32(tail[:]))
+	switch {
+	case n == 0 || n > r.size-12:
+		return nil, fault.Corruptf(at.Sub(0, 4), "footer.length", "%d bytes in a file of %d", n, r.size)
+	case n > r.limits.Metadata:
+		return nil, fault.Limitf(at.Sub(0, 4), "footer.length", "%d bytes, the limit is %d", n, r.limits.Metadata)
+	}
+	r.footer = r.span(r.size-8-n, n)
+	b := make([]byte, n)
+	return b, format.ReadFull(ctx, r.src, r.footer, "footer", b)
+}
+
+// check looks at what the library would believe.
+func (r *reader) check() error {
+	columns := r.meta.Schema.NumColumns()
+	for k := range columns {
+		c := r.meta.Schema.Column(k)
+		if n := int64(c.TypeLength()); c.PhysicalType() == parquet.Types.FixedLenByteArray && (n <= 0 || n > r.limits.Page) {
+			return fault.Corruptf(r.footer, "schema."+c.Path(), "a fixed length of %d bytes", n)
+		}
+	}
+	for i, g := range r.meta.RowGroups {
+		path := fmt.Sprintf("row_groups[%d]", i)
+		if g == nil || len(g.Columns) != columns || g.NumRows < 0 {
+			return fault.Corruptf(r.footer, path, "does not have the %d columns of the schema, or a negative number of rows", columns)
+		}
+		for k := range columns {
+			if err := r.checkChunk(i, k, fmt.Sprintf("%s.columns[%d]", path, k)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *reader) checkChunk(group, column int, path string) error {
+	c := r.meta.RowGroups[group].Columns[column]
+	if c == nil || c.MetaData == nil {
+		return fault.Corruptf(r.footer, path, "has no metadata")
+	}
+	if c.FilePath != nil && *c.FilePath != "" {
+		return fault.Unsupportedf(r.footer, path+".file_path", "the data are in another file, %q", *c.FilePath)
+	}
+	if c.CryptoMetadata != nil {
+		return fault.Unsupportedf(r.footer, path+".crypto_metadata", "the column is encrypted")
+	}
+	m := c.MetaData
+	if parquet.Type(m.Type) != r.meta.Schema.Column(column).PhysicalType() {
+		return fault.Corruptf(r.footer, path+".type", "%s, but the schema says %s", parquet.Type(m.Type), r.meta.Schema.Column(column).PhysicalType())
+	}
+	if m.NumValues < 0 || m.TotalUncompressedSize < 0 {
+		return fault.Corruptf(r.footer, path, "negative sizes")
+	}
+	from := m.DataPageOffset
+	if d := m.DictionaryPageOffset; d != nil && *d > 0 {
+		from = min(from, *d)
+	}
+	if from < 0 || m.TotalCompressedSize < 0 || from > r.size || m.TotalCompressedSize > r.size-from {
+		return fault.Corruptf(r.footer, path, "%d bytes at %d do not lie in the file (%d)", m.TotalCompressedSize, from, r.size)
+	}
+	return nil
+}
+
+// chunkSpan is where the pages of a column chunk lie.
+func (r *reader) chunkSpan(group, column int) fault.Span {
+	m := r.meta.RowGroups[group].Columns[column].MetaData
+	from := m.DataPageOffset
+	if d := m.DictionaryPageOffset; d != nil && *d > 0 {
+		from = min(from, *d)
+	}
+	return r.span(from, m.TotalCompressedSize)
+}
+
+func (r *reader) buildSchema(ctx context.Context) error {
+	lib, err := r.library(ctx, memory.NewGoAllocator())
+	if err != nil {
+		return err
+	}
+	if r.schema, err = lib.Schema(); err != nil {
+		return err
+	}
+	r.schema = cleanSchema(r.schema)
+	if len(lib.Manifest.Fields) != r.schema.NumFields() {
+		return fmt.Errorf("%d fields in the schema, %d in the manifest", r.schema.NumFields(), len(lib.Manifest.Fields))
+	}
+	for i := range lib.Manifest.Fields {
+		r.leaves = append(r.leaves, leavesOf(&lib.Manifest.Fields[i], nil))
+	}
+	return nil
+}
+
+func leavesOf(f *pqarrow.SchemaField, to []int) []int {
+	if f.IsLeaf() {
+		return append(to, f.ColIndex)
+	}
+	for i := range f.Children {
+		to = leavesOf(&f.Children[i], to)
+	}
+	return to
+}
+
+// library makes readers of the library's that read with ctx.
+func (r *reader) library(ctx context.Context, mem memory.Allocator) (*pqarrow.FileReader, error) {
+	props := parquet.NewReaderProperties(mem)
+	props.BufferedStreamEnabled = true
+	props.BufferSize = 1 << 20
+	props.MaxCompressedPageSize, props.MaxUncompressedPageSize = r.limits.Page, r.limits.Page
+	in := io.NewSectionReader(&sourceAt{ctx: ctx, r: r}, 0, r.size)
+	pf, err := file.NewParquetReader(in, file.WithMetadata(r.meta), file.WithReadProps(props))
+	if err != nil {
+		return nil, err
+	}
+	return pqarrow.NewFileReader(pf, pqarrow.ArrowReadProperties{BatchSize: maxRows}, mem)
+}
+
+// sourceAt reads from the store, and marks errors of reading so that they are not taken for damage.
+type sourceAt struct {
+	ctx context.Context
+	r   *reader
+}
+
+type readError struct{ err error }
+
+func (e *readError) Error() string { return e.err.Error() }
+func (e *readError) Unwrap() error { return e.err }
+
+func (s *sourceAt) ReadAt(p []byte, off int64) (int, error) {
+	n, err := s.r.src.ReadAt(s.ctx, p, s.r.base+off)
+	if err != nil && err != io.EOF {
+		err = &readError{err}
+	}
+	return n, err
+}
+
+func (r *reader) Schema() *arrow.Schema { return r.schema }
+func (r *reader) Order() []format.Key   { return nil }
+func (r *reader) Close() error          { return r.src.Close() }
+
+// Columns are the top-level fields; the library assembles what is nested.
+func (r *reader) Columns() []format.Column {
+	out := make([]format.Column, r.schema.NumFields())
+	for i, f := range r.schema.Fields() {
+		out[i] = format.Column{Name: f.Name, Path: []int{i}, Parent: -1, Has: format.Values, Type: f.Type, Facts: r.facts(i)}
+	}
+	return out
+}
+
+// facts are those of the first row group and leaf.
+func (r *reader) facts(field int) (f format.ColumnFacts) {
+	if len(r.meta.RowGroups) == 0 || len(r.leaves[field]) == 0 {
+		return f
+	}
+	m := r.meta.RowGroups[0].Columns[r.leaves[field][0]].MetaData
+	for k, e := range m.Encodings {
+		if k > 0 {
+			f.Encoding += ","
+		}
+		f.Encoding += e.String()
+	}
+	f.Codec = m.Codec.String()
+	return f
+}
+
+func (r *reader) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) {
+		p := format.Part{Ref: r.target.Name, Rows: r.meta.GetNumRows()}
+		if info, err := r.target.Tree.Stat(ctx, r.target.Name); err == nil {
+			p.Stamp = info.Stamp
+		}
+		for i := range r.meta.RowGroups {
+			p.Bytes += r.bytes(i, q.Cols)
+		}
+		yield(p, nil)
+	}
+}
+
+// bytes is the stored size of fields in a row group.
+func (r *reader) bytes(group int, fields []int) (n int64) {
+	for _, f := range fields {
+		for _, c := range r.leaves[f] {
+			n += r.meta.RowGroups[group].Columns[c].MetaData.TotalCompressedSize
+		}
+	}
+	return n
+}
+
+func (r *reader) RowGroups(_ context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	out := make([]format.RowGroup, len(r.meta.RowGroups))
+	for i, g := range r.meta.RowGroups {
+		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: g.NumRows, Bytes: r.bytes(i, q.Cols)}
+	}
+	return out, nil
+}
+
+// Chunk does not exist here: the reader is a format.Batcher.
+func (r *reader) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.Chunk, error) {
+	return nil, fault.Unsupportedf(fault.Span{Object: r.target.Name}, "", "Parquet is decoded by its library, not page by page")
+}
+
+func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	if mem == nil {
+		mem = memory.NewGoAllocator()
+	}
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		if g.Index < 0 || g.Index >= len(r.meta.RowGroups) {
+			yield(nil, fault.Bugf("row group %d of %d", g.Index, len(r.meta.RowGroups)))
+			return
+		}
+		if rows == (vec.Range{}) {
+			rows.To = math.MaxInt64
+		}
+		rows = rows.Intersect(vec.Range{To: r.meta.RowGroups[g.Index].NumRows})
+		if rows.Len() == 0 {
+			return
+		}
+		c := &columns{r: r, group: g.Index, fields: q.Cols}
+		defer c.release()
+		if err := c.open(ctx, rows.From, mem); err != nil {
+			yield(nil, err)
+			return
+		}
+		step := c.step()
+		for ; rows.Len() > 0; rows.From += step {
+			b, err := c.read(ctx, min(step, rows.Len()), mem)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			ok := yield(b, nil)
+			b.Release()
+			if !ok {
+				return
+			}
+		}
+	}
+}
+
+// columns reads some fields of one row group side by side.
+type columns struct {
+	r      *reader
+	group  int
+	fields []int
+	schema *arrow.Schema
+	cols   []*pqarrow.ColumnReader
+}
+
+func (c *columns) path(field int) string {
+	return fmt.Sprintf("row_groups[%d].%s", c.group, c.r.schema.Field(field).Name)
+}
+
+// span covers the chunks of a field.
+func (c *columns) span(field int) fault.Span {
+	var at fault.Span
+	for k, leaf := range c.r.leaves[field] {
+		s := c.r.chunkSpan(c.group, leaf)
+		if k == 0 {
+			at = s
+			continue
+		}
+		end := max(at.End(), s.End())
+		at.Off = min(at.Off, s.Off)
+		at.Len = end - at.Off
+	}
+	return at
+}
+
+func (c *columns) open(ctx context.Context, from int64, mem memory.Allocator) error {
+	meta := c.r.schema.Metadata()
+	fields := make([]arrow.Field, len(c.fields))
+	for k, f := range c.fields {
+		fields[k] = c.r.schema.Field(f)
+	}
+	c.schema = arrow.NewSchema(fields, &meta)
+	if len(c.fields) == 0 {
+		return nil
+	}
+	var lib *pqarrow.FileReader
+	err := guard(c.r.footer, "footer", func() (err error) {
+		lib, err = c.r.library(ctx, mem)
+		return err
+	})
+	if err != nil {
+		return blame(err, c.r.footer, "footer")
+	}
+	for _, f := range c.fields {
+		err := guard(c.span(f), c.path(f), func() error { return c.openField(ctx, lib, f, from) })
+		if err != nil {
+			return blame(err, c.span(f), c.path(f))
+		}
+	}
+	return nil
+}
+
+func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, field int, from int64) error {
+	leaves := map[int]bool{}
+	for _, leaf := range c.r.leaves[field] {
+		leaves[leaf] = true
+		if err := c.tryLeaf(ctx, lib, leaf, from); err != nil {
+			return err
+		}
+	}
+	col, err := lib.GetFieldReader(ctx, field, leaves, []int{c.group})
+	if err != nil {
+		return err
+	}
+	c.cols = append(c.cols, col)
+	if from == 0 {
+		return nil
+	}
+	return col.SeekToRow(from)
+}
+
+// tryLeaf does beforehand, in our goroutine, what the library does for the children of a struct in one of its own,
+// where a panic could not be caught.
+func (c *columns) tryLeaf(ctx context.Context, lib *pqarrow.FileReader, leaf int, from int64) error {
+	if from > 0 {
+		if err := c.r.checkOffsetIndex(ctx, c.group, leaf); err != nil {
+			return err
+		}
+	}
+	pages, err := lib.ParquetReader().RowGroup(c.group).GetColumnPageReader(leaf)
+	if err != nil {
+		return err
+	}
+	return pages.Close()
+}
+
+// checkOffsetIndex walks the offset index of a chunk, which a seek uses.
+func (r *reader) checkOffsetIndex(ctx context.Context, group, leaf int) error {
+	c := r.meta.RowGroups[group].Columns[leaf]
+	if c.OffsetIndexOffset == nil || c.OffsetIndexLength == nil {
+		return nil
+	}
+	path := fmt.Sprintf("row_groups[%d].columns[%d].offset_index", group, leaf)
+	off, n := *c.OffsetIndexOffset, int64(*c.OffsetIndexLength)
+	if off < 0 || n < 0 || off > r.size || n > r.size-off {
+		return fault.Corruptf(r.footer, path, "%d bytes at %d do not lie in the file (%d)", n, off, r.size)
+	}
+	b := make([]byte, n)
+	if err := format.ReadFull(ctx, r.src, r.span(off, n), path, b); err != nil {
+		return err
+	}
+	walk := compact{b: b}
+	return fault.Locate(walk.structure(0, "", nil, nil), r.span(off, n), true, path)
+}
+
+// step is how many rows are decoded at once: fewer if values of a fixed length are long.
+func (c *columns) step() int64 {
+	step := int64(maxRows)
+	for _, f := range c.fields {
+		for _, leaf := range c.r.leaves[f] {
+			if n := int64(c.r.meta.Schema.Column(leaf).TypeLength()); n > 0 {
+				step = max(1, min(step, (64<<20)/n))
+			}
+		}
+	}
+	return step
+}
+
+func (c *columns) read(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
+	arrs := make([]arrow.Array, 0, len(c.fields))
+	defer func() {
+		for _, a := range arrs {
+			a.Release()
+		}
+	}()
+	for k, f := range c.fields {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		at, path := c.span(f), c.path(f)
+		err := guard(at, path, func() error {
+			a, err := c.readField(k, n, mem)
+			if err == nil {
+				arrs = append(arrs, a)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, blame(err, at, path)
+		}
+	}
+	return array.NewRecordBatch(c.schema, arrs, n), nil
+}
+
+func (c *columns) readField(k int, n int64, mem memory.Allocator) (arrow.Array, error) {
+	chunked, err := c.cols[k].NextBatch(n)
+	if err != nil {
+		return nil, err
+	}
+	defer chunked.Release()
+	var a arrow.Array
+	switch chunks := chunked.Chunks(); len(chunks) {
+	case 0:
+		a = array.MakeArrayOfNull(mem, chunked.DataType(), 0)
+	case 1:
+		a = chunks[0]
+		a.Retain()
+	default:
+		if a, err = array.Concatenate(chunks, mem); err != nil {
+			return nil, err
+		}
+	}
+	if int64(a.Len()) != n {
+		defer a.Release()
+		return nil, fmt.Errorf("the pages hold %d of the next %d rows", a.Len(), n)
+	}
+	if want := c.schema.Field(k).Type; !arrow.TypeEqual(a.DataType(), want) {
+		defer a.Release()
+		return nil, fault.Bugf("column %s is read as %s, not as %s", c.schema.Field(k).Name, a.DataType(), want)
+	}
+	if err := array.Validate(a); err != nil {
+		a.Release()
+		return nil, err
+	}
+	return a, nil
+}
+
+func (c *columns) release() {
+	for _, col := range c.cols {
+		_ = guard(fault.Span{}, "", func() error { col.Release(); return nil })
+	}
+}
+
+// Meta tells the facts of the file.
+func (r *reader) Meta() []format.KeyValue {
+	out := []format.KeyValue{
+		{Key: "created by", Value: r.meta.GetCreatedBy()},
+		{Key: "version", Value: r.meta.Version().String()},
+		{Key: "rows", Value: strconv.FormatInt(r.meta.GetNumRows(), 10)},
+		{Key: "row groups", Value: strconv.Itoa(len(r.meta.RowGroups))},
+		{Key: "columns", Value: strconv.Itoa(r.meta.Schema.NumColumns())},
+		{Key: "footer", Value: fmt.Sprintf("%d bytes", r.footer.Len)},
+	}
+	kv := r.meta.KeyValueMetadata()
+	values := kv.Values()
+	for i, k := range kv.Keys() {
+		if k != "ARROW:schema" {
+			out = append(out, format.KeyValue{Key: "metadata: " + k, Value: values[i]})
+		}
+	}
+	return out
+}

@@ -1,0 +1,276 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+const defaultGroupRows = 1 << 20
+
+var writeKeys = []format.OptionKey{
+	{Name: "compression", Values: "snappy|none|zstd|gzip|lz4|brotli", Help: "how pages are compressed (default snappy)"},
+	{Name: "level", Values: "N", Help: "level of zstd, gzip and brotli"},
+	{Name: "row-group-rows", Values: "N", Help: "rows of a row group (default 1048576)"},
+	{Name: "page-size", Values: "BYTES", Help: "size at which a data page is ended (default 1048576)"},
+	{Name: "dictionary", Values: "true|false", Help: "whether dictionaries are tried (default true)"},
+	{Name: "version", Values: "1.0|2.4|2.6", Help: "version of the format (default 2.6)"},
+	{Name: "page-version", Values: "1|2", Help: "version of data pages (default 1)"},
+	{Name: "page-index", Values: "true|false", Help: "whether column and offset indexes are written (default true)"},
+}
+
+func checkOpts(opts map[string]string, keys []format.OptionKey) error {
+next:
+	for k := range opts {
+		for _, have := range keys {
+			if have.Name == k {
+				continue next
+			}
+		}
+		return fault.Invalidf("format parquet has no option %q", k)
+	}
+	return nil
+}
+
+var codecs = map[string]compress.Compression{
+	"": compress.Codecs.Snappy, "snappy": compress.Codecs.Snappy, "none": compress.Codecs.Uncompressed,
+	"zstd": compress.Codecs.Zstd, "gzip": compress.Codecs.Gzip, "lz4": compress.Codecs.Lz4Raw, "brotli": compress.Codecs.Brotli,
+}
+
+// properties turns options into those of the library.
+func properties(opts map[string]string, mem memory.Allocator) (*parquet.WriterProperties, error) {
+	if err := checkOpts(opts, writeKeys); err != nil {
+		return nil, err
+	}
+	codec, ok := codecs[opts["compression"]]
+	if !ok {
+		return nil, fault.Invalidf("compression=%s: it is snappy, none, zstd, gzip, lz4 or brotli", opts["compression"])
+	}
+	rows, err := number(opts, "row-group-rows", defaultGroupRows)
+	if err != nil {
+		return nil, err
+	}
+	page, err := number(opts, "page-size", 1<<20)
+	if err != nil {
+		return nil, err
+	}
+	dict, err := boolean(opts, "dictionary", true)
+	if err != nil {
+		return nil, err
+	}
+	index, err := boolean(opts, "page-index", true)
+	if err != nil {
+		return nil, err
+	}
+	props := []parquet.WriterProperty{
+		parquet.WithCompression(codec), parquet.WithMaxRowGroupLength(rows), parquet.WithDataPageSize(page),
+		parquet.WithDictionaryDefault(dict), parquet.WithPageIndexEnabled(index), parquet.WithCreatedBy("stoa (arrow-go " + arrow.PkgVersion + ")"),
+	}
+	if mem != nil {
+		props = append(props, parquet.WithAllocator(mem))
+	}
+	return versions(opts, props)
+}
+
+func versions(opts map[string]string, props []parquet.WriterProperty) (*parquet.WriterProperties, error) {
+	switch v := opts["version"]; v {
+	case "1.0":
+		props = append(props, parquet.WithVersion(parquet.V1_0))
+	case "2.4":
+		props = append(props, parquet.WithVersion(parquet.V2_4))
+	case "", "2.6":
+		props = append(props, parquet.WithVersion(parquet.V2_6))
+	default:
+		return nil, fault.Invalidf("version=%s: it is 1.0, 2.4 or 2.6", v)
+	}
+	switch v := opts["page-version"]; v {
+	case "", "1":
+		props = append(props, parquet.WithDataPageVersion(parquet.DataPageV1))
+	case "2":
+		props = append(props, parquet.WithDataPageVersion(parquet.DataPageV2))
+	default:
+		return nil, fault.Invalidf("page-version=%s: it is 1 or 2", v)
+	}
+	if v := opts["level"]; v != "" {
+		level, err := strconv.Atoi(v)
+		if err != nil {
+			return nil, fault.Invalidf("level=%s is not a number", v)
+		}
+		props = append(props, parquet.WithCompressionLevel(level))
+	}
+	return parquet.NewWriterProperties(props...), nil
+}
+
+func number(opts map[string]string, key string, def int64) (int64, error) {
+	v := opts[key]
+	if v == "" {
+		return def, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n <= 0 {
+		return 0, fault.Invalidf("%s=%s is not a positive number", key, v)
+	}
+	return n, nil
+}
+
+func boolean(opts map[string]string, key string, def bool) (bool, error) {
+	switch v := opts[key]; v {
+	case "":
+		return def, nil
+	case "true", "false":
+		return v == "true", nil
+	default:
+		return false, fault.Invalidf("%s=%s: it is true or false", key, v)
+	}
+}
+
+// Writer writes record batches as a Parquet file.
+type Writer struct {
+	lib  *pqarrow.FileWriter
+	sc   *arrow.Schema
+	rows int64
+}
+
+// NewWriter writes a file of batches of sc to w, with the options of Format.WriteKeys (nil: the defaults).
+// Close writes the footer; it does not close w.
+func NewWriter(w io.Writer, sc *arrow.Schema, opts map[string]string) (*Writer, error) {
+	return newWriter(w, sc, opts, nil)
+}
+
+func newWriter(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memory.Allocator) (*Writer, error) {
+	props, err := properties(opts, mem)
+	if err != nil {
+		return nil, err
+	}
+	arrowOpts := []pqarrow.WriterOption{pqarrow.WithStoreSchema()}
+	if mem != nil {
+		arrowOpts = append(arrowOpts, pqarrow.WithAllocator(mem))
+	}
+	arrowProps := pqarrow.NewArrowWriterProperties(arrowOpts...)
+	if err := refuse(sc, props, arrowProps); err != nil {
+		return nil, err
+	}
+	var lib *pqarrow.FileWriter
+	err = guardWrite(func() (err error) {
+		lib, err = pqarrow.NewFileWriter(sc, struct{ io.Writer }{w}, props, arrowProps) // must not close w
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{lib: lib, sc: sc}, nil
+}
+
+// guardWrite makes an error of a panic of the library's.
+func guardWrite(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault.Bugf("the Parquet library: %v", p)
+		}
+	}()
+	return f()
+}
+
+// refuse names the column that Parquet cannot hold.
+func refuse(sc *arrow.Schema, props *parquet.WriterProperties, arrowProps pqarrow.ArrowWriterProperties) error {
+	for _, f := range sc.Fields() {
+		err := guardWrite(func() error {
+			_, err := pqarrow.ToParquet(arrow.NewSchema([]arrow.Field{f}, nil), props, arrowProps)
+			return err
+		})
+		if err != nil {
+			return fault.New(fault.Unsupported, fault.Span{}, "", "column %q of type %s cannot be written as Parquet: %v", f.Name, f.Type, err)
+		}
+	}
+	return nil
+}
+
+// Write appends the rows of b; row groups are cut as the options say.
+func (w *Writer) Write(b arrow.RecordBatch) error {
+	w.rows += b.NumRows()
+	return guardWrite(func() error {
+		if !b.Schema().Equal(w.sc) {
+			same, err := recast(b, w.sc)
+			if err != nil {
+				return err
+			}
+			defer same.Release()
+			b = same
+		}
+		return w.lib.WriteBuffered(b)
+	})
+}
+
+// Flush does nothing: a row group is written when it is full.
+func (w *Writer) Flush() error { return nil }
+
+// Close writes the last row group and the footer.
+func (w *Writer) Close() error { return guardWrite(w.lib.Close) }
+
+func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
+	obj, err := s.Create(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	f := &fileWriter{sink: s, obj: obj}
+	if f.w, err = newWriter(&counter{f}, sc, o.Opts, o.Mem); err != nil {
+		return nil, errors.Join(err, obj.Close(), s.Abort(ctx))
+	}
+	return f, nil
+}
+
+// fileWriter is the format.Writer.
+type fileWriter struct {
+	sink  store.Sink
+	obj   store.Object
+	w     *Writer
+	bytes int64
+}
+
+// counter counts what goes into the object.
+type counter struct{ f *fileWriter }
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.f.obj.Write(b)
+	c.f.bytes += int64(n)
+	return n, err
+}
+
+func (f *fileWriter) Write(ctx context.Context, b arrow.RecordBatch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return f.w.Write(b)
+}
+
+func (f *fileWriter) Close(ctx context.Context) (format.Summary, error) {
+	if err := f.w.Close(); err != nil {
+		return format.Summary{}, err
+	}
+	obj := f.obj
+	f.obj = nil
+	if err := obj.Close(); err != nil {
+		return format.Summary{}, err
+	}
+	return format.Summary{Rows: f.w.rows, Bytes: f.bytes, Files: []string{""}}, f.sink.Commit(ctx)
+}
+
+func (f *fileWriter) Abort(ctx context.Context) error {
+	var err error
+	if f.obj != nil {
+		err = f.obj.Close()
+		f.obj = nil
+	}
+	return errors.Join(err, f.sink.Abort(ctx))
+}

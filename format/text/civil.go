@@ -1,0 +1,176 @@
+package text
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+const secondsPerDay = 86400
+
+// civilOf turns days since 1970-01-01 into a date of the proleptic Gregorian calendar.
+func civilOf(days int64) (year int64, month, day int) {
+	days += 719468 // days from 0000-03-01
+	era := days / 146097
+	if days < 0 {
+		era = (days - 146096) / 146097
+	}
+	doe := days - era*146097
+	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
+	doy := doe - (365*yoe + yoe/4 - yoe/100)
+	mp := (5*doy + 2) / 153
+	day = int(doy - (153*mp+2)/5 + 1)
+	month = int(mp + 3)
+	year = yoe + era*400
+	if month > 12 {
+		month -= 12
+		year++
+	}
+	return year, month, day
+}
+
+// daysOf is the inverse of civilOf.
+func daysOf(year int64, month, day int) int64 {
+	if month <= 2 {
+		year--
+		month += 12
+	}
+	era := year / 400
+	if year < 0 {
+		era = (year - 399) / 400
+	}
+	yoe := year - era*400
+	doy := int64((153*(month-3)+2)/5 + day - 1)
+	return era*146097 + yoe*365 + yoe/4 - yoe/100 + doy - 719468
+}
+
+func append2(dst []byte, n int) []byte { return append(dst, byte('0'+n/10), byte('0'+n%10)) }
+
+// appendDate writes YYYY-MM-DD; years outside 0…9999 get as many digits as they need, and a sign,
+// as package time does.
+func appendDate(dst []byte, days int64) []byte {
+	y, m, d := civilOf(days)
+	if y < 0 {
+		dst = append(dst, '-')
+		y = -y
+	}
+	if y < 10000 {
+		dst = append2(append2(dst, int(y/100)), int(y%100))
+	} else {
+		dst = strconv.AppendInt(dst, y, 10)
+	}
+	dst = append2(append(dst, '-'), m)
+	return append2(append(dst, '-'), d)
+}
+
+// appendClock writes HH:MM:SS.
+func appendClock(dst []byte, seconds int64) []byte {
+	dst = append2(dst, int(seconds/3600))
+	dst = append2(append(dst, ':'), int(seconds/60%60))
+	return append2(append(dst, ':'), int(seconds%60))
+}
+
+// appendFraction writes '.' and digits decimal digits of n; trim leaves out trailing zeros (and then maybe everything).
+func appendFraction(dst []byte, n int64, digits int, trim bool) []byte {
+	if digits == 0 || trim && n == 0 {
+		return dst
+	}
+	var b [10]byte
+	b[0] = '.'
+	for i := digits; i > 0; i-- {
+		b[i] = byte('0' + n%10)
+		n /= 10
+	}
+	end := digits + 1
+	for trim && b[end-1] == '0' {
+		end--
+	}
+	return append(dst, b[:end]...)
+}
+
+// perSecond is how many of the unit make a second, and the digits of its fraction.
+func perSecond(u arrow.TimeUnit) (int64, int) {
+	switch u {
+	case arrow.Second:
+		return 1, 0
+	case arrow.Millisecond:
+		return 1e3, 3
+	case arrow.Microsecond:
+		return 1e6, 6
+	}
+	return 1e9, 9
+}
+
+func floorDiv(a, b int64) (q, r int64) {
+	q, r = a/b, a%b
+	if r < 0 {
+		q--
+		r += b
+	}
+	return q, r
+}
+
+// stamp is how one timestamp type is written.
+type stamp struct {
+	per    int64
+	digits int
+	loc    *time.Location // nil: written in UTC, with zone as its suffix
+	sep    byte           // between date and time
+	zone   string
+	trim   bool // trailing zeros of the fraction are left out
+}
+
+// newStamp prepares for type t. A time zone that the machine does not know is written in UTC.
+func newStamp(t *arrow.TimestampType, sep, sepZoned byte, trim bool) stamp {
+	s := stamp{sep: sep, trim: trim}
+	s.per, s.digits = perSecond(t.Unit)
+	if t.TimeZone == "" {
+		return s
+	}
+	s.zone, s.sep = "Z", sepZoned
+	if loc, err := t.GetZone(); err == nil && loc != time.UTC && loc.String() != "UTC" {
+		s.loc = loc
+	}
+	return s
+}
+
+// years 0…9999 in seconds since 1970
+const (
+	minStamp = -62167219200
+	maxStamp = 253402300800
+)
+
+// append writes v. A year outside 0…9999 has no form in RFC 3339: the number itself is written.
+func (s *stamp) append(dst []byte, v int64) []byte {
+	sec, frac := floorDiv(v, s.per)
+	zone, offset := s.zone, 0
+	if s.loc != nil {
+		_, offset = time.Unix(sec, 0).In(s.loc).Zone()
+	}
+	local := sec + int64(offset)
+	if local < minStamp || local >= maxStamp {
+		return strconv.AppendInt(dst, v, 10)
+	}
+	days, clock := floorDiv(local, secondsPerDay)
+	dst = append(appendDate(dst, days), s.sep)
+	dst = appendFraction(appendClock(dst, clock), frac, s.digits, s.trim)
+	if offset == 0 {
+		return append(dst, zone...)
+	}
+	return appendOffset(dst, offset)
+}
+
+// appendOffset writes +HH:MM, or +HH:MM:SS for the odd local mean times of long ago.
+func appendOffset(dst []byte, offset int) []byte {
+	sign := byte('+')
+	if offset < 0 {
+		sign, offset = '-', -offset
+	}
+	dst = append2(append(dst, sign), offset/3600)
+	dst = append2(append(dst, ':'), offset/60%60)
+	if offset%60 != 0 {
+		dst = append2(append(dst, ':'), offset%60)
+	}
+	return dst
+}

@@ -1,0 +1,2 @@
+// Package text reads and writes the text formats: "csv", "tsv" and "jsonl".
+package text

@@ -1,0 +1,111 @@
+package text
+
+import (
+	"context"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+// CSV is comma-separated text (RFC 4180).
+var CSV = format.Format{
+	Name:       "csv",
+	Title:      "comma-separated values",
+	Extensions: []string{".csv", ".csv.gz"},
+	Create: func(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
+		return createCSV(ctx, s, sc, o, "csv", ',')
+	},
+	WriteKeys: csvWriteKeys,
+}
+
+// TSV is tab-separated text, quoted as CSV is.
+var TSV = format.Format{
+	Name:       "tsv",
+	Title:      "tab-separated values",
+	Extensions: []string{".tsv", ".tsv.gz"},
+	Create: func(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
+		return createCSV(ctx, s, sc, o, "tsv", '\t')
+	},
+	WriteKeys: csvWriteKeys,
+}
+
+// JSONL is JSON lines: one object a line.
+var JSONL = format.Format{
+	Name:       "jsonl",
+	Title:      "JSON lines",
+	Extensions: []string{".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"},
+	Create:     createJSONL,
+}
+
+var csvWriteKeys = []format.OptionKey{
+	{Name: "header", Values: "true|false", Help: "whether the first line has the names (default true)"},
+	{Name: "delimiter", Values: "C", Help: "what separates fields: an ASCII character, or tab"},
+	{Name: "null", Values: "TEXT", Help: "how null is written (default nothing; an empty string is \"\")"},
+}
+
+func checkOpts(name string, opts map[string]string, keys []format.OptionKey) error {
+next:
+	for k := range opts {
+		for _, have := range keys {
+			if have.Name == k {
+				continue next
+			}
+		}
+		return fault.Invalidf("format %s has no option %q", name, k)
+	}
+	return nil
+}
+
+func boolean(opts map[string]string, key string, def bool) (bool, error) {
+	switch v := opts[key]; v {
+	case "":
+		return def, nil
+	case "true", "false":
+		return v == "true", nil
+	default:
+		return false, fault.Invalidf("%s=%s: it is true or false", key, v)
+	}
+}
+
+// delimiterOf reads the option delimiter.
+func delimiterOf(opts map[string]string, def byte) (byte, error) {
+	switch v := opts["delimiter"]; {
+	case v == "":
+		return def, nil
+	case v == "tab" || v == `\t`:
+		return '\t', nil
+	case len(v) == 1 && v[0] < 0x80 && v[0] != '"' && v[0] != '\n' && v[0] != '\r':
+		return v[0], nil
+	default:
+		return 0, fault.Invalidf("delimiter=%s: it is one ASCII character (not a quote or the end of a line), or tab", v)
+	}
+}
+
+func createCSV(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions, name string, comma byte) (format.Writer, error) {
+	if err := checkOpts(name, o.Opts, csvWriteKeys); err != nil {
+		return nil, err
+	}
+	head, err := boolean(o.Opts, "header", true)
+	if err != nil {
+		return nil, err
+	}
+	if comma, err = delimiterOf(o.Opts, comma); err != nil {
+		return nil, err
+	}
+	return newFileWriter(ctx, s, func(w io.Writer) rows {
+		c := NewCSVWriter(w, sc, rune(comma), head)
+		c.null = o.Opts["null"]
+		return c
+	})
+}
+
+func createJSONL(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
+	if err := checkOpts("jsonl", o.Opts, nil); err != nil {
+		return nil, err
+	}
+	return newFileWriter(ctx, s, func(w io.Writer) rows { return NewJSONLWriter(w, sc) })
+}

@@ -1,0 +1,374 @@
+package text
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
+
+// appender appends the text of row i of one array. It is made once an array, so the switch over types
+// is not in the loop over rows.
+type appender func(dst []byte, i int) []byte
+
+// AppendJSON appends row i of arr as JSON. Values are those of arrow-go's own record-to-JSON form
+// (GetOneForMarshal): numbers as numbers (NaN, +Inf and -Inf as strings), decimals, dates, times,
+// timestamps and durations as strings, binary in base64, structs as objects, lists as arrays, maps as
+// arrays of {"key", "value"}, unions as [type code, value]. The fields of a struct keep their order.
+func AppendJSON(dst []byte, arr arrow.Array, i int) []byte { return jsonAppender(arr)(dst, i) }
+
+// jsonAppender is AppendJSON for many rows of a.
+func jsonAppender(a arrow.Array) appender {
+	f := jsonValue(a)
+	if a.NullN() == 0 {
+		return f
+	}
+	return func(dst []byte, i int) []byte {
+		if a.IsNull(i) {
+			return append(dst, "null"...)
+		}
+		return f(dst, i)
+	}
+}
+
+// jsonValue writes rows that are not null.
+func jsonValue(a arrow.Array) appender {
+	if f := integers(a); f != nil {
+		return f
+	}
+	if f := jsonFloat(a); f != nil {
+		return f
+	}
+	if f := jsonTime(a); f != nil {
+		return f
+	}
+	if f := jsonBytes(a); f != nil {
+		return f
+	}
+	if f := jsonNested(a); f != nil {
+		return f
+	}
+	switch a := a.(type) {
+	case *array.Null:
+		return func(dst []byte, _ int) []byte { return append(dst, "null"...) }
+	case *array.Boolean:
+		return func(dst []byte, i int) []byte { return strconv.AppendBool(dst, a.Value(i)) }
+	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
+		return jsonDecimal(a)
+	}
+	return jsonAny(a)
+}
+
+// jsonAny is the slow road: arrow-go's own value, through encoding/json. Extension types with a form of their own go it.
+func jsonAny(a arrow.Array) appender {
+	return func(dst []byte, i int) []byte {
+		b, err := json.Marshal(a.GetOneForMarshal(i))
+		if err != nil {
+			return appendJSONString(dst, a.ValueStr(i))
+		}
+		return append(dst, b...)
+	}
+}
+
+// integers writes integers of every width, or is nil.
+func integers(a arrow.Array) appender {
+	switch a := a.(type) {
+	case *array.Int8:
+		return signed(a.Int8Values())
+	case *array.Int16:
+		return signed(a.Int16Values())
+	case *array.Int32:
+		return signed(a.Int32Values())
+	case *array.Int64:
+		return signed(a.Int64Values())
+	case *array.Uint8:
+		return unsigned(a.Uint8Values())
+	case *array.Uint16:
+		return unsigned(a.Uint16Values())
+	case *array.Uint32:
+		return unsigned(a.Uint32Values())
+	case *array.Uint64:
+		return unsigned(a.Uint64Values())
+	}
+	return nil
+}
+
+func signed[T int8 | int16 | int32 | int64](v []T) appender {
+	return func(dst []byte, i int) []byte { return strconv.AppendInt(dst, int64(v[i]), 10) }
+}
+
+func unsigned[T uint8 | uint16 | uint32 | uint64](v []T) appender {
+	return func(dst []byte, i int) []byte { return strconv.AppendUint(dst, uint64(v[i]), 10) }
+}
+
+func jsonFloat(a arrow.Array) appender {
+	switch a := a.(type) {
+	case *array.Float16:
+		return func(dst []byte, i int) []byte { return appendJSONFloat(dst, float64(a.Value(i).Float32()), 32) }
+	case *array.Float32:
+		v := a.Float32Values()
+		return func(dst []byte, i int) []byte { return appendJSONFloat(dst, float64(v[i]), 32) }
+	case *array.Float64:
+		v := a.Float64Values()
+		return func(dst []byte, i int) []byte { return appendJSONFloat(dst, v[i], 64) }
+	}
+	return nil
+}
+
+// appendJSONFloat writes the shortest form that reads back as f, with an exponent where encoding/json has one.
+func appendJSONFloat(dst []byte, f float64, bits int) []byte {
+	switch {
+	case f != f:
+		return append(dst, `"NaN"`...)
+	case f > math.MaxFloat64:
+		return append(dst, `"+Inf"`...)
+	case f < -math.MaxFloat64:
+		return append(dst, `"-Inf"`...)
+	}
+	abs, form := math.Abs(f), byte('f')
+	if abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		form = 'e'
+	}
+	return strconv.AppendFloat(dst, f, form, -1, bits)
+}
+
+func jsonDecimal(a arrow.Array) appender {
+	t := a.DataType().(arrow.DecimalType)
+	scale, precision := int(t.GetScale()), int(t.GetPrecision())
+	digits := digitsOf(a)
+	return func(dst []byte, i int) []byte {
+		var b [80]byte
+		dst = shortDecimal(append(dst, '"'), digits(b[:0], i), scale, precision)
+		return append(dst, '"')
+	}
+}
+
+// jsonTime writes dates, times of day, timestamps, durations and intervals, or is nil.
+func jsonTime(a arrow.Array) appender {
+	switch a := a.(type) {
+	case *array.MonthInterval:
+		return func(dst []byte, i int) []byte { return appendInterval(dst, []string{"months"}, int64(a.Value(i))) }
+	case *array.DayTimeInterval:
+		return func(dst []byte, i int) []byte {
+			v := a.Value(i)
+			return appendInterval(dst, []string{"days", "milliseconds"}, int64(v.Days), int64(v.Milliseconds))
+		}
+	case *array.MonthDayNanoInterval:
+		return func(dst []byte, i int) []byte {
+			v := a.Value(i)
+			return appendInterval(dst, []string{"months", "days", "nanoseconds"}, int64(v.Months), int64(v.Days), v.Nanoseconds)
+		}
+	}
+	f := plainTime(a, ' ', true)
+	if f == nil {
+		return nil
+	}
+	return func(dst []byte, i int) []byte { return append(f(append(dst, '"'), i), '"') }
+}
+
+func appendInterval(dst []byte, names []string, values ...int64) []byte {
+	sep := byte('{')
+	for k, n := range names {
+		dst = append(append(append(dst, sep, '"'), n...), '"', ':')
+		dst = strconv.AppendInt(dst, values[k], 10)
+		sep = ','
+	}
+	return append(dst, '}')
+}
+
+// plainTime writes dates, times, timestamps and durations without quotes, or is nil. sep stands between the date
+// and the time of a timestamp without zone; trim leaves out trailing zeros of the fraction.
+func plainTime(a arrow.Array, sep byte, trim bool) appender {
+	switch a := a.(type) {
+	case *array.Date32:
+		return func(dst []byte, i int) []byte { return appendDate(dst, int64(a.Value(i))) }
+	case *array.Date64:
+		return func(dst []byte, i int) []byte { return appendDate(dst, int64(a.Value(i))/(secondsPerDay*1000)) }
+	case *array.Time32:
+		return clock(a.DataType().(*arrow.Time32Type).Unit, trim, func(i int) int64 { return int64(a.Value(i)) })
+	case *array.Time64:
+		return clock(a.DataType().(*arrow.Time64Type).Unit, trim, func(i int) int64 { return int64(a.Value(i)) })
+	case *array.Timestamp:
+		s := newStamp(a.DataType().(*arrow.TimestampType), sep, 'T', trim)
+		return func(dst []byte, i int) []byte { return s.append(dst, int64(a.Value(i))) }
+	case *array.Duration:
+		unit := a.DataType().(*arrow.DurationType).Unit.String()
+		return func(dst []byte, i int) []byte {
+			return append(strconv.AppendInt(dst, int64(a.Value(i)), 10), unit...)
+		}
+	}
+	return nil
+}
+
+// clock writes times of day; what is outside a day is taken modulo a day, as arrow-go does.
+func clock(u arrow.TimeUnit, trim bool, value func(int) int64) appender {
+	per, digits := perSecond(u)
+	return func(dst []byte, i int) []byte {
+		sec, frac := floorDiv(value(i), per)
+		_, sec = floorDiv(sec, secondsPerDay)
+		return appendFraction(appendClock(dst, sec), frac, digits, trim)
+	}
+}
+
+// jsonBytes writes strings and binary, or is nil.
+func jsonBytes(a arrow.Array) appender {
+	switch a := a.(type) {
+	case *array.String:
+		return func(dst []byte, i int) []byte { return appendJSONString(dst, a.Value(i)) }
+	case *array.LargeString:
+		return func(dst []byte, i int) []byte { return appendJSONString(dst, a.Value(i)) }
+	case *array.StringView:
+		return func(dst []byte, i int) []byte { return appendJSONString(dst, a.Value(i)) }
+	}
+	f := binaryOf(a)
+	if f == nil {
+		return nil
+	}
+	return func(dst []byte, i int) []byte {
+		dst = base64.StdEncoding.AppendEncode(append(dst, '"'), f(i))
+		return append(dst, '"')
+	}
+}
+
+// binaryOf gives the bytes of binary arrays, or is nil.
+func binaryOf(a arrow.Array) func(i int) []byte {
+	switch a := a.(type) {
+	case *array.Binary:
+		return a.Value
+	case *array.LargeBinary:
+		return a.Value
+	case *array.BinaryView:
+		return a.Value
+	case *array.FixedSizeBinary:
+		return a.Value
+	}
+	return nil
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendJSONString quotes s. Bytes that are not UTF-8 become U+FFFD.
+func appendJSONString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				dst = append(append(dst, s[start:i]...), "\ufffd"...)
+				start = i + 1
+			}
+			i += n
+			continue
+		}
+		dst = appendEscape(append(dst, s[start:i]...), c)
+		i++
+		start = i
+	}
+	return append(append(dst, s[start:]...), '"')
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+}
+
+// jsonNested writes what consists of other arrays, or is nil.
+func jsonNested(a arrow.Array) appender {
+	switch a := a.(type) {
+	case *array.Struct:
+		return jsonStruct(a)
+	case array.ListLike: // lists of every kind, and maps
+		item := jsonAppender(a.ListValues())
+		return func(dst []byte, i int) []byte {
+			from, to := a.ValueOffsets(i)
+			dst = append(dst, '[')
+			for k := from; k < to; k++ {
+				if k > from {
+					dst = append(dst, ',')
+				}
+				dst = item(dst, int(k))
+			}
+			return append(dst, ']')
+		}
+	case *array.Dictionary:
+		value := jsonAppender(a.Dictionary())
+		return func(dst []byte, i int) []byte { return value(dst, a.GetValueIndex(i)) }
+	case *array.RunEndEncoded:
+		value := jsonAppender(a.Values())
+		return func(dst []byte, i int) []byte { return value(dst, a.GetPhysicalIndex(i)) }
+	case array.Union:
+		return jsonUnion(a)
+	}
+	return nil
+}
+
+func jsonStruct(a *array.Struct) appender {
+	t := a.DataType().(*arrow.StructType)
+	fields := make([]appender, t.NumFields())
+	names := make([][]byte, t.NumFields())
+	for k := range fields {
+		fields[k] = jsonAppender(a.Field(k))
+		names[k] = jsonName(t.Field(k).Name, k)
+	}
+	return func(dst []byte, i int) []byte { return appendObject(dst, names, fields, i) }
+}
+
+// jsonName is what stands before a member's value: the brace or comma, the name, the colon.
+func jsonName(name string, k int) []byte {
+	sep := byte(',')
+	if k == 0 {
+		sep = '{'
+	}
+	return append(appendJSONString([]byte{sep}, name), ':')
+}
+
+func appendObject(dst []byte, names [][]byte, fields []appender, i int) []byte {
+	if len(fields) == 0 {
+		return append(dst, '{', '}')
+	}
+	for k, f := range fields {
+		dst = f(append(dst, names[k]...), i)
+	}
+	return append(dst, '}')
+}
+
+// jsonUnion writes [type code, value], or null if the value is null.
+func jsonUnion(a array.Union) appender {
+	children := make([]appender, a.NumFields())
+	for k := range children {
+		children[k] = jsonAppender(a.Field(k))
+	}
+	row := func(i int) int { return i }
+	if d, ok := a.(*array.DenseUnion); ok {
+		offsets := d.RawValueOffsets()
+		row = func(i int) int { return int(offsets[i]) }
+	}
+	codes := a.RawTypeCodes()
+	return func(dst []byte, i int) []byte {
+		child := a.ChildID(i)
+		if a.Field(child).IsNull(row(i)) {
+			return append(dst, "null"...)
+		}
+		dst = strconv.AppendInt(append(dst, '['), int64(codes[i]), 10)
+		return append(children[child](append(dst, ','), row(i)), ']')
+	}
+}
