@@ -1,0 +1,191 @@
+package cfile
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+
+	"stoa/fault"
+	"stoa/internal/codec"
+	"stoa/internal/sum"
+)
+
+// rawRatio: in a v2 file a block whose compressed form is longer than this part of it is stored as it is
+// (Kudu's min_compression_ratio).
+const rawRatio = 0.9
+
+// output is the bytes of a CFile under construction: header, blocks, footer. It knows no types.
+//
+// Source: cfile.md, "File Format", with the errata in the package comment (CRC-32C, index blocks are compressed, too).
+type output struct {
+	w         io.Writer
+	version   int
+	checksums bool
+	comp      Compression
+	codec     *codec.Codec // nil: blocks are stored as they are
+	off       int64
+	packed    []byte // the compressed block; its memory is kept
+}
+
+func newOutput(w io.Writer, o *WriterOptions) (*output, error) {
+	out := &output{w: w, version: o.Version, checksums: !o.NoChecksums && o.Version == 2, comp: o.Compression}
+	if o.Compression != NoCompression {
+		c, ok := codec.ByName(o.Compression.String())
+		if !ok {
+			return nil, fault.Invalidf("compression %s is not known", o.Compression)
+		}
+		out.codec = c
+	}
+	return out, nil
+}
+
+func (o *output) magic() string {
+	if o.version == 1 {
+		return magicV1
+	}
+	return magicV2
+}
+
+func (o *output) write(p []byte) error {
+	n, err := o.w.Write(p)
+	o.off += int64(n)
+	return err
+}
+
+// header writes magic, length and CFileHeaderPB. The message of v1 says 1.0, the one of v2 is empty.
+func (o *output) header() error {
+	var pb []byte
+	if o.version == 1 {
+		pb = appendVarintField(pb, 1, 1) // major_version
+		pb = appendVarintField(pb, 2, 0) // minor_version
+	}
+	b := append([]byte(nil), o.magic()...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(pb)))
+	b = append(b, pb...)
+	if o.checksums {
+		b = binary.LittleEndian.AppendUint32(b, sum.CRC32C(b))
+	}
+	return o.write(b)
+}
+
+// block writes a data, index, dictionary or bloom block and tells where it is. It may append to b's memory.
+func (o *output) block(b []byte) (blockPtr, error) {
+	if len(b) > math.MaxInt32-64 {
+		return blockPtr{}, fault.Limitf(fault.Span{}, "", "a block of %d bytes is longer than a CFile can point to", len(b))
+	}
+	stored, err := o.compress(b)
+	if err != nil {
+		return blockPtr{}, err
+	}
+	if o.checksums {
+		stored = binary.LittleEndian.AppendUint32(stored, sum.CRC32C(stored))
+	}
+	p := blockPtr{offset: o.off, size: int64(len(stored))}
+	return p, o.write(stored)
+}
+
+// compress gives the block as it is stored, with the sizes that stand before compressed data:
+//
+//	v1   u32 compressed size, u32 uncompressed size, data
+//	v2   u32 uncompressed size, data; data of just that size is not compressed
+func (o *output) compress(b []byte) ([]byte, error) {
+	if o.codec == nil {
+		return b, nil
+	}
+	if len(b) > maxUncompressed {
+		return nil, fault.Limitf(fault.Span{}, "", "a block of %d bytes: no reader takes more than %d in a compressed file", len(b), maxUncompressed)
+	}
+	head := 4
+	if o.version == 1 {
+		head = 8
+	}
+	out := append(o.packed[:0], make([]byte, head)...)
+	out = o.codec.Compress(out, b)
+	size := len(out) - head
+	if o.version == 2 && (size >= len(b) || float64(size)/float64(len(b)) > rawRatio) {
+		out = append(out[:head], b...)
+	}
+	o.packed = out
+	if o.version == 1 {
+		binary.LittleEndian.PutUint32(out, uint32(size))
+	}
+	binary.LittleEndian.PutUint32(out[head-4:], uint32(len(b)))
+	return out, nil
+}
+
+// footer writes the CFileFooterPB, which stands before its magic and length.
+func (o *output) footer(f *Footer) error {
+	pb := appendFooter(nil, f, o.version)
+	if len(pb) > maxProtobuf {
+		return fault.Limitf(fault.Span{}, "", "the footer has %d bytes of a possible %d: too much metadata or too long keys", len(pb), maxProtobuf)
+	}
+	var b []byte
+	if o.checksums {
+		b = make([]byte, 4)
+	}
+	at := len(b)
+	b = append(b, pb...)
+	b = append(b, o.magic()...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(pb)))
+	if o.checksums {
+		binary.LittleEndian.PutUint32(b, sum.CRC32C(b[at:]))
+	}
+	return o.write(b)
+}
+
+// appendFooter is the message in the order of its field numbers, as Kudu's serializer writes it: also fields that
+// hold their default are there, except compatible_features; v1 knew no features.
+func appendFooter(b []byte, f *Footer, version int) []byte {
+	b = appendVarintField(b, 1, uint64(f.Type))
+	b = appendVarintField(b, 2, uint64(f.Encoding))
+	b = appendVarintField(b, 3, uint64(f.NumValues))
+	if f.PosIdx != nil {
+		b = appendBytesField(b, 4, appendBytesField(nil, 1, appendPointer(nil, f.PosIdx)))
+	}
+	if f.ValIdx != nil {
+		b = appendBytesField(b, 5, appendBytesField(nil, 1, appendPointer(nil, f.ValIdx)))
+	}
+	b = appendVarintField(b, 6, uint64(f.Compression))
+	for _, m := range f.Meta {
+		b = appendBytesField(b, 7, appendBytesField(appendBytesField(nil, 1, []byte(m.key)), 2, m.value))
+	}
+	b = appendVarintField(b, 8, flag(f.Nullable))
+	if f.Dict != nil {
+		b = appendBytesField(b, 9, appendPointer(nil, f.Dict))
+	}
+	if version == 2 {
+		b = appendVarintField(b, 10, uint64(f.Incompatible))
+	}
+	if f.Array() {
+		b = appendVarintField(b, 12, 1) // is_type_array; goes with the feature bit
+	}
+	return b
+}
+
+// appendPointer is a BlockPointerPB.
+func appendPointer(b []byte, p *blockPtr) []byte {
+	return appendVarintField(appendVarintField(b, 1, uint64(p.offset)), 2, uint64(p.size))
+}
+
+func flag(on bool) uint64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// Protobuf fields: varint, and bytes or message.
+
+func appendVarintField(b []byte, num int, v uint64) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(num)<<3), v)
+}
+
+func appendBytesField(b []byte, num int, v []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(num)<<3|2)
+	b = binary.AppendUvarint(b, uint64(len(v)))
+	return append(b, v...)
+}
+
+func appendFixed64Field(b []byte, num int, v uint64) []byte {
+	return binary.LittleEndian.AppendUint64(binary.AppendUvarint(b, uint64(num)<<3|1), v)
+}

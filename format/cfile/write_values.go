@@ -1,0 +1,385 @@
+package cfile
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+	"stoa/internal/enc/plain"
+)
+
+// view sees bytes as values of T; the machine is little-endian, as the files are.
+func view[T any](b []byte) []T {
+	var t T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t)))
+}
+
+// bytesOf is the inverse of view.
+func bytesOf[T any](v []T) []byte {
+	var t T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(t)))
+}
+
+// column is an Arrow array as a Writer sees it: its buffers, from the array's offset on. What a field accepts:
+//
+//	int8 … uint64          the same; int32 also time32, int64 also time64 and duration
+//	float, double          float32 (and float16, widened), float64
+//	bool                   bool
+//	string, varchar        utf8, large_utf8
+//	binary                 binary, large_binary, fixed_size_binary
+//	unixtime_micros        timestamp of any unit; what is no whole number of microseconds is refused
+//	date                   date32; date64 if it is whole days
+//	decimal32, 64, 128     decimal32, decimal64 and decimal128 of the field's scale; a value with more digits is refused
+//	int128                 fixed_size_binary(16), little-endian two's complement; decimal128 of scale 0
+//
+// and dictionary arrays of these.
+type column struct {
+	name  string
+	n     int
+	width int    // bytes of a fixed-width value
+	fixed []byte // n of them
+	bits  []byte // bool: from bit at on
+	at    int
+	offs  []int32 // strings: n+1; or wide
+	wide  []int64
+	size  int // fixed-size binary as a string: bytes of each
+	data  []byte
+	index []int32 // of a dictionary of strings: which of offs each row is
+
+	valid   []byte // nil: no nulls; else from bit validAt on
+	validAt int
+
+	conv   func(dst, src []byte) int // dense values of width bytes to those of the type; index of one that does not fit, or -1
+	target int                       // their width
+	most   int                       // characters of a varchar, 0: any
+}
+
+// scratch is memory that chunks share.
+type scratch struct {
+	dense, conv, bits []byte
+	strs              []span
+}
+
+// chunk is a run of rows: the values that are present, and which rows they are in.
+type chunk struct {
+	values values
+	rows   int
+	valid  []byte // from bit at on; nil: all are present
+	at     int
+}
+
+func newColumn(f *Field, arr arrow.Array) (*column, error) {
+	if d, ok := arr.(*array.Dictionary); ok {
+		return newDictColumn(f, d)
+	}
+	c := &column{name: f.Name, n: arr.Len()}
+	d := arr.Data()
+	off := d.Offset()
+	buf := func(i int) []byte {
+		if b := d.Buffers()[i]; b != nil {
+			return b.Bytes()
+		}
+		return nil
+	}
+	if !c.accepts(f, arr.DataType()) {
+		return nil, fault.Invalidf("column %q: %s does not hold values of type %s", f.Name, f.describe(), arr.DataType())
+	}
+	if arr.NullN() > 0 {
+		c.valid, c.validAt = buf(0), off
+	}
+	if c.n == 0 {
+		return c, nil
+	}
+	switch arr.DataType().ID() {
+	case arrow.BOOL:
+		c.bits, c.at = buf(1), off
+	case arrow.STRING, arrow.BINARY:
+		c.offs, c.data = view[int32](buf(1))[off:off+c.n+1], buf(2)
+	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
+		c.wide, c.data = view[int64](buf(1))[off:off+c.n+1], buf(2)
+	default:
+		if c.size > 0 || c.width == 0 {
+			c.data = buf(1)[off*c.size : (off+c.n)*c.size]
+		} else {
+			c.fixed = buf(1)[off*c.width : (off+c.n)*c.width]
+		}
+	}
+	return c, nil
+}
+
+func (f *Field) describe() string {
+	if f.Type.digits() > 0 {
+		return fmt.Sprintf("%s(%d,%d)", f.Type, f.Precision, f.Scale)
+	}
+	return f.Type.String()
+}
+
+// plainIDs are the types that are stored as they are.
+var plainIDs = map[Type][]arrow.Type{
+	Uint8: {arrow.UINT8}, Int8: {arrow.INT8}, Uint16: {arrow.UINT16}, Int16: {arrow.INT16},
+	Uint32: {arrow.UINT32}, Int32: {arrow.INT32, arrow.TIME32},
+	Uint64: {arrow.UINT64}, Int64: {arrow.INT64, arrow.TIME64, arrow.DURATION},
+	Bool: {arrow.BOOL}, Float: {arrow.FLOAT32}, Double: {arrow.FLOAT64}, Date: {arrow.DATE32},
+	String:  {arrow.STRING, arrow.LARGE_STRING},
+	Varchar: {arrow.STRING, arrow.LARGE_STRING},
+	Binary:  {arrow.BINARY, arrow.LARGE_BINARY},
+}
+
+// accepts reports whether the field takes the type, and sets how.
+func (c *column) accepts(f *Field, t arrow.DataType) bool {
+	c.width, c.target = f.Type.Width(), f.Type.Width()
+	for _, id := range plainIDs[f.Type] {
+		if id == t.ID() {
+			if f.Type == Varchar {
+				c.most = f.Length
+			}
+			return true
+		}
+	}
+	switch t := t.(type) {
+	case *arrow.TimestampType:
+		c.conv = microsOf(t.Unit)
+		return f.Type == UnixtimeMicros
+	case *arrow.Date64Type:
+		c.width, c.conv = 8, daysOfMillis
+		return f.Type == Date
+	case *arrow.Float16Type:
+		c.width, c.conv = 2, floatOfHalf
+		return f.Type == Float
+	case *arrow.FixedSizeBinaryType:
+		if f.Type == Binary {
+			c.width, c.target, c.size = 0, 0, t.ByteWidth
+			return true
+		}
+		return f.Type == Int128 && t.ByteWidth == 16
+	case arrow.DecimalType:
+		if f.Type == Int128 {
+			return t.ID() == arrow.DECIMAL128 && t.GetScale() == 0
+		}
+		most := f.Type.digits()
+		if most == 0 || int(t.GetScale()) != f.Scale || t.BitWidth() > 128 {
+			return false
+		}
+		if f.Precision != 0 {
+			most = f.Precision
+		}
+		c.width, c.conv = t.BitWidth()/8, decimalConv(t.BitWidth()/8, c.target, most)
+		return true
+	}
+	return false
+}
+
+// rowOf gives the number in the file of the i-th row of a chunk, for messages.
+type rowOf func(i int) int64
+
+// chunk gathers rows [a, b).
+func (c *column) chunk(a, b int, s *scratch, at rowOf) (*chunk, error) {
+	ch := &chunk{rows: b - a}
+	n := b - a
+	if c.valid != nil {
+		n = plain.CountBits(c.valid, c.validAt+a, b-a)
+		if n < b-a {
+			ch.valid, ch.at = c.valid, c.validAt+a
+		}
+	}
+	v := &ch.values
+	v.n = n
+	var err error
+	switch {
+	case c.bits != nil:
+		c.gatherBits(ch, a, s)
+	case c.fixed != nil:
+		err = c.gatherFixed(ch, a, b, s, at)
+	case c.n > 0:
+		err = c.gatherStrings(ch, a, b, s, at)
+	}
+	return ch, err
+}
+
+func (c *column) gatherBits(ch *chunk, a int, s *scratch) {
+	if ch.valid == nil {
+		ch.values.bits, ch.values.at = c.bits, c.at+a
+		return
+	}
+	s.bits = s.bits[:0]
+	var acc uint64
+	have := 0
+	for i := 0; i < ch.rows; i += 32 {
+		k := min(32, ch.rows-i)
+		m, x := loadBits(ch.valid, ch.at+i, k), loadBits(c.bits, c.at+a+i, k)
+		for ; m != 0; m &= m - 1 {
+			acc |= x >> uint(bits.TrailingZeros64(m)) & 1 << uint(have)
+			have++
+		}
+		for ; have >= 8; have -= 8 {
+			s.bits = append(s.bits, byte(acc))
+			acc >>= 8
+		}
+	}
+	s.bits = append(s.bits, byte(acc))
+	ch.values.bits, ch.values.at = s.bits, 0
+}
+
+func (c *column) gatherFixed(ch *chunk, a, b int, s *scratch, at rowOf) error {
+	dense := c.fixed[a*c.width : b*c.width]
+	if ch.valid != nil {
+		s.dense = grown(s.dense, (b-a)*c.width)
+		compact(s.dense, dense, c.width, ch.valid, ch.at, ch.rows)
+		dense = s.dense[:ch.values.n*c.width]
+	}
+	if c.conv != nil {
+		s.conv = grown(s.conv, ch.values.n*c.target)
+		if bad := c.conv(s.conv, dense); bad >= 0 {
+			return fault.Invalidf("column %q, row %d: the value does not fit", c.name, at(ch.rowAfter(0, bad+1)-1))
+		}
+		dense = s.conv
+	}
+	ch.values.fixed = dense
+	return nil
+}
+
+func grown(b []byte, n int) []byte {
+	if cap(b) < n {
+		return make([]byte, n)
+	}
+	return b[:n]
+}
+
+// gatherStrings notes where the strings lie. More than 4 GiB in a chunk of rows is no block.
+func (c *column) gatherStrings(ch *chunk, a, b int, s *scratch, at rowOf) error {
+	s.strs = s.strs[:0]
+	switch {
+	case c.index != nil:
+		ch.values.data = c.data
+		s.strs = gatherIndexed(s.strs, c.index[a:b], c.offs, ch)
+	case c.offs != nil:
+		first := c.offs[a]
+		ch.values.data = c.data[first:c.offs[b]]
+		s.strs = gatherSpans(s.strs, c.offs[a:b+1], ch)
+	case c.wide != nil:
+		if c.wide[b]-c.wide[a] > math.MaxUint32 {
+			return fault.Limitf(fault.Span{}, c.name, "%d rows from %d on have %d bytes", b-a, at(0), c.wide[b]-c.wide[a])
+		}
+		ch.values.data = c.data[c.wide[a]:c.wide[b]]
+		s.strs = gatherSpans(s.strs, c.wide[a:b+1], ch)
+	default:
+		ch.values.data = c.data[a*c.size : b*c.size]
+		for i := range b - a {
+			if ch.valid == nil || bit(ch.valid, ch.at+i) {
+				s.strs = append(s.strs, span{uint32(i * c.size), uint32((i + 1) * c.size)})
+			}
+		}
+	}
+	ch.values.strs = s.strs
+	if c.most > 0 {
+		return c.checkLengths(ch, at)
+	}
+	return nil
+}
+
+func gatherSpans[T int32 | int64](dst []span, offs []T, ch *chunk) []span {
+	first := offs[0]
+	if ch.valid == nil {
+		lo := uint32(0)
+		for _, o := range offs[1:] {
+			hi := uint32(o - first)
+			dst = append(dst, span{lo, hi})
+			lo = hi
+		}
+		return dst
+	}
+	for i := 0; i < ch.rows; i += 32 {
+		for m := loadBits(ch.valid, ch.at+i, min(32, ch.rows-i)); m != 0; m &= m - 1 {
+			j := i + bits.TrailingZeros64(m)
+			dst = append(dst, span{uint32(offs[j] - first), uint32(offs[j+1] - first)})
+		}
+	}
+	return dst
+}
+
+// checkLengths counts the characters of a varchar.
+func (c *column) checkLengths(ch *chunk, at rowOf) error {
+	for i, s := range ch.values.strs {
+		if int(s.hi-s.lo) > c.most && utf8.RuneCount(ch.values.data[s.lo:s.hi]) > c.most {
+			return fault.Invalidf("column %q, row %d: more than %d characters", c.name, at(ch.rowAfter(0, i+1)-1), c.most)
+		}
+	}
+	return nil
+}
+
+func bit(b []byte, i int) bool { return b[i>>3]>>(i&7)&1 != 0 }
+
+func (ch *chunk) nulls() int { return ch.rows - ch.values.n }
+
+func (ch *chunk) firstNull() int { return ch.runEnd(0, ch.rows) }
+
+// rowAfter is the row behind the one with the k-th value, k ≥ 1, counted from row on.
+func (ch *chunk) rowAfter(row, k int) int {
+	if ch.valid == nil {
+		return row + k
+	}
+	for {
+		m := min(56, ch.rows-row)
+		w := loadBits(ch.valid, ch.at+row, m)
+		ones := bits.OnesCount64(w)
+		if ones >= k {
+			for ; k > 1; k-- {
+				w &= w - 1
+			}
+			return row + bits.TrailingZeros64(w) + 1
+		}
+		k -= ones
+		row += m
+	}
+}
+
+// runEnd is the first null row from row on, or end.
+func (ch *chunk) runEnd(row, end int) int {
+	if ch.valid == nil {
+		return end
+	}
+	for row < end && bit(ch.valid, ch.at+row) {
+		row++
+	}
+	return row
+}
+
+// compact moves the values of the present rows to the front of dst, which is as long as src.
+func compact(dst, src []byte, width int, valid []byte, at, n int) {
+	switch width {
+	case 1:
+		compactAs[uint8](dst, src, valid, at, n)
+	case 2:
+		compactAs[uint16](dst, src, valid, at, n)
+	case 4:
+		compactAs[uint32](dst, src, valid, at, n)
+	case 8:
+		compactAs[uint64](dst, src, valid, at, n)
+	default:
+		compactAs[[2]uint64](dst, src, valid, at, n)
+	}
+}
+
+func compactAs[T any](dst, src []byte, valid []byte, at, n int) {
+	d, s := view[T](dst), view[T](src)
+	k := 0
+	for i := 0; i < n; i += 32 {
+		m := min(32, n-i)
+		w := loadBits(valid, at+i, m)
+		if w == 1<<uint(m)-1 {
+			k += copy(d[k:], s[i:i+m])
+			continue
+		}
+		for _, x := range s[i : i+m] { // without branches: a value that is not present is overwritten by the next
+			d[k] = x
+			k += int(w & 1)
+			w >>= 1
+		}
+	}
+}
