@@ -163,6 +163,17 @@ func main() {
 			write(name, b)
 		}
 	}
+	// Rows as the generator wrote them down and the Java client read them back, for the tests of internal/kudugen.
+	files, err = filepath.Glob(filepath.Join(whole, "expected/*.jsonl.gz"))
+	check(err)
+	for _, f := range files {
+		table, phase, _ := strings.Cut(filepath.Base(f), ".")
+		if strings.HasPrefix(table, "key_") || table == "part" || table == "autoinc" || table == "d_alter" || table == "d_major" && strings.HasPrefix(phase, "p4") {
+			b, err := os.ReadFile(f)
+			check(err)
+			write("expected/"+filepath.Base(f), b)
+		}
+	}
 	fmt.Println(len(chosen), "blocks,", total, "bytes")
 }
 

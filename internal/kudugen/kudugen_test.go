@@ -74,8 +74,14 @@ func TestSchemasOfTheCorpus(t *testing.T) {
 
 // TestExpectedRows: every cell of every table, in every phase, as the generator wrote it down and the Java client read it back.
 func TestExpectedRows(t *testing.T) {
-	dir := filepath.Join(corpus(t), "expected")
-	files, _ := filepath.Glob(filepath.Join(dir, "*.jsonl.gz"))
+	dir, want := "../../corpus/kudu/1.18.1", 17 // a subset
+	if d := os.Getenv("STOA_CORPUS"); d != "" {
+		dir, want = filepath.Join(d, "kudu"), 54
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "expected/*.jsonl.gz"))
+	if len(files) != want {
+		t.Errorf("%d files of rows, not %d", len(files), want)
+	}
 	tables := map[string]*Table{}
 	for _, tab := range Tables() {
 		tables[tab.Name] = tab
@@ -107,9 +113,6 @@ func TestExpectedRows(t *testing.T) {
 		}
 	}
 	t.Logf("%d files, %d cells", len(files), cells)
-	if len(files) != 54 {
-		t.Errorf("%d files of rows", len(files))
-	}
 }
 
 func same(a, b Cell) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
