@@ -1,0 +1,7 @@
+module example.com/importer
+
+go 1.26
+
+require stoa v0.0.0
+
+replace stoa => ../..
