@@ -63,6 +63,9 @@ func (l *leaf) setList(keys []num, texts []string) {
 	case len(keys) > 0:
 		l.setRange(keys[0], keys[len(keys)-1])
 		l.kind = leafSet
+		if l.dom.class == classWide {
+			return
+		}
 		for _, k := range keys {
 			l.keys64 = append(l.keys64, k[3]-l.low64)
 		}

@@ -64,6 +64,13 @@ func CountBits(src []byte, from, n int) (ones int) {
 		ones = bits.OnesCount64(peek(src, from, m))
 		src, n = src[1:], n-m
 	}
+	for ; n >= 256; n -= 256 {
+		s := (*[32]byte)(src)
+		a, b := binary.LittleEndian.Uint64(s[:]), binary.LittleEndian.Uint64(s[8:])
+		c, d := binary.LittleEndian.Uint64(s[16:]), binary.LittleEndian.Uint64(s[24:])
+		ones += bits.OnesCount64(a) + bits.OnesCount64(b) + bits.OnesCount64(c) + bits.OnesCount64(d)
+		src = src[32:]
+	}
 	for ; n >= 64; n -= 64 {
 		ones += bits.OnesCount64(binary.LittleEndian.Uint64(src))
 		src = src[8:]

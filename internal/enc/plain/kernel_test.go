@@ -52,7 +52,7 @@ func bitmap(t *rapid.T, n int) []byte {
 
 func TestBitsTwins(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 300).Draw(t, "n")
+		n := rapid.IntRange(0, 900).Draw(t, "n")
 		from, at := rapid.IntRange(0, 130).Draw(t, "from"), rapid.IntRange(0, 130).Draw(t, "at")
 		// No byte more than needed: a kernel must not reach farther.
 		src := bitmap(t, from+n)[:(from+n+7)/8]
@@ -256,6 +256,23 @@ func BenchmarkCopyBits(b *testing.B) {
 				CopyBits(dst, c[0], src, c[1], n)
 			}
 		})
+	}
+}
+
+func BenchmarkCountBits(b *testing.B) {
+	const n = 1 << 16
+	src := benchBitmap(n, "half")
+	b.SetBytes(n / 8)
+	for b.Loop() {
+		CountBits(src, 0, n)
+	}
+}
+
+func BenchmarkFillBits(b *testing.B) {
+	dst := make([]byte, 1<<13)
+	b.SetBytes(1 << 13)
+	for b.Loop() {
+		FillBits(dst, 0, 1<<16, true)
 	}
 }
 

@@ -1,6 +1,9 @@
 package rle
 
 import (
+	"encoding/binary"
+	"math/bits"
+
 	"stoa/fault"
 	"stoa/internal/enc/plain"
 )
@@ -18,25 +21,64 @@ func DecodeBits(dst []byte, at int, src []byte, skip, n int) (ones int, err erro
 	if err := r.skip(skip); err != nil {
 		return 0, err
 	}
-	for n > 0 {
+	end := at + n
+	for bit := at; bit < end; {
 		if r.left == 0 {
+			var k int
+			bit, k = r.shortRuns(dst, bit, end)
+			ones += k
 			if err := r.next(); err != nil {
 				return ones, err
 			}
 		}
-		m := min(n, r.left)
+		m := min(end-bit, r.left)
 		if r.packed {
-			ones += plain.CopyBits(dst, at, src, r.bit, m)
+			ones += plain.CopyBits(dst, bit, src, r.bit, m)
 			r.bit += m
 		} else {
-			plain.FillBits(dst, at, m, r.value != 0)
+			plain.FillBits(dst, bit, m, r.value != 0)
 			ones += m * int(r.value)
 		}
 		r.left -= m
-		at += m
-		n -= m
+		bit += m
 	}
 	return ones, nil
+}
+
+// shortRuns decodes runs of up to 56 bits for as long as they come and there is room for a word on both sides, and says
+// where it stopped and how many ones it had. A bitmap with nulls here and there has thousands of short runs whose kinds and lengths are not
+// predictable, so there are no branches on them: whichever kind it is, up to 7 bytes are loaded, masked, shifted to their place
+// and stored with the bits before them. A stored word may reach behind the bits that are known, but never behind end.
+func (r *reader) shortRuns(dst []byte, bit, end int) (stop, ones int) {
+	src, at := r.src, r.at
+	pos, fill := bit>>3, uint(bit&7)
+	acc := uint64(0) // the fill bits of the byte at pos that are known
+	if fill > 0 {
+		acc = uint64(dst[pos]) & (1<<fill - 1)
+	}
+	for pos<<3+64 <= end && at+9 <= len(src) {
+		h, w := uint64(src[at]), binary.LittleEndian.Uint64(src[at+1:])
+		packed := -(h & 1) // all ones or none
+		m := h >> 1 << (3 & packed & 63)
+		if m-1 >= 56 || w&0xfe&^packed != 0 {
+			break // a long run, one of no values, or a value other than 0 and 1
+		}
+		w = (w&packed | -(w&1)&^packed) & (1<<(m&63) - 1)
+		ones += bits.OnesCount64(w)
+		acc |= w << (fill & 7)
+		binary.LittleEndian.PutUint64(dst[pos:], acc)
+		fill += uint(m)
+		pos += int(fill >> 3)
+		acc >>= fill & 56
+		fill &= 7
+		at += 2 + int((h>>1-1)&packed)
+		r.run++
+	}
+	if fill > 0 { // the whole bytes are in place; of this one, only the bits that are known
+		dst[pos] = dst[pos]&^(1<<fill-1) | byte(acc)
+	}
+	r.at = at
+	return pos<<3 + int(fill), ones
 }
 
 // CountBits says how many of n values of width 1 are 1, after skip values. Errors as DecodeBits.
