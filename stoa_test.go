@@ -1,0 +1,253 @@
+package stoa_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// numbers writes a table n (int64), s (utf8) of rows from to to.
+func numbers(t *testing.T, m *store.Memory, name string, from, to int64) {
+	t.Helper()
+	ctx := context.Background()
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String}}, nil)
+	w, err := stoa.Create(ctx, name, sc, stoa.CreateOptions{To: "cfile", Sink: m.Sink(name), Opts: map[string]string{"block-size": "512"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rb := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	defer rb.Release()
+	for i := from; i < to; i++ {
+		rb.Field(0).(*array.Int64Builder).Append(i)
+		rb.Field(1).(*array.StringBuilder).Append(fmt.Sprint("s", i%10))
+	}
+	b := rb.NewRecordBatch()
+	defer b.Release()
+	if err := w.Write(ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func collect(t *testing.T, tab *stoa.Table, spec stoa.ScanSpec) []int64 {
+	t.Helper()
+	var out []int64
+	for b, err := range tab.Scan(context.Background(), spec) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, b.Column(0).(*array.Int64).Values()...)
+	}
+	return out
+}
+
+func span(from, to int64) []int64 {
+	var out []int64
+	for i := from; i < to; i++ {
+		out = append(out, i)
+	}
+	return out
+}
+
+func TestSeveralSourcesAreOneTable(t *testing.T) {
+	m := store.NewMemory(nil)
+	numbers(t, m, "d/a", 0, 1000)
+	numbers(t, m, "d/b", 1000, 1500)
+	for _, uris := range [][]string{{"d/a", "d/b"}, {"d/*"}} {
+		tab, err := stoa.OpenAll(context.Background(), uris, stoa.OpenOptions{Tree: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			spec stoa.ScanSpec
+			want []int64
+		}{
+			{stoa.ScanSpec{}, span(0, 1500)},
+			{stoa.ScanSpec{Rows: vec.Range{From: 990, To: 1010}}, span(990, 1010)},
+			{stoa.ScanSpec{Rows: vec.Range{From: 1200, To: 9999}}, span(1200, 1500)},
+			{stoa.ScanSpec{Limit: 1001}, span(0, 1001)},
+			{stoa.ScanSpec{Limit: 1000}, span(0, 1000)},
+			{stoa.ScanSpec{Rows: vec.Range{From: 998, To: 2000}, Limit: 4}, span(998, 1002)},
+		} {
+			if got := collect(t, tab, c.spec); !slices.Equal(got, c.want) {
+				t.Errorf("%v %+v: %d rows, want %d", uris, c.spec, len(got), len(c.want))
+			}
+		}
+		if n, err := tab.Count(context.Background(), stoa.ScanSpec{}); n != 1500 || err != nil {
+			t.Errorf("%d rows are counted, %v", n, err)
+		}
+		tab.Close()
+	}
+}
+
+func TestSourcesThatDoNotFitAreRefused(t *testing.T) {
+	m := store.NewMemory(map[string][]byte{"x.csv": []byte("a,b\n1,2\n")})
+	numbers(t, m, "d", 0, 10)
+	_, err := stoa.OpenAll(context.Background(), []string{"d", "x.csv"}, stoa.OpenOptions{Tree: m})
+	if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "x.csv") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestConcurrentScans(t *testing.T) {
+	m := store.NewMemory(nil)
+	numbers(t, m, "d", 0, 5000)
+	tab, err := stoa.Open(context.Background(), "d", stoa.OpenOptions{Tree: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	pool := stoa.NewPool()
+	var wg sync.WaitGroup
+	for k := range 8 {
+		wg.Go(func() {
+			var alloc memory.Allocator
+			if k%2 == 0 {
+				alloc = pool
+			}
+			if got := collect(t, tab, stoa.ScanSpec{Batch: 100 + k, Alloc: alloc}); !slices.Equal(got, span(0, 5000)) {
+				t.Errorf("scan %d: %d rows", k, len(got))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Footers and indexes are read once per table: a second scan reads data only.
+func TestMetadataIsReadOnce(t *testing.T) {
+	m := store.NewMemory(nil)
+	numbers(t, m, "d", 0, 50000)
+	counter := store.NewCounter(m)
+	tab, err := stoa.Open(context.Background(), "d", stoa.OpenOptions{Tree: counter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	collect(t, tab, stoa.ScanSpec{Ahead: -1})
+	first := len(counter.Reads())
+	if n := counter.Opens("d/n.cfile"); n > 2 {
+		t.Errorf("the file was opened %d times, once for metadata and once for data are enough", n)
+	}
+	data := map[store.Read]bool{}
+	pages := 0
+	for _, s := range tab.Sources() {
+		_ = s
+	}
+	counter.Reset()
+	collect(t, tab, stoa.ScanSpec{Ahead: -1})
+	for _, r := range counter.Reads() {
+		if data[r] {
+			t.Errorf("%+v was read twice in one scan", r)
+		}
+		data[r] = true
+		pages++
+		if size := int64(len(m.Bytes(r.Name))); r.Off+int64(r.Len) >= size-12 {
+			t.Errorf("%+v reaches into the footer of a file of %d bytes", r, size)
+		}
+	}
+	if pages == 0 || pages >= first {
+		t.Errorf("the second scan made %d reads, the first, with the metadata, %d", pages, first)
+	}
+}
+
+func TestForeignFilesAreNamed(t *testing.T) {
+	m := store.NewMemory(map[string][]byte{
+		"x.orc":  []byte("ORC\x00\x01\x02 and more"),
+		"x.avro": []byte("Obj\x01 and more"),
+		"noise":  {0xde, 0xad, 0xbe, 0xef, 0, 0, 0, 0, 1, 2, 3},
+		"empty":  {},
+	})
+	for name, want := range map[string]string{"x.orc": "this is an ORC file", "x.avro": "this is an Avro data file", "noise": "bytes de ad be ef", "empty": "empty"} {
+		_, err := stoa.Open(context.Background(), name, stoa.OpenOptions{Tree: m})
+		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := stoa.Open(context.Background(), "missing", stoa.OpenOptions{Tree: m}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+}
+
+func TestUnknownColumnNamesTheOthers(t *testing.T) {
+	m := store.NewMemory(nil)
+	numbers(t, m, "d", 0, 10)
+	tab, err := stoa.Open(context.Background(), "d", stoa.OpenOptions{Tree: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	_, err = tab.ScanSchema(stoa.ScanSpec{Columns: []string{"N"}})
+	if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), `did you mean "n"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWriterRefusesOtherBatches(t *testing.T) {
+	ctx := context.Background()
+	m := store.NewMemory(nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	w, err := stoa.Create(ctx, "x.cfile", sc, stoa.CreateOptions{Sink: m.Sink("x.cfile")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int32}}, nil)
+	rb := array.NewRecordBuilder(memory.DefaultAllocator, other)
+	defer rb.Release()
+	rb.Field(0).(*array.Int32Builder).Append(1)
+	b := rb.NewRecordBatch()
+	defer b.Release()
+	if err := w.Write(ctx, b); !errors.Is(err, fault.Invalid) {
+		t.Errorf("%v", err)
+	}
+	if err := w.Abort(ctx); err != nil || len(m.Names()) != 0 {
+		t.Errorf("%v, %v is left", err, m.Names())
+	}
+}
+
+func TestConvertBetweenFormats(t *testing.T) {
+	ctx := context.Background()
+	m := store.NewMemory(nil)
+	numbers(t, m, "start", 0, 3000)
+	last := "start"
+	for _, to := range []string{"arrow", "jsonl", "csv", "cfile"} {
+		tab, err := stoa.Open(ctx, last, stoa.OpenOptions{Tree: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := "as-" + to + "." + to
+		var sum format.Summary
+		if sum, err = stoa.Convert(ctx, tab, stoa.ScanSpec{}, next, stoa.CreateOptions{To: to, Sink: m.Sink(next)}); err != nil {
+			t.Fatalf("%s to %s: %v", last, to, err)
+		}
+		if sum.Rows != 3000 || sum.Bytes <= 0 {
+			t.Errorf("%s: %+v", to, sum)
+		}
+		tab.Close()
+		last = next
+	}
+	tab, err := stoa.Open(ctx, last, stoa.OpenOptions{Tree: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	if got := collect(t, tab, stoa.ScanSpec{}); !slices.Equal(got, span(0, 3000)) {
+		t.Errorf("%d rows after the round trip", len(got))
+	}
+}
