@@ -47,7 +47,7 @@ type WriterOptions struct {
 	indexKey func([]byte) []byte // cuts the key out of a value (delta files), and turns off the cutting of separating keys
 	unsorted bool                // the values need not rise (delta files)
 	noKeys   bool                // no min_key and max_key (delta files)
-	oneByOne bool                // the values come as runs of one, as in Kudu's ad-hoc index and delta files
+	batch    int                 // rows of a run of values, see fullAtRunEnd
 }
 
 // Defaults of Kudu, see WriterOptions.
@@ -57,7 +57,7 @@ const (
 	defaultRestarts       = 16
 	minBlockSize          = 512
 
-	batchRows = 100 // rows of the row blocks in which Kudu flushes
+	defaultBatch = 37
 )
 
 // The names of Kudu's metadata pairs.
@@ -77,6 +77,7 @@ func (o WriterOptions) withDefaults(f *Field) (WriterOptions, error) {
 	o.BlockSize = max(o.BlockSize, minBlockSize)
 	setZero(&o.IndexBlockSize, defaultIndexBlockSize)
 	setZero(&o.RestartInterval, defaultRestarts)
+	setZero(&o.batch, defaultBatch)
 	if o.Encoding == AutoEncoding {
 		o.Encoding = info.encodings[0]
 	}
@@ -136,21 +137,22 @@ type Summary struct {
 type Writer struct {
 	f    Field
 	o    WriterOptions
-	out  *output
-	b    builder
+	out  *outFile
+	b    blockBuilder
 	pos  *indexTree
 	val  *indexTree
-	keys keys
+	keys keyTrail
 
+	most      int   // rows of a chunk, a multiple of the batch
 	rows      int64 // in the file, the open block included
 	blockRows int   // in the open block
 	pending   bool  // the open block ends with the present run (see fullAtRunEnd)
 
-	present bitRuns // of the open block: rows, or elements of an array column
-	cells   *cells  // of array columns
+	present bitRuns    // of the open block: rows, or elements of an array column
+	cells   *cellHeads // of array columns
 
 	block []byte // the block as it is written; its memory is kept
-	buf   scratch
+	buf   writeScratch
 	sum   Summary
 	err   error
 	done  bool
@@ -165,11 +167,11 @@ func NewWriter(w io.Writer, f Field, o WriterOptions) (*Writer, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	out, err := newOutput(w, &o)
+	out, err := newOutFile(w, &o)
 	if err != nil {
 		return nil, err
 	}
-	c := &Writer{f: f, o: o, out: out, b: newBuilder(f.Type, &o)}
+	c := &Writer{f: f, o: o, out: out, b: newBlockBuilder(f.Type, &o), most: max(1, chunkRows/o.batch) * o.batch}
 	if !o.NoPositionalIndex {
 		c.pos = newIndexTree(out, o.IndexBlockSize)
 	}
@@ -177,7 +179,7 @@ func NewWriter(w io.Writer, f Field, o WriterOptions) (*Writer, error) {
 		c.val = newIndexTree(out, o.IndexBlockSize)
 	}
 	if f.Array {
-		c.cells = newCells()
+		c.cells = newCellHeads()
 	}
 	return c, out.header()
 }
@@ -208,7 +210,7 @@ func (t Type) digits() int {
 	return 0
 }
 
-// Append adds the values of an array, whose type must suit the field (see column). After an error the file is unusable.
+// Append adds the values of an array, whose type must suit the field (see source). After an error the file is unusable.
 func (c *Writer) Append(arr arrow.Array) error {
 	if c.err != nil {
 		return c.err
@@ -227,12 +229,12 @@ func (c *Writer) append(arr arrow.Array) error {
 	if c.f.Array {
 		return c.appendCells(arr)
 	}
-	col, err := newColumn(&c.f, arr)
+	col, err := newSource(&c.f, arr)
 	if err != nil {
 		return err
 	}
 	for a := 0; a < col.n; {
-		b := min(col.n, a+chunkRows-int(c.rows%batchRows))
+		b := min(col.n, a+c.most-int(c.rows%int64(c.o.batch)))
 		if err := c.appendChunk(col, a, b); err != nil {
 			return err
 		}
@@ -241,11 +243,11 @@ func (c *Writer) append(arr arrow.Array) error {
 	return nil
 }
 
-// chunkRows is how many rows are looked at together. A multiple of batchRows.
-const chunkRows = 40 * batchRows
+// chunkRows is about how many rows are looked at together.
+const chunkRows = 4096
 
 // appendChunk takes the rows [a, b) of an array.
-func (c *Writer) appendChunk(col *column, a, b int) error {
+func (c *Writer) appendChunk(col *source, a, b int) error {
 	first := c.rows
 	ch, err := col.chunk(a, b, &c.buf, func(i int) int64 { return first + int64(i) })
 	if err != nil {
@@ -263,7 +265,7 @@ func (c *Writer) appendChunk(col *column, a, b int) error {
 }
 
 // take puts a chunk into blocks.
-func (c *Writer) take(ch *chunk) error {
+func (c *Writer) take(ch *portion) error {
 	row, d := 0, 0 // rows and values that are done
 	if c.pending {
 		if err := c.endRun(ch, &row, &d); err != nil {
@@ -279,7 +281,7 @@ func (c *Writer) take(ch *chunk) error {
 		}
 		c.takeRows(ch, &row, ch.rowAfter(row, k))
 		var err error
-		if f == full {
+		if f == fullNow {
 			err = c.finishBlock()
 		} else {
 			err = c.endRun(ch, &row, &d)
@@ -293,7 +295,7 @@ func (c *Writer) take(ch *chunk) error {
 }
 
 // takeRows counts the rows up to to into the open block.
-func (c *Writer) takeRows(ch *chunk, row *int, to int) {
+func (c *Writer) takeRows(ch *portion, row *int, to int) {
 	n := to - *row
 	if c.f.Nullable {
 		if ch.valid == nil {
@@ -308,13 +310,11 @@ func (c *Writer) takeRows(ch *chunk, row *int, to int) {
 }
 
 // endRun closes the block after the run of present rows in which it became full. A run ends before a null and with each
-// hundredth row; if it does not end in this chunk, the block stays open.
-func (c *Writer) endRun(ch *chunk, row, d *int) error {
+// batch of rows; if it does not end in this chunk, the block stays open.
+func (c *Writer) endRun(ch *portion, row, d *int) error {
 	end := *row
-	if c.o.oneByOne {
-		// every value is a run
-	} else if left := int(c.rows % batchRows); left != 0 {
-		end = min(ch.rows, *row+batchRows-left)
+	if left := int(c.rows % int64(c.o.batch)); left != 0 {
+		end = min(ch.rows, *row+c.o.batch-left)
 		end = ch.runEnd(*row, end)
 	}
 	k := c.b.rest(&ch.values, *d, *d+end-*row)
@@ -322,7 +322,7 @@ func (c *Writer) endRun(ch *chunk, row, d *int) error {
 	short := k < end-*row
 	*d += k
 	c.takeRows(ch, row, *row+k)
-	c.pending = !short && *row == ch.rows && c.rows%batchRows != 0 && !c.o.oneByOne
+	c.pending = !short && *row == ch.rows && c.rows%int64(c.o.batch) != 0
 	if c.pending {
 		return nil
 	}
@@ -455,7 +455,7 @@ func (c *Writer) finishTree(t *indexTree) (*blockPtr, error) {
 func (c *Writer) meta() []metaPair {
 	var lo, hi []byte
 	if c.keys.any && !c.o.noKeys {
-		lo, hi = c.keys.min, c.keys.last
+		lo, hi = append([]byte{}, c.keys.min...), append([]byte{}, c.keys.last...) // an empty key is a key
 	}
 	if c.o.MinKey != nil {
 		lo = c.o.MinKey

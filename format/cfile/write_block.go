@@ -10,46 +10,46 @@ import (
 	"stoa/internal/enc/rle"
 )
 
-// values are dense (no NULL among them), in the form in which the blocks store them. Which fields are set follows from the
+// dense is values (no NULL among them), in the form in which the blocks store them. Which fields are set follows from the
 // type of the column.
-type values struct {
+type dense struct {
 	n     int
 	fixed []byte // n values of the type's width, little-endian
 	bits  []byte // bool: n bits from bit at on
 	at    int
-	strs  []span // strings: where each lies in data
+	strs  []strSpan // strings: where each lies in data
 	data  []byte
 }
 
-// span is a run of bytes.
-type span struct{ lo, hi uint32 }
+// strSpan is a run of bytes.
+type strSpan struct{ lo, hi uint32 }
 
-// fullness is what a builder says after taking values.
+// fullness is what a blockBuilder says after taking values.
 type fullness uint8
 
 const (
 	roomy fullness = iota
-	// full: the block ends here.
-	full
+	// fullNow: the block ends here.
+	fullNow
 	// fullAtRunEnd: the block ends where the run of values ends in which it became full: Kudu hands over runs of present
 	// values from row blocks of 100 rows, and these encoders look at their size only between two runs.
 	fullAtRunEnd
 )
 
-// builder makes the encoded values of one data block after the other. Values come in bulk.
-type builder interface {
+// blockBuilder makes the encoded values of one data block after the other. Values come in bulk.
+type blockBuilder interface {
 	// add takes values [from, to) up to the one that fills the block. all: takes them in any case, as the elements of an
 	// array cell, which no block border divides.
-	add(v *values, from, to int, all bool) (taken int, f fullness)
+	add(v *dense, from, to int, all bool) (taken int, f fullness)
 	// rest takes the rest of the run after add said fullAtRunEnd. Fewer than offered: the block ends here.
-	rest(v *values, from, to int) int
+	rest(v *dense, from, to int) int
 	// finish appends the encoded values to dst.
 	finish(dst []byte, ordinal uint32) []byte
 	reset()
 }
 
-// newBuilder chooses by type and encoding, which have been checked.
-func newBuilder(t Type, o *WriterOptions) builder {
+// newBlockBuilder chooses by type and encoding, which have been checked.
+func newBlockBuilder(t Type, o *WriterOptions) blockBuilder {
 	limit := o.BlockSize
 	switch o.Encoding {
 	case Dict:
@@ -85,7 +85,7 @@ type plainFixed struct {
 	buf          []byte
 }
 
-func (b *plainFixed) add(v *values, from, to int, all bool) (int, fullness) {
+func (b *plainFixed) add(v *dense, from, to int, all bool) (int, fullness) {
 	k := to - from
 	if most := (b.limit-8)/b.width + 1 - len(b.buf)/b.width; !all && k >= most {
 		k = max(most, 0)
@@ -97,7 +97,7 @@ func (b *plainFixed) add(v *values, from, to int, all bool) (int, fullness) {
 	return k, roomy
 }
 
-func (b *plainFixed) rest(v *values, from, to int) int { n, _ := b.add(v, from, to, true); return n }
+func (b *plainFixed) rest(v *dense, from, to int) int { n, _ := b.add(v, from, to, true); return n }
 
 func (b *plainFixed) finish(dst []byte, ordinal uint32) []byte {
 	return append(appendTwo(dst, uint32(len(b.buf)/b.width), ordinal), b.buf...)
@@ -111,7 +111,7 @@ type plainBools struct {
 	buf      []byte
 }
 
-func (b *plainBools) add(v *values, from, to int, all bool) (int, fullness) {
+func (b *plainBools) add(v *dense, from, to int, all bool) (int, fullness) {
 	k := to - from
 	if most := (b.limit-8)*8 + 1 - b.n; !all && k >= most {
 		k = max(most, 0)
@@ -127,7 +127,7 @@ func (b *plainBools) add(v *values, from, to int, all bool) (int, fullness) {
 	return k, roomy
 }
 
-func (b *plainBools) rest(v *values, from, to int) int { n, _ := b.add(v, from, to, true); return n }
+func (b *plainBools) rest(v *dense, from, to int) int { n, _ := b.add(v, from, to, true); return n }
 
 func (b *plainBools) finish(dst []byte, ordinal uint32) []byte {
 	if r := b.n & 7; r != 0 {
@@ -144,7 +144,7 @@ type rleBools struct {
 	enc   bitRuns
 }
 
-func (b *rleBools) add(v *values, from, to int, all bool) (int, fullness) {
+func (b *rleBools) add(v *dense, from, to int, all bool) (int, fullness) {
 	i := from
 	for i < to {
 		k := min(to-i, 56)
@@ -164,7 +164,7 @@ func (b *rleBools) add(v *values, from, to int, all bool) (int, fullness) {
 	return i - from, roomy
 }
 
-func (b *rleBools) rest(v *values, from, to int) int { n, _ := b.add(v, from, to, true); return n }
+func (b *rleBools) rest(v *dense, from, to int) int { n, _ := b.add(v, from, to, true); return n }
 
 func (b *rleBools) finish(dst []byte, ordinal uint32) []byte {
 	dst = appendTwo(dst, uint32(b.enc.n), ordinal)
@@ -179,7 +179,7 @@ type rleInts struct {
 	width, limit, n int
 }
 
-func (b *rleInts) add(v *values, from, to int, all bool) (int, fullness) {
+func (b *rleInts) add(v *dense, from, to int, all bool) (int, fullness) {
 	most := b.limit - 8
 	if all {
 		most = int(^uint(0) >> 1)
@@ -225,7 +225,7 @@ func rlePut[T uint8 | uint16 | uint32 | uint64](e *rle.Encoder, vals []T, most i
 	return len(vals)
 }
 
-func (b *rleInts) rest(v *values, from, to int) int { n, _ := b.add(v, from, to, true); return n }
+func (b *rleInts) rest(v *dense, from, to int) int { n, _ := b.add(v, from, to, true); return n }
 
 func (b *rleInts) finish(dst []byte, ordinal uint32) []byte {
 	return append(appendTwo(dst, uint32(b.n), ordinal), b.enc.Finish()...)
@@ -247,19 +247,19 @@ func newShuffled(limit, width int, shrink bool) *shuffled {
 
 func (b *shuffled) n() int { return len(b.buf) / b.width }
 
-func (b *shuffled) add(v *values, from, to int, all bool) (int, fullness) {
+func (b *shuffled) add(v *dense, from, to int, all bool) (int, fullness) {
 	k := to - from
 	if !all {
 		k = min(k, max(b.most-b.n(), 0))
 	}
 	b.buf = append(b.buf, v.fixed[from*b.width:(from+k)*b.width]...)
 	if b.n() >= b.most {
-		return k, full
+		return k, fullNow
 	}
 	return k, roomy
 }
 
-func (b *shuffled) rest(*values, int, int) int { return 0 }
+func (b *shuffled) rest(*dense, int, int) int { return 0 }
 
 func (b *shuffled) finish(dst []byte, ordinal uint32) []byte {
 	n := b.n()
@@ -314,16 +314,16 @@ type groupVarints struct {
 	vals       []uint32
 }
 
-func (b *groupVarints) add(v *values, from, to int, all bool) (int, fullness) {
+func (b *groupVarints) add(v *dense, from, to int, all bool) (int, fullness) {
 	for i, x := range view[uint32](v.fixed)[from:to] {
 		b.vals = append(b.vals, x)
 		b.raw += varintGroupBytes(x)
 		if b.full() && !all {
-			return i + 1, full
+			return i + 1, fullNow
 		}
 	}
 	if b.full() {
-		return to - from, full
+		return to - from, fullNow
 	}
 	return to - from, roomy
 }
@@ -331,7 +331,7 @@ func (b *groupVarints) add(v *values, from, to int, all bool) (int, fullness) {
 // full compares Kudu's estimate: 10 bytes for the header, 3 for the padding.
 func (b *groupVarints) full() bool { return b.raw+(len(b.vals)+3)/4+13 > b.limit }
 
-func (b *groupVarints) rest(*values, int, int) int { return 0 }
+func (b *groupVarints) rest(*dense, int, int) int { return 0 }
 
 func (b *groupVarints) finish(dst []byte, ordinal uint32) []byte {
 	least := ^uint32(0)

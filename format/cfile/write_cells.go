@@ -14,17 +14,17 @@ import (
 // maxCell is how many elements a cell has at most: the counts are 16 bits wide.
 const maxCell = 1<<16 - 1
 
-// cells is what an array block says of its cells, besides the bitmap of the elements (Writer.present).
+// cellHeads is what an array block says of its cells, besides the bitmap of the elements (Writer.present).
 //
 // Source: cfile.md, "Array Data Block Layout"; when a block ends: Kudu's writer (only after a cell that has elements).
-type cells struct {
+type cellHeads struct {
 	counts *rle.Encoder // of elements, 0 for a null cell
 	valid  bitRuns
 }
 
-func newCells() *cells { return &cells{counts: rle.NewEncoder(16)} }
+func newCellHeads() *cellHeads { return &cellHeads{counts: rle.NewEncoder(16)} }
 
-func (s *cells) reset() {
+func (s *cellHeads) reset() {
 	s.counts.Reset()
 	s.valid.reset()
 }
@@ -35,7 +35,7 @@ func (s *cells) reset() {
 //	varint length, bitmap of the elements
 //	varint length, counts of elements (RLE of width 16)
 //	varint length, bitmap of the cells
-func (s *cells) appendHead(b []byte, n int, elems *bitRuns) []byte {
+func (s *cellHeads) appendHead(b []byte, n int, elems *bitRuns) []byte {
 	b = binary.AppendUvarint(b, uint64(elems.n))
 	b = binary.AppendUvarint(b, uint64(n))
 	for _, part := range [][]byte{elems.finish(), s.counts.Finish(), s.valid.finish()} {
@@ -45,15 +45,15 @@ func (s *cells) appendHead(b []byte, n int, elems *bitRuns) []byte {
 	return b
 }
 
-// lists is a list array of any kind: cell i has the elements [bounds(i)) of items.
-type lists struct {
+// listSource is a list array of any kind: cell i has the elements [bounds(i)) of items.
+type listSource struct {
 	arr    arrow.Array
 	items  arrow.Array
 	bounds func(i int) (lo, hi int64)
 }
 
-func newLists(f *Field, arr arrow.Array) (*lists, error) {
-	l := &lists{arr: arr}
+func newListSource(f *Field, arr arrow.Array) (*listSource, error) {
+	l := &listSource{arr: arr}
 	switch a := arr.(type) {
 	case *array.List:
 		l.items, l.bounds = a.ListValues(), a.ValueOffsets
@@ -69,11 +69,11 @@ func newLists(f *Field, arr arrow.Array) (*lists, error) {
 
 // appendCells takes the cells of a list array, some thousand elements at a time.
 func (c *Writer) appendCells(arr arrow.Array) error {
-	l, err := newLists(&c.f, arr)
+	l, err := newListSource(&c.f, arr)
 	if err != nil {
 		return err
 	}
-	col, err := newColumn(&c.f, l.items)
+	col, err := newSource(&c.f, l.items)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (c *Writer) appendCells(arr arrow.Array) error {
 }
 
 // appendCellRun takes the cells [a, b).
-func (c *Writer) appendCellRun(l *lists, col *column, a, b int) error {
+func (c *Writer) appendCellRun(l *listSource, col *source, a, b int) error {
 	from, _ := l.bounds(a)
 	_, to := l.bounds(b - 1)
 	row := c.rows - int64(a)
@@ -126,7 +126,7 @@ func (c *Writer) appendCellRun(l *lists, col *column, a, b int) error {
 }
 
 // appendCell takes one cell: the n elements of ch from at on, which have the k values from d on.
-func (c *Writer) appendCell(ch *chunk, null bool, at, n, d, k int) error {
+func (c *Writer) appendCell(ch *portion, null bool, at, n, d, k int) error {
 	switch {
 	case null && !c.f.Nullable:
 		return fault.Invalidf("column %q, row %d: null in a column without nulls", c.f.Name, c.rows)

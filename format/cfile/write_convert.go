@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/float16"
 )
 
-// The conversions of column.conv: dense values of one width to dense values of another. They give the index of the first
+// The conversions of source.conv: dense values of one width to dense values of another. They give the index of the first
 // value that has no exact counterpart, or -1.
 
 // microsOf converts timestamps of a unit to microseconds; nil: nothing is to be done.

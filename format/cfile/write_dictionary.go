@@ -7,9 +7,9 @@ import (
 	"stoa/vec"
 )
 
-// newDictColumn sees a dictionary array as the column of its values: strings by reference, fixed-width values gathered.
-func newDictColumn(f *Field, d *array.Dictionary) (*column, error) {
-	c, err := newColumn(f, d.Dictionary())
+// newDictSource sees a dictionary array as the column of its values: strings by reference, fixed-width values gathered.
+func newDictSource(f *Field, d *array.Dictionary) (*source, error) {
+	c, err := newSource(f, d.Dictionary())
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func newDictColumn(f *Field, d *array.Dictionary) (*column, error) {
 			continue
 		}
 		index[i] = int32(d.GetValueIndex(i))
-		if c.valid != nil && !bit(c.valid, c.validAt+int(index[i])) {
+		if c.valid != nil && !bitAt(c.valid, c.validAt+int(index[i])) {
 			vec.SetBits(valid, i, i+1, false)
 		}
 	}
@@ -52,10 +52,10 @@ func gatherRows(src []byte, width int, index []int32) []byte {
 	return out
 }
 
-func gatherIndexed(dst []span, index, offs []int32, ch *chunk) []span {
+func gatherIndexed(dst []strSpan, index, offs []int32, ch *portion) []strSpan {
 	for i, x := range index {
-		if ch.valid == nil || bit(ch.valid, ch.at+i) {
-			dst = append(dst, span{uint32(offs[x]), uint32(offs[x+1])})
+		if ch.valid == nil || bitAt(ch.valid, ch.at+i) {
+			dst = append(dst, strSpan{uint32(offs[x]), uint32(offs[x+1])})
 		}
 	}
 	return dst

@@ -7,6 +7,7 @@ import (
 
 	"stoa/fault"
 	"stoa/internal/codec"
+	"stoa/internal/pb"
 	"stoa/internal/sum"
 )
 
@@ -14,10 +15,10 @@ import (
 // (Kudu's min_compression_ratio).
 const rawRatio = 0.9
 
-// output is the bytes of a CFile under construction: header, blocks, footer. It knows no types.
+// outFile is the bytes of a CFile under construction: header, blocks, footer. It knows no types.
 //
 // Source: cfile.md, "File Format", with the errata in the package comment (CRC-32C, index blocks are compressed, too).
-type output struct {
+type outFile struct {
 	w         io.Writer
 	version   int
 	checksums bool
@@ -27,8 +28,8 @@ type output struct {
 	packed    []byte // the compressed block; its memory is kept
 }
 
-func newOutput(w io.Writer, o *WriterOptions) (*output, error) {
-	out := &output{w: w, version: o.Version, checksums: !o.NoChecksums && o.Version == 2, comp: o.Compression}
+func newOutFile(w io.Writer, o *WriterOptions) (*outFile, error) {
+	out := &outFile{w: w, version: o.Version, checksums: !o.NoChecksums && o.Version == 2, comp: o.Compression}
 	if o.Compression != NoCompression {
 		c, ok := codec.ByName(o.Compression.String())
 		if !ok {
@@ -39,29 +40,29 @@ func newOutput(w io.Writer, o *WriterOptions) (*output, error) {
 	return out, nil
 }
 
-func (o *output) magic() string {
+func (o *outFile) magic() string {
 	if o.version == 1 {
 		return magicV1
 	}
 	return magicV2
 }
 
-func (o *output) write(p []byte) error {
+func (o *outFile) write(p []byte) error {
 	n, err := o.w.Write(p)
 	o.off += int64(n)
 	return err
 }
 
 // header writes magic, length and CFileHeaderPB. The message of v1 says 1.0, the one of v2 is empty.
-func (o *output) header() error {
-	var pb []byte
+func (o *outFile) header() error {
+	var m []byte
 	if o.version == 1 {
-		pb = appendVarintField(pb, 1, 1) // major_version
-		pb = appendVarintField(pb, 2, 0) // minor_version
+		m = pb.AppendUint(m, 1, 1) // major_version
+		m = pb.AppendUint(m, 2, 0) // minor_version
 	}
 	b := append([]byte(nil), o.magic()...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(pb)))
-	b = append(b, pb...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(m)))
+	b = append(b, m...)
 	if o.checksums {
 		b = binary.LittleEndian.AppendUint32(b, sum.CRC32C(b))
 	}
@@ -69,7 +70,7 @@ func (o *output) header() error {
 }
 
 // block writes a data, index, dictionary or bloom block and tells where it is. It may append to b's memory.
-func (o *output) block(b []byte) (blockPtr, error) {
+func (o *outFile) block(b []byte) (blockPtr, error) {
 	if len(b) > math.MaxInt32-64 {
 		return blockPtr{}, fault.Limitf(fault.Span{}, "", "a block of %d bytes is longer than a CFile can point to", len(b))
 	}
@@ -88,7 +89,7 @@ func (o *output) block(b []byte) (blockPtr, error) {
 //
 //	v1   u32 compressed size, u32 uncompressed size, data
 //	v2   u32 uncompressed size, data; data of just that size is not compressed
-func (o *output) compress(b []byte) ([]byte, error) {
+func (o *outFile) compress(b []byte) ([]byte, error) {
 	if o.codec == nil {
 		return b, nil
 	}
@@ -114,19 +115,19 @@ func (o *output) compress(b []byte) ([]byte, error) {
 }
 
 // footer writes the CFileFooterPB, which stands before its magic and length.
-func (o *output) footer(f *Footer) error {
-	pb := appendFooter(nil, f, o.version)
-	if len(pb) > maxProtobuf {
-		return fault.Limitf(fault.Span{}, "", "the footer has %d bytes of a possible %d: too much metadata or too long keys", len(pb), maxProtobuf)
+func (o *outFile) footer(f *Footer) error {
+	m := appendFooter(nil, f, o.version)
+	if len(m) > maxProtobuf {
+		return fault.Limitf(fault.Span{}, "", "the footer has %d bytes of a possible %d: too much metadata or too long keys", len(m), maxProtobuf)
 	}
 	var b []byte
 	if o.checksums {
 		b = make([]byte, 4)
 	}
 	at := len(b)
-	b = append(b, pb...)
+	b = append(b, m...)
 	b = append(b, o.magic()...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(pb)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(m)))
 	if o.checksums {
 		binary.LittleEndian.PutUint32(b, sum.CRC32C(b[at:]))
 	}
@@ -136,56 +137,40 @@ func (o *output) footer(f *Footer) error {
 // appendFooter is the message in the order of its field numbers, as Kudu's serializer writes it: also fields that
 // hold their default are there, except compatible_features; v1 knew no features.
 func appendFooter(b []byte, f *Footer, version int) []byte {
-	b = appendVarintField(b, 1, uint64(f.Type))
-	b = appendVarintField(b, 2, uint64(f.Encoding))
-	b = appendVarintField(b, 3, uint64(f.NumValues))
+	b = pb.AppendUint(b, 1, uint64(f.Type))
+	b = pb.AppendUint(b, 2, uint64(f.Encoding))
+	b = pb.AppendUint(b, 3, uint64(f.NumValues))
 	if f.PosIdx != nil {
-		b = appendBytesField(b, 4, appendBytesField(nil, 1, appendPointer(nil, f.PosIdx)))
+		b = pb.AppendBytes(b, 4, pb.AppendBytes(nil, 1, appendPointer(nil, f.PosIdx)))
 	}
 	if f.ValIdx != nil {
-		b = appendBytesField(b, 5, appendBytesField(nil, 1, appendPointer(nil, f.ValIdx)))
+		b = pb.AppendBytes(b, 5, pb.AppendBytes(nil, 1, appendPointer(nil, f.ValIdx)))
 	}
-	b = appendVarintField(b, 6, uint64(f.Compression))
+	b = pb.AppendUint(b, 6, uint64(f.Compression))
 	for _, m := range f.Meta {
-		b = appendBytesField(b, 7, appendBytesField(appendBytesField(nil, 1, []byte(m.key)), 2, m.value))
+		b = pb.AppendBytes(b, 7, pb.AppendBytes(pb.AppendBytes(nil, 1, []byte(m.key)), 2, m.value))
 	}
-	b = appendVarintField(b, 8, flag(f.Nullable))
+	b = pb.AppendUint(b, 8, bit01(f.Nullable))
 	if f.Dict != nil {
-		b = appendBytesField(b, 9, appendPointer(nil, f.Dict))
+		b = pb.AppendBytes(b, 9, appendPointer(nil, f.Dict))
 	}
 	if version == 2 {
-		b = appendVarintField(b, 10, uint64(f.Incompatible))
+		b = pb.AppendUint(b, 10, uint64(f.Incompatible))
 	}
 	if f.Array() {
-		b = appendVarintField(b, 12, 1) // is_type_array; goes with the feature bit
+		b = pb.AppendUint(b, 12, 1) // is_type_array; goes with the feature bit
 	}
 	return b
 }
 
 // appendPointer is a BlockPointerPB.
 func appendPointer(b []byte, p *blockPtr) []byte {
-	return appendVarintField(appendVarintField(b, 1, uint64(p.offset)), 2, uint64(p.size))
+	return pb.AppendUint(pb.AppendUint(b, 1, uint64(p.offset)), 2, uint64(p.size))
 }
 
-func flag(on bool) uint64 {
+func bit01(on bool) uint64 {
 	if on {
 		return 1
 	}
 	return 0
-}
-
-// Protobuf fields: varint, and bytes or message.
-
-func appendVarintField(b []byte, num int, v uint64) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(num)<<3), v)
-}
-
-func appendBytesField(b []byte, num int, v []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(num)<<3|2)
-	b = binary.AppendUvarint(b, uint64(len(v)))
-	return append(b, v...)
-}
-
-func appendFixed64Field(b []byte, num int, v uint64) []byte {
-	return binary.LittleEndian.AppendUint64(binary.AppendUvarint(b, uint64(num)<<3|1), v)
 }

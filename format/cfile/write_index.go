@@ -1,32 +1,36 @@
 package cfile
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"stoa/internal/pb"
+)
 
 // indexTree writes one B-tree of a CFile in post-order: an index block is written when it is full, and its first key
 // goes to the block above. Every block but the last of each level is therefore full, and the root comes last.
 //
 // Source: cfile.md, "CFile Index".
 type indexTree struct {
-	out    *output
+	out    *outFile
 	limit  int // a block of at least two entries whose estimate is above it is written
-	levels []*indexBlock
+	levels []*openIndex
 	blocks int64
 }
 
-// indexBlock is an index block under construction:
+// openIndex is an index block under construction:
 //
 //	entries   varint key length, key, varint offset, varint size
 //	u32 …     where each entry begins
 //	IndexBlockTrailerPB{1: number of entries, 2: 0 leaf / 1 internal}
 //	u32       length of the trailer
-type indexBlock struct {
+type openIndex struct {
 	buf    []byte
 	starts []uint32
 	first  []byte // key of the first entry
 }
 
-func newIndexTree(out *output, limit int) *indexTree {
-	return &indexTree{out: out, limit: limit, levels: []*indexBlock{{}}}
+func newIndexTree(out *outFile, limit int) *indexTree {
+	return &indexTree{out: out, limit: limit, levels: []*openIndex{{}}}
 }
 
 // add appends an entry to a leaf.
@@ -34,7 +38,7 @@ func (t *indexTree) add(key []byte, p blockPtr) error { return t.addAt(0, key, p
 
 func (t *indexTree) addAt(level int, key []byte, p blockPtr) error {
 	if level == len(t.levels) {
-		t.levels = append(t.levels, &indexBlock{})
+		t.levels = append(t.levels, &openIndex{})
 	}
 	b := t.levels[level]
 	if len(b.starts) == 0 {
@@ -84,8 +88,8 @@ func (t *indexTree) write(level int) (blockPtr, error) {
 		out = binary.LittleEndian.AppendUint32(out, s)
 	}
 	at := len(out)
-	out = appendVarintField(out, 1, uint64(len(b.starts)))
-	out = appendVarintField(out, 2, flag(level > 0))
+	out = pb.AppendUint(out, 1, uint64(len(b.starts)))
+	out = pb.AppendUint(out, 2, bit01(level > 0))
 	out = binary.LittleEndian.AppendUint32(out, uint32(len(out)-at))
 	t.blocks++
 	return t.out.block(out)

@@ -8,8 +8,8 @@ import (
 	"stoa/fault"
 )
 
-// keys follows the encoded keys of a column with a value index.
-type keys struct {
+// keyTrail follows the encoded keys of a column with a value index.
+type keyTrail struct {
 	any  bool
 	min  []byte // of the file
 	last []byte // of the file so far
@@ -22,7 +22,7 @@ type keys struct {
 }
 
 // note tells that values [from, to) went into the open block.
-func (k *keys) note(c *Writer, v *values, from, to int) {
+func (k *keyTrail) note(c *Writer, v *dense, from, to int) {
 	if c.val == nil || from == to {
 		return
 	}
@@ -37,7 +37,7 @@ func (k *keys) note(c *Writer, v *values, from, to int) {
 
 // next is the index key of the open block, which is now closed: its first key, cut to what is needed to be above the
 // last key of the block before (and so the very first one to at most a byte). The result is good until the next note.
-func (k *keys) next(whole bool) []byte {
+func (k *keyTrail) next(whole bool) []byte {
 	key := k.head
 	if !whole {
 		key = key[:separating(k.prev, key)]
@@ -57,7 +57,7 @@ func separating(left, right []byte) int {
 }
 
 // appendKey encodes value i.
-func (c *Writer) appendKey(dst []byte, v *values, i int) []byte {
+func (c *Writer) appendKey(dst []byte, v *dense, i int) []byte {
 	if c.f.Type.IsBinary() {
 		s := v.data[v.strs[i].lo:v.strs[i].hi]
 		if c.o.indexKey != nil {
@@ -84,7 +84,7 @@ func appendFixedKey(dst []byte, t Type, le []byte) []byte {
 
 // rising checks that the values rise strictly, from chunk to chunk, too. A column with a value index has no nulls, so
 // value i is row i of the chunk.
-func (k *keys) rising(c *Writer, v *values) error {
+func (k *keyTrail) rising(c *Writer, v *dense) error {
 	if v.n == 0 || c.o.unsorted {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (k *keys) rising(c *Writer, v *values) error {
 }
 
 // firstFall is the first value that is not above the one before it, or -1.
-func firstFall(t Type, v *values) int {
+func firstFall(t Type, v *dense) int {
 	if t.IsBinary() {
 		for i := 1; i < v.n; i++ {
 			a, b := v.strs[i-1], v.strs[i]

@@ -45,20 +45,20 @@ func (b *plainStrings) get(i uint32) []byte {
 	return b.data[b.offs[i]-plainStringsHeader : end]
 }
 
-func (b *plainStrings) add(v *values, from, to int, all bool) (int, fullness) {
+func (b *plainStrings) add(v *dense, from, to int, all bool) (int, fullness) {
 	for i, s := range v.strs[from:to] {
 		b.put(v.data[s.lo:s.hi])
 		if b.size > b.limit && !all {
-			return i + 1, full
+			return i + 1, fullNow
 		}
 	}
 	if b.full() {
-		return to - from, full
+		return to - from, fullNow
 	}
 	return to - from, roomy
 }
 
-func (b *plainStrings) rest(*values, int, int) int { return 0 }
+func (b *plainStrings) rest(*dense, int, int) int { return 0 }
 
 func (b *plainStrings) finish(dst []byte, ordinal uint32) []byte {
 	dst = appendTwo(dst, ordinal, uint32(len(b.offs)))
@@ -82,20 +82,20 @@ func newPrefixStrings(limit, interval int) *prefixStrings {
 	return &prefixStrings{limit: limit, interval: interval, enc: prefix.NewEncoder(interval)}
 }
 
-func (b *prefixStrings) add(v *values, from, to int, all bool) (int, fullness) {
+func (b *prefixStrings) add(v *dense, from, to int, all bool) (int, fullness) {
 	for i, s := range v.strs[from:to] {
 		b.enc.Put(v.data[s.lo:s.hi])
 		if b.enc.Len() > b.limit && !all {
-			return i + 1, full
+			return i + 1, fullNow
 		}
 	}
 	if b.enc.Len() > b.limit {
-		return to - from, full
+		return to - from, fullNow
 	}
 	return to - from, roomy
 }
 
-func (b *prefixStrings) rest(*values, int, int) int { return 0 }
+func (b *prefixStrings) rest(*dense, int, int) int { return 0 }
 
 func (b *prefixStrings) finish(dst []byte, ordinal uint32) []byte {
 	at := len(dst)
@@ -138,7 +138,7 @@ func newDictStrings(limit int) *dictStrings {
 	}
 }
 
-func (b *dictStrings) add(v *values, from, to int, all bool) (int, fullness) {
+func (b *dictStrings) add(v *dense, from, to int, all bool) (int, fullness) {
 	if b.mode == dictPlain {
 		return b.plain.add(v, from, to, all)
 	}
@@ -175,7 +175,7 @@ func (b *dictStrings) insert(s []byte) uint32 {
 
 // rest goes on with strings that are in the dictionary. If the block was ended by the number of its codes, Kudu looks the
 // next string of the run up, and so perhaps puts it into the dictionary, before it sees that there is no room for the code.
-func (b *dictStrings) rest(v *values, from, to int) int {
+func (b *dictStrings) rest(v *dense, from, to int) int {
 	for i := from; i < to; i++ {
 		str := v.data[v.strs[i].lo:v.strs[i].hi]
 		code, ok := b.table.find(b.dict, str)

@@ -26,7 +26,7 @@ func bytesOf[T any](v []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(t)))
 }
 
-// column is an Arrow array as a Writer sees it: its buffers, from the array's offset on. What a field accepts:
+// source is an Arrow array as a Writer sees it: its buffers, from the array's offset on. What a field accepts:
 //
 //	int8 … uint64          the same; int32 also time32, int64 also time64 and duration
 //	float, double          float32 (and float16, widened), float64
@@ -39,7 +39,7 @@ func bytesOf[T any](v []T) []byte {
 //	int128                 fixed_size_binary(16), little-endian two's complement; decimal128 of scale 0
 //
 // and dictionary arrays of these.
-type column struct {
+type source struct {
 	name  string
 	n     int
 	width int    // bytes of a fixed-width value
@@ -60,25 +60,25 @@ type column struct {
 	most   int                       // characters of a varchar, 0: any
 }
 
-// scratch is memory that chunks share.
-type scratch struct {
+// writeScratch is memory that chunks share.
+type writeScratch struct {
 	dense, conv, bits []byte
-	strs              []span
+	strs              []strSpan
 }
 
-// chunk is a run of rows: the values that are present, and which rows they are in.
-type chunk struct {
-	values values
+// portion is a run of rows: the values that are present, and which rows they are in.
+type portion struct {
+	values dense
 	rows   int
 	valid  []byte // from bit at on; nil: all are present
 	at     int
 }
 
-func newColumn(f *Field, arr arrow.Array) (*column, error) {
+func newSource(f *Field, arr arrow.Array) (*source, error) {
 	if d, ok := arr.(*array.Dictionary); ok {
-		return newDictColumn(f, d)
+		return newDictSource(f, d)
 	}
-	c := &column{name: f.Name, n: arr.Len()}
+	c := &source{name: f.Name, n: arr.Len()}
 	d := arr.Data()
 	off := d.Offset()
 	buf := func(i int) []byte {
@@ -132,7 +132,7 @@ var plainIDs = map[Type][]arrow.Type{
 }
 
 // accepts reports whether the field takes the type, and sets how.
-func (c *column) accepts(f *Field, t arrow.DataType) bool {
+func (c *source) accepts(f *Field, t arrow.DataType) bool {
 	c.width, c.target = f.Type.Width(), f.Type.Width()
 	for _, id := range plainIDs[f.Type] {
 		if id == t.ID() {
@@ -179,8 +179,8 @@ func (c *column) accepts(f *Field, t arrow.DataType) bool {
 type rowOf func(i int) int64
 
 // chunk gathers rows [a, b).
-func (c *column) chunk(a, b int, s *scratch, at rowOf) (*chunk, error) {
-	ch := &chunk{rows: b - a}
+func (c *source) chunk(a, b int, s *writeScratch, at rowOf) (*portion, error) {
+	ch := &portion{rows: b - a}
 	n := b - a
 	if c.valid != nil {
 		n = plain.CountBits(c.valid, c.validAt+a, b-a)
@@ -202,7 +202,7 @@ func (c *column) chunk(a, b int, s *scratch, at rowOf) (*chunk, error) {
 	return ch, err
 }
 
-func (c *column) gatherBits(ch *chunk, a int, s *scratch) {
+func (c *source) gatherBits(ch *portion, a int, s *writeScratch) {
 	if ch.valid == nil {
 		ch.values.bits, ch.values.at = c.bits, c.at+a
 		return
@@ -226,7 +226,7 @@ func (c *column) gatherBits(ch *chunk, a int, s *scratch) {
 	ch.values.bits, ch.values.at = s.bits, 0
 }
 
-func (c *column) gatherFixed(ch *chunk, a, b int, s *scratch, at rowOf) error {
+func (c *source) gatherFixed(ch *portion, a, b int, s *writeScratch, at rowOf) error {
 	dense := c.fixed[a*c.width : b*c.width]
 	if ch.valid != nil {
 		s.dense = grown(s.dense, (b-a)*c.width)
@@ -252,7 +252,7 @@ func grown(b []byte, n int) []byte {
 }
 
 // gatherStrings notes where the strings lie. More than 4 GiB in a chunk of rows is no block.
-func (c *column) gatherStrings(ch *chunk, a, b int, s *scratch, at rowOf) error {
+func (c *source) gatherStrings(ch *portion, a, b int, s *writeScratch, at rowOf) error {
 	s.strs = s.strs[:0]
 	switch {
 	case c.index != nil:
@@ -271,8 +271,8 @@ func (c *column) gatherStrings(ch *chunk, a, b int, s *scratch, at rowOf) error 
 	default:
 		ch.values.data = c.data[a*c.size : b*c.size]
 		for i := range b - a {
-			if ch.valid == nil || bit(ch.valid, ch.at+i) {
-				s.strs = append(s.strs, span{uint32(i * c.size), uint32((i + 1) * c.size)})
+			if ch.valid == nil || bitAt(ch.valid, ch.at+i) {
+				s.strs = append(s.strs, strSpan{uint32(i * c.size), uint32((i + 1) * c.size)})
 			}
 		}
 	}
@@ -283,13 +283,13 @@ func (c *column) gatherStrings(ch *chunk, a, b int, s *scratch, at rowOf) error 
 	return nil
 }
 
-func gatherSpans[T int32 | int64](dst []span, offs []T, ch *chunk) []span {
+func gatherSpans[T int32 | int64](dst []strSpan, offs []T, ch *portion) []strSpan {
 	first := offs[0]
 	if ch.valid == nil {
 		lo := uint32(0)
 		for _, o := range offs[1:] {
 			hi := uint32(o - first)
-			dst = append(dst, span{lo, hi})
+			dst = append(dst, strSpan{lo, hi})
 			lo = hi
 		}
 		return dst
@@ -297,14 +297,14 @@ func gatherSpans[T int32 | int64](dst []span, offs []T, ch *chunk) []span {
 	for i := 0; i < ch.rows; i += 32 {
 		for m := loadBits(ch.valid, ch.at+i, min(32, ch.rows-i)); m != 0; m &= m - 1 {
 			j := i + bits.TrailingZeros64(m)
-			dst = append(dst, span{uint32(offs[j] - first), uint32(offs[j+1] - first)})
+			dst = append(dst, strSpan{uint32(offs[j] - first), uint32(offs[j+1] - first)})
 		}
 	}
 	return dst
 }
 
 // checkLengths counts the characters of a varchar.
-func (c *column) checkLengths(ch *chunk, at rowOf) error {
+func (c *source) checkLengths(ch *portion, at rowOf) error {
 	for i, s := range ch.values.strs {
 		if int(s.hi-s.lo) > c.most && utf8.RuneCount(ch.values.data[s.lo:s.hi]) > c.most {
 			return fault.Invalidf("column %q, row %d: more than %d characters", c.name, at(ch.rowAfter(0, i+1)-1), c.most)
@@ -313,14 +313,14 @@ func (c *column) checkLengths(ch *chunk, at rowOf) error {
 	return nil
 }
 
-func bit(b []byte, i int) bool { return b[i>>3]>>(i&7)&1 != 0 }
+func bitAt(b []byte, i int) bool { return b[i>>3]>>(i&7)&1 != 0 }
 
-func (ch *chunk) nulls() int { return ch.rows - ch.values.n }
+func (ch *portion) nulls() int { return ch.rows - ch.values.n }
 
-func (ch *chunk) firstNull() int { return ch.runEnd(0, ch.rows) }
+func (ch *portion) firstNull() int { return ch.runEnd(0, ch.rows) }
 
 // rowAfter is the row behind the one with the k-th value, k ≥ 1, counted from row on.
-func (ch *chunk) rowAfter(row, k int) int {
+func (ch *portion) rowAfter(row, k int) int {
 	if ch.valid == nil {
 		return row + k
 	}
@@ -340,11 +340,11 @@ func (ch *chunk) rowAfter(row, k int) int {
 }
 
 // runEnd is the first null row from row on, or end.
-func (ch *chunk) runEnd(row, end int) int {
+func (ch *portion) runEnd(row, end int) int {
 	if ch.valid == nil {
 		return end
 	}
-	for row < end && bit(ch.valid, ch.at+row) {
+	for row < end && bitAt(ch.valid, ch.at+row) {
 		row++
 	}
 	return row

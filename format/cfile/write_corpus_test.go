@@ -1,0 +1,341 @@
+package cfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/internal/codec"
+	"stoa/internal/enc/bitshuffle"
+	"stoa/internal/kudugen"
+)
+
+// What a real Kudu wrote is written again from the same values and compared byte by byte.
+
+// cellsArray makes an Arrow array of cells, in the type that suits f.
+func cellsArray(f Field, cells []kudugen.Cell) arrow.Array {
+	n := len(cells)
+	valid := make([]byte, (n+7)/8)
+	nulls := 0
+	for i, c := range cells {
+		if c == nil {
+			nulls++
+		} else {
+			valid[i>>3] |= 1 << (i & 7)
+		}
+	}
+	bufs := []*memory.Buffer{nil}
+	if nulls > 0 {
+		bufs[0] = memory.NewBufferBytes(valid)
+	}
+	t := arrowTypeOf(f)
+	if f.Type.IsBinary() {
+		offs := make([]int32, 1, n+1)
+		var data []byte
+		for _, c := range cells {
+			data = append(data, c...)
+			offs = append(offs, int32(len(data)))
+		}
+		bufs = append(bufs, memory.NewBufferBytes(bytesOf(offs)), memory.NewBufferBytes(data))
+	} else {
+		bufs = append(bufs, memory.NewBufferBytes(fixedBuffer(f, cells)))
+	}
+	d := array.NewData(t, n, bufs, nil, nulls, 0)
+	defer d.Release()
+	return array.MakeFromData(d)
+}
+
+func fixedBuffer(f Field, cells []kudugen.Cell) []byte {
+	if f.Type == Bool {
+		b := make([]byte, (len(cells)+7)/8)
+		for i, c := range cells {
+			if c != nil && c[0] != 0 {
+				b[i>>3] |= 1 << (i & 7)
+			}
+		}
+		return b
+	}
+	w := f.Type.Width()
+	if f.Type.digits() > 0 {
+		w = 16
+	}
+	b := make([]byte, 0, len(cells)*w)
+	for _, c := range cells {
+		x := make([]byte, w)
+		if c != nil {
+			if c[len(c)-1]&0x80 != 0 && f.Type.digits() > 0 {
+				for i := range x {
+					x[i] = 0xff
+				}
+			}
+			copy(x, c)
+		} else {
+			for i := range x {
+				x[i] = 0xa5 // what stands in the place of a null must not matter
+			}
+		}
+		b = append(b, x...)
+	}
+	return b
+}
+
+func arrowTypeOf(f Field) arrow.DataType {
+	switch f.Type {
+	case Decimal32, Decimal64, Decimal128:
+		return &arrow.Decimal128Type{Precision: int32(f.Precision), Scale: int32(f.Scale)}
+	case Int128:
+		return &arrow.FixedSizeBinaryType{ByteWidth: 16}
+	case UnixtimeMicros:
+		return arrow.FixedWidthTypes.Timestamp_us
+	}
+	return map[Type]arrow.DataType{
+		Uint8: arrow.PrimitiveTypes.Uint8, Int8: arrow.PrimitiveTypes.Int8, Uint16: arrow.PrimitiveTypes.Uint16, Int16: arrow.PrimitiveTypes.Int16,
+		Uint32: arrow.PrimitiveTypes.Uint32, Int32: arrow.PrimitiveTypes.Int32, Uint64: arrow.PrimitiveTypes.Uint64, Int64: arrow.PrimitiveTypes.Int64,
+		Float: arrow.PrimitiveTypes.Float32, Double: arrow.PrimitiveTypes.Float64, Bool: arrow.FixedWidthTypes.Boolean,
+		String: arrow.BinaryTypes.String, Varchar: arrow.BinaryTypes.String, Binary: arrow.BinaryTypes.Binary, Date: arrow.FixedWidthTypes.Date32,
+	}[f.Type]
+}
+
+// fieldOf is the field that Kudu makes of a column.
+func fieldOf(c kudugen.Column) Field {
+	f := Field{Name: c.Name, Nullable: c.Nullable, Precision: c.Precision, Scale: c.Scale, Length: c.Length}
+	switch {
+	case c.Type == "decimal":
+		f.Type = map[int]Type{4: Decimal32, 8: Decimal64, 16: Decimal128}[c.Width()]
+	default:
+		for t, info := range types {
+			if info.name == c.Type {
+				f.Type = t
+			}
+		}
+	}
+	return f
+}
+
+// realFile is an entry of the corpus's MANIFEST.json.
+type realFile struct {
+	File, Kind, Table, Partition string
+	Rowset                       int
+	ColumnID                     string `json:"column_id"`
+	Run                          string
+	Checksums                    bool
+	Schema                       *struct {
+		BlockSize int `json:"block_size"`
+	}
+	Cfile map[string]string
+}
+
+func manifest(t *testing.T) (dir string, files []realFile) {
+	d := os.Getenv("STOA_CORPUS")
+	if d == "" {
+		t.Skip("STOA_CORPUS is not set")
+	}
+	dir = filepath.Join(d, "kudu")
+	b, err := os.ReadFile(filepath.Join(dir, "MANIFEST.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &files); err != nil {
+		t.Fatal(err)
+	}
+	return dir, files
+}
+
+// tally counts files by how they compare.
+type tally map[string][3]int // identical, identical but for what compressors and bitshuffle's LZ4 make, other
+
+func (c tally) add(kind string, i int) {
+	x := c[kind]
+	x[i]++
+	c[kind] = x
+}
+
+func (c tally) log(t *testing.T) {
+	keys := make([]string, 0, len(c))
+	for k := range c {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	var sum [3]int
+	for _, k := range keys {
+		t.Logf("%-60s identical %d, but for the compressor %d, other %d", k, c[k][0], c[k][1], c[k][2])
+		for i, n := range c[k] {
+			sum[i] += n
+		}
+	}
+	t.Logf("all: identical %d, but for the compressor %d, other %d", sum[0], sum[1], sum[2])
+}
+
+var encodingNames = map[string]Encoding{"PLAIN_ENCODING": Plain, "PREFIX_ENCODING": Prefix, "RLE": RLE, "DICT_ENCODING": Dict, "BIT_SHUFFLE": BitShuffle}
+var compressionNames = map[string]Compression{"NO_COMPRESSION": NoCompression, "SNAPPY": Snappy, "LZ4": LZ4, "ZLIB": Zlib}
+
+func TestColumnsAsKuduWroteThem(t *testing.T) {
+	dir, files := manifest(t)
+	tables := map[string]*kudugen.Table{}
+	for _, tab := range kudugen.Tables() {
+		tables[tab.Name] = tab
+	}
+	counts := tally{}
+	for _, e := range files {
+		if e.Kind != "column" {
+			continue
+		}
+		want, err := os.ReadFile(filepath.Join(dir, e.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := rewrite(tables[e.Table], e)
+		if err != nil {
+			t.Errorf("%s: %v", e.File, err)
+			continue
+		}
+		kind := e.Run + " " + e.Cfile["encoding"] + " " + e.Cfile["compression"]
+		switch why := compareFiles(got, want); {
+		case bytes.Equal(got, want):
+			counts.add(kind, 0)
+		case why == "":
+			counts.add(kind, 1)
+		default:
+			counts.add(kind, 2)
+			t.Errorf("%s: %s", e.File, why)
+		}
+	}
+	counts.log(t)
+}
+
+// rewrite writes a column of the corpus again.
+func rewrite(tab *kudugen.Table, e realFile) ([]byte, error) {
+	set, err := tab.Rowset(e.Partition, e.Rowset)
+	if err != nil {
+		return nil, err
+	}
+	var id int
+	fmt.Sscan(e.ColumnID, &id)
+	col, cells, ok := set.Column(id)
+	if !ok {
+		return nil, fmt.Errorf("no column %d", id)
+	}
+	o := WriterOptions{Encoding: encodingNames[e.Cfile["encoding"]], Compression: compressionNames[e.Cfile["compression"]], NoChecksums: !e.Checksums}
+	if e.Schema != nil {
+		o.BlockSize = e.Schema.BlockSize
+	}
+	keys := 0
+	for _, c := range set.Columns {
+		if c.Key {
+			keys++
+		}
+	}
+	o.ValueIndex = col.Key && keys == 1
+	fmt.Sscan(os.Getenv("BATCH"), &o.batch)
+	var b bytes.Buffer
+	w, err := NewWriter(&b, fieldOf(col), o)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Append(cellsArray(fieldOf(col), cells)); err != nil {
+		return nil, err
+	}
+	_, err = w.Close()
+	return b.Bytes(), err
+}
+
+// compareFiles compares two CFiles block by block, decompressed; "" if they are the same but for the bytes that compressors
+// made, and the places that follow from these.
+func compareFiles(got, want []byte) string {
+	g, err := kudugen.Walk(got)
+	if err != nil {
+		return "ours: " + err.Error()
+	}
+	w, err := kudugen.Walk(want)
+	if err != nil {
+		return "theirs: " + err.Error()
+	}
+	if a, b := fmt.Sprint(g.Version, g.Type, g.Encoding, g.Compression, g.Values, g.Nullable, g.Checksums, g.Levels, g.Meta), fmt.Sprint(w.Version, w.Type, w.Encoding, w.Compression, w.Values, w.Nullable, w.Checksums, w.Levels, w.Meta); a != b {
+		return fmt.Sprintf("footer: %s, not %s", a, b)
+	}
+	if len(g.Blocks) != len(w.Blocks) {
+		return fmt.Sprintf("%d blocks, not %d: %s, not %s", len(g.Blocks), len(w.Blocks), layoutText(g), layoutText(w))
+	}
+	for i, a := range g.Blocks {
+		b := w.Blocks[i]
+		if a.Kind != b.Kind || a.First != b.First || a.Rows != b.Rows || !bytes.Equal(a.Key, b.Key) {
+			return fmt.Sprintf("block %d: %s, not %s", i, layoutText(g), layoutText(w))
+		}
+		if a.Kind != "data" && a.Kind != "dict" {
+			continue
+		}
+		if !bytes.Equal(rawBlock(g, got, a), rawBlock(w, want, b)) {
+			return fmt.Sprintf("block %d (%s, rows %d+%d): %x, not %x", i, a.Kind, a.First, a.Rows, short(rawBlock(g, got, a)), short(rawBlock(w, want, b)))
+		}
+	}
+	return ""
+}
+
+func short(b []byte) []byte { return b[:min(len(b), 64)] }
+
+func layoutText(l *kudugen.Layout) string {
+	var s []string
+	for _, b := range l.Blocks {
+		s = append(s, fmt.Sprintf("%s %d+%d(%d) %x", b.Kind, b.First, b.Rows, b.Len, b.Key))
+	}
+	return strings.Join(s, ", ")
+}
+
+// rawBlock undoes compression and bitshuffle.
+func rawBlock(l *kudugen.Layout, file []byte, b kudugen.Block) []byte {
+	p := file[b.Off : b.Off+b.Len]
+	if l.Checksums {
+		p = p[:len(p)-4]
+	}
+	if c := Compression(l.Compression); c != NoCompression {
+		n := binary.LittleEndian.Uint32(p)
+		p = p[4:]
+		if l.Version == 1 {
+			n = binary.LittleEndian.Uint32(p)
+			p = p[4:]
+		}
+		if int(n) != len(p) || l.Version == 1 {
+			out := make([]byte, n)
+			method, _ := codec.ByName(c.String())
+			if err := method.Decompress(out, p); err != nil {
+				return []byte(err.Error())
+			}
+			p = out
+		}
+	}
+	if b.Kind != "data" {
+		return p
+	}
+	var head []byte
+	rest := p
+	if l.Nullable {
+		_, i := binary.Uvarint(p)
+		n, j := binary.Uvarint(p[i:])
+		head, rest = p[:i+j+int(n)], p[i+j+int(n):]
+	}
+	if Encoding(l.Encoding) == Dict {
+		if binary.LittleEndian.Uint32(rest) == dictPlain {
+			return p
+		}
+		head, rest = append(bytes.Clone(head), rest[:4]...), rest[4:]
+	} else if Encoding(l.Encoding) != BitShuffle {
+		return p
+	}
+	elem, padded := int(binary.LittleEndian.Uint32(rest[16:])), int(binary.LittleEndian.Uint32(rest[12:]))
+	out := make([]byte, padded*elem)
+	if _, err := bitshuffle.Decode(out, rest[20:], elem); err != nil {
+		return []byte(err.Error())
+	}
+	// All of the header but the size.
+	return append(append(append(bytes.Clone(head), rest[:8]...), rest[12:20]...), out...)
+}
