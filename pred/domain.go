@@ -254,7 +254,7 @@ func (d domain) placeFloat(v Value) point {
 		k = searchFloat(r, d.bits)
 	}
 	switch c := floatRat(k, d.bits).Cmp(r); {
-	case c == 0:
+	case c == 0 && k > -inf:
 		return point{at: numInt(k), exact: true}
 	case v.Kind == KindInt || v.Kind == KindUint:
 		return point{at: numInt(k), exact: false}
@@ -300,27 +300,32 @@ func searchFloat(r *big.Rat, bits int) int64 {
 	return lo
 }
 
-// floatRat is the exact value of the finite float with key k.
+// floatRat is the exact value of the float with key k; of an infinite one it is the power of two that would come next,
+// from half-way to which on numbers are rounded to infinity.
 func floatRat(k int64, bits int) *big.Rat {
-	r := new(big.Rat).SetFloat64(keyFloat(k, bits))
-	if r == nil {
-		return new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(int64(min(1, max(-1, k)))), 5000))
+	if r := new(big.Rat).SetFloat64(keyFloat(k, bits)); r != nil {
+		return r
+	}
+	exp := map[int]uint{16: 16, 32: 128, 64: 1024}[bits]
+	r := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), exp))
+	if k < 0 {
+		r.Neg(r)
 	}
 	return r
 }
 
-// nearest is the float nearest to r, which lies between those with keys k and k+1; if one of them is zero or infinite, r stays between.
+// nearest is the float nearest to r, which lies between those with keys k and k+1; if it is zero or infinite, r stays between.
 func (d domain) nearest(r *big.Rat, k int64) point {
-	inf := infinityKey(d.bits)
-	if k == 0 || k+1 == 0 || k == -inf || k+1 == inf {
-		return point{at: numInt(k)}
-	}
 	below := new(big.Rat).Sub(r, floatRat(k, d.bits))
 	above := new(big.Rat).Sub(floatRat(k+1, d.bits), r)
+	near := k
 	if c := below.Cmp(above); c > 0 || c == 0 && k&1 != 0 {
-		k++
+		near++
 	}
-	return point{at: numInt(k), exact: true}
+	if inf := infinityKey(d.bits); near == 0 || near == inf || near == -inf {
+		return point{at: numInt(k)}
+	}
+	return point{at: numInt(near), exact: true}
 }
 
 // value is the literal for the value n of a domain of fixed width; false if no Value can hold it.
