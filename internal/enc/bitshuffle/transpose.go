@@ -51,6 +51,12 @@ func kernelFor(elem int) *kernel {
 func Untranspose(dst, src []byte, elem int) {
 	n := elems(dst, src, elem)
 	k := kernelFor(elem)
+	if k != nil && elem >= 4 && n >= 2*block && littleEndian { // for 2 bytes it gains nothing
+		if low, top := calm(src, n/8, elem); low != nil {
+			untransposeCalm(low, &top, dst, src, elem, n)
+			return
+		}
+	}
 	var t words
 	switch {
 	case k == nil:

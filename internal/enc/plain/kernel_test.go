@@ -307,3 +307,26 @@ func BenchmarkGatherStrings(b *testing.B) {
 		})
 	}
 }
+
+// FuzzExpand: the kernels that reach memory by themselves, against the twin, with nothing behind data and valid.
+func FuzzExpand(f *testing.F) {
+	f.Add(bytes.Repeat([]byte{0xb6, 0xdb, 0x6d}, 40), uint8(3), uint16(300), uint8(2))
+	f.Add(bytes.Repeat([]byte{0xff, 0xff, 0xff, 0, 0, 0x0f}, 40), uint8(64), uint16(800), uint8(3))
+	f.Fuzz(func(t *testing.T, valid []byte, at uint8, rows uint16, w uint8) {
+		n := min(int(rows), len(valid)*8-int(at))
+		if n < 0 {
+			return
+		}
+		width := []int{1, 2, 4, 8, 16, 5}[w%6]
+		valid = bytes.Clone(valid[:(int(at)+n+7)/8])
+		data := make([]byte, n*width)
+		for i := range data {
+			data[i] = byte(i*7 + 1)
+		}
+		want := naiveExpand(bytes.Clone(data), width, n, valid, int(at))
+		ExpandFixed(data, width, n, valid, int(at))
+		if !bytes.Equal(data, want) {
+			t.Fatalf("%d rows of %d\n%x\n%x", n, width, data, want)
+		}
+	})
+}

@@ -61,6 +61,7 @@ func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) 
 	}
 	pos := int(offs[0])
 	at, prev := 0, pos // prev: where the string before begins; it ends at pos
+	var lo, hi uint64  // the head of the string before
 	ends := offs[1:]
 	for i := range ends {
 		var shared, unshared, p int
@@ -74,14 +75,25 @@ func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) 
 		}
 		mid := pos + shared
 		end := mid + unshared
-		if max(shared, unshared) <= 32 && mid+32 <= len(data) && p+32 <= len(src) {
+		switch {
+		case shared <= 16 && unshared <= 32 && mid+32 <= len(data) && p+32 <= len(src):
+			lo, hi = head(lo, hi, uint(shared), (*[16]byte)(src[p:]))
+			binary.LittleEndian.PutUint64(data[pos:], lo)
+			binary.LittleEndian.PutUint64(data[pos+8:], hi)
+			if end-pos > 16 {
+				copy32((*[32]byte)(data[mid:]), (*[32]byte)(src[p:]))
+			}
+		case max(shared, unshared) <= 32 && mid+32 <= len(data) && p+32 <= len(src): // the head stays
 			copy32((*[32]byte)(data[pos:]), (*[32]byte)(data[prev:]))
 			copy32((*[32]byte)(data[mid:]), (*[32]byte)(src[p:]))
-		} else if end > len(data) {
+		case end > len(data):
 			return at, fault.Bugf("prefix: string %d ends at %d of %d bytes", i, end, len(data))
-		} else {
+		default:
 			copy(data[pos:mid], data[prev:])
 			copy(data[mid:end], src[p:])
+			if shared < 16 {
+				lo, hi = loadHead(data[pos:end])
+			}
 		}
 		prev, pos, at = pos, end, p+unshared
 		ends[i] = int32(end)
@@ -89,8 +101,28 @@ func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) 
 	return at, nil
 }
 
-// copy32 copies at least the bytes that are wanted. They lie before dst even if dst lies inside of src (a short string
-// and what comes behind it), so that the first move does not touch what the second one takes over.
+// The head of a string is its first 16 bytes (with anything behind a shorter one). It is kept at hand because the next string
+// begins with some of it, and to read that from memory right after it was written there in pieces is slow.
+
+// head keeps shared bytes of a head, 0 to 16, and has those of src behind them.
+func head(lo, hi uint64, shared uint, src *[16]byte) (uint64, uint64) {
+	a, b := binary.LittleEndian.Uint64(src[:]), binary.LittleEndian.Uint64(src[8:])
+	if shared < 8 {
+		n := 8 * shared
+		return lo&(1<<n-1) | a<<n, b<<n | a>>(64-n)
+	}
+	n := 8 * (shared - 8)
+	return lo, hi&(1<<n-1) | a<<n
+}
+
+// loadHead takes the head of s.
+func loadHead(s []byte) (lo, hi uint64) {
+	var b [16]byte
+	copy(b[:], s)
+	return binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
+}
+
+// copy32 is written as two assignments because the compiler makes one move of 16 bytes of each.
 func copy32(dst, src *[32]byte) {
 	*(*[16]byte)(dst[:]) = *(*[16]byte)(src[:])
 	*(*[16]byte)(dst[16:]) = *(*[16]byte)(src[16:])
