@@ -57,7 +57,9 @@ const (
 	defaultRestarts       = 16
 	minBlockSize          = 512
 
-	defaultBatch = 37
+	// Kudu writes what lies in a leaf of its row store's tree in one go. Rows inserted in the order of their keys
+	// leave seven in each (but the last).
+	defaultBatch = 7
 )
 
 // The names of Kudu's metadata pairs.
@@ -98,13 +100,13 @@ func (o WriterOptions) withDefaults(f *Field) (WriterOptions, error) {
 		return o, fault.Invalidf("column %q: encoding %s is not defined for type %s", f.Name, o.Encoding, f.Type)
 	}
 	if o.ValueIndex {
-		return o, keyable(f)
+		return o, canIndex(f)
 	}
 	return o, nil
 }
 
-// keyable reports whether a value index can be had: the types that Kudu takes for keys, present in every row.
-func keyable(f *Field) error {
+// canIndex reports whether a value index can be had: the types that Kudu takes for keys, present in every row.
+func canIndex(f *Field) error {
 	switch {
 	case f.Nullable || f.Array:
 		return fault.Invalidf("column %q: a value index needs a column without nulls and lists", f.Name)

@@ -110,12 +110,6 @@ func (b *prefixStrings) finish(dst []byte, ordinal uint32) []byte {
 
 func (b *prefixStrings) reset() { b.enc.Reset() }
 
-// The modes of a dictionary block, its first four bytes.
-const (
-	dictCodes = 1 // bitshuffled u32 codes
-	dictPlain = 2 // a plain block, after the dictionary was full
-)
-
 // dictStrings: u32 mode, then codes or plain strings. The dictionary is one plain block, common to the whole file. When
 // its size is above the block size, the block ends with the run of values in which that happened, or before the next new
 // string; all blocks after it are plain.
@@ -159,7 +153,7 @@ func (b *dictStrings) add(v *dense, from, to int, all bool) (int, fullness) {
 		}
 		b.buf = append(b.buf, code)
 	}
-	b.codes.buf = append(b.codes.buf, bytesOf(b.buf)...)
+	b.codes.buf = append(b.codes.buf, rawBytes(b.buf)...)
 	if b.codes.n() >= b.codes.most || b.dict.full() {
 		return len(b.buf), fullAtRunEnd
 	}

@@ -20,8 +20,8 @@ func view[T any](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t)))
 }
 
-// bytesOf is the inverse of view.
-func bytesOf[T any](v []T) []byte {
+// rawBytes is the inverse of view.
+func rawBytes[T any](v []T) []byte {
 	var t T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(t)))
 }
