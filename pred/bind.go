@@ -78,7 +78,7 @@ func (b *binder) test(e *Expr, op Op) (*Expr, error) {
 	out.leaf = &leaf{dom: d, neg: isNegative(op)}
 	switch {
 	case d.class == classNone:
-		return nil, fault.Invalidf("column %s is a %s: it can only be tested with is null", e.Column, col.Type)
+		return nil, fault.Invalidf("column %s is of type %s: it can only be tested with is null", e.Column, col.Type)
 	case d.class == classNull:
 		out.leaf.kind = leafNever
 		return out, nil
@@ -147,12 +147,21 @@ func (e *Expr) constant(always bool) {
 	e.leaf = &leaf{dom: e.leaf.dom, kind: leafRange, empty: true, neg: always}
 }
 
+// describe is v with its kind, for messages.
+func (v Value) describe() string {
+	s := v.String()
+	if strings.HasPrefix(s, v.Kind.String()+" ") {
+		return s
+	}
+	return "the " + v.Kind.String() + " " + s
+}
+
 // mismatch explains why e's column cannot be compared with v.
 func (e *Expr) mismatch(v Value, err error) error {
 	if err != errMismatch {
 		var f *fault.Error
 		if errors.As(err, &f) && f.Class == fault.Invalid {
-			return fault.Invalidf("column %s is a %s; %s", e.Column, e.Type, f.Reason)
+			return fault.Invalidf("column %s is of type %s; %s", e.Column, e.Type, f.Reason)
 		}
 		return err
 	}
@@ -173,7 +182,7 @@ func (e *Expr) mismatch(v Value, err error) error {
 	case meansBinary:
 		hint = "; write x'00ff'"
 	}
-	return fault.Invalidf("column %s is a %s and cannot be compared with the %s %s%s", e.Column, e.Type, v.Kind, v, hint)
+	return fault.Invalidf("column %s is of type %s and cannot be compared with %s%s", e.Column, e.Type, v.describe(), hint)
 }
 
 // bindNumbers binds a comparison or between on a column of fixed width.
@@ -374,9 +383,9 @@ func (e *Expr) bindLike() (*Expr, error) {
 	case v.Kind == KindNull:
 		return &Expr{Op: OpUnknown}, nil
 	case l.dom.class != classBytes:
-		return nil, fault.Invalidf("column %s is a %s; like is for strings and binary", e.Column, e.Type)
+		return nil, fault.Invalidf("column %s is of type %s; like is for strings and binary", e.Column, e.Type)
 	case l.dom.means == meansString && !utf8.ValidString(v.Text):
-		return nil, fault.Invalidf("column %s is a %s; the pattern %s is no UTF-8", e.Column, e.Type, v)
+		return nil, fault.Invalidf("column %s is of type %s; the pattern %s is no UTF-8", e.Column, e.Type, v)
 	}
 	p, err := parsePattern(v, e.Escape, l.dom.means == meansBinary)
 	if err != nil {
@@ -453,7 +462,7 @@ func children(t arrow.DataType) ([]arrow.Field, string) {
 	case arrow.ListLikeType:
 		return nil, fmt.Sprintf("is a %s; what is below it has no single value a row and cannot be tested (only the %s itself, with is null)", t.Name(), t.Name())
 	}
-	return nil, fmt.Sprintf("is a %s and has no fields", t)
+	return nil, fmt.Sprintf("is of type %s and has no fields", t)
 }
 
 // unknown is the error that there is no column path; fields are what there is below the names.
@@ -510,7 +519,9 @@ func closeNames(name string, names []string) []string {
 	slices.SortStableFunc(found, func(a, b near) int { return a.dist - b.dist })
 	var out []string
 	for _, f := range found[:min(3, len(found))] {
-		out = append(out, f.name)
+		if f.dist == 0 || found[0].dist > 0 {
+			out = append(out, f.name)
+		}
 	}
 	return out
 }

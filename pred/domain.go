@@ -167,7 +167,10 @@ func (d domain) read(v Value) (Value, error) {
 		ok = v.isNumber()
 	case meansTime:
 		if v.Kind == KindString {
-			return parseAs(KindTime, v.Text)
+			if t, ok := parseTime(v.Text); ok {
+				return Time(t), nil
+			}
+			return v, fault.Invalidf("%s is not a time like '03:04:05'", v)
 		}
 		ok = v.Kind == KindTime
 	case meansDays, meansInstant:
@@ -175,7 +178,10 @@ func (d domain) read(v Value) (Value, error) {
 			if days, ok := parseDate(v.Text); ok {
 				return Date(days), nil
 			}
-			return parseAs(KindTimestamp, v.Text)
+			if sec, nanos, ok := parseTimestamp(v.Text); ok {
+				return Timestamp(sec, nanos), nil
+			}
+			return v, fault.Invalidf("%s is neither a date like '2020-01-02' nor a timestamp like '2020-01-02T03:04:05Z'", v)
 		}
 		ok = v.isInstant()
 	case meansString, meansBinary:

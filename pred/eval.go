@@ -3,6 +3,7 @@ package pred
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -72,16 +73,18 @@ func load(n int, in *vec.Sel) []uint64 {
 	return acc
 }
 
+// store makes a selection of words, whose bits from n on are 0.
 func store(acc []uint64, n int) *vec.Sel {
 	b := make([]byte, 8*len(acc))
+	count := 0
 	for w, x := range acc {
 		binary.LittleEndian.PutUint64(b[8*w:], x)
+		count += bits.OnesCount64(x)
 	}
-	s := vec.NewSel(b, n)
-	if s.Count == n {
+	if count == n {
 		return vec.All(n)
 	}
-	return s
+	return &vec.Sel{Bits: b[:(n+7)/8], N: n, Count: count}
 }
 
 // bitWord is the 64 bits of b from bit i on; those past the end are 0.

@@ -135,19 +135,24 @@ func rangeInts[T integer](acc []uint64, v []T, low, span, flip uint64) {
 	}
 }
 
-// insideInts is rangeInts for 64 cells.
+// insideInts is rangeInts for 64 cells. Adding a number to itself makes room for the next bit: cheaper than shifting each to its place.
 func insideInts[T integer](v *[64]T, low, span uint64) (m uint64) {
 	for i := 0; i < 64; i += 8 {
 		p := (*[8]T)(v[i:])
-		b := bit(uint64(p[0])-low <= span) | bit(uint64(p[1])-low <= span)<<1 |
-			bit(uint64(p[2])-low <= span)<<2 | bit(uint64(p[3])-low <= span)<<3 |
-			bit(uint64(p[4])-low <= span)<<4 | bit(uint64(p[5])-low <= span)<<5 |
-			bit(uint64(p[6])-low <= span)<<6 | bit(uint64(p[7])-low <= span)<<7
-		m |= b << i
+		a := bit(uint64(p[7])-low <= span)
+		a += a + bit(uint64(p[6])-low <= span)
+		a += a + bit(uint64(p[5])-low <= span)
+		a += a + bit(uint64(p[4])-low <= span)
+		b := bit(uint64(p[3])-low <= span)
+		b += b + bit(uint64(p[2])-low <= span)
+		b += b + bit(uint64(p[1])-low <= span)
+		b += b + bit(uint64(p[0])-low <= span)
+		m |= (a<<4 | b) << i
 	}
 	return m
 }
 
+// bit is 1 if b.
 func bit(b bool) uint64 {
 	var x uint64
 	if b {
@@ -203,8 +208,10 @@ func insideFloats[T float32 | float64](v []T, lo, hi T) (m uint64) {
 	if len(v) == 64 {
 		for i := 0; i < 64; i += 4 {
 			p := (*[4]T)(v[i:])
-			b := bit(p[0] >= lo)&bit(p[0] <= hi) | bit(p[1] >= lo)&bit(p[1] <= hi)<<1 |
-				bit(p[2] >= lo)&bit(p[2] <= hi)<<2 | bit(p[3] >= lo)&bit(p[3] <= hi)<<3
+			b := bit(p[3] >= lo) & bit(p[3] <= hi)
+			b += b + bit(p[2] >= lo)&bit(p[2] <= hi)
+			b += b + bit(p[1] >= lo)&bit(p[1] <= hi)
+			b += b + bit(p[0] >= lo)&bit(p[0] <= hi)
 			m |= b << i
 		}
 		return m
@@ -450,9 +457,11 @@ func codes[T integer](acc []uint64, n int, d *array.Dictionary, table []byte) er
 			continue
 		}
 		var m, bad uint64
-		for i, c := range v[64*w : min(64*w+64, n)] {
-			if uint64(c) < uint64(len(table)) {
-				m |= uint64(table[c]) << (i & 63)
+		part := v[64*w : min(64*w+64, n)]
+		for i := len(part) - 1; i >= 0; i-- {
+			m += m
+			if c := uint64(part[i]); c < uint64(len(table)) {
+				m += uint64(table[c])
 			} else {
 				bad |= 1 << (i & 63) // a null's code may be anything
 			}

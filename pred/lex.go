@@ -36,6 +36,9 @@ func (t token) describe(s string) string {
 	if len(raw) > 40 {
 		raw = append(raw[:39], '…')
 	}
+	if t.kind == tokWord || t.kind == tokMark {
+		return `"` + string(raw) + `"`
+	}
 	return string(raw)
 }
 
@@ -170,7 +173,7 @@ func unhex(s string, t token, err error) (token, error) {
 	}
 	b, err := hex.DecodeString(t.text)
 	if err != nil {
-		return t, placed(s, t.pos, "expected pairs of hexadecimal digits in the binary literal %s", t.describe(s))
+		return t, placed(s, t.pos, "expected pairs of hexadecimal digits in the binary literal %s", s[t.pos:t.end])
 	}
 	t.text = string(b)
 	return t, nil

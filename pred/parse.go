@@ -12,7 +12,7 @@ import (
 // Parse reads the text of a predicate; the package comment has the grammar. An error is of class Invalid
 // and shows the place:
 //
-//	invalid: expected a literal, found and (byte 8, column 9)
+//	invalid: expected a literal, found "and" (byte 8, column 9)
 //	  price > and x
 //	          ^
 func Parse(s string) (*Expr, error) {
@@ -26,7 +26,7 @@ func Parse(s string) (*Expr, error) {
 		return nil, err
 	}
 	if t := p.peek(); t.kind != tokEnd {
-		return nil, p.expected("and, or, or the end")
+		return nil, p.expected(`"and", "or" or the end`)
 	}
 	if err := e.check(0); err != nil {
 		return nil, placed(s, 0, "the predicate is nested more than %d deep", MaxDepth)
@@ -103,7 +103,7 @@ func (p *parser) not(depth int) (*Expr, error) {
 	if p.take("(") {
 		e, err := p.or(depth + 1)
 		if err == nil && !p.take(")") {
-			err = p.expected("and, or, or )")
+			err = p.expected(`"and", "or" or ")"`)
 		}
 		return e, err
 	}
@@ -125,7 +125,7 @@ func (p *parser) test() (*Expr, error) {
 			op = OpIsNotNull
 		}
 		if !p.take("null") {
-			return nil, p.expected("null")
+			return nil, p.expected(`"null"`)
 		}
 		return Test(col, op), nil
 	}
@@ -143,7 +143,7 @@ func (p *parser) test() (*Expr, error) {
 	case p.take("like"):
 		e, err = p.like(col)
 	case negated:
-		return nil, p.expected("in, between or like")
+		return nil, p.expected(`"in", "between" or "like"`)
 	default:
 		return p.bare(col)
 	}
@@ -158,7 +158,7 @@ func (p *parser) bare(col string) (*Expr, error) {
 	if t := p.peek(); t.kind == tokEnd || t.is("and") || t.is("or") || t.is(")") {
 		return Test(col, OpEq, Bool(true)), nil
 	}
-	return nil, p.expected("a comparison, is, in, between or like")
+	return nil, p.expected(`a comparison, "is", "in", "between" or "like"`)
 }
 
 // turned reads a test that begins with a literal.
@@ -224,7 +224,7 @@ func (p *parser) column() (string, error) {
 func (p *parser) in(col string) (*Expr, error) {
 	e := Test(col, OpIn)
 	if !p.take("(") {
-		return nil, p.expected("(")
+		return nil, p.expected(`"("`)
 	}
 	if p.take(")") {
 		return e, nil
@@ -239,7 +239,7 @@ func (p *parser) in(col string) (*Expr, error) {
 			return e, nil
 		}
 		if !p.take(",") {
-			return nil, p.expected(", or )")
+			return nil, p.expected(`"," or ")"`)
 		}
 	}
 }
@@ -250,7 +250,7 @@ func (p *parser) between(col string) (*Expr, error) {
 		return nil, err
 	}
 	if !p.take("and") {
-		return nil, p.expected("and, then the upper limit")
+		return nil, p.expected(`"and" and the upper limit`)
 	}
 	hi, err := p.literal()
 	return Test(col, OpBetween, lo, hi), err

@@ -431,17 +431,17 @@ func parseAs(k Kind, s string) (Value, error) {
 		if d, ok := parseDate(s); ok {
 			return Date(d), nil
 		}
-		return bad("expected YYYY-MM-DD")
+		return bad("expected a day that exists, as YYYY-MM-DD")
 	case KindTime:
 		if t, ok := parseTime(s); ok {
 			return Time(t), nil
 		}
-		return bad("expected HH:MM:SS, with at most nine digits of fraction")
+		return bad("expected a time of day as HH:MM:SS, with at most nine digits of fraction")
 	case KindTimestamp:
 		if sec, nanos, ok := parseTimestamp(s); ok {
 			return Timestamp(sec, nanos), nil
 		}
-		return bad("expected YYYY-MM-DDTHH:MM:SS, with at most nine digits of fraction and a zone Z or +HH:MM")
+		return bad("expected a day and time that exist, as YYYY-MM-DDTHH:MM:SS, with at most nine digits of fraction and a zone Z or +HH:MM")
 	}
 	return bad("unknown kind")
 }
