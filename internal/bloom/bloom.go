@@ -6,18 +6,28 @@
 // Source: Kudu's util/bloom_filter.h as told in the notes on BloomFile, section 5.
 package bloom
 
+import "math"
+
 // Filter is a bloom filter. Bits may lie in a file's own bytes; only Add writes to it.
 type Filter struct {
 	Bits   []byte
 	Hashes int // probes a key; the reader of a file bounds it, as a call takes time in proportion to it
 }
 
+// Capacity is the number of keys that Kudu puts in a filter of nbytes bytes so that about rate of the keys that are not in it
+// seem to be (0 < rate < 1; 0.0001 unless a tablet server was told otherwise): ⌈−bits · 0.69314² / ln rate⌉.
+func Capacity(nbytes int, rate float64) int {
+	return int(math.Ceil(-float64(8*nbytes) * ln2 * ln2 / math.Log(rate)))
+}
+
+// ln2 is Kudu's: with the true logarithm numbers would come out that are not Kudu's.
+const ln2 = 0.69314
+
 // New is an empty filter of nbytes bytes with as many probes as Kudu chooses for expected keys:
 // ⌊bits · 0.69314 / expected⌋, at least 1. nbytes and expected below 1 count as 1.
 func New(nbytes, expected int) *Filter {
 	nbytes, expected = max(nbytes, 1), max(expected, 1)
-	// 0.69314, not the logarithm of 2: the number must come out as Kudu's does.
-	n := int(float64(nbytes) * 8 * 0.69314 / float64(expected))
+	n := int(float64(8*nbytes) * ln2 / float64(expected))
 	return &Filter{Bits: make([]byte, nbytes), Hashes: max(n, 1)}
 }
 

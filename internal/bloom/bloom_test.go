@@ -60,11 +60,11 @@ func TestFilter(t *testing.T) {
 			}
 		}
 	}
-	f := New(4096, 1709)
+	f := New(4096, Capacity(4096, 0.0001))
 	if f.Hashes != 13 { // what Kudu's files of this size say
 		t.Errorf("%d hashes, want 13", f.Hashes)
 	}
-	for i := range 1709 {
+	for i := range 1710 {
 		f.Add(Hash(key(i)))
 	}
 	wrong := 0

@@ -12,6 +12,7 @@ func CopyBits(dst []byte, at int, src []byte, from, n int) (ones int) {
 	if n <= 0 {
 		return 0
 	}
+	_, _ = dst[(at+n-1)>>3], src[(from+n-1)>>3] // a slice could reach farther than its length
 	dst, src = dst[:(at+n+7)>>3], src[:(from+n+7)>>3]
 	if sh := at & 7; sh != 0 { // up to the first whole byte of dst
 		m := min(8-sh, n)
@@ -58,6 +59,7 @@ func CountBits(src []byte, from, n int) (ones int) {
 	if n <= 0 {
 		return 0
 	}
+	_ = src[(from+n-1)>>3]
 	src = src[from>>3 : (from+n+7)>>3]
 	if from &= 7; from != 0 {
 		m := min(8-from, n)
@@ -98,6 +100,7 @@ func FillBits(dst []byte, at, n int, one bool) {
 		binary.LittleEndian.PutUint64(dst[i:], w)
 		return
 	}
+	_ = dst[(at+n-1)>>3]
 	fillLong(dst[i:(at+n+7)>>3], r, n, one)
 }
 

@@ -13,6 +13,9 @@ func ExpandFixed(data []byte, width, n int, valid []byte, at int) {
 	if n <= 0 {
 		return
 	}
+	if n*width > len(data) {
+		panic("plain: data too short")
+	}
 	data = data[:n*width]
 	switch width {
 	case 1:
@@ -182,6 +185,7 @@ func ExpandOffsets(offs []int32, n int, valid []byte, at int) {
 	if n <= 0 {
 		return
 	}
+	_ = offs[n]
 	offs = offs[:n+1]
 	k := CountBits(valid, at, n)
 	offs[n] = offs[k]
