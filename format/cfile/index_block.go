@@ -1,0 +1,174 @@
+package cfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"stoa/internal/pb"
+	"stoa/wire"
+)
+
+// indexNode is a node of an index tree:
+//
+//	entries         each: key_length varint, key, offset varint, size varint
+//	entry_offsets   u32 each: where the entries begin
+//	trailer         IndexBlockTrailerPB: num_entries (1), type (2): 0 leaf, 1 internal
+//	trailer_length  u32
+//
+// The key of an entry is the first one of the block it points to: in a positional index the ordinal as four bytes, big-endian; in a
+// value index the value, encoded so that bytes compare as values do, and possibly cut.
+type indexNode struct {
+	block block
+	leaf  bool
+	n     int
+	body  int // bytes of the entries
+	offs  []byte
+}
+
+// indexEntry is one entry.
+type indexEntry struct {
+	key []byte
+	ptr blockPtr
+}
+
+// parseIndexBlock reads the frame of an index block, which c holds exactly; the entries are left to entry. With a tracer they
+// are all read.
+func parseIndexBlock(c *wire.Cursor, traced bool) (x indexNode) {
+	all := c.Rest()
+	if len(all) < 4 {
+		c.Fail(0, len(all), "trailer_length", "4 bytes are needed, %d are left", len(all))
+		return x
+	}
+	end := len(all) - 4
+	size := le32(all[end:])
+	if uint64(size) > uint64(end) {
+		c.Fail(end, 4, "trailer_length", "%d bytes are declared, %d are left", size, end)
+		return x
+	}
+	at := end - int(size)
+	first := wire.NewInnerCursor(all[at:end], c.SpanOf(at, end-at), "")
+	if x.n, x.leaf = parseIndexTrailer(first); first.Err() != nil {
+		c.Skip("", at)
+		t := c.Section("trailer", end-at)
+		parseIndexTrailer(t)
+		c.Join(t)
+		return x
+	}
+	if x.n < 0 || x.n > at/7 { // an entry takes three bytes and its offset four
+		c.Fail(at, end-at, "trailer.num_entries", "%d entries in %d bytes", x.n, at)
+		return x
+	}
+	x.body = at - 4*x.n
+	x.offs = all[x.body:at]
+	if traced {
+		x.block.data = all
+		x.traceEntries(c)
+	} else {
+		c.Skip("entries", at)
+	}
+	t := c.Section("trailer", end-at)
+	parseIndexTrailer(t)
+	c.Join(t)
+	c.U32("trailer_length")
+	return x
+}
+
+// parseIndexTrailer reads an IndexBlockTrailerPB. Without a number of entries it gives -1.
+func parseIndexTrailer(c *wire.Cursor) (n int, leaf bool) {
+	n, kind := -1, int32(-1)
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			n = int(r.Int32("num_entries"))
+		case 2:
+			kind = r.Enum("type", func(v int32) string {
+				switch v {
+				case 0:
+					return "leaf"
+				case 1:
+					return "internal"
+				}
+				return fmt.Sprint(v)
+			})
+		default:
+			r.Unknown()
+		}
+	}
+	if kind != 0 && kind != 1 {
+		c.Fail(0, c.Pos(), "type", "%d is neither leaf (0) nor internal (1)", kind)
+	}
+	return n, kind == 0
+}
+
+// traceEntries reads entries and offsets for a tracer.
+func (x *indexNode) traceEntries(c *wire.Cursor) {
+	for i := 0; i < x.n; i++ {
+		from, to, reason := x.bounds(i)
+		if reason != "" || from != c.Pos() {
+			break
+		}
+		s := c.Section(fmt.Sprintf("entry[%d]", i), to-from)
+		parseIndexEntry(s)
+		c.Join(s)
+	}
+	if c.Pos() < x.body {
+		c.Bytes("entries", x.body-c.Pos())
+	}
+	c.Bytes("entry_offsets", 4*x.n)
+}
+
+// bounds is where entry i begins and ends, or why it is nowhere.
+func (x *indexNode) bounds(i int) (from, to int, reason string) {
+	a, b := uint64(le32(x.offs[4*i:])), uint64(x.body)
+	if i+1 < x.n {
+		b = uint64(le32(x.offs[4*i+4:]))
+	}
+	switch {
+	case i == 0 && a != 0:
+		return 0, 0, fmt.Sprintf("%d, but the first entry begins at 0", a)
+	case a > b || b > uint64(x.body):
+		return 0, 0, fmt.Sprintf("%d to %d of %d", a, b, x.body)
+	}
+	return int(a), int(b), ""
+}
+
+// entry is entry i. Every byte of it must belong to it.
+func (x *indexNode) entry(i int) (indexEntry, error) {
+	c := x.block.cursor("")
+	from, to, reason := x.bounds(i)
+	if reason != "" {
+		c.Fail(x.body+4*i, 4, fmt.Sprintf("entry_offsets[%d]", i), "%s", reason)
+		return indexEntry{}, c.Err()
+	}
+	c.Skip("", from)
+	s := c.Section(fmt.Sprintf("entry[%d]", i), to-from)
+	e := parseIndexEntry(s)
+	return e, s.Err()
+}
+
+// parseIndexEntry reads one entry, which c holds exactly.
+func parseIndexEntry(c *wire.Cursor) (e indexEntry) {
+	e.key = c.Bytes("key", c.Length("key_length"))
+	off := c.Uvarint("offset")
+	e.ptr.size = int64(c.Uvarint32("size"))
+	switch {
+	case off > math.MaxInt64:
+		c.Fail(0, c.Pos(), "offset", "%d", off)
+	case c.Left() > 0:
+		c.Fail(c.Pos(), c.Left(), "", "%d bytes are left over", c.Left())
+	}
+	e.ptr.offset = int64(off)
+	return e
+}
+
+// ordinal is the key of a positional index.
+func (e *indexEntry) ordinal() (n int64, ok bool) {
+	if len(e.key) != 4 {
+		return 0, false
+	}
+	return int64(binary.BigEndian.Uint32(e.key)), true
+}
+
+// positionKey is the key of ordinal n, which fits 32 bits.
+func positionKey(n int64) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }

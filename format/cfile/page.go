@@ -1,0 +1,259 @@
+package cfile
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/vec"
+)
+
+const (
+	boolID   = arrow.BOOL
+	stringID = arrow.STRING
+	binaryID = arrow.BINARY
+)
+
+// maxSub is how many rows a page has at most: blocks of more are given as several pages, so that a few bytes of runs
+// never become a window's whole memory.
+const maxSub = 128 << 10
+
+// dataBlock is a data block as the index knows it.
+type dataBlock struct {
+	ptr   blockPtr
+	first int64 // ordinal of the first row; -1: only the block tells
+	rows  int64 // -1: likewise
+	lost  error
+}
+
+// chunk gives the pages of a column file. It is a format.Chunk.
+type chunk struct {
+	f    *file
+	rows vec.Range
+	walk *walker     // nil: there are no blocks, or they are in list
+	list []dataBlock // of a recovered file
+	n    int         // blocks given
+	cur  *dataBlock  // the block that is being cut
+	sub  int64       // where the next page begins in it
+	err  error
+}
+
+// newChunk stands before the page that holds rows.From.
+func (f *file) newChunk(ctx context.Context, rows vec.Range) (*chunk, error) {
+	c := &chunk{f: f, rows: rows}
+	var err error
+	switch {
+	case f.footer.PosIdx != nil:
+		c.walk = f.positions()
+		if rows.From >= f.footer.NumValues {
+			c.err = io.EOF
+			break
+		}
+		from := max(0, min(rows.From, math.MaxUint32))
+		err = c.walk.seek(ctx, positionKey(from), false)
+	case f.footer.ValIdx != nil:
+		c.walk = f.values()
+		err = c.walk.first(ctx)
+	default:
+		c.err = io.EOF
+	}
+	return c, err
+}
+
+// Next gives the next page: a block, or a part of one that has very many rows.
+func (c *chunk) Next(ctx context.Context) (format.Page, error) {
+	if c.cur == nil {
+		if c.err != nil {
+			return format.Page{}, c.err
+		}
+		b, err := c.block(ctx)
+		if err != nil {
+			c.err = err
+			return format.Page{}, err
+		}
+		c.cur, c.sub = b, 0
+		if skip := c.rows.From - b.first; b.first >= 0 && skip >= maxSub && skip < b.rows {
+			c.sub = skip / maxSub * maxSub
+		}
+	}
+	b := c.cur
+	p := format.Page{Ordinal: c.n - 1, Sub: c.sub, First: b.first, Rows: b.rows, Entries: b.rows,
+		Spans: []fault.Span{c.f.span(b.ptr)}, Lost: b.lost, Own: b}
+	if b.rows > maxSub {
+		p.Rows = min(maxSub, b.rows-c.sub)
+		p.Entries = p.Rows
+		p.First += c.sub
+		if c.sub += p.Rows; c.sub < b.rows && b.first+c.sub < c.rows.To {
+			return p, nil
+		}
+	}
+	c.cur = nil
+	return p, nil
+}
+
+// block is the next data block.
+func (c *chunk) block(ctx context.Context) (*dataBlock, error) {
+	c.n++
+	if c.walk == nil {
+		return c.listed()
+	}
+	w := c.walk
+	if c.n > 1 {
+		if err := w.next(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if w.eof {
+		return nil, c.end()
+	}
+	e, err := w.current()
+	if err != nil {
+		return nil, err
+	}
+	b := &dataBlock{ptr: e.ptr, first: -1, rows: -1}
+	if c.f.footer.PosIdx != nil {
+		if b.first, b.rows, err = c.place(e); err != nil {
+			return nil, err
+		}
+		if b.first >= c.rows.To {
+			return nil, io.EOF
+		}
+	}
+	return b, w.block(e)
+}
+
+// listed is the next block of a recovered file that is wanted.
+func (c *chunk) listed() (*dataBlock, error) {
+	for ; c.n <= len(c.list); c.n++ {
+		b := &c.list[c.n-1]
+		if b.first >= 0 && b.rows >= 0 && (b.first+b.rows <= c.rows.From || b.first >= c.rows.To) {
+			continue
+		}
+		return b, nil
+	}
+	return nil, io.EOF
+}
+
+// end is reached when the index has no more blocks.
+func (c *chunk) end() error {
+	if n := c.f.footer.NumValues; c.n == 1 && n > 0 {
+		return fault.Corruptf(c.f.footSpan(), "footer.num_values", "%d, but the index is empty", n)
+	}
+	return io.EOF
+}
+
+// place is the rows of the block of a positional entry: up to the next entry's, or to the end of the file.
+func (c *chunk) place(e indexEntry) (first, rows int64, err error) {
+	w := c.walk
+	first, ok := e.ordinal()
+	if !ok {
+		return 0, 0, fault.Corruptf(w.place(), w.path()+".key", "%d bytes, an ordinal has 4", len(e.key))
+	}
+	if c.n == 1 && first > max(0, c.rows.From) {
+		return 0, 0, fault.Corruptf(w.place(), w.path()+".key", "ordinal %d, but nothing comes before and row %d is wanted", first, max(0, c.rows.From))
+	}
+	end := c.f.footer.NumValues
+	key, err := w.following()
+	if err != nil {
+		return 0, 0, err
+	}
+	if key != nil {
+		next := indexEntry{key: key}
+		if end, ok = next.ordinal(); !ok {
+			return 0, 0, fault.Corruptf(w.place(), w.path(), "the key behind it has %d bytes, an ordinal has 4", len(key))
+		}
+	}
+	if end <= first || end > c.f.footer.NumValues {
+		return 0, 0, fault.Corruptf(w.place(), w.path(), "the block would have the rows %d to %d of %d", first, end, c.f.footer.NumValues)
+	}
+	return first, end - first, nil
+}
+
+// Dict is the dictionary of a dictionary-encoded file.
+func (c *chunk) Dict() (format.Page, bool) {
+	p := c.f.footer.Dict
+	if p == nil || c.f.footer.Encoding != Dict {
+		return format.Page{}, false
+	}
+	page := format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: -1, Spans: []fault.Span{c.f.span(*p)}, Own: dictPage{}}
+	if reason := c.f.bad(*p); reason != "" {
+		page.Lost = fault.Corruptf(c.f.footSpan(), "footer.dict_block_ptr", "%s", reason)
+	}
+	return page, true
+}
+
+// dictPage marks the page of the dictionary.
+type dictPage struct{}
+
+// Decode appends a page to dst.
+func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
+	if err := c.f.decode(t, dst); err != nil {
+		path := "dictionary"
+		if _, ok := t.Page.Own.(dictPage); !ok {
+			path = fmt.Sprintf("block[%d]", t.Page.Ordinal)
+		}
+		return fault.Locate(err, t.Page.Spans[0], true, path)
+	}
+	return nil
+}
+
+func (f *file) decode(t *format.Task, dst *vec.Vector) error {
+	d := decoding{f: f, t: t}
+	var err error
+	if d.b, err = f.openBlock(t.Bytes[0], t.Page.Spans[0], t.Scratch, f.noVerify || t.NoVerify); err != nil {
+		return err
+	}
+	t.Raw = int64(len(d.b.data))
+	c := d.b.cursor("")
+	own, _ := t.Page.Own.(*dataBlock)
+	if own == nil {
+		d.lay.values = parsePlainBinary(c)
+		d.lay.rows = d.lay.values.count
+		if dst.Items != nil {
+			dst = dst.Items // the dictionary of a list column is in the items
+		}
+	} else {
+		d.lay = parseDataBlock(c, &f.footer)
+	}
+	if c.Err() != nil {
+		return c.Err()
+	}
+	return d.b.locate(d.rows(own, dst), 0, "")
+}
+
+// rows decodes the rows that the page stands for.
+func (d *decoding) rows(own *dataBlock, dst *vec.Vector) error {
+	l := &d.lay
+	n := int64(l.rows)
+	if own != nil {
+		if own.rows >= 0 && n != own.rows {
+			return fault.Rel(0, 0, "num_rows", "the block has %d rows, the index says %d", n, own.rows)
+		}
+		if own.first >= 0 && int64(l.values.ordinal) != own.first {
+			return fault.Rel(0, 0, "ordinal", "the block says it begins at row %d, the index says %d", l.values.ordinal, own.first)
+		}
+		n -= d.t.Page.Sub
+		if d.t.N >= 0 {
+			n = min(n, d.t.N)
+		}
+	}
+	if n < 0 {
+		return fault.Bugf("cfile: a page begins at row %d of %d", d.t.Page.Sub, l.rows)
+	}
+	skip := int(d.t.Page.Sub)
+	if own == nil {
+		return d.flat(dst, nil, 0, int(n))
+	}
+	switch {
+	case d.f.footer.Array():
+		return d.list(dst, skip, int(n))
+	case d.f.footer.Nullable:
+		return d.flat(dst, &l.nulls, skip, int(n))
+	}
+	return d.flat(dst, nil, skip, int(n))
+}

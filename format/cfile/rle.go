@@ -1,0 +1,48 @@
+package cfile
+
+import (
+	"stoa/fault"
+	"stoa/internal/enc/rle"
+	"stoa/region"
+	"stoa/wire"
+)
+
+// parseRuns reads an RLE block:
+//
+//	num_values  u32
+//	ordinal     u32
+//	runs        see package rle; values have the bits of the type, bools one
+//
+// Nothing tells how long the runs are: what follows them is not looked at.
+func parseRuns(c *wire.Cursor, t Type) (v values) {
+	v.form = formRuns
+	if t == Bool {
+		v.form = formBitRuns
+	}
+	v.count, v.ordinal = parseCounts(c)
+	v.at = c.Pos()
+	v.data = c.Rest()
+	c.Node(region.Data, c.Pos(), c.Left(), "runs", "")
+	return v
+}
+
+// runs decodes n integers of width bytes, after skip, to the front of dst.
+func (v *values) runs(dst []byte, skip, n, width int) error {
+	switch width {
+	case 1:
+		return rle.DecodeInts(as[uint8](dst, n), v.data, 8, skip)
+	case 2:
+		return rle.DecodeInts(as[uint16](dst, n), v.data, 16, skip)
+	case 4:
+		return rle.DecodeInts(as[uint32](dst, n), v.data, 32, skip)
+	case 8:
+		return rle.DecodeInts(as[uint64](dst, n), v.data, 64, skip)
+	}
+	return fault.Bugf("cfile: runs of values of %d bytes", width)
+}
+
+// bitRuns decodes n bools, after skip, to the bits of dst from at on.
+func (v *values) bitRuns(dst []byte, at, skip, n int) error {
+	_, err := rle.DecodeBits(dst, at, v.data, skip, n)
+	return err
+}

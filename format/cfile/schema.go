@@ -1,0 +1,113 @@
+package cfile
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Names of field metadata. What Arrow has no word for is kept there, so that it survives a conversion.
+const (
+	MetaType        = "stoa.type"        // Kudu's name of the type
+	MetaEncoding    = "stoa.encoding"    // of the blocks
+	MetaCompression = "stoa.compression" // of the blocks
+	MetaVersion     = "stoa.version"     // of the format: 1 or 2
+	MetaLength      = "stoa.length"      // of varchar, in characters
+
+	// fieldKey is the pair of the footer's metadata in which our writer keeps what a CFile has no field for.
+	fieldKey = "stoa.field"
+)
+
+// storedField is the value of fieldKey, as JSON.
+type storedField struct {
+	Name      string `json:"name,omitempty"`
+	Type      string `json:"type,omitempty"` // Arrow's, if Kudu's type does not say it
+	Nullable  *bool  `json:"nullable,omitempty"`
+	Precision int    `json:"precision,omitempty"`
+	Scale     int    `json:"scale,omitempty"`
+	Length    int    `json:"length,omitempty"`
+}
+
+// stored is what the footer keeps of the Arrow field; nothing if it is not there, or no JSON of ours.
+func (f *Footer) stored() (s storedField, ok bool) {
+	b, ok := f.Get(fieldKey)
+	if ok && json.Unmarshal(b, &s) != nil {
+		return storedField{}, false
+	}
+	return s, ok
+}
+
+// field is the Arrow field of a column file.
+func (f *file) field(o readOptions) arrow.Field {
+	s, _ := f.footer.stored()
+	name := "value"
+	switch {
+	case o.name != "":
+		name = o.name
+	case s.Name != "":
+		name = s.Name
+	}
+	if o.precision == 0 {
+		o.precision = s.Precision
+	}
+	if o.scale < 0 {
+		o.scale = s.Scale
+	}
+	t := f.footer.Type.arrow(o.precision, o.scale)
+	if f.footer.Array() {
+		t = arrow.ListOf(t)
+	}
+	keys := []string{MetaType, MetaEncoding, MetaCompression, MetaVersion}
+	vals := []string{f.footer.Type.String(), f.footer.Encoding.String(), f.footer.Compression.String(), strconv.Itoa(f.header.Version)}
+	if s.Length > 0 {
+		keys, vals = append(keys, MetaLength), append(vals, strconv.Itoa(s.Length))
+	}
+	return arrow.Field{Name: name, Type: t, Nullable: f.footer.Nullable || f.footer.Array(), Metadata: arrow.NewMetadata(keys, vals)}
+}
+
+// arrow is the Arrow type that holds every value of t. Old files do not keep the precision and scale of decimals: 0 and
+// negative mean the most digits that t is for, and none behind the point.
+//
+// Int128 is decimal128(38, 0): its 128 bits are Arrow's, so values of 39 digits are kept and printed, too, though
+// strictly they are beyond the type; verify tells of them.
+func (t Type) arrow(precision, scale int) arrow.DataType {
+	switch t {
+	case Uint8:
+		return arrow.PrimitiveTypes.Uint8
+	case Int8:
+		return arrow.PrimitiveTypes.Int8
+	case Uint16:
+		return arrow.PrimitiveTypes.Uint16
+	case Int16:
+		return arrow.PrimitiveTypes.Int16
+	case Uint32:
+		return arrow.PrimitiveTypes.Uint32
+	case Int32:
+		return arrow.PrimitiveTypes.Int32
+	case Uint64:
+		return arrow.PrimitiveTypes.Uint64
+	case Int64:
+		return arrow.PrimitiveTypes.Int64
+	case String, Varchar:
+		return arrow.BinaryTypes.String
+	case Bool:
+		return arrow.FixedWidthTypes.Boolean
+	case Float:
+		return arrow.PrimitiveTypes.Float32
+	case Double:
+		return arrow.PrimitiveTypes.Float64
+	case UnixtimeMicros:
+		return &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+	case Date:
+		return arrow.FixedWidthTypes.Date32
+	case Int128:
+		return &arrow.Decimal128Type{Precision: 38, Scale: 0}
+	case Decimal32, Decimal64, Decimal128:
+		if precision == 0 {
+			precision = map[Type]int{Decimal32: 9, Decimal64: 18, Decimal128: 38}[t]
+		}
+		return &arrow.Decimal128Type{Precision: int32(precision), Scale: int32(max(scale, 0))}
+	}
+	return arrow.BinaryTypes.Binary
+}
