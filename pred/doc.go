@@ -52,7 +52,7 @@
 // "x in ()" says "never" and "x not in ()" says "whenever x is not null".
 //
 // A literal is compared with a cell by its exact value, whatever their types; it is never rounded or cut to fit:
-// for an int8 column x < 1000 holds for all that is not null, x = 3.5 for none, and x > 3.5 is x > 3. There is one exception:
+// for an int8 column x < 1000 holds for all that is not null, x = 3.5 for none, and x > 3.5 is x >= 4. There is one exception:
 // a decimal or float literal against a float column means the nearest number that the column's type has
 // (so that 0.1 finds 0.1), as long as that is neither zero nor infinite unless the literal is. Integers are not rounded.
 //

@@ -102,15 +102,28 @@ func onInts[T integer](l *leaf, acc []uint64, c column, flip uint64) error {
 		rangeInts(acc, v, l.low64, l.span64, flip)
 		return nil
 	}
-	for w, x := range acc {
-		for m := x; m != 0; m &= m - 1 {
-			if i := 64*w + bits.TrailingZeros64(m); l.has64(uint64(v[i])-l.low64) != (flip == 0) {
-				x &^= m & -m
-			}
-		}
-		acc[w] = x
+	if l.bitmap != nil {
+		bitmapInts(acc, v, l.low64, l.span64, l.bitmap, flip)
+		return nil
 	}
+	eachWord(acc, v, flip, func(x T) bool { return l.has64(uint64(x) - l.low64) })
 	return nil
+}
+
+// bitmapInts keeps the cells whose distance from low is in the bitmap; span+1 is not in it, and stands for all that is further.
+func bitmapInts[T integer](acc []uint64, v []T, low, span uint64, bitmap []uint64, flip uint64) {
+	for w := range acc {
+		if acc[w] == 0 {
+			continue
+		}
+		var m uint64
+		part := v[64*w : min(64*w+64, len(v))]
+		for i := len(part) - 1; i >= 0; i-- {
+			d := min(uint64(part[i])-low, span+1)
+			m += m + bitmap[d/64]>>(d%64)&1
+		}
+		acc[w] &= m ^ flip
+	}
 }
 
 // rangeInts keeps the cells for which low <= cell <= low+span. Both are of 64 bits, with the sign spread, so that
@@ -199,7 +212,13 @@ func floatKernel[T float32 | float64](l *leaf, acc []uint64, v []T, flip uint64)
 		if acc[w] == 0 {
 			continue
 		}
-		acc[w] &= insideFloats(v[64*w:min(64*w+64, len(v))], lo, hi) ^ flip
+		var m uint64
+		if part := v[64*w : min(64*w+64, len(v))]; math.IsInf(float64(lo), -1) {
+			m = upToFloats(part, hi)
+		} else {
+			m = insideFloats(part, lo, hi)
+		}
+		acc[w] &= m ^ flip
 	}
 }
 
@@ -218,6 +237,25 @@ func insideFloats[T float32 | float64](v []T, lo, hi T) (m uint64) {
 	}
 	for i, x := range v {
 		m |= bit(x >= lo) & bit(x <= hi) << i
+	}
+	return m
+}
+
+// upToFloats are the bits of the cells for which cell <= hi; NaN is not one.
+func upToFloats[T float32 | float64](v []T, hi T) (m uint64) {
+	if len(v) == 64 {
+		for i := 0; i < 64; i += 4 {
+			p := (*[4]T)(v[i:])
+			b := bit(p[3] <= hi)
+			b += b + bit(p[2] <= hi)
+			b += b + bit(p[1] <= hi)
+			b += b + bit(p[0] <= hi)
+			m |= b << i
+		}
+		return m
+	}
+	for i, x := range v {
+		m |= bit(x <= hi) << i
 	}
 	return m
 }

@@ -38,7 +38,7 @@ type leaf struct {
 
 	low64, span64 uint64   // lo and hi-lo of classes of up to 64 bits
 	keys64        []uint64 // keys, less low64
-	bitmap        []uint64 // keys64 as bits, if they are close together
+	bitmap        []uint64 // keys64 as bits, and a 0 behind the last, if they are close together
 }
 
 func (l *leaf) setRange(lo, hi num) {
@@ -70,7 +70,7 @@ func (l *leaf) setList(keys []num, texts []string) {
 			l.keys64 = append(l.keys64, k[3]-l.low64)
 		}
 		if l.span64 < max(4096, 64*uint64(len(keys))) {
-			l.bitmap = make([]uint64, l.span64/64+1)
+			l.bitmap = make([]uint64, (l.span64+1)/64+1)
 			for _, k := range l.keys64 {
 				l.bitmap[k/64] |= 1 << (k % 64)
 			}

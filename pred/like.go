@@ -143,26 +143,51 @@ func (p *pattern) search(b []byte) bool {
 	back, from := -1, 0 // the step behind the last %, and where it was tried
 	for {
 		switch {
-		case s == len(p.steps) && i == len(b):
-			return true
-		case s < len(p.steps) && p.steps[s].kind == stepAny:
+		case s == len(p.steps):
+			if i == len(b) {
+				return true
+			}
+		case p.steps[s].kind == stepAny:
 			s++
 			back, from = s, i
 			continue
-		case s < len(p.steps) && p.steps[s].kind == stepOne && i < len(b):
-			i += p.width(b[i:])
-			s++
-			continue
-		case s < len(p.steps) && p.steps[s].kind == stepText && len(b)-i >= len(p.steps[s].text) && string(b[i:i+len(p.steps[s].text)]) == p.steps[s].text:
-			i += len(p.steps[s].text)
-			s++
-			continue
-		case back < 0 || from >= len(b):
+		case p.steps[s].kind == stepOne:
+			if i < len(b) {
+				i += p.width(b[i:])
+				s++
+				continue
+			}
+		default:
+			j := p.find(b[i:], p.steps[s].text, s == back)
+			if j >= 0 {
+				if s == back {
+					from = i + j
+				}
+				i += j + len(p.steps[s].text)
+				s++
+				continue
+			}
+			if s == back {
+				return false
+			}
+		}
+		if back < 0 || from >= len(b) {
 			return false
 		}
 		from += p.width(b[from:])
 		i, s = from, back
 	}
+}
+
+// find is where text is in b: at its start, or anywhere. -1 if it is not.
+func (*pattern) find(b []byte, text string, anywhere bool) int {
+	if anywhere {
+		return strings.Index(unsafe.String(unsafe.SliceData(b), len(b)), text)
+	}
+	if len(b) >= len(text) && string(b[:len(text)]) == text {
+		return 0
+	}
+	return -1
 }
 
 // width is the length of the character at the start of b.
