@@ -1,0 +1,1087 @@
+package cfile_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/internal/bloom"
+	"stoa/internal/kudugen"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// The corpus of real files judges the reader. What is expected of a file never comes from this package: cells come from
+// the generator's formula (internal/kudugen), entries of delta files from what Kudu's own command printed, and the
+// places of blocks from kudugen.Walk.
+//
+// golden_test.go runs this over the subset in corpus/, TestCorpus over everything.
+
+const golden = "../../corpus/kudu/1.18.1"
+
+func TestCorpus(t *testing.T) {
+	dir := os.Getenv("STOA_CORPUS")
+	if dir == "" {
+		t.Skip("STOA_CORPUS is not set: only the golden subset is tried")
+	}
+	dir = filepath.Join(dir, "kudu")
+	runCorpus(t, dir, 1226)
+	t.Run("synthetic", func(t *testing.T) { runSynthetic(t, filepath.Join(dir, "synthetic")) })
+}
+
+// TestFormatIsWhole: the other tests pass over what is not there, so it is told here.
+func TestFormatIsWhole(t *testing.T) {
+	f := cfile.Format
+	for name, there := range map[string]bool{"Probe": f.Probe != nil, "List": f.List != nil, "Open": f.Open != nil, "Create": f.Create != nil,
+		"Describe": f.Describe != nil, "Verify": f.Verify != nil, "Recover": f.Recover != nil} {
+		if !there {
+			t.Errorf("Format has no %s: nothing of it was tested", name)
+		}
+	}
+}
+
+// block is an entry of a manifest.
+type block struct {
+	File, Source, Dump, Sha256 string
+	Kind, Table, Partition     string
+	Rowset                     int
+	Column                     string
+	ColumnID                   string `json:"column_id"`
+	CFile                      map[string]string
+	Checksums                  bool
+	Size                       int64
+	Btree                      map[string]struct{ Levels int }
+	DictModes                  map[string]int `json:"dict_modes"`
+	Run                        string
+	BlockID                    int64 `json:"block_id"`
+}
+
+var tables = sync.OnceValue(func() map[string]*kudugen.Table {
+	m := map[string]*kudugen.Table{}
+	for _, t := range kudugen.Tables() {
+		m[t.Name] = t
+	}
+	return m
+})
+
+func readManifest(t testing.TB, dir string) []block {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "MANIFEST.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []block
+	if err := json.Unmarshal(b, &blocks); err != nil {
+		t.Fatal(err)
+	}
+	return blocks
+}
+
+// moreDumps is what Kudu printed of delta files that the whole corpus has no dump of.
+var moreDumps = sync.OnceValues(func() (map[string]string, error) {
+	b, err := os.ReadFile(filepath.Join(golden, "DUMPS.json"))
+	if err != nil {
+		return nil, err
+	}
+	m := map[string]string{}
+	return m, json.Unmarshal(b, &m)
+})
+
+func readDump(name string) (kudugen.Dump, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return kudugen.Dump{}, err
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if strings.HasSuffix(name, ".gz") {
+		if r, err = gzip.NewReader(f); err != nil {
+			return kudugen.Dump{}, err
+		}
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return kudugen.Dump{}, err
+	}
+	return kudugen.ParseDump(b)
+}
+
+// expected is what a file must give.
+type expected struct {
+	col   kudugen.Column
+	cells []kudugen.Cell
+	keys  [][]byte      // of a bloom file: the keys of the rowset
+	dump  *kudugen.Dump // Kudu's print of a column, as a second opinion
+}
+
+var rawBinary = kudugen.Column{Type: "binary"}
+
+func (b block) expect(dir string) (x expected, err error) {
+	table := tables()[b.Table]
+	if table == nil {
+		return x, fmt.Errorf("table %s is not modelled", b.Table)
+	}
+	rs, err := table.Rowset(b.Partition, b.Rowset)
+	if err != nil {
+		return x, err
+	}
+	dump := filepath.Join(dir, b.Dump)
+	if b.Dump == "" {
+		more, err := moreDumps()
+		if err != nil {
+			return x, err
+		}
+		source := b.Source
+		if source == "" {
+			source = b.File
+		}
+		if dump = more[source]; dump != "" {
+			dump = filepath.Join(golden, dump)
+		}
+	}
+	switch b.Kind {
+	case "column":
+		id, err := strconv.Atoi(b.ColumnID)
+		if err != nil {
+			return x, err
+		}
+		var ok bool
+		if x.col, x.cells, ok = rs.Column(id); !ok {
+			return x, fmt.Errorf("table %s has no column with id %d", b.Table, id)
+		}
+		if dump != "" {
+			d, err := readDump(dump)
+			if err != nil {
+				return x, err
+			}
+			x.dump = &d
+		}
+	case "adhoc-index":
+		x.col = rawBinary
+		for _, k := range rs.Keys() {
+			x.cells = append(x.cells, k)
+		}
+	case "undo", "redo":
+		x.col = rawBinary
+		if dump == "" {
+			return x, fmt.Errorf("there is no dump")
+		}
+		d, err := readDump(dump)
+		if err != nil {
+			return x, err
+		}
+		for i := range d.Lines {
+			c, _, err := d.Value(i, rawBinary)
+			if err != nil {
+				return x, err
+			}
+			x.cells = append(x.cells, c)
+		}
+	case "bloom":
+		x.col, x.keys = rawBinary, rs.Keys()
+		return x, nil
+	default:
+		return x, fmt.Errorf("a block of kind %q", b.Kind)
+	}
+	if n, _ := strconv.Atoi(b.CFile["num-values"]); n != len(x.cells) {
+		return x, fmt.Errorf("%d cells are expected, but Kudu lists %d", len(x.cells), n)
+	}
+	return x, nil
+}
+
+// tally counts what happened to the files of a manifest.
+type tally struct {
+	ran, equal, missing, unexpected, failed int
+	cells                                   int64
+	kinds                                   map[string]int
+}
+
+func runCorpus(t *testing.T, dir string, files int) {
+	n := tally{kinds: map[string]int{}}
+	blocks := readManifest(t, dir)
+	for _, b := range blocks {
+		data, err := os.ReadFile(filepath.Join(dir, b.File))
+		if err != nil {
+			n.missing++
+			t.Error(err)
+			continue
+		}
+		if s := sha256.Sum256(data); hex.EncodeToString(s[:]) != b.Sha256 {
+			n.missing++
+			t.Errorf("%s is not the file that the manifest means", b.File)
+			continue
+		}
+		x, err := b.expect(dir)
+		if err != nil {
+			n.unexpected++
+			t.Errorf("%s: %v", b.File, err)
+			continue
+		}
+		ok := t.Run(b.File, func(t *testing.T) {
+			n.cells += judge(t, b, data, x)
+			n.ran++
+		})
+		if !ok {
+			n.failed++
+			continue
+		}
+		n.equal++
+		n.kinds[b.Kind]++
+	}
+	t.Logf("%d files in the manifest: %d ran, %d equal (%v, %d cells), %d failed, %d missing, %d without an expectation",
+		len(blocks), n.ran, n.equal, n.kinds, n.cells, n.failed, n.missing, n.unexpected)
+	if len(blocks) != files {
+		t.Errorf("the manifest has %d files, not %d", len(blocks), files)
+	}
+	if n.equal != files {
+		t.Errorf("%d of %d files are proven", n.equal, files)
+	}
+}
+
+// judge holds one healthy file against everything that is known about it.
+func judge(t *testing.T, b block, data []byte, x expected) (cells int64) {
+	ctx := context.Background()
+	layout, err := kudugen.Walk(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := store.NewMemory(map[string][]byte{"f": data})
+	target := format.Target{Tree: tree, Name: "f"}
+
+	if m, err := cfile.Format.Probe(ctx, target); err != nil || m != format.Certain {
+		t.Errorf("Probe: %v %v", m, err)
+	}
+	if b.Kind == "bloom" {
+		cells = judgeBloom(t, data, layout, x)
+	} else {
+		got, err := readAll(ctx, target, raw, nil)
+		if err != nil {
+			t.Fatalf("read: %v", err)
+		}
+		checkShape(t, got, layout, x)
+		checkCells(t, got.cells, x)
+		cells = int64(len(got.cells))
+		checkPages(t, got, layout)
+		checkHints(t, target, got)
+		checkSection(t, data, got)
+	}
+	checkCoverage(t, target, layout)
+	if cfile.Format.Verify != nil { // else TestFormatIsWhole fails
+		for f := range cfile.Format.Verify(ctx, target, format.OpenOptions{}) {
+			t.Errorf("Verify of a healthy file: %+v", f)
+		}
+	}
+	return cells
+}
+
+// ---- reading through the contract
+
+// raw shows delta files and ad-hoc indexes as the column of binary values that they are.
+var raw = format.OpenOptions{Opts: map[string]string{"kind": "column"}}
+
+// arenas: a new one costs a megabyte.
+var arenas = sync.Pool{New: func() any { return &vec.Arena{} }}
+
+type answer struct {
+	schema *arrow.Schema
+	column format.Column
+	cells  []kudugen.Cell
+	pages  []format.Page
+	starts []int // position in cells of each page
+	dict   bool
+}
+
+const (
+	maxPages = 1 << 20
+	maxCells = 1 << 24
+)
+
+var wholeRange = vec.Range{From: 0, To: 1<<63 - 1}
+
+var errEndless = errors.New("more pages or cells than any file of the corpus has")
+
+// readAll scans the only column of a file page by page. seen, if not nil, is shown every page after decoding.
+func readAll(ctx context.Context, target format.Target, o format.OpenOptions, seen func(format.Chunk, *format.Task)) (*answer, error) {
+	r, err := cfile.Format.Open(ctx, target, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return scanAll(ctx, r, target.Tree, o, wholeRange, seen)
+}
+
+func scanAll(ctx context.Context, r format.Reader, tree store.Tree, o format.OpenOptions, rows vec.Range, seen func(format.Chunk, *format.Task)) (*answer, error) {
+	a := &answer{schema: r.Schema()}
+	cols := r.Columns()
+	if len(cols) != 1 {
+		return nil, fmt.Errorf("%d columns", len(cols))
+	}
+	a.column = cols[0]
+	parts, groups := 0, 0
+	for part, err := range r.Parts(ctx, format.Query{Cols: []int{0}}) {
+		if err != nil {
+			return nil, err
+		}
+		parts++
+		gs, err := r.RowGroups(ctx, part, format.Query{Cols: []int{0}})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range gs {
+			groups++
+			if err := a.chunk(ctx, r, g, tree, o, rows, seen); err != nil {
+				return nil, err
+			}
+			if g.Rows >= 0 && rows.From == 0 && rows.To > g.Rows && int64(len(a.cells)) != g.Rows {
+				return nil, fmt.Errorf("the row group says %d rows, its pages have %d", g.Rows, len(a.cells))
+			}
+		}
+	}
+	if parts != 1 || groups != 1 {
+		return nil, fmt.Errorf("%d parts, %d row groups", parts, groups)
+	}
+	return a, nil
+}
+
+func (a *answer) chunk(ctx context.Context, r format.Reader, g format.RowGroup, tree store.Tree, o format.OpenOptions, rows vec.Range, seen func(format.Chunk, *format.Task)) error {
+	c, err := r.Chunk(ctx, g, 0, rows)
+	if err != nil {
+		return err
+	}
+	limits := o.Limits.WithDefaults()
+	arena := arenas.Get().(*vec.Arena)
+	arena.Reset()
+	defer arenas.Put(arena)
+	decode := func(p format.Page, dict, dst *vec.Vector, want *vec.Sel) (*format.Task, error) {
+		if p.Lost != nil {
+			return nil, p.Lost
+		}
+		task := &format.Task{Page: p, N: p.Entries, Dict: dict, Want: want, Scratch: arena, Limits: limits, NoVerify: o.NoVerify}
+		for _, s := range p.Spans {
+			src, err := tree.Open(ctx, s.Object)
+			if err != nil {
+				return nil, err
+			}
+			if s.Off < 0 || s.Len < 0 || s.End() > src.Size() {
+				return nil, fmt.Errorf("page %d asks for %v of %d bytes", p.Ordinal, s, src.Size())
+			}
+			buf := make([]byte, s.Len)
+			if err := format.ReadFull(ctx, src, s, "", buf); err != nil {
+				return nil, err
+			}
+			task.Bytes = append(task.Bytes, buf)
+		}
+		before := dst.Len()
+		if err := c.Decode(task, dst); err != nil {
+			return nil, err
+		}
+		arena.Reset()
+		for _, buf := range task.Bytes {
+			clear(buf) // dst must not point into it
+		}
+		if p.Entries >= 0 && int64(dst.Len()-before) != p.Entries {
+			return nil, fmt.Errorf("page %d: %d entries decoded, %d said", p.Ordinal, dst.Len()-before, p.Entries)
+		}
+		return task, nil
+	}
+	var dict *vec.Vector
+	if p, ok := c.Dict(); ok {
+		a.dict = true
+		if dict, err = vec.New(a.column.Type, memory.DefaultAllocator); err != nil {
+			return err
+		}
+		if _, err := decode(p, nil, dict, nil); err != nil {
+			return err
+		}
+	}
+	dst, err := vec.New(a.column.Type, memory.DefaultAllocator)
+	if err != nil {
+		return err
+	}
+	for {
+		p, err := c.Next(ctx)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if len(a.pages) >= maxPages || dst.Len() > maxCells {
+			return errEndless
+		}
+		a.pages = append(a.pages, p)
+		a.starts = append(a.starts, dst.Len())
+		task, err := decode(p, dict, dst, nil)
+		if err != nil {
+			return err
+		}
+		if seen != nil {
+			for i, s := range p.Spans { // the bytes again
+				src, err := tree.Open(ctx, s.Object)
+				if err != nil {
+					return err
+				}
+				if err := format.ReadFull(ctx, src, s, "", task.Bytes[i]); err != nil {
+					return err
+				}
+			}
+			seen(c, task)
+		}
+	}
+	cells, err := cellsOf(dst)
+	a.cells = append(a.cells, cells...)
+	return err
+}
+
+// cellsOf takes a vector apart.
+func cellsOf(v *vec.Vector) ([]kudugen.Cell, error) {
+	if err := v.Plain(); err != nil {
+		return nil, err
+	}
+	out := make([]kudugen.Cell, v.Len())
+	if v.Len() == 0 {
+		return out, nil
+	}
+	nulls := 0
+	w := v.Width()
+	switch {
+	case w > 0:
+		d := v.Data(0)
+		for i := range out {
+			out[i] = kudugen.Cell(d[i*w : (i+1)*w : (i+1)*w])
+		}
+	case v.Type.ID() == arrow.BOOL:
+		d := v.Bits()
+		for i := range out {
+			out[i] = kudugen.Bool(d[i>>3]>>(i&7)&1 == 1)
+		}
+	default:
+		o, d := v.Offsets(0), v.StringBytes()
+		for i := range out {
+			if o[i] < 0 || o[i] > o[i+1] || int(o[i+1]) > len(d) {
+				return nil, fmt.Errorf("entry %d has offsets %d to %d of %d bytes", i, o[i], o[i+1], len(d))
+			}
+			out[i] = kudugen.Cell(append([]byte{}, d[o[i]:o[i+1]]...))
+		}
+	}
+	for i := range out {
+		if !v.Valid(i) {
+			out[i] = nil
+			nulls++
+		}
+	}
+	if nulls != v.Nulls() {
+		return nil, fmt.Errorf("%d nulls, but the vector counts %d", nulls, v.Nulls())
+	}
+	return out, nil
+}
+
+func same(a, b kudugen.Cell) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+
+func show(c kudugen.Cell) string {
+	if c == nil {
+		return "NULL"
+	}
+	if len(c) > 80 {
+		return fmt.Sprintf("%x… (%d bytes)", []byte(c[:80]), len(c))
+	}
+	return fmt.Sprintf("%x", []byte(c))
+}
+
+// ---- checks of a healthy file
+
+// arrowTypes are the types a value may arrive in. A CFile does not say a decimal's precision.
+var arrowTypes = map[string][]arrow.Type{
+	"bool": {arrow.BOOL}, "int8": {arrow.INT8}, "int16": {arrow.INT16}, "int32": {arrow.INT32}, "int64": {arrow.INT64},
+	"unixtime_micros": {arrow.TIMESTAMP}, "date": {arrow.DATE32}, "float": {arrow.FLOAT32}, "double": {arrow.FLOAT64},
+	"decimal4":  {arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128},
+	"decimal8":  {arrow.DECIMAL64, arrow.DECIMAL128},
+	"decimal16": {arrow.DECIMAL128},
+	"string":    {arrow.STRING}, "varchar": {arrow.STRING}, "binary": {arrow.BINARY},
+}
+
+func checkShape(t *testing.T, a *answer, layout *kudugen.Layout, x expected) {
+	t.Helper()
+	name := x.col.Type
+	if name == "decimal" {
+		name += fmt.Sprint(x.col.Width())
+	}
+	ok := false
+	for _, id := range arrowTypes[name] {
+		ok = ok || a.column.Type.ID() == id
+	}
+	if !ok {
+		t.Errorf("a %s arrives as %s", name, a.column.Type)
+	}
+	if a.column.Has != format.Values || a.column.Parent != -1 {
+		t.Errorf("column %+v", a.column)
+	}
+	if a.schema.NumFields() != 1 {
+		t.Fatalf("schema %s", a.schema)
+	}
+	if f := a.schema.Field(0); f.Nullable != layout.Nullable {
+		t.Errorf("field %s: nullable %v, the footer says %v", f.Name, f.Nullable, layout.Nullable)
+	}
+	if want := layout.Encoding == 5; a.dict != want {
+		t.Errorf("dictionary: %v, should be %v", a.dict, want)
+	}
+}
+
+// narrow gives decimals that arrived in more bytes than Kudu stores in Kudu's width; nothing may be lost by that.
+func narrow(cells []kudugen.Cell, width int) ([]kudugen.Cell, error) {
+	out := make([]kudugen.Cell, len(cells))
+	for i, c := range cells {
+		if out[i] = c; c == nil || len(c) <= width {
+			continue
+		}
+		fill := byte(0)
+		if c[width-1]&0x80 != 0 {
+			fill = 0xff
+		}
+		for _, b := range c[width:] {
+			if b != fill {
+				return nil, fmt.Errorf("row %d: %s does not fit in %d bytes", i, show(c), width)
+			}
+		}
+		out[i] = c[:width:width]
+	}
+	return out, nil
+}
+
+func checkCells(t *testing.T, got []kudugen.Cell, x expected) {
+	t.Helper()
+	if x.col.Type == "decimal" {
+		var err error
+		if got, err = narrow(got, x.col.Width()); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+	if len(got) != len(x.cells) {
+		t.Errorf("%d cells, %d expected", len(got), len(x.cells))
+		return
+	}
+	bad := 0
+	for i, w := range x.cells {
+		if !same(got[i], w) {
+			if bad++; bad <= 3 {
+				t.Errorf("row %d: got %s, expected %s", i, show(got[i]), show(w))
+			}
+		} else if x.dump != nil && !x.dump.Agrees(i, x.col, got[i]) {
+			if bad++; bad <= 3 {
+				t.Errorf("row %d: got %s, Kudu printed %.200s", i, show(got[i]), x.dump.Lines[i])
+			}
+		}
+	}
+	if bad > 0 {
+		t.Errorf("%d of %d cells differ", bad, len(got))
+	}
+}
+
+// checkPages holds the pages' claims against the blocks that an independent walk found.
+func checkPages(t *testing.T, a *answer, layout *kudugen.Layout) {
+	t.Helper()
+	positional := layout.Levels["posidx"] > 0
+	at := 0
+	for i, p := range a.pages {
+		end := len(a.cells)
+		if i+1 < len(a.pages) {
+			end = a.starts[i+1]
+		}
+		n := int64(end - a.starts[i])
+		switch {
+		case positional && (p.First != int64(a.starts[i]) || p.Rows != n):
+			t.Errorf("page %d says rows %d+%d, has %d+%d", i, p.First, p.Rows, a.starts[i], n)
+		case p.Rows >= 0 && p.Rows != n, p.First >= 0 && p.First != int64(a.starts[i]), p.Rows != p.Entries:
+			t.Errorf("page %d says rows %d+%d, %d entries; has %d+%d", i, p.First, p.Rows, p.Entries, a.starts[i], n)
+		}
+		if len(p.Spans) != 1 {
+			t.Errorf("page %d has spans %v", i, p.Spans)
+			continue
+		}
+		for at < len(layout.Blocks) && (layout.Blocks[at].Kind != "data" || layout.Blocks[at].First+layout.Blocks[at].Rows <= int64(a.starts[i]) && n > 0) {
+			at++
+		}
+		if at == len(layout.Blocks) {
+			t.Errorf("page %d: no block holds row %d", i, a.starts[i])
+			continue
+		}
+		if b, s := layout.Blocks[at], p.Spans[0]; s.Object != "f" || s.Off != b.Off || s.Len != b.Len {
+			t.Errorf("page %d of rows %d+%d: %v, the block is [%d+%d]", i, a.starts[i], n, s, b.Off, b.Len)
+		}
+	}
+}
+
+// checkHints decodes again with random wishes, from random rows, and without verifying.
+func checkHints(t *testing.T, target format.Target, whole *answer) {
+	t.Helper()
+	ctx := context.Background()
+	rnd := rand.New(rand.NewPCG(1, uint64(len(whole.cells))))
+	arena := arenas.Get().(*vec.Arena)
+	arena.Reset()
+	defer arenas.Put(arena)
+	page := 0
+	dictOf := func(c format.Chunk) *vec.Vector {
+		p, ok := c.Dict()
+		if !ok {
+			return nil
+		}
+		v, err := vec.New(whole.column.Type, memory.DefaultAllocator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, _ := target.Tree.Open(ctx, p.Spans[0].Object)
+		buf := make([]byte, p.Spans[0].Len)
+		if err := format.ReadFull(ctx, src, p.Spans[0], "", buf); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Decode(&format.Task{Page: p, N: p.Entries, Bytes: [][]byte{buf}, Scratch: arena, Limits: format.Limits{}.WithDefaults()}, v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	var dict *vec.Vector
+	_, err := readAll(ctx, target, raw, func(c format.Chunk, task *format.Task) {
+		if page == 0 {
+			dict = dictOf(c)
+		}
+		from, to := whole.starts[page], len(whole.cells)
+		if page+1 < len(whole.starts) {
+			to = whole.starts[page+1]
+		}
+		page++
+		n := to - from
+		wish := make([]byte, (n+7)/8)
+		switch rnd.IntN(4) {
+		case 0: // nothing
+		case 1: // one
+			if n > 0 {
+				i := rnd.IntN(n)
+				wish[i>>3] |= 1 << (i & 7)
+			}
+		case 2: // a run
+			if n > 0 {
+				i := rnd.IntN(n)
+				vec.SetBits(wish, i, i+rnd.IntN(n-i)+1, true)
+			}
+		default:
+			for i := range wish {
+				wish[i] = byte(rnd.Uint32())
+			}
+		}
+		task.Want = vec.NewSel(wish, n)
+		task.Dict = dict
+		v, err := vec.New(whole.column.Type, memory.DefaultAllocator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := 0
+		if rnd.IntN(2) == 0 && task.N >= 0 { // behind entries that are there already, at an odd bit
+			before = 1 + rnd.IntN(9)
+			v.ExtendNulls(before)
+		}
+		if err := c.Decode(task, v); err != nil {
+			t.Errorf("rows %d to %d with a wish for %d: %v", from, to, task.Want.Count, err)
+			return
+		}
+		arena.Reset()
+		if v.Len() != before+n {
+			t.Errorf("rows %d to %d with a wish for %d: %d entries", from, to, task.Want.Count, v.Len()-before)
+			return
+		}
+		got, err := cellsOf(v)
+		if err != nil {
+			t.Errorf("rows %d to %d with a wish for %d: %v", from, to, task.Want.Count, err)
+			return
+		}
+		for i := range n {
+			w, g := whole.cells[from+i], got[before+i]
+			if (w == nil) != (g == nil) || task.Want.Has(i) && !same(w, g) {
+				t.Errorf("row %d with a wish (wanted: %v): got %s, without %s", from+i, task.Want.Has(i), show(g), show(w))
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Errorf("second read: %v", err)
+	}
+
+	again, err := readAll(ctx, target, format.OpenOptions{NoVerify: true, Opts: raw.Opts}, nil)
+	if err != nil || len(again.cells) != len(whole.cells) {
+		t.Errorf("read without verifying: %v", err)
+	} else {
+		for i := range whole.cells {
+			if !same(again.cells[i], whole.cells[i]) {
+				t.Errorf("row %d is another without verifying", i)
+				break
+			}
+		}
+	}
+
+	if len(whole.pages) == 0 || whole.pages[0].First < 0 {
+		return
+	}
+	r, err := cfile.Format.Open(ctx, target, raw)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer r.Close()
+	total := int64(len(whole.cells))
+	for range 4 {
+		from := rnd.Int64N(total)
+		to := from + 1 + rnd.Int64N(total-from)
+		if rnd.IntN(2) == 0 {
+			to = from + 1
+		}
+		part, err := scanAll(ctx, r, target.Tree, format.OpenOptions{}, vec.Range{From: from, To: to}, nil)
+		if err != nil {
+			t.Errorf("rows %d to %d: %v", from, to, err)
+			return
+		}
+		if len(part.pages) == 0 {
+			t.Errorf("rows %d to %d: no pages", from, to)
+			return
+		}
+		first, last := part.pages[0], part.pages[len(part.pages)-1]
+		if first.First > from || first.First+first.Rows <= from || last.First >= to || last.First+last.Rows < to {
+			t.Errorf("rows %d to %d: pages from %d+%d to %d+%d", from, to, first.First, first.Rows, last.First, last.Rows)
+			return
+		}
+		for i, c := range part.cells {
+			if !same(c, whole.cells[int(first.First)+i]) {
+				t.Errorf("row %d is another when read from %d on", int(first.First)+i, from)
+				return
+			}
+		}
+	}
+}
+
+// checkSection reads the file from within a larger object, as from a container.
+func checkSection(t *testing.T, data []byte, whole *answer) {
+	t.Helper()
+	const before = 4096
+	all := append(append(bytes.Repeat([]byte{0x5a}, before), data...), bytes.Repeat([]byte{0xa5}, 100)...)
+	target := format.Target{Tree: store.NewMemory(map[string][]byte{"c": all}), Name: "c", At: vec.Range{From: before, To: before + int64(len(data))}}
+	got, err := readAll(context.Background(), target, raw, nil)
+	if err != nil {
+		t.Errorf("as a section: %v", err)
+		return
+	}
+	if len(got.cells) != len(whole.cells) || len(got.pages) != len(whole.pages) {
+		t.Errorf("as a section: %d cells in %d pages, not %d in %d", len(got.cells), len(got.pages), len(whole.cells), len(whole.pages))
+		return
+	}
+	for i := range got.cells {
+		if !same(got.cells[i], whole.cells[i]) {
+			t.Errorf("as a section: row %d is another", i)
+			return
+		}
+	}
+	for i := range got.pages {
+		if g, w := got.pages[i].Spans[0], whole.pages[i].Spans[0]; g.Off != w.Off+before || g.Len != w.Len || g.Object != "c" {
+			t.Errorf("as a section: page %d at %v, %v in the file", i, g, w)
+			return
+		}
+	}
+	if cfile.Format.Describe == nil {
+		return
+	}
+	for n, err := range cfile.Format.Describe(context.Background(), target, format.DescribeOptions{}) {
+		if err != nil {
+			t.Errorf("as a section: Describe: %v", err)
+			return
+		}
+		if n.Inner < 0 && (n.At.Object != "c" || n.At.Off < before || n.At.End() > before+int64(len(data))) {
+			t.Errorf("as a section: node %s at %v", n.Name, n.At)
+			return
+		}
+	}
+}
+
+// checkCoverage: the leaves of Describe partition the bytes, and every block is a node of its own.
+func checkCoverage(t *testing.T, target format.Target, layout *kudugen.Layout) {
+	t.Helper()
+	if cfile.Format.Describe == nil {
+		return // TestFormatIsWhole fails
+	}
+	for _, pages := range []bool{false, true} {
+		var nodes []region.Node
+		for n, err := range cfile.Format.Describe(context.Background(), target, format.DescribeOptions{Pages: pages}) {
+			if err != nil {
+				t.Errorf("Describe (pages %v): %v", pages, err)
+				return
+			}
+			nodes = append(nodes, n)
+		}
+		last := layout.Blocks[len(layout.Blocks)-1]
+		if err := covered(nodes, "f", last.Off+last.Len); err != nil {
+			t.Errorf("Describe (pages %v): %v", pages, err)
+			continue
+		}
+		exact := map[[2]int64]bool{}
+		for _, n := range nodes {
+			if n.Inner < 0 {
+				exact[[2]int64{n.At.Off, n.At.Len}] = true
+			}
+		}
+		for _, b := range layout.Blocks {
+			if !exact[[2]int64{b.Off, b.Len}] {
+				t.Errorf("Describe (pages %v): no node is the %s at [%d+%d]", pages, b.Kind, b.Off, b.Len)
+				break
+			}
+		}
+	}
+}
+
+// covered is the coverage law: the leaves that have an exact place partition the object; nothing is a gap.
+func covered(nodes []region.Node, object string, size int64) error {
+	exact := nodes[:0:0]
+	for _, n := range nodes {
+		if n.Kind == region.Gap {
+			return fmt.Errorf("%s at %v is a gap", n.Name, n.At)
+		}
+		if n.Name == "" || n.Depth < 0 {
+			return fmt.Errorf("a node without a name, or with depth %d, at %v", n.Depth, n.At)
+		}
+		if n.Inner < 0 {
+			exact = append(exact, n)
+		}
+	}
+	var leaves []region.Node
+	var open []region.Node // ancestors
+	for i, n := range exact {
+		for len(open) > 0 && open[len(open)-1].Depth >= n.Depth {
+			open = open[:len(open)-1]
+		}
+		if n.At.Object != object || n.At.Off < 0 || n.At.Len < 0 || n.At.End() > size {
+			return fmt.Errorf("%s at %v is not inside of the %d bytes", n.Name, n.At, size)
+		}
+		if len(open) > 0 {
+			if p := open[len(open)-1]; n.At.Off < p.At.Off || n.At.End() > p.At.End() {
+				return fmt.Errorf("%s at %v is not inside of %s at %v", n.Name, n.At, p.Name, p.At)
+			}
+		}
+		open = append(open, n)
+		if (i+1 == len(exact) || exact[i+1].Depth <= n.Depth) && n.At.Len > 0 {
+			leaves = append(leaves, n)
+		}
+	}
+	sort.SliceStable(leaves, func(i, j int) bool { return leaves[i].At.Off < leaves[j].At.Off })
+	at, before := int64(0), "the beginning"
+	for _, n := range leaves {
+		if n.At.Off != at {
+			return fmt.Errorf("after %s, which ends at %d, comes %s at %v", before, at, n.Name, n.At)
+		}
+		at, before = n.At.End(), n.Name
+	}
+	if at != size {
+		return fmt.Errorf("the last leaf, %s, ends at %d of %d", before, at, size)
+	}
+	return nil
+}
+
+// ---- files of our own making, with Kudu's verdict beside them
+
+// refusals is what must be said of each file that Kudu refuses.
+var refusals = map[string]struct {
+	classes  []fault.Class
+	from, to int64 // where the error must lie; to 0: anywhere in the file
+}{
+	// Bit 1 now means array blocks, of which Kudu 1.18.1 knows nothing. Read as array blocks these are damaged.
+	"bad_feature_bit1":                  {[]fault.Class{fault.Unsupported, fault.Corrupt}, 0, 0},
+	"bad_one_byte_flipped":              {[]fault.Class{fault.Corrupt}, 16, 16 + 4128},
+	"bad_v1_group_varint_uint32_footer": {[]fault.Class{fault.Unsupported, fault.Corrupt}, 0, 0},
+	"bad_v1_magic_on_v2_lz4":            {[]fault.Class{fault.Corrupt}, 0, 0},
+	"bad_v1_magic_on_v2_lz4index":       {[]fault.Class{fault.Corrupt}, 0, 0},
+}
+
+func runSynthetic(t *testing.T, dir string) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.cfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, refused := 0, 0
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base := strings.TrimSuffix(filepath.Base(name), ".cfile")
+		t.Run(base, func(t *testing.T) {
+			target := format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"}
+			rc, err := os.ReadFile(strings.TrimSuffix(name, ".cfile") + ".kudu_rc.txt")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(string(rc), "rc=0") {
+				bad, ok := refusals[base]
+				if !ok {
+					t.Fatalf("Kudu says %s, and nobody has said what we should", rc)
+				}
+				a, err := readAll(context.Background(), target, raw, nil)
+				if err == nil {
+					t.Fatalf("%d cells were read; Kudu says %s", len(a.cells), rc)
+				}
+				e, err := placed(err, "f", int64(len(data)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ok = false
+				for _, c := range bad.classes {
+					ok = ok || e.Class == c
+				}
+				if !ok {
+					t.Errorf("%v is of class %v, which should be one of %v", e, e.Class, bad.classes)
+				}
+				if bad.to > 0 && (e.At.Off < bad.from || e.At.End() > bad.to) {
+					t.Errorf("%v: the damage lies in [%d,%d)", e, bad.from, bad.to)
+				}
+				if cfile.Format.Verify != nil && !speaks(target) {
+					t.Error("Verify finds nothing")
+				}
+				t.Log(e)
+				refused++
+				return
+			}
+			dump := strings.TrimSuffix(name, ".cfile") + ".kudu_dump.txt"
+			if _, err := os.Stat(dump); err != nil {
+				dump += ".gz"
+			}
+			d, err := readDump(dump)
+			if err != nil {
+				t.Fatal(err)
+			}
+			layout, err := kudugen.Walk(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := expected{col: kudugen.Column{Type: strings.ToLower(d.Footer["data_type"])}}
+			for i := range d.Lines {
+				c, exact, err := d.Value(i, x.col)
+				if err != nil || !exact {
+					t.Fatal(d.Lines[i], err)
+				}
+				x.cells = append(x.cells, c)
+			}
+			got, err := readAll(context.Background(), target, raw, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkShape(t, got, layout, x)
+			checkCells(t, got.cells, x)
+			checkPages(t, got, layout)
+			checkHints(t, target, got)
+			checkSection(t, data, got)
+			checkCoverage(t, target, layout)
+			if cfile.Format.Verify != nil {
+				for f := range cfile.Format.Verify(context.Background(), target, format.OpenOptions{}) {
+					if f.Severity == region.Error {
+						t.Errorf("Verify: %+v", f)
+					}
+				}
+			}
+			read++
+		})
+	}
+	t.Logf("%d files: %d read as Kudu reads them, %d refused", len(names), read, refused)
+	if read != 20 || refused != 5 {
+		t.Error("there should be 20 to read and 5 to refuse")
+	}
+}
+
+// placed checks the form of an error about a file's content: a class that blames the file, and a place in it.
+func placed(err error, object string, size int64) (*fault.Error, error) {
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		return nil, fmt.Errorf("not a *fault.Error: %T %v", err, err)
+	}
+	if e.Class != fault.Corrupt && e.Class != fault.Unsupported && e.Class != fault.Limit {
+		return e, fmt.Errorf("class %v: %v", e.Class, err)
+	}
+	if e.At.Object != object || e.At.Off < 0 || e.At.Len < 0 || e.At.End() > size {
+		return e, fmt.Errorf("the place %v is not inside of the %d bytes of %s: %v", e.At, size, object, err)
+	}
+	return e, nil
+}
+
+// speaks reports whether Verify finds something wrong.
+func speaks(target format.Target) bool {
+	for f := range cfile.Format.Verify(context.Background(), target, format.OpenOptions{}) {
+		if f.Severity >= region.Warning {
+			return true
+		}
+	}
+	return false
+}
+
+// ---- bloom files
+
+// judgeBloom: every key of the rowset tests positive in the block that the value index names for it, hardly any other
+// key does, and the blocks' first keys ascend. The blocks are found by kudugen.Walk.
+func judgeBloom(t *testing.T, data []byte, layout *kudugen.Layout, x expected) (probes int64) {
+	t.Helper()
+	type part struct {
+		first  []byte
+		filter *bloom.Filter
+	}
+	var parts []part
+	for _, b := range layout.Blocks {
+		if b.Kind != "data" {
+			continue
+		}
+		raw := data[b.Off : b.Off+b.Len]
+		if layout.Checksums {
+			raw = raw[:len(raw)-4]
+		}
+		n := int(binary.LittleEndian.Uint32(raw))
+		if n != 2 || raw[4] != 0x08 { // BloomBlockHeaderPB{num_hash_functions (1): one byte}
+			t.Fatalf("bloom block at %d: header % x", b.Off, raw[:4+n])
+		}
+		parts = append(parts, part{b.Key, &bloom.Filter{Bits: raw[4+n:], Hashes: int(raw[5])}})
+		if len(parts) > 1 && bytes.Compare(parts[len(parts)-2].first, b.Key) >= 0 {
+			t.Errorf("first keys do not ascend: %x, %x", parts[len(parts)-2].first, b.Key)
+		}
+	}
+	has := func(key []byte) bool {
+		i := sort.Search(len(parts), func(i int) bool { return bytes.Compare(parts[i].first, key) > 0 })
+		return i > 0 && parts[i-1].filter.Has(bloom.Hash(key))
+	}
+	other := 0
+	for i, k := range x.keys {
+		if !has(k) {
+			t.Errorf("key %d, %x, tests negative", i, k)
+			return
+		}
+		if has(append(bytes.Clone(k), "another"...)) {
+			other++
+		}
+		probes += 2
+	}
+	if other > len(x.keys)/20+1 {
+		t.Errorf("%d of %d other keys test positive", other, len(x.keys))
+	}
+	return probes
+}
