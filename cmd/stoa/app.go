@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"stoa"
+	"stoa/format"
+)
+
+// app is one run of the command: its streams, the flags that every verb has, and what is shared.
+type app struct {
+	in      io.Reader
+	stdin   *stdinObject // made by the first use of "-"
+	stdout  *outStream
+	stderr  io.Writer
+	formats []format.Format
+
+	tty    bool // standard output is a terminal
+	width  int  // of it, in cells
+	errTTY bool // standard error is one
+
+	quiet, verbose, noProgress bool
+	tallies                    tallies
+}
+
+func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
+	a := &app{in: stdin, stdout: newOutStream(stdout), stderr: stderr, formats: allFormats()}
+	a.tty, a.width = terminal(stdout)
+	a.errTTY, _ = terminal(stderr)
+	return a
+}
+
+// terminal reports whether w is a terminal, and how wide it is.
+func terminal(w io.Writer) (bool, int) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return false, 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		width = 80
+	}
+	return true, width
+}
+
+// colour reports whether standard output may be coloured. NO_COLOR is a common wish: https://no-color.org
+func (a *app) colour() bool {
+	return a.tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// note tells something on standard error, unless -q.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintln(a.stderr, printable(fmt.Sprintf(format, args...)))
+	}
+}
+
+// detail tells something only with -v.
+func (a *app) detail(format string, args ...any) {
+	if a.verbose {
+		a.note(format, args...)
+	}
+}
+
+// format finds a format by its name.
+func (a *app) format(name string) *format.Format {
+	for i := range a.formats {
+		if a.formats[i].Name == name {
+			return &a.formats[i]
+		}
+	}
+	return nil
+}
+
+// outStream is standard output, buffered.
+type outStream struct{ *bufio.Writer }
+
+func newOutStream(w io.Writer) *outStream {
+	return &outStream{bufio.NewWriterSize(pipeEnd{w}, 64<<10)}
+}
+
+// errEnough says that whoever reads our output has enough, as `head` does. It ends the command, and is no failure.
+var errEnough = errors.New("nobody reads the output any more")
+
+type pipeEnd struct{ w io.Writer }
+
+func (p pipeEnd) Write(b []byte) (int, error) {
+	n, err := p.w.Write(b)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		err = errEnough
+	}
+	return n, err
+}
+
+// pool is the allocator of every scan of the command.
+var pool = stoa.NewPool()

@@ -1,0 +1,20 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func (a *app) catCmd() *cobra.Command {
+	r := reading{}
+	cmd := &cobra.Command{
+		Use:   "cat PATH...",
+		Short: "Print the rows",
+		Long: `Print the rows of a table: a table on a terminal, JSON lines elsewhere, another form with -f.
+Several paths, a glob or a directory of files with the same columns are one table.`,
+		Example: `  stoa cat sales.parquet --columns day,price --where "price > 3.50 and name like 'a%'"
+  stoa cat block.cfile -f csv -o block.csv`,
+		Args: a.paths,
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), a, args, wholeScan) },
+	}
+	r.register(a, cmd)
+	r.registerLimit(cmd, 0, "print `N` rows at most")
+	return cmd
+}

@@ -1,0 +1,14 @@
+package main
+
+import (
+	"slices"
+
+	"stoa"
+	"stoa/format"
+	"stoa/format/parquet"
+)
+
+// allFormats are the formats that the command knows.
+func allFormats() []format.Format {
+	return append(slices.Clone(stoa.Formats), parquet.Format)
+}

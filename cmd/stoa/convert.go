@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/format"
+	"stoa/region"
+)
+
+// writeFlags say where a table is written and how.
+type writeFlags struct {
+	out  string
+	to   string
+	opts []string
+}
+
+func (f *writeFlags) register(a *app, cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "write to `OUT`: a file, DIR/ or - (needed)")
+	fl.StringVar(&f.to, "to", "", "write `FORMAT`; without it the extension of OUT decides")
+	fl.StringArrayVar(&f.opts, "opt", nil, "set an option of the writer, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
+	complete(cmd, "to", a.writableNames)
+}
+
+func (f *writeFlags) options(a *app) (stoa.CreateOptions, error) {
+	opts, err := keyValues("--opt", f.opts)
+	if err != nil {
+		return stoa.CreateOptions{}, err
+	}
+	if f.out == "" {
+		return stoa.CreateOptions{}, &useError{"-o says where to write; it is missing", "-o - is standard output"}
+	}
+	if f.to != "" && a.format(f.to) == nil {
+		return stoa.CreateOptions{}, &useError{fmt.Sprintf("--to: there is no format %q", f.to), "stoa formats lists them"}
+	}
+	if f.to == "" && f.out == dash {
+		return stoa.CreateOptions{}, &useError{"for standard output, --to says which format to write", "for example --to arrow"}
+	}
+	return stoa.CreateOptions{Formats: a.formats, To: f.to, Opts: opts, Alloc: pool}, nil
+}
+
+// conversion is what convert and recover have in common.
+type conversion struct {
+	sourceFlags
+	selectFlags
+	damageFlags
+	writeFlags
+}
+
+func (a *app) convertCmd() *cobra.Command {
+	var c conversion
+	cmd := &cobra.Command{
+		Use:   "convert PATH... -o OUT",
+		Short: "Write the rows as another format",
+		Long: `Write the rows of a table, or those that are chosen, as another format. The extension of OUT decides which, or --to.
+OUT appears only when it is complete, and nothing is left of it otherwise. A source is never written over.
+A CFile holds one column: a table of several columns becomes a directory, one file a column.`,
+		Example: `  stoa convert block.cfile -o block.parquet
+  stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd`,
+		Args: a.paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.run(cmd.Context(), a, args, false)
+		},
+	}
+	c.writeFlags.register(a, cmd)
+	c.selectFlags.register(a, cmd, &c.sourceFlags)
+	c.registerLimit(cmd, 0, "write `N` rows at most")
+	c.damageFlags.register(cmd, "fail")
+	c.sourceFlags.register(a, cmd)
+	return cmd
+}
+
+// run converts; with salvage it opens the sources as recover does.
+func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bool) error {
+	wo, err := c.writeFlags.options(a)
+	if err != nil {
+		return err
+	}
+	spec, err := c.selectFlags.spec()
+	if err != nil {
+		return err
+	}
+	if err := c.damageFlags.apply(&spec); err != nil {
+		return err
+	}
+	oo, err := c.sourceFlags.options(a)
+	if err != nil {
+		return err
+	}
+	oo.Recover = salvage
+	t, err := a.openAll(ctx, paths, oo)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	for _, out := range []string{c.out, c.manifest} {
+		if err := spare(out, t.Sources()); err != nil {
+			return err
+		}
+	}
+	for _, f := range t.Findings() {
+		a.note("%s", findingLine(f))
+	}
+	err = c.write(ctx, a, t, spec, wo)
+	err = c.damageFlags.report(ctx, a, paths, t.Findings(), err)
+	if err == nil && lostFindings(t.Findings()) {
+		return errDamage
+	}
+	return err
+}
+
+// lostFindings reports whether something was lost before the first row was read.
+func lostFindings(fs []region.Finding) bool {
+	for _, f := range fs {
+		if f.Severity == region.Error && f.Lost != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa.ScanSpec, wo stoa.CreateOptions) error {
+	began := time.Now()
+	sc, err := t.ScanSchema(spec)
+	if err != nil {
+		return err
+	}
+	rows := c.expected(ctx, t, spec)
+	wo.Rows = rows
+	w, err := a.createTable(ctx, c.out, sc, wo)
+	if err != nil {
+		return err
+	}
+	p := a.progress(ctx, t, rows)
+	err = copyRows(ctx, p.count(t.Scan(ctx, spec)), w)
+	var s format.Summary
+	if err == nil {
+		s, err = w.Close(ctx)
+	}
+	p.stop()
+	if err != nil {
+		return errors.Join(err, w.Abort(ctx))
+	}
+	a.note("%s", c.done(s, p.rows.Load(), time.Since(began)))
+	return nil
+}
+
+// expected is how many rows will come, -1 if that is not known before.
+func (c *conversion) expected(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) int64 {
+	if spec.Filter != nil {
+		return -1
+	}
+	n, err := t.Rows(ctx)
+	if err != nil || n < 0 {
+		return -1
+	}
+	if r := lastOf(spec.Rows, n, n); spec.Limit > 0 {
+		return min(r.Len(), spec.Limit)
+	} else {
+		return r.Len()
+	}
+}
+
+// done is the line that says what was written.
+func (c *conversion) done(s format.Summary, rows int64, d time.Duration) string {
+	out := c.out
+	if out == dash {
+		out = "standard output"
+	}
+	text := fmt.Sprintf("%s: %s", out, count(rows, "row"))
+	if s.Bytes > 0 {
+		text += ", " + bytesText(s.Bytes)
+	}
+	if n := len(s.Files); n > 1 {
+		text += ", " + count(int64(n), "file")
+	}
+	return text + ", " + seconds(d)
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/region"
+)
+
+// damageFlags say what happens to what cannot be read.
+type damageFlags struct {
+	damaged  string
+	manifest string
+	losses   []region.Loss
+}
+
+var policies = []string{"fail", "skip-rows", "null-cells"}
+
+func (f *damageFlags) register(cmd *cobra.Command, preset string) {
+	cmd.Flags().StringVar(&f.damaged, "damaged", preset, "what to do about cells that cannot be read: `fail`, skip-rows or null-cells")
+	cmd.Flags().StringVar(&f.manifest, "manifest", "", "write what was lost to `FILE`, as JSON, instead of to standard error")
+	complete(cmd, "damaged", func() []string { return policies })
+}
+
+// apply sets the policy of a scan, which then tells f of its losses.
+func (f *damageFlags) apply(s *stoa.ScanSpec) error {
+	i := slices.Index(policies, f.damaged)
+	if i < 0 {
+		return &useError{fmt.Sprintf("--damaged: there is no policy %q", f.damaged), "the policies are " + strings.Join(policies, ", ")}
+	}
+	s.Damaged = []stoa.Damaged{stoa.Fail, stoa.SkipRows, stoa.NullCells}[i]
+	s.Lost = func(l region.Loss) { f.losses = append(f.losses, l) }
+	return nil
+}
+
+// manifestLoss is region.Loss as the manifest has it.
+type manifestLoss struct {
+	Part   string `json:"part"`
+	Group  int    `json:"group"`
+	Column string `json:"column,omitempty"`
+	From   *int64 `json:"from"`
+	To     *int64 `json:"to"`
+	Exact  bool   `json:"exact"`
+	Class  string `json:"class,omitempty"`
+	Object string `json:"object,omitempty"`
+	Offset *int64 `json:"offset,omitempty"`
+	Length *int64 `json:"length,omitempty"`
+	Path   string `json:"path,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// manifest is the document of --manifest.
+type manifest struct {
+	Sources  []string       `json:"sources"`
+	Policy   string         `json:"policy"`
+	Complete bool           `json:"complete"`
+	Error    string         `json:"error,omitempty"`
+	Findings []findingDoc   `json:"findings"`
+	Losses   []manifestLoss `json:"losses"`
+}
+
+// report says what was lost, after a scan that ended with err. It returns err, or errDamage if something was lost.
+func (f *damageFlags) report(ctx context.Context, a *app, sources []string, findings []region.Finding, err error) error {
+	if f.manifest != "" {
+		m := manifest{Sources: sources, Policy: f.damaged, Complete: err == nil, Findings: []findingDoc{}, Losses: []manifestLoss{}}
+		if err != nil {
+			m.Error = line(err)
+		}
+		for _, x := range findings {
+			m.Findings = append(m.Findings, docOfFinding(x))
+		}
+		for _, l := range f.losses {
+			m.Losses = append(m.Losses, docOfLoss(l))
+		}
+		if werr := a.writeManifest(ctx, f.manifest, m); werr != nil {
+			return errors.Join(err, werr)
+		}
+	} else {
+		f.print(a)
+	}
+	if err == nil && len(f.losses) > 0 {
+		if f.manifest != "" {
+			a.note("stoa: %s; see %s", f.summary(), f.manifest)
+		}
+		return errDamage
+	}
+	return err
+}
+
+func (a *app) writeManifest(ctx context.Context, file string, m manifest) error {
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	w, err := a.create(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer w.abort(ctx)
+	if _, err := w.Write(append(b, '\n')); err != nil {
+		return err
+	}
+	return w.commit(ctx)
+}
+
+// print tells the losses on standard error: not all of them when there are very many.
+func (f *damageFlags) print(a *app) {
+	const most = 20
+	if len(f.losses) == 0 {
+		return
+	}
+	for i, l := range f.losses {
+		if i == most && !a.verbose {
+			a.note("  … and %d more; --manifest FILE writes them all", len(f.losses)-most)
+			break
+		}
+		a.note("lost: %s", lossLine(l))
+	}
+	a.note("stoa: %s", f.summary())
+}
+
+func lossLine(l region.Loss) string {
+	var b strings.Builder
+	b.WriteString(l.Part)
+	if l.Group > 0 {
+		fmt.Fprintf(&b, " group %d", l.Group)
+	}
+	switch {
+	case l.Rows[0] >= 0 && l.Rows[1] >= 0:
+		fmt.Fprintf(&b, " rows %d:%d", l.Rows[0], l.Rows[1])
+	case l.Rows[0] >= 0:
+		fmt.Fprintf(&b, " rows from %d on", l.Rows[0])
+	}
+	if l.Column != "" {
+		fmt.Fprintf(&b, " column %s", l.Column)
+	}
+	if l.Err != nil {
+		fmt.Fprintf(&b, ": %v", l.Err)
+	}
+	return b.String()
+}
+
+// summary counts what was lost. Rows that are lost in several columns count once.
+func (f *damageFlags) summary() string {
+	rows, exact := lostRows(f.losses)
+	if !exact {
+		return fmt.Sprintf("rows were lost: %s that can be counted, and more", count(rows, "row"))
+	}
+	return fmt.Sprintf("%s could not be read whole", count(rows, "row"))
+}
+
+// lostRows is how many different rows losses touch; exact is false if there are some that cannot be counted.
+func lostRows(losses []region.Loss) (n int64, exact bool) {
+	exact = true
+	var known []region.Loss
+	for _, l := range losses {
+		if !l.Exact || l.Rows[0] < 0 || l.Rows[1] < l.Rows[0] {
+			exact = false
+			continue
+		}
+		known = append(known, l)
+	}
+	slices.SortFunc(known, func(x, y region.Loss) int {
+		return cmp.Or(cmp.Compare(x.Part, y.Part), cmp.Compare(x.Group, y.Group), cmp.Compare(x.Rows[0], y.Rows[0]))
+	})
+	var end int64
+	for i, l := range known {
+		if i == 0 || l.Part != known[i-1].Part || l.Group != known[i-1].Group {
+			end = 0
+		}
+		n += max(0, l.Rows[1]-max(end, l.Rows[0]))
+		end = max(end, l.Rows[1])
+	}
+	return n, exact
+}
+
+func docOfLoss(l region.Loss) manifestLoss {
+	d := manifestLoss{Part: l.Part, Group: l.Group, Column: l.Column, Exact: l.Exact, From: known(l.Rows[0]), To: known(l.Rows[1])}
+	var e *fault.Error
+	switch {
+	case errors.As(l.Err, &e):
+		d.Class, d.Object, d.Path, d.Reason = e.Class.Error(), e.At.Object, e.Path, e.Reason
+		if e.Cause != nil {
+			d.Reason = strings.TrimPrefix(d.Reason+": "+e.Cause.Error(), ": ")
+		}
+		if e.At.Object != "" {
+			d.Offset, d.Length = &e.At.Off, &e.At.Len
+		}
+	case l.Err != nil:
+		d.Reason = l.Err.Error()
+	}
+	return d
+}
+
+// known is a number for JSON: null if it is not known.
+func known(n int64) *int64 {
+	if n < 0 {
+		return nil
+	}
+	return &n
+}

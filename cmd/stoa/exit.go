@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa/fault"
+)
+
+// The exit statuses.
+const (
+	statusFine   = 0
+	statusCannot = 1
+	statusUse    = 2
+	statusDamage = 3
+)
+
+// errDamage ends a verb with status 3 when everything has been said already.
+var errDamage = errors.New("damage")
+
+// errFailed ends a verb with status 1 when everything has been said already.
+var errFailed = errors.New("failed")
+
+// useError is wrong use of the command line. hint may be empty.
+type useError struct{ message, hint string }
+
+func (e *useError) Error() string { return e.message }
+
+// wrongUse makes a useError.
+func wrongUse(format string, args ...any) error {
+	return &useError{message: fmt.Sprintf(format, args...)}
+}
+
+// status is the exit status that an error means.
+func status(err error) int {
+	var use *useError
+	switch {
+	case err == nil, errors.Is(err, errEnough):
+		return statusFine
+	case errors.Is(err, errDamage), errors.Is(err, fault.Corrupt):
+		return statusDamage
+	case errors.As(err, &use), errors.Is(err, fault.Invalid):
+		return statusUse
+	}
+	return statusCannot
+}
+
+// end finishes a run: what is buffered goes out, an error is told, the status follows.
+func (a *app) end(ctx context.Context, cmd *cobra.Command, err error) int {
+	if flushed := a.stdout.Flush(); err == nil || errors.Is(err, errDamage) && flushed != nil {
+		err = errors.Join(flushed, err)
+	}
+	if a.stdin != nil {
+		a.stdin.remove()
+	}
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	a.tell(cmd, err)
+	return status(err)
+}
+
+// tell prints an error, on one line, and a hint where there is one.
+func (a *app) tell(cmd *cobra.Command, err error) {
+	if err == nil || errors.Is(err, errDamage) || errors.Is(err, errEnough) || errors.Is(err, errFailed) {
+		return
+	}
+	fmt.Fprintf(a.stderr, "stoa: %s\n", printable(line(err)))
+	if h := hint(cmd, err); h != "" && !a.quiet {
+		fmt.Fprintf(a.stderr, "  %s\n", h)
+	}
+}
+
+// line is an error as it is told. Joined errors stand on one line; a predicate keeps its mark, which needs lines of its own.
+func line(err error) string {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var parts []string
+		for _, e := range joined.Unwrap() {
+			parts = append(parts, line(e))
+		}
+		return strings.Join(parts, "; ")
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) && err == error(p) && (p.Op == "stat" || p.Op == "open" || p.Op == "lstat") {
+		return fmt.Sprintf("%s: %v", p.Path, p.Err)
+	}
+	return err.Error()
+}
+
+// hint is what may help.
+func hint(cmd *cobra.Command, err error) string {
+	var use *useError
+	switch {
+	case errors.As(err, &use) && use.hint != "":
+		return use.hint
+	case errors.As(err, &use) && cmd != nil && cmd.HasParent():
+		return "stoa " + cmd.Name() + " --help tells more"
+	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil:
+		return "--damaged skip-rows (or null-cells) reads around it; stoa verify tells more"
+	case errors.Is(err, fault.Bug):
+		return "this is a bug in stoa; please report it, with the file if you can"
+	}
+	return ""
+}

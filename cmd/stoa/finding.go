@@ -1,0 +1,107 @@
+package main
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// codeDoc explains one code of a finding.
+type codeDoc struct {
+	Code  string `json:"code"`
+	Means string `json:"means"`
+}
+
+func (a *app) findingCmd() *cobra.Command {
+	var out outputFlags
+	cmd := &cobra.Command{
+		Use:   "finding [CODE]",
+		Short: "Explain a code of verify",
+		Long: `Explain a code that verify printed, or a group of them (cfile.block), or list all.
+-f json is an array with an object a code.`,
+		Example: "  stoa finding cfile.block.checksum",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return wrongUse("finding takes one code, not %d", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			for _, c := range codeDocs() {
+				names = append(names, c.Code)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, err := findCodes(args)
+			if err != nil {
+				return err
+			}
+			r := &report{cols: []reportColumn{{name: "code"}, {name: "what it means"}}}
+			for _, c := range found {
+				r.add(c, c.Code, c.Means)
+			}
+			if len(found) == 1 && (out.form == "" || out.form == "text") {
+				return a.put(cmd.Context(), &out, func(w io.Writer) error {
+					_, err := io.WriteString(w, found[0].Code+"\n"+indent(1)+wrap(found[0].Means, 90, "\n"+indent(1))+"\n")
+					return err
+				})
+			}
+			return r.write(cmd.Context(), a, &out)
+		},
+	}
+	out.register(cmd, reportForms, "default text")
+	return cmd
+}
+
+// findCodes are the codes that equal args or begin with it; all without args.
+func findCodes(args []string) ([]codeDoc, error) {
+	all := codeDocs()
+	if len(args) == 0 {
+		return all, nil
+	}
+	if i := slices.IndexFunc(all, func(c codeDoc) bool { return c.Code == args[0] }); i >= 0 {
+		return all[i : i+1], nil
+	}
+	var out []codeDoc
+	for _, c := range all {
+		if strings.HasPrefix(c.Code, strings.TrimSuffix(args[0], ".")+".") {
+			out = append(out, c)
+		}
+	}
+	if len(out) == 0 {
+		return nil, &useError{"there is no finding with the code " + args[0], "stoa finding lists the codes"}
+	}
+	return out, nil
+}
+
+// codeDocs are all codes, sorted.
+func codeDocs() []codeDoc {
+	out := []codeDoc{{"file.unreadable", "The file could not be read to its end, and its format has no closer word for why. The place and the message say what was met."}}
+	slices.SortFunc(out, func(x, y codeDoc) int { return cmp.Compare(x.Code, y.Code) })
+	return out
+}
+
+// wrap breaks text between words.
+func wrap(s string, width int, nl string) string {
+	var b strings.Builder
+	n := 0
+	for i, w := range strings.Fields(s) {
+		switch {
+		case i == 0:
+		case n+1+len(w) > width:
+			b.WriteString(nl)
+			n = 0
+		default:
+			b.WriteByte(' ')
+			n++
+		}
+		b.WriteString(w)
+		n += len(w)
+	}
+	return b.String()
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+)
+
+// entryDoc is what -f json has for each entry; null is not known.
+type entryDoc struct {
+	Name    string `json:"name"`
+	Format  string `json:"format,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+	Rows    *int64 `json:"rows"`
+	Bytes   *int64 `json:"bytes"`
+	Columns *int64 `json:"columns"`
+	Facts   pairs  `json:"facts,omitempty"`
+	Problem string `json:"problem,omitempty"`
+}
+
+func (a *app) lsCmd() *cobra.Command {
+	var src sourceFlags
+	var out outputFlags
+	cmd := &cobra.Command{
+		Use:   "ls [PATH...]",
+		Short: "List what a place holds",
+		Long: `List the tables in a place, or the files of a directory: name, format, kind, rows, size, number of columns, and what
+is wrong with those that cannot be read. Without a path: the working directory.
+-f json is an array with an object an entry.`,
+		Example: "  stoa ls data/",
+		Args:    func(_ *cobra.Command, args []string) error { return onceDash(args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{"."}
+			}
+			return a.ls(cmd, args, &src, &out)
+		},
+	}
+	out.register(cmd, reportForms, "default text")
+	src.register(a, cmd)
+	return cmd
+}
+
+func (a *app) ls(cmd *cobra.Command, args []string, src *sourceFlags, out *outputFlags) error {
+	ctx := cmd.Context()
+	if err := out.check(reportForms); err != nil {
+		return err
+	}
+	o, err := src.options(a)
+	if err != nil {
+		return err
+	}
+	var docs []entryDoc
+	failed := a.eachPath(ctx, cmd, args, func(p string) error {
+		some, err := a.list(ctx, p, o)
+		docs = append(docs, some...)
+		return err
+	})
+	if failed != nil && len(docs) == 0 {
+		return failed
+	}
+	r := &report{cols: []reportColumn{{name: "name"}, {name: "format"}, {name: "kind"}, {"rows", true}, {"size", true}, {"columns", true}, {name: "problem"}}}
+	for _, d := range docs {
+		cols := ""
+		if d.Columns != nil {
+			cols = strconv.FormatInt(*d.Columns, 10)
+		}
+		r.add(d, d.Name, d.Format, d.Kind, maybe(number(d.Rows)), bytesText(number(d.Bytes)), cols, d.Problem)
+	}
+	if err := r.write(ctx, a, out); err != nil {
+		return err
+	}
+	return failed
+}
+
+// number is the inverse of known.
+func number(p *int64) int64 {
+	if p == nil {
+		return -1
+	}
+	return *p
+}
+
+// list is the entries of one path. The files of a directory that is no format's own are listed one by one, so that
+// a foreign file among them is no obstacle.
+func (a *app) list(ctx context.Context, p string, o stoa.OpenOptions) ([]entryDoc, error) {
+	tr := tree{a: a}
+	info, err := tr.Stat(ctx, p)
+	if err == nil && info.Dir {
+		if _, err := stoa.Probe(ctx, format.Target{Tree: tr, Name: p}, o); err != nil {
+			return a.listDir(ctx, p, o)
+		}
+	}
+	var out []entryDoc
+	for e, err := range stoa.List(ctx, p, o) {
+		if err != nil {
+			return out, err
+		}
+		out = append(out, a.entry(ctx, e, o))
+	}
+	return out, nil
+}
+
+func (a *app) listDir(ctx context.Context, dir string, o stoa.OpenOptions) ([]entryDoc, error) {
+	out := []entryDoc{}
+	tr := tree{a: a}
+	for info, err := range tr.List(ctx, dir) {
+		if err != nil {
+			return out, err
+		}
+		if path.Base(info.Name)[0] == '.' {
+			continue
+		}
+		if info.Dir {
+			out = append(out, a.subdirectory(ctx, info.Name, o)...)
+			continue
+		}
+		some, err := a.list(ctx, info.Name, o)
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		out = append(out, some...)
+		if err != nil {
+			out = append(out, entryDoc{Name: info.Name, Bytes: known(info.Size), Problem: problem(err)})
+		}
+	}
+	return out, nil
+}
+
+// subdirectory is an entry, or what is in it if the directory is a format's own.
+func (a *app) subdirectory(ctx context.Context, name string, o stoa.OpenOptions) []entryDoc {
+	if _, err := stoa.Probe(ctx, format.Target{Tree: tree{a: a}, Name: name}, o); err == nil {
+		if some, err := a.list(ctx, name, o); err == nil {
+			return some
+		}
+	}
+	return []entryDoc{{Name: name + "/", Kind: "directory"}}
+}
+
+// problem is an error without its place, which stands beside it.
+func problem(err error) string {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		if e.Class == fault.Unsupported {
+			return e.Reason
+		}
+		c := *e
+		c.At = fault.Span{}
+		return c.Error()
+	}
+	return line(err)
+}
+
+// entry makes what the format did not say known by opening the table.
+func (a *app) entry(ctx context.Context, e format.Entry, o stoa.OpenOptions) entryDoc {
+	name := e.Place
+	if e.Table != "" {
+		name += "#" + e.Table
+	}
+	if e.Bytes < 0 && e.Table == "" {
+		e.Bytes = a.size(ctx, e.Place)
+	}
+	d := entryDoc{Name: name, Format: e.Format, Kind: e.Kind, Rows: known(e.Rows), Bytes: known(e.Bytes)}
+	for _, m := range e.Meta {
+		d.Facts = append(d.Facts, [2]string{m.Key, m.Value})
+	}
+	t, err := stoa.Open(ctx, name, o)
+	if err != nil {
+		if !errors.Is(err, fault.Unsupported) {
+			d.Problem = problem(err)
+		}
+		return d
+	}
+	defer t.Close()
+	d.Columns = known(int64(t.Schema().NumFields()))
+	if d.Rows == nil {
+		if rows, err := t.Rows(ctx); err == nil {
+			d.Rows = known(rows)
+		}
+	}
+	return d
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"stoa"
+	"stoa/store"
+)
+
+// place is one file (or standard output) being written: under a temporary name until commit.
+type place struct {
+	io.Writer
+	obj  store.Object
+	sink store.Sink
+}
+
+// create begins the file at path.
+func (a *app) create(ctx context.Context, path string) (*place, error) {
+	sink, _, err := a.sink(path)
+	if err != nil {
+		return nil, err
+	}
+	if sink == nil {
+		sink = store.Local{}.Sink(path, nil)
+	}
+	obj, err := sink.Create(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return &place{obj, obj, sink}, nil
+}
+
+func (p *place) commit(ctx context.Context) error {
+	obj := p.obj
+	p.obj = nil
+	if err := obj.Close(); err != nil {
+		return err
+	}
+	return p.sink.Commit(ctx)
+}
+
+// abort removes what was written; after commit it does nothing.
+func (p *place) abort(ctx context.Context) error {
+	var err error
+	if p.obj != nil {
+		err = p.obj.Close()
+		p.obj = nil
+	}
+	return errors.Join(err, p.sink.Abort(context.WithoutCancel(ctx)))
+}
+
+// sink is where path is written, if that is not simply a file or directory of that name (then it is nil):
+// standard output, a device or a pipe, which must not be renamed over, or what a symbolic link points to.
+// The path that is returned is the one to write to.
+func (a *app) sink(path string) (store.Sink, string, error) {
+	if path == dash {
+		return &streamSink{open: func() (io.WriteCloser, error) { return stdoutObject{a}, nil }}, path, nil
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, path, nil
+	}
+	if err != nil {
+		return nil, path, err
+	}
+	st, err := os.Stat(real)
+	if err != nil {
+		return nil, path, err
+	}
+	if !st.Mode().IsRegular() && !st.IsDir() {
+		return &streamSink{open: func() (io.WriteCloser, error) { return os.OpenFile(path, os.O_WRONLY, 0) }}, path, nil
+	}
+	if strings.HasSuffix(path, "/") {
+		real += "/"
+	}
+	return nil, real, nil
+}
+
+// streamSink writes where only streaming is possible. Nothing can be taken back there.
+type streamSink struct {
+	open func() (io.WriteCloser, error)
+	used bool
+}
+
+func (s *streamSink) Create(_ context.Context, name string) (store.Object, error) {
+	if name != "" || s.used {
+		return nil, &useError{"several files cannot be written to one stream", "a CFile holds one column: choose one with --columns, or give a directory with -o DIR/"}
+	}
+	s.used = true
+	return s.open()
+}
+
+func (s *streamSink) Scratch(context.Context) (store.Scratch, error) { return newScratch() }
+func (s *streamSink) Commit(context.Context) error                   { return nil }
+func (s *streamSink) Abort(context.Context) error                    { return nil }
+
+// stdoutObject is standard output as an object.
+type stdoutObject struct{ a *app }
+
+func (o stdoutObject) Write(b []byte) (int, error) { return o.a.stdout.Write(b) }
+func (o stdoutObject) Close() error                { return o.a.stdout.Flush() }
+
+// spare refuses to write to a place from which is being read.
+func spare(out string, sources []stoa.SourceInfo) error {
+	if out == "" || out == dash {
+		return nil
+	}
+	target, err := os.Stat(out)
+	if err != nil || !target.Mode().IsRegular() && !target.IsDir() {
+		return nil
+	}
+	for _, s := range sources {
+		if s.Name != dash && inside(withoutTable(s.Name), target) {
+			return &useError{"the output " + out + " is also a source: " + s.Name, "stoa never writes in place; choose another name"}
+		}
+	}
+	return nil
+}
+
+// inside reports whether path is target or, if that is a directory, lies in it.
+func inside(path string, target fs.FileInfo) bool {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	for {
+		if st, err := os.Stat(path); err == nil && os.SameFile(st, target) {
+			return true
+		}
+		up := filepath.Dir(path)
+		if up == path || !target.IsDir() {
+			return false
+		}
+		path = up
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/spf13/cobra"
+
+	"stoa"
+)
+
+// batches is what a scan gives.
+type batches = iter.Seq2[arrow.RecordBatch, error]
+
+// reading is what the verbs that print rows have in common.
+type reading struct {
+	sourceFlags
+	selectFlags
+	damageFlags
+	outputFlags
+}
+
+func (r *reading) register(a *app, cmd *cobra.Command) {
+	r.selectFlags.register(a, cmd, &r.sourceFlags)
+	r.outputFlags.register(cmd, rowForms, "default: what the extension of -o says, else table on a terminal and jsonl elsewhere")
+	r.damageFlags.register(cmd, "fail")
+	r.sourceFlags.register(a, cmd)
+}
+
+// spec is the scan that the flags ask for.
+func (r *reading) spec() (stoa.ScanSpec, error) {
+	s, err := r.selectFlags.spec()
+	if err != nil {
+		return s, err
+	}
+	err = r.damageFlags.apply(&s)
+	return s, err
+}
+
+// wholeScan is the scan as it stands.
+func wholeScan(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (batches, error) {
+	return t.Scan(ctx, spec), nil
+}
+
+// run opens the paths as one table, and writes what rows makes of it and the flags.
+func (r *reading) run(ctx context.Context, a *app, paths []string, rows func(context.Context, *stoa.Table, stoa.ScanSpec) (batches, error)) error {
+	form, err := r.rowForm(a)
+	if err != nil {
+		return err
+	}
+	spec, err := r.spec()
+	if err != nil {
+		return err
+	}
+	t, err := r.open(ctx, a, paths)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	for _, out := range []string{r.file, r.manifest} {
+		if err := spare(out, t.Sources()); err != nil {
+			return err
+		}
+	}
+	return r.damageFlags.report(ctx, a, paths, nil, r.write(ctx, a, form, t, spec, rows))
+}
+
+func (r *reading) write(ctx context.Context, a *app, form string, t *stoa.Table, spec stoa.ScanSpec, rows func(context.Context, *stoa.Table, stoa.ScanSpec) (batches, error)) error {
+	sc, err := t.ScanSchema(spec)
+	if err != nil {
+		return err
+	}
+	seq, err := rows(ctx, t, spec)
+	if err != nil {
+		return err
+	}
+	w, err := a.rowWriter(ctx, &r.outputFlags, form, sc)
+	if err != nil {
+		return err
+	}
+	var missing *missingError
+	err = copyRows(ctx, seq, w)
+	if err != nil && !errors.As(err, &missing) {
+		return errors.Join(err, w.Abort(ctx))
+	}
+	if _, cerr := w.Close(ctx); cerr != nil {
+		return errors.Join(cerr, w.Abort(ctx))
+	}
+	return err
+}
+
+func copyRows(ctx context.Context, seq batches, w rowWriter) error {
+	for b, err := range seq {
+		if err == nil {
+			err = w.Write(ctx, b)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func (a *app) recoverCmd() *cobra.Command {
+	var c conversion
+	cmd := &cobra.Command{
+		Use:   "recover PATH -o OUT",
+		Short: "Write what can still be read of a damaged file to another",
+		Long: `Find again what a damaged footer or index does not tell, and write every row that can be read to OUT. The source is
+not touched. Rows with a lost cell are left out; with --damaged null-cells they stay, and the lost cells are null.
+What was lost is told on standard error, or written to --manifest. The status is 3 if something was lost.`,
+		Example: "  stoa recover broken.cfile -o saved.parquet --manifest lost.json",
+		Args:    a.paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.run(cmd.Context(), a, args, true)
+		},
+	}
+	c.writeFlags.register(a, cmd)
+	c.registerColumns(a, cmd, &c.sourceFlags)
+	c.damageFlags.register(cmd, "skip-rows")
+	c.sourceFlags.register(a, cmd)
+	return cmd
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The groups of verbs in the overview.
+const (
+	groupLook   = "look"
+	groupRows   = "rows"
+	groupWrite  = "write"
+	groupHealth = "health"
+	groupAbout  = "about"
+)
+
+var groups = []cobra.Group{
+	{ID: groupLook, Title: "Look"},
+	{ID: groupRows, Title: "Read rows"},
+	{ID: groupWrite, Title: "Write"},
+	{ID: groupHealth, Title: "Health"},
+	{ID: groupAbout, Title: "About stoa"},
+}
+
+// root is the command with all its verbs.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:               "stoa",
+		Short:             "Columnar files without the systems that wrote them",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              a.noVerb,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return overview(a.stdout, cmd) },
+		Version:           version().Version,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	root.SetVersionTemplate("stoa {{.Version}}\n")
+	fl := root.PersistentFlags()
+	fl.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing on standard error but errors")
+	fl.BoolVarP(&a.verbose, "verbose", "v", false, "say more")
+	fl.BoolVar(&a.noProgress, "no-progress", false, "show no progress")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &useError{message: err.Error()} })
+	for i := range groups {
+		root.AddGroup(&groups[i])
+	}
+	a.addVerbs(root)
+	root.SetHelpCommandGroupID(groupAbout)
+	root.SetCompletionCommandGroupID(groupAbout)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd == root {
+			overview(a.stdout, cmd)
+			return
+		}
+		help(cmd, args)
+	})
+	return root
+}
+
+func (a *app) addVerbs(root *cobra.Command) {
+	add := func(group string, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = group
+			c.DisableFlagsInUseLine = true
+			root.AddCommand(c)
+		}
+	}
+	add(groupLook, a.lsCmd(), a.schemaCmd(), a.metaCmd(), a.statsCmd(), a.describeCmd())
+	add(groupRows, a.catCmd(), a.headCmd(), a.tailCmd(), a.countCmd(), a.getCmd())
+	add(groupWrite, a.convertCmd())
+	add(groupHealth, a.verifyCmd(), a.recoverCmd(), a.findingCmd())
+	add(groupAbout, a.formatsCmd(), a.versionCmd())
+}
+
+// overview is what `stoa` alone says.
+func overview(w io.Writer, root *cobra.Command) error {
+	var b strings.Builder
+	b.WriteString(`stoa opens, converts, checks and recovers columnar files without the systems that wrote them.
+
+  stoa head block.cfile                      the first rows of a Kudu column file
+  stoa convert block.cfile -o block.parquet  the same as Parquet
+`)
+	for _, g := range groups {
+		fmt.Fprintf(&b, "\n%s\n", g.Title)
+		for _, c := range root.Commands() {
+			if c.GroupID == g.ID && c.IsAvailableCommand() || c.Name() == "help" && g.ID == groupAbout {
+				fmt.Fprintf(&b, "  %-11s %s\n", c.Name(), c.Short)
+			}
+		}
+	}
+	b.WriteString(`
+A PATH is a file, a directory, a glob, PATH#TABLE, or - for standard input. stoa VERB --help tells more.
+`)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// noVerb says what was meant when the first word is no verb.
+func (a *app) noVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	e := &useError{message: fmt.Sprintf("there is no command %q", args[0]), hint: "stoa --help lists them"}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		e.hint = "did you mean " + strings.Join(near, " or ") + "?"
+	} else if a.size(cmd.Context(), args[0]) >= 0 {
+		e.hint = "to see what is in that file: stoa head " + args[0]
+	}
+	return e
+}
+
+// paths are the arguments of a verb that takes one path or more.
+func (a *app) paths(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return wrongUse("%s needs a path (- is standard input)", cmd.Name())
+	}
+	return onceDash(args)
+}
+
+// onePath are the arguments of a verb that takes exactly one.
+func (a *app) onePath(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return wrongUse("%s takes one path, not %d", cmd.Name(), len(args))
+	}
+	return nil
+}
+
+func onceDash(args []string) error {
+	n := 0
+	for _, p := range args {
+		if p == dash {
+			n++
+		}
+		if p == "" {
+			return wrongUse("a path is empty")
+		}
+	}
+	if n > 1 {
+		return wrongUse("standard input can be read only once")
+	}
+	return nil
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return wrongUse("%s takes no arguments", cmd.Name())
+	}
+	return nil
+}
+
+// complete completes a flag from a list.
+func complete(cmd *cobra.Command, flag string, values func() []string) {
+	cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return values(), cobra.ShellCompDirectiveNoFileComp
+	})
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// selectFlags say which cells are wanted.
+type selectFlags struct {
+	columns []string
+	where   string
+	limit   int64
+	rows    string
+
+	limited func() bool // -n holds, also if it is 0; nil: there is no -n
+}
+
+func (f *selectFlags) register(a *app, cmd *cobra.Command, src *sourceFlags) {
+	f.registerColumns(a, cmd, src)
+	f.registerRows(cmd)
+}
+
+// registerColumns is for a verb that has its own way of choosing rows.
+func (f *selectFlags) registerColumns(a *app, cmd *cobra.Command, src *sourceFlags) {
+	cmd.Flags().StringArrayVarP(&f.columns, "columns", "c", nil, "read only these columns: `a,b.c` (fields of structs with dots, names with a comma in double quotes)")
+	cmd.RegisterFlagCompletionFunc("columns", a.completeColumns(src))
+}
+
+// registerRows is for a verb that prints no cells.
+func (f *selectFlags) registerRows(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVarP(&f.where, "where", "w", "", "read only rows for which the `PREDICATE` is true, such as \"price > 3 and name like 'a%'\"")
+	fl.StringVar(&f.rows, "rows", "", "read only the rows at these positions, `FROM:TO` (half-open, from 0; either side may be left out)")
+}
+
+// registerLimit is for the verbs in which a limit makes sense.
+func (f *selectFlags) registerLimit(cmd *cobra.Command, preset int64, usage string) {
+	cmd.Flags().Int64VarP(&f.limit, "limit", "n", preset, usage)
+	f.limited = func() bool { return preset > 0 || cmd.Flags().Changed("limit") }
+}
+
+// spec is what the flags mean to a scan.
+func (f *selectFlags) spec() (stoa.ScanSpec, error) {
+	s := stoa.ScanSpec{Alloc: pool, Limit: f.limit}
+	for _, c := range f.columns {
+		names, err := splitNames(c)
+		if err != nil {
+			return s, err
+		}
+		s.Columns = append(s.Columns, names...)
+	}
+	var err error
+	if s.Rows, err = parseRows(f.rows); err != nil {
+		return s, err
+	}
+	if f.limited != nil && f.limited() {
+		switch {
+		case f.limit < 0:
+			return s, wrongUse("-n %d: a number of rows is not negative", f.limit)
+		case f.limit == 0:
+			s.Rows = nothing
+		}
+	}
+	if strings.TrimSpace(f.where) != "" {
+		s.Filter, err = pred.Parse(f.where)
+	}
+	return s, err
+}
+
+// nothing are positions that no row has: an empty range that is not the zero one, which means all.
+var nothing = vec.Range{From: 1, To: 1}
+
+// parseRows reads FROM:TO.
+func parseRows(s string) (vec.Range, error) {
+	if s == "" {
+		return vec.Range{}, nil
+	}
+	from, to, ok := strings.Cut(s, ":")
+	r := vec.Range{To: math.MaxInt64}
+	var err1, err2 error
+	if from != "" {
+		r.From, err1 = strconv.ParseInt(from, 10, 64)
+	}
+	if to != "" {
+		r.To, err2 = strconv.ParseInt(to, 10, 64)
+	}
+	switch {
+	case !ok || from == "" && to == "" || err1 != nil || err2 != nil || r.From < 0 || r.To < 0:
+		return r, &useError{"--rows " + s + " is not FROM:TO", "for example 100:200, 100: or :200; the first row is 0"}
+	case r.From > r.To:
+		return r, wrongUse("--rows %s ends before it begins", s)
+	case r.Len() == 0:
+		return nothing, nil
+	}
+	return r, nil
+}
+
+// splitNames splits at commas, except inside double quotes; a name that is quoted as a whole loses its quotes.
+func splitNames(s string) ([]string, error) {
+	var out []string
+	for {
+		name, rest, more := cutQuoted(s, '"')
+		name = strings.TrimSpace(name)
+		if q, ok := wholeQuoted(name); ok {
+			name = q
+		}
+		if name == "" {
+			return nil, wrongUse("--columns: there is an empty name in %q", s)
+		}
+		out = append(out, name)
+		if !more {
+			return out, nil
+		}
+		s = rest
+	}
+}
+
+// cutQuoted cuts at the first comma outside of quotes.
+func cutQuoted(s string, quote byte) (before, after string, found bool) {
+	in := false
+	for i := range len(s) {
+		switch {
+		case s[i] == quote:
+			in = !in
+		case s[i] == ',' && !in:
+			return s[:i], s[i+1:], true
+		}
+	}
+	return s, "", false
+}
+
+func wholeQuoted(s string) (string, bool) {
+	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' || strings.Contains(strings.ReplaceAll(s[1:len(s)-1], `""`, ""), `"`) {
+		return "", false
+	}
+	return strings.ReplaceAll(s[1:len(s)-1], `""`, `"`), true
+}
+
+// completeColumns completes --columns with the names of the first source's columns.
+func (a *app) completeColumns(src *sourceFlags) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		const flags = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		if len(args) == 0 || args[0] == dash {
+			return nil, flags
+		}
+		ctx := cmd.Context()
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		t, err := src.open(ctx, a, args[:1])
+		if err != nil {
+			return nil, flags
+		}
+		defer t.Close()
+		before := typed[:strings.LastIndexByte(typed, ',')+1]
+		var out []string
+		for _, f := range t.Schema().Fields() {
+			out = append(out, before+f.Name)
+		}
+		return out, flags
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+
+	"stoa/store"
+)
+
+// dash is the name of standard input as a source and of standard output as a place.
+const dash = "-"
+
+// spoolMemory is how much of a piped standard input is kept in memory; the rest goes to a temporary file.
+const spoolMemory = 64 << 20
+
+// tree is where the command reads: the local files, and "-" for standard input. It counts what is read.
+type tree struct {
+	store.Local
+	a *app
+}
+
+func (t tree) Open(ctx context.Context, name string) (store.Source, error) {
+	if name == dash {
+		return t.a.input(ctx)
+	}
+	s, err := t.Local.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return countedSource{s, &t.a.tallies}, nil
+}
+
+func (t tree) Stat(ctx context.Context, name string) (store.Info, error) {
+	if name != dash {
+		return t.Local.Stat(ctx, name)
+	}
+	s, err := t.a.input(ctx)
+	if err != nil {
+		return store.Info{}, err
+	}
+	return store.Info{Name: dash, Size: s.known}, nil
+}
+
+// List passes over what stoa itself has begun to write in a directory.
+func (t tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		for info, err := range t.Local.List(ctx, dir) {
+			if err == nil && len(path.Base(info.Name)) > len(store.TempPrefix) && path.Base(info.Name)[:len(store.TempPrefix)] == store.TempPrefix {
+				continue
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+// stdinObject is standard input as an object. It is shared by all who open it, so Close does nothing.
+type stdinObject struct {
+	store.Source
+	known int64 // size; -1 if only reading tells
+	spool *store.Spooled
+	a     *app
+}
+
+func (s *stdinObject) Close() error { return nil }
+
+func (s *stdinObject) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	n, err := s.Source.ReadAt(ctx, p, off)
+	s.a.tallies.read.Add(int64(n))
+	return n, err
+}
+
+// remove gives back what was kept of it.
+func (s *stdinObject) remove() {
+	if s.spool != nil {
+		s.spool.Close()
+	}
+}
+
+// input is standard input. A regular file is read in place, a pipe is kept.
+func (a *app) input(ctx context.Context) (*stdinObject, error) {
+	if a.stdin != nil {
+		return a.stdin, nil
+	}
+	if f, ok := a.in.(*os.File); ok {
+		if a.errTTY && isTerminal(f) {
+			a.note("stoa: reading from the terminal; Ctrl-D ends")
+		}
+		if s := wholeFile(f); s != nil {
+			a.stdin = &stdinObject{Source: s, known: s.Size(), a: a}
+			return a.stdin, nil
+		}
+	}
+	if a.in == nil {
+		return nil, &fs.PathError{Op: "open", Path: dash, Err: fs.ErrClosed}
+	}
+	spool := store.Spool(&patient{ctx: ctx, r: a.in}, spoolMemory, newScratch)
+	a.stdin = &stdinObject{Source: spool, known: -1, spool: spool, a: a}
+	return a.stdin, nil
+}
+
+func isTerminal(f *os.File) bool {
+	ok, _ := terminal(f)
+	return ok
+}
+
+// wholeFile is f as a source if it is a regular file at its beginning, else nil.
+func wholeFile(f *os.File) store.Source {
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return nil
+	}
+	if at, err := f.Seek(0, io.SeekCurrent); err != nil || at != 0 {
+		return nil
+	}
+	return fileSource{f, st.Size()}
+}
+
+type fileSource struct {
+	f    *os.File
+	size int64
+}
+
+func (s fileSource) Size() int64  { return s.size }
+func (s fileSource) Close() error { return nil }
+func (s fileSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.f.ReadAt(p, off)
+}
+
+// patient reads a stream, but no longer than ctx lasts: a read that waits for a pipe cannot be called back,
+// so it is left behind.
+type patient struct {
+	ctx context.Context
+	r   io.Reader
+	buf []byte
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	if len(p.buf) < len(b) {
+		p.buf = make([]byte, len(b))
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	done := make(chan result, 1)
+	buf := p.buf[:len(b)]
+	go func() {
+		n, err := p.r.Read(buf)
+		done <- result{n, err}
+	}()
+	select {
+	case r := <-done:
+		return copy(b, buf[:r.n]), r.err
+	case <-p.ctx.Done():
+		p.buf = nil // it belongs to the read that was left behind
+		return 0, p.ctx.Err()
+	}
+}
+
+// newScratch is a temporary file that vanishes with its Close, and where the system can, with the process.
+func newScratch() (store.Scratch, error) {
+	f, err := os.CreateTemp("", store.TempPrefix+"*")
+	if err != nil {
+		return nil, err
+	}
+	return &scratch{f, os.Remove(f.Name()) == nil}, nil
+}
+
+type scratch struct {
+	*os.File
+	gone bool
+}
+
+func (s *scratch) Close() error {
+	err := s.File.Close()
+	if !s.gone {
+		if rerr := os.Remove(s.Name()); err == nil {
+			err = rerr
+		}
+	}
+	return err
+}
+
+// countedSource counts the bytes that are read of a source.
+type countedSource struct {
+	store.Source
+	tallies *tallies
+}
+
+func (s countedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	n, err := s.Source.ReadAt(ctx, p, off)
+	s.tallies.read.Add(int64(n))
+	return n, err
+}

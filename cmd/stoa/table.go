@@ -1,0 +1,250 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/mattn/go-runewidth"
+
+	"stoa/format/text"
+)
+
+const (
+	tableSample = 1000 // rows that decide the widths of the columns
+	cellMost    = 4096 // bytes of a cell that are looked at
+	narrowest   = 5    // cells to which a column can be squeezed
+	gutter      = "  "
+)
+
+// tableStyle says what the table is shown on.
+type tableStyle struct {
+	width  int // 0: as wide as it needs
+	colour bool
+}
+
+// table shows rows in columns. The first rows decide the widths; what is wider later is cut on a terminal and
+// stands out elsewhere.
+type table struct {
+	w       io.Writer
+	style   tableStyle
+	names   []string
+	types   []string
+	right   []bool
+	pending [][]cell // until the widths are known
+	widths  []int    // of the columns that are shown
+	rows    int64
+	line    []byte
+}
+
+type cell struct {
+	text string
+	null bool
+}
+
+func newTable(w io.Writer, sc *arrow.Schema, style tableStyle) *table {
+	t := &table{w: w, style: style}
+	for _, f := range sc.Fields() {
+		t.names = append(t.names, oneLine(f.Name))
+		t.types = append(t.types, shortType(f.Type))
+		t.right = append(t.right, numeric(f.Type))
+	}
+	return t
+}
+
+// numeric reports whether values of the type stand to the right.
+func numeric(t arrow.DataType) bool {
+	id := t.ID()
+	return arrow.IsInteger(id) || arrow.IsFloating(id) || arrow.IsDecimal(id)
+}
+
+// Write takes the rows of a batch.
+func (t *table) Write(b arrow.RecordBatch) error {
+	var buf []byte
+	for i := range int(b.NumRows()) {
+		row := make([]cell, b.NumCols())
+		for k, c := range b.Columns() {
+			if c.IsNull(i) {
+				row[k] = cell{"null", true}
+				continue
+			}
+			buf = text.AppendCell(buf[:0], c, i)
+			row[k] = cell{text: oneLine(string(buf[:min(len(buf), cellMost)]))}
+		}
+		t.rows++
+		if t.widths != nil {
+			if err := t.print(row); err != nil {
+				return err
+			}
+			continue
+		}
+		if t.pending = append(t.pending, row); len(t.pending) >= tableSample {
+			if err := t.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Close shows what is left, and the number of rows.
+func (t *table) Close() error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	s := count(t.rows, "row")
+	if hidden := len(t.names) - len(t.widths); hidden > 0 {
+		s += fmt.Sprintf(", %d of %s not shown: --columns chooses, -f jsonl shows all", hidden, count(int64(len(t.names)), "column"))
+	}
+	_, err := fmt.Fprintln(t.w, t.dim("("+s+")"))
+	return err
+}
+
+// flush decides the widths and shows the head and what was kept.
+func (t *table) flush() error {
+	if t.widths != nil {
+		return nil
+	}
+	t.widths = t.fit(t.natural())
+	head, kind := make([]cell, len(t.names)), make([]cell, len(t.names))
+	for k := range t.names {
+		head[k], kind[k] = cell{text: t.names[k]}, cell{t.types[k], true}
+	}
+	if len(t.widths) > 0 {
+		if err := t.print(head); err != nil {
+			return err
+		}
+		if err := t.print(kind); err != nil {
+			return err
+		}
+	}
+	for _, r := range t.pending {
+		if err := t.print(r); err != nil {
+			return err
+		}
+	}
+	t.pending = nil
+	return nil
+}
+
+// natural is how wide the columns would like to be.
+func (t *table) natural() []int {
+	out := make([]int, len(t.names))
+	for k := range out {
+		out[k] = max(runewidth.StringWidth(t.names[k]), runewidth.StringWidth(t.types[k]))
+	}
+	for _, r := range t.pending {
+		for k, c := range r {
+			out[k] = max(out[k], runewidth.StringWidth(c.text))
+		}
+	}
+	return out
+}
+
+// fit squeezes the widest columns until all fit, and leaves the last ones out if even that is not enough.
+func (t *table) fit(w []int) []int {
+	if t.style.width <= 0 {
+		return w
+	}
+	most := max(1, (t.style.width+len(gutter))/(narrowest+len(gutter)))
+	if total(w) > t.style.width && len(w) > most {
+		w = w[:leastSum(w, t.style.width)]
+	}
+	for total(w) > t.style.width {
+		wide := 0
+		for k := range w {
+			if w[k] > w[wide] {
+				wide = k
+			}
+		}
+		if w[wide] <= narrowest {
+			w = w[:max(1, len(w)-1)]
+			if len(w) == 1 {
+				w[0] = min(w[0], t.style.width)
+			}
+			continue
+		}
+		w[wide]--
+	}
+	return w
+}
+
+// leastSum is how many columns fit when each is squeezed as far as it goes.
+func leastSum(w []int, width int) int {
+	sum := -len(gutter)
+	for k, x := range w {
+		if sum += min(x, narrowest) + len(gutter); sum > width {
+			return max(1, k)
+		}
+	}
+	return len(w)
+}
+
+func total(w []int) int {
+	sum := len(gutter) * (len(w) - 1)
+	for _, x := range w {
+		sum += x
+	}
+	return sum
+}
+
+// print shows one row; of the heading, too.
+func (t *table) print(row []cell) error {
+	b := t.line[:0]
+	for k, width := range t.widths {
+		c := row[k]
+		s, n := c.text, runewidth.StringWidth(c.text)
+		if t.style.width > 0 && n > width {
+			s = runewidth.Truncate(s, width, "…")
+			n = runewidth.StringWidth(s)
+		}
+		if k > 0 {
+			b = append(b, gutter...)
+		}
+		fill := max(0, width-n)
+		if t.right[k] {
+			b = pad(b, fill)
+		}
+		if c.null {
+			s = t.dim(s)
+		}
+		b = append(b, s...)
+		if !t.right[k] && k < len(t.widths)-1 {
+			b = pad(b, fill)
+		}
+	}
+	t.line = append(trimRight(b), '\n')
+	_, err := t.w.Write(t.line)
+	return err
+}
+
+func trimRight(b []byte) []byte {
+	for len(b) > 0 && b[len(b)-1] == ' ' {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+func pad(b []byte, n int) []byte {
+	for range n {
+		b = append(b, ' ')
+	}
+	return b
+}
+
+func (t *table) dim(s string) string {
+	if !t.style.colour || s == "" {
+		return s
+	}
+	return "\x1b[2m" + s + "\x1b[0m"
+}
+
+// shortType is a type in few letters, for the second line of a table.
+func shortType(t arrow.DataType) string {
+	s := typeName(t)
+	if i := strings.IndexByte(s, '<'); i >= 0 {
+		s = s[:i]
+	}
+	return s
+}

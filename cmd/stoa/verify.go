@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/region"
+)
+
+var verifyForms = []string{"text", "json", "jsonl"}
+
+// findingDoc is what -f json has for each finding; null is not known.
+type findingDoc struct {
+	Code     string `json:"code"`
+	Severity string `json:"severity"`
+	Object   string `json:"object"`
+	Offset   int64  `json:"offset"`
+	Length   int64  `json:"length"`
+	Path     string `json:"path,omitempty"`
+	Message  string `json:"message"`
+	Part     string `json:"part,omitempty"`
+	Column   string `json:"column,omitempty"`
+	From     *int64 `json:"from"`
+	To       *int64 `json:"to"`
+	Lost     *int64 `json:"lost"`
+}
+
+// verifyDoc is the document of verify -f json.
+type verifyDoc struct {
+	Sources  []string     `json:"sources"`
+	Healthy  bool         `json:"healthy"`
+	Errors   int          `json:"errors"`
+	Warnings int          `json:"warnings"`
+	Notes    int          `json:"notes"`
+	Findings []findingDoc `json:"findings"`
+}
+
+func (a *app) verifyCmd() *cobra.Command {
+	var src sourceFlags
+	var out outputFlags
+	cmd := &cobra.Command{
+		Use:   "verify PATH...",
+		Short: "Check everything that can be checked",
+		Long: `Read everything and tell what is wrong or odd: checksums, structure, whether indexes and data agree, bytes that belong
+to nothing. A line a finding: severity, code, place, message; stoa finding CODE explains a code.
+The status is 3 if a finding is an error. -f json is one object with all findings, -f jsonl a line a finding.`,
+		Example: "  stoa verify block.cfile",
+		Args:    a.paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := out.check(verifyForms); err != nil {
+				return err
+			}
+			o, err := src.options(a)
+			if err != nil {
+				return err
+			}
+			return a.verify(cmd, args, o, &out)
+		},
+	}
+	out.register(cmd, verifyForms, "default text")
+	src.register(a, cmd)
+	return cmd
+}
+
+func (a *app) verify(cmd *cobra.Command, args []string, o stoa.OpenOptions, out *outputFlags) error {
+	ctx := cmd.Context()
+	for _, p := range args {
+		if err := spare(out.file, []stoa.SourceInfo{{Name: p}}); err != nil {
+			return err
+		}
+	}
+	doc := verifyDoc{Sources: args, Findings: []findingDoc{}}
+	var failed error
+	err := a.put(ctx, out, func(w io.Writer) error {
+		failed = a.eachPath(ctx, cmd, args, func(p string) error { return verifyPath(ctx, p, o, out.form, w, &doc) })
+		if errors.Is(failed, errEnough) || ctx.Err() != nil {
+			return failed
+		}
+		doc.Healthy = doc.Errors == 0 && failed == nil
+		return doc.finish(a, out.form, w, failed)
+	})
+	if err == nil && doc.Errors > 0 {
+		if failed != nil && len(args) == 1 {
+			a.tell(cmd, failed)
+		}
+		return errDamage
+	}
+	return errors.Join(err, failed)
+}
+
+// verifyPath adds the findings of one path. Damage that keeps a file from being opened is a finding, too.
+func verifyPath(ctx context.Context, path string, o stoa.OpenOptions, form string, w io.Writer, doc *verifyDoc) error {
+	for f, err := range stoa.Verify(ctx, path, o) {
+		if err != nil {
+			var ok bool
+			if f, ok = findingOf(path, err); !ok {
+				return err
+			}
+		}
+		if err := doc.add(f, form, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func findingOf(path string, err error) (region.Finding, bool) {
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Class != fault.Corrupt {
+		return region.Finding{}, false
+	}
+	message := e.Reason
+	if e.Cause != nil {
+		message = strings.TrimPrefix(message+": "+e.Cause.Error(), ": ")
+	}
+	return region.Finding{Code: "file.unreadable", Severity: region.Error, At: e.At, Path: e.Path, Message: message, Part: path, Rows: [2]int64{-1, -1}, Lost: -1}, true
+}
+
+func (d *verifyDoc) add(f region.Finding, form string, w io.Writer) error {
+	switch f.Severity {
+	case region.Error:
+		d.Errors++
+	case region.Warning:
+		d.Warnings++
+	default:
+		d.Notes++
+	}
+	switch form {
+	case "json":
+		d.Findings = append(d.Findings, docOfFinding(f))
+		return nil
+	case "jsonl":
+		return writeLines(w, []findingDoc{docOfFinding(f)})
+	}
+	_, err := fmt.Fprintln(w, findingLine(f))
+	return err
+}
+
+// finish writes the end of the report.
+func (d *verifyDoc) finish(a *app, form string, w io.Writer, failed error) error {
+	switch {
+	case form == "json":
+		b, err := indented(d)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err
+	case form == "jsonl" || a.quiet || failed != nil && d.total() == 0:
+		return nil
+	case d.total() == 0:
+		_, err := fmt.Fprintf(w, "%s: healthy\n", oneLine(strings.Join(d.Sources, ", ")))
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s: %s, %s, %s\n", count(int64(d.total()), "finding"), count(int64(d.Errors), "error"), count(int64(d.Warnings), "warning"), count(int64(d.Notes), "note"))
+	return err
+}
+
+func (d *verifyDoc) total() int { return d.Errors + d.Warnings + d.Notes }
+
+func docOfFinding(f region.Finding) findingDoc {
+	return findingDoc{Code: f.Code, Severity: f.Severity.String(), Object: f.At.Object, Offset: f.At.Off, Length: f.At.Len, Path: f.Path,
+		Message: f.Message, Part: f.Part, Column: f.Column, From: known(f.Rows[0]), To: known(f.Rows[1]), Lost: known(f.Lost)}
+}
+
+// findingLine is severity, code, place, message.
+func findingLine(f region.Finding) string {
+	place := f.Part
+	if f.At != (fault.Span{}) {
+		place = f.At.String()
+	}
+	s := fmt.Sprintf("%s %s %s", f.Severity, f.Code, place)
+	if f.Path != "" {
+		s += " " + f.Path
+	}
+	s += ": " + f.Message
+	switch {
+	case f.Rows[0] >= 0 && f.Rows[1] >= 0:
+		s += fmt.Sprintf(" (rows %d:%d)", f.Rows[0], f.Rows[1])
+	case f.Lost > 0:
+		s += fmt.Sprintf(" (%s lost)", count(f.Lost, "row"))
+	}
+	return oneLine(s)
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+var versionForms = []string{"text", "json"}
+
+// versionDoc is what is known of this program.
+type versionDoc struct {
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	Revision string `json:"revision,omitempty"`
+	Time     string `json:"time,omitempty"`
+	Modified bool   `json:"modified"`
+}
+
+func (a *app) versionCmd() *cobra.Command {
+	var out outputFlags
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Say which stoa this is",
+		Example: "  stoa version -f json",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := out.check(versionForms); err != nil {
+				return err
+			}
+			return a.put(cmd.Context(), &out, func(w io.Writer) error { return writeVersion(w, out.form, version()) })
+		},
+	}
+	out.register(cmd, versionForms, "default text")
+	return cmd
+}
+
+func version() versionDoc {
+	d := versionDoc{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return d
+	}
+	d.Version = info.Main.Version
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			d.Revision = s.Value
+		case "vcs.time":
+			d.Time = s.Value
+		case "vcs.modified":
+			d.Modified = s.Value == "true"
+		}
+	}
+	return d
+}
+
+func writeVersion(w io.Writer, form string, d versionDoc) error {
+	if form == "json" {
+		b, err := jsonLine(d)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err
+	}
+	s := fmt.Sprintf("stoa %s, %s, %s", d.Version, d.Go, d.Platform)
+	if d.Revision != "" {
+		s += fmt.Sprintf("\nrevision %s of %s", d.Revision, d.Time)
+		if d.Modified {
+			s += ", with changes"
+		}
+	}
+	_, err := fmt.Fprintln(w, s)
+	return err
+}
