@@ -168,6 +168,41 @@ func (t *Table) Count(ctx context.Context, spec ScanSpec) (int64, error) {
 	return n, nil
 }
 
+// Rows is how many rows the table has, before any filter; -1 if only reading tells. No data is read.
+func (t *Table) Rows(ctx context.Context) (int64, error) {
+	var sum int64
+	for i := range t.sources {
+		n, err := t.SourceRows(ctx, i)
+		if err != nil || n < 0 {
+			return -1, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// SourceRows is Rows of one of the sources; i is its place in Sources.
+func (t *Table) SourceRows(ctx context.Context, i int) (int64, error) {
+	r := t.sources[i].reader
+	var sum int64
+	for part, err := range r.Parts(ctx, format.Query{}) {
+		if err != nil {
+			return -1, err
+		}
+		groups, err := r.RowGroups(ctx, part, format.Query{})
+		if err != nil {
+			return -1, err
+		}
+		for _, g := range groups {
+			if g.Rows < 0 {
+				return -1, nil
+			}
+			sum += g.Rows
+		}
+	}
+	return sum, nil
+}
+
 // Close releases what the table holds. Batches stay good.
 func (t *Table) Close() error {
 	var first error
