@@ -5,7 +5,11 @@ import (
 	"math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/float16"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/internal/enc/plain"
 )
 
 // The conversions of source.conv: dense values of one width to dense values of another. They give the index of the first
@@ -126,4 +130,35 @@ func storeDecimal(dst []byte, width, i int, x [2]uint64) {
 	default:
 		view[[2]uint64](dst)[i] = x
 	}
+}
+
+// underNulls is child with the nulls of its parent struct added to its own.
+func underNulls(st *array.Struct, child arrow.Array) arrow.Array {
+	n := child.Len()
+	valid := make([]byte, (n+7)/8)
+	nulls := 0
+	for i := range n {
+		if st.IsNull(i) || child.IsNull(i) {
+			nulls++
+		} else {
+			valid[i>>3] |= 1 << (i & 7)
+		}
+	}
+	d := child.Data()
+	// The child may have an offset, which counts for its bitmap, too.
+	bits := make([]byte, (d.Offset()+n+7)/8)
+	plain.CopyBits(bits, d.Offset(), valid, 0, n)
+	bufs := append([]*memory.Buffer{memory.NewBufferBytes(bits)}, d.Buffers()[1:]...)
+	var dict arrow.ArrayData
+	if x, ok := d.(*array.Data); ok && x.Dictionary() != nil {
+		dict = x.Dictionary()
+	}
+	if dict != nil {
+		out := array.NewDataWithDictionary(d.DataType(), n, bufs, nulls, d.Offset(), dict.(*array.Data))
+		defer out.Release()
+		return array.MakeFromData(out)
+	}
+	out := array.NewData(d.DataType(), n, bufs, d.Children(), nulls, d.Offset())
+	defer out.Release()
+	return array.MakeFromData(out)
 }

@@ -1,0 +1,314 @@
+package cfile
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+// setFile is the object of a set of CFiles that names the others. It is written last.
+//
+//	{"stoa":"cfile-set","version":1,"schema":BASE64,"rows":N,"columns":[{"path":…,"file":…},…]}
+//
+// schema is an encapsulated Arrow IPC schema message: the schema of the table before structs were flattened. The columns
+// stand in the schema's order; path is dotted.
+const setFile = "table.json"
+
+// setKind is the value of "stoa" in setFile.
+const setKind = "cfile-set"
+
+// fileSet is the content of setFile.
+type fileSet struct {
+	Stoa    string      `json:"stoa"`
+	Version int         `json:"version"`
+	Schema  []byte      `json:"schema"` // base64 in JSON
+	Rows    int64       `json:"rows"`
+	Columns []setColumn `json:"columns"`
+}
+
+type setColumn struct {
+	Path string `json:"path"`
+	File string `json:"file"`
+}
+
+// create is format.Format.Create. A schema of one column that is no struct gives one file, unless a directory is asked for;
+// everything else a directory: one file a column, structs flattened, and setFile.
+func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
+	leaves, err := leavesOf(sc)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := parseCreateOptions(o.Opts, leaves)
+	if err != nil {
+		return nil, err
+	}
+	if e := opts.unused(leaves); e != "" {
+		return nil, fault.Invalidf("cfile: encoding %s is defined for the type of no column", e)
+	}
+	w := &tableWriter{sink: s, schema: sc, opts: opts}
+	w.single = sc.NumFields() == 1 && len(leaves) == 1 && len(leaves[0].steps) == 1 && !opts.dir && !o.Dir
+	names := fileNames(leaves)
+	for i := range leaves {
+		name := names[i]
+		if w.single {
+			name = ""
+		}
+		if err := w.open(ctx, leaves[i], name, len(leaves) > 1); err != nil {
+			return nil, errors.Join(err, w.Abort(ctx))
+		}
+	}
+	return w, nil
+}
+
+// tableWriter is the format.Writer.
+type tableWriter struct {
+	sink    store.Sink
+	schema  *arrow.Schema
+	opts    createOptions
+	single  bool
+	columns []*columnWriter
+	rows    int64
+	failed  error
+	done    bool
+}
+
+// columnWriter is one file of it.
+type columnWriter struct {
+	leaf
+	file string
+	obj  store.Object
+	buf  *bufio.Writer
+	w    *Writer
+}
+
+// open begins the file of one column.
+func (t *tableWriter) open(ctx context.Context, l leaf, name string, several bool) error {
+	o := t.opts.forLeaf(&l, several)
+	if !t.opts.plainMetadata {
+		o.Meta = []Pair{l.stored()}
+	}
+	if _, err := o.withDefaults(&l.col); err != nil { // before anything is created
+		return err
+	}
+	obj, err := t.sink.Create(ctx, name)
+	if err != nil {
+		return err
+	}
+	c := &columnWriter{leaf: l, file: name, obj: obj, buf: bufio.NewWriterSize(obj, 32<<10)}
+	t.columns = append(t.columns, c)
+	c.w, err = NewWriter(c.buf, l.col, o)
+	return err
+}
+
+// Write appends a batch, several columns at a time if it is worth it.
+func (t *tableWriter) Write(ctx context.Context, b arrow.RecordBatch) error {
+	if t.failed != nil {
+		return t.failed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	workers := min(runtime.GOMAXPROCS(0), len(t.columns))
+	if b.NumRows() < 4096 {
+		workers = 1
+	}
+	t.failed = parallel(workers, len(t.columns), func(i int) error {
+		c := t.columns[i]
+		arr, err := c.array(b, t.opts.flatten, t.rows)
+		if err != nil {
+			return err
+		}
+		defer arr.Release()
+		return c.w.Append(arr)
+	})
+	t.rows += b.NumRows()
+	return t.failed
+}
+
+// parallel calls f(0) to f(n-1) from several goroutines and gives the error of the lowest number.
+func parallel(workers, n int, f func(i int) error) error {
+	errs := make([]error, n)
+	if workers <= 1 {
+		for i := range n {
+			if err := f(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	next := make(chan int, n)
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for i := range next {
+				errs[i] = f(i)
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends the files, writes setFile and makes everything visible.
+func (t *tableWriter) Close(ctx context.Context) (format.Summary, error) {
+	sum := format.Summary{Rows: t.rows}
+	if t.failed == nil && t.done {
+		t.failed = fault.Bugf("Close twice")
+	}
+	if t.failed != nil {
+		return sum, t.failed
+	}
+	t.failed = t.close(ctx, &sum)
+	return sum, t.failed
+}
+
+func (t *tableWriter) close(ctx context.Context, sum *format.Summary) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, c := range t.columns {
+		s, err := c.w.Close()
+		if err != nil {
+			return err
+		}
+		if err := c.buf.Flush(); err != nil {
+			return err
+		}
+		obj := c.obj
+		c.obj = nil
+		if err := obj.Close(); err != nil {
+			return err
+		}
+		sum.Bytes += s.Bytes
+		sum.Files = append(sum.Files, c.file)
+	}
+	if !t.single {
+		n, err := t.writeSet(ctx)
+		if err != nil {
+			return err
+		}
+		sum.Bytes += n
+		sum.Files = append(sum.Files, setFile)
+	}
+	if err := t.sink.Commit(ctx); err != nil {
+		return err
+	}
+	t.done = true
+	return nil
+}
+
+// writeSet writes setFile.
+func (t *tableWriter) writeSet(ctx context.Context) (int64, error) {
+	schema, err := schemaMessage(t.schema)
+	if err != nil {
+		return 0, err
+	}
+	set := fileSet{Stoa: setKind, Version: 1, Schema: schema, Rows: t.rows, Columns: []setColumn{}}
+	for _, c := range t.columns {
+		set.Columns = append(set.Columns, setColumn{c.path, c.file})
+	}
+	body, err := json.MarshalIndent(set, "", " ")
+	if err != nil {
+		return 0, err
+	}
+	obj, err := t.sink.Create(ctx, setFile)
+	if err != nil {
+		return 0, err
+	}
+	n, err := obj.Write(append(body, '\n'))
+	if err == nil && n <= len(body) {
+		err = io.ErrShortWrite
+	}
+	return int64(n), errors.Join(err, obj.Close())
+}
+
+// schemaMessage is a schema as an encapsulated IPC message.
+func schemaMessage(sc *arrow.Schema) ([]byte, error) {
+	p := ipc.GetSchemaPayload(sc, memory.DefaultAllocator)
+	defer p.Release()
+	var b bytes.Buffer
+	if _, err := p.WritePayload(&b); err != nil {
+		return nil, fmt.Errorf("the schema as an Arrow message: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// Abort removes everything that was written. After a Close that went well it does nothing.
+func (t *tableWriter) Abort(ctx context.Context) error {
+	if t.done {
+		return nil
+	}
+	t.done = true
+	if t.failed == nil {
+		t.failed = fault.Bugf("the writer was aborted")
+	}
+	for _, c := range t.columns {
+		if c.obj != nil {
+			c.obj.Close() // what it says does not matter any more
+			c.obj = nil
+		}
+	}
+	return t.sink.Abort(ctx)
+}
+
+// fileNames are the names of the columns' files: the path, with what is not safe in a file name escaped as %XX. Names
+// that differ only in upper and lower case, which some file systems take for one, and the same names get a number.
+func fileNames(leaves []leaf) []string {
+	out := make([]string, len(leaves))
+	taken := map[string]bool{setFile: true}
+	for i, l := range leaves {
+		base := safeName(l.path)
+		name := base + ".cfile"
+		for n := 2; taken[strings.ToLower(name)]; n++ {
+			name = fmt.Sprintf("%s~%d.cfile", base, n)
+		}
+		taken[strings.ToLower(name)] = true
+		out[i] = name
+	}
+	return out
+}
+
+// safeName escapes all but letters, digits, '_', '-' and inner dots, and cuts what is too long.
+func safeName(path string) string {
+	var b strings.Builder
+	for i := range len(path) {
+		c := path[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-', c == '.' && i > 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+		if b.Len() > 180 {
+			break
+		}
+	}
+	if b.Len() == 0 {
+		return "%"
+	}
+	return b.String()
+}
