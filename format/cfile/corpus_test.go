@@ -329,10 +329,10 @@ func readAll(ctx context.Context, target format.Target, o format.OpenOptions, se
 		return nil, err
 	}
 	defer r.Close()
-	return scanAll(ctx, r, target.Tree, o, wholeRange, seen)
+	return scanAll(ctx, r, target, o, wholeRange, seen)
 }
 
-func scanAll(ctx context.Context, r format.Reader, tree store.Tree, o format.OpenOptions, rows vec.Range, seen func(format.Chunk, *format.Task)) (*answer, error) {
+func scanAll(ctx context.Context, r format.Reader, target format.Target, o format.OpenOptions, rows vec.Range, seen func(format.Chunk, *format.Task)) (*answer, error) {
 	a := &answer{schema: r.Schema()}
 	cols := r.Columns()
 	if len(cols) != 1 {
@@ -351,11 +351,12 @@ func scanAll(ctx context.Context, r format.Reader, tree store.Tree, o format.Ope
 		}
 		for _, g := range gs {
 			groups++
-			if err := a.chunk(ctx, r, g, tree, o, rows, seen); err != nil {
+			if err := a.chunk(ctx, r, g, target.Tree, o, rows, seen); err != nil {
 				return nil, err
 			}
 			if g.Rows >= 0 && rows.From == 0 && rows.To > g.Rows && int64(len(a.cells)) != g.Rows {
-				return nil, fmt.Errorf("the row group says %d rows, its pages have %d", g.Rows, len(a.cells))
+				// What the scan engine says then.
+				return nil, fault.Corruptf(fault.Span{Object: target.Name, Off: target.At.From, Len: target.At.Len()}, "", "the row group has %d rows, its pages have %d", g.Rows, len(a.cells))
 			}
 		}
 	}
@@ -572,32 +573,40 @@ func narrow(cells []kudugen.Cell, width int) ([]kudugen.Cell, error) {
 
 func checkCells(t *testing.T, got []kudugen.Cell, x expected) {
 	t.Helper()
+	for _, d := range differences(got, x) {
+		t.Error(d)
+	}
+}
+
+// differences tells how cells differ from what is expected: a few examples, then the number.
+func differences(got []kudugen.Cell, x expected) (out []string) {
 	if x.col.Type == "decimal" {
 		var err error
 		if got, err = narrow(got, x.col.Width()); err != nil {
-			t.Error(err)
-			return
+			return []string{err.Error()}
 		}
 	}
 	if len(got) != len(x.cells) {
-		t.Errorf("%d cells, %d expected", len(got), len(x.cells))
-		return
+		return []string{fmt.Sprintf("%d cells, %d expected", len(got), len(x.cells))}
 	}
 	bad := 0
 	for i, w := range x.cells {
+		why := ""
 		if !same(got[i], w) {
-			if bad++; bad <= 3 {
-				t.Errorf("row %d: got %s, expected %s", i, show(got[i]), show(w))
-			}
+			why = fmt.Sprintf("row %d: got %s, expected %s", i, show(got[i]), show(w))
 		} else if x.dump != nil && !x.dump.Agrees(i, x.col, got[i]) {
+			why = fmt.Sprintf("row %d: got %s, Kudu printed %.200s", i, show(got[i]), x.dump.Lines[i])
+		}
+		if why != "" {
 			if bad++; bad <= 3 {
-				t.Errorf("row %d: got %s, Kudu printed %.200s", i, show(got[i]), x.dump.Lines[i])
+				out = append(out, why)
 			}
 		}
 	}
 	if bad > 0 {
-		t.Errorf("%d of %d cells differ", bad, len(got))
+		out = append(out, fmt.Sprintf("%d of %d cells differ", bad, len(got)))
 	}
+	return out
 }
 
 // checkPages holds the pages' claims against the blocks that an independent walk found.
@@ -756,7 +765,7 @@ func checkHints(t *testing.T, target format.Target, whole *answer) {
 		if rnd.IntN(2) == 0 {
 			to = from + 1
 		}
-		part, err := scanAll(ctx, r, target.Tree, format.OpenOptions{}, vec.Range{From: from, To: to}, nil)
+		part, err := scanAll(ctx, r, target, format.OpenOptions{}, vec.Range{From: from, To: to}, nil)
 		if err != nil {
 			t.Errorf("rows %d to %d: %v", from, to, err)
 			return

@@ -1,10 +1,21 @@
 package cfile_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/kudugen"
+	"stoa/region"
+	"stoa/store"
 )
 
 // TestGolden runs the golden subset, also where the whole corpus is not at hand.
@@ -66,4 +77,112 @@ func TestGoldenIsComplete(t *testing.T) {
 		}
 	}
 	t.Logf("%d combinations", len(want))
+}
+
+// TestTheJudgeCanFail: what runCorpus and TestDamage rely on must notice a difference.
+func TestTheJudgeCanFail(t *testing.T) {
+	noticed := 0
+	for _, b := range readManifest(t, golden) {
+		if b.Kind == "bloom" || b.Size > 8<<10 {
+			continue
+		}
+		x, err := b.expect(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(filepath.Join(golden, b.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := readAll(t.Context(), memory1(data), raw, nil)
+		if err != nil || len(differences(got.cells, x)) > 0 {
+			t.Fatal(b.File, err)
+		}
+		// Another value, a NULL or none, a row less, two rows exchanged.
+		right := x.cells
+		for i := range 4 {
+			x.cells = slices.Clone(right)
+			k := len(right) * (2*i + 1) / 8
+			switch i {
+			case 0:
+				k = max(0, slices.IndexFunc(right, func(c kudugen.Cell) bool { return len(c) > 0 }))
+				x.cells[k] = bytes.Clone(right[k])
+				x.cells[k][len(right[k])-1] ^= 0x40
+			case 1:
+				if right[k] == nil {
+					x.cells[k] = kudugen.Cell{}
+				} else {
+					x.cells[k] = nil
+				}
+			case 2:
+				x.cells = x.cells[1:]
+			case 3:
+				j := slices.IndexFunc(right, func(c kudugen.Cell) bool { return !same(c, right[k]) })
+				if j < 0 {
+					continue
+				}
+				x.cells[k], x.cells[j] = x.cells[j], x.cells[k]
+			}
+			if len(differences(got.cells, x)) == 0 {
+				t.Errorf("%s: change %d of row %d was not noticed", b.File, i, k)
+			}
+			noticed++
+		}
+	}
+	t.Log(noticed, "changes noticed")
+
+	// A bit of a value turned and the checksum made right: another answer in exactly one row.
+	data, err := os.ReadFile(filepath.Join(golden, "matrix/int32_plain_no.ck.cfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layout, err := kudugen.Walk(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := readAll(t.Context(), memory1(data), raw, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := layout.Blocks[1]
+	bad := bytes.Clone(data)
+	bad[first.Off+8+4*17] ^= 1
+	if _, err := readAll(t.Context(), memory1(bad), raw, nil); err == nil {
+		t.Error("a turned bit was not noticed")
+	}
+	x := bad[first.Off : first.Off+first.Len]
+	binary.LittleEndian.PutUint32(x[len(x)-4:], crc32.Checksum(x[:len(x)-4], castagnoli))
+	after, err := readAll(t.Context(), memory1(bad), raw, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, changed := difference(before, after); !changed || !r.sameShape || r.from != 17 || r.to != 18 || r.n != 1 {
+		t.Errorf("%v %v", r, changed)
+	}
+
+	at := func(depth int, off, n int64) region.Node {
+		return region.Node{Depth: depth, Name: "x", At: fault.Span{Object: "f", Off: off, Len: n}, Inner: -1}
+	}
+	whole := []region.Node{at(0, 0, 10), at(1, 0, 4), at(1, 4, 6), at(2, 4, 6), at(0, 10, 2)}
+	if err := covered(whole, "f", 12); err != nil {
+		t.Error(err)
+	}
+	for i := range whole {
+		for _, change := range []func(n *region.Node){
+			func(n *region.Node) { n.At.Len++ }, func(n *region.Node) { n.At.Len-- }, func(n *region.Node) { n.At.Off++ },
+			func(n *region.Node) { n.Kind = region.Gap }, func(n *region.Node) { n.At.Object = "g" }, func(n *region.Node) { n.Name = "" },
+		} {
+			nodes := slices.Clone(whole)
+			change(&nodes[i])
+			longer := nodes[i].At.Len > whole[i].At.Len && i == 0 // an inner node may be longer than its parts claim …
+			if covered(nodes, "f", 12) == nil && !longer {
+				t.Errorf("node %d: %+v passes", i, nodes[i])
+			}
+		}
+	}
+}
+
+// memory1 is a target of one object, f.
+func memory1(data []byte) format.Target {
+	return format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"}
 }
