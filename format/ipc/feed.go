@@ -97,11 +97,51 @@ func (d *decoder) next(cols []int) (b arrow.RecordBatch, err error) {
 		if b.Column(c).Len() != int(b.NumRows()) {
 			return nil, d.feed.fault(fmt.Errorf("column %q has %d of %d rows", b.ColumnName(c), b.Column(c).Len(), b.NumRows()))
 		}
-		if err := array.ValidateFull(b.Column(c)); err != nil {
+		if err := validate(b.Column(c)); err != nil {
 			return nil, d.feed.fault(fmt.Errorf("column %q: %w", b.ColumnName(c), err))
 		}
 	}
 	return b, nil
+}
+
+// validate is the library's ValidateFull, which refuses null arrays in the form in which the library reads them.
+func validate(a arrow.Array) error {
+	if !hasNullType(a.DataType()) {
+		return array.ValidateFull(a)
+	}
+	data := withBuffers(a.Data())
+	defer data.Release()
+	a = array.MakeFromData(data)
+	defer a.Release()
+	return array.ValidateFull(a)
+}
+
+func hasNullType(t arrow.DataType) bool {
+	if n, ok := t.(arrow.NestedType); ok {
+		for _, f := range n.Fields() {
+			if hasNullType(f.Type) {
+				return true
+			}
+		}
+	}
+	return t.ID() == arrow.NULL
+}
+
+// withBuffers copies the outline of d, with the one (absent) buffer that null arrays should have.
+func withBuffers(d arrow.ArrayData) arrow.ArrayData {
+	children := make([]arrow.ArrayData, len(d.Children()))
+	for i, c := range d.Children() {
+		children[i] = withBuffers(c)
+		defer children[i].Release()
+	}
+	buffers := d.Buffers()
+	if d.DataType().ID() == arrow.NULL {
+		buffers = []*memory.Buffer{nil}
+	}
+	if dict, ok := d.Dictionary().(*array.Data); ok && dict != nil {
+		return array.NewDataWithDictionary(d.DataType(), d.Len(), buffers, d.NullN(), d.Offset(), dict)
+	}
+	return array.NewData(d.DataType(), d.Len(), buffers, children, d.NullN(), d.Offset())
 }
 
 func (d *decoder) release() {

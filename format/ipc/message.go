@@ -149,6 +149,9 @@ func parseBatch(t table, r *batchHeader, body int64) (err error) {
 	if err := parseBuffers(t, r, body); err != nil {
 		return err
 	}
+	if err := checkVariadic(t, len(r.buffers)); err != nil {
+		return err
+	}
 	c, ok, err := t.table(3, "compression")
 	if err != nil || !ok {
 		return err
@@ -192,6 +195,23 @@ func parseBuffers(t table, r *batchHeader, body int64) error {
 			return fault.Rel(at+i, 16, fmt.Sprintf("buffers[%d]", i/16), "%d bytes at %d of a body of %d", x.len, x.off, body)
 		}
 		r.buffers = append(r.buffers, x)
+	}
+	return nil
+}
+
+// checkVariadic looks at how many buffers the view columns claim.
+func checkVariadic(t table, buffers int) error {
+	b, at, err := t.vector(4, 8, "variadicBufferCounts")
+	if err != nil {
+		return err
+	}
+	left := int64(buffers)
+	for i := 0; i < len(b); i += 8 {
+		n := int64(binary.LittleEndian.Uint64(b[i:]))
+		if n < 0 || n > left {
+			return fault.Rel(at+i, 8, fmt.Sprintf("variadicBufferCounts[%d]", i/8), "%d of %d buffers", n, buffers)
+		}
+		left -= n
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ type Writer struct {
 		Write(arrow.RecordBatch) error
 		Close() error
 	}
-	rows int64
+	dicts []*grower // of a file; nil for a stream
+	rows  int64
 }
 
 // NewStreamWriter writes a stream of batches of sc to w. Close ends the stream; it does not close w.
@@ -33,20 +34,36 @@ func NewFileWriter(w io.Writer, sc *arrow.Schema) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{lib: lib}, nil
+	return &Writer{lib: lib, dicts: growers(sc, nil)}, nil
 }
 
 // Write appends b as one batch.
 func (w *Writer) Write(b arrow.RecordBatch) error {
 	w.rows += b.NumRows()
-	return w.lib.Write(b)
+	if w.dicts == nil {
+		return w.lib.Write(b)
+	}
+	t, err := translate(b, w.dicts)
+	if err != nil {
+		return err
+	}
+	defer t.Release()
+	return w.lib.Write(t)
 }
 
 // Flush does nothing: batches are written as they come.
 func (w *Writer) Flush() error { return nil }
 
 // Close ends the stream or file.
-func (w *Writer) Close() error { return w.lib.Close() }
+func (w *Writer) Close() error {
+	for _, g := range w.dicts {
+		if g != nil {
+			g.release()
+		}
+	}
+	w.dicts = nil
+	return w.lib.Close()
+}
 
 var writeKeys = []format.OptionKey{
 	{Name: "stream", Values: "true|false", Help: "write a stream instead of a file"},
@@ -84,7 +101,7 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	if err != nil {
 		return nil, errors.Join(err, obj.Close())
 	}
-	f.w = &Writer{lib: lib}
+	f.w = &Writer{lib: lib, dicts: growers(sc, o.Mem)}
 	return f, nil
 }
 

@@ -122,13 +122,13 @@ type stamp struct {
 }
 
 // newStamp prepares for type t. A time zone that the machine does not know is written in UTC.
-func newStamp(t *arrow.TimestampType, sep, sepZoned byte, trim bool) stamp {
+func newStamp(t *arrow.TimestampType, sep byte, trim bool) stamp {
 	s := stamp{sep: sep, trim: trim}
 	s.per, s.digits = perSecond(t.Unit)
 	if t.TimeZone == "" {
 		return s
 	}
-	s.zone, s.sep = "Z", sepZoned
+	s.zone = "Z"
 	if loc, err := t.GetZone(); err == nil && loc != time.UTC && loc.String() != "UTC" {
 		s.loc = loc
 	}

@@ -3,34 +3,40 @@ package text
 import (
 	"context"
 	"io"
+	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/region"
 	"stoa/store"
 )
 
 // CSV is comma-separated text (RFC 4180).
-var CSV = format.Format{
-	Name:       "csv",
-	Title:      "comma-separated values",
-	Extensions: []string{".csv", ".csv.gz"},
-	Create: func(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
-		return createCSV(ctx, s, sc, o, "csv", ',')
-	},
-	WriteKeys: csvWriteKeys,
-}
+var CSV = separated("csv", "comma-separated values", ',')
 
 // TSV is tab-separated text, quoted as CSV is.
-var TSV = format.Format{
-	Name:       "tsv",
-	Title:      "tab-separated values",
-	Extensions: []string{".tsv", ".tsv.gz"},
-	Create: func(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
-		return createCSV(ctx, s, sc, o, "tsv", '\t')
-	},
-	WriteKeys: csvWriteKeys,
+var TSV = separated("tsv", "tab-separated values", '\t')
+
+func separated(name, title string, comma byte) format.Format {
+	open := func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
+		return openCSV(ctx, t, o, name, comma)
+	}
+	return format.Format{
+		Name: name, Title: title, Extensions: []string{"." + name, "." + name + ".gz"},
+		Probe: func(ctx context.Context, t format.Target) (format.Match, error) { return probeCSV(ctx, t, name, comma) },
+		List:  func(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] { return list(ctx, t, name) },
+		Open:  open,
+		Create: func(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
+			return createCSV(ctx, s, sc, o, name, comma)
+		},
+		Verify: func(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
+			return verify(ctx, t, o, name, open)
+		},
+		WriteKeys: csvWriteKeys,
+		ReadKeys:  csvReadKeys,
+	}
 }
 
 // JSONL is JSON lines: one object a line.
@@ -38,7 +44,16 @@ var JSONL = format.Format{
 	Name:       "jsonl",
 	Title:      "JSON lines",
 	Extensions: []string{".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"},
-	Create:     createJSONL,
+	Probe:      probeJSONL,
+	List: func(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
+		return list(ctx, t, "jsonl")
+	},
+	Open:   openJSONL,
+	Create: createJSONL,
+	Verify: func(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
+		return verify(ctx, t, o, "jsonl", openJSONL)
+	},
+	ReadKeys: jsonlReadKeys,
 }
 
 var csvWriteKeys = []format.OptionKey{

@@ -163,7 +163,7 @@ func jsonTime(a arrow.Array) appender {
 			return appendInterval(dst, []string{"months", "days", "nanoseconds"}, int64(v.Months), int64(v.Days), v.Nanoseconds)
 		}
 	}
-	f := plainTime(a, ' ', true)
+	f := plainTime(a, 'T', true)
 	if f == nil {
 		return nil
 	}
@@ -181,7 +181,7 @@ func appendInterval(dst []byte, names []string, values ...int64) []byte {
 }
 
 // plainTime writes dates, times, timestamps and durations without quotes, or is nil. sep stands between the date
-// and the time of a timestamp without zone; trim leaves out trailing zeros of the fraction.
+// and the time of a timestamp; trim leaves out trailing zeros of the fraction.
 func plainTime(a arrow.Array, sep byte, trim bool) appender {
 	switch a := a.(type) {
 	case *array.Date32:
@@ -193,7 +193,7 @@ func plainTime(a arrow.Array, sep byte, trim bool) appender {
 	case *array.Time64:
 		return clock(a.DataType().(*arrow.Time64Type).Unit, trim, func(i int) int64 { return int64(a.Value(i)) })
 	case *array.Timestamp:
-		s := newStamp(a.DataType().(*arrow.TimestampType), sep, 'T', trim)
+		s := newStamp(a.DataType().(*arrow.TimestampType), sep, trim)
 		return func(dst []byte, i int) []byte { return s.append(dst, int64(a.Value(i))) }
 	case *array.Duration:
 		unit := a.DataType().(*arrow.DurationType).Unit.String()

@@ -1,0 +1,299 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+	"stoa/format"
+)
+
+var csvReadKeys = []format.OptionKey{
+	{Name: "header", Values: "true|false", Help: "whether the first line has the names (default true); without, columns are c1, c2, …"},
+	{Name: "delimiter", Values: "C", Help: "what separates fields: an ASCII character, or tab"},
+	{Name: "null", Values: "TEXT", Help: "unquoted text that means null (default nothing; \"\" is an empty string)"},
+	{Name: "types", Values: "infer|string", Help: "types from the first 1000 rows or 4 MiB (default), or text for all columns"},
+	{Name: "schema", Values: "NAME: TYPE, …", Help: "names and types of all columns, such as id: int64, at: timestamp[us]"},
+}
+
+// csvOptions is what the options of a source say.
+type csvOptions struct {
+	comma  byte
+	header bool
+	null   string
+	infer  bool
+	schema *arrow.Schema // nil: infer
+}
+
+func parseCSVOptions(name string, comma byte, opts map[string]string) (c csvOptions, err error) {
+	if err := checkOpts(name, opts, csvReadKeys); err != nil {
+		return c, err
+	}
+	if c.header, err = boolean(opts, "header", true); err != nil {
+		return c, err
+	}
+	if c.comma, err = delimiterOf(opts, comma); err != nil {
+		return c, err
+	}
+	c.null = opts["null"]
+	switch v := opts["types"]; v {
+	case "", "infer":
+		c.infer = true
+	case "string":
+	default:
+		return c, fault.Invalidf("types=%s: it is infer or string", v)
+	}
+	if s := opts["schema"]; s != "" {
+		c.schema, err = ParseSchema(s)
+	}
+	return c, err
+}
+
+func openCSV(ctx context.Context, t format.Target, o format.OpenOptions, name string, comma byte) (format.Reader, error) {
+	c, err := parseCSVOptions(name, comma, o.Opts)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newReader(ctx, name, t, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.begin(ctx, r); err != nil {
+		r.Close()
+		return nil, err
+	}
+	r.records = func(in *input, cols []array.Builder) (records, error) { return c.rows(in, r.schema, cols) }
+	return r, nil
+}
+
+// begin finds the schema.
+func (c *csvOptions) begin(ctx context.Context, r *reader) error {
+	in, err := r.input(ctx)
+	if err != nil {
+		return err
+	}
+	s := newCSVScanner(in, c.comma)
+	names, seen, n, err := c.sample(s)
+	if err != nil {
+		return err
+	}
+	how := "given"
+	switch {
+	case c.schema == nil:
+		fields := make([]arrow.Field, len(names))
+		for i, name := range names {
+			t := arrow.DataType(arrow.BinaryTypes.String)
+			if c.infer {
+				t = seen[i].infer()
+			}
+			fields[i] = arrow.Field{Name: name, Type: t, Nullable: true}
+		}
+		r.schema = arrow.NewSchema(fields, nil)
+		how = fmt.Sprintf("inferred from %d rows", n)
+	case c.header && names != nil && !sameNames(names, c.schema):
+		return fault.Invalidf("%s: the header has the columns %s, the schema has %s", r.target.Name, strings.Join(names, ", "), types(c.schema))
+	case names != nil && len(names) != c.schema.NumFields():
+		return fault.Invalidf("%s: %d columns, the schema has %d", r.target.Name, len(names), c.schema.NumFields())
+	default:
+		r.schema = c.schema
+	}
+	r.meta = []format.KeyValue{{Key: "header", Value: fmt.Sprint(c.header)}, {Key: "delimiter", Value: fmt.Sprintf("%q", c.comma)},
+		{Key: "schema", Value: how}, {Key: "compressed", Value: fmt.Sprint(in.gzip)}}
+	return nil
+}
+
+func sameNames(names []string, sc *arrow.Schema) bool {
+	if len(names) != sc.NumFields() {
+		return false
+	}
+	for i, n := range names {
+		if sc.Field(i).Name != n {
+			return false
+		}
+	}
+	return true
+}
+
+// sample reads the header and some rows. Damage behind the header is left for the reading of the rows.
+func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int, err error) {
+	err = s.next(false)
+	if err == io.EOF {
+		return nil, nil, 0, nil // no rows, no columns
+	}
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	names = c.names(s)
+	seen = make([]class, len(names))
+	if !c.header {
+		c.look(s, seen)
+		n++
+	}
+	for n < sampleRows && s.in.offset() < sampleBytes {
+		if err := s.next(len(names) == 1); err != nil {
+			if err == io.EOF || errors.Is(err, fault.Corrupt) {
+				break
+			}
+			return nil, nil, 0, err
+		}
+		if len(s.fields) == len(names) {
+			c.look(s, seen)
+			n++
+		}
+	}
+	return names, seen, n, nil
+}
+
+// names of the columns: of the header, made unique; c1, c2, … without.
+func (c *csvOptions) names(s *csvScanner) []string {
+	names := make([]string, len(s.fields))
+	used := map[string]bool{}
+	for i, f := range s.fields {
+		name := string(f.b)
+		if !c.header || name == "" && len(s.fields) > 1 {
+			name = fmt.Sprintf("c%d", i+1)
+		}
+		for base, k := name, 2; used[name]; k++ {
+			name = fmt.Sprintf("%s_%d", base, k)
+		}
+		used[name] = true
+		names[i] = name
+	}
+	return names
+}
+
+func (c *csvOptions) look(s *csvScanner, seen []class) {
+	for i, f := range s.fields {
+		if !f.quoted && string(f.b) == c.null {
+			seen[i] |= isNull
+		} else {
+			seen[i] |= classOf(f.b)
+		}
+	}
+}
+
+// csvRows reads the rows of a text.
+type csvRows struct {
+	*csvScanner
+	opts *csvOptions
+	sc   *arrow.Schema
+	set  []setter
+	cols []array.Builder
+	text []bool // by column: a quoted empty field is a value
+}
+
+func (c *csvOptions) rows(in *input, sc *arrow.Schema, cols []array.Builder) (records, error) {
+	r := &csvRows{csvScanner: newCSVScanner(in, c.comma), opts: c, sc: sc, cols: cols}
+	r.set, r.text = make([]setter, len(cols)), make([]bool, len(cols))
+	for i, b := range cols {
+		if b == nil {
+			continue
+		}
+		r.set[i], r.text[i] = csvSetter(b, sc.Field(i).Type)
+	}
+	if c.header {
+		if err := r.csvScanner.next(false); err != nil && err != io.EOF {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// csvSetter appends cells; text says that an empty one is a value.
+func csvSetter(b array.Builder, t arrow.DataType) (set setter, text bool) {
+	of := t
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		of = d.ValueType
+	}
+	switch of.ID() {
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.FIXED_SIZE_BINARY:
+		text = true
+	}
+	if set := textSetter(b, t); set != nil {
+		return set, text
+	}
+	return jsonCell(b, t), false
+}
+
+// jsonCell reads nested values, which are written as JSON.
+func jsonCell(b array.Builder, t arrow.DataType) setter {
+	n := newNode(b, t)
+	var p jsonParser
+	return func(s []byte) error {
+		p.reset(s)
+		if err := p.value(n); err != nil {
+			return err
+		}
+		return p.end()
+	}
+}
+
+func (r *csvRows) offset() int64 { return r.in.offset() }
+
+func (r *csvRows) next() error { return r.csvScanner.next(r.sc.NumFields() == 1) }
+
+func (r *csvRows) row() error {
+	if len(r.fields) != len(r.set) {
+		e := fault.Corruptf(r.in.span(r.off, r.size), linePath(r.line, ""), "%d fields, the table has %d columns", len(r.fields), len(r.set))
+		e.Cause = &rowError{errFields}
+		return e
+	}
+	for i, f := range r.fields {
+		if r.set[i] == nil {
+			continue
+		}
+		if err := r.cell(i, f); err != nil {
+			return r.blame(i, f, err)
+		}
+	}
+	return nil
+}
+
+var (
+	errFields  = errors.New("the row cannot be cut into columns")
+	errNotNull = errors.New("null in a column that cannot be null")
+)
+
+func (r *csvRows) cell(i int, f csvField) error {
+	null := !f.quoted && string(f.b) == r.opts.null || len(f.b) == 0 && !r.text[i]
+	if !null {
+		return r.set[i](f.b)
+	}
+	if !r.sc.Field(i).Nullable {
+		return errNotNull
+	}
+	r.cols[i].AppendNull()
+	return nil
+}
+
+// blame places an error of a cell. An inferred type is told, and what to do.
+func (r *csvRows) blame(i int, f csvField, err error) error {
+	at := r.in.span(r.off, r.size)
+	before := 0
+	for _, g := range r.fields[:i] {
+		before += len(g.b) + 1
+	}
+	if before < int(r.size) && !r.in.gzip && len(r.scratch) == 0 && !r.anyQuoted(i) {
+		at = at.Sub(int64(before), int64(len(f.b)))
+	}
+	reason := ""
+	if r.opts.schema == nil {
+		reason = "the type was inferred from the first rows; give a schema, or types=string"
+	}
+	return &fault.Error{Class: fault.Corrupt, At: at, Path: linePath(r.line, r.sc.Field(i).Name), Reason: reason, Cause: &rowError{err}}
+}
+
+func (r *csvRows) anyQuoted(upTo int) bool {
+	for _, f := range r.fields[:upTo+1] {
+		if f.quoted {
+			return true
+		}
+	}
+	return false
+}

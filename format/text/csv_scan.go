@@ -1,0 +1,181 @@
+package text
+
+import (
+	"bytes"
+	"io"
+
+	"stoa/fault"
+)
+
+// csvField is one field of a record. Its bytes are good until the next record.
+type csvField struct {
+	b      []byte
+	quoted bool
+}
+
+// csvScanner cuts a text into records as RFC 4180 has it. Lines may end in CR LF or LF; a quote within a field that does
+// not begin with one is an ordinary character; a quoted field must be followed by a separator or the end of the line.
+type csvScanner struct {
+	in      *input
+	comma   byte
+	fields  []csvField
+	scratch []byte // of fields that had doubled quotes
+	line    int64  // of the record, from 1
+	off     int64  // of the record in the text
+	size    int64  // of the record in bytes
+	below   int64  // lines gone through, the record's included
+}
+
+func newCSVScanner(in *input, comma byte) *csvScanner { return &csvScanner{in: in, comma: comma} }
+
+// next finds the next record; io.EOF behind the last. With blank, an empty line is a record of one empty field;
+// otherwise it is passed over.
+func (s *csvScanner) next(blank bool) error {
+	for {
+		s.off = s.in.offset()
+		n, lines, err := s.record()
+		if err != nil {
+			return err
+		}
+		s.line = s.below + 1
+		s.below += int64(lines)
+		s.size = int64(n)
+		s.in.at += n
+		if blank || len(s.fields) != 1 || len(s.fields[0].b) > 0 || s.fields[0].quoted {
+			return nil
+		}
+	}
+}
+
+// record parses the record at the start of the buffer, reading more until it is there as a whole.
+func (s *csvScanner) record() (n, lines int, err error) {
+	for {
+		n, lines, err := s.parse(s.in.rest(), s.in.err == io.EOF)
+		if err != errMore {
+			return n, lines, err
+		}
+		switch err := s.in.fill(); {
+		case err == io.EOF && len(s.in.rest()) == 0:
+			return 0, 0, io.EOF
+		case err != nil && err != io.EOF:
+			return 0, 0, err
+		}
+	}
+}
+
+// errMore says that the record does not end in the buffer.
+var errMore = fault.Bugf("more bytes are needed")
+
+// parse cuts one record at the start of b. end says that nothing comes behind b.
+func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
+	s.fields = s.fields[:0]
+	s.scratch = s.scratch[:0]
+	lines = 1
+	if len(b) == 0 {
+		return 0, 0, errMore
+	}
+	for at := 0; ; {
+		var stop int // of the field in b, the quotes included
+		var f csvField
+		if at < len(b) && b[at] == '"' {
+			var more int
+			if f, stop, more, err = s.quoted(b, at, end); err != nil {
+				return 0, 0, err
+			}
+			lines += more
+		} else {
+			stop = at + s.bare(b[at:])
+			f.b = b[at:stop]
+		}
+		if stop == len(b) { // the end of the text is the end of a record
+			if !end {
+				return 0, 0, errMore
+			}
+			s.add(f, true)
+			return stop, lines, nil
+		}
+		if b[stop] == s.comma {
+			s.add(f, false)
+			at = stop + 1
+			continue
+		}
+		s.add(f, b[stop] == '\n')
+		return stop + 1 + bool2int(b[stop] == '\r'), lines, nil
+	}
+}
+
+func bool2int(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// add notes a field. The last one of a line that ends in CR LF has the CR in it if it is not quoted.
+func (s *csvScanner) add(f csvField, last bool) {
+	if last && !f.quoted {
+		f.b = trimCR(f.b)
+	}
+	s.fields = append(s.fields, f)
+}
+
+// bare is the length of an unquoted field.
+func (s *csvScanner) bare(b []byte) int {
+	for i, c := range b {
+		if c == s.comma || c == '\n' {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// quoted cuts the field that begins with the quote at b[at]; stop is behind its last quote.
+func (s *csvScanner) quoted(b []byte, at int, end bool) (f csvField, stop, lines int, err error) {
+	from, start := at+1, len(s.scratch)
+	for i := from; ; {
+		k := bytes.IndexByte(b[i:], '"')
+		if k < 0 {
+			if !end {
+				return f, 0, 0, errMore
+			}
+			return f, 0, 0, s.fail(at, len(b)-at, "the quote that is opened here is not closed")
+		}
+		i += k + 1
+		if i < len(b) && b[i] == '"' {
+			s.scratch = append(s.scratch, b[from:i]...)
+			i++
+			from = i
+			continue
+		}
+		if i == len(b) && !end {
+			return f, 0, 0, errMore
+		}
+		f = csvField{b: b[from : i-1], quoted: true}
+		if len(s.scratch) > start {
+			s.scratch = append(s.scratch, f.b...)
+			f.b = s.scratch[start:len(s.scratch):len(s.scratch)]
+		}
+		lines = bytes.Count(b[at:i], []byte{'\n'})
+		return f, i, lines, s.follows(b, at, i, end)
+	}
+}
+
+// follows looks at what is behind a closing quote.
+func (s *csvScanner) follows(b []byte, at, i int, end bool) error {
+	switch {
+	case i == len(b), b[i] == s.comma, b[i] == '\n':
+		return nil
+	case b[i] == '\r' && i+1 == len(b) && !end:
+		return errMore
+	case b[i] == '\r' && i+1 < len(b) && b[i+1] == '\n':
+		return nil
+	}
+	return s.fail(at, i-at, "a closing quote is followed by %q instead of a separator or the end of the line", b[i])
+}
+
+// fail places an error in the record that is being parsed, at bytes from its start.
+func (s *csvScanner) fail(at, n int, format string, args ...any) error {
+	e := fault.Corruptf(s.in.span(s.off+int64(at), int64(n)), "", format, args...)
+	e.Path = linePath(s.below+1+int64(bytes.Count(s.in.rest()[:at], []byte{'\n'})), "")
+	return e
+}

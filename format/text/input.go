@@ -1,0 +1,196 @@
+package text
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+// input reads a text from its start to its end through one buffer. It never asks for the size. Text that is compressed
+// with gzip is decompressed; a byte order mark is passed over.
+type input struct {
+	name  string
+	r     io.Reader
+	err   error // of r, after which nothing more comes; io.EOF at the end
+	buf   []byte
+	at    int   // of the first byte that is not consumed
+	off   int64 // of buf[0] in the text
+	limit int64 // bytes of one record
+	gzip  bool
+	chunk int // bytes read at once at least
+}
+
+const inputChunk = 256 << 10
+
+func newInput(ctx context.Context, src store.Source, t format.Target, limits format.Limits) (*input, error) {
+	seq := &sequential{ctx: ctx, src: src, off: t.At.From, end: -1}
+	if t.At.Len() > 0 {
+		seq.end = t.At.To
+	}
+	return newInputOf(seq, t, limits, inputChunk)
+}
+
+// newInputOf reads chunk bytes at once.
+func newInputOf(seq *sequential, t format.Target, limits format.Limits, chunk int) (*input, error) {
+	in := &input{name: t.Name, r: seq, off: t.At.From, limit: limits.WithDefaults().Page, chunk: chunk}
+	if err := in.fill(); err != nil && err != io.EOF {
+		return nil, err
+	}
+	if bytes.HasPrefix(in.buf, []byte{0x1F, 0x8B, 8}) {
+		z, err := gzip.NewReader(io.MultiReader(bytes.NewReader(in.buf), seq))
+		if err != nil {
+			return nil, in.wrap(err)
+		}
+		*in = input{name: t.Name, r: z, limit: in.limit, gzip: true, chunk: chunk}
+		if err := in.fill(); err != nil && err != io.EOF {
+			return nil, err
+		}
+	}
+	if bytes.HasPrefix(in.buf, []byte("\xEF\xBB\xBF")) {
+		in.at = 3
+	}
+	return in, nil
+}
+
+// sequential is an io.Reader over a Source.
+type sequential struct {
+	ctx context.Context
+	src store.Source
+	off int64
+	end int64 // -1: the end of the object
+}
+
+func (s *sequential) Read(p []byte) (int, error) {
+	if s.end >= 0 {
+		if s.off >= s.end {
+			return 0, io.EOF
+		}
+		p = p[:min(int64(len(p)), s.end-s.off)]
+	}
+	n, err := s.src.ReadAt(s.ctx, p, s.off)
+	s.off += int64(n)
+	if err != nil && err != io.EOF {
+		err = &readError{err}
+	}
+	return n, err
+}
+
+// readError marks errors of reading, which are not damage.
+type readError struct{ err error }
+
+func (e *readError) Error() string { return e.err.Error() }
+func (e *readError) Unwrap() error { return e.err }
+
+func (in *input) wrap(err error) error {
+	var own *readError
+	if errors.As(err, &own) {
+		return own.err
+	}
+	return &fault.Error{Class: fault.Corrupt, At: fault.Span{Object: in.name}, Path: "gzip", Cause: err}
+}
+
+// fill reads more behind what is in the buffer; the unconsumed part moves to the front. At the end it gives io.EOF.
+func (in *input) fill() error {
+	if in.err != nil {
+		return in.err
+	}
+	if in.at > 0 {
+		n := copy(in.buf, in.buf[in.at:])
+		in.buf = in.buf[:n]
+		in.off += int64(in.at)
+		in.at = 0
+	}
+	if int64(len(in.buf)) > in.limit {
+		in.err = fault.Limitf(in.span(in.off, int64(len(in.buf))), "record", "a record is longer than %d bytes; a quote may be missing", in.limit)
+		return in.err
+	}
+	if free := cap(in.buf) - len(in.buf); free < in.chunk {
+		grown := make([]byte, len(in.buf), 2*cap(in.buf)+in.chunk)
+		copy(grown, in.buf)
+		in.buf = grown
+	}
+	n, err := io.ReadFull(in.r, in.buf[len(in.buf):cap(in.buf)])
+	in.buf = in.buf[:len(in.buf)+n]
+	switch err {
+	case nil:
+	case io.EOF, io.ErrUnexpectedEOF:
+		// a gzip stream that is cut says ErrUnexpectedEOF itself
+		in.err = io.EOF
+		if err := in.cut(); err != nil {
+			in.err = err
+		}
+		if n == 0 {
+			return in.err
+		}
+	default:
+		in.err = in.wrap(err)
+		if n == 0 {
+			return in.err
+		}
+	}
+	return nil
+}
+
+// cut tells a compressed text that ends too early from one that ends.
+func (in *input) cut() error {
+	if !in.gzip {
+		return nil
+	}
+	var b [1]byte
+	if n, err := in.r.Read(b[:]); n == 0 && err != io.EOF {
+		return in.wrap(err)
+	}
+	return nil
+}
+
+// rest is what is in the buffer and not consumed.
+func (in *input) rest() []byte { return in.buf[in.at:] }
+
+// offset of the first unconsumed byte in the text.
+func (in *input) offset() int64 { return in.off + int64(in.at) }
+
+// span is a place in the text. Of a compressed text only the object can be told.
+func (in *input) span(off, n int64) fault.Span {
+	if in.gzip {
+		return fault.Span{Object: in.name}
+	}
+	return fault.Span{Object: in.name, Off: off, Len: n}
+}
+
+// line consumes a line and gives it without its end. It is io.EOF behind the last one; a last line without
+// an end counts, an empty one does not. whole is the line's length with its end.
+func (in *input) line() (b []byte, whole int, err error) {
+	seen := 0
+	for {
+		rest := in.rest()
+		if i := bytes.IndexByte(rest[seen:], '\n'); i >= 0 {
+			end := seen + i
+			in.at += end + 1
+			return trimCR(rest[:end]), end + 1, nil
+		}
+		seen = len(rest)
+		err := in.fill()
+		if err == nil {
+			continue
+		}
+		if err != io.EOF || len(rest) == 0 {
+			return nil, 0, err
+		}
+		in.at += len(rest)
+		return trimCR(rest), len(rest), nil
+	}
+}
+
+func trimCR(b []byte) []byte {
+	if n := len(b); n > 0 && b[n-1] == '\r' {
+		return b[:n-1]
+	}
+	return b
+}

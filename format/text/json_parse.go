@@ -1,0 +1,569 @@
+package text
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
+
+// maxJSONDepth is how deep JSON values may be nested.
+const maxJSONDepth = 256
+
+// jsonParser reads one JSON text (RFC 8259).
+type jsonParser struct {
+	b       []byte
+	at      int
+	depth   int
+	lenient bool   // keys that are not in the schema are passed over
+	scratch []byte // of strings with escapes
+}
+
+func (p *jsonParser) reset(b []byte) { p.b, p.at, p.depth = b, 0, 0 }
+
+// jsonError is a mistake at a byte of the text.
+type jsonError struct {
+	at  int
+	err error
+}
+
+func (e *jsonError) Error() string { return e.err.Error() }
+func (e *jsonError) Unwrap() error { return e.err }
+
+func (p *jsonParser) fail(format string, args ...any) error {
+	return &jsonError{p.at, fmt.Errorf(format, args...)}
+}
+
+// peek is the next byte that is no white space; 0 at the end.
+func (p *jsonParser) peek() byte {
+	for p.at < len(p.b) {
+		switch c := p.b[p.at]; c {
+		case ' ', '\t', '\n', '\r':
+			p.at++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+func (p *jsonParser) expect(c byte) error {
+	if got := p.peek(); got != c {
+		return p.unexpected(fmt.Sprintf("%q", c))
+	}
+	p.at++
+	return nil
+}
+
+func (p *jsonParser) unexpected(want string) error {
+	if p.at >= len(p.b) {
+		return p.fail("the JSON text ends where %s is expected", want)
+	}
+	return p.fail("%q where %s is expected", p.b[p.at], want)
+}
+
+// end makes sure that nothing follows.
+func (p *jsonParser) end() error {
+	if p.peek() != 0 || p.at < len(p.b) {
+		return p.fail("%q after the value", p.b[p.at])
+	}
+	return nil
+}
+
+func (p *jsonParser) enter() error {
+	if p.depth++; p.depth > maxJSONDepth {
+		return p.fail("nested deeper than %d", maxJSONDepth)
+	}
+	p.at++
+	return nil
+}
+
+// list goes through the elements of an array whose bracket comes next.
+func (p *jsonParser) list(each func() error) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	defer func() { p.depth-- }()
+	if p.peek() == ']' {
+		p.at++
+		return nil
+	}
+	for {
+		if err := each(); err != nil {
+			return err
+		}
+		switch p.peek() {
+		case ',':
+			p.at++
+		case ']':
+			p.at++
+			return nil
+		default:
+			return p.unexpected("a comma or ]")
+		}
+	}
+}
+
+// object goes through the members of an object whose brace comes next; each reads the value. The key is good until then.
+func (p *jsonParser) object(each func(key []byte) error) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	defer func() { p.depth-- }()
+	if p.peek() == '}' {
+		p.at++
+		return nil
+	}
+	for {
+		if p.peek() != '"' {
+			return p.unexpected("a name in quotes")
+		}
+		key, err := p.text()
+		if err == nil {
+			err = p.expect(':')
+		}
+		if err == nil {
+			err = each(key)
+		}
+		if err != nil {
+			return err
+		}
+		switch p.peek() {
+		case ',':
+			p.at++
+		case '}':
+			p.at++
+			return nil
+		default:
+			return p.unexpected("a comma or }")
+		}
+	}
+}
+
+// text reads the string whose quote comes next. It is good until the next one is read.
+func (p *jsonParser) text() ([]byte, error) {
+	start := p.at + 1
+	for i := start; i < len(p.b); i++ {
+		switch c := p.b[i]; {
+		case c == '"':
+			p.at = i + 1
+			return p.valid(start, p.b[start:i])
+		case c == '\\':
+			return p.escaped(start, i)
+		case c < 0x20:
+			p.at = i
+			return nil, p.fail("the control character %q in a string", c)
+		}
+	}
+	return nil, p.fail("the string is not closed")
+}
+
+func (p *jsonParser) valid(start int, s []byte) ([]byte, error) {
+	if !utf8.Valid(s) {
+		p.at = start
+		return nil, p.fail("a string is not UTF-8")
+	}
+	return s, nil
+}
+
+// escaped reads the rest of a string from its first escape at i.
+func (p *jsonParser) escaped(start, i int) ([]byte, error) {
+	out := append(p.scratch[:0], p.b[start:i]...)
+	for i < len(p.b) {
+		switch c := p.b[i]; {
+		case c == '"':
+			p.at, p.scratch = i+1, out
+			return p.valid(start, out)
+		case c < 0x20:
+			p.at = i
+			return nil, p.fail("the control character %q in a string", c)
+		case c != '\\':
+			out = append(out, c)
+			i++
+		default:
+			n := 0
+			if out, n = appendUnescaped(out, p.b[i:]); n == 0 {
+				p.at = i
+				return nil, p.fail("an escape that does not exist")
+			}
+			i += n
+		}
+	}
+	return nil, p.fail("the string is not closed")
+}
+
+// appendUnescaped reads the escape that b begins with; n is its length, 0 if it is none.
+func appendUnescaped(out, b []byte) (_ []byte, n int) {
+	if len(b) < 2 {
+		return out, 0
+	}
+	const from, to = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	for k := range len(from) {
+		if b[1] == from[k] {
+			return append(out, to[k]), 2
+		}
+	}
+	r, ok := hexRune(b)
+	if !ok {
+		return out, 0
+	}
+	if !utf16.IsSurrogate(r) {
+		return utf8.AppendRune(out, r), 6
+	}
+	if low, ok := hexRune(b[6:]); ok {
+		if full := utf16.DecodeRune(r, low); full != utf8.RuneError {
+			return utf8.AppendRune(out, full), 12
+		}
+	}
+	return utf8.AppendRune(out, utf8.RuneError), 6
+}
+
+func hexRune(b []byte) (rune, bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	v, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	return rune(v), err == nil
+}
+
+// word reads a number, true, false or null as it stands.
+func (p *jsonParser) word() ([]byte, error) {
+	start := p.at
+	for p.at < len(p.b) {
+		c := p.b[p.at]
+		if c == ',' || c == '}' || c == ']' || c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ':' {
+			break
+		}
+		p.at++
+	}
+	w := p.b[start:p.at]
+	if !isJSONWord(w) {
+		p.at = start
+		return nil, p.unexpected("a value")
+	}
+	return w, nil
+}
+
+func isJSONWord(w []byte) bool {
+	switch string(w) {
+	case "true", "false", "null":
+		return true
+	case "":
+		return false
+	}
+	return isJSONNumber(w)
+}
+
+func isJSONNumber(w []byte) bool {
+	if w[0] == '-' {
+		w = w[1:]
+	}
+	n := digitRun(w)
+	if n == 0 || n > 1 && w[0] == '0' {
+		return false
+	}
+	w = w[n:]
+	if len(w) > 0 && w[0] == '.' {
+		n = digitRun(w[1:])
+		if n == 0 {
+			return false
+		}
+		w = w[1+n:]
+	}
+	if len(w) > 0 && w[0]|32 == 'e' {
+		w = w[1:]
+		if len(w) > 0 && (w[0] == '+' || w[0] == '-') {
+			w = w[1:]
+		}
+		n = digitRun(w)
+		if n == 0 {
+			return false
+		}
+		w = w[n:]
+	}
+	return len(w) == 0
+}
+
+func digitRun(w []byte) int {
+	n := 0
+	for n < len(w) && w[n] >= '0' && w[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// skip reads a value and gives its text.
+func (p *jsonParser) skip() (raw []byte, err error) {
+	c := p.peek()
+	start := p.at
+	switch c {
+	case '{':
+		err = p.object(func([]byte) error { _, err := p.skip(); return err })
+	case '[':
+		err = p.list(func() error { _, err := p.skip(); return err })
+	case '"':
+		_, err = p.text()
+	default:
+		_, err = p.word()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.b[start:p.at], nil
+}
+
+// node is where the values of one field go.
+type node struct {
+	b        array.Builder
+	typ      arrow.DataType
+	nullable bool
+	set      setter // scalars
+	isText   bool   // strings: other values are taken as their JSON text
+	quoted   bool   // the value must be a JSON string
+
+	// structs
+	names  []string
+	fields []*node
+	index  map[string]int
+	rows   int   // objects read
+	seen   []int // the object in which a field was seen last
+
+	item *node // of lists
+	key  *node // of maps; item is the value
+}
+
+func newNode(b array.Builder, t arrow.DataType) *node {
+	n := &node{b: b, typ: t, nullable: true}
+	switch b := b.(type) {
+	case *array.StructBuilder:
+		n.index = map[string]int{}
+		for i, f := range t.(*arrow.StructType).Fields() {
+			sub := newNode(b.FieldBuilder(i), f.Type)
+			sub.nullable = f.Nullable
+			n.names, n.fields = append(n.names, f.Name), append(n.fields, sub)
+			n.index[f.Name] = i
+		}
+		n.seen = make([]int, len(n.fields))
+	case *array.MapBuilder:
+		m := t.(*arrow.MapType)
+		n.key, n.item = newNode(b.KeyBuilder(), m.KeyType()), newNode(b.ItemBuilder(), m.ItemType())
+		n.key.nullable = false
+	case array.ListLikeBuilder:
+		n.item = newNode(b.ValueBuilder(), t.(arrow.ListLikeType).Elem())
+	default:
+		n.set = textSetter(b, t)
+		switch t.ID() {
+		case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
+			n.isText = true
+		case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.FIXED_SIZE_BINARY, arrow.DATE32, arrow.DATE64, arrow.TIME32, arrow.TIME64:
+			n.quoted = true
+		case arrow.DICTIONARY, arrow.EXTENSION, arrow.RUN_END_ENCODED:
+			n.set = nil // the library reads its own form
+		}
+	}
+	return n
+}
+
+var errNullKey = errors.New("null where there must be a value")
+
+// value reads one value into n's builder.
+func (p *jsonParser) value(n *node) error {
+	c := p.peek()
+	if c == 'n' {
+		if _, err := p.word(); err != nil {
+			return err
+		}
+		if !n.nullable {
+			return &jsonError{p.at - 4, errNullKey}
+		}
+		n.b.AppendNull()
+		return nil
+	}
+	switch {
+	case n.fields != nil || n.index != nil:
+		return p.structure(n, c)
+	case n.key != nil:
+		return p.pairs(n, c)
+	case n.item != nil:
+		return p.items(n, c)
+	case n.set == nil:
+		return p.foreign(n)
+	}
+	return p.scalar(n, c)
+}
+
+func (p *jsonParser) scalar(n *node, c byte) error {
+	start := p.at
+	var s []byte
+	var err error
+	switch {
+	case c == '"':
+		s, err = p.text()
+	case n.isText:
+		s, err = p.skip()
+	case c == '{' || c == '[' || n.quoted:
+		return p.fail("%q where a value of type %s is expected", c, n.typ)
+	default:
+		s, err = p.word()
+	}
+	if err != nil {
+		return err
+	}
+	if err := n.set(s); err != nil {
+		return &jsonError{start, err}
+	}
+	return nil
+}
+
+// foreign hands a value to the library's own reader.
+func (p *jsonParser) foreign(n *node) error {
+	start := p.at
+	raw, err := p.skip()
+	if err != nil {
+		return err
+	}
+	list := append(append([]byte{'['}, raw...), ']')
+	if err := n.b.UnmarshalJSON(list); err != nil {
+		return &jsonError{start, fmt.Errorf("not a value of type %s: %w", n.typ, err)}
+	}
+	return nil
+}
+
+func (p *jsonParser) items(n *node, c byte) error {
+	if c != '[' {
+		return p.unexpected(fmt.Sprintf("an array (%s)", n.typ))
+	}
+	start := p.at
+	n.b.(array.ListLikeBuilder).Append(true)
+	count := 0
+	err := p.list(func() error { count++; return p.value(n.item) })
+	if f, ok := n.typ.(*arrow.FixedSizeListType); ok && err == nil && count != int(f.Len()) {
+		return &jsonError{start, fmt.Errorf("%d elements, there must be %d", count, f.Len())}
+	}
+	return err
+}
+
+// pairs reads a map: an array of {"key": …, "value": …}, or an object if the keys are strings.
+func (p *jsonParser) pairs(n *node, c byte) error {
+	b := n.b.(*array.MapBuilder)
+	switch {
+	case c == '{' && n.key.isText:
+		b.Append(true)
+		return p.object(func(key []byte) error {
+			if err := n.key.set(key); err != nil {
+				return err
+			}
+			return p.value(n.item)
+		})
+	case c != '[':
+		return p.unexpected("an array of key and value")
+	}
+	b.Append(true)
+	return p.list(func() error { return p.pair(n) })
+}
+
+func (p *jsonParser) pair(n *node) error {
+	if p.peek() != '{' {
+		return p.unexpected("an object with key and value")
+	}
+	var key, value bool
+	err := p.object(func(name []byte) error {
+		switch {
+		case string(name) == "key" && !key:
+			key = true
+			return p.value(n.key)
+		case string(name) == "value" && !value:
+			value = true
+			return p.value(n.item)
+		}
+		return p.fail("%q in an entry of a map", name)
+	})
+	if err != nil {
+		return err
+	}
+	if !key {
+		return p.fail("an entry of a map without a key")
+	}
+	if !value {
+		n.item.b.AppendNull()
+	}
+	return nil
+}
+
+func (p *jsonParser) structure(n *node, c byte) error {
+	if c != '{' {
+		return p.unexpected("an object")
+	}
+	n.b.(*array.StructBuilder).Append(true)
+	return p.members(n)
+}
+
+// members reads an object into the fields of n. Fields that are missing are null.
+func (p *jsonParser) members(n *node) error {
+	expected, count := 0, 0
+	n.rows++
+	err := p.object(func(key []byte) error {
+		i := expected
+		if i >= len(n.names) || n.names[i] != string(key) {
+			var ok bool
+			if i, ok = n.index[string(key)]; !ok {
+				if p.lenient {
+					_, err := p.skip()
+					return err
+				}
+				return p.fail("the key %q is not in the schema", key)
+			}
+		}
+		if n.seen[i] == n.rows {
+			return p.fail("the key %q occurs twice", key)
+		}
+		n.seen[i] = n.rows
+		expected = i + 1
+		count++
+		return p.member(n, i)
+	})
+	if err != nil || count == len(n.fields) {
+		return err
+	}
+	return p.missing(n)
+}
+
+// member reads the value of field i; a field that is not wanted is passed over.
+func (p *jsonParser) member(n *node, i int) error {
+	f := n.fields[i]
+	if f == nil {
+		_, err := p.skip()
+		return err
+	}
+	err := p.value(f)
+	if err != nil {
+		return &fieldError{n.names[i], err}
+	}
+	return nil
+}
+
+func (p *jsonParser) missing(n *node) error {
+	for i, f := range n.fields {
+		if n.seen[i] == n.rows || f == nil {
+			continue
+		}
+		if !f.nullable {
+			return &fieldError{n.names[i], p.fail("the key is missing, and the field cannot be null")}
+		}
+		f.b.AppendNull()
+	}
+	return nil
+}
+
+// fieldError names the field that an error is in.
+type fieldError struct {
+	name string
+	err  error
+}
+
+func (e *fieldError) Error() string { return e.err.Error() }
+func (e *fieldError) Unwrap() error { return e.err }

@@ -1,0 +1,270 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+	"stoa/format"
+)
+
+var jsonlReadKeys = []format.OptionKey{
+	{Name: "schema", Values: "NAME: TYPE, …", Help: "names and types of all fields, such as id: int64, tags: list<utf8>"},
+	{Name: "unknown", Values: "error|ignore", Help: "what to do with keys that are not in the schema (default error)"},
+}
+
+// jsonlOptions is what the options of a source say.
+type jsonlOptions struct {
+	schema  *arrow.Schema // nil: infer
+	lenient bool
+}
+
+func openJSONL(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
+	if err := checkOpts("jsonl", o.Opts, jsonlReadKeys); err != nil {
+		return nil, err
+	}
+	var c jsonlOptions
+	var err error
+	switch v := o.Opts["unknown"]; v {
+	case "", "error":
+	case "ignore":
+		c.lenient = true
+	default:
+		return nil, fault.Invalidf("unknown=%s: it is error or ignore", v)
+	}
+	if s := o.Opts["schema"]; s != "" {
+		if c.schema, err = ParseSchema(s); err != nil {
+			return nil, err
+		}
+	}
+	r, err := newReader(ctx, "jsonl", t, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.begin(ctx, r); err != nil {
+		r.Close()
+		return nil, err
+	}
+	r.records = func(in *input, cols []array.Builder) (records, error) { return c.rows(in, r.schema, cols), nil }
+	return r, nil
+}
+
+// begin finds the schema.
+func (c *jsonlOptions) begin(ctx context.Context, r *reader) error {
+	in, err := r.input(ctx)
+	if err != nil {
+		return err
+	}
+	how := "given"
+	r.schema = c.schema
+	if c.schema == nil {
+		top, n, err := sampleJSON(in)
+		if err != nil {
+			return err
+		}
+		r.schema = arrow.NewSchema(top.arrowFields(), nil)
+		how = fmt.Sprintf("inferred from %d rows", n)
+	}
+	r.meta = []format.KeyValue{{Key: "schema", Value: how}, {Key: "compressed", Value: fmt.Sprint(in.gzip)}}
+	return nil
+}
+
+// shape is what was seen of a field.
+type shape struct {
+	class  class // of scalars, with isString for strings
+	names  []string
+	fields map[string]*shape // of objects
+	item   *shape            // of arrays
+}
+
+// sampleJSON looks at some rows. A line that is damaged is left for the reading of the rows, unless it is the first.
+func sampleJSON(in *input) (*shape, int, error) {
+	top := &shape{}
+	var p jsonParser
+	n := 0
+	for line := int64(1); n < sampleRows && in.offset() < sampleBytes; line++ {
+		off := in.offset()
+		b, _, err := in.line()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		p.reset(b)
+		if p.peek() == 0 && p.at == len(b) {
+			continue
+		}
+		err = p.look(top)
+		if err == nil {
+			err = p.end()
+		}
+		if err == nil && top.class|class(bool2int(top.item != nil)) != 0 {
+			err = p.fail("a line that is not an object")
+		}
+		if err != nil {
+			if n > 0 {
+				break
+			}
+			return nil, 0, blameJSON(in, line, off, int64(len(b)), err, "")
+		}
+		n++
+	}
+	return top, n, nil
+}
+
+// look notes the shape of the next value.
+func (p *jsonParser) look(s *shape) error {
+	switch p.peek() {
+	case '{':
+		if s.fields == nil {
+			s.fields = map[string]*shape{}
+		}
+		return p.object(func(key []byte) error {
+			f := s.fields[string(key)]
+			if f == nil {
+				f = &shape{}
+				s.fields[string(key)] = f
+				s.names = append(s.names, string(key))
+			}
+			return p.look(f)
+		})
+	case '[':
+		if s.item == nil {
+			s.item = &shape{}
+		}
+		return p.list(func() error { return p.look(s.item) })
+	case '"':
+		s.class |= isString
+		_, err := p.text()
+		return err
+	}
+	w, err := p.word()
+	if err != nil {
+		return err
+	}
+	if string(w) == "null" {
+		s.class |= isNull
+	} else {
+		s.class |= classOf(w)
+	}
+	return nil
+}
+
+func (s *shape) arrowFields() []arrow.Field {
+	out := make([]arrow.Field, len(s.names))
+	for i, n := range s.names {
+		out[i] = arrow.Field{Name: n, Type: s.fields[n].arrowType(), Nullable: true}
+	}
+	return out
+}
+
+// arrowType is the type that holds all that was seen. Values of several kinds, and fields that were only ever null or
+// empty objects, become text: the JSON text of whatever is no string.
+func (s *shape) arrowType() arrow.DataType {
+	switch scalar := s.class &^ isNull; {
+	case scalar == 0 && s.fields != nil && s.item == nil && len(s.names) > 0:
+		return arrow.StructOf(s.arrowFields()...)
+	case scalar == 0 && s.fields == nil && s.item != nil:
+		return arrow.ListOf(s.item.arrowType())
+	case s.fields != nil || s.item != nil:
+		return arrow.BinaryTypes.String
+	}
+	return s.class.infer()
+}
+
+// jsonlRows reads the rows of a text.
+type jsonlRows struct {
+	in   *input
+	opts *jsonlOptions
+	top  *node
+	p    jsonParser
+	b    []byte // the line
+	off  int64  // where it begins
+	line int64
+}
+
+func (c *jsonlOptions) rows(in *input, sc *arrow.Schema, cols []array.Builder) records {
+	top := &node{index: map[string]int{}, seen: make([]int, len(cols))}
+	for i, f := range sc.Fields() {
+		top.names = append(top.names, f.Name)
+		top.index[f.Name] = i
+		var sub *node
+		if cols[i] != nil {
+			sub = newNode(cols[i], f.Type)
+			sub.nullable = f.Nullable
+		}
+		top.fields = append(top.fields, sub)
+	}
+	return &jsonlRows{in: in, opts: c, top: top, p: jsonParser{lenient: c.lenient}}
+}
+
+func (r *jsonlRows) offset() int64 { return r.in.offset() }
+
+// next finds the next line that is not blank.
+func (r *jsonlRows) next() error {
+	for {
+		r.off = r.in.offset()
+		b, _, err := r.in.line()
+		if err != nil {
+			return err
+		}
+		r.line++
+		r.p.reset(b)
+		if r.p.peek() != 0 || r.p.at < len(b) {
+			r.b = b
+			return nil
+		}
+	}
+}
+
+func (r *jsonlRows) row() error {
+	r.p.reset(r.b)
+	err := r.object()
+	if err == nil {
+		return nil
+	}
+	hint := ""
+	var type_ *notA
+	if r.opts.schema == nil && errors.As(err, &type_) {
+		hint = "the type was inferred from the first rows; give a schema"
+	}
+	return blameJSON(r.in, r.line, r.off, int64(len(r.b)), err, hint)
+}
+
+func (r *jsonlRows) object() error {
+	if r.p.peek() != '{' {
+		return r.p.unexpected("an object")
+	}
+	if err := r.p.members(r.top); err != nil {
+		return err
+	}
+	return r.p.end()
+}
+
+// blameJSON places an error of a line.
+func blameJSON(in *input, line, off, size int64, err error, hint string) error {
+	at := in.span(off, size)
+	var j *jsonError
+	if errors.As(err, &j) && !in.gzip {
+		at = at.Sub(int64(j.at), 1)
+	}
+	column := ""
+	for e := err; ; {
+		var f *fieldError
+		if !errors.As(e, &f) {
+			break
+		}
+		if column != "" {
+			column += "."
+		}
+		column += f.name
+		e = f.err
+	}
+	return &fault.Error{Class: fault.Corrupt, At: at, Path: linePath(line, column), Reason: hint, Cause: &rowError{err}}
+}

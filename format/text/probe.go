@@ -1,0 +1,142 @@
+package text
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"iter"
+	"strings"
+	"unicode/utf8"
+
+	"stoa/format"
+)
+
+// probeBytes is how much of a text Probe looks at.
+const probeBytes = 64 << 10
+
+// head is the start of a text, decompressed; whole says that it is all of it.
+func head(ctx context.Context, t format.Target) (b []byte, whole bool, err error) {
+	src, err := t.Tree.Open(ctx, t.Name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer src.Close()
+	r := &sequential{ctx: ctx, src: src, off: t.At.From, end: -1}
+	if t.At.Len() > 0 {
+		r.end = t.At.To
+	}
+	in, err := newInputOf(r, t, format.Limits{}, probeBytes)
+	if err != nil {
+		return nil, false, err
+	}
+	b = in.rest()
+	return b[:min(len(b), probeBytes)], in.err == io.EOF && len(b) <= probeBytes, nil
+}
+
+// isText reports whether b, which may be cut within a character, can be the start of a text.
+func isText(b []byte) bool {
+	for len(b) > 0 && len(b) >= utf8.UTFMax {
+		r, n := utf8.DecodeRune(b)
+		if r == utf8.RuneError && n == 1 || r < 0x20 && r != '\t' && r != '\n' && r != '\r' {
+			return false
+		}
+		b = b[n:]
+	}
+	return bytes.IndexByte(b, 0) < 0
+}
+
+func hasExtension(name, ext string) bool {
+	name = strings.TrimSuffix(strings.ToLower(name), ".gz")
+	return strings.HasSuffix(name, "."+ext)
+}
+
+// isObject reports whether the first line that is not blank is a JSON object.
+func isObject(b []byte, whole bool) (match format.Match) {
+	for len(b) > 0 {
+		line, rest, found := bytes.Cut(b, []byte{'\n'})
+		if p := (jsonParser{b: line}); p.peek() == '{' {
+			if !found && !whole {
+				return format.Maybe // longer than what we look at
+			}
+			if _, err := p.skip(); err != nil || p.end() != nil {
+				return format.No
+			}
+			return format.Likely
+		} else if p.at < len(line) {
+			return format.No
+		}
+		b = rest
+	}
+	return format.No
+}
+
+func probeJSONL(ctx context.Context, t format.Target) (format.Match, error) {
+	b, whole, err := head(ctx, t)
+	if err != nil || !isText(b) {
+		return format.No, notDamage(err)
+	}
+	named := hasExtension(t.Name, "jsonl") || hasExtension(t.Name, "ndjson")
+	if named && whole && len(bytes.TrimSpace(b)) == 0 {
+		return format.Likely, nil
+	}
+	return isObject(b, whole), nil
+}
+
+func probeCSV(ctx context.Context, t format.Target, name string, comma byte) (format.Match, error) {
+	b, whole, err := head(ctx, t)
+	if err != nil || !isText(b) {
+		return format.No, notDamage(err)
+	}
+	object := isObject(b, whole) > format.Maybe
+	switch {
+	case hasExtension(t.Name, name) && object:
+		return format.Maybe, nil
+	case hasExtension(t.Name, name):
+		return format.Likely, nil
+	case object:
+		return format.No, nil
+	}
+	return delimited(b, whole, comma), nil
+}
+
+// notDamage keeps an error of reading; what cannot be decompressed is just no text.
+func notDamage(err error) error {
+	if isCorrupt(err) {
+		return nil
+	}
+	return err
+}
+
+// delimited reports whether the first rows have the same number of fields, at least two.
+func delimited(b []byte, whole bool, comma byte) format.Match {
+	s := newCSVScanner(&input{buf: b, err: io.EOF}, comma)
+	columns, rows := 0, 0
+	for rows < 20 {
+		err := s.next(false)
+		if err == io.EOF {
+			break
+		}
+		if !whole && len(s.in.rest()) == 0 {
+			break // the last row may be cut
+		}
+		if err != nil || rows > 0 && len(s.fields) != columns {
+			return format.No
+		}
+		columns = len(s.fields)
+		rows++
+	}
+	if columns < 2 || rows < 2 {
+		return format.No
+	}
+	return format.Maybe
+}
+
+func list(ctx context.Context, t format.Target, kind string) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		e := format.Entry{Kind: kind, Rows: -1, Bytes: -1}
+		if info, err := t.Tree.Stat(ctx, t.Name); err == nil {
+			e.Bytes = info.Size
+		}
+		yield(e, nil)
+	}
+}

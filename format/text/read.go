@@ -1,0 +1,276 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+	"stoa/vec"
+)
+
+const (
+	maxRows = 64 << 10 // of a batch
+	maxText = 32 << 20 // bytes of text that make a batch, unless one record is longer
+
+	// What schemas are inferred from.
+	sampleRows  = 1000
+	sampleBytes = 4 << 20
+)
+
+// records is a text cut into rows of one format.
+type records interface {
+	// next goes to the next row; io.EOF behind the last.
+	next() error
+	// row appends the current row to the builders that begin made.
+	row() error
+	// offset is where the next row begins.
+	offset() int64
+}
+
+// reader is an open text. Every call of Batches reads from the start.
+type reader struct {
+	kind   string
+	target format.Target
+	src    store.Source
+	limits format.Limits
+	schema *arrow.Schema
+	meta   []format.KeyValue
+
+	// records begins to read. cols are the builders of the wanted fields, nil for the others.
+	records func(in *input, cols []array.Builder) (records, error)
+}
+
+func newReader(ctx context.Context, kind string, t format.Target, o format.OpenOptions) (*reader, error) {
+	src, err := t.Tree.Open(ctx, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{kind: kind, target: t, src: src, limits: o.Limits}, nil
+}
+
+func (r *reader) input(ctx context.Context) (*input, error) {
+	return newInput(ctx, r.src, r.target, r.limits)
+}
+
+func (r *reader) Schema() *arrow.Schema   { return r.schema }
+func (r *reader) Order() []format.Key     { return nil }
+func (r *reader) Close() error            { return r.src.Close() }
+func (r *reader) Meta() []format.KeyValue { return r.meta }
+
+// Columns are the top-level fields.
+func (r *reader) Columns() []format.Column {
+	out := make([]format.Column, r.schema.NumFields())
+	for i, f := range r.schema.Fields() {
+		out[i] = format.Column{Name: f.Name, Path: []int{i}, Parent: -1, Has: format.Values, Type: f.Type}
+	}
+	return out
+}
+
+func (r *reader) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) {
+		p := format.Part{Ref: r.target.Name, Rows: -1, Bytes: -1}
+		if info, err := r.target.Tree.Stat(ctx, r.target.Name); err == nil {
+			p.Stamp, p.Bytes = info.Stamp, info.Size
+		}
+		yield(p, nil)
+	}
+}
+
+// RowGroups is one, of unknown size.
+func (r *reader) RowGroups(_ context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
+	return []format.RowGroup{{Part: p.Ref, Rows: -1, Bytes: p.Bytes}}, nil
+}
+
+// Chunk does not exist here: the reader is a format.Batcher.
+func (r *reader) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.Chunk, error) {
+	return nil, fault.Unsupportedf(fault.Span{Object: r.target.Name}, "", "text is read row by row, not by column chunk")
+}
+
+// Batches reads rows. A row that does not fit the schema is an error, after which the loop may go on with the next row.
+func (r *reader) Batches(ctx context.Context, _ format.RowGroup, q format.Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	if mem == nil {
+		mem = memory.NewGoAllocator()
+	}
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		if rows == (vec.Range{}) {
+			rows.To = math.MaxInt64
+		}
+		b := newBatcher(r.schema, q.Cols, mem)
+		defer b.release()
+		in, err := r.input(ctx)
+		if err == nil {
+			b.from, err = r.records(in, b.cols)
+		}
+		if err == nil {
+			err = b.run(ctx, rows, yield)
+		}
+		if err != nil && err != errStop {
+			yield(nil, err)
+		}
+	}
+}
+
+var errStop = errors.New("stop")
+
+// batcher gathers rows into batches.
+type batcher struct {
+	from   records
+	schema *arrow.Schema
+	made   []array.Builder // of the wanted fields, in their order
+	cols   []array.Builder // the same by field; nil = not wanted
+	n      int             // rows in the builders
+}
+
+func newBatcher(sc *arrow.Schema, cols []int, mem memory.Allocator) *batcher {
+	b := &batcher{cols: make([]array.Builder, sc.NumFields())}
+	fields := make([]arrow.Field, len(cols))
+	for k, c := range cols {
+		fields[k] = sc.Field(c)
+		if b.cols[c] == nil {
+			b.cols[c] = array.NewBuilder(mem, fields[k].Type)
+		}
+		b.made = append(b.made, b.cols[c])
+	}
+	meta := sc.Metadata()
+	b.schema = arrow.NewSchema(fields, &meta)
+	return b
+}
+
+func (b *batcher) release() {
+	for _, c := range b.cols {
+		if c != nil {
+			c.Release()
+		}
+	}
+}
+
+func (b *batcher) run(ctx context.Context, rows vec.Range, yield func(arrow.RecordBatch, error) bool) error {
+	start := b.from.offset()
+	for at := int64(0); at < rows.To; at++ {
+		err := b.from.next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil && at >= rows.From {
+			err = b.from.row()
+			if err == nil {
+				b.n++
+			}
+		}
+		if err != nil {
+			if err := b.flush(yield); err != nil {
+				return err
+			}
+			if !errors.Is(err, fault.Corrupt) || !rowFault(err) {
+				return err
+			}
+			if !yield(nil, err) {
+				return errStop
+			}
+		}
+		if b.n == maxRows || b.from.offset()-start >= maxText || at < rows.From && at%maxRows == 0 {
+			start = b.from.offset()
+			if err := b.flush(yield); err != nil {
+				return err
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return b.flush(yield)
+}
+
+// flush gives away the whole rows in the builders. What a failed row left behind them is cut off.
+func (b *batcher) flush(yield func(arrow.RecordBatch, error) bool) error {
+	cols := make([]arrow.Array, len(b.made))
+	defer func() {
+		for _, c := range cols {
+			c.Release()
+		}
+	}()
+	for k, m := range b.made {
+		balance(m)
+		whole := m.NewArray()
+		cols[k] = array.NewSlice(whole, 0, int64(b.n))
+		whole.Release()
+	}
+	n := b.n
+	b.n = 0
+	if n == 0 {
+		return nil
+	}
+	batch := array.NewRecordBatch(b.schema, cols, int64(n))
+	defer batch.Release()
+	if !yield(batch, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// balance fills up the children of a builder in which a row failed half-way, so that an array can be made of it.
+func balance(b array.Builder) {
+	switch b := b.(type) {
+	case *array.StructBuilder:
+		for i := range b.NumField() {
+			fillUp(b.FieldBuilder(i), b.Len())
+		}
+	case *array.MapBuilder:
+		n := max(b.KeyBuilder().Len(), b.ItemBuilder().Len())
+		fillUp(b.KeyBuilder(), n)
+		fillUp(b.ItemBuilder(), n)
+	case *array.FixedSizeListBuilder:
+		fillUp(b.ValueBuilder(), b.Len()*int(b.Type().(*arrow.FixedSizeListType).Len()))
+	case array.ListLikeBuilder:
+		balance(b.ValueBuilder())
+	}
+}
+
+func fillUp(b array.Builder, n int) {
+	balance(b)
+	for b.Len() < n {
+		b.AppendEmptyValue()
+	}
+}
+
+// rowError is the cause of an error that concerns one row only.
+type rowError struct{ err error }
+
+func (e *rowError) Error() string { return e.err.Error() }
+func (e *rowError) Unwrap() error { return e.err }
+
+func rowFault(err error) bool {
+	var r *rowError
+	return errors.As(err, &r)
+}
+
+// linePath is how a place in a text is named in errors.
+func linePath(line int64, column string) string {
+	if column == "" {
+		return fmt.Sprintf("line %d", line)
+	}
+	return fmt.Sprintf("line %d, column %q", line, column)
+}
+
+// types is how Meta shows a schema.
+func types(sc *arrow.Schema) string {
+	var b strings.Builder
+	for i, f := range sc.Fields() {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s: %s", f.Name, f.Type)
+	}
+	return b.String()
+}

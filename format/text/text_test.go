@@ -1,0 +1,452 @@
+package text
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/ipc/sample"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// write makes an object "t" of the batches.
+func write(t testing.TB, f format.Format, opts map[string]string, batches ...arrow.RecordBatch) *store.Memory {
+	t.Helper()
+	tree := store.NewMemory(nil)
+	ctx := context.Background()
+	w, err := f.Create(ctx, tree.Sink("t"), batches[0].Schema(), format.WriteOptions{Rows: -1, Opts: opts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range batches {
+		if err := w.Write(ctx, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum, err := w.Close(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum.Bytes != int64(len(tree.Bytes("t"))) {
+		t.Errorf("summary says %d bytes, there are %d", sum.Bytes, len(tree.Bytes("t")))
+	}
+	return tree
+}
+
+func tree(text string) *store.Memory { return store.NewMemory(map[string][]byte{"t": []byte(text)}) }
+
+// read gives all batches of "t", and the errors between them. cols nil means all.
+func read(f format.Format, tr store.Tree, opts map[string]string, cols []int, rows vec.Range) (sc *arrow.Schema, out []arrow.RecordBatch, errs []error) {
+	ctx := context.Background()
+	r, err := f.Open(ctx, format.Target{Tree: tr, Name: "t"}, format.OpenOptions{Opts: opts})
+	if err != nil {
+		return nil, nil, []error{err}
+	}
+	defer r.Close()
+	if cols == nil {
+		for i := range r.Columns() {
+			cols = append(cols, i)
+		}
+	}
+	for b, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{}, format.Query{Cols: cols}, rows, memory.NewGoAllocator()) {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		b.Retain()
+		out = append(out, b)
+	}
+	return r.Schema(), out, errs
+}
+
+// lines is a text as JSON lines, for comparison.
+func lines(t testing.TB, f format.Format, text string, opts map[string]string) string {
+	t.Helper()
+	sc, got, errs := read(f, tree(text), opts, nil, vec.Range{})
+	if errs != nil {
+		t.Fatalf("%q: %v", text, errs)
+	}
+	var buf bytes.Buffer
+	w := NewJSONLWriter(&buf, sc)
+	for _, b := range got {
+		if err := w.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Flush()
+	return buf.String()
+}
+
+var all = sample.Schema(slices.Concat(sample.Scalars(), sample.Rare(), sample.Nested(), sample.NestedRare())...)
+
+// TestJSONIsArrows compares every value with arrow-go's own JSON.
+func TestJSONIsArrows(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, nulls := range []float64{0, 0.3} {
+		b := sample.Batch(r, all, 400, nulls)
+		for k, a := range b.Columns() {
+			for i := range a.Len() {
+				theirs, err := json.Marshal(a.GetOneForMarshal(i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ours := AppendJSON(nil, a, i)
+				var x, y any
+				d := json.NewDecoder(bytes.NewReader(ours))
+				d.UseNumber()
+				if err := d.Decode(&x); err != nil {
+					t.Fatalf("%s: %s: %v", b.ColumnName(k), ours, err)
+				}
+				d = json.NewDecoder(bytes.NewReader(theirs))
+				d.UseNumber()
+				if err := d.Decode(&y); err != nil {
+					t.Fatal(err)
+				}
+				if !reflect.DeepEqual(x, y) && !sameNumber(x, y) {
+					t.Fatalf("%s[%d]: %s, arrow-go has %s", b.ColumnName(k), i, ours, theirs)
+				}
+			}
+		}
+	}
+}
+
+func sameNumber(x, y any) bool {
+	a, ok1 := x.(json.Number)
+	b, ok2 := y.(json.Number)
+	if !ok1 || !ok2 {
+		return false
+	}
+	f, _ := a.Float64()
+	g, _ := b.Float64()
+	return f == g
+}
+
+// TestRoundTrip writes and reads back every type, with the schema given.
+func TestRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	types := slices.Concat(sample.Scalars(), sample.Rare(), sample.Nested(), sample.NestedRare())
+	for _, f := range []format.Format{CSV, TSV, JSONL} {
+		for _, dt := range types {
+			sc := sample.Schema(dt)
+			spec := map[string]string{"schema": fmt.Sprintf("%q: %s", sc.Field(0).Name, dt)}
+			if _, err := ParseSchema(spec["schema"]); err != nil {
+				if dt.ID() == arrow.DICTIONARY {
+					continue
+				}
+				t.Fatal(spec, err)
+			}
+			want := sample.Batch(r, sc, 300, 0.2)
+			_, got, errs := read(f, write(t, f, nil, want), spec, nil, vec.Range{})
+			if errs != nil {
+				t.Errorf("%s %s: %v", f.Name, dt, errs[0])
+				continue
+			}
+			if len(got) != 1 || got[0].NumRows() != 300 {
+				t.Errorf("%s %s: %d batches", f.Name, dt, len(got))
+				continue
+			}
+			if !array.ApproxEqual(want.Column(0), got[0].Column(0), array.WithNaNsEqual(true), array.WithAbsTolerance(0)) {
+				for i := range 300 {
+					a, b := AppendJSON(nil, want.Column(0), i), AppendJSON(nil, got[0].Column(0), i)
+					if !bytes.Equal(a, b) {
+						t.Errorf("%s %s: row %d: wrote %s, read %s", f.Name, dt, i, a, b)
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestRoundTripWide does all types side by side, over several batches.
+func TestRoundTripWide(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	sc := sample.Schema(slices.Concat(sample.Scalars(), sample.Nested())...)
+	var spec []string
+	for _, f := range sc.Fields() {
+		spec = append(spec, fmt.Sprintf("%q: %s", f.Name, f.Type))
+	}
+	want := sample.Batch(r, sc, 70_000, 0.1)
+	for _, f := range []format.Format{CSV, JSONL} {
+		tr := write(t, f, nil, want)
+		opts := map[string]string{"schema": strings.Join(spec, ", ")}
+		for _, rows := range []vec.Range{{}, {From: 69_990, To: 80_000}, {From: 65_530, To: 65_540}} {
+			_, got, errs := read(f, tr, opts, []int{3, 12}, rows)
+			if errs != nil {
+				t.Fatal(errs)
+			}
+			if rows == (vec.Range{}) {
+				rows.To = 70_000
+			}
+			rows = rows.Intersect(vec.Range{To: 70_000})
+			n := int64(0)
+			for _, b := range got {
+				for k, c := range []int{3, 12} {
+					part := array.NewSlice(want.Column(c), rows.From+n, rows.From+n+b.NumRows())
+					if !array.Equal(part, b.Column(k)) {
+						t.Errorf("%s %v: column %d differs", f.Name, rows, c)
+					}
+				}
+				n += b.NumRows()
+			}
+			if n != rows.Len() {
+				t.Errorf("%s %v: %d rows", f.Name, rows, n)
+			}
+		}
+	}
+}
+
+func TestCSV(t *testing.T) {
+	for _, c := range []struct{ in, opts, want string }{
+		{"a,b\n1,x\n2,y\n", "", `{"a":1,"b":"x"}{"a":2,"b":"y"}`},
+		{"a,b\r\n1,x\r\n2,\"y\"\r\n", "", `{"a":1,"b":"x"}{"a":2,"b":"y"}`},
+		{"\xEF\xBB\xBFa\n1\n", "", `{"a":1}`},
+		{"a,b\n1,\"x\ny\"\n2,\"q\"\"q\"", "", `{"a":1,"b":"x\ny"}{"a":2,"b":"q\"q"}`},
+		{"a,b\n,\"\"\n1,\n", "", `{"a":null,"b":""}{"a":1,"b":null}`},
+		{"a,b\n,NULL\n1,\"NULL\"\n", "null=NULL types=string", `{"a":"","b":null}{"a":"1","b":"NULL"}`},
+		{"1;2\n3;4\n", "header=false delimiter=;", `{"c1":1,"c2":2}{"c1":3,"c2":4}`},
+		{"a,a\n1,2\n", "", `{"a":1,"a_2":2}`},
+		{"a,b\n\n1,2\n\n", "", `{"a":1,"b":2}`},
+		{"a\n\nx\n", "", `{"a":null}{"a":"x"}`},
+		{"a\n1\n2.5\n", "", `{"a":1}{"a":2.5}`},
+		{"a\n007\n1\n", "", `{"a":"007"}{"a":"1"}`},
+		{"a\n9007199254740993\n", "", `{"a":9007199254740993}`},
+		{"a\n18446744073709551615\n1\n", "", `{"a":18446744073709551615}{"a":1}`},
+		{"a\n18446744073709551616\n1\n", "", `{"a":"18446744073709551616"}{"a":"1"}`},
+		{"a\n18446744073709551615\n-1\n", "", `{"a":"18446744073709551615"}{"a":"-1"}`},
+		{"a\ntrue\nFALSE\n", "", `{"a":true}{"a":false}`},
+		{"a\n2024-02-29\n\n", "", `{"a":"2024-02-29"}{"a":null}`},
+		{"a\n2023-02-29\n", "", `{"a":"2023-02-29"}`},
+		{"a\n2024-02-29T01:02:03Z\n2024-02-29T01:02:03.5+01:00\n", "", `{"a":"2024-02-29T01:02:03Z"}{"a":"2024-02-29T00:02:03.5Z"}`},
+		{"a\n2024-02-29 01:02:03.123456789\n2024-01-01\n", "", `{"a":"2024-02-29T01:02:03.123456789"}{"a":"2024-01-01T00:00:00"}`},
+		{"a\nNaN\n-Inf\n", "", `{"a":"NaN"}{"a":"-Inf"}`},
+		{"a,b\n1,x\"y\n", "", `{"a":1,"b":"x\"y"}`},
+		{"a,b\n1,2", "", `{"a":1,"b":2}`},
+		{"a,b\n1,2\r\n", "types=string", `{"a":"1","b":"2"}`},
+		{"a\n0x10\n1_0\n", "", `{"a":"0x10"}{"a":"1_0"}`},
+		{"", "", ``},
+		{"a,b\n", "", ``},
+	} {
+		opts := map[string]string{}
+		for _, o := range strings.Fields(c.opts) {
+			k, v, _ := strings.Cut(o, "=")
+			opts[k] = v
+		}
+		if got := strings.ReplaceAll(lines(t, CSV, c.in, opts), "\n", ""); got != c.want {
+			t.Errorf("%q: %s, want %s", c.in, got, c.want)
+		}
+	}
+}
+
+func TestJSONL(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"{\"a\":1}\n\n{\"a\":2}", `{"a":1}{"a":2}`},
+		{"\xEF\xBB\xBF{\"a\":1}\r\n", `{"a":1}`},
+		{`{"a":9007199254740993}`, `{"a":9007199254740993}`},
+		{"{\"a\":1}\n{\"a\":2.5}\n", `{"a":1}{"a":2.5}`},
+		{"{\"a\":1}\n{\"b\":2}\n", `{"a":1,"b":null}{"a":null,"b":2}`},
+		{"{\"b\":1,\"a\":2}\n{\"a\":3,\"b\":4}\n", `{"b":1,"a":2}{"b":4,"a":3}`},
+		{`{"s":{"x":1,"y":[1,2,null]},"l":[]}`, `{"s":{"x":1,"y":[1,2,null]},"l":[]}`},
+		{`{"s":[{"x":1},{"y":"é\u00e9\ud83d\ude00"},null]}`, `{"s":[{"x":1,"y":null},{"x":null,"y":"éé😀"},null]}`},
+		{"{\"a\":1}\n{\"a\":\"x\"}\n{\"a\":[1, 2]}\n{\"a\":null}\n", `{"a":"1"}{"a":"x"}{"a":"[1, 2]"}{"a":null}`},
+		{`{"a":null,"b":{}}`, `{"a":null,"b":"{}"}`},
+		{`{"a":"2024-01-01"}`, `{"a":"2024-01-01"}`},
+		{`{"a":1e400}`, `{"a":"1e400"}`},
+		{"", ""},
+	} {
+		if got := strings.ReplaceAll(lines(t, JSONL, c.in, nil), "\n", ""); got != c.want {
+			t.Errorf("%q: %s, want %s", c.in, got, c.want)
+		}
+	}
+}
+
+// TestErrors says where, and that reading goes on behind a bad row.
+func TestErrors(t *testing.T) {
+	big := "a,b\n" + strings.Repeat("1,x\n", 1000)
+	for _, c := range []struct {
+		f    format.Format
+		in   string
+		opts map[string]string
+		rows int64
+		want string
+	}{
+		{CSV, big + "1,y\noops,z\n2,z\n", nil, 1002, `t[4008+4]: corrupt: line 1003, column "a": the type was inferred from the first rows; give a schema, or types=string: "oops" is not a value of type int64`},
+		{CSV, big + "1\n2,z\n", nil, 1001, `t[4004+2]: corrupt: line 1002: 1 fields, the table has 2 columns: the row cannot be cut into columns`},
+		{CSV, "a,b\n1,\"x\n", nil, 0, `t[6+3]: corrupt: line 2: the quote that is opened here is not closed`},
+		{CSV, "a,b\n1,\"x\"y\n", nil, 0, `t[6+3]: corrupt: line 2: a closing quote is followed by 'y' instead of a separator or the end of the line`},
+		{CSV, "a\n300\n1\n", map[string]string{"schema": "a: uint8 not null"}, 1, `t[2+3]: corrupt: line 2, column "a": "300" is not a value of type uint8`},
+		{JSONL, "{\"a\":1}\n{\"a\":}\n{\"a\":3}\n", map[string]string{"schema": "a: int64"}, 2, `t[13+1]: corrupt: line 2, column "a": '}' where a value is expected`},
+		{JSONL, "{\"a\":{\"b\":[1]}}\n{\"a\":{\"b\":[2,\"x\"]}}\n{\"a\":{\"b\":[3]}}\n", map[string]string{"schema": "a: struct<b: list<int8>>"}, 2, `t[29+1]: corrupt: line 2, column "a.b": "x" is not a value of type int8`},
+		{JSONL, "{\"a\":1}\n{\"a\":1,\"b\":2}\n", map[string]string{"schema": "a: int64"}, 1, `t[19+1]: corrupt: line 2: the key "b" is not in the schema`},
+		{JSONL, "{\"a\":1}\n{\"a\":1,\"a\":2}\n", map[string]string{"schema": "a: int64"}, 1, `t[19+1]: corrupt: line 2: the key "a" occurs twice`},
+		{JSONL, "{\"a\":1}\n[1]\n", map[string]string{"schema": "a: int64"}, 1, `t[8+1]: corrupt: line 2: '[' where an object is expected`},
+		{JSONL, strings.Repeat("[", 10_000), nil, 0, `t[256+1]: corrupt: line 1: nested deeper than 256`},
+	} {
+		_, got, errs := read(c.f, tree(c.in), c.opts, nil, vec.Range{})
+		var n int64
+		for _, b := range got {
+			n += b.NumRows()
+		}
+		if len(errs) != 1 || errs[0].Error() != c.want || n != c.rows {
+			t.Errorf("%s: %d rows, want %d\n got %v\nwant %s", c.f.Name, n, c.rows, errs, c.want)
+		}
+	}
+	if _, _, errs := read(JSONL, tree("{\"a\":1,\"b\":2}\n"), map[string]string{"schema": "a: int64", "unknown": "ignore"}, nil, vec.Range{}); errs != nil {
+		t.Error(errs)
+	}
+}
+
+func TestGzip(t *testing.T) {
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	fmt.Fprint(w, "a,b\n1,2\n3,4\n")
+	w.Close()
+	if got := lines(t, CSV, z.String(), nil); got != "{\"a\":1,\"b\":2}\n{\"a\":3,\"b\":4}\n" {
+		t.Error(got)
+	}
+	for i := 11; i < z.Len(); i++ {
+		_, _, errs := read(CSV, tree(z.String()[:i]), nil, nil, vec.Range{})
+		if len(errs) == 0 || !errors.Is(errs[0], fault.Corrupt) {
+			t.Errorf("cut at %d: %v", i, errs)
+		}
+	}
+}
+
+func TestProbe(t *testing.T) {
+	for _, c := range []struct {
+		name, in        string
+		csv, tsv, jsonl format.Match
+	}{
+		{"x.csv", "a,b\n1,2\n", format.Likely, format.No, format.No},
+		{"x.tsv", "a\tb\n1\t2\n", format.No, format.Likely, format.No},
+		{"x", "a,b\n1,2\n", format.Maybe, format.No, format.No},
+		{"x", "a\tb\n1\t2\n", format.No, format.Maybe, format.No},
+		{"x", "{\"a\":1,\"b\":2}\n{\"a\":1,\"b\":2}\n", format.No, format.No, format.Likely},
+		{"x.jsonl", "", format.No, format.No, format.Likely},
+		{"x.csv", "", format.Likely, format.No, format.No},
+		{"x.csv", "PAR1\x00\x01", format.No, format.No, format.No},
+		{"x", "just words\nand more\n", format.No, format.No, format.No},
+		{"x", "{\n \"a\": 1\n}\n", format.No, format.No, format.No},
+	} {
+		tr := store.NewMemory(map[string][]byte{c.name: []byte(c.in)})
+		for _, f := range []struct {
+			f    format.Format
+			want format.Match
+		}{{CSV, c.csv}, {TSV, c.tsv}, {JSONL, c.jsonl}} {
+			m, err := f.f.Probe(context.Background(), format.Target{Tree: tr, Name: c.name})
+			if m != f.want || err != nil {
+				t.Errorf("%s of %s %q: %d, %v, want %d", f.f.Name, c.name, c.in, m, err, f.want)
+			}
+		}
+	}
+}
+
+func TestVerify(t *testing.T) {
+	tr := tree("a\n1\nx\n2\n")
+	var codes []string
+	for f := range CSV.Verify(context.Background(), format.Target{Tree: tr, Name: "t"}, format.OpenOptions{Opts: map[string]string{"schema": "a: int64"}}) {
+		codes = append(codes, fmt.Sprint(f.Code, f.Rows))
+	}
+	if fmt.Sprint(codes) != "[csv.row[1 2]]" {
+		t.Error(codes)
+	}
+}
+
+// FuzzCSV and FuzzJSONL must not panic, and must place every error.
+func FuzzCSV(f *testing.F) {
+	f.Add("a,b\n1,\"x\"\"\ny\"\r\n2.5,\n")
+	f.Fuzz(func(t *testing.T, s string) { fuzz(t, CSV, s) })
+}
+
+func FuzzJSONL(f *testing.F) {
+	f.Add("{\"a\":1,\"b\":[{\"x\":\"\\u00e9\"}],\"c\":{\"d\":null}}\n{\"a\":2.5}\n")
+	f.Fuzz(func(t *testing.T, s string) { fuzz(t, JSONL, s) })
+}
+
+func fuzz(t *testing.T, f format.Format, s string) {
+	_, got, errs := read(f, tree(s), nil, nil, vec.Range{})
+	for _, err := range errs {
+		var e *fault.Error
+		if !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+	}
+	for _, b := range got {
+		for _, c := range b.Columns() {
+			if err := array.ValidateFull(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestDamage(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	sc := sample.Schema(arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String, arrow.ListOf(arrow.PrimitiveTypes.Int64), arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64))
+	for _, f := range []format.Format{CSV, JSONL} {
+		whole := write(t, f, nil, sample.Batch(r, sc, 5, 0.3)).Bytes("t")
+		for i := range whole {
+			fuzz(t, f, string(whole[:i]))
+			for _, x := range []byte{1, 2, 0x20, 0x80} {
+				b := slices.Clone(whole)
+				b[i] ^= x
+				fuzz(t, f, string(b))
+			}
+		}
+	}
+}
+
+func TestCell(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	b := sample.Batch(r, all, 100, 0.2)
+	for _, a := range b.Columns() {
+		for i := range a.Len() {
+			_ = AppendCell(nil, a, i)
+		}
+	}
+}
+
+func BenchmarkWriteJSONL(b *testing.B) { benchmarkWrite(b, JSONL) }
+func BenchmarkWriteCSV(b *testing.B)   { benchmarkWrite(b, CSV) }
+
+var benchSchema = sample.Schema(arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String, &arrow.TimestampType{Unit: arrow.Microsecond}, arrow.FixedWidthTypes.Boolean)
+
+func benchmarkWrite(b *testing.B, f format.Format) {
+	batch := sample.Batch(rand.New(rand.NewPCG(6, 6)), benchSchema, 10_000, 0.1)
+	b.SetBytes(int64(len(write(b, f, nil, batch).Bytes("t"))))
+	for b.Loop() {
+		write(b, f, nil, batch)
+	}
+}
+
+func BenchmarkReadJSONL(b *testing.B) { benchmarkRead(b, JSONL) }
+func BenchmarkReadCSV(b *testing.B)   { benchmarkRead(b, CSV) }
+
+func benchmarkRead(b *testing.B, f format.Format) {
+	tr := write(b, f, nil, sample.Batch(rand.New(rand.NewPCG(6, 6)), benchSchema, 100_000, 0.1))
+	b.SetBytes(int64(len(tr.Bytes("t"))))
+	var spec []string
+	for _, f := range benchSchema.Fields() {
+		spec = append(spec, fmt.Sprintf("%q: %s", f.Name, f.Type))
+	}
+	for b.Loop() {
+		if _, _, errs := read(f, tr, map[string]string{"schema": strings.Join(spec, ",")}, nil, vec.Range{}); errs != nil {
+			b.Fatal(errs)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/vec"
+)
+
+func isCorrupt(err error) bool { return errors.Is(err, fault.Corrupt) }
+
+// verify reads everything. Its findings are NAME.row (a row that does not fit), NAME.text (what cannot be cut into rows)
+// and NAME.unreadable (not the text's fault, perhaps).
+func verify(ctx context.Context, t format.Target, o format.OpenOptions, name string,
+	open func(context.Context, format.Target, format.OpenOptions) (format.Reader, error)) iter.Seq[region.Finding] {
+	return func(yield func(region.Finding) bool) {
+		r, err := open(ctx, t, o)
+		if err != nil {
+			yield(finding(name, t.Name, -1, err))
+			return
+		}
+		defer r.Close()
+		q := format.Query{}
+		for i := range r.Columns() {
+			q.Cols = append(q.Cols, i)
+		}
+		at := int64(0)
+		for b, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{Part: t.Name, Rows: -1}, q, vec.Range{}, nil) {
+			if err == nil {
+				at += b.NumRows()
+				continue
+			}
+			if !yield(finding(name, t.Name, at, err)) {
+				return
+			}
+			at++
+		}
+	}
+}
+
+// finding makes a finding of an error at a row (-1: before all rows).
+func finding(name, part string, row int64, err error) region.Finding {
+	f := region.Finding{Code: name + ".unreadable", Severity: region.Error, Message: err.Error(), Part: part, Rows: [2]int64{-1, -1}, Lost: -1}
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		return f
+	}
+	f.At, f.Path = e.At, e.Path
+	switch {
+	case rowFault(err):
+		f.Code, f.Rows, f.Lost = name+".row", [2]int64{row, row + 1}, 1
+	case e.Class == fault.Corrupt:
+		f.Code = name + ".text"
+	}
+	return f
+}
