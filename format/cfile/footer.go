@@ -25,7 +25,7 @@ func parseFooter(c *wire.Cursor, checksums bool) (f Footer, fr frame) {
 		fr.crc = c.U32("checksum")
 		fr.want = sum.CRC32C(c.Rest())
 	}
-	m := c.Section("message", c.Left()-tail)
+	m := part(c, "message", c.Left()-tail)
 	f = parseFooterMessage(m)
 	c.Join(m)
 	f.Version = parseMagic(c)

@@ -21,6 +21,7 @@ var Format = format.Format{
 	Probe:      probe,
 	List:       list,
 	Open:       open,
+	Describe:   describe,
 	ReadKeys:   readKeys,
 	Create:     create,
 	WriteKeys:  writeKeys,

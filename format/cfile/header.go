@@ -5,11 +5,20 @@ import (
 
 	"stoa/internal/pb"
 	"stoa/internal/sum"
+	"stoa/region"
 	"stoa/wire"
 )
 
 // minFile is a header and a footer without messages.
 const minFile = 2 * (magicLen + 4)
+
+// part is a section of c that is told as a structure of its own.
+func part(c *wire.Cursor, name string, n int) *wire.Cursor {
+	if n >= 0 && n <= c.Left() && c.Err() == nil {
+		c.Node(region.Struct, c.Pos(), n, name, "")
+	}
+	return c.Section(name, n)
+}
 
 // frame is what stands around the message of a header or footer.
 type frame struct {
@@ -60,7 +69,7 @@ func parseHeader(c *wire.Cursor, checksums bool) (h Header, fr frame) {
 	all := c.Rest()
 	h.Version = parseMagic(c)
 	n := parseLength(c)
-	m := c.Section("message", n)
+	m := part(c, "message", n)
 	h.Major, h.Minor = -1, -1
 	for r := pb.NewReader(m); r.Next(); {
 		switch r.Field() {

@@ -50,7 +50,7 @@ func parseIndexBlock(c *wire.Cursor, traced bool) (x indexNode) {
 	first := wire.NewInnerCursor(all[at:end], c.SpanOf(at, end-at), "")
 	if x.n, x.leaf = parseIndexTrailer(first); first.Err() != nil {
 		c.Skip("", at)
-		t := c.Section("trailer", end-at)
+		t := part(c, "trailer", end-at)
 		parseIndexTrailer(t)
 		c.Join(t)
 		return x
@@ -62,12 +62,13 @@ func parseIndexBlock(c *wire.Cursor, traced bool) (x indexNode) {
 	x.body = at - 4*x.n
 	x.offs = all[x.body:at]
 	if traced {
-		x.block.data = all
 		x.traceEntries(c)
-	} else {
-		c.Skip("entries", at)
 	}
-	t := c.Section("trailer", end-at)
+	if c.Pos() < x.body {
+		c.Bytes("entries", x.body-c.Pos())
+	}
+	c.Bytes("entry_offsets", 4*x.n)
+	t := part(c, "trailer", end-at)
 	parseIndexTrailer(t)
 	c.Join(t)
 	c.U32("trailer_length")
@@ -101,21 +102,17 @@ func parseIndexTrailer(c *wire.Cursor) (n int, leaf bool) {
 	return n, kind == 0
 }
 
-// traceEntries reads entries and offsets for a tracer.
+// traceEntries reads the entries for a tracer, as far as they follow each other.
 func (x *indexNode) traceEntries(c *wire.Cursor) {
 	for i := 0; i < x.n; i++ {
 		from, to, reason := x.bounds(i)
 		if reason != "" || from != c.Pos() {
 			break
 		}
-		s := c.Section(fmt.Sprintf("entry[%d]", i), to-from)
+		s := part(c, fmt.Sprintf("entry[%d]", i), to-from)
 		parseIndexEntry(s)
 		c.Join(s)
 	}
-	if c.Pos() < x.body {
-		c.Bytes("entries", x.body-c.Pos())
-	}
-	c.Bytes("entry_offsets", 4*x.n)
 }
 
 // bounds is where entry i begins and ends, or why it is nowhere.

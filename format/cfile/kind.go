@@ -20,16 +20,15 @@ func (k Kind) String() string {
 	return [...]string{"unknown", "column file", "bloom file", "delta file", "ad-hoc index"}[k]
 }
 
-// Metadata keys of the footer.
+// Metadata keys of the footer: the encoded keys of the first and the last row.
 const (
-	deltaStatsKey = "deltafilestats"
-	minKeyKey     = "min_key"
-	maxKeyKey     = "max_key"
+	minKeyKey = "min_key"
+	maxKeyKey = "max_key"
 )
 
 func (f *file) kind() Kind {
 	t := &f.footer
-	if _, ok := t.Get(deltaStatsKey); ok {
+	if _, ok := t.Get(metaDeltaStats); ok {
 		return KindDelta
 	}
 	if t.Type != Binary || t.ValIdx == nil || t.PosIdx != nil || t.Nullable || t.Array() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -41,6 +42,48 @@ type chunk struct {
 	cur  *dataBlock  // the block that is being cut
 	sub  int64       // where the next page begins in it
 	err  error
+
+	count counting // without a positional index
+}
+
+// counting checks that blocks whose rows no index tells follow each other, as far as they were decoded: each says where
+// it begins and how many rows it has.
+type counting struct {
+	mu   sync.Mutex
+	have map[int][2]int64 // by number of the block: its first row, and the first one behind it
+	last int              // how many blocks there are; 0: not known yet
+}
+
+// add checks block number i.
+func (k *counting) add(i int, first, end, rows int64) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.have == nil {
+		k.have = map[int][2]int64{}
+	}
+	k.have[i] = [2]int64{first, end}
+	before, ok := k.have[i-1]
+	after, behind := k.have[i+1]
+	switch {
+	case i == 0 && first != 0:
+		return fault.Rel(0, 0, "ordinal", "the first block begins at row %d", first)
+	case ok && before[1] != first:
+		return fault.Rel(0, 0, "ordinal", "the block begins at row %d, the one before ends at %d", first, before[1])
+	case behind && after[0] != end:
+		return fault.Rel(0, 0, "num_values", "the block ends at row %d, the next one begins at %d", end, after[0])
+	case end > rows || i+1 == k.last && end != rows:
+		return fault.Rel(0, 0, "num_values", "the block ends at row %d, the footer says %d rows", end, rows)
+	}
+	return nil
+}
+
+// end notes that block i is the last one, and checks where it ended if it was decoded.
+func (k *counting) end(i int, rows int64) (end int64, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last = i + 1
+	b, decoded := k.have[i]
+	return b[1], !decoded || b[1] == rows
 }
 
 // newChunk stands before the page that holds rows.From.
@@ -144,6 +187,11 @@ func (c *chunk) end() error {
 	if n := c.f.footer.NumValues; c.n == 1 && n > 0 {
 		return fault.Corruptf(c.f.footSpan(), "footer.num_values", "%d, but the index is empty", n)
 	}
+	if c.f.footer.PosIdx == nil {
+		if end, ok := c.count.end(c.n-2, c.f.footer.NumValues); !ok {
+			return fault.Corruptf(c.f.footSpan(), "footer.num_values", "%d, but the last block ends at row %d", c.f.footer.NumValues, end)
+		}
+	}
 	return io.EOF
 }
 
@@ -192,7 +240,7 @@ type dictPage struct{}
 
 // Decode appends a page to dst.
 func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
-	if err := c.f.decode(t, dst); err != nil {
+	if err := c.f.decode(t, dst, &c.count); err != nil {
 		path := "dictionary"
 		if _, ok := t.Page.Own.(dictPage); !ok {
 			path = fmt.Sprintf("block[%d]", t.Page.Ordinal)
@@ -202,7 +250,7 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return nil
 }
 
-func (f *file) decode(t *format.Task, dst *vec.Vector) error {
+func (f *file) decode(t *format.Task, dst *vec.Vector, count *counting) error {
 	d := decoding{f: f, t: t}
 	var err error
 	if d.b, err = f.openBlock(t.Bytes[0], t.Page.Spans[0], t.Scratch, f.noVerify || t.NoVerify); err != nil {
@@ -222,6 +270,12 @@ func (f *file) decode(t *format.Task, dst *vec.Vector) error {
 	}
 	if c.Err() != nil {
 		return c.Err()
+	}
+	if own != nil && own.first < 0 && own.lost == nil {
+		first := int64(d.lay.values.ordinal)
+		if err := count.add(t.Page.Ordinal, first, first+int64(d.lay.rows), f.footer.NumValues); err != nil {
+			return d.b.locate(err, 0, "")
+		}
 	}
 	return d.b.locate(d.rows(own, dst), 0, "")
 }

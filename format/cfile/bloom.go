@@ -1,0 +1,104 @@
+package cfile
+
+import (
+	"bytes"
+	"context"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/bloom"
+	"stoa/internal/pb"
+	"stoa/region"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// maxHashes bounds the probes of a filter: a look-up takes time in proportion. Kudu chooses 13.
+const maxHashes = 1024
+
+// parseBloom reads a block of a bloom file:
+//
+//	length   u32
+//	header   BloomBlockHeaderPB: num_hash_functions (1)
+//	bits     the filter, least significant bit of a byte first
+func parseBloom(c *wire.Cursor) (b bloom.Filter) {
+	n := c.U32("length")
+	if c.Err() == nil && uint64(n) > uint64(c.Left()) {
+		c.Fail(0, 4, "length", "%d bytes are declared, %d are left", n, c.Left())
+	}
+	h := part(c, "header", int(n))
+	for r := pb.NewReader(h); r.Next(); {
+		if r.Field() == 1 {
+			b.Hashes = int(r.Int32("num_hash_functions"))
+		} else {
+			r.Unknown()
+		}
+	}
+	c.Join(h)
+	if c.Err() == nil && (b.Hashes < 1 || b.Hashes > maxHashes) {
+		c.Fail(4, int(n), "header.num_hash_functions", "%d", b.Hashes)
+	}
+	if c.Err() != nil {
+		return b
+	}
+	b.Bits = c.Rest()
+	c.Node(region.Data, c.Pos(), c.Left(), "bits", "")
+	if len(b.Bits) == 0 {
+		c.Fail(c.Pos(), 0, "bits", "a filter without bits")
+	}
+	return b
+}
+
+// Bloom is an open bloom file.
+type Bloom struct{ f *file }
+
+// OpenBloom opens a bloom file of size bytes. The name stands in errors.
+func OpenBloom(ctx context.Context, src store.Source, name string, o format.OpenOptions) (*Bloom, error) {
+	f, err := openFile(ctx, src, fault.Span{Object: name, Len: src.Size()}, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.wantBloom(); err != nil {
+		return nil, err
+	}
+	return &Bloom{f}, nil
+}
+
+// wantBloom says why f cannot be a bloom file.
+func (f *file) wantBloom() error {
+	if f.footer.ValIdx == nil || f.footer.Type != Binary || f.codec != nil {
+		return fault.New(fault.Invalid, f.footSpan(), "footer", "not a bloom file: those are binary, not compressed, and have a value index")
+	}
+	return nil
+}
+
+// MayContain reports whether an encoded key may be one of those that were put in: false is certain, true is not.
+func (b *Bloom) MayContain(ctx context.Context, key []byte) (bool, error) {
+	w := b.f.values()
+	if err := w.seek(ctx, key, false); err != nil || w.eof {
+		return false, err
+	}
+	e, err := w.current()
+	if err != nil || bytes.Compare(e.key, key) > 0 {
+		return false, err // before the first key of the file
+	}
+	if err := w.block(e); err != nil {
+		return false, err
+	}
+	filter, err := b.f.readBloom(ctx, e.ptr, w.path())
+	if err != nil {
+		return false, err
+	}
+	return filter.Has(bloom.Hash(key)), nil
+}
+
+// readBloom reads and parses a filter.
+func (f *file) readBloom(ctx context.Context, p blockPtr, path string) (bloom.Filter, error) {
+	blk, err := f.readBlock(ctx, p, path)
+	if err != nil {
+		return bloom.Filter{}, err
+	}
+	c := blk.cursor(path)
+	filter := parseBloom(c)
+	return filter, c.Err()
+}
