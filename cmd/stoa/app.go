@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"stoa"
@@ -28,6 +29,7 @@ type app struct {
 
 	quiet, verbose, noProgress bool
 	tallies                    tallies
+	verbs                      []*cobra.Command // in the order of the overview
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {

@@ -26,7 +26,7 @@ type damageFlags struct {
 var policies = []string{"fail", "skip-rows", "null-cells"}
 
 func (f *damageFlags) register(cmd *cobra.Command, preset string) {
-	cmd.Flags().StringVar(&f.damaged, "damaged", preset, "what to do about cells that cannot be read: `fail`, skip-rows or null-cells")
+	cmd.Flags().StringVar(&f.damaged, "damaged", preset, "what to do about cells that cannot be read, a `POLICY`: fail, skip-rows or null-cells")
 	cmd.Flags().StringVar(&f.manifest, "manifest", "", "write what was lost to `FILE`, as JSON, instead of to standard error")
 	complete(cmd, "damaged", func() []string { return policies })
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoa"
+	"stoa/fault"
 	"stoa/region"
 )
 
@@ -125,7 +125,6 @@ func (n *nodeWriter) write(x region.Node) error {
 }
 
 func (n *nodeWriter) close() error {
-	n.cover.end()
 	if n.array != nil {
 		return n.array.end()
 	}
@@ -155,84 +154,44 @@ func nodeLine(x region.Node) string {
 	return s
 }
 
-// coverage counts the bytes that a leaf of the anatomy owns.
+// coverage says how much of each object is described.
 type coverage struct {
-	last  region.Node
-	begun bool
-	names []string // of objects, in the order of their coming
-	ids   map[string]int
-	spans []ownedSpan
-}
-
-type ownedSpan struct {
-	object  int
-	off, to int64
+	region.Coverage
+	objects []string // in the order of their coming
 }
 
 func (c *coverage) add(x region.Node) {
-	if x.Inner >= 0 {
-		if c.begun && x.Depth > c.last.Depth { // the node around it keeps its bytes: these are inside
-			c.end()
-		}
-		return
+	c.Add(x)
+	if x.At.Object != "" && !slices.Contains(c.objects, x.At.Object) {
+		c.objects = append(c.objects, x.At.Object)
 	}
-	if c.begun && x.Depth <= c.last.Depth {
-		c.end()
-	}
-	c.last, c.begun = x, true
 }
 
-// end takes the last node as a leaf.
-func (c *coverage) end() {
-	if !c.begun {
-		return
-	}
-	c.begun = false
-	at := c.last.At
-	if at.Len <= 0 || at.Off < 0 {
-		return
-	}
-	gap := c.last.Kind == region.Gap // no structure claims it, but its object is named
-	id, ok := c.ids[at.Object]
-	if !ok {
-		if c.ids == nil {
-			c.ids = map[string]int{}
-		}
-		id = len(c.names)
-		c.ids[at.Object] = id
-		c.names = append(c.names, at.Object)
-	}
-	if gap {
-		return
-	}
-	c.spans = append(c.spans, ownedSpan{id, at.Off, at.End()})
-}
-
-// lines says for each object how much of it is described.
+// lines has a line an object. Bytes that two structures claim are told, too: there should be none.
 func (c *coverage) lines(size func(object string) int64) []string {
-	slices.SortFunc(c.spans, func(x, y ownedSpan) int {
-		return cmp.Or(cmp.Compare(x.object, y.object), cmp.Compare(x.off, y.off))
-	})
-	covered := make([]int64, len(c.names))
-	last := ownedSpan{object: -1}
-	for _, s := range c.spans {
-		if s.object != last.object {
-			last = ownedSpan{object: s.object}
-		}
-		covered[s.object] += max(0, s.to-max(s.off, last.to))
-		last.to = max(last.to, s.to)
-	}
 	var out []string
-	for i, name := range c.names {
+	for _, name := range c.objects {
 		n := size(name)
-		switch {
-		case n < 0:
-			out = append(out, fmt.Sprintf("%s: %s are described", oneLine(name), count(covered[i], "byte")))
-		case covered[i] == n:
-			out = append(out, fmt.Sprintf("%s: all %s are described", oneLine(name), count(n, "byte")))
-		default:
-			out = append(out, fmt.Sprintf("%s: %s of %s are described, %s belong to no structure", oneLine(name), thousands(covered[i]), count(n, "byte"), thousands(n-covered[i])))
+		if n < 0 {
+			continue
 		}
+		gaps, overlaps := c.Check(fault.Span{Object: name, Len: n})
+		s := fmt.Sprintf("%s: all %s are described", oneLine(name), count(n, "byte"))
+		if lost := sum(gaps); lost > 0 {
+			s = fmt.Sprintf("%s: %s of %s are described, %s belong to no structure", oneLine(name), thousands(n-lost), count(n, "byte"), thousands(lost))
+		}
+		if twice := sum(overlaps); twice > 0 {
+			s += ", " + count(twice, "byte") + " to more than one"
+		}
+		out = append(out, s)
 	}
 	return out
+}
+
+func sum(spans []fault.Span) int64 {
+	var n int64
+	for _, s := range spans {
+		n += s.Len
+	}
+	return n
 }

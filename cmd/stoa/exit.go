@@ -78,6 +78,14 @@ func (a *app) tell(cmd *cobra.Command, err error) {
 
 // line is an error as it is told. Joined errors stand on one line; a predicate keeps its mark, which needs lines of its own.
 func line(err error) string {
+	switch e := err.(type) {
+	case *openError:
+		return line(e.error)
+	case *fault.Error: // of a whole file the place is its name
+		if e.At != (fault.Span{}) && e.At.Off == 0 && e.At.Len == 0 {
+			return strings.Replace(e.Error(), e.At.String(), e.At.Object, 1)
+		}
+	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var parts []string
 		for _, e := range joined.Unwrap() {
@@ -85,8 +93,7 @@ func line(err error) string {
 		}
 		return strings.Join(parts, "; ")
 	}
-	var p *fs.PathError
-	if errors.As(err, &p) && err == error(p) && (p.Op == "stat" || p.Op == "open" || p.Op == "lstat") {
+	if p, ok := err.(*fs.PathError); ok && (p.Op == "stat" || p.Op == "open" || p.Op == "lstat") {
 		return fmt.Sprintf("%s: %v", p.Path, p.Err)
 	}
 	return err.Error()
@@ -95,11 +102,14 @@ func line(err error) string {
 // hint is what may help.
 func hint(cmd *cobra.Command, err error) string {
 	var use *useError
+	var opening *openError
 	switch {
 	case errors.As(err, &use) && use.hint != "":
 		return use.hint
 	case errors.As(err, &use) && cmd != nil && cmd.HasParent():
 		return "stoa " + cmd.Name() + " --help tells more"
+	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening):
+		return "stoa recover may still read it; stoa verify tells more"
 	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil:
 		return "--damaged skip-rows (or null-cells) reads around it; stoa verify tells more"
 	case errors.Is(err, fault.Bug):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -75,6 +76,11 @@ func (a *app) metaOf(ctx context.Context, t *stoa.Table) []metaDoc {
 	return out
 }
 
+// says reports whether the format itself tells a fact.
+func (d *metaDoc) says(key string) bool {
+	return slices.ContainsFunc(d.Facts, func(f [2]string) bool { return f[0] == key })
+}
+
 func writeMeta(w io.Writer, form string, docs []metaDoc) error {
 	switch form {
 	case "json":
@@ -86,12 +92,15 @@ func writeMeta(w io.Writer, form string, docs []metaDoc) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		r := report{cols: []reportColumn{{name: oneLine(d.Name)}, {name: ""}}}
-		r.add(nil, "format", d.Format)
-		if d.Rows != nil {
+		fmt.Fprintln(w, oneLine(d.Name))
+		r := report{cols: []reportColumn{{}, {}}}
+		r.add(nil, "read as", d.Format)
+		if d.Rows != nil && !d.says("rows") {
 			r.add(nil, "rows", thousands(*d.Rows))
 		}
-		r.add(nil, "columns", strconv.Itoa(d.Columns))
+		if !d.says("columns") {
+			r.add(nil, "columns", strconv.Itoa(d.Columns))
+		}
 		if d.Bytes != nil {
 			r.add(nil, "size", bytesText(*d.Bytes)+exactly(*d.Bytes))
 		}

@@ -131,7 +131,9 @@ func (r *report) writeTable(w io.Writer, style tableStyle) error {
 	for k, c := range r.cols {
 		head[k] = c.name
 	}
-	b = r.line(b, head, widths, tableStyle{}, style.colour)
+	if strings.Join(head, "") != "" {
+		b = r.line(b, head, widths, tableStyle{}, style.colour)
+	}
 	for _, row := range r.rows {
 		b = r.line(b, row, widths, style, false)
 	}

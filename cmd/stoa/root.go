@@ -28,14 +28,15 @@ var groups = []cobra.Group{
 // root is the command with all its verbs.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:               "stoa",
-		Short:             "Columnar files without the systems that wrote them",
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		Args:              a.noVerb,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return overview(a.stdout, cmd) },
-		Version:           version().Version,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+		Use:           "stoa",
+		Short:         "Columnar files without the systems that wrote them",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          a.noVerb,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return a.overview() },
+		Version:       version().Version,
+
+		SuggestionsMinimumDistance: 2,
 	}
 	root.SetVersionTemplate("stoa {{.Version}}\n")
 	fl := root.PersistentFlags()
@@ -48,11 +49,10 @@ func (a *app) root() *cobra.Command {
 	}
 	a.addVerbs(root)
 	root.SetHelpCommandGroupID(groupAbout)
-	root.SetCompletionCommandGroupID(groupAbout)
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if cmd == root {
-			overview(a.stdout, cmd)
+			a.overview()
 			return
 		}
 		help(cmd, args)
@@ -66,17 +66,18 @@ func (a *app) addVerbs(root *cobra.Command) {
 			c.GroupID = group
 			c.DisableFlagsInUseLine = true
 			root.AddCommand(c)
+			a.verbs = append(a.verbs, c)
 		}
 	}
 	add(groupLook, a.lsCmd(), a.schemaCmd(), a.metaCmd(), a.statsCmd(), a.describeCmd())
 	add(groupRows, a.catCmd(), a.headCmd(), a.tailCmd(), a.countCmd(), a.getCmd())
 	add(groupWrite, a.convertCmd())
 	add(groupHealth, a.verifyCmd(), a.recoverCmd(), a.findingCmd())
-	add(groupAbout, a.formatsCmd(), a.versionCmd())
+	add(groupAbout, a.formatsCmd(), a.versionCmd(), a.completionCmd())
 }
 
 // overview is what `stoa` alone says.
-func overview(w io.Writer, root *cobra.Command) error {
+func (a *app) overview() error {
 	var b strings.Builder
 	b.WriteString(`stoa opens, converts, checks and recovers columnar files without the systems that wrote them.
 
@@ -85,8 +86,8 @@ func overview(w io.Writer, root *cobra.Command) error {
 `)
 	for _, g := range groups {
 		fmt.Fprintf(&b, "\n%s\n", g.Title)
-		for _, c := range root.Commands() {
-			if c.GroupID == g.ID && c.IsAvailableCommand() || c.Name() == "help" && g.ID == groupAbout {
+		for _, c := range a.verbs {
+			if c.GroupID == g.ID {
 				fmt.Fprintf(&b, "  %-11s %s\n", c.Name(), c.Short)
 			}
 		}
@@ -94,7 +95,7 @@ func overview(w io.Writer, root *cobra.Command) error {
 	b.WriteString(`
 A PATH is a file, a directory, a glob, PATH#TABLE, or - for standard input. stoa VERB --help tells more.
 `)
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(a.stdout, b.String())
 	return err
 }
 

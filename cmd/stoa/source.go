@@ -48,10 +48,15 @@ func (f *sourceFlags) open(ctx context.Context, a *app, paths []string) (*stoa.T
 	return a.openAll(ctx, paths, o)
 }
 
+// openError is why a source could not be opened.
+type openError struct{ error }
+
+func (e *openError) Unwrap() error { return e.error }
+
 func (a *app) openAll(ctx context.Context, paths []string, o stoa.OpenOptions) (*stoa.Table, error) {
 	t, err := stoa.OpenAll(ctx, paths, o)
 	if err != nil {
-		return nil, err
+		return nil, &openError{err}
 	}
 	for _, s := range t.Sources() {
 		a.detail("%s: %s", s.Name, s.Format)

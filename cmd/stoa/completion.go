@@ -1,0 +1,42 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+var shells = []string{"bash", "zsh", "fish", "powershell"}
+
+func (a *app) completionCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish|powershell",
+		Short: "Print the script that completes stoa's verbs, flags and columns in a shell",
+		Long: `Print the script that makes a shell complete stoa's verbs, flags, formats, files and column names.
+
+  bash        source <(stoa completion bash)                     # in ~/.bashrc
+  zsh         stoa completion zsh > "${fpath[1]}/_stoa"
+  fish        stoa completion fish > ~/.config/fish/completions/stoa.fish
+  powershell  stoa completion powershell | Out-String | Invoke-Expression`,
+		Example:   "  source <(stoa completion bash)",
+		ValidArgs: shells,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &useError{"completion needs the name of a shell", "bash, zsh, fish or powershell"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(a.stdout, true)
+			case "zsh":
+				return root.GenZshCompletion(a.stdout)
+			case "fish":
+				return root.GenFishCompletion(a.stdout, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(a.stdout)
+			}
+			return &useError{"there is no completion for " + args[0], "bash, zsh, fish or powershell"}
+		},
+	}
+}
