@@ -126,29 +126,32 @@ func fieldOf(c kudugen.Column) Field {
 type realFile struct {
 	File, Kind, Table, Partition string
 	Rowset                       int
+	Column                       string
 	ColumnID                     string `json:"column_id"`
 	Run                          string
 	Checksums                    bool
-	Schema                       *struct {
-		BlockSize int `json:"block_size"`
-	}
-	Cfile map[string]string
+	Cfile                        map[string]string
 }
 
-func manifest(t *testing.T) (dir string, files []realFile) {
-	d := os.Getenv("STOA_CORPUS")
-	if d == "" {
-		t.Skip("STOA_CORPUS is not set")
+// eachManifest runs f over the golden subset, and over the whole corpus if there is one.
+func eachManifest(t *testing.T, f func(t *testing.T, dir string, files []realFile)) {
+	dirs := map[string]string{"golden": "../../corpus/kudu/1.18.1"}
+	if d := os.Getenv("STOA_CORPUS"); d != "" {
+		dirs["corpus"] = filepath.Join(d, "kudu")
 	}
-	dir = filepath.Join(d, "kudu")
-	b, err := os.ReadFile(filepath.Join(dir, "MANIFEST.json"))
-	if err != nil {
-		t.Fatal(err)
+	for name, dir := range dirs {
+		t.Run(name, func(t *testing.T) {
+			b, err := os.ReadFile(filepath.Join(dir, "MANIFEST.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var files []realFile
+			if err := json.Unmarshal(b, &files); err != nil {
+				t.Fatal(err)
+			}
+			f(t, dir, files)
+		})
 	}
-	if err := json.Unmarshal(b, &files); err != nil {
-		t.Fatal(err)
-	}
-	return dir, files
 }
 
 // tally counts files by how they compare.
@@ -180,8 +183,9 @@ var encodingNames = map[string]Encoding{"PLAIN_ENCODING": Plain, "PREFIX_ENCODIN
 var compressionNames = map[string]Compression{"NO_COMPRESSION": NoCompression, "SNAPPY": Snappy, "LZ4": LZ4, "ZLIB": Zlib}
 
 // TestKeyFilesAsKuduWroteThem: bloom files, ad-hoc indexes and delta files.
-func TestKeyFilesAsKuduWroteThem(t *testing.T) {
-	dir, files := manifest(t)
+func TestKeyFilesAsKuduWroteThem(t *testing.T) { eachManifest(t, keyFiles) }
+
+func keyFiles(t *testing.T, dir string, files []realFile) {
 	tables := map[string]*kudugen.Table{}
 	for _, tab := range kudugen.Tables() {
 		tables[tab.Name] = tab
@@ -204,7 +208,7 @@ func TestKeyFilesAsKuduWroteThem(t *testing.T) {
 		switch why := compareFiles(got, want); {
 		case bytes.Equal(got, want):
 			counts.add(kind, 0)
-		case why == "":
+		case why == "" && e.Kind != "bloom":
 			counts.add(kind, 1)
 		default:
 			counts.add(kind, 2)
@@ -339,8 +343,9 @@ func plainStringsOf(b []byte) (out [][]byte) {
 	return out
 }
 
-func TestColumnsAsKuduWroteThem(t *testing.T) {
-	dir, files := manifest(t)
+func TestColumnsAsKuduWroteThem(t *testing.T) { eachManifest(t, columnFiles) }
+
+func columnFiles(t *testing.T, dir string, files []realFile) {
 	tables := map[string]*kudugen.Table{}
 	for _, tab := range kudugen.Tables() {
 		tables[tab.Name] = tab
@@ -363,6 +368,8 @@ func TestColumnsAsKuduWroteThem(t *testing.T) {
 		switch why := compareFiles(got, want); {
 		case bytes.Equal(got, want):
 			counts.add(kind, 0)
+		case why == "" && e.Cfile["compression"] == "NO_COMPRESSION" && e.Cfile["encoding"] != "BIT_SHUFFLE" && e.Cfile["encoding"] != "DICT_ENCODING":
+			t.Errorf("%s: not identical, though nothing in it is compressed", e.File)
 		case why == "":
 			counts.add(kind, 1)
 		case lastLeaf(e):
@@ -378,7 +385,7 @@ func TestColumnsAsKuduWroteThem(t *testing.T) {
 // lastLeaf names the files in which a block became full among the last ten rows: these lay in one leaf of Kudu's row store,
 // where all others have seven rows, so that the block took the other rows, too. A stream cannot know its last rows.
 func lastLeaf(e realFile) bool {
-	return strings.Contains(e.File, "int64_rle_snappy_null") || strings.Contains(e.File, "unixtime_micros_rle_snappy_null")
+	return e.Table == "matrix" && (e.Column == "int64_rle_snappy_null" || e.Column == "unixtime_micros_rle_snappy_null")
 }
 
 // rewrite writes a column of the corpus again.
@@ -394,9 +401,7 @@ func rewrite(tab *kudugen.Table, e realFile) ([]byte, error) {
 		return nil, fmt.Errorf("no column %d", id)
 	}
 	o := WriterOptions{Encoding: encodingNames[e.Cfile["encoding"]], Compression: compressionNames[e.Cfile["compression"]], NoChecksums: !e.Checksums}
-	if e.Schema != nil {
-		o.BlockSize = e.Schema.BlockSize
-	}
+	o.BlockSize = col.BlockSize
 	keys := 0
 	for _, c := range set.Columns {
 		if c.Key {
