@@ -527,3 +527,31 @@ func TestColumnsOfDifferentLength(t *testing.T) {
 		}
 	}
 }
+
+// longer says that the toy has fewer rows than its pages hold, and hides the pages' numbers.
+type longer struct {
+	*toy
+	say int64
+}
+
+func (l longer) RowGroups(context.Context, format.Part, format.Query) ([]format.RowGroup, error) {
+	return []format.RowGroup{{Part: "toy", Rows: l.say}}, nil
+}
+
+func TestRowsBehindTheDeclaredOnesAreNotDroppedInSilence(t *testing.T) {
+	for _, cuts := range [][]int{{0, 50}, {0, 90}} { // within a page, and a whole page
+		f := &toy{rows: 100, hide: true, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100), cuts: cuts}}}
+		var last error
+		for _, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), longer{f, 90}), scan.Spec{}, nil) {
+			last = err
+		}
+		if !errors.Is(last, fault.Corrupt) || !strings.Contains(last.Error(), "90") {
+			t.Errorf("pages at %v: %v", cuts, last)
+		}
+	}
+}
+
+func withReader(s scan.Source, r format.Reader) scan.Source {
+	s.Reader = r
+	return s
+}

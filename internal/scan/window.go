@@ -9,6 +9,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/pred"
+	"stoa/region"
 	"stoa/vec"
 )
 
@@ -111,11 +112,14 @@ func (w *windows) through(ctx context.Context, rg vec.Range) error {
 		}
 		w.at = end
 	}
-	return w.checkEnd(rg)
+	return w.checkEnd(ctx, rg)
 }
 
 // checkEnd is called when no column gave another row: all must have ended together, and where the row group says.
-func (w *windows) checkEnd(rg vec.Range) error {
+func (w *windows) checkEnd(ctx context.Context, rg vec.Range) error {
+	if w.at >= rg.To && rg.To == w.group.Rows {
+		return w.checkRest(ctx)
+	}
 	if w.at >= rg.To && rg.To != math.MaxInt64 {
 		return nil
 	}
@@ -127,6 +131,32 @@ func (w *windows) checkEnd(rg vec.Range) error {
 	if w.group.Rows >= 0 && w.at < min(rg.To, w.group.Rows) && len(w.byCol) > 0 {
 		for _, s := range w.byCol {
 			return s.blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "", "the column ends after %d of %d rows", w.at, w.group.Rows))
+		}
+	}
+	return nil
+}
+
+// checkRest is called when the row group's rows are complete: no column may have more. Only pages that do not tell
+// their rows can bring such a surprise; the others were counted by the format.
+func (w *windows) checkRest(ctx context.Context) error {
+	for _, s := range w.byCol {
+		more := s.end() - w.group.Rows
+		for more <= 0 && s.dead == nil && !s.ended {
+			pb, err := s.pager.peek(ctx)
+			if err != nil || pb.page.Rows >= 0 {
+				break
+			}
+			if err := s.page(ctx, pb, w.at, math.MaxInt64, nil); err != nil {
+				break
+			}
+			more = s.end() - w.group.Rows
+		}
+		if more > 0 {
+			err := s.blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "", "the column goes on behind the %d rows that are declared", w.group.Rows))
+			if !w.run.excused(err) {
+				return err
+			}
+			w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Column: s.col.Name, Rows: [2]int64{w.group.Rows, -1}, Err: err})
 		}
 	}
 	return nil
