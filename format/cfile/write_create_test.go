@@ -1,0 +1,278 @@
+package cfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+// createFrom writes a table from Arrow's JSON into memory.
+func createFrom(sc *arrow.Schema, text string, o format.WriteOptions) (*store.Memory, format.Summary, error) {
+	ctx, m := context.Background(), store.NewMemory(nil)
+	w, err := create(ctx, m.Sink("t"), sc, o)
+	if err != nil {
+		return m, format.Summary{}, err
+	}
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(text))
+	if err != nil {
+		return m, format.Summary{}, err
+	}
+	if err := w.Write(ctx, b); err != nil {
+		return m, format.Summary{}, errors.Join(err, w.Abort(ctx))
+	}
+	sum, err := w.Close(ctx)
+	return m, sum, err
+}
+
+func schemaOf(fields ...arrow.Field) *arrow.Schema { return arrow.NewSchema(fields, nil) }
+
+func plainField(name string, t arrow.DataType) arrow.Field {
+	return arrow.Field{Name: name, Type: t, Nullable: true}
+}
+
+var nested = schemaOf(
+	plainField("id", arrow.PrimitiveTypes.Int64),
+	plainField("a/b", arrow.BinaryTypes.String),
+	plainField("A/B", arrow.ListOf(arrow.PrimitiveTypes.Int32)),
+	plainField("s", arrow.StructOf(plainField("x", arrow.PrimitiveTypes.Float64), plainField("t", arrow.StructOf(plainField("y", arrow.BinaryTypes.Binary))))),
+)
+
+func TestSetOfFiles(t *testing.T) {
+	m, sum, err := createFrom(nested, `[{"id":1,"a/b":"x","A/B":[1],"s":{"x":0.5,"t":{"y":null}}},{"id":2,"a/b":null,"A/B":null,"s":{"x":null,"t":{"y":"YQ=="}}}]`, format.WriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{"id.cfile", "a%2Fb.cfile", "A%2FB~2.cfile", "s.x.cfile", "s.t.y.cfile", "table.json"}
+	if sum.Rows != 2 || !slices.Equal(sum.Files, files) {
+		t.Errorf("%+v", sum)
+	}
+	var total int64
+	for _, n := range m.Names() {
+		total += int64(len(m.Bytes(n)))
+	}
+	if len(m.Names()) != len(files) || total != sum.Bytes {
+		t.Errorf("%v, %d bytes of %d", m.Names(), total, sum.Bytes)
+	}
+	var set struct {
+		Stoa          string
+		Version, Rows int
+		Schema        []byte
+		Columns       []map[string]string
+	}
+	if err := json.Unmarshal(m.Bytes("t/table.json"), &set); err != nil {
+		t.Fatal(err)
+	}
+	r, err := ipc.NewReader(bytes.NewReader(set.Schema))
+	if err != nil || !r.Schema().Equal(nested) {
+		t.Errorf("the schema is %v, %v", r, err)
+	}
+	want := "[map[file:id.cfile path:id] map[file:a%2Fb.cfile path:a/b] map[file:A%2FB~2.cfile path:A/B] map[file:s.x.cfile path:s.x] map[file:s.t.y.cfile path:s.t.y]]"
+	if got := fmt.Sprint(set.Columns); set.Stoa != "cfile-set" || set.Version != 1 || set.Rows != 2 || got != want {
+		t.Errorf("%s\n%v", m.Bytes("t/table.json"), got)
+	}
+}
+
+func TestOneFileOrDirectory(t *testing.T) {
+	one := schemaOf(plainField("n", arrow.PrimitiveTypes.Int32))
+	in := schemaOf(plainField("s", arrow.StructOf(plainField("n", arrow.PrimitiveTypes.Int32))))
+	for _, c := range []struct {
+		sc   *arrow.Schema
+		o    format.WriteOptions
+		want []string
+	}{
+		{one, format.WriteOptions{}, []string{"t"}},
+		{one, format.WriteOptions{Dir: true}, []string{"t/n.cfile", "t/table.json"}},
+		{one, format.WriteOptions{Opts: map[string]string{"layout": "dir"}}, []string{"t/n.cfile", "t/table.json"}},
+		{in, format.WriteOptions{}, []string{"t/s.n.cfile", "t/table.json"}},
+	} {
+		m, _, err := createFrom(c.sc, "[]", c.o)
+		if err != nil || !slices.Equal(m.Names(), c.want) {
+			t.Errorf("%v %+v: %v, %v", c.sc, c.o, m.Names(), err)
+		}
+	}
+}
+
+// TestNullStructs: a null struct is refused, or its fields become null.
+func TestNullStructs(t *testing.T) {
+	sc := schemaOf(plainField("s", arrow.StructOf(plainField("x", arrow.PrimitiveTypes.Int32), arrow.Field{Name: "y", Type: arrow.BinaryTypes.String})))
+	text := `[{"s":{"x":1,"y":"a"}},{"s":null},{"s":{"x":null,"y":"b"}}]`
+	m, _, err := createFrom(sc, text, format.WriteOptions{})
+	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "s.x: row 1: ") || len(m.Names()) != 0 {
+		t.Errorf("%v, %v", err, m.Names())
+	}
+	m, _, err = createFrom(sc, text, format.WriteOptions{Opts: map[string]string{"null-structs": "flatten", "checksums": "false", "encoding": "plain", "plain-metadata": "true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// x is 1, null, null; y is a, null, b
+	if x := m.Bytes("t/s.x.cfile"); !bytes.HasPrefix(x[12:], unhex("03 02 03 01  01000000 00000000 01000000")) {
+		t.Errorf("%x", x)
+	}
+	if y := m.Bytes("t/s.y.cfile"); !bytes.HasPrefix(y[12:], unhex("03 02 03 05  00000000 02000000 0e000000 6162 00 0c 0d 0000")) {
+		t.Errorf("%x", y)
+	}
+}
+
+// TestUnsupportedColumns: what a CFile cannot hold is refused by the column's name, before anything is created.
+func TestUnsupportedColumns(t *testing.T) {
+	i32 := arrow.PrimitiveTypes.Int32
+	for _, typ := range []arrow.DataType{
+		arrow.MapOf(arrow.BinaryTypes.String, i32), arrow.ListOf(arrow.ListOf(i32)), arrow.ListOf(arrow.StructOf(plainField("x", i32))),
+		arrow.Null, arrow.DenseUnionOf([]arrow.Field{plainField("x", i32)}, []arrow.UnionTypeCode{0}), &arrow.Decimal256Type{Precision: 60}, &arrow.Decimal128Type{Precision: 5, Scale: -2},
+		arrow.FixedWidthTypes.MonthInterval, arrow.FixedWidthTypes.MonthDayNanoInterval, arrow.StructOf(),
+	} {
+		sc := schemaOf(plainField("ok", i32), plainField("s", arrow.StructOf(plainField("bad", typ))))
+		m, _, err := createFrom(sc, "[]", format.WriteOptions{})
+		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "s.bad") || len(m.Names()) != 0 {
+			t.Errorf("%v: %v", typ, err)
+		}
+	}
+}
+
+func TestCreateOptions(t *testing.T) {
+	sc := schemaOf(plainField("n", arrow.PrimitiveTypes.Int32), plainField("s.t", arrow.BinaryTypes.String))
+	for _, c := range []struct {
+		opts map[string]string
+		want string
+	}{
+		{map[string]string{"colour": "red"}, `no option "colour"`},
+		{map[string]string{"encoding": "gzip"}, "encoding=gzip"},
+		{map[string]string{"encoding.x": "plain"}, `no column "x"`},
+		{map[string]string{"colour.n": "plain"}, `no option "colour.n"`},
+		{map[string]string{"layout.n": "dir"}, `no option "layout.n"`},
+		{map[string]string{"encoding.n": "dict"}, `column "n": encoding dict is not defined`},
+		{map[string]string{"encoding": "group-varint", "version": "1"}, `is defined for the type of no column`},
+		{map[string]string{"block-size": "0"}, "block-size=0"},
+		{map[string]string{"block-size": "many"}, "block-size=many"},
+		{map[string]string{"value-index.n": "true"}, `column "n": a value index needs a column without nulls`},
+		{map[string]string{"layout": "flat"}, "layout=flat"},
+	} {
+		m, _, err := createFrom(sc, "[]", format.WriteOptions{Opts: c.opts})
+		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.want) || len(m.Names()) != 0 {
+			t.Errorf("%v: %v", c.opts, err)
+		}
+	}
+	// The options reach the columns: encoding (field 2) and compression (6) of the footers, and their versions.
+	m, _, err := createFrom(sc, "[]", format.WriteOptions{Opts: map[string]string{"encoding": "rle", "compression": "lz4", "compression.s.t": "zlib", "encoding.s.t": "prefix", "version.s.t": "1", "plain-metadata": "true", "positional-index": "false"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"t/n.cfile":   "0805 1004 1800 3003 4001 5001 6b756475 63666c32 0c000000",
+		"t/s.t.cfile": "0808 1002 1800 3004 4001 6b756475 6366696c 0a000000",
+	} {
+		if !bytes.HasSuffix(m.Bytes(name), unhex(want)) {
+			t.Errorf("%s: %x", name, m.Bytes(name))
+		}
+	}
+}
+
+// TestFieldMetadata: what the reader says of a column is followed where no option says otherwise, and it makes sense.
+func TestFieldMetadata(t *testing.T) {
+	meta := func(kv ...string) arrow.Metadata {
+		return arrow.MetadataFrom(map[string]string{kv[0]: kv[1], kv[2]: kv[3], kv[4]: kv[5]})
+	}
+	with := func(name string, typ arrow.DataType, kv ...string) arrow.Field {
+		return arrow.Field{Name: name, Type: typ, Nullable: true, Metadata: meta(kv...)}
+	}
+	sc := schemaOf(
+		with("a", arrow.BinaryTypes.String, "stoa.encoding", "prefix", "stoa.compression", "zlib", "stoa.block_size", "700"),
+		with("b", arrow.BinaryTypes.String, "stoa.encoding", "RLE_DICTIONARY", "stoa.compression", "brotli", "stoa.block_size", "-"),
+		with("c", arrow.BinaryTypes.String, "stoa.encoding", "plain", "stoa.type", "varchar", "stoa.length", "7"),
+		with("d", &arrow.Decimal128Type{Precision: 38}, "stoa.encoding", "plain", "stoa.type", "int128", "x", "y"),
+		with("e", &arrow.Decimal128Type{Precision: 5, Scale: 1}, "stoa.encoding", "plain", "stoa.type", "decimal64", "x", "y"),
+	)
+	leaves, err := leavesOf(sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := parseCreateOptions(map[string]string{"compression.c": "none"}, leaves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		"string prefix zlib 700 0", "string auto default 0 0", "varchar plain none 0 7", "int128 plain default 0 0", "decimal64 plain default 0 0",
+	} {
+		w := o.forLeaf(&leaves[i], true)
+		if got := fmt.Sprintf("%s %s %s %d %d", leaves[i].col.Type, w.Encoding, w.Compression, w.BlockSize, leaves[i].col.Length); got != want {
+			t.Errorf("%s: %s, not %s", leaves[i].path, got, want)
+		}
+	}
+}
+
+// TestStoredField: the footer keeps what the CFile's type does not say, and nothing if that is not wanted.
+func TestStoredField(t *testing.T) {
+	f := arrow.Field{Name: "price", Type: &arrow.Decimal128Type{Precision: 7, Scale: 2}}
+	for opt, want := range map[string]string{"false": `{"name":"price","nullable":false,"precision":7,"scale":2}`, "true": ""} {
+		m, _, err := createFrom(schemaOf(f), "[]", format.WriteOptions{Opts: map[string]string{"plain-metadata": opt}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := m.Bytes("t")
+		i := bytes.Index(b, []byte("stoa.field"))
+		if want == "" && i >= 0 || want != "" && !bytes.Contains(b, []byte(want)) {
+			t.Errorf("%q", b)
+		}
+	}
+	for typ, want := range map[arrow.DataType]string{
+		&arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "Europe/Rome"}: `"type":"timestamp[ns, tz=Europe/Rome]"`,
+		&arrow.FixedSizeBinaryType{ByteWidth: 3}:                              `"type":"fixed_size_binary[3]"`,
+		arrow.BinaryTypes.LargeString:                                         `"type":"large_utf8"`,
+	} {
+		m, _, err := createFrom(schemaOf(plainField("x", typ)), "[]", format.WriteOptions{})
+		if err != nil || !bytes.Contains(m.Bytes("t"), []byte(want)) {
+			t.Errorf("%v: %q %v", typ, m.Bytes("t"), err)
+		}
+	}
+}
+
+// TestManyColumnsAtOnce: columns are written by several goroutines; the files are as if by one.
+func TestManyColumnsAtOnce(t *testing.T) {
+	ctx := context.Background()
+	var fields []arrow.Field
+	var cols []arrow.Array
+	b := array.NewInt64Builder(memory.DefaultAllocator)
+	for i := range 10000 {
+		b.Append(int64(i * i))
+	}
+	arr := b.NewArray()
+	for i := range 9 {
+		fields = append(fields, plainField(fmt.Sprint("c", i), arrow.PrimitiveTypes.Int64))
+		cols = append(cols, arr)
+	}
+	sc := schemaOf(fields...)
+	m := store.NewMemory(nil)
+	w, err := create(ctx, m.Sink("t"), sc, format.WriteOptions{Opts: map[string]string{"plain-metadata": "true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := array.NewRecordBatch(sc, cols, 10000)
+	for range 3 {
+		if err := w.Write(ctx, batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := writeAll(Field{Type: Int64, Nullable: true}, WriterOptions{}, arr, arr, arr)
+	for i := range 9 {
+		if got := m.Bytes(fmt.Sprintf("t/c%d.cfile", i)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("column %d differs (%v)", i, err)
+		}
+	}
+}
