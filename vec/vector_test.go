@@ -147,7 +147,22 @@ func TestVectorAgainstModel(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(1, 25).Draw(t, "steps") {
-			switch rapid.IntRange(0, 7).Draw(t, "op") {
+			switch rapid.IntRange(0, 8).Draw(t, "op") {
+			case 8:
+				var rows []int32
+				for i := range model {
+					if r.IntN(4) == 0 {
+						rows = append(rows, int32(i))
+					}
+				}
+				vals, _ := vec.New(typ, alloc)
+				for k, text := range appendCells(r, vals, len(rows), dict, dictText) {
+					model[rows[k]] = text
+				}
+				if err := v.Overwrite(rows, vals); err != nil {
+					t.Fatal(err)
+				}
+				vals.Release()
 			case 0, 1:
 				model = append(model, appendCells(r, v, rapid.IntRange(0, 40).Draw(t, "n"), dict, dictText)...)
 			case 2:
