@@ -327,8 +327,8 @@ func (v *binaryValues) decode(ctx context.Context, p blockPtr) error {
 	v.arena.Reset()
 	v.i = 0
 	v.at = v.f.span(p)
-	if p.size > v.f.limits.Page {
-		return fault.Limitf(v.at, v.walk.path(), "%d bytes are more than a page may have (%d)", p.size, v.f.limits.Page)
+	if err := v.f.fit(v.at, v.walk.path()); err != nil {
+		return err
 	}
 	stored := v.arena.Bytes(int(p.size))
 	if err := format.ReadFull(ctx, v.f.src, v.at, v.walk.path(), stored); err != nil {
@@ -336,5 +336,6 @@ func (v *binaryValues) decode(ctx context.Context, p blockPtr) error {
 	}
 	b := &dataBlock{ptr: p, first: -1, rows: -1}
 	t := format.Task{Page: format.Page{Ordinal: v.begun + v.n - 1, Spans: []fault.Span{v.at}, Own: b}, N: -1, Bytes: [][]byte{stored}, Scratch: &v.arena, Limits: v.f.limits}
-	return fault.Locate(v.f.decode(&t, v.vals, &v.count), v.at, true, v.walk.path())
+	_, err := v.f.decode(&t, v.vals, &v.count)
+	return fault.Locate(err, v.at, true, v.walk.path())
 }

@@ -208,8 +208,8 @@ func (d *describer) block(p blockPtr, name, value string, inside bool, parse fun
 	if !inside || d.stopped {
 		return nil
 	}
-	if p.size > d.f.limits.Page {
-		return fault.Limitf(at, name, "%d bytes are more than a page may have (%d)", p.size, d.f.limits.Page)
+	if err := d.f.fit(at, name); err != nil {
+		return err
 	}
 	d.arena.Reset()
 	stored := d.arena.Bytes(int(p.size))

@@ -180,3 +180,11 @@ func (f *file) bad(p blockPtr) string {
 	}
 	return ""
 }
+
+// fit refuses to read a block that is larger than a page may be.
+func (f *file) fit(at fault.Span, path string) error {
+	if at.Len > f.limits.Page {
+		return fault.Limitf(at, path, "%d bytes are more than a page may have (%d)", at.Len, f.limits.Page)
+	}
+	return nil
+}

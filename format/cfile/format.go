@@ -122,7 +122,28 @@ func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (fo
 		f.src.Close()
 		return nil, fault.Invalidf("%s: a %s holds binary values, this file %s", tg.Name, kind, f.footer.Type)
 	}
-	return openColumn(ctx, tg, f, o), nil
+	t := &side{name: tg.Name, f: f, stamp: stampOf(ctx, tg), meta: f.facts()}
+	var err error
+	switch {
+	case kind == KindBloom:
+		err = openBloomTable(t)
+	case kind == KindDelta:
+		err = openDeltaTable(t)
+	case kind == KindIndex && o.key != nil:
+		err = openIndexTable(t, o.key)
+	case o.key != nil:
+		err = fault.Invalidf("%s: option key is for ad-hoc indexes, this is a %s", tg.Name, kind)
+	default:
+		if kind == KindIndex && o.name == "" {
+			o.name = "key"
+		}
+		return openColumn(ctx, tg, f, o), nil
+	}
+	if err != nil {
+		f.src.Close()
+		return nil, err
+	}
+	return t, nil
 }
 
 // factOf is a metadata pair for people.

@@ -181,16 +181,9 @@ func valueOf(t Type, at arrow.DataType, v []byte) (pred.Value, bool) {
 	case Binary:
 		return pred.Bytes(v), true
 	}
-	var le [16]byte
-	copy(le[:], v)
-	if types[t].signed && v[len(v)-1]&0x80 != 0 {
-		for i := len(v); i < len(le); i++ {
-			le[i] = 0xff
-		}
-	}
-	lo := binary.LittleEndian.Uint64(le[:])
+	lo, hi := wideOf(t, v)
 	if d, ok := at.(*arrow.Decimal128Type); ok {
-		return pred.Decimal(decimal128.New(int64(binary.LittleEndian.Uint64(le[8:])), lo), d.Scale), true
+		return pred.Decimal(decimal128.New(int64(hi), lo), d.Scale), true
 	}
 	x := pred.Typed(at, int64(lo))
 	return x, x.Kind != pred.KindNull

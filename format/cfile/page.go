@@ -240,7 +240,7 @@ type dictPage struct{}
 
 // Decode appends a page to dst.
 func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
-	if err := c.f.decode(t, dst, &c.count); err != nil {
+	if _, err := c.f.decode(t, dst, &c.count); err != nil {
 		path := "dictionary"
 		if _, ok := t.Page.Own.(dictPage); !ok {
 			path = fmt.Sprintf("block[%d]", t.Page.Ordinal)
@@ -250,11 +250,12 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return nil
 }
 
-func (f *file) decode(t *format.Task, dst *vec.Vector, count *counting) error {
+// decode appends the block of a page to dst. count, if it is not nil, is told of blocks whose rows no index tells.
+func (f *file) decode(t *format.Task, dst *vec.Vector, count *counting) (layout, error) {
 	d := decoding{f: f, t: t}
 	var err error
 	if d.b, err = f.openBlock(t.Bytes[0], t.Page.Spans[0], t.Scratch, f.noVerify || t.NoVerify); err != nil {
-		return err
+		return d.lay, err
 	}
 	t.Raw = int64(len(d.b.data))
 	c := d.b.cursor("")
@@ -269,15 +270,15 @@ func (f *file) decode(t *format.Task, dst *vec.Vector, count *counting) error {
 		d.lay = parseDataBlock(c, &f.footer)
 	}
 	if c.Err() != nil {
-		return c.Err()
+		return d.lay, c.Err()
 	}
-	if own != nil && own.first < 0 && own.lost == nil {
+	if own != nil && own.first < 0 && count != nil {
 		first := int64(d.lay.values.ordinal)
 		if err := count.add(t.Page.Ordinal, first, first+int64(d.lay.rows), f.footer.NumValues); err != nil {
-			return d.b.locate(err, 0, "")
+			return d.lay, d.b.locate(err, 0, "")
 		}
 	}
-	return d.b.locate(d.rows(own, dst), 0, "")
+	return d.lay, d.b.locate(d.rows(own, dst), 0, "")
 }
 
 // rows decodes the rows that the page stands for.

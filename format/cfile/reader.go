@@ -1,0 +1,174 @@
+package cfile
+
+import (
+	"context"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// Reader is one open CFile that holds a column, for programs that want just that. Its methods may be called concurrently.
+type Reader struct {
+	f     *file
+	field arrow.Field
+}
+
+// NewReader opens a CFile of size bytes.
+func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error) {
+	return OpenReader(context.Background(), readerSource{r, size}, "", o)
+}
+
+// OpenReader opens a CFile. The name stands in errors.
+func OpenReader(ctx context.Context, src store.Source, name string, o format.OpenOptions) (*Reader, error) {
+	opts, err := parseOptions(o.Opts)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		name = "cfile"
+	}
+	f, err := openFile(ctx, src, fault.Span{Object: name, Len: src.Size()}, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{f, f.field(opts)}, nil
+}
+
+// readerSource is an io.ReaderAt as a Source.
+type readerSource struct {
+	io.ReaderAt
+	size int64
+}
+
+func (s readerSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.ReaderAt.ReadAt(p, off)
+}
+func (s readerSource) Size() int64  { return s.size }
+func (s readerSource) Close() error { return nil }
+
+// Header is the file's header.
+func (r *Reader) Header() Header { return r.f.header }
+
+// Footer is the file's footer.
+func (r *Reader) Footer() Footer { return r.f.footer }
+
+// Kind is what the file is in Kudu, as far as it can be told.
+func (r *Reader) Kind() Kind { return r.f.kind() }
+
+// Field is the Arrow field of the values.
+func (r *Reader) Field() arrow.Field { return r.field }
+
+// Len is the number of values, nulls included.
+func (r *Reader) Len() int64 { return r.f.footer.NumValues }
+
+// SeekToOrdinal stands before value n. Behind the last value is the end.
+func (r *Reader) SeekToOrdinal(ctx context.Context, n int64) (*Iterator, error) {
+	if n < 0 || n > r.Len() {
+		return nil, fault.Invalidf("there is no value %d: the file has %d", n, r.Len())
+	}
+	c, err := r.f.newChunk(ctx, vec.Range{From: n, To: r.Len()})
+	if err != nil {
+		return nil, err
+	}
+	return &Iterator{r: r, c: c, next: n}, nil
+}
+
+// SeekAtOrAfter stands before the first value whose encoded key (see AppendKey) is not below key; exact says that it equals key.
+// Only files with a value index can do that.
+func (r *Reader) SeekAtOrAfter(ctx context.Context, key []byte) (it *Iterator, exact bool, err error) {
+	if !r.f.sorted() {
+		return nil, false, fault.Unsupportedf(r.f.footSpan(), "footer.validx_info", "the file has no value index, or its values are not keys")
+	}
+	l := lookup{f: r.f}
+	n, exact, err := l.bound(ctx, key, false)
+	if err != nil {
+		return nil, false, err
+	}
+	it, err = r.SeekToOrdinal(ctx, n)
+	return it, exact, err
+}
+
+// Iterator reads values in order from where a seek has put it. It is used by one goroutine.
+type Iterator struct {
+	r    *Reader
+	c    *chunk
+	dict *vec.Vector
+	next int64 // ordinal of the next value
+
+	page  arrow.Array // values from first on
+	first int64
+	at    int64 // ordinal behind the last page read; 0 before the first
+	arena vec.Arena
+}
+
+// Ordinal is that of the value that Next gives next.
+func (it *Iterator) Ordinal() int64 { return it.next }
+
+// Next gives up to n values, at least one; io.EOF at the end. The array is the caller's, who releases it.
+func (it *Iterator) Next(ctx context.Context, n int) (arrow.Array, error) {
+	for it.page == nil || it.next >= it.first+int64(it.page.Len()) {
+		if err := it.load(ctx); err != nil {
+			return nil, err
+		}
+	}
+	from := it.next - it.first
+	to := min(from+int64(max(n, 1)), int64(it.page.Len()))
+	it.next = it.first + to
+	return array.NewSlice(it.page, from, to), nil
+}
+
+// load decodes the next page.
+func (it *Iterator) load(ctx context.Context) error {
+	it.Close()
+	p, err := it.c.Next(ctx)
+	if err != nil {
+		return err
+	}
+	f := it.r.f
+	if f.footer.Encoding == Dict && f.footer.Dict != nil && it.dict == nil {
+		if it.dict, err = f.readDict(ctx); err != nil {
+			return err
+		}
+	}
+	v, err := vec.New(it.r.field.Type, memory.DefaultAllocator)
+	if err != nil {
+		return err
+	}
+	if err := f.fit(p.Spans[0], "block"); err != nil {
+		return err
+	}
+	it.arena.Reset()
+	stored := it.arena.Bytes(int(p.Spans[0].Len))
+	if err := format.ReadFull(ctx, f.src, p.Spans[0], "block", stored); err != nil {
+		return err
+	}
+	dict := it.dict
+	t := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{stored}, Dict: dict, Scratch: &it.arena, Limits: f.limits}
+	if err := it.c.Decode(&t, v); err != nil {
+		return err
+	}
+	if it.first = p.First; p.First < 0 {
+		it.first = it.at
+	}
+	it.at = it.first + int64(v.Len())
+	it.page, err = v.Emit(v.Len())
+	return err
+}
+
+// Close lets go of the values in hand. The iterator can be used on.
+func (it *Iterator) Close() {
+	if it.page != nil {
+		it.page.Release()
+		it.page = nil
+	}
+}

@@ -1,0 +1,289 @@
+package cfile
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"math/bits"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/vec"
+)
+
+// side is a file that is no column, shown as a table: a bloom file, a delta file, or an ad-hoc index with the types of its key.
+// It is a format.Reader and a format.Batcher; it has no pages.
+type side struct {
+	name  string
+	stamp string
+	f     *file
+	sc    *arrow.Schema
+	rows  int64 // -1: not known
+	meta  []format.KeyValue
+	order []format.Key
+	// open gives a function that appends the next row to the builder, or only passes over it (nil); io.EOF at the end.
+	open func(ctx context.Context) (func(b *array.RecordBuilder) error, error)
+}
+
+const sideBatch = 4096
+
+func (s *side) Schema() *arrow.Schema   { return s.sc }
+func (s *side) Meta() []format.KeyValue { return s.meta }
+func (s *side) Order() []format.Key     { return s.order }
+func (s *side) Close() error            { return s.f.src.Close() }
+
+func (s *side) Columns() []format.Column {
+	out := make([]format.Column, s.sc.NumFields())
+	for i, f := range s.sc.Fields() {
+		out[i] = format.Column{Name: f.Name, Path: []int{i}, Parent: -1, Has: format.Values, Type: f.Type}
+	}
+	return out
+}
+
+func (s *side) Parts(context.Context, format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) {
+		yield(format.Part{Ref: s.name, Stamp: s.stamp, Rows: s.rows, Bytes: s.f.at.Len}, nil)
+	}
+}
+
+func (s *side) RowGroups(_ context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
+	return []format.RowGroup{{Part: p.Ref, Rows: s.rows, Bytes: s.f.at.Len}}, nil
+}
+
+func (s *side) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.Chunk, error) {
+	return nil, fault.Unsupportedf(s.f.at, "", "a %s has no pages: it gives batches", s.f.kind())
+}
+
+// Batches reads the file from its beginning.
+func (s *side) Batches(ctx context.Context, _ format.RowGroup, q format.Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		next, err := s.open(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		b := array.NewRecordBuilder(mem, s.sc)
+		defer b.Release()
+		n, more := int64(0), true
+		for at := int64(0); more && at < rows.To; at++ {
+			to := b
+			if at < rows.From {
+				to = nil
+			}
+			if err = next(to); err != nil {
+				break
+			}
+			if to != nil {
+				n++
+			}
+			if n == sideBatch {
+				more = s.give(b, n, q.Cols, yield)
+				n = 0
+			}
+		}
+		if more && n > 0 {
+			more = s.give(b, n, q.Cols, yield)
+		}
+		if more && err != nil && err != io.EOF {
+			yield(nil, err)
+		}
+	}
+}
+
+// give yields the wanted columns of what b holds.
+func (s *side) give(b *array.RecordBuilder, n int64, cols []int, yield func(arrow.RecordBatch, error) bool) bool {
+	all := b.NewRecordBatch()
+	defer all.Release()
+	fields := make([]arrow.Field, len(cols))
+	arrs := make([]arrow.Array, len(cols))
+	for i, c := range cols {
+		fields[i], arrs[i] = s.sc.Field(c), all.Column(c)
+	}
+	rec := array.NewRecordBatch(arrow.NewSchema(fields, nil), arrs, n)
+	defer rec.Release()
+	return yield(rec, nil)
+}
+
+// openBloomTable shows a bloom file: one row a filter.
+func openBloomTable(s *side) error {
+	if err := s.f.wantBloom(); err != nil {
+		return err
+	}
+	s.rows = -1
+	s.sc = arrow.NewSchema([]arrow.Field{
+		{Name: "first_key", Type: arrow.BinaryTypes.Binary},
+		{Name: "hashes", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "bits", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "set_bits", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "filter", Type: arrow.BinaryTypes.Binary},
+	}, nil)
+	s.open = func(ctx context.Context) (func(*array.RecordBuilder) error, error) {
+		w := s.f.values()
+		begun := false
+		return func(b *array.RecordBuilder) error {
+			step := w.next
+			if !begun {
+				step, begun = w.first, true
+			}
+			if err := step(ctx); err != nil {
+				return err
+			}
+			if w.eof {
+				return io.EOF
+			}
+			return s.f.bloomRow(ctx, w, b)
+		}, nil
+	}
+	return nil
+}
+
+func (f *file) bloomRow(ctx context.Context, w *walker, b *array.RecordBuilder) error {
+	e, err := w.current()
+	if err == nil {
+		err = w.block(e)
+	}
+	if err != nil || b == nil {
+		return err
+	}
+	x, err := f.readBloom(ctx, e.ptr, w.path())
+	if err != nil {
+		return err
+	}
+	set := 0
+	for _, y := range x.Bits {
+		set += bits.OnesCount8(y)
+	}
+	b.Field(0).(*array.BinaryBuilder).Append(e.key)
+	b.Field(1).(*array.Int32Builder).Append(int32(x.Hashes))
+	b.Field(2).(*array.Int64Builder).Append(8 * int64(len(x.Bits)))
+	b.Field(3).(*array.Int64Builder).Append(int64(set))
+	b.Field(4).(*array.BinaryBuilder).Append(x.Bits)
+	return nil
+}
+
+// openDeltaTable shows a delta file: one row a change.
+func openDeltaTable(s *side) error {
+	d, err := newDelta(s.f)
+	if err != nil {
+		return err
+	}
+	s.rows = d.Len()
+	s.meta = append(s.meta, d.stats.facts(d.told)...)
+	s.sc = arrow.NewSchema([]arrow.Field{
+		{Name: "row", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "timestamp", Type: arrow.PrimitiveTypes.Uint64},
+		{Name: "op", Type: arrow.BinaryTypes.String},
+		{Name: "column_ids", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32)},
+		{Name: "values", Type: arrow.ListOf(arrow.BinaryTypes.Binary)},
+	}, nil)
+	s.order = []format.Key{{Column: 0}}
+	s.open = func(ctx context.Context) (func(*array.RecordBuilder) error, error) {
+		all, err := d.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return func(b *array.RecordBuilder) error {
+			x, err := all.Next(ctx)
+			if err != nil || b == nil {
+				return err
+			}
+			deltaRow(b, x)
+			return nil
+		}, nil
+	}
+	return nil
+}
+
+func deltaRow(b *array.RecordBuilder, d Delta) {
+	b.Field(0).(*array.Int64Builder).Append(d.Row)
+	b.Field(1).(*array.Uint64Builder).Append(d.Timestamp)
+	b.Field(2).(*array.StringBuilder).Append(d.Op.String())
+	ids, vals := b.Field(3).(*array.ListBuilder), b.Field(4).(*array.ListBuilder)
+	ids.Append(true)
+	vals.Append(true)
+	for _, c := range d.Changes {
+		ids.ValueBuilder().(*array.Int32Builder).Append(int32(c.Column))
+		if c.Value == nil {
+			vals.ValueBuilder().AppendNull()
+		} else {
+			vals.ValueBuilder().(*array.BinaryBuilder).Append(c.Value)
+		}
+	}
+}
+
+// facts are the statistics for people.
+func (s *DeltaStats) facts(told bool) []format.KeyValue {
+	if !told {
+		return nil
+	}
+	out := []format.KeyValue{
+		{Key: "delta.deletes", Value: fmt.Sprint(s.Deletes)},
+		{Key: "delta.reinserts", Value: fmt.Sprint(s.Reinserts)},
+		{Key: "delta.min_timestamp", Value: fmt.Sprint(s.MinTimestamp)},
+		{Key: "delta.max_timestamp", Value: fmt.Sprint(s.MaxTimestamp)},
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Updates)) {
+		out = append(out, format.KeyValue{Key: fmt.Sprintf("delta.updates.%d", id), Value: fmt.Sprint(s.Updates[id])})
+	}
+	return out
+}
+
+// openIndexTable shows an ad-hoc index with its key taken apart: one row a row of the rowset.
+func openIndexTable(s *side, key []Type) error {
+	if s.f.footer.ValIdx == nil {
+		return fault.New(fault.Invalid, s.f.footSpan(), "footer", "not an ad-hoc index: it has no value index")
+	}
+	fields := make([]arrow.Field, len(key))
+	for i, t := range key {
+		if !keyable(t) {
+			return fault.Invalidf("cfile: option key: a %s cannot be a key", t)
+		}
+		fields[i] = arrow.Field{Name: fmt.Sprintf("k%d", i), Type: t.arrow(0, 0)}
+		s.order = append(s.order, format.Key{Column: i})
+	}
+	s.rows = s.f.footer.NumValues
+	s.sc = arrow.NewSchema(fields, nil)
+	s.open = func(ctx context.Context) (func(*array.RecordBuilder) error, error) {
+		v := &binaryValues{f: s.f}
+		if err := v.seek(ctx, nil); err != nil {
+			return nil, err
+		}
+		return func(b *array.RecordBuilder) error { return indexRow(ctx, v, b, key) }, nil
+	}
+	return nil
+}
+
+func indexRow(ctx context.Context, v *binaryValues, b *array.RecordBuilder, key []Type) error {
+	k, c, err := v.next(ctx)
+	if err != nil || b == nil {
+		return err
+	}
+	parts, err := DecodeKey(k, key)
+	if err != nil {
+		return fault.Locate(err, v.at, false, c.Path(""))
+	}
+	for i, t := range key {
+		appendValue(b.Field(i), t, parts[i])
+	}
+	return nil
+}
+
+// appendValue appends one value as a block has it to the builder of its type.
+func appendValue(b array.Builder, t Type, v []byte) {
+	switch {
+	case t == Binary:
+		b.(*array.BinaryBuilder).Append(bytes.Clone(v))
+	case t.IsBinary():
+		b.(*array.StringBuilder).Append(string(v))
+	default:
+		appendFixedValue(b, t, v)
+	}
+}

@@ -1,0 +1,50 @@
+package cfile
+
+import (
+	"encoding/binary"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+)
+
+// appendFixedValue appends a little-endian value of a type that can be a key.
+func appendFixedValue(b array.Builder, t Type, v []byte) {
+	lo, hi := wideOf(t, v)
+	switch b := b.(type) {
+	case *array.Uint8Builder:
+		b.Append(uint8(lo))
+	case *array.Int8Builder:
+		b.Append(int8(lo))
+	case *array.Uint16Builder:
+		b.Append(uint16(lo))
+	case *array.Int16Builder:
+		b.Append(int16(lo))
+	case *array.Uint32Builder:
+		b.Append(uint32(lo))
+	case *array.Int32Builder:
+		b.Append(int32(lo))
+	case *array.Uint64Builder:
+		b.Append(lo)
+	case *array.Int64Builder:
+		b.Append(int64(lo))
+	case *array.TimestampBuilder:
+		b.Append(arrow.Timestamp(lo))
+	case *array.Date32Builder:
+		b.Append(arrow.Date32(lo))
+	case *array.Decimal128Builder:
+		b.Append(decimal128.New(int64(hi), lo))
+	}
+}
+
+// wideOf is a little-endian value as 128 bits.
+func wideOf(t Type, v []byte) (lo, hi uint64) {
+	var le [16]byte
+	copy(le[:], v)
+	if types[t].signed && v[len(v)-1]&0x80 != 0 {
+		for i := len(v); i < len(le); i++ {
+			le[i] = 0xff
+		}
+	}
+	return binary.LittleEndian.Uint64(le[:]), binary.LittleEndian.Uint64(le[8:])
+}
