@@ -174,7 +174,7 @@ public class Drive {
   }
 
   public static void main(String[] args) throws Exception {
-    client = new KuduClient.KuduClientBuilder(args[0]).defaultOperationTimeoutMs(20000).defaultAdminOperationTimeoutMs(30000).build();
+    client = new KuduClient.KuduClientBuilder(args[0]).defaultOperationTimeoutMs(60000).defaultAdminOperationTimeoutMs(60000).build();
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line; (line = in.readLine()) != null && !line.equals("quit"); ) {
       String answer;

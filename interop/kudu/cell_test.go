@@ -340,7 +340,11 @@ func ramp(c column, r int) cell {
 		return int64(int8(r))
 	case "UINT8":
 		return uint64(uint8(r))
-	case "UINT16", "UINT32", "UINT64":
+	case "INT16":
+		return int64(int16(r*3 - 1700))
+	case "UINT16":
+		return uint64(uint16(r * 3))
+	case "UINT32", "UINT64":
 		return uint64(r * 3)
 	case "INT128", "DECIMAL128":
 		return new(big.Int).Mul(big.NewInt(int64(r*3-1700)), big.NewInt(0x1234567890abcdf))

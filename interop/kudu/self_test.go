@@ -12,6 +12,7 @@ import (
 // that Kudu fills with the rows B; the twin's blocks are put in the place of the table's. Everything must then hold.
 // And it must not hold where something was left out or broken.
 func TestHarnessWithKudusOwnFiles(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.start()
 	var tables, all []table

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -75,11 +76,11 @@ func blockPath(data string, id uint64) string {
 type shelf struct {
 	t    testing.TB
 	dir  string
-	next uint64
+	next atomic.Uint64
 }
 
 func newShelf(t testing.TB) *shelf {
-	s := &shelf{t: t, dir: workDir(t), next: 1}
+	s := &shelf{t: t, dir: workDir(t)}
 	if _, err := kudu(t, append([]string{"fs", "format"}, s.flags()...)...); err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +93,7 @@ func (s *shelf) flags() []string {
 
 // put stores a file as a block. The ids are spread, so that the folders stay small.
 func (s *shelf) put(file []byte) uint64 {
-	id := s.next
-	s.next += 1 << 18
+	id := s.next.Add(1 << 18)
 	p := blockPath(s.dir+"/d", id)
 	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 		s.t.Fatal(err)
@@ -367,7 +367,7 @@ func (s *server) flush(what, metric string, want float64, tables ...string) {
 	}
 	s.flag(flag, "true")
 	defer s.flag(flag, "false")
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(120 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		m := s.metrics(metric, running)
 		left := 0
 		for _, t := range tables {
@@ -379,7 +379,7 @@ func (s *server) flush(what, metric string, want float64, tables ...string) {
 			return
 		}
 	}
-	s.t.Fatalf("no flush of %s within a minute: %v", what, s.metrics(metric, running))
+	s.t.Fatalf("no flush of %s within two minutes: %v", what, s.metrics(metric, running))
 }
 
 func (s *server) flushRows(tables ...string) {
@@ -404,7 +404,7 @@ type block struct {
 // blocks lists the tablet server's blocks, by table. The server must be down.
 func (s *server) blocks() map[string][]block {
 	s.t.Helper()
-	out, err := kudu(s.t, "fs", "list", "--columns=table,rowset-id,block-id,block-kind,column,column-id,cfile-encoding,cfile-num-values,cfile-delta-stats", "-format=json",
+	out, err := kudu(s.t, "fs", "list", "--columns=table,rowset-id,block-id,block-kind,column,column-id,cfile-encoding,cfile-num-values,cfile-delta-stats", "-format=json", "--noh",
 		"--block_manager=file", "--fs_wal_dir="+s.dir+"/tserver/wal", "--fs_data_dirs="+s.dir+"/tserver/data")
 	if err != nil {
 		s.t.Fatal(err)
@@ -472,7 +472,7 @@ func (s *server) compact(tables ...string) {
 	s.flag("enable_rowset_compaction", "true")
 	defer s.flag("enable_rowset_compaction", "false")
 	left := 0
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(120 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		m := s.metrics("num_rowsets_on_disk", "compact_rs_running")
 		left = 0
 		for _, t := range tables {
@@ -484,5 +484,5 @@ func (s *server) compact(tables ...string) {
 			return
 		}
 	}
-	s.t.Errorf("%d of %d tables were not compacted within a minute", left, len(tables))
+	s.t.Errorf("%d of %d tables were not compacted within two minutes", left, len(tables))
 }

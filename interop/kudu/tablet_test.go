@@ -11,6 +11,7 @@ import (
 // TestTablets puts our files in the place of Kudu's: all columns, the bloom filter and the ad-hoc index of tables with
 // every type of key. Then the real server must serve our rows, find every key of ours and none else.
 func TestTablets(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.start()
 	v := valueColumns()
@@ -42,7 +43,7 @@ func TestTablets(t *testing.T) {
 	}
 	blocks := load(s, tables)
 	files, bytes := 0, 0
-	for _, j := range jobs {
+	for n, j := range jobs {
 		for _, b := range blocks[j.name] {
 			o := fileOptions{Version: j.version}
 			var file []byte
@@ -58,7 +59,7 @@ func TestTablets(t *testing.T) {
 				if c.Key && len(j.keys()) == 1 {
 					o.ValueIndex = true
 				}
-				o.IndexBlock = []int{0, 256, 1024}[i%3]
+				o.IndexBlock = []int{256, 0, 1024}[(i+n)%3]
 				file, err = writeColumn(c, o, columnOf(j.b, i))
 			case "bloom":
 				keys := j.encodedKeys(j.b)
@@ -67,13 +68,16 @@ func TestTablets(t *testing.T) {
 				}
 				if !j.twoWay {
 					o.Version = 2
+				} else {
+					o.IndexBlock = 128 // and filters of 512 bytes
 				}
 				file, err = writeBloom(keys, o)
 			case "adhoc-index":
 				if !j.twoWay {
 					o.Version = 2
+				} else {
+					o.IndexBlock = 512 // and blocks of 512 bytes
 				}
-				o.IndexBlock = 512
 				file, err = writeAdhocIndex(j.encodedKeys(j.b), o)
 			default:
 				continue
