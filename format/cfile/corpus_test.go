@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -28,6 +30,7 @@ import (
 	"stoa/format/cfile"
 	"stoa/internal/bloom"
 	"stoa/internal/kudugen"
+	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -275,6 +278,7 @@ func judge(t *testing.T, b block, data []byte, x expected) (cells int64) {
 	}
 	if b.Kind == "bloom" {
 		cells = judgeBloom(t, data, layout, x)
+		checkBloom(t, tree, x)
 	} else {
 		got, err := readAll(ctx, target, raw, nil)
 		if err != nil {
@@ -286,6 +290,10 @@ func judge(t *testing.T, b block, data []byte, x expected) (cells int64) {
 		checkPages(t, got, layout)
 		checkHints(t, target, got)
 		checkSection(t, data, got)
+		checkFinding(t, target, got, x)
+		if b.Kind == "undo" || b.Kind == "redo" {
+			checkDeltas(t, tree, b, x)
+		}
 	}
 	checkCoverage(t, target, layout)
 	if cfile.Format.Verify != nil { // else TestFormatIsWhole fails
@@ -1046,6 +1054,247 @@ func speaks(target format.Target) bool {
 	return false
 }
 
+// ---- what is said of values without reading them: bounds, order, narrowing
+
+// checkFinding: all values lie within the bounds of the row group, they are in the promised order, and narrowing keeps
+// every row for which a predicate is true.
+func checkFinding(t *testing.T, target format.Target, whole *answer, x expected) {
+	t.Helper()
+	ctx := context.Background()
+	r, err := cfile.Format.Open(ctx, target, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if order := r.Order(); len(order) > 0 {
+		if len(order) != 1 || order[0] != (format.Key{}) {
+			t.Errorf("order %+v", order)
+		}
+		for i := 1; i < len(x.cells); i++ {
+			if order := compareCells(x.col, x.cells[i-1], x.cells[i]); order > 0 {
+				t.Errorf("an order is promised, but row %d is less than row %d", i, i-1)
+				break
+			}
+		}
+	}
+	for part, err := range r.Parts(ctx, format.Query{Cols: []int{0}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups, err := r.RowGroups(ctx, part, format.Query{Cols: []int{0}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range groups {
+			checkBounds(t, g, whole, x)
+			if n, ok := r.(format.Narrower); ok {
+				checkNarrow(t, n, g, whole, x)
+			}
+		}
+	}
+}
+
+func compareCells(c kudugen.Column, a, b kudugen.Cell) int {
+	switch c.Type {
+	case "string", "varchar", "binary":
+		return bytes.Compare(a, b)
+	case "float", "double", "bool":
+		panic("no order")
+	}
+	return a.Signed().Cmp(b.Signed())
+}
+
+func checkBounds(t *testing.T, g format.RowGroup, whole *answer, x expected) {
+	t.Helper()
+	b, ok := g.Bounds[0]
+	if !ok {
+		return
+	}
+	nulls := int64(0)
+	for _, c := range x.cells {
+		if c == nil {
+			nulls++
+		}
+	}
+	if b.Nulls >= 0 && b.Nulls != nulls || b.Rows >= 0 && b.Rows != int64(len(x.cells)) {
+		t.Errorf("bounds say %d nulls of %d rows, there are %d of %d", b.Nulls, b.Rows, nulls, len(x.cells))
+	}
+	for _, limit := range []struct {
+		v    *pred.Value
+		sign int
+	}{{b.Min, 1}, {b.Max, -1}} {
+		if limit.v == nil {
+			continue
+		}
+		var cell kudugen.Cell
+		switch {
+		case x.col.Width() == 0:
+			cell = kudugen.Cell(limit.v.Text)
+		case x.col.Type == "decimal":
+			cell = kudugen.Big(16, limit.v.Dec.BigInt())
+		default:
+			n, ok := limit.v.Stored(whole.column.Type)
+			if !ok {
+				t.Errorf("bound %v is no %s", limit.v, whole.column.Type)
+				continue
+			}
+			cell = kudugen.Int(8, n)
+		}
+		near := false
+		for i, c := range x.cells {
+			if c == nil {
+				continue
+			}
+			d := compareCells(x.col, c, cell) * limit.sign
+			near = near || d == 0
+			if d < 0 {
+				t.Errorf("row %d, %s, is outside of the bound %v", i, show(c), limit.v)
+				return
+			}
+		}
+		if !near {
+			t.Errorf("no value is the bound %v", limit.v) // min_key and max_key are values of the column
+		}
+	}
+}
+
+func checkNarrow(t *testing.T, n format.Narrower, g format.RowGroup, whole *answer, x expected) {
+	t.Helper()
+	ctx := context.Background()
+	typ := x.col.Type
+	if typ == "float" || typ == "double" || typ == "bool" {
+		return
+	}
+	var values []kudugen.Cell
+	for _, c := range x.cells {
+		if c != nil {
+			values = append(values, c)
+		}
+	}
+	if len(values) == 0 {
+		return
+	}
+	rnd := rand.New(rand.NewPCG(5, uint64(len(values))))
+	pick := func() kudugen.Cell {
+		c := values[rnd.IntN(len(values))]
+		if rnd.IntN(3) > 0 {
+			return c
+		}
+		c = bytes.Clone(c) // a neighbour, which is perhaps not there
+		if len(c) > 0 && x.col.Width() == 0 {
+			switch rnd.IntN(3) {
+			case 0:
+				c = c[:rnd.IntN(len(c))]
+			case 1:
+				c = append(c, 'a')
+			case 2:
+				c[len(c)-1] ^= 1
+			}
+			c = kudugen.Cell(strings.ToValidUTF8(string(c), ""))
+		} else if len(c) > 0 {
+			c[0] ^= byte(1 + rnd.IntN(3))
+		}
+		return c
+	}
+	type test func(c kudugen.Cell) bool
+	var make func(depth int) (string, test)
+	make = func(depth int) (string, test) {
+		k := rnd.IntN(13)
+		if depth == 0 {
+			k %= 9
+		}
+		a, b := pick(), pick()
+		at := func(c kudugen.Cell) int { return compareCells(x.col, c, a) }
+		switch k {
+		case 0, 1:
+			return "value = " + literal(x.col, a), func(c kudugen.Cell) bool { return c != nil && at(c) == 0 }
+		case 2:
+			return "value < " + literal(x.col, a), func(c kudugen.Cell) bool { return c != nil && at(c) < 0 }
+		case 3:
+			return "value <= " + literal(x.col, a), func(c kudugen.Cell) bool { return c != nil && at(c) <= 0 }
+		case 4:
+			return "value > " + literal(x.col, a), func(c kudugen.Cell) bool { return c != nil && at(c) > 0 }
+		case 5:
+			return literal(x.col, a) + " <= value", func(c kudugen.Cell) bool { return c != nil && at(c) >= 0 }
+		case 6:
+			return "value between " + literal(x.col, a) + " and " + literal(x.col, b), func(c kudugen.Cell) bool {
+				return c != nil && at(c) >= 0 && compareCells(x.col, c, b) <= 0
+			}
+		case 7:
+			return "value in (" + literal(x.col, a) + ", " + literal(x.col, b) + ")", func(c kudugen.Cell) bool {
+				return c != nil && (at(c) == 0 || compareCells(x.col, c, b) == 0)
+			}
+		case 8:
+			return "value != " + literal(x.col, a), func(c kudugen.Cell) bool { return c != nil && at(c) != 0 }
+		case 9, 10:
+			s1, t1 := make(depth - 1)
+			s2, t2 := make(depth - 1)
+			return "(" + s1 + " and " + s2 + ")", func(c kudugen.Cell) bool { return t1(c) && t2(c) }
+		case 11:
+			s1, t1 := make(depth - 1)
+			s2, t2 := make(depth - 1)
+			return "(" + s1 + " or " + s2 + ")", func(c kudugen.Cell) bool { return t1(c) || t2(c) }
+		}
+		s1, t1 := make(depth - 1)
+		return "not (" + s1 + ")", func(c kudugen.Cell) bool { return c != nil && !t1(c) }
+	}
+	total := int64(len(x.cells))
+	for range 24 {
+		text, holds := make(2)
+		e, err := pred.Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			return
+		}
+		bound, err := pred.Bind(e, whole.schema)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			return
+		}
+		ranges, err := n.Narrow(ctx, g, bound)
+		if err != nil {
+			t.Errorf("Narrow %.200s: %v", text, err)
+			return
+		}
+		last := int64(-1)
+		for _, r := range ranges {
+			if r.From <= last || r.To <= r.From || r.To > total {
+				t.Errorf("Narrow %.200s: ranges %v of %d rows", text, ranges, total)
+				return
+			}
+			last = r.To
+		}
+		k := 0
+		for i, c := range x.cells {
+			for k < len(ranges) && ranges[k].To <= int64(i) {
+				k++
+			}
+			if in := k < len(ranges) && ranges[k].From <= int64(i); !in && holds(c) {
+				t.Errorf("Narrow %.200s: row %d, %s, was left out of %v", text, i, show(c), ranges)
+				return
+			}
+		}
+	}
+}
+
+// literal writes a cell as --where has it.
+func literal(c kudugen.Column, x kudugen.Cell) string {
+	switch c.Type {
+	case "string", "varchar":
+		if bytes.IndexByte(x, 0) < 0 {
+			return "'" + strings.ReplaceAll(string(x), "'", "''") + "'"
+		}
+		fallthrough
+	case "binary":
+		return "x'" + hex.EncodeToString(x) + "'"
+	case "date":
+		return "date '" + time.Unix(x.Signed().Int64()*86400, 0).UTC().Format("2006-01-02") + "'"
+	case "unixtime_micros":
+		return "timestamp '" + time.UnixMicro(x.Signed().Int64()).UTC().Format("2006-01-02T15:04:05.000000Z") + "'"
+	}
+	return x.Signed().String()
+}
+
 // ---- bloom files
 
 // judgeBloom: every key of the rowset tests positive in the block that the value index names for it, hardly any other
@@ -1093,4 +1342,144 @@ func judgeBloom(t *testing.T, data []byte, layout *kudugen.Layout, x expected) (
 		t.Errorf("%d of %d other keys test positive", other, len(x.keys))
 	}
 	return probes
+}
+
+// checkBloom asks the reader's own face of bloom files.
+func checkBloom(t *testing.T, tree store.Tree, x expected) {
+	t.Helper()
+	ctx := context.Background()
+	src, err := tree.Open(ctx, "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := cfile.OpenBloom(ctx, src, "f", format.OpenOptions{})
+	if err != nil {
+		t.Fatal("OpenBloom:", err)
+	}
+	other := 0
+	for i, k := range x.keys {
+		if ok, err := f.MayContain(ctx, k); !ok || err != nil {
+			t.Errorf("MayContain: key %d, %x: %v %v", i, k, ok, err)
+			return
+		}
+		ok, err := f.MayContain(ctx, append(bytes.Clone(k), "another"...))
+		if err != nil {
+			t.Errorf("MayContain: another key than %x: %v", k, err)
+			return
+		}
+		if ok {
+			other++
+		}
+	}
+	if other > len(x.keys)/20+1 {
+		t.Errorf("MayContain: %d of %d other keys", other, len(x.keys))
+	}
+	if len(x.keys[0]) > 0 && x.keys[0][0] > 0 {
+		if ok, err := f.MayContain(ctx, []byte{0}); ok || err != nil {
+			t.Errorf("MayContain: a key before the first: %v %v", ok, err)
+		}
+	}
+}
+
+// ---- delta files
+
+// checkDeltas asks the reader's own face of delta files: all entries, those from a row on, and the statistics, which
+// Kudu lists, too.
+func checkDeltas(t *testing.T, tree store.Tree, b block, x expected) {
+	t.Helper()
+	ctx := context.Background()
+	src, err := tree.Open(ctx, "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := cfile.OpenDelta(ctx, src, "f", format.OpenOptions{})
+	if err != nil {
+		t.Fatal("OpenDelta:", err)
+	}
+	var want []kudugen.Delta
+	for i, c := range x.cells {
+		d, err := kudugen.DecodeDelta(c)
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		want = append(want, d)
+	}
+	if f.Len() != int64(len(want)) {
+		t.Errorf("Len %d, Kudu lists %d deltas", f.Len(), len(want))
+	}
+	rnd := rand.New(rand.NewPCG(3, uint64(len(want))))
+	last := int64(want[len(want)-1].Row)
+	from := []int64{0, last, last + 1, 1<<32 - 1}
+	for range 12 {
+		from = append(from, rnd.Int64N(last+1))
+	}
+	for _, row := range from {
+		rest := want
+		for len(rest) > 0 && int64(rest[0].Row) < row {
+			rest = rest[1:]
+		}
+		var ds *cfile.Deltas
+		var err error
+		if row == 0 {
+			ds, err = f.All(ctx)
+		} else {
+			ds, err = f.SeekRow(ctx, row)
+		}
+		if err != nil {
+			t.Errorf("deltas from row %d on: %v", row, err)
+			return
+		}
+		n := 0
+		for ; ; n++ {
+			d, err := ds.Next(ctx)
+			if err == io.EOF {
+				break
+			}
+			if err != nil || n >= len(rest) {
+				t.Errorf("deltas from row %d on: number %d of %d: %v", row, n, len(rest), err)
+				return
+			}
+			if w := rest[n]; !sameDelta(d, w) {
+				t.Errorf("deltas from row %d on: number %d is %+v, Kudu has %+v", row, n, d, w)
+				return
+			}
+		}
+		if n != len(rest) {
+			t.Errorf("deltas from row %d on: %d, Kudu has %d", row, n, len(rest))
+			return
+		}
+	}
+	stats, ok := f.Stats()
+	if !ok {
+		t.Error("no statistics")
+		return
+	}
+	// As Kudu lists them: ts range=[a, b], delete_count=[n], reinsert_count=[n], update_counts_by_col_id=[id:n,…]
+	listed := b.CFile["delta-stats"]
+	listed, counts, _ := strings.Cut(strings.TrimSuffix(listed, "]"), "update_counts_by_col_id=[")
+	updates := map[uint32]int64{}
+	for pair := range strings.SplitSeq(counts, ",") {
+		var id uint32
+		var n int64
+		if _, err := fmt.Sscanf(pair, "%d:%d", &id, &n); err == nil {
+			updates[id] = n
+		}
+	}
+	got := fmt.Sprintf("ts range=[%d, %d], delete_count=[%d], reinsert_count=[%d], ",
+		stats.MinTimestamp, stats.MaxTimestamp, stats.Deletes, stats.Reinserts)
+	if got != listed || !maps.Equal(updates, stats.Updates) {
+		t.Errorf("statistics: %s %v; Kudu lists %s", got, stats.Updates, b.CFile["delta-stats"])
+	}
+}
+
+func sameDelta(a cfile.Delta, b kudugen.Delta) bool {
+	if a.Row != int64(b.Row) || a.Timestamp != b.Time || byte(a.Op) != b.Op || len(a.Changes) != len(b.Changes) {
+		return false
+	}
+	for i, c := range b.Changes {
+		if x := a.Changes[i]; int(x.Column) != c.Column || !same(x.Value, c.Value) {
+			return false
+		}
+	}
+	return true
 }

@@ -288,7 +288,7 @@ func damage(t *testing.T, b block, data []byte, step int, sum *damageTally) {
 	for bit := 0; bit < 8*len(data); bit += step {
 		off := int64(bit / 8)
 		bad[off] ^= 1 << (bit % 8)
-		a, problems := try(bad, bit/step%4 == 0)
+		a, problems := try(bad, bit/step%8 == 0)
 		bad[off] = data[off]
 		sum.Flips++
 		owner := layout.Owner(off)
