@@ -128,25 +128,32 @@ func (f *damageFlags) print(a *app) {
 	a.note("stoa: %s", f.summary())
 }
 
+// lossLine is rows, column and reason. The part is named unless the reason names it anyway.
 func lossLine(l region.Loss) string {
-	var b strings.Builder
-	b.WriteString(l.Part)
+	var parts []string
+	var e *fault.Error
+	if !errors.As(l.Err, &e) || e.At.Object != l.Part {
+		parts = append(parts, l.Part)
+	}
 	if l.Group > 0 {
-		fmt.Fprintf(&b, " group %d", l.Group)
+		parts = append(parts, fmt.Sprintf("group %d", l.Group))
 	}
 	switch {
 	case l.Rows[0] >= 0 && l.Rows[1] >= 0:
-		fmt.Fprintf(&b, " rows %d:%d", l.Rows[0], l.Rows[1])
+		parts = append(parts, fmt.Sprintf("rows %d:%d", l.Rows[0], l.Rows[1]))
 	case l.Rows[0] >= 0:
-		fmt.Fprintf(&b, " rows from %d on", l.Rows[0])
+		parts = append(parts, fmt.Sprintf("rows from %d on", l.Rows[0]))
+	default:
+		parts = append(parts, "some rows")
 	}
 	if l.Column != "" {
-		fmt.Fprintf(&b, " column %s", l.Column)
+		parts = append(parts, "of column "+l.Column)
 	}
+	s := strings.Join(parts, " ")
 	if l.Err != nil {
-		fmt.Fprintf(&b, ": %v", l.Err)
+		s += ": " + line(l.Err)
 	}
-	return b.String()
+	return oneLine(s)
 }
 
 // summary counts what was lost. Rows that are lost in several columns count once.

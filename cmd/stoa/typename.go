@@ -2,13 +2,15 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// typeName is a type in the words of `stoa schema`. Nested types name their kind and, in angle brackets, what is in
-// them; in JSON the children stand on their own (see typeWord).
+// typeName is a type in the words of `stoa schema`, which are those that --source-opt schema=… understands. Nested types
+// name their kind and, in angle brackets, what is in them; in JSON the children stand on their own (see typeWord).
 func typeName(t arrow.DataType) string {
 	word := typeWord(t)
 	if d, ok := t.(*arrow.DictionaryType); ok {
@@ -25,14 +27,31 @@ func typeName(t arrow.DataType) string {
 	for _, f := range kids {
 		s := typeName(f.Type)
 		if t.ID() == arrow.STRUCT || arrow.IsUnion(t.ID()) {
-			s = f.Name + ": " + s
+			s = plainName(f.Name) + ": " + s
 		}
 		if !f.Nullable && t.ID() != arrow.MAP && t.ID() != arrow.RUN_END_ENCODED {
 			s += " not null"
 		}
 		parts = append(parts, s)
 	}
-	return word + "<" + strings.Join(parts, ", ") + ">"
+	inner := "<" + strings.Join(parts, ", ") + ">"
+	if l, ok := t.(*arrow.FixedSizeListType); ok {
+		return fmt.Sprintf("%s%s[%d]", t.Name(), inner, l.Len())
+	}
+	return word + inner
+}
+
+// plainName quotes a name that is not plain.
+func plainName(s string) string {
+	for _, r := range s {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_.- ", r) {
+			return strconv.Quote(s)
+		}
+	}
+	if s == "" || strings.TrimSpace(s) != s {
+		return strconv.Quote(s)
+	}
+	return s
 }
 
 // typeWord is a type without its children: the word and its parameters. Every parameter of every Arrow type is in it.
