@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"stoa/format"
+	"stoa/format/ipc/flat"
 )
 
 // Format is format "arrow": Arrow IPC files and streams.
@@ -39,7 +40,7 @@ func probe(ctx context.Context, t format.Target) (format.Match, error) {
 	if !streamStart(b[:]) {
 		return format.No, nil
 	}
-	if m, _, err := s.next(ctx, s.base, 0); err != nil || m == nil || m.kind != kindSchema {
+	if m, _, err := s.next(ctx, s.base, 0); err != nil || m == nil || m.Kind != flat.Schema {
 		if b[0] == 0xFF && b[1] == 0xFF && b[2] == 0xFF && b[3] == 0xFF {
 			return format.Maybe, nil
 		}

@@ -19,6 +19,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/ipc/flat"
 	"stoa/vec"
 )
 
@@ -34,7 +35,7 @@ type reader struct {
 	after  int64    // where the messages behind it begin
 
 	file bool
-	foot footer // of a file
+	foot flat.Footer // of a file
 
 	mu    sync.Mutex
 	rows  []int64    // of a file's batches; nil before RowGroups
@@ -80,7 +81,7 @@ func (r *reader) start(ctx context.Context) error {
 	if r.first, r.after, err = r.next(ctx, at, 0); err != nil {
 		return err
 	}
-	if r.first == nil || r.first.kind != kindSchema {
+	if r.first == nil || r.first.Kind != flat.Schema {
 		return fault.Corruptf(r.span(at, 8), "schema", "the first message is not a schema")
 	}
 	d, err := newDecoder(&feed{queue: []*message{r.first}, more: eof}, memory.NewGoAllocator())
@@ -107,16 +108,16 @@ func streamStart(b []byte) bool {
 // tail is the length of what follows the footer.
 const tail = 4 + int64(len(fileMagic))
 
-func (r *reader) readFooter(ctx context.Context) (footer, error) {
+func (r *reader) readFooter(ctx context.Context) (flat.Footer, error) {
 	at, n, err := r.footerAt(ctx)
 	if err != nil {
-		return footer{}, err
+		return flat.Footer{}, err
 	}
 	b := make([]byte, n)
 	if err := r.must(ctx, b, at, "footer"); err != nil {
-		return footer{}, err
+		return flat.Footer{}, err
 	}
-	f, err := parseFooter(b, at-r.base)
+	f, err := flat.ParseFooter(b, at-r.base)
 	return f, fault.Locate(err, r.span(at, n), true, "footer")
 }
 
@@ -177,8 +178,8 @@ func (r *reader) RowGroups(ctx context.Context, p format.Part, _ format.Query) (
 	}
 	out := make([]format.RowGroup, len(rows))
 	for i, n := range rows {
-		b := r.foot.batches[i]
-		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: n, Bytes: b.body + int64(b.meta)}
+		b := r.foot.Batches[i]
+		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: n, Bytes: b.Body + int64(b.Meta)}
 	}
 	return out, nil
 }
@@ -190,7 +191,7 @@ func (r *reader) batchRows(ctx context.Context) ([]int64, error) {
 	if r.rows != nil {
 		return r.rows, nil
 	}
-	rows := make([]int64, len(r.foot.batches))
+	rows := make([]int64, len(r.foot.Batches))
 	for i := range rows {
 		m, err := r.block(ctx, i)
 		if err != nil && !errors.Is(err, fault.Corrupt) {
@@ -198,7 +199,7 @@ func (r *reader) batchRows(ctx context.Context) ([]int64, error) {
 		}
 		rows[i] = -1
 		if err == nil {
-			rows[i] = m.batch.rows
+			rows[i] = m.Batch.Rows
 		}
 	}
 	r.rows = rows
@@ -207,22 +208,22 @@ func (r *reader) batchRows(ctx context.Context) ([]int64, error) {
 
 // block is the message of batch i of a file.
 func (r *reader) block(ctx context.Context, i int) (*message, error) {
-	return r.message(ctx, r.foot.batches[i], kindBatch, fmt.Sprintf("recordBatches[%d]", i))
+	return r.message(ctx, r.foot.Batches[i], flat.RecordBatch, fmt.Sprintf("recordBatches[%d]", i))
 }
 
 // message reads the metadata of a message that the footer names.
-func (r *reader) message(ctx context.Context, b block, kind int, path string) (*message, error) {
-	m, _, err := r.next(ctx, r.base+b.off, b.meta)
+func (r *reader) message(ctx context.Context, b flat.Block, kind int, path string) (*message, error) {
+	m, _, err := r.next(ctx, r.base+b.Off, b.Meta)
 	if err != nil {
-		return nil, fault.Locate(err, r.span(r.base+b.off, int64(b.meta)), true, path)
+		return nil, fault.Locate(err, r.span(r.base+b.Off, int64(b.Meta)), true, path)
 	}
 	switch {
 	case m == nil:
-		return nil, fault.Corruptf(r.span(r.base+b.off, int64(b.meta)), path, "there is no message here")
-	case m.kind != kind:
-		return nil, fault.Corruptf(m.at, path, "is a %s, not a %s", kindName(m.kind), kindName(kind))
-	case m.header.body != b.body:
-		return nil, fault.Corruptf(m.at, path, "a body of %d bytes, but the footer says %d", m.header.body, b.body)
+		return nil, fault.Corruptf(r.span(r.base+b.Off, int64(b.Meta)), path, "there is no message here")
+	case m.Kind != kind:
+		return nil, fault.Corruptf(m.at, path, "is a %s, not a %s", flat.KindName(m.Kind), flat.KindName(kind))
+	case m.Body != b.Body:
+		return nil, fault.Corruptf(m.at, path, "a body of %d bytes, but the footer says %d", m.Body, b.Body)
 	}
 	return m, nil
 }
@@ -231,12 +232,12 @@ func (r *reader) message(ctx context.Context, b block, kind int, path string) (*
 func (r *reader) dictionaries(ctx context.Context) ([]*message, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.dicts != nil || len(r.foot.dictionaries) == 0 {
+	if r.dicts != nil || len(r.foot.Dictionaries) == 0 {
 		return r.dicts, nil
 	}
 	var out []*message
-	for i, b := range r.foot.dictionaries {
-		m, err := r.message(ctx, b, kindDictionary, fmt.Sprintf("dictionaries[%d]", i))
+	for i, b := range r.foot.Dictionaries {
+		m, err := r.message(ctx, b, flat.Dictionary, fmt.Sprintf("dictionaries[%d]", i))
 		if err == nil {
 			err = r.load(ctx, m, memory.NewGoAllocator())
 		}
@@ -325,8 +326,8 @@ func (o *output) give(b arrow.RecordBatch) error {
 
 // fileBatch reads one record batch of a file.
 func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, mem memory.Allocator) error {
-	if g.Index < 0 || g.Index >= len(r.foot.batches) {
-		return fault.Bugf("row group %d of %d", g.Index, len(r.foot.batches))
+	if g.Index < 0 || g.Index >= len(r.foot.Batches) {
+		return fault.Bugf("row group %d of %d", g.Index, len(r.foot.Batches))
 	}
 	dicts, err := r.dictionaries(ctx)
 	if err != nil {
@@ -369,7 +370,7 @@ func (r *reader) streamBatches(ctx context.Context, out *output, mem memory.Allo
 		if err == nil || err == errStop || !errors.Is(err, fault.Corrupt) || d.feed.err != nil || w.batch == nil {
 			return err
 		}
-		out.at += w.batch.batch.rows
+		out.at += w.batch.Batch.Rows
 		w.done()
 		if !out.yield(nil, err) {
 			return errStop
@@ -429,17 +430,17 @@ func (w *walk) next() (*message, error) {
 			return nil, io.EOF
 		}
 		w.at = end
-		if m.kind == kindBatch && w.out.at+m.batch.rows <= w.out.rows.From && m.batch.rows > 0 {
-			w.out.at += m.batch.rows
+		if m.Kind == flat.RecordBatch && w.out.at+m.Batch.Rows <= w.out.rows.From && m.Batch.Rows > 0 {
+			w.out.at += m.Batch.Rows
 			continue
 		}
 		if err := w.r.load(w.ctx, m, w.mem); err != nil {
 			return nil, err
 		}
-		switch m.kind {
-		case kindDictionary:
+		switch m.Kind {
+		case flat.Dictionary:
 			w.keep(m)
-		case kindBatch:
+		case flat.RecordBatch:
 			w.batch = m
 		}
 		return m, nil
@@ -448,12 +449,12 @@ func (w *walk) next() (*message, error) {
 
 // keep remembers a dictionary, in case reading must begin again behind a damaged batch.
 func (w *walk) keep(m *message) {
-	if !m.delta {
+	if !m.Delta {
 		w.dicts = slices.DeleteFunc(w.dicts, func(d *message) bool {
-			if d.id == m.id {
+			if d.ID == m.ID {
 				d.body.Release()
 			}
-			return d.id == m.id
+			return d.ID == m.ID
 		})
 	}
 	w.dicts = append(w.dicts, m)
@@ -465,14 +466,14 @@ func (r *reader) Meta() []format.KeyValue {
 	if r.file {
 		kind = "file"
 	}
-	out := []format.KeyValue{{Key: "kind", Value: kind}, {Key: "metadata version", Value: fmt.Sprintf("V%d", r.first.version+1)}}
+	out := []format.KeyValue{{Key: "kind", Value: kind}, {Key: "metadata version", Value: fmt.Sprintf("V%d", r.first.Version+1)}}
 	if r.file {
 		out = append(out,
-			format.KeyValue{Key: "record batches", Value: strconv.Itoa(len(r.foot.batches))},
-			format.KeyValue{Key: "dictionary batches", Value: strconv.Itoa(len(r.foot.dictionaries))})
-		if len(r.foot.batches) > 0 {
+			format.KeyValue{Key: "record batches", Value: strconv.Itoa(len(r.foot.Batches))},
+			format.KeyValue{Key: "dictionary batches", Value: strconv.Itoa(len(r.foot.Dictionaries))})
+		if len(r.foot.Batches) > 0 {
 			if m, err := r.block(context.Background(), 0); err == nil {
-				out = append(out, format.KeyValue{Key: "compression", Value: codecNames[m.batch.codec]})
+				out = append(out, format.KeyValue{Key: "compression", Value: flat.CodecNames[m.Batch.Codec]})
 			}
 		}
 	}

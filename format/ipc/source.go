@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/ipc/flat"
 	"stoa/store"
 )
 
@@ -93,7 +94,7 @@ func (s *source) there(ctx context.Context, off, n int64, path string) error {
 
 // message is one message, found and checked, its body not yet read.
 type message struct {
-	header
+	flat.Header
 	at   fault.Span // all of it
 	meta []byte     // the flatbuffer
 	off  int64      // of meta
@@ -139,29 +140,29 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 	if err := s.must(ctx, m.meta, m.off, "message"); err != nil {
 		return nil, off, err
 	}
-	m.header, err = parseHeader(m.meta)
+	m.Header, err = flat.ParseHeader(m.meta)
 	if err != nil {
 		return nil, off, fault.Locate(err, s.span(m.off, size), true, "message")
 	}
-	if m.data+m.header.body < m.data {
-		return nil, off, fault.Corruptf(s.span(m.off, size), "message.bodyLength", "%d bytes cannot be", m.header.body)
+	if m.data+m.Body < m.data {
+		return nil, off, fault.Corruptf(s.span(m.off, size), "message.bodyLength", "%d bytes cannot be", m.Body)
 	}
-	m.at = s.span(off, m.data+m.header.body-off)
+	m.at = s.span(off, m.data+m.Body-off)
 	return m, m.at.End(), nil
 }
 
 // load reads the body of m into memory of mem.
 func (s *source) load(ctx context.Context, m *message, mem memory.Allocator) error {
-	if err := s.there(ctx, m.data, m.header.body, "body"); err != nil {
+	if err := s.there(ctx, m.data, m.Body, "body"); err != nil {
 		return err
 	}
 	buf := memory.NewResizableBuffer(mem)
-	buf.Resize(int(m.header.body))
+	buf.Resize(int(m.Body))
 	if err := s.must(ctx, buf.Bytes(), m.data, "body"); err != nil {
 		buf.Release()
 		return err
 	}
-	if err := m.batch.checkSizes(buf.Bytes(), s.span(m.data, m.header.body), s.limits.Page); err != nil {
+	if err := m.Batch.CheckSizes(buf.Bytes(), s.span(m.data, m.Body), s.limits.Page); err != nil {
 		buf.Release()
 		return err
 	}

@@ -18,6 +18,7 @@ var Format = format.Format{
 	Open:       open,
 	Create:     create,
 	WriteKeys:  writeKeys,
+	ReadKeys:   readKeys,
 }
 
 // probe looks at the magic at the start.

@@ -40,6 +40,8 @@ type reader struct {
 	size   int64
 	limits format.Limits
 
+	ignoreSchema bool // ARROW:schema
+
 	footer fault.Span // of the Thrift
 	meta   *metadata.FileMetaData
 	schema *arrow.Schema
@@ -47,18 +49,26 @@ type reader struct {
 }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
-	if err := checkOpts(o.Opts, nil); err != nil {
-		return nil, err
-	}
 	return openReader(ctx, t, o)
 }
 
+var readKeys = []format.OptionKey{
+	{Name: "arrow-schema", Values: "use|ignore", Help: "whether the types are those of the Arrow schema that the file may carry (default), or Parquet's own"},
+}
+
 func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
+	if err := checkOpts(o.Opts, readKeys); err != nil {
+		return nil, err
+	}
+	use := o.Opts["arrow-schema"]
+	if use != "" && use != "use" && use != "ignore" {
+		return nil, fault.Invalidf("arrow-schema=%s: it is use or ignore", use)
+	}
 	src, base, size, err := t.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{src: src, target: t, base: base, size: size, limits: o.Limits.WithDefaults()}
+	r := &reader{src: src, target: t, base: base, size: size, limits: o.Limits.WithDefaults(), ignoreSchema: use == "ignore"}
 	if err := r.start(ctx); err != nil {
 		src.Close()
 		return nil, err
@@ -209,14 +219,20 @@ func (r *reader) chunkSpan(group, column int) fault.Span {
 }
 
 func (r *reader) buildSchema(ctx context.Context) error {
+	orig, err := r.takeOriginal(r.ignoreSchema)
+	if err != nil {
+		return err
+	}
 	lib, err := r.library(ctx, memory.NewGoAllocator())
 	if err != nil {
 		return err
 	}
-	if r.schema, err = lib.Schema(); err != nil {
+	read, err := lib.Schema()
+	if err != nil {
 		return err
 	}
-	r.schema = cleanSchema(r.schema)
+	kv := r.meta.KeyValueMetadata()
+	r.schema = present(read, orig, kv.Keys(), kv.Values())
 	if len(lib.Manifest.Fields) != r.schema.NumFields() {
 		return fmt.Errorf("%d fields in the schema, %d in the manifest", r.schema.NumFields(), len(lib.Manifest.Fields))
 	}
@@ -441,10 +457,40 @@ func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, field 
 		return err
 	}
 	c.cols = append(c.cols, col)
-	if from == 0 {
+	if from == 0 || c.canSeek(field) {
+		if from > 0 {
+			return col.SeekToRow(from)
+		}
 		return nil
 	}
-	return col.SeekToRow(from)
+	return drop(ctx, col, from)
+}
+
+// canSeek reports whether the library finds a row of a field: without an offset index it counts entries instead of rows,
+// which is wrong within lists.
+func (c *columns) canSeek(field int) bool {
+	for _, leaf := range c.r.leaves[field] {
+		if c.r.meta.Schema.Column(leaf).MaxRepetitionLevel() > 0 && c.r.meta.RowGroups[c.group].Columns[leaf].OffsetIndexOffset == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// drop reads the first n rows for nothing.
+func drop(ctx context.Context, col *pqarrow.ColumnReader, n int64) error {
+	for step := int64(maxRows); n > 0; n -= step {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		step = min(step, n)
+		chunk, err := col.NextBatch(step)
+		if err != nil {
+			return err
+		}
+		chunk.Release()
+	}
+	return nil
 }
 
 // tryLeaf does beforehand, in our goroutine, what the library does for the children of a struct in one of its own,
@@ -538,19 +584,14 @@ func (c *columns) readField(k int, n int64, mem memory.Allocator) (arrow.Array, 
 			return nil, err
 		}
 	}
+	defer a.Release()
 	if int64(a.Len()) != n {
-		defer a.Release()
 		return nil, fmt.Errorf("the pages hold %d of the next %d rows", a.Len(), n)
 	}
-	if want := c.schema.Field(k).Type; !arrow.TypeEqual(a.DataType(), want) {
-		defer a.Release()
-		return nil, fault.Bugf("column %s is read as %s, not as %s", c.schema.Field(k).Name, a.DataType(), want)
-	}
 	if err := array.Validate(a); err != nil {
-		a.Release()
 		return nil, err
 	}
-	return a, nil
+	return convert(a, c.schema.Field(k).Type, mem)
 }
 
 func (c *columns) release() {
@@ -572,7 +613,7 @@ func (r *reader) Meta() []format.KeyValue {
 	kv := r.meta.KeyValueMetadata()
 	values := kv.Values()
 	for i, k := range kv.Keys() {
-		if k != "ARROW:schema" {
+		if k != storedSchema {
 			out = append(out, format.KeyValue{Key: "metadata: " + k, Value: values[i]})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
@@ -137,9 +138,11 @@ func boolean(opts map[string]string, key string, def bool) (bool, error) {
 
 // Writer writes record batches as a Parquet file.
 type Writer struct {
-	lib  *pqarrow.FileWriter
-	sc   *arrow.Schema
-	rows int64
+	lib   *pqarrow.FileWriter
+	sc    *arrow.Schema
+	lower *arrow.Schema // as the library writes it
+	mem   memory.Allocator
+	rows  int64
 }
 
 // NewWriter writes a file of batches of sc to w, with the options of Format.WriteKeys (nil: the defaults).
@@ -153,23 +156,26 @@ func newWriter(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memory
 	if err != nil {
 		return nil, err
 	}
-	arrowOpts := []pqarrow.WriterOption{pqarrow.WithStoreSchema()}
-	if mem != nil {
-		arrowOpts = append(arrowOpts, pqarrow.WithAllocator(mem))
+	if mem == nil {
+		mem = memory.NewGoAllocator()
 	}
-	arrowProps := pqarrow.NewArrowWriterProperties(arrowOpts...)
+	arrowProps := pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(mem))
 	if err := refuse(sc, props, arrowProps); err != nil {
+		return nil, err
+	}
+	low, err := lower(sc)
+	if err != nil {
 		return nil, err
 	}
 	var lib *pqarrow.FileWriter
 	err = guardWrite(func() (err error) {
-		lib, err = pqarrow.NewFileWriter(sc, struct{ io.Writer }{w}, props, arrowProps) // must not close w
+		lib, err = pqarrow.NewFileWriter(low, struct{ io.Writer }{w}, props, arrowProps) // must not close w
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{lib: lib, sc: sc}, nil
+	return &Writer{lib: lib, sc: sc, lower: low, mem: mem}, nil
 }
 
 // guardWrite makes an error of a panic of the library's.
@@ -186,7 +192,9 @@ func guardWrite(f func() error) (err error) {
 func refuse(sc *arrow.Schema, props *parquet.WriterProperties, arrowProps pqarrow.ArrowWriterProperties) error {
 	for _, f := range sc.Fields() {
 		err := guardWrite(func() error {
-			_, err := pqarrow.ToParquet(arrow.NewSchema([]arrow.Field{f}, nil), props, arrowProps)
+			low := f
+			low.Type = storedType(f.Type)
+			_, err := pqarrow.ToParquet(arrow.NewSchema([]arrow.Field{low}, nil), props, arrowProps)
 			return err
 		})
 		if err != nil {
@@ -198,17 +206,27 @@ func refuse(sc *arrow.Schema, props *parquet.WriterProperties, arrowProps pqarro
 
 // Write appends the rows of b; row groups are cut as the options say.
 func (w *Writer) Write(b arrow.RecordBatch) error {
+	if err := checkBatch(b, w.sc); err != nil {
+		return err
+	}
 	w.rows += b.NumRows()
 	return guardWrite(func() error {
-		if !b.Schema().Equal(w.sc) {
-			same, err := recast(b, w.sc)
+		cols := make([]arrow.Array, 0, b.NumCols())
+		defer func() {
+			for _, c := range cols {
+				c.Release()
+			}
+		}()
+		for i, f := range w.lower.Fields() {
+			c, err := convert(b.Column(i), f.Type, w.mem)
 			if err != nil {
 				return err
 			}
-			defer same.Release()
-			b = same
+			cols = append(cols, c)
 		}
-		return w.lib.WriteBuffered(b)
+		low := array.NewRecordBatch(w.lower, cols, b.NumRows())
+		defer low.Release()
+		return w.lib.WriteBuffered(low)
 	})
 }
 

@@ -1,4 +1,6 @@
-package ipc
+// Package flat parses the metadata of Arrow IPC, which are flatbuffers, without believing any of it: every offset, length
+// and count is checked against the bytes that are there. Errors are relative to those bytes (fault.Rel).
+package flat
 
 import (
 	"encoding/binary"

@@ -1,0 +1,382 @@
+package flat
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"stoa/fault"
+)
+
+// Kinds of messages, as the union Message.header numbers them.
+const (
+	Schema      = 1
+	Dictionary  = 2
+	RecordBatch = 3
+)
+
+var kindNames = map[int]string{Schema: "schema", Dictionary: "dictionary", RecordBatch: "record batch", 4: "tensor", 5: "sparse tensor"}
+
+// KindName is a kind of messages in words.
+func KindName(k int) string {
+	if n := kindNames[k]; n != "" {
+		return n
+	}
+	return fmt.Sprintf("message of kind %d", k)
+}
+
+// Header is what the metadata of a message says.
+type Header struct {
+	Version int   // V5 is 4
+	Kind    int   // Schema, Dictionary or RecordBatch
+	Body    int64 // bytes of the body
+	Batch   Batch // of a record batch, or of a dictionary's values
+	ID      int64 // of a dictionary
+	Delta   bool  // of a dictionary: it lengthens an earlier one
+}
+
+// Batch is the table RecordBatch.
+type Batch struct {
+	Rows    int64
+	Nodes   []Node
+	Buffers []Buffer
+	Codec   int // None, LZ4, Zstd
+}
+
+// Node is one array of a batch, parents before their children.
+type Node struct{ Rows, Nulls int64 }
+
+// Buffer is a run of bytes of the body.
+type Buffer struct{ Off, Len int64 }
+
+// Codecs of bodies.
+const (
+	None = -1
+	LZ4  = 0
+	Zstd = 1
+)
+
+// CodecNames are as the writer's option has them.
+var CodecNames = map[int]string{None: "none", LZ4: "lz4", Zstd: "zstd"}
+
+// ParseHeader reads the table Message and checks it as far as it goes without the body. Errors are relative to b.
+func ParseHeader(b []byte) (Header, error) {
+	h := Header{Batch: Batch{Codec: None}}
+	t, err := rootTable(b)
+	if err != nil {
+		return h, err
+	}
+	version, err := t.number(0, 2, 0, "version")
+	if err != nil {
+		return h, err
+	}
+	if version < 2 || version > 4 {
+		return h, fault.New(fault.Unsupported, fault.Span{}, "version", "metadata of version V%d; V3, V4 and V5 can be read", version+1)
+	}
+	kind, err := t.number(1, 1, 0, "header_type")
+	if err != nil {
+		return h, err
+	}
+	h.Version, h.Kind = int(version), int(kind)
+	if h.Body, err = t.number(3, 8, 0, "bodyLength"); err != nil {
+		return h, err
+	}
+	if h.Body < 0 {
+		return h, fault.Rel(t.pos, 4, "bodyLength", "%d is negative", h.Body)
+	}
+	budget := len(b) / 8
+	if err := t.tables(4, "custom_metadata", spend(&budget)); err != nil {
+		return h, err
+	}
+	sub, ok, err := t.table(2, "header")
+	if err != nil {
+		return h, err
+	}
+	if !ok {
+		return h, fault.Rel(t.pos, 4, "header", "is missing")
+	}
+	switch h.Kind {
+	case Schema:
+		return h, checkSchema(sub)
+	case Dictionary:
+		return h, parseDictionary(sub, &h)
+	case RecordBatch:
+		return h, parseBatch(sub, &h.Batch, h.Body)
+	}
+	return h, fault.New(fault.Unsupported, fault.Span{}, "header_type", "a %s", KindName(h.Kind))
+}
+
+// maxDepth is the nesting that the library takes.
+const maxDepth = 64
+
+// CheckSchema checks an encapsulated schema message, as Parquet files keep it, for what the library would believe.
+func CheckSchema(b []byte) error {
+	if len(b) >= 8 && binary.LittleEndian.Uint32(b) == 0xFFFFFFFF {
+		b = b[4:]
+	}
+	size, err := u32(b, 0, "length")
+	if err != nil {
+		return err
+	}
+	if int64(size) > int64(len(b))-4 {
+		return fault.Rel(0, 4, "length", "%d bytes, there are %d", size, len(b)-4)
+	}
+	h, err := ParseHeader(b[4 : 4+size])
+	if err == nil && (h.Kind != Schema || h.Body != 0) {
+		err = fault.Rel(0, 4, "header_type", "a %s of %d bytes instead of a schema", KindName(h.Kind), h.Body)
+	}
+	return err
+}
+
+// checkSchema walks the table Schema, so that no cycle, no bottomless nesting and no endless list reaches the library.
+func checkSchema(t table) error {
+	budget := len(t.b) / 8
+	if err := t.tables(2, "schema.custom_metadata", spend(&budget)); err != nil {
+		return err
+	}
+	if _, _, err := t.vector(3, 8, "schema.features"); err != nil {
+		return err
+	}
+	return checkFields(t, 1, 0, &budget)
+}
+
+// spend takes one from the budget of tables, of which the bytes can hold only so many.
+func spend(budget *int) func(table) error {
+	return func(t table) error {
+		if *budget--; *budget < 0 {
+			return fault.Rel(t.pos, 4, "schema", "more fields and metadata than the bytes can hold")
+		}
+		return nil
+	}
+}
+
+// typeUnion is Union among the kinds of types.
+const typeUnion = 14
+
+// checkFields walks the fields in vector n of t. budget is how many tables the bytes can hold.
+func checkFields(t table, n, depth int, budget *int) error {
+	if depth > maxDepth {
+		return fault.Rel(t.pos, 4, "schema", "fields are nested deeper than %d", maxDepth)
+	}
+	pay := spend(budget)
+	return t.tables(n, "fields", func(f table) error {
+		if err := pay(f); err != nil {
+			return err
+		}
+		if err := f.tables(6, "field.custom_metadata", pay); err != nil {
+			return err
+		}
+		if err := checkType(f); err != nil {
+			return err
+		}
+		return checkFields(f, 5, depth+1, budget)
+	})
+}
+
+func checkType(f table) error {
+	kind, err := f.number(2, 1, 0, "field.type_type")
+	if err != nil || kind != typeUnion {
+		return err
+	}
+	t, ok, err := f.table(3, "field.type")
+	if err != nil || !ok {
+		return err
+	}
+	_, _, err = t.vector(1, 4, "field.type.typeIds")
+	return err
+}
+
+func parseDictionary(t table, h *Header) (err error) {
+	if h.ID, err = t.number(0, 8, 0, "dictionary.id"); err != nil {
+		return err
+	}
+	delta, err := t.number(2, 1, 0, "dictionary.isDelta")
+	if err != nil {
+		return err
+	}
+	h.Delta = delta != 0
+	data, ok, err := t.table(1, "dictionary.data")
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fault.Rel(t.pos, 4, "dictionary.data", "is missing")
+	}
+	return parseBatch(data, &h.Batch, h.Body)
+}
+
+// parseBatch reads a RecordBatch whose body has body bytes.
+func parseBatch(t table, r *Batch, body int64) (err error) {
+	if r.Rows, err = t.number(0, 8, 0, "length"); err != nil {
+		return err
+	}
+	if r.Rows < 0 || r.Rows > math.MaxInt32 {
+		return fault.Rel(t.pos, 4, "length", "%d rows in one batch", r.Rows)
+	}
+	if err := parseNodes(t, r); err != nil {
+		return err
+	}
+	if err := parseBuffers(t, r, body); err != nil {
+		return err
+	}
+	if err := checkVariadic(t, len(r.Buffers)); err != nil {
+		return err
+	}
+	c, ok, err := t.table(3, "compression")
+	if err != nil || !ok {
+		return err
+	}
+	codec, err := c.number(0, 1, LZ4, "compression.codec")
+	if err != nil {
+		return err
+	}
+	r.Codec = int(codec)
+	if _, ok := CodecNames[r.Codec]; !ok || codec < 0 {
+		return fault.New(fault.Unsupported, fault.Span{}, "compression.codec", "codec %d", codec)
+	}
+	return nil
+}
+
+func parseNodes(t table, r *Batch) error {
+	b, at, err := t.vector(1, 16, "nodes")
+	if err != nil {
+		return err
+	}
+	r.Nodes = make([]Node, 0, len(b)/16)
+	for i := 0; i < len(b); i += 16 {
+		n := Node{int64(binary.LittleEndian.Uint64(b[i:])), int64(binary.LittleEndian.Uint64(b[i+8:]))}
+		if n.Rows < 0 || n.Nulls < 0 || n.Nulls > n.Rows {
+			return fault.Rel(at+i, 16, fmt.Sprintf("nodes[%d]", i/16), "%d nulls of %d values", n.Nulls, n.Rows)
+		}
+		r.Nodes = append(r.Nodes, n)
+	}
+	return nil
+}
+
+func parseBuffers(t table, r *Batch, body int64) error {
+	b, at, err := t.vector(2, 16, "buffers")
+	if err != nil {
+		return err
+	}
+	r.Buffers = make([]Buffer, 0, len(b)/16)
+	for i := 0; i < len(b); i += 16 {
+		x := Buffer{int64(binary.LittleEndian.Uint64(b[i:])), int64(binary.LittleEndian.Uint64(b[i+8:]))}
+		if x.Off < 0 || x.Len < 0 || x.Off > body || x.Len > body-x.Off {
+			return fault.Rel(at+i, 16, fmt.Sprintf("buffers[%d]", i/16), "%d bytes at %d of a body of %d", x.Len, x.Off, body)
+		}
+		r.Buffers = append(r.Buffers, x)
+	}
+	return nil
+}
+
+// checkVariadic looks at how many buffers the view columns claim.
+func checkVariadic(t table, buffers int) error {
+	b, at, err := t.vector(4, 8, "variadicBufferCounts")
+	if err != nil {
+		return err
+	}
+	left := int64(buffers)
+	for i := 0; i < len(b); i += 8 {
+		n := int64(binary.LittleEndian.Uint64(b[i:]))
+		if n < 0 || n > left {
+			return fault.Rel(at+i, 8, fmt.Sprintf("variadicBufferCounts[%d]", i/8), "%d of %d buffers", n, buffers)
+		}
+		left -= n
+	}
+	return nil
+}
+
+// CheckSizes compares the uncompressed sizes that the buffers of a compressed body declare with what the codec can
+// make of the bytes at best, and with the limit. at is the body's place.
+func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
+	if r.Codec == None {
+		return nil
+	}
+	for i, x := range r.Buffers {
+		if x.Len == 0 {
+			continue
+		}
+		path, span := fmt.Sprintf("buffers[%d]", i), at.Sub(x.Off, x.Len)
+		if x.Len < 8 {
+			return fault.Corruptf(span, path, "a compressed buffer of %d bytes", x.Len)
+		}
+		size := int64(binary.LittleEndian.Uint64(body[x.Off:]))
+		most := int64(math.MaxInt64)
+		if x.Len < 1<<40 {
+			most = 64 + (x.Len-8)*mostRatio[r.Codec]
+		}
+		switch {
+		case size == -1: // stored as it is
+		case size < 0 || size > most:
+			return fault.Corruptf(span, path, "%d bytes cannot come from %d bytes of %s", size, x.Len-8, CodecNames[r.Codec])
+		case size > limit:
+			return fault.Limitf(span, path, "%d bytes uncompressed, the limit is %d", size, limit)
+		}
+	}
+	return nil
+}
+
+// mostRatio is an upper bound of what one compressed byte can become: LZ4 extends a match by 255 a byte;
+// a run-length block of zstd makes 128 KiB from 4 bytes.
+var mostRatio = map[int]int64{LZ4: 255, Zstd: 128 << 10 / 4}
+
+// Footer is the table Footer of a file.
+type Footer struct {
+	Version      int
+	Dictionaries []Block
+	Batches      []Block
+}
+
+// Block is the place of a message: metadata with its prefix, then the body.
+type Block struct {
+	Off  int64 // from the start of the file
+	Meta int32
+	Body int64
+}
+
+// End is where the body ends.
+func (b Block) End() int64 { return b.Off + int64(b.Meta) + b.Body }
+
+// ParseFooter reads the table Footer; limit is where the footer itself begins, before which all blocks lie.
+func ParseFooter(b []byte, limit int64) (f Footer, err error) {
+	t, err := rootTable(b)
+	if err != nil {
+		return f, err
+	}
+	version, err := t.number(0, 2, 0, "version")
+	if err != nil {
+		return f, err
+	}
+	f.Version = int(version)
+	schema, ok, err := t.table(1, "schema")
+	if err != nil {
+		return f, err
+	}
+	if !ok {
+		return f, fault.Rel(t.pos, 4, "schema", "is missing")
+	}
+	if err := checkSchema(schema); err != nil {
+		return f, err
+	}
+	if f.Dictionaries, err = parseBlocks(t, 2, "dictionaries", limit); err != nil {
+		return f, err
+	}
+	f.Batches, err = parseBlocks(t, 3, "recordBatches", limit)
+	return f, err
+}
+
+func parseBlocks(t table, n int, path string, limit int64) ([]Block, error) {
+	b, at, err := t.vector(n, 24, path)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Block, 0, len(b)/24)
+	for i := 0; i < len(b); i += 24 {
+		x := Block{int64(binary.LittleEndian.Uint64(b[i:])), int32(binary.LittleEndian.Uint32(b[i+8:])), int64(binary.LittleEndian.Uint64(b[i+16:]))}
+		if x.Off < 0 || x.Meta < 8 || x.Body < 0 || x.Off > limit || int64(x.Meta) > limit-x.Off || x.Body > limit-x.Off-int64(x.Meta) {
+			return nil, fault.Rel(at+i, 24, fmt.Sprintf("%s[%d]", path, i/24), "%d+%d bytes at %d, but the footer begins at %d", x.Meta, x.Body, x.Off, limit)
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
