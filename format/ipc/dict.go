@@ -96,8 +96,9 @@ func (g *grower) release() {
 	}
 }
 
-// translate gives every dictionary column of b its file's dictionary. The caller releases the result.
-func translate(b arrow.RecordBatch, gs []*grower) (arrow.RecordBatch, error) {
+// translate gives every dictionary column of b its file's dictionary, and b the writer's schema, from which its own may
+// differ in metadata. The caller releases the result.
+func translate(b arrow.RecordBatch, sc *arrow.Schema, gs []*grower) (arrow.RecordBatch, error) {
 	cols := append([]arrow.Array{}, b.Columns()...)
 	var mine []arrow.Array
 	defer func() {
@@ -117,5 +118,5 @@ func translate(b arrow.RecordBatch, gs []*grower) (arrow.RecordBatch, error) {
 		cols[i] = a
 		mine = append(mine, a)
 	}
-	return array.NewRecordBatch(b.Schema(), cols, b.NumRows()), nil
+	return array.NewRecordBatch(sc, cols, b.NumRows()), nil
 }

@@ -3,6 +3,7 @@ package ipc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -83,9 +84,6 @@ func TestRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, opts := range []map[string]string{{}, {"stream": "true"}, {"compression": "lz4"}, {"compression": "zstd"}, {"compression": "zstd", "stream": "true"}} {
 		want := []arrow.RecordBatch{sample.Batch(r, everything, 100, 0.2), sample.Batch(r, everything, 1, 0), sample.Batch(r, everything, 300, 1)}
-		if opts["stream"] == "" {
-			want = want[:1] // dictionaries are tested below
-		}
 		got, err := readAll(write(t, opts, want...), nil, vec.Range{})
 		if err != nil {
 			t.Fatal(opts, err)
@@ -94,11 +92,25 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("%v: %d batches, want %d", opts, len(got), len(want))
 		}
 		for i := range want {
-			if !array.RecordEqual(want[i], got[i]) {
-				t.Errorf("%v: batch %d differs", opts, i)
+			for k := range everything.Fields() {
+				a, b := want[i].Column(k), got[i].Column(k)
+				if a.DataType().ID() == arrow.DICTIONARY { // values count, not their numbers
+					if fmt.Sprint(a.(*array.Dictionary).Len(), texts(a)) != fmt.Sprint(b.Len(), texts(b)) {
+						t.Errorf("%v: batch %d: %s differs", opts, i, everything.Field(k).Name)
+					}
+				} else if !array.ApproxEqual(a, b, array.WithNaNsEqual(true), array.WithAbsTolerance(0)) {
+					t.Errorf("%v: batch %d: %s differs", opts, i, everything.Field(k).Name)
+				}
 			}
 		}
 	}
+}
+
+func texts(a arrow.Array) (out []string) {
+	for i := range a.Len() {
+		out = append(out, a.ValueStr(i))
+	}
+	return out
 }
 
 // rowsOf joins batches for comparison.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format"
@@ -15,35 +16,37 @@ import (
 
 // Writer writes record batches as an Arrow file or stream.
 type Writer struct {
-	lib interface {
-		Write(arrow.RecordBatch) error
-		Close() error
-	}
+	lib   *ipc.Writer
+	sc    *arrow.Schema
 	dicts []*grower // of a file; nil for a stream
 	rows  int64
 }
 
 // NewStreamWriter writes a stream of batches of sc to w. Close ends the stream; it does not close w.
 func NewStreamWriter(w io.Writer, sc *arrow.Schema) *Writer {
-	return &Writer{lib: ipc.NewWriter(w, ipc.WithSchema(sc), ipc.WithDictionaryDeltas(true))}
+	return &Writer{lib: ipc.NewWriter(w, options(sc)...), sc: sc}
 }
 
 // NewFileWriter writes a file of batches of sc to w. Close writes the footer; it does not close w.
-func NewFileWriter(w io.Writer, sc *arrow.Schema) (*Writer, error) {
-	lib, err := ipc.NewFileWriter(w, ipc.WithSchema(sc), ipc.WithDictionaryDeltas(true))
-	if err != nil {
-		return nil, err
-	}
-	return &Writer{lib: lib, dicts: growers(sc, nil)}, nil
+func NewFileWriter(w io.Writer, sc *arrow.Schema) *Writer {
+	return newFile(w, sc, options(sc), nil)
+}
+
+func newFile(w io.Writer, sc *arrow.Schema, opts []ipc.Option, mem memory.Allocator) *Writer {
+	return &Writer{lib: ipc.NewWriterWithPayloadWriter(&frame{w: w}, opts...), sc: sc, dicts: growers(sc, mem)}
+}
+
+func options(sc *arrow.Schema) []ipc.Option {
+	return []ipc.Option{ipc.WithSchema(sc), ipc.WithDictionaryDeltas(true)}
 }
 
 // Write appends b as one batch.
 func (w *Writer) Write(b arrow.RecordBatch) error {
-	w.rows += b.NumRows()
-	if w.dicts == nil {
-		return w.lib.Write(b)
+	if int(b.NumCols()) != w.sc.NumFields() {
+		return fault.Bugf("a batch of %d columns for a writer of %d", b.NumCols(), w.sc.NumFields())
 	}
-	t, err := translate(b, w.dicts)
+	w.rows += b.NumRows()
+	t, err := translate(b, w.sc, w.dicts)
 	if err != nil {
 		return err
 	}
@@ -94,14 +97,10 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	}
 	f := &fileWriter{sink: s, obj: obj}
 	if stream {
-		f.w = &Writer{lib: ipc.NewWriter(put{f}, opts...)}
-		return f, nil
+		f.w = &Writer{lib: ipc.NewWriter(put{f}, opts...), sc: sc}
+	} else {
+		f.w = newFile(put{f}, sc, opts, o.Mem)
 	}
-	lib, err := ipc.NewFileWriter(put{f}, opts...)
-	if err != nil {
-		return nil, errors.Join(err, obj.Close())
-	}
-	f.w = &Writer{lib: lib, dicts: growers(sc, o.Mem)}
 	return f, nil
 }
 
@@ -109,7 +108,7 @@ func writeOptions(sc *arrow.Schema, o format.WriteOptions) (opts []ipc.Option, s
 	if err := checkOpts(o.Opts, writeKeys); err != nil {
 		return nil, false, err
 	}
-	opts = []ipc.Option{ipc.WithSchema(sc), ipc.WithDictionaryDeltas(true)}
+	opts = options(sc)
 	if o.Mem != nil {
 		opts = append(opts, ipc.WithAllocator(o.Mem))
 	}

@@ -1,0 +1,54 @@
+package flat
+
+import "encoding/binary"
+
+// AppendFooter makes the table Footer of a file. The schema in it is that of message, the flatbuffer of the schema
+// message, which is taken in whole: offsets within it are relative, so they stay true.
+//
+//	 0 root u32 · vtable 12 bytes
+//	16 table: vtable · schema · dictionaries · recordBatches · version
+//	44 dictionaries: count u32, blocks of 24 bytes at 48
+//	   recordBatches: 4 bytes of padding, count, blocks
+//	   message
+func AppendFooter(message []byte, dictionaries, batches []Block) ([]byte, error) {
+	t, err := rootTable(message)
+	if err != nil {
+		return nil, err
+	}
+	schema, _, err := t.table(2, "header")
+	if err != nil {
+		return nil, err
+	}
+	const table, dictAt, v5 = 16, 44, 4
+	batchAt := dictAt + 4 + 24*len(dictionaries) + 4
+	inner := batchAt + 4 + 24*len(batches)
+	le := binary.LittleEndian
+	b := le.AppendUint32(nil, table)
+	for _, v := range []uint16{12, 20, 16, 4, 8, 12} { // sizes of vtable and table; places of version, schema, and the two lists
+		b = le.AppendUint16(b, v)
+	}
+	b = le.AppendUint32(b, table-4)
+	b = le.AppendUint32(b, uint32(inner+schema.pos-(table+4)))
+	b = le.AppendUint32(b, uint32(dictAt-(table+8)))
+	b = le.AppendUint32(b, uint32(batchAt-(table+12)))
+	b = le.AppendUint64(b, v5)
+	b = appendBlocks(b, dictionaries)
+	b = le.AppendUint32(b, 0)
+	b = appendBlocks(b, batches)
+	b = append(b, message...)
+	for len(b)%8 != 0 {
+		b = append(b, 0)
+	}
+	return b, nil
+}
+
+func appendBlocks(b []byte, blocks []Block) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint32(b, uint32(len(blocks)))
+	for _, x := range blocks {
+		b = le.AppendUint64(b, uint64(x.Off))
+		b = le.AppendUint64(b, uint64(x.Meta))
+		b = le.AppendUint64(b, uint64(x.Body))
+	}
+	return b
+}
