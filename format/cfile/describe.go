@@ -253,8 +253,3 @@ func (d *describer) inside(data, stored []byte, at fault.Span, name string, pars
 	parse(c)
 	return c.Err()
 }
-
-// describeDir describes the files of a table in a directory.
-func describeDir(ctx context.Context, tg format.Target, o format.DescribeOptions, yield func(region.Node, error) bool) {
-	yield(region.Node{}, fault.Invalidf("%s: a directory", tg.Name))
-}

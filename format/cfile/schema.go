@@ -3,6 +3,7 @@ package cfile
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -58,6 +59,9 @@ func (f *file) field(o readOptions) arrow.Field {
 	if f.footer.Array() {
 		t = arrow.ListOf(t)
 	}
+	if s.Type != "" {
+		t = restoredFrom(s.Type, t)
+	}
 	keys := []string{MetaType, MetaEncoding, MetaCompression, MetaVersion}
 	vals := []string{f.footer.Type.String(), f.footer.Encoding.String(), f.footer.Compression.String(), strconv.Itoa(f.header.Version)}
 	if s.Length > 0 {
@@ -110,4 +114,56 @@ func (t Type) arrow(precision, scale int) arrow.DataType {
 		return &arrow.Decimal128Type{Precision: int32(precision), Scale: int32(max(scale, 0))}
 	}
 	return arrow.BinaryTypes.Binary
+}
+
+// restorable reports whether values that are stored as own can be shown as was, which has the same bits and the same meaning.
+func restorable(was, own arrow.DataType) bool {
+	switch w := was.(type) {
+	case *arrow.Time32Type:
+		return own.ID() == arrow.INT32
+	case *arrow.Time64Type, *arrow.DurationType:
+		return own.ID() == arrow.INT64
+	case *arrow.TimestampType:
+		return own.ID() == arrow.TIMESTAMP && w.Unit == arrow.Microsecond
+	case *arrow.Decimal128Type:
+		return own.ID() == arrow.DECIMAL128
+	case *arrow.ListType:
+		o, ok := own.(*arrow.ListType)
+		return ok && restorable(w.Elem(), o.Elem())
+	}
+	return arrow.TypeEqual(was, own)
+}
+
+// restoredFrom is the type that an Arrow type's text names, if values stored as own can be shown so.
+func restoredFrom(text string, own arrow.DataType) arrow.DataType {
+	if l, ok := own.(*arrow.ListType); ok {
+		for _, t := range finer(l.Elem(), text) {
+			if list := arrow.ListOf(t); list.String() == text {
+				return list
+			}
+		}
+		return own
+	}
+	for _, t := range finer(own, text) {
+		if t.String() == text {
+			return t
+		}
+	}
+	return own
+}
+
+// finer are the types that are stored as own.
+func finer(own arrow.DataType, text string) []arrow.DataType {
+	switch own.ID() {
+	case arrow.INT32:
+		return []arrow.DataType{arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms}
+	case arrow.INT64:
+		return []arrow.DataType{arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Time64ns, arrow.FixedWidthTypes.Duration_s,
+			arrow.FixedWidthTypes.Duration_ms, arrow.FixedWidthTypes.Duration_us, arrow.FixedWidthTypes.Duration_ns}
+	case arrow.TIMESTAMP:
+		_, zone, _ := strings.Cut(text, "tz=")
+		zone, _, _ = strings.Cut(zone, "]")
+		return []arrow.DataType{&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: zone}}
+	}
+	return nil
 }

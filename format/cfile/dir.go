@@ -1,0 +1,224 @@
+package cfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/pred"
+	"stoa/region"
+)
+
+// A table of several columns is a directory: one CFile a column, and setFile, which says what belongs together. The columns of
+// structs are shown side by side under their dotted paths.
+
+// maxSetFile is how long a setFile may be.
+const maxSetFile = 64 << 20
+
+func inDir(tg format.Target, name string) string {
+	if tg.Name == "" {
+		return name
+	}
+	return strings.TrimSuffix(tg.Name, "/") + "/" + name
+}
+
+// readSet reads the setFile of a directory.
+func readSet(ctx context.Context, tg format.Target) (t fileSet, err error) {
+	name := inDir(tg, setFile)
+	src, err := tg.Tree.Open(ctx, name)
+	if err != nil {
+		return t, err
+	}
+	defer src.Close()
+	at := fault.Span{Object: name, Len: src.Size()}
+	if at.Len > maxSetFile {
+		return t, fault.Limitf(at, "", "%d bytes are more than a %s may have (%d)", at.Len, setFile, maxSetFile)
+	}
+	b := make([]byte, at.Len)
+	if err := format.ReadFull(ctx, src, at, "", b); err != nil {
+		return t, err
+	}
+	if err := json.Unmarshal(b, &t); err != nil {
+		return t, fault.Corruptf(at, "", "not the JSON of a set of CFiles: %v", err)
+	}
+	return t, t.check(at)
+}
+
+// check looks at what was read. A setFile of someone else's is Invalid.
+func (t *fileSet) check(at fault.Span) error {
+	if t.Stoa != setKind {
+		return fault.New(fault.Invalid, at, "stoa", "not a set of CFiles: %q instead of %q", t.Stoa, setKind)
+	}
+	if t.Version != 1 {
+		return fault.Unsupportedf(at, "version", "%d is not known", t.Version)
+	}
+	for i, c := range t.Columns {
+		if !fs.ValidPath(c.File) || c.File == "." || c.File == setFile {
+			return fault.Corruptf(at, fmt.Sprintf("columns[%d].file", i), "%q is no file of the directory", c.File)
+		}
+	}
+	if t.Rows < 0 {
+		return fault.Corruptf(at, "rows", "%d", t.Rows)
+	}
+	return nil
+}
+
+// probeDir looks for a setFile of ours.
+func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
+	t, _ := readSet(ctx, tg)
+	if t.Stoa == setKind {
+		return format.Certain, nil
+	}
+	return format.No, ctx.Err()
+}
+
+// arrowSchema is the schema that was written. One that cannot be read is none: the files tell their types, too.
+func (t *fileSet) arrowSchema() (sc *arrow.Schema) {
+	defer func() {
+		if recover() != nil { // the library reads what a stranger may have written
+			sc = nil
+		}
+	}()
+	r, err := ipc.NewReader(bytes.NewReader(t.Schema))
+	if err != nil {
+		return nil
+	}
+	defer r.Release()
+	return r.Schema()
+}
+
+// openDir opens a directory as one table, its files side by side.
+func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts readOptions) (format.Reader, error) {
+	set, err := readSet(ctx, tg)
+	if err != nil {
+		return nil, err
+	}
+	sc := set.arrowSchema()
+	t := &table{name: tg.Name, rows: set.Rows, stamp: stampOf(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, setFile)})}
+	var fields []arrow.Field
+	for _, c := range set.Columns {
+		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}, o)
+		if err != nil {
+			t.Close()
+			return nil, err
+		}
+		t.files = append(t.files, &tableFile{file: f, name: c.Path})
+		t.bytes += f.at.Len
+		if f.footer.NumValues != t.rows {
+			t.Close()
+			return nil, uneven(t, set, f)
+		}
+		fields = append(fields, restored(f, opts, c.Path, sc))
+	}
+	var meta *arrow.Metadata
+	if sc != nil {
+		m := sc.Metadata()
+		meta = &m
+	}
+	t.sc = arrow.NewSchema(fields, meta)
+	t.meta = []format.KeyValue{{Key: "format", Value: "directory of CFiles"}, {Key: "kind", Value: "table"},
+		{Key: "rows", Value: fmt.Sprint(t.rows)}, {Key: "columns", Value: fmt.Sprint(len(t.files))}}
+	for i, f := range t.files {
+		t.meta = append(t.meta, format.KeyValue{Key: "column." + f.name, Value: fmt.Sprintf("%s: %s, %s, %s, %d bytes",
+			set.Columns[i].File, f.footer.Type, f.footer.Encoding, f.footer.Compression, f.at.Len)})
+	}
+	return t, nil
+}
+
+// uneven says that f, the last file of t, has other rows than the table, and than the file before.
+func uneven(t *table, set fileSet, f *file) error {
+	other, n := setFile, set.Rows
+	if len(t.files) > 1 {
+		before := t.files[len(t.files)-2]
+		other, n = before.at.Object, before.footer.NumValues
+	}
+	return fault.Corruptf(f.footSpan(), "footer.num_values", "%s has %d rows, %s has %d", f.at.Object, f.footer.NumValues, other, n)
+}
+
+// restored is the field of a column as it was written: the file's, with name, type, nullability and metadata from the schema where that
+// fits what the file holds.
+func restored(f *file, o readOptions, dotted string, sc *arrow.Schema) arrow.Field {
+	o.name = dotted
+	own := f.field(o)
+	if sc == nil {
+		return own
+	}
+	was, ok := fieldAt(sc.Fields(), dotted)
+	if !ok {
+		return own
+	}
+	if restorable(was.Type, own.Type) {
+		own.Type = was.Type
+	}
+	own.Metadata = joined(was.Metadata, own.Metadata)
+	return own
+}
+
+// fieldAt finds a field by its dotted path; names may have dots themselves.
+func fieldAt(fields []arrow.Field, dotted string) (arrow.Field, bool) {
+	for _, f := range fields {
+		if f.Name == dotted || pred.JoinPath(f.Name) == dotted {
+			return f, true
+		}
+	}
+	for _, f := range fields {
+		st, ok := f.Type.(*arrow.StructType)
+		if !ok {
+			continue
+		}
+		for _, prefix := range []string{f.Name, pred.JoinPath(f.Name)} {
+			if rest, ok := strings.CutPrefix(dotted, prefix+"."); ok {
+				if x, ok := fieldAt(st.Fields(), rest); ok {
+					return x, true
+				}
+			}
+		}
+	}
+	return arrow.Field{}, false
+}
+
+// joined is a with the pairs of b over it.
+func joined(a, b arrow.Metadata) arrow.Metadata {
+	m := a.ToMap()
+	for i, k := range b.Keys() {
+		m[k] = b.Values()[i]
+	}
+	return arrow.MetadataFrom(m)
+}
+
+// describeDir describes the files of a table one after the other.
+func describeDir(ctx context.Context, tg format.Target, o format.DescribeOptions, yield func(region.Node, error) bool) {
+	set, err := readSet(ctx, tg)
+	if err != nil {
+		yield(region.Node{}, err)
+		return
+	}
+	name := inDir(tg, setFile)
+	info, err := tg.Tree.Stat(ctx, name)
+	if err != nil {
+		yield(region.Node{}, err)
+		return
+	}
+	if !yield(region.Node{Kind: region.Data, Name: setFile, Value: fmt.Sprintf("%d columns, %d rows", len(set.Columns), set.Rows),
+		At: fault.Span{Object: name, Len: info.Size}, Inner: -1}, nil) {
+		return
+	}
+	for _, c := range set.Columns {
+		d := &describer{ctx: ctx, pages: o.Pages, yield: yield}
+		if err := d.object(format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}, o.OpenOptions); err != nil && !d.stopped {
+			yield(region.Node{}, err)
+			return
+		}
+		if d.stopped {
+			return
+		}
+	}
+}
