@@ -117,6 +117,12 @@ func loadDecimal(src []byte, width, i int) [2]uint64 {
 	case 8:
 		x := view[int64](src)[i]
 		return [2]uint64{uint64(x), uint64(x >> 63)}
+	case 32:
+		x := view[[4]uint64](src)[i]
+		if sign := uint64(int64(x[1]) >> 63); x[2] != sign || x[3] != sign {
+			return [2]uint64{math.MaxUint64, math.MaxInt64} // more than 38 digits, as x
+		}
+		return [2]uint64{x[0], x[1]}
 	}
 	return view[[2]uint64](src)[i]
 }

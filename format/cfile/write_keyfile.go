@@ -40,7 +40,10 @@ func (f *stringFile) add(parts ...[]byte) error {
 
 func (f *stringFile) flush() error {
 	c := f.c
-	if c.err != nil || c.done {
+	if c.err == nil && c.done {
+		c.err = fault.Bugf("the file is closed")
+	}
+	if c.err != nil {
 		return c.err
 	}
 	n := len(f.strs)
@@ -134,6 +137,9 @@ func NewBloomWriter(w io.Writer, o BloomOptions) (*BloomWriter, error) {
 // Add puts an encoded key into the file; keys must rise.
 func (b *BloomWriter) Add(key []byte) error {
 	c, k := b.c, &b.c.keys
+	if c.err == nil && c.done {
+		c.err = fault.Bugf("the file is closed")
+	}
 	if c.err != nil {
 		return c.err
 	}

@@ -14,7 +14,7 @@ import (
 var writeKeys = []format.OptionKey{
 	{Name: "version", Values: "1, 2", Help: "version of the file format (default 2)"},
 	{Name: "checksums", Values: "true, false", Help: "whether blocks carry checksums (default true; version 1 has none)"},
-	{Name: "encoding", Values: "plain, bitshuffle, rle, prefix, dict, group-varint", Help: "how values are encoded (default by type, as in Kudu); encoding.COLUMN for one column, as with all that follow but the last three"},
+	{Name: "encoding", Values: "plain, bitshuffle, rle, prefix, dict, group-varint", Help: "how values are encoded (default by type, as in Kudu); encoding.COLUMN for one column, as with all but the last three"},
 	{Name: "compression", Values: "none, lz4, snappy, zlib", Help: "how blocks are compressed (default none)"},
 	{Name: "block-size", Values: "BYTES", Help: "size of data blocks and of a dictionary (default 262144, at least 512)"},
 	{Name: "index-block-size", Values: "BYTES", Help: "size of index blocks (default 32768)"},

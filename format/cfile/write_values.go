@@ -35,7 +35,7 @@ func rawBytes[T any](v []T) []byte {
 //	binary                 binary, large_binary, fixed_size_binary
 //	unixtime_micros        timestamp of any unit; what is no whole number of microseconds is refused
 //	date                   date32; date64 if it is whole days
-//	decimal32, 64, 128     decimal32, decimal64 and decimal128 of the field's scale; a value with more digits is refused
+//	decimal32, 64, 128     decimals of any width, of the field's scale; a value with more digits is refused
 //	int128                 fixed_size_binary(16), little-endian two's complement; decimal128 of scale 0
 //
 // and dictionary arrays of these.
@@ -81,36 +81,45 @@ func newSource(f *Field, arr arrow.Array) (*source, error) {
 	c := &source{name: f.Name, n: arr.Len()}
 	d := arr.Data()
 	off := d.Offset()
-	buf := func(i int) []byte {
-		if b := d.Buffers()[i]; b != nil {
-			return b.Bytes()
-		}
-		return nil
-	}
 	if !c.accepts(f, arr.DataType()) {
 		return nil, fault.Invalidf("column %q: %s does not hold values of type %s", f.Name, f.describe(), arr.DataType())
 	}
 	if arr.NullN() > 0 {
-		c.valid, c.validAt = buf(0), off
+		c.valid, c.validAt = d.Buffers()[0].Bytes(), off
 	}
 	if c.n == 0 {
 		return c, nil
 	}
+	end := off + c.n
 	switch arr.DataType().ID() {
 	case arrow.BOOL:
-		c.bits, c.at = buf(1), off
+		c.bits, c.at = c.buffer(arr, 1, (end+7)/8), off
 	case arrow.STRING, arrow.BINARY:
-		c.offs, c.data = view[int32](buf(1))[off:off+c.n+1], buf(2)
+		c.offs = view[int32](c.buffer(arr, 1, 4*(end+1)))[off : end+1]
+		c.data = c.buffer(arr, 2, int(c.offs[c.n]))
 	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
-		c.wide, c.data = view[int64](buf(1))[off:off+c.n+1], buf(2)
+		c.wide = view[int64](c.buffer(arr, 1, 8*(end+1)))[off : end+1]
+		c.data = c.buffer(arr, 2, int(c.wide[c.n]))
 	default:
-		if c.size > 0 || c.width == 0 {
-			c.data = buf(1)[off*c.size : (off+c.n)*c.size]
+		if c.width == 0 {
+			c.data = c.buffer(arr, 1, end*c.size)[off*c.size : end*c.size]
 		} else {
-			c.fixed = buf(1)[off*c.width : (off+c.n)*c.width]
+			c.fixed = c.buffer(arr, 1, end*c.width)[off*c.width : end*c.width]
 		}
 	}
 	return c, nil
+}
+
+// buffer is buffer i of an array, which has need bytes. An array of nulls may do without.
+func (c *source) buffer(arr arrow.Array, i, need int) []byte {
+	var b []byte
+	if x := arr.Data().Buffers()[i]; x != nil {
+		b = x.Bytes()
+	}
+	if len(b) < need && arr.NullN() == arr.Len() {
+		return make([]byte, need)
+	}
+	return b
 }
 
 func (f *Field) describe() string {
@@ -163,7 +172,7 @@ func (c *source) accepts(f *Field, t arrow.DataType) bool {
 			return t.ID() == arrow.DECIMAL128 && t.GetScale() == 0
 		}
 		most := f.Type.digits()
-		if most == 0 || int(t.GetScale()) != f.Scale || t.BitWidth() > 128 {
+		if most == 0 || int(t.GetScale()) != f.Scale {
 			return false
 		}
 		if f.Precision != 0 {
@@ -361,8 +370,10 @@ func compact(dst, src []byte, width int, valid []byte, at, n int) {
 		compactAs[uint32](dst, src, valid, at, n)
 	case 8:
 		compactAs[uint64](dst, src, valid, at, n)
-	default:
+	case 16:
 		compactAs[[2]uint64](dst, src, valid, at, n)
+	default:
+		compactAs[[4]uint64](dst, src, valid, at, n)
 	}
 }
 
