@@ -22,6 +22,7 @@ var Format = format.Format{
 	List:       list,
 	Open:       open,
 	Describe:   describe,
+	Verify:     verify,
 	ReadKeys:   readKeys,
 	Create:     create,
 	WriteKeys:  writeKeys,
@@ -152,10 +153,4 @@ func (f *file) factOf(m metaPair) string {
 		return string(m.value)
 	}
 	return fmt.Sprintf("%x", m.value)
-}
-
-func probeDir(context.Context, format.Target) (format.Match, error) { return format.No, nil }
-
-func openDir(_ context.Context, tg format.Target, _ format.OpenOptions, _ readOptions) (format.Reader, error) {
-	return nil, fault.Invalidf("%s: a directory", tg.Name)
 }

@@ -1,10 +1,12 @@
 package cfile
 
 import (
+	"encoding/binary"
+	"fmt"
+
 	"stoa/fault"
 	"stoa/internal/enc/groupvarint"
 	"stoa/internal/enc/prefix"
-	"stoa/region"
 	"stoa/vec"
 	"stoa/wire"
 )
@@ -24,10 +26,11 @@ func parseGroup(c *wire.Cursor, names string) (g [4]uint32) {
 //
 //	header        group varint: number of values, ordinal, restart interval, unused
 //	entries       see package prefix
-//	restarts      u32 each: where a restart point's entry begins in the block; the first entry is not told
+//	restarts      u32 each: where a restart point's entry begins, counted from the header; the first entry is not told
 //	num_restarts  u32
 func parsePrefix(c *wire.Cursor) (v values) {
 	v.form = formPrefix
+	v.start = c.Pos()
 	g := parseGroup(c, "header")
 	v.count, v.ordinal = int(g[0]), g[1]
 	if c.Err() != nil {
@@ -51,8 +54,7 @@ func parsePrefix(c *wire.Cursor) (v values) {
 	}
 	v.at = c.Pos()
 	v.data = c.Bytes("entries", size)
-	c.Node(region.Data, c.Pos(), 4*v.restarts, "restarts", "")
-	c.Skip("restarts", 4*v.restarts)
+	v.points = c.Bytes("restarts", 4*v.restarts)
 	c.U32("num_restarts")
 	return v
 }
@@ -100,4 +102,23 @@ func (v *values) somePrefixed(dst *vec.Vector, offs []int32, skip, n, total int,
 		offs[i] = offs[0] + all[skip+i] - from
 	}
 	return nil
+}
+
+// badRestart says what is wrong with the restart points of a block that was decoded: each must be where an entry begins
+// that shares nothing with the one before.
+func (v *values) badRestart() string {
+	at := 0
+	starts := map[int]bool{}
+	for range v.count {
+		shared, n := binary.Uvarint(v.data[at:])
+		unshared, m := binary.Uvarint(v.data[at+n:])
+		starts[at+v.at-v.start] = shared == 0
+		at += n + m + int(unshared)
+	}
+	for i := range v.restarts {
+		if p := int(le32(v.points[4*i:])); !starts[p] {
+			return fmt.Sprintf("restart point %d is %d, where no entry without a prefix begins", i, p)
+		}
+	}
+	return ""
 }

@@ -67,9 +67,11 @@ func (t *table) Order() []format.Key {
 	return nil
 }
 
-// sorted reports whether the values of f rise, so that its value index can be searched by value.
+// sorted reports whether the values of f rise, so that its value index can be searched by value. Those of delta files do not: only
+// their keys do, and not within a row.
 func (f *file) sorted() bool {
-	return f.footer.ValIdx != nil && !f.footer.Nullable && !f.footer.Array() && keyable(f.footer.Type)
+	k := f.kind()
+	return f.footer.ValIdx != nil && !f.footer.Nullable && !f.footer.Array() && keyable(f.footer.Type) && k != KindDelta && k != KindBloom
 }
 
 func (t *table) Parts(context.Context, format.Query) iter.Seq2[format.Part, error] {

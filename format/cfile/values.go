@@ -36,6 +36,8 @@ type values struct {
 	least    uint32 // group varint: what is added to each value
 	offsets  []byte // plain binary: group varints
 	restarts int    // prefix: how many restart points are told
+	points   []byte // prefix: u32 each
+	start    int    // prefix: where the header begins in the block
 }
 
 // parseValues reads the header of the encoded values, which are all that is left in c.

@@ -1,0 +1,269 @@
+package cfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/big"
+	"unicode/utf8"
+
+	"stoa/fault"
+	"stoa/vec"
+	"stoa/wire"
+)
+
+// keyOrder follows the encoded keys of a sorted file: values must not fall, separators must lie between blocks, and
+// the metadata must name the first and the last.
+type keyOrder struct {
+	min, last []byte
+	any       bool
+	bloom     []byte // first key of the filter before
+	fell      bool   // told once a file
+}
+
+// sortedKind reports whether the values of the file under the verifier rise.
+func (v *verifier) sortedKind() bool {
+	return v.f.sorted() && (v.kind == KindColumn || v.kind == KindIndex)
+}
+
+// values looks at a page of values.
+func (k *keyOrder) values(v *verifier, at fault.Span, path string, first int64, s *seenBlock) {
+	if !v.sortedKind() {
+		return
+	}
+	l := lookup{f: v.f}
+	for i := range v.vals.Len() {
+		key := l.encode(v.vals, i)
+		if k.any && bytes.Compare(key, k.last) < 0 && !k.fell {
+			k.fell = true
+			v.tell("cfile.values.order", at, path, "the value of row %d is less than the one before", first+int64(i))
+		}
+		if !k.any {
+			k.min, k.any = bytes.Clone(key), true
+		}
+		if s.first == nil {
+			s.first = append(make([]byte, 0, len(key)), key...)
+		}
+		k.last = append(k.last[:0], key...)
+	}
+	s.last = bytes.Clone(k.last)
+}
+
+// block looks at the separator of a block in a file without positional index.
+func (k *keyOrder) block(v *verifier, w *walker, e indexEntry, s *seenBlock) {
+	if w.name != "validx" {
+		return
+	}
+	switch v.kind {
+	case KindBloom:
+		k.bloom = append(k.bloom[:0], e.key...)
+	case KindDelta:
+		if s.ok && s.first != nil && !bytes.Equal(s.first, e.key) {
+			v.tell("cfile.index.key", w.place(), w.path()+".key", "%x, but the block's first change has %x", e.key, s.first)
+		}
+	default:
+		var before *seenBlock
+		if n := len(v.blocks); n > 0 {
+			before = &v.blocks[n-1]
+		}
+		between(v, w, e, before, s)
+	}
+}
+
+// separator looks at the separator of block i in a file with both indexes.
+func (k *keyOrder) separator(v *verifier, w *walker, e indexEntry, i int) {
+	var before *seenBlock
+	if i > 0 {
+		before = &v.blocks[i-1]
+	}
+	between(v, w, e, before, &v.blocks[i])
+}
+
+// between checks that a separator is not above the first value of its block, and above the last one of the block before. It may equal
+// that only if equal values go over the border.
+func between(v *verifier, w *walker, e indexEntry, before, s *seenBlock) {
+	if !v.sortedKind() || !s.ok || s.first == nil {
+		return
+	}
+	if bytes.Compare(e.key, s.first) > 0 {
+		v.tell("cfile.index.key", w.place(), w.path()+".key", "%x is above the block's first value %x", e.key, s.first)
+	}
+	if before == nil || !before.ok || before.last == nil {
+		return
+	}
+	if d := bytes.Compare(e.key, before.last); d < 0 || d == 0 && !bytes.Equal(s.first, before.last) {
+		v.tell("cfile.index.key", w.place(), w.path()+".key", "%x is not above the last value of the block before, %x", e.key, before.last)
+	}
+}
+
+// tell holds the metadata against the values.
+func (k *keyOrder) tell(v *verifier) {
+	if !v.sortedKind() || v.lostAt || !k.any {
+		return
+	}
+	for _, b := range v.blocks {
+		if !b.ok {
+			return
+		}
+	}
+	for _, x := range []struct {
+		name string
+		want []byte
+	}{{minKeyKey, k.min}, {maxKeyKey, k.last}} {
+		if got, ok := v.f.footer.Get(x.name); ok && !bytes.Equal(got, x.want) {
+			v.tell("cfile.keys.range", v.f.footSpan(), "footer.metadata."+x.name, "%x, but the values say %x", got, x.want)
+		}
+	}
+}
+
+// deltaOrder follows the changes of a delta file.
+type deltaOrder struct {
+	any      bool
+	row      int64
+	ts       uint64
+	dir      int // 1: timestamps of a row rise (redo), -1: they fall (undo), 0: not known yet
+	stats    DeltaStats
+	damaged  bool
+	disorder bool
+}
+
+// values looks at a page of changes.
+func (d *deltaOrder) values(v *verifier, at fault.Span, path string, first int64, s *seenBlock) {
+	if d.stats.Updates == nil {
+		d.stats.Updates = map[uint32]int64{}
+		d.stats.MinTimestamp = 1<<64 - 1
+	}
+	offs, data := v.vals.Offsets(0), v.vals.StringBytes()
+	var changes []DeltaChange
+	for i := range v.vals.Len() {
+		b := data[offs[i]:offs[i+1]]
+		c := wire.NewInnerCursor(b, at, path)
+		x := parseDelta(c, changes)
+		if c.Err() != nil {
+			d.damaged = true
+			v.blame("delta", c.Err(), first+int64(i), first+int64(i)+1)
+			continue
+		}
+		changes = x.Changes
+		if s.first == nil {
+			s.first = bytes.Clone(deltaKeyOf(b))
+		}
+		d.next(v, at, path, first+int64(i), &x)
+	}
+}
+
+func (d *deltaOrder) next(v *verifier, at fault.Span, path string, n int64, x *Delta) {
+	dir := d.dir
+	if d.any && x.Row == d.row && x.Timestamp != d.ts {
+		if dir = 1; x.Timestamp < d.ts {
+			dir = -1
+		}
+	}
+	if d.any && !d.disorder && (x.Row < d.row || d.dir != 0 && dir != d.dir) {
+		d.disorder = true
+		v.tell("cfile.delta.order", at, path, "change %d, of row %d at %d, follows row %d at %d", n, x.Row, x.Timestamp, d.row, d.ts)
+	}
+	d.any, d.row, d.ts, d.dir = true, x.Row, x.Timestamp, dir
+	s := &d.stats
+	switch x.Op {
+	case DeltaDelete:
+		s.Deletes++
+	case DeltaReinsert:
+		s.Reinserts++
+	}
+	for _, c := range x.Changes {
+		s.Updates[c.Column]++
+	}
+	s.MinTimestamp, s.MaxTimestamp = min(s.MinTimestamp, x.Timestamp), max(s.MaxTimestamp, x.Timestamp)
+}
+
+// tell holds the statistics against the changes.
+func (d *deltaOrder) tell(v *verifier) {
+	told, ok, err := v.f.deltaStats()
+	path := "footer.metadata." + metaDeltaStats
+	if err != nil {
+		v.tell("cfile.delta.stats", v.f.footSpan(), path, "they cannot be read: %v", err)
+		return
+	}
+	if !ok || d.damaged || v.lostAt || !d.any {
+		return
+	}
+	for _, b := range v.blocks {
+		if !b.ok {
+			return
+		}
+	}
+	s := d.stats
+	if told.MinTimestamp != s.MinTimestamp || told.MaxTimestamp != s.MaxTimestamp {
+		v.tell("cfile.delta.stats", v.f.footSpan(), path, "timestamps %d to %d, but the changes have %d to %d", told.MinTimestamp, told.MaxTimestamp, s.MinTimestamp, s.MaxTimestamp)
+	}
+	if told.Deletes != s.Deletes || told.Reinserts != s.Reinserts {
+		v.tell("cfile.delta.stats", v.f.footSpan(), path, "%d deletes and %d reinserts, but there are %d and %d", told.Deletes, told.Reinserts, s.Deletes, s.Reinserts)
+	}
+	for id, n := range s.Updates {
+		if told.Updates[id] != n {
+			v.tell("cfile.delta.stats", v.f.footSpan(), path, "%d updates of column %d, but there are %d", told.Updates[id], id, n)
+			break
+		}
+	}
+}
+
+// oddValues counts values that are kept as they are, but that not everyone takes. They are told once a file.
+type oddValues struct {
+	text, wide     int64 // how many
+	at             fault.Span
+	path           string
+	first          int64
+	textAt, wideAt int64
+}
+
+// look looks at a page of values, the first of which is row first (-1: the dictionary).
+func (o *oddValues) look(v *verifier, x *vec.Vector, at fault.Span, path string, first int64) {
+	t := v.f.footer.Type
+	if x.Items != nil {
+		x = x.Items
+	}
+	switch {
+	case t == String || t == Varchar:
+		offs, b := x.Offsets(0), x.StringBytes()
+		for i := range x.Len() {
+			if !utf8.Valid(b[offs[i]:offs[i+1]]) {
+				o.note(&o.text, &o.textAt, at, path, first+int64(i))
+			}
+		}
+	case t == Int128:
+		for i := range x.Len() {
+			if b := x.Data(i)[:16]; x.Valid(i) && tooWide(b) {
+				o.note(&o.wide, &o.wideAt, at, path, first+int64(i))
+			}
+		}
+	}
+}
+
+func (o *oddValues) note(n, row *int64, at fault.Span, path string, at1 int64) {
+	if *n++; *n == 1 {
+		*row = at1
+		o.at, o.path = at, path
+	}
+}
+
+var tenTo38 = new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil)
+
+// tooWide reports whether a number of 128 bits has more than 38 digits.
+func tooWide(le []byte) bool {
+	hi := int64(binary.LittleEndian.Uint64(le[8:]))
+	if hi > -(1<<62) && hi < 1<<62 { // 2^126 is below 10^38
+		return false
+	}
+	n := new(big.Int).Lsh(big.NewInt(hi), 64)
+	n.Add(n, new(big.Int).SetUint64(binary.LittleEndian.Uint64(le)))
+	return n.CmpAbs(tenTo38) >= 0
+}
+
+func (o *oddValues) tell(v *verifier) {
+	if o.text > 0 {
+		v.tell("cfile.utf8", o.at, o.path, "%d values are not UTF-8, the first at %d", o.text, o.textAt)
+	}
+	if o.wide > 0 {
+		v.tell("cfile.int128.range", o.at, o.path, "%d values have more than 38 digits, the first at %d", o.wide, o.wideAt)
+	}
+}
