@@ -11,7 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -23,8 +25,10 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
@@ -291,6 +295,7 @@ func judge(t *testing.T, b block, data []byte, x expected) (cells int64) {
 		checkHints(t, target, got)
 		checkSection(t, data, got)
 		checkFinding(t, target, got, x)
+		checkEngine(t, data, layout, got, x)
 		if b.Kind == "undo" || b.Kind == "redo" {
 			checkDeltas(t, tree, b, x)
 		}
@@ -1161,9 +1166,55 @@ func checkBounds(t *testing.T, g format.RowGroup, whole *answer, x expected) {
 func checkNarrow(t *testing.T, n format.Narrower, g format.RowGroup, whole *answer, x expected) {
 	t.Helper()
 	ctx := context.Background()
-	typ := x.col.Type
-	if typ == "float" || typ == "double" || typ == "bool" {
+	next := predicates(x, 5)
+	if next == nil {
 		return
+	}
+	total := int64(len(x.cells))
+	for range 24 {
+		text, holds := next()
+		e, err := pred.Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			return
+		}
+		bound, err := pred.Bind(e, whole.schema)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			return
+		}
+		ranges, err := n.Narrow(ctx, g, bound)
+		if err != nil {
+			t.Errorf("Narrow %.200s: %v", text, err)
+			return
+		}
+		last := int64(-1)
+		for _, r := range ranges {
+			if r.From <= last || r.To <= r.From || r.To > total {
+				t.Errorf("Narrow %.200s: ranges %v of %d rows", text, ranges, total)
+				return
+			}
+			last = r.To
+		}
+		k := 0
+		for i, c := range x.cells {
+			for k < len(ranges) && ranges[k].To <= int64(i) {
+				k++
+			}
+			if in := k < len(ranges) && ranges[k].From <= int64(i); !in && holds(c) {
+				t.Errorf("Narrow %.200s: row %d, %s, was left out of %v", text, i, show(c), ranges)
+				return
+			}
+		}
+	}
+}
+
+type test func(c kudugen.Cell) bool
+
+// predicates gives random ones as text, each with what it says of a cell. nil: none are made for this type.
+func predicates(x expected, seed uint64) func() (string, test) {
+	if typ := x.col.Type; typ == "float" || typ == "double" || typ == "bool" {
+		return nil
 	}
 	var values []kudugen.Cell
 	for _, c := range x.cells {
@@ -1172,9 +1223,9 @@ func checkNarrow(t *testing.T, n format.Narrower, g format.RowGroup, whole *answ
 		}
 	}
 	if len(values) == 0 {
-		return
+		return nil
 	}
-	rnd := rand.New(rand.NewPCG(5, uint64(len(values))))
+	rnd := rand.New(rand.NewPCG(seed, uint64(len(values))))
 	pick := func() kudugen.Cell {
 		c := values[rnd.IntN(len(values))]
 		if rnd.IntN(3) > 0 {
@@ -1196,7 +1247,6 @@ func checkNarrow(t *testing.T, n format.Narrower, g format.RowGroup, whole *answ
 		}
 		return c
 	}
-	type test func(c kudugen.Cell) bool
 	var make func(depth int) (string, test)
 	make = func(depth int) (string, test) {
 		k := rnd.IntN(13)
@@ -1238,43 +1288,7 @@ func checkNarrow(t *testing.T, n format.Narrower, g format.RowGroup, whole *answ
 		s1, t1 := make(depth - 1)
 		return "not (" + s1 + ")", func(c kudugen.Cell) bool { return c != nil && !t1(c) }
 	}
-	total := int64(len(x.cells))
-	for range 24 {
-		text, holds := make(2)
-		e, err := pred.Parse(text)
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			return
-		}
-		bound, err := pred.Bind(e, whole.schema)
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			return
-		}
-		ranges, err := n.Narrow(ctx, g, bound)
-		if err != nil {
-			t.Errorf("Narrow %.200s: %v", text, err)
-			return
-		}
-		last := int64(-1)
-		for _, r := range ranges {
-			if r.From <= last || r.To <= r.From || r.To > total {
-				t.Errorf("Narrow %.200s: ranges %v of %d rows", text, ranges, total)
-				return
-			}
-			last = r.To
-		}
-		k := 0
-		for i, c := range x.cells {
-			for k < len(ranges) && ranges[k].To <= int64(i) {
-				k++
-			}
-			if in := k < len(ranges) && ranges[k].From <= int64(i); !in && holds(c) {
-				t.Errorf("Narrow %.200s: row %d, %s, was left out of %v", text, i, show(c), ranges)
-				return
-			}
-		}
-	}
+	return func() (string, test) { return make(2) }
 }
 
 // literal writes a cell as --where has it.
@@ -1293,6 +1307,206 @@ func literal(c kudugen.Column, x kudugen.Cell) string {
 		return "timestamp '" + time.UnixMicro(x.Signed().Int64()).UTC().Format("2006-01-02T15:04:05.000000Z") + "'"
 	}
 	return x.Signed().String()
+}
+
+// ---- through the front and the scan engine
+
+// checkEngine reads the file as a user of the library does: everything, random rows, random filters, single rows, by
+// key, and with one block damaged.
+func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, whole *answer, x expected) {
+	t.Helper()
+	ctx := context.Background()
+	alloc := memory.NewCheckedAllocator(memory.DefaultAllocator)
+	defer alloc.AssertSize(t, 0)
+	open := func(data []byte) *stoa.Table {
+		tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{From: "cfile", Opts: raw.Opts, Tree: store.NewMemory(map[string][]byte{"f": data})})
+		if err != nil {
+			t.Fatal("stoa.Open:", err)
+		}
+		return tab
+	}
+	tab := open(data)
+	defer tab.Close()
+	cells := whole.cells
+	rnd := rand.New(rand.NewPCG(9, uint64(len(data))))
+	total := int64(len(cells))
+	next := predicates(x, 11)
+	for k := range 6 {
+		spec := stoa.ScanSpec{Alloc: alloc}
+		text, holds := "", test(func(kudugen.Cell) bool { return true })
+		if k > 0 {
+			spec.Batch = []int{0, 1 + rnd.IntN(300), 64}[rnd.IntN(3)]
+			if rnd.IntN(2) == 0 {
+				spec.Rows.From = rnd.Int64N(total)
+				spec.Rows.To = spec.Rows.From + 1 + rnd.Int64N(total-spec.Rows.From)
+			}
+			if rnd.IntN(4) == 0 {
+				spec.Limit = 1 + rnd.Int64N(total)
+			}
+			if rnd.IntN(4) > 0 && next != nil {
+				text, holds = next()
+				e, err := pred.Parse(text)
+				if err != nil {
+					t.Fatal(text, err)
+				}
+				spec.Filter = e
+			}
+		}
+		var want []kudugen.Cell
+		for i, c := range cells {
+			if spec.Rows != (vec.Range{}) && (int64(i) < spec.Rows.From || int64(i) >= spec.Rows.To) {
+				continue
+			}
+			if holds(c) && (spec.Limit == 0 || int64(len(want)) < spec.Limit) {
+				want = append(want, c)
+			}
+		}
+		what := fmt.Sprintf("scan of rows %v, limit %d, batch %d, %.200s", spec.Rows, spec.Limit, spec.Batch, text)
+		got, err := collect(tab.Scan(ctx, spec), spec.Batch)
+		sameCells(t, what, got, want, err)
+		if n, err := tab.Count(ctx, spec); spec.Limit == 0 && (err != nil || n != int64(len(want))) {
+			t.Errorf("%s: Count %d, %v; there are %d", what, n, err, len(want))
+		}
+	}
+	for range 3 {
+		n := rnd.Int64N(total)
+		got, err := collect(tab.Row(ctx, n, stoa.ScanSpec{Alloc: alloc}), 0)
+		sameCells(t, fmt.Sprintf("row %d", n), got, cells[n:n+1], err)
+	}
+	if len(tab.Keys()) == 1 && next != nil {
+		for range 3 {
+			key := cells[rnd.IntN(len(cells))]
+			if key == nil {
+				continue
+			}
+			var want []kudugen.Cell
+			for _, c := range cells {
+				if same(c, key) {
+					want = append(want, c)
+				}
+			}
+			lit := key
+			if x.col.Type == "decimal" {
+				lit = key[:x.col.Width()]
+			}
+			text := literal(x.col, lit)
+			if _, plain, ok := strings.Cut(text, " '"); ok && (x.col.Type == "date" || x.col.Type == "unixtime_micros") {
+				text = strings.Trim(plain, "'")
+			}
+			got, err := collect(tab.Seek(ctx, []string{text}, stoa.ScanSpec{Alloc: alloc}), 0)
+			sameCells(t, "seek of "+text, got, want, err)
+		}
+	}
+
+	// One block damaged: its rows are lost, all others are as before, and the loss is told.
+	if !layout.Checksums || layout.Levels["posidx"] == 0 {
+		return
+	}
+	var blocks []kudugen.Block
+	for _, b := range layout.Blocks {
+		if b.Kind == "data" {
+			blocks = append(blocks, b)
+		}
+	}
+	hit := blocks[rnd.IntN(len(blocks))]
+	bad := bytes.Clone(data)
+	bad[hit.Off+rnd.Int64N(hit.Len)] ^= 1 << rnd.IntN(8)
+	damaged := open(bad)
+	defer damaged.Close()
+	_, err := collect(damaged.Scan(ctx, stoa.ScanSpec{Alloc: alloc}), 0)
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Class != fault.Corrupt || e.At.Off < hit.Off || e.At.End() > hit.Off+hit.Len {
+		t.Errorf("a damaged block at [%d+%d]: %v", hit.Off, hit.Len, err)
+	}
+	for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
+		var want []kudugen.Cell
+		for i, c := range cells {
+			if int64(i) < hit.First || int64(i) >= hit.First+hit.Rows {
+				want = append(want, c)
+			} else if policy == stoa.NullCells {
+				want = append(want, nil)
+			}
+		}
+		var lost []region.Loss
+		got, err := collect(damaged.Scan(ctx, stoa.ScanSpec{Alloc: alloc, Damaged: policy, Lost: func(l region.Loss) { lost = append(lost, l) }}), 0)
+		sameCells(t, fmt.Sprintf("a damaged block of rows %d+%d, policy %v", hit.First, hit.Rows, policy), got, want, err)
+		if len(lost) != 1 || lost[0].Rows != [2]int64{hit.First, hit.First + hit.Rows} || !lost[0].Exact {
+			t.Errorf("a damaged block of rows %d+%d: told are %+v", hit.First, hit.Rows, lost)
+		}
+	}
+}
+
+func sameCells(t *testing.T, what string, got, want []kudugen.Cell, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %d cells, not %d", what, len(got), len(want))
+		return
+	}
+	for i := range got {
+		if !same(got[i], want[i]) {
+			t.Errorf("%s: cell %d of %d is %s, not %s", what, i, len(got), show(got[i]), show(want[i]))
+			return
+		}
+	}
+}
+
+// collect takes the batches of a scan apart, by Arrow's own means.
+func collect(batches iter.Seq2[arrow.RecordBatch, error], most int) (out []kudugen.Cell, err error) {
+	for batch, err := range batches {
+		if err != nil {
+			return out, err
+		}
+		if batch.NumCols() != 1 || batch.NumRows() == 0 || most > 0 && batch.NumRows() > int64(most) {
+			return out, fmt.Errorf("a batch of %d columns, %d rows", batch.NumCols(), batch.NumRows())
+		}
+		col := batch.Column(0)
+		nulls := 0
+		for i := range col.Len() {
+			if col.IsNull(i) {
+				nulls++
+				out = append(out, nil)
+				continue
+			}
+			var c kudugen.Cell
+			switch a := col.(type) {
+			case *array.Boolean:
+				c = kudugen.Bool(a.Value(i))
+			case *array.Int8:
+				c = kudugen.Int(1, int64(a.Value(i)))
+			case *array.Int16:
+				c = kudugen.Int(2, int64(a.Value(i)))
+			case *array.Int32:
+				c = kudugen.Int(4, int64(a.Value(i)))
+			case *array.Int64:
+				c = kudugen.Int(8, a.Value(i))
+			case *array.Timestamp:
+				c = kudugen.Int(8, int64(a.Value(i)))
+			case *array.Date32:
+				c = kudugen.Int(4, int64(a.Value(i)))
+			case *array.Float32:
+				c = kudugen.Int(4, int64(math.Float32bits(a.Value(i))))
+			case *array.Float64:
+				c = kudugen.Double(a.Value(i))
+			case *array.Decimal128:
+				c = kudugen.Big(16, a.Value(i).BigInt())
+			case *array.String:
+				c = append(kudugen.Cell{}, a.Value(i)...)
+			case *array.Binary:
+				c = append(kudugen.Cell{}, a.Value(i)...)
+			default:
+				return out, fmt.Errorf("an array of type %T", col)
+			}
+			out = append(out, c)
+		}
+		if nulls != col.NullN() {
+			return out, fmt.Errorf("%d nulls, the array counts %d", nulls, col.NullN())
+		}
+	}
+	return out, nil
 }
 
 // ---- bloom files

@@ -44,7 +44,7 @@ const (
 // victims are the smallest golden files of each kind, encoding, codec, nullability and checksum.
 func victims(t *testing.T, limit int64) []block {
 	best := map[string]block{}
-	long := []block{}
+	var every []block
 	for _, b := range readManifest(t, golden) {
 		index := ""
 		if b.Kind == "column" && b.Btree["val"].Levels > 0 {
@@ -57,15 +57,15 @@ func victims(t *testing.T, limit int64) []block {
 		if b.Size > limit {
 			continue
 		}
-		long = append(long, b)
+		every = append(every, b)
 		key := fmt.Sprint(b.Kind, index, b.CFile["encoding"], b.CFile["compression"], b.CFile["nullable"], width == "bool", b.Checksums)
 		if old, ok := best[key]; !ok || b.Size < old.Size {
 			best[key] = b
 		}
 	}
-	if os.Getenv("STOA_LONG") != "" {
-		sort.Slice(long, func(i, j int) bool { return long[i].Size < long[j].Size })
-		return long
+	if long() {
+		sort.Slice(every, func(i, j int) bool { return every[i].Size < every[j].Size })
+		return every
 	}
 	var out []block
 	for _, b := range best {
@@ -77,8 +77,10 @@ func victims(t *testing.T, limit int64) []block {
 
 func TestDamage(t *testing.T) {
 	limit, budget := int64(3500), 60*time.Second
-	if os.Getenv("STOA_LONG") != "" {
-		limit, budget = 16<<10, 24*time.Hour
+	if d, err := time.ParseDuration(os.Getenv("STOA_LONG")); err == nil && d > 0 {
+		budget = d // the same files, with more time
+	} else if long() {
+		limit, budget = 16<<10, 1000*time.Hour
 	}
 	if testing.Short() {
 		budget = 10 * time.Second
@@ -133,6 +135,9 @@ func TestDamage(t *testing.T) {
 		t.Error("nothing was tried")
 	}
 }
+
+// long: STOA_LONG=1 takes all golden files of at most 16 KiB; a duration takes the usual ones, for that long.
+func long() bool { return os.Getenv("STOA_LONG") == "1" }
 
 func size(name string) int64 {
 	st, err := os.Stat(name)
