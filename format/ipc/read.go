@@ -90,6 +90,9 @@ func (r *reader) start(ctx context.Context) error {
 	}
 	r.schema = d.lib.Schema()
 	d.release()
+	if err := checkTypes(r.schema.Fields()); err != nil {
+		return &fault.Error{Class: fault.Corrupt, At: r.first.at, Path: "schema", Cause: err}
+	}
 	return nil
 }
 

@@ -30,6 +30,8 @@ const (
 
 	// maxRows is how many rows a batch has at most.
 	maxRows = 64 << 10
+
+	minBuffer, maxBuffer = 4 << 10, 1 << 20
 )
 
 // reader is an open file. Its metadata is read once; every call of Batches has readers of its own.
@@ -223,7 +225,7 @@ func (r *reader) buildSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lib, err := r.library(ctx, memory.NewGoAllocator())
+	lib, err := r.library(ctx, memory.NewGoAllocator(), minBuffer)
 	if err != nil {
 		return err
 	}
@@ -252,11 +254,11 @@ func leavesOf(f *pqarrow.SchemaField, to []int) []int {
 	return to
 }
 
-// library makes readers of the library's that read with ctx.
-func (r *reader) library(ctx context.Context, mem memory.Allocator) (*pqarrow.FileReader, error) {
+// library makes readers of the library's that read with ctx, so many bytes at once.
+func (r *reader) library(ctx context.Context, mem memory.Allocator, buffer int64) (*pqarrow.FileReader, error) {
 	props := parquet.NewReaderProperties(mem)
 	props.BufferedStreamEnabled = true
-	props.BufferSize = 1 << 20
+	props.BufferSize = buffer
 	props.MaxCompressedPageSize, props.MaxUncompressedPageSize = r.limits.Page, r.limits.Page
 	in := io.NewSectionReader(&sourceAt{ctx: ctx, r: r}, 0, r.size)
 	pf, err := file.NewParquetReader(in, file.WithMetadata(r.meta), file.WithReadProps(props))
@@ -429,7 +431,7 @@ func (c *columns) open(ctx context.Context, from int64, mem memory.Allocator) er
 	}
 	var lib *pqarrow.FileReader
 	err := guard(c.r.footer, "footer", func() (err error) {
-		lib, err = c.r.library(ctx, mem)
+		lib, err = c.r.library(ctx, mem, c.buffer())
 		return err
 	})
 	if err != nil {
@@ -442,6 +444,17 @@ func (c *columns) open(ctx context.Context, from int64, mem memory.Allocator) er
 		}
 	}
 	return nil
+}
+
+// buffer is how much of a column chunk is read at once.
+func (c *columns) buffer() int64 {
+	n := int64(minBuffer)
+	for _, f := range c.fields {
+		for _, leaf := range c.r.leaves[f] {
+			n = max(n, c.r.chunkSpan(c.group, leaf).Len)
+		}
+	}
+	return min(n, maxBuffer)
 }
 
 func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, field int, from int64) error {

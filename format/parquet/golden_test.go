@@ -1,0 +1,114 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format/text"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// golden is a file that another implementation wrote (format/ipc/testdata/make.py).
+func golden(t testing.TB, path string) *store.Memory {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store.NewMemory(map[string][]byte{"t": b})
+}
+
+// compare holds the rows against the lines of a JSON file, column by column; differ are columns whose text is another
+// without the stored Arrow schema.
+func compare(t *testing.T, name, lines string, got []arrow.RecordBatch, differ map[string]bool) {
+	t.Helper()
+	want, err := os.ReadFile(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := text.NewJSONLWriter(&b, got[0].Schema())
+	for _, g := range got {
+		if err := w.Write(g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Flush()
+	ours, theirs := strings.Split(strings.TrimSpace(b.String()), "\n"), strings.Split(strings.TrimSpace(string(want)), "\n")
+	if len(ours) != len(theirs) {
+		t.Fatalf("%s: %d rows, want %d", name, len(ours), len(theirs))
+	}
+	for i := range ours {
+		var x, y map[string]any
+		if err := json.Unmarshal([]byte(ours[i]), &x); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(theirs[i]), &y); err != nil {
+			t.Fatal(err)
+		}
+		for k := range y {
+			if !differ[k] && !reflect.DeepEqual(x[k], y[k]) {
+				t.Fatalf("%s: row %d: %s is %v, want %v", name, i, k, x[k], y[k])
+			}
+		}
+	}
+}
+
+func TestGolden(t *testing.T) {
+	bare := map[string]bool{"tu": true, "du": true, "ts": true} // without zone, a number, with a zone
+	for pattern, lines := range map[string]string{"plain*": "plain", "rare*": "rare"} {
+		files, _ := filepath.Glob("testdata/" + pattern)
+		if len(files) == 0 {
+			t.Fatal(pattern)
+		}
+		for _, f := range files {
+			sc, got, err := readAll(golden(t, f), nil, vec.Range{})
+			if err != nil {
+				t.Errorf("%s: %v", f, err)
+				continue
+			}
+			differ := map[string]bool{}
+			if strings.Contains(f, ".v2.") {
+				differ = bare
+			} else if lines == "rare" {
+				for name, typ := range map[string]string{"du": "duration[ms]", "fl": "fixed_size_list<item: int8, nullable>[2]", "ls": "large_utf8", "d64": "date64", "t32": "time32[s]", "ts": "timestamp[s]", "dict": "dictionary<values=utf8, indices=int8, ordered=false>", "u64": "uint64"} {
+					if fields, _ := sc.FieldsByName(name); len(fields) != 1 || fields[0].Type.String() != typ {
+						t.Errorf("%s: %s is %v, want %s", f, name, fields, typ)
+					}
+				}
+			}
+			compare(t, f, "../ipc/testdata/"+lines+".jsonl", got, differ)
+		}
+	}
+	_, got, err := readAll(golden(t, "testdata/int96.parquet"), nil, vec.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := got[0].Column(0); a.DataType().String() != "timestamp[ns, tz=UTC]" || a.ValueStr(1) != "1980-07-25T00:35:33.333333333Z" {
+		t.Errorf("int96: %s %s", a.DataType(), a.ValueStr(1))
+	}
+}
+
+func TestGoldenDamage(t *testing.T) {
+	for _, f := range []string{"plain.v2.parquet", "rare.parquet"} {
+		whole := golden(t, "testdata/"+f).Bytes("t")
+		step := 3
+		if testing.Short() {
+			step = 31
+		}
+		for i := 0; i < len(whole); i += step {
+			b := bytes.Clone(whole)
+			b[i] ^= 0xFF
+			damaged(t, f, i, b)
+			damaged(t, f, i, whole[:i])
+		}
+	}
+}
