@@ -145,11 +145,14 @@ type Part struct {
 
 // RowGroup is a run of rows of a part whose columns can be read side by side.
 type RowGroup struct {
-	Part   string
-	Index  int
-	Rows   int64 // physical rows; -1: only reading tells
-	Bytes  int64
-	Bounds map[int]pred.Bounds // by physical column; absent = unknown
+	Part  string
+	Index int
+	Rows  int64 // physical rows; -1: only reading tells
+	Bytes int64
+	// First and last key, encoded so that bytes.Compare is the order; nil = unknown. Row groups of one part whose
+	// keys do not overlap need not be merged.
+	Low, High []byte
+	Bounds    map[int]pred.Bounds // by physical column; absent = unknown
 }
 
 // Has says what a physical column stores.
@@ -225,6 +228,23 @@ type Task struct {
 // decides. It serves --where and get alike.
 type Narrower interface {
 	Narrow(ctx context.Context, g RowGroup, e *pred.Expr) (vec.Ranges, error)
+}
+
+// Overlayer is an optional interface of a Reader whose row groups have changes apart: deleted rows, newer cells.
+type Overlayer interface {
+	// Overlay is the changes of g that concern the given columns; nil if rows are final as decoded.
+	Overlay(ctx context.Context, g RowGroup, cols []int) (Overlay, error)
+}
+
+// Overlay is the changes of one row group. It is used by one goroutine, with ranges whose beginnings ascend (they may
+// overlap), so it may keep its last decoded block. A format must not narrow by a column that an overlay touches.
+type Overlay interface {
+	Drops() bool          // may remove rows: RowGroup.Rows is then not a count; min and max stay safe for skipping
+	Touches(col int) bool // may change values: bounds and narrowing by col are void
+	// Spans is what Patch needs for rows. Corrupt bytes there make the whole of rows suspect.
+	Spans(rows vec.Range) []fault.Span
+	// Patch is what changes in rows. bytes are those of Spans, one each.
+	Patch(ctx context.Context, rows vec.Range, bytes [][]byte) (*vec.Patch, error)
 }
 
 // Batcher is an optional interface of a Reader whose bytes are not pages that stoa decodes itself: text, Arrow IPC,

@@ -1,6 +1,8 @@
 package scan
 
 import (
+	"math"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -27,6 +29,15 @@ func (c *collector) limit(sel *vec.Sel) *vec.Sel {
 		return sel
 	}
 	return first(sel, int(max-c.given))
+}
+
+// room is the row up to which a window without a filter that begins at row a can be of use.
+func (c *collector) room(a int64) int64 {
+	max := c.plan.spec.Limit
+	if max <= 0 {
+		return math.MaxInt64
+	}
+	return a + max - c.given
 }
 
 // first selects the first k entries that sel selects.
@@ -135,7 +146,7 @@ func (c *collector) out(cols []arrow.Array, n int) error {
 	b := array.NewRecordBatch(c.plan.schema, cols, int64(n))
 	defer b.Release()
 	if !c.yield(b, nil) {
-		return errStop
+		return errLeft
 	}
 	return nil
 }

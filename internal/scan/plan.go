@@ -17,7 +17,9 @@ type plan struct {
 	spec   Spec
 	schema *arrow.Schema
 	filter *pred.Expr // bound
-	query  format.Query
+	// Rows counts positions among the rows that the overlays leave, so nothing can be passed over without looking.
+	logical bool
+	query   format.Query
 
 	outputs []output
 	filters []int // physical columns that the filter looks at
@@ -40,6 +42,7 @@ func newPlan(r format.Reader, spec Spec) (*plan, error) {
 		spec.Ahead = defaultAhead
 	}
 	p := &plan{spec: spec, columns: r.Columns()}
+	_, p.logical = r.(format.Overlayer)
 	sc := r.Schema()
 	fields, err := p.choose(sc)
 	if err != nil {

@@ -84,18 +84,21 @@ func Run(ctx context.Context, src Source, spec Spec, passed *int64) iter.Seq2[ar
 		if passed != nil {
 			*passed = r.base
 		}
-		if err == nil {
+		if err == nil || errors.Is(err, errStop) {
 			err = r.out.flush()
 		}
 		r.out.release()
-		if err != nil && !errors.Is(err, errStop) {
+		if err != nil && !errors.Is(err, errLeft) && !errors.Is(err, errStop) {
 			yield(nil, err)
 		}
 	}
 }
 
-// errStop ends a scan without an error: the limit is reached, or the loop was left.
-var errStop = errors.New("stop")
+// Two ways to end without an error: there is nothing more to read, or nobody listens any more.
+var (
+	errStop = errors.New("stop")
+	errLeft = errors.New("the loop was left")
+)
 
 type run struct {
 	plan *plan
@@ -132,6 +135,9 @@ func (r *run) group(ctx context.Context, g format.RowGroup) error {
 		return errStop // the wanted rows are behind us
 	}
 	local.From = max(0, local.From)
+	if r.plan.logical {
+		local = vec.Range{From: 0, To: math.MaxInt64}
+	}
 	if g.Rows >= 0 {
 		local.To = min(local.To, g.Rows)
 		if local.Len() == 0 {
@@ -143,7 +149,7 @@ func (r *run) group(ctx context.Context, g format.RowGroup) error {
 	if err != nil {
 		return err
 	}
-	if g.Rows >= 0 {
+	if g.Rows >= 0 && !r.plan.logical {
 		n = g.Rows
 	}
 	r.base += n
@@ -156,7 +162,7 @@ func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) (int6
 		return r.batches(ctx, b, g, rows)
 	}
 	ranges := vec.Ranges{rows}
-	if r.plan.filter != nil {
+	if r.plan.filter != nil && !(r.plan.logical && r.plan.spec.Rows != (vec.Range{})) {
 		if nw, ok := r.src.Reader.(format.Narrower); ok {
 			narrowed, err := nw.Narrow(ctx, g, r.plan.filter)
 			switch {
@@ -168,6 +174,9 @@ func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) (int6
 		}
 	}
 	if len(ranges) == 0 {
+		if r.plan.logical {
+			return 0, nil
+		}
 		return rows.To, nil
 	}
 	w, err := newWindows(ctx, r, g, ranges)
@@ -179,6 +188,9 @@ func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) (int6
 		if err := w.through(ctx, rg); err != nil {
 			return 0, err
 		}
+	}
+	if r.plan.logical {
+		return w.live, nil
 	}
 	return w.at, nil
 }

@@ -3,8 +3,10 @@ package scan
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format"
@@ -21,11 +23,19 @@ type windows struct {
 	others  []*stream
 	byCol   map[int]*stream
 	arena   vec.Arena
-	at      int64 // rows before this one are done
+	overlay format.Overlay // nil: rows are final as decoded
+	at      int64          // rows before this one are done
+	live    int64          // rows gone through that the overlay left
 }
 
 func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges) (*windows, error) {
 	w := &windows{run: r, group: g, byCol: map[int]*stream{}}
+	if o, ok := r.src.Reader.(format.Overlayer); ok {
+		var err error
+		if w.overlay, err = o.Overlay(ctx, g, r.plan.query.Cols); err != nil {
+			return nil, err
+		}
+	}
 	filters, others := r.plan.filters, r.plan.others
 	if len(filters)+len(others) == 0 && g.Rows < 0 && len(r.plan.columns) > 0 {
 		others = []int{0} // no column is wanted, and only reading one tells how many rows there are
@@ -58,44 +68,46 @@ func (w *windows) release() {
 
 // window does the rows [a, b), or fewer, and returns where it ended: a if there are no more.
 func (w *windows) window(ctx context.Context, a, b int64) (end int64, err error) {
-	sel := (*vec.Sel)(nil)
-	if b, sel, err = w.filter(ctx, a, b); err != nil {
+	if w.run.plan.filter == nil {
+		b = min(b, w.run.out.room(a))
+	}
+	if b, err = w.coverAll(ctx, w.filters, a, b, nil); err != nil || b == a {
+		return b, err
+	}
+	live, patch, err := w.changes(ctx, a, b)
+	if err != nil {
 		return 0, err
 	}
-	if sel == nil || sel.Count > 0 {
+	sel, err := w.filter(a, b, w.positioned(live), patch)
+	if err != nil {
+		return 0, err
+	}
+	if sel.Count > 0 || w.group.Rows < 0 && len(w.filters) == 0 { // only the columns tell where such a group ends
 		to, err := w.coverAll(ctx, w.others, a, b, sel)
-		if err != nil {
-			return 0, err
+		if err != nil || to == a {
+			return to, err
 		}
 		if to < b {
-			sel, b = cut(sel, int(to-a)), to
+			live, sel, b = live.Slice(0, int(to-a)), sel.Slice(0, int(to-a)), to
+		}
+		if err := w.patch(w.others, patch, int(b-a)); err != nil {
+			return 0, err
+		}
+		for _, s := range w.others {
+			sel = s.dropLost(sel, a, b)
 		}
 	}
-	n := int(b - a)
-	if n == 0 {
-		return b, nil
-	}
-	if sel == nil {
-		sel = vec.All(n)
-	}
-	for _, s := range w.others {
-		sel = s.dropLost(sel, a, b)
-	}
-	return b, w.emit(sel, n)
-}
-
-// cut is the first n entries of sel.
-func cut(sel *vec.Sel, n int) *vec.Sel {
-	if sel == nil {
-		return nil
-	}
-	return sel.Slice(0, n)
+	w.live += int64(live.Count)
+	return b, w.emit(sel, int(b-a))
 }
 
 // through goes through the rows rg, window by window.
 func (w *windows) through(ctx context.Context, rg vec.Range) error {
 	w.at = rg.From
 	for w.at < rg.To {
+		if w.run.plan.logical && w.run.plan.rowsOf(w.run.base+w.live).To <= 0 {
+			return errStop
+		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -187,26 +199,98 @@ func (w *windows) coverAll(ctx context.Context, streams []*stream, a, b int64, w
 	return to, nil
 }
 
-// filter decodes the filter's columns and evaluates it. sel is nil if there is no filter.
-func (w *windows) filter(ctx context.Context, a, b int64) (int64, *vec.Sel, error) {
-	e := w.run.plan.filter
-	if e == nil {
-		return b, nil, nil
-	}
-	b, err := w.coverAll(ctx, w.filters, a, b, nil)
-	if err != nil {
-		return 0, nil, err
-	}
+// changes is what the overlay says of the rows [a, b): which are there, and the patch. Damage in it makes all of
+// them suspect: they are never shown unpatched.
+func (w *windows) changes(ctx context.Context, a, b int64) (live *vec.Sel, p *vec.Patch, err error) {
 	n := int(b - a)
-	sel := vec.All(n)
+	if w.overlay == nil {
+		return vec.All(n), nil, nil
+	}
+	rows := vec.Range{From: a, To: b}
+	var bytes [][]byte
+	for _, at := range w.overlay.Spans(rows) {
+		var one []byte
+		if one, err = ReadSpan(ctx, w.run.src.Objects, at); err != nil {
+			break
+		}
+		bytes = append(bytes, one)
+	}
+	if err == nil {
+		p, err = w.overlay.Patch(ctx, rows, bytes)
+	}
+	switch {
+	case err != nil && w.run.excused(err):
+		w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Rows: [2]int64{a, b}, Exact: true, Err: err})
+		return vec.None(n), nil, nil
+	case err != nil:
+		return nil, nil, err
+	case p == nil || p.Drop == nil:
+		return vec.All(n), p, nil
+	}
+	return p.Drop.Not(), p, nil
+}
+
+// positioned cuts live to the wanted rows where these are counted among the rows that are there: deleted ones have no
+// position.
+func (w *windows) positioned(live *vec.Sel) *vec.Sel {
+	if !w.run.plan.logical || w.run.plan.spec.Rows == (vec.Range{}) {
+		return live
+	}
+	rows := w.run.plan.rowsOf(w.run.base + w.live)
+	from, to := max(0, rows.From), max(0, rows.To)
+	return without(first(live, int(min(to, int64(live.Count)))), int(min(from, int64(live.Count))))
+}
+
+// without is s without its first k entries.
+func without(s *vec.Sel, k int) *vec.Sel {
+	if k == 0 {
+		return s
+	}
+	return s.And(first(s, k).Not())
+}
+
+// patch overwrites cells of streams, in the window's first n rows.
+func (w *windows) patch(streams []*stream, p *vec.Patch, n int) error {
+	if p == nil {
+		return nil
+	}
+	for _, c := range p.Cols {
+		s := w.byCol[c.Col]
+		if s == nil || !slices.Contains(streams, s) {
+			continue
+		}
+		k, _ := slices.BinarySearch(c.Rows, int32(n))
+		vals := c.Vals
+		if k < len(c.Rows) { // the window ended before the patch
+			short, err := vec.New(vals.Type, memory.DefaultAllocator)
+			if err != nil {
+				return err
+			}
+			defer short.Release()
+			if err := short.Append(vals, 0, k, nil); err != nil {
+				return err
+			}
+			vals = short
+		}
+		if err := s.vec.Overwrite(c.Rows[:k], vals); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filter is the rows of live that pass the filter, whose columns are decoded for [a, b).
+func (w *windows) filter(a, b int64, live *vec.Sel, p *vec.Patch) (*vec.Sel, error) {
 	for _, s := range w.filters {
-		sel = s.dropLost(sel, a, b)
+		live = s.dropLost(live, a, b)
 	}
-	if n == 0 {
-		return b, sel, nil
+	if err := w.patch(w.filters, p, int(b-a)); err != nil {
+		return nil, err
 	}
-	sel, err = w.evaluate(e, n, sel)
-	return b, sel, err
+	if w.run.plan.filter == nil || live.Count == 0 {
+		return live, nil
+	}
+	return w.evaluate(w.run.plan.filter, int(b-a), live)
 }
 
 func (w *windows) evaluate(e *pred.Expr, n int, sel *vec.Sel) (*vec.Sel, error) {
