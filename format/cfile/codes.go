@@ -37,6 +37,8 @@ var Codes = []Code{
 	{"cfile.numvalues", region.Error, "The footer's number of values is not that of the blocks."},
 	{"cfile.prefix.restarts", region.Warning, "A restart point of a prefix block is not where an entry without a prefix begins. Reading in order does not need them; Kudu's seeks do."},
 	{"cfile.read", region.Error, "Bytes of the file could not be read from where it is kept."},
+	{"cfile.recovered", region.Note, "Recover found blocks without the help of a sound index."},
+	{"cfile.rows.lost", region.Error, "Recover did not find the blocks of these rows: their bytes are damaged, cut off or overwritten."},
 	{"cfile.set", region.Error, "The files of a table in a directory do not belong together: one is missing, or has another number of rows."},
 	{"cfile.unsupported", region.Error, "The file may be sound, but needs something that is not known here; the message names it."},
 	{"cfile.utf8", region.Note, "A value of type string or varchar is not UTF-8. Kudu does not look; the bytes are kept as they are."},

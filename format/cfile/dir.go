@@ -101,9 +101,7 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts r
 	if err != nil {
 		return nil, err
 	}
-	sc := set.arrowSchema()
 	t := &table{name: tg.Name, rows: set.Rows, stamp: stampOf(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, setFile)})}
-	var fields []arrow.Field
 	for _, c := range set.Columns {
 		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}, o)
 		if err != nil {
@@ -116,21 +114,28 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts r
 			t.Close()
 			return nil, uneven(t, set, f)
 		}
-		fields = append(fields, restored(f, opts, c.Path, sc))
 	}
+	t.finish(set, opts)
+	return t, nil
+}
+
+// finish makes schema and facts of the open files of a set.
+func (t *table) finish(set fileSet, o readOptions) {
+	sc := set.arrowSchema()
 	var meta *arrow.Metadata
 	if sc != nil {
 		m := sc.Metadata()
 		meta = &m
 	}
-	t.sc = arrow.NewSchema(fields, meta)
+	var fields []arrow.Field
 	t.meta = []format.KeyValue{{Key: "format", Value: "directory of CFiles"}, {Key: "kind", Value: "table"},
 		{Key: "rows", Value: fmt.Sprint(t.rows)}, {Key: "columns", Value: fmt.Sprint(len(t.files))}}
 	for i, f := range t.files {
+		fields = append(fields, restored(f.file, o, f.name, sc))
 		t.meta = append(t.meta, format.KeyValue{Key: "column." + f.name, Value: fmt.Sprintf("%s: %s, %s, %s, %d bytes",
 			set.Columns[i].File, f.footer.Type, f.footer.Encoding, f.footer.Compression, f.at.Len)})
 	}
-	return t, nil
+	t.sc = arrow.NewSchema(fields, meta)
 }
 
 // uneven says that f, the last file of t, has other rows than the table, and than the file before.

@@ -23,6 +23,7 @@ var Format = format.Format{
 	Open:       open,
 	Describe:   describe,
 	Verify:     verify,
+	Recover:    recoverTable,
 	ReadKeys:   readKeys,
 	Create:     create,
 	WriteKeys:  writeKeys,

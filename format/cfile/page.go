@@ -127,7 +127,7 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 	b := c.cur
 	p := format.Page{Ordinal: c.n - 1, Sub: c.sub, First: b.first, Rows: b.rows, Entries: b.rows,
 		Spans: []fault.Span{c.f.span(b.ptr)}, Lost: b.lost, Own: b}
-	if b.rows > maxSub {
+	if b.rows > maxSub && b.lost == nil {
 		p.Rows = min(maxSub, b.rows-c.sub)
 		p.Entries = p.Rows
 		p.First += c.sub

@@ -1,0 +1,321 @@
+package cfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+
+	"github.com/klauspost/compress/zlib"
+
+	"stoa/internal/enc/groupvarint"
+)
+
+// Blocks do not say how long they are; the index does. But every encoding tells by its own structure where it ends, and so does
+// every compression, so that a block can be measured when nothing but its beginning is known. These functions give the
+// length of what begins with b, and -1 if nothing of the kind does.
+
+// dataExtent measures a data block that is not compressed.
+func dataExtent(b []byte, f *Footer) int {
+	head := 0
+	switch {
+	case f.Array():
+		if head = arraysExtent(b); head < 0 {
+			return -1
+		}
+	case f.Nullable:
+		_, n := binary.Uvarint(b)
+		if n <= 0 {
+			return -1
+		}
+		m := sizedExtent(b[n:])
+		if m < 0 {
+			return -1
+		}
+		head = n + m
+	}
+	n := valuesExtent(b[head:], f.Type, f.Encoding)
+	if n < 0 || n > len(b)-head {
+		return -1
+	}
+	return head + n
+}
+
+// sizedExtent measures a varint and as many bytes as it says.
+func sizedExtent(b []byte) int {
+	v, n := binary.Uvarint(b)
+	if n <= 0 || v > uint64(len(b)-n) {
+		return -1
+	}
+	return n + int(v)
+}
+
+func arraysExtent(b []byte) int {
+	at := 0
+	for range 2 {
+		_, n := binary.Uvarint(b[at:])
+		if n <= 0 {
+			return -1
+		}
+		at += n
+	}
+	for range 3 {
+		n := sizedExtent(b[at:])
+		if n < 0 {
+			return -1
+		}
+		at += n
+	}
+	return at
+}
+
+// valuesExtent measures encoded values.
+func valuesExtent(b []byte, t Type, e Encoding) int {
+	if len(b) < 8 {
+		return -1
+	}
+	count := int64(le32(b))
+	switch e {
+	case Plain:
+		switch {
+		case t.IsBinary():
+			return plainBinaryExtent(b)
+		case t == Bool:
+			return upTo(b, 8+(count+7)/8)
+		}
+		return upTo(b, 8+count*int64(t.Width()))
+	case Dict:
+		n := -1
+		if le32(b) == dictCodes && len(b) >= 4+shuffledHead {
+			n = upTo(b[4:], int64(le32(b[12:])))
+		} else if le32(b) == dictPlain {
+			n = plainBinaryExtent(b[4:])
+		}
+		if n < 0 {
+			return -1
+		}
+		return 4 + n
+	case BitShuffle:
+		if len(b) < shuffledHead || le32(b[8:]) < shuffledHead {
+			return -1
+		}
+		return upTo(b, int64(le32(b[8:])))
+	case RLE:
+		width := 8 * t.Width()
+		if t == Bool {
+			width = 1
+		}
+		return runsExtent(b, count, width)
+	case Prefix:
+		return prefixExtent(b)
+	case GroupVarint:
+		return groupsExtent(b)
+	}
+	return -1
+}
+
+func upTo(b []byte, n int64) int {
+	if n > int64(len(b)) {
+		return -1
+	}
+	return int(n)
+}
+
+// plainBinaryExtent measures a plain block of strings.
+func plainBinaryExtent(b []byte) int {
+	if len(b) < plainBinaryHead {
+		return -1
+	}
+	count, at := int64(le32(b[4:])), int64(le32(b[8:]))
+	if at < plainBinaryHead || at > int64(len(b)) || (count+3)/4*5 > int64(len(b))-at {
+		return -1
+	}
+	return groupRun(b, int(at), count)
+}
+
+// groupRun passes over the group varints of count values.
+func groupRun(b []byte, at int, count int64) int {
+	for i := int64(0); i < count; i += 4 {
+		_, n, err := groupvarint.Decode4(b[at:])
+		if err != nil {
+			return -1
+		}
+		at += n
+	}
+	return at
+}
+
+func groupsExtent(b []byte) int {
+	g, n, err := groupvarint.Decode4(b)
+	if err != nil || (int64(g[0])+3)/4*5 > int64(len(b)-n) {
+		return -1
+	}
+	return groupRun(b, n, int64(g[0]))
+}
+
+func prefixExtent(b []byte) int {
+	g, at, err := groupvarint.Decode4(b)
+	if err != nil || g[0] == 0 || g[2] == 0 || uint64(g[0]) > uint64(len(b)/2) {
+		return -1
+	}
+	for range g[0] {
+		_, n := binary.Uvarint(b[at:])
+		if n <= 0 {
+			return -1
+		}
+		m := sizedExtent(b[at+n:])
+		if m < 0 {
+			return -1
+		}
+		at += n + m
+	}
+	restarts := int64(g[0]-1) / int64(g[2])
+	end := int64(at) + 4*restarts + 4
+	if end > int64(len(b)) || int64(le32(b[end-4:])) != restarts {
+		return -1
+	}
+	return int(end)
+}
+
+// runsExtent measures count values of width bits behind a header of eight bytes.
+func runsExtent(b []byte, count int64, width int) int {
+	at := 8
+	for count > 0 {
+		head, n := binary.Uvarint(b[at:])
+		k := int64(head >> 1)
+		if n <= 0 || k == 0 || head > 1<<32-1 {
+			return -1
+		}
+		at += n
+		size := int64(width+7) / 8
+		if head&1 != 0 {
+			k *= 8
+			size = (min(k, count)*int64(width) + 7) / 8
+			if k < count {
+				size = k * int64(width) / 8
+			}
+		}
+		if size > int64(len(b)-at) {
+			return -1
+		}
+		at += int(size)
+		count -= k
+	}
+	return at
+}
+
+// packedExtent measures compressed data that gives raw bytes.
+func packedExtent(b []byte, c Compression, raw int) int {
+	switch c {
+	case LZ4:
+		return lz4Extent(b, raw)
+	case Snappy:
+		return snappyExtent(b, raw)
+	case Zlib:
+		return zlibExtent(b, raw)
+	}
+	return -1
+}
+
+// lz4Extent walks the sequences of an LZ4 block.
+func lz4Extent(b []byte, raw int) int {
+	at, out := 0, 0
+	more := func(n int) int { // a length of 15 goes on in the bytes that follow
+		for at < len(b) {
+			x := b[at]
+			at++
+			if n += int(x); x != 255 || n > raw {
+				return n
+			}
+		}
+		return raw + 1
+	}
+	for at < len(b) {
+		token := b[at]
+		at++
+		lit := int(token >> 4)
+		if lit == 15 {
+			lit = more(lit)
+		}
+		if lit > len(b)-at || out+lit > raw {
+			return -1
+		}
+		at += lit
+		if out += lit; out == raw {
+			return at
+		}
+		if at+2 > len(b) {
+			return -1
+		}
+		back := int(binary.LittleEndian.Uint16(b[at:]))
+		at += 2
+		match := int(token & 15)
+		if match == 15 {
+			match = more(match)
+		}
+		if back == 0 || back > out || out+match+4 > raw {
+			return -1
+		}
+		out += match + 4
+	}
+	return -1
+}
+
+// snappyExtent walks the elements of a Snappy block.
+func snappyExtent(b []byte, raw int) int {
+	v, at := binary.Uvarint(b)
+	if at <= 0 || v != uint64(raw) {
+		return -1
+	}
+	for out := 0; out < raw; {
+		if at >= len(b) {
+			return -1
+		}
+		tag := int(b[at])
+		at++
+		n := tag>>2 + 1
+		switch tag & 3 {
+		case 0:
+			if n > 60 {
+				k := n - 60
+				if at+k > len(b) {
+					return -1
+				}
+				n = 0
+				for i := range k {
+					n |= int(b[at+i]) << (8 * i)
+				}
+				n++
+				at += k
+			}
+			at += n
+		case 1:
+			n = tag>>2&7 + 4
+			at++
+		case 2:
+			at += 2
+		case 3:
+			at += 4
+		}
+		if out += n; out > raw || at > len(b) {
+			return -1
+		}
+	}
+	return at
+}
+
+// zlibExtent inflates a stream, which ends by itself.
+func zlibExtent(b []byte, raw int) int {
+	if len(b) < 2 || b[0]&15 != 8 || (int(b[0])<<8|int(b[1]))%31 != 0 {
+		return -1
+	}
+	in := bytes.NewReader(b)
+	z, err := zlib.NewReader(in)
+	if err != nil {
+		return -1
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(z, int64(raw)+1))
+	if err != nil || n != int64(raw) {
+		return -1
+	}
+	return len(b) - in.Len()
+}
