@@ -252,19 +252,23 @@ func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format
 		return nil, fault.Invalidf("there is no format %q", o.From)
 	}
 	best, sure := -1, format.No
+	var failed error // one format's trouble is no reason not to ask the others
 	for i, f := range formats {
 		if f.Probe == nil {
 			continue
 		}
 		m, err := f.Probe(ctx, tg)
-		if err != nil {
-			return nil, err
+		if err != nil && failed == nil {
+			failed = err
 		}
-		if m > sure {
+		if err == nil && m > sure {
 			best, sure = i, m
 		}
 	}
-	if best < 0 {
+	switch {
+	case best < 0 && failed != nil:
+		return nil, failed
+	case best < 0:
 		return nil, foreign(ctx, tg)
 	}
 	return &formats[best], nil
