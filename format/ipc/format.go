@@ -17,6 +17,8 @@ var Format = format.Format{
 	List:       list,
 	Open:       open,
 	Create:     create,
+	Describe:   describe,
+	Verify:     verify,
 	WriteKeys:  writeKeys,
 }
 

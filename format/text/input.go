@@ -2,11 +2,10 @@ package text
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
-
-	"github.com/klauspost/compress/gzip"
 
 	"stoa/fault"
 	"stoa/format"

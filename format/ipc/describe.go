@@ -1,0 +1,210 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/ipc/flat"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// errLeft says that the loop over the nodes was left.
+var errLeft = errors.New("left")
+
+// outline streams nodes.
+type outline struct {
+	s     *source
+	yield func(region.Node, error) bool
+	err   error
+}
+
+func (o *outline) node(depth int, kind region.Kind, name, value string, off, n int64) {
+	if o.err == nil && !o.yield(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: o.s.span(off, n), Inner: -1}, nil) {
+		o.err = errLeft
+	}
+}
+
+// describe walks the messages from the start; a file's footer is found from its end.
+func describe(ctx context.Context, t format.Target, d format.DescribeOptions) iter.Seq2[region.Node, error] {
+	return func(yield func(region.Node, error) bool) {
+		s, err := openSource(ctx, t, d.Limits)
+		if err != nil {
+			yield(region.Node{}, err)
+			return
+		}
+		defer s.src.Close()
+		o := &outline{s: s, yield: yield}
+		if err := o.all(ctx); err != nil && err != errLeft {
+			yield(region.Node{}, err)
+		}
+	}
+}
+
+func (o *outline) all(ctx context.Context) error {
+	size := o.s.size()
+	var b [8]byte
+	n, err := o.s.fill(ctx, b[:], o.s.base)
+	if err != nil && err != errEnd {
+		return err
+	}
+	if n < len(b) || string(b[:len(fileMagic)]) != fileMagic {
+		o.node(0, region.Struct, "stream", "", o.s.base, size)
+		at, err := o.messages(ctx, o.s.base)
+		return errors.Join(err, o.rest(at, o.s.base+size))
+	}
+	o.node(0, region.Struct, "file", "", o.s.base, size)
+	o.node(1, region.Data, "magic", fileMagic, o.s.base, 6)
+	o.node(1, region.Pad, "padding", "", o.s.base+6, 2)
+	at, err := o.messages(ctx, o.s.base+8)
+	r := &reader{source: o.s}
+	foot, length, footErr := r.footerAt(ctx)
+	if footErr != nil {
+		return errors.Join(err, footErr)
+	}
+	if o.err == nil {
+		o.err = o.rest(at, foot)
+	}
+	return errors.Join(err, o.footer(ctx, r, foot, length), o.err)
+}
+
+// rest is what no message claims.
+func (o *outline) rest(at, end int64) error {
+	if at < end {
+		o.node(1, region.Gap, "unclaimed", "", at, end-at)
+	}
+	return o.err
+}
+
+// messages describes messages up to the end mark; it gives where what follows begins.
+func (o *outline) messages(ctx context.Context, at int64) (int64, error) {
+	for i := 0; o.err == nil; i++ {
+		m, end, err := o.s.next(ctx, at, 0)
+		if err != nil {
+			return at, err
+		}
+		if m == nil {
+			if end > at {
+				o.node(1, region.Data, "end of stream", "", at, end-at)
+			}
+			return end, nil
+		}
+		if err := o.s.there(ctx, m.data, m.Body, "body"); err != nil {
+			return at, err
+		}
+		o.message(i, m, at, end)
+		at = end
+	}
+	return at, o.err
+}
+
+func (o *outline) message(i int, m *message, at, end int64) {
+	value := flat.KindName(m.Kind)
+	switch m.Kind {
+	case flat.RecordBatch:
+		value += fmt.Sprintf(", %d rows, compression %s", m.Batch.Rows, flat.CodecNames[m.Batch.Codec])
+	case flat.Dictionary:
+		value += fmt.Sprintf(" %d, %d values", m.ID, m.Batch.Rows)
+		if m.Delta {
+			value += ", added to the earlier ones"
+		}
+	}
+	o.node(1, region.Struct, fmt.Sprintf("message[%d]", i), value, at, end-at)
+	o.node(2, region.Data, "prefix", fmt.Sprintf("%d bytes of metadata", len(m.meta)), at, m.off-at)
+	o.node(2, region.Data, "metadata", "", m.off, m.data-m.off)
+	if m.Body > 0 {
+		o.node(2, region.Data, "body", fmt.Sprintf("%d buffers", len(m.Batch.Buffers)), m.data, m.Body)
+	}
+}
+
+func (o *outline) footer(ctx context.Context, r *reader, at, n int64) error {
+	f, err := r.readFooter(ctx)
+	value := fmt.Sprintf("%d dictionaries, %d record batches", len(f.Dictionaries), len(f.Batches))
+	o.node(1, region.Struct, "footer", value, at, n+tail)
+	o.node(2, region.Data, "metadata", "", at, n)
+	o.node(2, region.Data, "length", fmt.Sprint(n), at+n, 4)
+	o.node(2, region.Data, "magic", fileMagic, at+n+4, tail-4)
+	return err
+}
+
+// verify reads everything. Its findings are arrow.open (the schema or the footer), arrow.batch (a record batch),
+// arrow.layout (messages and footer contradict each other) and arrow.unreadable (not the file's fault, perhaps).
+func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.Seq[region.Finding] {
+	return func(yield func(region.Finding) bool) {
+		r, err := openReader(ctx, t, opts)
+		if err != nil {
+			yield(finding("arrow.open", t.Name, [2]int64{-1, -1}, err))
+			return
+		}
+		defer r.Close()
+		if !r.verifyBatches(ctx, yield) {
+			return
+		}
+		for n, err := range describe(ctx, t, format.DescribeOptions{OpenOptions: opts}) {
+			switch {
+			case err != nil:
+				if !yield(finding("arrow.layout", t.Name, [2]int64{-1, -1}, err)) {
+					return
+				}
+			case n.Kind == region.Gap:
+				f := region.Finding{Code: "arrow.layout", Severity: region.Warning, At: n.At, Part: t.Name, Rows: [2]int64{-1, -1},
+					Message: fmt.Sprintf("%d bytes that no message claims", n.At.Len)}
+				if !yield(f) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (r *reader) verifyBatches(ctx context.Context, yield func(region.Finding) bool) bool {
+	q := format.Query{}
+	for i := range r.Columns() {
+		q.Cols = append(q.Cols, i)
+	}
+	groups, err := r.RowGroups(ctx, format.Part{Ref: r.name}, q)
+	if err != nil {
+		return yield(finding("arrow.open", r.name, [2]int64{-1, -1}, err))
+	}
+	at := int64(0)
+	for _, g := range groups {
+		start := at
+		for b, err := range r.Batches(ctx, g, q, vec.Range{}, nil) {
+			if err == nil {
+				at += b.NumRows()
+				continue
+			}
+			rows := [2]int64{-1, -1}
+			if g.Rows >= 0 {
+				rows = [2]int64{start, start + g.Rows}
+			}
+			if !yield(finding("arrow.batch", r.name, rows, err)) {
+				return false
+			}
+		}
+		if g.Rows >= 0 {
+			at = start + g.Rows
+		}
+	}
+	return true
+}
+
+func finding(code, part string, rows [2]int64, err error) region.Finding {
+	f := region.Finding{Code: code, Severity: region.Error, Message: strings.ReplaceAll(err.Error(), "\n", "; "), Part: part, Rows: rows, Lost: rows[1] - rows[0]}
+	if rows[0] < 0 {
+		f.Lost = -1
+	}
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Class != fault.Corrupt {
+		f.Code = "arrow.unreadable"
+	}
+	if e != nil {
+		f.At, f.Path = e.At, e.Path
+	}
+	return f
+}

@@ -1,0 +1,47 @@
+package ipc
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"stoa/format"
+	"stoa/format/formattest"
+	"stoa/region"
+)
+
+func TestDescribe(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.arrow*")
+	for _, f := range files {
+		tree := golden(t, f)
+		var nodes []region.Node
+		for n, err := range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"}, format.DescribeOptions{}) {
+			if err != nil {
+				t.Fatal(f, err)
+			}
+			nodes = append(nodes, n)
+		}
+		formattest.Partition(t, nodes, "t", int64(len(tree.Bytes("t"))))
+		for x := range Format.Verify(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}) {
+			t.Errorf("%s: %+v", f, x)
+		}
+	}
+}
+
+func TestVerifyDamaged(t *testing.T) {
+	tree := golden(t, "testdata/plain.zstd.arrow")
+	r, err := openReader(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := append([]byte{}, tree.Bytes("t")...)
+	clear(b[r.foot.Batches[1].Off+int64(r.foot.Batches[1].Meta):][:r.foot.Batches[1].Body])
+	tree.Put("t", b)
+	var got []region.Finding
+	for x := range Format.Verify(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}) {
+		got = append(got, x)
+	}
+	if len(got) != 1 || got[0].Code != "arrow.batch" || got[0].Rows != [2]int64{7, 14} || got[0].Lost != 7 {
+		t.Errorf("%+v", got)
+	}
+}
