@@ -62,12 +62,6 @@ const (
 	defaultBatch = 7
 )
 
-// The names of Kudu's metadata pairs.
-const (
-	metaMinKey = "min_key"
-	metaMaxKey = "max_key"
-)
-
 // withDefaults fills in what is zero and checks everything against the type.
 func (o WriterOptions) withDefaults(f *Field) (WriterOptions, error) {
 	info, ok := types[f.Type]
@@ -110,7 +104,7 @@ func canIndex(f *Field) error {
 	switch {
 	case f.Nullable || f.Array:
 		return fault.Invalidf("column %q: a value index needs a column without nulls and lists", f.Name)
-	case f.Type == Bool || f.Type == Float || f.Type == Double:
+	case !keyable(f.Type):
 		return fault.Invalidf("column %q: %s has no order of keys, so there can be no value index", f.Name, f.Type)
 	}
 	return nil
@@ -467,10 +461,10 @@ func (c *Writer) meta() []metaPair {
 	}
 	var out []metaPair
 	if lo != nil {
-		out = append(out, metaPair{metaMinKey, lo})
+		out = append(out, metaPair{minKeyKey, lo})
 	}
 	if hi != nil {
-		out = append(out, metaPair{metaMaxKey, hi})
+		out = append(out, metaPair{maxKeyKey, hi})
 	}
 	for _, p := range c.o.Meta {
 		out = append(out, metaPair{p.Key, p.Value})
