@@ -23,7 +23,7 @@ if [ "$(cat "$cache/.ready" 2>/dev/null)" != "$want" ]; then
     [ -n "$sum" ] || continue
     if ! echo "$sum  $dl/$file" | sha256sum -c --status 2>/dev/null; then
       echo "fetching $file" >&2
-      mvn -q -B -ntp -Dstyle.color=never dependency:copy -Dartifact="$artifact" -DoutputDirectory="$dl" -Dmdep.overWriteReleases=true >&2
+      mvn -q -B -ntp dependency:copy -Dartifact="$artifact" -DoutputDirectory="$dl" -Dmdep.overWriteReleases=true >"$cache/mvn.log" 2>&1 || { cat "$cache/mvn.log" >&2; exit 1; }
       echo "$sum  $dl/$file" | sha256sum -c --status || { echo "bad checksum: $file" >&2; exit 1; }
     fi
   done <<<"$pins"

@@ -157,13 +157,13 @@ func TestSmallFiles(t *testing.T) {
 	var files []*gridFile
 	for ci, c := range gridColumns() {
 		for vi, v := range versions {
-			for _, n := range []int{0, 1, 2, 7, 8, 9} {
+			for _, n := range []int{0, 1, 7, 9} {
 				for _, nullable := range []bool{false, true} {
 					c.Nullable, c.Comp = nullable, []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"}[(ci+vi+n)%4]
 					if (ci+n)%3 == vi && (n%2 == 1) == nullable { // a part of the grid is enough
 						files = append(files, &gridFile{name: fmt.Sprintf("%s/%s/%s/%s/nullable=%v/rows=%d", c.Type, c.Enc, c.Comp, v.name, nullable, n), col: c, o: v.o, cells: values(c, ci, n)})
 					}
-					if nullable && n > 0 && ci%3 == vi {
+					if nullable && (n == 1 || n == 9) && ci%3 == vi {
 						files = append(files, &gridFile{name: fmt.Sprintf("%s/%s/%s/%s/nulls=%d", c.Type, c.Enc, c.Comp, v.name, n), col: c, o: v.o, cells: make([]cell, n)})
 					}
 				}
