@@ -14,9 +14,11 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sort"
 	"strconv"
 	"strings"
@@ -283,6 +285,7 @@ func judge(t *testing.T, b block, data []byte, x expected) (cells int64) {
 	if b.Kind == "bloom" {
 		cells = judgeBloom(t, data, layout, x)
 		checkBloom(t, tree, x)
+		checkBloomTable(t, data, layout)
 	} else {
 		got, err := readAll(ctx, target, raw, nil)
 		if err != nil {
@@ -298,6 +301,10 @@ func judge(t *testing.T, b block, data []byte, x expected) (cells int64) {
 		checkEngine(t, data, layout, got, x)
 		if b.Kind == "undo" || b.Kind == "redo" {
 			checkDeltas(t, tree, b, x)
+			checkDeltaTable(t, data, x)
+		}
+		if b.Kind == "adhoc-index" {
+			checkIndexTable(t, data, b)
 		}
 	}
 	checkCoverage(t, target, layout)
@@ -1507,6 +1514,164 @@ func collect(batches iter.Seq2[arrow.RecordBatch, error], most int) (out []kudug
 		}
 	}
 	return out, nil
+}
+
+// ---- side files as tables
+
+// sideRows gives the rows of a side file as Arrow's own JSON.
+func sideRows(t *testing.T, data []byte, opts map[string]string) []map[string]any {
+	t.Helper()
+	ctx := context.Background()
+	tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{From: "cfile", Opts: opts, Tree: store.NewMemory(map[string][]byte{"f": data})})
+	if err != nil {
+		t.Fatal("stoa.Open:", err)
+	}
+	defer tab.Close()
+	var out []map[string]any
+	for batch, err := range tab.Scan(ctx, stoa.ScanSpec{}) {
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		names := batch.Schema().Fields()
+		for i := range int(batch.NumRows()) {
+			row := map[string]any{}
+			for j, f := range names {
+				row[f.Name] = value(batch.Column(j), i)
+			}
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// value takes an array's value: Go's own types, bytes as strings, lists as []any.
+func value(a arrow.Array, i int) any {
+	if a.IsNull(i) {
+		return nil
+	}
+	switch a := a.(type) {
+	case *array.Int64:
+		return a.Value(i)
+	case *array.Uint64:
+		return a.Value(i)
+	case *array.Int32:
+		return int64(a.Value(i))
+	case *array.Int16:
+		return int64(a.Value(i))
+	case *array.Int8:
+		return int64(a.Value(i))
+	case *array.Date32:
+		return int64(a.Value(i))
+	case *array.Timestamp:
+		return int64(a.Value(i))
+	case *array.Decimal128:
+		return a.Value(i).BigInt().String()
+	case *array.String:
+		return a.Value(i)
+	case *array.Binary:
+		return string(a.Value(i))
+	case *array.List:
+		from, to := a.ValueOffsets(i)
+		out := []any{}
+		for k := from; k < to; k++ {
+			out = append(out, value(a.ListValues(), int(k)))
+		}
+		return out
+	}
+	return fmt.Errorf("an array of type %T", a)
+}
+
+func sameRows(t *testing.T, got, want []map[string]any) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("as a table: %d rows, not %d", len(got), len(want))
+		return
+	}
+	for i := range got {
+		if !reflect.DeepEqual(got[i], want[i]) {
+			t.Errorf("as a table: row %d is %.300q, not %.300q", i, fmt.Sprint(got[i]), fmt.Sprint(want[i]))
+			return
+		}
+	}
+}
+
+func checkBloomTable(t *testing.T, data []byte, layout *kudugen.Layout) {
+	t.Helper()
+	var want []map[string]any
+	for _, b := range layout.Blocks {
+		if b.Kind != "data" {
+			continue
+		}
+		x := data[b.Off : b.Off+b.Len]
+		if layout.Checksums {
+			x = x[:len(x)-4]
+		}
+		n := 4 + int(binary.LittleEndian.Uint32(x))
+		set := 0
+		for _, y := range x[n:] {
+			set += bits.OnesCount8(y)
+		}
+		want = append(want, map[string]any{"first_key": string(b.Key), "hashes": int64(x[5]), "bits": 8 * int64(len(x)-n), "set_bits": int64(set), "filter": string(x[n:])})
+	}
+	sameRows(t, sideRows(t, data, nil), want)
+}
+
+func checkDeltaTable(t *testing.T, data []byte, x expected) {
+	t.Helper()
+	var want []map[string]any
+	for _, c := range x.cells {
+		d, err := kudugen.DecodeDelta(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, vals := []any{}, []any{}
+		for _, c := range d.Changes {
+			ids = append(ids, int64(c.Column))
+			if c.Value == nil {
+				vals = append(vals, nil)
+			} else {
+				vals = append(vals, string(c.Value))
+			}
+		}
+		op := []string{"", "update", "delete", "reinsert"}[d.Op]
+		want = append(want, map[string]any{"row": int64(d.Row), "timestamp": d.Time, "op": op, "column_ids": ids, "values": vals})
+	}
+	sameRows(t, sideRows(t, data, nil), want)
+}
+
+func checkIndexTable(t *testing.T, data []byte, b block) {
+	t.Helper()
+	rs, err := tables()[b.Table].Rowset(b.Partition, b.Rowset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var types []string
+	for _, c := range rs.Columns {
+		if c.Key {
+			name := c.Type
+			if name == "decimal" {
+				name += fmt.Sprint(8 * c.Width())
+			}
+			types = append(types, name)
+		}
+	}
+	var want []map[string]any
+	for _, row := range rs.Rows {
+		m := map[string]any{}
+		for i, name := range types {
+			var v any = row[i].Signed().Int64()
+			switch {
+			case rs.Columns[i].Width() == 0:
+				v = string(row[i])
+			case strings.HasPrefix(name, "decimal"):
+				v = row[i].Signed().String()
+			}
+			m[fmt.Sprint("k", i)] = v
+		}
+		want = append(want, m)
+	}
+	sameRows(t, sideRows(t, data, map[string]string{"kind": "index", "key": strings.Join(types, ",")}), want)
 }
 
 // ---- bloom files
