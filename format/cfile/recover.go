@@ -272,7 +272,7 @@ func (r *recovery) block(at, end int64) (b dataBlock, n int64) {
 	}
 	c := wire.NewInnerCursor(raw, fault.Span{}, "")
 	lay := parseDataBlock(c, &r.f.footer)
-	if c.Err() != nil || lay.rows == 0 {
+	if c.Err() != nil || lay.rows == 0 || isIndex(raw) {
 		return b, -1
 	}
 	b = dataBlock{ptr: blockPtr{at, int64(len(stored))}, first: int64(lay.values.ordinal), rows: int64(lay.rows)}
@@ -280,6 +280,23 @@ func (r *recovery) block(at, end int64) (b dataBlock, n int64) {
 		return b, -1
 	}
 	return b, int64(len(stored))
+}
+
+// isIndex reports whether a block is an index block: a short one may look like plain values.
+func isIndex(raw []byte) bool {
+	b := block{data: raw}
+	c := b.cursor("")
+	x := parseIndexBlock(c, false)
+	if c.Err() != nil || x.n == 0 {
+		return false
+	}
+	x.block = b
+	for i := range x.n {
+		if _, err := x.entry(i); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // open measures and opens what begins with b: stored is all of it, with the checksum.
@@ -296,7 +313,7 @@ func (r *recovery) measure(b []byte, extent func([]byte) int) (stored, raw []byt
 	if r.f.codec == nil {
 		n = extent(b)
 	} else {
-		n = r.packed(b, crc)
+		n = r.packed(b, extent)
 	}
 	if n <= 0 || n+crc > len(b) {
 		return nil, nil, false
@@ -318,7 +335,7 @@ func (r *recovery) measure(b []byte, extent func([]byte) int) (stored, raw []byt
 }
 
 // packed measures a block of a file with a codec.
-func (r *recovery) packed(b []byte, crc int) int {
+func (r *recovery) packed(b []byte, extent func([]byte) int) int {
 	head := 4
 	if r.f.header.Version == 1 {
 		head = 8
@@ -333,9 +350,8 @@ func (r *recovery) packed(b []byte, crc int) int {
 	if head == 8 {
 		return upTo(b, int64(le32(b))+8)
 	}
-	if n := int64(head) + raw; n+int64(crc) <= int64(len(b)) && crc > 0 && sum.CRC32C(b[:n]) == le32(b[n:]) {
-		r.work -= raw / 16
-		return int(n)
+	if n := int64(head) + raw; n <= int64(len(b)) && int64(extent(b[head:n])) == raw {
+		return int(n) // not compressed
 	}
 	n := packedExtent(b[head:], r.f.footer.Compression, int(raw))
 	r.work -= int64(max(n, 64))

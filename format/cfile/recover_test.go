@@ -1,0 +1,199 @@
+package cfile_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/internal/kudugen"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// What Recover must find is not what our reader finds in the healthy file, but what the corpus says is in it.
+
+// wounded calls f with every golden file of values, its layout and what it holds.
+func wounded(t *testing.T, f func(t *testing.T, b block, data []byte, l *kudugen.Layout, x expected)) {
+	n := 0
+	for _, b := range readManifest(t, golden) {
+		if b.Kind == "bloom" || b.Size > 200<<10 {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(golden, b.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := kudugen.Walk(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := b.expect(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(x.cells) == 0 {
+			continue
+		}
+		t.Run(b.File, func(t *testing.T) { f(t, b, bytes.Clone(data), l, x) })
+		n++
+	}
+	t.Logf("%d files", n)
+}
+
+// hit overwrites a block with noise.
+func hit(data []byte, b kudugen.Block) {
+	for i := b.Off; i < b.Off+b.Len; i++ {
+		data[i] ^= byte(i*7) | 1
+	}
+}
+
+// footerOptions say what the footer said.
+func footerOptions(t *testing.T, l *kudugen.Layout) map[string]string {
+	return map[string]string{
+		"type":        cfile.Type(l.Type).String(),
+		"encoding":    cfile.Encoding(l.Encoding).String(),
+		"compression": cfile.Compression(l.Compression).String(),
+		"nullable":    fmt.Sprint(l.Nullable),
+		"checksums":   fmt.Sprint(l.Checksums),
+		"kind":        "column",
+	}
+}
+
+// salvage reads what Recover finds: cells by row, and the rows of lost pages.
+func salvage(t *testing.T, data []byte, opts map[string]string) (cells map[int64]kudugen.Cell, lost []vec.Range, rows int64) {
+	t.Helper()
+	ctx := context.Background()
+	tree := store.NewMemory(map[string][]byte{"f": data})
+	r, _, err := cfile.Format.Recover(ctx, format.Target{Tree: tree, Name: "f"}, format.OpenOptions{Opts: opts})
+	if err != nil {
+		t.Fatalf("Recover: %v", err)
+	}
+	defer r.Close()
+	groups, err := r.RowGroups(ctx, format.Part{Ref: "f"}, format.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := r.Chunk(ctx, groups[0], 0, wholeRange)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells = map[int64]kudugen.Cell{}
+	read := func(p format.Page, dict *vec.Vector) *vec.Vector {
+		v, err := vec.New(r.Columns()[0].Type, memory.DefaultAllocator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{data[p.Spans[0].Off:p.Spans[0].End()]}, Dict: dict, Scratch: &vec.Arena{}, Limits: format.Limits{}.WithDefaults()}
+		if err := c.Decode(&task, v); err != nil {
+			t.Fatalf("page %d: %v", p.Ordinal, err)
+		}
+		return v
+	}
+	var dict *vec.Vector
+	if p, ok := c.Dict(); ok {
+		dict = read(p, nil)
+	}
+	for {
+		p, err := c.Next(ctx)
+		if err == io.EOF {
+			return cells, lost, groups[0].Rows
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Lost != nil {
+			lost = append(lost, vec.Range{From: p.First, To: p.First + p.Rows})
+			continue
+		}
+		first := p.First
+		if first < 0 {
+			first = int64(len(cells))
+		}
+		got, err := cellsOf(read(p, dict))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range got {
+			cells[first+int64(i)] = x
+		}
+	}
+}
+
+// holds compares what was salvaged with what is expected of the rows outside of gone.
+func holds(t *testing.T, cells map[int64]kudugen.Cell, x expected, gone vec.Range) {
+	t.Helper()
+	for i, want := range x.cells {
+		if row := int64(i); row >= gone.From && row < gone.To {
+			continue
+		}
+		got, ok := cells[int64(i)]
+		if w := x.col.Width(); ok && got != nil && w > 0 {
+			got = got[:w]
+		}
+		if !ok || !same(got, want) {
+			t.Fatalf("row %d is %v (found: %v), want %v", i, got, ok, want)
+		}
+	}
+}
+
+// Without its footer a file is found again from what the options say.
+func TestRecoverWithoutFooter(t *testing.T) {
+	wounded(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
+		foot := l.Blocks[len(l.Blocks)-1]
+		cells, lost, rows := salvage(t, data[:foot.Off], footerOptions(t, l))
+		if len(lost) > 0 || rows != int64(len(x.cells)) {
+			t.Errorf("%d rows, lost %v", rows, lost)
+		}
+		holds(t, cells, x, vec.Range{})
+	})
+}
+
+// With all index blocks overwritten, every row is found.
+func TestRecoverWithoutIndex(t *testing.T) {
+	wounded(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
+		for _, b := range l.Blocks {
+			if b.Kind == "posidx" || b.Kind == "validx" {
+				hit(data, b)
+			}
+		}
+		cells, lost, _ := salvage(t, data, map[string]string{"kind": "column"})
+		if len(lost) > 0 {
+			t.Errorf("lost %v", lost)
+		}
+		holds(t, cells, x, vec.Range{})
+	})
+}
+
+// With the indexes and one data block gone, exactly that block's rows are lost.
+func TestRecoverAroundALostBlock(t *testing.T) {
+	wounded(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
+		var blocks []kudugen.Block
+		for _, b := range l.Blocks {
+			switch b.Kind {
+			case "posidx", "validx":
+				hit(data, b)
+			case "data":
+				blocks = append(blocks, b)
+			}
+		}
+		if len(blocks) < 3 {
+			t.Skip("fewer than three data blocks")
+		}
+		b := blocks[len(blocks)/2]
+		hit(data, b)
+		gone := vec.Range{From: b.First, To: b.First + b.Rows}
+		cells, lost, _ := salvage(t, data, map[string]string{"kind": "column"})
+		if len(lost) != 1 || lost[0] != gone {
+			t.Errorf("lost %v, want %v", lost, gone)
+		}
+		holds(t, cells, x, gone)
+	})
+}
