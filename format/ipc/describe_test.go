@@ -8,23 +8,29 @@ import (
 	"stoa/format"
 	"stoa/format/formattest"
 	"stoa/region"
+	"stoa/store"
 )
 
 func TestDescribe(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.arrow*")
 	for _, f := range files {
-		tree := golden(t, f)
-		var nodes []region.Node
-		for n, err := range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"}, format.DescribeOptions{}) {
-			if err != nil {
-				t.Fatal(f, err)
-			}
-			nodes = append(nodes, n)
+		described(t, f, golden(t, f))
+	}
+}
+
+// described makes sure that the regions of a healthy file are all its bytes, and that verify finds nothing.
+func described(t *testing.T, name string, tree *store.Memory) {
+	t.Helper()
+	var nodes []region.Node
+	for n, err := range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"}, format.DescribeOptions{}) {
+		if err != nil {
+			t.Fatal(name, err)
 		}
-		formattest.Partition(t, nodes, "t", int64(len(tree.Bytes("t"))))
-		for x := range Format.Verify(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}) {
-			t.Errorf("%s: %+v", f, x)
-		}
+		nodes = append(nodes, n)
+	}
+	formattest.Partition(t, nodes, "t", int64(len(tree.Bytes("t"))))
+	for x := range Format.Verify(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}) {
+		t.Errorf("%s: %+v", name, x)
 	}
 }
 

@@ -25,12 +25,15 @@ func (f *frame) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func (f *frame) Start() error {
-	_, err := f.Write([]byte(fileMagic + "\x00\x00"))
-	return err
-}
+// Start does nothing, because the library does not call it for payload writers that are not its own.
+func (f *frame) Start() error { return nil }
 
 func (f *frame) WritePayload(p ipc.Payload) error {
+	if f.pos == 0 {
+		if _, err := f.Write([]byte(fileMagic + "\x00\x00")); err != nil {
+			return err
+		}
+	}
 	meta := p.Meta()
 	defer meta.Release()
 	h, err := flat.ParseHeader(meta.Bytes())

@@ -84,7 +84,12 @@ func TestRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, opts := range []map[string]string{{}, {"stream": "true"}, {"compression": "lz4"}, {"compression": "zstd"}, {"compression": "zstd", "stream": "true"}} {
 		want := []arrow.RecordBatch{sample.Batch(r, everything, 100, 0.2), sample.Batch(r, everything, 1, 0), sample.Batch(r, everything, 300, 1)}
-		got, err := readAll(write(t, opts, want...), nil, vec.Range{})
+		tree := write(t, opts, want...)
+		if file := string(tree.Bytes("t")[:6]) == fileMagic; file != (opts["stream"] == "") {
+			t.Errorf("%v: is a file: %t", opts, file)
+		}
+		described(t, "written", tree)
+		got, err := readAll(tree, nil, vec.Range{})
 		if err != nil {
 			t.Fatal(opts, err)
 		}
@@ -159,7 +164,9 @@ func TestGrowingDictionary(t *testing.T) {
 	}
 	want := []arrow.RecordBatch{mk("a", "b"), mk("c", "a"), mk("b"), mk("d", "d", "a")}
 	for _, opts := range []map[string]string{{}, {"stream": "true"}} {
-		got, err := readAll(write(t, opts, want...), nil, vec.Range{})
+		tree := write(t, opts, want...)
+		described(t, "written", tree)
+		got, err := readAll(tree, nil, vec.Range{})
 		if err != nil {
 			t.Fatal(opts, err)
 		}
@@ -213,6 +220,24 @@ func TestDamage(t *testing.T) {
 				b[i] ^= x
 				damaged(t, "flip", i, b)
 			}
+		}
+	}
+}
+
+// TestEmpty writes no batch at all.
+func TestEmpty(t *testing.T) {
+	for _, opts := range []map[string]string{{}, {"stream": "true"}} {
+		tree := store.NewMemory(nil)
+		w, err := Format.Create(context.Background(), tree.Sink("t"), everything, format.WriteOptions{Opts: opts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		described(t, "empty", tree)
+		if got, err := readAll(tree, nil, vec.Range{}); err != nil || len(got) != 0 {
+			t.Errorf("%v: %d batches, %v", opts, len(got), err)
 		}
 	}
 }

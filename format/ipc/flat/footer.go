@@ -7,8 +7,8 @@ import "encoding/binary"
 //
 //	 0 root u32 · vtable 12 bytes
 //	16 table: vtable · schema · dictionaries · recordBatches · version
-//	44 dictionaries: count u32, blocks of 24 bytes at 48
-//	   recordBatches: 4 bytes of padding, count, blocks
+//	40 padding u32 · dictionaries: count u32, blocks of 24 bytes at 48
+//	   padding u32 · recordBatches: count u32, blocks
 //	   message
 func AppendFooter(message []byte, dictionaries, batches []Block) ([]byte, error) {
 	t, err := rootTable(message)
@@ -32,6 +32,7 @@ func AppendFooter(message []byte, dictionaries, batches []Block) ([]byte, error)
 	b = le.AppendUint32(b, uint32(dictAt-(table+8)))
 	b = le.AppendUint32(b, uint32(batchAt-(table+12)))
 	b = le.AppendUint64(b, v5)
+	b = le.AppendUint32(b, 0)
 	b = appendBlocks(b, dictionaries)
 	b = le.AppendUint32(b, 0)
 	b = appendBlocks(b, batches)
