@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -11,8 +10,9 @@ import (
 
 // codeDoc explains one code of a finding.
 type codeDoc struct {
-	Code  string `json:"code"`
-	Means string `json:"means"`
+	Code     string `json:"code"`
+	Severity string `json:"severity"`
+	Means    string `json:"means"`
 }
 
 func (a *app) findingCmd() *cobra.Command {
@@ -41,13 +41,13 @@ func (a *app) findingCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := &report{cols: []reportColumn{{name: "code"}, {name: "what it means"}}}
+			r := &report{cols: []reportColumn{{name: "code"}, {name: "severity"}, {name: "what it means"}}}
 			for _, c := range found {
-				r.add(c, c.Code, c.Means)
+				r.add(c, c.Code, c.Severity, c.Means)
 			}
 			if len(found) == 1 && (out.form == "" || out.form == "text") {
 				return a.put(cmd.Context(), &out, func(w io.Writer) error {
-					_, err := io.WriteString(w, found[0].Code+"\n"+indent(1)+wrap(found[0].Means, 90, "\n"+indent(1))+"\n")
+					_, err := io.WriteString(w, found[0].Code+" ("+found[0].Severity+")\n"+indent(1)+wrap(found[0].Means, 90, "\n"+indent(1))+"\n")
 					return err
 				})
 			}
@@ -77,13 +77,6 @@ func findCodes(args []string) ([]codeDoc, error) {
 		return nil, &useError{"there is no finding with the code " + args[0], "stoa finding lists the codes"}
 	}
 	return out, nil
-}
-
-// codeDocs are all codes, sorted.
-func codeDocs() []codeDoc {
-	out := []codeDoc{{"file.unreadable", "The file could not be read to its end, and its format has no closer word for why. The place and the message say what was met."}}
-	slices.SortFunc(out, func(x, y codeDoc) int { return cmp.Compare(x.Code, y.Code) })
-	return out
 }
 
 // wrap breaks text between words.

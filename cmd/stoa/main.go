@@ -26,12 +26,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	a := newApp(stdin, stdout, stderr)
+	return newApp(stdin, stdout, stderr).run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
-	root.SetIn(stdin)
+	root.SetIn(a.in)
 	root.SetOut(a.stdout)
-	root.SetErr(stderr)
+	root.SetErr(a.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	return a.end(ctx, cmd, err)
 }

@@ -1,0 +1,340 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"stoa/fault"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// try runs the command in an empty directory with the files of a map.
+func try(t *testing.T, files map[string]string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range files {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out, errs bytes.Buffer
+	status = run(context.Background(), args, strings.NewReader(""), &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+// TestInterruptLeavesNothing cancels a conversion in its middle, while it waits for more of standard input.
+func TestInterruptLeavesNothing(t *testing.T) {
+	for _, out := range []string{"o.csv", "o.parquet", "o.arrow", "o.jsonl", "set/"} {
+		for _, verb := range []string{"convert", "cat"} {
+			args := []string{verb, "-", "--from", "csv", "-o", out}
+			if out == "set/" {
+				if args = append(args, "--to", "cfile"); verb == "cat" {
+					continue
+				}
+			}
+			t.Run(verb+" "+out, func(t *testing.T) {
+				t.Chdir(t.TempDir())
+				ctx, cancel := context.WithCancel(context.Background())
+				r, w := io.Pipe()
+				begun := make(chan int, 1)
+				go func() {
+					b := bytes.NewBufferString("a,b\n")
+					for i := range 200_000 { // more than one batch
+						fmt.Fprintf(b, "%d,x%d\n", i, i)
+					}
+					b.WriteTo(w)
+					time.Sleep(20 * time.Millisecond)
+					begun <- len(everything(t))
+					cancel() // the pipe stays open: nobody will ever write more
+				}()
+				var stdout, stderr bytes.Buffer
+				if got := run(ctx, args, r, &stdout, &stderr); got != statusCannot {
+					t.Errorf("the status is %d", got)
+				}
+				if <-begun == 0 {
+					t.Error("nothing had been begun")
+				}
+				if stderr.String() != "stoa: interrupted\n" {
+					t.Errorf("standard error: %q", &stderr)
+				}
+				if left := everything(t); len(left) > 0 {
+					t.Errorf("left behind: %q", left)
+				}
+			})
+		}
+	}
+}
+
+func everything(t *testing.T) []string {
+	var out []string
+	err := filepath.WalkDir(".", func(p string, d os.DirEntry, err error) error {
+		if p != "." {
+			out = append(out, p)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// full is a writer that fails after so many bytes.
+type full struct {
+	n   int
+	err error
+}
+
+func (f *full) Write(b []byte) (int, error) {
+	if f.n -= len(b); f.n < 0 {
+		return 0, f.err
+	}
+	return len(b), nil
+}
+
+// TestReaderHasEnough: `stoa cat … | head` ends in silence; a full disk does not.
+func TestReaderHasEnough(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var b strings.Builder
+	b.WriteString("n\n")
+	for i := range 200_000 {
+		fmt.Fprintln(&b, i)
+	}
+	if err := os.WriteFile("n.csv", []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range rowForms {
+		for _, c := range []struct {
+			err    error
+			status int
+			stderr string
+		}{
+			{&os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}, statusFine, ""},
+			{&os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, statusCannot, "no space left on device"},
+		} {
+			var stderr bytes.Buffer
+			got := run(context.Background(), []string{"cat", "n.csv", "-f", form}, nil, &full{100, c.err}, &stderr)
+			if got != c.status || c.stderr == "" && stderr.Len() > 0 || !strings.Contains(stderr.String(), c.stderr) {
+				t.Errorf("%s, %v: status %d, %q", form, c.err, got, &stderr)
+			}
+		}
+	}
+}
+
+// TestTerminal: what is different when standard output is one.
+func TestTerminal(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("s.csv", []byte("id,name,text\n1,,"+strings.Repeat("long ", 20)+"\n22,漢字漢字漢字漢字,b\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	show := func(width int, args ...string) (string, int, string) {
+		var out, errs bytes.Buffer
+		a := newApp(nil, &out, &errs)
+		a.tty, a.width = true, width
+		st := a.run(context.Background(), args)
+		return out.String(), st, errs.String()
+	}
+	t.Setenv("NO_COLOR", "1")
+	got, _, _ := show(30, "cat", "s.csv")
+	want := "" + // 5 for int64, 4 between, and the 21 that are left for two wide columns: 10 and 11
+		"   id  name        text\n" +
+		"int64  utf8        utf8\n" +
+		"    1  null        long long …\n" +
+		"   22  漢字漢字…   b\n" +
+		"(2 rows)\n"
+	if got != want {
+		t.Errorf("30 cells wide:\n%s\nexpected\n%s", got, want)
+	}
+	got, _, _ = show(12, "cat", "s.csv")
+	if !strings.Contains(got, "(2 rows, 1 of 3 columns not shown: --columns chooses, -f jsonl shows all)") {
+		t.Errorf("12 cells wide:\n%s", got)
+	}
+	for _, l := range strings.Split(got, "\n") {
+		if n := len([]rune(l)); n > 12 && !strings.HasPrefix(l, "(") {
+			t.Errorf("a line of %d: %q", n, l)
+		}
+	}
+	for _, form := range []string{"arrow", "parquet"} {
+		if _, st, errs := show(80, "cat", "s.csv", "-f", form); st != statusUse || !strings.Contains(errs, form+" is not for a terminal") {
+			t.Errorf("-f %s: status %d, %q", form, st, errs)
+		}
+	}
+	if _, st, errs := show(80, "schema", "s.csv", "-f", "arrow"); st != statusUse || !strings.Contains(errs, "arrow is not for a terminal") {
+		t.Errorf("schema -f arrow: status %d, %q", st, errs)
+	}
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "xterm")
+	if got, _, _ = show(80, "head", "-n", "1", "s.csv"); !strings.Contains(got, "\x1b[2mnull\x1b[0m") {
+		t.Errorf("null is not dimmed: %q", got)
+	}
+	t.Setenv("TERM", "dumb")
+	if got, _, _ = show(80, "head", "-n", "1", "s.csv"); strings.Contains(got, "\x1b") {
+		t.Errorf("a dumb terminal got colour: %q", got)
+	}
+}
+
+// TestWideTableDecidesOnce: rows after the sample do not move the columns.
+func TestWideTableDecidesOnce(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("a,b\n")
+	for range tableSample {
+		b.WriteString("x,y\n")
+	}
+	b.WriteString("longer than all others,z\n")
+	st, out, _ := try(t, map[string]string{"s.csv": b.String()}, "cat", "s.csv", "-f", "table")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if st != 0 || len(lines) != tableSample+4 || lines[2] != "x     y" || lines[tableSample+2] != "longer than all others  z" || lines[tableSample+3] != "(1,001 rows)" {
+		t.Errorf("status %d, %d lines: %q … %q", st, len(lines), lines[:4], lines[len(lines)-3:])
+	}
+}
+
+func TestStatusOfErrors(t *testing.T) {
+	at := fault.Span{Object: "f", Off: 3, Len: 4}
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{errEnough, 0},
+		{fmt.Errorf("write: %w", errEnough), 0},
+		{os.ErrNotExist, 1},
+		{fault.Unsupportedf(at, "", "x"), 1},
+		{fault.Limitf(at, "", "x"), 1},
+		{fault.Bugf("x"), 1},
+		{context.Canceled, 1},
+		{errFailed, 1},
+		{fault.Invalidf("x"), 2},
+		{wrongUse("x"), 2},
+		{fault.Corruptf(at, "", "x"), 3},
+		{&openError{fault.Corruptf(at, "", "x")}, 3},
+		{errors.Join(errors.New("x"), fault.Corruptf(at, "", "x")), 3},
+		{errDamage, 3},
+	} {
+		if got := status(c.err); got != c.want {
+			t.Errorf("%v: %d, expected %d", c.err, got, c.want)
+		}
+	}
+}
+
+func TestLostRows(t *testing.T) {
+	loss := func(part string, group int, col string, from, to int64) region.Loss {
+		return region.Loss{Part: part, Group: group, Column: col, Rows: [2]int64{from, to}, Exact: true}
+	}
+	losses := []region.Loss{
+		loss("a", 0, "x", 10, 20), loss("a", 0, "y", 15, 30), // 20 rows together
+		loss("a", 0, "z", 0, 5),   // 5
+		loss("a", 1, "x", 0, 10),  // 10: another group
+		loss("b", 0, "x", 12, 14), // 2: another part
+	}
+	if n, exact := lostRows(losses); n != 37 || !exact {
+		t.Errorf("%d, %v", n, exact)
+	}
+	losses = append(losses, region.Loss{Part: "b", Rows: [2]int64{14, -1}})
+	if n, exact := lostRows(losses); n != 37 || exact {
+		t.Errorf("with one that cannot be counted: %d, %v", n, exact)
+	}
+}
+
+func TestWords(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
+		if got := thousands(n); got != want {
+			t.Errorf("thousands(%d) = %q", n, got)
+		}
+	}
+	for n, want := range map[int64]string{-1: "", 0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_949: "99.9 kB", 99_950: "100 kB", 999_499: "999 kB", 999_500: "1.0 MB", 5_300_000_000: "5.3 GB"} {
+		if got := bytesText(n); got != want {
+			t.Errorf("bytesText(%d) = %q, expected %q", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{1234 * time.Millisecond: "1.23 s", 42 * time.Second: "42 s", 125 * time.Second: "2:05 min", 3723 * time.Second: "1:02 h"} {
+		if got := seconds(d); got != want {
+			t.Errorf("seconds(%v) = %q", d, got)
+		}
+	}
+	for s, want := range map[string][]string{"a": {"a"}, "a,b.c": {"a", "b.c"}, ` a , "b,c" `: {"a", "b,c"}, `"say ""hi""",x`: {`say "hi"`, "x"}} {
+		if got, err := splitNames(s); err != nil || fmt.Sprint(got) != fmt.Sprint(want) || len(got) != len(want) {
+			t.Errorf("splitNames(%q) = %q, %v", s, got, err)
+		}
+	}
+	for s, want := range map[string][]string{"1,x": {"1", "x"}, "'a,b', 2": {"'a,b'", "2"}, "'it''s, ok',3": {"'it''s, ok'", "3"}} {
+		if got := splitKey(s, 2); fmt.Sprint(got) != fmt.Sprint(want) || len(got) != len(want) {
+			t.Errorf("splitKey(%q) = %q", s, got)
+		}
+	}
+	if got := splitKey("a, b", 1); len(got) != 1 {
+		t.Errorf("a key of one column was split: %q", got)
+	}
+	if got := wrap("one two three four", 9, "|"); got != "one two|three|four" {
+		t.Errorf("wrap: %q", got)
+	}
+}
+
+func TestLastOf(t *testing.T) {
+	for _, c := range []struct {
+		want vec.Range
+		rows int64
+		n    int64
+		got  vec.Range
+	}{
+		{vec.Range{}, 10, 3, vec.Range{From: 7, To: 10}},
+		{vec.Range{}, 2, 3, vec.Range{From: 0, To: 2}},
+		{vec.Range{From: 4, To: 6}, 10, 3, vec.Range{From: 4, To: 6}},
+		{vec.Range{From: 4, To: 1 << 62}, 10, 3, vec.Range{From: 7, To: 10}},
+		{vec.Range{From: 20, To: 30}, 10, 3, nothing},
+		{vec.Range{}, 0, 3, nothing},
+	} {
+		if got := lastOf(c.want, c.rows, c.n); got != c.got {
+			t.Errorf("the last %d of %v in %d rows: %v", c.n, c.want, c.rows, got)
+		}
+	}
+}
+
+func TestProgressLine(t *testing.T) {
+	p := &progress{a: &app{}, all: 4_000_000, bytes: 80e6}
+	p.rows.Store(1_000_000)
+	p.a.tallies.read.Store(20e6)
+	want := "[###.........]  25%  1,000,000 rows  500k rows/s  10.0 MB/s  ETA 0:06"
+	if got := p.line(2 * time.Second); got != want {
+		t.Errorf("%q", got)
+	}
+	p.all = -1 // then the bytes tell
+	if got := p.line(2 * time.Second); got != want {
+		t.Errorf("by bytes: %q", got)
+	}
+	p.bytes = -1
+	if got := p.line(2 * time.Second); got != "1,000,000 rows  500k rows/s  10.0 MB/s" {
+		t.Errorf("without an end: %q", got)
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":                "plain",
+		"ümlaut 漢字":            "ümlaut 漢字",
+		"a\nb":                 "a\nb",
+		"\x1b]0;title\x07":     `\u001b]0;title\u0007`,
+		"\xff\xfe":             `\xff\xfe`,
+		"tab\there\r":          `tab\there\r`,
+		"\u202eevil\u2066":     `\u202eevil\u2066`,
+		"\u009b31m":            `\u009b31m`,
+		"\ufffd is a letter":   "\ufffd is a letter",
+		strings.Repeat("a", 9): "aaaaaaaaa",
+	} {
+		if got := printable(in); got != want {
+			t.Errorf("%q became %q", in, got)
+		}
+	}
+	if got := oneLine("a\nb"); got != `a\nb` {
+		t.Errorf("oneLine: %q", got)
+	}
+}
