@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"runtime/metrics"
 	"slices"
 	"sort"
+	"strings"
 	"testing"
 	"time"
 
@@ -250,8 +252,13 @@ func (a attempt) speaks() bool {
 }
 
 // TestRecover: with the indexes wiped out, everything is found again where checksums tell what a block is; without them
-// what is found is right, or said to be lost.
+// what is found is right, or said to be lost. The same with the footer cut off, when the options say what it said.
 func TestRecover(t *testing.T) {
+	t.Run("indexes", func(t *testing.T) { recoverAll(t, false) })
+	t.Run("footer", func(t *testing.T) { recoverAll(t, true) })
+}
+
+func recoverAll(t *testing.T, cutFooter bool) {
 	if cfile.Format.Recover == nil {
 		t.Skip("there is no Recover; TestFormatIsWhole fails")
 	}
@@ -279,7 +286,19 @@ func TestRecover(t *testing.T) {
 				copy(bad[l.Off:l.Off+l.Len], bytes.Repeat([]byte{0xaa}, int(l.Len)))
 			}
 		}
-		tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{From: "cfile", Opts: raw.Opts, Recover: true, Tree: store.NewMemory(map[string][]byte{"f": bad})})
+		opts := maps.Clone(raw.Opts)
+		if cutFooter {
+			bad = bad[:layout.Blocks[len(layout.Blocks)-1].Off]
+			opts["type"] = strings.ToLower(x.col.Type)
+			if x.col.Type == "decimal" {
+				opts["type"] += fmt.Sprint(8 * x.col.Width())
+			}
+			opts["encoding"] = map[int]string{1: "plain", 2: "prefix", 4: "rle", 5: "dict", 6: "bitshuffle"}[layout.Encoding]
+			opts["compression"] = map[int]string{0: "none", 1: "none", 2: "snappy", 3: "lz4", 4: "zlib"}[layout.Compression]
+			opts["nullable"] = fmt.Sprint(layout.Nullable)
+			opts["checksums"] = fmt.Sprint(layout.Checksums)
+		}
+		tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{From: "cfile", Opts: opts, Recover: true, Tree: store.NewMemory(map[string][]byte{"f": bad})})
 		if err != nil {
 			if layout.Checksums {
 				t.Errorf("%s: %v", b.File, err)
