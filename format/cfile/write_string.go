@@ -45,17 +45,32 @@ func (b *plainStrings) get(i uint32) []byte {
 	return b.data[b.offs[i]-plainStringsHeader : end]
 }
 
+// add copies strings that lie side by side in one go.
 func (b *plainStrings) add(v *dense, from, to int, all bool) (int, fullness) {
+	var lo, hi uint32 // not copied yet
+	n, off := to-from, uint32(plainStringsHeader+len(b.data))
 	for i, s := range v.strs[from:to] {
-		b.put(v.data[s.lo:s.hi])
+		if s.lo != hi {
+			b.data = append(b.data, v.data[lo:hi]...)
+			lo = s.lo
+		}
+		hi = s.hi
+		if len(b.offs)&3 == 0 {
+			b.size++
+		}
+		b.offs = append(b.offs, off)
+		b.size += varintGroupBytes(off) + int(s.hi-s.lo)
+		off += s.hi - s.lo
 		if b.size > b.limit && !all {
-			return i + 1, fullNow
+			n = i + 1
+			break
 		}
 	}
+	b.data = append(b.data, v.data[lo:hi]...)
 	if b.full() {
-		return to - from, fullNow
+		return n, fullNow
 	}
-	return to - from, roomy
+	return n, roomy
 }
 
 func (b *plainStrings) rest(*dense, int, int) int { return 0 }
