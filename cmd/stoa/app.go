@@ -18,7 +18,7 @@ import (
 // app is one run of the command: its streams, the flags that every verb has, and what is shared.
 type app struct {
 	in      io.Reader
-	stdin   *stdinObject // made by the first use of "-"
+	streams map[string]*stream // standard input and pipes, made by their first use
 	stdout  *outStream
 	stderr  io.Writer
 	formats []format.Format

@@ -55,8 +55,8 @@ func (a *app) end(ctx context.Context, cmd *cobra.Command, err error) int {
 	if flushed := a.stdout.Flush(); err == nil || errors.Is(err, errDamage) && flushed != nil {
 		err = errors.Join(flushed, err)
 	}
-	if a.stdin != nil {
-		a.stdin.remove()
+	for _, s := range a.streams {
+		s.remove()
 	}
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")

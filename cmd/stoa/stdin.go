@@ -7,6 +7,8 @@ import (
 	"iter"
 	"os"
 	"path"
+	"path/filepath"
+	"strings"
 
 	"stoa/store"
 )
@@ -17,15 +19,16 @@ const dash = "-"
 // spoolMemory is how much of a piped standard input is kept in memory; the rest goes to a temporary file.
 const spoolMemory = 64 << 20
 
-// tree is where the command reads: the local files, and "-" for standard input. It counts what is read.
+// tree is where the command reads: the local files, "-" for standard input, and pipes that have a name, such as
+// those of <(…) in a shell. It counts what is read.
 type tree struct {
 	store.Local
 	a *app
 }
 
 func (t tree) Open(ctx context.Context, name string) (store.Source, error) {
-	if name == dash {
-		return t.a.input(ctx)
+	if name == dash || isPipe(name) {
+		return t.a.stream(ctx, name)
 	}
 	s, err := t.Local.Open(ctx, name)
 	if err != nil {
@@ -35,21 +38,27 @@ func (t tree) Open(ctx context.Context, name string) (store.Source, error) {
 }
 
 func (t tree) Stat(ctx context.Context, name string) (store.Info, error) {
-	if name != dash {
+	if name != dash && !isPipe(name) {
 		return t.Local.Stat(ctx, name)
 	}
-	s, err := t.a.input(ctx)
+	s, err := t.a.stream(ctx, name)
 	if err != nil {
 		return store.Info{}, err
 	}
-	return store.Info{Name: dash, Size: s.known}, nil
+	return store.Info{Name: name, Size: s.known}, nil
+}
+
+// isPipe reports whether the file can be read only once and in order.
+func isPipe(name string) bool {
+	st, err := os.Stat(filepath.FromSlash(name))
+	return err == nil && st.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeCharDevice) != 0
 }
 
 // List passes over what stoa itself has begun to write in a directory.
 func (t tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		for info, err := range t.Local.List(ctx, dir) {
-			if err == nil && len(path.Base(info.Name)) > len(store.TempPrefix) && path.Base(info.Name)[:len(store.TempPrefix)] == store.TempPrefix {
+			if err == nil && strings.HasPrefix(path.Base(info.Name), store.TempPrefix) {
 				continue
 			}
 			if !yield(info, err) {
@@ -59,49 +68,74 @@ func (t tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error]
 	}
 }
 
-// stdinObject is standard input as an object. It is shared by all who open it, so Close does nothing.
-type stdinObject struct {
+// stream is standard input or a pipe as an object. It is shared by all who open it, so Close does nothing.
+type stream struct {
 	store.Source
-	known int64 // size; -1 if only reading tells
-	spool *store.Spooled
+	known int64          // size; -1 if only reading tells
+	spool *store.Spooled // nil: it is a file
 	a     *app
 }
 
-func (s *stdinObject) Close() error { return nil }
+func (s *stream) Close() error { return nil }
 
-func (s *stdinObject) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+func (s *stream) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	n, err := s.Source.ReadAt(ctx, p, off)
 	s.a.tallies.read.Add(int64(n))
 	return n, err
 }
 
 // remove gives back what was kept of it.
-func (s *stdinObject) remove() {
+func (s *stream) remove() {
 	if s.spool != nil {
 		s.spool.Close()
 	}
 }
 
-// input is standard input. A regular file is read in place, a pipe is kept.
-func (a *app) input(ctx context.Context) (*stdinObject, error) {
-	if a.stdin != nil {
-		return a.stdin, nil
+// stream is the stream of that name. A regular file as standard input is read in place, everything else is kept.
+func (a *app) stream(ctx context.Context, name string) (*stream, error) {
+	if s, ok := a.streams[name]; ok {
+		return s, nil
 	}
-	if f, ok := a.in.(*os.File); ok {
+	s := &stream{known: -1, a: a}
+	r := a.in
+	if name != dash {
+		r = &late{name: name}
+	} else if f, ok := a.in.(*os.File); ok {
 		if a.errTTY && isTerminal(f) {
 			a.note("stoa: reading from the terminal; Ctrl-D ends")
 		}
-		if s := wholeFile(f); s != nil {
-			a.stdin = &stdinObject{Source: s, known: s.Size(), a: a}
-			return a.stdin, nil
+		if whole := wholeFile(f); whole != nil {
+			s.Source, s.known = whole, whole.Size()
 		}
 	}
-	if a.in == nil {
+	if r == nil {
 		return nil, &fs.PathError{Op: "open", Path: dash, Err: fs.ErrClosed}
 	}
-	spool := store.Spool(&patient{ctx: ctx, r: a.in}, spoolMemory, newScratch)
-	a.stdin = &stdinObject{Source: spool, known: -1, spool: spool, a: a}
-	return a.stdin, nil
+	if s.Source == nil {
+		s.spool = store.Spool(&patient{ctx: ctx, r: r}, spoolMemory, newScratch)
+		s.Source = s.spool
+	}
+	if a.streams == nil {
+		a.streams = map[string]*stream{}
+	}
+	a.streams[name] = s
+	return s, nil
+}
+
+// late opens a file when it is first read: opening a pipe waits for its other end.
+type late struct {
+	name string
+	f    *os.File
+}
+
+func (l *late) Read(b []byte) (int, error) {
+	if l.f == nil {
+		var err error
+		if l.f, err = os.Open(filepath.FromSlash(l.name)); err != nil {
+			return 0, err
+		}
+	}
+	return l.f.Read(b)
 }
 
 func isTerminal(f *os.File) bool {
