@@ -60,8 +60,7 @@ func (t *Table) keyFilter(values []string) (*pred.Expr, error) {
 	var parts []string
 	for i, v := range values {
 		lit := v
-		switch f, _ := t.schema.FieldsByName(keys[i]); {
-		case len(f) == 1 && textual(f[0].Type) && !strings.HasPrefix(v, "'") && !strings.HasPrefix(v, "x'"):
+		if f, _ := t.schema.FieldsByName(keys[i]); len(f) == 1 && textual(f[0].Type) && !quoted(v) {
 			lit = "'" + strings.ReplaceAll(v, "'", "''") + "'"
 		}
 		parts = append(parts, `"`+strings.ReplaceAll(keys[i], `"`, `""`)+`" = `+lit)
@@ -75,6 +74,17 @@ func textual(t arrow.DataType) bool {
 	case arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY, arrow.STRING_VIEW, arrow.BINARY_VIEW,
 		arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP, arrow.TIME32, arrow.TIME64:
 		return true
+	}
+	return false
+}
+
+// quoted reports whether a key value is a literal of --where already.
+func quoted(v string) bool {
+	low := strings.ToLower(v)
+	for _, p := range []string{"'", "x'", "date '", "time '", "timestamp '"} {
+		if strings.HasPrefix(low, p) && strings.HasSuffix(v, "'") && len(v) > len(p) {
+			return true
+		}
 	}
 	return false
 }
