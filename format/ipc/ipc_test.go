@@ -256,3 +256,35 @@ func TestProbe(t *testing.T) {
 		}
 	}
 }
+
+// TestLeaks leaves the loop early, and reads to the end: all memory comes back.
+func TestLeaks(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	ctx := context.Background()
+	r := rand.New(rand.NewPCG(7, 7))
+	batch := sample.Batch(r, everything, 300, 0.2)
+	for _, c := range []map[string]string{{}, {"stream": "true"}, {"compression": "zstd"}, {"compression": "lz4", "stream": "true"}} {
+		rd, err := Format.Open(ctx, format.Target{Tree: write(t, c, batch), Name: "t"}, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := format.Query{}
+		for i := range rd.Columns() {
+			q.Cols = append(q.Cols, i)
+		}
+		for _, leave := range []bool{true, false} {
+			for _, rows := range []vec.Range{{}, {From: 10, To: 20}} {
+				for _, err := range rd.(format.Batcher).Batches(ctx, format.RowGroup{Rows: -1}, q, rows, mem) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if leave {
+						break
+					}
+				}
+			}
+		}
+		rd.Close()
+	}
+}
