@@ -186,7 +186,7 @@ func masked(f arrow.Array, parent *array.Struct) arrow.Array {
 	}
 	bufs := append([]*memory.Buffer{memory.NewBufferBytes(bits)}, d.Buffers()[1:]...)
 	var nd *array.Data
-	if d.Dictionary() != nil {
+	if d.DataType().ID() == arrow.DICTIONARY {
 		nd = array.NewDataWithDictionary(d.DataType(), n, bufs, nulls, d.Offset(), d.Dictionary().(*array.Data))
 	} else {
 		nd = array.NewData(d.DataType(), n, bufs, d.Children(), nulls, d.Offset())
