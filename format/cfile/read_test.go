@@ -1,0 +1,288 @@
+package cfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// bytesOfHex reads hexadecimal text with blanks.
+func bytesOfHex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// decodeBlock decodes a block that is neither compressed nor has a checksum, and shows the values as Arrow prints them.
+func decodeBlock(t testing.TB, f Footer, raw []byte) (string, error) {
+	t.Helper()
+	x := &file{footer: f, at: fault.Span{Object: "f", Len: 1 << 20}, limits: format.Limits{}.WithDefaults()}
+	v, err := vec.New(x.field(readOptions{scale: -1}).Type, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := format.Task{Page: format.Page{Spans: []fault.Span{{Object: "f", Off: 100, Len: int64(len(raw))}}, Own: &dataBlock{first: -1, rows: -1}},
+		N: -1, Bytes: [][]byte{raw}, Scratch: &vec.Arena{}, Limits: x.limits}
+	if _, err := x.decode(&task, v, nil); err != nil {
+		return "", err
+	}
+	a, err := v.Emit(v.Len())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Release()
+	return fmt.Sprint(a), nil
+}
+
+// The blocks of the documents' examples, written out by hand.
+func TestBlocksByHand(t *testing.T) {
+	for _, x := range []struct {
+		name, block, want string
+		footer            Footer
+	}{
+		{ // "4 items, the first and last are nulls"; the document's bare bits 0110 are a run in the files
+			"nullable, of the v1 document", `04 02 03 06  02000000 00000000 14000000 1e000000`, "[(null) 20 30 (null)]",
+			Footer{Type: Int32, Encoding: Plain, Nullable: true},
+		},
+		{
+			"array example A", `0a 07  03 05 ff 02  0f 03 0200 0000 0000 0200 0400 0100 0100  02 03 7b
+				09000000 00000000 01000000 02000000 03000000 04000000 05000000 06000000 07000000 08000000 09000000`,
+			"[[1 2] [] (null) [3 4] [5 6 7 8] [(null)] [9]]", Footer{Type: Int32, Encoding: Plain, Incompatible: featureArrayBlocks},
+		},
+		{
+			"array example B", `03 04  02 03 06  09 03 0100 0000 0000 0200  02 03 0d  02000000 00000000 04000000 02000000`,
+			"[[(null)] (null) [] [4 2]]", Footer{Type: Int32, Encoding: Plain, Incompatible: featureArrayBlocks},
+		},
+		{
+			"array example C", `0a 01  03 05 fb 02  03 03 0a00  02 03 01
+				08000000 00000000 02000000 03000000 06000000 08000000 05000000 03000000 01000000 00000000`,
+			"[[2 3 (null) 6 8 5 3 1 (null) 0]]", Footer{Type: Int32, Encoding: Plain, Incompatible: featureArrayBlocks},
+		},
+		{ // header: 5 values, the least is 1000, ordinal 7; groups relative to the least, the last one filled up
+			"group varint, of the v1 document", `10 05 e803 07 00  06 00 01 2c01 880d01  00 00 00 00 00`,
+			"[1000 1001 1300 70000 1000]", Footer{Type: Uint32, Encoding: GroupVarint},
+		},
+		{ // header: 3 values, ordinal 0, restart interval 2; one restart point, at the third entry
+			"prefix", `00 03 00 02 00  00 03 616263  02 01 78  00 01 79  0e000000 01000000`,
+			"[\"abc\" \"abx\" \"y\"]", Footer{Type: String, Encoding: Prefix},
+		},
+		{ // ordinal, count, offsets at 15; "a", "", "bc"
+			"plain binary", `00000000 03000000 0f000000  61 6263  00 0c 0d 0d 00`,
+			"[\"a\" \"\" \"bc\"]", Footer{Type: String, Encoding: Plain},
+		},
+		{"plain bool", `0a000000 00000000 05 02`, "[true false true false false false false false false true]", Footer{Type: Bool, Encoding: Plain}},
+		{"rle bool", `0a000000 00000000 0a01 0a00`, "[true true true true true false false false false false]", Footer{Type: Bool, Encoding: RLE}},
+		{"rle int16, negative", `03000000 00000000 06 feff`, "[-2 -2 -2]", Footer{Type: Int16, Encoding: RLE}},
+		{"decimal32 is widened with its sign", `02000000 00000000 ffffffff 7b000000`, "[-1 123]", Footer{Type: Decimal32, Encoding: Plain}},
+		{"all null", `03 02 06 00  00000000 00000000`, "[(null) (null) (null)]", Footer{Type: Int8, Encoding: Plain, Nullable: true}},
+		{"nullable bool", `05 02 03 16  03000000 00000000 05`, "[(null) true false (null) true]", Footer{Type: Bool, Encoding: Plain, Nullable: true}},
+	} {
+		got, err := decodeBlock(t, x.footer, bytesOfHex(t, x.block))
+		if err != nil || got != x.want {
+			t.Errorf("%s: got %s %v, want %s", x.name, got, err, x.want)
+		}
+	}
+}
+
+// What is wrong is said with its place.
+func TestBrokenBlocks(t *testing.T) {
+	for _, x := range []struct {
+		name, block, want string
+		footer            Footer
+	}{
+		{"too few values", `02000000 00000000 14000000`, "f[108+4]: corrupt: values: 4 bytes where the values have 8", Footer{Type: Int32, Encoding: Plain}},
+		{"more ones than values", `02 02 03 03  01000000 00000000 07`, "f[102+2]: corrupt: bitmap: 2 bits are 1, but the block has 1 values", Footer{Type: Int8, Encoding: Plain, Nullable: true}},
+		{"offsets fall", `00000000 02000000 0e000000  6161  00 0d 0c 00 00`, "corrupt: offsets/offset[1]: 12 after 13", Footer{Type: String, Encoding: Plain}},
+		{"a word without a dictionary", `01000000 00000000 00000000 14000000 00000000 01000000`, "corrupt: words of a dictionary, and the file has none", Footer{Type: String, Encoding: Dict}},
+		{"an unknown mode", `03000000 00000000`, "f[100+4]: corrupt: mode: 3", Footer{Type: String, Encoding: Dict}},
+		{"bitshuffle: wrong size", `00000000 08000000 15000000 08000000 04000000`, "f[108+4]: corrupt: size: 21, but the block has 20 bytes", Footer{Type: Int32, Encoding: BitShuffle}},
+	} {
+		_, err := decodeBlock(t, x.footer, bytesOfHex(t, x.block))
+		if err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: got %v, want %s", x.name, err, x.want)
+		}
+	}
+}
+
+// A few bytes of runs that stand for very many rows are limited, not believed.
+func TestRunsAreLimited(t *testing.T) {
+	raw := bytesOfHex(t, `ffffff7f 00000000 feffffff0f 00000000`)
+	if _, err := decodeBlock(t, Footer{Type: Int32, Encoding: RLE}, raw); err == nil || !strings.Contains(err.Error(), "limit") {
+		t.Error(err)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	cols := []Type{Int32, String, Binary, Int8, String}
+	values := [][]byte{{0xff, 0xff, 0xff, 0xff}, []byte("a\x00b"), {}, {1}, []byte("x\x00")}
+	want := bytesOfHex(t, `7fffffff  61 0001 62 0000  0000  81  78 00`)
+	var key []byte
+	for i, c := range cols {
+		var err error
+		if key, err = AppendKey(key, c, values[i], i == len(cols)-1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(key, want) {
+		t.Fatalf("%x, want %x", key, want)
+	}
+	back, err := DecodeKey(key, cols)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range values {
+		if !bytes.Equal(back[i], values[i]) {
+			t.Errorf("%x, want %x", back[i], values[i])
+		}
+	}
+	for _, bad := range []string{"7fffffff", "7fffff", "7fffffff6100", "7fffffff610002"} {
+		if _, err := DecodeKey(bytesOfHex(t, bad), cols); err == nil {
+			t.Errorf("%s was read", bad)
+		}
+	}
+	if _, err := AppendKey(nil, Double, make([]byte, 8), true); err == nil {
+		t.Error("a double is no key")
+	}
+}
+
+// The SQLite 4 varints of the notes: each length, at its borders.
+func TestOrderedVarints(t *testing.T) {
+	for s, want := range map[string]uint64{"00": 0, "f0": 240, "f100": 240, "f101": 241, "f8ff": 2287, "f90000": 2288, "f9ffff": 67823,
+		"fa010000": 1 << 16, "fb01000000": 1 << 24, "ff0102030405060708": 0x0102030405060708} {
+		b := block{data: bytesOfHex(t, s)}
+		c := b.cursor("")
+		if got := parseOrderedVarint(c, "x"); got != want || c.Err() != nil || c.Left() != 0 {
+			t.Errorf("%s is %d %v, want %d", s, got, c.Err(), want)
+		}
+	}
+}
+
+// A table of several columns goes to a directory and comes back as it was, structs flattened.
+func TestDirectory(t *testing.T) {
+	ctx := context.Background()
+	sc := arrow.NewSchema([]arrow.Field{
+		{Name: "n", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "t", Type: arrow.FixedWidthTypes.Time64us, Nullable: true},
+			arrow.Field{Name: "d", Type: &arrow.Decimal128Type{Precision: 7, Scale: 2}})},
+	}, nil)
+	rec, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(
+		`[{"n":1,"s":{"t":"00:00:01.000005","d":"12.50"}},{"n":2,"s":{"t":null,"d":"-0.01"}}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Release()
+	tree := store.NewMemory(nil)
+	w, err := create(ctx, tree.Sink("dir"), sc, format.WriteOptions{Rows: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(ctx, rec); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	tg := format.Target{Tree: tree, Name: "dir"}
+	if m, err := probe(ctx, tg); m != format.Certain || err != nil {
+		t.Fatal(m, err)
+	}
+	r, err := open(ctx, tg, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	got := ""
+	for _, f := range r.Schema().Fields() {
+		got += fmt.Sprintf("%s %s %t;", f.Name, f.Type, f.Nullable)
+	}
+	if want := "n int32 false;s.t time64[us] true;s.d decimal(7, 2) false;"; got != want {
+		t.Errorf("schema %s, want %s", got, want)
+	}
+	for i, want := range []string{"[1 2]", "[1000005 (null)]", "[12.5 -0.01]"} {
+		it, err := (&Reader{r.(*table).files[i].file, r.Schema().Field(i)}).SeekToOrdinal(ctx, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := it.Next(ctx, 10)
+		if err != nil || fmt.Sprint(a) != want {
+			t.Errorf("column %d is %v %v, want %s", i, a, err, want)
+		}
+	}
+	for f := range verify(ctx, tg, format.OpenOptions{}) {
+		t.Error(f)
+	}
+	tree.Put("dir/n.cfile", tree.Bytes("dir/s.d.cfile")[:40])
+	if _, err := open(ctx, tg, format.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "dir/n.cfile") {
+		t.Error(err)
+	}
+}
+
+// Blocks of very many rows are given in pages of at most 128 Ki.
+func TestManyRows(t *testing.T) {
+	const n = 300_000
+	bld := array.NewBooleanBuilder(memory.DefaultAllocator)
+	for i := range n {
+		if i%1000 == 7 {
+			bld.AppendNull()
+		} else {
+			bld.Append(i >= 200_000)
+		}
+	}
+	arr := bld.NewArray()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Field{Name: "x", Type: Bool, Nullable: true}, WriterOptions{Encoding: RLE})
+	if err == nil {
+		err = w.Append(arr)
+	}
+	if err == nil {
+		_, err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()), format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []int64{0, 131071, 131072, 250_000, n - 1, n} {
+		it, err := r.SeekToOrdinal(context.Background(), from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := from
+		for {
+			a, err := it.Next(context.Background(), 1<<20)
+			if err != nil {
+				break
+			}
+			if a.Len() > maxSub {
+				t.Fatalf("%d values at once", a.Len())
+			}
+			for i := range a.Len() {
+				k := int(at) + i
+				if a.IsNull(i) != (k%1000 == 7) || a.IsValid(i) && a.(*array.Boolean).Value(i) != (k >= 200_000) {
+					t.Fatalf("row %d is wrong", k)
+				}
+			}
+			at += int64(a.Len())
+		}
+		if at != n {
+			t.Errorf("from %d to %d", from, at)
+		}
+	}
+}
