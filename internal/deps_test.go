@@ -34,10 +34,13 @@ stoa/store                : std
 stoa/format               : std arrow fault pred region store vec
 stoa/format/formattest    : anything
 stoa/internal/scan        : std arrow fault format pred region store vec
+stoa/format/kudu          : std arrow fault format pred region store vec wire format/cfile internal/pb internal/enc/... internal/codec internal/sum internal/bloom
 stoa/format/cfile         : std arrow fault format pred region store vec wire internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree github.com/apache/arrow-go/v18/arrow/ipc
-stoa/format/ipc           : std arrow fault format pred region store vec wire github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
-stoa/format/text          : std arrow fault format pred region store vec
-stoa/format/parquet       : std arrow fault format pred region store vec wire github.com/apache/arrow-go/v18/parquet/... github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/ipc/flat      : std fault
+stoa/format/ipc/sample    : anything
+stoa/format/ipc           : std arrow fault format pred region store vec wire format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
+stoa/format/text          : std arrow fault format pred region store vec github.com/klauspost/compress/...
+stoa/format/parquet       : std arrow fault format pred region store vec wire format/ipc/flat github.com/apache/arrow-go/v18/parquet/... github.com/apache/arrow-go/v18/arrow/ipc
 stoa                      : std arrow fault format pred region store vec internal/scan format/cfile format/ipc format/text
 stoa/cmd/...              : anything
 stoa/interop/...          : anything
