@@ -21,6 +21,7 @@ const policy = `
 stoa/fault                : std
 stoa/region               : std fault
 stoa/wire                 : std fault region
+stoa/internal             : std
 stoa/internal/sum         : std
 stoa/internal/enc/...     : std fault internal/enc/... github.com/pierrec/lz4/...
 stoa/internal/codec       : std fault github.com/pierrec/lz4/... github.com/klauspost/compress/... github.com/golang/snappy
