@@ -1,0 +1,65 @@
+package kudu
+
+import (
+	"errors"
+
+	"stoa/fault"
+	"stoa/format/cfile"
+	"stoa/region"
+)
+
+// fsCodes are the kinds of findings about how a directory is laid out, by name.
+var fsCodes = []cfile.Code{
+	{Code: "kudu.block.missing", Severity: region.Error, Help: "A superblock names a block that no data directory holds. The column, or the changes, that it held are lost."},
+	{Code: "kudu.block.truncated", Severity: region.Error, Help: "A superblock names a block that lies partly or wholly behind the end of its container."},
+	{Code: "kudu.block.twice", Severity: region.Warning, Help: "Two containers hold a block of the same number. The first one that is whole is read."},
+	{Code: "kudu.cmeta.damaged", Severity: region.Warning, Help: "The consensus metadata of a tablet cannot be read. It holds no rows."},
+	{Code: "kudu.container.damaged", Severity: region.Error, Help: "A log container cannot be read as it should be. Blocks whose records are whole are read."},
+	{Code: "kudu.container.incomplete", Severity: region.Note, Help: "The server stopped while it made a container. It holds nothing."},
+	{Code: "kudu.container.missing", Severity: region.Error, Help: "One of the two files of a log container is missing. Without .metadata the blocks can only be found by carving; without .data they are lost."},
+	{Code: "kudu.container.overlap", Severity: region.Error, Help: "Two live blocks of a container claim the same bytes. At least one of the records is wrong."},
+	{Code: "kudu.container.record", Severity: region.Error, Help: "A record of a container's metadata is damaged or contradicts those before it. Which block it was about is not known."},
+	{Code: "kudu.container.torn", Severity: region.Note, Help: "The metadata of a container ends in a record that was not written to its end: what a crash leaves. Kudu cuts it off."},
+	{Code: "kudu.container.truncated", Severity: region.Error, Help: "Blocks of a container lie behind the end of its data file. If a superblock names them, they are lost."},
+	{Code: "kudu.datadir.damaged", Severity: region.Error, Help: "The file block_manager_instance of a data directory cannot be read. Its place among the others is guessed."},
+	{Code: "kudu.datadir.missing", Severity: region.Error, Help: "The data directories name another one, which is not among those that were given. Its blocks are lost, unless it is given, too."},
+	{Code: "kudu.instance.damaged", Severity: region.Warning, Help: "The file that says to which server a directory belongs cannot be read."},
+	{Code: "kudu.instance.missing", Severity: region.Warning, Help: "A directory looks like one of Kudu's and does not say to which server it belongs."},
+	{Code: "kudu.instance.other", Severity: region.Error, Help: "The directories belong to different servers. They must not be mixed."},
+	{Code: "kudu.layout.missing", Severity: region.Error, Help: "A directory that every server has was not found: the one of superblocks, or any of data."},
+	{Code: "kudu.superblock.damaged", Severity: region.Error, Help: "The superblock of a tablet cannot be read: nothing says which blocks are its own. They can be found by carving and read with a schema that is given."},
+	{Code: "kudu.superblock.odd", Severity: region.Warning, Help: "A superblock could be read, and is not quite as it should be."},
+	{Code: "kudu.tablet.unfinished", Severity: region.Warning, Help: "A tablet was being copied from another server, or deleted. What is there may be only part of it."},
+}
+
+// maxNotes is how many findings of one kind are kept of one object.
+const maxNotes = 20
+
+func severity(code string) region.Severity {
+	for _, c := range fsCodes {
+		if c.Code == code {
+			return c.Severity
+		}
+	}
+	return region.Error
+}
+
+// note keeps a finding.
+func (f *FS) note(code string, at fault.Span, part, message string) {
+	f.Findings = append(f.Findings, region.Finding{Code: code, Severity: severity(code), At: at, Message: message, Part: part, Rows: [2]int64{-1, -1}, Lost: -1})
+}
+
+// fault keeps an error as a finding.
+func (f *FS) fault(code string, err error, part string) {
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		f.note(code, fault.Span{}, part, err.Error())
+		return
+	}
+	f.note(code, e.At, part, e.Reason)
+	last := &f.Findings[len(f.Findings)-1]
+	last.Path = e.Path
+	if e.Cause != nil && !errors.Is(e, errTorn) {
+		last.Message += ": " + e.Cause.Error()
+	}
+}

@@ -1,0 +1,564 @@
+package kudu
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"stoa/fault"
+	"stoa/format/cfile"
+	"stoa/internal/pb"
+	"stoa/wire"
+)
+
+// Names of field metadata, besides those of package cfile.
+const (
+	MetaKey           = "stoa.key"            // place in the primary key, from 1
+	MetaColumnID      = "stoa.column_id"      // Kudu's id of the column
+	MetaDefault       = "stoa.default"        // what new rows get: text of the value; binary in hexadecimal
+	MetaReadDefault   = "stoa.read_default"   // what rows get that are older than the column, if it is another value
+	MetaAutoIncrement = "stoa.auto_increment" // "true" for the column that makes a non-unique key unique
+	MetaImmutable     = "stoa.immutable"      // "true"
+	MetaComment       = "stoa.comment"
+)
+
+// typeNested is Kudu's DataType of columns whose type is described apart; so far only arrays.
+const typeNested cfile.Type = 21
+
+// Schema is a SchemaPB: the columns of a table, keys first.
+type Schema struct {
+	Columns []Column
+	keys    int
+	byID    map[int32]int
+}
+
+// Column is a ColumnSchemaPB.
+type Column struct {
+	ID          int32 // -1: none was stored
+	Name        string
+	Type        cfile.Type // of the elements, if Array
+	Array       bool
+	Key         bool
+	Nullable    bool
+	Encoding    cfile.Encoding
+	Compression cfile.Compression
+	BlockSize   int32 // bytes; 0 = the server's default
+
+	Precision, Scale, Length int32 // of decimals and varchars
+
+	// Defaults: as a block has the value (little-endian, or the bytes of a string); nil = there is none. Rows that were written
+	// before the column was added have ReadDefault; without one they are null.
+	ReadDefault, WriteDefault []byte
+
+	Comment       string
+	Immutable     bool
+	AutoIncrement bool
+}
+
+// Keys is the number of key columns; they come first.
+func (s *Schema) Keys() int { return s.keys }
+
+// Find is the index of the column with an id; -1 if there is none.
+func (s *Schema) Find(id int32) int {
+	if i, ok := s.byID[id]; ok {
+		return i
+	}
+	return -1
+}
+
+// NameOf is the name of the column with an id; "" if there is none: rowsets keep the blocks of dropped columns until they are compacted.
+func (s *Schema) NameOf(id int32) string {
+	if i := s.Find(id); i >= 0 {
+		return s.Columns[i].Name
+	}
+	return ""
+}
+
+// FindName is the index of the column with a name; -1 if there is none.
+func (s *Schema) FindName(name string) int {
+	for i := range s.Columns {
+		if s.Columns[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Unique reports whether the primary key that the user declared is unique. If it is not, an auto-incrementing column is its last.
+func (s *Schema) Unique() bool {
+	for i := range s.Columns {
+		if s.Columns[i].AutoIncrement {
+			return false
+		}
+	}
+	return true
+}
+
+// KeyTypes are the types of the key columns, as cfile.DecodeKey takes them.
+func (s *Schema) KeyTypes() []cfile.Type {
+	types := make([]cfile.Type, s.keys)
+	for i := range types {
+		types[i] = s.Columns[i].Type
+	}
+	return types
+}
+
+// parseSchema reads a SchemaPB.
+func parseSchema(c *wire.Cursor) (s Schema) {
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			off := c.Pos()
+			m := r.Message("columns[" + strconv.Itoa(len(s.Columns)) + "]")
+			col, told := parseColumn(m)
+			r.Join(m)
+			if c.Err() == nil && told != "" {
+				c.Fail(off, c.Pos()-off, "columns["+strconv.Itoa(len(s.Columns))+"]", "%s", told)
+			}
+			s.Columns = append(s.Columns, col)
+		default:
+			r.Unknown()
+		}
+	}
+	s.index()
+	return s
+}
+
+// index finds the keys, and the columns by their ids.
+func (s *Schema) index() {
+	s.keys, s.byID = 0, make(map[int32]int, len(s.Columns))
+	for i := range s.Columns {
+		if s.keys == i && s.Columns[i].Key {
+			s.keys++
+		}
+		if id := s.Columns[i].ID; id >= 0 {
+			if _, ok := s.byID[id]; !ok {
+				s.byID[id] = i
+			}
+		}
+	}
+}
+
+// parseColumn reads a ColumnSchemaPB. told is what is wrong with it, if anything.
+func parseColumn(c *wire.Cursor) (col Column, told string) {
+	col.ID = -1
+	hasName, hasType := false, false
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			id := r.Uint32("id")
+			if id > math.MaxInt32 {
+				told = "the id is too large"
+			} else {
+				col.ID = int32(id)
+			}
+		case 2:
+			col.Name, hasName = r.String("name"), true
+		case 3:
+			col.Type, hasType = cfile.Type(r.Enum("type", func(v int32) string { return typeName(cfile.Type(v)) })), true
+		case 4:
+			col.Key = r.Bool("is_key")
+		case 5:
+			col.Nullable = r.Bool("is_nullable")
+		case 6:
+			col.ReadDefault = present(r.Bytes("read_default_value"))
+		case 7:
+			col.WriteDefault = present(r.Bytes("write_default_value"))
+		case 8:
+			col.Encoding = cfile.Encoding(r.Enum("encoding", func(v int32) string { return cfile.Encoding(v).String() }))
+		case 9:
+			col.Compression = cfile.Compression(r.Enum("compression", func(v int32) string { return cfile.Compression(v).String() }))
+		case 10:
+			col.BlockSize = r.Int32("cfile_block_size")
+		case 11:
+			m := r.Message("type_attributes")
+			for r := pb.NewReader(m); r.Next(); {
+				switch r.Field() {
+				case 1:
+					col.Precision = r.Int32("precision")
+				case 2:
+					col.Scale = r.Int32("scale")
+				case 3:
+					col.Length = r.Int32("length")
+				default:
+					r.Unknown()
+				}
+			}
+			r.Join(m)
+		case 12:
+			col.Comment = r.String("comment")
+		case 13:
+			col.Immutable = r.Bool("immutable")
+		case 14:
+			col.AutoIncrement = r.Bool("is_auto_incrementing")
+		case 15:
+			m := r.Message("nested_type")
+			for r := pb.NewReader(m); r.Next(); {
+				if r.Field() != 1 {
+					r.Unknown()
+					continue
+				}
+				col.Array = true
+				e := r.Message("array")
+				for r := pb.NewReader(e); r.Next(); {
+					if r.Field() == 1 {
+						col.Type = cfile.Type(r.Enum("type", func(v int32) string { return typeName(cfile.Type(v)) }))
+					} else {
+						r.Unknown()
+					}
+				}
+				r.Join(e)
+			}
+			r.Join(m)
+		default:
+			r.Unknown()
+		}
+	}
+	switch {
+	case told != "" || c.Err() != nil:
+	case !hasName:
+		told = "a column without a name"
+	case !hasType:
+		told = "a column without a type"
+	default:
+		told = col.check()
+	}
+	return col, told
+}
+
+// present is b, and not nil: an empty default is one.
+func present(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// typeName is Kudu's name of a type, also of those that no CFile has.
+func typeName(t cfile.Type) string {
+	switch t {
+	case 18:
+		return "is_deleted"
+	case typeNested:
+		return "nested"
+	case cfile.Decimal32, cfile.Decimal64, cfile.Decimal128:
+		return "decimal"
+	}
+	return t.String()
+}
+
+// known reports whether values of type t can be stored.
+func known(t cfile.Type) bool { return t.IsBinary() || t == cfile.Bool || t.Width() > 0 }
+
+// check says what is wrong with the column; "" if nothing is.
+func (c *Column) check() string {
+	if d := decimalDigits(c.Type); d > 0 && (c.Precision < 1 || c.Precision > d || c.Scale < 0 || c.Scale > c.Precision) {
+		return fmt.Sprintf("column %q: a %s of precision %d and scale %d", c.Name, c.Type, c.Precision, c.Scale)
+	}
+	for _, d := range [][]byte{c.ReadDefault, c.WriteDefault} {
+		if n := storedWidth(c.Type); !c.Array && d != nil && n > 0 && len(d) != n {
+			return fmt.Sprintf("column %q: a default of %d bytes for a %s", c.Name, len(d), c.Type)
+		}
+	}
+	return ""
+}
+
+// decimalDigits is the largest precision of a decimal type; 0 for the others.
+func decimalDigits(t cfile.Type) int32 {
+	switch t {
+	case cfile.Decimal32:
+		return 9
+	case cfile.Decimal64:
+		return 18
+	case cfile.Decimal128:
+		return 38
+	}
+	return 0
+}
+
+// storedWidth is the size of a value outside blocks: in defaults, in row operations. 0: the value has its own length.
+func storedWidth(t cfile.Type) int {
+	if t == cfile.Bool {
+		return 1
+	}
+	return t.Width()
+}
+
+// TypeText is the column's type as Kudu's tools write it: "int32", "decimal(9, 2)", "varchar(30)".
+func (c *Column) TypeText() string {
+	s := typeName(c.Type)
+	switch {
+	case decimalDigits(c.Type) > 0:
+		s = fmt.Sprintf("decimal(%d, %d)", c.Precision, c.Scale)
+	case c.Type == cfile.Varchar:
+		s = fmt.Sprintf("varchar(%d)", c.Length)
+	}
+	if c.Array {
+		s += " 1d-array"
+	}
+	return s
+}
+
+// arrowType is the Arrow type of the column, the same as package cfile gives a column file's values.
+func (c *Column) arrowType() (arrow.DataType, error) {
+	var t arrow.DataType
+	switch c.Type {
+	case cfile.Uint8:
+		t = arrow.PrimitiveTypes.Uint8
+	case cfile.Int8:
+		t = arrow.PrimitiveTypes.Int8
+	case cfile.Uint16:
+		t = arrow.PrimitiveTypes.Uint16
+	case cfile.Int16:
+		t = arrow.PrimitiveTypes.Int16
+	case cfile.Uint32:
+		t = arrow.PrimitiveTypes.Uint32
+	case cfile.Int32:
+		t = arrow.PrimitiveTypes.Int32
+	case cfile.Uint64:
+		t = arrow.PrimitiveTypes.Uint64
+	case cfile.Int64:
+		t = arrow.PrimitiveTypes.Int64
+	case cfile.String, cfile.Varchar:
+		t = arrow.BinaryTypes.String
+	case cfile.Binary:
+		t = arrow.BinaryTypes.Binary
+	case cfile.Bool:
+		t = arrow.FixedWidthTypes.Boolean
+	case cfile.Float:
+		t = arrow.PrimitiveTypes.Float32
+	case cfile.Double:
+		t = arrow.PrimitiveTypes.Float64
+	case cfile.UnixtimeMicros:
+		t = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+	case cfile.Date:
+		t = arrow.FixedWidthTypes.Date32
+	case cfile.Int128:
+		t = &arrow.Decimal128Type{Precision: 38}
+	case cfile.Decimal32, cfile.Decimal64, cfile.Decimal128:
+		t = &arrow.Decimal128Type{Precision: c.Precision, Scale: c.Scale}
+	default:
+		return nil, fault.Unsupportedf(fault.Span{}, "", "column %q is of %s", c.Name, typeName(c.Type))
+	}
+	if c.Array {
+		t = arrow.ListOf(t)
+	}
+	return t, nil
+}
+
+// Field is the column as an Arrow field. What Arrow has no word for is in its metadata.
+func (c *Column) Field() (arrow.Field, error) {
+	t, err := c.arrowType()
+	if err != nil {
+		return arrow.Field{}, err
+	}
+	keys, vals := []string{cfile.MetaType}, []string{c.Type.String()}
+	add := func(k, v string) { keys, vals = append(keys, k), append(vals, v) }
+	add(cfile.MetaEncoding, c.Encoding.String())
+	add(cfile.MetaCompression, c.Compression.String())
+	if c.ID >= 0 {
+		add(MetaColumnID, strconv.Itoa(int(c.ID)))
+	}
+	if c.BlockSize > 0 {
+		add(cfile.MetaBlockSize, strconv.Itoa(int(c.BlockSize)))
+	}
+	if c.Type == cfile.Varchar && c.Length > 0 {
+		add(cfile.MetaLength, strconv.Itoa(int(c.Length)))
+	}
+	if c.WriteDefault != nil {
+		add(MetaDefault, c.plainText(c.WriteDefault))
+	}
+	if c.ReadDefault != nil && (c.WriteDefault == nil || string(c.ReadDefault) != string(c.WriteDefault)) {
+		add(MetaReadDefault, c.plainText(c.ReadDefault))
+	}
+	if c.AutoIncrement {
+		add(MetaAutoIncrement, "true")
+	}
+	if c.Immutable {
+		add(MetaImmutable, "true")
+	}
+	if c.Comment != "" {
+		add(MetaComment, c.Comment)
+	}
+	return arrow.Field{Name: c.Name, Type: t, Nullable: c.Nullable, Metadata: arrow.NewMetadata(keys, vals)}, nil
+}
+
+// Arrow is the schema of the table.
+func (s *Schema) Arrow() (*arrow.Schema, error) {
+	fields := make([]arrow.Field, len(s.Columns))
+	for i := range s.Columns {
+		f, err := s.Columns[i].Field()
+		if err != nil {
+			return nil, err
+		}
+		if i < s.keys {
+			f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), MetaKey), append(f.Metadata.Values(), strconv.Itoa(i+1)))
+		}
+		fields[i] = f
+	}
+	return arrow.NewSchema(fields, nil), nil
+}
+
+// plainText is a value as field metadata has it: numbers, dates and times in their usual form, decimals with their point, strings as
+// they are, binary in hexadecimal. An array is given by its bytes.
+func (c *Column) plainText(v []byte) string {
+	switch {
+	case c.Array, c.Type == cfile.Binary, c.Type.IsBinary() && !utf8.Valid(v):
+		return hex.EncodeToString(v)
+	case c.Type.IsBinary():
+		return string(v)
+	case len(v) != storedWidth(c.Type):
+		return hex.EncodeToString(v)
+	}
+	switch c.Type {
+	case cfile.Bool:
+		return strconv.FormatBool(v[0] != 0)
+	case cfile.Float:
+		return strconv.FormatFloat(float64(math.Float32frombits(binary.LittleEndian.Uint32(v))), 'g', -1, 32)
+	case cfile.Double:
+		return strconv.FormatFloat(math.Float64frombits(binary.LittleEndian.Uint64(v)), 'g', -1, 64)
+	case cfile.Decimal32, cfile.Decimal64, cfile.Decimal128:
+		return wideInt(v).ToString(c.Scale)
+	}
+	return valueText(c.Type, v)
+}
+
+// wideInt is a signed little-endian number of at most 16 bytes.
+func wideInt(v []byte) decimal128.Num {
+	var b [16]byte
+	if n := copy(b[:], v); n > 0 && v[n-1]&0x80 != 0 {
+		for i := n; i < len(b); i++ {
+			b[i] = 0xff
+		}
+	}
+	return decimal128.New(int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint64(b[:8]))
+}
+
+// valueText writes a value as Kudu's tools do where they show keys and bounds of partitions: decimals as their unscaled number with
+// the width behind, strings quoted, years without zeros in front. v is as a block has it.
+func valueText(t cfile.Type, v []byte) string {
+	switch t {
+	case cfile.String, cfile.Varchar:
+		return `"` + escaped(v, false) + `"`
+	case cfile.Binary:
+		return `"` + escaped(v, true) + `"`
+	}
+	if len(v) != storedWidth(t) || len(v) == 0 || len(v) > 16 {
+		return fmt.Sprintf("<%x>", v)
+	}
+	var le [16]byte
+	copy(le[:], v)
+	u := binary.LittleEndian.Uint64(le[:])
+	switch t {
+	case cfile.Uint8, cfile.Uint16, cfile.Uint32, cfile.Uint64:
+		return strconv.FormatUint(u, 10)
+	case cfile.Bool:
+		return strconv.FormatBool(v[0] != 0)
+	case cfile.Float:
+		return strconv.FormatFloat(float64(math.Float32frombits(uint32(u))), 'g', -1, 32)
+	case cfile.Double:
+		return strconv.FormatFloat(math.Float64frombits(u), 'g', -1, 64)
+	case cfile.UnixtimeMicros:
+		at := time.UnixMicro(int64(u)).UTC()
+		return fmt.Sprintf("%d-%02d-%02dT%02d:%02d:%02d.%06dZ", at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond()/1000)
+	case cfile.Date:
+		days := int32(uint32(u))
+		if days < minDate || days > maxDate {
+			return fmt.Sprintf("value %d out of range for DATE type", days)
+		}
+		at := time.Unix(int64(days)*86400, 0).UTC()
+		return fmt.Sprintf("%d-%02d-%02d", at.Year(), at.Month(), at.Day())
+	}
+	s := wideInt(v).BigInt().String()
+	switch t {
+	case cfile.Decimal32:
+		return s + "_D32"
+	case cfile.Decimal64:
+		return s + "_D64"
+	case cfile.Decimal128:
+		return s + "_D128"
+	}
+	return s
+}
+
+// The days that Kudu's DATE can hold: 0001-01-01 to 9999-12-31.
+const minDate, maxDate = -719162, 2932896
+
+// escaped writes bytes as a C string: binary with hexadecimal escapes; text with octal ones, and UTF-8 as it is.
+func escaped(v []byte, binary bool) string {
+	var b strings.Builder
+	hexed := false // the last thing written was \xNN: a hexadecimal digit behind it must be escaped, too
+	for _, x := range v {
+		was := hexed
+		hexed = false
+		switch {
+		case x == '\n':
+			b.WriteString(`\n`)
+		case x == '\r':
+			b.WriteString(`\r`)
+		case x == '\t':
+			b.WriteString(`\t`)
+		case x == '"' || x == '\'' || x == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(x)
+		case x >= 0x80 && !binary, x >= ' ' && x < 0x7f && !(was && isHex(x)):
+			b.WriteByte(x)
+		case binary:
+			fmt.Fprintf(&b, `\x%02x`, x)
+			hexed = true
+		default:
+			fmt.Fprintf(&b, `\%03o`, x)
+		}
+	}
+	return b.String()
+}
+
+func isHex(x byte) bool {
+	return x >= '0' && x <= '9' || x >= 'a' && x <= 'f' || x >= 'A' && x <= 'F'
+}
+
+// minValue is the smallest value of a type that can be a key, as a block has it.
+func minValue(t cfile.Type) []byte {
+	v := make([]byte, t.Width())
+	switch t {
+	case cfile.Uint8, cfile.Uint16, cfile.Uint32, cfile.Uint64:
+	case cfile.Date:
+		days := int32(minDate)
+		binary.LittleEndian.PutUint32(v, uint32(days))
+	default:
+		if len(v) > 0 {
+			v[len(v)-1] = 0x80
+		}
+	}
+	return v
+}
+
+// KeyText writes an encoded primary key as Kudu's tools do: "(1, "a")", without trailing columns that have the smallest value.
+func (s *Schema) KeyText(key []byte) (string, error) {
+	values, err := cfile.DecodeKey(key, s.KeyTypes())
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteByte('(')
+	for i, v := range values {
+		t := s.Columns[i].Type
+		if i > 0 {
+			if string(v) == string(minValue(t)) {
+				break
+			}
+			b.WriteString(", ")
+		}
+		b.WriteString(valueText(t, v))
+	}
+	b.WriteByte(')')
+	return b.String(), nil
+}
