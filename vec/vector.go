@@ -59,6 +59,8 @@ type Vector struct {
 	coded int
 	codes *memory.Buffer
 	dict  *Vector
+
+	failed error // codes that could not become bytes when they had to; told by the next call that can
 }
 
 // New makes an empty vector whose buffers come from mem. Types that have no vector are Unsupported.
@@ -114,7 +116,7 @@ func words[T any](b *memory.Buffer, n int) []T {
 // Extend appends n valid entries with unset values and returns the position of the first.
 func (v *Vector) Extend(n int) (at int) {
 	if v.coded < v.n {
-		v.Plain()
+		v.failed = v.Plain()
 	}
 	at = v.n
 	v.n += n
@@ -213,7 +215,7 @@ func (v *Vector) Size() int64 {
 // The codes become bytes when they have to: see Plain.
 func (v *Vector) ExtendCodes(n int, dict *Vector) []uint32 {
 	if v.coded < v.n && v.dict != dict {
-		v.Plain()
+		v.failed = v.Plain()
 	}
 	v.dict = dict
 	at := v.n
@@ -233,8 +235,13 @@ func (v *Vector) Coded() (codes []uint32, dict *Vector, ok bool) {
 
 // Plain turns codes into the strings they stand for. More than 2³¹−1 bytes is a Limit error.
 func (v *Vector) Plain() error {
-	if v.coded == v.n {
-		return nil
+	if v.Items != nil {
+		if err := v.Items.Plain(); err != nil {
+			return err
+		}
+	}
+	if v.failed != nil || v.coded == v.n {
+		return v.failed
 	}
 	codes := words[uint32](v.codes, v.n-v.coded)
 	dict := v.dict
@@ -257,6 +264,23 @@ func (v *Vector) Plain() error {
 	}
 	v.coded = v.n
 	return nil
+}
+
+// Fit is how many of the first n entries have strings of at most limit bytes together, where they are codes: those
+// must still be spelled out. It is n for every other vector, and never 0.
+func (v *Vector) Fit(n int, limit int64) int {
+	codes, dict, ok := v.Coded()
+	if !ok || dict.n == 0 {
+		return n
+	}
+	offs := words[int32](dict.offs, dict.n+1)
+	var total int64
+	for i, c := range codes[:n] {
+		if total += int64(offs[c+1] - offs[c]); total > limit && i > 0 {
+			return i
+		}
+	}
+	return n
 }
 
 // gather appends the strings of codes, whose entries begin at position at.
@@ -550,8 +574,10 @@ func (v *Vector) copyValid(src *Vector, at, from, n int) {
 
 // Emit makes an Arrow array of the first n entries and keeps the others. The array owns its buffers.
 func (v *Vector) Emit(n int) (arrow.Array, error) {
-	if err := v.Plain(); err != nil {
-		return nil, err
+	if _, _, ok := v.Coded(); !ok || n == v.n { // codes that stay can stay codes
+		if err := v.Plain(); err != nil {
+			return nil, err
+		}
 	}
 	rest := &Vector{Type: v.Type, kind: v.kind, width: v.width, mem: v.mem}
 	if v.Items != nil {
@@ -562,6 +588,10 @@ func (v *Vector) Emit(n int) (arrow.Array, error) {
 			return nil, err
 		}
 		v.Truncate(n)
+		if err := v.Plain(); err != nil {
+			rest.Release()
+			return nil, err
+		}
 	}
 	d := v.arrayData(v.n)
 	v.Release()
@@ -635,7 +665,7 @@ func (v *Vector) Release() {
 			*b = nil
 		}
 	}
-	v.n, v.nulls, v.coded, v.dict = 0, 0, 0, nil
+	v.n, v.nulls, v.coded, v.dict, v.failed = 0, 0, 0, nil, nil
 	if v.Items != nil {
 		v.Items.Release()
 	}
@@ -643,7 +673,7 @@ func (v *Vector) Release() {
 
 // Reset empties v and keeps its buffers.
 func (v *Vector) Reset() {
-	v.n, v.nulls, v.coded, v.dict = 0, 0, 0, nil
+	v.n, v.nulls, v.coded, v.dict, v.failed = 0, 0, 0, nil, nil
 	if v.valid != nil {
 		v.valid.Release()
 		v.valid = nil

@@ -106,7 +106,7 @@ func appendCells(r *rand.Rand, v *vec.Vector, n int, dict *vec.Vector, dictText 
 }
 
 func TestVectorAgainstModel(t *testing.T) {
-	types := []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String, arrow.ListOf(arrow.PrimitiveTypes.Int64)}
+	types := []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String, arrow.ListOf(arrow.PrimitiveTypes.Int64), arrow.ListOf(arrow.BinaryTypes.String)}
 	rapid.Check(t, func(t *rapid.T) {
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 		var alloc memory.Allocator = mem

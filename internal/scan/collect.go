@@ -95,7 +95,7 @@ func (c *collector) added(n int) error {
 
 func (c *collector) large() bool {
 	for _, v := range c.vecs {
-		if v.Size() > maxVector {
+		if v.Size() > maxVector || v.Fit(c.rows, maxStrings) < c.rows {
 			return true
 		}
 	}

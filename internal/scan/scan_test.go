@@ -555,3 +555,44 @@ func withReader(s scan.Source, r format.Reader) scan.Source {
 	s.Reader = r
 	return s
 }
+
+// longStrings is a column of few codes that stand for more bytes than one batch can hold.
+type longStrings struct{ *toy }
+
+type longChunk struct{ format.Chunk }
+
+func (l longStrings) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	c, err := l.toy.Chunk(ctx, g, col, rows)
+	return longChunk{c}, err
+}
+
+func (c longChunk) Decode(t *format.Task, dst *vec.Vector) error {
+	if t.Page.Ordinal < 0 {
+		at := dst.Extend(70)
+		o := dst.Offsets(at)
+		for i := range 70 {
+			o[i+1] = o[i] + 1<<20
+		}
+		_, err := dst.Bytes(0, 70<<20)
+		return err
+	}
+	return c.Chunk.Decode(t, dst)
+}
+
+func TestCodesOfLongStringsAreSpreadOverBatches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs 3 GB")
+	}
+	f := &toy{rows: 2600, columns: []toyColumn{{name: "s", typ: arrow.BinaryTypes.String, vals: make([]int64, 2600), cuts: []int{0}, coded: []bool{true}, bad: map[int]bool{}}}}
+	rows, batches := 0, 0
+	for b, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), longStrings{f}), scan.Spec{Alloc: vec.NewPool(2 << 30)}, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows += int(b.NumRows())
+		batches++
+	}
+	if rows != 2600 || batches < 3 {
+		t.Errorf("%d rows in %d batches", rows, batches)
+	}
+}

@@ -318,6 +318,9 @@ func (w *windows) evaluate(e *pred.Expr, n int, sel *vec.Sel) (*vec.Sel, error) 
 func (w *windows) emit(sel *vec.Sel, n int) error {
 	c := w.run.out
 	sel = c.limit(sel)
+	if w.fit(n) < n {
+		return w.emitPieces(sel, n)
+	}
 	if sel.IsAll() && c.rows == 0 && 2*n >= w.run.plan.spec.Batch {
 		return w.handOver(n)
 	}
@@ -327,6 +330,45 @@ func (w *windows) emit(sel *vec.Sel, n int) error {
 		}
 	}
 	return c.added(sel.Count)
+}
+
+// maxStrings is how many bytes of strings a window may add to a batch's column: two of them are still below what Arrow's
+// offsets can count.
+const maxStrings = 1 << 29
+
+// fit is how many of n rows may go into one batch.
+func (w *windows) fit(n int) int {
+	for _, o := range w.run.plan.outputs {
+		n = w.byCol[o.col].vec.Fit(n, maxStrings)
+	}
+	return n
+}
+
+// emitPieces is emit for a window of codes that stand for very long strings: a batch for each part that fits one.
+func (w *windows) emitPieces(sel *vec.Sel, n int) error {
+	if err := w.run.out.flush(); err != nil {
+		return err
+	}
+	for at := 0; at < n; {
+		k := w.fit(n - at)
+		part := sel.Slice(at, at+k)
+		for i, o := range w.run.plan.outputs {
+			if err := w.run.out.append(i, w.byCol[o.col].vec, k, part); err != nil {
+				return err
+			}
+		}
+		for _, s := range w.byCol {
+			s.seek(s.row + int64(k))
+		}
+		at += k
+		if err := w.run.out.added(part.Count); err != nil {
+			return err
+		}
+		if err := w.run.out.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // handOver makes a batch of the vectors' own buffers.
