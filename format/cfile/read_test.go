@@ -3,6 +3,7 @@ package cfile
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -283,6 +284,65 @@ func TestManyRows(t *testing.T) {
 		}
 		if at != n {
 			t.Errorf("from %d to %d", from, at)
+		}
+	}
+}
+
+// The file that the package comment takes apart; its checksums were computed by another program.
+func TestWorkedExample(t *testing.T) {
+	data := bytesOfHex(t, `6b756475 63666c32 00000000 02943ad3
+		04 02 0306 02000000 00000000 14000000 1e000000 c6f8a75d
+		04 00000000 10 18 00000000 08011000 04000000 33c9f219
+		8f1d7fa0 0805 1001 1804 22060a0408281017 3001 4001 5001 6b756475 63666c32 14000000`)
+	r, err := NewReader(bytes.NewReader(data), int64(len(data)), format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it, err := r.SeekToOrdinal(context.Background(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := it.Next(context.Background(), 2)
+	if err != nil || fmt.Sprint(a) != "[20 30]" || it.Ordinal() != 3 || r.Len() != 4 {
+		t.Error(a, err, it.Ordinal(), r.Len())
+	}
+	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"}
+	for f := range verify(context.Background(), tg, format.OpenOptions{}) {
+		t.Error(f)
+	}
+}
+
+// Equal values over the border of blocks: the first of them is found.
+func TestNativeSeek(t *testing.T) {
+	ctx := context.Background()
+	bld := array.NewInt64Builder(memory.DefaultAllocator)
+	for i := range 4000 {
+		bld.Append(int64(i / 1000 * 10)) // 0, 10, 20, 30, a thousand times each: blocks of 64 values
+	}
+	arr := bld.NewArray()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Field{Name: "x", Type: Int64}, WriterOptions{Encoding: Plain, BlockSize: 512, ValueIndex: true})
+	if err == nil {
+		err = w.Append(arr)
+	}
+	if err == nil {
+		_, err = w.Close()
+	}
+	if err != nil {
+		t.Skip("the writer refuses equal values: ", err)
+	}
+	r, err := NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()), format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v, want := range map[int64]int64{-5: 0, 0: 0, 5: 1000, 10: 1000, 20: 2000, 25: 3000, 30: 3000, 31: 4000} {
+		key, err := AppendKey(nil, Int64, binary.LittleEndian.AppendUint64(nil, uint64(v)), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		it, exact, err := r.SeekAtOrAfter(ctx, key)
+		if err != nil || it.Ordinal() != want || exact != (v%10 == 0 && v >= 0) {
+			t.Errorf("%d: %v, exact %v, %v", v, it.Ordinal(), exact, err)
 		}
 	}
 }
