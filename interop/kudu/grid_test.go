@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/big"
+	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -213,6 +215,42 @@ func TestLargeFiles(t *testing.T) {
 			c := column{Type: typ, Enc: enc, Comp: []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"}[(i+j)%4], Nullable: true, BlockSize: 4096}
 			files = append(files, &gridFile{name: fmt.Sprintf("huge %s %s", typ, enc), col: c, o: versions[(i+j)%3].o, cells: cells})
 		}
+	}
+	judgeFiles(t, files)
+}
+
+// TestRandomFiles: 200 files whose layout, NULLs and values are drawn by lot. STOA_INTEROP_SEED draws others.
+func TestRandomFiles(t *testing.T) {
+	t.Parallel()
+	seed, _ := strconv.ParseUint(os.Getenv("STOA_INTEROP_SEED"), 10, 64)
+	lot := rand.New(rand.NewPCG(1, seed))
+	pick := func(of ...int) int { return of[lot.IntN(len(of))] }
+	var files []*gridFile
+	for i := range 200 {
+		c := gridColumns()[lot.IntN(len(gridColumns()))]
+		c.Comp = []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"}[lot.IntN(4)]
+		c.BlockSize = pick(0, 512, 513, 600, 1000, 2048, 8192, 60000)
+		c.Nullable = lot.IntN(3) > 0
+		o := versions[lot.IntN(3)].o
+		o.IndexBlock, o.Restarts = pick(0, 0, 32, 100, 1000), pick(0, 0, 1, 2, 5, 31)
+		o.Piece = pick(0, 1, 7, 99, 100, 101, 1000)
+		n := pick(1, 5, 99, 100, 101, 128, 300, 1023, 4000, 9001)
+		nulls := pick(0, 1, 2, 10, 50, 90, 99) // percent, or runs
+		run := pick(1, 1, 2, 8, 63, 64, 100, 101, 500)
+		distinct := pick(1, 2, 3, 17, 300, 1<<30)
+		repeat := pick(1, 1, 2, 7, 8, 9, 64, 500)
+		cells := make([]cell, n)
+		for r := range cells {
+			if c.Nullable && int(hash(2*i, r/run)%100) < nulls {
+				continue
+			}
+			h := hash(2*i+1, r/repeat)
+			cells[r] = fromHash(c, hash(i, int(h%uint64(distinct))), h%19 == 0)
+			if distinct == 300 && h%5 == 0 {
+				cells[r] = ramp(c, r)
+			}
+		}
+		files = append(files, &gridFile{name: fmt.Sprintf("random %d: %+v %+v rows %d nulls %d%% in runs of %d, %d distinct, repeated %d times", i, c, o, n, nulls, run, distinct, repeat), col: c, o: o, cells: cells})
 	}
 	judgeFiles(t, files)
 }

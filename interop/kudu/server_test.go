@@ -448,19 +448,24 @@ func (s *server) replace(b block, file []byte) {
 	}
 }
 
-// ksck has Kudu check and checksum the tables.
+// ksck has Kudu check and checksum the tables. Tablets that are still starting are given time.
 func (s *server) ksck(tables ...string) error {
-	out, err := kudu(s.t, "cluster", "ksck", s.master, "--checksum_scan", "--tables="+strings.Join(tables, ","), "--ksck_format=plain_full")
-	if err == nil {
-		return nil
-	}
-	var why []string
-	for l := range strings.SplitSeq(string(out), "\n") {
-		if low := strings.ToLower(l); strings.Contains(low, "error") || strings.Contains(low, "corruption") || strings.Contains(low, "failed") {
-			why = append(why, strings.TrimSpace(l))
+	for end := time.Now().Add(90 * time.Second); ; time.Sleep(time.Second) {
+		out, err := kudu(s.t, "cluster", "ksck", s.master, "--checksum_scan", "--tables="+strings.Join(tables, ","), "--ksck_format=plain_full")
+		if err == nil {
+			return nil
+		}
+		var why []string
+		for l := range strings.SplitSeq(string(out), "\n") {
+			if low := strings.ToLower(l); strings.Contains(low, "error") || strings.Contains(low, "corruption") || strings.Contains(low, "failed") {
+				why = append(why, strings.TrimSpace(l))
+			}
+		}
+		text := strings.Join(why, "\n")
+		if strings.Contains(text, "CFile") || strings.Contains(text, "FAILED:") || time.Now().After(end) {
+			return fmt.Errorf("%w\n%.1500s", err, text)
 		}
 	}
-	return fmt.Errorf("%w\n%.1500s", err, strings.Join(why, "\n"))
 }
 
 // compact has the server merge the row sets of tables until each has one.

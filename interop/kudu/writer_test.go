@@ -24,6 +24,7 @@ type fileOptions struct {
 	NoChecksums bool
 	IndexBlock  int // 0: the writer's default
 	Restarts    int // of prefix encoding; 0: the writer's default
+	Piece       int // rows handed over at once; 0: many different numbers
 	ValueIndex  bool
 }
 
@@ -61,6 +62,9 @@ func writeArray(c column, o fileOptions, arr arrow.Array) ([]byte, error) {
 		return nil, err
 	}
 	pieces := []int{1, 0, 99, 100, 777, 8, 1001, 3, 4096}
+	if o.Piece > 0 {
+		pieces = []int{o.Piece}
+	}
 	for from, i := 0, 0; from < arr.Len(); i++ {
 		to := min(arr.Len(), from+pieces[i%len(pieces)])
 		if err := w.Append(array.NewSlice(arr, int64(from), int64(to))); err != nil {
