@@ -27,11 +27,11 @@ type arrays struct {
 func parseArrays(c *wire.Cursor) (a arrays) {
 	elements := int(c.Uvarint32("num_elements"))
 	cells := int(c.Uvarint32("num_arrays"))
-	a.elements = parseBitmap(c, "element_bitmap", elements)
+	a.elements = parseBitmap(c, "element_bitmap", "element_bitmap_size", elements)
 	size := c.Length("lengths_size")
 	a.at = c.Pos()
 	a.lengths = c.Bytes("lengths", size)
-	a.cells = parseBitmap(c, "array_bitmap", cells)
+	a.cells = parseBitmap(c, "array_bitmap", "array_bitmap_size", cells)
 	return a
 }
 

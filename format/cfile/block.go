@@ -26,6 +26,14 @@ func (b *block) cursor(path string) *wire.Cursor {
 	return wire.NewInnerCursor(b.data, b.at, path)
 }
 
+// reader is cursor as a value, which a caller may have on its stack.
+func (b *block) reader() wire.Cursor {
+	if b.exact {
+		return *wire.NewCursor(b.data, b.at, "")
+	}
+	return *wire.NewInnerCursor(b.data, b.at, "")
+}
+
 // locate places the relative error of a decoder that was given the block's bytes from off on.
 func (b *block) locate(err error, off int, path string) error {
 	if err == nil {

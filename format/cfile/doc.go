@@ -116,7 +116,8 @@
 //     themselves tell their rows: they must follow each other, and end where num_values says (TestDamage).
 //   - Blocks of a level follow each other in the file, and a node lies behind its children. Every writer does that; it is demanded, and bounds
 //     every walk (TestDamage).
-//   - Equal values may go over the border of blocks in files that Kudu did not write; look-ups find the first of them (TestNativeSeek).
+//   - A separator of the value index is not above the first value of its block. A look-up begins in the last block whose separator is below
+//     the value, so that it finds the first of equal values, too, should a file have them (TestNativeSeek).
 //   - Strings that are not UTF-8 are kept byte for byte; verify notes them. Int128 is decimal128(38, 0), also for values of 39 digits,
 //     which are kept; verify notes them.
 //   - Decimals have no precision and scale in the file: 9, 18 or 38 digits, none behind the point, unless the metadata pair

@@ -25,13 +25,13 @@ type bitmap struct {
 //	bitmap       RLE of width 1
 func parseNulls(c *wire.Cursor) bitmap {
 	n := int(c.Uvarint32("num_rows"))
-	return parseBitmap(c, "bitmap", n)
+	return parseBitmap(c, "bitmap", "bitmap_size", n)
 }
 
 // parseBitmap reads size and bytes of a bitmap of n bits.
-func parseBitmap(c *wire.Cursor, name string, n int) bitmap {
+func parseBitmap(c *wire.Cursor, name, sizeName string, n int) bitmap {
 	b := bitmap{name: name, n: n}
-	size := c.Length(name + "_size")
+	size := c.Length(sizeName)
 	b.at = c.Pos()
 	b.runs = c.Bytes(name, size)
 	return b

@@ -258,16 +258,16 @@ func (f *file) decode(t *format.Task, dst *vec.Vector, count *counting) (layout,
 		return d.lay, err
 	}
 	t.Raw = int64(len(d.b.data))
-	c := d.b.cursor("")
+	c := d.b.reader()
 	own, _ := t.Page.Own.(*dataBlock)
 	if own == nil {
-		d.lay.values = parsePlainBinary(c)
+		d.lay.values = parsePlainBinary(&c)
 		d.lay.rows = d.lay.values.count
 		if dst.Items != nil {
 			dst = dst.Items // the dictionary of a list column is in the items
 		}
 	} else {
-		d.lay = parseDataBlock(c, &f.footer)
+		d.lay = parseDataBlock(&c, &f.footer)
 	}
 	if c.Err() != nil {
 		return d.lay, c.Err()

@@ -312,16 +312,17 @@ func TestWorkedExample(t *testing.T) {
 	}
 }
 
-// Equal values over the border of blocks: the first of them is found.
+// Every value, and what lies between, is found; values and blocks are so many that many borders are met.
 func TestNativeSeek(t *testing.T) {
 	ctx := context.Background()
 	bld := array.NewInt64Builder(memory.DefaultAllocator)
-	for i := range 4000 {
-		bld.Append(int64(i / 1000 * 10)) // 0, 10, 20, 30, a thousand times each: blocks of 64 values
+	const n = 1000
+	for i := range n {
+		bld.Append(int64(i-300) * 10)
 	}
 	arr := bld.NewArray()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, Field{Name: "x", Type: Int64}, WriterOptions{Encoding: Plain, BlockSize: 512, ValueIndex: true})
+	w, err := NewWriter(&out, Field{Name: "x", Type: Int64}, WriterOptions{Encoding: Plain, BlockSize: 512, IndexBlockSize: 64, ValueIndex: true})
 	if err == nil {
 		err = w.Append(arr)
 	}
@@ -329,20 +330,81 @@ func TestNativeSeek(t *testing.T) {
 		_, err = w.Close()
 	}
 	if err != nil {
-		t.Skip("the writer refuses equal values: ", err)
+		t.Fatal(err)
 	}
 	r, err := NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()), format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for v, want := range map[int64]int64{-5: 0, 0: 0, 5: 1000, 10: 1000, 20: 2000, 25: 3000, 30: 3000, 31: 4000} {
+	for v := int64(-3012); v < 7015; v += 3 {
 		key, err := AppendKey(nil, Int64, binary.LittleEndian.AppendUint64(nil, uint64(v)), true)
 		if err != nil {
 			t.Fatal(err)
 		}
+		want := min(max((v+3000+9)/10, 0), n)
 		it, exact, err := r.SeekAtOrAfter(ctx, key)
-		if err != nil || it.Ordinal() != want || exact != (v%10 == 0 && v >= 0) {
-			t.Errorf("%d: %v, exact %v, %v", v, it.Ordinal(), exact, err)
+		if err != nil || it.Ordinal() != want || exact != (v%10 == 0 && v >= -3000 && v <= 6990) {
+			t.Fatalf("%d: %v, want %d; exact %v, %v", v, it.Ordinal(), want, exact, err)
 		}
+		if want == n {
+			continue
+		}
+		a, err := it.Next(ctx, 1)
+		if err != nil || a.(*array.Int64).Value(0) != (want-300)*10 {
+			t.Fatalf("%d: %v %v", v, a, err)
+		}
+	}
+	if _, err := r.SeekToOrdinal(ctx, n+1); err == nil {
+		t.Error("behind the end")
+	}
+}
+
+// A page costs no memory of its own once vector and arena have grown.
+func TestDecodeDoesNotAllocate(t *testing.T) {
+	bld := array.NewInt64Builder(memory.DefaultAllocator)
+	for i := range 20000 {
+		if bld.Append(int64(i)); i%7 == 0 {
+			bld.AppendNull()
+		}
+	}
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Field{Name: "x", Type: Int64, Nullable: true}, WriterOptions{Compression: LZ4, BlockSize: 64 << 10})
+	if err == nil {
+		err = w.Append(bld.NewArray())
+	}
+	if err == nil {
+		_, err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := out.Bytes()
+	ctx := context.Background()
+	f, err := openFile(ctx, sourceOf(data), fault.Span{Object: "f", Len: int64(len(data))}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := f.newChunk(ctx, vec.Range{To: f.footer.NumValues})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.Next(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := vec.New(arrow.PrimitiveTypes.Int64, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{data[p.Spans[0].Off:p.Spans[0].End()]}, Scratch: &vec.Arena{}, Limits: f.limits}
+	got := testing.AllocsPerRun(100, func() {
+		v.Truncate(0)
+		task.Scratch.Reset()
+		if err := c.Decode(&task, v); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got > 0 {
+		t.Errorf("%v allocations a page", got)
 	}
 }

@@ -108,7 +108,6 @@ type Iterator struct {
 	page  arrow.Array // values from first on
 	first int64
 	at    int64 // ordinal behind the last page read; 0 before the first
-	arena vec.Arena
 }
 
 // Ordinal is that of the value that Next gives next.
@@ -147,13 +146,15 @@ func (it *Iterator) load(ctx context.Context) error {
 	if err := f.fit(p.Spans[0], "block"); err != nil {
 		return err
 	}
-	it.arena.Reset()
-	stored := it.arena.Bytes(int(p.Spans[0].Len))
+	a := arenas.Get().(*vec.Arena)
+	defer arenas.Put(a)
+	a.Reset()
+	stored := a.Bytes(int(p.Spans[0].Len))
 	if err := format.ReadFull(ctx, f.src, p.Spans[0], "block", stored); err != nil {
 		return err
 	}
 	dict := it.dict
-	t := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{stored}, Dict: dict, Scratch: &it.arena, Limits: f.limits}
+	t := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{stored}, Dict: dict, Scratch: a, Limits: f.limits}
 	if err := it.c.Decode(&t, v); err != nil {
 		return err
 	}

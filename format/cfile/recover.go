@@ -28,6 +28,7 @@ type recovery struct {
 	work  int64       // bytes that may still be tried
 	data  []byte      // the whole file, if it is searched
 	vals  *vec.Vector
+	spare vec.Arena
 }
 
 // recoverTable is Format.Recover.
@@ -366,7 +367,7 @@ func (r *recovery) packed(b []byte, extent func([]byte) int) int {
 func (r *recovery) decodes(b dataBlock, stored []byte) bool {
 	r.work -= int64(len(stored))
 	t := format.Task{Page: format.Page{Spans: []fault.Span{r.f.span(b.ptr)}, Own: &dataBlock{first: -1, rows: -1}}, N: min(b.rows, maxSub),
-		Bytes: [][]byte{stored}, Scratch: &vec.Arena{}, Limits: r.f.limits}
+		Bytes: [][]byte{stored}, Scratch: &r.spare, Limits: r.f.limits}
 	if r.vals == nil {
 		v, err := vec.New(r.f.field(readOptions{scale: -1}).Type, memory.DefaultAllocator)
 		if err != nil {
@@ -375,6 +376,7 @@ func (r *recovery) decodes(b dataBlock, stored []byte) bool {
 		r.vals = v
 	}
 	r.vals.Reset()
+	r.spare.Reset()
 	lay, err := r.f.decode(&t, r.vals, nil)
 	return err == nil || lay.values.form == formCodes
 }

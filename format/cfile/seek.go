@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sort"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -17,11 +18,13 @@ import (
 
 // lookup reads single blocks, for seeking. It is used by one goroutine.
 type lookup struct {
-	f     *file
-	dict  *vec.Vector
-	arena vec.Arena
-	key   []byte
+	f    *file
+	dict *vec.Vector
+	key  []byte
 }
+
+// arenas are for calls that decode a single block.
+var arenas = sync.Pool{New: func() any { return new(vec.Arena) }}
 
 // block decodes the data block at p. first is the ordinal that it gives itself.
 func (l *lookup) block(ctx context.Context, p blockPtr, path string) (v *vec.Vector, first int64, err error) {
@@ -31,7 +34,7 @@ func (l *lookup) block(ctx context.Context, p blockPtr, path string) (v *vec.Vec
 		}
 	}
 	b := &dataBlock{ptr: p, first: -1, rows: -1}
-	v, lay, err := l.f.readData(ctx, b, l.dict, &l.arena, path)
+	v, lay, err := l.f.readData(ctx, b, l.dict, path)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -43,12 +46,12 @@ func (f *file) readDict(ctx context.Context) (*vec.Vector, error) {
 	if reason := f.bad(*f.footer.Dict); reason != "" {
 		return nil, fault.Corruptf(f.footSpan(), "footer.dict_block_ptr", "%s", reason)
 	}
-	v, _, err := f.readData(ctx, &dataBlock{ptr: *f.footer.Dict, rows: -1, first: -1}, nil, &vec.Arena{}, "dictionary")
+	v, _, err := f.readData(ctx, &dataBlock{ptr: *f.footer.Dict, rows: -1, first: -1}, nil, "dictionary")
 	return v, err
 }
 
 // readData decodes a block by itself: the dictionary, if path says so.
-func (f *file) readData(ctx context.Context, b *dataBlock, dict *vec.Vector, a *vec.Arena, path string) (*vec.Vector, layout, error) {
+func (f *file) readData(ctx context.Context, b *dataBlock, dict *vec.Vector, path string) (*vec.Vector, layout, error) {
 	at := f.span(b.ptr)
 	if err := f.fit(at, path); err != nil {
 		return nil, layout{}, err
@@ -64,6 +67,8 @@ func (f *file) readData(ctx context.Context, b *dataBlock, dict *vec.Vector, a *
 	if err != nil {
 		return nil, layout{}, err
 	}
+	a := arenas.Get().(*vec.Arena)
+	defer arenas.Put(a)
 	a.Reset()
 	stored := a.Bytes(int(b.ptr.size))
 	if err := format.ReadFull(ctx, f.src, at, path, stored); err != nil {

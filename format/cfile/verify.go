@@ -40,7 +40,8 @@ type verifier struct {
 
 	f      *file
 	kind   Kind
-	arena  vec.Arena
+	arena  vec.Arena // stored bytes
+	spare  vec.Arena // decoding
 	dict   *vec.Vector
 	noDict bool // it cannot be read, which was told
 	vals   *vec.Vector
@@ -316,8 +317,8 @@ func (v *verifier) block(w *walker, b *dataBlock, s *seenBlock) error {
 	}
 	for sub := int64(0); ; sub += maxSub {
 		v.vals.Reset()
-		var a vec.Arena
-		t := format.Task{Page: format.Page{Sub: sub, Spans: []fault.Span{at}, Own: b}, N: maxSub, Bytes: [][]byte{stored}, Dict: v.dict, Scratch: &a, Limits: v.f.limits}
+		v.spare.Reset()
+		t := format.Task{Page: format.Page{Sub: sub, Spans: []fault.Span{at}, Own: b}, N: maxSub, Bytes: [][]byte{stored}, Dict: v.dict, Scratch: &v.spare, Limits: v.f.limits}
 		lay, err := v.f.decode(&t, v.vals, nil)
 		if v.noDict && err != nil && lay.values.form == formCodes {
 			return nil // it was told what is wrong: the dictionary
