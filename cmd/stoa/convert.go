@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ type writeFlags struct {
 	out  string
 	to   string
 	opts []string
+	form string
 }
 
 func (f *writeFlags) register(a *app, cmd *cobra.Command) {
@@ -25,13 +27,33 @@ func (f *writeFlags) register(a *app, cmd *cobra.Command) {
 	fl.StringVarP(&f.out, "output", "o", "", "write to `OUT`: a file, DIR/ or - (needed)")
 	fl.StringVar(&f.to, "to", "", "write `FORMAT`; without it the extension of OUT decides")
 	fl.StringArrayVar(&f.opts, "opt", nil, "set an option of the writer, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
+	fl.StringVarP(&f.form, "format", "f", "text", "tell what was written as `FORM`: text, a line on standard error; json, an object on standard output")
 	complete(cmd, "to", a.writableNames)
+	complete(cmd, "format", func() []string { return summaryForms })
+}
+
+var summaryForms = []string{"text", "json"}
+
+// summaryDoc is what was written, as -f json has it.
+type summaryDoc struct {
+	Output  string  `json:"output"`
+	Rows    int64   `json:"rows"`
+	Bytes   int64   `json:"bytes"`
+	Files   int     `json:"files"`
+	Seconds float64 `json:"seconds"`
+	Losses  int     `json:"losses"`
 }
 
 func (f *writeFlags) options(a *app) (stoa.CreateOptions, error) {
 	opts, err := keyValues("--opt", f.opts)
 	if err != nil {
 		return stoa.CreateOptions{}, err
+	}
+	switch {
+	case !slices.Contains(summaryForms, f.form):
+		return stoa.CreateOptions{}, &useError{"-f " + f.form + " is not a form of the summary", "the forms are text and json; --to says which format to write"}
+	case f.form == "json" && f.out == dash:
+		return stoa.CreateOptions{}, wrongUse("-f json and -o - would both write to standard output")
 	}
 	if f.out == "" {
 		return stoa.CreateOptions{}, &useError{"-o says where to write; it is missing", "-o - is standard output"}
@@ -146,6 +168,13 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 	p.stop()
 	if err != nil {
 		return errors.Join(err, w.Abort(ctx))
+	}
+	if c.form == "json" {
+		b, err := jsonLine(summaryDoc{c.out, p.rows.Load(), s.Bytes, max(1, len(s.Files)), time.Since(began).Seconds(), len(c.losses)})
+		if err == nil {
+			_, err = a.stdout.Write(b)
+		}
+		return err
 	}
 	a.note("%s", c.done(s, p.rows.Load(), time.Since(began)))
 	return nil

@@ -118,12 +118,12 @@ func (r *report) writeCSV(w io.Writer, form string) error {
 func (r *report) writeTable(w io.Writer, style tableStyle) error {
 	widths := make([]int, len(r.cols))
 	for k, c := range r.cols {
-		widths[k] = runewidth.StringWidth(c.name)
+		widths[k] = cells(c.name)
 	}
 	for _, row := range r.rows {
 		for k := range row {
 			row[k] = oneLine(row[k])
-			widths[k] = max(widths[k], runewidth.StringWidth(row[k]))
+			widths[k] = max(widths[k], cells(row[k]))
 		}
 	}
 	var b []byte
@@ -155,7 +155,7 @@ func (r *report) line(b []byte, row []string, widths []int, style tableStyle, di
 		if k == len(row)-1 && style.width > at+narrowest {
 			s = runewidth.Truncate(s, style.width-at, "…")
 		}
-		fill := widths[k] - runewidth.StringWidth(s)
+		fill := widths[k] - cells(s)
 		if r.cols[k].right {
 			b = pad(b, fill)
 		}

@@ -132,11 +132,11 @@ func (t *table) flush() error {
 func (t *table) natural() []int {
 	out := make([]int, len(t.names))
 	for k := range out {
-		out[k] = max(runewidth.StringWidth(t.names[k]), runewidth.StringWidth(t.types[k]))
+		out[k] = max(cells(t.names[k]), cells(t.types[k]))
 	}
 	for _, r := range t.pending {
 		for k, c := range r {
-			out[k] = max(out[k], runewidth.StringWidth(c.text))
+			out[k] = max(out[k], cells(c.text))
 		}
 	}
 	return out
@@ -194,10 +194,10 @@ func (t *table) print(row []cell) error {
 	b := t.line[:0]
 	for k, width := range t.widths {
 		c := row[k]
-		s, n := c.text, runewidth.StringWidth(c.text)
+		s, n := c.text, cells(c.text)
 		if t.style.width > 0 && n > width {
 			s = runewidth.Truncate(s, width, "…")
-			n = runewidth.StringWidth(s)
+			n = cells(s)
 		}
 		if k > 0 {
 			b = append(b, gutter...)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mattn/go-runewidth"
 )
 
 // count is a number and its noun.
@@ -71,3 +73,13 @@ func seconds(d time.Duration) string {
 
 // indent puts two blanks a level in front.
 func indent(depth int) string { return strings.Repeat("  ", depth) }
+
+// cells is how many cells of a terminal text takes.
+func cells(s string) int {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return runewidth.StringWidth(s)
+		}
+	}
+	return len(s)
+}
