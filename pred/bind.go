@@ -415,7 +415,9 @@ func (e *Expr) bindLike() (*Expr, error) {
 
 // successor is the first text behind all that begin with s; open if there is none.
 func successor(s string) (to string, open bool) {
-	s = strings.TrimRight(s, "\xff")
+	for s != "" && s[len(s)-1] == 0xff { // bytes, not runes: TrimRight would take every invalid byte
+		s = s[:len(s)-1]
+	}
 	if s == "" {
 		return "", true
 	}

@@ -45,14 +45,6 @@ func numBig(b *big.Int) num {
 	return n
 }
 
-func (n num) big() *big.Int {
-	b := new(big.Int)
-	for _, w := range n {
-		b.Lsh(b, 64).Or(b, new(big.Int).SetUint64(w))
-	}
-	return b.Sub(b, new(big.Int).Lsh(big.NewInt(1), 255))
-}
-
 func (n num) cmp(o num) int {
 	for i := range n {
 		if n[i] != o[i] {

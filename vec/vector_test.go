@@ -13,11 +13,6 @@ import (
 	"stoa/vec"
 )
 
-// cell is the model of an entry: nil, or its text.
-type cell *string
-
-func text(s string) cell { return &s }
-
 // show is the model of an Arrow array.
 func show(a arrow.Array) []string {
 	out := make([]string, a.Len())

@@ -35,11 +35,10 @@ func parseDataBlock(c *wire.Cursor, f *Footer) (l layout) {
 
 // decoding is one call of Decode.
 type decoding struct {
-	f    *file
-	t    *format.Task
-	b    block
-	lay  layout
-	dict bool // the dictionary itself is decoded
+	f   *file
+	t   *format.Task
+	b   block
+	lay layout
 }
 
 // fit looks at the memory that n entries of the vector's width take.

@@ -11,6 +11,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/codec"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -199,7 +200,7 @@ func FuzzExtents(f *testing.F) {
 	f.Add([]byte("\x1fabcdefghijklmnopqrst\x05\x00\x00"), uint16(40))
 	f.Fuzz(func(t *testing.T, data []byte, raw uint16) {
 		for _, c := range []Compression{LZ4, Snappy, Zlib} {
-			if n := packedExtent(data, c, int(raw)); n > len(data) {
+			if n := codec.Extent(c.String(), data, int(raw)); n > len(data) {
 				t.Fatalf("%s: %d of %d bytes", c, n, len(data))
 			}
 		}

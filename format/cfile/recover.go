@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/codec"
 	"stoa/internal/sum"
 	"stoa/region"
 	"stoa/vec"
@@ -354,7 +355,7 @@ func (r *recovery) packed(b []byte, extent func([]byte) int) int {
 	if n := int64(head) + raw; n <= int64(len(b)) && int64(extent(b[head:n])) == raw {
 		return int(n) // not compressed
 	}
-	n := packedExtent(b[head:], r.f.footer.Compression, int(raw))
+	n := codec.Extent(r.f.footer.Compression.String(), b[head:], int(raw))
 	r.work -= int64(max(n, 64))
 	if n < 0 {
 		return -1

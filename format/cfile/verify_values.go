@@ -212,7 +212,6 @@ type oddValues struct {
 	text, wide     int64 // how many
 	at             fault.Span
 	path           string
-	first          int64
 	textAt, wideAt int64
 }
 

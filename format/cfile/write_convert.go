@@ -155,12 +155,8 @@ func underNulls(st *array.Struct, child arrow.Array) arrow.Array {
 	bits := make([]byte, (d.Offset()+n+7)/8)
 	plain.CopyBits(bits, d.Offset(), valid, 0, n)
 	bufs := append([]*memory.Buffer{memory.NewBufferBytes(bits)}, d.Buffers()[1:]...)
-	var dict arrow.ArrayData
-	if x, ok := d.(*array.Data); ok && x.Dictionary() != nil {
-		dict = x.Dictionary()
-	}
-	if dict != nil {
-		out := array.NewDataWithDictionary(d.DataType(), n, bufs, nulls, d.Offset(), dict.(*array.Data))
+	if d.DataType().ID() == arrow.DICTIONARY {
+		out := array.NewDataWithDictionary(d.DataType(), n, bufs, nulls, d.Offset(), d.Dictionary().(*array.Data))
 		defer out.Release()
 		return array.MakeFromData(out)
 	}

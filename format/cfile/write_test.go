@@ -451,7 +451,7 @@ func TestBitRuns(t *testing.T) {
 			case 1:
 				src, from := make([]byte, k/8+2), r.IntN(8)
 				for i := range src {
-					src[i] = byte(r.Uint32()) & byte(r.Uint32()) & byte(r.Uint32())
+					src[i] = byte(r.Uint32()&(r.Uint32()>>8)) & byte(r.Uint32()>>16) // few ones
 				}
 				a.put(src, from, k)
 				for i := range k {
