@@ -284,14 +284,21 @@ func (s *search) group() []Layout {
 		}
 		servers[i].roots = append(servers[i].roots, r)
 	}
-	related := func(x *server, r root) bool {
-		return slices.ContainsFunc(x.roots, func(y root) bool {
-			return r.dataUUID != "" && slices.Contains(y.all, r.dataUUID) || r.dataUUID == "" && siblings(r.dir, y.dir)
-		})
+	// An orphan belongs to the server whose data directories name it; else to one that lacks what it has: one beside it, or the only one.
+	named := func(x *server, r root) bool {
+		return r.dataUUID != "" && slices.ContainsFunc(x.roots, func(y root) bool { return slices.Contains(y.all, r.dataUUID) })
+	}
+	lacks := func(x *server, r root) bool {
+		return !slices.ContainsFunc(x.roots, func(y root) bool { return r.wals && y.wals || r.meta && y.meta || r.dataUUID != "" && y.data })
 	}
 	for _, r := range orphans {
-		fits := slices.IndexFunc(servers, func(x *server) bool { return related(x, r) })
-		if fits < 0 && len(servers) == 1 && r.dataUUID == "" {
+		fits := slices.IndexFunc(servers, func(x *server) bool { return named(x, r) })
+		if fits < 0 {
+			fits = slices.IndexFunc(servers, func(x *server) bool {
+				return lacks(x, r) && slices.ContainsFunc(x.roots, func(y root) bool { return siblings(r.dir, y.dir) })
+			})
+		}
+		if fits < 0 && len(servers) == 1 && lacks(servers[0], r) {
 			fits = 0
 		}
 		if fits < 0 {

@@ -1,19 +1,27 @@
 package kudu
 
 import (
+	"archive/tar"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
-	"sort"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"stoa/fault"
+	"stoa/internal/pb"
 	"stoa/store"
 )
 
@@ -228,6 +236,408 @@ func dump(v any) string {
 	return string(b)
 }
 
-var _ = fmt.Sprint
-var _ = sort.Strings
-var _ = strings.Join
+// loadTree reads a directory into memory; names begin with prefix.
+func loadTree(t testing.TB, dir, prefix string) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, p)
+		if err != nil {
+			return err
+		}
+		out[path.Join(prefix, filepath.ToSlash(rel))], err = os.ReadFile(p)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// unpack reads a .tar.zst into memory.
+func unpack(t testing.TB, name string) map[string][]byte {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	out := map[string][]byte{}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeReg {
+			b, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[path.Clean(h.Name)] = b
+		}
+	}
+}
+
+// codes are the kinds of findings that f has, sorted, each once.
+func codes(f *FS) string {
+	var out []string
+	for _, x := range f.Findings {
+		out = append(out, x.Code)
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), " ")
+}
+
+// The directories of testdata: what Kudu said of them, and sums of blocks.
+func TestGoldenLog(t *testing.T) {
+	f := openOne(t, store.Local{}, "testdata/log")
+	if f.BlockManager != "log" || f.UUID != "bf8c3a5072f14eda900a745e7a4d880c" || len(f.Containers) != 10 || len(f.Users) != 0 {
+		t.Fatalf("%s %s, %d containers, users %v", f.BlockManager, f.UUID, len(f.Containers), f.Users)
+	}
+	tablets := mustTablets(t, f)
+	var text []string
+	for _, x := range tablets {
+		text = append(text, fmt.Sprint(x.State, " ", x.Partitioning.Text(&x.Schema, &x.Partition), " ", x.Rows(), " ", x.Consensus != nil))
+	}
+	want := []string{
+		"READY HASH (key) PARTITION 0, RANGE (key) PARTITION UNBOUNDED 138 true",
+		"TOMBSTONED HASH (key) PARTITION 1, RANGE (key) PARTITION UNBOUNDED 0 true",
+		`READY HASH (id, name) PARTITION 0, RANGE (name) PARTITION "q" <= VALUES < "z" 0 false`,
+		`READY HASH (id) PARTITION 1, RANGE (name) PARTITION VALUES < "g" 1 false`,
+	}
+	if !slices.Equal(text, want) {
+		t.Errorf("got  %s\nwant %s", dump(text), dump(want))
+	}
+	if o := tablets[1].TombstonedAt; o == nil || o.Index == 0 {
+		t.Errorf("tombstoned at %v", o)
+	}
+	if e := tablets[2].Extra; e.HistoryMaxAge != 3600 {
+		t.Errorf("%+v", e)
+	}
+	tables, err := f.Tables(context.Background(), tablets)
+	if err != nil || len(tables) != 2 {
+		t.Fatalf("%d tables, %v", len(tables), err)
+	}
+	gaps := func(gs []Gap) (out []string) {
+		for _, g := range gs {
+			out = append(out, g.Text)
+		}
+		return out
+	}
+	if got := gaps(tables[0].Missing); !slices.Equal(got, []string{"HASH (key) PARTITION 1, RANGE (key) PARTITION UNBOUNDED"}) {
+		t.Errorf("missing %q", got)
+	}
+	if got := gaps(tables[1].Missing); !slices.Equal(got, []string{
+		`HASH (id) PARTITION 0, RANGE (name) PARTITION VALUES < "g"`,
+		`HASH (id, name) PARTITION 1, RANGE (name) PARTITION "q" <= VALUES < "z"`,
+		`HASH (id, name) PARTITION 2, RANGE (name) PARTITION "q" <= VALUES < "z"`}) {
+		t.Errorf("missing %q", got)
+	}
+	if got := gaps(tables[1].Uncovered); !slices.Equal(got, []string{`RANGE (name) PARTITION "g" <= VALUES < "q"`, `RANGE (name) PARTITION "z" <= VALUES`}) {
+		t.Errorf("uncovered %q", got)
+	}
+	if tables[0].Rows != 138 || tables[0].Lost != 0 || tables[1].Rows != 1 {
+		t.Errorf("%+v", tables)
+	}
+	// the list, as Kudu wrote it
+	var judged []map[string]string
+	b, err := os.ReadFile("testdata/log/fs_list.json")
+	if err == nil {
+		err = json.Unmarshal(b, &judged)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	byID := map[string]map[string]string{}
+	for _, j := range judged {
+		byID[j["block-id"]] = j
+	}
+	n := 0
+	err = f.ListBlocks(context.Background(), tablets, true, func(l BlockLine) bool {
+		got := map[string]string{}
+		for i, k := range ListFields {
+			got[k] = l.Values[i]
+		}
+		if w := byID[got["block-id"]]; l.Err != nil || !maps.Equal(got, w) {
+			t.Errorf("%v\n%s\nwant %s", l.Err, dump(got), dump(w))
+		}
+		n++
+		return true
+	})
+	if err != nil || n != len(judged) {
+		t.Errorf("%d lines, Kudu has %d; %v", n, len(judged), err)
+	}
+	// the schema that was given to `kudu table create`
+	sc, err := tablets[2].Schema.Arrow()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields []string
+	for _, x := range sc.Fields() {
+		fields = append(fields, fmt.Sprintf("%s %s %t %v", x.Name, x.Type, x.Nullable, x.Metadata))
+	}
+	wantFields := []string{
+		`id int64 false ["stoa.type": "int64", "stoa.encoding": "auto", "stoa.compression": "default", "stoa.column_id": "0", "stoa.key": "1"]`,
+		`name utf8 false ["stoa.type": "string", "stoa.encoding": "prefix", "stoa.compression": "default", "stoa.column_id": "1", "stoa.key": "2"]`,
+		`d decimal(9, 2) true ["stoa.type": "decimal32", "stoa.encoding": "auto", "stoa.compression": "default", "stoa.column_id": "2"]`,
+		`v utf8 true ["stoa.type": "varchar", "stoa.encoding": "auto", "stoa.compression": "default", "stoa.column_id": "3", "stoa.length": "20", "stoa.default": "x", "stoa.comment": "a comment"]`,
+		`b bool false ["stoa.type": "bool", "stoa.encoding": "auto", "stoa.compression": "default", "stoa.column_id": "4", "stoa.default": "true"]`,
+		`extra int32 true ["stoa.type": "int32", "stoa.encoding": "auto", "stoa.compression": "default", "stoa.column_id": "5", "stoa.default": "7"]`,
+	}
+	for i := range wantFields {
+		if i >= len(fields) || fields[i] != wantFields[i] {
+			t.Errorf("field %d:\ngot  %s\nwant %s", i, fields[min(i, len(fields)-1)], wantFields[i])
+		}
+	}
+	unnamed, err := f.Unnamed(context.Background(), tablets)
+	if err != nil || len(unnamed) != 0 {
+		t.Errorf("unnamed %v, %v", unnamed, err)
+	}
+	healthy(t, f)
+}
+
+func TestGoldenFile(t *testing.T) {
+	f := openOne(t, store.Local{}, "testdata/file")
+	b, err := os.ReadFile("testdata/file/SHA256SUMS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		id, err := strconv.ParseUint(path.Base(name), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := f.Block(context.Background(), id)
+		if err != nil || p.At.Object != "testdata/file/"+name || sumOf(t, f, p) != sum {
+			t.Errorf("%d: %v, %v", id, p, err)
+		}
+		n++
+	}
+	tablets := mustTablets(t, f)
+	if len(tablets) != 1 || len(tablets[0].RowSets) != 1 || len(tablets[0].RowSets[0].Blocks()) != n || tablets[0].Schema.Unique() || tablets[0].Rows() != 300 {
+		t.Errorf("%d blocks, %s", n, dump(tablets))
+	}
+	all := 0
+	for _, err := range f.AllBlocks(context.Background()) {
+		if err != nil {
+			t.Error(err)
+		}
+		all++
+	}
+	if all != n {
+		t.Errorf("%d files of blocks, %d sums", all, n)
+	}
+	healthy(t, f)
+}
+
+// Two data directories; then one of them is away.
+func TestCorpusTwoDataDirs(t *testing.T) {
+	files := unpack(t, filepath.Join(corpusDir(t), "special", "md.tar.zst"))
+	f := openOne(t, store.NewMemory(files), "")
+	if f.BlockManager != "file" || len(f.DataDirs) != 2 || f.DataDirs[0].Root != "tserver/d2" || f.DataDirs[1].Index != 1 {
+		t.Fatalf("%s", dump(f.DataDirs))
+	}
+	tablets := mustTablets(t, f)
+	count := func(f *FS, tablets []*Tablet) (in [2]int, lost int) {
+		err := f.ListBlocks(context.Background(), tablets, true, func(l BlockLine) bool {
+			if l.Err != nil {
+				if lost++; !errors.Is(l.Err, fault.Corrupt) || spanOf(l.Err).Object == "" {
+					t.Error(l.Err)
+				}
+				return true
+			}
+			if in[l.Place.Dir]++; l.Place.Dir != int(l.Block.ID>>48) {
+				t.Errorf("block %d is in directory %d", l.Block.ID, l.Place.Dir)
+			}
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in, lost
+	}
+	in, lost := count(f, tablets)
+	if lost != 0 || in != [2]int{21, 19} {
+		t.Errorf("%v blocks, %d lost", in, lost)
+	}
+	var rows int64
+	for _, x := range tablets {
+		if rows += x.Rows(); len(x.DataDirs) != 2 && len(x.DataDirs) != 1 {
+			t.Errorf("data directories %q", x.DataDirs)
+		}
+	}
+	if rows != 2000 || len(tablets) != 8 {
+		t.Errorf("%d rows in %d tablets", rows, len(tablets))
+	}
+	healthy(t, f)
+
+	maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.HasPrefix(name, "tserver/d1/") })
+	f = openOne(t, store.NewMemory(files), "")
+	again, lost := count(f, mustTablets(t, f))
+	if again[0] != in[0] || lost != in[1] || codes(f) != "kudu.datadir.missing" {
+		t.Errorf("%v blocks, %d lost; %s", again, lost, codes(f))
+	}
+}
+
+func TestCorpusEncrypted(t *testing.T) {
+	tree := store.NewMemory(unpack(t, filepath.Join(corpusDir(t), "special", "enc.tar.zst")))
+	ls, err := FindServers(context.Background(), tree, "", Options{})
+	if err != nil || len(ls) != 1 {
+		t.Fatalf("%v, %v", ls, err)
+	}
+	f, err := OpenFS(context.Background(), tree, ls[0], Options{})
+	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "encrypted") || !f.Encrypted || f.UUID == "" {
+		t.Errorf("%v, encrypted %t", err, f.Encrypted)
+	}
+	_, err = readSuperblock(context.Background(), tree, firstUnder(tree, ls[0].MetaDir+"/tablet-meta/"), pbcOptions{})
+	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "encrypted") {
+		t.Error(err)
+	}
+}
+
+func firstUnder(tree *store.Memory, prefix string) string {
+	for _, n := range tree.Names() {
+		if strings.HasPrefix(n, prefix) {
+			return n
+		}
+	}
+	return ""
+}
+
+// edit is testdata/log (at srv/) or testdata/file after a change.
+func edit(t testing.TB, which string, change func(files map[string][]byte)) *store.Memory {
+	files := loadTree(t, "testdata/"+which, "srv")
+	change(files)
+	return store.NewMemory(files)
+}
+
+// Parts of the layout are missing; everything else is found.
+func TestLayoutDamage(t *testing.T) {
+	remove := func(names ...string) func(map[string][]byte) {
+		return func(files map[string][]byte) {
+			for _, n := range names {
+				if files["srv/"+n] == nil {
+					t.Fatalf("there is no %s", n)
+				}
+				delete(files, "srv/"+n)
+			}
+		}
+	}
+	for _, x := range []struct {
+		which, name string
+		change      func(map[string][]byte)
+		codes       string
+	}{
+		{"log", "whole", remove(), ""},
+		{"log", "no instance in wal", remove("wal/instance"), "kudu.instance.missing"},
+		{"log", "no instance in data", remove("data/instance"), "kudu.instance.missing"},
+		{"log", "no instances", remove("data/instance", "wal/instance"), "kudu.instance.missing"},
+		{"log", "no block manager instance", remove("data/data/block_manager_instance"), "kudu.datadir.damaged"},
+		{"log", "nothing says who it is", remove("data/data/block_manager_instance", "data/instance", "wal/instance"), "kudu.datadir.damaged kudu.instance.missing"},
+		{"file", "no block manager instance", remove("data/data/block_manager_instance"), "kudu.datadir.damaged"},
+		{"file", "nothing says who it is", remove("data/data/block_manager_instance", "data/instance", "wal/instance"), "kudu.datadir.damaged kudu.instance.missing"},
+		{"log", "damaged instance", func(f map[string][]byte) { f["srv/wal/instance"][200] ^= 1 }, ""},
+		{"log", "cut instance", func(f map[string][]byte) { f["srv/wal/instance"] = f["srv/wal/instance"][:900] }, "kudu.instance.damaged"},
+		{"log", "damaged block manager instance", func(f map[string][]byte) { b := f["srv/data/data/block_manager_instance"]; b[len(b)-9] ^= 1 }, "kudu.datadir.damaged"},
+	} {
+		t.Run(x.which+" "+x.name, func(t *testing.T) {
+			f := openOne(t, edit(t, x.which, x.change), "srv")
+			tablets := mustTablets(t, f)
+			blocks, lost := 0, 0
+			if err := f.ListBlocks(context.Background(), tablets, true, func(l BlockLine) bool {
+				if blocks++; l.Err != nil {
+					lost++
+				}
+				return true
+			}); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]int{"log": 14, "file": 6}[x.which]
+			if blocks != want || lost > 0 {
+				t.Errorf("%d blocks, %d lost", blocks, lost)
+			}
+			if codes(f) != x.codes {
+				t.Errorf("findings %q, want %q", codes(f), x.codes)
+			}
+		})
+	}
+}
+
+// A directory of other things is none of ours, and several servers are told apart.
+func TestFindServers(t *testing.T) {
+	ctx := context.Background()
+	files := loadTree(t, "testdata/log", "backup/data/a")
+	for n, b := range loadTree(t, "testdata/file", "backup/data/b") {
+		files[n] = b
+	}
+	for n, b := range loadTree(t, "testdata/log", "backup/data/copy-of-a") {
+		files[n] = b
+	}
+	files["backup/data/photos/instance"] = []byte("something else")
+	files["backup/data/photos/a.jpg"] = []byte("x")
+	ls, err := FindServers(ctx, store.NewMemory(files), "backup", Options{})
+	want := []Layout{
+		{"", "backup/data/a/wal", []string{"backup/data/a/data"}},
+		{"", "backup/data/b/wal", []string{"backup/data/b/data"}},
+		{"", "backup/data/copy-of-a/wal", []string{"backup/data/copy-of-a/data"}},
+	}
+	if err != nil || dump(ls) != dump(want) {
+		t.Errorf("%s, %v", dump(ls), err)
+	}
+	for _, dir := range []string{"backup/data/a/wal", "backup/data/a/data", "backup/data/a/data/data"} {
+		if ls, err := FindServers(ctx, store.NewMemory(files), dir, Options{}); err != nil || len(ls) != 1 {
+			t.Errorf("%s: %v, %v", dir, ls, err)
+		}
+	}
+	if ls, err := FindServers(ctx, store.NewMemory(files), "backup/data/photos", Options{}); err != nil || len(ls) > 0 {
+		// at the top the name alone is no proof either
+		t.Errorf("%v, %v", ls, err)
+	}
+	// only the metadata, or only the blocks
+	f := openOne(t, store.NewMemory(files), "backup/data/a/wal")
+	if n := len(mustTablets(t, f)); n != 4 || codes(f) != "kudu.layout.missing" {
+		t.Errorf("%d tablets, %s", n, codes(f))
+	}
+	f = openOne(t, store.NewMemory(files), "backup/data/a/data/data")
+	n := 0
+	for range f.AllBlocks(ctx) {
+		n++
+	}
+	if n != 14 || codes(f) != "kudu.layout.missing" {
+		t.Errorf("%d blocks, %s", n, codes(f))
+	}
+	// the directories of two servers mixed
+	f, err = OpenFS(ctx, store.NewMemory(files), Layout{MetaDir: "backup/data/b/wal", DataDirs: []string{"backup/data/a/data"}}, Options{})
+	if err != nil || codes(f) != "kudu.instance.other" {
+		t.Errorf("%v, %s", err, codes(f))
+	}
+}
+
+// logr and unknown block managers are named.
+func TestOtherBlockManagers(t *testing.T) {
+	tree := edit(t, "log", func(files map[string][]byte) {
+		set := pb.AppendString(pb.AppendString(nil, 1, "u1"), 2, "u1")
+		files["srv/data/data/block_manager_instance"] = container(2, "kudu.DirInstanceMetadataPB", pb.AppendUint(pb.AppendString(pb.AppendMessage(nil, 1, set), 2, "logr"), 3, 4096))
+	})
+	ls, err := FindServers(context.Background(), tree, "srv", Options{})
+	if err != nil || len(ls) != 1 {
+		t.Fatalf("%v, %v", ls, err)
+	}
+	f, err := OpenFS(context.Background(), tree, ls[0], Options{})
+	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") || f.BlockManager != "logr" {
+		t.Error(err)
+	}
+}

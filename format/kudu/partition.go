@@ -601,6 +601,42 @@ func (s *PartitionSchema) Missing(sc *Schema, given []Partition) (gaps []Gap, mo
 // maxBuckets is where the counting of buckets ends.
 const maxBuckets = 1 << 40
 
+// Missing lists the parts of a table that none of its tablets holds; the tablets may be of several servers. The first list is of
+// what must be somewhere; uncovered are ranges that the table may have been made without: only its master knows. more is how many
+// missing buckets were not listed.
+func Missing(tablets []*Tablet) (missing, uncovered []Gap, more int64) {
+	var newest *Tablet
+	var given []Partition
+	var custom []RangeHash // a tablet knows of the ranges that there were when it was made
+	for _, t := range tablets {
+		if t.HasData() {
+			given = append(given, t.Partition)
+		}
+		if newest == nil || t.SchemaVersion > newest.SchemaVersion {
+			newest = t
+		}
+		for _, c := range t.Partitioning.Custom {
+			if !slices.ContainsFunc(custom, func(x RangeHash) bool { return bytes.Equal(x.Lower, c.Lower) }) {
+				custom = append(custom, c)
+			}
+		}
+	}
+	if newest == nil || !newest.Partitioning.stored {
+		return nil, nil, 0
+	}
+	s := newest.Partitioning
+	s.Custom = custom
+	gaps, more := s.Missing(&newest.Schema, given)
+	for _, g := range gaps {
+		if g.Sure {
+			missing = append(missing, g)
+		} else {
+			uncovered = append(uncovered, g)
+		}
+	}
+	return missing, uncovered, more
+}
+
 func bucketKey(buckets []int32) string {
 	b := make([]byte, 0, 4*len(buckets))
 	for _, x := range buckets {

@@ -154,6 +154,9 @@ func (r *RowSet) Blocks() []KindedBlock {
 	return out
 }
 
+// HasData reports whether the tablet is one that can be read: not a tombstone, and not being deleted.
+func (t *Tablet) HasData() bool { return t.State != TabletTombstoned && t.State != TabletDeleted }
+
 // Rows is the number of live rows in the rowsets, without what is only in the WAL; -1 if the superblock does not tell.
 func (t *Tablet) Rows() int64 {
 	var n int64

@@ -1,0 +1,326 @@
+package kudu
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/internal/pb"
+	"stoa/wire"
+)
+
+// ListFields are the columns of `kudu fs list`, by its names and in its order.
+var ListFields = [20]string{
+	"table", "table-id", "tablet-id", "partition", "rowset-id",
+	"block-id", "block-kind", "column", "column-id",
+	"cfile-data-type", "cfile-nullable", "cfile-encoding", "cfile-compression", "cfile-num-values", "cfile-size",
+	"cfile-incompatible-features", "cfile-compatible-features", "cfile-min-key", "cfile-max-key", "cfile-delta-stats",
+}
+
+// BlockLine is a line of `kudu fs list`: a block that a superblock names, and what its footer says.
+type BlockLine struct {
+	Values [20]string // by ListFields; those of the CFile are empty if Err is set
+	Tablet *Tablet
+	RowSet int // index into Tablet.RowSets
+	Block  KindedBlock
+	Place  Place
+	Err    error // why the block, or its footer, cannot be read
+}
+
+// footerFacts are what a line tells of a CFile.
+type footerFacts struct {
+	dataType, encoding, compression string
+	nullable                        bool
+	values                          int64
+	incompatible, compatible        uint32
+	get                             func(key string) ([]byte, bool)
+	at                              fault.Span // of the footer, for errors about its metadata
+}
+
+// readFooter reads the footer of the CFile in a block.
+var readFooter = func(ctx context.Context, f *FS, p Place) (footerFacts, error) {
+	src, err := f.OpenBlock(ctx, p)
+	if err != nil {
+		return footerFacts{}, err
+	}
+	defer src.Close()
+	r, err := cfile.OpenReader(ctx, src, p.At.Object, format.OpenOptions{Limits: f.o.Limits, NoVerify: f.o.NoVerify})
+	if err != nil {
+		return footerFacts{}, moved(err, p.At)
+	}
+	t := r.Footer()
+	x := footerFacts{typeName(t.Type), encodingName(t.Encoding), compressionName(t.Compression), t.Nullable, t.NumValues, t.Incompatible, t.Compatible, t.Get, p.At}
+	if t.Array() {
+		x.dataType += " 1d-array"
+	}
+	return x, nil
+}
+
+// moved is an error about a block's bytes, counted from the block's beginning, with offsets in the object.
+func moved(err error, at fault.Span) error {
+	var e *fault.Error
+	if !errors.As(err, &e) || e.At.Object != at.Object {
+		return err
+	}
+	out := *e
+	out.At.Off += at.Off
+	return &out
+}
+
+// encodingName is Kudu's EncodingType by its name.
+func encodingName(e cfile.Encoding) string {
+	switch e {
+	case cfile.AutoEncoding:
+		return "AUTO_ENCODING"
+	case cfile.Plain:
+		return "PLAIN_ENCODING"
+	case cfile.Prefix:
+		return "PREFIX_ENCODING"
+	case cfile.GroupVarint:
+		return "GROUP_VARINT"
+	case cfile.RLE:
+		return "RLE"
+	case cfile.Dict:
+		return "DICT_ENCODING"
+	case cfile.BitShuffle:
+		return "BIT_SHUFFLE"
+	case 999:
+		return "UNKNOWN_ENCODING"
+	}
+	return strconv.Itoa(int(e))
+}
+
+// compressionName is Kudu's CompressionType by its name.
+func compressionName(c cfile.Compression) string {
+	switch c {
+	case cfile.DefaultCompression:
+		return "DEFAULT_COMPRESSION"
+	case cfile.NoCompression:
+		return "NO_COMPRESSION"
+	case cfile.Snappy:
+		return "SNAPPY"
+	case cfile.LZ4:
+		return "LZ4"
+	case cfile.Zlib:
+		return "ZLIB"
+	case 999:
+		return "UNKNOWN_COMPRESSION"
+	}
+	return strconv.Itoa(int(c))
+}
+
+// Metadata of CFiles.
+const (
+	metaMinKey     = "min_key"
+	metaMaxKey     = "max_key"
+	metaDeltaStats = "deltafilestats"
+)
+
+// ListBlocks calls yield for each block that the tablets name, in the order in which Kudu lists them, until it gives false. With
+// footers it reads the footer of each; a block that cannot be read has its error in its line. It fails if reading fails for
+// another reason than damage.
+func (f *FS) ListBlocks(ctx context.Context, tablets []*Tablet, footers bool, yield func(BlockLine) bool) error {
+	for _, t := range tablets {
+		partition := t.Partitioning.Text(&t.Schema, &t.Partition)
+		for i := range t.RowSets {
+			for _, b := range t.RowSets[i].Blocks() {
+				l := BlockLine{Tablet: t, RowSet: i, Block: b}
+				v := &l.Values
+				v[0], v[1], v[2], v[3], v[4] = t.Table, t.TableID, t.ID, partition, strconv.FormatUint(t.RowSets[i].ID, 10)
+				v[5], v[6] = strconv.FormatUint(b.ID, 10), b.Kind
+				if b.Column >= 0 {
+					v[7], v[8] = t.Schema.NameOf(b.Column), strconv.Itoa(int(b.Column))
+				}
+				l.Place, l.Err = f.PlaceOf(ctx, t, b.BlockRef)
+				if l.Err == nil && footers {
+					l.Err = f.footerValues(ctx, &l)
+				}
+				if l.Err != nil && !errors.As(l.Err, new(*fault.Error)) {
+					return l.Err
+				}
+				if !yield(l) {
+					return nil
+				}
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// footerValues fills in what the footer says.
+func (f *FS) footerValues(ctx context.Context, l *BlockLine) error {
+	x, err := readFooter(ctx, f, l.Place)
+	if err != nil {
+		return err
+	}
+	v := &l.Values
+	v[9], v[10], v[11], v[12] = x.dataType, strconv.FormatBool(x.nullable), x.encoding, x.compression
+	v[13], v[14] = strconv.FormatInt(x.values, 10), strconv.FormatInt(l.Place.At.Len, 10)
+	v[15], v[16] = strconv.FormatUint(uint64(x.incompatible), 10), strconv.FormatUint(uint64(x.compatible), 10)
+	for i, key := range []string{metaMinKey, metaMaxKey} {
+		if b, ok := x.get(key); ok {
+			text, err := l.Tablet.Schema.KeyText(b)
+			if err != nil {
+				return fault.Locate(err, x.at, false, "footer."+key)
+			}
+			v[17+i] = text
+		}
+	}
+	if b, ok := x.get(metaDeltaStats); ok {
+		c := wire.NewInnerCursor(b, x.at, "footer."+metaDeltaStats)
+		v[19] = deltaStatsText(c)
+		if c.Err() != nil {
+			v[19] = ""
+			return c.Err()
+		}
+	}
+	return nil
+}
+
+// deltaStatsText reads a DeltaStatsPB and writes it as Kudu's tools do, except that the columns are in order: Kudu lists them as
+// its hash table happens to have them.
+func deltaStatsText(c *wire.Cursor) string {
+	var deletes, reinserts int64
+	var low, high uint64
+	updates := map[int32]int64{}
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			deletes = r.Int("delete_count")
+		case 3:
+			low = r.Fixed64("min_timestamp")
+		case 4:
+			high = r.Fixed64("max_timestamp")
+		case 5:
+			m := r.Message("column_stats")
+			var id int32
+			var n int64
+			for r := pb.NewReader(m); r.Next(); {
+				switch r.Field() {
+				case 1:
+					id = r.Int32("col_id")
+				case 2:
+					n = r.Int("update_count")
+				default:
+					r.Unknown()
+				}
+			}
+			r.Join(m)
+			updates[id] += n
+		case 6:
+			reinserts = r.Int("reinsert_count")
+		default:
+			r.Unknown()
+		}
+	}
+	var counts []string
+	for _, id := range slices.Sorted(maps.Keys(updates)) {
+		counts = append(counts, fmt.Sprintf("%d:%d", id, updates[id]))
+	}
+	return fmt.Sprintf("ts range=[%d, %d], delete_count=[%d], reinsert_count=[%d], update_counts_by_col_id=[%s]", low, high, deletes, reinserts, strings.Join(counts, ","))
+}
+
+// TableFacts are what `stoa ls` tells of a table.
+type TableFacts struct {
+	Name, ID string
+	Tablets  []*Tablet
+	RowSets  int
+	Rows     int64 // live rows in the rowsets, without what is only in the WAL; -1 if not all superblocks tell
+	Blocks   int
+	Bytes    int64 // of the blocks that there are
+	Lost     int   // blocks that are named, and missing or cut
+	Missing  []Gap // parts of the table that must be somewhere, and that no tablet here holds
+	More     int64 // missing buckets that are not listed
+	// Uncovered are ranges that no tablet here holds. The table may have been made so; only its master knows.
+	Uncovered []Gap
+}
+
+// Tables gathers the tablets, as Tablets gave them, by table. Tombstoned tablets are in the list, and count for nothing else.
+func (f *FS) Tables(ctx context.Context, tablets []*Tablet) ([]TableFacts, error) {
+	var out []TableFacts
+	at := map[string]int{}
+	for _, t := range tablets {
+		i, ok := at[t.TableID]
+		if !ok {
+			i, at[t.TableID] = len(out), len(out)
+			out = append(out, TableFacts{Name: t.Table, ID: t.TableID})
+		}
+		x := &out[i]
+		x.Tablets = append(x.Tablets, t)
+		rows, bytes, blocks, lost, err := f.TabletFacts(ctx, t)
+		if err != nil {
+			return out, err
+		}
+		x.RowSets += len(t.RowSets)
+		if x.Rows >= 0 && rows >= 0 {
+			x.Rows += rows
+		} else {
+			x.Rows = -1
+		}
+		x.Blocks, x.Bytes, x.Lost = x.Blocks+blocks, x.Bytes+bytes, x.Lost+lost
+	}
+	for i := range out {
+		x := &out[i]
+		var newest *Tablet
+		for _, t := range x.Tablets {
+			if !t.HasData() {
+				continue
+			}
+			if newest == nil || t.SchemaVersion > newest.SchemaVersion {
+				newest = t
+			}
+		}
+		if newest == nil {
+			newest = x.Tablets[0]
+		}
+		x.Name = newest.Table
+		x.Missing, x.Uncovered, x.More = Missing(x.Tablets)
+	}
+	slices.SortStableFunc(out, func(a, b TableFacts) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	return out, nil
+}
+
+// TabletFacts are the rows of a tablet (see Tablet.Rows), its blocks, their bytes, and how many of them are missing or cut.
+func (f *FS) TabletFacts(ctx context.Context, t *Tablet) (rows, bytes int64, blocks, lost int, err error) {
+	for i := range t.RowSets {
+		for _, b := range t.RowSets[i].Blocks() {
+			blocks++
+			p, err := f.PlaceOf(ctx, t, b.BlockRef)
+			switch {
+			case err == nil:
+				bytes += p.At.Len
+			case errors.As(err, new(*fault.Error)):
+				lost++
+			default:
+				return 0, 0, 0, 0, err
+			}
+		}
+	}
+	return t.Rows(), bytes, blocks, lost, nil
+}
+
+// CheckBlocks notes a finding for each block that a tablet names and that is missing or cut.
+func (f *FS) CheckBlocks(ctx context.Context, tablets []*Tablet) error {
+	return f.ListBlocks(ctx, tablets, false, func(l BlockLine) bool {
+		if l.Err == nil {
+			return true
+		}
+		code := "kudu.block.missing"
+		if l.Place.At.Object != "" {
+			code = "kudu.block.truncated"
+		}
+		f.fault(code, l.Err, l.Tablet.ID)
+		last := &f.Findings[len(f.Findings)-1]
+		last.Column = l.Values[7]
+		last.Path = fmt.Sprintf("rowsets[%d].%s", l.RowSet, l.Block.Kind)
+		return true
+	})
+}

@@ -1,0 +1,248 @@
+package kudu
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/pb"
+	"stoa/internal/sum"
+	"stoa/region"
+	"stoa/store"
+)
+
+// container writes a protobuf container.
+func container(version uint32, typ string, records ...[]byte) []byte {
+	b := append([]byte(pbcMagic), 0, 0, 0, 0)
+	binary.LittleEndian.PutUint32(b[8:], version)
+	if version == 2 {
+		b = binary.LittleEndian.AppendUint32(b, sum.CRC32C(b))
+	}
+	head := pb.AppendString(pb.AppendMessage(nil, 1, nil), 2, typ)
+	for _, r := range append([][]byte{head}, records...) {
+		n := binary.LittleEndian.AppendUint32(nil, uint32(len(r)))
+		b = append(b, n...)
+		if version == 2 {
+			b = binary.LittleEndian.AppendUint32(b, sum.CRC32C(n))
+		}
+		b = append(b, r...)
+		if version == 2 {
+			b = binary.LittleEndian.AppendUint32(b, sum.CRC32C(r))
+		} else {
+			b = binary.LittleEndian.AppendUint32(b, sum.CRC32C(n, r))
+		}
+	}
+	return b
+}
+
+// readAll gives the records of a container, and its errors but io.EOF.
+func readAll(b []byte, o pbcOptions) (records []string, errs []error) {
+	ctx := context.Background()
+	src, err := store.NewMemory(map[string][]byte{"f": b}).Open(ctx, "f")
+	if err != nil {
+		return nil, []error{err}
+	}
+	r, err := openPBC(ctx, src, "f", o)
+	if err != nil {
+		errs = append(errs, err)
+	}
+	for r != nil {
+		rec, err := r.next(ctx)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if got := b[rec.body.Off:rec.body.End()]; !bytes.Equal(got, rec.data) || rec.at.Off >= rec.body.Off {
+			errs = append(errs, fault.Bugf("record %d is not at %v", rec.index, rec.body))
+		}
+		records = append(records, string(rec.data))
+	}
+	return records, errs
+}
+
+func TestPBC(t *testing.T) {
+	long := bytes.Repeat([]byte("long "), 30_000) // longer than the window
+	in := [][]byte{[]byte("first"), []byte("second record"), long, []byte("last")}
+	want := []string{"first", "second record", string(long), "last"}
+	for _, version := range []uint32{1, 2} {
+		b := container(version, "test.Type", in...)
+		if got, errs := readAll(b, pbcOptions{}); !slices.Equal(got, want) || len(errs) > 0 {
+			t.Fatalf("v%d: %d records, %v", version, len(got), errs)
+		}
+		// cut at every byte of the last record and the first ones: what is before the cut is kept
+		cuts := []int{}
+		for i := 0; i < 80; i++ {
+			cuts = append(cuts, i)
+		}
+		for i := len(b) - 60; i < len(b); i++ {
+			cuts = append(cuts, i)
+		}
+		var ends []int // of records
+		pos := pbcHeadV1
+		lens := 4
+		if version == 2 {
+			pos, lens = pbcHeadV2, 8
+		}
+		pos += lens + len(pb.AppendString(pb.AppendMessage(nil, 1, nil), 2, "test.Type")) + 4
+		start := pos
+		for _, r := range in {
+			pos += lens + len(r) + 4
+			ends = append(ends, pos)
+		}
+		for _, n := range cuts {
+			got, errs := readAll(b[:n], pbcOptions{})
+			whole := 0
+			for _, e := range ends {
+				if e <= n {
+					whole++
+				}
+			}
+			if len(got) != whole || !slices.Equal(got, want[:whole]) {
+				t.Errorf("v%d cut at %d: %d records, want %d", version, n, len(got), whole)
+			}
+			atEnd := n == start || slices.Contains(ends, n)
+			if atEnd != (len(errs) == 0) {
+				t.Errorf("v%d cut at %d: %v", version, n, errs)
+			}
+			for _, err := range errs {
+				if !errors.Is(err, fault.Corrupt) || spanOf(err).Object != "f" || n >= start && !isTorn(err) {
+					t.Errorf("v%d cut at %d: %v", version, n, err)
+				}
+			}
+		}
+	}
+}
+
+// Every bit of a container of version 2 is guarded: a flip is told, and only the record that it is in is lost.
+func TestPBCFlips(t *testing.T) {
+	in := [][]byte{[]byte("first"), []byte("second"), {}, []byte("fourth"), []byte("fifth")}
+	want := []string{"first", "second", "", "fourth", "fifth"}
+	for _, version := range []uint32{1, 2} {
+		b := container(version, "test.Type", in...)
+		for i := range b {
+			for bit := range 8 {
+				x := bytes.Clone(b)
+				x[i] ^= 1 << bit
+				got, errs := readAll(x, pbcOptions{})
+				if len(errs) == 0 {
+					t.Fatalf("v%d byte %d bit %d: not noticed", version, i, bit)
+				}
+				for _, err := range errs {
+					if s := spanOf(err); !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) || s.Object != "f" {
+						t.Fatalf("v%d byte %d: %v", version, i, err)
+					}
+				}
+				for _, g := range got {
+					if !slices.Contains(want, g) {
+						t.Fatalf("v%d byte %d bit %d: record %q", version, i, bit, g)
+					}
+				}
+				if lost := len(want) - len(got); version == 2 && lost > 1 && i >= pbcHeadV1 || version == 2 && i < pbcHeadV2 && lost > 0 {
+					t.Errorf("v2 byte %d bit %d: %d records are lost: %v", i, bit, lost, errs)
+				}
+			}
+		}
+	}
+}
+
+func TestPBCOdd(t *testing.T) {
+	good := container(2, "t", []byte("one"), []byte("two"))
+	zeros := append(bytes.Clone(good), make([]byte, 5000)...)
+	if got, errs := readAll(zeros, pbcOptions{}); len(got) != 2 || len(errs) != 1 || !isTorn(errs[0]) {
+		t.Errorf("zeros at the end: %q, %v", got, errs)
+	}
+	zeros[len(zeros)-1] = 1
+	if got, errs := readAll(zeros, pbcOptions{}); len(got) != 2 || len(errs) != 1 || isTorn(errs[0]) {
+		t.Errorf("zeros and a one: %q, %v", got, errs)
+	}
+	if _, errs := readAll([]byte("kuduenc\x00 and so on and on"), pbcOptions{}); len(errs) != 1 || !errors.Is(errs[0], fault.Unsupported) {
+		t.Errorf("encrypted: %v", errs)
+	}
+	if _, errs := readAll(container(3, "t"), pbcOptions{}); len(errs) != 1 {
+		t.Errorf("version 3: %v", errs)
+	}
+	v3 := append([]byte(pbcMagic), 3, 0, 0, 0)
+	v3 = binary.LittleEndian.AppendUint32(v3, sum.CRC32C(v3))
+	if _, errs := readAll(v3, pbcOptions{}); len(errs) != 1 || !errors.Is(errs[0], fault.Unsupported) {
+		t.Errorf("version 3: %v", errs)
+	}
+	for _, s := range []string{"", "k", "kuducntr", "PAR1", "not a container at all"} {
+		if _, errs := readAll([]byte(s), pbcOptions{}); len(errs) != 1 || !errors.Is(errs[0], fault.Corrupt) {
+			t.Errorf("%q: %v", s, errs)
+		}
+	}
+	small := pbcOptions{limits: format.Limits{Metadata: 2}}
+	if _, errs := readAll(good, small); len(errs) != 1 || !errors.Is(errs[0], fault.Limit) {
+		t.Errorf("limit: %v", errs)
+	}
+	// a flipped body without verification
+	bad := bytes.Clone(good)
+	bad[len(bad)-5] ^= 1
+	if got, errs := readAll(bad, pbcOptions{noVerify: true}); len(got) != 2 || len(errs) > 0 || got[1] == "two" {
+		t.Errorf("unverified: %q, %v", got, errs)
+	}
+}
+
+// Every byte of the real metadata files has an owner when they are described.
+func TestDescribePBC(t *testing.T) {
+	ctx := context.Background()
+	n := 0
+	err := filepath.WalkDir("testdata", func(name string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		if err != nil || !bytes.HasPrefix(b, []byte(pbcMagic)) {
+			return err
+		}
+		n++
+		var cover region.Coverage
+		if err := describePBC(ctx, store.Local{}, name, pbcOptions{trace: cover.Add}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if gaps, overlaps := cover.Check(fault.Span{Object: name, Len: int64(len(b))}); len(gaps) > 0 || len(overlaps) > 0 {
+			t.Errorf("%s: bytes without an owner: %v; with two: %v", name, gaps, overlaps)
+		}
+		return nil
+	})
+	if err != nil || n < 20 {
+		t.Fatalf("%d files, %v", n, err)
+	}
+}
+
+func FuzzPBC(f *testing.F) {
+	f.Add(container(1, "t", []byte("one"), []byte("two")))
+	f.Add(container(2, "t", []byte("one"), []byte("two")))
+	for _, name := range []string{"testdata/log/wal/instance", "testdata/log/data/data/c61469032c9c4d08b0339d754d9f5944.metadata"} {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, o := range []pbcOptions{{}, {noVerify: true}} {
+			_, errs := readAll(b, o)
+			for _, err := range errs {
+				if !errors.As(err, new(*fault.Error)) || errors.Is(err, fault.Bug) {
+					t.Fatal(err)
+				}
+			}
+			err := describePBC(context.Background(), store.NewMemory(map[string][]byte{"f": b}), "f", pbcOptions{noVerify: o.noVerify, trace: func(region.Node) {}})
+			if err != nil && !errors.As(err, new(*fault.Error)) {
+				t.Fatal(err)
+			}
+		}
+	})
+}
