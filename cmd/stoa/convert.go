@@ -132,6 +132,7 @@ func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bo
 	err = c.write(ctx, a, t, spec, wo)
 	err = c.damageFlags.report(ctx, a, paths, t.Findings(), err)
 	if err == nil && lostFindings(t.Findings()) {
+		a.note("stoa: whether rows are missing that left no trace cannot be told from what is left of the file")
 		return errDamage
 	}
 	return err

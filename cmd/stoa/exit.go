@@ -108,6 +108,8 @@ func hint(cmd *cobra.Command, err error) string {
 		return use.hint
 	case errors.As(err, &use) && cmd != nil && cmd.HasParent():
 		return "stoa " + cmd.Name() + " --help tells more"
+	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening) && cmd != nil && cmd.Name() == "recover":
+		return "--source-opt KEY=VALUE says what the file holds; stoa formats NAME lists the keys of its format"
 	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening):
 		return "stoa recover may still read it; stoa verify tells more"
 	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil:

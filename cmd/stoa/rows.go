@@ -43,8 +43,11 @@ func (f *outputFlags) path() string {
 	return f.file
 }
 
-// check refuses a form that is not among forms.
+// check refuses a form that is not among forms. Where there is text, table means the same.
 func (f *outputFlags) check(forms []string) error {
+	if f.form == "table" && slices.Contains(forms, "text") {
+		f.form = "text"
+	}
 	if f.form != "" && !slices.Contains(forms, f.form) {
 		return &useError{"-f " + f.form + " is not a form of this output", "the forms are " + strings.Join(forms, ", ")}
 	}
