@@ -28,11 +28,18 @@ import (
 // corpusDir is the corpus of real directories; the test is skipped where it is not at hand.
 func corpusDir(t testing.TB) string {
 	t.Helper()
-	dir := os.Getenv("STOA_CORPUS")
+	dir := corpusEnv()
 	if dir == "" {
 		t.Skip("STOA_CORPUS is not set: only the small directories of testdata are tried")
 	}
-	return filepath.Join(dir, "kudu")
+	return dir
+}
+
+func corpusEnv() string {
+	if dir := os.Getenv("STOA_CORPUS"); dir != "" {
+		return filepath.Join(dir, "kudu")
+	}
+	return ""
 }
 
 // manifestBlock is a line of the corpus' manifest.

@@ -94,7 +94,7 @@ func openPBC(ctx context.Context, src store.Source, name string, o pbcOptions) (
 		return nil, fault.Unsupportedf(r.span(0, int64(len(encMagic))), "magic", "the file is encrypted at rest (%s), and its key is not in the directory", encMagic)
 	}
 	if len(head) < pbcHeadV1 {
-		return nil, fault.Corruptf(r.span(0, n), "header", "%d bytes are too few for a protobuf container", n)
+		return nil, r.cutHead(head, "%d bytes are too few for a protobuf container")
 	}
 	c := wire.NewCursor(head, r.span(0, n), "header")
 	version := binary.LittleEndian.Uint32(head[len(pbcMagic):])
@@ -112,7 +112,7 @@ func openPBC(ctx context.Context, src store.Source, name string, o pbcOptions) (
 	case !magicOK:
 		return nil, fault.Corruptf(r.span(0, int64(len(pbcMagic))), "header.magic", "not a protobuf container: %q", head[:len(pbcMagic)])
 	case version == 2 && len(head) < pbcHeadV2:
-		return nil, fault.Corruptf(r.span(0, n), "header", "%d bytes are too few for a protobuf container of version 2", n)
+		return nil, r.cutHead(head, "%d bytes are too few for a protobuf container of version 2")
 	case version == 2 && !o.noVerify:
 		broken = fault.Corruptf(r.span(int64(pbcHeadV1), 4), "header.checksum", "%#08x is stored, %#08x is right", stored, pbcSumV2)
 	case version == 1, version == 2:
@@ -155,6 +155,15 @@ func openPBC(ctx context.Context, src store.Source, name string, o pbcOptions) (
 		return r, broken
 	}
 	return r, nil
+}
+
+// cutHead is the error of a file that ends within the header. It is torn if it was one of ours.
+func (r *pbcReader) cutHead(head []byte, why string) error {
+	e := fault.Corruptf(r.span(0, r.size), "header", why, r.size)
+	if n := min(len(head), len(pbcMagic)); string(head[:n]) == pbcMagic[:n] {
+		e.Cause = errTorn
+	}
+	return e
 }
 
 // parseSupHeader reads a ContainerSupHeaderPB: the name of the type. The descriptors say nothing that we do not know.

@@ -1,0 +1,87 @@
+package kudu
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"stoa/store"
+)
+
+// lockVar tells the test's own binary to be the server that holds a lock.
+const lockVar = "STOA_TEST_LOCK"
+
+// TestLockHelper is that server.
+func TestLockHelper(t *testing.T) {
+	name := os.Getenv(lockVar)
+	if name == "" {
+		t.Skip("only run by TestLock")
+	}
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}); err != nil {
+		t.Fatal(err)
+	}
+	os.Stdout.WriteString("locked\n")
+	io.Copy(io.Discard, os.Stdin)
+}
+
+// A server that runs on the directory is noticed by its lock, and is not when it has ended.
+func TestLock(t *testing.T) {
+	dir := t.TempDir()
+	for name, b := range loadTree(t, "testdata/log", dir) {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	instance := filepath.Join(dir, "data", "data", dirInstanceFile)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestLockHelper$")
+	cmd.Env = append(os.Environ(), lockVar+"="+instance)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	for _, tree := range []store.Tree{store.Local{}, store.NewCounter(store.Local{})} {
+		if f := openOne(t, tree, dir); len(f.Users) != 1 || f.Users[0] != (User{instance, cmd.Process.Pid}) {
+			t.Errorf("users %v", f.Users)
+		}
+	}
+	ls, err := FindServers(context.Background(), store.NewCache(store.Local{}, 1<<20), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, err := OpenFS(context.Background(), store.NewCache(store.Local{}, 1<<20), ls[0], Options{Locked: LockHolder}); err != nil || len(f.Users) != 1 {
+		t.Errorf("%v", err)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if f := openOne(t, store.Local{}, dir); len(f.Users) != 0 {
+		t.Errorf("users %v", f.Users)
+	}
+	if _, _, err := LockHolder(filepath.Join(dir, "nothing")); err == nil {
+		t.Error("no such file, and no error")
+	}
+}

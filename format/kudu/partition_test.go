@@ -1,0 +1,199 @@
+package kudu
+
+import (
+	"context"
+	"encoding/binary"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/store"
+)
+
+// tableOf is a schema of key columns k0, k1 … of the given types.
+func tableOf(types ...cfile.Type) *Schema {
+	s := &Schema{}
+	for i, t := range types {
+		s.Columns = append(s.Columns, Column{ID: int32(10 + i), Name: "k" + string(rune('0'+i)), Type: t, Key: true})
+	}
+	s.index()
+	return s
+}
+
+func key(t testing.TB, s *Schema, values ...any) []byte {
+	t.Helper()
+	var out []byte
+	for i, v := range values {
+		var raw []byte
+		switch v := v.(type) {
+		case string:
+			raw = []byte(v)
+		case int:
+			raw = binary.LittleEndian.AppendUint64(nil, uint64(int64(v)))[:s.Columns[i].Type.Width()]
+		}
+		var err error
+		if out, err = cfile.AppendKey(out, s.Columns[i].Type, raw, i == len(s.Columns)-1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func TestRangeText(t *testing.T) {
+	s := tableOf(cfile.String, cfile.Int32, cfile.Binary)
+	p := &PartitionSchema{Range: []int32{10, 11, 12}, stored: true}
+	for _, x := range []struct {
+		lower, upper []byte
+		want         string
+	}{
+		{nil, nil, "UNBOUNDED"},
+		{key(t, s, "a\x00b", -5, "\xff\x00"), nil, `("a\000b", -5, "\xff\x00") <= VALUES`},
+		{nil, key(t, s, "é"), `VALUES < ("é", -2147483648, "")`},
+		{key(t, s, "a", 1), key(t, s, "a", 2), `("a", 1, "") <= VALUES < ("a", 2, "")`},
+		{[]byte("abc"), nil, "<range-key-decode-error: "},
+		{append(key(t, s, "a"), 1, 2), nil, "<range-key-decode-error: "},
+	} {
+		if got := p.RangeText(s, x.lower, x.upper); got != x.want && !(strings.HasPrefix(x.want, "<") && strings.HasPrefix(got, x.want)) {
+			t.Errorf("got %s, want %s", got, x.want)
+		}
+	}
+	d := tableOf(cfile.Date)
+	p = &PartitionSchema{Range: []int32{10}, stored: true}
+	if got := p.RangeText(d, key(t, d, -1), key(t, d, 0)); got != "1969-12-31 <= VALUES < 1970-01-01" {
+		t.Error(got)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	s := tableOf(cfile.Int32, cfile.Int32)
+	hash := []HashDimension{{Columns: []int32{10}, Buckets: 2}, {Columns: []int32{11}, Buckets: 3}}
+	p := &PartitionSchema{Hash: hash, Range: []int32{11}, stored: true}
+	r := tableOf(cfile.Int32)
+	k := func(v int) string { return string(key(t, r, v)) }
+	texts := func(gs []Gap) (out []string) {
+		for _, g := range gs {
+			x := g.Text
+			if g.Sure {
+				x += " sure"
+			}
+			out = append(out, x)
+		}
+		return out
+	}
+	var given []Partition
+	for a := range int32(2) {
+		for b := range int32(3) {
+			if a != 1 || b != 1 {
+				given = append(given, p.bucketOf([]int32{a, b}, k(0), k(10)))
+			}
+			given = append(given, p.bucketOf([]int32{a, b}, k(20), ""))
+		}
+	}
+	gaps, more := p.Missing(s, given)
+	want := []string{
+		"RANGE (k1) PARTITION VALUES < 0",
+		"HASH (k0) PARTITION 1, HASH (k1) PARTITION 1, RANGE (k1) PARTITION 0 <= VALUES < 10 sure",
+		"RANGE (k1) PARTITION 10 <= VALUES < 20",
+	}
+	if got := texts(gaps); !slices.Equal(got, want) || more != 0 {
+		t.Errorf("got %q, %d more", got, more)
+	}
+	// no ranges: all buckets must be there
+	p = &PartitionSchema{Hash: hash[:1], stored: true}
+	if gaps, _ := p.Missing(s, []Partition{p.bucketOf([]int32{1}, "", "")}); !slices.Equal(texts(gaps), []string{"HASH (k0) PARTITION 0 sure"}) {
+		t.Errorf("%q", texts(gaps))
+	}
+	if gaps, _ := p.Missing(s, nil); len(gaps) != 2 {
+		t.Errorf("%q", texts(gaps))
+	}
+	// a range with its own hash, of which nothing is there
+	p = &PartitionSchema{Hash: hash[:1], Range: []int32{11}, Custom: []RangeHash{{Lower: []byte(k(5)), Upper: []byte(k(6)), Hash: hash[1:]}}, stored: true}
+	gaps, _ = p.Missing(s, []Partition{p.bucketOf([]int32{0}, "", k(5)), p.bucketOf([]int32{1}, "", k(5)), p.bucketOf([]int32{0}, k(6), ""), p.bucketOf([]int32{1}, k(6), "")})
+	if got := texts(gaps); len(got) != 3 || got[2] != "HASH (k1) PARTITION 2, RANGE (k1) PARTITION 5 <= VALUES < 6" {
+		t.Errorf("%q", got)
+	}
+	// more buckets than can be listed, or counted
+	p = &PartitionSchema{Hash: []HashDimension{{Columns: []int32{10}, Buckets: 1 << 30}, {Columns: []int32{11}, Buckets: 1 << 30}}, stored: true}
+	if gaps, more := p.Missing(s, nil); len(gaps) != maxGaps || more < 1<<39 {
+		t.Errorf("%d gaps, %d more", len(gaps), more)
+	}
+	// a table that is not divided
+	p = &PartitionSchema{stored: true}
+	if gaps, _ := p.Missing(s, []Partition{{}}); len(gaps) != 0 {
+		t.Errorf("%q", texts(gaps))
+	}
+}
+
+// The rows of the real hash-partitioned tables lie in the buckets that their keys hash to.
+func TestCorpusBuckets(t *testing.T) {
+	ctx := context.Background()
+	type source struct {
+		tree   store.Tree
+		dir    string
+		column string
+		want   int
+	}
+	sources := []source{{store.Local{}, "testdata/log", "key", 138}}
+	if dir := corpusEnv(); dir != "" {
+		sources = append(sources,
+			source{store.Local{}, filepath.Join(dir, "fs_log"), "id", 400}, source{store.Local{}, filepath.Join(dir, "fs_file"), "id", 400},
+			source{store.NewMemory(unpack(t, filepath.Join(dir, "special", "md.tar.zst"))), "", "key", 2000})
+	}
+	for _, x := range sources {
+		f := openOne(t, x.tree, x.dir)
+		rows := 0
+		for _, tb := range mustTablets(t, f) {
+			if tb.Table != "part" && !strings.Contains(tb.Table, "loadgen") {
+				continue
+			}
+			d := tb.Partitioning.Hash[0]
+			for i := range tb.RowSets {
+				b, ok := tb.RowSets[i].Block(d.Columns[0])
+				if !ok || tb.Schema.NameOf(d.Columns[0]) != x.column {
+					t.Fatal("no hash column")
+				}
+				p, err := f.PlaceOf(ctx, tb, b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				src, err := f.OpenBlock(ctx, p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := cfile.OpenReader(ctx, src, p.At.Object, format.OpenOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				it, err := r.SeekToOrdinal(ctx, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				arr, err := it.Next(ctx, int(r.Len()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range arr.(*array.Int64).Int64Values() {
+					k, err := cfile.AppendKey(nil, cfile.Int64, binary.LittleEndian.AppendUint64(nil, uint64(v)), true)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := d.Bucket(k); got != tb.Partition.Buckets[0] {
+						t.Fatalf("%s: %d hashes to bucket %d and lies in %d", tb.Table, v, got, tb.Partition.Buckets[0])
+					}
+					rows++
+				}
+				arr.Release()
+				it.Close()
+				src.Close()
+			}
+		}
+		if rows != x.want {
+			t.Errorf("%s: %d rows", x.dir, rows)
+		}
+	}
+}
