@@ -429,28 +429,58 @@ func (b *binder) resolve(path string) (*Expr, error) {
 	if c := b.columns[path]; c != nil {
 		return c, nil
 	}
-	names := SplitPath(path)
-	out := &Expr{Column: JoinPath(names...)}
+	at, f, err := Find(b.fields, path)
+	if err != nil {
+		return nil, err
+	}
+	out := &Expr{Path: at, Type: f.Type}
+	var names []string
 	fields := b.fields
-	for i, name := range names {
-		k := slices.IndexFunc(fields, func(f arrow.Field) bool { return f.Name == name })
-		if k < 0 {
-			return nil, b.unknown(path, fields, names[:i])
-		}
-		if slices.IndexFunc(fields[k+1:], func(f arrow.Field) bool { return f.Name == name }) >= 0 {
-			return nil, fault.Invalidf("column %s: there are several of this name", path)
-		}
-		out.Path, out.Type = append(out.Path, k), fields[k].Type
-		if i == len(names)-1 {
-			break
-		}
-		var reason string
-		if fields, reason = children(out.Type); reason != "" {
-			return nil, fault.Invalidf("column %s: %s %s", path, JoinPath(names[:i+1]...), reason)
+	for i, k := range at {
+		names = append(names, fields[k].Name)
+		if i < len(at)-1 {
+			fields, _ = children(fields[k].Type)
 		}
 	}
+	out.Column = JoinPath(names...)
 	b.columns[path] = out
 	return out, nil
+}
+
+// Find is the field that a column's path names, and its child indices from the root. A name with points needs no
+// quotation marks where it is the whole name of a field: a.b is the field "a.b" if there is one, else b in the struct a.
+// What cannot be named (a child of a list, an unknown field) is Invalid, with the reason.
+func Find(fields []arrow.Field, path string) (at []int, f arrow.Field, err error) {
+	names, root := SplitPath(path), fields
+	var above []string
+	for {
+		k, used := match(fields, names)
+		if k < 0 {
+			return nil, f, unknown(path, root, fields, above)
+		}
+		if slices.IndexFunc(fields[k+1:], func(f arrow.Field) bool { return f.Name == fields[k].Name }) >= 0 {
+			return nil, f, fault.Invalidf("column %s: there are several of this name", path)
+		}
+		at, f, names, above = append(at, k), fields[k], names[used:], append(above, fields[k].Name)
+		if len(names) == 0 {
+			return at, f, nil
+		}
+		var reason string
+		if fields, reason = children(f.Type); reason != "" {
+			return nil, f, fault.Invalidf("column %s: %s %s", path, JoinPath(above...), reason)
+		}
+	}
+}
+
+// match is the field that as many of the names as possible, joined with points, name; -1 if there is none.
+func match(fields []arrow.Field, names []string) (k, used int) {
+	for used = len(names); used > 0; used-- {
+		name := strings.Join(names[:used], ".")
+		if k = slices.IndexFunc(fields, func(f arrow.Field) bool { return f.Name == name }); k >= 0 {
+			return k, used
+		}
+	}
+	return -1, 0
 }
 
 // children are the fields of a struct, or the reason why there are none to name.
@@ -467,8 +497,8 @@ func children(t arrow.DataType) ([]arrow.Field, string) {
 	return nil, fmt.Sprintf("is of type %s and has no fields", t)
 }
 
-// unknown is the error that there is no column path; fields are what there is below the names.
-func (b *binder) unknown(path string, fields []arrow.Field, below []string) error {
+// unknown is the error that there is no column path among all; fields are what there is below the names.
+func unknown(path string, root, fields []arrow.Field, below []string) error {
 	var all []string
 	var walk func(fields []arrow.Field, names []string)
 	walk = func(fields []arrow.Field, names []string) {
@@ -482,7 +512,7 @@ func (b *binder) unknown(path string, fields []arrow.Field, below []string) erro
 			walk(sub, p)
 		}
 	}
-	walk(b.fields, nil)
+	walk(root, nil)
 	if close := closeNames(path, all); len(close) > 0 {
 		return fault.Invalidf("no column %s; did you mean %s?", printPath(path), strings.Join(close, " or "))
 	}

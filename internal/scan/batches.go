@@ -69,7 +69,7 @@ func (r *run) batch(rec arrow.RecordBatch) error {
 	sel := vec.All(n)
 	if e := r.plan.filter; e != nil {
 		var err error
-		sel, err = e.Eval(n, func(path string) arrow.Array { return columnOf(rec, r.plan, path) }, nil)
+		sel, err = e.Eval(n, func(path string) arrow.Array { return columnOf(rec, path) }, nil)
 		if err != nil {
 			return err
 		}
@@ -130,17 +130,13 @@ func topOf(rec arrow.RecordBatch, p *plan, top int) int {
 	return -1
 }
 
-func columnOf(rec arrow.RecordBatch, p *plan, name string) arrow.Array {
-	for i, f := range rec.Schema().Fields() {
-		if f.Name == name {
-			return rec.Column(i)
-		}
-	}
-	i, tail := longestStruct(rec.Schema().Fields(), name)
-	if i < 0 {
+// columnOf is a top-level column; nil for what lies inside one, which the predicate then finds itself.
+func columnOf(rec arrow.RecordBatch, name string) arrow.Array {
+	_, at, err := resolve(rec.Schema(), name)
+	if err != nil || len(at) > 1 {
 		return nil
 	}
-	return rec.Column(i).(*array.Struct).Field(indexOf(rec.Schema().Field(i).Type.(*arrow.StructType).Fields(), tail))
+	return rec.Column(at[0])
 }
 
 // child is the descendant of a struct array, with the nulls of its ancestors. The caller releases it.

@@ -2,7 +2,6 @@ package scan
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -122,44 +121,23 @@ func (p *plan) physical(i int) int {
 	return -1
 }
 
-// resolve finds a dotted path in the schema: a field whose whole name it is, or a child of structs.
-// It returns the field and the child indices from the root.
+// resolve finds the field that a path names (see pred.Find) and its child indices from the root.
+// A child of something nullable is nullable.
 func resolve(sc *arrow.Schema, name string) (arrow.Field, []int, error) {
+	at, f, err := pred.Find(sc.Fields(), name)
+	if err != nil {
+		return f, nil, err
+	}
 	fields := sc.Fields()
-	var path []int
-	rest := name
-	nullable := false
-	for {
-		if i := indexOf(fields, rest); i >= 0 {
-			f := fields[i]
-			f.Nullable = f.Nullable || nullable
-			return f, append(path, i), nil
+	for _, k := range at[:len(at)-1] {
+		f.Nullable = f.Nullable || fields[k].Nullable
+		st, ok := fields[k].Type.(*arrow.StructType)
+		if !ok {
+			return f, nil, fault.Unsupportedf(fault.Span{}, "", "column %s: a child of %s cannot be read alone", name, fields[k].Type)
 		}
-		i, tail := longestStruct(fields, rest)
-		if i < 0 {
-			return arrow.Field{}, nil, unknown(sc, name)
-		}
-		nullable = nullable || fields[i].Nullable
-		path = append(path, i)
-		fields, rest = fields[i].Type.(*arrow.StructType).Fields(), tail
+		fields = st.Fields()
 	}
-}
-
-func indexOf(fields []arrow.Field, name string) int {
-	return slices.IndexFunc(fields, func(f arrow.Field) bool { return f.Name == name })
-}
-
-// longestStruct finds the struct whose name and a dot begin path.
-func longestStruct(fields []arrow.Field, path string) (int, string) {
-	best, tail := -1, ""
-	for i, f := range fields {
-		if rest, ok := strings.CutPrefix(path, f.Name+"."); ok && f.Type.ID() == arrow.STRUCT {
-			if best < 0 || len(f.Name) > len(fields[best].Name) {
-				best, tail = i, rest
-			}
-		}
-	}
-	return best, tail
+	return f, at, nil
 }
 
 func namesOf(sc *arrow.Schema, path []int) []string {
@@ -172,19 +150,4 @@ func namesOf(sc *arrow.Schema, path []int) []string {
 		}
 	}
 	return out
-}
-
-func unknown(sc *arrow.Schema, name string) error {
-	var have []string
-	for _, f := range sc.Fields() {
-		if strings.EqualFold(f.Name, name) {
-			return fault.Invalidf("there is no column %q; did you mean %q?", name, f.Name)
-		}
-		have = append(have, f.Name)
-	}
-	const show = 20
-	if len(have) > show {
-		have = append(have[:show], "…")
-	}
-	return fault.Invalidf("there is no column %q; the columns are %s", name, strings.Join(have, ", "))
 }
