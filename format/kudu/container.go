@@ -127,6 +127,10 @@ func (f *FS) openContainers(ctx context.Context, dir int) error {
 	}
 	sizes := map[string]int64{}
 	for info, err := range f.tree.List(ctx, f.DataDirs[dir].Dir) {
+		if gone(err) {
+			f.note("kudu.layout.missing", fault.Span{Object: f.DataDirs[dir].Dir}, "", "there is no such directory")
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -163,9 +167,14 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 		at.Len = c.Size
 		c.Unknown = c.Size > 0
 		c.Err = fault.Corruptf(at, "container", "%s is missing: nothing says where its blocks are", c.Name+metadataSuffix)
+		f.fault("kudu.container.missing", c.Err, c.Name)
 		return nil
 	}
 	src, err := f.tree.Open(ctx, c.Metadata)
+	if gone(err) { // a running server deleted it meanwhile
+		c.Metadata = ""
+		return f.readContainer(ctx, c)
+	}
 	if err != nil {
 		return err
 	}
@@ -180,19 +189,27 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 		if !errors.As(err, new(*fault.Error)) {
 			return err
 		}
-		c.Err, c.Unknown = err, c.Size > 0
 		if isTorn(err) && c.Size == 0 {
-			c.Err, c.Unknown = nil, false
 			f.note("kudu.container.incomplete", fault.Span{Object: c.Metadata, Len: src.Size()}, "", "the container was not made to its end, and holds nothing")
+			return nil
 		}
+		c.Err, c.Unknown = err, c.Size > 0
+		f.fault("kudu.container.damaged", err, c.Name)
 		return nil
 	}
-	c.Err = err
+	if err != nil {
+		f.fault("kudu.container.damaged", err, c.Name)
+		c.Err = err
+	}
 	if err := c.read(ctx, f, r); err != nil {
 		return err
 	}
-	if c.Data == "" && len(c.Lost) > 0 && c.Err == nil {
-		c.Err = fault.Corruptf(fault.Span{Object: c.Metadata, Len: src.Size()}, "container", "%s is missing, and with it %d blocks", c.Name+dataSuffix, len(c.Lost))
+	if c.Data == "" && len(c.Lost) > 0 {
+		err := fault.Corruptf(fault.Span{Object: c.Metadata, Len: src.Size()}, "container", "%s is missing, and with it %d blocks", c.Name+dataSuffix, len(c.Lost))
+		f.fault("kudu.container.missing", err, c.Name)
+		if c.Err == nil {
+			c.Err = err
+		}
 	}
 	return nil
 }
@@ -257,22 +274,29 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbcReader) error {
 			c.Dead = append(c.Dead, x)
 		}
 	}
+	again := false
 	for _, id := range order {
 		x, ok := live[id]
 		if !ok {
 			continue
 		}
 		delete(live, id) // an id that was made, deleted and made again stands twice in order
+		if x.Len > 0 && x.Off+x.Len > c.Size && !again && c.Data != "" {
+			// A running server may have appended since the directory was listed.
+			again = true
+			if info, err := f.tree.Stat(ctx, c.Data); err == nil {
+				c.Size = info.Size
+			}
+		}
 		if x.Len > 0 && x.Off+x.Len > c.Size {
 			c.Lost = append(c.Lost, x)
 			continue
 		}
 		c.Live = append(c.Live, x)
 	}
-	if len(c.Lost) > 0 {
+	if len(c.Lost) > 0 && c.Data != "" {
 		x := c.Lost[0]
-		at := fault.Span{Object: cmp.Or(c.Data, c.Metadata), Off: x.Off, Len: x.Len}
-		err := fault.Corruptf(at, "container", "block %d reaches past the end of the data file (%d); %d blocks do", x.ID, c.Size, len(c.Lost))
+		err := fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, "container", "block %d reaches past the end of the data file (%d); %d blocks do", x.ID, c.Size, len(c.Lost))
 		f.fault("kudu.container.truncated", err, c.Name)
 		if c.Err == nil {
 			c.Err = err
@@ -287,13 +311,6 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbcReader) error {
 func (f *FS) addContainer(c *Container) {
 	n := int32(len(f.Containers))
 	f.Containers = append(f.Containers, c)
-	if c.Err != nil {
-		code := "kudu.container.damaged"
-		if c.Metadata == "" || c.Data == "" {
-			code = "kudu.container.missing"
-		}
-		f.fault(code, c.Err, c.Name)
-	}
 	var end int64
 	for _, x := range c.Live {
 		if x.Len > 0 && x.Off < end {

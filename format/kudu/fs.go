@@ -45,15 +45,15 @@ type Layout struct {
 	DataDirs []string // roots with data/, or directories that have block_manager_instance themselves
 }
 
-// Options are how to read directories.
-type Options struct {
+// FSOptions are how to read directories.
+type FSOptions struct {
 	Limits   format.Limits
 	NoVerify bool
 	// Locked says whether a server holds the lock on a file; nil: LockHolder if the tree is the machine's file system.
 	Locked func(name string) (pid int, held bool, err error)
 }
 
-// FS is a server's directories.
+// FS is a server's directories. Methods that find blocks may be called concurrently; those that add to Findings may not.
 type FS struct {
 	Layout
 	UUID         string // of the server; "" if no instance file tells
@@ -66,8 +66,9 @@ type FS struct {
 	Findings     []region.Finding
 
 	tree   store.Tree
-	o      Options
+	o      FSOptions
 	blocks map[uint64]placed // of the log block manager
+	told   map[region.Finding]bool
 }
 
 // Instance is an InstanceMetadataPB.
@@ -114,7 +115,7 @@ const (
 
 // FindServers looks for servers' directories in dir and below it. There may be several: a master and a tablet server, or copies
 // of several machines.
-func FindServers(ctx context.Context, tree store.Tree, dir string, o Options) ([]Layout, error) {
+func FindServers(ctx context.Context, tree store.Tree, dir string, o FSOptions) ([]Layout, error) {
 	s := search{tree: tree, o: o}
 	if err := s.look(ctx, dir, 0); err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ type root struct {
 
 type search struct {
 	tree  store.Tree
-	o     Options
+	o     FSOptions
 	roots []root
 	seen  int
 }
@@ -363,13 +364,18 @@ func siblings(a, b string) bool {
 	return path.Dir(a) == path.Dir(b) || strings.HasPrefix(a+"/", b+"/") || strings.HasPrefix(b+"/", a+"/")
 }
 
-func (o Options) pbc() pbcOptions { return pbcOptions{limits: o.Limits, noVerify: o.NoVerify} }
+func (o FSOptions) pbc() pbcOptions { return pbcOptions{limits: o.Limits, noVerify: o.NoVerify} }
 
 // OpenFS reads the instances of a server's directories and finds its blocks. Damage does not make it fail: it is in Findings, and
 // what is not damaged can be read. It fails with class Unsupported if the directories are encrypted, or their block manager is one
 // that cannot be read; f says what it is then, too.
-func OpenFS(ctx context.Context, tree store.Tree, l Layout, o Options) (f *FS, err error) {
+func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS, err error) {
 	f = &FS{Layout: l, tree: tree, o: o, blocks: map[uint64]placed{}}
+	if len(f.Layout.DataDirs) == 0 && f.WALDir != "" {
+		if info, err := tree.Stat(ctx, path.Join(f.WALDir, dataDir)); err == nil && info.Dir {
+			f.Layout.DataDirs = []string{f.WALDir} // Kudu's default
+		}
+	}
 	if f.MetaDir == "" {
 		f.MetaDir = f.findMeta(ctx)
 	}

@@ -44,22 +44,35 @@ func severity(code string) region.Severity {
 	return region.Error
 }
 
+// keep keeps a finding, once: superblocks may be read again.
+func (f *FS) keep(x region.Finding) {
+	x.Severity, x.Rows, x.Lost = severity(x.Code), [2]int64{-1, -1}, -1
+	if f.told[x] {
+		return
+	}
+	if f.told == nil {
+		f.told = map[region.Finding]bool{}
+	}
+	f.told[x] = true
+	f.Findings = append(f.Findings, x)
+}
+
 // note keeps a finding.
 func (f *FS) note(code string, at fault.Span, part, message string) {
-	f.Findings = append(f.Findings, region.Finding{Code: code, Severity: severity(code), At: at, Message: message, Part: part, Rows: [2]int64{-1, -1}, Lost: -1})
+	f.keep(region.Finding{Code: code, At: at, Message: message, Part: part})
 }
 
 // fault keeps an error as a finding.
-func (f *FS) fault(code string, err error, part string) {
+func (f *FS) fault(code string, err error, part string) { f.keep(findingOf(code, err, part)) }
+
+func findingOf(code string, err error, part string) region.Finding {
+	x := region.Finding{Code: code, Part: part, Message: err.Error()}
 	var e *fault.Error
-	if !errors.As(err, &e) {
-		f.note(code, fault.Span{}, part, err.Error())
-		return
+	if errors.As(err, &e) {
+		x.At, x.Path, x.Message = e.At, e.Path, e.Reason
+		if e.Cause != nil && !errors.Is(e, errTorn) {
+			x.Message += ": " + e.Cause.Error()
+		}
 	}
-	f.note(code, e.At, part, e.Reason)
-	last := &f.Findings[len(f.Findings)-1]
-	last.Path = e.Path
-	if e.Cause != nil && !errors.Is(e, errTorn) {
-		last.Message += ": " + e.Cause.Error()
-	}
+	return x
 }

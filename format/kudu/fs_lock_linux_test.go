@@ -67,11 +67,11 @@ func TestLock(t *testing.T) {
 			t.Errorf("users %v", f.Users)
 		}
 	}
-	ls, err := FindServers(context.Background(), store.NewCache(store.Local{}, 1<<20), dir, Options{})
+	ls, err := FindServers(context.Background(), store.NewCache(store.Local{}, 1<<20), dir, FSOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f, err := OpenFS(context.Background(), store.NewCache(store.Local{}, 1<<20), ls[0], Options{Locked: LockHolder}); err != nil || len(f.Users) != 1 {
+	if f, err := OpenFS(context.Background(), store.NewCache(store.Local{}, 1<<20), ls[0], FSOptions{Locked: LockHolder}); err != nil || len(f.Users) != 1 {
 		t.Errorf("%v", err)
 	}
 	in.Close()

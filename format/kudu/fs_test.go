@@ -74,11 +74,11 @@ func readManifest(t testing.TB, dir, run string) (out []manifestBlock) {
 func openOne(t testing.TB, tree store.Tree, dir string) *FS {
 	t.Helper()
 	ctx := context.Background()
-	ls, err := FindServers(ctx, tree, dir, Options{})
+	ls, err := FindServers(ctx, tree, dir, FSOptions{})
 	if err != nil || len(ls) != 1 {
 		t.Fatalf("%s: %d servers, %v", dir, len(ls), err)
 	}
-	f, err := OpenFS(ctx, tree, ls[0], Options{})
+	f, err := OpenFS(ctx, tree, ls[0], FSOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func unpack(t testing.TB, name string) map[string][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.Typeflag == tar.TypeReg {
+		if h.Typeflag == tar.TypeReg || h.Typeflag == tar.TypeGNUSparse {
 			b, err := io.ReadAll(r)
 			if err != nil {
 				t.Fatal(err)
@@ -501,11 +501,11 @@ func TestCorpusTwoDataDirs(t *testing.T) {
 
 func TestCorpusEncrypted(t *testing.T) {
 	tree := store.NewMemory(unpack(t, filepath.Join(corpusDir(t), "special", "enc.tar.zst")))
-	ls, err := FindServers(context.Background(), tree, "", Options{})
+	ls, err := FindServers(context.Background(), tree, "", FSOptions{})
 	if err != nil || len(ls) != 1 {
 		t.Fatalf("%v, %v", ls, err)
 	}
-	f, err := OpenFS(context.Background(), tree, ls[0], Options{})
+	f, err := OpenFS(context.Background(), tree, ls[0], FSOptions{})
 	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "encrypted") || !f.Encrypted || f.UUID == "" {
 		t.Errorf("%v, encrypted %t", err, f.Encrypted)
 	}
@@ -595,7 +595,7 @@ func TestFindServers(t *testing.T) {
 	}
 	files["backup/data/photos/instance"] = []byte("something else")
 	files["backup/data/photos/a.jpg"] = []byte("x")
-	ls, err := FindServers(ctx, store.NewMemory(files), "backup", Options{})
+	ls, err := FindServers(ctx, store.NewMemory(files), "backup", FSOptions{})
 	want := []Layout{
 		{"", "backup/data/a/wal", []string{"backup/data/a/data"}},
 		{"", "backup/data/b/wal", []string{"backup/data/b/data"}},
@@ -605,11 +605,11 @@ func TestFindServers(t *testing.T) {
 		t.Errorf("%s, %v", dump(ls), err)
 	}
 	for _, dir := range []string{"backup/data/a/wal", "backup/data/a/data", "backup/data/a/data/data"} {
-		if ls, err := FindServers(ctx, store.NewMemory(files), dir, Options{}); err != nil || len(ls) != 1 {
+		if ls, err := FindServers(ctx, store.NewMemory(files), dir, FSOptions{}); err != nil || len(ls) != 1 {
 			t.Errorf("%s: %v, %v", dir, ls, err)
 		}
 	}
-	if ls, err := FindServers(ctx, store.NewMemory(files), "backup/data/photos", Options{}); err != nil || len(ls) > 0 {
+	if ls, err := FindServers(ctx, store.NewMemory(files), "backup/data/photos", FSOptions{}); err != nil || len(ls) > 0 {
 		// at the top the name alone is no proof either
 		t.Errorf("%v, %v", ls, err)
 	}
@@ -627,7 +627,7 @@ func TestFindServers(t *testing.T) {
 		t.Errorf("%d blocks, %s", n, codes(f))
 	}
 	// the directories of two servers mixed
-	f, err = OpenFS(ctx, store.NewMemory(files), Layout{MetaDir: "backup/data/b/wal", DataDirs: []string{"backup/data/a/data"}}, Options{})
+	f, err = OpenFS(ctx, store.NewMemory(files), Layout{MetaDir: "backup/data/b/wal", DataDirs: []string{"backup/data/a/data"}}, FSOptions{})
 	if err != nil || codes(f) != "kudu.instance.other" {
 		t.Errorf("%v, %s", err, codes(f))
 	}
@@ -639,12 +639,104 @@ func TestOtherBlockManagers(t *testing.T) {
 		set := pb.AppendString(pb.AppendString(nil, 1, "u1"), 2, "u1")
 		files["srv/data/data/block_manager_instance"] = container(2, "kudu.DirInstanceMetadataPB", pb.AppendUint(pb.AppendString(pb.AppendMessage(nil, 1, set), 2, "logr"), 3, 4096))
 	})
-	ls, err := FindServers(context.Background(), tree, "srv", Options{})
+	ls, err := FindServers(context.Background(), tree, "srv", FSOptions{})
 	if err != nil || len(ls) != 1 {
 		t.Fatalf("%v, %v", ls, err)
 	}
-	f, err := OpenFS(context.Background(), tree, ls[0], Options{})
+	f, err := OpenFS(context.Background(), tree, ls[0], FSOptions{})
 	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") || f.BlockManager != "logr" {
 		t.Error(err)
+	}
+}
+
+// Explicit directories, metadata in the first data root, and one directory for everything.
+func TestExplicitLayout(t *testing.T) {
+	ctx := context.Background()
+	files := loadTree(t, "testdata/log", "srv")
+	one := map[string][]byte{}
+	for n, b := range files {
+		one["one/"+strings.TrimPrefix(strings.TrimPrefix(n, "srv/wal/"), "srv/data/")] = b
+	}
+	meta := map[string][]byte{}
+	for n, b := range files {
+		meta[strings.Replace(n, "srv/wal/", "srv/data/", 1)] = b
+	}
+	for _, x := range []struct {
+		files map[string][]byte
+		l     Layout
+	}{
+		{files, Layout{"", "srv/wal", []string{"srv/data"}}},
+		{files, Layout{"srv/wal", "", []string{"srv/data"}}},
+		{files, Layout{"srv/wal", "srv/wal", []string{"srv/data"}}},
+		{one, Layout{"one", "", nil}},
+		{meta, Layout{"", "", []string{"srv/data"}}},
+	} {
+		f, err := OpenFS(ctx, store.NewMemory(x.files), x.l, FSOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tablets := mustTablets(t, f)
+		if err := f.CheckBlocks(ctx, tablets); err != nil || len(tablets) != 4 || len(f.blocks) != 14 {
+			t.Errorf("%+v: %d tablets, %v", x.l, len(tablets), err)
+		}
+		healthy(t, f)
+	}
+	if ls, err := FindServers(ctx, store.NewMemory(one), "", FSOptions{}); err != nil || dump(ls) != dump([]Layout{{"", "one", []string{"one"}}}) {
+		t.Errorf("%s, %v", dump(ls), err)
+	}
+	f, err := OpenFS(ctx, store.NewMemory(files), Layout{"", "srv/wal", []string{"srv/nothing"}}, FSOptions{})
+	if err != nil || codes(f) != "kudu.datadir.damaged kudu.instance.missing kudu.layout.missing" {
+		t.Errorf("%v, %s", err, codes(f))
+	}
+	if err := f.CheckBlocks(ctx, mustTablets(t, f)); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, x := range f.Findings {
+		if x.Code == "kudu.block.missing" {
+			if n++; x.At.Object == "" || x.At.Len == 0 {
+				t.Errorf("%+v", x)
+			}
+		}
+	}
+	if n != 14 {
+		t.Errorf("%d blocks are missing", n)
+	}
+	// told once, however often it is looked at
+	was := len(f.Findings)
+	mustTablets(t, f)
+	if err := f.CheckBlocks(ctx, mustTablets(t, f)); err != nil || len(f.Findings) != was {
+		t.Errorf("%d findings, then %d", was, len(f.Findings))
+	}
+}
+
+// The archives with the WAL: two servers, the segments of each tablet.
+func TestCorpusWithWAL(t *testing.T) {
+	tree := store.NewMemory(unpack(t, filepath.Join(corpusDir(t), "fs_log", "full_with_wal.tar.zst")))
+	ls, err := FindServers(context.Background(), tree, "", FSOptions{})
+	if err != nil || len(ls) != 2 {
+		t.Fatalf("%v, %v", ls, err)
+	}
+	for i, want := range []int{1, 27} {
+		f, err := OpenFS(context.Background(), tree, ls[i], FSOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tablets := mustTablets(t, f)
+		if len(tablets) != want {
+			t.Errorf("%d tablets", len(tablets))
+		}
+		for _, x := range tablets {
+			if segs, err := f.WALSegments(context.Background(), x.ID); err != nil || len(segs) == 0 || !strings.HasSuffix(segs[0].Name, "wal-000000001") {
+				t.Errorf("%v, %v", segs, err)
+			}
+		}
+		if i == 0 && (tablets[0].ID != strings.Repeat("0", 32) || tablets[0].Table != "sys.catalog") {
+			t.Errorf("%s", tablets[0].Table)
+		}
+		if segs, err := f.WALSegments(context.Background(), "nothing"); err != nil || len(segs) > 0 {
+			t.Errorf("%v, %v", segs, err)
+		}
+		healthy(t, f)
 	}
 }

@@ -317,10 +317,9 @@ func (f *FS) CheckBlocks(ctx context.Context, tablets []*Tablet) error {
 		if l.Place.At.Object != "" {
 			code = "kudu.block.truncated"
 		}
-		f.fault(code, l.Err, l.Tablet.ID)
-		last := &f.Findings[len(f.Findings)-1]
-		last.Column = l.Values[7]
-		last.Path = fmt.Sprintf("rowsets[%d].%s", l.RowSet, l.Block.Kind)
+		x := findingOf(code, l.Err, l.Tablet.ID)
+		x.Column, x.Path = l.Values[7], fmt.Sprintf("rowsets[%d].%s", l.RowSet, l.Block.Kind)
+		f.keep(x)
 		return true
 	})
 }

@@ -255,9 +255,6 @@ func typeName(t cfile.Type) string {
 	return t.String()
 }
 
-// known reports whether values of type t can be stored.
-func known(t cfile.Type) bool { return t.IsBinary() || t == cfile.Bool || t.Width() > 0 }
-
 // check says what is wrong with the column; "" if nothing is.
 func (c *Column) check() string {
 	if d := decimalDigits(c.Type); d > 0 && (c.Precision < 1 || c.Precision > d || c.Scale < 0 || c.Scale > c.Precision) {
