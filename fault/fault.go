@@ -46,7 +46,13 @@ type Span struct {
 	Off, Len int64
 }
 
-func (s Span) String() string { return fmt.Sprintf("%s[%d+%d]", s.Object, s.Off, s.Len) }
+// String is object[off+len]; the object alone if the span says nothing but that.
+func (s Span) String() string {
+	if s.Off == 0 && s.Len == 0 {
+		return s.Object
+	}
+	return fmt.Sprintf("%s[%d+%d]", s.Object, s.Off, s.Len)
+}
 
 // End is the offset of the first byte after s.
 func (s Span) End() int64 { return s.Off + s.Len }

@@ -103,8 +103,13 @@ const TempPrefix = ".stoa-tmp-"
 
 // Sink writes to the path name: one file, or a directory that does not exist, is empty, or satisfies replace
 // (which is asked with the directory's path before anything of it is removed; nil: never).
+// A link is followed, so that it stays one. What is neither file nor directory (a device, a pipe) is refused: it would
+// be replaced, not written to.
 func (Local) Sink(name string, replace func(dir string) bool) Sink {
 	clean := filepath.Clean(filepath.FromSlash(name))
+	if to, err := filepath.EvalSymlinks(clean); err == nil {
+		clean = to
+	}
 	return &localSink{path: clean, replace: replace}
 }
 
@@ -124,6 +129,8 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 	if name == "" {
 		if st, err := os.Stat(s.path); err == nil && st.IsDir() {
 			return nil, &fs.PathError{Op: "create", Path: s.path, Err: errors.New("is a directory")}
+		} else if err == nil && !st.Mode().IsRegular() {
+			return nil, &fs.PathError{Op: "create", Path: s.path, Err: errors.New("is no regular file and would be replaced")}
 		}
 		f, err := os.CreateTemp(parent, TempPrefix+"*-"+filepath.Base(s.path))
 		if err != nil {

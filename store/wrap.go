@@ -212,6 +212,10 @@ func Spool(r io.Reader, maxMemory int64, scratch func() (Scratch, error)) *Spool
 	return &Spooled{r: r, max: maxMemory, scratch: scratch}
 }
 
+// Unsized reports whether asking for the size of s means reading all of it, as with a stream: who only wants to look at
+// the beginning then should not.
+func Unsized(s Source) bool { _, ok := s.(*Spooled); return ok }
+
 // Spooled is what Spool makes.
 type Spooled struct {
 	r       io.Reader

@@ -291,7 +291,7 @@ func (v *binaryValues) next(ctx context.Context) ([]byte, *wire.Cursor, error) {
 	return b, wire.NewInnerCursor(b, v.at, path), nil
 }
 
-// load decodes the next block.
+// load decodes the next block. After an error the block is passed over.
 func (v *binaryValues) load(ctx context.Context) error {
 	w := v.walk
 	if v.n > 0 && !w.eof {
@@ -300,6 +300,10 @@ func (v *binaryValues) load(ctx context.Context) error {
 		}
 	}
 	v.n++
+	if v.vals != nil {
+		v.vals.Reset()
+		v.i = 0
+	}
 	if w.eof {
 		end, ok := v.count.end(v.begun+v.n-2, v.f.footer.NumValues)
 		if !ok || v.n == 1 && v.f.footer.NumValues > 0 {

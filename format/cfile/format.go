@@ -34,6 +34,9 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
 		return probeDir(ctx, tg)
 	}
+	if m, streamed, err := probeStream(ctx, tg); streamed || err != nil {
+		return m, err
+	}
 	src, base, size, err := tg.Open(ctx)
 	if err != nil {
 		return format.No, err
@@ -62,6 +65,23 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 		return format.Maybe, nil
 	}
 	return format.No, nil
+}
+
+// probeStream looks only at the beginning of what cannot be looked at otherwise without reading it all.
+func probeStream(ctx context.Context, tg format.Target) (m format.Match, streamed bool, err error) {
+	src, err := tg.Tree.Open(ctx, tg.Name)
+	if err != nil {
+		return format.No, false, err
+	}
+	defer src.Close()
+	if !store.Unsized(src) {
+		return format.No, false, nil
+	}
+	var head [magicLen]byte
+	if err := readSome(ctx, src, head[:], tg.At.From); err != nil || magicVersion(head[:]) == 0 {
+		return format.No, true, err
+	}
+	return format.Certain, true, nil
 }
 
 // readSome reads all of p; a file that ends early is not an error here.

@@ -3,6 +3,7 @@ package cfile
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -62,7 +63,7 @@ func (s *side) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.C
 	return nil, fault.Unsupportedf(s.f.at, "", "a %s has no pages: it gives batches", s.f.kind())
 }
 
-// Batches reads the file from its beginning.
+// Batches reads the file from its beginning. Behind a damaged block it goes on with the next one if the loop does.
 func (s *side) Batches(ctx context.Context, _ format.RowGroup, q format.Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		next, err := s.open(ctx)
@@ -73,28 +74,36 @@ func (s *side) Batches(ctx context.Context, _ format.RowGroup, q format.Query, r
 		b := array.NewRecordBuilder(mem, s.sc)
 		defer b.Release()
 		n, more := int64(0), true
+		flush := func() {
+			if more && n > 0 {
+				more = s.give(b, n, q.Cols, yield)
+			}
+			n = 0
+		}
 		for at := int64(0); more && at < rows.To; at++ {
 			to := b
 			if at < rows.From {
 				to = nil
 			}
-			if err = next(to); err != nil {
-				break
+			again := err // the error before, if this try follows one
+			if err = next(to); err == nil {
+				if to != nil {
+					n++
+				}
+				if n == sideBatch {
+					flush()
+				}
+				continue
 			}
-			if to != nil {
-				n++
+			flush()
+			if err == io.EOF || !more {
+				return
 			}
-			if n == sideBatch {
-				more = s.give(b, n, q.Cols, yield)
-				n = 0
+			if more = yield(nil, err); !errors.Is(err, fault.Corrupt) || again != nil && again.Error() == err.Error() {
+				return // it does not get on
 			}
 		}
-		if more && n > 0 {
-			more = s.give(b, n, q.Cols, yield)
-		}
-		if more && err != nil && err != io.EOF {
-			yield(nil, err)
-		}
+		flush()
 	}
 }
 
