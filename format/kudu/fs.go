@@ -26,6 +26,7 @@ import (
 //	data root       data/block_manager_instance, and in data/ the blocks:
 //	                file block manager   AA/BB/CC/ID, the hexadecimal bytes being bits 47–24 of the block's number
 //	                log block manager    pairs of files, see Container
+//	                logr block manager   the same without .metadata: the records are in a RocksDB, rdb/. It cannot be read
 //
 // A server has one data directory or more. Their order is the list all_uuids in every block_manager_instance; the upper
 // 16 bits of a block's number in the file block manager are its data directory's place in that list.
@@ -92,6 +93,8 @@ type DataDir struct {
 	Type      string
 	BlockSize int64 // of the file system
 	Err       error // why the instance could not be read
+
+	typeAt fault.Span // of Type, in the instance
 }
 
 // User is a server that runs on a directory.
@@ -394,7 +397,7 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 	}
 	switch f.BlockManager {
 	case "logr":
-		return f, fault.Unsupportedf(fault.Span{Object: f.DataDirs[0].Instance}, "dir_type", "block manager logr (the blocks' places are in RocksDB)")
+		return f, fault.Unsupportedf(f.typeSpan(), "dir_type", "block manager logr (the places of blocks are in RocksDB)")
 	case "log":
 		for i := range f.DataDirs {
 			if err := f.openContainers(ctx, i); err != nil {
@@ -407,7 +410,7 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 			f.note("kudu.layout.missing", fault.Span{Object: f.DataDirs[0].Dir}, "", "there are no blocks in the data directories")
 		}
 	default:
-		return f, fault.Unsupportedf(fault.Span{Object: f.DataDirs[0].Instance}, "dir_type", "block manager %q", f.BlockManager)
+		return f, fault.Unsupportedf(f.typeSpan(), "dir_type", "block manager %q", f.BlockManager)
 	}
 	if f.MetaDir == "" {
 		f.note("kudu.layout.missing", fault.Span{}, "", "no directory of superblocks ("+tabletMetaDir+") was found")
@@ -416,6 +419,16 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 		f.note("kudu.layout.missing", fault.Span{}, "", "no data directory was found")
 	}
 	return f, nil
+}
+
+// typeSpan is where the block manager's type is told.
+func (f *FS) typeSpan() fault.Span {
+	for _, d := range f.DataDirs {
+		if d.Type != "" {
+			return d.typeAt
+		}
+	}
+	return fault.Span{Object: f.DataDirs[0].Dir}
 }
 
 // findMeta is where the metadata is if nobody said: in the first data root if there is some, else in the WAL root.
@@ -521,6 +534,7 @@ func readDirInstance(ctx context.Context, tree store.Tree, d *DataDir, o pbcOpti
 // parse reads a DirInstanceMetadataPB.
 func (d *DataDir) parse(c *wire.Cursor) {
 	for r := pb.NewReader(c); r.Next(); {
+		off := c.Pos()
 		switch r.Field() {
 		case 1:
 			m := r.Message("dir_set")
@@ -537,8 +551,8 @@ func (d *DataDir) parse(c *wire.Cursor) {
 			r.Join(m)
 		case 2:
 			d.Type = r.String("dir_type")
+			d.typeAt = c.SpanOf(off, c.Pos()-off)
 		case 3:
-			off := c.Pos()
 			n := r.Uint("filesystem_block_size_bytes")
 			if n > 1<<30 {
 				c.Fail(off, c.Pos()-off, "filesystem_block_size_bytes", "%d", n)
@@ -634,6 +648,9 @@ func (f *FS) readDataDirs(ctx context.Context) error {
 // guessManager tells the block manager by what is in the data directories.
 func (f *FS) guessManager(ctx context.Context) string {
 	for _, d := range f.DataDirs {
+		if info, err := f.tree.Stat(ctx, path.Join(d.Dir, "rdb")); err == nil && info.Dir {
+			return "logr"
+		}
 		for info, err := range f.tree.List(ctx, d.Dir) {
 			if err != nil {
 				break

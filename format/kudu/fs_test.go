@@ -21,7 +21,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"stoa/fault"
-	"stoa/internal/pb"
 	"stoa/store"
 )
 
@@ -636,15 +635,27 @@ func TestFindServers(t *testing.T) {
 // logr and unknown block managers are named.
 func TestOtherBlockManagers(t *testing.T) {
 	tree := edit(t, "log", func(files map[string][]byte) {
-		set := pb.AppendString(pb.AppendString(nil, 1, "u1"), 2, "u1")
-		files["srv/data/data/block_manager_instance"] = container(2, "kudu.DirInstanceMetadataPB", pb.AppendUint(pb.AppendString(pb.AppendMessage(nil, 1, set), 2, "logr"), 3, 4096))
+		b, err := os.ReadFile("testdata/logr.block_manager_instance")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files["srv/data/data/block_manager_instance"] = b
 	})
 	ls, err := FindServers(context.Background(), tree, "srv", FSOptions{})
 	if err != nil || len(ls) != 1 {
 		t.Fatalf("%v, %v", ls, err)
 	}
 	f, err := OpenFS(context.Background(), tree, ls[0], FSOptions{})
-	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") || f.BlockManager != "logr" {
+	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") || f.BlockManager != "logr" || spanOf(err).Len != 6 {
+		t.Error(err)
+	}
+	// also if only the RocksDB tells
+	tree = edit(t, "log", func(files map[string][]byte) {
+		delete(files, "srv/data/data/block_manager_instance")
+		files["srv/data/data/rdb/CURRENT"] = []byte("MANIFEST-000005\n")
+	})
+	f, err = OpenFS(context.Background(), tree, ls[0], FSOptions{})
+	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") {
 		t.Error(err)
 	}
 }
