@@ -121,14 +121,6 @@ func (a *app) paths(cmd *cobra.Command, args []string) error {
 	return onceDash(args)
 }
 
-// onePath are the arguments of a verb that takes exactly one.
-func (a *app) onePath(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return wrongUse("%s takes one path, not %d", cmd.Name(), len(args))
-	}
-	return nil
-}
-
 func onceDash(args []string) error {
 	n := 0
 	for _, p := range args {
