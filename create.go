@@ -106,6 +106,9 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 		if !arrow.TypeEqual(f.Type, b.Column(i).DataType()) {
 			return fault.Invalidf("column %s of the batch is %s, of the table %s", f.Name, b.Column(i).DataType(), f.Type)
 		}
+		if n := b.Column(i).NullN(); n > 0 && !f.Nullable {
+			return fault.Invalidf("column %s has %d nulls in the batch; in the table it is not nullable", f.Name, n)
+		}
 	}
 	w.failed = w.w.Write(ctx, b)
 	return w.failed

@@ -57,15 +57,29 @@ func (t *Table) keyFilter(values []string) (*pred.Expr, error) {
 	if len(values) == 0 || len(values) > len(keys) {
 		return nil, fault.Invalidf("%d key values are given, the key is (%s)", len(values), strings.Join(keys, ", "))
 	}
-	var parts []string
+	var parts []*pred.Expr
 	for i, v := range values {
-		lit := v
-		if f, _ := t.schema.FieldsByName(keys[i]); len(f) == 1 && textual(f[0].Type) && !quoted(v) {
-			lit = "'" + strings.ReplaceAll(v, "'", "''") + "'"
+		e, err := t.keyEquals(keys[i], v)
+		if err != nil {
+			return nil, err
 		}
-		parts = append(parts, `"`+strings.ReplaceAll(keys[i], `"`, `""`)+`" = `+lit)
+		parts = append(parts, e)
 	}
-	return pred.Parse(strings.Join(parts, " and "))
+	return pred.And(parts...), nil
+}
+
+// keyEquals is the predicate key = value. The value must be one literal and nothing more.
+func (t *Table) keyEquals(key, value string) (*pred.Expr, error) {
+	lit := value
+	if f, _ := t.schema.FieldsByName(key); len(f) == 1 && textual(f[0].Type) && !quoted(value) {
+		lit = "'" + strings.ReplaceAll(value, "'", "''") + "'"
+	}
+	name := pred.JoinPath(key)
+	e, err := pred.Parse(`"` + strings.ReplaceAll(key, `"`, `""`) + `" = ` + lit)
+	if err != nil || e.Op != pred.OpEq || e.Column != name || len(e.Values) != 1 {
+		return nil, fault.Invalidf("the key value %q for column %s is not a literal", value, key)
+	}
+	return e, nil
 }
 
 // textual reports whether literals of the type are written as text, so that quotes may be left out in a key.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -206,7 +207,7 @@ func arrayMinMaxAt(a arrow.Array, i int, lo, hi *extremes) {
 	case *array.Float64:
 		x.f, below = a.Value(i), lessFloat
 	case *array.String:
-		x.s, below = a.Value(i), lessString
+		x.s, below = a.Value(i), lessString // of the page's buffer: cloned if it is kept
 	case *array.Binary:
 		x.s, below = string(a.Value(i)), lessString
 	default:
@@ -222,7 +223,7 @@ func arrayMinMaxAt(a arrow.Array, i int, lo, hi *extremes) {
 	}{{lo, !lo.set || below(&x, lo)}, {hi, !hi.set || below(hi, &x)}} {
 		if e.take {
 			if x.text == "" {
-				x.text = a.ValueStr(i)
+				x.s, x.text = strings.Clone(x.s), strings.Clone(a.ValueStr(i))
 			}
 			*e.to = x
 		}

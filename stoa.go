@@ -19,8 +19,10 @@ package stoa
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
@@ -109,9 +111,24 @@ type SourceInfo struct {
 	Columns []format.Column
 }
 
-// ScanSchema is the schema of the batches that Scan(spec) gives.
+// ScanSchema is the schema of the batches that Scan(spec) gives. A column is nullable if it is in one of the sources.
 func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
-	return scan.Schema(t.sources[0].reader, spec.internal())
+	sc, err := scan.Schema(t.sources[0].reader, spec.internal())
+	if err != nil || len(t.sources) == 1 {
+		return sc, err
+	}
+	fields := slices.Clone(sc.Fields())
+	for _, s := range t.sources[1:] {
+		other, err := scan.Schema(s.reader, spec.internal())
+		if err != nil {
+			return nil, err
+		}
+		for i, f := range other.Fields() {
+			fields[i].Nullable = fields[i].Nullable || f.Nullable
+		}
+	}
+	meta := sc.Metadata()
+	return arrow.NewSchema(fields, &meta), nil
 }
 
 func (s ScanSpec) internal() scan.Spec { return scan.Spec(s) }
@@ -120,14 +137,21 @@ func (s ScanSpec) internal() scan.Spec { return scan.Spec(s) }
 // Ranging again scans again.
 func (t *Table) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
+		sc, err := t.ScanSchema(spec)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
 		left := spec
 		for _, s := range t.sources {
 			var passed, given int64
 			for b, err := range scan.Run(ctx, s.scan, left.internal(), &passed) {
-				if err == nil {
-					given += b.NumRows()
+				if err != nil {
+					yield(nil, err)
+					return
 				}
-				if !yield(b, err) || err != nil {
+				given += b.NumRows()
+				if !yieldAs(sc, b, yield) {
 					return
 				}
 			}
@@ -137,6 +161,16 @@ func (t *Table) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordB
 			}
 		}
 	}
+}
+
+// yieldAs yields b under the table's schema, which may allow nulls where the source's does not.
+func yieldAs(sc *arrow.Schema, b arrow.RecordBatch, yield func(arrow.RecordBatch, error) bool) bool {
+	if b.Schema() == sc || b.Schema().Equal(sc) {
+		return yield(b, nil)
+	}
+	as := array.NewRecordBatch(sc, b.Columns(), b.NumRows())
+	defer as.Release()
+	return yield(as, nil)
 }
 
 // after is what remains to be read after a source of so many rows gave so many.

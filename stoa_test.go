@@ -17,6 +17,7 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/format"
+	"stoa/pred"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -249,5 +250,105 @@ func TestConvertBetweenFormats(t *testing.T) {
 	defer tab.Close()
 	if got := collect(t, tab, stoa.ScanSpec{}); !slices.Equal(got, span(0, 3000)) {
 		t.Errorf("%d rows after the round trip", len(got))
+	}
+}
+
+// A column that one source knows without nulls and another with them has them.
+func TestNullabilityIsThatOfAllSources(t *testing.T) {
+	ctx := context.Background()
+	const dir = "corpus/kudu/1.18.1/matrix/"
+	for _, uris := range [][]string{{dir + "binary_plain_no.ck.cfile", dir + "binary_plain_no_null.ck.cfile"}, {dir + "binary_plain_no_null.ck.cfile", dir + "binary_plain_no.ck.cfile"}} {
+		tab, err := stoa.OpenAll(ctx, uris, stoa.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sc, err := tab.ScanSchema(stoa.ScanSpec{})
+		if err != nil || !sc.Field(0).Nullable {
+			t.Errorf("%v: %v %v", uris, sc, err)
+		}
+		nulls := 0
+		for b, err := range tab.Scan(ctx, stoa.ScanSpec{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !b.Schema().Equal(sc) {
+				t.Errorf("a batch of schema %v", b.Schema())
+			}
+			nulls += b.Column(0).NullN()
+		}
+		if nulls == 0 {
+			t.Error("no nulls came")
+		}
+		m := store.NewMemory(nil)
+		if _, err := stoa.Convert(ctx, tab, stoa.ScanSpec{}, "x.cfile", stoa.CreateOptions{Sink: m.Sink("x.cfile")}); err != nil {
+			t.Fatal(err)
+		}
+		back, err := stoa.Open(ctx, "x.cfile", stoa.OpenOptions{Tree: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := back.Count(ctx, stoa.ScanSpec{Filter: pred.Test(back.Schema().Field(0).Name, pred.OpIsNull)})
+		if err != nil || n != int64(nulls) {
+			t.Errorf("%d nulls were written, %d come back, %v", nulls, n, err)
+		}
+		back.Close()
+		tab.Close()
+	}
+}
+
+func TestNullsWhereNoneMayBeAreRefused(t *testing.T) {
+	ctx := context.Background()
+	m := store.NewMemory(nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	w, err := stoa.Create(ctx, "x.jsonl", sc, stoa.CreateOptions{Sink: m.Sink("x.jsonl")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort(ctx)
+	rb := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	defer rb.Release()
+	rb.Field(0).AppendNull()
+	b := rb.NewRecordBatch()
+	defer b.Release()
+	if err := w.Write(ctx, b); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "column n") {
+		t.Errorf("%v", err)
+	}
+}
+
+// The least and greatest value that stats tells are those that Kudu wrote into the footer of a key column.
+func TestStatsAgreeWithKudusKeys(t *testing.T) {
+	ctx := context.Background()
+	for file, want := range map[string][2]string{
+		"key_string/k.ck.cfile": {"", "kfeb41b21c1e19227\x00z"},
+		"key_int32/k.ck.cfile":  {"-2133721183", "2140971833"},
+	} {
+		tab, err := stoa.Open(ctx, "corpus/kudu/1.18.1/"+file, stoa.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := tab.Stats(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]string{st[0].Min, st[0].Max}; got != want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+		tab.Close()
+	}
+}
+
+func TestKeyValuesAreLiterals(t *testing.T) {
+	ctx := context.Background()
+	tab, err := stoa.Open(ctx, kuduFile, stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	for _, v := range []string{"1 or value > 0", "value", "1 and true", "", "'x", "null"} {
+		for b, err := range tab.Seek(ctx, []string{v}, stoa.ScanSpec{}) {
+			if !errors.Is(err, fault.Invalid) {
+				t.Errorf("%q: %v %v", v, b, err)
+			}
+		}
 	}
 }

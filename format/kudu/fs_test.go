@@ -654,8 +654,7 @@ func TestOtherBlockManagers(t *testing.T) {
 		delete(files, "srv/data/data/block_manager_instance")
 		files["srv/data/data/rdb/CURRENT"] = []byte("MANIFEST-000005\n")
 	})
-	f, err = OpenFS(context.Background(), tree, ls[0], FSOptions{})
-	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") {
+	if _, err = OpenFS(context.Background(), tree, ls[0], FSOptions{}); !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") {
 		t.Error(err)
 	}
 }
