@@ -11,6 +11,7 @@ import (
 
 	"stoa/format"
 	"stoa/internal/scan"
+	"stoa/region"
 	"stoa/vec"
 )
 
@@ -29,16 +30,17 @@ type ColumnStats struct {
 	Min, Max string // as text; "" = not known
 }
 
-// Stats reads every page and says what the columns look like.
-func (t *Table) Stats(ctx context.Context) ([]ColumnStats, error) {
+// Stats reads every page and says what the columns look like. Under the policies other than Fail what can be read is
+// counted, and lost is told of the rest; the sums are then those of what is whole.
+func (t *Table) Stats(ctx context.Context, damaged Damaged, lost func(region.Loss)) ([]ColumnStats, error) {
 	var out []ColumnStats
 	for _, s := range t.sources {
 		var some []ColumnStats
 		var err error
 		if _, ok := s.reader.(format.Batcher); ok {
-			some, err = batchStats(ctx, s)
+			some, err = batchStats(ctx, s, damaged, lost)
 		} else {
-			some, err = pageStats(ctx, s)
+			some, err = pageStats(ctx, s, damaged, lost)
 		}
 		if err != nil {
 			return nil, err
@@ -65,7 +67,7 @@ func (c *ColumnStats) add(o ColumnStats) {
 	c.Min, c.Max = "", "" // of texts the order is not known here
 }
 
-func pageStats(ctx context.Context, s *source) ([]ColumnStats, error) {
+func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region.Loss)) ([]ColumnStats, error) {
 	cols := s.reader.Columns()
 	out := make([]ColumnStats, len(cols))
 	for i, c := range cols {
@@ -81,7 +83,16 @@ func pageStats(ctx context.Context, s *source) ([]ColumnStats, error) {
 		}
 		for _, g := range groups {
 			for i := range cols {
-				if err := chunkStats(ctx, s, g, i, &out[i]); err != nil {
+				tell := func(l region.Loss) error {
+					if damaged == Fail {
+						return l.Err
+					}
+					if l.Column = cols[i].Name; lost != nil {
+						lost(l)
+					}
+					return nil
+				}
+				if err := chunkStats(ctx, s, g, i, &out[i], tell); err != nil {
 					return nil, err
 				}
 			}
@@ -90,7 +101,7 @@ func pageStats(ctx context.Context, s *source) ([]ColumnStats, error) {
 	return out, nil
 }
 
-func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *ColumnStats) error {
+func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *ColumnStats, tell func(region.Loss) error) error {
 	var lo, hi extremes
 	err := scan.Pages(ctx, s.scan, g, col, func(p scan.PageInfo) error {
 		if p.Dict {
@@ -107,7 +118,7 @@ func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *
 		st.Rows += int64(p.Vector.Len())
 		st.Nulls += int64(p.Vector.Nulls())
 		return minMax(p.Vector, &lo, &hi)
-	})
+	}, tell)
 	if err == io.EOF {
 		err = nil
 	}
@@ -115,14 +126,14 @@ func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *
 	return err
 }
 
-func batchStats(ctx context.Context, s *source) ([]ColumnStats, error) {
+func batchStats(ctx context.Context, s *source, damaged Damaged, lost func(region.Loss)) ([]ColumnStats, error) {
 	var out []ColumnStats
 	for _, f := range s.reader.Schema().Fields() {
 		out = append(out, ColumnStats{Name: f.Name, Type: f.Type, Blocks: -1, Raw: -1, Stored: -1})
 	}
 	lo, hi := make([]extremes, len(out)), make([]extremes, len(out))
 	t := &Table{schema: s.reader.Schema(), sources: []*source{s}}
-	for b, err := range t.Scan(ctx, ScanSpec{Alloc: NewPool()}) {
+	for b, err := range t.Scan(ctx, ScanSpec{Alloc: NewPool(), Damaged: damaged, Lost: lost}) {
 		if err != nil {
 			return nil, err
 		}

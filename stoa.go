@@ -189,9 +189,12 @@ func (s ScanSpec) after(passed, given int64) (ScanSpec, bool) {
 	return s, true
 }
 
-// Count is how many rows spec selects. Where the metadata tells, no data is read.
+// Count is how many rows Scan(spec) gives. Where the metadata tells, no data is read; under SkipRows all of it is, because
+// rows may be lost in any column.
 func (t *Table) Count(ctx context.Context, spec ScanSpec) (int64, error) {
-	spec.Columns = []string{}
+	if spec.Damaged != SkipRows {
+		spec.Columns = []string{}
+	}
 	var n int64
 	for b, err := range t.Scan(ctx, spec) {
 		if err != nil {

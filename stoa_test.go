@@ -326,7 +326,7 @@ func TestStatsAgreeWithKudusKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st, err := tab.Stats(ctx)
+		st, err := tab.Stats(ctx, stoa.Fail, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,12 +29,13 @@ type statsDoc struct {
 func (a *app) statsCmd() *cobra.Command {
 	var src sourceFlags
 	var out outputFlags
+	var dmg damageFlags
 	cmd := &cobra.Command{
 		Use:   "stats PATH...",
 		Short: "Show what each column is made of",
 		Long: `Read every page and show, for each column: encoding, codec, blocks, values, nulls, bytes after decompression and as
 stored, the share of the file, the size of the dictionary, the least and the greatest value. What a format or its
-library does not tell stays empty. -f json is an array with an object a column.`,
+library does not tell stays empty. With --damaged skip-rows or null-cells the sums are of what can be read. -f json is an array with an object a column.`,
 		Example: "  stoa stats block.cfile",
 		Args:    a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,28 +43,35 @@ library does not tell stays empty. -f json is an array with an object a column.`
 			if err := out.check(reportForms); err != nil {
 				return err
 			}
+			var spec stoa.ScanSpec
+			if err := dmg.apply(&spec); err != nil {
+				return err
+			}
 			t, err := src.open(ctx, a, args)
 			if err != nil {
 				return err
 			}
 			defer t.Close()
-			if err := spare(out.file, t.Sources()); err != nil {
-				return err
+			for _, o := range []string{out.file, dmg.manifest} {
+				if err := spare(o, t.Sources()); err != nil {
+					return err
+				}
 			}
-			r, err := a.statsOf(ctx, t)
-			if err != nil {
-				return err
+			r, err := a.statsOf(ctx, t, spec)
+			if err == nil {
+				err = r.write(ctx, a, &out)
 			}
-			return r.write(ctx, a, &out)
+			return dmg.report(ctx, a, args, nil, err)
 		},
 	}
+	dmg.register(cmd, "fail")
 	out.register(cmd, reportForms, "default text")
 	src.register(a, cmd)
 	return cmd
 }
 
-func (a *app) statsOf(ctx context.Context, t *stoa.Table) (*report, error) {
-	stats, err := t.Stats(ctx)
+func (a *app) statsOf(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (*report, error) {
+	stats, err := t.Stats(ctx, spec.Damaged, spec.Lost)
 	if err != nil {
 		return nil, err
 	}

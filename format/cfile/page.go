@@ -243,11 +243,20 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	if _, err := c.f.decode(t, dst, &c.count); err != nil {
 		path := "dictionary"
 		if _, ok := t.Page.Own.(dictPage); !ok {
-			path = fmt.Sprintf("block[%d]", t.Page.Ordinal)
+			path = pathOf(t.Page)
 		}
 		return fault.Locate(err, t.Page.Spans[0], true, path)
 	}
 	return nil
+}
+
+// pathOf names a page's block by its first row, as describe does; its number is known only where reading began at the
+// beginning.
+func pathOf(p format.Page) string {
+	if p.First >= 0 {
+		return fmt.Sprintf("block(from row %d)", p.First-p.Sub)
+	}
+	return fmt.Sprintf("block[%d]", p.Ordinal)
 }
 
 // decode appends the block of a page to dst. count, if it is not nil, is told of blocks whose rows no index tells.

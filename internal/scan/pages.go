@@ -2,11 +2,14 @@ package scan
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa/fault"
 	"stoa/format"
+	"stoa/region"
 	"stoa/vec"
 )
 
@@ -20,17 +23,19 @@ type PageInfo struct {
 	Vector *vec.Vector // good during the call
 }
 
-// Pages decodes every page of a column chunk and shows it to f, the dictionary first.
-func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(PageInfo) error) error {
+// Pages decodes every page of a column chunk and shows it to f, the dictionary first. Damage is told to lost, which may
+// return nil to go on behind it.
+func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(PageInfo) error, lost func(region.Loss) error) error {
 	c := src.Reader.Columns()[col]
 	rows := vec.Ranges{{From: 0, To: 1<<63 - 1}}
+	all := region.Loss{Part: g.Part, Group: g.Index, Rows: [2]int64{0, g.Rows}, Exact: g.Rows >= 0}
 	chunk, err := src.Reader.Chunk(ctx, g, col, rows[0])
 	if err != nil {
-		return err
+		return tell(lost, all, err)
 	}
 	dict, err := src.Dicts.get(ctx, src, c, chunk)
 	if err != nil {
-		return err
+		return tell(lost, all, err)
 	}
 	if dict != nil {
 		page, _ := chunk.Dict()
@@ -43,38 +48,78 @@ func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(P
 		return err
 	}
 	defer v.Release()
-	p := pager{src: src, chunk: chunk, rows: rows, ahead: defaultAhead}
-	defer p.close()
-	arena := &vec.Arena{}
-	var last format.Page
-	for {
-		pb, err := p.peek(ctx)
+	w := pageWalk{src: src, chunk: chunk, dict: dict, vec: v, pager: pager{src: src, chunk: chunk, rows: rows, ahead: defaultAhead}}
+	defer w.pager.close()
+	for at := int64(0); ; {
+		pb, err := w.pager.peek(ctx)
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
+			all.Rows[0] = at
+			return tell(lost, all, err)
+		}
+		info, err := w.decode(ctx, pb.page)
+		if err == nil {
+			at += int64(v.Len())
+			err = f(info)
+		} else if at, err = w.passed(pb.page, at, all, err, lost); at < 0 {
 			return err
 		}
-		if pb.page.Lost != nil {
-			return pb.page.Lost
-		}
-		bytes, err := p.bytes(ctx)
 		if err != nil {
 			return err
 		}
-		v.Reset()
-		arena.Reset()
-		t := format.Task{Page: pb.page, N: pb.page.Entries, Bytes: bytes, Dict: dict, Scratch: arena, Limits: src.Limits, NoVerify: src.NoVerify}
-		if err := decode(chunk, &t, v); err != nil {
-			return err
-		}
-		same := len(last.Spans) > 0 && len(pb.page.Spans) > 0 && last.Spans[0] == pb.page.Spans[0]
-		last = pb.page
-		if err := f(PageInfo{Page: last, Same: same, Stored: stored(last), Raw: max(t.Raw, last.Raw), Vector: v}); err != nil {
-			return err
-		}
-		p.drop()
+		w.pager.drop()
 	}
+}
+
+// tell gives damage to lost; other errors end the walk.
+func tell(lost func(region.Loss) error, l region.Loss, err error) error {
+	if !errors.Is(err, fault.Corrupt) {
+		return err
+	}
+	l.Err = err
+	return lost(l)
+}
+
+type pageWalk struct {
+	src   Source
+	chunk format.Chunk
+	dict  *vec.Vector
+	vec   *vec.Vector
+	pager pager
+	arena vec.Arena
+	last  format.Page
+}
+
+// decode decodes the next page.
+func (w *pageWalk) decode(ctx context.Context, p format.Page) (PageInfo, error) {
+	if p.Lost != nil {
+		return PageInfo{}, p.Lost
+	}
+	bytes, err := w.pager.bytes(ctx)
+	if err != nil {
+		return PageInfo{}, err
+	}
+	w.vec.Reset()
+	w.arena.Reset()
+	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: w.dict, Scratch: &w.arena, Limits: w.src.Limits, NoVerify: w.src.NoVerify}
+	if err := decode(w.chunk, &t, w.vec); err != nil {
+		return PageInfo{}, err
+	}
+	same := len(w.last.Spans) > 0 && len(p.Spans) > 0 && w.last.Spans[0] == p.Spans[0]
+	w.last = p
+	return PageInfo{Page: p, Same: same, Stored: stored(p), Raw: max(t.Raw, p.Raw), Vector: w.vec}, nil
+}
+
+// passed tells of a page that cannot be decoded and gives the row behind it; -1 if what follows cannot be placed.
+func (w *pageWalk) passed(p format.Page, at int64, all region.Loss, err error, lost func(region.Loss) error) (int64, error) {
+	all.Rows[0] = at
+	if p.Rows < 0 {
+		return -1, tell(lost, all, err)
+	}
+	all.Rows[1], all.Exact = at+p.Rows, true
+	return at + p.Rows, tell(lost, all, err)
 }
 
 func stored(p format.Page) int64 {

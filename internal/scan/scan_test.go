@@ -388,6 +388,25 @@ func parse(t interface{ Fatal(...any) }, s string) *pred.Expr {
 	return e
 }
 
+// A filter over a lost cell is unknown: not even "is null" is true of it.
+func TestFilterOverLostCells(t *testing.T) {
+	for _, policy := range []scan.Damaged{scan.SkipRows, scan.NullCells} {
+		f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100), cuts: []int{0, 50}, bad: map[int]bool{1: true}}}}
+		f.columns[0].vals[7] = toyNull
+		lost, n := 0, 0
+		spec := scan.Spec{Damaged: policy, Filter: parse(t, "a is null"), Lost: func(region.Loss) { lost++ }}
+		for b, err := range scan.Run(context.Background(), f.source(f.tree()), spec, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += int(b.NumRows())
+		}
+		if n != 1 || lost != 1 {
+			t.Errorf("policy %d: %d rows, %d losses", policy, n, lost)
+		}
+	}
+}
+
 func TestDamagePolicies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawToy(t)

@@ -173,12 +173,7 @@ func (s *stream) losePage(p format.Page, first, pos int64, err error) error {
 
 // loseRows puts placeholders for the rows [from, to), which must follow vec's last entry.
 func (s *stream) loseRows(from, to int64, exact bool, err error) {
-	if s.run.plan.spec.Damaged == NullCells {
-		s.vec.ExtendNulls(int(to - from))
-	} else {
-		s.vec.ExtendUnset(int(to - from))
-		s.lost = s.lost.Add(vec.Range{From: from, To: to})
-	}
+	s.fill(from, to)
 	s.run.lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Column: s.col.Name,
 		Rows: [2]int64{from, to}, Exact: exact, Err: err})
 }
@@ -198,13 +193,17 @@ func (s *stream) loseRest(b int64) {
 			Rows: [2]int64{s.end(), s.group.Rows}, Exact: true, Err: s.dead})
 		s.dead = errTold
 	}
-	n := int(to - s.end())
+	s.fill(s.end(), to)
+}
+
+// fill puts placeholders for the lost rows [from, to), which must follow vec's last entry.
+func (s *stream) fill(from, to int64) {
+	s.lost = s.lost.Add(vec.Range{From: from, To: to})
 	if s.run.plan.spec.Damaged == NullCells {
-		s.vec.ExtendNulls(n)
-		return
+		s.vec.ExtendNulls(int(to - from))
+	} else {
+		s.vec.ExtendUnset(int(to - from))
 	}
-	s.lost = s.lost.Add(vec.Range{From: s.end(), To: to})
-	s.vec.ExtendUnset(n)
 }
 
 // errTold marks a dead stream whose loss was reported.

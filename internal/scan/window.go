@@ -93,8 +93,10 @@ func (w *windows) window(ctx context.Context, a, b int64) (end int64, err error)
 		if err := w.patch(w.others, patch, int(b-a)); err != nil {
 			return 0, err
 		}
-		for _, s := range w.others {
-			sel = s.dropLost(sel, a, b)
+		if w.run.plan.spec.Damaged == SkipRows {
+			for _, s := range w.others {
+				sel = s.dropLost(sel, a, b)
+			}
 		}
 	}
 	w.live += int64(live.Count)
@@ -281,7 +283,7 @@ func (w *windows) patch(streams []*stream, p *vec.Patch, n int) error {
 
 // filter is the rows of live that pass the filter, whose columns are decoded for [a, b).
 func (w *windows) filter(a, b int64, live *vec.Sel, p *vec.Patch) (*vec.Sel, error) {
-	for _, s := range w.filters {
+	for _, s := range w.filters { // under every policy: a filter over a lost cell is unknown, also "is null"
 		live = s.dropLost(live, a, b)
 	}
 	if err := w.patch(w.filters, p, int(b-a)); err != nil {
