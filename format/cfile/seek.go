@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"sort"
 	"sync"
 
@@ -103,7 +104,11 @@ func (l *lookup) bound(ctx context.Context, key []byte, after bool) (n int64, ex
 		if err != nil {
 			return 0, false, err
 		}
-		if i := l.search(v, key, after); i < v.Len() {
+		i := l.search(v, key, after)
+		if err := l.doubt(ctx, w, e, v, i, first, key, after); err != nil {
+			return 0, false, err
+		}
+		if i < v.Len() {
 			return first + int64(i), bytes.Equal(l.encode(v, i), key), nil
 		}
 		n = first + int64(v.Len())
@@ -112,6 +117,75 @@ func (l *lookup) bound(ctx context.Context, key []byte, after bool) (n int64, ex
 		}
 	}
 	return n, false, nil
+}
+
+// doubt looks for signs that the index led to the wrong block, or that the block's values are damaged, in files that have no
+// checksums to tell: values that do not rise, and a value on the wrong side of the border to the block before.
+func (l *lookup) doubt(ctx context.Context, w *walker, e indexEntry, v *vec.Vector, i int, first int64, key []byte, after bool) error {
+	if l.f.footer.Checksums() && !l.f.noVerify {
+		return nil
+	}
+	last, err := l.rising(v, l.f.span(e.ptr), w.path())
+	if err != nil {
+		return err
+	}
+	end := first + int64(v.Len())
+	if i == v.Len() && l.f.footer.PosIdx != nil && end < l.f.footer.NumValues {
+		return l.border(ctx, end, last, key, false, after)
+	}
+	if i == 0 && first > 0 && l.f.footer.PosIdx != nil {
+		return l.border(ctx, first-1, l.copyOf(v, 0), key, true, after)
+	}
+	return nil
+}
+
+// rising checks that the values of a block rise, and returns the last.
+func (l *lookup) rising(v *vec.Vector, at fault.Span, path string) ([]byte, error) {
+	var before []byte
+	for i := range v.Len() {
+		x := l.encode(v, i)
+		if i > 0 && bytes.Compare(x, before) < 0 {
+			return nil, fault.Corruptf(at, fmt.Sprintf("%s/value[%d]", path, i), "is less than the value before, in a file that is sorted")
+		}
+		before = append(before[:0], x...)
+	}
+	return before, nil
+}
+
+func (l *lookup) copyOf(v *vec.Vector, i int) []byte { return bytes.Clone(l.encode(v, i)) }
+
+// border checks, by the positional index, the value of row n, which lies in the next block (or the one before) of the one
+// that the value index led to. near is the value on this side of the border.
+func (l *lookup) border(ctx context.Context, n int64, near, key []byte, below, after bool) error {
+	w := l.f.positions()
+	if err := w.seek(ctx, positionKey(n), false); err != nil {
+		return err
+	}
+	e, err := w.current()
+	if err != nil {
+		return err
+	}
+	v, first, err := l.block(ctx, e.ptr, w.path())
+	if err != nil {
+		return err
+	}
+	at := l.f.span(e.ptr)
+	if n < first || n >= first+int64(v.Len()) {
+		return fault.Corruptf(at, w.path(), "does not hold row %d", n)
+	}
+	if _, err := l.rising(v, at, w.path()); err != nil {
+		return err
+	}
+	x := l.encode(v, int(n-first))
+	order := bytes.Compare(x, near)
+	if below {
+		order = -order
+	}
+	side := bytes.Compare(x, key)
+	if order < 0 || below && (side > 0 || side == 0 && !after) {
+		return fault.Corruptf(at, w.path(), "row %d is not where the value index says", n)
+	}
+	return nil
 }
 
 // search finds the first entry of v that is not below key (after: that is above key).
