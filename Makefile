@@ -1,8 +1,8 @@
-# make test: everything that needs only Go. make race: the same under the race detector. make fuzz: see below.
+# make test: everything that needs only Go and, for the race detector, a C compiler. make lint, make fuzz: see below.
 GO ?= go
 FUZZTIME ?= 1m
 
-.PHONY: test race fuzz lint
+.PHONY: test fuzz lint
 
 test:
 	$(GO) test -race ./...

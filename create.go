@@ -2,6 +2,7 @@ package stoa
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path"
@@ -85,10 +86,36 @@ func (o CreateOptions) target(uri string) (*format.Format, error) {
 	return nil, fault.Invalidf("%s: the extension %q does not say which format to write; use --to", uri, ext)
 }
 
-// ours reports whether a directory is a table that stoa wrote, so that it may be replaced.
+// ours reports whether a directory is a table that stoa wrote and holds nothing else, so that it may be replaced:
+// a table.json of the right kind, and beside it only files that it names.
 func ours(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "table.json"))
-	return err == nil
+	b, err := os.ReadFile(filepath.Join(dir, "table.json"))
+	if err != nil {
+		return false
+	}
+	var set struct {
+		Stoa    string `json:"stoa"`
+		Columns []struct {
+			File string `json:"file"`
+		} `json:"columns"`
+	}
+	if json.Unmarshal(b, &set) != nil || set.Stoa != "cfile-set" {
+		return false
+	}
+	known := map[string]bool{"table.json": true}
+	for _, c := range set.Columns {
+		known[c.File] = true
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if !known[e.Name()] || !e.Type().IsRegular() {
+			return false
+		}
+	}
+	return true
 }
 
 // Write appends a batch, whose schema must be that of Create. The batch stays the caller's.

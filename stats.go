@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"stoa/format"
 	"stoa/internal/scan"
@@ -155,6 +156,7 @@ type extremes struct {
 	i    int64
 	u    uint64
 	f    float64
+	d    decimal128.Num
 	s    string
 	text string
 }
@@ -217,6 +219,13 @@ func arrayMinMaxAt(a arrow.Array, i int, lo, hi *extremes) {
 		x.f, below = float64(a.Value(i)), lessFloat
 	case *array.Float64:
 		x.f, below = a.Value(i), lessFloat
+	case *array.Boolean:
+		if a.Value(i) {
+			x.i = 1
+		}
+		below = lessInt
+	case *array.Decimal128:
+		x.d, below = a.Value(i), lessDecimal
 	case *array.String:
 		x.s, below = a.Value(i), lessString // of the page's buffer: cloned if it is kept
 	case *array.Binary:
@@ -241,7 +250,10 @@ func arrayMinMaxAt(a arrow.Array, i int, lo, hi *extremes) {
 	}
 }
 
-func lessInt(p, q *extremes) bool    { return p.i < q.i }
-func lessUint(p, q *extremes) bool   { return p.u < q.u }
-func lessFloat(p, q *extremes) bool  { return p.f < q.f }
+func lessInt(p, q *extremes) bool   { return p.i < q.i }
+func lessUint(p, q *extremes) bool  { return p.u < q.u }
+func lessFloat(p, q *extremes) bool { return p.f < q.f }
+func lessDecimal(p, q *extremes) bool {
+	return p.d.Less(q.d)
+}
 func lessString(p, q *extremes) bool { return p.s < q.s }

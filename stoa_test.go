@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -350,5 +352,49 @@ func TestKeyValuesAreLiterals(t *testing.T) {
 				t.Errorf("%q: %v %v", v, b, err)
 			}
 		}
+	}
+}
+
+// A directory is replaced only if all in it is a table of ours.
+func TestDirectoriesOfOthersAreNotReplaced(t *testing.T) {
+	ctx := context.Background()
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	try := func(dir string) error {
+		w, err := stoa.Create(ctx, dir+"/", sc, stoa.CreateOptions{To: "cfile"})
+		if err != nil {
+			return err
+		}
+		_, err = w.Close(ctx)
+		return err
+	}
+	dir := filepath.Join(t.TempDir(), "mine")
+	for range 2 { // made, and made again
+		if err := try(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	thesis := filepath.Join(dir, "thesis.txt")
+	if err := os.WriteFile(thesis, []byte("all my work"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := try(dir); err == nil {
+		t.Error("a directory with a stranger's file was replaced")
+	}
+	if b, err := os.ReadFile(thesis); string(b) != "all my work" {
+		t.Errorf("%q, %v", b, err)
+	}
+	os.Remove(thesis)
+	os.WriteFile(filepath.Join(dir, "table.json"), []byte("{}"), 0o600)
+	if err := try(dir); err == nil {
+		t.Error("a table.json of somebody else was replaced")
+	}
+}
+
+func TestContradictingOptionsAreRefused(t *testing.T) {
+	m := store.NewMemory(nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	_, err := stoa.Create(context.Background(), "x.cfile", sc, stoa.CreateOptions{Sink: m.Sink("x.cfile"), Opts: map[string]string{"version": "1", "checksums": "true"}})
+	if !errors.Is(err, fault.Invalid) {
+		t.Errorf("%v", err)
 	}
 }

@@ -137,7 +137,7 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 			return nil, err
 		}
 		s.tmp = f.Name()
-		if err := os.Chmod(s.tmp, 0o644); err != nil {
+		if err := os.Chmod(s.tmp, s.mode(0o666)); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 		return &localObject{f}, nil
@@ -150,7 +150,7 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := os.Chmod(tmp, 0o755); err != nil {
+		if err := os.Chmod(tmp, s.mode(0o777)); err != nil {
 			return nil, err
 		}
 		s.tmp, s.dir = tmp, true
@@ -160,15 +160,23 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 	}
 	full := filepath.Join(s.tmp, filepath.FromSlash(name))
 	if strings.Contains(name, "/") {
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(full), 0o777); err != nil {
 			return nil, err
 		}
 	}
-	f, err := os.OpenFile(full, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(full, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
 	}
 	return &localObject{f}, nil
+}
+
+// mode is that of what is replaced, or else what any program would give.
+func (s *localSink) mode(usual fs.FileMode) fs.FileMode {
+	if st, err := os.Stat(s.path); err == nil {
+		return st.Mode().Perm()
+	}
+	return usual &^ umask()
 }
 
 // mayReplace says why the directory at the sink's path may not be replaced.

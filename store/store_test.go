@@ -157,6 +157,9 @@ func TestLocalSinkReplacesWithCare(t *testing.T) {
 	if st, err := os.Lstat(out); err != nil || st.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v", err)
 	}
+	if st, err := os.Stat(real); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("the mode of what was replaced is not kept: %v %v", st.Mode(), err)
+	}
 	if b, _ := os.ReadFile(real); len(b) != 0 {
 		t.Errorf("the file behind the link still holds %q", b)
 	}

@@ -132,6 +132,9 @@ func (v *Vector) Extend(n int) (at int) {
 		if first {
 			words[int32](v.offs, 1)[0] = 0
 		}
+		if v.failed != nil { // what is decoded now is never shown, but it must have somewhere to go
+			clear(words[int32](v.offs, v.n+1))
+		}
 	}
 	v.extendValid(at)
 	return at
@@ -196,12 +199,16 @@ func (v *Vector) StringBytes() []byte {
 	return v.data.Buf()
 }
 
-// Size is about how many bytes the entries take.
+// Size is about how many bytes the entries take; codes count as codes.
 func (v *Vector) Size() int64 {
-	var s int64
-	for _, b := range []*memory.Buffer{v.valid, v.data, v.offs, v.codes} {
-		if b != nil {
-			s += int64(b.Len())
+	s := int64(v.n/8) + 4*int64(v.n-v.coded)
+	switch v.kind {
+	case fixed:
+		s += int64(v.n) * int64(v.width)
+	case strs, list:
+		s += 4 * int64(v.coded)
+		if v.kind == strs && v.offs != nil { // not the buffer's length: it may have held more before
+			s += int64(words[int32](v.offs, v.coded+1)[v.coded])
 		}
 	}
 	if v.Items != nil {
@@ -274,6 +281,9 @@ func (v *Vector) Fit(n int, limit int64) int {
 		return n
 	}
 	offs := words[int32](dict.offs, dict.n+1)
+	if int64(offs[dict.n])*int64(n) <= limit { // no string is longer than all together
+		return n
+	}
 	var total int64
 	for i, c := range codes[:n] {
 		if total += int64(offs[c+1] - offs[c]); total > limit && i > 0 {
@@ -603,7 +613,7 @@ func (v *Vector) Emit(n int) (arrow.Array, error) {
 // View makes an Arrow array of the first n entries that shares v's buffers: it must be released before v changes.
 // Entries that are all codes of one dictionary become a dictionary array.
 func (v *Vector) View(n int) (arrow.Array, error) {
-	codes, dict, ok := v.Coded()
+	_, dict, ok := v.Coded()
 	if !ok || dict.n == 0 {
 		if err := v.Plain(); err != nil {
 			return nil, err
@@ -612,7 +622,6 @@ func (v *Vector) View(n int) (arrow.Array, error) {
 		defer d.Release()
 		return array.MakeFromData(d), nil
 	}
-	_ = codes
 	dd := dict.arrayData(dict.n)
 	defer dd.Release()
 	t := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: v.Type}

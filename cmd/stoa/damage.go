@@ -62,7 +62,7 @@ type manifestLoss struct {
 type manifest struct {
 	Sources  []string       `json:"sources"`
 	Policy   string         `json:"policy"`
-	Complete bool           `json:"complete"`
+	Finished bool           `json:"finished"` // the source was read to its end; losses may still be listed
 	Error    string         `json:"error,omitempty"`
 	Findings []findingDoc   `json:"findings"`
 	Losses   []manifestLoss `json:"losses"`
@@ -71,7 +71,7 @@ type manifest struct {
 // report says what was lost, after a scan that ended with err. It returns err, or errDamage if something was lost.
 func (f *damageFlags) report(ctx context.Context, a *app, sources []string, findings []region.Finding, err error) error {
 	if f.manifest != "" {
-		m := manifest{Sources: sources, Policy: f.damaged, Complete: err == nil, Findings: []findingDoc{}, Losses: []manifestLoss{}}
+		m := manifest{Sources: sources, Policy: f.damaged, Finished: err == nil, Findings: []findingDoc{}, Losses: []manifestLoss{}}
 		if err != nil {
 			m.Error = line(err)
 		}

@@ -88,12 +88,27 @@ type streamSink struct {
 	used bool
 }
 
-func (s *streamSink) Create(_ context.Context, name string) (store.Object, error) {
+// Create opens the stream. A pipe that nobody reads blocks that, which must not outlive ctx.
+func (s *streamSink) Create(ctx context.Context, name string) (store.Object, error) {
 	if name != "" || s.used {
 		return nil, &useError{"several files cannot be written to one stream", "a CFile holds one column: choose one with --columns, or give a directory with -o DIR/"}
 	}
 	s.used = true
-	return s.open()
+	type opened struct {
+		w   io.WriteCloser
+		err error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		w, err := s.open()
+		done <- opened{w, err}
+	}()
+	select {
+	case o := <-done:
+		return o.w, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (s *streamSink) Scratch(context.Context) (store.Scratch, error) { return newScratch() }

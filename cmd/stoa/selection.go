@@ -20,7 +20,8 @@ type selectFlags struct {
 	limit   int64
 	rows    string
 
-	limited func() bool // -n holds, also if it is 0; nil: there is no -n
+	whereSet func() bool // --where is given, also if it is empty
+	limited  func() bool // -n holds, also if it is 0; nil: there is no -n
 }
 
 func (f *selectFlags) register(a *app, cmd *cobra.Command, src *sourceFlags) {
@@ -37,6 +38,7 @@ func (f *selectFlags) registerColumns(a *app, cmd *cobra.Command, src *sourceFla
 // registerRows is for a verb that prints no cells.
 func (f *selectFlags) registerRows(cmd *cobra.Command) {
 	fl := cmd.Flags()
+	f.whereSet = func() bool { return fl.Changed("where") }
 	fl.StringVarP(&f.where, "where", "w", "", "read only rows for which the `PREDICATE` is true, such as \"price > 3 and name like 'a%'\"")
 	fl.StringVar(&f.rows, "rows", "", "read only the rows at these positions, `FROM:TO` (half-open, from 0; either side may be left out)")
 }
@@ -69,8 +71,11 @@ func (f *selectFlags) spec() (stoa.ScanSpec, error) {
 			s.Rows = nothing
 		}
 	}
-	if strings.TrimSpace(f.where) != "" {
+	switch {
+	case strings.TrimSpace(f.where) != "":
 		s.Filter, err = pred.Parse(f.where)
+	case f.whereSet != nil && f.whereSet(): // an empty shell variable must not read everything
+		return s, wrongUse("--where: the predicate is empty")
 	}
 	return s, err
 }

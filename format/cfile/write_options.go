@@ -44,6 +44,9 @@ func parseCreateOptions(opts map[string]string, leaves []leaf) (o createOptions,
 			return o, err
 		}
 	}
+	if opts["version"] == "1" && opts["checksums"] == "true" {
+		return o, fault.Invalidf("cfile: options version=1 and checksums=true: version 1 has no checksums")
+	}
 	return o, nil
 }
 

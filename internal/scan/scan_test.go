@@ -603,6 +603,8 @@ func TestCodesOfLongStringsAreSpreadOverBatches(t *testing.T) {
 		t.Skip("needs 3 GB")
 	}
 	f := &toy{rows: 2600, columns: []toyColumn{{name: "s", typ: arrow.BinaryTypes.String, vals: make([]int64, 2600), cuts: []int{0}, coded: []bool{true}, bad: map[int]bool{}}}}
+	c := &f.columns[0] // the last rows are spelled out, as behind an overflow of the dictionary
+	c.cuts, c.coded = []int{0, 2500}, []bool{true, false}
 	rows, batches := 0, 0
 	for b, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), longStrings{f}), scan.Spec{Alloc: vec.NewPool(2 << 30)}, nil) {
 		if err != nil {
@@ -613,5 +615,47 @@ func TestCodesOfLongStringsAreSpreadOverBatches(t *testing.T) {
 	}
 	if rows != 2600 || batches < 3 {
 		t.Errorf("%d rows in %d batches", rows, batches)
+	}
+}
+
+// wideStrings is a column of plain strings of which a few pages are more than a window may hold.
+type wideStrings struct{ *toy }
+
+type wideChunk struct{ format.Chunk }
+
+func (l wideStrings) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	c, err := l.toy.Chunk(ctx, g, col, rows)
+	return wideChunk{c}, err
+}
+
+func (c wideChunk) Decode(t *format.Task, dst *vec.Vector) error {
+	if t.Page.Ordinal < 0 {
+		return c.Chunk.Decode(t, dst)
+	}
+	n := int(t.Page.Entries)
+	o := dst.Offsets(dst.Extend(n))
+	for i := range n {
+		o[i+1] = o[i] + 20<<20
+	}
+	_, err := dst.Bytes(o[0], int64(n)*20<<20)
+	return err
+}
+
+func TestLongStringsAreSpreadOverWindows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs 1 GB")
+	}
+	f := &toy{rows: 100, columns: []toyColumn{{name: "s", typ: arrow.BinaryTypes.String, vals: make([]int64, 100), cuts: []int{0, 7, 30, 33, 60, 90}, coded: make([]bool, 6), bad: map[int]bool{}}}}
+	for _, spec := range []scan.Spec{{Alloc: vec.NewPool(2 << 30)}, {Alloc: vec.NewPool(2 << 30), Batch: 10}} {
+		rows := 0
+		for b, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), wideStrings{f}), spec, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows += int(b.NumRows())
+		}
+		if rows != 100 {
+			t.Errorf("%d rows", rows)
+		}
 	}
 }

@@ -79,7 +79,7 @@ func (s *stream) seek(a int64) {
 // It returns the row up to which vec goes, b at most.
 func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, error) {
 	s.seek(a)
-	for s.end() < b && !s.ended && s.vec.Size() < maxVector {
+	for s.end() < b && !s.ended && (s.vec.Len() == 0 || s.vec.Size() < maxVector && s.fits()) {
 		if s.dead != nil {
 			s.loseRest(b)
 			break
@@ -99,8 +99,11 @@ func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, e
 			s.dead = err
 		}
 	}
-	return min(s.end(), b), nil
+	return min(s.row+int64(s.vec.Fit(s.vec.Len(), maxStrings)), b), nil
 }
+
+// fits reports whether the codes of long strings in vec can still be spelled out together with one more page.
+func (s *stream) fits() bool { return s.vec.Fit(s.vec.Len(), maxStrings) == s.vec.Len() }
 
 // page takes the next page, or passes over it. An error means that the rest of the chunk cannot be placed.
 func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.Sel) error {
