@@ -29,6 +29,8 @@ type ColumnStats struct {
 	Stored   int64  // bytes of the blocks as stored, with the dictionary
 	Dict     int64  // entries of the dictionary
 	Min, Max string // as text; "" = not known
+
+	lo, hi extremes
 }
 
 // Stats reads every page and says what the columns look like. Under the policies other than Fail what can be read is
@@ -65,7 +67,12 @@ func (c *ColumnStats) add(o ColumnStats) {
 			*p[0] += *p[1]
 		}
 	}
-	c.Min, c.Max = "", "" // of texts the order is not known here
+	if o.lo.set && (!c.lo.set || o.lo.less(&c.lo)) {
+		c.lo, c.Min = o.lo, o.Min
+	}
+	if o.hi.set && (!c.hi.set || c.hi.less(&o.hi)) {
+		c.hi, c.Max = o.hi, o.Max
+	}
 }
 
 func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region.Loss)) ([]ColumnStats, error) {
@@ -123,7 +130,7 @@ func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *
 	if err == io.EOF {
 		err = nil
 	}
-	st.Min, st.Max = lo.text, hi.text
+	st.lo, st.hi, st.Min, st.Max = lo, hi, lo.text, hi.text
 	return err
 }
 
@@ -145,7 +152,7 @@ func batchStats(ctx context.Context, s *source, damaged Damaged, lost func(regio
 		}
 	}
 	for i := range out {
-		out[i].Min, out[i].Max = lo[i].text, hi[i].text
+		out[i].lo, out[i].hi, out[i].Min, out[i].Max = lo[i], hi[i], lo[i].text, hi[i].text
 	}
 	return out, nil
 }
@@ -193,43 +200,41 @@ func arrayMinMax(a arrow.Array, lo, hi *extremes) {
 // arrayMinMaxAt takes one value in. Types without an order here stay unknown; NaN is no value.
 func arrayMinMaxAt(a arrow.Array, i int, lo, hi *extremes) {
 	var x extremes
-	var below func(p, q *extremes) bool
 	switch a := a.(type) {
 	case *array.Int8:
-		x.i, below = int64(a.Value(i)), lessInt
+		x.i = int64(a.Value(i))
 	case *array.Int16:
-		x.i, below = int64(a.Value(i)), lessInt
+		x.i = int64(a.Value(i))
 	case *array.Int32:
-		x.i, below = int64(a.Value(i)), lessInt
+		x.i = int64(a.Value(i))
 	case *array.Int64:
-		x.i, below = a.Value(i), lessInt
+		x.i = a.Value(i)
 	case *array.Date32:
-		x.i, below = int64(a.Value(i)), lessInt
+		x.i = int64(a.Value(i))
 	case *array.Timestamp:
-		x.i, below = int64(a.Value(i)), lessInt
+		x.i = int64(a.Value(i))
 	case *array.Uint8:
-		x.u, below = uint64(a.Value(i)), lessUint
+		x.u = uint64(a.Value(i))
 	case *array.Uint16:
-		x.u, below = uint64(a.Value(i)), lessUint
+		x.u = uint64(a.Value(i))
 	case *array.Uint32:
-		x.u, below = uint64(a.Value(i)), lessUint
+		x.u = uint64(a.Value(i))
 	case *array.Uint64:
-		x.u, below = a.Value(i), lessUint
+		x.u = a.Value(i)
 	case *array.Float32:
-		x.f, below = float64(a.Value(i)), lessFloat
+		x.f = float64(a.Value(i))
 	case *array.Float64:
-		x.f, below = a.Value(i), lessFloat
+		x.f = a.Value(i)
 	case *array.Boolean:
 		if a.Value(i) {
 			x.i = 1
 		}
-		below = lessInt
 	case *array.Decimal128:
-		x.d, below = a.Value(i), lessDecimal
+		x.d = a.Value(i)
 	case *array.String:
-		x.s, below = a.Value(i), lessString // of the page's buffer: cloned if it is kept
+		x.s = a.Value(i) // of the page's buffer: cloned if it is kept
 	case *array.Binary:
-		x.s, below = string(a.Value(i)), lessString
+		x.s = string(a.Value(i))
 	default:
 		return
 	}
@@ -240,7 +245,7 @@ func arrayMinMaxAt(a arrow.Array, i int, lo, hi *extremes) {
 	for _, e := range []struct {
 		to   *extremes
 		take bool
-	}{{lo, !lo.set || below(&x, lo)}, {hi, !hi.set || below(hi, &x)}} {
+	}{{lo, !lo.set || x.less(lo)}, {hi, !hi.set || hi.less(&x)}} {
 		if e.take {
 			if x.text == "" {
 				x.s, x.text = strings.Clone(x.s), strings.Clone(a.ValueStr(i))
@@ -250,10 +255,17 @@ func arrayMinMaxAt(a arrow.Array, i int, lo, hi *extremes) {
 	}
 }
 
-func lessInt(p, q *extremes) bool   { return p.i < q.i }
-func lessUint(p, q *extremes) bool  { return p.u < q.u }
-func lessFloat(p, q *extremes) bool { return p.f < q.f }
-func lessDecimal(p, q *extremes) bool {
-	return p.d.Less(q.d)
+// less compares the one field that a column uses; the others are zero in both.
+func (p *extremes) less(q *extremes) bool {
+	switch {
+	case p.i != q.i:
+		return p.i < q.i
+	case p.u != q.u:
+		return p.u < q.u
+	case p.f != q.f:
+		return p.f < q.f
+	case p.d != q.d:
+		return p.d.Less(q.d)
+	}
+	return p.s < q.s
 }
-func lessString(p, q *extremes) bool { return p.s < q.s }

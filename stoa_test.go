@@ -339,6 +339,31 @@ func TestStatsAgreeWithKudusKeys(t *testing.T) {
 	}
 }
 
+// Of several sources the least and the greatest of all are told; decimals and booleans have an order, too.
+func TestStatsOfSeveralSources(t *testing.T) {
+	ctx := context.Background()
+	m := store.NewMemory(nil)
+	numbers(t, m, "d/a", 5, 1000)
+	numbers(t, m, "d/b", -40, 3)
+	tab, err := stoa.OpenAll(ctx, []string{"d/a", "d/b"}, stoa.OpenOptions{Tree: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	st, err := tab.Stats(ctx, stoa.Fail, nil)
+	if err != nil || st[0].Min != "-40" || st[0].Max != "999" || st[0].Rows != 1038 || st[1].Min != "s-1" || st[1].Max != "s9" {
+		t.Errorf("%+v, %v", st, err)
+	}
+	dec, err := stoa.Open(ctx, "corpus/kudu/1.18.1/key_dec9/k.ck.cfile", stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dec.Close()
+	if st, err = dec.Stats(ctx, stoa.Fail, nil); err != nil || st[0].Min == "" || st[0].Max == "" {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
+
 func TestKeyValuesAreLiterals(t *testing.T) {
 	ctx := context.Background()
 	tab, err := stoa.Open(ctx, kuduFile, stoa.OpenOptions{})

@@ -134,7 +134,7 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 		}
 		f, err := os.CreateTemp(parent, TempPrefix+"*-"+filepath.Base(s.path))
 		if err != nil {
-			return nil, err
+			return nil, s.named(err)
 		}
 		s.tmp = f.Name()
 		if err := os.Chmod(s.tmp, s.mode(0o666)); err != nil {
@@ -148,7 +148,7 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 		}
 		tmp, err := os.MkdirTemp(parent, TempPrefix+"*-"+filepath.Base(s.path))
 		if err != nil {
-			return nil, err
+			return nil, s.named(err)
 		}
 		if err := os.Chmod(tmp, s.mode(0o777)); err != nil {
 			return nil, err
@@ -169,6 +169,15 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 		return nil, err
 	}
 	return &localObject{f}, nil
+}
+
+// named is err about the place that the user named, not about the temporary one.
+func (s *localSink) named(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return &fs.PathError{Op: "create", Path: s.path, Err: p.Err}
+	}
+	return err
 }
 
 // mode is that of what is replaced, or else what any program would give.

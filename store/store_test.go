@@ -173,6 +173,16 @@ func TestLocalSinkReplacesWithCare(t *testing.T) {
 	}
 }
 
+func TestErrorsNameThePlaceThatWasAskedFor(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "nowhere", "out")
+	for _, name := range []string{"", "a"} {
+		_, err := store.Local{}.Sink(place, nil).Create(ctx, name)
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), place) || strings.Contains(err.Error(), store.TempPrefix) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 func TestNamesOutsideAreRefused(t *testing.T) {
 	s := store.Local{}.Sink(filepath.Join(t.TempDir(), "out"), nil)
 	defer s.Abort(ctx)
