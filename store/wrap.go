@@ -64,6 +64,8 @@ type countedSource struct {
 	name string
 }
 
+func (s *countedSource) Unsized() bool { return Unsized(s.Source) }
+
 func (s *countedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	s.c.mu.Lock()
 	s.c.reads = append(s.c.reads, Read{s.name, off, len(p)})
@@ -214,7 +216,11 @@ func Spool(r io.Reader, maxMemory int64, scratch func() (Scratch, error)) *Spool
 
 // Unsized reports whether asking for the size of s means reading all of it, as with a stream: who only wants to look at
 // the beginning then should not.
-func Unsized(s Source) bool { _, ok := s.(*Spooled); return ok }
+// A Source says so by a method Unsized() bool.
+func Unsized(s Source) bool {
+	u, ok := s.(interface{ Unsized() bool })
+	return ok && u.Unsized()
+}
 
 // Spooled is what Spool makes.
 type Spooled struct {
@@ -288,6 +294,9 @@ func (s *Spooled) ReadAt(ctx context.Context, p []byte, off int64) (int, error) 
 	}
 	return n, nil
 }
+
+// Unsized is true: see the function of that name.
+func (s *Spooled) Unsized() bool { return true }
 
 // Size reads the stream to its end.
 func (s *Spooled) Size() int64 {

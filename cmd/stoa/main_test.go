@@ -394,3 +394,25 @@ func TestPrintable(t *testing.T) {
 		t.Errorf("oneLine: %q", got)
 	}
 }
+
+// The first rows of a stream that never ends are shown without waiting for its end.
+func TestHeadOfAnEndlessStream(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var out, errs bytes.Buffer
+	status := run(ctx, []string{"head", "-n", "2", "-"}, endless("{\"n\":1}\n"), &out, &errs)
+	if status != 0 || out.String() != "{\"n\":1}\n{\"n\":1}\n" {
+		t.Errorf("status %d, %q, %q", status, out.String(), errs.String())
+	}
+}
+
+// endless gives the same text again and again.
+type endless string
+
+func (e endless) Read(b []byte) (int, error) {
+	n := 0
+	for n+len(e) <= len(b) {
+		n += copy(b[n:], e)
+	}
+	return n, nil
+}

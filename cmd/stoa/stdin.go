@@ -78,6 +78,9 @@ type stream struct {
 
 func (s *stream) Close() error { return nil }
 
+// Unsized is asked by store.Unsized.
+func (s *stream) Unsized() bool { return s.spool != nil }
+
 func (s *stream) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	n, err := s.Source.ReadAt(ctx, p, off)
 	s.a.tallies.read.Add(int64(n))
