@@ -150,9 +150,6 @@ func TestMetadataIsReadOnce(t *testing.T) {
 	}
 	data := map[store.Read]bool{}
 	pages := 0
-	for _, s := range tab.Sources() {
-		_ = s
-	}
 	counter.Reset()
 	collect(t, tab, stoa.ScanSpec{Ahead: -1})
 	for _, r := range counter.Reads() {

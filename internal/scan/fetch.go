@@ -219,7 +219,7 @@ func (p *pager) fetch(ctx context.Context, r *request, all fault.Span) {
 		return
 	}
 	r.buf = bufPool.Get().(*[]byte)
-	if err := p.readInto(ctx, r.buf, all); err != nil {
+	if err := p.src.Objects.readInto(ctx, r.buf, all); err != nil {
 		return
 	}
 	for _, pb := range r.pages {
@@ -228,23 +228,6 @@ func (p *pager) fetch(ctx context.Context, r *request, all fault.Span) {
 			pb.bytes[i] = (*r.buf)[s.Off-all.Off:][:s.Len:s.Len]
 		}
 	}
-}
-
-// readInto reads at into *buf, which it makes large enough. The file's word is believed only as far as the file goes:
-// a span past its end is refused before memory is taken for it.
-func (p *pager) readInto(ctx context.Context, buf *[]byte, at fault.Span) error {
-	s, err := p.src.Objects.get(ctx, at.Object)
-	if err != nil {
-		return err
-	}
-	if at.Off < 0 || at.Len < 0 || at.End() > s.Size() {
-		return fault.Corruptf(at, "", "reaches past the end of the file (%d)", s.Size())
-	}
-	if int64(cap(*buf)) < at.Len {
-		*buf = make([]byte, at.Len)
-	}
-	*buf = (*buf)[:at.Len]
-	return format.ReadFull(ctx, s, at, "", *buf)
 }
 
 // alone reads one page's spans, each by itself.
@@ -257,7 +240,7 @@ func (p *pager) alone(ctx context.Context, pb *pageBytes) ([][]byte, error) {
 		if s.Len > p.src.Limits.Page {
 			return nil, fault.Limitf(s, "", "%d bytes are more than a page may have (%d)", s.Len, p.src.Limits.Page)
 		}
-		if err := p.readInto(ctx, &out[i], s); err != nil {
+		if err := p.src.Objects.readInto(ctx, &out[i], s); err != nil {
 			return nil, err
 		}
 	}

@@ -41,13 +41,21 @@ func (o *Objects) get(ctx context.Context, name string) (store.Source, error) {
 	return s, nil
 }
 
-// read fills buf with the bytes at.
-func (o *Objects) read(ctx context.Context, at fault.Span, buf []byte) error {
+// readInto reads the bytes at into *buf, which it makes large enough. The file's word is believed only as far as the file
+// goes: a span past its end is refused before memory is taken for it.
+func (o *Objects) readInto(ctx context.Context, buf *[]byte, at fault.Span) error {
 	s, err := o.get(ctx, at.Object)
 	if err != nil {
 		return err
 	}
-	return format.ReadFull(ctx, s, at, "", buf)
+	if at.Off < 0 || at.Len < 0 || at.End() > s.Size() {
+		return fault.Corruptf(at, "", "reaches past the end of the file (%d)", s.Size())
+	}
+	if int64(cap(*buf)) < at.Len {
+		*buf = make([]byte, at.Len)
+	}
+	*buf = (*buf)[:at.Len]
+	return format.ReadFull(ctx, s, at, "", *buf)
 }
 
 // Close closes every object.
@@ -108,8 +116,8 @@ func (d *Dicts) get(ctx context.Context, src Source, col format.Column, c format
 		if s.Len > src.Limits.Page {
 			return nil, fault.Limitf(s, "dictionary", "%d bytes are more than a page may have (%d)", s.Len, src.Limits.Page)
 		}
-		b := task.Scratch.Bytes(int(s.Len))
-		if err := src.Objects.read(ctx, s, b); err != nil {
+		b, err := ReadSpan(ctx, src.Objects, s)
+		if err != nil {
 			return nil, err
 		}
 		task.Bytes = append(task.Bytes, b)
@@ -151,7 +159,7 @@ func placeOf(p format.Page) fault.Span {
 }
 
 // ReadSpan reads the bytes at.
-func ReadSpan(ctx context.Context, o *Objects, at fault.Span) ([]byte, error) {
-	b := make([]byte, at.Len)
-	return b, o.read(ctx, at, b)
+func ReadSpan(ctx context.Context, o *Objects, at fault.Span) (b []byte, err error) {
+	err = o.readInto(ctx, &b, at)
+	return b, err
 }

@@ -659,3 +659,15 @@ func TestLongStringsAreSpreadOverWindows(t *testing.T) {
 		}
 	}
 }
+
+// A span past the end of the file is refused before memory is taken for it.
+func TestSpansPastTheEndAreRefused(t *testing.T) {
+	o := scan.NewObjects(store.NewMemory(map[string][]byte{"f": make([]byte, 10)}))
+	for _, at := range []fault.Span{{Object: "f", Off: 5, Len: 6}, {Object: "f", Len: 1 << 60}, {Object: "f", Off: -1, Len: 2}, {Object: "f", Len: -1}} {
+		b, err := scan.ReadSpan(context.Background(), o, at)
+		var e *fault.Error
+		if !errors.As(err, &e) || e.Class != fault.Corrupt || e.At != at || b != nil {
+			t.Errorf("%v: %d bytes, %v", at, len(b), err)
+		}
+	}
+}
