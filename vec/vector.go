@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -27,6 +28,7 @@ const (
 	boolean             // a bit a value
 	strs                // offsets and bytes
 	list                // offsets and items
+	nothing             // of type null: only their number
 )
 
 // Vector is a column's entries while they are being decoded. Its shape follows Type:
@@ -35,6 +37,7 @@ const (
 //	fixed-width types    Data, width bytes an entry, little-endian
 //	utf8, binary         Offsets (int32) and bytes; or codes of a dictionary, see ExtendCodes
 //	list                 Offsets (int32) into Items
+//	null                 nothing: every entry is null
 //
 // An entry is valid unless its bit in Validity is 0. A Vector is used by one goroutine; one that is only read
 // (a dictionary) may be shared.
@@ -60,6 +63,8 @@ type Vector struct {
 	codes *memory.Buffer
 	dict  *Vector
 
+	def, rep []byte // levels, one an entry; nil if the column has none
+
 	failed error // codes that could not become bytes when they had to; told by the next call that can
 }
 
@@ -69,6 +74,8 @@ func New(t arrow.DataType, mem memory.Allocator) (*Vector, error) {
 	switch t := t.(type) {
 	case *arrow.BooleanType:
 		v.kind = boolean
+	case *arrow.NullType:
+		v.kind = nothing
 	case *arrow.StringType, *arrow.BinaryType:
 		v.kind = strs
 	case *arrow.ListType:
@@ -122,6 +129,8 @@ func (v *Vector) Extend(n int) (at int) {
 	v.n += n
 	v.coded = v.n
 	switch v.kind {
+	case nothing:
+		v.nulls = v.n
 	case fixed:
 		v.grow(&v.data, v.n*v.width)
 	case boolean:
@@ -175,7 +184,28 @@ func (v *Vector) HasValidity() bool { return v.valid != nil }
 func (v *Vector) AddNulls(k int) { v.nulls += k }
 
 // Valid reports whether entry i is valid.
-func (v *Vector) Valid(i int) bool { return v.valid == nil || bitutil.BitIsSet(v.valid.Buf(), i) }
+func (v *Vector) Valid(i int) bool {
+	return v.kind != nothing && (v.valid == nil || bitutil.BitIsSet(v.valid.Buf(), i))
+}
+
+// ExtendLevels makes room for the definition and repetition levels of the last n entries, which were just appended, and
+// gives that room to be filled; it holds zeros. All entries of a vector have levels, or none.
+func (v *Vector) ExtendLevels(n int) (def, rep []byte) {
+	v.def, v.rep = lengthen(v.def, v.n), lengthen(v.rep, v.n)
+	return v.def[v.n-n:], v.rep[v.n-n:]
+}
+
+// Def and Rep are the levels of all entries, nil if they have none.
+func (v *Vector) Def() []byte { return v.def }
+func (v *Vector) Rep() []byte { return v.rep }
+
+// lengthen is b with n bytes, the new ones zero.
+func lengthen(b []byte, n int) []byte {
+	at := len(b)
+	b = slices.Grow(b, n-at)[:n]
+	clear(b[at:])
+	return b
+}
 
 // Offsets is the offsets of strings or lists from entry at on: one more than there are entries. The first is set
 // already; it is where the values of entry at begin.
@@ -338,6 +368,10 @@ func (v *Vector) gather(offs []int32, codes []uint32, at int) error {
 
 // ExtendNulls appends n null entries.
 func (v *Vector) ExtendNulls(n int) {
+	if v.kind == nothing {
+		v.Extend(n)
+		return
+	}
 	at := v.placeholders(n)
 	b := v.Validity()
 	SetBits(b, at, v.n, false)
@@ -378,6 +412,12 @@ func (v *Vector) Truncate(n int) {
 	}
 	v.n = n
 	v.coded = min(v.coded, n)
+	if v.def != nil {
+		v.def, v.rep = v.def[:min(n, len(v.def))], v.rep[:min(n, len(v.rep))]
+	}
+	if v.kind == nothing {
+		v.nulls = n
+	}
 	if v.kind == list && v.offs != nil {
 		v.Items.Truncate(int(words[int32](v.offs, n+1)[n]))
 	}
@@ -389,6 +429,13 @@ func (v *Vector) Skip(n int) {
 		return
 	}
 	rest := v.n - n
+	if v.def != nil {
+		v.def, v.rep = append(v.def[:0], v.def[n:]...), append(v.rep[:0], v.rep[n:]...)
+	}
+	if v.kind == nothing {
+		v.n, v.nulls, v.coded = rest, rest, rest
+		return
+	}
 	if v.valid != nil {
 		v.nulls -= countZeros(v.valid.Buf(), 0, n)
 		moveBits(v.valid.Buf(), v.valid.Buf(), n, rest)
@@ -460,6 +507,11 @@ func (v *Vector) Append(src *Vector, from, to int, sel *Sel) error {
 			}
 			k++
 		})
+	}
+	if src.def != nil {
+		def, rep := v.ExtendLevels(sel.Count)
+		k := 0
+		sel.each(func(i int) { def[k], rep[k] = src.def[from+i], src.rep[from+i]; k++ })
 	}
 	switch v.kind {
 	case boolean:
@@ -534,6 +586,7 @@ func (v *Vector) appendRun(src *Vector, from, to int) error {
 			at := v.n
 			copy(v.ExtendCodes(n, src.dict), words[uint32](src.codes, src.n)[from:to])
 			v.copyValid(src, at, from, n)
+			v.copyLevels(src, from, to)
 			return nil
 		}
 		if err := src.Plain(); err != nil {
@@ -545,6 +598,7 @@ func (v *Vector) appendRun(src *Vector, from, to int) error {
 	}
 	at := v.Extend(n)
 	v.copyValid(src, at, from, n)
+	v.copyLevels(src, from, to)
 	switch v.kind {
 	case fixed:
 		copy(v.Data(at), src.Data(from))
@@ -571,6 +625,15 @@ func (v *Vector) appendRun(src *Vector, from, to int) error {
 		copy(b, src.StringBytes()[first:so[n]])
 	}
 	return nil
+}
+
+func (v *Vector) copyLevels(src *Vector, from, to int) {
+	if src.def == nil {
+		return
+	}
+	def, rep := v.ExtendLevels(to - from)
+	copy(def, src.def[from:to])
+	copy(rep, src.rep[from:to])
 }
 
 func (v *Vector) copyValid(src *Vector, at, from, n int) {
@@ -646,6 +709,8 @@ func (v *Vector) arrayData(n int) *array.Data {
 		valid = nil
 	}
 	switch v.kind {
+	case nothing:
+		return array.NewData(v.Type, n, []*memory.Buffer{nil}, nil, n, 0)
 	case fixed, boolean:
 		bufs = []*memory.Buffer{valid, v.data}
 	case strs, list:
@@ -675,6 +740,7 @@ func (v *Vector) Release() {
 		}
 	}
 	v.n, v.nulls, v.coded, v.dict, v.failed = 0, 0, 0, nil, nil
+	v.def, v.rep = nil, nil
 	if v.Items != nil {
 		v.Items.Release()
 	}
@@ -683,6 +749,9 @@ func (v *Vector) Release() {
 // Reset empties v and keeps its buffers.
 func (v *Vector) Reset() {
 	v.n, v.nulls, v.coded, v.dict, v.failed = 0, 0, 0, nil, nil
+	if v.def != nil {
+		v.def, v.rep = v.def[:0], v.rep[:0]
+	}
 	if v.valid != nil {
 		v.valid.Release()
 		v.valid = nil

@@ -307,3 +307,72 @@ func TestSel(t *testing.T) {
 		}
 	})
 }
+
+func TestLevelsMoveWithTheirEntries(t *testing.T) {
+	v, err := vec.New(arrow.PrimitiveTypes.Int32, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Release()
+	for range 3 { // three pages of four entries
+		at := v.Extend(4)
+		def, rep := v.ExtendLevels(4)
+		for i := range 4 {
+			vec.Fixed[int32](v, at)[i] = int32(at + i)
+			def[i], rep[i] = byte(at+i), byte(at+i)&1
+		}
+	}
+	check := func(v *vec.Vector, want ...int32) {
+		t.Helper()
+		if v.Len() != len(want) || len(v.Def()) != len(want) || len(v.Rep()) != len(want) {
+			t.Fatalf("%d entries, %d and %d levels; want %d", v.Len(), len(v.Def()), len(v.Rep()), len(want))
+		}
+		for i, w := range want {
+			if vec.Fixed[int32](v, 0)[i] != w || v.Def()[i] != byte(w) || v.Rep()[i] != byte(w)&1 {
+				t.Fatalf("entry %d: value %d, levels %d and %d; want %d", i, vec.Fixed[int32](v, 0)[i], v.Def()[i], v.Rep()[i], w)
+			}
+		}
+	}
+	v.Skip(3)
+	check(v, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+	v.Truncate(5)
+	check(v, 3, 4, 5, 6, 7)
+	w, _ := vec.New(v.Type, memory.DefaultAllocator)
+	defer w.Release()
+	if err := w.Append(v, 1, 4, nil); err != nil {
+		t.Fatal(err)
+	}
+	check(w, 4, 5, 6)
+	sel := vec.NewSel([]byte{0b10101}, 5)
+	if err := w.Append(v, 0, 5, sel); err != nil {
+		t.Fatal(err)
+	}
+	check(w, 4, 5, 6, 3, 5, 7)
+	v.Reset()
+	if v.Len() != 0 || len(v.Def()) != 0 {
+		t.Fatal("not empty after Reset")
+	}
+}
+
+func TestNullVector(t *testing.T) {
+	v, err := vec.New(arrow.Null, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Extend(5)
+	v.ExtendNulls(2)
+	v.Skip(1)
+	v.Truncate(5)
+	w, _ := vec.New(arrow.Null, memory.DefaultAllocator)
+	if err := w.Append(v, 0, 5, vec.NewSel([]byte{0b01101}, 5)); err != nil {
+		t.Fatal(err)
+	}
+	a, err := w.Emit(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Release()
+	if a.Len() != 2 || a.NullN() != 2 || w.Len() != 1 || v.Nulls() != 5 || v.Valid(0) {
+		t.Fatalf("array of %d with %d nulls, %d left of 3, %d nulls of 5", a.Len(), a.NullN(), w.Len(), v.Nulls())
+	}
+}
