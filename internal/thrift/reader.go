@@ -1,0 +1,428 @@
+package thrift
+
+import (
+	"encoding/binary"
+	"iter"
+	"math"
+	"strconv"
+
+	"stoa/fault"
+	"stoa/region"
+	"stoa/wire"
+)
+
+// Reader reads structs. A struct is parsed by a function with a switch over its fields:
+//
+//	func parseKeyValue(r *thrift.Reader, name string) (kv keyValue) {
+//		for r.Struct(name); r.Next(); {
+//			switch r.Field() {
+//			case 1:
+//				kv.key = r.String("key")
+//			case 2:
+//				kv.value = r.String("value")
+//			}
+//		}
+//		return kv
+//	}
+//
+//	case 5:
+//		for range r.List("key_value_metadata", thrift.Struct) {
+//			m.pairs = append(m.pairs, parseKeyValue(r, ""))
+//		}
+//
+// A field, and an element of a list, is taken by one call of the method of its type; what is not taken is passed over and
+// told as unknown. The outermost struct is begun with Struct, too. Errors are kept by the cursor: after one, Next is false
+// and values are zero, so that a parser returns what it understood, and who called it looks at Err.
+type Reader struct {
+	c     *wire.Cursor
+	p     Protocol
+	stack []frame
+
+	// The value that is due: a field's or an element's.
+	due   bool
+	id    int16
+	typ   Type
+	head  int  // bytes of the field's head, at the cursor's place
+	truth bool // of a compact bool as a field
+}
+
+// frame is a struct, list or map that is being read.
+type frame struct {
+	name  string
+	index int // of the element that is due, of a list or map
+	last  int16
+	list  bool
+	then  Type // due behind the value that is due: the value of a map's entry
+}
+
+// NewReader reads from c. It may be used for struct after struct; see Reset.
+func NewReader(c *wire.Cursor, p Protocol) *Reader { return &Reader{c: c, p: p} }
+
+// Reset has r read from another cursor.
+func (r *Reader) Reset(c *wire.Cursor) {
+	*r = Reader{c: c, p: r.p, stack: r.stack[:0]}
+}
+
+// Err is the first error, which is the cursor's.
+func (r *Reader) Err() error { return r.c.Err() }
+
+// Field is the number of the field that Next found.
+func (r *Reader) Field() int { return int(r.id) }
+
+// Type is the type of the value that is due, as the bytes have it.
+func (r *Reader) Type() Type { return r.typ }
+
+// path is the path of field name in the structs that are open.
+func (r *Reader) path(name string) string {
+	p := ""
+	for _, f := range r.stack {
+		p = join(p, f.name)
+		if f.list {
+			p += "[" + strconv.Itoa(f.index) + "]"
+		}
+	}
+	return join(p, name)
+}
+
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "." + b
+}
+
+// label is the name that Describe shows: an element without a name is called by its index.
+func (r *Reader) label(name string) string {
+	if name == "" && len(r.stack) > 0 {
+		if f := &r.stack[len(r.stack)-1]; f.list {
+			return "[" + strconv.Itoa(f.index) + "]"
+		}
+	}
+	return name
+}
+
+func (r *Reader) fail(off, n int, name, format string, args ...any) {
+	r.c.Fail(off, n, r.path(name), format, args...)
+}
+
+// Fail tells that a value that was just taken is corrupt; n is how many bytes before the cursor's place it took.
+func (r *Reader) Fail(n int, name, format string, args ...any) {
+	r.fail(r.c.Pos()-n, n, name, format, args...)
+}
+
+// failAt tells trouble found head bytes behind the cursor's place.
+func (r *Reader) failAt(head int, bad *trouble, name string) {
+	off := r.c.Pos() + head + bad.off
+	r.fail(off, min(1, r.c.Pos()+r.c.Left()-off), name, "%s", bad.reason)
+}
+
+// is checks that a value of type want is due. Nothing is due after an error.
+func (r *Reader) is(name string, want Type) bool {
+	if r.c.Err() != nil {
+		return false
+	}
+	if !r.due {
+		r.fail(r.c.Pos(), 0, name, "no value is due") // a parser took a value twice
+		return false
+	}
+	if r.typ != want && !(want == List && r.typ == Set) {
+		r.fail(r.c.Pos(), max(r.head, 1), name, "it is a value of type %s, not %s", r.typ, want)
+		return false
+	}
+	return true
+}
+
+// open begins a struct, list or map whose head is head bytes: it tells the node and moves over the head.
+func (r *Reader) open(name string, head int, f frame) {
+	if len(r.stack) == MaxDepth {
+		r.fail(r.c.Pos(), 1, name, "nested deeper than %d", MaxDepth)
+		return
+	}
+	if r.c.Tracing() {
+		n, _ := r.p.extent(r.c.Rest()[r.head:], r.typ, len(r.stack))
+		r.c.Node(region.Struct, r.c.Pos(), r.head+n, r.label(name), "")
+		r.c.Indent(1)
+		if head > 0 {
+			r.c.Node(region.Data, r.c.Pos(), head, "head", "")
+		}
+	}
+	r.c.Skip(name, head)
+	f.name = name
+	r.stack = append(r.stack, f)
+	r.due, r.head = false, 0
+}
+
+// shut ends what was opened last.
+func (r *Reader) shut() {
+	r.stack = r.stack[:len(r.stack)-1]
+	if r.c.Tracing() {
+		r.c.Indent(-1)
+	}
+	r.settle()
+}
+
+// Struct begins the struct that is due, or the outermost one.
+func (r *Reader) Struct(name string) {
+	if len(r.stack) == 0 && r.c.Err() == nil {
+		r.due, r.typ, r.head = true, Struct, 0
+	}
+	if !r.is(name, Struct) {
+		return
+	}
+	r.open(name, r.head, frame{})
+}
+
+// Next goes to the next field of the struct that was begun last. It is false at its end, and after an error.
+func (r *Reader) Next() bool {
+	if r.c.Err() != nil || len(r.stack) == 0 {
+		return false
+	}
+	if r.due {
+		r.Unknown()
+		if r.c.Err() != nil {
+			return false
+		}
+	}
+	f := &r.stack[len(r.stack)-1]
+	id, t, truth, n, bad := r.p.fieldHead(r.c.Rest(), f.last)
+	if bad != nil {
+		r.failAt(0, bad, "")
+		return false
+	}
+	if t == Stop {
+		r.c.Node(region.Data, r.c.Pos(), n, "stop", "")
+		r.c.Skip("stop", n)
+		r.shut()
+		return false
+	}
+	r.id, r.typ, r.truth, r.head, r.due = id, t, truth, n, true
+	f.last = id
+	return true
+}
+
+// List begins the list or set that is due, of elements of type elem, and gives the index of each, which the loop's body
+// takes. An empty list may say any type.
+func (r *Reader) List(name string, elem Type) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if !r.is(name, List) {
+			return
+		}
+		t, count, n, bad := r.p.listHead(r.c.Rest()[r.head:])
+		if bad == nil && count > 0 && t != elem {
+			bad = wrong(0, "elements of type %s, not %s", t, elem)
+		}
+		if bad != nil {
+			r.failAt(r.head, bad, name)
+			return
+		}
+		r.open(name, r.head+n, frame{list: true})
+		r.items(count, t, 0, yield)
+	}
+}
+
+// Map begins the map that is due and gives the index of each entry: the loop's body takes the key, then the value.
+func (r *Reader) Map(name string, key, value Type) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if !r.is(name, Map) {
+			return
+		}
+		k, v, count, n, bad := r.p.mapHead(r.c.Rest()[r.head:])
+		if bad == nil && count > 0 && (k != key || v != value) {
+			bad = wrong(0, "a map from %s to %s, not from %s to %s", k, v, key, value)
+		}
+		if bad != nil {
+			r.failAt(r.head, bad, name)
+			return
+		}
+		r.open(name, r.head+n, frame{list: true})
+		r.items(count, k, v, yield)
+	}
+}
+
+// items has the loop's body take count elements. value is the type of a map's values, which are due after the keys.
+func (r *Reader) items(count int, elem, value Type, yield func(int) bool) {
+	at, more := len(r.stack)-1, true
+	for i := 0; i < count && r.c.Err() == nil; i++ {
+		if len(r.stack) != at+1 {
+			r.c.FailClass(fault.Bug, r.c.Pos(), 0, r.path(""), "a struct in a list was left before its end")
+			return
+		}
+		f := &r.stack[at]
+		f.index, f.then = i, value
+		r.due, r.typ, r.head, r.id = true, elem, 0, 0
+		more = more && yield(i)
+		for r.due && r.c.Err() == nil {
+			r.Unknown()
+		}
+	}
+	if r.c.Err() == nil {
+		r.shut()
+	}
+}
+
+// settle notes that the value that was due is read. Behind the key of a map's entry its value is due.
+func (r *Reader) settle() {
+	r.due, r.head = false, 0
+	if len(r.stack) == 0 {
+		return
+	}
+	if f := &r.stack[len(r.stack)-1]; f.then != Stop {
+		r.due, r.typ, f.then = true, f.then, Stop
+	}
+}
+
+// take reads a value without parts: its bytes, without the field's head.
+func (r *Reader) take(name string, t Type) (b []byte, ok bool) {
+	if !r.is(name, t) {
+		return nil, false
+	}
+	if t == Bool && r.p == Compact && r.head > 0 {
+		return nil, true
+	}
+	rest := r.c.Rest()[r.head:]
+	n, size, bad := r.p.scalar(rest, t)
+	if bad != nil {
+		r.failAt(r.head, bad, name)
+		return nil, false
+	}
+	b = rest[n:size]
+	r.head += n
+	return b, true
+}
+
+// done tells the value that take read, and moves over it.
+func (r *Reader) done(name, text string, size int) {
+	r.c.Node(region.Data, r.c.Pos(), r.head+size, r.label(name), text)
+	r.c.Skip(name, r.head+size)
+	r.settle()
+}
+
+// Bool takes a bool.
+func (r *Reader) Bool(name string) bool {
+	b, ok := r.take(name, Bool)
+	if !ok {
+		return false
+	}
+	v := r.truth
+	if len(b) > 0 {
+		v = b[0] == 1
+	}
+	r.done(name, strconv.FormatBool(v), len(b))
+	return v
+}
+
+// int takes a whole number of type t, of which text (may be nil) makes what Describe shows.
+func (r *Reader) int(name string, t Type, text func(int64) string) (v int64) {
+	b, ok := r.take(name, t)
+	if !ok {
+		return 0
+	}
+	size := 8 << (t - I8) // in bits
+	switch {
+	case t == I8:
+		v = int64(int8(b[0]))
+	case r.p == Compact:
+		u, _ := binary.Uvarint(b)
+		v = int64(u>>1) ^ -int64(u&1)
+	case t == I16:
+		v = int64(int16(binary.BigEndian.Uint16(b)))
+	case t == I32:
+		v = int64(int32(binary.BigEndian.Uint32(b)))
+	default:
+		v = int64(binary.BigEndian.Uint64(b))
+	}
+	if v>>(size-1) != v>>63 {
+		r.fail(r.c.Pos()+r.head, len(b), name, "%d does not fit %d bits", v, size)
+		return 0
+	}
+	shown := ""
+	if r.c.Tracing() {
+		if shown = strconv.FormatInt(v, 10); text != nil {
+			shown = text(v)
+		}
+	}
+	r.done(name, shown, len(b))
+	return v
+}
+
+// I8 takes an i8 (byte).
+func (r *Reader) I8(name string) int8 { return int8(r.int(name, I8, nil)) }
+
+// I16 takes an i16.
+func (r *Reader) I16(name string) int16 { return int16(r.int(name, I16, nil)) }
+
+// I32 takes an i32.
+func (r *Reader) I32(name string) int32 { return int32(r.int(name, I32, nil)) }
+
+// I64 takes an i64.
+func (r *Reader) I64(name string) int64 { return r.int(name, I64, nil) }
+
+// Enum takes an i32, told by the name that text gives the value.
+func (r *Reader) Enum(name string, text func(int32) string) int32 {
+	return int32(r.int(name, I32, func(v int64) string { return text(int32(v)) }))
+}
+
+// Double takes a double.
+func (r *Reader) Double(name string) float64 {
+	b, ok := r.take(name, Double)
+	if !ok {
+		return 0
+	}
+	u := binary.LittleEndian.Uint64(b)
+	if r.p == Binary {
+		u = binary.BigEndian.Uint64(b)
+	}
+	v := math.Float64frombits(u)
+	shown := ""
+	if r.c.Tracing() {
+		shown = strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	r.done(name, shown, len(b))
+	return v
+}
+
+// Bytes takes a string or binary: a part of the cursor's bytes.
+func (r *Reader) Bytes(name string) []byte {
+	b, ok := r.take(name, Bytes)
+	if !ok {
+		return nil
+	}
+	shown := ""
+	if r.c.Tracing() {
+		shown = quote(b)
+	}
+	r.done(name, shown, len(b))
+	return b
+}
+
+// String takes a string or binary as a string.
+func (r *Reader) String(name string) string { return string(r.Bytes(name)) }
+
+// Unknown passes over a value that has no meaning here. Next does so by itself.
+func (r *Reader) Unknown() {
+	if !r.due || r.c.Err() != nil {
+		return
+	}
+	name := r.label("")
+	if name == "" {
+		name = "field " + strconv.Itoa(int(r.id))
+	}
+	n := 0
+	if r.typ != Bool || r.p != Compact || r.head == 0 {
+		var bad *trouble
+		if n, bad = r.p.extent(r.c.Rest()[r.head:], r.typ, len(r.stack)); bad != nil {
+			r.failAt(r.head, bad, name)
+			return
+		}
+	}
+	r.done(name, "not known: "+r.typ.String(), n)
+}
+
+// quote shows the beginning of b.
+func quote(b []byte) string {
+	const most = 48
+	if len(b) > most {
+		return strconv.Quote(string(b[:most])) + "…"
+	}
+	return strconv.Quote(string(b))
+}

@@ -1,0 +1,318 @@
+// Package thrift reads and writes structs of Apache Thrift, field by field and without generated code, in the compact and in
+// the binary protocol.
+//
+// A struct is read over a wire.Cursor, so that the parser that decodes it also describes it and says where it is broken. Thrift
+// structs have no length: they end with a stop byte. Fields may come in any order; a field that nobody takes is passed over,
+// and Describe still shows it.
+//
+// Every length and count is held against the bytes that are left, and the nesting against MaxDepth, before anything is believed.
+// Source: thrift-compact-protocol.md and thrift-binary-protocol.md of the Thrift project.
+package thrift
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+)
+
+// Protocol is how values become bytes.
+type Protocol uint8
+
+const (
+	Compact Protocol = iota
+	Binary
+)
+
+func (p Protocol) String() string {
+	if p == Binary {
+		return "binary protocol"
+	}
+	return "compact protocol"
+}
+
+// Type is the type of a value, the same for both protocols (its numbers are neither's).
+type Type uint8
+
+const (
+	Stop Type = iota
+	Bool
+	I8
+	I16
+	I32
+	I64
+	Double
+	Bytes // string and binary: the wire does not tell them apart
+	List
+	Set
+	Map
+	Struct
+	UUID
+)
+
+func (t Type) String() string {
+	names := [...]string{"stop", "bool", "i8", "i16", "i32", "i64", "double", "string", "list", "set", "map", "struct", "uuid"}
+	if int(t) < len(names) {
+		return names[t]
+	}
+	return "type " + strconv.Itoa(int(t))
+}
+
+// MaxDepth is how deep structs, lists and maps may stand in each other.
+const MaxDepth = 32
+
+// The numbers of the types on the wire. In the compact protocol 1 and 2 are true and false.
+var (
+	compactTypes = [...]Type{0: Stop, 1: Bool, 2: Bool, 3: I8, 4: I16, 5: I32, 6: I64, 7: Double, 8: Bytes, 9: List, 10: Set, 11: Map, 12: Struct, 13: UUID}
+	binaryTypes  = [...]Type{0: Stop, 2: Bool, 3: I8, 4: Double, 6: I16, 8: I32, 10: I64, 11: Bytes, 12: Struct, 13: Map, 14: Set, 15: List, 16: UUID}
+
+	toCompact = [...]byte{Stop: 0, Bool: 1, I8: 3, I16: 4, I32: 5, I64: 6, Double: 7, Bytes: 8, List: 9, Set: 10, Map: 11, Struct: 12, UUID: 13}
+	toBinary  = [...]byte{Stop: 0, Bool: 2, I8: 3, I16: 6, I32: 8, I64: 10, Double: 4, Bytes: 11, List: 15, Set: 14, Map: 13, Struct: 12, UUID: 16}
+)
+
+// typeOf is the type that the wire means by number n; ok is false for a number without a meaning. Stop is a type only
+// where a field may begin.
+func (p Protocol) typeOf(n byte) (t Type, ok bool) {
+	if p == Binary {
+		if int(n) >= len(binaryTypes) || n == 1 || n == 5 || n == 7 || n == 9 {
+			return 0, false
+		}
+		return binaryTypes[n], true
+	}
+	if int(n) >= len(compactTypes) {
+		return 0, false
+	}
+	return compactTypes[n], true
+}
+
+// least is the fewest bytes that a value of type t takes as an element of a list.
+func (p Protocol) least(t Type) int {
+	switch t {
+	case Double:
+		return 8
+	case UUID:
+		return 16
+	case I16, I32, I64:
+		if p == Binary {
+			return 2 << (t - I16)
+		}
+	case Bytes:
+		if p == Binary {
+			return 4
+		}
+	case List, Set:
+		if p == Binary {
+			return 5
+		}
+	case Map:
+		if p == Binary {
+			return 6
+		}
+	}
+	return 1
+}
+
+// trouble is what is wrong at offset off of the bytes.
+type trouble struct {
+	off    int
+	reason string
+}
+
+func wrong(off int, format string, args ...any) *trouble {
+	return &trouble{off, fmt.Sprintf(format, args...)}
+}
+
+// fieldHead reads the head of a field. last is the id of the field before it. n is the size of the head in bytes;
+// truth is the value of a compact bool, which has no other bytes.
+func (p Protocol) fieldHead(b []byte, last int16) (id int16, t Type, truth bool, n int, bad *trouble) {
+	if len(b) == 0 {
+		return 0, 0, false, 0, wrong(0, "the bytes end where a field or the end of the struct should be")
+	}
+	if b[0] == 0 {
+		return 0, Stop, false, 1, nil
+	}
+	if p == Binary {
+		t, ok := p.typeOf(b[0])
+		if !ok {
+			return 0, 0, false, 1, wrong(0, "a field of type %d, which does not exist", b[0])
+		}
+		if len(b) < 3 {
+			return 0, 0, false, 1, wrong(0, "the bytes end within the head of a field")
+		}
+		return int16(binary.BigEndian.Uint16(b[1:])), t, false, 3, nil
+	}
+	t, ok := p.typeOf(b[0] & 15)
+	if !ok || t == Stop {
+		return 0, 0, false, 1, wrong(0, "a field of type %d, which does not exist", b[0]&15)
+	}
+	truth = b[0]&15 == 1
+	if d := int16(b[0] >> 4); d != 0 {
+		return last + d, t, truth, 1, nil
+	}
+	v, k := binary.Uvarint(b[1:])
+	if k <= 0 || v > 1<<16-1 {
+		return 0, 0, false, 1, wrong(1, "the number of a field is not a varint of 16 bits")
+	}
+	return int16(v>>1) ^ -int16(v&1), t, truth, 1 + k, nil
+}
+
+// listHead reads the head of a list or set: what its elements are, how many, and the head's size.
+func (p Protocol) listHead(b []byte) (elem Type, count, n int, bad *trouble) {
+	if len(b) == 0 || p == Binary && len(b) < 5 {
+		return 0, 0, 0, wrong(0, "the bytes end within the head of a list")
+	}
+	var many uint64
+	number := b[0]
+	if p == Binary {
+		many, n = uint64(binary.BigEndian.Uint32(b[1:])), 5
+	} else {
+		number = b[0] & 15
+		if many, n = uint64(b[0]>>4), 1; many == 15 {
+			v, k := binary.Uvarint(b[1:])
+			if k <= 0 {
+				return 0, 0, 1, wrong(1, "the length of a list is not a varint")
+			}
+			many, n = v, 1+k
+		}
+	}
+	elem, ok := p.typeOf(number)
+	if many == 0 {
+		return elem, 0, n, nil // the type of nothing does not matter, and some writers give 0
+	}
+	if !ok || elem == Stop {
+		return 0, 0, n, wrong(0, "elements of type %d, which does not exist", number)
+	}
+	if most := uint64(len(b)-n) / uint64(p.least(elem)); many > most {
+		return 0, 0, n, wrong(0, "%d elements, but the %d bytes left hold at most %d", many, len(b)-n, most)
+	}
+	return elem, int(many), n, nil
+}
+
+// mapHead reads the head of a map.
+func (p Protocol) mapHead(b []byte) (key, value Type, count, n int, bad *trouble) {
+	var many uint64
+	var kn, vn byte
+	if p == Binary {
+		if len(b) < 6 {
+			return 0, 0, 0, 0, wrong(0, "the bytes end within the head of a map")
+		}
+		kn, vn, many, n = b[0], b[1], uint64(binary.BigEndian.Uint32(b[2:])), 6
+	} else {
+		v, k := binary.Uvarint(b)
+		if k <= 0 {
+			return 0, 0, 0, 0, wrong(0, "the length of a map is not a varint")
+		}
+		if many, n = v, k; many > 0 {
+			if len(b) == k {
+				return 0, 0, 0, n, wrong(0, "the bytes end within the head of a map")
+			}
+			kn, vn, n = b[k]>>4, b[k]&15, k+1
+		}
+	}
+	if many == 0 {
+		return 0, 0, 0, n, nil
+	}
+	key, kok := p.typeOf(kn)
+	value, vok := p.typeOf(vn)
+	if !kok || !vok || key == Stop || value == Stop {
+		return 0, 0, 0, n, wrong(0, "keys of type %d and values of type %d: no such type", kn, vn)
+	}
+	if most := uint64(len(b)-n) / uint64(p.least(key)+p.least(value)); many > most {
+		return 0, 0, 0, n, wrong(0, "%d entries, but the %d bytes left hold at most %d", many, len(b)-n, most)
+	}
+	return key, value, int(many), n, nil
+}
+
+// scalar is the size of a value without parts, of which head bytes are a length in front.
+func (p Protocol) scalar(b []byte, t Type) (head, size int, bad *trouble) {
+	switch t {
+	case Bool, I8:
+		size = 1
+	case Double:
+		size = 8
+	case UUID:
+		size = 16
+	case I16, I32, I64:
+		if p == Binary {
+			size = 2 << (t - I16)
+			break
+		}
+		if _, size = binary.Uvarint(b); size <= 0 {
+			return 0, 0, wrong(0, "not a varint of at most 64 bits")
+		}
+	case Bytes:
+		many := uint64(0)
+		if p == Binary {
+			if head = 4; len(b) >= 4 {
+				many = uint64(binary.BigEndian.Uint32(b))
+			}
+		} else if many, head = binary.Uvarint(b); head <= 0 {
+			return 0, 0, wrong(0, "the length is not a varint")
+		}
+		if head > len(b) || many > uint64(len(b)-head) {
+			return 0, 0, wrong(0, "%d bytes are declared, %d are left", many, max(0, len(b)-head))
+		}
+		return head, head + int(many), nil
+	}
+	if size > len(b) {
+		return 0, 0, wrong(0, "%d bytes are needed, %d are left", size, len(b))
+	}
+	return 0, size, nil
+}
+
+// extent walks a value of type t as an element of a list has it (a bool takes a byte) and tells its size. With trouble,
+// n is how far it came.
+func (p Protocol) extent(b []byte, t Type, depth int) (n int, bad *trouble) {
+	if depth >= MaxDepth && (t == Struct || t == List || t == Set || t == Map) {
+		return 0, wrong(0, "nested deeper than %d", MaxDepth)
+	}
+	switch t {
+	case Struct:
+		return p.structExtent(b, depth)
+	case List, Set:
+		elem, count, n, bad := p.listHead(b)
+		for i := 0; i < count && bad == nil; i++ {
+			n, bad = p.more(b, n, elem, depth)
+		}
+		return n, bad
+	case Map:
+		key, value, count, n, bad := p.mapHead(b)
+		for i := 0; i < count && bad == nil; i++ {
+			if n, bad = p.more(b, n, key, depth); bad == nil {
+				n, bad = p.more(b, n, value, depth)
+			}
+		}
+		return n, bad
+	}
+	_, n, bad = p.scalar(b, t)
+	return n, bad
+}
+
+// more walks a value at offset n, which is part of one at depth.
+func (p Protocol) more(b []byte, n int, t Type, depth int) (int, *trouble) {
+	k, bad := p.extent(b[n:], t, depth+1)
+	if bad != nil {
+		bad.off += n
+	}
+	return n + k, bad
+}
+
+func (p Protocol) structExtent(b []byte, depth int) (n int, bad *trouble) {
+	for last := int16(0); ; {
+		id, t, _, head, bad := p.fieldHead(b[n:], last)
+		if bad != nil {
+			bad.off += n
+			return n, bad
+		}
+		n += head
+		if t == Stop {
+			return n, nil
+		}
+		last = id
+		if t == Bool && p == Compact {
+			continue
+		}
+		if n, bad = p.more(b, n, t, depth); bad != nil {
+			return n, bad
+		}
+	}
+}
