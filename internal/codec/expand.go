@@ -1,0 +1,172 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+
+	"stoa/fault"
+)
+
+// Expand decompresses all of src, whose raw size no format declares: "none", "snappy" (a bare block), "zstd", "gzip".
+// room gives n bytes of memory with unset content. A raw size above limit is a Limit error; what the bytes say of themselves
+// is held against what their method can reach at most before memory is taken. Errors are relative to src.
+func Expand(name string, src []byte, limit int64, room func(n int) []byte) ([]byte, error) {
+	switch name {
+	case "none":
+		out := room(len(src))
+		copy(out, src)
+		return out, nil
+	case "snappy":
+		return expandSnappy(src, limit, room)
+	case "zstd":
+		return expandZstd(src, limit, room)
+	case "gzip":
+		return expandGzip(src, limit, room)
+	}
+	return nil, fault.Unsupportedf(fault.Span{}, "", "compression %q", name)
+}
+
+func tooMuch(name string, n uint64, limit int64) error {
+	return fault.Limitf(fault.Span{}, name, "%d raw bytes are more than the %d allowed", n, limit)
+}
+
+// snappyRatio is more than what a bare Snappy block can grow by: a copy of 64 bytes takes three.
+const snappyRatio = 22
+
+func expandSnappy(src []byte, limit int64, room func(n int) []byte) ([]byte, error) {
+	n, err := s2.DecodedLen(src)
+	switch {
+	case err != nil:
+		return nil, fault.Rel(0, len(src), "snappy", "no raw size: %v", err)
+	case int64(n) > snappyRatio*int64(len(src)):
+		return nil, fault.Rel(0, len(src), "snappy", "%d raw bytes cannot come of %d", n, len(src))
+	case int64(n) > limit:
+		return nil, tooMuch("snappy", uint64(n), limit)
+	}
+	out := room(n)
+	if _, err := s2.Decode(out, src); err != nil {
+		return nil, fault.Rel(0, len(src), "snappy", "damaged: %v", err)
+	}
+	return out, nil
+}
+
+var unzstd = sync.Pool{New: func() any {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		panic(err) // the options are right
+	}
+	return d
+}}
+
+// firstRoom is how much is taken at once for bytes that do not say their raw size, or say one that is much larger than they are.
+func firstRoom(src []byte, said uint64, limit int64) int {
+	n := uint64(16*len(src) + 4096)
+	if said > 0 {
+		n = min(n, said)
+	}
+	return int(min(n, uint64(limit)))
+}
+
+func expandZstd(src []byte, limit int64, room func(n int) []byte) ([]byte, error) {
+	var h zstd.Header
+	if err := h.Decode(src); err != nil {
+		return nil, fault.Rel(0, len(src), "zstd", "no frame: %v", err)
+	}
+	said := uint64(0)
+	if h.HasFCS {
+		if said = h.FrameContentSize; said > uint64(limit) {
+			return nil, tooMuch("zstd", said, limit)
+		}
+	}
+	if h.WindowSize > uint64(max(limit, 1<<20)) {
+		return nil, tooMuch("zstd", h.WindowSize, limit)
+	}
+	d := unzstd.Get().(*zstd.Decoder)
+	defer func() {
+		d.Reset(nil)
+		unzstd.Put(d)
+	}()
+	if h.HasFCS && said <= uint64(firstRoom(src, said, limit)) {
+		out, err := d.DecodeAll(src, room(int(said))[:0])
+		if err == nil && uint64(len(out)) != said {
+			return nil, fault.Rel(0, len(src), "zstd", "the frame holds %d raw bytes and says %d", len(out), said)
+		}
+		if err != nil {
+			return nil, fault.Rel(0, len(src), "zstd", "damaged: %v", err)
+		}
+		return out, nil
+	}
+	if err := d.Reset(bytes.NewReader(src)); err != nil {
+		return nil, fault.Rel(0, len(src), "zstd", "damaged: %v", err)
+	}
+	return drain("zstd", d, src, firstRoom(src, said, limit), limit, room)
+}
+
+// drain reads all that z gives.
+func drain(name string, z io.Reader, src []byte, first int, limit int64, room func(n int) []byte) ([]byte, error) {
+	r := cutErrors{z}
+	out := room(first)
+	n := 0
+	for {
+		k, err := io.ReadFull(r, out[n:])
+		n += k
+		if err == io.EOF || err == io.ErrUnexpectedEOF { // ReadFull's own: see cutErrors
+			return out[:n], nil
+		}
+		if err != nil {
+			return nil, fault.Rel(0, len(src), name, "after %d raw bytes: %v", n, err)
+		}
+		var one [1]byte // is it all?
+		if k, err := io.ReadFull(r, one[:]); k == 0 {
+			if err == io.EOF {
+				return out[:n], nil
+			}
+			return nil, fault.Rel(0, len(src), name, "after %d raw bytes: %v", n, err)
+		}
+		if int64(n) >= limit {
+			return nil, tooMuch(name, uint64(n)+1, limit)
+		}
+		more := room(int(min(2*int64(n)+4096, limit)))
+		copy(more, out[:n])
+		more[n] = one[0]
+		out, n = more, n+1
+	}
+}
+
+// gzipTail is the checksum and the raw size (modulo 2³²) at the end of a member.
+const gzipTail = 8
+
+var gunzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
+func expandGzip(src []byte, limit int64, room func(n int) []byte) ([]byte, error) {
+	z := gunzips.Get().(*gzip.Reader)
+	defer gunzips.Put(z)
+	if err := z.Reset(bytes.NewReader(src)); err != nil {
+		return nil, fault.Rel(0, len(src), "gzip", "no member: %v", err)
+	}
+	said := uint64(0)
+	if len(src) > gzipTail {
+		said = uint64(binary.LittleEndian.Uint32(src[len(src)-4:])) + 1
+	}
+	return drain("gzip", z, src, firstRoom(src, said, limit), limit, room)
+}
+
+// cutErrors keeps a cut stream from looking like its end.
+type cutErrors struct{ z io.Reader }
+
+func (c cutErrors) Read(p []byte) (int, error) {
+	n, err := c.z.Read(p)
+	if err == io.ErrUnexpectedEOF {
+		err = errCut
+	}
+	return n, err
+}
+
+var errCut = errors.New("the stream is cut")

@@ -1,0 +1,82 @@
+package codec
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"testing"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+
+	"stoa/fault"
+)
+
+// squeezed is raw in each method of Expand, made by other libraries or other calls than those that read it.
+func squeezed(t testing.TB, raw []byte) map[string][]byte {
+	t.Helper()
+	var gz bytes.Buffer
+	w := gzip.NewWriter(&gz)
+	w.Write(raw)
+	w.Close()
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stream bytes.Buffer // a frame that does not say its size
+	sw, err := zstd.NewWriter(&stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sw.Write(raw)
+	sw.Close()
+	return map[string][]byte{"none": raw, "snappy": s2.EncodeSnappy(nil, raw), "gzip": gz.Bytes(), "zstd": enc.EncodeAll(raw, nil), "zstd/stream": stream.Bytes()}
+}
+
+func method(name string) string {
+	if name == "zstd/stream" {
+		return "zstd"
+	}
+	return name
+}
+
+func room(n int) []byte { return make([]byte, n) }
+
+func TestExpand(t *testing.T) {
+	for _, raw := range [][]byte{{}, {7}, bytes.Repeat([]byte("stoa"), 3), bytes.Repeat([]byte{0}, 1<<20), bytes.Repeat([]byte("0123456789abcdef!"), 5000)} {
+		for name, b := range squeezed(t, raw) {
+			got, err := Expand(method(name), b, 1<<30, room)
+			if err != nil || !bytes.Equal(got, raw) {
+				t.Errorf("%s of %d bytes: %d bytes, %v", name, len(raw), len(got), err)
+			}
+			if len(raw) < 100 {
+				continue
+			}
+			if _, err := Expand(method(name), b, int64(len(raw))-1, room); name != "none" && !errors.Is(err, fault.Limit) {
+				t.Errorf("%s: %v, want a limit", name, err)
+			}
+			if _, err := Expand(method(name), b[:len(b)-1], 1<<30, room); name != "none" && !errors.Is(err, fault.Corrupt) {
+				t.Errorf("%s cut by a byte: %v, want corrupt", name, err)
+			}
+		}
+	}
+	if _, err := Expand("lzo", nil, 1, room); !errors.Is(err, fault.Unsupported) {
+		t.Errorf("%v, want unsupported", err)
+	}
+	if _, err := Expand("snappy", []byte{0xff, 0xff, 0xff, 0xff, 0x0f}, 1<<40, room); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("a Snappy block that says 4 GiB: %v, want corrupt", err)
+	}
+}
+
+func FuzzExpand(f *testing.F) {
+	for _, b := range squeezed(f, bytes.Repeat([]byte("stoa"), 100)) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, name := range []string{"snappy", "zstd", "gzip"} {
+			if out, err := Expand(name, b, 1<<16, room); err == nil && len(out) > 1<<16 {
+				t.Errorf("%s: %d bytes above the limit", name, len(out))
+			}
+		}
+	})
+}
