@@ -13,9 +13,10 @@ import (
 type collector struct {
 	plan  *plan
 	yield func(arrow.RecordBatch, error) bool
-	vecs  []*vec.Vector // one per output; nil until thin windows come
-	rows  int           // in vecs
-	given int64         // rows that went out or lie in vecs
+	take  func(*chunk) error // instead of yield: the vectors themselves are wanted
+	vecs  []*vec.Vector      // one per output; nil until thin windows come
+	rows  int                // in vecs
+	given int64              // rows that went out or lie in vecs
 }
 
 func newCollector(p *plan, yield func(arrow.RecordBatch, error) bool) *collector {
@@ -57,17 +58,26 @@ func (c *collector) full() bool { return c.plan.spec.Limit > 0 && c.given >= c.p
 
 // append takes the selected ones of the first n entries of v for output i.
 func (c *collector) append(i int, v *vec.Vector, n int, sel *vec.Sel) error {
-	if c.vecs == nil {
-		c.vecs = make([]*vec.Vector, len(c.plan.outputs))
-		for k, o := range c.plan.outputs {
-			var err error
-			if c.vecs[k], err = vec.New(c.plan.columns[o.col].Type, c.plan.alloc()); err != nil {
-				c.vecs = nil
-				return err
-			}
-		}
+	if err := c.start(); err != nil {
+		return err
 	}
 	return c.vecs[i].Append(v, 0, n, sel)
+}
+
+// start makes the vectors if there are none.
+func (c *collector) start() error {
+	if c.vecs != nil {
+		return nil
+	}
+	vecs := make([]*vec.Vector, len(c.plan.outputs))
+	for k, o := range c.plan.outputs {
+		var err error
+		if vecs[k], err = vec.New(c.plan.columns[o.col].Type, c.plan.alloc()); err != nil {
+			return err
+		}
+	}
+	c.vecs = vecs
+	return nil
 }
 
 // added says that n rows were appended to every output.
@@ -112,6 +122,11 @@ func (c *collector) flush() error {
 
 // emit gives the first n rows of what was collected.
 func (c *collector) emit(n int) error {
+	if c.take != nil {
+		ch := &chunk{vecs: c.vecs, rows: c.rows}
+		c.vecs, c.rows = nil, 0
+		return c.take(ch)
+	}
 	c.rows -= n
 	cols := make([]arrow.Array, 0, len(c.plan.outputs))
 	defer func() {

@@ -22,15 +22,17 @@ type plan struct {
 
 	outputs []output
 	filters []int // physical columns that the filter looks at
+	keys    []int // of these, those by which row groups are merged: a row without its key has no place
 	others  []int // the other physical columns that are read
 	columns []format.Column
 }
 
 // output is one field of the batches.
 type output struct {
-	path []string // names from the reader's schema root
-	top  int      // top-level field of the reader's schema
-	col  int      // physical column; -1 if the reader has batches
+	path   []string // names from the reader's schema root
+	top    int      // top-level field of the reader's schema
+	col    int      // physical column; -1 if the reader has batches
+	nested bool     // several columns make the field: see field
 }
 
 func newPlan(r format.Reader, spec Spec) (*plan, error) {

@@ -42,6 +42,8 @@ type Spec struct {
 	Lost    func(region.Loss) // told of every loss, from the goroutine that ranges; may be nil
 	Alloc   memory.Allocator  // of the batches; nil = Go's
 	Ahead   int64             // bytes read ahead per column; 0 = 1 MiB, -1 = none
+	// Unordered gives up the order that the table promises: row groups come one after the other, which is faster.
+	Unordered bool
 }
 
 const (
@@ -116,16 +118,24 @@ func (r *run) all(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, g := range groups {
+		for _, c := range r.plan.clusters(groups, r.src.Reader.Order()) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := r.group(ctx, g); err != nil {
+			if err := r.cluster(ctx, c); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// cluster reads row groups whose keys overlap, or one.
+func (r *run) cluster(ctx context.Context, groups []format.RowGroup) error {
+	if len(groups) == 1 {
+		return r.group(ctx, groups[0])
+	}
+	return r.merge(ctx, groups)
 }
 
 // group reads the rows of one row group that the spec wants.

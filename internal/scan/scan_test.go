@@ -36,17 +36,18 @@ type toy struct {
 }
 
 type toyColumn struct {
-	name  string
-	typ   arrow.DataType
-	vals  []int64 // one a row; null = toyNull
-	cuts  []int   // first rows of the pages
-	coded []bool  // per page: codes, not spelled (strings only)
-	bad   map[int]bool
+	prefix string // of the object's name
+	name   string
+	typ    arrow.DataType
+	vals   []int64 // one a row; null = toyNull
+	cuts   []int   // first rows of the pages
+	coded  []bool  // per page: codes, not spelled (strings only)
+	bad    map[int]bool
 }
 
 const toyNull = -1 << 63
 
-func (c *toyColumn) object() string { return c.name }
+func (c *toyColumn) object() string { return c.prefix + c.name }
 
 // bytes is the column's object: all values one after the other.
 func (c *toyColumn) bytes() []byte {

@@ -14,13 +14,14 @@ import (
 // stream is one column of one row group, decoded in the order of rows into vec, which holds the entries of the rows
 // from row on. Between windows vec holds the tail of a page that crossed the border, or nothing.
 type stream struct {
-	run   *run
-	group format.RowGroup
-	col   format.Column
-	chunk format.Chunk
-	pager pager
-	dict  *vec.Vector
-	arena *vec.Arena
+	run    *run
+	group  format.RowGroup
+	column int // physical
+	col    format.Column
+	chunk  format.Chunk
+	pager  pager
+	dict   *vec.Vector
+	arena  *vec.Arena
 
 	vec     *vec.Vector
 	row     int64 // of vec's first entry
@@ -33,7 +34,7 @@ type stream struct {
 }
 
 func (r *run) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ranges, ahead int64, arena *vec.Arena) (*stream, error) {
-	s := &stream{run: r, group: g, col: r.plan.columns[col], arena: arena, row: rows[0].From}
+	s := &stream{run: r, group: g, column: col, col: r.plan.columns[col], arena: arena, row: rows[0].From}
 	var err error
 	if s.vec, err = vec.New(s.col.Type, r.plan.alloc()); err != nil {
 		return nil, err

@@ -93,8 +93,8 @@ func (w *windows) window(ctx context.Context, a, b int64) (end int64, err error)
 		if err := w.patch(w.others, patch, int(b-a)); err != nil {
 			return 0, err
 		}
-		if w.run.plan.spec.Damaged == SkipRows {
-			for _, s := range w.others {
+		for _, s := range w.others {
+			if w.run.plan.spec.Damaged == SkipRows || slices.Contains(w.run.plan.keys, s.column) {
 				sel = s.dropLost(sel, a, b)
 			}
 		}
@@ -323,7 +323,7 @@ func (w *windows) emit(sel *vec.Sel, n int) error {
 	if w.fit(n) < n {
 		return w.emitPieces(sel, n)
 	}
-	if sel.IsAll() && c.rows == 0 && 2*n >= w.run.plan.spec.Batch {
+	if sel.IsAll() && c.rows == 0 && 2*n >= w.run.plan.spec.Batch && c.take == nil {
 		return w.handOver(n)
 	}
 	for i, o := range w.run.plan.outputs {
