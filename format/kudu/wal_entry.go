@@ -1,0 +1,363 @@
+package kudu
+
+import (
+	"fmt"
+	"strconv"
+
+	"stoa/internal/pb"
+	"stoa/wire"
+)
+
+// The messages of a log: an operation is written when it was received (ReplicateMsg), and once more when it was applied (CommitMsg).
+
+// Types of operations.
+const (
+	opNone        = 1
+	opWrite       = 3
+	opAlterSchema = 4
+	opConfig      = 5
+	opParticipant = 6
+)
+
+func opName(v int32) string {
+	switch v {
+	case opNone:
+		return "NO_OP"
+	case opWrite:
+		return "WRITE_OP"
+	case opAlterSchema:
+		return "ALTER_SCHEMA_OP"
+	case opConfig:
+		return "CHANGE_CONFIG_OP"
+	case opParticipant:
+		return "PARTICIPANT_OP"
+	}
+	return fmt.Sprintf("op %d", v)
+}
+
+// walEntry is a LogEntryPB: one of the two.
+type walEntry struct {
+	replicate *replicateMsg
+	commit    *commitMsg
+}
+
+// replicateMsg is a ReplicateMsg.
+type replicateMsg struct {
+	id   OpID
+	time uint64
+	op   int32
+	body *wire.Cursor // the message that goes with op; nil: there was none
+}
+
+// commitMsg is a CommitMsg.
+type commitMsg struct {
+	id  OpID
+	op  int32
+	ops []opResult // of each row operation
+}
+
+// opResult is an OperationResultPB.
+type opResult struct {
+	skip, failed bool
+	stores       []memStore // where the change went; two while a flush or a compaction was going on
+}
+
+// memStore is a MemStoreTargetPB; -1 where nothing is set. It is a MemRowSet (mrs; of a transaction, if txn is set, too), or a
+// DeltaMemStore (rs, dms).
+type memStore struct{ mrs, rs, dms, txn int64 }
+
+// parseBatch reads a LogEntryBatchPB and calls yield for each entry. deep says that the bodies of operations are to be read, too,
+// which is of use only for the trace.
+func parseBatch(c *wire.Cursor, deep bool, yield func(walEntry)) (entries int64) {
+	for r := pb.NewReader(c); r.Next(); {
+		if r.Field() != 1 {
+			r.Unknown()
+			continue
+		}
+		m := r.Message("entry[" + strconv.FormatInt(entries, 10) + "]")
+		e := parseLogEntry(m, deep)
+		r.Join(m)
+		entries++
+		if c.Err() == nil {
+			yield(e)
+		}
+	}
+	return entries
+}
+
+// parseLogEntry reads a LogEntryPB.
+func parseLogEntry(c *wire.Cursor, deep bool) (e walEntry) {
+	typ := int32(0)
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			typ = r.Enum("type", func(v int32) string {
+				return map[int32]string{1: "REPLICATE", 2: "COMMIT"}[v]
+			})
+		case 2:
+			m := r.Message("replicate")
+			e.replicate = parseReplicate(m, deep)
+			r.Join(m)
+		case 3:
+			m := r.Message("commit")
+			e.commit = parseCommit(m)
+			r.Join(m)
+		default:
+			r.Unknown()
+		}
+	}
+	switch {
+	case c.Err() != nil:
+	case typ == 1 && e.replicate != nil:
+		e.commit = nil
+	case typ == 2 && e.commit != nil:
+		e.replicate = nil
+	default:
+		c.Fail(0, c.Pos(), "type", "an entry of type %d without what it should hold", typ)
+	}
+	return e
+}
+
+// parseReplicate reads a ReplicateMsg.
+func parseReplicate(c *wire.Cursor, deep bool) *replicateMsg {
+	m := &replicateMsg{}
+	var need required
+	bodies := map[int]*wire.Cursor(nil)
+	body := func(r *pb.Reader, name string, parse func(*wire.Cursor)) {
+		b := r.Message(name)
+		if deep {
+			parse(b)
+			r.Join(b)
+		}
+		if bodies == nil {
+			bodies = make(map[int]*wire.Cursor, 1)
+		}
+		bodies[r.Field()] = b
+	}
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			s := r.Message("id")
+			m.id = parseOpID(s).unwrapped()
+			r.Join(s)
+			need.has(1)
+		case 2:
+			m.time = r.Fixed64("timestamp")
+			need.has(2)
+		case 4:
+			m.op = r.Enum("op_type", opName)
+			need.has(4)
+		case 5:
+			body(r, "write_request", func(c *wire.Cursor) { parseWrite(c) })
+		case 6:
+			body(r, "alter_schema_request", func(c *wire.Cursor) { parseAlter(c) })
+		case 9:
+			body(r, "participant_request", func(c *wire.Cursor) { parseParticipant(c) })
+		default:
+			r.Unknown()
+		}
+	}
+	need.check(c, "id", 1, "timestamp", 2, "op_type", 4)
+	m.body = bodies[map[int32]int{opWrite: 5, opAlterSchema: 6, opParticipant: 9}[m.op]]
+	return m
+}
+
+// unwrapped undoes what some old versions did to numbers beyond 31 bits: they were written as negative numbers of 32 bits.
+func (o OpID) unwrapped() OpID {
+	if o.Term < 0 {
+		o.Term += 1 << 32
+	}
+	if o.Index < -1 {
+		o.Index += 1 << 32
+	}
+	return o
+}
+
+// parseCommit reads a CommitMsg.
+func parseCommit(c *wire.Cursor) *commitMsg {
+	m := &commitMsg{}
+	var need required
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			m.op = r.Enum("op_type", opName)
+			need.has(1)
+		case 2:
+			s := r.Message("commited_op_id")
+			m.id = parseOpID(s).unwrapped()
+			r.Join(s)
+			need.has(2)
+		case 3:
+			s := r.Message("result")
+			for r := pb.NewReader(s); r.Next(); {
+				if r.Field() != 1 {
+					r.Unknown()
+					continue
+				}
+				x := r.Message("ops[" + strconv.Itoa(len(m.ops)) + "]")
+				m.ops = append(m.ops, parseOpResult(x))
+				r.Join(x)
+			}
+			r.Join(s)
+		default:
+			r.Unknown()
+		}
+	}
+	need.check(c, "op_type", 1, "commited_op_id", 2)
+	return m
+}
+
+// parseOpResult reads an OperationResultPB.
+func parseOpResult(c *wire.Cursor) (o opResult) {
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			o.skip = r.Bool("skip_on_replay")
+		case 2:
+			r.Bytes("failed_status")
+			o.failed = true
+		case 3:
+			m := r.Message("mutated_stores[" + strconv.Itoa(len(o.stores)) + "]")
+			s := memStore{-1, -1, -1, -1}
+			for r := pb.NewReader(m); r.Next(); {
+				switch r.Field() {
+				case 1:
+					s.mrs = r.Int("mrs_id")
+				case 2:
+					s.rs = r.Int("rs_id")
+				case 3:
+					s.dms = r.Int("dms_id")
+				case 4:
+					s.txn = r.Int("rs_txn_id")
+				default:
+					r.Unknown()
+				}
+			}
+			r.Join(m)
+			o.stores = append(o.stores, s)
+		default:
+			r.Unknown()
+		}
+	}
+	return o
+}
+
+// writeRequest is a WriteRequestPB.
+type writeRequest struct {
+	schema         Schema // as the client saw it: without ids
+	rows, indirect []byte // see rowDecoder
+	rowsAt         *wire.Cursor
+	txn            int64 // -1: none
+	counter        int64 // of the auto-incrementing column, before the first row; -1: not told
+}
+
+// parseWrite reads a WriteRequestPB.
+func parseWrite(c *wire.Cursor) (w writeRequest) {
+	w.txn, w.counter = -1, -1
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 2:
+			m := r.Message("schema")
+			w.schema = parseSchema(m)
+			r.Join(m)
+		case 3:
+			m := r.Message("row_operations")
+			for r := pb.NewReader(m); r.Next(); {
+				switch r.Field() {
+				case 2:
+					w.rows = r.Bytes("rows")
+				case 3:
+					w.indirect = r.Bytes("indirect_data")
+				default:
+					r.Unknown()
+				}
+			}
+			r.Join(m)
+		case 7:
+			w.txn = r.Int("txn_id")
+		case 8:
+			m := r.Message("auto_incrementing_column")
+			w.counter = 0
+			for r := pb.NewReader(m); r.Next(); {
+				if r.Field() == 1 {
+					w.counter = r.Int("auto_incrementing_counter")
+				} else {
+					r.Unknown()
+				}
+			}
+			r.Join(m)
+		default:
+			r.Unknown()
+		}
+	}
+	return w
+}
+
+// alterSchema is an AlterSchemaRequestPB.
+type alterSchema struct {
+	schema  Schema
+	version uint32
+	name    string // the table's new one; "": the same
+}
+
+// parseAlter reads an AlterSchemaRequestPB.
+func parseAlter(c *wire.Cursor) (a alterSchema) {
+	var need required
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 2:
+			m := r.Message("schema")
+			a.schema = parseSchema(m)
+			r.Join(m)
+			need.has(2)
+		case 3:
+			a.version = r.Uint32("schema_version")
+			need.has(3)
+		case 4:
+			a.name = r.String("new_table_name")
+		default:
+			r.Unknown()
+		}
+	}
+	need.check(c, "schema", 2, "schema_version", 3)
+	return a
+}
+
+// Operations on transactions that matter here.
+const (
+	txnFinalize = 3
+	txnAbort    = 4
+)
+
+// participantOp is a ParticipantOpPB.
+type participantOp struct {
+	kind      int32
+	txn       int64
+	finalized uint64 // hybrid time of the commit
+}
+
+// parseParticipant reads a ParticipantRequestPB.
+func parseParticipant(c *wire.Cursor) (p participantOp) {
+	p.txn = -1
+	for r := pb.NewReader(c); r.Next(); {
+		if r.Field() != 2 {
+			r.Unknown()
+			continue
+		}
+		m := r.Message("op")
+		for r := pb.NewReader(m); r.Next(); {
+			switch r.Field() {
+			case 1:
+				p.kind = r.Int32("type")
+			case 2:
+				p.txn = r.Int("txn_id")
+			case 3:
+				p.finalized = r.Uint("finalized_commit_timestamp")
+			default:
+				r.Unknown()
+			}
+		}
+		r.Join(m)
+	}
+	return p
+}

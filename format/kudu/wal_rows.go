@@ -1,0 +1,248 @@
+package kudu
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"stoa/format/cfile"
+)
+
+// Types of row operations.
+const (
+	rowInsert       = 1
+	rowUpdate       = 2
+	rowDelete       = 3
+	rowUpsert       = 5
+	rowInsertIgnore = 10
+	rowUpdateIgnore = 11
+	rowDeleteIgnore = 12
+	rowUpsertIgnore = 13
+)
+
+// Types of changes, as a RowChangeList and a delta file have them.
+const (
+	changeUpdate   = byte(cfile.DeltaUpdate)
+	changeDelete   = byte(cfile.DeltaDelete)
+	changeReinsert = byte(cfile.DeltaReinsert)
+)
+
+// rowDecoder takes the rows of a RowOperationsPB apart:
+//
+//	type        one byte
+//	set         bitmap: the columns of the client's schema that have a value
+//	null        bitmap: those whose value is NULL; only if any column of the client's schema is nullable
+//	values      of the columns that are set and not NULL; fixed-width types little-endian, bool as one byte, the others as
+//	            u64 offset in the indirect data and u64 length
+//
+// The client knows columns by name; what they are is decided by the tablet's schema at that moment.
+type rowDecoder struct {
+	client   *Schema
+	tablet   *Schema
+	to       []int // of client columns to tablet columns
+	nullable bool  // the null bitmap is there
+	rest     []byte
+	indirect []byte
+	counter  int64 // of the auto-incrementing column: the last one given
+}
+
+// rowOp is one decoded row operation.
+type rowOp struct {
+	typ    byte
+	values [][]byte // by column of the tablet; see set
+	set    []bool   // by column of the tablet: the client gave a value, NULL if it is nil
+	failed string   // why the server refused it; it then is known to have failed
+}
+
+// newRowDecoder finds the tablet's columns of the client's. why is not empty if the request cannot be understood.
+func newRowDecoder(w *writeRequest, tablet *Schema, counter int64) (d *rowDecoder, why string) {
+	d = &rowDecoder{client: &w.schema, tablet: tablet, rest: w.rows, indirect: w.indirect, counter: counter, to: make([]int, len(w.schema.Columns))}
+	for i := range w.schema.Columns {
+		c := &w.schema.Columns[i]
+		if d.to[i] = tablet.FindName(c.Name); d.to[i] < 0 {
+			return nil, fmt.Sprintf("column %q is not in the tablet's schema", c.Name)
+		}
+		d.nullable = d.nullable || c.Nullable
+	}
+	for i := range tablet.keys {
+		if i >= len(d.to) || d.to[i] != i {
+			if tablet.Columns[i].AutoIncrement {
+				continue
+			}
+			return nil, "the key columns are not those of the tablet's schema"
+		}
+	}
+	return d, ""
+}
+
+func bitOf(m []byte, i int) bool { return len(m) > 0 && m[i/8]>>(i%8)&1 == 1 }
+
+// next decodes the next row operation; false at the end. why is not empty if the bytes cannot be understood.
+func (d *rowDecoder) next() (op rowOp, ok bool, why string) {
+	if len(d.rest) == 0 {
+		return op, false, ""
+	}
+	op.typ = d.rest[0]
+	n := (len(d.to) + 7) / 8
+	maps := n
+	if d.nullable {
+		maps = 2 * n
+	}
+	if len(d.rest) < 1+maps {
+		return op, false, "the bitmaps of a row are cut"
+	}
+	set, null := d.rest[1:1+n], d.rest[1+n:1+maps]
+	d.rest = d.rest[1+maps:]
+	op.values, op.set = make([][]byte, len(d.tablet.Columns)), make([]bool, len(d.tablet.Columns))
+	switch op.typ {
+	case rowInsert, rowInsertIgnore, rowUpsert, rowUpsertIgnore:
+		why = d.insert(&op, set, null)
+	case rowUpdate, rowUpdateIgnore, rowDelete, rowDeleteIgnore:
+		why = d.change(&op, set, null)
+	default:
+		why = fmt.Sprintf("row operation of type %d", op.typ)
+	}
+	return op, why == "", why
+}
+
+// insert decodes the values of an insert or upsert. What the client did not set gets its default; of those, op.set is false.
+func (d *rowDecoder) insert(op *rowOp, set, null []byte) (why string) {
+	upsert := op.typ == rowUpsert || op.typ == rowUpsertIgnore
+	for i, k := range d.to {
+		c := &d.tablet.Columns[k]
+		isNull := d.nullable && bitOf(null, i)
+		switch {
+		case !bitOf(set, i):
+			continue
+		case isNull && c.Nullable:
+			op.set[k] = true
+			continue
+		case isNull:
+			op.failed = "NULL for a column that cannot be NULL"
+		case c.AutoIncrement && !upsert:
+			return "a value of the auto-incrementing column is given"
+		}
+		v, why := d.value(c)
+		if why != "" {
+			return why
+		}
+		op.set[k], op.values[k] = true, v
+		if c.AutoIncrement {
+			d.counter = max(d.counter, int64(binary.LittleEndian.Uint64(v)))
+		}
+	}
+	for k := range d.tablet.Columns {
+		c := &d.tablet.Columns[k]
+		switch {
+		case op.set[k]:
+		case c.AutoIncrement && upsert:
+			return "an upsert without a value of the auto-incrementing column"
+		case c.AutoIncrement:
+			d.counter++
+			op.values[k], op.set[k] = binary.LittleEndian.AppendUint64(nil, uint64(d.counter)), true
+		case c.WriteDefault != nil:
+			op.values[k] = c.WriteDefault
+		case !c.Nullable:
+			op.failed = "no value for a column that must have one"
+		}
+	}
+	return ""
+}
+
+// change decodes the values of an update or delete.
+func (d *rowDecoder) change(op *rowOp, set, null []byte) (why string) {
+	del := op.typ == rowDelete || op.typ == rowDeleteIgnore
+	for i, k := range d.to {
+		c := &d.tablet.Columns[k]
+		isNull := d.nullable && bitOf(null, i)
+		switch {
+		case !bitOf(set, i):
+			if k < d.tablet.keys {
+				op.failed = "no value for a key column"
+			}
+			continue
+		case isNull && c.Immutable && !del && k >= d.tablet.keys:
+			if op.typ == rowUpdate {
+				op.failed = "an immutable column"
+			}
+			continue
+		case isNull && c.Nullable:
+			op.set[k] = true
+			continue
+		case isNull:
+			op.failed = "NULL for a column that cannot be NULL"
+		}
+		v, why := d.value(c)
+		if why != "" {
+			return why
+		}
+		op.set[k], op.values[k] = true, v
+		switch {
+		case k < d.tablet.keys:
+		case del:
+			op.failed = "a delete with the value of a column"
+		case c.Immutable && op.typ == rowUpdate:
+			op.failed = "an immutable column"
+		case c.Immutable:
+			op.set[k] = false
+		}
+	}
+	return ""
+}
+
+// value takes a column's value.
+func (d *rowDecoder) value(c *Column) (v []byte, why string) {
+	w := storedWidth(c.Type)
+	indirect := c.Type.IsBinary() || c.Array
+	if indirect {
+		w = 16
+	}
+	if w == 0 || len(d.rest) < w {
+		return nil, fmt.Sprintf("the value of column %q is cut", c.Name)
+	}
+	v, d.rest = d.rest[:w], d.rest[w:]
+	if !indirect {
+		return v, ""
+	}
+	off, size := binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint64(v[8:])
+	if off > uint64(len(d.indirect)) || size > uint64(len(d.indirect))-off {
+		return nil, fmt.Sprintf("the value of column %q lies outside", c.Name)
+	}
+	return present(d.indirect[off : off+size : off+size]), ""
+}
+
+// key encodes the primary key of the row.
+func (s *Schema) key(values [][]byte) (key []byte, err error) {
+	for i := range s.keys {
+		if key, err = cfile.AppendKey(key, s.Columns[i].Type, values[i], i == s.keys-1); err != nil {
+			return nil, err
+		}
+	}
+	return key, nil
+}
+
+// appendCell appends a column's value as a RowChangeList has it; nil is NULL.
+func appendCell(dst []byte, id int32, v []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(id))
+	if v == nil {
+		return append(dst, 0)
+	}
+	return append(binary.AppendUvarint(dst, uint64(len(v))+1), v...)
+}
+
+// cells are the cells of columns from, …, as a RowChangeList has them, behind the op byte if there is one.
+func (s *Schema) cells(op byte, values [][]byte, from int, set []bool) []byte {
+	n := 1
+	for i := from; i < len(s.Columns); i++ {
+		n += len(values[i]) + 8
+	}
+	list := make([]byte, 0, n)
+	if op != 0 {
+		list = append(list, op)
+	}
+	for i := from; i < len(s.Columns); i++ {
+		if set == nil || set[i] {
+			list = appendCell(list, s.Columns[i].ID, values[i])
+		}
+	}
+	return list
+}
