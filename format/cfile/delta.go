@@ -61,22 +61,32 @@ type DeltaChange struct {
 func parseDelta(c *wire.Cursor, changes []DeltaChange) (d Delta) {
 	d.Row = int64(parseOrderedVarint(c, "row"))
 	d.Timestamp = parseOrderedVarint(c, "timestamp")
-	d.Op = DeltaOp(c.U8("op"))
 	switch {
 	case c.Err() != nil:
 		return d
 	case d.Row < 0 || d.Row > 1<<32-1:
 		c.Fail(0, 1, "row", "%d does not fit 32 bits", uint64(d.Row))
-	case d.Op < DeltaUpdate || d.Op > DeltaReinsert:
-		c.Fail(c.Pos()-1, 1, "op", "%d is neither update (1) nor delete (2) nor reinsert (3)", d.Op)
-	case d.Op == DeltaDelete && c.Left() > 0:
+		return d
+	}
+	d.Op, d.Changes = parseChangeList(c, changes)
+	return d
+}
+
+// parseChangeList reads what stands behind row and timestamp.
+func parseChangeList(c *wire.Cursor, changes []DeltaChange) (op DeltaOp, _ []DeltaChange) {
+	op = DeltaOp(c.U8("op"))
+	switch {
+	case c.Err() != nil:
+	case op < DeltaUpdate || op > DeltaReinsert:
+		c.Fail(c.Pos()-1, 1, "op", "%d is neither update (1) nor delete (2) nor reinsert (3)", op)
+	case op == DeltaDelete && c.Left() > 0:
 		c.Fail(c.Pos(), c.Left(), "changes", "%d bytes behind a delete", c.Left())
 	}
-	d.Changes = changes[:0]
+	changes = changes[:0]
 	for c.Err() == nil && c.Left() > 0 {
-		d.Changes = append(d.Changes, parseChange(c))
+		changes = append(changes, parseChange(c))
 	}
-	return d
+	return op, changes
 }
 
 func parseChange(c *wire.Cursor) (x DeltaChange) {

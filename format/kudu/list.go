@@ -5,16 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
-	"stoa/internal/pb"
-	"stoa/wire"
 )
 
 // ListFields are the columns of `kudu fs list`, by its names and in its order.
@@ -175,57 +171,13 @@ func (f *FS) footerValues(ctx context.Context, l *BlockLine) error {
 		}
 	}
 	if b, ok := x.get(metaDeltaStats); ok {
-		c := wire.NewInnerCursor(b, x.at, "footer."+metaDeltaStats)
-		v[19] = deltaStatsText(c)
-		if c.Err() != nil {
-			v[19] = ""
-			return c.Err()
+		stats, err := cfile.ParseDeltaStats(b, x.at)
+		if err != nil {
+			return err
 		}
+		v[19] = stats.String()
 	}
 	return nil
-}
-
-// deltaStatsText reads a DeltaStatsPB and writes it as Kudu's tools do, except that the columns are in order: Kudu lists them as
-// its hash table happens to have them.
-func deltaStatsText(c *wire.Cursor) string {
-	var deletes, reinserts int64
-	var low, high uint64
-	updates := map[int32]int64{}
-	for r := pb.NewReader(c); r.Next(); {
-		switch r.Field() {
-		case 1:
-			deletes = r.Int("delete_count")
-		case 3:
-			low = r.Fixed64("min_timestamp")
-		case 4:
-			high = r.Fixed64("max_timestamp")
-		case 5:
-			m := r.Message("column_stats")
-			var id int32
-			var n int64
-			for r := pb.NewReader(m); r.Next(); {
-				switch r.Field() {
-				case 1:
-					id = r.Int32("col_id")
-				case 2:
-					n = r.Int("update_count")
-				default:
-					r.Unknown()
-				}
-			}
-			r.Join(m)
-			updates[id] += n
-		case 6:
-			reinserts = r.Int("reinsert_count")
-		default:
-			r.Unknown()
-		}
-	}
-	var counts []string
-	for _, id := range slices.Sorted(maps.Keys(updates)) {
-		counts = append(counts, fmt.Sprintf("%d:%d", id, updates[id]))
-	}
-	return fmt.Sprintf("ts range=[%d, %d], delete_count=[%d], reinsert_count=[%d], update_counts_by_col_id=[%s]", low, high, deletes, reinserts, strings.Join(counts, ","))
 }
 
 // TableFacts are what `stoa ls` tells of a table.

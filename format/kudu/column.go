@@ -1,0 +1,263 @@
+package kudu
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// pageRows is how many rows a page without stored bytes has at most.
+const pageRows = 128 << 10
+
+// chunk is a column of a DiskRowSet. A rowset without a block for it is older than the column: its rows have the read default.
+func (t *table) chunk(ctx context.Context, s *rowSet, col int, rows vec.Range) (format.Chunk, error) {
+	c := &t.schema.Columns[col]
+	b, ok := s.Block(c.ID)
+	if !ok {
+		return t.constant(s, col, rows)
+	}
+	x, err := t.columnOf(ctx, s.tablet.replica, s, col, b, rows)
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// columnOf opens the block b as column col of the rowset s, and holds it against what the schema and the other columns say.
+func (t *table) columnOf(ctx context.Context, from replica, s *rowSet, col int, b BlockRef, rows vec.Range) (*columnChunk, error) {
+	c := &t.schema.Columns[col]
+	r, err := t.openBlock(ctx, from, b)
+	if err != nil {
+		return nil, err
+	}
+	f := r.Footer()
+	switch {
+	case f.Type != c.Type || f.Array() != c.Array:
+		return nil, fault.Corruptf(r.FooterAt(), "footer.data_type", "the block holds %s values, column %q is of %s", typeName(f.Type), c.Name, c.TypeText())
+	case s.rows >= 0 && r.Len() != s.rows:
+		return nil, fault.Corruptf(r.FooterAt(), "footer.num_values", "%d, but the rowset has %d rows", r.Len(), s.rows)
+	}
+	inner, err := r.Chunk(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	return &columnChunk{Chunk: inner, column: c, r: r}, nil
+}
+
+// columnChunk is a stored column.
+type columnChunk struct {
+	format.Chunk
+	column *Column
+	r      *cfile.Reader
+}
+
+// Decode decodes a page. A null in a column that has none is damage.
+func (x *columnChunk) Decode(t *format.Task, dst *vec.Vector) error {
+	nulls := dst.Nulls()
+	if err := x.Chunk.Decode(t, dst); err != nil {
+		return err
+	}
+	if !x.column.Nullable && dst.Nulls() > nulls && t.Page.Ordinal >= 0 {
+		return fault.Corruptf(t.Page.Spans[0], "block", "a NULL in column %q, which has none", x.column.Name)
+	}
+	return nil
+}
+
+// constant is a column that was added after the rowset was written.
+func (t *table) constant(s *rowSet, col int, rows vec.Range) (format.Chunk, error) {
+	c := &t.schema.Columns[col]
+	at := fault.Span{Object: s.tablet.Object}
+	switch {
+	case c.Key:
+		return nil, fault.Corruptf(at, "rowsets.columns", "rowset %d has no block for column %q of the primary key", s.ID, c.Name)
+	case c.ReadDefault == nil && !c.Nullable:
+		return nil, fault.Corruptf(at, "rowsets.columns", "rowset %d has no block for column %q, which has no default", s.ID, c.Name)
+	case s.rows < 0:
+		return nil, fault.Corruptf(at, "rowsets.columns", "how many rows rowset %d has is not known: no block of it can be read", s.ID)
+	}
+	x := &constChunk{rows: rows, total: s.rows, at: max(0, rows.From)}
+	if c.ReadDefault != nil {
+		v, err := c.vector([][]byte{c.ReadDefault})
+		if err != nil {
+			return nil, fault.Locate(err, at, false, "schema.columns")
+		}
+		x.value = v
+		x.bounds = pred.Bounds{Rows: -1}
+		if lit, ok := cfile.Literal(c.Type, t.columns[col].Type, c.ReadDefault); ok && !c.Array {
+			x.bounds.Min, x.bounds.Max = &lit, &lit
+		}
+		return x, nil
+	}
+	x.bounds = pred.Bounds{Nulls: -1, Rows: -1}
+	return x, nil
+}
+
+// constChunk gives the same value for every row; it has no bytes.
+type constChunk struct {
+	value  *vec.Vector // one entry; nil = NULL
+	bounds pred.Bounds
+	rows   vec.Range
+	total  int64
+	at     int64
+}
+
+func (x *constChunk) Next(context.Context) (format.Page, error) {
+	end := min(x.rows.To, x.total)
+	if x.at >= end {
+		return format.Page{}, io.EOF
+	}
+	n := min(pageRows, end-x.at)
+	b := x.bounds
+	b.Rows = n
+	if x.value == nil {
+		b.Nulls = n
+	}
+	p := format.Page{Ordinal: int(x.at / pageRows), First: x.at, Rows: n, Entries: n, Bounds: &b}
+	x.at += n
+	return p, nil
+}
+
+func (x *constChunk) Dict() (format.Page, bool) { return format.Page{}, false }
+
+func (x *constChunk) Decode(t *format.Task, dst *vec.Vector) error {
+	if x.value == nil {
+		dst.ExtendNulls(int(t.N))
+		return nil
+	}
+	return repeat(dst, x.value, int(t.N))
+}
+
+// repeat appends the one entry of v n times, each step with twice as many.
+func repeat(dst, v *vec.Vector, n int) error {
+	if n <= 8 {
+		for range n {
+			if err := dst.Append(v, 0, 1, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	half, err := vec.New(v.Type, memory.DefaultAllocator)
+	if err != nil {
+		return err
+	}
+	defer half.Release()
+	if err := repeat(half, v, n/2); err != nil {
+		return err
+	}
+	for range 2 {
+		if err := dst.Append(half, 0, n/2, nil); err != nil {
+			return err
+		}
+	}
+	if n%2 == 1 {
+		return dst.Append(v, 0, 1, nil)
+	}
+	return nil
+}
+
+// memoryChunk is a column of rows that only the log has.
+type memoryChunk struct {
+	cells *vec.Vector
+	rows  vec.Range
+	at    int64
+}
+
+func (x *memoryChunk) Next(context.Context) (format.Page, error) {
+	x.at = max(x.at, x.rows.From, 0)
+	end := min(x.rows.To, int64(x.cells.Len()))
+	if x.at >= end {
+		return format.Page{}, io.EOF
+	}
+	n := min(pageRows, end-x.at)
+	p := format.Page{Ordinal: int(x.at), First: x.at, Rows: n, Entries: n}
+	x.at += n
+	return p, nil
+}
+
+func (x *memoryChunk) Dict() (format.Page, bool) { return format.Page{}, false }
+
+func (x *memoryChunk) Decode(t *format.Task, dst *vec.Vector) error {
+	return dst.Append(x.cells, int(t.Page.First), int(t.Page.First+t.N), nil)
+}
+
+// vector makes a vector of values as a delta or a default has them: little-endian, bools in one byte, or the bytes of a string; nil is
+// NULL.
+func (c *Column) vector(values [][]byte) (*vec.Vector, error) {
+	if c.Array {
+		return nil, fault.New(fault.Unsupported, fault.Span{}, "", "a changed cell, or a default, of the array column %q", c.Name)
+	}
+	typ, err := c.arrowType()
+	if err != nil {
+		return nil, err
+	}
+	v, err := vec.New(typ, memory.DefaultAllocator)
+	if err != nil {
+		return nil, err
+	}
+	width, total := storedWidth(c.Type), int64(0)
+	for _, x := range values {
+		if width > 0 && x != nil && len(x) != width {
+			return nil, fault.Rel(0, 0, "value", "%d bytes for a %s (column %q)", len(x), c.Type, c.Name)
+		}
+		if x == nil && !c.Nullable {
+			return nil, fault.Rel(0, 0, "value", "a NULL for column %q, which has none", c.Name)
+		}
+		total += int64(len(x))
+	}
+	v.Extend(len(values))
+	nulls := 0
+	for i, x := range values {
+		if x == nil {
+			vec.SetBits(v.Validity(), i, i+1, false)
+			nulls++
+		}
+	}
+	v.AddNulls(nulls)
+	if len(values) == 0 {
+		return v, nil
+	}
+	switch {
+	case c.Type.IsBinary():
+		return v, fillStrings(v, values, total)
+	case c.Type == cfile.Bool:
+		for i, x := range values {
+			vec.SetBits(v.Bits(), i, i+1, len(x) > 0 && x[0] != 0)
+		}
+	case v.Width() == width:
+		d := v.Data(0)
+		for i, x := range values {
+			copy(d[i*width:(i+1)*width], x)
+		}
+	default: // decimals, which Arrow has in 16 bytes
+		d := v.Data(0)
+		for i, x := range values {
+			n := wideInt(x)
+			binary.LittleEndian.PutUint64(d[16*i:], n.LowBits())
+			binary.LittleEndian.PutUint64(d[16*i+8:], uint64(n.HighBits()))
+		}
+	}
+	return v, nil
+}
+
+func fillStrings(v *vec.Vector, values [][]byte, total int64) error {
+	out, err := v.Bytes(0, total)
+	if err != nil {
+		return err
+	}
+	offs := v.Offsets(0)
+	pos := 0
+	for i, x := range values {
+		pos += copy(out[pos:], x)
+		offs[i+1] = int32(pos)
+	}
+	return nil
+}

@@ -1,0 +1,367 @@
+package kudu
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+)
+
+// Format is Kudu's directories as the front of stoa sees them.
+var Format = format.Format{
+	Name:     "kudu",
+	Title:    "Apache Kudu data directories: tables of whole tablets, with their history and write-ahead log",
+	Probe:    probe,
+	List:     list,
+	Open:     open,
+	ReadKeys: readKeys,
+}
+
+// probe looks for a server's directories.
+func probe(ctx context.Context, tg format.Target) (format.Match, error) {
+	info, err := tg.Tree.Stat(ctx, tg.Name)
+	if err != nil && tg.Name != "" || err == nil && !info.Dir {
+		return format.No, nil
+	}
+	ls, err := FindServers(ctx, tg.Tree, tg.Name, FSOptions{})
+	if err != nil || len(ls) == 0 {
+		return format.No, ctx.Err()
+	}
+	for _, l := range ls {
+		for _, dir := range append([]string{l.WALDir, l.MetaDir}, l.DataDirs...) {
+			for _, name := range []string{instanceFile, dirInstanceFile, path.Join(dataDir, dirInstanceFile)} {
+				if _, err := tg.Tree.Stat(ctx, path.Join(dir, name)); dir != "" && err == nil {
+					return format.Certain, nil
+				}
+			}
+		}
+	}
+	return format.Likely, nil
+}
+
+// systemCatalog is the table in which a master keeps what it knows; every master has it in one tablet of this id.
+const (
+	systemCatalog   = "sys.catalog"
+	systemCatalogID = "00000000000000000000000000000000"
+)
+
+// servers are the directories of one server or several.
+type servers struct {
+	all      []*FS
+	tablets  []*tablet // one a tablet id; of all tables; those that hold rows, and then tombstones
+	findings []region.Finding
+	broken   []*Tablet // superblocks that cannot be read, with what could be understood
+}
+
+// openServers opens all that is in the target.
+func openServers(ctx context.Context, tg format.Target, o format.OpenOptions, ro readOptions) (*servers, error) {
+	fo := FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}
+	layouts := []Layout{ro.layout}
+	if l := ro.layout; l.WALDir == "" && l.MetaDir == "" && len(l.DataDirs) == 0 {
+		var err error
+		if layouts, err = FindServers(ctx, tg.Tree, tg.Name, fo); err != nil {
+			return nil, err
+		}
+	}
+	if len(layouts) == 0 {
+		return nil, fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "", "no directory of a Kudu server is there")
+	}
+	s := &servers{}
+	for _, l := range layouts {
+		if err := s.add(ctx, tg.Tree, l, fo, ro); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// add opens one server's directories.
+func (s *servers) add(ctx context.Context, tree store.Tree, l Layout, fo FSOptions, ro readOptions) error {
+	f, err := OpenFS(ctx, tree, l, fo)
+	if err != nil {
+		return err
+	}
+	if len(f.Users) > 0 && !ro.live {
+		u := f.Users[0]
+		who := "a server"
+		if u.PID > 0 {
+			who = fmt.Sprintf("a server (process %d)", u.PID)
+		}
+		return fault.New(fault.Invalid, fault.Span{Object: u.Object}, "", "%s runs on this directory; stop it, copy the directory, or set live=true", who)
+	}
+	tablets, err := f.Tablets(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.orphans(ctx, f, tablets); err != nil {
+		return err
+	}
+	s.all = append(s.all, f)
+	for _, t := range tablets {
+		s.replica(replica{f, t})
+	}
+	s.findings = append(s.findings, f.Findings...)
+	return nil
+}
+
+// replica takes in one server's replica of a tablet.
+func (s *servers) replica(r replica) {
+	for _, tb := range s.tablets {
+		if tb.ID == r.ID {
+			if tb.others = append(tb.others, r); better(r, tb.replica) {
+				tb.others[len(tb.others)-1], tb.replica = tb.replica, r
+			}
+			return
+		}
+	}
+	s.tablets = append(s.tablets, &tablet{replica: r})
+}
+
+// better reports whether a is to be read rather than b.
+func better(a, b replica) bool {
+	if x, y := a.State == TabletReady, b.State == TabletReady; x != y {
+		return x
+	}
+	return false
+}
+
+// orphans looks for tablets that have a log, or consensus metadata, and no superblock that can be read.
+func (s *servers) orphans(ctx context.Context, f *FS, tablets []*Tablet) error {
+	known := map[string]bool{}
+	for _, t := range tablets {
+		known[t.ID] = true
+	}
+	var lost []string
+	for _, dir := range []string{path.Join(f.MetaDir, tabletMetaDir), path.Join(f.MetaDir, consensusDir), path.Join(f.WALDir, walsDir)} {
+		for info, err := range f.tree.List(ctx, dir) {
+			if err != nil {
+				break // what is missing was noted
+			}
+			id := strings.TrimSuffix(path.Base(info.Name), recoverySuffix)
+			if isUUID(id) && !known[id] {
+				known[id] = true
+				lost = append(lost, id)
+			}
+		}
+	}
+	slices.Sort(lost)
+	for _, id := range lost {
+		t := &Tablet{ID: id, Object: path.Join(f.MetaDir, tabletMetaDir, id)}
+		if _, err := f.tree.Stat(ctx, t.Object); gone(err) {
+			f.note("kudu.superblock.missing", fault.Span{Object: t.Object}, id, "the tablet has a log or consensus metadata, and no superblock")
+		} else if read, err := f.Tablet(ctx, id); err != nil && read != nil {
+			t = read
+			t.ID = id
+		}
+		s.broken = append(s.broken, t)
+	}
+	return ctx.Err()
+}
+
+// tables groups tablets by table: by id, in the order of names.
+func (s *servers) tables() [][]*tablet {
+	at := map[string]int{}
+	var out [][]*tablet
+	for _, tb := range s.tablets {
+		i, ok := at[tb.TableID]
+		if !ok {
+			i, at[tb.TableID] = len(out), len(out)
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], tb)
+	}
+	for _, ts := range out {
+		slices.SortStableFunc(ts, func(a, b *tablet) int {
+			return cmp.Or(cmp.Compare(string(a.Partition.Start), string(b.Partition.Start)), cmp.Compare(a.ID, b.ID))
+		})
+	}
+	slices.SortStableFunc(out, func(a, b []*tablet) int {
+		return cmp.Or(cmp.Compare(newest(a).Table, newest(b).Table), cmp.Compare(a[0].TableID, b[0].TableID))
+	})
+	return out
+}
+
+// newest is the tablet whose schema is the newest.
+func newest(ts []*tablet) *tablet {
+	out := ts[0]
+	for _, tb := range ts {
+		if tb.HasData() && (!out.HasData() || tb.SchemaVersion > out.SchemaVersion) {
+			out = tb
+		}
+	}
+	return out
+}
+
+// pick finds the table that what names: by its name, its id, or the id of one of its tablets, which is then the only one that is read.
+// "" is the only table there is. Masters' own tables must be named.
+func (s *servers) pick(what, only string) ([]*tablet, error) {
+	var found [][]*tablet
+	var names []string
+	for _, ts := range s.tables() {
+		name := newest(ts).Table
+		if ts[0].TableID != systemCatalogID && !(name == systemCatalog && ts[0].ID == systemCatalogID) {
+			names = append(names, name)
+		}
+		if what == "" && name != systemCatalog || what == name || what == ts[0].TableID {
+			found = append(found, ts)
+			continue
+		}
+		for _, tb := range ts {
+			if tb.ID == what {
+				found = append(found, []*tablet{tb})
+			}
+		}
+	}
+	switch {
+	case len(found) == 1 && only == "":
+		return found[0], nil
+	case len(found) == 1:
+		for _, tb := range found[0] {
+			if tb.ID == only {
+				return []*tablet{tb}, nil
+			}
+		}
+		return nil, fault.Invalidf("table %s has no tablet %s here", newest(found[0]).Table, only)
+	case len(found) == 0 && len(names) == 0:
+		return nil, fault.Invalidf("no tablet is here whose superblock can be read, so no table")
+	case len(found) == 0:
+		return nil, fault.Invalidf("there is no table or tablet %q; there are %s", what, strings.Join(names, ", "))
+	case what == "":
+		return nil, fault.Invalidf("there are %d tables: name one as DIR#TABLE: %s", len(found), strings.Join(names, ", "))
+	}
+	var ids []string
+	for _, ts := range found {
+		ids = append(ids, ts[0].TableID)
+	}
+	return nil, fault.Invalidf("%d tables are named %q: name one by its id: %s", len(found), what, strings.Join(ids, ", "))
+}
+
+// open opens a table.
+func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
+	ro, err := parseOptions(o.Opts)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openServers(ctx, tg, o, ro)
+	if err != nil {
+		return nil, err
+	}
+	ts, err := s.pick(tg.Table, ro.tablet)
+	if err != nil {
+		return nil, err
+	}
+	whole := len(ts) > 1 || ro.tablet == "" && tg.Table != ts[0].ID
+	if whole && !ro.partial {
+		if err := s.complete(ts); err != nil {
+			return nil, err
+		}
+	}
+	ts = slices.DeleteFunc(slices.Clone(ts), func(tb *tablet) bool { return !tb.HasData() })
+	if len(ts) == 0 {
+		return nil, fault.New(fault.Unsupported, fault.Span{Object: tg.Name}, "", "of table %s there are only tombstones here: tablets that were deleted from this server", tg.Table)
+	}
+	t, err := newTable(tg.Tree, ts, o, ro)
+	if err != nil {
+		return nil, err
+	}
+	t.findings = s.findings
+	return t, nil
+}
+
+// complete refuses a table of which tablets are missing.
+func (s *servers) complete(ts []*tablet) error {
+	var have []*Tablet
+	for _, tb := range ts {
+		have = append(have, tb.Tablet)
+	}
+	at := fault.Span{Object: ts[0].Object}
+	missing, uncovered, more := Missing(have)
+	if n := int64(len(missing)) + more; n > 0 {
+		return fault.Corruptf(at, "partition_schema", "table %s: %d tablets are not here, the first is that of %s; partial=true reads the others", newest(ts).Table, n, cmp.Or(missing[0].Text, "all rows"))
+	}
+	if len(uncovered) == 0 {
+		return nil
+	}
+	for _, b := range s.broken {
+		if b.TableID == "" || b.TableID == ts[0].TableID {
+			return fault.Corruptf(fault.Span{Object: b.Object}, "superblock", "tablet %s, whose superblock cannot be read, may hold rows of table %s (%s); partial=true reads the others",
+				b.ID, newest(ts).Table, cmp.Or(uncovered[0].Text, "a range"))
+		}
+	}
+	return nil
+}
+
+// list gives the tables of all servers, and their tablets.
+func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		s, err := openServers(ctx, tg, format.OpenOptions{}, readOptions{at: latest, live: true})
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		for _, ts := range s.tables() {
+			e, err := s.entry(ctx, ts)
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// entry is what List tells of a table.
+func (s *servers) entry(ctx context.Context, ts []*tablet) (format.Entry, error) {
+	top := newest(ts)
+	e := format.Entry{Table: top.Table, Kind: "table"}
+	add := func(k, layout string, args ...any) { e.Meta = append(e.Meta, format2(k, layout, args...)) }
+	add("table_id", "%s", top.TableID)
+	add("tablets", "%d", len(ts))
+	if top.Partitioning.stored {
+		add("partition_schema", "%s", top.Partitioning.SchemaText(&top.Schema))
+	}
+	var have []*Tablet
+	sets, lost := 0, 0
+	for _, tb := range ts {
+		have = append(have, tb.Tablet)
+		rows, bytes, _, gone, err := tb.fs.TabletFacts(ctx, tb.Tablet)
+		if err != nil && !errors.As(err, new(*fault.Error)) {
+			return e, err
+		}
+		sets += len(tb.RowSets)
+		lost += gone
+		e.Bytes += bytes
+		if e.Rows >= 0 && rows >= 0 {
+			e.Rows += rows
+		} else {
+			e.Rows = -1
+		}
+		value := fmt.Sprintf("%s; %s; %d rowsets, %d rows, %d bytes; server %s", cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows"), tb.State, len(tb.RowSets), rows, bytes, cmp.Or(tb.fs.UUID, "unknown"))
+		if n := len(tb.others); n > 0 {
+			value += fmt.Sprintf(" and %d more", n)
+		}
+		add("tablet."+tb.ID, "%s", value)
+	}
+	add("rowsets", "%d", sets)
+	if lost > 0 {
+		add("lost_blocks", "%d", lost)
+	}
+	missing, uncovered, more := Missing(have)
+	if n := int64(len(missing)) + more; n > 0 {
+		add("missing_tablets", "%d", n)
+		for _, g := range missing[:min(len(missing), 20)] {
+			add("missing", "%s", g.Text)
+		}
+	}
+	for _, g := range uncovered[:min(len(uncovered), 20)] {
+		add("uncovered", "%s", g.Text)
+	}
+	return e, nil
+}

@@ -1,0 +1,130 @@
+package kudu
+
+import (
+	"context"
+	"errors"
+
+	"stoa/fault"
+	"stoa/format/cfile"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// logRows are the rows that only a tablet's log has, as they were at the snapshot, column by column.
+type logRows struct {
+	keys     [][]byte // encoded, ascending
+	cells    []*vec.Vector
+	findings []region.Finding
+}
+
+// replay reads a tablet's log: its changes go to the rowsets, its rows become vectors.
+func (t *table) replay(ctx context.Context, tb *tablet) error {
+	log, err := tb.fs.Replay(ctx, tb.Tablet, t.lookup(tb))
+	if err != nil {
+		return err
+	}
+	for _, s := range tb.sets {
+		s.changes = log.Changes[s.ID]
+	}
+	tb.logged, err = t.materialize(tb, log)
+	return err
+}
+
+// lookup finds keys in the rowsets of a tablet. The files are opened once for the whole log.
+func (t *table) lookup(tb *tablet) KeyLookup {
+	type index struct {
+		r   *cfile.Reader
+		err error
+	}
+	open := map[uint64]index{}
+	return func(ctx context.Context, rowset uint64, key []byte) (int64, bool, error) {
+		x, ok := open[rowset]
+		if !ok {
+			for _, s := range tb.sets {
+				if s.ID == rowset {
+					x.r, x.err = t.keyIndex(ctx, s)
+					open[rowset] = x
+				}
+			}
+		}
+		if x.err != nil || x.r == nil {
+			return 0, false, x.err
+		}
+		n, exact, err := x.r.Find(ctx, key, false)
+		return n, exact, err
+	}
+}
+
+// keyIndex opens the file that finds encoded keys of a rowset: the key's column, or the ad-hoc index if there are several.
+func (t *table) keyIndex(ctx context.Context, s *rowSet) (*cfile.Reader, error) {
+	b := s.Adhoc
+	if t.schema.Keys() == 1 {
+		b, _ = s.Block(t.schema.Columns[0].ID)
+	}
+	if b.IsNull() {
+		return nil, fault.Corruptf(fault.Span{Object: s.tablet.Object}, "rowsets.adhoc_index_block", "rowset %d has no index of its keys", s.ID)
+	}
+	return t.openBlock(ctx, s.tablet.replica, b)
+}
+
+// materialize makes vectors of the rows that were live at the snapshot.
+func (t *table) materialize(tb *tablet, log *Logged) (*logRows, error) {
+	out := &logRows{findings: log.Findings}
+	n := len(t.schema.Columns)
+	values := make([][][]byte, n)
+	row := make([][]byte, n)
+	var scratch []cfile.DeltaChange
+	for i := range log.Rows {
+		r := &log.Rows[i]
+		if r.Time >= t.o.at {
+			continue
+		}
+		for c := range row { // of columns that are younger than the row
+			row[c] = t.schema.Columns[c].ReadDefault
+		}
+		set := func(cells []cfile.DeltaChange) {
+			for _, x := range cells {
+				if c := t.schema.Find(int32(x.Column)); c >= 0 {
+					row[c] = x.Value
+				}
+			}
+		}
+		at := fault.Span{Object: tb.Object}
+		var err error
+		if scratch, err = cfile.ParseCells(r.Cells, at, "log.row", scratch); err != nil {
+			return nil, err
+		}
+		set(scratch)
+		live := true
+		for _, x := range r.Changes {
+			if x.Time >= t.o.at {
+				break
+			}
+			var op cfile.DeltaOp
+			if op, scratch, err = cfile.ParseChanges(x.List, at, "log.change", scratch); err != nil {
+				return nil, err
+			}
+			live = op != cfile.DeltaDelete
+			set(scratch)
+		}
+		if !live {
+			continue
+		}
+		out.keys = append(out.keys, r.Key)
+		for c := range row {
+			values[c] = append(values[c], row[c])
+		}
+	}
+	for c := range values {
+		v, err := t.schema.Columns[c].vector(values[c])
+		if err != nil {
+			return nil, fault.Locate(err, fault.Span{Object: tb.Object}, false, "log.row")
+		}
+		out.cells = append(out.cells, v)
+		values[c] = nil
+	}
+	return out, nil
+}
+
+// damaged reports whether err says that bytes are damaged, rather than that they could not be read.
+func damaged(err error) bool { return errors.Is(err, fault.Corrupt) }

@@ -1,0 +1,236 @@
+package kudu
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"sort"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// keySpan is a range of encoded keys, [low, high); high nil: no limit. A key is a run of bytes, and the bytes of a column's value come
+// before those of the next column, so that a predicate on the first columns is a range, too.
+type keySpan struct {
+	low, high []byte
+	exact     []byte // the one key that is possible, whole; nil if there may be others
+	empty     bool
+}
+
+// spanOf is the range of keys of the given columns outside of which e is certainly not true: equalities of the first columns, and then a
+// range of the next one.
+func (t *table) spanOf(e *pred.Expr, columns []int) (k keySpan) {
+	if e == nil {
+		return k
+	}
+	var prefix []byte
+	for i, c := range columns {
+		col := &t.schema.Columns[c]
+		low, high, lowIn, highIn := e.KeyRange(pred.JoinPath(col.Name))
+		if low == nil && high == nil {
+			break
+		}
+		if low != nil && low.Kind == pred.KindNull || high != nil && high.Kind == pred.KindNull {
+			return keySpan{empty: true}
+		}
+		last := i == len(columns)-1
+		lo, okLo := t.encoded(prefix, c, low, last)
+		hi, okHi := t.encoded(prefix, c, high, last)
+		if okLo && okHi && lowIn && highIn && bytes.Equal(lo, hi) {
+			if prefix = lo; last {
+				return keySpan{low: lo, high: append(bytes.Clone(lo), 0), exact: lo}
+			}
+			continue
+		}
+		k = keySpan{low: prefix, high: after(prefix)}
+		if okLo {
+			if k.low = lo; !lowIn {
+				k.low = behind(lo, last)
+			}
+		}
+		if okHi {
+			if k.high = hi; highIn {
+				k.high = behind(hi, last)
+			}
+		}
+		k.empty = k.high != nil && bytes.Compare(k.low, k.high) >= 0
+		return k
+	}
+	if len(prefix) > 0 {
+		k = keySpan{low: prefix, high: after(prefix)}
+	}
+	return k
+}
+
+// encoded appends the key of a literal in column c; false if there is none.
+func (t *table) encoded(prefix []byte, c int, v *pred.Value, last bool) ([]byte, bool) {
+	if v == nil {
+		return nil, false
+	}
+	col := &t.schema.Columns[c]
+	stored, ok := cfile.Stored(col.Type, t.columns[c].Type, *v)
+	if !ok {
+		return nil, false
+	}
+	key, err := cfile.AppendKey(bytes.Clone(prefix), col.Type, stored, last)
+	return key, err == nil
+}
+
+// behind is the first key behind all that have the values key stands for: those are key alone, if it is whole, or all that begin with it.
+func behind(key []byte, whole bool) []byte {
+	if whole {
+		return append(bytes.Clone(key), 0)
+	}
+	return after(key)
+}
+
+// after is the first run of bytes behind all that begin with prefix; nil if there is none.
+func after(prefix []byte) []byte {
+	out := bytes.Clone(prefix)
+	for len(out) > 0 {
+		if out[len(out)-1] < 0xff {
+			out[len(out)-1]++
+			return out
+		}
+		out = out[:len(out)-1]
+	}
+	return nil
+}
+
+// misses reports whether no key of [low, high], both included and nil if unknown, lies in the span.
+func (k *keySpan) misses(low, high []byte) bool {
+	return k.empty || k.high != nil && low != nil && bytes.Compare(low, k.high) >= 0 || high != nil && bytes.Compare(high, k.low) < 0
+}
+
+// Narrow looks for the keys that e allows: between a rowset's first and last key, in its bloom file if e allows one key only, and then
+// in its key's value index or ad-hoc index. Key columns never change, so no overlay matters. Damage met there narrows nothing: the rows
+// themselves decide.
+func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
+	all := vec.Ranges{{From: 0, To: math.MaxInt64}}
+	keys := make([]int, t.schema.Keys())
+	for i := range keys {
+		keys[i] = i
+	}
+	k := t.spanOf(e, keys)
+	if k.empty {
+		return nil, nil
+	}
+	tb, s, err := t.set(ctx, g)
+	if err != nil || k.low == nil && k.high == nil {
+		return all, err
+	}
+	if s == nil {
+		return vec.Ranges{}.Add(tb.logged.between(k)), nil
+	}
+	if k.misses(s.low, s.high) {
+		return nil, nil
+	}
+	if k.exact != nil && !s.Bloom.IsNull() {
+		switch may, err := t.mayContain(ctx, s, k.exact); {
+		case err != nil && !damaged(err):
+			return nil, err
+		case err == nil && !may:
+			return nil, nil
+		}
+	}
+	r, err := t.between(ctx, s, k)
+	switch {
+	case err == nil:
+		return vec.Ranges{}.Add(r), nil
+	case damaged(err):
+		return all, nil
+	}
+	return nil, err
+}
+
+// mayContain asks the rowset's bloom file.
+func (t *table) mayContain(ctx context.Context, s *rowSet, key []byte) (bool, error) {
+	p, err := s.tablet.fs.PlaceOf(ctx, s.tablet.Tablet, s.Bloom)
+	if err != nil {
+		return false, err
+	}
+	b, err := cfile.OpenBloomAt(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
+	if err != nil {
+		if class, ok := err.(*fault.Error); ok && class.Class == fault.Invalid { // not a bloom file
+			err = fault.Corruptf(p.At, "", "block %d is named as a bloom file, and is none", p.ID)
+		}
+		return false, err
+	}
+	return b.MayContain(ctx, key)
+}
+
+// between is the rows of a rowset whose keys lie in a span.
+func (t *table) between(ctx context.Context, s *rowSet, k keySpan) (vec.Range, error) {
+	r, err := t.keyIndex(ctx, s)
+	if err != nil {
+		return vec.Range{}, err
+	}
+	rows := vec.Range{From: 0, To: r.Len()}
+	if len(k.low) > 0 {
+		if rows.From, _, err = r.Find(ctx, k.low, false); err != nil {
+			return rows, err
+		}
+	}
+	if k.high != nil {
+		if rows.To, _, err = r.Find(ctx, k.high, false); err != nil {
+			return rows, err
+		}
+	}
+	if s.rows >= 0 && r.Len() != s.rows {
+		return rows, fault.Corruptf(r.FooterAt(), "footer.num_values", "%d, but the rowset has %d rows", r.Len(), s.rows)
+	}
+	return rows, nil
+}
+
+// between is the rows whose keys lie in a span.
+func (m *logRows) between(k keySpan) vec.Range {
+	at := func(key []byte) int64 {
+		return int64(sort.Search(len(m.keys), func(i int) bool { return bytes.Compare(m.keys[i], key) >= 0 }))
+	}
+	r := vec.Range{From: at(k.low), To: int64(len(m.keys))}
+	if k.high != nil {
+		r.To = at(k.high)
+	}
+	return r
+}
+
+// outside reports whether e is certainly not true in a tablet: its range of keys, or a hash bucket that e's equalities lead to, is
+// another one.
+func (t *table) outside(tb *tablet, e *pred.Expr) bool {
+	s, sc := &tb.Partitioning, &tb.Schema
+	if e == nil || !s.stored {
+		return false
+	}
+	if columns, ok := t.positions(sc, s.Range); ok && len(columns) > 0 {
+		k := t.spanOf(e, columns)
+		lower, upper := tb.Partition.Lower(), tb.Partition.Upper()
+		if k.empty || k.high != nil && bytes.Compare(k.high, lower) <= 0 || len(upper) > 0 && bytes.Compare(k.low, upper) >= 0 {
+			return true
+		}
+	}
+	for i, d := range s.hashOf(tb.Partition.Lower()) {
+		columns, ok := t.positions(sc, d.Columns)
+		if !ok || i >= len(tb.Partition.Buckets) {
+			continue
+		}
+		if k := t.spanOf(e, columns); k.exact != nil && d.Buckets > 0 && d.Bucket(k.exact) != tb.Partition.Buckets[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// positions are the table's columns with the given ids; false if one of them is not there.
+func (t *table) positions(_ *Schema, ids []int32) ([]int, bool) {
+	out := make([]int, len(ids))
+	for i, id := range ids {
+		if out[i] = t.schema.Find(id); out[i] < 0 {
+			return nil, false
+		}
+	}
+	return out, true
+}

@@ -1,0 +1,111 @@
+package kudu
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/fault"
+	"stoa/format"
+)
+
+// readKeys are the options of Open.
+var readKeys = []format.OptionKey{
+	{Name: "at", Values: "TIME", Help: "the table as it was then: operations before TIME are seen. An integer is a hybrid time, everything else RFC 3339; default: the latest state"},
+	{Name: "wal", Values: "true, false", Help: "whether rows and changes that are only in the write-ahead log are read (default true)"},
+	{Name: "tablet", Values: "ID", Help: "only this tablet"},
+	{Name: "partial", Values: "true, false", Help: "read what there is, where tablets are missing or history was removed (default false)"},
+	{Name: "live", Values: "true, false", Help: "read directories on which a server runs; what it does meanwhile may show as damage (default false)"},
+	{Name: "wal-dir", Values: "DIR", Help: "the directory that holds wals/, instead of looking for it"},
+	{Name: "data-dirs", Values: "DIR,DIR,…", Help: "the directories that hold data/, instead of looking for them"},
+	{Name: "meta-dir", Values: "DIR", Help: "the directory that holds tablet-meta/, instead of looking for it"},
+}
+
+// readOptions are the options of Open, understood.
+type readOptions struct {
+	at      uint64 // hybrid time; operations before it are seen
+	noWAL   bool
+	tablet  string
+	partial bool
+	live    bool
+	layout  Layout
+}
+
+// latest is a snapshot that sees every operation.
+const latest = math.MaxUint64
+
+// hybridShift is how many bits of a hybrid time count within a microsecond.
+const hybridShift = 12
+
+// parseOptions reads the options; one that is not known is Invalid.
+func parseOptions(opts map[string]string) (o readOptions, err error) {
+	o.at = latest
+	for _, k := range slices.Sorted(maps.Keys(opts)) {
+		if err := o.set(k, opts[k]); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+func (o *readOptions) set(key, v string) (err error) {
+	switch key {
+	case "at":
+		o.at, err = parseTime(v)
+	case "wal":
+		o.noWAL, err = yesNo(key, v)
+		o.noWAL = !o.noWAL
+	case "tablet":
+		o.tablet = v
+	case "partial":
+		o.partial, err = yesNo(key, v)
+	case "live":
+		o.live, err = yesNo(key, v)
+	case "wal-dir":
+		o.layout.WALDir = v
+	case "data-dirs":
+		o.layout.DataDirs = strings.Split(v, ",")
+	case "meta-dir":
+		o.layout.MetaDir = v
+	default:
+		return fault.Invalidf("kudu: there is no option %q for reading", key)
+	}
+	return err
+}
+
+func yesNo(key, v string) (bool, error) {
+	switch v {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, fault.Invalidf("kudu: option %s=%s: true or false is wanted", key, v)
+}
+
+// parseTime reads a hybrid time, or a time of the calendar.
+func parseTime(v string) (uint64, error) {
+	if n, err := strconv.ParseUint(v, 10, 64); err == nil {
+		return n, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, v)
+	if err != nil {
+		return 0, fault.Invalidf("kudu: option at=%s: neither a hybrid time (an integer) nor a time as 2006-01-02T15:04:05Z", v)
+	}
+	us := t.UnixMicro()
+	if t.Nanosecond()%1000 != 0 {
+		us++ // an operation within that microsecond is not after it
+	}
+	if us < 0 || us > math.MaxInt64>>hybridShift {
+		return 0, fault.Invalidf("kudu: option at=%s: no hybrid time is so far away", v)
+	}
+	return uint64(us) << hybridShift, nil
+}
+
+// timeText is a hybrid time for people.
+func timeText(t uint64) string {
+	return strconv.FormatUint(t, 10) + " (" + time.UnixMicro(int64(t>>hybridShift)).UTC().Format("2006-01-02T15:04:05.000000Z") + ")"
+}

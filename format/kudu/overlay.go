@@ -1,0 +1,403 @@
+package kudu
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"sort"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/vec"
+)
+
+// Overlay gives the changes of a rowset that make its base rows those of the snapshot T:
+//
+//	UNDO deltas of T and later, backwards: the newest file first; within a row the files have the newest delta first
+//	REDO deltas before T, forwards: the oldest file first
+//	changes before T that only the log has
+//
+// Each is applied to what the ones before left: an update sets cells, a delete makes the row a ghost, a reinsertion makes it live again
+// and sets cells. A file may have the same row and time twice; both are applied, in order. Key columns never change.
+func (t *table) Overlay(ctx context.Context, g format.RowGroup, cols []int) (format.Overlay, error) {
+	_, s, err := t.set(ctx, g)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	o := &overlay{t: t, set: s, cols: cols, slots: map[uint32]int{}, touched: make([]bool, len(cols))}
+	for i, c := range cols {
+		if !t.schema.Columns[c].Key {
+			o.slots[uint32(t.schema.Columns[c].ID)] = i
+		}
+	}
+	if t.o.at != latest {
+		for _, b := range s.Undo {
+			if err := o.add(ctx, b, true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, b := range s.Redo {
+		if err := o.add(ctx, b, false); err != nil {
+			return nil, err
+		}
+	}
+	if err := o.addLogged(s.changes); err != nil {
+		return nil, err
+	}
+	if o.lost == nil && len(o.files) == 0 && len(o.logged) == 0 {
+		return nil, nil
+	}
+	return o, nil
+}
+
+// overlay is the changes of one rowset. It is used by one goroutine.
+type overlay struct {
+	t       *table
+	set     *rowSet
+	cols    []int          // physical columns that are read
+	slots   map[uint32]int // column id: index into cols
+	touched []bool         // by index into cols
+	drops   bool
+	files   []*deltaFile
+	logged  []LoggedChange // ascending by row
+	lost    error          // a file that cannot be opened: every row is suspect
+
+	state state
+}
+
+// deltaFile is a delta file that is read.
+type deltaFile struct {
+	file   *cfile.DeltaFile
+	undo   bool
+	blocks []cfile.DeltaBlock
+	dec    cfile.DeltaDecoder
+	kept   kept // the block decoded last: the next range of rows may need it, too
+}
+
+// kept is a decoded block: what concerns the snapshot and the columns that are read.
+type kept struct {
+	block   int // index into blocks; -1: none
+	changes []change
+	cells   []cell
+	bytes   []byte
+}
+
+// change is a delta: cells[from:to] are set.
+type change struct {
+	row      int64
+	op       cfile.DeltaOp
+	from, to int32
+}
+
+// cell is a new value: bytes[from:to] for column slot; from < 0 is NULL.
+type cell struct {
+	slot     int32
+	from, to int32
+}
+
+// add takes in a delta file if it may concern the snapshot and the columns.
+func (o *overlay) add(ctx context.Context, b BlockRef, undo bool) error {
+	d, err := o.t.openDelta(ctx, o.set, b)
+	if err != nil {
+		return o.suspect(err)
+	}
+	stats, told := d.Stats()
+	if told && !o.concerns(&stats, undo) {
+		return nil
+	}
+	if o.drops = o.drops || !told || stats.Deletes > 0; !told {
+		for i := range o.touched {
+			o.touched[i] = true
+		}
+	}
+	for id := range stats.Updates {
+		if i, ok := o.slots[id]; ok {
+			o.touched[i] = true
+		}
+	}
+	f := &deltaFile{file: d, undo: undo}
+	f.kept.block = -1
+	if f.blocks, err = d.Blocks(ctx, vec.Range{To: math.MaxInt64}); err != nil {
+		return o.suspect(err)
+	}
+	o.files = append(o.files, f)
+	return nil
+}
+
+// concerns reports whether a file with these statistics has deltas on the snapshot's side of time, that delete or reinsert rows or set
+// columns that are read. (The statistics count the columns that a reinsertion sets as updates.)
+func (o *overlay) concerns(s *cfile.DeltaStats, undo bool) bool {
+	if at := o.t.o.at; undo && s.MaxTimestamp < at || !undo && s.MinTimestamp >= at {
+		return false
+	}
+	if s.Deletes > 0 || s.Reinserts > 0 {
+		return true
+	}
+	for id := range s.Updates {
+		if _, ok := o.slots[id]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// suspect notes that changes are lost. Only damage is.
+func (o *overlay) suspect(err error) error {
+	if !damaged(err) {
+		return err
+	}
+	o.lost, o.drops = cmp.Or(o.lost, err), true
+	for i := range o.touched {
+		o.touched[i] = true
+	}
+	return nil
+}
+
+// addLogged takes in the changes of the log that the snapshot sees.
+func (o *overlay) addLogged(changes []LoggedChange) error {
+	var cells []cfile.DeltaChange
+	for _, x := range changes {
+		if x.Time >= o.t.o.at {
+			continue
+		}
+		op, set, err := cfile.ParseChanges(x.List, fault.Span{Object: o.set.tablet.Object}, "log.change", cells)
+		if err != nil {
+			return err
+		}
+		cells = set
+		o.drops = o.drops || op == cfile.DeltaDelete
+		for _, c := range set {
+			if i, ok := o.slots[c.Column]; ok {
+				o.touched[i] = true
+			}
+		}
+		o.logged = append(o.logged, x)
+	}
+	return nil
+}
+
+func (o *overlay) Drops() bool { return o.drops }
+
+func (o *overlay) Touches(col int) bool {
+	for i, c := range o.cols {
+		if c == col {
+			return o.touched[i]
+		}
+	}
+	return !o.t.schema.Columns[col].Key
+}
+
+// needed are the blocks of f with deltas of rows, as indexes [from, to).
+func (f *deltaFile) needed(rows vec.Range) (from, to int) {
+	from = sort.Search(len(f.blocks), func(i int) bool { return f.blocks[i].Last >= rows.From })
+	to = from + sort.Search(len(f.blocks)-from, func(i int) bool { return f.blocks[from+i].First >= rows.To })
+	return from, to
+}
+
+// Spans are the blocks that Patch will decode: all that are needed, less those that it has in hand.
+func (o *overlay) Spans(rows vec.Range) (out []fault.Span) {
+	if o.lost != nil {
+		return nil
+	}
+	for _, f := range o.files {
+		from, to := f.needed(rows)
+		for i := from; i < to; i++ {
+			if i != f.kept.block {
+				out = append(out, f.blocks[i].At)
+			}
+		}
+	}
+	return out
+}
+
+// Patch works out the net change of rows.
+func (o *overlay) Patch(_ context.Context, rows vec.Range, bytes [][]byte) (*vec.Patch, error) {
+	if o.lost != nil {
+		return nil, o.lost
+	}
+	st := &o.state
+	st.reset(rows, len(o.cols))
+	for _, f := range o.files {
+		from, to := f.needed(rows)
+		for i := from; i < to; i++ {
+			if i != f.kept.block {
+				if len(bytes) == 0 {
+					return nil, fault.Bugf("kudu: a block of deltas was not fetched")
+				}
+				if err := f.decode(o, i, bytes[0]); err != nil {
+					return nil, err
+				}
+				bytes = bytes[1:]
+			}
+			st.applyBlock(&f.kept)
+		}
+	}
+	if err := o.applyLogged(rows); err != nil {
+		return nil, err
+	}
+	return st.patch(o)
+}
+
+// decode decodes block i and keeps what concerns the snapshot and the columns.
+func (f *deltaFile) decode(o *overlay, i int, bytes []byte) error {
+	k := &f.kept
+	k.block, k.changes, k.cells, k.bytes = -1, k.changes[:0], k.cells[:0], k.bytes[:0]
+	err := f.dec.Decode(f.file, f.blocks[i], bytes, func(d cfile.Delta) error {
+		if seen := d.Timestamp < o.t.o.at; seen == f.undo {
+			return nil
+		}
+		if d.Row >= o.set.rows && o.set.rows >= 0 {
+			return fault.Rel(0, 0, "row", "%d, but the rowset has %d rows", d.Row, o.set.rows)
+		}
+		x := change{row: d.Row, op: d.Op, from: int32(len(k.cells))}
+		for _, c := range d.Changes {
+			slot, ok := o.slots[c.Column]
+			if !ok {
+				continue // not wanted, or dropped since
+			}
+			at := int32(len(k.bytes))
+			if c.Value == nil {
+				k.cells = append(k.cells, cell{int32(slot), -1, -1})
+				continue
+			}
+			k.bytes = append(k.bytes, c.Value...)
+			k.cells = append(k.cells, cell{int32(slot), at, int32(len(k.bytes))})
+		}
+		x.to = int32(len(k.cells))
+		k.changes = append(k.changes, x)
+		return nil
+	})
+	if err == nil {
+		k.block = i
+	}
+	return err
+}
+
+func (o *overlay) applyLogged(rows vec.Range) error {
+	from := sort.Search(len(o.logged), func(i int) bool { return o.logged[i].Row >= rows.From })
+	var scratch []cfile.DeltaChange
+	for _, x := range o.logged[from:] {
+		if x.Row >= rows.To {
+			break
+		}
+		op, cells, err := cfile.ParseChanges(x.List, fault.Span{Object: o.set.tablet.Object}, "log.change", scratch)
+		if err != nil {
+			return err
+		}
+		scratch = cells
+		o.state.turn(x.Row, op)
+		for _, c := range cells {
+			if slot, ok := o.slots[c.Column]; ok {
+				o.state.setCell(slot, x.Row, c.Value)
+			}
+		}
+	}
+	return nil
+}
+
+// state is the net change of a range of rows while it is being worked out.
+type state struct {
+	rows vec.Range
+	dead []byte // bitmap
+	any  bool   // a bit of dead was set
+	sets [][]newCell
+	hold []byte // of values whose block may be decoded over
+}
+
+// newCell is a cell's new value: hold[from:to], NULL if from < 0.
+type newCell struct {
+	row      int32 // from the range's first
+	from, to int32
+}
+
+func (st *state) reset(rows vec.Range, cols int) {
+	st.rows, st.any, st.hold = rows, false, st.hold[:0]
+	n := int(rows.Len()+7) / 8
+	st.dead = slices.Grow(st.dead[:0], n)[:n]
+	clear(st.dead)
+	if st.sets == nil {
+		st.sets = make([][]newCell, cols)
+	}
+	for i := range st.sets {
+		st.sets[i] = st.sets[i][:0]
+	}
+}
+
+// turn makes a row dead or live as op says.
+func (st *state) turn(row int64, op cfile.DeltaOp) {
+	i := row - st.rows.From
+	switch op {
+	case cfile.DeltaDelete:
+		st.dead[i>>3] |= 1 << (i & 7)
+		st.any = true
+	case cfile.DeltaReinsert:
+		st.dead[i>>3] &^= 1 << (i & 7)
+	}
+}
+
+func (st *state) setCell(slot int, row int64, value []byte) {
+	x := newCell{int32(row - st.rows.From), -1, -1}
+	if value != nil {
+		x.from = int32(len(st.hold))
+		st.hold = append(st.hold, value...)
+		x.to = int32(len(st.hold))
+	}
+	st.sets[slot] = append(st.sets[slot], x)
+}
+
+// applyBlock applies the deltas of a block that lie in the range.
+func (st *state) applyBlock(k *kept) {
+	from := sort.Search(len(k.changes), func(i int) bool { return k.changes[i].row >= st.rows.From })
+	for _, x := range k.changes[from:] {
+		if x.row >= st.rows.To {
+			break
+		}
+		st.turn(x.row, x.op)
+		for _, c := range k.cells[x.from:x.to] {
+			var v []byte
+			if c.from >= 0 {
+				v = k.bytes[c.from:c.to:c.to]
+			}
+			st.setCell(int(c.slot), x.row, v)
+		}
+	}
+}
+
+// patch is the result: of each cell its last value, unless its row is gone.
+func (st *state) patch(o *overlay) (*vec.Patch, error) {
+	n := int(st.rows.Len())
+	p := &vec.Patch{First: st.rows.From, N: n}
+	if st.any {
+		p.Drop = vec.NewSel(slices.Clone(st.dead), n)
+	}
+	for slot, set := range st.sets {
+		if len(set) == 0 {
+			continue
+		}
+		byRow := func(a, b newCell) int { return cmp.Compare(a.row, b.row) }
+		if !slices.IsSortedFunc(set, byRow) {
+			slices.SortStableFunc(set, byRow)
+		}
+		var rows []int32
+		var values [][]byte
+		for i, x := range set {
+			if i+1 < len(set) && set[i+1].row == x.row {
+				continue
+			}
+			var v []byte
+			if x.from >= 0 {
+				v = st.hold[x.from:x.to:x.to]
+			}
+			rows, values = append(rows, x.row), append(values, v)
+		}
+		v, err := o.t.schema.Columns[o.cols[slot]].vector(values)
+		if err != nil {
+			return nil, fault.Locate(err, fault.Span{Object: o.set.tablet.Object}, false, "deltas")
+		}
+		p.Cols = append(p.Cols, vec.ColPatch{Col: o.cols[slot], Rows: rows, Vals: v})
+	}
+	return p, nil
+}

@@ -1,0 +1,338 @@
+package kudu
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// table is an open table. It is a format.Reader, Narrower and Overlayer: parts are tablets, row groups DiskRowSets, and what only the
+// log has is one more row group, or changes of the others.
+type table struct {
+	tree     store.Tree
+	o        readOptions
+	limits   format.Limits
+	noVerify bool
+
+	schema   Schema
+	sc       *arrow.Schema
+	columns  []format.Column
+	tablets  []*tablet // in the order of partitions
+	byID     map[string]*tablet
+	meta     []format.KeyValue
+	findings []region.Finding
+}
+
+// tablet is a tablet that is read: one replica of it.
+type tablet struct {
+	replica
+	others []replica // of other servers
+
+	mu     sync.Mutex
+	loaded bool
+	sets   []*rowSet
+	logged *logRows // rows that only the log has; nil: none
+}
+
+// replica is a tablet as one server has it.
+type replica struct {
+	fs *FS
+	*Tablet
+}
+
+// rowSet is a DiskRowSet that is read.
+type rowSet struct {
+	*RowSet
+	tablet    *tablet
+	index     int
+	rows      int64 // -1: no block that can be read tells
+	low, high []byte
+	changes   []LoggedChange // only in the log; ascending by row
+}
+
+func (t *table) Schema() *arrow.Schema    { return t.sc }
+func (t *table) Columns() []format.Column { return t.columns }
+func (t *table) Meta() []format.KeyValue  { return t.meta }
+func (t *table) Close() error             { return nil } // the tree's owner closes what was opened
+
+// Findings are what was noticed while the directories were opened and the logs read.
+func (t *table) Findings() []region.Finding {
+	out := slices.Clone(t.findings)
+	for _, tb := range t.tablets {
+		tb.mu.Lock()
+		if tb.logged != nil {
+			out = append(out, tb.logged.findings...)
+		}
+		tb.mu.Unlock()
+	}
+	return out
+}
+
+// Order is the primary key.
+func (t *table) Order() []format.Key {
+	out := make([]format.Key, t.schema.Keys())
+	for i := range out {
+		out[i] = format.Key{Column: i}
+	}
+	return out
+}
+
+// Parts are the tablets. Their live rows are known only when all is read.
+func (t *table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) {
+		for _, tb := range t.tablets {
+			if t.outside(tb, q.Filter) {
+				continue
+			}
+			p := format.Part{Ref: tb.ID, Rows: -1, Bytes: tb.fs.stored(tb.Tablet)}
+			if info, err := t.tree.Stat(ctx, tb.Object); err == nil {
+				p.Stamp = info.Stamp
+			}
+			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+}
+
+// stored is how many bytes a tablet's blocks have, as far as that is known without looking at files.
+func (f *FS) stored(t *Tablet) (n int64) {
+	if f.BlockManager == "file" {
+		return -1
+	}
+	for i := range t.RowSets {
+		for _, b := range t.RowSets[i].Blocks() {
+			n += f.blocks[b.ID].len
+		}
+	}
+	return n
+}
+
+// RowGroups are a tablet's DiskRowSets, and the rows that only its log has.
+func (t *table) RowGroups(ctx context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
+	tb := t.byID[p.Ref]
+	if tb == nil {
+		return nil, fault.Invalidf("table %s has no tablet %s", t.name(), p.Ref)
+	}
+	if err := t.load(ctx, tb); err != nil {
+		return nil, err
+	}
+	var out []format.RowGroup
+	for _, s := range tb.sets {
+		out = append(out, format.RowGroup{Part: p.Ref, Index: s.index, Rows: s.rows, Bytes: -1, Low: s.low, High: s.high})
+	}
+	if m := tb.logged; m != nil && len(m.keys) > 0 {
+		out = append(out, format.RowGroup{Part: p.Ref, Index: len(tb.sets), Rows: int64(len(m.keys)), Low: m.keys[0], High: m.keys[len(m.keys)-1]})
+	}
+	return out, nil
+}
+
+func (t *table) name() string {
+	if len(t.tablets) == 0 {
+		return ""
+	}
+	return t.tablets[0].Table
+}
+
+// load looks at a tablet's rowsets and reads its log, once.
+func (t *table) load(ctx context.Context, tb *tablet) error {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if tb.loaded {
+		return nil
+	}
+	tb.sets = nil
+	for i := range tb.RowSets {
+		s := &rowSet{RowSet: &tb.RowSets[i], tablet: tb, index: i, rows: -1}
+		if err := t.measure(ctx, s); err != nil {
+			return err
+		}
+		if err := t.checkHistory(ctx, s); err != nil {
+			return err
+		}
+		tb.sets = append(tb.sets, s)
+	}
+	if !t.o.noWAL {
+		if err := t.replay(ctx, tb); err != nil {
+			return err
+		}
+	}
+	tb.loaded = true
+	return nil
+}
+
+// measure finds out how many rows a rowset has, and between which keys they lie: from the column or index that holds the keys, or, if
+// that is damaged, from what else there is.
+func (t *table) measure(ctx context.Context, s *rowSet) error {
+	s.low, s.high = s.MinKey, s.MaxKey
+	refs := []BlockRef{}
+	if t.schema.Keys() > 1 && !s.Adhoc.IsNull() {
+		refs = append(refs, s.Adhoc)
+	}
+	for i := range t.schema.Columns {
+		if b, ok := s.Block(t.schema.Columns[i].ID); ok {
+			refs = append(refs, b)
+		}
+	}
+	for _, c := range s.Columns { // of a dropped column
+		refs = append(refs, c.BlockRef)
+	}
+	for _, b := range refs {
+		r, err := t.openBlock(ctx, s.tablet.replica, b)
+		if err != nil {
+			if !errors.Is(err, fault.Corrupt) {
+				return err
+			}
+			continue
+		}
+		s.rows = r.Len()
+		footer := r.Footer()
+		if low, ok := footer.Get(metaMinKey); ok && s.low == nil {
+			s.low = low
+		}
+		if high, ok := footer.Get(metaMaxKey); ok && s.high == nil {
+			s.high = high
+		}
+		break
+	}
+	return nil
+}
+
+// openBlock opens the CFile in a block.
+func (t *table) openBlock(ctx context.Context, r replica, b BlockRef) (*cfile.Reader, error) {
+	p, err := r.fs.PlaceOf(ctx, r.Tablet, b)
+	if err != nil {
+		return nil, err
+	}
+	return cfile.OpenAt(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
+}
+
+func (t *table) cfileOptions() format.OpenOptions {
+	return format.OpenOptions{Limits: t.limits, NoVerify: t.noVerify}
+}
+
+// source reads an object of a tree and keeps nothing open: a table may have more blocks, each a file, than a process may have files.
+type source struct {
+	tree store.Tree
+	name string
+	size int64
+}
+
+func (s source) Size() int64  { return s.size }
+func (s source) Close() error { return nil }
+func (s source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	src, err := s.tree.Open(ctx, s.name)
+	if err != nil {
+		return 0, err
+	}
+	defer src.Close()
+	return src.ReadAt(ctx, p, off)
+}
+
+// set finds the rowset that g names; nil for the rows of the log.
+func (t *table) set(ctx context.Context, g format.RowGroup) (*tablet, *rowSet, error) {
+	tb := t.byID[g.Part]
+	if tb == nil {
+		return nil, nil, fault.Invalidf("table %s has no tablet %s", t.name(), g.Part)
+	}
+	if err := t.load(ctx, tb); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case g.Index >= 0 && g.Index < len(tb.sets):
+		return tb, tb.sets[g.Index], nil
+	case g.Index == len(tb.sets) && tb.logged != nil:
+		return tb, nil, nil
+	}
+	return nil, nil, fault.Invalidf("tablet %s has no row group %d", g.Part, g.Index)
+}
+
+// Chunk is a column of a rowset.
+func (t *table) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	if col < 0 || col >= len(t.columns) {
+		return nil, fault.Invalidf("there is no column %d", col)
+	}
+	tb, s, err := t.set(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return &memoryChunk{cells: tb.logged.cells[col], rows: rows}, nil
+	}
+	return t.chunk(ctx, s, col, rows)
+}
+
+// newTable makes the reader of a table from its tablets.
+func newTable(tree store.Tree, tablets []*tablet, o format.OpenOptions, ro readOptions) (*table, error) {
+	t := &table{tree: tree, o: ro, limits: o.Limits.WithDefaults(), noVerify: o.NoVerify, tablets: tablets, byID: map[string]*tablet{}}
+	newest := tablets[0]
+	for _, tb := range tablets {
+		t.byID[tb.ID] = tb
+		if tb.SchemaVersion > newest.SchemaVersion {
+			newest = tb
+		}
+	}
+	t.schema = newest.Schema
+	var err error
+	if t.sc, err = t.schema.Arrow(); err != nil {
+		return nil, err
+	}
+	for i := range t.schema.Columns {
+		c := &t.schema.Columns[i]
+		has := format.Values
+		if c.Array {
+			has |= format.Lengths
+		}
+		t.columns = append(t.columns, format.Column{Name: c.Name, Path: []int{i}, Parent: -1, Has: has, Type: t.sc.Field(i).Type,
+			Facts: format.ColumnFacts{Encoding: c.Encoding.String(), Codec: c.Compression.String()}})
+	}
+	t.meta = t.facts(newest)
+	return t, nil
+}
+
+// facts are what `stoa meta` prints of a table.
+func (t *table) facts(newest *tablet) []format.KeyValue {
+	var out []format.KeyValue
+	add := func(k, format string, args ...any) {
+		out = append(out, format2(k, format, args...))
+	}
+	add("format", "Apache Kudu table")
+	add("kind", "table")
+	add("table", "%s", newest.Table)
+	add("table_id", "%s", newest.TableID)
+	add("schema_version", "%d", newest.SchemaVersion)
+	var key []string
+	for _, c := range t.schema.Columns[:t.schema.Keys()] {
+		key = append(key, c.Name)
+	}
+	add("primary_key", "%s", strings.Join(key, ", "))
+	if newest.Partitioning.stored {
+		add("partition_schema", "%s", newest.Partitioning.SchemaText(&newest.Schema))
+	}
+	if t.o.at != latest {
+		add("at", "%s", timeText(t.o.at))
+	}
+	add("tablets", "%d", len(t.tablets))
+	for _, tb := range t.tablets {
+		add("tablet."+tb.ID, "%s; %d rowsets; server %s", cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows"), len(tb.RowSets), cmp.Or(tb.fs.UUID, "unknown"))
+	}
+	return out
+}
+
+func format2(k, layout string, args ...any) format.KeyValue {
+	return format.KeyValue{Key: k, Value: fmt.Sprintf(layout, args...)}
+}
