@@ -1,0 +1,390 @@
+package nest
+
+import (
+	"errors"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+)
+
+// byLengths makes n's array of so many places, which the lengths above n counted.
+func (b *build) byLengths(n *node, places int) (arrow.Array, error) {
+	if n.presence < 0 {
+		return b.content(n, places)
+	}
+	idx := borrow(places)
+	defer giveBack(idx)
+	items, whole, err := b.present(n, *idx)
+	if err != nil {
+		return nil, err
+	}
+	a, err := b.content(n, items)
+	if err != nil || whole {
+		return a, err
+	}
+	defer a.Release()
+	out, err := take(a, *idx, b.mem)
+	return out, b.locate(err, n.presence)
+}
+
+// locate gives an error the name of a column; where in the file that is, is not known here.
+func (b *build) locate(err error, col int) error {
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	out := *e
+	out.At, out.Path = fault.Span{}, fault.JoinPath(b.name(col), e.Path)
+	return &out
+}
+
+// entries looks whether column i has as many entries as there are places.
+func (b *build) entries(i, places int) error {
+	if got := b.in[i].Array.Len(); got != places {
+		if p := b.parent(i); p >= 0 {
+			return fault.Corruptf(fault.Span{}, b.name(p)+" and "+b.name(i), "the lengths count %d entries, there are %d", places, got)
+		}
+		return fault.Corruptf(fault.Span{}, b.name(i), "%d entries in %d rows", got, places)
+	}
+	return nil
+}
+
+// parent is the position of column i's parent; -1 if rows count its entries.
+func (b *build) parent(i int) int {
+	for p, number := range b.a.use {
+		if number == b.a.cols[i].Parent {
+			return p
+		}
+	}
+	return -1
+}
+
+// lengths are those of column i, nulls included.
+func (b *build) lengths(i int) ([]int32, int64, error) {
+	l := b.in[i].Array.(*array.Int32).Int32Values()
+	sum, err := SumLengths(l)
+	if err == nil && sum > math.MaxInt32-1 {
+		err = fault.Limitf(fault.Span{}, "", "%d items at once", sum)
+	}
+	return l, sum, b.locate(err, i)
+}
+
+// present fills idx with the item of each of n's places; -1 is none, or one that stands for null. items is how many there
+// are; whole says that idx only counts up.
+func (b *build) present(n *node, idx []int32) (items int, whole bool, err error) {
+	if err := b.entries(n.presence, len(idx)); err != nil {
+		return 0, false, err
+	}
+	l, sum, err := b.lengths(n.presence)
+	if err != nil {
+		return 0, false, err
+	}
+	col := b.in[n.presence].Array
+	isNull := nullness(col)
+	k := int32(0)
+	for i, x := range l {
+		if x > 1 {
+			return 0, false, fault.Corruptf(fault.Span{}, b.name(n.presence), "entry %d: %d of something that is there or not", i, x)
+		}
+		if idx[i] = -1; x == 1 && (col.NullN() == 0 || !isNull(i)) {
+			idx[i] = k
+		}
+		k += x
+	}
+	return int(sum), int(sum) == len(idx) && col.NullN() == 0, nil
+}
+
+// content makes n's array of so many places, all of which are there, or at least have entries.
+func (b *build) content(n *node, places int) (arrow.Array, error) {
+	switch n.shape {
+	case shapeNull:
+		return array.NewNull(places), nil
+	case shapeLeaf:
+		if err := b.entries(n.own, places); err != nil {
+			return nil, err
+		}
+		a := b.in[n.own].Array
+		a.Retain()
+		return a, nil
+	case shapeStruct:
+		kids, err := b.childrenByLengths(n, places)
+		if err != nil {
+			return nil, err
+		}
+		return n.made(places, []*memory.Buffer{nil}, kids, 0), nil
+	case shapeUnion:
+		return b.union(n, places)
+	}
+	if err := b.entries(n.own, places); err != nil {
+		return nil, err
+	}
+	if l, ok := b.in[n.own].Array.(*array.List); ok {
+		return b.listValues(n, l)
+	}
+	return b.listByLengths(n, places)
+}
+
+func (b *build) childrenByLengths(n *node, places int) (kids []arrow.Array, err error) {
+	for _, c := range n.children {
+		k, err := b.byLengths(c, places)
+		if err != nil {
+			releaseAll(kids)
+			return nil, err
+		}
+		kids = append(kids, k)
+	}
+	return kids, nil
+}
+
+// listValues is a list array that is decoded as such.
+func (b *build) listValues(n *node, l *array.List) (arrow.Array, error) {
+	if !hidesItems(l) {
+		return n.retyped(l), nil
+	}
+	idx := borrow(l.Len())
+	defer giveBack(idx)
+	for i := range *idx {
+		(*idx)[i] = int32(i)
+	}
+	tight, err := take(l, *idx, b.mem)
+	if err != nil {
+		return nil, b.locate(err, n.own)
+	}
+	defer tight.Release()
+	return n.retyped(tight), nil
+}
+
+func (b *build) listByLengths(n *node, places int) (arrow.Array, error) {
+	l, sum, err := b.lengths(n.own)
+	if err != nil {
+		return nil, err
+	}
+	kids, err := b.childrenByLengths(n, int(sum))
+	if err != nil {
+		return nil, err
+	}
+	off, there := borrow(places+1), make([]byte, places)
+	defer giveBack(off)
+	isNull := nullness(b.in[n.own].Array)
+	o := *off
+	o[0] = 0
+	for i, x := range l {
+		if o[i+1] = o[i]; !isNull(i) {
+			o[i+1] += x
+			there[i] = 1
+		}
+	}
+	if int64(o[places]) != sum { // nulls have items, which stand for nothing
+		if kids[0], err = b.without(kids[0], l, isNull, int(o[places])); err != nil {
+			return nil, b.locate(err, n.own)
+		}
+	}
+	valid, nulls := bitmap(there, b.mem)
+	return b.list(n, o, there, valid, nulls, kids)
+}
+
+// without drops the items of null lists; it takes items over.
+func (b *build) without(items arrow.Array, lengths []int32, isNull func(int) bool, rest int) (arrow.Array, error) {
+	defer items.Release()
+	if items.DataType().ID() == arrow.NULL {
+		return array.NewNull(rest), nil
+	}
+	idx := borrow(rest)
+	defer giveBack(idx)
+	k, at := 0, int32(0)
+	for i, x := range lengths {
+		if !isNull(i) {
+			for j := range x {
+				(*idx)[k] = at + j
+				k++
+			}
+		}
+		at += x
+	}
+	return take(items, *idx, b.mem)
+}
+
+// union makes a dense union: every place belongs to the one branch that has something there.
+func (b *build) union(n *node, places int) (arrow.Array, error) {
+	t := n.field.Type.(*arrow.DenseUnionType)
+	types, off := newBuffer(places, b.mem), newBuffer(4*places, b.mem)
+	const unclaimed = -1
+	claim := cast[int8](types.Bytes())
+	for i := range claim {
+		claim[i] = unclaimed
+	}
+	u := &unionBuild{build: b, n: n, claim: claim, off: cast[int32](off.Bytes())}
+	for i, c := range n.children {
+		if err := u.branch(c, int8(t.TypeCodes()[i])); err != nil {
+			types.Release()
+			off.Release()
+			releaseAll(u.kids)
+			return nil, err
+		}
+	}
+	if err := u.rest(t); err != nil {
+		types.Release()
+		off.Release()
+		releaseAll(u.kids)
+		return nil, err
+	}
+	return n.made(places, []*memory.Buffer{nil, types, off}, u.kids, 0), nil
+}
+
+type unionBuild struct {
+	*build
+	n     *node
+	claim []int8 // type codes; -1 is nobody's so far
+	off   []int32
+	kids  []arrow.Array
+}
+
+// branch lets branch c, of type code code, take the places where it has something, and makes its array of these.
+func (u *unionBuild) branch(c *node, code int8) error {
+	var all arrow.Array
+	idx := borrow(len(u.claim))
+	defer giveBack(idx)
+	switch {
+	case c.presence >= 0:
+		items, _, err := u.present(c, *idx)
+		if err != nil {
+			return err
+		}
+		if all, err = u.content(c, items); err != nil {
+			return err
+		}
+	case c.shape == shapeNull:
+		u.kids = append(u.kids, array.NewNull(0))
+		return nil
+	default:
+		var err error
+		if all, err = u.content(c, len(u.claim)); err != nil {
+			return err
+		}
+		isNull := nullness(all)
+		for i := range *idx {
+			if (*idx)[i] = int32(i); isNull(i) {
+				(*idx)[i] = -1
+			}
+		}
+	}
+	defer all.Release()
+	k := 0
+	for i, p := range *idx {
+		if p < 0 {
+			continue
+		}
+		if u.claim[i] != -1 {
+			return fault.Corruptf(fault.Span{}, c.name, "entry %d of the union is of two branches", i)
+		}
+		u.claim[i], u.off[i] = code, int32(k)
+		(*idx)[k] = p
+		k++
+	}
+	kid, err := take(all, (*idx)[:k], u.mem)
+	if err != nil {
+		return err
+	}
+	u.kids = append(u.kids, kid)
+	return nil
+}
+
+// rest gives the places that no branch took to the branch that can be null.
+func (u *unionBuild) rest(t *arrow.DenseUnionType) error {
+	free, first := 0, 0
+	for i, c := range u.claim {
+		if c == -1 {
+			if free == 0 {
+				first = i
+			}
+			free++
+		}
+	}
+	if free == 0 {
+		return nil
+	}
+	b := nullBranch(t)
+	if b < 0 {
+		return fault.Corruptf(fault.Span{}, u.n.name, "entry %d of the union is of no branch, and none can be null", first)
+	}
+	code := int8(t.TypeCodes()[b])
+	have := u.kids[b].Len()
+	// A union's offsets ascend within a branch, so the nulls of a branch with values stand between these.
+	idx := make([]int32, 0, have+free)
+	k := int32(0)
+	for i, c := range u.claim {
+		switch c {
+		case -1:
+			u.claim[i], u.off[i] = code, int32(len(idx))
+			idx = append(idx, -1)
+		case code:
+			u.off[i] = int32(len(idx))
+			idx = append(idx, k)
+			k++
+		}
+	}
+	was := u.kids[b]
+	made, err := take(was, idx, u.mem)
+	if err != nil {
+		return err
+	}
+	was.Release()
+	u.kids[b] = made
+	return nil
+}
+
+// checkNulls looks for nulls below n where the type has none. What is below a null does not count.
+func (n *node) checkNulls(a arrow.Array) error {
+	for i, c := range n.children {
+		var kid arrow.Array
+		missing := func(int) bool { return false }
+		switch x := a.(type) {
+		case *array.Struct:
+			kid, missing = x.Field(i), nullness(x)
+			kid.Retain()
+		case *array.FixedSizeList:
+			size := max(1, int(x.DataType().(*arrow.FixedSizeListType).Len()))
+			from, to := span(x)
+			isNull := nullness(x)
+			kid, missing = array.NewSlice(x.ListValues(), from, to), func(i int) bool { return isNull(i / size) }
+		case array.ListLike:
+			from, to := span(x)
+			kid = array.NewSlice(x.ListValues(), from, to)
+		case array.Union:
+			kid = x.Field(i)
+			kid.Retain()
+		}
+		err := c.checkNullsIn(kid, missing)
+		kid.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *node) checkNullsIn(a arrow.Array, missing func(int) bool) error {
+	if !n.field.Nullable && a.NullN() > 0 && n.shape != shapeNull {
+		isNull := nullness(a)
+		for i := range a.Len() {
+			if isNull(i) && !missing(i) {
+				return fault.Corruptf(fault.Span{}, n.name, "entry %d is null, but its type has no nulls", i)
+			}
+		}
+	}
+	return n.checkNulls(a)
+}
+
+// span is the range of l's items.
+func span(l array.ListLike) (from, to int64) {
+	if l.Len() == 0 {
+		return 0, 0
+	}
+	from, _ = l.ValueOffsets(0)
+	_, to = l.ValueOffsets(l.Len() - 1)
+	return from, to
+}
