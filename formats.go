@@ -4,12 +4,14 @@ import (
 	"stoa/format"
 	"stoa/format/cfile"
 	"stoa/format/ipc"
+	"stoa/format/kudu"
 	"stoa/format/text"
 )
 
 // Formats are the formats that need no library of their own, in the order in which they are probed.
 // Parquet is apart, because of its weight: append(stoa.Formats, parquet.Format).
 var Formats = []format.Format{
+	kudu.Format,
 	cfile.Format,
 	ipc.Format,
 	text.JSONL,

@@ -81,7 +81,7 @@ type deltaFile struct {
 type kept struct {
 	block   int // index into blocks; -1: none
 	changes []change
-	cells   []cell
+	cells   []deltaCell
 	bytes   []byte
 }
 
@@ -92,8 +92,8 @@ type change struct {
 	from, to int32
 }
 
-// cell is a new value: bytes[from:to] for column slot; from < 0 is NULL.
-type cell struct {
+// deltaCell is a new value: bytes[from:to] for column slot; from < 0 is NULL.
+type deltaCell struct {
 	slot     int32
 	from, to int32
 }
@@ -260,11 +260,11 @@ func (f *deltaFile) decode(o *overlay, i int, bytes []byte) error {
 			}
 			at := int32(len(k.bytes))
 			if c.Value == nil {
-				k.cells = append(k.cells, cell{int32(slot), -1, -1})
+				k.cells = append(k.cells, deltaCell{int32(slot), -1, -1})
 				continue
 			}
 			k.bytes = append(k.bytes, c.Value...)
-			k.cells = append(k.cells, cell{int32(slot), at, int32(len(k.bytes))})
+			k.cells = append(k.cells, deltaCell{int32(slot), at, int32(len(k.bytes))})
 		}
 		x.to = int32(len(k.cells))
 		k.changes = append(k.changes, x)

@@ -21,6 +21,7 @@ import (
 	"stoa"
 	"stoa/format"
 	"stoa/format/kudu"
+	"stoa/store"
 )
 
 // What is expected of a table is what the generator's model held, which Kudu's own client confirmed: expected/TABLE.PHASE.jsonl.gz in
@@ -214,6 +215,48 @@ func TestCorpusTables(t *testing.T) {
 			if n != len(files) {
 				t.Errorf("%d of %d ran", n, len(files))
 			}
+		})
+	}
+}
+
+// openedIn opens a table of a tree.
+func openedIn(t testing.TB, tree store.Tree, uri string, opts map[string]string) *stoa.Table {
+	t.Helper()
+	tb, err := stoa.Open(context.Background(), uri, stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree})
+	if err != nil {
+		t.Fatalf("%s %v: %v", uri, opts, err)
+	}
+	t.Cleanup(func() { tb.Close() })
+	return tb
+}
+
+// The archives with logs hold what the directories hold, and the last changes of d_wal. They are of a master and a tablet server.
+func TestCorpusWithLog(t *testing.T) {
+	dir := corpus(t)
+	files, err := filepath.Glob(filepath.Join(dir, "expected", "*.jsonl.gz"))
+	if err != nil || len(files) != 54 {
+		t.Fatalf("%d expected tables, %v", len(files), err)
+	}
+	for _, run := range []struct{ name, place string }{{"file_ck", "fs_file"}, {"log_ck", "fs_log"}} {
+		t.Run(run.place, func(t *testing.T) {
+			tree := store.NewMemory(kudu.Unpack(t, filepath.Join(dir, run.place, "full_with_wal.tar.zst")))
+			times := snapshots(t, dir, run.name)
+			n := 0
+			for _, file := range files {
+				table, phase, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".jsonl.gz"), ".")
+				opts := map[string]string{}
+				if strings.HasPrefix(table, "d_") && phase != "final" {
+					opts["at"] = times[phase]
+				}
+				t.Run(table+"."+phase, func(t *testing.T) {
+					compare(t, rowsOf(t, openedIn(t, tree, "#"+table, opts), stoa.ScanSpec{}), expected(t, dir, table, phase))
+				})
+				n++
+			}
+			t.Logf("%d tables and snapshots", n)
+			t.Run("without", func(t *testing.T) {
+				compare(t, rowsOf(t, openedIn(t, tree, "#d_wal", map[string]string{"wal": "false"}), stoa.ScanSpec{}), expected(t, dir, "d_wal", "p4"))
+			})
 		})
 	}
 }

@@ -1,0 +1,4 @@
+package kudu
+
+// Unpack is for the tests from outside.
+var Unpack = unpack
