@@ -6,6 +6,7 @@ import (
 	"stoa/format/ipc"
 	"stoa/format/kudu"
 	"stoa/format/text"
+	"stoa/format/trevni"
 )
 
 // Formats are the formats that need no library of their own, in the order in which they are probed.
@@ -14,6 +15,8 @@ var Formats = []format.Format{
 	kudu.Format,
 	cfile.Format,
 	ipc.Format,
+	trevni.Format,
+	trevni.AvroFormat,
 	text.JSONL,
 	text.CSV,
 	text.TSV,

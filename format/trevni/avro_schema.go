@@ -1,0 +1,199 @@
+package trevni
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// avroType is a type of an Avro schema.
+type avroType struct {
+	kind      string // "null", "int", …, "record", "enum", "fixed", "array", "map", "union"
+	name      string // full name of a record, enum or fixed
+	fields    []avroField
+	items     *avroType // of an array; the values of a map
+	branches  []*avroType
+	symbols   []string
+	size      int
+	logical   string
+	precision int
+	scale     int
+}
+
+type avroField struct {
+	name string
+	typ  *avroType
+}
+
+// fullName is what the shredder puts in the names of columns: the name, or else the kind.
+func (t *avroType) fullName() string {
+	if t.name != "" {
+		return t.name
+	}
+	return t.kind
+}
+
+// simple reports whether the type has one column without children.
+func (t *avroType) simple() bool {
+	switch t.kind {
+	case "record", "array", "map", "union":
+		return false
+	}
+	return true
+}
+
+// maxSchema is how deep a schema may be. Avro's own stack would not go much farther.
+const maxSchema = 100
+
+// schemaParser parses Avro's schemas.
+type schemaParser struct {
+	named map[string]*avroType
+}
+
+// parseAvroSchema parses a schema in JSON. Aliases, defaults, orders and documentation are passed over.
+func parseAvroSchema(text []byte) (*avroType, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, fmt.Errorf("no JSON: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("something is behind the schema")
+	}
+	p := schemaParser{named: map[string]*avroType{}}
+	return p.parse(v, "", 0)
+}
+
+func (p *schemaParser) parse(v any, space string, depth int) (*avroType, error) {
+	if depth > maxSchema {
+		return nil, fmt.Errorf("deeper than %d", maxSchema)
+	}
+	switch v := v.(type) {
+	case string:
+		return p.byName(v, space)
+	case []any:
+		t := &avroType{kind: "union"}
+		for _, b := range v {
+			bt, err := p.parse(b, space, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			t.branches = append(t.branches, bt)
+		}
+		return t, nil
+	case map[string]any:
+		return p.object(v, space, depth)
+	}
+	return nil, fmt.Errorf("a schema is no %T", v)
+}
+
+var primitives = map[string]bool{"null": true, "boolean": true, "int": true, "long": true, "float": true, "double": true, "string": true, "bytes": true}
+
+func (p *schemaParser) byName(name, space string) (*avroType, error) {
+	if primitives[name] {
+		return &avroType{kind: name}, nil
+	}
+	if t, ok := p.named[qualified(name, space)]; ok {
+		return t, nil
+	}
+	if t, ok := p.named[name]; ok {
+		return t, nil
+	}
+	return nil, fmt.Errorf("there is no type %q", name)
+}
+
+func qualified(name, space string) string {
+	if space == "" || strings.Contains(name, ".") {
+		return name
+	}
+	return space + "." + name
+}
+
+func text(m map[string]any, key string) string {
+	s, _ := m[key].(string)
+	return s
+}
+
+func number(m map[string]any, key string) int {
+	n, _ := m[key].(json.Number)
+	i, err := n.Int64()
+	if err != nil || i < 0 || i > 1<<30 {
+		return 0
+	}
+	return int(i)
+}
+
+func (p *schemaParser) object(m map[string]any, space string, depth int) (t *avroType, err error) {
+	kind, ok := m["type"].(string)
+	if !ok {
+		if m["type"] == nil {
+			return nil, fmt.Errorf("an object without type")
+		}
+		return p.parse(m["type"], space, depth+1) // {"type": {"type": …}}
+	}
+	t = &avroType{kind: kind, logical: text(m, "logicalType"), precision: number(m, "precision"), scale: number(m, "scale")}
+	switch kind {
+	case "array", "map":
+		key := map[string]string{"array": "items", "map": "values"}[kind]
+		t.items, err = p.parse(m[key], space, depth+1)
+		return t, err
+	case "record", "error", "enum", "fixed":
+		t.kind = strings.Replace(kind, "error", "record", 1)
+		return t, p.define(t, m, space, depth)
+	}
+	if primitives[kind] {
+		return t, nil
+	}
+	return p.byName(kind, space)
+}
+
+// define fills a named type. It is known by its name from here on, also within itself.
+func (p *schemaParser) define(t *avroType, m map[string]any, space string, depth int) error {
+	name := text(m, "name")
+	if name == "" {
+		return fmt.Errorf("a %s without name", t.kind)
+	}
+	if ns, ok := m["namespace"].(string); ok && !strings.Contains(name, ".") {
+		space = ns
+	}
+	t.name = qualified(name, space)
+	if i := strings.LastIndexByte(t.name, '.'); i >= 0 {
+		space = t.name[:i]
+	} else {
+		space = ""
+	}
+	if p.named[t.name] != nil {
+		return fmt.Errorf("%s is defined twice", t.name)
+	}
+	p.named[t.name] = t
+	switch t.kind {
+	case "enum":
+		symbols, _ := m["symbols"].([]any)
+		for _, s := range symbols {
+			s, ok := s.(string)
+			if !ok {
+				return fmt.Errorf("a symbol of %s is no text", t.name)
+			}
+			t.symbols = append(t.symbols, s)
+		}
+	case "fixed":
+		t.size = number(m, "size")
+	case "record":
+		fields, _ := m["fields"].([]any)
+		for _, f := range fields {
+			f, ok := f.(map[string]any)
+			if !ok || text(f, "name") == "" {
+				return fmt.Errorf("a field of %s has no name", t.name)
+			}
+			ft, err := p.parse(f["type"], space, depth+1)
+			if err != nil {
+				return fmt.Errorf("%s.%s: %w", t.name, text(f, "name"), err)
+			}
+			t.fields = append(t.fields, avroField{text(f, "name"), ft})
+		}
+	}
+	return nil
+}

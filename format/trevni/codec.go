@@ -1,0 +1,154 @@
+package trevni
+
+import (
+	"bytes"
+	"compress/bzip2"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"io"
+	"strings"
+	"sync"
+
+	"stoa/fault"
+	"stoa/internal/codec"
+	"stoa/vec"
+)
+
+// codecKind is a compression of blocks.
+type codecKind uint8
+
+const (
+	codecNone codecKind = iota
+	codecDeflate
+	codecSnappy
+	codecBzip2
+	codecGzip // Impala's
+)
+
+// codecByName knows the names of all dialects; case does not matter.
+func codecByName(name string) (codecKind, bool) {
+	switch strings.ToLower(name) {
+	case "", "null", "none":
+		return codecNone, true
+	case "deflate":
+		return codecDeflate, true
+	case "snappy":
+		return codecSnappy, true
+	case "bzip2":
+		return codecBzip2, true
+	case "gzip":
+		return codecGzip, true
+	}
+	return 0, false
+}
+
+// mostRaw is the most raw bytes that n stored ones can stand for. bzip2 has no such bound.
+func (k codecKind) mostRaw(n int64) int64 {
+	switch k {
+	case codecDeflate, codecGzip:
+		return 1032*n + 64
+	case codecSnappy:
+		return 64 * n // a copy of at most 64 bytes takes at least two
+	}
+	return 1<<31 - 1
+}
+
+// unpacked is what became of a block's stored bytes.
+type unpacked struct {
+	raw     []byte
+	zlib    bool // deflate with a zlib header around it
+	surplus int  // bytes behind the declared raw size that were cut off (bzip2 of Avro before 1.10)
+}
+
+// decompress makes the raw bytes of a block from the stored ones. raw is how many are declared; where they are fewer or more than
+// that, it is damage, except for what Avro before 1.10 wrote as bzip2: there the rest of the writer's buffer follows, and is cut off.
+func (k codecKind) decompress(stored []byte, raw int64, a *vec.Arena) (u unpacked, err error) {
+	if raw > k.mostRaw(int64(len(stored))) {
+		return u, fault.Rel(0, len(stored), "uncompressed-size", "%d bytes cannot come from %d", raw, len(stored))
+	}
+	if k == codecNone {
+		u.raw = stored
+		return u, nil
+	}
+	if k == codecBzip2 {
+		return unBzip2(stored, raw)
+	}
+	u.raw = a.Bytes(int(raw))
+	switch k {
+	case codecSnappy:
+		c, _ := codec.ByName("snappy")
+		err = c.Decompress(u.raw, stored)
+	case codecGzip:
+		err = inflate(u.raw, stored, "gzip", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
+	case codecDeflate:
+		if err = unDeflate(u.raw, stored); err != nil && zlibHeader(stored) {
+			if zerr := inflate(u.raw, stored, "zlib", func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }); zerr == nil {
+				u.zlib, err = true, nil
+			}
+		}
+	}
+	return u, err
+}
+
+// zlibHeader reports whether b begins as RFC 1950 says. A raw deflate stream may, too; so it is tried first.
+func zlibHeader(b []byte) bool {
+	return len(b) > 2 && b[0]&0x0f == 8 && b[0]>>4 <= 7 && (int(b[0])<<8|int(b[1]))%31 == 0
+}
+
+type inflater struct {
+	in bytes.Reader
+	z  io.ReadCloser
+}
+
+var inflaters = sync.Pool{New: func() any { return new(inflater) }}
+
+// unDeflate decodes a raw deflate stream (RFC 1951) of exactly len(dst) bytes.
+func unDeflate(dst, src []byte) error {
+	f := inflaters.Get().(*inflater)
+	defer inflaters.Put(f)
+	return inflate(dst, src, "deflate", func(io.Reader) (io.Reader, error) {
+		f.in.Reset(src)
+		if f.z == nil {
+			f.z = flate.NewReader(&f.in)
+			return f.z, nil
+		}
+		return f.z, f.z.(flate.Resetter).Reset(&f.in, nil)
+	})
+}
+
+// inflate fills dst, and finds the stream's end there.
+func inflate(dst, src []byte, name string, open func(io.Reader) (io.Reader, error)) error {
+	in := bytes.NewReader(src)
+	z, err := open(in)
+	if err != nil {
+		return fault.Rel(0, len(src), name, "no stream: %v", err)
+	}
+	if n, err := io.ReadFull(z, dst); err != nil {
+		return fault.Rel(0, len(src), name, "after %d of %d raw bytes: %v", n, len(dst), err)
+	}
+	var one [1]byte
+	if n, err := z.Read(one[:]); n != 0 {
+		return fault.Rel(0, len(src), name, "more than the %d raw bytes that are declared", len(dst))
+	} else if err != io.EOF {
+		return fault.Rel(0, len(src), name, "at the end: %v", err)
+	}
+	return nil
+}
+
+// unBzip2 decodes a whole bzip2 stream. Memory grows with what comes out, because a few bytes can stand for very many.
+func unBzip2(src []byte, raw int64) (u unpacked, err error) {
+	z := bzip2.NewReader(bytes.NewReader(src))
+	var out bytes.Buffer
+	out.Grow(int(min(raw, 64<<10+vec.Slack)))
+	if _, err := io.CopyN(&out, z, raw); err != nil {
+		return u, fault.Rel(0, len(src), "bzip2", "after %d of %d raw bytes: %v", out.Len(), raw, err)
+	}
+	u.raw = out.Bytes()
+	rest, err := io.Copy(io.Discard, io.LimitReader(z, 64<<20)) // to the end: there is the stream's own checksum
+	if err != nil {
+		return u, fault.Rel(0, len(src), "bzip2", "behind the %d raw bytes: %v", raw, err)
+	}
+	u.surplus = int(rest)
+	return u, nil
+}

@@ -1,0 +1,148 @@
+package trevni
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/wire"
+)
+
+// block is a block as its descriptor has it.
+type block struct {
+	rows        int64 // of the wiki's repeated columns: entries
+	raw, stored int64 // bytes; without the checksum
+	first       []byte
+	at          fault.Span // stored bytes and checksum
+	row         int64      // rows (or entries) of the blocks before
+	desc        fault.Span // its descriptor
+	lost        error      // the block does not lie in the file
+}
+
+// columnBlocks are the blocks of a column.
+type columnBlocks struct {
+	blocks []block
+	rows   int64      // of all blocks
+	desc   fault.Span // count and descriptors
+	end    int64      // offset behind the last block
+}
+
+// columnSpan is everything from where a column starts to the file's end.
+func (f *file) columnSpan(i int) (fault.Span, error) {
+	start := f.header.Columns[i].Start
+	if start < f.header.size || start > f.at.Len-4 {
+		return fault.Span{}, fault.Corruptf(f.at.Sub(0, f.header.size), fmt.Sprintf("column-start[%d]", i),
+			"%d is not between the header's end (%d) and the file's end (%d)", start, f.header.size, f.at.Len)
+	}
+	return f.at.Sub(start, f.at.Len-start), nil
+}
+
+// blocks reads the descriptors of column i, once.
+func (f *file) blocks(ctx context.Context, i int) (*columnBlocks, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.columns[i] != nil {
+		return f.columns[i], nil
+	}
+	at, err := f.columnSpan(i)
+	if err != nil {
+		return nil, err
+	}
+	col := &f.header.Columns[i]
+	cb := &columnBlocks{}
+	err = f.grow(ctx, at, firstBlocks, fmt.Sprintf("column[%d]", i), func(c *cursor) { *cb = parseDescriptors(c, col, f.header.Dialect) })
+	if err != nil {
+		return nil, err
+	}
+	cb.place(f, col)
+	f.columns[i] = cb
+	return cb, nil
+}
+
+// firstBlocks is how much of a column is read to find its descriptors: enough for 200 blocks, which are some 13 MB.
+const firstBlocks = 4 << 10
+
+// parseDescriptors reads what a column begins with:
+//
+//	block-count  fixed32
+//	descriptors  for each block:
+//	  block-row-count          fixed32
+//	  block-uncompressed-size  fixed32
+//	  block-compressed-size    fixed32, without the checksum; 0 in Impala's files that are not compressed
+//	  first-value              of the column's type, if the column says so; a boolean takes a byte
+func parseDescriptors(c *cursor, col *Column, d Dialect) (cb columnBlocks) {
+	n := c.count("block-count")
+	if c.Err() == nil && n > (int64(c.Left())+c.more)/12 {
+		c.Fail(c.Pos()-4, 4, "block-count", "%d blocks take at least %d bytes, the file has %d more", n, 12*n, int64(c.Left())+c.more)
+	}
+	for i := int64(0); i < n && c.Err() == nil; i++ {
+		from := c.Pos()
+		if !c.need(fmt.Sprintf("descriptor[%d]", i), 12) {
+			break
+		}
+		s := &cursor{Cursor: c.Cursor}
+		name := fmt.Sprintf("descriptor[%d]", i)
+		b := block{row: cb.rows, rows: s.count(name + ".block-row-count"), raw: s.count(name + ".block-uncompressed-size"), stored: s.count(name + ".block-compressed-size")}
+		if b.stored == 0 && d != Avro {
+			b.stored = b.raw
+		}
+		if col.FirstValues {
+			b.first = c.value(name+".first-value", col.Type)
+		}
+		b.desc = c.SpanOf(from, c.Pos()-from)
+		cb.blocks = append(cb.blocks, b)
+		cb.rows += b.rows
+	}
+	cb.desc = c.SpanOf(0, c.Pos())
+	return cb
+}
+
+// value reads one value of type t and gives its bytes as stored, without the length of a string.
+func (c *cursor) value(name string, t Type) []byte {
+	var out []byte
+	switch info := &types[t]; info.form {
+	case formNone:
+	case formString:
+		out = c.text(name)
+	case formVarint:
+		start := c.Pos()
+		rest := c.Rest()
+		c.long(name)
+		out = rest[:c.Pos()-start]
+	default:
+		n := max(info.width, 1)
+		if c.need(name, int64(n)) {
+			out = c.Bytes(name, n)
+		}
+	}
+	return append([]byte(nil), out...)
+}
+
+// place finds where the blocks lie: one behind the other, behind the descriptors.
+func (cb *columnBlocks) place(f *file, col *Column) {
+	off := cb.desc.End() - f.at.Off
+	sum := int64(0)
+	if col.summed {
+		sum = 4
+	}
+	for i := range cb.blocks {
+		b := &cb.blocks[i]
+		b.at = f.at.Sub(off, b.stored+sum)
+		off += b.at.Len
+		if off > f.at.Len {
+			b.lost = fault.Corruptf(b.desc, fmt.Sprintf("descriptor[%d]", i), "the block would lie at %d to %d, the file has %d bytes", b.at.Off, b.at.End(), f.at.Len)
+		}
+	}
+	cb.end = off
+}
+
+// isFault reports whether err is about the file, and not about reading it.
+func isFault(err error) bool {
+	var e *fault.Error
+	return errors.As(err, &e) && e.Class == fault.Corrupt
+}
+
+var _ = wire.NewCursor
+var _ format.Limits

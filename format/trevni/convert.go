@@ -1,0 +1,185 @@
+package trevni
+
+import (
+	"strconv"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"stoa/fault"
+	"stoa/vec"
+)
+
+// convert decodes n values of p from src to the end of dst, where they are not stored as Arrow has them.
+type convert func(p *physical, dst *vec.Vector, src []byte, n int, d *decoding) (used int, err error)
+
+func as[T any](b []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// enums turns ordinals into symbols.
+func enums(p *physical, dst *vec.Vector, src []byte, n int, d *decoding) (used int, err error) {
+	ordinals := as[int32](d.scratch.Bytes(4*n), n)
+	if used, err = decodeInts(ordinals, src); err != nil {
+		return used, err
+	}
+	var total int64
+	for i, o := range ordinals {
+		if o < 0 || int(o) >= len(p.enum) {
+			return used, fault.Rel(0, used, "value["+strconv.Itoa(i)+"]", "ordinal %d of an enum of %d symbols", o, len(p.enum))
+		}
+		total += int64(len(p.enum[o]))
+	}
+	if total > d.limit {
+		return used, fault.Limitf(fault.Span{}, "", "%d bytes of symbols are more than a page may have", total)
+	}
+	offs := dst.Offsets(dst.Extend(n))
+	out, err := dst.Bytes(offs[0], total)
+	if err != nil {
+		return used, err
+	}
+	pos := 0
+	for i, o := range ordinals {
+		pos += copy(out[pos:], p.enum[o])
+		offs[i+1] = offs[0] + int32(pos)
+	}
+	return used, nil
+}
+
+// fixeds decodes values that are stored as bytes, with a length that is always the same.
+func fixeds(p *physical, dst *vec.Vector, src []byte, n int, d *decoding) (used int, err error) {
+	if int64(n)*int64(p.size+1) > int64(len(src)) {
+		return 0, fault.Rel(0, len(src), "", "%d values of %d bytes do not fit %d bytes", n, p.size, len(src))
+	}
+	out := dst.Data(dst.Extend(n))
+	return eachFixed(p.size, src, n, func(i int, v []byte) { copy(out[i*p.size:], v) })
+}
+
+// eachFixed calls f with each of n values of size bytes.
+func eachFixed(size int, src []byte, n int, f func(i int, v []byte)) (pos int, err error) {
+	for i := range n {
+		l, k := varint(src[pos:])
+		if k <= 0 || l != int64(size) || len(src)-pos-k < size {
+			return pos, fault.Rel(pos, max(k, 0), "value["+strconv.Itoa(i)+"]", "a length of %d where values have %d bytes", l, size)
+		}
+		pos += k
+		f(i, src[pos:pos+size])
+		pos += size
+	}
+	return pos, nil
+}
+
+// decimals decodes decimals: their unscaled values as bytes, big-endian, two's complement, up to 16 of them.
+func decimals(_ *physical, dst *vec.Vector, src []byte, n int, _ *decoding) (pos int, err error) {
+	out := vec.Fixed[decimal128.Num](dst, dst.Extend(n))
+	for i := range out {
+		l, k := varint(src[pos:])
+		if k <= 0 || l < 0 || l > int64(len(src)-pos-k) {
+			return pos, fault.Rel(pos, max(k, 0), "value["+strconv.Itoa(i)+"]", "a length of %d, %d bytes are left", l, len(src)-pos-max(k, 0))
+		}
+		pos += k
+		v := src[pos : pos+int(l)]
+		pos += int(l)
+		var ok bool
+		if out[i], ok = bigEndian(v); !ok {
+			return pos, fault.Rel(pos-len(v), len(v), "value["+strconv.Itoa(i)+"]", "a decimal of more than 128 bits")
+		}
+	}
+	return pos, nil
+}
+
+// bigEndian is a number of any length that fits 128 bits.
+func bigEndian(v []byte) (decimal128.Num, bool) {
+	var hi, lo uint64
+	if len(v) > 0 && v[0] >= 0x80 {
+		hi, lo = ^uint64(0), ^uint64(0)
+	}
+	for len(v) > 16 { // only what the sign repeats
+		if (v[0] != 0 || v[1] >= 0x80) && (v[0] != 0xff || v[1] < 0x80) {
+			return decimal128.Num{}, false
+		}
+		v = v[1:]
+	}
+	for _, b := range v {
+		hi, lo = hi<<8|lo>>56, lo<<8|uint64(b)
+	}
+	return decimal128.New(int64(hi), lo), true
+}
+
+// narrow decodes ints or longs to a type of fewer values.
+func narrow[T int8 | int16 | uint8 | uint16 | uint32 | uint64](p *physical, dst *vec.Vector, src []byte, n int, d *decoding) (used int, err error) {
+	wide := as[int64](d.scratch.Bytes(8*n), n)
+	if p.stored == Int {
+		ints := as[int32](d.scratch.Bytes(4*n), n)
+		if used, err = decodeInts(ints, src); err != nil {
+			return used, err
+		}
+		for i, v := range ints {
+			wide[i] = int64(v)
+		}
+	} else if used, err = decodeLongs(wide, src); err != nil {
+		return used, err
+	}
+	out := vec.Fixed[T](dst, dst.Extend(n))
+	for i, v := range wide {
+		out[i] = T(v)
+		if int64(out[i]) != v {
+			return used, fault.Rel(0, used, "value["+strconv.Itoa(i)+"]", "%d is no %s", v, dst.Type)
+		}
+	}
+	return used, nil
+}
+
+// convertTo says how values of a stored type become those of an Arrow type; ok is false if they do not.
+func convertTo(s Type, t arrow.DataType) (c convert, size int, ok bool) {
+	if arrow.TypeEqual(types[s].arrow, t) {
+		return nil, 0, true
+	}
+	switch s {
+	case Fixed8, Fixed16, Fixed32, Fixed64, Int, Long:
+		return convertInt(s, t)
+	case Bytes:
+		switch t := t.(type) {
+		case *arrow.FixedSizeBinaryType:
+			return fixeds, t.ByteWidth, true
+		case *arrow.Decimal128Type:
+			return decimals, 0, true
+		}
+	}
+	return nil, 0, false
+}
+
+// convertInt is convertTo for whole numbers: types of the same bits, and, of varints, narrower ones.
+func convertInt(s Type, t arrow.DataType) (c convert, size int, ok bool) {
+	f, isFixed := t.(arrow.FixedWidthDataType)
+	if !isFixed {
+		return nil, 0, false
+	}
+	switch t.ID() {
+	case arrow.DATE32, arrow.TIME32, arrow.DATE64, arrow.TIME64, arrow.TIMESTAMP, arrow.DURATION:
+		return nil, 0, f.BitWidth() == types[s].arrow.(arrow.FixedWidthDataType).BitWidth()
+	case arrow.UINT32:
+		if s == Fixed32 {
+			return nil, 0, true
+		}
+		return narrow[uint32], 0, s == Long
+	case arrow.UINT64:
+		if s == Fixed64 {
+			return nil, 0, true
+		}
+		return narrow[uint64], 0, s == Long
+	case arrow.INT8:
+		return narrow[int8], 0, s == Int
+	case arrow.INT16:
+		return narrow[int16], 0, s == Int
+	case arrow.UINT8:
+		return narrow[uint8], 0, s == Int
+	case arrow.UINT16:
+		return narrow[uint16], 0, s == Int
+	}
+	return nil, 0, false
+}

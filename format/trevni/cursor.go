@@ -1,0 +1,132 @@
+package trevni
+
+import (
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"stoa/region"
+	"stoa/wire"
+)
+
+// cursor reads structures of which it is not known beforehand how long they are: header and descriptors. Its bytes are the
+// beginning of what lies there; more bytes of the file follow. short says that the structure goes on behind the bytes at
+// hand, so that it must be read again with more of them; every other error is one of the file.
+type cursor struct {
+	*wire.Cursor
+	more  int64
+	short bool
+}
+
+// need reports whether field name has n bytes. Otherwise it is short, or the file is too short for it.
+func (c *cursor) need(name string, n int64) bool {
+	if c.Err() != nil {
+		return false
+	}
+	left := int64(c.Left())
+	if n <= left {
+		return true
+	}
+	c.short = n <= left+c.more
+	c.Fail(c.Pos(), c.Left(), name, "%d bytes are needed, the file has %d more", n, left+c.more)
+	return false
+}
+
+func (c *cursor) u32(name string) uint32 {
+	if !c.need(name, 4) {
+		return 0
+	}
+	return c.U32(name)
+}
+
+// count reads a fixed32 that cannot be negative.
+func (c *cursor) count(name string) int64 {
+	n := int32(c.u32(name))
+	if n < 0 {
+		c.Fail(c.Pos()-4, 4, name, "%d is negative", n)
+		return 0
+	}
+	return int64(n)
+}
+
+func (c *cursor) u64(name string) uint64 {
+	if !c.need(name, 8) {
+		return 0
+	}
+	return c.U64(name)
+}
+
+// long reads a zig-zag varint.
+func (c *cursor) long(name string) int64 {
+	if c.Err() != nil {
+		return 0
+	}
+	b := c.Rest()
+	v, n := varint(b)
+	if n <= 0 {
+		c.short = n == 0 && c.more > 0
+		c.Fail(c.Pos(), min(c.Left(), 10), name, "not a varint of at most 64 bits")
+		return 0
+	}
+	c.Skip(name, n)
+	c.Node(region.Data, c.Pos()-n, n, name, strconv.FormatInt(v, 10))
+	return v
+}
+
+// varint reads a zig-zag varint of at most 64 bits; n is 0 if b ends within it, and negative if it is too long.
+func varint(b []byte) (v int64, n int) {
+	var x uint64
+	for i := 0; i < len(b); i++ {
+		if i == 9 && b[i] > 1 {
+			return 0, -1
+		}
+		x |= uint64(b[i]&0x7f) << (7 * i)
+		if b[i] < 0x80 {
+			return int64(x>>1) ^ -int64(x&1), i + 1
+		}
+	}
+	return 0, 0
+}
+
+// text reads a length and so many bytes, as String and Bytes are stored, and tells them as one field.
+func (c *cursor) text(name string) []byte {
+	start := c.Pos()
+	b := c.Rest()
+	n, used := varint(b)
+	switch {
+	case c.Err() != nil:
+		return nil
+	case used <= 0:
+		c.short = used == 0 && c.more > 0
+		c.Fail(start, min(c.Left(), 10), name+".length", "not a varint of at most 64 bits")
+		return nil
+	case n < 0:
+		c.Fail(start, used, name+".length", "%d is negative", n)
+		return nil
+	case n > int64(c.Left()-used)+c.more:
+		c.Fail(start, used, name+".length", "%d bytes are declared, the file has %d more", n, int64(c.Left()-used)+c.more)
+		return nil
+	case !c.need(name, int64(used)+n):
+		return nil
+	}
+	c.Skip(name, used+int(n))
+	out := b[used : used+int(n)]
+	c.Node(region.Data, start, used+int(n), name, printable(out))
+	return out
+}
+
+// printable is b for people: quoted if it is text, hexadecimal if not, and cut if it is long.
+func printable(b []byte) string {
+	const most = 60
+	cut := ""
+	if len(b) > most {
+		b, cut = b[:most], "…"
+		for len(b) > most-utf8.UTFMax && !utf8.Valid(b) {
+			b = b[:len(b)-1]
+		}
+	}
+	if utf8.Valid(b) {
+		return strconv.Quote(string(b)) + cut
+	}
+	return fmt.Sprintf("0x%x%s", b, cut)
+}

@@ -1,0 +1,90 @@
+package trevni
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// file is an open Trevni file: its header, and how to get at its blocks.
+type file struct {
+	src      store.Source
+	at       fault.Span // the whole file; column starts are counted from its beginning
+	header   Header
+	limits   format.Limits
+	noVerify bool
+
+	mu      sync.Mutex
+	columns []*columnBlocks // as they were needed
+}
+
+// firstRead is how much of a structure is read at once when its length is not known.
+const firstRead = 64 << 10
+
+// openFile reads the header. What it understood is in f also when it fails.
+func openFile(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (*file, error) {
+	f := &file{src: src, at: at, limits: o.Limits.WithDefaults(), noVerify: o.NoVerify}
+	var head []byte
+	err := f.grow(ctx, at, firstRead, "header", func(c *cursor) {
+		head = c.Rest()
+		f.header = parseHeader(c)
+	})
+	if o.Tracer != nil && head != nil {
+		traceHeader(head, at, o.Tracer)
+	}
+	if err != nil {
+		return f, err
+	}
+	f.columns = make([]*columnBlocks, len(f.header.Columns))
+	return f, f.header.settle(at.Sub(0, f.header.size))
+}
+
+// grow has parse read a structure that begins at at, with more and more bytes until it is whole.
+func (f *file) grow(ctx context.Context, at fault.Span, guess int64, path string, parse func(c *cursor)) error {
+	for n := guess; ; n *= 4 {
+		n = min(n, at.Len, f.limits.Metadata)
+		buf := make([]byte, n)
+		if err := format.ReadFull(ctx, f.src, at.Sub(0, n), path, buf); err != nil {
+			return err
+		}
+		c := &cursor{Cursor: wire.NewCursor(buf, at.Sub(0, n), path), more: at.Len - n}
+		parse(c)
+		if c.Err() == nil || !c.short {
+			return c.Err()
+		}
+		if n == f.limits.Metadata {
+			return fault.Limitf(at, path, "longer than metadata may be (%d)", n)
+		}
+	}
+}
+
+// traceHeader tells the parts of the header, as far as it could be understood.
+func traceHeader(head []byte, at fault.Span, trace func(region.Node)) {
+	c := func() *cursor { return &cursor{Cursor: wire.NewCursor(head, at.Sub(0, int64(len(head))), "header")} }
+	first := c()
+	h := parseHeader(first)
+	trace(region.Node{Kind: region.Struct, Name: "header", At: at.Sub(0, int64(first.Pos())), Inner: -1,
+		Value: fmt.Sprintf("version %d, %d rows, %d columns", h.Version, h.Rows, len(h.Columns))})
+	second := c()
+	second.Trace(trace, 1)
+	parseHeader(second)
+}
+
+// openTarget opens the file at tg.
+func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*file, error) {
+	src, base, size, err := tg.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openFile(ctx, src, fault.Span{Object: tg.Name, Off: base, Len: size}, o)
+	if err != nil {
+		src.Close()
+	}
+	return f, err
+}

@@ -1,0 +1,183 @@
+package trevni
+
+import (
+	"math/bits"
+	"strconv"
+
+	"stoa/fault"
+	"stoa/internal/enc/plain"
+	"stoa/vec"
+)
+
+// An IntegerArray is what Impala's class of that name makes: n numbers of so many bits as the greatest possible one needs, least
+// significant bit first, without a length; the last byte is filled up with zeros.
+
+// arraySize is the bytes of an IntegerArray of n levels up to most.
+func arraySize(n int64, most int) int64 { return (n*int64(bits.Len(uint(most))) + 7) / 8 }
+
+// unpackLevels decodes len(dst) levels of w bits, 1 to 8. src holds them.
+func unpackLevels(dst, src []byte, w int) {
+	mask := byte(1<<w - 1)
+	if w == 8 {
+		copy(dst, src)
+		return
+	}
+	acc, have, pos := uint64(0), 0, 0
+	for i := range dst {
+		if have < w {
+			for have <= 56 && pos < len(src) {
+				acc |= uint64(src[pos]) << have
+				pos++
+				have += 8
+			}
+		}
+		dst[i] = byte(acc) & mask
+		acc >>= w
+		have -= w
+	}
+}
+
+// packLevels appends levels of w bits each.
+func packLevels(dst, levels []byte, w int) []byte {
+	acc, have := uint64(0), 0
+	for _, l := range levels {
+		acc |= uint64(l) << have
+		if have += w; have >= 8 {
+			dst = append(dst, byte(acc))
+			acc >>= 8
+			have -= 8
+		}
+	}
+	if have > 0 {
+		dst = append(dst, byte(acc))
+	}
+	return dst
+}
+
+// laid is where the parts of a block with levels lie in its raw bytes.
+type laid struct {
+	def, rep, values     []byte
+	defAt, repAt, valsAt int
+}
+
+// lay cuts a block of n entries: the wiki has definition levels, repetition levels, values; Impala values, definition levels,
+// repetition levels. Repetition levels are there only if there can be any.
+func (d *decoding) lay(n int64) (l laid, err error) {
+	raw := d.o.raw
+	defs, reps := arraySize(n, int(d.p.MaxDef)), arraySize(n, int(d.p.MaxRep))
+	if d.p.shape == shapeNullable {
+		defs, reps = arraySize(n, 1), 0
+	}
+	if defs+reps > int64(len(raw)) {
+		return l, fault.Rel(0, len(raw), "definition-array", "the levels of %d entries take %d bytes, the block has %d", n, defs+reps, len(raw))
+	}
+	if d.d == Impala {
+		l.valsAt, l.defAt = 0, len(raw)-int(defs+reps)
+		l.repAt = l.defAt + int(defs)
+		l.values = raw[:l.defAt]
+	} else {
+		l.defAt, l.repAt, l.valsAt = 0, int(defs), int(defs+reps)
+		l.values = raw[l.valsAt:]
+	}
+	l.def, l.rep = raw[l.defAt:l.defAt+int(defs)], raw[l.repAt:l.repAt+int(reps)]
+	return l, nil
+}
+
+// levels decodes entries with definition levels, and repetition levels if there are any.
+func (d *decoding) levels(dst *vec.Vector, n int) error {
+	l, err := d.lay(d.b.rows)
+	if err != nil {
+		return err
+	}
+	if d.p.shape == shapeNullable {
+		return d.nullable(dst, l, n)
+	}
+	if int64(n) != d.b.rows {
+		return fault.Bugf("trevni: %d of %d entries are wanted", n, d.b.rows)
+	}
+	def, rep := d.scratch.Bytes(n), d.scratch.Bytes(n)
+	if err := levelsOf(def, l.def, int(d.p.MaxDef), "definition-array", l.defAt); err != nil {
+		return err
+	}
+	clear(rep)
+	if d.p.MaxRep > 0 {
+		if err := levelsOf(rep, l.rep, int(d.p.MaxRep), "repetition-array", l.repAt); err != nil {
+			return err
+		}
+	}
+	k := 0
+	for _, x := range def {
+		if x == d.p.MaxDef {
+			k++
+		}
+	}
+	first := dst.Len()
+	used, err := d.p.dense(dst, l.values, k, d)
+	if err != nil {
+		return moved(err, l.valsAt)
+	}
+	if left := len(l.values) - used; left != 0 {
+		return fault.Rel(l.valsAt+used, left, "", "%d bytes are behind the last value", left)
+	}
+	spread(dst, first, k, n, d.scratch, func(valid []byte) {
+		for i, x := range def {
+			if j := first + i; x == d.p.MaxDef {
+				valid[j>>3] |= 1 << (j & 7)
+			} else {
+				valid[j>>3] &^= 1 << (j & 7)
+			}
+		}
+	})
+	toDef, toRep := dst.ExtendLevels(n)
+	copy(toDef, def)
+	copy(toRep, rep)
+	return nil
+}
+
+// levelsOf unpacks levels, which must not be greater than most.
+func levelsOf(dst, src []byte, most int, name string, off int) error {
+	w := bits.Len(uint(most))
+	unpackLevels(dst, src, w)
+	if most == 1<<w-1 {
+		return nil
+	}
+	for i, x := range dst {
+		if int(x) > most {
+			return fault.Rel(off+i*w/8, 1, name+"["+strconv.Itoa(i)+"]", "level %d, the column has %d at most", x, most)
+		}
+	}
+	return nil
+}
+
+// nullable decodes entries whose definition level is 0 or 1: its bits are Arrow's validity.
+func (d *decoding) nullable(dst *vec.Vector, l laid, n int) error {
+	sub := int(d.task.Page.Sub)
+	before, k := plain.CountBits(l.def, 0, sub), plain.CountBits(l.def, sub, n)
+	skip := d.p.stored.skip(l.values, before)
+	from := 0 // booleans of the part may begin within a byte
+	if d.p.stored == Boolean {
+		skip, from = before/8, before%8
+	}
+	if skip < 0 || skip > len(l.values) {
+		return ends(d.o.raw, before, n)
+	}
+	src := l.values[skip:]
+	if from > 0 {
+		if (from+k+7)/8 > len(src) {
+			return ends(d.o.raw, before+k, n)
+		}
+		moved := d.scratch.Bytes((k + 7) / 8)
+		plain.CopyBits(moved, 0, src, from, k)
+		src = moved
+	}
+	first := dst.Len()
+	used, err := d.p.dense(dst, src, k, d)
+	if err != nil {
+		return moved(err, l.valsAt+skip)
+	}
+	if left := len(src) - used; left != 0 && d.whole(n) {
+		return fault.Rel(l.valsAt+skip+used, left, "", "%d bytes are behind the last value", left)
+	}
+	spread(dst, first, k, n, d.scratch, func(valid []byte) { plain.CopyBits(valid, first, l.def, sub, n) })
+	return nil
+}

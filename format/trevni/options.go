@@ -1,0 +1,31 @@
+package trevni
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+)
+
+var readKeys = []format.OptionKey{
+	{Name: "sorted", Values: "NAME,NAME,…", Help: "columns that are known to be sorted: those with first values are then searched by them"},
+}
+
+// readOptions are the options of Open, understood.
+type readOptions struct {
+	sorted []string
+}
+
+func parseOptions(opts map[string]string) (o readOptions, err error) {
+	for _, k := range slices.Sorted(maps.Keys(opts)) {
+		switch k {
+		case "sorted":
+			o.sorted = strings.Split(opts[k], ",")
+		default:
+			return o, fault.Invalidf("trevni: there is no option %q for reading", k)
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,437 @@
+package trevni
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format"
+)
+
+// plan is how a file's columns become an Arrow schema.
+type plan struct {
+	h      *Header
+	fields []arrow.Field
+	phys   []*physical
+	how    string // in a few words, for people
+	odd    string // why a schema that the file has is not used
+}
+
+// Names of field metadata. What Arrow has no word for is kept there, so that it survives a conversion.
+const (
+	MetaType     = "stoa.type"         // the stored type, where the Arrow type does not say it
+	MetaValues   = "stoa.first_values" // "true": descriptors hold the first value of a block
+	MetaLogical  = "stoa.avro_logical" // an Avro logical type that Arrow has no type for
+	fileArrowKey = "ARROW:schema"      // file metadata: the Arrow schema as it was written, base64 of an IPC message, as Parquet has it
+)
+
+// add makes a physical column of stored column i.
+func (p *plan) add(i int, s shape, has format.Has, parent int, path []int, t arrow.DataType) *physical {
+	c := &p.h.Columns[i]
+	ph := &physical{column: i, stored: c.Type, shape: s}
+	ph.Column = format.Column{Name: c.Name, Path: append([]int(nil), path...), Parent: parent, Has: has, Type: t,
+		Facts: format.ColumnFacts{Encoding: c.Type.String(), Codec: c.Codec}}
+	if ph.Facts.Codec == "" {
+		ph.Facts.Codec = "null"
+	}
+	p.phys = append(p.phys, ph)
+	return ph
+}
+
+// flat makes a column of values. Nulls within other types need none.
+func (p *plan) flat(i, parent int, path []int, t arrow.DataType) *physical {
+	if t.ID() == arrow.NULL && len(path) > 1 {
+		return &physical{}
+	}
+	return p.add(i, shapeFlat, format.Values, parent, path, t)
+}
+
+// lengths makes a column of lengths and returns its number.
+func (p *plan) lengths(i int, s shape, parent int, path []int) int {
+	p.add(i, s, format.Lengths, parent, path, arrow.PrimitiveTypes.Int32)
+	return len(p.phys) - 1
+}
+
+// planOf chooses how a file is shown.
+func planOf(h *Header) *plan {
+	if h.Dialect != Avro {
+		return planLevels(h)
+	}
+	text, ok := get(h.Meta, "avro.schema")
+	if !ok {
+		return planColumns(h, "")
+	}
+	p, err := planAvro(h, text)
+	if err != nil {
+		return planColumns(h, err.Error())
+	}
+	return p
+}
+
+// planColumns shows the columns as they are: top-level columns are fields; an array is a list; an array with children is a list
+// of structs, whose first field "$" is the array's own value, if it has any.
+func planColumns(h *Header, odd string) *plan {
+	p := &plan{h: h, how: "columns", odd: odd}
+	children := make([][]int, len(h.Columns))
+	for i := range h.Columns {
+		if up := h.Columns[i].Parent; up >= 0 {
+			children[up] = append(children[up], i)
+		}
+	}
+	for i := range h.Columns {
+		if h.Columns[i].Parent < 0 {
+			t := p.tree(i, children, -1, []int{len(p.fields)})
+			p.fields = append(p.fields, arrow.Field{Name: h.Columns[i].Name, Type: t, Nullable: h.Columns[i].Type == Null && !h.Columns[i].Array, Metadata: metadataOf(&h.Columns[i])})
+		}
+	}
+	return p
+}
+
+// ownName is the field of an array's own values if it has children.
+const ownName = "$"
+
+func (p *plan) tree(i int, children [][]int, parent int, path []int) arrow.DataType {
+	c := &p.h.Columns[i]
+	t := types[c.Type].arrow
+	switch {
+	case !c.Array:
+		p.flat(i, parent, path, t)
+		return t
+	case len(children[i]) == 0 && c.Type == Null:
+		p.lengths(i, shapeLengths, parent, path)
+		return arrow.ListOf(arrow.Null)
+	case len(children[i]) == 0:
+		l := arrow.ListOfNonNullable(t)
+		p.add(i, shapeList, format.Values|format.Lengths, parent, path, l)
+		return l
+	}
+	up := p.lengths(i, shapeLengths, parent, path)
+	item := append(path[:len(path):len(path)], 0)
+	var fields []arrow.Field
+	if c.Type != Null {
+		p.add(i, shapeItems, format.Values, up, append(item[:len(item):len(item)], 0), t)
+		fields = append(fields, arrow.Field{Name: ownName, Type: t})
+	}
+	for _, k := range children[i] {
+		ct := p.tree(k, children, up, append(item[:len(item):len(item)], len(fields)))
+		fields = append(fields, arrow.Field{Name: p.h.Columns[k].Name, Type: ct, Nullable: ct == arrow.Null})
+	}
+	return arrow.ListOfNonNullable(arrow.StructOf(fields...))
+}
+
+// metadataOf keeps what the Arrow type does not say.
+func metadataOf(c *Column) arrow.Metadata {
+	var keys, values []string
+	switch c.Type {
+	case Fixed32, Fixed64, Timestamp:
+		keys, values = append(keys, MetaType), append(values, c.Type.String())
+	}
+	if c.FirstValues {
+		keys, values = append(keys, MetaValues), append(values, "true")
+	}
+	return arrow.NewMetadata(keys, values)
+}
+
+// planAvro shows the rows as the Avro schema has them. The columns must be those that Avro's shredder makes of it.
+func planAvro(h *Header, text []byte) (*plan, error) {
+	t, err := parseAvroSchema(text)
+	if err != nil {
+		return nil, fmt.Errorf("avro.schema: %w", err)
+	}
+	s := shredder{plan: &plan{h: h, how: "avro.schema"}, byName: map[string]int{}}
+	for i := range h.Columns {
+		s.byName[h.Columns[i].Name] = i
+	}
+	p := s.plan
+	if t.kind == "record" {
+		s.open = map[*avroType]bool{t: true}
+		for i, f := range t.fields {
+			field, err := s.field(f.name, f.name, f.typ, -1, []int{i})
+			if err != nil {
+				return nil, err
+			}
+			p.fields = append(p.fields, field)
+		}
+	} else {
+		s.open = map[*avroType]bool{}
+		field, err := s.field("value", "", t, -1, []int{0})
+		if err != nil {
+			return nil, err
+		}
+		p.fields = append(p.fields, field)
+	}
+	if s.used != len(h.Columns) {
+		return nil, fmt.Errorf("avro.schema makes %d columns, the file has %d", s.used, len(h.Columns))
+	}
+	return p, nil
+}
+
+// shredder follows Avro's rules of which columns a schema makes:
+//
+//	record   path#field
+//	array    path[]             of simple items: one array column; else an array column of nulls, and the items' columns below
+//	map      path>              an array column of nulls; path>key, path>value below
+//	union    path/branch        one array column a branch that is not null, as for arrays; lengths are 0 or 1
+//
+// A name without a path is that of the type.
+type shredder struct {
+	*plan
+	byName map[string]int
+	open   map[*avroType]bool // types that we are in
+	used   int
+	steps  int
+}
+
+// maxSteps is how many types a schema may have when named ones are spelled out.
+const maxSteps = 1 << 18
+
+// take finds the column that must be there next.
+func (s *shredder) take(name string, t *avroType, array bool, parent int) (int, error) {
+	want := Null
+	if t != nil {
+		want = t.stored()
+	}
+	i, ok := s.byName[name]
+	if !ok {
+		return 0, fmt.Errorf("avro.schema makes a column %q, the file has none", name)
+	}
+	c := &s.h.Columns[i]
+	up := -1
+	if parent >= 0 {
+		up = s.phys[parent].column
+	}
+	if c.Type != want || c.Array != array || c.Parent != up {
+		return 0, fmt.Errorf("column %q is not as avro.schema makes it", name)
+	}
+	s.used++
+	return i, nil
+}
+
+// stored is the type of a simple type's values.
+func (t *avroType) stored() Type {
+	switch t.kind {
+	case "enum":
+		return Int
+	case "fixed":
+		return Bytes
+	}
+	typ, _ := typeByName(t.kind)
+	return typ
+}
+
+// arrow is the Arrow type of a simple type's values.
+func (t *avroType) arrow() arrow.DataType {
+	switch t.kind {
+	case "enum":
+		return arrow.BinaryTypes.String
+	case "fixed":
+		if t.logical == "decimal" && t.size <= 16 {
+			return t.decimal(&arrow.FixedSizeBinaryType{ByteWidth: t.size})
+		}
+		return &arrow.FixedSizeBinaryType{ByteWidth: t.size}
+	case "bytes":
+		if t.logical == "decimal" {
+			return t.decimal(arrow.BinaryTypes.Binary)
+		}
+	case "int", "long":
+		if l, ok := logicals[t.kind+" "+t.logical]; ok {
+			return l
+		}
+	}
+	return types[t.stored()].arrow
+}
+
+// decimal is the Arrow type of a decimal, or else plain.
+func (t *avroType) decimal(plain arrow.DataType) arrow.DataType {
+	if t.precision < 1 || t.precision > 38 || t.scale > t.precision {
+		return plain
+	}
+	return &arrow.Decimal128Type{Precision: int32(t.precision), Scale: int32(t.scale)}
+}
+
+// logicals are the logical types that Arrow has types of the same bits for.
+var logicals = map[string]arrow.DataType{
+	"int date":                    arrow.FixedWidthTypes.Date32,
+	"int time-millis":             arrow.FixedWidthTypes.Time32ms,
+	"long time-micros":            arrow.FixedWidthTypes.Time64us,
+	"long timestamp-millis":       &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"},
+	"long timestamp-micros":       &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
+	"long timestamp-nanos":        &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"},
+	"long local-timestamp-millis": &arrow.TimestampType{Unit: arrow.Millisecond},
+	"long local-timestamp-micros": &arrow.TimestampType{Unit: arrow.Microsecond},
+	"long local-timestamp-nanos":  &arrow.TimestampType{Unit: arrow.Nanosecond},
+}
+
+// join is a path with one more step; without a path it is the step alone.
+func join(path, sep, step string) string {
+	if path == "" {
+		return step
+	}
+	return path + sep + step
+}
+
+// field builds what is called name in Arrow; path is its column's name as far as it is known.
+func (s *shredder) field(name, path string, t *avroType, parent int, at []int) (arrow.Field, error) {
+	dt, nullable, err := s.build(path, t, parent, at)
+	return arrow.Field{Name: name, Type: dt, Nullable: nullable}, err
+}
+
+// build makes the columns of t, whose entries parent counts, and its Arrow type.
+func (s *shredder) build(path string, t *avroType, parent int, at []int) (dt arrow.DataType, nullable bool, err error) {
+	if s.steps++; s.steps > maxSteps || len(at) > 4*maxSchema {
+		return nil, false, fmt.Errorf("avro.schema has more than %d types", maxSteps)
+	}
+	if t.simple() {
+		if path == "" {
+			path = t.fullName()
+		}
+		i, err := s.take(path, t, false, parent)
+		if err != nil {
+			return nil, false, err
+		}
+		dt = t.arrow()
+		ph := s.flat(i, parent, at, dt)
+		return dt, t.kind == "null", s.convert(ph, t, dt)
+	}
+	if s.open[t] {
+		return nil, false, fmt.Errorf("avro.schema contains %s within itself", t.fullName())
+	}
+	s.open[t] = true
+	defer delete(s.open, t)
+	switch t.kind {
+	case "record":
+		dt, err = s.record(path, t, parent, at)
+	case "map":
+		dt, err = s.mapType(path+">", t, parent, at)
+	case "array":
+		dt, err = s.array(path+"[]", t.items, parent, at)
+	default:
+		return s.union(path, t, parent, at)
+	}
+	return dt, false, err
+}
+
+// convert sets how values of t become those of an Arrow type.
+func (s *shredder) convert(ph *physical, t *avroType, dt arrow.DataType) error {
+	if t.kind == "null" {
+		return nil
+	}
+	if t.kind == "enum" {
+		ph.conv, ph.enum = enums, t.symbols
+		return nil
+	}
+	var ok bool
+	if ph.conv, ph.size, ok = convertTo(ph.stored, dt); !ok {
+		return fmt.Errorf("%s is not shown as %s", ph.stored, dt)
+	}
+	return nil
+}
+
+// below is a path with one more child. The old one is not changed.
+func below(at []int, child ...int) []int { return append(at[:len(at):len(at)], child...) }
+
+func (s *shredder) record(path string, t *avroType, parent int, at []int) (arrow.DataType, error) {
+	fields := make([]arrow.Field, len(t.fields))
+	for i, f := range t.fields {
+		var err error
+		if fields[i], err = s.field(f.name, join(path, "#", f.name), f.typ, parent, below(at, i)); err != nil {
+			return nil, err
+		}
+	}
+	return arrow.StructOf(fields...), nil
+}
+
+func (s *shredder) mapType(path string, t *avroType, parent int, at []int) (arrow.DataType, error) {
+	i, err := s.take(path, nil, true, parent)
+	if err != nil {
+		return nil, err
+	}
+	up := s.lengths(i, shapeLengths, parent, at)
+	if i, err = s.take(path+"key", &avroType{kind: "string"}, false, up); err != nil {
+		return nil, err
+	}
+	s.add(i, shapeFlat, format.Values, up, below(at, 0, 0), arrow.BinaryTypes.String)
+	vt, nullable, err := s.build(path+"value", t.items, up, below(at, 0, 1))
+	if err != nil {
+		return nil, err
+	}
+	m := arrow.MapOf(arrow.BinaryTypes.String, vt)
+	m.SetItemNullable(nullable)
+	return m, nil
+}
+
+func (s *shredder) array(path string, item *avroType, parent int, at []int) (arrow.DataType, error) {
+	if item.simple() && item.kind != "null" {
+		i, err := s.take(path, item, true, parent)
+		if err != nil {
+			return nil, err
+		}
+		l := arrow.ListOfNonNullable(item.arrow())
+		ph := s.add(i, shapeList, format.Values|format.Lengths, parent, at, l)
+		return l, s.convert(ph, item, item.arrow())
+	}
+	i, err := s.take(path, nil, true, parent)
+	if err != nil {
+		return nil, err
+	}
+	up := s.lengths(i, shapeLengths, parent, at)
+	if item.kind == "null" {
+		return arrow.ListOf(arrow.Null), nil
+	}
+	it, nullable, err := s.build(path, item, up, below(at, 0))
+	if err != nil {
+		return nil, err
+	}
+	return arrow.ListOfField(arrow.Field{Name: "item", Type: it, Nullable: nullable}), nil
+}
+
+// union: of null and one other it is that one, nullable; else a dense union.
+func (s *shredder) union(path string, t *avroType, parent int, at []int) (dt arrow.DataType, nullable bool, err error) {
+	var values []*avroType
+	for _, b := range t.branches {
+		if b.kind != "null" {
+			values = append(values, b)
+		}
+	}
+	if len(values) == 1 && len(t.branches) == 2 {
+		dt, err := s.branch(path, values[0], parent, at)
+		return dt, true, err
+	}
+	if len(t.branches) > 127 {
+		return nil, false, fmt.Errorf("a union of %d branches", len(t.branches))
+	}
+	fields := make([]arrow.Field, len(t.branches))
+	codes := make([]arrow.UnionTypeCode, len(t.branches))
+	for i, b := range t.branches {
+		fields[i] = arrow.Field{Name: b.fullName(), Type: arrow.Null, Nullable: true}
+		codes[i] = arrow.UnionTypeCode(i)
+		if b.kind != "null" {
+			if fields[i].Type, err = s.branch(path, b, parent, below(at, i)); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	return arrow.DenseUnionOf(fields, codes), false, nil
+}
+
+// branch makes the columns of a branch: values that may be missing, or lengths of 0 or 1 and what is below.
+func (s *shredder) branch(path string, b *avroType, parent int, at []int) (arrow.DataType, error) {
+	if b.kind != "union" {
+		path = join(path, "/", b.fullName())
+	}
+	if b.simple() {
+		i, err := s.take(path, b, true, parent)
+		if err != nil {
+			return nil, err
+		}
+		ph := s.add(i, shapeOptional, format.Values, parent, at, b.arrow())
+		return ph.Type, s.convert(ph, b, ph.Type)
+	}
+	i, err := s.take(path, nil, true, parent)
+	if err != nil {
+		return nil, err
+	}
+	up := s.lengths(i, shapePresence, parent, at)
+	dt, _, err := s.build(path, b, up, at)
+	return dt, err
+}
