@@ -134,6 +134,7 @@ type replay struct {
 	last     OpID // last operation that was received
 	sequence uint64
 	codec    cfile.Compression
+	unclosed fault.Span  // end of the last segment, if it was not closed
 	damaged  bool        // something of the log was lost
 	pending  []pendingOp // ascending by index
 	size     int64       // of pending
@@ -186,6 +187,7 @@ func (x *replay) segment(ctx context.Context, f *FS, info store.Info, first, las
 		return nil // a segment that was only made: nothing is in it
 	default:
 		x.fault("kudu.wal.header", err)
+		x.another()
 		x.damaged = true
 		if r == nil {
 			return nil
@@ -222,11 +224,18 @@ func (x *replay) segment(ctx context.Context, f *FS, info store.Info, first, las
 	if r.foot != nil && whole && r.foot.Entries != entries {
 		x.note("kudu.wal.footer", r.span(r.end, r.size-r.end), "footer.num_entries", fmt.Sprintf("%d entries are declared, there are %d", r.foot.Entries, entries))
 	}
-	if r.foot == nil && !last && len(notes) == 0 {
-		x.note("kudu.wal.damaged", r.span(r.size, 0), "footer", "the segment was not closed, or its end is missing, though another one follows")
-		x.damaged = true
+	if r.foot == nil && len(notes) == 0 && r.head.TabletID != "" {
+		x.unclosed = r.span(r.size, 0)
 	}
 	return nil
+}
+
+// another says that the last segment has no footer, though there is another one.
+func (x *replay) another() {
+	if x.unclosed.Object != "" {
+		x.note("kudu.wal.damaged", x.unclosed, "footer", "the segment was not closed, or its end is missing, though another one follows")
+		x.unclosed, x.damaged = fault.Span{}, true
+	}
 }
 
 // sequenceOf is the number in a segment's name.
@@ -237,6 +246,7 @@ func sequenceOf(name string) uint64 {
 
 // begin holds the header of a segment against what came before, and takes over its schema.
 func (x *replay) begin(r *walReader, first bool) {
+	x.another()
 	at := r.span(0, r.start)
 	number := sequenceOf(r.name)
 	if r.head.TabletID != x.t.ID {

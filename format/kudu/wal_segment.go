@@ -95,13 +95,20 @@ func openWAL(ctx context.Context, src store.Source, name string, o pbcOptions, l
 	if r.codec == nil {
 		return nil, nil, err
 	}
-	r.pos = r.start
 	if note := r.readFooter(ctx); note != nil {
 		if !errors.As(note, new(*fault.Error)) {
 			return nil, nil, note
 		}
 		notes = append(notes, note)
 	}
+	if err != nil {
+		start, ferr := r.find(ctx, r.start)
+		if ferr != nil {
+			return nil, nil, ferr
+		}
+		r.start = start
+	}
+	r.pos = r.start
 	return r, notes, err
 }
 
@@ -170,8 +177,12 @@ func (r *walReader) readHeader(ctx context.Context) error {
 	}
 	c.Bytes("magic", len(walMagic))
 	c.U32("length")
-	h := parseWALHeader(c.Section("", int(n)), c)
-	if c.Err() != nil {
+	m := c.Section("", int(n))
+	if r.o.trace != nil {
+		m.Trace(r.o.trace, r.o.depth+1)
+	}
+	h := parseWALHeader(m)
+	if c.Join(m); c.Err() != nil {
 		return c.Err()
 	}
 	r.head, r.start = h, int64(fixed)+n
@@ -181,8 +192,8 @@ func (r *walReader) readHeader(ctx context.Context) error {
 	return nil
 }
 
-// parseWALHeader reads a LogSegmentHeaderPB, and lets outer fail if it does.
-func parseWALHeader(c, outer *wire.Cursor) (h WALHeader) {
+// parseWALHeader reads a LogSegmentHeaderPB.
+func parseWALHeader(c *wire.Cursor) (h WALHeader) {
 	h.Codec = cfile.NoCompression
 	var need required
 	for r := pb.NewReader(c); r.Next(); {
@@ -214,7 +225,6 @@ func parseWALHeader(c, outer *wire.Cursor) (h WALHeader) {
 		}
 	}
 	need.check(c, "tablet_id", 5, "sequence_number", 6, "schema", 7)
-	outer.Join(c)
 	return h
 }
 
@@ -485,14 +495,23 @@ func describeWAL(ctx context.Context, tree store.Tree, name string, o pbcOptions
 			o.trace(n)
 		}
 	}
-	r, notes, err := openWAL(ctx, src, name, o, cfile.LZ4)
+	var head []region.Node
+	quiet := o
+	quiet.trace = func(n region.Node) { head = append(head, n) }
+	r, notes, err := openWAL(ctx, src, name, quiet, cfile.LZ4)
 	if r == nil {
 		gap(fault.Span{Object: name, Len: src.Size()}, region.Gap, "damaged", err)
 		return err
 	}
 	if err != nil {
 		gap(r.span(0, r.start), region.Gap, "damaged", err)
+		head = nil
 	}
+	for _, n := range head {
+		o.trace(n)
+	}
+	r.o = o
+	r.o.limits = o.limits.WithDefaults()
 	first := cmpErr(err, errors.Join(notes...))
 	end := r.start
 	for {
