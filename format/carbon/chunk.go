@@ -1,0 +1,227 @@
+package carbon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/bits"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/codec"
+	"stoa/vec"
+	"stoa/wire"
+)
+
+// chunk gives the pages of a column of a blocklet. It is a format.Chunk.
+type chunk struct {
+	f      *dataFile
+	phys   *physical
+	col    *column // the file's column
+	rows   vec.Range
+	starts []int64
+	tree   *chunkTree
+	i      int
+	dates  dateRule
+}
+
+// chunkTree is the metadata of a column chunk and, for lists and structs, of those below it.
+type chunkTree struct {
+	*chunkAt
+	col  *column
+	kids []*chunkTree
+}
+
+// openTree reads the metadata of a column chunk; of a list or struct also those of what is below, because only they tell
+// which lists and structs are null.
+func (f *dataFile) openTree(ctx context.Context, g int, col *column) (*chunkTree, error) {
+	c, err := f.readChunk(ctx, g, col)
+	if err != nil {
+		return nil, err
+	}
+	t := &chunkTree{chunkAt: c, col: col}
+	for _, k := range below(col) {
+		kid, err := f.openTree(ctx, g, k)
+		if err != nil {
+			return nil, err
+		}
+		if len(kid.pages) != len(t.pages) {
+			return nil, fault.Corruptf(kid.at, kid.path, "%d pages, %s has %d", len(kid.pages), t.path, len(t.pages))
+		}
+		t.kids = append(t.kids, kid)
+	}
+	return t, nil
+}
+
+// below are the columns whose nulls make c null.
+func below(c *column) []*column {
+	if c.typ == typeMap {
+		return c.kids[0].kids
+	}
+	return c.kids
+}
+
+// page is page i with those below it; spans are appended in the order in which Decode takes their bytes.
+func (t *chunkTree) page(f *dataFile, i int, rows int64, dates dateRule, spans *[]fault.Span) storedPage {
+	p := storedPage{dataChunk: &t.pages[i], col: t.col, version: f.version, rows: rows, coded: t.dict != nil, limits: f.limits, spans: 1, dates: dates, widths: &f.widths}
+	*spans = append(*spans, t.pageSpan(i))
+	for _, k := range t.kids {
+		p.below = append(p.below, k.page(f, i, -1, dates, spans))
+	}
+	return p
+}
+
+// newChunk stands before the page that holds rows.From.
+func (f *dataFile) newChunk(ctx context.Context, g int, phys *physical, col *column, rows vec.Range, dates dateRule) (*chunk, error) {
+	c := &chunk{f: f, phys: phys, col: col, rows: rows, dates: dates}
+	var err error
+	if c.starts, err = f.pageStarts(ctx, g); err != nil {
+		return nil, err
+	}
+	if c.tree, err = f.openTree(ctx, g, col); err != nil {
+		return nil, err
+	}
+	if n := len(c.starts) - 1; len(c.tree.pages) != n {
+		return nil, fault.Corruptf(c.tree.at, c.tree.path, "%d pages, the blocklet has %d", len(c.tree.pages), n)
+	}
+	for c.i < len(c.tree.pages) && c.starts[c.i+1] <= rows.From {
+		c.i++
+	}
+	return c, nil
+}
+
+// Next gives the next page.
+func (c *chunk) Next(context.Context) (format.Page, error) {
+	i := c.i
+	if i >= len(c.tree.pages) || c.starts[i] >= c.rows.To {
+		return format.Page{}, io.EOF
+	}
+	c.i++
+	p := format.Page{Ordinal: i, First: c.starts[i], Rows: c.starts[i+1] - c.starts[i], Entries: c.starts[i+1] - c.starts[i]}
+	if c.phys.Parent >= 0 {
+		p.Entries = -1
+	}
+	own := c.tree.page(c.f, i, p.Rows, c.dates, &p.Spans)
+	if p.Entries > maxPageRows {
+		return p, fault.Limitf(c.tree.at, c.tree.path, "page %d has %d rows, a page has at most %d", i, p.Entries, maxPageRows)
+	}
+	p.Own = &own
+	p.Coded = own.coded
+	if p.Bounds, _ = c.bounds(&own); p.Bounds != nil {
+		p.Bounds.Rows = p.Rows
+	}
+	return p, nil
+}
+
+// Dict is the dictionary of the chunk.
+func (c *chunk) Dict() (format.Page, bool) {
+	d := c.tree.dict
+	if d == nil || c.phys.Has != format.Values {
+		return format.Page{}, false
+	}
+	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: -1, Spans: []fault.Span{c.tree.within(d.data), c.tree.within(d.used)}, Own: d}, true
+}
+
+// Decode appends a page to dst.
+func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
+	switch own := t.Page.Own.(type) {
+	case *storedPage:
+		var err error
+		if own.col.typ.complex() {
+			err = own.lengths(t, dst)
+		} else {
+			err = own.decode(t, t.Bytes, t.N, dst)
+		}
+		if err != nil {
+			return fault.Locate(err, t.Page.Spans[0], false, fmt.Sprintf("%s.page[%d]", c.tree.path, t.Page.Ordinal))
+		}
+		return nil
+	case *localDictionary:
+		if err := own.decode(t, c.codec(), c.f.limits, dst); err != nil {
+			return fault.Locate(err, t.Page.Spans[0], false, c.tree.path+".local_dictionary")
+		}
+		return nil
+	}
+	return fault.Bugf("carbon: a page that Next did not give")
+}
+
+// codec is the method of a chunk; all its pages have the same.
+func (c *chunk) codec() string {
+	if len(c.tree.pages) == 0 {
+		return "snappy"
+	}
+	return c.tree.pages[0].codec
+}
+
+// maxCodes is how many codes of three bytes there are.
+const maxCodes = 1 << 24
+
+// decode makes a local dictionary a vector in which code c is entry c; codes without a value are null.
+func (d *localDictionary) decode(t *format.Task, method string, l format.Limits, dst *vec.Vector) error {
+	if len(d.meta) == 0 {
+		return fault.Rel(0, 0, "dictionary_meta", "no encoder_meta")
+	}
+	cur := wire.NewInnerCursor(d.meta[0], fault.Span{}, "dictionary_meta.encoder_meta")
+	m := parseEncoderMeta(cur, false)
+	if cur.Err() != nil {
+		return relative(cur.Err())
+	}
+	used, err := codec.Expand(method, t.Bytes[1], l.Page, t.Scratch.Bytes)
+	if err != nil {
+		return fault.Locate(err, fault.Span{}, false, "dictionary_values")
+	}
+	n, count := 0, 0
+	for i, x := range used {
+		if x != 0 {
+			n = 8*i + bits.Len8(x)
+			count += bits.OnesCount8(x)
+		}
+	}
+	if n > maxCodes {
+		return fault.Rel(0, 0, "dictionary_values", "code %d", n-1)
+	}
+	p := &storedPage{dataChunk: &dataChunk{codec: method}, col: &column{columnSchema: &columnSchema{typ: typeString}}, version: 3, limits: l}
+	c := content{p: p, t: t, n: count}
+	if c.raw, err = codec.Expand(method, t.Bytes[0], l.Page, t.Scratch.Bytes); err != nil {
+		return err
+	}
+	t.Raw += int64(len(c.raw) + len(used))
+	lv := 2
+	if m.column == plainLongValue {
+		lv = 4
+	}
+	starts, err := c.lengths(lv)
+	if err != nil {
+		return err
+	}
+	return fillDictionary(dst, c.raw, starts, used, n)
+}
+
+// fillDictionary appends n entries, those that used has bits for with the values in turn.
+func fillDictionary(dst *vec.Vector, raw []byte, starts []uint32, used []byte, n int) error {
+	at := dst.Extend(n)
+	offs := dst.Offsets(at)
+	room, err := dst.Bytes(offs[0], int64(len(raw)))
+	if err != nil {
+		return err
+	}
+	valid := dst.Validity()
+	k, v, nulls := 0, 0, 0
+	for i := range n {
+		null := true
+		if used[i>>3]>>(i&7)&1 != 0 {
+			value := raw[starts[2*v]:starts[2*v+1]]
+			v++
+			if null = i == nullCode || string(value) == nullText; !null {
+				k += copy(room[k:], value)
+			}
+		}
+		if null {
+			clearOne(valid, at+i)
+			nulls++
+		}
+		offs[i+1] = offs[0] + int32(k)
+	}
+	dst.AddNulls(nulls)
+	return nil
+}

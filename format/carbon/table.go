@@ -1,0 +1,235 @@
+package carbon
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"path"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/pred"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// table is a table of data files. It is a format.Reader.
+type table struct {
+	tree  store.Tree
+	name  string
+	opts  format.OpenOptions
+	sc    *arrow.Schema
+	roots []*column
+	phys  []physical
+	parts []part
+	meta  []format.KeyValue
+	dates dateRule
+
+	mu    sync.Mutex
+	files map[string]*dataFile // opened lately
+	order []string
+}
+
+// part is a data file of a table.
+type part struct {
+	name    string
+	stamp   string
+	rows    int64 // -1: not known without opening it
+	bytes   int64
+	segment string
+}
+
+func (t *table) Schema() *arrow.Schema   { return t.sc }
+func (t *table) Meta() []format.KeyValue { return t.meta }
+func (t *table) Order() []format.Key     { return nil }
+func (t *table) Close() error            { return nil }
+
+func (t *table) Columns() []format.Column {
+	out := make([]format.Column, len(t.phys))
+	for i, p := range t.phys {
+		out[i] = p.Column
+	}
+	return out
+}
+
+func (t *table) Parts(context.Context, format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) {
+		for _, p := range t.parts {
+			if !yield(format.Part{Ref: p.name, Stamp: p.stamp, Rows: p.rows, Bytes: p.bytes}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// maxOpen is how many files' footers are kept.
+const maxOpen = 64
+
+// file opens a data file, or gives it as it was opened lately.
+func (t *table) file(ctx context.Context, name string) (*dataFile, error) {
+	t.mu.Lock()
+	f := t.files[name]
+	t.mu.Unlock()
+	if f != nil {
+		return f, nil
+	}
+	f, err := openFile(ctx, t.tree, name, t.opts)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.keep(f)
+	return f, nil
+}
+
+// keep remembers an open file.
+func (t *table) keep(f *dataFile) {
+	name := f.at.Object
+	if t.files[name] != nil {
+		return
+	}
+	if len(t.order) >= maxOpen {
+		delete(t.files, t.order[0])
+		t.order = t.order[1:]
+	}
+	t.files[name] = f
+	t.order = append(t.order, name)
+}
+
+func (t *table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	f, err := t.file(ctx, p.Ref)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]format.RowGroup, len(f.footer.blocklet))
+	for i := range out {
+		b := &f.footer.blocklet[i]
+		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: b.rows, Bytes: f.blockletBytes(i), Bounds: map[int]pred.Bounds{}}
+	}
+	return out, nil
+}
+
+// blockletBytes is the stored size of a blocklet.
+func (f *dataFile) blockletBytes(i int) int64 {
+	b := &f.footer.blocklet[i]
+	if f.version == 3 && len(b.offsets) > 0 {
+		return max(b.end, b.dims) - b.offsets[0]
+	}
+	return (f.footAt - f.headLen) / int64(len(f.footer.blocklet))
+}
+
+// match finds the file's column for a column of the table: by the ids of the top-level columns, below them by place.
+func (f *dataFile) match(root, col *column) *column {
+	for _, r := range f.roots {
+		if r.id == root.id && r.id != "" || r.id == "" && r.name == root.name {
+			return descend(root, r, col)
+		}
+	}
+	return nil
+}
+
+// descend walks down want's tree to col and have's along.
+func descend(want, have, col *column) *column {
+	if want == col {
+		return have
+	}
+	for i, k := range want.kids {
+		if i < len(have.kids) {
+			if c := descend(k, have.kids[i], col); c != nil {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+func (t *table) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	if col < 0 || col >= len(t.phys) {
+		return nil, fault.Invalidf("there is no column %d", col)
+	}
+	f, err := t.file(ctx, g.Part)
+	if err != nil {
+		return nil, err
+	}
+	if g.Index < 0 || g.Index >= len(f.footer.blocklet) {
+		return nil, fault.Invalidf("%s has no blocklet %d", g.Part, g.Index)
+	}
+	p := &t.phys[col]
+	fc := f.match(p.root, p.col)
+	if fc == nil {
+		return nil, fault.Unsupportedf(f.at, "", "column %s is not in the file", p.Name)
+	}
+	if fc.typ != p.col.typ && !widens(fc.typ, p.col.typ) {
+		return nil, fault.Unsupportedf(f.at, "", "column %s is %s in the file and %s in the table", p.Name, fc.typ, p.col.typ)
+	}
+	return f.newChunk(ctx, g.Index, p, fc, rows, t.dates)
+}
+
+// widens reports whether values of type a are values of type b.
+func widens(a, b dataType) bool {
+	rank := map[dataType]int{typeByte: 1, typeShort: 2, typeInt: 3, typeLong: 4}
+	switch {
+	case rank[a] > 0 && rank[b] > 0:
+		return rank[a] <= rank[b]
+	case a == typeFloat && b == typeDouble, a == typeString && b == typeVarchar, a == typeVarchar && b == typeString:
+		return true
+	}
+	return false
+}
+
+// openSingle opens a data file as a table of its own: the schema is its header's or footer's.
+func openSingle(ctx context.Context, tg format.Target, o format.OpenOptions) (*table, error) {
+	f, err := openFile(ctx, tg.Tree, tg.Name, o)
+	if err != nil {
+		return nil, err
+	}
+	t := &table{tree: tg.Tree, name: tg.Name, opts: o, files: map[string]*dataFile{}, dates: dateRule{unit: 1000}}
+	t.opts.Tracer = nil
+	t.keep(f)
+	t.parts = []part{{name: tg.Name, stamp: stampOf(ctx, tg.Tree, tg.Name), rows: f.footer.rows, bytes: f.at.Len}}
+	t.meta = f.facts()
+	return t, t.columns(f.roots)
+}
+
+// columns gives the table its schema.
+func (t *table) columns(roots []*column) (err error) {
+	t.roots = visible(roots)
+	if t.sc, err = arrowSchema(t.roots, nil); err != nil {
+		return err
+	}
+	t.phys, err = physicalColumns(t.roots)
+	return err
+}
+
+func stampOf(ctx context.Context, tree store.Tree, name string) string {
+	info, err := tree.Stat(ctx, name)
+	if err != nil {
+		return ""
+	}
+	return info.Stamp
+}
+
+// facts are what `stoa meta` prints of a data file.
+func (f *dataFile) facts() []format.KeyValue {
+	var out []format.KeyValue
+	add := func(k string, v any) { out = append(out, format.KeyValue{Key: k, Value: fmt.Sprint(v)}) }
+	add("format", fmt.Sprintf("CarbonData V%d", f.version))
+	add("file", path.Base(f.at.Object))
+	add("num_rows", f.footer.rows)
+	add("blocklets", len(f.footer.blocklet))
+	add("columns", len(f.columns))
+	if f.version == 3 {
+		add("is_sort", f.footer.sorted)
+		add("schema_time_stamp", f.header.stamp)
+	}
+	for _, k := range []string{"version", "written_by"} {
+		if v, ok := f.footer.extra[k]; ok {
+			add("extra_info."+k, v)
+		}
+	}
+	return out
+}
