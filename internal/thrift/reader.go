@@ -403,19 +403,25 @@ func (r *Reader) Unknown() {
 	if !r.due || r.c.Err() != nil {
 		return
 	}
-	name := r.label("")
-	if name == "" {
-		name = "field " + strconv.Itoa(int(r.id))
+	n, name, text := 0, "", ""
+	if r.c.Tracing() {
+		name, text = r.unknownName(), "not known: "+r.typ.String()
 	}
-	n := 0
 	if r.typ != Bool || r.p != Compact || r.head == 0 {
 		var bad *trouble
 		if n, bad = r.p.extent(r.c.Rest()[r.head:], r.typ, len(r.stack)); bad != nil {
-			r.failAt(r.head, bad, name)
+			r.failAt(r.head, bad, r.unknownName())
 			return
 		}
 	}
-	r.done(name, "not known: "+r.typ.String(), n)
+	r.done(name, text, n)
+}
+
+func (r *Reader) unknownName() string {
+	if name := r.label(""); name != "" {
+		return name
+	}
+	return "field " + strconv.Itoa(int(r.id))
 }
 
 // quote shows the beginning of b.

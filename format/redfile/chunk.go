@@ -1,0 +1,427 @@
+package redfile
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sort"
+	"sync"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/codec"
+	"stoa/internal/thrift"
+	"stoa/pred"
+	"stoa/store"
+	"stoa/vec"
+	"stoa/wire"
+)
+
+// maxSub is how many entries a page has at most: one of more is given as several, so that a few bytes of runs never
+// become very much memory.
+const maxSub = 128 << 10
+
+// page is a data page as walking the headers, or the index page, has found it.
+type page struct {
+	off, size int64 // with its header
+	values    int64 // levels or values
+	first     int64 // rows that begin before it; -1: not known
+	rows      int64 // rows that begin in it; -1: not known
+	raw       int64 // bytes after decompression; 0: not known
+	bounds    *pred.Bounds
+}
+
+// pageTable is the data pages of a chunk, as far as they are known. It is shared by all who read the chunk.
+type pageTable struct {
+	f          *file
+	group, col int
+	meta       *columnMeta
+	rows       int64 // of the row group; -1: not known
+	src        store.Source
+	at         fault.Span // where pages may lie: all of the object before its metadata
+	indexed    bool       // pages come from the index page
+
+	mu     sync.Mutex
+	pages  []page
+	next   int64 // where the next header is
+	values int64 // of the pages so far
+	err    error // why there are no more pages: io.EOF, or damage
+}
+
+// table makes the table of a chunk.
+func (f *file) table(ctx context.Context, group, col int) (*pageTable, error) {
+	key := chunkKey{group, col}
+	f.mu.Lock()
+	t, ok := f.tables[key]
+	f.mu.Unlock()
+	if ok {
+		return t, nil
+	}
+	m, err := f.columnMeta(ctx, group, col)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.fits(m, group, col); err != nil {
+		return nil, err
+	}
+	t = &pageTable{f: f, group: group, col: col, meta: m}
+	if t.rows, err = f.rowsOf(ctx, group); err != nil {
+		return nil, err
+	}
+	if t.rows >= 0 && (f.leaves[col].maxRep == 0 && m.values != t.rows || m.values < t.rows) {
+		return nil, fault.Corruptf(f.chunkSpan(group, col), chunkPath(group, col)+".column_metadata.num_values", "%d, the row group has %d rows", m.values, t.rows)
+	}
+	if t.src, t.at, err = f.place(ctx, group, col); err != nil {
+		return nil, err
+	}
+	if t.next, err = f.firstPage(ctx, group, col, m); err != nil {
+		return nil, err
+	}
+	if m.index >= 0 && !f.opts.noIndex {
+		t.useIndex(ctx) // without it the headers are walked
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if old, ok := f.tables[key]; ok {
+		return old, nil
+	}
+	f.tables[key] = t
+	return t, nil
+}
+
+// firstPage is where the first page of a chunk is. Generation A may leave it out: the chunk then begins behind the metadata of the one
+// before, or behind the magic.
+func (f *file) firstPage(ctx context.Context, group, col int, m *columnMeta) (int64, error) {
+	if m.data >= 0 {
+		return m.data, nil
+	}
+	if col--; col < 0 {
+		group--
+		col = len(f.leaves) - 1
+	}
+	if group < 0 {
+		return magicLen, nil
+	}
+	c := &f.meta.groups[group].columns[col]
+	if c.meta != nil || c.file != "" {
+		return 0, fault.Corruptf(f.metaAt, chunkPath(group, col), "the next chunk does not say where its first page is")
+	}
+	src, at, err := f.place(ctx, group, col)
+	if err != nil {
+		return 0, err
+	}
+	if c.offset < magicLen || c.offset >= at.Len {
+		return 0, fault.Corruptf(f.metaAt, chunkPath(group, col)+".file_offset", "%d is not in the file", c.offset)
+	}
+	_, n, err := readColumnMeta(ctx, src, at.Sub(c.offset, at.Len-c.offset), f.limits.Metadata, chunkPath(group, col)+".column_metadata")
+	return c.offset + n, err
+}
+
+// get is page i; io.EOF behind the last one.
+func (t *pageTable) get(ctx context.Context, i int) (*page, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i >= len(t.pages) && t.err == nil {
+		err := t.walk(ctx)
+		if err != nil && (errors.Is(err, io.EOF) || errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported)) {
+			t.err = err // others, as of the store, may pass
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if i < len(t.pages) {
+		p := t.pages[i] // a copy: the slice may move
+		return &p, nil
+	}
+	return nil, t.err
+}
+
+// walk reads the next header and notes its page if it is one of data.
+func (t *pageTable) walk(ctx context.Context) error {
+	if t.values >= t.meta.values {
+		return io.EOF
+	}
+	path := pagePath(t.group, t.col, len(t.pages))
+	if t.next < magicLen || t.next >= t.at.Len {
+		return fault.Corruptf(t.f.chunkSpan(t.group, t.col), path, "it would begin at %d, where no page can be: %d of %d values are found", t.next, t.values, t.meta.values)
+	}
+	h, head, err := pageAt(ctx, t.src, t.at.Sub(t.next, t.at.Len-t.next), path)
+	if err != nil {
+		return err
+	}
+	off := t.next
+	t.next += head + int64(h.stored)
+	if h.kind != dataPage {
+		return nil
+	}
+	if t.values+int64(h.values) > t.meta.values {
+		return fault.Corruptf(t.at.Sub(off, head), path+".header.data_page.num_values", "%d values, but the chunk has %d and %d came before", h.values, t.meta.values, t.values)
+	}
+	p := page{off: off, size: head + int64(h.stored), values: int64(h.values), first: -1, rows: -1, raw: int64(h.raw)}
+	if t.f.leaves[t.col].maxRep == 0 {
+		p.first, p.rows = t.values, p.values
+	}
+	t.values += p.values
+	t.pages = append(t.pages, p)
+	return nil
+}
+
+// find is the number of the page to begin with for a row, as far as it is known.
+func (t *pageTable) find(row int64) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if row <= 0 || len(t.pages) == 0 || t.pages[len(t.pages)-1].first < 0 {
+		return 0
+	}
+	i := sort.Search(len(t.pages), func(i int) bool { return t.pages[i].first > row })
+	return max(0, i-1)
+}
+
+// chunk gives the pages of a table. It is a format.Chunk.
+type chunk struct {
+	f    *file
+	t    *pageTable
+	rows vec.Range
+	i    int   // number of the next page
+	sub  int64 // entries of it that were given
+}
+
+// Next gives the next page, or a part of one with very many entries.
+func (c *chunk) Next(ctx context.Context) (format.Page, error) {
+	p, err := c.t.get(ctx, c.i)
+	if err != nil {
+		return format.Page{}, err
+	}
+	if p.first >= c.rows.To {
+		return format.Page{}, io.EOF
+	}
+	out := format.Page{Ordinal: c.i, Sub: c.sub, First: p.first, Rows: p.rows, Entries: p.values, Raw: p.raw, Bounds: p.bounds,
+		Spans: []fault.Span{c.t.at.Sub(p.off, p.size)}, Own: p}
+	if p.values > maxSub {
+		out.Entries = min(maxSub, p.values-c.sub)
+		if c.f.leaves[c.t.col].maxRep == 0 && p.first >= 0 {
+			out.First, out.Rows, out.Bounds = p.first+c.sub, out.Entries, nil
+		} else {
+			out.First, out.Rows = -1, -1
+		}
+		if c.sub += out.Entries; c.sub < p.values {
+			return out, nil
+		}
+	}
+	c.i, c.sub = c.i+1, 0
+	return out, nil
+}
+
+// Dict: RedFile has no dictionaries.
+func (c *chunk) Dict() (format.Page, bool) { return format.Page{}, false }
+
+// Decode appends a page to dst.
+func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
+	p, ok := t.Page.Own.(*page)
+	if !ok || len(t.Bytes) != 1 {
+		return fault.Bugf("redfile: a page that is not of this file")
+	}
+	at := t.Page.Spans[0]
+	path := pagePath(c.t.group, c.t.col, t.Page.Ordinal)
+	d := decoding{l: &c.f.leaves[c.t.col], t: t, codec: c.t.meta.codec, limits: c.f.limits, verify: !t.NoVerify && !c.f.noVerify}
+	if err := d.open(t.Bytes[0], at, path, p); err != nil {
+		return err
+	}
+	t.Raw = int64(len(d.body))
+	if err := d.decode(dst); err != nil {
+		return fault.Locate(err, d.at, d.exact, path)
+	}
+	return nil
+}
+
+// decoding is one page being decoded.
+type decoding struct {
+	l      *leaf
+	t      *format.Task
+	codec  Compression
+	limits format.Limits
+	verify bool
+
+	h     pageHeader
+	body  []byte     // decompressed
+	at    fault.Span // where it lies, or where it was decompressed from
+	exact bool
+}
+
+// open reads the header, verifies the checksum and decompresses.
+func (d *decoding) open(b []byte, at fault.Span, path string, p *page) error {
+	c := wire.NewCursor(b, at, "")
+	r := thrift.NewReader(c, protocolOf(b))
+	d.h = parsePageHeader(r, "header")
+	if c.Err() != nil {
+		return fault.Locate(c.Err(), at, true, path)
+	}
+	h := &d.h
+	stored := b[c.Pos():]
+	head := at.Sub(0, int64(c.Pos()))
+	d.at = at.Sub(int64(c.Pos()), int64(len(stored)))
+	if field, reason := h.bad(); field != "" {
+		return fault.Corruptf(head, path+".header."+field, "%s", reason)
+	}
+	if h.kind != dataPage || int64(h.stored) != int64(len(stored)) || int64(h.values) != p.values {
+		return fault.Corruptf(head, path+".header", "a %s of %d values and %d bytes, where a data page of %d values and %d bytes should be",
+			pageKind(h.kind), h.values, h.stored, p.values, len(stored))
+	}
+	if d.verify && h.hasCRC {
+		if crc := crcOf(stored); crc != h.crc {
+			return fault.Corruptf(at, path+".header.crc", "%#08x is stored, %#08x is right", h.crc, crc)
+		}
+	}
+	var err error
+	d.body, d.exact, err = inflate(stored, int64(h.raw), d.codec, d.limits.Page, d.t.Scratch)
+	return fault.Locate(err, d.at, true, path)
+}
+
+// inflate gives the raw bytes of a page's body. Nothing is taken on the word of the header that the method cannot reach.
+func inflate(stored []byte, raw int64, c Compression, limit int64, a *vec.Arena) (body []byte, exact bool, err error) {
+	if c == Uncompressed {
+		if raw != int64(len(stored)) {
+			return nil, true, fault.Rel(0, len(stored), "uncompressed_page_size", "%d, but %d bytes are stored without compression", raw, len(stored))
+		}
+		return stored, true, nil
+	}
+	most := int64(1100) // what Deflate can reach; Snappy reaches 22
+	if raw > limit {
+		return nil, false, fault.New(fault.Limit, fault.Span{Len: int64(len(stored))}, "uncompressed_page_size", "%d bytes are more than a page may have (%d)", raw, limit)
+	}
+	if raw > most*int64(len(stored)) {
+		return nil, false, fault.Rel(0, len(stored), "uncompressed_page_size", "%d bytes cannot come of %d", raw, len(stored))
+	}
+	body = a.Bytes(int(raw))
+	switch c {
+	case Snappy:
+		return body, false, unSnappy(body, stored)
+	case Gzip:
+		return body, false, unGzip(body, stored)
+	}
+	return nil, false, fault.New(fault.Unsupported, fault.Span{Len: int64(len(stored))}, "codec", "%s", c)
+}
+
+// unSnappy takes a bare Snappy block, or Hadoop's framing: u32 big-endian raw size, then for each block u32 big-endian
+// stored size and the block, until the raw size is reached.
+func unSnappy(dst, src []byte) error {
+	z, _ := codec.ByName("snappy")
+	bare := z.Decompress(dst, src)
+	if bare == nil {
+		return nil
+	}
+	if !framed(z, dst, src) {
+		return bare
+	}
+	return nil
+}
+
+func framed(z *codec.Codec, dst, src []byte) bool {
+	for len(dst) > 0 {
+		if len(src) < 4 {
+			return false
+		}
+		raw := int64(be32(src))
+		src = src[4:]
+		if raw > int64(len(dst)) || raw == 0 {
+			return false
+		}
+		for out := dst[:raw]; len(out) > 0; {
+			if len(src) < 4 || int64(be32(src)) > int64(len(src)-4) {
+				return false
+			}
+			block := src[4 : 4+be32(src)]
+			src = src[4+be32(src):]
+			n := snappySize(block)
+			if n <= 0 || n > len(out) || z.Decompress(out[:n], block) != nil {
+				return false
+			}
+			out = out[n:]
+		}
+		dst = dst[raw:]
+	}
+	return len(src) == 0
+}
+
+// decode appends the entries [sub, sub+n) of the page.
+func (d *decoding) decode(dst *vec.Vector) error {
+	l := d.l
+	total, skip := int(d.h.values), int(d.t.Page.Sub)
+	n := total - skip
+	if d.t.N >= 0 {
+		n = min(n, int(d.t.N))
+	}
+	if n < 0 {
+		return fault.Bugf("redfile: entry %d of a page of %d", skip, total)
+	}
+	data, used := d.body, 0
+	var def, rep []byte
+	present, before, all := n, skip, total // values of the entries wanted, before them, in the whole page
+	if l.maxRep > 0 {
+		rep = d.t.Scratch.Bytes(n)
+		k, err := unpackRep(rep, data, skip, total, l.maxRep)
+		if err != nil {
+			return err
+		}
+		used += k
+	}
+	if l.maxDef > 0 {
+		r, k, err := newDefReader(data[used:], l.maxDef)
+		if err != nil {
+			return fault.Locate(err, fault.Span{Off: int64(used), Len: int64(len(data) - used)}, true, "")
+		}
+		if before, present, all, def, err = readDefs(&r, skip, n, total, d.t.Scratch); err != nil {
+			return fault.Locate(err, fault.Span{Off: int64(used), Len: int64(len(data) - used)}, true, "")
+		}
+		used += k
+	}
+	data = data[used:]
+	place := func(err error) error {
+		return fault.Locate(err, fault.Span{Off: int64(used), Len: int64(len(data))}, true, "")
+	}
+	if err := l.value.counts(data, d.h.encoding, all); err != nil {
+		return place(err)
+	}
+	var valid []byte
+	if present < n {
+		valid = validity(def, l.maxDef, d.t.Scratch)
+	}
+	if err := l.value.decode(dst, data, d.h.encoding, before, present, all, n, valid, d.t.Scratch); err != nil {
+		return place(err)
+	}
+	if l.column.Has&format.Levels != 0 {
+		dd, rr := dst.ExtendLevels(n)
+		copy(dd, def)
+		copy(rr, rep)
+	}
+	return nil
+}
+
+// readDefs reads the levels of n entries behind skip ones, of total in all, and counts those with a value: before them,
+// among them, and in all.
+func readDefs(r *defReader, skip, n, total int, a *vec.Arena) (before, present, all int, def []byte, err error) {
+	if before, err = r.skip(skip); err != nil {
+		return
+	}
+	def = a.Bytes(n)
+	if present, err = r.read(def); err != nil {
+		return
+	}
+	behind, err := r.skip(total - skip - n)
+	return before, present, before + present + behind, def, err
+}
+
+// validity is the bitmap of the entries whose level is the greatest.
+func validity(def []byte, max uint8, a *vec.Arena) []byte {
+	b := a.Bytes((len(def) + 7) / 8)
+	for i := range b {
+		var x byte
+		for j, d := range def[8*i : min(8*i+8, len(def))] {
+			if d == max {
+				x |= 1 << j
+			}
+		}
+		b[i] = x
+	}
+	return b
+}

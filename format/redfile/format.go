@@ -1,0 +1,102 @@
+package redfile
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+// Format is RedFile as the front of stoa sees it.
+var Format = format.Format{
+	Name:       "redfile",
+	Title:      "RedFile (RED1), 2013: row groups, column chunks, pages; what became Parquet",
+	Extensions: []string{".red"},
+	Probe:      probe,
+	List:       list,
+	Open:       open,
+	ReadKeys:   readKeys,
+}
+
+// probe looks at the magics at both ends.
+func probe(ctx context.Context, tg format.Target) (format.Match, error) {
+	if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
+		return format.No, nil
+	}
+	src, base, size, err := openProbe(ctx, tg)
+	if err != nil {
+		return format.No, err
+	}
+	defer src.Close()
+	var head, end [magicLen]byte
+	if err := readSome(ctx, src, head[:], base); err != nil {
+		return format.No, err
+	}
+	if string(head[:]) == magic {
+		return format.Certain, nil
+	}
+	if size < minFile {
+		return format.No, nil
+	}
+	if err := readSome(ctx, src, end[:], base+size-magicLen); err != nil {
+		return format.No, err
+	}
+	switch {
+	case string(end[:]) == magic:
+		return format.Likely, nil // its beginning is damaged
+	case strings.HasSuffix(tg.Name, ".red"):
+		return format.Maybe, nil
+	}
+	return format.No, nil
+}
+
+// openProbe does not ask a stream for its size.
+func openProbe(ctx context.Context, tg format.Target) (src store.Source, base, size int64, err error) {
+	if src, err = tg.Tree.Open(ctx, tg.Name); err != nil {
+		return nil, 0, 0, err
+	}
+	if store.Unsized(src) {
+		return src, tg.At.From, 0, nil
+	}
+	src.Close()
+	return tg.Open(ctx)
+}
+
+// readSome reads all of p; a file that ends early is not an error here.
+func readSome(ctx context.Context, src store.Source, p []byte, off int64) error {
+	n, err := src.ReadAt(ctx, p, off)
+	if n == len(p) || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// list tells what the file is.
+func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		f, err := openTarget(ctx, tg, format.OpenOptions{})
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		defer f.Close()
+		yield(format.Entry{Kind: "RedFile", Rows: f.meta.rows, Bytes: f.at.Len, Meta: f.Meta()}, nil)
+	}
+}
+
+// open opens a RedFile.
+func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
+	if tg.Table != "" {
+		return nil, fault.Invalidf("%s: a RedFile has no tables, so not #%s", tg.Name, tg.Table)
+	}
+	f, err := openTarget(ctx, tg, o)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,77 @@
+package redfile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"io"
+	"sync"
+
+	"stoa/fault"
+)
+
+func be32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
+
+// snappySize is the raw size that a bare Snappy block says it has; -1 if it says none.
+func snappySize(b []byte) int {
+	v, n := binary.Uvarint(b)
+	if n <= 0 || v > 1<<31-1 {
+		return -1
+	}
+	return int(v)
+}
+
+type gunzipper struct {
+	in bytes.Reader
+	z  *gzip.Reader
+}
+
+var gunzippers = sync.Pool{New: func() any { return new(gunzipper) }}
+
+// unGzip fills dst from a gzip stream (RFC 1952), as Hadoop's GzipCodec writes it.
+func unGzip(dst, src []byte) error {
+	g := gunzippers.Get().(*gunzipper)
+	defer gunzippers.Put(g)
+	g.in.Reset(src)
+	defer g.in.Reset(nil)
+	var err error
+	if g.z == nil {
+		g.z, err = gzip.NewReader(&g.in)
+	} else {
+		err = g.z.Reset(&g.in)
+	}
+	if err != nil {
+		g.z = nil
+		return fault.Rel(0, len(src), "gzip", "no stream: %v", err)
+	}
+	if n, err := io.ReadFull(g.z, dst); err != nil {
+		return fault.Rel(0, len(src), "gzip", "after %d of %d raw bytes: %v", n, len(dst), err)
+	}
+	var one [1]byte // the end is read, too: there the checksum is looked at
+	if n, err := g.z.Read(one[:]); n != 0 || err != io.EOF {
+		if n != 0 {
+			return fault.Rel(0, len(src), "gzip", "more than the %d raw bytes that are declared", len(dst))
+		}
+		return fault.Rel(0, len(src), "gzip", "at the end: %v", err)
+	}
+	if g.in.Len() != 0 {
+		return fault.Rel(len(src)-g.in.Len(), g.in.Len(), "gzip", "%d bytes behind the end of the stream", g.in.Len())
+	}
+	return nil
+}
+
+var gzippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
+type appender struct{ b []byte }
+
+func (a *appender) Write(p []byte) (int, error) { a.b = append(a.b, p...); return len(p), nil }
+
+func toGzip(dst, src []byte) []byte {
+	w := gzippers.Get().(*gzip.Writer)
+	a := &appender{dst}
+	w.Reset(a)
+	w.Write(src) // an appender does not fail
+	w.Close()
+	gzippers.Put(w)
+	return a.b
+}

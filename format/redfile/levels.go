@@ -1,0 +1,224 @@
+package redfile
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"stoa/fault"
+)
+
+// Levels are stored as redelm wrote them in February 2013, the only program that wrote RED1:
+//
+//	repetition levels   w bits each, the most significant first, bytes filled from the top; no length in front
+//	definition levels   u32 big-endian: bytes that follow; then bits, the least significant of a byte first:
+//	                    1, value (w bits), count (ULEB128, its bytes in 8 bits each)   a run
+//	                    0, value (w bits)                                              one value
+//
+// w is the length of the maximum in bits; if that is 0 nothing is stored. A run is written from (w+9)/(w+1) equal
+// values on: from there it is shorter.
+
+// unpackRep decodes len(dst) repetition levels behind the first skip ones and tells how many bytes all n of the page take.
+func unpackRep(dst []byte, src []byte, skip, n int, max uint8) (used int, err error) {
+	w := bits.Len8(max)
+	used64 := (int64(n)*int64(w) + 7) / 8
+	if used64 > int64(len(src)) {
+		return 0, fault.Rel(0, len(src), "repetition_levels", "%d levels of %d bits need %d bytes, %d are left", n, w, used64, len(src))
+	}
+	over := byte(0)
+	bit := skip * w
+	for i := range dst {
+		v, k := uint(src[bit>>3]), bit&7
+		if k+w > 8 {
+			v = v<<8 | uint(src[bit>>3+1])
+			v >>= uint(16 - k - w)
+		} else {
+			v >>= uint(8 - k - w)
+		}
+		dst[i] = byte(v) & (1<<w - 1)
+		if dst[i] > max {
+			over = dst[i]
+		}
+		bit += w
+	}
+	if over > 0 {
+		return 0, fault.Rel(0, int(used64), "repetition_levels", "a level %d, the greatest is %d", over, max)
+	}
+	return int(used64), nil
+}
+
+// packRep appends repetition levels.
+func packRep(dst []byte, levels []byte, max uint8) []byte {
+	w := bits.Len8(max)
+	var acc uint32
+	have := 0
+	for _, v := range levels {
+		acc = acc<<w | uint32(v)
+		for have += w; have >= 8; have -= 8 {
+			dst = append(dst, byte(acc>>(have-8)))
+		}
+	}
+	if have > 0 {
+		dst = append(dst, byte(acc<<(8-have)))
+	}
+	return dst
+}
+
+// defReader gives definition levels in order.
+type defReader struct {
+	src  []byte // the bits
+	bit  int
+	w    int
+	max  byte
+	run  int // levels that are still to come of value
+	val  byte
+	fail string
+}
+
+// newDefReader stands before the first level; used is how many bytes of src the levels take.
+func newDefReader(src []byte, max uint8) (r defReader, used int, err error) {
+	if len(src) < 4 {
+		return r, 0, fault.Rel(0, len(src), "definition_levels.length", "4 bytes are needed, %d are left", len(src))
+	}
+	n := int64(binary.BigEndian.Uint32(src))
+	if n > int64(len(src)-4) {
+		return r, 0, fault.Rel(0, 4, "definition_levels.length", "%d bytes, but only %d are left", n, len(src)-4)
+	}
+	return defReader{src: src[4 : 4+n], w: bits.Len8(max), max: max}, int(4 + n), nil
+}
+
+// take gives k ≤ 8 bits.
+func (r *defReader) take(k int) byte {
+	i := r.bit >> 3
+	if r.bit+k > 8*len(r.src) {
+		r.fail = "the bits end"
+		r.bit = 8 * len(r.src)
+		return 0
+	}
+	v := uint(r.src[i])
+	if i+1 < len(r.src) {
+		v |= uint(r.src[i+1]) << 8
+	}
+	v >>= uint(r.bit & 7)
+	r.bit += k
+	return byte(v) & byte(1<<k-1)
+}
+
+// next begins the next run or single value.
+func (r *defReader) next() {
+	isRun := r.take(1) == 1
+	r.val, r.run = r.take(r.w), 1
+	if r.val > r.max && r.fail == "" {
+		r.fail = "a level above the greatest"
+	}
+	if !isRun {
+		return
+	}
+	r.run = 0
+	for shift := 0; r.fail == ""; shift += 7 {
+		b := r.take(8)
+		if shift > 28 || shift == 28 && b > 7 {
+			r.fail = "a run of more than 31 bits"
+			return
+		}
+		if r.run |= int(b&127) << shift; b < 128 {
+			break
+		}
+	}
+	if r.run == 0 && r.fail == "" {
+		r.fail = "a run of no values"
+	}
+}
+
+// runs calls f with runs of equal levels, n levels in all.
+func (r *defReader) runs(n int, f func(level byte, k int)) error {
+	for n > 0 {
+		if r.run == 0 {
+			r.next()
+		}
+		if r.fail != "" {
+			return fault.Rel(4+r.bit/8, 1, "definition_levels", "%s", r.fail)
+		}
+		k := min(n, r.run)
+		f(r.val, k)
+		r.run -= k
+		n -= k
+	}
+	return nil
+}
+
+// read fills dst and tells how many levels are the greatest.
+func (r *defReader) read(dst []byte) (present int, err error) {
+	at := 0
+	err = r.runs(len(dst), func(level byte, k int) {
+		if level == r.max {
+			present += k
+		}
+		if k == 1 {
+			dst[at] = level
+		} else {
+			part := dst[at : at+k]
+			for i := range part {
+				part[i] = level
+			}
+		}
+		at += k
+	})
+	return present, err
+}
+
+// skip passes over n levels and tells how many of them are the greatest.
+func (r *defReader) skip(n int) (present int, err error) {
+	err = r.runs(n, func(level byte, k int) {
+		if level == r.max {
+			present += k
+		}
+	})
+	return present, err
+}
+
+// bitWriter appends bits, the least significant of a byte first.
+type bitWriter struct {
+	dst  []byte
+	acc  uint64
+	have int
+}
+
+func (w *bitWriter) put(v uint64, k int) {
+	w.acc |= v << w.have
+	for w.have += k; w.have >= 8; w.have -= 8 {
+		w.dst = append(w.dst, byte(w.acc))
+		w.acc >>= 8
+	}
+}
+
+// packDef appends definition levels with their length in front.
+func packDef(dst []byte, levels []byte, max uint8) []byte {
+	width := bits.Len8(max)
+	least := (width + 9) / (width + 1)
+	at := len(dst)
+	w := bitWriter{dst: append(dst, 0, 0, 0, 0)}
+	for i := 0; i < len(levels); {
+		v, j := levels[i], i+1
+		for j < len(levels) && levels[j] == v {
+			j++
+		}
+		n := j - i
+		i = j
+		if n < least {
+			for range n {
+				w.put(uint64(v)<<1, 1+width)
+			}
+			continue
+		}
+		w.put(uint64(v)<<1|1, 1+width)
+		for ; n >= 128; n >>= 7 {
+			w.put(uint64(n&127|128), 8)
+		}
+		w.put(uint64(n), 8)
+	}
+	if w.have > 0 {
+		w.dst = append(w.dst, byte(w.acc))
+	}
+	binary.BigEndian.PutUint32(w.dst[at:], uint32(len(w.dst)-at-4))
+	return w.dst
+}

@@ -1,0 +1,62 @@
+package redfile
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+)
+
+// readKeys are the options of Open.
+var readKeys = []format.OptionKey{
+	{Name: "utf8", Values: "true, false", Help: "show BYTE_ARRAY columns as text if the file does not say what they are (default false: binary)"},
+	{Name: "outside", Values: "true, false", Help: "follow a file_path that leads out of the directory of the file (default false)"},
+	{Name: "index", Values: "true, false", Help: "use index pages (default true)"},
+}
+
+// readOptions are the options of Open, understood.
+type readOptions struct{ utf8, outside, noIndex bool }
+
+func parseOptions(opts map[string]string) (o readOptions, err error) {
+	for _, k := range slices.Sorted(maps.Keys(opts)) {
+		on := false
+		switch k {
+		case "utf8":
+			on, err = pick(k, opts[k], boolNames)
+			o.utf8 = on
+		case "outside":
+			on, err = pick(k, opts[k], boolNames)
+			o.outside = on
+		case "index":
+			on, err = pick(k, opts[k], boolNames)
+			o.noIndex = !on
+		default:
+			err = fault.Invalidf("redfile: there is no option %q for reading", k)
+		}
+		if err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+var boolNames = map[string]bool{"true": true, "false": false}
+
+func number(key, v string, least, most int64) (int64, error) {
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, fault.Invalidf("redfile: option %s=%s: a number from %d to %d is wanted", key, v, least, most)
+	}
+	return n, nil
+}
+
+func pick[T any](key, v string, values map[string]T) (T, error) {
+	x, ok := values[v]
+	if !ok {
+		return x, fault.Invalidf("redfile: option %s=%s: one of %s is wanted", key, v, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+	}
+	return x, nil
+}

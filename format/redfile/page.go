@@ -1,0 +1,148 @@
+package redfile
+
+import (
+	"context"
+	"strconv"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/thrift"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// Kinds of pages. Others are passed over.
+const (
+	dataPage  = 0
+	indexPage = 1
+)
+
+func pageKind(v int32) string {
+	return nameOf([]string{"DATA_PAGE", "INDEX_PAGE"}, v, "page type ")
+}
+
+// pageHeader is PageHeader with what stands in it.
+type pageHeader struct {
+	kind        int32
+	raw, stored int32 // bytes of the body
+	crc         uint32
+	hasCRC      bool // and it is not 0, which is written for none
+
+	hasData  bool
+	values   int32 // nulls and empty lists included
+	encoding Encoding
+	entries  int32 // of an index page: see index.go; -1: another layout
+}
+
+// parsePageHeader reads the header of a page:
+//
+//	1 type i32   2 uncompressed_page_size i32   3 compressed_page_size i32   4 crc i32
+//	5 data_page {1 num_values i32, 2 encoding i32}   6 index_page {…}
+func parsePageHeader(r *thrift.Reader, name string) (h pageHeader) {
+	h.kind, h.raw, h.stored, h.entries = -1, -1, -1, -1
+	for r.Struct(name); r.Next(); {
+		switch r.Field() {
+		case 1:
+			h.kind = r.Enum("type", pageKind)
+		case 2:
+			h.raw = r.I32("uncompressed_page_size")
+		case 3:
+			h.stored = r.I32("compressed_page_size")
+		case 4:
+			h.crc = uint32(r.I32("crc"))
+			h.hasCRC = h.crc != 0
+		case 5:
+			h.hasData, h.values, h.encoding = true, -1, -1
+			for r.Struct("data_page"); r.Next(); {
+				switch r.Field() {
+				case 1:
+					h.values = r.I32("num_values")
+				case 2:
+					h.encoding = Encoding(r.Enum("encoding", textOf(Encoding.String)))
+				}
+			}
+		case 6:
+			h.entries = parseIndexHeader(r)
+		}
+	}
+	return h
+}
+
+// bad says what is wrong with a header; "" if nothing is.
+func (h *pageHeader) bad() (field, reason string) {
+	switch {
+	case h.kind < 0:
+		return "type", "it is missing or negative"
+	case h.raw < 0:
+		return "uncompressed_page_size", "it is missing or negative"
+	case h.stored < 0:
+		return "compressed_page_size", "it is missing or negative"
+	case h.kind == dataPage && !h.hasData:
+		return "data_page", "it is missing"
+	case h.kind == dataPage && h.values < 0:
+		return "data_page.num_values", "it is missing or negative"
+	case h.kind == dataPage && h.encoding < 0:
+		return "data_page.encoding", "it is missing or negative"
+	}
+	return "", ""
+}
+
+func (h *pageHeader) write(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	w.I32(1, h.kind)
+	w.I32(2, h.raw)
+	w.I32(3, h.stored)
+	w.I32(4, int32(h.crc))
+	if h.kind == dataPage {
+		w.Struct(5)
+		w.I32(1, h.values)
+		w.I32(2, int32(h.encoding))
+		w.End()
+	}
+	if h.kind == indexPage {
+		writeIndexHeader(w, h.entries)
+	}
+	w.End()
+}
+
+// mostHeader is more than any header is long.
+const mostHeader = 64 << 10
+
+// readStruct reads a structure that begins at off and may reach up to end, of which nobody knows the length: some bytes first, more
+// if they were too few. parse is given a cursor; it is called again from the beginning if there are more bytes.
+func readStruct(ctx context.Context, src store.Source, at fault.Span, first, most int64, path string, parse func(c *wire.Cursor)) (n int64, err error) {
+	for size := first; ; size *= 8 {
+		size = min(size, at.Len, most)
+		b := make([]byte, size)
+		if err := format.ReadFull(ctx, src, at.Sub(0, size), path, b); err != nil {
+			return 0, err
+		}
+		c := wire.NewCursor(b, at.Sub(0, size), path)
+		parse(c)
+		if c.Err() != nil && size < min(at.Len, most) {
+			continue // perhaps it is only longer
+		}
+		return int64(c.Pos()), c.Err()
+	}
+}
+
+// pageAt reads the header of the page at at.Off; at.Len is how far it may reach with its body.
+func pageAt(ctx context.Context, src store.Source, at fault.Span, path string) (h pageHeader, head int64, err error) {
+	head, err = readStruct(ctx, src, at, 96, mostHeader, path+".header", func(c *wire.Cursor) {
+		h = parsePageHeader(thrift.NewReader(c, protocolOf(c.Rest())), "")
+	})
+	if err != nil {
+		return h, 0, err
+	}
+	if field, reason := h.bad(); field != "" {
+		return h, head, fault.Corruptf(at.Sub(0, head), path+".header."+field, "%s", reason)
+	}
+	if int64(h.stored) > at.Len-head {
+		return h, head, fault.Corruptf(at.Sub(0, head), path+".header.compressed_page_size", "%d bytes, but only %d are left", h.stored, at.Len-head)
+	}
+	return h, head, nil
+}
+
+func pagePath(group, col, page int) string {
+	return chunkPath(group, col) + ".page[" + strconv.Itoa(page) + "]"
+}

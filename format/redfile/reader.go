@@ -1,0 +1,121 @@
+package redfile
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/vec"
+)
+
+func (f *file) Schema() *arrow.Schema { return f.schema }
+func (f *file) Order() []format.Key   { return nil }
+
+func (f *file) Columns() []format.Column {
+	out := make([]format.Column, len(f.leaves))
+	for i := range f.leaves {
+		out[i] = f.leaves[i].column
+	}
+	return out
+}
+
+// Parts is the file.
+func (f *file) Parts(context.Context, format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) {
+		yield(format.Part{Ref: f.at.Object, Stamp: f.stamp, Rows: f.meta.rows, Bytes: f.at.Len}, nil)
+	}
+}
+
+// RowGroups lists the row groups. In generation A they do not say how many rows they have: a column that does not repeat does.
+func (f *file) RowGroups(ctx context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
+	out := make([]format.RowGroup, len(f.meta.groups))
+	for i := range out {
+		rows, err := f.rowsOf(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: rows, Bytes: f.meta.groups[i].bytes}
+	}
+	return out, nil
+}
+
+// rowsOf is how many rows a row group has; -1 if only its levels tell.
+func (f *file) rowsOf(ctx context.Context, group int) (int64, error) {
+	switch g := &f.meta.groups[group]; {
+	case g.rows >= 0:
+		return g.rows, nil
+	case len(f.meta.groups) == 1:
+		return f.meta.rows, nil
+	}
+	for col := range f.leaves {
+		if f.leaves[col].maxRep > 0 {
+			continue
+		}
+		if m, err := f.columnMeta(ctx, group, col); err == nil {
+			return m.values, nil
+		} else if ctx.Err() != nil {
+			return -1, err
+		}
+	}
+	return -1, nil
+}
+
+// Meta is the facts of the file.
+func (f *file) Meta() []format.KeyValue {
+	m := &f.meta
+	out := []format.KeyValue{
+		{Key: "generation", Value: m.gen.String()},
+		{Key: "protocol", Value: m.protocol.String()},
+		{Key: "version", Value: strconv.Itoa(int(m.version))},
+		{Key: "rows", Value: strconv.FormatInt(m.rows, 10)},
+		{Key: "row groups", Value: strconv.Itoa(len(m.groups))},
+		{Key: "columns", Value: strconv.Itoa(len(f.leaves))},
+	}
+	if m.hasCRC {
+		out = append(out, format.KeyValue{Key: "meta_data_crc", Value: fmt.Sprintf("%#08x", m.crc)})
+	}
+	if f.literal {
+		out = append(out, format.KeyValue{Key: "footer", Value: "offset from the end, not length"})
+	}
+	if f.guessed {
+		out = append(out, format.KeyValue{Key: "schema", Value: "guessed from the paths and levels of the columns"})
+	}
+	for _, kv := range m.pairs {
+		if kv.key != schemaKey {
+			out = append(out, format.KeyValue{Key: "metadata " + kv.key, Value: kv.value})
+		}
+	}
+	for i, g := range m.groups {
+		out = append(out, format.KeyValue{Key: fmt.Sprintf("row group %d", i), Value: fmt.Sprintf("%d rows, %d bytes", g.rows, g.bytes)})
+		for k, c := range g.columns {
+			if c.meta != nil {
+				out = append(out, format.KeyValue{Key: fmt.Sprintf("row group %d column %s", i, strings.Join(f.leaves[k].path, ".")),
+					Value: fmt.Sprintf("%s, %v, %s, %d values, %d bytes stored, %d raw", c.meta.typ, c.meta.encodings, c.meta.codec, c.meta.values, c.meta.stored, c.meta.raw)})
+			}
+		}
+	}
+	return out
+}
+
+// Chunk gives the pages of a chunk, from the one that holds rows.From on where that is known.
+func (f *file) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	if g.Index < 0 || g.Index >= len(f.meta.groups) || col < 0 || col >= len(f.leaves) {
+		return nil, fault.Bugf("redfile: there is no column %d of row group %d", col, g.Index)
+	}
+	if f.lost != nil && f.lost[g.Index] != nil {
+		return nil, f.lost[g.Index]
+	}
+	t, err := f.table(ctx, g.Index, col)
+	if err != nil {
+		return nil, err
+	}
+	c := &chunk{f: f, t: t, rows: rows}
+	c.i = t.find(rows.From)
+	return c, nil
+}

@@ -1,0 +1,317 @@
+package redfile
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/internal/enc/groupvarint"
+	"stoa/internal/enc/plain"
+	"stoa/vec"
+)
+
+// crcOf is the CRC-32 of pages and metadata: that of gzip.
+func crcOf(parts ...[]byte) uint32 {
+	var c uint32
+	for _, p := range parts {
+		c = crc32.Update(c, crc32.IEEETable, p)
+	}
+	return c
+}
+
+// form is how a stored value and one of Arrow hang together.
+type form uint8
+
+const (
+	formBits    form = iota // BOOLEAN: a bit
+	formSame                // the same bytes, width of them
+	formNarrow              // INT32 that holds a whole number of width bytes
+	formStrings             // BYTE_ARRAY
+	formFixed               // BYTE_ARRAY of width bytes each
+)
+
+// value says how values of an Arrow type are stored.
+type value struct {
+	typ    Physical
+	form   form
+	width  int // bytes of a value in Arrow
+	signed bool
+}
+
+// valueOf is how values of t are stored; ok is false if they cannot be.
+func valueOf(t arrow.DataType) (v value, ok bool) {
+	switch t.ID() {
+	case arrow.BOOL:
+		return value{Boolean, formBits, 0, false}, true
+	case arrow.INT8:
+		return value{Int32, formNarrow, 1, true}, true
+	case arrow.INT16:
+		return value{Int32, formNarrow, 2, true}, true
+	case arrow.UINT8:
+		return value{Int32, formNarrow, 1, false}, true
+	case arrow.UINT16:
+		return value{Int32, formNarrow, 2, false}, true
+	case arrow.INT32, arrow.UINT32, arrow.DATE32, arrow.TIME32, arrow.INTERVAL_MONTHS:
+		return value{Int32, formSame, 4, true}, true
+	case arrow.INT64, arrow.UINT64, arrow.DATE64, arrow.TIME64, arrow.TIMESTAMP, arrow.DURATION:
+		return value{Int64, formSame, 8, true}, true
+	case arrow.FLOAT32:
+		return value{Float, formSame, 4, true}, true
+	case arrow.FLOAT64:
+		return value{Double, formSame, 8, true}, true
+	case arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY:
+		return value{ByteArray, formStrings, 0, false}, true
+	case arrow.FIXED_SIZE_BINARY:
+		w := t.(*arrow.FixedSizeBinaryType).ByteWidth
+		if w == 12 {
+			return value{Int96, formSame, 12, false}, true
+		}
+		return value{ByteArray, formFixed, w, false}, w > 0
+	case arrow.FLOAT16, arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256, arrow.INTERVAL_DAY_TIME, arrow.INTERVAL_MONTH_DAY_NANO:
+		return value{ByteArray, formFixed, t.(arrow.FixedWidthDataType).BitWidth() / 8, false}, true
+	}
+	return v, false
+}
+
+// size is the bytes of a stored value in PLAIN encoding; for BYTE_ARRAY the least.
+func (p Physical) size() int {
+	switch p {
+	case Int32, Float, ByteArray:
+		return 4
+	case Int64, Double:
+		return 8
+	case Int96:
+		return 12
+	}
+	return 0
+}
+
+// counts checks that data can hold k values before room is made for them.
+func (v *value) counts(data []byte, enc Encoding, k int) error {
+	switch {
+	case enc > GroupVarInt:
+		return fault.New(fault.Unsupported, fault.Span{Len: int64(len(data))}, "values", "%s", enc)
+	case enc == GroupVarInt && v.typ != Int32 && v.typ != Int64:
+		return fault.Rel(0, len(data), "values", "%s is not defined for %s", enc, v.typ)
+	case enc == GroupVarInt && k > len(data), v.typ == ByteArray && int64(k)*4 > int64(len(data)):
+		return fault.Rel(0, len(data), "values", "%d values in %d bytes", k, len(data))
+	case enc == GroupVarInt || v.typ == ByteArray:
+		return nil
+	}
+	want := (int64(k) + 7) / 8
+	if v.typ != Boolean {
+		want = int64(k) * int64(v.typ.size())
+	}
+	if int64(len(data)) != want {
+		return fault.Rel(0, len(data), "values", "%d bytes where %d values of %s have %d", len(data), k, v.typ, want)
+	}
+	return nil
+}
+
+// decode appends n entries, of which valid (nil: all) says which are there: they are k values, behind the first skip of the
+// total that data holds. counts was asked before.
+func (v *value) decode(dst *vec.Vector, data []byte, enc Encoding, skip, k, total, n int, valid []byte, a *vec.Arena) error {
+	if v.form == formStrings {
+		return decodeStrings(dst, data, skip, k, total, n, valid)
+	}
+	at := dst.Extend(n)
+	if valid != nil {
+		vb := dst.Validity()
+		plain.CopyBits(vb, at, valid, 0, n)
+		dst.AddNulls(n - k)
+	}
+	if v.form == formBits {
+		decodeBits(dst.Bits(), at, data, skip, k, n, valid)
+		return nil
+	}
+	if n == 0 {
+		return nil
+	}
+	out := dst.Data(at)
+	if err := v.dense(out, data, enc, skip, k, total, a); err != nil {
+		return err
+	}
+	if k < n {
+		plain.ExpandFixed(out, v.width, n, valid, 0)
+	}
+	return nil
+}
+
+// dense decodes k values of fixed width to the front of out.
+func (v *value) dense(out, data []byte, enc Encoding, skip, k, total int, a *vec.Arena) error {
+	if enc == GroupVarInt {
+		raw := out
+		if v.form == formNarrow || skip > 0 {
+			raw = a.Bytes(v.typ.size() * (skip + k))
+		}
+		if err := decodeGroups(raw, data, v.typ, skip+k, total); err != nil {
+			return err
+		}
+		if v.form != formNarrow {
+			if skip > 0 {
+				copy(out, raw[skip*v.width:])
+			}
+			return nil
+		}
+		data = raw
+	}
+	switch v.form {
+	case formSame:
+		copy(out[:k*v.width], data[skip*v.width:])
+	case formNarrow:
+		return v.narrow(out, data[4*skip:], k)
+	case formFixed:
+		return v.fixed(out, data, skip, k, total)
+	}
+	return nil
+}
+
+// narrow cuts numbers that were widened to INT32; one that does not fit is damage.
+func (v *value) narrow(out, data []byte, k int) error {
+	for i := range k {
+		x := int32(binary.LittleEndian.Uint32(data[4*i:]))
+		fits := false
+		switch {
+		case v.width == 1 && v.signed:
+			fits = x == int32(int8(x))
+		case v.width == 1:
+			fits = x == int32(uint8(x))
+		case v.signed:
+			fits = x == int32(int16(x))
+		default:
+			fits = x == int32(uint16(x))
+		}
+		if !fits {
+			return fault.Rel(4*i, 4, "values", "%d does not fit %d bits", x, 8*v.width)
+		}
+		if v.width == 1 {
+			out[i] = byte(x)
+		} else {
+			binary.LittleEndian.PutUint16(out[2*i:], uint16(x))
+		}
+	}
+	return nil
+}
+
+// fixed reads BYTE_ARRAYs that all have width bytes.
+func (v *value) fixed(out, data []byte, skip, k, total int) error {
+	step := 4 + v.width
+	if len(data) != total*step {
+		return fault.Rel(0, len(data), "values", "%d bytes where %d values of %d bytes have %d", len(data), total, v.width, total*step)
+	}
+	for i := range k {
+		p := data[(skip+i)*step:]
+		if n := binary.LittleEndian.Uint32(p); int64(n) != int64(v.width) {
+			return fault.Rel((skip+i)*step, 4, "values", "a value of %d bytes, all have %d", n, v.width)
+		}
+		copy(out[i*v.width:(i+1)*v.width], p[4:])
+	}
+	return nil
+}
+
+func decodeBits(out []byte, at int, data []byte, skip, k, n int, valid []byte) {
+	if valid == nil || k == n {
+		plain.CopyBits(out, at, data, skip, n)
+		return
+	}
+	plain.FillBits(out, at, n, false)
+	for i := range n {
+		if valid[i>>3]>>(i&7)&1 == 0 {
+			continue
+		}
+		if data[skip>>3]>>(skip&7)&1 == 1 {
+			out[(at+i)>>3] |= 1 << ((at + i) & 7)
+		}
+		skip++
+	}
+}
+
+// decodeStrings appends BYTE_ARRAYs: u32 length, bytes. All of data belongs to the total values.
+func decodeStrings(dst *vec.Vector, data []byte, skip, k, total, n int, valid []byte) error {
+	pos := 0
+	for i := range skip {
+		if pos+4 > len(data) {
+			return stringsEnd(data, pos, i)
+		}
+		l := int(binary.LittleEndian.Uint32(data[pos:]))
+		if pos += 4; l > len(data)-pos {
+			return stringsEnd(data, pos-4, i)
+		}
+		pos += l
+	}
+	at := dst.Extend(n)
+	if valid != nil {
+		plain.CopyBits(dst.Validity(), at, valid, 0, n)
+		dst.AddNulls(n - k)
+	}
+	offs := dst.Offsets(at)
+	most := int64(len(data) - pos - 4*k)
+	if most < 0 {
+		return stringsEnd(data, pos, skip)
+	}
+	out, err := dst.Bytes(offs[0], most)
+	if err != nil {
+		return err
+	}
+	base, to := offs[0], 0
+	for i := range k {
+		if pos+4 > len(data) {
+			return stringsEnd(data, pos, skip+i)
+		}
+		l := int(binary.LittleEndian.Uint32(data[pos:]))
+		pos += 4
+		if l > len(data)-pos {
+			return stringsEnd(data, pos-4, skip+i)
+		}
+		if l <= 16 && pos+16 <= len(data) && to+16 <= len(out) {
+			// two words whatever the length; what is too much is overwritten by the next, or lies in the slack
+			*(*[2]uint64)(unsafe.Pointer(&out[to])) = *(*[2]uint64)(unsafe.Pointer(&data[pos]))
+		} else {
+			copy(out[to:], data[pos:pos+l])
+		}
+		pos += l
+		to += l
+		offs[i+1] = base + int32(to)
+	}
+	if skip+k == total && pos != len(data) {
+		return fault.Rel(pos, len(data)-pos, "values", "%d bytes behind the last value", len(data)-pos)
+	}
+	if k < n {
+		plain.ExpandOffsets(offs, n, valid, 0)
+	}
+	return nil
+}
+
+func stringsEnd(data []byte, pos, i int) error {
+	return fault.Rel(pos, len(data)-pos, "values", "value %d reaches past the end", i)
+}
+
+// decodeGroups decodes the first k of total whole numbers of type t in GROUP_VAR_INT encoding.
+func decodeGroups(out, data []byte, t Physical, k, total int) error {
+	var used int
+	var err error
+	if t == Int32 {
+		used, err = groupvarint.Decode(as[uint32](out, k), data)
+	} else {
+		used, err = decodeGroups64(as[uint64](out, k), data)
+	}
+	if err != nil {
+		return fault.Locate(err, fault.Span{Len: int64(len(data))}, true, "values")
+	}
+	if k == total && used != len(data) {
+		return fault.Rel(used, len(data)-used, "values", "%d bytes behind the last group", len(data)-used)
+	}
+	return nil
+}
+
+// as is the first n values of T in b.
+func as[T any](b []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	_ = b[n*int(unsafe.Sizeof(*new(T)))-1]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
