@@ -459,6 +459,24 @@ func (v *Vector) Skip(n int) {
 	v.skipPlain(n, plain)
 }
 
+// Cut drops the entries [from, to).
+func (v *Vector) Cut(from, to int) error {
+	if to >= v.n {
+		v.Truncate(from)
+		return nil
+	}
+	rest, err := New(v.Type, v.mem)
+	if err != nil {
+		return err
+	}
+	defer rest.Release()
+	if err := rest.appendRun(v, to, v.n); err != nil {
+		return err
+	}
+	v.Truncate(from)
+	return v.appendRun(rest, 0, rest.n)
+}
+
 // skipPlain moves the k uncoded entries behind the first n to the front.
 func (v *Vector) skipPlain(n, k int) {
 	switch v.kind {

@@ -219,7 +219,7 @@ func take(a arrow.Array, sel *vec.Sel, mem memory.Allocator) (arrow.Array, error
 		runs[0].Retain()
 		return runs[0], nil
 	}
-	return array.Concatenate(runs, mem)
+	return concat(runs, mem)
 }
 
 // zeroed clears what it allocates: libraries count on new memory being zero, and a pool's is not. (arrow-go's Parquet

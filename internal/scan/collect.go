@@ -15,6 +15,7 @@ type collector struct {
 	yield func(arrow.RecordBatch, error) bool
 	take  func(*chunk) error // instead of yield: the vectors themselves are wanted
 	vecs  []*vec.Vector      // one per output; nil until thin windows come
+	parts [][]arrow.Array    // of the nested outputs: what was collected, piece by piece
 	rows  int                // in vecs
 	given int64              // rows that went out or lie in vecs
 }
@@ -72,11 +73,27 @@ func (c *collector) start() error {
 	vecs := make([]*vec.Vector, len(c.plan.outputs))
 	for k, o := range c.plan.outputs {
 		var err error
+		if o.nested {
+			continue
+		}
 		if vecs[k], err = vec.New(c.plan.columns[o.col].Type, c.plan.alloc()); err != nil {
 			return err
 		}
 	}
 	c.vecs = vecs
+	return nil
+}
+
+// appendArray takes entries of a nested output.
+func (c *collector) appendArray(i int, a arrow.Array) error {
+	if err := c.start(); err != nil {
+		return err
+	}
+	if c.parts == nil {
+		c.parts = make([][]arrow.Array, len(c.plan.outputs))
+	}
+	a.Retain()
+	c.parts[i] = append(c.parts[i], a)
 	return nil
 }
 
@@ -105,6 +122,9 @@ func (c *collector) added(n int) error {
 
 func (c *collector) large() bool {
 	for _, v := range c.vecs {
+		if v == nil {
+			continue
+		}
 		if v.Size() > maxVector || v.Fit(c.rows, maxStrings) < c.rows {
 			return true
 		}
@@ -134,14 +154,36 @@ func (c *collector) emit(n int) error {
 			a.Release()
 		}
 	}()
-	for _, v := range c.vecs {
-		a, err := v.Emit(n)
+	for i, v := range c.vecs {
+		var a arrow.Array
+		var err error
+		if v == nil {
+			a, err = c.join(i, n)
+		} else {
+			a, err = v.Emit(n)
+		}
 		if err != nil {
 			return err
 		}
 		cols = append(cols, a)
 	}
 	return c.out(cols, n)
+}
+
+// join makes one array of the first n entries of a nested output.
+func (c *collector) join(i, n int) (arrow.Array, error) {
+	whole, err := concat(c.parts[i], c.plan.alloc())
+	if err != nil {
+		return nil, err
+	}
+	releaseAll(c.parts[i])
+	c.parts[i] = c.parts[i][:0]
+	if whole.Len() == n {
+		return whole, nil
+	}
+	defer whole.Release()
+	c.parts[i] = append(c.parts[i], array.NewSlice(whole, int64(n), int64(whole.Len())))
+	return array.NewSlice(whole, 0, int64(n)), nil
 }
 
 // give makes a batch of whole columns.
@@ -168,7 +210,12 @@ func (c *collector) out(cols []arrow.Array, n int) error {
 
 func (c *collector) release() {
 	for _, v := range c.vecs {
-		v.Release()
+		if v != nil {
+			v.Release()
+		}
 	}
-	c.vecs = nil
+	for _, p := range c.parts {
+		releaseAll(p)
+	}
+	c.vecs, c.parts = nil, nil
 }

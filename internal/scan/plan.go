@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -8,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/nest"
 	"stoa/pred"
 )
 
@@ -18,18 +20,22 @@ type plan struct {
 	filter *pred.Expr // bound
 	// Rows counts positions among the rows that the overlays leave, so nothing can be passed over without looking.
 	logical bool
+	batched bool // the reader gives whole batches
 	query   format.Query
 
 	outputs []output
 	filters []int // physical columns that the filter looks at
 	keys    []int // of these, those by which row groups are merged: a row without its key has no place
 	others  []int // the other physical columns that are read
-	columns []format.Column
+	// The same of nested fields, whose columns are in none of the lists above.
+	filterFields, otherFields []*fieldPlan
+	columns                   []format.Column
 }
 
 // output is one field of the batches.
 type output struct {
 	path   []string // names from the reader's schema root
+	at     []int    // the same as child indices
 	top    int      // top-level field of the reader's schema
 	col    int      // physical column; -1 if the reader has batches
 	nested bool     // several columns make the field: see field
@@ -44,6 +50,7 @@ func newPlan(r format.Reader, spec Spec) (*plan, error) {
 	}
 	p := &plan{spec: spec, columns: r.Columns()}
 	_, p.logical = r.(format.Overlayer)
+	_, p.batched = r.(format.Batcher)
 	sc := r.Schema()
 	fields, err := p.choose(sc)
 	if err != nil {
@@ -60,25 +67,93 @@ func newPlan(r format.Reader, spec Spec) (*plan, error) {
 		if p.filter, err = pred.Bind(spec.Filter, sc); err != nil {
 			return nil, err
 		}
+	}
+	if err := p.split(sc); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// split finds out which columns are needed, and which of them for the filter.
+func (p *plan) split(sc *arrow.Schema) error {
+	wants := map[int][][]int{} // of nested fields: the paths that are wanted
+	inFilter := map[int]bool{}
+	if p.filter != nil {
 		for _, name := range p.filter.Columns() {
 			_, path, err := resolve(sc, name)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			p.filters = append(p.filters, p.physical(path[0]))
+			if p.nested(path[0]) {
+				wants[path[0]] = append(wants[path[0]], path)
+				inFilter[path[0]] = true
+			} else {
+				p.filters = append(p.filters, p.physical(path[0]))
+			}
 		}
 	}
-	slices.Sort(p.filters)
-	p.filters = slices.Compact(p.filters)
+	p.filters = sorted(p.filters)
 	for _, o := range p.outputs {
-		if !slices.Contains(p.filters, o.col) {
+		switch {
+		case o.nested:
+			wants[o.top] = append(wants[o.top], o.at)
+		case !slices.Contains(p.filters, o.col):
 			p.others = append(p.others, o.col)
 		}
 	}
-	slices.Sort(p.others)
-	p.others = slices.Compact(p.others)
-	p.query = format.Query{Cols: slices.Sorted(slices.Values(slices.Concat(p.filters, p.others))), Filter: p.filter}
-	return p, nil
+	p.others = sorted(p.others)
+	p.query = format.Query{Cols: slices.Concat(p.filters, p.others), Filter: p.filter}
+	for _, top := range slices.Sorted(maps.Keys(wants)) {
+		f := sc.Field(top)
+		cols, err := nest.Needed(f, wants[top], p.columns, top)
+		if err != nil {
+			return err
+		}
+		fp := &fieldPlan{top: top, name: f.Name, cols: cols}
+		if fp.asm, err = nest.NewAssembler(f, p.columns, fp.cols, wants[top]); err != nil {
+			return err
+		}
+		if inFilter[top] {
+			p.filterFields = append(p.filterFields, fp)
+		} else {
+			p.otherFields = append(p.otherFields, fp)
+		}
+		p.query.Cols = append(p.query.Cols, fp.cols...)
+	}
+	p.query.Cols = sorted(p.query.Cols)
+	return nil
+}
+
+func sorted(cols []int) []int {
+	slices.Sort(cols)
+	return slices.Compact(cols)
+}
+
+// nested reports whether top-level field i is made of several columns, or of one that is more than a value a row.
+func (p *plan) nested(i int) bool {
+	first, n := -1, 0
+	for k, c := range p.columns {
+		if len(c.Path) > 0 && c.Path[0] == i {
+			if n++; first < 0 {
+				first = k
+			}
+		}
+	}
+	if p.batched || first < 0 {
+		return false
+	}
+	c := p.columns[first]
+	return n > 1 || len(c.Path) > 1 || c.MaxRep > 0 || c.Has == format.Lengths
+}
+
+// anyFlat is one column whose pages tell how many rows there are.
+func (p *plan) anyFlat() []int {
+	for k, c := range p.columns {
+		if len(c.Path) == 1 && !p.nested(c.Path[0]) {
+			return []int{k}
+		}
+	}
+	return nil
 }
 
 func (p *plan) alloc() memory.Allocator {
@@ -93,7 +168,7 @@ func (p *plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 	names := p.spec.Columns
 	if names == nil {
 		for i, f := range sc.Fields() {
-			p.outputs = append(p.outputs, output{path: []string{f.Name}, top: i, col: p.physical(i)})
+			p.outputs = append(p.outputs, output{path: []string{f.Name}, at: []int{i}, top: i, col: p.physical(i), nested: p.nested(i)})
 		}
 		return slices.Clone(sc.Fields()), nil
 	}
@@ -103,7 +178,7 @@ func (p *plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 		if err != nil {
 			return nil, err
 		}
-		o := output{path: namesOf(sc, path), top: path[0], col: p.physical(path[0])}
+		o := output{path: namesOf(sc, path), at: path, top: path[0], col: p.physical(path[0]), nested: p.nested(path[0])}
 		p.outputs = append(p.outputs, o)
 		if len(path) > 1 {
 			f.Name = name

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format"
@@ -231,8 +233,16 @@ func (s *stream) blame(err error) error {
 }
 
 // dropLost takes rows of [a, b) that this column lost out of sel.
-func (s *stream) dropLost(sel *vec.Sel, a, b int64) *vec.Sel {
-	for _, r := range s.lost {
+func (s *stream) dropLost(sel *vec.Sel, a, b int64) *vec.Sel { return withoutRanges(s.lost, sel, a, b) }
+
+// mustDrop: a row without the key by which row groups are merged has no place.
+func (s *stream) mustDrop() bool { return slices.Contains(s.run.plan.keys, s.column) }
+
+func (s *stream) name() string { return s.col.Name }
+
+// withoutRanges takes the rows of lost out of sel, whose entries are the rows [a, b).
+func withoutRanges(lost []vec.Range, sel *vec.Sel, a, b int64) *vec.Sel {
+	for _, r := range lost {
 		r = r.Intersect(vec.Range{From: a, To: b})
 		if r.Len() == 0 {
 			continue
@@ -244,6 +254,23 @@ func (s *stream) dropLost(sel *vec.Sel, a, b int64) *vec.Sel {
 		sel = sel.And(vec.NewSel(bits, n))
 	}
 	return sel
+}
+
+// rest is how many rows the column has behind the declared ones. Only pages that do not tell their rows can bring
+// such a surprise; the others were counted by the format.
+func (s *stream) rest(ctx context.Context, at, rows int64) int64 {
+	more := s.end() - rows
+	for more <= 0 && s.dead == nil && !s.ended {
+		pb, err := s.pager.peek(ctx)
+		if err != nil || pb.page.Rows >= 0 {
+			break
+		}
+		if err := s.page(ctx, pb, at, math.MaxInt64, nil); err != nil {
+			break
+		}
+		more = s.end() - rows
+	}
+	return more
 }
 
 // wantOf is want for the entries of a page with the rows [first, to): nil if some of them lie outside the window.

@@ -19,50 +19,83 @@ import (
 type windows struct {
 	run     *run
 	group   format.RowGroup
-	filters []*stream
-	others  []*stream
-	byCol   map[int]*stream
+	filters []lane
+	others  []lane
+	byCol   map[int]*stream // the flat ones, by physical column
+	byTop   map[int]*field  // the nested ones, by field of the schema
 	arena   vec.Arena
 	overlay format.Overlay // nil: rows are final as decoded
 	at      int64          // rows before this one are done
 	live    int64          // rows gone through that the overlay left
 }
 
+// lane is a column as the windows see it: a stream, or a field of several columns.
+type lane interface {
+	cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, error)
+	seek(a int64)
+	end() int64
+	rest(ctx context.Context, at, rows int64) int64
+	dropLost(sel *vec.Sel, a, b int64) *vec.Sel
+	mustDrop() bool // lost rows are left out under every policy
+	name() string
+	blame(err error) error
+	close()
+}
+
 func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges) (*windows, error) {
-	w := &windows{run: r, group: g, byCol: map[int]*stream{}}
+	w := &windows{run: r, group: g, byCol: map[int]*stream{}, byTop: map[int]*field{}}
 	if o, ok := r.src.Reader.(format.Overlayer); ok {
 		var err error
 		if w.overlay, err = o.Overlay(ctx, g, r.plan.query.Cols); err != nil {
 			return nil, err
 		}
 	}
-	filters, others := r.plan.filters, r.plan.others
-	if len(filters)+len(others) == 0 && g.Rows < 0 && len(r.plan.columns) > 0 {
-		others = []int{0} // no column is wanted, and only reading one tells how many rows there are
+	p := r.plan
+	others := p.others
+	if len(p.filters)+len(others)+len(p.filterFields)+len(p.otherFields) == 0 && g.Rows < 0 {
+		others = p.anyFlat() // no column is wanted, and only reading one tells how many rows there are
 	}
-	for i, col := range append(append([]int(nil), filters...), others...) {
-		ahead := r.plan.spec.Ahead
-		if i >= len(filters) && len(filters) > 0 {
-			ahead = -1 // which pages are needed is not known ahead
-		}
-		s, err := r.open(ctx, g, col, rows, ahead, &w.arena)
-		if err != nil {
-			w.release()
-			return nil, err
-		}
-		w.byCol[col] = s
-		if i < len(filters) {
-			w.filters = append(w.filters, s)
-		} else {
-			w.others = append(w.others, s)
-		}
+	fail := func(err error) (*windows, error) { w.release(); return nil, err }
+	ahead := p.spec.Ahead
+	if err := w.open(ctx, &w.filters, p.filters, p.filterFields, rows, ahead); err != nil {
+		return fail(err)
+	}
+	if len(w.filters) > 0 {
+		ahead = -1 // which pages are needed is not known ahead
+	}
+	if err := w.open(ctx, &w.others, others, p.otherFields, rows, ahead); err != nil {
+		return fail(err)
 	}
 	return w, nil
 }
 
+// open opens flat columns and nested fields.
+func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*fieldPlan, rows vec.Ranges, ahead int64) error {
+	for _, col := range cols {
+		s, err := w.run.open(ctx, w.group, col, rows, ahead, &w.arena)
+		if err != nil {
+			return err
+		}
+		w.byCol[col] = s
+		*to = append(*to, s)
+	}
+	for _, p := range fields {
+		f, err := w.run.openField(ctx, w.group, p, rows, ahead)
+		if err != nil {
+			return err
+		}
+		w.byTop[p.top] = f
+		*to = append(*to, f)
+	}
+	return nil
+}
+
+// lanes are all columns that are read.
+func (w *windows) lanes() []lane { return slices.Concat(w.filters, w.others) }
+
 func (w *windows) release() {
-	for _, s := range w.byCol {
-		s.close()
+	for _, l := range w.lanes() {
+		l.close()
 	}
 }
 
@@ -94,13 +127,13 @@ func (w *windows) window(ctx context.Context, a, b int64) (end int64, err error)
 			return 0, err
 		}
 		for _, s := range w.others {
-			if w.run.plan.spec.Damaged == SkipRows || slices.Contains(w.run.plan.keys, s.column) {
+			if w.run.plan.spec.Damaged == SkipRows || s.mustDrop() {
 				sel = s.dropLost(sel, a, b)
 			}
 		}
 	}
 	w.live += int64(live.Count)
-	return b, w.emit(sel, int(b-a))
+	return b, w.emit(sel, a, int(b-a))
 }
 
 // through goes through the rows rg, window by window.
@@ -137,59 +170,47 @@ func (w *windows) checkEnd(ctx context.Context, rg vec.Range) error {
 	if w.at >= rg.To && rg.To != math.MaxInt64 {
 		return nil
 	}
-	for _, s := range w.byCol {
-		if s.end() > w.at {
-			return w.uneven(s)
+	lanes := w.lanes()
+	for _, l := range lanes {
+		if l.end() > w.at {
+			return w.uneven(l)
 		}
 	}
-	if w.group.Rows >= 0 && w.at < min(rg.To, w.group.Rows) && len(w.byCol) > 0 {
-		for _, s := range w.byCol {
-			return s.blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "", "the column ends after %d of %d rows", w.at, w.group.Rows))
-		}
+	if w.group.Rows >= 0 && w.at < min(rg.To, w.group.Rows) && len(lanes) > 0 {
+		return lanes[0].blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "", "the column ends after %d of %d rows", w.at, w.group.Rows))
 	}
 	return nil
 }
 
-// checkRest is called when the row group's rows are complete: no column may have more. Only pages that do not tell
-// their rows can bring such a surprise; the others were counted by the format.
+// checkRest is called when the row group's rows are complete: no column may have more.
 func (w *windows) checkRest(ctx context.Context) error {
-	for _, s := range w.byCol {
-		more := s.end() - w.group.Rows
-		for more <= 0 && s.dead == nil && !s.ended {
-			pb, err := s.pager.peek(ctx)
-			if err != nil || pb.page.Rows >= 0 {
-				break
-			}
-			if err := s.page(ctx, pb, w.at, math.MaxInt64, nil); err != nil {
-				break
-			}
-			more = s.end() - w.group.Rows
+	for _, l := range w.lanes() {
+		if l.rest(ctx, w.at, w.group.Rows) <= 0 {
+			continue
 		}
-		if more > 0 {
-			err := s.blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "", "the column goes on behind the %d rows that are declared", w.group.Rows))
-			if !w.run.excused(err) {
-				return err
-			}
-			w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Column: s.col.Name, Rows: [2]int64{w.group.Rows, -1}, Err: err})
+		err := l.blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "", "the column goes on behind the %d rows that are declared", w.group.Rows))
+		if !w.run.excused(err) {
+			return err
 		}
+		w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Column: l.name(), Rows: [2]int64{w.group.Rows, -1}, Err: err})
 	}
 	return nil
 }
 
-func (w *windows) uneven(long *stream) error {
-	for _, s := range w.byCol {
-		if s.end() == w.at {
-			return fault.Corruptf(fault.Span{Object: w.group.Part}, "", "column %s ends after %d rows, column %s has more", s.col.Name, w.at, long.col.Name)
+func (w *windows) uneven(long lane) error {
+	for _, l := range w.lanes() {
+		if l.end() == w.at {
+			return fault.Corruptf(fault.Span{Object: w.group.Part}, "", "column %s ends after %d rows, column %s has more", l.name(), w.at, long.name())
 		}
 	}
 	return nil
 }
 
 // coverAll has the streams cover [a, b) and returns the row that all reached.
-func (w *windows) coverAll(ctx context.Context, streams []*stream, a, b int64, want *vec.Sel) (int64, error) {
+func (w *windows) coverAll(ctx context.Context, lanes []lane, a, b int64, want *vec.Sel) (int64, error) {
 	to := b
-	for _, s := range streams {
-		end, err := s.cover(ctx, a, b, want)
+	for _, l := range lanes {
+		end, err := l.cover(ctx, a, b, want)
 		if err != nil {
 			return 0, err
 		}
@@ -252,13 +273,13 @@ func without(s *vec.Sel, k int) *vec.Sel {
 }
 
 // patch overwrites cells of streams, in the window's first n rows.
-func (w *windows) patch(streams []*stream, p *vec.Patch, n int) error {
+func (w *windows) patch(lanes []lane, p *vec.Patch, n int) error {
 	if p == nil {
 		return nil
 	}
 	for _, c := range p.Cols {
 		s := w.byCol[c.Col]
-		if s == nil || !slices.Contains(streams, s) {
+		if s == nil || !slices.Contains(lanes, lane(s)) {
 			continue
 		}
 		k, _ := slices.BinarySearch(c.Rows, int32(n))
@@ -292,10 +313,10 @@ func (w *windows) filter(a, b int64, live *vec.Sel, p *vec.Patch) (*vec.Sel, err
 	if w.run.plan.filter == nil || live.Count == 0 {
 		return live, nil
 	}
-	return w.evaluate(w.run.plan.filter, int(b-a), live)
+	return w.evaluate(w.run.plan.filter, a, int(b-a), live)
 }
 
-func (w *windows) evaluate(e *pred.Expr, n int, sel *vec.Sel) (*vec.Sel, error) {
+func (w *windows) evaluate(e *pred.Expr, a int64, n int, sel *vec.Sel) (*vec.Sel, error) {
 	views := map[string]arrow.Array{}
 	defer func() {
 		for _, v := range views {
@@ -307,31 +328,64 @@ func (w *windows) evaluate(e *pred.Expr, n int, sel *vec.Sel) (*vec.Sel, error) 
 		if err != nil {
 			return nil, err
 		}
-		s := w.byCol[w.run.plan.physical(path[0])]
-		if views[name], err = s.vec.View(n); err != nil {
-			delete(views, name)
+		v, err := w.view(path, a, n)
+		if err != nil {
 			return nil, err
 		}
+		views[name] = v
 	}
 	return e.Eval(n, func(path string) arrow.Array { return views[path] }, sel)
 }
 
-// emit hands n rows of the window over, those that sel selects, and drops them from the streams.
-func (w *windows) emit(sel *vec.Sel, n int) error {
+// view is the n rows from a on of what lies at path.
+func (w *windows) view(path []int, a int64, n int) (arrow.Array, error) {
+	if f := w.byTop[path[0]]; f != nil {
+		names := namesOf(w.run.src.Reader.Schema(), path)
+		return f.take(a, n, vec.All(n), names[1:], w.run.plan.alloc())
+	}
+	return w.byCol[w.run.plan.physical(path[0])].vec.View(n)
+}
+
+// emit hands n rows of the window, which begins at row a, over, those that sel selects, and drops them from the lanes.
+func (w *windows) emit(sel *vec.Sel, a int64, n int) error {
 	c := w.run.out
 	sel = c.limit(sel)
 	if w.fit(n) < n {
-		return w.emitPieces(sel, n)
+		return w.emitPieces(sel, a, n)
 	}
 	if sel.IsAll() && c.rows == 0 && 2*n >= w.run.plan.spec.Batch && c.take == nil {
-		return w.handOver(n)
+		return w.handOver(a, n)
 	}
+	if err := w.append(sel, a, n); err != nil {
+		return err
+	}
+	return c.added(sel.Count)
+}
+
+// append gives the selected rows to the collector.
+func (w *windows) append(sel *vec.Sel, a int64, n int) error {
 	for i, o := range w.run.plan.outputs {
-		if err := c.append(i, w.byCol[o.col].vec, n, sel); err != nil {
+		var err error
+		switch {
+		case !o.nested:
+			err = w.run.out.append(i, w.byCol[o.col].vec, n, sel)
+		case sel.Count > 0:
+			err = w.appendNested(i, o, sel, a, n)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return c.added(sel.Count)
+	return nil
+}
+
+func (w *windows) appendNested(i int, o output, sel *vec.Sel, a int64, n int) error {
+	arr, err := w.byTop[o.top].take(a, n, sel, o.path[1:], w.run.plan.alloc())
+	if err != nil {
+		return err
+	}
+	defer arr.Release()
+	return w.run.out.appendArray(i, arr)
 }
 
 // maxStrings is how many bytes of strings a window may add to a batch's column: two of them are still below what Arrow's
@@ -341,26 +395,27 @@ const maxStrings = 1 << 29
 // fit is how many of n rows may go into one batch.
 func (w *windows) fit(n int) int {
 	for _, o := range w.run.plan.outputs {
-		n = w.byCol[o.col].vec.Fit(n, maxStrings)
+		if !o.nested {
+			n = w.byCol[o.col].vec.Fit(n, maxStrings)
+		}
 	}
 	return n
 }
 
 // emitPieces is emit for a window of codes that stand for very long strings: a batch for each part that fits one.
-func (w *windows) emitPieces(sel *vec.Sel, n int) error {
+func (w *windows) emitPieces(sel *vec.Sel, a int64, n int) error {
 	if err := w.run.out.flush(); err != nil {
 		return err
 	}
 	for at := 0; at < n; {
 		k := w.fit(n - at)
 		part := sel.Slice(at, at+k)
-		for i, o := range w.run.plan.outputs {
-			if err := w.run.out.append(i, w.byCol[o.col].vec, k, part); err != nil {
-				return err
-			}
+		if err := w.append(part, a, k); err != nil {
+			return err
 		}
-		for _, s := range w.byCol {
-			s.seek(s.row + int64(k))
+		a += int64(k)
+		for _, l := range w.lanes() {
+			l.seek(a)
 		}
 		at += k
 		if err := w.run.out.added(part.Count); err != nil {
@@ -374,23 +429,36 @@ func (w *windows) emitPieces(sel *vec.Sel, n int) error {
 }
 
 // handOver makes a batch of the vectors' own buffers.
-func (w *windows) handOver(n int) error {
+func (w *windows) handOver(a int64, n int) error {
 	made := map[int]arrow.Array{}
+	cols := make([]arrow.Array, len(w.run.plan.outputs))
 	defer func() {
 		for _, a := range made {
 			a.Release()
 		}
+		for i, c := range cols {
+			if c != nil && w.run.plan.outputs[i].nested {
+				c.Release()
+			}
+		}
 	}()
-	cols := make([]arrow.Array, len(w.run.plan.outputs))
 	for i, o := range w.run.plan.outputs {
+		if o.nested {
+			arr, err := w.byTop[o.top].take(a, n, vec.All(n), o.path[1:], w.run.plan.alloc())
+			if err != nil {
+				return err
+			}
+			cols[i] = arr
+			continue
+		}
 		if made[o.col] == nil {
 			s := w.byCol[o.col]
-			a, err := s.vec.Emit(n)
+			arr, err := s.vec.Emit(n)
 			if err != nil {
 				return err
 			}
 			s.row += int64(n)
-			made[o.col] = a
+			made[o.col] = arr
 		}
 		cols[i] = made[o.col]
 	}

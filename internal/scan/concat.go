@@ -1,0 +1,185 @@
+package scan
+
+import (
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+)
+
+// concat is array.Concatenate, which knows no unions, for all types that nested columns have.
+func concat(pieces []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
+	if len(pieces) == 1 {
+		pieces[0].Retain()
+		return pieces[0], nil
+	}
+	t := pieces[0].DataType()
+	if !hasUnion(t) {
+		return array.Concatenate(pieces, mem)
+	}
+	switch t := t.(type) {
+	case *arrow.DenseUnionType:
+		return concatUnions(t, pieces, mem)
+	case *arrow.StructType:
+		return concatStructs(t, pieces, mem)
+	case arrow.ListLikeType:
+		return concatLists(t, pieces, mem)
+	}
+	return nil, fault.Bugf("arrays of type %s cannot be joined", t)
+}
+
+func hasUnion(t arrow.DataType) bool {
+	if t.ID() == arrow.DENSE_UNION {
+		return true
+	}
+	if n, ok := t.(arrow.NestedType); ok {
+		for _, f := range n.Fields() {
+			if hasUnion(f.Type) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func releaseAll[A arrow.Array](arrs []A) {
+	for _, a := range arrs {
+		a.Release()
+	}
+}
+
+func total(pieces []arrow.Array) (n int) {
+	for _, p := range pieces {
+		n += p.Len()
+	}
+	return n
+}
+
+// validities joins the validity bitmaps; nil if nothing is null.
+func validities(pieces []arrow.Array) (*memory.Buffer, int) {
+	bits := make([]byte, (total(pieces)+7)/8)
+	at, nulls := 0, 0
+	for _, p := range pieces {
+		for i := range p.Len() {
+			if p.IsValid(i) {
+				bitutil.SetBit(bits, at+i)
+			} else {
+				nulls++
+			}
+		}
+		at += p.Len()
+	}
+	if nulls == 0 {
+		return nil, 0
+	}
+	return memory.NewBufferBytes(bits), nulls
+}
+
+// concatSlices joins slices of children, which it releases.
+func concatSlices(slices []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
+	defer releaseAll(slices)
+	return concat(slices, mem)
+}
+
+func concatUnions(t *arrow.DenseUnionType, pieces []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
+	n := total(pieces)
+	ids, offs := make([]byte, 0, n), make([]int32, 0, n)
+	parts := make([][]arrow.Array, t.NumFields())
+	lens := make([]int, t.NumFields())
+	for _, p := range pieces {
+		u := p.(*array.DenseUnion)
+		low, high := make([]int, t.NumFields()), make([]int, t.NumFields())
+		for i := range low {
+			low[i], high[i] = math.MaxInt, -1
+		}
+		for i := range u.Len() {
+			k, o := u.ChildID(i), int(u.ValueOffset(i))
+			low[k], high[k] = min(low[k], o), max(high[k], o)
+		}
+		for i := range u.Len() {
+			k := u.ChildID(i)
+			ids = append(ids, byte(t.TypeCodes()[k]))
+			offs = append(offs, int32(lens[k]+int(u.ValueOffset(i))-low[k]))
+		}
+		for k := range parts {
+			if high[k] < 0 {
+				low[k] = 0
+			}
+			parts[k] = append(parts[k], array.NewSlice(u.Field(k), int64(low[k]), int64(high[k]+1)))
+			lens[k] += high[k] + 1 - low[k]
+		}
+	}
+	children := make([]arrow.ArrayData, len(parts))
+	for k, slices := range parts {
+		c, err := concatSlices(slices, mem)
+		if err != nil {
+			return nil, err
+		}
+		defer c.Release()
+		children[k] = c.Data()
+	}
+	bufs := []*memory.Buffer{nil, memory.NewBufferBytes(ids), memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offs))}
+	d := array.NewData(t, n, bufs, children, 0, 0)
+	defer d.Release()
+	return array.MakeFromData(d), nil
+}
+
+func concatStructs(t *arrow.StructType, pieces []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
+	valid, nulls := validities(pieces)
+	children := make([]arrow.ArrayData, t.NumFields())
+	for k := range children {
+		var slices []arrow.Array
+		for _, p := range pieces {
+			f := p.(*array.Struct).Field(k) // cut to the struct's own slice
+			f.Retain()
+			slices = append(slices, f)
+		}
+		c, err := concatSlices(slices, mem)
+		if err != nil {
+			return nil, err
+		}
+		defer c.Release()
+		children[k] = c.Data()
+	}
+	d := array.NewData(t, total(pieces), []*memory.Buffer{valid}, children, nulls, 0)
+	defer d.Release()
+	return array.MakeFromData(d), nil
+}
+
+func concatLists(t arrow.ListLikeType, pieces []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
+	valid, nulls := validities(pieces)
+	offs := make([]int32, 1, total(pieces)+1)
+	var slices []arrow.Array
+	for _, p := range pieces {
+		l, ok := p.(array.ListLike)
+		if !ok || t.ID() != arrow.LIST && t.ID() != arrow.MAP {
+			releaseAll(slices)
+			return nil, fault.Bugf("arrays of type %s cannot be joined", t)
+		}
+		for i := range l.Len() {
+			from, to := l.ValueOffsets(i)
+			if l.IsNull(i) {
+				to = from
+			}
+			if to > from {
+				slices = append(slices, array.NewSlice(l.ListValues(), from, to))
+			}
+			offs = append(offs, offs[len(offs)-1]+int32(to-from))
+		}
+	}
+	if len(slices) == 0 {
+		slices = append(slices, array.NewSlice(pieces[0].(array.ListLike).ListValues(), 0, 0))
+	}
+	c, err := concatSlices(slices, mem)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Release()
+	d := array.NewData(t, len(offs)-1, []*memory.Buffer{valid, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offs))}, []arrow.ArrayData{c.Data()}, nulls, 0)
+	defer d.Release()
+	return array.MakeFromData(d), nil
+}

@@ -1,0 +1,703 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/nest"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// field is a nested top-level field: several columns that are decoded side by side and assembled, window by window.
+// Its pieces may have different page borders, and a child may have to be read from an earlier row on than is wanted,
+// because its page begins there; each keeps the place of its own.
+type field struct {
+	run    *run
+	group  format.RowGroup
+	plan   *fieldPlan
+	leaves []*leaf // parents before their children
+	arena  vec.Arena
+
+	arr  arrow.Array // the rows from row on, assembled; nil = none
+	row  int64
+	lost []vec.Range // in no order
+	dead error       // the rest of a column cannot be found
+	told bool        // which was reported
+}
+
+// fieldPlan is what a scan needs to know of a nested field.
+type fieldPlan struct {
+	top  int
+	name string
+	cols []int // physical, parents included
+	asm  *nest.Assembler
+}
+
+// leaf is one physical column of a field. Its vector holds the entries of the rows from row on; those up to end are
+// complete.
+type leaf struct {
+	field    *field
+	col      format.Column
+	number   int // physical
+	parent   *leaf
+	children []*leaf
+	chunk    format.Chunk
+	pager    pager
+	dict     *vec.Vector
+	vec      *vec.Vector
+
+	row, end int64
+	starts   int64 // rows that begin in vec, of a repeated column
+	ended    bool  // there is nothing behind end
+	torn     bool  // the entries that continue a row at the start of the next page belong to a row that was passed over
+}
+
+func (r *run) openField(ctx context.Context, g format.RowGroup, p *fieldPlan, rows vec.Ranges, ahead int64) (*field, error) {
+	f := &field{run: r, group: g, plan: p, row: rows[0].From}
+	byCol := map[int]*leaf{}
+	for _, c := range p.cols {
+		l := &leaf{field: f, col: r.plan.columns[c], number: c, parent: byCol[r.plan.columns[c].Parent]}
+		if l.parent != nil {
+			l.parent.children = append(l.parent.children, l)
+		}
+		byCol[c] = l
+		f.leaves = append(f.leaves, l)
+	}
+	for _, l := range slices.Backward(f.leaves) {
+		if err := l.open(ctx, rows, ahead); err != nil {
+			if !r.excused(err) {
+				f.close()
+				return nil, l.blame(err)
+			}
+			f.dead = l.blame(err)
+			break
+		}
+	}
+	return f, nil
+}
+
+// open finds the pages of the wanted rows. A parent is opened where its children's first pages begin.
+func (l *leaf) open(ctx context.Context, rows vec.Ranges, ahead int64) error {
+	r := l.field.run
+	var err error
+	if l.vec, err = vec.New(l.col.Type, r.plan.alloc()); err != nil {
+		return err
+	}
+	hull := vec.Range{From: rows[0].From, To: rows[len(rows)-1].To}
+	for _, c := range l.children {
+		hull.To = math.MaxInt64 // where their last page ends is not known
+		pb, err := c.pager.peek(ctx)
+		if err == nil {
+			hull.From = min(hull.From, max(pb.page.First, 0))
+		}
+	}
+	if len(l.children) > 0 {
+		rows = vec.Ranges{hull}
+	}
+	if l.chunk, err = r.src.Reader.Chunk(ctx, l.field.group, l.number, hull); err != nil {
+		return err
+	}
+	l.pager = pager{src: r.src, chunk: l.chunk, rows: rows, ahead: ahead}
+	l.dict, err = r.src.Dicts.get(ctx, r.src, l.col, l.chunk)
+	return err
+}
+
+func (f *field) close() {
+	f.drop()
+	for _, l := range f.leaves {
+		l.pager.close()
+		if l.vec != nil {
+			l.vec.Release()
+		}
+	}
+}
+
+func (f *field) drop() {
+	if f.arr != nil {
+		f.arr.Release()
+		f.arr = nil
+	}
+}
+
+// held is the row behind the last one that is assembled.
+func (f *field) held() int64 {
+	if f.arr == nil {
+		return f.row
+	}
+	return f.row + int64(f.arr.Len())
+}
+
+// seek drops the assembled rows before a.
+func (f *field) seek(a int64) {
+	if f.arr == nil || a <= f.row {
+		return
+	}
+	if a >= f.held() {
+		f.drop()
+		f.row = a
+		return
+	}
+	rest := array.NewSlice(f.arr, a-f.row, int64(f.arr.Len()))
+	f.drop()
+	f.arr, f.row = rest, a
+}
+
+// cover assembles the rows of [a, b) from the first one that want selects to the last; less at the chunk's end and
+// when vectors get too large. It returns the row up to which that goes, b at most.
+func (f *field) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, error) {
+	f.seek(a)
+	if f.arr != nil { // the window before was cut short by another column
+		return min(f.held(), b), nil
+	}
+	from, to := hullOf(want, a, b)
+	f.row = from
+	if from == to {
+		return b, nil
+	}
+	end, err := f.assemble(ctx, from, to)
+	if err != nil {
+		return 0, f.blame(err)
+	}
+	if end == to {
+		return b, nil
+	}
+	return end, nil
+}
+
+// hullOf is the smallest range of rows that holds all that want selects in [a, b).
+func hullOf(want *vec.Sel, a, b int64) (from, to int64) {
+	if want.IsAll() {
+		return a, b
+	}
+	i, j := 0, int(b-a)
+	for i < j && !want.Has(i) {
+		i++
+	}
+	for j > i && !want.Has(j-1) {
+		j--
+	}
+	return a + int64(i), a + int64(j)
+}
+
+// assemble makes arr of the rows [from, to), or fewer.
+func (f *field) assemble(ctx context.Context, from, to int64) (int64, error) {
+	if f.group.Rows >= 0 {
+		to = min(to, f.group.Rows)
+	}
+	end := to
+	if f.dead == nil {
+		var err error
+		if end, err = f.decode(ctx, from, to); err != nil {
+			if !f.run.excused(err) {
+				return 0, err
+			}
+			f.dead = err
+		}
+	}
+	if f.dead != nil {
+		return f.loseRest(from, to), nil
+	}
+	if end <= from {
+		return from, nil
+	}
+	if err := f.build(from, end); err != nil {
+		if !f.run.excused(err) {
+			return 0, err
+		}
+		f.dead = err // the columns' entries do not fit each other, and no page tells which are right
+		return f.loseRest(from, to), nil
+	}
+	return end, nil
+}
+
+// build makes arr of the rows [from, end), with which all vectors begin. Rows of which a part is lost are null.
+func (f *field) build(from, end int64) error {
+	var parts []arrow.Array
+	defer func() { releaseAll(parts) }()
+	for at := from; at < end; {
+		to, lost := f.stretch(at, end)
+		var arr arrow.Array
+		var err error
+		if lost {
+			err = f.skip(to)
+		} else if arr, err = f.stretchOf(at, to); err != nil && f.run.excused(err) {
+			f.lose(vec.Range{From: at, To: to}, f.blame(err))
+			err = f.skip(to)
+		}
+		if err != nil {
+			return err
+		}
+		if arr == nil {
+			arr = f.nulls(to - at)
+		}
+		parts = append(parts, arr)
+		at = to
+	}
+	whole, err := concat(parts, f.run.plan.alloc())
+	if err != nil {
+		return err
+	}
+	f.arr, f.row = whole, from
+	return nil
+}
+
+func (f *field) nulls(n int64) arrow.Array {
+	return array.MakeArrayOfNull(f.run.plan.alloc(), f.plan.asm.Field().Type, int(n))
+}
+
+// stretch is how far the rows from at on are all lost, or all not.
+func (f *field) stretch(at, end int64) (to int64, lost bool) {
+	to = end
+	for _, r := range f.lost {
+		switch {
+		case at >= r.From && at < r.To:
+			return min(end, r.To), true
+		case r.From > at:
+			to = min(to, r.From)
+		}
+	}
+	return to, false
+}
+
+// skip drops the entries of the rows before to.
+func (f *field) skip(to int64) error {
+	for _, l := range slices.Backward(f.leaves) {
+		n, err := l.entries(to)
+		if err != nil {
+			return l.blame(err)
+		}
+		l.vec.Skip(n)
+		l.pass(max(to, l.row))
+	}
+	return nil
+}
+
+// decode has all columns hold the rows [from, to), with nothing before them, and says how far they got.
+func (f *field) decode(ctx context.Context, from, to int64) (int64, error) {
+	for _, l := range slices.Backward(f.leaves) {
+		start := from
+		for _, c := range l.children {
+			start = min(start, c.row)
+		}
+		l.jump(ctx, start)
+	}
+	end := to
+	for _, l := range f.leaves {
+		if err := l.need(ctx, from, to); err != nil {
+			return 0, l.blame(err)
+		}
+		end = min(end, l.end)
+	}
+	for _, l := range slices.Backward(f.leaves) {
+		if l.row > from && end > from {
+			return 0, l.blame(fault.Corruptf(fault.Span{Object: f.group.Part}, "", "the column has no page for row %d", from))
+		}
+		if l.row < from && l.end >= from {
+			n, err := l.entries(from)
+			if err != nil {
+				return 0, l.blame(err)
+			}
+			l.vec.Skip(n)
+			l.pass(from)
+		}
+	}
+	if end < from { // pages before the wanted rows were passed over, so this is not where the column ends
+		return end, nil
+	}
+	return end, f.even(end, to)
+}
+
+// even: where one column ends, the others must, too.
+func (f *field) even(end, to int64) error {
+	if end >= to {
+		return nil
+	}
+	for _, l := range f.leaves {
+		for _, o := range f.leaves {
+			if l.ended && l.end == end && o.end > end {
+				return fault.Corruptf(fault.Span{Object: f.group.Part}, "", "column %s ends after %d rows, column %s has more", l.col.Name, end, o.col.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// pass: the entries before row are no longer in vec.
+func (l *leaf) pass(row int64) {
+	l.starts -= row - l.row
+	l.row = row
+}
+
+// restart empties vec; the next page begins at row.
+func (l *leaf) restart(row int64) {
+	l.vec.Reset()
+	l.row, l.end, l.starts, l.torn = row, row, 0, row > 0
+}
+
+// stretchOf assembles the rows [from, end), with which all vectors begin, and takes them out of the vectors.
+func (f *field) stretchOf(from, end int64) (arrow.Array, error) {
+	counts := make([]int, len(f.leaves))
+	for i, l := range f.leaves {
+		n, err := l.entries(end)
+		if err != nil {
+			return nil, l.blame(err)
+		}
+		counts[i] = n
+	}
+	in := make([]nest.Input, len(f.leaves))
+	defer func() {
+		for _, x := range in {
+			if x.Array != nil {
+				x.Array.Release()
+			}
+		}
+	}()
+	for i, l := range f.leaves {
+		n := counts[i]
+		if def := l.vec.Def(); def != nil { // Emit leaves these slices alone
+			in[i].Def, in[i].Rep = def[:n:n], l.vec.Rep()[:n:n]
+		}
+		var err error
+		if in[i].Array, err = l.vec.Emit(n); err != nil {
+			return nil, l.blame(err)
+		}
+		l.pass(end)
+	}
+	return f.plan.asm.Assemble(in, int(end-from), f.run.plan.alloc())
+}
+
+// entries is how many entries of l, from the first one it holds, belong to rows before row, which is end at most.
+func (l *leaf) entries(row int64) (int, error) {
+	switch {
+	case row <= l.row:
+		return 0, nil
+	case l.parent != nil:
+		from, err := l.parent.entries(l.row)
+		if err != nil {
+			return 0, err
+		}
+		to, err := l.parent.entries(row)
+		if err != nil {
+			return 0, err
+		}
+		n, err := nest.SumLengths(vec.Fixed[int32](l.parent.vec, 0)[from:to])
+		if err == nil && n > int64(l.vec.Len()) {
+			err = fault.Corruptf(fault.Span{Object: l.field.group.Part}, "", "%d entries, its parent says %d", l.vec.Len(), n)
+		}
+		return int(n), err
+	case l.col.MaxRep > 0:
+		return nest.RowStart(l.vec.Rep(), int(row-l.row)), nil
+	}
+	return int(row - l.row), nil
+}
+
+// jump passes over pages that lie wholly before row. Pages that do not say where they lie are read.
+func (l *leaf) jump(ctx context.Context, row int64) {
+	if l.vec == nil || row <= l.end {
+		return
+	}
+	for {
+		pb, err := l.pager.peek(ctx)
+		if err != nil || pb.page.First < 0 || pb.page.Rows < 0 || pb.page.First+pb.page.Rows > row {
+			return
+		}
+		l.restart(pb.page.First + pb.page.Rows)
+		l.pager.drop()
+	}
+}
+
+// need decodes until the rows before to are complete. It may stop behind row from if the vector gets too large.
+func (l *leaf) need(ctx context.Context, from, to int64) error {
+	for l.end < to && !l.ended && (l.end <= from || l.vec.Size() < maxVector) {
+		pb, err := l.pager.peek(ctx)
+		if err == io.EOF {
+			l.ended = true
+			l.settle()
+			return nil
+		}
+		if err == nil {
+			err = l.page(ctx, pb.page)
+		}
+		if err != nil {
+			return err
+		}
+		l.pager.drop()
+		l.settle()
+	}
+	return nil
+}
+
+// settle works out end. The last row of a repeated column is complete when the next one begins or the chunk ends.
+func (l *leaf) settle() {
+	if l.col.MaxRep == 0 {
+		return // end goes with the pages
+	}
+	l.end = l.row + l.starts
+	if !l.ended && l.starts > 0 {
+		l.end--
+	}
+}
+
+// begun is the row with which the next page begins.
+func (l *leaf) begun() int64 {
+	if l.col.MaxRep == 0 || l.ended {
+		return l.end
+	}
+	return l.row + l.starts
+}
+
+// page decodes the next page. What is wrong with it costs its rows if it says which they are.
+func (l *leaf) page(ctx context.Context, p format.Page) error {
+	at := l.begun()
+	if p.First >= 0 && p.First != at {
+		if p.First < at {
+			return fault.Corruptf(placeOf(p), "", "the page begins at row %d, row %d is next", p.First, at)
+		}
+		at = p.First // pages that nobody wants were passed over
+		l.restart(at)
+	}
+	before := l.vec.Len()
+	err := l.decode(ctx, p, at)
+	if err != nil {
+		l.vec.Truncate(before)
+		if !l.field.run.excused(err) || p.Rows < 0 {
+			return err
+		}
+		return l.losePage(p, at, err)
+	}
+	if l.col.MaxRep > 0 {
+		return l.joinRow(before, p)
+	}
+	l.end = at + l.rowsOf(p, before)
+	return nil
+}
+
+// rowsOf is how many rows a page without repetition levels, decoded behind entry before, has.
+func (l *leaf) rowsOf(p format.Page, before int) int64 {
+	if l.parent != nil {
+		return p.Rows
+	}
+	return int64(l.vec.Len() - before)
+}
+
+// joinRow looks at the entries with which a page begins and which continue the row before.
+func (l *leaf) joinRow(before int, p format.Page) error {
+	rep := l.vec.Rep()[before:]
+	k := nest.RowStart(rep, 0)
+	switch {
+	case k == 0:
+	case l.torn: // their row is not wanted, or lost
+		if err := l.vec.Cut(before, before+k); err != nil {
+			return err
+		}
+		rep = l.vec.Rep()[before:]
+		k = 0
+	case before == 0 && l.row == 0:
+		return fault.Corruptf(placeOf(p), "", "the first entry of the column has repetition level %d", rep[0])
+	}
+	if k < len(rep) {
+		l.torn = false
+	}
+	l.starts += int64(nest.CountRows(rep))
+	return nil
+}
+
+func (l *leaf) decode(ctx context.Context, p format.Page, at int64) error {
+	if p.Lost != nil {
+		return p.Lost
+	}
+	n := p.Entries
+	if l.parent != nil {
+		var err error
+		if n, err = l.count(ctx, p, at); err != nil {
+			return err
+		}
+	}
+	bytes, err := l.pager.bytes(ctx)
+	if err != nil {
+		return err
+	}
+	arena := &l.field.arena
+	arena.Reset()
+	t := format.Task{Page: p, N: n, Bytes: bytes, Dict: l.dict, Scratch: arena, Limits: l.field.run.src.Limits, NoVerify: l.field.run.src.NoVerify}
+	if err := decode(l.chunk, &t, l.vec); err != nil {
+		return err
+	}
+	if l.col.Has&format.Levels != 0 && len(l.vec.Def()) != l.vec.Len() {
+		return fault.Bugf("column %s: %d levels for %d entries", l.col.Name, len(l.vec.Def()), l.vec.Len())
+	}
+	return nil
+}
+
+// count is the entries of a child's page: what the parent's lengths for its rows add up to.
+func (l *leaf) count(ctx context.Context, p format.Page, at int64) (int64, error) {
+	if p.Rows < 0 {
+		return 0, fault.Bugf("column %s: a page of a column with a parent does not say its rows", l.col.Name)
+	}
+	to := at + p.Rows
+	if err := l.parent.need(ctx, at, to); err != nil {
+		return 0, err
+	}
+	for l.parent.end < to && !l.parent.ended { // it stopped because it is large
+		if err := l.parent.need(ctx, l.parent.end, to); err != nil {
+			return 0, err
+		}
+	}
+	if l.parent.end < to {
+		return 0, fault.Corruptf(placeOf(p), "", "the page reaches to row %d, its parent %s ends at %d", to, l.parent.col.Name, l.parent.end)
+	}
+	if l.parent.row > at {
+		return 0, fault.Bugf("column %s: the page begins at row %d, its parent is at %d", l.col.Name, at, l.parent.row)
+	}
+	for _, r := range l.field.lost {
+		if r.Intersect(vec.Range{From: at, To: to}).Len() > 0 {
+			return 0, fault.Corruptf(placeOf(p), "", "the lengths of %s for these rows are lost", l.parent.col.Name)
+		}
+	}
+	i, err := l.parent.entries(at)
+	if err != nil {
+		return 0, err
+	}
+	j, err := l.parent.entries(to)
+	if err != nil {
+		return 0, err
+	}
+	n, err := nest.SumLengths(vec.Fixed[int32](l.parent.vec, 0)[i:j])
+	if err == nil && p.Entries >= 0 && p.Entries != n {
+		err = fault.Corruptf(placeOf(p), "", "%d entries, the lengths of %s add up to %d", p.Entries, l.parent.col.Name, n)
+	}
+	return n, err
+}
+
+// losePage puts placeholders for the rows of a page, from row at on.
+func (l *leaf) losePage(p format.Page, at int64, err error) error {
+	rows := vec.Range{From: at, To: at + p.Rows}
+	n := int(p.Rows)
+	if l.parent != nil {
+		n = 0
+		if i, e := l.parent.entries(at); e == nil && l.parent.end >= rows.To && l.parent.row <= at {
+			if j, e := l.parent.entries(rows.To); e == nil {
+				sum, _ := nest.SumLengths(vec.Fixed[int32](l.parent.vec, 0)[i:j])
+				n = int(sum)
+			}
+		}
+	}
+	switch {
+	case l.col.Has&format.Levels != 0:
+		l.vec.ExtendUnset(n)
+		l.vec.ExtendLevels(n) // zeros: an entry is a row
+	default:
+		l.vec.ExtendUnset(n)
+	}
+	if l.col.MaxRep > 0 { // the row before may have gone on in the page
+		rows.From = max(rows.From-1, l.row)
+		l.starts += int64(n)
+		l.torn = true
+	} else {
+		l.end = rows.To
+	}
+	l.field.lose(rows, l.blame(err))
+	return nil
+}
+
+// lose notes that rows cannot be shown.
+func (f *field) lose(rows vec.Range, err error) {
+	f.lost = append(f.lost, rows)
+	f.run.lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Column: f.plan.name, Rows: [2]int64{rows.From, rows.To}, Exact: true, Err: err})
+}
+
+// loseRest is for a field of which a column goes on at an unknown place: its rows are lost as far as the row group goes.
+func (f *field) loseRest(from, to int64) int64 {
+	if f.group.Rows < 0 {
+		if !f.told {
+			f.run.lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Column: f.plan.name, Rows: [2]int64{from, -1}, Err: f.dead})
+		}
+		f.told = true
+		return from
+	}
+	if !f.told {
+		f.lose(vec.Range{From: from, To: f.group.Rows}, f.dead)
+	}
+	f.told = true
+	f.arr, f.row = f.nulls(to-from), from
+	return to
+}
+
+// dropLost takes the rows of [a, b) that are lost out of sel.
+func (f *field) dropLost(sel *vec.Sel, a, b int64) *vec.Sel { return withoutRanges(f.lost, sel, a, b) }
+
+func (f *field) name() string { return f.plan.name }
+
+// end is the row up to which the field is known to go.
+func (f *field) end() int64 {
+	end := f.held()
+	for _, l := range f.leaves {
+		end = max(end, l.end)
+	}
+	return end
+}
+
+// rest is how many rows a column has behind the declared ones.
+func (f *field) rest(ctx context.Context, _, rows int64) int64 {
+	for _, l := range f.leaves {
+		if f.dead == nil && l.parent == nil && !l.ended {
+			if pb, err := l.pager.peek(ctx); err != nil || pb.page.Rows < 0 {
+				_ = l.need(ctx, rows, rows+1) // trouble behind the last row is not this scan's
+			}
+		}
+		if l.end > rows {
+			return l.end - rows
+		}
+	}
+	return 0
+}
+
+// mustDrop: the rows that are lost cannot be shown as null.
+func (f *field) mustDrop() bool { return f.plan.asm.Field().Type.ID() == arrow.DENSE_UNION }
+
+// blame adds the field to an error that does not name it.
+func (f *field) blame(err error) error {
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Path != "" {
+		return err
+	}
+	out := *e
+	out.Path = "column " + f.plan.name
+	return &out
+}
+
+// blame adds the column to an error.
+func (l *leaf) blame(err error) error {
+	var e *fault.Error
+	if !errors.As(err, &e) || l.col.Name == "" {
+		return err
+	}
+	out := *e
+	out.Path = fault.JoinPath("column "+l.col.Name, e.Path)
+	return &out
+}
+
+// take is the field's rows, in the shape of output path, that sel selects among the n rows from row a on.
+func (f *field) take(a int64, n int, sel *vec.Sel, path []string, mem memory.Allocator) (arrow.Array, error) {
+	from, to := int(f.row-a), min(int(f.held()-a), n)
+	whole := f.arr
+	if to-from < whole.Len() {
+		whole = array.NewSlice(f.arr, 0, int64(to-from))
+	} else {
+		whole.Retain()
+	}
+	defer whole.Release()
+	c := child(whole, path)
+	defer c.Release()
+	return take(c, sel.Slice(from, to), mem)
+}
