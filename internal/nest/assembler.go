@@ -188,9 +188,6 @@ func (a *Assembler) checkLengths(n *node, parent int, use []int) error {
 	if n.shape == shapeUnion && !n.hasColumn() {
 		return fault.Unsupportedf(fault.Span{}, n.name, "a union without columns")
 	}
-	if n.isList() && n.children[0].shape != shapeNull && !n.children[0].hasColumn() {
-		return fault.Unsupportedf(fault.Span{}, n.name, "the items have no column")
-	}
 	return nil
 }
 

@@ -163,6 +163,9 @@ func (b *build) listByLengths(n *node, places int) (arrow.Array, error) {
 	if err != nil {
 		return nil, err
 	}
+	if sum > mostPadding && !n.children[0].hasColumn() { // nothing but these lengths says that there is so much
+		return nil, fault.Limitf(fault.Span{}, b.name(n.own), "%d items without values do not fit one batch", sum)
+	}
 	kids, err := b.childrenByLengths(n, int(sum))
 	if err != nil {
 		return nil, err

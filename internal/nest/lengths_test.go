@@ -245,6 +245,40 @@ func TestUnionsByHand(t *testing.T) {
 	}
 }
 
+// TestThingsWithoutColumns has types of which nothing is stored but how many there are.
+func TestThingsWithoutColumns(t *testing.T) {
+	i32 := arrow.PrimitiveTypes.Int32
+	none := arrow.Field{Name: "n", Type: arrow.Null, Nullable: true}
+	nothing := arrow.Field{Name: "s", Type: arrow.StructOf()}
+	for _, c := range []struct {
+		f    arrow.Field
+		want string
+	}{
+		{none, "[null,null,null]"},
+		{nothing, "[{},{},{}]"},
+		{arrow.Field{Name: "s", Type: arrow.StructOf(none, nothing)}, `[{"n":null,"s":{}},{"n":null,"s":{}},{"n":null,"s":{}}]`},
+		{arrow.Field{Name: "l", Type: arrow.ListOf(arrow.Null)}, "[[null,null],[],null]"},
+		{arrow.Field{Name: "l", Type: arrow.ListOfNonNullable(nothing.Type)}, "[[{},{}],[],null]"},
+		{arrow.Field{Name: "l", Type: arrow.ListOfNonNullable(arrow.StructOf(none))}, `[[{"n":null},{"n":null}],[],null]`},
+	} {
+		var cols []format.Column
+		var in []Input
+		if c.f.Name == "l" {
+			a, _, err := array.FromJSON(memory.NewGoAllocator(), i32, strings.NewReader("[2,0,null]"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cols, in = []format.Column{{Name: "l[]", Path: []int{0}, Parent: -1, Has: format.Lengths, Type: i32}}, []Input{{Array: a}}
+		}
+		got, err := assemble(c.f, cols, in, 3, nil, memory.NewGoAllocator())
+		if err != nil {
+			t.Errorf("%s: %v", c.f.Type, err)
+		} else if s := jsonOf(got); s != c.want {
+			t.Errorf("%s: %s, want %s", c.f.Type, s, c.want)
+		}
+	}
+}
+
 func TestLengthsThatDoNotAddUp(t *testing.T) {
 	i32 := arrow.PrimitiveTypes.Int32
 	item := arrow.StructOf(arrow.Field{Name: "a", Type: i32}, arrow.Field{Name: "b", Type: i32})

@@ -360,7 +360,8 @@ func lists[T offset](t *taker, l array.ListLike) error {
 	return t.child(l.ListValues(), *items)
 }
 
-// mostPadding is how many items of null lists of a fixed size we make: they have room, but no bytes in any file.
+// mostPadding is how many items without bytes in any file we make: those of null lists of a fixed size have room, and
+// structs without fields are counted.
 const mostPadding = 1 << 28
 
 func (t *taker) fixedLists(l *array.FixedSizeList) error {
