@@ -23,6 +23,9 @@ import (
 // metaCache is how many bytes of footers and indexes a source keeps.
 const metaCache = 64 << 20
 
+// openFiles is how many files a source holds open at a time; a process may often have 1024.
+const openFiles = 256
+
 func (o OpenOptions) formats() []format.Format {
 	if o.Formats == nil {
 		return Formats
@@ -101,8 +104,8 @@ func (t *Table) join(s *source) error {
 }
 
 func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Finding, error) {
-	meta := store.NewCache(tg.Tree, metaCache)
-	data := tg.Tree
+	data := store.NewFew(tg.Tree, openFiles)
+	meta := store.NewCache(data, metaCache)
 	inner := tg.Target
 	inner.Tree = meta
 	var r format.Reader

@@ -40,7 +40,9 @@ func (t *Table) Stats(ctx context.Context, damaged Damaged, lost func(region.Los
 	for _, s := range t.sources {
 		var some []ColumnStats
 		var err error
-		if _, ok := s.reader.(format.Batcher); ok {
+		_, batched := s.reader.(format.Batcher)
+		_, changed := s.reader.(format.Overlayer) // what is stored is not what the table holds
+		if batched || changed {
 			some, err = batchStats(ctx, s, damaged, lost)
 		} else {
 			some, err = pageStats(ctx, s, damaged, lost)

@@ -94,8 +94,17 @@ type source struct {
 // Schema is the table's schema.
 func (t *Table) Schema() *arrow.Schema { return t.schema }
 
-// Findings is what opening with OpenOptions.Recover found wrong.
-func (t *Table) Findings() []region.Finding { return t.findings }
+// Findings is what was found wrong so far and did not end anything: by opening with OpenOptions.Recover, and by readers
+// that look at more than the rows that are wanted (a log, a list of replicas). A scan may add to it.
+func (t *Table) Findings() []region.Finding {
+	out := slices.Clone(t.findings)
+	for _, s := range t.sources {
+		if f, ok := s.reader.(format.Finder); ok {
+			out = append(out, f.Findings()...)
+		}
+	}
+	return out
+}
 
 // Sources names the table's files (or places) in the order of their rows, each with its format.
 func (t *Table) Sources() []SourceInfo {
@@ -234,13 +243,23 @@ func (t *Table) SourceRows(ctx context.Context, i int) (int64, error) {
 			return -1, err
 		}
 		for _, g := range groups {
-			if g.Rows < 0 {
-				return -1, nil
+			if drops, err := dropsRows(ctx, r, g); err != nil || drops || g.Rows < 0 {
+				return -1, err
 			}
 			sum += g.Rows
 		}
 	}
 	return sum, nil
+}
+
+// dropsRows reports whether rows of g may be deleted, so that their number is not known without looking.
+func dropsRows(ctx context.Context, r format.Reader, g format.RowGroup) (bool, error) {
+	o, ok := r.(format.Overlayer)
+	if !ok {
+		return false, nil
+	}
+	overlay, err := o.Overlay(ctx, g, nil)
+	return overlay != nil && overlay.Drops(), err
 }
 
 // Close releases what the table holds. Batches stay good.

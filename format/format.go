@@ -41,6 +41,8 @@ type Format struct {
 	WriteKeys []OptionKey
 	// ReadKeys are those of Open.
 	ReadKeys []OptionKey
+	// Codes are the kinds of findings that Verify, Recover and a Finder may tell.
+	Codes []region.CodeDoc
 }
 
 // OptionKey documents one --opt.
@@ -127,6 +129,9 @@ type Reader interface {
 type Query struct {
 	Cols   []int // physical columns wanted, parents included
 	Filter *pred.Expr
+	// Want is for Batchers: the index paths from the schema's root that are looked at. They may give structs with only
+	// these children. nil = all of Cols.
+	Want [][]int
 }
 
 // Key is one column of a promised order.
@@ -245,6 +250,18 @@ type Overlay interface {
 	Spans(rows vec.Range) []fault.Span
 	// Patch is what changes in rows. bytes are those of Spans, one each.
 	Patch(ctx context.Context, rows vec.Range, bytes [][]byte) (*vec.Patch, error)
+}
+
+// Finder is an optional interface of a Reader that finds things wrong which end nothing.
+type Finder interface {
+	// Findings is what was found so far, each once.
+	Findings() []region.Finding
+}
+
+// Finder is an optional interface of a Reader that notices what is wrong or odd besides what cannot be read: tablets that are
+// missing, a log that ends in the middle. More may come while rows are read.
+type Finder interface {
+	Findings() []region.Finding
 }
 
 // Batcher is an optional interface of a Reader whose bytes are not pages that stoa decodes itself: text, Arrow IPC,

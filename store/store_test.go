@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -329,4 +330,74 @@ func TestSpoolReadsNoFurtherThanAsked(t *testing.T) {
 		}
 		sp.Close()
 	}
+}
+
+func TestFewHoldsFewOpen(t *testing.T) {
+	m := store.NewMemory(nil)
+	for i := range 20 {
+		m.Put(fmt.Sprint("f", i), []byte(fmt.Sprint("content ", i)))
+	}
+	live := &liveTree{Tree: m}
+	few := store.NewFew(live, 3)
+	ctx := context.Background()
+	var all []store.Source
+	for i := range 20 {
+		s, err := few.Open(ctx, fmt.Sprint("f", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	for round := range 3 {
+		for i, s := range all {
+			b := make([]byte, s.Size())
+			if _, err := s.ReadAt(ctx, b, 0); err != nil || string(b) != fmt.Sprint("content ", i) {
+				t.Fatalf("round %d: %q, %v", round, b, err)
+			}
+		}
+	}
+	if live.most > 4 || live.now > 3 {
+		t.Fatalf("%d were open at a time, %d are", live.most, live.now)
+	}
+	m.Put("f0", []byte("longer than it was before"))
+	if _, err := all[0].ReadAt(ctx, make([]byte, 1), 0); err == nil || !strings.Contains(err.Error(), "changed") {
+		t.Fatalf("a changed file: %v", err)
+	}
+	for _, s := range all {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if live.now != 0 {
+		t.Fatalf("%d are left open", live.now)
+	}
+	if _, err := all[1].ReadAt(ctx, make([]byte, 1), 0); !errors.Is(err, fs.ErrClosed) {
+		t.Fatalf("read after Close: %v", err)
+	}
+}
+
+// liveTree counts open sources.
+type liveTree struct {
+	store.Tree
+	now, most int
+}
+
+func (l *liveTree) Open(ctx context.Context, name string) (store.Source, error) {
+	s, err := l.Tree.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	l.now++
+	l.most = max(l.most, l.now)
+	return &liveSource{s, l}, nil
+}
+
+type liveSource struct {
+	store.Source
+	l *liveTree
+}
+
+func (s *liveSource) Close() error {
+	s.l.now--
+	return s.Source.Close()
 }

@@ -26,6 +26,9 @@ type Read struct {
 // NewCounter counts the reads that go to t.
 func NewCounter(t Tree) *Counter { return &Counter{Tree: t, opens: map[string]int{}} }
 
+// Unwrap is the tree below.
+func (c *Counter) Unwrap() Tree { return c.Tree }
+
 // Reads is every read so far, in the order of their beginning.
 func (c *Counter) Reads() []Read {
 	c.mu.Lock()
@@ -105,6 +108,9 @@ type cachedBlock struct {
 func NewCache(t Tree, limit int64) *Cache {
 	return &Cache{tree: t, limit: limit, open: map[string]*cachedSource{}, blocks: map[blockKey]*list.Element{}, order: list.New()}
 }
+
+// Unwrap is the tree below.
+func (c *Cache) Unwrap() Tree { return c.tree }
 
 func (c *Cache) Stat(ctx context.Context, name string) (Info, error) { return c.tree.Stat(ctx, name) }
 func (c *Cache) List(ctx context.Context, dir string) iter.Seq2[Info, error] {

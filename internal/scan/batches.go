@@ -14,6 +14,16 @@ import (
 	"stoa/vec"
 )
 
+// batched reads ranges of rows. It returns how many rows it went through, counted from row 0.
+func (r *run) batched(ctx context.Context, b format.Batcher, g format.RowGroup, ranges vec.Ranges) (at int64, err error) {
+	for _, rows := range ranges {
+		if at, err = r.batches(ctx, b, g, rows); err != nil {
+			return 0, err
+		}
+	}
+	return at, nil
+}
+
 // batches reads a row group of a reader that gives finished batches: filter, projection, and collecting only.
 func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, rows vec.Range) (int64, error) {
 	q := r.plan.query

@@ -121,6 +121,27 @@ func (p *plan) split(sc *arrow.Schema) error {
 		p.query.Cols = append(p.query.Cols, fp.cols...)
 	}
 	p.query.Cols = sorted(p.query.Cols)
+	if p.batched {
+		return p.want(sc)
+	}
+	return nil
+}
+
+// want tells a Batcher which children are looked at.
+func (p *plan) want(sc *arrow.Schema) error {
+	for _, o := range p.outputs {
+		p.query.Want = append(p.query.Want, o.at)
+	}
+	if p.filter == nil {
+		return nil
+	}
+	for _, name := range p.filter.Columns() {
+		_, path, err := resolve(sc, name)
+		if err != nil {
+			return err
+		}
+		p.query.Want = append(p.query.Want, path)
+	}
 	return nil
 }
 

@@ -168,9 +168,6 @@ func (r *run) group(ctx context.Context, g format.RowGroup) error {
 
 // read dispatches on what the reader can do. It returns how many rows it went through, counted from row 0.
 func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) (int64, error) {
-	if b, ok := r.src.Reader.(format.Batcher); ok {
-		return r.batches(ctx, b, g, rows)
-	}
 	ranges := vec.Ranges{rows}
 	if r.plan.filter != nil && !(r.plan.logical && r.plan.spec.Rows != (vec.Range{})) {
 		if nw, ok := r.src.Reader.(format.Narrower); ok {
@@ -188,6 +185,9 @@ func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) (int6
 			return 0, nil
 		}
 		return rows.To, nil
+	}
+	if b, ok := r.src.Reader.(format.Batcher); ok {
+		return r.batched(ctx, b, g, ranges)
 	}
 	w, err := newWindows(ctx, r, g, ranges)
 	if err != nil {

@@ -350,6 +350,9 @@ func (w *windows) view(path []int, a int64, n int) (arrow.Array, error) {
 func (w *windows) emit(sel *vec.Sel, a int64, n int) error {
 	c := w.run.out
 	sel = c.limit(sel)
+	if sel.Count == 0 { // the other columns were not even decoded
+		return nil
+	}
 	if w.fit(n) < n {
 		return w.emitPieces(sel, a, n)
 	}
