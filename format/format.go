@@ -252,15 +252,10 @@ type Overlay interface {
 	Patch(ctx context.Context, rows vec.Range, bytes [][]byte) (*vec.Patch, error)
 }
 
-// Finder is an optional interface of a Reader that finds things wrong which end nothing.
-type Finder interface {
-	// Findings is what was found so far, each once.
-	Findings() []region.Finding
-}
-
 // Finder is an optional interface of a Reader that notices what is wrong or odd besides what cannot be read: tablets that are
 // missing, a log that ends in the middle. More may come while rows are read.
 type Finder interface {
+	// Findings is what was found so far, each once.
 	Findings() []region.Finding
 }
 
