@@ -15,13 +15,9 @@ import (
 // arraySize is the bytes of an IntegerArray of n levels up to most.
 func arraySize(n int64, most int) int64 { return (n*int64(bits.Len(uint(most))) + 7) / 8 }
 
-// unpackLevels decodes len(dst) levels of w bits, 1 to 8. src holds them.
-func unpackLevels(dst, src []byte, w int) {
-	mask := byte(1<<w - 1)
-	if w == 8 {
-		copy(dst, src)
-		return
-	}
+// unpackLevels decodes len(dst) levels of w bits, up to 32. src holds them.
+func unpackLevels[T uint8 | uint32](dst []T, src []byte, w int) {
+	mask := uint64(1)<<w - 1
 	acc, have, pos := uint64(0), 0, 0
 	for i := range dst {
 		if have < w {
@@ -31,21 +27,20 @@ func unpackLevels(dst, src []byte, w int) {
 				have += 8
 			}
 		}
-		dst[i] = byte(acc) & mask
+		dst[i] = T(acc & mask)
 		acc >>= w
 		have -= w
 	}
 }
 
 // packLevels appends levels of w bits each.
-func packLevels(dst, levels []byte, w int) []byte {
+func packLevels[T uint8 | uint32](dst []byte, levels []T, w int) []byte {
 	acc, have := uint64(0), 0
 	for _, l := range levels {
 		acc |= uint64(l) << have
-		if have += w; have >= 8 {
+		for have += w; have >= 8; have -= 8 {
 			dst = append(dst, byte(acc))
 			acc >>= 8
-			have -= 8
 		}
 	}
 	if have > 0 {

@@ -6,8 +6,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/enc/plain"
@@ -42,6 +40,7 @@ type physical struct {
 	conv   convert // nil: values are stored as Arrow has them
 	enum   []string
 	size   int // of fixed values that are stored as bytes
+	width  int // of shapeMatrix
 }
 
 // counted reports whether the descriptors' block-row-count is rows. (The wiki's repeated columns count entries.)
@@ -120,8 +119,10 @@ func (c *chunk) Next(context.Context) (format.Page, error) {
 func (c *chunk) part(b *block) format.Page {
 	p := c.page(b)
 	p.First, p.Rows, p.Entries = b.row, b.rows, b.rows
-	if c.p.Parent >= 0 { // how many entries a part would have, only the parent tells
-		p.Entries = -1
+	if c.p.Parent >= 0 || c.p.shape == shapeLevels { // how many entries a part would have, only the parent tells
+		if c.p.Parent >= 0 {
+			p.Entries = -1
+		}
 		c.i++
 		return p
 	}
@@ -380,7 +381,7 @@ func (d *decoding) optional(dst *vec.Vector, lengths []int32, s split) error {
 
 // matrix makes lists of equal lengths.
 func (d *decoding) matrix(dst *vec.Vector, n int) error {
-	w := d.listWidth()
+	w := int64(d.p.width)
 	if int64(n)*w > d.limit {
 		return fault.Limitf(fault.Span{}, "", "%d rows of %d values are more than a page may have", n, w)
 	}
@@ -409,7 +410,3 @@ func (d *decoding) matrix(dst *vec.Vector, n int) error {
 	}
 	return d.rest(skip+used, n)
 }
-
-func (d *decoding) listWidth() int64 { return int64(d.p.size) }
-
-var _ = arrow.Null

@@ -55,7 +55,7 @@ func (p *plan) lengths(i int, s shape, parent int, path []int) int {
 // planOf chooses how a file is shown.
 func planOf(h *Header) *plan {
 	if h.Dialect != Avro {
-		return planLevels(h)
+		return planLevels(h) // nil if there is no way
 	}
 	text, ok := get(h.Meta, "avro.schema")
 	if !ok {
@@ -65,6 +65,7 @@ func planOf(h *Header) *plan {
 	if err != nil {
 		return planColumns(h, err.Error())
 	}
+	p.refine(storedSchema(h))
 	return p
 }
 

@@ -26,6 +26,9 @@ type table struct {
 
 func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (*table, error) {
 	t := &table{name: tg.Name, f: f, p: planOf(&f.header)}
+	if t.p == nil {
+		return nil, fault.Unsupportedf(f.at.Sub(0, f.header.size), "column-metadata", "columns are nested deeper than stoa can show")
+	}
 	t.sc = arrow.NewSchema(t.p.fields, nil)
 	for _, ph := range t.p.phys {
 		t.cols = append(t.cols, ph.Column)

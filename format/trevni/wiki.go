@@ -1,30 +1,228 @@
 package trevni
 
 import (
+	"strings"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/format"
+	"stoa/internal/nest"
 )
 
-// planLevels shows columns with Dremel levels.
+// planLevels shows columns with Dremel levels: by the Arrow schema that our writer keeps; else by their names, if they are the
+// dotted paths of leaves; else each on its own.
 func planLevels(h *Header) *plan {
-	p := &plan{h: h, how: "columns"}
+	if sc := storedSchema(h); sc != nil {
+		if p := planLeaves(h, sc.Fields()); p != nil {
+			p.how = fileArrowKey
+			return p
+		}
+	}
+	if h.Dialect == Wiki {
+		if fields, ok := fieldsByNames(h); ok {
+			if p := planLeaves(h, fields); p != nil {
+				p.how = "names and levels"
+				return p
+			}
+		}
+	}
+	var fields []arrow.Field
 	for i := range h.Columns {
-		c := &h.Columns[i]
-		at := []int{len(p.fields)}
-		t := types[c.Type].arrow
-		f := arrow.Field{Name: c.Name, Type: t, Nullable: c.MaxDef > 0 || c.Type == Null, Metadata: metadataOf(c)}
-		switch {
-		case c.Width > 0:
-			f.Type = arrow.ListOfNonNullable(t)
-			ph := p.add(i, shapeMatrix, format.Values|format.Lengths, -1, at, f.Type)
-			ph.size = c.Width
-		case c.MaxDef == 0:
-			p.add(i, shapeFlat, format.Values, -1, at, t)
-		default:
-			p.add(i, shapeNullable, format.Values, -1, at, t)
+		fields = append(fields, alone(&h.Columns[i]))
+	}
+	p := planLeaves(h, fields)
+	p.how = "columns"
+	return p
+}
+
+// planLeaves gives each leaf of the fields the column whose turn it is; nil if they do not fit.
+func planLeaves(h *Header, fields []arrow.Field) *plan {
+	p := &plan{h: h}
+	next := 0
+	for k, f := range fields {
+		leaves, err := nest.Leaves(f)
+		if err != nil {
+			return nil
+		}
+		for _, l := range leaves {
+			if next == len(h.Columns) || !p.leaf(next, k, l, f) {
+				return nil
+			}
+			next++
 		}
 		p.fields = append(p.fields, f)
 	}
+	if next != len(h.Columns) {
+		return nil
+	}
 	return p
+}
+
+// leaf makes the physical column of stored column i, which is leaf l of field k.
+func (p *plan) leaf(i, k int, l nest.Leaf, f arrow.Field) bool {
+	c := &p.h.Columns[i]
+	at := append([]int{k}, l.Path...)
+	if c.Width > 0 {
+		list, ok := f.Type.(*arrow.ListType)
+		if !ok || len(l.Path) != 1 || f.Nullable || list.ElemField().Nullable && c.Type != Null {
+			return false
+		}
+		ph := p.add(i, shapeMatrix, format.Values|format.Lengths, -1, at[:1], f.Type)
+		var fits bool
+		ph.conv, ph.size, fits = convertTo(c.Type, l.Type)
+		ph.width = c.Width
+		return fits
+	}
+	if int(l.MaxDef) != c.MaxDef || int(l.MaxRep) != c.MaxRep {
+		return false
+	}
+	shape, has := shapeLevels, format.Values|format.Levels
+	if len(l.Path) == 0 {
+		shape, has = shapeFlat, format.Values
+		if c.MaxDef == 1 {
+			shape = shapeNullable
+		}
+	}
+	ph := p.add(i, shape, has, -1, at, l.Type)
+	if shape == shapeLevels {
+		ph.MaxDef, ph.MaxRep = l.MaxDef, l.MaxRep
+	}
+	var fits bool
+	ph.conv, ph.size, fits = convertTo(c.Type, l.Type)
+	return fits
+}
+
+// alone is a column as a field of its own: as many lists in each other as it has repetition levels; what is left of the definition
+// levels makes values, and then lists from within, nullable.
+func alone(c *Column) arrow.Field {
+	f := arrow.Field{Name: c.Name, Type: types[c.Type].arrow, Nullable: c.Type == Null && c.Width > 0}
+	if c.Width > 0 {
+		f.Name = "item"
+		return arrow.Field{Name: c.Name, Type: arrow.ListOfField(f), Metadata: metadataOf(c)}
+	}
+	extra := c.MaxDef - c.MaxRep
+	f.Nullable, extra = extra > 0, extra-1
+	for range c.MaxRep {
+		f.Name = "item"
+		f = arrow.Field{Name: c.Name, Type: arrow.ListOfField(f), Nullable: extra > 0}
+		extra--
+	}
+	for ; extra > 0; extra-- { // more than lists can take
+		f.Name = "value"
+		f = arrow.Field{Name: c.Name, Type: arrow.StructOf(f), Nullable: true}
+	}
+	f.Metadata = metadataOf(c)
+	return f
+}
+
+// kindOf is what a step of a path is in Dremel's data model.
+type kindOf uint8
+
+const (
+	required kindOf = iota
+	optional
+	repeated
+)
+
+// group is a name in the dotted paths of columns.
+type group struct {
+	name     string
+	kind     kindOf
+	column   *Column // of a leaf
+	children []*group
+	hopeless map[[2]int]bool // levels used above with which there is no answer
+}
+
+// fieldsByNames makes the fields of which the columns' names are the dotted paths. Levels say how many steps of a path are optional
+// or repeated, not which; columns of one group help each other. Where several answers are left, steps are required if they can
+// be, and repeated as far down as they can be. ok is false if there is no answer.
+func fieldsByNames(h *Header) (fields []arrow.Field, ok bool) {
+	root := &group{}
+	for i := range h.Columns {
+		c := &h.Columns[i]
+		at := root
+		steps := strings.Split(c.Name, ".")
+		for k, s := range steps {
+			n := len(at.children)
+			if n == 0 || at.children[n-1].name != s || k == len(steps)-1 {
+				at.children = append(at.children, &group{name: s})
+				n++
+			}
+			if at = at.children[n-1]; at.column != nil {
+				return nil, false
+			}
+		}
+		at.column = c
+		if c.Width > 0 && len(steps) > 1 || len(steps) > 60 {
+			return nil, false
+		}
+	}
+	for _, g := range root.children {
+		if !g.solve(0, 0) {
+			return nil, false
+		}
+		fields = append(fields, g.field())
+	}
+	return fields, true
+}
+
+// solve chooses kinds for g and what is below so that the levels come out, given how many are used above.
+func (g *group) solve(def, rep int) bool {
+	if g.hopeless[[2]int{def, rep}] {
+		return false
+	}
+	for g.kind = required; g.kind <= repeated; g.kind++ {
+		d, r := def, rep
+		if g.kind != required {
+			d++
+		}
+		if g.kind == repeated {
+			r++
+		}
+		if g.fits(d, r) {
+			return true
+		}
+	}
+	if g.hopeless == nil {
+		g.hopeless = map[[2]int]bool{}
+	}
+	g.hopeless[[2]int{def, rep}] = true
+	return false
+}
+
+// fits reports whether everything below g can be solved when def and rep levels are used up to g.
+func (g *group) fits(def, rep int) bool {
+	if g.column != nil {
+		return def == g.column.MaxDef && rep == g.column.MaxRep && len(g.children) == 0
+	}
+	if def > 255 {
+		return false
+	}
+	for _, c := range g.children {
+		if !c.solve(def, rep) {
+			return false
+		}
+	}
+	return true
+}
+
+// field is g as Arrow has it. A repeated step is a list that cannot be null, of items that cannot.
+func (g *group) field() arrow.Field {
+	f := arrow.Field{Name: g.name, Nullable: g.kind == optional}
+	if g.column != nil {
+		if g.column.Width > 0 {
+			return alone(g.column)
+		}
+		f.Type, f.Metadata = types[g.column.Type].arrow, metadataOf(g.column)
+	} else {
+		var fields []arrow.Field
+		for _, c := range g.children {
+			fields = append(fields, c.field())
+		}
+		f.Type = arrow.StructOf(fields...)
+	}
+	if g.kind == repeated {
+		f.Type = arrow.ListOfField(arrow.Field{Name: "item", Type: f.Type})
+	}
+	return f
 }
