@@ -5,6 +5,7 @@ import (
 	"stoa/format/cfile"
 	"stoa/format/ipc"
 	"stoa/format/kudu"
+	"stoa/format/redfile"
 	"stoa/format/text"
 	"stoa/format/trevni"
 )
@@ -15,6 +16,7 @@ var Formats = []format.Format{
 	kudu.Format,
 	cfile.Format,
 	ipc.Format,
+	redfile.Format,
 	trevni.Format,
 	trevni.AvroFormat,
 	text.JSONL,
