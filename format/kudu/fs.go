@@ -672,8 +672,12 @@ func (f *FS) findUsers() {
 	locked := f.o.Locked
 	if locked == nil {
 		t := f.tree
-		if c, ok := t.(*store.Counter); ok {
-			t = c.Tree
+		for {
+			inner, ok := t.(interface{ Unwrap() store.Tree })
+			if !ok {
+				break
+			}
+			t = inner.Unwrap()
 		}
 		if _, ok := t.(store.Local); !ok {
 			return

@@ -37,7 +37,17 @@ func corpus(t testing.TB) string {
 }
 
 // expected are the rows of a table at a phase, one line each, sorted.
-func expected(t testing.TB, dir, table, phase string) []string {
+func expected(t testing.TB, dir, table, phase string) (out []string) {
+	t.Helper()
+	for _, cells := range expectedLines(t, dir, table, phase) {
+		out = append(out, strings.Join(cells, " "))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// expectedLines are the cells of a table's rows at a phase.
+func expectedLines(t testing.TB, dir, table, phase string) (out [][]string) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "expected", table+"."+phase+".jsonl.gz"))
 	if err != nil {
@@ -48,7 +58,6 @@ func expected(t testing.TB, dir, table, phase string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []string
 	sc := bufio.NewScanner(z)
 	sc.Buffer(nil, 1<<24)
 	for sc.Scan() {
@@ -66,12 +75,11 @@ func expected(t testing.TB, dir, table, phase string) []string {
 				parts[i] = strconv.Quote(s)
 			}
 		}
-		out = append(out, strings.Join(parts, " "))
+		out = append(out, parts)
 	}
 	if sc.Err() != nil {
 		t.Fatal(sc.Err())
 	}
-	slices.Sort(out)
 	return out
 }
 

@@ -1,0 +1,366 @@
+package kudu_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu"
+	"stoa/region"
+	"stoa/store"
+)
+
+// load is a directory in memory, with names as they are below dir.
+func load(t testing.TB, dir string) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(p, ".zst") {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		rel, _ := filepath.Rel(dir, p)
+		out[filepath.ToSlash(rel)] = b
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// with is files with one of them changed; nil removes it.
+func with(files map[string][]byte, name string, b []byte) *store.Memory {
+	out := maps.Clone(files)
+	if b == nil {
+		delete(out, name)
+	} else {
+		out[name] = b
+	}
+	return store.NewMemory(out)
+}
+
+// flipped is b with one byte changed.
+func flipped(b []byte, at int64) []byte {
+	out := bytes.Clone(b)
+	out[at] ^= 0x10
+	return out
+}
+
+// layout is the one server of a tree, opened by the storage layer.
+func layout(t testing.TB, tree store.Tree) (*kudu.FS, []*kudu.Tablet) {
+	t.Helper()
+	ctx := context.Background()
+	ls, err := kudu.FindServers(ctx, tree, "", kudu.FSOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range ls {
+		f, err := kudu.OpenFS(ctx, tree, l, kudu.FSOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tablets, err := f.Tablets(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(tablets) > 1 || tablets[0].Table != "sys.catalog" {
+			return f, tablets
+		}
+	}
+	t.Fatal("no tablet server")
+	return nil, nil
+}
+
+// blocksOf are the blocks of a table's rowsets by what they are: redo, undo, bloom, adhoc-index, or the column's name.
+func blocksOf(t testing.TB, f *kudu.FS, tablets []*kudu.Tablet, table string) map[string][]fault.Span {
+	t.Helper()
+	out := map[string][]fault.Span{}
+	for _, tb := range tablets {
+		if tb.Table != table {
+			continue
+		}
+		for i := range tb.RowSets {
+			for _, b := range tb.RowSets[i].Blocks() {
+				p, err := f.PlaceOf(context.Background(), tb, b.BlockRef)
+				if err != nil {
+					t.Fatal(err)
+				}
+				kind := b.Kind
+				if kind == "column" {
+					kind = tb.Schema.NameOf(b.Column)
+				}
+				out[kind] = append(out[kind], p.At)
+			}
+		}
+	}
+	return out
+}
+
+// readAll reads a table under a policy: its rows, and what was lost.
+func readAll(t testing.TB, tree store.Tree, uri string, opts map[string]string, spec stoa.ScanSpec) (rows []string, lost []region.Loss, err error) {
+	t.Helper()
+	tb, err := stoa.Open(context.Background(), uri, stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer tb.Close()
+	spec.Lost = func(l region.Loss) { lost = append(lost, l) }
+	for b, err := range tb.Scan(context.Background(), spec) {
+		if err != nil {
+			return rows, lost, err
+		}
+		rows = append(rows, lines(b)...)
+	}
+	return rows, lost, nil
+}
+
+// missing are the rows of want that got has not; every row of got must be in want.
+func missing(t testing.TB, got, want []string) (out []string) {
+	t.Helper()
+	got = slices.Sorted(slices.Values(got))
+	for _, g := range got {
+		if _, ok := slices.BinarySearch(want, g); !ok {
+			t.Fatalf("a row that never was: %.300s", g)
+		}
+	}
+	for _, w := range want {
+		if _, ok := slices.BinarySearch(got, w); !ok {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// lostRows is how many rows the losses name; every one must be exact, placed, and name its tablet.
+func lostRows(t testing.TB, lost []region.Loss) (n int64) {
+	t.Helper()
+	for _, l := range lost {
+		var e *fault.Error
+		if l.Rows[1] == -1 && !l.Exact { // not one block of the rowset is left to tell
+			n += 1 << 40
+			continue
+		}
+		if !l.Exact || l.Part == "" || l.Rows[1] <= l.Rows[0] || !errors.As(l.Err, &e) || e.Class != fault.Corrupt || e.At.Object == "" {
+			t.Errorf("loss %+v", l)
+		}
+		n += l.Rows[1] - l.Rows[0]
+	}
+	return n
+}
+
+// One byte of one block of each kind is turned. The rest of the table is read, and the manifest names what is not.
+func TestCorpusFlippedBlocks(t *testing.T) {
+	dir := corpus(t)
+	for _, run := range []struct{ name, place string }{{"file_ck", "fs_file"}, {"log_ck", "fs_log"}} {
+		files := load(t, filepath.Join(dir, run.place))
+		times := snapshots(t, dir, run.name)
+		f, tablets := layout(t, store.NewMemory(files))
+		for _, x := range []struct{ table, phase, kind string }{
+			{"key_int32", "final", "k"}, {"key_int32", "final", "v"}, {"part", "final", "v"}, {"ck", "final", "s"}, {"ck", "final", "w"}, {"ck", "final", "bloom"},
+			{"ck", "final", "adhoc-index"}, {"btree", "final", "k"}, {"btree", "final", "w"}, {"d_raw", "final", "redo"}, {"d_raw", "final", "b"}, {"d_minor", "final", "redo"},
+			{"d_major", "p0", "undo"}, {"d_major", "p2", "undo"}, {"d_major", "final", "undo"}, {"d_alter", "final", "redo"}, {"matrix", "final", "string_dict_lz4"},
+			{"matrix", "final", "decimal38_plain_zlib_null"},
+		} {
+			opts := map[string]string{}
+			if x.phase != "final" {
+				opts["at"] = times[x.phase]
+			}
+			all := blocksOf(t, f, tablets, x.table)[x.kind]
+			if len(all) == 0 {
+				t.Errorf("%s has no %s", x.table, x.kind)
+				continue
+			}
+			want := expected(t, dir, x.table, x.phase)
+			for i, at := range all {
+				t.Run(run.place+"/"+x.table+"."+x.phase+"/"+x.kind, func(t *testing.T) {
+					// The header has 16 bytes; then comes the first block.
+					tree := with(files, at.Object, flipped(files[at.Object], at.Off+40))
+					rows, lost, err := readAll(t, tree, "#"+x.table, opts, stoa.ScanSpec{Damaged: stoa.SkipRows})
+					if err != nil {
+						t.Fatal(err)
+					}
+					gone, n := missing(t, rows, want), lostRows(t, lost)
+					// The second UNDO file of d_major is of the insertions, which the snapshots see.
+					idle := x.kind == "bloom" || x.table == "d_major" && i == 1 || x.kind == "adhoc-index" || x.kind == "undo" && x.phase == "final"
+					if idle && (len(gone) > 0 || n > 0) {
+						t.Errorf("%d rows are missing, %d lost, though the block is not needed", len(gone), n)
+					}
+					if int64(len(gone)) > n || !idle && len(lost) == 0 {
+						t.Errorf("%d rows are missing, %d are told: %v", len(gone), n, lost)
+					}
+					if !idle && strings.HasPrefix(x.table, "key") && int64(len(gone)) != n {
+						t.Errorf("%d rows are missing, %d are told", len(gone), n)
+					}
+					_, _, err = readAll(t, tree, "#"+x.table, opts, stoa.ScanSpec{})
+					if idle != (err == nil) || err != nil && !errors.Is(err, fault.Corrupt) {
+						t.Errorf("without a policy: %v", err)
+					}
+					if len(lost) > 0 && !slices.Contains([]string{"redo", "undo", lost[0].Column}, x.kind) {
+						t.Errorf("column %q is blamed", lost[0].Column)
+					}
+				})
+			}
+		}
+	}
+}
+
+// tablesOf are the tables whose blocks lie in an object.
+func tablesOf(t testing.TB, f *kudu.FS, tablets []*kudu.Tablet, object string) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	for _, tb := range tablets {
+		for i := range tb.RowSets {
+			for _, b := range tb.RowSets[i].Blocks() {
+				p, err := f.PlaceOf(context.Background(), tb, b.BlockRef)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.At.Object == object {
+					out[tb.Table] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// tableNames are the tables of the corpus' directories.
+func tableNames(tablets []*kudu.Tablet) (out []string) {
+	for _, tb := range tablets {
+		out = append(out, tb.Table)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// final is a table as they are on disk: the last changes of d_wal are in the log.
+func final(t testing.TB, dir, table string) []string {
+	if table == "d_wal" {
+		return expected(t, dir, table, "p4")
+	}
+	return expected(t, dir, table, "final")
+}
+
+// The records of a container, its end, or all of its blocks are gone: tables without blocks there are whole, the others are read as far
+// as they can be, and what is lost is told.
+func TestCorpusDamagedContainers(t *testing.T) {
+	dir := corpus(t)
+	files := load(t, filepath.Join(dir, "fs_log"))
+	f, tablets := layout(t, store.NewMemory(files))
+	tried, hit := 0, 0
+	for i, c := range f.Containers {
+		if i%40 != 0 || c.Size == 0 {
+			continue
+		}
+		touched := tablesOf(t, f, tablets, c.Data)
+		for what, tree := range map[string]*store.Memory{
+			"no metadata": with(files, c.Metadata, nil),
+			"no data":     with(files, c.Data, nil),
+			"truncated":   with(files, c.Data, files[c.Data][:c.Size/2]),
+		} {
+			tried++
+			for _, table := range tableNames(tablets) {
+				if !touched[table] && table != "part" && table != "key_int32" {
+					continue
+				}
+				t.Run(what+"/"+c.Name+"/"+table, func(t *testing.T) {
+					rows, lost, err := readAll(t, tree, "#"+table, nil, stoa.ScanSpec{Damaged: stoa.SkipRows})
+					if err != nil {
+						t.Fatal(err)
+					}
+					gone, n := missing(t, rows, final(t, dir, table)), lostRows(t, lost)
+					if int64(len(gone)) > n || !touched[table] && n > 0 {
+						t.Errorf("%d rows are missing, %d are told", len(gone), n)
+					}
+					if n > 0 {
+						hit++
+					}
+				})
+			}
+		}
+	}
+	t.Logf("%d damaged directories, %d damaged tables", tried, hit)
+	if tried < 15 || hit < 15 {
+		t.Error("too few")
+	}
+}
+
+// A superblock is gone, or damaged: the table is refused, unless its tablet is the only one, which then is not there; partial=true reads
+// the other tablets. Other tables are read as ever.
+func TestCorpusLostSuperblocks(t *testing.T) {
+	dir := corpus(t)
+	files := load(t, filepath.Join(dir, "fs_log"))
+	_, tablets := layout(t, store.NewMemory(files))
+	tried := 0
+	for _, tb := range tablets {
+		if tb.Table != "part" && tb.Table != "key_int8" {
+			continue
+		}
+		for what, tree := range map[string]*store.Memory{"gone": with(files, tb.Object, nil), "damaged": with(files, tb.Object, flipped(files[tb.Object], int64(len(files[tb.Object])-50)))} {
+			tried++
+			t.Run(what+"/"+tb.Table, func(t *testing.T) {
+				_, _, err := readAll(t, tree, "#"+tb.Table, nil, stoa.ScanSpec{})
+				switch {
+				case err == nil:
+					t.Error("read as if nothing were missing")
+				case tb.Table == "part" && !errors.Is(err, fault.Corrupt):
+					t.Error(err)
+				}
+				rows, _, err := readAll(t, tree, "#key_int16", nil, stoa.ScanSpec{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				compare(t, rows, expected(t, dir, "key_int16", "final"))
+				if tb.Table != "part" {
+					return
+				}
+				rows, _, err = readAll(t, tree, "#part", map[string]string{"partial": "true"}, stoa.ScanSpec{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Of the tablet's key ranges: 100 rows or so a tablet, all others are there.
+				if gone := missing(t, rows, expected(t, dir, "part", "final")); len(gone) == 0 || len(gone) > 150 {
+					t.Errorf("%d rows are missing", len(gone))
+				}
+			})
+		}
+	}
+	if tried != 10 {
+		t.Errorf("%d tried", tried)
+	}
+}
+
+// Without the log, and with a log of which the end is torn off, everything that was flushed is read.
+func TestCorpusLostLog(t *testing.T) {
+	dir := corpus(t)
+	files := kudu.Unpack(t, filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))
+	tree := store.NewMemory(files)
+	_, tablets := layout(t, tree)
+	i := slices.IndexFunc(tablets, func(tb *kudu.Tablet) bool { return tb.Table == "d_wal" })
+	without, n := maps.Clone(files), 0
+	for name := range files {
+		if strings.Contains(name, "wals/"+tablets[i].ID) {
+			delete(without, name)
+			n++
+		}
+	}
+	if n == 0 {
+		t.Fatal("there is no log")
+	}
+	rows, _, err := readAll(t, store.NewMemory(without), "#d_wal", nil, stoa.ScanSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, rows, expected(t, dir, "d_wal", "p4"))
+}
