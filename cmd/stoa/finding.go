@@ -31,13 +31,13 @@ func (a *app) findingCmd() *cobra.Command {
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var names []string
-			for _, c := range codeDocs() {
+			for _, c := range a.codeDocs() {
 				names = append(names, c.Code)
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := findCodes(args)
+			found, err := a.findCodes(args)
 			if err != nil {
 				return err
 			}
@@ -59,8 +59,8 @@ func (a *app) findingCmd() *cobra.Command {
 }
 
 // findCodes are the codes that equal args or begin with it; all without args.
-func findCodes(args []string) ([]codeDoc, error) {
-	all := codeDocs()
+func (a *app) findCodes(args []string) ([]codeDoc, error) {
+	all := a.codeDocs()
 	if len(args) == 0 {
 		return all, nil
 	}

@@ -2,48 +2,44 @@ package cfile
 
 import "stoa/region"
 
-// Code is a kind of finding of Verify and Recover. Codes never change their meaning.
-type Code struct {
-	Code     string
-	Severity region.Severity
-	Help     string
-}
+// Code is a kind of finding of Verify and Recover.
+type Code = region.CodeDoc
 
 // Codes are all kinds of findings, by name. A checksum that is wrong is told once; what it covers is then not looked into.
 var Codes = []Code{
-	{"cfile.block.checksum", region.Error, "The checksum of a data block does not fit its bytes. Its rows are lost, unless another copy of the file is at hand."},
-	{"cfile.block.count", region.Error, "A data block does not have as many rows as the index says, or its null bitmap does not have as many ones as there are values."},
-	{"cfile.block.damaged", region.Error, "A data block cannot be decoded: it contradicts its own encoding. In a file without checksums this is how damage shows."},
-	{"cfile.block.ordinal", region.Error, "A data block says that it begins at another row than the index says. The block may belong elsewhere."},
-	{"cfile.bloom.damaged", region.Error, "A bloom filter cannot be read. Look-ups through it would have to read the rows."},
-	{"cfile.coverage.gap", region.Warning, "Bytes that no structure of the file claims. Kudu writes none: a block may have been cut out of the index."},
-	{"cfile.coverage.overlap", region.Error, "Bytes that two structures claim. At least one of the pointers is wrong."},
-	{"cfile.delta.damaged", region.Error, "A value of a delta file is not a row, a timestamp and a list of changes."},
-	{"cfile.delta.order", region.Error, "The changes of a delta file are not in the order of rows, and of timestamps within a row: applying them gives wrong cells."},
-	{"cfile.delta.stats", region.Warning, "The statistics of a delta file do not agree with its changes. Kudu skips files by them, so changes may be overlooked."},
-	{"cfile.dict.checksum", region.Error, "The checksum of the dictionary does not fit its bytes: all rows that use it are lost."},
-	{"cfile.dict.damaged", region.Error, "The dictionary cannot be decoded: all rows that use it are lost."},
-	{"cfile.footer.checksum", region.Error, "The checksum of the footer does not fit its bytes. Type, encoding and roots of the indexes may be wrong."},
-	{"cfile.footer.damaged", region.Error, "The footer cannot be read: the file is cut, or its end is overwritten. Recover may find the blocks by the index blocks that are left."},
-	{"cfile.header.checksum", region.Error, "The checksum of the header does not fit its bytes. The header holds little but the version."},
-	{"cfile.header.damaged", region.Error, "The header cannot be read."},
-	{"cfile.index.checksum", region.Error, "The checksum of an index block does not fit its bytes. The rows below it cannot be found by this index."},
-	{"cfile.index.damaged", region.Error, "An index block cannot be read, or an entry of it points nowhere."},
-	{"cfile.index.disagree", region.Error, "The positional and the value index do not list the same data blocks."},
-	{"cfile.index.key", region.Error, "A key of the value index does not lie between the last value of the block before and the first one of its own: look-ups miss rows."},
-	{"cfile.index.order", region.Error, "The keys of an index fall."},
-	{"cfile.int128.range", region.Note, "A value of type int128 has 39 digits. It is kept as it is, but decimal128(38, 0), as which it is shown, strictly has 38."},
-	{"cfile.keys.range", region.Warning, "The metadata min_key or max_key is not the key of the first or the last row. Kudu skips rowsets by them."},
-	{"cfile.numvalues", region.Error, "The footer's number of values is not that of the blocks."},
-	{"cfile.prefix.restarts", region.Warning, "A restart point of a prefix block is not where an entry without a prefix begins. Reading in order does not need them; Kudu's seeks do."},
-	{"cfile.read", region.Error, "Bytes of the file could not be read from where it is kept."},
-	{"cfile.recovered", region.Note, "Recover found blocks without the help of a sound index."},
-	{"cfile.rows.lost", region.Error, "Recover did not find the blocks of these rows: their bytes are damaged, cut off or overwritten."},
-	{"cfile.set", region.Error, "The files of a table in a directory do not belong together: one is missing, or has another number of rows."},
-	{"cfile.unsupported", region.Error, "The file may be sound, but needs something that is not known here; the message names it."},
-	{"cfile.utf8", region.Note, "A value of type string or varchar is not UTF-8. Kudu does not look; the bytes are kept as they are."},
-	{"cfile.values.order", region.Error, "The values of a file with a value index fall: look-ups miss rows."},
-	{"cfile.version.mixed", region.Note, "Header and footer have the magics of different versions. Kudu reads that, and goes by the header's."},
+	{Code: "cfile.block.checksum", Severity: region.Error, Help: "The checksum of a data block does not fit its bytes. Its rows are lost, unless another copy of the file is at hand."},
+	{Code: "cfile.block.count", Severity: region.Error, Help: "A data block does not have as many rows as the index says, or its null bitmap does not have as many ones as there are values."},
+	{Code: "cfile.block.damaged", Severity: region.Error, Help: "A data block cannot be decoded: it contradicts its own encoding. In a file without checksums this is how damage shows."},
+	{Code: "cfile.block.ordinal", Severity: region.Error, Help: "A data block says that it begins at another row than the index says. The block may belong elsewhere."},
+	{Code: "cfile.bloom.damaged", Severity: region.Error, Help: "A bloom filter cannot be read. Look-ups through it would have to read the rows."},
+	{Code: "cfile.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of the file claims. Kudu writes none: a block may have been cut out of the index."},
+	{Code: "cfile.coverage.overlap", Severity: region.Error, Help: "Bytes that two structures claim. At least one of the pointers is wrong."},
+	{Code: "cfile.delta.damaged", Severity: region.Error, Help: "A value of a delta file is not a row, a timestamp and a list of changes."},
+	{Code: "cfile.delta.order", Severity: region.Error, Help: "The changes of a delta file are not in the order of rows, and of timestamps within a row: applying them gives wrong cells."},
+	{Code: "cfile.delta.stats", Severity: region.Warning, Help: "The statistics of a delta file do not agree with its changes. Kudu skips files by them, so changes may be overlooked."},
+	{Code: "cfile.dict.checksum", Severity: region.Error, Help: "The checksum of the dictionary does not fit its bytes: all rows that use it are lost."},
+	{Code: "cfile.dict.damaged", Severity: region.Error, Help: "The dictionary cannot be decoded: all rows that use it are lost."},
+	{Code: "cfile.footer.checksum", Severity: region.Error, Help: "The checksum of the footer does not fit its bytes. Type, encoding and roots of the indexes may be wrong."},
+	{Code: "cfile.footer.damaged", Severity: region.Error, Help: "The footer cannot be read: the file is cut, or its end is overwritten. Recover may find the blocks by the index blocks that are left."},
+	{Code: "cfile.header.checksum", Severity: region.Error, Help: "The checksum of the header does not fit its bytes. The header holds little but the version."},
+	{Code: "cfile.header.damaged", Severity: region.Error, Help: "The header cannot be read."},
+	{Code: "cfile.index.checksum", Severity: region.Error, Help: "The checksum of an index block does not fit its bytes. The rows below it cannot be found by this index."},
+	{Code: "cfile.index.damaged", Severity: region.Error, Help: "An index block cannot be read, or an entry of it points nowhere."},
+	{Code: "cfile.index.disagree", Severity: region.Error, Help: "The positional and the value index do not list the same data blocks."},
+	{Code: "cfile.index.key", Severity: region.Error, Help: "A key of the value index does not lie between the last value of the block before and the first one of its own: look-ups miss rows."},
+	{Code: "cfile.index.order", Severity: region.Error, Help: "The keys of an index fall."},
+	{Code: "cfile.int128.range", Severity: region.Note, Help: "A value of type int128 has 39 digits. It is kept as it is, but decimal128(38, 0), as which it is shown, strictly has 38."},
+	{Code: "cfile.keys.range", Severity: region.Warning, Help: "The metadata min_key or max_key is not the key of the first or the last row. Kudu skips rowsets by them."},
+	{Code: "cfile.numvalues", Severity: region.Error, Help: "The footer's number of values is not that of the blocks."},
+	{Code: "cfile.prefix.restarts", Severity: region.Warning, Help: "A restart point of a prefix block is not where an entry without a prefix begins. Reading in order does not need them; Kudu's seeks do."},
+	{Code: "cfile.read", Severity: region.Error, Help: "Bytes of the file could not be read from where it is kept."},
+	{Code: "cfile.recovered", Severity: region.Note, Help: "Recover found blocks without the help of a sound index."},
+	{Code: "cfile.rows.lost", Severity: region.Error, Help: "Recover did not find the blocks of these rows: their bytes are damaged, cut off or overwritten."},
+	{Code: "cfile.set", Severity: region.Error, Help: "The files of a table in a directory do not belong together: one is missing, or has another number of rows."},
+	{Code: "cfile.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here; the message names it."},
+	{Code: "cfile.utf8", Severity: region.Note, Help: "A value of type string or varchar is not UTF-8. Kudu does not look; the bytes are kept as they are."},
+	{Code: "cfile.values.order", Severity: region.Error, Help: "The values of a file with a value index fall: look-ups miss rows."},
+	{Code: "cfile.version.mixed", Severity: region.Note, Help: "Header and footer have the magics of different versions. Kudu reads that, and goes by the header's."},
 }
 
 func severityOf(code string) region.Severity {

@@ -27,6 +27,7 @@ var Format = format.Format{
 	ReadKeys:   readKeys,
 	Create:     create,
 	WriteKeys:  writeKeys,
+	Codes:      Codes,
 }
 
 // probe looks at the magics at both ends.

@@ -20,6 +20,7 @@ var Format = format.Format{
 	Describe:   describe,
 	Verify:     verify,
 	WriteKeys:  writeKeys,
+	Codes:      codes,
 }
 
 // probe looks at the magic, or at the first message. It never asks for the size.

@@ -24,6 +24,7 @@ var Format = format.Format{
 	List:     list,
 	Open:     open,
 	ReadKeys: readKeys,
+	Codes:    slices.Concat(fsCodes, walCodes),
 }
 
 // probe looks for a server's directories.

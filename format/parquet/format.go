@@ -21,6 +21,7 @@ var Format = format.Format{
 	Verify:     verify,
 	WriteKeys:  writeKeys,
 	ReadKeys:   readKeys,
+	Codes:      codes,
 }
 
 // probe looks at the magic at the start.

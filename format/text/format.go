@@ -36,6 +36,7 @@ func separated(name, title string, comma byte) format.Format {
 		},
 		WriteKeys: csvWriteKeys,
 		ReadKeys:  csvReadKeys,
+		Codes:     codesOf(name),
 	}
 }
 
@@ -54,6 +55,7 @@ var JSONL = format.Format{
 		return verify(ctx, t, o, "jsonl", openJSONL)
 	},
 	ReadKeys: jsonlReadKeys,
+	Codes:    codesOf("jsonl"),
 }
 
 var csvWriteKeys = []format.OptionKey{
