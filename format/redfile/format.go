@@ -21,6 +21,8 @@ var Format = format.Format{
 	List:       list,
 	Open:       open,
 	ReadKeys:   readKeys,
+	Create:     create,
+	WriteKeys:  writeKeys,
 }
 
 // probe looks at the magics at both ends.

@@ -1,0 +1,108 @@
+package redfile
+
+import (
+	"slices"
+
+	"stoa/internal/thrift"
+)
+
+// The document's "potential extension", built. A writer puts, where option sync=N says so,
+//
+//   - a sync block at the beginning of the file and behind every row group: a page of a type that nobody knows, so that
+//     whoever reads pages passes over it, and whoever goes by offsets never comes there;
+//   - behind every N-th row group the metadata of all row groups so far, with its length and the magic: a file that is
+//     cut there is a whole RedFile.
+//
+// The body of a sync block is not compressed. It is a struct in the protocol of the file:
+//
+//	1 marker     binary, 16 bytes that are the same in all blocks of the file, and in its key/value metadata
+//	2 offset     i64   of the block's header: a block that is found elsewhere was copied there with something else
+//	3 groups     i32   row groups before the block
+//	4 rows       i64   rows before the block
+//	5 metadata   binary, of the first block: FileMetaData without row groups
+//	6 columns    list<i64>: offsets of the column metadata of the row group before the block
+//	7 group_rows i64   its rows
+const syncPage = 0x53594e43 // "SYNC"
+
+// syncKey is the key of the marker in the key/value metadata, in hexadecimal; levelsKey is that of the greatest
+// definition and repetition level in the metadata of a column, which generation E has no fields for.
+const (
+	syncKey   = "stoa.sync"
+	levelsKey = "stoa.levels"
+)
+
+type syncBlock struct {
+	marker   []byte
+	offset   int64
+	groups   int32
+	rows     int64
+	metadata []byte
+	columns  []int64
+	group    int64
+}
+
+func parseSync(r *thrift.Reader, name string) (s syncBlock) {
+	for r.Struct(name); r.Next(); {
+		switch r.Field() {
+		case 1:
+			s.marker = slices.Clone(r.Bytes("marker"))
+		case 2:
+			s.offset = r.I64("offset")
+		case 3:
+			s.groups = r.I32("groups")
+		case 4:
+			s.rows = r.I64("rows")
+		case 5:
+			s.metadata = slices.Clone(r.Bytes("metadata"))
+		case 6:
+			for range r.List("columns", thrift.I64) {
+				s.columns = append(s.columns, r.I64(""))
+			}
+		case 7:
+			s.group = r.I64("group_rows")
+		}
+	}
+	return s
+}
+
+func (s *syncBlock) write(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	w.Bytes(1, s.marker)
+	w.I64(2, s.offset)
+	w.I32(3, s.groups)
+	w.I64(4, s.rows)
+	if s.metadata != nil {
+		w.Bytes(5, s.metadata)
+	}
+	w.List(6, thrift.I64, len(s.columns))
+	for _, c := range s.columns {
+		w.I64(thrift.Item, c)
+	}
+	w.I64(7, s.group)
+	w.End()
+}
+
+// sync writes a sync block; the first one of a file says what the metadata will say, without row groups.
+func (w *writer) sync(first bool) error {
+	s := syncBlock{marker: w.marker[:], offset: w.off, groups: int32(len(w.meta.groups)), rows: w.meta.rows}
+	if first {
+		m := w.meta
+		m.groups = nil
+		m.rows = 0
+		s.groups, s.rows = 0, 0
+		s.metadata = slices.Clone(m.encode())
+	} else {
+		g := &w.meta.groups[len(w.meta.groups)-1]
+		for _, c := range g.columns {
+			s.columns = append(s.columns, c.offset)
+		}
+		s.group = g.rows
+	}
+	tw := thrift.NewWriter(w.protocol())
+	s.write(tw)
+	body := tw.Encoded()
+	h := pageHeader{kind: syncPage, raw: int32(len(body)), stored: int32(len(body)), crc: crcOf(body)}
+	hw := thrift.NewWriter(w.protocol())
+	h.write(hw)
+	return w.write(append(slices.Clone(hw.Encoded()), body...))
+}
