@@ -5,7 +5,7 @@
 //   write  TABLE insert|upsert|update|delete ROWFILE OUTFILE     OUTFILE: one status a row
 //   scan   TABLE OUTFILE [HYBRIDTIME]                            rows in the order of the key
 //   ranges TABLE ROWFILE OUTFILE     a row: lower key cells, then upper key cells; out: the rows of [lower, upper), then a line "."
-//   drop TABLE | time | quit
+//   drop TABLE | time | quit | the commands of Dir
 import java.io.*;
 import java.math.BigDecimal;
 import java.math.BigInteger;
@@ -169,7 +169,7 @@ public class Drive {
       case "ranges": return ranges(a[1], a[2], a[3]);
       case "drop": client.deleteTable(a[1]); return "ok";
       case "time": return "ok " + client.getLastPropagatedTimestamp();
-      default: return "err unknown command " + a[0];
+      default: return Dir.run(a);
     }
   }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetch (once) and unpack the Kudu 1.18.1 test binaries and the Java client through Maven, each pinned by sha256,
-# and compile Drive.java. Prints KUDU_HOME.
+# and compile the Java client's hands. Prints KUDU_HOME.
 # env: STOA_JUDGES (default ${XDG_CACHE_HOME:-~/.cache}/stoa-judges): all that is fetched lies in its folder kudu/
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,7 +17,7 @@ c214958b07816cb4412b30c7bdbd4308ffdc6ba2a83767b8f3a9229cbd9274d6 slf4j-nop-1.7.3
 [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || { echo "Kudu's test binaries are for Linux x86_64 only" >&2; exit 1; }
 mkdir -p "$dl" "$rt" "$classes"
 exec 9>"$cache/.lock"; flock 9 # two packages of tests may start at once
-want=$(cat "$here/get.sh" "$here/Drive.java" | sha256sum | cut -d' ' -f1)
+want=$(cat "$here/get.sh" "$here"/*.java | sha256sum | cut -d' ' -f1)
 if [ "$(cat "$cache/.ready" 2>/dev/null)" != "$want" ]; then
   while read -r sum file artifact; do
     [ -n "$sum" ] || continue
@@ -31,7 +31,7 @@ if [ "$(cat "$cache/.ready" 2>/dev/null)" != "$want" ]; then
     (cd "$rt" && python3 -m zipfile -e "$dl/kudu-binary-1.18.1-linux-x86_64.jar" .)
     chmod +x "$home"/bin/*
   fi
-  javac -nowarn -cp "$dl/*" -d "$classes" "$here/Drive.java" >&2
+  javac -nowarn -cp "$dl/*" -d "$classes" "$here"/*.java >&2
   echo "$want" >"$cache/.ready"
 fi
 echo "$home"

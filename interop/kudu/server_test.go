@@ -119,6 +119,7 @@ type server struct {
 	t                     testing.TB
 	dir                   string
 	master, tserver, tweb string
+	manager               string // of blocks: file or log
 	env                   []string
 	running               bool
 
@@ -138,7 +139,7 @@ var quiet = []string{
 
 func newServer(t testing.TB) *server {
 	kuduHome(t)
-	s := &server{t: t, dir: workDir(t)}
+	s := &server{t: t, dir: workDir(t), manager: "file"}
 	var ports [4]string
 	var held []net.Listener
 	for i := range ports {
@@ -405,7 +406,7 @@ type block struct {
 func (s *server) blocks() map[string][]block {
 	s.t.Helper()
 	out, err := kudu(s.t, "fs", "list", "--columns=table,rowset-id,block-id,block-kind,column,column-id,cfile-encoding,cfile-num-values,cfile-delta-stats", "-format=json", "--noh",
-		"--block_manager=file", "--fs_wal_dir="+s.dir+"/tserver/wal", "--fs_data_dirs="+s.dir+"/tserver/data")
+		"--block_manager="+s.manager, "--fs_wal_dir="+s.dir+"/tserver/wal", "--fs_data_dirs="+s.dir+"/tserver/data")
 	if err != nil {
 		s.t.Fatal(err)
 	}

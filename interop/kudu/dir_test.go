@@ -1,0 +1,53 @@
+//go:build interop
+
+package kudu
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// serverFlags are the ways in which the servers of these tests differ.
+var serverFlags = map[string][]string{
+	"file": {"--enable_log_gc=false", "--default_composite_key_index_block_size_bytes=512", "--deltafile_default_block_size=1024", "--tablet_bloom_block_size=1024"},
+	"log":  {"--enable_log_gc=true", "--log_segment_size_mb=1", "--log_min_segments_to_retain=1", "--log_compression_codec=ZLIB", "--rowset_metadata_store_keys=true"},
+}
+
+// TestDirLives: a server lives a life with every kind of table and change; then its directories, copied away, are read by stoa, and
+// every table at every moment must be what Kudu's client saw: schema, rows, and their order.
+func TestDirLives(t *testing.T) {
+	for _, manager := range []string{"file", "log"} {
+		t.Run(manager, func(t *testing.T) {
+			t.Parallel()
+			s := newDirServer(t, manager)
+			s.start(serverFlags[manager]...)
+			l := lead(s)
+			l.ask()
+			running := copyDir(t, s.dir+"/tserver", s.dir+"/copies/running/tserver")
+			s.stop()
+			stopped := copyDir(t, s.dir+"/tserver", s.dir+"/copies/stopped/tserver")
+			t.Logf("COUNT %s: %v", t.Name(), l)
+			blocks := map[string]int{}
+			for _, list := range s.blocks() {
+				for _, b := range list {
+					blocks[b.Kind]++
+				}
+			}
+			t.Logf("COUNT %s: blocks %v", t.Name(), blocks)
+			for _, kind := range []string{"column", "undo", "redo", "bloom", "adhoc-index"} {
+				if blocks[kind] == 0 {
+					t.Errorf("this life left no block of kind %s", kind)
+				}
+			}
+			l.keep(t, s.dir+"/copies")
+			if d := os.Getenv("STOA_INTEROP_KEEP"); d != "" {
+				os.RemoveAll(filepath.Join(d, manager))
+				copyDir(t, s.dir, filepath.Join(d, manager))
+			}
+			for _, c := range []string{stopped, running} {
+				t.Run(filepath.Base(filepath.Dir(c)), func(t *testing.T) { l.checkAll(t, c) })
+			}
+		})
+	}
+}

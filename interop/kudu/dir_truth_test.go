@@ -1,0 +1,117 @@
+package kudu
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"stoa"
+)
+
+// truths is what Kudu's client read of a server's tables.
+type truths struct {
+	At     []uint64 // hybrid times of the moments
+	Whole  int      // the moment at which all was flushed, and after which nothing was
+	Tables map[string]truth
+}
+
+// truth is what it read of one table.
+type truth struct {
+	Columns []string // as `columns` of Drive.java prints them
+	Tablets []string // as `tablets` does
+	Latest  []string
+	At      [][]string // at the moments
+	Altered bool       // after the moment Whole: Kudu then flushes the rows in memory
+}
+
+// rows counts all rows that were read.
+func (l *truths) rows() (n int) {
+	for _, t := range l.Tables {
+		n += len(t.Latest)
+		for _, r := range t.At {
+			n += len(r)
+		}
+	}
+	return n
+}
+
+// keep writes the truth beside the directories, for those who want to work on the reader without Kudu: see TestDirKept.
+func (l *truths) keep(t *testing.T, dir string) {
+	t.Helper()
+	b, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "truth.json"), b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// check compares what stoa reads of a table with what Kudu's client read. It counts the rows.
+func check(t *testing.T, place, what string, opts map[string]string, want []string) int {
+	t.Helper()
+	r, err := read(place, opts, stoa.Fail)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return 0
+	}
+	if d := difference(r.rows, want); d != "" {
+		t.Errorf("%s: stoa reads %s", what, d)
+		return 0
+	}
+	return len(want)
+}
+
+// checkAll compares every table at every moment, its columns, and what was on disk without the log.
+func (l *truths) checkAll(t *testing.T, place string) {
+	for _, name := range slices.Sorted(maps.Keys(l.Tables)) {
+		t.Run(name, func(t *testing.T) {
+			tr, at := l.Tables[name], place+"#"+name
+			r, err := read(at, nil, stoa.Fail)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var cols []string
+			for _, c := range tr.Columns {
+				cols = append(cols, clientColumn(c))
+			}
+			if !slices.Equal(r.columns, cols) {
+				t.Errorf("the columns are\n%s\nKudu's\n%s", strings.Join(r.columns, "\n"), strings.Join(cols, "\n"))
+			}
+			if d := difference(r.rows, tr.Latest); d != "" {
+				t.Errorf("stoa reads %s", d)
+			}
+			rows := len(tr.Latest)
+			for i, when := range l.At {
+				rows += check(t, at, fmt.Sprintf("at moment %d", i), map[string]string{"at": strconv.FormatUint(when, 10)}, tr.At[i])
+			}
+			if !tr.Altered {
+				rows += check(t, at, "without its log", map[string]string{"wal": "false"}, tr.At[l.Whole])
+			}
+			t.Logf("COUNT %s: rows compared %d", t.Name(), rows)
+		})
+	}
+}
+
+// TestDirKept compares with a truth that an earlier run of TestDirLives left (STOA_INTEROP_KEEP=DIR): STOA_INTEROP_KEPT=DIR/file or DIR/log.
+func TestDirKept(t *testing.T) {
+	dir := os.Getenv("STOA_INTEROP_KEPT")
+	if dir == "" {
+		t.Skip("STOA_INTEROP_KEPT is not set")
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "copies", "truth.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l truths
+	if err := json.Unmarshal(b, &l); err != nil {
+		t.Fatal(err)
+	}
+	l.checkAll(t, filepath.Join(dir, "copies", "stopped", "tserver"))
+}
