@@ -509,3 +509,26 @@ func TestNestedDamage(t *testing.T) {
 		}
 	})
 }
+
+// Every page of every column is shown once, also of those that their parents count.
+func TestPagesOfNestedColumns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, _ := drawNested(t)
+		src, _ := n.source()
+		groups, _ := n.RowGroups(context.Background(), format.Part{}, format.Query{})
+		for i, c := range n.columns {
+			pages, entries := 0, 0
+			err := scan.Pages(context.Background(), src, groups[0], i, func(p scan.PageInfo) error {
+				pages++
+				entries += p.Vector.Len()
+				return nil
+			}, func(l region.Loss) error { return l.Err })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if pages != len(c.cuts) || entries != len(c.values) {
+				t.Fatalf("column %s: %d pages with %d entries, want %d with %d", c.Name, pages, entries, len(c.cuts), len(c.values))
+			}
+		}
+	})
+}

@@ -27,6 +27,9 @@ type PageInfo struct {
 // return nil to go on behind it.
 func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(PageInfo) error, lost func(region.Loss) error) error {
 	c := src.Reader.Columns()[col]
+	if c.Parent >= 0 {
+		return childPages(ctx, src, g, col, f, lost)
+	}
 	rows := vec.Ranges{{From: 0, To: 1<<63 - 1}}
 	all := region.Loss{Part: g.Part, Group: g.Index, Rows: [2]int64{0, g.Rows}, Exact: g.Rows >= 0}
 	chunk, err := src.Reader.Chunk(ctx, g, col, rows[0])
@@ -70,6 +73,50 @@ func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(P
 			return err
 		}
 		w.pager.drop()
+	}
+}
+
+// childPages is Pages for a column whose entries its parent counts: the parents' lengths are read beside it. Damage in
+// them ends the walk.
+func childPages(ctx context.Context, src Source, g format.RowGroup, col int, f func(PageInfo) error, lost func(region.Loss) error) error {
+	cols := src.Reader.Columns()
+	chain := []int{col}
+	for p := cols[col].Parent; p >= 0; p = cols[p].Parent {
+		chain = append([]int{p}, chain...)
+	}
+	r := &run{plan: &plan{columns: cols}, src: src}
+	fd, err := r.openField(ctx, g, &fieldPlan{cols: chain, name: cols[col].Name}, vec.Ranges{{From: 0, To: 1<<63 - 1}}, defaultAhead)
+	all := region.Loss{Part: g.Part, Group: g.Index, Rows: [2]int64{0, g.Rows}, Exact: g.Rows >= 0}
+	if err != nil {
+		return tell(lost, all, err)
+	}
+	defer fd.close()
+	l := fd.leaves[len(fd.leaves)-1]
+	for {
+		pb, err := l.pager.peek(ctx)
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = l.decode(ctx, pb.page, l.end)
+		}
+		if err != nil {
+			all.Rows[0] = l.end
+			return tell(lost, all, l.blame(err))
+		}
+		if err := f(PageInfo{Page: pb.page, Stored: stored(pb.page), Raw: pb.page.Raw, Vector: l.vec}); err != nil {
+			return err
+		}
+		l.restart(l.end + pb.page.Rows)
+		l.pager.drop()
+		for p := l.parent; p != nil; p = p.parent {
+			n, err := p.entries(l.row)
+			if err != nil {
+				return tell(lost, all, p.blame(err))
+			}
+			p.vec.Skip(n)
+			p.pass(l.row)
+		}
 	}
 }
 
