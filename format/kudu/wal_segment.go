@@ -170,6 +170,7 @@ func (r *walReader) readHeader(ctx context.Context) error {
 	if b, err = r.bytes(ctx, 0, int64(fixed)+n); err != nil {
 		return err
 	}
+	b = bytes.Clone(b) // the schema's defaults are part of it
 	c = wire.NewCursor(b, r.span(0, int64(len(b))), "header")
 	if r.o.trace != nil {
 		r.o.trace(region.Node{Depth: r.o.depth, Kind: region.Struct, Name: "header", Value: "segment of a write-ahead log", At: r.span(0, int64(len(b))), Inner: -1})

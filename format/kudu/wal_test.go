@@ -637,6 +637,17 @@ func TestWALSegments(t *testing.T) {
 	}
 }
 
+// The header's schema stays when the bytes behind it are read.
+func TestWALDefaultsStay(t *testing.T) {
+	s := logTable()
+	long := logCell(bytes.Repeat([]byte("not zero"), walWindow/4))
+	b := segment(s, 0, 1, cfile.NoCompression, false, received(1, opWrite, 5, new(rowsPB).add(&s, rowInsert, le32(1), long).request(&s)), committed(1, opWrite, inMRS(5)),
+		received(2, opWrite, 5, new(rowsPB).add(&s, rowInsert, le32(2)).request(&s)), committed(2, opWrite, inMRS(5)))
+	if l := replayed(t, logTablet(s), b); !strings.HasSuffix(l.text(), "2@20 10=2 11=NULL 12=7 13=NULL\n") {
+		t.Error(l.text()[len(l.text())-100:], l.Findings)
+	}
+}
+
 // A log that was being replayed when the server stopped is read, not the one that was begun beside it.
 func TestWALRecoveryDirectory(t *testing.T) {
 	s := logTable()
