@@ -111,7 +111,7 @@ func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bo
 	if err := c.damageFlags.apply(&spec); err != nil {
 		return err
 	}
-	oo, err := c.sourceFlags.options(a)
+	oo, err := c.sourceFlags.options(ctx, a, paths)
 	if err != nil {
 		return err
 	}
@@ -126,16 +126,11 @@ func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bo
 			return err
 		}
 	}
-	for _, f := range t.Findings() {
-		a.note("%s", findingLine(f))
-	}
 	err = c.write(ctx, a, t, spec, wo)
-	err = c.damageFlags.report(ctx, a, paths, t.Findings(), err)
-	if err == nil && lostFindings(t.Findings()) {
+	if err == nil && salvage && lostFindings(t.Findings()) && len(c.losses) == 0 {
 		a.note("stoa: whether rows are missing that left no trace cannot be told from what is left of the file")
-		return errDamage
 	}
-	return err
+	return c.damageFlags.report(ctx, a, paths, t.Findings(), err)
 }
 
 // lostFindings reports whether something was lost before the first row was read.

@@ -47,7 +47,7 @@ func (a *app) countCmd() *cobra.Command {
 			if err == nil {
 				err = a.put(ctx, &out, func(w io.Writer) error { return writeCount(w, out.form, n) })
 			}
-			return dmg.report(ctx, a, args, nil, err)
+			return dmg.report(ctx, a, args, t.Findings(), err)
 		},
 	}
 	sel.registerRows(cmd)

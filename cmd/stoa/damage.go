@@ -68,8 +68,9 @@ type manifest struct {
 	Losses   []manifestLoss `json:"losses"`
 }
 
-// report says what was lost, after a scan that ended with err. It returns err, or errDamage if something was lost.
+// report says what was noticed and what was lost, after a scan that ended with err. It returns err, or errDamage if something was lost.
 func (f *damageFlags) report(ctx context.Context, a *app, sources []string, findings []region.Finding, err error) error {
+	a.tellFindings(findings)
 	if f.manifest != "" {
 		m := manifest{Sources: sources, Policy: f.damaged, Finished: err == nil, Findings: []findingDoc{}, Losses: []manifestLoss{}}
 		if err != nil {
@@ -93,7 +94,27 @@ func (f *damageFlags) report(ctx context.Context, a *app, sources []string, find
 		}
 		return errDamage
 	}
+	if err == nil && lostFindings(findings) {
+		return errDamage
+	}
 	return err
+}
+
+// tellFindings tells findings on standard error: those that are more than notes, with -v all. Of very many some.
+func (a *app) tellFindings(findings []region.Finding) {
+	const most = 20
+	n := 0
+	for _, f := range findings {
+		if f.Severity == region.Note && !a.verbose {
+			continue
+		}
+		if n++; n <= most || a.verbose {
+			a.note("%s", findingLine(f))
+		}
+	}
+	if n > most && !a.verbose {
+		a.note("  … and %d more; stoa verify lists all that is wrong", n-most)
+	}
 }
 
 func (a *app) writeManifest(ctx context.Context, file string, m manifest) error {

@@ -46,7 +46,7 @@ the JSON forms goes to standard error, says how many of the bytes are described.
 			if err := out.check(describeForms); err != nil {
 				return err
 			}
-			o, err := src.options(a)
+			o, err := src.options(cmd.Context(), a, args)
 			if err != nil {
 				return err
 			}

@@ -53,7 +53,7 @@ func (a *app) ls(cmd *cobra.Command, args []string, src *sourceFlags, out *outpu
 	if err := out.check(reportForms); err != nil {
 		return err
 	}
-	o, err := src.options(a)
+	o, err := src.options(ctx, a, args)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,8 @@ func (r *reading) run(ctx context.Context, a *app, paths []string, rows func(con
 			return err
 		}
 	}
-	return r.damageFlags.report(ctx, a, paths, nil, r.write(ctx, a, form, t, spec, rows))
+	err = r.write(ctx, a, form, t, spec, rows)
+	return r.damageFlags.report(ctx, a, paths, t.Findings(), err)
 }
 
 func (r *reading) write(ctx context.Context, a *app, form string, t *stoa.Table, spec stoa.ScanSpec, rows func(context.Context, *stoa.Table, stoa.ScanSpec) (batches, error)) error {

@@ -20,6 +20,8 @@ type selectFlags struct {
 	limit   int64
 	rows    string
 
+	unordered bool
+
 	whereSet func() bool // --where is given, also if it is empty
 	limited  func() bool // -n holds, also if it is 0; nil: there is no -n
 }
@@ -40,6 +42,7 @@ func (f *selectFlags) registerRows(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.whereSet = func() bool { return fl.Changed("where") }
 	fl.StringVarP(&f.where, "where", "w", "", "read only rows for which the `PREDICATE` is true, such as \"price > 3 and name like 'a%'\"")
+	fl.BoolVar(&f.unordered, "unordered", false, "give up the order that the table promises, for speed")
 	fl.StringVar(&f.rows, "rows", "", "read only the rows at these positions, `FROM:TO` (half-open, from 0; either side may be left out)")
 }
 
@@ -51,7 +54,7 @@ func (f *selectFlags) registerLimit(cmd *cobra.Command, preset int64, usage stri
 
 // spec is what the flags mean to a scan.
 func (f *selectFlags) spec() (stoa.ScanSpec, error) {
-	s := stoa.ScanSpec{Alloc: pool, Limit: f.limit}
+	s := stoa.ScanSpec{Alloc: pool, Limit: f.limit, Unordered: f.unordered}
 	for _, c := range f.columns {
 		names, err := splitNames(c)
 		if err != nil {

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"stoa"
+	"stoa/format"
 )
 
 // sourceFlags say how sources are opened.
@@ -17,6 +21,31 @@ type sourceFlags struct {
 	from     string
 	opts     []string
 	noVerify bool
+
+	words   []*wordFlag
+	changed func(flag string) bool
+}
+
+// wordFlag is a flag of its own for a reading option that is often wanted: --at TIME is --source-opt at=TIME.
+type wordFlag struct {
+	flag, key, value string // value: what the flag without one means
+	usage            string
+	given            string
+}
+
+// newWordFlags are the flags for reading options. Which formats have the option is found out when a source is opened.
+func newWordFlags() []*wordFlag {
+	return []*wordFlag{
+		{flag: "at", key: "at", usage: "read the table as it was at `TIME`: RFC 3339, or an integer in the format's own count (Kudu: a hybrid time)"},
+		{flag: "no-wal", key: "wal", value: "false", usage: "leave out what is only in the write-ahead log"},
+		{flag: "tablet", key: "tablet", usage: "read only the tablet with this `ID`"},
+		{flag: "partial", key: "partial", value: "true", usage: "read what there is of a table of which parts are missing"},
+		{flag: "live", key: "live", value: "true", usage: "read a directory although a server runs on it"},
+		{flag: "wal-dir", key: "wal-dir", usage: "the `DIR` that holds Kudu's wals/, instead of looking for it"},
+		{flag: "data-dirs", key: "data-dirs", usage: "the `DIRS` that hold Kudu's data/, separated by commas"},
+		{flag: "meta-dir", key: "meta-dir", usage: "the `DIR` that holds Kudu's tablet-meta/, instead of looking for it"},
+		{flag: "schema", key: "schema", usage: "read with the schema in `FILE` (as schema -f json prints it), where the source has lost its own"},
+	}
 }
 
 func (f *sourceFlags) register(a *app, cmd *cobra.Command) {
@@ -24,11 +53,19 @@ func (f *sourceFlags) register(a *app, cmd *cobra.Command) {
 	fl.StringVar(&f.from, "from", "", "read the sources as `FORMAT` instead of finding out (stoa formats lists them)")
 	fl.StringArrayVar(&f.opts, "source-opt", nil, "set a reading option of the source's format, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
 	fl.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums")
+	f.words, f.changed = newWordFlags(), fl.Changed
+	for _, w := range f.words {
+		if w.value != "" {
+			fl.Bool(w.flag, false, w.usage)
+		} else {
+			fl.StringVar(&w.given, w.flag, "", w.usage)
+		}
+	}
 	complete(cmd, "from", a.formatNames)
 }
 
-// options are what the flags mean to the library.
-func (f *sourceFlags) options(a *app) (stoa.OpenOptions, error) {
+// options are what the flags mean to the library, for sources at paths.
+func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa.OpenOptions, error) {
 	opts, err := keyValues("--source-opt", f.opts)
 	if err != nil {
 		return stoa.OpenOptions{}, err
@@ -36,12 +73,55 @@ func (f *sourceFlags) options(a *app) (stoa.OpenOptions, error) {
 	if f.from != "" && a.format(f.from) == nil {
 		return stoa.OpenOptions{}, &useError{"--from: there is no format \"" + f.from + "\"", "the formats are " + strings.Join(a.formatNames(), ", ")}
 	}
-	return stoa.OpenOptions{Formats: a.formats, From: f.from, Opts: opts, NoVerify: f.noVerify, Tree: tree{a: a}}, nil
+	o := stoa.OpenOptions{Formats: a.formats, From: f.from, NoVerify: f.noVerify, Tree: tree{a: a}}
+	for _, w := range f.words {
+		if !f.changed(w.flag) {
+			continue
+		}
+		if opts == nil {
+			opts = map[string]string{}
+		}
+		if _, ok := opts[w.key]; ok {
+			return o, wrongUse("--%s and --source-opt %s=… say the same thing", w.flag, w.key)
+		}
+		if err := w.known(ctx, a, paths, o); err != nil {
+			return o, err
+		}
+		opts[w.key] = cmp.Or(w.value, w.given)
+	}
+	o.Opts = opts
+	return o, nil
+}
+
+// known refuses the flag if the format of a source has no such option. What cannot be told now is told when it is opened.
+func (w *wordFlag) known(ctx context.Context, a *app, paths []string, o stoa.OpenOptions) error {
+	for _, p := range paths {
+		f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: withoutTable(p)}, o)
+		if err != nil || hasKey(f, w.key) {
+			continue
+		}
+		var others []string
+		for i := range a.formats {
+			if hasKey(&a.formats[i], w.key) {
+				others = append(others, a.formats[i].Name)
+			}
+		}
+		e := &useError{fmt.Sprintf("--%s means nothing to %s, which is read as %s", w.flag, p, f.Name), "no format has that option"}
+		if len(others) > 0 {
+			e.hint = "it is for " + strings.Join(others, ", ")
+		}
+		return e
+	}
+	return nil
+}
+
+func hasKey(f *format.Format, key string) bool {
+	return slices.ContainsFunc(f.ReadKeys, func(k format.OptionKey) bool { return k.Name == key })
 }
 
 // open opens all paths as one table.
 func (f *sourceFlags) open(ctx context.Context, a *app, paths []string) (*stoa.Table, error) {
-	o, err := f.options(a)
+	o, err := f.options(ctx, a, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +147,7 @@ func (a *app) openAll(ctx context.Context, paths []string, o stoa.OpenOptions) (
 // each opens every path on its own and shows it to do. A path that cannot be opened does not keep the others from
 // being shown, if there are others.
 func (f *sourceFlags) each(ctx context.Context, a *app, cmd *cobra.Command, paths []string, do func(path string, t *stoa.Table) error) error {
-	o, err := f.options(a)
+	o, err := f.options(ctx, a, paths)
 	if err != nil {
 		return err
 	}

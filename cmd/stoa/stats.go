@@ -61,7 +61,7 @@ library does not tell stays empty. With --damaged skip-rows or null-cells the su
 			if err == nil {
 				err = r.write(ctx, a, &out)
 			}
-			return dmg.report(ctx, a, args, nil, err)
+			return dmg.report(ctx, a, args, t.Findings(), err)
 		},
 	}
 	dmg.register(cmd, "fail")

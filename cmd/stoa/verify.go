@@ -57,7 +57,7 @@ The status is 3 if a finding is an error. -f json is one object with all finding
 			if err := out.check(verifyForms); err != nil {
 				return err
 			}
-			o, err := src.options(a)
+			o, err := src.options(cmd.Context(), a, args)
 			if err != nil {
 				return err
 			}

@@ -73,7 +73,11 @@ func (f *FS) Replay(ctx context.Context, t *Tablet, lookup KeyLookup) (*Logged, 
 	}
 	if len(segments) == 0 {
 		if t.HasData() {
-			x.note("kudu.wal.missing", fault.Span{Object: path.Join(f.WALDir, walsDir, t.ID)}, "", "the tablet has no write-ahead log: what was not flushed is lost")
+			at := fault.Span{Object: t.Object}
+			if f.WALDir != "" {
+				at.Object = path.Join(f.WALDir, walsDir, t.ID)
+			}
+			x.note("kudu.wal.missing", at, "", "the tablet has no write-ahead log: what was not flushed is lost")
 		}
 		return x.out, nil
 	}
