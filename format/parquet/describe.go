@@ -10,122 +10,30 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/thrift"
 	"stoa/region"
+	"stoa/wire"
 )
 
-// page is one page of a column chunk, found by its header.
-type page struct {
-	header fault.Span
-	body   fault.Span
-	kind   int64 // 0 data, 1 index, 2 dictionary, 3 data v2
-	values int64
-	raw    int64 // bytes of the body uncompressed
-	crc    uint32
-	hasCRC bool
-}
-
-var pageKinds = []string{"data page", "index page", "dictionary page", "data page v2"}
-
-func (p *page) String() string {
-	kind := fmt.Sprintf("page of kind %d", p.kind)
-	if p.kind >= 0 && p.kind < int64(len(pageKinds)) {
-		kind = pageKinds[p.kind]
-	}
-	return fmt.Sprintf("%s, %d values, %d bytes uncompressed", kind, p.values, p.raw)
-}
-
-// pages walks the page headers of a column chunk. An error comes last.
-func (r *reader) pages(ctx context.Context, group, column int) iter.Seq2[page, error] {
-	return func(yield func(page, error) bool) {
-		at := r.chunkSpan(group, column)
-		for i := 0; at.Len > 0; i++ {
-			p, err := r.pageAt(ctx, at, fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", group, column, i))
-			if err != nil {
-				yield(page{}, err)
-				return
-			}
-			if !yield(p, nil) {
-				return
-			}
-			at = at.Sub(p.body.End()-at.Off, at.End()-p.body.End())
-		}
-	}
-}
-
-// pageAt reads the header of the page at the start of at.
-func (r *reader) pageAt(ctx context.Context, at fault.Span, path string) (p page, err error) {
-	const most = 16 << 20 // of a header: statistics may be long
-	for n := int64(1 << 10); ; n *= 16 {
-		n = min(n, at.Len, most)
-		b := make([]byte, n)
-		if err := format.ReadFull(ctx, r.src, at.Sub(0, n), path, b); err != nil {
-			return p, err
-		}
-		c := compact{b: b}
-		size := int64(-1)
-		err = c.structure(0, path+".header", p.number(&size), p.inner(&c, path))
-		if err != nil && n < min(at.Len, most) {
-			continue // perhaps it is only longer
-		}
-		if err != nil {
-			return p, fault.Locate(err, at.Sub(0, n), true, "")
-		}
-		p.header = at.Sub(0, int64(c.pos))
-		if size < 0 || size > at.Len-p.header.Len {
-			return p, fault.Corruptf(p.header, path+".compressed_page_size", "%d bytes, the column chunk has %d left", size, at.Len-p.header.Len)
-		}
-		p.body = at.Sub(p.header.Len, size)
-		return p, nil
-	}
-}
-
-// number takes the fields of PageHeader.
-func (p *page) number(size *int64) func(id int16, v int64) {
-	return func(id int16, v int64) {
-		switch id {
-		case 1:
-			p.kind = v
-		case 2:
-			p.raw = v
-		case 3:
-			*size = v
-		case 4:
-			p.crc, p.hasCRC = uint32(v), true
-		}
-	}
-}
-
-// inner takes the number of values out of the header of a data or dictionary page.
-func (p *page) inner(c *compact, path string) func(id int16) (bool, error) {
-	return func(id int16) (bool, error) {
-		if id != 5 && id != 7 && id != 8 {
-			return false, nil
-		}
-		return true, c.structure(1, path, func(id int16, v int64) {
-			if id == 1 {
-				p.values = v
-			}
-		}, nil)
-	}
-}
-
-// piece is a region of the file below its root.
-type piece struct {
-	name, value   string
-	at            fault.Span
-	group, column int // of a column chunk; group -1 otherwise
-}
-
-// describe shows the column chunks with their pages, the indexes, and the footer.
+// describe shows the column chunks with their pages, the indexes and Bloom filters, and the footer field by field; with
+// Pages the headers of the pages and the indexes, too. If the footer is damaged, what is whole of it is shown.
 func describe(ctx context.Context, t format.Target, d format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
-		r, err := openReader(ctx, t, d.OpenOptions)
+		o := &outline{pages: d.Pages, yield: yield}
+		open := d.OpenOptions
+		open.Tracer = func(n region.Node) { o.footer = append(o.footer, n) }
+		r, err := openReader(ctx, t, open)
 		if err != nil {
+			for _, n := range o.footer {
+				if n.Depth--; !yield(n, nil) {
+					return
+				}
+			}
 			yield(region.Node{}, err)
 			return
 		}
 		defer r.Close()
-		o := &outline{r: r, yield: yield}
+		o.r = r
 		if err := o.all(ctx); err != nil && err != errLeft {
 			yield(region.Node{}, err)
 		}
@@ -134,16 +42,30 @@ func describe(ctx context.Context, t format.Target, d format.DescribeOptions) it
 
 var errLeft = errors.New("left")
 
+// outline tells the regions of a file.
 type outline struct {
-	r     *reader
-	yield func(region.Node, error) bool
+	r      *reader
+	pages  bool
+	yield  func(region.Node, error) bool
+	footer []region.Node
+	left   bool
 }
 
+// tell is a tracer.
+func (o *outline) tell(n region.Node) { o.left = o.left || !o.yield(n, nil) }
+
 func (o *outline) node(depth int, kind region.Kind, name, value string, at fault.Span) error {
-	if !o.yield(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: at, Inner: -1}, nil) {
+	if o.tell(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: at, Inner: -1}); o.left {
 		return errLeft
 	}
 	return nil
+}
+
+// piece is a region of the file below its root.
+type piece struct {
+	name, value string
+	at          fault.Span
+	show        func(context.Context, piece) error // nil: it is a leaf
 }
 
 func (o *outline) all(ctx context.Context) error {
@@ -151,12 +73,9 @@ func (o *outline) all(ctx context.Context) error {
 	if err := o.node(0, region.Struct, "file", r.meta.GetCreatedBy(), r.span(0, r.size)); err != nil {
 		return err
 	}
-	if err := o.node(1, region.Data, "magic", magic, r.span(0, 4)); err != nil {
-		return err
-	}
-	pieces := o.pieces(ctx)
+	pieces := append([]piece{{name: "magic", value: magic, at: r.span(0, 4)}}, o.pieces(ctx)...)
 	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(a.at.Off, b.at.Off) })
-	end := r.base + 4
+	end := r.base
 	var damage error
 	for _, p := range pieces {
 		if p.at.Off > end {
@@ -165,33 +84,111 @@ func (o *outline) all(ctx context.Context) error {
 			}
 		}
 		end = max(end, p.at.End())
-		if err := o.piece(ctx, p); err == errLeft {
-			return err
-		} else if err != nil {
-			damage = errors.Join(damage, err)
+		err := error(nil)
+		if p.show != nil {
+			err = p.show(ctx, p)
+		} else {
+			err = o.node(1, region.Data, p.name, p.value, p.at)
 		}
+		if o.left {
+			return errLeft
+		}
+		damage = errors.Join(damage, err)
 	}
 	return damage
 }
 
-func (o *outline) piece(ctx context.Context, p piece) error {
-	if p.group < 0 {
-		return o.node(1, region.Data, p.name, p.value, p.at)
+// pieces lists everything that the footer names, and the footer.
+func (o *outline) pieces(ctx context.Context) (out []piece) {
+	r := o.r
+	other := func(name, value string, at fault.Span, show func(context.Context, piece) error) {
+		if at.Len > 0 && at.Off >= r.base && at.End() <= r.base+r.size {
+			out = append(out, piece{name, value, at, show})
+		}
 	}
+	for g, rg := range r.meta.RowGroups {
+		for c, chunk := range rg.Columns {
+			name := fmt.Sprintf("row_groups[%d].%s", g, r.meta.Schema.Column(c).Path())
+			m := chunk.MetaData
+			value := fmt.Sprintf("%d values, %s", m.NumValues, m.Codec)
+			other(name, value, r.chunkSpan(g, c), func(ctx context.Context, p piece) error { return o.chunk(ctx, p, g, c) })
+			if chunk.ColumnIndexOffset != nil && chunk.ColumnIndexLength != nil {
+				at := r.span(*chunk.ColumnIndexOffset, int64(*chunk.ColumnIndexLength))
+				other(name+".column_index", "", at, o.index(func(r *thrift.Reader) { parseColumnIndex(r) }))
+			}
+			if chunk.OffsetIndexOffset != nil && chunk.OffsetIndexLength != nil {
+				at := r.span(*chunk.OffsetIndexOffset, int64(*chunk.OffsetIndexLength))
+				other(name+".offset_index", "", at, o.index(func(r *thrift.Reader) { parseOffsetIndex(r) }))
+			}
+			if m.BloomFilterOffset != nil {
+				header, filter := r.bloomSpans(ctx, *m.BloomFilterOffset)
+				other(name+".bloom_filter_header", "", header, o.index(func(r *thrift.Reader) { parseBloomHeader(r) }))
+				other(name+".bloom_filter", "", filter, nil)
+			}
+		}
+	}
+	other("footer", fmt.Sprintf("%d row groups, %d columns", len(r.meta.RowGroups), r.meta.Schema.NumColumns()), r.footer, o.metadata)
+	other("footer.length", fmt.Sprint(r.footer.Len), r.span(r.size-8, 4), nil)
+	other("footer.magic", magic, r.span(r.size-4, 4), nil)
+	return out
+}
+
+// metadata shows the footer, which was parsed when the file was opened.
+func (o *outline) metadata(_ context.Context, p piece) error {
+	end := p.at.Off
+	for _, n := range o.footer {
+		end = max(end, n.At.End())
+		o.tell(n)
+	}
+	if end < p.at.End() {
+		return o.node(1, region.Gap, "unclaimed", "", fault.Span{Object: p.at.Object, Off: end, Len: p.at.End() - end})
+	}
+	return nil
+}
+
+// index shows an index by its parser.
+func (o *outline) index(parse func(*thrift.Reader)) func(context.Context, piece) error {
+	return func(ctx context.Context, p piece) error {
+		if !o.pages || p.at.Len > o.r.limits.Metadata {
+			return o.node(1, region.Data, p.name, p.value, p.at)
+		}
+		b := make([]byte, p.at.Len)
+		if err := format.ReadFull(ctx, o.r.src, p.at, p.name, b); err != nil {
+			return err
+		}
+		if err := o.node(1, region.Struct, p.name, p.value, p.at); err != nil {
+			return err
+		}
+		c := wire.NewCursor(b, p.at, p.name).Trace(o.tell, 2)
+		parse(thrift.NewReader(c, thrift.Compact))
+		if c.Left() > 0 {
+			rest := p.at.Sub(int64(c.Pos()), int64(c.Left()))
+			return errors.Join(c.Err(), o.node(2, region.Gap, "unclaimed", "", rest))
+		}
+		return c.Err()
+	}
+}
+
+// chunk shows the pages of a column chunk.
+func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
 	if err := o.node(1, region.Struct, p.name, p.value, p.at); err != nil {
 		return err
 	}
-	i, at := 0, p.at.Off
-	for pg, err := range o.r.pages(ctx, p.group, p.column) {
+	at := p.at
+	for i := 0; at.Len > 0; i++ {
+		path := fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", group, column, i)
+		pg, err := o.r.pageAt(ctx, at, path, nil)
 		if err != nil {
-			rest := fault.Span{Object: p.at.Object, Off: at, Len: p.at.End() - at}
-			return errors.Join(o.node(2, region.Gap, "unclaimed", "", rest), err)
+			return errors.Join(o.node(2, region.Gap, "unclaimed", "", at), err)
 		}
-		at = pg.body.End()
 		whole := pg.header
 		whole.Len += pg.body.Len
-		err := o.node(2, region.Struct, fmt.Sprintf("page[%d]", i), pg.String(), whole)
-		if err == nil {
+		if err := o.node(2, region.Struct, fmt.Sprintf("page[%d]", i), pg.String(), whole); err != nil {
+			return err
+		}
+		if o.pages {
+			_, err = o.r.pageAt(ctx, at, path, o.tell)
+		} else {
 			err = o.node(3, region.Data, "header", "", pg.header)
 		}
 		if err == nil && pg.body.Len > 0 {
@@ -200,59 +197,26 @@ func (o *outline) piece(ctx context.Context, p piece) error {
 		if err != nil {
 			return err
 		}
-		i++
+		at = at.Sub(whole.Len, at.Len-whole.Len)
 	}
 	return nil
 }
 
-// pieces lists everything that the footer names, and the footer.
-func (o *outline) pieces(ctx context.Context) (out []piece) {
-	r := o.r
-	other := func(name, value string, at fault.Span) {
-		if at.Len > 0 && at.Off >= r.base && at.End() <= r.base+r.size {
-			out = append(out, piece{name: name, value: value, at: at, group: -1})
-		}
-	}
-	for g, rg := range r.meta.RowGroups {
-		for c, chunk := range rg.Columns {
-			name := fmt.Sprintf("row_groups[%d].%s", g, r.meta.Schema.Column(c).Path())
-			m := chunk.MetaData
-			value := fmt.Sprintf("%d values, %s", m.NumValues, m.Codec)
-			out = append(out, piece{name, value, r.chunkSpan(g, c), g, c})
-			if chunk.ColumnIndexOffset != nil && chunk.ColumnIndexLength != nil {
-				other(name+".column_index", "", r.span(*chunk.ColumnIndexOffset, int64(*chunk.ColumnIndexLength)))
-			}
-			if chunk.OffsetIndexOffset != nil && chunk.OffsetIndexLength != nil {
-				other(name+".offset_index", "", r.span(*chunk.OffsetIndexOffset, int64(*chunk.OffsetIndexLength)))
-			}
-			if m.BloomFilterOffset != nil {
-				other(name+".bloom_filter", "", r.bloomSpan(ctx, *m.BloomFilterOffset))
-			}
-		}
-	}
-	other("footer.metadata", fmt.Sprintf("%d row groups, %d columns", len(r.meta.RowGroups), r.meta.Schema.NumColumns()), r.footer)
-	other("footer.length", fmt.Sprint(r.footer.Len), r.span(r.size-8, 4))
-	other("footer.magic", magic, r.span(r.size-4, 4))
-	return out
-}
-
-// bloomSpan is a Bloom filter with its header, which has its length in field 1; empty if there is none.
-func (r *reader) bloomSpan(ctx context.Context, off int64) fault.Span {
+// bloomSpans is a Bloom filter's header, and the filter behind it; empty if there is none.
+func (r *reader) bloomSpans(ctx context.Context, off int64) (header, filter fault.Span) {
 	if off < 0 || off >= r.size {
-		return fault.Span{}
+		return header, filter
 	}
-	b := make([]byte, min(64, r.size-off))
-	c, n := compact{b: b}, int64(0)
-	if format.ReadFull(ctx, r.src, r.span(off, int64(len(b))), "bloom_filter", b) != nil ||
-		c.structure(0, "", func(id int16, v int64) { n = max(n, v*int64(bool2int(id == 1))) }, nil) != nil {
-		return fault.Span{}
+	at := r.span(off, min(64, r.size-off))
+	b := make([]byte, at.Len)
+	c := wire.NewCursor(b, at, "bloom_filter")
+	if format.ReadFull(ctx, r.src, at, "bloom_filter", b) != nil {
+		return header, filter
 	}
-	return r.span(off, int64(c.pos)+n)
-}
-
-func bool2int(b bool) int {
-	if b {
-		return 1
+	n := parseBloomHeader(thrift.NewReader(c, thrift.Compact))
+	if c.Err() != nil || n < 0 {
+		return header, filter
 	}
-	return 0
+	header = at.Sub(0, int64(c.Pos()))
+	return header, at.Sub(header.Len, n)
 }

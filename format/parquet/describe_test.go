@@ -3,6 +3,7 @@ package parquet
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"stoa/format"
@@ -14,14 +15,19 @@ func TestDescribe(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.parquet")
 	for _, f := range files {
 		tree := golden(t, f)
-		var nodes []region.Node
-		for n, err := range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"}, format.DescribeOptions{}) {
-			if err != nil {
-				t.Fatal(f, err)
+		for _, pages := range []bool{false, true} {
+			var nodes []region.Node
+			for n, err := range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"}, format.DescribeOptions{Pages: pages}) {
+				if err != nil {
+					t.Fatal(f, err)
+				}
+				if n.Kind == region.Gap || strings.HasPrefix(n.Value, "not known") {
+					t.Errorf("%s: %+v", f, n)
+				}
+				nodes = append(nodes, n)
 			}
-			nodes = append(nodes, n)
+			formattest.Partition(t, nodes, "t", int64(len(tree.Bytes("t"))))
 		}
-		formattest.Partition(t, nodes, "t", int64(len(tree.Bytes("t"))))
 		for x := range Format.Verify(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}) {
 			t.Errorf("%s: %+v", f, x)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -20,8 +19,11 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/thrift"
+	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
+	"stoa/wire"
 )
 
 const (
@@ -43,11 +45,13 @@ type reader struct {
 	limits format.Limits
 
 	ignoreSchema bool // ARROW:schema
+	tracer       func(region.Node)
 
 	footer fault.Span // of the Thrift
 	meta   *metadata.FileMetaData
 	schema *arrow.Schema
 	leaves [][]int // per top-level field, the Parquet columns
+	flats  []leafField
 }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
@@ -70,7 +74,7 @@ func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*re
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{src: src, target: t, base: base, size: size, limits: o.Limits.WithDefaults(), ignoreSchema: use == "ignore"}
+	r := &reader{src: src, target: t, base: base, size: size, limits: o.Limits.WithDefaults(), ignoreSchema: use == "ignore", tracer: o.Tracer}
 	if err := r.start(ctx); err != nil {
 		src.Close()
 		return nil, err
@@ -110,9 +114,9 @@ func (r *reader) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	walk := compact{b: b}
-	if err := walk.structure(0, "footer", nil, nil); err != nil {
-		return fault.Locate(err, r.footer, true, "")
+	c := wire.NewCursor(b, r.footer, "footer").Trace(r.tracer, 1)
+	if walk(thrift.NewReader(c, thrift.Compact), "metadata", fileMetaData); c.Err() != nil {
+		return c.Err()
 	}
 	err = guard(r.footer, "footer", func() error {
 		if r.meta, err = metadata.NewFileMetaData(b, nil); err != nil {
@@ -240,6 +244,7 @@ func (r *reader) buildSchema(ctx context.Context) error {
 	}
 	for i := range lib.Manifest.Fields {
 		r.leaves = append(r.leaves, leavesOf(&lib.Manifest.Fields[i], nil))
+		r.flats = flatLeaves(&lib.Manifest.Fields[i], []int{i}, r.flats)
 	}
 	return nil
 }
@@ -342,7 +347,7 @@ func (r *reader) bytes(group int, fields []int) (n int64) {
 func (r *reader) RowGroups(_ context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	out := make([]format.RowGroup, len(r.meta.RowGroups))
 	for i, g := range r.meta.RowGroups {
-		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: g.NumRows, Bytes: r.bytes(i, q.Cols)}
+		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: g.NumRows, Bytes: r.bytes(i, q.Cols), Bounds: r.bounds(i, q.Cols)}
 	}
 	return out, nil
 }
@@ -361,33 +366,41 @@ func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query,
 			yield(nil, fault.Bugf("row group %d of %d", g.Index, len(r.meta.RowGroups)))
 			return
 		}
-		if rows == (vec.Range{}) {
-			rows.To = math.MaxInt64
-		}
-		rows = rows.Intersect(vec.Range{To: r.meta.RowGroups[g.Index].NumRows})
-		if rows.Len() == 0 {
-			return
-		}
-		c := &columns{r: r, group: g.Index, fields: q.Cols}
-		defer c.release()
-		if err := c.open(ctx, rows.From, mem); err != nil {
+		ranges, err := r.narrowed(ctx, g, q, rows)
+		if err != nil {
 			yield(nil, err)
 			return
 		}
-		step := c.step()
-		for ; rows.Len() > 0; rows.From += step {
-			b, err := c.read(ctx, min(step, rows.Len()), mem)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			ok := yield(b, nil)
-			b.Release()
-			if !ok {
+		for _, rows := range ranges {
+			if !r.rangeOf(ctx, g.Index, q.Cols, rows, mem, yield) {
 				return
 			}
 		}
 	}
+}
+
+// rangeOf gives the rows of a row group in batches. It reports whether to go on with another range.
+func (r *reader) rangeOf(ctx context.Context, group int, fields []int, rows vec.Range, mem memory.Allocator, yield func(arrow.RecordBatch, error) bool) bool {
+	c := &columns{r: r, group: group, fields: fields}
+	defer c.release()
+	if err := c.open(ctx, rows.From, mem); err != nil {
+		yield(nil, err)
+		return false
+	}
+	step := c.step()
+	for ; rows.Len() > 0; rows.From += step {
+		b, err := c.read(ctx, min(step, rows.Len()), mem)
+		if err != nil {
+			yield(nil, err)
+			return false
+		}
+		ok := yield(b, nil)
+		b.Release()
+		if !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // columns reads some fields of one row group side by side.
@@ -510,7 +523,7 @@ func drop(ctx context.Context, col *pqarrow.ColumnReader, n int64) error {
 // where a panic could not be caught.
 func (c *columns) tryLeaf(ctx context.Context, lib *pqarrow.FileReader, leaf int, from int64) error {
 	if from > 0 {
-		if err := c.r.checkOffsetIndex(ctx, c.group, leaf); err != nil {
+		if _, err := c.r.offsetIndex(ctx, c.group, leaf, nil); err != nil {
 			return err
 		}
 	}
@@ -519,25 +532,6 @@ func (c *columns) tryLeaf(ctx context.Context, lib *pqarrow.FileReader, leaf int
 		return err
 	}
 	return pages.Close()
-}
-
-// checkOffsetIndex walks the offset index of a chunk, which a seek uses.
-func (r *reader) checkOffsetIndex(ctx context.Context, group, leaf int) error {
-	c := r.meta.RowGroups[group].Columns[leaf]
-	if c.OffsetIndexOffset == nil || c.OffsetIndexLength == nil {
-		return nil
-	}
-	path := fmt.Sprintf("row_groups[%d].columns[%d].offset_index", group, leaf)
-	off, n := *c.OffsetIndexOffset, int64(*c.OffsetIndexLength)
-	if off < 0 || n < 0 || off > r.size || n > r.size-off {
-		return fault.Corruptf(r.footer, path, "%d bytes at %d do not lie in the file (%d)", n, off, r.size)
-	}
-	b := make([]byte, n)
-	if err := format.ReadFull(ctx, r.src, r.span(off, n), path, b); err != nil {
-		return err
-	}
-	walk := compact{b: b}
-	return fault.Locate(walk.structure(0, "", nil, nil), r.span(off, n), true, path)
 }
 
 // step is how many rows are decoded at once: fewer if values of a fixed length are long.

@@ -1,0 +1,182 @@
+package parquet
+
+import (
+	"context"
+	"fmt"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/thrift"
+	"stoa/region"
+	"stoa/wire"
+)
+
+// offsetIndex says where the data pages of a column chunk are, and with which row each begins (parquet.thrift, OffsetIndex).
+type offsetIndex struct {
+	at       fault.Span
+	offsets  []int64 // in the file
+	sizes    []int32 // with the header
+	firstRow []int64
+}
+
+// columnIndex says what is in the data pages of a column chunk (parquet.thrift, ColumnIndex).
+type columnIndex struct {
+	at        fault.Span
+	nullPages []bool   // nothing but nulls
+	min, max  [][]byte // without meaning for pages of nulls
+	nulls     []int64  // nil: not known
+}
+
+func parseOffsetIndex(r *thrift.Reader) (x offsetIndex) {
+	for r.Struct("offset_index"); r.Next(); {
+		switch r.Field() {
+		case 1:
+			for range r.List("page_locations", thrift.Struct) {
+				var at, row int64
+				var size int32
+				for r.Struct(""); r.Next(); {
+					switch r.Field() {
+					case 1:
+						at = r.I64("offset")
+					case 2:
+						size = r.I32("compressed_page_size")
+					case 3:
+						row = r.I64("first_row_index")
+					}
+				}
+				x.offsets, x.sizes, x.firstRow = append(x.offsets, at), append(x.sizes, size), append(x.firstRow, row)
+			}
+		case 2:
+			value(r, field{name: "unencoded_byte_array_data_bytes", elem: thrift.I64})
+		}
+	}
+	return x
+}
+
+func parseColumnIndex(r *thrift.Reader) (x columnIndex) {
+	for r.Struct("column_index"); r.Next(); {
+		switch r.Field() {
+		case 1:
+			for range r.List("null_pages", thrift.Bool) {
+				x.nullPages = append(x.nullPages, r.Bool(""))
+			}
+		case 2:
+			for range r.List("min_values", thrift.Bytes) {
+				x.min = append(x.min, r.Bytes(""))
+			}
+		case 3:
+			for range r.List("max_values", thrift.Bytes) {
+				x.max = append(x.max, r.Bytes(""))
+			}
+		case 4:
+			r.Enum("boundary_order", func(v int32) string { return named(orders, v) })
+		case 5:
+			for range r.List("null_counts", thrift.I64) {
+				x.nulls = append(x.nulls, r.I64(""))
+			}
+		case 6:
+			value(r, field{name: "repetition_level_histograms", elem: thrift.I64})
+		case 7:
+			value(r, field{name: "definition_level_histograms", elem: thrift.I64})
+		}
+	}
+	return x
+}
+
+// parseBloomHeader reads a BloomFilterHeader and gives the length of the filter behind it.
+func parseBloomHeader(r *thrift.Reader) (n int64) {
+	union := func(name, only string) { walk(r, name, structure{1: {name: only}}) }
+	for r.Struct("header"); r.Next(); {
+		switch r.Field() {
+		case 1:
+			n = int64(r.I32("num_bytes"))
+		case 2:
+			union("algorithm", "BLOCK")
+		case 3:
+			union("hash", "XXHASH")
+		case 4:
+			union("compression", "UNCOMPRESSED")
+		}
+	}
+	return n
+}
+
+// indexPath names an index in errors.
+func indexPath(group, leaf int, name string) string {
+	return fmt.Sprintf("row_groups[%d].columns[%d].%s", group, leaf, name)
+}
+
+// indexCursor is a cursor over an index at off, which the footer names. There is none if the footer names none.
+func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, path string, trace func(region.Node)) (*wire.Cursor, error) {
+	if off == nil || length == nil {
+		return nil, nil
+	}
+	n := int64(*length)
+	if *off < 0 || n < 0 || *off > r.size || n > r.size-*off {
+		return nil, fault.Corruptf(r.footer, path, "%d bytes at %d do not lie in the file (%d)", n, *off, r.size)
+	}
+	if n > r.limits.Metadata {
+		return nil, fault.Limitf(r.footer, path, "%d bytes, the limit is %d", n, r.limits.Metadata)
+	}
+	b := make([]byte, n)
+	at := r.span(*off, n)
+	if err := format.ReadFull(ctx, r.src, at, path, b); err != nil {
+		return nil, err
+	}
+	c := wire.NewCursor(b, at, path)
+	if trace != nil {
+		c.Trace(trace, 2)
+	}
+	return c, nil
+}
+
+// offsetIndex reads the offset index of a chunk; nil if there is none.
+func (r *reader) offsetIndex(ctx context.Context, group, leaf int, trace func(region.Node)) (*offsetIndex, error) {
+	c, path := r.meta.RowGroups[group].Columns[leaf], indexPath(group, leaf, "offset_index")
+	cur, err := r.indexCursor(ctx, c.OffsetIndexOffset, c.OffsetIndexLength, path, trace)
+	if cur == nil || err != nil {
+		return nil, err
+	}
+	x := parseOffsetIndex(thrift.NewReader(cur, thrift.Compact))
+	if cur.Err() != nil {
+		return nil, cur.Err()
+	}
+	x.at = r.span(*c.OffsetIndexOffset, int64(*c.OffsetIndexLength))
+	return &x, x.check(r.chunkSpan(group, leaf), r.base, r.meta.RowGroups[group].NumRows, path)
+}
+
+// check holds an offset index against the chunk that it is of.
+func (x *offsetIndex) check(chunk fault.Span, base, rows int64, path string) error {
+	end, last := chunk.Off, int64(-1)
+	for i, off := range x.offsets {
+		path := fmt.Sprintf("%s.page_locations[%d]", path, i)
+		if size := int64(x.sizes[i]); off < end-base || size < 0 || size > chunk.End()-base-off {
+			return fault.Corruptf(x.at, path, "%d bytes at %d do not lie in the column chunk behind the page before", size, off)
+		}
+		end = base + off + int64(x.sizes[i])
+		if f := x.firstRow[i]; i == 0 && f != 0 || f < last || f >= max(rows, 1) {
+			return fault.Corruptf(x.at, path+".first_row_index", "%d behind %d in a row group of %d rows", f, last, rows)
+		}
+		last = x.firstRow[i]
+	}
+	return nil
+}
+
+// columnIndex reads the column index of a chunk of so many data pages; nil if there is none.
+func (r *reader) columnIndex(ctx context.Context, group, leaf, pages int, trace func(region.Node)) (*columnIndex, error) {
+	c, path := r.meta.RowGroups[group].Columns[leaf], indexPath(group, leaf, "column_index")
+	cur, err := r.indexCursor(ctx, c.ColumnIndexOffset, c.ColumnIndexLength, path, trace)
+	if cur == nil || err != nil {
+		return nil, err
+	}
+	x := parseColumnIndex(thrift.NewReader(cur, thrift.Compact))
+	if cur.Err() != nil {
+		return nil, cur.Err()
+	}
+	x.at = r.span(*c.ColumnIndexOffset, int64(*c.ColumnIndexLength))
+	if len(x.nullPages) != pages || len(x.min) != pages || len(x.max) != pages || x.nulls != nil && len(x.nulls) != pages {
+		return nil, fault.Corruptf(x.at, path, "%d null_pages, %d min_values, %d max_values and %d null_counts for %d pages",
+			len(x.nullPages), len(x.min), len(x.max), len(x.nulls), pages)
+	}
+	return &x, nil
+}

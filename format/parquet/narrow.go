@@ -1,0 +1,151 @@
+package parquet
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"stoa/format"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// joinRows is how near to each other ranges of rows are read as one: to seek costs more than to read so many.
+const joinRows = 1024
+
+// Narrow asks the statistics of the row group, then the page indexes of the columns in e. What they do not exclude is left.
+func (r *reader) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
+	rows := r.meta.RowGroups[g.Index].NumRows
+	all := vec.Ranges{}.Add(vec.Range{To: rows})
+	if e == nil {
+		return all, nil
+	}
+	leaves := map[string]leafField{}
+	for _, name := range e.Columns() {
+		if l, ok := r.named(name); ok {
+			leaves[name] = l
+		}
+	}
+	verdict := e.Prune(func(name string) *pred.Bounds {
+		l, ok := leaves[name]
+		if !ok {
+			return nil
+		}
+		b := r.groupBounds(g.Index, l)
+		return &b
+	})
+	switch verdict {
+	case pred.None:
+		return nil, nil
+	case pred.All:
+		return all, nil
+	}
+	return r.narrowPages(ctx, g.Index, e, leaves, all)
+}
+
+// pageBounds is what the indexes say about the data pages of a leaf.
+type pageBounds struct {
+	firstRow []int64
+	bounds   []pred.Bounds
+}
+
+// of is the bounds of the page that row is in.
+func (p *pageBounds) of(row int64) *pred.Bounds {
+	i, found := slices.BinarySearch(p.firstRow, row)
+	if !found {
+		i--
+	}
+	return &p.bounds[i]
+}
+
+// narrowPages leaves out what lies between the borders of pages, of any of the leaves, and cannot match.
+func (r *reader) narrowPages(ctx context.Context, group int, e *pred.Expr, leaves map[string]leafField, all vec.Ranges) (vec.Ranges, error) {
+	pages := map[string]*pageBounds{}
+	var cuts []int64
+	for name, l := range leaves {
+		p, err := r.pageBounds(ctx, group, l)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			pages[name] = p
+			cuts = append(cuts, p.firstRow...)
+		}
+	}
+	if len(cuts) == 0 {
+		return all, nil
+	}
+	slices.Sort(cuts)
+	cuts = append(slices.Compact(cuts), all[0].To)
+	var out vec.Ranges
+	for i, from := range cuts[:len(cuts)-1] {
+		verdict := e.Prune(func(name string) *pred.Bounds {
+			if p := pages[name]; p != nil {
+				return p.of(from)
+			}
+			return nil
+		})
+		if verdict == pred.None {
+			continue
+		}
+		if n := len(out); n > 0 && from-out[n-1].To < joinRows {
+			from = out[n-1].To
+		}
+		out = out.Add(vec.Range{From: from, To: cuts[i+1]})
+	}
+	return out, nil
+}
+
+// pageBounds reads both indexes of a leaf; nil if there are none, or no order is defined for its type.
+func (r *reader) pageBounds(ctx context.Context, group int, l leafField) (*pageBounds, error) {
+	if !r.ordered(l.column) {
+		return nil, nil
+	}
+	off, err := r.offsetIndex(ctx, group, l.column, nil)
+	if off == nil || err != nil || len(off.firstRow) == 0 {
+		return nil, err
+	}
+	col, err := r.columnIndex(ctx, group, l.column, len(off.firstRow), nil)
+	if col == nil || err != nil {
+		return nil, err
+	}
+	out := &pageBounds{firstRow: off.firstRow}
+	for i := range off.firstRow {
+		b := pred.Bounds{Nulls: -1, Rows: -1}
+		end := r.meta.RowGroups[group].NumRows
+		if i+1 < len(off.firstRow) {
+			end = off.firstRow[i+1]
+		}
+		b.Rows = end - off.firstRow[i]
+		if col.nulls != nil && col.nulls[i] >= 0 && col.nulls[i] <= b.Rows {
+			b.Nulls = col.nulls[i]
+		}
+		if col.nullPages[i] {
+			b.Nulls = b.Rows
+		} else {
+			b.Min, b.Max = r.value(l, col.min[i]), r.value(l, col.max[i])
+		}
+		out.bounds = append(out.bounds, b)
+	}
+	return out, nil
+}
+
+// narrowed is the part of rows that a query's filter leaves. An index that is damaged narrows nothing: Verify tells of it.
+func (r *reader) narrowed(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range) (vec.Ranges, error) {
+	if rows == (vec.Range{}) {
+		rows.To = math.MaxInt64
+	}
+	rows = rows.Intersect(vec.Range{To: r.meta.RowGroups[g.Index].NumRows})
+	want := vec.Ranges{}.Add(rows)
+	if q.Filter == nil || len(want) == 0 {
+		return want, nil
+	}
+	left, err := r.Narrow(ctx, g, q.Filter)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return want, nil
+	}
+	return want.Intersect(left), nil
+}

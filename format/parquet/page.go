@@ -1,0 +1,143 @@
+package parquet
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/thrift"
+	"stoa/region"
+	"stoa/wire"
+)
+
+// Kinds of pages: parquet.thrift, PageType.
+const (
+	dataPage       = 0
+	indexPage      = 1
+	dictionaryPage = 2
+	dataPageV2     = 3
+)
+
+// page is one page of a column chunk, found by its header.
+type page struct {
+	header fault.Span
+	body   fault.Span
+	kind   int32
+	values int64 // nulls and empty lists included
+	rows   int64 // of a data page v2; else -1
+	nulls  int64 // of a data page v2; else -1
+	raw    int64 // bytes of the body uncompressed
+	crc    uint32
+	hasCRC bool
+
+	encoding int32
+	size     int64 // bytes of the body
+}
+
+func (p *page) isData() bool { return p.kind == dataPage || p.kind == dataPageV2 }
+
+func (p *page) String() string {
+	return fmt.Sprintf("%s, %d values, %s, %d bytes uncompressed", named(pageTypes, p.kind), p.values, named(encodings, p.encoding), p.raw)
+}
+
+// parsePageHeader reads a PageHeader.
+func parsePageHeader(r *thrift.Reader) page {
+	p := page{kind: -1, size: -1, rows: -1, nulls: -1}
+	for r.Struct("header"); r.Next(); {
+		switch r.Field() {
+		case 1:
+			p.kind = r.Enum("type", func(v int32) string { return named(pageTypes, v) })
+		case 2:
+			p.raw = int64(r.I32("uncompressed_page_size"))
+		case 3:
+			p.size = int64(r.I32("compressed_page_size"))
+		case 4:
+			p.crc, p.hasCRC = uint32(r.I32("crc")), true
+		case 5:
+			p.dataHeader(r, "data_page_header", 2)
+		case 7:
+			p.dataHeader(r, "dictionary_page_header", 2)
+		case 8:
+			p.dataHeader(r, "data_page_header_v2", 4)
+		}
+	}
+	return p
+}
+
+// dataHeader reads a DataPageHeader, DictionaryPageHeader or DataPageHeaderV2, which has its encoding in field enc.
+func (p *page) dataHeader(r *thrift.Reader, name string, enc int) {
+	v2 := enc == 4
+	names := [...]string{3: "definition_level_encoding", 4: "repetition_level_encoding", 5: "definition_levels_byte_length", 6: "repetition_levels_byte_length"}
+	for r.Struct(name); r.Next(); {
+		switch f := r.Field(); {
+		case f == 1:
+			p.values = int64(r.I32("num_values"))
+		case f == enc:
+			p.encoding = r.Enum("encoding", func(v int32) string { return named(encodings, v) })
+		case v2 && f == 2:
+			p.nulls = int64(r.I32("num_nulls"))
+		case v2 && f == 3:
+			p.rows = int64(r.I32("num_rows"))
+		case r.Type() == thrift.Bool:
+			r.Bool(map[bool]string{true: "is_compressed", false: "is_sorted"}[v2])
+		case r.Type() == thrift.I32 && f < len(names):
+			r.Enum(names[f], func(v int32) string { return named(encodings, v) })
+		case r.Type() == thrift.Struct:
+			walk(r, "statistics", statistics)
+		}
+	}
+}
+
+// pages walks the page headers of a column chunk. An error comes last.
+func (r *reader) pages(ctx context.Context, group, column int) iter.Seq2[page, error] {
+	return func(yield func(page, error) bool) {
+		at := r.chunkSpan(group, column)
+		for i := 0; at.Len > 0; i++ {
+			p, err := r.pageAt(ctx, at, fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", group, column, i), nil)
+			if err != nil {
+				yield(page{}, err)
+				return
+			}
+			if !yield(p, nil) {
+				return
+			}
+			at = at.Sub(p.body.End()-at.Off, at.End()-p.body.End())
+		}
+	}
+}
+
+// mostHeader is how long the header of a page may be: statistics may be long.
+const mostHeader = 16 << 20
+
+// pageAt reads the header of the page at the start of at; trace, which may be nil, sees it.
+func (r *reader) pageAt(ctx context.Context, at fault.Span, path string, trace func(region.Node)) (page, error) {
+	for n := int64(1 << 10); ; n *= 16 {
+		n = min(n, at.Len, mostHeader)
+		b := make([]byte, n)
+		if err := format.ReadFull(ctx, r.src, at.Sub(0, n), path, b); err != nil {
+			return page{}, err
+		}
+		c := wire.NewCursor(b, at.Sub(0, n), path)
+		p := parsePageHeader(thrift.NewReader(c, thrift.Compact))
+		if c.Err() != nil && n < min(at.Len, mostHeader) {
+			continue // perhaps it is only longer
+		}
+		if c.Err() != nil {
+			return page{}, c.Err()
+		}
+		if trace != nil {
+			parsePageHeader(thrift.NewReader(wire.NewCursor(b, at.Sub(0, n), path).Trace(trace, 3), thrift.Compact))
+		}
+		p.header = at.Sub(0, int64(c.Pos()))
+		if p.size < 0 || p.size > at.Len-p.header.Len {
+			return p, fault.Corruptf(p.header, path+".compressed_page_size", "%d bytes, the column chunk has %d left", p.size, at.Len-p.header.Len)
+		}
+		if p.raw < 0 || p.values < 0 || p.kind < 0 {
+			return p, fault.Corruptf(p.header, path, "no kind of page, or negative sizes")
+		}
+		p.body = at.Sub(p.header.Len, p.size)
+		return p, nil
+	}
+}

@@ -1,0 +1,168 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"stoa/format"
+	"stoa/pred"
+)
+
+// leafField is a leaf that has one value a row: its column in the file, and the type as which the library reads it.
+type leafField struct {
+	path   []int // child indices from the schema's root, through structs only
+	column int
+	typ    arrow.DataType
+}
+
+// flatLeaves lists the leaves of a field that are in no list or map.
+func flatLeaves(f *pqarrow.SchemaField, path []int, to []leafField) []leafField {
+	if f.IsLeaf() {
+		return append(to, leafField{slices.Clone(path), f.ColIndex, f.Field.Type})
+	}
+	if f.Field.Type.ID() != arrow.STRUCT {
+		return to
+	}
+	for i := range f.Children {
+		to = flatLeaves(&f.Children[i], append(path, i), to)
+	}
+	return to
+}
+
+// flat is the leaf at a path from the schema's root.
+func (r *reader) flat(path []int) (leafField, bool) {
+	i := slices.IndexFunc(r.flats, func(l leafField) bool { return slices.Equal(l.path, path) })
+	if i < 0 {
+		return leafField{}, false
+	}
+	return r.flats[i], true
+}
+
+// named is the leaf that a predicate names.
+func (r *reader) named(name string) (leafField, bool) {
+	at, _, err := pred.Find(r.schema.Fields(), name)
+	if err != nil {
+		return leafField{}, false
+	}
+	return r.flat(at)
+}
+
+// groupBounds is what the statistics of a row group say about a leaf.
+func (r *reader) groupBounds(group int, l leafField) pred.Bounds {
+	g := r.meta.RowGroups[group]
+	b := pred.Bounds{Nulls: -1, Rows: g.NumRows}
+	s := g.Columns[l.column].MetaData.Statistics
+	if s == nil {
+		return b
+	}
+	if s.NullCount != nil && *s.NullCount >= 0 && *s.NullCount <= g.NumRows {
+		b.Nulls = *s.NullCount
+	}
+	switch {
+	case r.ordered(l.column):
+		b.Min, b.Max = r.value(l, s.MinValue), r.value(l, s.MaxValue)
+	case signed(l.typ) && r.meta.ColumnOrders == nil: // min and max of the time before orders were defined compared signed
+		b.Min, b.Max = r.value(l, s.Min), r.value(l, s.Max)
+	}
+	return b
+}
+
+// ordered reports whether min_value and max_value are in an order that is defined for the type, which the footer must say.
+func (r *reader) ordered(column int) bool {
+	o := r.meta.FileMetaData.ColumnOrders
+	return column < len(o) && o[column] != nil && o[column].TYPE_ORDER != nil
+}
+
+// signed reports whether values of t compare as the signed numbers that are stored.
+func signed(t arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.FLOAT32, arrow.FLOAT64,
+		arrow.DATE32, arrow.TIME32, arrow.TIME64, arrow.TIMESTAMP:
+		return true
+	}
+	return false
+}
+
+// value is a value of a leaf as statistics have it (PLAIN, without a length); nil if it is not understood: no statement.
+func (r *reader) value(l leafField, b []byte) *pred.Value {
+	if b == nil {
+		return nil
+	}
+	var v pred.Value
+	switch t := r.meta.Schema.Column(l.column).PhysicalType(); {
+	case t == parquet.Types.Boolean && len(b) == 1:
+		v = pred.Bool(b[0] != 0)
+	case t == parquet.Types.Int32 && len(b) == 4:
+		v = integer(l.typ, int64(int32(binary.LittleEndian.Uint32(b))), 32)
+	case t == parquet.Types.Int64 && len(b) == 8:
+		v = integer(l.typ, int64(binary.LittleEndian.Uint64(b)), 64)
+	case t == parquet.Types.Float && len(b) == 4:
+		v = pred.Float(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
+	case t == parquet.Types.Double && len(b) == 8:
+		v = pred.Float(math.Float64frombits(binary.LittleEndian.Uint64(b)))
+	case t == parquet.Types.ByteArray, t == parquet.Types.FixedLenByteArray:
+		v = stringValue(l.typ, b)
+	}
+	if v.Kind == pred.KindNull {
+		return nil
+	}
+	return &v
+}
+
+// integer is the value that a column of type t stores as v, of so many bits.
+func integer(t arrow.DataType, v int64, bits int) pred.Value {
+	switch d := t.(type) {
+	case *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type:
+		if bits == 32 {
+			return pred.Uint(uint64(uint32(v)))
+		}
+		return pred.Uint(uint64(v))
+	case arrow.DecimalType:
+		return pred.Decimal(decimal128.FromI64(v), d.GetScale())
+	}
+	return pred.Typed(t, v)
+}
+
+func stringValue(t arrow.DataType, b []byte) pred.Value {
+	switch d := t.(type) {
+	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
+		return pred.String(string(b))
+	case *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType, *arrow.FixedSizeBinaryType:
+		return pred.Bytes(b)
+	case *arrow.DictionaryType:
+		return stringValue(d.ValueType, b)
+	case arrow.DecimalType:
+		if len(b) == 0 || len(b) > 16 {
+			return pred.Null()
+		}
+		n := new(big.Int).SetBytes(b) // big-endian, two's complement
+		if b[0] >= 0x80 {
+			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+		}
+		if n.BitLen() > 127 {
+			return pred.Null()
+		}
+		return pred.Decimal(decimal128.FromBigInt(n), d.GetScale())
+	}
+	return pred.Null()
+}
+
+// bounds are those of the flat fields among cols in a row group.
+func (r *reader) bounds(group int, cols []int) map[int]pred.Bounds {
+	out := make(map[int]pred.Bounds, len(cols))
+	for _, c := range cols {
+		if l, ok := r.flat([]int{c}); ok {
+			out[c] = r.groupBounds(group, l)
+		}
+	}
+	return out
+}
+
+var _ format.Narrower = (*reader)(nil)
