@@ -23,8 +23,10 @@ var Format = format.Format{
 	Probe:    probe,
 	List:     list,
 	Open:     open,
+	Describe: describe,
+	Verify:   verify,
 	ReadKeys: readKeys,
-	Codes:    slices.Concat(fsCodes, walCodes),
+	Codes:    Codes,
 }
 
 // probe looks for a server's directories.

@@ -37,9 +37,11 @@ var fsCodes = []cfile.Code{
 const maxNotes = 20
 
 func severity(code string) region.Severity {
-	for _, c := range fsCodes {
-		if c.Code == code {
-			return c.Severity
+	for _, list := range [][]cfile.Code{fsCodes, tableCodes, walCodes} {
+		for _, c := range list {
+			if c.Code == code {
+				return c.Severity
+			}
 		}
 	}
 	return region.Error

@@ -79,5 +79,6 @@ func (t *table) openDelta(ctx context.Context, s *rowSet, b BlockRef) (*cfile.De
 	if err != nil {
 		return nil, err
 	}
-	return cfile.OpenDeltaAt(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
+	d, err := cfile.OpenDeltaAt(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
+	return d, named(err, p)
 }

@@ -3,6 +3,7 @@ package kudu
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math"
 	"sort"
 
@@ -149,18 +150,30 @@ func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 
 // mayContain asks the rowset's bloom file.
 func (t *table) mayContain(ctx context.Context, s *rowSet, key []byte) (bool, error) {
-	p, err := s.tablet.fs.PlaceOf(ctx, s.tablet.Tablet, s.Bloom)
+	b, err := t.bloom(ctx, s)
 	if err != nil {
-		return false, err
-	}
-	b, err := cfile.OpenBloomAt(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
-	if err != nil {
-		if class, ok := err.(*fault.Error); ok && class.Class == fault.Invalid { // not a bloom file
-			err = fault.Corruptf(p.At, "", "block %d is named as a bloom file, and is none", p.ID)
-		}
 		return false, err
 	}
 	return b.MayContain(ctx, key)
+}
+
+// bloom opens the rowset's bloom file.
+func (t *table) bloom(ctx context.Context, s *rowSet) (*cfile.Bloom, error) {
+	p, err := s.tablet.fs.PlaceOf(ctx, s.tablet.Tablet, s.Bloom)
+	if err != nil {
+		return nil, err
+	}
+	b, err := cfile.OpenBloomAt(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
+	return b, named(err, p)
+}
+
+// named makes damage of an error that says that a file is not of the kind as which a superblock names it.
+func named(err error, p Place) error {
+	var e *fault.Error
+	if errors.As(err, &e) && e.Class == fault.Invalid {
+		return fault.Corruptf(e.At, e.Path, "block %d: %s", p.ID, e.Reason)
+	}
+	return err
 }
 
 // between is the rows of a rowset whose keys lie in a span.

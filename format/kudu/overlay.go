@@ -26,13 +26,22 @@ func (t *table) Overlay(ctx context.Context, g format.RowGroup, cols []int) (for
 	if err != nil || s == nil {
 		return nil, err
 	}
-	o := &overlay{t: t, set: s, cols: cols, slots: map[uint32]int{}, touched: make([]bool, len(cols))}
+	o, err := t.changesOf(ctx, s, cols, t.o.at)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// changesOf is the overlay of a rowset for a snapshot; nil if nothing changes.
+func (t *table) changesOf(ctx context.Context, s *rowSet, cols []int, at uint64) (*overlay, error) {
+	o := &overlay{t: t, set: s, at: at, cols: cols, slots: map[uint32]int{}, touched: make([]bool, len(cols))}
 	for i, c := range cols {
 		if !t.schema.Columns[c].Key {
 			o.slots[uint32(t.schema.Columns[c].ID)] = i
 		}
 	}
-	if t.o.at != latest {
+	if at != latest {
 		for _, b := range s.Undo {
 			if err := o.add(ctx, b, true); err != nil {
 				return nil, err
@@ -57,6 +66,7 @@ func (t *table) Overlay(ctx context.Context, g format.RowGroup, cols []int) (for
 type overlay struct {
 	t       *table
 	set     *rowSet
+	at      uint64
 	cols    []int          // physical columns that are read
 	slots   map[uint32]int // column id: index into cols
 	touched []bool         // by index into cols
@@ -130,7 +140,7 @@ func (o *overlay) add(ctx context.Context, b BlockRef, undo bool) error {
 // concerns reports whether a file with these statistics has deltas on the snapshot's side of time, that delete or reinsert rows or set
 // columns that are read. (The statistics count the columns that a reinsertion sets as updates.)
 func (o *overlay) concerns(s *cfile.DeltaStats, undo bool) bool {
-	if at := o.t.o.at; undo && s.MaxTimestamp < at || !undo && s.MinTimestamp >= at {
+	if at := o.at; undo && s.MaxTimestamp < at || !undo && s.MinTimestamp >= at {
 		return false
 	}
 	if s.Deletes > 0 || s.Reinserts > 0 {
@@ -160,7 +170,7 @@ func (o *overlay) suspect(err error) error {
 func (o *overlay) addLogged(changes []LoggedChange) error {
 	var cells []cfile.DeltaChange
 	for _, x := range changes {
-		if x.Time >= o.t.o.at {
+		if x.Time >= o.at {
 			continue
 		}
 		op, set, err := cfile.ParseChanges(x.List, fault.Span{Object: o.set.tablet.Object}, "log.change", cells)
@@ -246,7 +256,7 @@ func (f *deltaFile) decode(o *overlay, i int, bytes []byte) error {
 	k := &f.kept
 	k.block, k.changes, k.cells, k.bytes = -1, k.changes[:0], k.cells[:0], k.bytes[:0]
 	err := f.dec.Decode(f.file, f.blocks[i], bytes, func(d cfile.Delta) error {
-		if seen := d.Timestamp < o.t.o.at; seen == f.undo {
+		if seen := d.Timestamp < o.at; seen == f.undo {
 			return nil
 		}
 		if d.Row >= o.set.rows && o.set.rows >= 0 {

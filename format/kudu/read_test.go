@@ -268,3 +268,11 @@ func TestCorpusWithLog(t *testing.T) {
 		})
 	}
 }
+
+// corpusOr is where the corpus is, or else what.
+func corpusOr(what string) string {
+	if dir := os.Getenv("STOA_CORPUS"); dir != "" {
+		return dir
+	}
+	return what
+}

@@ -1,0 +1,34 @@
+package kudu
+
+import (
+	"cmp"
+	"slices"
+
+	"stoa/format/cfile"
+	"stoa/region"
+)
+
+// tableCodes are the kinds of findings about tables and tablets, by name.
+var tableCodes = []cfile.Code{
+	{Code: "kudu.block.unnamed", Severity: region.Note, Help: "A block that no superblock names: a leftover of a crash, or of a tablet whose superblock is lost."},
+	{Code: "kudu.bloom.disagrees", Severity: region.Error, Help: "A rowset's bloom file says of keys that it has that it does not have them: look-ups would miss rows."},
+	{Code: "kudu.delta.damaged", Severity: region.Error, Help: "Changes of a rowset cannot be applied: they are damaged, of rows that it does not have, or values of another type. The rows that they touch are suspect."},
+	{Code: "kudu.index.disagrees", Severity: region.Error, Help: "A rowset's ad-hoc index has other keys than its key columns: look-ups would miss rows."},
+	{Code: "kudu.keys.damaged", Severity: region.Error, Help: "The keys of a rowset cannot be held against its index and bloom file, as one of them cannot be read."},
+	{Code: "kudu.keys.order", Severity: region.Error, Help: "The keys of a rowset do not rise: look-ups miss rows, and merging gives a wrong order."},
+	{Code: "kudu.keys.range", Severity: region.Error, Help: "The first or the last key of a rowset is another one than its metadata says: rowsets are passed over by it."},
+	{Code: "kudu.read", Severity: region.Error, Help: "Something could not be read from where it is kept."},
+	{Code: "kudu.rowset.damaged", Severity: region.Error, Help: "A tablet's rowsets cannot be looked at."},
+	{Code: "kudu.rowset.live", Severity: region.Warning, Help: "A rowset has another number of live rows than its superblock says. Kudu shows that number only as statistics."},
+	{Code: "kudu.rowset.uneven", Severity: region.Error, Help: "A block of a rowset has another number of rows than the others, or values of another type than the column."},
+	{Code: "kudu.tablet.missing", Severity: region.Error, Help: "The partition schema says that there must be a tablet which none of the given directories holds: its rows are not read."},
+	{Code: "kudu.tablet.tombstone", Severity: region.Note, Help: "A tablet was deleted from this server; only its votes are left. Another server has, or had, its rows."},
+	{Code: "kudu.unsupported", Severity: region.Error, Help: "The directories may be sound, but need something that is not known here; the message names it."},
+}
+
+// Codes are all kinds of findings of this package. Verify tells those of blocks, too: see package cfile.
+var Codes = func() []cfile.Code {
+	all := slices.Concat(fsCodes, tableCodes, walCodes)
+	slices.SortFunc(all, func(a, b cfile.Code) int { return cmp.Compare(a.Code, b.Code) })
+	return all
+}()

@@ -1,0 +1,415 @@
+package kudu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// verify reads everything and tells what is wrong: the directories' own files; of each tablet its place in the table; every block, as
+// package cfile verifies it; and whether the blocks of a rowset fit each other: as many rows in each column; in the ad-hoc index and the
+// bloom file the keys that the columns have; deltas of rows that there are, and values of the columns' types; as many live rows as the
+// superblock says; and the log.
+func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
+	return func(yield func(region.Finding) bool) {
+		v := &verifier{ctx: ctx, tree: tg.Tree, o: o, yield: yield}
+		if err := v.all(tg); err != nil && !v.stopped && ctx.Err() == nil {
+			v.give(findingOf("kudu.read", err, tg.Name))
+		}
+	}
+}
+
+// verifier verifies directories.
+type verifier struct {
+	ctx     context.Context
+	tree    store.Tree
+	o       format.OpenOptions
+	yield   func(region.Finding) bool
+	stopped bool
+}
+
+// give tells a finding.
+func (v *verifier) give(x region.Finding) {
+	if x.Rows == [2]int64{} {
+		x.Rows, x.Lost = [2]int64{-1, -1}, -1
+	}
+	if x.Severity = severity(x.Code); x.Severity < region.Error {
+		x.Lost = 0
+	}
+	if !v.stopped && v.ctx.Err() == nil {
+		v.stopped = !v.yield(x)
+	}
+}
+
+func (v *verifier) tell(code string, at fault.Span, part, layout string, args ...any) {
+	v.give(region.Finding{Code: code, At: at, Part: part, Message: fmt.Sprintf(layout, args...)})
+}
+
+// met tells damage, and gives other errors back.
+func (v *verifier) met(code string, err error, part string) error {
+	if err == nil {
+		return v.ctx.Err()
+	}
+	if !errors.As(err, new(*fault.Error)) {
+		return err
+	}
+	v.give(findingOf(code, err, part))
+	return nil
+}
+
+func (v *verifier) all(tg format.Target) error {
+	ro, err := parseOptions(v.o.Opts)
+	if err != nil {
+		return err
+	}
+	v.o.Opts, v.o.Tracer = nil, nil
+	s, err := openServers(v.ctx, tg, v.o, ro)
+	if errors.Is(err, fault.Unsupported) {
+		v.give(findingOf("kudu.unsupported", err, tg.Name))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, x := range s.findings {
+		v.give(x)
+	}
+	tables := s.tables()
+	if tg.Table != "" {
+		one, err := s.pick(tg.Table, ro.tablet)
+		if err != nil {
+			return err
+		}
+		tables = [][]*tablet{one}
+	} else if err := v.unnamed(s); err != nil {
+		return err
+	}
+	for _, ts := range tables {
+		if !ro.partial && (len(ts) > 1 || ro.tablet == "" && tg.Table != ts[0].ID) {
+			v.missing(ts)
+		}
+		for _, tb := range ts {
+			for _, r := range append([]replica{tb.replica}, tb.others...) {
+				if err := v.tablet(r, ro); err != nil || v.stopped {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// unnamed tells of blocks that no superblock names.
+func (v *verifier) unnamed(s *servers) error {
+	for _, f := range s.all {
+		var tablets []*Tablet
+		for _, tb := range s.tablets {
+			for _, r := range append([]replica{tb.replica}, tb.others...) {
+				if r.fs == f {
+					tablets = append(tablets, r.Tablet)
+				}
+			}
+		}
+		places, err := f.Unnamed(v.ctx, tablets)
+		if err != nil {
+			return err
+		}
+		for _, p := range places {
+			v.tell("kudu.block.unnamed", p.At, "", "block %d: no superblock names it", p.ID)
+		}
+	}
+	return nil
+}
+
+// missing tells of tablets that the table must have.
+func (v *verifier) missing(ts []*tablet) {
+	var have []*Tablet
+	for _, tb := range ts {
+		have = append(have, tb.Tablet)
+	}
+	gaps, _, more := Missing(have)
+	at := fault.Span{Object: ts[0].Object}
+	for _, g := range gaps {
+		v.tell("kudu.tablet.missing", at, newest(ts).Table, "table %s: no directory here holds the tablet of %s", newest(ts).Table, g.Text)
+	}
+	if more > 0 {
+		v.tell("kudu.tablet.missing", at, newest(ts).Table, "table %s: %d more tablets are not here", newest(ts).Table, more)
+	}
+}
+
+// tablet verifies one replica.
+func (v *verifier) tablet(r replica, ro readOptions) error {
+	if !r.HasData() {
+		v.tell("kudu.tablet.tombstone", r.At, r.ID, "the tablet was deleted from this server: its state is %s", r.State)
+		return nil
+	}
+	tb := &tablet{replica: r}
+	ro.at, ro.partial = latest, true
+	t, err := newTable(v.tree, []*tablet{tb}, v.o, ro)
+	if err != nil {
+		return v.met("kudu.superblock.odd", err, r.ID)
+	}
+	whole := make([]bool, len(r.RowSets))
+	for i := range r.RowSets {
+		if whole[i], err = v.blocks(t, tb, &r.RowSets[i]); err != nil || v.stopped {
+			return err
+		}
+	}
+	if err := v.met("kudu.rowset.damaged", t.load(v.ctx, tb), r.ID); err != nil || !tb.loaded || v.stopped {
+		return err
+	}
+	if tb.logged != nil {
+		for _, x := range tb.logged.findings {
+			v.give(x)
+		}
+	}
+	for i, s := range tb.sets {
+		if !whole[i] {
+			continue // why was told
+		}
+		if err := v.rowset(t, s); err != nil || v.stopped {
+			return err
+		}
+	}
+	return nil
+}
+
+// blocks verifies the files of a rowset, each by itself, and says whether all are sound.
+func (v *verifier) blocks(t *table, tb *tablet, s *RowSet) (whole bool, err error) {
+	whole = true
+	for _, b := range s.Blocks() {
+		name := tb.Schema.NameOf(b.Column)
+		p, err := tb.fs.PlaceOf(v.ctx, tb.Tablet, b.BlockRef)
+		if err != nil {
+			code := "kudu.block.missing"
+			if p.At.Object != "" {
+				code = "kudu.block.truncated"
+			}
+			if !errors.As(err, new(*fault.Error)) {
+				return false, err
+			}
+			x := findingOf(code, err, tb.ID)
+			x.Column = name
+			v.give(x)
+			whole = false
+			continue
+		}
+		o := v.o
+		o.Opts = map[string]string{"kind": map[string]string{"column": "column", "redo": "delta", "undo": "delta", "bloom": "bloom", "adhoc-index": "index"}[b.Kind]}
+		tg := format.Target{Tree: v.tree, Name: p.At.Object, At: vec.Range{From: p.At.Off, To: p.At.End()}}
+		for x := range cfile.Format.Verify(v.ctx, tg, o) {
+			x.Part, x.Column = tb.ID, name
+			x.Path = fault.JoinPath("rowset "+strconv.FormatUint(s.ID, 10)+"/"+b.Kind, x.Path)
+			whole = whole && x.Severity < region.Error
+			if v.stopped = v.stopped || !v.yield(x); v.stopped {
+				return false, nil
+			}
+		}
+	}
+	return whole, nil
+}
+
+// rowset holds the files of a rowset against each other.
+func (v *verifier) rowset(t *table, s *rowSet) error {
+	for i := range t.columns {
+		if b, ok := s.Block(t.schema.Columns[i].ID); ok {
+			if _, err := t.columnOf(v.ctx, s.tablet.replica, s, i, b, vec.Range{}); err != nil {
+				if err := v.met("kudu.rowset.uneven", err, s.tablet.ID); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err := v.met("kudu.keys.damaged", v.keys(t, s), s.tablet.ID); err != nil || v.stopped {
+		return err
+	}
+	live, err := v.deltas(t, s)
+	if err != nil {
+		return v.met("kudu.delta.damaged", err, s.tablet.ID)
+	}
+	if s.tablet.CountsLive && s.LiveRows >= 0 && live != s.LiveRows {
+		v.tell("kudu.rowset.live", s.tablet.At, s.tablet.ID, "rowset %d has %d live rows, its superblock says %d", s.ID, live, s.LiveRows)
+	}
+	return nil
+}
+
+// keys holds the keys that the columns have against the ad-hoc index and the bloom file, and looks whether they rise.
+func (v *verifier) keys(t *table, s *rowSet) error {
+	var columns []*values
+	for i := range t.schema.Keys() {
+		b, ok := s.Block(t.schema.Columns[i].ID)
+		if !ok {
+			return fault.Corruptf(fault.Span{Object: s.tablet.Object}, "rowsets.columns", "rowset %d has no block for column %q of the primary key", s.ID, t.schema.Columns[i].Name)
+		}
+		x, err := v.values(t, s, b)
+		if err != nil {
+			return err
+		}
+		defer x.it.Close()
+		columns = append(columns, x)
+	}
+	var index *values
+	var filter *cfile.Bloom
+	var err error
+	if !s.Adhoc.IsNull() {
+		if index, err = v.values(t, s, s.Adhoc); err != nil {
+			return err
+		}
+		defer index.it.Close()
+	}
+	if !s.Bloom.IsNull() {
+		if filter, err = t.bloom(v.ctx, s); err != nil {
+			return err
+		}
+	}
+	at := fault.Span{Object: s.tablet.Object}
+	var key, last []byte
+	absent := 0
+	for row := int64(0); row < s.rows; row++ {
+		key = key[:0]
+		for i, x := range columns {
+			cell, err := x.next(v.ctx)
+			if err == nil {
+				key, err = cfile.AppendKey(key, t.schema.Columns[i].Type, cell, i == len(columns)-1)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if row > 0 && bytes.Compare(last, key) >= 0 {
+			v.tell("kudu.keys.order", columns[0].at, s.tablet.ID, "rowset %d: the key of row %d is not greater than the one before", s.ID, row)
+			return nil
+		}
+		last = append(last[:0], key...)
+		if index != nil {
+			indexed, err := index.next(v.ctx)
+			if err != nil {
+				return err
+			}
+			if !bytes.Equal(indexed, key) {
+				v.tell("kudu.index.disagrees", index.at, s.tablet.ID, "rowset %d: the ad-hoc index has another key for row %d than the columns", s.ID, row)
+				return nil
+			}
+		}
+		if filter != nil {
+			may, err := filter.MayContain(v.ctx, key)
+			if err != nil {
+				return err
+			}
+			if !may {
+				absent++
+			}
+		}
+		if row == 0 && s.low != nil && !bytes.Equal(s.low, key) || row == s.rows-1 && s.high != nil && !bytes.Equal(s.high, key) {
+			v.tell("kudu.keys.range", at, s.tablet.ID, "rowset %d: its first or last key is another one than its metadata says", s.ID)
+		}
+	}
+	if absent > 0 {
+		v.tell("kudu.bloom.disagrees", at, s.tablet.ID, "rowset %d: the bloom file says of %d keys that they are not there", s.ID, absent)
+	}
+	return nil
+}
+
+// values reads the values of a block one by one.
+type values struct {
+	it    *cfile.Iterator
+	at    fault.Span
+	width int
+	arr   arrow.Array
+	i     int
+}
+
+func (v *verifier) values(t *table, s *rowSet, b BlockRef) (*values, error) {
+	r, err := t.openBlock(v.ctx, s.tablet.replica, b)
+	if err != nil {
+		return nil, err
+	}
+	it, err := r.SeekToOrdinal(v.ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &values{it: it, at: r.At(), width: r.Footer().Type.Width()}, nil
+}
+
+// next is the next value, as a block has it.
+func (x *values) next(ctx context.Context) ([]byte, error) {
+	for x.arr == nil || x.i == x.arr.Len() {
+		if x.arr != nil {
+			x.arr.Release()
+			x.arr = nil
+		}
+		var err error
+		if x.arr, err = x.it.Next(ctx, 4096); err != nil {
+			if err == io.EOF {
+				err = fault.Corruptf(x.at, "", "the file ends before its rowset does")
+			}
+			return nil, err
+		}
+		x.i = 0
+	}
+	i := x.i
+	x.i++
+	switch a := x.arr.(type) {
+	case *array.String:
+		return []byte(a.Value(i)), nil
+	case *array.Binary:
+		return a.Value(i), nil
+	}
+	d := x.arr.Data()
+	size := d.DataType().(arrow.FixedWidthDataType).Bytes()
+	return d.Buffers()[1].Bytes()[(d.Offset()+i)*size:][:x.width], nil
+}
+
+// deltas applies all deltas of a rowset, forwards and backwards, and counts the rows that are live at the end.
+func (v *verifier) deltas(t *table, s *rowSet) (live int64, err error) {
+	cols := make([]int, len(t.columns))
+	for i := range cols {
+		cols[i] = i
+	}
+	for _, at := range []uint64{0, latest} {
+		flushed := *s
+		flushed.changes = nil // what only the log has is not in the superblock's number
+		o, err := t.changesOf(v.ctx, &flushed, cols, at)
+		if err != nil {
+			return 0, err
+		}
+		live = s.rows
+		if o == nil {
+			continue
+		}
+		const step = 64 << 10
+		for from := int64(0); from < s.rows; from += step {
+			rows := vec.Range{From: from, To: min(from+step, s.rows)}
+			var stored [][]byte
+			for _, at := range o.Spans(rows) {
+				b := make([]byte, at.Len)
+				if err := format.ReadFull(v.ctx, source{t.tree, at.Object, at.End()}, at, "deltas", b); err != nil {
+					return 0, err
+				}
+				stored = append(stored, b)
+			}
+			p, err := o.Patch(v.ctx, rows, stored)
+			if err != nil {
+				return 0, err
+			}
+			if p.Drop != nil {
+				live -= int64(p.Drop.Count)
+			}
+		}
+	}
+	return live, nil
+}
