@@ -59,7 +59,8 @@ type leaf struct {
 	row, end int64
 	starts   int64 // rows that begin in vec, of a repeated column
 	ended    bool  // there is nothing behind end
-	torn     bool  // the entries that continue a row at the start of the next page belong to a row that was passed over
+	lost     []vec.Range
+	torn     bool // the entries that continue a row at the start of the next page belong to a row that was passed over
 }
 
 func (r *run) openField(ctx context.Context, g format.RowGroup, p *fieldPlan, rows vec.Ranges, ahead int64) (*field, error) {
@@ -559,7 +560,7 @@ func (l *leaf) count(ctx context.Context, p format.Page, at int64) (int64, error
 	if l.parent.row > at {
 		return 0, fault.Bugf("column %s: the page begins at row %d, its parent is at %d", l.col.Name, at, l.parent.row)
 	}
-	for _, r := range l.field.lost {
+	for _, r := range l.parent.lost {
 		if r.Intersect(vec.Range{From: at, To: to}).Len() > 0 {
 			return 0, fault.Corruptf(placeOf(p), "", "the lengths of %s for these rows are lost", l.parent.col.Name)
 		}
@@ -606,6 +607,7 @@ func (l *leaf) losePage(p format.Page, at int64, err error) error {
 	} else {
 		l.end = rows.To
 	}
+	l.lost = append(l.lost, rows)
 	l.field.lose(rows, l.blame(err))
 	return nil
 }

@@ -382,13 +382,60 @@ type chunk struct {
 
 func newCursor(ctx context.Context, src Source, p *plan, g format.RowGroup, cols []keyColumn) *cursor {
 	c := &cursor{cols: cols}
-	pull, stop := iter.Pull2(chunks(ctx, src, p, g))
+	seq := chunks(ctx, src, p, g)
+	if p.spec.Parallel > 1 {
+		seq = ahead(seq)
+	}
+	pull, stop := iter.Pull2(seq)
 	c.pull = pull
 	c.stop = func() {
 		stop()
 		c.drop()
 	}
 	return c
+}
+
+// ahead has the next chunk read while the last one is being used.
+func ahead(seq iter.Seq2[*chunk, error]) iter.Seq2[*chunk, error] {
+	type item struct {
+		c   *chunk
+		err error
+	}
+	return func(yield func(*chunk, error) bool) {
+		items, stop := make(chan item), make(chan struct{})
+		go func() {
+			defer close(items)
+			for c, err := range seq {
+				select {
+				case items <- item{c, err}:
+				case <-stop:
+					c.release()
+					return
+				}
+			}
+		}()
+		defer func() {
+			close(stop)
+			for x := range items {
+				x.c.release()
+			}
+		}()
+		for x := range items {
+			if !yield(x.c, x.err) {
+				return
+			}
+		}
+	}
+}
+
+// release gives the vectors back. There may be no chunk.
+func (c *chunk) release() {
+	if c == nil {
+		return
+	}
+	for _, v := range c.vecs {
+		v.Release()
+	}
 }
 
 // read goes to the next chunk that has rows, or is done.
@@ -423,12 +470,7 @@ func (c *cursor) told() []region.Loss {
 
 // drop releases the chunk.
 func (c *cursor) drop() {
-	if c.chunk == nil {
-		return
-	}
-	for _, v := range c.chunk.vecs {
-		v.Release()
-	}
+	c.chunk.release()
 	c.chunk = nil
 }
 

@@ -368,7 +368,8 @@ func show(b arrow.RecordBatch) []string {
 func TestNestedAgainstPlainReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, rec := drawNested(t)
-		spec := scan.Spec{Batch: rapid.SampledFrom([]int{1, 5, 17, 1000}).Draw(t, "batch"), Ahead: rapid.SampledFrom([]int64{0, -1}).Draw(t, "ahead")}
+		spec := scan.Spec{Batch: rapid.SampledFrom([]int{1, 5, 17, 1000}).Draw(t, "batch"), Ahead: rapid.SampledFrom([]int64{0, -1}).Draw(t, "ahead"),
+			Parallel: rapid.SampledFrom([]int{0, 3}).Draw(t, "parallel")}
 		want := show(rec)
 		if rapid.Bool().Draw(t, "project") {
 			spec.Columns = rapid.SampledFrom([][]string{{"a"}, {"l"}, {"s.x"}, {"s.y", "a"}, {"m", "s.z", "s"}, {"s.z", "s.x"}, {}}).Draw(t, "columns")
@@ -448,7 +449,7 @@ func TestNestedDamage(t *testing.T) {
 		c := &n.columns[rapid.SampledFrom(bad).Draw(t, "bad column")]
 		c.bad = rapid.IntRange(0, len(c.cuts)-1).Draw(t, "bad page")
 		src, _ := n.source()
-		spec := scan.Spec{Batch: rapid.SampledFrom([]int{1, 7, 1000}).Draw(t, "batch")}
+		spec := scan.Spec{Batch: rapid.SampledFrom([]int{1, 7, 1000}).Draw(t, "batch"), Parallel: rapid.SampledFrom([]int{0, 3}).Draw(t, "parallel")}
 		var failed error
 		for _, err := range scan.Run(context.Background(), src, spec, nil) {
 			failed = err

@@ -24,8 +24,9 @@ type changed struct {
 }
 
 func (c *changed) Overlay(context.Context, format.RowGroup, []int) (format.Overlay, error) {
-	c.last = 0
-	return c, nil
+	one := *c // an overlay is used by one goroutine
+	one.last = 0
+	return &one, nil
 }
 func (c *changed) Drops() bool { return len(c.gone) > 0 }
 func (c *changed) Touches(col int) bool {

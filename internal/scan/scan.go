@@ -44,6 +44,9 @@ type Spec struct {
 	Ahead   int64             // bytes read ahead per column; 0 = 1 MiB, -1 = none
 	// Unordered gives up the order that the table promises: row groups come one after the other, which is faster.
 	Unordered bool
+	// Parallel is how many workers read; 0 or 1: the goroutine that ranges does. Batches come in the same order, though
+	// not cut in the same places. Alloc must then be safe for concurrent use, as Go's and a Pool are.
+	Parallel int
 }
 
 const (
@@ -110,6 +113,9 @@ type run struct {
 }
 
 func (r *run) all(ctx context.Context) error {
+	if r.plan.spec.Parallel > 1 && r.plan.spec.Rows == (vec.Range{}) { // positions are counted one by one
+		return r.together(ctx)
+	}
 	for part, err := range r.src.Reader.Parts(ctx, r.plan.query) {
 		if err != nil {
 			return err

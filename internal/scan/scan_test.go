@@ -309,7 +309,8 @@ func cellText(a arrow.Array, i int) string {
 }
 
 func drawSpec(t *rapid.T, f *toy) (spec scan.Spec, cols []int) {
-	spec = scan.Spec{Batch: rapid.SampledFrom([]int{1, 7, 50, 1000}).Draw(t, "batch"), Ahead: rapid.SampledFrom([]int64{0, -1, 100}).Draw(t, "ahead")}
+	spec = scan.Spec{Batch: rapid.SampledFrom([]int{1, 7, 50, 1000}).Draw(t, "batch"), Ahead: rapid.SampledFrom([]int64{0, -1, 100}).Draw(t, "ahead"),
+		Parallel: rapid.SampledFrom([]int{0, 2, 5}).Draw(t, "parallel")}
 	cols = []int{0, 1, 2, 3}
 	if rapid.Bool().Draw(t, "project") {
 		cols = rapid.SliceOfNDistinct(rapid.IntRange(0, 3), 0, 4, rapid.ID[int]).Draw(t, "cols")
