@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
@@ -474,6 +475,9 @@ func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, field 
 	leaves := map[int]bool{}
 	for _, leaf := range c.r.leaves[field] {
 		leaves[leaf] = true
+		if what := c.refused(leaf); what != "" {
+			return fault.Unsupportedf(c.r.chunkSpan(c.group, leaf), c.path(field), "%s", what)
+		}
 		if err := c.tryLeaf(ctx, lib, leaf, from); err != nil {
 			return err
 		}
@@ -517,6 +521,21 @@ func drop(ctx context.Context, col *pqarrow.ColumnReader, n int64) error {
 		chunk.Release()
 	}
 	return nil
+}
+
+// refused names what the library has no decoder for.
+func (c *columns) refused(leaf int) string {
+	m := c.r.meta.RowGroups[c.group].Columns[leaf].MetaData
+	if _, err := compress.GetCodec(compress.Compression(m.Codec)); err != nil {
+		return "codec " + named(codecNames, int32(m.Codec))
+	}
+	for _, e := range m.Encodings {
+		if e := int32(e); parquet.Type(m.Type) == parquet.Types.FixedLenByteArray && e == int32(parquet.Encodings.DeltaByteArray) ||
+			e < 0 || int(e) >= len(encodings) || encodings[e] == "" {
+			return "encoding " + named(encodings, e) + " of " + named(physicalTypes, int32(m.Type))
+		}
+	}
+	return ""
 }
 
 // tryLeaf does beforehand, in our goroutine, what the library does for the children of a struct in one of its own,
