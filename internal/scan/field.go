@@ -642,6 +642,9 @@ func (f *field) name() string { return f.plan.name }
 
 // end is the row up to which the field is known to go.
 func (f *field) end() int64 {
+	if len(f.leaves) == 0 { // it has as many rows as one asks for
+		return 0
+	}
 	end := f.held()
 	for _, l := range f.leaves {
 		end = max(end, l.end)

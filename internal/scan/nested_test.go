@@ -160,6 +160,7 @@ var nestedSchema = arrow.NewSchema([]arrow.Field{
 			arrow.Field{Name: "p", Type: arrow.BinaryTypes.String, Nullable: true},
 			arrow.Field{Name: "q", Type: arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int64)})), Nullable: true},
 		arrow.Field{Name: "z", Type: arrow.BinaryTypes.String})},
+	{Name: "n", Type: arrow.Null, Nullable: true},
 	{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), Nullable: true},
 }, nil)
 
@@ -170,6 +171,8 @@ func drawValue(t *rapid.T, f arrow.Field, depth int) any {
 	}
 	n := func() int { return rapid.SampledFrom([]int{0, 0, 1, 1, 2, 5}).Draw(t, "n") }
 	switch typ := f.Type.(type) {
+	case *arrow.NullType:
+		return nil
 	case *arrow.Int64Type:
 		return rapid.IntRange(0, 50).Draw(t, "int")
 	case *arrow.StringType:
@@ -214,6 +217,9 @@ func drawNested(t *rapid.T) (*nested, arrow.RecordBatch) {
 	}
 	levels := rapid.Bool().Draw(t, "levels")
 	for i, f := range nestedSchema.Fields() {
+		if f.Type.ID() == arrow.NULL {
+			continue // nothing is stored
+		}
 		if levels && i > 0 {
 			n.addLevels(t, i, f, rec.Column(i))
 		} else {
@@ -372,7 +378,7 @@ func TestNestedAgainstPlainReading(t *testing.T) {
 			Parallel: rapid.SampledFrom([]int{0, 3}).Draw(t, "parallel")}
 		want := show(rec)
 		if rapid.Bool().Draw(t, "project") {
-			spec.Columns = rapid.SampledFrom([][]string{{"a"}, {"l"}, {"s.x"}, {"s.y", "a"}, {"m", "s.z", "s"}, {"s.z", "s.x"}, {}}).Draw(t, "columns")
+			spec.Columns = rapid.SampledFrom([][]string{{"a"}, {"l"}, {"s.x"}, {"s.y", "a"}, {"m", "s.z", "s"}, {"s.z", "s.x"}, {"n"}, {"n", "s.x"}, {}}).Draw(t, "columns")
 			want = make([]string, n.rows)
 			for _, name := range spec.Columns {
 				col := rec.Column(nestedSchema.FieldIndices(strings.Split(name, ".")[0])[0])

@@ -104,13 +104,8 @@ func (p *plan) split(sc *arrow.Schema) error {
 	p.others = sorted(p.others)
 	p.query = format.Query{Cols: slices.Concat(p.filters, p.others), Filter: p.filter}
 	for _, top := range slices.Sorted(maps.Keys(wants)) {
-		f := sc.Field(top)
-		cols, err := nest.Needed(f, wants[top], p.columns, top)
+		fp, err := p.field(sc, top, wants[top])
 		if err != nil {
-			return err
-		}
-		fp := &fieldPlan{top: top, name: f.Name, cols: cols}
-		if fp.asm, err = nest.NewAssembler(f, p.columns, fp.cols, wants[top]); err != nil {
 			return err
 		}
 		if inFilter[top] {
@@ -160,21 +155,59 @@ func (p *plan) nested(i int) bool {
 			}
 		}
 	}
-	if p.batched || first < 0 {
+	if p.batched {
 		return false
+	}
+	if first < 0 { // of type null, say: nothing is stored of it
+		return true
 	}
 	c := p.columns[first]
 	return n > 1 || len(c.Path) > 1 || c.MaxRep > 0 || c.Has == format.Lengths
 }
 
-// anyFlat is one column whose pages tell how many rows there are.
-func (p *plan) anyFlat() []int {
-	for k, c := range p.columns {
-		if len(c.Path) == 1 && !p.nested(c.Path[0]) {
-			return []int{k}
+// tells reports whether a column is read that has pages.
+func (p *plan) tells() bool {
+	if len(p.filters)+len(p.others) > 0 {
+		return true
+	}
+	for _, f := range slices.Concat(p.filterFields, p.otherFields) {
+		if len(f.cols) > 0 {
+			return true
 		}
 	}
-	return nil
+	return false
+}
+
+// counting is one column, or field, whose pages tell how many rows there are.
+func (p *plan) counting(sc *arrow.Schema) ([]int, []*fieldPlan, error) {
+	best := -1
+	for k, c := range p.columns {
+		if len(c.Path) == 0 {
+			continue
+		}
+		if !p.nested(c.Path[0]) {
+			return []int{k}, nil, nil
+		}
+		if best < 0 {
+			best = c.Path[0]
+		}
+	}
+	if best < 0 {
+		return nil, nil, nil
+	}
+	f, err := p.field(sc, best, nil)
+	return nil, []*fieldPlan{f}, err
+}
+
+// field plans the assembly of a nested field; want are the paths that are wanted, nil = all.
+func (p *plan) field(sc *arrow.Schema, top int, want [][]int) (*fieldPlan, error) {
+	f := sc.Field(top)
+	cols, err := nest.Needed(f, want, p.columns, top)
+	if err != nil {
+		return nil, err
+	}
+	asm, err := nest.NewAssembler(f, p.columns, cols, want)
+	return &fieldPlan{top: top, name: f.Name, cols: cols, asm: asm}, err
 }
 
 func (p *plan) alloc() memory.Allocator {

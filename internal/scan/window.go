@@ -51,9 +51,13 @@ func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges)
 		}
 	}
 	p := r.plan
-	others := p.others
-	if len(p.filters)+len(others)+len(p.filterFields)+len(p.otherFields) == 0 && g.Rows < 0 {
-		others = p.anyFlat() // no column is wanted, and only reading one tells how many rows there are
+	others, otherFields := p.others, p.otherFields
+	if g.Rows < 0 && !p.tells() { // only reading a column tells how many rows there are
+		cols, fields, err := p.counting(r.src.Reader.Schema())
+		if err != nil {
+			return nil, err
+		}
+		others, otherFields = append(cols, others...), append(fields, otherFields...)
 	}
 	fail := func(err error) (*windows, error) { w.release(); return nil, err }
 	ahead := p.spec.Ahead
@@ -63,7 +67,7 @@ func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges)
 	if len(w.filters) > 0 {
 		ahead = -1 // which pages are needed is not known ahead
 	}
-	if err := w.open(ctx, &w.others, others, p.otherFields, rows, ahead); err != nil {
+	if err := w.open(ctx, &w.others, others, otherFields, rows, ahead); err != nil {
 		return fail(err)
 	}
 	return w, nil
