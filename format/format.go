@@ -73,6 +73,7 @@ type Entry struct {
 	Rows  int64  // -1 not known
 	Bytes int64
 	Meta  []KeyValue
+	Parts []Entry // what it is made of, if that has names of its own: tablets, segments; their Table is that name
 
 	Place, Format string // filled in by the front
 }

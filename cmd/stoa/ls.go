@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,26 +24,34 @@ type entryDoc struct {
 	Columns *int64 `json:"columns"`
 	Facts   pairs  `json:"facts,omitempty"`
 	Problem string `json:"problem,omitempty"`
+
+	Parts []entryDoc `json:"parts,omitempty"`
 }
 
 func (a *app) lsCmd() *cobra.Command {
 	var src sourceFlags
 	var out outputFlags
+	var blocks bool
 	cmd := &cobra.Command{
 		Use:   "ls [PATH...]",
 		Short: "List what a place holds",
 		Long: `List the tables in a place, or the files of a directory: name, format, kind, rows, size, number of columns, and what
-is wrong with those that cannot be read. Without a path: the working directory.
--f json is an array with an object an entry.`,
+is wrong with those that cannot be read; of tables that have parts with names, also these. Without a path: the working
+directory. -f json is an array with an object an entry.
+--blocks lists the blocks of Kudu directories instead, with the 20 fields of Kudu's own "kudu fs list".`,
 		Example: "  stoa ls data/",
 		Args:    func(_ *cobra.Command, args []string) error { return onceDash(args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = []string{"."}
 			}
+			if blocks {
+				return a.lsBlocks(cmd, args, &src, &out)
+			}
 			return a.ls(cmd, args, &src, &out)
 		},
 	}
+	cmd.Flags().BoolVar(&blocks, "blocks", false, "list the blocks of Kudu directories, or of the table in DIR#TABLE")
 	out.register(cmd, reportForms, "default text")
 	src.register(a, cmd)
 	return cmd
@@ -73,6 +82,12 @@ func (a *app) ls(cmd *cobra.Command, args []string, src *sourceFlags, out *outpu
 			cols = strconv.FormatInt(*d.Columns, 10)
 		}
 		r.add(d, d.Name, d.Format, d.Kind, maybe(number(d.Rows)), bytesText(number(d.Bytes)), cols, d.Problem)
+		if out.form != "" && out.form != "text" {
+			continue // the parts are in the document; a list is of tables
+		}
+		for _, p := range d.Parts {
+			r.add(nil, indent(1)+p.Name, "", p.Kind, maybe(number(p.Rows)), bytesText(number(p.Bytes)), "", p.Facts.text())
+		}
 	}
 	if err := r.write(ctx, a, out); err != nil {
 		return err
@@ -171,6 +186,13 @@ func (a *app) entry(ctx context.Context, e format.Entry, o stoa.OpenOptions) ent
 	for _, m := range e.Meta {
 		d.Facts = append(d.Facts, [2]string{m.Key, m.Value})
 	}
+	for _, p := range e.Parts {
+		x := entryDoc{Name: p.Table, Kind: p.Kind, Rows: known(p.Rows), Bytes: known(p.Bytes)}
+		for _, m := range p.Meta {
+			x.Facts = append(x.Facts, [2]string{m.Key, m.Value})
+		}
+		d.Parts = append(d.Parts, x)
+	}
 	t, err := stoa.Open(ctx, name, o)
 	if err != nil {
 		if !errors.Is(err, fault.Unsupported) {
@@ -186,4 +208,13 @@ func (a *app) entry(ctx context.Context, e format.Entry, o stoa.OpenOptions) ent
 		}
 	}
 	return d
+}
+
+// text is all facts on a line.
+func (p pairs) text() string {
+	var parts []string
+	for _, kv := range p {
+		parts = append(parts, kv[0]+" "+kv[1])
+	}
+	return strings.Join(parts, ", ")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"unicode/utf8"
 
@@ -66,13 +67,13 @@ func (p pairs) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		k, err := json.Marshal(kv[0])
+		k, err := textJSON(kv[0])
 		if err != nil {
 			return nil, err
 		}
 		var v []byte
 		if utf8.ValidString(kv[1]) {
-			v, err = json.Marshal(kv[1])
+			v, err = textJSON(kv[1])
 		} else {
 			v, err = json.Marshal(map[string][]byte{"base64": []byte(kv[1])})
 		}
@@ -82,4 +83,10 @@ func (p pairs) MarshalJSON() ([]byte, error) {
 		b = append(append(append(b, k...), ':'), v...)
 	}
 	return append(b, '}'), nil
+}
+
+// textJSON is a text as JSON, without the detours that text in HTML would need.
+func textJSON(s string) ([]byte, error) {
+	b, err := jsonLine(s)
+	return bytes.TrimSuffix(b, []byte("\n")), err
 }

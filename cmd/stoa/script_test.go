@@ -21,9 +21,13 @@ func TestMain(m *testing.M) {
 //	flip FILE OFFSET      turns one bit of a byte
 //	cut FILE LENGTH       keeps only the beginning of a file
 //
-// $KUDU is the folder of the golden files that a real Kudu wrote.
+// $KUDU is the folder of the golden files that a real Kudu wrote, $KUDUDIR that of whole directories.
 func TestScript(t *testing.T) {
 	kudu, err := filepath.Abs("../../corpus/kudu/1.18.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := filepath.Abs("../../format/kudu/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,6 +37,7 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("KUDU", kudu)
+			e.Setenv("KUDUDIR", dirs)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": exitStatus, "flip": flip, "cut": cut},
