@@ -1,0 +1,235 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// A parallel scan is cut into tasks: a cluster of row groups, or some rows of one row group. Workers take tasks in
+// order, each keeps a few batches ready, and the goroutine that ranges gives them out in order. The worker of the task
+// whose batches are due never waits for another, so nothing can lock up, and memory is that of a few batches a worker.
+
+// task is what one worker reads.
+type task struct {
+	groups []format.RowGroup
+	rows   vec.Range // of groups[0], if that is the only one; zero = all
+	out    chan result
+}
+
+// result is a batch, what was lost before it, or why there is no more.
+type result struct {
+	batch  arrow.RecordBatch
+	losses []region.Loss
+	err    error
+}
+
+// A task is at most so many windows of one row group: pages that cross its border are decoded twice.
+const taskWindows = 8
+
+// ready is how many batches a task may hold that are not due yet.
+const ready = 2
+
+// together reads by several workers.
+func (r *run) together(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	queue := make(chan *task, r.plan.spec.Parallel) // in the order of rows
+	work := make(chan *task)
+	var all sync.WaitGroup
+	defer func() {
+		cancel()
+		for t := range queue {
+			t.drain()
+		}
+		all.Wait()
+	}()
+	all.Go(func() { r.dispatch(ctx, queue, work) })
+	for range r.plan.spec.Parallel {
+		all.Go(func() {
+			for t := range work {
+				r.worker(ctx, t)
+			}
+		})
+	}
+	for t := range queue {
+		if err := r.collect(t); err != nil {
+			t.drain()
+			return err
+		}
+	}
+	return nil
+}
+
+// dispatch gives every task to the queue first, so that the order is kept, then to a worker.
+func (r *run) dispatch(ctx context.Context, queue, work chan<- *task) {
+	defer close(queue)
+	defer close(work)
+	for t, err := range r.tasks(ctx) {
+		t.out = make(chan result, ready)
+		if err == nil {
+			err = ctx.Err()
+		}
+		select {
+		case queue <- t:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			t.out <- result{err: err}
+			close(t.out)
+			return
+		}
+		select {
+		case work <- t:
+		case <-ctx.Done():
+			close(t.out)
+			return
+		}
+	}
+}
+
+// tasks cuts the scan.
+func (r *run) tasks(ctx context.Context) iter.Seq2[*task, error] {
+	return func(yield func(*task, error) bool) {
+		for part, err := range r.src.Reader.Parts(ctx, r.plan.query) {
+			var groups []format.RowGroup
+			if err == nil {
+				groups, err = r.src.Reader.RowGroups(ctx, part, r.plan.query)
+			}
+			if err != nil {
+				yield(&task{}, err)
+				return
+			}
+			for _, c := range r.plan.clusters(groups, r.src.Reader.Order()) {
+				for _, t := range r.plan.cutUp(c) {
+					if !yield(t, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+func (p *plan) cutUp(groups []format.RowGroup) []*task {
+	step := int64(taskWindows * p.spec.Batch)
+	g := groups[0]
+	if len(groups) > 1 || g.Rows <= step || p.batched {
+		return []*task{{groups: groups}}
+	}
+	var out []*task
+	for at := int64(0); at < g.Rows; at += step {
+		out = append(out, &task{groups: groups, rows: vec.Range{From: at, To: min(at+step, g.Rows)}})
+	}
+	return out
+}
+
+// worker reads a task into its channel.
+func (r *run) worker(ctx context.Context, t *task) {
+	defer close(t.out)
+	var losses []region.Loss
+	mine := *r.plan
+	mine.spec.Lost = func(l region.Loss) {
+		if t.tells(&l) {
+			losses = append(losses, l)
+		}
+	}
+	send := func(b arrow.RecordBatch, err error) bool {
+		if b != nil {
+			b.Retain()
+		}
+		select {
+		case t.out <- result{b, losses, err}:
+			losses = nil
+			return true
+		case <-ctx.Done():
+			if b != nil {
+				b.Release()
+			}
+			return false
+		}
+	}
+	w := &run{plan: &mine, src: r.src}
+	w.out = newCollector(&mine, send)
+	var err error
+	if t.rows == (vec.Range{}) {
+		err = w.cluster(ctx, t.groups)
+	} else {
+		_, err = w.read(ctx, t.groups[0], t.rows)
+	}
+	if err == nil || errors.Is(err, errStop) {
+		err = w.out.flush()
+	}
+	w.out.release()
+	if errors.Is(err, errStop) || errors.Is(err, errLeft) {
+		err = nil
+	}
+	if err != nil || len(losses) > 0 {
+		send(nil, err)
+	}
+}
+
+// tells cuts a loss to the task's rows: a page that two tasks read is lost once.
+func (t *task) tells(l *region.Loss) bool {
+	if t.rows == (vec.Range{}) || l.Rows[1] < 0 {
+		return true
+	}
+	l.Rows[0], l.Rows[1] = max(l.Rows[0], t.rows.From), min(l.Rows[1], t.rows.To)
+	return l.Rows[0] < l.Rows[1]
+}
+
+// collect gives out a task's batches.
+func (r *run) collect(t *task) error {
+	for x := range t.out {
+		for _, l := range x.losses {
+			r.lose(l)
+		}
+		if x.err != nil {
+			return x.err
+		}
+		if x.batch == nil {
+			continue
+		}
+		err := r.pass(x.batch)
+		x.batch.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pass gives out a batch, or what the limit leaves of it.
+func (r *run) pass(b arrow.RecordBatch) error {
+	c := r.out
+	n := b.NumRows()
+	if limit := r.plan.spec.Limit; limit > 0 && c.given+n > limit {
+		n = limit - c.given
+		b = b.NewSlice(0, n)
+		defer b.Release()
+	}
+	c.given += n
+	if !c.yield(b, nil) {
+		return errLeft
+	}
+	if c.full() {
+		return errStop
+	}
+	return nil
+}
+
+// drain releases what nobody will read. Its worker ends because the scan's context is cancelled.
+func (t *task) drain() {
+	for x := range t.out {
+		if x.batch != nil {
+			x.batch.Release()
+		}
+	}
+}
