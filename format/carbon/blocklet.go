@@ -49,10 +49,14 @@ type chunkAt struct {
 	path string
 	end  int64 // where the pages end
 	head []byte
+	old  []fault.Span // the pieces of the page of formats 1 and 2
 }
 
-// readChunk reads the metadata of a column chunk of format 3.
+// readChunk reads the metadata of a column chunk.
 func (f *dataFile) readChunk(ctx context.Context, g int, col *column) (*chunkAt, error) {
+	if f.version < 3 {
+		return f.readChunk12(ctx, g, col)
+	}
 	b := &f.footer.blocklet[g]
 	c := &chunkAt{path: fmt.Sprintf("blocklet[%d].%s", g, col.name), end: b.chunkEnd(col.chunk, f.dimCount)}
 	off, n := b.offsets[col.chunk], int64(b.lengths[col.chunk])
@@ -90,9 +94,17 @@ func (c *chunkAt) check() error {
 	return nil
 }
 
-// pageSpan is where page i lies.
+// pageSpan is where page i lies in format 3.
 func (c *chunkAt) pageSpan(i int) fault.Span {
 	return fault.Span{Object: c.at.Object, Off: c.at.End() + int64(c.offsets[i]), Len: int64(c.lengths[i])}
+}
+
+// pageSpans is where the pieces of page i lie.
+func (c *chunkAt) pageSpans(i int) []fault.Span {
+	if c.old != nil {
+		return c.old
+	}
+	return []fault.Span{c.pageSpan(i)}
 }
 
 // within is where a field that was parsed from the metadata lies: a part of the same memory.

@@ -2,6 +2,7 @@ package carbon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/bits"
@@ -23,6 +24,8 @@ type chunk struct {
 	tree   *chunkTree
 	i      int
 	dates  dateRule
+	global *globalDictionary // of the column, not of the chunk; nil: none
+	noDict error             // why its dictionary cannot be read
 }
 
 // chunkTree is the metadata of a column chunk and, for lists and structs, of those below it.
@@ -61,10 +64,18 @@ func below(c *column) []*column {
 	return c.kids
 }
 
+// global reports whether the pages hold codes of the column's dictionary, which is the table's.
+func (t *chunkTree) global() bool {
+	return t.dict == nil && t.col.globalCodes() && len(t.pages) > 0 && t.pages[0].encoders.has(encDictionary)
+}
+
 // page is page i with those below it; spans are appended in the order in which Decode takes their bytes.
 func (t *chunkTree) page(f *dataFile, i int, rows int64, dates dateRule, spans *[]fault.Span) storedPage {
 	p := storedPage{dataChunk: &t.pages[i], col: t.col, version: f.version, rows: rows, coded: t.dict != nil, limits: f.limits, spans: 1, dates: dates, widths: &f.widths}
-	*spans = append(*spans, t.pageSpan(i))
+	p.global = t.global()
+	own := t.pageSpans(i)
+	p.spans = len(own)
+	*spans = append(*spans, own...)
 	for _, k := range t.kids {
 		p.below = append(p.below, k.page(f, i, -1, dates, spans))
 	}
@@ -72,8 +83,8 @@ func (t *chunkTree) page(f *dataFile, i int, rows int64, dates dateRule, spans *
 }
 
 // newChunk stands before the page that holds rows.From.
-func (f *dataFile) newChunk(ctx context.Context, g int, phys *physical, col *column, rows vec.Range, dates dateRule) (*chunk, error) {
-	c := &chunk{f: f, phys: phys, col: col, rows: rows, dates: dates}
+func (t *table) newChunk(ctx context.Context, f *dataFile, g int, phys *physical, col *column, rows vec.Range) (*chunk, error) {
+	c := &chunk{f: f, phys: phys, col: col, rows: rows, dates: t.dates}
 	var err error
 	if c.starts, err = f.pageStarts(ctx, g); err != nil {
 		return nil, err
@@ -83,6 +94,11 @@ func (f *dataFile) newChunk(ctx context.Context, g int, phys *physical, col *col
 	}
 	if n := len(c.starts) - 1; len(c.tree.pages) != n {
 		return nil, fault.Corruptf(c.tree.at, c.tree.path, "%d pages, the blocklet has %d", len(c.tree.pages), n)
+	}
+	if phys.Has == format.Values && c.tree.global() {
+		if c.global, c.noDict = t.dicts.global(ctx, phys.col); c.noDict != nil && !errors.Is(c.noDict, fault.Corrupt) {
+			return nil, c.noDict
+		}
 	}
 	for c.i < len(c.tree.pages) && c.starts[c.i+1] <= rows.From {
 		c.i++
@@ -106,7 +122,7 @@ func (c *chunk) Next(context.Context) (format.Page, error) {
 		return p, fault.Limitf(c.tree.at, c.tree.path, "page %d has %d rows, a page has at most %d", i, p.Entries, maxPageRows)
 	}
 	p.Own = &own
-	p.Coded = own.coded
+	p.Coded = own.coded || own.global
 	if p.Bounds, _ = c.bounds(&own); p.Bounds != nil {
 		p.Bounds.Rows = p.Rows
 	}
@@ -116,6 +132,12 @@ func (c *chunk) Next(context.Context) (format.Page, error) {
 // Dict is the dictionary of the chunk.
 func (c *chunk) Dict() (format.Page, bool) {
 	d := c.tree.dict
+	if c.noDict != nil && c.phys.Has == format.Values {
+		return format.Page{Lost: c.noDict}, true
+	}
+	if d == nil && c.global != nil && c.phys.Has == format.Values {
+		return c.global.page(), true
+	}
 	if d == nil || c.phys.Has != format.Values {
 		return format.Page{}, false
 	}
@@ -136,6 +158,8 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 			return fault.Locate(err, t.Page.Spans[0], false, fmt.Sprintf("%s.page[%d]", c.tree.path, t.Page.Ordinal))
 		}
 		return nil
+	case *globalDictionary:
+		return own.decode(t, dst)
 	case *localDictionary:
 		if err := own.decode(t, c.codec(), c.f.limits, dst); err != nil {
 			return fault.Locate(err, t.Page.Spans[0], false, c.tree.path+".local_dictionary")

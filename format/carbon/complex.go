@@ -60,21 +60,22 @@ func (p *storedPage) nested(t *format.Task, b [][]byte, n int64) (nulls []byte, 
 		return nil, nil, err
 	}
 	w := listWidth
-	if p.col.typ == typeStruct {
+	if p.col.typ == typeStruct && p.version == 3 {
 		w = structWidth
 	}
 	if err := c.settle(w); err != nil {
 		return nil, nil, err
 	}
 	raw := c.inOrder(w)
+	base := listBase(raw, p.version)
 	if p.col.typ == typeStruct {
-		if counts, err = p.structs(raw, c.n); err != nil {
+		if counts, err = p.structs(raw, c.n, base); err != nil {
 			return nil, nil, err
 		}
 		nulls, err = p.allNull(t, b[p.spans:], int64(c.n))
 		return nulls, counts, err
 	}
-	counts, total, ones, err := lists(raw, c.n)
+	counts, total, ones, err := lists(raw, c.n, base)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,7 +105,7 @@ func (p *storedPage) nested(t *format.Task, b [][]byte, n int64) (nulls []byte, 
 }
 
 // lists reads the lengths of lists. ones says that one has exactly one item.
-func lists(raw []byte, n int) (counts []int32, total int64, ones bool, err error) {
+func lists(raw []byte, n int, base int64) (counts []int32, total int64, ones bool, err error) {
 	counts = make([]int32, n)
 	for i := range counts {
 		k := int32(binary.BigEndian.Uint32(raw[8*i:]))
@@ -112,7 +113,7 @@ func lists(raw []byte, n int) (counts []int32, total int64, ones bool, err error
 		if k < -1 {
 			return nil, 0, false, fault.Rel(8*i, 4, "", "a list of %d items", k)
 		}
-		if k > 0 && int64(first) != total {
+		if k > 0 && int64(first) != base+total {
 			return nil, 0, false, fault.Rel(8*i+4, 4, "", "list %d begins at item %d, the lists before have %d", i, first, total)
 		}
 		counts[i] = k
@@ -123,8 +124,11 @@ func lists(raw []byte, n int) (counts []int32, total int64, ones bool, err error
 }
 
 // structs checks that each struct has all its children.
-func (p *storedPage) structs(raw []byte, n int) ([]int32, error) {
+func (p *storedPage) structs(raw []byte, n int, base int64) ([]int32, error) {
 	counts := make([]int32, n)
+	if p.version < 3 {
+		return counts, p.structs12(raw, counts, base)
+	}
 	for i := range counts {
 		if k := int(int16(binary.BigEndian.Uint16(raw[2*i:]))); k != len(p.col.kids) {
 			return nil, fault.Rel(2*i, 2, "", "a struct of %d children, %s has %d", k, p.col.name, len(p.col.kids))
@@ -192,7 +196,7 @@ func (p *storedPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, erro
 			}
 		}
 		return out, nil
-	case c.own && (c.meta.store.width() > 0 || p.first() == encRLEIntegral), !c.own && p.version == 3 && p.encoders.has(encDictionary):
+	case c.own && (c.meta.store.width() > 0 || p.first() == encRLEIntegral), !c.own && p.encoders.has(encDictionary):
 		if err := c.nullsWithin(c.n); err != nil {
 			return nil, err
 		}

@@ -1,11 +1,6 @@
 package carbon
 
-import (
-	"context"
-	"strings"
-
-	"stoa/format"
-)
+import "stoa/format"
 
 // Format is CarbonData as the front of stoa sees it.
 var Format = format.Format{
@@ -13,16 +8,7 @@ var Format = format.Format{
 	Title:      "Apache CarbonData V1, V2, V3",
 	Extensions: []string{".carbondata"},
 	Probe:      probe,
+	List:       list,
 	Open:       open,
-}
-
-func probe(ctx context.Context, tg format.Target) (format.Match, error) {
-	if strings.HasSuffix(tg.Name, ".carbondata") {
-		return format.Certain, nil
-	}
-	return format.No, nil
-}
-
-func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
-	return openSingle(ctx, tg, o)
+	ReadKeys:   readKeys,
 }

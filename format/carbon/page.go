@@ -24,6 +24,7 @@ type storedPage struct {
 	version int
 	rows    int64 // of the top-level column
 	coded   bool  // the values are codes of the chunk's dictionary
+	global  bool  // the values are codes of the column's dictionary
 	widths  *keyWidths
 	limits  format.Limits
 	spans   int          // how many of the task's spans are this page's own
@@ -125,9 +126,12 @@ func (c *content) readNulls() error {
 	if pr == nil || len(pr.bits) == 0 {
 		return nil
 	}
-	b, err := codec.Expand(c.p.codec, pr.bits, c.p.limits.Page, c.t.Scratch.Bytes)
-	if err != nil {
-		return fault.Locate(err, fault.Span{}, false, "presence")
+	b := pr.bits // format 1 does not compress them
+	if c.p.version > 1 {
+		var err error
+		if b, err = codec.Expand(c.p.codec, pr.bits, c.p.limits.Page, c.t.Scratch.Bytes); err != nil {
+			return fault.Locate(err, fault.Span{}, false, "presence")
+		}
 	}
 	if pr.ones {
 		return fault.Unsupportedf(fault.Span{}, "presence.represents_presence", "bits that stand for values instead of nulls")
@@ -312,6 +316,8 @@ func (p *storedPage) decode(t *format.Task, b [][]byte, n int64, dst *vec.Vector
 	switch {
 	case p.coded:
 		return c.codes(dst)
+	case p.global:
+		return c.globalCodes(dst)
 	case p.version != 3 && !p.col.dimension:
 		return c.measure12(dst)
 	case c.own:

@@ -6,12 +6,12 @@ import (
 	"iter"
 	"path"
 	"sync"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/pred"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -27,6 +27,10 @@ type table struct {
 	parts []part
 	meta  []format.KeyValue
 	dates dateRule
+	zone  *time.Location // of texts without one
+	// Formats 1 and 2: carbon.blocklet.size of the writer (0: to be found out), and the dictionaries of the table (nil: none known).
+	blocklet int64
+	dicts    *dictionaries
 
 	mu    sync.Mutex
 	files map[string]*dataFile // opened lately
@@ -40,6 +44,10 @@ type part struct {
 	rows    int64 // -1: not known without opening it
 	bytes   int64
 	segment string
+	blocks  []blockIndex // what an index file says of it, and of which columns
+	columns []columnSchema
+	values  []string // of the partition columns: name=value
+	update  *update  // deleted rows
 }
 
 func (t *table) Schema() *arrow.Schema   { return t.sc }
@@ -80,6 +88,9 @@ func (t *table) file(ctx context.Context, name string) (*dataFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.blocklet > 0 {
+		f.widths.learn(int(t.blocklet))
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.keep(f)
@@ -105,10 +116,15 @@ func (t *table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([
 	if err != nil {
 		return nil, err
 	}
+	return t.groups(f, &part{name: p.Ref})
+}
+
+// groups are the blocklets of a file.
+func (t *table) groups(f *dataFile, p *part) ([]format.RowGroup, error) {
 	out := make([]format.RowGroup, len(f.footer.blocklet))
 	for i := range out {
 		b := &f.footer.blocklet[i]
-		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: b.rows, Bytes: f.blockletBytes(i), Bounds: map[int]pred.Bounds{}}
+		out[i] = format.RowGroup{Part: p.name, Index: i, Rows: b.rows, Bytes: f.blockletBytes(i), Bounds: t.groupBounds(f, p, i)}
 	}
 	return out, nil
 }
@@ -148,6 +164,10 @@ func descend(want, have, col *column) *column {
 }
 
 func (t *table) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	return t.chunk(ctx, g, &part{name: g.Part}, col, rows)
+}
+
+func (t *table) chunk(ctx context.Context, g format.RowGroup, part *part, col int, rows vec.Range) (format.Chunk, error) {
 	if col < 0 || col >= len(t.phys) {
 		return nil, fault.Invalidf("there is no column %d", col)
 	}
@@ -159,14 +179,29 @@ func (t *table) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.
 		return nil, fault.Invalidf("%s has no blocklet %d", g.Part, g.Index)
 	}
 	p := &t.phys[col]
+	n := f.footer.blocklet[g.Index].rows
+	if g.Rows >= 0 && g.Rows != n { // the index planned it
+		return nil, fault.Corruptf(f.footSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", g.Index), "%d, the index file says %d", n, g.Rows)
+	}
+	if text, ok := part.partition(p.root.name); ok {
+		v, err := partitionValue(p.root, text, t.zone)
+		if err != nil {
+			return nil, fault.Locate(err, fault.Span{Object: g.Part}, true, "partition")
+		}
+		return newConstChunk(v, p.Type, n, rows, false), nil
+	}
 	fc := f.match(p.root, p.col)
 	if fc == nil {
-		return nil, fault.Unsupportedf(f.at, "", "column %s is not in the file", p.Name)
+		v, err := defaultValue(p.col)
+		if err != nil {
+			return nil, fault.Locate(err, fault.Span{Object: t.name}, true, "schema")
+		}
+		return newConstChunk(v, p.Type, n, rows, p.Parent >= 0), nil
 	}
 	if fc.typ != p.col.typ && !widens(fc.typ, p.col.typ) {
 		return nil, fault.Unsupportedf(f.at, "", "column %s is %s in the file and %s in the table", p.Name, fc.typ, p.col.typ)
 	}
-	return f.newChunk(ctx, g.Index, p, fc, rows, t.dates)
+	return t.newChunk(ctx, f, g.Index, p, fc, rows)
 }
 
 // widens reports whether values of type a are values of type b.
@@ -181,18 +216,44 @@ func widens(a, b dataType) bool {
 	return false
 }
 
-// openSingle opens a data file as a table of its own: the schema is its header's or footer's.
-func openSingle(ctx context.Context, tg format.Target, o format.OpenOptions) (*table, error) {
-	f, err := openFile(ctx, tg.Tree, tg.Name, o)
-	if err != nil {
+// openFiles opens data files as one table: the schema is the first one's.
+func openFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o readOptions, names []string) (*table, error) {
+	t := &table{tree: tg.Tree, name: tg.Name, opts: op, files: map[string]*dataFile{}, zone: o.zone, blocklet: o.blocklet}
+	t.opts.Tracer = nil
+	var err error
+	if t.dates, err = o.rule(); err != nil {
 		return nil, err
 	}
-	t := &table{tree: tg.Tree, name: tg.Name, opts: o, files: map[string]*dataFile{}, dates: dateRule{unit: 1000}}
-	t.opts.Tracer = nil
-	t.keep(f)
-	t.parts = []part{{name: tg.Name, stamp: stampOf(ctx, tg.Tree, tg.Name), rows: f.footer.rows, bytes: f.at.Len}}
-	t.meta = f.facts()
-	return t, t.columns(f.roots)
+	for _, name := range names {
+		if n := parseFileName(name); o.bucket >= 0 && n.bucket != o.bucket {
+			continue
+		}
+		info, err := tg.Tree.Stat(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		p := part{name: name, stamp: info.Stamp, rows: -1, bytes: info.Size}
+		if t.sc == nil {
+			f, err := openFile(ctx, tg.Tree, name, op)
+			if err != nil {
+				return nil, err
+			}
+			if t.blocklet > 0 {
+				f.widths.learn(int(t.blocklet))
+			}
+			t.keep(f)
+			p.rows = f.footer.rows
+			t.meta = f.facts()
+			if err := t.columns(f.roots); err != nil {
+				return nil, err
+			}
+		}
+		t.parts = append(t.parts, p)
+	}
+	if t.sc == nil {
+		return nil, fault.Invalidf("%s has no data file of bucket %d", tg.Name, o.bucket)
+	}
+	return t, nil
 }
 
 // columns gives the table its schema.
@@ -203,14 +264,6 @@ func (t *table) columns(roots []*column) (err error) {
 	}
 	t.phys, err = physicalColumns(t.roots)
 	return err
-}
-
-func stampOf(ctx context.Context, tree store.Tree, name string) string {
-	info, err := tree.Stat(ctx, name)
-	if err != nil {
-		return ""
-	}
-	return info.Stamp
 }
 
 // facts are what `stoa meta` prints of a data file.

@@ -1,0 +1,148 @@
+package carbon
+
+import (
+	"encoding/binary"
+	"math"
+
+	"stoa/pred"
+)
+
+// The least and the greatest value of each page and of each blocklet, as format 3 keeps them. How they are written depends on
+// whether the column is a dimension (bytes that compare as the values do) or a measure. A null counts as 0, as the text of
+// a null, or as code 1: bounds are never too narrow, but they may be too wide.
+
+// bounds are those of a page.
+func (c *chunk) bounds(p *storedPage) (*pred.Bounds, bool) {
+	if c.f.version < 3 {
+		return nil, false
+	}
+	if c.phys.Has != 1 || c.phys.Parent >= 0 || p.minMax == nil {
+		return nil, false
+	}
+	b := c.col.minMax(p.minMax, 0)
+	return b, b != nil
+}
+
+// groupBounds are those of a blocklet, by physical column.
+func (t *table) groupBounds(f *dataFile, p *part, g int) map[int]pred.Bounds {
+	out := map[int]pred.Bounds{}
+	rows := f.footer.blocklet[g].rows
+	for i := range t.phys {
+		ph := &t.phys[i]
+		if ph.Parent >= 0 || ph.col.typ.complex() {
+			continue
+		}
+		if b := t.blockletBounds(f, p, g, ph); b != nil {
+			b.Rows = rows
+			out[i] = *b
+		}
+	}
+	return out
+}
+
+func (t *table) blockletBounds(f *dataFile, p *part, g int, ph *physical) *pred.Bounds {
+	if text, ok := p.partition(ph.root.name); ok {
+		v, err := partitionValue(ph.root, text, t.zone)
+		if err != nil {
+			return nil
+		}
+		return v.exact(ph, f.footer.blocklet[g].rows)
+	}
+	c := f.match(ph.root, ph.col)
+	if c == nil {
+		v, err := defaultValue(ph.col)
+		if err != nil {
+			return nil
+		}
+		return v.exact(ph, f.footer.blocklet[g].rows)
+	}
+	if f.version < 3 {
+		return nil
+	}
+	return c.minMax(f.footer.index[g].minMax, c.chunk)
+}
+
+// exact are the bounds of a constant in all rows.
+func (v constant) exact(ph *physical, rows int64) *pred.Bounds {
+	b := v.bounds(ph.Type)
+	if v.null {
+		b.Nulls = rows
+	}
+	return b
+}
+
+// minMax is the bounds that number i of m gives column c of a file of format 3; nil if it gives none.
+func (c *column) minMax(m *minMax, i int) *pred.Bounds {
+	lo, hi, ok := m.at(i)
+	if !ok || len(lo) == 0 && len(hi) == 0 {
+		return nil
+	}
+	a, ok1 := c.bound(lo)
+	z, ok2 := c.bound(hi)
+	if order, ok := pred.Compare(a, z); !ok1 || !ok2 || !ok || order > 0 {
+		return nil // nothing was kept, or nothing was there but nulls
+	}
+	return &pred.Bounds{Min: &a, Max: &z, Nulls: -1, Rows: -1}
+}
+
+// bound is a bound's bytes as a value.
+func (c *column) bound(b []byte) (pred.Value, bool) {
+	switch c.typ {
+	case typeString, typeVarchar:
+		return pred.Value{Kind: pred.KindString, Text: string(b)}, true
+	case typeBinary:
+		return pred.Value{Kind: pred.KindBytes, Text: string(b)}, true
+	case typeDate:
+		if len(b) != 4 {
+			return pred.Value{}, false
+		}
+		return pred.Value{Kind: pred.KindDate, Int: int64(binary.BigEndian.Uint32(b)) - dateOffset}, true
+	case typeDecimal:
+		if c.dimension || len(b) < 2 || len(b) > 17 {
+			return pred.Value{}, false
+		}
+		return pred.Value{Kind: pred.KindDecimal, Dec: bigNum(b[1:]), Scale: int32(b[0])}, true
+	case typeDouble:
+		if c.dimension || len(b) != 8 {
+			return pred.Value{}, false
+		}
+		f := math.Float64frombits(binary.BigEndian.Uint64(b))
+		return pred.Value{Kind: pred.KindFloat, Float: f}, !math.IsNaN(f) && !math.IsInf(f, 0)
+	case typeBoolean, typeByte, typeShort, typeInt, typeLong, typeTimestamp:
+		return c.wholeBound(b)
+	}
+	return pred.Value{}, false
+}
+
+// wholeBound is a bound of whole numbers: eight bytes (one of bytes and booleans), of a dimension as many as the type has, with
+// the sign turned.
+func (c *column) wholeBound(b []byte) (pred.Value, bool) {
+	n := len(b)
+	if n == 0 || n > 8 {
+		return pred.Value{}, false
+	}
+	var v int64
+	for _, x := range b {
+		v = v<<8 | int64(x)
+	}
+	small := c.typ == typeBoolean || c.typ == typeByte
+	switch {
+	case small && n != 1, !small && !c.dimension && n != 8, c.dimension && c.typ == typeByte: // the last one is a text
+		return pred.Value{}, false
+	case c.dimension && !small:
+		if want := map[dataType]int{typeShort: 2, typeInt: 4, typeLong: 8, typeTimestamp: 8}[c.typ]; n != want {
+			return pred.Value{}, false
+		}
+		v ^= 1 << (8*n - 1)
+		v = v << (64 - 8*n) >> (64 - 8*n)
+	default:
+		v = v << (64 - 8*n) >> (64 - 8*n)
+	}
+	switch c.typ {
+	case typeBoolean:
+		return pred.Bool(v != 0), true
+	case typeTimestamp:
+		return instant(v), true
+	}
+	return pred.Int(v), true
+}

@@ -1,0 +1,159 @@
+package carbon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/vec"
+)
+
+// deleteDelta is a .deletedelta: the rows of a data file that are deleted, by blocklet and page.
+type deleteDelta struct {
+	Details map[string]struct {
+		ID   string  `json:"id"`
+		Page int64   `json:"pageId"`
+		Rows []int64 `json:"deletedRows"`
+	} `json:"blockletDetailsMap"`
+	Block string `json:"blockName"`
+}
+
+// pageKey is a page of a data file.
+type pageKey struct{ blocklet, page int64 }
+
+// deletes is the deleted rows of a data file, by page, ascending.
+type deletes map[pageKey][]int64
+
+// deltaNames are the delete deltas of a block, of which the update status tells.
+func (t *managed) deltaNames(ctx context.Context, u *update, dir string) ([]string, error) {
+	name := func(stamp string) string { return path.Join(dir, u.Block+"-"+stamp+".deletedelta") }
+	switch {
+	case u.From == "" || u.From == "0":
+		return nil, nil
+	case u.From == u.To:
+		return []string{name(u.From)}, nil
+	case len(u.Stamps) > 0:
+		out := make([]string, len(u.Stamps))
+		for i, s := range u.Stamps {
+			out[i] = name(s)
+		}
+		return out, nil
+	}
+	from, ok1 := millis(u.From)
+	to, ok2 := millis(u.To)
+	if !ok1 || !ok2 {
+		return nil, fault.Corruptf(fault.Span{Object: t.updates}, "deleteDeltaStartTimestamp", "%s to %s of block %s", u.From, u.To, u.Block)
+	}
+	var out []string
+	for info, err := range t.tree.List(ctx, dir) {
+		if err != nil {
+			return nil, err
+		}
+		base, ok := strings.CutSuffix(path.Base(info.Name), ".deletedelta")
+		if i := strings.LastIndexByte(base, '-'); ok && i >= 0 && base[:i] == u.Block {
+			if ms, ok := millis(base[i+1:]); ok && ms >= from && ms <= to {
+				out = append(out, info.Name)
+			}
+		}
+	}
+	return out, nil
+}
+
+// readDeletes reads the delete deltas of a data file.
+func (t *managed) readDeletes(ctx context.Context, u *update, dir string) (deletes, error) {
+	list, err := t.deltaNames(ctx, u, dir)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	out := deletes{}
+	for _, name := range list {
+		var d deleteDelta
+		if err := readJSON(ctx, t.tree, name, t.opts.Limits, &d); err != nil {
+			if errors.Is(err, fs.ErrNotExist) { // without it rows would come back to life
+				return nil, fault.Corruptf(fault.Span{Object: name}, "", "the delete delta is missing that %s names", path.Base(t.updates))
+			}
+			return nil, err
+		}
+		for _, k := range sorted(d.Details) {
+			x := d.Details[k]
+			id, err := strconv.ParseInt(x.ID, 10, 64)
+			if err != nil || id < 0 || x.Page < 0 {
+				return nil, fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap."+k, "blocklet %q, page %d", x.ID, x.Page)
+			}
+			key := pageKey{id, x.Page}
+			out[key] = append(out[key], x.Rows...)
+		}
+	}
+	for k := range out {
+		slices.Sort(out[k])
+		out[k] = slices.Compact(out[k])
+	}
+	return out, nil
+}
+
+// overlay is the deleted rows of a blocklet. It is a format.Overlay.
+type overlay struct {
+	rows []int64 // ascending, counted in the blocklet
+}
+
+func (o *overlay) Drops() bool                  { return true }
+func (o *overlay) Touches(int) bool             { return false }
+func (o *overlay) Spans(vec.Range) []fault.Span { return nil }
+
+func (o *overlay) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Patch, error) {
+	i, _ := slices.BinarySearch(o.rows, rows.From)
+	j, _ := slices.BinarySearch(o.rows, rows.To)
+	p := &vec.Patch{First: rows.From, N: int(rows.Len())}
+	if i == j {
+		return p, nil
+	}
+	b := make([]byte, (p.N+7)/8)
+	for _, r := range o.rows[i:j] {
+		k := r - rows.From
+		b[k>>3] |= 1 << (k & 7)
+	}
+	p.Drop = vec.NewSel(b, p.N)
+	return p, nil
+}
+
+// withDeletes is a table some of whose rows are deleted. It is a format.Overlayer.
+type withDeletes struct{ *managed }
+
+func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {
+	p, err := t.part(ctx, g.Part)
+	if err != nil || p.update == nil {
+		return nil, err
+	}
+	d, err := t.readDeletes(ctx, p.update, path.Dir(p.name))
+	if err != nil || len(d) == 0 {
+		return nil, err
+	}
+	f, err := t.file(ctx, g.Part)
+	if err != nil {
+		return nil, err
+	}
+	starts, err := f.pageStarts(ctx, g.Index)
+	if err != nil {
+		return nil, err
+	}
+	o := &overlay{}
+	for page := range len(starts) - 1 {
+		for _, r := range d[pageKey{int64(g.Index), int64(page)}] {
+			if r < 0 || r >= starts[page+1]-starts[page] {
+				return nil, fault.Corruptf(fault.Span{Object: t.updates}, fmt.Sprintf("%s: blocklet %d, page %d", p.update.Block, g.Index, page), "row %d is deleted, the page has %d", r, starts[page+1]-starts[page])
+			}
+			o.rows = append(o.rows, starts[page]+r)
+		}
+	}
+	if len(o.rows) == 0 {
+		return nil, nil
+	}
+	return o, nil
+}

@@ -1,0 +1,282 @@
+package carbon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"strings"
+	"sync"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/thrift"
+	"stoa/store"
+	"stoa/vec"
+	"stoa/wire"
+)
+
+// managed is a table with a directory of its own: schema, status, segments.
+type managed struct {
+	*table
+	path    string
+	o       readOptions
+	schema  tableSchema
+	status  string // name of tablestatus
+	loads   []load
+	updates string // name of the update status; "" if there is none
+	changes map[string]*update
+
+	once  sync.Mutex
+	found map[string]*part // by name; nil: not looked yet
+	list  []*part
+}
+
+// openManaged opens a table directory.
+func openManaged(ctx context.Context, tree store.Tree, dir string, op format.OpenOptions, o readOptions) (*managed, error) {
+	t := &managed{path: dir, o: o, status: path.Join(dir, "Metadata", "tablestatus")}
+	t.table = &table{tree: tree, name: dir, opts: op, files: map[string]*dataFile{}, zone: o.zone, blocklet: o.blocklet}
+	t.opts.Tracer = nil
+	var err error
+	if t.dates, err = o.rule(); err != nil {
+		return nil, err
+	}
+	if err := t.readSchema(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.readStatus(ctx); err != nil {
+		return nil, err
+	}
+	t.dicts = newDictionaries(tree, path.Join(dir, "Metadata"), op)
+	t.facts()
+	return t, nil
+}
+
+// readSchema reads Metadata/schema.
+func (t *managed) readSchema(ctx context.Context) error {
+	obj, err := openObject(ctx, t.tree, path.Join(t.path, "Metadata", "schema"), t.opts.Limits)
+	if err != nil {
+		return err
+	}
+	b, err := obj.read(ctx, 0, obj.at.Len, "schema")
+	if err != nil {
+		return err
+	}
+	c := wire.NewCursor(b, obj.at, "schema")
+	t.schema = parseTableInfo(thrift.NewReader(c, thrift.Compact), "")
+	if c.Err() != nil {
+		return c.Err()
+	}
+	roots, _, err := columnTree(t.schema.columns, obj.at, "schema.table_columns")
+	if err != nil {
+		return err
+	}
+	return t.columns(roots)
+}
+
+// readStatus reads tablestatus and what it names. A table without one is empty.
+func (t *managed) readStatus(ctx context.Context) error {
+	err := readJSON(ctx, t.tree, t.status, t.opts.Limits, &t.loads)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t.changes = map[string]*update{}
+	if len(t.loads) == 0 || t.loads[0].Updates == "" {
+		return nil
+	}
+	t.updates = path.Join(t.path, "Metadata", t.loads[0].Updates)
+	var list []update
+	if err := readJSON(ctx, t.tree, t.updates, t.opts.Limits, &list); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fault.Corruptf(fault.Span{Object: t.updates}, "", "the update status is missing that tablestatus names: deleted rows would come back")
+		}
+		return err
+	}
+	for i := range list {
+		u := &list[i]
+		t.changes[u.Segment+"/"+u.Block] = u
+	}
+	return nil
+}
+
+// reader is t as a format.Reader; with deletes it has overlays.
+func (t *managed) reader() format.Reader {
+	if len(t.changes) > 0 && !t.o.deleted {
+		return withDeletes{t}
+	}
+	return t
+}
+
+// facts are what `stoa meta` prints of the table.
+func (t *managed) facts() {
+	add := func(k string, v any) { t.meta = append(t.meta, format.KeyValue{Key: k, Value: fmt.Sprint(v)}) }
+	add("format", "CarbonData table")
+	t.schema.facts(add)
+	for i := range t.loads {
+		l := &t.loads[i]
+		add("segment."+l.Name, l.words())
+	}
+	if t.updates != "" {
+		add("update_status", path.Base(t.updates))
+	}
+}
+
+// words tells a load on a line.
+func (l *load) words() string {
+	s := l.Status
+	for _, x := range []struct{ name, value string }{{"from", timeText(l.Start)}, {"to", timeText(l.Timestamp)}, {"data", l.DataSize}, {"index", l.IndexSize},
+		{"merged into", l.Merged}, {"format", l.FileFormat}, {"path", l.Path}} {
+		if x.value != "" {
+			s += ", " + x.name + " " + x.value
+		}
+	}
+	return s
+}
+
+// all finds the data files of all wanted segments, once.
+func (t *managed) all(ctx context.Context) ([]*part, error) {
+	t.once.Lock()
+	defer t.once.Unlock()
+	if t.found != nil {
+		return t.list, nil
+	}
+	found, list := map[string]*part{}, []*part(nil)
+	if err := t.checkWanted(); err != nil {
+		return nil, err
+	}
+	for i := range t.loads {
+		l := &t.loads[i]
+		if !t.o.wants(l) {
+			continue
+		}
+		parts, err := t.segmentParts(ctx, l)
+		if err != nil {
+			if t.o.allSegments && !l.counts() { // its files may have been cleaned away
+				continue
+			}
+			return nil, err
+		}
+		for k := range parts {
+			p := &parts[k]
+			if found[p.name] == nil {
+				found[p.name] = p
+				list = append(list, p)
+			}
+		}
+	}
+	t.found, t.list = found, list
+	return list, nil
+}
+
+// checkWanted refuses segments that are not there.
+func (t *managed) checkWanted() error {
+	for _, s := range t.o.segments {
+		ok := false
+		for i := range t.loads {
+			ok = ok || t.loads[i].Name == s || t.loads[i].id() == s
+		}
+		if !ok {
+			return fault.Invalidf("%s has no segment %s", t.path, s)
+		}
+	}
+	return nil
+}
+
+func (t *managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) {
+		list, err := t.all(ctx)
+		if err != nil {
+			yield(format.Part{}, err)
+			return
+		}
+		for _, p := range list {
+			if !yield(format.Part{Ref: p.name, Stamp: p.stampText(t), Rows: p.rows, Bytes: p.bytes}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// stampText is what a part was planned with: its size, and the deletes that hold.
+func (p *part) stampText(t *managed) string {
+	s := fmt.Sprint(p.bytes)
+	if p.update != nil {
+		s += " " + path.Base(t.updates)
+	}
+	return s
+}
+
+// part finds a part by its name.
+func (t *managed) part(ctx context.Context, name string) (*part, error) {
+	if _, err := t.all(ctx); err != nil {
+		return nil, err
+	}
+	if p := t.found[name]; p != nil {
+		return p, nil
+	}
+	return nil, fault.Invalidf("%s is not a file of the table", name)
+}
+
+func (t *managed) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	mine, err := t.part(ctx, p.Ref)
+	if err != nil {
+		return nil, err
+	}
+	if f := mine.hollow(); q.Filter != nil && f != nil {
+		return t.groups(f, mine)
+	}
+	f, err := t.file(ctx, p.Ref)
+	if err != nil {
+		return nil, err
+	}
+	return t.groups(f, mine)
+}
+
+// hollow is the file as its index file knows it: enough to tell what a filter needs of it without opening it. nil if the index
+// does not know the blocklets, as in old tables. Who then opens the file compares.
+func (p *part) hollow() *dataFile {
+	f := &dataFile{version: 3}
+	f.at.Object = p.name
+	for i := range p.blocks {
+		b := &p.blocks[i]
+		if b.info == nil || b.info.rows != b.rows {
+			return nil
+		}
+		f.footer.blocklet = append(f.footer.blocklet, *b.info)
+		f.footer.index = append(f.footer.index, b.index)
+		f.footAt = b.offset
+	}
+	var err error
+	if f.roots, _, err = columnTree(p.columns, f.at, "table_columns"); err != nil || len(f.footer.blocklet) == 0 {
+		return nil
+	}
+	for i := range f.footer.blocklet {
+		if b := &f.footer.blocklet[i]; len(b.offsets) != len(p.columns) || b.rows < 0 {
+			return nil
+		}
+	}
+	return f
+}
+
+func (t *managed) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	mine, err := t.part(ctx, g.Part)
+	if err != nil {
+		return nil, err
+	}
+	return t.chunk(ctx, g, mine, col, rows)
+}
+
+// partition is the text of a partition column's value in a part; ok is false if the column is none.
+func (p *part) partition(name string) (text string, ok bool) {
+	for _, v := range p.values {
+		if k, x, found := strings.Cut(v, "="); found && unescape(k) == name {
+			return x, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,167 @@
+package carbon
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+// readKeys are the options of Open.
+var readKeys = []format.OptionKey{
+	{Name: "segment", Values: "N", Help: "read this segment only (also one that does not count)"},
+	{Name: "segments", Values: "N,N,… or all", Help: "read these segments; all: every one whose files are there, also compacted and deleted ones"},
+	{Name: "bucket", Values: "N", Help: "read this bucket only"},
+	{Name: "properties", Values: "FILE", Help: "a carbon.properties: carbon.storelocation, carbon.blocklet.size, carbon.cutOffTimestamp, carbon.timegranularity"},
+	{Name: "blocklet-size", Values: "ROWS", Help: "formats 1 and 2: carbon.blocklet.size of the writer; it is found out if it is not given"},
+	{Name: "cutoff-timestamp", Values: "yyyy-MM-dd HH:mm:ss", Help: "carbon.cutOffTimestamp of the writer (direct dictionary timestamps)"},
+	{Name: "time-granularity", Values: "SECOND, MINUTE, HOUR, DAY", Help: "carbon.timegranularity of the writer (direct dictionary timestamps)"},
+	{Name: "timezone", Values: "ZONE", Help: "time zone of texts without one: the cut-off timestamp and timestamps in partition names (default UTC)"},
+	{Name: "deleted", Values: "true, false", Help: "show rows that are deleted, too (default false)"},
+}
+
+// readOptions are the options of Open, understood.
+type readOptions struct {
+	segments    []string // nil: those that count
+	allSegments bool
+	bucket      int // -1: all
+	properties  string
+	blocklet    int64 // 0: not given
+	cutoff      string
+	granularity string
+	zone        *time.Location
+	deleted     bool
+	location    string // carbon.storelocation
+}
+
+func parseOptions(opts map[string]string) (o readOptions, err error) {
+	o.bucket, o.zone = -1, time.UTC
+	for _, k := range sorted(opts) {
+		if err := o.set(k, opts[k]); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+func (o *readOptions) set(key, v string) (err error) {
+	switch key {
+	case "segment":
+		o.segments = append(o.segments, v)
+	case "segments":
+		if v == "all" {
+			o.allSegments = true
+			return nil
+		}
+		o.segments = append(o.segments, strings.Split(v, ",")...)
+	case "bucket":
+		if o.bucket, err = strconv.Atoi(v); err != nil || o.bucket < 0 {
+			return fault.Invalidf("carbon: option bucket=%s: a number is wanted", v)
+		}
+	case "properties":
+		o.properties = v
+	case "blocklet-size":
+		if o.blocklet, err = strconv.ParseInt(v, 10, 32); err != nil || o.blocklet <= 0 {
+			return fault.Invalidf("carbon: option blocklet-size=%s: a number of rows is wanted", v)
+		}
+	case "cutoff-timestamp":
+		o.cutoff = v
+	case "time-granularity":
+		o.granularity = v
+	case "timezone":
+		if o.zone, err = time.LoadLocation(v); err != nil {
+			return fault.Invalidf("carbon: option timezone=%s: %v", v, err)
+		}
+	case "deleted":
+		if o.deleted, err = strconv.ParseBool(v); err != nil {
+			return fault.Invalidf("carbon: option deleted=%s: true or false is wanted", v)
+		}
+	default:
+		return fault.Invalidf("carbon: there is no option %q for reading", key)
+	}
+	return nil
+}
+
+// complete reads the file of properties, if one is given. What the options say wins.
+func (o *readOptions) complete(ctx context.Context, tree store.Tree, l format.Limits) error {
+	if o.properties == "" {
+		return nil
+	}
+	obj, err := openObject(ctx, tree, o.properties, l)
+	if err != nil {
+		return err
+	}
+	b, err := obj.read(ctx, 0, obj.at.Len, "")
+	if err != nil {
+		return err
+	}
+	p := properties(b)
+	o.location = p["carbon.storelocation"]
+	if o.cutoff == "" {
+		o.cutoff = p["carbon.cutOffTimestamp"]
+	}
+	if o.granularity == "" {
+		o.granularity = p["carbon.timegranularity"]
+	}
+	if v := p["carbon.blocklet.size"]; v != "" && o.blocklet == 0 {
+		if o.blocklet, err = strconv.ParseInt(v, 10, 32); err != nil || o.blocklet <= 0 {
+			return fault.Invalidf("%s: carbon.blocklet.size=%s: a number of rows is wanted", o.properties, v)
+		}
+	}
+	return nil
+}
+
+// properties reads a Java properties file: key = value, # and ! begin a comment.
+func properties(b []byte) map[string]string {
+	out := map[string]string{}
+	sc := bufio.NewScanner(bytes.NewReader(b))
+	for sc.Scan() {
+		s := strings.TrimSpace(sc.Text())
+		if s == "" || s[0] == '#' || s[0] == '!' {
+			continue
+		}
+		if i := strings.IndexAny(s, "=:"); i >= 0 {
+			v := strings.TrimSpace(s[i+1:])
+			out[strings.TrimSpace(s[:i])] = strings.NewReplacer(`\:`, ":", `\=`, "=", `\ `, " ").Replace(v)
+		}
+	}
+	return out
+}
+
+// units are the steps of direct dictionary timestamps, in milliseconds.
+var units = map[string]int64{"": 1000, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
+
+// rule is how direct dictionary timestamps are understood. The writer took the cut-off for a time of its own zone.
+func (o *readOptions) rule() (dateRule, error) {
+	u, ok := units[strings.ToUpper(o.granularity)]
+	if !ok {
+		return dateRule{}, fault.Invalidf("carbon: time granularity %q: one of SECOND, MINUTE, HOUR, DAY is wanted", o.granularity)
+	}
+	r := dateRule{unit: u}
+	if o.cutoff != "" {
+		when, err := time.ParseInLocation("2006-01-02 15:04:05", o.cutoff, o.zone)
+		if err != nil {
+			return r, fault.Invalidf("carbon: cut-off timestamp %q: yyyy-MM-dd HH:mm:ss is wanted", o.cutoff)
+		}
+		r.cutoff = when.UnixMilli()
+	}
+	return r, nil
+}
+
+// wants reports whether a load is to be read.
+func (o *readOptions) wants(l *load) bool {
+	switch {
+	case o.allSegments:
+		return true
+	case o.segments != nil:
+		return slices.Contains(o.segments, l.Name) || slices.Contains(o.segments, l.id())
+	}
+	return l.counts()
+}

@@ -1,0 +1,248 @@
+package carbon
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stoa/fault"
+)
+
+// fileName is what the name of a data file says.
+//
+//	part-0-0_batchno0-BUCKET-SEGMENT-TIME.snappy.carbondata     since 1.5
+//	part-0-0_batchno0-BUCKET-TIME.carbondata                    before
+//	part-0-TASK-BUCKET-TIME.carbondata                          formats 1 and 2
+type fileName struct {
+	block   string // all before the time: by which deletes name the file
+	segment string // "" not said
+	bucket  int    // -1 not said
+	time    int64  // -1 not said
+}
+
+func parseFileName(name string) fileName {
+	base := path.Base(name)
+	f := fileName{bucket: -1, time: -1}
+	i := strings.LastIndexByte(base, '-')
+	if i < 0 {
+		return f
+	}
+	f.block = base[:i]
+	stamp, _, _ := strings.Cut(base[i+1:], ".")
+	if n, err := strconv.ParseInt(stamp, 10, 64); err == nil {
+		f.time = n
+	}
+	p := strings.Split(f.block, "-")
+	switch {
+	case len(p) == 5:
+		f.bucket, f.segment = number0(p[3]), p[4]
+	case len(p) == 4:
+		f.bucket = number0(p[3])
+	}
+	return f
+}
+
+func number0(s string) int {
+	if n, err := strconv.Atoi(s); err == nil {
+		return n
+	}
+	return -1
+}
+
+const (
+	dataExt   = ".carbondata"
+	indexExt  = ".carbonindex"
+	mergedExt = ".carbonindexmerge"
+)
+
+// segmentParts finds the data files of a load.
+func (t *managed) segmentParts(ctx context.Context, l *load) ([]part, error) {
+	if l.foreign() {
+		return nil, fault.Unsupportedf(fault.Span{Object: t.status}, "", "segment %s has files of format %s, not Carbon's; option segments leaves it out", l.Name, l.FileFormat)
+	}
+	var out []part
+	folders, err := t.folders(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range folders {
+		some, err := t.folderParts(ctx, l, f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
+}
+
+// place is a directory with files of a segment.
+type place struct {
+	dir     string
+	indexes []string // names of its index files, as the segment file says; nil: look
+	values  []string // of the partition columns, name=value each
+}
+
+// folders are the directories of a segment: as its segment file says, or where segments are by rule.
+func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
+	if l.Path != "" {
+		return []place{{dir: l.Path}}, nil
+	}
+	if l.Segment != "" {
+		var s segmentFile
+		name := path.Join(t.path, "Metadata", "segments", l.Segment)
+		err := readJSON(ctx, t.tree, name, t.opts.Limits, &s)
+		switch {
+		case err == nil && len(s.Locations) > 0:
+			return t.located(l, s), nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	fact := path.Join(t.path, "Fact")
+	var out []place
+	for info, err := range t.tree.List(ctx, fact) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if info.Dir && strings.HasPrefix(path.Base(info.Name), "Part") {
+			dir := path.Join(info.Name, "Segment_"+l.id())
+			if d, err := t.tree.Stat(ctx, dir); err == nil && d.Dir {
+				out = append(out, place{dir: dir})
+			}
+		}
+	}
+	if len(out) == 0 && l.DataSize != "0" {
+		return nil, fault.Corruptf(fault.Span{Object: t.status}, "", "segment %s (%s) has no directory", l.Name, l.Status)
+	}
+	return out, nil
+}
+
+// located are the places of a segment file.
+func (t *managed) located(l *load, s segmentFile) (out []place) {
+	for _, k := range sorted(s.Locations) {
+		f := s.Locations[k]
+		if f.Status != "" && f.Status != statusSuccess {
+			continue
+		}
+		p := place{dir: k, values: f.Partitions, indexes: slices.Clone(f.Files)}
+		if f.Relative {
+			p.dir = path.Join(t.path, k)
+		}
+		if f.Merge != "" {
+			p.indexes = append(p.indexes, f.Merge)
+		}
+		slices.Sort(p.indexes)
+		out = append(out, p)
+	}
+	return out
+}
+
+// folderParts are the data files of a load in a directory: those that its index files name. Without a readable index those whose
+// names say the segment.
+func (t *managed) folderParts(ctx context.Context, l *load, p place) ([]part, error) {
+	here := map[string]int64{} // data files, with their sizes
+	var indexes []string
+	for info, err := range t.tree.List(ctx, p.dir) {
+		if err != nil {
+			return nil, err
+		}
+		base := path.Base(info.Name)
+		switch {
+		case info.Dir:
+		case strings.HasSuffix(base, dataExt):
+			here[base] = info.Size
+		case strings.HasSuffix(base, indexExt), strings.HasSuffix(base, mergedExt):
+			indexes = append(indexes, base)
+		}
+	}
+	if p.indexes != nil {
+		indexes = p.indexes
+	} else {
+		indexes = currentIndexes(indexes)
+	}
+	blocks, whole := t.indexed(ctx, p.dir, indexes)
+	var out []part
+	for _, name := range sorted(here) {
+		n := parseFileName(name)
+		x0 := blocks[name]
+		mine := x0 != nil || !whole && (n.segment == "" || n.segment == l.id())
+		if !mine || t.o.bucket >= 0 && n.bucket != t.o.bucket {
+			continue
+		}
+		x := part{name: path.Join(p.dir, name), rows: -1, bytes: here[name], segment: l.id(), values: p.values}
+		if x0 != nil {
+			x.blocks, x.columns = x0.blocks, x0.columns
+		}
+		for _, b := range x.blocks {
+			x.rows = max(x.rows, 0) + b.rows
+		}
+		if u := t.changes[l.id()+"/"+n.block]; u != nil && !t.o.deleted {
+			if u.gone() {
+				continue
+			}
+			x.update = u
+		}
+		out = append(out, x)
+	}
+	for _, name := range sorted(blocks) {
+		if _, ok := here[name]; !ok {
+			return nil, fault.Corruptf(fault.Span{Object: path.Join(p.dir, name)}, "", "segment %s: the index names this file, and it is missing", l.Name)
+		}
+	}
+	return out, nil
+}
+
+// currentIndexes leaves out single index files where a merged one is: the merged one stands for them.
+func currentIndexes(names []string) []string {
+	var merged []string
+	for _, n := range names {
+		if strings.HasSuffix(n, mergedExt) {
+			merged = append(merged, n)
+		}
+	}
+	if merged != nil {
+		return merged
+	}
+	return names
+}
+
+// indexed is what index files say of a data file.
+type indexed struct {
+	blocks  []blockIndex
+	columns []columnSchema
+}
+
+// indexed reads index files. whole is false if one is missing or damaged (verify tells), or if there is none; the footers know all
+// that they know.
+func (t *managed) indexed(ctx context.Context, dir string, names []string) (out map[string]*indexed, whole bool) {
+	out, whole = map[string]*indexed{}, len(names) > 0
+	for _, n := range names {
+		o, err := openObject(ctx, t.tree, path.Join(dir, n), t.opts.Limits)
+		if err != nil {
+			whole = false
+			continue
+		}
+		files, err := o.readIndex(ctx, strings.HasSuffix(n, mergedExt), nil)
+		if err != nil {
+			whole = false
+			continue
+		}
+		for _, f := range files {
+			for _, b := range f.blocks {
+				base := path.Base(b.file)
+				if out[base] == nil {
+					out[base] = &indexed{columns: f.header.columns}
+				}
+				out[base].blocks = append(out[base].blocks, b)
+			}
+		}
+	}
+	return out, whole
+}
