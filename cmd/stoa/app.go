@@ -13,6 +13,7 @@ import (
 
 	"stoa"
 	"stoa/format"
+	"stoa/region"
 )
 
 // app is one run of the command: its streams, the flags that every verb has, and what is shared.
@@ -29,6 +30,7 @@ type app struct {
 
 	quiet, verbose, noProgress bool
 	tallies                    tallies
+	told                       map[region.Finding]bool
 	verbs                      []*cobra.Command // in the order of the overview
 }
 

@@ -36,6 +36,7 @@ var summaryForms = []string{"text", "json"}
 
 // summaryDoc is what was written, as -f json has it.
 type summaryDoc struct {
+	Source  string  `json:"source,omitempty"` // with --all
 	Output  string  `json:"output"`
 	Rows    int64   `json:"rows"`
 	Bytes   int64   `json:"bytes"`
@@ -73,23 +74,39 @@ type conversion struct {
 	selectFlags
 	damageFlags
 	writeFlags
+
+	source, label string // with --all: the table, and what stands before its progress
+	rows          int64  // that were written
+	noticed       []region.Finding
 }
 
 func (a *app) convertCmd() *cobra.Command {
 	var c conversion
+	var all allFlags
 	cmd := &cobra.Command{
 		Use:   "convert PATH... -o OUT",
 		Short: "Write the rows as another format",
 		Long: `Write the rows of a table, or those that are chosen, as another format. The extension of OUT decides which, or --to.
 OUT appears only when it is complete, and nothing is left of it otherwise. A source is never written over.
-A CFile holds one column: a table of several columns becomes a directory, one file a column.`,
+A CFile holds one column: a table of several columns becomes a directory, one file a column.
+With --all every table of the places is converted, each to a file of its name in the directory OUT, as Parquet unless
+--to says otherwise. A table that cannot be converted does not keep the others from it. What is done is written to
+OUT/.stoa-convert.json; --resume skips it.`,
 		Example: `  stoa convert block.cfile -o block.parquet
-  stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd`,
+  stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd
+  stoa convert --all /data/kudu -o out/`,
 		Args: a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if all.all {
+				return c.runAll(cmd, a, args, all)
+			}
+			if all.resume {
+				return wrongUse("--resume goes with --all")
+			}
 			return c.run(cmd.Context(), a, args, false)
 		},
 	}
+	all.register(cmd)
 	c.writeFlags.register(a, cmd)
 	c.selectFlags.register(a, cmd, &c.sourceFlags)
 	c.registerLimit(cmd, 0, "write `N` rows at most")
@@ -130,7 +147,8 @@ func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bo
 	if err == nil && salvage && lostFindings(t.Findings()) && len(c.losses) == 0 {
 		a.note("stoa: whether rows are missing that left no trace cannot be told from what is left of the file")
 	}
-	return c.damageFlags.report(ctx, a, paths, t.Findings(), err)
+	c.noticed = t.Findings()
+	return c.damageFlags.report(ctx, a, paths, c.noticed, err)
 }
 
 // lostFindings reports whether something was lost before the first row was read.
@@ -155,7 +173,7 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 	if err != nil {
 		return err
 	}
-	p := a.progress(ctx, t, rows)
+	p := a.progress(ctx, t, rows, c.label)
 	err = copyRows(ctx, p.count(t.Scan(ctx, spec)), w)
 	var s format.Summary
 	if err == nil {
@@ -165,8 +183,9 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 	if err != nil {
 		return errors.Join(err, w.Abort(ctx))
 	}
+	c.rows = p.rows.Load()
 	if c.form == "json" {
-		b, err := jsonLine(summaryDoc{c.out, p.rows.Load(), s.Bytes, max(1, len(s.Files)), time.Since(began).Seconds(), len(c.losses)})
+		b, err := jsonLine(summaryDoc{c.source, c.out, p.rows.Load(), s.Bytes, max(1, len(s.Files)), time.Since(began).Seconds(), len(c.losses)})
 		if err == nil {
 			_, err = a.stdout.Write(b)
 		}

@@ -21,6 +21,7 @@ type damageFlags struct {
 	damaged  string
 	manifest string
 	losses   []region.Loss
+	later    bool // the losses are told elsewhere
 }
 
 var policies = []string{"fail", "skip-rows", "null-cells"}
@@ -72,20 +73,10 @@ type manifest struct {
 func (f *damageFlags) report(ctx context.Context, a *app, sources []string, findings []region.Finding, err error) error {
 	a.tellFindings(findings)
 	if f.manifest != "" {
-		m := manifest{Sources: sources, Policy: f.damaged, Finished: err == nil, Findings: []findingDoc{}, Losses: []manifestLoss{}}
-		if err != nil {
-			m.Error = line(err)
-		}
-		for _, x := range findings {
-			m.Findings = append(m.Findings, docOfFinding(x))
-		}
-		for _, l := range f.losses {
-			m.Losses = append(m.Losses, docOfLoss(l))
-		}
-		if werr := a.writeManifest(ctx, f.manifest, m); werr != nil {
+		if werr := a.writeManifest(ctx, f.manifest, f.document(sources, findings, err)); werr != nil {
 			return errors.Join(err, werr)
 		}
-	} else {
+	} else if !f.later {
 		f.print(a)
 	}
 	if err == nil && len(f.losses) > 0 {
@@ -100,14 +91,33 @@ func (f *damageFlags) report(ctx context.Context, a *app, sources []string, find
 	return err
 }
 
-// tellFindings tells findings on standard error: those that are more than notes, with -v all. Of very many some.
+// document is the manifest of a scan that ended with err.
+func (f *damageFlags) document(sources []string, findings []region.Finding, err error) manifest {
+	m := manifest{Sources: sources, Policy: f.damaged, Finished: err == nil, Findings: []findingDoc{}, Losses: []manifestLoss{}}
+	if err != nil {
+		m.Error = line(err)
+	}
+	for _, x := range findings {
+		m.Findings = append(m.Findings, docOfFinding(x))
+	}
+	for _, l := range f.losses {
+		m.Losses = append(m.Losses, docOfLoss(l))
+	}
+	return m
+}
+
+// tellFindings tells findings on standard error, once each: those that are more than notes, with -v all. Of very many some.
 func (a *app) tellFindings(findings []region.Finding) {
 	const most = 20
 	n := 0
 	for _, f := range findings {
-		if f.Severity == region.Note && !a.verbose {
+		if f.Severity == region.Note && !a.verbose || a.told[f] {
 			continue
 		}
+		if a.told == nil {
+			a.told = map[region.Finding]bool{}
+		}
+		a.told[f] = true
 		if n++; n <= most || a.verbose {
 			a.note("%s", findingLine(f))
 		}

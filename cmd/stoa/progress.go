@@ -23,14 +23,16 @@ type progress struct {
 	rows  atomic.Int64
 	all   int64 // rows; -1 not known
 	bytes int64 // of the sources; -1 not known
+	read  int64 // bytes that were read before
+	label string
 	began time.Time
 	end   chan struct{}
 	wait  sync.WaitGroup
 }
 
 // progress begins to show, if it is to be shown.
-func (a *app) progress(ctx context.Context, t *stoa.Table, rows int64) *progress {
-	p := &progress{a: a, all: rows, bytes: -1, began: time.Now(), end: make(chan struct{})}
+func (a *app) progress(ctx context.Context, t *stoa.Table, rows int64, label string) *progress {
+	p := &progress{a: a, all: rows, bytes: -1, read: a.tallies.read.Load(), label: label, began: time.Now(), end: make(chan struct{})}
 	if !a.errTTY || a.quiet || a.noProgress {
 		return p
 	}
@@ -92,8 +94,8 @@ func (p *progress) stop() {
 
 // line is what is shown after the time d.
 func (p *progress) line(d time.Duration) string {
-	rows, read := p.rows.Load(), p.a.tallies.read.Load()
-	s := fmt.Sprintf("%s rows  %s rows/s  %s/s", thousands(rows), short(float64(rows)/d.Seconds()), bytesText(int64(float64(read)/d.Seconds())))
+	rows, read := p.rows.Load(), p.a.tallies.read.Load()-p.read
+	s := fmt.Sprintf("%s%s rows  %s rows/s  %s/s", p.label, thousands(rows), short(float64(rows)/d.Seconds()), bytesText(int64(float64(read)/d.Seconds())))
 	part := share(rows, p.all)
 	if p.all < 0 {
 		part = share(read, p.bytes)

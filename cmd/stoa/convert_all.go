@@ -1,0 +1,302 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/format"
+	"stoa/region"
+)
+
+// allFlags are those of convert for many tables.
+type allFlags struct{ all, resume bool }
+
+func (f *allFlags) register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.all, "all", false, "convert every table of the places; OUT is a directory")
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "with --all: skip the tables that an earlier run has finished")
+}
+
+// stateFile says, in the directory of the output, which tables are done. It is written anew after each of them.
+const stateFile = ".stoa-convert.json"
+
+// allState is the content of the state file.
+type allState struct {
+	Stoa     string      `json:"stoa"` // "convert-all"
+	Settings []string    `json:"settings"`
+	Done     []doneTable `json:"done"`
+	Finished bool        `json:"finished"` // all tables are done
+}
+
+type doneTable struct {
+	Source string `json:"source"`
+	Output string `json:"output"` // in the directory
+	Rows   int64  `json:"rows"`
+}
+
+// oneTable is a table to be converted.
+type oneTable struct{ source, output string }
+
+// runAll converts every table of the places.
+func (c *conversion) runAll(cmd *cobra.Command, a *app, paths []string, f allFlags) error {
+	ctx := cmd.Context()
+	if c.to == "" {
+		c.to = "parquet"
+	}
+	wo, err := c.writeFlags.options(a)
+	if err != nil {
+		return err
+	}
+	if c.out == dash {
+		return wrongUse("--all writes a directory, not standard output")
+	}
+	dir := strings.TrimRight(c.out, "/")
+	if err := spare(dir, placesOf(paths)); err != nil {
+		return err
+	}
+	oo, err := c.sourceFlags.options(ctx, a, paths)
+	if err != nil {
+		return err
+	}
+	tables, err := a.tablesOf(ctx, paths, oo, a.format(wo.To))
+	if err != nil {
+		return err
+	}
+	st, err := openState(dir, f.resume, c.settings())
+	if err != nil {
+		return err
+	}
+	return c.convertAll(ctx, cmd, a, dir, tables, st)
+}
+
+func placesOf(paths []string) (out []stoa.SourceInfo) {
+	for _, p := range paths {
+		out = append(out, stoa.SourceInfo{Name: p})
+	}
+	return out
+}
+
+// settings are the flags on which the content of a table that could be converted depends: a run can be resumed only with the same.
+func (c *conversion) settings() []string {
+	out := []string{"to=" + c.to, "columns=" + strings.Join(c.columns, ","), "where=" + c.where, "rows=" + c.selectFlags.rows, fmt.Sprintf("limit=%d", c.limit), "damaged=" + c.damaged}
+	opts := append(slices.Clone(c.writeFlags.opts), c.sourceFlags.opts...)
+	for _, w := range c.words {
+		if c.changed(w.flag) && w.flag != "partial" && w.flag != "live" {
+			opts = append(opts, w.flag+"="+w.given)
+		}
+	}
+	slices.Sort(opts)
+	return append(out, opts...)
+}
+
+// tablesOf lists the tables of the places, and names their outputs.
+func (a *app) tablesOf(ctx context.Context, paths []string, o stoa.OpenOptions, to *format.Format) (out []oneTable, err error) {
+	ext := ""
+	if len(to.Extensions) > 0 {
+		ext = to.Extensions[0]
+	}
+	taken := map[string]bool{}
+	for _, p := range paths {
+		var entries []format.Entry
+		for e, err := range stoa.List(ctx, p, o) {
+			if err != nil {
+				return nil, &openError{err}
+			}
+			entries = append(entries, e)
+		}
+		for _, e := range entries {
+			source, name := e.Place, e.Table
+			if name == "" {
+				name = filepath.Base(e.Place)
+				name = strings.TrimSuffix(name, filepath.Ext(name))
+			} else {
+				source += "#" + name
+				if id := idOf(e); id != "" && sameName(entries, name) > 1 {
+					source, name = e.Place+"#"+id, name+"-"+id
+				}
+			}
+			name = fileName(name)
+			for base, n := name, 2; taken[strings.ToLower(name)]; n++ {
+				name = fmt.Sprintf("%s-%d", base, n)
+			}
+			taken[strings.ToLower(name)] = true
+			out = append(out, oneTable{source, name + ext})
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("there are no tables to convert")
+	}
+	return out, nil
+}
+
+func sameName(entries []format.Entry, name string) (n int) {
+	for _, e := range entries {
+		if e.Table == name {
+			n++
+		}
+	}
+	return n
+}
+
+func idOf(e format.Entry) string {
+	for _, m := range e.Meta {
+		if m.Key == "table_id" {
+			return m.Value
+		}
+	}
+	return ""
+}
+
+// fileName writes a table's name so that it can be that of a file: what cannot stand in one is written as %XX.
+func fileName(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c < ' ' || c == 0x7f || strings.IndexByte(`/\%`, c) >= 0, i == 0 && (c == '.' || c == '_'):
+			fmt.Fprintf(&b, "%%%02X", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// openState reads the state of an earlier run, or begins one.
+func openState(dir string, resume bool, settings []string) (*allState, error) {
+	st := &allState{Stoa: "convert-all", Settings: settings}
+	name := filepath.Join(dir, stateFile)
+	b, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return nil, err
+		}
+		return st, nil
+	case err != nil:
+		return nil, err
+	case !resume:
+		return nil, &useError{dir + " holds what an earlier run has converted", "--resume goes on with it; another directory begins anew"}
+	}
+	var old allState
+	if err := json.Unmarshal(b, &old); err != nil || old.Stoa != st.Stoa {
+		return nil, &useError{name + " is not what an earlier run has left", "choose another directory"}
+	}
+	if !slices.Equal(old.Settings, settings) {
+		return nil, &useError{"the earlier run had other flags: " + strings.Join(differing(old.Settings, settings), ", "), "--resume needs the same flags"}
+	}
+	return &old, nil
+}
+
+// differing are the settings that are only in one of two lists.
+func differing(a, b []string) (out []string) {
+	for _, s := range a {
+		if !slices.Contains(b, s) {
+			out = append(out, s)
+		}
+	}
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			out = append(out, "now "+s)
+		}
+	}
+	return out
+}
+
+// isDone reports whether a table was converted, and its output is still there.
+func (st *allState) isDone(dir string, t oneTable) bool {
+	for _, d := range st.Done {
+		if d.Source == t.source && d.Output == t.output {
+			_, err := os.Stat(filepath.Join(dir, d.Output))
+			return err == nil
+		}
+	}
+	return false
+}
+
+// save writes the state file.
+func (st *allState) save(ctx context.Context, a *app, dir string) error {
+	b, err := json.MarshalIndent(st, "", "  ")
+	if err != nil {
+		return err
+	}
+	return a.put(ctx, &outputFlags{file: filepath.Join(dir, stateFile)}, func(w io.Writer) error {
+		_, err := w.Write(append(b, '\n'))
+		return err
+	})
+}
+
+// convertAll converts the tables that are not done yet. A table that fails does not keep the others from being converted.
+func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *app, dir string, tables []oneTable, st *allState) error {
+	var worst error
+	var findings []region.Finding
+	var losses []region.Loss
+	began, rows, done, skipped := time.Now(), int64(0), 0, 0
+	for i, t := range tables {
+		if st.isDone(dir, t) {
+			a.detail("%s: done before", t.source)
+			skipped++
+			continue
+		}
+		one := *c
+		one.out, one.source, one.label = filepath.Join(dir, t.output), t.source, fmt.Sprintf("%d/%d %s  ", i+1, len(tables), t.source)
+		one.manifest, one.losses, one.later = "", nil, c.manifest != ""
+		err := one.run(ctx, a, []string{t.source}, false)
+		losses, findings = append(losses, one.losses...), append(findings, one.noticed...)
+		if ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			a.tell(cmd, err)
+			if status(err) == statusDamage {
+				worst = errDamage
+			} else if worst == nil {
+				worst = errFailed
+			}
+			if !errors.Is(err, errDamage) {
+				continue // it was not written
+			}
+		}
+		rows += one.rows
+		done++
+		st.Done = append(st.Done, doneTable{t.source, t.output, one.rows})
+		if err := st.save(ctx, a, dir); err != nil {
+			return err
+		}
+	}
+	if worst == nil && !st.Finished {
+		st.Finished = true
+		if err := st.save(ctx, a, dir); err != nil {
+			return err
+		}
+	}
+	text := fmt.Sprintf("%s/: %s of %d, %s, %s", dir, count(int64(done), "table"), len(tables), count(rows, "row"), seconds(time.Since(began)))
+	if skipped > 0 {
+		text += fmt.Sprintf("; %d were done before", skipped)
+	}
+	if c.form != "json" {
+		a.note("%s", text)
+	}
+	if c.manifest == "" {
+		return worst
+	}
+	c.losses = losses
+	return errors.Join(a.writeManifest(ctx, c.manifest, c.document(sourcesOf(tables), findings, nil)), worst)
+}
+
+func sourcesOf(tables []oneTable) (out []string) {
+	for _, t := range tables {
+		out = append(out, t.source)
+	}
+	return out
+}
