@@ -48,11 +48,12 @@ type reader struct {
 	ignoreSchema bool // ARROW:schema
 	tracer       func(region.Node)
 
-	footer fault.Span // of the Thrift
-	meta   *metadata.FileMetaData
-	schema *arrow.Schema
-	leaves [][]int // per top-level field, the Parquet columns
-	flats  []leafField
+	footer   fault.Span // of the Thrift
+	meta     *metadata.FileMetaData
+	schema   *arrow.Schema
+	leaves   [][]int // per top-level field, the Parquet columns
+	flats    []leafField
+	manifest []pqarrow.SchemaField // the library's view of the same fields
 }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
@@ -243,6 +244,7 @@ func (r *reader) buildSchema(ctx context.Context) error {
 	if len(lib.Manifest.Fields) != r.schema.NumFields() {
 		return fmt.Errorf("%d fields in the schema, %d in the manifest", r.schema.NumFields(), len(lib.Manifest.Fields))
 	}
+	r.manifest = lib.Manifest.Fields
 	for i := range lib.Manifest.Fields {
 		r.leaves = append(r.leaves, leavesOf(&lib.Manifest.Fields[i], nil))
 		r.flats = flatLeaves(&lib.Manifest.Fields[i], []int{i}, r.flats)
@@ -372,8 +374,13 @@ func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query,
 			yield(nil, err)
 			return
 		}
+		parts, err := r.parts(q)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
 		for _, rows := range ranges {
-			if !r.rangeOf(ctx, g.Index, q.Cols, rows, mem, yield) {
+			if !r.rangeOf(ctx, g.Index, parts, rows, mem, yield) {
 				return
 			}
 		}
@@ -381,8 +388,8 @@ func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query,
 }
 
 // rangeOf gives the rows of a row group in batches. It reports whether to go on with another range.
-func (r *reader) rangeOf(ctx context.Context, group int, fields []int, rows vec.Range, mem memory.Allocator, yield func(arrow.RecordBatch, error) bool) bool {
-	c := &columns{r: r, group: group, fields: fields}
+func (r *reader) rangeOf(ctx context.Context, group int, parts []fieldPart, rows vec.Range, mem memory.Allocator, yield func(arrow.RecordBatch, error) bool) bool {
+	c := &columns{r: r, group: group, parts: parts}
 	defer c.release()
 	if err := c.open(ctx, rows.From, mem); err != nil {
 		yield(nil, err)
@@ -408,19 +415,19 @@ func (r *reader) rangeOf(ctx context.Context, group int, fields []int, rows vec.
 type columns struct {
 	r      *reader
 	group  int
-	fields []int
+	parts  []fieldPart
 	schema *arrow.Schema
 	cols   []*pqarrow.ColumnReader
 }
 
-func (c *columns) path(field int) string {
-	return fmt.Sprintf("row_groups[%d].%s", c.group, c.r.schema.Field(field).Name)
+func (c *columns) path(p *fieldPart) string {
+	return fmt.Sprintf("row_groups[%d].%s", c.group, p.field.Name)
 }
 
 // span covers the chunks of a field.
-func (c *columns) span(field int) fault.Span {
+func (c *columns) span(p *fieldPart) fault.Span {
 	var at fault.Span
-	for k, leaf := range c.r.leaves[field] {
+	for k, leaf := range p.leaves {
 		s := c.r.chunkSpan(c.group, leaf)
 		if k == 0 {
 			at = s
@@ -435,12 +442,12 @@ func (c *columns) span(field int) fault.Span {
 
 func (c *columns) open(ctx context.Context, from int64, mem memory.Allocator) error {
 	meta := c.r.schema.Metadata()
-	fields := make([]arrow.Field, len(c.fields))
-	for k, f := range c.fields {
-		fields[k] = c.r.schema.Field(f)
+	fields := make([]arrow.Field, len(c.parts))
+	for k, p := range c.parts {
+		fields[k] = p.field
 	}
 	c.schema = arrow.NewSchema(fields, &meta)
-	if len(c.fields) == 0 {
+	if len(c.parts) == 0 {
 		return nil
 	}
 	var lib *pqarrow.FileReader
@@ -451,10 +458,11 @@ func (c *columns) open(ctx context.Context, from int64, mem memory.Allocator) er
 	if err != nil {
 		return blame(err, c.r.footer, "footer")
 	}
-	for _, f := range c.fields {
-		err := guard(c.span(f), c.path(f), func() error { return c.openField(ctx, lib, f, from) })
+	for k := range c.parts {
+		p := &c.parts[k]
+		err := guard(c.span(p), c.path(p), func() error { return c.openField(ctx, lib, p, from) })
 		if err != nil {
-			return blame(err, c.span(f), c.path(f))
+			return blame(err, c.span(p), c.path(p))
 		}
 	}
 	return nil
@@ -463,31 +471,31 @@ func (c *columns) open(ctx context.Context, from int64, mem memory.Allocator) er
 // buffer is how much of a column chunk is read at once.
 func (c *columns) buffer() int64 {
 	n := int64(minBuffer)
-	for _, f := range c.fields {
-		for _, leaf := range c.r.leaves[f] {
+	for _, p := range c.parts {
+		for _, leaf := range p.leaves {
 			n = max(n, c.r.chunkSpan(c.group, leaf).Len)
 		}
 	}
 	return min(n, maxBuffer)
 }
 
-func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, field int, from int64) error {
+func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, p *fieldPart, from int64) error {
 	leaves := map[int]bool{}
-	for _, leaf := range c.r.leaves[field] {
+	for _, leaf := range p.leaves {
 		leaves[leaf] = true
 		if what := c.refused(leaf); what != "" {
-			return fault.Unsupportedf(c.r.chunkSpan(c.group, leaf), c.path(field), "%s", what)
+			return fault.Unsupportedf(c.r.chunkSpan(c.group, leaf), c.path(p), "%s", what)
 		}
 		if err := c.tryLeaf(ctx, lib, leaf, from); err != nil {
 			return err
 		}
 	}
-	col, err := lib.GetFieldReader(ctx, field, leaves, []int{c.group})
+	col, err := lib.GetFieldReader(ctx, p.index, leaves, []int{c.group})
 	if err != nil {
 		return err
 	}
 	c.cols = append(c.cols, col)
-	if from == 0 || c.canSeek(field) {
+	if from == 0 || c.canSeek(p) {
 		if from > 0 {
 			return col.SeekToRow(from)
 		}
@@ -498,8 +506,8 @@ func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, field 
 
 // canSeek reports whether the library finds a row of a field: without an offset index it counts entries instead of rows,
 // which is wrong within lists.
-func (c *columns) canSeek(field int) bool {
-	for _, leaf := range c.r.leaves[field] {
+func (c *columns) canSeek(p *fieldPart) bool {
+	for _, leaf := range p.leaves {
 		if c.r.meta.Schema.Column(leaf).MaxRepetitionLevel() > 0 && c.r.meta.RowGroups[c.group].Columns[leaf].OffsetIndexOffset == nil {
 			return false
 		}
@@ -556,8 +564,8 @@ func (c *columns) tryLeaf(ctx context.Context, lib *pqarrow.FileReader, leaf int
 // step is how many rows are decoded at once: fewer if values of a fixed length are long.
 func (c *columns) step() int64 {
 	step := int64(maxRows)
-	for _, f := range c.fields {
-		for _, leaf := range c.r.leaves[f] {
+	for _, p := range c.parts {
+		for _, leaf := range p.leaves {
 			if n := int64(c.r.meta.Schema.Column(leaf).TypeLength()); n > 0 {
 				step = max(1, min(step, (64<<20)/n))
 			}
@@ -567,17 +575,17 @@ func (c *columns) step() int64 {
 }
 
 func (c *columns) read(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
-	arrs := make([]arrow.Array, 0, len(c.fields))
+	arrs := make([]arrow.Array, 0, len(c.parts))
 	defer func() {
 		for _, a := range arrs {
 			a.Release()
 		}
 	}()
-	for k, f := range c.fields {
+	for k := range c.parts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		at, path := c.span(f), c.path(f)
+		at, path := c.span(&c.parts[k]), c.path(&c.parts[k])
 		err := guard(at, path, func() error {
 			a, err := c.readField(k, n, mem)
 			if err == nil {
@@ -610,7 +618,15 @@ func (c *columns) readField(k int, n int64, mem memory.Allocator) (arrow.Array, 
 			return nil, err
 		}
 	}
-	defer a.Release()
+	defer func() { a.Release() }()
+	if t := c.parts[k].read; t != nil {
+		was := a
+		if a, err = pruned(was, t); err != nil {
+			a = was
+			return nil, err
+		}
+		was.Release()
+	}
 	if int64(a.Len()) != n {
 		return nil, fmt.Errorf("the pages hold %d of the next %d rows", a.Len(), n)
 	}
