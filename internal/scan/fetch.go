@@ -17,6 +17,7 @@ type pager struct {
 	chunk format.Chunk
 	rows  vec.Ranges // wanted; pages of known rows outside are passed over
 	ahead int64      // bytes of one request; pages are read one by one, when they are decoded, if it is < 0
+	prune func(format.Page) bool // no row of the page can be of use: it is never fetched; nil = no such page
 	queue []*pageBytes
 	last  error // why Next ends: io.EOF, or damage
 }
@@ -24,6 +25,7 @@ type pager struct {
 // pageBytes is a page and, once its request is done, its bytes.
 type pageBytes struct {
 	page  format.Page
+	skip  bool // see pager.prune
 	bytes [][]byte
 	req   *request // nil: not asked for
 }
@@ -63,7 +65,7 @@ func (p *pager) pull(ctx context.Context, n int) {
 		if page.First >= 0 && page.Rows >= 0 && !p.wanted(page.First, page.First+page.Rows) {
 			continue
 		}
-		p.queue = append(p.queue, &pageBytes{page: page})
+		p.queue = append(p.queue, &pageBytes{page: page, skip: p.prune != nil && p.prune(page)})
 	}
 }
 
@@ -136,11 +138,14 @@ func (p *pager) askAhead(ctx context.Context) {
 				return
 			}
 		}
+		if p.queue[i].skip {
+			continue
+		}
 		if p.queue[i].req == nil {
 			p.ask(ctx, i, true)
 			return
 		}
-		if i > 0 && p.queue[i].req != p.queue[0].req {
+		if p.queue[0].req != nil && p.queue[i].req != p.queue[0].req {
 			return // one request ahead is enough
 		}
 	}
@@ -162,7 +167,7 @@ func (p *pager) ask(ctx context.Context, i int, async bool) {
 		}
 		pb := p.queue[k]
 		sp, ok := hull(pb.page)
-		if pb.req != nil || pb.page.Lost != nil && k > i {
+		if pb.req != nil || k > i && (pb.page.Lost != nil || pb.skip) {
 			break
 		}
 		switch {

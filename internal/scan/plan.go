@@ -30,6 +30,7 @@ type plan struct {
 	// The same of nested fields, whose columns are in none of the lists above.
 	filterFields, otherFields []*fieldPlan
 	columns                   []format.Column
+	named                     map[string]int // physical columns of the names in the filter, of those that may have bounds
 }
 
 // output is one field of the batches.
@@ -48,7 +49,7 @@ func newPlan(r format.Reader, spec Spec) (*plan, error) {
 	if spec.Ahead == 0 {
 		spec.Ahead = defaultAhead
 	}
-	p := &plan{spec: spec, columns: r.Columns()}
+	p := &plan{spec: spec, columns: r.Columns(), named: map[string]int{}}
 	_, p.logical = r.(format.Overlayer)
 	_, p.batched = r.(format.Batcher)
 	sc := r.Schema()
@@ -83,6 +84,11 @@ func (p *plan) split(sc *arrow.Schema) error {
 			_, path, err := resolve(sc, name)
 			if err != nil {
 				return err
+			}
+			if k := slices.IndexFunc(p.columns, func(c format.Column) bool {
+				return slices.Equal(c.Path, path) && c.Has&format.Values != 0 && c.Parent < 0 && c.MaxRep == 0
+			}); k >= 0 {
+				p.named[name] = k
 			}
 			if p.nested(path[0]) {
 				wants[path[0]] = append(wants[path[0]], path)
@@ -138,6 +144,27 @@ func (p *plan) want(sc *arrow.Schema) error {
 		p.query.Want = append(p.query.Want, path)
 	}
 	return nil
+}
+
+// prunes reports whether no row can pass the filter, by the bounds of the row group and, of column col, those of a page
+// (col < 0: none). Bounds are of what is stored, so a column whose values an overlay may change has none.
+func (p *plan) prunes(g format.RowGroup, o format.Overlay, col int, page *pred.Bounds) bool {
+	if col < 0 && len(g.Bounds) == 0 {
+		return false
+	}
+	return p.filter.Prune(func(name string) *pred.Bounds {
+		k, ok := p.named[name]
+		if !ok || o != nil && o.Touches(k) {
+			return nil
+		}
+		if k == col {
+			return page
+		}
+		if b, ok := g.Bounds[k]; ok {
+			return &b
+		}
+		return nil
+	}) == pred.None
 }
 
 func sorted(cols []int) []int {

@@ -175,8 +175,17 @@ func (r *run) group(ctx context.Context, g format.RowGroup) error {
 // read dispatches on what the reader can do. It returns how many rows it went through, counted from row 0.
 func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) (int64, error) {
 	ranges := vec.Ranges{rows}
+	var overlay format.Overlay
+	if o, ok := r.src.Reader.(format.Overlayer); ok {
+		var err error
+		if overlay, err = o.Overlay(ctx, g, r.plan.query.Cols); err != nil {
+			return 0, err
+		}
+	}
 	if r.plan.filter != nil && !(r.plan.logical && r.plan.spec.Rows != (vec.Range{})) {
-		if nw, ok := r.src.Reader.(format.Narrower); ok {
+		if r.plan.prunes(g, overlay, -1, nil) {
+			ranges = nil
+		} else if nw, ok := r.src.Reader.(format.Narrower); ok {
 			narrowed, err := nw.Narrow(ctx, g, r.plan.filter)
 			switch {
 			case err == nil:
@@ -195,7 +204,7 @@ func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) (int6
 	if b, ok := r.src.Reader.(format.Batcher); ok {
 		return r.batched(ctx, b, g, ranges)
 	}
-	w, err := newWindows(ctx, r, g, ranges)
+	w, err := newWindows(ctx, r, g, ranges, overlay)
 	if err != nil {
 		return 0, err
 	}

@@ -30,6 +30,7 @@ type stream struct {
 	counted int64 // rows of all pages passed, for pages that do not say where they begin
 	ended   bool  // there is nothing behind vec
 	lost    vec.Ranges
+	pruned  []vec.Range // rows of pages that were passed over because of their bounds
 	dead    error // the rest of the chunk cannot be found
 
 	seen, hit int // pages lately, and how many of them had a survivor: decides whether to read ahead
@@ -124,6 +125,14 @@ func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.
 		return nil
 	case first > pos:
 		return fault.Corruptf(placeOf(p), "", "the page begins at row %d, row %d is next", first, pos)
+	case pb.skip:
+		end := min(to, b)
+		s.pruned = append(s.pruned, vec.Range{From: pos, To: end})
+		s.vec.ExtendUnset(int(end - pos))
+		if to <= b {
+			s.pass(to)
+		}
+		return nil
 	case known && !want.Any(int(pos-a), int(min(to, b)-a)):
 		s.seen++
 		s.vec.ExtendUnset(int(min(to, b) - pos))

@@ -42,14 +42,8 @@ type lane interface {
 	close()
 }
 
-func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges) (*windows, error) {
-	w := &windows{run: r, group: g, byCol: map[int]*stream{}, byTop: map[int]*field{}}
-	if o, ok := r.src.Reader.(format.Overlayer); ok {
-		var err error
-		if w.overlay, err = o.Overlay(ctx, g, r.plan.query.Cols); err != nil {
-			return nil, err
-		}
-	}
+func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges, overlay format.Overlay) (*windows, error) {
+	w := &windows{run: r, group: g, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay}
 	p := r.plan
 	others, otherFields := p.others, p.otherFields
 	if g.Rows < 0 && !p.tells() { // only reading a column tells how many rows there are
@@ -75,10 +69,16 @@ func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges)
 
 // open opens flat columns and nested fields.
 func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*fieldPlan, rows vec.Ranges, ahead int64) error {
+	p := w.run.plan
 	for _, col := range cols {
 		s, err := w.run.open(ctx, w.group, col, rows, ahead, &w.arena)
 		if err != nil {
 			return err
+		}
+		if to == &w.filters {
+			s.pager.prune = func(page format.Page) bool {
+				return page.Bounds != nil && page.First >= 0 && page.Rows >= 0 && p.prunes(w.group, w.overlay, col, page.Bounds)
+			}
 		}
 		w.byCol[col] = s
 		*to = append(*to, s)
@@ -108,14 +108,19 @@ func (w *windows) window(ctx context.Context, a, b int64) (end int64, err error)
 	if w.run.plan.filter == nil {
 		b = min(b, w.run.out.room(a))
 	}
-	if b, err = w.coverAll(ctx, w.filters, a, b, nil); err != nil || b == a {
+	b, hope, err := w.coverFilters(ctx, a, b)
+	if err != nil || b == a {
 		return b, err
 	}
 	live, patch, err := w.changes(ctx, a, b)
 	if err != nil {
 		return 0, err
 	}
-	sel, err := w.filter(a, b, w.positioned(live), patch)
+	chosen := w.positioned(live)
+	if hope != nil {
+		chosen = chosen.And(hope)
+	}
+	sel, err := w.filter(a, b, chosen, patch)
 	if err != nil {
 		return 0, err
 	}
@@ -208,6 +213,39 @@ func (w *windows) uneven(long lane) error {
 		}
 	}
 	return nil
+}
+
+// coverFilters has the filter's columns cover [a, b), one after the other: rows that one column's bounds exclude are not
+// looked for in the next. It returns the row that all reached, and the rows that are not excluded (nil = none is).
+func (w *windows) coverFilters(ctx context.Context, a, b int64) (to int64, hope *vec.Sel, err error) {
+	for _, l := range w.filters {
+		end, err := w.coverAll(ctx, []lane{l}, a, b, hope)
+		if err != nil || end == a {
+			return end, nil, err
+		}
+		if end < b {
+			hope, b = cut(hope, int(end-a)), end
+		}
+		if s, ok := l.(*stream); ok && len(s.pruned) > 0 {
+			hope = withoutRanges(s.pruned, orAll(hope, int(b-a)), a, b)
+			s.pruned = slices.DeleteFunc(s.pruned, func(r vec.Range) bool { return r.To <= b })
+		}
+	}
+	return b, hope, nil
+}
+
+func orAll(s *vec.Sel, n int) *vec.Sel {
+	if s == nil {
+		return vec.All(n)
+	}
+	return s
+}
+
+func cut(s *vec.Sel, n int) *vec.Sel {
+	if s == nil {
+		return nil
+	}
+	return s.Slice(0, n)
 }
 
 // coverAll has the streams cover [a, b) and returns the row that all reached.
