@@ -31,8 +31,9 @@ type chunk struct {
 // chunkTree is the metadata of a column chunk and, for lists and structs, of those below it.
 type chunkTree struct {
 	*chunkAt
-	col  *column
-	kids []*chunkTree
+	col   *column
+	kids  []*chunkTree
+	nulls []uint32 // of a chunk with a dictionary below a list or struct: the codes that mean null
 }
 
 // openTree reads the metadata of a column chunk; of a list or struct also those of what is below, because only they tell
@@ -50,6 +51,11 @@ func (f *dataFile) openTree(ctx context.Context, g int, col *column) (*chunkTree
 		}
 		if len(kid.pages) != len(t.pages) {
 			return nil, fault.Corruptf(kid.at, kid.path, "%d pages, %s has %d", len(kid.pages), t.path, len(t.pages))
+		}
+		if kid.dict != nil && len(kid.pages) > 0 {
+			if kid.nulls, err = kid.dict.nullCodes(kid.pages[0].codec, f.limits); err != nil {
+				return nil, fault.Locate(err, kid.at, false, kid.path+".local_dictionary")
+			}
 		}
 		t.kids = append(t.kids, kid)
 	}
@@ -76,6 +82,7 @@ func (t *chunkTree) page(f *dataFile, i int, rows int64, dates dateRule, spans *
 	own := t.pageSpans(i)
 	p.spans = len(own)
 	*spans = append(*spans, own...)
+	p.nullCodes = t.nulls
 	for _, k := range t.kids {
 		p.below = append(p.below, k.page(f, i, -1, dates, spans))
 	}
@@ -180,71 +187,100 @@ func (c *chunk) codec() string {
 // maxCodes is how many codes of three bytes there are.
 const maxCodes = 1 << 24
 
-// decode makes a local dictionary a vector in which code c is entry c; codes without a value are null.
-func (d *localDictionary) decode(t *format.Task, method string, l format.Limits, dst *vec.Vector) error {
+// dictionaryValues is a local dictionary taken apart: the values, in the order of their codes, and which codes have one.
+type dictionaryValues struct {
+	raw    []byte
+	starts []uint32 // where each value begins and ends in raw
+	used   []byte   // bits
+	n      int      // codes: all used ones are below
+}
+
+// values decompresses a local dictionary.
+func (d *localDictionary) values(t *format.Task, data, used []byte, method string, l format.Limits) (v dictionaryValues, err error) {
 	if len(d.meta) == 0 {
-		return fault.Rel(0, 0, "dictionary_meta", "no encoder_meta")
+		return v, fault.Rel(0, 0, "dictionary_meta", "no encoder_meta")
 	}
 	cur := wire.NewInnerCursor(d.meta[0], fault.Span{}, "dictionary_meta.encoder_meta")
 	m := parseEncoderMeta(cur, false)
 	if cur.Err() != nil {
-		return relative(cur.Err())
+		return v, relative(cur.Err())
 	}
-	used, err := codec.Expand(method, t.Bytes[1], l.Page, t.Scratch.Bytes)
-	if err != nil {
-		return fault.Locate(err, fault.Span{}, false, "dictionary_values")
+	if v.used, err = codec.Expand(method, used, l.Page, t.Scratch.Bytes); err != nil {
+		return v, fault.Locate(err, fault.Span{}, false, "dictionary_values")
 	}
-	n, count := 0, 0
-	for i, x := range used {
+	count := 0
+	for i, x := range v.used {
 		if x != 0 {
-			n = 8*i + bits.Len8(x)
+			v.n = 8*i + bits.Len8(x)
 			count += bits.OnesCount8(x)
 		}
 	}
-	if n > maxCodes {
-		return fault.Rel(0, 0, "dictionary_values", "code %d", n-1)
+	if v.n > maxCodes {
+		return v, fault.Rel(0, 0, "dictionary_values", "code %d", v.n-1)
 	}
 	p := &storedPage{dataChunk: &dataChunk{codec: method}, col: &column{columnSchema: &columnSchema{typ: typeString}}, version: 3, limits: l}
 	c := content{p: p, t: t, n: count}
-	if c.raw, err = codec.Expand(method, t.Bytes[0], l.Page, t.Scratch.Bytes); err != nil {
-		return err
+	if c.raw, err = codec.Expand(method, data, l.Page, t.Scratch.Bytes); err != nil {
+		return v, err
 	}
-	t.Raw += int64(len(c.raw) + len(used))
+	t.Raw += int64(len(c.raw) + len(v.used))
 	lv := 2
 	if m.column == plainLongValue {
 		lv = 4
 	}
-	starts, err := c.lengths(lv)
+	v.raw = c.raw
+	v.starts, err = c.lengths(lv)
+	return v, err
+}
+
+// nullCodes are the codes that mean null: 1, and in lists and structs the one of the text that stands for null.
+func (d *localDictionary) nullCodes(method string, l format.Limits) ([]uint32, error) {
+	t := &format.Task{Scratch: new(vec.Arena)}
+	v, err := d.values(t, d.data, d.used, method, l)
+	if err != nil {
+		return nil, err
+	}
+	out := []uint32{nullCode}
+	k := 0
+	for i := range v.n {
+		if v.used[i>>3]>>(i&7)&1 != 0 {
+			if i != nullCode && string(v.raw[v.starts[2*k]:v.starts[2*k+1]]) == nullText {
+				out = append(out, uint32(i))
+			}
+			k++
+		}
+	}
+	return out, nil
+}
+
+// decode makes a local dictionary a vector in which code c is entry c. Null are the codes without a value, and those whose value
+// means null; the latter have bytes nevertheless, which tells them apart: see usable.
+func (d *localDictionary) decode(t *format.Task, method string, l format.Limits, dst *vec.Vector) error {
+	v, err := d.values(t, t.Bytes[0], t.Bytes[1], method, l)
 	if err != nil {
 		return err
 	}
-	return fillDictionary(dst, c.raw, starts, used, n)
-}
-
-// fillDictionary appends n entries, those that used has bits for with the values in turn.
-func fillDictionary(dst *vec.Vector, raw []byte, starts []uint32, used []byte, n int) error {
-	at := dst.Extend(n)
+	at := dst.Extend(v.n)
 	offs := dst.Offsets(at)
-	room, err := dst.Bytes(offs[0], int64(len(raw)))
+	room, err := dst.Bytes(offs[0], int64(len(v.raw)))
 	if err != nil {
 		return err
 	}
 	valid := dst.Validity()
-	k, v, nulls := 0, 0, 0
-	for i := range n {
+	k, end, nulls := 0, 0, 0
+	for i := range v.n {
 		null := true
-		if used[i>>3]>>(i&7)&1 != 0 {
-			value := raw[starts[2*v]:starts[2*v+1]]
-			v++
-			if null = i == nullCode || string(value) == nullText; !null {
-				k += copy(room[k:], value)
-			}
+		if v.used[i>>3]>>(i&7)&1 != 0 {
+			value := v.raw[v.starts[2*k]:v.starts[2*k+1]]
+			k++
+			null = i == nullCode || string(value) == nullText
+			end += copy(room[end:], value)
 		}
 		if null {
 			clearOne(valid, at+i)
 			nulls++
 		}
-		offs[i+1] = offs[0] + int32(k)
+		offs[i+1] = offs[0] + int32(end)
 	}
 	dst.AddNulls(nulls)
 	return nil

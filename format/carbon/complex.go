@@ -3,6 +3,7 @@ package carbon
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format"
@@ -191,7 +192,7 @@ func (p *storedPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, erro
 		}
 		raw := c.inOrder(3)
 		for i := range c.n {
-			if raw[3*i] == 0 && raw[3*i+1] == 0 && raw[3*i+2] == nullCode {
+			if v := uint32(raw[3*i])<<16 | uint32(raw[3*i+1])<<8 | uint32(raw[3*i+2]); slices.Contains(p.nullCodes, v) {
 				set(i)
 			}
 		}

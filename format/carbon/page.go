@@ -20,16 +20,17 @@ const maxPageRows = 1 << 22
 // storedPage is a page as its file keeps it. It is what Next learned and Decode needs.
 type storedPage struct {
 	*dataChunk
-	col     *column // of the file
-	version int
-	rows    int64 // of the top-level column
-	coded   bool  // the values are codes of the chunk's dictionary
-	global  bool  // the values are codes of the column's dictionary
-	widths  *keyWidths
-	limits  format.Limits
-	spans   int          // how many of the task's spans are this page's own
-	dates   dateRule     // direct dictionaries
-	below   []storedPage // of an array or struct: the pages that tell which of its entries are null
+	col       *column // of the file
+	version   int
+	rows      int64 // of the top-level column
+	coded     bool  // the values are codes of the chunk's dictionary
+	global    bool  // the values are codes of the column's dictionary
+	widths    *keyWidths
+	limits    format.Limits
+	spans     int          // how many of the task's spans are this page's own
+	dates     dateRule     // direct dictionaries
+	nullCodes []uint32     // of a page of codes below a list or struct
+	below     []storedPage // of an array or struct: the pages that tell which of its entries are null
 }
 
 // pieces are the stored parts of a page. In format 3 they follow each other, in format 1 each has a span of its own.
@@ -420,21 +421,26 @@ func (c *content) codes(dst *vec.Vector) error {
 		dst.ExtendNulls(c.n)
 		return nil
 	}
-	codes := dst.ExtendCodes(c.n, dict)
+	codes, ends := dst.ExtendCodes(c.n, dict), dict.Offsets(0)
 	nulls := 0
 	var valid []byte
 	for i := range codes {
 		b := raw[3*i:]
 		v := uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])
-		if v == nullCode {
+		null := v == nullCode
+		if !null && (int(v) >= dict.Len() || !dict.Valid(int(v))) {
+			if int(v) >= dict.Len() || ends[v] == ends[v+1] {
+				return fault.Rel(3*i, 3, "", "code %d is not in the dictionary", v)
+			}
+			null = true
+		}
+		if null {
 			if valid == nil {
 				valid = dst.Validity()
 			}
 			clearOne(valid, at+i)
 			nulls++
 			v = 0
-		} else if int(v) >= dict.Len() || !dict.Valid(int(v)) {
-			return fault.Rel(3*i, 3, "", "code %d is not in the dictionary", v)
 		}
 		codes[i] = v
 	}
@@ -492,10 +498,16 @@ func (c *content) nullRule() func(i int, v []byte) bool {
 	bit := func(i int) bool { return i>>3 < len(c.nulls) && c.nulls[i>>3]>>(i&7)&1 != 0 }
 	text := c.p.col.typ != typeBinary
 	child := c.p.col.parent != nil
+	if c.p.col.typ == typeDate {
+		return func(i int, v []byte) bool { return len(v) == 0 || string(v) == nullDate || c.nulls != nil && bit(i) }
+	}
 	return func(i int, v []byte) bool {
 		return text && string(v) == nullText || child && !text && len(v) == 0 || c.nulls != nil && bit(i)
 	}
 }
+
+// nullDate is the code for null with its sign turned, as lists and structs keep dates.
+const nullDate = "\x80\x00\x00\x01"
 
 // lengths finds where each value begins and ends, in the order of the rows.
 func (c *content) lengths(lv int) ([]uint32, error) {
