@@ -12,7 +12,7 @@ import (
 type avroType struct {
 	kind      string // "null", "int", …, "record", "enum", "fixed", "array", "map", "union"
 	name      string // full name of a record, enum or fixed
-	fields    []avroField
+	fields    []avroSchemaField
 	items     *avroType // of an array; the values of a map
 	branches  []*avroType
 	symbols   []string
@@ -22,7 +22,7 @@ type avroType struct {
 	scale     int
 }
 
-type avroField struct {
+type avroSchemaField struct {
 	name string
 	typ  *avroType
 }
@@ -192,7 +192,7 @@ func (p *schemaParser) define(t *avroType, m map[string]any, space string, depth
 			if err != nil {
 				return fmt.Errorf("%s.%s: %w", t.name, text(f, "name"), err)
 			}
-			t.fields = append(t.fields, avroField{text(f, "name"), ft})
+			t.fields = append(t.fields, avroSchemaField{text(f, "name"), ft})
 		}
 	}
 	return nil

@@ -23,6 +23,8 @@ var Format = format.Format{
 	List:       list,
 	Open:       open,
 	ReadKeys:   readKeys,
+	Create:     createWiki,
+	WriteKeys:  writeKeys,
 }
 
 // AvroFormat writes Apache Avro's dialect. What it reads is told from the file; Format is asked first.
@@ -34,6 +36,8 @@ var AvroFormat = format.Format{
 	List:       list,
 	Open:       open,
 	ReadKeys:   readKeys,
+	Create:     createAvro,
+	WriteKeys:  avroWriteKeys,
 }
 
 // probe looks at the magic, and whether a header of a known dialect follows.

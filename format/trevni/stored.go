@@ -92,7 +92,7 @@ func pathKey(path []int) string {
 
 // same reports whether was is a finer f.
 func (r *refiner) same(f, was arrow.Field, path []int) bool {
-	if f.Nullable != was.Nullable && f.Type.ID() != arrow.NULL {
+	if f.Nullable != was.Nullable && f.Type.ID() != arrow.NULL && f.Type.ID() != arrow.DENSE_UNION { // these have nulls of their own
 		return false
 	}
 	if ph := r.at[pathKey(path)]; ph != nil && ph.shape != shapeList {

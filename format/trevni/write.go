@@ -1,0 +1,276 @@
+package trevni
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+// outFile writes rows. It is a format.Writer. Files that have grown to the file size are finished while others follow.
+type outFile struct {
+	sink   store.Sink
+	opts   writeOptions
+	meta   []Pair
+	cols   []*outColumn
+	fields []outField
+	names  []string // of finished files, if there is more than one or the output is a directory
+	dir    bool
+
+	rows  int64 // of the current file
+	total int64
+	bytes int64
+	spool spool
+
+	scratch, packed []byte
+}
+
+// outField writes one top-level field of a batch.
+type outField interface {
+	write(a arrow.Array) error
+}
+
+// createWiki and createAvro begin a table.
+func createWiki(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
+	return create(ctx, s, sc, o, Wiki)
+}
+
+func createAvro(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
+	return create(ctx, s, sc, o, Avro)
+}
+
+func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions, d Dialect) (format.Writer, error) {
+	opts, err := parseWriteOptions(d, o.Opts)
+	if err != nil {
+		return nil, err
+	}
+	w := &outFile{sink: s, opts: opts, dir: o.Dir, spool: spool{ctx: ctx, sink: s}}
+	fields := make([]arrow.Field, sc.NumFields())
+	for i, f := range sc.Fields() {
+		fields[i] = plainField(f)
+	}
+	w.fileMeta(sc.Metadata())
+	if d == Avro {
+		err = w.planAvro(fields)
+	} else {
+		err = w.planWiki(fields, sc.Fields())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if opts.arrowSchema {
+		b, err := encodeSchema(arrow.NewSchema(fields, nil))
+		if err != nil {
+			return nil, fault.Bugf("trevni: the Arrow schema cannot be kept: %v", err)
+		}
+		w.meta = append(w.meta, Pair{Key: fileArrowKey, Value: b})
+	}
+	seen := map[string]bool{}
+	for _, c := range w.cols {
+		if seen[c.Name] {
+			return nil, fault.Unsupportedf(fault.Span{}, c.Name, "two columns of a Trevni file cannot have one name")
+		}
+		seen[c.Name] = true
+	}
+	for _, name := range opts.first {
+		if !seen[name] {
+			return nil, fault.Invalidf("trevni: option first-values: there is no column %q", name)
+		}
+	}
+	return w, nil
+}
+
+// fileMeta begins the file's metadata: codec and checksum, then the schema's own.
+func (w *outFile) fileMeta(md arrow.Metadata) {
+	codec, sum := "trevni.codec", "trevni.checksum"
+	if w.opts.dialect == Wiki {
+		codec, sum = "CompressionCodec", "ChecksumAlgorithm"
+	}
+	w.meta = append(w.meta, Pair{Key: codec, Value: []byte(w.opts.codec)})
+	if w.opts.summed {
+		w.meta = append(w.meta, Pair{Key: sum, Value: []byte("crc32")})
+	}
+	for i, k := range md.Keys() {
+		if userKey(k) {
+			w.meta = append(w.meta, Pair{Key: k, Value: []byte(md.Values()[i])})
+		}
+	}
+}
+
+// column adds a stored column.
+func (w *outFile) column(c Column) *outColumn {
+	c.codec, c.summed = w.opts.kind, w.opts.summed
+	o := &outColumn{Column: c, w: w}
+	w.cols = append(w.cols, o)
+	return o
+}
+
+// writeSlice is how many rows are written between two looks at the size of the file.
+const writeSlice = 8 << 10
+
+func (w *outFile) Write(ctx context.Context, b arrow.RecordBatch) error {
+	for from := int64(0); from < b.NumRows(); from += writeSlice {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := b.NewSlice(from, min(from+writeSlice, b.NumRows()))
+		err := w.writeRows(ctx, part)
+		part.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *outFile) writeRows(ctx context.Context, b arrow.RecordBatch) error {
+	if w.rows > 0 && w.spool.size >= w.opts.fileSize {
+		if err := w.finish(ctx, w.nextName()); err != nil {
+			return err
+		}
+	}
+	for i, f := range w.fields {
+		if err := f.write(b.Column(i)); err != nil {
+			return err
+		}
+	}
+	w.rows += b.NumRows()
+	return nil
+}
+
+// nextName is the name of the file that is finished next, within a directory.
+func (w *outFile) nextName() string { return fmt.Sprintf("part-%05d.trv", len(w.names)) }
+
+// finish writes the current file and begins the next.
+func (w *outFile) finish(ctx context.Context, name string) (err error) {
+	for _, c := range w.cols {
+		if err := c.flush(); err != nil {
+			return err
+		}
+	}
+	obj, err := w.sink.Create(ctx, name)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(obj, 256<<10)
+	if err := w.put(out); err != nil {
+		return errors.Join(err, obj.Close())
+	}
+	if err := out.Flush(); err != nil {
+		return errors.Join(err, obj.Close())
+	}
+	if err := obj.Close(); err != nil {
+		return err
+	}
+	w.names = append(w.names, name)
+	w.total += w.rows
+	w.rows = 0
+	for _, c := range w.cols {
+		c.blocks = c.blocks[:0]
+	}
+	return w.spool.reset()
+}
+
+// put writes header and columns.
+func (w *outFile) put(out *bufio.Writer) error {
+	head := w.header()
+	w.bytes += int64(len(head))
+	if _, err := out.Write(head); err != nil {
+		return err
+	}
+	var buf, desc []byte
+	for _, c := range w.cols {
+		desc = c.descriptors(desc[:0])
+		w.bytes += int64(len(desc))
+		if _, err := out.Write(desc); err != nil {
+			return err
+		}
+		for _, b := range c.blocks {
+			n := b.stored + c.sumLen()
+			w.bytes += n
+			if err := w.spool.copy(out, b.at, n, &buf); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *outColumn) sumLen() int64 {
+	if c.summed {
+		return 4
+	}
+	return 0
+}
+
+// descriptors appends what a column begins with.
+func (c *outColumn) descriptors(b []byte) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint32(b, uint32(len(c.blocks)))
+	for _, k := range c.blocks {
+		b = le.AppendUint32(b, uint32(k.rows))
+		b = le.AppendUint32(b, uint32(k.raw))
+		b = le.AppendUint32(b, uint32(k.stored))
+		b = append(b, k.first...)
+	}
+	return b
+}
+
+// header is magic, counts, metadata and the starts of the columns.
+func (w *outFile) header() []byte {
+	le := binary.LittleEndian
+	b := append([]byte(magic), w.opts.version)
+	b = le.AppendUint64(b, uint64(w.rows))
+	b = le.AppendUint32(b, uint32(len(w.cols)))
+	b = appendMetadata(b, w.meta)
+	for _, c := range w.cols {
+		b = appendMetadata(b, c.Meta)
+	}
+	start := int64(len(b) + 8*len(w.cols))
+	for _, c := range w.cols {
+		b = le.AppendUint64(b, uint64(start))
+		start += int64(len(c.descriptors(nil)))
+		for _, k := range c.blocks {
+			start += k.stored + c.sumLen()
+		}
+	}
+	return b
+}
+
+func appendMetadata(b []byte, pairs []Pair) []byte {
+	b = appendLong(b, int64(len(pairs)))
+	for _, p := range pairs {
+		b = appendText(b, p.Key)
+		b = appendText(b, p.Value)
+	}
+	return b
+}
+
+func (w *outFile) Close(ctx context.Context) (format.Summary, error) {
+	name := ""
+	if w.dir || len(w.names) > 0 {
+		name = w.nextName()
+	}
+	if err := w.finish(ctx, name); err != nil {
+		return format.Summary{}, err
+	}
+	if err := w.sink.Commit(ctx); err != nil {
+		return format.Summary{}, err
+	}
+	sum := format.Summary{Rows: w.total, Bytes: w.bytes}
+	if name != "" {
+		sum.Files = w.names
+	}
+	return sum, nil
+}
+
+func (w *outFile) Abort(ctx context.Context) error {
+	return errors.Join(w.spool.reset(), w.sink.Abort(ctx))
+}

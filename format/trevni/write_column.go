@@ -1,0 +1,220 @@
+package trevni
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"hash/crc32"
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+	"stoa/internal/codec"
+)
+
+// outColumn is a stored column being written: the block that is being filled, and where the finished ones are.
+type outColumn struct {
+	Column
+	w *outFile
+
+	raw   []byte
+	rows  int64 // in the block; of repeated columns of the wiki: entries
+	bit   int   // booleans: bits used of the last byte
+	def   []byte
+	rep   []byte
+	run   int64 // Avro: lengths that are not written yet
+	of    int64 // and what they are, 0 or 1
+	first []byte
+
+	blocks []outBlock
+}
+
+// outBlock is a finished block.
+type outBlock struct {
+	rows, raw, stored int64
+	first             []byte
+	at                int64 // in the spool
+}
+
+// maxRows is how many rows a block holds at most: the count has 31 bits.
+const maxRows = 1 << 30
+
+// startRow ends the block if it is full.
+func (c *outColumn) startRow() error {
+	if len(c.raw)+c.levelBytes() >= c.w.opts.blockSize || c.rows >= maxRows {
+		if err := c.flush(); err != nil {
+			return err
+		}
+	}
+	c.rows++
+	return nil
+}
+
+// levelBytes is what the levels of the block will take.
+func (c *outColumn) levelBytes() int {
+	if len(c.def) == 0 {
+		return 0
+	}
+	return (len(c.def)*(bits.Len(uint(c.MaxDef))+bits.Len(uint(c.MaxRep))) + 7) / 8
+}
+
+// flush ends the block.
+func (c *outColumn) flush() error {
+	c.endRun()
+	if c.rows == 0 {
+		return nil
+	}
+	raw := c.raw
+	if c.MaxDef > 0 {
+		b := packLevels(c.w.scratch[:0], c.def, bits.Len(uint(c.MaxDef)))
+		if c.MaxRep > 0 {
+			b = packLevels(b, c.rep, bits.Len(uint(c.MaxRep)))
+		}
+		c.w.scratch = append(b, raw...)
+		raw = c.w.scratch
+	}
+	if len(raw) > 1<<31-1 {
+		return fault.Limitf(fault.Span{}, c.Name, "a row of %d bytes does not fit a block", len(raw))
+	}
+	stored, err := compress(c.codec, raw, &c.w.packed)
+	if err != nil {
+		return err
+	}
+	b := outBlock{rows: c.rows, raw: int64(len(raw)), stored: int64(len(stored)), first: c.first}
+	var sum [4]byte
+	parts := [][]byte{stored}
+	if c.summed {
+		crc := crc32.ChecksumIEEE(raw)
+		if c.w.opts.dialect == Wiki {
+			binary.LittleEndian.PutUint32(sum[:], crc)
+			parts = [][]byte{sum[:], stored}
+		} else {
+			binary.BigEndian.PutUint32(sum[:], crc)
+			parts = [][]byte{stored, sum[:]}
+		}
+	}
+	if b.at, err = c.w.spool.add(parts...); err != nil {
+		return err
+	}
+	c.blocks = append(c.blocks, b)
+	c.raw, c.rows, c.bit, c.def, c.rep, c.first = c.raw[:0], 0, 0, c.def[:0], c.rep[:0], nil
+	return nil
+}
+
+// compress gives the stored bytes of raw; they may be raw itself, or lie in buf.
+func compress(k codecKind, raw []byte, buf *[]byte) ([]byte, error) {
+	switch k {
+	case codecNone:
+		return raw, nil
+	case codecSnappy:
+		c, _ := codec.ByName("snappy")
+		*buf = c.Compress((*buf)[:0], raw)
+	case codecDeflate:
+		out := bytes.NewBuffer((*buf)[:0])
+		z, err := flate.NewWriter(out, flate.DefaultCompression)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := z.Write(raw); err != nil {
+			return nil, err
+		}
+		if err := z.Close(); err != nil {
+			return nil, err
+		}
+		*buf = out.Bytes()
+	default:
+		return nil, fault.Unsupportedf(fault.Span{}, "codec", "writing it")
+	}
+	return *buf, nil
+}
+
+// length writes how many values the next entry of an array column has. Runs of 0 or 1 wait until they end: version 2 writes
+// them as one number.
+func (c *outColumn) length(n int64) {
+	if n > 1 || c.w.opts.version < 2 {
+		c.endRun()
+		c.raw, c.bit = appendLong(c.raw, n), 0
+		return
+	}
+	if c.run > 0 && c.of == n && c.run < 1<<29 {
+		c.run++
+		return
+	}
+	c.endRun()
+	c.run, c.of = 1, n
+}
+
+func (c *outColumn) endRun() {
+	switch {
+	case c.run == 1:
+		c.raw, c.bit = appendLong(c.raw, c.of), 0
+	case c.run > 1:
+		c.raw, c.bit = appendLong(c.raw, 3-c.of-2*c.run), 0
+	}
+	c.run = 0
+}
+
+// bool appends a boolean.
+func (c *outColumn) bool(v bool) {
+	if c.bit == 0 {
+		c.raw = append(c.raw, 0)
+	}
+	if v {
+		c.raw[len(c.raw)-1] |= 1 << c.bit
+	}
+	c.bit = (c.bit + 1) & 7
+}
+
+// values writes single values of one array.
+type values struct {
+	c   *outColumn
+	add appender
+	bit func(i int) bool // of booleans
+}
+
+func (c *outColumn) valuesOf(a arrow.Array) (v values, err error) {
+	v.c = c
+	if c.Type == Boolean {
+		v.bit, err = boolsOf(a)
+		return v, err
+	}
+	v.add, err = appenderOf(a, c.Type)
+	return v, err
+}
+
+func boolsOf(a arrow.Array) (func(i int) bool, error) {
+	switch a := unwrap(a).(type) {
+	case *array.Boolean:
+		return a.Value, nil
+	case *array.Dictionary:
+		of, err := boolsOf(a.Dictionary())
+		return func(i int) bool { return of(a.GetValueIndex(i)) }, err
+	}
+	return nil, fault.Bugf("trevni: %s as booleans", a.DataType())
+}
+
+// write appends value i.
+func (v *values) write(i int) error {
+	c := v.c
+	if c.run > 0 && c.Type != Null {
+		c.endRun()
+	}
+	switch {
+	case v.bit != nil:
+		c.bool(v.bit(i))
+		return nil
+	case v.add == nil:
+		return nil
+	}
+	from := len(c.raw)
+	var err error
+	if c.raw, err = v.add(c.raw, i); err != nil {
+		return fault.Invalidf("column %q: %v", c.Name, err)
+	}
+	if c.FirstValues && from == 0 {
+		c.first = append([]byte(nil), c.raw...)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package trevni
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+)
+
+var writeKeys = []format.OptionKey{
+	{Name: "codec", Values: "null, deflate, snappy, bzip2", Help: "compression of blocks (default null)"},
+	{Name: "checksum", Values: "crc32, null", Help: "checksum of blocks (default crc32)"},
+	{Name: "block-size", Values: "1…1073741824", Help: "raw bytes after which a block ends at the next row (default 65536)"},
+	{Name: "file-size", Values: "1…", Help: "stored bytes after which a new file begins, and the output becomes a directory (default 1073741824)"},
+	{Name: "first-values", Values: "all, NAME,NAME,…", Help: "columns whose blocks keep their first value, so that they can be searched if they are sorted"},
+	{Name: "arrow-schema", Values: "true, false", Help: "keep the Arrow schema in the file's metadata (default true)"},
+}
+
+var avroWriteKeys = append(slices.Clone(writeKeys),
+	format.OptionKey{Name: "version", Values: "1, 2", Help: "of the format: 2 (default) codes runs of equal array lengths; Avro before 1.7.5 reads only 1"})
+
+// writeOptions are the options of Create, understood.
+type writeOptions struct {
+	dialect     Dialect
+	version     byte
+	codec       string
+	kind        codecKind
+	summed      bool
+	blockSize   int
+	fileSize    int64
+	firstAll    bool
+	first       []string
+	arrowSchema bool
+}
+
+func parseWriteOptions(d Dialect, opts map[string]string) (o writeOptions, err error) {
+	o = writeOptions{dialect: d, version: 1, codec: "null", summed: true, blockSize: 64 << 10, fileSize: 1 << 30, arrowSchema: true}
+	if d == Avro {
+		o.version = 2
+	}
+	for _, k := range slices.Sorted(maps.Keys(opts)) {
+		if err := o.set(k, opts[k]); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+func (o *writeOptions) set(key, v string) (err error) {
+	bad := func(wanted string) error { return fault.Invalidf("trevni: option %s=%s: %s is wanted", key, v, wanted) }
+	switch {
+	case key == "codec":
+		if o.kind, _ = codecByName(v); v != "null" && v != "deflate" && v != "snappy" && v != "bzip2" {
+			return bad("one of null, deflate, snappy, bzip2")
+		}
+		o.codec = v
+	case key == "checksum":
+		if o.summed = v == "crc32"; v != "crc32" && v != "null" {
+			return bad("crc32 or null")
+		}
+	case key == "block-size":
+		if o.blockSize, err = strconv.Atoi(v); err != nil || o.blockSize < 1 || o.blockSize > 1<<30 {
+			return bad("a number of bytes up to 1073741824")
+		}
+	case key == "file-size":
+		if o.fileSize, err = strconv.ParseInt(v, 10, 64); err != nil || o.fileSize < 1 {
+			return bad("a number of bytes")
+		}
+	case key == "first-values":
+		if o.firstAll = v == "all"; !o.firstAll {
+			o.first = strings.Split(v, ",")
+		}
+	case key == "arrow-schema":
+		if o.arrowSchema = v == "true"; v != "true" && v != "false" {
+			return bad("true or false")
+		}
+	case key == "version" && o.dialect == Avro:
+		if v != "1" && v != "2" {
+			return bad("1 or 2")
+		}
+		o.version = v[0] - '0'
+	default:
+		return fault.Invalidf("trevni: there is no option %q for writing", key)
+	}
+	return nil
+}
+
+// keeps reports whether the descriptors of column name are to hold first values.
+func (o *writeOptions) keeps(name string) bool { return o.firstAll || slices.Contains(o.first, name) }

@@ -1,0 +1,172 @@
+package trevni
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/internal/nest"
+)
+
+// userKey reports whether a key may be used for metadata that the format does not define.
+func userKey(k string) bool {
+	if strings.HasPrefix(k, "trevni.") || k == "avro.schema" || k == fileArrowKey {
+		return false
+	}
+	switch w, _ := Wiki.normal(k); w {
+	case "name", "type", "values", "repetition", "definition", "width", "parent", "codec", "checksum":
+		return false
+	}
+	return true
+}
+
+// wikiField writes a field as its Dremel leaves, a column each.
+type wikiField struct {
+	field arrow.Field // as the batches have it
+	cols  []*outColumn
+}
+
+func (w *outFile) planWiki(fields []arrow.Field, original []arrow.Field) error {
+	for i, f := range fields {
+		leaves, err := nest.Leaves(f)
+		if err != nil {
+			return fault.Unsupportedf(fault.Span{}, f.Name, "%v", err)
+		}
+		own := original[i]
+		own.Nullable = f.Nullable
+		as, err := nest.Leaves(own)
+		if err != nil || len(as) != len(leaves) {
+			return fault.Unsupportedf(fault.Span{}, f.Name, "a Trevni file cannot hold columns of type %s", own.Type)
+		}
+		wf := &wikiField{field: own}
+		for k, l := range leaves {
+			if as[k].MaxDef != l.MaxDef || as[k].MaxRep != l.MaxRep {
+				return fault.Unsupportedf(fault.Span{}, l.Name, "values of type null within one that cannot be null")
+			}
+			t, ok := storedAs(l.Type, Wiki)
+			if !ok {
+				return fault.Unsupportedf(fault.Span{}, l.Name, "a Trevni file cannot hold values of type %s", l.Type)
+			}
+			c := Column{Name: dremelName(f, l.Path), Type: t, MaxDef: int(l.MaxDef), MaxRep: int(l.MaxRep), Parent: -1}
+			if len(l.Path) == 0 {
+				c.Type = keptType(f, c.Type)
+			}
+			c.FirstValues = c.MaxDef == 0 && types[c.Type].form != formNone && c.Type != Boolean && (w.opts.keeps(c.Name) || keepsFirst(f))
+			c.Meta = wikiMeta(&c)
+			wf.cols = append(wf.cols, w.column(c))
+		}
+		w.fields = append(w.fields, wf)
+	}
+	return nil
+}
+
+// keptType is the stored type that the field's metadata asks for, if it has the same values.
+func keptType(f arrow.Field, t Type) Type {
+	v, _ := f.Metadata.GetValue(MetaType)
+	switch k, ok := typeByName(v); {
+	case ok && k == Fixed32 && t == Int && f.Type.ID() == arrow.INT32, ok && k == Fixed64 && t == Long && f.Type.ID() == arrow.INT64:
+		return k
+	}
+	return t
+}
+
+func keepsFirst(f arrow.Field) bool {
+	v, _ := f.Metadata.GetValue(MetaValues)
+	return v == "true"
+}
+
+// wikiMeta is the metadata of a column in the wiki's words.
+func wikiMeta(c *Column) []Pair {
+	meta := []Pair{{Key: "Name", Value: []byte(c.Name)}, {Key: "Type", Value: []byte(types[c.Type].wiki)}}
+	if c.FirstValues {
+		meta = append(meta, Pair{Key: "HasInitialValue", Value: []byte("true")})
+	}
+	if c.MaxRep > 0 {
+		meta = append(meta, Pair{Key: "MaxRepetition", Value: []byte(strconv.Itoa(c.MaxRep))})
+	}
+	if c.MaxDef > 0 {
+		meta = append(meta, Pair{Key: "MaxDefinition", Value: []byte(strconv.Itoa(c.MaxDef))})
+	}
+	return meta
+}
+
+// dremelName is the dotted path of a leaf in Dremel's data model, where a step is required, optional or repeated: a list that cannot be
+// null is one repeated step; its items, and lists that can be null, get steps of their own if they need a level.
+func dremelName(f arrow.Field, path []int) string {
+	steps := []string{f.Name}
+	for _, i := range path {
+		switch t := f.Type.(type) {
+		case *arrow.MapType:
+			if f.Nullable {
+				steps = append(steps, "entries")
+			}
+			f = t.Fields()[0]
+			f.Nullable = false
+			continue
+		case *arrow.ListType:
+			if f.Nullable {
+				steps = append(steps, "list")
+			}
+			f = t.ElemField()
+			if _, isMap := f.Type.(*arrow.MapType); f.Nullable || isMap || f.Type.ID() == arrow.LIST {
+				steps = append(steps, "item")
+			}
+			continue
+		case *arrow.StructType:
+			f = t.Field(i)
+		}
+		steps = append(steps, f.Name)
+	}
+	return strings.Join(steps, ".")
+}
+
+func (w *wikiField) write(a arrow.Array) error {
+	leaves, err := nest.Shred(w.field, a)
+	if err != nil {
+		return err
+	}
+	for i := range leaves {
+		if err := w.cols[i].leaf(&leaves[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaf writes the entries of a leaf.
+func (c *outColumn) leaf(s *nest.Shredded) error {
+	v, err := c.valuesOf(s.Values)
+	if err != nil {
+		return err
+	}
+	k := 0
+	for e := range s.Entries {
+		if s.Rep == nil || s.Rep[e] == 0 {
+			if err := c.startRow(); err != nil {
+				return err
+			}
+		} else {
+			c.rows++
+		}
+		if s.Rep != nil {
+			c.rep = append(c.rep, s.Rep[e])
+		}
+		if s.Def != nil {
+			c.def = append(c.def, s.Def[e])
+			if s.Def[e] != s.MaxDef {
+				continue
+			}
+		}
+		i := k
+		if s.Present != nil {
+			i = int(s.Present[k])
+		}
+		k++
+		if err := v.write(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
