@@ -24,7 +24,7 @@ func (t *table) chunk(ctx context.Context, s *rowSet, col int, rows vec.Range) (
 	if !ok {
 		return t.constant(s, col, rows)
 	}
-	x, err := t.columnOf(ctx, s.tablet.replica, s, col, b, rows)
+	x, err := t.columnOf(ctx, s, col, b, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -32,9 +32,21 @@ func (t *table) chunk(ctx context.Context, s *rowSet, col int, rows vec.Range) (
 }
 
 // columnOf opens the block b as column col of the rowset s, and holds it against what the schema and the other columns say.
-func (t *table) columnOf(ctx context.Context, from replica, s *rowSet, col int, b BlockRef, rows vec.Range) (*columnChunk, error) {
+func (t *table) columnOf(ctx context.Context, s *rowSet, col int, b BlockRef, rows vec.Range) (*columnChunk, error) {
 	c := &t.schema.Columns[col]
-	r, err := t.openBlock(ctx, from, b)
+	if t.recovered != nil {
+		return t.recoverColumn(ctx, s, col, b, rows)
+	}
+	type file struct {
+		*cfile.Reader
+		chunk format.Chunk
+	}
+	r, places, err := opened(ctx, t, s, b, func(ctx context.Context, src source, at fault.Span, o format.OpenOptions) (f file, err error) {
+		if f.Reader, err = openColumn(ctx, src, at, o); err == nil {
+			f.chunk, err = f.Chunk(ctx, rows)
+		}
+		return f, err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -45,25 +57,64 @@ func (t *table) columnOf(ctx context.Context, from replica, s *rowSet, col int, 
 	case s.rows >= 0 && r.Len() != s.rows:
 		return nil, fault.Corruptf(r.FooterAt(), "footer.num_values", "%d, but the rowset has %d rows", r.Len(), s.rows)
 	}
-	inner, err := r.Chunk(ctx, rows)
-	if err != nil {
-		return nil, err
-	}
-	return &columnChunk{Chunk: inner, column: c, r: r}, nil
+	return t.newColumnChunk(r.chunk, c, places, rows), nil
+}
+
+func openColumn(ctx context.Context, src source, at fault.Span, o format.OpenOptions) (*cfile.Reader, error) {
+	return cfile.OpenAt(ctx, src, at, o)
 }
 
 // columnChunk is a stored column.
 type columnChunk struct {
-	format.Chunk
-	column *Column
-	r      *cfile.Reader
+	format.Chunk // decodes the pages of all places: they have the same bytes
+	t            *table
+	column       *Column
+	places       []Place // of the block that is read, and of its twins
+
+	pages format.Chunk // gives the pages; another than Chunk once an index was damaged
+	rest  []Place      // where to look then
+	rows  vec.Range    // not given yet
 }
 
-// Decode decodes a page. A null in a column that has none is damage.
+func (t *table) newColumnChunk(inner format.Chunk, c *Column, places []Place, rows vec.Range) *columnChunk {
+	return &columnChunk{Chunk: inner, t: t, column: c, places: places, pages: inner, rest: places[1:], rows: rows}
+}
+
+// Next gives the next page. Where the index is damaged, it goes on with that of a twin.
+func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
+	p, err := x.pages.Next(ctx)
+	for err != nil && damaged(err) && len(x.rest) > 0 {
+		at := x.rest[0]
+		x.rest = x.rest[1:]
+		r, bad := openColumn(ctx, source{x.t.tree, at.At.Object, at.At.End()}, at.At, x.t.cfileOptions())
+		if bad != nil {
+			continue
+		}
+		inner, bad := r.Chunk(ctx, x.rows)
+		if bad != nil {
+			continue
+		}
+		if q, bad := inner.Next(ctx); bad == nil || bad == io.EOF {
+			x.pages, p, err = inner, q, bad
+		}
+	}
+	if err == nil && p.First >= 0 && p.Rows >= 0 {
+		x.rows.From = p.First + p.Rows
+	}
+	return p, err
+}
+
+// Decode decodes a page, from a twin if it is damaged. A null in a column that has none is damage.
 func (x *columnChunk) Decode(t *format.Task, dst *vec.Vector) error {
-	nulls := dst.Nulls()
+	nulls, n := dst.Nulls(), dst.Len()
 	if err := x.Chunk.Decode(t, dst); err != nil {
-		return err
+		if !damaged(err) || len(x.places) < 2 {
+			return err
+		}
+		dst.Truncate(n)
+		if err := x.decodeElsewhere(t, dst, err); err != nil {
+			return err
+		}
 	}
 	if !x.column.Nullable && dst.Nulls() > nulls && t.Page.Ordinal >= 0 {
 		return fault.Corruptf(t.Page.Spans[0], "block", "a NULL in column %q, which has none", x.column.Name)

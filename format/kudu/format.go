@@ -25,6 +25,7 @@ var Format = format.Format{
 	Open:     open,
 	Describe: describe,
 	Verify:   verify,
+	Recover:  recoverTable,
 	ReadKeys: readKeys,
 	Codes:    Codes,
 }
@@ -84,6 +85,11 @@ func openServers(ctx context.Context, tg format.Target, o format.OpenOptions, ro
 			return nil, err
 		}
 	}
+	for _, tb := range s.tablets {
+		if err := tb.choose(ctx, false); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
@@ -120,21 +126,11 @@ func (s *servers) add(ctx context.Context, tree store.Tree, l Layout, fo FSOptio
 func (s *servers) replica(r replica) {
 	for _, tb := range s.tablets {
 		if tb.ID == r.ID {
-			if tb.others = append(tb.others, r); better(r, tb.replica) {
-				tb.others[len(tb.others)-1], tb.replica = tb.replica, r
-			}
+			tb.others = append(tb.others, r)
 			return
 		}
 	}
 	s.tablets = append(s.tablets, &tablet{replica: r})
-}
-
-// better reports whether a is to be read rather than b.
-func better(a, b replica) bool {
-	if x, y := a.State == TabletReady, b.State == TabletReady; x != y {
-		return x
-	}
-	return false
 }
 
 // orphans looks for tablets that have a log, or consensus metadata, and no superblock that can be read.
@@ -254,6 +250,14 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	if err != nil {
 		return nil, err
 	}
+	t, err := openTable(ctx, tg, o, ro)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func openTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro readOptions) (*table, error) {
 	s, err := openServers(ctx, tg, o, ro)
 	if err != nil {
 		return nil, err
@@ -261,6 +265,11 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	ts, err := s.pick(tg.Table, ro.tablet)
 	if err != nil {
 		return nil, err
+	}
+	for _, tb := range ts {
+		if err := tb.choose(ctx, true); err != nil {
+			return nil, err
+		}
 	}
 	whole := len(ts) > 1 || ro.tablet == "" && tg.Table != ts[0].ID
 	if whole && !ro.partial {

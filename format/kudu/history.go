@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/format/cfile"
 )
 
@@ -62,7 +63,7 @@ func (t *table) history(ctx context.Context, s *rowSet) (whole bool, begins uint
 
 // deltaStats are the statistics of a delta file; false if it has none, or is damaged.
 func (t *table) deltaStats(ctx context.Context, s *rowSet, b BlockRef) (cfile.DeltaStats, bool, error) {
-	d, err := t.openDelta(ctx, s, b)
+	d, _, err := t.openDelta(ctx, s, b)
 	if err != nil {
 		if damaged(err) {
 			err = nil
@@ -73,12 +74,9 @@ func (t *table) deltaStats(ctx context.Context, s *rowSet, b BlockRef) (cfile.De
 	return stats, ok, nil
 }
 
-// openDelta opens a delta file.
-func (t *table) openDelta(ctx context.Context, s *rowSet, b BlockRef) (*cfile.DeltaFile, error) {
-	p, err := s.tablet.fs.PlaceOf(ctx, s.tablet.Tablet, b)
-	if err != nil {
-		return nil, err
-	}
-	d, err := cfile.OpenDeltaAt(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
-	return d, named(err, p)
+// openDelta opens a delta file. places are where it lies, and its twins.
+func (t *table) openDelta(ctx context.Context, s *rowSet, b BlockRef) (d *cfile.DeltaFile, places []Place, err error) {
+	return opened(ctx, t, s, b, func(ctx context.Context, src source, at fault.Span, o format.OpenOptions) (*cfile.DeltaFile, error) {
+		return cfile.OpenDeltaAt(ctx, src, at, o)
+	})
 }

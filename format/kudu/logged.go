@@ -64,7 +64,7 @@ func (t *table) keyIndex(ctx context.Context, s *rowSet) (*cfile.Reader, error) 
 	if b.IsNull() {
 		return nil, fault.Corruptf(fault.Span{Object: s.tablet.Object}, "rowsets.adhoc_index_block", "rowset %d has no index of its keys", s.ID)
 	}
-	return t.openBlock(ctx, s.tablet.replica, b)
+	return t.openBlock(ctx, s, b)
 }
 
 // materialize makes vectors of the rows that were live at the snapshot.

@@ -159,12 +159,10 @@ func (t *table) mayContain(ctx context.Context, s *rowSet, key []byte) (bool, er
 
 // bloom opens the rowset's bloom file.
 func (t *table) bloom(ctx context.Context, s *rowSet) (*cfile.Bloom, error) {
-	p, err := s.tablet.fs.PlaceOf(ctx, s.tablet.Tablet, s.Bloom)
-	if err != nil {
-		return nil, err
-	}
-	b, err := cfile.OpenBloomAt(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
-	return b, named(err, p)
+	b, _, err := opened(ctx, t, s, s.Bloom, func(ctx context.Context, src source, at fault.Span, o format.OpenOptions) (*cfile.Bloom, error) {
+		return cfile.OpenBloomAt(ctx, src, at, o)
+	})
+	return b, err
 }
 
 // named makes damage of an error that says that a file is not of the kind as which a superblock names it.

@@ -81,6 +81,7 @@ type overlay struct {
 // deltaFile is a delta file that is read.
 type deltaFile struct {
 	file   *cfile.DeltaFile
+	places []Place // of the block that is read, and of its twins
 	undo   bool
 	blocks []cfile.DeltaBlock
 	dec    cfile.DeltaDecoder
@@ -110,7 +111,7 @@ type deltaCell struct {
 
 // add takes in a delta file if it may concern the snapshot and the columns.
 func (o *overlay) add(ctx context.Context, b BlockRef, undo bool) error {
-	d, err := o.t.openDelta(ctx, o.set, b)
+	d, places, err := o.t.openDelta(ctx, o.set, b)
 	if err != nil {
 		return o.suspect(err)
 	}
@@ -128,7 +129,7 @@ func (o *overlay) add(ctx context.Context, b BlockRef, undo bool) error {
 			o.touched[i] = true
 		}
 	}
-	f := &deltaFile{file: d, undo: undo}
+	f := &deltaFile{file: d, places: places, undo: undo}
 	f.kept.block = -1
 	if f.blocks, err = d.Blocks(ctx, vec.Range{To: math.MaxInt64}); err != nil {
 		return o.suspect(err)
@@ -237,7 +238,7 @@ func (o *overlay) Patch(_ context.Context, rows vec.Range, bytes [][]byte) (*vec
 				if len(bytes) == 0 {
 					return nil, fault.Bugf("kudu: a block of deltas was not fetched")
 				}
-				if err := f.decode(o, i, bytes[0]); err != nil {
+				if err := f.decodeAny(o, i, bytes[0]); err != nil {
 					return nil, err
 				}
 				bytes = bytes[1:]
@@ -249,6 +250,17 @@ func (o *overlay) Patch(_ context.Context, rows vec.Range, bytes [][]byte) (*vec
 		return nil, err
 	}
 	return st.patch(o)
+}
+
+// decodeAny decodes block i, from a twin if it is damaged.
+func (f *deltaFile) decodeAny(o *overlay, i int, bytes []byte) error {
+	err := f.decode(o, i, bytes)
+	for k := 1; err != nil && damaged(err) && k < len(f.places); k++ {
+		if b, _, bad := o.t.elsewhere(f.blocks[i].At, f.places[0], f.places[k]); bad == nil && f.decode(o, i, b) == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // decode decodes block i and keeps what concerns the snapshot and the columns.

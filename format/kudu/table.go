@@ -14,7 +14,6 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/format/cfile"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -35,6 +34,8 @@ type table struct {
 	byID     map[string]*tablet
 	meta     []format.KeyValue
 	findings []region.Finding
+
+	recovered *recovered // nil: indexes and footers must be sound
 }
 
 // tablet is a tablet that is read: one replica of it.
@@ -62,12 +63,20 @@ type rowSet struct {
 	rows      int64 // -1: no block that can be read tells
 	low, high []byte
 	changes   []LoggedChange // only in the log; ascending by row
+	twins     []twin
 }
 
 func (t *table) Schema() *arrow.Schema    { return t.sc }
 func (t *table) Columns() []format.Column { return t.columns }
 func (t *table) Meta() []format.KeyValue  { return t.meta }
-func (t *table) Close() error             { return nil } // the tree's owner closes what was opened
+
+// Close closes nothing but what recovery opened: the tree's owner closes the rest.
+func (t *table) Close() error {
+	if t.recovered != nil {
+		return t.recovered.close()
+	}
+	return nil
+}
 
 // Findings are what was noticed while the directories were opened and the logs read.
 func (t *table) Findings() []region.Finding {
@@ -78,6 +87,11 @@ func (t *table) Findings() []region.Finding {
 			out = append(out, tb.logged.findings...)
 		}
 		tb.mu.Unlock()
+	}
+	if x := t.recovered; x != nil {
+		x.mu.Lock()
+		out = append(out, x.findings...)
+		x.mu.Unlock()
 	}
 	return out
 }
@@ -158,6 +172,9 @@ func (t *table) load(ctx context.Context, tb *tablet) error {
 	tb.sets = nil
 	for i := range tb.RowSets {
 		s := &rowSet{RowSet: &tb.RowSets[i], tablet: tb, index: i, rows: -1}
+		if err := t.findTwins(ctx, s); err != nil {
+			return err
+		}
 		if err := t.measure(ctx, s); err != nil {
 			return err
 		}
@@ -192,7 +209,7 @@ func (t *table) measure(ctx context.Context, s *rowSet) error {
 		refs = append(refs, c.BlockRef)
 	}
 	for _, b := range refs {
-		r, err := t.openBlock(ctx, s.tablet.replica, b)
+		r, err := t.openBlock(ctx, s, b)
 		if err != nil {
 			if !errors.Is(err, fault.Corrupt) {
 				return err
@@ -210,15 +227,6 @@ func (t *table) measure(ctx context.Context, s *rowSet) error {
 		break
 	}
 	return nil
-}
-
-// openBlock opens the CFile in a block.
-func (t *table) openBlock(ctx context.Context, r replica, b BlockRef) (*cfile.Reader, error) {
-	p, err := r.fs.PlaceOf(ctx, r.Tablet, b)
-	if err != nil {
-		return nil, err
-	}
-	return cfile.OpenAt(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
 }
 
 func (t *table) cfileOptions() format.OpenOptions {

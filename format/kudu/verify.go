@@ -227,7 +227,7 @@ func (v *verifier) blocks(t *table, tb *tablet, s *RowSet) (whole bool, err erro
 func (v *verifier) rowset(t *table, s *rowSet) error {
 	for i := range t.columns {
 		if b, ok := s.Block(t.schema.Columns[i].ID); ok {
-			if _, err := t.columnOf(v.ctx, s.tablet.replica, s, i, b, vec.Range{}); err != nil {
+			if _, err := t.columnOf(v.ctx, s, i, b, vec.Range{}); err != nil {
 				if err := v.met("kudu.rowset.uneven", err, s.tablet.ID); err != nil {
 					return err
 				}
@@ -334,7 +334,7 @@ type values struct {
 }
 
 func (v *verifier) values(t *table, s *rowSet, b BlockRef) (*values, error) {
-	r, err := t.openBlock(v.ctx, s.tablet.replica, b)
+	r, err := t.openBlock(v.ctx, s, b)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,243 @@
+package kudu
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/vec"
+)
+
+// Several servers may hold replicas of a tablet; one is read. The replicas of a tablet agree on its rows, not on how they are stored:
+// each server flushes and compacts for itself. But a copy of a replica, made by Kudu for another server or by hand, has the same rowsets,
+// and the blocks of these have the same bytes, if not the same numbers. A rowset of another replica is a twin if it has the same id and
+// the same blocks of the same lengths. What is damaged in a block is then read from its twin: a page, an index, or all of it.
+
+// choose makes the replica that is read the first: one that is whole, rather than a tombstone or an unfinished copy; of these the one with
+// the fewest missing blocks; of these the one that saw the latest operation, in its deltas or in its log. The last two are looked at only
+// if deep: that takes reading.
+func (tb *tablet) choose(ctx context.Context, deep bool) error {
+	if len(tb.others) == 0 {
+		return nil
+	}
+	type rank struct {
+		replica
+		state, lost int
+		last        uint64
+	}
+	var all []rank
+	for _, r := range append([]replica{tb.replica}, tb.others...) {
+		x := rank{replica: r}
+		switch {
+		case !r.HasData():
+			x.state = 2
+		case r.State != TabletReady:
+			x.state = 1
+		}
+		if all = append(all, x); !deep {
+			continue
+		}
+		y, err := &all[len(all)-1], error(nil)
+		if _, _, _, y.lost, err = r.fs.TabletFacts(ctx, r.Tablet); err != nil {
+			return err
+		}
+		if y.last, err = r.lastTime(ctx); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(all, func(a, b rank) int {
+		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(a.lost, b.lost), cmp.Compare(b.last, a.last))
+	})
+	tb.replica, tb.others = all[0].replica, nil
+	for _, x := range all[1:] {
+		tb.others = append(tb.others, x.replica)
+	}
+	return nil
+}
+
+// lastTime is the hybrid time of the latest operation that a replica knows of; 0 if nothing tells.
+func (r replica) lastTime(ctx context.Context) (last uint64, err error) {
+	if !r.HasData() {
+		return 0, nil
+	}
+	log, err := r.fs.Replay(ctx, r.Tablet, func(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, nil })
+	if err != nil {
+		return 0, err
+	}
+	last = log.LastTime
+	t := &table{tree: r.fs.tree, limits: r.fs.o.Limits.WithDefaults(), noVerify: r.fs.o.NoVerify}
+	tb := &tablet{replica: r}
+	for i := range r.RowSets {
+		s := &rowSet{RowSet: &r.RowSets[i], tablet: tb}
+		for _, b := range slices.Concat(s.Redo, s.Undo) {
+			stats, ok, err := t.deltaStats(ctx, s, b)
+			if err != nil {
+				return 0, err
+			}
+			if ok {
+				last = max(last, stats.MaxTimestamp)
+			}
+		}
+	}
+	return last, nil
+}
+
+// twin is a rowset of another replica that has the same bytes.
+type twin struct {
+	replica
+	set *RowSet
+}
+
+// findTwins looks for the twins of a rowset.
+func (t *table) findTwins(ctx context.Context, s *rowSet) error {
+	s.twins = nil
+	for _, r := range s.tablet.others {
+		for i := range r.RowSets {
+			other := twin{r, &r.RowSets[i]}
+			same, err := t.sameBlocks(ctx, s, other)
+			if err != nil {
+				return err
+			}
+			if same {
+				s.twins = append(s.twins, other)
+			}
+		}
+	}
+	return nil
+}
+
+// sameBlocks reports whether other has the blocks of s: those that either does not find are believed.
+func (t *table) sameBlocks(ctx context.Context, s *rowSet, other twin) (bool, error) {
+	if s.ID != other.set.ID {
+		return false, nil
+	}
+	a, b := s.Blocks(), other.set.Blocks()
+	if len(a) != len(b) {
+		return false, nil
+	}
+	found := 0
+	for i := range a {
+		if a[i].Kind != b[i].Kind || a[i].Column != b[i].Column {
+			return false, nil
+		}
+		p, err := s.tablet.fs.PlaceOf(ctx, s.tablet.Tablet, a[i].BlockRef)
+		if err != nil && !damaged(err) {
+			return false, err
+		}
+		q, other := other.fs.PlaceOf(ctx, other.Tablet, b[i].BlockRef)
+		if other != nil && !damaged(other) {
+			return false, other
+		}
+		if err == nil && other == nil {
+			if found++; p.At.Len != q.At.Len {
+				return false, nil
+			}
+		}
+	}
+	return found > 0, nil
+}
+
+// places are where a block of a rowset lies: in the replica that is read, and then in twins. The error is why it is not in the first.
+func (t *table) places(ctx context.Context, s *rowSet, b BlockRef) (out []Place, err error) {
+	p, err := s.tablet.fs.PlaceOf(ctx, s.tablet.Tablet, b)
+	if err == nil {
+		out = append(out, p)
+	} else if !damaged(err) {
+		return nil, err
+	}
+	if len(s.twins) == 0 {
+		return out, err
+	}
+	n := -1
+	for i, x := range s.Blocks() {
+		if x.ID == b.ID {
+			n = i
+		}
+	}
+	for _, tw := range s.twins {
+		if n < 0 {
+			break
+		}
+		q, other := tw.fs.PlaceOf(ctx, tw.Tablet, tw.set.Blocks()[n].BlockRef)
+		switch {
+		case other == nil:
+			out = append(out, q)
+		case !damaged(other):
+			return nil, other
+		}
+	}
+	return out, err
+}
+
+// openBlock opens the CFile of a block: in the first place where that can be done.
+func (t *table) openBlock(ctx context.Context, s *rowSet, b BlockRef) (*cfile.Reader, error) {
+	r, _, err := opened(ctx, t, s, b, openColumn)
+	return r, err
+}
+
+// opened opens a block with open in the first place where that can be done. all are the places, the opened one first.
+func opened[R any](ctx context.Context, t *table, s *rowSet, b BlockRef, open func(context.Context, source, fault.Span, format.OpenOptions) (R, error)) (r R, all []Place, err error) {
+	all, err = t.places(ctx, s, b)
+	if len(all) == 0 {
+		return r, nil, err
+	}
+	var first error
+	for i, p := range all {
+		r, err = open(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
+		if err = named(err, p); err == nil {
+			all[0], all[i] = all[i], all[0]
+			return r, all, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if !damaged(err) {
+			break
+		}
+	}
+	return r, nil, first
+}
+
+// elsewhere reads the bytes of a page in a twin of the block that begins at base, which has the same bytes.
+func (t *table) elsewhere(at fault.Span, base Place, p Place) ([]byte, fault.Span, error) {
+	there := p.At.Sub(at.Off-base.At.Off, at.Len)
+	b := make([]byte, at.Len)
+	err := format.ReadFull(context.Background(), source{t.tree, p.At.Object, p.At.End()}, there, "", b)
+	return b, there, err
+}
+
+// decodeElsewhere decodes a page from the twins of its block, after err.
+func (x *columnChunk) decodeElsewhere(t *format.Task, dst *vec.Vector, err error) error {
+	base := slices.IndexFunc(x.places, func(p Place) bool {
+		at := t.Page.Spans[0]
+		return p.At.Object == at.Object && p.At.Off <= at.Off && at.End() <= p.At.End()
+	})
+	for i, p := range x.places {
+		if base < 0 || i == base {
+			continue
+		}
+		again := *t
+		again.Page.Spans, again.Bytes = nil, nil
+		var failed error
+		for _, at := range t.Page.Spans {
+			b, there, bad := x.t.elsewhere(at, x.places[base], p)
+			if failed = bad; bad != nil {
+				break
+			}
+			again.Page.Spans, again.Bytes = append(again.Page.Spans, there), append(again.Bytes, b)
+		}
+		if failed != nil {
+			continue
+		}
+		n := dst.Len()
+		if x.Chunk.Decode(&again, dst) == nil {
+			t.Raw = again.Raw
+			return nil
+		}
+		dst.Truncate(n)
+	}
+	return err
+}
