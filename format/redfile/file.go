@@ -49,7 +49,7 @@ type file struct {
 	metas   map[chunkKey]*columnMeta
 	tables  map[chunkKey]*pageTable
 	objects map[string]store.Source // of chunks in other files
-	lost    []error                 // of a recovered file, by row group; nil = whole
+	lost    map[chunkKey]error      // of a recovered file: chunks whose metadata was not found
 }
 
 type chunkKey struct{ group, col int }
@@ -143,7 +143,7 @@ func (f *file) tryMeta(ctx context.Context, off, n int64, trace func(region.Node
 		return err
 	}
 	c := wire.NewCursor(b, at, "file_metadata")
-	m := parseFileMeta(c)
+	m, _ := parseFileMeta(c)
 	f.meta, f.metaAt = m, at
 	err := c.Err()
 	switch {
@@ -281,7 +281,7 @@ func (f *file) leavesOfChunks(ctx context.Context) ([]leaf, error) {
 		if !m.hasLevels {
 			return nil, fault.Corruptf(f.metaAt, chunkPath(0, col), "its metadata has no levels, and the file no schema")
 		}
-		out[col] = leaf{path: m.path, typ: m.typ, maxDef: uint8(m.maxDef), maxRep: uint8(m.maxRep)}
+		out[col] = leaf{path: m.path, typ: m.typ, maxDef: uint8(m.maxDef), maxRep: uint8(m.maxRep), conv: m.converted()}
 	}
 	return out, nil
 }
@@ -329,6 +329,9 @@ func (f *file) inside(p string) (string, error) {
 func (f *file) columnMeta(ctx context.Context, group, col int) (*columnMeta, error) {
 	c := &f.meta.groups[group].columns[col]
 	path := chunkPath(group, col) + ".column_metadata"
+	if err := f.lost[chunkKey{group, col}]; err != nil {
+		return nil, err
+	}
 	if c.meta != nil {
 		return c.meta, checkColumn(c.meta, f.metaAt, path)
 	}
@@ -359,8 +362,10 @@ func (f *file) columnMeta(ctx context.Context, group, col int) (*columnMeta, err
 // readColumnMeta reads the column metadata at at.Off; n is its size.
 func readColumnMeta(ctx context.Context, src store.Source, at fault.Span, most int64, path string) (*columnMeta, int64, error) {
 	var m columnMeta
-	n, err := readStruct(ctx, src, at, 512, most, path, func(c *wire.Cursor) {
-		m = parseColumnMeta(thrift.NewReader(c, protocolOf(c.Rest())), "")
+	n, err := readStruct(ctx, src, at, 512, most, path, func(c *wire.Cursor) bool {
+		r := thrift.NewReader(c, protocolOf(c.Rest()))
+		m = parseColumnMeta(r, "")
+		return r.Short()
 	})
 	if err != nil {
 		return nil, n, err

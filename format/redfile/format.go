@@ -23,6 +23,9 @@ var Format = format.Format{
 	ReadKeys:   readKeys,
 	Create:     create,
 	WriteKeys:  writeKeys,
+	Describe:   describe,
+	Recover:    recoverFile,
+	Codes:      Codes,
 }
 
 // probe looks at the magics at both ends.

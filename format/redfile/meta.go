@@ -326,7 +326,9 @@ type fileMeta struct {
 //	     A, B            C               D, E
 //	2    i64 num_rows    i64 num_rows    list schema
 //	3    i32 num_cols    string schema   i64 num_rows
-func parseFileMeta(c *wire.Cursor) (m fileMeta) {
+//
+// short says that the bytes ended.
+func parseFileMeta(c *wire.Cursor) (m fileMeta, short bool) {
 	m.gen, m.rows, m.cols, m.version = GenA, -1, -1, -1
 	m.protocol = protocolOf(c.Rest())
 	all, begin := c.Rest(), c.Pos()
@@ -375,7 +377,7 @@ func parseFileMeta(c *wire.Cursor) (m fileMeta) {
 	if m.gen == GenA && m.inline() {
 		m.gen = GenB
 	}
-	return m
+	return m, r.Short()
 }
 
 // inline reports whether any chunk has its metadata with it.

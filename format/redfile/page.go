@@ -109,8 +109,9 @@ func (h *pageHeader) write(w *thrift.Writer) {
 const mostHeader = 64 << 10
 
 // readStruct reads a structure that begins at off and may reach up to end, of which nobody knows the length: some bytes first, more
-// if they were too few. parse is given a cursor; it is called again from the beginning if there are more bytes.
-func readStruct(ctx context.Context, src store.Source, at fault.Span, first, most int64, path string, parse func(c *wire.Cursor)) (n int64, err error) {
+// if they were too few. parse is given a cursor and says
+// whether the bytes ended; it is then called again from the beginning, if there are more.
+func readStruct(ctx context.Context, src store.Source, at fault.Span, first, most int64, path string, parse func(c *wire.Cursor) (short bool)) (n int64, err error) {
 	for size := first; ; size *= 8 {
 		size = min(size, at.Len, most)
 		b := make([]byte, size)
@@ -118,8 +119,7 @@ func readStruct(ctx context.Context, src store.Source, at fault.Span, first, mos
 			return 0, err
 		}
 		c := wire.NewCursor(b, at.Sub(0, size), path)
-		parse(c)
-		if c.Err() != nil && size < min(at.Len, most) {
+		if short := parse(c); short && c.Err() != nil && size < min(at.Len, most) {
 			continue // perhaps it is only longer
 		}
 		return int64(c.Pos()), c.Err()
@@ -128,8 +128,10 @@ func readStruct(ctx context.Context, src store.Source, at fault.Span, first, mos
 
 // pageAt reads the header of the page at at.Off; at.Len is how far it may reach with its body.
 func pageAt(ctx context.Context, src store.Source, at fault.Span, path string) (h pageHeader, head int64, err error) {
-	head, err = readStruct(ctx, src, at, 96, mostHeader, path+".header", func(c *wire.Cursor) {
-		h = parsePageHeader(thrift.NewReader(c, protocolOf(c.Rest())), "")
+	head, err = readStruct(ctx, src, at, 96, mostHeader, path+".header", func(c *wire.Cursor) bool {
+		r := thrift.NewReader(c, protocolOf(c.Rest()))
+		h = parsePageHeader(r, "")
+		return r.Short()
 	})
 	if err != nil {
 		return h, 0, err

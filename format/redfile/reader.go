@@ -108,9 +108,6 @@ func (f *file) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.R
 	if g.Index < 0 || g.Index >= len(f.meta.groups) || col < 0 || col >= len(f.leaves) {
 		return nil, fault.Bugf("redfile: there is no column %d of row group %d", col, g.Index)
 	}
-	if f.lost != nil && f.lost[g.Index] != nil {
-		return nil, f.lost[g.Index]
-	}
 	t, err := f.table(ctx, g.Index, col)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,8 @@ type leaf struct {
 	path           []string
 	typ            Physical
 	maxDef, maxRep uint8
-	value          value // how its values become Arrow's
+	conv           converted // of a guessed schema
+	value          value     // how its values become Arrow's
 	column         format.Column
 }
 
@@ -50,7 +51,7 @@ func leavesOf(root *node) []leaf {
 			at.maxRep++
 		}
 		if n.typ >= 0 {
-			at.typ = n.typ
+			at.typ, at.conv = n.typ, n.conv
 			out = append(out, at)
 		}
 		for _, c := range n.children {
@@ -280,7 +281,7 @@ func nodeOf(f arrow.Field, path string) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !f.Nullable && !t.ElemField().Nullable && item.conv < 0 { // a repeated field is just that
+		if !f.Nullable && !t.ElemField().Nullable && item.conv < 0 && item.rep != repeated { // a repeated field is just that
 			return group(item, repeated, f.Name), nil
 		}
 		n.conv = convList
@@ -436,7 +437,11 @@ func guessChild(ls []leaf, depth int, def, rep uint8) *node {
 	if len(ls[0].path) <= depth {
 		return nil
 	}
-	for _, r := range []repetition{required, optional, repeated} {
+	order := []repetition{required, optional, repeated}
+	if name := ls[0].path[depth]; depth > 0 && len(ls[0].path) > depth+1 && (name == "list" || name == "map") {
+		order = []repetition{repeated, required, optional}
+	}
+	for _, r := range order {
 		c := &node{name: ls[0].path[depth], rep: r, typ: -1, conv: convNone}
 		d, p := def, rep
 		if r != required {
@@ -447,16 +452,30 @@ func guessChild(ls []leaf, depth int, def, rep uint8) *node {
 		}
 		if len(ls[0].path) == depth+1 {
 			if ls[0].maxDef == d && ls[0].maxRep == p {
-				c.typ = ls[0].typ
+				c.typ, c.conv = ls[0].typ, ls[0].conv
 				return c
 			}
 			continue
 		}
 		if ls[0].maxDef >= d && ls[0].maxRep >= p && guessChildren(c, ls, depth+1, d, p) {
+			c.annotate()
 			return c
 		}
+		c.children = nil
 	}
 	return nil
+}
+
+// annotate marks a group whose one child is repeated and has the name of a list or map.
+func (n *node) annotate() {
+	if k := n.only(); k != nil && k.rep == repeated && k.typ < 0 && n.rep != repeated {
+		switch {
+		case k.name == "list" && k.only() != nil:
+			n.conv = convList
+		case k.name == "map" && k.isPair():
+			n.conv = convMap
+		}
+	}
 }
 
 // parseText reads the schema of generation C: redelm's notation,

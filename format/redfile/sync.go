@@ -25,11 +25,21 @@ import (
 const syncPage = 0x53594e43 // "SYNC"
 
 // syncKey is the key of the marker in the key/value metadata, in hexadecimal; levelsKey is that of the greatest
-// definition and repetition level in the metadata of a column, which generation E has no fields for.
+// definition and repetition level in the metadata of a column, which generation E has no fields for; textKey, with the value
+// UTF8, says there that BYTE_ARRAYs are text, which generation A has no words for.
 const (
 	syncKey   = "stoa.sync"
 	levelsKey = "stoa.levels"
+	textKey   = "stoa.converted_type"
 )
+
+// converted is what the pairs of a column say of its type.
+func (m *columnMeta) converted() converted {
+	if m.typ == ByteArray && slices.Contains(m.pairs, keyValue{textKey, "UTF8"}) {
+		return convUTF8
+	}
+	return convNone
+}
 
 type syncBlock struct {
 	marker   []byte

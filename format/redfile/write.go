@@ -103,7 +103,7 @@ func (w *writer) plan() error {
 		if own[i].maxDef != l.maxDef || own[i].maxRep != l.maxRep || own[i].typ != l.typ {
 			return fault.Bugf("redfile: column %s: levels %d and %d in the file's schema, %d and %d in Arrow's", l.column.Name, own[i].maxDef, own[i].maxRep, l.maxDef, l.maxRep)
 		}
-		l.path = own[i].path
+		l.path, l.conv = own[i].path, own[i].conv
 		c := &columnWriter{l: l, o: &w.opts, enc: w.opts.encoding, head: thrift.NewWriter(w.protocol())}
 		if e, ok := w.opts.column[l.column.Name]; ok {
 			c.enc, used[l.column.Name] = e, true
@@ -340,6 +340,9 @@ func (w *writer) chunk(c *columnWriter) (columnChunk, error) {
 	m.encodings = []Encoding{c.enc}
 	if w.opts.gen != GenA { // whose metadata has no levels, but recovery needs them
 		m.pairs = []keyValue{{levelsKey, fmt.Sprintf("%d,%d", c.l.maxDef, c.l.maxRep)}}
+	}
+	if c.l.conv == convUTF8 {
+		m.pairs = append(m.pairs, keyValue{textKey, "UTF8"})
 	}
 	for _, s := range c.spilled {
 		if err := w.copySpilled(s); err != nil {

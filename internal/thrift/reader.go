@@ -44,6 +44,7 @@ type Reader struct {
 	typ   Type
 	head  int  // bytes of the field's head, at the cursor's place
 	truth bool // of a compact bool as a field
+	short bool // the error might not be one with more bytes
 }
 
 // frame is a struct, list or map that is being read.
@@ -65,6 +66,9 @@ func (r *Reader) Reset(c *wire.Cursor) {
 
 // Err is the first error, which is the cursor's.
 func (r *Reader) Err() error { return r.c.Err() }
+
+// Short reports whether the error is that the bytes end, so that with more of them there might be none.
+func (r *Reader) Short() bool { return r.short }
 
 // Field is the number of the field that Next found.
 func (r *Reader) Field() int { return int(r.id) }
@@ -113,6 +117,7 @@ func (r *Reader) Fail(n int, name, format string, args ...any) {
 // failAt tells trouble found head bytes behind the cursor's place.
 func (r *Reader) failAt(head int, bad *trouble, name string) {
 	off := r.c.Pos() + head + bad.off
+	r.short = bad.short
 	r.fail(off, min(1, r.c.Pos()+r.c.Left()-off), name, "%s", bad.reason)
 }
 

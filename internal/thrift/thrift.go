@@ -115,17 +115,22 @@ func (p Protocol) least(t Type) int {
 type trouble struct {
 	off    int
 	reason string
+	short  bool // with more bytes it might be none
 }
 
 func wrong(off int, format string, args ...any) *trouble {
-	return &trouble{off, fmt.Sprintf(format, args...)}
+	return &trouble{off: off, reason: fmt.Sprintf(format, args...)}
+}
+
+func short(off int, format string, args ...any) *trouble {
+	return &trouble{off, fmt.Sprintf(format, args...), true}
 }
 
 // fieldHead reads the head of a field. last is the id of the field before it. n is the size of the head in bytes;
 // truth is the value of a compact bool, which has no other bytes.
 func (p Protocol) fieldHead(b []byte, last int16) (id int16, t Type, truth bool, n int, bad *trouble) {
 	if len(b) == 0 {
-		return 0, 0, false, 0, wrong(0, "the bytes end where a field or the end of the struct should be")
+		return 0, 0, false, 0, short(0, "the bytes end where a field or the end of the struct should be")
 	}
 	if b[0] == 0 {
 		return 0, Stop, false, 1, nil
@@ -136,7 +141,7 @@ func (p Protocol) fieldHead(b []byte, last int16) (id int16, t Type, truth bool,
 			return 0, 0, false, 1, wrong(0, "a field of type %d, which does not exist", b[0])
 		}
 		if len(b) < 3 {
-			return 0, 0, false, 1, wrong(0, "the bytes end within the head of a field")
+			return 0, 0, false, 1, short(0, "the bytes end within the head of a field")
 		}
 		return int16(binary.BigEndian.Uint16(b[1:])), t, false, 3, nil
 	}
@@ -150,7 +155,7 @@ func (p Protocol) fieldHead(b []byte, last int16) (id int16, t Type, truth bool,
 	}
 	v, k := binary.Uvarint(b[1:])
 	if k <= 0 || v > 1<<16-1 {
-		return 0, 0, false, 1, wrong(1, "the number of a field is not a varint of 16 bits")
+		return 0, 0, false, 1, &trouble{1, "the number of a field is not a varint of 16 bits", k == 0}
 	}
 	return int16(v>>1) ^ -int16(v&1), t, truth, 1 + k, nil
 }
@@ -158,7 +163,7 @@ func (p Protocol) fieldHead(b []byte, last int16) (id int16, t Type, truth bool,
 // listHead reads the head of a list or set: what its elements are, how many, and the head's size.
 func (p Protocol) listHead(b []byte) (elem Type, count, n int, bad *trouble) {
 	if len(b) == 0 || p == Binary && len(b) < 5 {
-		return 0, 0, 0, wrong(0, "the bytes end within the head of a list")
+		return 0, 0, 0, short(0, "the bytes end within the head of a list")
 	}
 	var many uint64
 	number := b[0]
@@ -169,7 +174,7 @@ func (p Protocol) listHead(b []byte) (elem Type, count, n int, bad *trouble) {
 		if many, n = uint64(b[0]>>4), 1; many == 15 {
 			v, k := binary.Uvarint(b[1:])
 			if k <= 0 {
-				return 0, 0, 1, wrong(1, "the length of a list is not a varint")
+				return 0, 0, 1, &trouble{1, "the length of a list is not a varint", k == 0}
 			}
 			many, n = v, 1+k
 		}
@@ -182,7 +187,7 @@ func (p Protocol) listHead(b []byte) (elem Type, count, n int, bad *trouble) {
 		return 0, 0, n, wrong(0, "elements of type %d, which does not exist", number)
 	}
 	if most := uint64(len(b)-n) / uint64(p.least(elem)); many > most {
-		return 0, 0, n, wrong(0, "%d elements, but the %d bytes left hold at most %d", many, len(b)-n, most)
+		return 0, 0, n, short(0, "%d elements, but the %d bytes left hold at most %d", many, len(b)-n, most)
 	}
 	return elem, int(many), n, nil
 }
@@ -193,17 +198,17 @@ func (p Protocol) mapHead(b []byte) (key, value Type, count, n int, bad *trouble
 	var kn, vn byte
 	if p == Binary {
 		if len(b) < 6 {
-			return 0, 0, 0, 0, wrong(0, "the bytes end within the head of a map")
+			return 0, 0, 0, 0, short(0, "the bytes end within the head of a map")
 		}
 		kn, vn, many, n = b[0], b[1], uint64(binary.BigEndian.Uint32(b[2:])), 6
 	} else {
 		v, k := binary.Uvarint(b)
 		if k <= 0 {
-			return 0, 0, 0, 0, wrong(0, "the length of a map is not a varint")
+			return 0, 0, 0, 0, &trouble{0, "the length of a map is not a varint", k == 0}
 		}
 		if many, n = v, k; many > 0 {
 			if len(b) == k {
-				return 0, 0, 0, n, wrong(0, "the bytes end within the head of a map")
+				return 0, 0, 0, n, short(0, "the bytes end within the head of a map")
 			}
 			kn, vn, n = b[k]>>4, b[k]&15, k+1
 		}
@@ -217,7 +222,7 @@ func (p Protocol) mapHead(b []byte) (key, value Type, count, n int, bad *trouble
 		return 0, 0, 0, n, wrong(0, "keys of type %d and values of type %d: no such type", kn, vn)
 	}
 	if most := uint64(len(b)-n) / uint64(p.least(key)+p.least(value)); many > most {
-		return 0, 0, 0, n, wrong(0, "%d entries, but the %d bytes left hold at most %d", many, len(b)-n, most)
+		return 0, 0, 0, n, short(0, "%d entries, but the %d bytes left hold at most %d", many, len(b)-n, most)
 	}
 	return key, value, int(many), n, nil
 }
@@ -237,7 +242,7 @@ func (p Protocol) scalar(b []byte, t Type) (head, size int, bad *trouble) {
 			break
 		}
 		if _, size = binary.Uvarint(b); size <= 0 {
-			return 0, 0, wrong(0, "not a varint of at most 64 bits")
+			return 0, 0, &trouble{0, "not a varint of at most 64 bits", size == 0}
 		}
 	case Bytes:
 		many := uint64(0)
@@ -246,15 +251,15 @@ func (p Protocol) scalar(b []byte, t Type) (head, size int, bad *trouble) {
 				many = uint64(binary.BigEndian.Uint32(b))
 			}
 		} else if many, head = binary.Uvarint(b); head <= 0 {
-			return 0, 0, wrong(0, "the length is not a varint")
+			return 0, 0, &trouble{0, "the length is not a varint", head == 0}
 		}
 		if head > len(b) || many > uint64(len(b)-head) {
-			return 0, 0, wrong(0, "%d bytes are declared, %d are left", many, max(0, len(b)-head))
+			return 0, 0, short(0, "%d bytes are declared, %d are left", many, max(0, len(b)-head))
 		}
 		return head, head + int(many), nil
 	}
 	if size > len(b) {
-		return 0, 0, wrong(0, "%d bytes are needed, %d are left", size, len(b))
+		return 0, 0, short(0, "%d bytes are needed, %d are left", size, len(b))
 	}
 	return 0, size, nil
 }

@@ -1,0 +1,38 @@
+package redfile
+
+import "stoa/region"
+
+// Codes are all kinds of findings, by name. A checksum that is wrong is told once; what it covers is then not looked into.
+var Codes = []region.CodeDoc{
+	{Code: "redfile.bytes.lost", Severity: region.Error, Help: "Recover met bytes that are no structure of a RedFile. What they were is told by the rows that are missing."},
+	{Code: "redfile.column.damaged", Severity: region.Error, Help: "The metadata of a column chunk cannot be read or contradicts the schema: the chunk is lost, that is, one column of one row group."},
+	{Code: "redfile.column.count", Severity: region.Error, Help: "The number of values of a chunk, or of rows of a row group, is not that of its pages."},
+	{Code: "redfile.coverage.gap", Severity: region.Note, Help: "Bytes that no structure of the file claims. Readers go by offsets and never come there."},
+	{Code: "redfile.coverage.overlap", Severity: region.Error, Help: "Bytes that two structures claim. At least one of the offsets is wrong."},
+	{Code: "redfile.footer.damaged", Severity: region.Error, Help: "The metadata of the file cannot be read: the file is cut, was never finished, or its end is overwritten. Readers take it for lost; recover finds row groups by what stands between them."},
+	{Code: "redfile.footer.crc", Severity: region.Error, Help: "The checksum of the file's metadata does not fit its bytes. Offsets and types may be wrong."},
+	{Code: "redfile.footer.literal", Severity: region.Note, Help: "The number at the end is the offset of the metadata from the end of the file, as the first document words it. Programs wrote, and expect, the length of the metadata."},
+	{Code: "redfile.index.damaged", Severity: region.Warning, Help: "An index page cannot be read or does not fit the pages. Reading does without it."},
+	{Code: "redfile.index.bounds", Severity: region.Error, Help: "A value lies outside of the bounds that the index page gives for its page: filters miss rows."},
+	{Code: "redfile.magic", Severity: region.Error, Help: "The file does not begin with RED1."},
+	{Code: "redfile.page.crc", Severity: region.Error, Help: "The checksum of a page does not fit its bytes: the rows of this page are lost in this column."},
+	{Code: "redfile.page.damaged", Severity: region.Error, Help: "A page cannot be decoded: it contradicts its own encoding. Without checksums this is how damage shows. Its rows are lost in this column."},
+	{Code: "redfile.page.header", Severity: region.Error, Help: "The header of a page cannot be read: nobody knows where the next one begins, so the rest of the chunk is lost, unless an index page tells."},
+	{Code: "redfile.page.unknown", Severity: region.Note, Help: "A page of a type that is not known. Readers pass over it."},
+	{Code: "redfile.read", Severity: region.Error, Help: "Bytes of the file, or of one that holds its chunks, could not be read from where it is kept."},
+	{Code: "redfile.recovered", Severity: region.Note, Help: "Recover put row groups together without the metadata at the end of the file."},
+	{Code: "redfile.rows", Severity: region.Error, Help: "The file's number of rows is not that of its row groups."},
+	{Code: "redfile.rows.lost", Severity: region.Error, Help: "Recover found a row group of which columns are missing, as when the file was cut within it: it is given up."},
+	{Code: "redfile.schema.guessed", Severity: region.Note, Help: "The file does not say its schema (generation A): which groups may be null or repeat was worked out from the levels of the columns."},
+	{Code: "redfile.sync.damaged", Severity: region.Warning, Help: "A sync block is damaged or belongs to another file. Only recovery needs them."},
+	{Code: "redfile.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here; the message names it."},
+}
+
+func severityOf(code string) region.Severity {
+	for _, c := range Codes {
+		if c.Code == code {
+			return c.Severity
+		}
+	}
+	return region.Error
+}
