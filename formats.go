@@ -2,6 +2,7 @@ package stoa
 
 import (
 	"stoa/format"
+	"stoa/format/carbon"
 	"stoa/format/cfile"
 	"stoa/format/ipc"
 	"stoa/format/kudu"
@@ -15,6 +16,7 @@ import (
 var Formats = []format.Format{
 	kudu.Format,
 	cfile.Format,
+	carbon.Format,
 	ipc.Format,
 	redfile.Format,
 	trevni.Format,
