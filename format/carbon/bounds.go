@@ -1,9 +1,12 @@
 package carbon
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
+	"slices"
 
+	"stoa/format"
 	"stoa/pred"
 )
 
@@ -24,15 +27,16 @@ func (c *chunk) bounds(p *storedPage) (*pred.Bounds, bool) {
 }
 
 // groupBounds are those of a blocklet, by physical column.
-func (t *table) groupBounds(f *dataFile, p *part, g int) map[int]pred.Bounds {
+func (t *table) groupBounds(ctx context.Context, f *dataFile, p *part, g int, q format.Query) map[int]pred.Bounds {
+	asked := q.Filter.Columns()
 	out := map[int]pred.Bounds{}
 	rows := f.footer.blocklet[g].rows
 	for i := range t.phys {
 		ph := &t.phys[i]
-		if ph.Parent >= 0 || ph.col.typ.complex() {
+		if ph.Parent >= 0 || ph.col.typ.complex() || ph.col.globalCodes() && !slices.Contains(asked, ph.root.name) { // a dictionary is read only for who asks
 			continue
 		}
-		if b := t.blockletBounds(f, p, g, ph); b != nil {
+		if b := t.blockletBounds(ctx, f, p, g, ph); b != nil {
 			b.Rows = rows
 			out[i] = *b
 		}
@@ -40,7 +44,7 @@ func (t *table) groupBounds(f *dataFile, p *part, g int) map[int]pred.Bounds {
 	return out
 }
 
-func (t *table) blockletBounds(f *dataFile, p *part, g int, ph *physical) *pred.Bounds {
+func (t *table) blockletBounds(ctx context.Context, f *dataFile, p *part, g int, ph *physical) *pred.Bounds {
 	if text, ok := p.partition(ph.root.name); ok {
 		v, err := partitionValue(ph.root, text, t.zone)
 		if err != nil {
@@ -57,7 +61,7 @@ func (t *table) blockletBounds(f *dataFile, p *part, g int, ph *physical) *pred.
 		return v.exact(ph, f.footer.blocklet[g].rows)
 	}
 	if f.version < 3 {
-		return nil
+		return t.bounds12(ctx, f, g, ph, c)
 	}
 	return c.minMax(f.footer.index[g].minMax, c.chunk)
 }

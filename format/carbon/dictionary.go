@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"sync"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
@@ -267,7 +268,7 @@ func (g *globalDictionary) decode(t *format.Task, dst *vec.Vector) error {
 		var v constant
 		ok := false
 		if i > 1 && string(values[i-1]) != nullText {
-			v, err = parseValue(g.col, string(values[i-1]), nil)
+			v, err = parseValue(g.col, string(values[i-1]), time.UTC)
 			ok = err == nil && !v.null
 		}
 		if !ok {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"stoa/fault"
 	"stoa/internal/thrift"
@@ -115,7 +116,7 @@ func (g *globalDictionary) ordered(ctx context.Context) (*dictOrder, error) {
 	for i, x := range texts {
 		v := constant{null: true}
 		if i+1 != nullCode && string(x) != nullText {
-			if v, err = parseValue(g.col, string(x), nil); err != nil {
+			if v, err = parseValue(g.col, string(x), time.UTC); err != nil {
 				v = constant{null: true}
 			}
 		}

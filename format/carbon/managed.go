@@ -228,13 +228,13 @@ func (t *managed) RowGroups(ctx context.Context, p format.Part, q format.Query) 
 		return nil, err
 	}
 	if f := mine.hollow(); q.Filter != nil && f != nil {
-		return t.groups(f, mine)
+		return t.groups(ctx, f, mine, q)
 	}
 	f, err := t.file(ctx, p.Ref)
 	if err != nil {
 		return nil, err
 	}
-	return t.groups(f, mine)
+	return t.groups(ctx, f, mine, q)
 }
 
 // hollow is the file as its index file knows it: enough to tell what a filter needs of it without opening it. nil if the index

@@ -262,8 +262,10 @@ func open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.
 			return nil, err
 		}
 		return t.reader(), nil
+	case kindDict, kindDictMeta, kindSort:
+		return openDictionary(ctx, tg, op)
 	}
-	return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "an index or dictionary file as a table")
+	return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "an index file as a table")
 }
 
 // dataFiles are the data files of a directory, by name.

@@ -116,15 +116,15 @@ func (t *table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([
 	if err != nil {
 		return nil, err
 	}
-	return t.groups(f, &part{name: p.Ref})
+	return t.groups(ctx, f, &part{name: p.Ref}, q)
 }
 
 // groups are the blocklets of a file.
-func (t *table) groups(f *dataFile, p *part) ([]format.RowGroup, error) {
+func (t *table) groups(ctx context.Context, f *dataFile, p *part, q format.Query) ([]format.RowGroup, error) {
 	out := make([]format.RowGroup, len(f.footer.blocklet))
 	for i := range out {
 		b := &f.footer.blocklet[i]
-		out[i] = format.RowGroup{Part: p.name, Index: i, Rows: b.rows, Bytes: f.blockletBytes(i), Bounds: t.groupBounds(f, p, i)}
+		out[i] = format.RowGroup{Part: p.name, Index: i, Rows: b.rows, Bytes: f.blockletBytes(i), Bounds: t.groupBounds(ctx, f, p, i, q)}
 	}
 	return out, nil
 }

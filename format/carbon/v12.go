@@ -23,8 +23,8 @@ func (f *dataFile) cardinalities() {
 	}
 }
 
-// groups refuses files with column groups: several columns whose codes are packed into one chunk.
-func (f *dataFile) groups(at fault.Span) error {
+// columnGroups refuses files with column groups: several columns whose codes are packed into one chunk.
+func (f *dataFile) columnGroups(at fault.Span) error {
 	seen := map[int32]string{}
 	for _, c := range f.columns {
 		if c.group < 0 || !c.dimension {
@@ -48,7 +48,7 @@ func (f *dataFile) inData(at fault.Span, path string, off, n int64) error {
 
 // checkBlocklet1 holds the places of the pages of a blocklet of format 1 against the file.
 func (f *dataFile) checkBlocklet1(b *blockletInfo, at fault.Span, path string) error {
-	if err := f.groups(at); err != nil {
+	if err := f.columnGroups(at); err != nil {
 		return err
 	}
 	if len(b.chunks) != len(f.columns) {
@@ -75,7 +75,7 @@ func (f *dataFile) checkBlocklet1(b *blockletInfo, at fault.Span, path string) e
 
 // checkBlocklet2 holds the places of the column chunks of a blocklet of format 2 against the file.
 func (f *dataFile) checkBlocklet2(b *blockletInfo, at fault.Span, path string) error {
-	if err := f.groups(at); err != nil {
+	if err := f.columnGroups(at); err != nil {
 		return err
 	}
 	if len(b.offsets) != len(f.columns) || len(b.lengths) != len(f.columns) {
