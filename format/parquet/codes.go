@@ -2,12 +2,17 @@ package parquet
 
 import "stoa/region"
 
-// codes are the kinds of findings, by name.
+// codes are the kinds of findings of Verify.
 var codes = []region.CodeDoc{
+	{Code: "parquet.column", Severity: region.Error, Help: "A column of a row group cannot be read; the rows of the group are lost in that column."},
 	{Code: "parquet.footer", Severity: region.Error, Help: "The footer cannot be read, so nothing of the file can."},
+	{Code: "parquet.index", Severity: region.Warning, Help: "An offset or column index cannot be read, or does not point to the pages. Reading everything does not need it; seeking and filtering do."},
+	{Code: "parquet.index.bounds", Severity: region.Error, Help: "A page has a value outside of its bounds in the column index, or another number of nulls. Whoever skips pages by them misses rows."},
+	{Code: "parquet.layout", Severity: region.Note, Help: "Bytes that nothing in the file points to. Some writers leave such bytes; no rows are lost by them."},
 	{Code: "parquet.page", Severity: region.Error, Help: "A page, or its header, cannot be read."},
 	{Code: "parquet.page.checksum", Severity: region.Error, Help: "The checksum of a page does not fit its bytes."},
-	{Code: "parquet.column", Severity: region.Error, Help: "A column of a row group cannot be read; the rows of the group are lost in that column."},
-	{Code: "parquet.layout", Severity: region.Note, Help: "Bytes that nothing in the file points to. Some writers leave such bytes; no rows are lost by them."},
+	{Code: "parquet.rows", Severity: region.Error, Help: "The footer's number of rows is not that of the row groups."},
+	{Code: "parquet.statistics", Severity: region.Error, Help: "A row group has a value outside of its statistics, or another number of nulls. Whoever skips row groups by them misses rows."},
 	{Code: "parquet.unreadable", Severity: region.Error, Help: "Bytes could not be read from where the file is kept, or need something that is not known here; the message names it."},
+	{Code: "parquet.values", Severity: region.Error, Help: "The footer's number of values of a column chunk is not that of its pages."},
 }

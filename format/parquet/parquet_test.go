@@ -92,6 +92,9 @@ func join(t testing.TB, batches []arrow.RecordBatch, k int) arrow.Array {
 	return a
 }
 
+// rangeAll is all rows.
+var rangeAll vec.Range
+
 func equal(a, b arrow.Array) bool {
 	return array.ApproxEqual(a, b, array.WithNaNsEqual(true), array.WithAbsTolerance(0))
 }

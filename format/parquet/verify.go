@@ -6,68 +6,140 @@ import (
 	"fmt"
 	"hash/crc32"
 	"iter"
+	"math"
+	"slices"
 	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/pred"
 	"stoa/region"
 	"stoa/vec"
 )
 
-// verify reads every column of every row group, and compares the checksums of pages that have one. Its findings are
-// parquet.footer, parquet.page (a page header), parquet.page.checksum, parquet.column (values), parquet.layout (bytes
-// that nothing claims) and parquet.unreadable (not the file's fault, perhaps).
+// verify reads everything: footer, page headers, checksums, indexes, values. What the file says twice is compared: the
+// numbers of rows and values, the places of pages, and the bounds of row groups and pages against the values.
 func verify(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
+		v := &verifier{ctx: ctx, noSums: o.NoVerify, yield: yield}
+		v.base = region.Finding{Part: t.Name, Rows: [2]int64{-1, -1}, Lost: -1}
 		r, err := openReader(ctx, t, o)
 		if err != nil {
-			yield(finding("parquet.footer", region.Finding{Part: t.Name, Rows: [2]int64{-1, -1}, Lost: -1}, err))
+			v.find("parquet.footer", err)
 			return
 		}
 		defer r.Close()
-		at := int64(0)
-		for g, rg := range r.meta.RowGroups {
-			rows := [2]int64{at, at + rg.NumRows}
-			at = rows[1]
-			for f := range r.leaves {
-				if !r.verifyColumn(ctx, g, f, rows, o.NoVerify, yield) {
-					return
-				}
+		v.r = r
+		v.file(t, o)
+	}
+}
+
+// verifier checks one file. left says that nobody wants to know more.
+type verifier struct {
+	ctx    context.Context
+	r      *reader
+	noSums bool
+	yield  func(region.Finding) bool
+	left   bool
+	base   region.Finding // what findings have in common where we are
+}
+
+// find tells a finding. An error that is no damage is parquet.unreadable, whatever was looked at.
+func (v *verifier) find(code string, err error) {
+	if v.left || err == nil {
+		return
+	}
+	f := v.base
+	f.Code, f.Message = code, strings.ReplaceAll(err.Error(), "\n", "; ")
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Class != fault.Corrupt {
+		f.Code = "parquet.unreadable"
+	}
+	if e != nil {
+		f.At, f.Path = e.At, e.Path
+	}
+	k := slices.IndexFunc(codes, func(c region.CodeDoc) bool { return c.Code == f.Code })
+	if f.Severity = codes[k].Severity; f.Severity != region.Error {
+		f.Lost = 0
+	}
+	v.left = !v.yield(f)
+}
+
+func (v *verifier) file(t format.Target, o format.OpenOptions) {
+	rows := int64(0)
+	for g, rg := range v.r.meta.RowGroups {
+		for f := range v.r.leaves {
+			v.base.Column, v.base.Rows, v.base.Lost = v.r.schema.Field(f).Name, [2]int64{rows, rows + rg.NumRows}, rg.NumRows
+			for _, leaf := range v.r.leaves[f] {
+				v.chunk(g, leaf)
+			}
+			v.values(g, f)
+			if v.left {
+				return
 			}
 		}
-		for n, err := range describe(ctx, t, format.DescribeOptions{OpenOptions: o}) {
-			if err == nil && n.Kind == region.Gap && n.Depth == 1 {
-				err = fmt.Errorf("%d bytes that nothing claims", n.At.Len)
-				f := region.Finding{Code: "parquet.layout", Severity: region.Note, At: n.At, Part: t.Name, Rows: [2]int64{-1, -1}, Message: err.Error()}
-				if !yield(f) {
-					return
-				}
-			}
+		rows += rg.NumRows
+	}
+	v.base = region.Finding{Part: t.Name, Rows: [2]int64{-1, -1}, Lost: -1}
+	if n := v.r.meta.FileMetaData.NumRows; n != rows {
+		v.find("parquet.rows", fault.Corruptf(v.r.footer, "footer/metadata.num_rows", "%d, but the row groups have %d", n, rows))
+	}
+	for n, err := range describe(v.ctx, t, format.DescribeOptions{OpenOptions: o}) {
+		if err == nil && n.Kind == region.Gap && n.Depth == 1 {
+			v.find("parquet.layout", fault.Corruptf(n.At, "", "%d bytes that nothing claims", n.At.Len))
+		}
+		if v.left {
+			return
 		}
 	}
 }
 
-// verifyColumn checks one field in one row group.
-func (r *reader) verifyColumn(ctx context.Context, group, field int, rows [2]int64, noSums bool, yield func(region.Finding) bool) bool {
-	base := region.Finding{Part: r.target.Name, Column: r.schema.Field(field).Name, Rows: rows, Lost: rows[1] - rows[0]}
-	for _, leaf := range r.leaves[field] {
-		for p, err := range r.pages(ctx, group, leaf) {
-			code := "parquet.page"
-			if err == nil && p.hasCRC && !noSums {
-				code, err = "parquet.page.checksum", r.checkSum(ctx, p)
-			}
-			if err != nil && !yield(finding(code, base, err)) {
-				return false
-			}
+// chunk checks the pages of a column chunk: their headers, checksums and number of values, and what the offset index says.
+func (v *verifier) chunk(group, leaf int) {
+	var data []page
+	var values int64
+	for p, err := range v.r.pages(v.ctx, group, leaf) {
+		if err != nil {
+			v.find("parquet.page", err)
+			return
+		}
+		if p.hasCRC && !v.noSums {
+			v.find("parquet.page.checksum", v.r.checkSum(v.ctx, p))
+		}
+		if p.isData() {
+			data = append(data, p)
+			values += p.values
 		}
 	}
-	q := format.Query{Cols: []int{field}}
-	for _, err := range r.Batches(ctx, format.RowGroup{Part: r.target.Name, Index: group}, q, vec.Range{}, nil) {
-		if err != nil && !yield(finding("parquet.column", base, err)) {
-			return false
-		}
+	at := v.r.chunkSpan(group, leaf)
+	path := fmt.Sprintf("row_groups[%d].columns[%d]", group, leaf)
+	if n := v.r.meta.RowGroups[group].Columns[leaf].MetaData.NumValues; n != values {
+		v.find("parquet.values", fault.Corruptf(at, path+".num_values", "%d, but the pages say %d", n, values))
 	}
-	return true
+	x, err := v.r.offsetIndex(v.ctx, group, leaf, nil)
+	if err != nil || x == nil {
+		v.find("parquet.index", err)
+		return
+	}
+	if len(x.offsets) != len(data) {
+		v.find("parquet.index", fault.Corruptf(x.at, path+".offset_index", "%d pages, the column chunk has %d", len(x.offsets), len(data)))
+		return
+	}
+	flat := v.r.meta.Schema.Column(leaf).MaxRepetitionLevel() == 0
+	row := int64(0)
+	for i, p := range data {
+		if x.offsets[i] != p.header.Off-v.r.base || int64(x.sizes[i]) != p.header.Len+p.body.Len || flat && x.firstRow[i] != row {
+			v.find("parquet.index", fault.Corruptf(x.at, fmt.Sprintf("%s.offset_index.page_locations[%d]", path, i),
+				"%d bytes at %d from row %d on; the page has %d bytes at %d", x.sizes[i], x.offsets[i], x.firstRow[i], p.header.Len+p.body.Len, p.header.Off-v.r.base))
+			return
+		}
+		row += p.values
+	}
+	_, err = v.r.columnIndex(v.ctx, group, leaf, len(data), nil)
+	v.find("parquet.index", err)
 }
 
 func (r *reader) checkSum(ctx context.Context, p page) error {
@@ -84,14 +156,153 @@ func (r *reader) checkSum(ctx context.Context, p page) error {
 	return nil
 }
 
-func finding(code string, f region.Finding, err error) region.Finding {
-	f.Code, f.Severity, f.Message = code, region.Error, strings.ReplaceAll(err.Error(), "\n", "; ")
-	var e *fault.Error
-	if !errors.As(err, &e) || e.Class != fault.Corrupt {
-		f.Code = "parquet.unreadable"
+// claim is what bounds say of some rows of a row group.
+type claim struct {
+	code, path string
+	at         fault.Span
+	rows       vec.Range
+	outside    *pred.Expr // a value that the bounds exclude; nil = they exclude none
+	nulls      int64      // -1 = not said
+	column     string
+
+	seen int64 // nulls so far
+	told bool
+}
+
+// values decodes a field of a row group and holds the bounds of its leaves against the values.
+func (v *verifier) values(group, f int) {
+	claims := v.claims(group, f)
+	at := int64(0)
+	q := format.Query{Cols: []int{f}}
+	for b, err := range v.r.Batches(v.ctx, format.RowGroup{Part: v.r.target.Name, Index: group}, q, vec.Range{}, nil) {
+		if err != nil {
+			v.find("parquet.column", err)
+			return
+		}
+		for i := range claims {
+			if err := claims[i].hold(b, at); err != nil {
+				v.find(claims[i].code, err)
+			}
+		}
+		at += b.NumRows()
 	}
-	if e != nil {
-		f.At, f.Path = e.At, e.Path
+	for _, c := range claims {
+		if c.nulls >= 0 && c.nulls != c.seen && !c.told {
+			v.find(c.code, fault.Corruptf(c.at, c.path, "%d nulls, there are %d (%s, rows %d to %d of the row group)", c.nulls, c.seen, c.column, c.rows.From, c.rows.To))
+		}
 	}
-	return f
+}
+
+// claims are the statements about field f in the statistics and page indexes.
+func (v *verifier) claims(group, f int) (out []*claim) {
+	for _, l := range v.r.flats {
+		if l.path[0] != f {
+			continue
+		}
+		name := v.r.nameOf(l.path)
+		b := v.r.groupBounds(group, l)
+		path := fmt.Sprintf("row_groups[%d].columns[%d]", group, l.column)
+		out = append(out, v.claim(name, l, b, claim{code: "parquet.statistics", path: path + ".statistics", at: v.r.footer, rows: vec.Range{To: b.Rows}}))
+		pages, err := v.r.pageBounds(v.ctx, group, l)
+		if err != nil || pages == nil {
+			continue // told by chunk
+		}
+		x := v.r.meta.RowGroups[group].Columns[l.column]
+		at := v.r.span(*x.ColumnIndexOffset, int64(*x.ColumnIndexLength))
+		for i, b := range pages.bounds {
+			rows := vec.Range{From: pages.firstRow[i], To: pages.firstRow[i] + b.Rows}
+			out = append(out, v.claim(name, l, b, claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.column_index[%d]", path, i), at: at, rows: rows}))
+		}
+	}
+	return out
+}
+
+func (v *verifier) claim(name string, l leafField, b pred.Bounds, c claim) *claim {
+	c.column, c.nulls = name, b.Nulls
+	var outside []*pred.Expr
+	if b.Min != nil {
+		outside = append(outside, pred.Test(name, pred.OpLt, *b.Min))
+	}
+	if b.Max != nil {
+		more := pred.Test(name, pred.OpGt, *b.Max)
+		if id := l.typ.ID(); id == arrow.FLOAT32 || id == arrow.FLOAT64 { // NaN is never in the bounds
+			more = pred.And(more, pred.Test(name, pred.OpNe, pred.Float(math.NaN())))
+		}
+		outside = append(outside, more)
+	}
+	if outside != nil {
+		if e, err := pred.Bind(pred.Or(outside...), v.r.schema); err == nil { // else no predicate can be misled by them
+			c.outside = e
+		}
+	}
+	return &c
+}
+
+// hold looks at the rows of a batch that c is about; the batch begins with row at of the row group.
+func (c *claim) hold(b arrow.RecordBatch, at int64) error {
+	mine := vec.Range{From: c.rows.From - at, To: c.rows.To - at}.Intersect(vec.Range{To: b.NumRows()})
+	if mine.Len() == 0 || c.told {
+		return nil
+	}
+	part := b.NewSlice(mine.From, mine.To)
+	defer part.Release()
+	n := int(mine.Len())
+	find := func(e *pred.Expr) (*vec.Sel, error) {
+		return e.Eval(n, func(path string) arrow.Array {
+			if pred.JoinPath(part.ColumnName(0)) == path {
+				return part.Column(0)
+			}
+			return nil
+		}, nil)
+	}
+	c.seen += int64(nullsAt(part.Column(0), c.column, part.Schema().Field(0)))
+	if c.outside == nil {
+		return nil
+	}
+	sel, err := find(c.outside)
+	if err != nil || sel.Count == 0 {
+		return err
+	}
+	c.told = true
+	row := int64(0)
+	for !sel.Has(int(row)) {
+		row++
+	}
+	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is not within them (%s)", at+mine.From+row, c.outside)
+}
+
+// nullsAt counts the nulls of the leaf that a path leads to through structs, theirs included.
+func nullsAt(a arrow.Array, path string, f arrow.Field) (nulls int) {
+	at, _, err := pred.Find([]arrow.Field{f}, path)
+	if err != nil {
+		return 0
+	}
+	chain := []arrow.Array{a}
+	for _, i := range at[1:] {
+		chain = append(chain, chain[len(chain)-1].(*array.Struct).Field(i))
+	}
+	if len(chain) == 1 && a.DataType().ID() != arrow.NULL {
+		return a.NullN()
+	}
+	for i := range a.Len() {
+		for _, x := range chain {
+			if x.IsNull(i) || x.DataType().ID() == arrow.NULL {
+				nulls++
+				break
+			}
+		}
+	}
+	return nulls
+}
+
+// nameOf is the name that predicates have for the leaf at path.
+func (r *reader) nameOf(path []int) string {
+	names := make([]string, len(path))
+	fields := r.schema.Fields()
+	for i, k := range path {
+		if names[i] = fields[k].Name; i+1 < len(path) {
+			fields = fields[k].Type.(*arrow.StructType).Fields()
+		}
+	}
+	return pred.JoinPath(names...)
 }

@@ -1,0 +1,165 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/format"
+	"stoa/format/ipc/sample"
+	"stoa/region"
+	"stoa/store"
+)
+
+func findings(b []byte) (out []region.Finding) {
+	tree := store.NewMemory(map[string][]byte{"t": b})
+	for f := range Format.Verify(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}) {
+		out = append(out, f)
+	}
+	return out
+}
+
+func codesIn(fs []region.Finding) string {
+	var out []string
+	for _, f := range fs {
+		if !slices.Contains(out, f.Code) {
+			out = append(out, f.Code)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// TestVerifyFindsLies changes what a healthy file says about itself, without breaking anything that is needed to read it.
+func TestVerifyFindsLies(t *testing.T) {
+	const high = 0x1122334455667788 // stands in the page, the statistics (twice) and the column index
+	sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}, {Name: "f", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
+	for i := range 100 {
+		x, f := int64(i+1)<<33, float64(i)
+		if i == 50 {
+			x, f = high, math.NaN()
+		}
+		b.Field(0).(*array.Int64Builder).Append(x)
+		b.Field(1).(*array.Float64Builder).Append(f)
+	}
+	tree := write(t, map[string]string{"compression": "none", "dictionary": "false"}, b.NewRecordBatch())
+	whole := tree.Bytes("t")
+	if fs := findings(whole); len(fs) != 0 {
+		t.Fatalf("a healthy file: %+v", fs)
+	}
+	r, err := openReader(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := binary.LittleEndian.AppendUint64(nil, high)
+	less := binary.LittleEndian.AppendUint64(nil, high-1)
+	chunk, footer := r.chunkSpan(0, 0), r.footer
+	change := func(from, to int64) []byte {
+		out := bytes.Clone(whole)
+		n := bytes.Count(out[from:to], mark)
+		if n == 0 {
+			t.Fatal("nothing to change")
+		}
+		copy(out[from:to], bytes.ReplaceAll(out[from:to], mark, less))
+		return out
+	}
+	for what, c := range map[string]struct {
+		b    []byte
+		want string
+	}{
+		"the statistics":   {change(footer.Off, footer.End()), "parquet.statistics"},
+		"the column index": {change(chunk.End(), footer.Off), "parquet.index.bounds"},
+	} {
+		if got := codesIn(findings(c.b)); got != c.want {
+			t.Errorf("%s: %q, want %q", what, got, c.want)
+		}
+	}
+	for name, want := range map[string]string{"offset_index": "parquet.index", "column_index": "parquet.index parquet.index.bounds"} {
+		out := bytes.Clone(whole)
+		x := r.meta.RowGroups[0].Columns[0]
+		at, n := *x.OffsetIndexOffset, int64(*x.OffsetIndexLength)
+		if name == "column_index" {
+			at, n = *x.ColumnIndexOffset, int64(*x.ColumnIndexLength)
+		}
+		clear(out[at : at+n])
+		if got := codesIn(findings(out)); got != want && got != "parquet.index parquet.layout" && got != "parquet.index" {
+			t.Errorf("%s cleared: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestVerifySeesEveryFlip flips bytes in a file with page checksums: if the rows change, or cannot be read, Verify says so.
+func TestVerifySeesEveryFlip(t *testing.T) {
+	whole := golden(t, "testdata/codec-zstd.parquet").Bytes("t")
+	want, err := rowsOf(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := openReader(context.Background(), format.Target{Tree: golden(t, "testdata/codec-zstd.parquet"), Name: "t"}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, step := 0, 3
+	if testing.Short() {
+		step = 11
+	}
+	for i := 4; i < int(r.footer.Off); i += step {
+		b := bytes.Clone(whole)
+		b[i] ^= 1 << (i % 8)
+		got, err := rowsOf(b)
+		if err == nil && got == want {
+			continue
+		}
+		changed++
+		if len(findings(b)) == 0 {
+			t.Errorf("byte %d: the rows are others (%v) and nothing is found", i, err)
+		}
+	}
+	if changed < 50 {
+		t.Errorf("only %d flips changed anything", changed)
+	}
+}
+
+func rowsOf(b []byte) (string, error) {
+	_, got, err := readAll(store.NewMemory(map[string][]byte{"t": b}), nil, rangeAll)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, g := range got {
+		for _, c := range g.Columns() {
+			j, err := c.MarshalJSON()
+			if err != nil {
+				return "", err
+			}
+			out.Write(j)
+		}
+	}
+	return out.String(), nil
+}
+
+// FuzzFile opens, reads, describes and verifies anything.
+func FuzzFile(f *testing.F) {
+	for _, name := range []string{"plain.v2.parquet", "rare.parquet", "codec-zstd.parquet", "codec-lz4.parquet", "codec-brotli.parquet", "refused.parquet", "int96.parquet"} {
+		f.Add(golden(f, "testdata/"+name).Bytes("t"))
+	}
+	sc := sample.Schema(arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.BinaryTypes.String))
+	f.Add(write(f, nil, sample.Batch(rand.New(rand.NewPCG(1, 1)), sc, 5, 0.3)).Bytes("t"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		damaged(t, "fuzz", 0, b)
+		findings(b)
+		tree := store.NewMemory(map[string][]byte{"t": b})
+		for range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"}, format.DescribeOptions{Pages: true}) {
+		}
+	})
+}
