@@ -63,6 +63,7 @@ type servers struct {
 	all      []*FS
 	tablets  []*tablet // one a tablet id; of all tables; those that hold rows, and then tombstones
 	findings []region.Finding
+	catalog  *catalog  // what a master says; nil: none is here
 	broken   []*Tablet // superblocks that cannot be read, with what could be understood
 }
 
@@ -90,7 +91,7 @@ func openServers(ctx context.Context, tg format.Target, o format.OpenOptions, ro
 			return nil, err
 		}
 	}
-	return s, nil
+	return s, s.readCatalog(ctx, tg, o, ro)
 }
 
 // add opens one server's directories.
@@ -184,7 +185,7 @@ func (s *servers) tables() [][]*tablet {
 		})
 	}
 	slices.SortStableFunc(out, func(a, b []*tablet) int {
-		return cmp.Or(cmp.Compare(newest(a).Table, newest(b).Table), cmp.Compare(a[0].TableID, b[0].TableID))
+		return cmp.Or(cmp.Compare(s.nameOf(a), s.nameOf(b)), cmp.Compare(a[0].TableID, b[0].TableID))
 	})
 	return out
 }
@@ -200,13 +201,48 @@ func newest(ts []*tablet) *tablet {
 	return out
 }
 
+// nameOf is the name of a table: the master's word, or that of the tablet with the newest schema.
+func (s *servers) nameOf(ts []*tablet) string {
+	if s.catalog != nil {
+		if e := s.catalog.tables[ts[0].TableID]; e.name != "" {
+			return e.name
+		}
+	}
+	return newest(ts).Table
+}
+
+// missing are the tablets that a table must have and that are not here, by their partitions: what the partition schema says, or the master;
+// uncovered are ranges of keys without a tablet, which may be meant to have none; more is how many are not listed.
+func (s *servers) missing(ts []*tablet) (missing, uncovered []string, more int64) {
+	var have []*Tablet
+	for _, tb := range ts {
+		have = append(have, tb.Tablet)
+	}
+	sure, perhaps, more := Missing(have)
+	for _, g := range sure {
+		missing = append(missing, g.Text)
+	}
+	for _, g := range perhaps {
+		uncovered = append(uncovered, g.Text)
+	}
+	top := newest(ts)
+	if s.catalog == nil || s.catalog.tables[top.TableID].id == "" {
+		return missing, uncovered, more
+	}
+	missing, uncovered = nil, nil // the master knows
+	for _, e := range s.catalog.absent(top.TableID, ts) {
+		missing = append(missing, top.Partitioning.Text(&top.Schema, &e.partition))
+	}
+	return missing, uncovered, 0
+}
+
 // pick finds the table that what names: by its name, its id, or the id of one of its tablets, which is then the only one that is read.
 // "" is the only table there is. Masters' own tables must be named.
 func (s *servers) pick(what, only string) ([]*tablet, error) {
 	var found [][]*tablet
 	var names []string
 	for _, ts := range s.tables() {
-		name := newest(ts).Table
+		name := s.nameOf(ts)
 		if ts[0].TableID != systemCatalogID && !(name == systemCatalog && ts[0].ID == systemCatalogID) {
 			names = append(names, name)
 		}
@@ -220,6 +256,13 @@ func (s *servers) pick(what, only string) ([]*tablet, error) {
 			}
 		}
 	}
+	if s.catalog != nil && len(found) == 0 {
+		for id, e := range s.catalog.tables {
+			if !e.gone && what != "" && (e.name == what || id == what) {
+				return nil, fault.Corruptf(fault.Span{Object: s.all[0].MetaDir}, "", "the master knows table %s, and none of its %d tablets is here", e.name, len(s.catalog.absent(id, nil)))
+			}
+		}
+	}
 	switch {
 	case len(found) == 1 && only == "":
 		return found[0], nil
@@ -229,7 +272,7 @@ func (s *servers) pick(what, only string) ([]*tablet, error) {
 				return []*tablet{tb}, nil
 			}
 		}
-		return nil, fault.Invalidf("table %s has no tablet %s here", newest(found[0]).Table, only)
+		return nil, fault.Invalidf("table %s has no tablet %s here", s.nameOf(found[0]), only)
 	case len(found) == 0 && len(names) == 0:
 		return nil, fault.Invalidf("no tablet is here whose superblock can be read, so no table")
 	case len(found) == 0:
@@ -291,14 +334,10 @@ func openTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro r
 
 // complete refuses a table of which tablets are missing.
 func (s *servers) complete(ts []*tablet) error {
-	var have []*Tablet
-	for _, tb := range ts {
-		have = append(have, tb.Tablet)
-	}
-	at := fault.Span{Object: ts[0].Object}
-	missing, uncovered, more := Missing(have)
+	missing, uncovered, more := s.missing(ts)
 	if n := int64(len(missing)) + more; n > 0 {
-		return fault.Corruptf(at, "partition_schema", "table %s: %d tablets are not here, the first is that of %s; partial=true reads the others", newest(ts).Table, n, cmp.Or(missing[0].Text, "all rows"))
+		return fault.Corruptf(fault.Span{Object: ts[0].Object}, "partition_schema", "table %s: %d of its tablets are not here, the first is that of %s; partial=true reads the others",
+			s.nameOf(ts), n, cmp.Or(missing[0], "all rows"))
 	}
 	if len(uncovered) == 0 {
 		return nil
@@ -306,7 +345,7 @@ func (s *servers) complete(ts []*tablet) error {
 	for _, b := range s.broken {
 		if b.TableID == "" || b.TableID == ts[0].TableID {
 			return fault.Corruptf(fault.Span{Object: b.Object}, "superblock", "tablet %s, whose superblock cannot be read, may hold rows of table %s (%s); partial=true reads the others",
-				b.ID, newest(ts).Table, cmp.Or(uncovered[0].Text, "a range"))
+				b.ID, s.nameOf(ts), cmp.Or(uncovered[0], "a range"))
 		}
 	}
 	return nil
@@ -321,28 +360,30 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			return
 		}
 		for _, ts := range s.tables() {
+			if ts[0].ID == systemCatalogID {
+				continue // a master's own; it can be read by its name
+			}
 			e, err := s.entry(ctx, ts)
 			if !yield(e, err) || err != nil {
 				return
 			}
 		}
+		s.elsewhere(yield)
 	}
 }
 
 // entry is what List tells of a table.
 func (s *servers) entry(ctx context.Context, ts []*tablet) (format.Entry, error) {
 	top := newest(ts)
-	e := format.Entry{Table: top.Table, Kind: "table"}
+	e := format.Entry{Table: s.nameOf(ts), Kind: "table"}
 	add := func(k, layout string, args ...any) { e.Meta = append(e.Meta, format2(k, layout, args...)) }
 	add("table_id", "%s", top.TableID)
 	add("tablets", "%d", len(ts))
 	if top.Partitioning.stored {
 		add("partition_schema", "%s", top.Partitioning.SchemaText(&top.Schema))
 	}
-	var have []*Tablet
 	sets, lost := 0, 0
 	for _, tb := range ts {
-		have = append(have, tb.Tablet)
 		rows, bytes, _, gone, err := tb.fs.TabletFacts(ctx, tb.Tablet)
 		if err != nil && !errors.As(err, new(*fault.Error)) {
 			return e, err
@@ -365,15 +406,37 @@ func (s *servers) entry(ctx context.Context, ts []*tablet) (format.Entry, error)
 	if lost > 0 {
 		add("lost_blocks", "%d", lost)
 	}
-	missing, uncovered, more := Missing(have)
+	missing, uncovered, more := s.missing(ts)
 	if n := int64(len(missing)) + more; n > 0 {
 		add("missing_tablets", "%d", n)
-		for _, g := range missing[:min(len(missing), 20)] {
-			add("missing", "%s", g.Text)
-		}
+	}
+	for _, g := range missing[:min(len(missing), 20)] {
+		add("missing", "%s", g)
 	}
 	for _, g := range uncovered[:min(len(uncovered), 20)] {
-		add("uncovered", "%s", g.Text)
+		add("uncovered", "%s", g)
 	}
 	return e, nil
+}
+
+// elsewhere gives the tables that the master knows, and of which nothing is here.
+func (s *servers) elsewhere(yield func(format.Entry, error) bool) {
+	if s.catalog == nil {
+		return
+	}
+	var out []format.Entry
+	for id, e := range s.catalog.tables {
+		if e.gone || slices.ContainsFunc(s.tablets, func(tb *tablet) bool { return tb.TableID == id }) {
+			continue
+		}
+		x := format.Entry{Table: e.name, Kind: "table", Rows: -1, Bytes: -1}
+		x.Meta = append(x.Meta, format2("table_id", "%s", id), format2("tablets", "0"), format2("missing_tablets", "%d", len(s.catalog.absent(id, nil))))
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b format.Entry) int { return cmp.Compare(a.Table, b.Table) })
+	for _, e := range out {
+		if !yield(e, nil) {
+			return
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 var tableCodes = []cfile.Code{
 	{Code: "kudu.block.unnamed", Severity: region.Note, Help: "A block that no superblock names: a leftover of a crash, or of a tablet whose superblock is lost."},
 	{Code: "kudu.bloom.disagrees", Severity: region.Error, Help: "A rowset's bloom file says of keys that it has that it does not have them: look-ups would miss rows."},
+	{Code: "kudu.catalog.damaged", Severity: region.Warning, Help: "The catalogue in a master's directory cannot be read: which tablets there must be is not known from it."},
 	{Code: "kudu.delta.damaged", Severity: region.Error, Help: "Changes of a rowset cannot be applied: they are damaged, of rows that it does not have, or values of another type. The rows that they touch are suspect."},
 	{Code: "kudu.index.disagrees", Severity: region.Error, Help: "A rowset's ad-hoc index has other keys than its key columns: look-ups would miss rows."},
 	{Code: "kudu.keys.damaged", Severity: region.Error, Help: "The keys of a rowset cannot be held against its index and bloom file, as one of them cannot be read."},

@@ -2,6 +2,7 @@ package kudu
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,7 +101,7 @@ func (v *verifier) all(tg format.Target) error {
 	}
 	for _, ts := range tables {
 		if !ro.partial && (len(ts) > 1 || ro.tablet == "" && tg.Table != ts[0].ID) {
-			v.missing(ts)
+			v.missing(s, ts)
 		}
 		for _, tb := range ts {
 			for _, r := range append([]replica{tb.replica}, tb.others...) {
@@ -136,18 +137,14 @@ func (v *verifier) unnamed(s *servers) error {
 }
 
 // missing tells of tablets that the table must have.
-func (v *verifier) missing(ts []*tablet) {
-	var have []*Tablet
-	for _, tb := range ts {
-		have = append(have, tb.Tablet)
-	}
-	gaps, _, more := Missing(have)
+func (v *verifier) missing(s *servers, ts []*tablet) {
+	gaps, _, more := s.missing(ts)
 	at := fault.Span{Object: ts[0].Object}
 	for _, g := range gaps {
-		v.tell("kudu.tablet.missing", at, newest(ts).Table, "table %s: no directory here holds the tablet of %s", newest(ts).Table, g.Text)
+		v.tell("kudu.tablet.missing", at, s.nameOf(ts), "table %s: no directory here holds the tablet of %s", s.nameOf(ts), cmp.Or(g, "all rows"))
 	}
 	if more > 0 {
-		v.tell("kudu.tablet.missing", at, newest(ts).Table, "table %s: %d more tablets are not here", newest(ts).Table, more)
+		v.tell("kudu.tablet.missing", at, s.nameOf(ts), "table %s: %d more tablets are not here", s.nameOf(ts), more)
 	}
 }
 
@@ -393,16 +390,7 @@ func (v *verifier) deltas(t *table, s *rowSet) (live int64, err error) {
 		}
 		const step = 64 << 10
 		for from := int64(0); from < s.rows; from += step {
-			rows := vec.Range{From: from, To: min(from+step, s.rows)}
-			var stored [][]byte
-			for _, at := range o.Spans(rows) {
-				b := make([]byte, at.Len)
-				if err := format.ReadFull(v.ctx, source{t.tree, at.Object, at.End()}, at, "deltas", b); err != nil {
-					return 0, err
-				}
-				stored = append(stored, b)
-			}
-			p, err := o.Patch(v.ctx, rows, stored)
+			p, err := t.patchAll(v.ctx, o, vec.Range{From: from, To: min(from+step, s.rows)})
 			if err != nil {
 				return 0, err
 			}
