@@ -56,7 +56,7 @@ func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) 
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{}
+	t := &Table{opened: o}
 	for _, tg := range targets {
 		s, findings, err := openOne(ctx, tg, o)
 		if err != nil {
@@ -126,8 +126,17 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 	if tg.Table != "" {
 		name += "#" + tg.Table
 	}
-	return &source{name: name, format: tg.format, reader: r, meta: meta,
+	return &source{name: name, stamp: stampOf(ctx, tg.Target), format: tg.format, reader: r, meta: meta,
 		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(), Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
+}
+
+// stampOf is what shows that a file was changed.
+func stampOf(ctx context.Context, tg format.Target) string {
+	info, err := tg.Tree.Stat(ctx, tg.Name)
+	if err != nil || info.Dir {
+		return ""
+	}
+	return info.Stamp
 }
 
 // resolveAll finds the targets that the URIs name, and their formats.

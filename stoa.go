@@ -84,11 +84,13 @@ type Table struct {
 	schema   *arrow.Schema
 	sources  []*source
 	findings []region.Finding
+	opened   OpenOptions
 }
 
 // source is one of a table's files.
 type source struct {
 	name   string
+	stamp  string // of the file, when it was opened; "" = not known, or a directory
 	format *format.Format
 	reader format.Reader
 	meta   *store.Cache
@@ -147,7 +149,10 @@ func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, &meta), nil
 }
 
-func (s ScanSpec) internal() scan.Spec { return scan.Spec(s) }
+func (s ScanSpec) internal() scan.Spec {
+	return scan.Spec{Columns: s.Columns, Filter: s.Filter, Rows: s.Rows, Limit: s.Limit, Batch: s.Batch, Damaged: s.Damaged, Lost: s.Lost,
+		Alloc: s.Alloc, Ahead: s.Ahead, Unordered: s.Unordered, Parallel: s.Parallel}
+}
 
 // Scan reads the rows that spec selects, in order. At most one error comes, last, with a nil batch.
 // Ranging again scans again.

@@ -77,7 +77,12 @@ func (r *reading) write(ctx context.Context, a *app, form string, t *stoa.Table,
 	if err != nil {
 		return err
 	}
-	w, err := a.rowWriter(ctx, &r.outputFlags, form, sc)
+	return a.writeRows(ctx, &r.outputFlags, form, sc, seq)
+}
+
+// writeRows writes rows of schema sc.
+func (a *app) writeRows(ctx context.Context, out *outputFlags, form string, sc *arrow.Schema, seq batches) error {
+	w, err := a.rowWriter(ctx, out, form, sc)
 	if err != nil {
 		return err
 	}

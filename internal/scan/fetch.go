@@ -15,8 +15,8 @@ import (
 type pager struct {
 	src   Source
 	chunk format.Chunk
-	rows  vec.Ranges // wanted; pages of known rows outside are passed over
-	ahead int64      // bytes of one request; pages are read one by one, when they are decoded, if it is < 0
+	rows  vec.Ranges             // wanted; pages of known rows outside are passed over
+	ahead int64                  // bytes of one request; pages are read one by one, when they are decoded, if it is < 0
 	prune func(format.Page) bool // no row of the page can be of use: it is never fetched; nil = no such page
 	queue []*pageBytes
 	last  error // why Next ends: io.EOF, or damage

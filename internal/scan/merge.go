@@ -111,7 +111,10 @@ func (m *merger) prepare(groups int) error {
 	p := m.run.plan
 	sub := *p
 	sub.spec.Limit, sub.spec.Rows = 0, vec.Range{}
-	sub.spec.Batch = max(4096, p.spec.Batch/groups) // all of them are in memory at once
+	sub.spec.Batch = max(1024, p.spec.Batch/groups) // all of them are in memory at once
+	if sub.spec.Ahead > 0 {
+		sub.spec.Ahead = max(64<<10, sub.spec.Ahead/int64(groups))
+	}
 	sub.outputs = slices.Clone(p.outputs)
 	if m.positional() {
 		sub.filter, sub.filters = nil, nil

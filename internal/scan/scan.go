@@ -47,6 +47,8 @@ type Spec struct {
 	// Parallel is how many workers read; 0 or 1: the goroutine that ranges does. Batches come in the same order, though
 	// not cut in the same places. Alloc must then be safe for concurrent use, as Go's and a Pool are.
 	Parallel int
+	// Pieces are what of the table is read, in the order in which Cut gave them; nil = all. Rows must then be zero.
+	Pieces []Piece
 }
 
 const (
@@ -113,6 +115,9 @@ type run struct {
 }
 
 func (r *run) all(ctx context.Context) error {
+	if r.plan.spec.Pieces != nil {
+		return r.pieces(ctx)
+	}
 	if r.plan.spec.Parallel > 1 && r.plan.spec.Rows == (vec.Range{}) { // positions are counted one by one
 		return r.together(ctx)
 	}

@@ -31,7 +31,7 @@ type stream struct {
 	ended   bool  // there is nothing behind vec
 	lost    vec.Ranges
 	pruned  []vec.Range // rows of pages that were passed over because of their bounds
-	dead    error // the rest of the chunk cannot be found
+	dead    error       // the rest of the chunk cannot be found
 
 	seen, hit int // pages lately, and how many of them had a survivor: decides whether to read ahead
 }

@@ -398,7 +398,10 @@ func (w *windows) emit(sel *vec.Sel, a int64, n int) error {
 	if w.fit(n) < n {
 		return w.emitPieces(sel, a, n)
 	}
-	if sel.IsAll() && c.rows == 0 && 2*n >= w.run.plan.spec.Batch && c.take == nil {
+	if sel.IsAll() && 2*n >= w.run.plan.spec.Batch && c.take == nil { // a thin batch before costs less than copying a full one
+		if err := c.flush(); err != nil {
+			return err
+		}
 		return w.handOver(a, n)
 	}
 	if err := w.append(sel, a, n); err != nil {

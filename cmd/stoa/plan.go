@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+)
+
+// planEnd is the last line of a plan: a plan without it was cut.
+type planEnd struct {
+	End    bool   `json:"end"`
+	Plan   string `json:"plan,omitempty"`
+	Splits int    `json:"splits"`
+	Bytes  int64  `json:"bytes"`
+}
+
+func (a *app) planCmd() *cobra.Command {
+	var src sourceFlags
+	var sel selectFlags
+	var out outputFlags
+	var size string
+	cmd := &cobra.Command{
+		Use:   "plan PATH...",
+		Short: "Cut a scan into splits that other processes can read",
+		Long: `Cut a scan into splits, for a distributed engine. A line of JSON is a split: it holds everything that another process needs
+to read it, but the data; stoa scan --split does. The splits' rows, one after the other, are those of the scan. The last line is
+{"end":true,…} with the number of splits: a plan without it was cut.`,
+		Example: `  stoa plan table/ --target-size 256MB > splits.jsonl
+  head -1 splits.jsonl | stoa scan --split - -o first.arrow`,
+		Args: a.paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			spec, err := sel.spec()
+			if err != nil {
+				return err
+			}
+			target, err := parseSize("--target-size", size)
+			if err != nil {
+				return err
+			}
+			t, err := src.open(ctx, a, args)
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			if err := spare(out.file, t.Sources()); err != nil {
+				return err
+			}
+			return a.put(ctx, &out, func(w io.Writer) error {
+				enc := json.NewEncoder(w)
+				end := planEnd{End: true}
+				for s, err := range t.Plan(ctx, spec, target) {
+					if err != nil {
+						return err
+					}
+					end.Plan = s.Plan
+					end.Splits++
+					end.Bytes += s.Bytes
+					if err := enc.Encode(s); err != nil {
+						return err
+					}
+				}
+				return enc.Encode(end)
+			})
+		},
+	}
+	sel.registerColumns(a, cmd, &src)
+	sel.registerRows(cmd)
+	cmd.Flags().StringVar(&size, "target-size", "256MB", "stored bytes of a split, about: `SIZE`, such as 64MB")
+	cmd.Flags().StringVarP(&out.file, "output", "o", "", "write to `FILE`, which appears only when it is complete (- is standard output)")
+	src.register(a, cmd)
+	return cmd
+}
+
+func (a *app) scanCmd() *cobra.Command {
+	r := reading{}
+	var split string
+	cmd := &cobra.Command{
+		Use:   "scan --split SPLIT",
+		Short: "Read a split of stoa plan",
+		Long: `Read a split that stoa plan made, as an Arrow stream. SPLIT is the JSON itself, a FILE that holds it, or - for standard input.
+The exit status is 0 only if all of the split was written, and only then does the stream have its end mark: a reader can tell a
+stream that was cut from one that ended.`,
+		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | consumer`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			if r.form == "" && !r.toFile() {
+				r.form = "arrow"
+			}
+			form, err := r.rowForm(a)
+			if err != nil {
+				return err
+			}
+			spec := stoa.ScanSpec{Alloc: pool}
+			if err := r.damageFlags.apply(&spec); err != nil {
+				return err
+			}
+			s, err := a.readSplit(split)
+			if err != nil {
+				return err
+			}
+			t, err := stoa.OpenSplit(ctx, s, stoa.OpenOptions{Formats: a.formats, Tree: tree{a: a}})
+			if err != nil {
+				return &openError{err}
+			}
+			defer t.Close()
+			sc, err := t.Schema()
+			if err != nil {
+				return err
+			}
+			err = a.writeRows(ctx, &r.outputFlags, form, sc, t.Scan(ctx, spec))
+			return r.damageFlags.report(ctx, a, []string{"the split"}, nil, err)
+		},
+	}
+	cmd.Flags().StringVar(&split, "split", "", "the `SPLIT`: JSON, a file, or - (needed)")
+	cmd.MarkFlagRequired("split")
+	r.outputFlags.register(cmd, rowForms, "default: what the extension of -o says, else arrow")
+	r.damageFlags.register(cmd, "fail")
+	return cmd
+}
+
+// readSplit finds the split's text and parses it.
+func (a *app) readSplit(arg string) (s stoa.Split, err error) {
+	text := []byte(arg)
+	switch {
+	case arg == dash:
+		text, err = io.ReadAll(io.LimitReader(a.in, 1<<28))
+	case !strings.HasPrefix(strings.TrimSpace(arg), "{"):
+		text, err = os.ReadFile(arg)
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, wrongUse("--split: %v", err)
+	}
+	if s.Version == 0 {
+		return s, &useError{"--split: this is not a split", "a split is a line that stoa plan prints (not the last one)"}
+	}
+	return s, nil
+}
+
+// parseSize reads a number of bytes: 1000, 64kB, 256MB, 1GiB.
+func parseSize(flag, s string) (int64, error) {
+	digits := strings.TrimRight(s, "kKMGTiB")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	units := map[string]int64{"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+	unit, ok := units[s[len(digits):]]
+	if err != nil || !ok || n <= 0 || n > (1<<62)/unit {
+		return 0, &useError{flag + " " + s + " is not a size", "for example 64MB, 256MiB or 1GB"}
+	}
+	return n * unit, nil
+}

@@ -1,0 +1,147 @@
+package scan
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/vec"
+)
+
+// Piece is a part of a scan that can be read by itself: row groups of one part, whose rows come merged if their keys
+// overlap, or some rows of one row group. The pieces of a scan, in order, are the scan.
+type Piece struct {
+	Part   string    `json:"part"`            // as the reader names it
+	Stamp  string    `json:"stamp,omitempty"` // what the part was when the piece was cut; another one is an error
+	Groups []int     `json:"groups"`          // by index, in order
+	Rows   vec.Range `json:"rows,omitzero"`   // of the only group; zero = all
+	Bytes  int64     `json:"bytes"`           // stored, about
+	Count  int64     `json:"count"`           // physical rows; -1 not known
+}
+
+// Cut gives the pieces of a scan, of at most about target stored bytes each if they can be cut so small.
+func Cut(ctx context.Context, src Source, spec Spec, target int64) iter.Seq2[Piece, error] {
+	return func(yield func(Piece, error) bool) {
+		p, err := newPlan(src.Reader, spec)
+		if err != nil {
+			yield(Piece{}, err)
+			return
+		}
+		for part, err := range src.Reader.Parts(ctx, p.query) {
+			if err == nil {
+				err = p.cutPart(ctx, src, part, target, yield)
+			}
+			if err == errLeft {
+				return
+			}
+			if err != nil {
+				yield(Piece{}, err)
+				return
+			}
+		}
+	}
+}
+
+func (p *plan) cutPart(ctx context.Context, src Source, part format.Part, target int64, yield func(Piece, error) bool) error {
+	groups, err := src.Reader.RowGroups(ctx, part, p.query)
+	if err != nil {
+		return err
+	}
+	for _, cluster := range p.clusters(groups, src.Reader.Order()) {
+		all := Piece{Part: part.Ref, Stamp: part.Stamp}
+		for _, g := range cluster {
+			all.Groups = append(all.Groups, g.Index)
+			all.Bytes += max(0, g.Bytes)
+			if all.Count += g.Rows; g.Rows < 0 {
+				all.Count = -1
+				break
+			}
+		}
+		if all.Bytes == 0 && len(groups) == 1 {
+			all.Bytes = max(0, part.Bytes)
+		}
+		for _, piece := range all.divide(target, len(cluster) == 1) {
+			if !yield(piece, nil) {
+				return errLeft
+			}
+		}
+	}
+	return nil
+}
+
+// divide cuts the rows of a single row group into equal pieces.
+func (p Piece) divide(target int64, single bool) []Piece {
+	n := int64(1)
+	if single && p.Count > 0 && target > 0 {
+		n = min((p.Bytes+target-1)/target, p.Count)
+	}
+	if n <= 1 {
+		return []Piece{p}
+	}
+	var out []Piece
+	for i := range n {
+		one := p
+		one.Rows = vec.Range{From: p.Count * i / n, To: p.Count * (i + 1) / n}
+		one.Count, one.Bytes = one.Rows.Len(), p.Bytes/n
+		out = append(out, one)
+	}
+	return out
+}
+
+// pieces reads the pieces that the spec names and nothing else.
+func (r *run) pieces(ctx context.Context) error {
+	left := r.plan.spec.Pieces
+	for part, err := range r.src.Reader.Parts(ctx, r.plan.query) {
+		if err != nil {
+			return err
+		}
+		if len(left) == 0 {
+			return nil
+		}
+		if left[0].Part != part.Ref {
+			continue
+		}
+		groups, err := r.src.Reader.RowGroups(ctx, part, r.plan.query)
+		if err != nil {
+			return err
+		}
+		for len(left) > 0 && left[0].Part == part.Ref {
+			if err := r.piece(ctx, part, groups, left[0]); err != nil {
+				return err
+			}
+			left = left[1:]
+		}
+	}
+	if len(left) > 0 {
+		return fault.New(fault.Invalid, fault.Span{Object: left[0].Part}, "", "the split names a part that is not there, or not in this place")
+	}
+	return nil
+}
+
+func (r *run) piece(ctx context.Context, part format.Part, groups []format.RowGroup, p Piece) error {
+	if part.Stamp != p.Stamp {
+		return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "", "it changed since the split was planned: it was %s, now it is %s", p.Stamp, part.Stamp)
+	}
+	var mine []format.RowGroup
+	for _, i := range p.Groups {
+		k := slices.IndexFunc(groups, func(g format.RowGroup) bool { return g.Index == i })
+		if k < 0 {
+			return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "", "the split names row group %d, which is not there", i)
+		}
+		mine = append(mine, groups[k])
+	}
+	if len(mine) == 0 {
+		return nil
+	}
+	if p.Rows == (vec.Range{}) {
+		return r.cluster(ctx, mine)
+	}
+	g := mine[0]
+	if len(mine) > 1 || g.Rows >= 0 && p.Rows.To > g.Rows || p.Rows.From < 0 {
+		return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "", "the split names rows %d to %d, the row group has %d", p.Rows.From, p.Rows.To, g.Rows)
+	}
+	_, err := r.read(ctx, g, p.Rows)
+	return err
+}

@@ -1,0 +1,232 @@
+package stoa
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"iter"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/internal/scan"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// SplitVersion is the form of Split. A program reads only the one that it knows.
+const SplitVersion = 1
+
+// Split is a part of a scan that another process can do: it holds everything that is needed but the data. The splits
+// of a scan, one after the other, give the rows of the scan, in its order.
+//
+// A split is plain data and survives JSON. What it was planned with is stamped: reading a file that was changed since
+// is an error, not another answer.
+type Split struct {
+	Version  int               `json:"stoa_split"`
+	Plan     string            `json:"plan"` // the same for all splits of one scan, and different for others
+	N        int               `json:"n"`    // from 0
+	Sources  []SplitSource     `json:"sources"`
+	Opts     map[string]string `json:"opts,omitempty"` // OpenOptions.Opts
+	NoVerify bool              `json:"no_verify,omitempty"`
+	Columns  []string          `json:"columns"` // null = all
+	Where    string            `json:"where,omitempty"`
+	// Unordered is ScanSpec.Unordered.
+	Unordered bool  `json:"unordered,omitempty"`
+	Rows      int64 `json:"rows"`  // physical rows of the pieces, before any filter; -1 not known
+	Bytes     int64 `json:"bytes"` // stored, about
+}
+
+// SplitSource is what a split reads of one source.
+type SplitSource struct {
+	URI    string       `json:"uri"`
+	Format string       `json:"format"`
+	Stamp  string       `json:"stamp,omitempty"`
+	Pieces []scan.Piece `json:"pieces"`
+}
+
+// Plan cuts Scan(spec) into splits of about target stored bytes. Only metadata is read; row groups whose keys overlap
+// and those whose number of rows is not known stay whole, however large. Rows and Limit cannot be planned.
+func (t *Table) Plan(ctx context.Context, spec ScanSpec, target int64) iter.Seq2[Split, error] {
+	return func(yield func(Split, error) bool) {
+		if spec.Rows != (vec.Range{}) || spec.Limit != 0 {
+			yield(Split{}, fault.Invalidf("a plan has no rows by position and no limit"))
+			return
+		}
+		if t.opened.Recover {
+			yield(Split{}, fault.Invalidf("what is being recovered cannot be split"))
+			return
+		}
+		if _, err := t.ScanSchema(spec); err != nil {
+			yield(Split{}, err)
+			return
+		}
+		c := cutter{blank: t.blank(spec), target: target, yield: yield}
+		for _, s := range t.sources {
+			for p, err := range scan.Cut(ctx, s.scan, spec.internal(), target) {
+				if err != nil {
+					yield(Split{}, err)
+					return
+				}
+				if !c.add(s, p) {
+					return
+				}
+			}
+		}
+		c.flush()
+	}
+}
+
+// blank is a split without pieces.
+func (t *Table) blank(spec ScanSpec) Split {
+	b := Split{Version: SplitVersion, Opts: t.opened.Opts, NoVerify: t.opened.NoVerify, Columns: spec.Columns, Unordered: spec.Unordered}
+	if spec.Filter != nil {
+		b.Where = spec.Filter.String()
+	}
+	var all []SplitSource
+	for _, s := range t.sources {
+		all = append(all, SplitSource{URI: s.name, Format: s.format.Name, Stamp: s.stamp})
+	}
+	text, _ := json.Marshal(struct { // strings and numbers only: this cannot fail
+		Split   Split
+		Sources []SplitSource
+	}{b, all})
+	sum := sha256.Sum256(text)
+	b.Plan = hex.EncodeToString(sum[:8])
+	return b
+}
+
+// cutter packs pieces into splits.
+type cutter struct {
+	blank  Split
+	target int64
+	yield  func(Split, error) bool
+	now    *Split
+}
+
+func (c *cutter) add(s *source, p scan.Piece) bool {
+	if c.now != nil && c.now.Bytes+p.Bytes > c.target && !c.flush() {
+		return false
+	}
+	if c.now == nil {
+		one := c.blank
+		c.now = &one
+	}
+	n := len(c.now.Sources)
+	if n == 0 || c.now.Sources[n-1].URI != s.name {
+		c.now.Sources = append(c.now.Sources, SplitSource{URI: s.name, Format: s.format.Name, Stamp: s.stamp})
+		n++
+	}
+	src := &c.now.Sources[n-1]
+	src.Pieces = append(src.Pieces, p)
+	c.now.Bytes += p.Bytes
+	if c.now.Rows >= 0 {
+		c.now.Rows += p.Count
+	}
+	if p.Count < 0 {
+		c.now.Rows = -1
+	}
+	return true
+}
+
+func (c *cutter) flush() bool {
+	if c.now == nil {
+		return true
+	}
+	s := *c.now
+	c.now = nil
+	c.blank.N++
+	return c.yield(s, nil)
+}
+
+// OpenSplit opens what a split reads. o.Formats, o.Limits and o.Tree are looked at; the rest is the split's own.
+// The schema is that of the whole table, and Scan must be given SplitSpec's selection.
+func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error) {
+	if s.Version != SplitVersion {
+		return nil, fault.Invalidf("the split is of version %d, this program reads version %d", s.Version, SplitVersion)
+	}
+	out := &SplitTable{split: s, spec: ScanSpec{Columns: s.Columns, Unordered: s.Unordered}}
+	if s.Where != "" {
+		var err error
+		if out.spec.Filter, err = pred.Parse(s.Where); err != nil {
+			return nil, err
+		}
+	}
+	o.Opts, o.NoVerify, o.Recover = s.Opts, s.NoVerify, false
+	for _, src := range s.Sources {
+		o.From = src.Format
+		t, err := Open(ctx, src.URI, o)
+		if err == nil && len(t.sources) != 1 {
+			err = fault.Invalidf("%s is more than one source", src.URI)
+		}
+		if err == nil && t.sources[0].stamp != src.Stamp {
+			err = fault.Invalidf("%s changed since the split was planned: it was %s, now it is %s", src.URI, src.Stamp, t.sources[0].stamp)
+		}
+		if t != nil {
+			out.tables = append(out.tables, t)
+		}
+		if err != nil {
+			out.Close()
+			return nil, err
+		}
+	}
+	if len(out.tables) == 0 {
+		return nil, fault.Invalidf("the split has no sources")
+	}
+	return out, nil
+}
+
+// SplitTable is an open split.
+type SplitTable struct {
+	split  Split
+	spec   ScanSpec
+	tables []*Table
+}
+
+// Schema is that of the batches.
+func (s *SplitTable) Schema() (*arrow.Schema, error) {
+	all := &Table{}
+	for _, t := range s.tables {
+		all.sources = append(all.sources, t.sources...)
+	}
+	return all.ScanSchema(s.spec)
+}
+
+// Scan reads the split's rows. Of spec, everything but Columns, Filter, Unordered, Rows and Limit holds: these are the split's.
+func (s *SplitTable) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		sc, err := s.Schema()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		spec.Columns, spec.Filter, spec.Unordered = s.spec.Columns, s.spec.Filter, s.spec.Unordered
+		spec.Rows, spec.Limit = vec.Range{}, 0
+		for i, t := range s.tables {
+			in := spec.internal()
+			in.Pieces = slices.Clone(s.split.Sources[i].Pieces)
+			for b, err := range scan.Run(ctx, t.sources[0].scan, in, nil) {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				if !yieldAs(sc, b, yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Close releases what the split holds.
+func (s *SplitTable) Close() error {
+	var first error
+	for _, t := range s.tables {
+		if err := t.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}

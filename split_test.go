@@ -1,0 +1,192 @@
+package stoa_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"pgregory.net/rapid"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format/parquet"
+	"stoa/pred"
+)
+
+// splitRows is a table of n rows: n, a text and a float that is often null.
+func splitRows(n int) arrow.RecordBatch {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "t", Type: arrow.BinaryTypes.String},
+		{Name: "x", Type: arrow.PrimitiveTypes.Float64, Nullable: true}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	for i := range n {
+		b.Field(0).(*array.Int64Builder).Append(int64(i))
+		b.Field(1).(*array.StringBuilder).Append(fmt.Sprint("text ", i%50))
+		if x := b.Field(2).(*array.Float64Builder); i%3 == 0 {
+			x.AppendNull()
+		} else {
+			x.Append(float64(i) / 8)
+		}
+	}
+	return b.NewRecordBatch()
+}
+
+// splitPlaces writes the same rows in several formats, and as several files.
+func splitPlaces(t *testing.T) []string {
+	dir := t.TempDir()
+	formats := append(slices.Clone(stoa.Formats), parquet.Format)
+	var out []string
+	for _, p := range []struct {
+		name string
+		opts map[string]string
+	}{{"a.parquet", map[string]string{"row-group-rows": "700"}}, {"a.arrow", nil}, {"a.csv", nil}, {"a.jsonl", nil}, {"many/1.cfile/", nil}, {"set/", nil}} {
+		place := filepath.Join(dir, p.name)
+		if strings.HasSuffix(p.name, "/") {
+			place += "/"
+		}
+		if err := os.MkdirAll(filepath.Dir(strings.TrimSuffix(place, "/")), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		o := stoa.CreateOptions{Formats: formats, Opts: p.opts}
+		if strings.HasSuffix(p.name, "/") {
+			o.To = "cfile"
+			o.Opts = map[string]string{"block-size": "1024"}
+		}
+		w, err := stoa.Create(context.Background(), place, splitRows(0).Schema(), o)
+		if err != nil && p.opts != nil {
+			o.Opts = nil
+			w, err = stoa.Create(context.Background(), place, splitRows(0).Schema(), o)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := splitRows(5000)
+		for from := int64(0); from < rows.NumRows(); from += 1000 {
+			if err := w.Write(context.Background(), rows.NewSlice(from, from+1000)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, strings.TrimSuffix(place, "/"))
+	}
+	return out
+}
+
+func rowsOf(t interface{ Fatal(...any) }, seq func(func(arrow.RecordBatch, error) bool)) []string {
+	var out []string
+	for b, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range int(b.NumRows()) {
+			var cells []string
+			for _, c := range b.Columns() {
+				cells = append(cells, c.ValueStr(i))
+			}
+			out = append(out, strings.Join(cells, "|"))
+		}
+	}
+	return out
+}
+
+// The splits of a scan, sent as JSON and opened anew, give the scan.
+func TestSplitsAreTheScan(t *testing.T) {
+	places := splitPlaces(t)
+	formats := append(slices.Clone(stoa.Formats), parquet.Format)
+	most := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		place := rapid.SampledFrom(places).Draw(t, "place")
+		uris := []string{place}
+		if rapid.Bool().Draw(t, "twice") {
+			uris = append(uris, place)
+		}
+		table, err := stoa.OpenAll(context.Background(), uris, stoa.OpenOptions{Formats: formats})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer table.Close()
+		spec := stoa.ScanSpec{Columns: rapid.SampledFrom([][]string{nil, {"x", "n"}, {}}).Draw(t, "columns")}
+		if where := rapid.SampledFrom([]string{"", "n > 700 and n < 4321", "t = 'text 7' or x is null", "n < 0"}).Draw(t, "where"); where != "" {
+			spec.Filter, _ = pred.Parse(where)
+		}
+		target := rapid.Int64Range(1, 100_000).Draw(t, "target")
+		if target < 500 {
+			target *= 50
+		}
+		want := rowsOf(t, table.Scan(context.Background(), spec))
+		var got []string
+		n := 0
+		for s, err := range table.Plan(context.Background(), spec, target) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := json.Marshal(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var back stoa.Split
+			if err := json.Unmarshal(text, &back); err != nil {
+				t.Fatal(err)
+			}
+			if back.N != n {
+				t.Fatalf("split %d comes as number %d", back.N, n)
+			}
+			n++
+			part, err := stoa.OpenSplit(context.Background(), back, stoa.OpenOptions{Formats: formats})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, rowsOf(t, part.Scan(context.Background(), stoa.ScanSpec{Batch: rapid.SampledFrom([]int{0, 100}).Draw(t, "batch")}))...)
+			part.Close()
+		}
+		most[filepath.Base(place)] = max(most[filepath.Base(place)], n)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%d rows in %d splits, want %d", len(got), n, len(want))
+		}
+	})
+	for _, name := range []string{"a.parquet", "set"} {
+		if most[name] < 3 {
+			t.Errorf("%s was never cut into more than %d splits", name, most[name])
+		}
+	}
+}
+
+// A file that was changed since the plan is refused.
+func TestSplitOfAChangedFile(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "a.csv")
+	write := func(text string) {
+		if err := os.WriteFile(place, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a,b\n1,2\n3,4\n")
+	table, err := stoa.Open(context.Background(), place, stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	for s, err := range table.Plan(context.Background(), stoa.ScanSpec{}, 100) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		write("a,b\n1,2\n3,4\n5,6\n")
+		_, err = stoa.OpenSplit(context.Background(), s, stoa.OpenOptions{})
+		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "changed since the split was planned") {
+			t.Fatalf("the changed file: %v", err)
+		}
+		s.Version = 99
+		if _, err = stoa.OpenSplit(context.Background(), s, stoa.OpenOptions{}); !errors.Is(err, fault.Invalid) {
+			t.Fatalf("a split of the future: %v", err)
+		}
+	}
+}
