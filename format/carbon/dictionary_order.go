@@ -111,17 +111,7 @@ func (g *globalDictionary) ordered(ctx context.Context) (*dictOrder, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &dictOrder{values: make([]constant, len(texts)+1)}
-	o.values[0].null = true
-	for i, x := range texts {
-		v := constant{null: true}
-		if i+1 != nullCode && string(x) != nullText {
-			if v, err = parseValue(g.col, string(x), time.UTC); err != nil {
-				v = constant{null: true}
-			}
-		}
-		o.values[i+1] = v
-	}
+	o := newDictOrder(g.col, texts)
 	s, name, err := g.readSortIndex(ctx)
 	if err != nil && !errors.Is(err, fault.Corrupt) {
 		return nil, err
@@ -140,6 +130,22 @@ func (g *globalDictionary) ordered(ctx context.Context) (*dictOrder, error) {
 	}
 	g.order = o
 	return o, nil
+}
+
+// newDictOrder reads the texts of codes 1 to n as values; what is none of the column's type is null.
+func newDictOrder(col *column, texts [][]byte) *dictOrder {
+	o := &dictOrder{values: make([]constant, len(texts)+1)}
+	o.values[0].null = true
+	for i, x := range texts {
+		v := constant{null: true}
+		if i+1 != nullCode && string(x) != nullText {
+			if p, err := parseValue(col, string(x), time.UTC); err == nil {
+				v = p
+			}
+		}
+		o.values[i+1] = v
+	}
+	return o
 }
 
 // follows takes over codes if they are all the codes in the order of their values.

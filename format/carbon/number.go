@@ -326,6 +326,9 @@ func (c *content) leaves(dst *vec.Vector, lv int) error {
 
 func (c *content) leaf(dst *vec.Vector, i int, v []byte) error {
 	bad := func(what string) error { return fault.Rel(0, 0, "", "entry %d: %s of %d bytes", i, what, len(v)) }
+	if c.p.keepsText(dst.Type) {
+		return c.textLeaf(dst, i, v)
+	}
 	switch dst.Type.ID() {
 	case arrow.DATE32:
 		if len(v) != 4 {

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
-	"time"
-
-	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/pred"
 )
@@ -73,19 +70,4 @@ func surrogateBounds(c *column, d dateRule, lo, hi []byte) *pred.Bounds {
 	}
 	b.Min, b.Max = &least, &most
 	return b
-}
-
-// textEntry sets entry i from the text that a column without a dictionary keeps, whatever its type.
-func (c *content) textEntry(set func(v constant), text []byte) error {
-	v, err := parseValue(c.p.col, string(text), time.UTC)
-	if err != nil {
-		return relative(err)
-	}
-	set(v)
-	return nil
-}
-
-// keepsText reports whether a column's values are texts though its type is none: dimensions without a dictionary in formats 1 and 2.
-func (p *storedPage) keepsText(t arrow.DataType) bool {
-	return p.version < 3 && p.col.dimension && !p.encoders.has(encDictionary) && t.ID() != arrow.STRING && t.ID() != arrow.BINARY
 }
