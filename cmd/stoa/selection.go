@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,7 @@ type selectFlags struct {
 	rows    string
 
 	unordered bool
+	parallel  int
 
 	whereSet func() bool // --where is given, also if it is empty
 	limited  func() bool // -n holds, also if it is 0; nil: there is no -n
@@ -43,6 +45,7 @@ func (f *selectFlags) registerRows(cmd *cobra.Command) {
 	f.whereSet = func() bool { return fl.Changed("where") }
 	fl.StringVarP(&f.where, "where", "w", "", "read only rows for which the `PREDICATE` is true, such as \"price > 3 and name like 'a%'\"")
 	fl.BoolVar(&f.unordered, "unordered", false, "give up the order that the table promises, for speed")
+	fl.IntVar(&f.parallel, "parallel", 0, "read with `N` workers (default: as many as there are cores)")
 	fl.StringVar(&f.rows, "rows", "", "read only the rows at these positions, `FROM:TO` (half-open, from 0; either side may be left out)")
 }
 
@@ -54,7 +57,13 @@ func (f *selectFlags) registerLimit(cmd *cobra.Command, preset int64, usage stri
 
 // spec is what the flags mean to a scan.
 func (f *selectFlags) spec() (stoa.ScanSpec, error) {
-	s := stoa.ScanSpec{Alloc: pool, Limit: f.limit, Unordered: f.unordered}
+	s := stoa.ScanSpec{Alloc: pool, Limit: f.limit, Unordered: f.unordered, Parallel: f.parallel}
+	switch {
+	case f.parallel < 0:
+		return s, wrongUse("--parallel %d: a number of workers is not negative", f.parallel)
+	case f.parallel == 0 && (f.limit == 0 || f.limit > 1<<20): // for a few rows the others would read in vain
+		s.Parallel = runtime.NumCPU()
+	}
 	for _, c := range f.columns {
 		names, err := splitNames(c)
 		if err != nil {
