@@ -1,4 +1,30 @@
 package kudu
 
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+
+	"stoa/internal/sum"
+)
+
 // Unpack is for the tests from outside.
 var Unpack = unpack
+
+// WithoutUndo is a superblock's file in which a rowset no longer names the UNDO block id: its field has a number that nobody knows.
+func WithoutUndo(t testing.TB, file []byte, id uint64) []byte {
+	t.Helper()
+	out := bytes.Clone(file)
+	// undo_deltas (5) { block (2) { id (1) } }
+	want := binary.LittleEndian.AppendUint64([]byte{5<<3 | 2, 13 - 2, 2<<3 | 2, 9, 1<<3 | 1}, id)
+	at := bytes.LastIndex(out, want)
+	if at < 0 {
+		t.Fatal("the superblock does not name the block so")
+	}
+	out[at] = 15<<3 | 2
+	last := binary.LittleEndian.Uint32(out[pbcHeadV2:])
+	body := out[pbcHeadV2+8+int(last)+4:] // behind the supplementary header
+	n := int(binary.LittleEndian.Uint32(body))
+	binary.LittleEndian.PutUint32(body[8+n:], sum.CRC32C(body[8:8+n]))
+	return out
+}

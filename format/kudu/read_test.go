@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -14,14 +15,18 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa"
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/kudu"
+	"stoa/pred"
 	"stoa/store"
+	"stoa/vec"
 )
 
 // What is expected of a table is what the generator's model held, which Kudu's own client confirmed: expected/TABLE.PHASE.jsonl.gz in
@@ -167,8 +172,6 @@ func compare(t testing.TB, got, want []string) {
 	}
 }
 
-var phases = []string{"p0a", "p0", "p1", "p2", "p3", "p4", "final"}
-
 // snapshots are the hybrid times of a run's phases.
 func snapshots(t testing.TB, dir, run string) map[string]string {
 	t.Helper()
@@ -275,4 +278,157 @@ func corpusOr(what string) string {
 		return dir
 	}
 	return what
+}
+
+// moments are the hybrid times of the golden history.
+var moments = map[string]string{"p0": "7353330605118373889", "p2": "7353330655815053313"}
+
+// The golden tables are read as the generator's model has them, by batches of any size, and by parts.
+func TestGoldenTables(t *testing.T) {
+	for _, x := range []struct{ dir, table, phase string }{
+		{"testdata/file", "autoinc", "final"}, {"testdata/history", "d_major", "p0"}, {"testdata/history", "d_major", "p2"}, {"testdata/history", "d_major", "final"},
+	} {
+		opts := map[string]string{}
+		if at := moments[x.phase]; at != "" {
+			opts["at"] = at
+		}
+		want := expected(t, "testdata", x.table, x.phase)
+		tb := opened(t, x.dir+"#"+x.table, opts)
+		whole := rowsOf(t, tb, stoa.ScanSpec{})
+		compare(t, whole, want)
+		for _, n := range []int{1, 7, 100, 333} {
+			if got := rowsOf(t, tb, stoa.ScanSpec{Batch: n}); !slices.Equal(got, whole) {
+				t.Errorf("%s.%s: in batches of %d rows it is another table", x.table, x.phase, n)
+			}
+		}
+		for from := int64(0); from < int64(len(whole)); from += 97 {
+			to := min(from+50, int64(len(whole)))
+			if got := rowsOf(t, tb, stoa.ScanSpec{Rows: vec.Range{From: from, To: to}}); !slices.Equal(got, whole[from:to]) {
+				t.Errorf("%s.%s: rows %d to %d are others", x.table, x.phase, from, to)
+			}
+		}
+		// Each column alone.
+		cells := cellsOf(t, whole)
+		for i, f := range tb.Schema().Fields() {
+			got := rowsOf(t, tb, stoa.ScanSpec{Columns: []string{pred.JoinPath(f.Name)}})
+			for k := range got {
+				if cells[k][i] != got[k] {
+					t.Fatalf("%s.%s: column %s alone is %s in row %d", x.table, x.phase, f.Name, got[k], k)
+				}
+			}
+		}
+	}
+}
+
+// cellsOf takes lines apart: cells have no blanks but in quotes.
+func cellsOf(t testing.TB, rows []string) [][]string {
+	t.Helper()
+	out := make([][]string, len(rows))
+	for i, r := range rows {
+		for r != "" {
+			n := strings.IndexByte(r, ' ')
+			if r[0] == '"' {
+				q, err := strconv.QuotedPrefix(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n = len(q)
+			}
+			if n < 0 {
+				n = len(r)
+			}
+			out[i] = append(out[i], r[:n])
+			r = strings.TrimPrefix(r[n:], " ")
+		}
+	}
+	return out
+}
+
+// The rows of a tablet come in the order of the key.
+func TestOrder(t *testing.T) {
+	for phase, n := range map[string]int{"p0": 0, "p2": 0, "final": 0} {
+		opts := map[string]string{}
+		if at := moments[phase]; at != "" {
+			opts["at"] = at
+		}
+		last := int64(math.MinInt64)
+		for b, err := range opened(t, "testdata/history#d_major", opts).Scan(context.Background(), stoa.ScanSpec{Columns: []string{"id"}, Batch: 64}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range b.Column(0).(*array.Int64).Int64Values() {
+				if id <= last {
+					t.Fatalf("%s: %d behind %d", phase, id, last)
+				}
+				last = id
+				n++
+			}
+		}
+		if n < 1000 {
+			t.Errorf("%s: %d rows", phase, n)
+		}
+	}
+}
+
+// Options that are wrong are refused with their names.
+func TestOptions(t *testing.T) {
+	for opts, want := range map[[2]string]string{
+		{"at", "yesterday"}: "at=yesterday", {"at", "-1"}: "at=-1", {"wal", "no"}: "wal=no", {"partial", ""}: "partial=", {"colour", "red"}: `"colour"`, {"tablet", "x"}: "no tablet x",
+	} {
+		_, err := stoa.Open(context.Background(), "testdata/file#autoinc", stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: map[string]string{opts[0]: opts[1]}})
+		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", opts, err)
+		}
+	}
+	// A time of the calendar is the hybrid time of its microsecond: p0 lies in it.
+	us, _ := strconv.ParseInt(moments["p2"], 10, 64)
+	at := time.UnixMicro(us >> 12).UTC().Format(time.RFC3339Nano)
+	rows := rowsOf(t, opened(t, "testdata/history#d_major", map[string]string{"at": at}), stoa.ScanSpec{})
+	compare(t, rows, expected(t, "testdata", "d_major", "p2"))
+	for name, want := range map[string]string{"none": `"none"`, "": ""} {
+		_, err := stoa.Open(context.Background(), "testdata/log#"+name, stoa.OpenOptions{Formats: []format.Format{kudu.Format}})
+		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "loadgen") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	// The table's id, a tablet's id, and directories given one by one.
+	_, tablets := layout(t, store.NewMemory(load(t, "testdata/file")))
+	dirs := map[string]string{"data-dirs": "testdata/file/data", "meta-dir": "testdata/file/wal"}
+	for _, x := range []struct {
+		uri  string
+		opts map[string]string
+	}{{"testdata/file#" + tablets[0].TableID, nil}, {"testdata/file#" + tablets[0].ID, nil}, {"testdata/file", nil}, {"testdata/file", map[string]string{"tablet": tablets[0].ID}}, {"testdata/file", dirs}} {
+		compare(t, rowsOf(t, opened(t, x.uri, x.opts), stoa.ScanSpec{}), expected(t, "testdata", "autoinc", "final"))
+	}
+}
+
+// A snapshot from before what is left of the history is refused, by the rowset's name; partial=true shows what there is.
+func TestHistoryIsGone(t *testing.T) {
+	files := load(t, "testdata/history")
+	f, tablets := layout(t, store.NewMemory(files))
+	tb := tablets[0]
+	var undo []string
+	for _, b := range tb.RowSets[0].Undo {
+		p, err := f.PlaceOf(context.Background(), tb, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		undo = append(undo, p.At.Object)
+	}
+	// As if the oldest UNDO had been removed: the superblock without it is what Kudu leaves.
+	less := store.NewMemory(files)
+	rewritten := kudu.WithoutUndo(t, files[tb.Object], tb.RowSets[0].Undo[len(undo)-1].ID)
+	less.Put(tb.Object, rewritten)
+	if rows, _, err := readAll(t, less, "#d_major", nil, stoa.ScanSpec{}); err != nil {
+		t.Fatal(err)
+	} else {
+		compare(t, rows, expected(t, "testdata", "d_major", "final"))
+	}
+	_, _, err := readAll(t, less, "#d_major", map[string]string{"at": moments["p0"]}, stoa.ScanSpec{})
+	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "history of rowset") {
+		t.Error(err)
+	}
+	if _, _, err = readAll(t, less, "#d_major", map[string]string{"at": moments["p0"], "partial": "true"}, stoa.ScanSpec{}); err != nil {
+		t.Error(err)
+	}
 }
