@@ -13,6 +13,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/region"
 	"stoa/wire"
 )
 
@@ -155,4 +156,33 @@ func (s *side) sortTable(c *wire.Cursor) {
 		}
 	}
 	s.fact("codes", len(x.codes))
+}
+
+// describeDictionary tells a .dict, a .dictmeta or a .sortindex.
+func describeDictionary(ctx context.Context, tg format.Target, o format.OpenOptions, trace func(region.Node)) error {
+	obj, err := openObject(ctx, tg.Tree, tg.Name, o.Limits)
+	if err != nil {
+		return err
+	}
+	b, err := obj.read(ctx, 0, obj.at.Len, "")
+	if err != nil {
+		return err
+	}
+	trace(region.Node{Kind: region.Struct, Name: strings.TrimPrefix(path.Ext(tg.Name), "."), Value: path.Base(tg.Name), At: obj.at, Inner: -1})
+	c := wire.NewCursor(b, obj.at, "").Trace(trace, 1)
+	switch byName(tg.Name) {
+	case kindDict:
+		parseDictValues(c)
+	case kindDictMeta:
+		parseDictLoads(c)
+	case kindSort:
+		_, err = wholeSortInfo(c)
+		return err
+	default:
+		return fault.Bugf("carbon: %s is no dictionary file", tg.Name)
+	}
+	if c.Err() != nil && c.Left() > 0 {
+		trace(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes", At: c.SpanOf(c.Pos(), c.Left()), Inner: -1})
+	}
+	return c.Err()
 }
