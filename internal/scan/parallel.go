@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
 	"stoa/vec"
@@ -22,6 +23,7 @@ type task struct {
 	groups []format.RowGroup
 	rows   vec.Range // of groups[0], if that is the only one; zero = all
 	out    chan result
+	whole  bool // everything is in out; good once out is closed
 }
 
 // result is a batch, what was lost before it, or why there is no more.
@@ -38,8 +40,9 @@ const taskWindows = 8
 const ready = 2
 
 // together reads by several workers.
-func (r *run) together(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+func (r *run) together(outer context.Context) error {
+	ctx, cancel := context.WithCancel(outer)
+	cut := true // the queue ends before the scan does; good once it is closed
 	queue := make(chan *task, r.plan.spec.Parallel) // in the order of rows
 	work := make(chan *task)
 	var all sync.WaitGroup
@@ -50,7 +53,7 @@ func (r *run) together(ctx context.Context) error {
 		}
 		all.Wait()
 	}()
-	all.Go(func() { r.dispatch(ctx, queue, work) })
+	all.Go(func() { cut = !r.dispatch(ctx, queue, work) })
 	for range r.plan.spec.Parallel {
 		all.Go(func() {
 			for t := range work {
@@ -63,12 +66,28 @@ func (r *run) together(ctx context.Context) error {
 			t.drain()
 			return err
 		}
+		if !t.whole { // a worker gives up only when the scan is cancelled, and that must not look like the end
+			return ended(outer)
+		}
+	}
+	all.Wait()
+	if cut {
+		return ended(outer)
 	}
 	return nil
 }
 
-// dispatch gives every task to the queue first, so that the order is kept, then to a worker.
-func (r *run) dispatch(ctx context.Context, queue, work chan<- *task) {
+// ended is why a scan ended before its end.
+func ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return fault.Bugf("a worker ended before its task")
+}
+
+// dispatch gives every task to the queue first, so that the order is kept, then to a worker. It reports whether it gave
+// all.
+func (r *run) dispatch(ctx context.Context, queue, work chan<- *task) bool {
 	defer close(queue)
 	defer close(work)
 	for t, err := range r.tasks(ctx) {
@@ -79,20 +98,21 @@ func (r *run) dispatch(ctx context.Context, queue, work chan<- *task) {
 		select {
 		case queue <- t:
 		case <-ctx.Done():
-			return
+			return false
 		}
 		if err != nil {
 			t.out <- result{err: err}
 			close(t.out)
-			return
+			return true
 		}
 		select {
 		case work <- t:
 		case <-ctx.Done():
 			close(t.out)
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // tasks cuts the scan.
@@ -168,11 +188,12 @@ func (r *run) worker(ctx context.Context, t *task) {
 		err = w.out.flush()
 	}
 	w.out.release()
-	if errors.Is(err, errStop) || errors.Is(err, errLeft) {
-		err = nil
-	}
-	if err != nil || len(losses) > 0 {
-		send(nil, err)
+	switch {
+	case errors.Is(err, errLeft): // cancelled
+	case err == nil || errors.Is(err, errStop):
+		t.whole = len(losses) == 0 || send(nil, nil)
+	default:
+		t.whole = send(nil, err)
 	}
 }
 

@@ -591,6 +591,33 @@ func TestCancelledContextEndsTheScan(t *testing.T) {
 	}
 }
 
+// A cancelled scan never looks like one that ended, whoever of the workers notices first.
+func TestCancelledWorkers(t *testing.T) {
+	f := &toy{rows: 3000, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 3000)}}}
+	for at := 0; at < f.rows; at += 7 {
+		f.columns[0].cuts = append(f.columns[0].cuts, at)
+	}
+	for after := range 60 {
+		ctx, cancel := context.WithCancel(context.Background())
+		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+		var last error
+		n := 0
+		for b, err := range scan.Run(ctx, f.source(f.tree()), scan.Spec{Batch: 5, Parallel: 1 + after%4, Alloc: mem}, nil) {
+			if last = err; err != nil {
+				continue
+			}
+			if n += int(b.NumRows()); n >= 10*after {
+				cancel()
+			}
+		}
+		cancel()
+		if !errors.Is(last, context.Canceled) || n == f.rows {
+			t.Errorf("cancelled after %d rows: %d rows came, then %v", 10*after, n, last)
+		}
+		mem.AssertSize(t, 0)
+	}
+}
+
 func TestColumnsOfDifferentLength(t *testing.T) {
 	f := &toy{rows: 100, hide: true, columns: []toyColumn{
 		{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100), cuts: []int{0, 50}},
