@@ -273,8 +273,11 @@ func (s *servers) pick(what, only string) ([]*tablet, error) {
 			}
 		}
 		return nil, fault.Invalidf("table %s has no tablet %s here", s.nameOf(found[0]), only)
+	case len(found) == 0 && len(s.broken) > 0:
+		return nil, fault.Corruptf(fault.Span{Object: s.broken[0].Object}, "superblock", "no table or tablet %q is here whose superblocks can be read; there are %s, and %d tablets whose superblocks cannot be read",
+			what, cmp.Or(strings.Join(names, ", "), "no others"), len(s.broken))
 	case len(found) == 0 && len(names) == 0:
-		return nil, fault.Invalidf("no tablet is here whose superblock can be read, so no table")
+		return nil, fault.Invalidf("no tablet is here, so no table")
 	case len(found) == 0:
 		return nil, fault.Invalidf("there is no table or tablet %q; there are %s", what, strings.Join(names, ", "))
 	case what == "":
