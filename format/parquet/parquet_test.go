@@ -160,6 +160,18 @@ func TestCompressions(t *testing.T) {
 	}
 }
 
+// TestOldVersionsHaveNoNanoseconds: the library would cut them to microseconds without a word.
+func TestOldVersionsHaveNoNanoseconds(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.FixedWidthTypes.Timestamp_ns)}}, nil)
+	b := sample.Batch(rand.New(rand.NewPCG(1, 1)), sc, 3, 0)
+	for version, refused := range map[string]bool{"1.0": true, "2.4": true, "2.6": false} {
+		_, err := tryWrite(b, map[string]string{"version": version})
+		if errors.Is(err, fault.Unsupported) != refused || (err == nil) == refused {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+}
+
 func TestMetadataStays(t *testing.T) {
 	meta := arrow.NewMetadata([]string{"stoa.encoding"}, []string{"rle"})
 	inner := arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Metadata: meta})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -191,6 +192,9 @@ func guardWrite(f func() error) (err error) {
 // refuse names the column that Parquet cannot hold.
 func refuse(sc *arrow.Schema, props *parquet.WriterProperties, arrowProps pqarrow.ArrowWriterProperties) error {
 	for _, f := range sc.Fields() {
+		if props.Version() != parquet.V2_LATEST && hasNanoseconds(f.Type) {
+			return fault.New(fault.Unsupported, fault.Span{}, "", "column %q of type %s cannot be written as Parquet %s, which has no nanoseconds", f.Name, f.Type, props.Version())
+		}
 		err := guardWrite(func() error {
 			low := f
 			low.Type = storedType(f.Type)
@@ -202,6 +206,20 @@ func refuse(sc *arrow.Schema, props *parquet.WriterProperties, arrowProps pqarro
 		}
 	}
 	return nil
+}
+
+// hasNanoseconds reports whether t is, or has inside, an instant in nanoseconds: the library would cut it to microseconds
+// for versions before 2.6.
+func hasNanoseconds(t arrow.DataType) bool {
+	switch t := t.(type) {
+	case *arrow.TimestampType:
+		return t.Unit == arrow.Nanosecond
+	case *arrow.DictionaryType:
+		return hasNanoseconds(t.ValueType)
+	case arrow.NestedType:
+		return slices.ContainsFunc(t.Fields(), func(f arrow.Field) bool { return hasNanoseconds(f.Type) })
+	}
+	return false
 }
 
 // Write appends the rows of b; row groups are cut as the options say.
