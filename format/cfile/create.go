@@ -2,7 +2,6 @@ package cfile
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,11 +12,10 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/arrowschema"
 	"stoa/store"
 )
 
@@ -223,7 +221,7 @@ func (t *tableWriter) close(ctx context.Context, sum *format.Summary) error {
 
 // writeSet writes setFile.
 func (t *tableWriter) writeSet(ctx context.Context) (int64, error) {
-	schema, err := schemaMessage(t.schema)
+	schema, err := arrowschema.Encode(t.schema)
 	if err != nil {
 		return 0, err
 	}
@@ -244,17 +242,6 @@ func (t *tableWriter) writeSet(ctx context.Context) (int64, error) {
 		err = io.ErrShortWrite
 	}
 	return int64(n), errors.Join(err, obj.Close())
-}
-
-// schemaMessage is a schema as an encapsulated IPC message.
-func schemaMessage(sc *arrow.Schema) ([]byte, error) {
-	p := ipc.GetSchemaPayload(sc, memory.DefaultAllocator)
-	defer p.Release()
-	var b bytes.Buffer
-	if _, err := p.WritePayload(&b); err != nil {
-		return nil, fmt.Errorf("the schema as an Arrow message: %w", err)
-	}
-	return b.Bytes(), nil
 }
 
 // Abort removes everything that was written. After a Close that went well it does nothing.

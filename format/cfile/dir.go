@@ -1,7 +1,6 @@
 package cfile
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/arrowschema"
 	"stoa/pred"
 	"stoa/region"
 )
@@ -81,18 +80,12 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 }
 
 // arrowSchema is the schema that was written. One that cannot be read is none: the files tell their types, too.
-func (t *fileSet) arrowSchema() (sc *arrow.Schema) {
-	defer func() {
-		if recover() != nil { // the library reads what a stranger may have written
-			sc = nil
-		}
-	}()
-	r, err := ipc.NewReader(bytes.NewReader(t.Schema))
+func (t *fileSet) arrowSchema() *arrow.Schema {
+	sc, err := arrowschema.Decode(t.Schema)
 	if err != nil {
 		return nil
 	}
-	defer r.Release()
-	return r.Schema()
+	return sc
 }
 
 // openDir opens a directory as one table, its files side by side.

@@ -42,7 +42,7 @@ const ready = 2
 // together reads by several workers.
 func (r *run) together(outer context.Context) error {
 	ctx, cancel := context.WithCancel(outer)
-	cut := true // the queue ends before the scan does; good once it is closed
+	cut := true                                     // the queue ends before the scan does; good once it is closed
 	queue := make(chan *task, r.plan.spec.Parallel) // in the order of rows
 	work := make(chan *task)
 	var all sync.WaitGroup

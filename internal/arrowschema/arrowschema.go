@@ -1,0 +1,45 @@
+// Package arrowschema keeps an Arrow schema as bytes inside files of other formats: the Arrow IPC message of the schema,
+// as Parquet's ARROW:schema has it.
+package arrowschema
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"stoa/format/ipc/flat"
+)
+
+// end is the mark at the end of an IPC stream.
+const end = 8
+
+// Encode is the schema message of sc.
+func Encode(sc *arrow.Schema) ([]byte, error) {
+	var b bytes.Buffer
+	w := ipc.NewWriter(&b, ipc.WithSchema(sc))
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes()[:b.Len()-end], nil
+}
+
+// Decode reads what Encode, or another program, wrote. The library believes lengths and may panic at bytes that are no
+// schema, so they are looked through first.
+func Decode(b []byte) (sc *arrow.Schema, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			sc, err = nil, fmt.Errorf("not a schema: %v", p)
+		}
+	}()
+	if err := flat.CheckSchema(b); err != nil {
+		return nil, err
+	}
+	r, err := ipc.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	return r.Schema(), nil
+}
