@@ -225,3 +225,29 @@ func Literal(t Type, at arrow.DataType, stored []byte) (pred.Value, bool) {
 	}
 	return valueOf(t, at, stored)
 }
+
+// TypeByName is the type whose String is name.
+func TypeByName(name string) (Type, bool) {
+	t, err := typeByName(name)
+	return t, err == nil
+}
+
+// EncodingByName is the encoding whose String is name; AutoEncoding if there is none.
+func EncodingByName(name string) Encoding {
+	for _, e := range []Encoding{Plain, Prefix, GroupVarint, RLE, Dict, BitShuffle} {
+		if e.String() == name {
+			return e
+		}
+	}
+	return AutoEncoding
+}
+
+// CompressionByName is the compression whose String is name; DefaultCompression if there is none.
+func CompressionByName(name string) Compression {
+	for _, c := range []Compression{NoCompression, Snappy, LZ4, Zlib} {
+		if c.String() == name {
+			return c
+		}
+	}
+	return DefaultCompression
+}

@@ -304,6 +304,9 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 }
 
 func openTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro readOptions) (*table, error) {
+	if ro.schema != "" {
+		return openCarved(ctx, tg, o, ro)
+	}
 	s, err := openServers(ctx, tg, o, ro)
 	if err != nil {
 		return nil, err

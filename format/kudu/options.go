@@ -19,6 +19,7 @@ var readKeys = []format.OptionKey{
 	{Name: "tablet", Values: "ID", Help: "only this tablet"},
 	{Name: "partial", Values: "true, false", Help: "read what there is, where tablets are missing or history was removed (default false)"},
 	{Name: "live", Values: "true, false", Help: "read directories on which a server runs; what it does meanwhile may show as damage (default false)"},
+	{Name: "schema", Values: "FILE", Help: "read the blocks that no superblock names, with the schema in FILE (JSON, as stoa schema -f json prints it)"},
 	{Name: "wal-dir", Values: "DIR", Help: "the directory that holds wals/, instead of looking for it"},
 	{Name: "data-dirs", Values: "DIR,DIR,…", Help: "the directories that hold data/, instead of looking for them"},
 	{Name: "meta-dir", Values: "DIR", Help: "the directory that holds tablet-meta/, instead of looking for it"},
@@ -31,6 +32,7 @@ type readOptions struct {
 	tablet  string
 	partial bool
 	live    bool
+	schema  string // file; "": what superblocks name is read
 	layout  Layout
 }
 
@@ -64,6 +66,8 @@ func (o *readOptions) set(key, v string) (err error) {
 		o.partial, err = yesNo(key, v)
 	case "live":
 		o.live, err = yesNo(key, v)
+	case "schema":
+		o.schema = v
 	case "wal-dir":
 		o.layout.WALDir = v
 	case "data-dirs":

@@ -12,6 +12,8 @@ import (
 var tableCodes = []cfile.Code{
 	{Code: "kudu.block.unnamed", Severity: region.Note, Help: "A block that no superblock names: a leftover of a crash, or of a tablet whose superblock is lost."},
 	{Code: "kudu.bloom.disagrees", Severity: region.Error, Help: "A rowset's bloom file says of keys that it has that it does not have them: look-ups would miss rows."},
+	{Code: "kudu.carve.deltas", Severity: region.Warning, Help: "Blocks were put together without a superblock. Changes of their rows are not applied, as nothing says to which rows they belong: rows are as they were when they were written to the blocks, and deleted ones are among them."},
+	{Code: "kudu.carve.left", Severity: region.Warning, Help: "A block that no superblock names could not be put into a rowset: no schema fits, or several blocks do."},
 	{Code: "kudu.catalog.damaged", Severity: region.Warning, Help: "The catalogue in a master's directory cannot be read: which tablets there must be is not known from it."},
 	{Code: "kudu.delta.damaged", Severity: region.Error, Help: "Changes of a rowset cannot be applied: they are damaged, of rows that it does not have, or values of another type. The rows that they touch are suspect."},
 	{Code: "kudu.index.disagrees", Severity: region.Error, Help: "A rowset's ad-hoc index has other keys than its key columns: look-ups would miss rows."},

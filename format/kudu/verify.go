@@ -117,20 +117,20 @@ func (v *verifier) all(tg format.Target) error {
 // unnamed tells of blocks that no superblock names.
 func (v *verifier) unnamed(s *servers) error {
 	for _, f := range s.all {
-		var tablets []*Tablet
-		for _, tb := range s.tablets {
-			for _, r := range append([]replica{tb.replica}, tb.others...) {
-				if r.fs == f {
-					tablets = append(tablets, r.Tablet)
-				}
-			}
-		}
-		places, err := f.Unnamed(v.ctx, tablets)
+		found, err := s.loose(v.ctx, f)
 		if err != nil {
 			return err
 		}
-		for _, p := range places {
-			v.tell("kudu.block.unnamed", p.At, "", "block %d: no superblock names it", p.ID)
+		for _, x := range found {
+			what := fmt.Sprintf("block %d", x.ID)
+			if x.ID == 0 {
+				what = "a block without a record"
+			}
+			if x.err != nil {
+				v.tell("kudu.block.unnamed", x.At, "", "%s: no superblock names it, and it cannot be read: %v", what, x.err)
+				continue
+			}
+			v.tell("kudu.block.unnamed", x.At, "", "%s: no superblock names it; a %s, %s, %d values", what, x.kind, typeName(x.typ), x.rows)
 		}
 	}
 	return nil

@@ -1,0 +1,84 @@
+package kudu_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu"
+	"stoa/store"
+)
+
+// autoincSchema is what `stoa schema -f json` prints of table autoinc, as far as it matters.
+const autoincSchema = `{"fields": [
+	{"name": "k", "type": "int32", "nullable": false, "metadata": {"stoa.key": "1"}},
+	{"name": "auto_incrementing_id", "type": "int64", "nullable": false, "metadata": {"stoa.type": "int64", "stoa.key": "2"}},
+	{"name": "v", "type": "utf8", "nullable": false}]}`
+
+// The superblock is gone: with a schema its blocks are put together again.
+func TestCarvedBlocks(t *testing.T) {
+	files := load(t, "testdata/file")
+	_, tablets := layout(t, store.NewMemory(files))
+	delete(files, tablets[0].Object)
+	files["schema.json"] = []byte(autoincSchema)
+	tree := store.NewMemory(files)
+	tb, err := stoa.Open(context.Background(), "", stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: tree, Opts: map[string]string{"schema": "schema.json"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tb.Close()
+	compare(t, rowsOf(t, tb, stoa.ScanSpec{}), expected(t, "testdata", "autoinc", "final"))
+	var codes []string
+	for _, x := range tb.Findings() {
+		codes = append(codes, x.Code)
+	}
+	if !slices.Contains(codes, "kudu.carve.deltas") || !slices.Contains(codes, "kudu.superblock.missing") {
+		t.Errorf("findings %v", codes)
+	}
+	_, notes := findings(t, tree, "", "")
+	n := 0
+	for _, x := range notes {
+		if x.Code == "kudu.block.unnamed" {
+			n++
+		}
+	}
+	if n != 6 { // three columns, bloom file, ad-hoc index, UNDO
+		t.Errorf("%d blocks are listed: %+v", n, notes)
+	}
+}
+
+// A schema that does not fit gives no rows, and never those of other columns.
+func TestCarvingDoesNotGuess(t *testing.T) {
+	files := load(t, "testdata/file")
+	_, tablets := layout(t, store.NewMemory(files))
+	delete(files, tablets[0].Object)
+	for what, sc := range map[string]string{
+		"too few columns":  `{"fields": [{"name": "k", "type": "int32", "nullable": false}, {"name": "i", "type": "int64", "nullable": false}]}`,
+		"another order":    strings.Replace(strings.Replace(strings.Replace(autoincSchema, "int32", "INT", 1), "int64", "int32", 2), "INT", "int64", 1),
+		"another encoding": strings.Replace(autoincSchema, `"utf8", "nullable": false`, `"utf8", "nullable": false, "metadata": {"stoa.encoding": "plain"}`, 1),
+		"nulls elsewhere":  strings.Replace(autoincSchema, `"utf8", "nullable": false`, `"utf8", "nullable": true`, 1),
+	} {
+		damaged := maps.Clone(files)
+		damaged["s.json"] = []byte(sc)
+		_, _, err := readAll(t, store.NewMemory(damaged), "", map[string]string{"schema": "s.json"}, stoa.ScanSpec{})
+		if what == "another order" && err == nil {
+			continue // each block fits one column only, so the order does not matter
+		}
+		if !errors.Is(err, fault.Unsupported) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, sc := range []string{"", "{}", `{"fields": [{"name": "a", "type": "list"}]}`, `{"fields": [{"name": "a", "type": "int8", "metadata": {"stoa.column_id": "1"}}, {"name": "b", "type": "int8"}]}`} {
+		damaged := maps.Clone(files)
+		damaged["s.json"] = []byte(sc)
+		if _, _, err := readAll(t, store.NewMemory(damaged), "", map[string]string{"schema": "s.json"}, stoa.ScanSpec{}); !errors.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v", sc, err)
+		}
+	}
+}
