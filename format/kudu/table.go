@@ -299,6 +299,7 @@ func newTable(tree store.Tree, tablets []*tablet, o format.OpenOptions, ro readO
 	if t.sc, err = t.schema.Arrow(); err != nil {
 		return nil, err
 	}
+	t.sc = withTableMeta(t.sc, &t.schema, tablets)
 	for i := range t.schema.Columns {
 		c := &t.schema.Columns[i]
 		has := format.Values

@@ -1,0 +1,369 @@
+package kudubackup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu"
+	"stoa/format/parquet"
+	"stoa/store"
+)
+
+// Format is format "kudu-backup". It is written only: what it holds is Parquet.
+var Format = format.Format{
+	Name:      "kudu-backup",
+	Title:     "Apache Kudu's backup layout: Parquet and the table's metadata, for Kudu's restore job",
+	Create:    create,
+	WriteKeys: slices.Concat(ownKeys, parquet.Format.WriteKeys),
+}
+
+var ownKeys = []format.OptionKey{
+	{Name: "table", Values: "NAME", Help: "the table's name (default: that of the Kudu table)"},
+	{Name: "table-id", Values: "ID", Help: "the table's id, 32 hexadecimal digits (default: that of the Kudu table, else made of the name)"},
+	{Name: "key", Values: "COLUMN,…", Help: "the primary key (default: that of the Kudu table)"},
+	{Name: "replicas", Values: "N", Help: "how many replicas the restored table gets (default: as the Kudu table had, else 3)"},
+	{Name: "time", Values: "MS", Help: "the time of the backup, in milliseconds since 1970 (default: now)"},
+	{Name: "part-rows", Values: "N", Help: "rows of a Parquet file at most (default 10000000)"},
+}
+
+const (
+	metadataFile    = ".kudu-metadata.json"
+	defaultPartRows = 10_000_000
+	// Spark looks for it to know that dates before 1582 were not moved to another calendar.
+	sparkVersion = "org.apache.spark.version"
+)
+
+// options are those of Create, understood.
+type options struct {
+	table, id string
+	key       []string
+	replicas  int
+	time      time.Time
+	partRows  int64
+	parquet   map[string]string
+}
+
+func parseOptions(opts map[string]string) (o options, err error) {
+	o = options{time: time.Now(), partRows: defaultPartRows, parquet: map[string]string{}}
+	for _, k := range slices.Sorted(maps.Keys(opts)) {
+		v := opts[k]
+		n, numErr := strconv.ParseInt(v, 10, 64)
+		switch k {
+		case "table":
+			o.table = v
+		case "table-id":
+			if b, err := hex.DecodeString(v); err != nil || len(b) != 16 {
+				return o, fault.Invalidf("table-id=%s: 32 hexadecimal digits are wanted", v)
+			}
+			o.id = strings.ToLower(v)
+		case "key":
+			o.key = strings.Split(v, ",")
+		case "replicas":
+			if o.replicas = int(n); numErr != nil || n < 1 || n > 99 {
+				return o, fault.Invalidf("replicas=%s: a number from 1 on is wanted", v)
+			}
+		case "time":
+			if o.time = time.UnixMilli(n); numErr != nil || n < 1 {
+				return o, fault.Invalidf("time=%s: milliseconds since 1970 are wanted", v)
+			}
+		case "part-rows":
+			if o.partRows = n; numErr != nil || n < 1 {
+				return o, fault.Invalidf("part-rows=%s: a positive number is wanted", v)
+			}
+		default:
+			o.parquet[k] = v // parquet says if it does not know it
+		}
+	}
+	return o, nil
+}
+
+// writer writes a backup.
+type writer struct {
+	sink  store.Sink
+	o     options
+	wo    format.WriteOptions
+	sc    *arrow.Schema // of the parts
+	meta  tableMetadata
+	dir   string
+	part  format.Writer
+	rows  int64 // of the part
+	parts int
+	sum   format.Summary
+}
+
+func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOptions) (format.Writer, error) {
+	o, err := parseOptions(wo.Opts)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{sink: s, o: o, wo: wo}
+	if w.meta, err = metadataOf(sc, o); err != nil {
+		return nil, err
+	}
+	m := arrow.NewMetadata([]string{sparkVersion}, []string{"3.0.0"})
+	w.sc = arrow.NewSchema(sc.Fields(), &m)
+	w.dir = path.Join(w.meta.TableID+"-"+urlName(w.meta.TableName), w.meta.ToMs)
+	return w, w.begin(ctx)
+}
+
+// urlName is a name as Java's URLEncoder writes it.
+func urlName(s string) string {
+	return strings.NewReplacer("~", "%7E", "%2A", "*").Replace(url.QueryEscape(s))
+}
+
+// metadataOf is what is written about a table.
+func metadataOf(sc *arrow.Schema, o options) (m tableMetadata, err error) {
+	var t kudu.TableMeta
+	if v, ok := sc.Metadata().GetValue(kudu.MetaTable); ok {
+		if err := json.Unmarshal([]byte(v), &t); err != nil {
+			return m, fault.Invalidf("the schema's %s cannot be understood: %v", kudu.MetaTable, err)
+		}
+	}
+	columns, err := columnsOf(sc, o.key)
+	if err != nil {
+		return m, err
+	}
+	m = tableMetadata{Version: 1, FromMs: "0", ToMs: strconv.FormatInt(o.time.UnixMilli(), 10), DataFormat: "parquet", TableName: t.Name, TableID: t.ID,
+		Replicas: t.Replicas, ColumnIDs: map[string]int32{}, Tablets: map[string]partitionMetadata{}}
+	if o.table != "" {
+		m.TableName = o.table
+	}
+	if m.TableName == "" {
+		return m, fault.Invalidf("a backup needs the table's name: option table=NAME")
+	}
+	if o.id != "" {
+		m.TableID = o.id
+	}
+	if m.TableID == "" {
+		sum := sha256.Sum256([]byte(m.TableName))
+		m.TableID = hex.EncodeToString(sum[:16])
+	}
+	if o.replicas > 0 {
+		m.Replicas = o.replicas
+	}
+	if m.Replicas == 0 {
+		m.Replicas = 3
+	}
+	known := !slices.ContainsFunc(columns, func(c column) bool { return c.id < 0 })
+	for i, c := range columns {
+		m.Columns = append(m.Columns, c.columnMetadata)
+		if m.ColumnIDs[c.Name] = int32(i); known {
+			m.ColumnIDs[c.Name] = c.id
+		}
+	}
+	return m, m.divide(t, columns)
+}
+
+// columnsOf are the columns, those of the key first.
+func columnsOf(sc *arrow.Schema, key []string) (out []column, err error) {
+	seen := map[string]bool{}
+	for _, f := range sc.Fields() {
+		c, err := columnOf(f)
+		if err != nil {
+			return nil, err
+		}
+		if lower := strings.ToLower(f.Name); seen[lower] {
+			return nil, fault.Invalidf("two columns are named %q, or differ only in case: Spark cannot tell them apart", f.Name)
+		} else {
+			seen[lower] = true
+		}
+		if key != nil {
+			c.key = slices.Index(key, f.Name) + 1
+		}
+		if c.Key = c.key > 0; c.Key {
+			c.Nullable = false // Write looks for nulls
+			if c.Type == "BOOL" || c.Type == "FLOAT" || c.Type == "DOUBLE" {
+				return nil, fault.Invalidf("column %q cannot be in Kudu's primary key: it is of %s", f.Name, c.Type)
+			}
+		}
+		out = append(out, c)
+	}
+	for _, k := range key {
+		if sc.FieldIndices(k) == nil {
+			return nil, fault.Invalidf("key: there is no column %q", k)
+		}
+	}
+	rank := func(c column) int {
+		if c.key == 0 {
+			return 1 << 30
+		}
+		return c.key
+	}
+	slices.SortStableFunc(out, func(a, b column) int { return rank(a) - rank(b) })
+	for i := 0; i < len(out) && out[i].key > 0; i++ {
+		if out[i].key != i+1 {
+			return nil, fault.Invalidf("column number %d of the primary key is not among the columns", i+1)
+		}
+	}
+	if len(out) == 0 || out[0].key == 0 {
+		return nil, fault.Invalidf("Kudu's tables have a primary key: option key=COLUMN,… names its columns")
+	}
+	return out, nil
+}
+
+// divide fills in the partitions: those that the source had; without them, one that holds everything.
+func (m *tableMetadata) divide(t kudu.TableMeta, columns []column) (err error) {
+	if len(t.Tablets) == 0 {
+		for _, c := range columns {
+			if c.Key {
+				m.Partitions.Range.Columns = append(m.Partitions.Range.Columns, c.Name)
+			}
+		}
+		m.Partitions.Range.Bounds = []bounds{{}}
+		m.Tablets[m.TableID] = partitionMetadata{}
+		return nil
+	}
+	named := func(names []string) error {
+		for _, n := range names {
+			if !slices.ContainsFunc(columns, func(c column) bool { return c.Name == n && c.Key }) {
+				return fault.Invalidf("the table is divided by column %q, which is not in the key of what is written", n)
+			}
+		}
+		return nil
+	}
+	if err := named(t.Range); err != nil {
+		return err
+	}
+	m.Partitions.Hash = hashOf(t.Hash)
+	for _, h := range m.Partitions.Hash {
+		if err := named(h.Columns); err != nil {
+			return err
+		}
+	}
+	m.Partitions.Range.Columns = t.Range
+	for _, r := range t.Ranges {
+		b, err := boundsOf(r, t.Range, columns)
+		if err != nil {
+			return err
+		}
+		m.Partitions.Range.Bounds = append(m.Partitions.Range.Bounds, b)
+	}
+	for _, r := range t.Custom {
+		b, err := boundsOf(r, t.Range, columns)
+		if err != nil {
+			return err
+		}
+		m.Partitions.Custom = append(m.Partitions.Custom, rangeAndHash{b, hashOf(r.Hash)})
+	}
+	for _, x := range t.Tablets {
+		m.Tablets[x.ID] = partitionMetadata{x.Start, x.End, x.Buckets}
+	}
+	return nil
+}
+
+// partSink makes the one object that a Parquet writer writes one of ours.
+type partSink struct {
+	store.Sink
+	name string
+}
+
+func (s partSink) Create(ctx context.Context, _ string) (store.Object, error) {
+	return s.Sink.Create(ctx, s.name)
+}
+func (s partSink) Commit(context.Context) error { return nil }
+func (s partSink) Abort(context.Context) error  { return nil }
+
+// begin begins the next part.
+func (w *writer) begin(ctx context.Context) (err error) {
+	wo := w.wo
+	wo.Opts, wo.Dir = w.o.parquet, false
+	name := path.Join(w.dir, fmt.Sprintf("part-%05d.parquet", w.parts))
+	if w.part, err = parquet.Format.Create(ctx, partSink{w.sink, name}, w.sc, wo); err != nil {
+		return err
+	}
+	w.rows = 0
+	w.parts++
+	w.sum.Files = append(w.sum.Files, name)
+	return nil
+}
+
+// end ends the part.
+func (w *writer) end(ctx context.Context) error {
+	if w.part == nil {
+		return nil
+	}
+	s, err := w.part.Close(ctx)
+	if err != nil {
+		return err
+	}
+	w.part = nil
+	w.sum.Bytes += s.Bytes
+	return nil
+}
+
+func (w *writer) Write(ctx context.Context, b arrow.RecordBatch) error {
+	for _, c := range w.meta.Columns {
+		for _, i := range w.sc.FieldIndices(c.Name) {
+			if n := b.Column(i).NullN(); c.Key && n > 0 {
+				return fault.Invalidf("column %q is in the primary key, and %d of its values are NULL", c.Name, n)
+			}
+		}
+	}
+	for from := int64(0); from < b.NumRows(); {
+		if w.rows >= w.o.partRows {
+			if err := w.end(ctx); err != nil {
+				return err
+			}
+		}
+		if w.part == nil {
+			if err := w.begin(ctx); err != nil {
+				return err
+			}
+		}
+		n := min(b.NumRows()-from, w.o.partRows-w.rows)
+		some := b.NewSlice(from, from+n)
+		err := w.part.Write(ctx, some)
+		some.Release()
+		if err != nil {
+			return err
+		}
+		from, w.rows, w.sum.Rows = from+n, w.rows+n, w.sum.Rows+n
+	}
+	return nil
+}
+
+// Close writes the metadata, as the last: a backup without it is none.
+func (w *writer) Close(ctx context.Context) (format.Summary, error) {
+	if err := w.end(ctx); err != nil {
+		return w.sum, err
+	}
+	b, err := json.MarshalIndent(w.meta, "", "  ")
+	if err != nil {
+		return w.sum, err
+	}
+	name := path.Join(w.dir, metadataFile)
+	o, err := w.sink.Create(ctx, name)
+	if err != nil {
+		return w.sum, err
+	}
+	_, err = o.Write(append(b, '\n'))
+	if err = errors.Join(err, o.Close()); err != nil {
+		return w.sum, err
+	}
+	w.sum.Bytes += int64(len(b)) + 1
+	w.sum.Files = append(w.sum.Files, name)
+	return w.sum, w.sink.Commit(ctx)
+}
+
+func (w *writer) Abort(ctx context.Context) error {
+	var err error
+	if w.part != nil {
+		err = w.part.Abort(ctx)
+	}
+	return errors.Join(err, w.sink.Abort(ctx))
+}
