@@ -2,7 +2,7 @@
 // rows of any kind of operation. Words and cells are those of Drive; "-" is a column that is not set, and a bound that is open.
 //   make    TABLE SPECFILE     a line: col NAME TYPE KEY NULLABLE ENCODING COMPRESSION BLOCKSIZE PRECISION SCALE LENGTH DEFAULT IMMUTABLE
 //                              KEY is true, false or nonunique; or: hash BUCKETS SEED COLUMN…; range COLUMN…; bound LOW… HIGH… [/ BUCKETS SEED COLUMN…]
-//                              (one word a range column); config KEY VALUE
+//                              (one word a range column); config KEY VALUE; replicas N
 //   alter   TABLE SPECFILE     add (as col), drop NAME, rename OLD NEW, default NAME CELL, nodefault NAME, layout NAME ENCODING COMPRESSION BLOCKSIZE,
 //                              bound, unbound, name NEW, config; all in one change
 //   apply   TABLE ROWFILE OUTFILE BATCH    a row: kind of operation, cells; OUTFILE: one status a row; BATCH rows are sent at once
@@ -87,6 +87,7 @@ class Dir {
         case "hash": o.addHashPartitions(list(f, 3), Integer.parseInt(f[1]), Integer.parseInt(f[2])); break;
         case "range": range = list(f, 1); o.setRangePartitionColumns(range); break;
         case "config": o.setExtraConfigs(Map.of(f[1], f[2])); break;
+        case "replicas": o.setNumReplicas(Integer.parseInt(f[1])); break;
         case "bound":
           Bound b = new Bound(sc, range, f);
           if (b.own != null) o.addRangePartition(b.own);

@@ -43,11 +43,27 @@ func TestDirLives(t *testing.T) {
 			l.keep(t, s.dir+"/copies")
 			if d := os.Getenv("STOA_INTEROP_KEEP"); d != "" {
 				os.RemoveAll(filepath.Join(d, manager))
-				copyDir(t, s.dir, filepath.Join(d, manager))
+				for _, x := range []string{"copies", "master"} {
+					copyDir(t, filepath.Join(s.dir, x), filepath.Join(d, manager, x))
+				}
 			}
 			for _, c := range []string{stopped, running} {
 				t.Run(filepath.Base(filepath.Dir(c)), func(t *testing.T) { l.checkAll(t, c) })
 			}
+			t.Run("missing", func(t *testing.T) { l.checkMissing(t, s, stopped) })
+			if manager == "file" { // a block is a file, and easily found
+				t.Run("replicas", func(t *testing.T) { l.checkReplicas(t, s, stopped) })
+			}
+			t.Run("restarted", func(t *testing.T) { // the server writes its log anew when it starts
+				s.t = t
+				s.start(serverFlags[manager]...)
+				rows, err := s.scan("types")
+				if d := difference(rows, l.Tables["types"].Latest); err != nil || d != "" {
+					t.Fatalf("Kudu itself has another table now: %v %s", err, d)
+				}
+				s.stop()
+				l.checkAll(t, copyDir(t, s.dir+"/tserver", s.dir+"/copies/restarted/tserver"))
+			})
 		})
 	}
 }

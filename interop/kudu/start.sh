@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Start one kudu-master and one kudu-tserver on loopback; wait till the tserver is registered and answers.
 # usage: start.sh RUNDIR [extra tserver flags...]
-# env: BM=log|file (block manager), MPORT/TPORT/MWEB/TWEB (ports), MEXTRA (extra master flags)
+# env: BM=log|file (block manager), MPORT/TPORT/MWEB/TWEB (ports), MEXTRA (extra master flags), MORE="NAME:PORT:WEB …" (more tservers, in RUNDIR/NAME)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 run=$(mkdir -p "$1" && cd "$1" && pwd); shift
@@ -24,15 +24,21 @@ done
   --log_dir="$run/master/log" --rpc_bind_addresses=127.0.0.1:$mport --master_addresses=127.0.0.1:$mport \
   --webserver_port=$mweb --default_num_replicas=1 ${MEXTRA:-} </dev/null >"$run/master.out" 2>&1 &
 echo $! >"$run/master.pid"
-"$home/bin/kudu-tserver" "${common[@]}" --fs_wal_dir="$run/tserver/wal" --fs_data_dirs="$run/tserver/data" \
-  --log_dir="$run/tserver/log" --rpc_bind_addresses=127.0.0.1:$tport --tserver_master_addrs=127.0.0.1:$mport \
-  --webserver_port=$tweb --memory_limit_hard_bytes=2147483648 "$@" </dev/null >"$run/tserver.out" 2>&1 &
-echo $! >"$run/tserver.pid"
+names="master"
+for t in tserver:$tport:$tweb ${MORE:-}; do
+  IFS=: read -r name port web <<<"$t"
+  mkdir -p "$run/$name"/{wal,data,log}
+  names+=" $name"
+  "$home/bin/kudu-tserver" "${common[@]}" --fs_wal_dir="$run/$name/wal" --fs_data_dirs="$run/$name/data" \
+    --log_dir="$run/$name/log" --rpc_bind_addresses=127.0.0.1:$port --tserver_master_addrs=127.0.0.1:$mport \
+    --webserver_port=$web --memory_limit_hard_bytes=2147483648 "$@" </dev/null >"$run/$name.out" 2>&1 &
+  echo $! >"$run/$name.pid"
+done
 for i in $(seq 1 240); do
-  for p in master tserver; do
+  for p in $names; do
     kill -0 "$(cat "$run/$p.pid")" 2>/dev/null || { echo "$p died:" >&2; tail -5 "$run/$p.out" >&2; exit 1; }
   done
-  if n=$("$home/bin/kudu" tserver list 127.0.0.1:$mport -format=csv 2>/dev/null | wc -l) && [ "$n" -ge 1 ] &&
+  if n=$("$home/bin/kudu" tserver list 127.0.0.1:$mport -format=csv 2>/dev/null | wc -l) && [ "$n" -ge $(($(wc -w <<<"$names") - 1)) ] &&
     "$home/bin/kudu" tserver status 127.0.0.1:$tport >/dev/null 2>&1; then
     echo "ready master=127.0.0.1:$mport tserver=127.0.0.1:$tport"; exit 0
   fi

@@ -2,8 +2,8 @@
 # Stop the servers that start.sh started in RUNDIR, by their pid files. usage: stop.sh RUNDIR
 set -u
 run=$1
-for p in tserver master; do
-  f=$run/$p.pid; [ -s "$f" ] || continue
+for f in "$run"/t*.pid "$run"/master.pid; do
+  [ -s "$f" ] || continue
   pid=$(cat "$f")
   case "$(cat "/proc/$pid/comm" 2>/dev/null)" in kudu*) ;; *) rm -f "$f"; continue;; esac
   kill -TERM "$pid" 2>/dev/null

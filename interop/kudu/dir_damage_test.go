@@ -1,0 +1,132 @@
+//go:build interop
+
+package kudu
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/fault"
+)
+
+// flip changes one byte in the middle of a block, in a copy of the server's directories.
+func (s *server) flip(t *testing.T, b block, dir string) {
+	t.Helper()
+	name, err := filepath.Rel(s.dir+"/tserver", s.path(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := make([]byte, 1)
+	if _, err := f.ReadAt(one, info.Size()/2); err != nil {
+		t.Fatal(err)
+	}
+	one[0] ^= 0x10
+	if _, err := f.WriteAt(one, info.Size()/2); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkReplicas makes three copies of the directories. In each of them every third block has a wrong byte in its middle, so that no copy
+// is whole and each block is whole in two of them. Read together they are the table; read alone, a copy says what it has lost,
+// and tells nothing wrong.
+func (l *life) checkReplicas(t *testing.T, s *server, from string) {
+	together := filepath.Join(filepath.Dir(filepath.Dir(from)), "replicas")
+	var dirs []string
+	for i := range 3 {
+		dirs = append(dirs, copyDir(t, from, fmt.Sprintf("%s/r%d/tserver", together, i)))
+	}
+	flipped := 0
+	for _, list := range s.blocks() {
+		slices.SortFunc(list, func(a, b block) int { return int(int64(a.ID) - int64(b.ID)) })
+		for i, b := range list {
+			s.flip(t, b, dirs[i%3])
+			flipped++
+		}
+	}
+	rows, lost := 0, 0
+	for n, tr := range l.Tables {
+		rows += check(t, together+"#"+n, n+", three damaged copies", nil, tr.Latest)
+		for i, d := range dirs {
+			lost += l.checkAlone(t, d, n, fmt.Sprintf("%s, copy %d", n, i), tr)
+		}
+	}
+	t.Logf("COUNT %s: blocks damaged %d, rows compared of three copies together %d, losses told of copies alone %d", t.Name(), flipped, rows, lost)
+	if lost == 0 {
+		t.Error("the copies alone had no losses: the harness damages nothing")
+	}
+}
+
+// checkAlone reads one damaged copy. What it gives must be true.
+func (l *life) checkAlone(t *testing.T, place, table, what string, tr truth) (lost int) {
+	t.Helper()
+	is := map[string]bool{}
+	for _, r := range tr.Latest {
+		is[r] = true
+	}
+	r, err := read(place+"#"+table, nil, stoa.SkipRows)
+	if err != nil {
+		t.Errorf("%s, skip-rows: %v", what, err)
+		return 0
+	}
+	for _, row := range r.rows {
+		if !is[row] {
+			t.Errorf("%s, skip-rows: a row that Kudu has not: %.200s", what, row)
+			break
+		}
+	}
+	if len(r.rows) < len(tr.Latest) && len(r.lost) == 0 {
+		t.Errorf("%s, skip-rows: %d of %d rows, and no loss is told", what, len(r.rows), len(tr.Latest))
+	}
+	lost += len(r.lost)
+	_, err = read(place+"#"+table, nil, stoa.Fail)
+	if len(r.lost) > 0 && (err == nil || !errors.Is(err, fault.Corrupt)) {
+		t.Errorf("%s: losses under skip-rows, but plain reading says %v", what, err)
+	}
+	if r, err = read(place+"#"+table, nil, stoa.NullCells); err != nil {
+		t.Errorf("%s, null-cells: %v", what, err)
+		return lost
+	}
+	keys := 0
+	for _, c := range tr.Columns {
+		if strings.Split(c, "\t")[2] == "true" {
+			keys++
+		}
+	}
+	byKey := map[string][]string{}
+	for _, row := range tr.Latest {
+		f := strings.Split(row, "\t")
+		byKey[strings.Join(f[:keys], "\t")] = f
+	}
+	wrong := 0
+	for _, row := range r.rows {
+		f := strings.Split(row, "\t")
+		want, ok := byKey[strings.Join(f[:keys], "\t")]
+		if slices.Contains(f[:keys], "N") {
+			continue // a lost key names no row
+		}
+		for i := range f {
+			if !ok || f[i] != want[i] && f[i] != "N" {
+				if wrong++; wrong == 1 {
+					t.Errorf("%s, null-cells: a cell that Kudu has not, column %d of %.200s", what, i, row)
+				}
+				break
+			}
+		}
+	}
+	return lost + len(r.lost)
+}
