@@ -273,12 +273,12 @@ func (d *decoding) open(b []byte, at fault.Span, path string, p *page) error {
 		}
 	}
 	var err error
-	d.body, d.exact, err = inflate(stored, int64(h.raw), d.codec, d.limits.Page, d.t.Scratch)
+	d.body, d.exact, err = inflate(stored, int64(h.raw), d.codec, d.limits.Page, d.t.Scratch.Bytes)
 	return fault.Locate(err, d.at, true, path)
 }
 
-// inflate gives the raw bytes of a page's body. Nothing is taken on the word of the header that the method cannot reach.
-func inflate(stored []byte, raw int64, c Compression, limit int64, a *vec.Arena) (body []byte, exact bool, err error) {
+// inflate gives the raw bytes of a page's body, in memory that room gives. Nothing is taken on the word of the header that the method cannot reach.
+func inflate(stored []byte, raw int64, c Compression, limit int64, room func(n int) []byte) (body []byte, exact bool, err error) {
 	if c == Uncompressed {
 		if raw != int64(len(stored)) {
 			return nil, true, fault.Rel(0, len(stored), "uncompressed_page_size", "%d, but %d bytes are stored without compression", raw, len(stored))
@@ -292,7 +292,7 @@ func inflate(stored []byte, raw int64, c Compression, limit int64, a *vec.Arena)
 	if raw > most*int64(len(stored)) {
 		return nil, false, fault.Rel(0, len(stored), "uncompressed_page_size", "%d bytes cannot come of %d", raw, len(stored))
 	}
-	body = a.Bytes(int(raw))
+	body = room(int(raw))
 	switch c {
 	case Snappy:
 		return body, false, unSnappy(body, stored)
@@ -301,6 +301,9 @@ func inflate(stored []byte, raw int64, c Compression, limit int64, a *vec.Arena)
 	}
 	return nil, false, fault.New(fault.Unsupported, fault.Span{Len: int64(len(stored))}, "codec", "%s", c)
 }
+
+// fresh gives memory of its own.
+func fresh(n int) []byte { return make([]byte, n) }
 
 // unSnappy takes a bare Snappy block, or Hadoop's framing: u32 big-endian raw size, then for each block u32 big-endian
 // stored size and the block, until the raw size is reached.

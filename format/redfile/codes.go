@@ -5,6 +5,7 @@ import "stoa/region"
 // Codes are all kinds of findings, by name. A checksum that is wrong is told once; what it covers is then not looked into.
 var Codes = []region.CodeDoc{
 	{Code: "redfile.bytes.lost", Severity: region.Error, Help: "Recover met bytes that are no structure of a RedFile. What they were is told by the rows that are missing."},
+	{Code: "redfile.column.copy", Severity: region.Warning, Help: "The metadata of a column behind its pages cannot be read, or differs from that in the metadata of the file, which readers use. Only recovery needs it."},
 	{Code: "redfile.column.damaged", Severity: region.Error, Help: "The metadata of a column chunk cannot be read or contradicts the schema: the chunk is lost, that is, one column of one row group."},
 	{Code: "redfile.column.count", Severity: region.Error, Help: "The number of values of a chunk, or of rows of a row group, is not that of its pages."},
 	{Code: "redfile.coverage.gap", Severity: region.Note, Help: "Bytes that no structure of the file claims. Readers go by offsets and never come there."},

@@ -219,7 +219,9 @@ func readColumn(t testing.TB, r format.Reader, objects *scan.Objects, g format.R
 	if err != nil {
 		t.Fatal(err)
 	}
+	var arena vec.Arena
 	for {
+		arena.Reset()
 		p, err := c.Next(ctx)
 		if err == io.EOF {
 			return v
@@ -232,7 +234,7 @@ func readColumn(t testing.TB, r format.Reader, objects *scan.Objects, g format.R
 			t.Fatal(err)
 		}
 		before := v.Len()
-		if err := c.Decode(&format.Task{Page: p, N: p.Entries, Bytes: [][]byte{b}, Scratch: &vec.Arena{}, Limits: format.Limits{}.WithDefaults()}, v); err != nil {
+		if err := c.Decode(&format.Task{Page: p, N: p.Entries, Bytes: [][]byte{b}, Scratch: &arena, Limits: format.Limits{}.WithDefaults()}, v); err != nil {
 			t.Fatal(err)
 		}
 		if int64(v.Len()-before) != p.Entries {

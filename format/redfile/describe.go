@@ -11,7 +11,6 @@ import (
 	"stoa/format"
 	"stoa/internal/thrift"
 	"stoa/region"
-	"stoa/vec"
 	"stoa/wire"
 )
 
@@ -229,8 +228,7 @@ func (d *describer) body(x extent, off int64, h *pageHeader) error {
 	if h.kind != dataPage && h.kind != indexPage {
 		return nil
 	}
-	var a vec.Arena
-	raw, exact, err := inflate(b, int64(h.raw), x.meta.codec, d.f.limits.Page, &a)
+	raw, exact, err := inflate(b, int64(h.raw), x.meta.codec, d.f.limits.Page, fresh)
 	if err != nil {
 		return fault.Locate(err, at, true, pagePath(x.group, x.col, 0))
 	}

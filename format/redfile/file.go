@@ -194,7 +194,7 @@ func (f *file) learn(ctx context.Context) error {
 	}
 	if f.tree0 == nil {
 		if f.tree0, err = guess(stored); err != nil {
-			return err
+			return fault.Locate(err, f.metaAt, true, "file_metadata")
 		}
 		f.guessed = true
 	}

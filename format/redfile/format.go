@@ -24,6 +24,7 @@ var Format = format.Format{
 	Create:     create,
 	WriteKeys:  writeKeys,
 	Describe:   describe,
+	Verify:     verify,
 	Recover:    recoverFile,
 	Codes:      Codes,
 }

@@ -181,8 +181,7 @@ func (t *pageTable) readIndex(ctx context.Context) ([]indexEntry, fault.Span, er
 	if crc := crcOf(stored); h.hasCRC && !t.f.noVerify && crc != h.crc {
 		return nil, at, fault.Corruptf(at, path+".header.crc", "%#08x is stored, %#08x is right", h.crc, crc)
 	}
-	var a vec.Arena
-	body, exact, err := inflate(stored, int64(h.raw), t.meta.codec, t.f.limits.Metadata, &a)
+	body, exact, err := inflate(stored, int64(h.raw), t.meta.codec, t.f.limits.Metadata, fresh)
 	if err != nil {
 		return nil, at, fault.Locate(err, at.Sub(head, int64(h.stored)), true, path)
 	}

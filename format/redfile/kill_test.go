@@ -184,7 +184,7 @@ func TestKilledWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(sub, "f.red")
-		told, last, _ := runWriter(t, path, opts, time.Duration(1+r.Int64N(int64(whole))))
+		told, last, _ := runWriter(t, path, opts, time.Duration(1+r.Int64N(int64(whole)*4/5)))
 		switch {
 		case last == "end":
 			histogram["was done"]++

@@ -13,6 +13,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/ipc/flat"
 	"stoa/internal/nest"
 )
 
@@ -329,6 +330,9 @@ func schemaOfText(text string) (sc *arrow.Schema, err error) {
 	}()
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
+		return nil, err
+	}
+	if err := flat.CheckSchema(raw); err != nil {
 		return nil, err
 	}
 	r, err := ipc.NewReader(bytes.NewReader(raw))

@@ -1,0 +1,353 @@
+package redfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/nest"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// verify reads everything and tells what is wrong: checksums, structure, every value, levels, counts of values and rows, index
+// pages against the pages, bytes that nothing claims.
+func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
+	return func(yield func(region.Finding) bool) {
+		v := &verifier{ctx: ctx, yield: yield, part: tg.Name}
+		v.object(tg, o)
+	}
+}
+
+type verifier struct {
+	ctx     context.Context
+	yield   func(region.Finding) bool
+	part    string
+	column  string
+	stopped bool
+	f       *file
+	arena   vec.Arena
+	stored  []byte
+}
+
+func (v *verifier) give(f region.Finding) {
+	f.Severity, f.Part, f.Column = severityOf(f.Code), v.part, v.column
+	if f.Severity < region.Error {
+		f.Lost = 0
+	}
+	if !v.stopped && v.ctx.Err() == nil {
+		v.stopped = !v.yield(f)
+	}
+}
+
+func (v *verifier) tell(code string, at fault.Span, path, format string, args ...any) {
+	v.give(region.Finding{Code: code, At: at, Path: path, Message: fmt.Sprintf(format, args...), Rows: [2]int64{-1, -1}, Lost: -1})
+}
+
+// blame tells an error about the rows [first, end) of the file; -1 is not known.
+func (v *verifier) blame(code string, err error, first, end int64) {
+	if v.ctx.Err() != nil {
+		return
+	}
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		e = fault.New(fault.Bug, fault.Span{Object: v.part}, "", "%v", err)
+		code = "redfile.read"
+	}
+	if e.Class == fault.Unsupported {
+		code = "redfile.unsupported"
+	}
+	f := region.Finding{Code: code, At: e.At, Path: e.Path, Message: e.Reason, Rows: [2]int64{first, end}, Lost: -1}
+	if e.Cause != nil {
+		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
+	}
+	if first >= 0 && end >= first {
+		f.Lost = end - first
+	}
+	v.give(f)
+}
+
+// object verifies the file at tg.
+func (v *verifier) object(tg format.Target, o format.OpenOptions) {
+	o.Tracer = nil
+	f, err := openTarget(v.ctx, tg, o)
+	if err != nil {
+		v.open(err)
+		return
+	}
+	v.f = f
+	defer f.Close()
+	if f.literal {
+		v.tell("redfile.footer.literal", f.at.Sub(f.at.Len-tailLen, 4), "footer", "the number is the offset from the end, not the length")
+	}
+	if f.guessed {
+		v.tell("redfile.schema.guessed", f.metaAt, "file_metadata", "the file does not say its schema")
+	}
+	first, sure := int64(0), true
+	for g := range f.meta.groups {
+		if v.stopped || v.ctx.Err() != nil {
+			return
+		}
+		n := v.group(g, first)
+		if n < 0 {
+			sure, n = false, 0
+		}
+		first += n
+	}
+	if sure && first != f.meta.rows {
+		v.tell("redfile.rows", f.metaAt, "file_metadata.num_rows", "%d, but the row groups have %d", f.meta.rows, first)
+	}
+	v.coverage(tg, o)
+}
+
+// open tells why the file cannot be opened.
+func (v *verifier) open(err error) {
+	code := "redfile.footer.damaged"
+	switch p := pathOf(err); {
+	case strings.HasSuffix(p, "meta_data_crc"):
+		code = "redfile.footer.crc"
+	case p == "magic":
+		code = "redfile.magic"
+		var e *fault.Error
+		if errors.As(err, &e) && e.At.Off > 0 {
+			code = "redfile.footer.damaged"
+		}
+	case strings.HasPrefix(p, "row_groups") && strings.Contains(p, "column_metadata"):
+		code = "redfile.column.damaged"
+	}
+	v.blame(code, err, -1, -1)
+}
+
+// group verifies a row group whose first row is the file's row first; it gives the number of rows, -1 if that is not known.
+func (v *verifier) group(group int, first int64) int64 {
+	f := v.f
+	rows, err := f.rowsOf(v.ctx, group)
+	if err != nil {
+		v.blame("redfile.column.damaged", err, -1, -1)
+		return -1
+	}
+	end := int64(-1)
+	if rows >= 0 {
+		end = first + rows
+	}
+	counted := rows
+	for col := range f.leaves {
+		if v.stopped || v.ctx.Err() != nil {
+			return -1
+		}
+		v.column = f.leaves[col].column.Name
+		t, err := f.table(v.ctx, group, col)
+		if err != nil {
+			v.blame("redfile.column.damaged", err, first, end)
+			continue
+		}
+		v.copy(t)
+		n, ok := v.chunk(t, first, end)
+		switch {
+		case !ok:
+		case counted < 0:
+			counted = n
+		case n != counted:
+			v.tell("redfile.column.count", f.chunkSpan(group, col), chunkPath(group, col), "%d rows begin in the chunk, the row group has %d", n, counted)
+		}
+	}
+	v.column = ""
+	return counted
+}
+
+// copy holds the metadata behind the pages against that in the file's metadata, if there are both.
+func (v *verifier) copy(t *pageTable) {
+	c := &v.f.meta.groups[t.group].columns[t.col]
+	if c.meta == nil || c.offset <= c.meta.data || c.offset >= t.at.Len {
+		return // redelm wrote none
+	}
+	path := chunkPath(t.group, t.col) + ".column_metadata"
+	m, n, err := readColumnMeta(v.ctx, t.src, t.at.Sub(c.offset, t.at.Len-c.offset), v.f.limits.Metadata, path)
+	if err != nil {
+		v.blame("redfile.column.copy", err, -1, -1)
+		return
+	}
+	if m.typ != c.meta.typ || m.codec != c.meta.codec || m.values != c.meta.values || m.data != c.meta.data || !slices.Equal(m.path, c.meta.path) {
+		v.tell("redfile.column.copy", t.at.Sub(c.offset, n), path, "it differs from the metadata in the file's")
+	}
+}
+
+// chunk verifies the pages of a chunk, found by their headers; ok: all of them could be read, and rows begin in them.
+func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
+	walked := &pageTable{f: t.f, group: t.group, col: t.col, meta: t.meta, rows: t.rows, src: t.src, at: t.at}
+	var err error
+	if walked.next, err = t.f.firstPage(v.ctx, t.group, t.col, t.meta); err != nil {
+		v.blame("redfile.column.damaged", err, first, end)
+		return 0, false
+	}
+	index := v.index(walked)
+	l := &t.f.leaves[t.col]
+	ok = true
+	for i := 0; !v.stopped; i++ {
+		p, err := walked.get(v.ctx, i)
+		if err == io.EOF {
+			if index != nil && i != len(index) {
+				v.tell("redfile.index.damaged", t.f.chunkSpan(t.group, t.col), chunkPath(t.group, t.col)+".index_page", "%d pages, the chunk has %d", len(index), i)
+			}
+			return rows, ok
+		}
+		if err != nil {
+			from := int64(-1)
+			if first >= 0 && end >= 0 && l.maxRep == 0 {
+				from = first + rows
+			}
+			v.blame("redfile.page.header", err, from, end)
+			return rows, false
+		}
+		from, to := int64(-1), int64(-1)
+		if first >= 0 && l.maxRep == 0 {
+			from, to = first+rows, first+rows+p.values
+		}
+		n, err := v.page(t, p, i, index)
+		if err != nil {
+			code := "redfile.page.damaged"
+			if strings.HasSuffix(pathOf(err), "header.crc") {
+				code = "redfile.page.crc"
+			}
+			v.blame(code, err, from, to)
+			if ok = false; l.maxRep == 0 {
+				n = p.values
+			}
+		}
+		rows += n
+	}
+	return rows, false
+}
+
+// index reads the index page of a chunk, nil if there is none that can be used.
+func (v *verifier) index(t *pageTable) []indexEntry {
+	if t.meta.index < 0 {
+		return nil
+	}
+	entries, _, err := t.readIndex(v.ctx)
+	if err != nil {
+		v.blame("redfile.index.damaged", err, -1, -1)
+		return nil
+	}
+	return entries
+}
+
+// page decodes a page and looks at its values; it gives the number of rows that begin in it.
+func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64, error) {
+	at := t.at.Sub(p.off, p.size)
+	path := pagePath(t.group, t.col, i)
+	if p.size > v.f.limits.Page {
+		return 0, fault.Limitf(at, path, "%d bytes are more than a page may have (%d)", p.size, v.f.limits.Page)
+	}
+	v.stored = slices.Grow(v.stored[:0], int(p.size))[:p.size]
+	if err := format.ReadFull(v.ctx, t.src, at, path, v.stored); err != nil {
+		return 0, err
+	}
+	l := &v.f.leaves[t.col]
+	rows, nulls := int64(0), int64(0)
+	var e indexEntry
+	for sub := int64(0); ; sub += maxSub {
+		v.arena.Reset()
+		dst, err := vec.New(l.column.Type, memory.DefaultAllocator)
+		if err != nil {
+			return 0, err
+		}
+		n := min(maxSub, p.values-sub)
+		c := chunk{f: v.f, t: t}
+		task := format.Task{Page: format.Page{Ordinal: i, Sub: sub, Spans: []fault.Span{at}, Own: p}, N: n, Bytes: [][]byte{v.stored}, Scratch: &v.arena, Limits: v.f.limits}
+		if err := c.Decode(&task, dst); err != nil {
+			return rows, err
+		}
+		nulls += int64(dst.Nulls())
+		if l.maxRep == 0 {
+			rows += n
+		} else {
+			rows += int64(nest.CountRows(dst.Rep()))
+		}
+		if sub+n >= p.values {
+			if sub == 0 {
+				takeBounds(&e, l, dst)
+			}
+			break
+		}
+	}
+	if i < len(index) {
+		v.compare(&index[i], t, p, i, rows, nulls, &e)
+	}
+	return rows, nil
+}
+
+// takeBounds works out the bounds of decoded values as the writer does: it stores them again.
+func takeBounds(e *indexEntry, l *leaf, dst *vec.Vector) {
+	if l.maxRep > 0 || dst.Len() == 0 {
+		return
+	}
+	a, err := dst.Emit(dst.Len())
+	if err != nil {
+		return
+	}
+	defer a.Release()
+	f := l.column
+	parts, err := nest.Shred(arrow.Field{Name: f.Name, Type: f.Type, Nullable: true}, a)
+	if err != nil || len(parts) != 1 {
+		return
+	}
+	dense, err := parts[0].Dense(memory.DefaultAllocator)
+	if err != nil {
+		return
+	}
+	defer dense.Release()
+	w := columnWriter{l: *l, o: &createOptions{}}
+	if w.values1(dense, 0, dense.Len()) == nil {
+		e.take(f.Type, l.typ, w.vals)
+	}
+}
+
+// compare holds an entry of the index page against its page.
+func (v *verifier) compare(e *indexEntry, t *pageTable, p *page, i int, rows, nulls int64, real *indexEntry) {
+	path := fmt.Sprintf("%s.index_page.pages[%d]", chunkPath(t.group, t.col), i)
+	at := t.at.Sub(p.off, p.size)
+	first, err := t.f.firstPage(v.ctx, t.group, t.col, t.meta)
+	if err != nil {
+		return
+	}
+	if first+e.offset != p.off || int64(e.size) != p.size || int64(e.values) != p.values || int64(e.rows) != rows || int64(e.nulls) != nulls {
+		v.tell("redfile.index.damaged", at, path, "a page of %d bytes at %d with %d values, %d of them null, and %d rows; the page has %d bytes at %d, %d values, %d null, %d rows",
+			e.size, first+e.offset, e.values, e.nulls, e.rows, p.size, p.off, p.values, nulls, rows)
+		return
+	}
+	if !e.hasMin || !e.hasMax || !real.hasMin {
+		return
+	}
+	if !bytes.Equal(e.min, real.min) || !bytes.Equal(e.max, real.max) || e.minCut != real.minCut || e.maxCut != real.maxCut || e.noNaN && !real.noNaN {
+		v.tell("redfile.index.bounds", at, path, "the values lie from %x to %x, the index says from %x to %x", real.min, real.max, e.min, e.max)
+	}
+}
+
+// coverage looks for bytes that nothing claims, and that several do.
+func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
+	if v.stopped || v.ctx.Err() != nil {
+		return
+	}
+	d := &describer{ctx: v.ctx, yield: func(region.Node, error) bool { return v.ctx.Err() == nil }, odd: v.tell}
+	if d.object(tg, o) != nil {
+		return // what it could not read has been told, and is no gap
+	}
+	gaps, overlaps := d.cover.Check(v.f.at)
+	for _, g := range gaps {
+		v.tell("redfile.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
+	}
+	for _, g := range overlaps {
+		v.tell("redfile.coverage.overlap", g, "", "%d bytes that two structures claim", g.Len)
+	}
+}
