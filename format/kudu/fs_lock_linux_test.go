@@ -3,13 +3,18 @@ package kudu
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
+	"stoa/fault"
+	"stoa/format"
 	"stoa/store"
 )
 
@@ -73,6 +78,13 @@ func TestLock(t *testing.T) {
 	}
 	if f, err := OpenFS(context.Background(), store.NewCache(store.Local{}, 1<<20), ls[0], FSOptions{Locked: LockHolder}); err != nil || len(f.Users) != 1 {
 		t.Errorf("%v", err)
+	}
+	target := format.Target{Tree: store.NewCache(store.Local{}, 1<<20), Name: dir, Table: "default.one"}
+	if _, err := open(context.Background(), target, format.OpenOptions{}); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), fmt.Sprint(cmd.Process.Pid)) {
+		t.Errorf("opened under a running server: %v", err)
+	}
+	if _, err := open(context.Background(), target, format.OpenOptions{Opts: map[string]string{"live": "true"}}); errors.Is(err, fault.Invalid) && strings.Contains(err.Error(), "runs on") {
+		t.Errorf("live: %v", err)
 	}
 	in.Close()
 	if err := cmd.Wait(); err != nil {
