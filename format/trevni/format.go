@@ -24,6 +24,10 @@ var Format = format.Format{
 	Open:       open,
 	ReadKeys:   readKeys,
 	Create:     createWiki,
+	Describe:   describe,
+	Verify:     verify,
+	Recover:    recoverFile,
+	Codes:      Codes,
 	WriteKeys:  writeKeys,
 }
 
@@ -37,6 +41,10 @@ var AvroFormat = format.Format{
 	Open:       open,
 	ReadKeys:   readKeys,
 	Create:     createAvro,
+	Describe:   describe,
+	Verify:     verify,
+	Recover:    recoverFile,
+	Codes:      Codes,
 	WriteKeys:  avroWriteKeys,
 }
 

@@ -215,3 +215,13 @@ func difference(got, want string) string {
 	cut := func(s string) string { return s[max(0, min(i-40, len(s))):min(len(s), i+60)] }
 	return cut(got) + "\nwant\n" + cut(want)
 }
+
+// countingBatch is rows of the numbers from 0 on.
+func countingBatch(sc *arrow.Schema, n int) arrow.RecordBatch {
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	defer b.Release()
+	for i := range n {
+		b.Field(0).(*array.Int32Builder).Append(int32(i))
+	}
+	return b.NewRecordBatch()
+}

@@ -1,53 +1,154 @@
 package trevni
 
 import (
-	"bytes"
-	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"stoa/format"
 )
 
-// storedSchema is the Arrow schema that our writer keeps in the file's metadata; nil if there is none. It only ever refines what
-// the columns say themselves.
-func storedSchema(h *Header) (sc *arrow.Schema) {
-	text, ok := get(h.Meta, fileArrowKey)
+// storedField is a field of the Arrow schema as our writer keeps it in the file's metadata, as JSON.
+type storedField struct {
+	Name     string        `json:"name"`
+	Type     string        `json:"type"` // as Arrow's library prints it, without parameters that are types
+	Nullable bool          `json:"nullable,omitempty"`
+	Meta     [][2]string   `json:"metadata,omitempty"`
+	Children []storedField `json:"children,omitempty"`
+}
+
+// storedSchema is the Arrow schema that our writer keeps; nil if there is none, or one that cannot be understood. It only ever refines
+// what the columns say themselves.
+func storedSchema(h *Header) []arrow.Field {
+	text, ok := get(h.Meta, schemaKey)
 	if !ok {
 		return nil
 	}
-	b, err := base64.StdEncoding.DecodeString(string(text))
-	if err != nil {
+	var all []storedField
+	if json.Unmarshal(text, &all) != nil {
 		return nil
 	}
-	defer func() { // the library may panic at bytes that are no schema
-		if recover() != nil {
-			sc = nil
+	fields := make([]arrow.Field, len(all))
+	for i := range all {
+		if fields[i], ok = all[i].field(0); !ok {
+			return nil
 		}
-	}()
-	r, err := ipc.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return nil
 	}
-	defer r.Release()
-	return r.Schema()
+	return fields
 }
 
 // encodeSchema is what storedSchema reads.
-func encodeSchema(sc *arrow.Schema) ([]byte, error) {
-	var b bytes.Buffer
-	w := ipc.NewWriter(&b, ipc.WithSchema(sc))
-	if err := w.Close(); err != nil {
-		return nil, err
+func encodeSchema(fields []arrow.Field) ([]byte, error) {
+	all := make([]storedField, len(fields))
+	for i, f := range fields {
+		all[i] = storedOf(f)
 	}
-	return []byte(base64.StdEncoding.EncodeToString(b.Bytes())), nil
+	return json.Marshal(all)
 }
+
+func storedOf(f arrow.Field) storedField {
+	s := storedField{Name: f.Name, Nullable: f.Nullable, Type: f.Type.String()}
+	for i, k := range f.Metadata.Keys() {
+		s.Meta = append(s.Meta, [2]string{k, f.Metadata.Values()[i]})
+	}
+	if t, ok := f.Type.(arrow.NestedType); ok {
+		s.Type = t.Name()
+		children := t.Fields()
+		if m, ok := t.(*arrow.MapType); ok {
+			children = []arrow.Field{{Name: "key", Type: m.KeyType()}, m.ItemField()}
+		}
+		for _, c := range children {
+			s.Children = append(s.Children, storedOf(c))
+		}
+	}
+	return s
+}
+
+// field is what s stands for.
+func (s *storedField) field(depth int) (f arrow.Field, ok bool) {
+	f = arrow.Field{Name: s.Name, Nullable: s.Nullable}
+	var keys, values []string
+	for _, m := range s.Meta {
+		keys, values = append(keys, m[0]), append(values, m[1])
+	}
+	f.Metadata = arrow.NewMetadata(keys, values)
+	children := make([]arrow.Field, len(s.Children))
+	for i := range s.Children {
+		if children[i], ok = s.Children[i].field(depth + 1); !ok || depth > maxSchema {
+			return f, false
+		}
+	}
+	f.Type, ok = s.nested(children)
+	if !ok && len(children) == 0 {
+		f.Type, ok = leafByText(s.Type)
+	}
+	return f, ok
+}
+
+func (s *storedField) nested(children []arrow.Field) (arrow.DataType, bool) {
+	switch {
+	case s.Type == "struct":
+		return arrow.StructOf(children...), true
+	case s.Type == "list" && len(children) == 1:
+		return arrow.ListOfField(children[0]), true
+	case s.Type == "map" && len(children) == 2:
+		m := arrow.MapOf(children[0].Type, children[1].Type)
+		m.SetItemNullable(children[1].Nullable)
+		return m, true
+	case s.Type == "dense_union" && len(children) < 128:
+		codes := make([]arrow.UnionTypeCode, len(children))
+		for i := range codes {
+			codes[i] = arrow.UnionTypeCode(i)
+		}
+		return arrow.DenseUnionOf(children, codes), true
+	}
+	return nil, false
+}
+
+// leaves are the types without parameters that our writer keeps.
+var leaves = []arrow.DataType{
+	arrow.Null, arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+	arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64, arrow.PrimitiveTypes.Float32,
+	arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64,
+	arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Time64ns,
+	arrow.FixedWidthTypes.Duration_s, arrow.FixedWidthTypes.Duration_ms, arrow.FixedWidthTypes.Duration_us, arrow.FixedWidthTypes.Duration_ns,
+}
+
+// leafByText finds the type that prints as text.
+func leafByText(text string) (arrow.DataType, bool) {
+	for _, t := range leaves {
+		if t.String() == text {
+			return t, true
+		}
+	}
+	var t arrow.DataType
+	var n, m int
+	switch {
+	case scanned(fmt.Sscanf(text, "decimal(%d, %d)", &n, &m)) && n > 0 && n <= 38 && m >= -128 && m <= 128:
+		t = &arrow.Decimal128Type{Precision: int32(n), Scale: int32(m)}
+	case scanned(fmt.Sscanf(text, "fixed_size_binary[%d]", &n)) && n >= 0:
+		t = &arrow.FixedSizeBinaryType{ByteWidth: n}
+	case strings.HasPrefix(text, "timestamp["):
+		unit, zone, _ := strings.Cut(strings.TrimSuffix(text[len("timestamp["):], "]"), ", tz=")
+		u, ok := map[string]arrow.TimeUnit{"s": arrow.Second, "ms": arrow.Millisecond, "us": arrow.Microsecond, "ns": arrow.Nanosecond}[unit]
+		if !ok {
+			return nil, false
+		}
+		t = &arrow.TimestampType{Unit: u, TimeZone: zone}
+	default:
+		return nil, false
+	}
+	return t, t.String() == text
+}
+
+func scanned(_ int, err error) bool { return err == nil }
 
 // refine replaces the fields by those of the stored schema, if they are the same but for what the columns cannot say: names,
 // metadata, and types that are stored as others.
-func (p *plan) refine(was *arrow.Schema) {
-	if was == nil || was.NumFields() != len(p.fields) {
+func (p *plan) refine(was []arrow.Field) {
+	if was == nil || len(was) != len(p.fields) {
 		return
 	}
 	r := refiner{p, map[string]*physical{}}
@@ -57,7 +158,7 @@ func (p *plan) refine(was *arrow.Schema) {
 		}
 	}
 	for i, f := range p.fields {
-		if !r.same(f, was.Field(i), []int{i}) {
+		if !r.same(f, was[i], []int{i}) {
 			return
 		}
 	}
@@ -65,7 +166,7 @@ func (p *plan) refine(was *arrow.Schema) {
 		if ph.Has&format.Values == 0 || ph.enum != nil {
 			continue
 		}
-		t := typeAt(was.Fields(), ph.Path)
+		t := typeAt(was, ph.Path)
 		if ph.shape == shapeList {
 			ph.conv, ph.size, _ = convertTo(ph.stored, t.(*arrow.ListType).Elem())
 		} else {
@@ -73,8 +174,8 @@ func (p *plan) refine(was *arrow.Schema) {
 		}
 		ph.Type = t
 	}
-	p.fields = was.Fields()
-	p.how += ", " + fileArrowKey
+	p.fields = was
+	p.how += ", " + schemaKey
 }
 
 type refiner struct {

@@ -15,13 +15,14 @@ import (
 
 // table is a file as rows. It is a format.Reader.
 type table struct {
-	name  string
-	stamp string
-	f     *file
-	p     *plan
-	sc    *arrow.Schema
-	cols  []format.Column
-	order []format.Key
+	name   string
+	stamp  string
+	f      *file
+	p      *plan
+	sc     *arrow.Schema
+	cols   []format.Column
+	order  []format.Key
+	sorted []int // stored columns whose values rise
 }
 
 func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (*table, error) {
@@ -38,7 +39,7 @@ func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (*t
 			t.stamp = info.Stamp
 		}
 	}
-	return t, nil
+	return t, t.findSorted(o)
 }
 
 func (t *table) Schema() *arrow.Schema    { return t.sc }

@@ -13,8 +13,8 @@ import (
 // dotted paths of leaves; else each on its own.
 func planLevels(h *Header) *plan {
 	if sc := storedSchema(h); sc != nil {
-		if p := planLeaves(h, sc.Fields()); p != nil {
-			p.how = fileArrowKey
+		if p := planLeaves(h, sc); p != nil {
+			p.how = schemaKey
 			return p
 		}
 	}
@@ -171,7 +171,7 @@ func (g *group) solve(def, rep int) bool {
 	if g.hopeless[[2]int{def, rep}] {
 		return false
 	}
-	for g.kind = required; g.kind <= repeated; g.kind++ {
+	for _, g.kind = range g.order() {
 		d, r := def, rep
 		if g.kind != required {
 			d++
@@ -188,6 +188,15 @@ func (g *group) solve(def, rep int) bool {
 	}
 	g.hopeless[[2]int{def, rep}] = true
 	return false
+}
+
+// order is in which order kinds are tried. A step of a name that lists of other formats have, and the one around a lone "item", is repeated
+// rather than not.
+func (g *group) order() [3]kindOf {
+	if g.name == "list" || g.name == "entries" || len(g.children) == 1 && g.children[0].name == "item" {
+		return [3]kindOf{repeated, required, optional}
+	}
+	return [3]kindOf{required, optional, repeated}
 }
 
 // fits reports whether everything below g can be solved when def and rep levels are used up to g.

@@ -66,11 +66,11 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 		return nil, err
 	}
 	if opts.arrowSchema {
-		b, err := encodeSchema(arrow.NewSchema(fields, nil))
+		b, err := encodeSchema(fields)
 		if err != nil {
 			return nil, fault.Bugf("trevni: the Arrow schema cannot be kept: %v", err)
 		}
-		w.meta = append(w.meta, Pair{Key: fileArrowKey, Value: b})
+		w.meta = append(w.meta, Pair{Key: schemaKey, Value: b})
 	}
 	seen := map[string]bool{}
 	for _, c := range w.cols {
@@ -173,7 +173,7 @@ func (w *outFile) finish(ctx context.Context, name string) (err error) {
 	w.total += w.rows
 	w.rows = 0
 	for _, c := range w.cols {
-		c.blocks = c.blocks[:0]
+		c.blocks, c.last, c.falls = c.blocks[:0], nil, false
 	}
 	return w.spool.reset()
 }
@@ -231,7 +231,11 @@ func (w *outFile) header() []byte {
 	b = le.AppendUint32(b, uint32(len(w.cols)))
 	b = appendMetadata(b, w.meta)
 	for _, c := range w.cols {
-		b = appendMetadata(b, c.Meta)
+		meta := c.Meta
+		if c.last != nil && !c.falls {
+			meta = append(meta[:len(meta):len(meta)], Pair{Key: sortedKey, Value: []byte("true")})
+		}
+		b = appendMetadata(b, meta)
 	}
 	start := int64(len(b) + 8*len(w.cols))
 	for _, c := range w.cols {

@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"encoding/binary"
 	"hash/crc32"
+	"math"
 	"math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,7 +18,8 @@ import (
 // outColumn is a stored column being written: the block that is being filled, and where the finished ones are.
 type outColumn struct {
 	Column
-	w *outFile
+	w        *outFile
+	unsigned bool // fixed values are
 
 	raw   []byte
 	rows  int64 // in the block; of repeated columns of the wiki: entries
@@ -28,6 +30,8 @@ type outColumn struct {
 	of    int64 // and what they are, 0 or 1
 	first []byte
 
+	last   []byte // the value before, of columns with first values
+	falls  bool   // a value was below the one before, or cannot be compared
 	blocks []outBlock
 }
 
@@ -213,8 +217,50 @@ func (v *values) write(i int) error {
 	if c.raw, err = v.add(c.raw, i); err != nil {
 		return fault.Invalidf("column %q: %v", c.Name, err)
 	}
-	if c.FirstValues && from == 0 {
-		c.first = append([]byte(nil), c.raw...)
+	if c.FirstValues {
+		if from == 0 {
+			c.first = append([]byte(nil), c.raw...)
+		}
+		c.notice(c.raw[from:])
 	}
 	return nil
+}
+
+// notice looks whether values rise.
+func (c *outColumn) notice(v []byte) {
+	if !c.falls && c.last != nil && !c.rises(c.last, v) {
+		c.falls = true
+	}
+	if c.last == nil {
+		c.falls = !c.rises(v, v)
+	}
+	c.last = append(c.last[:0], v...)
+}
+
+// rises reports whether b is not below a, both as stored. NaN is below everything, itself too.
+func (c *outColumn) rises(a, b []byte) bool {
+	le := binary.LittleEndian
+	switch c.Type {
+	case Int, Long:
+		x, _ := varint(a)
+		y, _ := varint(b)
+		return x <= y
+	case Fixed32:
+		if c.unsigned {
+			return le.Uint32(a) <= le.Uint32(b)
+		}
+		return int32(le.Uint32(a)) <= int32(le.Uint32(b))
+	case Fixed64:
+		if c.unsigned {
+			return le.Uint64(a) <= le.Uint64(b)
+		}
+		return int64(le.Uint64(a)) <= int64(le.Uint64(b))
+	case Float:
+		return math.Float32frombits(le.Uint32(a)) <= math.Float32frombits(le.Uint32(b))
+	case Double:
+		return math.Float64frombits(le.Uint64(a)) <= math.Float64frombits(le.Uint64(b))
+	}
+	_, k := varint(a)
+	_, l := varint(b)
+	return bytes.Compare(a[k:], b[l:]) <= 0
 }

@@ -12,7 +12,7 @@ import (
 
 // userKey reports whether a key may be used for metadata that the format does not define.
 func userKey(k string) bool {
-	if strings.HasPrefix(k, "trevni.") || k == "avro.schema" || k == fileArrowKey {
+	if strings.HasPrefix(k, "trevni.") || k == "avro.schema" || k == schemaKey {
 		return false
 	}
 	switch w, _ := Wiki.normal(k); w {
@@ -55,7 +55,9 @@ func (w *outFile) planWiki(fields []arrow.Field, original []arrow.Field) error {
 			}
 			c.FirstValues = c.MaxDef == 0 && types[c.Type].form != formNone && c.Type != Boolean && (w.opts.keeps(c.Name) || keepsFirst(f))
 			c.Meta = wikiMeta(&c)
-			wf.cols = append(wf.cols, w.column(c))
+			o := w.column(c)
+			o.unsigned = l.Type.ID() == arrow.UINT32 || l.Type.ID() == arrow.UINT64
+			wf.cols = append(wf.cols, o)
 		}
 		w.fields = append(w.fields, wf)
 	}

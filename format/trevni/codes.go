@@ -1,0 +1,39 @@
+package trevni
+
+import "stoa/region"
+
+// Codes are all kinds of findings of Verify and Recover, by name.
+var Codes = []region.CodeDoc{
+	{Code: "trevni.block.checksum", Severity: region.Error, Help: "The CRC-32 of a block does not fit its bytes in any of the ways in which one was ever written. Its rows are lost in that column."},
+	{Code: "trevni.block.cut", Severity: region.Error, Help: "A block would lie behind the end of the file: the file was cut, or a size in a descriptor is wrong."},
+	{Code: "trevni.block.damaged", Severity: region.Error, Help: "A block cannot be decoded: it contradicts its descriptor, its codec or its encoding. Without checksums this is how damage shows."},
+	{Code: "trevni.block.empty", Severity: region.Note, Help: "A block without rows. It is passed over; Avro's own reader fails at it."},
+	{Code: "trevni.block.padded", Severity: region.Note, Help: "A bzip2 block holds more than its raw size: Avro before 1.10 compressed the whole of its buffer. What is too much is cut off; the old readers cannot check the sum of such a block."},
+	{Code: "trevni.block.rawsize", Severity: region.Warning, Help: "The raw size of a block that is not compressed is not its stored size. The stored one is right, as Avro's reader takes it."},
+	{Code: "trevni.checksum.form", Severity: region.Note, Help: "The checksums of a column are right, but not written as the dialect's only writer or definition has them; the message says how. Other readers may refuse them."},
+	{Code: "trevni.checksum.zero", Severity: region.Warning, Help: "The checksums of a column are 0 and say nothing. Every version of Avro writes them so with the null codec, and then cannot read its own file."},
+	{Code: "trevni.codec.zlib", Severity: region.Note, Help: "Blocks of an Avro file are deflated with a zlib header around them, as Impala did. Avro's own reader refuses them."},
+	{Code: "trevni.column.damaged", Severity: region.Error, Help: "Where a column starts, or the descriptors of its blocks, cannot be read: all of the column is lost."},
+	{Code: "trevni.column.duplicate", Severity: region.Note, Help: "Two columns have one name. Avro refuses to write that, but reads it."},
+	{Code: "trevni.column.rows", Severity: region.Error, Help: "The blocks of a column do not have as many rows as the header says."},
+	{Code: "trevni.coverage.gap", Severity: region.Note, Help: "Bytes that no structure of the file claims. Readers go by the starts of columns, so they are allowed; no writer makes them."},
+	{Code: "trevni.coverage.overlap", Severity: region.Error, Help: "Bytes that two structures claim. At least one start or size is wrong."},
+	{Code: "trevni.firstvalue", Severity: region.Error, Help: "The first value in a block's descriptor is not that of the block: searches by value miss rows."},
+	{Code: "trevni.firstvalue.boolean", Severity: region.Note, Help: "A boolean column with first values has several blocks. The file is sound, but Avro's own reader returns wrong values from it."},
+	{Code: "trevni.header.damaged", Severity: region.Error, Help: "The header cannot be read. Nothing in the file repeats it, so nothing can be without it."},
+	{Code: "trevni.lengths.runs", Severity: region.Warning, Help: "A file of version 0 or 1 has runs of lengths, which are version 2's. They are read as such; Avro before 1.7.5 misreads them."},
+	{Code: "trevni.order", Severity: region.Error, Help: "The values of a column that is said to be sorted fall: searches by value miss rows."},
+	{Code: "trevni.read", Severity: region.Error, Help: "Bytes of the file could not be read from where it is kept."},
+	{Code: "trevni.recovered", Severity: region.Note, Help: "Recover read the file in spite of what is wrong in its header; the message says what it did."},
+	{Code: "trevni.schema.mismatch", Severity: region.Warning, Help: "The file has an Avro schema, but not the columns that Avro makes of it. The columns are shown as they are."},
+	{Code: "trevni.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here; the message names it."},
+}
+
+func severityOf(code string) region.Severity {
+	for _, c := range Codes {
+		if c.Code == code {
+			return c.Severity
+		}
+	}
+	return region.Error
+}

@@ -1,0 +1,284 @@
+package trevni_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/trevni"
+	"stoa/internal/scan"
+	"stoa/pred"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+func flatBatch(t testing.TB, sc *arrow.Schema, n int) arrow.RecordBatch {
+	return randomBatch(rand.New(rand.NewPCG(5, 5)), sc, n)
+}
+
+// scanAll reads everything through the engine; rows as text.
+func scanAll(ctx context.Context, data []byte, spec scan.Spec, recovering bool) (rows string, err error) {
+	m := store.NewMemory(map[string][]byte{"f.trv": data})
+	o := format.OpenOptions{Limits: format.Limits{Page: 1 << 20, Metadata: 1 << 20}}
+	tg := format.Target{Tree: m, Name: "f.trv"}
+	var r format.Reader
+	if recovering {
+		r, _, err = trevni.Format.Recover(ctx, tg, o)
+	} else {
+		r, err = trevni.Format.Open(ctx, tg, o)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	if groups, err := r.RowGroups(ctx, format.Part{}, format.Query{}); err == nil && len(r.Columns()) == 0 && groups[0].Rows > 1<<16 {
+		return "", nil // rows without columns: as many as the header likes
+	}
+	var b strings.Builder
+	src := scan.Source{Reader: r, Objects: scan.NewObjects(m), Dicts: scan.NewDicts(), Limits: o.Limits}
+	for batch, err := range scan.Run(ctx, src, spec, nil) {
+		if err != nil {
+			return b.String(), err
+		}
+		for _, c := range batch.Columns() {
+			j, err := c.MarshalJSON()
+			if err != nil {
+				return b.String(), err
+			}
+			b.Write(j)
+		}
+		if b.Len() > 1<<24 {
+			return b.String(), nil
+		}
+	}
+	return b.String(), nil
+}
+
+// samples are small files of every kind, with checksums.
+func samples(t testing.TB) map[string][]byte {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "b", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Float64), Nullable: true},
+		{Name: "t", Type: arrow.StructOf(arrow.Field{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), Nullable: true}), Nullable: true}}, nil)
+	b := flatBatch(t, sc, 16)
+	out := map[string][]byte{}
+	for _, c := range []string{"null", "deflate"} {
+		opts := map[string]string{"codec": c, "block-size": "60", "arrow-schema": "false", "first-values": "i"}
+		out["wiki "+c] = write(t, trevni.Format, sc, opts, b).Bytes("t")
+		out["avro "+c] = write(t, trevni.AvroFormat, sc, opts, b).Bytes("t")
+	}
+	return out
+}
+
+// inBlock reports which bytes belong to blocks: those that a checksum guards.
+func inBlock(t testing.TB, data []byte) []bool {
+	m := store.NewMemory(map[string][]byte{"f.trv": data})
+	out := make([]bool, len(data))
+	for n, err := range trevni.Format.Describe(t.Context(), format.Target{Tree: m, Name: "f.trv"}, format.DescribeOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(n.Name, "block[") && n.Depth == 2 {
+			for i := n.At.Off; i < n.At.End(); i++ {
+				out[i] = true
+			}
+		}
+	}
+	return out
+}
+
+// placed checks that an error says where and of what kind.
+func placed(t *testing.T, what string, err error) {
+	t.Helper()
+	var e *fault.Error
+	if !errors.As(err, &e) || e.At.Object != "f.trv" || e.Class == fault.Bug || e.Class == fault.Invalid {
+		t.Errorf("%s: %v is not placed", what, err)
+	}
+}
+
+// TestBitFlips: bits of every byte of small files. Within blocks, which have checksums, a flip is always an error; elsewhere there is an error with a
+// place, or what was read changed and describe still owns every byte, or nothing changed. Nothing panics.
+func TestBitFlips(t *testing.T) {
+	for name, data := range samples(t) {
+		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		guarded := inBlock(t, data)
+		bad := slices.Clone(data)
+		for i := range data {
+			for bit := i % 3; bit < 8; bit += 3 {
+				bad[i] ^= 1 << bit
+				got, err := scanAll(t.Context(), bad, scan.Spec{}, false)
+				if err != nil {
+					placed(t, name, err)
+				} else if guarded[i] {
+					t.Errorf("%s: bit %d of byte %d, in a block, and no error (%t)", name, bit, i, got == right)
+				}
+				bad[i] ^= 1 << bit
+			}
+		}
+	}
+}
+
+// TestCuts: a file cut anywhere gives a placed error; what is whole is still read.
+func TestCuts(t *testing.T) {
+	for name, data := range samples(t) {
+		guarded := inBlock(t, data)
+		for n := range data {
+			if guarded[n] && n%5 != 0 {
+				continue
+			}
+			_, err := scanAll(t.Context(), data[:n], scan.Spec{}, false)
+			if err == nil {
+				t.Errorf("%s cut at %d: no error", name, n)
+				continue
+			}
+			placed(t, name, err)
+			if codes, _ := findings(t, data[:n]); len(codes) == 0 {
+				t.Errorf("%s cut at %d: verify is silent", name, n)
+			}
+		}
+		// Cut in the last block: all rows are there, what is lost is null or left out.
+		for _, policy := range []scan.Damaged{scan.SkipRows, scan.NullCells} {
+			var losses []region.Loss
+			_, err := scanAll(t.Context(), data[:len(data)-1], scan.Spec{Damaged: policy, Lost: func(l region.Loss) { losses = append(losses, l) }}, false)
+			if err != nil || len(losses) == 0 {
+				t.Errorf("%s, policy %d: %v, %v", name, policy, losses, err)
+			}
+		}
+	}
+}
+
+// TestRecover: a damaged magic, start and row count are seen through.
+func TestRecover(t *testing.T) {
+	for name, data := range samples(t) {
+		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range []int{0, 1, 2, 4, 11} { // of the magic, and of the row count
+			bad := slices.Clone(data)
+			bad[i] ^= 0x40
+			if i == 11 {
+				bad[i] ^= 0xc0
+			}
+			if got, err := scanAll(t.Context(), bad, scan.Spec{}, true); err != nil && i != 11 || err == nil && got != right {
+				t.Errorf("%s byte %d: %v, equal %t", name, i, err, got == right)
+			}
+		}
+		starts := startsOf(t, data)
+		bad := slices.Clone(data)
+		bad[starts[1]+1] ^= 0x10
+		if got, err := scanAll(t.Context(), bad, scan.Spec{}, true); err != nil || got != right {
+			t.Errorf("%s, the second column's start: %v, equal %t", name, err, got == right)
+		}
+	}
+}
+
+// startsOf finds where the starts of columns are.
+func startsOf(t testing.TB, data []byte) (at []int64) {
+	m := store.NewMemory(map[string][]byte{"f.trv": data})
+	for n, err := range trevni.Format.Describe(t.Context(), format.Target{Tree: m, Name: "f.trv"}, format.DescribeOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(n.Name, "column-start[") {
+			at = append(at, n.At.Off)
+		}
+	}
+	return at
+}
+
+// TestSeek: a search in a sorted column, and of a row, reads the blocks that it needs and no others: of a search the block, and those at
+// the borders of what is passed over.
+func TestSeek(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int32}}, nil)
+	own := write(t, trevni.AvroFormat, sc, map[string]string{"block-size": "1000", "first-values": "k"}, countingBatch(sc, 20000)).Bytes("t")
+	java := corpusFile(t, "v1.12.2/values_multi_deflate.trv")
+	for _, c := range []struct {
+		data      []byte
+		sorted    map[string]string
+		column    string
+		filter    string
+		rows      int64
+		blocks    int
+		all       int
+		from, one int64
+	}{
+		{own, nil, "k", "k = 12345", 1, 3, 40, 19000, 1},
+		{own, nil, "k", "k < 10", 10, 2, 40, 0, 1},
+		{own, nil, "k", "k > 19990", 9, 2, 40, 10000, 1},
+		{own, nil, "k", "k = 50000", 0, 2, 40, 10000, 1},
+		{java, map[string]string{"sorted": "k_string"}, "k_string", "k_string = 'k00012345'", 1, 3, 3, 16990, 1},
+	} {
+		m := store.NewMemory(map[string][]byte{"f.trv": c.data})
+		count := func(spec scan.Spec) (rows int64, blocks int) {
+			counter := store.NewCounter(m)
+			src := openScan(t, counter, "f.trv", format.OpenOptions{Opts: c.sorted})
+			counter.Reset()
+			spec.Columns, spec.Ahead = []string{c.column}, -1
+			for b, err := range scan.Run(t.Context(), src, spec, nil) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows += b.NumRows()
+			}
+			seen := map[int64]bool{}
+			for _, r := range counter.Reads() {
+				if r.Len != 4<<10 { // not descriptors
+					seen[r.Off] = true
+				}
+			}
+			return rows, len(seen)
+		}
+		e, err := pred.Parse(c.filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows, blocks := count(scan.Spec{Filter: e}); rows != c.rows || blocks > c.blocks {
+			t.Errorf("%s: %d rows, %d blocks read", c.filter, rows, blocks)
+		}
+		if _, blocks := count(scan.Spec{}); blocks < c.all {
+			t.Errorf("%s: only %d blocks in all", c.column, blocks)
+		}
+		if rows, blocks := count(scan.Spec{Rows: vec.Range{From: c.from, To: c.from + 5}}); rows != 5 || blocks != 1 {
+			t.Errorf("five rows from %d: %d, %d blocks read", c.from, rows, blocks)
+		}
+	}
+}
+
+// TestWrongFirstValue: a search goes by no first value that is wrong.
+func TestWrongFirstValue(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int32}}, nil)
+	b := countingBatch(sc, 2000)
+	data := write(t, trevni.Format, sc, map[string]string{"block-size": "100", "first-values": "k", "codec": "null"}, b).Bytes("t")
+	for _, k := range []string{"k = 777", "k < 30", "k >= 1990", "k = -5", "k between 900 and 1100"} {
+		e, err := pred.Parse(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		right, err := scanAll(t.Context(), data, scan.Spec{Filter: e}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		guarded := inBlock(t, data)
+		for i := range data {
+			if guarded[i] || i < 100 {
+				continue
+			}
+			bad := slices.Clone(data)
+			bad[i] ^= 2
+			if got, err := scanAll(t.Context(), bad, scan.Spec{Filter: e}, false); err == nil && got != right {
+				t.Errorf("%s, byte %d of the descriptors changed: %s, want %s", k, i, got, right)
+			}
+		}
+	}
+}

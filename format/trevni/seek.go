@@ -1,0 +1,202 @@
+package trevni
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// Columns with first values can be searched if their values rise. That they rise no dialect can say: our writer looks, and keeps what it
+// saw in the column's metadata; of other files the user must say it (option sorted). So nothing is skipped on a guess.
+
+// sortedKey is the column metadata in which our writer keeps that values never fall.
+const sortedKey = "stoa.sorted"
+
+// isSorted reports whether the values of stored column i are known to rise.
+func (t *table) isSorted(i int) bool { return slices.Contains(t.sorted, i) }
+
+// findSorted fills sorted and the promised order.
+func (t *table) findSorted(o readOptions) error {
+	h := &t.f.header
+	for _, name := range o.sorted {
+		i := slices.IndexFunc(h.Columns, func(c Column) bool { return c.Name == name })
+		if i < 0 || !h.Columns[i].FirstValues {
+			return fault.Invalidf("trevni: option sorted: there is no column %q with first values", name)
+		}
+	}
+	for i := range h.Columns {
+		c := &h.Columns[i]
+		v, _ := get(c.Meta, sortedKey)
+		if c.FirstValues && (string(v) == "true" || slices.Contains(o.sorted, c.Name)) {
+			t.sorted = append(t.sorted, i)
+		}
+	}
+	for k, ph := range t.p.phys {
+		if t.isSorted(ph.column) && ph.shape == shapeFlat && ph.Parent < 0 && len(ph.Path) == 1 && len(t.order) == 0 {
+			t.order = []format.Key{{Column: k}}
+		}
+	}
+	return nil
+}
+
+// Narrow finds the blocks of sorted columns that e may be true in. It reads descriptors only.
+func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
+	all := vec.Ranges{{From: 0, To: t.f.header.Rows}}
+	for _, ph := range t.p.phys {
+		if !t.isSorted(ph.column) || ph.shape != shapeFlat || ph.Parent >= 0 || len(ph.Path) != 1 {
+			continue
+		}
+		cb, err := t.f.blocks(ctx, ph.column)
+		if err != nil {
+			if isFault(err) {
+				continue // reading it will tell
+			}
+			return nil, err
+		}
+		if cb.rows != t.f.header.Rows {
+			continue
+		}
+		in := keep(t.p.fields[ph.Path[0]].Name, ph, cb, e)
+		ok, err := t.f.borders(ctx, ph, cb, in)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			all = all.Intersect(rangesOf(cb, in))
+		}
+	}
+	return all, nil
+}
+
+// keep tells the blocks that e may be true in. A value of a block is not below its first one, and not above that of the next block.
+func keep(name string, ph *physical, cb *columnBlocks, e *pred.Expr) []bool {
+	firsts := make([]*pred.Value, len(cb.blocks)+1)
+	for i := range cb.blocks {
+		firsts[i] = firstOf(ph, cb.blocks[i].first)
+	}
+	in := make([]bool, len(cb.blocks))
+	for i := range cb.blocks {
+		bounds := pred.Bounds{Min: firsts[i], Max: firsts[i+1], Rows: cb.blocks[i].rows, NoNaN: true}
+		in[i] = pred.None != e.Prune(func(path string) *pred.Bounds {
+			if path == name {
+				return &bounds
+			}
+			return nil
+		})
+	}
+	return in
+}
+
+// borders reports whether the first values are right where it matters: descriptors have no checksum, so at each border between blocks that
+// are read and blocks that are passed over, the block's own first value is looked at.
+func (f *file) borders(ctx context.Context, ph *physical, cb *columnBlocks, in []bool) (ok bool, err error) {
+	var a vec.Arena
+	for i := range cb.blocks {
+		if i > 0 && in[i] == in[i-1] {
+			continue
+		}
+		b := &cb.blocks[i]
+		if b.lost != nil || b.rows == 0 || b.at.Len > f.limits.Page {
+			return false, nil
+		}
+		a.Reset()
+		stored := a.Bytes(int(b.at.Len))
+		if err := format.ReadFull(ctx, f.src, b.at, "block", stored); err != nil {
+			return false, err
+		}
+		o, err := f.openBlock(&f.header.Columns[ph.column], b, stored, &a, f.noVerify)
+		if err != nil {
+			return false, nil // reading it will tell
+		}
+		if got, want := ph.first(&o), b.first; !bytes.Equal(got, want) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// first is a block's own first value as a descriptor has it; nil if there is none.
+func (p *physical) first(o *opened) []byte {
+	n := p.stored.skip(o.raw, 1)
+	if n < 0 {
+		return nil
+	}
+	got := o.raw[:n]
+	if types[p.stored].form == formString {
+		_, k := varint(got)
+		got = got[k:]
+	}
+	return got
+}
+
+// rangesOf are the rows of the blocks that are in.
+func rangesOf(cb *columnBlocks, in []bool) (out vec.Ranges) {
+	for i := range cb.blocks {
+		if b := &cb.blocks[i]; in[i] {
+			out = out.Add(vec.Range{From: b.row, To: b.row + b.rows})
+		}
+	}
+	return out
+}
+
+// firstOf is a first value; nil if it cannot be compared.
+func firstOf(ph *physical, b []byte) *pred.Value {
+	if b == nil {
+		return nil
+	}
+	var v pred.Value
+	switch ph.stored {
+	case Int, Long:
+		n, k := varint(b)
+		if k <= 0 || !isWhole(ph.Type) {
+			return nil
+		}
+		v = pred.Typed(ph.Type, n)
+	case Fixed32, Fixed64:
+		var x uint64
+		for i := len(b) - 1; i >= 0; i-- {
+			x = x<<8 | uint64(b[i])
+		}
+		switch ph.Type.ID() {
+		case arrow.UINT32, arrow.UINT64:
+			v = pred.Uint(x)
+		case arrow.INT32:
+			v = pred.Int(int64(int32(x)))
+		default:
+			v = pred.Typed(ph.Type, int64(x))
+		}
+	case Float:
+		v = pred.Float(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
+	case Double:
+		v = pred.Float(math.Float64frombits(binary.LittleEndian.Uint64(b)))
+	case String:
+		v = pred.String(string(b))
+	case Bytes:
+		if ph.Type.ID() != arrow.BINARY {
+			return nil
+		}
+		v = pred.Bytes(b)
+	default:
+		return nil
+	}
+	return &v
+}
+
+func isWhole(t arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.STRING, arrow.BINARY, arrow.DECIMAL128:
+		return false
+	}
+	return true
+}
+
+func compareFirst(a, b *pred.Value) (int, bool) { return pred.Compare(*a, *b) }

@@ -1,0 +1,459 @@
+package trevni
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// verify reads everything and tells what is wrong or odd: header, descriptors, checksums, every value, first values, and bytes that
+// nothing claims.
+func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
+	return func(yield func(region.Finding) bool) {
+		v := &verifier{ctx: ctx, yield: yield, part: tg.Name, told: map[string]bool{}}
+		v.object(tg, o)
+	}
+}
+
+type verifier struct {
+	ctx     context.Context
+	yield   func(region.Finding) bool
+	part    string
+	column  string
+	stopped bool
+	told    map[string]bool // what is told once a column, or once a block
+
+	t     *table
+	f     *file
+	arena vec.Arena
+	spare vec.Arena
+}
+
+func (v *verifier) give(f region.Finding) {
+	f.Severity = severityOf(f.Code)
+	f.Part, f.Column = v.part, v.column
+	if f.Severity < region.Error {
+		f.Lost = 0
+	}
+	if !v.stopped && v.ctx.Err() == nil {
+		v.stopped = !v.yield(f)
+	}
+}
+
+func (v *verifier) tell(code string, at fault.Span, path, format string, args ...any) {
+	v.give(region.Finding{Code: code, At: at, Path: path, Message: fmt.Sprintf(format, args...), Rows: [2]int64{-1, -1}, Lost: -1})
+}
+
+// once is tell for what would be said of every block.
+func (v *verifier) once(code string, at fault.Span, path, format string, args ...any) {
+	if key := code + " " + v.column + " " + path[:strings.IndexByte(path+".", '.')]; !v.told[key] {
+		v.told[key] = true
+		v.tell(code, at, path, format, args...)
+	}
+}
+
+// blame tells an error about the rows [first, end); -1 is not known.
+func (v *verifier) blame(code string, err error, first, end int64) {
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		e, code = fault.New(fault.Bug, v.whole(), "", "%v", err), "trevni.read"
+	}
+	switch {
+	case e.Class == fault.Unsupported:
+		code = "trevni.unsupported"
+	case strings.HasSuffix(e.Path, "column-checksum"):
+		code = "trevni.block.checksum"
+	}
+	f := region.Finding{Code: code, At: e.At, Path: e.Path, Message: e.Reason, Rows: [2]int64{first, end}, Lost: -1}
+	if e.Cause != nil {
+		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
+	}
+	if f.At.Object == "" {
+		f.At = v.whole()
+	}
+	if all := v.whole(); all.Object != "" {
+		from := min(max(f.At.Off, all.Off), all.End())
+		f.At = fault.Span{Object: f.At.Object, Off: from, Len: min(max(f.At.End(), from), all.End()) - from}
+	}
+	if first >= 0 && end >= first {
+		f.Lost = end - first
+	}
+	v.give(f)
+}
+
+func (v *verifier) whole() fault.Span {
+	if v.f != nil {
+		return v.f.at
+	}
+	return fault.Span{Object: v.part}
+}
+
+func (v *verifier) object(tg format.Target, o format.OpenOptions) {
+	opts, err := parseOptions(o.Opts)
+	if err != nil {
+		v.tell("trevni.read", fault.Span{Object: tg.Name}, "", "%v", err)
+		return
+	}
+	o.Tracer, o.NoVerify = nil, false
+	f, err := openTarget(v.ctx, tg, o)
+	v.f = f
+	if err != nil {
+		v.blame("trevni.header.damaged", err, -1, -1)
+		return
+	}
+	defer f.src.Close()
+	if v.t, err = newTable(v.ctx, tg, f, opts); err != nil {
+		v.blame("trevni.unsupported", err, -1, -1)
+		return
+	}
+	if v.t.p.odd != "" {
+		v.tell("trevni.schema.mismatch", f.at.Sub(0, f.header.size), "file-metadata", "%s", v.t.p.odd)
+	}
+	names := map[string]bool{}
+	for i := range f.header.Columns {
+		c := &f.header.Columns[i]
+		if names[c.Name] {
+			v.tell("trevni.column.duplicate", c.at, fmt.Sprintf("column-metadata[%d].name", i), "%q", c.Name)
+		}
+		names[c.Name] = true
+		v.column = c.Name
+		v.descriptors(i)
+	}
+	for i, ph := range v.t.p.phys {
+		v.column = f.header.Columns[ph.column].Name
+		v.values(i)
+	}
+	v.column = ""
+	v.coverage(tg, o)
+}
+
+// descriptors verifies what a column begins with. What keeps its values from being read is told there.
+func (v *verifier) descriptors(i int) {
+	col := &v.f.header.Columns[i]
+	path := v.f.pathOf(i)
+	cb, err := v.f.blocks(v.ctx, i)
+	if err != nil {
+		v.blame("trevni.column.damaged", err, 0, v.f.header.Rows)
+		return
+	}
+	if col.MaxRep == 0 && cb.rows != v.f.header.Rows {
+		from, to := min(cb.rows, v.f.header.Rows), v.f.header.Rows
+		if cb.rows > to {
+			from = 0
+		}
+		v.blame("trevni.column.rows", fault.Corruptf(cb.desc, path, "the blocks have %d rows, the header says %d", cb.rows, v.f.header.Rows), from, to)
+	}
+	if col.FirstValues && col.Type == Boolean && len(cb.blocks) > 1 {
+		v.tell("trevni.firstvalue.boolean", cb.desc, path, "%d blocks", len(cb.blocks))
+	}
+	for k := range cb.blocks {
+		b := &cb.blocks[k]
+		switch {
+		case b.lost != nil:
+			first, end := b.row, b.row+b.rows
+			if col.MaxRep > 0 {
+				first, end = -1, -1
+			}
+			v.blame("trevni.block.cut", b.lost, first, end)
+		case b.rows == 0:
+			v.tell("trevni.block.empty", b.desc, fmt.Sprintf("%s.block[%d]", path, k), "a block of %d bytes has no rows", b.stored)
+		}
+	}
+}
+
+// values decodes every page of a physical column.
+func (v *verifier) values(i int) {
+	ph := v.t.p.phys[i]
+	cb, err := v.f.blocks(v.ctx, ph.column)
+	if err != nil || v.f.header.Columns[ph.column].MaxRep == 0 && cb.rows > v.f.header.Rows {
+		return // told by descriptors
+	}
+	var up *counter
+	if ph.Parent >= 0 {
+		up = v.counter(ph.Parent)
+	}
+	vals, err := vec.New(ph.Type, memory.DefaultAllocator)
+	if err != nil {
+		v.blame("trevni.unsupported", err, -1, -1)
+		return
+	}
+	defer vals.Release()
+	var last []byte
+	for k := range cb.blocks {
+		if v.stopped || v.ctx.Err() != nil {
+			return
+		}
+		b := &cb.blocks[k]
+		n, known := b.rows, true
+		if up != nil {
+			n, known = up.entries(b.rows)
+		}
+		if b.lost != nil || b.rows == 0 {
+			continue
+		}
+		v.block(ph, b, k, n, known, vals, &last)
+	}
+}
+
+// block verifies one block: sum and codec, and, if it is known how many entries it has, the values.
+func (v *verifier) block(ph *physical, b *block, k int, n int64, known bool, vals *vec.Vector, last *[]byte) {
+	path := fmt.Sprintf("%s.block[%d]", v.f.pathOf(ph.column), k)
+	first, end := b.row, b.row+b.rows
+	if !ph.counted() {
+		first, end = -1, -1
+	}
+	key := "block " + path
+	if v.told[key] {
+		return // by another physical column
+	}
+	o, stored, err := v.open(ph.column, b, path)
+	if err == nil {
+		v.oddities(ph, b, &o, stored, path)
+		if known {
+			err = v.decode(ph, b, k, n, stored, vals)
+		}
+	}
+	if err != nil {
+		v.told[key] = true
+		v.blame("trevni.block.damaged", err, first, end)
+		return
+	}
+	if known && v.f.header.Columns[ph.column].FirstValues && ph.shape == shapeFlat {
+		v.firstValue(ph, b, &o, path, last)
+	}
+}
+
+// open reads and opens a block. stored is good until the next.
+func (v *verifier) open(column int, b *block, path string) (o opened, stored []byte, err error) {
+	if b.at.Len > v.f.limits.Page {
+		return o, nil, fault.Limitf(b.at, path, "%d bytes are more than a page may have (%d)", b.at.Len, v.f.limits.Page)
+	}
+	v.arena.Reset()
+	stored = v.arena.Bytes(int(b.at.Len))
+	if err := format.ReadFull(v.ctx, v.f.src, b.at, path, stored); err != nil {
+		return o, nil, err
+	}
+	if o, err = v.f.openBlock(&v.f.header.Columns[column], b, stored, &v.arena, false); err != nil {
+		err = fault.Locate(err, b.at, false, path)
+	}
+	return o, stored, err
+}
+
+// oddities tells what is right, but not as it should be.
+func (v *verifier) oddities(ph *physical, b *block, o *opened, stored []byte, path string) {
+	col := &v.f.header.Columns[ph.column]
+	d := v.f.header.Dialect
+	if col.summed {
+		switch usual := d.usual(); {
+		case o.sum.zero:
+			v.once("trevni.checksum.zero", b.at, path+".column-checksum", "the checksums are 0")
+		case o.sum != usual:
+			v.once("trevni.checksum.form", b.at, path+".column-checksum", "the checksums are %s; %s is usual", o.sum, usual)
+		}
+	}
+	if o.zlib && d == Avro {
+		v.once("trevni.codec.zlib", o.at, path, "the blocks have a zlib header")
+	}
+	if o.surplus > 0 {
+		v.once("trevni.block.padded", o.at, path, "%d bytes follow the %d raw ones", o.surplus, b.raw)
+	}
+	if col.codec == codecNone && b.raw != int64(len(o.raw)) {
+		v.tell("trevni.block.rawsize", b.desc, path+".block-uncompressed-size", "%d, the block has %d bytes", b.raw, len(o.raw))
+	}
+	if col.Array && v.f.header.Version < 2 {
+		a := arrays{t: col.Type, src: o.raw}
+		for a.pos < len(a.src) && !a.runs {
+			l, err := a.next()
+			if err != nil {
+				break
+			}
+			if _, _, _, err := a.over(l); err != nil {
+				break
+			}
+		}
+		if a.runs {
+			v.once("trevni.lengths.runs", o.at, path, "version %d has no runs of lengths", v.f.header.Version)
+		}
+	}
+}
+
+// decode decodes the n entries of a block, in parts, as a scan would.
+func (v *verifier) decode(ph *physical, b *block, k int, n int64, stored []byte, vals *vec.Vector) error {
+	c := &chunk{f: v.f, p: ph, rows: vec.Range{To: 1 << 62}, cb: &columnBlocks{blocks: []block{*b}}}
+	for c.i == 0 {
+		p := c.page(b)
+		p.Entries = b.rows
+		if ph.counted() {
+			p = c.part(b)
+		} else {
+			c.i++
+		}
+		p.Ordinal = k
+		v.spare.Reset()
+		vals.Reset()
+		t := format.Task{Page: p, N: n, Bytes: [][]byte{stored}, Scratch: &v.spare, Limits: v.f.limits}
+		if err := c.Decode(&t, vals); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstValue holds the descriptor's first value against the block's, and against the block before if the column is sorted.
+func (v *verifier) firstValue(ph *physical, b *block, o *opened, path string, last *[]byte) {
+	got, want := ph.first(o), b.first
+	if types[ph.stored].form == formBits && len(want) == 1 && len(got) == 1 && want[0]&1 == got[0]&1 {
+		want = got
+	}
+	if !bytes.Equal(got, want) {
+		v.tell("trevni.firstvalue", b.desc, path+".first-value", "%x, the block begins with %x", want, got)
+	}
+	if v.t.isSorted(ph.column) {
+		prev, next := firstOf(ph, *last), firstOf(ph, b.first)
+		if *last != nil && prev != nil && next != nil {
+			if c, ok := compareFirst(prev, next); ok && c > 0 {
+				v.tell("trevni.order", b.desc, path+".first-value", "%s after %s", next, prev)
+			}
+		}
+		*last = append([]byte{}, b.first...)
+	}
+}
+
+// coverage looks for bytes that nothing claims, and that several do.
+func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
+	if v.stopped {
+		return
+	}
+	d := &describer{ctx: v.ctx, yield: func(region.Node, error) bool { return v.ctx.Err() == nil }}
+	failed := d.object(tg, o) != nil // which has been told
+	gaps, overlaps := d.cover.Check(v.f.at)
+	for _, g := range gaps {
+		if !failed {
+			v.tell("trevni.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
+		}
+	}
+	for _, g := range overlaps {
+		v.tell("trevni.coverage.overlap", g, "", "%d bytes that two structures claim", g.Len)
+	}
+}
+
+// counter counts the entries that a column's lengths make, row by row, by reading its blocks once more, and its parents'.
+type counter struct {
+	v    *verifier
+	ph   *physical
+	cb   *columnBlocks
+	up   *counter
+	next int
+	rows []int64 // values of each row that is not asked for yet; -1: not known
+}
+
+func (v *verifier) counter(phys int) *counter {
+	c := &counter{v: v, ph: v.t.p.phys[phys]}
+	var err error
+	if c.cb, err = v.f.blocks(v.ctx, c.ph.column); err != nil {
+		c.cb = &columnBlocks{}
+	}
+	if c.ph.Parent >= 0 {
+		c.up = v.counter(c.ph.Parent)
+	}
+	return c
+}
+
+// entries is how many the next n rows have; known is false if that cannot be told.
+func (c *counter) entries(n int64) (sum int64, known bool) {
+	known = true
+	for _, x := range c.take(n) {
+		if known = known && x >= 0; known {
+			sum += x
+		}
+	}
+	return sum, known && n <= c.most()
+}
+
+// most is how many rows may be looked at together: what is kept of them must fit the limits.
+func (c *counter) most() int64 { return c.v.f.limits.Page / 8 }
+
+// take gives the values of each of the next n rows.
+func (c *counter) take(n int64) []int64 {
+	if n > c.most() {
+		return nil
+	}
+	for int64(len(c.rows)) < n && c.next < len(c.cb.blocks) {
+		c.block(&c.cb.blocks[c.next])
+		c.next++
+	}
+	for int64(len(c.rows)) < n {
+		c.rows = append(c.rows, -1)
+	}
+	out := c.rows[:n:n]
+	c.rows = c.rows[n:]
+	return out
+}
+
+// block appends the rows of a block.
+func (c *counter) block(b *block) {
+	if b.rows > c.most() {
+		return
+	}
+	lengths, per := c.lengths(b)
+	if lengths == nil {
+		for range b.rows {
+			c.rows = append(c.rows, -1)
+		}
+		return
+	}
+	i := 0
+	for r := range int(b.rows) {
+		k := int64(1)
+		if per != nil {
+			k = per[r]
+		}
+		sum := int64(0)
+		for ; k > 0; k-- {
+			sum += int64(lengths[i])
+			i++
+		}
+		c.rows = append(c.rows, sum)
+	}
+}
+
+// lengths are those of a block; per is how many each row has, nil = one. lengths is nil if they cannot be told.
+func (c *counter) lengths(b *block) (lengths []int32, per []int64) {
+	n := b.rows
+	if c.up != nil {
+		per = c.up.take(b.rows)
+		n = 0
+		for _, k := range per {
+			if k < 0 {
+				return nil, nil
+			}
+			n += k
+		}
+	}
+	if b.lost != nil || n > c.most() {
+		return nil, nil
+	}
+	o, _, err := c.v.open(c.ph.column, b, "")
+	if err != nil {
+		return nil, nil
+	}
+	out := make([]int32, n)
+	a := arrays{t: c.ph.stored, src: o.raw}
+	if _, err := a.split(out, make([]byte, len(o.raw)+1)); err != nil {
+		return nil, nil
+	}
+	return out, per
+}
+
+var _ = arrow.Null
