@@ -10,5 +10,7 @@ var Format = format.Format{
 	Probe:      probe,
 	List:       list,
 	Open:       open,
+	Describe:   describe,
+	Codes:      Codes,
 	ReadKeys:   readKeys,
 }

@@ -2,6 +2,7 @@ package carbon
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 
 	"stoa/fault"
@@ -94,8 +95,9 @@ func parseIndex(c *wire.Cursor) (x indexFile) {
 	return x
 }
 
-// parseMergedIndex reads a .carbonindexmerge: the names, then the files themselves in the same order.
-func parseMergedIndex(c *wire.Cursor) (out []indexFile) {
+// parseMergedIndex reads a .carbonindexmerge: the names, then the files themselves in the same order. trace (may be nil) is told
+// what is in the files, which are binary values to Thrift, one level below depth.
+func parseMergedIndex(c *wire.Cursor, trace func(region.Node)) (out []indexFile) {
 	r := thrift.NewReader(c, thrift.Compact)
 	var names []string
 	for r.Struct("MergedBlockIndexHeader"); r.Next(); {
@@ -103,36 +105,42 @@ func parseMergedIndex(c *wire.Cursor) (out []indexFile) {
 			names = parseStrings(r, "file_names")
 		}
 	}
-	var files [][]byte
 	for r.Struct("MergedBlockIndex"); r.Next(); {
-		if r.Field() == 1 {
-			files = parseBinaries(r, "fileData")
+		if r.Field() != 1 {
+			continue
+		}
+		for i := range r.List("fileData", thrift.Bytes) {
+			file := r.Bytes("")
+			if c.Err() != nil {
+				break
+			}
+			off := c.Pos() - len(file)
+			in := wire.NewCursor(file, c.SpanOf(off, len(file)), listed("fileData", i))
+			if trace != nil { // the length before the file, then the file
+				n := len(binary.AppendUvarint(nil, uint64(len(file))))
+				trace(region.Node{Depth: fileDepth, Kind: region.Data, Name: "length", Value: fmt.Sprint(len(file)), At: c.SpanOf(off-n, n), Inner: -1})
+				trace(region.Node{Depth: fileDepth, Kind: region.Struct, Name: "file", At: c.SpanOf(off, len(file)), Inner: -1})
+				in.Trace(trace, fileDepth+1)
+			}
+			x := parseIndex(in)
+			if i < len(names) {
+				x.name = names[i]
+			}
+			out = append(out, x)
+			c.Join(in)
 		}
 	}
-	if c.Err() == nil && len(names) != len(files) {
-		c.Fail(c.Pos(), 0, "fileData", "%d files, %d names", len(files), len(names))
+	if c.Err() == nil && len(names) != len(out) {
+		c.Fail(c.Pos(), 0, "fileData", "%d files, %d names", len(out), len(names))
 	}
 	if c.Err() == nil && c.Left() > 0 {
 		c.Fail(c.Pos(), c.Left(), "", "%d bytes behind the last file", c.Left())
 	}
-	for i := range min(len(names), len(files)) {
-		out = append(out, indexFile{name: names[i]})
-		in := wire.NewCursor(files[i], c.SpanOf(offsetIn(c, files[i]), len(files[i])), listed("fileData", i))
-		x := parseIndex(in)
-		x.name = names[i]
-		out[i] = x
-		if in.Err() != nil && c.Err() == nil {
-			c.FailClass(fault.Corrupt, offsetIn(c, files[i]), len(files[i]), listed("fileData", i), "%v", in.Err())
-		}
-	}
 	return out
 }
 
-// offsetIn is where a part of c's bytes begins in them.
-func offsetIn(c *wire.Cursor, part []byte) int { return c.Pos() + c.Left() + slack(c) - cap(part) }
-
-// slack is the capacity behind c's bytes.
-func slack(c *wire.Cursor) int { rest := c.Rest(); return cap(rest) - len(rest) }
+// fileDepth is the depth of what is in an element of fileData: below struct, list and element.
+const fileDepth = 4
 
 // readIndex reads an index file of either kind.
 func (o *object) readIndex(ctx context.Context, merged bool, trace func(region.Node)) ([]indexFile, error) {
@@ -146,7 +154,7 @@ func (o *object) readIndex(ctx context.Context, merged bool, trace func(region.N
 		x.name = o.at.Object
 		return []indexFile{x}, c.Err()
 	}
-	return parseMergedIndex(c), c.Err()
+	return parseMergedIndex(c, trace), c.Err()
 }
 
 // String is a few words about a block's entry.

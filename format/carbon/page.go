@@ -114,13 +114,6 @@ func relative(err error) error {
 	return err
 }
 
-func (p *storedPage) first() encoding {
-	if len(p.encoders) == 0 {
-		return -1
-	}
-	return p.encoders[0]
-}
-
 // readNulls decompresses the bits of the nulls.
 func (c *content) readNulls() error {
 	pr := c.p.presence
@@ -312,6 +305,9 @@ func clearOne(valid []byte, i int) { valid[i>>3] &^= 1 << (i & 7) }
 func (p *storedPage) decode(t *format.Task, b [][]byte, n int64, dst *vec.Vector) error {
 	c, err := p.open(t, b, n)
 	if err != nil {
+		return err
+	}
+	if err := c.check12(); err != nil {
 		return err
 	}
 	switch {

@@ -1,0 +1,40 @@
+package carbon
+
+import "stoa/region"
+
+// Codes are all kinds of findings, by name. Carbon keeps no checksums: what can be noticed is what contradicts itself.
+var Codes = []region.CodeDoc{
+	{Code: "carbon.blocklet.minmax", Severity: region.Error, Help: "A value lies outside the least and the greatest value that footer or index keep of the blocklet: queries that filter by the column overlook rows."},
+	{Code: "carbon.chunk.damaged", Severity: region.Error, Help: "The metadata of a column chunk cannot be read: the column is lost in this blocklet."},
+	{Code: "carbon.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of the file claims. No writer leaves any: a blocklet may have been cut out of the footer, or a streaming writer was interrupted."},
+	{Code: "carbon.coverage.overlap", Severity: region.Error, Help: "Bytes that two structures claim. At least one of the offsets is wrong."},
+	{Code: "carbon.delete.damaged", Severity: region.Error, Help: "A delete delta cannot be read: rows that were deleted would come back."},
+	{Code: "carbon.delete.range", Severity: region.Error, Help: "A delete delta deletes rows that the page does not have. It may belong to another file."},
+	{Code: "carbon.dict.damaged", Severity: region.Error, Help: "A dictionary, its metadata or its sort index cannot be read: the column that uses it is lost, or slower to search."},
+	{Code: "carbon.file.leftover", Severity: region.Note, Help: "A data file that no index of its segment names: what a failed load left, most likely. It is not read."},
+	{Code: "carbon.footer.damaged", Severity: region.Error, Help: "The footer of a data file cannot be read: the file is cut, or its end is overwritten. Recover finds the blocklets by the index file, or one after the other."},
+	{Code: "carbon.header.damaged", Severity: region.Error, Help: "The header of a data file cannot be read. It holds the columns."},
+	{Code: "carbon.index.damaged", Severity: region.Error, Help: "An index file cannot be read. The footers of the data files know all that it knows; Carbon itself does not read a segment without it."},
+	{Code: "carbon.index.disagree", Severity: region.Error, Help: "An index file says something else of a data file than its footer does: queries that use it overlook rows."},
+	{Code: "carbon.index.missing", Severity: region.Warning, Help: "A segment has no index file. Stoa reads its data files; Carbon itself does not."},
+	{Code: "carbon.page.count", Severity: region.Error, Help: "A page does not have as many values as the footer says, or a list not as many items."},
+	{Code: "carbon.page.damaged", Severity: region.Error, Help: "A page cannot be decoded: it contradicts its own encoding. Without checksums this is how damage shows."},
+	{Code: "carbon.page.minmax", Severity: region.Error, Help: "A value lies outside the least and the greatest value that are kept of the page. Either may be damaged."},
+	{Code: "carbon.read", Severity: region.Error, Help: "Bytes could not be read from where they are kept."},
+	{Code: "carbon.recovered", Severity: region.Note, Help: "Recover found blocklets without the footer."},
+	{Code: "carbon.rows.lost", Severity: region.Error, Help: "Recover did not find these blocklets whole."},
+	{Code: "carbon.schema.damaged", Severity: region.Error, Help: "The schema file of a table cannot be read. The data files know the columns they have."},
+	{Code: "carbon.segment.missing", Severity: region.Error, Help: "The status names a segment, or an index a data file, that is not there."},
+	{Code: "carbon.status.damaged", Severity: region.Error, Help: "tablestatus, or the update status that it names, cannot be read: nobody knows which segments and rows count."},
+	{Code: "carbon.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here; the message names it."},
+	{Code: "carbon.utf8", Severity: region.Note, Help: "A string is not UTF-8. The bytes are kept as they are."},
+}
+
+func severityOf(code string) region.Severity {
+	for _, c := range Codes {
+		if c.Code == code {
+			return c.Severity
+		}
+	}
+	return region.Error
+}

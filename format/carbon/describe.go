@@ -1,0 +1,307 @@
+package carbon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/thrift"
+	"stoa/region"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// describe streams the anatomy of a data file, index file, dictionary or schema; of a directory, those of all its files.
+func describe(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
+	return func(yield func(region.Node, error) bool) {
+		opts, err := parseOptions(o.Opts)
+		if err == nil {
+			err = opts.complete(ctx, tg.Tree, o.Limits)
+		}
+		if err != nil {
+			yield(region.Node{}, err)
+			return
+		}
+		d := &describer{ctx: ctx, tree: tg.Tree, o: o.OpenOptions, opts: opts, pages: o.Pages, yield: yield}
+		if err := d.target(tg); err != nil && !d.stopped {
+			yield(region.Node{}, err)
+		}
+	}
+}
+
+// describer describes one target.
+type describer struct {
+	ctx     context.Context
+	tree    store.Tree
+	o       format.OpenOptions
+	opts    readOptions
+	pages   bool
+	yield   func(region.Node, error) bool
+	stopped bool
+	cover   *region.Coverage
+}
+
+func (d *describer) emit(n region.Node) {
+	if d.stopped {
+		return
+	}
+	d.cover.Add(n)
+	d.stopped = !d.yield(n, nil)
+}
+
+// below emits nodes one level deeper.
+func (d *describer) below(n region.Node) {
+	n.Depth++
+	d.emit(n)
+}
+
+// target describes whatever tg is.
+func (d *describer) target(tg format.Target) error {
+	tg, k, err := resolve(d.ctx, tg, &d.opts)
+	if err != nil {
+		return err
+	}
+	if k == kindTable || k == kindFiles {
+		return d.directory(tg.Name)
+	}
+	return d.object(tg.Name, k)
+}
+
+// directory describes every file below a directory that Carbon keeps. Locks hold nothing.
+func (d *describer) directory(dir string) error {
+	var first error
+	for info, err := range d.tree.List(d.ctx, dir) {
+		if err != nil {
+			return err
+		}
+		if d.stopped || d.ctx.Err() != nil {
+			return d.ctx.Err()
+		}
+		base := path.Base(info.Name)
+		switch {
+		case info.Dir && base == "LockFiles":
+		case info.Dir:
+			err = d.directory(info.Name)
+		case base == "schema" && path.Base(dir) == "Metadata":
+			err = d.whole(info.Name, "schema", func(c *wire.Cursor) { parseTableInfo(thrift.NewReader(c, thrift.Compact), "TableInfo") })
+		case byName(base) != kindNone:
+			err = d.object(info.Name, byName(base))
+		case strings.HasPrefix(base, "tablestatus"), strings.HasPrefix(base, "tableupdatestatus"), strings.HasSuffix(base, ".segment"), strings.HasSuffix(base, ".deletedelta"):
+			d.cover = &region.Coverage{}
+			d.emit(region.Node{Kind: region.Data, Name: base, Value: "JSON", At: fault.Span{Object: info.Name, Len: info.Size}, Inner: -1})
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// object describes one file.
+func (d *describer) object(name string, k kind) error {
+	switch k {
+	case kindIndex, kindMerged:
+		return d.whole(name, map[kind]string{kindIndex: "carbonindex", kindMerged: "carbonindexmerge"}[k], nil)
+	case kindDict, kindDictMeta, kindSort:
+		d.cover = &region.Coverage{}
+		return describeDictionary(d.ctx, format.Target{Tree: d.tree, Name: name}, d.o, d.emit)
+	}
+	return d.dataFile(name)
+}
+
+// whole describes a file that is Thrift from its beginning to its end. parse is nil for index files.
+func (d *describer) whole(name, title string, parse func(c *wire.Cursor)) error {
+	o, err := openObject(d.ctx, d.tree, name, d.o.Limits)
+	if err != nil {
+		return err
+	}
+	d.cover = &region.Coverage{}
+	d.emit(region.Node{Kind: region.Struct, Name: title, Value: path.Base(name), At: o.at, Inner: -1})
+	if parse == nil {
+		_, err = o.readIndex(d.ctx, strings.HasSuffix(name, mergedExt), d.emit)
+	} else {
+		var b []byte
+		if b, err = o.read(d.ctx, 0, o.at.Len, ""); err == nil {
+			c := wire.NewCursor(b, o.at, title).Trace(d.emit, 1)
+			parse(c)
+			err = c.Err()
+		}
+	}
+	d.gaps(o.at)
+	return err
+}
+
+// gaps tells what nothing claims.
+func (d *describer) gaps(at fault.Span) {
+	gaps, _ := d.cover.Check(at)
+	for _, g := range gaps {
+		d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes", At: g, Inner: -1})
+	}
+}
+
+// dataFile describes a data file of any format: header, blocklets with their chunks and pages, footer.
+func (d *describer) dataFile(name string) error {
+	o := d.o
+	var head, foot []region.Node // told while the file is opened; the data stands between them
+	o.Tracer = func(n region.Node) {
+		n.Depth++
+		if n.Depth == 1 && n.Name == "footer" || len(foot) > 0 {
+			foot = append(foot, n)
+		} else {
+			head = append(head, n)
+		}
+	}
+	f, err := openFile(d.ctx, d.tree, name, o)
+	if f.at.Object == "" {
+		return err
+	}
+	d.cover = &region.Coverage{}
+	value := fmt.Sprintf("CarbonData V%d, %d rows, %d blocklets, %d columns", f.version, f.footer.rows, len(f.footer.blocklet), len(f.columns))
+	if err != nil {
+		value = "damaged"
+	}
+	d.emit(region.Node{Kind: region.Struct, Name: "carbondata", Value: value, At: f.at, Inner: -1})
+	for _, n := range head {
+		d.emit(n)
+	}
+	if err == nil {
+		f.widths.learn(int(d.opts.blocklet))
+		for g := range f.footer.blocklet {
+			if e := d.blocklet(f, g); e != nil && err == nil {
+				err = e
+			}
+		}
+	}
+	for _, n := range foot {
+		d.emit(n)
+	}
+	d.gaps(f.at)
+	return err
+}
+
+// piece is a part of a page that has bytes of its own.
+type piece struct {
+	column, name, value string
+	at                  fault.Span
+}
+
+// blocklet describes the chunks of a blocklet. In format 1 its pages lie apart from each other, so they are told piece by piece.
+func (d *describer) blocklet(f *dataFile, g int) (first error) {
+	b := &f.footer.blocklet[g]
+	name := fmt.Sprintf("blocklet[%d]", g)
+	value := fmt.Sprintf("%d rows", b.rows)
+	if f.version == 3 && len(b.offsets) > 0 {
+		from, to := b.offsets[0], max(b.end, b.dims)
+		d.emit(region.Node{Depth: 1, Kind: region.Struct, Name: name, Value: value, At: f.at.Sub(from, to-from), Inner: -1})
+	}
+	var apart []piece
+	for _, col := range f.columns {
+		if d.stopped || d.ctx.Err() != nil {
+			return d.ctx.Err()
+		}
+		c, err := f.readChunk(d.ctx, g, col)
+		switch {
+		case err != nil:
+		case f.version == 1:
+			apart = append(apart, pieces(c, col.name)...)
+		default:
+			err = d.chunk(f, g, c, col)
+		}
+		if err != nil && first == nil {
+			first = err
+		}
+	}
+	slices.SortFunc(apart, func(a, b piece) int { return cmp.Compare(a.at.Off, b.at.Off) })
+	for i, p := range apart {
+		if i > 0 && p.at == apart[i-1].at {
+			continue
+		}
+		d.emit(region.Node{Depth: 1, Kind: region.Data, Name: name + "." + p.column + "." + p.name, Value: p.value, At: p.at, Inner: -1})
+	}
+	return first
+}
+
+// pieces are the parts of the one page of a chunk of formats 1 and 2.
+func pieces(c *chunkAt, column string) (out []piece) {
+	p := &c.pages[0]
+	spans := c.old
+	if len(spans) == 1 && p.rowidLen+p.rleLen > 0 { // format 2: they follow each other
+		at := spans[0]
+		spans = nil
+		for _, n := range []int32{p.dataLen, p.rowidLen, p.rleLen} {
+			if n > 0 || len(spans) == 0 {
+				spans = append(spans, at.Sub(0, int64(n)))
+				at = at.Sub(int64(n), at.Len-int64(n))
+			}
+		}
+	}
+	names := []string{"data"}
+	if p.rowidLen > 0 {
+		names = append(names, "rowid")
+	}
+	if p.rleLen > 0 {
+		names = append(names, "rle")
+	}
+	for i, at := range spans {
+		x := piece{column: column, name: names[min(i, len(names)-1)], at: at}
+		if i == 0 {
+			x.value = p.encoders.String()
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// chunk describes a column chunk: its metadata, then its pages.
+func (d *describer) chunk(f *dataFile, g int, c *chunkAt, col *column) error {
+	end, depth := c.end, 2
+	if f.version == 2 { // there is no node of the blocklet: where its last chunk ends only the chunk says
+		depth = 1
+	}
+	d.emit(region.Node{Depth: depth, Kind: region.Struct, Name: col.name, Value: fmt.Sprintf("%s, %d pages", col.typ, len(c.pages)), At: c.at.Sub(0, end-c.at.Off), Inner: -1})
+	cur := wire.NewCursor(c.head, c.at, c.path).Trace(d.emit, depth+1)
+	if f.version == 3 {
+		parseDataChunk3(thrift.NewReader(cur, thrift.Compact), "DataChunk3")
+	} else {
+		parseDataChunk2(thrift.NewReader(cur, thrift.Compact), "DataChunk2")
+		for _, p := range pieces(c, col.name) {
+			d.emit(region.Node{Depth: depth + 1, Kind: region.Data, Name: p.name, Value: p.value, At: p.at, Inner: -1})
+		}
+		return cur.Err()
+	}
+	for i := range c.pages {
+		d.page(c, i)
+	}
+	return cur.Err()
+}
+
+// page describes a page of format 3.
+func (d *describer) page(c *chunkAt, i int) {
+	p, at := &c.pages[i], c.pageSpan(i)
+	d.emit(region.Node{Depth: 3, Kind: region.Struct, Name: listed("page", i), Value: fmt.Sprintf("%d rows, %s, %s", p.rows, p.encoders, p.codec), At: at, Inner: -1})
+	n := int64(p.dataLen)
+	d.emit(region.Node{Depth: 4, Kind: region.Data, Name: "data", At: at.Sub(0, n), Inner: -1})
+	if d.pages && len(p.meta) > 0 {
+		parseEncoderMeta(wire.NewInnerCursor(p.meta[0], c.within(p.meta[0]), "encoder_meta").Trace(d.emit, 5), p.first() == encRLEIntegral)
+	}
+	if p.rowidLen > 0 {
+		d.emit(region.Node{Depth: 4, Kind: region.Data, Name: "rowid", At: at.Sub(n, int64(p.rowidLen)), Inner: -1})
+	}
+	n += int64(p.rowidLen)
+	if p.rleLen > 0 {
+		d.emit(region.Node{Depth: 4, Kind: region.Data, Name: "rle", At: at.Sub(n, int64(p.rleLen)), Inner: -1})
+	}
+}
+
+func (d *dataChunk) first() encoding {
+	if len(d.encoders) == 0 {
+		return -1
+	}
+	return d.encoders[0]
+}
