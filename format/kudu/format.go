@@ -402,11 +402,13 @@ func (s *servers) entry(ctx context.Context, ts []*tablet) (format.Entry, error)
 		} else {
 			e.Rows = -1
 		}
-		value := fmt.Sprintf("%s; %s; %d rowsets, %d rows, %d bytes; server %s", cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows"), tb.State, len(tb.RowSets), rows, bytes, cmp.Or(tb.fs.UUID, "unknown"))
+		part := format.Entry{Table: tb.ID, Kind: "tablet", Rows: rows, Bytes: bytes}
+		part.Meta = append(part.Meta, format2("partition", "%s", cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows")), format2("state", "%s", tb.State),
+			format2("rowsets", "%d", len(tb.RowSets)), format2("server", "%s", cmp.Or(tb.fs.UUID, "unknown")))
 		if n := len(tb.others); n > 0 {
-			value += fmt.Sprintf(" and %d more", n)
+			part.Meta = append(part.Meta, format2("replicas", "%d", n+1))
 		}
-		add("tablet."+tb.ID, "%s", value)
+		e.Parts = append(e.Parts, part)
 	}
 	add("rowsets", "%d", sets)
 	if lost > 0 {
