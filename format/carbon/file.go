@@ -313,6 +313,9 @@ func (f *dataFile) layout() (err error) {
 	f.dimCount = f.dims()
 	if f.version < 3 {
 		f.cardinalities()
+		if err := f.checkFooter12(); err != nil {
+			return err
+		}
 	}
 	return f.checkBlocklets()
 }

@@ -23,6 +23,19 @@ func (f *dataFile) cardinalities() {
 	}
 }
 
+// checkFooter12 looks for what every footer says.
+func (f *dataFile) checkFooter12() error {
+	switch {
+	case int(f.footer.version) != f.version:
+		return fault.Corruptf(f.footSpan(), "footer.version", "%d, the beginning of the file says %d", f.footer.version, f.version)
+	case len(f.columns) == 0:
+		return fault.Corruptf(f.footSpan(), "footer.table_columns", "there are none")
+	case len(f.footer.blocklet) == 0:
+		return fault.Corruptf(f.footSpan(), "footer.blocklet_info_list", "there are none")
+	}
+	return nil
+}
+
 // columnGroups refuses files with column groups: several columns whose codes are packed into one chunk.
 func (f *dataFile) columnGroups(at fault.Span) error {
 	seen := map[int32]string{}
@@ -94,9 +107,21 @@ func (f *dataFile) readChunk12(ctx context.Context, g int, col *column) (*chunkA
 	path := fmt.Sprintf("blocklet[%d].%s", g, col.name)
 	b := &f.footer.blocklet[g]
 	if f.version == 1 {
-		return f.chunk1(b, col, path)
+		c, err := f.chunk1(b, col, path)
+		return f.bounded(c, g, col), err
 	}
-	return f.chunk2(ctx, b, col, path)
+	c, err := f.chunk2(ctx, b, col, path)
+	return f.bounded(c, g, col), err
+}
+
+// bounded gives the page the bounds that the footer has of the blocklet's chunk: it is the only page. Those of lists, structs and
+// what is in them are the first and the last value, and mean nothing.
+func (f *dataFile) bounded(c *chunkAt, g int, col *column) *chunkAt {
+	lo, hi, ok := f.footer.index[g].minMax.at(col.chunk)
+	if ok && col.dimension && !col.typ.complex() && col.parent == nil && len(c.pages) == 1 {
+		c.pages[0].minMax = &minMax{min: [][]byte{lo}, max: [][]byte{hi}}
+	}
+	return c
 }
 
 func (f *dataFile) chunk1(b *blockletInfo, col *column, path string) (*chunkAt, error) {

@@ -201,7 +201,7 @@ func wholes[T integer](c *content, dst []T, m *measureMeta, form measureForm, w 
 		base = int64(max)
 	}
 	if ints(dst, c.raw, w.size(), base, form == fromMax) {
-		return nil
+		return checkWhole(c, dst, m)
 	}
 	for i := range dst {
 		v := number(c.raw, i, w.size())
@@ -212,7 +212,7 @@ func wholes[T integer](c *content, dst []T, m *measureMeta, form measureForm, w 
 			return fault.Rel(i*w.size(), w.size(), "", "entry %d, %d, does not fit the column's type", i, v)
 		}
 	}
-	return nil
+	return checkWhole(c, dst, m)
 }
 
 // doubles decodes floating numbers.
@@ -248,7 +248,7 @@ func (c *content) doubles(dst []float64, m *measureMeta, form measureForm, w jav
 			dst[i] = d.from(get(i))
 		}
 	}
-	return nil
+	return c.checkFloats(dst, m)
 }
 
 // tensDelta is (max - v)·10^digits turned back. The writer subtracts decimals, not binary numbers, and so does this.
