@@ -28,3 +28,13 @@ func TestFormat(t *testing.T) {
 		SmallPages: map[string]string{"page-size": "150"},
 	})
 }
+
+// Lists: without the index, so that nobody knows which rows are in a page.
+func TestFormatNested(t *testing.T) {
+	formattest.Run(t, formattest.Suite{
+		Format:     redfile.Format,
+		Types:      []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.PrimitiveTypes.Int32), arrow.ListOf(arrow.BinaryTypes.String), arrow.BinaryTypes.String},
+		Options:    []map[string]string{{}, {"generation": "A", "row-group-rows": "100"}, {"encoding": "group-varint", "index": "false", "page-size": "100"}},
+		SmallPages: map[string]string{"page-size": "150", "index": "false"},
+	})
+}
