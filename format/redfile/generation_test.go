@@ -1,0 +1,505 @@
+package redfile
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/codec"
+	"stoa/internal/thrift"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// handmade is a file of one column of INT32, put together here, not by the writer.
+type handmade struct {
+	gen      Generation
+	protocol thrift.Protocol
+	literal  bool // the number at the end is the offset from the end
+	noOffset bool // the column's metadata does not say where its pages are
+	version  int32
+	codec    Compression
+	encoding Encoding
+	typ      Physical
+	body     []byte // of the page, as stored
+	raw      int
+	crc      uint32
+	values   int
+	path     string // file_path of the chunk
+	unknown  bool   // a page of an unknown type before the data
+}
+
+func le32s(vals ...int32) (b []byte) {
+	for _, v := range vals {
+		b = binary.LittleEndian.AppendUint32(b, uint32(v))
+	}
+	return b
+}
+
+func newHandmade(g Generation) handmade {
+	return handmade{gen: g, version: 1, body: le32s(7, -8, 9), raw: 12, values: 3, typ: Int32}
+}
+
+func (h *handmade) bytes() []byte {
+	out := []byte(magic)
+	w := func() *thrift.Writer { return thrift.NewWriter(h.protocol) }
+	if h.unknown {
+		tw := w()
+		p := pageHeader{kind: 77, raw: 5, stored: 5}
+		p.write(tw)
+		out = append(append(out, tw.Encoded()...), "hello"...)
+	}
+	data := int64(len(out))
+	if h.unknown {
+		data = magicLen
+	}
+	tw := w()
+	p := pageHeader{kind: dataPage, raw: int32(h.raw), stored: int32(len(h.body)), crc: h.crc, values: int32(h.values), encoding: h.encoding}
+	p.write(tw)
+	out = append(append(out, tw.Encoded()...), h.body...)
+	m := columnMeta{typ: h.typ, encodings: []Encoding{h.encoding}, path: []string{"x"}, codec: h.codec, values: int64(h.values), raw: int64(h.raw), stored: int64(len(h.body)), data: data, index: -1}
+	if h.noOffset {
+		m.data = -1
+	}
+	at := int64(len(out))
+	gen := h.gen
+	if gen == GenB {
+		gen = GenA // the same fields
+	}
+	tw = w()
+	if h.noOffset { // writeable only here
+		tw.Struct(thrift.Item)
+		tw.I32(1, int32(m.typ))
+		tw.List(2, thrift.I32, 1)
+		tw.I32(thrift.Item, int32(h.encoding))
+		tw.List(3, thrift.Bytes, 1)
+		tw.String(thrift.Item, "x")
+		tw.I32(4, int32(m.codec))
+		tw.I64(5, m.values)
+		tw.I32(6, 0)
+		tw.I32(7, 0)
+		tw.End()
+	} else {
+		m.write(tw, thrift.Item, gen)
+	}
+	out = append(out, tw.Encoded()...)
+	start := len(out)
+	out = append(out, h.metadata(&m, at, gen)...)
+	n := uint32(len(out) - start)
+	if h.literal {
+		n += tailLen
+	}
+	return append(binary.LittleEndian.AppendUint32(out, n), magic...)
+}
+
+// metadata is FileMetaData, field by field as the thrift files of the five days have it.
+func (h *handmade) metadata(m *columnMeta, at int64, gen Generation) []byte {
+	w := thrift.NewWriter(h.protocol)
+	w.Struct(thrift.Item)
+	w.I32(1, h.version)
+	switch h.gen {
+	case GenA, GenB:
+		w.I64(2, int64(h.values))
+		w.I32(3, 1)
+	case GenC:
+		w.I64(2, int64(h.values))
+		w.String(3, "message m { required int32 x; }")
+	case GenD, GenE:
+		w.List(2, thrift.Struct, 2)
+		w.Struct(thrift.Item)
+		w.String(3, "m")
+		if h.gen == GenD {
+			w.List(4, thrift.I32, 1)
+			w.I32(thrift.Item, 1)
+		} else {
+			w.I32(4, 1)
+		}
+		w.End()
+		w.Struct(thrift.Item)
+		w.I32(1, int32(h.typ))
+		w.I32(2, 0)
+		w.String(3, "x")
+		w.End()
+		w.I64(3, int64(h.values))
+	}
+	w.List(4, thrift.Struct, 1)
+	w.Struct(thrift.Item)
+	w.List(1, thrift.Struct, 1)
+	w.Struct(thrift.Item)
+	if h.path != "" {
+		w.String(1, h.path)
+	}
+	w.I64(2, at)
+	if h.gen != GenA {
+		m.write(w, 3, gen)
+	}
+	w.End()
+	w.I64(2, int64(h.raw))
+	if h.gen >= GenC {
+		w.I64(3, int64(h.values))
+	}
+	w.End()
+	w.End()
+	return w.Encoded()
+}
+
+// readX reads the column of a file.
+func readX(files map[string][]byte, opts map[string]string) (string, *file, error) {
+	ctx := context.Background()
+	tg := format.Target{Tree: store.NewMemory(files), Name: "d/f.red"}
+	f, err := openTarget(ctx, tg, format.OpenOptions{Opts: opts})
+	if err != nil {
+		return "", nil, err
+	}
+	groups, err := f.RowGroups(ctx, format.Part{}, format.Query{})
+	if err != nil {
+		return "", f, err
+	}
+	c, err := f.Chunk(ctx, groups[0], 0, vec.Range{To: math.MaxInt64})
+	if err != nil {
+		return "", f, err
+	}
+	p, err := c.Next(ctx)
+	if err != nil {
+		return "", f, err
+	}
+	src, err := tg.Tree.Open(ctx, p.Spans[0].Object)
+	if err != nil {
+		return "", f, err
+	}
+	b := make([]byte, p.Spans[0].Len)
+	if err := format.ReadFull(ctx, src, p.Spans[0], "", b); err != nil {
+		return "", f, err
+	}
+	v, _ := vec.New(f.leaves[0].column.Type, memory.DefaultAllocator)
+	if err := c.Decode(&format.Task{Page: p, N: p.Entries, Bytes: [][]byte{b}, Scratch: &vec.Arena{}, Limits: f.limits}, v); err != nil {
+		return "", f, err
+	}
+	a, err := v.Emit(v.Len())
+	if err != nil {
+		return "", f, err
+	}
+	return fmt.Sprint(a), f, nil
+}
+
+// TestGenerations: the five forms of the metadata, in both protocols, with both meanings of the number at the end.
+func TestGenerations(t *testing.T) {
+	for _, g := range []Generation{GenA, GenB, GenC, GenD, GenE} {
+		for _, p := range []thrift.Protocol{thrift.Compact, thrift.Binary} {
+			for _, literal := range []bool{false, true} {
+				h := newHandmade(g)
+				h.protocol, h.literal, h.unknown = p, literal, literal
+				got, f, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil)
+				if err != nil || got != "[7 -8 9]" || f.meta.gen != g || f.meta.protocol != p || f.literal != literal {
+					t.Errorf("generation %s, %s, literal %v: %s, %v", g, p, literal, got, err)
+				}
+			}
+		}
+	}
+	h := newHandmade(GenA)
+	h.noOffset = true
+	if got, _, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil); got != "[7 -8 9]" {
+		t.Errorf("without data_page_offset: %s, %v", got, err)
+	}
+}
+
+// TestRefused: what is not known is refused by its number, as unsupported and not as damage.
+func TestRefused(t *testing.T) {
+	for want, change := range map[string]func(*handmade){
+		"RED1 of version 2":     func(h *handmade) { h.version = 2 },
+		"LZO (codec 3)":         func(h *handmade) { h.codec = LZO },
+		"codec 9":               func(h *handmade) { h.codec = 9 },
+		"encoding 4":            func(h *handmade) { h.encoding = 4 },
+		"type 7":                func(h *handmade) { h.typ = 7 },
+		"GROUP_VAR_INT is not ": func(h *handmade) { h.encoding, h.typ = GroupVarInt, Float },
+	} {
+		for _, g := range []Generation{GenA, GenE} {
+			h := newHandmade(g)
+			change(&h)
+			_, _, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil)
+			class := fault.Unsupported
+			if strings.HasPrefix(want, "GROUP") {
+				class = fault.Corrupt
+			}
+			if err == nil || !errors.Is(err, class) || !strings.Contains(err.Error(), want) {
+				t.Errorf("generation %s, %s: %v", g, want, err)
+			}
+		}
+	}
+}
+
+// TestChecksums: a wrong one is damage, none (0) is none.
+func TestChecksums(t *testing.T) {
+	h := newHandmade(GenE)
+	h.crc = crcOf(h.body)
+	if got, _, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil); got != "[7 -8 9]" {
+		t.Error(got, err)
+	}
+	h.crc++
+	if _, _, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "crc") {
+		t.Error(err)
+	}
+}
+
+// TestHadoopSnappy: bare blocks, and Hadoop's framing with one block and with several.
+func TestHadoopSnappy(t *testing.T) {
+	z, _ := codec.ByName("snappy")
+	raw := le32s(7, -8, 9)
+	frame := func(parts ...[]byte) []byte {
+		b := binary.BigEndian.AppendUint32(nil, uint32(len(slices.Concat(parts...))))
+		for _, p := range parts {
+			c := z.Compress(nil, p)
+			b = append(binary.BigEndian.AppendUint32(b, uint32(len(c))), c...)
+		}
+		return b
+	}
+	for name, body := range map[string][]byte{
+		"bare": z.Compress(nil, raw), "one block": frame(raw), "two blocks": frame(raw[:5], raw[5:]), "two frames": slices.Concat(frame(raw[:4]), frame(raw[4:])),
+	} {
+		h := newHandmade(GenE)
+		h.codec, h.body = Snappy, body
+		if got, _, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil); got != "[7 -8 9]" {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+		h.body = body[:len(body)-1]
+		if _, _, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s, cut: %v", name, err)
+		}
+	}
+}
+
+// TestFilePath: chunks in other files, relative to the file of the metadata, and not outside of its directory.
+func TestFilePath(t *testing.T) {
+	data := newHandmade(GenE)
+	for path, want := range map[string]string{"sub/x.red": "", "../f.red": "leads out", "/etc/passwd": "leads out", "a/../../x": "leads out", "..": "leads out"} {
+		h := newHandmade(GenE)
+		h.path = path
+		files := map[string][]byte{"d/f.red": h.bytes(), "d/sub/x.red": data.bytes(), "f.red": data.bytes()}
+		got, _, err := readX(files, nil)
+		if want == "" && got != "[7 -8 9]" || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %s, %v", path, got, err)
+		}
+		if path == "../f.red" {
+			if got, _, err = readX(files, map[string]string{"outside": "true"}); got != "[7 -8 9]" {
+				t.Errorf("%s, allowed: %s, %v", path, got, err)
+			}
+		}
+	}
+}
+
+// TestGroupVarInt64: by hand from the document, and there and back.
+func TestGroupVarInt64(t *testing.T) {
+	by := []byte{0x00, 0x0a, 5, 6, 7, 0x2c, 0x01, 0x00, 0x00, 0x01} // lengths 1, 1, 1, 2, 3: 000 000 000 001 010
+	got := make([]uint64, 4)
+	used, err := decodeGroups64(got, by)
+	if err != nil || used != len(by) || !slices.Equal(got, []uint64{5, 6, 7, 300}) {
+		t.Error(got, used, err)
+	}
+	five := make([]uint64, 5)
+	if _, err := decodeGroups64(five, by); err != nil || five[4] != 65536 {
+		t.Error(five, err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range 200 {
+		vals := make([]uint64, n)
+		for i := range vals {
+			vals[i] = r.Uint64() >> r.IntN(64)
+			if i%11 == 0 {
+				vals[i] = uint64(-int64(i))
+			}
+		}
+		b := appendGroups64(nil, vals)
+		got := make([]uint64, n)
+		if used, err := decodeGroups64(got, b); err != nil || used != len(b) || !slices.Equal(got, vals) {
+			t.Fatal(n, err)
+		}
+		for cut := range b {
+			if _, err := decodeGroups64(got, b[:cut]); err == nil && n > 0 {
+				t.Fatalf("%d numbers, cut at %d: no error", n, cut)
+			}
+		}
+	}
+}
+
+// TestLevels: there and back, and the levels of the real files byte for byte (see TestRealLevels).
+func TestLevels(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 2000 {
+		max := uint8(1 + r.IntN(9))
+		levels := make([]byte, r.IntN(300))
+		v := byte(0)
+		for i := range levels {
+			if r.IntN(4) == 0 {
+				v = byte(r.IntN(int(max) + 1))
+			}
+			levels[i] = v
+		}
+		got := make([]byte, len(levels))
+		b := packDef(nil, levels, max)
+		d, used, err := newDefReader(b, max)
+		if err == nil {
+			_, err = d.read(got)
+		}
+		if err != nil || used != len(b) || !slices.Equal(got, levels) {
+			t.Fatalf("definition levels %v: %v %v", levels, got, err)
+		}
+		b = packRep(nil, levels, max)
+		if used, err := unpackRep(got, b, 0, len(levels), max); err != nil || used != len(b) || !slices.Equal(got, levels) {
+			t.Fatalf("repetition levels %v: %v %v", levels, got, err)
+		}
+		if k := len(levels) / 3; k > 0 {
+			if _, err := unpackRep(got[:k], b, k, len(levels), max); err != nil || !slices.Equal(got[:k], levels[k:2*k]) {
+				t.Fatalf("part of repetition levels: %v", err)
+			}
+		}
+	}
+}
+
+func FuzzLevels(f *testing.F) {
+	f.Add(packDef(nil, []byte{0, 1, 1, 1, 1, 1, 1, 1, 2}, 2), uint8(2), uint16(9))
+	f.Fuzz(func(t *testing.T, b []byte, max uint8, n uint16) {
+		max = max%64 + 1
+		got := make([]byte, n)
+		if d, _, err := newDefReader(b, max); err == nil {
+			if _, err := d.read(got); err == nil {
+				for _, v := range got {
+					if v > max {
+						t.Fatal("a level above the greatest")
+					}
+				}
+			}
+		}
+		unpackRep(got, b, 0, int(n), max)
+		decodeGroups64(make([]uint64, n%100), b)
+	})
+}
+
+// TestSplit: files of metadata whose chunks are in other files.
+func TestSplit(t *testing.T) {
+	ctx := context.Background()
+	sc := arrowSchemaOf(t)
+	for _, split := range []string{"row-group", "metadata"} {
+		mem := store.NewMemory(nil)
+		w, err := create(ctx, mem.Sink("out"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"split": split, "row-group-rows": "4"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+		for i := range 10 {
+			b.Field(0).(*array.Int32Builder).Append(int32(i))
+		}
+		if err := w.Write(ctx, b.NewRecordBatch()); err != nil {
+			t.Fatal(err)
+		}
+		sum, err := w.Close(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := mem.Names()
+		want := map[string]int{"row-group": 4, "metadata": 2}[split]
+		if len(names) != want || len(sum.Files) != want || sum.Rows != 10 {
+			t.Errorf("%s: %v, %+v", split, names, sum)
+		}
+		for _, name := range names {
+			tg := format.Target{Tree: mem, Name: name}
+			f, err := openTarget(ctx, tg, format.OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := map[string]int64{"out/part-00000.red": 4, "out/part-00001.red": 4, "out/part-00002.red": 2}[name]
+			if rows == 0 {
+				rows = 10
+			}
+			if f.meta.rows != rows {
+				t.Errorf("%s has %d rows", name, f.meta.rows)
+			}
+			for x := range verify(ctx, tg, format.OpenOptions{}) {
+				t.Errorf("%s: %+v", name, x)
+			}
+			f.Close()
+		}
+	}
+}
+
+func arrowSchemaOf(t *testing.T) *arrow.Schema {
+	return arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int32}}, nil)
+}
+
+// TestRealLevels: the levels of every page that redelm wrote are written again with the same bytes.
+func TestRealLevels(t *testing.T) {
+	ctx := context.Background()
+	pages := 0
+	for _, name := range []string{"dremel", "dremel_gzip", "flat", "flat_pages", "flat_pages_gzip", "nested"} {
+		raw, err := os.ReadFile("../../corpus/redfile/red1/" + name + ".red")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := openTarget(ctx, format.Target{Tree: store.NewMemory(map[string][]byte{"f": raw}), Name: "f"}, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for g := range f.meta.groups {
+			for col, l := range f.leaves {
+				tab, err := f.table(ctx, g, col)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := 0; ; i++ {
+					p, err := tab.get(ctx, i)
+					if err != nil {
+						break
+					}
+					h, head, err := pageAt(ctx, f.src, f.at.Sub(p.off, p.size), "")
+					if err != nil {
+						t.Fatal(err)
+					}
+					body, _, err := inflate(raw[p.off+head:p.off+p.size], int64(h.raw), tab.meta.codec, 1<<30, fresh)
+					if err != nil {
+						t.Fatal(err)
+					}
+					n := int(h.values)
+					var again []byte
+					if l.maxRep > 0 {
+						rep := make([]byte, n)
+						if _, err := unpackRep(rep, body, 0, n, l.maxRep); err != nil {
+							t.Fatal(err)
+						}
+						again = packRep(again, rep, l.maxRep)
+					}
+					if l.maxDef > 0 {
+						def := make([]byte, n)
+						r, _, err := newDefReader(body[len(again):], l.maxDef)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if _, err := r.read(def); err != nil {
+							t.Fatal(err)
+						}
+						again = packDef(again, def, l.maxDef)
+					}
+					if string(again) != string(body[:len(again)]) {
+						t.Fatalf("%s, row group %d, column %d, page %d:\n%x\n%x", name, g, col, i, again, body[:len(again)])
+					}
+					pages++
+				}
+			}
+		}
+	}
+	if pages != 251 {
+		t.Errorf("%d pages, redelm wrote 251", pages)
+	}
+	t.Logf("%d pages", pages)
+}
