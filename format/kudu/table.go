@@ -137,7 +137,7 @@ func (f *FS) stored(t *Tablet) (n int64) {
 }
 
 // RowGroups are a tablet's DiskRowSets, and the rows that only its log has.
-func (t *table) RowGroups(ctx context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
+func (t *table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	tb := t.byID[p.Ref]
 	if tb == nil {
 		return nil, fault.Invalidf("table %s has no tablet %s", t.name(), p.Ref)
@@ -147,12 +147,24 @@ func (t *table) RowGroups(ctx context.Context, p format.Part, _ format.Query) ([
 	}
 	var out []format.RowGroup
 	for _, s := range tb.sets {
-		out = append(out, format.RowGroup{Part: p.Ref, Index: s.index, Rows: s.rows, Bytes: -1, Low: s.low, High: s.high})
+		out = append(out, format.RowGroup{Part: p.Ref, Index: s.index, Rows: s.rows, Bytes: t.storedIn(ctx, s, q.Cols), Low: s.low, High: s.high})
 	}
 	if m := tb.logged; m != nil && len(m.keys) > 0 {
 		out = append(out, format.RowGroup{Part: p.Ref, Index: len(tb.sets), Rows: int64(len(m.keys)), Low: m.keys[0], High: m.keys[len(m.keys)-1]})
 	}
 	return out, nil
+}
+
+// storedIn is how many bytes the blocks of a rowset's columns have. Those that are missing count for nothing.
+func (t *table) storedIn(ctx context.Context, s *rowSet, cols []int) (n int64) {
+	for _, c := range cols {
+		if b, ok := s.Block(t.schema.Columns[c].ID); ok {
+			if p, err := s.tablet.fs.PlaceOf(ctx, s.tablet.Tablet, b); err == nil {
+				n += p.At.Len
+			}
+		}
+	}
+	return n
 }
 
 func (t *table) name() string {
