@@ -15,6 +15,7 @@ import (
 // Parquet is apart, because of its weight: append(stoa.Formats, parquet.Format).
 var Formats = []format.Format{
 	kudu.Format,
+	kudu.WALFormat,
 	cfile.Format,
 	carbon.Format,
 	ipc.Format,

@@ -282,6 +282,43 @@ func coverage(t testing.TB, name string, b []byte, damaged bool) {
 	}
 }
 
+// A segment by itself is known, listed, described and checked.
+func TestWALFormat(t *testing.T) {
+	ctx := context.Background()
+	b := segmentOf(t, goldenInt8)
+	x := bytes.Clone(b)
+	x[len(x)-5] ^= 1 // in the last batch
+	tree := store.NewMemory(map[string][]byte{"whole": b, "bad": x, "closed": append(bytes.Clone(b), footer(3, 1, 2)...), "other": []byte("kuducfl2 is something else")})
+	for name, want := range map[string]format.Match{"whole": format.Certain, "bad": format.Certain, "other": format.No, "nothing": format.No} {
+		if m, err := WALFormat.Probe(ctx, format.Target{Tree: tree, Name: name}); m != want || err != nil {
+			t.Errorf("%s: %d, %v", name, m, err)
+		}
+	}
+	for e, err := range WALFormat.List(ctx, format.Target{Tree: tree, Name: "whole"}) {
+		if err != nil || e.Kind != "log segment" || e.Bytes != 1773 || e.Meta[0].Value != goldenInt8 || e.Meta[3].Value != "lz4" {
+			t.Errorf("%+v, %v", e, err)
+		}
+	}
+	for name, want := range map[string]string{"whole": "", "bad": "torn", "closed": "footer"} {
+		l := &Logged{}
+		for f := range WALFormat.Verify(ctx, format.Target{Tree: tree, Name: name}, format.OpenOptions{}) {
+			l.Findings = append(l.Findings, f)
+		}
+		if codesOf(l) != want {
+			t.Errorf("%s: %+v", name, l.Findings)
+		}
+		n := 0
+		for _, err := range WALFormat.Describe(ctx, format.Target{Tree: tree, Name: name}, format.DescribeOptions{}) {
+			if n++; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if n < 100 {
+			t.Errorf("%s: %d nodes", name, n)
+		}
+	}
+}
+
 // The rest of the tests write logs.
 
 // logTable is the schema of the logs that are written here.

@@ -1,0 +1,161 @@
+package kudu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/region"
+)
+
+// WALFormat is format "kudu-wal": one segment of a write-ahead log, by itself. It is described and checked; its rows are read with the
+// directory that it belongs to, because without the rest of the tablet nothing tells which of them are stored elsewhere.
+var WALFormat = format.Format{
+	Name:     "kudu-wal",
+	Title:    "Apache Kudu write-ahead log: one segment (its rows are read with its directory)",
+	Probe:    probeWAL,
+	List:     listWAL,
+	Describe: describeSegment,
+	Verify:   verifySegment,
+	Codes:    walCodes,
+}
+
+func probeWAL(ctx context.Context, tg format.Target) (format.Match, error) {
+	src, err := tg.Tree.Open(ctx, tg.Name)
+	if err != nil {
+		return format.No, nil // a directory
+	}
+	defer src.Close()
+	var b [len(walMagic)]byte
+	if _, err := src.ReadAt(ctx, b[:], 0); err != nil && err != io.EOF {
+		return format.No, err
+	}
+	if string(b[:]) != walMagic {
+		return format.No, nil
+	}
+	return format.Certain, nil
+}
+
+func listWAL(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		src, err := tg.Tree.Open(ctx, tg.Name)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		defer src.Close()
+		r, _, err := openWAL(ctx, src, tg.Name, pbcOptions{}, cfile.LZ4)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		e := format.Entry{Kind: "log segment", Rows: -1, Bytes: src.Size()}
+		e.Meta = append(e.Meta, format2("tablet_id", "%s", r.head.TabletID), format2("sequence_number", "%d", r.head.Sequence),
+			format2("schema_version", "%d", r.head.SchemaVersion), format2("compression_codec", "%s", r.codec.Name))
+		if f := r.foot; f != nil {
+			e.Meta = append(e.Meta, format2("entries", "%d", f.Entries), format2("operations", "%d to %d", f.MinIndex, f.MaxIndex),
+				format2("closed", "%s", time.UnixMicro(f.Closed).UTC().Format(time.RFC3339Nano)))
+		}
+		yield(e, nil)
+	}
+}
+
+func noOptions(opts map[string]string) error {
+	for k := range opts {
+		return fault.Invalidf("kudu-wal: there is no option %q for reading", k)
+	}
+	return nil
+}
+
+func describeSegment(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
+	return func(yield func(region.Node, error) bool) {
+		stopped := false
+		trace := func(n region.Node) {
+			if !stopped {
+				stopped = !yield(n, nil)
+			}
+		}
+		err := noOptions(o.Opts)
+		if err == nil {
+			err = describeWAL(ctx, tg.Tree, tg.Name, pbcOptions{limits: o.Limits, noVerify: o.NoVerify, trace: trace})
+		}
+		if err != nil && !stopped {
+			yield(region.Node{}, err)
+		}
+	}
+}
+
+// verifySegment reads all entries.
+func verifySegment(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
+	return func(yield func(region.Finding) bool) {
+		x := &replay{t: &Tablet{ID: tg.Name}, out: &Logged{}, counts: map[string]int{}}
+		err := noOptions(o.Opts)
+		if err == nil {
+			err = x.checkSegment(ctx, tg, pbcOptions{limits: o.Limits, noVerify: o.NoVerify})
+		}
+		if err != nil {
+			x.fault("kudu.wal.damaged", err)
+		}
+		for _, f := range x.out.Findings {
+			if !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+func (x *replay) checkSegment(ctx context.Context, tg format.Target, o pbcOptions) error {
+	src, err := tg.Tree.Open(ctx, tg.Name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	r, notes, err := openWAL(ctx, src, tg.Name, o, cfile.LZ4)
+	for _, n := range notes {
+		x.fault("kudu.wal.footer", n)
+	}
+	if err != nil {
+		if !errors.As(err, new(*fault.Error)) {
+			return err
+		}
+		x.fault("kudu.wal.header", err)
+		if r == nil {
+			return nil
+		}
+	}
+	var entries int64
+	whole := true
+	for {
+		b, err := r.next(ctx)
+		switch {
+		case err == io.EOF:
+			if r.foot != nil && whole && r.foot.Entries != entries {
+				x.note("kudu.wal.footer", r.span(r.end, r.size-r.end), "footer.num_entries", fmt.Sprintf("%d entries are declared, there are %d", r.foot.Entries, entries))
+			}
+			return nil
+		case err == nil:
+			entries += parseBatch(b.cursor, true, func(walEntry) {})
+			if err := b.cursor.Err(); err != nil {
+				x.fault("kudu.wal.op.bad", err)
+				whole = false
+			}
+		case isTorn(err):
+			x.fault("kudu.wal.torn", err)
+			whole = false
+		case errors.Is(err, fault.Corrupt):
+			x.fault("kudu.wal.damaged", err)
+			whole = false
+		default:
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
