@@ -96,28 +96,16 @@ func zlibHeader(b []byte) bool {
 	return len(b) > 2 && b[0]&0x0f == 8 && b[0]>>4 <= 7 && (int(b[0])<<8|int(b[1]))%31 == 0
 }
 
-type inflater struct {
-	in bytes.Reader
-	z  io.ReadCloser
-}
-
-var inflaters = sync.Pool{New: func() any { return new(inflater) }}
+var inflaters = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 
 // unDeflate decodes a raw deflate stream (RFC 1951) of exactly len(dst) bytes.
 func unDeflate(dst, src []byte) error {
-	f := inflaters.Get().(*inflater)
-	defer inflaters.Put(f)
-	return inflate(dst, src, "deflate", func(io.Reader) (io.Reader, error) {
-		f.in.Reset(src)
-		if f.z == nil {
-			f.z = flate.NewReader(&f.in)
-			return f.z, nil
-		}
-		return f.z, f.z.(flate.Resetter).Reset(&f.in, nil)
-	})
+	z := inflaters.Get().(io.ReadCloser)
+	defer inflaters.Put(z)
+	return inflate(dst, src, "deflate", func(r io.Reader) (io.Reader, error) { return z, z.(flate.Resetter).Reset(r, nil) })
 }
 
-// inflate fills dst, and finds the stream's end there.
+// inflate fills dst, and finds the stream's end there, and that of src.
 func inflate(dst, src []byte, name string, open func(io.Reader) (io.Reader, error)) error {
 	in := bytes.NewReader(src)
 	z, err := open(in)
@@ -132,6 +120,9 @@ func inflate(dst, src []byte, name string, open func(io.Reader) (io.Reader, erro
 		return fault.Rel(0, len(src), name, "more than the %d raw bytes that are declared", len(dst))
 	} else if err != io.EOF {
 		return fault.Rel(0, len(src), name, "at the end: %v", err)
+	}
+	if in.Len() != 0 {
+		return fault.Rel(len(src)-in.Len(), in.Len(), name, "%d bytes behind the end of the stream", in.Len())
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (f *file) grow(ctx context.Context, at fault.Span, guess int64, path string
 		}
 		c := &cursor{Cursor: wire.NewCursor(buf, at.Sub(0, n), path), more: at.Len - n}
 		parse(c)
-		if c.Err() == nil || !c.short {
+		if c.Err() == nil || !c.short || n == at.Len {
 			return c.Err()
 		}
 		if n == f.limits.Metadata {

@@ -156,7 +156,7 @@ func parseMetadata(c *cursor, name string) (pairs []Pair, at fault.Span) {
 	return pairs, c.SpanOf(start, size)
 }
 
-// metadataLen is how long the metadata at the beginning of b is, as far as it can be read: a node is told before its parts.
+// metadataLen is how long the metadata at the beginning of b is: a node is told before its parts.
 func metadataLen(b []byte) int {
 	pos := 0
 	step := func() (int64, bool) {
@@ -175,6 +175,9 @@ func metadataLen(b []byte) int {
 		} else {
 			ok = false
 		}
+	}
+	if !ok {
+		return len(b) // whoever reads it will see where it goes wrong
 	}
 	return pos
 }
