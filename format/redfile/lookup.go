@@ -1,0 +1,226 @@
+package redfile
+
+import (
+	"context"
+	"io"
+	"sort"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/nest"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// Reader is one open RedFile, for programs that want single rows by their number. Its methods may be called concurrently.
+type Reader struct {
+	f      *file
+	starts []int64 // first row of each row group, and the end
+	fields []fieldReader
+	all    []format.Column
+	pool   sync.Pool // of *vec.Arena
+}
+
+// fieldReader is what is needed to make one top-level field.
+type fieldReader struct {
+	cols []int
+	asm  *nest.Assembler // nil: the field is its one column
+}
+
+// NewReader opens a RedFile of size bytes.
+func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error) {
+	return OpenReader(context.Background(), nil, readerSource{r, size}, "redfile", o)
+}
+
+// OpenReader opens a RedFile. The name stands in errors, and chunks in other files are looked for beside it in tree, which
+// may be nil if there are none.
+func OpenReader(ctx context.Context, tree store.Tree, src store.Source, name string, o format.OpenOptions) (*Reader, error) {
+	opts, err := parseOptions(o.Opts)
+	if err != nil {
+		return nil, err
+	}
+	if tree == nil {
+		tree = store.NewMemory(nil)
+	}
+	f := newFile(tree, src, fault.Span{Object: name, Len: src.Size()}, o, opts)
+	if err := f.open(ctx, o.Tracer); err != nil {
+		return nil, err
+	}
+	r := &Reader{f: f, starts: []int64{0}, all: f.Columns()}
+	for g := range f.meta.groups {
+		n, err := f.rowsOf(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		if n < 0 {
+			return nil, fault.Unsupportedf(f.metaAt, rowGroupPath(g), "rows by number, where a row group does not say how many it has")
+		}
+		r.starts = append(r.starts, r.starts[g]+n)
+	}
+	return r, r.plan()
+}
+
+func (r *Reader) plan() error {
+	r.pool.New = func() any { return new(vec.Arena) }
+	for i, fd := range r.f.schema.Fields() {
+		fr := fieldReader{}
+		for c := range r.all {
+			if r.all[c].Path[0] == i {
+				fr.cols = append(fr.cols, c)
+			}
+		}
+		if len(fr.cols) != 1 || len(r.all[fr.cols[0]].Path) > 1 {
+			var err error
+			if fr.asm, err = nest.NewAssembler(fd, r.all, fr.cols, nil); err != nil {
+				return err
+			}
+		}
+		r.fields = append(r.fields, fr)
+	}
+	return nil
+}
+
+// readerSource is an io.ReaderAt as a Source.
+type readerSource struct {
+	io.ReaderAt
+	size int64
+}
+
+func (s readerSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.ReaderAt.ReadAt(p, off)
+}
+func (s readerSource) Size() int64  { return s.size }
+func (s readerSource) Close() error { return nil }
+
+// Schema is the Arrow schema of the rows.
+func (r *Reader) Schema() *arrow.Schema { return r.f.schema }
+
+// NumRows is the number of rows.
+func (r *Reader) NumRows() int64 { return r.starts[len(r.starts)-1] }
+
+// Close closes the file.
+func (r *Reader) Close() error { return r.f.Close() }
+
+// Row gives row n of all columns: of each one page is read. Columns that repeat need an index page. The caller releases the batch.
+func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
+	if n < 0 || n >= r.NumRows() {
+		return nil, fault.Invalidf("there is no row %d: the file has %d", n, r.NumRows())
+	}
+	if mem == nil {
+		mem = memory.DefaultAllocator
+	}
+	g := sort.Search(len(r.starts), func(i int) bool { return r.starts[i] > n }) - 1
+	a := r.pool.Get().(*vec.Arena)
+	defer r.pool.Put(a)
+	arrs := make([]arrow.Array, 0, len(r.fields))
+	defer func() {
+		for _, x := range arrs {
+			x.Release()
+		}
+	}()
+	for i := range r.fields {
+		x, err := r.field(ctx, &r.fields[i], g, n-r.starts[g], a, mem)
+		if err != nil {
+			return nil, err
+		}
+		arrs = append(arrs, x)
+	}
+	return array.NewRecordBatch(r.f.schema, arrs, 1), nil
+}
+
+func (r *Reader) field(ctx context.Context, fr *fieldReader, g int, row int64, a *vec.Arena, mem memory.Allocator) (arrow.Array, error) {
+	in := make([]nest.Input, 0, len(fr.cols))
+	defer func() {
+		for _, x := range in {
+			x.Array.Release()
+		}
+	}()
+	for _, col := range fr.cols {
+		x, err := r.entries(ctx, g, col, row, a, mem)
+		if err != nil {
+			return nil, err
+		}
+		in = append(in, x)
+	}
+	if fr.asm == nil {
+		in[0].Array.Retain()
+		return in[0].Array, nil
+	}
+	return fr.asm.Assemble(in, 1, mem)
+}
+
+// entries are those of one row of a column.
+func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Arena, mem memory.Allocator) (in nest.Input, err error) {
+	t, err := r.f.table(ctx, g, col)
+	if err != nil {
+		return in, err
+	}
+	i, p, err := t.holding(ctx, row)
+	if err != nil {
+		return in, err
+	}
+	a.Reset()
+	at := t.at.Sub(p.off, p.size)
+	if p.size > r.f.limits.Page {
+		return in, fault.Limitf(at, pagePath(g, col, i), "%d bytes are more than a page may have (%d)", p.size, r.f.limits.Page)
+	}
+	b := a.Bytes(int(p.size))
+	if err := format.ReadFull(ctx, t.src, at, pagePath(g, col, i), b); err != nil {
+		return in, err
+	}
+	v, err := vec.New(r.all[col].Type, mem)
+	if err != nil {
+		return in, err
+	}
+	defer v.Release()
+	c := chunk{f: r.f, t: t}
+	k := int(row - p.first)
+	task := format.Task{N: p.values, Bytes: [][]byte{b}, Scratch: a, Limits: r.f.limits,
+		Page: format.Page{Ordinal: i, Spans: []fault.Span{at}, Own: p}}
+	flat := r.f.leaves[col].maxRep == 0
+	if flat && p.values > maxSub {
+		task.Page.Sub, task.N = int64(k), 1
+		k = 0
+	}
+	if err := c.Decode(&task, v); err != nil {
+		return in, err
+	}
+	from, to := k, k+1
+	if !flat {
+		from, to = nest.RowStart(v.Rep(), k), nest.RowStart(v.Rep(), k+1)
+	}
+	if v.Def() != nil {
+		in.Def, in.Rep = append([]byte(nil), v.Def()[from:to]...), append([]byte(nil), v.Rep()[from:to]...)
+	}
+	v.Truncate(to)
+	v.Skip(from)
+	in.Array, err = v.Emit(v.Len())
+	return in, err
+}
+
+// holding is the page in which a row begins.
+func (t *pageTable) holding(ctx context.Context, row int64) (int, *page, error) {
+	for i := t.find(row); ; i++ {
+		p, err := t.get(ctx, i)
+		if err == io.EOF {
+			return 0, nil, fault.Corruptf(t.f.chunkSpan(t.group, t.col), chunkPath(t.group, t.col), "row %d is in none of its pages", row)
+		}
+		if err != nil {
+			return 0, nil, err
+		}
+		if p.first < 0 {
+			return 0, nil, fault.Unsupportedf(t.f.chunkSpan(t.group, t.col), chunkPath(t.group, t.col), "rows by number of a column that repeats, without an index page")
+		}
+		if row < p.first+p.rows {
+			return i, p, nil
+		}
+	}
+}
