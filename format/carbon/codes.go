@@ -1,16 +1,23 @@
 package carbon
 
-import "stoa/region"
+import (
+	"slices"
+	"strings"
+
+	"stoa/region"
+)
 
 // Codes are all kinds of findings, by name. Carbon keeps no checksums: what can be noticed is what contradicts itself.
-var Codes = []region.CodeDoc{
+var Codes = slices.SortedFunc(slices.Values(append(tableCodes, dictionaryCodes...)), func(a, b region.CodeDoc) int { return strings.Compare(a.Code, b.Code) })
+
+// tableCodes are the findings about everything but dictionaries.
+var tableCodes = []region.CodeDoc{
 	{Code: "carbon.blocklet.minmax", Severity: region.Error, Help: "A value lies outside the least and the greatest value that footer or index keep of the blocklet: queries that filter by the column overlook rows."},
 	{Code: "carbon.chunk.damaged", Severity: region.Error, Help: "The metadata of a column chunk cannot be read: the column is lost in this blocklet."},
 	{Code: "carbon.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of the file claims. No writer leaves any: a blocklet may have been cut out of the footer, or a streaming writer was interrupted."},
 	{Code: "carbon.coverage.overlap", Severity: region.Error, Help: "Bytes that two structures claim. At least one of the offsets is wrong."},
 	{Code: "carbon.delete.damaged", Severity: region.Error, Help: "A delete delta cannot be read: rows that were deleted would come back."},
 	{Code: "carbon.delete.range", Severity: region.Error, Help: "A delete delta deletes rows that the page does not have. It may belong to another file."},
-	{Code: "carbon.dict.damaged", Severity: region.Error, Help: "A dictionary, its metadata or its sort index cannot be read: the column that uses it is lost, or slower to search."},
 	{Code: "carbon.file.leftover", Severity: region.Note, Help: "A data file that no index of its segment names: what a failed load left, most likely. It is not read."},
 	{Code: "carbon.footer.damaged", Severity: region.Error, Help: "The footer of a data file cannot be read: the file is cut, or its end is overwritten. Recover finds the blocklets by the index file, or one after the other."},
 	{Code: "carbon.header.damaged", Severity: region.Error, Help: "The header of a data file cannot be read. It holds the columns."},

@@ -11,6 +11,7 @@ var Format = format.Format{
 	List:       list,
 	Open:       open,
 	Describe:   describe,
+	Verify:     verify,
 	Codes:      Codes,
 	ReadKeys:   readKeys,
 }

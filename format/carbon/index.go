@@ -74,6 +74,14 @@ func parseBlockIndex(r *thrift.Reader, name string) (b blockIndex) {
 	return b
 }
 
+// count is the rows that the entry stands for: of its blocklet, if it has one. num_rows is then the whole file's, in each entry.
+func (b *blockIndex) count() int64 {
+	if b.info != nil {
+		return b.info.rows
+	}
+	return b.rows
+}
+
 // indexFile is a .carbonindex: a header, then block after block to the end.
 type indexFile struct {
 	name   string // as the merged file calls it, or that of the object

@@ -13,6 +13,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/thrift"
+	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
 	"stoa/wire"
@@ -28,6 +29,9 @@ type managed struct {
 	loads   []load
 	updates string // name of the update status; "" if there is none
 	changes map[string]*update
+
+	noting sync.Mutex
+	notes  []region.Finding
 
 	once  sync.Mutex
 	found map[string]*part // by name; nil: not looked yet
@@ -244,7 +248,7 @@ func (p *part) hollow() *dataFile {
 	f.at.Object = p.name
 	for i := range p.blocks {
 		b := &p.blocks[i]
-		if b.info == nil || b.info.rows != b.rows {
+		if b.info == nil {
 			return nil
 		}
 		f.footer.blocklet = append(f.footer.blocklet, *b.info)

@@ -23,18 +23,18 @@ func (c *content) whole(dst *vec.Vector, w int, delta bool) error {
 		base = int64(c.meta.fmax)
 	}
 	at := dst.Extend(c.n)
-	ok := true
+	lo, hi := int64(0), int64(0)
 	switch dst.Type.ID() {
 	case arrow.BOOL:
 		boolsInto(dst.Bits(), at, raw)
 	case arrow.INT8:
-		ok = ints(vec.Fixed[int8](dst, at), raw, w, base, delta)
+		lo, hi = spread(vec.Fixed[int8](dst, at), raw, w, base, delta)
 	case arrow.INT16:
-		ok = ints(vec.Fixed[int16](dst, at), raw, w, base, delta)
+		lo, hi = spread(vec.Fixed[int16](dst, at), raw, w, base, delta)
 	case arrow.INT32, arrow.DATE32:
-		ok = ints(vec.Fixed[int32](dst, at), raw, w, base, delta)
+		lo, hi = spread(vec.Fixed[int32](dst, at), raw, w, base, delta)
 	case arrow.INT64, arrow.TIMESTAMP:
-		ok = ints(vec.Fixed[int64](dst, at), raw, w, base, delta)
+		lo, hi = spread(vec.Fixed[int64](dst, at), raw, w, base, delta)
 	case arrow.FLOAT32:
 		scaled(vec.Fixed[float32](dst, at), raw, w, base, delta, 1)
 	case arrow.FLOAT64:
@@ -44,10 +44,32 @@ func (c *content) whole(dst *vec.Vector, w int, delta bool) error {
 	default:
 		return c.unknown(dst)
 	}
-	if !ok {
-		return fault.Rel(0, 0, "", "a value does not fit %s", dst.Type)
+	if err := c.within(dst, lo, hi); err != nil {
+		return err
 	}
 	c.setNulls(dst, at)
+	return nil
+}
+
+// within holds the values lo…hi of a page against what it says itself of the least and the greatest. Nulls are zeros there, too.
+// It is one of the few ways in which damage shows: Carbon keeps no checksums.
+func (c *content) within(dst *vec.Vector, lo, hi int64) error {
+	bits := 64
+	switch t := dst.Type.(type) {
+	case *arrow.BooleanType, *arrow.Float32Type, *arrow.Float64Type, *arrow.Decimal128Type:
+		return nil
+	case arrow.FixedWidthDataType:
+		bits = t.BitWidth()
+	}
+	if lo > hi && c.n > 0 || lo<<(64-bits)>>(64-bits) != lo || hi<<(64-bits)>>(64-bits) != hi {
+		return fault.Rel(0, 0, "", "a value does not fit %s", dst.Type)
+	}
+	switch c.meta.schema {
+	case storeByte, storeShort, storeInt, storeLong, storeTimestamp:
+		if c.n > 0 && c.meta.min <= c.meta.max && (lo < min(c.meta.min, 0) || hi > max(c.meta.max, 0)) {
+			return fault.Rel(0, 0, "", "values from %d to %d, the page says %d to %d", lo, hi, c.meta.min, c.meta.max)
+		}
+	}
 	return nil
 }
 
@@ -68,37 +90,61 @@ type integer interface {
 
 // ints spells numbers of w bytes out. ok is false if one does not fit T.
 func ints[T integer](dst []T, raw []byte, w int, base int64, delta bool) (ok bool) {
-	var wrong int64
-	put := func(i int, v int64) {
-		if delta {
-			v = base - v
-		}
-		dst[i] = T(v)
-		wrong |= int64(T(v)) ^ v
-	}
+	lo, hi := spread(dst, raw, w, base, delta)
+	return lo > hi || int64(T(lo)) == lo && int64(T(hi)) == hi
+}
+
+// spread spells numbers of w bytes out and gives the least and the greatest; lo > hi if there are none, or if one does not fit
+// 64 bits.
+func spread[T integer](dst []T, raw []byte, w int, base int64, delta bool) (lo, hi int64) {
+	lo, hi = math.MaxInt64, math.MinInt64
 	switch w {
 	case 1:
+		raw = raw[:len(dst)]
 		for i := range dst {
-			put(i, int64(int8(raw[i])))
+			s := int64(int8(raw[i]))
+			lo, hi, dst[i] = min(lo, s), max(hi, s), T(s)
 		}
 	case 2:
+		raw = raw[:2*len(dst)]
 		for i := range dst {
-			put(i, int64(int16(binary.LittleEndian.Uint16(raw[2*i:]))))
+			s := int64(int16(binary.LittleEndian.Uint16(raw[2*i:])))
+			lo, hi, dst[i] = min(lo, s), max(hi, s), T(s)
 		}
 	case 3:
+		raw = raw[:3*len(dst)]
 		for i := range dst {
-			put(i, int64(three(raw[3*i:])))
+			s := int64(three(raw[3*i:]))
+			lo, hi, dst[i] = min(lo, s), max(hi, s), T(s)
 		}
 	case 4:
+		raw = raw[:4*len(dst)]
 		for i := range dst {
-			put(i, int64(int32(binary.LittleEndian.Uint32(raw[4*i:]))))
+			s := int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
+			lo, hi, dst[i] = min(lo, s), max(hi, s), T(s)
 		}
 	case 8:
+		raw = raw[:8*len(dst)]
 		for i := range dst {
-			put(i, int64(binary.LittleEndian.Uint64(raw[8*i:])))
+			s := int64(binary.LittleEndian.Uint64(raw[8*i:]))
+			lo, hi = min(lo, s), max(hi, s)
+			if !delta {
+				dst[i] = T(s)
+			} else {
+				dst[i] = T(base - s)
+			}
 		}
 	}
-	return wrong == 0
+	if !delta {
+		return lo, hi
+	}
+	if w < 8 {
+		b := T(base)
+		for i := range dst {
+			dst[i] = b - dst[i]
+		}
+	}
+	return base - hi, base - lo
 }
 
 // three is a signed number of three bytes, big-endian.

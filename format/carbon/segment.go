@@ -3,6 +3,7 @@ package carbon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"stoa/fault"
+	"stoa/region"
 )
 
 // fileName is what the name of a data file says.
@@ -181,7 +183,7 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place) ([]part, er
 			x.blocks, x.columns = x0.blocks, x0.columns
 		}
 		for _, b := range x.blocks {
-			x.rows = max(x.rows, 0) + b.rows
+			x.rows = max(x.rows, 0) + b.count()
 		}
 		if u := t.changes[l.id()+"/"+n.block]; u != nil && !t.o.deleted {
 			if u.gone() {
@@ -219,30 +221,55 @@ type indexed struct {
 	columns []columnSchema
 }
 
-// indexed reads index files. whole is false if one is missing or damaged (verify tells), or if there is none; the footers know all
-// that they know.
+// indexed reads index files. whole is false if one is missing or damaged, or if there is none: the footers know all that they know,
+// and the finding is kept for who asks.
 func (t *managed) indexed(ctx context.Context, dir string, names []string) (out map[string]*indexed, whole bool) {
 	out, whole = map[string]*indexed{}, len(names) > 0
+	if !whole {
+		t.note("carbon.index.missing", fault.Span{Object: dir}, "the segment has no index file: every data file whose name says the segment is read")
+	}
 	for _, n := range names {
-		o, err := openObject(ctx, t.tree, path.Join(dir, n), t.opts.Limits)
+		name := path.Join(dir, n)
+		o, err := openObject(ctx, t.tree, name, t.opts.Limits)
 		if err != nil {
 			whole = false
+			t.note("carbon.index.missing", fault.Span{Object: name}, "%v", err)
 			continue
 		}
 		files, err := o.readIndex(ctx, strings.HasSuffix(n, mergedExt), nil)
 		if err != nil {
 			whole = false
+			t.note("carbon.index.damaged", o.at, "%v", err)
 			continue
 		}
-		for _, f := range files {
-			for _, b := range f.blocks {
-				base := path.Base(b.file)
-				if out[base] == nil {
-					out[base] = &indexed{columns: f.header.columns}
-				}
-				out[base].blocks = append(out[base].blocks, b)
-			}
-		}
+		collect(out, files)
 	}
 	return out, whole
+}
+
+// collect puts the entries of index files in order, by data file.
+func collect(out map[string]*indexed, files []indexFile) {
+	for _, f := range files {
+		for _, b := range f.blocks {
+			base := path.Base(b.file)
+			if out[base] == nil {
+				out[base] = &indexed{columns: f.header.columns}
+			}
+			out[base].blocks = append(out[base].blocks, b)
+		}
+	}
+}
+
+// note keeps a finding.
+func (t *managed) note(code string, at fault.Span, format string, args ...any) {
+	t.noting.Lock()
+	defer t.noting.Unlock()
+	t.notes = append(t.notes, region.Finding{Code: code, Severity: severityOf(code), At: at, Message: fmt.Sprintf(format, args...), Part: t.path, Rows: [2]int64{-1, -1}, Lost: 0})
+}
+
+// Findings is what was odd about the indexes of the segments that were looked into.
+func (t *managed) Findings() []region.Finding {
+	t.noting.Lock()
+	defer t.noting.Unlock()
+	return slices.Clone(t.notes)
 }
