@@ -670,14 +670,19 @@ func (f *field) rest(ctx context.Context, _, rows int64) int64 {
 // mustDrop: the rows that are lost cannot be shown as null.
 func (f *field) mustDrop() bool { return f.plan.asm.Field().Type.ID() == arrow.DENSE_UNION }
 
-// blame adds the field to an error that does not name it.
+// blame adds the field to an error that does not name it, and the row group's part to one without a place.
 func (f *field) blame(err error) error {
 	var e *fault.Error
-	if !errors.As(err, &e) || e.Path != "" {
+	if !errors.As(err, &e) {
 		return err
 	}
 	out := *e
-	out.Path = "column " + f.plan.name
+	if out.At.Object == "" {
+		out.At.Object = f.group.Part
+	}
+	if out.Path == "" {
+		out.Path = "column " + f.plan.name
+	}
 	return &out
 }
 
