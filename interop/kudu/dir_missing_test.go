@@ -17,7 +17,7 @@ import (
 // removeTablet takes a tablet out of a tablet server's directories, but for its blocks.
 func removeTablet(t *testing.T, dir, id string) {
 	t.Helper()
-	for _, p := range []string{"wal/wals/", "wal/tablet-meta/", "wal/consensus-meta/", "data/tablet-meta/", "data/consensus-meta/"} {
+	for _, p := range []string{"wal/wals/", "wal/tablet-meta/", "wal/consensus-meta/", "meta/tablet-meta/", "meta/consensus-meta/"} {
 		if err := os.RemoveAll(filepath.Join(dir, p+id)); err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,15 @@ import (
 
 // ---- What a server of the tests of whole directories does more.
 
+// startWith starts a server with flags, and with its directories as they are to be.
+func (s *server) startWith(flags ...string) {
+	s.t.Helper()
+	if s.split {
+		flags = append(flags, "--fs_data_dirs="+s.dirs("data"), "--fs_metadata_dir="+s.dirs("meta"))
+	}
+	s.start(flags...)
+}
+
 func newDirServer(t testing.TB, blockManager string) *server {
 	s := newServer(t)
 	s.manager, s.env = blockManager, append(s.env, "BM="+blockManager)

@@ -4,6 +4,7 @@ package kudu
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -191,8 +192,9 @@ func allTypes() (out []field) {
 // tales are the tables of a life.
 func tales() []*tale {
 	var ts []*tale
+	lot, _ := strconv.Atoi(os.Getenv("STOA_INTEROP_SEED")) // another number draws other operations
 	add := func(t *tale) {
-		t.seed = 1000 + 37*len(ts)
+		t.seed = 1000 + 37*len(ts) + 100_003*lot
 		if t.space == 0 {
 			t.space = 700
 		}

@@ -21,7 +21,8 @@ func TestDirLives(t *testing.T) {
 		t.Run(manager, func(t *testing.T) {
 			t.Parallel()
 			s := newDirServer(t, manager)
-			s.start(serverFlags[manager]...)
+			s.split = manager == "log"
+			s.startWith(serverFlags[manager]...)
 			l := lead(s)
 			l.ask()
 			running := copyDir(t, s.dir+"/tserver", s.dir+"/copies/running/tserver")
@@ -56,7 +57,7 @@ func TestDirLives(t *testing.T) {
 			}
 			t.Run("restarted", func(t *testing.T) { // the server writes its log anew when it starts
 				s.t = t
-				s.start(serverFlags[manager]...)
+				s.startWith(serverFlags[manager]...)
 				rows, err := s.scan("types")
 				if d := difference(rows, l.Tables["types"].Latest); err != nil || d != "" {
 					t.Fatalf("Kudu itself has another table now: %v %s", err, d)

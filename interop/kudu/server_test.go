@@ -120,6 +120,7 @@ type server struct {
 	dir                   string
 	master, tserver, tweb string
 	manager               string // of blocks: file or log
+	split                 bool   // three data directories, and the metadata apart
 	env                   []string
 	running               bool
 
@@ -406,7 +407,7 @@ type block struct {
 func (s *server) blocks() map[string][]block {
 	s.t.Helper()
 	out, err := kudu(s.t, "fs", "list", "--columns=table,rowset-id,block-id,block-kind,column,column-id,cfile-encoding,cfile-num-values,cfile-delta-stats", "-format=json", "--noh",
-		"--block_manager="+s.manager, "--fs_wal_dir="+s.dir+"/tserver/wal", "--fs_data_dirs="+s.dir+"/tserver/data")
+		"--block_manager="+s.manager, "--fs_wal_dir="+s.dir+"/tserver/wal", "--fs_data_dirs="+s.dirs("data"), "--fs_metadata_dir="+s.dirs("meta"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -426,6 +427,20 @@ func (s *server) blocks() map[string][]block {
 		all[b.Table] = append(all[b.Table], b)
 	}
 	return all
+}
+
+// dirs are the tablet server's data directories, or its metadata directory, which is that of the log if split is not set.
+func (s *server) dirs(what string) string {
+	d := s.dir + "/tserver/"
+	switch {
+	case what == "meta" && s.split:
+		return d + "meta"
+	case what == "meta":
+		return d + "wal"
+	case s.split:
+		return d + "data," + d + "disk2," + d + "disk3"
+	}
+	return d + "data"
 }
 
 func (s *server) path(b block) string { return blockPath(s.dir+"/tserver/data", b.ID) }

@@ -1,0 +1,121 @@
+//go:build interop
+
+package kudu
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"stoa"
+)
+
+// TestDirForgets: a server that keeps its history for fifteen seconds merges row sets, and so removes the older part of their history.
+// Where Kudu's client is then refused, stoa must refuse, too, or read what the client read in time.
+func TestDirForgets(t *testing.T) {
+	t.Parallel()
+	s := newDirServer(t, "log")
+	const age = 15
+	s.start("--tablet_history_max_age_sec="+strconv.Itoa(age), "--enable_undo_delta_block_gc=true", "--undo_delta_block_gc_init_budget_millis=1000")
+	fields := []field{typed(0, "id", "INT32", key), typed(1, "v", "INT32")}
+	tally := map[string]int{}
+	kept := []string{"merged", "busy", "removed"} // how the history goes: in a compaction; in one, with rows that come and go; by itself
+	var moments []uint64
+	was := map[string][]string{}
+	moment := func() {
+		for _, n := range kept {
+			rows, err := s.scan(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			was[n+strconv.Itoa(len(moments))] = rows
+		}
+		moments = append(moments, s.now()+1)
+		time.Sleep(50 * time.Millisecond)
+	}
+	apply := func(name, kind string, from, to, v int) {
+		var ops []string
+		for i := from; i < to; i++ {
+			word := strconv.Itoa(v*1000 + i)
+			if kind == "delete" {
+				word = "-"
+			}
+			ops = append(ops, kind+"\t"+strconv.Itoa(i*3)+"\t"+word)
+		}
+		s.apply(name, ops, 1000, tally)
+	}
+	for _, n := range kept {
+		s.make(n, fields, "range\tid")
+	}
+	s.make("clock", fields, "range\tid")
+	apply("clock", "insert", 0, 1, 0)
+	moment() // 0: nothing
+	for _, n := range kept {
+		apply(n, "insert", 0, 200, 1)
+	}
+	moment() // 1: the first rows
+	for _, n := range kept {
+		apply(n, "update", 0, 100, 2)
+		apply(n, "delete", 150, 160, 0)
+	}
+	s.flushAll()
+	moment() // 2: the first rows, changed
+	time.Sleep((age + 2) * time.Second)
+	for _, n := range kept[:2] {
+		apply(n, "insert", 200, 420, 3)
+	}
+	for range 3 {
+		apply("busy", "delete", 200, 420, 0)
+		apply("busy", "insert", 200, 420, 4)
+	}
+	moment() // 3: late rows, too
+	s.flushAll()
+	s.compactRows()
+	s.let([]string{"UndoDeltaBlockGCOp"})
+	moment() // 4
+	truths, refused := map[string][]string{}, 0
+	for _, n := range kept {
+		for i, at := range moments {
+			rows, err := s.scan(n, at)
+			switch {
+			case err == nil:
+				truths[n+strconv.Itoa(i)] = rows
+			case strings.Contains(err.Error(), "ancient history mark"):
+				refused++
+			default:
+				t.Fatal(err)
+			}
+		}
+		rows, err := s.scan(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		truths[n] = rows
+	}
+	s.stop()
+	place := copyDir(t, s.dir+"/tserver", s.dir+"/copies/tserver")
+	rows, told := 0, 0
+	for _, n := range kept {
+		rows += check(t, place+"#"+n, n, nil, truths[n])
+		for i, at := range moments {
+			opts := map[string]string{"at": strconv.FormatUint(at, 10)}
+			if want, ok := truths[n+strconv.Itoa(i)]; ok {
+				rows += check(t, place+"#"+n, n+" at moment "+strconv.Itoa(i), opts, want)
+				continue
+			}
+			if r, err := read(place+"#"+n, opts, stoa.Fail); err == nil {
+				if d := difference(r.rows, was[n+strconv.Itoa(i)]); d != "" {
+					t.Errorf("%s at moment %d: Kudu refuses to read so far back; then it was otherwise: stoa reads %s", n, i, d)
+				}
+				rows += len(r.rows)
+			} else if told++; !strings.Contains(err.Error(), "history") {
+				t.Errorf("%s at moment %d: %v", n, i, err)
+			}
+		}
+	}
+	t.Logf("COUNT %s: rows compared %d, moments that Kudu refused %d, of these refused by stoa %d", t.Name(), rows, refused, told)
+	if refused == 0 {
+		t.Error("Kudu forgot nothing: this test shows nothing")
+	}
+}
