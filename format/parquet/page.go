@@ -82,7 +82,7 @@ func (p *page) dataHeader(r *thrift.Reader, name string, enc int) {
 			p.rows = int64(r.I32("num_rows"))
 		case r.Type() == thrift.Bool:
 			r.Bool(map[bool]string{true: "is_compressed", false: "is_sorted"}[v2])
-		case r.Type() == thrift.I32 && f < len(names):
+		case r.Type() == thrift.I32 && f >= 3 && f < len(names):
 			r.Enum(names[f], func(v int32) string { return named(encodings, v) })
 		case r.Type() == thrift.Struct:
 			walk(r, "statistics", statistics)

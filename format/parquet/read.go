@@ -47,6 +47,7 @@ type reader struct {
 
 	ignoreSchema bool // ARROW:schema
 	tracer       func(region.Node)
+	noVerify     bool
 
 	footer   fault.Span // of the Thrift
 	meta     *metadata.FileMetaData
@@ -76,7 +77,7 @@ func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*re
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{src: src, target: t, base: base, size: size, limits: o.Limits.WithDefaults(), ignoreSchema: use == "ignore", tracer: o.Tracer}
+	r := &reader{src: src, target: t, base: base, size: size, limits: o.Limits.WithDefaults(), ignoreSchema: use == "ignore", tracer: o.Tracer, noVerify: o.NoVerify}
 	if err := r.start(ctx); err != nil {
 		src.Close()
 		return nil, err
@@ -360,57 +361,6 @@ func (r *reader) Chunk(context.Context, format.RowGroup, int, vec.Range) (format
 	return nil, fault.Unsupportedf(fault.Span{Object: r.target.Name}, "", "Parquet is decoded by its library, not page by page")
 }
 
-func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
-	if mem == nil {
-		mem = memory.NewGoAllocator()
-	}
-	return func(yield func(arrow.RecordBatch, error) bool) {
-		if g.Index < 0 || g.Index >= len(r.meta.RowGroups) {
-			yield(nil, fault.Bugf("row group %d of %d", g.Index, len(r.meta.RowGroups)))
-			return
-		}
-		ranges, err := r.narrowed(ctx, g, q, rows)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		parts, err := r.parts(q)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for _, rows := range ranges {
-			if !r.rangeOf(ctx, g.Index, parts, rows, mem, yield) {
-				return
-			}
-		}
-	}
-}
-
-// rangeOf gives the rows of a row group in batches. It reports whether to go on with another range.
-func (r *reader) rangeOf(ctx context.Context, group int, parts []fieldPart, rows vec.Range, mem memory.Allocator, yield func(arrow.RecordBatch, error) bool) bool {
-	c := &columns{r: r, group: group, parts: parts}
-	defer c.release()
-	if err := c.open(ctx, rows.From, mem); err != nil {
-		yield(nil, err)
-		return false
-	}
-	step := c.step()
-	for ; rows.Len() > 0; rows.From += step {
-		b, err := c.read(ctx, min(step, rows.Len()), mem)
-		if err != nil {
-			yield(nil, err)
-			return false
-		}
-		ok := yield(b, nil)
-		b.Release()
-		if !ok {
-			return false
-		}
-	}
-	return true
-}
-
 // columns reads some fields of one row group side by side.
 type columns struct {
 	r      *reader
@@ -418,6 +368,8 @@ type columns struct {
 	parts  []fieldPart
 	schema *arrow.Schema
 	cols   []*pqarrow.ColumnReader
+	crcs   []*crcWalk
+	buf    []byte
 }
 
 func (c *columns) path(p *fieldPart) string {
@@ -449,6 +401,9 @@ func (c *columns) open(ctx context.Context, from int64, mem memory.Allocator) er
 	c.schema = arrow.NewSchema(fields, &meta)
 	if len(c.parts) == 0 {
 		return nil
+	}
+	if err := c.startChecks(ctx, from); err != nil {
+		return err
 	}
 	var lib *pqarrow.FileReader
 	err := guard(c.r.footer, "footer", func() (err error) {
@@ -574,7 +529,13 @@ func (c *columns) step() int64 {
 	return step
 }
 
-func (c *columns) read(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
+// read gives the next n rows, which begin with row from of the row group.
+func (c *columns) read(ctx context.Context, from, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
+	for _, w := range c.crcs {
+		if err := w.through(ctx, c.r, from, from+n, &c.buf); err != nil {
+			return nil, err
+		}
+	}
 	arrs := make([]arrow.Array, 0, len(c.parts))
 	defer func() {
 		for _, a := range arrs {

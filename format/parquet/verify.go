@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"iter"
 	"math"
 	"slices"
@@ -45,6 +44,7 @@ type verifier struct {
 	yield  func(region.Finding) bool
 	left   bool
 	base   region.Finding // what findings have in common where we are
+	buf    []byte
 }
 
 // find tells a finding. An error that is no damage is parquet.unreadable, whatever was looked at.
@@ -107,7 +107,7 @@ func (v *verifier) chunk(group, leaf int) {
 			return
 		}
 		if p.hasCRC && !v.noSums {
-			v.find("parquet.page.checksum", v.r.checkSum(v.ctx, p))
+			v.find("parquet.page.checksum", v.r.checkSum(v.ctx, p, "page", &v.buf))
 		}
 		if p.isData() {
 			data = append(data, p)
@@ -140,20 +140,6 @@ func (v *verifier) chunk(group, leaf int) {
 	}
 	_, err = v.r.columnIndex(v.ctx, group, leaf, len(data), nil)
 	v.find("parquet.index", err)
-}
-
-func (r *reader) checkSum(ctx context.Context, p page) error {
-	if p.body.Len > r.limits.Page {
-		return fault.Limitf(p.body, "page", "%d bytes, the limit is %d", p.body.Len, r.limits.Page)
-	}
-	b := make([]byte, p.body.Len)
-	if err := format.ReadFull(ctx, r.src, p.body, "page", b); err != nil {
-		return err
-	}
-	if got := crc32.ChecksumIEEE(b); got != p.crc {
-		return fault.Corruptf(p.body, "page.crc", "the checksum is %08x, the header says %08x", got, p.crc)
-	}
-	return nil
 }
 
 // claim is what bounds say of some rows of a row group.

@@ -1,0 +1,142 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/vec"
+)
+
+// Batches gives the rows of g that the statistics and page indexes leave of rows. Behind damage it goes on with the next
+// page, where offset indexes tell where that is; without them the rest of the row group is lost.
+func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	if mem == nil {
+		mem = memory.NewGoAllocator()
+	}
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		if g.Index < 0 || g.Index >= len(r.meta.RowGroups) {
+			yield(nil, fault.Bugf("row group %d of %d", g.Index, len(r.meta.RowGroups)))
+			return
+		}
+		f := &feed{ctx: ctx, r: r, group: g.Index, mem: mem, yield: yield}
+		ranges, err := r.narrowed(ctx, g, q, rows)
+		if err == nil {
+			f.parts, err = r.parts(q)
+		}
+		if err != nil {
+			f.tell(err)
+			return
+		}
+		for _, rows := range ranges {
+			f.all(rows)
+		}
+	}
+}
+
+// feed gives batches of one row group. stopped says that nobody takes more, or that there is no going on.
+type feed struct {
+	ctx     context.Context
+	r       *reader
+	group   int
+	parts   []fieldPart
+	mem     memory.Allocator
+	yield   func(arrow.RecordBatch, error) bool
+	stopped bool
+}
+
+func (f *feed) tell(err error) {
+	f.stopped = !f.yield(nil, err) || f.stopped || !errors.Is(err, fault.Corrupt)
+}
+
+// all gives rows, but for those that damage takes.
+func (f *feed) all(rows vec.Range) {
+	for rows.Len() > 0 && !f.stopped {
+		at, step, err := f.some(rows)
+		switch {
+		case err == nil || f.stopped:
+			return
+		case !errors.Is(err, fault.Corrupt):
+			f.tell(err)
+			return
+		}
+		end := min(at+step, rows.To)
+		pieces, ok := f.pieces(vec.Range{From: at, To: end})
+		if !ok {
+			f.tell(err)
+			f.stopped = true
+			return
+		}
+		if len(pieces) == 1 {
+			f.tell(err)
+		} else {
+			f.each(pieces)
+		}
+		rows.From = end
+	}
+}
+
+// each gives the pieces that are whole.
+func (f *feed) each(pieces []vec.Range) {
+	for _, p := range pieces {
+		if f.stopped {
+			return
+		}
+		if _, _, err := f.some(p); err != nil {
+			f.tell(err)
+		}
+	}
+}
+
+// some gives rows up to the first error; at is where the batch begins that has it, and step how many rows that has at most.
+func (f *feed) some(rows vec.Range) (at, step int64, err error) {
+	c := &columns{r: f.r, group: f.group, parts: f.parts}
+	defer c.release()
+	step = c.step()
+	if err := c.open(f.ctx, rows.From, f.mem); err != nil {
+		return rows.From, step, err
+	}
+	for ; rows.Len() > 0; rows.From += step {
+		b, err := c.read(f.ctx, rows.From, min(step, rows.Len()), f.mem)
+		if err != nil {
+			return rows.From, step, err
+		}
+		f.stopped = !f.yield(b, nil)
+		b.Release()
+		if f.stopped {
+			break
+		}
+	}
+	return rows.From, step, nil
+}
+
+// pieces cuts rows where a page of any leaf begins. It cannot without the offset indexes of all.
+func (f *feed) pieces(rows vec.Range) ([]vec.Range, bool) {
+	cuts := []int64{rows.From, rows.To}
+	for _, p := range f.parts {
+		for _, leaf := range p.leaves {
+			x, err := f.r.offsetIndex(f.ctx, f.group, leaf, nil)
+			if err != nil || x == nil {
+				return nil, false
+			}
+			for _, row := range x.firstRow {
+				if row > rows.From && row < rows.To {
+					cuts = append(cuts, row)
+				}
+			}
+		}
+	}
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	out := make([]vec.Range, len(cuts)-1)
+	for i := range out {
+		out[i] = vec.Range{From: cuts[i], To: cuts[i+1]}
+	}
+	return out, true
+}

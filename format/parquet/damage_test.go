@@ -1,0 +1,117 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// TestDamagedPageLosesItsRows flips a byte in every page of a file with checksums and page indexes: the error is of that
+// page, and every row that has no part in it is read as before.
+func TestDamagedPageLosesItsRows(t *testing.T) {
+	const file, column = "testdata/enc-delta.v1.parquet", "s"
+	whole := golden(t, file).Bytes("t")
+	open := func(b []byte) *reader {
+		r, err := openReader(context.Background(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := open(whole)
+	cols := []int{r.schema.FieldIndices("full")[0], r.schema.FieldIndices(column)[0], r.schema.FieldIndices("ls")[0]}
+	read := func(b []byte) (rows []string, errs []error) {
+		r := open(b)
+		for rec, err := range r.Batches(context.Background(), format.RowGroup{}, format.Query{Cols: cols}, vec.Range{}, memory.NewGoAllocator()) {
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			for i := range int(rec.NumRows()) {
+				rows = append(rows, rec.Column(0).ValueStr(i)+" "+rec.Column(1).ValueStr(i)+" "+rec.Column(2).ValueStr(i))
+			}
+		}
+		return rows, errs
+	}
+	want, errs := read(whole)
+	if len(want) != 70 || errs != nil {
+		t.Fatal(len(want), errs)
+	}
+	pages := 0
+	for _, leaf := range append(slices.Clone(r.leaves[cols[1]]), r.leaves[cols[2]]...) {
+		x, err := r.offsetIndex(context.Background(), 0, leaf, nil)
+		if err != nil || x == nil {
+			t.Fatal(x, err)
+		}
+		i := 0
+		for p, err := range r.pages(context.Background(), 0, leaf) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := bytes.Clone(whole)
+			b[p.body.Off+p.body.Len/2] ^= 0x10
+			got, errs := read(b)
+			to := int64(70)
+			if i+1 < len(x.firstRow) {
+				to = x.firstRow[i+1]
+			}
+			left := append(slices.Clone(want[:x.firstRow[i]]), want[to:]...)
+			if !isSubset(got, left) || len(got) < len(left)-40 {
+				t.Errorf("leaf %d, page %d: %d rows came, %d have no part in it", leaf, i, len(got), len(left))
+			}
+			if len(errs) == 0 {
+				t.Errorf("leaf %d, page %d: no error", leaf, i)
+			}
+			for _, err := range errs {
+				var e *fault.Error
+				if !errors.As(err, &e) || e.Class != fault.Corrupt || e.At != p.body {
+					t.Errorf("leaf %d, page %d at %v: %v", leaf, i, p.body, err)
+				}
+			}
+			i++
+			pages++
+		}
+	}
+	if pages < 6 {
+		t.Errorf("only %d pages", pages)
+	}
+}
+
+func isSubset(a, of []string) bool {
+	for _, x := range a {
+		if !slices.Contains(of, x) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestSumsAreComparedWhileReading: a flip that decodes is noticed, unless nobody wants to know.
+func TestSumsAreComparedWhileReading(t *testing.T) {
+	whole := golden(t, "testdata/enc-plain.v2.parquet").Bytes("t")
+	at := bytes.Index(whole, []byte("prefix-0001"))
+	b := bytes.Clone(whole)
+	b[at] = 'P'
+	tree := store.NewMemory(map[string][]byte{"t": b})
+	if _, _, err := readAll(tree, nil, vec.Range{}); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("read without a word: %v", err)
+	}
+	r, err := openReader(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{NoVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range r.Batches(context.Background(), format.RowGroup{}, format.Query{Cols: []int{r.schema.FieldIndices("s")[0]}}, vec.Range{}, nil) {
+		if err != nil {
+			t.Errorf("NoVerify: %v", err)
+		}
+	}
+}
