@@ -180,7 +180,7 @@ func TestNegative(t *testing.T) {
 		"trunc_15": "[12+3]: corrupt: header.column-count", "trunc_16": "[16+0]: corrupt: header.file-metadata.meta-count", "trunc_40": "[12+4]: corrupt: header.column-count: 2 columns",
 		"trunc_167": "corrupt: descriptor[0]: the block would lie at", "badutf8": "corrupt: column[0].block[0]: value 0 is not UTF-8", "child_first": "corrupt: column-metadata[0].parent",
 		"codec_unknown": "unsupported: column[0].block[0]/codec", "hugeblocks": "corrupt: column[0].block-count", "hugecols": "[12+4]: corrupt: header.column-count", "hugestored": "corrupt: descriptor[0]: the block would lie at",
-		"int64_in_int": "corrupt: column[0].block[0]", "neglen": "corrupt: column[0].block[0]: value 0 has a length of -1", "nokeys": "corrupt: column-metadata[0].name", "rowcount_more": "corrupt: column[0]: the blocks have 3 rows, the header says 7",
+		"int64_in_int": "corrupt: column[0].block[0]", "neglen": "corrupt: column[0].block[0]: value 0 has a length of -1", "nokeys": "corrupt: column-metadata[0].name", "rowcount_more": "[4+8]: corrupt: header.row-count: 7, no column has as many",
 		// Avro's reader does not look behind the last value; here that is how a wrong row count shows.
 		"overlong":   "corrupt: column[0].block[0]: 7 bytes are behind",
 		"type_BYTES": "corrupt: column[0].block[0]", "type_boolean": "corrupt: column[0].block[0]: 3 bytes are behind", "type_uint": "unsupported: column-metadata[0].type", "arr_false": "corrupt: column[0].block[0]",

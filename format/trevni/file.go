@@ -88,3 +88,29 @@ func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*f
 	}
 	return f, err
 }
+
+// checkRows believes the header's number of rows if one column has as many: nothing else guards it, and it says how long a scan takes.
+// Usually the first column is looked at.
+func (f *file) checkRows(ctx context.Context) error {
+	var odd error
+	for i := range f.header.Columns {
+		c := &f.header.Columns[i]
+		if c.MaxRep > 0 {
+			continue // its rows only reading tells
+		}
+		cb, err := f.blocks(ctx, i)
+		switch {
+		case err != nil && !isFault(err):
+			return err
+		case err != nil:
+			if odd == nil {
+				odd = err
+			}
+		case cb.rows == f.header.Rows:
+			return nil
+		default:
+			odd = fault.Corruptf(f.at.Sub(4, 8), "header.row-count", "%d, no column has as many (%q has %d)", f.header.Rows, c.Name, cb.rows)
+		}
+	}
+	return odd
+}

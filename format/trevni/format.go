@@ -113,6 +113,9 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 		return nil, err
 	}
 	t, err := newTable(ctx, tg, f, opts)
+	if err == nil {
+		err = f.checkRows(ctx)
+	}
 	if err != nil {
 		f.src.Close()
 		return nil, err

@@ -2,6 +2,7 @@ package trevni
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -54,7 +55,7 @@ type chunk struct {
 	cb   *columnBlocks
 	err  error // why there are no blocks; io.EOF after the last page
 	i    int   // next block
-	sub  int64 // next row in it
+	sub  int64 // next row in it; behind the last block: next row of the file
 }
 
 func (f *file) newChunk(ctx context.Context, p *physical, rows vec.Range) (*chunk, error) {
@@ -77,67 +78,74 @@ func (f *file) pathOf(column int) string { return "column[" + strconv.Itoa(colum
 
 // Next gives the next block, or a part of one that has very many rows.
 func (c *chunk) Next(context.Context) (format.Page, error) {
-	if c.err == io.EOF {
-		return format.Page{}, io.EOF
-	}
-	if c.err != nil { // everything is lost
-		p := format.Page{Rows: c.f.header.Rows, Entries: c.f.header.Rows, Lost: c.err, Spans: []fault.Span{c.f.at.Sub(0, c.f.header.size)}}
-		if c.p.Parent >= 0 || !c.p.counted() {
-			p.Entries = -1
-		}
-		c.err = io.EOF
-		return p, nil
-	}
-	if !c.p.counted() {
+	if c.err == nil && !c.p.counted() {
 		return c.nextLevels()
 	}
-	for c.i < len(c.cb.blocks) {
-		b := &c.cb.blocks[c.i]
-		if b.row >= c.rows.To {
-			break
+	if c.err == nil {
+		for ; c.i < len(c.cb.blocks); c.i++ {
+			b := &c.cb.blocks[c.i]
+			if b.row >= c.rows.To {
+				return format.Page{}, io.EOF
+			}
+			if b.row+b.rows > c.rows.From && b.rows > 0 {
+				return c.part(b), nil
+			}
 		}
-		if b.row+b.rows <= c.rows.From || b.rows == 0 {
-			c.i++
-			continue
+		c.err, c.sub = io.EOF, c.cb.rows
+		if c.cb.rows < c.f.header.Rows {
+			c.err = fault.Corruptf(c.cb.desc, c.f.pathOf(c.p.column), "the blocks have %d rows, the header says %d", c.cb.rows, c.f.header.Rows)
 		}
-		return c.part(b), nil
 	}
-	c.err = io.EOF
-	if c.i == len(c.cb.blocks) && c.cb.rows < min(c.f.header.Rows, c.rows.To) {
-		p := format.Page{Ordinal: len(c.cb.blocks), First: c.cb.rows, Rows: c.f.header.Rows - c.cb.rows, Spans: []fault.Span{c.cb.desc},
-			Lost: fault.Corruptf(c.cb.desc, c.f.pathOf(c.p.column), "the blocks have %d rows, the header says %d", c.cb.rows, c.f.header.Rows)}
+	if c.err == io.EOF || c.sub >= min(c.f.header.Rows, c.rows.To) {
+		return format.Page{}, io.EOF
+	}
+	return c.lost(), nil
+}
+
+// lost is a page of rows that there is no block for, from row sub on. Very many are several pages.
+func (c *chunk) lost() format.Page {
+	c.sub = max(c.sub, c.rows.From/maxSub*maxSub)
+	p := format.Page{Ordinal: c.i, First: c.sub, Rows: min(maxSub, c.f.header.Rows-c.sub), Entries: -1, Lost: c.err, Spans: []fault.Span{c.f.at.Sub(0, c.f.header.size)}}
+	var e *fault.Error
+	if errors.As(c.err, &e) {
+		p.Spans[0] = e.At
+	}
+	if c.p.Parent < 0 && c.p.counted() {
 		p.Entries = p.Rows
-		if c.p.Parent >= 0 {
-			p.Entries = -1
-		}
-		return p, nil
 	}
-	return format.Page{}, io.EOF
+	c.i++
+	c.sub += p.Rows
+	return p
 }
 
 // part is the page of block b, or of a part of it.
 func (c *chunk) part(b *block) format.Page {
 	p := c.page(b)
 	p.First, p.Rows, p.Entries = b.row, b.rows, b.rows
-	if c.p.Parent >= 0 || c.p.shape == shapeLevels { // how many entries a part would have, only the parent tells
+	if (c.p.Parent >= 0 || c.p.shape == shapeLevels) && b.lost == nil { // how many entries a part would have, only the parent tells
 		if c.p.Parent >= 0 {
 			p.Entries = -1
 		}
 		c.i++
 		return p
 	}
-	if b.rows > maxSub && b.lost == nil {
+	if b.rows > maxSub {
 		if skip := (c.rows.From - b.row) / maxSub * maxSub; skip > c.sub {
 			c.sub = skip
 		}
 		p.Sub = c.sub
 		p.Rows = min(maxSub, b.rows-c.sub)
 		p.First, p.Entries = b.row+c.sub, p.Rows
+		if c.p.Parent >= 0 {
+			p.Entries = -1
+		}
 		if c.sub += p.Rows; c.sub < b.rows && b.row+c.sub < c.rows.To {
 			return p
 		}
 	}
-	c.i, c.sub = c.i+1, 0
+	if c.i, c.sub = c.i+1, 0; c.p.Parent >= 0 {
+		p.Entries = -1
+	}
 	return p
 }
 

@@ -27,7 +27,10 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	}
 	r.f = f
 	r.starts()
-	r.rows()
+	if err := r.rows(); err != nil {
+		f.src.Close()
+		return nil, r.found, err
+	}
 	t, err := newTable(ctx, tg, f, opts)
 	if err != nil {
 		f.src.Close()
@@ -103,24 +106,25 @@ func (r *recovery) starts() {
 	}
 }
 
-// rows believes the columns if they agree, and the header does not.
-func (r *recovery) rows() {
+// rows believes the columns where none agrees with the header: the greatest number that one has. It fails if nothing can be read.
+func (r *recovery) rows() error {
 	f := r.f
+	failed := f.checkRows(r.ctx)
+	if failed == nil || !isFault(failed) {
+		return failed
+	}
 	rows := int64(-1)
 	for i := range f.header.Columns {
-		if f.header.Columns[i].MaxRep > 0 {
-			continue
+		if cb, err := f.blocks(r.ctx, i); err == nil {
+			rows = max(rows, cb.rows)
 		}
-		cb, err := f.blocks(r.ctx, i)
-		if err != nil || rows >= 0 && cb.rows != rows {
-			return
-		}
-		rows = cb.rows
 	}
-	if rows >= 0 && rows != f.header.Rows {
-		r.tell("trevni.recovered", f.at.Sub(4, 8), [2]int64{0, rows}, "", "every column has %d rows, the header says %d", rows, f.header.Rows)
-		f.header.Rows = rows
+	if rows < 0 {
+		return failed
 	}
+	r.tell("trevni.recovered", f.at.Sub(4, 8), [2]int64{0, rows}, "", "no column has the %d rows that the header says; the most is %d", f.header.Rows, rows)
+	f.header.Rows = rows
+	return nil
 }
 
 // lost tells what is known to be lost before anything is read.
