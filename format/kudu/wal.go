@@ -62,7 +62,7 @@ const maxPending = 256 << 20
 // of the log is given, not cut at any time. What it keeps in memory is what was not flushed.
 func (f *FS) Replay(ctx context.Context, t *Tablet, lookup KeyLookup) (*Logged, error) {
 	x := &replay{t: t, lookup: lookup, out: &Logged{Changes: map[uint64][]LoggedChange{}}, counts: map[string]int{},
-		rows: map[string]*memRow{}, moved: map[uint64]map[string][]LoggedChange{}, txns: map[int64][]txnRow{}, durable: map[uint64]int64{},
+		rows: map[string]*memRow{}, moved: map[uint64]map[string][]LoggedChange{}, txns: map[int64][]newRow{}, durable: map[uint64]int64{},
 		schema: &t.Schema, version: t.SchemaVersion, counter: -1}
 	for i := range t.RowSets {
 		x.durable[t.RowSets[i].ID] = t.RowSets[i].LastDurableDMS
@@ -108,10 +108,11 @@ type memRow struct {
 	mrs  int64 // where it was inserted last
 }
 
-// txnRow is a row that a transaction inserted, which waits for its commit.
-type txnRow struct {
-	key, cells, reinsert []byte
-	mrs                  int64
+// newRow is a row that is inserted. Those of a transaction wait for its commit.
+type newRow struct {
+	key, cells []byte
+	schema     *Schema // of the cells
+	mrs        int64
 }
 
 // pendingOp is an operation that waits for its commit, or for the operations before it.
@@ -147,7 +148,10 @@ type replay struct {
 
 	rows  map[string]*memRow
 	moved map[uint64]map[string][]LoggedChange // changes of flushed rowsets, by rowset and key
-	txns  map[int64][]txnRow
+	txns  map[int64][]newRow
+
+	bytes    slab   // of keys, cells and changes
+	key, tmp []byte // scratch
 }
 
 // note keeps a finding, up to a number of each kind.
@@ -472,26 +476,32 @@ func (x *replay) write(p *pendingOp) (why string) {
 
 // row applies one row operation to store s.
 func (x *replay) row(p *pendingOp, w *writeRequest, op *rowOp, s memStore) (why string) {
-	key, err := x.schema.key(op.values)
+	key, err := x.schema.key(x.key[:0], op.values)
 	if err != nil {
 		return err.Error()
 	}
-	var list []byte
+	x.key = key
+	list := x.tmp[:0]
 	inserts := false
 	switch op.typ {
 	case rowInsert, rowInsertIgnore:
 		inserts = true
 	case rowDelete, rowDeleteIgnore:
-		list = []byte{changeDelete}
+		list = append(list, changeDelete)
 	case rowUpsert, rowUpsertIgnore:
 		m := x.rows[string(key)]
 		// A row that is live is updated where it is: one in another MemRowSet was deleted, whatever this log says.
 		if inserts = s.mrs >= 0 && (m == nil || !m.live || m.mrs != s.mrs); !inserts {
-			list = x.upsertAsUpdate(op)
+			list = x.upsertAsUpdate(list, op)
 		}
 	default:
-		list = x.schema.cells(changeUpdate, op.values, x.schema.keys, op.set)
+		list = x.schema.cells(append(list, changeUpdate), op.values, x.schema.keys, op.set)
 	}
+	if inserts {
+		list = x.schema.cells(list, op.values, 0, nil)
+	}
+	x.tmp = list
+	list = x.bytes.keep(list)
 	switch {
 	case s.mrs < 0 && inserts:
 		return "an insertion into a rowset that was flushed"
@@ -502,8 +512,9 @@ func (x *replay) row(p *pendingOp, w *writeRequest, op *rowOp, s memStore) (why 
 		}
 		x.moved[rs][string(key)] = append(x.moved[rs][string(key)], LoggedChange{Time: p.time, List: list})
 	case inserts:
-		r := txnRow{key, x.schema.cells(0, op.values, 0, nil), x.schema.cells(changeReinsert, op.values, x.schema.keys, nil), s.mrs}
+		r := newRow{key, list, x.schema, s.mrs}
 		if w.txn >= 0 {
+			r.key = x.bytes.keep(key)
 			x.txns[w.txn] = append(x.txns[w.txn], r)
 			return ""
 		}
@@ -519,21 +530,21 @@ func (x *replay) row(p *pendingOp, w *writeRequest, op *rowOp, s memStore) (why 
 	return ""
 }
 
-// upsertAsUpdate is the change that an upsert of an existing row is: of the columns that the client set. Columns that cannot be
+// upsertAsUpdate appends the change that an upsert of an existing row is: of the columns that the client set. Columns that cannot be
 // changed are left out.
-func (x *replay) upsertAsUpdate(op *rowOp) []byte {
+func (x *replay) upsertAsUpdate(dst []byte, op *rowOp) []byte {
 	set := slices.Clone(op.set)
 	for k := range set {
 		set[k] = set[k] && !x.schema.Columns[k].Immutable
 	}
-	return x.schema.cells(changeUpdate, op.values, x.schema.keys, set)
+	return x.schema.cells(append(dst, changeUpdate), op.values, x.schema.keys, set)
 }
 
 // insert makes a row in the MemRowSets, or makes a deleted one live again.
-func (x *replay) insert(r txnRow, time uint64) (why string) {
+func (x *replay) insert(r newRow, time uint64) (why string) {
 	m := x.rows[string(r.key)]
 	if m == nil {
-		x.rows[string(r.key)] = &memRow{LoggedRow: LoggedRow{Key: r.key, Time: time, Cells: r.cells}, live: true, mrs: r.mrs}
+		x.rows[string(r.key)] = &memRow{LoggedRow: LoggedRow{Key: x.bytes.keep(r.key), Time: time, Cells: r.cells}, live: true, mrs: r.mrs}
 		return ""
 	}
 	if m.live {
@@ -541,7 +552,7 @@ func (x *replay) insert(r txnRow, time uint64) (why string) {
 		why = fmt.Sprintf("row %s was there already", x.keyText(r.key))
 		m.Changes = append(m.Changes, LoggedChange{Time: time, List: []byte{changeDelete}})
 	}
-	m.Changes = append(m.Changes, LoggedChange{Time: time, List: r.reinsert})
+	m.Changes = append(m.Changes, LoggedChange{Time: time, List: append([]byte{changeReinsert}, r.schema.withoutKey(r.cells)...)})
 	m.live, m.mrs = true, r.mrs
 	return why
 }

@@ -206,7 +206,7 @@ func keyOf(t testing.TB, sc *Schema, row []kudugen.Cell) string {
 	for i := range values {
 		values[i] = row[i]
 	}
-	k, err := sc.key(values)
+	k, err := sc.key(nil, values)
 	if err != nil {
 		t.Fatal(err)
 	}

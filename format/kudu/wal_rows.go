@@ -43,6 +43,9 @@ type rowDecoder struct {
 	rest     []byte
 	indirect []byte
 	counter  int64 // of the auto-incrementing column: the last one given
+
+	values [][]byte // memory of rowOp
+	set    []bool
 }
 
 // rowOp is one decoded row operation.
@@ -76,7 +79,8 @@ func newRowDecoder(w *writeRequest, tablet *Schema, counter int64) (d *rowDecode
 
 func bitOf(m []byte, i int) bool { return len(m) > 0 && m[i/8]>>(i%8)&1 == 1 }
 
-// next decodes the next row operation; false at the end. why is not empty if the bytes cannot be understood.
+// next decodes the next row operation, which is valid until the next call; false at the end. why is not empty if the bytes cannot be
+// understood.
 func (d *rowDecoder) next() (op rowOp, ok bool, why string) {
 	if len(d.rest) == 0 {
 		return op, false, ""
@@ -92,7 +96,12 @@ func (d *rowDecoder) next() (op rowOp, ok bool, why string) {
 	}
 	set, null := d.rest[1:1+n], d.rest[1+n:1+maps]
 	d.rest = d.rest[1+maps:]
-	op.values, op.set = make([][]byte, len(d.tablet.Columns)), make([]bool, len(d.tablet.Columns))
+	if d.values == nil {
+		d.values, d.set = make([][]byte, len(d.tablet.Columns)), make([]bool, len(d.tablet.Columns))
+	}
+	clear(d.values)
+	clear(d.set)
+	op.values, op.set = d.values, d.set
 	switch op.typ {
 	case rowInsert, rowInsertIgnore, rowUpsert, rowUpsertIgnore:
 		why = d.insert(&op, set, null)
@@ -210,14 +219,14 @@ func (d *rowDecoder) value(c *Column) (v []byte, why string) {
 	return present(d.indirect[off : off+size : off+size]), ""
 }
 
-// key encodes the primary key of the row.
-func (s *Schema) key(values [][]byte) (key []byte, err error) {
+// key appends the encoded primary key of the row.
+func (s *Schema) key(dst []byte, values [][]byte) (key []byte, err error) {
 	for i := range s.keys {
-		if key, err = cfile.AppendKey(key, s.Columns[i].Type, values[i], i == s.keys-1); err != nil {
+		if dst, err = cfile.AppendKey(dst, s.Columns[i].Type, values[i], i == s.keys-1); err != nil {
 			return nil, err
 		}
 	}
-	return key, nil
+	return dst, nil
 }
 
 // appendCell appends a column's value as a RowChangeList has it; nil is NULL.
@@ -229,20 +238,36 @@ func appendCell(dst []byte, id int32, v []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(v))+1), v...)
 }
 
-// cells are the cells of columns from, …, as a RowChangeList has them, behind the op byte if there is one.
-func (s *Schema) cells(op byte, values [][]byte, from int, set []bool) []byte {
-	n := 1
-	for i := from; i < len(s.Columns); i++ {
-		n += len(values[i]) + 8
-	}
-	list := make([]byte, 0, n)
-	if op != 0 {
-		list = append(list, op)
-	}
+// cells appends the cells of columns from, …, as a RowChangeList has them; set: only of those (nil: of all).
+func (s *Schema) cells(dst []byte, values [][]byte, from int, set []bool) []byte {
 	for i := from; i < len(s.Columns); i++ {
 		if set == nil || set[i] {
-			list = appendCell(list, s.Columns[i].ID, values[i])
+			dst = appendCell(dst, s.Columns[i].ID, values[i])
 		}
 	}
-	return list
+	return dst
+}
+
+// withoutKey is cells behind those of the key, which are the first.
+func (s *Schema) withoutKey(cells []byte) []byte {
+	for range s.keys {
+		_, n := binary.Uvarint(cells)
+		size, k := binary.Uvarint(cells[n:])
+		cells = cells[n+k+max(int(size), 1)-1:]
+	}
+	return cells
+}
+
+// slab keeps many small byte slices in few large ones.
+type slab struct{ left []byte }
+
+// keep copies b.
+func (s *slab) keep(b []byte) []byte {
+	if len(b) > len(s.left) {
+		s.left = make([]byte, max(len(b), 64<<10))
+	}
+	out := s.left[:len(b):len(b)]
+	s.left = s.left[len(b):]
+	copy(out, b)
+	return out
 }
