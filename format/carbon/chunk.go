@@ -7,6 +7,8 @@ import (
 	"io"
 	"math/bits"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/codec"
@@ -98,6 +100,9 @@ func (t *table) newChunk(ctx context.Context, f *dataFile, g int, phys *physical
 	}
 	if c.tree, err = f.openTree(ctx, g, col); err != nil {
 		return nil, err
+	}
+	if id := phys.Type.ID(); c.tree.dict != nil && phys.Has == format.Values && id != arrow.STRING && id != arrow.BINARY {
+		return nil, fault.Corruptf(c.tree.at, c.tree.path+".local_dictionary", "a dictionary of a column of type %s", col.typ)
 	}
 	if n := len(c.starts) - 1; len(c.tree.pages) != n {
 		return nil, fault.Corruptf(c.tree.at, c.tree.path, "%d pages, the blocklet has %d", len(c.tree.pages), n)

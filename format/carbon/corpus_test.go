@@ -331,8 +331,9 @@ func (l line) String() string {
 }
 
 // TestCorpusV3 reads every data file of the SDK's tables and compares with what the real row reader gave, in its order.
-func TestCorpusV3(t *testing.T) {
-	dir := corpusDir(t)
+func TestCorpusV3(t *testing.T) { runV3(t, corpusDir(t), 26) }
+
+func runV3(t *testing.T, dir string, tables int) {
 	ran := 0
 	for _, e := range manifest(t, dir) {
 		if e.Format != "V3" {
@@ -342,8 +343,8 @@ func TestCorpusV3(t *testing.T) {
 		t.Run(e.Table, func(t *testing.T) { corpusV3(t, dir, e) })
 	}
 	t.Logf("%d tables", ran)
-	if ran != 26 {
-		t.Errorf("%d tables ran, the manifest has 26", ran)
+	if ran != tables {
+		t.Errorf("%d tables ran, the manifest should have %d", ran, tables)
 	}
 }
 
@@ -375,8 +376,9 @@ func corpusV3(t *testing.T, dir string, e entry) {
 }
 
 // TestCorpusManaged reads the tables that Spark made and compares with what Spark read, in any order.
-func TestCorpusManaged(t *testing.T) {
-	dir := corpusDir(t)
+func TestCorpusManaged(t *testing.T) { runManaged(t, corpusDir(t), 8) }
+
+func runManaged(t *testing.T, dir string, tables int) {
 	ran := 0
 	for _, e := range manifest(t, dir) {
 		if e.Format != "V3 managed" {
@@ -398,7 +400,7 @@ func TestCorpusManaged(t *testing.T) {
 		})
 	}
 	t.Logf("%d tables", ran)
-	if ran != 8 {
-		t.Errorf("%d tables ran, the manifest has 8", ran)
+	if ran != tables {
+		t.Errorf("%d tables ran, the manifest should have %d", ran, tables)
 	}
 }

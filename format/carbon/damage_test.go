@@ -1,0 +1,353 @@
+package carbon_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon"
+	"stoa/pred"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// small are the data files that the damage tests flip and cut.
+func small(t testing.TB) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	for _, name := range []string{"v3/onerow", "v3/float_specials", "v3/dates_ts", "managed/managed_complex/Fact/Part0/Segment_0", "managed/managed_gsort/Fact/Part0/Segment_0"} {
+		for _, f := range filesBelow(t, filepath.Join(golden2, name)) {
+			if strings.HasSuffix(f, ".carbondata") {
+				b, err := os.ReadFile(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out[name] = b
+			}
+		}
+	}
+	if len(out) != 5 {
+		t.Fatalf("%d files", len(out))
+	}
+	return out
+}
+
+// inMemory reads a data file whole.
+func inMemory(t testing.TB, data []byte, spec stoa.ScanSpec) ([]line, error) {
+	tree := store.NewMemory(map[string][]byte{"x.carbondata": data})
+	_, rows, err := read(t, "x.carbondata", stoa.OpenOptions{Tree: tree, From: "carbon"}, spec)
+	return rows, err
+}
+
+// placed checks that an error is classed and says where.
+func placed(t *testing.T, what string, err error) {
+	t.Helper()
+	var e *fault.Error
+	switch {
+	case !errors.As(err, &e):
+		t.Errorf("%s: %v has no class", what, err)
+	case e.Class != fault.Corrupt && e.Class != fault.Unsupported && e.Class != fault.Limit:
+		t.Errorf("%s: %v", what, err)
+	case e.At.Object == "":
+		t.Errorf("%s: %v has no place", what, err)
+	}
+}
+
+// TestFlips: a bit of each byte of small files is flipped. Nothing panics, errors are placed, and of the changed answers the test
+// says how many nobody noticed: Carbon keeps no checksums, so there are such. It fails if they become more.
+func TestFlips(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	for name, data := range small(t) {
+		right, err := inMemory(t, data, stoa.ScanSpec{})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var noticed, same, silent int
+		step := max(1, len(data)/300)
+		for at := 0; at < len(data); at += step {
+			bad := slices.Clone(data)
+			bad[at] ^= 1 << r.IntN(8)
+			rows, err := inMemory(t, bad, stoa.ScanSpec{})
+			switch {
+			case err != nil:
+				placed(t, fmt.Sprintf("%s, byte %d", name, at), err)
+				noticed++
+			case differ(rows, right, false) == "":
+				same++
+			default:
+				tree := store.NewMemory(map[string][]byte{"x.carbondata": bad})
+				if len(findings(t, tree, "x.carbondata")) > 0 {
+					noticed++
+				} else {
+					silent++
+				}
+			}
+		}
+		t.Logf("%s: %d noticed, %d changed nothing, %d changed the answer unnoticed", name, noticed, same, silent)
+		if silent*2 > noticed+same+silent {
+			t.Errorf("%s: more than half of the flips change the answer and nobody notices", name)
+		}
+	}
+}
+
+// TestCuts: a file that ends anywhere earlier is noticed.
+func TestCuts(t *testing.T) {
+	for name, data := range small(t) {
+		step := max(1, len(data)/250)
+		for n := 0; n < len(data); n += step {
+			if _, err := inMemory(t, data[:n], stoa.ScanSpec{}); err == nil {
+				t.Errorf("%s cut at %d of %d: no error", name, n, len(data))
+			} else {
+				placed(t, fmt.Sprintf("%s cut at %d", name, n), err)
+			}
+		}
+	}
+}
+
+// TestPolicies: with a damaged page the rest is read, and the manifest says what is lost.
+func TestPolicies(t *testing.T) {
+	data := small(t)["v3/dates_ts"]
+	right, err := inMemory(t, data, stoa.ScanSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := firstPage(t, data)
+	bad := slices.Clone(data)
+	for i := page.Off; i < page.End(); i++ {
+		bad[i] = 0xff
+	}
+	if _, err := inMemory(t, bad, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("%v, want corrupt", err)
+	}
+	var lost []region.Loss
+	rows, err := inMemory(t, bad, stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(l region.Loss) { lost = append(lost, l) }})
+	if err != nil || len(rows) != len(right) || len(lost) != 1 || lost[0].Rows != [2]int64{0, int64(len(right))} {
+		t.Fatalf("%d rows, %v, lost %v", len(rows), err, lost)
+	}
+	for i := range rows {
+		rows[i][lost[0].Column] = right[i][lost[0].Column]
+	}
+	if d := differ(rows, right, false); d != "" {
+		t.Error(d)
+	}
+}
+
+// firstPage is the place of the first page's data.
+func firstPage(t testing.TB, data []byte) fault.Span {
+	tree := store.NewMemory(map[string][]byte{"x.carbondata": data})
+	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: "x.carbondata"}, format.DescribeOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n.Name == "data" && n.Depth == 4 {
+			return n.At
+		}
+	}
+	t.Fatal("no page")
+	return fault.Span{}
+}
+
+// TestLostDeletes: a delete delta or update status that is missing or damaged is an error, never rows that come back.
+func TestLostDeletes(t *testing.T) {
+	tree := loaded(t, filepath.Join(golden2, "managed/managed_del"))
+	open := func() error {
+		_, _, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
+		return err
+	}
+	if err := open(); err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, name := range tree.Names() {
+		if !strings.HasSuffix(name, "1795249942958") && !strings.HasSuffix(name, "1795249942958.deletedelta") {
+			continue
+		}
+		ran++
+		was := tree.Bytes(name)
+		tree.Put(name, was[:len(was)/2])
+		if err := open(); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s cut: %v, want corrupt", name, err)
+		}
+		tree.Put(name, was)
+	}
+	if ran != 2 {
+		t.Errorf("%d files were cut", ran)
+	}
+}
+
+// loaded is a directory in memory, as t/….
+func loaded(t testing.TB, dir string) *store.Memory {
+	t.Helper()
+	files := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		rel, _ := filepath.Rel(dir, p)
+		files["t/"+filepath.ToSlash(rel)] = b
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store.NewMemory(files)
+}
+
+// TestLaws: projecting, filtering and reading some rows are scanning and choosing; any window gives the same rows.
+func TestLaws(t *testing.T) {
+	for _, name := range []string{"v3/lowcard_inv/table", "v3/complex_nested/table", "v3/complex_map/table", "managed/managed_del", "managed/managed_part", "managed/managed_alter", "v3/allprim_zstd/table"} {
+		place := filepath.Join(golden2, name)
+		sc, all, err := read(t, place, stoa.OpenOptions{}, stoa.ScanSpec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, batch := range []int{1, 7, 1000} {
+			if batch == 1 && len(all) > 3000 {
+				continue
+			}
+			_, rows, err := read(t, place, stoa.OpenOptions{}, stoa.ScanSpec{Batch: batch})
+			if err != nil || differ(rows, all, false) != "" {
+				t.Errorf("%s in batches of %d: %v %s", name, batch, err, differ(rows, all, false))
+			}
+		}
+		for _, r := range []vec.Range{{From: 0, To: 1}, {From: int64(len(all)) / 3, To: int64(len(all)) / 2}, {From: int64(len(all)) - 1, To: int64(len(all))}} {
+			_, rows, err := read(t, place, stoa.OpenOptions{}, stoa.ScanSpec{Rows: r})
+			if err != nil || differ(rows, all[r.From:r.To], false) != "" {
+				t.Errorf("%s, rows %v: %v %s", name, r, err, differ(rows, all[r.From:r.To], false))
+			}
+		}
+		for _, f := range sc.Fields() {
+			_, rows, err := read(t, place, stoa.OpenOptions{}, stoa.ScanSpec{Columns: []string{f.Name}})
+			want := make([]line, len(all))
+			for i := range all {
+				want[i] = line{f.Name: all[i][f.Name]}
+			}
+			if d := differ(rows, want, false); err != nil || d != "" {
+				t.Errorf("%s, column %s: %v %s", name, f.Name, err, d)
+			}
+			if !arrow.IsNested(f.Type.ID()) {
+				filtered(t, place, f, all)
+			}
+		}
+	}
+}
+
+// filtered compares filters on a column, for values that it has, with choosing.
+func filtered(t *testing.T, place string, f arrow.Field, all []line) {
+	seen := map[string]bool{}
+	for i := 0; i < len(all) && len(seen) < 6; i += 1 + len(all)/40 {
+		v := all[i][f.Name]
+		if seen[v] {
+			continue
+		}
+		seen[v] = true
+		where := literal(f, v)
+		e, err := pred.Parse(where)
+		if err != nil {
+			t.Fatal(where, err)
+		}
+		_, rows, err := read(t, place, stoa.OpenOptions{}, stoa.ScanSpec{Filter: e})
+		var want []line
+		for _, l := range all {
+			if l[f.Name] == v {
+				want = append(want, l)
+			}
+		}
+		if d := differ(rows, want, false); err != nil || d != "" {
+			t.Errorf("%s where %s: %v %s", place, where, err, d)
+		}
+	}
+}
+
+// literal is the predicate f = v, for the text of a cell.
+func literal(f arrow.Field, v string) string {
+	name := `"` + f.Name + `"`
+	if v == "null" {
+		return name + " is null"
+	}
+	switch f.Type.ID() {
+	case arrow.STRING:
+		var s string
+		fmt.Sscanf(v, "%q", &s)
+		return name + " = '" + strings.ReplaceAll(s, "'", "''") + "'"
+	case arrow.BINARY:
+		return name + " = x'" + v + "'"
+	case arrow.DATE32:
+		return name + " = date '" + v + "'"
+	case arrow.TIMESTAMP:
+		return name + " = timestamp '" + v + "Z'"
+	}
+	return name + " = " + v
+}
+
+// TestWant: a page decoded for some entries only has as many entries, and the wanted ones are those of the whole page.
+func TestWant(t *testing.T) {
+	r, err := carbon.Format.Open(t.Context(), format.Target{Tree: store.Local{}, Name: filepath.Join(golden2, "v3/allprim_zstd/table")}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	pages := 0
+	for p, err := range r.Parts(t.Context(), format.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups, err := r.RowGroups(t.Context(), p, format.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range groups {
+			for col := range r.Columns() {
+				c, err := r.Chunk(t.Context(), g, col, vec.Range{To: g.Rows})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for {
+					page, err := c.Next(t.Context())
+					if err == io.EOF {
+						break
+					}
+					if err != nil || page.Entries != page.Rows || page.First < 0 {
+						t.Fatal(page, err)
+					}
+					pages++
+				}
+			}
+		}
+	}
+	if pages != 14 {
+		t.Errorf("%d pages", pages)
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	for _, b := range small(f) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) > 1<<16 {
+			return
+		}
+		_, err := inMemory(t, b, stoa.ScanSpec{Damaged: stoa.NullCells})
+		if err != nil {
+			placed(t, "file", err)
+		}
+		tree := store.NewMemory(map[string][]byte{"x.carbondata": b})
+		findings(t, tree, "x.carbondata")
+		for range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: "x.carbondata"}, format.DescribeOptions{Pages: true}) {
+		}
+	})
+}
