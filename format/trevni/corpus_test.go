@@ -5,14 +5,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -23,6 +21,7 @@ import (
 	"stoa/format"
 	"stoa/format/trevni"
 	"stoa/internal/nest"
+	judge "stoa/interop/trevni"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -101,7 +100,7 @@ func (e entry) check(t *testing.T, dir string) (rows int) {
 				t.Fatalf("%s: row %d of %d columns, the file has %d", e.File, row.Row, len(row.V), len(cols))
 			}
 			for c := range cols {
-				if err := equal(core, fields[c], cols[c], n, row.V[c]); err != nil {
+				if err := judge.Equal(judge.Core, fields[c], cols[c], n, row.V[c]); err != nil {
 					t.Errorf("%s row %d column %s: %v", e.File, n, fields[c].Name, err)
 					return n
 				}
@@ -121,7 +120,7 @@ func (e entry) check(t *testing.T, dir string) (rows int) {
 						t.Fatalf("%s: the row has no %q", e.File, fields[c].Name)
 					}
 				}
-				if err := equal(avro, fields[c], cols[c], n, want); err != nil {
+				if err := judge.Equal(judge.Avro, fields[c], cols[c], n, want); err != nil {
 					t.Errorf("%s row %d column %s: %v", e.File, n, fields[c].Name, err)
 					return n
 				}
@@ -336,176 +335,4 @@ func rowsOf(r format.Reader, g format.RowGroup, i int) []int64 {
 		out[k] = sum
 	}
 	return out
-}
-
-// dialect of the expectations: bytes and unions are written in two ways.
-type dialect int
-
-const (
-	core dialect = iota // bytes in base64
-	avro                // bytes as ISO 8859-1, values of unions within {"branch": …}
-)
-
-// equal says how a value differs from what JSON has.
-func equal(d dialect, f arrow.Field, a arrow.Array, i int, want any) error {
-	if u, ok := a.(*array.DenseUnion); ok {
-		return equalUnion(d, u, i, want)
-	}
-	if null := a.IsNull(i) || a.DataType().ID() == arrow.NULL; want == nil || null {
-		if want != nil || !null {
-			return fmt.Errorf("null is %t, want %v", null, want)
-		}
-		return nil
-	}
-	if d == avro && f.Nullable {
-		m, ok := want.(map[string]any)
-		if !ok || len(m) != 1 {
-			return fmt.Errorf("nullable, but want %v", want)
-		}
-		for _, v := range m {
-			want = v
-		}
-	}
-	switch a := a.(type) {
-	case *array.Struct:
-		m, ok := want.(map[string]any)
-		if !ok || len(m) != a.NumField() {
-			return fmt.Errorf("a struct of %d fields, want %v", a.NumField(), want)
-		}
-		for k := range a.NumField() {
-			field := a.DataType().(*arrow.StructType).Field(k)
-			w, ok := m[field.Name]
-			if !ok && d == core && m["$"] == nil { // own values of type null have no field
-				return fmt.Errorf("no field %q in %v", field.Name, m)
-			}
-			if err := equal(d, field, a.Field(k), i, w); err != nil {
-				return fmt.Errorf("%s: %w", field.Name, err)
-			}
-		}
-		return nil
-	case *array.Map:
-		return equalMap(d, a, i, want)
-	case *array.List:
-		from, to := a.ValueOffsets(i)
-		w, ok := want.([]any)
-		if !ok || len(w) != int(to-from) {
-			return fmt.Errorf("a list of %d, want %v", to-from, want)
-		}
-		for k := range w {
-			v := w[k]
-			if m, ok := v.(map[string]any); ok && d == core {
-				if own, ok := m["$"]; ok && own == nil {
-					delete(m, "$")
-				}
-			}
-			if err := equal(d, a.DataType().(*arrow.ListType).ElemField(), a.ListValues(), int(from)+k, v); err != nil {
-				return fmt.Errorf("[%d]: %w", k, err)
-			}
-		}
-		return nil
-	}
-	if got, want := text(a, i), wanted(d, a, want); got != want {
-		return fmt.Errorf("%s, want %s", got, want)
-	}
-	return nil
-}
-
-func equalMap(d dialect, a *array.Map, i int, want any) error {
-	w, ok := want.(map[string]any)
-	from, to := a.ValueOffsets(i)
-	if !ok || len(w) != int(to-from) {
-		return fmt.Errorf("a map of %d, want %v", to-from, want)
-	}
-	for k := int(from); k < int(to); k++ {
-		name := a.Keys().(*array.String).Value(k)
-		v, ok := w[name]
-		if !ok {
-			return fmt.Errorf("no key %q", name)
-		}
-		if err := equal(d, a.DataType().(*arrow.MapType).ItemField(), a.Items(), k, v); err != nil {
-			return fmt.Errorf("{%s}: %w", name, err)
-		}
-	}
-	return nil
-}
-
-func equalUnion(d dialect, u *array.DenseUnion, i int, want any) error {
-	b := u.ChildID(i)
-	f := u.UnionType().Fields()[b]
-	if want == nil {
-		if f.Type.ID() != arrow.NULL {
-			return fmt.Errorf("branch %s, want null", f.Name)
-		}
-		return nil
-	}
-	m, ok := want.(map[string]any)
-	if !ok || len(m) != 1 {
-		return fmt.Errorf("a union, want %v", want)
-	}
-	v, ok := m[f.Name]
-	if !ok {
-		return fmt.Errorf("branch %s, want %v", f.Name, want)
-	}
-	f.Nullable = false
-	return equal(d, f, u.Field(b), int(u.ValueOffset(i)), v)
-}
-
-// text is a value as exact text; wanted is what JSON says as such.
-func text(a arrow.Array, i int) string {
-	switch a := a.(type) {
-	case *array.Float32:
-		return fmt.Sprintf("f%08x", math.Float32bits(a.Value(i)))
-	case *array.Float64:
-		return fmt.Sprintf("d%016x", math.Float64bits(a.Value(i)))
-	case *array.String:
-		return strconv.Quote(a.Value(i))
-	case *array.Binary:
-		return fmt.Sprintf("x%x", a.Value(i))
-	case *array.FixedSizeBinary:
-		return fmt.Sprintf("x%x", a.Value(i))
-	}
-	return a.ValueStr(i)
-}
-
-func wanted(d dialect, a arrow.Array, v any) string {
-	switch a.(type) {
-	case *array.Float32, *array.Float64:
-		bits := 64
-		if _, ok := a.(*array.Float32); ok {
-			bits = 32
-		}
-		s, isText := v.(string)
-		if !isText {
-			s = fmt.Sprint(v)
-		}
-		x, err := strconv.ParseFloat(s, bits)
-		switch {
-		case err != nil:
-			return err.Error()
-		case math.IsNaN(x) && bits == 32: // Java's, not Go's
-			return fmt.Sprintf("f%08x", 0x7fc00000)
-		case math.IsNaN(x):
-			return fmt.Sprintf("d%016x", uint64(0x7ff8000000000000))
-		case bits == 32:
-			return fmt.Sprintf("f%08x", math.Float32bits(float32(x)))
-		}
-		return fmt.Sprintf("d%016x", math.Float64bits(x))
-	case *array.String:
-		return strconv.Quote(fmt.Sprint(v))
-	case *array.Binary, *array.FixedSizeBinary:
-		s := fmt.Sprint(v)
-		if d == core {
-			b, err := base64.StdEncoding.DecodeString(s)
-			if err != nil {
-				return err.Error()
-			}
-			return fmt.Sprintf("x%x", b)
-		}
-		var b []byte
-		for _, r := range s {
-			b = append(b, byte(r))
-		}
-		return fmt.Sprintf("x%x", b)
-	}
-	return fmt.Sprint(v)
 }

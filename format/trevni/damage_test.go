@@ -14,6 +14,7 @@ import (
 	"stoa/format"
 	"stoa/format/trevni"
 	"stoa/internal/scan"
+	judge "stoa/interop/trevni"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -21,7 +22,7 @@ import (
 )
 
 func flatBatch(t testing.TB, sc *arrow.Schema, n int) arrow.RecordBatch {
-	return randomBatch(rand.New(rand.NewPCG(5, 5)), sc, n)
+	return judge.RandomBatch(rand.New(rand.NewPCG(5, 5)), sc, n)
 }
 
 // scanAll reads everything through the engine; rows as text.

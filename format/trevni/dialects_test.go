@@ -14,6 +14,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/trevni"
+	judge "stoa/interop/trevni"
 )
 
 // corpusDir is the whole corpus if it is at hand, else the golden subset: what is tested here is whole in both.
@@ -50,7 +51,7 @@ func TestImpala(t *testing.T) {
 		want := expect["impala_*"]
 		for i, row := range want {
 			for c := range cols {
-				if err := equal(core, r.Schema().Field(c), cols[c], i, row[c]); err != nil {
+				if err := judge.Equal(judge.Core, r.Schema().Field(c), cols[c], i, row[c]); err != nil {
 					t.Errorf("%s row %d: %v", name, i, err)
 				}
 			}
@@ -86,7 +87,7 @@ func TestWikiDremel(t *testing.T) {
 		var row map[string]any
 		parse(t, line, &row)
 		for c, f := range r.Schema().Fields() {
-			if err := equal(avro, f, cols[c], n, row[f.Name]); err != nil {
+			if err := judge.Equal(judge.Avro, f, cols[c], n, row[f.Name]); err != nil {
 				t.Errorf("row %d column %s: %v", n, f.Name, err)
 			}
 		}
@@ -112,7 +113,7 @@ func TestWikiDremel(t *testing.T) {
 			}
 			v := "null"
 			if !in.Array.IsNull(k) {
-				v = text(in.Array, k)
+				v = judge.Text(in.Array, k)
 			}
 			got = append(got, fmt.Sprint(rep, def, v))
 		}
@@ -121,7 +122,7 @@ func TestWikiDremel(t *testing.T) {
 			e := e.([]any)
 			v := "null"
 			if e[2] != nil {
-				v = wanted(core, in.Array, e[2])
+				v = judge.Wanted(judge.Core, in.Array, e[2])
 			}
 			exp = append(exp, fmt.Sprint(e[0], " ", e[1], v))
 		}
@@ -210,7 +211,7 @@ func TestNegative(t *testing.T) {
 		case len(cols) > 0:
 			var got []string
 			for i := range cols[0].Len() {
-				got = append(got, text(cols[0], i))
+				got = append(got, judge.Text(cols[0], i))
 			}
 			if strings.Join(got, " ") != want {
 				t.Errorf("%s: %s, want %s", name, strings.Join(got, " "), want)

@@ -34,7 +34,7 @@ func seeds(f *testing.F) {
 func FuzzFile(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		check := func(err error) {
 			if errors.Is(err, fault.Bug) || errors.Is(err, context.DeadlineExceeded) {

@@ -115,7 +115,7 @@ func (r *recovery) rows() error {
 	}
 	rows := int64(-1)
 	for i := range f.header.Columns {
-		if cb, err := f.blocks(r.ctx, i); err == nil {
+		if cb, err := f.blocks(r.ctx, i); err == nil && f.header.Columns[i].MaxRep == 0 {
 			rows = max(rows, cb.rows)
 		}
 	}
