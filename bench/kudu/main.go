@@ -31,7 +31,7 @@ var (
 	ordered = flag.Bool("ordered", false, "in the order of the key")
 	check   = flag.Bool("check", false, "sum the values up instead of measuring")
 	profile = flag.String("cpuprofile", "", "where a profile of the scans goes")
-	times   = flag.Int("times", 5, "scans")
+	times   = flag.Int("times", 10, "scans")
 )
 
 func main() {
@@ -50,7 +50,7 @@ func main() {
 
 // measured is what one side needed for a table.
 type measured struct {
-	First, Best       float64 // seconds: the first scan of a process, and the best of five
+	First, Best       float64 // seconds: the first scan of a process, and the best of several
 	FirstCPU, BestCPU float64 // of all threads
 	Memory            int64   // at its peak, bytes
 	Sums              []sum   `json:",omitempty"`
@@ -256,13 +256,13 @@ func report(table string, tablets []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("table %s\n\n| | first scan | best of %d | CPU of the best | peak memory | × tablet_scan, first | best | × dump rowset |\n|---|---|---|---|---|---|---|---|\n", table, *times)
+	fmt.Printf("table %s\n\n| | first scan | best of %d | CPU | peak memory | × tablet_scan: first | best | CPU | × dump rowset: first | CPU |\n|---|---|---|---|---|---|---|---|---|---|\n", table, *times)
 	line := func(name string, m measured, peer *measured) {
-		ratio, best := "", ""
+		ratios := "| | | "
 		if peer != nil {
-			ratio, best = fmt.Sprintf("%.2f", peer.First/m.First), fmt.Sprintf("%.2f", peer.Best/m.Best)
+			ratios = fmt.Sprintf("%.2f | %.2f | %.2f", peer.First/m.First, peer.Best/m.Best, peer.BestCPU/m.BestCPU)
 		}
-		fmt.Printf("| %s | %.0f ms | %.0f ms | %.0f ms | %d MB | %s | %s | %.1f |\n", name, 1000*m.First, 1000*m.Best, 1000*m.BestCPU, m.Memory>>20, ratio, best, text.First/m.First)
+		fmt.Printf("| %s | %.0f ms | %.0f ms | %.0f ms | %d MB | %s | %.0f | %.0f |\n", name, 1000*m.First, 1000*m.Best, 1000*m.BestCPU, m.Memory>>20, ratios, text.First/m.First, text.FirstCPU/m.BestCPU)
 	}
 	line("kudu local_replica dump rowset", text, nil)
 	for _, order := range []bool{false, true} {
@@ -277,7 +277,7 @@ func report(table string, tablets []string) error {
 			if err != nil {
 				return err
 			}
-			line(fmt.Sprintf("stoa, %s, %d threads", name, n), m, &peer)
+			line(fmt.Sprintf("stoa, %s, %d %s", name, n, map[int]string{1: "thread", 2: "threads"}[n]), m, &peer)
 		}
 	}
 	fmt.Println()
