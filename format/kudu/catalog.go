@@ -7,6 +7,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile"
 	"stoa/internal/pb"
 	"stoa/vec"
 	"stoa/wire"
@@ -146,7 +147,7 @@ func (t *table) each(ctx context.Context, tb *tablet, f func(cells [][]byte) err
 	cells := make([][]byte, len(t.columns))
 	for row := range m.keys {
 		for i, v := range m.cells {
-			cells[i] = cellOf(v, row)
+			cells[i] = cellOf(v, row, &t.schema.Columns[i])
 		}
 		if err := f(cells); err != nil {
 			return err
@@ -196,7 +197,7 @@ func (t *table) eachOf(ctx context.Context, s *rowSet, f func(cells [][]byte) er
 		if p != nil {
 			for k, c := range p.Cols {
 				if n := next[k]; n < len(c.Rows) && int64(c.Rows[n]) == row {
-					cells[c.Col] = cellOf(c.Vals, n)
+					cells[c.Col] = cellOf(c.Vals, n, &t.schema.Columns[c.Col])
 					next[k]++
 				}
 			}
@@ -224,16 +225,21 @@ func (t *table) patchAll(ctx context.Context, o *overlay, rows vec.Range) (*vec.
 	return o.Patch(ctx, rows, stored)
 }
 
-// cellOf is an entry of a vector of strings, or of one of fixed width; nil is NULL.
-func cellOf(v *vec.Vector, i int) []byte {
+// cellOf is an entry of a vector of a column's values, as a block stores it; nil is NULL.
+func cellOf(v *vec.Vector, i int, c *Column) []byte {
 	switch {
 	case !v.Valid(i):
 		return nil
-	case v.Width() > 0:
-		return v.Data(i)[:v.Width()]
+	case c.Type == cfile.Bool:
+		return []byte{v.Bits()[i/8] >> (i % 8) & 1}
+	case c.Type.IsBinary():
+		o := v.Offsets(i)
+		if v.StringBytes() == nil {
+			return []byte{}
+		}
+		return v.StringBytes()[o[0]:o[1]:o[1]]
 	}
-	o := v.Offsets(i)
-	return v.StringBytes()[o[0]:o[1]]
+	return v.Data(i)[:c.Type.Width()]
 }
 
 // absent are the tablets of a table that the catalogue has and no directory here holds.

@@ -25,10 +25,13 @@ func (t *table) chunk(ctx context.Context, s *rowSet, col int, rows vec.Range) (
 		return t.constant(s, col, rows)
 	}
 	x, err := t.columnOf(ctx, s, col, b, rows)
-	if err != nil {
-		return nil, err
+	switch {
+	case err == nil:
+		return x, nil
+	case damaged(err) && t.mayFill(s, col):
+		return &filledChunk{t, s, col, err, rows}, nil
 	}
-	return x, nil
+	return nil, err
 }
 
 // columnOf opens the block b as column col of the rowset s, and holds it against what the schema and the other columns say.
@@ -57,7 +60,7 @@ func (t *table) columnOf(ctx context.Context, s *rowSet, col int, b BlockRef, ro
 	case s.rows >= 0 && r.Len() != s.rows:
 		return nil, fault.Corruptf(r.FooterAt(), "footer.num_values", "%d, but the rowset has %d rows", r.Len(), s.rows)
 	}
-	return t.newColumnChunk(r.chunk, c, places, rows), nil
+	return t.newColumnChunk(r.chunk, s, col, places, rows), nil
 }
 
 func openColumn(ctx context.Context, src source, at fault.Span, o format.OpenOptions) (*cfile.Reader, error) {
@@ -69,6 +72,8 @@ type columnChunk struct {
 	format.Chunk // decodes the pages of all places: they have the same bytes
 	t            *table
 	column       *Column
+	set          *rowSet
+	col          int
 	places       []Place // of the block that is read, and of its twins
 
 	pages format.Chunk // gives the pages; another than Chunk once an index was damaged
@@ -76,8 +81,8 @@ type columnChunk struct {
 	rows  vec.Range    // not given yet
 }
 
-func (t *table) newColumnChunk(inner format.Chunk, c *Column, places []Place, rows vec.Range) *columnChunk {
-	return &columnChunk{Chunk: inner, t: t, column: c, places: places, pages: inner, rest: places[1:], rows: rows}
+func (t *table) newColumnChunk(inner format.Chunk, s *rowSet, col int, places []Place, rows vec.Range) *columnChunk {
+	return &columnChunk{Chunk: inner, t: t, column: &t.schema.Columns[col], set: s, col: col, places: places, pages: inner, rest: places[1:], rows: rows}
 }
 
 // Next gives the next page. Where the index is damaged, it goes on with that of a twin.
@@ -108,12 +113,13 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 func (x *columnChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	nulls, n := dst.Nulls(), dst.Len()
 	if err := x.Chunk.Decode(t, dst); err != nil {
-		if !damaged(err) || len(x.places) < 2 {
+		if !damaged(err) {
 			return err
 		}
 		dst.Truncate(n)
 		if err := x.decodeElsewhere(t, dst, err); err != nil {
-			return err
+			dst.Truncate(n)
+			return x.t.fill(x.set, x.col, t.Page.First, t.N, dst, err)
 		}
 	}
 	if !x.column.Nullable && dst.Nulls() > nulls && t.Page.Ordinal >= 0 {

@@ -22,9 +22,24 @@ func WithoutUndo(t testing.TB, file []byte, id uint64) []byte {
 		t.Fatal("the superblock does not name the block so")
 	}
 	out[at] = 15<<3 | 2
+	reseal(out)
+	return out
+}
+
+// Renamed is a superblock's file with other ids, as long as those that it has.
+func Renamed(file []byte, ids map[string]string) []byte {
+	out := bytes.Clone(file)
+	for was, is := range ids {
+		out = bytes.ReplaceAll(out, []byte(was), []byte(is))
+	}
+	reseal(out)
+	return out
+}
+
+// reseal makes the checksum of a superblock's message right.
+func reseal(out []byte) {
 	last := binary.LittleEndian.Uint32(out[pbcHeadV2:])
 	body := out[pbcHeadV2+8+int(last)+4:] // behind the supplementary header
 	n := int(binary.LittleEndian.Uint32(body))
 	binary.LittleEndian.PutUint32(body[8+n:], sum.CRC32C(body[8:8+n]))
-	return out
 }

@@ -78,7 +78,7 @@ func (t *table) recoverColumn(ctx context.Context, s *rowSet, col int, b BlockRe
 	if err != nil {
 		return nil, err
 	}
-	return t.newColumnChunk(inner, &t.schema.Columns[col], places, rows), nil
+	return t.newColumnChunk(inner, s, col, places, rows), nil
 }
 
 func (t *table) recoverBlock(ctx context.Context, s *rowSet, col int, p Place) (f recoveredFile) {

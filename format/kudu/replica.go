@@ -1,6 +1,7 @@
 package kudu
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -14,7 +15,7 @@ import (
 // Several servers may hold replicas of a tablet; one is read. The replicas of a tablet agree on its rows, not on how they are stored:
 // each server flushes and compacts for itself. But a copy of a replica, made by Kudu for another server or by hand, has the same rowsets,
 // and the blocks of these have the same bytes, if not the same numbers. A rowset of another replica is a twin if it has the same id and
-// the same blocks of the same lengths. What is damaged in a block is then read from its twin: a page, an index, or all of it.
+// the same blocks, of the same lengths and with the same footers. What is damaged in a block is then read from its twin: a page, an index, or all of it.
 
 // choose makes the replica that is read the first: one that is whole, rather than a tombstone or an unfinished copy; of these the one with
 // the fewest missing blocks; of these the one that saw the latest operation, in its deltas or in its log. The last two are looked at only
@@ -109,7 +110,8 @@ func (t *table) findTwins(ctx context.Context, s *rowSet) error {
 	return nil
 }
 
-// sameBlocks reports whether other has the blocks of s: those that either does not find are believed.
+// sameBlocks reports whether other has the blocks of s: of the same kinds and lengths, with the same footers, as far as these can be read.
+// The first and last keys and the times of the first and last change are in footers; at least one that has such must be readable.
 func (t *table) sameBlocks(ctx context.Context, s *rowSet, other twin) (bool, error) {
 	if s.ID != other.set.ID {
 		return false, nil
@@ -118,26 +120,58 @@ func (t *table) sameBlocks(ctx context.Context, s *rowSet, other twin) (bool, er
 	if len(a) != len(b) {
 		return false, nil
 	}
-	found := 0
+	telling := false
 	for i := range a {
 		if a[i].Kind != b[i].Kind || a[i].Column != b[i].Column {
 			return false, nil
 		}
-		p, err := s.tablet.fs.PlaceOf(ctx, s.tablet.Tablet, a[i].BlockRef)
-		if err != nil && !damaged(err) {
+		x, p, err := t.footerIn(ctx, s.tablet.replica, a[i].BlockRef)
+		if err != nil {
 			return false, err
 		}
-		q, other := other.fs.PlaceOf(ctx, other.Tablet, b[i].BlockRef)
-		if other != nil && !damaged(other) {
-			return false, other
+		y, q, err := t.footerIn(ctx, other.replica, b[i].BlockRef)
+		if err != nil {
+			return false, err
 		}
-		if err == nil && other == nil {
-			if found++; p.At.Len != q.At.Len {
+		if p.At.Len != q.At.Len && p.At.Len > 0 && q.At.Len > 0 {
+			return false, nil
+		}
+		if x == nil || y == nil {
+			continue
+		}
+		if x.NumValues != y.NumValues {
+			return false, nil
+		}
+		for _, key := range []string{metaMinKey, metaMaxKey, metaDeltaStats} {
+			v, has := x.Get(key)
+			w, hasToo := y.Get(key)
+			if has != hasToo || !bytes.Equal(v, w) {
 				return false, nil
 			}
+			telling = telling || has
 		}
 	}
-	return found > 0, nil
+	return telling, nil
+}
+
+// footerIn reads the footer of a block; nil if it, or the block, is damaged.
+func (t *table) footerIn(ctx context.Context, r replica, b BlockRef) (*cfile.Footer, Place, error) {
+	p, err := r.fs.PlaceOf(ctx, r.Tablet, b)
+	if err != nil {
+		if damaged(err) {
+			err = nil
+		}
+		return nil, Place{}, err
+	}
+	f, err := cfile.OpenAt(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
+	if err != nil {
+		if damaged(err) {
+			err = nil
+		}
+		return nil, p, err
+	}
+	footer := f.Footer()
+	return &footer, p, nil
 }
 
 // places are where a block of a rowset lies: in the replica that is read, and then in twins. The error is why it is not in the first.

@@ -47,6 +47,7 @@ type tablet struct {
 	loaded bool
 	sets   []*rowSet
 	logged *logRows // rows that only the log has; nil: none
+	filler filler
 }
 
 // replica is a tablet as one server has it.

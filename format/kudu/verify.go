@@ -342,7 +342,7 @@ func (v *verifier) values(t *table, s *rowSet, b BlockRef) (*values, error) {
 	return &values{it: it, at: r.At(), width: r.Footer().Type.Width()}, nil
 }
 
-// next is the next value, as a block has it.
+// next is the next value, as a block has it; nil is NULL.
 func (x *values) next(ctx context.Context) ([]byte, error) {
 	for x.arr == nil || x.i == x.arr.Len() {
 		if x.arr != nil {
@@ -360,7 +360,15 @@ func (x *values) next(ctx context.Context) ([]byte, error) {
 	}
 	i := x.i
 	x.i++
+	if x.arr.IsNull(i) {
+		return nil, nil
+	}
 	switch a := x.arr.(type) {
+	case *array.Boolean:
+		if a.Value(i) {
+			return []byte{1}, nil
+		}
+		return []byte{0}, nil
 	case *array.String:
 		return []byte(a.Value(i)), nil
 	case *array.Binary:
