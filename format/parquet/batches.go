@@ -14,8 +14,9 @@ import (
 	"stoa/vec"
 )
 
-// Batches gives the rows of g that the statistics and page indexes leave of rows. Behind damage it goes on with the next
-// page, where offset indexes tell where that is; without them the rest of the row group is lost.
+// Batches gives rows of g, and of q's columns what is wanted; the filter has had its say in Narrow. Behind damage it goes on
+// with the next page, where offset indexes tell where that is; without them the rest of the row group is lost. Errors of
+// damage have the method LostRows.
 func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	if mem == nil {
 		mem = memory.NewGoAllocator()
@@ -26,17 +27,17 @@ func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query,
 			return
 		}
 		f := &feed{ctx: ctx, r: r, group: g.Index, mem: mem, yield: yield}
-		ranges, err := r.narrowed(ctx, g, q, rows)
-		if err == nil {
-			f.parts, err = r.parts(q)
+		all := vec.Range{To: r.meta.RowGroups[g.Index].NumRows}
+		if rows == (vec.Range{}) {
+			rows = all
 		}
-		if err != nil {
-			f.tell(err)
+		rows = rows.Intersect(all)
+		var err error
+		if f.parts, err = r.parts(q); err != nil {
+			f.tell(err, rows)
 			return
 		}
-		for _, rows := range ranges {
-			f.all(rows)
-		}
+		f.all(rows)
 	}
 }
 
@@ -51,8 +52,24 @@ type feed struct {
 	stopped bool
 }
 
-func (f *feed) tell(err error) {
-	f.stopped = !f.yield(nil, err) || f.stopped || !errors.Is(err, fault.Corrupt)
+// lostRows is an error that says which rows of the row group it takes.
+type lostRows struct {
+	error
+	rows vec.Range
+}
+
+func (e *lostRows) Unwrap() error { return e.error }
+
+// LostRows is the rows, half-open, counted from the row group's first.
+func (e *lostRows) LostRows() (from, to int64) { return e.rows.From, e.rows.To }
+
+// tell gives an error instead of rows.
+func (f *feed) tell(err error, rows vec.Range) {
+	damage := errors.Is(err, fault.Corrupt)
+	if damage {
+		err = &lostRows{err, rows}
+	}
+	f.stopped = !f.yield(nil, err) || f.stopped || !damage
 }
 
 // all gives rows, but for those that damage takes.
@@ -63,18 +80,18 @@ func (f *feed) all(rows vec.Range) {
 		case err == nil || f.stopped:
 			return
 		case !errors.Is(err, fault.Corrupt):
-			f.tell(err)
+			f.tell(err, rows)
 			return
 		}
 		end := min(at+step, rows.To)
 		pieces, ok := f.pieces(vec.Range{From: at, To: end})
 		if !ok {
-			f.tell(err)
+			f.tell(err, vec.Range{From: at, To: f.r.meta.RowGroups[f.group].NumRows})
 			f.stopped = true
 			return
 		}
 		if len(pieces) == 1 {
-			f.tell(err)
+			f.tell(err, pieces[0])
 		} else {
 			f.each(pieces)
 		}
@@ -89,7 +106,7 @@ func (f *feed) each(pieces []vec.Range) {
 			return
 		}
 		if _, _, err := f.some(p); err != nil {
-			f.tell(err)
+			f.tell(err, p)
 		}
 	}
 }

@@ -71,11 +71,21 @@ func TestDamagedPageLosesItsRows(t *testing.T) {
 			if len(errs) == 0 {
 				t.Errorf("leaf %d, page %d: no error", leaf, i)
 			}
+			missing := 0
 			for _, err := range errs {
+				var lost interface{ LostRows() (from, to int64) }
+				if !errors.As(err, &lost) {
+					t.Fatalf("leaf %d, page %d: which rows are lost? %v", leaf, i, err)
+				}
+				from, to := lost.LostRows()
+				missing += int(to - from)
 				var e *fault.Error
 				if !errors.As(err, &e) || e.Class != fault.Corrupt || e.At != p.body {
 					t.Errorf("leaf %d, page %d at %v: %v", leaf, i, p.body, err)
 				}
+			}
+			if missing+len(got) != len(want) {
+				t.Errorf("leaf %d, page %d: %d rows came and %d are told as lost, of %d", leaf, i, len(got), missing, len(want))
 			}
 			i++
 			pages++

@@ -2,7 +2,6 @@ package parquet
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"stoa/format"
@@ -128,24 +127,4 @@ func (r *reader) pageBounds(ctx context.Context, group int, l leafField) (*pageB
 		out.bounds = append(out.bounds, b)
 	}
 	return out, nil
-}
-
-// narrowed is the part of rows that a query's filter leaves. An index that is damaged narrows nothing: Verify tells of it.
-func (r *reader) narrowed(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range) (vec.Ranges, error) {
-	if rows == (vec.Range{}) {
-		rows.To = math.MaxInt64
-	}
-	rows = rows.Intersect(vec.Range{To: r.meta.RowGroups[g.Index].NumRows})
-	want := vec.Ranges{}.Add(rows)
-	if q.Filter == nil || len(want) == 0 {
-		return want, nil
-	}
-	left, err := r.Narrow(ctx, g, q.Filter)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		return want, nil
-	}
-	return want.Intersect(left), nil
 }

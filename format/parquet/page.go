@@ -54,7 +54,7 @@ func parsePageHeader(r *thrift.Reader) page {
 		case 3:
 			p.size = int64(r.I32("compressed_page_size"))
 		case 4:
-			p.crc, p.hasCRC = uint32(r.I32("crc")), true
+			p.crc, p.hasCRC = uint32(r.Enum("crc", func(v int32) string { return fmt.Sprintf("%08x", uint32(v)) })), true
 		case 5:
 			p.dataHeader(r, "data_page_header", 2)
 		case 7:

@@ -45,6 +45,7 @@ type verifier struct {
 	left   bool
 	base   region.Finding // what findings have in common where we are
 	buf    []byte
+	told   map[fault.Span]bool // pages of which the checksum was told
 }
 
 // find tells a finding. An error that is no damage is parquet.unreadable, whatever was looked at.
@@ -53,14 +54,21 @@ func (v *verifier) find(code string, err error) {
 		return
 	}
 	f := v.base
-	f.Code, f.Message = code, strings.ReplaceAll(err.Error(), "\n", "; ")
 	var e *fault.Error
-	if !errors.As(err, &e) || e.Class != fault.Corrupt {
+	if !errors.As(err, &e) {
+		e = &fault.Error{Cause: err}
+	}
+	if f.Code = code; e.Class != fault.Corrupt {
 		f.Code = "parquet.unreadable"
 	}
-	if e != nil {
-		f.At, f.Path = e.At, e.Path
+	if code == "parquet.column" && v.told[e.At] {
+		return
 	}
+	f.At, f.Path, f.Message = e.At, e.Path, e.Reason
+	if e.Cause != nil {
+		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
+	}
+	f.Message = strings.ReplaceAll(f.Message, "\n", "; ")
 	k := slices.IndexFunc(codes, func(c region.CodeDoc) bool { return c.Code == f.Code })
 	if f.Severity = codes[k].Severity; f.Severity != region.Error {
 		f.Lost = 0
@@ -73,6 +81,7 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 	for g, rg := range v.r.meta.RowGroups {
 		for f := range v.r.leaves {
 			v.base.Column, v.base.Rows, v.base.Lost = v.r.schema.Field(f).Name, [2]int64{rows, rows + rg.NumRows}, rg.NumRows
+			v.told = map[fault.Span]bool{}
 			for _, leaf := range v.r.leaves[f] {
 				v.chunk(g, leaf)
 			}
@@ -101,13 +110,23 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 func (v *verifier) chunk(group, leaf int) {
 	var data []page
 	var values int64
+	whole := v.base
+	defer func() { v.base = whole }()
+	flat := v.r.meta.Schema.Column(leaf).MaxRepetitionLevel() == 0
 	for p, err := range v.r.pages(v.ctx, group, leaf) {
 		if err != nil {
 			v.find("parquet.page", err)
 			return
 		}
 		if p.hasCRC && !v.noSums {
-			v.find("parquet.page.checksum", v.r.checkSum(v.ctx, p, "page", &v.buf))
+			if v.base = whole; flat && p.isData() {
+				v.base.Rows = [2]int64{whole.Rows[0] + values, whole.Rows[0] + values + p.values}
+				v.base.Lost = p.values
+			}
+			err := v.r.checkSum(v.ctx, p, "page", &v.buf)
+			v.find("parquet.page.checksum", err)
+			v.told[p.body] = err != nil
+			v.base = whole
 		}
 		if p.isData() {
 			data = append(data, p)
@@ -128,7 +147,6 @@ func (v *verifier) chunk(group, leaf int) {
 		v.find("parquet.index", fault.Corruptf(x.at, path+".offset_index", "%d pages, the column chunk has %d", len(x.offsets), len(data)))
 		return
 	}
-	flat := v.r.meta.Schema.Column(leaf).MaxRepetitionLevel() == 0
 	row := int64(0)
 	for i, p := range data {
 		if x.offsets[i] != p.header.Off-v.r.base || int64(x.sizes[i]) != p.header.Len+p.body.Len || flat && x.firstRow[i] != row {
