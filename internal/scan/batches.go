@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -36,7 +37,13 @@ func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, 
 			if !r.excused(err) {
 				return 0, err
 			}
-			r.lose(region.Loss{Part: g.Part, Group: g.Index, Rows: [2]int64{at, -1}, Err: err})
+			lost := region.Loss{Part: g.Part, Group: g.Index, Rows: [2]int64{at, -1}, Err: err}
+			var exact rowsError
+			if errors.As(err, &exact) {
+				lost.Rows[0], lost.Rows[1] = exact.LostRows()
+				lost.Exact, at = true, lost.Rows[1]
+			}
+			r.lose(lost)
 			continue
 		}
 		at += rec.NumRows()
@@ -48,6 +55,13 @@ func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, 
 		return 0, err
 	}
 	return at, nil
+}
+
+// rowsError is damage of which a Batcher knows the rows, half-open and counted in the row group. What it gives next begins
+// behind them.
+type rowsError interface {
+	error
+	LostRows() (from, to int64)
 }
 
 // safely turns a panic inside a library into an error at the end.
