@@ -22,8 +22,8 @@ import (
 	"stoa/vec"
 )
 
-// golden reads a golden table into memory.
-func golden(t testing.TB, name string) map[string][]byte {
+// goldenFiles reads a golden table into memory.
+func goldenFiles(t testing.TB, name string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
 	root := filepath.Join(goldenOld, name)
@@ -85,7 +85,7 @@ func columnOf(rows []line, name string) []string {
 // TestMissingDictionary: a dictionary that is not there costs its column, nothing else.
 func TestMissingDictionary(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
-		files := golden(t, g.Table)
+		files := goldenFiles(t, g.Table)
 		_, whole, err := read(t, "t", memory(files, g), stoa.ScanSpec{})
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestMissingDictionary(t *testing.T) {
 // behind the cut.
 func TestTornDictionary(t *testing.T) {
 	g := goldenTables(t).Tables[1]
-	files := golden(t, g.Table)
+	files := goldenFiles(t, g.Table)
 	_, whole, err := read(t, "t", memory(files, g), stoa.ScanSpec{})
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestDictionaryTables(t *testing.T) {
 // sort index is damaged or there is none.
 func TestOldFilters(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
-		files := golden(t, g.Table)
+		files := goldenFiles(t, g.Table)
 		_, whole, err := read(t, "t", memory(files, g), stoa.ScanSpec{})
 		if err != nil {
 			t.Fatal(err)
@@ -222,7 +222,7 @@ func TestOldFilters(t *testing.T) {
 // TestOldWindows: batches of any size and ranges of rows give the same rows.
 func TestOldWindows(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
-		o := memory(golden(t, g.Table), g)
+		o := memory(goldenFiles(t, g.Table), g)
 		_, whole, err := read(t, "t", o, stoa.ScanSpec{})
 		if err != nil {
 			t.Fatal(err)
@@ -239,8 +239,8 @@ func TestOldWindows(t *testing.T) {
 		}
 	}
 	g := goldenTables(t).Tables[0]
-	_, whole, _ := read(t, "t", memory(golden(t, g.Table), g), stoa.ScanSpec{})
-	_, got, err := read(t, "t", memory(golden(t, g.Table), g), stoa.ScanSpec{Columns: []string{"st.b", "id"}})
+	_, whole, _ := read(t, "t", memory(goldenFiles(t, g.Table), g), stoa.ScanSpec{})
+	_, got, err := read(t, "t", memory(goldenFiles(t, g.Table), g), stoa.ScanSpec{Columns: []string{"st.b", "id"}})
 	if err != nil || len(got) != len(whole) {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestOldWindows(t *testing.T) {
 func TestBlockletSize(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
 		for size, ok := range map[int]bool{g.Blocklet: true, 500000: false} {
-			o := memory(golden(t, g.Table), g)
+			o := memory(goldenFiles(t, g.Table), g)
 			o.Opts = map[string]string{"blocklet-size": fmt.Sprint(size)}
 			if g.Segment != "" {
 				o.Opts["segment"] = g.Segment
@@ -292,7 +292,7 @@ func TestOldDamage(t *testing.T) {
 		tries = 3000
 	}
 	for _, g := range goldenTables(t).Tables {
-		files := golden(t, g.Table)
+		files := goldenFiles(t, g.Table)
 		data := ending(t, files, ".carbondata")
 		n := len(files[data])
 		foot := int(binary.BigEndian.Uint64(files[data][n-8:]))
@@ -328,7 +328,7 @@ func TestOldDamage(t *testing.T) {
 // TestDictionaryDamage turns every bit of the files of a dictionary.
 func TestDictionaryDamage(t *testing.T) {
 	g := goldenTables(t).Tables[1]
-	files := golden(t, g.Table)
+	files := goldenFiles(t, g.Table)
 	e, err := pred.Parse("country > 'wt'")
 	if err != nil {
 		t.Fatal(err)
