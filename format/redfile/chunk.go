@@ -222,14 +222,14 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 		return fault.Bugf("redfile: a page that is not of this file")
 	}
 	at := t.Page.Spans[0]
-	path := pagePath(c.t.group, c.t.col, t.Page.Ordinal)
-	d := decoding{l: &c.f.leaves[c.t.col], t: t, codec: c.t.meta.codec, limits: c.f.limits, verify: !t.NoVerify && !c.f.noVerify}
-	if err := d.open(t.Bytes[0], at, path, p); err != nil {
-		return err
+	d := decoding{l: &c.f.leaves[c.t.col], t: t, codec: c.t.meta.codec, limits: c.f.limits, verify: !t.NoVerify && !c.f.noVerify, at: at, exact: true}
+	err := d.open(t.Bytes[0], at, p)
+	if err == nil {
+		t.Raw = int64(len(d.body))
+		err = d.decode(dst)
 	}
-	t.Raw = int64(len(d.body))
-	if err := d.decode(dst); err != nil {
-		return fault.Locate(err, d.at, d.exact, path)
+	if err != nil {
+		return fault.Locate(err, d.at, d.exact, pagePath(c.t.group, c.t.col, t.Page.Ordinal))
 	}
 	return nil
 }
@@ -249,32 +249,35 @@ type decoding struct {
 }
 
 // open reads the header, verifies the checksum and decompresses.
-func (d *decoding) open(b []byte, at fault.Span, path string, p *page) error {
+func (d *decoding) open(b []byte, at fault.Span, p *page) error {
 	c := wire.NewCursor(b, at, "")
 	r := thrift.NewReader(c, protocolOf(b))
 	d.h = parsePageHeader(r, "header")
 	if c.Err() != nil {
-		return fault.Locate(c.Err(), at, true, path)
+		return c.Err()
 	}
 	h := &d.h
 	stored := b[c.Pos():]
 	head := at.Sub(0, int64(c.Pos()))
 	d.at = at.Sub(int64(c.Pos()), int64(len(stored)))
 	if field, reason := h.bad(); field != "" {
-		return fault.Corruptf(head, path+".header."+field, "%s", reason)
+		return fault.Corruptf(head, "header."+field, "%s", reason)
 	}
 	if h.kind != dataPage || int64(h.stored) != int64(len(stored)) || int64(h.values) != p.values {
-		return fault.Corruptf(head, path+".header", "a %s of %d values and %d bytes, where a data page of %d values and %d bytes should be",
+		return fault.Corruptf(head, "header", "a %s of %d values and %d bytes, where a data page of %d values and %d bytes should be",
 			pageKind(h.kind), h.values, h.stored, p.values, len(stored))
 	}
 	if d.verify && h.hasCRC {
 		if crc := crcOf(stored); crc != h.crc {
-			return fault.Corruptf(at, path+".header.crc", "%#08x is stored, %#08x is right", h.crc, crc)
+			return fault.Corruptf(at, "header.crc", "%#08x is stored, %#08x is right", h.crc, crc)
 		}
 	}
-	var err error
-	d.body, d.exact, err = inflate(stored, int64(h.raw), d.codec, d.limits.Page, d.t.Scratch.Bytes)
-	return fault.Locate(err, d.at, true, path)
+	body, exact, err := inflate(stored, int64(h.raw), d.codec, d.limits.Page, d.t.Scratch.Bytes)
+	if err != nil {
+		return fault.Locate(err, d.at, true, "")
+	}
+	d.body, d.exact = body, exact
+	return nil
 }
 
 // inflate gives the raw bytes of a page's body, in memory that room gives. Nothing is taken on the word of the header that the method cannot reach.

@@ -60,6 +60,7 @@ func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*f
 	if err != nil {
 		return nil, err
 	}
+	tg = inDir(ctx, tg)
 	src, base, size, err := tg.Open(ctx)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"path"
 	"strings"
 
 	"stoa/fault"
@@ -32,6 +33,9 @@ var Format = format.Format{
 // probe looks at the magics at both ends.
 func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
+		if in := inDir(ctx, tg); in.Name != tg.Name {
+			return probe(ctx, in)
+		}
 		return format.No, nil
 	}
 	src, base, size, err := openProbe(ctx, tg)
@@ -59,6 +63,19 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 		return format.Maybe, nil
 	}
 	return format.No, nil
+}
+
+// inDir is the file of metadata of a split RedFile, if tg is the directory of one; else tg.
+func inDir(ctx context.Context, tg format.Target) format.Target {
+	info, err := tg.Tree.Stat(ctx, tg.Name)
+	if err != nil || !info.Dir {
+		return tg
+	}
+	name := path.Join(tg.Name, metadataFile)
+	if info, err := tg.Tree.Stat(ctx, name); err == nil && !info.Dir {
+		tg.Name = name
+	}
+	return tg
 }
 
 // openProbe does not ask a stream for its size.

@@ -413,6 +413,13 @@ func TestSplit(t *testing.T) {
 		if len(names) != want || len(sum.Files) != want || sum.Rows != 10 {
 			t.Errorf("%s: %v, %+v", split, names, sum)
 		}
+		dir := format.Target{Tree: mem, Name: "out"}
+		if m, err := probe(ctx, dir); m != format.Certain || err != nil {
+			t.Errorf("%s: the directory is probed %v, %v", split, m, err)
+		}
+		if f, err := openTarget(ctx, dir, format.OpenOptions{}); err != nil || f.meta.rows != 10 {
+			t.Errorf("%s: the directory: %v", split, err)
+		}
 		for _, name := range names {
 			tg := format.Target{Tree: mem, Name: name}
 			f, err := openTarget(ctx, tg, format.OpenOptions{})

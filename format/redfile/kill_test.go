@@ -127,9 +127,9 @@ func killedWriter(path string) {
 	os.Exit(0)
 }
 
-// runWriter starts a writer and kills it after a while (0: never). It gives how many row groups it had told, and the last word.
-// took is the time from its first word to its last.
-func runWriter(t *testing.T, path, opts string, after time.Duration) (groups int, last string, took time.Duration) {
+// runWriter starts a writer and kills it a while after it has told that so many row groups are whole (-1: never). It gives how
+// many it had told, and its last word.
+func runWriter(t *testing.T, path, opts string, at int, after time.Duration) (groups int, last string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "STOA_KILLED_WRITER="+path, "STOA_KILLED_OPTIONS="+opts)
@@ -141,26 +141,22 @@ func runWriter(t *testing.T, path, opts string, after time.Duration) (groups int
 		t.Fatal(err)
 	}
 	s := bufio.NewScanner(out)
-	var begin time.Time
 	for s.Scan() {
 		last = s.Text()
-		if last == "begin" {
-			begin = time.Now()
-		}
-		if last == "begin" && after > 0 {
-			time.AfterFunc(after, func() { cmd.Process.Signal(syscall.SIGKILL) })
-		}
 		if n, err := strconv.Atoi(last); err == nil {
 			groups = n
 		}
+		if groups == at && (groups > 0 || last == "begin") {
+			time.Sleep(after)
+			cmd.Process.Signal(syscall.SIGKILL)
+		}
 	}
 	io.Copy(io.Discard, out)
-	took = time.Since(begin)
 	cmd.Wait()
 	if strings.HasPrefix(last, "failed") {
 		t.Fatal(last)
 	}
-	return groups, last, took
+	return groups, last
 }
 
 // TestKilledWriter kills writers at random moments. Whatever a whole row group held is recovered, every time.
@@ -170,7 +166,7 @@ func TestKilledWriter(t *testing.T) {
 		kills = 200
 	}
 	dir := t.TempDir()
-	_, _, whole := runWriter(t, filepath.Join(dir, "whole.red"), "", 0)
+	runWriter(t, filepath.Join(dir, "whole.red"), "", -1, 0)
 	if n := checkRecovered(t, store.Local{}, filepath.Join(dir, "whole.red")); n != killRows*killGroups {
 		t.Fatalf("%d rows of a writer that was not killed", n)
 	}
@@ -184,7 +180,7 @@ func TestKilledWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(sub, "f.red")
-		told, last, _ := runWriter(t, path, opts, time.Duration(1+r.Int64N(int64(whole)*4/5)))
+		told, last := runWriter(t, path, opts, r.IntN(killGroups), time.Duration(r.Int64N(int64(4*time.Millisecond))))
 		switch {
 		case last == "end":
 			histogram["was done"]++
@@ -223,7 +219,7 @@ func TestKilledWriter(t *testing.T) {
 		recovered++
 		os.RemoveAll(sub)
 	}
-	t.Logf("%d writers killed, %d of them between the first and the last write; %d recoveries, %d of them of one row group more than was told; a whole run takes %v", kills, inside, recovered, more, whole.Round(time.Millisecond))
+	t.Logf("%d writers killed, %d of them between the first and the last write; %d recoveries, %d of them of one row group more than was told", kills, inside, recovered, more)
 	for _, k := range sortedKeys(histogram) {
 		t.Logf("%4d  %s", histogram[k], k)
 	}

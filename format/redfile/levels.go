@@ -148,22 +148,49 @@ func (r *defReader) runs(n int, f func(level byte, k int)) error {
 
 // read fills dst and tells how many levels are the greatest.
 func (r *defReader) read(dst []byte) (present int, err error) {
-	at := 0
-	err = r.runs(len(dst), func(level byte, k int) {
-		if level == r.max {
-			present += k
-		}
-		if k == 1 {
-			dst[at] = level
-		} else {
-			part := dst[at : at+k]
-			for i := range part {
-				part[i] = level
+	for i := 0; i < len(dst); {
+		if r.run == 0 {
+			if n, there := r.singles(dst[i:]); n > 0 {
+				i, present = i+n, present+there
+				continue
+			}
+			if r.next(); r.fail != "" {
+				return present, fault.Rel(4+r.bit/8, 1, "definition_levels", "%s", r.fail)
 			}
 		}
-		at += k
-	})
-	return present, err
+		part := dst[i : i+min(len(dst)-i, r.run)]
+		for j := range part {
+			part[j] = r.val
+		}
+		if r.val == r.max {
+			present += len(part)
+		}
+		r.run -= len(part)
+		i += len(part)
+	}
+	return present, nil
+}
+
+// singles reads the single values that come next, as far as they lie well within the bits.
+func (r *defReader) singles(dst []byte) (n, present int) {
+	step, mask := 1+r.w, byte(1<<r.w-1)
+	for n < len(dst) && r.bit>>3+8 <= len(r.src) {
+		word := binary.LittleEndian.Uint64(r.src[r.bit>>3:]) >> (r.bit & 7)
+		for have := 56; have >= step && n < len(dst); have -= step {
+			v := byte(word>>1) & mask
+			if word&1 == 1 || v > r.max {
+				return n, present
+			}
+			dst[n] = v
+			n++
+			if v == r.max {
+				present++
+			}
+			word >>= step
+			r.bit += step
+		}
+	}
+	return n, present
 }
 
 // skip passes over n levels and tells how many of them are the greatest.

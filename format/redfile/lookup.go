@@ -173,7 +173,7 @@ func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Aren
 		return in, fault.Limitf(at, pagePath(g, col, i), "%d bytes are more than a page may have (%d)", p.size, r.f.limits.Page)
 	}
 	b := a.Bytes(int(p.size))
-	if err := format.ReadFull(ctx, t.src, at, pagePath(g, col, i), b); err != nil {
+	if err := format.ReadFull(ctx, t.src, at, "page", b); err != nil {
 		return in, err
 	}
 	v, err := vec.New(r.all[col].Type, mem)
@@ -186,7 +186,7 @@ func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Aren
 	task := format.Task{N: p.values, Bytes: [][]byte{b}, Scratch: a, Limits: r.f.limits,
 		Page: format.Page{Ordinal: i, Spans: []fault.Span{at}, Own: p}}
 	flat := r.f.leaves[col].maxRep == 0
-	if flat && p.values > maxSub {
+	if flat { // one entry of the page is enough
 		task.Page.Sub, task.N = int64(k), 1
 		k = 0
 	}

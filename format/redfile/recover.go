@@ -32,6 +32,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	if err != nil {
 		return nil, nil, err
 	}
+	tg = inDir(ctx, tg)
 	src, base, size, err := tg.Open(ctx)
 	if err != nil {
 		return nil, nil, err

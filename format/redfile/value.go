@@ -202,12 +202,30 @@ func (v *value) fixed(out, data []byte, skip, k, total int) error {
 	if len(data) != total*step {
 		return fault.Rel(0, len(data), "values", "%d bytes where %d values of %d bytes have %d", len(data), total, v.width, total*step)
 	}
+	if v.width == 16 {
+		return fixed16(out, data[skip*step:], k)
+	}
 	for i := range k {
 		p := data[(skip+i)*step:]
 		if n := binary.LittleEndian.Uint32(p); int64(n) != int64(v.width) {
 			return fault.Rel((skip+i)*step, 4, "values", "a value of %d bytes, all have %d", n, v.width)
 		}
 		copy(out[i*v.width:(i+1)*v.width], p[4:])
+	}
+	return nil
+}
+
+// fixed16 is fixed for decimals.
+func fixed16(out, data []byte, k int) error {
+	other := uint32(0)
+	out = out[:16*k]
+	for len(out) >= 16 && len(data) >= 20 {
+		other |= binary.LittleEndian.Uint32(data) ^ 16
+		*(*[16]byte)(out) = *(*[16]byte)(data[4:])
+		out, data = out[16:], data[20:]
+	}
+	if other != 0 {
+		return fault.Rel(0, 0, "values", "a value that has not 16 bytes, as all have")
 	}
 	return nil
 }
@@ -252,6 +270,17 @@ func decodeStrings(dst *vec.Vector, data []byte, skip, k, total, n int, valid []
 	if most < 0 {
 		return stringsEnd(data, pos, skip)
 	}
+	if k < 16 && k < total-skip { // few of many: not room for all
+		most = 0
+		for i, at := 0, pos; i < k && at+4 <= len(data); i++ {
+			l := int64(binary.LittleEndian.Uint32(data[at:]))
+			if l > int64(len(data)-at-4) {
+				break // told below
+			}
+			most += l
+			at += 4 + int(l)
+		}
+	}
 	out, err := dst.Bytes(offs[0], most)
 	if err != nil {
 		return err
@@ -266,9 +295,10 @@ func decodeStrings(dst *vec.Vector, data []byte, skip, k, total, n int, valid []
 		if l > len(data)-pos {
 			return stringsEnd(data, pos-4, skip+i)
 		}
-		if l <= 16 && pos+16 <= len(data) && to+16 <= len(out) {
-			// two words whatever the length; what is too much is overwritten by the next, or lies in the slack
-			*(*[2]uint64)(unsafe.Pointer(&out[to])) = *(*[2]uint64)(unsafe.Pointer(&data[pos]))
+		if l <= 32 && pos+32 <= len(data) && to+32 <= len(out) {
+			// four words whatever the length; what is too much is overwritten by the next, or lies in the slack
+			*(*[16]byte)(out[to:]) = *(*[16]byte)(data[pos:])
+			*(*[16]byte)(out[to+16:]) = *(*[16]byte)(data[pos+16:])
 		} else {
 			copy(out[to:], data[pos:pos+l])
 		}
