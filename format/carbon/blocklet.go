@@ -30,8 +30,8 @@ func (f *dataFile) pageStarts(ctx context.Context, g int) ([]int64, error) {
 			return nil, err
 		}
 		for _, p := range cc.pages {
-			if p.rows < 0 {
-				return nil, fault.Corruptf(cc.at, cc.path+".numberOfRowsInpage", "not said, and the footer does not say it either")
+			if p.rows < 0 || p.rows > maxPageRows3 {
+				return nil, fault.Corruptf(cc.at, cc.path+".numberOfRowsInpage", "%d rows; a page has at most %d, and the footer does not say it", p.rows, maxPageRows3)
 			}
 			add(p.rows)
 		}

@@ -336,6 +336,9 @@ func (f *dataFile) checkBlocklets() error {
 			return fault.Corruptf(at, path+".num_rows", "%d", b.rows)
 		}
 		rows += b.rows
+		if f.version < 3 && b.rows > maxPageRows {
+			return fault.Limitf(at, path+".num_rows", "%d rows, a blocklet has at most %d", b.rows, maxPageRows)
+		}
 		var err error
 		switch f.version {
 		case 3:
@@ -366,11 +369,16 @@ func (f *dataFile) checkBlocklet3(b *blockletInfo, at fault.Span, path string) e
 				off, end, b.lengths[i], f.headLen, f.footAt)
 		}
 	}
+	for i, n := range b.lengths { // each page takes some bytes of each chunk's metadata
+		if int64(len(b.inPage)) > int64(n) {
+			return fault.Corruptf(at, path+".row_count_in_page", "%d pages, the metadata of chunk %d has %d bytes", len(b.inPage), i, n)
+		}
+	}
 	if b.inPage != nil {
 		var n int64
 		for _, k := range b.inPage {
-			if k < 0 {
-				return fault.Corruptf(at, path+".row_count_in_page", "%d", k)
+			if k < 0 || k > maxPageRows3 {
+				return fault.Corruptf(at, path+".row_count_in_page", "%d rows, a page has at most %d", k, maxPageRows3)
 			}
 			n += int64(k)
 		}

@@ -17,6 +17,9 @@ import (
 // maxPageRows is far more than any writer puts in a page (32,000 rows in format 3, carbon.blocklet.size in the older ones).
 const maxPageRows = 1 << 22
 
+// maxPageRows3 is more than the 32,000 rows that a page of format 3 has at most: its row ids have 15 bits.
+const maxPageRows3 = 1 << 16
+
 // storedPage is a page as its file keeps it. It is what Next learned and Decode needs.
 type storedPage struct {
 	*dataChunk
