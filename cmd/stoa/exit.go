@@ -99,6 +99,16 @@ func line(err error) string {
 	return err.Error()
 }
 
+// wordIn is the flag for the reading option that an error names as a way out; "" if it names none.
+func wordIn(err error) string {
+	for _, w := range newWordFlags() {
+		if w.value != "" && strings.Contains(err.Error(), w.key+"="+w.value) {
+			return "--" + w.flag
+		}
+	}
+	return ""
+}
+
 // hint is what may help.
 func hint(cmd *cobra.Command, err error) string {
 	var use *useError
@@ -108,6 +118,8 @@ func hint(cmd *cobra.Command, err error) string {
 		return use.hint
 	case errors.As(err, &use) && cmd != nil && cmd.HasParent():
 		return "stoa " + cmd.Name() + " --help tells more"
+	case errors.As(err, &opening) && wordIn(err) != "":
+		return "on the command line that is " + wordIn(err)
 	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening) && cmd != nil && cmd.Name() == "recover":
 		return "--source-opt KEY=VALUE says what the file holds; stoa formats NAME lists the keys of its format"
 	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening):

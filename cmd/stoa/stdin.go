@@ -26,6 +26,9 @@ type tree struct {
 	a *app
 }
 
+// Unwrap is the tree below.
+func (t tree) Unwrap() store.Tree { return t.Local }
+
 func (t tree) Open(ctx context.Context, name string) (store.Source, error) {
 	if name == dash || isPipe(name) {
 		return t.a.stream(ctx, name)
