@@ -212,11 +212,11 @@ func (m *logRows) between(k keySpan) vec.Range {
 // outside reports whether e is certainly not true in a tablet: its range of keys, or a hash bucket that e's equalities lead to, is
 // another one.
 func (t *table) outside(tb *tablet, e *pred.Expr) bool {
-	s, sc := &tb.Partitioning, &tb.Schema
+	s := &tb.Partitioning
 	if e == nil || !s.stored {
 		return false
 	}
-	if columns, ok := t.positions(sc, s.Range); ok && len(columns) > 0 {
+	if columns, ok := t.positions(s.Range); ok && len(columns) > 0 {
 		k := t.spanOf(e, columns)
 		lower, upper := tb.Partition.Lower(), tb.Partition.Upper()
 		if k.empty || k.high != nil && bytes.Compare(k.high, lower) <= 0 || len(upper) > 0 && bytes.Compare(k.low, upper) >= 0 {
@@ -224,7 +224,7 @@ func (t *table) outside(tb *tablet, e *pred.Expr) bool {
 		}
 	}
 	for i, d := range s.hashOf(tb.Partition.Lower()) {
-		columns, ok := t.positions(sc, d.Columns)
+		columns, ok := t.positions(d.Columns)
 		if !ok || i >= len(tb.Partition.Buckets) {
 			continue
 		}
@@ -236,7 +236,7 @@ func (t *table) outside(tb *tablet, e *pred.Expr) bool {
 }
 
 // positions are the table's columns with the given ids; false if one of them is not there.
-func (t *table) positions(_ *Schema, ids []int32) ([]int, bool) {
+func (t *table) positions(ids []int32) ([]int, bool) {
 	out := make([]int, len(ids))
 	for i, id := range ids {
 		if out[i] = t.schema.Find(id); out[i] < 0 {

@@ -113,15 +113,25 @@ func (t *table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part
 			if t.outside(tb, q.Filter) {
 				continue
 			}
-			p := format.Part{Ref: tb.ID, Rows: -1, Bytes: tb.fs.stored(tb.Tablet)}
-			if info, err := t.tree.Stat(ctx, tb.Object); err == nil {
-				p.Stamp = info.Stamp
-			}
-			if !yield(p, nil) {
+			if !yield(format.Part{Ref: tb.ID, Stamp: t.stamp(ctx, tb), Rows: -1, Bytes: tb.fs.stored(tb.Tablet)}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// stamp is that of the superblock, and of the log's last segment if the log is read: every change of a tablet changes one of them.
+func (t *table) stamp(ctx context.Context, tb *tablet) (stamp string) {
+	if info, err := t.tree.Stat(ctx, tb.Object); err == nil {
+		stamp = info.Stamp
+	}
+	if t.o.noWAL {
+		return stamp
+	}
+	if segments, err := tb.fs.WALSegments(ctx, tb.ID); err == nil && len(segments) > 0 {
+		stamp += " " + segments[len(segments)-1].Stamp
+	}
+	return stamp
 }
 
 // stored is how many bytes a tablet's blocks have, as far as that is known without looking at files.
@@ -355,6 +365,7 @@ func (t *table) facts(newest *tablet) []format.KeyValue {
 	return out
 }
 
+// format2 is one fact.
 func format2(k, layout string, args ...any) format.KeyValue {
 	return format.KeyValue{Key: k, Value: fmt.Sprintf(layout, args...)}
 }
