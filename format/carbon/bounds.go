@@ -16,7 +16,7 @@ import (
 
 // bounds are those of a page.
 func (c *chunk) bounds(p *storedPage) (*pred.Bounds, bool) {
-	if c.f.version < 3 {
+	if c.f.version < 3 || c.col.globalCodes() {
 		return nil, false
 	}
 	if c.phys.Has != 1 || c.phys.Parent >= 0 || p.minMax == nil {
@@ -52,8 +52,11 @@ func (t *table) blockletBounds(ctx context.Context, f *dataFile, p *part, g int,
 		}
 		return v.exact(ph, f.footer.blocklet[g].rows)
 	}
-	c := f.match(ph.root, ph.col)
+	c := t.match(f, ph.root, ph.col)
 	if c == nil {
+		if t.ids == nil {
+			return nil
+		}
 		v, err := defaultValue(ph.col)
 		if err != nil {
 			return nil
@@ -62,6 +65,13 @@ func (t *table) blockletBounds(ctx context.Context, f *dataFile, p *part, g int,
 	}
 	if f.version < 3 {
 		return t.bounds12(ctx, f, g, ph, c)
+	}
+	if c.globalCodes() {
+		lo, hi, ok := f.footer.index[g].minMax.at(c.chunk)
+		if !ok {
+			return nil
+		}
+		return t.codeBounds(ctx, ph.col, lo, hi)
 	}
 	return c.minMax(f.footer.index[g].minMax, c.chunk)
 }

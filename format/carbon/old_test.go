@@ -148,6 +148,26 @@ func TestMeasureForms(t *testing.T) {
 	}
 }
 
+// TestMeasureOfFormat3: the numbers of 1.1's format 3 are those of the formats before, with other metadata.
+func TestMeasureOfFormat3(t *testing.T) {
+	meta := []byte{0, 'd'}
+	for _, v := range []int64{1000000, 999900, 999899} {
+		meta = binary.BigEndian.AppendUint64(meta, uint64(v))
+	}
+	meta = append(meta, 0, 0, 0, 0, 0)
+	data := s2.EncodeSnappy(nil, []byte{0, 100, 50})
+	p := &storedPage{version: 3, col: &column{columnSchema: &columnSchema{typ: typeLong}}, limits: format.Limits{}.WithDefaults(), spans: 1,
+		dataChunk: &dataChunk{codec: "snappy", dataLen: int32(len(data)), meta: [][]byte{meta}, encoders: encodings{encDelta}}}
+	got, err := decodeOne(p, data, 3, arrow.PrimitiveTypes.Int64, nil)
+	if err != nil || arrayText(got) != "[1000000 999900 999950]" {
+		t.Error(arrayText(got), err)
+	}
+	p.meta[0] = meta[:20]
+	if _, err := decodeOne(p, data, 3, arrow.PrimitiveTypes.Int64, nil); !errors.Is(err, fault.Corrupt) {
+		t.Error(err)
+	}
+}
+
 func decodeMeasure(meta, data []byte, n int64, typ arrow.DataType, nulls []byte) (arrow.Array, error) {
 	p := &storedPage{version: 2, col: &column{columnSchema: &columnSchema{typ: typeLong}}, limits: format.Limits{}.WithDefaults(), spans: 1,
 		dataChunk: &dataChunk{codec: "snappy", dataLen: int32(len(data)), meta: [][]byte{meta}, encoders: encodings{encDelta}, presence: &presence{bits: nulls}}}

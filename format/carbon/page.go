@@ -14,8 +14,8 @@ import (
 	"stoa/wire"
 )
 
-// maxPageRows is far more than any writer puts in a page (32,000 rows in format 3, carbon.blocklet.size in the older ones).
-const maxPageRows = 1 << 22
+// maxPageRows is far more than any writer puts in a page (32,000 rows in format 3; carbon.blocklet.size, at most 12,000,000, in the older ones).
+const maxPageRows = 1 << 24
 
 // maxPageRows3 is more than the 32,000 rows that a page of format 3 has at most: its row ids have 15 bits.
 const maxPageRows3 = 1 << 16
@@ -77,7 +77,7 @@ func (p *storedPage) open(t *format.Task, b [][]byte, n int64) (c content, err e
 	if err != nil {
 		return c, err
 	}
-	if len(p.meta) > 0 && p.version == 3 {
+	if len(p.meta) > 0 && !p.oldMeasure() {
 		cur := wire.NewInnerCursor(p.meta[0], fault.Span{}, "encoder_meta")
 		c.meta = parseEncoderMeta(cur, p.first() == encRLEIntegral)
 		c.own = true
@@ -318,7 +318,7 @@ func (p *storedPage) decode(t *format.Task, b [][]byte, n int64, dst *vec.Vector
 		return c.codes(dst)
 	case p.global:
 		return c.globalCodes(dst)
-	case p.version != 3 && !p.col.dimension:
+	case p.oldMeasure():
 		return c.measure12(dst)
 	case c.own:
 		return c.typed(dst)

@@ -136,13 +136,49 @@ func (m *measureMeta) floating(max, min float64) (measureForm, javaWidth) {
 	return form, w
 }
 
+// oldMeasure reports whether a page is one of a measure as CarbonData wrote them up to 1.1: in formats 1 and 2, and in format 3 with
+// the same numbers in its metadata, but not as a Java object.
+func (p *storedPage) oldMeasure() bool {
+	return !p.col.dimension && p.col.parent == nil && (p.version < 3 || p.encoders.has(encDelta))
+}
+
+// parseMeasureMeta3 reads the metadata of a measure's page of format 3 as 1.1 wrote it (big-endian):
+//
+//	type           u16, a letter
+//	max, min, unused   f64 ('n') or i64 ('d') each; nothing ('b')
+//	digits         i32
+//	selected       u8
+func parseMeasureMeta3(c be) (m measureMeta) {
+	m.kind = byte(c.u16("type"))
+	switch m.kind {
+	case 'n':
+		m.max, m.min = math.Float64frombits(uint64(c.i64("maxValue"))), math.Float64frombits(uint64(c.i64("minValue")))
+		c.i64("uniqueValue")
+	case 'd':
+		m.max, m.min = c.i64("maxValue"), c.i64("minValue")
+		c.i64("uniqueValue")
+	case 'b':
+	default:
+		c.Fail(0, 2, "type", "%q", m.kind)
+	}
+	m.digits, m.selected = int(c.i32("decimal")), int8(c.U8("dataTypeSelected"))
+	if c.Err() == nil && (m.digits < 0 || m.digits > 400) {
+		c.Fail(c.Pos()-5, 4, "decimal", "%d digits behind the point", m.digits)
+	}
+	return m
+}
+
 // measure12 decodes a page of a measure of formats 1 and 2.
 func (c *content) measure12(dst *vec.Vector) error {
 	if len(c.p.meta) != 1 {
 		return fault.Rel(0, 0, "encoder_meta", "%d of them, a measure has one", len(c.p.meta))
 	}
 	cur := wire.NewInnerCursor(c.p.meta[0], fault.Span{}, "encoder_meta")
-	m := parseMeasureMeta(be{cur})
+	parse := parseMeasureMeta
+	if c.p.version == 3 {
+		parse = parseMeasureMeta3
+	}
+	m := parse(be{cur})
 	if cur.Err() != nil {
 		return relative(cur.Err())
 	}
