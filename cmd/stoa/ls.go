@@ -31,26 +31,33 @@ type entryDoc struct {
 func (a *app) lsCmd() *cobra.Command {
 	var src sourceFlags
 	var out outputFlags
-	var blocks bool
+	var blocks, unnamed bool
 	cmd := &cobra.Command{
 		Use:   "ls [PATH...]",
 		Short: "List what a place holds",
 		Long: `List the tables in a place, or the files of a directory: name, format, kind, rows, size, number of columns, and what
 is wrong with those that cannot be read; of tables that have parts with names, also these. Without a path: the working
 directory. -f json is an array with an object an entry.
---blocks lists the blocks of Kudu directories instead, with the 20 fields of Kudu's own "kudu fs list".`,
+--blocks lists the blocks of Kudu directories instead, with the 20 fields of Kudu's own "kudu fs list"; --unnamed those that
+no superblock names, and what is found in containers whose metadata is lost.`,
 		Example: "  stoa ls data/",
 		Args:    func(_ *cobra.Command, args []string) error { return onceDash(args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = []string{"."}
 			}
-			if blocks {
-				return a.lsBlocks(cmd, args, &src, &out)
+			switch {
+			case blocks && unnamed:
+				return wrongUse("--blocks and --unnamed do not go together")
+			case blocks:
+				return a.lsBlocks(cmd, args, &src, &out, kuduBlocks)
+			case unnamed:
+				return a.lsBlocks(cmd, args, &src, &out, kuduUnnamed)
 			}
 			return a.ls(cmd, args, &src, &out)
 		},
 	}
+	cmd.Flags().BoolVar(&unnamed, "unnamed", false, "list the blocks of Kudu directories that no superblock names")
 	cmd.Flags().BoolVar(&blocks, "blocks", false, "list the blocks of Kudu directories, or of the table in DIR#TABLE")
 	out.register(cmd, reportForms, "default text")
 	src.register(a, cmd)
