@@ -54,6 +54,7 @@ func TestDirLives(t *testing.T) {
 			t.Run("missing", func(t *testing.T) { l.checkMissing(t, s, stopped) })
 			if manager == "file" { // a block is a file, and easily found
 				t.Run("replicas", func(t *testing.T) { l.checkReplicas(t, s, stopped) })
+				t.Run("keys", func(t *testing.T) { l.checkKeys(t, s, stopped) })
 			}
 			t.Run("restarted", func(t *testing.T) { // the server writes its log anew when it starts
 				s.t = t

@@ -94,7 +94,9 @@ func (l *truths) checkAll(t *testing.T, place string) {
 			if !tr.Altered {
 				rows += check(t, at, "without its log", map[string]string{"wal": "false"}, tr.At[l.Whole])
 			}
-			t.Logf("COUNT %s: rows compared %d", t.Name(), rows)
+			asked := checkFilters(t, at, nil, false, tr.Columns, tr.Latest, tr.At[l.Whole])
+			asked += checkFilters(t, at, map[string]string{"at": strconv.FormatUint(l.At[2], 10)}, false, tr.Columns, tr.At[2], tr.Latest)
+			t.Logf("COUNT %s: rows compared %d, filters %d", t.Name(), rows, asked)
 		})
 	}
 }
