@@ -12,6 +12,7 @@ var Format = format.Format{
 	Open:       open,
 	Describe:   describe,
 	Verify:     verify,
+	Recover:    recoverTable,
 	Codes:      Codes,
 	ReadKeys:   readKeys,
 }

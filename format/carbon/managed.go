@@ -39,9 +39,9 @@ type managed struct {
 }
 
 // openManaged opens a table directory.
-func openManaged(ctx context.Context, tree store.Tree, dir string, op format.OpenOptions, o readOptions) (*managed, error) {
+func openManaged(ctx context.Context, tree store.Tree, dir string, op format.OpenOptions, o readOptions, saved func([]region.Finding)) (*managed, error) {
 	t := &managed{path: dir, o: o, status: path.Join(dir, "Metadata", "tablestatus")}
-	t.table = &table{tree: tree, name: dir, opts: op, files: map[string]*dataFile{}, zone: o.zone, blocklet: o.blocklet}
+	t.table = &table{saved: saved, tree: tree, name: dir, opts: op, files: map[string]*dataFile{}, zone: o.zone, blocklet: o.blocklet}
 	t.opts.Tracer = nil
 	var err error
 	if t.dates, err = o.rule(); err != nil {
@@ -51,7 +51,12 @@ func openManaged(ctx context.Context, tree store.Tree, dir string, op format.Ope
 		return nil, err
 	}
 	if err := t.readStatus(ctx); err != nil {
-		return nil, err
+		if saved == nil || !errors.Is(err, fault.Corrupt) {
+			return nil, err
+		}
+		if err := t.guessStatus(ctx, err); err != nil {
+			return nil, err
+		}
 	}
 	t.dicts = newDictionaries(tree, path.Join(dir, "Metadata"), op)
 	t.facts()
@@ -72,6 +77,12 @@ func (t *managed) readSchema(ctx context.Context) error {
 	t.schema = parseTableInfo(thrift.NewReader(c, thrift.Compact), "")
 	if c.Err() != nil {
 		return c.Err()
+	}
+	t.ids = map[string]bool{}
+	for _, list := range append([][]columnSchema{t.schema.columns}, t.schema.past()...) {
+		for i := range list {
+			t.ids[list[i].id] = true
+		}
 	}
 	roots, _, err := columnTree(t.schema.columns, obj.at, "schema.table_columns")
 	if err != nil {

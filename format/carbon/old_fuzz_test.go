@@ -52,7 +52,7 @@ func FuzzOldFile(f *testing.F) {
 		ctx := context.Background()
 		files := map[string][]byte{"f.carbondata": data}
 		tg := format.Target{Tree: store.NewMemory(files), Name: "f.carbondata"}
-		tab, err := openFiles(ctx, tg, format.OpenOptions{Limits: oldLimits}, readOptions{bucket: -1}, []string{tg.Name})
+		tab, err := openFiles(ctx, tg, format.OpenOptions{Limits: oldLimits}, readOptions{bucket: -1}, []string{tg.Name}, nil)
 		blamesFile(t, err)
 		if err != nil {
 			return

@@ -249,15 +249,15 @@ func open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.
 	}
 	switch k {
 	case kindFile:
-		return openFiles(ctx, tg, op, o, []string{tg.Name})
+		return openFiles(ctx, tg, op, o, []string{tg.Name}, nil)
 	case kindFiles:
 		names, err := dataFiles(ctx, tg)
 		if err != nil {
 			return nil, err
 		}
-		return openFiles(ctx, tg, op, o, names)
+		return openFiles(ctx, tg, op, o, names, nil)
 	case kindTable:
-		t, err := openManaged(ctx, tg.Tree, tg.Name, op, o)
+		t, err := openManaged(ctx, tg.Tree, tg.Name, op, o, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -2,9 +2,11 @@ package carbon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -27,10 +30,13 @@ type table struct {
 	parts []part
 	meta  []format.KeyValue
 	dates dateRule
-	zone  *time.Location // of texts without one
+	zone  *time.Location  // of texts without one
+	ids   map[string]bool // of the columns that the table has or had; nil: there is no schema, the first file's is taken
 	// Formats 1 and 2: carbon.blocklet.size of the writer (0: to be found out), and the dictionaries of the table (nil: none known).
 	blocklet int64
 	dicts    *dictionaries
+
+	saved func([]region.Finding) // told what recovering found; nil: damage is not repaired
 
 	mu    sync.Mutex
 	files map[string]*dataFile // opened lately
@@ -84,7 +90,10 @@ func (t *table) file(ctx context.Context, name string) (*dataFile, error) {
 	if f != nil {
 		return f, nil
 	}
-	f, err := openFile(ctx, t.tree, name, t.opts)
+	f, err := t.open(ctx, name)
+	if err == nil {
+		err = t.belongs(f)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +104,20 @@ func (t *table) file(ctx context.Context, name string) (*dataFile, error) {
 	defer t.mu.Unlock()
 	t.keep(f)
 	return f, nil
+}
+
+// open opens a data file; when recovering, also one whose header or footer is damaged.
+func (t *table) open(ctx context.Context, name string) (*dataFile, error) {
+	f, err := openFile(ctx, t.tree, name, t.opts)
+	if err == nil || t.saved == nil || !errors.Is(err, fault.Corrupt) {
+		return f, err
+	}
+	found, findings, again := recoverFile(ctx, f, err)
+	t.saved(findings)
+	if again != nil {
+		return nil, err
+	}
+	return found, nil
 }
 
 // keep remembers an open file.
@@ -138,11 +161,23 @@ func (f *dataFile) blockletBytes(i int) int64 {
 	return (f.footAt - f.headLen) / int64(len(f.footer.blocklet))
 }
 
-// match finds the file's column for a column of the table: by the ids of the top-level columns, below them by place.
-func (f *dataFile) match(root, col *column) *column {
+// match finds the file's column for a column of the table: by the ids of the top-level columns (by name if there is no table, only
+// files), below them by place.
+func (t *table) match(f *dataFile, root, col *column) *column {
 	for _, r := range f.roots {
-		if r.id == root.id && r.id != "" || r.id == "" && r.name == root.name {
+		if t.ids != nil && r.id == root.id || t.ids == nil && strings.EqualFold(r.name, root.name) {
 			return descend(root, r, col)
+		}
+	}
+	return nil
+}
+
+// belongs checks that a file has no column that the table never had: dropped ones stay in the schema. So a damaged id does not
+// look like a column that was added later.
+func (t *table) belongs(f *dataFile) error {
+	for _, r := range f.roots {
+		if t.ids != nil && !t.ids[r.id] {
+			return fault.Corruptf(f.at, "column_schema", "column %s has the id %s, which no column of the table has or had", r.name, r.id)
 		}
 	}
 	return nil
@@ -190,7 +225,10 @@ func (t *table) chunk(ctx context.Context, g format.RowGroup, part *part, col in
 		}
 		return newConstChunk(v, p.Type, n, rows, false), nil
 	}
-	fc := f.match(p.root, p.col)
+	fc := t.match(f, p.root, p.col)
+	if fc == nil && t.ids == nil {
+		return nil, fault.Corruptf(f.at, "", "there is no column %s, which the first file of %s has", p.Name, t.name)
+	}
 	if fc == nil {
 		v, err := defaultValue(p.col)
 		if err != nil {
@@ -217,8 +255,8 @@ func widens(a, b dataType) bool {
 }
 
 // openFiles opens data files as one table: the schema is the first one's.
-func openFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o readOptions, names []string) (*table, error) {
-	t := &table{tree: tg.Tree, name: tg.Name, opts: op, files: map[string]*dataFile{}, zone: o.zone, blocklet: o.blocklet}
+func openFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o readOptions, names []string, saved func([]region.Finding)) (*table, error) {
+	t := &table{saved: saved, tree: tg.Tree, name: tg.Name, opts: op, files: map[string]*dataFile{}, zone: o.zone, blocklet: o.blocklet}
 	t.opts.Tracer = nil
 	var err error
 	if t.dates, err = o.rule(); err != nil {
@@ -234,7 +272,7 @@ func openFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o r
 		}
 		p := part{name: name, stamp: info.Stamp, rows: -1, bytes: info.Size}
 		if t.sc == nil {
-			f, err := openFile(ctx, tg.Tree, name, op)
+			f, err := t.open(ctx, name)
 			if err != nil {
 				return nil, err
 			}

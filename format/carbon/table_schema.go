@@ -135,6 +135,14 @@ func parsePartitionInfo(r *thrift.Reader, name string) *partitionInfo {
 	return p
 }
 
+// past are the columns that the table's history names.
+func (s *tableSchema) past() (out [][]columnSchema) {
+	for _, e := range s.history {
+		out = append(out, e.added, e.removed)
+	}
+	return out
+}
+
 // facts are what `stoa meta` prints of a table's schema.
 func (s *tableSchema) facts(add func(k string, v any)) {
 	add("table_id", s.id)

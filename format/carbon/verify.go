@@ -150,7 +150,7 @@ func (v *verifier) index(name string) map[string]*indexed {
 // table verifies a table's directory.
 func (v *verifier) table(dir string) {
 	v.part = dir
-	t, err := openManaged(v.ctx, v.tree, dir, v.o, v.opts)
+	t, err := openManaged(v.ctx, v.tree, dir, v.o, v.opts, nil)
 	if err != nil {
 		code := "carbon.status.damaged"
 		var e *fault.Error
@@ -245,6 +245,9 @@ func (v *verifier) file(name string, known *indexed, t *managed) {
 	own.dates, _ = v.opts.rule()
 	if t != nil {
 		own.dicts = t.dicts
+		if err := t.belongs(f); err != nil {
+			v.blame("carbon.header.damaged", err, -1, -1)
+		}
 	}
 	if err := own.columns(f.roots); err != nil {
 		v.blame("carbon.unsupported", err, -1, -1)
@@ -332,7 +335,7 @@ func (v *verifier) blocklet(t *table, f *dataFile, g int, at int64) {
 // the lengths by page.
 func (v *verifier) chunk(t *table, f *dataFile, g int, p *physical, at int64, counts map[int]int64) map[int]int64 {
 	rows := f.footer.blocklet[g].rows
-	col := f.match(p.root, p.col)
+	col := t.match(f, p.root, p.col)
 	c, err := t.newChunk(v.ctx, f, g, p, col, vec.Range{To: rows})
 	if err != nil {
 		v.blame("carbon.chunk.damaged", err, at, at+rows)

@@ -1,0 +1,305 @@
+package carbon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/thrift"
+	"stoa/region"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// Recovering finds the blocklets of a data file of format 3 whose header or footer is damaged: as an index file beside it knows
+// them, or one column chunk after the other from the header on (each says how long its pages are). Of a table it also gets over a
+// status that cannot be read (every segment that has a directory is taken) and a schema that cannot be read (the data files say
+// their columns). Formats 1 and 2 have everything in the footer: without it nothing is found.
+
+// recoverTable opens what a target is as well as it goes.
+func recoverTable(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, []region.Finding, error) {
+	var mu sync.Mutex
+	var all []region.Finding
+	saved := func(f []region.Finding) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, f...)
+	}
+	r, err := reopen(ctx, tg, op, saved)
+	mu.Lock()
+	defer mu.Unlock()
+	return r, slices.Clone(all), err
+}
+
+func reopen(ctx context.Context, tg format.Target, op format.OpenOptions, saved func([]region.Finding)) (format.Reader, error) {
+	o, err := parseOptions(op.Opts)
+	if err == nil {
+		err = o.complete(ctx, tg.Tree, op.Limits)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tg, k, err := resolve(ctx, tg, &o)
+	if err != nil {
+		return nil, err
+	}
+	switch k {
+	case kindFile:
+		return openFiles(ctx, tg, op, o, []string{tg.Name}, saved)
+	case kindFiles:
+		names, err := dataFiles(ctx, tg)
+		if err != nil {
+			return nil, err
+		}
+		return openFiles(ctx, tg, op, o, names, saved)
+	case kindTable:
+		t, err := openManaged(ctx, tg.Tree, tg.Name, op, o, saved)
+		if err != nil {
+			return withoutSchema(ctx, tg, op, o, saved, err)
+		}
+		if list, err := t.all(ctx); err == nil {
+			for _, p := range list { // so that what is lost is told now, and not while rows are read
+				if _, err := t.file(ctx, p.name); err != nil && !errors.Is(err, fault.Corrupt) {
+					return nil, err
+				}
+			}
+		}
+		return t.reader(), nil
+	}
+	return open(ctx, tg, op)
+}
+
+func saying(code string, at fault.Span, part, format string, args ...any) region.Finding {
+	f := region.Finding{Code: code, Severity: severityOf(code), At: at, Part: part, Message: fmt.Sprintf(format, args...), Rows: [2]int64{-1, -1}, Lost: -1}
+	if f.Severity < region.Error {
+		f.Lost = 0
+	}
+	return f
+}
+
+// withoutSchema opens the data files of a table whose schema cannot be read.
+func withoutSchema(ctx context.Context, tg format.Target, op format.OpenOptions, o readOptions, saved func([]region.Finding), why error) (format.Reader, error) {
+	var e *fault.Error
+	if !errors.As(why, &e) || e.Class != fault.Corrupt || path.Base(e.At.Object) != "schema" {
+		return nil, why
+	}
+	saved([]region.Finding{saying("carbon.schema.damaged", e.At, tg.Name, "%v: all data files are read by the columns that they say; partitions, deletes and the status are not looked at", why)})
+	names, err := filesBelow(ctx, tg.Tree, tg.Name, 8)
+	if err != nil {
+		return nil, err
+	}
+	return openFiles(ctx, tg, op, o, names, saved)
+}
+
+// filesBelow are the data files below a directory.
+func filesBelow(ctx context.Context, tree store.Tree, dir string, depth int) (out []string, err error) {
+	for info, err := range tree.List(ctx, dir) {
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case info.Dir && depth > 0:
+			more, err := filesBelow(ctx, tree, info.Name, depth-1)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, more...)
+		case !info.Dir && strings.HasSuffix(info.Name, dataExt):
+			out = append(out, info.Name)
+		}
+	}
+	return out, nil
+}
+
+// guessStatus takes every segment that has a directory for one that counts.
+func (t *managed) guessStatus(ctx context.Context, why error) error {
+	var e *fault.Error
+	errors.As(why, &e)
+	t.loads, t.changes = nil, nil
+	for part, err := range t.tree.List(ctx, path.Join(t.path, "Fact")) {
+		if err != nil {
+			return why
+		}
+		for s, err := range t.tree.List(ctx, part.Name) {
+			if name, ok := strings.CutPrefix(path.Base(s.Name), "Segment_"); err == nil && ok && s.Dir {
+				t.loads = append(t.loads, load{Name: name, Status: statusSuccess})
+			}
+		}
+	}
+	if len(t.loads) == 0 {
+		return why
+	}
+	t.saved([]region.Finding{saying("carbon.status.damaged", e.At, t.path, "%v: all %d segments that have a directory are read, also those that were compacted or deleted; deleted rows come back", why, len(t.loads))})
+	return nil
+}
+
+// recoverFile finds the blocklets of a file that could not be opened because of why. f is what was understood of it.
+func recoverFile(ctx context.Context, f *dataFile, why error) (*dataFile, []region.Finding, error) {
+	if f.at.Object == "" || f.at.Len == 0 {
+		return nil, nil, why
+	}
+	part := f.at.Object
+	code := "carbon.footer.damaged"
+	if f.headLen == 0 {
+		code = "carbon.header.damaged"
+	}
+	out := []region.Finding{saying(code, f.at, part, "%v", why)}
+	if f.version == 2 || f.version == 1 && f.headLen == 0 && f.footAt >= 0 && len(f.footer.columns) > 0 {
+		return nil, out, why
+	}
+	if known := f.besides(ctx); known != nil {
+		g, lost := f.byIndex(known)
+		if g != nil {
+			out = append(out, saying("carbon.recovered", f.at, part, "%d blocklets, as the index file knows them", len(g.footer.blocklet)))
+			return g, append(out, lost...), g.layout()
+		}
+	}
+	if f.headLen == 0 {
+		return nil, out, why
+	}
+	g, lost := f.walk(ctx)
+	out = append(out, lost...)
+	if err := g.layout(); err != nil {
+		return nil, out, why
+	}
+	out = append(out, saying("carbon.recovered", f.at, part, "%d blocklets with %d rows, found one after the other", len(g.footer.blocklet), g.footer.rows))
+	return g, out, nil
+}
+
+// besides is what an index file in the same directory says of the file; nil if none does.
+func (f *dataFile) besides(ctx context.Context) *indexed {
+	for info, err := range f.tree.List(ctx, path.Dir(f.at.Object)) {
+		if err != nil {
+			return nil
+		}
+		merged := strings.HasSuffix(info.Name, mergedExt)
+		if !merged && !strings.HasSuffix(info.Name, indexExt) {
+			continue
+		}
+		o, err := openObject(ctx, f.tree, info.Name, f.limits)
+		if err != nil {
+			continue
+		}
+		files, _ := o.readIndex(ctx, merged, nil)
+		known := map[string]*indexed{}
+		collect(known, files)
+		if x := known[path.Base(f.at.Object)]; x != nil && x.blocks[0].info != nil {
+			return x
+		}
+	}
+	return nil
+}
+
+// byIndex makes the file of what an index file says; blocklets behind its end are lost.
+func (f *dataFile) byIndex(x *indexed) (*dataFile, []region.Finding) {
+	g := &dataFile{object: f.object, version: 3, header: f.header, headLen: f.headLen, footAt: f.at.Len, noVerify: f.noVerify}
+	g.header.columns = x.columns
+	g.footer.version = 3
+	var lost []region.Finding
+	var rows int64
+	for i := range x.blocks {
+		b := &x.blocks[i]
+		if b.info == nil {
+			return nil, nil
+		}
+		if end := max(b.info.end, b.info.dims); end > f.at.Len {
+			l := saying("carbon.rows.lost", f.at.Sub(f.at.Len, 0), f.at.Object, "blocklet %d reaches to byte %d, the file has %d", i, end, f.at.Len)
+			l.Rows, l.Lost = [2]int64{rows, rows + b.info.rows}, b.info.rows
+			lost = append(lost, l)
+			continue
+		}
+		rows += b.info.rows
+		g.footer.blocklet = append(g.footer.blocklet, *b.info)
+		g.footer.index = append(g.footer.index, blockletIndex{})
+	}
+	g.footer.rows = rows
+	return g, lost
+}
+
+// walk finds column chunks one after the other.
+func (f *dataFile) walk(ctx context.Context) (*dataFile, []region.Finding) {
+	g := &dataFile{object: f.object, version: 3, header: f.header, headLen: f.headLen, footAt: f.headLen, noVerify: f.noVerify}
+	g.footer.version = 3
+	n := len(f.header.columns)
+	dims := 0
+	for i := range f.header.columns {
+		if f.header.columns[i].dimension {
+			dims++
+		}
+	}
+	at := f.headLen
+	for n > 0 && ctx.Err() == nil {
+		b := blockletInfo{rows: -1}
+		for range n {
+			head, cc, ok := f.chunkHere(ctx, at)
+			if !ok {
+				break
+			}
+			if len(b.offsets) == 0 {
+				b.take(cc)
+			}
+			b.offsets, b.lengths = append(b.offsets, at), append(b.lengths, int32(head))
+			at += head
+			for _, p := range cc.lengths {
+				at += int64(p)
+			}
+			if len(b.offsets) == dims {
+				b.dims = at
+			}
+		}
+		if len(b.offsets) == 0 {
+			return g, nil
+		}
+		if len(b.offsets) < n {
+			l := saying("carbon.rows.lost", f.at.Sub(b.offsets[0], f.at.Len-b.offsets[0]), f.at.Object, "the blocklet that begins here has %d of %d column chunks", len(b.offsets), n)
+			l.Rows, l.Lost = [2]int64{g.footer.rows, g.footer.rows + b.rows}, b.rows
+			return g, []region.Finding{l}
+		}
+		b.end = at
+		if dims == 0 {
+			b.dims = b.offsets[0]
+		}
+		g.footAt = at
+		g.footer.rows += b.rows
+		g.footer.blocklet = append(g.footer.blocklet, b)
+		g.footer.index = append(g.footer.index, blockletIndex{})
+	}
+	return g, nil
+}
+
+// take notes the rows of the pages of the first chunk.
+func (b *blockletInfo) take(cc columnChunk) {
+	b.rows = 0
+	for _, p := range cc.pages {
+		b.inPage = append(b.inPage, int32(p.rows))
+		b.rows += p.rows
+	}
+	b.pages = int32(len(cc.pages))
+}
+
+// chunkHere reads the metadata of a column chunk at an offset, if one is there with all its pages.
+func (f *dataFile) chunkHere(ctx context.Context, at int64) (head int64, cc columnChunk, ok bool) {
+	if at >= f.at.Len {
+		return 0, cc, false
+	}
+	b, err := f.growing(ctx, at, "chunk", func(c *wire.Cursor) { cc = parseDataChunk3(thrift.NewReader(c, thrift.Compact), "") })
+	if err != nil || len(cc.pages) == 0 || len(cc.lengths) != len(cc.pages) || len(cc.offsets) != len(cc.pages) {
+		return 0, cc, false
+	}
+	end := at + int64(len(b))
+	for i := range cc.pages {
+		p := &cc.pages[i]
+		if p.dataLen < 0 || p.rowidLen < 0 || p.rleLen < 0 || int64(p.dataLen)+int64(p.rowidLen)+int64(p.rleLen) != int64(cc.lengths[i]) ||
+			at+int64(len(b))+int64(cc.offsets[i]) != end || p.rows < 0 || p.rows > maxPageRows3 {
+			return 0, cc, false
+		}
+		end += int64(cc.lengths[i])
+	}
+	return int64(len(b)), cc, end <= f.at.Len
+}

@@ -1,0 +1,80 @@
+package carbon_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/format"
+	"stoa/format/carbon"
+	"stoa/region"
+	"stoa/store"
+)
+
+// recovered opens with Recover and reads.
+func recovered(t *testing.T, tree store.Tree, name string) ([]line, []region.Finding, error) {
+	t.Helper()
+	_, findings, err := carbon.Format.Recover(t.Context(), format.Target{Tree: tree, Name: name}, format.OpenOptions{})
+	if err != nil {
+		return nil, findings, err
+	}
+	_, rows, err := read(t, name, stoa.OpenOptions{Tree: tree, From: "carbon", Recover: true}, stoa.ScanSpec{})
+	return rows, findings, err
+}
+
+func has(findings []region.Finding, code string) bool {
+	for _, f := range findings {
+		if f.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// TestRecoverFooter: without the footer every row is found again, by the index file and without it.
+func TestRecoverFooter(t *testing.T) {
+	for _, name := range []string{"v3/complex_nested/table", "v3/allprim_zstd/table", "v3/lowcard_inv/table", "v3/onerow/table"} {
+		for _, index := range []bool{true, false} {
+			tree := loaded(t, filepath.Join(golden2, name))
+			_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := map[string][]byte{}
+			file := ""
+			for _, n := range tree.Names() {
+				b := tree.Bytes(n)
+				if strings.HasSuffix(n, ".carbondata") {
+					file, b = n, b[:len(b)-20]
+				} else if !index {
+					continue
+				}
+				files[n] = b
+			}
+			rows, found, err := recovered(t, store.NewMemory(files), file)
+			if err != nil || differ(rows, right, false) != "" || !has(found, "carbon.recovered") || !has(found, "carbon.footer.damaged") {
+				t.Errorf("%s, index %v: %v %s %v", name, index, err, differ(rows, right, false), found)
+			}
+		}
+	}
+}
+
+// TestRecoverStatus: a status that cannot be read costs no segment.
+func TestRecoverStatus(t *testing.T) {
+	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
+	_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree.Put("t/Metadata/tablestatus", []byte(`[{"timestamp"`))
+	rows, found, err := recovered(t, tree, "t")
+	if err != nil || differ(rows, right, true) != "" || !has(found, "carbon.status.damaged") {
+		t.Errorf("%v %s %v", err, differ(rows, right, true), found)
+	}
+	tree.Put("t/Metadata/schema", []byte{1, 2, 3})
+	rows, found, err = recovered(t, tree, "t")
+	if err != nil || len(rows) != len(right) || !has(found, "carbon.schema.damaged") {
+		t.Errorf("%v %d rows of %d, %v", err, len(rows), len(right), found)
+	}
+}
