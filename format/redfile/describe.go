@@ -204,6 +204,9 @@ func (d *describer) page(x extent, name string, off, head int64, h *pageHeader) 
 		value = fmt.Sprintf("%s, %d values, %s", value, h.values, h.encoding)
 	}
 	d.node(1, region.Struct, name, value, off, head+int64(h.stored))
+	if d.odd != nil && h.kind != dataPage && (h.kind != indexPage || h.entries < 0) {
+		d.odd("redfile.page.unknown", d.f.at.Sub(off, head), chunkPath(x.group, x.col)+"."+name, "%s, or an index page of another layout", pageKind(h.kind))
+	}
 	if !d.pages {
 		return
 	}

@@ -161,7 +161,7 @@ func runWriter(t *testing.T, path, opts string, at int, after time.Duration) (gr
 
 // TestKilledWriter kills writers at random moments. Whatever a whole row group held is recovered, every time.
 func TestKilledWriter(t *testing.T) {
-	kills := 14
+	kills := 8
 	if os.Getenv("STOA_LONG") != "" {
 		kills = 200
 	}
@@ -252,7 +252,7 @@ func TestFailingSink(t *testing.T) {
 			keep := &keeper{left: k}
 			w, err := redfile.Format.Create(ctx, keep, killSchema, format.WriteOptions{Rows: -1, Opts: opts})
 			whole := 0
-			for g := 0; g < 60 && err == nil; g++ {
+			for g := 0; g < 40 && err == nil; g++ {
 				b := killBatch(g*100, 100)
 				if err = w.Write(ctx, b); err == nil {
 					whole++
@@ -286,7 +286,7 @@ func TestFailingSink(t *testing.T) {
 			}
 		}
 		t.Logf("%v: failed at each of %d writes, %d rows recovered", opts, tries, rows)
-		if tries < 60 {
+		if tries < 40 {
 			t.Errorf("only %d writes", tries)
 		}
 	}

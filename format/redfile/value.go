@@ -249,16 +249,18 @@ func decodeBits(out []byte, at int, data []byte, skip, k, n int, valid []byte) {
 
 // decodeStrings appends BYTE_ARRAYs: u32 length, bytes. All of data belongs to the total values.
 func decodeStrings(dst *vec.Vector, data []byte, skip, k, total, n int, valid []byte) error {
-	pos := 0
-	for i := range skip {
-		if pos+4 > len(data) {
-			return stringsEnd(data, pos, i)
+	pos, err := skipStrings(data, 0, skip, 0)
+	if err != nil {
+		return err
+	}
+	end := len(data)
+	if k < total-skip {
+		if end, err = skipStrings(data, pos, k, skip); err != nil {
+			return err
 		}
-		l := int(binary.LittleEndian.Uint32(data[pos:]))
-		if pos += 4; l > len(data)-pos {
-			return stringsEnd(data, pos-4, i)
-		}
-		pos += l
+	}
+	if end-pos < 4*k {
+		return stringsEnd(data, pos, skip)
 	}
 	at := dst.Extend(n)
 	if valid != nil {
@@ -266,34 +268,46 @@ func decodeStrings(dst *vec.Vector, data []byte, skip, k, total, n int, valid []
 		dst.AddNulls(n - k)
 	}
 	offs := dst.Offsets(at)
-	most := int64(len(data) - pos - 4*k)
-	if most < 0 {
-		return stringsEnd(data, pos, skip)
-	}
-	if k < 16 && k < total-skip { // few of many: not room for all
-		most = 0
-		for i, at := 0, pos; i < k && at+4 <= len(data); i++ {
-			l := int64(binary.LittleEndian.Uint32(data[at:]))
-			if l > int64(len(data)-at-4) {
-				break // told below
-			}
-			most += l
-			at += 4 + int(l)
-		}
-	}
-	out, err := dst.Bytes(offs[0], most)
+	out, err := dst.Bytes(offs[0], int64(end-pos-4*k))
 	if err != nil {
 		return err
 	}
-	base, to := offs[0], 0
+	if err := copyStrings(offs, out, data[:end], pos, k, skip); err != nil {
+		return err
+	}
+	if k < n {
+		plain.ExpandOffsets(offs, n, valid, 0)
+	}
+	return nil
+}
+
+// skipStrings passes over k values from pos on; the first of them is number first.
+func skipStrings(data []byte, pos, k, first int) (int, error) {
 	for i := range k {
 		if pos+4 > len(data) {
-			return stringsEnd(data, pos, skip+i)
+			return 0, stringsEnd(data, pos, first+i)
+		}
+		l := int(binary.LittleEndian.Uint32(data[pos:]))
+		if pos += 4; l > len(data)-pos {
+			return 0, stringsEnd(data, pos-4, first+i)
+		}
+		pos += l
+	}
+	return pos, nil
+}
+
+// copyStrings moves k values, which take all of data from pos on, to out, and their ends to offs[1:].
+func copyStrings(offs []int32, out, data []byte, pos, k, first int) error {
+	base, to := offs[0], 0
+	ends := offs[1:]
+	for i := range k {
+		if pos+4 > len(data) {
+			return stringsEnd(data, pos, first+i)
 		}
 		l := int(binary.LittleEndian.Uint32(data[pos:]))
 		pos += 4
 		if l > len(data)-pos {
-			return stringsEnd(data, pos-4, skip+i)
+			return stringsEnd(data, pos-4, first+i)
 		}
 		if l <= 32 && pos+32 <= len(data) && to+32 <= len(out) {
 			// four words whatever the length; what is too much is overwritten by the next, or lies in the slack
@@ -304,13 +318,10 @@ func decodeStrings(dst *vec.Vector, data []byte, skip, k, total, n int, valid []
 		}
 		pos += l
 		to += l
-		offs[i+1] = base + int32(to)
+		ends[i] = base + int32(to)
 	}
-	if skip+k == total && pos != len(data) {
+	if pos != len(data) {
 		return fault.Rel(pos, len(data)-pos, "values", "%d bytes behind the last value", len(data)-pos)
-	}
-	if k < n {
-		plain.ExpandOffsets(offs, n, valid, 0)
 	}
 	return nil
 }
