@@ -18,7 +18,7 @@ var flatTypes = []arrow.DataType{
 }
 
 var suiteOptions = []map[string]string{
-	{}, {"block-size": "300"}, {"codec": "deflate", "block-size": "2000"}, {"codec": "snappy", "block-size": "2000", "checksum": "null"}, {"first-values": "all", "block-size": "500"},
+	{}, {"block-size": "300"}, {"codec": "deflate", "block-size": "2000"}, {"codec": "snappy", "block-size": "2000", "checksum": "null"}, {"codec": "bzip2", "block-size": "4000"}, {"first-values": "all", "block-size": "500"},
 }
 
 // TestSuiteWiki and TestSuiteAvro hold writer and reader against what every format must do.

@@ -128,8 +128,10 @@ func compress(k codecKind, raw []byte, buf *[]byte) ([]byte, error) {
 			return nil, err
 		}
 		*buf = out.Bytes()
+	case codecBzip2:
+		*buf = toBzip2((*buf)[:0], raw)
 	default:
-		return nil, fault.Unsupportedf(fault.Span{}, "codec", "writing it")
+		return nil, fault.Bugf("trevni: a codec that is not written")
 	}
 	return *buf, nil
 }

@@ -164,7 +164,7 @@ func nested(seed uint64) *arrow.Schema {
 func TestGrid(t *testing.T) {
 	for _, version := range []string{"2", "1"} {
 		var files []file
-		for _, codec := range []string{"null", "deflate", "snappy"} {
+		for _, codec := range []string{"null", "deflate", "snappy", "bzip2"} {
 			for _, sum := range []string{"crc32", "null"} {
 				for _, size := range []string{"65536", "200"} {
 					for k := range uint64(9) {
