@@ -24,6 +24,10 @@ type Logged struct {
 	Rows    []LoggedRow               // rows of MemRowSets that were not flushed; ascending by Key, each key once
 	Changes map[uint64][]LoggedChange // of flushed rowsets, by RowSet.ID; ascending by Row, then in the order in which they were applied
 
+	// Changes whose rows cannot be told, because the keys of their rowset cannot be read, by RowSet.ID: any of its rows may be an old
+	// one. A finding kudu.wal.change.lost tells of each, too.
+	Unplaced map[uint64][]UnplacedChange
+
 	// The newest schema in the log, if it is newer than the superblock's; else nil.
 	Schema        *Schema
 	SchemaVersion uint32
@@ -47,6 +51,13 @@ type LoggedChange struct {
 	Row  int64  // ordinal in the rowset; 0 for a LoggedRow
 	Time uint64 // hybrid time of the operation
 	List []byte // RowChangeList: op (1 update, 2 delete, 3 reinsert), cells
+}
+
+// UnplacedChange is a row's changes that could not be placed.
+type UnplacedChange struct {
+	Key  []byte // encoded primary key
+	Time uint64 // of the earliest of them
+	Err  error  // why: class Corrupt
 }
 
 // KeyLookup finds the ordinal of an encoded key in a rowset, whether the row is live or not.
@@ -629,10 +640,14 @@ func (x *replay) place(ctx context.Context, rs uint64) error {
 			}
 			continue
 		case err == nil:
-			err = fault.Corruptf(fault.Span{}, "", "the rowset has no such row")
-		case !errors.As(err, new(*fault.Error)):
+			err = fault.Corruptf(fault.Span{Object: x.t.Object}, "", "the log changes row %s of rowset %d, which has no such row", x.keyText([]byte(key)), rs)
+		case !errors.Is(err, fault.Corrupt):
 			return err
 		}
+		if x.out.Unplaced == nil {
+			x.out.Unplaced = map[uint64][]UnplacedChange{}
+		}
+		x.out.Unplaced[rs] = append(x.out.Unplaced[rs], UnplacedChange{[]byte(key), byKey[key][0].Time, err})
 		e := findingOf("", err, "")
 		x.note("kudu.wal.change.lost", e.At, e.Path, fmt.Sprintf("%d changes of row %s of rowset %d: %s", len(byKey[key]), x.keyText([]byte(key)), rs, e.Message))
 	}

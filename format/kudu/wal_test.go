@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -708,6 +709,9 @@ func TestWALLookupFails(t *testing.T) {
 	})
 	if l.text() != "rowset 3 row 4 @10 delete\n" || codesOf(l) != "change.lost" || l.Findings[0].At.Object != "block" {
 		t.Errorf("%s %+v", l.text(), l.Findings)
+	}
+	if u := l.Unplaced[3]; len(l.Unplaced) != 1 || len(u) != 1 || u[0].Key[3] != 1 || u[0].Time != 10 || !errors.Is(u[0].Err, fault.Corrupt) {
+		t.Errorf("%+v", l.Unplaced)
 	}
 	_, err := logFS(store.NewMemory(files)).Replay(context.Background(), logTablet(s), func(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, os.ErrPermission })
 	if err != os.ErrPermission {
