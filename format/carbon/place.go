@@ -265,7 +265,7 @@ func open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.
 	case kindDict, kindDictMeta, kindSort:
 		return openDictionary(ctx, tg, op)
 	}
-	return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "an index file as a table")
+	return openIndex(ctx, tg, op)
 }
 
 // dataFiles are the data files of a directory, by name.
