@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -151,6 +152,21 @@ func newDictionaries(tree store.Tree, dir string, o format.OpenOptions) *diction
 	return &dictionaries{tree: tree, dir: dir, opts: o, have: map[string]*globalDictionary{}}
 }
 
+// dictionariesAbove are those of the table in whose directory a data file lies, usually Fact/Part0/Segment_N of it; nil if no column
+// needs one, or no Metadata directory is found.
+func dictionariesAbove(ctx context.Context, tree store.Tree, dir string, cols []*column, o format.OpenOptions) *dictionaries {
+	if !slices.ContainsFunc(cols, (*column).globalCodes) {
+		return nil
+	}
+	for range 5 {
+		if info, err := tree.Stat(ctx, path.Join(dir, "Metadata", "schema")); err == nil && !info.Dir {
+			return newDictionaries(tree, path.Join(dir, "Metadata"), o)
+		}
+		dir = path.Join(dir, "..")
+	}
+	return nil
+}
+
 // globalCodes reports whether the pages of a column hold codes of a dictionary of the table.
 func (c *column) globalCodes() bool {
 	return c.dimension && !c.typ.complex() && c.encoders.has(encDictionary) && !c.encoders.has(encDirectDictionary)
@@ -173,7 +189,7 @@ type globalDictionary struct {
 // global is the dictionary of a column; nil if it has none. That it is not there is Corrupt: it costs the column, nothing else.
 func (d *dictionaries) global(ctx context.Context, col *column) (*globalDictionary, error) {
 	if d == nil {
-		return nil, fault.Corruptf(fault.Span{Object: col.id + dictExt}, "", "column %s: its dictionary is in the table's Metadata directory, and only a file or segment was opened", col.name)
+		return nil, fault.Corruptf(fault.Span{Object: col.id + dictExt}, "", "column %s: its dictionary is in the table's Metadata directory, which is not above the file that was opened", col.name)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

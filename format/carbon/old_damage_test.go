@@ -111,6 +111,29 @@ func TestMissingDictionary(t *testing.T) {
 	}
 }
 
+// TestLoneFile: a data file or segment within its table's directory finds the dictionaries; a copy elsewhere loses the columns that
+// need them.
+func TestLoneFile(t *testing.T) {
+	for _, g := range goldenTables(t).Tables {
+		files := goldenFiles(t, g.Table)
+		data := ending(t, files, ".carbondata")
+		for _, place := range []string{data, path.Dir(data)} {
+			_, rows, err := read(t, place, stoa.OpenOptions{Tree: store.NewMemory(files)}, stoa.ScanSpec{})
+			if err != nil || digest(rows) != g.SHA256 {
+				t.Errorf("%s: %v", place, err)
+			}
+		}
+		alone := stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"x.carbondata": files[data]})}
+		_, rows, err := read(t, "x.carbondata", alone, stoa.ScanSpec{Columns: []string{"id", "name", "ts"}})
+		if err != nil || len(rows) != g.Rows {
+			t.Errorf("%s alone: %d rows, %v", g.Table, len(rows), err)
+		}
+		if _, _, err := read(t, "x.carbondata", alone, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), ".dict") {
+			t.Errorf("%s alone: %v", g.Table, err)
+		}
+	}
+}
+
 // TestTornDictionary: what stands behind the last finished load is not taken for values; what is cut off costs only the codes
 // behind the cut.
 func TestTornDictionary(t *testing.T) {

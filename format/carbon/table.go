@@ -285,6 +285,7 @@ func openFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o r
 			if err := t.columns(f.roots); err != nil {
 				return nil, err
 			}
+			t.dicts = dictionariesAbove(ctx, tg.Tree, path.Dir(name), f.columns, op)
 		}
 		t.parts = append(t.parts, p)
 	}
