@@ -52,7 +52,7 @@ func TestDirCrashes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := read(dead+"#"+x.name, nil, stoa.Fail)
+		r, err := read(dead+"#"+x.name, nil, stoa.ScanSpec{})
 		if err != nil {
 			t.Errorf("crash %d: %v", crash, err)
 			continue

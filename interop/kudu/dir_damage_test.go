@@ -93,7 +93,7 @@ func (l *life) checkKeys(t *testing.T, s *server, from string) {
 	for n, tr := range l.Tables {
 		for c := range tr.Columns {
 			name, _, _ := strings.Cut(tr.Columns[c], "\t")
-			r, err := read(place+"#"+n, nil, stoa.Fail, name)
+			r, err := read(place+"#"+n, nil, stoa.ScanSpec{Columns: []string{name}, Unordered: true})
 			if err != nil {
 				if refused++; !errors.Is(err, fault.Corrupt) {
 					t.Errorf("%s, only column %s: %v", n, name, err)
@@ -104,10 +104,11 @@ func (l *life) checkKeys(t *testing.T, s *server, from string) {
 			for _, row := range tr.Latest {
 				want = append(want, strings.Split(row, "\t")[c])
 			}
-			slices.Sort(r.rows) // without keys there is no order
+			slices.Sort(r.rows)
 			slices.Sort(want)
 			if d := difference(r.rows, want); d != "" {
 				t.Errorf("%s, only column %s: stoa reads %s", n, name, d)
+				break
 			}
 			right++
 		}
@@ -122,7 +123,7 @@ func (l *life) checkAlone(t *testing.T, place, table, what string, tr truth) (lo
 	for _, r := range tr.Latest {
 		is[r] = true
 	}
-	r, err := read(place+"#"+table, nil, stoa.SkipRows)
+	r, err := read(place+"#"+table, nil, stoa.ScanSpec{Damaged: stoa.SkipRows})
 	if err != nil {
 		t.Errorf("%s, skip-rows: %v", what, err)
 		return 0
@@ -137,11 +138,11 @@ func (l *life) checkAlone(t *testing.T, place, table, what string, tr truth) (lo
 		t.Errorf("%s, skip-rows: %d of %d rows, and no loss is told", what, len(r.rows), len(tr.Latest))
 	}
 	lost += len(r.lost)
-	_, err = read(place+"#"+table, nil, stoa.Fail)
+	_, err = read(place+"#"+table, nil, stoa.ScanSpec{})
 	if len(r.lost) > 0 && (err == nil || !errors.Is(err, fault.Corrupt)) {
 		t.Errorf("%s: losses under skip-rows, but plain reading says %v", what, err)
 	}
-	if r, err = read(place+"#"+table, nil, stoa.NullCells); err != nil {
+	if r, err = read(place+"#"+table, nil, stoa.ScanSpec{Damaged: stoa.NullCells}); err != nil {
 		t.Errorf("%s, null-cells: %v", what, err)
 		return lost
 	}
@@ -177,7 +178,7 @@ func (l *life) checkAlone(t *testing.T, place, table, what string, tr truth) (lo
 	// One column without the key: the damage that matters may be in blocks that are not read for it.
 	last := len(tr.Columns) - 1
 	name, _, _ := strings.Cut(tr.Columns[last], "\t")
-	if r, err = read(place+"#"+table, nil, stoa.Fail, name); err == nil {
+	if r, err = read(place+"#"+table, nil, stoa.ScanSpec{Columns: []string{name}}); err == nil {
 		var want []string
 		for _, row := range tr.Latest {
 			want = append(want, strings.Split(row, "\t")[last])

@@ -104,7 +104,7 @@ func TestDirForgets(t *testing.T) {
 				rows += check(t, place+"#"+n, n+" at moment "+strconv.Itoa(i), opts, want)
 				continue
 			}
-			if r, err := read(place+"#"+n, opts, stoa.Fail); err == nil {
+			if r, err := read(place+"#"+n, opts, stoa.ScanSpec{}); err == nil {
 				if d := difference(r.rows, was[n+strconv.Itoa(i)]); d != "" {
 					t.Errorf("%s at moment %d: Kudu refuses to read so far back; then it was otherwise: stoa reads %s", n, i, d)
 				}

@@ -65,7 +65,7 @@ func (l *life) checkMissing(t *testing.T, s *server, from string) {
 	second, _, _ := strings.Cut(l.Tables["types"].Tablets[1], "\t")
 	parts := map[string][]string{}
 	for _, id := range []string{first, second} {
-		r, err := read(from+"#types", map[string]string{"tablet": id}, stoa.Fail)
+		r, err := read(from+"#types", map[string]string{"tablet": id}, stoa.ScanSpec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func (l *life) checkMissing(t *testing.T, s *server, from string) {
 	}
 	removeTablet(t, tserver, first)
 	for _, p := range []string{place, tserver} {
-		_, err := read(p+"#types", nil, stoa.Fail)
+		_, err := read(p+"#types", nil, stoa.ScanSpec{})
 		if err == nil || !strings.Contains(err.Error(), "partial") {
 			t.Errorf("%s: a table without one of its tablets is read without a word: %v", filepath.Base(p), err)
 		} else if p == place && !strings.Contains(err.Error(), first) {
@@ -96,7 +96,7 @@ func (l *life) checkMissing(t *testing.T, s *server, from string) {
 	if got := listed(t, tserver); slices.Contains(got, "parts") {
 		t.Errorf("without any tablet of parts, and without the master's directory, the tables are %q", got)
 	}
-	if _, err := read(place+"#parts", nil, stoa.Fail); err == nil {
+	if _, err := read(place+"#parts", nil, stoa.ScanSpec{}); err == nil {
 		t.Error("a table without tablets is read without a word")
 	}
 	t.Logf("COUNT %s: rows compared %d", t.Name(), rows)

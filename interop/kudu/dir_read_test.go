@@ -66,8 +66,8 @@ type reading struct {
 	findings []region.Finding
 }
 
-// read opens place and reads it whole, or only some columns, in the order that stoa promises.
-func read(place string, opts map[string]string, damaged stoa.Damaged, only ...string) (r reading, err error) {
+// read opens place and reads what spec says.
+func read(place string, opts map[string]string, spec stoa.ScanSpec) (r reading, err error) {
 	defer func() { // one table's panic does not hide what the others do
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -87,7 +87,8 @@ func read(place string, opts map[string]string, damaged stoa.Damaged, only ...st
 		r.columns = append(r.columns, columnWords(f, keys[f.Name]))
 	}
 	var line []byte
-	for b, err := range t.Scan(ctx, stoa.ScanSpec{Columns: only, Damaged: damaged, Lost: func(l region.Loss) { r.lost = append(r.lost, l) }}) {
+	spec.Lost = func(l region.Loss) { r.lost = append(r.lost, l) }
+	for b, err := range t.Scan(ctx, spec) {
 		if err != nil {
 			return r, err
 		}

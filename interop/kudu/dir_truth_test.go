@@ -56,7 +56,7 @@ func (l *truths) keep(t *testing.T, dir string) {
 // check compares what stoa reads of a table with what Kudu's client read. It counts the rows.
 func check(t *testing.T, place, what string, opts map[string]string, want []string) int {
 	t.Helper()
-	r, err := read(place, opts, stoa.Fail)
+	r, err := read(place, opts, stoa.ScanSpec{})
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 		return 0
@@ -73,7 +73,7 @@ func (l *truths) checkAll(t *testing.T, place string) {
 	for _, name := range slices.Sorted(maps.Keys(l.Tables)) {
 		t.Run(name, func(t *testing.T) {
 			tr, at := l.Tables[name], place+"#"+name
-			r, err := read(at, nil, stoa.Fail)
+			r, err := read(at, nil, stoa.ScanSpec{})
 			if err != nil {
 				t.Fatal(err)
 			}
