@@ -421,6 +421,10 @@ func (r *rescue) bySync(s *syncBlock) {
 		r.chunks = nil
 		return
 	}
+	if len(r.groups) > 0 && len(s.columns) != len(r.groups[0].columns) || s.group < 0 {
+		r.tell("redfile.sync.damaged", r.f.at.Sub(s.offset, 1), [2]int64{-1, -1}, 0, "a sync block tells of %d columns and %d rows, which does not fit the row groups before", len(s.columns), s.group)
+		return
+	}
 	group := len(r.groups)
 	g := rowGroup{rows: s.group}
 	for i, off := range s.columns {
@@ -448,6 +452,10 @@ func (r *rescue) byPaths() {
 		return
 	}
 	paths := r.paths()
+	if len(r.groups) > 0 && len(paths) != len(r.groups[0].columns) {
+		r.tell("redfile.rows.lost", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1, "chunks of %d columns, the row groups before have %d; they are given up", len(paths), len(r.groups[0].columns))
+		return
+	}
 	var g rowGroup
 	last := -1
 	begin := func() {
