@@ -1,11 +1,13 @@
-# make test: everything that needs only Go and, for the race detector, a C compiler. make lint, make fuzz: see below.
+# make test: everything that needs only Go and, for the race detector, a C compiler: all tests, with the whole corpus if
+# STOA_CORPUS names it; then the short ones again with the race detector, on the golden files. make lint, make fuzz: see below.
 GO ?= go
 FUZZTIME ?= 1m
 
 .PHONY: test fuzz lint
 
 test:
-	$(GO) test -race ./...
+	$(GO) test ./...
+	STOA_CORPUS= $(GO) test -race -short ./...
 
 lint:
 	$(GO) vet ./...

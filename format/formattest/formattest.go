@@ -48,6 +48,12 @@ func Run(t *testing.T, s Suite) {
 	if s.Options == nil {
 		s.Options = []map[string]string{{}}
 	}
+	if testing.Short() { // with the race detector: the same laws, fewer cases
+		s.Rows = min(s.Rows, 250)
+		if n := len(s.Options); n > 3 {
+			s.Options = []map[string]string{s.Options[0], s.Options[n/2], s.Options[n-1]}
+		}
+	}
 	if s.Fits == nil {
 		s.Fits = func(map[string]string, arrow.DataType) bool { return true }
 	}
