@@ -111,6 +111,30 @@ func TestMissingDictionary(t *testing.T) {
 	}
 }
 
+// TestMissingDictionaryOfAnItem: the dictionary of a list's items costs the list.
+func TestMissingDictionaryOfAnItem(t *testing.T) {
+	g := goldenTables(t).Tables[0]
+	files := goldenFiles(t, g.Table)
+	_, whole, err := read(t, "t", memory(files, g), stoa.ScanSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	less := memory(without(files, "0007.dict"), g) // of arr.val
+	if _, _, err := read(t, "t", less, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "0007.dict") {
+		t.Errorf("%v, want an error that names the dictionary", err)
+	}
+	lost := 0
+	_, rows, err := read(t, "t", less, stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(region.Loss) { lost++ }})
+	if err != nil || len(rows) != g.Rows || lost == 0 {
+		t.Fatalf("%v, %d rows, %d losses", err, len(rows), lost)
+	}
+	for i, r := range rows {
+		if r["arr"] != "null" || r["st"] != whole[i]["st"] || r["code"] != whole[i]["code"] {
+			t.Fatalf("row %d: %v, want %v without arr", i, r, whole[i])
+		}
+	}
+}
+
 // TestLoneFile: a data file or segment within its table's directory finds the dictionaries; a copy elsewhere loses the columns that
 // need them.
 func TestLoneFile(t *testing.T) {
@@ -256,7 +280,11 @@ func TestOldWindows(t *testing.T) {
 				t.Errorf("%s: batches of %d: %v %s", g.Table, n, err, differ(got, whole, false))
 			}
 		}
-		_, got, err := read(t, "t", o, stoa.ScanSpec{Rows: vec.Range{From: 1990, To: 2010}})
+		_, got, err := read(t, "t", o, stoa.ScanSpec{Parallel: 4, Batch: 500})
+		if err != nil || differ(got, whole, false) != "" {
+			t.Errorf("%s: four workers: %v %s", g.Table, err, differ(got, whole, false))
+		}
+		_, got, err = read(t, "t", o, stoa.ScanSpec{Rows: vec.Range{From: 1990, To: 2010}})
 		if err != nil || differ(got, whole[1990:2010], false) != "" {
 			t.Errorf("%s: rows 1990 to 2010: %v %s", g.Table, err, differ(got, whole[1990:2010], false))
 		}
