@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# needs: python3
 # Fetch (once) the judges: pyarrow and DuckDB from PyPI into a venv, and parquet-go through Go's modules (pqgo/go.sum pins it).
 # Prints the folder that holds venv/ and pqgo.
 # env: STOA_JUDGES (default ${XDG_CACHE_HOME:-~/.cache}/stoa-judges): all that is fetched lies in its folder parquet/

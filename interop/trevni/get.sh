@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# needs: java javac mvn
 # Fetch (once) Avro's Trevni readers 1.12.2 and 1.7.4 through Maven and compile the judges. Prints the folder.
 # env: STOA_JUDGES (default ${XDG_CACHE_HOME:-~/.cache}/stoa-judges): all that is fetched lies in its folder trevni/
 set -euo pipefail
