@@ -16,7 +16,7 @@ import (
 
 // bounds are those of a page.
 func (c *chunk) bounds(p *storedPage) (*pred.Bounds, bool) {
-	if c.f.version < 3 || c.col.globalCodes() {
+	if c.f.version < 3 {
 		return nil, false
 	}
 	if c.phys.Has != 1 || c.phys.Parent >= 0 || p.minMax == nil {
@@ -88,7 +88,7 @@ func (v constant) exact(ph *physical, rows int64) *pred.Bounds {
 // minMax is the bounds that number i of m gives column c of a file of format 3; nil if it gives none.
 func (c *column) minMax(m *minMax, i int) *pred.Bounds {
 	lo, hi, ok := m.at(i)
-	if !ok || len(lo) == 0 && len(hi) == 0 {
+	if !ok || len(lo) == 0 && len(hi) == 0 || c.globalCodes() { // codes are not in the order of the values
 		return nil
 	}
 	a, ok1 := c.bound(lo)
