@@ -78,7 +78,7 @@ func TestFlips(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		var noticed, same, silent int
-		step := max(1, len(data)/300)
+		step := max(1, len(data)/150)
 		for at := 0; at < len(data); at += step {
 			bad := slices.Clone(data)
 			bad[at] ^= 1 << r.IntN(8)
