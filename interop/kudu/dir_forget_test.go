@@ -17,7 +17,7 @@ func TestDirForgets(t *testing.T) {
 	t.Parallel()
 	s := newDirServer(t, "log")
 	const age = 15
-	s.start("--tablet_history_max_age_sec="+strconv.Itoa(age), "--enable_undo_delta_block_gc=true", "--undo_delta_block_gc_init_budget_millis=1000")
+	s.start("--tablet_history_max_age_sec="+strconv.Itoa(age), "--undo_delta_block_gc_init_budget_millis=1000")
 	fields := []field{typed(0, "id", "INT32", key), typed(1, "v", "INT32")}
 	tally := map[string]int{}
 	kept := []string{"merged", "busy", "removed"} // how the history goes: in a compaction; in one, with rows that come and go; by itself
@@ -72,8 +72,8 @@ func TestDirForgets(t *testing.T) {
 	moment() // 3: late rows, too
 	s.flushAll()
 	s.compactRows()
-	s.let([]string{"UndoDeltaBlockGCOp"})
-	moment() // 4
+	s.let([]string{"UndoDeltaBlockGCOp"}, "enable_undo_delta_block_gc") // and never after that: what the client reads is there
+	moment()                                                            // 4
 	truths, refused := map[string][]string{}, 0
 	for _, n := range kept {
 		for i, at := range moments {
