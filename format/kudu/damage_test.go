@@ -364,3 +364,43 @@ func TestCorpusLostLog(t *testing.T) {
 	}
 	compare(t, rows, expected(t, dir, "d_wal", "p4"))
 }
+
+// A change that is only in the log names its row by key. Where the key cannot be found because of damage, no old cell is shown as
+// if it were the newest: also not when the key's column itself is not read.
+func TestCorpusLogAndDamagedKeys(t *testing.T) {
+	dir := corpus(t)
+	files := kudu.Unpack(t, filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))
+	f, tablets := layout(t, store.NewMemory(files))
+	spec := stoa.ScanSpec{Columns: []string{"a", "c", "v"}}
+	want := rowsOf(t, openedIn(t, store.NewMemory(files), "#d_wal", nil), spec) // equal to expected/: TestCorpusWithLog
+	slices.Sort(want)
+	n := 0
+	for _, at := range blocksOf(t, f, tablets, "d_wal")["id"] {
+		for off := int64(20); off < at.Len; off += 97 {
+			tree := with(files, at.Object, flipped(files[at.Object], at.Off+off))
+			rows, _, err := readAll(t, tree, "#d_wal", nil, spec)
+			slices.Sort(rows)
+			if err == nil && !slices.Equal(rows, want) {
+				t.Fatalf("byte %d of a key block: %d rows instead of %d, or others, and no error", off, len(rows), len(want))
+			}
+			if err != nil && !errors.Is(err, fault.Corrupt) {
+				t.Fatal(err)
+			}
+			if err != nil {
+				n++
+			}
+			spec := spec
+			spec.Damaged = stoa.SkipRows
+			rows, lost, err := readAll(t, tree, "#d_wal", nil, spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if gone := missing(t, rows, want); int64(len(gone)) > lostRows(t, lost) {
+				t.Fatalf("%d rows are missing, %d are told", len(gone), lostRows(t, lost))
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("no damage was met: the log changes nothing here")
+	}
+}

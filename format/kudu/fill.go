@@ -77,10 +77,11 @@ func (t *table) fill(s *rowSet, col int, first, n int64, dst *vec.Vector, why er
 
 // keysOf are the encoded keys of rows.
 func (t *table) keysOf(ctx context.Context, s *rowSet, first, n int64) ([][]byte, error) {
-	r, err := t.keyIndex(ctx, s)
-	if err != nil {
-		return nil, err
+	index := t.keyIndex(ctx, s)
+	if index.err != nil {
+		return nil, index.err
 	}
+	r := index.open[0]
 	it, err := r.SeekToOrdinal(ctx, first)
 	if err != nil {
 		return nil, err

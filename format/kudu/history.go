@@ -43,7 +43,7 @@ func (t *table) history(ctx context.Context, s *rowSet) (whole bool, begins uint
 		if !ok { // damage, or no statistics: reading the deltas will tell
 			return true, 0, nil
 		}
-		inserts += stats.Deletes
+		inserts += stats.Deletes - stats.Reinserts // a row that came back has two insertions
 		begins = min(begins, stats.MinTimestamp)
 	}
 	if inserts >= s.rows {

@@ -24,7 +24,7 @@ func (t *table) replay(ctx context.Context, tb *tablet) error {
 		return err
 	}
 	for _, s := range tb.sets {
-		s.changes = log.Changes[s.ID]
+		s.changes, s.unplaced = log.Changes[s.ID], log.Unplaced[s.ID]
 	}
 	tb.logged, err = t.materialize(tb, log)
 	return err
@@ -32,39 +32,73 @@ func (t *table) replay(ctx context.Context, tb *tablet) error {
 
 // lookup finds keys in the rowsets of a tablet. The files are opened once for the whole log.
 func (t *table) lookup(tb *tablet) KeyLookup {
-	type index struct {
-		r   *cfile.Reader
-		err error
-	}
-	open := map[uint64]index{}
+	open := map[uint64]*keyIndex{}
 	return func(ctx context.Context, rowset uint64, key []byte) (int64, bool, error) {
 		x, ok := open[rowset]
 		if !ok {
 			for _, s := range tb.sets {
 				if s.ID == rowset {
-					x.r, x.err = t.keyIndex(ctx, s)
-					open[rowset] = x
+					x = t.keyIndex(ctx, s)
 				}
 			}
+			open[rowset] = x
 		}
-		if x.err != nil || x.r == nil {
-			return 0, false, x.err
+		if x == nil {
+			return 0, false, nil
 		}
-		n, exact, err := x.r.Find(ctx, key, false)
-		return n, exact, err
+		return x.find(ctx, key)
 	}
 }
 
-// keyIndex opens the file that finds encoded keys of a rowset: the key's column, or the ad-hoc index if there are several.
-func (t *table) keyIndex(ctx context.Context, s *rowSet) (*cfile.Reader, error) {
+// keyIndex is the file that finds the encoded keys of a rowset: the key's column, or the ad-hoc index if there are several.
+type keyIndex struct {
+	t      *table
+	places []Place         // of the file and its twins, in other replicas
+	open   []*cfile.Reader // the first of them, as far as they were needed
+	err    error           // why there is none
+}
+
+func (t *table) keyIndex(ctx context.Context, s *rowSet) *keyIndex {
 	b := s.Adhoc
 	if t.schema.Keys() == 1 {
 		b, _ = s.Block(t.schema.Columns[0].ID)
 	}
+	x := &keyIndex{t: t}
 	if b.IsNull() {
-		return nil, fault.Corruptf(fault.Span{Object: s.tablet.Object}, "rowsets.adhoc_index_block", "rowset %d has no index of its keys", s.ID)
+		x.err = fault.Corruptf(fault.Span{Object: s.tablet.Object}, "rowsets.adhoc_index_block", "rowset %d has no index of its keys", s.ID)
+		return x
 	}
-	return t.openBlock(ctx, s, b)
+	var r *cfile.Reader
+	r, x.places, x.err = opened(ctx, t, s, b, openColumn)
+	x.open = append(x.open, r)
+	return x
+}
+
+// find finds a key. Where the file is damaged a twin is asked.
+func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool, err error) {
+	if x.err != nil {
+		return 0, false, x.err
+	}
+	for k, p := range x.places {
+		if k == len(x.open) {
+			r, bad := openColumn(ctx, source{x.t.tree, p.At.Object, p.At.End()}, p.At, x.t.cfileOptions())
+			if bad != nil {
+				r = nil
+			}
+			x.open = append(x.open, r)
+		}
+		if x.open[k] == nil {
+			continue
+		}
+		n, exact, bad := x.open[k].Find(ctx, key, false)
+		if bad == nil || !damaged(bad) {
+			return n, exact, bad
+		}
+		if err == nil {
+			err = bad
+		}
+	}
+	return 0, false, err
 }
 
 // materialize makes vectors of the rows that were live at the snapshot.

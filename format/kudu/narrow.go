@@ -176,18 +176,20 @@ func named(err error, p Place) error {
 
 // between is the rows of a rowset whose keys lie in a span.
 func (t *table) between(ctx context.Context, s *rowSet, k keySpan) (vec.Range, error) {
-	r, err := t.keyIndex(ctx, s)
-	if err != nil {
-		return vec.Range{}, err
+	x := t.keyIndex(ctx, s)
+	if x.err != nil {
+		return vec.Range{}, x.err
 	}
+	r := x.open[0]
+	var err error
 	rows := vec.Range{From: 0, To: r.Len()}
 	if len(k.low) > 0 {
-		if rows.From, _, err = r.Find(ctx, k.low, false); err != nil {
+		if rows.From, _, err = x.find(ctx, k.low); err != nil {
 			return rows, err
 		}
 	}
 	if k.high != nil {
-		if rows.To, _, err = r.Find(ctx, k.high, false); err != nil {
+		if rows.To, _, err = x.find(ctx, k.high); err != nil {
 			return rows, err
 		}
 	}

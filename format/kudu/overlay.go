@@ -53,6 +53,14 @@ func (t *table) changesOf(ctx context.Context, s *rowSet, cols []int, at uint64)
 			return nil, err
 		}
 	}
+	for _, u := range s.unplaced { // nobody knows which row it changes
+		if u.Time >= at {
+			continue
+		}
+		if err := o.suspect(u.Err); err != nil {
+			return nil, err
+		}
+	}
 	if err := o.addLogged(s.changes); err != nil {
 		return nil, err
 	}
@@ -131,11 +139,31 @@ func (o *overlay) add(ctx context.Context, b BlockRef, undo bool) error {
 	}
 	f := &deltaFile{file: d, places: places, undo: undo}
 	f.kept.block = -1
-	if f.blocks, err = d.Blocks(ctx, vec.Range{To: math.MaxInt64}); err != nil {
+	if err = f.list(ctx, o.t); err != nil {
 		return o.suspect(err)
 	}
 	o.files = append(o.files, f)
 	return nil
+}
+
+// list finds the file's blocks, by the index of a twin if its own is damaged. Twins have the same bytes at other places.
+func (f *deltaFile) list(ctx context.Context, t *table) error {
+	var err error
+	if f.blocks, err = f.file.Blocks(ctx, vec.Range{To: math.MaxInt64}); err == nil || !damaged(err) {
+		return err
+	}
+	for k, p := range f.places[1:] {
+		d, bad := cfile.OpenDeltaAt(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
+		if bad != nil {
+			continue
+		}
+		if blocks, bad := d.Blocks(ctx, vec.Range{To: math.MaxInt64}); bad == nil {
+			f.file, f.blocks = d, blocks
+			f.places[0], f.places[k+1] = f.places[k+1], f.places[0]
+			return nil
+		}
+	}
+	return err
 }
 
 // concerns reports whether a file with these statistics has deltas on the snapshot's side of time, that delete or reinsert rows or set

@@ -64,6 +64,7 @@ type rowSet struct {
 	rows      int64 // -1: no block that can be read tells
 	low, high []byte
 	changes   []LoggedChange // only in the log; ascending by row
+	unplaced  []UnplacedChange
 	twins     []twin
 }
 
