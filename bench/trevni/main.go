@@ -84,42 +84,54 @@ func best(runs int, f func()) float64 {
 	return least
 }
 
+// setup is a way to store the file.
+type setup struct{ codec, sum string }
+
+var cases = []setup{{"null", "null"}, {"snappy", "crc32"}, {"deflate", "crc32"}}
+
+func writeAll(name string, c setup, sc *arrow.Schema, data []arrow.RecordBatch) {
+	ctx := context.Background()
+	w, err := stoa.Create(ctx, name, sc, stoa.CreateOptions{To: "trevni-avro", Opts: map[string]string{"codec": c.codec, "checksum": c.sum}})
+	check(err)
+	for _, b := range data {
+		check(w.Write(ctx, b))
+	}
+	_, err = w.Close(ctx)
+	check(err)
+}
+
+// scanAll decodes every column of every row, and closes t.
+func scanAll(t *stoa.Table, pool memory.Allocator, parallel int) {
+	n := int64(0)
+	for b, err := range t.Scan(context.Background(), stoa.ScanSpec{Alloc: pool, Parallel: parallel}) {
+		check(err)
+		n += b.NumRows()
+	}
+	if n != rows {
+		check(fmt.Errorf("%d rows", n))
+	}
+	check(t.Close())
+}
+
 func main() {
 	dir, java := os.Args[1], os.Args[2]
 	runs, err := strconv.Atoi(os.Args[3])
 	check(err)
 	runtime.GOMAXPROCS(1)
-	ctx := context.Background()
 	sc, data := batches()
 	peer := read(java)
 	fmt.Println("| what | codec | stoa | Avro 1.12.2 (Java) | factor |\n|---|---|---|---|---|")
-	for _, c := range []struct{ codec, sum string }{{"null", "null"}, {"snappy", "crc32"}, {"deflate", "crc32"}} {
-		own := filepath.Join(dir, "stoa-"+c.codec+".trv")
+	for _, c := range cases {
 		line := func(what string, s float64) {
 			p := peer[what+" "+c.codec]
 			fmt.Printf("| %s | %s, %s | %.3f s | %.3f s | %.1f × |\n", what, c.codec, c.sum, s, p, p/s)
 		}
-		line("write", best(runs, func() {
-			w, err := stoa.Create(ctx, own, sc, stoa.CreateOptions{To: "trevni-avro", Opts: map[string]string{"codec": c.codec, "checksum": c.sum}})
-			check(err)
-			for _, b := range data {
-				check(w.Write(ctx, b))
-			}
-			_, err = w.Close(ctx)
-			check(err)
-		}))
+		line("write", best(runs, func() { writeAll(filepath.Join(dir, "stoa-"+c.codec+".trv"), c, sc, data) }))
+		pool := stoa.NewPool()
 		line("scan", best(runs, func() { // of the file that the peer wrote
-			t, err := stoa.Open(ctx, filepath.Join(dir, "java-"+c.codec+".trv"), stoa.OpenOptions{})
+			t, err := stoa.Open(context.Background(), filepath.Join(dir, "java-"+c.codec+".trv"), stoa.OpenOptions{})
 			check(err)
-			n := int64(0)
-			for b, err := range t.Scan(ctx, stoa.ScanSpec{Alloc: stoa.NewPool()}) {
-				check(err)
-				n += b.NumRows()
-			}
-			if n != rows {
-				check(fmt.Errorf("%d rows", n))
-			}
-			check(t.Close())
+			scanAll(t, pool, 1)
 		}))
 	}
 }

@@ -3,12 +3,10 @@ package trevni
 import (
 	"bytes"
 	"compress/bzip2"
-	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
 	"io"
 	"strings"
-	"sync"
 
 	"stoa/fault"
 	"stoa/internal/codec"
@@ -82,7 +80,8 @@ func (k codecKind) decompress(stored []byte, raw int64, a *vec.Arena) (u unpacke
 	case codecGzip:
 		err = inflate(u.raw, stored, "gzip", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
 	case codecDeflate:
-		if err = unDeflate(u.raw, stored); err != nil && zlibHeader(stored) {
+		c, _ := codec.ByName("deflate")
+		if err = c.Decompress(u.raw, stored); err != nil && zlibHeader(stored) {
 			if zerr := inflate(u.raw, stored, "zlib", func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }); zerr == nil {
 				u.zlib, err = true, nil
 			}
@@ -94,15 +93,6 @@ func (k codecKind) decompress(stored []byte, raw int64, a *vec.Arena) (u unpacke
 // zlibHeader reports whether b begins as RFC 1950 says. A raw deflate stream may, too; so it is tried first.
 func zlibHeader(b []byte) bool {
 	return len(b) > 2 && b[0]&0x0f == 8 && b[0]>>4 <= 7 && (int(b[0])<<8|int(b[1]))%31 == 0
-}
-
-var inflaters = sync.Pool{New: func() any { return flate.NewReader(nil) }}
-
-// unDeflate decodes a raw deflate stream (RFC 1951) of exactly len(dst) bytes.
-func unDeflate(dst, src []byte) error {
-	z := inflaters.Get().(io.ReadCloser)
-	defer inflaters.Put(z)
-	return inflate(dst, src, "deflate", func(r io.Reader) (io.Reader, error) { return z, z.(flate.Resetter).Reset(r, nil) })
 }
 
 // inflate fills dst, and finds the stream's end there, and that of src.

@@ -128,6 +128,9 @@ func (n flatNode) put(a arrow.Array, e entries) error {
 		return e.rows(n.c.startRow, func(int) error { return nil })
 	}
 	if a.NullN() == 0 && e.pos == nil && e.ends == nil {
+		if ok, err := n.c.flat(a); ok {
+			return err
+		}
 		for i := range e.n {
 			if err := n.c.startRow(); err != nil {
 				return err

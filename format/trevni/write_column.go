@@ -2,7 +2,6 @@ package trevni
 
 import (
 	"bytes"
-	"compress/flate"
 	"encoding/binary"
 	"hash/crc32"
 	"math"
@@ -45,12 +44,18 @@ type outBlock struct {
 // maxRows is how many rows a block holds at most: the count has 31 bits.
 const maxRows = 1 << 30
 
-// startRow ends the block if it is full.
-func (c *outColumn) startRow() error {
+// room ends the block if it is full.
+func (c *outColumn) room() error {
 	if len(c.raw)+c.levelBytes() >= c.w.opts.blockSize || c.rows >= maxRows {
-		if err := c.flush(); err != nil {
-			return err
-		}
+		return c.flush()
+	}
+	return nil
+}
+
+// startRow begins the next row, in a new block if this one is full.
+func (c *outColumn) startRow() error {
+	if err := c.room(); err != nil {
+		return err
 	}
 	c.rows++
 	return nil
@@ -116,18 +121,8 @@ func compress(k codecKind, raw []byte, buf *[]byte) ([]byte, error) {
 		c, _ := codec.ByName("snappy")
 		*buf = c.Compress((*buf)[:0], raw)
 	case codecDeflate:
-		out := bytes.NewBuffer((*buf)[:0])
-		z, err := flate.NewWriter(out, flate.DefaultCompression)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := z.Write(raw); err != nil {
-			return nil, err
-		}
-		if err := z.Close(); err != nil {
-			return nil, err
-		}
-		*buf = out.Bytes()
+		c, _ := codec.ByName("deflate")
+		*buf = c.Compress((*buf)[:0], raw)
 	case codecBzip2:
 		*buf = toBzip2((*buf)[:0], raw)
 	default:

@@ -143,6 +143,11 @@ func (c *outColumn) leaf(s *nest.Shredded) error {
 	if err != nil {
 		return err
 	}
+	if s.Rep == nil && s.Def == nil && s.Present == nil && s.Entries == s.Values.Len() && s.Values.NullN() == 0 {
+		if ok, err := c.flat(unwrap(s.Values)); ok {
+			return err
+		}
+	}
 	k := 0
 	for e := range s.Entries {
 		if s.Rep == nil || s.Rep[e] == 0 {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zlib"
 	"github.com/pierrec/lz4/v4"
@@ -33,10 +34,11 @@ var codecs = [...]Codec{
 	{"lz4", unLZ4, toLZ4},
 	{"snappy", unSnappy, toSnappy},
 	{"zlib", unZlib, toZlib},
+	{"deflate", unDeflate, toDeflate},
 }
 
 // ByName finds a method: "none", "lz4" (a bare LZ4 block, no frame), "snappy" (a bare Snappy block, no framing),
-// "zlib" (RFC 1950).
+// "zlib" (RFC 1950), "deflate" (RFC 1951, no header and no checksum).
 func ByName(name string) (*Codec, bool) {
 	for i := range codecs {
 		if codecs[i].Name == name {
@@ -130,18 +132,60 @@ func unZlib(dst, src []byte) error {
 	if err != nil {
 		return fault.Rel(len(src)-f.in.Len(), 0, "zlib", "after %d of %d raw bytes: %v", n, len(dst), err)
 	}
-	// The end must be read, too: only there is the checksum looked at.
+	return atEnd("zlib", f, dst, src) // there is the checksum
+}
+
+// atEnd reads the end of a stream of which dst was all, and finds the end of src there.
+func atEnd(name string, f *inflater, dst, src []byte) error {
 	var one [1]byte
 	if n, err := f.z.Read(one[:]); n != 0 || err != io.EOF {
 		if n != 0 {
-			return fault.Rel(0, len(src), "zlib", "more than the %d raw bytes that are declared", len(dst))
+			return fault.Rel(0, len(src), name, "more than the %d raw bytes that are declared", len(dst))
 		}
-		return fault.Rel(len(src)-f.in.Len(), 0, "zlib", "at the end: %v", err)
+		return fault.Rel(len(src)-f.in.Len(), 0, name, "at the end: %v", err)
 	}
 	if f.in.Len() != 0 {
-		return fault.Rel(len(src)-f.in.Len(), f.in.Len(), "zlib", "%d bytes behind the end of the stream", f.in.Len())
+		return fault.Rel(len(src)-f.in.Len(), f.in.Len(), name, "%d bytes behind the end of the stream", f.in.Len())
 	}
 	return nil
+}
+
+var rawInflaters = sync.Pool{New: func() any { return &inflater{z: flate.NewReader(nil)} }}
+
+func unDeflate(dst, src []byte) error {
+	f := rawInflaters.Get().(*inflater)
+	defer func() {
+		f.in.Reset(nil)
+		rawInflaters.Put(f)
+	}()
+	f.in.Reset(src)
+	if err := f.z.(flate.Resetter).Reset(&f.in, nil); err != nil {
+		return fault.Rel(0, len(src), "deflate", "no stream: %v", err)
+	}
+	if n, err := io.ReadFull(f.z, dst); err != nil {
+		return fault.Rel(len(src)-f.in.Len(), 0, "deflate", "after %d of %d raw bytes: %v", n, len(dst), err)
+	}
+	return atEnd("deflate", f, dst, src)
+}
+
+// rawDeflaters have level 6, as zlib's default is.
+var rawDeflaters = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(nil, 6)
+	if err != nil {
+		panic(err) // there is a level 6
+	}
+	return w
+}}
+
+func toDeflate(dst, src []byte) []byte {
+	w := rawDeflaters.Get().(*flate.Writer)
+	s := &sink{dst}
+	w.Reset(s)
+	w.Write(src) // a sink does not fail
+	w.Close()
+	w.Reset(nil)
+	rawDeflaters.Put(w)
+	return s.b
 }
 
 var deflaters = sync.Pool{New: func() any { return zlib.NewWriter(nil) }}
