@@ -19,7 +19,7 @@ func concat(pieces []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
 	}
 	t := pieces[0].DataType()
 	if !hasUnion(t) {
-		return array.Concatenate(pieces, mem)
+		return array.Concatenate(pieces, zeroed{mem}) // it does not set every offset
 	}
 	switch t := t.(type) {
 	case *arrow.DenseUnionType:

@@ -60,7 +60,8 @@ type leaf struct {
 	starts   int64 // rows that begin in vec, of a repeated column
 	ended    bool  // there is nothing behind end
 	lost     []vec.Range
-	torn     bool // the entries that continue a row at the start of the next page belong to a row that was passed over
+	dead     error // the rows from end on cannot be found
+	torn     bool  // the entries that continue a row at the start of the next page belong to a row that was passed over
 }
 
 func (r *run) openField(ctx context.Context, g format.RowGroup, p *fieldPlan, rows vec.Ranges, ahead int64) (*field, error) {
@@ -93,6 +94,14 @@ func (l *leaf) open(ctx context.Context, rows vec.Ranges, ahead int64) error {
 	var err error
 	if l.vec, err = vec.New(l.col.Type, r.plan.alloc()); err != nil {
 		return err
+	}
+	if l.col.MaxRep > 0 { // the page in which the row behind begins may begin with entries of the last one
+		rows = slices.Clone(rows)
+		for i := range rows {
+			if rows[i].To < math.MaxInt64 {
+				rows[i].To++
+			}
+		}
 	}
 	hull := vec.Range{From: rows[0].From, To: rows[len(rows)-1].To}
 	for _, c := range l.children {
@@ -253,7 +262,7 @@ func (f *field) build(from, end int64) error {
 }
 
 func (f *field) nulls(n int64) arrow.Array {
-	return array.MakeArrayOfNull(f.run.plan.alloc(), f.plan.asm.Field().Type, int(n))
+	return array.MakeArrayOfNull(zeroed{f.run.plan.alloc()}, f.plan.asm.Field().Type, int(n))
 }
 
 // stretch is how far the rows from at on are all lost, or all not.
@@ -297,7 +306,9 @@ func (f *field) decode(ctx context.Context, from, to int64) (int64, error) {
 		if err := l.need(ctx, from, to); err != nil {
 			return 0, l.blame(err)
 		}
-		end = min(end, l.end)
+		if end = min(end, l.end); l.dead != nil && l.end <= from {
+			return 0, l.blame(l.dead)
+		}
 	}
 	for _, l := range slices.Backward(f.leaves) {
 		if l.row > from && end > from {
@@ -419,7 +430,7 @@ func (l *leaf) jump(ctx context.Context, row int64) {
 
 // need decodes until the rows before to are complete. It may stop behind row from if the vector gets too large.
 func (l *leaf) need(ctx context.Context, from, to int64) error {
-	for l.end < to && !l.ended && (l.end <= from || l.vec.Size() < maxVector) {
+	for l.end < to && !l.ended && l.dead == nil && (l.end <= from || l.vec.Size() < maxVector) {
 		pb, err := l.pager.peek(ctx)
 		if err == io.EOF {
 			l.ended = true
@@ -428,6 +439,10 @@ func (l *leaf) need(ctx context.Context, from, to int64) error {
 		}
 		if err == nil {
 			err = l.page(ctx, pb.page)
+		}
+		if err != nil && l.field.run.excused(err) {
+			l.dead = err // what is complete is still good
+			return nil
 		}
 		if err != nil {
 			return err
@@ -471,8 +486,13 @@ func (l *leaf) page(ctx context.Context, p format.Page) error {
 	err := l.decode(ctx, p, at)
 	if err != nil {
 		l.vec.Truncate(before)
-		if !l.field.run.excused(err) || p.Rows < 0 {
+		if !l.field.run.excused(err) {
 			return err
+		}
+		if p.Rows < 0 {
+			if p.Rows = l.rowsByRest(ctx, p, at); p.Rows < 0 {
+				return err
+			}
 		}
 		return l.losePage(p, at, err)
 	}
@@ -489,6 +509,48 @@ func (l *leaf) rowsOf(p format.Page, before int) int64 {
 		return p.Rows
 	}
 	return int64(l.vec.Len() - before)
+}
+
+// rowsByRest is how many rows begin in a page that cannot be decoded and does not say: what the row group has, less those
+// before, less those that begin in the pages behind, which are all read for it. -1 if they cannot be counted.
+func (l *leaf) rowsByRest(ctx context.Context, bad format.Page, at int64) int64 {
+	r, g := l.field.run, l.field.group
+	if g.Rows < 0 || l.parent != nil || l.col.MaxRep == 0 {
+		return -1
+	}
+	rest := &leaf{field: &field{run: r, group: g, plan: l.field.plan}, col: l.col, number: l.number}
+	defer func() {
+		rest.pager.close()
+		if rest.vec != nil {
+			rest.vec.Release()
+		}
+	}()
+	if rest.open(ctx, vec.Ranges{{From: 0, To: math.MaxInt64}}, r.plan.spec.Ahead) != nil {
+		return -1
+	}
+	behind, found := int64(0), false
+	for {
+		pb, err := rest.pager.peek(ctx)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return -1
+		}
+		if found {
+			rest.vec.Reset()
+			if rest.decode(ctx, pb.page, 0) != nil {
+				return -1
+			}
+			behind += int64(nest.CountRows(rest.vec.Rep()))
+		}
+		found = found || pb.page.Ordinal == bad.Ordinal && slices.Equal(pb.page.Spans, bad.Spans)
+		rest.pager.drop()
+	}
+	if n := g.Rows - at - behind; found && n >= 0 {
+		return n
+	}
+	return -1
 }
 
 // joinRow looks at the entries with which a page begins and which continue the row before.
@@ -549,10 +611,13 @@ func (l *leaf) count(ctx context.Context, p format.Page, at int64) (int64, error
 	if err := l.parent.need(ctx, at, to); err != nil {
 		return 0, err
 	}
-	for l.parent.end < to && !l.parent.ended { // it stopped because it is large
+	for l.parent.end < to && !l.parent.ended && l.parent.dead == nil { // it stopped because it is large
 		if err := l.parent.need(ctx, l.parent.end, to); err != nil {
 			return 0, err
 		}
+	}
+	if l.parent.end < to && l.parent.dead != nil {
+		return 0, l.parent.dead
 	}
 	if l.parent.end < to {
 		return 0, fault.Corruptf(placeOf(p), "", "the page reaches to row %d, its parent %s ends at %d", to, l.parent.col.Name, l.parent.end)

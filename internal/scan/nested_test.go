@@ -40,6 +40,7 @@ type nestedColumn struct {
 	values   []any   // of each entry: int64, string or nil; of a lengths column int64
 	first    []int64 // of each row: its first entry; and one more
 	cuts     []int   // entries with which pages begin
+	indexed  bool    // of a repeated column: the pages say their rows all the same
 	bad      int     // page that cannot be decoded; -1 none
 }
 
@@ -73,8 +74,9 @@ func (n *nested) Chunk(_ context.Context, _ format.RowGroup, col int, rows vec.R
 	return ch, nil
 }
 
-// placed: the pages hold whole rows and say which.
-func (c *nestedColumn) placed() bool { return c.MaxRep == 0 }
+// whole: the pages hold whole rows. placed: they say which rows begin in them.
+func (c *nestedColumn) whole() bool  { return c.MaxRep == 0 }
+func (c *nestedColumn) placed() bool { return c.whole() || c.indexed }
 
 // rowAt is the row that begins with entry e.
 func (c *nestedColumn) rowAt(e int) int64 {
@@ -338,7 +340,7 @@ func (c *nestedColumn) cut(t *rapid.T) {
 	for at < len(c.values) {
 		c.cuts = append(c.cuts, at)
 		at += rapid.IntRange(1, 20).Draw(t, "page")
-		if c.placed() {
+		if c.whole() {
 			k, found := slices.BinarySearch(c.first, int64(at))
 			if !found && k < len(c.first) {
 				at = int(c.first[k])
@@ -348,6 +350,7 @@ func (c *nestedColumn) cut(t *rapid.T) {
 	if len(c.cuts) == 0 && len(c.first) > 1 {
 		c.cuts = []int{0}
 	}
+	c.indexed = rapid.Bool().Draw(t, "indexed")
 }
 
 func (n *nested) source() (scan.Source, *store.Counter) {
@@ -416,7 +419,7 @@ func TestNestedAgainstPlainReading(t *testing.T) {
 		}
 		src, _ := n.source()
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-		spec.Alloc = mem
+		spec.Alloc = dirty{mem}
 		var got []string
 		for b, err := range scan.Run(context.Background(), src, spec, nil) {
 			if err != nil {
@@ -438,6 +441,26 @@ func TestNestedAgainstPlainReading(t *testing.T) {
 	})
 }
 
+// dirty gives memory as a pool does: with the bytes of somebody before.
+type dirty struct{ memory.Allocator }
+
+func (d dirty) Allocate(n int) []byte {
+	b := d.Allocator.Allocate(n)
+	for i := range b {
+		b[i] = 0xA5
+	}
+	return b
+}
+
+func (d dirty) Reallocate(n int, b []byte) []byte {
+	was := len(b)
+	b = d.Allocator.Reallocate(n, b)
+	for i := was; i < n; i++ {
+		b[i] = 0xA5
+	}
+	return b
+}
+
 // A page that cannot be decoded costs rows of its field only, what is shown is right, and the manifest names the rest.
 func TestNestedDamage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -455,7 +478,7 @@ func TestNestedDamage(t *testing.T) {
 		c := &n.columns[rapid.SampledFrom(bad).Draw(t, "bad column")]
 		c.bad = rapid.IntRange(0, len(c.cuts)-1).Draw(t, "bad page")
 		src, _ := n.source()
-		spec := scan.Spec{Batch: rapid.SampledFrom([]int{1, 7, 1000}).Draw(t, "batch"), Parallel: rapid.SampledFrom([]int{0, 3}).Draw(t, "parallel")}
+		spec := scan.Spec{Alloc: dirty{memory.DefaultAllocator}, Batch: rapid.SampledFrom([]int{1, 7, 1000}).Draw(t, "batch"), Parallel: rapid.SampledFrom([]int{0, 3}).Draw(t, "parallel")}
 		var failed error
 		for _, err := range scan.Run(context.Background(), src, spec, nil) {
 			failed = err
@@ -487,6 +510,17 @@ func TestNestedDamage(t *testing.T) {
 					}
 				}
 				row++
+			}
+		}
+		if c.Has&format.Levels != 0 { // the page's rows, and the one before that may go on in it
+			from, to := c.rowAt(c.cuts[c.bad]), int64(n.rows)
+			if c.bad+1 < len(c.cuts) {
+				to = c.rowAt(c.cuts[c.bad+1])
+			}
+			for i, l := range lost {
+				if l && (int64(i) < from-1 || int64(i) >= to) {
+					t.Fatalf("row %d is lost, the bad page has the rows %d to %d of %d", i, from, to, n.rows)
+				}
 			}
 		}
 		if row != n.rows || !slices.Contains(lost, true) {
