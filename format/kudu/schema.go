@@ -1,6 +1,7 @@
 package kudu
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -90,6 +91,43 @@ func (s *Schema) FindName(name string) int {
 		}
 	}
 	return -1
+}
+
+// differs says in what another schema means another table than this one; "" if in nothing. How values are stored is left aside.
+func (s *Schema) differs(o *Schema) string {
+	if len(s.Columns) != len(o.Columns) {
+		return fmt.Sprintf("%d columns, not %d", len(o.Columns), len(s.Columns))
+	}
+	for i := range s.Columns {
+		a, b := &s.Columns[i], &o.Columns[i]
+		same := func(x, y []byte) bool { return (x == nil) == (y == nil) && bytes.Equal(x, y) }
+		if a.ID != b.ID || a.Name != b.Name || a.Immutable != b.Immutable || !same(a.ReadDefault, b.ReadDefault) || !same(a.WriteDefault, b.WriteDefault) || !a.sameType(b) {
+			return fmt.Sprintf("column %d is another one than %s", i, a.Name)
+		}
+	}
+	return ""
+}
+
+// conflicts says in what a schema of the same table at another time cannot be that; "" if in nothing. Keys and types never change.
+func (s *Schema) conflicts(o *Schema) string {
+	if s.keys != o.keys {
+		return fmt.Sprintf("%d key columns, not %d", o.keys, s.keys)
+	}
+	for i := range o.Columns {
+		switch k := s.Find(o.Columns[i].ID); {
+		case i < s.keys && k != i:
+			return fmt.Sprintf("key column %d is another one than %s", i, s.Columns[i].Name)
+		case k >= 0 && !s.Columns[k].sameType(&o.Columns[i]):
+			return fmt.Sprintf("column %d has another type than %s", i, s.Columns[k].Name)
+		}
+	}
+	return ""
+}
+
+// sameType reports whether two columns have the same values.
+func (c *Column) sameType(o *Column) bool {
+	return c.Type == o.Type && c.Array == o.Array && c.Key == o.Key && c.Nullable == o.Nullable && c.Precision == o.Precision && c.Scale == o.Scale &&
+		c.Length == o.Length && c.AutoIncrement == o.AutoIncrement
 }
 
 // Unique reports whether the primary key that the user declared is unique. If it is not, an auto-incrementing column is its last.

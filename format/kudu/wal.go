@@ -74,7 +74,7 @@ const maxPending = 256 << 20
 func (f *FS) Replay(ctx context.Context, t *Tablet, lookup KeyLookup) (*Logged, error) {
 	x := &replay{t: t, lookup: lookup, out: &Logged{Changes: map[uint64][]LoggedChange{}}, counts: map[string]int{},
 		rows: map[string]*memRow{}, moved: map[uint64]map[string][]LoggedChange{}, txns: map[int64][]newRow{}, durable: map[uint64]int64{},
-		schema: &t.Schema, version: t.SchemaVersion, counter: -1}
+		schema: &t.Schema, version: t.SchemaVersion, known: map[uint32]*Schema{t.SchemaVersion: &t.Schema}, unsure: map[uint32]fault.Span{}, counter: -1}
 	for i := range t.RowSets {
 		x.durable[t.RowSets[i].ID] = t.RowSets[i].LastDurableDMS
 	}
@@ -145,7 +145,10 @@ type replay struct {
 
 	schema  *Schema // at this point of the log
 	version uint32
-	counter int64 // of the auto-incrementing column
+	known   map[uint32]*Schema    // by version; those of headers, too, which no checksum guards
+	unsure  map[uint32]fault.Span // versions that only a header tells, with its place
+	older   bool                  // an ALTER_SCHEMA was to an older version than the log began with
+	counter int64                 // of the auto-incrementing column
 
 	last     OpID // last operation that was received
 	sequence uint64
@@ -278,10 +281,51 @@ func (x *replay) begin(r *walReader, first bool) {
 		x.note("kudu.wal.segment.missing", at, "", fmt.Sprintf("segments %d to %d are missing", x.sequence+1, number-1))
 		x.damaged = true
 	}
-	if first || r.head.SchemaVersion > x.version {
-		x.schema, x.version = &r.head.Schema, r.head.SchemaVersion
+	if s, version := x.headSchema(r, first, at); first || version > x.version {
+		x.schema, x.version = s, version
 		x.newest()
 	}
+}
+
+// headSchema is the schema with which a segment begins. No checksum guards its header: what the superblock, an ALTER_SCHEMA, or an
+// earlier header says of the same version is held against it, and counts more.
+func (x *replay) headSchema(r *walReader, first bool, at fault.Span) (*Schema, uint32) {
+	s, version := &r.head.Schema, r.head.SchemaVersion
+	known := x.known[version]
+	switch {
+	case known != nil:
+		if why := known.differs(s); why != "" {
+			x.note("kudu.wal.header", at, "header.schema", fmt.Sprintf("%s: not as version %d is told elsewhere, which is used", why, version))
+		}
+		return known, version
+	case !first && !x.damaged: // only an ALTER_SCHEMA makes another version
+		x.note("kudu.wal.header", at, "header.schema_version", fmt.Sprintf("%d, but the segment before ends with version %d, which is used", version, x.version))
+		return x.schema, x.version
+	case version > x.t.SchemaVersion && x.t.Schema.differs(s) == "":
+		return &x.t.Schema, x.t.SchemaVersion
+	}
+	if why := x.t.Schema.conflicts(s); why != "" {
+		x.note("kudu.wal.header", at, "header.schema", fmt.Sprintf("%s: not as in the superblock, and that never changes", why))
+	}
+	x.known[version], x.unsure[version] = s, at
+	return s, version
+}
+
+// altered takes note of the schema of an ALTER_SCHEMA, which a checksum guards.
+func (x *replay) altered(version uint32, s *Schema) {
+	if version == x.t.SchemaVersion {
+		return // the superblock's
+	}
+	if at, ok := x.unsure[version]; ok {
+		if why := s.differs(x.known[version]); why != "" {
+			x.note("kudu.wal.header", at, "header.schema", fmt.Sprintf("%s: not as the ALTER_SCHEMA to version %d has it", why, version))
+		}
+		delete(x.unsure, version)
+		if x.version == version {
+			x.schema = s
+		}
+	}
+	x.known[version] = s
 }
 
 // newest takes the schema for the table's if it is newer than the superblock's.
@@ -307,6 +351,12 @@ func (x *replay) received(m *replicateMsg, at fault.Span) {
 		x.damaged = true
 	}
 	x.last = m.id
+	if m.op == opAlterSchema && m.body != nil {
+		body := *m.body // apply reads it again
+		if a := parseAlter(&body); body.Err() == nil {
+			x.altered(a.version, &a.schema)
+		}
+	}
 	i, _ := slices.BinarySearchFunc(x.pending, m.id.Index, func(p pendingOp, index int64) int { return cmp.Compare(p.id.Index, index) })
 	for _, p := range x.pending[i:] {
 		x.size -= p.size
@@ -380,6 +430,7 @@ func (x *replay) apply(p *pendingOp) {
 			x.schema, x.version = &a.schema, a.version
 			x.newest()
 		}
+		x.older = x.older || a.version < x.version
 	case p.op == opParticipant:
 		o := parseParticipant(p.body)
 		if why = said(p.body.Err()); why == "" {
@@ -603,6 +654,11 @@ func (x *replay) finish(ctx context.Context) error {
 			x.commitTxn(txn, uint64(t.CommitTimestamp))
 		default:
 			x.note("kudu.wal.txn.open", fault.Span{}, "", fmt.Sprintf("%d rows of transaction %d, which is neither committed nor aborted, are left out", len(x.txns[txn]), txn))
+		}
+	}
+	if x.older { // a server that restarts begins its log with the newest schema: then the ALTER_SCHEMA to it is there, too
+		for _, at := range x.unsure {
+			x.note("kudu.wal.header", at, "header.schema_version", "operations that follow make older versions, and none makes this one")
 		}
 	}
 	if x.dropped > 0 {

@@ -238,6 +238,82 @@ func TestWALFlips(t *testing.T) {
 	}
 }
 
+// A flipped bit in the header, which has no checksum, changes no row, or is told: the superblock has the same schema.
+func TestWALHeaderFlips(t *testing.T) {
+	tb := asIfNothingFlushed(goldenTablet(t, logFS(store.NewMemory(golden(t))), goldenInt8))
+	b := segmentOf(t, goldenInt8)
+	whole := replayed(t, tb, b)
+	told := 0
+	for i := range batchEnds(t, b)[0] * 8 {
+		x := bytes.Clone(b)
+		x[i/8] ^= 1 << (i % 8)
+		l := replayed(t, tb, x)
+		if !subset(l, whole) || len(l.Rows) < len(whole.Rows) && len(l.Findings) == 0 {
+			t.Fatalf("bit %d of byte %d: other rows, %+v", i%8, i/8, l.Findings)
+		}
+		if strings.Contains(codesOf(l), "header") {
+			told++
+		}
+	}
+	if told < 600 {
+		t.Errorf("%d flips are told", told)
+	}
+}
+
+// Schemas of headers are held against the superblock's, those of ALTER_SCHEMA, and each other.
+func TestWALHeaderSchema(t *testing.T) {
+	s := logTable()
+	other := logTable()
+	other.Columns[2].WriteDefault = le32(8)
+	wider := logTable()
+	wider.Columns[2].Type = cfile.Int64
+	tb := logTablet(s)
+	tb.SchemaVersion = 2
+	insert := func(index int64, v int32) [][]byte {
+		var r rowsPB
+		w := s
+		r.add(&w, rowInsert, le32(v))
+		return [][]byte{received(index, opWrite, 5, r.request(&w)), committed(index, opWrite, inMRS(5))}
+	}
+	alter := func(index int64, s Schema, version uint32) [][]byte {
+		m := pb.AppendMessage(nil, 2, schemaPB(&s, true))
+		m = pb.AppendUint(m, 3, uint64(version))
+		return [][]byte{received(index, opAlterSchema, 6, m), committed(index, opAlterSchema)}
+	}
+	seg := func(s Schema, version uint32, seq uint64, ops ...[][]byte) []byte {
+		b := segment(s, version, seq, cfile.LZ4, false, slices.Concat(ops...)...)
+		return append(b, footer(int64(2*len(ops)), 1, 9)...)
+	}
+	for name, x := range map[string]struct {
+		segments [][]byte
+		codes    string
+		n        int32 // the default that the last row has
+	}{
+		"whole":                       {[][]byte{seg(s, 2, 1, insert(1, 1))}, "", 7},
+		"another than the superblock": {[][]byte{seg(other, 2, 1, insert(1, 1))}, "header", 7},
+		"a version that is not":       {[][]byte{seg(s, 10, 1, insert(1, 1))}, "", 7},
+		"older":                       {[][]byte{seg(other, 1, 1, insert(1, 1))}, "", 8},
+		"older, of another type":      {[][]byte{seg(wider, 1, 1)}, "header", 0},
+		"altered":                     {[][]byte{seg(other, 1, 1, alter(1, s, 2), insert(2, 1)), seg(s, 2, 2, insert(3, 2))}, "", 7},
+		"another than altered":        {[][]byte{seg(other, 2, 1, alter(1, other, 3)), seg(s, 3, 2, insert(2, 2))}, "header", 8},
+		"the segments differ":         {[][]byte{seg(other, 1, 1), seg(s, 1, 2, insert(1, 1))}, "header", 8},
+		"no ALTER_SCHEMA":             {[][]byte{seg(s, 2, 1), seg(other, 3, 2, insert(1, 1))}, "header", 7},
+		"a restart":                   {[][]byte{seg(other, 1, 1, alter(1, s, 0), alter(2, other, 1), insert(3, 1))}, "", 8},
+		"too late a version":          {[][]byte{seg(other, 9, 1, alter(1, s, 1), alter(2, s, 2), insert(3, 1))}, "header", 8},
+	} {
+		l := replayed(t, tb, x.segments...)
+		if codesOf(l) != x.codes {
+			t.Errorf("%s: %+v", name, l.Findings)
+		}
+		if x.n == 0 {
+			continue
+		}
+		if len(l.Rows) == 0 || !bytes.Equal(cellsOf(t, l.Rows[len(l.Rows)-1].Cells)[12], le32(x.n)) {
+			t.Errorf("%s: %s", name, l.text())
+		}
+	}
+}
+
 // Every byte of a segment is owned by a part of it.
 func TestWALDescribe(t *testing.T) {
 	segments := map[string][]byte{}
