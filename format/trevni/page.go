@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
 	"stoa/format"
@@ -56,6 +59,40 @@ type chunk struct {
 	err  error // why there are no blocks; io.EOF after the last page
 	i    int   // next block
 	sub  int64 // next row in it; behind the last block: next row of the file
+
+	most room // what vectors have held so far
+}
+
+// room is how much a vector is made to hold at once: as much as those before it have come to, so that only the first grows
+// step by step.
+type room struct{ entries, bytes atomic.Int64 }
+
+func (r *room) reserve(dst *vec.Vector) error {
+	at, n := dst.Len(), int(r.entries.Load())
+	if n <= at || dst.HasValidity() {
+		return nil
+	}
+	dst.Extend(n - at)
+	dst.Truncate(at)
+	if n := r.bytes.Load(); n > 0 {
+		if off := dst.Offsets(at)[0]; int64(off) < n {
+			_, err := dst.Bytes(off, n-int64(off))
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *room) note(dst *vec.Vector) {
+	if n := int64(dst.Len()); n > r.entries.Load() {
+		r.entries.Store(n)
+	}
+	switch dst.Type.ID() {
+	case arrow.STRING, arrow.BINARY:
+		if n := int64(dst.Offsets(dst.Len())[0]); n > r.bytes.Load() {
+			r.bytes.Store(n)
+		}
+	}
 }
 
 func (f *file) newChunk(ctx context.Context, p *physical, rows vec.Range) (*chunk, error) {
@@ -202,8 +239,16 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 		return fault.Locate(err, b.at, false, c.path(t))
 	}
 	t.Raw = int64(len(d.o.raw))
+	if c.p.shape == shapeFlat {
+		if err := c.most.reserve(dst); err != nil {
+			return err
+		}
+	}
 	if err := d.entries(dst); err != nil {
 		return fault.Locate(err, d.o.at, d.o.exact, c.path(t))
+	}
+	if c.p.shape == shapeFlat {
+		c.most.note(dst)
 	}
 	return nil
 }

@@ -57,7 +57,14 @@ func denseStrings(dst *vec.Vector, src []byte, n int, text bool) (used int, err 
 		return 0, err
 	}
 	pos, end := 0, 0
-	for i := range n {
+	for i := 0; i < n; i++ {
+		if k := shortStrings(offs[i+1:n+1], out[end:], src[pos:], base+int32(end)); k > 0 {
+			size := int(offs[i+k]-base) - end
+			pos, end, i = pos+k+size, end+size, i+k
+			if i == n {
+				break
+			}
+		}
 		if pos >= len(src) {
 			return pos, ends(src, i, n)
 		}
@@ -85,6 +92,29 @@ func denseStrings(dst *vec.Vector, src []byte, n int, text bool) (used int, err 
 		}
 	}
 	return pos, nil
+}
+
+// shortStrings decodes strings of at most 16 bytes, and stops before the first that is longer, or too near to the end of src. It says
+// how many there were. off is the offset of the first.
+func shortStrings(ends []int32, out, src []byte, off int32) int {
+	if len(src) < 17 || len(out) < len(src) {
+		return 0
+	}
+	in, to := unsafe.Pointer(unsafe.SliceData(src)), unsafe.Pointer(unsafe.SliceData(out))
+	pos, last := uintptr(0), uintptr(len(src)-17)
+	for i := range ends {
+		if pos > last {
+			return i
+		}
+		l := *(*byte)(unsafe.Add(in, pos))
+		if l&1 != 0 || l > 32 {
+			return i
+		}
+		*(*[16]byte)(unsafe.Add(to, pos-uintptr(i))) = *(*[16]byte)(unsafe.Add(in, pos+1))
+		pos += uintptr(l>>1) + 1
+		ends[i] = off + int32(pos) - int32(i) - 1
+	}
+	return len(ends)
 }
 
 // badText is the number of the first string that is not UTF-8, -1 if there is none. b is the bytes from offs[0] on.

@@ -114,7 +114,8 @@ func (t *taker) buffer(n int) []byte {
 
 func newBuffer(n int, mem memory.Allocator) *memory.Buffer {
 	b := memory.NewResizableBuffer(mem)
-	b.Resize(n)
+	b.Reserve(max(n, 1)) // of no bytes there is a buffer, too: some readers of Arrow want one
+	b.ResizeNoShrink(n)
 	return b
 }
 
