@@ -21,6 +21,7 @@ var Codes = []region.CodeDoc{
 	{Code: "redfile.page.header", Severity: region.Error, Help: "The header of a page cannot be read: nobody knows where the next one begins, so the rest of the chunk is lost, unless an index page tells."},
 	{Code: "redfile.page.unknown", Severity: region.Note, Help: "A page of a type that is not known. Readers pass over it."},
 	{Code: "redfile.read", Severity: region.Error, Help: "Bytes of the file, or of one that holds its chunks, could not be read from where it is kept."},
+	{Code: "redfile.recover.limit", Severity: region.Warning, Help: "Recover read several times the size of the file of what began like pages or metadata and was none, as only bytes made for that purpose do. It goes on, but from then on recognizes only short structures where it does not expect them."},
 	{Code: "redfile.recovered", Severity: region.Note, Help: "Recover put row groups together without the metadata at the end of the file."},
 	{Code: "redfile.rows", Severity: region.Error, Help: "The file's number of rows is not that of its row groups."},
 	{Code: "redfile.rows.lost", Severity: region.Error, Help: "Recover found a row group of which columns are missing, as when the file was cut within it: it is given up."},

@@ -3,7 +3,9 @@ package redfile
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -95,12 +97,15 @@ func (f *file) open(ctx context.Context, trace func(region.Node)) error {
 	if err := f.readMeta(ctx, trace); err != nil {
 		return err
 	}
-	var head [magicLen]byte
-	if err := format.ReadFull(ctx, f.src, f.at.Sub(0, magicLen), "magic", head[:]); err != nil {
+	head := make([]byte, min(f.at.Len, 128))
+	if err := format.ReadFull(ctx, f.src, f.at.Sub(0, int64(len(head))), "magic", head); err != nil {
 		return err
 	}
-	if string(head[:]) != magic {
-		return fault.Corruptf(f.at.Sub(0, magicLen), "magic", "%q at the beginning, not %q", head[:], magic)
+	if string(head[:magicLen]) != magic {
+		return fault.Corruptf(f.at.Sub(0, magicLen), "magic", "%q at the beginning, not %q", head[:magicLen], magic)
+	}
+	if err := f.otherFile(ctx, head[magicLen:]); err != nil {
+		return err
 	}
 	return f.learn(ctx)
 }
@@ -302,7 +307,11 @@ func (f *file) place(ctx context.Context, group, col int) (store.Source, fault.S
 	defer f.mu.Unlock()
 	src, ok := f.objects[name]
 	if !ok {
-		if src, err = f.tree.Open(ctx, name); err != nil {
+		src, err = f.tree.Open(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) { // damage of this chunk; the others may be whole
+			return nil, fault.Span{}, fault.Corruptf(f.metaAt, chunkPath(group, col)+".file_path", "%q, the file of the chunk, is missing", c.file)
+		}
+		if err != nil {
 			return nil, fault.Span{}, err
 		}
 		f.objects[name] = src

@@ -136,13 +136,18 @@ func pageAt(ctx context.Context, src store.Source, at fault.Span, path string) (
 	if err != nil {
 		return h, 0, err
 	}
+	return h, head, h.fits(at, head, path)
+}
+
+// fits holds a header of head bytes against at, where the page may lie.
+func (h *pageHeader) fits(at fault.Span, head int64, path string) error {
 	if field, reason := h.bad(); field != "" {
-		return h, head, fault.Corruptf(at.Sub(0, head), path+".header."+field, "%s", reason)
+		return fault.Corruptf(at.Sub(0, head), path+".header."+field, "%s", reason)
 	}
 	if int64(h.stored) > at.Len-head {
-		return h, head, fault.Corruptf(at.Sub(0, head), path+".header.compressed_page_size", "%d bytes, but only %d are left", h.stored, at.Len-head)
+		return fault.Corruptf(at.Sub(0, head), path+".header.compressed_page_size", "%d bytes, but only %d are left", h.stored, at.Len-head)
 	}
-	return h, head, nil
+	return nil
 }
 
 func pagePath(group, col, page int) string {

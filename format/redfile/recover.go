@@ -2,8 +2,8 @@ package redfile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -85,12 +85,16 @@ type rescue struct {
 	lost   map[chunkKey]error
 	marker []byte
 
-	chunks []foundChunk // not yet in a row group
-	start  int64        // where the chunk that is being walked began
-	end    int64        // behind the last structure that was understood
-	win    []byte       // a window of the file, for looking byte by byte
+	chunks []foundChunk    // not yet in a row group, by their offsets
+	flat   map[string]bool // columns that the schema says do not repeat
+	start  int64           // where the chunk that is being walked began
+	end    int64           // behind the last structure that was understood
+	win    []byte          // a window of the file, for looking byte by byte
 	winAt  int64
-	looked int64 // bytes of pages whose checksums were computed to find out whether they are pages
+	window int64 // how much of the file it has
+	unsure bool  // what is walked was found byte by byte: it may be that of a file in a page
+	looked int64 // bytes that were read on suspicion, see afford
+	tired  bool  // they are too many
 }
 
 // foundChunk is the metadata of a column, found at off.
@@ -116,10 +120,13 @@ func (r *rescue) blame(code string, err error) {
 func (r *rescue) run(o format.OpenOptions, opts readOptions) (*file, error) {
 	r.lost = map[chunkKey]error{}
 	pos := int64(magicLen)
+	if err := r.firstSync(); err != nil {
+		return nil, err
+	}
 	if err := r.lastFooter(&pos); err != nil {
 		return nil, err
 	}
-	r.start, r.end = pos, pos
+	r.window, r.start, r.end = 1<<20, pos, pos
 	if err := r.walk(pos); err != nil {
 		return nil, err
 	}
@@ -145,13 +152,12 @@ func (r *rescue) run(o format.OpenOptions, opts readOptions) (*file, error) {
 
 // bytes gives up to n bytes at pos, out of a window.
 func (r *rescue) bytes(pos int64, n int) ([]byte, error) {
-	const window = 1 << 20
 	n = int(min(int64(n), r.f.at.Len-pos))
 	if n <= 0 {
 		return nil, nil
 	}
 	if pos < r.winAt || pos+int64(n) > r.winAt+int64(len(r.win)) {
-		size := min(int64(max(window, n)), r.f.at.Len-pos)
+		size := min(max(r.window, int64(n)), r.f.at.Len-pos)
 		if int64(cap(r.win)) < size {
 			r.win = make([]byte, size)
 		}
@@ -163,65 +169,6 @@ func (r *rescue) bytes(pos int64, n int) ([]byte, error) {
 		r.winAt = pos
 	}
 	return r.win[pos-r.winAt:][:n], nil
-}
-
-// lastFooter looks backwards for metadata with its length and the magic behind it, and sets pos behind it.
-func (r *rescue) lastFooter(pos *int64) error {
-	const step = 256 << 10
-	for end := r.f.at.Len; end > minFile; end -= step {
-		from := max(0, end-step)
-		b := make([]byte, min(r.f.at.Len, end+magicLen-1)-from)
-		if err := format.ReadFull(r.ctx, r.f.src, r.f.at.Sub(from, int64(len(b))), "", b); err != nil {
-			return err
-		}
-		for i := len(b); ; {
-			if i = bytes.LastIndex(b[:i], []byte(magic)); i < 0 {
-				break
-			}
-			if m, ok := r.footerBefore(from + int64(i)); ok {
-				*pos = from + int64(i) + magicLen
-				r.known, r.groups = m, m.groups
-				r.marker = m.marker()
-				return nil
-			}
-		}
-	}
-	return nil
-}
-
-// footerBefore reads the metadata that ends where the magic at pos says.
-func (r *rescue) footerBefore(pos int64) (*fileMeta, bool) {
-	var b [4]byte
-	if pos < minFile-magicLen || format.ReadFull(r.ctx, r.f.src, r.f.at.Sub(pos-4, 4), "", b[:]) != nil {
-		return nil, false
-	}
-	n := int64(binary.LittleEndian.Uint32(b[:]))
-	if n < 4 || n > pos-4-magicLen || n > r.f.limits.Metadata {
-		return nil, false
-	}
-	at := r.f.at.Sub(pos-4-n, n)
-	raw := make([]byte, n)
-	if format.ReadFull(r.ctx, r.f.src, at, "", raw) != nil {
-		return nil, false
-	}
-	c := wire.NewCursor(raw, at, "file_metadata")
-	m, _ := parseFileMeta(c)
-	if c.Err() != nil || c.Left() > 0 || m.hasCRC && m.crc != m.want || m.check(at) != nil || !r.plausible(&m, pos-4-n) {
-		return nil, false
-	}
-	return &m, true
-}
-
-// plausible reports whether all that m points to lies before end.
-func (r *rescue) plausible(m *fileMeta, end int64) bool {
-	for _, g := range m.groups {
-		for _, c := range g.columns {
-			if c.file == "" && (c.offset < magicLen || c.offset >= end || c.meta != nil && c.meta.data >= end) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // marker is that of the sync blocks; nil if there are none.
@@ -248,6 +195,7 @@ func (r *rescue) walk(pos int64) error {
 			return err
 		}
 		if next < 0 {
+			r.unsure = true
 			if next, err = r.look(pos + 1); err != nil {
 				return err
 			}
@@ -260,8 +208,7 @@ func (r *rescue) walk(pos int64) error {
 
 // structure understands what is at pos, and gives where the next one begins; -1: it is nothing.
 func (r *rescue) structure(pos int64) (int64, error) {
-	at := r.f.at.Sub(pos, r.f.at.Len-pos)
-	h, head, err := pageAt(r.ctx, r.f.src, at, "")
+	h, head, err := r.page(pos, r.f.at.Len)
 	if err == nil {
 		if h.kind == syncPage {
 			if err := r.sync(pos, &h, head); err != nil {
@@ -277,14 +224,14 @@ func (r *rescue) structure(pos int64) (int64, error) {
 		return r.found(pos, m, n), nil
 	}
 	m, n, ok := r.footer(pos)
-	if !ok {
+	if !ok || !r.own(m, pos) {
 		return -1, nil
 	}
 	if len(m.groups) >= len(r.groups) { // what it tells is surer than what was put together
 		r.groups, r.known, r.chunks = m.groups, m, nil
 		clear(r.lost)
 	}
-	r.start, r.end = pos+n, pos+n
+	r.start, r.end, r.unsure = pos+n, pos+n, false
 	return pos + n, nil
 }
 
@@ -294,14 +241,13 @@ func (r *rescue) found(pos int64, m *columnMeta, n int64) int64 {
 		takeLevels(m)
 	}
 	r.chunks = append(r.chunks, foundChunk{pos, m})
-	r.start, r.end = pos+n, pos+n
+	r.start, r.end, r.unsure = pos+n, pos+n, false
 	return pos + n
 }
 
-// column reads the metadata of a column at pos, if that is what is there.
+// column reads the metadata of a column at pos, if that is what is there, and if its pages lie in front of it.
 func (r *rescue) column(pos, most int64) (*columnMeta, int64, bool) {
-	at := r.f.at.Sub(pos, r.f.at.Len-pos)
-	m, n, err := readColumnMeta(r.ctx, r.f.src, at, most, "")
+	m, n, err := r.columnMeta(pos, r.f.at.Len, most)
 	if err != nil || m.data < r.start && m.data >= 0 || m.data >= pos && m.values > 0 || len(m.encodings) == 0 {
 		return nil, 0, false
 	}
@@ -313,28 +259,22 @@ func (r *rescue) column(pos, most int64) (*columnMeta, int64, bool) {
 	if m.data < 0 {
 		m.data = r.start
 	}
-	return m, n, true
+	return m, n, !r.unsure || r.follows(m, pos)
 }
 
-// footer reads metadata of the file at pos, with its length and the magic behind it.
-func (r *rescue) footer(pos int64) (*fileMeta, int64, bool) {
-	var m fileMeta
-	at := r.f.at.Sub(pos, r.f.at.Len-pos)
-	n, err := readStruct(r.ctx, r.f.src, at, 1<<10, r.f.limits.Metadata, "", func(c *wire.Cursor) (short bool) {
-		m, short = parseFileMeta(c)
-		return short
-	})
-	if err != nil || n > at.Len-tailLen {
-		return nil, 0, false
+// readSync reads the sync block at pos; nil if it is damaged, or was copied from elsewhere.
+func (r *rescue) readSync(pos int64, h *pageHeader, head int64) (*syncBlock, fault.Span, error) {
+	at := r.f.at.Sub(pos+head, int64(h.stored))
+	b := make([]byte, h.stored)
+	if err := format.ReadFull(r.ctx, r.f.src, at, "", b); err != nil {
+		return nil, at, err
 	}
-	var b [tailLen]byte
-	if format.ReadFull(r.ctx, r.f.src, at.Sub(n, tailLen), "", b[:]) != nil || string(b[4:]) != magic || int64(binary.LittleEndian.Uint32(b[:])) != n {
-		return nil, 0, false
+	c := wire.NewCursor(b, at, "sync")
+	s := parseSync(thrift.NewReader(c, protocolOfSync(b)), "")
+	if c.Err() != nil || crcOf(b) != h.crc || s.offset != pos {
+		return nil, at, nil
 	}
-	if m.check(at.Sub(0, n)) != nil || m.hasCRC && m.crc != m.want || !r.plausible(&m, pos) {
-		return nil, 0, false
-	}
-	return &m, n + tailLen, true
+	return &s, at, nil
 }
 
 // sync takes what a sync block says, if it is sound.
@@ -342,14 +282,11 @@ func (r *rescue) sync(pos int64, h *pageHeader, head int64) error {
 	if int64(h.stored) > min(64<<20, r.f.limits.Metadata) {
 		return nil
 	}
-	at := r.f.at.Sub(pos+head, int64(h.stored))
-	b := make([]byte, h.stored)
-	if err := format.ReadFull(r.ctx, r.f.src, at, "", b); err != nil {
+	s, at, err := r.readSync(pos, h, head)
+	if err != nil {
 		return err
 	}
-	c := wire.NewCursor(b, at, "sync")
-	s := parseSync(thrift.NewReader(c, protocolOfSync(b)), "")
-	if c.Err() != nil || crcOf(b) != h.crc || s.offset != pos || r.marker != nil && !bytes.Equal(s.marker, r.marker) {
+	if s == nil || r.marker != nil && !bytes.Equal(s.marker, r.marker) {
 		r.tell("redfile.sync.damaged", r.f.at.Sub(pos, head+int64(h.stored)), [2]int64{-1, -1}, 0, "a sync block that is damaged, or of another file")
 		return nil
 	}
@@ -361,10 +298,10 @@ func (r *rescue) sync(pos int64, h *pageHeader, head int64) error {
 		}
 	}
 	if len(s.columns) > 0 {
-		r.bySync(&s)
+		r.bySync(s)
 	}
 	r.start = pos + head + int64(h.stored)
-	r.end = r.start
+	r.end, r.unsure = r.start, false
 	return nil
 }
 
@@ -393,7 +330,7 @@ func (r *rescue) look(pos int64) (int64, error) {
 		if _, _, ok := r.column(pos, 4<<10); ok {
 			return pos, nil
 		}
-		h, head, err := pageAt(r.ctx, r.f.src, r.f.at.Sub(pos, r.f.at.Len-pos), "")
+		h, head, err := r.page(pos, r.f.at.Len)
 		if err == nil && (h.kind == syncPage || h.kind == dataPage && h.hasCRC) && r.sound(pos, &h, head) {
 			return pos, nil
 		}
@@ -404,11 +341,10 @@ func (r *rescue) look(pos int64) (int64, error) {
 	return r.f.at.Len, nil
 }
 
-// sound reports whether the checksum of a page is right: then it is one, wherever it was found. So that bytes made for it
-// cannot keep us for ever, all pages that are looked at together have a few times the size of the file.
+// sound reports whether the checksum of a page is right: then it is one, wherever it was found.
 func (r *rescue) sound(pos int64, h *pageHeader, head int64) bool {
 	n := int64(h.stored)
-	if r.looked += n; n > 16<<20 || r.looked > 8*r.f.at.Len {
+	if n > 16<<20 || !r.afford(n) {
 		return false
 	}
 	b, err := r.bytes(pos+head, int(n))
@@ -421,15 +357,15 @@ func (r *rescue) bySync(s *syncBlock) {
 		r.chunks = nil
 		return
 	}
-	if len(r.groups) > 0 && len(s.columns) != len(r.groups[0].columns) || s.group < 0 {
+	if len(r.groups) > 0 && len(s.columns) != len(r.groups[0].columns) || s.group < 0 || !s.ascends() {
 		r.tell("redfile.sync.damaged", r.f.at.Sub(s.offset, 1), [2]int64{-1, -1}, 0, "a sync block tells of %d columns and %d rows, which does not fit the row groups before", len(s.columns), s.group)
 		return
 	}
 	group := len(r.groups)
 	g := rowGroup{rows: s.group}
 	for i, off := range s.columns {
-		k := slices.IndexFunc(r.chunks, func(c foundChunk) bool { return c.off == off })
-		if k >= 0 {
+		k, ok := slices.BinarySearchFunc(r.chunks, off, func(c foundChunk, off int64) int { return cmp.Compare(c.off, off) })
+		if ok {
 			g.columns = append(g.columns, columnChunk{offset: off, meta: r.chunks[k].meta})
 			continue
 		}
@@ -437,6 +373,18 @@ func (r *rescue) bySync(s *syncBlock) {
 	}
 	r.groups = append(r.groups, g)
 	r.chunks = nil
+}
+
+// ascends reports whether the metadata of the columns follow each other in front of the block.
+func (s *syncBlock) ascends() bool {
+	before := int64(0)
+	for _, off := range s.columns {
+		if off < before+minColumn {
+			return false
+		}
+		before = off
+	}
+	return before < s.offset
 }
 
 // lose notes that a chunk cannot be read.
@@ -452,14 +400,14 @@ func (r *rescue) byPaths() {
 		return
 	}
 	paths := r.paths()
-	if len(r.groups) > 0 && len(paths) != len(r.groups[0].columns) {
-		r.tell("redfile.rows.lost", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1, "chunks of %d columns, the row groups before have %d; they are given up", len(paths), len(r.groups[0].columns))
+	if len(r.groups) > 0 && paths.n != len(r.groups[0].columns) {
+		r.tell("redfile.rows.lost", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1, "chunks of %d columns, the row groups before have %d; they are given up", paths.n, len(r.groups[0].columns))
 		return
 	}
 	var g rowGroup
 	last := -1
 	begin := func() {
-		g, last = rowGroup{rows: -1, columns: make([]columnChunk, len(paths))}, -1
+		g, last = rowGroup{rows: -1, columns: make([]columnChunk, paths.n)}, -1
 		for i := range g.columns {
 			g.columns[i].offset = -1
 		}
@@ -476,22 +424,26 @@ func (r *rescue) byPaths() {
 	}
 	begin()
 	for _, c := range r.chunks {
-		i := indexPath(paths, c.meta.path, last+1)
+		i := paths.find(c.meta.path, last+1)
 		if i < 0 { // it is one that was there already: the next row group has begun
-			finish()
-			begin()
-			if i = indexPath(paths, c.meta.path, 0); i < 0 {
+			if i = paths.find(c.meta.path, 0); i < 0 {
 				continue
 			}
+			finish()
+			if len(r.lost) > 1000+len(r.chunks) { // row groups of one chunk each, of very many columns
+				r.tell("redfile.rows.lost", r.f.at.Sub(c.off, r.f.at.Len-c.off), [2]int64{-1, -1}, -1, "far more chunks are missing than were found; what follows is given up")
+				return
+			}
+			begin()
 		}
 		g.columns[i], last = columnChunk{offset: c.off, meta: c.meta}, i
-		if last == len(paths)-1 {
+		if last == paths.n-1 {
 			finish()
 			begin()
 		}
 	}
 	if last >= 0 {
-		r.tell("redfile.rows.lost", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1, "the last row group is not whole: %d of %d columns were found; it is given up", count(g.columns), len(paths))
+		r.tell("redfile.rows.lost", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1, "the last row group is not whole: %d of %d columns were found; it is given up", count(g.columns), paths.n)
 	}
 }
 
@@ -504,79 +456,99 @@ func count(cols []columnChunk) (n int) {
 	return n
 }
 
-func indexPath(paths [][]string, p []string, from int) int {
-	for i := from; i < len(paths); i++ {
-		if slices.Equal(paths[i], p) {
-			return i
-		}
+// pathList is the paths of columns in order. Several may have the same one.
+type pathList struct {
+	n  int
+	at map[string][]int // places of each path, ascending
+}
+
+func pathKey(p []string) string { return strings.Join(p, "\x00") }
+
+func (l *pathList) add(p []string) {
+	if l.at == nil {
+		l.at = map[string][]int{}
+	}
+	l.at[pathKey(p)] = append(l.at[pathKey(p)], l.n)
+	l.n++
+}
+
+// find is the first place of p from there on, -1 if there is none.
+func (l *pathList) find(p []string, from int) int {
+	places := l.at[pathKey(p)]
+	if i, _ := slices.BinarySearch(places, from); i < len(places) {
+		return places[i]
 	}
 	return -1
 }
 
 // paths are those of the columns in their order: as the schema says, or as they come.
-func (r *rescue) paths() (out [][]string) {
+func (r *rescue) paths() (out pathList) {
 	if r.known != nil && len(r.known.schema) > 0 {
 		if t, err := treeOfElements(r.known.schema, r.known.gen, r.f.at); err == nil {
 			for _, l := range leavesOf(t) {
-				out = append(out, l.path)
+				out.add(l.path)
 			}
 			return out
 		}
 	}
 	for _, g := range r.groups {
 		for _, c := range g.columns {
-			if c.meta != nil && indexPath(out, c.meta.path, 0) < 0 {
-				out = append(out, c.meta.path)
+			if c.meta != nil && out.find(c.meta.path, 0) < 0 {
+				out.add(c.meta.path)
 			}
 		}
 	}
-	if len(r.groups) > 0 && len(out) == len(r.groups[0].columns) {
+	if len(r.groups) > 0 && out.n == len(r.groups[0].columns) {
 		return out
 	}
-	out = nil
 	if r.known != nil {
-		if n, ok := r.arrowPaths(); ok {
-			return n
+		if known, ok := r.arrowPaths(); ok {
+			return known
 		}
 	}
+	out = pathList{}
 	for _, c := range r.chunks {
-		if indexPath(out, c.meta.path, 0) < 0 {
-			out = append(out, c.meta.path)
+		if out.find(c.meta.path, 0) < 0 {
+			out.add(c.meta.path)
 		}
 	}
 	return out
 }
 
 // arrowPaths are the paths of the Arrow schema that the writer kept.
-func (r *rescue) arrowPaths() (out [][]string, ok bool) {
+func (r *rescue) arrowPaths() (out pathList, ok bool) {
 	i := slices.IndexFunc(r.known.pairs, func(kv keyValue) bool { return kv.key == schemaKey })
 	if i < 0 {
-		return nil, false
+		return out, false
 	}
 	sc, err := schemaOfText(r.known.pairs[i].value)
 	if err != nil {
-		return nil, false
+		return out, false
 	}
 	t, err := treeOf(sc)
 	if err != nil {
-		return nil, false
+		return out, false
 	}
 	for _, l := range leavesOf(t) {
-		out = append(out, l.path)
+		out.add(l.path)
 	}
 	return out, true
 }
 
 // repeats reports whether a column may have more values than rows.
 func (r *rescue) repeats(m *columnMeta) bool {
-	if r.known != nil && !m.hasLevels && len(r.known.schema) > 0 {
+	if r.known == nil || m.hasLevels || len(r.known.schema) == 0 {
+		return !m.hasLevels || m.maxRep > 0
+	}
+	if r.flat == nil {
+		r.flat = map[string]bool{}
 		if t, err := treeOfElements(r.known.schema, r.known.gen, r.f.at); err == nil {
-			ls := leavesOf(t)
-			i := slices.IndexFunc(ls, func(l leaf) bool { return slices.Equal(l.path, m.path) })
-			return i < 0 || ls[i].maxRep > 0
+			for _, l := range leavesOf(t) {
+				r.flat[pathKey(l.path)] = l.maxRep == 0
+			}
 		}
 	}
-	return !m.hasLevels || m.maxRep > 0
+	return !r.flat[pathKey(m.path)]
 }
 
 // takeLevels takes the levels that our writer of generation E puts in the metadata of a column.

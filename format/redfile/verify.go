@@ -190,43 +190,111 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 		v.blame("redfile.column.damaged", err, first, end)
 		return 0, false
 	}
+	begin := walked.next
 	index := v.index(walked)
-	l := &t.f.leaves[t.col]
-	ok = true
+	n := rowCount{flat: t.f.leaves[t.col].maxRep == 0, first: first, end: end}
+	defer n.tell(v)
 	for i := 0; !v.stopped; i++ {
 		p, err := walked.get(v.ctx, i)
 		if err == io.EOF {
 			if index != nil && i != len(index) {
 				v.tell("redfile.index.damaged", t.f.chunkSpan(t.group, t.col), chunkPath(t.group, t.col)+".index_page", "%d pages, the chunk has %d", len(index), i)
 			}
-			return rows, ok
+			n.whole = true
+			return n.rows, n.ok()
 		}
 		if err != nil {
-			from := int64(-1)
-			if first >= 0 && end >= 0 && l.maxRep == 0 {
-				from = first + rows
-			}
-			v.blame("redfile.page.header", err, from, end)
-			return rows, false
+			n.bad("redfile.page.header", err, -1)
+			return n.rows, false
 		}
-		from, to := int64(-1), int64(-1)
-		if first >= 0 && l.maxRep == 0 {
-			from, to = first+rows, first+rows+p.values
+		known := int64(-1) // rows that begin in the page, if somebody says
+		if n.flat {
+			known = p.values
+		} else if i < len(index) && begin+index[i].offset == p.off && int64(index[i].values) == p.values {
+			known = int64(index[i].rows)
 		}
-		n, err := v.page(t, p, i, index)
+		k, err := v.page(t, p, i, index)
 		if err != nil {
 			code := "redfile.page.damaged"
 			if strings.HasSuffix(pathOf(err), "header.crc") {
 				code = "redfile.page.crc"
 			}
-			v.blame(code, err, from, to)
-			if ok = false; l.maxRep == 0 {
-				n = p.values
+			n.bad(code, err, known)
+			continue
+		}
+		n.add(k)
+	}
+	return n.rows, false
+}
+
+// rowCount counts the rows of a chunk page by page, and tells which of them a damaged page has. Where a column repeats and there is no
+// index page, nobody says how many begin in that page: if it is the only one, they are what the row group has, less the rows
+// of the others; else all from there on are in doubt. The row before it may go on in it.
+type rowCount struct {
+	flat       bool
+	first, end int64 // of the row group, in the file; -1: not known
+	rows       int64 // so far, without those of pages that do not tell
+	whole      bool  // all pages were seen
+	found      []damagedPage
+}
+
+type damagedPage struct {
+	code string
+	err  error
+	from int64 // rows before it; -1: not known
+	rows int64 // that begin in it; -1: not known
+}
+
+func (n *rowCount) add(rows int64) { n.rows += rows }
+
+func (n *rowCount) ok() bool { return len(n.found) == 0 }
+
+// bad notes a damaged page of so many rows, -1 for not known.
+func (n *rowCount) bad(code string, err error, rows int64) {
+	d := damagedPage{code, err, n.rows, rows}
+	if n.doubt() {
+		d.from = -1
+	}
+	n.found = append(n.found, d)
+	n.rows += max(0, rows)
+}
+
+// doubt reports whether there was a page of which the rows are not known.
+func (n *rowCount) doubt() bool {
+	return slices.ContainsFunc(n.found, func(d damagedPage) bool { return d.rows < 0 })
+}
+
+// tell tells what was found.
+func (n *rowCount) tell(v *verifier) {
+	unknown := 0
+	for _, d := range n.found {
+		if d.rows < 0 {
+			unknown++
+		}
+	}
+	before := int64(0) // rows before the first page in doubt
+	for _, d := range n.found {
+		from, to := int64(-1), n.end
+		switch {
+		case n.first < 0:
+		case d.from < 0: // behind one in doubt
+			from = n.first + before
+		case d.rows >= 0:
+			from, to = n.first+d.from, n.first+d.from+d.rows
+		default:
+			if before = d.from; !n.flat && before > 0 {
+				before--
+			}
+			from = n.first + before
+			if unknown == 1 && n.whole && n.end >= 0 {
+				to = max(from, n.end-(n.rows-d.from))
 			}
 		}
-		rows += n
+		if from < 0 {
+			to = -1
+		}
+		v.blame(d.code, d.err, from, to)
 	}
-	return rows, false
 }
 
 // index reads the index page of a chunk, nil if there is none that can be used.

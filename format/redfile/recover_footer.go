@@ -1,0 +1,316 @@
+package redfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/thrift"
+	"stoa/wire"
+)
+
+// What recovery takes for metadata of the file, and how much it reads to find out.
+//
+// A RedFile may lie in another one: in a table of attachments, whose pages are not compressed, their footers stand with magic
+// and all. So metadata is this file's own only if it has the marker of the sync block at the file's beginning, or, where
+// there is none, if what it points to reaches just to it, as it does in every file: the offsets of a file within a file are
+// too small.
+
+const (
+	// mostFound is how long a page header may be that is met without knowing that one is there. They have some 20 bytes.
+	mostFound = 1 << 10
+	// minColumn is less than any metadata of a column is long.
+	minColumn = 4
+	// elsewhere is what reading a few bytes apart from others costs, in bytes read in a row.
+	elsewhere = 4 << 10
+)
+
+// budget is how many bytes may still be read on suspicion. What begins like metadata or a page is known to be one only
+// when it has been read whole, and bytes made for that purpose could have everything read again and again: together they
+// may be a few times the size of the file.
+func (r *rescue) budget() int64 { return 8*r.f.at.Len + 1<<20 - r.looked }
+
+// afford spends n bytes of the budget.
+func (r *rescue) afford(n int64) bool {
+	if n <= r.budget() {
+		r.looked += n
+		return true
+	}
+	if !r.tired {
+		r.tired = true
+		r.tell("redfile.recover.limit", r.f.at, [2]int64{-1, -1}, 0, "%d bytes were read of what looked like pages or metadata and was none: no more is tried that is long", r.looked)
+	}
+	return false
+}
+
+// grow lets a structure be read up to most bytes if the budget has them, else only its first few.
+func (r *rescue) grow(few, most int64) int64 {
+	if most <= few || !r.afford(0) {
+		return min(few, most)
+	}
+	return max(few, min(most, r.budget()))
+}
+
+// spend counts what is read of a structure that goes on behind its first few bytes.
+func (r *rescue) spend(c *wire.Cursor, few int64) {
+	if n := int64(c.Left()); n > few {
+		r.looked += n
+	}
+}
+
+// page reads the header of a page at pos that ends at or before end.
+func (r *rescue) page(pos, end int64) (pageHeader, int64, error) {
+	b, err := r.bytes(pos, int(min(mostFound, end-pos)))
+	if err != nil {
+		return pageHeader{}, 0, err
+	}
+	at := r.f.at.Sub(pos, end-pos)
+	c := wire.NewCursor(b, at.Sub(0, int64(len(b))), "")
+	h := parsePageHeader(thrift.NewReader(c, protocolOf(b)), "")
+	if c.Err() != nil {
+		return h, 0, c.Err()
+	}
+	return h, int64(c.Pos()), h.fits(at, int64(c.Pos()), "")
+}
+
+// follows reports whether a chunk whose metadata was found at pos, somewhere in what could not be understood, can be one of
+// this file: it begins where the one before ends, or at least with a page, and no page of it reaches over its metadata.
+func (r *rescue) follows(m *columnMeta, pos int64) bool {
+	if _, _, err := r.page(m.data, pos); err != nil && m.data != r.start {
+		return false
+	}
+	values := int64(0)
+	for at := m.data; at < pos; {
+		if !r.afford(elsewhere / 16) {
+			return false
+		}
+		h, head, err := r.page(at, pos)
+		if field, _ := h.bad(); err != nil && head > 0 && field == "" {
+			return false // the metadata lies in a page
+		}
+		if err != nil {
+			return true // what is damaged may be this header
+		}
+		if h.kind == dataPage {
+			values += int64(h.values)
+		}
+		at += head + int64(h.stored)
+	}
+	return values == m.values
+}
+
+// columnMeta reads metadata of a column at pos that ends at or before end.
+func (r *rescue) columnMeta(pos, end, most int64) (*columnMeta, int64, error) {
+	const few = 512
+	at := r.f.at.Sub(pos, end-pos)
+	var m columnMeta
+	parse := func(c *wire.Cursor) bool {
+		r.spend(c, few)
+		t := thrift.NewReader(c, protocolOf(c.Rest()))
+		m = parseColumnMeta(t, "")
+		return t.Short()
+	}
+	b, err := r.bytes(pos, int(min(few, at.Len)))
+	if err != nil {
+		return nil, 0, err
+	}
+	c := wire.NewCursor(b, at.Sub(0, int64(len(b))), "")
+	short := parse(c)
+	n, err := int64(c.Pos()), c.Err()
+	if most = r.grow(few, most); short && err != nil && most > few && at.Len > few {
+		n, err = readStruct(r.ctx, r.f.src, at, min(4<<10, most), most, "", parse)
+	}
+	if err == nil {
+		err = checkColumn(&m, at.Sub(0, n), "")
+	}
+	return &m, n, err
+}
+
+// fileMeta reads metadata of a file at pos that ends at or before end.
+func (r *rescue) fileMeta(pos, end int64) (*fileMeta, int64, bool) {
+	const few = 1 << 10
+	at := r.f.at.Sub(pos, end-pos)
+	var m fileMeta
+	n, err := readStruct(r.ctx, r.f.src, at, few, r.grow(few, r.f.limits.Metadata), "", func(c *wire.Cursor) (short bool) {
+		r.spend(c, few)
+		m, short = parseFileMeta(c)
+		return short
+	})
+	if err != nil || m.check(at.Sub(0, n)) != nil || m.hasCRC && m.crc != m.want {
+		return nil, 0, false
+	}
+	return &m, n, true
+}
+
+// footer reads metadata of a file at pos, with its length and the magic behind it.
+func (r *rescue) footer(pos int64) (*fileMeta, int64, bool) {
+	end := r.f.at.Len - tailLen
+	var b [tailLen]byte
+	if begin, err := r.bytes(pos, tailLen); end-pos < tailLen || err != nil || !beginsMeta(begin) {
+		return nil, 0, false
+	}
+	m, n, ok := r.fileMeta(pos, end)
+	if !ok || format.ReadFull(r.ctx, r.f.src, r.f.at.Sub(pos+n, tailLen), "", b[:]) != nil ||
+		string(b[4:]) != magic || int64(binary.LittleEndian.Uint32(b[:])) != n || !r.plausible(m, pos) {
+		return nil, 0, false
+	}
+	return m, n + tailLen, true
+}
+
+// beginsMeta reports whether b begins as metadata of a file does: with field 1, an i32, of 1.
+func beginsMeta(b []byte) bool {
+	return bytes.HasPrefix(b, []byte{0x15, 2}) || bytes.HasPrefix(b, []byte{8, 0, 1, 0, 0, 0, 1})
+}
+
+// firstSync takes the marker of the sync block at the beginning of the file, if there is one.
+func (r *rescue) firstSync() error {
+	h, head, err := r.page(magicLen, r.f.at.Len)
+	if err != nil || h.kind != syncPage || int64(h.stored) > r.f.limits.Metadata {
+		return r.ctx.Err()
+	}
+	s, _, err := r.readSync(magicLen, &h, head)
+	if s != nil {
+		r.marker = s.marker
+	}
+	return err
+}
+
+// lastFooter looks backwards for metadata of this file with its length and the magic behind it, and sets pos behind it.
+func (r *rescue) lastFooter(pos *int64) error {
+	const step = 256 << 10
+	r.window = elsewhere
+	for end := r.f.at.Len; end > minFile; end -= step {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		from := max(0, end-step)
+		b := make([]byte, min(r.f.at.Len, end+magicLen-1)-from)
+		if err := format.ReadFull(r.ctx, r.f.src, r.f.at.Sub(from, int64(len(b))), "", b); err != nil {
+			return err
+		}
+		// peek gives n bytes at off, which are mostly in b.
+		peek := func(off, n int64) []byte {
+			if off >= from && off+n <= from+int64(len(b)) {
+				return b[off-from:][:n]
+			}
+			p := make([]byte, n)
+			if !r.afford(elsewhere) || format.ReadFull(r.ctx, r.f.src, r.f.at.Sub(off, n), "", p) != nil {
+				return nil
+			}
+			return p
+		}
+		for i := len(b); ; {
+			if i = bytes.LastIndex(b[:i], []byte(magic)); i < 0 {
+				break
+			}
+			if m := r.footerBefore(from+int64(i), peek); m != nil {
+				*pos = from + int64(i) + magicLen
+				r.known, r.groups = m, m.groups
+				r.marker = m.marker()
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// footerBefore reads the metadata of this file that ends where the magic at pos says; nil if there is none.
+func (r *rescue) footerBefore(pos int64, peek func(off, n int64) []byte) *fileMeta {
+	const least = 8
+	if pos < minFile-magicLen {
+		return nil
+	}
+	b := peek(pos-4, 4)
+	if b == nil {
+		return nil
+	}
+	n := int64(binary.LittleEndian.Uint32(b))
+	start := pos - 4 - n
+	if n < least || start < magicLen || n > r.f.limits.Metadata || !beginsMeta(peek(start, least)) {
+		return nil
+	}
+	m, size, ok := r.fileMeta(start, pos-4)
+	if !ok || size != n || !r.plausible(m, start) || !r.own(m, start) {
+		return nil
+	}
+	return m
+}
+
+// plausible reports whether all that m points to lies before end.
+func (r *rescue) plausible(m *fileMeta, end int64) bool {
+	for _, g := range m.groups {
+		for _, c := range g.columns {
+			if c.file == "" && (c.offset < magicLen || c.offset >= end || c.meta != nil && c.meta.data >= end) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// own reports whether m, which begins at start and is plausible, is metadata of this file, and not of one within it.
+func (r *rescue) own(m *fileMeta, start int64) bool {
+	if r.marker != nil {
+		return bytes.Equal(m.marker(), r.marker)
+	}
+	pos := int64(magicLen)
+	for _, g := range m.groups {
+		for _, c := range g.columns {
+			if c.file != "" {
+				continue
+			}
+			if pos = max(pos, c.offset); c.meta != nil {
+				pos = max(pos, c.meta.data)
+			}
+		}
+	}
+	for pos < start {
+		n := r.step(pos, start)
+		if n <= 0 {
+			return false
+		}
+		pos += n
+	}
+	return pos == start
+}
+
+// step is the size of the structure at pos, which ends at or before end; 0: there is none.
+func (r *rescue) step(pos, end int64) int64 {
+	if !r.afford(elsewhere / 16) {
+		return 0
+	}
+	if h, head, err := r.page(pos, end); err == nil {
+		return head + int64(h.stored)
+	}
+	if _, n, err := r.columnMeta(pos, end, 1<<20); err == nil {
+		return n
+	}
+	if _, n, ok := r.footer(pos); ok && pos+n <= end {
+		return n
+	}
+	return 0
+}
+
+// otherFile looks whether the metadata at the end is that of another file: one that lies in a page, behind which this file
+// was cut. The marker of the sync block at the beginning tells, where there is one; b are the first bytes behind the magic.
+func (f *file) otherFile(ctx context.Context, b []byte) error {
+	c := wire.NewCursor(b, f.at.Sub(magicLen, int64(len(b))), "")
+	h := parsePageHeader(thrift.NewReader(c, protocolOf(b)), "")
+	if field, _ := h.bad(); c.Err() != nil || h.kind != syncPage || field != "" {
+		return nil
+	}
+	head := int64(c.Pos())
+	s := parseSync(thrift.NewReader(c, protocolOfSync(c.Rest())), "") // which may end behind b, but begins with the marker
+	if bytes.Equal(s.marker, f.meta.marker()) || int64(h.stored) > f.limits.Metadata {
+		return nil
+	}
+	r := rescue{ctx: ctx, f: f}
+	whole, _, err := r.readSync(magicLen, &h, head)
+	if err != nil || whole == nil { // the marker may be what is damaged
+		return ctx.Err()
+	}
+	return fault.Corruptf(f.metaAt, "file_metadata.key_value_metadata."+syncKey,
+		"the file began with the marker %x: this is the metadata of a file within it, behind which it is cut", whole.marker)
+}

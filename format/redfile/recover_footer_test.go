@@ -1,0 +1,265 @@
+package redfile_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/redfile"
+	"stoa/region"
+	"stoa/store"
+)
+
+// writeBlobs writes a table of 40 attachments, of which four are inner.
+func writeBlobs(t *testing.T, inner []byte, opts map[string]string) []byte {
+	t.Helper()
+	sc := arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "blob", Type: arrow.BinaryTypes.Binary, Nullable: true},
+	}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	defer b.Release()
+	for i := range 40 {
+		b.Field(0).(*array.Int64Builder).Append(int64(i))
+		blob := bytes.Repeat([]byte("x"), 50)
+		if i%10 == 7 {
+			blob = inner
+		}
+		b.Field(1).(*array.BinaryBuilder).Append(blob)
+	}
+	mem := store.NewMemory(nil)
+	w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), sc, format.WriteOptions{Rows: -1, Opts: opts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := b.NewRecordBatch()
+	defer batch.Release()
+	if err := w.Write(ctx, batch); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return mem.Bytes("f.red")
+}
+
+// TestFileWithinFile: RedFiles that lie in the pages of a RedFile have metadata and magic of their own. Wherever the outer
+// file is cut, recovery finds its row groups and never takes theirs.
+func TestFileWithinFile(t *testing.T) {
+	inners := map[string][]byte{
+		"E with sync blocks":    writeKill(t, 5, map[string]string{"sync": "1", "row-group-rows": "2"}),
+		"E without sync blocks": writeKill(t, 5, map[string]string{"sync": "0", "compression": "none"}),
+		"A":                     writeKill(t, 5, map[string]string{"sync": "0", "generation": "A"}),
+		"empty":                 writeKill(t, 0, map[string]string{"sync": "0"}),
+	}
+	for name, inner := range inners {
+		for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "1", "generation": "A"}, {"sync": "0"}, {"sync": "0", "generation": "A"}} {
+			opts["compression"], opts["row-group-rows"] = "none", "5"
+			whole := writeBlobs(t, inner, opts)
+			nodes, err := describeAll(target(whole))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ends []int64 // of the row groups
+			for _, n := range nodes {
+				if n.Depth == 0 && strings.HasSuffix(n.Name, ".columns[1]") {
+					ends = append(ends, n.At.End())
+				}
+			}
+			if len(ends) != 8 {
+				t.Fatalf("%d row groups", len(ends))
+			}
+			for cut := len(whole) - 1; cut > 8; cut -= 397 {
+				checkWithin(t, name, opts, whole, cut, ends)
+			}
+			for at := 0; ; at++ { // and where one of them ends
+				i := bytes.Index(whole[at:], inner)
+				if i < 0 {
+					break
+				}
+				if at += i; opts["sync"] != "0" {
+					checkWithin(t, name, opts, whole, at+len(inner), ends)
+				}
+			}
+		}
+	}
+}
+
+func checkWithin(t *testing.T, name string, opts map[string]string, whole []byte, cut int, ends []int64) {
+	t.Helper()
+	tg := target(whole[:cut])
+	want := 0
+	for _, e := range ends {
+		if e <= int64(cut) {
+			want += 5
+		}
+	}
+	r, _, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{})
+	if err != nil {
+		if want > 0 {
+			t.Errorf("%s, %v, cut at %d: %v, %d rows were whole", name, opts, cut, err, want)
+		}
+		return
+	}
+	defer r.Close()
+	if want > 0 && (r.Schema().NumFields() != 2 || r.Schema().Field(1).Name != "blob") {
+		t.Errorf("%s, %v, cut at %d: the schema is %v", name, opts, cut, r.Schema())
+		return
+	}
+	if got := rowsRecovered(t, tg.Tree); got < want {
+		t.Errorf("%s, %v, cut at %d: %d rows, %d were whole", name, opts, cut, got, want)
+	}
+}
+
+// TestHostileRecover: bytes made to look like very many footers or chunks do not keep recovery.
+func TestHostileRecover(t *testing.T) {
+	const size = 1 << 20
+	patterns := map[string]func(b []byte) []byte{
+		"footers that begin at the beginning": func(b []byte) []byte {
+			b = append(b, 0x15, 2, 0x18, 0xff, 0xff, 0xff, 0x7f)
+			for len(b) < size {
+				b = append(binary.LittleEndian.AppendUint32(b, uint32(len(b)-4)), "RED1"...)
+			}
+			return b
+		},
+		"footers that begin with nothing": func(b []byte) []byte {
+			for len(b) < size {
+				b = append(binary.LittleEndian.AppendUint32(b, uint32(len(b)-4)), "RED1"...)
+			}
+			return b
+		},
+		"metadata that goes on": func(b []byte) []byte {
+			for len(b) < size {
+				b = append(b, 0x15, 2, 0x18, 0xff, 0xff, 0x70, 'R', 'E', 'D', '1')
+			}
+			return b
+		},
+		"columns that go on": func(b []byte) []byte {
+			for len(b) < size {
+				b = append(b, 0x15, 2, 0x19, 0x15, 0, 0x19, 0x18, 0xff, 0xff, 0x70)
+			}
+			return b
+		},
+		"headers that go on": func(b []byte) []byte {
+			for len(b) < size {
+				b = append(b, 0x15, 0, 0x15, 2, 0x15, 2, 0x58, 0xff, 0xff, 0x70)
+			}
+			return b
+		},
+		"columns with names of their own": func(b []byte) []byte {
+			for k := 0; len(b) < size; k++ {
+				b = append(b, 0x15, 2, 0x19, 0x15, 0, 0x19, 0x18, 4, byte('a'+k&15), byte('a'+k>>4&15), byte('a'+k>>8&15), byte('a'+k>>12&15), 0x15, 0, 0x16, 0, 0)
+			}
+			return b
+		},
+		"columns with names that come backwards": func(b []byte) []byte {
+			for k := 0; len(b) < size; k++ {
+				n := k
+				if k >= 1<<15 {
+					n = -k
+				}
+				b = append(b, 0x15, 2, 0x19, 0x15, 0, 0x19, 0x18, 4, byte('a'+n&15), byte('a'+n>>4&15), byte('a'+n>>8&15), byte('a'+n>>12&15), 0x15, 0, 0x16, 0, 0)
+			}
+			return b
+		},
+	}
+	for name, make := range patterns {
+		b := make([]byte("RED1"))
+		b = append(b, 0xff) // no metadata at the end
+		begin := time.Now()
+		r, found, err := redfile.Format.Recover(ctx, target(b), format.OpenOptions{})
+		if err == nil {
+			r.Close()
+		}
+		took := time.Since(begin)
+		t.Logf("%s: %v, %d findings, %v", name, took.Round(time.Millisecond), len(found), err)
+		if took > 10*time.Second { // in the order of a second; without limits it is minutes
+			t.Errorf("%s: %v for %d bytes", name, took, len(b))
+		}
+	}
+}
+
+// TestMissingPart: a file that chunks of a split RedFile are in is missing. That is damage of these chunks.
+func TestMissingPart(t *testing.T) {
+	for _, gen := range []string{"E", "A"} {
+		mem := store.NewMemory(nil)
+		w, err := redfile.Format.Create(ctx, mem.Sink("out"), killSchema, format.WriteOptions{Rows: -1, Opts: map[string]string{"generation": gen, "split": "row-group", "row-group-rows": "10"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := killBatch(0, 40)
+		defer b.Release()
+		if err := w.Write(ctx, b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+		objects := map[string][]byte{}
+		missing := ""
+		for i, name := range mem.Names() {
+			if missing == "" && strings.Contains(name, "part-") && i > 1 {
+				missing = name
+				continue
+			}
+			objects[name] = mem.Bytes(name)
+		}
+		if missing == "" || len(objects) != 4 {
+			t.Fatalf("the files are %v", mem.Names())
+		}
+		tg := format.Target{Tree: store.NewMemory(objects), Name: "out"}
+		for _, open := range []func() (format.Reader, error){
+			func() (format.Reader, error) { return redfile.Format.Open(ctx, tg, format.OpenOptions{}) },
+			func() (format.Reader, error) {
+				r, _, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{})
+				return r, err
+			},
+		} {
+			r, err := open()
+			if err != nil {
+				t.Fatalf("generation %s: %v", gen, err)
+			}
+			groups, err := r.RowGroups(ctx, format.Part{}, format.Query{})
+			if err != nil || len(groups) != 4 {
+				t.Fatalf("generation %s: %v, %d row groups", gen, err, len(groups))
+			}
+			bad := 0
+			for _, g := range groups {
+				for col := range r.Columns() {
+					_, err := chunkText(r, tg, g, col)
+					if err == nil {
+						continue
+					}
+					bad++
+					if e := new(fault.Error); !asFault(err, &e) || e.Class != fault.Corrupt || e.At.Len == 0 || !strings.HasSuffix(e.Path, ".file_path") {
+						t.Errorf("generation %s: row group %d: %v", gen, g.Index, err)
+					}
+				}
+			}
+			if bad != len(r.Columns()) {
+				t.Errorf("generation %s: %d chunks are lost, %d are missing", gen, bad, len(r.Columns()))
+			}
+			r.Close()
+		}
+		n := 0
+		for f := range redfile.Format.Verify(ctx, tg, format.OpenOptions{}) {
+			if f.Severity < region.Error {
+				continue
+			}
+			if n++; f.Column == "" || f.Rows[1]-f.Rows[0] != 10 || f.Rows[0]%10 != 0 || !strings.Contains(f.Message, "missing") {
+				t.Errorf("generation %s: %+v", gen, f)
+			}
+		}
+		if n != 3 {
+			t.Errorf("generation %s: verify tells %d things, 3 chunks are missing", gen, n)
+		}
+	}
+}
