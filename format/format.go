@@ -206,6 +206,7 @@ type Page struct {
 	Sub     int64        // for formats that cut a block of very many rows into several pages: first entry within the block
 	First   int64        // rows that start before this page; -1 unknown
 	Rows    int64        // rows that START in this page; -1 unknown
+	Starts  bool         // known to begin with a row; of repeated columns, else they may begin with entries of the row before
 	Entries int64        // values + nulls + empty lists; -1: the parent's lengths tell, or only decoding does
 	Spans   []fault.Span // with page header; none = needs no bytes (constant, rows from the WAL)
 	Raw     int64        // decoded size if declared somewhere, for the budget; 0 unknown

@@ -665,8 +665,10 @@ func (l *leaf) losePage(p format.Page, at int64, err error) error {
 	default:
 		l.vec.ExtendUnset(n)
 	}
-	if l.col.MaxRep > 0 { // the row before may have gone on in the page
-		rows.From = max(rows.From-1, l.row)
+	if l.col.MaxRep > 0 { // the row before may have gone on in the page, its last one may in the next
+		if !p.Starts {
+			rows.From = max(rows.From-1, l.row)
+		}
 		l.starts += int64(n)
 		l.torn = true
 	} else {

@@ -408,6 +408,14 @@ func ahead(seq iter.Seq2[*chunk, error]) iter.Seq2[*chunk, error] {
 		items, stop := make(chan item), make(chan struct{})
 		go func() {
 			defer close(items)
+			defer func() {
+				if p := recover(); p != nil {
+					select {
+					case items <- item{nil, fault.Bugf("reading panicked: %v", p)}:
+					case <-stop:
+					}
+				}
+			}()
 			for c, err := range seq {
 				select {
 				case items <- item{c, err}:

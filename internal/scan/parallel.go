@@ -151,9 +151,17 @@ func (p *plan) cutUp(groups []format.RowGroup) []*task {
 	return out
 }
 
-// worker reads a task into its channel.
+// worker reads a task into its channel. A panic must not end the program from here, where nobody can catch it.
 func (r *run) worker(ctx context.Context, t *task) {
 	defer close(t.out)
+	defer func() {
+		if p := recover(); p != nil {
+			select {
+			case t.out <- result{err: fault.Bugf("reading panicked: %v", p)}:
+			case <-ctx.Done():
+			}
+		}
+	}()
 	var losses []region.Loss
 	mine := *r.plan
 	mine.spec.Lost = func(l region.Loss) {
