@@ -82,7 +82,7 @@ func (s *servers) readCatalog(ctx context.Context, tg format.Target, o format.Op
 		return nil
 	}
 	tb := s.tablets[i]
-	if err := tb.choose(ctx, true); err != nil {
+	if err := tb.choose(ctx, true, readOptions{at: latest}); err != nil {
 		return err
 	}
 	ro.at, ro.partial = latest, true

@@ -23,16 +23,18 @@ import (
 
 // filler looks for cells elsewhere. It is safe for concurrent use.
 type filler struct {
-	mu   sync.Mutex
-	open map[*FS]*fallback // by the server that has the replica
-	last uint64            // latest operation of the replica that is read
-	told bool              // last is known
+	mu    sync.Mutex
+	open  map[*FS]*fallback // by the server that has the replica
+	last  uint64            // latest operation of the replica that is read
+	holes int
+	told  bool // last and holes are known
 }
 
 // fallback is another replica, opened.
 type fallback struct {
-	t    *table
-	last uint64 // latest operation that it knows of
+	t     *table
+	last  uint64 // latest operation that it knows of
+	holes int    // see lastTime
 }
 
 // mayFill reports whether there is anywhere to look for cells of a column.
@@ -168,7 +170,7 @@ func (t *table) gone(ctx context.Context, s *rowSet, rows vec.Range) (*vec.Sel, 
 	return p.Drop, nil
 }
 
-// fallback opens another replica; nil if it did not see all operations that this one has seen before the snapshot.
+// fallback opens another replica; nil if it did not see all operations that this one has seen before the snapshot, or its log is damaged.
 func (t *table) fallback(ctx context.Context, tb *tablet, r replica) (*fallback, error) {
 	x := &tb.filler
 	x.mu.Lock()
@@ -178,27 +180,27 @@ func (t *table) fallback(ctx context.Context, tb *tablet, r replica) (*fallback,
 	}
 	if !x.told {
 		var err error
-		if x.last, err = tb.lastTime(ctx); err != nil {
+		if x.last, x.holes, err = tb.lastTime(ctx, true); err != nil {
 			return nil, err
 		}
 		x.told, x.open = true, map[*FS]*fallback{}
 	}
 	f, ok := x.open[r.fs]
 	if !ok {
-		last, err := r.lastTime(ctx)
+		last, holes, err := r.lastTime(ctx, true)
 		if err != nil {
 			return nil, err
 		}
 		other := &tablet{replica: r}
 		ro := t.o
 		ro.partial = true
-		f = &fallback{last: last}
+		f = &fallback{last: last, holes: holes}
 		if f.t, err = newTable(t.tree, []*tablet{other}, format.OpenOptions{Limits: t.limits, NoVerify: t.noVerify}, ro); err != nil {
 			return nil, err
 		}
 		x.open[r.fs] = f
 	}
-	if f.last == 0 || f.last < x.last && f.last < t.o.at {
+	if f.holes == 2 || f.holes > x.holes || f.last == 0 || f.last < x.last && f.last < t.o.at {
 		return nil, nil
 	}
 	return f, nil
@@ -214,6 +216,9 @@ func (f *fallback) cells(ctx context.Context, id string, column int32, keys [][]
 	}
 	if err := t.load(ctx, tb); err != nil {
 		return nil, err
+	}
+	if m := tb.logged; m != nil && m.lost {
+		return nil, fault.Invalidf("the replica did not see all changes")
 	}
 	span := keySpan{low: keys[0], high: append(bytes.Clone(keys[len(keys)-1]), 0)}
 	out := map[string][]byte{}

@@ -87,7 +87,7 @@ func openServers(ctx context.Context, tg format.Target, o format.OpenOptions, ro
 		}
 	}
 	for _, tb := range s.tablets {
-		if err := tb.choose(ctx, false); err != nil {
+		if err := tb.choose(ctx, false, ro); err != nil {
 			return nil, err
 		}
 	}
@@ -316,7 +316,7 @@ func openTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro r
 		return nil, err
 	}
 	for _, tb := range ts {
-		if err := tb.choose(ctx, true); err != nil {
+		if err := tb.choose(ctx, true, ro); err != nil {
 			return nil, err
 		}
 	}

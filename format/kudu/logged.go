@@ -3,6 +3,9 @@ package kudu
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format/cfile"
@@ -15,11 +18,12 @@ type logRows struct {
 	keys     [][]byte // encoded, ascending
 	cells    []*vec.Vector
 	findings []region.Finding
+	lost     bool // it need not have all that the tablet saw
 }
 
 // replay reads a tablet's log: its changes go to the rowsets, its rows become vectors.
 func (t *table) replay(ctx context.Context, tb *tablet) error {
-	log, err := tb.fs.Replay(ctx, tb.Tablet, t.lookup(tb))
+	log, _, err := t.readLog(ctx, tb, t.lookup(tb))
 	if err != nil {
 		return err
 	}
@@ -28,6 +32,55 @@ func (t *table) replay(ctx context.Context, tb *tablet) error {
 	}
 	tb.logged, err = t.materialize(tb, log)
 	return err
+}
+
+// readLog reads a tablet's log, and holds its end against what was flushed, of which the latest operation was at flushed. Kudu writes
+// operations and their commits to the log before it flushes what they did, and removes only the log's beginning.
+func (t *table) readLog(ctx context.Context, tb *tablet, lookup KeyLookup) (log *Logged, flushed uint64, err error) {
+	if log, err = tb.fs.Replay(ctx, tb.Tablet, lookup); err != nil {
+		return nil, 0, err
+	}
+	if flushed, err = t.flushed(ctx, tb); err != nil {
+		return nil, 0, err
+	}
+	if flushed > log.LastTime && !log.Missing {
+		log.Lost = true
+		at := fault.Span{Object: path.Join(tb.fs.WALDir, walsDir, tb.ID)}
+		log.Findings = append(log.Findings, tb.note("kudu.wal.short", at, fmt.Sprintf("the log ends at %s, before what was flushed: that is of %s", timeText(log.LastTime), timeText(flushed))))
+	}
+	return log, flushed, nil
+}
+
+// flushed is the hybrid time of the latest operation in a tablet's deltas, as far as they can be read; 0 if nothing tells. UNDO deltas
+// tell of insertions. The newest ones are the first UNDO and the last REDO file.
+func (t *table) flushed(ctx context.Context, tb *tablet) (last uint64, err error) {
+	for i := range tb.RowSets {
+		s := &rowSet{RowSet: &tb.RowSets[i], tablet: tb}
+		redo := slices.Clone(s.Redo)
+		slices.Reverse(redo)
+		for _, newest := range [][]BlockRef{s.Undo, redo} {
+			for _, b := range newest {
+				stats, ok, err := t.deltaStats(ctx, s, b)
+				if err != nil {
+					return 0, err
+				}
+				if ok {
+					last = max(last, stats.MaxTimestamp)
+					break
+				}
+			}
+		}
+	}
+	return last, nil
+}
+
+// note is a finding about a tablet.
+func (tb *tablet) note(code string, at fault.Span, message string) region.Finding {
+	x := region.Finding{Code: code, Severity: severity(code), At: at, Part: tb.ID, Message: message, Rows: [2]int64{-1, -1}, Lost: -1}
+	if x.Severity < region.Error {
+		x.Lost = 0
+	}
+	return x
 }
 
 // lookup finds keys in the rowsets of a tablet. The files are opened once for the whole log.
@@ -103,7 +156,7 @@ func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool,
 
 // materialize makes vectors of the rows that were live at the snapshot.
 func (t *table) materialize(tb *tablet, log *Logged) (*logRows, error) {
-	out := &logRows{findings: log.Findings}
+	out := &logRows{findings: log.Findings, lost: log.Lost || len(log.Unplaced) > 0}
 	n := len(t.schema.Columns)
 	values := make([][][]byte, n)
 	row := make([][]byte, n)

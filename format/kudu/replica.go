@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"stoa/fault"
@@ -17,17 +19,18 @@ import (
 // and the blocks of these have the same bytes, if not the same numbers. A rowset of another replica is a twin if it has the same id and
 // the same blocks, of the same lengths and with the same footers. What is damaged in a block is then read from its twin: a page, an index, or all of it.
 
-// choose makes the replica that is read the first: one that is whole, rather than a tombstone or an unfinished copy; of these the one with
-// the fewest missing blocks; of these the one that saw the latest operation, in its deltas or in its log. The last two are looked at only
-// if deep: that takes reading.
-func (tb *tablet) choose(ctx context.Context, deep bool) error {
+// choose makes the replica that is read the first: one that is whole, rather than a tombstone or an unfinished copy; of these the one that
+// saw the latest operation before the snapshot, in its deltas or in its log; of these one whose log is whole; of these the one with the
+// fewest missing blocks, those of bloom files not counted. All but the first are looked at only if deep: that takes reading. What is
+// damaged in it is filled from the others; what it did not see is not, so that counts more.
+func (tb *tablet) choose(ctx context.Context, deep bool, ro readOptions) error {
 	if len(tb.others) == 0 {
 		return nil
 	}
 	type rank struct {
 		replica
-		state, lost int
-		last        uint64
+		state, holes, lost int
+		last               uint64
 	}
 	var all []rank
 	for _, r := range append([]replica{tb.replica}, tb.others...) {
@@ -41,49 +44,69 @@ func (tb *tablet) choose(ctx context.Context, deep bool) error {
 		if all = append(all, x); !deep {
 			continue
 		}
-		y, err := &all[len(all)-1], error(nil)
-		if _, _, _, y.lost, err = r.fs.TabletFacts(ctx, r.Tablet); err != nil {
+		y := &all[len(all)-1]
+		last, holes, err := r.lastTime(ctx, !ro.noWAL)
+		if err != nil {
 			return err
 		}
-		if y.last, err = r.lastTime(ctx); err != nil {
+		y.last, y.holes = min(last, ro.at), holes
+		if y.lost, err = r.missing(ctx); err != nil {
 			return err
 		}
 	}
 	slices.SortStableFunc(all, func(a, b rank) int {
-		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(a.lost, b.lost), cmp.Compare(b.last, a.last))
+		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(b.last, a.last), cmp.Compare(a.holes, b.holes), cmp.Compare(a.lost, b.lost))
 	})
-	tb.replica, tb.others = all[0].replica, nil
+	tb.replica, tb.others, tb.notes = all[0].replica, nil, nil
 	for _, x := range all[1:] {
-		tb.others = append(tb.others, x.replica)
+		if tb.others = append(tb.others, x.replica); x.last > all[0].last && len(tb.notes) == 0 {
+			tb.notes = append(tb.notes, tb.note("kudu.replica.behind", fault.Span{Object: tb.Object}, fmt.Sprintf("the replica of server %s, which is read, saw operations up to %s; that of server %s (%s) up to %s",
+				tb.fs.UUID, timeText(all[0].last), x.fs.UUID, x.State, timeText(x.last))))
+		}
 	}
 	return nil
 }
 
-// lastTime is the hybrid time of the latest operation that a replica knows of; 0 if nothing tells.
-func (r replica) lastTime(ctx context.Context) (last uint64, err error) {
-	if !r.HasData() {
-		return 0, nil
-	}
-	log, err := r.fs.Replay(ctx, r.Tablet, func(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, nil })
-	if err != nil {
-		return 0, err
-	}
-	last = log.LastTime
-	t := &table{tree: r.fs.tree, limits: r.fs.o.Limits.WithDefaults(), noVerify: r.fs.o.NoVerify}
-	tb := &tablet{replica: r}
+// missing is how many blocks that reading needs a replica lacks.
+func (r replica) missing(ctx context.Context) (n int, err error) {
 	for i := range r.RowSets {
-		s := &rowSet{RowSet: &r.RowSets[i], tablet: tb}
-		for _, b := range slices.Concat(s.Redo, s.Undo) {
-			stats, ok, err := t.deltaStats(ctx, s, b)
-			if err != nil {
-				return 0, err
+		for _, b := range r.RowSets[i].Blocks() {
+			if b.Kind == "bloom" {
+				continue
 			}
-			if ok {
-				last = max(last, stats.MaxTimestamp)
+			if _, err := r.fs.PlaceOf(ctx, r.Tablet, b.BlockRef); errors.As(err, new(*fault.Error)) {
+				n++
+			} else if err != nil {
+				return 0, err
 			}
 		}
 	}
-	return last, nil
+	return n, nil
+}
+
+// lastTime is the hybrid time of the latest change that a replica knows of; 0 if nothing tells. holes is 1 if
+// there is no log, 2 if operations before that one are lost.
+func (r replica) lastTime(ctx context.Context, wal bool) (last uint64, holes int, err error) {
+	if !r.HasData() {
+		return 0, 0, nil
+	}
+	t := &table{tree: r.fs.tree, limits: r.fs.o.Limits.WithDefaults(), noVerify: r.fs.o.NoVerify}
+	tb := &tablet{replica: r}
+	if !wal {
+		last, err = t.flushed(ctx, tb)
+		return last, 0, err
+	}
+	log, last, err := t.readLog(ctx, tb, func(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, nil })
+	if err != nil {
+		return 0, 0, err
+	}
+	switch {
+	case log.Lost:
+		holes = 2
+	case log.Missing:
+		holes = 1
+	}
+	return max(last, log.LastWrite), holes, nil
 }
 
 // twin is a rowset of another replica that has the same bytes.

@@ -7,11 +7,13 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"stoa"
 	"stoa/fault"
 	"stoa/format/kudu"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -144,5 +146,43 @@ func TestCorpusFillByKey(t *testing.T) {
 			t.Errorf("%s: %d losses, the first: %+v", table, len(losses), losses[0])
 		}
 		compare(t, rows, final(t, dir, table))
+	}
+}
+
+// The replica that saw the latest operation is read, whatever blocks it lacks. A log that ends before what was flushed is told; and a
+// replica of which the log is damaged does not fill cells.
+func TestCorpusLatestReplica(t *testing.T) {
+	dir := corpus(t)
+	one := kudu.Unpack(t, filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))
+	f, tablets := layout(t, store.NewMemory(one))
+	tb := tablets[slices.IndexFunc(tablets, func(tb *kudu.Tablet) bool { return tb.Table == "d_wal" })]
+	blocks := blocksOf(t, f, tablets, "d_wal")
+	want := expected(t, dir, "d_wal", "final")
+	segment := "tserver/wal/wals/" + tb.ID + "/wal-000000001"
+	if one[segment] == nil {
+		t.Fatal("there is no log")
+	}
+	two := map[string][]byte{} // a without the log, b whole but for a bloom file
+	for name, b := range one {
+		if rest, ok := strings.CutPrefix(name, "tserver/"); ok {
+			two["b/"+rest] = b
+			if name != segment {
+				two["a/"+rest] = b
+			}
+		}
+	}
+	in := func(at fault.Span) string { return "b/" + strings.TrimPrefix(at.Object, "tserver/") }
+	delete(two, in(blocks["bloom"][0]))
+	rows, lost, err := readAll(t, store.NewMemory(two), "#d_wal", nil, stoa.ScanSpec{})
+	if err != nil || len(lost) > 0 {
+		t.Fatal(err, lost)
+	}
+	compare(t, rows, want)
+
+	cut := with(one, segment, one[segment][:34982])
+	short := openedIn(t, cut, "#d_wal", nil)
+	rowsOf(t, short, stoa.ScanSpec{})
+	if !slices.ContainsFunc(short.Findings(), func(x region.Finding) bool { return x.Code == "kudu.wal.short" && x.Severity == region.Error }) {
+		t.Errorf("%+v", short.Findings())
 	}
 }

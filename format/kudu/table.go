@@ -48,6 +48,7 @@ type tablet struct {
 	sets   []*rowSet
 	logged *logRows // rows that only the log has; nil: none
 	filler filler
+	notes  []region.Finding
 }
 
 // replica is a tablet as one server has it.
@@ -85,6 +86,7 @@ func (t *table) Findings() []region.Finding {
 	out := slices.Clone(t.findings)
 	for _, tb := range t.tablets {
 		tb.mu.Lock()
+		out = append(out, tb.notes...)
 		if tb.logged != nil {
 			out = append(out, tb.logged.findings...)
 		}

@@ -21,6 +21,7 @@ var tableCodes = []cfile.Code{
 	{Code: "kudu.keys.order", Severity: region.Error, Help: "The keys of a rowset do not rise: look-ups miss rows, and merging gives a wrong order."},
 	{Code: "kudu.keys.range", Severity: region.Error, Help: "The first or the last key of a rowset is another one than its metadata says: rowsets are passed over by it."},
 	{Code: "kudu.read", Severity: region.Error, Help: "Something could not be read from where it is kept."},
+	{Code: "kudu.replica.behind", Severity: region.Error, Help: "The replica of a tablet that is read did not see all operations that another one saw, which cannot be read as it is: rows may be old."},
 	{Code: "kudu.rowset.damaged", Severity: region.Error, Help: "A tablet's rowsets cannot be looked at."},
 	{Code: "kudu.rowset.live", Severity: region.Warning, Help: "A rowset has another number of live rows than its superblock says. Kudu shows that number only as statistics."},
 	{Code: "kudu.rowset.uneven", Severity: region.Error, Help: "A block of a rowset has another number of rows than the others, or values of another type than the column."},

@@ -32,8 +32,13 @@ type Logged struct {
 	Schema        *Schema
 	SchemaVersion uint32
 
-	Last     OpID   // the last operation that is known to be committed; zero: there is none
-	LastTime uint64 // its hybrid time
+	Last      OpID   // the last operation that is known to be committed; zero: there is none
+	LastTime  uint64 // its hybrid time
+	LastWrite uint64 // hybrid time of the last that changed rows or the schema; 0: there is none
+
+	Missing bool // there is no log
+	// Lost says that operations before Last are missing in the log: what it gives need not be the latest.
+	Lost     bool
 	Findings []region.Finding
 }
 
@@ -88,6 +93,7 @@ func (f *FS) Replay(ctx context.Context, t *Tablet, lookup KeyLookup) (*Logged, 
 			if f.WALDir != "" {
 				at.Object = path.Join(f.WALDir, walsDir, t.ID)
 			}
+			x.out.Missing = true
 			x.note("kudu.wal.missing", at, "", "the tablet has no write-ahead log: what was not flushed is lost")
 		}
 		return x.out, nil
@@ -150,15 +156,16 @@ type replay struct {
 	older   bool                  // an ALTER_SCHEMA was to an older version than the log began with
 	counter int64                 // of the auto-incrementing column
 
-	last     OpID // last operation that was received
-	sequence uint64
-	codec    cfile.Compression
-	unclosed fault.Span  // end of the last segment, if it was not closed
-	damaged  bool        // something of the log was lost
-	pending  []pendingOp // ascending by index
-	size     int64       // of pending
-	dropped  int64       // operations without a commit
-	lastDrop fault.Span
+	last      OpID // last operation that was received
+	sequence  uint64
+	codec     cfile.Compression
+	unclosed  fault.Span  // end of the last segment, if it was not closed
+	damaged   bool        // something of the log was lost
+	pending   []pendingOp // ascending by index
+	size      int64       // of pending
+	dropped   int64       // operations without a commit
+	lastDrop  fault.Span
+	firstDrop OpID
 
 	rows  map[string]*memRow
 	moved map[uint64]map[string][]LoggedChange // changes of flushed rowsets, by rowset and key
@@ -404,7 +411,10 @@ func (x *replay) drain(end bool) {
 		}
 		x.size -= p.size
 		if p.op == opWrite || p.op == opAlterSchema {
-			x.dropped, x.lastDrop = x.dropped+1, p.at
+			if x.dropped++; x.dropped == 1 {
+				x.firstDrop = p.id
+			}
+			x.lastDrop = p.at
 		}
 	}
 	x.pending = slices.Delete(x.pending, 0, keep)
@@ -415,6 +425,9 @@ func (x *replay) apply(p *pendingOp) {
 	x.size -= p.size
 	if x.out.Last.Index < p.id.Index {
 		x.out.Last, x.out.LastTime = p.id, p.time
+	}
+	if p.op == opWrite || p.op == opAlterSchema || p.op == opParticipant {
+		x.out.LastWrite = max(x.out.LastWrite, p.time)
 	}
 	why := ""
 	switch {
@@ -664,6 +677,7 @@ func (x *replay) finish(ctx context.Context) error {
 	if x.dropped > 0 {
 		x.note("kudu.wal.uncommitted", x.lastDrop, "", fmt.Sprintf("%d operations without a commit are left out", x.dropped))
 	}
+	x.out.Lost = x.dropped > 0 && x.firstDrop.Index < x.out.Last.Index || slices.ContainsFunc(x.out.Findings, func(f region.Finding) bool { return f.Severity >= region.Error })
 	for _, m := range x.rows {
 		x.out.Rows = append(x.out.Rows, m.LoggedRow)
 	}
