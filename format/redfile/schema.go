@@ -1,19 +1,16 @@
 package redfile
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/format/ipc/flat"
+	"stoa/internal/arrowschema"
 	"stoa/internal/nest"
 )
 
@@ -312,35 +309,20 @@ func plainList(t arrow.DataType) bool {
 const schemaKey = "ARROW:schema"
 
 func schemaText(sc *arrow.Schema) (string, error) {
-	p := ipc.GetSchemaPayload(sc, memory.DefaultAllocator)
-	defer p.Release()
-	var b bytes.Buffer
-	if _, err := p.WritePayload(&b); err != nil {
+	b, err := arrowschema.Encode(sc)
+	if err != nil {
 		return "", fmt.Errorf("the schema as an Arrow message: %w", err)
 	}
-	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
+	return base64.StdEncoding.EncodeToString(b), nil
 }
 
-// schemaOfText is the inverse of schemaText. The library may panic on what is no such message.
-func schemaOfText(text string) (sc *arrow.Schema, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			sc, err = nil, fmt.Errorf("not a schema: %v", r)
-		}
-	}()
-	raw, err := base64.StdEncoding.DecodeString(text)
+// schemaOfText is the inverse of schemaText.
+func schemaOfText(text string) (*arrow.Schema, error) {
+	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, err
 	}
-	if err := flat.CheckSchema(raw); err != nil {
-		return nil, err
-	}
-	r, err := ipc.NewReader(bytes.NewReader(raw))
-	if err != nil {
-		return nil, err
-	}
-	defer r.Release()
-	return r.Schema(), nil
+	return arrowschema.Decode(b)
 }
 
 // arrowLeaves gives the leaves of an Arrow schema with how their values are stored.
