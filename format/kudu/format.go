@@ -231,7 +231,7 @@ func (s *servers) missing(ts []*tablet) (missing, uncovered []string, more int64
 	}
 	missing, uncovered = nil, nil // the master knows
 	for _, e := range s.catalog.absent(top.TableID, ts) {
-		missing = append(missing, top.Partitioning.Text(&top.Schema, &e.partition))
+		missing = append(missing, fmt.Sprintf("%s (tablet %s)", cmp.Or(top.Partitioning.Text(&top.Schema, &e.partition), "all rows"), e.id))
 	}
 	return missing, uncovered, 0
 }

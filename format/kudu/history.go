@@ -2,10 +2,12 @@ package kudu
 
 import (
 	"context"
+	"fmt"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
+	"stoa/region"
 )
 
 // Kudu removes UNDO deltas, the oldest first, when they are older than it promises to keep (--tablet_history_max_age_sec, a week unless
@@ -29,6 +31,25 @@ func (t *table) checkHistory(ctx context.Context, s *rowSet) error {
 	}
 	return fault.New(fault.Unsupported, at, "", "the history of rowset %d of tablet %s before %s is gone, so what it held at %s is not known; partial=true shows its oldest state",
 		s.ID, s.tablet.ID, timeText(begins), timeText(t.o.at))
+}
+
+// maxAge is for how many seconds Kudu keeps history unless a server or a table says otherwise.
+const maxAge = 7 * 24 * 3600
+
+// tooOld is a finding if a snapshot is older, at a tablet's newest operation, than Kudu promises to keep history: rows that were deleted
+// before may be gone without a trace, and a row that was deleted and came back may have lost what it was before.
+func (tb *tablet) tooOld(at, newest uint64) *region.Finding {
+	age := uint64(maxAge)
+	if tb.Extra.HistoryMaxAge >= 0 {
+		age = uint64(tb.Extra.HistoryMaxAge)
+	}
+	age = age * 1e6 << 12 // hybrid times are microseconds and 12 bits of a counter
+	if at == latest || newest < age || at >= newest-age {
+		return nil
+	}
+	x := tb.note("kudu.history.old", fault.Span{Object: tb.Object}, fmt.Sprintf("the snapshot at %s is older than the history that is kept, which begins at %s: rows that were deleted before may be missing",
+		timeText(at), timeText(newest-age)))
+	return &x
 }
 
 // history says whether the whole history of a rowset is there, and if not, from when on; latest: none of it.

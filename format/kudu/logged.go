@@ -23,9 +23,12 @@ type logRows struct {
 
 // replay reads a tablet's log: its changes go to the rowsets, its rows become vectors.
 func (t *table) replay(ctx context.Context, tb *tablet) error {
-	log, _, err := t.readLog(ctx, tb, t.lookup(tb))
+	log, flushed, err := t.readLog(ctx, tb, t.lookup(tb))
 	if err != nil {
 		return err
+	}
+	if x := tb.tooOld(t.o.at, max(flushed, log.LastTime)); x != nil {
+		log.Findings = append(log.Findings, *x)
 	}
 	for _, s := range tb.sets {
 		s.changes, s.unplaced = log.Changes[s.ID], log.Unplaced[s.ID]
