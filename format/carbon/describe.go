@@ -55,12 +55,6 @@ func (d *describer) emit(n region.Node) {
 	d.stopped = !d.yield(n, nil)
 }
 
-// below emits nodes one level deeper.
-func (d *describer) below(n region.Node) {
-	n.Depth++
-	d.emit(n)
-}
-
 // target describes whatever tg is.
 func (d *describer) target(tg format.Target) error {
 	tg, k, err := resolve(d.ctx, tg, &d.opts)

@@ -574,9 +574,4 @@ func (c *content) countLengths(lv int) error {
 	return nil
 }
 
-// at tells the place of an error in the page.
-func (p *storedPage) locate(err error, at fault.Span, path string) error {
-	return fault.Locate(err, at, false, path)
-}
-
 func pagePath(col string, i int) string { return fmt.Sprintf("%s.page[%d]", col, i) }

@@ -114,7 +114,6 @@ type physical struct {
 	format.Column
 	root *column // the table's top-level column
 	col  *column // nil: the value of a partition, out of the path
-	part string  // its name
 }
 
 // physicalColumns lists what stands below each top-level column: arrays, maps and structs have lengths (a struct 0 or 1), the

@@ -33,8 +33,6 @@ type partitionInfo struct {
 	kind    int32
 }
 
-const nativeHive = 4 // PartitionType: a directory for each value
-
 func partitionText(v int32) string {
 	names := [...]string{"RANGE", "RANGE_INTERVAL", "LIST", "HASH", "NATIVE_HIVE"}
 	if v >= 0 && int(v) < len(names) {

@@ -56,8 +56,6 @@ func (l *load) counts() bool {
 	return false
 }
 
-func (l *load) streaming() bool { return l.Status == statusStreaming || l.Status == statusFinish }
-
 // id is the segment whose files hold the load.
 func (l *load) id() string {
 	if l.Merged != "" && l.counts() {

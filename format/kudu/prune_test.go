@@ -118,10 +118,7 @@ func TestCorpusReadsNoMore(t *testing.T) {
 // inOrder are the cells of a table's rows in the order of the generator, which is that of the keys within a tablet.
 func inOrder(t testing.TB, dir, table string) (out [][]string) {
 	t.Helper()
-	for _, l := range expectedLines(t, dir, table, "final") {
-		out = append(out, l)
-	}
-	return out
+	return append(out, expectedLines(t, dir, table, "final")...)
 }
 
 // where is a predicate with the cells of a row put in.

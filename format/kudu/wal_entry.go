@@ -246,9 +246,8 @@ func parseOpResult(c *wire.Cursor) (o opResult) {
 type writeRequest struct {
 	schema         Schema // as the client saw it: without ids
 	rows, indirect []byte // see rowDecoder
-	rowsAt         *wire.Cursor
-	txn            int64 // -1: none
-	counter        int64 // of the auto-incrementing column, before the first row; -1: not told
+	txn            int64  // -1: none
+	counter        int64  // of the auto-incrementing column, before the first row; -1: not told
 }
 
 // parseWrite reads a WriteRequestPB.

@@ -7,7 +7,6 @@ import (
 
 	"stoa/fault"
 	"stoa/vec"
-	"stoa/wire"
 )
 
 // opened is a block whose checksum is right and that is decompressed.
@@ -133,12 +132,4 @@ func rightSum(sum, raw, stored []byte, k codecKind, d Dialect) (form sumForm, ok
 		return sumForm{zero: true}, true
 	}
 	return form, false
-}
-
-// cursor reads the raw bytes.
-func (o *opened) cursor(path string) *wire.Cursor {
-	if o.exact {
-		return wire.NewCursor(o.raw, o.at, path)
-	}
-	return wire.NewInnerCursor(o.raw, o.at, path)
 }

@@ -110,8 +110,6 @@ func (a *arrays) skipEntries(n int64) error {
 type split struct {
 	values []byte // of all entries, one behind the other
 	count  int64  // how many
-	exact  bool   // values lie in the source as they are, from base on
-	base   int
 }
 
 // split reads n entries: lengths go to lengths, and their values together.

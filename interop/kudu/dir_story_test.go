@@ -3,10 +3,13 @@
 package kudu
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -348,4 +351,27 @@ func (l *life) String() string {
 		}
 	}
 	return fmt.Sprintf("%d tables, %d operations of which Kudu refused %d, %d moments, %d rows read by its client", len(l.Tables), good+bad, bad, len(l.At), l.rows())
+}
+
+// rows counts all rows that were read.
+func (l *truths) rows() (n int) {
+	for _, t := range l.Tables {
+		n += len(t.Latest)
+		for _, r := range t.At {
+			n += len(r)
+		}
+	}
+	return n
+}
+
+// keep writes the truth beside the directories, for those who want to work on the reader without Kudu: see TestDirKept.
+func (l *truths) keep(t *testing.T, dir string) {
+	t.Helper()
+	b, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "truth.json"), b, 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -30,29 +30,6 @@ type truth struct {
 	Altered bool       // after the moment Whole: Kudu then flushes the rows in memory
 }
 
-// rows counts all rows that were read.
-func (l *truths) rows() (n int) {
-	for _, t := range l.Tables {
-		n += len(t.Latest)
-		for _, r := range t.At {
-			n += len(r)
-		}
-	}
-	return n
-}
-
-// keep writes the truth beside the directories, for those who want to work on the reader without Kudu: see TestDirKept.
-func (l *truths) keep(t *testing.T, dir string) {
-	t.Helper()
-	b, err := json.Marshal(l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "truth.json"), b, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // check compares what stoa reads of a table with what Kudu's client read. It counts the rows.
 func check(t *testing.T, place, what string, opts map[string]string, want []string) int {
 	t.Helper()
