@@ -197,7 +197,8 @@ func (f *file) bounds(at arrow.DataType) (b pred.Bounds, ok bool) {
 	} else {
 		b.Nulls = -1
 	}
-	if !f.sorted() {
+	// Without a checksum the metadata may be damaged without a sign, and rows would be passed over because of it.
+	if !f.sorted() || !f.footer.Checksums() || f.noVerify {
 		return b, ok
 	}
 	b.Min, b.Max = f.keyValue(minKeyKey, at), f.keyValue(maxKeyKey, at)

@@ -43,6 +43,9 @@ func (t *table) readLog(ctx context.Context, tb *tablet, lookup KeyLookup) (log 
 	if log, err = tb.fs.Replay(ctx, tb.Tablet, lookup); err != nil {
 		return nil, 0, err
 	}
+	if log.Missing && t.o.at == latest {
+		return log, 0, nil // nothing asks for it
+	}
 	if flushed, err = t.flushed(ctx, tb); err != nil {
 		return nil, 0, err
 	}
