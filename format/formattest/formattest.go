@@ -49,7 +49,7 @@ func Run(t *testing.T, s Suite) {
 		s.Options = []map[string]string{{}}
 	}
 	if testing.Short() { // with the race detector: the same laws, fewer cases
-		s.Rows = min(s.Rows, 250)
+		s.Rows = min(s.Rows, 400)
 		if n := len(s.Options); n > 3 {
 			s.Options = []map[string]string{s.Options[0], s.Options[n/2], s.Options[n-1]}
 		}
