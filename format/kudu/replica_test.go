@@ -138,7 +138,8 @@ func TestCorpusFillByKey(t *testing.T) {
 		if _, ok := files["a/"+tb.Object]; !ok || n < 4 {
 			t.Fatal(n)
 		}
-		rows, losses, err := readAll(t, store.NewMemory(files), "#"+tb.TableID, nil, stoa.ScanSpec{Damaged: stoa.SkipRows})
+		tree := store.NewCounter(store.NewMemory(files))
+		rows, losses, err := readAll(t, tree, "#"+tb.TableID, nil, stoa.ScanSpec{Damaged: stoa.SkipRows})
 		if err != nil {
 			t.Fatal(table, err)
 		}
@@ -146,11 +147,27 @@ func TestCorpusFillByKey(t *testing.T) {
 			t.Errorf("%s: %d losses, the first: %+v", table, len(losses), losses[0])
 		}
 		compare(t, rows, final(t, dir, table))
+		damaged, sound := 0, 0 // both were read: the damaged columns, and the same ones of the other server
+		for column, places := range blocks {
+			if i := tb.Schema.FindName(column); i < 0 || tb.Schema.Keys() == 1 && i == 0 {
+				continue
+			}
+			for _, at := range places {
+				damaged += tree.Opens("a/" + at.Object)
+			}
+		}
+		for _, r := range tree.Reads() {
+			if strings.HasPrefix(r.Name, "b/data/") {
+				sound++
+			}
+		}
+		if damaged == 0 || sound == 0 {
+			t.Errorf("%s: %d of the damaged files were opened, %d reads of the other server's data: nothing was filled", table, damaged, sound)
+		}
 	}
 }
 
-// The replica that saw the latest operation is read, whatever blocks it lacks. A log that ends before what was flushed is told; and a
-// replica of which the log is damaged does not fill cells.
+// The replica that saw the latest operation is read, whatever blocks it lacks. A log that ends before what was flushed is told.
 func TestCorpusLatestReplica(t *testing.T) {
 	dir := corpus(t)
 	one := kudu.Unpack(t, filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))
