@@ -248,9 +248,10 @@ type Overlayer interface {
 type Overlay interface {
 	Drops() bool          // may remove rows: RowGroup.Rows is then not a count; min and max stay safe for skipping
 	Touches(col int) bool // may change values: bounds and narrowing by col are void
-	// Spans is what Patch needs for rows. Corrupt bytes there make the whole of rows suspect.
+	// Spans is what Patch needs for rows. If they cannot be read, the whole of rows is suspect.
 	Spans(rows vec.Range) []fault.Span
-	// Patch is what changes in rows. bytes are those of Spans, one each.
+	// Patch is what changes in rows. bytes are those of Spans, one each. Damage that concerns only some of the rows, or of
+	// the columns, is in the patch; a Corrupt error makes the whole of rows suspect. What is suspect is never shown.
 	Patch(ctx context.Context, rows vec.Range, bytes [][]byte) (*vec.Patch, error)
 }
 

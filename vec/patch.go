@@ -9,10 +9,18 @@ import (
 // Patch is what changes in the rows [First, First+N) of a row group after decoding: rows that go, and cells that get
 // another value.
 type Patch struct {
-	First int64
-	N     int
-	Drop  *Sel // rows that go; nil = none
-	Cols  []ColPatch
+	First   int64
+	N       int
+	Drop    *Sel // rows that go; nil = none
+	Cols    []ColPatch
+	Suspect []Suspect // what nobody may see as it is
+}
+
+// Suspect is rows of which changes are lost, because of damage.
+type Suspect struct {
+	Rows Range // of the row group; cut to the patch's
+	Col  int   // the physical column whose cells may be old; -1: the rows themselves may be gone
+	Err  error // why, with the place
 }
 
 // ColPatch is the new values of one physical column.

@@ -2,6 +2,7 @@ package scan_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/scan"
+	"stoa/region"
 	"stoa/vec"
 )
 
@@ -21,6 +23,7 @@ type changed struct {
 	gone  map[int]bool
 	cells []map[int]int64 // by column
 	last  int64           // where the range before began
+	doubt []vec.Suspect   // whose changes are lost
 }
 
 func (c *changed) Overlay(context.Context, format.RowGroup, []int) (format.Overlay, error) {
@@ -30,7 +33,7 @@ func (c *changed) Overlay(context.Context, format.RowGroup, []int) (format.Overl
 }
 func (c *changed) Drops() bool { return len(c.gone) > 0 }
 func (c *changed) Touches(col int) bool {
-	return len(c.cells[col]) > 0
+	return len(c.cells[col]) > 0 || slices.ContainsFunc(c.doubt, func(x vec.Suspect) bool { return x.Col == col })
 }
 func (c *changed) Spans(vec.Range) []fault.Span { return nil }
 
@@ -48,6 +51,7 @@ func (c *changed) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Pat
 		}
 	}
 	p.Drop = vec.NewSel(bits, n)
+	p.Suspect = c.doubt
 	for col, cells := range c.cells {
 		cp := vec.ColPatch{Col: col}
 		var vals []int64
@@ -130,6 +134,100 @@ func TestOverlayAgainstPlainReading(t *testing.T) {
 		}
 		src.Dicts.Close()
 		mem.AssertSize(failer{t}, 0)
+	})
+}
+
+// Cells and rows whose changes are lost are never shown: the rest is, and the manifest names them, once.
+func TestSuspectCells(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawToy(t)
+		f.hide = false
+		if f.rows == 0 {
+			return
+		}
+		o := &changed{toy: f, gone: map[int]bool{}, cells: make([]map[int]int64, 4)}
+		lost := make([]map[int]bool, 5) // by column; 4: the row
+		for i := range lost {
+			lost[i] = map[int]bool{}
+		}
+		why := fault.Corruptf(fault.Span{Object: "deltas"}, "", "damaged")
+		for range rapid.IntRange(0, 4).Draw(t, "suspects") {
+			x := vec.Suspect{Col: rapid.IntRange(-1, 3).Draw(t, "column"), Err: why}
+			x.Rows.From = rapid.Int64Range(0, int64(f.rows-1)).Draw(t, "from")
+			x.Rows.To = rapid.Int64Range(x.Rows.From+1, int64(f.rows)).Draw(t, "to")
+			o.doubt = append(o.doubt, x)
+			for r := x.Rows.From; r < x.Rows.To; r++ {
+				lost[(x.Col+5)%5][int(r)] = true
+			}
+		}
+		for i := range f.columns {
+			o.cells[i] = map[int]int64{}
+			for r := i; r < f.rows; r += 7 {
+				f.columns[i].vals[r], o.cells[i][r] = f.columns[i].vals[r/2], f.columns[i].vals[r]
+			}
+		}
+		var told []region.Loss
+		spec := scan.Spec{Batch: rapid.SampledFrom([]int{1, 7, 50, 1000}).Draw(t, "batch"), Parallel: rapid.SampledFrom([]int{0, 2}).Draw(t, "parallel"),
+			Damaged: rapid.SampledFrom([]scan.Damaged{scan.Fail, scan.SkipRows, scan.NullCells}).Draw(t, "policy"), Lost: func(l region.Loss) { told = append(told, l) }}
+		filtered := rapid.Bool().Draw(t, "filtered")
+		if filtered {
+			spec.Filter = parse(t, "a < 35")
+		}
+		var want []string
+		for r := range f.rows {
+			was := [4]int64{}
+			skip := lost[4][r]
+			for i := range f.columns {
+				was[i] = f.columns[i].vals[r]
+				if v, ok := o.cells[i][r]; ok {
+					f.columns[i].vals[r] = v
+				}
+				if lost[i][r] {
+					f.columns[i].vals[r] = toyNull
+					skip = skip || spec.Damaged == scan.SkipRows
+				}
+			}
+			if a := f.columns[0].vals[r]; !skip && (!filtered || a != toyNull && a < 35) {
+				want = append(want, f.line([]int{0, 1, 2, 3}, r))
+			}
+			for i := range was {
+				f.columns[i].vals[r] = was[i]
+			}
+		}
+		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+		spec.Alloc = mem
+		src := withReader(f.source(f.tree()), o)
+		var got []string
+		var failed error
+		for b, err := range scan.Run(context.Background(), src, spec, nil) {
+			if failed = err; err == nil {
+				got = append(got, lines(b)...)
+			}
+		}
+		src.Dicts.Close()
+		mem.AssertSize(failer{t}, 0)
+		if spec.Damaged == scan.Fail && len(o.doubt) > 0 {
+			if !errors.Is(failed, fault.Corrupt) || len(told) > 0 {
+				t.Fatalf("error %v, losses %v", failed, told)
+			}
+			return
+		}
+		if failed != nil || !slices.Equal(got, want) {
+			t.Fatalf("error %v\ngot  %q\nwant %q", failed, got, want)
+		}
+		n := 0
+		for _, l := range told {
+			if !l.Exact || l.Err == nil {
+				t.Fatalf("loss %+v", l)
+			}
+			n += int(l.Rows[1] - l.Rows[0])
+		}
+		for _, x := range o.doubt {
+			n -= int(x.Rows.Len())
+		}
+		if n != 0 {
+			t.Fatalf("losses %+v of %+v", told, o.doubt)
+		}
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
@@ -30,6 +32,7 @@ type stream struct {
 	counted int64 // rows of all pages passed, for pages that do not say where they begin
 	ended   bool  // there is nothing behind vec
 	lost    vec.Ranges
+	doubted []vec.Range // rows whose cells may be old, as their changes are lost
 	pruned  []vec.Range // rows of pages that were passed over because of their bounds
 	dead    error       // the rest of the chunk cannot be found
 
@@ -60,8 +63,11 @@ func (r *run) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ran
 
 // excused reports whether the damage policy reads on after err.
 func (r *run) excused(err error) bool {
-	return r.plan.spec.Damaged != Fail && errors.Is(err, fault.Corrupt)
+	return r.plan.spec.Damaged != Fail && damaged(err)
 }
+
+// damaged reports whether err says that bytes are damaged, rather than that they could not be read.
+func damaged(err error) bool { return errors.Is(err, fault.Corrupt) }
 
 func (s *stream) close() {
 	s.pager.close()
@@ -76,6 +82,7 @@ func (s *stream) seek(a int64) {
 	k := min(a-s.row, int64(s.vec.Len()))
 	s.vec.Skip(int(k))
 	s.row = a
+	s.doubted = slices.DeleteFunc(s.doubted, func(r vec.Range) bool { return r.To <= a })
 }
 
 // cover decodes until vec holds the rows [a, b), or less at the chunk's end and when vec gets too large.
@@ -224,6 +231,21 @@ func (s *stream) fill(from, to int64) {
 // errTold marks a dead stream whose loss was reported.
 var errTold = errors.New("reported")
 
+// nullify makes the cells of rows, which vec holds, null.
+func (s *stream) nullify(rows vec.Range) error {
+	nulls, err := vec.New(s.vec.Type, memory.DefaultAllocator)
+	if err != nil {
+		return err
+	}
+	defer nulls.Release()
+	nulls.ExtendNulls(int(rows.Len()))
+	at := make([]int32, rows.Len())
+	for i := range at {
+		at[i] = int32(rows.From-s.row) + int32(i)
+	}
+	return s.vec.Overwrite(at, nulls)
+}
+
 func (r *run) lose(l region.Loss) {
 	if r.plan.spec.Lost != nil {
 		r.plan.spec.Lost(l)
@@ -242,7 +264,9 @@ func (s *stream) blame(err error) error {
 }
 
 // dropLost takes rows of [a, b) that this column lost out of sel.
-func (s *stream) dropLost(sel *vec.Sel, a, b int64) *vec.Sel { return withoutRanges(s.lost, sel, a, b) }
+func (s *stream) dropLost(sel *vec.Sel, a, b int64) *vec.Sel {
+	return withoutRanges(s.doubted, withoutRanges(s.lost, sel, a, b), a, b)
+}
 
 // mustDrop: a row without the key by which row groups are merged has no place.
 func (s *stream) mustDrop() bool { return slices.Contains(s.run.plan.keys, s.column) }

@@ -27,6 +27,7 @@ type windows struct {
 	overlay format.Overlay // nil: rows are final as decoded
 	at      int64          // rows before this one are done
 	live    int64          // rows gone through that the overlay left
+	told    int64          // suspect rows before this one are in the manifest
 }
 
 // lane is a column as the windows see it: a stream, or a field of several columns.
@@ -264,8 +265,8 @@ func (w *windows) coverAll(ctx context.Context, lanes []lane, a, b int64, want *
 	return to, nil
 }
 
-// changes is what the overlay says of the rows [a, b): which are there, and the patch. Damage in it makes all of
-// them suspect: they are never shown unpatched.
+// changes is what the overlay says of the rows [a, b): which are there, and the patch. What damage in it makes suspect is
+// never shown unpatched.
 func (w *windows) changes(ctx context.Context, a, b int64) (live *vec.Sel, p *vec.Patch, err error) {
 	n := int(b - a)
 	if w.overlay == nil {
@@ -283,16 +284,43 @@ func (w *windows) changes(ctx context.Context, a, b int64) (live *vec.Sel, p *ve
 	if err == nil {
 		p, err = w.overlay.Patch(ctx, rows, bytes)
 	}
-	switch {
-	case err != nil && w.run.excused(err):
-		w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Rows: [2]int64{a, b}, Exact: true, Err: err})
-		return vec.None(n), nil, nil
-	case err != nil:
-		return nil, nil, err
-	case p == nil || p.Drop == nil:
-		return vec.All(n), p, nil
+	if err != nil {
+		if !damaged(err) {
+			return nil, nil, err
+		}
+		p = &vec.Patch{First: a, N: n, Suspect: []vec.Suspect{{Rows: rows, Col: -1, Err: err}}}
 	}
-	return p.Drop.Not(), p, nil
+	live = vec.All(n)
+	if p != nil && p.Drop != nil {
+		live = p.Drop.Not()
+	}
+	if p != nil && len(p.Suspect) > 0 {
+		live, err = w.suspect(p, live)
+	}
+	return live, p, err
+}
+
+// suspect follows the damage policy for what a patch says is suspect: rows are taken out of live, cells are lost.
+func (w *windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
+	rows := vec.Range{From: p.First, To: p.First + int64(p.N)}
+	for _, x := range p.Suspect {
+		if !w.run.excused(x.Err) {
+			return nil, x.Err
+		}
+		x.Rows = x.Rows.Intersect(rows)
+		s, name := w.byCol[x.Col], ""
+		if s != nil {
+			name = s.col.Name
+			s.doubted = append(s.doubted, x.Rows)
+		} else {
+			live = withoutRanges([]vec.Range{x.Rows}, live, rows.From, rows.To)
+		}
+		if x.Rows.From = max(x.Rows.From, w.told); x.Rows.Len() > 0 { // a window that was cut is asked for again
+			w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Column: name, Rows: [2]int64{x.Rows.From, x.Rows.To}, Exact: true, Err: x.Err})
+		}
+	}
+	w.told = max(w.told, rows.To)
+	return live, nil
 }
 
 // positioned cuts live to the wanted rows where these are counted among the rows that are there: deleted ones have no
@@ -339,6 +367,16 @@ func (w *windows) patch(lanes []lane, p *vec.Patch, n int) error {
 		}
 		if err := s.vec.Overwrite(c.Rows[:k], vals); err != nil {
 			return err
+		}
+	}
+	if w.run.plan.spec.Damaged != NullCells {
+		return nil // the rows were, or will be, taken out
+	}
+	for _, x := range p.Suspect {
+		if s := w.byCol[x.Col]; s != nil && slices.Contains(lanes, lane(s)) {
+			if err := s.nullify(x.Rows.Intersect(vec.Range{From: p.First, To: p.First + int64(n)})); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
