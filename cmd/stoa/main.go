@@ -5,7 +5,8 @@
 //	0  fine
 //	1  could not do it: I/O, not supported, not found
 //	2  wrong use: a flag, a column, a predicate
-//	3  damage: found by verify, met by a reading verb, or something was lost in recover
+//	3  damage: found by verify, met by a reading verb, or something was lost in recover;
+//	   or a difference, by diff
 package main
 
 import (

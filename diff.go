@@ -1,0 +1,82 @@
+package stoa
+
+import (
+	"context"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/internal/diff"
+)
+
+// DiffOptions say what Diff compares. The zero value compares all rows and columns by position, and exactly.
+type DiffOptions struct {
+	// Scan is applied to both tables: columns, filter, rows, damage policy. Its Columns may be missing in one of them.
+	Scan ScanSpec
+	// On are the columns that say which rows belong together; rows with the same key are paired in the order in which they
+	// come. nil: rows belong together by position.
+	On []string
+	// Absolute and Relative are how far floating-point numbers may be apart: by so much, or by this part of the greater.
+	Absolute, Relative float64
+	// Examples is how many differing rows are kept; 0 = 10, -1 = none.
+	Examples int
+	// Memory is how many bytes of rows On may keep; 0 = 1 GiB. Tables that need more are read several times.
+	Memory int64
+}
+
+// DiffResult is what differs between two tables.
+type DiffResult = diff.Result
+
+// The parts of a DiffResult.
+type (
+	DiffColumn = diff.Column
+	DiffRow    = diff.Row
+	DiffCell   = diff.Cell
+)
+
+// Diff compares two tables, whatever their formats, by what their cells mean: integers of any width, strings and
+// dictionaries of them, decimals of any scale, dates and timestamps of any unit are compared by their values. All NaN are
+// one value, -0 is 0, and null equals null. The schemas' differences are told apart from those of the rows.
+// A column whose types have nothing in common is told and not compared.
+func Diff(ctx context.Context, a, b *Table, o DiffOptions) (*DiffResult, error) {
+	var in [2]diff.Input
+	for i, t := range []*Table{a, b} {
+		spec := o.Scan
+		spec.Columns = t.columnsThere(o.Scan.Columns, b, a)
+		sc, err := t.ScanSchema(spec)
+		if err != nil {
+			return nil, err
+		}
+		in[i] = diff.Input{Schema: sc, Scan: func() iter.Seq2[arrow.RecordBatch, error] { return t.Scan(ctx, spec) }}
+	}
+	do := diff.Options{On: o.On, Absolute: o.Absolute, Relative: o.Relative, Examples: max(0, o.Examples), Memory: o.Memory}
+	if o.Examples == 0 {
+		do.Examples = 10
+	}
+	if do.Memory <= 0 {
+		do.Memory = 1 << 30
+	}
+	return diff.Run(ctx, in[0], in[1], do)
+}
+
+// columnsThere is names without those that t lacks though one of others has them.
+func (t *Table) columnsThere(names []string, others ...*Table) []string {
+	if names == nil {
+		return nil
+	}
+	has := func(t *Table, name string) bool {
+		_, err := t.ScanSchema(ScanSpec{Columns: []string{name}})
+		return err == nil
+	}
+	out := []string{}
+	for _, n := range names {
+		elsewhere := false
+		for _, o := range others {
+			elsewhere = elsewhere || has(o, n)
+		}
+		if has(t, n) || !elsewhere { // what nobody has is told by the scan
+			out = append(out, n)
+		}
+	}
+	return out
+}

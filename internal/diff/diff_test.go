@@ -1,0 +1,270 @@
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format/formattest"
+)
+
+// column0 is a column of the type, from JSON values.
+func column0(t *testing.T, dt arrow.DataType, values string) arrow.Array {
+	t.Helper()
+	a, _, err := array.FromJSON(memory.DefaultAllocator, dt, strings.NewReader(values))
+	if err != nil {
+		t.Fatalf("%s %s: %v", dt, values, err)
+	}
+	return a
+}
+
+// input is a table of one column, cut into batches of at most n rows.
+func input(n int, names string, cols ...arrow.Array) Input {
+	var fields []arrow.Field
+	for i, name := range strings.Split(names, ",") {
+		fields = append(fields, arrow.Field{Name: name, Type: cols[i].DataType(), Nullable: true})
+	}
+	sc := arrow.NewSchema(fields, nil)
+	all := array.NewRecordBatch(sc, cols, int64(cols[0].Len()))
+	return Input{sc, func() iter.Seq2[arrow.RecordBatch, error] {
+		return func(yield func(arrow.RecordBatch, error) bool) {
+			for at := int64(0); at < all.NumRows(); at += int64(n) {
+				if !yield(all.NewSlice(at, min(all.NumRows(), at+int64(n))), nil) {
+					return
+				}
+			}
+		}
+	}}
+}
+
+// TestValues: what two types have in common is equal, and what differs is shown as people write it.
+func TestValues(t *testing.T) {
+	dec := func(p, s int32) arrow.DataType { return &arrow.Decimal128Type{Precision: p, Scale: s} }
+	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	point := func(names ...string) arrow.DataType {
+		var f []arrow.Field
+		for _, n := range names {
+			f = append(f, arrow.Field{Name: n, Type: arrow.PrimitiveTypes.Float64, Nullable: true})
+		}
+		return arrow.StructOf(f...)
+	}
+	for _, c := range []struct {
+		a      arrow.DataType
+		av     string
+		b      arrow.DataType
+		bv     string
+		differ string // rows and how they are shown; "" = equal; "-" = nothing in common
+	}{
+		{arrow.PrimitiveTypes.Int8, `[1,-128,null,0]`, arrow.PrimitiveTypes.Int64, `[1,-128,null,1]`, "3: 0 1"},
+		{arrow.PrimitiveTypes.Uint64, `[18446744073709551615,1]`, arrow.PrimitiveTypes.Int64, `[-1,1]`, "0: 18446744073709551615 -1"},
+		{arrow.PrimitiveTypes.Float32, `[0.5,-0.0,2]`, arrow.PrimitiveTypes.Float64, `[0.5,0,2.25]`, "2: 2 2.25"},
+		{arrow.PrimitiveTypes.Int32, `[3,4]`, arrow.PrimitiveTypes.Float64, `[3,4.5]`, "1: 4 4.5"},
+		{dec(10, 2), `["1.50","-0.07","0.00","120.00"]`, dec(20, 4), `["1.5000","-0.0700","0","12"]`, "3: 120 12"},
+		{dec(10, 2), `["3.00","-0.07"]`, arrow.PrimitiveTypes.Int16, `[3,0]`, "1: -0.07 0"},
+		{dict, `["a","b",null]`, arrow.BinaryTypes.LargeString, `["a","","x"]`, `1: "b" "", 2: null "x"`},
+		{arrow.BinaryTypes.String, `["null","a"]`, arrow.BinaryTypes.String, `[null,"a"]`, `0: "null" null`},
+		{arrow.FixedWidthTypes.Date32, `["2024-02-29"]`, arrow.FixedWidthTypes.Timestamp_ms, `["2024-02-29 00:00:00Z"]`, ""},
+		{arrow.FixedWidthTypes.Timestamp_us, `["1969-12-31 23:59:59.5Z"]`, arrow.FixedWidthTypes.Timestamp_ns, `["1969-12-31 23:59:59.500000001Z"]`, "0: 1969-12-31 23:59:59.5 1969-12-31 23:59:59.500000001"},
+		{arrow.FixedWidthTypes.Boolean, `[true,false]`, arrow.FixedWidthTypes.Boolean, `[true,true]`, "1: false true"},
+		{arrow.FixedWidthTypes.Boolean, `[true,false]`, arrow.BinaryTypes.String, `["true","no"]`, "1: false no"},
+		{arrow.ListOf(arrow.PrimitiveTypes.Int8), `[[1,null],[],null]`, arrow.LargeListOf(arrow.PrimitiveTypes.Int32), `[[1,null],null,[]]`, "1: [] null, 2: null []"},
+		{point("x", "y"), `[{"x":1,"y":2},{"x":1,"y":null}]`, point("y", "x"), `[{"x":1,"y":2},{"x":1,"y":3}]`, "1: {x: 1, y: null} {x: 1, y: 3}"},
+		{point("x"), `[{"x":1}]`, point("z"), `[{"z":1}]`, "-"},
+		{point("x"), `[{"x":1}]`, arrow.PrimitiveTypes.Int8, `[1]`, "-"},
+		{arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8), `[[{"key":"k","value":1}]]`, arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[[{"key":"k","value":2}]]`, `0: [{key: "k", value: 1}] [{key: "k", value: 2}]`},
+		{arrow.Null, `[null,null]`, arrow.PrimitiveTypes.Int8, `[null,7]`, "1: null 7"},
+	} {
+		for _, batch := range []int{1, 3, 100} {
+			r, err := Run(context.Background(), input(batch, "v", column0(t, c.a, c.av)), input(2, "v", column0(t, c.b, c.bv)), Options{Examples: 100})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, x := range r.Examples {
+				got = append(got, fmt.Sprintf("%d: %s %s", x.At[0], x.Cells[0].A, x.Cells[0].B))
+			}
+			text := strings.Join(got, ", ")
+			if len(r.Schema) == 1 && r.Schema[0].Incomparable {
+				text = "-"
+			}
+			if text != c.differ || int(r.Changed) != len(got) {
+				t.Errorf("%s %s against %s %s: got %q (%d changed), want %q", c.a, c.av, c.b, c.bv, text, r.Changed, c.differ)
+			}
+		}
+	}
+}
+
+func TestTolerance(t *testing.T) {
+	a := column0(t, arrow.PrimitiveTypes.Float64, `[1,1,1000,1,null]`)
+	b := column0(t, arrow.PrimitiveTypes.Float64, `[1,1.01,1001,1.5,0]`)
+	for _, c := range []struct {
+		abs, rel float64
+		changed  int64
+	}{{0, 0, 4}, {0.02, 0, 3}, {0, 0.0011, 3}, {0.02, 0.0011, 2}, {10, 0, 1}, {math.Inf(1), 0, 1}} {
+		for _, wrap := range []bool{false, true} {
+			x, y := arrow.Array(a), arrow.Array(b)
+			if wrap { // the same in a struct
+				x, y = inStruct(a), inStruct(b)
+			}
+			r, err := Run(context.Background(), input(9, "v", x), input(9, "v", y), Options{Absolute: c.abs, Relative: c.rel})
+			if err != nil || r.Changed != c.changed {
+				t.Errorf("%v, in a struct %v: %d changed, want %d (%v)", c, wrap, r.Changed, c.changed, err)
+			}
+		}
+	}
+	nan := array.NewFloat64Builder(memory.DefaultAllocator)
+	nan.AppendValues([]float64{math.NaN(), math.Inf(1), math.NaN()}, nil)
+	x := nan.NewArray()
+	nan.AppendValues([]float64{math.Float64frombits(0xfff8000000000007), math.Inf(-1), 1}, nil)
+	r, err := Run(context.Background(), input(9, "v", x), input(9, "v", nan.NewArray()), Options{Absolute: 1e300})
+	if err != nil || r.Changed != 2 {
+		t.Errorf("NaN and infinities: %d changed (%v)", r.Changed, err)
+	}
+}
+
+func inStruct(a arrow.Array) arrow.Array {
+	s, err := array.NewStructArray([]arrow.Array{a}, []string{"f"})
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// TestByKey holds the rows that are found by key against a map, with so little memory that the tables are divided, too.
+func TestByKey(t *testing.T) {
+	const rows = 3000
+	r := rand.New(rand.NewPCG(10, 1))
+	var keys, vals [2][]int64
+	perm := [2][]int{r.Perm(rows), r.Perm(rows)}
+	for side := range 2 {
+		for _, k := range perm[side] {
+			if (k+side)%13 == 0 { // missing here
+				continue
+			}
+			v := int64(k) * 3
+			if side == 1 && k%50 == 7 {
+				v++
+			}
+			keys[side], vals[side] = append(keys[side], int64(k)), append(vals[side], v)
+		}
+	}
+	in := func(side int) Input {
+		b := array.NewInt64Builder(memory.DefaultAllocator)
+		b.AppendValues(keys[side], nil)
+		k := b.NewArray()
+		b.AppendValues(vals[side], nil)
+		return input(97, "k,v", k, b.NewArray())
+	}
+	other := map[int64]int64{}
+	for i, k := range keys[1] {
+		other[k] = vals[1][i]
+	}
+	var want Result
+	for i, k := range keys[0] {
+		switch v, ok := other[k]; {
+		case !ok:
+			want.Only[0]++
+		case v == vals[0][i]:
+			want.Same++
+		default:
+			want.Changed++
+		}
+	}
+	want.Only[1] = int64(len(keys[1])) - want.Same - want.Changed
+	if want.Changed == 0 || want.Only[0] == 0 {
+		t.Fatal("nothing differs")
+	}
+	for _, memory := range []int64{1 << 30, 100_000, 20_000} {
+		got, err := Run(context.Background(), in(0), in(1), Options{On: []string{"k"}, Memory: memory, Examples: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Same != want.Same || got.Changed != want.Changed || got.Only != want.Only || got.Rows != [2]int64{int64(len(keys[0])), int64(len(keys[1]))} || len(got.Examples) != 5 {
+			t.Errorf("%d bytes: got %+v, want %+v", memory, got, want)
+		}
+		if (got.Parts > 1) != (memory < 1<<30) {
+			t.Errorf("%d bytes: the tables were read %d times", memory, got.Parts)
+		}
+	}
+	if _, err := Run(context.Background(), in(0), in(1), Options{On: []string{"nosuch"}, Memory: 1 << 30}); !errors.Is(err, fault.Invalid) {
+		t.Errorf("a key that is not there: %v", err)
+	}
+}
+
+// TestSameKey: rows with the same key belong together in their order, and when they cannot be divided that is said.
+func TestSameKey(t *testing.T) {
+	a := input(2, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[1,1,null,1]`), column0(t, arrow.PrimitiveTypes.Int8, `[1,2,3,4]`))
+	b := input(3, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[null,1,1]`), column0(t, arrow.PrimitiveTypes.Int8, `[3,1,3]`))
+	r, err := Run(context.Background(), a, b, Options{On: []string{"k"}, Memory: 1 << 20, Examples: 9})
+	if err != nil || r.Same != 2 || r.Changed != 1 || r.Only != [2]int64{1, 0} {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if x := r.Examples[len(r.Examples)-1]; x.At != [2]int64{3, -1} || x.Key[0].A != "1" || x.Cells[0].A != "4" {
+		t.Errorf("%+v", r.Examples)
+	}
+	if _, err := Run(context.Background(), a, b, Options{On: []string{"k"}, Memory: 10}); !errors.Is(err, fault.Limit) {
+		t.Errorf("too little memory: %v", err)
+	}
+}
+
+func TestSchemas(t *testing.T) {
+	col := func(n int) arrow.Array {
+		return column0(t, arrow.PrimitiveTypes.Int8, "["+strings.TrimSuffix(strings.Repeat("1,", n), ",")+"]")
+	}
+	a, b := input(9, "x,y,z", col(3), col(3), col(3)), input(9, "z,x,w", col(5), col(5), col(5))
+	r, err := Run(context.Background(), a, b, Options{Examples: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, c := range r.Schema {
+		kinds = append(kinds, c.Kind+" "+c.Name)
+	}
+	if got := strings.Join(kinds, ", "); got != "only in a y, only in b w, order " {
+		t.Error(got)
+	}
+	if r.Same != 3 || r.Only != [2]int64{0, 2} || r.Rows != [2]int64{3, 5} || len(r.Examples) != 2 || r.Examples[0].At != [2]int64{-1, 3} {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestEveryType: random cells of every type are equal to themselves, however the batches are cut, and the form delimits itself.
+func TestEveryType(t *testing.T) {
+	types := []arrow.DataType{
+		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint64,
+		arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary,
+		arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Timestamp_us, &arrow.Decimal128Type{Precision: 18, Scale: 3},
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, dt := range types {
+		arr := formattest.Random(r, dt, 300, 20)
+		res, err := Run(context.Background(), input(7, "v", arr), input(11, "v", arr), Options{})
+		if err != nil || res.Same != 300 || res.Changed != 0 {
+			t.Errorf("%s: %+v, %v", dt, res, err)
+		}
+		s := pair(dt, dt)
+		var row []byte
+		var each [][]byte
+		for i := range arr.Len() {
+			c := s.append(nil, arr, i, 0)
+			each, row = append(each, c), append(row, c...)
+		}
+		for i, want := range each {
+			var c []byte
+			if c, row = s.cut(row); !slices.Equal(c, want) {
+				t.Fatalf("%s: cell %d is cut to %x, not %x", dt, i, c, want)
+			}
+		}
+	}
+}
