@@ -50,7 +50,7 @@ func (f *file) rowsOf(ctx context.Context, group int) (int64, error) {
 	switch g := &f.meta.groups[group]; {
 	case g.rows >= 0:
 		return g.rows, nil
-	case len(f.meta.groups) == 1:
+	case len(f.meta.groups) == 1 && f.meta.rows >= 0:
 		return f.meta.rows, nil
 	}
 	for col := range f.leaves {

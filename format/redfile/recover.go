@@ -85,11 +85,13 @@ type rescue struct {
 	lost   map[chunkKey]error
 	marker []byte
 
-	chunks []foundChunk    // not yet in a row group, by their offsets
-	flat   map[string]bool // columns that the schema says do not repeat
-	start  int64           // where the chunk that is being walked began
-	end    int64           // behind the last structure that was understood
-	win    []byte          // a window of the file, for looking byte by byte
+	chunks []foundChunk           // not yet in a row group, by their offsets
+	seen   map[string]*columnMeta // the first one of each path
+	again  bool                   // some path came twice: each has come
+	flat   map[string]bool        // columns that the schema says do not repeat
+	start  int64                  // where the chunk that is being walked began
+	end    int64                  // behind the last structure that was understood
+	win    []byte                 // a window of the file, for looking byte by byte
 	winAt  int64
 	window int64 // how much of the file it has
 	unsure bool  // what is walked was found byte by byte: it may be that of a file in a page
@@ -118,7 +120,7 @@ func (r *rescue) blame(code string, err error) {
 
 // run makes a reader of what it finds; nil if that is nothing.
 func (r *rescue) run(o format.OpenOptions, opts readOptions) (*file, error) {
-	r.lost = map[chunkKey]error{}
+	r.lost, r.seen = map[chunkKey]error{}, map[string]*columnMeta{}
 	pos := int64(magicLen)
 	if err := r.firstSync(); err != nil {
 		return nil, err
@@ -140,14 +142,35 @@ func (r *rescue) run(o format.OpenOptions, opts readOptions) (*file, error) {
 	if r.known != nil {
 		f.meta = *r.known
 	}
-	f.meta.groups, f.meta.rows, f.meta.hasCRC, f.meta.cols = r.groups, 0, false, -1
-	for _, g := range r.groups {
-		f.meta.rows += max(0, g.rows)
+	if f.meta.groups == nil || len(f.meta.groups) != len(r.groups) { // else its metadata told of just these
+		f.meta.rows = -1
 	}
+	f.meta.groups, f.meta.hasCRC, f.meta.cols = r.groups, false, -1
 	f.metaAt = r.f.at.Sub(r.f.at.Len, 0)
 	f.lost = r.lost
-	r.tell("redfile.recovered", r.f.at, [2]int64{0, f.meta.rows}, 0, "%d row groups with %d rows were found", len(r.groups), f.meta.rows)
-	return f, f.learn(r.ctx)
+	if err := f.learn(r.ctx); err != nil {
+		return f, err
+	}
+	return f, r.count(f)
+}
+
+// count tells how many rows there are, which in generation A often only the metadata of the columns says.
+func (r *rescue) count(f *file) error {
+	rows, more := int64(0), ""
+	for i := range f.meta.groups {
+		n, err := f.rowsOf(r.ctx, i)
+		if err != nil {
+			return err
+		}
+		if rows += max(0, n); n < 0 {
+			more = "at least "
+		}
+	}
+	if more == "" {
+		f.meta.rows = rows
+	}
+	r.tell("redfile.recovered", r.f.at, [2]int64{0, rows}, 0, "%d row groups with %s%d rows were found", len(r.groups), more, rows)
+	return nil
 }
 
 // bytes gives up to n bytes at pos, out of a window.
@@ -224,7 +247,7 @@ func (r *rescue) structure(pos int64) (int64, error) {
 		return r.found(pos, m, n), nil
 	}
 	m, n, ok := r.footer(pos)
-	if !ok || !r.own(m, pos) {
+	if !ok || r.unsure && !r.own(m, pos) || r.marker != nil && !bytes.Equal(m.marker(), r.marker) {
 		return -1, nil
 	}
 	if len(m.groups) >= len(r.groups) { // what it tells is surer than what was put together
@@ -241,6 +264,11 @@ func (r *rescue) found(pos int64, m *columnMeta, n int64) int64 {
 		takeLevels(m)
 	}
 	r.chunks = append(r.chunks, foundChunk{pos, m})
+	if k := pathKey(m.path); r.seen[k] == nil {
+		r.seen[k] = m
+	} else {
+		r.again = true
+	}
 	r.start, r.end, r.unsure = pos+n, pos+n, false
 	return pos + n
 }

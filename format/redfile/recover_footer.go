@@ -15,8 +15,9 @@ import (
 //
 // A RedFile may lie in another one: in a table of attachments, whose pages are not compressed, their footers stand with magic
 // and all. So metadata is this file's own only if it has the marker of the sync block at the file's beginning, or, where
-// there is none, if what it points to reaches just to it, as it does in every file: the offsets of a file within a file are
-// too small.
+// there is none, if its last chunk is where it says, and if from there structure follows structure just to it, as in every
+// file. The offsets of a file within a file are too small; that they are by chance those of other structures happens, that
+// these are chunks with the same number of values does not.
 
 const (
 	// mostFound is how long a page header may be that is met without knowing that one is there. They have some 20 bytes.
@@ -76,29 +77,57 @@ func (r *rescue) page(pos, end int64) (pageHeader, int64, error) {
 }
 
 // follows reports whether a chunk whose metadata was found at pos, somewhere in what could not be understood, can be one of
-// this file: it begins where the one before ends, or at least with a page, and no page of it reaches over its metadata.
+// this file. If it begins where the one before ends, what was not understood lies in it, and only what can be read is held
+// against it. If not, the metadata of the chunk before was lost, and all its pages must be there, up to its metadata: the
+// offsets of a file within a file may by chance be those of some structure, too.
 func (r *rescue) follows(m *columnMeta, pos int64) bool {
-	if _, _, err := r.page(m.data, pos); err != nil && m.data != r.start {
-		return false
+	w := r.pages(m, pos)
+	if m.data != r.start {
+		return w.whole && w.end == pos
 	}
-	values := int64(0)
-	for at := m.data; at < pos; {
+	return !w.against && (!w.whole || w.end == pos) && r.familiar(m)
+}
+
+// walked is what was seen of the pages of a chunk.
+type walked struct {
+	whole   bool  // all values were met, in data pages that together are as long as the metadata says
+	against bool  // there is something that is in no chunk
+	end     int64 // behind the last page
+}
+
+// pages walks the pages of a chunk, which end at or before end.
+func (r *rescue) pages(m *columnMeta, end int64) (w walked) {
+	var values, raw, stored int64
+	for w.end = m.data; w.end < end; {
 		if !r.afford(elsewhere / 16) {
-			return false
+			return walked{against: true, end: w.end}
 		}
-		h, head, err := r.page(at, pos)
-		if field, _ := h.bad(); err != nil && head > 0 && field == "" {
-			return false // the metadata lies in a page
+		h, head, err := r.page(w.end, end)
+		if field, _ := h.bad(); err != nil && head > 0 && field == "" || h.kind == syncPage && err == nil {
+			w.against = true // its metadata lies in a page, or in another row group
+			return w
 		}
-		if err != nil {
-			return true // what is damaged may be this header
+		if err != nil { // what is damaged may be this header, if it is not the metadata of another chunk
+			_, _, err := r.columnMeta(w.end, end, 4<<10)
+			w.against = err == nil
+			break
 		}
 		if h.kind == dataPage {
-			values += int64(h.values)
+			values, raw, stored = values+int64(h.values), raw+int64(h.raw), stored+int64(h.stored)
 		}
-		at += head + int64(h.stored)
+		w.end += head + int64(h.stored)
 	}
-	return values == m.values
+	w.whole = values == m.values && (m.raw < 0 || m.raw == raw && m.stored == stored)
+	w.against = w.against || values > m.values
+	return w
+}
+
+// familiar reports whether a column as m says was met before, if the first row group was met as a whole: then a path came twice.
+func (r *rescue) familiar(m *columnMeta) bool {
+	if c := r.seen[pathKey(m.path)]; c != nil {
+		return c.typ == m.typ && c.maxDef == m.maxDef && c.maxRep == m.maxRep
+	}
+	return !r.again
 }
 
 // columnMeta reads metadata of a column at pos that ends at or before end.
@@ -255,16 +284,19 @@ func (r *rescue) own(m *fileMeta, start int64) bool {
 	if r.marker != nil {
 		return bytes.Equal(m.marker(), r.marker)
 	}
-	pos := int64(magicLen)
+	pos, last := int64(magicLen), (*columnChunk)(nil)
 	for _, g := range m.groups {
-		for _, c := range g.columns {
-			if c.file != "" {
-				continue
-			}
-			if pos = max(pos, c.offset); c.meta != nil {
-				pos = max(pos, c.meta.data)
+		for i := range g.columns {
+			if c := &g.columns[i]; c.file == "" && c.offset >= pos {
+				pos, last = c.offset, c
 			}
 		}
+	}
+	if last != nil && last.meta != nil {
+		pos = max(pos, last.meta.data)
+	}
+	if last != nil && !r.holds(last, start) {
+		return false
 	}
 	for pos < start {
 		n := r.step(pos, start)
@@ -274,6 +306,24 @@ func (r *rescue) own(m *fileMeta, start int64) bool {
 		pos += n
 	}
 	return pos == start
+}
+
+// holds reports whether the chunk is where the metadata of the file says: its pages, one by one, and its metadata behind them,
+// which some writers have in the metadata of the file only.
+func (r *rescue) holds(c *columnChunk, start int64) bool {
+	m, _, err := r.columnMeta(c.offset, start, 1<<20)
+	if c.meta == nil {
+		if err != nil || m.data < magicLen {
+			return false
+		}
+		w := r.pages(m, c.offset)
+		return w.whole && w.end == c.offset
+	}
+	if err == nil {
+		w := r.pages(c.meta, c.offset)
+		return m.data == c.meta.data && w.whole && w.end == c.offset
+	}
+	return r.pages(c.meta, start).whole
 }
 
 // step is the size of the structure at pos, which ends at or before end; 0: there is none.

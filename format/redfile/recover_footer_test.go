@@ -3,6 +3,12 @@ package redfile_test
 import (
 	"bytes"
 	"encoding/binary"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +24,8 @@ import (
 	"stoa/store"
 )
 
-// writeBlobs writes a table of 40 attachments, of which four are inner.
-func writeBlobs(t *testing.T, inner []byte, opts map[string]string) []byte {
+// writeBlobs writes a table of 40 attachments of size bytes, but four are inner.
+func writeBlobs(t *testing.T, size int, inner []byte, opts map[string]string) []byte {
 	t.Helper()
 	sc := arrow.NewSchema([]arrow.Field{
 		{Name: "id", Type: arrow.PrimitiveTypes.Int64},
@@ -29,7 +35,7 @@ func writeBlobs(t *testing.T, inner []byte, opts map[string]string) []byte {
 	defer b.Release()
 	for i := range 40 {
 		b.Field(0).(*array.Int64Builder).Append(int64(i))
-		blob := bytes.Repeat([]byte("x"), 50)
+		blob := bytes.Repeat([]byte("x"), size)
 		if i%10 == 7 {
 			blob = inner
 		}
@@ -63,20 +69,8 @@ func TestFileWithinFile(t *testing.T) {
 	for name, inner := range inners {
 		for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "1", "generation": "A"}, {"sync": "0"}, {"sync": "0", "generation": "A"}} {
 			opts["compression"], opts["row-group-rows"] = "none", "5"
-			whole := writeBlobs(t, inner, opts)
-			nodes, err := describeAll(target(whole))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var ends []int64 // of the row groups
-			for _, n := range nodes {
-				if n.Depth == 0 && strings.HasSuffix(n.Name, ".columns[1]") {
-					ends = append(ends, n.At.End())
-				}
-			}
-			if len(ends) != 8 {
-				t.Fatalf("%d row groups", len(ends))
-			}
+			whole := writeBlobs(t, 50, inner, opts)
+			ends := groupEnds(t, whole)
 			for cut := len(whole) - 1; cut > 8; cut -= 397 {
 				checkWithin(t, name, opts, whole, cut, ends)
 			}
@@ -91,6 +85,42 @@ func TestFileWithinFile(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOffsetsWithin: the offsets of a file within a file are by chance those of structures of the outer file, or of its own,
+// wherever it lies. The checksums, whose sizes as numbers differ, and the sizes of the other attachments move everything.
+func TestOffsetsWithin(t *testing.T) {
+	defer redfile.SetRandom(rand.NewChaCha8([32]byte{7}))()
+	cuts := 0
+	for k := range 120 {
+		inner := writeKill(t, 5, map[string]string{"sync": strconv.Itoa(k % 3), "row-group-rows": "2"})
+		opts := map[string]string{"sync": "0", "compression": "none", "row-group-rows": "5", "generation": "AE"[k%2:][:1]}
+		whole := writeBlobs(t, 1+k*3, inner, opts)
+		ends := groupEnds(t, whole)
+		for cut := len(whole) - 1 - k; cut > 8; cut -= 1 + len(whole)/11 {
+			checkWithin(t, "marker "+strconv.Itoa(k), opts, whole, cut, ends)
+			cuts++
+		}
+	}
+	t.Logf("%d cut files", cuts)
+}
+
+// groupEnds is where the row groups of a file of writeBlobs end.
+func groupEnds(t *testing.T, whole []byte) (ends []int64) {
+	t.Helper()
+	nodes, err := describeAll(target(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		if n.Depth == 0 && strings.HasSuffix(n.Name, ".columns[1]") {
+			ends = append(ends, n.At.End())
+		}
+	}
+	if len(ends) != 8 {
+		t.Fatalf("%d row groups", len(ends))
+	}
+	return ends
 }
 
 func checkWithin(t *testing.T, name string, opts map[string]string, whole []byte, cut int, ends []int64) {
@@ -262,4 +292,44 @@ func TestMissingPart(t *testing.T) {
 			t.Errorf("generation %s: verify tells %d things, 3 chunks are missing", gen, n)
 		}
 	}
+}
+
+// TestTrailing: bytes behind a RedFile hide its metadata from whoever reads the end. Recovery finds it, also where a page header
+// before it is damaged, and metadata of columns stands nowhere else, as in the files of 2013.
+func TestTrailing(t *testing.T) {
+	n := 0
+	for _, cf := range corpusFiles(t, golden) {
+		whole, err := os.ReadFile(filepath.Join(golden, cf.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, errs := content(target(whole))
+		if len(errs) > 0 {
+			continue
+		}
+		n++
+		tries := [][]byte{append(slices.Clone(whole), "trailing"...)}
+		if strings.Contains(want, "[][") { // there are pages, the first of them in front
+			tries = append(tries, append(append([]byte("RED1\xff"), whole[5:]...), "trailing"...))
+		}
+		for _, b := range tries {
+			r, _, err := redfile.Format.Recover(ctx, target(b), format.OpenOptions{})
+			if err != nil {
+				t.Errorf("%s: %v", cf.File, err)
+				continue
+			}
+			got, _ := readerContent(r, target(b))
+			if b[4] == whole[4] && !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: other rows", cf.File)
+			}
+			if f, err := redfile.Format.Open(ctx, target(whole), format.OpenOptions{}); err != nil || !f.Schema().Equal(r.Schema()) {
+				t.Errorf("%s: %v, the schema is %v", cf.File, err, r.Schema())
+			}
+			r.Close()
+		}
+	}
+	if n == 0 {
+		t.Error("no file")
+	}
+	t.Logf("%d files", n)
 }

@@ -24,6 +24,9 @@ import (
 // metadataFile is the object of a split file that holds the metadata only.
 const metadataFile = "_metadata.red"
 
+// random gives the markers of sync blocks.
+var random = rand.Reader
+
 // sliceRows is how many rows are taken at a time; between them it is looked at whether the row group is full.
 const sliceRows = 4096
 
@@ -154,7 +157,7 @@ func (w *writer) pairs() error {
 		w.meta.pairs = append(w.meta.pairs, keyValue{schemaKey, text})
 	}
 	if w.opts.sync > 0 {
-		if _, err := rand.Read(w.marker[:]); err != nil {
+		if _, err := io.ReadFull(random, w.marker[:]); err != nil {
 			return err
 		}
 		w.meta.pairs = append(w.meta.pairs, keyValue{syncKey, hex.EncodeToString(w.marker[:])})
