@@ -20,7 +20,8 @@ type Counter struct {
 type Read struct {
 	Name string
 	Off  int64
-	Len  int
+	Len  int // asked for
+	Got  int // read
 }
 
 // NewCounter counts the reads that go to t.
@@ -71,9 +72,16 @@ func (s *countedSource) Unsized() bool { return Unsized(s.Source) }
 
 func (s *countedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	s.c.mu.Lock()
-	s.c.reads = append(s.c.reads, Read{s.name, off, len(p)})
+	k := len(s.c.reads)
+	s.c.reads = append(s.c.reads, Read{Name: s.name, Off: off, Len: len(p)})
 	s.c.mu.Unlock()
-	return s.Source.ReadAt(ctx, p, off)
+	n, err := s.Source.ReadAt(ctx, p, off)
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	if k < len(s.c.reads) { // not forgotten since
+		s.c.reads[k].Got = n
+	}
+	return n, err
 }
 
 const (

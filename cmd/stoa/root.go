@@ -70,7 +70,7 @@ func (a *app) addVerbs(root *cobra.Command) {
 		}
 	}
 	add(groupLook, a.lsCmd(), a.schemaCmd(), a.metaCmd(), a.statsCmd(), a.describeCmd())
-	add(groupRows, a.catCmd(), a.headCmd(), a.tailCmd(), a.countCmd(), a.getCmd(), a.planCmd(), a.scanCmd())
+	add(groupRows, a.catCmd(), a.headCmd(), a.tailCmd(), a.countCmd(), a.getCmd(), a.explainCmd(), a.planCmd(), a.scanCmd())
 	add(groupWrite, a.convertCmd())
 	add(groupHealth, a.verifyCmd(), a.recoverCmd(), a.diffCmd(), a.findingCmd())
 	add(groupAbout, a.formatsCmd(), a.versionCmd(), a.completionCmd())

@@ -226,6 +226,9 @@ func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 			}
 			continue
 		}
+		if r.Len() < t.rows {
+			format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "value index"})
+		}
 		all = all.Intersect(vec.Ranges{}.Add(r))
 	}
 	return all, nil

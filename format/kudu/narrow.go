@@ -118,6 +118,7 @@ func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	}
 	k := t.spanOf(e, keys)
 	if k.empty {
+		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "contradiction"})
 		return nil, nil
 	}
 	tb, s, err := t.set(ctx, g)
@@ -125,9 +126,11 @@ func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 		return all, err
 	}
 	if s == nil {
+		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "keys of the log's rows"})
 		return vec.Ranges{}.Add(tb.logged.between(k)), nil
 	}
 	if k.misses(s.low, s.high) {
+		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "first and last key"})
 		return nil, nil
 	}
 	if k.exact != nil && !s.Bloom.IsNull() {
@@ -135,12 +138,14 @@ func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 		case err != nil && !damaged(err):
 			return nil, err
 		case err == nil && !may:
+			format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "bloom filter"})
 			return nil, nil
 		}
 	}
 	r, err := t.between(ctx, s, k)
 	switch {
 	case err == nil:
+		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "key index"})
 		return vec.Ranges{}.Add(r), nil
 	case damaged(err):
 		return all, nil
@@ -211,18 +216,18 @@ func (m *logRows) between(k keySpan) vec.Range {
 	return r
 }
 
-// outside reports whether e is certainly not true in a tablet: its range of keys, or a hash bucket that e's equalities lead to, is
-// another one.
-func (t *table) outside(tb *tablet, e *pred.Expr) bool {
+// outside says why e is certainly not true in a tablet: its range of keys, or a hash bucket that e's equalities lead to, is
+// another one. It is "" if e may be true.
+func (t *table) outside(tb *tablet, e *pred.Expr) string {
 	s := &tb.Partitioning
 	if e == nil || !s.stored {
-		return false
+		return ""
 	}
 	if columns, ok := t.positions(s.Range); ok && len(columns) > 0 {
 		k := t.spanOf(e, columns)
 		lower, upper := tb.Partition.Lower(), tb.Partition.Upper()
 		if k.empty || k.high != nil && bytes.Compare(k.high, lower) <= 0 || len(upper) > 0 && bytes.Compare(k.low, upper) >= 0 {
-			return true
+			return "partition's key range"
 		}
 	}
 	for i, d := range s.hashOf(tb.Partition.Lower()) {
@@ -231,10 +236,10 @@ func (t *table) outside(tb *tablet, e *pred.Expr) bool {
 			continue
 		}
 		if k := t.spanOf(e, columns); k.exact != nil && d.Buckets > 0 && d.Bucket(k.exact) != tb.Partition.Buckets[i] {
-			return true
+			return "hash bucket"
 		}
 	}
-	return false
+	return ""
 }
 
 // positions are the table's columns with the given ids; false if one of them is not there.

@@ -113,7 +113,8 @@ func (t *table) Order() []format.Key {
 func (t *table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		for _, tb := range t.tablets {
-			if t.outside(tb, q.Filter) {
+			if why := t.outside(tb, q.Filter); why != "" {
+				format.Skipped(ctx, format.Skip{Level: format.LevelPart, Why: why, Bytes: tb.fs.stored(tb.Tablet)})
 				continue
 			}
 			if !yield(format.Part{Ref: tb.ID, Stamp: t.stamp(ctx, tb), Rows: -1, Bytes: tb.fs.stored(tb.Tablet)}, nil) {

@@ -35,6 +35,7 @@ func (r *reader) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (v
 	})
 	switch verdict {
 	case pred.None:
+		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "row group statistics"})
 		return nil, nil
 	case pred.All:
 		return all, nil
@@ -85,6 +86,7 @@ func (r *reader) narrowPages(ctx context.Context, group int, e *pred.Expr, leave
 			return nil
 		})
 		if verdict == pred.None {
+			format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "page index"})
 			continue
 		}
 		if n := len(out); n > 0 && from-out[n-1].To < joinRows {

@@ -328,6 +328,9 @@ func (f *file) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec
 				left = left.Add(vec.Range{From: p.first, To: p.first + p.rows})
 			}
 		}
+		if left.Len() < rows {
+			format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "index page"})
+		}
 		out = out.Intersect(left)
 	}
 	return out, nil

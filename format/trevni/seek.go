@@ -71,6 +71,7 @@ func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 			return nil, err
 		}
 		if ok {
+			format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "first values"})
 			all = all.Intersect(rangesOf(cb, in))
 		}
 	}

@@ -14,6 +14,7 @@ import (
 // read with one request, and the next request is under way while the pages of the last one are being decoded.
 type pager struct {
 	src   Source
+	trace *Trace
 	chunk format.Chunk
 	rows  vec.Ranges             // wanted; pages of known rows outside are passed over
 	ahead int64                  // bytes of one request; pages are read one by one, when they are decoded, if it is < 0
@@ -224,6 +225,7 @@ func (p *pager) fetch(ctx context.Context, r *request, all fault.Span) {
 		return
 	}
 	r.buf = bufPool.Get().(*[]byte)
+	p.trace.fetched(all.Len)
 	if err := p.src.Objects.readInto(ctx, r.buf, all); err != nil {
 		return
 	}
@@ -245,6 +247,7 @@ func (p *pager) alone(ctx context.Context, pb *pageBytes) ([][]byte, error) {
 		if s.Len > p.src.Limits.Page {
 			return nil, fault.Limitf(s, "", "%d bytes are more than a page may have (%d)", s.Len, p.src.Limits.Page)
 		}
+		p.trace.fetched(s.Len)
 		if err := p.src.Objects.readInto(ctx, &out[i], s); err != nil {
 			return nil, err
 		}

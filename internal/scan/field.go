@@ -117,7 +117,7 @@ func (l *leaf) open(ctx context.Context, rows vec.Ranges, ahead int64) error {
 	if l.chunk, err = r.src.Reader.Chunk(ctx, l.field.group, l.number, hull); err != nil {
 		return err
 	}
-	l.pager = pager{src: r.src, chunk: l.chunk, rows: rows, ahead: ahead}
+	l.pager = pager{src: r.src, trace: r.plan.spec.Trace, chunk: l.chunk, rows: rows, ahead: ahead}
 	l.dict, err = r.src.Dicts.get(ctx, r.src, l.col, l.chunk)
 	return err
 }
@@ -590,6 +590,7 @@ func (l *leaf) decode(ctx context.Context, p format.Page, at int64) error {
 	if err != nil {
 		return err
 	}
+	l.field.run.plan.spec.Trace.note(l.field.group, l.number, p, "")
 	arena := &l.field.arena
 	arena.Reset()
 	t := format.Task{Page: p, N: n, Bytes: bytes, Dict: l.dict, Scratch: arena, Limits: l.field.run.src.Limits, NoVerify: l.field.run.src.NoVerify}

@@ -49,6 +49,8 @@ type Spec struct {
 	Parallel int
 	// Pieces are what of the table is read, in the order in which Cut gave them; nil = all. Rows must then be zero.
 	Pieces []Piece
+	// Trace, if not nil, notes which pages are read, and how.
+	Trace *Trace
 }
 
 const (
@@ -179,26 +181,9 @@ func (r *run) group(ctx context.Context, g format.RowGroup) error {
 
 // read dispatches on what the reader can do. It returns how many rows it went through, counted from row 0.
 func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) (int64, error) {
-	ranges := vec.Ranges{rows}
-	var overlay format.Overlay
-	if o, ok := r.src.Reader.(format.Overlayer); ok {
-		var err error
-		if overlay, err = o.Overlay(ctx, g, r.plan.query.Cols); err != nil {
-			return 0, err
-		}
-	}
-	if r.plan.filter != nil && !(r.plan.logical && r.plan.spec.Rows != (vec.Range{})) {
-		if r.plan.prunes(g, overlay, -1, nil) {
-			ranges = nil
-		} else if nw, ok := r.src.Reader.(format.Narrower); ok {
-			narrowed, err := nw.Narrow(ctx, g, r.plan.filter)
-			switch {
-			case err == nil:
-				ranges = ranges.Intersect(narrowed)
-			case r.plan.spec.Damaged == Fail || !errors.Is(err, fault.Corrupt):
-				return 0, err
-			} // a damaged index narrows nothing; the data is read instead
-		}
+	ranges, overlay, err := r.narrow(ctx, g, rows)
+	if err != nil {
+		return 0, err
 	}
 	if len(ranges) == 0 {
 		if r.plan.logical {
@@ -223,6 +208,35 @@ func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) (int6
 		return w.live, nil
 	}
 	return w.at, nil
+}
+
+// narrow is which of the rows of g have to be looked at, and what changed in g. What it passes over it tells, if somebody listens.
+func (r *run) narrow(ctx context.Context, g format.RowGroup, rows vec.Range) (ranges vec.Ranges, overlay format.Overlay, err error) {
+	ranges = vec.Ranges{rows}
+	if o, ok := r.src.Reader.(format.Overlayer); ok {
+		if overlay, err = o.Overlay(ctx, g, r.plan.query.Cols); err != nil {
+			return nil, nil, err
+		}
+	}
+	if r.plan.filter == nil || r.plan.logical && r.plan.spec.Rows != (vec.Range{}) {
+		return ranges, overlay, nil
+	}
+	if r.plan.prunes(g, overlay, -1, nil) {
+		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: byGroupBounds})
+		return nil, overlay, nil
+	}
+	nw, ok := r.src.Reader.(format.Narrower)
+	if !ok {
+		return ranges, overlay, nil
+	}
+	narrowed, err := nw.Narrow(ctx, g, r.plan.filter)
+	switch {
+	case err == nil:
+		ranges = ranges.Intersect(narrowed)
+	case r.plan.spec.Damaged == Fail || !errors.Is(err, fault.Corrupt):
+		return nil, nil, err
+	} // a damaged index narrows nothing; the data is read instead
+	return ranges, overlay, nil
 }
 
 // rowsOf is the wanted rows, counted from base.

@@ -48,7 +48,7 @@ func (r *run) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ran
 	hull := vec.Range{From: rows[0].From, To: rows[len(rows)-1].To}
 	s.chunk, err = r.src.Reader.Chunk(ctx, g, col, hull)
 	if err == nil {
-		s.pager = pager{src: r.src, chunk: s.chunk, rows: rows, ahead: ahead}
+		s.pager = pager{src: r.src, trace: r.plan.spec.Trace, chunk: s.chunk, rows: rows, ahead: ahead}
 		s.dict, err = r.src.Dicts.get(ctx, r.src, s.col, s.chunk)
 	}
 	if err != nil {
@@ -142,6 +142,7 @@ func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.
 		return nil
 	case known && !want.Any(int(pos-a), int(min(to, b)-a)):
 		s.seen++
+		s.run.plan.spec.Trace.note(s.group, s.column, p, byFilter)
 		s.vec.ExtendUnset(int(min(to, b) - pos))
 		if to <= b {
 			s.pass(to)
@@ -176,6 +177,7 @@ func (s *stream) decode(ctx context.Context, p format.Page, want *vec.Sel) error
 	if err != nil {
 		return err
 	}
+	s.run.plan.spec.Trace.note(s.group, s.column, p, "")
 	s.arena.Reset()
 	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: s.dict, Want: want, Scratch: s.arena,
 		Limits: s.run.src.Limits, NoVerify: s.run.src.NoVerify}

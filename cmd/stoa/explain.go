@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/store"
+)
+
+var explainForms = []string{"text", "json"}
+
+// explainDoc is what -f json has. What is not known is null.
+type explainDoc struct {
+	Filter string       `json:"filter"`
+	Levels []explainRow `json:"levels"`
+	Ran    *explainRan  `json:"ran,omitempty"`
+}
+
+type explainRow struct {
+	Level      string        `json:"level"`
+	Column     string        `json:"column,omitempty"`
+	Filter     bool          `json:"in_filter,omitempty"`
+	Considered *int64        `json:"considered"`
+	Read       *int64        `json:"read"`
+	Skipped    []stoa.Reason `json:"skipped,omitempty"`
+	Bytes      *int64        `json:"bytes"`
+	Total      *int64        `json:"of_bytes"`
+}
+
+type explainRan struct {
+	Rows      int64   `json:"rows"`
+	Reads     int64   `json:"page_reads"`
+	Bytes     int64   `json:"page_bytes"`
+	AllReads  int     `json:"all_reads"`
+	AllBytes  int64   `json:"all_bytes"`
+	FileBytes *int64  `json:"file_bytes"`
+	Seconds   float64 `json:"seconds"`
+}
+
+func (a *app) explainCmd() *cobra.Command {
+	var src sourceFlags
+	var sel selectFlags
+	var out outputFlags
+	var analyze bool
+	cmd := &cobra.Command{
+		Use:   "explain PATH...",
+		Short: "Show what a scan reads, what it passes over, and why",
+		Long: `Show, for a predicate and columns, what a scan considers at each level (parts, row groups, rows, the pages of each column), how much
+of it is read, and by what means the rest is passed over. Only metadata is read. With --analyze the scan is run, and what is told is what happened:
+pages of which no row passed the filter are then passed over, too. A level counts what the level before left; bytes are as stored, of parts and
+row groups they are estimates.`,
+		Example: "  stoa explain block.cfile --where 'value > 3' --analyze",
+		Args:    a.paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if err := out.check(explainForms); err != nil {
+				return err
+			}
+			spec, err := sel.spec()
+			if err != nil {
+				return err
+			}
+			o, err := src.options(ctx, a, args)
+			if err != nil {
+				return err
+			}
+			count := store.NewCounter(o.Tree)
+			o.Tree = count
+			t, err := a.openAll(ctx, args, o)
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			if err := spare(out.file, t.Sources()); err != nil {
+				return err
+			}
+			x, err := t.Explain(ctx, spec, analyze)
+			if err != nil {
+				return err
+			}
+			doc := docOfExplanation(x)
+			if doc.Ran != nil {
+				for _, r := range count.Reads() {
+					doc.Ran.AllReads++
+					doc.Ran.AllBytes += int64(r.Got)
+				}
+				doc.Ran.FileBytes = known(a.sizeOf(ctx, t.Sources()))
+			}
+			return a.put(ctx, &out, func(w io.Writer) error {
+				if out.form == "json" {
+					return writeLines(w, []explainDoc{doc})
+				}
+				return writeExplanation(w, doc)
+			})
+		},
+	}
+	sel.registerColumns(a, cmd, &src)
+	sel.registerRows(cmd)
+	cmd.Flags().BoolVar(&analyze, "analyze", false, "run the scan and tell what it did")
+	out.register(cmd, explainForms, "default text")
+	src.register(a, cmd)
+	return cmd
+}
+
+// sizeOf is the size of all sources; -1 if one is not known.
+func (a *app) sizeOf(ctx context.Context, sources []stoa.SourceInfo) (sum int64) {
+	for _, s := range sources {
+		n := a.size(ctx, s.Name)
+		if n < 0 {
+			return -1
+		}
+		sum += n
+	}
+	return sum
+}
+
+func docOfExplanation(x *stoa.Explanation) explainDoc {
+	d := explainDoc{Filter: x.Filter}
+	for _, l := range x.Levels {
+		row := explainRow{Level: string(l.Level), Column: l.Column, Filter: l.Filter, Considered: known(l.Considered), Read: known(l.Read), Skipped: l.Skipped}
+		if l.Level != "rows" {
+			row.Bytes, row.Total = known(l.Bytes), known(l.Total)
+		}
+		d.Levels = append(d.Levels, row)
+	}
+	if r := x.Ran; r != nil {
+		d.Ran = &explainRan{Rows: r.Rows, Reads: r.Reads, Bytes: r.Bytes, Seconds: r.Elapsed.Seconds()}
+	}
+	return d
+}
+
+func writeExplanation(w io.Writer, d explainDoc) error {
+	if d.Filter != "" {
+		if _, err := fmt.Fprintf(w, "where %s\n\n", oneLine(d.Filter)); err != nil {
+			return err
+		}
+	}
+	r := &report{cols: []reportColumn{{name: "level"}, {name: "column"}, {"considered", true}, {"read", true}, {"bytes", true}, {"of", true}, {name: "passed over"}}}
+	for _, l := range d.Levels {
+		var why []string
+		for _, s := range l.Skipped {
+			why = append(why, fmt.Sprintf("%s: %s", s.Why, thousands(s.N)))
+		}
+		column := l.Column
+		if l.Filter {
+			column += " (filter)"
+		}
+		r.add(nil, l.Level, column, orNothing(l.Considered, thousands), orNothing(l.Read, thousands), orNothing(l.Bytes, bytesText), orNothing(l.Total, bytesText), strings.Join(why, "; "))
+	}
+	if err := r.writeTable(w, tableStyle{}); err != nil || d.Ran == nil {
+		return err
+	}
+	x := d.Ran
+	_, err := fmt.Fprintf(w, "\n%s rows came out in %.3f s; %s of pages in %d reads; with metadata %s in %d reads", thousands(x.Rows), x.Seconds, bytesText(x.Bytes), x.Reads, bytesText(x.AllBytes), x.AllReads)
+	if err == nil && x.FileBytes != nil {
+		_, err = fmt.Fprintf(w, ", of %s", bytesText(*x.FileBytes))
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(w)
+	}
+	return err
+}
+
+func orNothing(n *int64, text func(int64) string) string {
+	if n == nil {
+		return ""
+	}
+	return text(*n)
+}

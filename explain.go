@@ -1,0 +1,76 @@
+package stoa
+
+import (
+	"context"
+	"time"
+
+	"stoa/fault"
+	"stoa/internal/scan"
+	"stoa/vec"
+)
+
+// Explanation says what a scan considers at each level, what it passes over, and why.
+type Explanation struct {
+	Filter string // as it is understood; "" = none
+	// Levels are the parts, the row groups and the rows of all sources, and then the pages of each physical column that is read, those of
+	// the filter first. A level counts what the level before left; what was considered and not read is told by reason.
+	Levels []ExplainLevel
+	// What the scan really did; nil if it was only planned.
+	Ran *Ran
+}
+
+// ExplainLevel is one level of a scan.
+type ExplainLevel = scan.Tally
+
+// Reason is why so many things of a level were passed over.
+type Reason = scan.Reason
+
+// Ran is what a scan did.
+type Ran struct {
+	Rows    int64         // that came out
+	Reads   int64         // of pages; neighbours are read together
+	Bytes   int64         // of these reads
+	Elapsed time.Duration // with opening nothing, but with what metadata was not read before
+}
+
+// Explain tells what Scan(spec) is going to read, from metadata; with analyze it also runs the scan and tells what was read. Pages that
+// only the rows themselves show to be of no use are then counted as passed over, too. Rows and Limit cannot be explained.
+func (t *Table) Explain(ctx context.Context, spec ScanSpec, analyze bool) (*Explanation, error) {
+	if spec.Rows != (vec.Range{}) || spec.Limit != 0 {
+		return nil, fault.Invalidf("an explanation has no rows by position and no limit")
+	}
+	out := &Explanation{}
+	if spec.Filter != nil {
+		out.Filter = spec.Filter.String()
+	}
+	trace := scan.NewTrace()
+	for i, s := range t.sources {
+		if err := trace.Start(i, s.scan, spec.internal(), false); err != nil {
+			return nil, err
+		}
+		if err := trace.Walk(ctx, s.scan); err != nil {
+			return nil, err
+		}
+	}
+	if analyze {
+		out.Ran = &Ran{}
+		begin := time.Now()
+		for i, s := range t.sources {
+			in := spec.internal()
+			in.Trace = trace
+			if err := trace.Start(i, s.scan, in, true); err != nil {
+				return nil, err
+			}
+			for b, err := range scan.Run(ctx, s.scan, in, nil) {
+				if err != nil {
+					return nil, err
+				}
+				out.Ran.Rows += b.NumRows()
+			}
+		}
+		out.Ran.Elapsed = time.Since(begin)
+		out.Ran.Reads, out.Ran.Bytes = trace.Fetched()
+	}
+	out.Levels = trace.Tallies()
+	return out, nil
+}

@@ -1,0 +1,36 @@
+package format
+
+import "context"
+
+// Level is a depth at which a scan can pass something over.
+type Level string
+
+// The levels, from the outside inwards.
+const (
+	LevelPart  Level = "parts"      // tablets, files, segments
+	LevelGroup Level = "row groups" // DiskRowSets, blocklets, row groups
+	LevelRows  Level = "rows"       // within a row group
+	LevelPage  Level = "pages"      // of a column
+)
+
+// Skip is what a reader passed over because no row of it can pass the query's filter. The engine knows by itself what it passes over;
+// readers tell of what they leave out of Parts and RowGroups, and why Narrow left out rows.
+type Skip struct {
+	Level Level
+	Why   string // the means by which it is known, in a word or two: "key range", "bloom filter", "page index"
+	Bytes int64  // stored, about; -1 not known. Not looked at for LevelRows: the engine counts rows itself.
+}
+
+type skipKey struct{}
+
+// WithSkips has readers that are called with the context tell tell what they pass over, from any goroutine.
+func WithSkips(ctx context.Context, tell func(Skip)) context.Context {
+	return context.WithValue(ctx, skipKey{}, tell)
+}
+
+// Skipped tells who listens, if anybody does. It costs next to nothing if nobody does.
+func Skipped(ctx context.Context, s Skip) {
+	if tell, ok := ctx.Value(skipKey{}).(func(Skip)); ok {
+		tell(s)
+	}
+}

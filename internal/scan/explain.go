@@ -1,0 +1,373 @@
+package scan
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"stoa/format"
+	"stoa/vec"
+)
+
+// The engine's own reasons. Readers tell theirs through format.Skipped.
+const (
+	byGroupBounds = "bounds of the row group"
+	byPageBounds  = "bounds of the page"
+	byRows        = "rows passed over"   // by what row groups or other columns' pages exclude
+	byFilter      = "no row passes"      // known only after the filter's columns were decoded
+	byReader      = "the format's index" // a reader that does not say why
+)
+
+// Trace says what a scan goes through: Walk what it is going to read, as far as metadata tells; a Run with Spec.Trace what it did read.
+// It is safe for concurrent use. A nil Trace notes nothing.
+type Trace struct {
+	mu      sync.Mutex
+	levels  []*tally // parts, row groups, rows
+	columns []*tally // in the order in which they are met
+	pages   map[pageKey]*pageNote
+	ran     bool
+	source  *source // being walked or read
+	reads   int64
+	bytes   int64
+}
+
+// source tells the columns of one table's sources apart.
+type source struct {
+	n       int
+	columns []format.Column
+	plan    *plan
+}
+
+// Tally is one level of a scan.
+type Tally struct {
+	Level      format.Level
+	Column     string // of LevelPage
+	Filter     bool   // the filter looks at this column
+	Considered int64  // how many reached this level; -1 if only reading tells
+	Read       int64  // the same
+	Skipped    []Reason // the others, the most frequent reason first
+	Bytes      int64    // stored bytes of what is read; 0 for LevelRows, about for parts and row groups, -1 if not known
+	Total      int64    // of what was considered; the same
+}
+
+// Reason is why so many were passed over.
+type Reason struct {
+	Why string `json:"why"`
+	N   int64  `json:"n"`
+}
+
+type tally struct {
+	Tally
+	why     map[string]int64
+	unknown bool // a row group does not say how many rows it has
+}
+
+type pageKey struct {
+	source, group, column int
+	part                  string
+	object                string
+	at, sub               int64 // where the page's bytes begin; or, if it has none, its number
+}
+
+type pageNote struct {
+	column *tally
+	bytes  int64
+	why    string // "" = read
+	seen   bool   // by the run, not only by the walk
+}
+
+// NewTrace makes an empty one.
+func NewTrace() *Trace {
+	t := &Trace{pages: map[pageKey]*pageNote{}}
+	for _, l := range []format.Level{format.LevelPart, format.LevelGroup, format.LevelRows} {
+		t.levels = append(t.levels, &tally{Tally: Tally{Level: l}, why: map[string]int64{}})
+	}
+	return t
+}
+
+func (t *Trace) level(l format.Level) *tally {
+	return t.levels[slices.IndexFunc(t.levels, func(x *tally) bool { return x.Level == l })]
+}
+
+// add counts n of a level, of so many bytes; why is "" if they are read.
+func (t *tally) add(n, bytes int64, why string) {
+	t.Considered += n
+	if bytes < 0 || t.Total < 0 {
+		t.Total, t.Bytes = -1, -1
+	} else {
+		t.Total += bytes
+	}
+	if why != "" {
+		t.why[why] += n
+		return
+	}
+	t.Read += n
+	if t.Bytes >= 0 {
+		t.Bytes += bytes
+	}
+}
+
+// Start says that the next walk or run is of source n.
+func (t *Trace) Start(n int, src Source, spec Spec, run bool) error {
+	p, err := newPlan(src.Reader, spec)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.source = &source{n: n, columns: src.Reader.Columns(), plan: p}
+	t.ran = t.ran || run
+	return nil
+}
+
+// Walk goes through the metadata of the source that Start named: which parts and row groups the filter leaves, which rows of them, and
+// which pages have such rows. No page is read; but formats without an index have page headers among the pages.
+func (t *Trace) Walk(ctx context.Context, src Source) error {
+	r := &run{plan: t.source.plan, src: src}
+	ctx = format.WithSkips(ctx, func(s format.Skip) {
+		if s.Level != format.LevelRows {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.level(s.Level).add(1, s.Bytes, s.Why)
+		}
+	})
+	for part, err := range src.Reader.Parts(ctx, r.plan.query) {
+		if err != nil {
+			return err
+		}
+		t.level(format.LevelPart).add(1, part.Bytes, "")
+		groups, err := src.Reader.RowGroups(ctx, part, r.plan.query)
+		if err != nil {
+			return err
+		}
+		for _, g := range groups {
+			if err := t.walkGroup(ctx, r, g); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// groupWalk goes through the pages of one row group.
+type groupWalk struct {
+	trace    *Trace
+	run      *run
+	group    format.RowGroup
+	all      vec.Range
+	narrowed vec.Ranges
+	why      string // the rows outside of narrowed are passed over
+}
+
+func (t *Trace) walkGroup(ctx context.Context, r *run, g format.RowGroup) error {
+	w := groupWalk{trace: t, run: r, group: g, all: vec.Range{From: 0, To: math.MaxInt64}}
+	if g.Rows >= 0 {
+		w.all.To = g.Rows
+	}
+	var told []string
+	var overlay format.Overlay
+	var err error
+	w.narrowed, overlay, err = r.narrow(format.WithSkips(ctx, func(s format.Skip) { told = append(told, s.Why) }), g, w.all)
+	if err != nil {
+		return err
+	}
+	slices.Sort(told)
+	w.why = cmp.Or(strings.Join(slices.Compact(told), ", "), byReader)
+	rows := t.level(format.LevelRows)
+	if len(w.narrowed) == 0 {
+		t.level(format.LevelGroup).add(1, sizeOrUnknown(g.Bytes), w.why)
+		rows.add(max(0, g.Rows), 0, w.why)
+		return nil
+	}
+	t.level(format.LevelGroup).add(1, sizeOrUnknown(g.Bytes), "")
+	rows.unknown = rows.unknown || g.Rows < 0
+	if g.Rows >= 0 {
+		rows.add(w.narrowed.Len(), 0, "")
+		rows.add(g.Rows-w.narrowed.Len(), 0, w.why)
+	}
+	if r.plan.batched {
+		return nil
+	}
+	return w.columns(ctx, overlay)
+}
+
+// columns walks those of the filter first, as a scan does.
+func (w *groupWalk) columns(ctx context.Context, overlay format.Overlay) (err error) {
+	p := w.run.plan
+	left := w.narrowed
+	for _, col := range p.filters {
+		prune := func(page format.Page) bool {
+			return page.Bounds != nil && p.prunes(w.group, overlay, col, page.Bounds)
+		}
+		if left, err = w.column(ctx, col, left, prune); err != nil {
+			return err
+		}
+	}
+	others := slices.Clone(p.others)
+	for _, f := range slices.Concat(p.filterFields, p.otherFields) {
+		others = append(others, f.cols...)
+	}
+	for _, col := range others {
+		if _, err := w.column(ctx, col, left, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// column notes the pages of a column, and gives what its bounds leave of the rows that are left.
+func (w *groupWalk) column(ctx context.Context, col int, left vec.Ranges, prune func(format.Page) bool) (vec.Ranges, error) {
+	chunk, err := w.run.src.Reader.Chunk(ctx, w.group, col, w.all)
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := chunk.Dict(); ok {
+		w.trace.walked(w.group, col, d, "", true)
+	}
+	pages := pager{src: w.run.src, chunk: chunk}
+	var out vec.Ranges
+	for {
+		p, err := pages.next(ctx)
+		if err == io.EOF {
+			return left.Intersect(out), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows := vec.Range{From: p.First, To: p.First + p.Rows}
+		why := ""
+		switch {
+		case p.First < 0 || p.Rows < 0: // only reading tells its rows
+			rows = w.all
+		case !overlaps(w.narrowed, rows):
+			why = w.why
+		case !overlaps(left, rows):
+			why = byRows
+		case prune != nil && prune(p):
+			why = byPageBounds
+		}
+		w.trace.walked(w.group, col, p, why, false)
+		if why == "" {
+			out = out.Add(rows)
+		}
+	}
+}
+
+func overlaps(all vec.Ranges, r vec.Range) bool { return len(all.Intersect(vec.Ranges{r})) > 0 }
+
+func (t *Trace) key(g format.RowGroup, col int, p format.Page) pageKey {
+	k := pageKey{source: t.source.n, part: g.Part, group: g.Index, column: col, at: int64(p.Ordinal), sub: p.Sub}
+	if len(p.Spans) > 0 { // a block that is cut into several pages is one
+		k.object, k.at, k.sub = p.Spans[0].Object, p.Spans[0].Off, 0
+	}
+	return k
+}
+
+// column finds the tally of a physical column.
+func (t *Trace) column(col int) *tally {
+	s := t.source
+	name := cmp.Or(s.columns[col].Name, "value")
+	k := slices.IndexFunc(t.columns, func(x *tally) bool { return x.Column == name })
+	if k < 0 {
+		filter := slices.Contains(s.plan.filters, col)
+		for _, f := range s.plan.filterFields {
+			filter = filter || slices.Contains(f.cols, col)
+		}
+		k = len(t.columns)
+		t.columns = append(t.columns, &tally{Tally: Tally{Level: format.LevelPage, Column: name, Filter: filter}, why: map[string]int64{}})
+	}
+	return t.columns[k]
+}
+
+// walked notes a page; dictionaries are read whatever the run says, as they may have been before.
+func (t *Trace) walked(g format.RowGroup, col int, p format.Page, why string, dict bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := t.key(g, col, p)
+	if n := t.pages[k]; n != nil {
+		if why == "" {
+			n.why = ""
+		}
+		return
+	}
+	t.pages[k] = &pageNote{column: t.column(col), bytes: stored(p), why: why, seen: dict}
+}
+
+// note is told by a run: the page is decoded (why is ""), or passed over.
+func (t *Trace) note(g format.RowGroup, col int, p format.Page, why string) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.pages[t.key(g, col, p)]
+	if n == nil {
+		n = &pageNote{column: t.column(col), bytes: stored(p)}
+		t.pages[t.key(g, col, p)] = n
+	}
+	if !n.seen || why == "" {
+		n.why, n.seen = why, true
+	}
+}
+
+func (t *Trace) fetched(bytes int64) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reads++
+	t.bytes += bytes
+}
+
+// Fetched is how many reads of pages a run did, and of how many bytes; with the gaps between pages that are read rather than passed over.
+func (t *Trace) Fetched() (reads, bytes int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.reads, t.bytes
+}
+
+// Tallies are the levels, from the outside inwards: parts, row groups, rows, then the pages of each column.
+// After a run, pages that were to be read but were not are told as passed over because no row passed.
+func (t *Trace) Tallies() []Tally {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.columns {
+		c.Considered, c.Read, c.Bytes, c.Total = 0, 0, 0, 0
+		clear(c.why)
+	}
+	for _, n := range t.pages {
+		why := n.why
+		if t.ran && !n.seen && why == "" {
+			why = byFilter
+		}
+		n.column.add(1, n.bytes, why)
+	}
+	out := make([]Tally, 0, len(t.levels)+len(t.columns))
+	for _, l := range slices.Concat(t.levels, t.columns) {
+		x := l.Tally
+		if l.unknown {
+			x.Considered, x.Read = -1, -1
+		}
+		for _, why := range slices.SortedFunc(maps.Keys(l.why), func(a, b string) int { return cmp.Or(cmp.Compare(l.why[b], l.why[a]), strings.Compare(a, b)) }) {
+			if l.why[why] > 0 {
+				x.Skipped = append(x.Skipped, Reason{why, l.why[why]})
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// sizeOrUnknown is a declared size; formats that do not know it leave it out.
+func sizeOrUnknown(n int64) int64 {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
