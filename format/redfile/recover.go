@@ -42,6 +42,9 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	f.stamp = stampOf(ctx, tg)
 	r := &rescue{ctx: ctx, f: f, part: tg.Name}
 	err = f.open(ctx, nil)
+	if err == nil && r.foreign() {
+		err = fault.Corruptf(f.metaAt, "file_metadata.row_groups", "no chunk is where it says: this is the metadata of a file within the file, behind which it is cut")
+	}
 	if err == nil {
 		return f, nil, nil
 	}

@@ -113,6 +113,9 @@ func (r *rescue) pages(m *columnMeta, end int64) (w walked) {
 			break
 		}
 		if h.kind == dataPage {
+			if values == m.values && values > 0 && m.raw == raw && m.stored == stored { // the next chunk
+				break
+			}
 			values, raw, stored = values+int64(h.values), raw+int64(h.raw), stored+int64(h.stored)
 		}
 		w.end += head + int64(h.stored)
@@ -324,6 +327,31 @@ func (r *rescue) holds(c *columnChunk, start int64) bool {
 		return m.data == c.meta.data && w.whole && w.end == c.offset
 	}
 	return r.pages(c.meta, start).whole
+}
+
+// foreign reports whether the metadata at the end is that of a file within the file, where no sync block tells: no chunk, of the
+// first few, is where it says. The metadata of a damaged file has some that are.
+func (r *rescue) foreign() bool {
+	const few = 64
+	m, tries := &r.f.meta, 0
+	if r.firstSync() != nil || r.marker != nil {
+		return false
+	}
+	for _, g := range m.groups {
+		for i := range g.columns {
+			c := &g.columns[i]
+			if c.file != "" || c.offset < magicLen {
+				return false
+			}
+			if tries++; tries > few {
+				return true
+			}
+			if r.holds(c, r.f.metaAt.Off-r.f.at.Off) {
+				return false
+			}
+		}
+	}
+	return tries > 0
 }
 
 // step is the size of the structure at pos, which ends at or before end; 0: there is none.
