@@ -42,7 +42,7 @@ stoa/internal/nest        : std arrow fault format vec
 stoa/format/kudu          : std arrow fault format pred region store vec wire format/cfile internal/pb internal/enc/... internal/codec internal/sum internal/bloom
 stoa/format/trevni        : std arrow fault format pred region store vec wire internal/arrowschema internal/nest internal/enc/... internal/codec internal/sum github.com/apache/arrow-go/v18/arrow/ipc github.com/dsnet/compress/...
 stoa/format/redfile       : std arrow fault format pred region store vec wire format/ipc/flat internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/apache/arrow-go/v18/arrow/ipc
-stoa/format/carbon        : std arrow fault format pred region store vec wire internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/...
+stoa/format/carbon        : std arrow fault format pred region store vec wire internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/cfile         : std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything

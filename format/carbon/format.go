@@ -10,9 +10,11 @@ var Format = format.Format{
 	Probe:      probe,
 	List:       list,
 	Open:       open,
+	Create:     create,
 	Describe:   describe,
 	Verify:     verify,
 	Recover:    recoverTable,
 	Codes:      Codes,
 	ReadKeys:   readKeys,
+	WriteKeys:  writeKeys,
 }

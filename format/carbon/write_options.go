@@ -1,0 +1,124 @@
+package carbon
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+)
+
+// writeKeys are the options of Create.
+var writeKeys = []format.OptionKey{
+	{Name: "compression", Values: "snappy, zstd, gzip", Help: "of all pages (default snappy)"},
+	{Name: "sort-columns", Values: "NAME,NAME,…", Help: "sort the rows by these columns, which then are dimensions"},
+	{Name: "inverted-index", Values: "NAME,NAME,…", Help: "sort columns whose pages are sorted by themselves, with row ids"},
+	{Name: "long-strings", Values: "NAME,NAME,…", Help: "strings that may have more than 32,765 bytes: type varchar"},
+	{Name: "local-dictionary", Values: "true, false", Help: "keep strings as codes of a dictionary as long as there are few (default true)"},
+	{Name: "local-dictionary-threshold", Values: "1…100000", Help: "how many strings a local dictionary may have (default 10000)"},
+	{Name: "page-rows", Values: "1…32000", Help: "rows of a page (default 32000)"},
+	{Name: "page-size", Values: "1…1755", Help: "MiB of raw values after which a page ends (default 64)"},
+	{Name: "blocklet-size", Values: "1…", Help: "MiB of encoded pages after which a blocklet ends (default 64)"},
+	{Name: "block-size", Values: "1…2048", Help: "MiB after which, in a directory, a new data file begins (default 1024)"},
+	{Name: "memory", Values: "BYTES", Help: "rows that are sorted in memory; more are sorted in pieces and merged (default 268435456)"},
+	{Name: "timestamps", Values: "exact, truncate", Help: "what to do with parts of a millisecond: refuse them or drop them (default exact)"},
+	{Name: "nulls", Values: "exact, merge", Help: "what to do with what CarbonData reads as null, as a list of one null: refuse or write it (default exact)"},
+	{Name: "written-by", Values: "TEXT", Help: "who wrote it, kept in the footer (default stoa)"},
+}
+
+// writeOptions are the options of Create, understood.
+type writeOptions struct {
+	codec       string
+	sortColumns []string
+	inverted    []string
+	longStrings []string
+	dictionary  bool
+	threshold   int
+	pageRows    int
+	pageSize    int
+	blocklet    int64
+	block       int64
+	memory      int64
+	truncate    bool
+	merge       bool
+	by          string
+}
+
+func defaultWriteOptions() writeOptions {
+	return writeOptions{codec: "snappy", dictionary: true, threshold: 10_000, pageRows: 32_000, pageSize: 64 << 20, blocklet: 64 << 20, block: 1 << 30, memory: 256 << 20, by: "stoa"}
+}
+
+func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
+	o = defaultWriteOptions()
+	for _, k := range sorted(opts) {
+		if err := o.set(k, opts[k]); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+func (o *writeOptions) set(key, v string) (err error) {
+	number := func(to int64) (n int64, err error) {
+		if n, err = strconv.ParseInt(v, 10, 64); err != nil || n < 1 || n > to {
+			return 0, fault.Invalidf("carbon: option %s=%s: a number from 1 to %d is wanted", key, v, to)
+		}
+		return n, nil
+	}
+	one := func(a, b string) (second bool, err error) {
+		if v != a && v != b {
+			return false, fault.Invalidf("carbon: option %s=%s: %s or %s is wanted", key, v, a, b)
+		}
+		return v == b, nil
+	}
+	var n int64
+	switch key {
+	case "compression":
+		if o.codec = v; !slices.Contains([]string{"snappy", "zstd", "gzip"}, v) {
+			return fault.Invalidf("carbon: option compression=%s: one of snappy, zstd, gzip is wanted", v)
+		}
+	case "sort-columns":
+		o.sortColumns = splitNames(v)
+	case "inverted-index":
+		o.inverted = splitNames(v)
+	case "long-strings":
+		o.longStrings = splitNames(v)
+	case "local-dictionary":
+		o.dictionary, err = one("false", "true")
+	case "local-dictionary-threshold":
+		n, err = number(100_000)
+		o.threshold = int(n)
+	case "page-rows":
+		n, err = number(32_000)
+		o.pageRows = int(n)
+	case "page-size":
+		n, err = number(1755)
+		o.pageSize = int(n) << 20
+	case "blocklet-size":
+		n, err = number(1 << 20)
+		o.blocklet = n << 20
+	case "block-size":
+		n, err = number(2048)
+		o.block = n << 20
+	case "memory":
+		o.memory, err = number(1 << 50)
+	case "timestamps":
+		o.truncate, err = one("exact", "truncate")
+	case "nulls":
+		o.merge, err = one("exact", "merge")
+	case "written-by":
+		o.by = v
+	default:
+		return fault.Invalidf("carbon: there is no option %q for writing", key)
+	}
+	return err
+}
+
+// splitNames splits names at commas; nothing is no name.
+func splitNames(v string) []string {
+	if v == "" {
+		return nil
+	}
+	return strings.Split(v, ",")
+}

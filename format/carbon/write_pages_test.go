@@ -1,0 +1,322 @@
+package carbon
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/codec"
+	"stoa/internal/scan"
+	"stoa/internal/thrift"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// The corpus' files of format 3 judge the writer: the same rows with the same options must become the same pages as CarbonData's
+// SDK made of them. Compressors differ, so what they give is compared decompressed.
+
+// writeOptionsOf are our options for those that the SDK had.
+func writeOptionsOf(sdk map[string]string) map[string]string {
+	out := map[string]string{}
+	inside := func(v string) string { return v[strings.IndexByte(v, '(')+1 : len(v)-1] }
+	for k, v := range sdk {
+		switch {
+		case k == "property:carbon.column.compressor":
+			out["compression"] = v
+		case strings.HasPrefix(v, "sortBy("):
+			out["sort-columns"] = inside(v)
+		case strings.HasPrefix(v, "invertedIndexFor("):
+			out["inverted-index"] = inside(v)
+		case strings.HasPrefix(v, "enableLocalDictionary("):
+			out["local-dictionary"] = inside(v)
+		case strings.HasPrefix(v, "localDictionaryThreshold("):
+			out["local-dictionary-threshold"] = inside(v)
+		case strings.HasPrefix(v, "withBlockletSize("):
+			out["blocklet-size"] = inside(v)
+		}
+	}
+	return out
+}
+
+// scanOf opens a place and gives its rows.
+func scanOf(t testing.TB, name string) (*arrow.Schema, iter.Seq2[arrow.RecordBatch, error]) {
+	t.Helper()
+	r, err := open(t.Context(), format.Target{Tree: store.Local{}, Name: name}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	src := scan.Source{Reader: r, Objects: scan.NewObjects(store.Local{}), Dicts: scan.NewDicts(), Limits: format.Limits{}.WithDefaults()}
+	return r.Schema(), scan.Run(t.Context(), src, scan.Spec{}, nil)
+}
+
+// writeDir writes rows into a new directory and gives its data files, in order.
+func writeDir(t testing.TB, dir string, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error], opts map[string]string) (files []string) {
+	t.Helper()
+	w, err := create(t.Context(), store.Local{}.Sink(dir, nil), sc, format.WriteOptions{Rows: -1, Dir: true, Opts: opts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b, err := range rows {
+		if err == nil {
+			err = w.Write(t.Context(), b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum, err := w.Close(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range sum.Files {
+		if strings.HasSuffix(n, ".carbondata") {
+			files = append(files, filepath.Join(dir, n))
+		}
+	}
+	return files
+}
+
+// pageText is all that matters of a page, its bytes decompressed.
+func pageText(t testing.TB, f *dataFile, c *chunkAt, i int) string {
+	t.Helper()
+	p := &c.pages[i]
+	at := c.pageSpan(i)
+	b, err := f.read(t.Context(), at.Off, at.Len, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	room := func(n int) []byte { return make([]byte, n) }
+	data, err := codec.Expand(p.codec, b[:p.dataLen], 1<<30, room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nulls, err := codec.Expand(p.codec, p.presence.bits, 1<<30, room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := b[p.dataLen:]
+	return fmt.Sprintf("%s encoders %s sort %d rowids %x\nruns %x\nnulls %x\nmeta %q min %q max %q written %v raw %d\ndata %x", p.codec, p.encoders, p.sort,
+		rest[:p.rowidLen], rest[p.rowidLen:], nulls, nameless(p.meta), p.minMax.min, p.minMax.max, p.minMax.written, p.raw, data)
+}
+
+func dictionaryText(t testing.TB, c *chunkAt) string {
+	if c.dict == nil {
+		return ""
+	}
+	room := func(n int) []byte { return make([]byte, n) }
+	data, err := codec.Expand(c.pages[0].codec, c.dict.data, 1<<30, room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, err := codec.Expand(c.pages[0].codec, c.dict.used, 1<<30, room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("dictionary %s %q used %x data %x", c.dict.encoders, nameless(c.dict.meta), used, data)
+}
+
+// columnsText is all that matters of the columns: what is in lists and structs has names of its own.
+func columnsText(f *dataFile) string {
+	out := ""
+	for _, c := range f.columns {
+		s := *c.columnSchema
+		if c.parent != nil {
+			s.name, s.id = "", ""
+		}
+		out += fmt.Sprintf("%+v\n", s)
+	}
+	return out
+}
+
+// nameless is an encoder_meta without the name of the column.
+func nameless(meta [][]byte) (out [][]byte) {
+	for _, m := range meta {
+		out = append(out, m[2+int(m[0])<<8+int(m[1]):])
+	}
+	return out
+}
+
+// comparePages compares two data files column by column, page by page. It gives how many pages are equal, and tells each that is not.
+func comparePages(t testing.TB, real, ours string, other map[string]bool) (pages, equal int) {
+	t.Helper()
+	a, err := openFile(t.Context(), store.Local{}, real, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := openFile(t.Context(), store.Local{}, ours, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, y := columnsText(a), columnsText(b); x != y {
+		t.Errorf("the columns differ:\n%s\n%s", x, y)
+		return
+	}
+	if x, y := len(a.footer.blocklet), len(b.footer.blocklet); x != y {
+		t.Errorf("%d blocklets, the real writer makes %d", y, x)
+		return
+	}
+	for g := range a.footer.blocklet {
+		if x, y := a.footer.blocklet[g].inPage, b.footer.blocklet[g].inPage; !slices.Equal(x, y) {
+			t.Errorf("blocklet %d: pages %v, the real writer makes %v", g, y, x)
+			continue
+		}
+		for i, col := range a.columns {
+			x, err := a.readChunk(t.Context(), g, col)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y, err := b.readChunk(t.Context(), g, b.columns[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			same := dictionaryText(t, x) == dictionaryText(t, y)
+			if !same && !other[col.name] {
+				t.Errorf("%s: blocklet %d: %.300s\nthe real writer: %.300s", col.name, g, dictionaryText(t, y), dictionaryText(t, x))
+			}
+			for k := range x.pages {
+				pages++
+				p, q := pageText(t, a, x, k), pageText(t, b, y, k)
+				if p == q && same {
+					equal++
+				} else if !other[col.name] {
+					t.Errorf("%s: blocklet %d, page %d: %s", col.name, g, k, unlike(q, p))
+				}
+			}
+			lo, hi, ok := a.footer.index[g].minMax.at(col.chunk)
+			lo2, hi2, ok2 := b.footer.index[g].minMax.at(col.chunk)
+			if !(bytes.Equal(lo, lo2) && bytes.Equal(hi, hi2) && ok == ok2) && !other[col.name] && col.parent == nil && !col.typ.complex() {
+				t.Errorf("%s: blocklet %d: bounds %q %q %v, the real writer: %q %q %v", col.name, g, lo2, hi2, ok2, lo, hi, ok)
+			}
+		}
+	}
+	return pages, equal
+}
+
+// unlike tells the lines in which two texts differ.
+func unlike(ours, real string) (s string) {
+	a, b := strings.Split(ours, "\n"), strings.Split(real, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			s += fmt.Sprintf("\n%.400s\nthe real writer:\n%.400s", a[i], b[i])
+		}
+	}
+	return s
+}
+
+// differentOnPurpose are the columns of which pages differ from the real writer's, and why.
+var differentOnPurpose = map[string]map[string]bool{
+	"allnull":        {"n_float": true}, // the real greatest of zeros is Java's Float.MIN_VALUE
+	"allprim_sorted": {"c_bool": true},  // the real bounds of a page are texts, which no filter compares with
+	"complex_types":  {"st.da": true},   // a null date in a struct is no bytes or code 1 there, always no bytes here
+	"float_specials": {"f": true},       // bounds of a page with an infinite value are infinite on both sides
+}
+
+// TestPagesOfTheRealWriter writes every table of format 3 of the corpus anew and compares the pages.
+func TestPagesOfTheRealWriter(t *testing.T) {
+	dir := os.Getenv("STOA_CORPUS")
+	if dir == "" {
+		t.Skip("STOA_CORPUS is not set")
+	}
+	dir = filepath.Join(dir, "carbon")
+	raw, err := os.ReadFile(filepath.Join(dir, "MANIFEST.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m struct {
+		Tables []struct {
+			Table, Format, Path string
+			Options             map[string]string
+		}
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		t.Fatal(err)
+	}
+	tables, pages, equal := 0, 0, 0
+	for _, e := range m.Tables {
+		if e.Format != "V3" {
+			continue
+		}
+		t.Run(e.Table, func(t *testing.T) {
+			files, err := filepath.Glob(filepath.Join(dir, e.Path, "*"+".carbondata"))
+			if err != nil || len(files) != 1 {
+				t.Fatal(files, err)
+			}
+			sc, rows := scanOf(t, files[0])
+			ours := writeDir(t, filepath.Join(t.TempDir(), "t"), sc, rows, writeOptionsOf(e.Options))
+			if len(ours) != 1 {
+				t.Fatal(ours)
+			}
+			p, q := comparePages(t, files[0], ours[0], differentOnPurpose[e.Table])
+			tables, pages, equal = tables+1, pages+p, equal+q
+		})
+	}
+	t.Logf("COUNT %d tables of format 3 written anew: %d of %d pages are those of the real writer", tables, equal, pages)
+	if tables != 26 {
+		t.Errorf("%d tables, the manifest has 26", tables)
+	}
+}
+
+// TestStructuresAgain parses what the real writers wrote and writes it again: the same bytes.
+func TestStructuresAgain(t *testing.T) {
+	dir := os.Getenv("STOA_CORPUS")
+	if dir == "" {
+		t.Skip("STOA_CORPUS is not set")
+	}
+	again := func(name string, old []byte, parse func(r *thrift.Reader), put func(w *thrift.Writer)) {
+		t.Helper()
+		c := wire.NewCursor(old, fault.Span{Object: name}, "")
+		parse(thrift.NewReader(c, thrift.Compact))
+		if c.Err() != nil {
+			t.Fatal(c.Err())
+		}
+		if b := thriftBytes(put); !bytes.Equal(b, old) {
+			t.Errorf("%s: %d bytes became %d others\n%.300x\n%.300x", name, len(old), len(b), old, b)
+		}
+	}
+	headers, footers, indexes, schemas := 0, 0, 0, 0
+	err := filepath.WalkDir(filepath.Join(dir, "carbon"), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.Contains(name, "/v1/") || strings.Contains(name, "/v2/") {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case strings.HasSuffix(name, ".carbondata"):
+			f, err := openFile(t.Context(), store.Local{}, name, format.OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			again(name, b[:f.headLen], func(r *thrift.Reader) { f.header = parseHeader(r, "") }, func(w *thrift.Writer) { f.header.put(w) })
+			again(name, b[f.footAt:len(b)-8], func(r *thrift.Reader) { f.footer = parseFooter3(r, "") }, func(w *thrift.Writer) { f.footer.put(w) })
+			headers, footers = headers+1, footers+1
+		case strings.HasSuffix(name, ".carbonindex"):
+			var x indexFile
+			c := wire.NewCursor(b, fault.Span{Object: name}, "")
+			x = parseIndex(c)
+			again(name, b, func(*thrift.Reader) {}, func(w *thrift.Writer) { x.put(w) })
+			indexes++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("COUNT %d headers, %d footers, %d index files, %d schemas of real writers parsed and written again: the same bytes", headers, footers, indexes, schemas)
+	if headers < 26 || indexes < 26 {
+		t.Error("too few")
+	}
+}

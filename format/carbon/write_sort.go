@@ -1,0 +1,371 @@
+package carbon
+
+import (
+	"bufio"
+	"bytes"
+	"container/heap"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/store"
+)
+
+// sorter brings rows into the order of the sort columns: in memory as long as they fit, then in sorted runs in temporary files,
+// which are merged. Rows with equal keys keep their order.
+type sorter struct {
+	sink   store.Sink
+	schema *arrow.Schema
+	cols   []int // of the keys
+	limit  int64
+
+	batches []arrow.RecordBatch
+	bytes   int64
+	runs    []*sortedRun
+}
+
+func newSorter(s store.Sink, sc *arrow.Schema, names []string, limit int64) *sorter {
+	x := &sorter{sink: s, schema: sc, limit: limit}
+	for _, n := range names {
+		x.cols = append(x.cols, sc.FieldIndices(n)[0])
+	}
+	return x
+}
+
+// add keeps a batch.
+func (s *sorter) add(ctx context.Context, b arrow.RecordBatch) error {
+	if b.NumRows() == 0 {
+		return nil
+	}
+	b.Retain()
+	s.batches = append(s.batches, b)
+	for _, c := range b.Columns() {
+		s.bytes += arrayBytes(c.Data())
+	}
+	s.bytes += 24 * b.NumRows() // its place in the order
+	if s.bytes < s.limit {
+		return nil
+	}
+	return s.spill(ctx)
+}
+
+// arrayBytes is about how many bytes the rows of an array take.
+func arrayBytes(d arrow.ArrayData) (n int64) {
+	for _, b := range d.Buffers() {
+		if b != nil {
+			n += int64(b.Len())
+		}
+	}
+	for _, k := range d.Children() {
+		n += arrayBytes(k)
+	}
+	return n
+}
+
+// sortedRow is a row of a batch and where its key ends in the keys.
+type sortedRow struct {
+	batch, row int32
+	from, to   uint32
+}
+
+// order sorts the rows that are held.
+func (s *sorter) order() ([]sortedRow, error) {
+	var rows []sortedRow
+	var keys []byte
+	for k, b := range s.batches {
+		for i := range int(b.NumRows()) {
+			from := len(keys)
+			var err error
+			if keys, err = appendSortKey(keys, b, s.cols, i); err != nil {
+				return nil, err
+			}
+			if len(keys) >= 1<<32 {
+				return nil, fault.Limitf(fault.Span{}, "", "the sort columns of the rows in memory have more than 4 GiB: lower --opt memory")
+			}
+			rows = append(rows, sortedRow{int32(k), int32(i), uint32(from), uint32(len(keys))})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b sortedRow) int { return bytes.Compare(keys[a.from:a.to], keys[b.from:b.to]) })
+	return rows, nil
+}
+
+// appendSortKey appends the key of row i of b, so that bytes.Compare gives CarbonData's order: nulls first, except of strings,
+// whose null is the text that stands for it.
+func appendSortKey(key []byte, b arrow.RecordBatch, cols []int, i int) ([]byte, error) {
+	be := binary.BigEndian
+	for _, c := range cols {
+		a, i := b.Column(c), i
+		for {
+			d, ok := a.(*array.Dictionary)
+			if !ok || a.IsNull(i) {
+				break
+			}
+			a, i = d.Dictionary(), d.GetValueIndex(i)
+		}
+		text, isText := a.(stringer)
+		if isText {
+			v := nullText
+			if a.IsValid(i) {
+				v = text.Value(i)
+			}
+			key = appendEscaped(key, v)
+			continue
+		}
+		if a.IsNull(i) {
+			key = append(key, 0)
+			continue
+		}
+		key = append(key, 1)
+		switch a := a.(type) {
+		case *array.Boolean:
+			v := byte(0)
+			if a.Value(i) {
+				v = 1
+			}
+			key = append(key, v)
+		case *array.Int8:
+			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+		case *array.Uint8:
+			key = be.AppendUint64(key, uint64(a.Value(i)))
+		case *array.Int16:
+			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+		case *array.Uint16:
+			key = be.AppendUint64(key, uint64(a.Value(i)))
+		case *array.Int32:
+			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+		case *array.Uint32:
+			key = be.AppendUint64(key, uint64(a.Value(i)))
+		case *array.Int64:
+			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+		case *array.Date32:
+			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+		case *array.Date64:
+			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+		case *array.Timestamp:
+			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+		default:
+			return nil, fault.Unsupportedf(fault.Span{}, b.ColumnName(c), "a sort column of type %s", a.DataType())
+		}
+	}
+	return key, nil
+}
+
+// appendEscaped appends a text so that no text's key is the beginning of another's.
+func appendEscaped(key []byte, s string) []byte {
+	for i := range len(s) {
+		if key = append(key, s[i]); s[i] == 0 {
+			key = append(key, 0xff)
+		}
+	}
+	return append(key, 0, 0)
+}
+
+func (s *sorter) drop() {
+	for _, b := range s.batches {
+		b.Release()
+	}
+	s.batches, s.bytes = nil, 0
+}
+
+// sortedRun is rows in order in a temporary file.
+type sortedRun struct {
+	file store.Scratch
+	size int64
+	in   *ipc.Reader
+	b    arrow.RecordBatch
+	i    int
+	key  []byte
+	cols []int
+	n    int // which run it is: for equal keys
+}
+
+// runBatch is how many rows a batch of a temporary file has.
+const runBatch = 4 << 10
+
+// spill sorts what is held and puts it into a temporary file.
+func (s *sorter) spill(ctx context.Context) error {
+	rows, err := s.order()
+	if err != nil {
+		return err
+	}
+	file, err := s.sink.Scratch(ctx)
+	if err != nil {
+		return err
+	}
+	r := &sortedRun{file: file, cols: s.cols, n: len(s.runs)}
+	s.runs = append(s.runs, r)
+	counted := &counter{w: file}
+	buf := bufio.NewWriterSize(counted, 256<<10)
+	out := ipc.NewWriter(buf, ipc.WithSchema(s.schema))
+	for len(rows) > 0 {
+		n := min(len(rows), runBatch)
+		b, err := s.gather(rows[:n])
+		if err != nil {
+			return err
+		}
+		err = out.Write(b)
+		b.Release()
+		if err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	if err := errors.Join(out.Close(), buf.Flush()); err != nil {
+		return err
+	}
+	r.size = counted.n
+	s.drop()
+	return nil
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// gather makes a batch of rows of the batches that are held.
+func (s *sorter) gather(rows []sortedRow) (arrow.RecordBatch, error) {
+	cols := make([]arrow.Array, s.schema.NumFields())
+	defer func() {
+		for _, c := range cols {
+			if c != nil {
+				c.Release()
+			}
+		}
+	}()
+	parts := make([]arrow.Array, len(rows))
+	for k := range cols {
+		for i, r := range rows {
+			parts[i] = array.NewSlice(s.batches[r.batch].Column(k), int64(r.row), int64(r.row)+1)
+		}
+		var err error
+		cols[k], err = array.Concatenate(parts, memory.DefaultAllocator)
+		for _, p := range parts {
+			p.Release()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return array.NewRecordBatch(s.schema, cols, int64(len(rows))), nil
+}
+
+// each gives all rows in order, as rows from…to of batches, which are good until yield returns.
+func (s *sorter) each(ctx context.Context, yield func(b arrow.RecordBatch, from, to int) error) error {
+	if len(s.runs) == 0 {
+		return s.inMemory(ctx, yield)
+	}
+	if len(s.batches) > 0 {
+		if err := s.spill(ctx); err != nil {
+			return err
+		}
+	}
+	defer s.close()
+	h := make(runHeap, 0, len(s.runs))
+	for _, r := range s.runs {
+		in, err := ipc.NewReader(bufio.NewReaderSize(io.NewSectionReader(r.file, 0, r.size), 256<<10))
+		if err != nil {
+			return err
+		}
+		r.in = in
+		if ok, err := r.next(); err != nil {
+			return err
+		} else if ok {
+			h = append(h, r)
+		}
+	}
+	heap.Init(&h)
+	for len(h) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r := h[0]
+		if err := yield(r.b, r.i, r.i+1); err != nil {
+			return err
+		}
+		r.i++
+		ok, err := r.next()
+		switch {
+		case err != nil:
+			return err
+		case ok:
+			heap.Fix(&h, 0)
+		default:
+			heap.Pop(&h)
+		}
+	}
+	return nil
+}
+
+func (s *sorter) inMemory(ctx context.Context, yield func(b arrow.RecordBatch, from, to int) error) error {
+	rows, err := s.order()
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	for i := 0; i < len(rows); {
+		r, end := rows[i], i+1
+		for end < len(rows) && rows[end].batch == r.batch && rows[end].row == rows[end-1].row+1 {
+			end++
+		}
+		if err := yield(s.batches[r.batch], int(r.row), int(r.row)+end-i); err != nil {
+			return err
+		}
+		i = end
+	}
+	return ctx.Err()
+}
+
+// next finds the run's next row and its key; ok is false at the end.
+func (r *sortedRun) next() (ok bool, err error) {
+	for r.b == nil || r.i >= int(r.b.NumRows()) {
+		if !r.in.Next() {
+			return false, r.in.Err()
+		}
+		r.b, r.i = r.in.RecordBatch(), 0
+	}
+	r.key, err = appendSortKey(r.key[:0], r.b, r.cols, r.i)
+	return err == nil, err
+}
+
+// close gives the memory and the temporary files back.
+func (s *sorter) close() {
+	s.drop()
+	for _, r := range s.runs {
+		if r.in != nil {
+			r.in.Release()
+		}
+		r.file.Close() // it vanishes
+	}
+	s.runs = nil
+}
+
+type runHeap []*sortedRun
+
+func (h runHeap) Len() int { return len(h) }
+func (h runHeap) Less(i, j int) bool {
+	c := bytes.Compare(h[i].key, h[j].key)
+	return c < 0 || c == 0 && h[i].n < h[j].n
+}
+func (h runHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *runHeap) Push(x any)   { *h = append(*h, x.(*sortedRun)) }
+func (h *runHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
+}

@@ -1,0 +1,54 @@
+package codec
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Squeeze appends src to dst, compressed by a method whose form says where it ends and how much it holds: "none", "snappy"
+// (a bare block), "zstd" (a frame with its size), "gzip". It is what Expand undoes. ok is false if there is no such method.
+func Squeeze(name string, dst, src []byte) (out []byte, ok bool) {
+	switch name {
+	case "none":
+		return append(dst, src...), true
+	case "snappy":
+		return toSnappy(dst, src), true
+	case "zstd":
+		z := zstders.Get().(*zstd.Encoder)
+		defer zstders.Put(z)
+		if len(src) == 0 { // the library would give no bytes at all, which is no frame
+			return append(dst, emptyZstd...), true
+		}
+		return z.EncodeAll(src, dst), true
+	case "gzip":
+		g := gzippers.Get().(*gzip.Writer)
+		defer gzippers.Put(g)
+		to := sink{b: dst}
+		g.Reset(&to)
+		_, err := bytes.NewReader(src).WriteTo(g)
+		if err == nil {
+			err = g.Close()
+		}
+		if err != nil {
+			panic("gzip: " + err.Error()) // writing to memory cannot fail
+		}
+		return to.b, true
+	}
+	return dst, false
+}
+
+// emptyZstd is a frame without content: magic, a single segment of no bytes, and a last raw block of no bytes.
+var emptyZstd = []byte{0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x00, 0x01, 0x00, 0x00}
+
+var zstders = sync.Pool{New: func() any {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	if err != nil {
+		panic("zstd: " + err.Error()) // the options are constants
+	}
+	return z
+}}
+
+var gzippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
