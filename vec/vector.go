@@ -158,6 +158,39 @@ func (v *Vector) extendValid(at int) {
 	SetBits(v.valid.Buf(), at, v.n, true)
 }
 
+// Reserve makes room for n entries in all, of strings with size bytes together: until then appending moves nothing.
+func (v *Vector) Reserve(n int, size int64) {
+	if n <= v.n || v.coded < v.n {
+		return
+	}
+	switch v.kind {
+	case fixed:
+		v.hold(&v.data, n*v.width)
+	case boolean:
+		v.hold(&v.data, (n+7)/8)
+	case strs, list:
+		if v.offs == nil {
+			v.hold(&v.offs, 4*(n+1))
+			words[int32](v.offs, 1)[0] = 0
+		}
+		v.hold(&v.offs, 4*(n+1))
+	}
+	if v.kind == strs {
+		v.hold(&v.data, int(min(size, math.MaxInt32)))
+	}
+	if v.valid != nil {
+		v.hold(&v.valid, (n+7)/8)
+	}
+}
+
+// hold makes room for size bytes in *b, plus Slack.
+func (v *Vector) hold(b **memory.Buffer, size int) {
+	if *b == nil {
+		*b = memory.NewResizableBuffer(v.mem)
+	}
+	(*b).Reserve(size + Slack)
+}
+
 // Data is the values of a fixed-width vector from entry at on, as bytes.
 func (v *Vector) Data(at int) []byte { return v.data.Buf()[at*v.width : v.n*v.width] }
 

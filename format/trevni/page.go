@@ -1,10 +1,12 @@
 package trevni
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -63,33 +65,39 @@ type chunk struct {
 	most room // what vectors have held so far
 }
 
-// room is how much a vector is made to hold at once: as much as those before it have come to, so that only the first grows
-// step by step.
+// room is how much a vector is made to hold at once: as much as those before it have come to; of the first, what its blocks let expect.
 type room struct{ entries, bytes atomic.Int64 }
 
-func (r *room) reserve(dst *vec.Vector) error {
-	at, n := dst.Len(), int(r.entries.Load())
-	if n <= at || dst.HasValidity() {
-		return nil
+// A vector is not expected to hold more than this: a window of rows, and strings.
+const (
+	roomRows  = 64 << 10
+	roomBytes = 16 << 20
+)
+
+// expect guesses from the descriptor of the block that holds the first wanted row.
+func (r *room) expect(cb *columnBlocks, rows vec.Range) {
+	i, _ := slices.BinarySearchFunc(cb.blocks, rows.From, func(b block, row int64) int { return cmp.Compare(b.row+b.rows, row+1) })
+	if i == len(cb.blocks) {
+		return
 	}
-	dst.Extend(n - at)
-	dst.Truncate(at)
-	if n := r.bytes.Load(); n > 0 {
-		if off := dst.Offsets(at)[0]; int64(off) < n {
-			_, err := dst.Bytes(off, n-int64(off))
-			return err
-		}
+	b := &cb.blocks[i]
+	n := min(rows.To, cb.rows) - rows.From
+	if n = min(n, roomRows) + min(b.rows, maxSub); n > 0 && b.rows > 0 && b.lost == nil {
+		r.entries.Store(n)
+		r.bytes.Store(min(int64(float64(n)*float64(b.raw)/float64(b.rows))+b.raw, roomBytes))
 	}
-	return nil
 }
 
-func (r *room) note(dst *vec.Vector) {
+func (r *room) reserve(dst *vec.Vector) { dst.Reserve(int(r.entries.Load()), r.bytes.Load()) }
+
+// note remembers what dst has come to; the last block of strings had raw bytes.
+func (r *room) note(dst *vec.Vector, raw int) {
 	if n := int64(dst.Len()); n > r.entries.Load() {
 		r.entries.Store(n)
 	}
 	switch dst.Type.ID() {
 	case arrow.STRING, arrow.BINARY:
-		if n := int64(dst.Offsets(dst.Len())[0]); n > r.bytes.Load() {
+		if n := int64(dst.Offsets(dst.Len())[0]) + int64(raw); n > r.bytes.Load() {
 			r.bytes.Store(n)
 		}
 	}
@@ -104,6 +112,9 @@ func (f *file) newChunk(ctx context.Context, p *physical, rows vec.Range) (*chun
 		}
 		c.err = err
 		return c, nil
+	}
+	if p.Parent < 0 && p.counted() {
+		c.most.expect(c.cb, rows)
 	}
 	if p.counted() && c.cb.rows > f.header.Rows {
 		c.err = fault.Corruptf(c.cb.desc, f.pathOf(p.column), "the blocks have %d rows, the header says %d", c.cb.rows, f.header.Rows)
@@ -239,17 +250,11 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 		return fault.Locate(err, b.at, false, c.path(t))
 	}
 	t.Raw = int64(len(d.o.raw))
-	if c.p.shape == shapeFlat {
-		if err := c.most.reserve(dst); err != nil {
-			return err
-		}
-	}
+	c.most.reserve(dst)
 	if err := d.entries(dst); err != nil {
 		return fault.Locate(err, d.o.at, d.o.exact, c.path(t))
 	}
-	if c.p.shape == shapeFlat {
-		c.most.note(dst)
-	}
+	c.most.note(dst, len(d.o.raw))
 	return nil
 }
 

@@ -94,24 +94,34 @@ func denseStrings(dst *vec.Vector, src []byte, n int, text bool) (used int, err 
 	return pos, nil
 }
 
-// shortStrings decodes strings of at most 16 bytes, and stops before the first that is longer, or too near to the end of src. It says
-// how many there were. off is the offset of the first.
+// shortStrings decodes strings of at most 48 bytes, and stops before the first that is longer, or too near to the end of src. It says
+// how many there were. off is the offset of the first. That the next string is as long as this one is a guess which costs nothing and often holds:
+// the processor then need not wait for one length to find the next.
 func shortStrings(ends []int32, out, src []byte, off int32) int {
-	if len(src) < 17 || len(out) < len(src) {
+	const most, room = 48, 49
+	if len(src) < room || len(out) < len(src) {
 		return 0
 	}
 	in, to := unsafe.Pointer(unsafe.SliceData(src)), unsafe.Pointer(unsafe.SliceData(out))
-	pos, last := uintptr(0), uintptr(len(src)-17)
+	pos, last := uintptr(0), uintptr(len(src)-room)
+	was, step := byte(0), uintptr(1)
 	for i := range ends {
 		if pos > last {
 			return i
 		}
 		l := *(*byte)(unsafe.Add(in, pos))
-		if l&1 != 0 || l > 32 {
-			return i
+		if l != was {
+			if l&1 != 0 || l > 2*most {
+				return i
+			}
+			was, step = l, uintptr(l>>1)+1
 		}
-		*(*[16]byte)(unsafe.Add(to, pos-uintptr(i))) = *(*[16]byte)(unsafe.Add(in, pos+1))
-		pos += uintptr(l>>1) + 1
+		from, dst := unsafe.Add(in, pos+1), unsafe.Add(to, pos-uintptr(i))
+		*(*[16]byte)(dst) = *(*[16]byte)(from)
+		if l > 32 {
+			*(*[32]byte)(unsafe.Add(dst, 16)) = *(*[32]byte)(unsafe.Add(from, 16))
+		}
+		pos += step
 		ends[i] = off + int32(pos) - int32(i) - 1
 	}
 	return len(ends)
