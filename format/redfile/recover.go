@@ -42,8 +42,9 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	f.stamp = stampOf(ctx, tg)
 	r := &rescue{ctx: ctx, f: f, part: tg.Name}
 	err = f.open(ctx, nil)
-	if err == nil && r.foreign() {
-		err = fault.Corruptf(f.metaAt, "file_metadata.row_groups", "no chunk is where it says: this is the metadata of a file within the file, behind which it is cut")
+	opened := err == nil
+	if opened && r.foreign() {
+		err = fault.Corruptf(f.metaAt, "file_metadata.row_groups", "most chunks are not where it says: this is the metadata of a file within the file, behind which it is cut")
 	}
 	if err == nil {
 		return f, nil, nil
@@ -57,6 +58,9 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 		return f, r.findings, nil // only the beginning is damaged
 	}
 	out, rerr := r.run(o, opts)
+	if opened && (rerr != nil || out == nil || len(out.meta.groups) == 0) { // it was damage after all
+		return f, nil, nil
+	}
 	if rerr != nil {
 		src.Close()
 		return nil, r.findings, rerr

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format"
@@ -324,34 +325,39 @@ func (r *rescue) holds(c *columnChunk, start int64) bool {
 	}
 	if err == nil {
 		w := r.pages(c.meta, c.offset)
-		return m.data == c.meta.data && w.whole && w.end == c.offset
+		return m.data == c.meta.data && m.raw == c.meta.raw && slices.Equal(m.path, c.meta.path) && w.whole && w.end == c.offset
 	}
-	return r.pages(c.meta, start).whole
+	ours := slices.ContainsFunc(c.meta.pairs, func(kv keyValue) bool { return kv.key == levelsKey }) // and always behind the pages
+	return !ours && r.pages(c.meta, start).whole
 }
 
-// foreign reports whether the metadata at the end is that of a file within the file, where no sync block tells: no chunk, of the
-// first few, is where it says. The metadata of a damaged file has some that are.
+// foreign reports whether the metadata at the end is that of a file within the file, where no sync block tells: less than half of
+// the chunks, of the first few, are where it says. One may be by chance, as where both tables begin with the same column.
 func (r *rescue) foreign() bool {
 	const few = 64
-	m, tries := &r.f.meta, 0
+	m, tries, good := &r.f.meta, 0, 0
 	if r.firstSync() != nil || r.marker != nil {
 		return false
 	}
+	start := r.f.metaAt.Off - r.f.at.Off
 	for _, g := range m.groups {
 		for i := range g.columns {
 			c := &g.columns[i]
 			if c.file != "" || c.offset < magicLen {
 				return false
 			}
-			if tries++; tries > few {
-				return true
+			if tries == few {
+				return 2*good < tries
 			}
-			if r.holds(c, r.f.metaAt.Off-r.f.at.Off) {
-				return false
+			if tries++; r.holds(c, start) {
+				good++
 			}
 		}
 	}
-	return tries > 0
+	if tries == 0 { // an empty file has nothing in front of its metadata
+		return !r.own(m, start)
+	}
+	return 2*good < tries
 }
 
 // step is the size of the structure at pos, which ends at or before end; 0: there is none.
