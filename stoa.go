@@ -116,7 +116,11 @@ func (t *Table) Findings() []region.Finding {
 func (t *Table) Sources() []SourceInfo {
 	var out []SourceInfo
 	for _, s := range t.sources {
-		out = append(out, SourceInfo{Name: s.name, Format: s.format.Name, Meta: s.reader.Meta(), Columns: s.reader.Columns()})
+		i := SourceInfo{Name: s.name, Format: s.format.Name, Meta: s.reader.Meta(), Columns: s.reader.Columns()}
+		if l, ok := s.reader.(format.Layouter); ok {
+			i.Layout = l.Layout()
+		}
+		out = append(out, i)
 	}
 	return out
 }
@@ -127,6 +131,7 @@ type SourceInfo struct {
 	Format  string
 	Meta    []format.KeyValue
 	Columns []format.Column
+	Layout  format.Layout // zero if there is none, or it is not known
 }
 
 // ScanSchema is the schema of the batches that Scan(spec) gives. A column is nullable if it is in one of the sources.

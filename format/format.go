@@ -262,6 +262,17 @@ type Finder interface {
 	Findings() []region.Finding
 }
 
+// Layout is how a table's rows are laid out by their values, in names of columns.
+type Layout struct {
+	Partitions []string // a directory a value
+	Sorted     []string // rows of a row group (or of more) are in this order
+	Buckets    int      // 0: none
+	BucketBy   []string // whose hash says the bucket
+}
+
+// Layouter is an optional interface of a Reader that knows its table's layout.
+type Layouter interface{ Layout() Layout }
+
 // Batcher is an optional interface of a Reader whose bytes are not pages that stoa decodes itself: text, Arrow IPC,
 // and Parquet through its library. Such a reader gives finished batches and no Chunk (Chunk returns Unsupported).
 // After a Corrupt error it may go on with the next batch if the loop does: the rows between are lost. An error that knows

@@ -31,7 +31,7 @@ type entryDoc struct {
 func (a *app) lsCmd() *cobra.Command {
 	var src sourceFlags
 	var out outputFlags
-	var blocks, unnamed bool
+	var blocks, unnamed, segments bool
 	cmd := &cobra.Command{
 		Use:   "ls [PATH...]",
 		Short: "List what a place holds",
@@ -39,16 +39,23 @@ func (a *app) lsCmd() *cobra.Command {
 is wrong with those that cannot be read; of tables that have parts with names, also these. Without a path: the working
 directory. -f json is an array with an object an entry.
 --blocks lists the blocks of Kudu directories instead, with the 20 fields of Kudu's own "kudu fs list"; --unnamed those that
-no superblock names, and what is found in containers whose metadata is lost.`,
-		Example: "  stoa ls data/",
+no superblock names, and what is found in containers whose metadata is lost.
+--segments lists the segments of CarbonData tables: status, times, sizes, rows, and what was merged into what.
+With --carbon-properties and without a path, the store that the file names is listed.`,
+		Example: "  stoa ls data/\n  stoa ls --segments carbon.store#sales",
 		Args:    func(_ *cobra.Command, args []string) error { return onceDash(args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && src.word("carbon-properties") != "" {
+				args = []string{storePath}
+			}
 			if len(args) == 0 {
 				args = []string{"."}
 			}
 			switch {
-			case blocks && unnamed:
-				return wrongUse("--blocks and --unnamed do not go together")
+			case blocks && unnamed, segments && (blocks || unnamed):
+				return wrongUse("--blocks, --unnamed and --segments do not go together")
+			case segments:
+				return a.lsSegments(cmd, args, &src, &out)
 			case blocks:
 				return a.lsBlocks(cmd, args, &src, &out, kuduBlocks)
 			case unnamed:
@@ -58,6 +65,7 @@ no superblock names, and what is found in containers whose metadata is lost.`,
 		},
 	}
 	cmd.Flags().BoolVar(&unnamed, "unnamed", false, "list the blocks of Kudu directories that no superblock names")
+	cmd.Flags().BoolVar(&segments, "segments", false, "list the segments of CarbonData tables")
 	cmd.Flags().BoolVar(&blocks, "blocks", false, "list the blocks of Kudu directories, or of the table in DIR#TABLE")
 	out.register(cmd, reportForms, "default text")
 	src.register(a, cmd)

@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/spf13/cobra"
+
+	"stoa/format"
 )
 
 var schemaForms = []string{"text", "json", "ddl", "avro", "arrow"}
@@ -16,18 +18,26 @@ var schemaForms = []string{"text", "json", "ddl", "avro", "arrow"}
 func (a *app) schemaCmd() *cobra.Command {
 	var src sourceFlags
 	var out outputFlags
+	var words string
 	cmd := &cobra.Command{
 		Use:   "schema PATH...",
 		Short: "Show the columns and their types",
 		Long: `Show the columns of a table: names, types, whether they can be null, and what the file says about them.
 
--f json is complete: names, types, nullability, metadata, children. -f ddl is a CREATE TABLE in DuckDB's dialect,
--f avro an Avro schema, -f arrow the Arrow IPC message (for pyarrow.ipc.read_schema).`,
-		Example: "  stoa schema block.cfile\n  stoa schema -f ddl sales.parquet | duckdb new.db",
+-f json is complete: names, types, nullability, metadata, children. -f ddl is a CREATE TABLE in DuckDB's dialect, or
+--dialect spark or iceberg, with partitions, buckets and order where the table has them (CarbonData): of an empty table to be
+filled; -f avro an Avro schema, -f arrow the Arrow IPC message (for pyarrow.ipc.read_schema).`,
+		Example: "  stoa schema block.cfile\n  stoa schema -f ddl sales.parquet | duckdb new.db\n  stoa schema -f ddl --dialect iceberg carbon.store#sales",
 		Args:    a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(schemaForms); err != nil {
 				return err
+			}
+			if dialects[words] == nil {
+				return &useError{"--dialect: there is no dialect \"" + words + "\"", "the dialects are " + strings.Join(dialectNames, ", ")}
+			}
+			if cmd.Flags().Changed("dialect") && out.form != "ddl" {
+				return wrongUse("--dialect goes with -f ddl")
 			}
 			if a.tty && !out.toFile() && out.form == "arrow" {
 				return &useError{"arrow is not for a terminal", "use -o FILE or a pipe"}
@@ -40,7 +50,7 @@ func (a *app) schemaCmd() *cobra.Command {
 			if err := spare(out.file, t.Sources()); err != nil {
 				return err
 			}
-			b, err := schemaBytes(out.form, t.Schema(), tableName(args[0]))
+			b, err := schemaBytes(out.form, t.Schema(), tableName(args[0]), t.Sources()[0].Layout, dialects[words])
 			if err != nil {
 				return err
 			}
@@ -52,16 +62,18 @@ func (a *app) schemaCmd() *cobra.Command {
 	}
 	src.register(a, cmd)
 	out.register(cmd, schemaForms, "default text")
+	cmd.Flags().StringVar(&words, "dialect", "duckdb", "with -f ddl: the `DIALECT` of SQL, duckdb, spark or iceberg")
+	complete(cmd, "dialect", func() []string { return dialectNames })
 	return cmd
 }
 
-// schemaBytes is a schema in one of the forms.
-func schemaBytes(form string, sc *arrow.Schema, name string) ([]byte, error) {
+// schemaBytes is a schema in one of the forms; l and d are for ddl.
+func schemaBytes(form string, sc *arrow.Schema, name string, l format.Layout, d *dialect) ([]byte, error) {
 	switch form {
 	case "json":
 		return indented(schemaDoc(sc))
 	case "ddl":
-		return []byte(ddl(sc, name)), nil
+		return []byte(ddl(sc, name, l, d)), nil
 	case "avro":
 		doc, err := avroSchema(sc, name)
 		if err != nil {

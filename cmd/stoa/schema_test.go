@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/extensions"
 
+	"stoa/format"
 	"stoa/format/text"
 )
 
@@ -62,7 +63,7 @@ func TestSchemaJSONIsComplete(t *testing.T) {
 		fields = append(fields, f)
 	}
 	sc := arrow.NewSchema(fields, &md)
-	b, err := schemaBytes("json", sc, "t")
+	b, err := schemaBytes("json", sc, "t", format.Layout{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,11 +219,11 @@ func TestSchemaFormsTakeEveryType(t *testing.T) {
 	for _, dt := range append(append([]arrow.DataType{}, leafTypes...), nestedTypes...) {
 		sc := arrow.NewSchema([]arrow.Field{{Name: "c", Type: dt, Nullable: true}}, nil)
 		for _, form := range []string{"text", "json", "ddl", "arrow"} {
-			if b, err := schemaBytes(form, sc, "t"); err != nil || len(b) == 0 {
+			if b, err := schemaBytes(form, sc, "t", format.Layout{}, &duckDB); err != nil || len(b) == 0 {
 				t.Errorf("%s as %s: %d bytes, %v", dt, form, len(b), err)
 			}
 		}
-		b, err := schemaBytes("avro", sc, "t")
+		b, err := schemaBytes("avro", sc, "t", format.Layout{}, nil)
 		switch {
 		case err != nil && !strings.Contains(err.Error(), "Avro has no type for"):
 			t.Errorf("%s: %v", dt, err)

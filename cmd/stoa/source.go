@@ -14,6 +14,8 @@ import (
 
 	"stoa"
 	"stoa/format"
+	"stoa/format/carbon"
+	"stoa/store"
 )
 
 // sourceFlags say how sources are opened.
@@ -44,6 +46,10 @@ func newWordFlags() []*wordFlag {
 		{flag: "wal-dir", key: "wal-dir", usage: "the `DIR` that holds Kudu's wals/, instead of looking for it"},
 		{flag: "data-dirs", key: "data-dirs", usage: "the `DIRS` that hold Kudu's data/, separated by commas"},
 		{flag: "meta-dir", key: "meta-dir", usage: "the `DIR` that holds Kudu's tablet-meta/, instead of looking for it"},
+		{flag: "segment", key: "segment", usage: "read only the segment with this `N` (also one that does not count), or several: N,N"},
+		{flag: "segments", key: "segments", usage: "read these segments, `N,N…`; all: every one whose files are there, also compacted and deleted ones"},
+		{flag: "bucket", key: "bucket", usage: "read only bucket `N` of a bucketed table"},
+		{flag: "carbon-properties", key: "properties", usage: "CarbonData's settings are those of this carbon.properties `FILE`; a path #TABLE is a table of its store"},
 		{flag: "schema", key: "schema", usage: "read with the schema in `FILE` (as schema -f json prints it), where the source has lost its own"},
 	}
 }
@@ -53,8 +59,12 @@ func (f *sourceFlags) register(a *app, cmd *cobra.Command) {
 	fl.StringVar(&f.from, "from", "", "read the sources as `FORMAT` instead of finding out (stoa formats lists them)")
 	fl.StringArrayVar(&f.opts, "source-opt", nil, "set a reading option of the source's format, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
 	fl.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums")
-	f.words, f.changed = newWordFlags(), fl.Changed
-	for _, w := range f.words {
+	f.changed = fl.Changed
+	for _, w := range newWordFlags() {
+		if fl.Lookup(w.flag) != nil { // the verb has another use for the word
+			continue
+		}
+		f.words = append(f.words, w)
 		if w.value != "" {
 			fl.Bool(w.flag, false, w.usage)
 		} else {
@@ -64,7 +74,8 @@ func (f *sourceFlags) register(a *app, cmd *cobra.Command) {
 	complete(cmd, "from", a.formatNames)
 }
 
-// options are what the flags mean to the library, for sources at paths.
+// options are what the flags mean to the library, for sources at paths. Paths that begin with # are completed in place: they are
+// tables of the CarbonData store that --carbon-properties names.
 func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa.OpenOptions, error) {
 	opts, err := keyValues("--source-opt", f.opts)
 	if err != nil {
@@ -74,6 +85,9 @@ func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa
 		return stoa.OpenOptions{}, &useError{"--from: there is no format \"" + f.from + "\"", "the formats are " + strings.Join(a.formatNames(), ", ")}
 	}
 	o := stoa.OpenOptions{Formats: a.formats, From: f.from, NoVerify: f.noVerify, Tree: tree{a: a}}
+	if err := f.inStore(ctx, paths, o.Tree); err != nil {
+		return o, err
+	}
 	for _, w := range f.words {
 		if !f.changed(w.flag) {
 			continue
@@ -91,6 +105,40 @@ func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa
 	}
 	o.Opts = opts
 	return o, nil
+}
+
+// storePath stands for the CarbonData store that the settings name; #TABLE for a table of it.
+const storePath = "#"
+
+// inStore puts the store's place before paths that begin with #, unless there are files of that name.
+func (f *sourceFlags) inStore(ctx context.Context, paths []string, tr store.Tree) error {
+	for i, p := range paths {
+		if !strings.HasPrefix(p, storePath) {
+			continue
+		}
+		if _, err := os.Lstat(p); err == nil {
+			continue
+		}
+		place, err := carbon.StoreLocation(ctx, tr, f.word("carbon-properties"))
+		if err != nil {
+			return err
+		}
+		if p == storePath {
+			p = ""
+		}
+		paths[i] = place + p
+	}
+	return nil
+}
+
+// word is what was given with a flag for a reading option.
+func (f *sourceFlags) word(flag string) string {
+	for _, w := range f.words {
+		if w.flag == flag {
+			return w.given
+		}
+	}
+	return ""
 }
 
 // known refuses the flag if the format of a source has no such option. What cannot be told now is told when it is opened.

@@ -141,6 +141,20 @@ func (t *managed) facts() {
 	}
 }
 
+// Layout is how the schema has the rows laid out.
+func (t *managed) Layout() format.Layout {
+	l := format.Layout{Buckets: int(t.schema.buckets), Sorted: t.table.Layout().Sorted}
+	for i := range t.schema.bucketBy {
+		l.BucketBy = append(l.BucketBy, t.schema.bucketBy[i].name)
+	}
+	if p := t.schema.partition; p != nil && p.kind == nativeHive { // of the other kinds no directory tells the value
+		for i := range p.columns {
+			l.Partitions = append(l.Partitions, p.columns[i].name)
+		}
+	}
+	return l
+}
+
 // words tells a load on a line.
 func (l *load) words() string {
 	s := l.Status

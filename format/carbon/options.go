@@ -3,6 +3,7 @@ package carbon
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -116,6 +117,26 @@ func (o *readOptions) complete(ctx context.Context, tree store.Tree, l format.Li
 		}
 	}
 	return nil
+}
+
+// DefaultStoreLocation is where a store lies if no carbon.properties says it: carbon.storelocation's default, from the working directory.
+const DefaultStoreLocation = "../carbon.store"
+
+// StoreLocation is the store that a carbon.properties names. A relative one counts from the working directory, as CarbonData does it;
+// of URIs only file: is a place that can be read here.
+func StoreLocation(ctx context.Context, tree store.Tree, file string) (string, error) {
+	o := readOptions{properties: file}
+	if err := o.complete(ctx, tree, format.Limits{}); err != nil {
+		return "", err
+	}
+	place, isFile := strings.CutPrefix(cmp.Or(o.location, DefaultStoreLocation), "file:")
+	if isFile && strings.HasPrefix(place, "//") {
+		place = "/" + strings.TrimLeft(place, "/")
+	}
+	if i := strings.Index(place, "://"); i >= 0 {
+		return "", fault.Unsupportedf(fault.Span{Object: file}, "carbon.storelocation", "%s: only local directories are read", place)
+	}
+	return place, nil
 }
 
 // properties reads a Java properties file: key = value, # and ! begin a comment.

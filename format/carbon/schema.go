@@ -156,15 +156,14 @@ func physicalColumns(roots []*column) (out []physical, err error) {
 // arrowSchema is the schema of top-level columns.
 func arrowSchema(roots []*column, meta map[string]string) (*arrow.Schema, error) {
 	fields := make([]arrow.Field, len(roots))
-	sorted := 0
+	order := sortColumns(roots)
 	for i, c := range roots {
 		f, err := c.field()
 		if err != nil {
 			return nil, err
 		}
-		if c.sortColumn() {
-			f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), MetaSort), append(f.Metadata.Values(), strconv.Itoa(sorted)))
-			sorted++
+		if k := slices.Index(order, c); k >= 0 {
+			f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), MetaSort), append(f.Metadata.Values(), strconv.Itoa(k)))
 		}
 		fields[i] = f
 	}
@@ -175,5 +174,14 @@ func arrowSchema(roots []*column, meta map[string]string) (*arrow.Schema, error)
 	return arrow.NewSchema(fields, &m), nil
 }
 
-// sortColumn reports whether the table is sorted by the column.
-func (c *column) sortColumn() bool { return c.props["sort_columns"] == "true" }
+// sortColumns are the columns by which rows are sorted, the first one first: they stand so in the schema, before the others,
+// whatever order the user gave the columns.
+func sortColumns(roots []*column) (out []*column) {
+	for _, c := range roots {
+		if c.props["sort_columns"] == "true" {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b *column) int { return cmp.Compare(a.chunk, b.chunk) })
+	return out
+}

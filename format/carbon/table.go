@@ -79,6 +79,14 @@ func (t *table) Parts(context.Context, format.Query) iter.Seq2[format.Part, erro
 	}
 }
 
+// Layout is how the columns say that rows are sorted.
+func (t *table) Layout() (l format.Layout) {
+	for _, c := range sortColumns(t.roots) {
+		l.Sorted = append(l.Sorted, c.name)
+	}
+	return l
+}
+
 // maxOpen is how many files' footers are kept.
 const maxOpen = 64
 

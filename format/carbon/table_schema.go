@@ -33,6 +33,9 @@ type partitionInfo struct {
 	kind    int32
 }
 
+// nativeHive is the kind of partitions that are directories NAME=VALUE.
+const nativeHive = 4
+
 func partitionText(v int32) string {
 	names := [...]string{"RANGE", "RANGE_INTERVAL", "LIST", "HASH", "NATIVE_HIVE"}
 	if v >= 0 && int(v) < len(names) {
