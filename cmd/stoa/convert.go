@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
 
 	"stoa"
@@ -43,6 +44,8 @@ type summaryDoc struct {
 	Files   int     `json:"files"`
 	Seconds float64 `json:"seconds"`
 	Losses  int     `json:"losses"`
+
+	Readback *readback `json:"read_back,omitempty"` // with --all
 }
 
 func (f *writeFlags) options(a *app) (stoa.CreateOptions, error) {
@@ -75,9 +78,15 @@ type conversion struct {
 	damageFlags
 	writeFlags
 
-	source, label string // with --all: the table, and what stands before its progress
-	rows          int64  // that were written
-	noticed       []region.Finding
+	rows    int64 // that were written
+	noticed []region.Finding
+
+	// With --all: the table, what stands before its progress, and what is learned for the reconciliation.
+	source, label string
+	sum           *checksum
+	sc            *arrow.Schema // of the rows
+	partitions    []string      // the columns that became directories
+	summary       summaryDoc
 }
 
 func (a *app) convertCmd() *cobra.Command {
@@ -90,8 +99,10 @@ func (a *app) convertCmd() *cobra.Command {
 OUT appears only when it is complete, and nothing is left of it otherwise. A source is never written over.
 A CFile holds one column: a table of several columns becomes a directory, one file a column.
 With --all every table of the places is converted, each to a file of its name in the directory OUT, as Parquet unless
---to says otherwise. A table that cannot be converted does not keep the others from it. What is done is written to
-OUT/.stoa-convert.json; --resume skips it.`,
+--to says otherwise; a table with Hive partitions (CarbonData) becomes a directory with the same partitions, NAME=VALUE. A table
+that cannot be converted does not keep the others from it. What is done is written to OUT/.stoa-convert.json; --resume skips
+it, unless the output is gone or another. At the end every output is read back: a line a table with its rows and a
+checksum over the values, of what went in and of what came back. The checksum does not depend on the order of the rows.`,
 		Example: `  stoa convert block.cfile -o block.parquet
   stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd
   stoa convert --all /data/kudu -o out/`,
@@ -169,12 +180,17 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 	}
 	rows := c.expected(ctx, t, spec)
 	wo.Rows = rows
-	w, err := a.createTable(ctx, c.out, sc, wo)
+	var w rowWriter
+	if c.sum != nil {
+		w, err = c.createOne(ctx, a, t, sc, wo)
+	} else {
+		w, err = a.createTable(ctx, c.out, sc, wo)
+	}
 	if err != nil {
 		return err
 	}
 	p := a.progress(ctx, t, rows, c.label)
-	err = copyRows(ctx, p.count(t.Scan(ctx, spec)), w)
+	err = copyRows(ctx, c.summed(p.count(t.Scan(ctx, spec))), w)
 	var s format.Summary
 	if err == nil {
 		s, err = w.Close(ctx)
@@ -184,15 +200,40 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 		return errors.Join(err, w.Abort(ctx))
 	}
 	c.rows = p.rows.Load()
+	c.summary = summaryDoc{c.source, c.out, p.rows.Load(), s.Bytes, max(1, len(s.Files)), time.Since(began).Seconds(), len(c.losses), nil}
+	if c.form == "json" && c.sum != nil {
+		return nil // told when it was read back
+	}
 	if c.form == "json" {
-		b, err := jsonLine(summaryDoc{c.source, c.out, p.rows.Load(), s.Bytes, max(1, len(s.Files)), time.Since(began).Seconds(), len(c.losses)})
-		if err == nil {
-			_, err = a.stdout.Write(b)
-		}
-		return err
+		return a.tellSummary(c.summary)
 	}
 	a.note("%s", c.done(s, p.rows.Load(), time.Since(began)))
 	return nil
+}
+
+func (a *app) tellSummary(d summaryDoc) error {
+	b, err := jsonLine(d)
+	if err == nil {
+		_, err = a.stdout.Write(b)
+	}
+	return err
+}
+
+// summed adds up what passes.
+func (c *conversion) summed(seq batches) batches {
+	if c.sum == nil {
+		return seq
+	}
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for b, err := range seq {
+			if err == nil {
+				c.sum.add(b)
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
 }
 
 // expected is how many rows will come, -1 if that is not known before.

@@ -17,6 +17,7 @@ import (
 
 	"stoa"
 	"stoa/format"
+	"stoa/internal/arrowschema"
 	"stoa/region"
 )
 
@@ -40,9 +41,13 @@ type allState struct {
 }
 
 type doneTable struct {
-	Source string `json:"source"`
-	Output string `json:"output"` // in the directory
-	Rows   int64  `json:"rows"`
+	Source     string   `json:"source"`
+	Output     string   `json:"output"` // in the directory
+	Rows       int64    `json:"rows"`
+	Checksum   string   `json:"checksum"`
+	Shape      string   `json:"shape"`                // kinds of the columns: see shape
+	Partitions []string `json:"partitions,omitempty"` // the columns that are directories
+	Arrow      []byte   `json:"schema,omitempty"`     // of the rows, as a message of Arrow IPC, if there are partitions
 }
 
 // oneTable is a table to be converted.
@@ -213,15 +218,18 @@ func differing(a, b []string) (out []string) {
 	return out
 }
 
-// isDone reports whether a table was converted, and its output is still there.
-func (st *allState) isDone(dir string, t oneTable) bool {
-	for _, d := range st.Done {
-		if d.Source == t.source && d.Output == t.output {
-			_, err := os.Stat(filepath.Join(dir, d.Output))
-			return err == nil
-		}
+// find is what an earlier run has done of a table.
+func (st *allState) find(t oneTable) *doneTable {
+	if i := slices.IndexFunc(st.Done, func(d doneTable) bool { return d.Source == t.source }); i >= 0 {
+		return &st.Done[i]
 	}
-	return false
+	return nil
+}
+
+// forget takes a table back.
+func (st *allState) forget(t oneTable) {
+	st.Done = slices.DeleteFunc(st.Done, func(d doneTable) bool { return d.Source == t.source })
+	st.Finished = false
 }
 
 // save writes the state file.
@@ -236,62 +244,146 @@ func (st *allState) save(ctx context.Context, a *app, dir string) error {
 	})
 }
 
-// convertAll converts the tables that are not done yet. A table that fails does not keep the others from being converted.
+// convertAll converts the tables that are not done yet, and reads all of them back. A table that fails does not keep the others from
+// being converted.
 func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *app, dir string, tables []oneTable, st *allState) error {
-	var worst error
-	var findings []region.Finding
-	var losses []region.Loss
-	began, rows, done, skipped := time.Now(), int64(0), 0, 0
+	r := &allRun{c: c, a: a, cmd: cmd, dir: dir, state: st, began: time.Now()}
 	for i, t := range tables {
-		if st.isDone(dir, t) {
-			a.detail("%s: done before", t.source)
-			skipped++
-			continue
-		}
-		one := *c
-		one.out, one.source, one.label = filepath.Join(dir, t.output), t.source, fmt.Sprintf("%d/%d %s  ", i+1, len(tables), t.source)
-		one.manifest, one.losses, one.later = "", nil, c.manifest != ""
-		err := one.run(ctx, a, []string{t.source}, false)
-		losses, findings = append(losses, one.losses...), append(findings, one.noticed...)
-		if ctx.Err() != nil {
-			return err
-		}
-		if err != nil {
-			a.tell(cmd, err)
-			if status(err) == statusDamage {
-				worst = errDamage
-			} else if worst == nil {
-				worst = errFailed
-			}
-			if !errors.Is(err, errDamage) {
-				continue // it was not written
-			}
-		}
-		rows += one.rows
-		done++
-		st.Done = append(st.Done, doneTable{t.source, t.output, one.rows})
-		if err := st.save(ctx, a, dir); err != nil {
+		r.label = fmt.Sprintf("%d/%d %s  ", i+1, len(tables), t.source)
+		if err := r.table(ctx, t); err != nil {
 			return err
 		}
 	}
-	if worst == nil && !st.Finished {
+	if r.worst == nil && !st.Finished {
 		st.Finished = true
 		if err := st.save(ctx, a, dir); err != nil {
 			return err
 		}
 	}
-	text := fmt.Sprintf("%s/: %s of %d, %s, %s", dir, count(int64(done), "table"), len(tables), count(rows, "row"), seconds(time.Since(began)))
-	if skipped > 0 {
-		text += fmt.Sprintf("; %d were done before", skipped)
-	}
-	if c.form != "json" {
-		a.note("%s", text)
+	if err := r.tell(ctx, len(tables)); err != nil {
+		return err
 	}
 	if c.manifest == "" {
-		return worst
+		return r.worst
 	}
-	c.losses = losses
-	return errors.Join(a.writeManifest(ctx, c.manifest, c.document(sourcesOf(tables), findings, nil)), worst)
+	c.losses = r.losses
+	return errors.Join(a.writeManifest(ctx, c.manifest, c.document(sourcesOf(tables), r.findings, nil)), r.worst)
+}
+
+// allRun is a run of convertAll.
+type allRun struct {
+	c     *conversion
+	a     *app
+	cmd   *cobra.Command
+	dir   string
+	state *allState
+	label string
+	began time.Time
+
+	rows, done, before int64
+	findings           []region.Finding
+	losses             []region.Loss
+	report             report
+	worst              error
+}
+
+// table converts one table, unless it is done, and reads it back. Only what ends the run is an error.
+func (r *allRun) table(ctx context.Context, t oneTable) error {
+	if old := r.state.find(t); old != nil {
+		back := r.a.readBack(ctx, r.dir, *old)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if back.Verdict != verdictMissing && back.Verdict != verdictDiffers {
+			r.a.detail("%s: done before", t.source)
+			r.before++
+			return r.add(summaryDoc{Source: t.source, Output: filepath.Join(r.dir, old.Output), Rows: old.Rows, Files: back.files, Bytes: back.bytes, Readback: &back.readback})
+		}
+		r.a.note("%s: what an earlier run wrote %s: it is converted again", t.source, map[string]string{verdictDiffers: "differs", verdictMissing: "is gone"}[back.Verdict])
+		r.state.forget(t)
+	}
+	one := *r.c
+	one.out, one.source, one.label = filepath.Join(r.dir, t.output), t.source, r.label
+	one.manifest, one.losses, one.later, one.sum = "", nil, r.c.manifest != "", new(checksum)
+	err := one.run(ctx, r.a, []string{t.source}, false)
+	r.losses, r.findings = append(r.losses, one.losses...), append(r.findings, one.noticed...)
+	if ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		r.failed(err)
+		if !errors.Is(err, errDamage) {
+			return nil // it was not written
+		}
+	}
+	done := doneTable{Source: t.source, Output: one.output(r.dir), Rows: one.rows, Checksum: one.sum.String(), Shape: shape(one.sc), Partitions: one.partitions}
+	if len(one.partitions) > 0 {
+		if done.Arrow, err = arrowschema.Encode(one.sc); err != nil {
+			return err
+		}
+	}
+	back := r.a.readBack(ctx, r.dir, done)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	one.summary.Readback = &back.readback
+	if err := r.add(one.summary); err != nil {
+		return err
+	}
+	if back.Verdict == verdictDiffers || back.Verdict == verdictMissing {
+		return nil
+	}
+	r.rows += one.rows
+	r.done++
+	r.state.Done = append(r.state.Done, done)
+	return r.state.save(ctx, r.a, r.dir)
+}
+
+// failed tells an error that does not end the run.
+func (r *allRun) failed(err error) {
+	r.a.tell(r.cmd, err)
+	if status(err) == statusDamage {
+		r.worst = errDamage
+	} else if r.worst == nil {
+		r.worst = errFailed
+	}
+}
+
+// add puts a table into the reconciliation.
+func (r *allRun) add(d summaryDoc) error {
+	back := d.Readback
+	if back.Verdict == verdictDiffers || back.Verdict == verdictMissing {
+		r.failed(fmt.Errorf("%s: what was read back of %s %s", d.Source, d.Output, back.why()))
+		r.worst = errDamage
+	}
+	sum := back.Checksum
+	if back.ReadChecksum != "" && back.ReadChecksum != sum {
+		sum += " / " + back.ReadChecksum
+	}
+	r.report.add(d, d.Source, d.Output, fmt.Sprint(d.Rows), maybe(number(back.Rows)), sum, back.Verdict)
+	if r.c.form == "json" {
+		return r.a.tellSummary(d)
+	}
+	return nil
+}
+
+// tell ends the run with the reconciliation, and with a line.
+func (r *allRun) tell(ctx context.Context, tables int) error {
+	if r.c.form == "json" {
+		return nil
+	}
+	if len(r.report.rows) > 0 {
+		r.report.cols = []reportColumn{{name: "table"}, {name: "output"}, {"rows", true}, {"read back", true}, {name: "checksum"}, {name: "verdict"}}
+		if err := r.report.write(ctx, r.a, &outputFlags{}); err != nil {
+			return err
+		}
+	}
+	text := fmt.Sprintf("%s/: %s of %d, %s, %s", r.dir, count(r.done, "table"), tables, count(r.rows, "row"), seconds(time.Since(r.began)))
+	if r.before > 0 {
+		text += fmt.Sprintf("; %d were done before", r.before)
+	}
+	r.a.note("%s", text)
+	return nil
 }
 
 func sourcesOf(tables []oneTable) (out []string) {

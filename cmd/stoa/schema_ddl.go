@@ -82,10 +82,12 @@ var spark = dialect{
 	list:   func(elem string, _ int32) string { return "ARRAY<" + elem + ">" },
 	mapped: func(key, item string) string { return "MAP<" + key + ", " + item + ">" },
 	strct:  func(f []arrow.Field, d *dialect) string { return "STRUCT<" + d.members(f, ": ") + ">" },
-	union:  func(f []arrow.Field, d *dialect) string { return "STRUCT<" + d.members(f, ": ") + "> /* one of them */" },
-	bytes:  "BINARY",
-	uuid:   "BINARY /* uuid */",
-	tail:   sparkTail,
+	union: func(f []arrow.Field, d *dialect) string {
+		return "STRUCT<" + d.members(f, ": ") + "> /* one of them */"
+	},
+	bytes: "BINARY",
+	uuid:  "BINARY /* uuid */",
+	tail:  sparkTail,
 }
 
 // iceberg is Spark SQL for a table of Apache Iceberg, which has no integers of one or two bytes and no intervals.

@@ -21,13 +21,18 @@ func TestMain(m *testing.M) {
 //	flip FILE OFFSET      turns one bit of a byte
 //	cut FILE LENGTH       keeps only the beginning of a file
 //
-// $KUDU is the folder of the golden files that a real Kudu wrote, $KUDUDIR that of whole directories.
+// $KUDU is the folder of the golden files that a real Kudu wrote, $KUDUDIR that of whole directories, $CARBON that of tables which
+// the real CarbonData wrote.
 func TestScript(t *testing.T) {
 	kudu, err := filepath.Abs("../../corpus/kudu/1.18.1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dirs, err := filepath.Abs("../../format/kudu/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	carbon, err := filepath.Abs("../../corpus/carbon/2.3.0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +43,7 @@ func TestScript(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("KUDU", kudu)
 			e.Setenv("KUDUDIR", dirs)
+			e.Setenv("CARBON", carbon)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": exitStatus, "flip": flip, "cut": cut},
