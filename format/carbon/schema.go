@@ -178,10 +178,13 @@ func arrowSchema(roots []*column, meta map[string]string) (*arrow.Schema, error)
 // whatever order the user gave the columns.
 func sortColumns(roots []*column) (out []*column) {
 	for _, c := range roots {
-		if c.props["sort_columns"] == "true" {
+		if c.sortColumn() {
 			out = append(out, c)
 		}
 	}
 	slices.SortFunc(out, func(a, b *column) int { return cmp.Compare(a.chunk, b.chunk) })
 	return out
 }
+
+// sortColumn reports whether the table is sorted by the column.
+func (c *column) sortColumn() bool { return c.props["sort_columns"] == "true" }
