@@ -23,7 +23,7 @@ stoa/region               : std fault
 stoa/wire                 : std fault region
 stoa/internal             : std
 stoa/internal/sum         : std
-stoa/internal/enc/...     : std fault internal/enc/... github.com/pierrec/lz4/...
+stoa/internal/enc/...     : std fault internal/enc/... github.com/pierrec/lz4/... golang.org/x/sys/cpu
 stoa/internal/codec       : std fault github.com/pierrec/lz4/... github.com/klauspost/compress/... github.com/golang/snappy
 stoa/internal/bloom       : std fault
 stoa/internal/pb          : std fault wire region

@@ -13,6 +13,9 @@
 //	element 0 .. 7 = 01 00 00 00 00 00 00 80 (one byte each)  →  rows 01 00 00 00 00 00 00 80
 //	element 0 .. 7 = 03 03 03 03 00 00 00 00                  →  rows 0f 0f 00 00 00 00 00 00
 //
+// On amd64 with AVX2, and with GFNI and AVX-512 another time as fast, the transposition is done in assembly (gen/main.go writes it); the
+// twin in Go serves other machines, few elements, and the build tag purego.
+//
 // The header of Kudu's block (20 bytes) is the caller's.
 // Source: notes on Kudu, section 5; the bitshuffle library of Kiyoshi Masui (the seed document only names it).
 package bitshuffle
@@ -39,6 +42,7 @@ func chunkElems(elem int) int { return max(128, maxChunk/elem&^7) }
 // scratch is what Decode and Append need besides their arguments.
 type scratch struct {
 	rows [maxChunk]byte
+	tmp  [8192]byte // the kernels'
 	lz   lz4.Compressor
 }
 
@@ -71,7 +75,7 @@ func Decode(dst []byte, src []byte, elem int) (used int, err error) {
 		if got != n {
 			return at, fault.Rel(at, size, path(i, ".lz4"), "%d raw bytes where the chunk has %d", got, n)
 		}
-		Untranspose(dst[:n], rows, elem)
+		s.untranspose(dst[:n], rows, elem)
 		dst = dst[n:]
 		at += size
 	}
@@ -118,7 +122,7 @@ func Append(dst []byte, src []byte, elem int) []byte {
 	for len(src) > 0 {
 		n := min(chunk, len(src))
 		rows := s.rows[:n]
-		Transpose(rows, src[:n], elem)
+		s.transpose(rows, src[:n], elem)
 		at, bound := len(dst), lz4.CompressBlockBound(n)
 		if cap(dst)-at < 4+bound {
 			dst = append(make([]byte, 0, 2*cap(dst)+4+bound), dst...)

@@ -1,5 +1,7 @@
 package bitshuffle
 
+import "unsafe"
+
 // How the fast kernels work. Take 64 elements of E bytes: 8·E rows of 64 bits. Number a bit by the byte j of the element it is in,
 // its place k (3 bits) in that byte, and its element e (6 bits: the upper three g, the lower three i). In the rows a word is
 // chosen by (j,k), and the place in the word is (g,i). In the elements a word is chosen by the upper bits of (e,j), and the
@@ -49,7 +51,57 @@ func kernelFor(elem int) *kernel {
 // Untranspose turns rows of bits into elements: dst gets the elements, src has the rows. Both are n·elem bytes long, n being a
 // multiple of 8 (it panics otherwise); they must not overlap.
 func Untranspose(dst, src []byte, elem int) {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	s.untranspose(dst, src, elem)
+}
+
+// Transpose turns elements into rows of bits; the inverse of Untranspose, with the same rules.
+func Transpose(dst, src []byte, elem int) {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	s.transpose(dst, src, elem)
+}
+
+func (s *scratch) untranspose(dst, src []byte, elem int) {
 	n := elems(dst, src, elem)
+	if f := assembly(elem, n); f != nil {
+		f.un(unsafe.SliceData(dst), unsafe.SliceData(src), n, &s.tmp)
+		return
+	}
+	untranspose(dst, src, elem, n)
+}
+
+func (s *scratch) transpose(dst, src []byte, elem int) {
+	n := elems(dst, src, elem)
+	if f := assembly(elem, n); f != nil {
+		f.to(unsafe.SliceData(dst), unsafe.SliceData(src), n, &s.tmp)
+		return
+	}
+	transpose(dst, src, elem, n)
+}
+
+// pair is a kernel in assembly, both ways, for elements of elem bytes and least of them or more: see gen/main.go.
+type pair struct {
+	elem, least int
+	un, to      func(dst, src *byte, n int, tmp *[8192]byte)
+}
+
+// pairs are those that this machine can do, the best first.
+var pairs []pair
+
+// assembly finds the kernel for n elements; nil if there is none.
+func assembly(elem, n int) *pair {
+	for i := range pairs {
+		if p := &pairs[i]; p.elem == elem && n >= p.least {
+			return p
+		}
+	}
+	return nil
+}
+
+// untranspose is Untranspose in Go.
+func untranspose(dst, src []byte, elem, n int) {
 	k := kernelFor(elem)
 	if k != nil && elem >= 4 && n >= 2*block && littleEndian { // for 2 bytes it gains nothing
 		if low, top := calm(src, n/8, elem); low != nil {
@@ -74,9 +126,8 @@ func Untranspose(dst, src []byte, elem int) {
 	}
 }
 
-// Transpose turns elements into rows of bits; the inverse of Untranspose, with the same rules.
-func Transpose(dst, src []byte, elem int) {
-	n := elems(dst, src, elem)
+// transpose is Transpose in Go.
+func transpose(dst, src []byte, elem, n int) {
 	k := kernelFor(elem)
 	var t words
 	switch {
