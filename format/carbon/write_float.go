@@ -155,7 +155,7 @@ func (w *pageWriter) scaleUp(x *cells, s stats, store storeType, delta bool, bit
 	v = make([]int64, len(x.nums))
 	for i, y := range x.nums {
 		k := math.Round(y * f)
-		back := k / f
+		back := float64(int64(k)) / f // -0 becomes 0
 		if bits == 32 {
 			back = float64(float32(back))
 		}
