@@ -328,6 +328,14 @@ func (d *decoding) array(dst *vec.Vector, n int) error {
 	if int64(n)*4 > d.limit {
 		return fault.Limitf(fault.Span{}, "", "%d lengths are more than a page may have", n)
 	}
+	if d.p.shape == shapeOptional && d.optionalAtOnce(dst, n) {
+		return nil
+	}
+	return d.arrayStepwise(dst, n)
+}
+
+// arrayStepwise decodes any array column, length by length.
+func (d *decoding) arrayStepwise(dst *vec.Vector, n int) error {
 	a := arrays{t: d.p.stored, src: d.o.raw}
 	if err := a.skipEntries(d.task.Page.Sub); err != nil {
 		return err
@@ -348,6 +356,9 @@ func (d *decoding) array(dst *vec.Vector, n int) error {
 	}
 	if err := d.rest(a.pos, n); err != nil {
 		return err
+	}
+	if a.run > 0 && d.whole(n) {
+		return fault.Rel(a.pos, 0, "length", "the last run of lengths goes on for %d entries behind the block's %d", a.run, n)
 	}
 	switch d.p.shape {
 	case shapePresence:

@@ -116,11 +116,7 @@ func shortStrings(ends []int32, out, src []byte, off int32) int {
 			}
 			was, step = l, uintptr(l>>1)+1
 		}
-		from, dst := unsafe.Add(in, pos+1), unsafe.Add(to, pos-uintptr(i))
-		*(*[16]byte)(dst) = *(*[16]byte)(from)
-		if l > 32 {
-			*(*[32]byte)(unsafe.Add(dst, 16)) = *(*[32]byte)(unsafe.Add(from, 16))
-		}
+		short(unsafe.Add(to, pos-uintptr(i)), unsafe.Add(in, pos+1), l)
 		pos += step
 		ends[i] = off + int32(pos) - int32(i) - 1
 	}
