@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -28,8 +31,6 @@ type outFile struct {
 	total int64
 	bytes int64
 	spool spool
-
-	scratch, packed []byte
 }
 
 // outField writes one top-level field of a batch.
@@ -84,6 +85,7 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 			return nil, fault.Invalidf("trevni: option first-values: there is no column %q", name)
 		}
 	}
+	w.spool.segment = segmentFor(len(w.cols))
 	return w, nil
 }
 
@@ -107,7 +109,7 @@ func (w *outFile) fileMeta(md arrow.Metadata) {
 // column adds a stored column.
 func (w *outFile) column(c Column) *outColumn {
 	c.codec, c.summed = w.opts.kind, w.opts.summed
-	o := &outColumn{Column: c, w: w}
+	o := &outColumn{Column: c, w: w, pile: pile{s: &w.spool}}
 	w.cols = append(w.cols, o)
 	return o
 }
@@ -131,18 +133,57 @@ func (w *outFile) Write(ctx context.Context, b arrow.RecordBatch) error {
 }
 
 func (w *outFile) writeRows(ctx context.Context, b arrow.RecordBatch) error {
-	if w.rows > 0 && w.spool.size >= w.opts.fileSize {
+	if w.rows > 0 && w.stored() >= w.opts.fileSize {
 		if err := w.finish(ctx, w.nextName()); err != nil {
 			return err
 		}
 	}
-	for i, f := range w.fields {
-		if err := f.write(b.Column(i)); err != nil {
-			return err
-		}
+	if err := w.sideBySide(b); err != nil {
+		return err
 	}
 	w.rows += b.NumRows()
 	return nil
+}
+
+// stored is the bytes of all finished blocks.
+func (w *outFile) stored() (n int64) {
+	for _, c := range w.cols {
+		n += c.pile.size
+	}
+	return n
+}
+
+// sideBySide writes the fields of a batch, by as many goroutines as there are processors: what they make does not depend on each other.
+func (w *outFile) sideBySide(b arrow.RecordBatch) error {
+	errs := make([]error, len(w.fields))
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(len(errs)); i = next.Add(1) - 1 {
+			errs[i] = w.writeField(int(i), b.Column(int(i)))
+		}
+	}
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(errs)) - 1 {
+		all.Go(work)
+	}
+	work()
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeField writes one field. A panic must not end the program from a goroutine, where nobody can catch it.
+func (w *outFile) writeField(i int, a arrow.Array) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault.Bugf("trevni: writing field %d panicked: %v", i, p)
+		}
+	}()
+	return w.fields[i].write(a)
 }
 
 // nextName is the name of the file that is finished next, within a directory.
@@ -159,7 +200,7 @@ func (w *outFile) finish(ctx context.Context, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(obj, 256<<10)
+	out := bufio.NewWriterSize(obj, 64<<10)
 	if err := w.put(out); err != nil {
 		return errors.Join(err, obj.Close())
 	}
@@ -173,7 +214,8 @@ func (w *outFile) finish(ctx context.Context, name string) (err error) {
 	w.total += w.rows
 	w.rows = 0
 	for _, c := range w.cols {
-		c.blocks, c.last, c.falls = c.blocks[:0], nil, false
+		c.blocks, c.last, c.falls, c.raw = c.blocks[:0], nil, false, nil
+		c.pile.reset()
 	}
 	return w.spool.reset()
 }
@@ -188,26 +230,15 @@ func (w *outFile) put(out *bufio.Writer) error {
 	var buf, desc []byte
 	for _, c := range w.cols {
 		desc = c.descriptors(desc[:0])
-		w.bytes += int64(len(desc))
+		w.bytes += int64(len(desc)) + c.pile.size
 		if _, err := out.Write(desc); err != nil {
 			return err
 		}
-		for _, b := range c.blocks {
-			n := b.stored + c.sumLen()
-			w.bytes += n
-			if err := w.spool.copy(out, b.at, n, &buf); err != nil {
-				return err
-			}
+		if err := c.pile.copy(out, &buf); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-func (c *outColumn) sumLen() int64 {
-	if c.summed {
-		return 4
-	}
-	return 0
 }
 
 // descriptors appends what a column begins with.
@@ -240,10 +271,7 @@ func (w *outFile) header() []byte {
 	start := int64(len(b) + 8*len(w.cols))
 	for _, c := range w.cols {
 		b = le.AppendUint64(b, uint64(start))
-		start += int64(len(c.descriptors(nil)))
-		for _, k := range c.blocks {
-			start += k.stored + c.sumLen()
-		}
+		start += int64(len(c.descriptors(nil))) + c.pile.size
 	}
 	return b
 }

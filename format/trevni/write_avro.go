@@ -158,6 +158,11 @@ func (n optionalNode) put(a arrow.Array, e entries) error {
 	if err != nil {
 		return err
 	}
+	if e.pos == nil && e.ends == nil && !n.c.FirstValues {
+		if ok, err := n.c.optional(a); ok {
+			return err
+		}
+	}
 	null := isNull(a)
 	return e.rows(n.c.startRow, func(pos int) error {
 		if pos < 0 || null(pos) {

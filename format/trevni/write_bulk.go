@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 
 	"stoa/internal/enc/plain"
 )
@@ -17,58 +18,62 @@ import (
 type fill func(b []byte, from, to, limit int) (out []byte, next int)
 
 // fillOf is the fill of an array whose values are stored as s; nil for arrays that only an appender knows.
-func fillOf(a arrow.Array, s Type) fill {
+// mark is 1 if each value follows a length of 1, as in Avro's nullable columns, else 0.
+func fillOf(a arrow.Array, s Type, mark int) fill {
 	switch s {
 	case Int, Long:
-		return fillVarints(a)
+		return fillVarints(a, mark)
 	case Fixed32, Fixed64, Float, Double:
-		return fillFixed(a)
+		return fillFixed(a, mark)
 	case String, Bytes:
-		return fillStrings(a)
+		return fillStrings(a, mark)
 	}
 	return nil
 }
 
-func fillVarints(a arrow.Array) fill {
+// one is a length of 1: the varint 2.
+const one = 2
+
+func fillVarints(a arrow.Array, mark int) fill {
 	switch a := a.(type) {
 	case *array.Int8:
-		return varints(a.Int8Values())
+		return varints(a.Int8Values(), mark)
 	case *array.Int16:
-		return varints(a.Int16Values())
+		return varints(a.Int16Values(), mark)
 	case *array.Int32:
-		return varints(a.Int32Values())
+		return varints(a.Int32Values(), mark)
 	case *array.Int64:
-		return varints(a.Int64Values())
+		return varints(a.Int64Values(), mark)
 	case *array.Uint8:
-		return varints(a.Uint8Values())
+		return varints(a.Uint8Values(), mark)
 	case *array.Uint16:
-		return varints(a.Uint16Values())
+		return varints(a.Uint16Values(), mark)
 	case *array.Uint32:
-		return varints(a.Uint32Values())
+		return varints(a.Uint32Values(), mark)
 	case *array.Date32:
-		return varints(a.Date32Values())
+		return varints(a.Date32Values(), mark)
 	case *array.Date64:
-		return varints(a.Date64Values())
+		return varints(a.Date64Values(), mark)
 	case *array.Time32:
-		return varints(a.Time32Values())
+		return varints(a.Time32Values(), mark)
 	case *array.Time64:
-		return varints(a.Time64Values())
+		return varints(a.Time64Values(), mark)
 	case *array.Timestamp:
-		return varints(a.TimestampValues())
+		return varints(a.TimestampValues(), mark)
 	case *array.Duration:
-		return varints(a.DurationValues())
+		return varints(a.DurationValues(), mark)
 	}
 	return nil
 }
 
-// varintRoom is what a varint may write over: the longest has ten bytes, and words of eight are stored.
+// varintRoom is what a varint may write over: the longest has ten bytes, a length goes before it, and words of eight are stored.
 const varintRoom = 16
 
-func varints[T whole](vals []T) fill {
+func varints[T whole](vals []T, mark int) fill {
 	return func(b []byte, i, to, limit int) ([]byte, int) {
 		for i < to && len(b) < limit {
-			k := min(to-i, max((limit-len(b))/10, 1), 4<<10) // none of these but the last can reach the limit
-			b = appendVarints(b, vals[i:i+k])
+			k := min(to-i, max((limit-len(b))/(10+mark), 1), 4<<10) // none of these but the last can reach the limit
+			b = appendVarints(b, vals[i:i+k], mark)
 			i += k
 		}
 		return b, i
@@ -76,11 +81,13 @@ func varints[T whole](vals []T) fill {
 }
 
 // appendVarints appends zig-zag varints.
-func appendVarints[T whole](b []byte, vals []T) []byte {
+func appendVarints[T whole](b []byte, vals []T, mark int) []byte {
 	pos := len(b)
-	b = slices.Grow(b, 10*len(vals)+varintRoom)
+	b = slices.Grow(b, (10+mark)*len(vals)+varintRoom)
 	b = b[:cap(b)]
 	for _, v := range vals {
+		b[pos] = one // without mark, the value overwrites it
+		pos += mark
 		u := uint64(int64(v))<<1 ^ uint64(int64(v)>>63)
 		if u < 0x80 {
 			b[pos] = byte(u)
@@ -106,25 +113,28 @@ func stretch(x uint64) uint64 {
 }
 
 // fillFixed copies: values are little-endian in the file as in memory.
-func fillFixed(a arrow.Array) fill {
+func fillFixed(a arrow.Array, mark int) fill {
 	switch a := a.(type) {
 	case *array.Uint32:
-		return words(a.Uint32Values())
+		return words(a.Uint32Values(), mark)
 	case *array.Int32:
-		return words(a.Int32Values())
+		return words(a.Int32Values(), mark)
 	case *array.Uint64:
-		return words(a.Uint64Values())
+		return words(a.Uint64Values(), mark)
 	case *array.Int64:
-		return words(a.Int64Values())
+		return words(a.Int64Values(), mark)
 	case *array.Float32:
-		return words(a.Float32Values())
+		return words(a.Float32Values(), mark)
 	case *array.Float64:
-		return words(a.Float64Values())
+		return words(a.Float64Values(), mark)
 	}
 	return nil
 }
 
-func words[T int32 | uint32 | int64 | uint64 | float32 | float64](vals []T) fill {
+func words[T int32 | uint32 | int64 | uint64 | float32 | float64](vals []T, mark int) fill {
+	if mark > 0 {
+		return markedWords(vals)
+	}
 	var x T
 	w := int(unsafe.Sizeof(x))
 	src := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(vals))), w*len(vals))
@@ -134,17 +144,37 @@ func words[T int32 | uint32 | int64 | uint64 | float32 | float64](vals []T) fill
 	}
 }
 
-func fillStrings(a arrow.Array) fill {
+// markedWords puts a length of 1 before each.
+func markedWords[T int32 | uint32 | int64 | uint64 | float32 | float64](vals []T) fill {
+	var x T
+	w := int(unsafe.Sizeof(x))
+	return func(b []byte, i, to, limit int) ([]byte, int) {
+		k := min(to-i, (limit-len(b)+w)/(1+w))
+		if k <= 0 {
+			return b, i
+		}
+		pos := len(b)
+		b = slices.Grow(b, k*(1+w))[:pos+k*(1+w)]
+		for _, v := range vals[i : i+k] {
+			b[pos] = one
+			*(*T)(unsafe.Pointer(&b[pos+1 : pos+1+w][0])) = v
+			pos += 1 + w
+		}
+		return b, i + k
+	}
+}
+
+func fillStrings(a arrow.Array, mark int) fill {
 	switch a := a.(type) {
 	case *array.String:
-		return texts(a.ValueOffsets(), a.Data())
+		return texts(a.ValueOffsets(), a.Data(), mark)
 	case *array.Binary:
-		return texts(a.ValueOffsets(), a.Data())
+		return texts(a.ValueOffsets(), a.Data(), mark)
 	}
 	return nil
 }
 
-func texts(offs []int32, d arrow.ArrayData) fill {
+func texts(offs []int32, d arrow.ArrayData, mark int) fill {
 	var data []byte
 	if b := d.Buffers()[2]; b != nil {
 		data = b.Bytes()
@@ -156,13 +186,16 @@ func texts(offs []int32, d arrow.ArrayData) fill {
 			from, end := int(offs[i]), int(offs[i+1])
 			n := end - from
 			i++
-			if n <= 16 && pos+17 <= len(b) && from+16 <= len(data) {
+			if n <= 16 && pos+18 <= len(b) && from+16 <= len(data) {
+				b[pos] = one
+				pos += mark
 				b[pos] = byte(n << 1)
 				*(*[16]byte)(b[pos+1:]) = *(*[16]byte)(data[from:]) // what is too much, the next string overwrites
 				pos += 1 + n
 				continue
 			}
-			b = appendText(b[:pos], data[from:end])
+			b = append(b[:pos], one)
+			b = appendText(b[:pos+mark], data[from:end])
 			pos = len(b)
 			b = b[:cap(b)]
 		}
@@ -175,6 +208,90 @@ type whole interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32
 }
 
+// optional writes all values of a, one a row, that may be null: Avro's arrays of no value or one. ok is false if a must be written value by
+// value.
+func (c *outColumn) optional(a arrow.Array) (ok bool, err error) {
+	f := fillOf(a, c.Type, 1)
+	if b, isBool := a.(*array.Boolean); isBool && c.Type == Boolean {
+		f = markedBools(b)
+	}
+	if f == nil {
+		return false, nil
+	}
+	for i := 0; i < a.Len(); {
+		if err := c.room(); err != nil {
+			return true, err
+		}
+		k, valid := sameValidity(a, i)
+		from := i
+		if valid {
+			c.endRun()
+			c.raw, i = f(c.raw, i, i+k, max(c.w.opts.blockSize, len(c.raw)+1)) // one at least, if the nulls before it have filled the block
+		} else {
+			i += c.nulls(k)
+		}
+		c.rows += int64(i - from)
+	}
+	return true, nil
+}
+
+// sameValidity is how many entries from i on are valid, or null, as entry i is.
+func sameValidity(a arrow.Array, i int) (k int, valid bool) {
+	n := a.Len() - i
+	if a.NullN() == 0 {
+		return n, true
+	}
+	bitmap, off := a.NullBitmapBytes(), a.Data().Offset()+i
+	valid = bitutil.BitIsSet(bitmap, off)
+	same := byte(0)
+	if valid {
+		same = 0xff
+	}
+	for k = 1; k < n; {
+		if at := off + k; at&7 == 0 && n-k >= 8 && bitmap[at>>3] == same {
+			k += 8
+		} else if bitutil.BitIsSet(bitmap, at) == valid {
+			k++
+		} else {
+			break
+		}
+	}
+	return k, valid
+}
+
+// nulls writes up to k lengths of 0 and says how many.
+func (c *outColumn) nulls(k int) int {
+	if c.w.opts.version < 2 {
+		k = min(k, max(c.w.opts.blockSize-len(c.raw), 1))
+		c.raw, c.bit = append(c.raw, make([]byte, k)...), 0
+		return k
+	}
+	if c.run > 0 && c.of != 0 {
+		c.endRun()
+	}
+	k = min(k, maxRun-int(c.run))
+	if k == 0 {
+		c.endRun()
+		return 0
+	}
+	c.run, c.of = c.run+int64(k), 0
+	return k
+}
+
+// markedBools puts a length of 1 before each; each then takes a byte of its own.
+func markedBools(a *array.Boolean) fill {
+	return func(b []byte, i, to, limit int) ([]byte, int) {
+		for ; i < to && len(b) < limit; i++ {
+			v := byte(0)
+			if a.Value(i) {
+				v = 1
+			}
+			b = append(b, one, v)
+		}
+		return b, i
+	}
+}
+
 // flat writes all values of a, one a row. Nothing is null. ok is false if a must be written value by value.
 func (c *outColumn) flat(a arrow.Array) (ok bool, err error) {
 	if c.FirstValues || c.MaxDef > 0 {
@@ -183,7 +300,7 @@ func (c *outColumn) flat(a arrow.Array) (ok bool, err error) {
 	if b, ok := a.(*array.Boolean); ok && c.Type == Boolean {
 		return true, c.flatBools(b)
 	}
-	f := fillOf(a, c.Type)
+	f := fillOf(a, c.Type, 0)
 	if f == nil {
 		return false, nil
 	}

@@ -20,9 +20,9 @@ type outColumn struct {
 	w        *outFile
 	unsigned bool // fixed values are
 
-	raw   []byte
-	rows  int64 // in the block; of repeated columns of the wiki: entries
-	bit   int   // booleans: bits used of the last byte
+	raw   []byte // may lie in the place where it will be kept
+	rows  int64  // in the block; of repeated columns of the wiki: entries
+	bit   int    // booleans: bits used of the last byte
 	def   []byte
 	rep   []byte
 	run   int64 // Avro: lengths that are not written yet
@@ -32,13 +32,14 @@ type outColumn struct {
 	last   []byte // the value before, of columns with first values
 	falls  bool   // a value was below the one before, or cannot be compared
 	blocks []outBlock
+	pile   pile
+	packed []byte // levels, and values behind them
 }
 
 // outBlock is a finished block.
 type outBlock struct {
 	rows, raw, stored int64
 	first             []byte
-	at                int64 // in the spool
 }
 
 // maxRows is how many rows a block holds at most: the count has 31 bits.
@@ -77,59 +78,82 @@ func (c *outColumn) flush() error {
 	}
 	raw := c.raw
 	if c.MaxDef > 0 {
-		b := packLevels(c.w.scratch[:0], c.def, bits.Len(uint(c.MaxDef)))
+		b := packLevels(c.packed[:0], c.def, bits.Len(uint(c.MaxDef)))
 		if c.MaxRep > 0 {
 			b = packLevels(b, c.rep, bits.Len(uint(c.MaxRep)))
 		}
-		c.w.scratch = append(b, raw...)
-		raw = c.w.scratch
+		c.packed = append(b, raw...)
+		raw = c.packed
 	}
 	if len(raw) > 1<<31-1 {
 		return fault.Limitf(fault.Span{}, c.Name, "a row of %d bytes does not fit a block", len(raw))
 	}
-	stored, err := compress(c.codec, raw, &c.w.packed)
+	stored, err := c.compress(raw)
 	if err != nil {
 		return err
 	}
 	b := outBlock{rows: c.rows, raw: int64(len(raw)), stored: int64(len(stored)), first: c.first}
-	var sum [4]byte
-	parts := [][]byte{stored}
-	if c.summed {
-		crc := crc32.ChecksumIEEE(raw)
-		if c.w.opts.dialect == Wiki {
-			binary.LittleEndian.PutUint32(sum[:], crc)
-			parts = [][]byte{sum[:], stored}
-		} else {
-			binary.BigEndian.PutUint32(sum[:], crc)
-			parts = [][]byte{stored, sum[:]}
-		}
+	var front, back []byte
+	switch crc := crc32.ChecksumIEEE(raw); {
+	case !c.summed:
+	case c.w.opts.dialect == Wiki:
+		front = binary.LittleEndian.AppendUint32(nil, crc)
+	default:
+		back = binary.BigEndian.AppendUint32(nil, crc)
 	}
-	if b.at, err = c.w.spool.add(parts...); err != nil {
+	if err := c.pile.add(front, stored, back); err != nil {
 		return err
 	}
 	c.blocks = append(c.blocks, b)
 	c.raw, c.rows, c.bit, c.def, c.rep, c.first = c.raw[:0], 0, 0, c.def[:0], c.rep[:0], nil
-	return nil
+	if c.codec == codecNone && c.MaxDef == 0 && c.w.opts.blockSize <= madeInPlace {
+		c.raw, err = c.pile.place(c.front(), c.w.opts.blockSize+overBlock)
+	}
+	return err
 }
 
-// compress gives the stored bytes of raw; they may be raw itself, or lie in buf.
-func compress(k codecKind, raw []byte, buf *[]byte) ([]byte, error) {
-	switch k {
-	case codecNone:
-		return raw, nil
-	case codecSnappy:
-		c, _ := codec.ByName("snappy")
-		*buf = c.Compress((*buf)[:0], raw)
-	case codecDeflate:
-		c, _ := codec.ByName("deflate")
-		*buf = c.Compress((*buf)[:0], raw)
-	case codecBzip2:
-		*buf = toBzip2((*buf)[:0], raw)
-	default:
-		return nil, fault.Bugf("trevni: a codec that is not written")
+// Blocks up to a size are made in the place where they will be kept, except a column's first: of small tables that is all. What the last value takes
+// beyond the block's size may be longer than the room for it: the block is then copied.
+const (
+	madeInPlace = 256 << 10
+	overBlock   = 1 << 10
+)
+
+// front is how many bytes go before a block.
+func (c *outColumn) front() int {
+	if c.summed && c.w.opts.dialect == Wiki {
+		return 4
 	}
-	return *buf, nil
+	return 0
 }
+
+// compress gives the stored bytes of raw: raw itself, or others, which may lie in their place on the pile.
+func (c *outColumn) compress(raw []byte) ([]byte, error) {
+	if c.codec == codecNone {
+		return raw, nil
+	}
+	var to []byte
+	if len(raw) <= 2*madeInPlace {
+		var err error
+		if to, err = c.pile.place(c.front(), len(raw)+len(raw)/6+64); err != nil {
+			return nil, err
+		}
+	}
+	switch c.codec {
+	case codecSnappy:
+		k, _ := codec.ByName("snappy")
+		return k.Compress(to, raw), nil
+	case codecDeflate:
+		k, _ := codec.ByName("deflate")
+		return k.Compress(to, raw), nil
+	case codecBzip2:
+		return toBzip2(to, raw), nil
+	}
+	return nil, fault.Bugf("trevni: a codec that is not written")
+}
+
+// maxRun is how many lengths are written as one number at most: it has 32 bits.
+const maxRun = 1 << 29
 
 // length writes how many values the next entry of an array column has. Runs of 0 or 1 wait until they end: version 2 writes
 // them as one number.
@@ -139,7 +163,7 @@ func (c *outColumn) length(n int64) {
 		c.raw, c.bit = appendLong(c.raw, n), 0
 		return
 	}
-	if c.run > 0 && c.of == n && c.run < 1<<29 {
+	if c.run > 0 && c.of == n && c.run < maxRun {
 		c.run++
 		return
 	}
