@@ -212,7 +212,7 @@ func (t *table) eachOf(ctx context.Context, s *rowSet, f func(cells [][]byte) er
 	return nil
 }
 
-// patchAll reads what an overlay needs for rows, and gives its patch.
+// patchAll reads what an overlay needs for rows, and gives its patch. What is suspect is an error.
 func (t *table) patchAll(ctx context.Context, o *overlay, rows vec.Range) (*vec.Patch, error) {
 	var stored [][]byte
 	for _, at := range o.Spans(rows) {
@@ -222,7 +222,11 @@ func (t *table) patchAll(ctx context.Context, o *overlay, rows vec.Range) (*vec.
 		}
 		stored = append(stored, b)
 	}
-	return o.Patch(ctx, rows, stored)
+	p, err := o.Patch(ctx, rows, stored)
+	if err == nil && len(p.Suspect) > 0 {
+		return nil, p.Suspect[0].Err
+	}
+	return p, err
 }
 
 // cellOf is an entry of a vector of a column's values, as a block stores it; nil is NULL.

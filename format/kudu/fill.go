@@ -77,34 +77,6 @@ func (t *table) fill(s *rowSet, col int, first, n int64, dst *vec.Vector, why er
 	return dst.Append(v, 0, v.Len(), nil)
 }
 
-// keysOf are the encoded keys of rows.
-func (t *table) keysOf(ctx context.Context, s *rowSet, first, n int64) ([][]byte, error) {
-	index := t.keyIndex(ctx, s)
-	if index.err != nil {
-		return nil, index.err
-	}
-	r := index.open[0]
-	it, err := r.SeekToOrdinal(ctx, first)
-	if err != nil {
-		return nil, err
-	}
-	defer it.Close()
-	x := values{it: it, at: r.At(), width: r.Footer().Type.Width()}
-	out := make([][]byte, n)
-	for i := range out {
-		v, err := x.next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if out[i] = bytes.Clone(v); t.schema.Keys() == 1 {
-			if out[i], err = cfile.AppendKey(nil, t.schema.Columns[0].Type, v, true); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return out, nil
-}
-
 // keyCells takes the cells of a key column out of keys.
 func (t *table) keyCells(keys [][]byte, col int) ([][]byte, error) {
 	out := make([][]byte, len(keys))
@@ -220,6 +192,9 @@ func (f *fallback) cells(ctx context.Context, id string, column int32, keys [][]
 	if m := tb.logged; m != nil && m.lost {
 		return nil, fault.Invalidf("the replica did not see all changes")
 	}
+	if tb.tooOld(t.o.at, f.last) != nil {
+		return nil, fault.Invalidf("the replica may not have the history")
+	}
 	span := keySpan{low: keys[0], high: append(bytes.Clone(keys[len(keys)-1]), 0)}
 	out := map[string][]byte{}
 	for _, s := range tb.sets {
@@ -245,6 +220,11 @@ func (f *fallback) setCells(ctx context.Context, s *rowSet, col int, span keySpa
 	rows, err := t.between(ctx, s, span)
 	if err != nil || rows.Len() == 0 {
 		return err
+	}
+	if x, err := t.checkHistory(ctx, s); err != nil {
+		return err
+	} else if x != nil {
+		return fault.Invalidf("%s", x.Message)
 	}
 	keys, err := t.keysOf(ctx, s, rows.From, rows.Len())
 	if err != nil {

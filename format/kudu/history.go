@@ -15,22 +15,26 @@ import (
 // rows and values that came later. Every row that was ever inserted has an UNDO that deletes it; so if there are fewer of these than
 // rows, history was removed, and what is left begins with the oldest UNDO, or, without any, with the oldest REDO.
 
-// checkHistory refuses a snapshot that is older than what is left of a rowset's history.
-func (t *table) checkHistory(ctx context.Context, s *rowSet) error {
-	if t.o.at == latest || t.o.partial || s.rows < 0 {
-		return nil
+// checkHistory refuses a snapshot that is older than what is left of a rowset's history; partial=true makes that a finding.
+func (t *table) checkHistory(ctx context.Context, s *rowSet) (*region.Finding, error) {
+	if t.o.at == latest || s.rows < 0 {
+		return nil, nil
 	}
 	whole, begins, err := t.history(ctx, s)
 	if err != nil || whole || t.o.at >= begins {
-		return err
+		return nil, err
 	}
+	what := "the history of rowset %d of tablet %s"
+	if begins != latest {
+		what += " before " + timeText(begins)
+	}
+	what = fmt.Sprintf(what+" is gone, so what it held at %s is not known", s.ID, s.tablet.ID, timeText(t.o.at))
 	at := fault.Span{Object: s.tablet.Object}
-	if begins == latest {
-		return fault.New(fault.Unsupported, at, "", "the history of rowset %d of tablet %s is gone, so what it held at %s is not known; partial=true shows its oldest state",
-			s.ID, s.tablet.ID, timeText(t.o.at))
+	if !t.o.partial {
+		return nil, fault.New(fault.Unsupported, at, "", "%s; partial=true shows its oldest state", what)
 	}
-	return fault.New(fault.Unsupported, at, "", "the history of rowset %d of tablet %s before %s is gone, so what it held at %s is not known; partial=true shows its oldest state",
-		s.ID, s.tablet.ID, timeText(begins), timeText(t.o.at))
+	x := s.tablet.note("kudu.history.removed", at, what+": rows and values that came later are shown")
+	return &x, nil
 }
 
 // maxAge is for how many seconds Kudu keeps history unless a server or a table says otherwise.

@@ -21,20 +21,17 @@ type logRows struct {
 	lost     bool // it need not have all that the tablet saw
 }
 
-// replay reads a tablet's log: its changes go to the rowsets, its rows become vectors.
-func (t *table) replay(ctx context.Context, tb *tablet) error {
+// replay reads a tablet's log: its changes go to the rowsets, its rows become vectors. newest is the time of the tablet's latest operation.
+func (t *table) replay(ctx context.Context, tb *tablet) (newest uint64, err error) {
 	log, flushed, err := t.readLog(ctx, tb, t.lookup(tb))
 	if err != nil {
-		return err
-	}
-	if x := tb.tooOld(t.o.at, max(flushed, log.LastTime)); x != nil {
-		log.Findings = append(log.Findings, *x)
+		return 0, err
 	}
 	for _, s := range tb.sets {
 		s.changes, s.unplaced = log.Changes[s.ID], log.Unplaced[s.ID]
 	}
 	tb.logged, err = t.materialize(tb, log)
-	return err
+	return max(flushed, log.LastTime), err
 }
 
 // readLog reads a tablet's log, and holds its end against what was flushed, of which the latest operation was at flushed. Kudu writes
@@ -105,59 +102,8 @@ func (t *table) lookup(tb *tablet) KeyLookup {
 		if x == nil {
 			return 0, false, nil
 		}
-		return x.find(ctx, key)
+		return x.search(ctx, key)
 	}
-}
-
-// keyIndex is the file that finds the encoded keys of a rowset: the key's column, or the ad-hoc index if there are several.
-type keyIndex struct {
-	t      *table
-	places []Place         // of the file and its twins, in other replicas
-	open   []*cfile.Reader // the first of them, as far as they were needed
-	err    error           // why there is none
-}
-
-func (t *table) keyIndex(ctx context.Context, s *rowSet) *keyIndex {
-	b := s.Adhoc
-	if t.schema.Keys() == 1 {
-		b, _ = s.Block(t.schema.Columns[0].ID)
-	}
-	x := &keyIndex{t: t}
-	if b.IsNull() {
-		x.err = fault.Corruptf(fault.Span{Object: s.tablet.Object}, "rowsets.adhoc_index_block", "rowset %d has no index of its keys", s.ID)
-		return x
-	}
-	var r *cfile.Reader
-	r, x.places, x.err = opened(ctx, t, s, b, openColumn)
-	x.open = append(x.open, r)
-	return x
-}
-
-// find finds a key. Where the file is damaged a twin is asked.
-func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool, err error) {
-	if x.err != nil {
-		return 0, false, x.err
-	}
-	for k, p := range x.places {
-		if k == len(x.open) {
-			r, bad := openColumn(ctx, source{x.t.tree, p.At.Object, p.At.End()}, p.At, x.t.cfileOptions())
-			if bad != nil {
-				r = nil
-			}
-			x.open = append(x.open, r)
-		}
-		if x.open[k] == nil {
-			continue
-		}
-		n, exact, bad := x.open[k].Find(ctx, key, false)
-		if bad == nil || !damaged(bad) {
-			return n, exact, bad
-		}
-		if err == nil {
-			err = bad
-		}
-	}
-	return 0, false, err
 }
 
 // materialize makes vectors of the rows that were live at the snapshot.

@@ -17,7 +17,7 @@ var readKeys = []format.OptionKey{
 	{Name: "at", Values: "TIME", Help: "the table as it was then: operations before TIME are seen. An integer is a hybrid time, everything else RFC 3339; default: the latest state"},
 	{Name: "wal", Values: "true, false", Help: "whether rows and changes that are only in the write-ahead log are read (default true)"},
 	{Name: "tablet", Values: "ID", Help: "only this tablet"},
-	{Name: "partial", Values: "true, false", Help: "read what there is, where tablets are missing or history was removed (default false)"},
+	{Name: "partial", Values: "true, false", Help: "read what there is, where tablets are missing; and where history was removed that a snapshot asks for, the oldest state, with an error finding kudu.history.removed (default false)"},
 	{Name: "live", Values: "true, false", Help: "read directories on which a server runs; what it does meanwhile may show as damage (default false)"},
 	{Name: "schema", Values: "FILE", Help: "read the blocks that no superblock names, with the schema in FILE (JSON, as stoa schema -f json prints it)"},
 	{Name: "wal-dir", Values: "DIR", Help: "the directory that holds wals/, instead of looking for it"},

@@ -53,18 +53,13 @@ func (t *table) changesOf(ctx context.Context, s *rowSet, cols []int, at uint64)
 			return nil, err
 		}
 	}
-	for _, u := range s.unplaced { // nobody knows which row it changes
-		if u.Time >= at {
-			continue
-		}
-		if err := o.suspect(u.Err); err != nil {
-			return nil, err
-		}
+	if err := o.addUnplaced(s.unplaced); err != nil {
+		return nil, err
 	}
 	if err := o.addLogged(s.changes); err != nil {
 		return nil, err
 	}
-	if o.lost == nil && len(o.files) == 0 && len(o.logged) == 0 {
+	if len(o.doubts) == 0 && len(o.files) == 0 && len(o.logged) == 0 {
 		return nil, nil
 	}
 	return o, nil
@@ -81,16 +76,27 @@ type overlay struct {
 	drops   bool
 	files   []*deltaFile
 	logged  []LoggedChange // ascending by row
-	lost    error          // a file that cannot be opened: every row is suspect
+	doubts  []doubt        // changes that are lost, known before any block is read
 
 	state state
 }
+
+// doubt is rows of which changes are lost: any change, or only new values of some columns.
+type doubt struct {
+	rows  vec.Range
+	slots []int // nil: rows may be gone, too
+	err   error
+}
+
+// everyRow is for changes of which not even the rows are known.
+var everyRow = vec.Range{To: math.MaxInt64}
 
 // deltaFile is a delta file that is read.
 type deltaFile struct {
 	file   *cfile.DeltaFile
 	places []Place // of the block that is read, and of its twins
 	undo   bool
+	slots  []int // columns that its deltas may set; nil: they may do anything
 	blocks []cfile.DeltaBlock
 	dec    cfile.DeltaDecoder
 	kept   kept // the block decoded last: the next range of rows may need it, too
@@ -121,29 +127,43 @@ type deltaCell struct {
 func (o *overlay) add(ctx context.Context, b BlockRef, undo bool) error {
 	d, places, err := o.t.openDelta(ctx, o.set, b)
 	if err != nil {
-		return o.suspect(err)
+		return o.suspect(everyRow, nil, err)
 	}
 	stats, told := d.Stats()
 	if told && !o.concerns(&stats, undo) {
 		return nil
 	}
-	if o.drops = o.drops || !told || stats.Deletes > 0; !told {
+	f := &deltaFile{file: d, places: places, undo: undo}
+	if o.drops = o.drops || !told || stats.Deletes > 0; told {
+		f.slots = []int{}
+		for id := range stats.Updates {
+			if i, ok := o.slots[id]; ok {
+				f.slots = append(f.slots, i)
+			}
+		}
+	}
+	o.touch(f.slots)
+	if told && stats.Deletes+stats.Reinserts > 0 {
+		f.slots = nil
+	}
+	f.kept.block = -1
+	if err = f.list(ctx, o.t); err != nil {
+		return o.suspect(everyRow, f.slots, err)
+	}
+	o.files = append(o.files, f)
+	return nil
+}
+
+// touch notes that columns may change; nil is all of them.
+func (o *overlay) touch(slots []int) {
+	if slots == nil {
 		for i := range o.touched {
 			o.touched[i] = true
 		}
 	}
-	for id := range stats.Updates {
-		if i, ok := o.slots[id]; ok {
-			o.touched[i] = true
-		}
+	for _, i := range slots {
+		o.touched[i] = true
 	}
-	f := &deltaFile{file: d, places: places, undo: undo}
-	f.kept.block = -1
-	if err = f.list(ctx, o.t); err != nil {
-		return o.suspect(err)
-	}
-	o.files = append(o.files, f)
-	return nil
 }
 
 // list finds the file's blocks, by the index of a twin if its own is damaged. Twins have the same bytes at other places.
@@ -184,15 +204,66 @@ func (o *overlay) concerns(s *cfile.DeltaStats, undo bool) bool {
 }
 
 // suspect notes that changes are lost. Only damage is.
-func (o *overlay) suspect(err error) error {
+func (o *overlay) suspect(rows vec.Range, slots []int, err error) error {
 	if !damaged(err) {
 		return err
 	}
-	o.lost, o.drops = cmp.Or(o.lost, err), true
-	for i := range o.touched {
-		o.touched[i] = true
-	}
+	o.drops = o.drops || slots == nil
+	o.touch(slots)
+	o.doubts = append(o.doubts, doubt{rows, slots, err})
 	return nil
+}
+
+// addUnplaced takes in changes of the log of which nobody knows the row.
+func (o *overlay) addUnplaced(unplaced []UnplacedChange) error {
+	for _, u := range unplaced {
+		slots, any := []int{}, false
+		for _, x := range u.Changes {
+			if x.Time >= o.at {
+				continue
+			}
+			op, set, err := cfile.ParseChanges(x.List, fault.Span{Object: o.set.tablet.Object}, "log.change", nil)
+			if err != nil {
+				return err
+			}
+			any = any || op != cfile.DeltaUpdate
+			for _, c := range set {
+				if i, ok := o.slots[c.Column]; ok && !slices.Contains(slots, i) {
+					slots = append(slots, i)
+				}
+			}
+		}
+		if any {
+			slots = nil
+		} else if len(slots) == 0 {
+			continue
+		}
+		if err := o.suspect(u.Rows, slots, u.Err); err != nil {
+			return err
+		}
+	}
+	o.doubts = merged(o.doubts)
+	return nil
+}
+
+// merged is doubts of which those about the same rows are one.
+func merged(all []doubt) (out []doubt) {
+	for _, d := range all {
+		i := slices.IndexFunc(out, func(x doubt) bool { return x.rows == d.rows })
+		switch {
+		case i < 0:
+			out = append(out, d)
+		case d.slots == nil:
+			out[i].slots = nil
+		case out[i].slots != nil:
+			for _, k := range d.slots {
+				if !slices.Contains(out[i].slots, k) {
+					out[i].slots = append(out[i].slots, k)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // addLogged takes in the changes of the log that the snapshot sees.
@@ -236,15 +307,12 @@ func (f *deltaFile) needed(rows vec.Range) (from, to int) {
 	return from, to
 }
 
-// Spans are the blocks that Patch will decode: all that are needed, less those that it has in hand.
+// Spans are the blocks that Patch will decode: all that are needed, less the first one of a file if it is in hand.
 func (o *overlay) Spans(rows vec.Range) (out []fault.Span) {
-	if o.lost != nil {
-		return nil
-	}
 	for _, f := range o.files {
 		from, to := f.needed(rows)
 		for i := from; i < to; i++ {
-			if i != f.kept.block {
+			if i != from || i != f.kept.block {
 				out = append(out, f.blocks[i].At)
 			}
 		}
@@ -254,22 +322,26 @@ func (o *overlay) Spans(rows vec.Range) (out []fault.Span) {
 
 // Patch works out the net change of rows.
 func (o *overlay) Patch(_ context.Context, rows vec.Range, bytes [][]byte) (*vec.Patch, error) {
-	if o.lost != nil {
-		return nil, o.lost
-	}
 	st := &o.state
 	st.reset(rows, len(o.cols))
+	doubts := slices.Clone(o.doubts)
 	for _, f := range o.files {
 		from, to := f.needed(rows)
 		for i := from; i < to; i++ {
-			if i != f.kept.block {
+			if i != from || i != f.kept.block {
 				if len(bytes) == 0 {
 					return nil, fault.Bugf("kudu: a block of deltas was not fetched")
 				}
-				if err := f.decodeAny(o, i, bytes[0]); err != nil {
+				err := f.decodeAny(o, i, bytes[0])
+				bytes = bytes[1:]
+				if err != nil && !damaged(err) {
 					return nil, err
 				}
-				bytes = bytes[1:]
+				if err != nil {
+					b := &f.blocks[i]
+					doubts = append(doubts, doubt{vec.Range{From: b.First, To: b.Last + 1}, f.slots, err})
+					continue
+				}
 			}
 			st.applyBlock(&f.kept)
 		}
@@ -277,7 +349,29 @@ func (o *overlay) Patch(_ context.Context, rows vec.Range, bytes [][]byte) (*vec
 	if err := o.applyLogged(rows); err != nil {
 		return nil, err
 	}
-	return st.patch(o)
+	p, err := st.patch(o)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range doubts {
+		p.Suspect = o.suspects(p.Suspect, d, rows)
+	}
+	return p, nil
+}
+
+// suspects adds what d makes suspect of rows.
+func (o *overlay) suspects(out []vec.Suspect, d doubt, rows vec.Range) []vec.Suspect {
+	part := d.rows.Intersect(rows)
+	switch {
+	case part.Len() == 0:
+	case d.slots == nil:
+		out = append(out, vec.Suspect{Rows: part, Col: -1, Err: d.err})
+	default:
+		for _, i := range d.slots {
+			out = append(out, vec.Suspect{Rows: part, Col: o.cols[i], Err: d.err})
+		}
+	}
+	return out
 }
 
 // decodeAny decodes block i, from a twin if it is damaged.

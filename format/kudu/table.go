@@ -197,6 +197,7 @@ func (t *table) load(ctx context.Context, tb *tablet) error {
 		return nil
 	}
 	tb.sets = nil
+	var notes []region.Finding
 	for i := range tb.RowSets {
 		s := &rowSet{RowSet: &tb.RowSets[i], tablet: tb, index: i, rows: -1}
 		if err := t.findTwins(ctx, s); err != nil {
@@ -205,18 +206,35 @@ func (t *table) load(ctx context.Context, tb *tablet) error {
 		if err := t.measure(ctx, s); err != nil {
 			return err
 		}
-		if err := t.checkHistory(ctx, s); err != nil {
+		x, err := t.checkHistory(ctx, s)
+		if err != nil {
 			return err
+		}
+		if x != nil {
+			notes = append(notes, *x)
 		}
 		tb.sets = append(tb.sets, s)
 	}
-	if !t.o.noWAL {
-		if err := t.replay(ctx, tb); err != nil {
-			return err
-		}
+	newest, err := t.logOf(ctx, tb)
+	if err != nil {
+		return err
 	}
-	tb.loaded = true
+	if x := tb.tooOld(t.o.at, newest); x != nil {
+		notes = append(notes, *x)
+	}
+	tb.notes, tb.loaded = append(tb.notes, notes...), true
 	return nil
+}
+
+// logOf reads the tablet's log, if it is wanted. newest is the time of the tablet's latest operation, as far as a snapshot asks for it.
+func (t *table) logOf(ctx context.Context, tb *tablet) (newest uint64, err error) {
+	switch {
+	case !t.o.noWAL:
+		return t.replay(ctx, tb)
+	case t.o.at != latest:
+		return t.flushed(ctx, tb)
+	}
+	return 0, nil
 }
 
 // measure finds out how many rows a rowset has, and between which keys they lie: from the column or index that holds the keys, or, if

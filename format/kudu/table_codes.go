@@ -17,6 +17,7 @@ var tableCodes = []cfile.Code{
 	{Code: "kudu.catalog.damaged", Severity: region.Warning, Help: "The catalogue in a master's directory cannot be read: which tablets there must be is not known from it."},
 	{Code: "kudu.delta.damaged", Severity: region.Error, Help: "Changes of a rowset cannot be applied: they are damaged, of rows that it does not have, or values of another type. The rows that they touch are suspect."},
 	{Code: "kudu.history.old", Severity: region.Warning, Help: "A snapshot is older than the history that Kudu promises to keep. Rows that were deleted before, and removed by a compaction, leave no trace: they may be missing."},
+	{Code: "kudu.history.removed", Severity: region.Error, Help: "A snapshot is older than what is left of a rowset's history, and was read nevertheless (partial=true, --partial): rows and values that came later are shown."},
 	{Code: "kudu.index.disagrees", Severity: region.Error, Help: "A rowset's ad-hoc index has other keys than its key columns: look-ups would miss rows."},
 	{Code: "kudu.keys.damaged", Severity: region.Error, Help: "The keys of a rowset cannot be held against its index and bloom file, as one of them cannot be read."},
 	{Code: "kudu.keys.order", Severity: region.Error, Help: "The keys of a rowset do not rise: look-ups miss rows, and merging gives a wrong order."},

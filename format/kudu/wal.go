@@ -17,6 +17,7 @@ import (
 	"stoa/format/cfile"
 	"stoa/region"
 	"stoa/store"
+	"stoa/vec"
 )
 
 // Logged is what a tablet's write-ahead log has and its rowsets have not.
@@ -24,13 +25,9 @@ type Logged struct {
 	Rows    []LoggedRow               // rows of MemRowSets that were not flushed; ascending by Key, each key once
 	Changes map[uint64][]LoggedChange // of flushed rowsets, by RowSet.ID; ascending by Row, then in the order in which they were applied
 
-	// Changes whose rows cannot be told, because the keys of their rowset cannot be read, by RowSet.ID: any of its rows may be an old
-	// one. A finding kudu.wal.change.lost tells of each, too.
+	// Changes whose rows cannot be told, because keys of their rowset cannot be read, by RowSet.ID. A finding kudu.wal.change.lost tells
+	// of each rowset, too.
 	Unplaced map[uint64][]UnplacedChange
-
-	// The newest schema in the log, if it is newer than the superblock's; else nil.
-	Schema        *Schema
-	SchemaVersion uint32
 
 	Last      OpID   // the last operation that is known to be committed; zero: there is none
 	LastTime  uint64 // its hybrid time
@@ -60,9 +57,10 @@ type LoggedChange struct {
 
 // UnplacedChange is a row's changes that could not be placed.
 type UnplacedChange struct {
-	Key  []byte // encoded primary key
-	Time uint64 // of the earliest of them
-	Err  error  // why: class Corrupt
+	Key     []byte         // encoded primary key
+	Changes []LoggedChange // in the order in which they were applied
+	Rows    vec.Range      // any of these rows of the rowset may be an old one
+	Err     error          // why: class Corrupt
 }
 
 // KeyLookup finds the ordinal of an encoded key in a rowset, whether the row is live or not.
@@ -290,7 +288,7 @@ func (x *replay) begin(r *walReader, first bool) {
 	}
 	if s, version := x.headSchema(r, first, at); first || version > x.version {
 		x.schema, x.version = s, version
-		x.newest()
+		x.newest(at)
 	}
 }
 
@@ -335,10 +333,13 @@ func (x *replay) altered(version uint32, s *Schema) {
 	x.known[version] = s
 }
 
-// newest takes the schema for the table's if it is newer than the superblock's.
-func (x *replay) newest() {
-	if x.version > x.t.SchemaVersion && x.version > x.out.SchemaVersion {
-		x.out.Schema, x.out.SchemaVersion = x.schema, x.version
+// newest notes that the log goes on with a newer schema than the superblock has, by which the table is read.
+func (x *replay) newest(at fault.Span) {
+	if x.version <= x.t.SchemaVersion {
+		return
+	}
+	if why := x.t.Schema.differs(x.schema); why != "" {
+		x.note("kudu.wal.schema", at, "schema", fmt.Sprintf("the log goes on with version %d of the schema, the superblock has version %d, which is used: %s", x.version, x.t.SchemaVersion, why))
 	}
 }
 
@@ -441,7 +442,7 @@ func (x *replay) apply(p *pendingOp) {
 		a := parseAlter(p.body)
 		if why = said(p.body.Err()); why == "" && a.version > x.version {
 			x.schema, x.version = &a.schema, a.version
-			x.newest()
+			x.newest(p.at)
 		}
 		x.older = x.older || a.version < x.version
 	case p.op == opParticipant:
@@ -700,6 +701,8 @@ func (x *replay) finish(ctx context.Context) error {
 func (x *replay) place(ctx context.Context, rs uint64) error {
 	byKey := x.moved[rs]
 	var out []LoggedChange
+	var lost []UnplacedChange
+	changes := 0
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		row, found, err := x.lookup(ctx, rs, []byte(key))
 		switch {
@@ -710,16 +713,24 @@ func (x *replay) place(ctx context.Context, rs uint64) error {
 			}
 			continue
 		case err == nil:
-			err = fault.Corruptf(fault.Span{Object: x.t.Object}, "", "the log changes row %s of rowset %d, which has no such row", x.keyText([]byte(key)), rs)
+			err = fault.Corruptf(fault.Span{Object: x.t.Object}, "", "rowset %d has no such row", rs)
 		case !errors.Is(err, fault.Corrupt):
 			return err
 		}
+		u := UnplacedChange{Key: []byte(key), Changes: byKey[key], Rows: everyRow, Err: err}
+		if among := (*lostKey)(nil); errors.As(err, &among) {
+			u.Rows, u.Err = among.rows, among.why
+		}
+		changes += len(u.Changes)
+		lost = append(lost, u)
+	}
+	if len(lost) > 0 {
 		if x.out.Unplaced == nil {
 			x.out.Unplaced = map[uint64][]UnplacedChange{}
 		}
-		x.out.Unplaced[rs] = append(x.out.Unplaced[rs], UnplacedChange{[]byte(key), byKey[key][0].Time, err})
-		e := findingOf("", err, "")
-		x.note("kudu.wal.change.lost", e.At, e.Path, fmt.Sprintf("%d changes of row %s of rowset %d: %s", len(byKey[key]), x.keyText([]byte(key)), rs, e.Message))
+		x.out.Unplaced[rs] = lost
+		e := findingOf("", lost[0].Err, "")
+		x.note("kudu.wal.change.lost", e.At, e.Path, fmt.Sprintf("%d changes of %d rows of rowset %d cannot be placed, the first are of row %s: %s", changes, len(lost), rs, x.keyText(lost[0].Key), e.Message))
 	}
 	slices.SortStableFunc(out, func(a, b LoggedChange) int { return cmp.Compare(a.Row, b.Row) })
 	if len(out) > 0 {

@@ -15,6 +15,7 @@ var walCodes = []cfile.Code{
 	{Code: "kudu.wal.missing", Severity: region.Warning, Help: "A tablet has no log. What was not flushed is lost; how much that was, nothing tells."},
 	{Code: "kudu.wal.op.bad", Severity: region.Error, Help: "An operation in the log is whole, and cannot be understood. It is left out."},
 	{Code: "kudu.wal.orphan", Severity: region.Error, Help: "The log says that an operation was applied, which it does not hold: it was in a part that is missing. Its changes were not flushed, and are lost."},
+	{Code: "kudu.wal.schema", Severity: region.Error, Help: "The log goes on with a newer schema than the superblock has: the server stopped between the two. The table is read with the superblock's; cells of columns that it does not know are not read."},
 	{Code: "kudu.wal.segment.missing", Severity: region.Error, Help: "A segment is missing between two of a log. The operations in it are lost, unless they were flushed before."},
 	{Code: "kudu.wal.short", Severity: region.Error, Help: "The log ends before the latest change that was flushed: its end is missing, or it is of another time than the rowsets. What was not flushed is old, or lost."},
 	{Code: "kudu.wal.torn", Severity: region.Warning, Help: "The log ends in a batch that was not written to its end: what a crash leaves, or a copy made while the server ran. Kudu leaves it out, too."},

@@ -295,11 +295,11 @@ func TestWALHeaderSchema(t *testing.T) {
 		"older":                       {[][]byte{seg(other, 1, 1, insert(1, 1))}, "", 8},
 		"older, of another type":      {[][]byte{seg(wider, 1, 1)}, "header", 0},
 		"altered":                     {[][]byte{seg(other, 1, 1, alter(1, s, 2), insert(2, 1)), seg(s, 2, 2, insert(3, 2))}, "", 7},
-		"another than altered":        {[][]byte{seg(other, 2, 1, alter(1, other, 3)), seg(s, 3, 2, insert(2, 2))}, "header", 8},
+		"another than altered":        {[][]byte{seg(other, 2, 1, alter(1, other, 3)), seg(s, 3, 2, insert(2, 2))}, "header schema", 8},
 		"the segments differ":         {[][]byte{seg(other, 1, 1), seg(s, 1, 2, insert(1, 1))}, "header", 8},
 		"no ALTER_SCHEMA":             {[][]byte{seg(s, 2, 1), seg(other, 3, 2, insert(1, 1))}, "header", 7},
 		"a restart":                   {[][]byte{seg(other, 1, 1, alter(1, s, 0), alter(2, other, 1), insert(3, 1))}, "", 8},
-		"too late a version":          {[][]byte{seg(other, 9, 1, alter(1, s, 1), alter(2, s, 2), insert(3, 1))}, "header", 8},
+		"too late a version":          {[][]byte{seg(other, 9, 1, alter(1, s, 1), alter(2, s, 2), insert(3, 1))}, "header schema", 8},
 	} {
 		l := replayed(t, tb, x.segments...)
 		if codesOf(l) != x.codes {
@@ -643,7 +643,7 @@ func TestWALOperations(t *testing.T) {
 			"3@10 10=3 11=NULL 12=7 13=NULL\n", ""},
 		"altered": {slices.Concat(write(1, one(rowInsert, k(1)), inMRS(5)), [][]byte{received(2, opAlterSchema, 6, alter), committed(2, opAlterSchema)},
 			write(3, new(rowsPB).add(&added, rowInsert, k(2), logCell("b")).request(&added), inMRS(5)), write(4, new(rowsPB).add(&added, rowUpdate, k(1), nil, k(9)).request(&added), inMRS(5))),
-			"1@10 10=1 11=NULL 12=7 13=NULL @40 update 14=9\n2@30 10=2 11=\"b\" 14=NULL\n", ""},
+			"1@10 10=1 11=NULL 12=7 13=NULL @40 update 14=9\n2@30 10=2 11=\"b\" 14=NULL\n", "schema"},
 		"an alteration that failed": {slices.Concat([][]byte{received(1, opAlterSchema, 6, alter), committed(1, opAlterSchema, failed())}, write(2, one(rowInsert, k(1)), inMRS(5))), "1@20 10=1 11=NULL 12=7 13=NULL\n", ""},
 		"a transaction": {slices.Concat(write(1, new(rowsPB).add(&s, rowInsert, k(1)).request(&s, txn), inTxn(77)), write(2, one(rowInsert, k(2)), inMRS(5)),
 			[][]byte{received(3, opParticipant, 9, end(txnFinalize, 99)), committed(3, opParticipant)}), "1@99 10=1 11=NULL 12=7 13=NULL\n2@20 10=2 11=NULL 12=7 13=NULL\n", ""},
@@ -786,7 +786,7 @@ func TestWALLookupFails(t *testing.T) {
 	if l.text() != "rowset 3 row 4 @10 delete\n" || codesOf(l) != "change.lost" || l.Findings[0].At.Object != "block" {
 		t.Errorf("%s %+v", l.text(), l.Findings)
 	}
-	if u := l.Unplaced[3]; len(l.Unplaced) != 1 || len(u) != 1 || u[0].Key[3] != 1 || u[0].Time != 10 || !errors.Is(u[0].Err, fault.Corrupt) {
+	if u := l.Unplaced[3]; len(l.Unplaced) != 1 || len(u) != 1 || u[0].Key[3] != 1 || u[0].Changes[0].Time != 10 || u[0].Rows != everyRow || !errors.Is(u[0].Err, fault.Corrupt) {
 		t.Errorf("%+v", l.Unplaced)
 	}
 	_, err := logFS(store.NewMemory(files)).Replay(context.Background(), logTablet(s), func(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, os.ErrPermission })
