@@ -16,6 +16,7 @@ import (
 var Formats = []format.Format{
 	kudu.Format,
 	kudu.WALFormat,
+	kudu.MetadataFormat,
 	cfile.Format,
 	carbon.Format,
 	ipc.Format,

@@ -153,7 +153,8 @@ type Part struct {
 type RowGroup struct {
 	Part  string
 	Index int
-	Rows  int64 // physical rows; -1: only reading tells
+	Name  string // as the format calls it, for people: "rowset 3"; "" = by its index
+	Rows  int64  // physical rows; -1: only reading tells
 	Bytes int64
 	// First and last key, encoded so that bytes.Compare is the order; nil = unknown. Row groups of one part whose
 	// keys do not overlap need not be merged.

@@ -60,6 +60,7 @@ type Finding struct {
 type Loss struct {
 	Part   string // what was being read
 	Group  int    // row group
+	Name   string // of the row group, as the format calls it: "rowset 3"; "" = it has none
 	Column string // "" = all columns
 	Rows   [2]int64
 	Exact  bool  // false: something is missing here, the numbers are not known

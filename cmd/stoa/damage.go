@@ -47,6 +47,7 @@ func (f *damageFlags) apply(s *stoa.ScanSpec) error {
 type manifestLoss struct {
 	Part   string `json:"part"`
 	Group  int    `json:"group"`
+	Name   string `json:"name,omitempty"` // of the group, as the format calls it
 	Column string `json:"column,omitempty"`
 	From   *int64 `json:"from"`
 	To     *int64 `json:"to"`
@@ -166,7 +167,9 @@ func lossLine(l region.Loss) string {
 	if !errors.As(l.Err, &e) || e.At.Object != l.Part {
 		parts = append(parts, l.Part)
 	}
-	if l.Group > 0 {
+	if l.Name != "" {
+		parts = append(parts, l.Name)
+	} else if l.Group > 0 {
 		parts = append(parts, fmt.Sprintf("group %d", l.Group))
 	}
 	switch {
@@ -222,7 +225,7 @@ func lostRows(losses []region.Loss) (n int64, exact bool) {
 }
 
 func docOfLoss(l region.Loss) manifestLoss {
-	d := manifestLoss{Part: l.Part, Group: l.Group, Column: l.Column, Exact: l.Exact, From: known(l.Rows[0]), To: known(l.Rows[1])}
+	d := manifestLoss{Part: l.Part, Group: l.Group, Name: l.Name, Column: l.Column, Exact: l.Exact, From: known(l.Rows[0]), To: known(l.Rows[1])}
 	var e *fault.Error
 	switch {
 	case errors.As(l.Err, &e):

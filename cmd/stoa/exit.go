@@ -23,6 +23,9 @@ const (
 // errDamage ends a verb with status 3 when everything has been said already.
 var errDamage = errors.New("damage")
 
+// errUse ends a verb with status 2 when everything has been said already.
+var errUse = errors.New("use")
+
 // errFailed ends a verb with status 1 when everything has been said already.
 var errFailed = errors.New("failed")
 
@@ -44,7 +47,7 @@ func status(err error) int {
 		return statusFine
 	case errors.Is(err, errDamage), errors.Is(err, fault.Corrupt):
 		return statusDamage
-	case errors.As(err, &use), errors.Is(err, fault.Invalid):
+	case errors.As(err, &use), errors.Is(err, errUse), errors.Is(err, fault.Invalid):
 		return statusUse
 	}
 	return statusCannot
@@ -67,7 +70,7 @@ func (a *app) end(ctx context.Context, cmd *cobra.Command, err error) int {
 
 // tell prints an error, on one line, and a hint where there is one.
 func (a *app) tell(cmd *cobra.Command, err error) {
-	if err == nil || errors.Is(err, errDamage) || errors.Is(err, errEnough) || errors.Is(err, errFailed) {
+	if err == nil || errors.Is(err, errDamage) || errors.Is(err, errEnough) || errors.Is(err, errFailed) || errors.Is(err, errUse) {
 		return
 	}
 	fmt.Fprintf(a.stderr, "stoa: %s\n", printable(line(err)))

@@ -26,6 +26,8 @@ type entryDoc struct {
 	Problem string `json:"problem,omitempty"`
 
 	Parts []entryDoc `json:"parts,omitempty"`
+
+	why error // the problem
 }
 
 func (a *app) lsCmd() *cobra.Command {
@@ -37,7 +39,8 @@ func (a *app) lsCmd() *cobra.Command {
 		Short: "List what a place holds",
 		Long: `List the tables in a place, or the files of a directory: name, format, kind, rows, size, number of columns, and what
 is wrong with those that cannot be read; of tables that have parts with names, also these. Without a path: the working
-directory. -f json is an array with an object an entry.
+directory. -f json is an array with an object an entry. The status is 3 if something is damaged or missing. Rows of Kudu
+tables are those that were flushed: what only the log has, which would have to be replayed, is counted by stoa count.
 --blocks lists the blocks of Kudu directories instead, with the 20 fields of Kudu's own "kudu fs list"; --unnamed those that
 no superblock names, and what is found in containers whose metadata is lost.
 --segments lists the segments of CarbonData tables: status, times, sizes, rows, and what was merged into what.
@@ -107,7 +110,25 @@ func (a *app) ls(cmd *cobra.Command, args []string, src *sourceFlags, out *outpu
 	if err := r.write(ctx, a, out); err != nil {
 		return err
 	}
+	if failed == nil {
+		return toldIn(docs)
+	}
 	return failed
+}
+
+// toldIn is the error that the problems of entries, which were told, mean for the status: what cannot be read at all is only listed.
+func toldIn(docs []entryDoc) error {
+	for _, d := range docs {
+		if errors.Is(d.why, fault.Corrupt) {
+			return errDamage
+		}
+	}
+	for _, d := range docs {
+		if errors.Is(d.why, fault.Invalid) {
+			return errUse
+		}
+	}
+	return nil
 }
 
 // number is the inverse of known.
@@ -158,7 +179,7 @@ func (a *app) listDir(ctx context.Context, dir string, o stoa.OpenOptions) ([]en
 		}
 		out = append(out, some...)
 		if err != nil {
-			out = append(out, entryDoc{Name: info.Name, Bytes: known(info.Size), Problem: problem(err)})
+			out = append(out, entryDoc{Name: info.Name, Bytes: known(info.Size), Problem: problem(err), why: err})
 		}
 	}
 	return out, nil
@@ -211,7 +232,7 @@ func (a *app) entry(ctx context.Context, e format.Entry, o stoa.OpenOptions) ent
 	t, err := stoa.Open(ctx, name, o)
 	if err != nil {
 		if !errors.Is(err, fault.Unsupported) {
-			d.Problem = problem(err)
+			d.Problem, d.why = problem(err), err
 		}
 		return d
 	}

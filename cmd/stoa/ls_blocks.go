@@ -135,6 +135,9 @@ func (a *app) blocksOf(ctx context.Context, name string, o stoa.OpenOptions, how
 	if len(layouts) == 0 {
 		return nil, fault.Unsupportedf(fault.Span{Object: place}, "", "--blocks and --unnamed are for Kudu directories, and there is none here")
 	}
+	if err := kudu.CheckUnused(ctx, o.Tree, place, o.Opts); err != nil {
+		return nil, &openError{err}
+	}
 	var findings []region.Finding
 	listed := false
 	for _, l := range layouts {

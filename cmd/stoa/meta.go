@@ -64,7 +64,11 @@ format's own words. -f json is an array with an object a file.`,
 func (a *app) metaOf(ctx context.Context, t *stoa.Table) []metaDoc {
 	var out []metaDoc
 	for i, s := range t.Sources() {
-		d := metaDoc{Name: s.Name, Format: s.Format, Bytes: known(a.size(ctx, s.Name)), Columns: t.Schema().NumFields(), Facts: pairs{}}
+		bytes := int64(-1) // of a table in a place that may hold others
+		if withoutTable(s.Name) == s.Name {
+			bytes = a.size(ctx, s.Name)
+		}
+		d := metaDoc{Name: s.Name, Format: s.Format, Bytes: known(bytes), Columns: t.Schema().NumFields(), Facts: pairs{}}
 		if rows, err := t.SourceRows(ctx, i); err == nil {
 			d.Rows = known(rows)
 		}

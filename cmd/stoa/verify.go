@@ -11,6 +11,8 @@ import (
 
 	"stoa"
 	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu"
 	"stoa/region"
 )
 
@@ -97,6 +99,9 @@ func (a *app) verify(cmd *cobra.Command, args []string, o stoa.OpenOptions, out 
 
 // verifyPath adds the findings of one path. Damage that keeps a file from being opened is a finding, too.
 func verifyPath(ctx context.Context, path string, o stoa.OpenOptions, form string, w io.Writer, doc *verifyDoc) error {
+	if err := inUse(ctx, path, o); err != nil {
+		return err
+	}
 	for f, err := range stoa.Verify(ctx, path, o) {
 		if err != nil {
 			var ok bool
@@ -107,6 +112,19 @@ func verifyPath(ctx context.Context, path string, o stoa.OpenOptions, form strin
 		if err := doc.add(f, form, w); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// inUse is an error if a server runs on the directory at path: what it does meanwhile would show as damage.
+func inUse(ctx context.Context, path string, o stoa.OpenOptions) error {
+	place := withoutTable(path)
+	f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: place}, o)
+	if err != nil || f.Name != kudu.Format.Name {
+		return nil
+	}
+	if err := kudu.CheckUnused(ctx, o.Tree, place, o.Opts); err != nil {
+		return &openError{err}
 	}
 	return nil
 }

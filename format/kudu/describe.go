@@ -64,7 +64,6 @@ func (d *describer) all(tg format.Target) error {
 		return err
 	}
 	d.o.Opts, d.o.Tracer = nil, nil
-	ro.live = true
 	s, err := openServers(d.ctx, tg, d.o.OpenOptions, ro)
 	if err != nil {
 		return err

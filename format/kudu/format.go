@@ -100,13 +100,8 @@ func (s *servers) add(ctx context.Context, tree store.Tree, l Layout, fo FSOptio
 	if err != nil {
 		return err
 	}
-	if len(f.Users) > 0 && !ro.live {
-		u := f.Users[0]
-		who := "a server"
-		if u.PID > 0 {
-			who = fmt.Sprintf("a server (process %d)", u.PID)
-		}
-		return fault.New(fault.Invalid, fault.Span{Object: u.Object}, "", "%s runs on this directory; stop it, copy the directory, or set live=true", who)
+	if err := f.unused(); err != nil && !ro.live {
+		return err
 	}
 	tablets, err := f.Tablets(ctx)
 	if err != nil {
@@ -121,6 +116,44 @@ func (s *servers) add(ctx context.Context, tree store.Tree, l Layout, fo FSOptio
 	}
 	s.findings = append(s.findings, f.Findings...)
 	return nil
+}
+
+// unused is an error, Invalid, if a server runs on the directories.
+func (f *FS) unused() error {
+	if len(f.Users) == 0 {
+		return nil
+	}
+	u := f.Users[0]
+	who := "a server"
+	if u.PID > 0 {
+		who = fmt.Sprintf("a server (process %d)", u.PID)
+	}
+	return fault.New(fault.Invalid, fault.Span{Object: u.Object}, "", "%s runs on this directory; stop it, copy the directory, or set live=true", who)
+}
+
+// CheckUnused is an error, of class Invalid, if a server runs on the directories at a place, and option live is not true. All that is not
+// about that is no error here.
+func CheckUnused(ctx context.Context, tree store.Tree, name string, opts map[string]string) error {
+	ro, err := parseOptions(opts)
+	if err != nil || ro.live {
+		return nil
+	}
+	layouts := []Layout{ro.layout}
+	if l := ro.layout; l.WALDir == "" && l.MetaDir == "" && len(l.DataDirs) == 0 {
+		if layouts, err = FindServers(ctx, tree, name, FSOptions{}); err != nil {
+			return ctx.Err()
+		}
+	}
+	for _, l := range layouts {
+		f := &FS{Layout: l, tree: tree}
+		if f.readDataDirs(ctx) == nil {
+			f.findUsers()
+		}
+		if err := f.unused(); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // replica takes in one server's replica of a tablet.
@@ -211,29 +244,46 @@ func (s *servers) nameOf(ts []*tablet) string {
 	return newest(ts).Table
 }
 
-// missing are the tablets that a table must have and that are not here, by their partitions: what the partition schema says, or the master;
+// absent is a tablet that a table must have and that is not here.
+type absent struct {
+	id   string // "" if it is not known: only a master tells
+	what string // its partition
+}
+
+func (a absent) String() string {
+	if a.id == "" {
+		return a.what
+	}
+	return fmt.Sprintf("%s (tablet %s)", a.what, a.id)
+}
+
+// missing are the tablets that a table must have and that are not here: what the partition schema says, or the master;
 // uncovered are ranges of keys without a tablet, which may be meant to have none; more is how many are not listed.
-func (s *servers) missing(ts []*tablet) (missing, uncovered []string, more int64) {
+func (s *servers) missing(ts []*tablet) (missing []absent, uncovered []string, more int64) {
+	top := newest(ts)
+	if s.catalog != nil && s.catalog.tables[top.TableID].id != "" { // the master knows
+		for _, e := range s.catalog.absent(top.TableID, ts) {
+			missing = append(missing, absent{e.id, cmp.Or(top.Partitioning.Text(&top.Schema, &e.partition), "all rows")})
+		}
+		return missing, nil, 0
+	}
 	var have []*Tablet
 	for _, tb := range ts {
 		have = append(have, tb.Tablet)
 	}
 	sure, perhaps, more := Missing(have)
 	for _, g := range sure {
-		missing = append(missing, g.Text)
+		missing = append(missing, absent{"", cmp.Or(g.Text, "all rows")})
 	}
 	for _, g := range perhaps {
 		uncovered = append(uncovered, g.Text)
 	}
-	top := newest(ts)
-	if s.catalog == nil || s.catalog.tables[top.TableID].id == "" {
-		return missing, uncovered, more
-	}
-	missing, uncovered = nil, nil // the master knows
-	for _, e := range s.catalog.absent(top.TableID, ts) {
-		missing = append(missing, fmt.Sprintf("%s (tablet %s)", cmp.Or(top.Partitioning.Text(&top.Schema, &e.partition), "all rows"), e.id))
-	}
-	return missing, uncovered, 0
+	return missing, uncovered, more
+}
+
+// whereTablets is where a tablet that is missing would be.
+func (s *servers) whereTablets() fault.Span {
+	return fault.Span{Object: path.Join(s.all[0].MetaDir, tabletMetaDir)}
 }
 
 // pick finds the table that what names: by its name, its id, or the id of one of its tablets, which is then the only one that is read.
@@ -342,8 +392,19 @@ func openTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro r
 func (s *servers) complete(ts []*tablet) error {
 	missing, uncovered, more := s.missing(ts)
 	if n := int64(len(missing)) + more; n > 0 {
-		return fault.Corruptf(fault.Span{Object: ts[0].Object}, "partition_schema", "table %s: %d of its tablets are not here, the first is that of %s; partial=true reads the others",
-			s.nameOf(ts), n, cmp.Or(missing[0], "all rows"))
+		const most = 8
+		var names []string
+		for _, g := range missing[:min(len(missing), most)] {
+			names = append(names, g.String())
+		}
+		if n > most {
+			names = append(names, "…")
+		}
+		are := "tablets are"
+		if n == 1 {
+			are = "tablet is"
+		}
+		return fault.Corruptf(s.whereTablets(), "", "table %s: %d %s not here: %s; partial=true reads the others", s.nameOf(ts), n, are, strings.Join(names, "; "))
 	}
 	if len(uncovered) == 0 {
 		return nil
@@ -355,6 +416,52 @@ func (s *servers) complete(ts []*tablet) error {
 		}
 	}
 	return nil
+}
+
+// logBytes is the size of a tablet's log. Its rows and changes are not counted by List, which would have to replay it.
+func (f *FS) logBytes(ctx context.Context, tablet string) (n int64) {
+	segments, err := f.logSegments(ctx, tablet)
+	if err != nil {
+		return 0
+	}
+	for _, s := range segments {
+		n += s.Size
+	}
+	return n
+}
+
+// halves is an error if a server's directories are here only in part, so that no table can be read: most often those above were meant.
+func (s *servers) halves(ctx context.Context, tg format.Target) error {
+	for _, f := range s.all {
+		at := fault.Span{Object: tg.Name}
+		switch beside := s.beside(ctx, f.tree, tg.Name); {
+		case f.MetaDir == "" && len(f.Layout.DataDirs) > 0:
+			return fault.Corruptf(at, "", "there are blocks and no superblocks (%s/), so no tables: superblocks are in the server's WAL or metadata directory%s; without them ls --unnamed lists the blocks, and --schema reads them",
+				tabletMetaDir, beside)
+		case f.MetaDir != "" && len(f.DataDirs) == 0:
+			return fault.Corruptf(at, "", "there are superblocks and no blocks, so no rows: blocks are in the server's data directories%s", beside)
+		}
+	}
+	return nil
+}
+
+// beside is what to say if the directory above dir holds more of a server than dir.
+func (s *servers) beside(ctx context.Context, tree store.Tree, dir string) string {
+	for up := path.Dir(dir); dir != "" && up != dir && len(up) > 1; dir, up = up, path.Dir(up) {
+		ls, err := FindServers(ctx, tree, up, FSOptions{})
+		if err != nil {
+			return ""
+		}
+		for _, l := range ls {
+			if l.MetaDir != "" && len(l.DataDirs) > 0 || l.MetaDir == "" && l.WALDir != "" && len(l.DataDirs) > 0 {
+				return fmt.Sprintf(": %s has both", up)
+			}
+		}
+		if path.Base(up) != dataDir {
+			break
+		}
+	}
+	return ", --meta-dir, --wal-dir and --data-dirs name them"
 }
 
 // list gives the tables of all servers, and their tablets.
@@ -374,7 +481,11 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 				return
 			}
 		}
-		s.elsewhere(yield)
+		if s.elsewhere(yield) {
+			if err := s.halves(ctx, tg); err != nil {
+				yield(format.Entry{}, err)
+			}
+		}
 	}
 }
 
@@ -408,6 +519,9 @@ func (s *servers) entry(ctx context.Context, ts []*tablet) (format.Entry, error)
 		if n := len(tb.others); n > 0 {
 			part.Meta = append(part.Meta, format2("replicas", "%d", n+1))
 		}
+		if n := tb.fs.logBytes(ctx, tb.ID); n > 0 {
+			part.Meta = append(part.Meta, format2("log_bytes", "%d", n))
+		}
 		e.Parts = append(e.Parts, part)
 	}
 	add("rowsets", "%d", sets)
@@ -418,8 +532,10 @@ func (s *servers) entry(ctx context.Context, ts []*tablet) (format.Entry, error)
 	if n := int64(len(missing)) + more; n > 0 {
 		add("missing_tablets", "%d", n)
 	}
-	for _, g := range missing[:min(len(missing), 20)] {
-		add("missing", "%s", g)
+	for _, g := range missing {
+		part := format.Entry{Table: cmp.Or(g.id, "?"), Kind: "tablet", Rows: -1, Bytes: -1}
+		part.Meta = append(part.Meta, format2("partition", "%s", g.what), format2("state", "MISSING"))
+		e.Parts = append(e.Parts, part)
 	}
 	for _, g := range uncovered[:min(len(uncovered), 20)] {
 		add("uncovered", "%s", g)
@@ -427,10 +543,10 @@ func (s *servers) entry(ctx context.Context, ts []*tablet) (format.Entry, error)
 	return e, nil
 }
 
-// elsewhere gives the tables that the master knows, and of which nothing is here.
-func (s *servers) elsewhere(yield func(format.Entry, error) bool) {
+// elsewhere gives the tables that the master knows, and of which nothing is here; false if yield wants no more.
+func (s *servers) elsewhere(yield func(format.Entry, error) bool) bool {
 	if s.catalog == nil {
-		return
+		return true
 	}
 	var out []format.Entry
 	for id, e := range s.catalog.tables {
@@ -444,7 +560,8 @@ func (s *servers) elsewhere(yield func(format.Entry, error) bool) {
 	slices.SortFunc(out, func(a, b format.Entry) int { return cmp.Compare(a.Table, b.Table) })
 	for _, e := range out {
 		if !yield(e, nil) {
-			return
+			return false
 		}
 	}
+	return true
 }

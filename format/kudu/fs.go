@@ -161,7 +161,7 @@ func (s *search) look(ctx context.Context, dir string, depth int) error {
 		switch {
 		case !info.Dir && name == instanceFile:
 			isRoot = true
-			if in, err := readInstance(ctx, s.tree, info.Name, s.o.pbc()); err == nil {
+			if in, _, err := readInstance(ctx, s.tree, info.Name, s.o.pbc()); err == nil {
 				r.uuid = in.UUID
 			} else if errors.Is(err, fault.Corrupt) && depth > 0 && !looksLikePBC(err) {
 				isRoot = false // another program's file of the same name
@@ -453,7 +453,10 @@ func (f *FS) readInstances(ctx context.Context) error {
 		}
 		done = append(done, dir)
 		name := path.Join(dir, instanceFile)
-		in, err := readInstance(ctx, f.tree, name, f.o.pbc())
+		in, notes, err := readInstance(ctx, f.tree, name, f.o.pbc())
+		for _, n := range notes {
+			f.fault("kudu.instance.damaged", n, "")
+		}
 		switch {
 		case gone(err):
 			if _, err := f.tree.Stat(ctx, path.Join(dir, dirInstanceFile)); err != nil {
@@ -480,11 +483,11 @@ func (f *FS) readInstances(ctx context.Context) error {
 	return nil
 }
 
-// readInstance reads an instance file. Damage that does not matter is passed over: everything in it is short.
-func readInstance(ctx context.Context, tree store.Tree, name string, o pbcOptions) (in Instance, err error) {
+// readInstance reads an instance file. notes tells of damage that did not keep it from being read.
+func readInstance(ctx context.Context, tree store.Tree, name string, o pbcOptions) (in Instance, notes []error, err error) {
 	in.Object = name
-	_, err = readPBC(ctx, tree, name, o, "instance", in.parse)
-	return in, err
+	notes, err = readPBC(ctx, tree, name, o, "instance", in.parse)
+	return in, notes, err
 }
 
 // parse reads an InstanceMetadataPB.

@@ -13,7 +13,7 @@ var fsCodes = []cfile.Code{
 	{Code: "kudu.block.missing", Severity: region.Error, Help: "A superblock names a block that no data directory holds. The column, or the changes, that it held are lost."},
 	{Code: "kudu.block.truncated", Severity: region.Error, Help: "A superblock names a block that lies partly or wholly behind the end of its container."},
 	{Code: "kudu.block.twice", Severity: region.Warning, Help: "Two containers hold a block of the same number. The first one that is whole is read."},
-	{Code: "kudu.cmeta.damaged", Severity: region.Warning, Help: "The consensus metadata of a tablet cannot be read. It holds no rows."},
+	{Code: "kudu.cmeta.damaged", Severity: region.Error, Help: "The consensus metadata of a tablet is damaged. It holds no rows: none is lost."},
 	{Code: "kudu.container.damaged", Severity: region.Error, Help: "A log container cannot be read as it should be. Blocks whose records are whole are read."},
 	{Code: "kudu.container.incomplete", Severity: region.Note, Help: "The server stopped while it made a container. It holds nothing."},
 	{Code: "kudu.container.missing", Severity: region.Error, Help: "One of the two files of a log container is missing. Without .metadata the blocks can only be found by carving; without .data they are lost."},
@@ -23,7 +23,7 @@ var fsCodes = []cfile.Code{
 	{Code: "kudu.container.truncated", Severity: region.Error, Help: "Blocks of a container lie behind the end of its data file. If a superblock names them, they are lost."},
 	{Code: "kudu.datadir.damaged", Severity: region.Error, Help: "The file block_manager_instance of a data directory cannot be read. Its place among the others is guessed."},
 	{Code: "kudu.datadir.missing", Severity: region.Error, Help: "The data directories name another one, which is not among those that were given. Its blocks are lost, unless it is given, too."},
-	{Code: "kudu.instance.damaged", Severity: region.Warning, Help: "The file that says to which server a directory belongs cannot be read."},
+	{Code: "kudu.instance.damaged", Severity: region.Error, Help: "The file that says to which server a directory belongs is damaged. It holds no rows: none is lost."},
 	{Code: "kudu.instance.missing", Severity: region.Warning, Help: "A directory looks like one of Kudu's and does not say to which server it belongs."},
 	{Code: "kudu.instance.other", Severity: region.Error, Help: "The directories belong to different servers. They must not be mixed."},
 	{Code: "kudu.layout.missing", Severity: region.Error, Help: "A directory that every server has was not found: the one of superblocks, or any of data."},
@@ -37,7 +37,7 @@ var fsCodes = []cfile.Code{
 const maxNotes = 20
 
 func severity(code string) region.Severity {
-	for _, list := range [][]cfile.Code{fsCodes, tableCodes, walCodes} {
+	for _, list := range [][]cfile.Code{fsCodes, tableCodes, walCodes, metadataCodes} {
 		for _, c := range list {
 			if c.Code == code {
 				return c.Severity
@@ -49,7 +49,9 @@ func severity(code string) region.Severity {
 
 // keep keeps a finding, once: superblocks may be read again.
 func (f *FS) keep(x region.Finding) {
-	x.Severity, x.Rows, x.Lost = severity(x.Code), [2]int64{-1, -1}, -1
+	if x.Severity, x.Rows, x.Lost = severity(x.Code), [2]int64{-1, -1}, -1; x.Code == "kudu.instance.damaged" || x.Code == "kudu.cmeta.damaged" {
+		x.Lost = 0
+	}
 	if f.told[x] {
 		return
 	}

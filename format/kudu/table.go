@@ -162,10 +162,10 @@ func (t *table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([
 	}
 	var out []format.RowGroup
 	for _, s := range tb.sets {
-		out = append(out, format.RowGroup{Part: p.Ref, Index: s.index, Rows: s.rows, Bytes: t.storedIn(ctx, s, q.Cols), Low: s.low, High: s.high})
+		out = append(out, format.RowGroup{Part: p.Ref, Index: s.index, Name: fmt.Sprintf("rowset %d", s.ID), Rows: s.rows, Bytes: t.storedIn(ctx, s, q.Cols), Low: s.low, High: s.high})
 	}
 	if m := tb.logged; m != nil && len(m.keys) > 0 {
-		out = append(out, format.RowGroup{Part: p.Ref, Index: len(tb.sets), Rows: int64(len(m.keys)), Low: m.keys[0], High: m.keys[len(m.keys)-1]})
+		out = append(out, format.RowGroup{Part: p.Ref, Index: len(tb.sets), Name: "the log", Rows: int64(len(m.keys)), Low: m.keys[0], High: m.keys[len(m.keys)-1]})
 	}
 	return out, nil
 }

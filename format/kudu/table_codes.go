@@ -32,9 +32,14 @@ var tableCodes = []cfile.Code{
 	{Code: "kudu.unsupported", Severity: region.Error, Help: "The directories may be sound, but need something that is not known here; the message names it."},
 }
 
+// metadataCodes are the kinds of findings about a protobuf container by itself.
+var metadataCodes = []cfile.Code{
+	{Code: "kudu.metadata.damaged", Severity: region.Error, Help: "A protobuf container, or a record in it, cannot be read as it should be. What follows from that is told when its directory is verified."},
+}
+
 // Codes are all kinds of findings of this package. Verify tells those of blocks, too: see package cfile.
 var Codes = func() []cfile.Code {
-	all := slices.Concat(fsCodes, tableCodes, walCodes)
+	all := slices.Concat(fsCodes, tableCodes, walCodes, metadataCodes)
 	slices.SortFunc(all, func(a, b cfile.Code) int { return cmp.Compare(a.Code, b.Code) })
 	return all
 }()

@@ -2,7 +2,6 @@ package kudu
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,9 +138,9 @@ func (v *verifier) unnamed(s *servers) error {
 // missing tells of tablets that the table must have.
 func (v *verifier) missing(s *servers, ts []*tablet) {
 	gaps, _, more := s.missing(ts)
-	at := fault.Span{Object: ts[0].Object}
+	at := s.whereTablets()
 	for _, g := range gaps {
-		v.tell("kudu.tablet.missing", at, s.nameOf(ts), "table %s: no directory here holds the tablet of %s", s.nameOf(ts), cmp.Or(g, "all rows"))
+		v.tell("kudu.tablet.missing", at, s.nameOf(ts), "table %s: no directory here holds the tablet of %s", s.nameOf(ts), g)
 	}
 	if more > 0 {
 		v.tell("kudu.tablet.missing", at, s.nameOf(ts), "table %s: %d more tablets are not here", s.nameOf(ts), more)

@@ -66,9 +66,9 @@ func listWAL(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, erro
 	}
 }
 
-func noOptions(opts map[string]string) error {
+func noOptions(name string, opts map[string]string) error {
 	for k := range opts {
-		return fault.Invalidf("kudu-wal: there is no option %q for reading", k)
+		return fault.Invalidf("%s: there is no option %q for reading", name, k)
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func describeSegment(ctx context.Context, tg format.Target, o format.DescribeOpt
 				stopped = !yield(n, nil)
 			}
 		}
-		err := noOptions(o.Opts)
+		err := noOptions("kudu-wal", o.Opts)
 		if err == nil {
 			err = describeWAL(ctx, tg.Tree, tg.Name, pbcOptions{limits: o.Limits, noVerify: o.NoVerify, trace: trace})
 		}
@@ -95,7 +95,7 @@ func describeSegment(ctx context.Context, tg format.Target, o format.DescribeOpt
 func verifySegment(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		x := &replay{t: &Tablet{ID: tg.Name}, out: &Logged{}, counts: map[string]int{}}
-		err := noOptions(o.Opts)
+		err := noOptions("kudu-wal", o.Opts)
 		if err == nil {
 			err = x.checkSegment(ctx, tg, pbcOptions{limits: o.Limits, noVerify: o.NoVerify})
 		}

@@ -37,7 +37,7 @@ func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, 
 			if !r.excused(err) {
 				return 0, err
 			}
-			lost := region.Loss{Part: g.Part, Group: g.Index, Rows: [2]int64{at, -1}, Err: err}
+			lost := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Rows: [2]int64{at, -1}, Err: err}
 			var exact rowsError
 			if errors.As(err, &exact) {
 				lost.Rows[0], lost.Rows[1] = exact.LostRows()

@@ -683,14 +683,14 @@ func (l *leaf) losePage(p format.Page, at int64, err error) error {
 // lose notes that rows cannot be shown.
 func (f *field) lose(rows vec.Range, err error) {
 	f.lost = append(f.lost, rows)
-	f.run.lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Column: f.plan.name, Rows: [2]int64{rows.From, rows.To}, Exact: true, Err: err})
+	f.run.lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name, Column: f.plan.name, Rows: [2]int64{rows.From, rows.To}, Exact: true, Err: err})
 }
 
 // loseRest is for a field of which a column goes on at an unknown place: its rows are lost as far as the row group goes.
 func (f *field) loseRest(from, to int64) int64 {
 	if f.group.Rows < 0 {
 		if !f.told {
-			f.run.lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Column: f.plan.name, Rows: [2]int64{from, -1}, Err: f.dead})
+			f.run.lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name, Column: f.plan.name, Rows: [2]int64{from, -1}, Err: f.dead})
 		}
 		f.told = true
 		return from

@@ -31,7 +31,7 @@ func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(P
 		return childPages(ctx, src, g, col, f, lost)
 	}
 	rows := vec.Ranges{{From: 0, To: 1<<63 - 1}}
-	all := region.Loss{Part: g.Part, Group: g.Index, Rows: [2]int64{0, g.Rows}, Exact: g.Rows >= 0}
+	all := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Rows: [2]int64{0, g.Rows}, Exact: g.Rows >= 0}
 	chunk, err := src.Reader.Chunk(ctx, g, col, rows[0])
 	if err != nil {
 		return tell(lost, all, err)
@@ -86,7 +86,7 @@ func childPages(ctx context.Context, src Source, g format.RowGroup, col int, f f
 	}
 	r := &run{plan: &plan{columns: cols}, src: src}
 	fd, err := r.openField(ctx, g, &fieldPlan{cols: chain, name: cols[col].Name}, vec.Ranges{{From: 0, To: 1<<63 - 1}}, defaultAhead)
-	all := region.Loss{Part: g.Part, Group: g.Index, Rows: [2]int64{0, g.Rows}, Exact: g.Rows >= 0}
+	all := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Rows: [2]int64{0, g.Rows}, Exact: g.Rows >= 0}
 	if err != nil {
 		return tell(lost, all, err)
 	}

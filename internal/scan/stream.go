@@ -198,7 +198,7 @@ func (s *stream) losePage(p format.Page, first, pos int64, err error) error {
 // loseRows puts placeholders for the rows [from, to), which must follow vec's last entry.
 func (s *stream) loseRows(from, to int64, exact bool, err error) {
 	s.fill(from, to)
-	s.run.lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Column: s.col.Name,
+	s.run.lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Name: s.group.Name, Column: s.col.Name,
 		Rows: [2]int64{from, to}, Exact: exact, Err: err})
 }
 
@@ -207,13 +207,13 @@ func (s *stream) loseRows(from, to int64, exact bool, err error) {
 func (s *stream) loseRest(b int64) {
 	to := min(b, s.group.Rows)
 	if s.group.Rows < 0 {
-		s.run.lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Column: s.col.Name,
+		s.run.lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Name: s.group.Name, Column: s.col.Name,
 			Rows: [2]int64{s.end(), -1}, Exact: false, Err: s.dead})
 		s.ended = true
 		return
 	}
 	if !errors.Is(s.dead, errTold) {
-		s.run.lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Column: s.col.Name,
+		s.run.lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Name: s.group.Name, Column: s.col.Name,
 			Rows: [2]int64{s.end(), s.group.Rows}, Exact: true, Err: s.dead})
 		s.dead = errTold
 	}

@@ -202,7 +202,7 @@ func (w *windows) checkRest(ctx context.Context) error {
 		if !w.run.excused(err) {
 			return err
 		}
-		w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Column: l.name(), Rows: [2]int64{w.group.Rows, -1}, Err: err})
+		w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name, Column: l.name(), Rows: [2]int64{w.group.Rows, -1}, Err: err})
 	}
 	return nil
 }
@@ -316,7 +316,7 @@ func (w *windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 			live = withoutRanges([]vec.Range{x.Rows}, live, rows.From, rows.To)
 		}
 		if x.Rows.From = max(x.Rows.From, w.told); x.Rows.Len() > 0 { // a window that was cut is asked for again
-			w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Column: name, Rows: [2]int64{x.Rows.From, x.Rows.To}, Exact: true, Err: x.Err})
+			w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name, Column: name, Rows: [2]int64{x.Rows.From, x.Rows.To}, Exact: true, Err: x.Err})
 		}
 	}
 	w.told = max(w.told, rows.To)

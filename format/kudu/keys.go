@@ -1,0 +1,282 @@
+package kudu
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"stoa/fault"
+	"stoa/format/cfile"
+	"stoa/vec"
+)
+
+// keyIndex is the file that finds the encoded keys of a rowset: the key's column, or the ad-hoc index if there are several.
+type keyIndex struct {
+	t      *table
+	set    *rowSet
+	places []Place         // of the file and its twins, in other replicas
+	open   []*cfile.Reader // the first of them, as far as they were needed
+	err    error           // why there is none
+
+	runs   []keyRun // all keys, once they had to be read one after the other
+	at     int      // the run of keys; -1: none
+	inHand [][]byte
+}
+
+// keyRun is some rows with the first and the last of their keys.
+type keyRun struct {
+	rows      vec.Range
+	low, high []byte
+	err       error // the keys cannot be read
+}
+
+// lostKey is damage because of which it is not known whether one of some rows has a key.
+type lostKey struct {
+	rows vec.Range
+	why  error
+}
+
+func (e *lostKey) Error() string { return e.why.Error() }
+func (e *lostKey) Unwrap() error { return e.why }
+
+// indexOfKeys is the block of that file.
+func (t *table) indexOfKeys(s *rowSet) (b BlockRef) {
+	if t.schema.Keys() > 1 {
+		return s.Adhoc
+	}
+	b, _ = s.Block(t.schema.Columns[0].ID)
+	return b
+}
+
+func (t *table) keyIndex(ctx context.Context, s *rowSet) *keyIndex {
+	x := &keyIndex{t: t, set: s, at: -1}
+	b := t.indexOfKeys(s)
+	if b.IsNull() {
+		x.err = fault.Corruptf(fault.Span{Object: s.tablet.Object}, "rowsets.adhoc_index_block", "rowset %d has no index of its keys", s.ID)
+		return x
+	}
+	var r *cfile.Reader
+	r, x.places, x.err = opened(ctx, t, s, b, openColumn)
+	x.open = append(x.open, r)
+	return x
+}
+
+// find finds a key by the file's value index. Where the file is damaged a twin is asked.
+func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool, err error) {
+	if x.err != nil {
+		return 0, false, x.err
+	}
+	for k, p := range x.places {
+		if k == len(x.open) {
+			r, bad := openColumn(ctx, source{x.t.tree, p.At.Object, p.At.End()}, p.At, x.t.cfileOptions())
+			if bad != nil {
+				r = nil
+			}
+			x.open = append(x.open, r)
+		}
+		if x.open[k] == nil {
+			continue
+		}
+		n, exact, bad := x.open[k].Find(ctx, key, false)
+		if bad == nil || !damaged(bad) {
+			return n, exact, bad
+		}
+		if err == nil {
+			err = bad
+		}
+	}
+	return 0, false, err
+}
+
+// search finds a key: by the value index or, where that is damaged, among all keys, read one after the other. A lostKey tells among which
+// rows it may be.
+func (x *keyIndex) search(ctx context.Context, key []byte) (row int64, exact bool, err error) {
+	if row, exact, err = x.find(ctx, key); err == nil || !damaged(err) || x.set.rows < 0 {
+		return row, exact, err
+	}
+	if x.err != nil && x.t.schema.Keys() == 1 {
+		return 0, false, err // that of any row
+	}
+	if x.runs == nil {
+		if err := x.list(ctx); err != nil {
+			return 0, false, err
+		}
+	}
+	var lost *lostKey // of the runs since the last whole one
+	for i := range x.runs {
+		r := &x.runs[i]
+		switch {
+		case r.err != nil && lost == nil:
+			lost = &lostKey{r.rows, r.err}
+		case r.err != nil:
+			lost.rows.To = r.rows.To
+		case bytes.Compare(r.high, key) < 0:
+			lost, row = nil, r.rows.To
+		case bytes.Compare(r.low, key) <= 0:
+			return x.within(ctx, i, key)
+		case lost != nil:
+			return lost.rows.From, false, lost
+		default:
+			return r.rows.From, false, nil
+		}
+	}
+	if lost != nil {
+		return lost.rows.From, false, lost
+	}
+	return row, false, nil
+}
+
+// within finds a key in a run that reaches over it.
+func (x *keyIndex) within(ctx context.Context, i int, key []byte) (row int64, exact bool, err error) {
+	r := &x.runs[i]
+	if x.at != i {
+		if x.inHand, err = x.t.keysOf(ctx, x.set, r.rows.From, r.rows.Len()); err != nil {
+			return 0, false, err
+		}
+		x.at = i
+	}
+	for k, have := range x.inHand {
+		if c := bytes.Compare(have, key); c >= 0 {
+			return r.rows.From + int64(k), c == 0, nil
+		}
+	}
+	return r.rows.To, false, nil
+}
+
+// list reads all keys, page by page.
+func (x *keyIndex) list(ctx context.Context) error {
+	var before []byte
+	for _, rows := range x.pages(ctx) {
+		keys, err := x.t.keysOf(ctx, x.set, rows.From, rows.Len())
+		for _, k := range keys {
+			if err == nil && before != nil && bytes.Compare(before, k) >= 0 {
+				err = fault.Corruptf(fault.Span{Object: x.set.tablet.Object}, "", "the keys of rows %d to %d of rowset %d do not rise", rows.From, rows.To, x.set.ID)
+			}
+			if err == nil {
+				before = k
+			}
+		}
+		switch {
+		case err == nil:
+			x.runs = append(x.runs, keyRun{rows: rows, low: bytes.Clone(keys[0]), high: bytes.Clone(keys[len(keys)-1])})
+		case damaged(err):
+			x.runs = append(x.runs, keyRun{rows: rows, err: err})
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// stride is how many keys are read together where no index tells which are in a page.
+const stride = 256
+
+// pages are the rows of the file's pages, as a positional index that is whole tells them.
+func (x *keyIndex) pages(ctx context.Context) (out []vec.Range) {
+	all := vec.Range{To: x.set.rows}
+	for _, r := range x.open {
+		if r == nil {
+			continue
+		}
+		out = out[:0]
+		c, err := r.Chunk(ctx, all)
+		for at := int64(0); err == nil; {
+			p, bad := c.Next(ctx)
+			switch {
+			case bad == io.EOF && at == all.To:
+				return out
+			case bad != nil || p.First != at || p.Rows <= 0 || p.First+p.Rows > all.To:
+				err = io.ErrUnexpectedEOF
+			default:
+				at += p.Rows
+				out = append(out, vec.Range{From: p.First, To: at})
+			}
+		}
+	}
+	out = nil
+	for at := int64(0); at < all.To; at += stride {
+		out = append(out, vec.Range{From: at, To: min(at+stride, all.To)})
+	}
+	return out
+}
+
+// keysOf are the encoded keys of rows: as the index has them or, where that is damaged, the key's columns.
+func (t *table) keysOf(ctx context.Context, s *rowSet, first, n int64) (out [][]byte, err error) {
+	if b := t.indexOfKeys(s); b.IsNull() {
+		err = fault.Corruptf(fault.Span{Object: s.tablet.Object}, "rowsets.adhoc_index_block", "rowset %d has no index of its keys", s.ID)
+	} else if out, err = t.valuesOf(ctx, s, b, first, n); err == nil && t.schema.Keys() == 1 {
+		return t.encodeKeys([][][]byte{out})
+	}
+	if err == nil || !damaged(err) || t.schema.Keys() == 1 {
+		return out, err
+	}
+	cells := make([][][]byte, t.schema.Keys())
+	for i := range cells {
+		b, ok := s.Block(t.schema.Columns[i].ID)
+		if !ok {
+			return nil, err
+		}
+		var bad error
+		if cells[i], bad = t.valuesOf(ctx, s, b, first, n); bad != nil {
+			if !damaged(bad) {
+				err = bad
+			}
+			return nil, err
+		}
+	}
+	return t.encodeKeys(cells)
+}
+
+// encodeKeys makes keys of the cells of their columns.
+func (t *table) encodeKeys(cells [][][]byte) ([][]byte, error) {
+	out := make([][]byte, len(cells[0]))
+	var err error
+	for i := range out {
+		for c := range cells {
+			if out[i], err = cfile.AppendKey(out[i], t.schema.Columns[c].Type, cells[c][i], c == len(cells)-1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// valuesOf are the values [first, first+n) of a block, from the first place where they can be read.
+func (t *table) valuesOf(ctx context.Context, s *rowSet, b BlockRef, first, n int64) ([][]byte, error) {
+	places, err := t.places(ctx, s, b)
+	for _, p := range places {
+		out, bad := t.valuesAt(ctx, p, first, n)
+		if bad == nil || !damaged(bad) {
+			return out, bad
+		}
+		if err == nil {
+			err = bad
+		}
+	}
+	return nil, err
+}
+
+func (t *table) valuesAt(ctx context.Context, p Place, first, n int64) ([][]byte, error) {
+	r, err := openColumn(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
+	if err != nil {
+		return nil, named(err, p)
+	}
+	if first+n > r.Len() {
+		return nil, fault.Corruptf(r.FooterAt(), "footer.num_values", "%d, but there must be %d", r.Len(), first+n)
+	}
+	it, err := r.SeekToOrdinal(ctx, first)
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	x := values{it: it, at: r.At(), width: r.Footer().Type.Width()}
+	out := make([][]byte, n)
+	for i := range out {
+		v, err := x.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = bytes.Clone(v)
+	}
+	return out, nil
+}

@@ -1,0 +1,130 @@
+package kudu
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+)
+
+// MetadataFormat is format "kudu-metadata": one protobuf container by itself, whatever it holds: a superblock, consensus metadata, an
+// instance, the records of a log container. It is described and checked; there are no rows in it.
+var MetadataFormat = format.Format{
+	Name:     "kudu-metadata",
+	Title:    "Apache Kudu metadata: one protobuf container (superblock, instance, consensus or container metadata)",
+	Probe:    probePBC,
+	List:     listPBC,
+	Describe: describeOnePBC,
+	Verify:   verifyPBC,
+	Codes:    metadataCodes,
+}
+
+func probePBC(ctx context.Context, tg format.Target) (format.Match, error) {
+	src, err := tg.Tree.Open(ctx, tg.Name)
+	if err != nil {
+		return format.No, nil // a directory
+	}
+	defer src.Close()
+	var b [len(pbcMagic)]byte
+	if _, err := src.ReadAt(ctx, b[:], 0); err != nil && err != io.EOF {
+		return format.No, err
+	}
+	if string(b[:]) != pbcMagic {
+		return format.No, nil
+	}
+	return format.Certain, nil
+}
+
+func listPBC(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		src, err := tg.Tree.Open(ctx, tg.Name)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		defer src.Close()
+		r, err := openPBC(ctx, src, tg.Name, pbcOptions{})
+		if r == nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		e := format.Entry{Kind: "metadata", Rows: -1, Bytes: src.Size()}
+		e.Meta = append(e.Meta, format2("version", "%d", r.version), format2("type", "%s", r.typ))
+		yield(e, nil)
+	}
+}
+
+func describeOnePBC(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
+	return func(yield func(region.Node, error) bool) {
+		stopped := false
+		trace := func(n region.Node) {
+			if !stopped {
+				stopped = !yield(n, nil)
+			}
+		}
+		err := noOptions("kudu-metadata", o.Opts)
+		if err == nil {
+			err = describePBC(ctx, tg.Tree, tg.Name, pbcOptions{limits: o.Limits, noVerify: o.NoVerify, trace: trace})
+		}
+		if err != nil && !stopped {
+			yield(region.Node{}, err)
+		}
+	}
+}
+
+// verifyPBC reads all records, as what they say they are.
+func verifyPBC(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
+	return func(yield func(region.Finding) bool) {
+		err := noOptions("kudu-metadata", o.Opts)
+		tell := func(code string, err error) bool {
+			x := findingOf(code, err, tg.Name)
+			x.Severity, x.Rows, x.Lost = severity(x.Code), [2]int64{-1, -1}, -1
+			return yield(x)
+		}
+		if err == nil {
+			err = checkPBC(ctx, tg, pbcOptions{limits: o.Limits, noVerify: o.NoVerify}, func(err error) bool { return tell("kudu.metadata.damaged", err) })
+		}
+		if err != nil {
+			tell("kudu.read", err)
+		}
+	}
+}
+
+// checkPBC gives the damage that it meets to met.
+func checkPBC(ctx context.Context, tg format.Target, o pbcOptions, met func(error) bool) error {
+	src, err := tg.Tree.Open(ctx, tg.Name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	r, err := openPBC(ctx, src, tg.Name, o)
+	if err != nil && (!errors.As(err, new(*fault.Error)) || !met(err) || r == nil) {
+		return ofSystem(err)
+	}
+	for {
+		rec, err := r.next(ctx)
+		if err == io.EOF {
+			return ctx.Err()
+		}
+		if err == nil {
+			c := r.cursor(rec, r.typ)
+			describeRecord(r.typ, c)
+			err = c.Err()
+		}
+		if err != nil && (!errors.As(err, new(*fault.Error)) || !met(err)) {
+			return ofSystem(err)
+		}
+	}
+}
+
+// ofSystem is an error that is not about bytes; nil for the others, which were told.
+func ofSystem(err error) error {
+	if errors.As(err, new(*fault.Error)) {
+		return nil
+	}
+	return err
+}
