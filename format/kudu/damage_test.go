@@ -341,30 +341,6 @@ func TestCorpusLostSuperblocks(t *testing.T) {
 	}
 }
 
-// Without the log, and with a log of which the end is torn off, everything that was flushed is read.
-func TestCorpusLostLog(t *testing.T) {
-	dir := corpus(t)
-	files := kudu.Unpack(t, filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))
-	tree := store.NewMemory(files)
-	_, tablets := layout(t, tree)
-	i := slices.IndexFunc(tablets, func(tb *kudu.Tablet) bool { return tb.Table == "d_wal" })
-	without, n := maps.Clone(files), 0
-	for name := range files {
-		if strings.Contains(name, "wals/"+tablets[i].ID) {
-			delete(without, name)
-			n++
-		}
-	}
-	if n == 0 {
-		t.Fatal("there is no log")
-	}
-	rows, _, err := readAll(t, store.NewMemory(without), "#d_wal", nil, stoa.ScanSpec{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	compare(t, rows, expected(t, dir, "d_wal", "p4"))
-}
-
 // A change that is only in the log names its row by key. Where the key cannot be found because of damage, no old cell is shown as
 // if it were the newest: also not when the key's column itself is not read.
 func TestCorpusLogAndDamagedKeys(t *testing.T) {

@@ -43,3 +43,17 @@ func reseal(out []byte) {
 	n := int(binary.LittleEndian.Uint32(body))
 	binary.LittleEndian.PutUint32(body[8+n:], sum.CRC32C(body[8:8+n]))
 }
+
+// WithState is a superblock's file with another tablet_data_state.
+func WithState(t testing.TB, file []byte, state TabletState) []byte {
+	t.Helper()
+	out := bytes.Clone(file)
+	// tablet_data_state (10): READY; it follows the schema_version (9)
+	at := bytes.LastIndex(out, []byte{9 << 3, 0, 10 << 3, byte(TabletReady)})
+	if at < 0 {
+		t.Fatal("the superblock does not say its state so")
+	}
+	out[at+3] = byte(state)
+	reseal(out)
+	return out
+}

@@ -555,7 +555,7 @@ func TestLayoutDamage(t *testing.T) {
 		{"log", "nothing says who it is", remove("data/data/block_manager_instance", "data/instance", "wal/instance"), "kudu.datadir.damaged kudu.instance.missing"},
 		{"file", "no block manager instance", remove("data/data/block_manager_instance"), "kudu.datadir.damaged"},
 		{"file", "nothing says who it is", remove("data/data/block_manager_instance", "data/instance", "wal/instance"), "kudu.datadir.damaged kudu.instance.missing"},
-		{"log", "damaged instance", func(f map[string][]byte) { f["srv/wal/instance"][200] ^= 1 }, ""},
+		{"log", "damaged instance", func(f map[string][]byte) { f["srv/wal/instance"][200] ^= 1 }, "kudu.instance.damaged"},
 		{"log", "cut instance", func(f map[string][]byte) { f["srv/wal/instance"] = f["srv/wal/instance"][:900] }, "kudu.instance.damaged"},
 		{"log", "damaged block manager instance", func(f map[string][]byte) { b := f["srv/data/data/block_manager_instance"]; b[len(b)-9] ^= 1 }, "kudu.datadir.damaged"},
 	} {

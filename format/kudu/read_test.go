@@ -25,6 +25,7 @@ import (
 	"stoa/format"
 	"stoa/format/kudu"
 	"stoa/pred"
+	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -428,7 +429,15 @@ func TestHistoryIsGone(t *testing.T) {
 	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "history of rowset") {
 		t.Error(err)
 	}
-	if _, _, err = readAll(t, less, "#d_major", map[string]string{"at": moments["p0"], "partial": "true"}, stoa.ScanSpec{}); err != nil {
-		t.Error(err)
+	got, err := scan(t, less, "#d_major", map[string]string{"at": moments["p0"], "partial": "true"}, stoa.ScanSpec{})
+	if err != nil || codes(got.findings, region.Error) != "kudu.history.removed" {
+		t.Error(err, got.findings)
+	}
+	// Before all that Kudu promises to keep, with the log or without.
+	for _, wal := range []string{"true", "false"} {
+		got, err := scan(t, store.NewMemory(files), "#d_major", map[string]string{"at": "1", "wal": wal}, stoa.ScanSpec{})
+		if err != nil || len(got.cells) > 0 || !strings.Contains(codes(got.findings, region.Warning), "kudu.history.old") {
+			t.Error(wal, err, len(got.cells), got.findings)
+		}
 	}
 }

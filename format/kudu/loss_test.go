@@ -1,0 +1,333 @@
+package kudu_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/format/kudu"
+	"stoa/region"
+	"stoa/store"
+)
+
+// archive is a directory of the corpus with its logs.
+func archive(t testing.TB, run string) (files map[string][]byte, f *kudu.FS, tablets map[string]*kudu.Tablet) {
+	t.Helper()
+	files = kudu.Unpack(t, filepath.Join(corpus(t), run, "full_with_wal.tar.zst"))
+	f, all := layout(t, store.NewMemory(files))
+	tablets = map[string]*kudu.Tablet{}
+	for _, tb := range all {
+		tablets[tb.Table] = tb
+	}
+	return files, f, tablets
+}
+
+// scanned is what a scan gave: rows, what was lost, and what was noticed.
+type scanned struct {
+	cells    [][]string
+	lost     []region.Loss
+	findings []region.Finding
+}
+
+func (s *scanned) lines() (out []string) {
+	for _, c := range s.cells {
+		out = append(out, strings.Join(c, " "))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// codes are the codes of findings with a severity.
+func codes(all []region.Finding, sev region.Severity) string {
+	var out []string
+	for _, x := range all {
+		if x.Severity == sev {
+			out = append(out, x.Code)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), " ")
+}
+
+func scan(t testing.TB, tree store.Tree, uri string, opts map[string]string, spec stoa.ScanSpec) (out scanned, err error) {
+	t.Helper()
+	tb, err := stoa.Open(context.Background(), uri, stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree})
+	if err != nil {
+		return out, err
+	}
+	defer tb.Close()
+	spec.Lost = func(l region.Loss) { out.lost = append(out.lost, l) }
+	for b, err := range tb.Scan(context.Background(), spec) {
+		if err != nil {
+			return out, err
+		}
+		for i := range int(b.NumRows()) {
+			row := make([]string, b.NumCols())
+			for c := range row {
+				row[c] = cell(b.Column(c), i)
+			}
+			out.cells = append(out.cells, row)
+		}
+	}
+	out.findings = tb.Findings()
+	return out, nil
+}
+
+// nodesOf are the places of a CFile's structures, by the beginning of their names.
+func nodesOf(t testing.TB, tree store.Tree, at fault.Span, name string) (out []region.Node) {
+	t.Helper()
+	tg := format.Target{Tree: tree, Name: at.Object}
+	tg.At.From, tg.At.To = at.Off, at.End()
+	for n, err := range cfile.Format.Describe(context.Background(), tg, format.DescribeOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(n.Name, name) && n.Depth == 1 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// One byte of one page of each block of a table with a log is turned. Under null-cells every row is there, every other cell is right, and
+// the manifest names the tablet, the rowset, the column and the rows. A key's page costs its rows. Verify places a finding in the block.
+func TestCorpusNullCells(t *testing.T) {
+	dir := corpus(t)
+	for _, run := range []string{"fs_file", "fs_log"} {
+		files, f, tablets := archive(t, run)
+		tree := store.NewMemory(files)
+		for _, table := range []string{"d_wal", "d_minor"} {
+			tb := tablets[table]
+			want := map[string][]string{}
+			for _, c := range expectedLines(t, dir, table, "final") {
+				want[c[0]] = c
+			}
+			for kind, places := range blocksOf(t, f, []*kudu.Tablet{tb}, table) {
+				for i, at := range places {
+					pages := nodesOf(t, tree, at, "block[")
+					if kind == "bloom" {
+						continue
+					}
+					if len(pages) == 0 {
+						t.Fatalf("%s has no pages", kind)
+					}
+					page := pages[len(pages)/2].At
+					t.Run(fmt.Sprintf("%s/%s/%s%d", run, table, kind, i), func(t *testing.T) {
+						bad := with(files, page.Object, flipped(files[page.Object], page.Off+page.Len/2))
+						got, err := scan(t, bad, "#"+table, nil, stoa.ScanSpec{Damaged: stoa.NullCells})
+						if err != nil {
+							t.Fatal(err)
+						}
+						nulled := map[string]int64{}
+						for _, row := range got.cells {
+							w := want[row[0]]
+							if w == nil {
+								t.Fatalf("a row that never was: %v", row)
+							}
+							for c := range row {
+								if row[c] != w[c] && row[c] != "null" {
+									t.Fatalf("row %s, column %s: %s instead of %s", row[0], tb.Schema.Columns[c].Name, row[c], w[c])
+								}
+								if row[c] != w[c] {
+									nulled[tb.Schema.Columns[c].Name]++
+								}
+							}
+						}
+						told, rows := map[string]int64{}, int64(0)
+						for _, l := range got.lost {
+							var e *fault.Error
+							if l.Part != tb.ID || !strings.HasPrefix(l.Name, "rowset ") || !l.Exact || !errors.As(l.Err, &e) || e.At != page {
+								t.Errorf("loss %+v of %v", l, page)
+							}
+							if told[l.Column] += l.Rows[1] - l.Rows[0]; l.Column == "id" || l.Column == "" {
+								rows += l.Rows[1] - l.Rows[0]
+							}
+						}
+						for c, n := range nulled {
+							if n > told[c] {
+								t.Errorf("column %s: %d cells are null, %d are told", c, n, told[c])
+							}
+						}
+						if missing := int64(len(want) - len(got.cells)); missing > rows || kind != "id" && missing > 0 && told[""] == 0 {
+							t.Errorf("%d rows are missing, %d are told", missing, rows)
+						}
+						if column := tb.Schema.FindName(kind); column > 0 && (len(told) != 1 || told[kind] == 0) {
+							t.Errorf("column %s is damaged, and these lost: %v", kind, told)
+						}
+						if kind == "id" && rows > 600 { // a page has 512
+							t.Errorf("a page of keys costs %d rows", rows)
+						}
+						if kind != "undo" && len(got.lost) == 0 {
+							t.Error("nothing is told")
+						}
+						if bad, _ := findings(t, bad, "", table); !slices.ContainsFunc(bad, func(x region.Finding) bool {
+							return x.Severity == region.Error && x.Code == "cfile.block.checksum" && x.At.Object == page.Object && x.At.Off >= page.Off && x.At.End() <= page.End()
+						}) {
+							t.Errorf("verify: %+v", bad)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// Damage of what only helps to find keys costs nothing, also not where the log must find them: they are read one after the other, those of
+// compound keys from the key's columns.
+func TestCorpusDamagedIndexes(t *testing.T) {
+	dir := corpus(t)
+	files, f, tablets := archive(t, "fs_file")
+	tree := store.NewMemory(files)
+	want := expected(t, dir, "d_wal", "final")
+	n := 0
+	for _, at := range blocksOf(t, f, []*kudu.Tablet{tablets["d_wal"]}, "d_wal")["id"] {
+		for _, x := range nodesOf(t, tree, at, "validx") {
+			bad := with(files, at.Object, flipped(files[at.Object], x.At.Off+x.At.Len/2))
+			got, err := scan(t, bad, "#d_wal", nil, stoa.ScanSpec{})
+			if err != nil || len(got.findings) > 0 {
+				t.Fatal(err, got.findings)
+			}
+			compare(t, got.lines(), want)
+			if found, _ := findings(t, bad, "", "d_wal"); codes(found, region.Error) == "" {
+				t.Error("verify says nothing")
+			}
+			n++
+		}
+	}
+	if n < 2 {
+		t.Errorf("%d tried", n)
+	}
+}
+
+// Without its log, or with one whose end is torn off, everything that was flushed is read, under each policy, and it is said: as a warning
+// where nothing shows that more is lost than a crash leaves, as an error where flushed changes are later than the log.
+func TestCorpusLostLog(t *testing.T) {
+	dir := corpus(t)
+	files, _, tablets := archive(t, "fs_file")
+	segment := "tserver/wal/wals/" + tablets["d_wal"].ID + "/wal-000000001"
+	log := files[segment]
+	if len(log) != 138167 {
+		t.Fatalf("the log has %d bytes", len(log))
+	}
+	flushed, final := expected(t, dir, "d_wal", "p4"), expected(t, dir, "d_wal", "final")
+	for _, x := range []struct {
+		name            string
+		log             []byte
+		warnings, error string
+		rows            []string // nil: some of those that were at p4
+	}{
+		{"whole", log, "", "", final},
+		{"gone", nil, "kudu.wal.missing", "", flushed},
+		{"before what was not flushed", log[:133905], "", "", flushed},
+		{"within that", log[:133905+4000], "kudu.wal.torn", "", flushed},
+		{"before its commit", log[:138088], "kudu.wal.uncommitted", "", flushed},
+		{"within its commit", log[:138088+40], "kudu.wal.torn kudu.wal.uncommitted", "", flushed},
+		{"before the last that was flushed", log[:127947], "", "kudu.wal.short", flushed},
+		{"between two batches, before what was flushed", log[:87342], "", "kudu.wal.short", nil},
+		{"within a batch, before what was flushed", log[:34982], "kudu.wal.torn", "kudu.wal.short", nil},
+	} {
+		for _, policy := range []stoa.Damaged{stoa.Fail, stoa.SkipRows, stoa.NullCells} {
+			got, err := scan(t, with(files, segment, x.log), "#d_wal", nil, stoa.ScanSpec{Damaged: policy})
+			if err != nil || len(got.lost) > 0 {
+				t.Fatal(x.name, policy, err, got.lost)
+			}
+			if w, e := codes(got.findings, region.Warning), codes(got.findings, region.Error); w != x.warnings || e != x.error {
+				t.Errorf("%s: warnings %q, errors %q", x.name, w, e)
+			}
+			if x.rows != nil {
+				t.Run(x.name, func(t *testing.T) { compare(t, got.lines(), x.rows) })
+			} else if len(got.cells) != len(flushed) {
+				t.Errorf("%s: %d rows, of which %d were flushed", x.name, len(got.cells), len(flushed))
+			}
+		}
+		if x.log == nil {
+			continue
+		}
+		found, _ := findings(t, with(files, segment, x.log), "", "d_wal")
+		if w, e := codes(found, region.Warning), codes(found, region.Error); w != x.warnings || e != x.error {
+			t.Errorf("%s: verify: warnings %q, errors %q", x.name, w, e)
+		}
+	}
+}
+
+// Of two replicas with whole logs the one that saw more is read. If that one cannot be read as it is, it is told that the other is behind.
+func TestCorpusReplicaBehind(t *testing.T) {
+	dir := corpus(t)
+	files, _, tablets := archive(t, "fs_file")
+	tb := tablets["d_wal"]
+	segment := "wal/wals/" + tb.ID + "/wal-000000001"
+	two := map[string][]byte{}
+	for name, b := range files {
+		if rest, ok := strings.CutPrefix(name, "tserver/"); ok {
+			two["a/"+rest], two["b/"+rest] = b, b
+		}
+	}
+	two["a/"+segment] = two["a/"+segment][:133905] // a copy from before the last operation
+	got, err := scan(t, store.NewMemory(two), "#d_wal", nil, stoa.ScanSpec{})
+	if err != nil || len(got.findings) > 0 {
+		t.Fatal(err, got.findings)
+	}
+	compare(t, got.lines(), expected(t, dir, "d_wal", "final"))
+
+	super := "b/" + strings.TrimPrefix(tb.Object, "tserver/")
+	two[super] = kudu.WithState(t, two[super], kudu.TabletCopying)
+	got, err = scan(t, store.NewMemory(two), "#d_wal", nil, stoa.ScanSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, got.lines(), expected(t, dir, "d_wal", "p4"))
+	if codes(got.findings, region.Error) != "kudu.replica.behind" {
+		t.Errorf("%+v", got.findings)
+	}
+}
+
+// A replica fills cells by key if its log is whole, and does not if operations in it are lost, or the history that a snapshot asks for:
+// what it has may then be of another time.
+func TestCorpusWhoFills(t *testing.T) {
+	dir := corpus(t)
+	one, f, tablets := archive(t, "fs_file")
+	tb := tablets["d_major"]
+	set := &tb.RowSets[0]
+	super := "b/" + strings.TrimPrefix(tb.Object, "tserver/")
+	segment := "b/wal/wals/" + tb.ID + "/wal-000000001"
+	files := map[string][]byte{}
+	for name, b := range one {
+		if rest, ok := strings.CutPrefix(name, "tserver/"); ok {
+			files["a/"+rest], files["b/"+rest] = b, b
+		}
+	}
+	// Without its oldest UNDO the rowset is no twin.
+	files[super] = kudu.WithoutUndo(t, files[super], set.Undo[len(set.Undo)-1].ID)
+	at := blocksOf(t, f, []*kudu.Tablet{tb}, "d_major")["a"][0]
+	name := "a/" + strings.TrimPrefix(at.Object, "tserver/")
+	files[name] = flipped(files[name], at.Off+40)
+	bad := maps.Clone(files)
+	bad[segment] = flipped(bad[segment], int64(len(bad[segment])/3))
+	p0 := snapshots(t, dir, "file_ck")["p0"]
+	for _, x := range []struct {
+		name, at string
+		files    map[string][]byte
+		fills    bool
+	}{{"whole", "", files, true}, {"a damaged log", "", bad, false}, {"a snapshot before what is left of the history", p0, files, false}} {
+		opts, phase := map[string]string{}, "final"
+		if x.at != "" {
+			opts["at"], phase = x.at, "p0"
+		}
+		got, err := scan(t, store.NewMemory(x.files), "#d_major", opts, stoa.ScanSpec{Damaged: stoa.SkipRows})
+		if err != nil || x.fills != (len(got.lost) == 0) {
+			t.Errorf("%s: %v, lost %v", x.name, err, got.lost)
+		}
+		if gone := missing(t, got.lines(), expected(t, dir, "d_major", phase)); x.fills != (len(gone) == 0) {
+			t.Errorf("%s: %d rows are missing", x.name, len(gone))
+		}
+	}
+}
