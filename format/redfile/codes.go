@@ -8,6 +8,7 @@ var Codes = []region.CodeDoc{
 	{Code: "redfile.column.copy", Severity: region.Warning, Help: "The metadata of a column behind its pages cannot be read, or differs from that in the metadata of the file, which readers use. Only recovery needs it."},
 	{Code: "redfile.column.damaged", Severity: region.Error, Help: "The metadata of a column chunk cannot be read or contradicts the schema: the chunk is lost, that is, one column of one row group."},
 	{Code: "redfile.column.count", Severity: region.Error, Help: "The number of values of a chunk, or of rows of a row group, is not that of its pages."},
+	{Code: "redfile.columns.unknown", Severity: region.Warning, Help: "Recover found one row group, and nothing that says which columns the table has, as in a file of generation A without sync blocks that is cut within its first row group: the columns behind the cut are missing. With a second row group, begun at least, this is known."},
 	{Code: "redfile.coverage.gap", Severity: region.Note, Help: "Bytes that no structure of the file claims. Readers go by offsets and never come there."},
 	{Code: "redfile.coverage.overlap", Severity: region.Error, Help: "Bytes that two structures claim. At least one of the offsets is wrong."},
 	{Code: "redfile.footer.damaged", Severity: region.Error, Help: "The metadata of the file cannot be read: the file is cut, was never finished, or its end is overwritten. Readers take it for lost; recover finds row groups by what stands between them."},

@@ -434,7 +434,11 @@ func (r *rescue) byPaths() {
 	if len(r.chunks) == 0 {
 		return
 	}
-	paths := r.paths()
+	paths, sure := r.paths()
+	if !sure && !r.again { // one set of chunks: are these all columns of the first row group?
+		r.tell("redfile.columns.unknown", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1,
+			"chunks of %d columns, each once, and nothing that says how many the table has: what was behind %q is missing, if the file is cut within its first row group", paths.n, strings.Join(r.chunks[len(r.chunks)-1].meta.path, "."))
+	}
 	if len(r.groups) > 0 && paths.n != len(r.groups[0].columns) {
 		r.tell("redfile.rows.lost", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1, "chunks of %d columns, the row groups before have %d; they are given up", paths.n, len(r.groups[0].columns))
 		return
@@ -516,14 +520,14 @@ func (l *pathList) find(p []string, from int) int {
 	return -1
 }
 
-// paths are those of the columns in their order: as the schema says, or as they come.
-func (r *rescue) paths() (out pathList) {
+// paths are those of the columns in their order: as the schema says, or, which is not sure, as they come.
+func (r *rescue) paths() (out pathList, sure bool) {
 	if r.known != nil && len(r.known.schema) > 0 {
 		if t, err := treeOfElements(r.known.schema, r.known.gen, r.f.at); err == nil {
 			for _, l := range leavesOf(t) {
 				out.add(l.path)
 			}
-			return out
+			return out, true
 		}
 	}
 	for _, g := range r.groups {
@@ -534,11 +538,11 @@ func (r *rescue) paths() (out pathList) {
 		}
 	}
 	if len(r.groups) > 0 && out.n == len(r.groups[0].columns) {
-		return out
+		return out, true
 	}
 	if r.known != nil {
 		if known, ok := r.arrowPaths(); ok {
-			return known
+			return known, true
 		}
 	}
 	out = pathList{}
@@ -547,7 +551,7 @@ func (r *rescue) paths() (out pathList) {
 			out.add(c.meta.path)
 		}
 	}
-	return out
+	return out, false
 }
 
 // arrowPaths are the paths of the Arrow schema that the writer kept.
