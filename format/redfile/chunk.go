@@ -17,8 +17,8 @@ import (
 	"stoa/wire"
 )
 
-// maxSub is how many entries a page has at most: one of more is given as several, so that a few bytes of runs never
-// become very much memory.
+// maxSub is how many entries of a page are given at a time: one that has more is given as several, so that a few bytes of
+// runs never become very much memory.
 const maxSub = 128 << 10
 
 // page is a data page as walking the headers, or the index page, has found it.
@@ -184,6 +184,49 @@ type chunk struct {
 	rows vec.Range
 	i    int   // number of the next page
 	sub  int64 // entries of it that were given
+
+	mu   sync.Mutex
+	open *opened // a page that is given in several parts, between two of them
+}
+
+// opened is a page whose checksum was compared and whose body is decompressed, read up to some entry.
+type opened struct {
+	page  int
+	entry int
+	h     pageHeader
+	body  []byte
+	at    fault.Span // where it lies, or where it was decompressed from
+	exact bool
+
+	defs   defReader
+	levels int // bytes of all levels
+	before int // values of the entries before entry
+	all    int // of the page
+}
+
+// take gives the page if it was left open at the entry.
+func (c *chunk) take(page, entry int) *opened {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.open
+	if o == nil || o.page != page || o.entry != entry {
+		return nil
+	}
+	c.open = nil
+	return o
+}
+
+// leave keeps a page that goes on behind the entry. own says that its body is not the task's.
+func (c *chunk) leave(o *opened, own bool) {
+	if !own {
+		o.body = append(make([]byte, 0, len(o.body)+vec.Slack), o.body...)
+		if n := len(o.defs.src); n > 0 {
+			o.defs.src = o.body[o.levels-n : o.levels]
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = o
 }
 
 // Next gives the next page, or a part of one with very many entries.
@@ -195,7 +238,7 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 	if p.first >= c.rows.To {
 		return format.Page{}, io.EOF
 	}
-	out := format.Page{Ordinal: c.i, Sub: c.sub, First: p.first, Rows: p.rows, Entries: p.values, Raw: p.raw, Bounds: p.bounds,
+	out := format.Page{Ordinal: c.i, Sub: c.sub, First: p.first, Rows: p.rows, Entries: p.values, Raw: p.raw, Bounds: p.bounds, Starts: c.t.indexed && c.sub == 0,
 		Spans: []fault.Span{c.t.at.Sub(p.off, p.size)}, Own: p}
 	if p.values > maxSub {
 		out.Entries = min(maxSub, p.values-c.sub)
@@ -222,8 +265,15 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 		return fault.Bugf("redfile: a page that is not of this file")
 	}
 	at := t.Page.Spans[0]
-	d := decoding{l: &c.f.leaves[c.t.col], t: t, codec: c.t.meta.codec, limits: c.f.limits, verify: !t.NoVerify && !c.f.noVerify, at: at, exact: true}
-	err := d.open(t.Bytes[0], at, p)
+	d := decoding{l: &c.f.leaves[c.t.col], t: t, codec: c.t.meta.codec, limits: c.f.limits, verify: !t.NoVerify && !c.f.noVerify}
+	d.opened = opened{page: t.Page.Ordinal, at: at, exact: true}
+	var err error
+	kept := c.take(t.Page.Ordinal, int(t.Page.Sub))
+	if kept != nil {
+		d.opened = *kept
+	} else {
+		err = d.open(t.Bytes[0], at, p)
+	}
 	if err == nil {
 		t.Raw = int64(len(d.body))
 		err = d.decode(dst)
@@ -231,21 +281,20 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	if err != nil {
 		return fault.Locate(err, d.at, d.exact, pagePath(c.t.group, c.t.col, t.Page.Ordinal))
 	}
+	if d.entry < int(d.h.values) {
+		c.leave(&d.opened, kept != nil)
+	}
 	return nil
 }
 
-// decoding is one page being decoded.
+// decoding is one page, or part of one, being decoded.
 type decoding struct {
+	opened
 	l      *leaf
 	t      *format.Task
 	codec  Compression
 	limits format.Limits
 	verify bool
-
-	h     pageHeader
-	body  []byte     // decompressed
-	at    fault.Span // where it lies, or where it was decompressed from
-	exact bool
 }
 
 // open reads the header, verifies the checksum and decompresses.
@@ -360,39 +409,37 @@ func (d *decoding) decode(dst *vec.Vector) error {
 	if n < 0 {
 		return fault.Bugf("redfile: entry %d of a page of %d", skip, total)
 	}
-	data, used := d.body, 0
 	var def, rep []byte
-	present, before, all := n, skip, total // values of the entries wanted, before them, in the whole page
+	used := 0
 	if l.maxRep > 0 {
 		rep = d.t.Scratch.Bytes(n)
-		k, err := unpackRep(rep, data, skip, total, l.maxRep)
-		if err != nil {
+		var err error
+		if used, err = unpackRep(rep, d.body, skip, total, l.maxRep); err != nil {
 			return err
 		}
-		used += k
 	}
+	present := n // values of the entries wanted
 	if l.maxDef > 0 {
-		r, k, err := newDefReader(data[used:], l.maxDef)
-		if err != nil {
-			return fault.Locate(err, fault.Span{Off: int64(used), Len: int64(len(data) - used)}, true, "")
+		def = d.t.Scratch.Bytes(n)
+		var err error
+		if present, err = d.definitions(def, used, skip, total); err != nil {
+			return fault.Locate(err, fault.Span{Off: int64(used), Len: int64(len(d.body) - used)}, true, "")
 		}
-		if before, present, all, def, err = readDefs(&r, skip, n, total, d.t.Scratch); err != nil {
-			return fault.Locate(err, fault.Span{Off: int64(used), Len: int64(len(data) - used)}, true, "")
-		}
-		used += k
+	} else {
+		d.levels, d.before, d.all = used, skip, total
 	}
-	data = data[used:]
+	data := d.body[d.levels:]
 	place := func(err error) error {
-		return fault.Locate(err, fault.Span{Off: int64(used), Len: int64(len(data))}, true, "")
+		return fault.Locate(err, fault.Span{Off: int64(d.levels), Len: int64(len(data))}, true, "")
 	}
-	if err := l.value.counts(data, d.h.encoding, all); err != nil {
+	if err := l.value.counts(data, d.h.encoding, d.all); err != nil {
 		return place(err)
 	}
 	var valid []byte
 	if present < n {
 		valid = validity(def, l.maxDef, d.t.Scratch)
 	}
-	if err := l.value.decode(dst, data, d.h.encoding, before, present, all, n, valid, d.t.Scratch); err != nil {
+	if err := l.value.decode(dst, data, d.h.encoding, d.before, present, d.all, n, valid, d.t.Scratch); err != nil {
 		return place(err)
 	}
 	if l.column.Has&format.Levels != 0 {
@@ -400,21 +447,30 @@ func (d *decoding) decode(dst *vec.Vector) error {
 		copy(dd, def)
 		copy(rr, rep)
 	}
+	d.entry, d.before = skip+n, d.before+present
 	return nil
 }
 
-// readDefs reads the levels of n entries behind skip ones, of total in all, and counts those with a value: before them,
-// among them, and in all.
-func readDefs(r *defReader, skip, n, total int, a *vec.Arena) (before, present, all int, def []byte, err error) {
-	if before, err = r.skip(skip); err != nil {
-		return
+// definitions reads the levels of len(def) entries behind skip ones, of total in all, from body[used:] on, and counts those with a value.
+func (d *decoding) definitions(def []byte, used, skip, total int) (present int, err error) {
+	begun := d.entry > 0
+	if !begun {
+		var k int
+		if d.defs, k, err = newDefReader(d.body[used:], d.l.maxDef); err != nil {
+			return 0, err
+		}
+		d.levels = used + k
+		if d.before, err = d.defs.skip(skip); err != nil {
+			return 0, err
+		}
 	}
-	def = a.Bytes(n)
-	if present, err = r.read(def); err != nil {
-		return
+	if present, err = d.defs.read(def); err != nil || begun {
+		return present, err
 	}
-	behind, err := r.skip(total - skip - n)
-	return before, present, before + present + behind, def, err
+	behind := d.defs // a copy: the next part goes on
+	d.all, err = behind.skip(total - skip - len(def))
+	d.all += d.before + present
+	return present, err
 }
 
 // validity is the bitmap of the entries whose level is the greatest.

@@ -324,6 +324,8 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 	l := &v.f.leaves[t.col]
 	rows, nulls := int64(0), int64(0)
 	var e indexEntry
+	starts := true
+	c := chunk{f: v.f, t: t}
 	for sub := int64(0); ; sub += maxSub {
 		v.arena.Reset()
 		dst, err := vec.New(l.column.Type, memory.DefaultAllocator)
@@ -331,7 +333,6 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 			return 0, err
 		}
 		n := min(maxSub, p.values-sub)
-		c := chunk{f: v.f, t: t}
 		task := format.Task{Page: format.Page{Ordinal: i, Sub: sub, Spans: []fault.Span{at}, Own: p}, N: n, Bytes: [][]byte{v.stored}, Scratch: &v.arena, Limits: v.f.limits}
 		if err := c.Decode(&task, dst); err != nil {
 			return rows, err
@@ -341,6 +342,7 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 			rows += n
 		} else {
 			rows += int64(nest.CountRows(dst.Rep()))
+			starts = starts && (sub > 0 || n == 0 || dst.Rep()[0] == 0)
 		}
 		if sub+n >= p.values {
 			if sub == 0 {
@@ -348,6 +350,9 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 			}
 			break
 		}
+	}
+	if i < len(index) && !starts {
+		v.tell("redfile.index.damaged", at, path, "the page does not begin with a row, as pages with an index do")
 	}
 	if i < len(index) {
 		v.compare(&index[i], t, p, i, rows, nulls, &e)

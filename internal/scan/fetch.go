@@ -174,6 +174,7 @@ func (p *pager) ask(ctx context.Context, i int, async bool) {
 		switch {
 		case len(r.pages) == 0:
 			all = sp
+		case ok && sp.Object == all.Object && sp.Off >= all.Off && sp.End() <= all.End(): // another part of the same block
 		case !ok || !mergeable(all, sp) || sp.End()-all.Off > p.ahead:
 			ok = false
 		default:

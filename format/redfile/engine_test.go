@@ -1,0 +1,276 @@
+package redfile_test
+
+import (
+	"io"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa"
+	"stoa/format"
+	"stoa/format/redfile"
+	"stoa/internal/scan"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// TestDamagedListPages: through the engine, a damaged page of a list column costs its rows and no more where an index page says that
+// pages begin with rows; without one, also the row before it, which may go on in it.
+func TestDamagedListPages(t *testing.T) {
+	const rows = 120
+	want := killBatch(0, rows)
+	defer want.Release()
+	pool := stoa.NewPool() // whose buffers are used before, so not zeros
+	for _, index := range []string{"true", "false"} {
+		whole := writeKill(t, rows, map[string]string{"row-group-rows": "60", "page-size": "40", "sync": "0", "index": index, "compression": "none"})
+		pages := listPages(t, whole, "row_groups[1].columns[2]")
+		first := int64(60)
+		for i, p := range pages {
+			b := append([]byte(nil), whole...)
+			b[p.At.End()-1] ^= 0xff
+			for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
+				lost := scanDamaged(t, b, policy, pool, want)
+				if len(lost) != 1 {
+					t.Fatalf("index=%s, page %d: lost %v", index, i, lost)
+				}
+				from, to := lost[0][0]+60, lost[0][1]+60 // they count in the row group
+				if index == "false" && i > 0 {
+					from++
+				}
+				if from != first || to <= from || to > rows {
+					t.Errorf("index=%s, page %d: rows %v of the row group are lost, the page begins with row %d", index, i, lost[0], first-60)
+				}
+				if policy == stoa.NullCells {
+					first = to
+				}
+			}
+		}
+		if first != rows {
+			t.Errorf("index=%s: the pages end at row %d", index, first)
+		}
+	}
+}
+
+// listPages are the data pages of a chunk.
+func listPages(t *testing.T, file []byte, name string) (pages []region.Node) {
+	t.Helper()
+	nodes, err := describeAll(target(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunk := ""
+	for _, n := range nodes {
+		if n.Depth == 0 {
+			chunk = n.Name
+		}
+		if chunk == name && n.Depth == 1 && strings.HasPrefix(n.Value, "DATA") {
+			pages = append(pages, n)
+		}
+	}
+	if len(pages) < 4 {
+		t.Fatalf("%d pages", len(pages))
+	}
+	return pages
+}
+
+// scanDamaged scans a file of the table want and holds all rows that come against it; it gives what was told to be lost.
+func scanDamaged(t *testing.T, file []byte, policy stoa.Damaged, pool memory.Allocator, want arrow.RecordBatch) (lost [][2]int64) {
+	t.Helper()
+	tab, err := stoa.Open(ctx, "f.red", stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"f.red": file})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	var gone []int // rows that do not come, or come as nulls
+	spec := stoa.ScanSpec{Damaged: policy, Alloc: pool, Batch: 50, Lost: func(l region.Loss) {
+		lost = append(lost, l.Rows)
+		for r := l.Rows[0]; r < l.Rows[1]; r++ {
+			gone = append(gone, int(r)+60*l.Group)
+		}
+	}}
+	row := 0
+	missing := func() bool { // is row one of them? Losses are told before the rows behind them come
+		for _, g := range gone {
+			if g == row {
+				return true
+			}
+		}
+		return false
+	}
+	for b, err := range tab.Scan(ctx, spec) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range int(b.NumRows()) {
+			for policy == stoa.SkipRows && missing() {
+				row++
+			}
+			for c := range int(b.NumCols()) {
+				got, exp := b.Column(c).ValueStr(i), want.Column(c).ValueStr(row)
+				if c == 2 && policy == stoa.NullCells && missing() {
+					exp = "(null)"
+				}
+				if got != exp {
+					t.Fatalf("row %d, column %d: %s, it was %s; lost %v", row, c, got, exp, lost)
+				}
+			}
+			row++
+		}
+		b.Release()
+	}
+	for policy == stoa.SkipRows && missing() {
+		row++
+	}
+	if row != int(want.NumRows()) {
+		t.Fatalf("%d rows and losses, the table has %d", row, want.NumRows())
+	}
+	return lost
+}
+
+// TestPartsOfPages: pages of very many entries, most of which are runs of nulls, are given in parts, which are decoded in order, in any
+// order, and by themselves alike.
+func TestPartsOfPages(t *testing.T) {
+	const rows = 1 << 20
+	sc := arrow.NewSchema([]arrow.Field{
+		{Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
+	}, nil)
+	rb := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	defer rb.Release()
+	for i := range rows {
+		if i%1000 > 1 {
+			rb.Field(0).AppendNull()
+			rb.Field(1).AppendNull()
+			rb.Field(2).AppendNull()
+			continue
+		}
+		rb.Field(0).(*array.Int64Builder).Append(int64(i))
+		rb.Field(1).(*array.StringBuilder).Append(strings.Repeat("ab", i%5))
+		l := rb.Field(2).(*array.ListBuilder)
+		l.Append(true)
+		l.ValueBuilder().(*array.Int32Builder).AppendValues([]int32{int32(i), 7}, nil)
+	}
+	batch := rb.NewRecordBatch()
+	defer batch.Release()
+	for _, codec := range []string{"none", "gzip"} {
+		mem := store.NewMemory(nil)
+		w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"page-size": "100000000", "compression": codec}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(ctx, batch); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+		tg := target(mem.Bytes("f.red"))
+		for f := range redfile.Format.Verify(ctx, tg, format.OpenOptions{}) {
+			t.Errorf("%+v", f)
+		}
+		r, err := redfile.Format.Open(ctx, tg, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups, err := r.RowGroups(ctx, format.Part{}, format.Query{})
+		if err != nil || len(groups) != 1 {
+			t.Fatal(err, len(groups))
+		}
+		for col := range 3 {
+			inParts(t, r, tg, groups[0], col)
+		}
+		r.Close()
+	}
+}
+
+// inParts decodes the parts of a chunk's pages in order and in a random order, and holds them against each other and, where
+// values do not repeat, against the formula.
+func inParts(t *testing.T, r format.Reader, tg format.Target, g format.RowGroup, col int) {
+	t.Helper()
+	c, err := r.Chunk(ctx, g, col, vec.Range{To: math.MaxInt64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := scan.NewObjects(tg.Tree)
+	defer objects.Close()
+	var tasks []format.Task
+	var from []int64
+	at := int64(0)
+	for {
+		p, err := c.Next(ctx)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := scan.ReadSpan(ctx, objects, p.Spans[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		tasks = append(tasks, format.Task{Page: p, N: p.Entries, Bytes: [][]byte{b}, Limits: format.Limits{}.WithDefaults()})
+		from, at = append(from, at), at+p.Entries
+	}
+	if len(tasks) < 2 {
+		t.Fatalf("column %d: %d parts", col, len(tasks))
+	}
+	order := make([]int, len(tasks))
+	for i := range order {
+		order[i] = i
+	}
+	shuffled := rand.New(rand.NewPCG(1, 2)).Perm(len(tasks))
+	for _, i := range append(order, shuffled...) {
+		v, err := vec.New(r.Columns()[col].Type, memory.DefaultAllocator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var arena vec.Arena
+		task := tasks[i]
+		task.Scratch = &arena
+		if err := c.Decode(&task, v); err != nil {
+			t.Fatal(err)
+		}
+		n := v.Len()
+		if int64(n) != task.N {
+			t.Fatalf("column %d, part %d: %d entries of %d", col, i, n, task.N)
+		}
+		a, err := v.Emit(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkPart(t, col, from[i], a)
+		a.Release()
+	}
+}
+
+func checkPart(t *testing.T, col int, from int64, a arrow.Array) {
+	t.Helper()
+	per := int64(1000) // entries of a thousand rows
+	if col == 2 {
+		per = 1002
+	}
+	for k := range a.Len() {
+		e := from + int64(k)
+		i, in := int(e/per)*1000, int(e%per)
+		want := "(null)"
+		switch {
+		case col == 0 && in < 2:
+			want = strconv.Itoa(i + in)
+		case col == 1 && in < 2:
+			want = strings.Repeat("ab", (i+in)%5)
+		case col == 2 && in < 4:
+			want = []string{strconv.Itoa(i + in/2), "7"}[in%2]
+		}
+		if a.ValueStr(k) != want {
+			t.Fatalf("column %d, entry %d: %s, not %s", col, e, a.ValueStr(k), want)
+		}
+	}
+}
