@@ -3,11 +3,15 @@ package stoa
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"path"
+	"strings"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
+	"stoa/store"
 )
 
 // DescribeOptions say what Describe tells.
@@ -40,10 +44,29 @@ func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[regi
 	}
 }
 
+// Codes are the kinds of findings that belong to no format.
+var Codes = []region.CodeDoc{
+	{Code: "dir.file.unknown", Severity: region.Note, Help: "A file in a verified directory is of no format that stoa knows. It may belong to something else, or be one of ours whose beginning and end are both gone; stoa verify --from FORMAT says what is wrong with it then."},
+	{Code: "dir.leftover", Severity: region.Note, Help: "What an interrupted run of stoa has left: it was not finished, and nothing refers to it. It can be removed when no stoa is running; the next run that writes to the same name removes it."},
+	{Code: "dir.too.deep", Severity: region.Warning, Help: "Directories are nested so deeply that what lies below was not looked at. A link that leads back up does that."},
+	{Code: "file.unreadable", Severity: region.Error, Help: "The file could not be read to its end, and its format has no closer word for why. The place and the message say what was met."},
+}
+
 // Verify reads everything and streams what is wrong or odd: checksums, structure, cross-checks, and bytes that no
-// structure claims. It ends with an error only if it could not do its work.
+// structure claims; o.Depth says whether it looks at less. It ends with an error only if it could not do its work.
+// Of a directory that is no format's own every file is verified, and those below; files that nobody knows are findings.
 func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
+		if strange, err := strangeDir(ctx, uri, o); err != nil || strange {
+			if err == nil {
+				v := dirVerifier{ctx: ctx, o: o, yield: yield}
+				err = v.dir(uri, 0)
+			}
+			if err != nil {
+				yield(region.Finding{}, err)
+			}
+			return
+		}
 		targets, err := resolveAll(ctx, []string{uri}, o)
 		if err != nil {
 			yield(region.Finding{}, err)
@@ -60,6 +83,96 @@ func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Fin
 			}
 		}
 	}
+}
+
+// strangeDir reports whether uri is a directory that is no format's own.
+func strangeDir(ctx context.Context, uri string, o OpenOptions) (bool, error) {
+	info, err := o.tree().Stat(ctx, uri)
+	if err != nil || !info.Dir || o.From != "" {
+		return false, nil // a glob, a table of a place, or nothing: resolving it says so
+	}
+	_, err = Probe(ctx, format.Target{Tree: o.tree(), Name: uri}, o)
+	return err != nil, ctx.Err()
+}
+
+// dirVerifier verifies all that lies in a directory.
+type dirVerifier struct {
+	ctx     context.Context
+	o       OpenOptions
+	yield   func(region.Finding, error) bool
+	stopped bool
+}
+
+// deepest is how far directories are followed.
+const deepest = 40
+
+func (v *dirVerifier) dir(name string, depth int) error {
+	if depth > deepest {
+		v.tell("dir.too.deep", region.Warning, name, "more than %d directories deep", deepest)
+		return nil
+	}
+	for info, err := range v.o.tree().List(v.ctx, name) {
+		if err == nil {
+			err = v.entry(info, depth)
+		}
+		if err != nil || v.stopped {
+			return err
+		}
+	}
+	return v.ctx.Err()
+}
+
+func (v *dirVerifier) entry(info store.Info, depth int) error {
+	if strings.HasPrefix(path.Base(info.Name), store.TempPrefix) {
+		v.tell("dir.leftover", region.Note, info.Name, "an interrupted run of stoa has left it")
+		return nil
+	}
+	tg := format.Target{Tree: v.o.tree(), Name: info.Name}
+	f, err := Probe(v.ctx, tg, v.o)
+	switch {
+	case err == nil:
+		return v.target(found{tg, f})
+	case info.Dir:
+		return v.dir(info.Name, depth+1)
+	case errors.Is(err, fault.Unsupported):
+		v.tell("dir.file.unknown", region.Note, info.Name, "%s", reasonOf(err))
+		return nil
+	}
+	if f, ok := findingOf(err); ok {
+		f.Part = info.Name
+		v.give(f)
+		return nil
+	}
+	return err
+}
+
+func (v *dirVerifier) target(tg found) error {
+	for f, err := range verifyOne(v.ctx, tg, v.o) {
+		if err != nil {
+			return err
+		}
+		if f.Part == "" {
+			f.Part = tg.Name
+		}
+		if v.give(f); v.stopped {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (v *dirVerifier) give(f region.Finding) { v.stopped = v.stopped || !v.yield(f, nil) }
+
+func (v *dirVerifier) tell(code string, s region.Severity, name, message string, args ...any) {
+	v.give(region.Finding{Code: code, Severity: s, At: fault.Span{Object: name}, Part: name, Message: fmt.Sprintf(message, args...), Rows: [2]int64{-1, -1}})
+}
+
+func reasonOf(err error) string {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return err.Error()
 }
 
 func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Finding, error] {

@@ -41,7 +41,7 @@ func (o OpenOptions) tree() store.Tree {
 }
 
 func (o OpenOptions) internal() format.OpenOptions {
-	return format.OpenOptions{Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify, Opts: o.Opts}
+	return format.OpenOptions{Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify, Depth: o.Depth, Opts: o.Opts}
 }
 
 // Open opens one source: PATH, or PATH#TABLE where one place holds several tables.

@@ -39,6 +39,7 @@ type OpenOptions struct {
 	From     string            // format name; "" = probe
 	Opts     map[string]string // the format's own options
 	NoVerify bool              // do not compare checksums
+	Depth    format.Depth      // of Verify: all (Deep, the default), structure and checksums (Sums), structure (Quick)
 	Recover  bool              // find again what a damaged footer or index does not tell; see Table.Findings
 	Limits   format.Limits
 	Tree     store.Tree // nil = the local file system

@@ -102,9 +102,22 @@ func (l Limits) WithDefaults() Limits {
 type OpenOptions struct {
 	Limits   Limits
 	NoVerify bool              // checksums are not compared
+	Depth    Depth             // of Verify
 	Tracer   func(region.Node) // sees every structure that Open parses
 	Opts     map[string]string // --opt k=v; a key that the format does not know is Invalid
 }
+
+// Depth is how much Verify looks at. What a format has no checksums for is decoded with Sums, too: there is no other way to
+// notice that it is damaged.
+type Depth uint8
+
+const (
+	Deep  Depth = iota // decode every value, and hold all against each other: indexes, bounds, counts, bloom filters
+	Sums               // structure, and the checksum of every page
+	Quick              // structure: headers, footers, indexes, places, bytes that nothing claims; no page is read
+)
+
+func (d Depth) String() string { return [...]string{"deep", "sums", "quick"}[d] }
 
 // DescribeOptions are those of Describe.
 type DescribeOptions struct {

@@ -4,22 +4,22 @@ import (
 	"cmp"
 	"slices"
 
+	"stoa"
 	"stoa/region"
 )
 
 // codeDocs are all codes of findings, sorted: those of the formats, and those of no format.
 func (a *app) codeDocs() []codeDoc {
-	out := slices.Clone(otherCodes)
-	for _, f := range a.formats {
-		for _, c := range f.Codes {
+	var out []codeDoc
+	add := func(codes []region.CodeDoc) {
+		for _, c := range codes {
 			out = append(out, codeDoc{c.Code, c.Severity.String(), c.Help})
 		}
 	}
+	add(stoa.Codes)
+	for _, f := range a.formats {
+		add(f.Codes)
+	}
 	slices.SortFunc(out, func(x, y codeDoc) int { return cmp.Compare(x.Code, y.Code) })
 	return slices.Compact(out)
-}
-
-// otherCodes are those that belong to no format.
-var otherCodes = []codeDoc{
-	{"file.unreadable", region.Error.String(), "The file could not be read to its end, and its format has no closer word for why. The place and the message say what was met."},
 }

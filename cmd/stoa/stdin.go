@@ -23,7 +23,8 @@ const spoolMemory = 64 << 20
 // those of <(…) in a shell. It counts what is read.
 type tree struct {
 	store.Local
-	a *app
+	a   *app
+	all bool // List passes over nothing
 }
 
 // Unwrap is the tree below.
@@ -61,7 +62,7 @@ func isPipe(name string) bool {
 func (t tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		for info, err := range t.Local.List(ctx, dir) {
-			if err == nil && strings.HasPrefix(path.Base(info.Name), store.TempPrefix) {
+			if err == nil && !t.all && strings.HasPrefix(path.Base(info.Name), store.TempPrefix) {
 				continue
 			}
 			if !yield(info, err) {

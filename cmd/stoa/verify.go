@@ -37,6 +37,7 @@ type findingDoc struct {
 // verifyDoc is the document of verify -f json.
 type verifyDoc struct {
 	Sources  []string     `json:"sources"`
+	Depth    string       `json:"depth"`
 	Healthy  bool         `json:"healthy"`
 	Errors   int          `json:"errors"`
 	Warnings int          `json:"warnings"`
@@ -47,25 +48,41 @@ type verifyDoc struct {
 func (a *app) verifyCmd() *cobra.Command {
 	var src sourceFlags
 	var out outputFlags
+	var quick, deep bool
 	cmd := &cobra.Command{
 		Use:   "verify PATH...",
-		Short: "Check everything that can be checked",
-		Long: `Read everything and tell what is wrong or odd: checksums, structure, whether indexes and data agree, bytes that belong
-to nothing. A line a finding: severity, code, place, message; stoa finding CODE explains a code.
+		Short: "Find damage, and say where it is and which rows it touches",
+		Long: `Find what is wrong or odd. Usually that is the structure (headers, footers, indexes, counts, bytes that belong to nothing)
+and every checksum; what has no checksums is decoded, as there is no other way to notice damage. --quick looks at the structure only
+and reads no data; --deep decodes every value and holds all against each other: indexes, least and greatest values, bloom filters,
+dictionaries, deltas, counts.
+A directory that is no table is verified file by file, with all below it.
+A line a finding: severity, code, place, message; stoa finding CODE explains a code.
 The status is 3 if a finding is an error. -f json is one object with all findings, -f jsonl a line a finding.`,
-		Example: "  stoa verify block.cfile",
-		Args:    a.paths,
+		Example: `  stoa verify block.cfile
+  stoa verify /data/kudu archive/ --deep -f json -o health.json`,
+		Args: a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(verifyForms); err != nil {
 				return err
 			}
 			o, err := src.options(cmd.Context(), a, args)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case quick && deep:
+				return wrongUse("--quick and --deep do not go together")
+			case quick:
+				o.Depth = format.Quick
+			case !deep:
+				o.Depth = format.Sums
 			}
+			o.Tree = tree{a: a, all: true}
 			return a.verify(cmd, args, o, &out)
 		},
 	}
+	cmd.Flags().BoolVar(&quick, "quick", false, "look at the structure only, and read no data")
+	cmd.Flags().BoolVar(&deep, "deep", false, "decode every value, and hold indexes, bounds, filters and counts against them")
 	out.register(cmd, verifyForms, "default text")
 	src.register(a, cmd)
 	return cmd
@@ -78,7 +95,7 @@ func (a *app) verify(cmd *cobra.Command, args []string, o stoa.OpenOptions, out 
 			return err
 		}
 	}
-	doc := verifyDoc{Sources: args, Findings: []findingDoc{}}
+	doc := verifyDoc{Sources: args, Depth: o.Depth.String(), Findings: []findingDoc{}}
 	var failed error
 	err := a.put(ctx, out, func(w io.Writer) error {
 		failed = a.eachPath(ctx, cmd, args, func(p string) error { return verifyPath(ctx, p, o, out.form, w, &doc) })
@@ -174,11 +191,18 @@ func (d *verifyDoc) finish(a *app, form string, w io.Writer, failed error) error
 	case form == "jsonl" || a.quiet || failed != nil && d.total() == 0:
 		return nil
 	case d.total() == 0:
-		_, err := fmt.Fprintf(w, "%s: healthy\n", oneLine(strings.Join(d.Sources, ", ")))
+		_, err := fmt.Fprintf(w, "%s: healthy%s\n", oneLine(strings.Join(d.Sources, ", ")), looked[d.Depth])
 		return err
 	}
 	_, err := fmt.Fprintf(w, "%s: %s, %s, %s\n", count(int64(d.total()), "finding"), count(int64(d.Errors), "error"), count(int64(d.Warnings), "warning"), count(int64(d.Notes), "note"))
 	return err
+}
+
+// looked is what healthy means.
+var looked = map[string]string{
+	format.Quick.String(): " (structure; no data was read)",
+	format.Sums.String():  " (structure and checksums; --deep decodes every value)",
+	format.Deep.String():  "",
 }
 
 func (d *verifyDoc) total() int { return d.Errors + d.Warnings + d.Notes }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -17,11 +18,11 @@ import (
 	"stoa/wire"
 )
 
-// verify reads everything and tells what is wrong: checksums, structure, every value; indexes against blocks, values and
+// verify reads everything (see format.Depth for less) and tells what is wrong: checksums, structure, every value; indexes against blocks, values and
 // each other; counts; bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
-		v := &verifier{ctx: ctx, yield: yield, part: tg.Name}
+		v := &verifier{ctx: ctx, yield: yield, part: tg.Name, depth: o.Depth}
 		if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
 			v.set(tg, o)
 			return
@@ -37,6 +38,7 @@ type verifier struct {
 	part    string
 	column  string
 	stopped bool
+	depth   format.Depth
 
 	f      *file
 	kind   Kind
@@ -184,7 +186,10 @@ func (v *verifier) frames(err error) (end bool) {
 // contents verifies dictionary, blocks and indexes.
 func (v *verifier) contents() {
 	t := &v.f.footer
-	if t.Encoding == Dict && t.Dict != nil {
+	if v.depth == format.Sums && !t.Checksums() {
+		v.depth = format.Deep // nothing else shows damage
+	}
+	if t.Encoding == Dict && t.Dict != nil && v.depth != format.Quick {
 		v.dictionary()
 	}
 	if t.PosIdx != nil {
@@ -204,7 +209,7 @@ func (v *verifier) contents() {
 	}
 	v.counts()
 	v.keys.tell(v)
-	if v.kind == KindDelta {
+	if v.kind == KindDelta && v.depth == format.Deep {
 		v.deltas.tell(v)
 	}
 }
@@ -278,6 +283,8 @@ func (v *verifier) data(w *walker, e indexEntry) {
 	switch {
 	case err != nil:
 		v.blame("index", err, b.first, end)
+	case v.depth == format.Quick:
+		err = v.unread(w, b)
 	case v.kind == KindBloom:
 		_, err = v.f.readBloom(v.ctx, e.ptr, w.path())
 		if err != nil {
@@ -297,6 +304,16 @@ func (v *verifier) data(w *walker, e indexEntry) {
 	v.blocks = append(v.blocks, s)
 }
 
+// unread takes the rows of a block that is not decoded from the index.
+func (v *verifier) unread(w *walker, b *dataBlock) error {
+	v.lostAt = v.lostAt || b.rows < 0
+	if err := v.f.fit(v.f.span(b.ptr), w.path()); err != nil {
+		return err
+	}
+	v.rows += max(0, b.rows)
+	return nil
+}
+
 // block decodes a data block, page by page, and looks at the values.
 func (v *verifier) block(w *walker, b *dataBlock, s *seenBlock) error {
 	at := v.f.span(b.ptr)
@@ -307,6 +324,12 @@ func (v *verifier) block(w *walker, b *dataBlock, s *seenBlock) error {
 	stored := v.arena.Bytes(int(b.ptr.size))
 	if err := format.ReadFull(v.ctx, v.f.src, at, w.path(), stored); err != nil {
 		return err
+	}
+	if v.depth == format.Sums {
+		if _, fr := splitChecksum(stored); fr.crc != fr.want {
+			return fault.Locate(checksumError(at, "checksum", fr), at, true, w.path())
+		}
+		return v.unread(w, b)
 	}
 	if v.vals == nil {
 		t := v.f.field(readOptions{scale: -1}).Type
@@ -413,8 +436,17 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 		v.tell("cfile.set", fault.Span{Object: inDir(tg, setFile)}, "", "%v", err)
 		return
 	}
+	known := map[string]bool{setFile: true}
+	for _, c := range set.Columns {
+		known[c.File] = true
+	}
+	for info, err := range tg.Tree.List(v.ctx, tg.Name) {
+		if err == nil && !known[path.Base(info.Name)] {
+			v.tell("cfile.set.unknown", fault.Span{Object: info.Name}, "", "%s does not name it", setFile)
+		}
+	}
 	for i, c := range set.Columns {
-		one := &verifier{ctx: v.ctx, yield: v.yield, part: inDir(tg, c.File), column: c.Path}
+		one := &verifier{ctx: v.ctx, yield: v.yield, part: inDir(tg, c.File), column: c.Path, depth: o.Depth}
 		one.object(format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}, o)
 		if one.stopped || v.ctx.Err() != nil {
 			return

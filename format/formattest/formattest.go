@@ -67,6 +67,7 @@ func Run(t *testing.T, s Suite) {
 	t.Run("retained batches", s.retained)
 	t.Run("leaving the loop", s.leave)
 	t.Run("coverage", s.coverage)
+	t.Run("depths of verify", s.depths)
 	t.Run("an aborted writer leaves nothing", s.aborted)
 	t.Run("a failing sink leaves nothing", s.failingSink)
 }

@@ -142,7 +142,7 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 			return
 		}
 		defer r.Close()
-		if !r.verifyBatches(ctx, yield) {
+		if opts.Depth != format.Quick && !r.verifyBatches(ctx, yield) {
 			return
 		}
 		for n, err := range describe(ctx, t, format.DescribeOptions{OpenOptions: opts}) {

@@ -19,11 +19,11 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything: footer, page headers, checksums, indexes, values. What the file says twice is compared: the
+// verify reads everything (see format.Depth for less): footer, page headers, checksums, indexes, values. What the file says twice is compared: the
 // numbers of rows and values, the places of pages, and the bounds of row groups and pages against the values.
 func verify(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
-		v := &verifier{ctx: ctx, noSums: o.NoVerify, yield: yield}
+		v := &verifier{ctx: ctx, noSums: o.NoVerify || o.Depth == format.Quick, depth: o.Depth, yield: yield}
 		v.base = region.Finding{Part: t.Name, Rows: [2]int64{-1, -1}, Lost: -1}
 		r, err := openReader(ctx, t, o)
 		if err != nil {
@@ -41,6 +41,8 @@ type verifier struct {
 	ctx    context.Context
 	r      *reader
 	noSums bool
+	depth  format.Depth
+	bare   bool // a page of the field has no checksum
 	yield  func(region.Finding) bool
 	left   bool
 	base   region.Finding // what findings have in common where we are
@@ -81,11 +83,13 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 	for g, rg := range v.r.meta.RowGroups {
 		for f := range v.r.leaves {
 			v.base.Column, v.base.Rows, v.base.Lost = v.r.schema.Field(f).Name, [2]int64{rows, rows + rg.NumRows}, rg.NumRows
-			v.told = map[fault.Span]bool{}
+			v.told, v.bare = map[fault.Span]bool{}, false
 			for _, leaf := range v.r.leaves[f] {
 				v.chunk(g, leaf)
 			}
-			v.values(g, f)
+			if v.depth == format.Deep || v.depth == format.Sums && v.bare {
+				v.values(g, f)
+			}
 			if v.left {
 				return
 			}
@@ -128,6 +132,7 @@ func (v *verifier) chunk(group, leaf int) {
 			v.told[p.body] = err != nil
 			v.base = whole
 		}
+		v.bare = v.bare || !p.hasCRC
 		if p.isData() {
 			data = append(data, p)
 			values += p.values

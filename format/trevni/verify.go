@@ -17,11 +17,11 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything and tells what is wrong or odd: header, descriptors, checksums, every value, first values, and bytes that
+// verify reads everything (see format.Depth for less) and tells what is wrong or odd: header, descriptors, checksums, every value, first values, and bytes that
 // nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
-		v := &verifier{ctx: ctx, yield: yield, part: tg.Name, told: map[string]bool{}}
+		v := &verifier{ctx: ctx, yield: yield, part: tg.Name, depth: o.Depth, told: map[string]bool{}}
 		v.object(tg, o)
 	}
 }
@@ -32,6 +32,7 @@ type verifier struct {
 	part    string
 	column  string
 	stopped bool
+	depth   format.Depth
 	told    map[string]bool // what is told once a column, or once a block
 
 	t     *table
@@ -131,6 +132,9 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 		v.descriptors(i)
 	}
 	for i, ph := range v.t.p.phys {
+		if v.depth == format.Quick {
+			break
+		}
 		v.column = f.header.Columns[ph.column].Name
 		v.values(i)
 	}
@@ -180,7 +184,7 @@ func (v *verifier) values(i int) {
 		return // told by descriptors
 	}
 	var up *counter
-	if ph.Parent >= 0 {
+	if ph.Parent >= 0 && !v.skips(ph) {
 		up = v.counter(ph.Parent)
 	}
 	vals, err := vec.New(ph.Type, memory.DefaultAllocator)
@@ -206,6 +210,11 @@ func (v *verifier) values(i int) {
 	}
 }
 
+// skips reports whether the values of a column are not decoded, as checksums are enough.
+func (v *verifier) skips(ph *physical) bool {
+	return v.depth == format.Sums && v.f.header.Columns[ph.column].summed
+}
+
 // block verifies one block: sum and codec, and, if it is known how many entries it has, the values.
 func (v *verifier) block(ph *physical, b *block, k int, n int64, known bool, vals *vec.Vector, last *[]byte) {
 	path := fmt.Sprintf("%s.block[%d]", v.f.pathOf(ph.column), k)
@@ -220,7 +229,7 @@ func (v *verifier) block(ph *physical, b *block, k int, n int64, known bool, val
 	o, stored, err := v.open(ph.column, b, path)
 	if err == nil {
 		v.oddities(ph, b, &o, stored, path)
-		if known {
+		if summed := v.f.header.Columns[ph.column].summed && !o.sum.zero; known && (v.depth == format.Deep || !summed) {
 			err = v.decode(ph, b, k, n, stored, vals)
 		}
 	}

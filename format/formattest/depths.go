@@ -1,0 +1,74 @@
+package formattest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+)
+
+// depths: a healthy file is so at every depth; what is shallower reads less; and a wrong checksum that Deep finds is found by
+// Sums, too, in the same place.
+func (s Suite) depths(t *testing.T) {
+	if s.Format.Verify == nil {
+		t.Skip("the format verifies nothing")
+	}
+	tab := s.wide(t, 11)
+	verify := func(tree store.Tree, d format.Depth) (out []region.Finding) {
+		o := format.OpenOptions{Limits: format.Limits{}.WithDefaults(), Depth: d}
+		return slices.Collect(s.Format.Verify(context.Background(), format.Target{Tree: tree, Name: tab.name}, o))
+	}
+	read := map[format.Depth]int64{}
+	for _, d := range []format.Depth{format.Deep, format.Sums, format.Quick} {
+		c := store.NewCounter(tab.mem)
+		for _, f := range verify(c, d) {
+			t.Errorf("%s: healthy, but %s %s: %s", d, f.Code, f.At, f.Message)
+		}
+		for _, r := range c.Reads() {
+			read[d] += int64(r.Len)
+		}
+	}
+	if read[format.Quick] > read[format.Sums] || read[format.Sums] > read[format.Deep] {
+		t.Errorf("bytes read: quick %d, sums %d, deep %d", read[format.Quick], read[format.Sums], read[format.Deep])
+	}
+	sums, all, total := 0, 0, 0
+	for _, name := range tab.mem.Names() {
+		total += len(tab.mem.Bytes(name))
+	}
+	flips := 60
+	if testing.Short() {
+		flips = 20
+	}
+	step := max(1, total/flips)
+	for _, name := range tab.mem.Names() {
+		b := tab.mem.Bytes(name)
+		for at := min(step, len(b)) / 2; at < len(b); at += step {
+			bad := slices.Clone(b)
+			bad[at] ^= 0x04
+			files := map[string][]byte{}
+			for _, n := range tab.mem.Names() {
+				files[n] = tab.mem.Bytes(n)
+			}
+			files[name] = bad
+			tree := store.NewMemory(files)
+			found := verify(tree, format.Sums)
+			for _, f := range verify(tree, format.Deep) {
+				if f.Severity == region.Error {
+					all++
+				}
+				if f.Severity != region.Error || !strings.Contains(f.Code, "checksum") && !strings.Contains(f.Code, ".crc") {
+					continue
+				}
+				sums++
+				if !slices.ContainsFunc(found, func(g region.Finding) bool { return g.Code == f.Code && g.At == f.At && g.Rows == f.Rows }) {
+					t.Errorf("%s[%d]: deep finds %s %s rows %v, sums finds %v", name, at, f.Code, f.At, f.Rows, found)
+				}
+			}
+		}
+	}
+	t.Logf("bytes read: quick %d, sums %d, deep %d; %d errors found, %d of them checksums", read[format.Quick], read[format.Sums], read[format.Deep], all, sums)
+}
