@@ -16,7 +16,7 @@ func (f *dataFile) pageStarts(ctx context.Context, g int) ([]int64, error) {
 	starts := []int64{0}
 	add := func(rows int64) { starts = append(starts, starts[len(starts)-1]+rows) }
 	switch {
-	case f.version < 3:
+	case f.version < 3, f.stream != nil:
 		if b.rows > 0 {
 			add(b.rows)
 		}

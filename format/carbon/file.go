@@ -189,7 +189,8 @@ type dataFile struct {
 	columns  []*column // by chunk
 	dimCount int       // how many of them are dimensions
 	noVerify bool
-	widths   keyWidths // formats 1 and 2
+	widths   keyWidths   // formats 1 and 2
+	stream   *streamFile // rows instead of columns
 }
 
 // openFile reads the header and the footer of a data file. What it understood is in f also when it fails.
@@ -203,7 +204,7 @@ func openFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 	}
 	headErr := f.readHeader(ctx, o.Tracer)
 	if headErr == nil && f.version == 3 && f.header.hasFooter && !f.header.footer {
-		return f, f.streaming()
+		return f, f.readStream(ctx, o.Tracer)
 	}
 	if err := f.readFooter(ctx, o.Tracer); err != nil {
 		return f, err
@@ -212,11 +213,6 @@ func openFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 		return f, headErr
 	}
 	return f, f.layout()
-}
-
-// streaming refuses what has rows instead of columns.
-func (f *dataFile) streaming() error {
-	return fault.Unsupportedf(f.at, "header.is_footer_present", "a streaming file (row format)")
 }
 
 // readHeader reads what stands at the beginning: a FileHeader, or the text of format 2, or nothing in format 1.

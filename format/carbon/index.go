@@ -82,17 +82,22 @@ func (b *blockIndex) count() int64 {
 	return b.rows
 }
 
-// indexFile is a .carbonindex: a header, then block after block to the end.
+// indexFile is a .carbonindex: a header, then block after block to the end. That of a streaming segment has no header.
 type indexFile struct {
 	name   string // as the merged file calls it, or that of the object
 	header indexHeader
 	blocks []blockIndex
 }
 
+// blockFirst is the first byte of a BlockIndex: field 1, an i64, where an IndexHeader has an i32.
+const blockFirst = 0x16
+
 // parseIndex reads an index file that is all of c.
 func parseIndex(c *wire.Cursor) (x indexFile) {
 	r := thrift.NewReader(c, thrift.Compact)
-	x.header = parseIndexHeader(r, "IndexHeader")
+	if b := c.Rest(); len(b) == 0 || b[0] != blockFirst {
+		x.header = parseIndexHeader(r, "IndexHeader")
+	}
 	for i := 0; c.Err() == nil && c.Left() > 0; i++ {
 		from := c.Pos()
 		b := parseBlockIndex(r, listed("BlockIndex", i))

@@ -150,6 +150,13 @@ func recoverFile(ctx context.Context, f *dataFile, why error) (*dataFile, []regi
 		code = "carbon.header.damaged"
 	}
 	out := []region.Finding{saying(code, f.at, part, "%v", why)}
+	if f.stream != nil && len(f.stream.fields) > 0 {
+		lost, err := f.resync(ctx)
+		for _, at := range lost {
+			out = append(out, saying("carbon.rows.lost", at, part, "%d bytes between blocklets that can be read", at.Len))
+		}
+		return f, append(out, saying("carbon.recovered", f.at, part, "%d blocklets with %d rows, by the markers between them", len(f.stream.blocklets), f.footer.rows)), err
+	}
 	if f.version == 2 || f.version == 1 && f.headLen == 0 && f.footAt >= 0 && len(f.footer.columns) > 0 {
 		return nil, out, why
 	}

@@ -163,6 +163,9 @@ func (t *table) groups(ctx context.Context, f *dataFile, p *part, q format.Query
 // blockletBytes is the stored size of a blocklet.
 func (f *dataFile) blockletBytes(i int) int64 {
 	b := &f.footer.blocklet[i]
+	if f.stream != nil {
+		return f.stream.blocklets[i].at.Len
+	}
 	if f.version == 3 && len(b.offsets) > 0 {
 		return max(b.end, b.dims) - b.offsets[0]
 	}
@@ -246,6 +249,9 @@ func (t *table) chunk(ctx context.Context, g format.RowGroup, part *part, col in
 	}
 	if fc.typ != p.col.typ && !widens(fc.typ, p.col.typ) {
 		return nil, fault.Unsupportedf(f.at, "", "column %s is %s in the file and %s in the table", p.Name, fc.typ, p.col.typ)
+	}
+	if f.stream != nil {
+		return t.newStreamChunk(f, g.Index, fc)
 	}
 	return t.newChunk(ctx, f, g.Index, p, fc, rows)
 }
