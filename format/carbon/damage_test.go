@@ -340,6 +340,8 @@ func FuzzFile(f *testing.F) {
 	for _, b := range small(f) {
 		f.Add(b)
 	}
+	tree, file, _ := streamed(f)
+	f.Add(tree.Bytes(file))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<16 {
 			return

@@ -189,7 +189,7 @@ type globalDictionary struct {
 // global is the dictionary of a column; nil if it has none. That it is not there is Corrupt: it costs the column, nothing else.
 func (d *dictionaries) global(ctx context.Context, col *column) (*globalDictionary, error) {
 	if d == nil {
-		return nil, fault.Corruptf(fault.Span{Object: col.id + dictExt}, "", "column %s: its dictionary is in the table's Metadata directory, which is not above the file that was opened", col.name)
+		return nil, absent(col.id+dictExt, "column %s: its dictionary is in the table's Metadata directory, which is not above the file that was opened", col.name)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -203,11 +203,18 @@ func (d *dictionaries) global(ctx context.Context, col *column) (*globalDictiona
 	return g, err
 }
 
+// absent is the error of a dictionary that is not there, which is another finding than a damaged one.
+func absent(name, format string, args ...any) error {
+	e := fault.Corruptf(fault.Span{Object: name}, "", format, args...)
+	e.Cause = fs.ErrNotExist
+	return e
+}
+
 func openGlobal(ctx context.Context, tree store.Tree, name string, col *column, o format.OpenOptions) (*globalDictionary, error) {
 	g := &globalDictionary{col: col, tree: tree, limits: o.Limits.WithDefaults()}
 	obj, err := openObject(ctx, tree, name, g.limits)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Corruptf(fault.Span{Object: name}, "", "the dictionary of column %s is not there", col.name)
+		return nil, absent(name, "the dictionary of column %s is not there", col.name)
 	}
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"path"
 	"strings"
@@ -374,7 +375,11 @@ func (v *verifier) chunk(t *table, f *dataFile, g int, p *physical, at int64, co
 	defer d.release()
 	if page, ok := c.Dict(); ok {
 		if err := d.dictionary(page); err != nil {
-			v.blame("carbon.dict.damaged", err, at, at+rows)
+			code := "carbon.dict.damaged"
+			if errors.Is(err, fs.ErrNotExist) {
+				code = "carbon.dict.missing"
+			}
+			v.blame(code, err, at, at+rows)
 			return nil
 		}
 	}
