@@ -52,6 +52,7 @@ stoa/format/parquet       : std arrow fault format pred region store vec wire in
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
 stoa                      : std arrow fault format pred region store vec internal/scan internal/diff format/cfile format/kudu format/trevni format/redfile format/carbon format/ipc format/text
 stoa/cmd/...              : anything
+stoa/internal/soak        : std
 stoa/interop/...          : anything
 stoa/bench/...            : anything
 `

@@ -1,0 +1,433 @@
+package soak
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/formattest"
+	"stoa/format/parquet"
+	"stoa/region"
+)
+
+// writer is a format of the ring: its options, each with values to choose from ("" = not given), and what a file in it promises.
+type writer struct {
+	name, ext string
+	opts      map[string][]string
+	typed     bool // gives back the types that it was given
+	// summed: with these options every byte of the data lies under a checksum, so that no damage may change rows silently
+	summed func(opts map[string]string) bool
+}
+
+var sizes = []string{"", "512", "4096", "100000"}
+
+var ring = []writer{
+	{"cfile", ".cfile", map[string][]string{"compression": {"", "lz4", "snappy", "zlib"}, "block-size": sizes, "index-block-size": {"", "256"}, "checksums": {"", "", "true", "false"}, "version": {"", "", "", "1"}, "plain-metadata": {""}, "restart-interval": {"", "1", "5"}}, true,
+		func(o map[string]string) bool { return o["checksums"] != "false" && o["version"] != "1" }},
+	{"redfile", ".red", map[string][]string{"generation": {"", "E", "A"}, "compression": {"", "gzip", "none"}, "encoding": {"", "group-varint"}, "row-group-rows": {"", "7", "100"}, "page-size": {"", "64", "1000"}, "crc": {"", "", "false"}, "index": {"", "false"}, "sync": {"", "0", "1"}, "protocol": {"", "binary"}}, true, nil},
+	{"trevni", ".trv", map[string][]string{"codec": {"", "deflate", "snappy", "bzip2"}, "checksum": {"", "", "null"}, "block-size": {"", "1", "100", "5000"}, "first-values": {"", "all"}}, true, nil},
+	{"trevni-avro", ".trv", map[string][]string{"codec": {"", "deflate", "snappy", "bzip2"}, "checksum": {"", "", "null"}, "block-size": {"", "1", "100", "5000"}, "version": {"", "1"}}, true, nil},
+	{"carbon", ".carbondata", map[string][]string{"compression": {"", "zstd", "gzip"}, "page-rows": {"", "3", "100"}, "local-dictionary": {"", "false"}, "local-dictionary-threshold": {"", "1", "10"}}, true, nil},
+	{"parquet", ".parquet", map[string][]string{"compression": {"", "none", "zstd", "gzip", "lz4", "brotli"}, "row-group-rows": {"", "10", "100"}, "page-size": {"", "100", "5000"}, "dictionary": {"", "false"}, "version": {"", "2.4"}, "page-version": {"", "2"}, "page-index": {"", "true"}}, true, nil},
+	{"arrow", ".arrow", map[string][]string{"stream": {"", "true"}, "compression": {"", "lz4", "zstd"}}, true, nil},
+	{"jsonl", ".jsonl", nil, false, nil},
+	{"csv", ".csv", map[string][]string{"null": {"", "NULL"}, "delimiter": {"", ";", "tab"}}, false, nil},
+	{"tsv", ".tsv", nil, false, nil},
+}
+
+var types = []arrow.DataType{
+	arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+	arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, arrow.BinaryTypes.String,
+	arrow.PrimitiveTypes.Date32, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, &arrow.Decimal128Type{Precision: 18, Scale: 3},
+	arrow.ListOf(arrow.PrimitiveTypes.Int32), arrow.ListOf(arrow.BinaryTypes.String),
+}
+
+var formats = append(slices.Clone(stoa.Formats), parquet.Format)
+
+// soak is one run.
+type soak struct {
+	t       *testing.T
+	ctx     context.Context
+	r       *rand.Rand
+	dir     string
+	schema  *arrow.Schema
+	batches []arrow.RecordBatch
+	lines   map[int64]string // of every row, by its id
+	ops     map[string]int
+	n       int
+}
+
+var operations = []string{"write", "verify", "compare", "damage", "recover"}
+
+func TestSoak(t *testing.T) {
+	length, seed := 2*time.Second, uint64(1)
+	if s := os.Getenv("STOA_SOAK"); s != "" {
+		d, err := time.ParseDuration(s)
+		if err != nil {
+			t.Fatalf("STOA_SOAK: %v", err)
+		}
+		length, seed = d, uint64(time.Now().UnixNano())
+	} else if testing.Short() {
+		length = 500 * time.Millisecond
+	}
+	if s := os.Getenv("STOA_SEED"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("STOA_SEED: %v", err)
+		}
+		seed = n
+	}
+	t.Logf("seed %d", seed)
+	s := &soak{t: t, ctx: context.Background(), r: rand.New(rand.NewPCG(seed, 20)), ops: map[string]int{}}
+	began := time.Now()
+	tables := 0
+	for ; tables == 0 || time.Since(began) < length && !t.Failed(); tables++ {
+		s.table(tables, began.Add(length))
+	}
+	total := 0
+	for _, k := range slices.Sorted(maps.Keys(s.ops)) {
+		t.Logf("%9d %s", s.ops[k], k)
+	}
+	for _, k := range operations {
+		total += s.ops[k]
+	}
+	t.Logf("seed %d: %d tables, %d operations in %s", seed, tables, total, time.Since(began).Round(time.Second))
+	for _, k := range operations {
+		if s.ops[k] == 0 {
+			t.Errorf("no %s was done", k)
+		}
+	}
+}
+
+// table makes a random table and sends it round the ring, in a random order.
+func (s *soak) table(n int, until time.Time) {
+	s.dir = filepath.Join(s.t.TempDir(), strconv.Itoa(n))
+	if err := os.Mkdir(s.dir, 0o777); err != nil {
+		s.t.Fatal(err)
+	}
+	defer os.RemoveAll(s.dir)
+	s.random()
+	order := s.r.Perm(len(ring))
+	source := "" // the table itself
+	var sourceOpts map[string]string
+	for _, k := range order {
+		if s.ops["recover"] > 0 && time.Now().After(until) {
+			return
+		}
+		w := &ring[k]
+		out, opts := s.write(w, source, sourceOpts, n)
+		if out == "" {
+			continue
+		}
+		read := s.readOpts(w, opts)
+		s.healthy(w, out, opts, read)
+		s.compare(w, out, opts, read)
+		for range 3 {
+			s.damage(w, out, opts, read)
+		}
+		if s.t.Failed() {
+			return
+		}
+		source, sourceOpts = out, read
+		if s.r.IntN(4) == 0 {
+			source = "" // also from the table itself
+		}
+	}
+}
+
+// random makes the rows: an id, and columns of random types.
+func (s *soak) random() {
+	fields := []arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}}
+	nulls := []int{0}
+	for i := range 1 + s.r.IntN(5) {
+		nulls = append(nulls, []int{0, 20, 90}[s.r.IntN(3)])
+		fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", i), Type: types[s.r.IntN(len(types))], Nullable: nulls[i+1] > 0})
+	}
+	s.schema = arrow.NewSchema(fields, nil)
+	s.batches, s.lines = nil, map[int64]string{}
+	id := int64(0)
+	for left := 1 + s.r.IntN(600); left > 0; {
+		n := min(left, 1+s.r.IntN(400))
+		left -= n
+		ids := array.NewInt64Builder(memory.DefaultAllocator)
+		for range n {
+			ids.Append(id)
+			id++
+		}
+		cols := []arrow.Array{ids.NewArray()}
+		for i, f := range fields[1:] {
+			cols = append(cols, formattest.Random(s.r, f.Type, n, nulls[i+1]))
+		}
+		b := array.NewRecordBatch(s.schema, cols, int64(n))
+		s.batches = append(s.batches, b)
+		for i, l := range formattest.Lines(b) {
+			s.lines[cols[0].(*array.Int64).Value(i)] = l
+		}
+	}
+}
+
+// choose takes a random value for some of the options.
+func (s *soak) choose(w *writer) map[string]string {
+	opts := map[string]string{}
+	for _, k := range slices.Sorted(maps.Keys(w.opts)) {
+		if v := w.opts[k][s.r.IntN(len(w.opts[k]))]; v != "" {
+			opts[k] = v
+		}
+	}
+	return opts
+}
+
+// write writes the table, or converts the file source. A format that cannot hold it gives "".
+func (s *soak) write(w *writer, source string, sourceOpts map[string]string, n int) (string, map[string]string) {
+	opts := s.choose(w)
+	s.n++
+	out := filepath.Join(s.dir, fmt.Sprintf("%d%s", s.n, w.ext))
+	co := stoa.CreateOptions{Formats: formats, To: w.name, Opts: opts}
+	var err error
+	if source == "" {
+		err = s.create(out, co)
+	} else {
+		var t *stoa.Table
+		if t, err = stoa.Open(s.ctx, source, stoa.OpenOptions{Formats: formats, Opts: sourceOpts}); err == nil {
+			_, err = stoa.Convert(s.ctx, t, stoa.ScanSpec{Parallel: s.r.IntN(3), Batch: []int{0, 1, 100}[s.r.IntN(3)]}, out, co)
+			t.Close()
+		}
+	}
+	if errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Invalid) {
+		s.ops["refused by "+w.name]++
+		if _, serr := os.Stat(out); !errors.Is(serr, fs.ErrNotExist) {
+			s.t.Errorf("%s refused, and is there", out)
+		}
+		return "", nil
+	}
+	if err != nil {
+		s.fail(w, opts, "write from %q: %v", source, err)
+		return "", nil
+	}
+	s.ops["write"]++
+	s.ops["written as "+w.name]++
+	return out, opts
+}
+
+func (s *soak) create(out string, co stoa.CreateOptions) error {
+	w, err := stoa.Create(s.ctx, out, s.schema, co)
+	if err != nil {
+		return err
+	}
+	defer w.Abort(s.ctx)
+	for _, b := range s.batches {
+		if err := w.Write(s.ctx, b); err != nil {
+			return err
+		}
+	}
+	_, err = w.Close(s.ctx)
+	return err
+}
+
+// readOpts are what reading needs to know: text has no types, and says not how it is written.
+func (s *soak) readOpts(w *writer, opts map[string]string) map[string]string {
+	if w.typed {
+		return nil
+	}
+	var cols []string
+	for _, f := range s.schema.Fields() {
+		cols = append(cols, f.Name+": "+f.Type.String())
+	}
+	read := map[string]string{"schema": strings.Join(cols, ", ")}
+	for _, k := range []string{"null", "delimiter"} {
+		if v, ok := opts[k]; ok {
+			read[k] = v
+		}
+	}
+	return read
+}
+
+func (s *soak) fail(w *writer, opts map[string]string, message string, args ...any) {
+	s.t.Helper()
+	s.t.Errorf("%s %v, %s: %s", w.name, opts, s.schema, fmt.Sprintf(message, args...))
+}
+
+func (s *soak) findings(w *writer, file string, read map[string]string, d format.Depth) (out []region.Finding, err error) {
+	s.ops["verify"]++
+	from := ""
+	if !w.typed {
+		from = w.name
+	}
+	for f, err := range stoa.Verify(s.ctx, file, stoa.OpenOptions{Formats: formats, From: from, Opts: read, Depth: d}) {
+		if err != nil {
+			return out, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// healthy: what was just written has no finding, at any depth.
+func (s *soak) healthy(w *writer, file string, opts, read map[string]string) {
+	found, err := s.findings(w, file, read, format.Depth(s.r.IntN(3)))
+	if err != nil {
+		s.fail(w, opts, "verify: %v", err)
+	}
+	for _, f := range found {
+		if f.Severity > region.Note {
+			s.fail(w, opts, "healthy, but %s %s %s: %s", f.Code, f.At, f.Path, f.Message)
+		}
+	}
+}
+
+// compare: the file has the rows of the table.
+func (s *soak) compare(w *writer, file string, opts, read map[string]string) {
+	got, err := s.rows(file, stoa.OpenOptions{Formats: formats, Opts: read}, stoa.Fail)
+	s.ops["compare"]++
+	if err != nil {
+		s.fail(w, opts, "read: %v", err)
+		return
+	}
+	if len(got) != len(s.lines) {
+		s.fail(w, opts, "%d rows, %d were written", len(got), len(s.lines))
+	}
+	for id, l := range got {
+		if l != s.lines[id] {
+			s.fail(w, opts, "row %d:\n got %s\nwant %s", id, l, s.lines[id])
+			return
+		}
+	}
+}
+
+// rows reads a file: its rows by id. Columns that came back with other types are compared as what they are.
+func (s *soak) rows(file string, o stoa.OpenOptions, p stoa.Damaged) (map[int64]string, error) {
+	t, err := stoa.Open(s.ctx, file, o)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	out := map[int64]string{}
+	for b, err := range t.Scan(s.ctx, stoa.ScanSpec{Damaged: p}) {
+		if err != nil {
+			return out, err
+		}
+		ids, ok := b.Column(0).(*array.Int64)
+		if !ok {
+			return out, fmt.Errorf("the ids came back as %s", b.Column(0).DataType())
+		}
+		for i, l := range formattest.Lines(b) {
+			if _, twice := out[ids.Value(i)]; twice {
+				return out, fmt.Errorf("row %d comes twice", ids.Value(i))
+			}
+			out[ids.Value(i)] = l
+		}
+	}
+	return out, nil
+}
+
+// damage flips a bit of a copy, or cuts it, and holds what is then read, found and recovered against the table.
+func (s *soak) damage(w *writer, file string, opts, read map[string]string) {
+	copied := filepath.Join(s.dir, "damaged"+w.ext)
+	defer os.RemoveAll(copied)
+	files := s.copyTree(file, copied)
+	victim := files[s.r.IntN(len(files))]
+	b, err := os.ReadFile(victim)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(b) == 0 {
+		return
+	}
+	at := s.r.IntN(len(b))
+	what := fmt.Sprintf("bit of byte %d of %d of %s", at, len(b), filepath.Base(victim))
+	if s.r.IntN(5) == 0 {
+		what = fmt.Sprintf("%s cut at %d of %d", filepath.Base(victim), at, len(b))
+		b = b[:at]
+	} else {
+		b[at] ^= 1 << s.r.IntN(8)
+	}
+	if err := os.WriteFile(victim, b, 0o666); err != nil {
+		s.t.Fatal(err)
+	}
+	s.ops["damage"]++
+	found, verr := s.findings(w, copied, read, format.Deep)
+	spoken := verr != nil || slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity > region.Note })
+	got, err := s.rows(copied, stoa.OpenOptions{Formats: formats, From: w.name, Opts: read}, stoa.Fail)
+	summed := w.summed != nil && w.summed(opts)
+	if errors.Is(err, fault.Bug) {
+		s.fail(w, opts, "%s: %v", what, err)
+	}
+	switch wrong := s.wrong(got); {
+	case err != nil:
+		s.ops["damage: told when read"]++
+	case wrong == "" && len(got) == len(s.lines):
+		s.ops["damage: rows are the same"]++
+	case spoken:
+		s.ops["damage: told by verify"]++
+	default:
+		s.ops["damage: not noticed, no checksum: "+w.name]++
+	}
+	if err == nil && summed && (s.wrong(got) != "" || len(got) != len(s.lines)) {
+		s.fail(w, opts, "%s: %d rows of %d, and no error: %s", what, len(got), len(s.lines), s.wrong(got))
+	}
+	s.recover(w, copied, opts, read, what, summed)
+}
+
+// wrong is the first row that is not one of the table.
+func (s *soak) wrong(got map[int64]string) string {
+	for id, l := range got {
+		if l != s.lines[id] {
+			return fmt.Sprintf("row %d: got %s, want %s", id, l, s.lines[id])
+		}
+	}
+	return ""
+}
+
+// recover: what is recovered under checksums are rows of the table.
+func (s *soak) recover(w *writer, file string, opts, read map[string]string, what string, summed bool) {
+	got, err := s.rows(file, stoa.OpenOptions{Formats: formats, From: w.name, Opts: read, Recover: true}, stoa.SkipRows)
+	s.ops["recover"]++
+	s.ops["rows recovered"] += len(got)
+	if errors.Is(err, fault.Bug) {
+		s.fail(w, opts, "%s: recover: %v", what, err)
+	}
+	if bad := s.wrong(got); err == nil && summed && bad != "" {
+		s.fail(w, opts, "%s: recovered %s", what, bad)
+	}
+}
+
+// copyTree copies a file or a directory and names the files of the copy.
+func (s *soak) copyTree(from, to string) (files []string) {
+	err := filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		out := to + strings.TrimPrefix(p, from)
+		if d.IsDir() {
+			return os.MkdirAll(out, 0o777)
+		}
+		b, err := os.ReadFile(p)
+		if err == nil {
+			err = os.WriteFile(out, bytes.Clone(b), 0o666)
+		}
+		files = append(files, out)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return files
+}
