@@ -6,12 +6,14 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -29,12 +31,12 @@ func mix(x int64) int64 {
 	return int64(u ^ u>>31)
 }
 
-// batches are the rows of Bench.java.
-func batches() (*arrow.Schema, []arrow.RecordBatch) {
+// batches are the rows of Bench.java. Those of its records may be null.
+func batches(nullable bool) (*arrow.Schema, []arrow.RecordBatch) {
 	p := arrow.PrimitiveTypes
 	var fields []arrow.Field
 	for i, t := range []arrow.DataType{p.Int32, p.Int32, p.Int64, p.Int64, p.Float32, p.Float64, arrow.BinaryTypes.String, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, arrow.FixedWidthTypes.Boolean} {
-		fields = append(fields, arrow.Field{Name: fmt.Sprint("c", i), Type: t})
+		fields = append(fields, arrow.Field{Name: fmt.Sprint("c", i), Type: t, Nullable: nullable})
 	}
 	sc := arrow.NewSchema(fields, nil)
 	var out []arrow.RecordBatch
@@ -42,20 +44,47 @@ func batches() (*arrow.Schema, []arrow.RecordBatch) {
 		b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 		for i := int64(from); i < int64(from)+1<<16; i++ {
 			h := mix(i)
-			b.Field(0).(*array.Int32Builder).Append(int32(i / 3))
-			b.Field(1).(*array.Int32Builder).Append(int32(h))
-			b.Field(2).(*array.Int64Builder).Append(h >> 20)
-			b.Field(3).(*array.Int64Builder).Append(1700000000000000 + 1000*i)
-			b.Field(4).(*array.Float32Builder).Append(float32(h&0xffff) / 8)
-			b.Field(5).(*array.Float64Builder).Append(float64(h>>30) / 7)
-			b.Field(6).(*array.StringBuilder).Append(fmt.Sprint("word", h&1023))
-			b.Field(7).(*array.StringBuilder).Append(fmt.Sprint("s", i))
-			b.Field(8).(*array.BinaryBuilder).Append(strconv.AppendUint(nil, uint64(h), 16))
-			b.Field(9).(*array.BooleanBuilder).Append(h&4 == 0)
+			null := int64(-1)
+			if nullable {
+				null = int64(uint64(h) >> 8 % 10)
+			}
+			for c, f := range b.Fields() {
+				if int64(c) == null {
+					f.AppendNull()
+				} else {
+					appendCell(f, c, i, h)
+				}
+			}
 		}
 		out = append(out, b.NewRecordBatch())
 	}
 	return sc, out
+}
+
+// appendCell appends the value of row i in column c.
+func appendCell(f array.Builder, c int, i, h int64) {
+	switch c {
+	case 0:
+		f.(*array.Int32Builder).Append(int32(i / 3))
+	case 1:
+		f.(*array.Int32Builder).Append(int32(h))
+	case 2:
+		f.(*array.Int64Builder).Append(h >> 20)
+	case 3:
+		f.(*array.Int64Builder).Append(1700000000000000 + 1000*i)
+	case 4:
+		f.(*array.Float32Builder).Append(float32(h&0xffff) / 8)
+	case 5:
+		f.(*array.Float64Builder).Append(float64(h>>30) / 7)
+	case 6:
+		f.(*array.StringBuilder).Append(fmt.Sprint("word", h&1023))
+	case 7:
+		f.(*array.StringBuilder).Append(fmt.Sprint("s", i))
+	case 8:
+		f.(*array.BinaryBuilder).Append(strconv.AppendUint(nil, uint64(h), 16))
+	case 9:
+		f.(*array.BooleanBuilder).Append(h&4 == 0)
+	}
 }
 
 func check(err error) {
@@ -72,22 +101,28 @@ func cpu() float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// best is the least time of several runs.
-func best(runs int, f func()) float64 {
-	least := 1e9
+// took is the least time of several runs in seconds: of the processor, and on the clock.
+type took struct{ cpu, wall float64 }
+
+func best(runs int, f func()) took {
+	least := took{1e9, 1e9}
 	for range runs {
 		runtime.GC()
-		t := cpu()
+		c, t := cpu(), time.Now()
 		f()
-		least = min(least, cpu()-t)
+		least = took{min(least.cpu, cpu()-c), min(least.wall, time.Since(t).Seconds())}
 	}
 	return least
 }
 
 // setup is a way to store the file.
-type setup struct{ codec, sum string }
+type setup struct {
+	name, codec, sum string
+	nullable         bool
+}
 
-var cases = []setup{{"null", "null"}, {"snappy", "crc32"}, {"deflate", "crc32"}}
+var cases = []setup{{"columns-null", "null", "null", false}, {"columns-snappy", "snappy", "crc32", false}, {"columns-deflate", "deflate", "crc32", false},
+	{"records-null", "null", "null", true}, {"records-snappy", "snappy", "crc32", true}}
 
 func writeAll(name string, c setup, sc *arrow.Schema, data []arrow.RecordBatch) {
 	ctx := context.Background()
@@ -100,12 +135,17 @@ func writeAll(name string, c setup, sc *arrow.Schema, data []arrow.RecordBatch) 
 	check(err)
 }
 
-// scanAll decodes every column of every row, and closes t.
-func scanAll(t *stoa.Table, pool memory.Allocator, parallel int) {
+// scanAll opens a file, decodes every column of every row, and shows them to see.
+func scanAll(name string, pool memory.Allocator, parallel int, see func(arrow.RecordBatch)) {
+	t, err := stoa.Open(context.Background(), name, stoa.OpenOptions{})
+	check(err)
 	n := int64(0)
 	for b, err := range t.Scan(context.Background(), stoa.ScanSpec{Alloc: pool, Parallel: parallel}) {
 		check(err)
 		n += b.NumRows()
+		if see != nil {
+			see(b)
+		}
 	}
 	if n != rows {
 		check(fmt.Errorf("%d rows", n))
@@ -113,42 +153,108 @@ func scanAll(t *stoa.Table, pool memory.Allocator, parallel int) {
 	check(t.Close())
 }
 
+// total is the nulls, and the sum of all values, as Bench.java has them.
+type total struct{ nulls, sum int64 }
+
+func (t *total) add(b arrow.RecordBatch) {
+	for _, col := range b.Columns() {
+		t.nulls += int64(col.NullN())
+		for i := range col.Len() {
+			if col.IsValid(i) {
+				t.sum += cell(col, i)
+			}
+		}
+	}
+}
+
+func cell(col arrow.Array, i int) int64 {
+	switch col := col.(type) {
+	case *array.Int32:
+		return int64(col.Value(i))
+	case *array.Int64:
+		return col.Value(i)
+	case *array.Float32:
+		return int64(int32(math.Float32bits(col.Value(i))))
+	case *array.Float64:
+		return int64(math.Float64bits(col.Value(i)))
+	case *array.Boolean:
+		if col.Value(i) {
+			return 1
+		}
+		return 0
+	case *array.String:
+		return text([]byte(col.Value(i)))
+	case *array.Binary:
+		return text(col.Value(i))
+	}
+	check(fmt.Errorf("a column of type %s", col.DataType()))
+	return 0
+}
+
+func text(b []byte) int64 {
+	x := int64(len(b))
+	for _, c := range b {
+		x = x*31 + int64(int8(c))
+	}
+	return x
+}
+
 func main() {
 	dir, java := os.Args[1], os.Args[2]
 	runs, err := strconv.Atoi(os.Args[3])
 	check(err)
-	runtime.GOMAXPROCS(1)
-	sc, data := batches()
-	peer := read(java)
-	fmt.Println("| what | codec | stoa | Avro 1.12.2 (Java) | factor |\n|---|---|---|---|---|")
-	for _, c := range cases {
-		line := func(what string, s float64) {
-			p := peer[what+" "+c.codec]
-			fmt.Printf("| %s | %s, %s | %.3f s | %.3f s | %.1f × |\n", what, c.codec, c.sum, s, p, p/s)
+	all := runtime.NumCPU()
+	peer, sums := read(java)
+	fmt.Printf("| what | stoa, one thread: processor | Avro 1.12.2 (Java): processor | factor | stoa, %d threads: clock | Avro: clock | factor |\n|---|---|---|---|---|---|---|\n", all)
+	var sc *arrow.Schema
+	var data []arrow.RecordBatch
+	for i, c := range cases {
+		if i == 0 || c.nullable != cases[i-1].nullable {
+			sc, data = batches(c.nullable)
 		}
-		line("write", best(runs, func() { writeAll(filepath.Join(dir, "stoa-"+c.codec+".trv"), c, sc, data) }))
+		line := func(what string, f func(threads int)) {
+			runtime.GOMAXPROCS(1)
+			one := best(runs, func() { f(1) })
+			runtime.GOMAXPROCS(all)
+			many := best(runs, func() { f(all) })
+			p := peer[what+" "+c.name]
+			fmt.Printf("| %s %s, %s | %.3f s | %.3f s | %.1f × | %.3f s | %.3f s | %.1f × |\n", what, c.name, c.sum, one.cpu, p[0], p[0]/one.cpu, many.wall, p[1], p[1]/many.wall)
+		}
+		own, theirs := filepath.Join(dir, "stoa-"+c.name+".trv"), filepath.Join(dir, "java-"+c.name+".trv")
+		line("write", func(int) { writeAll(own, c, sc, data) })
 		pool := stoa.NewPool()
-		line("scan", best(runs, func() { // of the file that the peer wrote
-			t, err := stoa.Open(context.Background(), filepath.Join(dir, "java-"+c.codec+".trv"), stoa.OpenOptions{})
-			check(err)
-			scanAll(t, pool, 1)
-		}))
+		line("scan", func(threads int) { scanAll(theirs, pool, threads, nil) })
+		for _, name := range []string{own, theirs} {
+			var t total
+			scanAll(name, pool, 1, t.add)
+			if got := fmt.Sprint(t.nulls, " ", t.sum); got != sums[c.name] {
+				check(fmt.Errorf("%s: nulls and sum are %s, Avro read %s", name, got, sums[c.name]))
+			}
+		}
 	}
+	fmt.Println("Nulls and sums of all values are equal on both sides, of either's files.")
 }
 
-// read takes the lines that Bench.java printed.
-func read(name string) map[string]float64 {
+// read takes the lines that Bench.java printed: times by what and case, nulls and sums by case.
+func read(name string) (times map[string][2]float64, sums map[string]string) {
 	f, err := os.Open(name)
 	check(err)
 	defer f.Close()
-	out := map[string]float64{}
+	times, sums = map[string][2]float64{}, map[string]string{}
 	for s := bufio.NewScanner(f); s.Scan(); {
 		w := strings.Fields(s.Text())
-		if len(w) == 3 {
-			x, err := strconv.ParseFloat(w[2], 64)
-			check(err)
-			out[w[0]+" "+w[1]] = x
+		if len(w) != 4 {
+			continue
 		}
+		if w[0] == "sum" {
+			sums[w[1]] = w[2] + " " + w[3]
+			continue
+		}
+		cpu, err := strconv.ParseFloat(w[2], 64)
+		check(err)
+		wall, err := strconv.ParseFloat(w[3], 64)
+		check(err)
+		times[w[0]+" "+w[1]] = [2]float64{cpu, wall}
 	}
-	return out
+	return times, sums
 }

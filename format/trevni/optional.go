@@ -30,6 +30,7 @@ func (o *optionals) null(i int) int {
 	k := 1
 	if o.src[o.pos] == 0 {
 		o.pos++
+		o.valid[i>>3] &^= 1 << (i & 7)
 	} else {
 		v, size := varint(o.src[o.pos:])
 		if size <= 0 || v >= 0 || v&1 == 0 || v < -1<<31 || !o.part && (1-v)>>1 >= int64(o.n-i) {
@@ -37,8 +38,8 @@ func (o *optionals) null(i int) int {
 		}
 		o.pos += size
 		k = min(int((1-v)>>1)+1, o.n-i)
+		vec.SetBits(o.valid, i, i+k, false)
 	}
-	vec.SetBits(o.valid, i, i+k, false)
 	o.nulls += k
 	return k
 }

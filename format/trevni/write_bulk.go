@@ -243,20 +243,25 @@ func sameValidity(a arrow.Array, i int) (k int, valid bool) {
 	}
 	bitmap, off := a.NullBitmapBytes(), a.Data().Offset()+i
 	valid = bitutil.BitIsSet(bitmap, off)
-	same := byte(0)
-	if valid {
-		same = 0xff
-	}
-	for k = 1; k < n; {
-		if at := off + k; at&7 == 0 && n-k >= 8 && bitmap[at>>3] == same {
-			k += 8
-		} else if bitutil.BitIsSet(bitmap, at) == valid {
+	for k < n {
+		at := off + k
+		if at>>3+8 > len(bitmap) { // the last few
+			if bitutil.BitIsSet(bitmap, at) != valid {
+				return k, valid
+			}
 			k++
-		} else {
-			break
+			continue
 		}
+		w, have := binary.LittleEndian.Uint64(bitmap[at>>3:])>>(at&7), 64-at&7
+		if valid {
+			w = ^w
+		}
+		if w &= 1<<have - 1; w != 0 { // the first that is not as they are
+			return min(k+bits.TrailingZeros64(w), n), valid
+		}
+		k += have
 	}
-	return k, valid
+	return min(k, n), valid
 }
 
 // nulls writes up to k lengths of 0 and says how many.
