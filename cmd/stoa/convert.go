@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -21,6 +23,7 @@ type writeFlags struct {
 	to   string
 	opts []string
 	form string
+	mem  string
 }
 
 func (f *writeFlags) register(a *app, cmd *cobra.Command) {
@@ -28,6 +31,7 @@ func (f *writeFlags) register(a *app, cmd *cobra.Command) {
 	fl.StringVarP(&f.out, "output", "o", "", "write to `OUT`: a file, DIR/ or - (needed)")
 	fl.StringVar(&f.to, "to", "", "write `FORMAT`; without it the extension of OUT decides")
 	fl.StringArrayVar(&f.opts, "opt", nil, "set an option of the writer, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
+	fl.StringVar(&f.mem, "memory", "", "what the writer keeps in memory, `SIZE`, for example 512MiB; more goes to temporary files (formats with the option memory)")
 	fl.StringVarP(&f.form, "format", "f", "text", "tell what was written as `FORM`: text, a line on standard error; json, an object on standard output")
 	complete(cmd, "to", a.writableNames)
 	complete(cmd, "format", func() []string { return summaryForms })
@@ -68,7 +72,38 @@ func (f *writeFlags) options(a *app) (stoa.CreateOptions, error) {
 	if f.to == "" && f.out == dash {
 		return stoa.CreateOptions{}, &useError{"for standard output, --to says which format to write", "for example --to arrow"}
 	}
+	if opts, err = f.memory(a, opts); err != nil {
+		return stoa.CreateOptions{}, err
+	}
 	return stoa.CreateOptions{Formats: a.formats, To: f.to, Opts: opts, Alloc: pool}, nil
+}
+
+// memory adds --memory to the writer's options, if the writer is one that keeps much in memory.
+func (f *writeFlags) memory(a *app, opts map[string]string) (map[string]string, error) {
+	if f.mem == "" {
+		return opts, nil
+	}
+	if _, err := parseSize("--memory", f.mem); err != nil {
+		return nil, err
+	}
+	if _, ok := opts["memory"]; ok {
+		return nil, wrongUse("--memory and --opt memory say the same")
+	}
+	to := a.format(f.to)
+	if f.to == "" {
+		to = a.byExtension(strings.ToLower(filepath.Ext(strings.TrimSuffix(f.out, "/"))))
+	}
+	if to == nil {
+		return opts, nil // what is wrong is told when the output is made
+	}
+	if !slices.ContainsFunc(to.WriteKeys, func(k format.OptionKey) bool { return k.Name == "memory" }) {
+		return nil, &useError{"--memory: a writer of " + to.Name + " holds a row group or block at most, and has no budget", "stoa formats " + to.Name + " lists its options"}
+	}
+	if opts == nil {
+		opts = map[string]string{}
+	}
+	opts["memory"] = f.mem
+	return opts, nil
 }
 
 // conversion is what convert and recover have in common.

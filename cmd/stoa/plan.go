@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"stoa"
+	"stoa/format"
 )
 
 // planEnd is the last line of a plan: a plan without it was cut.
@@ -149,12 +149,9 @@ func (a *app) readSplit(arg string) (s stoa.Split, err error) {
 
 // parseSize reads a number of bytes: 1000, 64kB, 256MB, 1GiB.
 func parseSize(flag, s string) (int64, error) {
-	digits := strings.TrimRight(s, "kKMGTiB")
-	n, err := strconv.ParseInt(digits, 10, 64)
-	units := map[string]int64{"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-	unit, ok := units[s[len(digits):]]
-	if err != nil || !ok || n <= 0 || n > (1<<62)/unit {
+	n, ok := format.ParseSize(s)
+	if !ok || n == 0 {
 		return 0, &useError{flag + " " + s + " is not a size", "for example 64MB, 256MiB or 1GB"}
 	}
-	return n * unit, nil
+	return n, nil
 }

@@ -21,7 +21,7 @@ var writeKeys = []format.OptionKey{
 	{Name: "page-size", Values: "1…1755", Help: "MiB of raw values after which a page ends (default 64)"},
 	{Name: "blocklet-size", Values: "1…", Help: "MiB of encoded pages after which a blocklet ends (default 64)"},
 	{Name: "block-size", Values: "1…2048", Help: "MiB after which, in a directory, a new data file begins (default 1024)"},
-	{Name: "memory", Values: "BYTES", Help: "rows that are sorted in memory; more are sorted in pieces and merged (default 268435456)"},
+	{Name: "memory", Values: "BYTES", Help: "rows that are sorted in memory; more are sorted in pieces and merged (default 256MiB)"},
 	{Name: "timestamps", Values: "exact, truncate", Help: "what to do with parts of a millisecond: refuse them or drop them (default exact)"},
 	{Name: "nulls", Values: "exact, merge", Help: "what to do with what CarbonData reads as null, as a list of one null: refuse or write it (default exact)"},
 	{Name: "written-by", Values: "TEXT", Help: "who wrote it, kept in the footer (default stoa)"},
@@ -102,7 +102,10 @@ func (o *writeOptions) set(key, v string) (err error) {
 		n, err = number(2048)
 		o.block = n << 20
 	case "memory":
-		o.memory, err = number(1 << 50)
+		var ok bool
+		if o.memory, ok = format.ParseSize(v); !ok || o.memory < 1 {
+			return fault.Invalidf("carbon: option memory=%s: a number of bytes is wanted, as 268435456 or 256MiB", v)
+		}
 	case "timestamps":
 		o.truncate, err = one("exact", "truncate")
 	case "nulls":

@@ -95,6 +95,15 @@ func number(key, v string, least, most int) (int, error) {
 	return n, nil
 }
 
+// sizeOption is a number of bytes, perhaps with a unit.
+func sizeOption(key, v string, least, most int) (int, error) {
+	n, ok := format.ParseSize(v)
+	if !ok || n < int64(least) || n > int64(most) {
+		return 0, fault.Invalidf("cfile: option %s=%s: a number of bytes from %d to %d is wanted, as 65536 or 64KiB", key, v, least, most)
+	}
+	return int(n), nil
+}
+
 func pick[T any](key, v string, values map[string]T) (T, error) {
 	x, ok := values[v]
 	if !ok {

@@ -16,8 +16,8 @@ var writeKeys = []format.OptionKey{
 	{Name: "checksums", Values: "true, false", Help: "whether blocks carry checksums (default true; version 1 has none)"},
 	{Name: "encoding", Values: "plain, bitshuffle, rle, prefix, dict, group-varint", Help: "how values are encoded (default by type, as in Kudu); encoding.COLUMN for one column, as with all but the last three"},
 	{Name: "compression", Values: "none, lz4, snappy, zlib", Help: "how blocks are compressed (default none)"},
-	{Name: "block-size", Values: "BYTES", Help: "size of data blocks and of a dictionary (default 262144, at least 512)"},
-	{Name: "index-block-size", Values: "BYTES", Help: "size of index blocks (default 32768)"},
+	{Name: "block-size", Values: "BYTES", Help: "size of data blocks and of a dictionary (default 256KiB, at least 512)"},
+	{Name: "index-block-size", Values: "BYTES", Help: "size of index blocks (default 32KiB)"},
 	{Name: "restart-interval", Values: "N", Help: "values from one restart point of prefix encoding to the next (default 16)"},
 	{Name: "value-index", Values: "true, false", Help: "an index by value; the values must rise (default false)"},
 	{Name: "positional-index", Values: "true, false", Help: "an index by row number (default true)"},
@@ -94,10 +94,10 @@ func parseSetting(name, key, v string) (func(*WriterOptions), error) {
 		c, err := pick(key, v, compressionsByName)
 		return func(o *WriterOptions) { o.Compression = c }, err
 	case "block-size":
-		n, err := number(key, v, 1, 1<<30)
+		n, err := sizeOption(key, v, 1, 1<<30)
 		return func(o *WriterOptions) { o.BlockSize = n }, err
 	case "index-block-size":
-		n, err := number(key, v, 1, 1<<30)
+		n, err := sizeOption(key, v, 1, 1<<30)
 		return func(o *WriterOptions) { o.IndexBlockSize = n }, err
 	case "restart-interval":
 		n, err := number(key, v, 1, math.MaxInt32)

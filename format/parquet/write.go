@@ -24,8 +24,8 @@ const defaultGroupRows = 1 << 20
 var writeKeys = []format.OptionKey{
 	{Name: "compression", Values: "snappy|none|zstd|gzip|lz4|brotli", Help: "how pages are compressed (default snappy)"},
 	{Name: "level", Values: "N", Help: "level of zstd, gzip and brotli"},
-	{Name: "row-group-rows", Values: "N", Help: "rows of a row group (default 1048576)"},
-	{Name: "page-size", Values: "BYTES", Help: "size at which a data page is ended (default 1048576)"},
+	{Name: "row-group-rows", Values: "N", Help: "rows of a row group (default 1MiB)"},
+	{Name: "page-size", Values: "BYTES", Help: "size at which a data page is ended (default 1MiB)"},
 	{Name: "dictionary", Values: "true|false", Help: "whether dictionaries are tried (default true)"},
 	{Name: "version", Values: "1.0|2.4|2.6", Help: "version of the format (default 2.6)"},
 	{Name: "page-version", Values: "1|2", Help: "version of data pages (default 1)"},
@@ -63,7 +63,7 @@ func properties(opts map[string]string, mem memory.Allocator) (*parquet.WriterPr
 	if err != nil {
 		return nil, err
 	}
-	page, err := number(opts, "page-size", 1<<20)
+	page, err := size(opts, "page-size", 1<<20)
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +122,19 @@ func number(opts map[string]string, key string, def int64) (int64, error) {
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n <= 0 {
 		return 0, fault.Invalidf("%s=%s is not a positive number", key, v)
+	}
+	return n, nil
+}
+
+// size is a number of bytes, perhaps with a unit.
+func size(opts map[string]string, key string, def int64) (int64, error) {
+	v := opts[key]
+	if v == "" {
+		return def, nil
+	}
+	n, ok := format.ParseSize(v)
+	if !ok || n == 0 || n > 1<<30 {
+		return 0, fault.Invalidf("%s=%s is not a number of bytes up to 1073741824, as 65536 or 64KiB", key, v)
 	}
 	return n, nil
 }

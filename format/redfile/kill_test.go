@@ -2,6 +2,7 @@ package redfile_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -254,22 +255,36 @@ func sortedKeys(m map[string]int) (out []string) {
 	return out
 }
 
-// TestFailingSink fails each write of a file in turn. What reached the sink before is recovered.
+// TestFailingSink fails each write of a file in turn, also within a row group of several writes and within the metadata, and each write
+// of the temporary file. What reached the sink before is recovered.
 func TestFailingSink(t *testing.T) {
 	ctx := context.Background()
-	for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "0", "generation": "A"}} {
-		opts["row-group-rows"], opts["page-size"] = "100", "500"
-		tries, rows := 0, 0
+	for _, c := range []struct {
+		opts   map[string]string
+		rows   int // of a row group
+		groups int
+		least  int // writes
+	}{
+		{map[string]string{"sync": "2"}, 100, 40, 40},
+		{map[string]string{"sync": "0", "generation": "A"}, 100, 40, 40},
+		{map[string]string{"sync": "2", "compression": "none"}, 6000, 3, 6},
+		{map[string]string{"sync": "1", "generation": "A", "compression": "none", "memory": "0"}, 6000, 3, 12},
+	} {
+		c.opts["row-group-rows"], c.opts["page-size"] = strconv.Itoa(c.rows), strconv.Itoa(5*c.rows)
+		batches := make([]arrow.RecordBatch, c.groups)
+		for g := range batches {
+			batches[g] = killBatch(g*c.rows, c.rows)
+			defer batches[g].Release()
+		}
+		tries, within, rows := 0, 0, 0
 		for k := 0; ; k++ {
 			keep := &keeper{left: k}
-			w, err := redfile.Format.Create(ctx, keep, killSchema, format.WriteOptions{Rows: -1, Opts: opts})
+			w, err := redfile.Format.Create(ctx, keep, killSchema, format.WriteOptions{Rows: -1, Opts: c.opts})
 			whole := 0
-			for g := 0; g < 40 && err == nil; g++ {
-				b := killBatch(g*100, 100)
-				if err = w.Write(ctx, b); err == nil {
+			for g := 0; g < c.groups && err == nil; g++ {
+				if err = w.Write(ctx, batches[g]); err == nil {
 					whole++
 				}
-				b.Release()
 			}
 			if err == nil {
 				_, err = w.Close(ctx)
@@ -291,24 +306,28 @@ func TestFailingSink(t *testing.T) {
 				continue
 			}
 			mem := store.NewMemory(map[string][]byte{"f.red": keep.bytes})
-			if n := checkRecovered(t, mem, "f.red"); n < whole*100 || n%100 != 0 {
-				t.Errorf("write %d failed: %d rows are recovered, %d row groups were whole", k, n, whole)
-			} else {
-				rows += n
+			n := checkRecovered(t, mem, "f.red")
+			if n < whole*c.rows || n%c.rows != 0 {
+				t.Errorf("%v: write %d failed: %d rows are recovered, %d row groups were whole", c.opts, k, n, whole)
+			}
+			rows += n
+			if whole < c.groups && keep.writes > whole+1 {
+				within++
 			}
 		}
-		t.Logf("%v: failed at each of %d writes, %d rows recovered", opts, tries, rows)
-		if tries < 40 {
-			t.Errorf("only %d writes", tries)
+		t.Logf("%v: failed at each of %d writes, %d of them with more writes than row groups before, %d rows recovered", c.opts, tries, within, rows)
+		if tries < c.least || c.rows > 100 && within == 0 {
+			t.Errorf("%v: only %d writes, %d within row groups", c.opts, tries, within)
 		}
 	}
 }
 
-// keeper is a sink of one object that keeps what was written before it failed.
+// keeper is a sink of one object that keeps what was written before it failed. The writes of its temporary file count, too.
 type keeper struct {
 	store.Sink
 	bytes  []byte
 	left   int
+	writes int
 	failed bool
 }
 
@@ -317,6 +336,10 @@ func (k *keeper) Commit(context.Context) error                         { return 
 func (k *keeper) Abort(context.Context) error                          { return nil }
 func (k *keeper) Close() error                                         { return nil }
 
+func (k *keeper) Scratch(context.Context) (store.Scratch, error) {
+	return &keptScratch{keeper: k}, nil
+}
+
 func (k *keeper) Write(p []byte) (int, error) {
 	if k.left--; k.left < 0 {
 		k.failed = true
@@ -324,8 +347,101 @@ func (k *keeper) Write(p []byte) (int, error) {
 		k.bytes = append(k.bytes, p[:n]...)
 		return n, formattest.ErrSink
 	}
+	k.writes++
 	k.bytes = append(k.bytes, p...)
 	return len(p), nil
+}
+
+// keptScratch is the temporary file of a keeper.
+type keptScratch struct {
+	keeper *keeper
+	b      []byte
+}
+
+func (s *keptScratch) Write(p []byte) (int, error) {
+	if s.keeper.left--; s.keeper.left < 0 {
+		s.keeper.failed = true
+		return 0, formattest.ErrSink
+	}
+	s.b = append(s.b, p...)
+	return len(p), nil
+}
+
+func (s *keptScratch) ReadAt(p []byte, off int64) (int, error) {
+	return bytes.NewReader(s.b).ReadAt(p, off)
+}
+
+func (s *keptScratch) Close() error { return nil }
+
+// TestRowsOfManyBytes: the budgets of memory and of row groups are held also where a few rows are all there is.
+func TestRowsOfManyBytes(t *testing.T) {
+	ctx := context.Background()
+	sc := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String)}, {Name: "b", Type: arrow.BinaryTypes.Binary}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	defer b.Release()
+	for i := range 300 {
+		l := b.Field(0).(*array.ListBuilder)
+		l.Append(true)
+		l.ValueBuilder().(*array.StringBuilder).Append(strings.Repeat(string(rune('a'+i%26)), 30_000))
+		b.Field(1).(*array.BinaryBuilder).Append(make([]byte, 20_000))
+	}
+	batch := b.NewRecordBatch()
+	defer batch.Release()
+	keep := &keeper{left: 1 << 30}
+	w, err := redfile.Format.Create(ctx, keep, sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"compression": "none", "row-group-size": "1MB"}})
+	if err == nil {
+		err = w.Write(ctx, batch)
+	}
+	if err == nil {
+		_, err = w.Close(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := redfile.Format.Open(ctx, target(keep.bytes), format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	groups, err := r.RowGroups(ctx, format.Part{}, format.Query{})
+	if err != nil || len(groups) < 12 || len(groups) > 16 { // 15 MB
+		t.Errorf("%v, %d row groups", err, len(groups))
+	}
+	for _, g := range groups {
+		if g.Bytes > 1_300_000 {
+			t.Errorf("row group %d has %d bytes", g.Index, g.Bytes)
+		}
+	}
+	spilled := &spilling{keeper: keeper{left: 1 << 30}}
+	if w, err = redfile.Format.Create(ctx, spilled, sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"compression": "none", "memory": "1MiB"}}); err == nil {
+		err = w.Write(ctx, batch)
+	}
+	if err == nil {
+		_, err = w.Close(ctx)
+	}
+	if err != nil || spilled.most == 0 || spilled.most > 2<<20 {
+		t.Errorf("%v, %d bytes went to the temporary file at a time, 1 MiB is the budget", err, spilled.most)
+	}
+}
+
+// spilling is a keeper that knows the greatest write of its temporary file.
+type spilling struct {
+	keeper
+	most int
+}
+
+type spilledScratch struct {
+	keptScratch
+	s *spilling
+}
+
+func (s *spilling) Scratch(context.Context) (store.Scratch, error) {
+	return &spilledScratch{keptScratch{keeper: &s.keeper}, s}, nil
+}
+
+func (s *spilledScratch) Write(p []byte) (int, error) {
+	s.s.most = max(s.s.most, len(p))
+	return s.keptScratch.Write(p)
 }
 
 // TestCutAnywhere cuts a file at every byte. Whole row groups before the cut are recovered; nothing else comes.

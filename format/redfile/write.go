@@ -27,7 +27,7 @@ const metadataFile = "_metadata.red"
 // random gives the markers of sync blocks.
 var random = rand.Reader
 
-// sliceRows is how many rows are taken at a time; between them it is looked at whether the row group is full.
+// sliceRows is how many rows are taken at a time at most, see sliceEnd.
 const sliceRows = 4096
 
 // create is format.Format.Create.
@@ -218,7 +218,7 @@ func (w *writer) batch(ctx context.Context, b arrow.RecordBatch) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		to := min(b.NumRows(), from+sliceRows, from+w.opts.groupRows-w.rows)
+		to := w.sliceEnd(b, from, min(b.NumRows(), from+sliceRows, from+w.opts.groupRows-w.rows))
 		part := b.NewSlice(from, to)
 		err := w.slice(part)
 		part.Release()

@@ -14,10 +14,10 @@ var writeKeys = []format.OptionKey{
 	{Name: "generation", Values: "E, A", Help: "form of the metadata: E as programs of 2013 read it, A as the first document has it (default E)"},
 	{Name: "compression", Values: "snappy, gzip, none", Help: "how pages are compressed (default snappy)"},
 	{Name: "encoding", Values: "plain, group-varint", Help: "how INT32 and INT64 are encoded (default plain); encoding.COLUMN for one column"},
-	{Name: "row-group-size", Values: "BYTES", Help: "stored size of a row group (default 512 MiB)"},
+	{Name: "row-group-size", Values: "BYTES", Help: "stored size of a row group (default 512MiB)"},
 	{Name: "row-group-rows", Values: "N", Help: "most rows of a row group (default: no limit)"},
-	{Name: "page-size", Values: "BYTES", Help: "raw size of a page (default 8192)"},
-	{Name: "memory", Values: "BYTES", Help: "how much of a row group is kept in memory; the rest goes to a temporary file (default 256 MiB)"},
+	{Name: "page-size", Values: "BYTES", Help: "raw size of a page (default 8KiB)"},
+	{Name: "memory", Values: "BYTES", Help: "how much of a row group is kept in memory; the rest goes to a temporary file (default 256MiB)"},
 	{Name: "crc", Values: "true, false", Help: "checksums of pages and of the metadata (default true)"},
 	{Name: "index", Values: "true, false", Help: "an index page a chunk: where its pages are, their rows, least and greatest values (default true)"},
 	{Name: "sync", Values: "N", Help: "a sync block behind every row group and the metadata so far behind every N-th, for recovery (default 16; 0: neither)"},
@@ -70,14 +70,14 @@ func (o *createOptions) set(key, v string) (err error) {
 	case "encoding":
 		o.encoding, err = pick(key, v, encodingsByName)
 	case "row-group-size":
-		o.groupSize, err = number(key, v, 1, 1<<40)
+		o.groupSize, err = bytesOf(key, v, 1, 1<<40)
 	case "row-group-rows":
 		o.groupRows, err = number(key, v, 1, 1<<31-1)
 	case "page-size":
-		n, err = number(key, v, 1, 1<<28)
+		n, err = bytesOf(key, v, 1, 1<<28)
 		o.pageSize = int(n)
 	case "memory":
-		o.memory, err = number(key, v, 0, 1<<40)
+		o.memory, err = bytesOf(key, v, 0, 1<<40)
 	case "crc":
 		on, err = pick(key, v, boolNames)
 		o.noCRC = !on

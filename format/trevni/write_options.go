@@ -3,7 +3,6 @@ package trevni
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"stoa/fault"
@@ -13,8 +12,8 @@ import (
 var writeKeys = []format.OptionKey{
 	{Name: "codec", Values: "null, deflate, snappy, bzip2", Help: "compression of blocks (default null)"},
 	{Name: "checksum", Values: "crc32, null", Help: "checksum of blocks (default crc32)"},
-	{Name: "block-size", Values: "1…1073741824", Help: "raw bytes after which a block ends at the next row (default 65536)"},
-	{Name: "file-size", Values: "1…", Help: "stored bytes after which a new file begins, and the output becomes a directory (default 1073741824)"},
+	{Name: "block-size", Values: "BYTES", Help: "raw bytes after which a block ends at the next row (default 64KiB, at most 1GiB)"},
+	{Name: "file-size", Values: "BYTES", Help: "stored bytes after which a new file begins, and the output becomes a directory (default 1GiB)"},
 	{Name: "first-values", Values: "all, NAME,NAME,…", Help: "columns whose blocks keep their first value, so that they can be searched if they are sorted"},
 	{Name: "arrow-schema", Values: "true, false", Help: "keep the Arrow schema in the file's metadata (default true)"},
 }
@@ -62,12 +61,14 @@ func (o *writeOptions) set(key, v string) (err error) {
 			return bad("crc32 or null")
 		}
 	case key == "block-size":
-		if o.blockSize, err = strconv.Atoi(v); err != nil || o.blockSize < 1 || o.blockSize > 1<<30 {
-			return bad("a number of bytes up to 1073741824")
+		n, ok := format.ParseSize(v)
+		if o.blockSize = int(n); !ok || n < 1 || n > 1<<30 {
+			return bad("a number of bytes up to 1073741824, as 65536 or 64KiB,")
 		}
 	case key == "file-size":
-		if o.fileSize, err = strconv.ParseInt(v, 10, 64); err != nil || o.fileSize < 1 {
-			return bad("a number of bytes")
+		var ok bool
+		if o.fileSize, ok = format.ParseSize(v); !ok || o.fileSize < 1 {
+			return bad("a number of bytes, as 1073741824 or 1GiB,")
 		}
 	case key == "first-values":
 		if o.firstAll = v == "all"; !o.firstAll {
