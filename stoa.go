@@ -65,7 +65,7 @@ type ScanSpec struct {
 	Damaged Damaged           // default Fail
 	Lost    func(region.Loss) // told of every loss, from the goroutine that ranges; may be nil
 	Alloc   memory.Allocator  // of the batches; nil = Go's
-	Ahead   int64             // bytes read ahead per column; 0 = 1 MiB, -1 = none
+	Ahead   int64             // bytes read ahead per column; 0 = 256 KiB, -1 = none
 	// Unordered gives up the order that the table promises (see Table.Keys): row groups whose keys overlap are not merged,
 	// which is faster. Positions then count in that other order.
 	Unordered bool

@@ -2,6 +2,7 @@ package vec
 
 import (
 	"math/bits"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -105,3 +106,34 @@ func as[T any](b []byte, n int) []T {
 	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
+
+// Fresh is an Allocator of Go's memory whose large buffers hold anything at first, as those of a Pool do: nothing is spent on zeros that
+// decoders overwrite. Released buffers are the garbage collector's.
+type Fresh struct{}
+
+// freshLarge is from where on the runtime aligns memory to pages, and zeros are worth avoiding.
+const freshLarge = 64 << 10
+
+func (Fresh) Allocate(size int) []byte {
+	if size < freshLarge {
+		return memory.DefaultAllocator.Allocate(size)
+	}
+	var b strings.Builder // the one part of the standard library that takes memory without clearing it
+	b.Grow(size)
+	b.WriteByte(0)
+	return unsafe.Slice(unsafe.StringData(b.String()), size)
+}
+
+func (f Fresh) Reallocate(size int, b []byte) []byte {
+	if size <= cap(b) {
+		return b[:size]
+	}
+	out := f.Allocate(size)
+	copy(out, b)
+	return out
+}
+
+// Free leaves it to the garbage collector.
+func (Fresh) Free([]byte) {}
+
+var _ memory.Allocator = Fresh{}

@@ -65,6 +65,8 @@ type Vector struct {
 
 	def, rep []byte // levels, one an entry; nil if the column has none
 
+	hint hint
+
 	failed error // codes that could not become bytes when they had to; told by the next call that can
 }
 
@@ -102,10 +104,45 @@ func (v *Vector) Nulls() int { return v.nulls }
 // Width is the bytes of one value of a fixed-width type, else 0.
 func (v *Vector) Width() int { return v.width }
 
+// hint is how much a vector is going to hold: buffers begin with that size instead of growing to it.
+type hint struct {
+	entries int   // expected; 0 = not known
+	peak    int   // the most that the vectors before this one held, with what lay behind the window
+	bytes   int64 // of the strings lately: of strings entries
+	strings int64
+}
+
+// Expect says that about n entries are going to be appended before the next Emit, so that buffers need not grow step by step. It is a
+// hint: nothing depends on it, and no memory is taken before the first entry comes.
+func (v *Vector) Expect(n int) { v.hint.entries = n }
+
+// first is with how many bytes *b begins.
+func (v *Vector) first(b **memory.Buffer) int {
+	h := &v.hint
+	if h.entries == 0 {
+		return 0
+	}
+	n := max(h.entries, min(h.peak, 2*h.entries))
+	switch {
+	case b == &v.valid, b == &v.data && v.kind == boolean:
+		return (n + 7) / 8
+	case b == &v.data && v.kind == fixed:
+		return n * v.width
+	case b == &v.data && v.kind == strs && h.strings > 0:
+		return int(min(float64(h.bytes)/float64(h.strings)*float64(n)*1.125, 64<<20))
+	case b == &v.offs:
+		return 4 * (n + 1)
+	}
+	return 0
+}
+
 // grow makes *b at least size bytes long, plus Slack, keeping what it holds.
 func (v *Vector) grow(b **memory.Buffer, size int) {
 	if *b == nil {
 		*b = memory.NewResizableBuffer(v.mem)
+		if n := v.first(b); n > size {
+			(*b).Reserve(n + Slack)
+		}
 	}
 	if size+Slack > (*b).Cap() {
 		(*b).Reserve(max(size+Slack, min(2*(*b).Cap(), (*b).Cap()+64<<20)))
@@ -703,7 +740,10 @@ func (v *Vector) Emit(n int) (arrow.Array, error) {
 			return nil, err
 		}
 	}
-	rest := &Vector{Type: v.Type, kind: v.kind, width: v.width, mem: v.mem}
+	rest := &Vector{Type: v.Type, kind: v.kind, width: v.width, mem: v.mem, hint: v.hint}
+	if rest.hint.peak = max(v.hint.peak, v.n); v.kind == strs && v.offs != nil && v.coded > 0 {
+		rest.hint.bytes, rest.hint.strings = int64(words[int32](v.offs, v.coded+1)[v.coded]), int64(v.coded)
+	}
 	if v.Items != nil {
 		rest.Items = &Vector{Type: v.Items.Type, kind: v.Items.kind, width: v.Items.width, mem: v.mem}
 	}

@@ -46,10 +46,10 @@ type source struct {
 // Tally is one level of a scan.
 type Tally struct {
 	Level      format.Level
-	Column     string // of LevelPage
-	Filter     bool   // the filter looks at this column
-	Considered int64  // how many reached this level; -1 if only reading tells
-	Read       int64  // the same
+	Column     string   // of LevelPage
+	Filter     bool     // the filter looks at this column
+	Considered int64    // how many reached this level; -1 if only reading tells
+	Read       int64    // the same
 	Skipped    []Reason // the others, the most frequent reason first
 	Bytes      int64    // stored bytes of what is read; 0 for LevelRows, about for parts and row groups, -1 if not known
 	Total      int64    // of what was considered; the same

@@ -11,6 +11,7 @@ import (
 	"stoa/format"
 	"stoa/internal/nest"
 	"stoa/pred"
+	"stoa/vec"
 )
 
 // plan is what a scan reads and what it gives, worked out once.
@@ -239,7 +240,7 @@ func (p *plan) field(sc *arrow.Schema, top int, want [][]int) (*fieldPlan, error
 
 func (p *plan) alloc() memory.Allocator {
 	if p.spec.Alloc == nil {
-		return memory.DefaultAllocator
+		return vec.Fresh{}
 	}
 	return p.spec.Alloc
 }

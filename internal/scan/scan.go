@@ -41,7 +41,7 @@ type Spec struct {
 	Damaged Damaged           //
 	Lost    func(region.Loss) // told of every loss, from the goroutine that ranges; may be nil
 	Alloc   memory.Allocator  // of the batches; nil = Go's
-	Ahead   int64             // bytes read ahead per column; 0 = 1 MiB, -1 = none
+	Ahead   int64             // bytes read ahead per column; 0 = 256 KiB, -1 = none
 	// Unordered gives up the order that the table promises: row groups come one after the other, which is faster.
 	Unordered bool
 	// Parallel is how many workers read; 0 or 1: the goroutine that ranges does. Batches come in the same order, though
@@ -55,7 +55,7 @@ type Spec struct {
 
 const (
 	defaultBatch = 64 << 10
-	defaultAhead = 1 << 20
+	defaultAhead = 256 << 10 // of all columns together it should stay in the cache of a core
 	// A window ends early when one column's vector is this large, so that strings fit Arrow's 32-bit offsets.
 	maxVector = 256 << 20
 )
