@@ -300,6 +300,9 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 			return r.add(summaryDoc{Source: t.source, Output: filepath.Join(r.dir, old.Output), Rows: old.Rows, Files: back.files, Bytes: back.bytes, Readback: &back.readback})
 		}
 		r.a.note("%s: what an earlier run wrote %s: it is converted again", t.source, map[string]string{verdictDiffers: "differs", verdictMissing: "is gone"}[back.Verdict])
+		if err := r.c.discard(old.Output); err != nil {
+			return err
+		}
 		r.state.forget(t)
 	}
 	one := *r.c
@@ -315,6 +318,9 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 		if !errors.Is(err, errDamage) {
 			return nil // it was not written
 		}
+	}
+	if err := one.shareRoot(r.dir); err != nil {
+		return err
 	}
 	done := doneTable{Source: t.source, Output: one.output(r.dir), Rows: one.rows, Checksum: one.sum.String(), Shape: shape(one.sc), Partitions: one.partitions}
 	if len(one.partitions) > 0 {
