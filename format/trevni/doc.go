@@ -61,4 +61,13 @@
 //   - The header's row count must be that of one column at least; nothing else guards it.
 //   - First values do not say that a column is sorted, so nothing is skipped by them unless our writer saw that it is, or the user says so.
 //   - deflate is raw (RFC 1951) when written; a zlib header is accepted.
+//
+// # Use
+//
+// Package stoa's Open and Create read and write rows. OpenFile here gives what lies below: header, columns, blocks, and values from any row or value on:
+//
+//	f, err := trevni.OpenFile(ctx, store.Local{}, "trades.trv", format.OpenOptions{})
+//	c, err := f.Column(ctx, "time")
+//	found, err := c.SeekValue(ctx, pred.Int(1700000000))
+//	values, err := c.Next(ctx, 1000) // an arrow.Array
 package trevni

@@ -124,6 +124,9 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	names := map[string]bool{}
 	for i := range f.header.Columns {
 		c := &f.header.Columns[i]
+		if f.header.Dialect == Wiki && v.t.p.how != schemaKey && c.guessed() {
+			v.tell("trevni.schema.inferred", c.at, fmt.Sprintf("column-metadata[%d]", i), "%q has definition %d and repetition %d: shown by %s", c.Name, c.MaxDef, c.MaxRep, v.t.p.how)
+		}
 		if names[c.Name] {
 			v.tell("trevni.column.duplicate", c.at, fmt.Sprintf("column-metadata[%d].name", i), "%q", c.Name)
 		}

@@ -115,6 +115,12 @@ func alone(c *Column) arrow.Field {
 	return f
 }
 
+// guessed reports whether the column's name and levels by themselves leave open which steps are optional or repeated.
+func (c *Column) guessed() bool {
+	steps := strings.Count(c.Name, ".") + 1
+	return c.MaxDef > 0 && (c.MaxDef != steps || c.MaxRep > 0 && c.MaxRep != c.MaxDef)
+}
+
 // kindOf is what a step of a path is in Dremel's data model.
 type kindOf uint8
 

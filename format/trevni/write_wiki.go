@@ -30,6 +30,9 @@ type wikiField struct {
 
 func (w *outFile) planWiki(fields []arrow.Field, original []arrow.Field) error {
 	for i, f := range fields {
+		if w.planMatrix(f, original[i]) {
+			continue
+		}
 		leaves, err := nest.Leaves(f)
 		if err != nil {
 			return fault.Unsupportedf(fault.Span{}, f.Name, "%v", err)
@@ -64,6 +67,55 @@ func (w *outFile) planWiki(fields []arrow.Field, original []arrow.Field) error {
 	return nil
 }
 
+// planMatrix makes a column with ArrayWidth of lists of a fixed size, if nothing in them can be null: it has no levels, and as many values in every row. f is the
+// field with its plain type.
+func (w *outFile) planMatrix(f, original arrow.Field) bool {
+	t, ok := original.Type.(*arrow.FixedSizeListType)
+	if !ok || f.Nullable || t.ElemField().Nullable || t.Len() < 1 {
+		return false
+	}
+	s, ok := storedAs(f.Type.(*arrow.ListType).Elem(), Wiki)
+	if !ok || s == Null {
+		return false
+	}
+	c := Column{Name: f.Name, Type: s, Width: int(t.Len()), Parent: -1}
+	c.Meta = wikiMeta(&c)
+	w.fields = append(w.fields, matrixField{w.column(c)})
+	return true
+}
+
+// matrixField writes rows of equally many values.
+type matrixField struct{ c *outColumn }
+
+func (m matrixField) write(a arrow.Array) error {
+	a = unwrap(a)
+	l, err := listOf(a, entries{n: a.Len()})
+	if err != nil {
+		return fault.Locate(err, fault.Span{}, true, m.c.Name)
+	}
+	items := unwrap(l.ListValues())
+	v, err := m.c.valuesOf(items)
+	if err != nil {
+		return err
+	}
+	null := isNull(items)
+	for row := range a.Len() {
+		if err := m.c.startRow(); err != nil {
+			return err
+		}
+		from, to := l.ValueOffsets(row)
+		for i := from; i < to; i++ {
+			if null(int(i)) {
+				return fault.Locate(nullWhereNone(int(i)), fault.Span{}, true, m.c.Name)
+			}
+			if err := v.write(int(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // keptType is the stored type that the field's metadata asks for, if it has the same values.
 func keptType(f arrow.Field, t Type) Type {
 	v, _ := f.Metadata.GetValue(MetaType)
@@ -84,6 +136,9 @@ func wikiMeta(c *Column) []Pair {
 	meta := []Pair{{Key: "Name", Value: []byte(c.Name)}, {Key: "Type", Value: []byte(types[c.Type].wiki)}}
 	if c.FirstValues {
 		meta = append(meta, Pair{Key: "HasInitialValue", Value: []byte("true")})
+	}
+	if c.Width > 0 {
+		meta = append(meta, Pair{Key: "ArrayWidth", Value: []byte(strconv.Itoa(c.Width))})
 	}
 	if c.MaxRep > 0 {
 		meta = append(meta, Pair{Key: "MaxRepetition", Value: []byte(strconv.Itoa(c.MaxRep))})
