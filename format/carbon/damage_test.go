@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	arrowmem "github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
 	"stoa/fault"
@@ -296,44 +297,105 @@ func literal(f arrow.Field, v string) string {
 	return name + " = " + v
 }
 
-// TestWant: a page decoded for some entries only has as many entries, and the wanted ones are those of the whole page.
+// TestWant: a page of real files that is decoded for some entries only has as many entries, and those that are wanted are the same as of the
+// whole page.
 func TestWant(t *testing.T) {
-	r, err := carbon.Format.Open(t.Context(), format.Target{Tree: store.Local{}, Name: filepath.Join(golden2, "v3/allprim_zstd/table")}, format.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
 	pages := 0
+	for _, table := range []string{"v3/allprim_zstd/table", "v3/decimals/table", "v3/lowcard_inv/table"} {
+		r, err := carbon.Format.Open(t.Context(), format.Target{Tree: store.Local{}, Name: filepath.Join(golden2, table)}, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eachPage(t, r, func(col int, c format.Chunk, p format.Page, dict *vec.Vector) {
+			pages++
+			if p.Entries != p.Rows || p.First < 0 {
+				t.Fatal(p)
+			}
+			bits := make([]byte, (p.Entries+7)/8)
+			for i := range bits {
+				bits[i] = byte(0x9d * (i + 1))
+			}
+			want := vec.NewSel(bits, int(p.Entries))
+			whole, some := decoded(t, r, col, c, p, dict, nil), decoded(t, r, col, c, p, dict, want)
+			if whole.Len() != int(p.Entries) || some.Len() != whole.Len() {
+				t.Fatalf("%s column %d: %d and %d entries of %d", table, col, whole.Len(), some.Len(), p.Entries)
+			}
+			for i := range whole.Len() {
+				if want.Has(i) && cell(whole, i) != cell(some, i) {
+					t.Fatalf("%s column %d entry %d: %s, wanted alone %s", table, col, i, cell(whole, i), cell(some, i))
+				}
+			}
+		})
+		r.Close()
+	}
+	if pages < 30 {
+		t.Errorf("%d pages", pages)
+	}
+}
+
+// eachPage calls f for every page of every column.
+func eachPage(t *testing.T, r format.Reader, f func(col int, c format.Chunk, p format.Page, dict *vec.Vector)) {
+	t.Helper()
+	fatal := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	for p, err := range r.Parts(t.Context(), format.Query{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(err)
 		groups, err := r.RowGroups(t.Context(), p, format.Query{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(err)
 		for _, g := range groups {
 			for col := range r.Columns() {
 				c, err := r.Chunk(t.Context(), g, col, vec.Range{To: g.Rows})
-				if err != nil {
-					t.Fatal(err)
+				fatal(err)
+				var dict *vec.Vector
+				if d, ok := c.Dict(); ok {
+					dict = vector(t, r, col, c, d, nil, nil)
 				}
 				for {
 					page, err := c.Next(t.Context())
 					if err == io.EOF {
 						break
 					}
-					if err != nil || page.Entries != page.Rows || page.First < 0 {
-						t.Fatal(page, err)
-					}
-					pages++
+					fatal(err)
+					f(col, c, page, dict)
 				}
 			}
 		}
 	}
-	if pages != 14 {
-		t.Errorf("%d pages", pages)
+}
+
+// vector decodes a page.
+func vector(t *testing.T, r format.Reader, col int, c format.Chunk, p format.Page, dict *vec.Vector, want *vec.Sel) *vec.Vector {
+	t.Helper()
+	v, err := vec.New(r.Columns()[col].Type, arrowmem.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
 	}
+	task := format.Task{Page: p, N: p.Entries, Dict: dict, Want: want, Scratch: &vec.Arena{}, Limits: format.Limits{}.WithDefaults()}
+	for _, at := range p.Spans {
+		b, err := os.ReadFile(at.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task.Bytes = append(task.Bytes, b[at.Off:at.End()])
+	}
+	if err := c.Decode(&task, v); err != nil {
+		t.Fatalf("column %d page %d: %v", col, p.Ordinal, err)
+	}
+	return v
+}
+
+// decoded is a page as an array.
+func decoded(t *testing.T, r format.Reader, col int, c format.Chunk, p format.Page, dict *vec.Vector, want *vec.Sel) arrow.Array {
+	t.Helper()
+	v := vector(t, r, col, c, p, dict, want)
+	a, err := v.Emit(v.Len())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 func FuzzFile(f *testing.F) {

@@ -157,6 +157,16 @@ func recoverFile(ctx context.Context, f *dataFile, why error) (*dataFile, []regi
 		}
 		return f, append(out, saying("carbon.recovered", f.at, part, "%d blocklets with %d rows, by the markers between them", len(f.stream.blocklets), f.footer.rows)), err
 	}
+	if f.version == 2 && f.headLen > 0 {
+		g, lost, err := f.recover2(ctx)
+		if err == nil && len(g.footer.blocklet) > 0 {
+			err = g.layout()
+		}
+		if err != nil || len(g.footer.blocklet) == 0 {
+			return nil, out, why
+		}
+		return g, append(append(out, saying("carbon.recovered", f.at, part, "%d blocklets with %d rows, found one after the other", len(g.footer.blocklet), g.footer.rows)), lost...), nil
+	}
 	if f.version == 2 || f.version == 1 && f.headLen == 0 && f.footAt >= 0 && len(f.footer.columns) > 0 {
 		return nil, out, why
 	}
