@@ -16,7 +16,7 @@ func (a *app) completionCmd() *cobra.Command {
   zsh         stoa completion zsh > "${fpath[1]}/_stoa"
   fish        stoa completion fish > ~/.config/fish/completions/stoa.fish
   powershell  stoa completion powershell | Out-String | Invoke-Expression`,
-		Example:   "  source <(stoa completion bash)",
+		Example:   "  source <(stoa completion bash)\n  stoa completion fish > ~/.config/fish/completions/stoa.fish",
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -40,7 +40,7 @@ func (a *app) describeCmd() *cobra.Command {
 other. --pages goes into the data pages; offsets with a + are in the decoded bytes of the page. The last line, which in
 the JSON forms goes to standard error, says how many of the bytes are described.
 -f jsonl is a line a node, in the order of the text, children after their parent with depth + 1; -f json is an array of them.`,
-		Example: "  stoa describe block.cfile",
+		Example: "  stoa describe block.cfile\n  stoa describe sales.parquet -f jsonl -o anatomy.jsonl",
 		Args:    a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(describeForms); err != nil {

@@ -54,7 +54,7 @@ func (a *app) explainCmd() *cobra.Command {
 of it is read, and by what means the rest is passed over. Only metadata is read. With --analyze the scan is run, and what is told is what happened:
 pages of which no row passed the filter are then passed over, too. A level counts what the level before left; bytes are as stored, of parts and
 row groups they are estimates.`,
-		Example: "  stoa explain block.cfile --where 'value > 3' --analyze",
+		Example: "  stoa explain block.cfile --where 'value > 3' --analyze\n  stoa explain 'store/#sales' --where \"day = date '2024-02-29'\"",
 		Args:    a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

@@ -22,7 +22,7 @@ func (a *app) findingCmd() *cobra.Command {
 		Short: "Explain a code of verify",
 		Long: `Explain a code that verify printed, or a group of them (cfile.block), or list all.
 -f json is an array with an object a code.`,
-		Example: "  stoa finding cfile.block.checksum",
+		Example: "  stoa finding cfile.block.checksum\n  stoa finding cfile.block -f json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return wrongUse("finding takes one code, not %d", len(args))

@@ -32,7 +32,7 @@ func (a *app) planCmd() *cobra.Command {
 to read it, but the data; stoa scan --split does. The splits' rows, one after the other, are those of the scan. The last line is
 {"end":true,…} with the number of splits: a plan without it was cut.`,
 		Example: `  stoa plan table/ --target-size 256MB > splits.jsonl
-  head -1 splits.jsonl | stoa scan --split - -o first.arrow`,
+  stoa plan '/data/kudu#orders' --columns id,price -o splits.jsonl`,
 		Args: a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -87,8 +87,9 @@ func (a *app) scanCmd() *cobra.Command {
 		Long: `Read a split that stoa plan made, as an Arrow stream. SPLIT is the JSON itself, a FILE that holds it, or - for standard input.
 The exit status is 0 only if all of the split was written, and only then does the stream have its end mark: a reader can tell a
 stream that was cut from one that ended.`,
-		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | consumer`,
-		Args:    cobra.NoArgs,
+		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | consumer
+  stoa scan --split split.json -o part.parquet`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			if r.form == "" && !r.toFile() {

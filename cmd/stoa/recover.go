@@ -12,7 +12,7 @@ func (a *app) recoverCmd() *cobra.Command {
 		Long: `Find again what a damaged footer or index does not tell, and write every row that can be read to OUT. The source is
 not touched. Rows with a lost cell are left out; with --damaged null-cells they stay, and the lost cells are null.
 What was lost is told on standard error, or written to --manifest. The status is 3 if something was lost.`,
-		Example: "  stoa recover broken.cfile -o saved.parquet --manifest lost.json",
+		Example: "  stoa recover broken.cfile -o saved.parquet --manifest lost.json\n  stoa recover cut.cfile -o saved.csv --damaged null-cells --source-opt type=int32 --source-opt encoding=bitshuffle",
 		Args:    a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.run(cmd.Context(), a, args, true)

@@ -73,7 +73,7 @@ func (a *app) addVerbs(root *cobra.Command) {
 	add(groupRows, a.catCmd(), a.headCmd(), a.tailCmd(), a.countCmd(), a.getCmd(), a.explainCmd(), a.planCmd(), a.scanCmd())
 	add(groupWrite, a.convertCmd())
 	add(groupHealth, a.verifyCmd(), a.recoverCmd(), a.diffCmd(), a.findingCmd())
-	add(groupAbout, a.formatsCmd(), a.versionCmd(), a.completionCmd())
+	add(groupAbout, a.demoCmd(), a.formatsCmd(), a.versionCmd(), a.completionCmd(), a.manCmd())
 }
 
 // overview is what `stoa` alone says.

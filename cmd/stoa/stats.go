@@ -36,7 +36,7 @@ func (a *app) statsCmd() *cobra.Command {
 		Long: `Read every page and show, for each column: encoding, codec, blocks, values, nulls, bytes after decompression and as
 stored, the share of the file, the size of the dictionary, the least and the greatest value. What a format or its
 library does not tell stays empty. With --damaged skip-rows or null-cells the sums are of what can be read. -f json is an array with an object a column.`,
-		Example: "  stoa stats block.cfile",
+		Example: "  stoa stats block.cfile\n  stoa stats sales.parquet -f csv",
 		Args:    a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

@@ -26,7 +26,7 @@ func (a *app) versionCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Say which stoa this is",
-		Example: "  stoa version -f json",
+		Example: "  stoa version\n  stoa version -f json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := out.check(versionForms); err != nil {

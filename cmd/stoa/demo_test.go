@@ -1,0 +1,131 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDemoSamples: demo.zip holds the golden files, byte for byte. `go test ./cmd/stoa -run TestDemoSamples -update` makes it.
+func TestDemoSamples(t *testing.T) {
+	want := map[string][]byte{}
+	var order []string
+	for _, s := range samples {
+		root := filepath.Join("..", "..", filepath.FromSlash(s.from))
+		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			rel, _ := filepath.Rel(root, p)
+			name := path.Join(s.to, filepath.ToSlash(rel))
+			b, err := os.ReadFile(p)
+			want[name] = b
+			order = append(order, name)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if *update {
+		var out bytes.Buffer
+		w := zip.NewWriter(&out)
+		w.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
+		for _, n := range order {
+			f, err := w.CreateHeader(&zip.FileHeader{Name: n, Method: zip.Deflate}) // without a time: the same bytes every time
+			if err == nil {
+				_, err = f.Write(want[n])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("demo.zip", out.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		demoZip = out.Bytes()
+	}
+	if len(demoZip) > 1<<20 {
+		t.Errorf("demo.zip has %d bytes", len(demoZip))
+	}
+	r, err := zip.NewReader(bytes.NewReader(demoZip), int64(len(demoZip)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.File {
+		b, err := readZipped(f)
+		if err != nil || want[f.Name] == nil || !bytes.Equal(b, want[f.Name]) {
+			t.Errorf("%s is not the golden file (%v)", f.Name, err)
+		}
+		delete(want, f.Name)
+	}
+	for n := range want {
+		t.Errorf("%s is not in demo.zip; -update makes it", n)
+	}
+}
+
+// TestDemo: every command that demo prints works.
+func TestDemo(t *testing.T) {
+	t.Chdir(t.TempDir())
+	stoa := func(command string) (int, string, string) {
+		var out, errs bytes.Buffer
+		args := strings.Fields(command)[1:]
+		for i := 0; i < len(args); i++ { // words in quotes
+			if strings.HasPrefix(args[i], `"`) {
+				for !strings.HasSuffix(args[i], `"`) {
+					args[i] += " " + args[i+1]
+					args = append(args[:i+1], args[i+2:]...)
+				}
+				args[i] = strings.Trim(args[i], `"`)
+			}
+		}
+		st := run(context.Background(), args, strings.NewReader(""), &out, &errs)
+		return st, out.String(), errs.String()
+	}
+	st, text, errs := stoa("stoa demo try --damage")
+	if st != 0 {
+		t.Fatal(errs)
+	}
+	printed := 0
+	for _, l := range strings.Split(text, "\n") {
+		if !strings.HasPrefix(l, "  stoa ") {
+			continue
+		}
+		want := -1
+		for _, x := range append(append([]trial{}, trials...), damagedTrials...) {
+			if x.command("try") == strings.TrimSpace(l) {
+				want = x.status
+			}
+		}
+		st, out, errs := stoa(strings.TrimSpace(l))
+		if st != want || len(out)+len(errs) == 0 {
+			t.Errorf("%s: status %d, expected %d\n%s%s", l, st, want, out, errs)
+		}
+		printed++
+	}
+	if printed != 10 {
+		t.Errorf("%d commands are printed", printed)
+	}
+	for _, h := range harms {
+		if st, out, _ := stoa("stoa verify try/" + h.to); st != statusDamage {
+			t.Errorf("%s: status %d\n%s", h.to, st, out)
+		}
+	}
+	if st, out, errs := stoa("stoa verify --deep try/kudu try/carbon try/key.cfile try/flat.red try/primitives.trv try/dremel.trv"); st != 0 {
+		t.Errorf("the samples: status %d\n%s%s", st, out, errs)
+	}
+	if st, _, errs := stoa("stoa demo try"); st != statusUse || !strings.Contains(errs, "not empty") {
+		t.Errorf("a second time: status %d, %s", st, errs)
+	}
+}
