@@ -301,6 +301,7 @@ func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry
 				}
 				continue
 			}
+			tg.Opts = o.Opts
 			for e, err := range tg.format.List(ctx, tg.Target) {
 				e.Place, e.Format = tg.Name, tg.format.Name
 				if !yield(e, err) || err != nil {

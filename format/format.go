@@ -64,6 +64,8 @@ type Target struct {
 	Name  string    // object or directory; "" = the tree
 	Table string    // what follows '#'
 	At    vec.Range // part of the object (a CFile inside a container); zero = whole
+
+	Opts map[string]string // the reading options, for List, which has no others; a key that the format does not know is passed over
 }
 
 // Entry is one table or file that List found.

@@ -470,7 +470,14 @@ func (s *servers) beside(ctx context.Context, tree store.Tree, dir string) strin
 // list gives the tables of all servers, and their tablets.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
-		s, err := openServers(ctx, tg, format.OpenOptions{}, readOptions{at: latest, live: true})
+		ro := readOptions{at: latest}
+		for _, k := range []string{"wal-dir", "data-dirs", "meta-dir"} {
+			if v, ok := tg.Opts[k]; ok {
+				ro.set(k, v)
+			}
+		}
+		ro.live = true // the server is named when the tables are opened
+		s, err := openServers(ctx, tg, format.OpenOptions{}, ro)
 		if err != nil {
 			yield(format.Entry{}, err)
 			return
