@@ -309,7 +309,11 @@ func (s *servers) pick(what, only string) ([]*tablet, error) {
 	if s.catalog != nil && len(found) == 0 {
 		for id, e := range s.catalog.tables {
 			if !e.gone && what != "" && (e.name == what || id == what) {
-				return nil, fault.Corruptf(fault.Span{Object: s.all[0].MetaDir}, "", "the master knows table %s, and none of its %d tablets is here", e.name, len(s.catalog.absent(id, nil)))
+				var ids []string
+				for _, tb := range s.catalog.absent(id, nil) {
+					ids = append(ids, tb.id)
+				}
+				return nil, fault.Corruptf(fault.Span{Object: s.all[0].MetaDir}, "", "the master knows table %s, and none of its tablets is here: %s", e.name, strings.Join(ids, ", "))
 			}
 		}
 	}
@@ -482,16 +486,24 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			yield(format.Entry{}, err)
 			return
 		}
+		named := tg.Table == ""
 		for _, ts := range s.tables() {
-			if ts[0].ID == systemCatalogID {
-				continue // a master's own; it can be read by its name
+			if !s.means(tg.Table, ts) || tg.Table == "" && ts[0].ID == systemCatalogID {
+				continue // a master's own can be read by its name
 			}
+			named = true
 			e, err := s.entry(ctx, ts)
 			if !yield(e, err) || err != nil {
 				return
 			}
 		}
-		if s.elsewhere(yield) {
+		if !named {
+			if _, err := s.pick(tg.Table, ""); errors.Is(err, fault.Invalid) {
+				yield(format.Entry{}, err)
+				return
+			}
+		}
+		if s.elsewhere(tg.Table, yield) {
 			if err := s.halves(ctx, tg); err != nil {
 				yield(format.Entry{}, err)
 			}
@@ -553,18 +565,27 @@ func (s *servers) entry(ctx context.Context, ts []*tablet) (format.Entry, error)
 	return e, nil
 }
 
+// means reports whether what, if it is anything, names a table or one of its tablets.
+func (s *servers) means(what string, ts []*tablet) bool {
+	return what == "" || what == s.nameOf(ts) || what == ts[0].TableID || slices.ContainsFunc(ts, func(tb *tablet) bool { return tb.ID == what })
+}
+
 // elsewhere gives the tables that the master knows, and of which nothing is here; false if yield wants no more.
-func (s *servers) elsewhere(yield func(format.Entry, error) bool) bool {
+func (s *servers) elsewhere(what string, yield func(format.Entry, error) bool) bool {
 	if s.catalog == nil {
 		return true
 	}
 	var out []format.Entry
 	for id, e := range s.catalog.tables {
-		if e.gone || slices.ContainsFunc(s.tablets, func(tb *tablet) bool { return tb.TableID == id }) {
+		if e.gone || slices.ContainsFunc(s.tablets, func(tb *tablet) bool { return tb.TableID == id }) || what != "" && what != e.name && what != id {
 			continue
 		}
 		x := format.Entry{Table: e.name, Kind: "table", Rows: -1, Bytes: -1}
-		x.Meta = append(x.Meta, format2("table_id", "%s", id), format2("tablets", "0"), format2("missing_tablets", "%d", len(s.catalog.absent(id, nil))))
+		none := s.catalog.absent(id, nil)
+		x.Meta = append(x.Meta, format2("table_id", "%s", id), format2("tablets", "0"), format2("missing_tablets", "%d", len(none)))
+		for _, tb := range none {
+			x.Parts = append(x.Parts, format.Entry{Table: tb.id, Kind: "tablet", Rows: -1, Bytes: -1, Meta: []format.KeyValue{{Key: "state", Value: "MISSING"}}})
+		}
 		out = append(out, x)
 	}
 	slices.SortFunc(out, func(a, b format.Entry) int { return cmp.Compare(a.Table, b.Table) })
