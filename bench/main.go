@@ -1,7 +1,7 @@
-// Command bench measures stoa against pyarrow on the same rows, in one run, and prints ratios.
+// Command bench measures stoa against its peers on the same rows, in one run, and prints one table of ratios.
 //
-// Both sides read every column into Arrow memory, one thread, best of five, process start and file opening of the first
-// run excluded; a checksum over the values is equal on both sides or the run fails.
+// Both sides decode every column to Arrow memory, on one thread; what counts is the processor's time (user and kernel), the best of five;
+// process start and the first opening are excluded; checksums over the values are equal on both sides or the run fails.
 package main
 
 import (
@@ -15,18 +15,20 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
 )
 
 var (
 	nRows  = flag.Int("rows", 2_000_000, "rows")
-	python = flag.String("python", "python3", "a Python with pyarrow and numpy")
+	python = flag.String("python", "python3", "a Python with the packages of requirements.txt")
 	dir    = flag.String("data", "data", "folder of the data; made anew if it is not there")
+	only   = flag.Bool("prepare", false, "only write the data")
+	lookup = flag.String("lookup", "", "the program of ./lookup; empty: parquet-go is left out")
 )
 
 func main() {
@@ -42,32 +44,112 @@ func run(ctx context.Context) error {
 	if err := prepare(ctx, folder); err != nil {
 		return err
 	}
-	runtime.GOMAXPROCS(1)
-	var all []string
-	for _, f := range schema.Fields() {
-		all = append(all, f.Name)
+	if *only {
+		return nil
 	}
-	fmt.Printf("%d rows, one thread, best of five, all columns decoded to Arrow\n\n", *nRows)
-	fmt.Printf("| columns | stoa, CFile | fresh buffers | pyarrow, Snappy Parquet | ratio | ratio, fresh | pyarrow, uncompressed | ratio |\n|---|---|---|---|---|---|---|---|\n")
-	for _, cols := range append([][]string{all}, singles(all)...) {
-		if err := line(ctx, folder, cols); err != nil {
+	b := &bench{ctx: ctx, folder: folder, keys: randomKeys(10_000)}
+	if err := b.ask(); err != nil {
+		return err
+	}
+	fmt.Printf("%d rows × 10 columns, seconds of the processor, one thread, best of five\n\n", *nRows)
+	fmt.Printf("| what | against | stoa | peer | ratio | floor | aim |\n|---|---|---|---|---|---|---|\n")
+	for _, part := range []func() error{b.scans, b.unshuffle, b.where, b.lookups, b.write, b.threads} {
+		if err := part(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func singles(all []string) [][]string {
-	var out [][]string
-	for _, c := range all {
-		out = append(out, []string{c})
-	}
-	return out
+// bench is one run.
+type bench struct {
+	ctx    context.Context
+	folder string
+	keys   []int64
+	peers  map[string]peer
 }
 
-// prepare writes the rows as a directory of CFiles and, through the peer, as Parquet.
+// peer is what peer.py says of one measurement.
+type peer struct {
+	Seconds float64
+	Sums    map[string]sum
+}
+
+// columns are the sets that are scanned.
+func columns() [][]string {
+	var all []string
+	for _, f := range schema.Fields() {
+		all = append(all, f.Name)
+	}
+	return [][]string{all, {"key"}, {"low"}, {"high"}, {"nullable"}}
+}
+
+// ask has the peers measured.
+func (b *bench) ask() error {
+	var lines []string
+	for _, k := range b.keys {
+		lines = append(lines, fmt.Sprint(k))
+	}
+	keyFile := filepath.Join(b.folder, "keys.txt")
+	if err := os.WriteFile(keyFile, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+		return err
+	}
+	cols, err := json.Marshal(columns())
+	if err != nil {
+		return err
+	}
+	low, high := wanted()
+	cmd := exec.Command(*python, "peer.py", "measure", b.folder, string(cols), fmt.Sprint(low), fmt.Sprint(high), keyFile)
+	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(out, &b.peers)
+}
+
+// line prints one row of the table.
+func line(what, against string, ours, theirs float64, floor, aim string) {
+	unit := func(s float64) string {
+		if s < 0.001 {
+			return fmt.Sprintf("%.1f µs", s*1e6)
+		}
+		return fmt.Sprintf("%.1f ms", s*1e3)
+	}
+	fmt.Printf("| %s | %s | %s | %s | %.2f× | %s | %s |\n", what, against, unit(ours), unit(theirs), theirs/ours, floor, aim)
+}
+
+// best is the least of five, in seconds of clock.
+func best(clock func() time.Duration, f func() error) (float64, error) {
+	low := time.Duration(1 << 62)
+	for range 5 {
+		runtime.GC()
+		begin := clock()
+		if err := f(); err != nil {
+			return 0, err
+		}
+		low = min(low, clock()-begin)
+	}
+	return low.Seconds(), nil
+}
+
+// processor is the time that this process has used, of all threads.
+func processor() time.Duration {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		panic(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+var start = time.Now()
+
+func wall() time.Duration { return time.Since(start) }
+
+// prepare writes the rows as CFiles and, through the peer, as Parquet.
 func prepare(ctx context.Context, folder string) error {
-	if _, err := os.Stat(filepath.Join(folder, "none.parquet")); err == nil {
+	if _, err := os.Stat(filepath.Join(folder, "pages.parquet")); err == nil {
 		return nil
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -78,132 +160,69 @@ func prepare(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
+	defer f.Close()
 	aw, err := ipc.NewFileWriter(f, ipc.WithSchema(schema))
 	if err != nil {
 		return err
 	}
-	cw, err := stoa.Create(ctx, filepath.Join(folder, "cfile")+"/", schema, stoa.CreateOptions{To: "cfile"})
-	if err != nil {
-		return err
+	var writers []*stoa.Writer
+	for name, o := range map[string]map[string]string{"cfile": nil, "keyed": {"value-index.key": "true", "block-size": "16384"}} {
+		w, err := stoa.Create(ctx, filepath.Join(folder, name)+"/", schema, stoa.CreateOptions{To: "cfile", Opts: o})
+		if err != nil {
+			return err
+		}
+		defer w.Abort(ctx)
+		writers = append(writers, w)
 	}
-	defer cw.Abort(ctx)
 	const step = 100_000
 	for at := 0; at < *nRows; at += step {
 		b := rows(at, min(*nRows, at+step))
 		if err := aw.Write(b); err != nil {
 			return err
 		}
-		if err := cw.Write(ctx, b); err != nil {
-			return err
+		for _, w := range writers {
+			if err := w.Write(ctx, b); err != nil {
+				return err
+			}
 		}
 		b.Release()
 	}
 	if err := aw.Close(); err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil && !strings.Contains(err.Error(), "already closed") {
-		return err
-	}
-	if _, err := cw.Close(ctx); err != nil {
-		return err
+	for _, w := range writers {
+		if _, err := w.Close(ctx); err != nil {
+			return err
+		}
 	}
 	cmd := exec.Command(*python, "peer.py", "prepare", arrowFile, folder)
 	cmd.Stderr = os.Stderr
 	return cmd.Run()
 }
 
-// peer is what peer.py prints.
-type peer struct {
-	Seconds float64
-	Way     string
-	Sums    map[string]sum
-}
-
-func line(ctx context.Context, folder string, cols []string) error {
-	t, err := stoa.Open(ctx, filepath.Join(folder, "cfile"), stoa.OpenOptions{})
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	sums := map[string]sum{}
-	if err := check(ctx, t, cols, sums); err != nil {
-		return err
-	}
-	pooled, err := scan(ctx, t, cols, stoa.NewPool())
-	if err != nil {
-		return err
-	}
-	fresh, err := scan(ctx, t, cols, nil)
-	if err != nil {
-		return err
-	}
-	snappy, err := ask(filepath.Join(folder, "snappy.parquet"), cols)
-	if err != nil {
-		return err
-	}
-	none, err := ask(filepath.Join(folder, "none.parquet"), cols)
-	if err != nil {
-		return err
-	}
-	for _, c := range cols {
-		if sums[c] != snappy.Sums[c] || sums[c] != none.Sums[c] {
-			return fmt.Errorf("column %s: stoa read %+v, pyarrow %+v", c, sums[c], snappy.Sums[c])
-		}
-	}
-	name := cols[0]
-	if len(cols) > 1 {
-		name = fmt.Sprintf("all %d", len(cols))
-	}
-	fmt.Printf("| %s | %.1f ms | %.1f ms | %.1f ms | %.2f× | %.2f× | %.1f ms | %.2f× |\n", name, 1000*pooled, 1000*fresh, 1000*snappy.Seconds,
-		snappy.Seconds/pooled, snappy.Seconds/fresh, 1000*none.Seconds, none.Seconds/pooled)
-	return nil
-}
-
-// scan is the best of five, in seconds.
-func scan(ctx context.Context, t *stoa.Table, cols []string, alloc memory.Allocator) (float64, error) {
-	best := 0.0
-	for range 5 {
-		runtime.GC()
-		start := time.Now()
-		n := int64(0)
-		for b, err := range t.Scan(ctx, stoa.ScanSpec{Columns: cols, Alloc: alloc}) {
-			if err != nil {
-				return 0, err
-			}
-			n += b.NumRows()
-		}
-		if took := time.Since(start).Seconds(); best == 0 || took < best {
-			best = took
-		}
-		if n != int64(*nRows) {
-			return 0, fmt.Errorf("%d rows came", n)
-		}
-	}
-	return best, nil
-}
-
-// check sums the values up, outside of the measurement.
-func check(ctx context.Context, t *stoa.Table, cols []string, sums map[string]sum) error {
-	for b, err := range t.Scan(ctx, stoa.ScanSpec{Columns: cols}) {
-		if err != nil {
-			return err
-		}
-		for i, c := range cols {
-			s := sums[c]
-			s.add(b.Column(i))
-			sums[c] = s
+func sameSums(who string, a, b map[string]sum) error {
+	for c, s := range b {
+		if a[c] != s {
+			return fmt.Errorf("column %s: stoa read %+v, %s %+v", c, a[c], who, s)
 		}
 	}
 	return nil
 }
 
-func ask(path string, cols []string) (peer, error) {
-	cmd := exec.Command(*python, "peer.py", "scan", path, "1", strings.Join(cols, ","))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return peer{}, err
-	}
-	var p peer
-	return p, json.Unmarshal(out, &p)
+// wanted are the keys of 0.1 % of the rows, in the middle: [low, high).
+func wanted() (low, high int64) {
+	from := int64(*nRows) / 2
+	return 3 * from, 3 * (from + int64(*nRows)/1000)
 }
+
+// randomKeys are n keys that are there, in no order.
+func randomKeys(n int) []int64 {
+	out := make([]int64, n)
+	for i := range out {
+		r := mix(uint64(i)+1) % uint64(*nRows)
+		out[i] = keyOf(r)
+	}
+	return out
+}
+
+func keyOf(r uint64) int64 { return int64(r)*3 + int64(mix(r)%3) }

@@ -1,15 +1,17 @@
-"""The peer: pyarrow. usage: peer.py prepare ARROW DIR | peer.py scan PARQUET THREADS COLUMN[,COLUMN...]
+"""The peers: pyarrow, DuckDB, the bitshuffle library. usage: peer.py prepare ARROW DIR | peer.py measure DIR COLUMNS LOW HIGH KEYS
 
-scan prints one JSON line: the best of five of the faster of two ways to read every column, and a checksum of the values.
+measure prints one JSON object: by name, the best of five in seconds of the processor (of the wall for what has two threads), and checksums.
+COLUMNS is a JSON array of arrays of columns; LOW and HIGH bound the keys of the filter; KEYS is a file of keys, one a line.
 """
 import json, sys, time
-import numpy as np, pyarrow as pa, pyarrow.parquet as pq
+import numpy as np, pyarrow as pa, pyarrow.parquet as pq, pyarrow.dataset as ds
 
 
 def prepare(arrow, folder):
     t = pa.ipc.open_file(pa.memory_map(arrow)).read_all()
     pq.write_table(t, folder + "/snappy.parquet", compression="snappy")
     pq.write_table(t, folder + "/none.parquet", compression="none")
+    pq.write_table(t, folder + "/pages.parquet", compression="snappy", write_page_index=True, data_page_size=16 << 10, row_group_size=1 << 20)
 
 
 def checksum(c):
@@ -21,13 +23,12 @@ def checksum(c):
     if pa.types.is_boolean(t):
         total = c.true_count
     elif pa.types.is_string(t):
-        data = b"".join(s.as_buffer().to_pybytes() for s in c) if len(c) < 1000 else None
-        if data is None:
+        if len(c) == 0:
+            total = 0
+        else:
             off = np.frombuffer(c.buffers()[1], dtype=np.int32)[c.offset : c.offset + len(c) + 1]
             b = np.frombuffer(c.buffers()[2], dtype=np.uint8)[off[0] : off[-1]]
             total = int(b.sum(dtype=np.uint64)) + int(off[-1] - off[0])
-        else:
-            total = sum(data) + len(data)
     elif pa.types.is_decimal(t):
         total = int(np.frombuffer(c.buffers()[1], dtype=np.uint64)[2 * c.offset : 2 * (c.offset + len(c)) : 2].sum(dtype=np.uint64))
     else:
@@ -36,33 +37,88 @@ def checksum(c):
     return {"Rows": n, "Nulls": nulls, "Total": total % 2**64}
 
 
-def scan(path, threads, columns):
-    pa.set_cpu_count(threads)
-    pa.set_io_thread_count(max(1, threads))
-    many = threads > 1
+def best(f, times=5, clock=time.process_time):
+    low = None
+    for _ in range(times):
+        t0 = clock()
+        f()
+        t = clock() - t0
+        low = t if low is None else min(low, t)
+    return low
 
-    def whole():
-        return pq.read_table(path, columns=columns, use_threads=many)
+
+def scan(path, columns):
+    """The faster of pyarrow's two ways to read."""
 
     def batches():
-        n = 0
-        for b in pq.ParquetFile(path).iter_batches(batch_size=65536, columns=columns, use_threads=many):
-            n += b.num_rows
-        return n
+        for b in pq.ParquetFile(path).iter_batches(batch_size=65536, columns=columns, use_threads=False):
+            pass
 
-    best = {}
-    for name, f in (("read_table", whole), ("iter_batches", batches)):
-        times = []
-        for _ in range(5):
-            t0 = time.perf_counter()
-            f()
-            times.append(time.perf_counter() - t0)
-        best[name] = min(times)
-    t = whole()
-    print(json.dumps({"Seconds": min(best.values()), "Way": min(best, key=best.get), "Sums": {c: checksum(t[c]) for c in columns}, "Version": pa.__version__}))
+    whole = lambda: pq.read_table(path, columns=columns, use_threads=False)
+    return min(best(whole), best(batches))
+
+
+def measure(folder, columns, low, high, keyfile):
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    out = {}
+
+    def put(name, seconds, sums=None):
+        out[name] = {"Seconds": seconds, "Sums": sums or {}}
+
+    for cols in json.loads(columns):
+        for codec in ("snappy", "none"):
+            path = f"{folder}/{codec}.parquet"
+            t = pq.read_table(path, columns=cols, use_threads=False)
+            put(f"scan {codec} {','.join(cols)}", scan(path, cols), {c: checksum(t[c]) for c in cols})
+
+    path, low, high = f"{folder}/snappy.parquet", int(low), int(high)
+    d = ds.dataset(path)
+    some = lambda: d.to_table(filter=(ds.field("key") >= low) & (ds.field("key") < high), use_threads=False)
+    t = some()
+    put("where pyarrow", best(some), {c: checksum(t[c]) for c in t.column_names})
+
+    import duckdb
+
+    con = duckdb.connect(config={"threads": 1})
+    ask = lambda: con.sql(f"SELECT * FROM read_parquet('{path}') WHERE key >= {low} AND key < {high}").to_arrow_table()
+    t = ask()
+    put("where duckdb", best(ask), {"key": checksum(t["key"])})
+
+    keys = [int(k) for k in open(keyfile)][:200]  # the cost of one look-up does not depend on how many there are
+
+    def lookups():
+        q = f"SELECT * FROM read_parquet('{folder}/pages.parquet') WHERE key = ?"
+        for k in keys:
+            rows = con.execute(q, [k]).fetchall()
+            assert len(rows) == 1 and rows[0][0] == k
+
+    put("lookup duckdb", best(lookups, 2) / len(keys))
+
+    t = pq.read_table(f"{folder}/none.parquet")
+    import os, tempfile
+
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as tmp:
+        put("write snappy", best(lambda: pq.write_table(t, tmp + "/x.parquet", compression="snappy")))
+
+    import bitshuffle
+
+    for width in (4, 8):
+        data = np.random.default_rng(1).integers(0, 256, 1 << 20, dtype=np.uint8)
+        a = data.view({4: np.uint32, 8: np.uint64}[width])
+        shuffled = bitshuffle.bitshuffle(a, 8192 // width)
+
+        def un():
+            for _ in range(50):
+                bitshuffle.bitunshuffle(shuffled, 8192 // width)
+
+        assert (bitshuffle.bitunshuffle(shuffled, 8192 // width) == a).all()
+        put(f"unshuffle {width}", best(un) / 50)
+    out["AVX2"] = {"Seconds": float(bitshuffle.using_AVX2()), "Sums": {}}
+    print(json.dumps(out))
 
 
 if sys.argv[1] == "prepare":
     prepare(*sys.argv[2:])
 else:
-    scan(sys.argv[2], int(sys.argv[3]), sys.argv[4].split(","))
+    measure(*sys.argv[2:])

@@ -26,7 +26,7 @@ type field struct {
 	group  format.RowGroup
 	plan   *fieldPlan
 	leaves []*leaf // parents before their children
-	arena  vec.Arena
+	arena  *vec.Arena // of arenas, until close
 
 	arr  arrow.Array // the rows from row on, assembled; nil = none
 	row  int64
@@ -65,7 +65,7 @@ type leaf struct {
 }
 
 func (r *run) openField(ctx context.Context, g format.RowGroup, p *fieldPlan, rows vec.Ranges, ahead int64) (*field, error) {
-	f := &field{run: r, group: g, plan: p, row: rows[0].From}
+	f := &field{run: r, group: g, plan: p, row: rows[0].From, arena: arenas.Get().(*vec.Arena)}
 	byCol := map[int]*leaf{}
 	for _, c := range p.cols {
 		l := &leaf{field: f, col: r.plan.columns[c], number: c, parent: byCol[r.plan.columns[c].Parent]}
@@ -129,6 +129,10 @@ func (f *field) close() {
 		if l.vec != nil {
 			l.vec.Release()
 		}
+	}
+	if f.arena != nil {
+		arenas.Put(f.arena)
+		f.arena = nil
 	}
 }
 
@@ -518,7 +522,7 @@ func (l *leaf) rowsByRest(ctx context.Context, bad format.Page, at int64) int64 
 	if g.Rows < 0 || l.parent != nil || l.col.MaxRep == 0 {
 		return -1
 	}
-	rest := &leaf{field: &field{run: r, group: g, plan: l.field.plan}, col: l.col, number: l.number}
+	rest := &leaf{field: &field{run: r, group: g, plan: l.field.plan, arena: &vec.Arena{}}, col: l.col, number: l.number}
 	defer func() {
 		rest.pager.close()
 		if rest.vec != nil {
@@ -591,7 +595,7 @@ func (l *leaf) decode(ctx context.Context, p format.Page, at int64) error {
 		return err
 	}
 	l.field.run.plan.spec.Trace.note(l.field.group, l.number, p, "")
-	arena := &l.field.arena
+	arena := l.field.arena
 	arena.Reset()
 	t := format.Task{Page: p, N: n, Bytes: bytes, Dict: l.dict, Scratch: arena, Limits: l.field.run.src.Limits, NoVerify: l.field.run.src.NoVerify}
 	if err := decode(l.chunk, &t, l.vec); err != nil {

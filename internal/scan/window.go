@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -23,7 +24,7 @@ type windows struct {
 	others  []lane
 	byCol   map[int]*stream // the flat ones, by physical column
 	byTop   map[int]*field  // the nested ones, by field of the schema
-	arena   vec.Arena
+	arena   *vec.Arena // of arenas, until release
 	overlay format.Overlay // nil: rows are final as decoded
 	at      int64          // rows before this one are done
 	live    int64          // rows gone through that the overlay left
@@ -44,7 +45,7 @@ type lane interface {
 }
 
 func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges, overlay format.Overlay) (*windows, error) {
-	w := &windows{run: r, group: g, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay}
+	w := &windows{run: r, group: g, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay, arena: arenas.Get().(*vec.Arena)}
 	p := r.plan
 	others, otherFields := p.others, p.otherFields
 	if g.Rows < 0 && !p.tells() { // only reading a column tells how many rows there are
@@ -72,7 +73,7 @@ func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges,
 func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*fieldPlan, rows vec.Ranges, ahead int64) error {
 	p := w.run.plan
 	for _, col := range cols {
-		s, err := w.run.open(ctx, w.group, col, rows, ahead, &w.arena)
+		s, err := w.run.open(ctx, w.group, col, rows, ahead, w.arena)
 		if err != nil {
 			return err
 		}
@@ -102,7 +103,12 @@ func (w *windows) release() {
 	for _, l := range w.lanes() {
 		l.close()
 	}
+	arenas.Put(w.arena)
+	w.arena = nil
 }
+
+// arenas are those of scans that ended: a look-up of one row must not cost a megabyte of new memory.
+var arenas = sync.Pool{New: func() any { return new(vec.Arena) }}
 
 // window does the rows [a, b), or fewer, and returns where it ended: a if there are no more.
 func (w *windows) window(ctx context.Context, a, b int64) (end int64, err error) {
