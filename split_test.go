@@ -190,3 +190,71 @@ func TestSplitOfAChangedFile(t *testing.T) {
 		}
 	}
 }
+
+// The same of files and directories that the real programs wrote: nested and flat, with deltas, deletes, several segments.
+func TestSplitsOfRealFiles(t *testing.T) {
+	formats := append(slices.Clone(stoa.Formats), parquet.Format)
+	most := 0
+	for place, where := range map[string][]string{
+		"format/kudu/testdata/file#autoinc":                 {"k >= 40 and k < 60", "k = 7", "v is not null"},
+		"corpus/carbon/2.3.0/managed#managed1":              {"id >= 100 and id < 200", "name like 'n%1'"},
+		"corpus/carbon/2.3.0/managed#managed_del":           {"id > 20"},
+		"corpus/carbon/2.3.0/managed#managed_part":          {"id > 20"},
+		"corpus/carbon/2.3.0/managed#managed_complex":       nil,
+		"corpus/redfile/red1/flat_pages.red":                {"i > 0", "oi is null"},
+		"corpus/redfile/red1/nested.red":                    nil,
+		"corpus/trevni/dialects/wiki_dremel.trv":            nil,
+		"corpus/trevni/v1.12.2/" + trevniFile(t, "v1.12.2"): nil,
+	} {
+		table, err := stoa.Open(context.Background(), place, stoa.OpenOptions{Formats: formats})
+		if err != nil {
+			t.Fatal(place, err)
+		}
+		defer table.Close()
+		for _, w := range append([]string{""}, where...) {
+			var spec stoa.ScanSpec
+			if w != "" {
+				if spec.Filter, err = pred.Parse(w); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := rowsOf(t, table.Scan(context.Background(), spec))
+			if len(want) == 0 {
+				t.Errorf("%s where %s: no rows", place, w)
+			}
+			for _, target := range []int64{1, 700, 1 << 30} {
+				var got []string
+				n := 0
+				for s, err := range table.Plan(context.Background(), spec, target) {
+					if err != nil {
+						t.Fatal(place, err)
+					}
+					part, err := stoa.OpenSplit(context.Background(), s, stoa.OpenOptions{Formats: formats})
+					if err != nil {
+						t.Fatal(place, err)
+					}
+					got = append(got, rowsOf(t, part.Scan(context.Background(), stoa.ScanSpec{}))...)
+					part.Close()
+					if n++; n >= 300 && target == 1 { // every row may be a split of its own
+						break
+					}
+				}
+				if most = max(most, n); n < 300 && !slices.Equal(got, want) || n >= 300 && !slices.Equal(got, want[:len(got)]) {
+					t.Errorf("%s where %s, %d bytes a split: %d rows in %d splits, want %d", place, w, target, len(got), n, len(want))
+				}
+			}
+		}
+	}
+	if most < 5 {
+		t.Errorf("nothing was cut into more than %d splits", most)
+	}
+}
+
+// trevniFile is the first of the golden files of a version.
+func trevniFile(t *testing.T, version string) string {
+	files, err := filepath.Glob("corpus/trevni/" + version + "/*.trv")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no golden file of Trevni", version, err)
+	}
+	return filepath.Base(files[0])
+}

@@ -73,6 +73,10 @@ type ScanSpec struct {
 	// not cut in the same places. Alloc must then be safe for concurrent use, as Go's allocator and NewPool's are. A scan
 	// that wants Rows by position is not divided.
 	Parallel int
+	// Memory is about how many bytes the scan may hold at a time, all workers together: windows end earlier, less is read ahead, and if that
+	// is not enough fewer workers read. 0 = no limit but Batch rows and 256 MiB a column. Pages are decoded whole; formats that give finished batches
+	// (Parquet, Arrow, text) do as they do.
+	Memory int64
 }
 
 // NewPool makes an allocator that reuses the buffers of released batches and keeps at most 256 MiB of them.
@@ -157,7 +161,7 @@ func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
 
 func (s ScanSpec) internal() scan.Spec {
 	return scan.Spec{Columns: s.Columns, Filter: s.Filter, Rows: s.Rows, Limit: s.Limit, Batch: s.Batch, Damaged: s.Damaged, Lost: s.Lost,
-		Alloc: s.Alloc, Ahead: s.Ahead, Unordered: s.Unordered, Parallel: s.Parallel}
+		Alloc: s.Alloc, Ahead: s.Ahead, Unordered: s.Unordered, Parallel: s.Parallel, Memory: s.Memory}
 }
 
 // Scan reads the rows that spec selects, in order. At most one error comes, last, with a nil batch.

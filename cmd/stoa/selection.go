@@ -23,6 +23,7 @@ type selectFlags struct {
 
 	unordered bool
 	parallel  int
+	memory    string // "" = no limit
 
 	whereSet func() bool // --where is given, also if it is empty
 	limited  func() bool // -n holds, also if it is 0; nil: there is no -n
@@ -49,6 +50,11 @@ func (f *selectFlags) registerRows(cmd *cobra.Command) {
 	fl.StringVar(&f.rows, "rows", "", "read only the rows at these positions, `FROM:TO` (half-open, from 0; either side may be left out)")
 }
 
+// registerMemory is for the verbs that only read.
+func (f *selectFlags) registerMemory(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.memory, "memory", "", "hold about `SIZE` of rows at a time, for example 64MiB (default: windows of 65,536 rows a worker)")
+}
+
 // registerLimit is for the verbs in which a limit makes sense.
 func (f *selectFlags) registerLimit(cmd *cobra.Command, preset int64, usage string) {
 	cmd.Flags().Int64VarP(&f.limit, "limit", "n", preset, usage)
@@ -63,6 +69,12 @@ func (f *selectFlags) spec() (stoa.ScanSpec, error) {
 		return s, wrongUse("--parallel %d: a number of workers is not negative", f.parallel)
 	case f.parallel == 0 && (f.limit == 0 || f.limit > 1<<20): // for a few rows the others would read in vain
 		s.Parallel = runtime.NumCPU()
+	}
+	if f.memory != "" {
+		var err error
+		if s.Memory, err = parseSize("--memory", f.memory); err != nil {
+			return s, err
+		}
 	}
 	for _, c := range f.columns {
 		names, err := splitNames(c)

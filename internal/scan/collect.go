@@ -125,7 +125,7 @@ func (c *collector) large() bool {
 		if v == nil {
 			continue
 		}
-		if v.Size() > maxVector || v.Fit(c.rows, maxStrings) < c.rows {
+		if v.Size() > c.plan.largest || v.Fit(c.rows, maxStrings) < c.rows {
 			return true
 		}
 	}

@@ -25,7 +25,7 @@ type field struct {
 	run    *run
 	group  format.RowGroup
 	plan   *fieldPlan
-	leaves []*leaf // parents before their children
+	leaves []*leaf    // parents before their children
 	arena  *vec.Arena // of arenas, until close
 
 	arr  arrow.Array // the rows from row on, assembled; nil = none
@@ -434,7 +434,7 @@ func (l *leaf) jump(ctx context.Context, row int64) {
 
 // need decodes until the rows before to are complete. It may stop behind row from if the vector gets too large.
 func (l *leaf) need(ctx context.Context, from, to int64) error {
-	for l.end < to && !l.ended && l.dead == nil && (l.end <= from || l.vec.Size() < maxVector) {
+	for l.end < to && !l.ended && l.dead == nil && (l.end <= from || l.vec.Size() < l.field.run.plan.largest) {
 		pb, err := l.pager.peek(ctx)
 		if err == io.EOF {
 			l.ended = true

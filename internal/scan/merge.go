@@ -112,8 +112,9 @@ func (m *merger) prepare(groups int) error {
 	sub := *p
 	sub.spec.Limit, sub.spec.Rows = 0, vec.Range{}
 	sub.spec.Batch = max(1024, p.spec.Batch/groups) // all of them are in memory at once
+	sub.largest = max(leastVector, sub.largest/int64(groups))
 	if sub.spec.Ahead > 0 {
-		sub.spec.Ahead = max(64<<10, sub.spec.Ahead/int64(groups))
+		sub.spec.Ahead = max(leastAhead, sub.spec.Ahead/int64(groups))
 	}
 	sub.outputs = slices.Clone(p.outputs)
 	if m.positional() {

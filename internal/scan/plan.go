@@ -23,6 +23,7 @@ type plan struct {
 	logical bool
 	batched bool // the reader gives whole batches
 	query   format.Query
+	largest int64 // bytes of a column's vector with which a window ends
 
 	outputs []output
 	filters []int // physical columns that the filter looks at
@@ -73,7 +74,26 @@ func newPlan(r format.Reader, spec Spec) (*plan, error) {
 	if err := p.split(sc); err != nil {
 		return nil, err
 	}
+	p.fitMemory()
 	return p, nil
+}
+
+// fitMemory divides the budget: a worker decodes one window, keeps some ready, and one is being used; half is for reading ahead and for
+// pages as they are decoded.
+func (p *plan) fitMemory() {
+	p.largest = maxVector
+	s := &p.spec
+	if s.Memory <= 0 {
+		return
+	}
+	columns := int64(max(1, len(p.query.Cols)))
+	windows := int64(ready + 2)
+	s.Parallel = int(min(int64(s.Parallel), max(1, s.Memory/(2*windows*columns*leastVector))))
+	each := s.Memory / 2 / int64(max(1, s.Parallel)) / columns
+	p.largest = min(maxVector, max(leastVector, each/windows))
+	if s.Ahead > 0 {
+		s.Ahead = min(s.Ahead, max(leastAhead, each/4))
+	}
 }
 
 // split finds out which columns are needed, and which of them for the filter.

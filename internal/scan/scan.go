@@ -47,6 +47,9 @@ type Spec struct {
 	// Parallel is how many workers read; 0 or 1: the goroutine that ranges does. Batches come in the same order, though
 	// not cut in the same places. Alloc must then be safe for concurrent use, as Go's and a Pool are.
 	Parallel int
+	// Memory is about how many bytes all workers together may hold: windows end earlier, less is read ahead, and if that is not enough fewer
+	// workers read. 0 = no such limit: windows of Batch rows. Pages are decoded whole, and a Batcher does as it likes.
+	Memory int64
 	// Pieces are what of the table is read, in the order in which Cut gave them; nil = all. Rows must then be zero.
 	Pieces []Piece
 	// Trace, if not nil, notes which pages are read, and how.
@@ -58,6 +61,9 @@ const (
 	defaultAhead = 256 << 10 // of all columns together it should stay in the cache of a core
 	// A window ends early when one column's vector is this large, so that strings fit Arrow's 32-bit offsets.
 	maxVector = 256 << 20
+	// What a budget of memory leaves at least: of a window's column, and of what is read ahead of one.
+	leastVector = 64 << 10
+	leastAhead  = 16 << 10
 )
 
 // Source is an open reader and what a scan needs beside it.

@@ -93,7 +93,7 @@ func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, e
 	if want == nil {
 		s.vec.Expect(int(b - a))
 	}
-	for s.end() < b && !s.ended && (s.vec.Len() == 0 || s.vec.Size() < maxVector && s.fits()) {
+	for s.end() < b && !s.ended && (s.vec.Len() == 0 || s.vec.Size() < s.run.plan.largest && s.fits()) {
 		if s.dead != nil {
 			s.loseRest(b)
 			break

@@ -24,11 +24,11 @@ type windows struct {
 	others  []lane
 	byCol   map[int]*stream // the flat ones, by physical column
 	byTop   map[int]*field  // the nested ones, by field of the schema
-	arena   *vec.Arena // of arenas, until release
-	overlay format.Overlay // nil: rows are final as decoded
-	at      int64          // rows before this one are done
-	live    int64          // rows gone through that the overlay left
-	told    int64          // suspect rows before this one are in the manifest
+	arena   *vec.Arena      // of arenas, until release
+	overlay format.Overlay  // nil: rows are final as decoded
+	at      int64           // rows before this one are done
+	live    int64           // rows gone through that the overlay left
+	told    int64           // suspect rows before this one are in the manifest
 }
 
 // lane is a column as the windows see it: a stream, or a field of several columns.

@@ -1,0 +1,146 @@
+package stoa_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa"
+)
+
+// peakAllocator knows how many bytes it has given out and not got back, and how many that were at most.
+type peakAllocator struct {
+	mu        sync.Mutex
+	now, peak int
+	sizes     map[*byte]int
+}
+
+func (p *peakAllocator) Allocate(n int) []byte {
+	b := memory.DefaultAllocator.Allocate(max(n, 1))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sizes[&b[0]] = n
+	p.now += n
+	p.peak = max(p.peak, p.now)
+	return b[:n]
+}
+
+func (p *peakAllocator) Reallocate(n int, b []byte) []byte {
+	out := p.Allocate(n)
+	copy(out, b)
+	p.Free(b)
+	return out
+}
+
+func (p *peakAllocator) Free(b []byte) {
+	if cap(b) == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := &b[:1][0]
+	p.now -= p.sizes[k]
+	delete(p.sizes, k)
+}
+
+// wide is a directory of CFiles: 40,000 rows with a number and two long texts, 40 MB of texts.
+func wide(t *testing.T) string {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "a", Type: arrow.BinaryTypes.String}, {Name: "b", Type: arrow.BinaryTypes.String}}, nil)
+	place := filepath.Join(t.TempDir(), "wide") + "/"
+	w, err := stoa.Create(context.Background(), place, sc, stoa.CreateOptions{To: "cfile", Opts: map[string]string{"block-size": "65536", "encoding.a": "plain", "encoding.b": "plain"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at < 40_000; at += 4000 {
+		b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+		for i := range 4000 {
+			b.Field(0).(*array.Int64Builder).Append(int64(at + i))
+			b.Field(1).(*array.StringBuilder).Append(fmt.Sprintf("%0500d", at+i))
+			b.Field(2).(*array.StringBuilder).Append(strings.Repeat("x", 500))
+		}
+		if err := w.Write(context.Background(), b.NewRecordBatch()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return place
+}
+
+// A budget holds, with one worker and with several, and changes no row.
+func TestMemoryBudget(t *testing.T) {
+	table, err := stoa.Open(context.Background(), wide(t), stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	for _, workers := range []int{1, 4} {
+		for _, budget := range []int64{0, 8 << 20} {
+			p := &peakAllocator{sizes: map[*byte]int{}}
+			next := int64(0)
+			for b, err := range table.Scan(context.Background(), stoa.ScanSpec{Alloc: p, Parallel: workers, Memory: budget}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				n, a := b.Column(0).(*array.Int64), b.Column(1).(*array.String)
+				for i := range n.Len() {
+					if n.Value(i) != next || a.Value(i) != fmt.Sprintf("%0500d", next) {
+						t.Fatalf("row %d is %d, %s", next, n.Value(i), a.Value(i))
+					}
+					next++
+				}
+			}
+			if next != 40_000 || p.now != 0 {
+				t.Errorf("%d workers: %d rows came, %d bytes were not given back", workers, next, p.now)
+			}
+			t.Logf("%d workers, budget %d: at most %d bytes", workers, budget, p.peak)
+			if budget > 0 && int64(p.peak) > budget || budget == 0 && p.peak < 16<<20 {
+				t.Errorf("%d workers, budget %d: at most %d bytes", workers, budget, p.peak)
+			}
+		}
+	}
+}
+
+// A cancelled scan ends soon: no more batches come than its workers had ready.
+func TestCancelSoon(t *testing.T) {
+	table, err := stoa.Open(context.Background(), wide(t), stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	for _, workers := range []int{1, 3} {
+		ctx, cancel := context.WithCancel(context.Background())
+		begin, took := time.Time{}, time.Duration(0)
+		spec := stoa.ScanSpec{Parallel: workers, Batch: 500}
+		rows := 0
+		for b, err := range table.Scan(ctx, spec) {
+			if err != nil {
+				took = time.Since(begin)
+				break
+			}
+			if rows += int(b.NumRows()); rows == 5000 {
+				begin = time.Now()
+				cancel()
+			}
+		}
+		cancel()
+		if rows >= 40_000 || begin.IsZero() {
+			t.Errorf("%d workers: %d rows came", workers, rows)
+		}
+		if rows > 5000+500*(2+2*workers) {
+			t.Errorf("%d workers: %d rows came after it was cancelled", workers, rows-5000)
+		}
+		if t.Logf("%d workers: %d rows and %v after", workers, rows-5000, took); took > 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	}
+}
