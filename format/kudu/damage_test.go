@@ -270,6 +270,12 @@ func TestCorpusDamagedContainers(t *testing.T) {
 			"truncated":   with(files, c.Data, files[c.Data][:c.Size/2]),
 		} {
 			tried++
+			want := map[string]string{"no metadata": "kudu.container.missing", "no data": "kudu.container.missing", "truncated": "kudu.container.truncated"}[what]
+			if hurt, _ := layout(t, tree); !slices.ContainsFunc(hurt.Findings, func(x region.Finding) bool {
+				return x.Code == want && x.Severity == region.Error && strings.Contains(x.At.Object, c.Name)
+			}) {
+				t.Errorf("%s %s: %+v", what, c.Name, hurt.Findings)
+			}
 			for _, table := range tableNames(tablets) {
 				if !touched[table] && table != "part" && table != "key_int32" {
 					continue
@@ -278,6 +284,10 @@ func TestCorpusDamagedContainers(t *testing.T) {
 					rows, lost, err := readAll(t, tree, "#"+table, nil, stoa.ScanSpec{Damaged: stoa.SkipRows})
 					if err != nil {
 						t.Fatal(err)
+					}
+					if !touched[table] {
+					} else if _, more, err := readAll(t, tree, "#"+table, nil, stoa.ScanSpec{Damaged: stoa.NullCells}); err != nil || len(more) != len(lost) {
+						t.Errorf("null-cells: %v, %d losses instead of %d", err, len(more), len(lost))
 					}
 					gone, n := missing(t, rows, final(t, dir, table)), lostRows(t, lost)
 					if int64(len(gone)) > n || !touched[table] && n > 0 {
@@ -322,6 +332,12 @@ func TestCorpusLostSuperblocks(t *testing.T) {
 					t.Fatal(err)
 				}
 				compare(t, rows, expected(t, dir, "key_int16", "final"))
+				code := map[string]string{"gone": "kudu.superblock.missing", "damaged": "kudu.superblock.damaged"}[what]
+				if found := openedIn(t, tree, "#key_int16", nil).Findings(); !slices.ContainsFunc(found, func(x region.Finding) bool {
+					return x.Code == code && x.Severity == region.Error && x.Part == tb.ID && x.At.Object == tb.Object
+				}) {
+					t.Errorf("%+v", found)
+				}
 				if tb.Table != "part" {
 					return
 				}
