@@ -5,7 +5,7 @@ GO ?= go
 FUZZTIME ?= 1m
 RACE ?= . ./cmd/stoa ./internal/scan ./store ./vec ./format/cfile ./format/kudu ./format/redfile
 
-.PHONY: test fuzz lint
+.PHONY: test fuzz lint soak release release-check vuln
 
 test:
 	$(GO) test ./...
@@ -22,3 +22,20 @@ fuzz:
 	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 	  done; \
 	done
+
+# Random tables round the ring of all formats, for as long as SOAK says.
+SOAK ?= 20m
+soak:
+	STOA_SOAK=$(SOAK) $(GO) test ./internal/soak -v -timeout 0
+
+# Static binaries for all platforms, checksums and bills of materials, in dist/.
+release:
+	$(GO) run ./internal/release -o dist
+
+# Two clones of the commit in two places, each built with a cache of its own, give the same bytes.
+release-check:
+	.ci/reproducible
+
+# Known vulnerabilities in what is linked. Without the database (no network) it says so and does not fail.
+vuln:
+	.ci/vuln

@@ -53,6 +53,7 @@ stoa/format/kudubackup    : std arrow fault format store format/cfile format/kud
 stoa                      : std arrow fault format pred region store vec internal/scan internal/diff format/cfile format/kudu format/trevni format/redfile format/carbon format/ipc format/text
 stoa/cmd/...              : anything
 stoa/internal/soak        : std
+stoa/internal/release     : std
 stoa/interop/...          : anything
 stoa/bench/...            : anything
 `
