@@ -75,6 +75,10 @@ func properties(opts map[string]string, mem memory.Allocator) (*parquet.WriterPr
 	if err != nil {
 		return nil, err
 	}
+	if codec == compress.Codecs.Brotli && opts["page-version"] == "2" {
+		// The library compresses the no bytes of a page of nulls to one, and cannot decompress that again.
+		return nil, fault.New(fault.Unsupported, fault.Span{}, "", "compression=brotli with page-version=2: pages of nulls could not be read again")
+	}
 	props := []parquet.WriterProperty{
 		parquet.WithCompression(codec), parquet.WithMaxRowGroupLength(rows), parquet.WithDataPageSize(page),
 		parquet.WithDictionaryDefault(dict), parquet.WithPageIndexEnabled(index), parquet.WithCreatedBy("stoa (arrow-go " + arrow.PkgVersion + ")"),
@@ -253,7 +257,7 @@ func (w *Writer) Write(b arrow.RecordBatch) error {
 			if err != nil {
 				return err
 			}
-			cols = append(cols, c)
+			cols = append(cols, withBytes(c))
 		}
 		low := array.NewRecordBatch(w.lower, cols, b.NumRows())
 		defer low.Release()
@@ -322,4 +326,46 @@ func (f *fileWriter) Abort(ctx context.Context) error {
 		f.obj = nil
 	}
 	return errors.Join(err, f.sink.Abort(ctx))
+}
+
+// withBytes gives strings and binary whose values are all empty a buffer that is not nil. Of a nil one the library takes the empty
+// values for none: the least value that it writes then is greater than they are, and readers overlook them.
+func withBytes(a arrow.Array) arrow.Array {
+	d, changed := dataWithBytes(a.Data())
+	if !changed {
+		return a
+	}
+	defer a.Release()
+	defer d.Release()
+	return array.MakeFromData(d)
+}
+
+func dataWithBytes(d arrow.ArrayData) (arrow.ArrayData, bool) {
+	bufs, kids, changed := d.Buffers(), d.Children(), false
+	switch d.DataType().ID() {
+	case arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY:
+		if len(bufs) == 3 && bufs[2] != nil && bufs[2].Bytes() == nil {
+			bufs, changed = []*memory.Buffer{bufs[0], bufs[1], memory.NewBufferBytes([]byte{})}, true
+		}
+	case arrow.DICTIONARY:
+		return d, false // its values are looked up, or decoded to strings of their own
+	}
+	var made []arrow.ArrayData
+	for i, k := range kids {
+		if n, ok := dataWithBytes(k); ok {
+			if !changed || made == nil {
+				kids, changed = slices.Clone(kids), true
+			}
+			kids[i] = n
+			made = append(made, n)
+		}
+	}
+	if !changed {
+		return d, false
+	}
+	out := array.NewData(d.DataType(), d.Len(), bufs, kids, d.NullN(), d.Offset())
+	for _, n := range made {
+		n.Release()
+	}
+	return out, true
 }

@@ -128,4 +128,3 @@ func materials(info *buildinfo.BuildInfo) bom {
 	slices.SortFunc(b.Components, func(x, y component) int { return strings.Compare(x.Ref, y.Ref) })
 	return b
 }
-

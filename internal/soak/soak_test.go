@@ -262,7 +262,7 @@ func (s *soak) readOpts(w *writer, opts map[string]string) map[string]string {
 
 func (s *soak) fail(w *writer, opts map[string]string, message string, args ...any) {
 	s.t.Helper()
-	s.t.Errorf("%s %v, %s: %s", w.name, opts, s.schema, fmt.Sprintf(message, args...))
+	s.t.Errorf("%s %v, %v: %s", w.name, opts, s.schema.Fields(), fmt.Sprintf(message, args...))
 }
 
 func (s *soak) findings(w *writer, file string, read map[string]string, d format.Depth) (out []region.Finding, err error) {
@@ -289,6 +289,7 @@ func (s *soak) healthy(w *writer, file string, opts, read map[string]string) {
 	for _, f := range found {
 		if f.Severity > region.Note {
 			s.fail(w, opts, "healthy, but %s %s %s: %s", f.Code, f.At, f.Path, f.Message)
+			return
 		}
 	}
 }
