@@ -62,6 +62,8 @@ func expand[T uint8 | uint16 | uint32 | uint64](data []T, n int, valid []byte, a
 			clear(dst)
 		case ones == m:
 			copy(dst, data[k:])
+		case m == 64 && spreads[unsafe.Sizeof(dst[0])] != nil:
+			spreads[unsafe.Sizeof(dst[0])]((*byte)(unsafe.Pointer(&dst[0])), (*byte)(unsafe.Pointer(&data[k])), w)
 		case bits.OnesCount64(w^w<<1) <= fewRuns:
 			spreadRuns(dst, data[k:], ones, w)
 		case m == 64 && k > 0:
@@ -71,6 +73,9 @@ func expand[T uint8 | uint16 | uint32 | uint64](data []T, n int, valid []byte, a
 		}
 	}
 }
+
+// spreads are the kernels in assembly that this machine can do, by the width of values: see gen/main.go.
+var spreads [9]func(dst, src *byte, w uint64)
 
 // fewRuns is up to how many runs in a word it is better to move runs than values.
 const fewRuns = 6
