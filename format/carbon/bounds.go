@@ -8,6 +8,7 @@ import (
 
 	"stoa/format"
 	"stoa/pred"
+	"stoa/vec"
 )
 
 // The least and the greatest value of each page and of each blocklet, as format 3 keeps them. How they are written depends on
@@ -74,6 +75,54 @@ func (t *table) blockletBounds(ctx context.Context, f *dataFile, p *part, g int,
 		return t.codeBounds(ctx, ph.col, lo, hi)
 	}
 	return c.minMax(f.footer.index[g].minMax, c.chunk)
+}
+
+// Narrow leaves out the pages that cannot hold a row of which e is true. It is format.Narrower.
+func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
+	all := vec.Ranges{{From: 0, To: max(g.Rows, 0)}}
+	if g.Rows < 0 {
+		all[0].To = math.MaxInt64
+	}
+	f, err := t.file(ctx, g.Part)
+	if err != nil || f.version < 3 || f.stream != nil || g.Index < 0 || g.Index >= len(f.footer.blocklet) {
+		return all, nil // what is wrong reading will tell
+	}
+	starts, err := f.pageStarts(ctx, g.Index)
+	if err != nil || len(starts) < 3 {
+		return all, nil
+	}
+	out := all
+	for _, name := range e.Columns() {
+		i := slices.IndexFunc(t.phys, func(p physical) bool { return len(p.Path) == 1 && p.Has == format.Values && p.root.name == name })
+		if i < 0 {
+			continue
+		}
+		col := t.match(f, t.phys[i].root, t.phys[i].col)
+		if col == nil || col.globalCodes() || col.typ != t.phys[i].col.typ {
+			continue
+		}
+		c, err := f.readChunk(ctx, g.Index, col)
+		if err != nil || len(c.pages) != len(starts)-1 {
+			continue
+		}
+		var left vec.Ranges
+		for k := range c.pages {
+			known := func(path string) *pred.Bounds {
+				if path == name && c.pages[k].minMax != nil {
+					return col.minMax(c.pages[k].minMax, 0)
+				}
+				return nil
+			}
+			if e.Prune(known) != pred.None {
+				left = left.Add(vec.Range{From: starts[k], To: starts[k+1]})
+			}
+		}
+		if left.Len() < starts[len(starts)-1] {
+			format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "least and greatest values of pages"})
+		}
+		out = out.Intersect(left)
+	}
+	return out, nil
 }
 
 // exact are the bounds of a constant in all rows.

@@ -312,11 +312,10 @@ func openFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o r
 // columns gives the table its schema.
 func (t *table) columns(roots []*column) (err error) {
 	t.roots = visible(roots)
-	if t.sc, err = arrowSchema(t.roots, nil); err != nil {
-		return err
+	if t.sc, err = arrowSchema(t.roots, nil); err == nil {
+		t.phys, err = physicalColumns(t.roots)
 	}
-	t.phys, err = physicalColumns(t.roots)
-	return err
+	return fault.Locate(err, fault.Span{Object: t.name}, true, "columns")
 }
 
 // facts are what `stoa meta` prints of a data file.
