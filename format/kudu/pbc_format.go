@@ -105,9 +105,12 @@ func checkPBC(ctx context.Context, tg format.Target, o pbcOptions, met func(erro
 	if err != nil && (!errors.As(err, new(*fault.Error)) || !met(err) || r == nil) {
 		return ofSystem(err)
 	}
-	for {
+	for n := 0; ; n++ {
 		rec, err := r.next(ctx)
 		if err == io.EOF {
+			if n == 0 && r.typ != "kudu.BlockRecordPB" { // a log container that was just made has none
+				met(fault.Corruptf(r.span(r.size, 0), "", "the file ends before its record"))
+			}
 			return ctx.Err()
 		}
 		if err == nil {

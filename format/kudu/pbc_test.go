@@ -246,3 +246,66 @@ func FuzzPBC(f *testing.F) {
 		}
 	})
 }
+
+// A container by itself is listed, described and verified; every changed byte of one with checksums is noticed.
+func TestMetadataFormat(t *testing.T) {
+	ctx := context.Background()
+	name := "testdata/file/wal/tablet-meta/70fc465b9c534a739769e6e74c851895"
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := func(b []byte) format.Target {
+		return format.Target{Tree: store.NewMemory(map[string][]byte{"s": b}), Name: "s"}
+	}
+	verify := func(b []byte) (out []region.Finding) {
+		for x := range MetadataFormat.Verify(ctx, target(b), format.OpenOptions{}) {
+			if x.Code != "kudu.metadata.damaged" || x.Severity != region.Error || x.At.Object != "s" || x.Message == "" {
+				t.Errorf("%+v", x)
+			}
+			out = append(out, x)
+		}
+		return out
+	}
+	if m, err := MetadataFormat.Probe(ctx, target(b)); m != format.Certain || err != nil {
+		t.Error(m, err)
+	}
+	if m, err := MetadataFormat.Probe(ctx, target([]byte("kuducfl2"))); m != format.No || err != nil {
+		t.Error(m, err)
+	}
+	for e, err := range MetadataFormat.List(ctx, target(b)) {
+		if err != nil || e.Kind != "metadata" || e.Bytes != int64(len(b)) || e.Meta[1].Value != "kudu.tablet.TabletSuperBlockPB" {
+			t.Errorf("%+v, %v", e, err)
+		}
+	}
+	var cover region.Coverage
+	for n, err := range MetadataFormat.Describe(ctx, target(b), format.DescribeOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		cover.Add(n)
+	}
+	if gaps, overlaps := cover.Check(fault.Span{Object: "s", Len: int64(len(b))}); len(gaps)+len(overlaps) > 0 {
+		t.Error(gaps, overlaps)
+	}
+	if found := verify(b); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+	for at := 0; at < len(b); at += 7 {
+		bad := bytes.Clone(b)
+		bad[at] ^= 1 << (at % 8)
+		if len(verify(bad)) == 0 {
+			t.Errorf("byte %d is changed, and nothing is told", at)
+		}
+		for _, err := range MetadataFormat.Describe(ctx, target(bad), format.DescribeOptions{}) {
+			if err != nil && !errors.As(err, new(*fault.Error)) {
+				t.Error(err)
+			}
+		}
+	}
+	for at := 0; at < len(b); at++ {
+		if len(verify(b[:at])) == 0 {
+			t.Errorf("cut at %d, and nothing is told", at)
+		}
+	}
+}
