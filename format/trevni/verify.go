@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -121,12 +122,10 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	if v.t.p.odd != "" {
 		v.tell("trevni.schema.mismatch", f.at.Sub(0, f.header.size), "file-metadata", "%s", v.t.p.odd)
 	}
+	v.guesses()
 	names := map[string]bool{}
 	for i := range f.header.Columns {
 		c := &f.header.Columns[i]
-		if f.header.Dialect == Wiki && v.t.p.how != schemaKey && c.guessed() {
-			v.tell("trevni.schema.inferred", c.at, fmt.Sprintf("column-metadata[%d]", i), "%q has definition %d and repetition %d: shown by %s", c.Name, c.MaxDef, c.MaxRep, v.t.p.how)
-		}
 		if names[c.Name] {
 			v.tell("trevni.column.duplicate", c.at, fmt.Sprintf("column-metadata[%d].name", i), "%q", c.Name)
 		}
@@ -260,6 +259,16 @@ func (v *verifier) open(column int, b *block, path string) (o opened, stored []b
 		err = fault.Locate(err, b.at, false, path)
 	}
 	return o, stored, err
+}
+
+// guesses tells once that the shape in which levels are shown is a guess, by the first column that leaves a choice.
+func (v *verifier) guesses() {
+	h := &v.f.header
+	i := slices.IndexFunc(h.Columns, func(c Column) bool { return c.guessed() })
+	if h.Dialect == Wiki && v.t.p.how != schemaKey && i >= 0 {
+		c := &h.Columns[i]
+		v.tell("trevni.schema.inferred", c.at, fmt.Sprintf("column-metadata[%d]", i), "%q has definition %d and repetition %d: shown by %s", c.Name, c.MaxDef, c.MaxRep, v.t.p.how)
+	}
 }
 
 // oddities tells what is right, but not as it should be.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -80,13 +82,31 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 		}
 		seen[c.Name] = true
 	}
-	for _, name := range opts.first {
-		if !seen[name] {
-			return nil, fault.Invalidf("trevni: option first-values: there is no column %q", name)
-		}
+	if err := w.checkFirst(); err != nil {
+		return nil, err
 	}
 	w.spool.segment = segmentFor(len(w.cols))
 	return w, nil
+}
+
+// checkFirst refuses names of columns that first values are not kept of.
+func (w *outFile) checkFirst() error {
+	var can []string
+	for _, c := range w.cols {
+		if c.FirstValues || !c.Array && c.Parent < 0 && c.MaxDef == 0 && c.Width == 0 && types[c.Type].form != formNone && c.Type != Boolean {
+			can = append(can, c.Name)
+		}
+	}
+	for _, name := range w.opts.first {
+		if slices.Contains(can, name) {
+			continue
+		}
+		if len(can) == 0 {
+			return fault.Invalidf("trevni: option first-values: not of %q; every column of these is an array, boolean, or may be null", name)
+		}
+		return fault.Invalidf("trevni: option first-values: %q is none of the columns that it is for: %s (not arrays, booleans and what may be null)", name, strings.Join(can, ", "))
+	}
+	return nil
 }
 
 // fileMeta begins the file's metadata: codec and checksum, then the schema's own.
