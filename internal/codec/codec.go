@@ -153,6 +153,14 @@ func atEnd(name string, f *inflater, dst, src []byte) error {
 var rawInflaters = sync.Pool{New: func() any { return &inflater{z: flate.NewReader(nil)} }}
 
 func unDeflate(dst, src []byte) error {
+	if inflate(dst, src) {
+		return nil
+	}
+	return unDeflateSlow(dst, src)
+}
+
+// unDeflateSlow says what is wrong, if something is.
+func unDeflateSlow(dst, src []byte) error {
 	f := rawInflaters.Get().(*inflater)
 	defer func() {
 		f.in.Reset(nil)
