@@ -220,6 +220,10 @@ func (a *app) entry(ctx context.Context, e format.Entry, o stoa.OpenOptions) ent
 	}
 	d := entryDoc{Name: name, Format: e.Format, Kind: e.Kind, Rows: known(e.Rows), Bytes: known(e.Bytes)}
 	for _, m := range e.Meta {
+		if m.Key == "error" { // one table of many that cannot be read
+			d.Problem = m.Value
+			return d
+		}
 		d.Facts = append(d.Facts, [2]string{m.Key, m.Value})
 	}
 	for _, p := range e.Parts {

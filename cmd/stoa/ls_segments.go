@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -62,7 +63,7 @@ func (a *app) lsSegments(cmd *cobra.Command, args []string, src *sourceFlags, ou
 				continue
 			}
 			for _, s := range list {
-				broken = broken || s.Problem != ""
+				broken = broken || errors.Is(s.Err, fault.Corrupt)
 				addSegment(r, name, s)
 			}
 		}
@@ -91,6 +92,9 @@ func (a *app) segmented(ctx context.Context, p string, o stoa.OpenOptions) (out 
 	case withoutTable(p) != p:
 		return []string{p}, nil
 	}
+	if _, err := o.Tree.Stat(ctx, path.Join(p, "Metadata", "schema")); err == nil { // a table; one that cannot be read has segments, too
+		return []string{p}, nil
+	}
 	for e, err := range stoa.List(ctx, p, o) {
 		if err != nil {
 			return out, err
@@ -112,7 +116,10 @@ func targetOf(o stoa.OpenOptions, name string) format.Target {
 
 func addSegment(r *report, table string, s carbon.Segment) {
 	d := segmentDoc{table, s.Name, s.Status, s.Read, rfc(s.Began), rfc(s.Ended), rfc(s.Changed), known(int64(s.Files)), known(s.Rows), s.Deleted,
-		known(s.Data), known(s.Index), s.MergedInto, s.Merged, s.Format, s.Path, s.Problem}
+		known(s.Data), known(s.Index), s.MergedInto, s.Merged, s.Format, s.Path, ""}
+	if s.Err != nil {
+		d.Problem = problem(s.Err)
+	}
 	read := "no"
 	if s.Read {
 		read = "yes"
@@ -126,7 +133,7 @@ func addSegment(r *report, table string, s carbon.Segment) {
 		deleted = strconv.FormatInt(s.Deleted, 10)
 	}
 	r.add(d, table, s.Name, status, read, rfc(s.Began), rfc(s.Ended), maybe(int64(s.Files)), maybe(s.Rows), deleted, bytesText(s.Data), bytesText(s.Index),
-		s.MergedInto, strings.Join(s.Merged, ","), s.Problem)
+		s.MergedInto, strings.Join(s.Merged, ","), d.Problem)
 }
 
 func rfc(t time.Time) string {

@@ -26,7 +26,7 @@ type Segment struct {
 	Merged     []string  // the segments whose rows it has
 	Format     string    // "" is Carbon's own columnar format
 	Path       string    // "" is the usual place
-	Problem    string    // why its files cannot be listed; "" = they can, or the segment does not count and was cleaned away
+	Err        error     // why its files cannot be listed; nil if they can, or if the segment does not count and was cleaned away
 }
 
 // Segments lists the loads of the table that tg names (a table's directory, or a table of a store), in the order of the status
@@ -74,7 +74,7 @@ func (t *managed) segment(ctx context.Context, l *load) (Segment, error) {
 		return s, ctx.Err()
 	case err != nil:
 		if l.counts() {
-			s.Problem = err.Error()
+			s.Err = err
 		}
 		return s, nil
 	}
