@@ -50,6 +50,9 @@ func openManaged(ctx context.Context, tree store.Tree, dir string, op format.Ope
 	if err := t.readSchema(ctx); err != nil {
 		return nil, err
 	}
+	if o.positions {
+		t.addPositions()
+	}
 	if err := t.readStatus(ctx); err != nil {
 		if saved == nil || !errors.Is(err, fault.Corrupt) {
 			return nil, err

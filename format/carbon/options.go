@@ -25,6 +25,7 @@ var readKeys = []format.OptionKey{
 	{Name: "cutoff-timestamp", Values: "yyyy-MM-dd HH:mm:ss", Help: "carbon.cutOffTimestamp of the writer (direct dictionary timestamps)"},
 	{Name: "time-granularity", Values: "SECOND, MINUTE, HOUR, DAY", Help: "carbon.timegranularity of the writer (direct dictionary timestamps)"},
 	{Name: "timezone", Values: "ZONE", Help: "time zone of texts without one: the cut-off timestamp and timestamps in partition names (default UTC)"},
+	{Name: "positions", Values: "true, false", Help: "give each row the columns stoa_file and stoa_row: its data file and its number in it (default false)"},
 	{Name: "deleted", Values: "true, false", Help: "show rows that are deleted, too (default false)"},
 }
 
@@ -39,6 +40,7 @@ type readOptions struct {
 	granularity string
 	zone        *time.Location
 	deleted     bool
+	positions   bool
 	location    string // carbon.storelocation
 }
 
@@ -79,6 +81,10 @@ func (o *readOptions) set(key, v string) (err error) {
 	case "timezone":
 		if o.zone, err = time.LoadLocation(v); err != nil {
 			return fault.Invalidf("carbon: option timezone=%s: %v", v, err)
+		}
+	case "positions":
+		if o.positions, err = strconv.ParseBool(v); err != nil {
+			return fault.Invalidf("carbon: option positions=%s: true or false is wanted", v)
 		}
 	case "deleted":
 		if o.deleted, err = strconv.ParseBool(v); err != nil {

@@ -229,6 +229,9 @@ func (t *table) chunk(ctx context.Context, g format.RowGroup, part *part, col in
 	if g.Rows >= 0 && g.Rows != n { // the index planned it
 		return nil, fault.Corruptf(f.footSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", g.Index), "%d, the index file says %d", n, g.Rows)
 	}
+	if c := f.positions(p, g.Index, rows); c != nil {
+		return c, nil
+	}
 	if text, ok := part.partition(p.root.name); ok {
 		v, err := partitionValue(p.root, text, t.zone)
 		if err != nil {

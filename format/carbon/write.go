@@ -2,13 +2,11 @@ package carbon
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"stoa/fault"
 	"stoa/format"
 	"stoa/store"
 )
@@ -49,7 +47,9 @@ func create(_ context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOp
 		w.cols = append(w.cols, int(r.ordinal))
 	}
 	if len(o.sortColumns) > 0 {
-		w.sort = newSorter(s, sc, o.sortColumns, o.memory)
+		if w.sort, err = newSorter(s, sc, o.sortColumns, p.roots, o.memory); err != nil {
+			return nil, err
+		}
 	}
 	return w, nil
 }
@@ -61,43 +61,11 @@ func (w *outTable) Write(ctx context.Context, b arrow.RecordBatch) error {
 	return w.append(ctx, b, 0, int(b.NumRows()))
 }
 
-// addSlice is how many rows are added between two looks at the size of the page.
-const addSlice = 4 << 10
-
 // append puts rows from…to of a batch into pages.
 func (w *outTable) append(ctx context.Context, b arrow.RecordBatch, from, to int) error {
-	for from < to {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n := min(to-from, w.task.room(), addSlice)
-		cells := w.task.current()
-		for i, r := range w.task.roots {
-			if err := cells[i].add(r, b.Column(w.cols[i]), from, from+n, w.task.o); err != nil {
-				return w.located(err, r, from)
-			}
-		}
-		if err := w.task.added(ctx, n); err != nil {
-			return err
-		}
-		if w.task.rows > 0 && w.task.crowded() {
-			if err := w.task.endPage(ctx); err != nil {
-				return err
-			}
-		}
-		from += n
-		w.rows += int64(n)
-	}
-	return nil
-}
-
-// located names the column and the row of a value that does not fit.
-func (w *outTable) located(err error, c *column, from int) error {
-	var v *valueError
-	if !errors.As(err, &v) {
-		return err
-	}
-	return fault.Invalidf("column %s, row %d: %v", c.name, w.rows+int64(v.row-from), v.err)
+	before := w.rows
+	w.rows += int64(to - from)
+	return located(w.task.add(ctx, b, w.cols, from, to), before-int64(from))
 }
 
 func (w *outTable) Close(ctx context.Context) (format.Summary, error) {

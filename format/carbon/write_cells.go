@@ -115,6 +115,9 @@ func (x *cells) add(c *column, a arrow.Array, from, to int, o *writeOptions) err
 	if c.typ.complex() {
 		return x.addNested(c, a, from, to, o)
 	}
+	if converts(c, a.DataType()) {
+		return x.addConverted(c, a, from, to)
+	}
 	at := x.n
 	if err := x.addValues(c, a, from, to, o); err != nil {
 		return err
@@ -209,8 +212,9 @@ func badValue(i int, format string, args ...any) error {
 
 // valueError is an error about entry row of what add was given.
 type valueError struct {
-	row int
-	err error
+	column string
+	row    int
+	err    error
 }
 
 func (e *valueError) Error() string { return e.err.Error() }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 	"stoa/internal/thrift"
 	"stoa/pred"
@@ -115,6 +117,58 @@ func newTask(p *writePlan, to outPlace, single bool) *taskWriter {
 	}
 	t.index.header = indexHeader{version: 3, columns: p.list, segment: segmentInfo{columns: int32(len(p.list))}, bucket: int32(p.bucket), stamp: p.stamp, sorted: len(p.o.sortColumns) > 0}
 	return t
+}
+
+// addSlice is how many rows are added between two looks at the size of the page.
+const addSlice = 4 << 10
+
+// add puts rows from…to of a batch into pages. fields are those of the roots; -1: null in all rows.
+func (t *taskWriter) add(ctx context.Context, b arrow.RecordBatch, fields []int, from, to int) error {
+	for from < to {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(to-from, t.room(), addSlice)
+		for i, x := range t.current() {
+			if fields[i] < 0 {
+				for range n {
+					x.addNull(t.roots[i])
+				}
+				continue
+			}
+			if err := x.add(t.roots[i], b.Column(fields[i]), from, from+n, t.o); err != nil {
+				return inColumn(err, t.roots[i])
+			}
+		}
+		if err := t.added(ctx, n); err != nil {
+			return err
+		}
+		if t.rows > 0 && t.crowded() {
+			if err := t.endPage(ctx); err != nil {
+				return err
+			}
+		}
+		from += n
+	}
+	return nil
+}
+
+// inColumn names the column of a value that does not fit.
+func inColumn(err error, c *column) error {
+	var v *valueError
+	if errors.As(err, &v) && v.column == "" {
+		v.column = c.name
+	}
+	return err
+}
+
+// located tells the row of a value that does not fit; before is what is added to its place in the batch.
+func located(err error, before int64) error {
+	var v *valueError
+	if !errors.As(err, &v) {
+		return err
+	}
+	return fault.Invalidf("column %s, row %d: %v", v.column, before+int64(v.row), v.err)
 }
 
 // current are the cells that are filled.

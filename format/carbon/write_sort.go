@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -22,9 +23,9 @@ import (
 // sorter brings rows into the order of the sort columns: in memory as long as they fit, then in sorted runs in temporary files,
 // which are merged. Rows with equal keys keep their order.
 type sorter struct {
-	sink   store.Sink
+	sink   scratcher
 	schema *arrow.Schema
-	cols   []int // of the keys
+	cols   []sortKey
 	limit  int64
 
 	batches []arrow.RecordBatch
@@ -32,13 +33,42 @@ type sorter struct {
 	runs    []*sortedRun
 }
 
-func newSorter(s store.Sink, sc *arrow.Schema, names []string, limit int64) *sorter {
+// sortKey is a column of the order: where it is in the rows, and what its values become.
+type sortKey struct {
+	field int
+	as    *column // nil: they stay
+}
+
+// scratcher gives temporary files.
+type scratcher interface {
+	Scratch(ctx context.Context) (store.Scratch, error)
+}
+
+// newSorter sorts rows of a schema by columns. A column that the rows do not have is null in all.
+func newSorter(s scratcher, sc *arrow.Schema, names []string, roots []*column, limit int64) (*sorter, error) {
 	x := &sorter{sink: s, schema: sc, limit: limit}
 	for _, n := range names {
-		x.cols = append(x.cols, sc.FieldIndices(n)[0])
+		at := slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, n) })
+		if at < 0 {
+			continue
+		}
+		if _, ok := sortedAs[sc.Field(at).Type.ID()]; !ok {
+			return nil, fault.Unsupportedf(fault.Span{}, n, "a sort column of values of %s", sc.Field(at).Type)
+		}
+		k := sortKey{field: at}
+		for _, r := range roots {
+			if strings.EqualFold(r.name, n) && converts(r, sc.Field(at).Type) && r.typ != typeString {
+				k.as = r
+			}
+		}
+		x.cols = append(x.cols, k)
 	}
-	return x
+	return x, nil
 }
+
+// sortedAs are the types that appendSortKey knows.
+var sortedAs = map[arrow.Type]bool{arrow.BOOL: true, arrow.INT8: true, arrow.UINT8: true, arrow.INT16: true, arrow.UINT16: true, arrow.INT32: true, arrow.UINT32: true,
+	arrow.INT64: true, arrow.DATE32: true, arrow.DATE64: true, arrow.TIMESTAMP: true, arrow.STRING: true, arrow.LARGE_STRING: true, arrow.STRING_VIEW: true, arrow.DICTIONARY: true}
 
 // add keeps a batch.
 func (s *sorter) add(ctx context.Context, b arrow.RecordBatch) error {
@@ -99,10 +129,10 @@ func (s *sorter) order() ([]sortedRow, error) {
 
 // appendSortKey appends the key of row i of b, so that bytes.Compare gives CarbonData's order: nulls first, except of strings,
 // whose null is the text that stands for it.
-func appendSortKey(key []byte, b arrow.RecordBatch, cols []int, i int) ([]byte, error) {
+func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]byte, error) {
 	be := binary.BigEndian
 	for _, c := range cols {
-		a, i := b.Column(c), i
+		a, i := b.Column(c.field), i
 		for {
 			d, ok := a.(*array.Dictionary)
 			if !ok || a.IsNull(i) {
@@ -110,8 +140,16 @@ func appendSortKey(key []byte, b arrow.RecordBatch, cols []int, i int) ([]byte, 
 			}
 			a, i = d.Dictionary(), d.GetValueIndex(i)
 		}
+		if c.as != nil && a.IsValid(i) {
+			v, err := converted(c.as, a, i)
+			if err != nil {
+				return nil, fault.Invalidf("column %s: %v", c.as.name, err)
+			}
+			key = be.AppendUint64(append(key, 1), uint64(v.i)^1<<63)
+			continue
+		}
 		text, isText := a.(stringer)
-		if isText {
+		if isText && c.as == nil {
 			v := nullText
 			if a.IsValid(i) {
 				v = text.Value(i)
@@ -152,7 +190,7 @@ func appendSortKey(key []byte, b arrow.RecordBatch, cols []int, i int) ([]byte, 
 		case *array.Timestamp:
 			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
 		default:
-			return nil, fault.Unsupportedf(fault.Span{}, b.ColumnName(c), "a sort column of type %s", a.DataType())
+			return nil, fault.Unsupportedf(fault.Span{}, b.ColumnName(c.field), "a sort column of type %s", a.DataType())
 		}
 	}
 	return key, nil
@@ -183,7 +221,7 @@ type sortedRun struct {
 	b    arrow.RecordBatch
 	i    int
 	key  []byte
-	cols []int
+	cols []sortKey
 	n    int // which run it is: for equal keys
 }
 

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa/format/carbon"
+)
+
+func (a *app) addColumnCmd() *cobra.Command {
+	var def string
+	cmd := &cobra.Command{
+		Use:   "add-column STORE#DATABASE.TABLE COLUMN TYPE",
+		Short: "Give a CarbonData table another column",
+		Long: `Give a CarbonData table another column, of a type as stoa create has them. Files that are there are not touched: their rows
+have the default in it, or null.`,
+		Example: `  stoa add-column store#sales.orders discount "decimal(10,2)" --default 0
+  stoa add-column store#sales.orders tags "array<string>"`,
+		Args: cobra.MinimumNArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, _, err := existingTable(args[0])
+			if err != nil {
+				return err
+			}
+			f, err := parseColumn("`" + args[1] + "` " + strings.Join(args[2:], " "))
+			if err != nil {
+				return err
+			}
+			var d *string
+			if cmd.Flags().Changed("default") {
+				d = &def
+			}
+			return carbon.AddColumn(cmd.Context(), dir, f, d)
+		},
+	}
+	cmd.Flags().StringVar(&def, "default", "", "the `VALUE` in rows that are there")
+	return cmd
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"stoa/format/carbon"
+)
+
+func (a *app) dropCmd() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "drop STORE#DATABASE.TABLE --yes",
+		Short: "Remove a CarbonData table with all its files",
+		Long: `Remove a CarbonData table: its directory with everything in it. There is no way back, so --yes must be said.
+ModifiedTime.mdt of the store is touched, so that others notice.`,
+		Example: "  stoa drop store#sales.orders --yes\n  stoa drop work/orders --yes",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, store, err := existingTable(args[0])
+			if err != nil {
+				return err
+			}
+			if !yes {
+				return &useError{"drop removes " + dir + " for ever", "say --yes if that is meant"}
+			}
+			return carbon.DropTable(cmd.Context(), dir, store)
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
+	return cmd
+}
+
+func (a *app) dropColumnCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "drop-column STORE#DATABASE.TABLE COLUMN",
+		Short: "Take a column out of a CarbonData table",
+		Long: `Take a column out of a CarbonData table. Its values stay in the files that are there, but nobody sees them; loads that follow
+do not have it. Sort, bucket and partition columns stay.`,
+		Example: "  stoa drop-column store#sales.orders note\n  stoa drop-column work/orders note",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, _, err := existingTable(args[0])
+			if err != nil {
+				return err
+			}
+			return carbon.DropColumn(cmd.Context(), dir, args[1])
+		},
+	}
+}

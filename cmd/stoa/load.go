@@ -1,0 +1,75 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stoa/format/carbon"
+)
+
+func (a *app) loadCmd() *cobra.Command {
+	var src sourceFlags
+	var sel selectFlags
+	var opts []string
+	var tasks int
+	var memory int64
+	cmd := &cobra.Command{
+		Use:   "load STORE#DATABASE.TABLE PATH...",
+		Short: "Add rows to a CarbonData table, as a new segment",
+		Long: `Add the rows of other tables to a CarbonData table, as a new segment. Columns are found by name; those that the rows do not
+have are null, and columns that the table does not have are refused. Values of other types are taken if they fit exactly.
+The segment is part of the table when the command ends well; if it is cut off, the table is as it was, and stoa clean removes
+what is left.`,
+		Example: `  stoa load store#sales.orders orders-*.csv --source-opt header=true
+  stoa load store#sales.orders orders.parquet --where "day >= date '2024-01-01'" --tasks 2 --memory 1073741824`,
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, began := cmd.Context(), time.Now()
+			dir, _, err := existingTable(args[0])
+			if err != nil {
+				return err
+			}
+			o := carbon.LoadOptions{Tasks: tasks}
+			if o.Opts, err = keyValues("--opt", opts); err != nil {
+				return err
+			}
+			if memory > 0 {
+				o.Opts = withOption(o.Opts, "memory", memory)
+			}
+			spec, err := sel.spec()
+			if err != nil {
+				return err
+			}
+			oo, err := src.options(ctx, a, args[1:])
+			if err != nil {
+				return err
+			}
+			t, err := a.openAll(ctx, args[1:], oo)
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			sc, err := t.ScanSchema(spec)
+			if err != nil {
+				return err
+			}
+			l, err := carbon.BeginLoad(ctx, dir, sc, o)
+			if err != nil {
+				return err
+			}
+			s, err := fill(ctx, l, batches(t.Scan(ctx, spec)))
+			if err == nil {
+				a.note("%s: segment %s, %s, %s, %s, %s", args[0], s.Segment, count(s.Rows, "row"), bytesText(s.DataBytes+s.IndexBytes), count(int64(len(s.Files)), "data file"), seconds(time.Since(began)))
+			}
+			return err
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&opts, "opt", nil, "set an option of the writer, `KEY=VALUE` (stoa formats carbon lists them); repeatable")
+	fl.IntVar(&tasks, "tasks", 1, "write `N` data files side by side")
+	fl.Int64Var(&memory, "memory", 0, "sort at most so many `BYTES` in memory")
+	sel.register(a, cmd, &src)
+	src.register(a, cmd)
+	return cmd
+}

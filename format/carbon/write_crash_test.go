@@ -1,0 +1,145 @@
+package carbon_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"stoa/format/carbon"
+)
+
+// TestCrashHelper is what TestCrash kills: it loads rows into the table STOA_CARBON_CRASH.
+func TestCrashHelper(t *testing.T) {
+	dir := os.Getenv("STOA_CARBON_CRASH")
+	if dir == "" {
+		t.Skip("it runs in a process of its own: see TestCrash")
+	}
+	b := orders(1000, 21000)
+	fmt.Println("begin")
+	l, err := carbon.BeginLoad(context.Background(), dir, b.Schema(), carbon.LoadOptions{Tasks: 2, Opts: map[string]string{"page-rows": "500", "blocklet-size": "1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := int64(0); i < b.NumRows(); i += 1000 {
+		if err := l.Write(t.Context(), b.NewSlice(i, i+1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// state is what a killed load left, by the last step that it took.
+func state(dir string) string {
+	has := func(pattern string) bool {
+		l, _ := filepath.Glob(filepath.Join(dir, pattern))
+		return len(l) > 0
+	}
+	status, _ := os.ReadFile(filepath.Join(dir, "Metadata", "tablestatus"))
+	switch {
+	case strings.Count(string(status), `"Success"`) == 2:
+		return "6 part of the table"
+	case has("Metadata/segments/1_*.segment"):
+		return "5 segment file"
+	case has("Fact/Part0/Segment_1/*.carbonindexmerge"):
+		return "4 index"
+	case has("Fact/Part0/Segment_1/*.carbondata"):
+		return "3 data files"
+	case has("Fact/Part0/Segment_1"):
+		return "2 directory"
+	case strings.Contains(string(status), "In Progress"):
+		return "1 entry in tablestatus"
+	}
+	return "0 nothing"
+}
+
+// TestCrash kills loads at any time: the table is as it was, or as it is after the load, and what is left can be cleaned away.
+// STOA_CRASHES says how many; the table is small, so that a load is mostly what a crash can break.
+func TestCrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts many processes")
+	}
+	kills := 6
+	if n, err := strconv.Atoi(os.Getenv("STOA_CRASHES")); err == nil {
+		kills = n
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := func(dir string) (*exec.Cmd, func() time.Time) {
+		cmd := exec.Command(self, "-test.run=^TestCrashHelper$", "-test.v")
+		cmd.Env = append(os.Environ(), "STOA_CARBON_CRASH="+dir)
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cmd, func() time.Time { // when the load begins
+			buf, seen := make([]byte, 256), ""
+			for !strings.Contains(seen, "begin\n") {
+				n, err := out.Read(buf)
+				if seen += string(buf[:n]); err != nil {
+					t.Fatal(seen, err)
+				}
+			}
+			return time.Now()
+		}
+	}
+	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 100})
+	cmd, begun := start(dir)
+	at := begun()
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	whole := time.Since(at)
+	r := rand.New(rand.NewPCG(1, 2))
+	before, after := span(0, 100), slices.Concat(span(0, 100), span(1000, 21000))
+	states := map[string]int{}
+	for range kills {
+		dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 100})
+		cmd, begun := start(dir)
+		begun()
+		time.Sleep(time.Duration(r.Int64N(int64(whole) * 11 / 10)))
+		cmd.Process.Kill()
+		cmd.Wait() // it says that it was killed
+		s := state(dir)
+		states[s]++
+		want := before
+		if s[0] == '6' {
+			want = after
+		}
+		if got := ids(t, dir, nil); !slices.Equal(got, want) {
+			t.Errorf("%s: %d rows", s, len(got))
+		}
+		if _, err := carbon.Clean(t.Context(), dir, false); err != nil {
+			t.Error(err)
+		}
+		if left, err := carbon.Clean(t.Context(), dir, true); err != nil || len(left.Files) > 0 {
+			t.Errorf("%s: left behind: %v, %v", s, left.Files, err)
+		}
+		if l, _ := filepath.Glob(filepath.Join(dir, "Fact/Part0/Segment_1")); (len(l) > 0) != (s[0] == '6') {
+			t.Errorf("%s: %v", s, l)
+		}
+		if got := ids(t, dir, nil); !slices.Equal(got, want) {
+			t.Errorf("%s, cleaned: %d rows", s, len(got))
+		}
+		loadOrders(t, dir, 100, 110) // life goes on
+		if got := ids(t, dir, nil); len(got) != len(want)+10 {
+			t.Errorf("%s, loaded again: %d rows", s, len(got))
+		}
+		healthy(t, dir)
+	}
+	t.Logf("COUNT %d loads killed, a load takes %v; what they left: %v", kills, whole.Round(time.Millisecond), states)
+}

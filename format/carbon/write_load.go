@@ -1,0 +1,575 @@
+package carbon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/thrift"
+	"stoa/store"
+)
+
+// LoadOptions are those of a load.
+type LoadOptions struct {
+	Opts  map[string]string // as Create's; the table's properties hold where they say nothing
+	Tasks int               // data files that are written side by side; 0: one
+
+	segment string // "" the next number
+	hidden  bool   // no entry in tablestatus until the commit: what is written belongs to another change
+}
+
+// Load is a new segment of a table that is being written. It is not seen before Close returned nil.
+type Load struct {
+	dir     string
+	o       LoadOptions
+	wo      writeOptions
+	schema  *tableSchema
+	list    []columnSchema
+	sc      *arrow.Schema
+	fields  []int // field of each stored top-level column; -1: the rows have none
+	segment string
+	stamp   int64
+	unlock  func() // of the segment's lock
+
+	tasks map[string]*loadTask
+	order []*loadTask
+	next  int // the task that takes the next batch
+	rows  int64
+	done  bool
+	then  func(l *Load, s *statusFile, entry statusEntry) error // changes more of tablestatus in the same rename
+}
+
+// loadTask writes the files of one task, bucket and partition.
+type loadTask struct {
+	*taskWriter
+	dir    string // relative to the table
+	values []string
+	sort   *sorter
+	files  *filePlace
+}
+
+// filePlace puts files into a directory, and their bytes on stable storage.
+type filePlace struct {
+	dir   string
+	index []byte // of the .carbonindex, which is merged with others
+	sizes map[string]int64
+}
+
+type syncedFile struct {
+	*os.File
+	place *filePlace
+	name  string
+	n     int64
+}
+
+func (f *syncedFile) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	f.n += int64(n)
+	return n, err
+}
+
+func (f *syncedFile) Close() error {
+	f.place.sizes[f.name] = f.n
+	return errors.Join(f.Sync(), f.File.Close())
+}
+
+func (p *filePlace) create(_ context.Context, name string) (io.WriteCloser, error) {
+	if strings.HasSuffix(name, indexExt) {
+		return (*keptIndex)(p), nil
+	}
+	f, err := os.OpenFile(filepath.Join(p.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return &syncedFile{File: f, place: p, name: name}, nil
+}
+
+type keptIndex filePlace
+
+func (k *keptIndex) Write(b []byte) (int, error) { k.index = append(k.index, b...); return len(b), nil }
+func (k *keptIndex) Close() error                { return nil }
+
+// Scratch is a temporary file, which has no name any more.
+func (p *filePlace) Scratch(context.Context) (store.Scratch, error) {
+	f, err := os.CreateTemp(p.dir, store.TempPrefix+"sort-*")
+	if err != nil {
+		return nil, err
+	}
+	return f, os.Remove(f.Name())
+}
+
+// readTableSchema reads the schema file of a table.
+func readTableSchema(dir string) (*tableSchema, error) {
+	m, err := openManaged(context.Background(), store.Local{}, filepath.ToSlash(dir), format.OpenOptions{}, readOptions{bucket: -1, zone: time.UTC}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &m.schema, nil
+}
+
+// BeginLoad begins a load of rows with schema sc, whose fields are found by name, into the table in dir. Columns that the rows do not
+// have are null. It tells tablestatus that the load goes on.
+func BeginLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (*Load, error) {
+	l := &Load{dir: dir, o: o, sc: sc, tasks: map[string]*loadTask{}, stamp: now()}
+	var err error
+	if l.schema, err = readTableSchema(dir); err != nil {
+		return nil, err
+	}
+	if l.wo, err = l.schema.options(o.Opts); err != nil {
+		return nil, err
+	}
+	l.list = l.schema.stored()
+	if err := l.match(); err != nil {
+		return nil, err
+	}
+	return l, l.begin(ctx)
+}
+
+// match finds the field of each column.
+func (l *Load) match() error {
+	used := map[int]bool{}
+	roots, _, err := columnTree(l.list, fault.Span{Object: l.dir}, "schema")
+	if err != nil {
+		return err
+	}
+	for _, r := range roots {
+		at := -1
+		for i, f := range l.sc.Fields() {
+			if strings.EqualFold(f.Name, r.name) {
+				at = i
+			}
+		}
+		if l.fields = append(l.fields, at); at < 0 {
+			continue
+		}
+		used[at] = true
+		if err := fits(r, l.sc.Field(at)); err != nil {
+			return err
+		}
+	}
+	for i, f := range l.sc.Fields() {
+		if !used[i] {
+			return fault.Invalidf("the table %s has no column %q", l.dir, f.Name)
+		}
+	}
+	return nil
+}
+
+// begin takes a segment's number and its lock, and tells tablestatus.
+func (l *Load) begin(ctx context.Context) error {
+	if l.segment = l.o.segment; l.segment != "" {
+		return l.lockSegment(ctx)
+	}
+	return changeStatus(ctx, l.dir, func(s *statusFile) (err error) {
+		if l.segment, err = s.newSegment(l.dir); err != nil {
+			return err
+		}
+		if err := l.lockSegment(ctx); err != nil {
+			return err
+		}
+		if l.stamp <= lastStamp(*s) {
+			l.stamp = lastStamp(*s) + 1 // names of files must differ
+		}
+		if !l.o.hidden {
+			*s = append(*s, statusEntry{"loadName": l.segment, "loadStatus": statusLoading, "loadStartTime": msText(l.stamp), "timestamp": msText(l.stamp)})
+		}
+		return nil
+	})
+}
+
+func lastStamp(s statusFile) (last int64) {
+	for _, e := range s {
+		if ms, ok := millis(statusEntry(e).text("loadStartTime")); ok {
+			last = max(last, ms)
+		}
+	}
+	return last
+}
+
+func (l *Load) lockSegment(ctx context.Context) (err error) {
+	l.unlock, err = lock(ctx, l.dir, "Segment_"+l.segment+".lock", 0)
+	return err
+}
+
+// Segment is the number of the load.
+func (l *Load) Segment() string { return l.segment }
+
+// Write adds rows.
+func (l *Load) Write(ctx context.Context, b arrow.RecordBatch) error {
+	if l.schema.partition == nil && l.schema.buckets == 0 {
+		n := max(1, l.o.Tasks)
+		t, err := l.task(fmt.Sprint(l.next%n), 0, nil)
+		if err != nil {
+			return err
+		}
+		l.next++
+		return l.give(ctx, t, b, 0, int(b.NumRows()))
+	}
+	for i := 0; i < int(b.NumRows()); {
+		t, err := l.taskOf(b, i)
+		if err != nil {
+			return err
+		}
+		end := i + 1
+		for end < int(b.NumRows()) {
+			if next, err := l.taskOf(b, end); err != nil {
+				return err
+			} else if next != t {
+				break
+			}
+			end++
+		}
+		if err := l.give(ctx, t, b, i, end); err != nil {
+			return err
+		}
+		i = end
+	}
+	return nil
+}
+
+// give adds rows from…to of a batch to a task.
+func (l *Load) give(ctx context.Context, t *loadTask, b arrow.RecordBatch, from, to int) error {
+	before := l.rows
+	l.rows += int64(to - from)
+	if t.sort != nil {
+		part := b.NewSlice(int64(from), int64(to))
+		defer part.Release()
+		return t.sort.add(ctx, part)
+	}
+	return located(t.add(ctx, b, l.fields, from, to), before-int64(from))
+}
+
+// taskOf is the task of row i: that of its partition and bucket.
+func (l *Load) taskOf(b arrow.RecordBatch, i int) (*loadTask, error) {
+	bucket := 0
+	if l.schema.buckets > 0 {
+		h := int32(0)
+		for k := range l.schema.bucketBy {
+			x, err := l.bucketHash(b, i, &l.schema.bucketBy[k])
+			if err != nil {
+				return nil, err
+			}
+			h += x
+		}
+		bucket = int((h%l.schema.buckets + l.schema.buckets) % l.schema.buckets)
+	}
+	var values []string
+	if p := l.schema.partition; p != nil {
+		for k := range p.columns {
+			v, err := l.partitionText(b, i, &p.columns[k])
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, escapeName(p.columns[k].name)+"="+v)
+		}
+	}
+	return l.task("", bucket, values)
+}
+
+// fieldOf is the array of a column; nil if the rows have none.
+func (l *Load) fieldOf(b arrow.RecordBatch, c *columnSchema) arrow.Array {
+	for i, f := range l.sc.Fields() {
+		if strings.EqualFold(f.Name, c.name) {
+			return b.Column(i)
+		}
+	}
+	return nil
+}
+
+// hiveSpecial are the characters that partition directories have as %XX.
+const hiveSpecial = "\"#%'*/:=?\\\x7f{}[]^"
+
+// escapeName makes a name of a directory as Hive does.
+func escapeName(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || strings.IndexByte(hiveSpecial, c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// partitionText is the directory's text for a value.
+func (l *Load) partitionText(b arrow.RecordBatch, i int, c *columnSchema) (string, error) {
+	a := l.fieldOf(b, c)
+	if a == nil || a.IsNull(i) {
+		return hiveNull, nil
+	}
+	x := &cells{}
+	col := &column{columnSchema: c}
+	if err := x.add(col, a, i, i+1, &l.wo); err != nil {
+		return "", err
+	}
+	var s string
+	switch c.typ {
+	case typeString, typeVarchar:
+		s = string(x.text(0))
+	case typeBoolean:
+		s = fmt.Sprint(x.ints[0] != 0)
+	case typeDate:
+		s = time.Unix(x.ints[0]*86400, 0).UTC().Format(time.DateOnly)
+	case typeTimestamp:
+		s = time.UnixMilli(x.ints[0]).UTC().Format("2006-01-02 15:04:05.999")
+	case typeFloat:
+		s = fmt.Sprint(float32(x.nums[0]))
+	case typeDouble:
+		s = fmt.Sprint(x.nums[0])
+	case typeDecimal:
+		s = x.decs[0].ToString(c.scale)
+	default:
+		s = fmt.Sprint(x.ints[0])
+	}
+	if s == "" { // as Hive does: no directory has no name
+		return hiveNull, nil
+	}
+	return escapeName(s), nil
+}
+
+// task gives the task with a name, bucket and partition, which is begun if it is new.
+func (l *Load) task(name string, bucket int, values []string) (*loadTask, error) {
+	key := fmt.Sprintf("%s\x00%d\x00%s", name, bucket, strings.Join(values, "/"))
+	if t := l.tasks[key]; t != nil {
+		return t, nil
+	}
+	if name == "" {
+		if name = "0"; values != nil {
+			name = fmt.Sprint(len(l.order))
+		}
+	}
+	p, err := newPlan(l.list, &l.wo, l.stamp)
+	if err != nil {
+		return nil, err
+	}
+	p.task, p.bucket, p.segment = name, bucket, l.segment
+	t := &loadTask{dir: "/Fact/Part0/Segment_" + l.segment, values: values}
+	if values != nil {
+		t.dir = "/" + strings.Join(values, "/")
+	}
+	full := filepath.Join(l.dir, t.dir)
+	if err := os.MkdirAll(full, 0o777); err != nil {
+		return nil, err
+	}
+	t.files = &filePlace{dir: full, sizes: map[string]int64{}}
+	t.taskWriter = newTask(p, t.files, false)
+	if len(l.wo.sortColumns) > 0 {
+		if t.sort, err = newSorter(t.files, l.sc, l.wo.sortColumns, t.roots, l.wo.memory/int64(max(1, l.o.Tasks))); err != nil {
+			return nil, err
+		}
+	}
+	l.tasks[key] = t
+	l.order = append(l.order, t)
+	return t, nil
+}
+
+// segmentText is a .segment file.
+type segmentText struct {
+	Locations map[string]folderText `json:"locationMap"`
+}
+
+type folderText struct {
+	Files      []string `json:"files"`
+	Partitions []string `json:"partitions"`
+	Status     string   `json:"status"`
+	Merge      string   `json:"mergeFileName,omitempty"`
+	Relative   bool     `json:"isRelative"`
+}
+
+// Close ends the load: its rows are part of the table when it returned nil.
+func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
+	sum := LoadSummary{Segment: l.segment, Rows: l.rows}
+	seg := segmentText{Locations: map[string]folderText{}}
+	indexes := map[string][]*loadTask{}
+	for _, t := range l.order {
+		if err := l.closeTask(ctx, t); err != nil {
+			return sum, err
+		}
+		for name, n := range t.files.sizes {
+			sum.DataBytes += n
+			sum.Files = append(sum.Files, filepath.Join(t.dir, name)[1:])
+		}
+		indexes[t.dir] = append(indexes[t.dir], t)
+	}
+	merged := fmt.Sprintf("%s_%d%s", l.segment, l.stamp, mergedExt)
+	for _, dir := range sorted(indexes) {
+		n, err := l.mergeIndexes(dir, merged, indexes[dir])
+		if err != nil {
+			return sum, err
+		}
+		sum.IndexBytes += n
+		f := folderText{Files: []string{}, Partitions: []string{}, Status: statusSuccess, Merge: merged, Relative: true}
+		f.Partitions = append(f.Partitions, indexes[dir][0].values...)
+		seg.Locations[dir] = f
+	}
+	slices.Sort(sum.Files)
+	name := fmt.Sprintf("%s_%d.segment", l.segment, l.stamp)
+	if err := writeSegmentFile(l.dir, name, seg); err != nil {
+		return sum, err
+	}
+	err := changeStatus(ctx, l.dir, func(s *statusFile) error {
+		e := s.find(l.segment)
+		if e == nil {
+			e = statusEntry{"loadName": l.segment, "loadStartTime": msText(l.stamp)}
+			*s = append(*s, e)
+		}
+		e["loadStatus"], e["timestamp"], e["segmentFile"] = statusSuccess, msText(max(now(), l.stamp)), name
+		e["dataSize"], e["indexSize"] = fmt.Sprint(sum.DataBytes), fmt.Sprint(sum.IndexBytes)
+		if l.then != nil {
+			return l.then(l, s, e)
+		}
+		return nil
+	})
+	if err == nil {
+		l.done = true
+		l.unlock()
+	}
+	return sum, err
+}
+
+// LoadSummary tells what a load wrote.
+type LoadSummary struct {
+	Segment               string
+	Rows                  int64
+	DataBytes, IndexBytes int64
+	Files                 []string // data files, below the table's directory
+}
+
+func (l *Load) closeTask(ctx context.Context, t *loadTask) error {
+	if t.sort != nil {
+		row := int64(0)
+		err := t.sort.each(ctx, func(b arrow.RecordBatch, from, to int) error {
+			row += int64(to - from)
+			return located(t.add(ctx, b, l.fields, from, to), row-int64(to))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return t.close(ctx)
+}
+
+// mergeIndexes writes the indexes of the tasks of a directory as one file.
+func (l *Load) mergeIndexes(dir, merged string, tasks []*loadTask) (int64, error) {
+	var names []string
+	var files [][]byte
+	for _, t := range tasks {
+		names, files = append(names, t.indexName()), append(files, t.files.index)
+	}
+	b := thriftBytes(func(w *thrift.Writer) {
+		w.Struct(thrift.Item)
+		w.List(1, thrift.Bytes, len(names))
+		for _, n := range names {
+			w.String(thrift.Item, n)
+		}
+		w.End()
+		w.Struct(thrift.Item)
+		putBinaries(w, 1, files)
+		w.End()
+	})
+	full := filepath.Join(l.dir, dir)
+	if err := replaceFile(filepath.Join(full, merged), b); err != nil {
+		return 0, err
+	}
+	for ; len(full) > len(filepath.Clean(l.dir)); full = filepath.Dir(full) { // new directories must last, too
+		if err := syncDir(full); err != nil {
+			return 0, err
+		}
+	}
+	return int64(len(b)), nil
+}
+
+func writeSegmentFile(dir, name string, seg segmentText) error {
+	b, err := json.Marshal(seg)
+	if err != nil {
+		return err
+	}
+	full := filepath.Join(dir, "Metadata", "segments")
+	if err := os.MkdirAll(full, 0o777); err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(full, name), b)
+}
+
+// Abort throws away what was written.
+func (l *Load) Abort(ctx context.Context) error {
+	if l.done {
+		return nil
+	}
+	l.done = true
+	defer l.unlock()
+	var errs []error
+	for _, t := range l.order {
+		t.abandon()
+		if t.sort != nil {
+			t.sort.close()
+		}
+	}
+	errs = append(errs, removeSegment(l.dir, l.segment, l.stamp))
+	errs = append(errs, changeStatus(ctx, l.dir, func(s *statusFile) error {
+		s.remove(func(e statusEntry) bool {
+			return e.text("loadName") == l.segment && e.text("loadStatus") == statusLoading
+		})
+		return nil
+	}))
+	return errors.Join(errs...)
+}
+
+// removeSegment removes the files of a segment that is not part of the table: those whose names say the segment; with a stamp
+// above 0 only those of that load.
+func removeSegment(dir, segment string, stamp int64) error {
+	var dirs []string
+	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			dirs = append(dirs, name)
+			return nil
+		}
+		if of, ms := segmentOf(d.Name()); of == segment && (stamp <= 0 || ms == stamp) {
+			return os.Remove(name)
+		}
+		return nil
+	})
+	slices.Reverse(dirs)
+	for _, d := range dirs { // those that became empty
+		if base := filepath.Base(d); base == "Segment_"+segment || strings.Contains(base, "=") {
+			os.Remove(d) // fails if something is in it
+		}
+	}
+	return err
+}
+
+// segmentOf is the segment that a file's name says, and its time: of data files, indexes, segment files.
+func segmentOf(name string) (segment string, stamp int64) {
+	switch {
+	case strings.HasSuffix(name, dataExt):
+		f := parseFileName(name)
+		return f.segment, f.time
+	case strings.HasSuffix(name, mergedExt), strings.HasSuffix(name, ".segment"):
+		base := name[:strings.LastIndexByte(name, '.')]
+		if i := strings.LastIndexByte(base, '_'); i > 0 {
+			ms, ok := millis(base[i+1:])
+			if ok {
+				return base[:i], ms
+			}
+		}
+	case strings.HasSuffix(name, indexExt):
+		f := parseFileName("part-0-" + name)
+		return f.segment, f.time
+	}
+	return "", -1
+}
