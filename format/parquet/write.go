@@ -24,12 +24,13 @@ const defaultGroupRows = 1 << 20
 var writeKeys = []format.OptionKey{
 	{Name: "compression", Values: "snappy|none|zstd|gzip|lz4|brotli", Help: "how pages are compressed (default snappy)"},
 	{Name: "level", Values: "N", Help: "level of zstd, gzip and brotli"},
-	{Name: "row-group-rows", Values: "N", Help: "rows of a row group (default 1MiB)"},
+	{Name: "row-group-rows", Values: "N", Help: "rows of a row group (default 1048576)"},
 	{Name: "page-size", Values: "BYTES", Help: "size at which a data page is ended (default 1MiB)"},
 	{Name: "dictionary", Values: "true|false", Help: "whether dictionaries are tried (default true)"},
 	{Name: "version", Values: "1.0|2.4|2.6", Help: "version of the format (default 2.6)"},
 	{Name: "page-version", Values: "1|2", Help: "version of data pages (default 1)"},
 	{Name: "page-index", Values: "true|false", Help: "whether column and offset indexes are written (default true)"},
+	{Name: "crc", Values: "true|false", Help: "whether pages have checksums (default true)"},
 }
 
 func checkOpts(opts map[string]string, keys []format.OptionKey) error {
@@ -157,6 +158,7 @@ func boolean(opts map[string]string, key string, def bool) (bool, error) {
 // Writer writes record batches as a Parquet file.
 type Writer struct {
 	lib   *pqarrow.FileWriter
+	seal  *sealer // nil: without checksums
 	sc    *arrow.Schema
 	lower *arrow.Schema // as the library writes it
 	mem   memory.Allocator
@@ -185,6 +187,15 @@ func newWriter(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memory
 	if err != nil {
 		return nil, err
 	}
+	sums, err := boolean(opts, "crc", true)
+	if err != nil {
+		return nil, err
+	}
+	var seal *sealer
+	if sums {
+		seal = &sealer{w: w}
+		w = seal
+	}
 	var lib *pqarrow.FileWriter
 	err = guardWrite(func() (err error) {
 		lib, err = pqarrow.NewFileWriter(low, struct{ io.Writer }{w}, props, arrowProps) // must not close w
@@ -193,7 +204,7 @@ func newWriter(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memory
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{lib: lib, sc: sc, lower: low, mem: mem}, nil
+	return &Writer{lib: lib, seal: seal, sc: sc, lower: low, mem: mem}, nil
 }
 
 // guardWrite makes an error of a panic of the library's.
@@ -269,7 +280,13 @@ func (w *Writer) Write(b arrow.RecordBatch) error {
 func (w *Writer) Flush() error { return nil }
 
 // Close writes the last row group and the footer.
-func (w *Writer) Close() error { return guardWrite(w.lib.Close) }
+func (w *Writer) Close() error {
+	err := guardWrite(w.lib.Close)
+	if err == nil && w.seal != nil {
+		err = guardWrite(w.seal.finish)
+	}
+	return err
+}
 
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 	obj, err := s.Create(ctx, "")

@@ -309,7 +309,7 @@ func parse(t *testing.T, name string, cmd *exec.Cmd) map[string][]map[string]any
 // grid is the options that files are written with.
 func grid() map[string]map[string]string {
 	out := map[string]map[string]string{
-		"defaults": nil, "v1.0": {"version": "1.0"}, "v2.4": {"version": "2.4"}, "no-index": {"page-index": "false"},
+		"defaults": nil, "v1.0": {"version": "1.0"}, "v2.4": {"version": "2.4"}, "no-index": {"page-index": "false"}, "no-crc": {"crc": "false"},
 		"small": {"row-group-rows": "100", "page-size": "300"}, "small-v2": {"row-group-rows": "100", "page-size": "300", "page-version": "2"},
 	}
 	for c := range map[string]bool{"none": true, "snappy": true, "gzip": true, "zstd": true, "lz4": true, "brotli": true} {
@@ -376,6 +376,31 @@ pq.write_table(pa.table({"id": [i * 3 - 500 for i in range(700)]}), sys.argv[1],
 		t.Error("parquet-go reads LZ4_RAW now")
 	} else {
 		t.Logf("parquet-go on pyarrow's file: %s", bytes.TrimSpace(out))
+	}
+}
+
+// TestChecksums: pyarrow compares the checksums of the pages that we write. A flipped bit in the values of a page that is not
+// compressed would otherwise be another value.
+func TestChecksums(t *testing.T) {
+	dir := home(t)
+	f := file(t, t.TempDir(), "x", columns()[:1], map[string]string{"compression": "none", "dictionary": "false"})
+	b, err := os.ReadFile(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(b, []byte{0x0c, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}) // -500, the first id
+	if at < 0 {
+		t.Fatal("the first value is not in the file")
+	}
+	b[at] ^= 1
+	if err := os.WriteFile(f, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(filepath.Join(dir, "venv/bin/python"), "judge.py", "pyarrow", f).CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("CRC")) {
+		t.Errorf("pyarrow reads a page with a flipped bit: %v\n%s", err, out)
+	} else {
+		t.Log("pyarrow: noticed: a flipped bit")
 	}
 }
 

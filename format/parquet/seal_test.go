@@ -1,0 +1,203 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// sealed is a table whose pages are of every kind: dictionaries, nulls, lists, texts of some length.
+func sealed() arrow.RecordBatch {
+	sc := arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
+	}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	for i := range 7000 {
+		b.Field(0).(*array.Int64Builder).Append(int64(i) * 7919)
+		if i%7 == 0 {
+			b.Field(1).AppendNull()
+		} else {
+			b.Field(1).(*array.StringBuilder).Append(fmt.Sprint("text ", i%50))
+		}
+		l := b.Field(2).(*array.ListBuilder)
+		l.Append(i%5 > 0)
+		for k := range i % 5 {
+			l.ValueBuilder().(*array.Int32Builder).Append(int32(i + k))
+		}
+	}
+	return b.NewRecordBatch()
+}
+
+// TestSealedFile: every page of the files that we write has a checksum, which is right; what the indexes and the metadata say of
+// places and sizes is true; and the file without checksums has the same rows.
+func TestSealedFile(t *testing.T) {
+	ctx := context.Background()
+	batch := sealed()
+	files, pages := 0, 0
+	for _, codec := range []string{"none", "snappy", "zstd"} {
+		for _, version := range []string{"1", "2"} {
+			for _, dict := range []string{"true", "false"} {
+				for _, index := range []string{"true", "false"} {
+					opts := map[string]string{"compression": codec, "page-version": version, "dictionary": dict, "page-index": index, "row-group-rows": "3000", "page-size": "256"}
+					tree := write(t, opts, batch)
+					for _, f := range findings(tree.Bytes("t")) {
+						t.Errorf("%v: %+v", opts, f)
+					}
+					r, err := openReader(ctx, format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					for g := range 3 {
+						for leaf := range 3 {
+							data := pagesOf(t, r, g, leaf)
+							checkOffsets(t, r, g, leaf, data, index == "true")
+							pages += len(data)
+						}
+					}
+					opts["crc"] = "false"
+					_, got, err := readAll(tree, nil, vec.Range{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, want, err := readAll(write(t, opts, batch), nil, vec.Range{})
+					if err != nil || fmt.Sprint(got) != fmt.Sprint(want) || len(got) == 0 {
+						t.Errorf("%v: %v, other rows", opts, err)
+					}
+					files++
+				}
+			}
+		}
+	}
+	t.Logf("%d files, %d data pages", files, pages)
+	if files != 24 || pages < 500 {
+		t.Errorf("only %d files, %d pages", files, pages)
+	}
+}
+
+// pagesOf are the data pages of a chunk. They must fill it, and have checksums.
+func pagesOf(t *testing.T, r *reader, group, leaf int) (data []page) {
+	t.Helper()
+	at := r.chunkSpan(group, leaf)
+	end := at.Off
+	for p, err := range r.pages(context.Background(), group, leaf) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !p.hasCRC {
+			t.Errorf("a %s without a checksum", &p)
+		}
+		if p.header.Off != end {
+			t.Errorf("a page at %d, the one before ends at %d", p.header.Off, end)
+		}
+		if end = p.body.End(); p.isData() {
+			data = append(data, p)
+		}
+	}
+	if end != at.End() {
+		t.Errorf("row group %d, column %d: the pages end at %d, the chunk at %d", group, leaf, end, at.End())
+	}
+	return data
+}
+
+// checkOffsets holds the offset index against the pages.
+func checkOffsets(t *testing.T, r *reader, group, leaf int, data []page, index bool) {
+	t.Helper()
+	x, err := r.offsetIndex(context.Background(), group, leaf, nil)
+	if err != nil || (x != nil) != index {
+		t.Fatalf("offset index: %v, %v", x, err)
+	}
+	if !index {
+		return
+	}
+	if len(x.offsets) != len(data) {
+		t.Fatalf("%d pages in the offset index, %d in the chunk", len(x.offsets), len(data))
+	}
+	for i, p := range data {
+		if x.offsets[i] != p.header.Off-r.base {
+			t.Errorf("page %d is at %d, the offset index says %d", i, p.header.Off, x.offsets[i])
+		}
+	}
+}
+
+// TestSealNoticesFlips: no flipped bit within a page of a file that we wrote goes unnoticed.
+func TestSealNoticesFlips(t *testing.T) {
+	ctx := context.Background()
+	whole := write(t, map[string]string{"row-group-rows": "3000", "page-size": "512"}, sealed()).Bytes("t")
+	r, err := openReader(ctx, format.Target{Tree: store.NewMemory(map[string][]byte{"t": whole}), Name: "t"}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for g := range 3 {
+		for leaf := range 3 {
+			for p, err := range r.pages(ctx, g, leaf) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				b := bytes.Clone(whole)
+				b[p.body.Off+int64(n*31)%p.body.Len] ^= 1 << (n % 8)
+				found := findings(b)
+				if len(found) == 0 || found[0].Severity != region.Error || found[0].At != p.body {
+					t.Errorf("%s at %v: %+v", &p, p.body, found)
+				}
+				if _, _, err := readAll(store.NewMemory(map[string][]byte{"t": b}), nil, vec.Range{}); err == nil {
+					t.Errorf("%s: read without a word", &p)
+				}
+				n++
+			}
+		}
+	}
+	t.Logf("%d pages", n)
+	if n < 36 {
+		t.Errorf("only %d pages", n)
+	}
+}
+
+// TestSealAnyWrites: the library may hand its bytes over in any portions.
+func TestSealAnyWrites(t *testing.T) {
+	batch := sealed()
+	var plain, want bytes.Buffer
+	for opts, to := range map[string]*bytes.Buffer{"false": &plain, "true": &want} {
+		w, err := NewWriter(to, batch.Schema(), map[string]string{"crc": opts, "row-group-rows": "3000", "page-size": "300"})
+		if err == nil {
+			err = w.Write(batch)
+		}
+		if err == nil {
+			err = w.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, size := range []int{1, 7, 64, 1000, plain.Len()} {
+		var got bytes.Buffer
+		s := &sealer{w: &got}
+		for b := plain.Bytes(); len(b) > 0; {
+			n := min(size, len(b))
+			if _, err := s.Write(b[:n]); err != nil {
+				t.Fatal(err)
+			}
+			b = b[n:]
+		}
+		if err := s.finish(); err != nil || !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("portions of %d bytes: %v, %d bytes, want %d", size, err, got.Len(), want.Len())
+		}
+	}
+	s := &sealer{w: &bytes.Buffer{}}
+	s.Write(plain.Bytes()[:plain.Len()-20])
+	if s.finish() == nil {
+		t.Error("half a file is finished")
+	}
+}
