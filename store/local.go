@@ -116,9 +116,65 @@ func (Local) Sink(name string, replace func(dir string) bool) Sink {
 type localSink struct {
 	path    string
 	replace func(dir string) bool
-	tmp     string // of the single file or of the directory; "" before the first Create
+	tmp     string   // of the single file or of the directory; "" before the first Create
+	lock    *os.File // held on tmp, so that other runs see that it is not left over; nil if that cannot be had
 	dir     bool
 	done    bool
+}
+
+// oldSuffix ends the name of a directory that steps aside for a new one.
+const oldSuffix = ".stoa-old"
+
+// hold locks tmp for as long as this sink is at work.
+func (s *localSink) hold() {
+	if f, err := os.Open(s.tmp); err == nil {
+		if s.lock = f; !tryLock(f) {
+			s.release()
+		}
+	}
+}
+
+func (s *localSink) release() {
+	if s.lock != nil {
+		s.lock.Close()
+		s.lock = nil
+	}
+}
+
+// sweep removes what runs that were killed have left of the same place, and gives a directory back its name that had stepped aside
+// when its successor was not yet there. What a run that goes on still holds is locked, and stays.
+func (s *localSink) sweep() {
+	parent, base := filepath.Dir(s.path), filepath.Base(s.path)
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		rest, ok := strings.CutPrefix(e.Name(), TempPrefix)
+		if !ok {
+			continue
+		}
+		_, of, _ := strings.Cut(rest, "-")
+		left := filepath.Join(parent, e.Name())
+		if (of != base && of != base+oldSuffix) || !abandoned(left) {
+			continue
+		}
+		if _, err := os.Lstat(s.path); of == base+oldSuffix && errors.Is(err, fs.ErrNotExist) {
+			_ = os.Rename(left, s.path)
+			continue
+		}
+		_ = os.RemoveAll(left)
+	}
+}
+
+// abandoned reports whether nobody holds a temporary file or directory any more.
+func abandoned(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return tryLock(f)
 }
 
 func (s *localSink) Create(_ context.Context, name string) (Object, error) {
@@ -132,17 +188,20 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 		} else if err == nil && !st.Mode().IsRegular() {
 			return nil, &fs.PathError{Op: "create", Path: s.path, Err: errors.New("is no regular file and would be replaced")}
 		}
+		s.sweep()
 		f, err := os.CreateTemp(parent, TempPrefix+"*-"+filepath.Base(s.path))
 		if err != nil {
 			return nil, s.named(err)
 		}
 		s.tmp = f.Name()
+		s.hold()
 		if err := os.Chmod(s.tmp, s.mode(0o666)); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 		return &localObject{f}, nil
 	}
 	if s.tmp == "" {
+		s.sweep()
 		if err := s.mayReplace(); err != nil {
 			return nil, err
 		}
@@ -154,6 +213,7 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 			return nil, err
 		}
 		s.tmp, s.dir = tmp, true
+		s.hold()
 	}
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return nil, fmt.Errorf("%s: %q would lie outside", s.path, name)
@@ -226,12 +286,19 @@ func (s *localSink) Scratch(context.Context) (Scratch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &localScratch{f}, nil
+	// Where an open file may be removed it goes now, so that it vanishes with the process, however that ends.
+	return &localScratch{f, os.Remove(f.Name()) == nil}, nil
 }
 
-type localScratch struct{ *os.File }
+type localScratch struct {
+	*os.File
+	gone bool
+}
 
 func (s *localScratch) Close() error {
+	if s.gone {
+		return s.File.Close()
+	}
 	return errors.Join(s.File.Close(), os.Remove(s.Name()))
 }
 
@@ -239,7 +306,7 @@ func (s *localSink) Commit(context.Context) error {
 	if s.tmp == "" || s.done {
 		return nil
 	}
-	var old string
+	defer s.release()
 	if s.dir {
 		if err := syncDirs(s.tmp); err != nil {
 			return err
@@ -247,26 +314,32 @@ func (s *localSink) Commit(context.Context) error {
 		if err := s.mayReplace(); err != nil {
 			return err
 		}
-		// A directory cannot be renamed over one that holds something: the old one steps aside first.
 		if _, err := os.Stat(s.path); err == nil {
-			old = s.tmp + "-old"
-			if err := os.Rename(s.path, old); err != nil {
-				return err
-			}
+			return s.replaceDir()
 		}
 	}
 	if err := os.Rename(s.tmp, s.path); err != nil {
-		if old != "" {
-			err = errors.Join(err, os.Rename(old, s.path))
-		}
 		return err
 	}
 	s.done = true
-	err := syncDir(filepath.Dir(s.path))
-	if old != "" {
-		err = errors.Join(err, os.RemoveAll(old))
+	return syncDir(filepath.Dir(s.path))
+}
+
+// replaceDir puts the new directory in the place of the old one: at once where the system can exchange two names, else the old one
+// steps aside first, as a directory cannot be renamed over one that holds something.
+func (s *localSink) replaceDir() error {
+	old := s.tmp
+	if exchange(s.tmp, s.path) != nil {
+		old = s.tmp + oldSuffix
+		if err := os.Rename(s.path, old); err != nil {
+			return err
+		}
+		if err := os.Rename(s.tmp, s.path); err != nil {
+			return errors.Join(err, os.Rename(old, s.path))
+		}
 	}
-	return err
+	s.done = true
+	return errors.Join(syncDir(filepath.Dir(s.path)), os.RemoveAll(old))
 }
 
 func (s *localSink) Abort(context.Context) error {
@@ -274,6 +347,7 @@ func (s *localSink) Abort(context.Context) error {
 		return nil
 	}
 	s.done = true
+	defer s.release()
 	return os.RemoveAll(s.tmp)
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -400,4 +401,60 @@ type liveSource struct {
 func (s *liveSource) Close() error {
 	s.l.now--
 	return s.Source.Close()
+}
+
+// TestSweep: what killed runs have left goes with the next run, what another still writes stays, and a table that had stepped aside
+// comes back.
+func TestSweep(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files cannot be locked here")
+	}
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out")
+	names := func() (list []string) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			list = append(list, e.Name())
+		}
+		return list
+	}
+	other := store.Local{}.Sink(out, nil) // is still at work
+	o, err := other.Create(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	working := names()[0]
+	for _, left := range []string{store.TempPrefix + "1-out", store.TempPrefix + "3-another"} {
+		os.WriteFile(filepath.Join(dir, left), []byte("half"), 0o644)
+	}
+	os.MkdirAll(filepath.Join(dir, store.TempPrefix+"2-out", "sub"), 0o755)
+	s := store.Local{}.Sink(out, nil)
+	write(t, s, "", "new")
+	if err := s.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{store.TempPrefix + "3-another", working, "out"}
+	slices.Sort(want)
+	if got := names(); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if err := errors.Join(o.Close(), other.Commit(ctx)); err != nil {
+		t.Errorf("the other: %v", err)
+	}
+
+	dir = t.TempDir()
+	out = filepath.Join(dir, "out")
+	aside := filepath.Join(dir, store.TempPrefix+"7-out.stoa-old")
+	os.MkdirAll(aside, 0o755)
+	os.WriteFile(filepath.Join(aside, "a"), []byte("old"), 0o644)
+	s = store.Local{}.Sink(out, nil)
+	if _, err := s.Create(ctx, "b"); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("the table that had stepped aside: %v", err)
+	}
+	if b, _ := os.ReadFile(filepath.Join(out, "a")); string(b) != "old" {
+		t.Errorf("it did not come back: %v", names())
+	}
 }

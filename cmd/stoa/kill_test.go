@@ -1,0 +1,240 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"stoa/store"
+)
+
+// killed are the conversions that are killed: what is written, and the flags for it.
+var killed = []struct{ out, flags string }{
+	{"out.cfile/", "--to cfile --opt block-size=4096"}, {"out.cfile", "--columns id --opt block-size=512"}, {"out.red", "--opt row-group-rows=5000"},
+	{"out.trv", "--to trevni"}, {"out.avro.trv", "--to trevni-avro"}, {"out.carbondata", ""}, {"out.parquet", "--opt row-group-rows=5000"},
+	{"out.arrow", ""}, {"out.csv", ""}, {"out.jsonl", ""},
+}
+
+// TestKilled kills convert at random moments between its first and its last write: the output is the old one or the new one, whole, and
+// the next run leaves nothing beside it. STOA_LONG=1: 200 kills a format.
+func TestKilled(t *testing.T) {
+	kills := 1
+	if os.Getenv("STOA_LONG") != "" {
+		kills = 200
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	src := killSource(t)
+	for _, k := range killed {
+		t.Run(k.out+strings.ReplaceAll(k.flags, " ", "_"), func(t *testing.T) {
+			c := &killing{t: t, r: r, dir: t.TempDir(), src: src, name: k.out, flags: strings.Fields(k.flags)}
+			c.run(kills)
+		})
+	}
+}
+
+const killRows = 60_000
+
+func killSource(t *testing.T) string {
+	name := filepath.Join(t.TempDir(), "src.csv")
+	var b bytes.Buffer
+	b.WriteString("id,name,price\n")
+	for i := range killRows {
+		fmt.Fprintf(&b, "%d,name %d,%g\n", i, i*7919%1000, float64(i)/8)
+	}
+	if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	arrow := strings.TrimSuffix(name, "csv") + "src.arrow"
+	if st := run(context.Background(), []string{"convert", name, "-o", arrow, "-q"}, strings.NewReader(""), io.Discard, os.Stderr); st != 0 {
+		t.Fatal("no source")
+	}
+	return arrow
+}
+
+type killing struct {
+	t         *testing.T
+	r         *rand.Rand
+	dir       string
+	src, name string
+	flags     []string
+	old, new  string
+	writing   time.Duration // from the first write to the last
+}
+
+func (c *killing) out() string { return filepath.Join(c.dir, c.name) }
+
+// command is a conversion of so many rows.
+func (c *killing) command(limit int) *exec.Cmd {
+	out := c.out()
+	if strings.HasSuffix(c.name, "/") {
+		out += "/"
+	}
+	args := append([]string{"convert", c.src, "-o", out, "-q", "-n", strconv.Itoa(limit)}, c.flags...)
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1")
+	return cmd
+}
+
+// temps are the temporary files beside the output.
+func (c *killing) temps() (out []string) {
+	entries, _ := os.ReadDir(c.dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), store.TempPrefix) {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
+
+// waitFirst waits until the command has begun to write, or has ended.
+func (c *killing) waitFirst(done <-chan error) bool {
+	for {
+		select {
+		case <-done:
+			return false
+		default:
+		}
+		if len(c.temps()) > 0 {
+			return true
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+}
+
+func (c *killing) finish(limit int) time.Duration {
+	cmd := c.command(limit)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	ended := make(chan error, 1)
+	go func() { err := cmd.Wait(); ended <- err; done <- err }()
+	c.waitFirst(done)
+	first := time.Now()
+	if err := <-ended; err != nil {
+		c.t.Fatalf("%v: %s", err, errs.String())
+	}
+	return time.Since(first)
+}
+
+func (c *killing) run(kills int) {
+	for i := range 3 {
+		if d := c.finish(killRows); i == 0 || d < c.writing {
+			c.writing = d
+		}
+	}
+	c.new = c.sum()
+	os.RemoveAll(c.out())
+	c.finish(10)
+	c.old = c.sum()
+	kept := filepath.Join(c.t.TempDir(), "old")
+	c.copy(c.out(), kept)
+	const bins = 10
+	var histogram [bins]int
+	during, replaced := 0, 0
+	n := 0
+	for ; n < kills || during < kills*3/4 && n < 3*kills; n++ { // three quarters shall be in the middle
+		os.RemoveAll(c.out())
+		c.copy(kept, c.out())
+		wait := time.Duration(c.r.Int64N(int64(c.writing) + 1))
+		state := c.kill(wait)
+		if len(c.temps()) > 0 {
+			during++
+			histogram[min(bins-1, int(wait*bins/c.writing))]++
+		}
+		if state == c.new {
+			replaced++
+		}
+		c.finish(10)
+		if left := c.temps(); len(left) > 0 {
+			c.t.Fatalf("the next run leaves %v", left)
+		}
+	}
+	c.t.Logf("%s: %d kills, %d of them between the first and the last write (%s), by tenths of that %v; the new one was there after %d", c.name, n, during, c.writing.Round(time.Millisecond), histogram, replaced)
+}
+
+// kill kills a conversion so long after its first write, and gives the sum of what is then there.
+func (c *killing) kill(wait time.Duration) string {
+	cmd := c.command(killRows)
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	if c.waitFirst(done) {
+		time.Sleep(wait)
+		cmd.Process.Kill()
+		<-done
+	}
+	state := c.sum()
+	if state != c.old && state != c.new {
+		c.t.Fatalf("killed %s after the first write: neither the old nor the new output is there; %v", wait, c.temps())
+	}
+	return state
+}
+
+// sum is a hash of the output; "" if there is none.
+func (c *killing) sum() string {
+	h := sha256.New()
+	var names []string
+	filepath.WalkDir(c.out(), func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, p)
+		}
+		return nil
+	})
+	slices.Sort(names)
+	for _, n := range names {
+		b, err := os.ReadFile(n)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		fmt.Fprintf(h, "%s %d\n", strings.TrimPrefix(n, c.out()), len(b))
+		h.Write(b)
+	}
+	if names == nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+func (c *killing) copy(from, to string) {
+	if err := os.RemoveAll(to); err != nil {
+		c.t.Fatal(err)
+	}
+	filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		out := to + strings.TrimPrefix(p, strings.TrimSuffix(from, "/"))
+		if d.IsDir() {
+			return os.MkdirAll(out, 0o755)
+		}
+		b, err := os.ReadFile(p)
+		if err == nil {
+			err = os.WriteFile(out, b, 0o644)
+		}
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,8 @@
+//go:build !linux || !(amd64 || arm64)
+
+package store
+
+import "errors"
+
+// exchange would swap two names at once.
+func exchange(string, string) error { return errors.ErrUnsupported }
