@@ -87,8 +87,22 @@ public final class Bench {
     if (seen != N) throw new IllegalStateException("saw " + seen);
   }
 
+  /** Reads what stoa wrote, and prints the sums of that. */
+  static void check(String dir) throws Exception {
+    for (String name : new String[] {"columns-null", "columns-snappy", "columns-deflate", "records-null", "records-snappy"}) {
+      File f = new File(dir, "stoa-" + name + ".trv");
+      nulls = sum = 0;
+      if (name.startsWith("columns")) columns(f, true); else records(f, true);
+      System.out.printf("sum %s %d %d%n", name, nulls, sum);
+    }
+  }
+
   public static void main(String[] a) throws Exception {
     String dir = a[0];
+    if (a[1].equals("check")) {
+      check(dir);
+      return;
+    }
     int runs = Integer.parseInt(a[1]);
     ValueType[] types = {ValueType.INT, ValueType.INT, ValueType.LONG, ValueType.LONG, ValueType.FLOAT, ValueType.DOUBLE, ValueType.STRING, ValueType.STRING, ValueType.BYTES, ValueType.BOOLEAN};
     List<Object[]> rows = new ArrayList<>(N);
