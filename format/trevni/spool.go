@@ -17,10 +17,11 @@ import (
 type spool struct {
 	ctx     context.Context
 	sink    store.Sink
-	segment int // bytes of a piece of memory
+	segment int   // bytes of a piece of memory
+	limit   int64 // bytes of memory in full pieces
 
 	mu     sync.Mutex
-	held   int64 // bytes of memory in full pieces
+	held   int64 // of limit
 	disk   store.Scratch
 	onDisk int64
 }
@@ -113,7 +114,7 @@ func (p *pile) seal() error {
 	defer s.mu.Unlock()
 	s.held += int64(len(p.tail))
 	p.tail = nil
-	if s.held <= spoolMemory {
+	if s.held <= s.limit {
 		return nil
 	}
 	if s.disk == nil {

@@ -54,7 +54,7 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	if err != nil {
 		return nil, err
 	}
-	w := &outFile{sink: s, opts: opts, dir: o.Dir, spool: spool{ctx: ctx, sink: s}}
+	w := &outFile{sink: s, opts: opts, dir: o.Dir, spool: spool{ctx: ctx, sink: s, limit: spoolMemory}}
 	fields := make([]arrow.Field, sc.NumFields())
 	for i, f := range sc.Fields() {
 		fields[i] = plainField(f)

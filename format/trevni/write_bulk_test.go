@@ -110,7 +110,7 @@ func positions(n int) []int32 {
 
 func optionalColumn(t *testing.T, typ arrow.DataType, version byte, size int) *outColumn {
 	s, _ := storedAs(typ, Avro)
-	w := &outFile{opts: writeOptions{dialect: Avro, version: version, blockSize: size}, spool: spool{segment: 4096}}
+	w := &outFile{opts: writeOptions{dialect: Avro, version: version, blockSize: size}, spool: spool{segment: 4096, limit: spoolMemory}}
 	return w.column(Column{Name: "c", Type: s, Array: true, Parent: -1})
 }
 
