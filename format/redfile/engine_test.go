@@ -274,3 +274,60 @@ func checkPart(t *testing.T, col int, from int64, a arrow.Array) {
 		}
 	}
 }
+
+// TestDictionaries: RedFile has none; columns with one are written as their values, at the top and within lists and structs.
+func TestDictionaries(t *testing.T) {
+	words := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	numbers := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint16, ValueType: arrow.PrimitiveTypes.Int64}
+	sc := arrow.NewSchema([]arrow.Field{
+		{Name: "w", Type: words, Nullable: true},
+		{Name: "n", Type: numbers},
+		{Name: "l", Type: arrow.ListOf(words), Nullable: true},
+		{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "x", Type: words, Nullable: true})},
+	}, nil)
+	json := `[{"l":["x",null,"y"],"n":7,"s":{"x":"p"},"w":"a"},{"l":null,"n":-8,"s":{"x":null},"w":null},{"l":[],"n":7,"s":{"x":"q"},"w":"b"},{"l":["y"],"n":9,"s":{"x":"p"},"w":"a"}]`
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(json))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Release()
+	mem := store.NewMemory(nil)
+	w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), sc, format.WriteOptions{Rows: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	tab, err := stoa.Open(ctx, "f.red", stoa.OpenOptions{Tree: mem})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	for i, want := range []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64, arrow.ListOf(arrow.BinaryTypes.String)} {
+		if got := tab.Schema().Field(i).Type; !arrow.TypeEqual(got, want) {
+			t.Errorf("field %d came back as %s", i, got)
+		}
+	}
+	rows := 0
+	for got, err := range tab.Scan(ctx, stoa.ScanSpec{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := got.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", ""); s != json {
+			t.Errorf("%s came back as %s", json, s)
+		}
+		rows += int(got.NumRows())
+		got.Release()
+	}
+	if rows != 4 {
+		t.Errorf("%d rows", rows)
+	}
+}

@@ -349,7 +349,7 @@ func arrowLeaves(sc *arrow.Schema) ([]leaf, error) {
 	return out, nil
 }
 
-// canonical is the type as which t is read back: the vectors have no large strings.
+// canonical is the type as which t is read back: RedFile has no dictionaries, and the vectors have no large strings.
 func canonical(t arrow.DataType) arrow.DataType {
 	field := func(f arrow.Field) arrow.Field { f.Type = canonical(f.Type); return f }
 	switch t := t.(type) {
@@ -357,6 +357,8 @@ func canonical(t arrow.DataType) arrow.DataType {
 		return arrow.BinaryTypes.String
 	case *arrow.LargeBinaryType:
 		return arrow.BinaryTypes.Binary
+	case *arrow.DictionaryType:
+		return canonical(t.ValueType)
 	case *arrow.StructType:
 		fields := slices.Clone(t.Fields())
 		for i := range fields {

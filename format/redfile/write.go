@@ -83,8 +83,8 @@ type writer struct {
 
 // plan works out columns and metadata from the schema.
 func (w *writer) plan() error {
-	sc := w.given
-	w.fields = sc.Fields()
+	w.fields = w.given.Fields()
+	sc := canonicalSchema(w.given)
 	tree, err := treeOf(sc)
 	if err != nil {
 		return err

@@ -52,7 +52,17 @@ func (c *columnWriter) add(s *nest.Shredded, mem memory.Allocator) error {
 	if err != nil {
 		return err
 	}
+	if d, ok := dense.(*array.Dictionary); ok {
+		dense, err = nest.Decoded(d, mem)
+		d.Release()
+		if err != nil {
+			return err
+		}
+	}
 	defer dense.Release()
+	if dense.NullN() > 0 {
+		return fault.Unsupportedf(fault.Span{}, c.l.column.Name, "a dictionary with a null among its values")
+	}
 	if n := s.Count(); dense.Len() != n {
 		return fault.Bugf("redfile: column %s: %d values, %d are there", c.l.column.Name, dense.Len(), n)
 	}

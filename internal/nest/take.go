@@ -28,6 +28,17 @@ func take(a arrow.Array, idx []int32, mem memory.Allocator) (arrow.Array, error)
 	return array.MakeFromData(d), nil
 }
 
+// Decoded makes the array that a dictionary array stands for. The caller releases the result.
+func Decoded(d *array.Dictionary, mem memory.Allocator) (arrow.Array, error) {
+	idx := make([]int32, d.Len())
+	for i := range idx {
+		if idx[i] = -1; d.IsValid(i) {
+			idx[i] = int32(d.GetValueIndex(i))
+		}
+	}
+	return take(d.Dictionary(), idx, mem)
+}
+
 // run reports whether idx counts up by one.
 func run(idx []int32) (from int, ok bool) {
 	if len(idx) == 0 {
