@@ -1,6 +1,7 @@
 package redfile
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -46,6 +47,8 @@ type file struct {
 	schema  *arrow.Schema
 	leaves  []leaf
 	guessed bool // generation A without an Arrow schema
+
+	gathered bool // row groups were put together from parts, without the metadata that says where each is
 
 	mu      sync.Mutex
 	metas   map[chunkKey]*columnMeta
@@ -314,9 +317,43 @@ func (f *file) place(ctx context.Context, group, col int) (store.Source, fault.S
 		if err != nil {
 			return nil, fault.Span{}, err
 		}
+		if err := f.belongs(ctx, src, name, group, col); err != nil {
+			src.Close()
+			return nil, fault.Span{}, err
+		}
 		f.objects[name] = src
 	}
 	return src, fault.Span{Object: name, Len: src.Size()}, nil
+}
+
+// belongs holds the sync block at the beginning of a part against the metadata: it has the marker of the table, and says how many
+// row groups come before it. Another part in its place would often be read without a word.
+func (f *file) belongs(ctx context.Context, src store.Source, name string, group, col int) error {
+	marker := f.meta.marker()
+	if marker == nil || f.noVerify || f.gathered {
+		return nil
+	}
+	part := newFile(f.tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.limits}, f.opts)
+	r := rescue{ctx: ctx, f: part}
+	h, head, err := r.page(magicLen, src.Size())
+	if err != nil || h.kind != syncPage || int64(h.stored) > f.limits.Metadata {
+		return ctx.Err() // what is damaged there is no business of readers
+	}
+	s, at, err := r.readSync(magicLen, &h, head)
+	if err != nil || s == nil {
+		return err
+	}
+	path := chunkPath(group, col) + ".file_path"
+	if !bytes.Equal(s.marker, marker) {
+		return fault.Corruptf(at, path, "%q is a part of another table: its marker is %x, this one's is %x", f.meta.groups[group].columns[col].file, s.marker, marker)
+	}
+	first := slices.IndexFunc(f.meta.groups, func(g rowGroup) bool {
+		return slices.ContainsFunc(g.columns, func(c columnChunk) bool { return c.file == f.meta.groups[group].columns[col].file })
+	})
+	if int(s.groups) != first {
+		return fault.Corruptf(at, path, "%q is another part of the table: it begins with row group %d, and not %d", f.meta.groups[group].columns[col].file, s.groups, first)
+	}
+	return nil
 }
 
 // inside is the name of the object that file_path means, which must lie in the directory of the file, or below it.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -56,6 +57,16 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	r.blame("redfile.footer.damaged", err)
 	if f.meta.check(f.metaAt) == nil && f.metaAt.Len > 0 && f.learn(ctx) == nil && strings.HasPrefix(pathOf(err), "magic") {
 		return f, r.findings, nil // only the beginning is damaged
+	}
+	if path.Base(tg.Name) == metadataFile { // it has no pages, but the parts are whole files
+		parts, perr := r.gather(o, opts)
+		if perr != nil {
+			src.Close()
+			return nil, r.findings, perr
+		}
+		if parts != nil {
+			return parts, r.findings, nil
+		}
 	}
 	out, rerr := r.run(o, opts)
 	if opened && (rerr != nil || out == nil || len(out.meta.groups) == 0) { // it was damage after all

@@ -3,6 +3,7 @@ package redfile_test
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -212,6 +213,93 @@ func TestHostileRecover(t *testing.T) {
 		t.Logf("%s: %v, %d findings, %v", name, took.Round(time.Millisecond), len(found), err)
 		if took > 10*time.Second { // in the order of a second; without limits it is minutes
 			t.Errorf("%s: %v for %d bytes", name, took, len(b))
+		}
+	}
+}
+
+// splitTable writes 40 rows as four parts, and gives all objects.
+func splitTable(t *testing.T, opts map[string]string) map[string][]byte {
+	t.Helper()
+	opts["split"], opts["row-group-rows"] = "row-group", "10"
+	mem := store.NewMemory(nil)
+	w, err := redfile.Format.Create(ctx, mem.Sink("out"), killSchema, format.WriteOptions{Rows: -1, Opts: opts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := killBatch(0, 40)
+	defer b.Release()
+	if err := w.Write(ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	objects := map[string][]byte{}
+	for _, name := range mem.Names() {
+		objects[name] = mem.Bytes(name)
+	}
+	return objects
+}
+
+// TestSwappedPart: a part in the place of another, of the same table or of one that is alike, is not read for it.
+func TestSwappedPart(t *testing.T) {
+	for _, gen := range []string{"E", "A"} {
+		whole := splitTable(t, map[string]string{"generation": gen, "compression": "none"})
+		other := splitTable(t, map[string]string{"generation": gen, "compression": "none"})
+		for what, part := range map[string][]byte{"the part before": whole["out/part-00001.red"], "that of another table": other["out/part-00002.red"]} {
+			objects := maps.Clone(whole)
+			objects["out/part-00002.red"] = part
+			tg := format.Target{Tree: store.NewMemory(objects), Name: "out"}
+			r, err := redfile.Format.Open(ctx, tg, format.OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			groups, err := r.RowGroups(ctx, format.Part{}, format.Query{})
+			if err != nil || len(groups) != 4 {
+				t.Fatal(err, len(groups))
+			}
+			for _, g := range groups {
+				for col := range r.Columns() {
+					_, err := chunkText(r, tg, g, col)
+					if bad := err != nil; bad != (g.Index == 2) || bad && !strings.Contains(err.Error(), "another") {
+						t.Errorf("generation %s, %s: row group %d, column %d: %v", gen, what, g.Index, col, err)
+					}
+				}
+			}
+			r.Close()
+			told := 0
+			for f := range redfile.Format.Verify(ctx, tg, format.OpenOptions{}) {
+				if f.Severity == region.Error && strings.Contains(f.Message, "another") && f.Column != "" {
+					told++
+				}
+			}
+			if told != 3 {
+				t.Errorf("generation %s, %s: verify tells it of %d chunks of 3", gen, what, told)
+			}
+		}
+	}
+}
+
+// TestLostSplitMetadata: the parts of a split table are whole files: without its metadata they are put together again, and a part that
+// is damaged, too, is left out and told.
+func TestLostSplitMetadata(t *testing.T) {
+	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}, {"generation": "A", "sync": "0"}} {
+		objects := splitTable(t, opts)
+		meta := objects["out/_metadata.red"]
+		objects["out/_metadata.red"] = meta[:len(meta)-9]
+		tg := format.Target{Tree: store.NewMemory(objects), Name: "out"}
+		if n := checkRecovered(t, tg.Tree, "out"); n != 40 {
+			t.Errorf("%v: %d rows of 40", opts, n)
+		}
+		last := objects["out/part-00003.red"]
+		objects["out/part-00003.red"] = last[:len(last)-3]
+		tg = format.Target{Tree: store.NewMemory(objects), Name: "out"}
+		if n := checkRecovered(t, tg.Tree, "out"); n != 30 {
+			t.Errorf("%v: %d rows of 30", opts, n)
+		}
+		_, found, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{})
+		if err != nil || !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.rows.lost" }) {
+			t.Errorf("%v: %v, %+v", opts, err, found)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 //
 //	1 marker     binary, 16 bytes that are the same in all blocks of the file, and in its key/value metadata
 //	2 offset     i64   of the block's header: a block that is found elsewhere was copied there with something else
-//	3 groups     i32   row groups before the block
-//	4 rows       i64   rows before the block
+//	3 groups     i32   row groups before the block, those of the files before it included if there is a file for each row group
+//	4 rows       i64   rows before the block, likewise
 //	5 metadata   binary, of the first block: FileMetaData without row groups
 //	6 columns    list<i64>: offsets of the column metadata of the row group before the block
 //	7 group_rows i64   its rows
@@ -99,7 +99,9 @@ func (w *writer) sync(first bool) error {
 		m := w.meta
 		m.groups = nil
 		m.rows = 0
-		s.groups, s.rows = 0, 0
+		if s.groups, s.rows = 0, 0; w.opts.split == "row-group" { // which part it is
+			s.groups, s.rows = int32(len(w.meta.groups)), w.meta.rows-w.rows
+		}
 		s.metadata = slices.Clone(m.encode())
 	} else {
 		g := &w.meta.groups[len(w.meta.groups)-1]
