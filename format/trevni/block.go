@@ -53,7 +53,7 @@ func (s sumForm) String() string {
 }
 
 // openBlock checks and decompresses the bytes of a block, stored with its checksum. Errors are relative to them, or, if exact is
-// false, to what was decompressed.
+// false, to what was decompressed. With noVerify sums are held against the bytes all the same: they tell before or behind which bytes they stand.
 func (f *file) openBlock(col *Column, b *block, stored []byte, a *vec.Arena, noVerify bool) (o opened, err error) {
 	if col.problem != nil {
 		return o, col.problem
@@ -66,8 +66,11 @@ func (f *file) openBlock(col *Column, b *block, stored []byte, a *vec.Arena, noV
 		o.raw = o.unpacked.raw
 		return o, err
 	}
+	usual := d.usual().front
 	var first error
-	for _, front := range [2]bool{d.usual().front, !d.usual().front} {
+	var whole *opened // what is taken though no sum is right
+	zero := false
+	for _, front := range [2]bool{usual, !usual} {
 		data, sum := stored[:len(stored)-4], stored[len(stored)-4:]
 		o = opened{at: b.at.Sub(0, b.at.Len-4), exact: col.codec == codecNone}
 		if front {
@@ -77,26 +80,41 @@ func (f *file) openBlock(col *Column, b *block, stored []byte, a *vec.Arena, noV
 		o.unpacked, err = f.unpack(col, b, data, a)
 		o.raw = o.unpacked.raw
 		if err == nil {
-			if noVerify {
-				return o, nil
-			}
 			if form, ok := rightSum(sum, o.raw, data, col.codec, d); ok {
 				form.front = front
 				o.sum = form
 				return o, nil
 			}
-			want := crc32.ChecksumIEEE(o.raw)
-			if d.usual().big {
-				err = fault.Corruptf(b.at, "column-checksum", "%08x is stored, %08x is right", sum, want)
-			} else {
-				err = fault.Corruptf(b.at, "column-checksum", "%#08x is stored, %#08x is right", binary.LittleEndian.Uint32(sum), want)
+			if whole == nil {
+				whole = &opened{}
+				*whole = o
 			}
+			if front == usual {
+				zero = col.codec == codecNone && d == Avro && binary.LittleEndian.Uint32(sum) == 0
+			}
+			err = wrongSum(b.at, d, sum, o.raw)
 		}
 		if first == nil {
 			first = err
 		}
 	}
+	switch {
+	case zero: // only where Avro has it, and only if no sum is right in another place: data may well begin or end with zeros
+		whole.sum = sumForm{zero: true}
+		return *whole, nil
+	case whole != nil && noVerify:
+		return *whole, nil
+	}
 	return o, first
+}
+
+// wrongSum says what a sum is, and what the usual one would be.
+func wrongSum(at fault.Span, d Dialect, sum, raw []byte) error {
+	want := crc32.ChecksumIEEE(raw)
+	if d.usual().big {
+		return fault.Corruptf(at, "column-checksum", "%08x is stored, %08x is right", sum, want)
+	}
+	return fault.Corruptf(at, "column-checksum", "%#08x is stored, %#08x is right", binary.LittleEndian.Uint32(sum), want)
 }
 
 // unpack holds the sizes against each other and the limits, and decompresses.
@@ -127,9 +145,6 @@ func rightSum(sum, raw, stored []byte, k codecKind, d Dialect) (form sumForm, ok
 		case little == want:
 			return sumForm{stored: of}, true
 		}
-	}
-	if big == 0 && k == codecNone && d == Avro {
-		return sumForm{zero: true}, true
 	}
 	return form, false
 }

@@ -27,15 +27,21 @@ func flatBatch(t testing.TB, sc *arrow.Schema, n int) arrow.RecordBatch {
 
 // scanAll reads everything through the engine; rows as text.
 func scanAll(ctx context.Context, data []byte, spec scan.Spec, recovering bool) (rows string, err error) {
-	m := store.NewMemory(map[string][]byte{"f.trv": data})
 	o := format.OpenOptions{Limits: format.Limits{Page: 1 << 20, Metadata: 1 << 20}}
-	tg := format.Target{Tree: m, Name: "f.trv"}
-	var r format.Reader
+	open := trevni.Format.Open
 	if recovering {
-		r, _, err = trevni.Format.Recover(ctx, tg, o)
-	} else {
-		r, err = trevni.Format.Open(ctx, tg, o)
+		open = func(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
+			r, _, err := trevni.Format.Recover(ctx, tg, o)
+			return r, err
+		}
 	}
+	return scanWith(ctx, data, spec, o, open)
+}
+
+// scanWith is scanAll with other ways to open a file.
+func scanWith(ctx context.Context, data []byte, spec scan.Spec, o format.OpenOptions, open func(context.Context, format.Target, format.OpenOptions) (format.Reader, error)) (rows string, err error) {
+	m := store.NewMemory(map[string][]byte{"f.trv": data})
+	r, err := open(ctx, format.Target{Tree: m, Name: "f.trv"}, o)
 	if err != nil {
 		return "", err
 	}

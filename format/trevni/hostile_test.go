@@ -1,0 +1,133 @@
+package trevni_test
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+	"slices"
+	"testing"
+
+	"stoa/format"
+	"stoa/format/trevni"
+	"stoa/internal/scan"
+)
+
+// Files that no writer makes, put together byte by byte.
+
+// zigzag is n as Trevni's ints and longs.
+func zigzag(n int64) []byte { return binary.AppendUvarint(nil, uint64(n<<1^n>>63)) }
+
+// handMeta is metadata of keys and values.
+func handMeta(pairs ...string) []byte {
+	b := zigzag(int64(len(pairs) / 2))
+	for _, s := range pairs {
+		b = append(append(b, zigzag(int64(len(s)))...), s...)
+	}
+	return b
+}
+
+// handBlock is a block: rows, raw and stored size as the descriptor has them, and the bytes with the checksum, if there is one.
+type handBlock struct {
+	rows, raw, stored int
+	bytes             string
+}
+
+// handColumn is descriptors and blocks.
+func handColumn(blocks ...handBlock) []byte {
+	le := binary.LittleEndian
+	out := le.AppendUint32(nil, uint32(len(blocks)))
+	for _, b := range blocks {
+		out = le.AppendUint32(le.AppendUint32(le.AppendUint32(out, uint32(b.rows)), uint32(b.raw)), uint32(b.stored))
+	}
+	for _, b := range blocks {
+		out = append(out, b.bytes...)
+	}
+	return out
+}
+
+// handFile is a file of columns, one behind the other.
+func handFile(version byte, rows int64, meta []byte, metas [][]byte, columns ...[]byte) []byte {
+	le := binary.LittleEndian
+	b := append([]byte("Trv"), version)
+	b = append(le.AppendUint32(le.AppendUint64(b, uint64(rows)), uint32(len(metas))), meta...)
+	for _, m := range metas {
+		b = append(b, m...)
+	}
+	off := len(b) + 8*len(metas)
+	for _, c := range columns {
+		b = le.AppendUint64(b, uint64(off))
+		off += len(c)
+	}
+	return append(b, slices.Concat(columns...)...)
+}
+
+// summedFile is an Avro file of one column x of fixed-width values, not compressed: sum is the CRC-32 of them, before the data or behind.
+func summedFile(typ string, rows int, data []byte, front, zero bool) []byte {
+	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(data))
+	if zero {
+		clear(sum)
+	}
+	stored := string(data) + string(sum)
+	if front {
+		stored = string(sum) + string(data)
+	}
+	return handFile(2, int64(rows), handMeta("trevni.codec", "null", "trevni.checksum", "crc32"),
+		[][]byte{handMeta("trevni.name", "x", "trevni.type", typ)}, handColumn(handBlock{rows, len(data), len(data), stored}))
+}
+
+// TestZerosAreNoSum: a damaged block that begins with four zero bytes is not one whose sum before the data is Avro's zero; nor is one that
+// ends with them and has the right sum before the data one with a zero behind.
+func TestZerosAreNoSum(t *testing.T) {
+	var data []byte
+	for i := range 5 {
+		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(float64(i)))
+	}
+	for _, c := range []struct {
+		name        string
+		front, zero bool
+		want        string
+	}{{"behind", false, false, "[0,1,2,3,4]"}, {"zero", false, true, "[0,1,2,3,4]"}, {"before", true, false, "[0,1,2,3,4]"}} {
+		file := summedFile("double", 5, data, c.front, c.zero)
+		for _, o := range []format.OpenOptions{{}, {NoVerify: true}} {
+			if got, err := scanHand(t, file, o); got != c.want || err != nil {
+				t.Errorf("%s: %s, %v", c.name, got, err)
+			}
+		}
+		file[len(file)-12] ^= 1 // of the last value, or of the one before
+		got, err := scanHand(t, file, format.OpenOptions{})
+		if c.zero != (err == nil) {
+			t.Errorf("%s: one bit is flipped: %s, %v", c.name, got, err)
+		}
+		if codes, _ := findings(t, file); !c.zero && !slices.Equal(codes, []string{"trevni.block.checksum"}) {
+			t.Errorf("%s: one bit is flipped: %v", c.name, codes)
+		}
+	}
+	ends := slices.Concat(data[8:], data[:8])
+	if got, err := scanHand(t, summedFile("double", 5, ends, true, false), format.OpenOptions{}); got != "[1,2,3,4,0]" || err != nil {
+		t.Errorf("zeros at the end: %s, %v", got, err)
+	}
+}
+
+// TestNoVerifyKeepsThePlace: where a checksum stands is not taken on trust when it is not to be held against the data.
+func TestNoVerifyKeepsThePlace(t *testing.T) {
+	data := []byte{7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0}
+	if got, err := scanHand(t, summedFile("fixed32", 3, data, true, false), format.OpenOptions{NoVerify: true}); got != "[7,8,9]" || err != nil {
+		t.Errorf("before the data: %s, %v", got, err)
+	}
+	bad := summedFile("fixed32", 3, data, false, false)
+	bad[len(bad)-8] ^= 1
+	if got, err := scanHand(t, bad, format.OpenOptions{NoVerify: true}); got != "[7,8,8]" || err != nil {
+		t.Errorf("damaged: %s, %v", got, err)
+	}
+	_, cols, err := readAll(t.Context(), corpusFile(t, "negative/crc_before_data.trv"), format.OpenOptions{NoVerify: true})
+	if err != nil || cols[0].String() != "[5 -5 70]" {
+		t.Errorf("crc_before_data: %v, %v", cols, err)
+	}
+}
+
+// scanHand reads a file through the engine, as text.
+func scanHand(t *testing.T, data []byte, o format.OpenOptions) (string, error) {
+	t.Helper()
+	o.Limits = o.Limits.WithDefaults()
+	return scanWith(t.Context(), data, scan.Spec{}, o, trevni.Format.Open)
+}
