@@ -18,7 +18,8 @@ type logRows struct {
 	keys     [][]byte // encoded, ascending
 	cells    []*vec.Vector
 	findings []region.Finding
-	lost     bool // it need not have all that the tablet saw
+	lost     bool   // it need not have all that the tablet saw
+	last     uint64 // no operation of the tablet is later; 0: not known
 }
 
 // replay reads a tablet's log: its changes go to the rowsets, its rows become vectors. newest is the time of the tablet's latest operation.
@@ -30,8 +31,14 @@ func (t *table) replay(ctx context.Context, tb *tablet) (newest uint64, err erro
 	for _, s := range tb.sets {
 		s.changes, s.unplaced = log.Changes[s.ID], log.Unplaced[s.ID]
 	}
-	tb.logged, err = t.materialize(tb, log)
-	return max(flushed, log.LastTime), err
+	if tb.logged, err = t.materialize(tb, log); err != nil {
+		return 0, err
+	}
+	newest = max(flushed, log.LastTime)
+	if !log.Missing && !log.Lost && log.LastTime > 0 { // what the log no longer has was before what it has
+		tb.logged.last = newest
+	}
+	return newest, nil
 }
 
 // readLog reads a tablet's log, and holds its end against what was flushed, of which the latest operation was at flushed. Kudu writes

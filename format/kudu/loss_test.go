@@ -331,3 +331,25 @@ func TestCorpusWhoFills(t *testing.T) {
 		}
 	}
 }
+
+// A snapshot later than all that the log tells of is the latest state, whatever is left of the history. An earlier one is refused.
+func TestCorpusSnapshotAfterAll(t *testing.T) {
+	dir := corpus(t)
+	files, _, tablets := archive(t, "fs_file")
+	tb := tablets["key_int32"]
+	if len(tb.RowSets) != 1 || len(tb.RowSets[0].Undo) != 1 || len(tb.RowSets[0].Redo) != 0 {
+		t.Fatalf("%+v", tb.RowSets)
+	}
+	times := snapshots(t, dir, "file_ck")
+	bare := with(files, tb.Object, kudu.WithoutUndo(t, files[tb.Object], tb.RowSets[0].Undo[0].ID))
+	got, err := scan(t, bare, "#key_int32", map[string]string{"at": times["final"]}, stoa.ScanSpec{})
+	if err != nil || len(got.findings) > 0 {
+		t.Fatal(err, got.findings)
+	}
+	compare(t, got.lines(), expected(t, dir, "key_int32", "final"))
+	for _, opts := range []map[string]string{{"at": "1"}, {"at": times["final"], "wal": "false"}} {
+		if _, err := scan(t, bare, "#key_int32", opts, stoa.ScanSpec{}); !errors.Is(err, fault.Unsupported) {
+			t.Errorf("%v: %v", opts, err)
+		}
+	}
+}

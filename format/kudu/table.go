@@ -198,6 +198,7 @@ func (t *table) load(ctx context.Context, tb *tablet) error {
 	}
 	tb.sets = nil
 	var notes []region.Finding
+	var gone error
 	for i := range tb.RowSets {
 		s := &rowSet{RowSet: &tb.RowSets[i], tablet: tb, index: i, rows: -1}
 		if err := t.findTwins(ctx, s); err != nil {
@@ -207,10 +208,12 @@ func (t *table) load(ctx context.Context, tb *tablet) error {
 			return err
 		}
 		x, err := t.checkHistory(ctx, s)
-		if err != nil {
+		switch {
+		case errors.Is(err, fault.Unsupported):
+			gone = cmp.Or(gone, err)
+		case err != nil:
 			return err
-		}
-		if x != nil {
+		case x != nil:
 			notes = append(notes, *x)
 		}
 		tb.sets = append(tb.sets, s)
@@ -218,6 +221,12 @@ func (t *table) load(ctx context.Context, tb *tablet) error {
 	newest, err := t.logOf(ctx, tb)
 	if err != nil {
 		return err
+	}
+	if m := tb.logged; m != nil && m.last > 0 && t.o.at > m.last { // the snapshot is the latest state: no history is asked for
+		gone, notes = nil, nil
+	}
+	if gone != nil {
+		return gone
 	}
 	if x := tb.tooOld(t.o.at, newest); x != nil {
 		notes = append(notes, *x)
