@@ -2,12 +2,20 @@ package carbon_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	arrowmem "github.com/apache/arrow-go/v18/arrow/memory"
+
 	"stoa"
+	"stoa/format"
+	"stoa/format/carbon"
 	"stoa/pred"
 	"stoa/store"
+	"stoa/vec"
 )
 
 // dataRead are the data files that a filter had read, and how many rows it gave.
@@ -47,6 +55,60 @@ func TestIndexPrunes(t *testing.T) {
 		files, rows := dataRead(t, filepath.Join(golden2, "managed", x.table), x.where)
 		if len(files) != x.files || rows != x.rows {
 			t.Errorf("%s where %s: %d data files were read, want %d; %d rows, want %d", x.table, x.where, len(files), x.files, rows, x.rows)
+		}
+	}
+}
+
+// TestNarrow: of a blocklet of many pages the rows of those are left that can have what the filter wants.
+func TestNarrow(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32}, {Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	b := array.NewRecordBuilder(arrowmem.DefaultAllocator, sc)
+	for i := range 1000 {
+		b.Field(0).(*array.Int32Builder).Append(int32(i))
+		b.Field(1).(*array.Int64Builder).Append(int64(999 - i))
+	}
+	name := filepath.Join(t.TempDir(), "t.carbondata")
+	w, err := stoa.Create(t.Context(), name, sc, stoa.CreateOptions{Formats: formats, Opts: map[string]string{"page-rows": "100"}})
+	if err == nil {
+		err = w.Write(t.Context(), b.NewRecordBatch())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := carbon.Format.Open(t.Context(), format.Target{Tree: store.Local{}, Name: name}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for where, want := range map[string]vec.Ranges{
+		"id = 234":              {{From: 200, To: 300}},
+		"id < 150 or id >= 990": {{From: 0, To: 200}, {From: 900, To: 1000}},
+		"id > 340 and v > 450":  {{From: 300, To: 600}},
+		"id = 5 and v = 5":      nil,
+		"id is not null":        {{From: 0, To: 1000}},
+	} {
+		e, err := pred.Parse(where)
+		if err == nil {
+			e, err = pred.Bind(e, r.Schema())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p, err := range r.Parts(t.Context(), format.Query{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			groups, err := r.RowGroups(t.Context(), p, format.Query{})
+			if err != nil || len(groups) != 1 {
+				t.Fatal(len(groups), err)
+			}
+			got, err := r.(format.Narrower).Narrow(t.Context(), groups[0], e)
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: rows %v, %v, want %v", where, got, err, want)
+			}
 		}
 	}
 }
