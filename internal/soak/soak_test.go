@@ -325,6 +325,9 @@ func (s *soak) rows(file string, o stoa.OpenOptions, p stoa.Damaged) (map[int64]
 		if err != nil {
 			return out, err
 		}
+		if b.NumCols() == 0 {
+			return out, errors.New("there are no columns")
+		}
 		ids, ok := b.Column(0).(*array.Int64)
 		if !ok {
 			return out, fmt.Errorf("the ids came back as %s", b.Column(0).DataType())
