@@ -32,6 +32,7 @@ stoa/internal/kudugen     : std
 stoa/vec                  : std fault arrow
 stoa/pred                 : std fault vec arrow
 stoa/store                : std
+stoa/store/faulty         : std store
 stoa/format               : std arrow fault pred region store vec
 stoa/format/formattest    : anything
 stoa/internal/scan        : std arrow fault format pred region store vec internal/nest

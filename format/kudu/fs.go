@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -136,10 +137,11 @@ type root struct {
 }
 
 type search struct {
-	tree  store.Tree
-	o     FSOptions
-	roots []root
-	seen  int
+	tree   store.Tree
+	o      FSOptions
+	roots  []root
+	seen   int
+	failed error // that was met on the way: see there
 }
 
 // look looks at dir and what is below.
@@ -152,7 +154,7 @@ func (s *search) look(ctx context.Context, dir string, depth int) error {
 	isRoot, blocks, consensus, children := false, false, false, 0
 	for info, err := range s.tree.List(ctx, dir) {
 		if err != nil {
-			if depth == 0 {
+			if depth == 0 || !gone(err) && !errors.Is(err, fs.ErrPermission) {
 				return err
 			}
 			return nil // not ours to read
@@ -161,7 +163,7 @@ func (s *search) look(ctx context.Context, dir string, depth int) error {
 		switch {
 		case !info.Dir && name == instanceFile:
 			isRoot = true
-			if in, _, err := readInstance(ctx, s.tree, info.Name, s.o.pbc()); err == nil {
+			if in, _, err := readInstance(ctx, s.tree, info.Name, s.o.pbc()); s.there(err) {
 				r.uuid = in.UUID
 			} else if errors.Is(err, fault.Corrupt) && depth > 0 && !looksLikePBC(err) {
 				isRoot = false // another program's file of the same name
@@ -197,6 +199,9 @@ func (s *search) look(ctx context.Context, dir string, depth int) error {
 		r.meta = r.meta || consensus
 		s.roots = append(s.roots, r)
 	}
+	if s.failed != nil {
+		return s.failed
+	}
 	if depth < maxDepth {
 		for _, b := range below {
 			if err := s.look(ctx, b, depth+1); err != nil {
@@ -216,7 +221,7 @@ func looksLikePBC(err error) bool {
 // dataRoot reads what a data root's instance says.
 func (s *search) dataRoot(ctx context.Context, r root, instance string) root {
 	d := DataDir{Instance: instance}
-	if _, err := readDirInstance(ctx, s.tree, &d, s.o.pbc()); err == nil {
+	if _, err := readDirInstance(ctx, s.tree, &d, s.o.pbc()); s.there(err) {
 		r.dataUUID, r.all = d.UUID, d.All
 	}
 	return r
@@ -224,19 +229,28 @@ func (s *search) dataRoot(ctx context.Context, r root, instance string) root {
 
 func (s *search) isRoot(ctx context.Context, dir string) bool {
 	_, err := s.tree.Stat(ctx, path.Join(dir, instanceFile))
+	return s.there(err)
+}
+
+// there reports whether something is there: err is nil. What is not damage, and not that nothing is there, ends the search: a disk that
+// fails must not make a directory look empty.
+func (s *search) there(err error) bool {
+	if err != nil && s.failed == nil && !gone(err) && !errors.As(err, new(*fault.Error)) {
+		s.failed = err
+	}
 	return err == nil
 }
 
 // hasBlocks reports whether a directory is one of blocks: by its instance, or by what is in it.
 func (s *search) hasBlocks(ctx context.Context, dir string) bool {
-	if _, err := s.tree.Stat(ctx, path.Join(dir, dirInstanceFile)); err == nil {
+	if _, err := s.tree.Stat(ctx, path.Join(dir, dirInstanceFile)); s.there(err) {
 		return true
 	}
 	n := 0
 	for info, err := range s.tree.List(ctx, dir) {
 		name := path.Base(info.Name)
 		switch {
-		case err != nil:
+		case !s.there(err):
 			return false
 		case !info.Dir && (strings.HasSuffix(name, metadataSuffix) || strings.HasSuffix(name, dataSuffix)) && isUUID(strings.TrimSuffix(strings.TrimSuffix(name, metadataSuffix), dataSuffix)):
 			return true
@@ -577,6 +591,8 @@ func (f *FS) readDataDirs(ctx context.Context) error {
 		d := DataDir{Root: dir, Dir: path.Join(dir, dataDir), Index: -1}
 		if _, err := f.tree.Stat(ctx, path.Join(dir, dirInstanceFile)); err == nil {
 			d.Dir = dir
+		} else if !gone(err) && ctx.Err() == nil {
+			return err
 		}
 		d.Instance = path.Join(d.Dir, dirInstanceFile)
 		notes, err := readDirInstance(ctx, f.tree, &d, f.o.pbc())
@@ -643,31 +659,36 @@ func (f *FS) readDataDirs(ctx context.Context) error {
 	}
 	slices.SortStableFunc(f.DataDirs, func(a, b DataDir) int { return cmp.Compare(uint(a.Index), uint(b.Index)) })
 	if f.BlockManager == "" {
-		f.BlockManager = f.guessManager(ctx)
+		var err error
+		f.BlockManager, err = f.guessManager(ctx)
+		return err
 	}
 	return nil
 }
 
 // guessManager tells the block manager by what is in the data directories.
-func (f *FS) guessManager(ctx context.Context) string {
+func (f *FS) guessManager(ctx context.Context) (string, error) {
 	for _, d := range f.DataDirs {
 		if info, err := f.tree.Stat(ctx, path.Join(d.Dir, "rdb")); err == nil && info.Dir {
-			return "logr"
+			return "logr", nil
 		}
 		for info, err := range f.tree.List(ctx, d.Dir) {
-			if err != nil {
+			if gone(err) {
 				break
+			}
+			if err != nil {
+				return "", err
 			}
 			name := path.Base(info.Name)
 			if !info.Dir && (strings.HasSuffix(name, metadataSuffix) || strings.HasSuffix(name, dataSuffix)) {
-				return "log"
+				return "log", nil
 			}
 			if info.Dir && isHexByte(name) {
-				return "file"
+				return "file", nil
 			}
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // findUsers looks for servers that hold the lock of a data directory.

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/formattest"
+	"stoa/store"
+	"stoa/store/faulty"
+)
+
+// faultSources are a file or directory of every format that is read. summed: what data is read lies under checksums, so that wrong
+// bytes must not give other rows.
+func faultSources(t *testing.T) []faultSource {
+	list := []faultSource{
+		{"kudu", "../../format/kudu/testdata/file#autoinc", false}, // protobuf files of its own version 1 have few checksums
+		{"kudu-wal", "../../format/kudu/testdata/wal/wals/c3f631e19af44f00bb1082d149777f73/wal-000000001", true},
+		{"cfile", "../../corpus/kudu/1.18.1/key_int32/k.ck.cfile", true},
+		{"carbon", "../../corpus/carbon/2.3.0/managed/managed_del", false},
+		{"redfile", "../../corpus/redfile/red1/flat_pages.red", false},
+		{"trevni", "../../corpus/trevni/dialects/wiki_dremel.trv", false},
+		{"trevni-avro", "../../corpus/trevni/v1.12.2/avro_primitives.trv", false},
+	}
+	dir := t.TempDir()
+	for _, ext := range []string{"parquet", "arrow", "jsonl", "csv", "tsv"} {
+		out := filepath.Join(dir, "t."+ext)
+		if st := run(context.Background(), []string{"convert", "../../corpus/carbon/2.3.0/managed/managed_gsort", "-o", out, "-q"}, strings.NewReader(""), io.Discard, os.Stderr); st != 0 {
+			t.Fatal(ext)
+		}
+		list = append(list, faultSource{ext, out, false})
+	}
+	return list
+}
+
+type faultSource struct {
+	name, uri string
+	summed    bool
+}
+
+// most is how many of a source's operations are made to fail; STOA_LONG: all.
+func mostFaults() int64 {
+	switch {
+	case os.Getenv("STOA_LONG") != "":
+		return 1 << 40
+	case testing.Short():
+		return 6
+	}
+	return 25
+}
+
+// TestFaultyReads: whatever operation fails, is short, is slow or gives wrong bytes, opening, scanning, verifying and describing say
+// so or give what is right; a failure is never called damage, and nothing hangs.
+func TestFaultyReads(t *testing.T) {
+	for _, src := range faultSources(t) {
+		t.Run(src.name, func(t *testing.T) {
+			healthy := &faulty.Tree{Tree: store.Local{}, At: -1}
+			want, err := src.rows(context.Background(), healthy)
+			if err != nil && src.name != "kudu-wal" {
+				t.Fatal(err)
+			}
+			told, same := 0, 0
+			step := max(1, (healthy.Count()+mostFaults()-1)/mostFaults())
+			for _, mode := range []faulty.Mode{faulty.Fail, faulty.Short, faulty.Slow, faulty.Wrong} {
+				s := step
+				if mode == faulty.Slow { // these take time
+					s = max(1, healthy.Count()/4)
+				}
+				for at := int64(0); at < healthy.Count(); at += s {
+					if src.one(t, mode, at, want, src.name == "kudu-wal") {
+						told++
+					} else {
+						same++
+					}
+				}
+			}
+			t.Logf("%d operations; of the faults %d were told, %d changed nothing", healthy.Count(), told, same)
+			if told == 0 {
+				t.Error("nothing was told")
+			}
+		})
+	}
+}
+
+// one makes one operation misbehave, and reports whether that was told.
+func (src faultSource) one(t *testing.T, mode faulty.Mode, at int64, want []string, noRows bool) bool {
+	ctx := context.Background()
+	if mode == faulty.Slow {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 20*time.Millisecond)
+		defer cancel()
+	}
+	began := time.Now()
+	tree := &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at}
+	got, err := src.rows(ctx, tree)
+	what := fmt.Sprintf("%s: operation %d: %s", src.name, at, mode)
+	switch {
+	case errors.Is(err, fault.Bug):
+		t.Errorf("%s: %v", what, err)
+	case noRows: // a log has none, and is not opened
+	case err == nil && !slices.Equal(got, want) && (mode != faulty.Wrong || src.summed):
+		t.Errorf("%s: %d rows instead of %d, and no error", what, len(got), len(want))
+	case mode == faulty.Fail && errors.Is(err, fault.Corrupt):
+		t.Errorf("%s is called damage: %v", what, err)
+	case mode == faulty.Slow && err != nil && !errors.Is(err, context.DeadlineExceeded):
+		t.Errorf("%s: %v", what, err)
+	}
+	if d := time.Since(began); mode == faulty.Slow && d > 5*time.Second {
+		t.Errorf("%s took %s", what, d)
+	}
+	if mode != faulty.Slow { // they do other operations: what counts is that they come to an end, and blame neither stoa nor the file
+		o := stoa.OpenOptions{Formats: allFormats(), Tree: &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at}}
+		for _, err := range stoa.Verify(ctx, src.uri, o) {
+			if errors.Is(err, fault.Bug) {
+				t.Errorf("%s: verify: %v", what, err)
+			}
+		}
+		o.Tree = &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at}
+		for _, err := range stoa.Describe(ctx, src.uri, stoa.DescribeOptions{OpenOptions: o, Pages: true}) {
+			if errors.Is(err, fault.Bug) || mode == faulty.Fail && errors.Is(err, fault.Corrupt) {
+				t.Errorf("%s: describe: %v", what, err)
+			}
+		}
+	}
+	return err != nil
+}
+
+// rows opens and scans.
+func (src faultSource) rows(ctx context.Context, tree store.Tree) ([]string, error) {
+	t, err := stoa.Open(ctx, src.uri, stoa.OpenOptions{Formats: allFormats(), Tree: tree})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	var out []string
+	for b, err := range t.Scan(ctx, stoa.ScanSpec{}) {
+		if err != nil {
+			return out, err
+		}
+		out = append(out, formattest.Lines(b)...)
+	}
+	return out, nil
+}
+
+// TestFullDisk: whenever the disk is full, the writer of every format says so, and nothing is left.
+func TestFullDisk(t *testing.T) {
+	src, err := stoa.Open(context.Background(), "../../corpus/carbon/2.3.0/managed/managed_gsort", stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	for _, f := range allFormats() {
+		if f.Create == nil {
+			continue
+		}
+		t.Run(f.Name, func(t *testing.T) { fullDisk(t, src, f) })
+	}
+}
+
+func fullDisk(t *testing.T, src *stoa.Table, f format.Format) {
+	ctx := context.Background()
+	opts := map[string]string{}
+	uri := "out/"
+	if len(f.Extensions) > 0 && f.Name != "cfile" {
+		uri = "out" + f.Extensions[0]
+	}
+	if f.Name == "kudu-backup" {
+		opts = map[string]string{"table": "t", "key": "id"}
+	}
+	write := func(room int64) (left []string, full bool, bytes int64, err error) {
+		dir := t.TempDir()
+		sink := &faulty.Sink{Sink: store.Local{}.Sink(filepath.Join(dir, uri), nil), Left: room}
+		_, err = stoa.Convert(ctx, src, stoa.ScanSpec{}, uri, stoa.CreateOptions{Formats: allFormats(), To: f.Name, Opts: opts, Sink: sink})
+		entries, rerr := os.ReadDir(dir)
+		if rerr != nil {
+			t.Fatal(rerr)
+		}
+		for _, e := range entries {
+			left = append(left, e.Name())
+		}
+		return left, sink.Full, room - sink.Left, err
+	}
+	left, _, all, err := write(1 << 40)
+	if err != nil || len(left) != 1 {
+		t.Fatalf("%v, %v", left, err)
+	}
+	n := int64(12)
+	if testing.Short() {
+		n = 3
+	}
+	for i := range n {
+		room := all * i / n
+		left, full, _, err := write(room)
+		if !errors.Is(err, faulty.Err) || !full {
+			t.Errorf("room for %d of %d bytes: %v", room, all, err)
+		}
+		if len(left) > 0 {
+			t.Errorf("room for %d of %d bytes: %v is left", room, all, left)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+// Package faulty has a Tree and a Sink that misbehave at the k-th operation, for tests.
+package faulty
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"sync/atomic"
+
+	"stoa/store"
+)
+
+// Err is the error of an operation that was made to fail.
+var Err = errors.New("made to fail")
+
+// Mode is how an operation misbehaves.
+type Mode int
+
+const (
+	Fail  Mode = iota // it fails with Err
+	Short             // a read gives half of its bytes and io.EOF, as of a file that was cut meanwhile
+	Slow              // it takes until its context is done
+	Wrong             // a read gives bytes of which one bit in the middle is turned
+)
+
+func (m Mode) String() string { return [...]string{"fail", "short", "slow", "wrong"}[m] }
+
+// Tree misbehaves in operation At, counted from 0. Operations are Open, Stat, List and every ReadAt; those that read no bytes
+// are right under Short and Wrong.
+type Tree struct {
+	store.Tree
+	Mode Mode
+	At   int64
+
+	n   atomic.Int64
+	Hit atomic.Bool // the operation came
+}
+
+// Count is how many operations there were.
+func (t *Tree) Count() int64 { return t.n.Load() }
+
+// bad counts an operation, and reports whether it is the one.
+func (t *Tree) bad() bool {
+	if t.n.Add(1)-1 != t.At {
+		return false
+	}
+	t.Hit.Store(true)
+	return true
+}
+
+// before is what an operation without bytes does.
+func (t *Tree) before(ctx context.Context) error {
+	if !t.bad() {
+		return nil
+	}
+	switch t.Mode {
+	case Fail:
+		return Err
+	case Slow:
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (t *Tree) Open(ctx context.Context, name string) (store.Source, error) {
+	if err := t.before(ctx); err != nil {
+		return nil, err
+	}
+	s, err := t.Tree.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return source{s, t}, nil
+}
+
+func (t *Tree) Stat(ctx context.Context, name string) (store.Info, error) {
+	if err := t.before(ctx); err != nil {
+		return store.Info{}, err
+	}
+	return t.Tree.Stat(ctx, name)
+}
+
+func (t *Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		if err := t.before(ctx); err != nil {
+			yield(store.Info{}, err)
+			return
+		}
+		t.Tree.List(ctx, dir)(yield)
+	}
+}
+
+type source struct {
+	store.Source
+	t *Tree
+}
+
+func (s source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if !s.t.bad() {
+		return s.Source.ReadAt(ctx, p, off)
+	}
+	switch s.t.Mode {
+	case Fail:
+		return 0, Err
+	case Slow:
+		<-ctx.Done()
+		return 0, ctx.Err()
+	case Short:
+		n, err := s.Source.ReadAt(ctx, p[:len(p)/2], off)
+		return n, errors.Join(err, io.EOF)
+	}
+	n, err := s.Source.ReadAt(ctx, p, off)
+	if n > 0 {
+		p[n/2] ^= 0x10
+	}
+	return n, err
+}
+
+// Sink is a disk that is full after so many bytes: the write that would go beyond stores what fits and fails with Err, and so do
+// all after it.
+type Sink struct {
+	store.Sink
+	Left int64
+	Full bool
+}
+
+func (s *Sink) Create(ctx context.Context, name string) (store.Object, error) {
+	o, err := s.Sink.Create(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &object{o, s}, nil
+}
+
+func (s *Sink) Scratch(ctx context.Context) (store.Scratch, error) {
+	f, err := s.Sink.Scratch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &scratch{f, s}, nil
+}
+
+// write writes what still fits.
+func (s *Sink) write(w io.Writer, b []byte) (int, error) {
+	if int64(len(b)) <= s.Left && !s.Full {
+		n, err := w.Write(b)
+		s.Left -= int64(n)
+		return n, err
+	}
+	s.Full = true
+	n, err := w.Write(b[:max(0, s.Left)])
+	s.Left = 0
+	return n, errors.Join(Err, err)
+}
+
+type object struct {
+	store.Object
+	s *Sink
+}
+
+func (o *object) Write(b []byte) (int, error) { return o.s.write(o.Object, b) }
+
+type scratch struct {
+	store.Scratch
+	s *Sink
+}
+
+func (c *scratch) Write(b []byte) (int, error) { return c.s.write(c.Scratch, b) }
