@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"stoa/fault"
-	"stoa/format"
-	"stoa/wire"
 )
 
 // block is a block as its descriptor has it.
@@ -39,26 +37,45 @@ func (f *file) columnSpan(i int) (fault.Span, error) {
 	return f.at.Sub(start, f.at.Len-start), nil
 }
 
-// blocks reads the descriptors of column i, once.
+// descriptorsOf is what became of reading a column's descriptors.
+type descriptorsOf struct {
+	cb  *columnBlocks
+	err error // what is wrong in the file
+}
+
+// blocks reads the descriptors of column i, once. Columns own their bytes: those that share them, so that a small file stands for
+// very many blocks, are refused when all that was read together is more than the file.
 func (f *file) blocks(ctx context.Context, i int) (*columnBlocks, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.columns[i] != nil {
-		return f.columns[i], nil
+	if k := &f.columns[i]; k.cb != nil || k.err != nil {
+		return k.cb, k.err
 	}
 	at, err := f.columnSpan(i)
 	if err != nil {
 		return nil, err
 	}
 	col := &f.header.Columns[i]
-	cb := &columnBlocks{}
-	err = f.grow(ctx, at, firstBlocks, fmt.Sprintf("column[%d]", i), func(c *cursor) { *cb = parseDescriptors(c, col, f.header.Dialect) })
+	cb, used := &columnBlocks{}, int64(0)
+	err = f.grow(ctx, at, firstBlocks, fmt.Sprintf("column[%d]", i), func(c *cursor) {
+		*cb = parseDescriptors(c, col, f.header.Dialect, f.budget)
+		used = int64(c.Pos())
+	})
+	f.budget -= used
 	if err != nil {
+		if isFault(err) {
+			f.columns[i].err = err
+		}
 		return nil, err
 	}
 	cb.place(f, col)
-	f.columns[i] = cb
+	f.columns[i].cb = cb
 	return cb, nil
+}
+
+// restart has column i begin elsewhere.
+func (f *file) restart(i int, start int64) {
+	f.header.Columns[i].Start, f.columns[i] = start, descriptorsOf{}
 }
 
 // firstBlocks is how much of a column is read to find its descriptors: enough for 200 blocks, which are some 13 MB.
@@ -72,10 +89,15 @@ const firstBlocks = 4 << 10
 //	  block-uncompressed-size  fixed32
 //	  block-compressed-size    fixed32, without the checksum; 0 in Impala's files that are not compressed
 //	  first-value              of the column's type, if the column says so; a boolean takes a byte
-func parseDescriptors(c *cursor, col *Column, d Dialect) (cb columnBlocks) {
+//
+// It fails if they take more than budget bytes.
+func parseDescriptors(c *cursor, col *Column, d Dialect, budget int64) (cb columnBlocks) {
 	n := c.count("block-count")
 	if c.Err() == nil && n > (int64(c.Left())+c.more)/12 {
 		c.Fail(c.Pos()-4, 4, "block-count", "%d blocks take at least %d bytes, the file has %d more", n, 12*n, int64(c.Left())+c.more)
+	}
+	if c.Err() == nil && 4+12*n > budget {
+		c.Fail(c.Pos()-4, 4, "block-count", "%d blocks take at least %d bytes, the columns read before leave %d of the file's", n, 12*n, max(budget, 0))
 	}
 	for i := int64(0); i < n && c.Err() == nil; i++ {
 		from := c.Pos()
@@ -143,6 +165,3 @@ func isFault(err error) bool {
 	var e *fault.Error
 	return errors.As(err, &e) && e.Class == fault.Corrupt
 }
-
-var _ = wire.NewCursor
-var _ format.Limits

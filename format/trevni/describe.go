@@ -130,7 +130,7 @@ func (d *describer) descriptors(cb *columnBlocks, col *Column, name string) erro
 		return err
 	}
 	c := &cursor{Cursor: wire.NewCursor(buf, cb.desc, name).Trace(d.emit, 3)}
-	parseDescriptors(c, col, d.f.header.Dialect)
+	parseDescriptors(c, col, d.f.header.Dialect, cb.desc.Len)
 	return c.Err()
 }
 

@@ -21,7 +21,8 @@ type file struct {
 	noVerify bool
 
 	mu      sync.Mutex
-	columns []*columnBlocks // as they were needed
+	columns []descriptorsOf // as they were needed
+	budget  int64           // bytes of descriptors that may still be read
 }
 
 // firstRead is how much of a structure is read at once when its length is not known.
@@ -41,7 +42,8 @@ func openFile(ctx context.Context, src store.Source, at fault.Span, o format.Ope
 	if err != nil {
 		return f, err
 	}
-	f.columns = make([]*columnBlocks, len(f.header.Columns))
+	f.columns = make([]descriptorsOf, len(f.header.Columns))
+	f.budget = at.Len
 	return f, f.header.settle(at.Sub(0, f.header.size))
 }
 

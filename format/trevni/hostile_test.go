@@ -5,7 +5,9 @@ import (
 	"hash/crc32"
 	"math"
 	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	"stoa/format"
 	"stoa/format/trevni"
@@ -130,4 +132,35 @@ func scanHand(t *testing.T, data []byte, o format.OpenOptions) (string, error) {
 	t.Helper()
 	o.Limits = o.Limits.WithDefaults()
 	return scanWith(t.Context(), data, scan.Spec{}, o, trevni.Format.Open)
+}
+
+// TestSharedDescriptors: columns that all start at the same many empty blocks do not make these blocks once for each of them.
+func TestSharedDescriptors(t *testing.T) {
+	const columns, blocks = 400, 20000
+	var metas [][]byte
+	for i := range columns {
+		metas = append(metas, handMeta("trevni.name", "c"+strconv.Itoa(i), "trevni.type", "int"))
+	}
+	first := handColumn(append(make([]handBlock, blocks), handBlock{1, 1, 1, "\x02"})...)
+	file := handFile(2, 1, handMeta(), metas, first)
+	head := len(file) - len(first) - 8 // columns after the first have no start yet
+	start := make([]byte, 0, 8*columns)
+	for range columns {
+		start = binary.LittleEndian.AppendUint64(start, uint64(head+8*columns))
+	}
+	file = slices.Concat(file[:head], start, first)
+	before := time.Now()
+	codes, all := findings(t, file)
+	want := []string{"trevni.block.empty", "trevni.column.damaged"}
+	if !slices.Equal(codes, want) {
+		t.Errorf("%v, want %v", codes, want)
+	}
+	if len(all) > 2*columns {
+		t.Errorf("%d findings about %d columns", len(all), columns)
+	}
+	_, err := scanHand(t, file, format.OpenOptions{})
+	placed(t, "cat", err)
+	if d := time.Since(before); d > 20*time.Second {
+		t.Errorf("it took %s", d)
+	}
 }

@@ -2,7 +2,9 @@ package trevni
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"stoa/fault"
 	"stoa/format"
@@ -81,6 +83,7 @@ func (r *recovery) magic(tg format.Target, o format.OpenOptions, failed error) (
 func (r *recovery) starts() {
 	f := r.f
 	end := f.header.size
+	f.budget += f.at.Len // for what lies where a wrong start points to
 	for i := range f.header.Columns {
 		c := &f.header.Columns[i]
 		cb, err := f.blocks(r.ctx, i)
@@ -96,9 +99,9 @@ func (r *recovery) starts() {
 			continue
 		}
 		was := c.Start
-		c.Start, f.columns[i] = end, nil
+		f.restart(i, end)
 		if cb, err = f.blocks(r.ctx, i); err != nil || c.MaxRep == 0 && cb.rows != f.header.Rows {
-			c.Start, f.columns[i] = was, nil
+			f.restart(i, was)
 			return
 		}
 		end = cb.end
@@ -134,7 +137,7 @@ func (r *recovery) lost(t *table) {
 		c := &f.header.Columns[i]
 		cb, err := f.blocks(r.ctx, i)
 		if err != nil {
-			r.tell("trevni.column.damaged", f.at.Sub(min(c.Start, f.at.Len), 0), [2]int64{0, f.header.Rows}, c.Name, "%v", err)
+			r.tell("trevni.column.damaged", f.at.Sub(min(max(c.Start, 0), f.at.Len), 0), [2]int64{0, f.header.Rows}, c.Name, "%s", reason(err))
 			continue
 		}
 		for k := range cb.blocks {
@@ -143,10 +146,22 @@ func (r *recovery) lost(t *table) {
 				if c.MaxRep > 0 {
 					rows = [2]int64{-1, -1}
 				}
-				r.tell("trevni.block.cut", b.desc, rows, c.Name, "%v", b.lost)
+				r.tell("trevni.block.cut", b.desc, rows, c.Name, "%s", reason(b.lost))
 			}
 		}
 	}
+}
+
+// reason is what an error says is wrong: a finding has its place by itself.
+func reason(err error) string {
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	if e.Cause != nil {
+		return strings.TrimPrefix(e.Reason+": "+e.Cause.Error(), ": ")
+	}
+	return e.Reason
 }
 
 // withMagic is a file as if it had the magic of a version.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
@@ -77,10 +76,7 @@ func (v *verifier) blame(code string, err error, first, end int64) {
 	case strings.HasSuffix(e.Path, "column-checksum"):
 		code = "trevni.block.checksum"
 	}
-	f := region.Finding{Code: code, At: e.At, Path: e.Path, Message: e.Reason, Rows: [2]int64{first, end}, Lost: -1}
-	if e.Cause != nil {
-		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
-	}
+	f := region.Finding{Code: code, At: e.At, Path: e.Path, Message: reason(e), Rows: [2]int64{first, end}, Lost: -1}
 	if f.At.Object == "" {
 		f.At = v.whole()
 	}
@@ -173,7 +169,7 @@ func (v *verifier) descriptors(i int) {
 			}
 			v.blame("trevni.block.cut", b.lost, first, end)
 		case b.rows == 0:
-			v.tell("trevni.block.empty", b.desc, fmt.Sprintf("%s.block[%d]", path, k), "a block of %d bytes has no rows", b.stored)
+			v.once("trevni.block.empty", b.desc, path+fmt.Sprintf(".block[%d]", k), "a block of %d bytes has no rows", b.stored)
 		}
 	}
 }
@@ -476,5 +472,3 @@ func (c *counter) lengths(b *block) (lengths []int32, per []int64) {
 	}
 	return out, per
 }
-
-var _ = arrow.Null
