@@ -1,6 +1,8 @@
 package trevni_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"hash/crc32"
 	"math"
@@ -12,6 +14,7 @@ import (
 	"stoa/format"
 	"stoa/format/trevni"
 	"stoa/internal/scan"
+	"stoa/store"
 )
 
 // Files that no writer makes, put together byte by byte.
@@ -162,5 +165,34 @@ func TestSharedDescriptors(t *testing.T) {
 	placed(t, "cat", err)
 	if d := time.Since(before); d > 20*time.Second {
 		t.Errorf("it took %s", d)
+	}
+}
+
+// TestRunsOfNothing: 2^25 rows of empty arrays are five bytes. Neither are they gone through from the first for each part of the block, nor does verify go on when
+// it is told to stop.
+func TestRunsOfNothing(t *testing.T) {
+	run := zigzag(3 - 2<<24)
+	file := func(typ string, runs int) []byte {
+		raw := string(bytes.Repeat(run, runs))
+		return handFile(2, int64(runs)<<24, handMeta(), [][]byte{handMeta("trevni.name", "x", "trevni.type", typ, "trevni.array", "")},
+			handColumn(handBlock{runs << 24, len(raw), len(raw), raw}))
+	}
+	for _, typ := range []string{"int", "boolean", "string", "null"} {
+		before := time.Now()
+		if codes, _ := findings(t, file(typ, 2)); len(codes) != 0 {
+			t.Errorf("%s: %v", typ, codes)
+		}
+		if d := time.Since(before); d > 20*time.Second {
+			t.Errorf("%s: verifying took %s", typ, d)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	before := time.Now()
+	m := store.NewMemory(map[string][]byte{"f.trv": file("int", 100)})
+	for range trevni.Format.Verify(ctx, format.Target{Tree: m, Name: "f.trv"}, format.OpenOptions{}) {
+	}
+	if d := time.Since(before); d > 5*time.Second {
+		t.Errorf("after it was stopped verifying went on for %s", d)
 	}
 }

@@ -92,7 +92,7 @@ func (a *arrays) skipEntries(n int64) error {
 		if err != nil {
 			return err
 		}
-		if a.run > 0 && types[a.t].form == formNone { // the rest of a run at once
+		if a.run > 0 && (l == 0 || types[a.t].form == formNone) { // the rest of a run at once: its values take no bytes
 			k := min(a.run, n-1)
 			a.run -= k
 			n -= k

@@ -309,6 +309,9 @@ func (v *verifier) oddities(ph *physical, b *block, o *opened, stored []byte, pa
 func (v *verifier) decode(ph *physical, b *block, k int, n int64, stored []byte, vals *vec.Vector) error {
 	c := &chunk{f: v.f, p: ph, rows: vec.Range{To: 1 << 62}, cb: &columnBlocks{blocks: []block{*b}}}
 	for c.i == 0 {
+		if err := v.ctx.Err(); err != nil {
+			return err // nobody hears it: what is told is not passed on then
+		}
 		p := c.page(b)
 		p.Entries = b.rows
 		if ph.counted() {
@@ -406,7 +409,7 @@ func (c *counter) take(n int64) []int64 {
 	if n > c.most() {
 		return nil
 	}
-	for int64(len(c.rows)) < n && c.next < len(c.cb.blocks) {
+	for int64(len(c.rows)) < n && c.next < len(c.cb.blocks) && c.v.ctx.Err() == nil {
 		c.block(&c.cb.blocks[c.next])
 		c.next++
 	}
