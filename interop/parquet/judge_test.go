@@ -315,6 +315,9 @@ func grid() map[string]map[string]string {
 	for c := range map[string]bool{"none": true, "snappy": true, "gzip": true, "zstd": true, "lz4": true, "brotli": true} {
 		for _, v := range []string{"1", "2"} {
 			for _, d := range []string{"true", "false"} {
+				if c == "brotli" && v == "2" { // the writer refuses it
+					continue
+				}
 				out[fmt.Sprintf("%s-v%s-dict-%s", c, v, d)] = map[string]string{"compression": c, "page-version": v, "dictionary": d}
 			}
 		}
