@@ -21,7 +21,32 @@ func (f *file) Columns() []format.Column {
 	out := make([]format.Column, len(f.leaves))
 	for i := range f.leaves {
 		out[i] = f.leaves[i].column
+		out[i].Facts = f.facts(i)
 	}
+	return out
+}
+
+// facts are those of the first row group, if its metadata was read.
+func (f *file) facts(col int) (out format.ColumnFacts) {
+	if len(f.meta.groups) == 0 {
+		return out
+	}
+	m := f.meta.groups[0].columns[col].meta
+	if m == nil {
+		f.mu.Lock()
+		m = f.metas[chunkKey{0, col}]
+		f.mu.Unlock()
+	}
+	if m == nil {
+		return out
+	}
+	for i, e := range m.encodings {
+		if i > 0 {
+			out.Encoding += ","
+		}
+		out.Encoding += e.String()
+	}
+	out.Codec = m.codec.String()
 	return out
 }
 
