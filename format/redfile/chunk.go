@@ -281,7 +281,7 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	if err != nil {
 		return fault.Locate(err, d.at, d.exact, pagePath(c.t.group, c.t.col, t.Page.Ordinal))
 	}
-	if d.entry < int(d.h.values) {
+	if d.entry < int(d.h.values) && p.values > maxSub { // and not a look-up of one row
 		c.leave(&d.opened, kept != nil)
 	}
 	return nil
