@@ -168,7 +168,12 @@ func located(err error, before int64) error {
 	if !errors.As(err, &v) {
 		return err
 	}
-	return fault.Invalidf("column %s, row %d: %v", v.column, before+int64(v.row), v.err)
+	why := v.err.Error()
+	var e *fault.Error
+	if errors.As(v.err, &e) { // without the class, which is said once
+		why = e.Reason
+	}
+	return fault.Invalidf("column %s, row %d: %s", v.column, before+int64(v.row), why)
 }
 
 // current are the cells that are filled.
