@@ -3,7 +3,6 @@ package carbon
 import (
 	"context"
 	"io"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -38,7 +37,11 @@ func create(_ context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOp
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPlan(list, &o, time.Now().UnixMilli())
+	stamp := int64(0) // a file of its own is the same bytes for the same rows; the names in a directory want the time
+	if wo.Dir {
+		stamp = now()
+	}
+	p, err := newPlan(list, &o, stamp)
 	if err != nil {
 		return nil, err
 	}
