@@ -264,13 +264,13 @@ func writeGrid(t *testing.T, g gridTable, dir string) (*arrow.Schema, []line) {
 	return b.Schema(), lines(b)
 }
 
-// TestGridReadBack reads the grid with our own reader. It is not what judges the writer, but what tells who is wrong.
+// TestGridReadBack reads a part of the grid (with STOA_LONG all of it) with our own reader. It is not what judges the writer, but what tells who is wrong.
 func TestGridReadBack(t *testing.T) {
 	tables := grid()
-	if testing.Short() {
-		tables = tables[:3]
-	}
-	for _, g := range tables {
+	for i, g := range tables {
+		if i%4 != 0 && os.Getenv("STOA_LONG") == "" || i > 8 && testing.Short() {
+			continue
+		}
 		t.Run(g.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "t")
 			_, want := writeGrid(t, g, dir)

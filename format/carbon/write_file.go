@@ -53,7 +53,7 @@ func newPlan(list []columnSchema, o *writeOptions, stamp int64) (*writePlan, err
 // pageWriter makes the writer of a column's pages.
 func (p *writePlan) pageWriter(c *column) *pageWriter {
 	w := &pageWriter{column: c, codec: p.o.codec, inverted: c.sortColumn() && c.encoders.has(encInvertedIndex)}
-	if p.o.dictionary && (c.typ == typeString || c.typ == typeVarchar) {
+	if p.o.dictionary && (c.typ == typeString || c.typ == typeVarchar) && p.o.codes(c) {
 		w.dict = newDictWriter(p.o.threshold)
 	}
 	return w

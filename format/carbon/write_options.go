@@ -43,6 +43,8 @@ type writeOptions struct {
 	truncate    bool
 	merge       bool
 	by          string
+
+	coded, uncoded []string // columns whose strings may become codes (nil: all), and those whose may not
 }
 
 func defaultWriteOptions() writeOptions {
@@ -124,4 +126,13 @@ func splitNames(v string) []string {
 		return nil
 	}
 	return strings.Split(v, ",")
+}
+
+// codes reports whether the strings of a column may become codes: what the table's properties say of its top-level column.
+func (o *writeOptions) codes(c *column) bool {
+	for c.parent != nil {
+		c = c.parent
+	}
+	same := func(n string) bool { return strings.EqualFold(strings.TrimSpace(n), c.name) }
+	return (len(o.coded) == 0 || slices.ContainsFunc(o.coded, same)) && !slices.ContainsFunc(o.uncoded, same)
 }

@@ -202,6 +202,7 @@ func (t *tableSchema) options(opts map[string]string) (writeOptions, error) {
 	if strings.EqualFold(t.properties["local_dictionary_enable"], "false") {
 		o.dictionary = false
 	}
+	o.coded, o.uncoded = propertyNames(t.properties["local_dictionary_include"]), propertyNames(t.properties["local_dictionary_exclude"])
 	if c := t.properties["carbon.column.compressor"]; c != "" && opts["compression"] == "" {
 		if err := o.set("compression", c); err != nil {
 			return o, err
@@ -216,4 +217,9 @@ func (t *tableSchema) options(opts map[string]string) (writeOptions, error) {
 		}
 	}
 	return o, nil
+}
+
+// propertyNames are the names in a property, which may end with a comma.
+func propertyNames(v string) []string {
+	return slices.DeleteFunc(strings.Split(v, ","), func(n string) bool { return strings.TrimSpace(n) == "" })
 }
