@@ -79,6 +79,10 @@ func load(src []byte, at, size int) (v uint64) {
 func unpack[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, bit, width int) {
 	mask := uint64(1)<<width - 1
 	i := 0
+	if len(dst) >= few {
+		i = unpackFast(dst, src, bit, width)
+		bit += i * width
+	}
 	if width <= 57 { // a value and the bits before it fit in one word
 		for ; i < len(dst) && bit>>3+8 <= len(src); i++ {
 			dst[i] = T(binary.LittleEndian.Uint64(src[bit>>3:]) >> (bit & 7) & mask)

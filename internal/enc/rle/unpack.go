@@ -1,0 +1,64 @@
+package rle
+
+import (
+	"encoding/binary"
+	"unsafe"
+)
+
+// unpacker is a kernel in assembly: see gen/main.go.
+type unpacker func(dst, src *byte, steps, stride int, t *table)
+
+// The kernels that this machine can do, by the bytes of a value that comes out: those that work in lanes of 4 bytes, for widths up to
+// narrowest bits, and in lanes of 8, for up to broadest.
+var narrow, broad [9]unpacker
+
+const (
+	narrowest = 25
+	broadest  = 57
+)
+
+// table is where the bytes of each lane's value lie, how far it is shifted, and its mask.
+// 64 bytes each, the last two as numbers of a lane, little-endian.
+type table = [192]byte
+
+// newTable is for values of width bits, the first of which begins at bit, 0 to 7, in lanes of so many bytes.
+func newTable(bit, width, lane int) *table {
+	t := new(table)
+	for i := range 64 / lane {
+		at := bit + i*width
+		for b := range lane {
+			t[i*lane+b] = byte(min(at>>3+b, 63)) // what is behind the 64 bytes is masked away
+		}
+		if lane == 4 {
+			binary.LittleEndian.PutUint32(t[64+4*i:], uint32(at&7))
+			binary.LittleEndian.PutUint32(t[128+4*i:], 1<<width-1)
+		} else {
+			binary.LittleEndian.PutUint64(t[64+8*i:], uint64(at&7))
+			binary.LittleEndian.PutUint64(t[128+8*i:], 1<<width-1)
+		}
+	}
+	return t
+}
+
+// few is with how many values a table does not pay.
+const few = 128
+
+// unpackFast does the first n values of unpack, as far as a kernel can.
+func unpackFast[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, bit, width int) (n int) {
+	size := int(unsafe.Sizeof(dst[0]))
+	lane, f := 4, narrow[size]
+	if width > narrowest || f == nil {
+		lane, f = 8, broad[size]
+	}
+	if f == nil || len(dst) < few || width > broadest || width == 0 {
+		return 0
+	}
+	src = src[bit>>3:]
+	values, stride := 64/lane, 64/lane*width/8
+	if len(src) < 64 {
+		return 0
+	}
+	steps := min(len(dst)/values, (len(src)-64)/stride+1)
+	f((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), unsafe.SliceData(src), steps, stride, newTable(bit&7, width, lane))
+	return steps * values
+}
