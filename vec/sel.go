@@ -1,6 +1,9 @@
 package vec
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // Range is a half-open run of row numbers [From, To).
 type Range struct{ From, To int64 }
@@ -76,6 +79,10 @@ func NewSel(b []byte, n int) *Sel {
 		b[n/8] &= 1<<(n%8) - 1
 	}
 	s := &Sel{Bits: b, N: n}
+	for len(b) >= 8 {
+		s.Count += bits.OnesCount64(binary.LittleEndian.Uint64(b))
+		b = b[8:]
+	}
 	for _, x := range b {
 		s.Count += bits.OnesCount8(x)
 	}
