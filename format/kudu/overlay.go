@@ -21,6 +21,10 @@ import (
 //
 // Each is applied to what the ones before left: an update sets cells, a delete makes the row a ghost, a reinsertion makes it live again
 // and sets cells. A file may have the same row and time twice; both are applied, in order. Key columns never change.
+//
+// What is damaged makes suspect what it could change: a block the rows from its first delta to the next block's, a file whose index or
+// footer is damaged all rows, a change of the log the rows among which its key may be. If there are no deletions or reinsertions, as the
+// file's statistics or the change itself says, it is only the cells of the columns that are set.
 func (t *table) Overlay(ctx context.Context, g format.RowGroup, cols []int) (format.Overlay, error) {
 	_, s, err := t.set(ctx, g)
 	if err != nil || s == nil {

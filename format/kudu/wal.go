@@ -63,7 +63,8 @@ type UnplacedChange struct {
 	Err     error          // why: class Corrupt
 }
 
-// KeyLookup finds the ordinal of an encoded key in a rowset, whether the row is live or not.
+// KeyLookup finds the ordinal of an encoded key in a rowset, whether the row is live or not. An error of class Corrupt says that it cannot
+// be told; a lostKey in it, among which rows it would be.
 type KeyLookup func(ctx context.Context, rowset uint64, key []byte) (row int64, found bool, err error)
 
 // recoverySuffix is of the directory to which Kudu moves a log to replay it. If it exists, the log itself is only begun.
