@@ -104,16 +104,16 @@ def measure(folder, columns, low, high, keyfile):
     import bitshuffle
 
     for width in (4, 8):
-        data = np.random.default_rng(1).integers(0, 256, 1 << 20, dtype=np.uint8)
+        data = np.random.default_rng(1).integers(0, 256, 256 << 10, dtype=np.uint8)
         a = data.view({4: np.uint32, 8: np.uint64}[width])
         shuffled = bitshuffle.bitshuffle(a, 8192 // width)
 
         def un():
-            for _ in range(50):
+            for _ in range(200):
                 bitshuffle.bitunshuffle(shuffled, 8192 // width)
 
         assert (bitshuffle.bitunshuffle(shuffled, 8192 // width) == a).all()
-        put(f"unshuffle {width}", best(un) / 50)
+        put(f"unshuffle {width}", best(un) / 200)
     out["AVX2"] = {"Seconds": float(bitshuffle.using_AVX2()), "Sums": {}}
     print(json.dumps(out))
 
