@@ -53,7 +53,7 @@ func TestBuckets(t *testing.T) {
 			}
 		}
 	}
-	if rows != 200 {
+	if rows != 300 {
 		t.Errorf("%d rows", rows)
 	}
 }
