@@ -110,7 +110,10 @@ func parseHeader(c *cursor) (h Header) {
 	}
 	for i := int64(0); i < n && c.Err() == nil; i++ {
 		var col Column
-		col.Meta, col.at = parseMetadata(c, fmt.Sprintf("column-metadata[%d]", i))
+		name := fmt.Sprintf("column-metadata[%d]", i)
+		if col.Meta, col.at = parseMetadata(c, name); c.Err() == nil && !named(col.Meta) {
+			c.Fail(c.Pos()-int(col.at.Len), int(col.at.Len), name+".name", "the column has no name")
+		}
 		h.Columns = append(h.Columns, col)
 	}
 	for i := range h.Columns {
@@ -126,6 +129,16 @@ func parseHeader(c *cursor) (h Header) {
 	}
 	h.size = int64(c.Pos())
 	return h
+}
+
+// named reports whether there is a key that is a name in one of the dialects. Nothing that has none is kept: it could be there by the million.
+func named(meta []Pair) bool {
+	for _, p := range meta {
+		if word, _ := Wiki.normal(p.Key); word == "name" {
+			return true
+		}
+	}
+	return false
 }
 
 // parseMetadata reads

@@ -6,8 +6,10 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -194,5 +196,55 @@ func TestRunsOfNothing(t *testing.T) {
 	}
 	if d := time.Since(before); d > 5*time.Second {
 		t.Errorf("after it was stopped verifying went on for %s", d)
+	}
+}
+
+// TestNamesThatTakeLong: one path of the wiki's dialect that all columns' paths begin, with levels that let the search for optional and repeated steps go to and fro: an
+// answer for the steps below is found again and again, but none for all.
+func TestNamesThatTakeLong(t *testing.T) {
+	const depth = 58
+	var metas, columns [][]byte
+	levels := make([][2]int, depth)
+	for k := range levels {
+		levels[k] = [2]int{k/2 + 1 + k%2*2, 1}
+	}
+	for k := depth - 1; k >= 0; k-- {
+		metas = append(metas, handMeta("Name", strings.Repeat("g.", k+1)+"x", "Type", "Int", "MaxDefinition", strconv.Itoa(levels[k][0]), "MaxRepetition", strconv.Itoa(levels[k][1])))
+		columns = append(columns, handColumn())
+	}
+	before := time.Now()
+	codes, _ := findings(t, handFile(1, 0, handMeta(), metas, columns...))
+	if d := time.Since(before); d > 10*time.Second || !slices.Equal(codes, []string{"trevni.schema.inferred"}) {
+		t.Errorf("it took %s: %v", d, codes)
+	}
+}
+
+// TestTooManyLevels: a column of more levels than can be shown is refused.
+func TestTooManyLevels(t *testing.T) {
+	file := handFile(1, 0, handMeta(), [][]byte{handMeta("Name", "x", "Type", "Int", "MaxDefinition", "250")}, handColumn())
+	if codes, _ := findings(t, file); !slices.Equal(codes, []string{"trevni.unsupported"}) {
+		t.Errorf("%v", codes)
+	}
+	_, err := scanHand(t, file, format.OpenOptions{})
+	if placed(t, "open", err); err == nil {
+		t.Error("no error")
+	}
+}
+
+// TestColumnsWithoutNames: a header of columns of nothing fails at the first.
+func TestColumnsWithoutNames(t *testing.T) {
+	const n = 1 << 20
+	file := handFile(2, 0, handMeta(), nil)
+	binary.LittleEndian.PutUint32(file[12:], n)
+	file = append(file, make([]byte, 9*n)...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := scanHand(t, file, format.OpenOptions{})
+	runtime.ReadMemStats(&after)
+	if placed(t, "open", err); err == nil || !strings.Contains(err.Error(), "header.column-metadata[0].name") {
+		t.Errorf("%v, want the first column's name", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+		t.Errorf("%d bytes were taken", took)
 	}
 }

@@ -30,8 +30,10 @@ func planLevels(h *Header) *plan {
 	for i := range h.Columns {
 		fields = append(fields, alone(&h.Columns[i]))
 	}
-	p := planLeaves(h, fields)
-	p.how = "columns"
+	p := planLeaves(h, fields) // nil if they are nested too deep
+	if p != nil {
+		p.how = "columns"
+	}
 	return p
 }
 
@@ -128,6 +130,7 @@ const (
 	required kindOf = iota
 	optional
 	repeated
+	noKind
 )
 
 // group is a name in the dotted paths of columns.
@@ -136,12 +139,17 @@ type group struct {
 	kind     kindOf
 	column   *Column // of a leaf
 	children []*group
-	hopeless map[[2]int]bool // levels used above with which there is no answer
+	answers  map[[2]int]kindOf // by the levels used above; noKind: there is none
 }
+
+// search counts the steps of looking for an answer: they are limited, because names and levels are a stranger's.
+type search struct{ left int }
+
+const mostSteps = 1 << 22 // a second's work; ten thousand columns of ten steps take a tenth of it
 
 // fieldsByNames makes the fields of which the columns' names are the dotted paths. Levels say how many steps of a path are optional
 // or repeated, not which; columns of one group help each other. Where several answers are left, steps are required if they can
-// be, and repeated as far down as they can be. ok is false if there is no answer.
+// be, and repeated as far down as they can be. ok is false if there is no answer, or it takes too long to find one.
 func fieldsByNames(h *Header) (fields []arrow.Field, ok bool) {
 	root := &group{}
 	for i := range h.Columns {
@@ -163,37 +171,57 @@ func fieldsByNames(h *Header) (fields []arrow.Field, ok bool) {
 			return nil, false
 		}
 	}
+	s := &search{left: mostSteps}
 	for _, g := range root.children {
-		if !g.solve(0, 0) {
+		if g.solve(s, 0, 0) == noKind {
 			return nil, false
 		}
+		g.choose(0, 0)
 		fields = append(fields, g.field())
 	}
 	return fields, true
 }
 
-// solve chooses kinds for g and what is below so that the levels come out, given how many are used above.
-func (g *group) solve(def, rep int) bool {
-	if g.hopeless[[2]int{def, rep}] {
-		return false
+// solve finds the kind of g with which the levels of everything below come out, given how many are used above.
+func (g *group) solve(s *search, def, rep int) kindOf {
+	if k, ok := g.answers[[2]int{def, rep}]; ok {
+		return k
 	}
-	for _, g.kind = range g.order() {
-		d, r := def, rep
-		if g.kind != required {
-			d++
-		}
-		if g.kind == repeated {
-			r++
-		}
-		if g.fits(d, r) {
-			return true
+	answer := noKind
+	for _, k := range g.order() {
+		if g.fits(s, def+k.def(), rep+k.rep()) {
+			answer = k
+			break
 		}
 	}
-	if g.hopeless == nil {
-		g.hopeless = map[[2]int]bool{}
+	if g.answers == nil {
+		g.answers = map[[2]int]kindOf{}
 	}
-	g.hopeless[[2]int{def, rep}] = true
-	return false
+	g.answers[[2]int{def, rep}] = answer
+	return answer
+}
+
+// def and rep are how many levels a step of a kind takes.
+func (k kindOf) def() int {
+	if k == optional || k == repeated {
+		return 1
+	}
+	return 0
+}
+
+func (k kindOf) rep() int {
+	if k == repeated {
+		return 1
+	}
+	return 0
+}
+
+// choose takes the answers that were found.
+func (g *group) choose(def, rep int) {
+	g.kind = g.answers[[2]int{def, rep}]
+	for _, c := range g.children {
+		c.choose(def+g.kind.def(), rep+g.kind.rep())
+	}
 }
 
 // order is in which order kinds are tried. A step of a name that lists of other formats have, and the one around a lone "item", is repeated
@@ -206,7 +234,10 @@ func (g *group) order() [3]kindOf {
 }
 
 // fits reports whether everything below g can be solved when def and rep levels are used up to g.
-func (g *group) fits(def, rep int) bool {
+func (g *group) fits(s *search, def, rep int) bool {
+	if s.left--; s.left < 0 {
+		return false
+	}
 	if g.column != nil {
 		return def == g.column.MaxDef && rep == g.column.MaxRep && len(g.children) == 0
 	}
@@ -214,7 +245,7 @@ func (g *group) fits(def, rep int) bool {
 		return false
 	}
 	for _, c := range g.children {
-		if !c.solve(def, rep) {
+		if c.solve(s, def, rep) == noKind {
 			return false
 		}
 	}
