@@ -198,7 +198,7 @@ func (d *diffing) sourceOptions(ctx context.Context, a *app, args []string, side
 		knows[i], _ = stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: withoutTable(p)}, o) // why not is told when it is opened
 	}
 	has := func(i int, key string) bool { return knows[i] == nil || hasKey(knows[i], key) }
-	f := sourceFlags{from: cmp.Or(d.sides[side], d.from), noVerify: d.noVerify, words: d.words}
+	f := sourceFlags{from: cmp.Or(d.sides[side], d.from), noVerify: d.noVerify, maxPage: d.maxPage, maxMeta: d.maxMeta, words: d.words}
 	f.changed = func(flag string) bool {
 		i := slices.IndexFunc(d.words, func(w *wordFlag) bool { return w.flag == flag })
 		return d.changed(flag) && (has(side, d.words[i].key) || !has(1-side, d.words[i].key))

@@ -23,6 +23,8 @@ type sourceFlags struct {
 	from     string
 	opts     []string
 	noVerify bool
+	maxPage  string // --max-page
+	maxMeta  string // --max-metadata
 
 	words   []*wordFlag
 	changed func(flag string) bool
@@ -59,6 +61,8 @@ func (f *sourceFlags) register(a *app, cmd *cobra.Command) {
 	fl.StringVar(&f.from, "from", "", "read the sources as `FORMAT` instead of finding out (stoa formats lists them)")
 	fl.StringArrayVar(&f.opts, "source-opt", nil, "set a reading option of the source's format, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
 	fl.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums")
+	fl.StringVar(&f.maxPage, "max-page", "", "refuse pages of more than `SIZE` when decoded (default 1GiB)")
+	fl.StringVar(&f.maxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
 	f.changed = fl.Changed
 	for _, w := range newWordFlags() {
 		if fl.Lookup(w.flag) != nil { // the verb has another use for the word
@@ -86,6 +90,9 @@ func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa
 	}
 	o := stoa.OpenOptions{Formats: a.formats, From: f.from, NoVerify: f.noVerify, Tree: tree{a: a}}
 	if err := f.inStore(ctx, paths, o.Tree); err != nil {
+		return o, err
+	}
+	if o.Limits, err = f.limits(); err != nil {
 		return o, err
 	}
 	for _, w := range f.words {
@@ -139,6 +146,19 @@ func (f *sourceFlags) word(flag string) string {
 		}
 	}
 	return ""
+}
+
+// limits are what a file may ask for at most.
+func (f *sourceFlags) limits() (l format.Limits, err error) {
+	if f.maxPage != "" {
+		if l.Page, err = parseSize("--max-page", f.maxPage); err != nil {
+			return l, err
+		}
+	}
+	if f.maxMeta != "" {
+		l.Metadata, err = parseSize("--max-metadata", f.maxMeta)
+	}
+	return l, err
 }
 
 // known refuses the flag if the format of a source has no such option. What cannot be told now is told when it is opened.

@@ -129,6 +129,9 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	if err != nil {
 		return nil, nil, 0, err
 	}
+	if n := len(s.fields); n > mostColumns {
+		return nil, nil, 0, fault.New(fault.Limit, fault.Span{}, "", "the first line has %d fields; stoa reads at most %d", n, mostColumns)
+	}
 	names = c.names(s)
 	seen = make([]class, len(names))
 	if !c.header {
@@ -150,17 +153,21 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	return names, seen, n, nil
 }
 
+// mostColumns bounds what a first line may cost.
+const mostColumns = 1 << 16
+
 // names of the columns: of the header, made unique; c1, c2, … without.
 func (c *csvOptions) names(s *csvScanner) []string {
 	names := make([]string, len(s.fields))
-	used := map[string]bool{}
+	used, last := map[string]bool{}, map[string]int{}
 	for i, f := range s.fields {
 		name := string(f.b)
 		if !c.header || name == "" && len(s.fields) > 1 {
 			name = fmt.Sprintf("c%d", i+1)
 		}
-		for base, k := name, 2; used[name]; k++ {
+		for base, k := name, max(2, last[name]+1); used[name]; k++ { // not from 2 on for each: there may be very many
 			name = fmt.Sprintf("%s_%d", base, k)
+			last[base] = k
 		}
 		used[name] = true
 		names[i] = name
