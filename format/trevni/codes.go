@@ -11,6 +11,7 @@ var Codes = []region.CodeDoc{
 	{Code: "trevni.block.padded", Severity: region.Note, Help: "A bzip2 block holds more than its raw size: Avro before 1.10 compressed the whole of its buffer. What is too much is cut off; the old readers cannot check the sum of such a block."},
 	{Code: "trevni.block.rawsize", Severity: region.Warning, Help: "The raw size of a block that is not compressed is not its stored size. The stored one is right, as Avro's reader takes it."},
 	{Code: "trevni.checksum.form", Severity: region.Note, Help: "The checksums of a column are right, but not written as the dialect's only writer or definition has them; the message says how. Other readers may refuse them."},
+	{Code: "trevni.checksum.name", Severity: region.Note, Help: "The checksum of a column is spelled otherwise than Avro's readers know it, which refuse the column; the message has the word. It is read as what it means."},
 	{Code: "trevni.checksum.zero", Severity: region.Warning, Help: "The checksums of a column are 0 and say nothing. Every version of Avro writes them so with the null codec, and then cannot read its own file."},
 	{Code: "trevni.codec.zlib", Severity: region.Note, Help: "Blocks of an Avro file are deflated with a zlib header around them, as Impala did. Avro's own reader refuses them."},
 	{Code: "trevni.column.damaged", Severity: region.Error, Help: "Where a column starts, or the descriptors of its blocks, cannot be read: all of the column is lost."},

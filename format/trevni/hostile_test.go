@@ -248,3 +248,21 @@ func TestColumnsWithoutNames(t *testing.T) {
 		t.Errorf("%d bytes were taken", took)
 	}
 }
+
+// TestOverlong: varints longer than they need be are read, up to 5 bytes of an int and 10 of a long, as Avro reads them.
+func TestOverlong(t *testing.T) {
+	for _, c := range []struct{ typ, raw, want string }{
+		{"int", "\x82\x80\x80\x80\x00", "[1]"}, {"int", "\x82\x80\x80\x80\x80\x00", ""},
+		{"long", "\x82\x80\x80\x80\x80\x80\x80\x80\x80\x00", "[1]"}, {"long", "\x82\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", ""},
+		{"string", "\x82\x80\x00a", `["a"]`}, {"int", "\x82\x80\x00\x00", ""},
+	} {
+		file := handFile(2, 1, handMeta(), [][]byte{handMeta("trevni.name", "x", "trevni.type", c.typ)}, handColumn(handBlock{1, len(c.raw), len(c.raw), c.raw}))
+		got, err := scanHand(t, file, format.OpenOptions{})
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s %x: %s, %v, want %s", c.typ, c.raw, got, err, c.want)
+		}
+		if err != nil {
+			placed(t, c.typ, err)
+		}
+	}
+}

@@ -199,5 +199,3 @@ func isWhole(t arrow.DataType) bool {
 	}
 	return true
 }
-
-func compareFirst(a, b *pred.Value) (int, bool) { return pred.Compare(*a, *b) }

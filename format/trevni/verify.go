@@ -13,6 +13,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/pred"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -271,6 +272,9 @@ func (v *verifier) guesses() {
 func (v *verifier) oddities(ph *physical, b *block, o *opened, stored []byte, path string) {
 	col := &v.f.header.Columns[ph.column]
 	d := v.f.header.Dialect
+	if d == Avro && col.Checksum != "" && col.Checksum != "crc32" && col.Checksum != "null" {
+		v.once("trevni.checksum.name", col.at, path+".column-metadata.checksum", "the checksum is called %q; Avro knows crc32 and null", col.Checksum)
+	}
 	if col.summed {
 		switch usual := d.usual(); {
 		case o.sum.zero:
@@ -342,7 +346,7 @@ func (v *verifier) firstValue(ph *physical, b *block, o *opened, path string, la
 	if v.t.isSorted(ph.column) {
 		prev, next := firstOf(ph, *last), firstOf(ph, b.first)
 		if *last != nil && prev != nil && next != nil {
-			if c, ok := compareFirst(prev, next); ok && c > 0 {
+			if c, ok := pred.Compare(*prev, *next); ok && c > 0 {
 				v.tell("trevni.order", b.desc, path+".first-value", "%s after %s", next, prev)
 			}
 		}

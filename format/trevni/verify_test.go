@@ -106,7 +106,7 @@ func TestDescribeDialects(t *testing.T) {
 func TestVerifyNegative(t *testing.T) {
 	for name, want := range map[string]string{
 		"right_little_endian": "trevni.checksum.form", "crc_before_data": "trevni.checksum.form", "zero_": "trevni.checksum.zero", "zlib": "trevni.codec.zlib",
-		"right_big_endian_null_codec": "", "sum_spelled_crc_minus_32": "", "gap": "trevni.coverage.gap", "trail": "trevni.coverage.gap", "swapped": "", "negmeta": "",
+		"right_big_endian_null_codec": "", "sum_spelled_crc_minus_32": "trevni.checksum.name", "gap": "trevni.coverage.gap", "trail": "trevni.coverage.gap", "swapped": "", "negmeta": "",
 		"wrong_raw_size": "trevni.block.rawsize", "two_blocks_empty": "trevni.block.empty", "dup": "trevni.column.duplicate", "badutf8": "trevni.block.damaged", "trunc_167": "trevni.block.cut",
 		"trunc_40": "trevni.header.damaged", "magic_PAR1": "trevni.header.damaged", "magic_3": "trevni.unsupported", "type_uint": "trevni.unsupported", "codec_unknown": "trevni.unsupported",
 		"hugeblocks": "trevni.column.damaged", "hugestored": "trevni.block.cut", "rowcount_more": "trevni.column.rows", "child_first": "trevni.header.damaged", "neglen": "trevni.block.damaged",

@@ -62,12 +62,20 @@ func TestRefused(t *testing.T) {
 		{trevni.Format, i32, map[string]string{"codec": "lzo"}, "codec"},
 		{trevni.Format, i32, map[string]string{"version": "2"}, "version"},
 		{trevni.AvroFormat, i32, map[string]string{"first-values": "y"}, "first-values"},
+		{trevni.AvroFormat, arrow.ListOf(i32), map[string]string{"first-values": "x"}, "first-values"},
 	} {
 		m := store.NewMemory(nil)
 		sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: c.typ}}, nil)
 		_, err := c.f.Create(context.Background(), m.Sink("t"), sc, format.WriteOptions{Opts: c.opts})
 		if err == nil || !strings.Contains(err.Error(), c.part) || !errors.Is(err, fault.Unsupported) && !errors.Is(err, fault.Invalid) || len(m.Names()) != 0 {
 			t.Errorf("%s %v: %v", c.f.Name, c.typ, err)
+		}
+	}
+	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: i32, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String}}, nil)
+	for _, f := range []format.Format{trevni.Format, trevni.AvroFormat} { // one that may be null, beside one that may not
+		_, err := f.Create(context.Background(), store.NewMemory(nil).Sink("t"), sc, format.WriteOptions{Opts: map[string]string{"first-values": "s,k"}})
+		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), `"k"`) {
+			t.Errorf("%s: first values of a column that may be null: %v", f.Name, err)
 		}
 	}
 }
