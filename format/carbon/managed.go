@@ -68,7 +68,11 @@ func openManaged(ctx context.Context, tree store.Tree, dir string, op format.Ope
 
 // readSchema reads Metadata/schema.
 func (t *managed) readSchema(ctx context.Context) error {
-	obj, err := openObject(ctx, t.tree, path.Join(t.path, "Metadata", "schema"), t.opts.Limits)
+	name := path.Join(t.path, "Metadata", "schema")
+	obj, err := openObject(ctx, t.tree, name, t.opts.Limits)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.Corruptf(fault.Span{Object: name}, "", "the table has segments, but its schema is missing")
+	}
 	if err != nil {
 		return err
 	}
@@ -94,11 +98,15 @@ func (t *managed) readSchema(ctx context.Context) error {
 	return t.columns(roots)
 }
 
-// readStatus reads tablestatus and what it names. A table without one is empty.
+// readStatus reads tablestatus and what it names. A table without one is empty, unless it has segments: then nobody knows which of
+// them count, and an empty answer would be a silent loss.
 func (t *managed) readStatus(ctx context.Context) error {
 	err := readJSON(ctx, t.tree, t.status, t.opts.Limits, &t.loads)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		if found, err := t.guessLoads(ctx); err != nil || len(found) == 0 {
+			return err
+		}
+		return fault.Corruptf(fault.Span{Object: t.status}, "", "the table has segments, but no tablestatus that says which of them count")
 	}
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ const (
 	kindDict          // .dict
 	kindDictMeta      // .dictmeta
 	kindSort          // .sortindex
-	kindTable         // a directory with Metadata/schema
+	kindTable         // a directory with Metadata/schema, or with segments
 	kindFiles         // a directory of data files: a segment, or a table of the SDK
 	kindStore         // a directory of databases and tables
 )
@@ -78,10 +78,17 @@ func look(ctx context.Context, tg format.Target) (kind, format.Match, error) {
 	return kindNone, format.No, nil
 }
 
-// isTable reports whether a directory is that of a table.
+// isTable reports whether a directory is that of a table: it has a schema, or, where that was lost, segments.
 func isTable(ctx context.Context, tree store.Tree, dir string) bool {
-	info, err := tree.Stat(ctx, path.Join(dir, "Metadata", "schema"))
-	return err == nil && !info.Dir
+	if info, err := tree.Stat(ctx, path.Join(dir, "Metadata", "schema")); err == nil && !info.Dir {
+		return true
+	}
+	for _, name := range []string{"Fact/Part0", "Metadata/segments"} {
+		if info, err := tree.Stat(ctx, path.Join(dir, name)); err == nil && info.Dir {
+			return true
+		}
+	}
+	return false
 }
 
 // holdsTable reports whether a directory of a table is right below.

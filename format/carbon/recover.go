@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -117,26 +119,63 @@ func filesBelow(ctx context.Context, tree store.Tree, dir string, depth int) (ou
 	return out, nil
 }
 
-// guessStatus takes every segment that has a directory for one that counts.
+// guessStatus takes every segment that has a directory or a segment file for one that counts.
 func (t *managed) guessStatus(ctx context.Context, why error) error {
 	var e *fault.Error
 	errors.As(why, &e)
-	t.loads, t.changes = nil, nil
-	for part, err := range t.tree.List(ctx, path.Join(t.path, "Fact")) {
-		if err != nil {
-			return why
-		}
-		for s, err := range t.tree.List(ctx, part.Name) {
-			if name, ok := strings.CutPrefix(path.Base(s.Name), "Segment_"); err == nil && ok && s.Dir {
-				t.loads = append(t.loads, load{Name: name, Status: statusSuccess})
-			}
-		}
-	}
-	if len(t.loads) == 0 {
+	loads, err := t.guessLoads(ctx)
+	if err != nil || len(loads) == 0 {
 		return why
 	}
-	t.saved([]region.Finding{saying("carbon.status.damaged", e.At, t.path, "%v: all %d segments that have a directory are read, also those that were compacted or deleted; deleted rows come back", why, len(t.loads))})
+	t.loads, t.changes = loads, nil
+	t.saved([]region.Finding{saying("carbon.status.damaged", e.At, t.path, "%v: all %d segments that have a directory or a segment file are read, also those that were compacted or deleted; deleted rows come back", why, len(t.loads))})
 	return nil
+}
+
+// guessLoads are the segments that have a directory below Fact or, as those of partitioned tables, a segment file (N_TIME.segment; the
+// latest one holds).
+func (t *managed) guessLoads(ctx context.Context) ([]load, error) {
+	found := map[string]*load{}
+	add := func(name string) *load {
+		if found[name] == nil {
+			found[name] = &load{Name: name, Status: statusSuccess}
+		}
+		return found[name]
+	}
+	list := func(dir string, give func(info store.Info)) error {
+		for info, err := range t.tree.List(ctx, dir) {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			give(info)
+		}
+		return nil
+	}
+	var parts []string
+	err := list(path.Join(t.path, "Fact"), func(info store.Info) { parts = append(parts, info.Name) })
+	for _, p := range parts {
+		err = errors.Join(err, list(p, func(info store.Info) {
+			if name, ok := strings.CutPrefix(path.Base(info.Name), "Segment_"); ok && info.Dir {
+				add(name)
+			}
+		}))
+	}
+	err = errors.Join(err, list(path.Join(t.path, "Metadata", "segments"), func(info store.Info) {
+		base := path.Base(info.Name)
+		if name, _, ok := strings.Cut(base, "_"); ok && strings.HasSuffix(base, ".segment") && !info.Dir {
+			if l := add(name); base > l.Segment {
+				l.Segment = base
+			}
+		}
+	}))
+	var out []load
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, *found[name])
+	}
+	return out, err
 }
 
 // recoverFile finds the blocklets of a file that could not be opened because of why. f is what was understood of it.

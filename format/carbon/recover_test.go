@@ -1,11 +1,13 @@
 package carbon_test
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"stoa"
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon"
 	"stoa/region"
@@ -76,6 +78,41 @@ func TestRecoverStatus(t *testing.T) {
 	rows, found, err = recovered(t, tree, "t")
 	if err != nil || len(rows) != len(right) || !has(found, "carbon.schema.damaged") {
 		t.Errorf("%v %d rows of %d, %v", err, len(rows), len(right), found)
+	}
+}
+
+// TestLostTableFiles: a table whose status or schema is gone is no empty table and no stranger: whoever reads it gets an error, verify
+// says so, and recovery reads every segment that is there. Also of a partitioned table, whose segments have no directories.
+func TestLostTableFiles(t *testing.T) {
+	for _, dir := range []string{"managed/managed1", "managed/managed_part"} {
+		for file, code := range map[string]string{"tablestatus": "carbon.status.damaged", "schema": "carbon.schema.damaged"} {
+			tree := loaded(t, filepath.Join(golden2, dir))
+			_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
+			if err != nil || len(right) == 0 {
+				t.Fatal(len(right), err)
+			}
+			files := map[string][]byte{}
+			for _, n := range tree.Names() {
+				if n != "t/Metadata/"+file {
+					files[n] = tree.Bytes(n)
+				}
+			}
+			lost := store.NewMemory(files)
+			if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: lost}, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
+				t.Errorf("%s without %s: %d rows, %v", dir, file, len(rows), err)
+			}
+			var found []region.Finding
+			for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: lost, Name: "t"}, format.OpenOptions{}) {
+				found = append(found, f)
+			}
+			if !has(found, code) {
+				t.Errorf("%s without %s: verify says %v", dir, file, found)
+			}
+			rows, found, err := recovered(t, lost, "t")
+			if err != nil || len(rows) != len(right) || !has(found, code) || file == "tablestatus" && differ(rows, right, true) != "" {
+				t.Errorf("%s without %s: %v, %d of %d rows recovered, %v", dir, file, err, len(rows), len(right), found)
+			}
+		}
 	}
 }
 

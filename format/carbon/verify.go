@@ -92,6 +92,13 @@ func (v *verifier) blame(code string, err error, first, end int64) {
 }
 
 func (v *verifier) target(tg format.Target) error {
+	if k, _, err := look(v.ctx, tg); err == nil && k == kindStore && tg.Table == "" {
+		tables, err := storeTables(v.ctx, v.tree, tg.Name)
+		for _, t := range tables {
+			v.table(t.dir)
+		}
+		return err
+	}
 	tg, k, err := resolve(v.ctx, tg, &v.opts)
 	if err != nil {
 		return err

@@ -65,10 +65,10 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// DropTable removes a table with all its files. The schema goes first: without it the directory is no table.
+// DropTable removes a table with all its files. The schema goes first: without it nobody takes the directory for a whole table.
 func DropTable(ctx context.Context, dir, store string) error {
-	if !exists(filepath.Join(dir, "Metadata", "schema")) {
-		return fault.Invalidf("%s is no table: it has no Metadata/schema", dir)
+	if !exists(filepath.Join(dir, "Metadata", "schema")) && !exists(filepath.Join(dir, "Fact")) {
+		return fault.Invalidf("%s is no table: it has neither Metadata/schema nor Fact", dir)
 	}
 	for _, name := range []string{lockStatus, lockUpdate, lockCompaction} {
 		unlock, err := lock(ctx, dir, name, lockWait)
