@@ -138,6 +138,14 @@ func Text(a arrow.Array, i int) string {
 		return fmt.Sprintf("x%x", a.Value(i))
 	case *array.Decimal128:
 		return a.Value(i).BigInt().String()
+	case *array.Date32:
+		return strconv.Itoa(int(a.Value(i)))
+	case *array.Time32:
+		return strconv.Itoa(int(a.Value(i)))
+	case *array.Time64:
+		return strconv.FormatInt(int64(a.Value(i)), 10)
+	case *array.Timestamp:
+		return strconv.FormatInt(int64(a.Value(i)), 10)
 	}
 	return a.ValueStr(i)
 }

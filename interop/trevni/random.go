@@ -59,6 +59,24 @@ func fill(r *rand.Rand, b array.Builder, nullable bool) {
 		b.Append(int32(x))
 	case *array.Int64Builder:
 		b.Append(int64(x))
+	case *array.Int8Builder:
+		b.Append(int8(x))
+	case *array.Int16Builder:
+		b.Append(int16(x))
+	case *array.Uint8Builder:
+		b.Append(uint8(x))
+	case *array.Uint32Builder:
+		b.Append(uint32(x))
+	case *array.Float32Builder:
+		b.Append(float32(x) / 7)
+	case *array.Date32Builder:
+		b.Append(arrow.Date32(x))
+	case *array.Time32Builder:
+		b.Append(arrow.Time32(x % 86400000))
+	case *array.Time64Builder:
+		b.Append(arrow.Time64(x % 86400000000))
+	case *array.TimestampBuilder:
+		b.Append(arrow.Timestamp(x >> 1))
 	case *array.Uint16Builder:
 		b.Append(uint16(x))
 	case *array.Float64Builder:
