@@ -222,6 +222,11 @@ func (a *app) entry(ctx context.Context, e format.Entry, o stoa.OpenOptions) ent
 	for _, m := range e.Meta {
 		if m.Key == "error" { // one table of many that cannot be read
 			d.Problem = m.Value
+			if t, err := stoa.Open(ctx, name, o); err == nil {
+				t.Close()
+			} else if !errors.Is(err, fault.Unsupported) {
+				d.why = err
+			}
 			return d
 		}
 		d.Facts = append(d.Facts, [2]string{m.Key, m.Value})

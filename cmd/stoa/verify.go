@@ -212,7 +212,7 @@ func docOfFinding(f region.Finding) findingDoc {
 		Message: f.Message, Part: f.Part, Column: f.Column, From: known(f.Rows[0]), To: known(f.Rows[1]), Lost: known(f.Lost)}
 }
 
-// findingLine is severity, code, place, message.
+// findingLine is severity, code, place, message, and the column and rows that it is about.
 func findingLine(f region.Finding) string {
 	place := f.Part
 	if f.At != (fault.Span{}) {
@@ -223,11 +223,18 @@ func findingLine(f region.Finding) string {
 		s += " " + f.Path
 	}
 	s += ": " + f.Message
+	var of []string
+	if f.Column != "" {
+		of = append(of, "column "+f.Column)
+	}
 	switch {
 	case f.Rows[0] >= 0 && f.Rows[1] >= 0:
-		s += fmt.Sprintf(" (rows %d:%d)", f.Rows[0], f.Rows[1])
+		of = append(of, fmt.Sprintf("rows %d:%d", f.Rows[0], f.Rows[1]))
 	case f.Lost > 0:
-		s += fmt.Sprintf(" (%s lost)", count(f.Lost, "row"))
+		of = append(of, count(f.Lost, "row")+" lost")
+	}
+	if len(of) > 0 {
+		s += " (" + strings.Join(of, ", ") + ")"
 	}
 	return oneLine(s)
 }
