@@ -12,6 +12,7 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/format"
+	"stoa/region"
 )
 
 // entryDoc is what -f json has for each entry; null is not known.
@@ -246,6 +247,11 @@ func (a *app) entry(ctx context.Context, e format.Entry, o stoa.OpenOptions) ent
 		return d
 	}
 	defer t.Close()
+	for _, f := range t.Findings() {
+		if f.Severity == region.Error && e.Table != "" && f.Part == e.Table { // it is read, but not whole
+			d.Problem, d.why = f.Message, fault.Corrupt
+		}
+	}
 	d.Columns = known(int64(t.Schema().NumFields()))
 	if d.Rows == nil {
 		if rows, err := t.Rows(ctx); err == nil {

@@ -375,10 +375,9 @@ func openTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro r
 		}
 	}
 	whole := len(ts) > 1 || ro.tablet == "" && tg.Table != ts[0].ID
-	if whole && !ro.partial {
-		if err := s.complete(ts); err != nil {
-			return nil, err
-		}
+	var gaps []region.Finding
+	if whole && !ro.gaps {
+		gaps = s.gaps(ts)
 	}
 	ts = slices.DeleteFunc(slices.Clone(ts), func(tb *tablet) bool { return !tb.HasData() })
 	if len(ts) == 0 {
@@ -388,12 +387,16 @@ func openTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro r
 	if err != nil {
 		return nil, err
 	}
-	t.findings = s.findings
+	t.findings = slices.Concat(s.findings, gaps)
 	return t, nil
 }
 
-// complete refuses a table of which tablets are missing.
-func (s *servers) complete(ts []*tablet) error {
+// gaps tells of the tablets that a table must have and that are not here. What there is is read all the same: who reads asks for
+// the findings, and partial=true says that no more was expected.
+func (s *servers) gaps(ts []*tablet) []region.Finding {
+	tell := func(code string, at fault.Span, layout string, args ...any) []region.Finding {
+		return []region.Finding{{Code: code, Severity: severity(code), At: at, Part: s.nameOf(ts), Message: fmt.Sprintf(layout, args...), Rows: [2]int64{-1, -1}, Lost: -1}}
+	}
 	missing, uncovered, more := s.missing(ts)
 	if n := int64(len(missing)) + more; n > 0 {
 		const most = 8
@@ -408,14 +411,14 @@ func (s *servers) complete(ts []*tablet) error {
 		if n == 1 {
 			are = "tablet is"
 		}
-		return fault.Corruptf(s.whereTablets(), "", "table %s: %d %s not here: %s; partial=true reads the others", s.nameOf(ts), n, are, strings.Join(names, "; "))
+		return tell("kudu.tablet.missing", s.whereTablets(), "table %s: %d %s not here: %s; partial=true says that this is known", s.nameOf(ts), n, are, strings.Join(names, "; "))
 	}
 	if len(uncovered) == 0 {
 		return nil
 	}
 	for _, b := range s.broken {
 		if b.TableID == "" || b.TableID == ts[0].TableID {
-			return fault.Corruptf(fault.Span{Object: b.Object}, "superblock", "tablet %s, whose superblock cannot be read, may hold rows of table %s (%s); partial=true reads the others",
+			return tell("kudu.tablet.missing", fault.Span{Object: b.Object}, "tablet %s, whose superblock cannot be read, may hold rows of table %s (%s); partial=true says that this is known",
 				b.ID, s.nameOf(ts), cmp.Or(uncovered[0], "a range"))
 		}
 	}

@@ -17,7 +17,7 @@ var readKeys = []format.OptionKey{
 	{Name: "at", Values: "TIME", Help: "the table as it was then: operations before TIME are seen. An integer is a hybrid time, everything else RFC 3339; default: the latest state"},
 	{Name: "wal", Values: "true, false", Help: "whether rows and changes that are only in the write-ahead log are read (default true)"},
 	{Name: "tablet", Values: "ID", Help: "only this tablet"},
-	{Name: "partial", Values: "true, false", Help: "read what there is, where tablets are missing; and where history was removed that a snapshot asks for, the oldest state, with an error finding kudu.history.removed (default false)"},
+	{Name: "partial", Values: "true, false", Help: "tablets may be missing without the error finding kudu.tablet.missing; and where history was removed that a snapshot asks for, the oldest state, with an error finding kudu.history.removed (default false)"},
 	{Name: "live", Values: "true, false", Help: "read directories on which a server runs; what it does meanwhile may show as damage (default false)"},
 	{Name: "schema", Values: "FILE", Help: "read the blocks that no superblock names, with the schema in FILE (JSON, as stoa schema -f json prints it)"},
 	{Name: "wal-dir", Values: "DIR", Help: "the directory that holds wals/, instead of looking for it"},
@@ -30,7 +30,8 @@ type readOptions struct {
 	at      uint64 // hybrid time; operations before it are seen
 	noWAL   bool
 	tablet  string
-	partial bool
+	partial bool // history that is gone is read over
+	gaps    bool // tablets may be missing untold
 	live    bool
 	schema  string // file; "": what superblocks name is read
 	layout  Layout
@@ -64,6 +65,7 @@ func (o *readOptions) set(key, v string) (err error) {
 		o.tablet = v
 	case "partial":
 		o.partial, err = yesNo(key, v)
+		o.gaps = o.partial
 	case "live":
 		o.live, err = yesNo(key, v)
 	case "schema":
