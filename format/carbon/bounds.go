@@ -203,7 +203,10 @@ func (c *column) wholeBound(b []byte) (pred.Value, bool) {
 	}
 	switch c.typ {
 	case typeBoolean:
-		return pred.Bool(v != 0), true
+		if c.dimension && (v == '0' || v == '1') { // pages of sort columns have texts
+			v -= '0'
+		}
+		return pred.Bool(v == 1), v == 0 || v == 1
 	case typeTimestamp:
 		return instant(v), true
 	}
