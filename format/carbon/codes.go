@@ -16,7 +16,7 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.chunk.damaged", Severity: region.Error, Help: "The metadata of a column chunk cannot be read: the column is lost in this blocklet."},
 	{Code: "carbon.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of the file claims. No writer leaves any: a blocklet may have been cut out of the footer, or a streaming writer was interrupted."},
 	{Code: "carbon.coverage.overlap", Severity: region.Error, Help: "Bytes that two structures claim. At least one of the offsets is wrong."},
-	{Code: "carbon.delete.damaged", Severity: region.Error, Help: "A delete delta cannot be read: rows that were deleted would come back."},
+	{Code: "carbon.delete.damaged", Severity: region.Error, Help: "A delete delta cannot be read, or does not fit the update status (another block, another number of rows, a block without a data file): rows that were deleted would come back."},
 	{Code: "carbon.delete.range", Severity: region.Error, Help: "A delete delta deletes rows that the page does not have. It may belong to another file."},
 	{Code: "carbon.file.leftover", Severity: region.Note, Help: "A data file that no index of its segment names: what a failed load left, most likely. It is not read."},
 	{Code: "carbon.footer.damaged", Severity: region.Error, Help: "The footer of a data file cannot be read: the file is cut, or its end is overwritten. Recover finds the blocklets by the index file, or one after the other."},

@@ -19,7 +19,7 @@ import (
 type deleteDelta struct {
 	Details map[string]struct {
 		ID   string  `json:"id"`
-		Page int64   `json:"pageId"`
+		Page *int64  `json:"pageId"`
 		Rows []int64 `json:"deletedRows"`
 	} `json:"blockletDetailsMap"`
 	Block string `json:"blockName"`
@@ -35,7 +35,7 @@ type deletes map[pageKey][]int64
 func (t *managed) deltaNames(ctx context.Context, u *update, dir string) ([]string, error) {
 	name := func(stamp string) string { return path.Join(dir, u.Block+"-"+stamp+".deletedelta") }
 	switch {
-	case u.From == "" || u.From == "0":
+	case count64(u.Deleted) == 0: // the rows of the block were moved, not deleted
 		return nil, nil
 	case u.From == u.To:
 		return []string{name(u.From)}, nil
@@ -66,10 +66,11 @@ func (t *managed) deltaNames(ctx context.Context, u *update, dir string) ([]stri
 	return out, nil
 }
 
-// readDeletes reads the delete deltas of a data file.
+// readDeletes reads the delete deltas of a data file. Whatever is not there, or not as the update status has it, is an error: rows would
+// come back.
 func (t *managed) readDeletes(ctx context.Context, u *update, dir string) (deletes, error) {
 	list, err := t.deltaNames(ctx, u, dir)
-	if err != nil || len(list) == 0 {
+	if err != nil || len(list) == 0 && count64(u.Deleted) == 0 {
 		return nil, err
 	}
 	out := deletes{}
@@ -81,19 +82,31 @@ func (t *managed) readDeletes(ctx context.Context, u *update, dir string) (delet
 			}
 			return nil, err
 		}
+		if d.Block != u.Block {
+			return nil, fault.Corruptf(fault.Span{Object: name}, "blockName", "%q, the update status says that it is of %s", d.Block, u.Block)
+		}
+		if len(d.Details) == 0 {
+			return nil, fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap", "it is missing, or empty")
+		}
 		for _, k := range sorted(d.Details) {
 			x := d.Details[k]
 			id, err := strconv.ParseInt(x.ID, 10, 64)
-			if err != nil || id < 0 || x.Page < 0 {
-				return nil, fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap."+k, "blocklet %q, page %d", x.ID, x.Page)
+			if err != nil || id < 0 || x.Page == nil || *x.Page < 0 || len(x.Rows) == 0 {
+				return nil, fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap."+k, "id, pageId or deletedRows is missing or impossible")
 			}
-			key := pageKey{id, x.Page}
+			key := pageKey{id, *x.Page}
 			out[key] = append(out[key], x.Rows...)
 		}
 	}
+	var named, distinct int64
 	for k := range out {
+		named += int64(len(out[k]))
 		slices.Sort(out[k])
 		out[k] = slices.Compact(out[k])
+		distinct += int64(len(out[k]))
+	}
+	if n := count64(u.Deleted); n != distinct && (n != named || len(list) == 1) { // two deltas may name the same row, one has each once
+		return nil, fault.Corruptf(fault.Span{Object: t.updates}, "deletedRowsInBlock", "%s of block %s, its delete deltas have %d", u.Deleted, u.Block, distinct)
 	}
 	return out, nil
 }

@@ -113,7 +113,7 @@ func (t *managed) readStatus(ctx context.Context) error {
 	}
 	t.changes = map[string]*update{}
 	if len(t.loads) == 0 || t.loads[0].Updates == "" {
-		return nil
+		return t.checkUpdates(ctx, nil)
 	}
 	t.updates = path.Join(t.path, "Metadata", t.loads[0].Updates)
 	var list []update
@@ -126,6 +126,70 @@ func (t *managed) readStatus(ctx context.Context) error {
 	for i := range list {
 		u := &list[i]
 		t.changes[u.Segment+"/"+u.Block] = u
+	}
+	return t.checkUpdates(ctx, list)
+}
+
+// checkUpdates holds the update status against tablestatus: an entry without its members (the real writer always writes them), or of a
+// segment that never was, would let deleted rows come back, and so would a segment with deletes that has no entry. Which files the
+// entries are of is found out with the files; see fit.
+func (t *managed) checkUpdates(ctx context.Context, list []update) error {
+	known, has := map[string]bool{}, map[string]bool{}
+	for i := range t.loads {
+		known[t.loads[i].Name], known[t.loads[i].id()] = true, true
+	}
+	for i := range list {
+		u := &list[i]
+		has[u.Segment] = true
+		if err := t.checkUpdate(u, i); err != nil {
+			return err
+		}
+		if known[u.Segment] {
+			continue
+		}
+		var past []load // what was cleaned away
+		if err := readJSON(ctx, t.tree, t.status+".history", t.opts.Limits, &past); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for k := range past {
+			known[past[k].Name] = true
+		}
+		if !known[u.Segment] {
+			return fault.Corruptf(fault.Span{Object: t.updates}, fmt.Sprintf("[%d].segmentName", i), "%q is no segment of the table", u.Segment)
+		}
+	}
+	for i := range t.loads {
+		if l := &t.loads[i]; l.counts() && l.UpdateFrom != "" && !has[l.id()] {
+			return fault.Corruptf(fault.Span{Object: t.status}, fmt.Sprintf("[%d].updateDeltaStartTimestamp", i), "segment %s has deleted rows, and no update status says which", l.Name)
+		}
+	}
+	return nil
+}
+
+// checkUpdate looks whether the entry has what it needs.
+func (t *managed) checkUpdate(u *update, i int) error {
+	bad := func(member, value string) error {
+		return fault.Corruptf(fault.Span{Object: t.updates}, fmt.Sprintf("[%d].%s", i, member), "%q: it is missing, or impossible", value)
+	}
+	n := count64(u.Deleted)
+	_, from := millis(u.From)
+	_, to := millis(u.To)
+	switch {
+	case u.Segment == "":
+		return bad("segmentName", u.Segment)
+	case u.Block == "":
+		return bad("blockName", u.Block)
+	case u.Status != "" && !knownStatus(u.Status):
+		return bad("segmentStatus", u.Status)
+	case u.gone():
+	case n < 0:
+		return bad("deletedRowsInBlock", u.Deleted)
+	case n == 0 && (u.From != "" && u.From != "0" || u.To != "" && u.To != "0"):
+		return bad("deletedRowsInBlock", u.Deleted)
+	case n > 0 && !from:
+		return bad("deleteDeltaStartTimestamp", u.From)
+	case n > 0 && !to:
+		return bad("deleteDeltaEndTimestamp", u.To)
 	}
 	return nil
 }

@@ -71,14 +71,33 @@ func (t *managed) segmentParts(ctx context.Context, l *load) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
+	files := map[string]bool{}
 	for _, f := range folders {
-		some, err := t.folderParts(ctx, l, f)
+		some, err := t.folderParts(ctx, l, f, files)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, some...)
 	}
-	return out, nil
+	return out, t.fit(l, files)
+}
+
+// fit looks whether each entry of the update status has its data file in the segment.
+func (t *managed) fit(l *load, files map[string]bool) error {
+	blocks := map[string]bool{}
+	for f := range files {
+		blocks[parseFileName(f).block] = true
+	}
+	for _, k := range sorted(t.changes) {
+		u := t.changes[k]
+		if !l.counts() || u.Segment != l.id() || u.gone() {
+			continue
+		}
+		if !blocks[u.Block] || u.Actual != "" && !files[path.Base(u.Actual)] {
+			return fault.Corruptf(fault.Span{Object: t.updates}, "blockName", "%s (%s) has deleted rows, and is no data file of segment %s", u.Block, u.Actual, l.Name)
+		}
+	}
+	return nil
 }
 
 // place is a directory with files of a segment.
@@ -147,8 +166,8 @@ func (t *managed) located(l *load, s segmentFile) (out []place) {
 }
 
 // folderParts are the data files of a load in a directory: those that its index files name. Without a readable index those whose
-// names say the segment.
-func (t *managed) folderParts(ctx context.Context, l *load, p place) ([]part, error) {
+// names say the segment. files is told the names of all, also of those of other buckets than the wanted one.
+func (t *managed) folderParts(ctx context.Context, l *load, p place, files map[string]bool) ([]part, error) {
 	here := map[string]int64{} // data files, with their sizes
 	var indexes []string
 	for info, err := range t.tree.List(ctx, p.dir) {
@@ -175,6 +194,9 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place) ([]part, er
 		n := parseFileName(name)
 		x0 := blocks[name]
 		mine := x0 != nil || !whole && (n.segment == "" || n.segment == l.id())
+		if mine {
+			files[name] = true
+		}
 		if !mine || t.o.bucket >= 0 && n.bucket != t.o.bucket {
 			continue
 		}

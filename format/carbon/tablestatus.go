@@ -56,6 +56,17 @@ func (l *load) counts() bool {
 	return false
 }
 
+// knownStatus reports whether a writer gives a segment the state. Some have two spellings: as the real writer's JSON has them, and
+// as it tells them.
+func knownStatus(s string) bool {
+	switch s {
+	case statusSuccess, statusPartial, statusPartial1, statusForUpdate, statusStreaming, statusFinish, statusDeleted, statusCompacted,
+		"Failure", "Load Failure", "Partial Failure", "In Progress", "Insert In Progress", "Overwrite In Progress", "Insert Overwrite In Progress", "Update":
+		return true
+	}
+	return false
+}
+
 // id is the segment whose files hold the load.
 func (l *load) id() string {
 	if l.Merged != "" && l.counts() {

@@ -181,7 +181,11 @@ func (v *verifier) table(dir string) {
 		v.part = dir
 		parts, err := t.segmentParts(v.ctx, l)
 		if err != nil {
-			v.blame("carbon.segment.missing", err, -1, -1)
+			code := "carbon.segment.missing"
+			if e := (*fault.Error)(nil); errors.As(err, &e) && t.updates != "" && e.At.Object == t.updates {
+				code = "carbon.delete.damaged"
+			}
+			v.blame(code, err, -1, -1)
 			continue
 		}
 		for _, f := range t.Findings() {
