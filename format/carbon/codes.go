@@ -31,8 +31,8 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.recovered", Severity: region.Note, Help: "Recover found blocklets without the footer."},
 	{Code: "carbon.rows.lost", Severity: region.Error, Help: "Recover did not find these blocklets whole."},
 	{Code: "carbon.schema.damaged", Severity: region.Error, Help: "The schema file of a table cannot be read. The data files know the columns they have."},
-	{Code: "carbon.segment.missing", Severity: region.Error, Help: "The status names a segment, or an index a data file, that is not there."},
-	{Code: "carbon.status.damaged", Severity: region.Error, Help: "tablestatus, or the update status that it names, cannot be read: nobody knows which segments and rows count."},
+	{Code: "carbon.segment.missing", Severity: region.Error, Help: "The status names a segment or segment file, a segment file an index, or an index a data file, that is not there, not whole or cannot be read."},
+	{Code: "carbon.status.damaged", Severity: region.Error, Help: "tablestatus, or the update status that it names, cannot be read, or has a state or member that it cannot have: nobody knows which segments and rows count."},
 	{Code: "carbon.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here; the message names it."},
 	{Code: "carbon.utf8", Severity: region.Note, Help: "A string is not UTF-8. The bytes are kept as they are."},
 }

@@ -111,6 +111,14 @@ func (t *managed) readStatus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for i := range t.loads { // unknown is not "left out": that would be a silent loss
+		switch l := &t.loads[i]; {
+		case l.Name == "":
+			return fault.Corruptf(fault.Span{Object: t.status}, fmt.Sprintf("[%d].loadName", i), "it is missing")
+		case !knownStatus(l.Status):
+			return fault.Corruptf(fault.Span{Object: t.status}, fmt.Sprintf("[%d].loadStatus", i), "segment %s: load status %q is unknown", l.Name, l.Status)
+		}
+	}
 	t.changes = map[string]*update{}
 	if len(t.loads) == 0 || t.loads[0].Updates == "" {
 		return t.checkUpdates(ctx, nil)

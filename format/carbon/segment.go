@@ -118,7 +118,7 @@ func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
 		err := readJSON(ctx, t.tree, name, t.opts.Limits, &s)
 		switch {
 		case err == nil && len(s.Locations) > 0:
-			return t.located(l, s), nil
+			return t.located(name, s)
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
@@ -145,11 +145,14 @@ func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
 	return out, nil
 }
 
-// located are the places of a segment file.
-func (t *managed) located(l *load, s segmentFile) (out []place) {
+// located are the places of the segment file name.
+func (t *managed) located(name string, s segmentFile) (out []place, err error) {
 	for _, k := range sorted(s.Locations) {
 		f := s.Locations[k]
-		if f.Status != "" && f.Status != statusSuccess {
+		if !knownStatus(f.Status) {
+			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k+".status", "location status %q is unknown", f.Status)
+		}
+		if f.Status != statusSuccess {
 			continue
 		}
 		p := place{dir: k, values: f.Partitions, indexes: slices.Clone(f.Files)}
@@ -162,7 +165,7 @@ func (t *managed) located(l *load, s segmentFile) (out []place) {
 		slices.Sort(p.indexes)
 		out = append(out, p)
 	}
-	return out
+	return out, nil
 }
 
 // folderParts are the data files of a load in a directory: those that its index files name. Without a readable index those whose

@@ -76,3 +76,19 @@ func TestDamagedDeletes(t *testing.T) {
 		refused(t, c.old+" is "+c.now, tree, c.code)
 	}
 }
+
+// TestUnknownStatus: a segment, or a directory of one, whose status is no known word is not left out without a word.
+func TestUnknownStatus(t *testing.T) {
+	for _, c := range []struct{ table, file, old, now, code string }{
+		{"managed1", "tablestatus", `"Success"`, `"Sucsess"`, "carbon.status.damaged"},
+		{"managed1", "tablestatus", `"loadStatus"`, `"loadStatut"`, "carbon.status.damaged"},
+		{"managed1", "tablestatus", `"loadName"`, `"loadNamf"`, "carbon.status.damaged"},
+		{"managed_compact", "tablestatus", `"Compacted"`, `"Compactee"`, "carbon.status.damaged"},
+		{"managed_part", ".segment", `"Success"`, `"Sucsess"`, "carbon.segment.missing"},
+		{"managed_part", ".segment", `"status"`, `"statut"`, "carbon.segment.missing"},
+	} {
+		tree := loaded(t, filepath.Join(golden2, "managed", c.table))
+		swap(t, tree, c.file, c.old, c.now)
+		refused(t, c.old+" is "+c.now, tree, c.code)
+	}
+}
