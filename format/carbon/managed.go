@@ -271,7 +271,10 @@ func (t *managed) all(ctx context.Context) ([]*part, error) {
 			if t.o.allSegments && !l.counts() { // its files may have been cleaned away
 				continue
 			}
-			return nil, err
+			if t.saved == nil || !errors.Is(err, fault.Corrupt) {
+				return nil, err
+			}
+			t.saved([]region.Finding{saying("carbon.segment.missing", fault.Span{Object: t.status}, t.path, "%v: what is there of segment %s is read", err, l.Name)})
 		}
 		for k := range parts {
 			p := &parts[k]

@@ -71,15 +71,47 @@ func (t *managed) segmentParts(ctx context.Context, l *load) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]bool{}
+	h := holding{names: map[string]bool{}}
 	for _, f := range folders {
-		some, err := t.folderParts(ctx, l, f, files)
-		if err != nil {
+		some, err := t.folderParts(ctx, l, f, &h)
+		if err != nil && !errors.Is(err, fault.Corrupt) {
 			return nil, err
 		}
+		h.fail(err)
 		out = append(out, some...)
 	}
-	return out, t.fit(l, files)
+	h.fail(t.whole(l, &h))
+	h.fail(t.fit(l, h.names))
+	return out, h.err
+}
+
+// holding is what was found of a segment.
+type holding struct {
+	names    map[string]bool // of data files, also of those of other buckets than the wanted one
+	bytes    int64           // of them
+	unknown  bool            // an index file is missing or damaged: there may have been more data files
+	promised string          // an index file that the segment file names, and that is not there
+	err      error           // the first of them
+}
+
+func (h *holding) fail(err error) {
+	if h.err == nil {
+		h.err = err
+	}
+}
+
+// whole looks whether all data files of the segment are there if no index tells: by the size that tablestatus has of them. There may be
+// more of them: updates before 2.0 added files and left the size as it was.
+func (t *managed) whole(l *load, h *holding) error {
+	want := count64(l.DataSize)
+	switch {
+	case !l.counts() || !h.unknown && len(h.names) > 0:
+	case want > h.bytes:
+		return fault.Corruptf(fault.Span{Object: t.status}, "dataSize", "segment %s has %d bytes of data files, and %d are there; its index files are missing or damaged", l.Name, want, h.bytes)
+	case want < 0 && h.promised != "":
+		return fault.Corruptf(fault.Span{Object: h.promised}, "", "segment %s: its segment file names this index, it is missing, and nothing else says which data files there were", l.Name)
+	}
+	return nil
 }
 
 // fit looks whether each entry of the update status has its data file in the segment.
@@ -121,6 +153,8 @@ func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
 			return t.located(name, s)
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return nil, err
+		case err != nil && l.counts():
+			t.note("carbon.segment.file", fault.Span{Object: name}, "segment %s: its segment file is missing, its directory is read", l.Name)
 		}
 	}
 	fact := path.Join(t.path, "Fact")
@@ -169,11 +203,14 @@ func (t *managed) located(name string, s segmentFile) (out []place, err error) {
 }
 
 // folderParts are the data files of a load in a directory: those that its index files name. Without a readable index those whose
-// names say the segment. files is told the names of all, also of those of other buckets than the wanted one.
-func (t *managed) folderParts(ctx context.Context, l *load, p place, files map[string]bool) ([]part, error) {
+// names say the segment. With a Corrupt error it gives what is there. h is told what was found.
+func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding) ([]part, error) {
 	here := map[string]int64{} // data files, with their sizes
 	var indexes []string
 	for info, err := range t.tree.List(ctx, p.dir) {
+		if errors.Is(err, fs.ErrNotExist) { // an empty directory is as good
+			break
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -192,13 +229,18 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, files map[s
 		indexes = currentIndexes(indexes)
 	}
 	blocks, whole := t.indexed(ctx, p.dir, indexes)
+	h.unknown = h.unknown || !whole
+	if !whole && len(p.indexes) > 0 {
+		h.promised = path.Join(p.dir, p.indexes[0])
+	}
 	var out []part
 	for _, name := range sorted(here) {
 		n := parseFileName(name)
 		x0 := blocks[name]
 		mine := x0 != nil || !whole && (n.segment == "" || n.segment == l.id())
 		if mine {
-			files[name] = true
+			h.names[name] = true
+			h.bytes += here[name]
 		}
 		if !mine || t.o.bucket >= 0 && n.bucket != t.o.bucket {
 			continue
@@ -220,7 +262,7 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, files map[s
 	}
 	for _, name := range sorted(blocks) {
 		if _, ok := here[name]; !ok {
-			return nil, fault.Corruptf(fault.Span{Object: path.Join(p.dir, name)}, "", "segment %s: the index names this file, and it is missing", l.Name)
+			return out, fault.Corruptf(fault.Span{Object: path.Join(p.dir, name)}, "", "segment %s: the index names this file, and it is missing", l.Name)
 		}
 	}
 	return out, nil

@@ -92,3 +92,51 @@ func TestUnknownStatus(t *testing.T) {
 		refused(t, c.old+" is "+c.now, tree, c.code)
 	}
 }
+
+// lacking is t of a tree without the files whose names have a text in them; there has to be one.
+func lacking(t *testing.T, tree *store.Memory, text string) *store.Memory {
+	t.Helper()
+	files := map[string][]byte{}
+	for _, n := range tree.Names() {
+		if !strings.Contains(n, text) {
+			files[n] = tree.Bytes(n)
+		}
+	}
+	if len(files) == len(tree.Names()) {
+		t.Fatalf("no file …%s…", text)
+	}
+	return store.NewMemory(files)
+}
+
+// TestLostSegmentFiles: data files that are gone together with the index that would tell are an error, and recovery reads the rest; if only
+// the index is gone nothing is lost. The rows are Spark's: see the manifest.
+func TestLostSegmentFiles(t *testing.T) {
+	for _, c := range []struct {
+		table string
+		gone  []string
+		left  int // rows
+	}{
+		{"managed1", []string{"Fact/Part0/Segment_1/"}, 220},
+		{"managed_bucket", []string{"carbonindexmerge", "batchno0-2-0"}, 247},
+		{"managed_part", []string{"country=c0/y=2019/"}, 55},
+	} {
+		tree := loaded(t, filepath.Join(golden2, "managed", c.table))
+		for _, g := range c.gone {
+			tree = lacking(t, tree, g)
+		}
+		refused(t, c.table, tree, "carbon.segment.missing")
+		rows, found, err := recovered(t, tree, "t")
+		if err != nil || len(rows) != c.left || !has(found, "carbon.segment.missing") {
+			t.Errorf("%s: %d rows recovered of %d, %v, %v", c.table, len(rows), c.left, err, found)
+		}
+	}
+	for gone, code := range map[string]string{"Segment_1/1_1795249939034.carbonindexmerge": "carbon.index.missing", "segments/1_1795249939034.segment": "carbon.segment.file"} {
+		tree := lacking(t, loaded(t, filepath.Join(golden2, "managed/managed1")), gone)
+		if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{}); err != nil || len(rows) != 370 {
+			t.Errorf("without %s: %d rows, %v", gone, len(rows), err)
+		}
+		if found := verdict(t, tree); len(found) != 1 || found[0].Code != code {
+			t.Errorf("without %s: %v", gone, found)
+		}
+	}
+}

@@ -185,8 +185,7 @@ func (v *verifier) table(dir string) {
 			if e := (*fault.Error)(nil); errors.As(err, &e) && t.updates != "" && e.At.Object == t.updates {
 				code = "carbon.delete.damaged"
 			}
-			v.blame(code, err, -1, -1)
-			continue
+			v.blame(code, err, -1, -1) // what is there is looked at all the same
 		}
 		for _, f := range t.Findings() {
 			v.give(f)
