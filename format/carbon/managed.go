@@ -346,10 +346,34 @@ func (t *managed) RowGroups(ctx context.Context, p format.Part, q format.Query) 
 		return t.groups(ctx, f, mine, q)
 	}
 	f, err := t.file(ctx, p.Ref)
+	if err == nil && t.saved == nil { // when recovering, the footer may not be the file's own
+		err = f.agrees(mine)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return t.groups(ctx, f, mine, q)
+}
+
+// agrees holds the rows of a file against what its index file says: with another number the file is not the one that was loaded, or one
+// of the two is damaged. Files of rows may have grown since.
+func (f *dataFile) agrees(p *part) error {
+	if f.stream != nil || len(p.blocks) == 0 {
+		return nil
+	}
+	for i := range p.blocks {
+		b := &p.blocks[i]
+		if b.info == nil || i >= len(f.footer.blocklet) {
+			continue
+		}
+		if n := f.footer.blocklet[i].rows; n != b.count() {
+			return fault.Corruptf(f.footSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", i), "%d, the index file says %d", n, b.count())
+		}
+	}
+	if f.footer.rows != p.rows {
+		return fault.Corruptf(f.footSpan(), "footer.num_rows", "%d, the index file says %d", f.footer.rows, p.rows)
+	}
+	return nil
 }
 
 // hollow is the file as its index file knows it: enough to tell what a filter needs of it without opening it. nil if the index

@@ -140,3 +140,11 @@ func TestLostSegmentFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherFile: a data file that another one took the place of is noticed with a filter and without.
+func TestOtherFile(t *testing.T) {
+	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
+	const at = "t/Fact/Part0/Segment_"
+	tree.Put(at+"2/part-0-0_batchno0-0-2-1795249939344.snappy.carbondata", tree.Bytes(at+"1/part-0-0_batchno0-0-1-1795249939034.snappy.carbondata"))
+	refused(t, "the file of another segment", tree, "carbon.index.disagree")
+}
