@@ -13,6 +13,7 @@ import (
 	"stoa/fault"
 	"stoa/internal/scan"
 	"stoa/pred"
+	"stoa/region"
 	"stoa/vec"
 )
 
@@ -192,6 +193,14 @@ func (s *SplitTable) Schema() (*arrow.Schema, error) {
 		all.sources = append(all.sources, t.sources...)
 	}
 	return all.ScanSchema(s.spec)
+}
+
+// Findings is what was noticed of the split's tables, as Table.Findings tells it; more may come while rows are read.
+func (s *SplitTable) Findings() (out []region.Finding) {
+	for _, t := range s.tables {
+		out = append(out, t.Findings()...)
+	}
+	return out
 }
 
 // Scan reads the split's rows. Of spec, everything but Columns, Filter, Unordered, Rows and Limit holds: these are the split's.

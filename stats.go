@@ -112,7 +112,7 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 }
 
 func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *ColumnStats, tell func(region.Loss) error) error {
-	var lo, hi extremes
+	lo, hi := st.lo, st.hi // of the row groups before
 	err := scan.Pages(ctx, s.scan, g, col, func(p scan.PageInfo) error {
 		if p.Dict {
 			st.Dict += int64(p.Vector.Len())

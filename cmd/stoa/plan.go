@@ -30,7 +30,7 @@ func (a *app) planCmd() *cobra.Command {
 		Short: "Cut a scan into splits that other processes can read",
 		Long: `Cut a scan into splits, for a distributed engine. A line of JSON is a split: it holds everything that another process needs
 to read it, but the data; stoa scan --split does. The splits' rows, one after the other, are those of the scan. The last line is
-{"end":true,…} with the number of splits: a plan without it was cut.`,
+{"end":true,…} with the number of splits: a plan without it was cut. The status is 3 if the table is known not to be whole.`,
 		Example: `  stoa plan table/ --target-size 256MB > splits.jsonl
   stoa plan '/data/kudu#orders' --columns id,price -o splits.jsonl`,
 		Args: a.paths,
@@ -52,7 +52,7 @@ to read it, but the data; stoa scan --split does. The splits' rows, one after th
 			if err := spare(out.file, t.Sources()); err != nil {
 				return err
 			}
-			return a.put(ctx, &out, func(w io.Writer) error {
+			err = a.put(ctx, &out, func(w io.Writer) error {
 				enc := json.NewEncoder(w)
 				end := planEnd{End: true}
 				for s, err := range t.Plan(ctx, spec, target) {
@@ -68,6 +68,11 @@ to read it, but the data; stoa scan --split does. The splits' rows, one after th
 				}
 				return enc.Encode(end)
 			})
+			a.tellFindings(t.Findings())
+			if err == nil && lostFindings(t.Findings()) { // the plan is whole, the table is not
+				return errDamage
+			}
+			return err
 		},
 	}
 	sel.registerColumns(a, cmd, &src)
@@ -86,7 +91,7 @@ func (a *app) scanCmd() *cobra.Command {
 		Short: "Read a split of stoa plan",
 		Long: `Read a split that stoa plan made, as an Arrow stream. SPLIT is the JSON itself, a FILE that holds it, or - for standard input.
 The exit status is 0 only if all of the split was written, and only then does the stream have its end mark: a reader can tell a
-stream that was cut from one that ended.`,
+stream that was cut from one that ended. With status 3 the stream has its end mark, and the table is known not to be whole.`,
 		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | consumer
   stoa scan --split split.json -o part.parquet`,
 		Args: cobra.NoArgs,
@@ -117,7 +122,7 @@ stream that was cut from one that ended.`,
 				return err
 			}
 			err = a.writeRows(ctx, &r.outputFlags, form, sc, t.Scan(ctx, spec))
-			return r.damageFlags.report(ctx, a, []string{"the split"}, nil, err)
+			return r.damageFlags.report(ctx, a, []string{"the split"}, t.Findings(), err)
 		},
 	}
 	cmd.Flags().StringVar(&split, "split", "", "the `SPLIT`: JSON, a file, or - (needed)")

@@ -1,6 +1,7 @@
 package redfile_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -12,8 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/formattest"
@@ -169,6 +173,57 @@ func writeKill(t testing.TB, n int, opts map[string]string) []byte {
 		t.Fatal(err)
 	}
 	return mem.Bytes("f.red")
+}
+
+// TestStatsOfRowGroups: the least and the greatest value are those of all row groups.
+func TestStatsOfRowGroups(t *testing.T) {
+	tg := target(writeKill(t, 300, map[string]string{"row-group-rows": "60"}))
+	tab, err := stoa.Open(ctx, tg.Name, stoa.OpenOptions{Tree: tg.Tree})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	st, err := tab.Stats(ctx, stoa.Fail, nil)
+	if err != nil || st[0].Name != "id" || st[0].Min != "-7" || st[0].Max != fmt.Sprint(299*1000003-7) || st[0].Blocks < 5 {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
+
+// TestChangedBytesNeverPanic: verify decodes pages without checksums, whatever their levels and lengths say. The column has runs of nulls, so
+// that one changed byte makes values of all of them.
+func TestChangedBytesNeverPanic(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	defer b.Release()
+	for i := range 90 {
+		if i/30 != 1 {
+			b.Field(0).AppendNull()
+		} else {
+			b.Field(0).(*array.StringBuilder).Append(strings.Repeat("x", 12))
+		}
+	}
+	batch := b.NewRecordBatch()
+	defer batch.Release()
+	mem := store.NewMemory(nil)
+	w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"crc": "false", "compression": "none", "sync": "0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(ctx, batch); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	whole := mem.Bytes("f.red")
+	for at := 4; at < len(whole)-8; at++ {
+		for _, flip := range []byte{2, 0xff} {
+			changed := bytes.Clone(whole)
+			changed[at] ^= flip
+			for range redfile.Format.Verify(ctx, target(changed), format.OpenOptions{Depth: format.Deep}) {
+			}
+		}
+	}
 }
 
 // TestOwnFilesAreHealthy: what the writer writes is whole by its own word, with every kind of structure.

@@ -306,7 +306,7 @@ func copyStrings(offs []int32, out, data []byte, pos, k, first int) error {
 		}
 		l := int(binary.LittleEndian.Uint32(data[pos:]))
 		pos += 4
-		if l > len(data)-pos {
+		if l > len(data)-pos || l > len(out)-to { // more than k values share the bytes: levels of which a byte was changed
 			return stringsEnd(data, pos-4, first+i)
 		}
 		if l <= 32 && pos+32 <= len(data) && to+32 <= len(out) {
