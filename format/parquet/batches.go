@@ -65,7 +65,7 @@ func (e *lostRows) LostRows() (from, to int64) { return e.rows.From, e.rows.To }
 
 // tell gives an error instead of rows.
 func (f *feed) tell(err error, rows vec.Range) {
-	damage := errors.Is(err, fault.Corrupt)
+	damage := errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported)
 	if damage {
 		err = &lostRows{err, rows}
 	}
@@ -78,6 +78,10 @@ func (f *feed) all(rows vec.Range) {
 		at, step, err := f.some(rows)
 		switch {
 		case err == nil || f.stopped:
+			return
+		case errors.Is(err, fault.Unsupported): // refused of the chunk, whichever page it is of
+			f.tell(err, vec.Range{From: at, To: f.r.meta.RowGroups[f.group].NumRows})
+			f.stopped = true
 			return
 		case !errors.Is(err, fault.Corrupt):
 			f.tell(err, rows)

@@ -22,7 +22,8 @@ import (
 	"stoa/vec"
 )
 
-// Damaged says what happens to rows that cannot be read. Only errors of class Corrupt are excused.
+// Damaged says what happens to rows that cannot be read. Only errors of the classes Corrupt and Unsupported are excused,
+// the latter unless there was nothing else: a file that is all of a codec we do not have is refused, not lost.
 type Damaged uint8
 
 const (
@@ -89,6 +90,11 @@ func Schema(r format.Reader, spec Spec) (*arrow.Schema, error) {
 // (before the filter) of everything that was gone through.
 func Run(ctx context.Context, src Source, spec Spec, passed *int64) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
+		var s *sieve
+		if spec.Damaged != Fail {
+			s = &sieve{lost: spec.Lost, yield: yield}
+			spec.Lost, yield = s.tell, s.give
+		}
 		p, err := newPlan(src.Reader, spec)
 		if err != nil {
 			yield(nil, err)
@@ -103,10 +109,48 @@ func Run(ctx context.Context, src Source, spec Spec, passed *int64) iter.Seq2[ar
 			err = r.out.flush()
 		}
 		r.out.release()
+		if err == nil && s != nil && p.filter == nil && p.spec.Rows == (vec.Range{}) {
+			err = s.nothing()
+		}
 		if err != nil && !errors.Is(err, errLeft) && !errors.Is(err, errStop) {
 			yield(nil, err)
 		}
 	}
+}
+
+// sieve notes whether anything was read besides what needs something that is not known here.
+type sieve struct {
+	lost    func(region.Loss) // who else is told of losses; may be nil
+	yield   func(arrow.RecordBatch, error) bool
+	rows    int64 // that were given
+	refused error // the first error of class Unsupported among the losses
+	damaged bool  // there were others
+}
+
+func (s *sieve) tell(l region.Loss) {
+	if !errors.Is(l.Err, fault.Unsupported) {
+		s.damaged = true
+	} else if s.refused == nil {
+		s.refused = l.Err
+	}
+	if s.lost != nil {
+		s.lost(l)
+	}
+}
+
+func (s *sieve) give(b arrow.RecordBatch, err error) bool {
+	if b != nil {
+		s.rows += b.NumRows()
+	}
+	return s.yield(b, err)
+}
+
+// nothing is why nothing at all could be read, if that is no damage.
+func (s *sieve) nothing() error {
+	if s.rows > 0 || s.damaged {
+		return nil
+	}
+	return s.refused
 }
 
 // Two ways to end without an error: there is nothing more to read, or nobody listens any more.

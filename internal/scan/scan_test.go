@@ -43,6 +43,7 @@ type toyColumn struct {
 	cuts   []int   // first rows of the pages
 	coded  []bool  // per page: codes, not spelled (strings only)
 	bad    map[int]bool
+	alien  bool // the bad pages need what nobody has
 }
 
 const toyNull = -1 << 63
@@ -204,6 +205,9 @@ func (c *toyChunk) Decode(t *format.Task, dst *vec.Vector) error {
 		}
 		fillStrings(dst, all)
 		return nil
+	}
+	if c.bad[t.Page.Ordinal] && c.alien {
+		return fault.Unsupportedf(t.Page.Spans[0], "toy", "encoding 16")
 	}
 	if c.bad[t.Page.Ordinal] {
 		return fault.Corruptf(t.Page.Spans[0], "toy", "bad page")
@@ -440,6 +444,34 @@ func TestFilterOverLostCells(t *testing.T) {
 		}
 		if n != 1 || lost != 1 {
 			t.Errorf("policy %d: %d rows, %d losses", policy, n, lost)
+		}
+	}
+}
+
+// TestUnknownEncodings: a page of an encoding that nobody knows costs its rows, as damage does; a table of nothing else is refused.
+func TestUnknownEncodings(t *testing.T) {
+	for _, c := range []struct {
+		policy       scan.Damaged
+		bad          map[int]bool
+		rows, losses int
+		refused      bool
+	}{
+		{scan.SkipRows, map[int]bool{1: true}, 51, 1, false}, {scan.NullCells, map[int]bool{1: true}, 100, 1, false},
+		{scan.Fail, map[int]bool{0: true}, 0, 0, true}, {scan.SkipRows, map[int]bool{0: true, 1: true}, 0, 2, true},
+	} {
+		for _, parallel := range []int{1, 3} {
+			f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100), cuts: []int{0, 51}, bad: c.bad, alien: true}}}
+			rows, losses := 0, 0
+			var failed error
+			spec := scan.Spec{Damaged: c.policy, Parallel: parallel, Lost: func(region.Loss) { losses++ }}
+			for b, err := range scan.Run(context.Background(), f.source(f.tree()), spec, nil) {
+				if failed = err; err == nil {
+					rows += int(b.NumRows())
+				}
+			}
+			if rows != c.rows || losses != c.losses || errors.Is(failed, fault.Unsupported) != c.refused || (failed != nil) != c.refused {
+				t.Errorf("policy %d, pages %v, %d workers: %d rows, %d losses, %v", c.policy, c.bad, parallel, rows, losses, failed)
+			}
 		}
 	}
 }

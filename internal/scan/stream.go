@@ -61,9 +61,10 @@ func (r *run) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ran
 	return s, nil
 }
 
-// excused reports whether the damage policy reads on after err.
+// excused reports whether the damage policy reads on after err. An encoding or codec that nobody knows is excused, too: one
+// flipped bit of its number in a page header makes it so, and the other pages are whole.
 func (r *run) excused(err error) bool {
-	return r.plan.spec.Damaged != Fail && damaged(err)
+	return r.plan.spec.Damaged != Fail && (damaged(err) || errors.Is(err, fault.Unsupported))
 }
 
 // damaged reports whether err says that bytes are damaged, rather than that they could not be read.
