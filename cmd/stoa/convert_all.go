@@ -44,6 +44,7 @@ type doneTable struct {
 	Source     string   `json:"source"`
 	Output     string   `json:"output"` // in the directory
 	Rows       int64    `json:"rows"`
+	Damaged    bool     `json:"damaged,omitempty"` // not all of the table could be read: the next run tries again
 	Checksum   string   `json:"checksum"`
 	Shape      string   `json:"shape"`                // kinds of the columns: see shape
 	Partitions []string `json:"partitions,omitempty"` // the columns that are directories
@@ -294,12 +295,16 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if back.Verdict != verdictMissing && back.Verdict != verdictDiffers {
+		again := map[string]string{verdictDiffers: "what an earlier run wrote differs", verdictMissing: "what an earlier run wrote is gone"}[back.Verdict]
+		if old.Damaged {
+			again = "an earlier run could not read all of it"
+		}
+		if again == "" {
 			r.a.detail("%s: done before", t.source)
 			r.before++
 			return r.add(summaryDoc{Source: t.source, Output: filepath.Join(r.dir, old.Output), Rows: old.Rows, Files: back.files, Bytes: back.bytes, Readback: &back.readback})
 		}
-		r.a.note("%s: what an earlier run wrote %s: it is converted again", t.source, map[string]string{verdictDiffers: "differs", verdictMissing: "is gone"}[back.Verdict])
+		r.a.note("%s: %s: it is converted again", t.source, again)
 		if err := r.c.discard(old.Output); err != nil {
 			return err
 		}
@@ -322,7 +327,8 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	if err := one.shareRoot(r.dir); err != nil {
 		return err
 	}
-	done := doneTable{Source: t.source, Output: one.output(r.dir), Rows: one.rows, Checksum: one.sum.String(), Shape: shape(one.sc), Partitions: one.partitions}
+	done := doneTable{Source: t.source, Output: one.output(r.dir), Rows: one.rows, Checksum: one.sum.String(), Shape: shape(one.sc), Partitions: one.partitions,
+		Damaged: errors.Is(err, errDamage)}
 	if len(one.partitions) > 0 {
 		if done.Arrow, err = arrowschema.Encode(one.sc); err != nil {
 			return err
