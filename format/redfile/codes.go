@@ -21,6 +21,8 @@ var Codes = []region.CodeDoc{
 	{Code: "redfile.page.damaged", Severity: region.Error, Help: "A page cannot be decoded: it contradicts its own encoding. Without checksums this is how damage shows. Its rows are lost in this column."},
 	{Code: "redfile.page.header", Severity: region.Error, Help: "The header of a page cannot be read: nobody knows where the next one begins, so the rest of the chunk is lost, unless an index page tells."},
 	{Code: "redfile.page.unknown", Severity: region.Note, Help: "A page of a type that is not known. Readers pass over it."},
+	{Code: "redfile.part.missing", Severity: region.Error, Help: "A part of a split table begins with a row group before which others should be, as its sync block says, but the file of these is missing, and so is _metadata.red: their rows are lost."},
+	{Code: "redfile.parts.unlisted", Severity: region.Warning, Help: "The _metadata.red of a split table is missing. Each part is a whole file and is read, but nothing says how many there were: parts behind the last one may be missing, too."},
 	{Code: "redfile.read", Severity: region.Error, Help: "Bytes of the file, or of one that holds its chunks, could not be read from where it is kept."},
 	{Code: "redfile.recover.limit", Severity: region.Warning, Help: "Recover read several times the size of the file of what began like pages or metadata and was none, as only bytes made for that purpose do. It goes on, but from then on recognizes only short structures where it does not expect them."},
 	{Code: "redfile.recovered", Severity: region.Note, Help: "Recover put row groups together without the metadata at the end of the file."},

@@ -48,7 +48,8 @@ type file struct {
 	leaves  []leaf
 	guessed bool // generation A without an Arrow schema
 
-	gathered bool // row groups were put together from parts, without the metadata that says where each is
+	missing  []region.Finding // parts that should lie beside this one
+	gathered bool             // row groups were put together from parts, without the metadata that says where each is
 
 	mu      sync.Mutex
 	metas   map[chunkKey]*columnMeta

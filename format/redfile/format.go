@@ -121,5 +121,6 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	if err != nil {
 		return nil, err
 	}
+	f.beside(ctx)
 	return f, nil
 }

@@ -48,6 +48,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 		err = fault.Corruptf(f.metaAt, "file_metadata.row_groups", "most chunks are not where it says: this is the metadata of a file within the file, behind which it is cut")
 	}
 	if err == nil {
+		f.beside(ctx)
 		return f, nil, nil
 	}
 	if !errors.Is(err, fault.Corrupt) {

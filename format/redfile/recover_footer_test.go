@@ -304,6 +304,36 @@ func TestLostSplitMetadata(t *testing.T) {
 	}
 }
 
+// TestGapBetweenParts: where the metadata of a split table and a part are gone, the parts beside it tell of the gap.
+func TestGapBetweenParts(t *testing.T) {
+	for _, gen := range []string{"E", "A"} {
+		objects := splitTable(t, map[string]string{"generation": gen})
+		delete(objects, "out/_metadata.red")
+		for missing, want := range map[string]string{"": "", "out/part-00000.red": "out/part-00001.red", "out/part-00002.red": "out/part-00003.red"} {
+			left := maps.Clone(objects)
+			delete(left, missing)
+			tree := store.NewMemory(left)
+			for _, name := range tree.Names() {
+				tg := format.Target{Tree: tree, Name: name}
+				r, err := redfile.Format.Open(ctx, tg, format.OpenOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				told := slices.ContainsFunc(r.(format.Finder).Findings(), func(f region.Finding) bool { return f.Code == "redfile.part.missing" && f.Severity == region.Error })
+				r.Close()
+				verified := slices.ContainsFunc(findings(tg), func(f region.Finding) bool { return f.Code == "redfile.part.missing" })
+				if told != (name == want) || verified != told {
+					t.Errorf("generation %s without %q: %s tells %v, verify %v", gen, missing, name, told, verified)
+				}
+			}
+		}
+		alone := format.Target{Tree: store.NewMemory(map[string][]byte{"part-00002.red": objects["out/part-00002.red"]}), Name: "part-00002.red"}
+		if found := findings(alone); len(found) > 0 {
+			t.Errorf("generation %s: a part alone: %+v", gen, found)
+		}
+	}
+}
+
 // TestMissingPart: a file that chunks of a split RedFile are in is missing. That is damage of these chunks.
 func TestMissingPart(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {

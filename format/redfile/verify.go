@@ -88,6 +88,10 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	}
 	v.f = f
 	defer f.Close()
+	f.beside(v.ctx)
+	for _, m := range f.missing {
+		v.give(m)
+	}
 	if f.literal {
 		v.tell("redfile.footer.literal", f.at.Sub(f.at.Len-tailLen, 4), "footer", "the number is the offset from the end, not the length")
 	}

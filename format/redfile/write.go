@@ -295,7 +295,7 @@ func (w *writer) group(ctx context.Context) error {
 		return nil
 	}
 	if w.opts.split == "row-group" {
-		if err := w.create(ctx, fmt.Sprintf("part-%05d.red", len(w.meta.groups))); err != nil {
+		if err := w.create(ctx, partName(len(w.meta.groups))); err != nil {
 			return err
 		}
 	}

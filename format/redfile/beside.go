@@ -1,0 +1,76 @@
+package redfile
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"stoa/fault"
+	"stoa/region"
+)
+
+// partName is the file of a split table that begins with row group n.
+func partName(n int) string { return fmt.Sprintf("part-%05d.red", n) }
+
+// maxGap is how many parts in a row are looked for; a longer gap is told as if there were nothing before it.
+const maxGap = 64
+
+// Findings tells of the parts of a split table that are missing around this one.
+func (f *file) Findings() []region.Finding { return f.missing }
+
+// beside looks whether the parts before and behind this one are there. _metadata.red would tell, so it is asked only where that
+// is gone: each part is a whole file then, and only its sync block says that there is more of the table. A part that
+// lies alone is somebody's copy, of which nothing is missing.
+func (f *file) beside(ctx context.Context) {
+	dir, name := path.Split(f.at.Object)
+	here := func(name string) bool {
+		info, err := f.tree.Stat(ctx, path.Join(dir, name))
+		return err == nil && !info.Dir
+	}
+	if f.noVerify || f.at.Off != 0 || len(f.meta.groups) == 0 || len(name) < len("part-0.red") || name[:5] != "part-" || here(metadataFile) {
+		return
+	}
+	s, at := f.firstBlock(ctx)
+	if s == nil || s.groups <= 0 || name != partName(int(s.groups)) {
+		return
+	}
+	first, before := int(s.groups), int(s.groups)-1
+	for before >= 0 && first-before <= maxGap && !here(partName(before)) {
+		before--
+	}
+	found := before >= 0 && first-before <= maxGap
+	next := first + len(f.meta.groups)
+	behind := here(partName(next))
+	if !found && !behind {
+		return
+	}
+	if before < first-1 {
+		f.miss("redfile.part.missing", at, "the part begins with row group %d of its table: %s, before it, is missing, and so is %s", first, partName(first-1), metadataFile)
+	}
+	if !behind {
+		f.miss("redfile.parts.unlisted", at, "%s is missing: nothing says whether the table has parts behind %s", metadataFile, name)
+	}
+}
+
+func (f *file) miss(code string, at fault.Span, format string, args ...any) {
+	lost := int64(0)
+	if severityOf(code) == region.Error {
+		lost = -1
+	}
+	f.missing = append(f.missing, region.Finding{Code: code, Severity: severityOf(code), Part: f.at.Object, At: at, Rows: [2]int64{-1, -1}, Lost: lost,
+		Message: fmt.Sprintf(format, args...)})
+}
+
+// firstBlock is the sync block at the beginning of the file; nil if there is none that is whole.
+func (f *file) firstBlock(ctx context.Context) (*syncBlock, fault.Span) {
+	r := rescue{ctx: ctx, f: f}
+	h, head, err := r.page(magicLen, f.at.Len)
+	if err != nil || h.kind != syncPage || int64(h.stored) > f.limits.Metadata {
+		return nil, fault.Span{}
+	}
+	s, at, err := r.readSync(magicLen, &h, head)
+	if err != nil {
+		return nil, at
+	}
+	return s, at
+}
