@@ -335,7 +335,7 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 	}
 	l := &v.f.leaves[t.col]
 	if v.depth == format.Sums && l.maxRep == 0 {
-		d := decoding{l: l, t: &format.Task{}, verify: true, sumOnly: true}
+		d := decoding{l: l, t: &format.Task{}, codec: t.meta.codec, limits: v.f.limits, verify: true, sumOnly: true}
 		if err := d.open(v.stored, at, p); err != nil || d.h.hasCRC {
 			return p.values, fault.Locate(err, at, true, path)
 		}

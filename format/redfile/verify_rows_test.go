@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"stoa/format"
+	"stoa/format/redfile"
 	"stoa/region"
 )
 
@@ -62,4 +64,44 @@ func TestRowsOfListPage(t *testing.T) {
 			t.Errorf("index=%s, two pages: %v", index, two)
 		}
 	}
+}
+
+// TestSizesOfStoredPage: a page stored without compression has the same size twice in its header. That needs no decoding, so verify
+// holds one against the other when it reads checksums only, too.
+func TestSizesOfStoredPage(t *testing.T) {
+	whole := writeKill(t, 60, map[string]string{"compression": "none", "index": "false"})
+	nodes, err := describeAll(target(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunk := ""
+	for _, n := range nodes {
+		if n.Depth == 0 {
+			chunk = n.Name
+		}
+		if chunk != "row_groups[0].columns[0]" || n.Depth != 1 || !strings.HasPrefix(n.Value, "DATA") {
+			continue
+		}
+		at := n.At.Off // compact protocol: field 1 type, 0, field 2 uncompressed_page_size, zigzag
+		if head := whole[at : at+3]; head[0] != 0x15 || head[1] != 0 || head[2] != 0x15 {
+			t.Fatalf("the page begins with % x", head)
+		}
+		b := append([]byte(nil), whole...)
+		b[at+3] ^= 2
+		told := 0
+		o := format.OpenOptions{Depth: format.Sums}
+		for f := range redfile.Format.Verify(ctx, target(b), o) {
+			if f.Severity == region.Error && f.Code == "redfile.page.damaged" && strings.Contains(f.Path, "uncompressed_page_size") {
+				told++
+			}
+		}
+		for f := range redfile.Format.Verify(ctx, target(whole), o) {
+			t.Errorf("the whole file: %+v", f)
+		}
+		if told != 1 {
+			t.Errorf("told %d times", told)
+		}
+		return
+	}
+	t.Fatal("no data page")
 }
