@@ -17,7 +17,7 @@ import (
 
 // readKeys are the options of Open.
 var readKeys = []format.OptionKey{
-	{Name: "segment", Values: "N", Help: "read this segment only (also one that does not count)"},
+	{Name: "segment", Values: "N,N", Help: "read these segments only (also such as do not count)"},
 	{Name: "segments", Values: "N,N,… or all", Help: "read these segments; all: every one whose files are there, also compacted and deleted ones"},
 	{Name: "bucket", Values: "N", Help: "read this bucket only"},
 	{Name: "properties", Values: "FILE", Help: "a carbon.properties: carbon.storelocation, carbon.blocklet.size, carbon.cutOffTimestamp, carbon.timegranularity"},
@@ -57,7 +57,7 @@ func parseOptions(opts map[string]string) (o readOptions, err error) {
 func (o *readOptions) set(key, v string) (err error) {
 	switch key {
 	case "segment":
-		o.segments = append(o.segments, v)
+		o.segments = append(o.segments, strings.Split(v, ",")...)
 	case "segments":
 		if v == "all" {
 			o.allSegments = true

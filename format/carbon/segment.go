@@ -304,6 +304,9 @@ func (t *managed) indexed(ctx context.Context, dir string, names []string) (out 
 			continue
 		}
 		files, err := o.readIndex(ctx, strings.HasSuffix(n, mergedExt), nil)
+		if err == nil {
+			err = t.odd(files)
+		}
 		if err != nil {
 			whole = false
 			t.note("carbon.index.damaged", o.at, "%v", err)
@@ -325,6 +328,23 @@ func collect(out map[string]*indexed, files []indexFile) {
 			out[base].blocks = append(out[base].blocks, b)
 		}
 	}
+}
+
+// odd is an error if index files parse, and yet say what none of this table can: then nothing of them is believed. A column that
+// the table never had would be taken for one that was added later, and its rows for nulls.
+func (t *managed) odd(files []indexFile) error {
+	for i := range files {
+		f := &files[i]
+		if len(f.blocks) == 0 {
+			return fault.Corruptf(fault.Span{Object: f.name}, "", "the index names no data file")
+		}
+		for k := range f.header.columns {
+			if c := &f.header.columns[k]; !t.ids[c.id] {
+				return fault.Corruptf(fault.Span{Object: f.name}, "table_columns", "column %q has an id that the table never had", c.name)
+			}
+		}
+	}
+	return nil
 }
 
 // note keeps a finding.
