@@ -50,7 +50,7 @@ type verifier struct {
 	told   map[fault.Span]bool // pages of which the checksum was told
 }
 
-// find tells a finding. An error that is no damage is parquet.unreadable, whatever was looked at.
+// find tells a finding. An error that is no damage is parquet.unreadable or parquet.unsupported, whatever was looked at.
 func (v *verifier) find(code string, err error) {
 	if v.left || err == nil {
 		return
@@ -62,6 +62,9 @@ func (v *verifier) find(code string, err error) {
 	}
 	if f.Code = code; e.Class != fault.Corrupt {
 		f.Code = "parquet.unreadable"
+	}
+	if e.Class == fault.Unsupported {
+		f.Code = "parquet.unsupported"
 	}
 	if code == "parquet.column" && v.told[e.At] {
 		return
