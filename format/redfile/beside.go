@@ -15,8 +15,16 @@ func partName(n int) string { return fmt.Sprintf("part-%05d.red", n) }
 // maxGap is how many parts in a row are looked for; a longer gap is told as if there were nothing before it.
 const maxGap = 64
 
-// Findings tells of the parts of a split table that are missing around this one.
+// Findings tells of what is missing: the rest of an unfinished file, and the parts of a split table around this one.
 func (f *file) Findings() []region.Finding { return f.missing }
+
+// lookAround notes that there should be more of the table than the file has.
+func (f *file) lookAround(ctx context.Context) {
+	if f.meta.more() >= 0 {
+		f.miss("redfile.unfinished", f.metaAt, "the writer did not finish: this metadata, of %d row groups, is one of those between row groups; whatever was behind it is missing", len(f.meta.groups))
+	}
+	f.beside(ctx)
+}
 
 // beside looks whether the parts before and behind this one are there. _metadata.red would tell, so it is asked only where that
 // is gone: each part is a whole file then, and only its sync block says that there is more of the table. A part that

@@ -30,6 +30,7 @@ var Codes = []region.CodeDoc{
 	{Code: "redfile.rows.lost", Severity: region.Error, Help: "Recover found a row group of which columns are missing, as when the file was cut within it: it is given up."},
 	{Code: "redfile.schema.guessed", Severity: region.Note, Help: "The file does not say its schema (generation A): which groups may be null or repeat was worked out from the levels of the columns."},
 	{Code: "redfile.sync.damaged", Severity: region.Warning, Help: "A sync block is damaged or belongs to another file. Only recovery needs them."},
+	{Code: "redfile.unfinished", Severity: region.Error, Help: "The metadata at the end is one of those that stand between row groups: the writer did not finish, or the file is cut just behind it. The row groups it tells of are whole; those behind it, if there were any, are missing, and nothing says how many they were."},
 	{Code: "redfile.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here; the message names it."},
 }
 

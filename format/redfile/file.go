@@ -48,7 +48,7 @@ type file struct {
 	leaves  []leaf
 	guessed bool // generation A without an Arrow schema
 
-	missing  []region.Finding // parts that should lie beside this one
+	missing  []region.Finding // told by lookAround
 	gathered bool             // row groups were put together from parts, without the metadata that says where each is
 
 	mu      sync.Mutex

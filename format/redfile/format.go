@@ -121,6 +121,6 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	if err != nil {
 		return nil, err
 	}
-	f.beside(ctx)
+	f.lookAround(ctx)
 	return f, nil
 }

@@ -468,7 +468,9 @@ func TestCutAnywhere(t *testing.T) {
 			tg := format.Target{Tree: tree, Name: "f.red"}
 			if cut < len(whole) {
 				if r, err := redfile.Format.Open(ctx, tg, format.OpenOptions{}); err == nil {
-					r.Close() // it was cut just behind metadata
+					if r.Close(); !unfinished(tg) { // it was cut just behind metadata
+						t.Fatalf("cut at %d: it opens, and nobody says that it is not finished", cut)
+					}
 				} else if e := new(fault.Error); !asFault(err, &e) || e.Class != fault.Corrupt {
 					t.Fatalf("cut at %d: %v", cut, err)
 				}
@@ -490,6 +492,64 @@ func TestCutAnywhere(t *testing.T) {
 		}
 		if last != 100 {
 			t.Errorf("%v: %d rows of the whole file", opts, last)
+		}
+	}
+}
+
+// unfinished reports whether opening, recovering and verifying all say that the writer did not finish, and nothing else.
+func unfinished(tg format.Target) bool {
+	ctx := context.Background()
+	only := func(found []region.Finding) bool {
+		return len(found) == 1 && found[0].Code == "redfile.unfinished" && found[0].Severity == region.Error
+	}
+	told := func(r format.Reader, err error) bool {
+		if err != nil {
+			return false
+		}
+		defer r.Close()
+		return only(r.(format.Finder).Findings())
+	}
+	back, lost, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{})
+	return told(back, err) && len(lost) == 0 && told(redfile.Format.Open(ctx, tg, format.OpenOptions{})) && only(findings(tg))
+}
+
+// TestUnfinished cuts files behind each of their metadata. Only the last is not told of, and whoever writes what was recovered of the
+// others does not say that it goes on.
+func TestUnfinished(t *testing.T) {
+	ctx := context.Background()
+	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "1"}, {"generation": "A", "sync": "1", "protocol": "binary"}} {
+		opts["row-group-rows"] = "4"
+		whole := writeKill(t, 160, opts)
+		told := 0
+		for cut := 0; ; {
+			i := bytes.Index(whole[cut+4:], []byte("RED1"))
+			if i < 0 {
+				break
+			}
+			cut += 4 + i
+			tg := target(whole[:cut+4])
+			if cut+4 == len(whole) {
+				if f := findings(tg); len(f) > 0 {
+					t.Errorf("%v: %v of the whole file", opts, f)
+				}
+				break
+			}
+			if told++; !unfinished(tg) {
+				t.Fatalf("%v: cut at %d: nobody says that it is not finished", opts, cut+4)
+			}
+			back, _, err := redfile.Format.Recover(ctx, target(whole[:cut+5]), format.OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, kv := range back.Meta() {
+				if strings.Contains(kv.Key, "stoa.more") {
+					t.Errorf("%v: cut at %d: what was recovered says that it is not finished", opts, cut+5)
+				}
+			}
+			back.Close()
+		}
+		if want := map[string]int{"": 2, "1": 40}[opts["sync"]]; told != want {
+			t.Errorf("%v: %d metadata before the last, want %d", opts, told, want)
 		}
 	}
 }

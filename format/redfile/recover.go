@@ -48,7 +48,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 		err = fault.Corruptf(f.metaAt, "file_metadata.row_groups", "most chunks are not where it says: this is the metadata of a file within the file, behind which it is cut")
 	}
 	if err == nil {
-		f.beside(ctx)
+		f.lookAround(ctx)
 		return f, nil, nil
 	}
 	if !errors.Is(err, fault.Corrupt) {
@@ -159,7 +159,7 @@ func (r *rescue) run(o format.OpenOptions, opts readOptions) (*file, error) {
 	f.stamp = r.f.stamp
 	f.meta = fileMeta{gen: GenA, version: 1, cols: -1}
 	if r.known != nil {
-		f.meta = *r.known
+		f.meta = r.known.finished()
 	}
 	if f.meta.groups == nil || len(f.meta.groups) != len(r.groups) { // else its metadata told of just these
 		f.meta.rows = -1

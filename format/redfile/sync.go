@@ -11,7 +11,8 @@ import (
 //   - a sync block at the beginning of the file and behind every row group: a page of a type that nobody knows, so that
 //     whoever reads pages passes over it, and whoever goes by offsets never comes there;
 //   - behind every N-th row group the metadata of all row groups so far, with its length and the magic: a file that is
-//     cut there is a whole RedFile.
+//     cut there is a whole RedFile for older readers. That it is not the last metadata is said by a pair of its
+//     key/value metadata, moreKey, so that we tell of rows that are missing.
 //
 // The body of a sync block is not compressed. It is a struct in the protocol of the file:
 //
@@ -26,9 +27,11 @@ const syncPage = 0x53594e43 // "SYNC"
 
 // syncKey is the key of the marker in the key/value metadata, in hexadecimal; levelsKey is that of the greatest
 // definition and repetition level in the metadata of a column, which generation E has no fields for; textKey, with the value
-// UTF8, says there that BYTE_ARRAYs are text, which generation A has no words for.
+// UTF8, says there that BYTE_ARRAYs are text, which generation A has no words for. moreKey, with the value true, is in the metadata
+// so far: the writer meant to write more behind it, the last metadata at least.
 const (
 	syncKey   = "stoa.sync"
+	moreKey   = "stoa.more"
 	levelsKey = "stoa.levels"
 	textKey   = "stoa.converted_type"
 )
@@ -39,6 +42,27 @@ func (m *columnMeta) converted() converted {
 		return convUTF8
 	}
 	return convNone
+}
+
+// more is the pair that says that m is not the last metadata of its file.
+func (m *fileMeta) more() int {
+	return slices.IndexFunc(m.pairs, func(kv keyValue) bool { return kv.key == moreKey })
+}
+
+// soFar is m as it is written between row groups.
+func (m *fileMeta) soFar() *fileMeta {
+	out := *m
+	out.pairs = append(slices.Clone(m.pairs), keyValue{moreKey, "true"})
+	return &out
+}
+
+// finished is m as metadata of a file that was put together again.
+func (m *fileMeta) finished() fileMeta {
+	out := *m
+	if i := m.more(); i >= 0 {
+		out.pairs = slices.Delete(slices.Clone(m.pairs), i, i+1)
+	}
+	return out
 }
 
 type syncBlock struct {

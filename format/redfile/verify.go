@@ -88,7 +88,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	}
 	v.f = f
 	defer f.Close()
-	f.beside(v.ctx)
+	f.lookAround(v.ctx)
 	for _, m := range f.missing {
 		v.give(m)
 	}

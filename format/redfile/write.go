@@ -324,7 +324,7 @@ func (w *writer) group(ctx context.Context) error {
 			return err
 		}
 		if len(w.meta.groups)%w.opts.sync == 0 {
-			if err := w.footer(&w.meta); err != nil {
+			if err := w.footer(w.meta.soFar()); err != nil {
 				return err
 			}
 		}
