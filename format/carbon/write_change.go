@@ -144,10 +144,10 @@ func cleanEntries(ctx context.Context, dir string, s *statusFile, out *Cleaned) 
 	for _, x := range *s {
 		e := statusEntry(x)
 		name := e.text("loadName")
-		switch e.text("loadStatus") {
-		case statusDeleted, statusCompacted:
+		switch status := e.text("loadStatus"); {
+		case status == statusDeleted || status == statusCompacted:
 			out.Segments = append(out.Segments, name)
-		case statusLoading, "Insert Overwrite In Progress":
+		case e.loading():
 			unlock, err := lock(ctx, dir, "Segment_"+name+".lock", 0)
 			if err != nil { // somebody is at it
 				keep[name] = true

@@ -520,7 +520,7 @@ func (l *Load) Abort(ctx context.Context) error {
 	errs = append(errs, removeSegment(l.dir, l.segment, l.stamp))
 	errs = append(errs, changeStatus(ctx, l.dir, func(s *statusFile) error {
 		s.remove(func(e statusEntry) bool {
-			return e.text("loadName") == l.segment && e.text("loadStatus") == statusLoading
+			return e.text("loadName") == l.segment && e.loading()
 		})
 		return nil
 	}))

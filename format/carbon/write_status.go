@@ -17,9 +17,9 @@ import (
 	"stoa/store"
 )
 
-// States that only writers give.
+// States that only writers give, as the real writer's JSON has them (SegmentStatus.java, @SerializedName).
 const (
-	statusLoading   = "Insert In Progress"
+	statusLoading   = "In Progress"
 	statusDeleted   = "Marked for Delete"
 	statusCompacted = "Compacted"
 )
@@ -172,6 +172,16 @@ func (s statusFile) find(name string) statusEntry {
 		}
 	}
 	return nil
+}
+
+// loading reports whether a load began and did not end. What the real writer's JSON has differs from what it prints; earlier writers,
+// stoa's among them, left the latter.
+func (e statusEntry) loading() bool {
+	switch e.text("loadStatus") {
+	case statusLoading, "Insert In Progress", "Overwrite In Progress", "Insert Overwrite In Progress":
+		return true
+	}
+	return false
 }
 
 // counts reports whether the segment's rows are read.

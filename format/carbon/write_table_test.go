@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -346,5 +347,45 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	if c, err := carbon.Clean(t.Context(), dir, true); err != nil || len(c.Files) > 0 {
 		t.Error("left behind:", c.Files, err)
+	}
+}
+
+// TestLoading holds what tablestatus says of a load that goes on against the words of CarbonData's own (SegmentStatus.java; interop/carbon
+// has CarbonData say them), and has such entries cleaned away once nobody holds their locks, as older writers spelt them, too.
+func TestLoading(t *testing.T) {
+	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 10})
+	name := filepath.Join(dir, "Metadata", "tablestatus")
+	before, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := carbon.BeginLoad(t.Context(), dir, orders(0, 1).Schema(), carbon.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	during, err := os.ReadFile(name)
+	if err != nil || !strings.Contains(string(during), `"loadStatus":"In Progress"`) {
+		t.Errorf("%s, %v", during, err)
+	}
+	if c, err := carbon.Clean(t.Context(), dir, false); err != nil || len(c.Segments) > 0 {
+		t.Error("a load that goes on was cleaned away", c, err)
+	}
+	if err := l.Abort(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(name); err != nil || string(after) != string(before) {
+		t.Errorf("%s, %v", after, err)
+	}
+	for _, status := range []string{"In Progress", "Insert In Progress", "Overwrite In Progress", "Insert Overwrite In Progress"} {
+		left := strings.Replace(string(during), `"loadStatus":"In Progress"`, `"loadStatus":"`+status+`"`, 1)
+		if err := os.WriteFile(name, []byte(left), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got := ids(t, dir, nil); len(got) != 10 {
+			t.Errorf("%s: %d rows", status, len(got))
+		}
+		if c, err := carbon.Clean(t.Context(), dir, false); err != nil || !slices.Equal(c.Segments, []string{"1"}) {
+			t.Error(status, c, err)
+		}
 	}
 }
