@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ type app struct {
 	formats []format.Format
 
 	tty    bool // standard output is a terminal
-	width  int  // of it, in cells
+	width  int  // of it, in cells, or what COLUMNS says; 0: no limit
 	errTTY bool // standard error is one
 
 	quiet, verbose, noProgress bool
@@ -37,6 +38,9 @@ type app struct {
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	a := &app{in: stdin, stdout: newOutStream(stdout), stderr: stderr, formats: allFormats()}
 	a.tty, a.width = terminal(stdout)
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		a.width = n // as ls and ps have it: whoever exports it has a reason, also for a pipe
+	}
 	a.errTTY, _ = terminal(stderr)
 	return a
 }

@@ -7,7 +7,7 @@ func (a *app) catCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cat PATH...",
 		Short: "Print the rows",
-		Long: `Print the rows of a table: a table on a terminal, JSON lines elsewhere, another form with -f.
+		Long: `Print the rows of a table: a table on a terminal (a block of lines a row where it is too wide), JSON lines elsewhere, another form with -f.
 Several paths, a glob or a directory of files with the same columns are one table.`,
 		Example: `  stoa cat sales.parquet --columns day,price --where "price > 3.50 and name like 'a%'"
   stoa cat block.cfile -f csv -o block.csv`,

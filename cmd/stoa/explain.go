@@ -95,7 +95,7 @@ row groups they are estimates.`,
 				if out.form == "json" {
 					return writeLines(w, []explainDoc{doc})
 				}
-				return writeExplanation(w, doc)
+				return writeExplanation(w, doc, a.style(&out))
 			})
 		},
 	}
@@ -134,7 +134,7 @@ func docOfExplanation(x *stoa.Explanation) explainDoc {
 	return d
 }
 
-func writeExplanation(w io.Writer, d explainDoc) error {
+func writeExplanation(w io.Writer, d explainDoc, style tableStyle) error {
 	if d.Filter != "" {
 		if _, err := fmt.Fprintf(w, "where %s\n\n", oneLine(d.Filter)); err != nil {
 			return err
@@ -152,7 +152,7 @@ func writeExplanation(w io.Writer, d explainDoc) error {
 		}
 		r.add(nil, l.Level, column, orNothing(l.Considered, thousands), orNothing(l.Read, thousands), orNothing(l.Bytes, bytesText), orNothing(l.Total, bytesText), strings.Join(why, "; "))
 	}
-	if err := r.writeTable(w, tableStyle{}); err != nil || d.Ran == nil {
+	if err := r.writeTable(w, style); err != nil || d.Ran == nil {
 		return err
 	}
 	x := d.Ran

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,11 +46,13 @@ set by --source-opt, those of writing by --opt. verify without a word of the for
 			if err != nil {
 				return err
 			}
-			r := matrix(chosen)
-			if (len(args) > 0 || a.verbose) && (out.form == "" || out.form == "text") {
-				r = optionReport(chosen)
+			switch forPeople := out.form == "" || out.form == "text" || out.form == "table"; {
+			case forPeople && (len(args) > 0 || a.verbose):
+				return optionReport(chosen).write(cmd.Context(), a, &out)
+			case forPeople:
+				return a.put(cmd.Context(), &out, func(w io.Writer) error { return writeMatrix(w, chosen, a.style(&out)) })
 			}
-			return r.write(cmd.Context(), a, &out)
+			return matrix(chosen).write(cmd.Context(), a, &out)
 		},
 	}
 	out.register(cmd, reportForms, "default text")
@@ -97,6 +100,24 @@ func matrix(formats []format.Format) *report {
 	return r
 }
 
+// writeMatrix writes the matrix for people: first what can be done, then what it is, both narrow.
+func writeMatrix(w io.Writer, formats []format.Format, style tableStyle) error {
+	all := matrix(formats)
+	last := len(all.cols) - 2 // extensions and what it is
+	can, what := &report{cols: all.cols[:last]}, &report{cols: append(all.cols[:1:1], all.cols[last:]...)}
+	for _, row := range all.rows {
+		can.add(nil, row[:last]...)
+		what.add(nil, append(row[:1:1], row[last:]...)...)
+	}
+	if err := can.writeTable(w, style); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return what.writeTable(w, style)
+}
+
 func yes(b bool) string {
 	if b {
 		return "yes"
@@ -106,7 +127,7 @@ func yes(b bool) string {
 
 // optionReport is the formats with their options, for people.
 func optionReport(formats []format.Format) *report {
-	r := &report{cols: []reportColumn{{name: "format"}, {name: "option"}, {name: "values"}, {name: "what it does"}}}
+	r := &report{keys: 2, cols: []reportColumn{{name: "format"}, {name: "option"}, {name: "values"}, {name: "what it does"}}}
 	for _, f := range formats {
 		d := docOfFormat(f)
 		r.add(d, d.Name, "", strings.Join(d.Extensions, " "), d.Title)

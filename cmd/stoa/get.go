@@ -48,7 +48,7 @@ The status is 1 if there is no such row.`,
 	cmd.Flags().Int64SliceVar(&g.rows, "row", nil, "the row at position `N`; repeatable")
 	cmd.Flags().StringArrayVar(&g.keys, "key", nil, "the rows whose key has these `VALUES`, separated by commas; repeatable")
 	r.registerColumns(a, cmd, &r.sourceFlags)
-	r.outputFlags.register(cmd, rowForms, "default: what the extension of -o says, else table on a terminal and jsonl elsewhere")
+	r.outputFlags.register(cmd, rowForms, "default: what the extension of -o says, else table (vertical if it is too wide) on a terminal and jsonl elsewhere")
 	r.damageFlags.register(cmd, "fail")
 	r.sourceFlags.register(a, cmd)
 	return cmd

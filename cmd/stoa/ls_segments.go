@@ -47,7 +47,7 @@ func (a *app) lsSegments(cmd *cobra.Command, args []string, src *sourceFlags, ou
 	if err != nil {
 		return err
 	}
-	r := &report{cols: []reportColumn{{name: "table"}, {name: "segment"}, {name: "status"}, {name: "read"}, {name: "load began"}, {name: "load ended"},
+	r := &report{keys: 2, cols: []reportColumn{{name: "table"}, {name: "segment"}, {name: "status"}, {name: "read"}, {name: "load began"}, {name: "load ended"},
 		{"files", true}, {"rows", true}, {"deleted", true}, {"data", true}, {"index", true}, {name: "merged into"}, {name: "merged"}, {name: "problem"}}}
 	broken := false
 	failed := a.eachPath(ctx, cmd, args, func(p string) error {

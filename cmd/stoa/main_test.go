@@ -156,8 +156,16 @@ func TestTerminal(t *testing.T) {
 	if got != want {
 		t.Errorf("30 cells wide:\n%s\nexpected\n%s", got, want)
 	}
-	got, _, _ = show(12, "cat", "s.csv")
-	if !strings.Contains(got, "(2 rows, 1 of 3 columns not shown: --columns chooses, -f jsonl shows all)") {
+	got, _, _ = show(22, "cat", "s.csv")
+	want = "" + // 10 for each text would be too much: a block a row, and what is long goes on below itself
+		"── 1 ──\nid    1\nname  null\ntext  long long long\n      long long long\n" +
+		strings.Repeat("      long long long\n", 4) + "      long long\n" +
+		"── 2 ──\nid    22\nname  漢字漢字漢字漢字\ntext  b\n(2 rows)\n"
+	if got != want {
+		t.Errorf("22 cells wide:\n%s\nexpected\n%s", got, want)
+	}
+	got, _, _ = show(12, "cat", "s.csv", "-f", "table")
+	if !strings.Contains(got, "(2 rows, 1 of 3 columns not shown: --columns chooses, -f vertical shows all)") {
 		t.Errorf("12 cells wide:\n%s", got)
 	}
 	for _, l := range strings.Split(got, "\n") {

@@ -50,7 +50,7 @@ format's own words. -f json is an array with an object a file.`,
 			if failed != nil && len(docs) == 0 {
 				return failed
 			}
-			if err := a.put(ctx, &out, func(w io.Writer) error { return writeMeta(w, out.form, docs) }); err != nil {
+			if err := a.put(ctx, &out, func(w io.Writer) error { return writeMeta(w, out.form, docs, a.style(&out)) }); err != nil {
 				return err
 			}
 			return failed
@@ -85,7 +85,7 @@ func (d *metaDoc) says(key string) bool {
 	return slices.ContainsFunc(d.Facts, func(f [2]string) bool { return f[0] == key })
 }
 
-func writeMeta(w io.Writer, form string, docs []metaDoc) error {
+func writeMeta(w io.Writer, form string, docs []metaDoc, style tableStyle) error {
 	switch form {
 	case "json":
 		return writeArray(w, docs)
@@ -111,7 +111,7 @@ func writeMeta(w io.Writer, form string, docs []metaDoc) error {
 		for _, f := range d.Facts {
 			r.add(nil, f[0], f[1])
 		}
-		if err := r.writeTable(w, tableStyle{}); err != nil {
+		if err := r.writeTable(w, style); err != nil {
 			return err
 		}
 	}

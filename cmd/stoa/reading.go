@@ -25,7 +25,7 @@ type reading struct {
 func (r *reading) register(a *app, cmd *cobra.Command) {
 	r.selectFlags.register(a, cmd, &r.sourceFlags)
 	r.registerMemory(cmd)
-	r.outputFlags.register(cmd, rowForms, "default: what the extension of -o says, else table on a terminal and jsonl elsewhere")
+	r.outputFlags.register(cmd, rowForms, "default: what the extension of -o says, else table (vertical if it is too wide) on a terminal and jsonl elsewhere")
 	r.damageFlags.register(cmd, "fail")
 	r.sourceFlags.register(a, cmd)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -18,6 +19,7 @@ var reportForms = []string{"text", "json", "jsonl", "csv", "tsv"}
 // report is a small table that is known as a whole.
 type report struct {
 	cols []reportColumn
+	keys int // leading columns that say what a row is about; 0 means 1
 	rows [][]string
 	docs []any // what -f json has for each row
 }
@@ -46,12 +48,16 @@ func (r *report) write(ctx context.Context, a *app, out *outputFlags) error {
 		case "csv", "tsv":
 			return r.writeCSV(w, out.form)
 		}
-		style := tableStyle{}
-		if !out.toFile() {
-			style = tableStyle{width: a.width, colour: a.colour()}
-		}
-		return r.writeTable(w, style)
+		return r.writeTable(w, a.style(out))
 	})
+}
+
+// style is what an output is shown on.
+func (a *app) style(out *outputFlags) tableStyle {
+	if out.toFile() {
+		return tableStyle{}
+	}
+	return tableStyle{width: a.width, colour: a.colour()}
 }
 
 // put writes the output of a verb: all of it or, in a file, nothing.
@@ -114,46 +120,134 @@ func (r *report) writeCSV(w io.Writer, form string) error {
 	return c.WriteAll(r.rows)
 }
 
-// writeTable writes columns as wide as they need; on a terminal only the last one is cut.
+// writeTable writes columns as wide as they need; those that say nothing are left out. What is too wide for the terminal stands in
+// several tables, one below the other, each with the keys; a text at the end of a line goes on below itself.
 func (r *report) writeTable(w io.Writer, style tableStyle) error {
+	shown := r.shown()
 	widths := make([]int, len(r.cols))
-	for k, c := range r.cols {
-		widths[k] = cells(c.name)
-	}
-	for _, row := range r.rows {
-		for k := range row {
+	for _, k := range shown {
+		widths[k] = cells(r.cols[k].name)
+		for _, row := range r.rows {
 			row[k] = oneLine(row[k])
 			widths[k] = max(widths[k], cells(row[k]))
 		}
 	}
-	var b []byte
+	tables := r.split(shown, widths, style.width)
+	if len(tables) > 1 && (len(r.rows) <= 2 || r.keyWidth(shown, widths) > style.width/2) {
+		return r.writeBlocks(w, shown, style)
+	}
 	head := make([]string, len(r.cols))
 	for k, c := range r.cols {
 		head[k] = c.name
 	}
-	if strings.Join(head, "") != "" {
-		b = r.line(b, head, widths, tableStyle{}, style.colour)
-	}
-	for _, row := range r.rows {
-		b = r.line(b, row, widths, style, false)
+	var b []byte
+	for i, t := range tables {
+		if i > 0 {
+			b = append(b, '\n')
+		}
+		if strings.Join(head, "") != "" {
+			b = r.line(b, head, t, widths, style.colour)
+		}
+		for _, row := range r.rows {
+			b = r.line(b, row, t, widths, false)
+		}
 	}
 	_, err := w.Write(b)
 	return err
 }
 
-func (r *report) line(b []byte, row []string, widths []int, style tableStyle, dim bool) []byte {
+// shown are the columns that say something in at least one row.
+func (r *report) shown() (out []int) {
+	for k := range r.cols {
+		if len(r.rows) == 0 || slices.ContainsFunc(r.rows, func(row []string) bool { return row[k] != "" }) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// keysOf are the columns with which every table begins.
+func (r *report) keysOf(shown []int) []int { return shown[:min(len(shown), max(1, r.keys))] }
+
+// keyWidth is how wide they are together.
+func (r *report) keyWidth(shown, widths []int) int {
+	sum := -len(gutter)
+	for _, k := range r.keysOf(shown) {
+		sum += len(gutter) + widths[k]
+	}
+	return sum
+}
+
+// split divides the columns into tables that fit in width cells. The last text of a table is folded where that leaves it enough room.
+func (r *report) split(shown, widths []int, width int) [][]int {
+	if width <= 0 || len(shown) == 0 {
+		return [][]int{shown}
+	}
+	keys := r.keysOf(shown)
+	for _, k := range keys {
+		widths[k] = min(widths[k], max(narrowest, width))
+	}
+	start := r.keyWidth(shown, widths)
+	out := [][]int{slices.Clone(keys)}
+	at := start
+	for _, k := range shown[len(keys):] {
+		left := width - at - len(gutter)
+		if widths[k] > left && (r.cols[k].right || left < foldRoom) {
+			out = append(out, slices.Clone(keys))
+			at = start
+			left = max(narrowest, width-at-len(gutter))
+		}
+		widths[k] = min(widths[k], left)
+		at += len(gutter) + widths[k]
+		out[len(out)-1] = append(out[len(out)-1], k)
+	}
+	return out
+}
+
+// writeBlocks shows each row as a block of lines.
+func (r *report) writeBlocks(w io.Writer, shown []int, style tableStyle) error {
+	names := make([]string, len(r.cols))
+	for k, c := range r.cols {
+		names[k] = c.name
+	}
+	u := newUpright(names, style.width)
+	dim := (&table{style: style}).dim
+	var b []byte
+	for i, row := range r.rows {
+		if i > 0 {
+			b = append(b, '\n')
+		}
+		for _, k := range shown {
+			if row[k] != "" {
+				b = u.append(b, k, row[k], 0, dim)
+			}
+		}
+	}
+	_, err := w.Write(b)
+	return err
+}
+
+// line shows a row: the columns of one table. What is wider than its column goes on below itself if it is the last, else it is cut.
+func (r *report) line(b []byte, row []string, table, widths []int, dim bool) []byte {
 	start := len(b)
 	if dim {
 		b = append(b, "\x1b[2m"...)
 	}
+	var more []string
 	at := 0
-	for k, s := range row {
-		if k > 0 {
+	for i, k := range table {
+		s := row[k]
+		if i > 0 {
 			b = append(b, gutter...)
 			at += len(gutter)
 		}
-		if k == len(row)-1 && style.width > at+narrowest {
-			s = runewidth.Truncate(s, style.width-at, "…")
+		if cells(s) > widths[k] {
+			if i < len(table)-1 {
+				s = runewidth.Truncate(s, widths[k], "…")
+			} else {
+				more = folded(s, widths[k], 0)
+				s, more = more[0], more[1:]
+			}
 		}
 		fill := widths[k] - cells(s)
 		if r.cols[k].right {
@@ -169,5 +263,9 @@ func (r *report) line(b []byte, row []string, widths []int, style tableStyle, di
 	if dim {
 		b = append(b, "\x1b[0m"...)
 	}
-	return append(b, '\n')
+	b = append(b, '\n')
+	for _, m := range more {
+		b = append(append(pad(b, at-widths[table[len(table)-1]]), m...), '\n')
+	}
+	return b
 }

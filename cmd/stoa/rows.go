@@ -18,7 +18,10 @@ import (
 )
 
 // rowForms are the forms in which rows are written (-f).
-var rowForms = []string{"table", "jsonl", "json", "csv", "tsv", "arrow", "parquet"}
+var rowForms = []string{"table", "vertical", "jsonl", "json", "csv", "tsv", "arrow", "parquet"}
+
+// asTable is the form of rows on a terminal when no other is asked for: a table if it fits, else a block a row.
+const asTable = "table or vertical"
 
 // outputFlags say where the output goes and in which form.
 type outputFlags struct {
@@ -68,7 +71,7 @@ func (f *outputFlags) rowForm(a *app) (string, error) {
 	case f.toFile():
 		return f.formOfFile(a)
 	case a.tty:
-		return "table", nil
+		return asTable, nil
 	}
 	return "jsonl", nil
 }
@@ -107,19 +110,17 @@ type rowWriter interface {
 // rowWriter begins the output of rows of schema sc.
 func (a *app) rowWriter(ctx context.Context, f *outputFlags, form string, sc *arrow.Schema) (rowWriter, error) {
 	switch form {
-	case "table", "json":
+	case "table", "vertical", asTable, "json":
 		p, err := a.create(ctx, f.path())
 		if err != nil {
 			return nil, err
 		}
-		if form == "table" {
-			style := tableStyle{}
-			if !f.toFile() {
-				style = tableStyle{width: a.width, colour: a.colour()}
-			}
-			return &textRows{place: p, rows: newTable(p, sc, style)}, nil
+		if form == "json" {
+			return &textRows{place: p, rows: newJSONArray(p, sc)}, nil
 		}
-		return &textRows{place: p, rows: newJSONArray(p, sc)}, nil
+		style := a.style(f)
+		style.layout = map[string]layout{"table": across, "vertical": upAlong, asTable: asFits}[form]
+		return &textRows{place: p, rows: newTable(p, sc, style)}, nil
 	}
 	o := stoa.CreateOptions{Formats: a.formats, To: form, Alloc: pool}
 	if form == "arrow" && !f.toFile() {

@@ -54,6 +54,9 @@ filled; -f avro an Avro schema, -f arrow the Arrow IPC message (for pyarrow.ipc.
 			if err != nil {
 				return err
 			}
+			if out.form == "" || out.form == "text" {
+				b = schemaText(t.Schema(), a.style(&out))
+			}
 			return a.put(cmd.Context(), &out, func(w io.Writer) error {
 				_, err := w.Write(b)
 				return err
@@ -85,7 +88,7 @@ func schemaBytes(form string, sc *arrow.Schema, name string, l format.Layout, d 
 		err := ipc.NewWriter(&b, ipc.WithSchema(sc)).Close()
 		return b.Bytes(), err
 	}
-	return schemaText(sc), nil
+	return schemaText(sc, tableStyle{}), nil
 }
 
 func indented(doc any) ([]byte, error) {
@@ -114,13 +117,13 @@ func tableName(path string) string {
 }
 
 // schemaText is the schema for people: a line a column, children indented.
-func schemaText(sc *arrow.Schema) []byte {
+func schemaText(sc *arrow.Schema, style tableStyle) []byte {
 	r := report{cols: []reportColumn{{name: "column"}, {name: "type"}, {name: "null"}, {name: "says the file"}}}
 	addFields(&r, sc.Fields(), 0)
 	var b bytes.Buffer
-	r.writeTable(&b, tableStyle{})
+	r.writeTable(&b, style)
 	if m := facts(sc.Metadata()); m != "" {
-		b.WriteString("\n" + oneLine(m) + "\n")
+		b.WriteString("\n" + strings.Join(folded(oneLine(m), style.width, 0), "\n") + "\n")
 	}
 	return b.Bytes()
 }

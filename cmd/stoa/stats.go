@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
 
 	"stoa"
@@ -88,7 +90,7 @@ func (a *app) statsOf(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (*
 			share = fmt.Sprintf("%.1f%%", *d.Share*100)
 		}
 		r.add(d, d.Column, d.Type, d.Encoding, d.Codec, maybe(s.Blocks), maybe(s.Rows), maybe(s.Nulls), bytesText(s.Raw), bytesText(s.Stored), share,
-			nonZero(s.Dict), brief(s.Min), brief(s.Max))
+			nonZero(s.Dict), brief(shownValue(s.Type, s.Min)), brief(shownValue(s.Type, s.Max)))
 	}
 	return r, nil
 }
@@ -111,6 +113,18 @@ func nonZero(n int64) string {
 		return ""
 	}
 	return thousands(n)
+}
+
+// shownValue is a value as cat shows it: bytes in hex.
+func shownValue(t arrow.DataType, s string) string {
+	if t == nil || !arrow.IsBinaryLike(t.ID()) || t.ID() == arrow.STRING || s == "" {
+		return s
+	}
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		return s
+	}
+	return fmt.Sprintf("0x%x", b)
 }
 
 // brief cuts a value that is too long for a report.

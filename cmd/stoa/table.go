@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/mattn/go-runewidth"
@@ -15,6 +16,8 @@ const (
 	tableSample = 1000 // rows that decide the widths of the columns
 	cellMost    = 4096 // bytes of a cell that are looked at
 	narrowest   = 5    // cells to which a column can be squeezed
+	readable    = 10   // cells of a text that still say something
+	readableNum = 24   // of a number, which is worth nothing when it is cut
 	gutter      = "  "
 )
 
@@ -22,18 +25,31 @@ const (
 type tableStyle struct {
 	width  int // 0: as wide as it needs
 	colour bool
+	layout layout
 }
 
+// layout is how a table's rows are laid out.
+type layout int
+
+const (
+	across  layout = iota // a line a row
+	upAlong               // a block a row, a line a column
+	asFits                // across if every column has room for something readable, else upAlong
+)
+
 // table shows rows in columns. The first rows decide the widths; what is wider later is cut on a terminal and
-// stands out elsewhere.
+// stands out elsewhere. A table that is too wide, or is asked to, shows a block of lines for each row.
 type table struct {
 	w       io.Writer
 	style   tableStyle
 	names   []string
 	types   []string
 	right   []bool
+	nested  []bool
 	pending [][]cell // until the widths are known
 	widths  []int    // of the columns that are shown
+	blocks  *upright // instead of lines
+	shown   int64    // blocks
 	rows    int64
 	line    []byte
 }
@@ -49,6 +65,7 @@ func newTable(w io.Writer, sc *arrow.Schema, style tableStyle) *table {
 		t.names = append(t.names, oneLine(f.Name))
 		t.types = append(t.types, shortType(f.Type))
 		t.right = append(t.right, numeric(f.Type))
+		t.nested = append(t.nested, len(childFields(f.Type)) > 0)
 	}
 	return t
 }
@@ -70,7 +87,7 @@ func (t *table) Write(b arrow.RecordBatch) error {
 				continue
 			}
 			buf = text.AppendCell(buf[:0], c, i)
-			row[k] = cell{text: oneLine(string(buf[:min(len(buf), cellMost)]))}
+			row[k] = cell{text: cellText(buf)}
 		}
 		t.rows++
 		if t.widths != nil {
@@ -88,6 +105,18 @@ func (t *table) Write(b arrow.RecordBatch) error {
 	return nil
 }
 
+// cellText is a value on one line. Of a very long one only the beginning is shown.
+func cellText(b []byte) string {
+	if len(b) <= cellMost {
+		return oneLine(string(b))
+	}
+	n := cellMost
+	for n > 0 && !utf8.RuneStart(b[n]) {
+		n--
+	}
+	return oneLine(string(b[:n])) + "…"
+}
+
 // Close shows what is left, and the number of rows.
 func (t *table) Close() error {
 	if err := t.flush(); err != nil {
@@ -95,7 +124,7 @@ func (t *table) Close() error {
 	}
 	s := count(t.rows, "row")
 	if hidden := len(t.names) - len(t.widths); hidden > 0 {
-		s += fmt.Sprintf(", %d of %s not shown: --columns chooses, -f jsonl shows all", hidden, count(int64(len(t.names)), "column"))
+		s += fmt.Sprintf(", %d of %s not shown: --columns chooses, -f vertical shows all", hidden, count(int64(len(t.names)), "column"))
 	}
 	_, err := fmt.Fprintln(t.w, t.dim("("+s+")"))
 	return err
@@ -106,7 +135,12 @@ func (t *table) flush() error {
 	if t.widths != nil {
 		return nil
 	}
-	t.widths = t.fit(t.natural())
+	natural := t.natural()
+	if t.style.layout == upAlong || t.style.layout == asFits && !t.readable(natural) {
+		t.widths, t.blocks = natural, newUpright(t.names, t.style.width)
+		return t.flushPending()
+	}
+	t.widths = t.fit(natural)
 	head, kind := make([]cell, len(t.names)), make([]cell, len(t.names))
 	for k := range t.names {
 		head[k], kind[k] = cell{text: t.names[k]}, cell{t.types[k], true}
@@ -119,6 +153,10 @@ func (t *table) flush() error {
 			return err
 		}
 	}
+	return t.flushPending()
+}
+
+func (t *table) flushPending() error {
 	for _, r := range t.pending {
 		if err := t.print(r); err != nil {
 			return err
@@ -126,6 +164,24 @@ func (t *table) flush() error {
 	}
 	t.pending = nil
 	return nil
+}
+
+// readable reports whether the columns fit such that each shows something that can be read.
+func (t *table) readable(natural []int) bool {
+	if t.style.width <= 0 {
+		return true
+	}
+	least := make([]int, len(natural))
+	for k, n := range natural {
+		least[k] = min(n, readable)
+		if t.right[k] {
+			least[k] = min(n, readableNum)
+		}
+		if t.nested[k] { // half of a structure is none
+			least[k] = n
+		}
+	}
+	return total(least) <= t.style.width
 }
 
 // natural is how wide the columns would like to be.
@@ -189,8 +245,27 @@ func total(w []int) int {
 	return sum
 }
 
+// printBlock shows one row as a block of lines.
+func (t *table) printBlock(row []cell) error {
+	t.shown++
+	b := append(t.line[:0], t.dim("── "+thousands(t.shown)+" ──")...)
+	b = append(b, '\n')
+	for k, c := range row {
+		if c.null {
+			c.text = t.dim(c.text)
+		}
+		b = t.blocks.append(b, k, c.text, foldMost, t.dim)
+	}
+	t.line = b
+	_, err := t.w.Write(b)
+	return err
+}
+
 // print shows one row; of the heading, too.
 func (t *table) print(row []cell) error {
+	if t.blocks != nil {
+		return t.printBlock(row)
+	}
 	b := t.line[:0]
 	for k, width := range t.widths {
 		c := row[k]

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+)
+
+// TestEighty: on a terminal of 80 cells no line of rows or reports is longer, and what does not fit is shown all the same.
+func TestEighty(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if st := run(context.Background(), []string{"demo", "try"}, nil, io.Discard, io.Discard); st != 0 {
+		t.Fatal("demo")
+	}
+	t.Setenv("NO_COLOR", "1")
+	for _, c := range []struct {
+		command string
+		want    []string // lines
+	}{
+		{"head try/kudu#d_major", []string{"── 10 ──", "g   -50881553091156619201493394.2238841926", "ts  2023-11-14 22:06:30.76683Z"}},
+		{"head try/kudu#d_major --columns id,a,b,v", []string{"   id            a  b                  v"}},
+		{"head -f table try/kudu#d_major", []string{"   14  2788…  kfff…  8.030…  0xd13…  false  -0.00…    null    53  k5873…  9999-…"}},
+		{"cat -f table try/dremel.trv", []string{"   10  {\"Backward\":[],\"Forward\":[20,40,60…  [{\"Language\":[{\"Code\":\"en-us\",\"Coun…"}},
+		{"cat try/dremel.trv", []string{"── 1 ──", "DocId  10", "       {\"Language\":[{\"Code\":\"en-gb\",\"Country\":\"gb\"}],\"Url\":null}]"}},
+		{"cat try/primitives.trv", nil},
+		{"ls try/kudu", []string{"problem  partition RANGE (id) PARTITION UNBOUNDED, state READY, rowsets 2,"}},
+		{"ls --segments try/carbon/managed_del", []string{"try/carbon/managed_del  1        Success  yes   2026-11-21T08:32:20.876Z"}},
+		{"ls --blocks try/kudu", nil},
+		{"stats try/primitives.trv", []string{
+			"column  type                  encoding  codec   blocks  values  nulls     raw",
+			"column  stored  share  min                   max",
+			"y        585 B  13.5%                        0xfa705414b29d6d20"}},
+		{"stats try/kudu#d_major", nil},
+		{"schema try/kudu#d_major", nil},
+		{"meta try/primitives.trv", []string{"                       \"size\":5}}]}"}},
+		{"explain try/kudu#d_major --where id<5", []string{"                                                             first and last key:"}},
+		{"formats", nil},
+		{"formats carbon", nil},
+	} {
+		var out, errs bytes.Buffer
+		a := newApp(nil, &out, &errs)
+		a.tty, a.width = true, 80
+		if st := a.run(context.Background(), strings.Fields(c.command)); st != 0 {
+			t.Errorf("%s: status %d\n%s", c.command, st, &errs)
+		}
+		lines := strings.Split(out.String(), "\n")
+		for _, l := range lines {
+			if cells(l) > 80 {
+				t.Errorf("%s: a line of %d cells:\n%s", c.command, cells(l), l)
+			}
+		}
+		for _, w := range c.want {
+			if !strings.Contains("\n"+out.String(), "\n"+w+"\n") {
+				t.Errorf("%s: there is no line\n%s\nin\n%s", c.command, w, &out)
+			}
+		}
+	}
+}

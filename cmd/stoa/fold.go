@@ -1,0 +1,91 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// foldMost is how many lines of a terminal one value of a row may take.
+const foldMost = 8
+
+// foldRoom is how many cells a column must have for a text to be folded in it.
+const foldRoom = 14
+
+// folded cuts text into lines of at most width cells, behind blanks and marks where it can. What is more than most lines is
+// left out, and … says so (0: any number). A width of 0 folds nothing.
+func folded(s string, width, most int) []string {
+	if width <= 0 || cells(s) <= width {
+		return []string{s}
+	}
+	var out []string
+	for len(s) > 0 {
+		if len(out) == most-1 {
+			return append(out, runewidth.Truncate(s, width, "…"))
+		}
+		n := lineEnd(s, width)
+		out = append(out, strings.TrimRight(s[:n], " "))
+		s = strings.TrimLeft(s[n:], " ")
+	}
+	return out
+}
+
+// lineEnd is how many bytes of s fit in width cells: up to behind the last mark of the line's second half, or all that fits.
+func lineEnd(s string, width int) int {
+	at, end, mark := 0, 0, 0
+	for i, r := range s {
+		w := runewidth.RuneWidth(r)
+		if at+w > width && i > 0 {
+			if r == ' ' {
+				return i
+			}
+			if mark > 0 {
+				return mark
+			}
+			return end
+		}
+		at += w
+		end = i + len(string(r))
+		if at > width/2 && strings.ContainsRune(" ,;/", r) {
+			mark = end
+		}
+	}
+	return len(s)
+}
+
+// upright is how rows, or the rows of a report, are shown that are too wide for the terminal: a block a row, a line a column.
+type upright struct {
+	names []string
+	width int // of the terminal; 0 folds nothing
+	label int // cells of the names
+}
+
+func newUpright(names []string, width int) *upright {
+	u := &upright{names: names, width: width}
+	for _, n := range names {
+		u.label = max(u.label, cells(n))
+	}
+	if width > 0 {
+		u.label = min(u.label, max(narrowest, width/3))
+	}
+	return u
+}
+
+// append shows one column of a row in at most most lines. dim shows a name or null less bright.
+func (u *upright) append(b []byte, k int, value string, most int, dim func(string) string) []byte {
+	name := runewidth.Truncate(u.names[k], u.label, "…")
+	room := 0
+	if u.width > 0 {
+		room = max(narrowest, u.width-u.label-len(gutter))
+	}
+	for i, l := range folded(value, room, most) {
+		if i == 0 {
+			b = append(b, dim(name)...)
+			b = pad(b, u.label-cells(name)+len(gutter))
+		} else {
+			b = pad(b, u.label+len(gutter))
+		}
+		b = append(trimRight(append(b, l...)), '\n')
+	}
+	return b
+}
