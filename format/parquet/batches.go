@@ -120,7 +120,7 @@ func (f *feed) some(rows vec.Range) (at, step int64, err error) {
 	c := &columns{r: f.r, group: f.group, parts: f.parts}
 	defer c.release()
 	step = c.step()
-	if err := c.open(f.ctx, rows.From, f.mem); err != nil {
+	if err := c.open(f.ctx, rows, f.mem); err != nil {
 		return rows.From, step, err
 	}
 	for ; rows.Len() > 0; rows.From += step {

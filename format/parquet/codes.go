@@ -14,6 +14,6 @@ var codes = []region.CodeDoc{
 	{Code: "parquet.rows", Severity: region.Error, Help: "The footer's number of rows is not that of the row groups."},
 	{Code: "parquet.statistics", Severity: region.Error, Help: "A row group has a value outside of its statistics, or another number of nulls. Whoever skips row groups by them misses rows."},
 	{Code: "parquet.unreadable", Severity: region.Error, Help: "Bytes could not be read from where the file is kept; the message says why."},
-	{Code: "parquet.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here, as DELTA_BYTE_ARRAY of FIXED_LEN_BYTE_ARRAY; the message names it. That part of it was not verified."},
+	{Code: "parquet.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here, as a codec; the message names it. That part of it was not verified."},
 	{Code: "parquet.values", Severity: region.Error, Help: "The footer's number of values of a column chunk is not that of its pages."},
 }

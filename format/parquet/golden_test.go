@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/format/text"
 	"stoa/store"
 	"stoa/vec"
@@ -92,7 +93,7 @@ func sameJSON(x, y any) bool {
 
 // TestGoldenEncodings reads every type in every encoding and codec that pyarrow writes (testdata/make.py).
 func TestGoldenEncodings(t *testing.T) {
-	for lines, n := range map[string]int{"enc": 6, "codec": 6} {
+	for lines, n := range map[string]int{"enc": 6, "codec": 6, "fixed": 7} {
 		files, _ := filepath.Glob("testdata/" + lines + "-*.parquet")
 		if len(files) != n {
 			t.Errorf("%d files of %s, want %d", len(files), lines, n)
@@ -108,15 +109,83 @@ func TestGoldenEncodings(t *testing.T) {
 	}
 }
 
-// TestWhatTheLibraryCannot is an encoding without a decoder: the other column is read, and nothing is called damage.
-func TestWhatTheLibraryCannot(t *testing.T) {
-	tree := golden(t, "testdata/refused.parquet")
-	if _, got, err := readAll(tree, []int{0}, vec.Range{}); err != nil || got[0].NumRows() != 150 {
+// TestUnknownCodec is a codec without a decoder: the other column is read, and nothing is called damage.
+func TestUnknownCodec(t *testing.T) {
+	r := openGolden(t, "testdata/fixed-snappy.v1.parquet")
+	read := func(cols ...int) (err error) {
+		for _, e := range r.Batches(t.Context(), format.RowGroup{}, format.Query{Cols: cols}, vec.Range{}, nil) {
+			err = errors.Join(err, e)
+		}
+		return err
+	}
+	r.meta.RowGroups[0].Columns[1].MetaData.Codec = 3
+	if err := read(0); err != nil {
 		t.Error(err)
 	}
-	_, _, err := readAll(tree, []int{0, 1}, vec.Range{})
-	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "row_groups[0].fix: encoding DELTA_BYTE_ARRAY of FIXED_LEN_BYTE_ARRAY") {
+	if err := read(0, 1); !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "row_groups[0].fix: codec LZO") {
 		t.Error(err)
+	}
+}
+
+func openGolden(t *testing.T, file string) *reader {
+	t.Helper()
+	r, err := openReader(t.Context(), format.Target{Tree: golden(t, file), Name: "t"}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestRangesOfRecodedChunks reads every range of rows, in which chunks that are made for the library begin and end with pages.
+func TestRangesOfRecodedChunks(t *testing.T) {
+	for _, file := range []string{"fixed-none.v1", "fixed-zstd.v2"} {
+		r := openGolden(t, "testdata/"+file+".parquet")
+		q := format.Query{Cols: []int{0, 1, 4, 5, 6}}
+		read := func(rows vec.Range) (out []string) {
+			for b, err := range r.Batches(t.Context(), format.RowGroup{}, q, rows, nil) {
+				if err != nil {
+					t.Fatal(file, rows, err)
+				}
+				for i := range int(b.NumRows()) {
+					var row []string
+					for _, c := range b.Columns() {
+						row = append(row, c.ValueStr(i))
+					}
+					out = append(out, strings.Join(row, " "))
+				}
+			}
+			return out
+		}
+		all := read(vec.Range{})
+		for from := range int64(len(all)) {
+			for _, n := range []int64{1, 7, 16, 33} {
+				if to := from + n; to <= int64(len(all)) && !slices.Equal(read(vec.Range{From: from, To: to}), all[from:to]) {
+					t.Fatalf("%s: rows %d to %d are others", file, from, to)
+				}
+			}
+		}
+	}
+}
+
+// TestPlainOfDeltas is a page by hand, and bytes that are none.
+func TestPlainOfDeltas(t *testing.T) {
+	page := append([]byte{
+		128, 1, 4, 3, 0, 2, 1, 0, 0, 0, 1, 0, 0, 0, // 3 prefixes: 0, then 1 more than least delta 1, then that
+		128, 1, 4, 3, 8, 3, 1, 0, 0, 0, 2, 0, 0, 0, // 3 lengths: 4, then least delta -2, then 1 more than that
+	}, "axisle!"...)
+	got, err := plainOfDeltas(page, 4, 3)
+	if err != nil || string(got) != "axisaxleaxl!" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for i := range page {
+		for _, x := range []byte{0, 1, 0x7f, 0x80, 0xff} {
+			b := bytes.Clone(page)
+			b[i] = x
+			if got, err := plainOfDeltas(b, 4, 3); err == nil && len(got) > 12 {
+				t.Errorf("byte %d = %d: %q", i, x, got)
+			}
+			_, _ = plainOfDeltas(b[:i], 4, 3)
+		}
 	}
 }
 

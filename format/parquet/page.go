@@ -34,6 +34,9 @@ type page struct {
 
 	encoding int32
 	size     int64 // bytes of the body
+
+	levels [2]int32 // of definition and repetition: encodings in a data page v1, bytes in one v2
+	bare   bool     // of a data page v2: the body is not compressed
 }
 
 func (p *page) isData() bool { return p.kind == dataPage || p.kind == dataPageV2 }
@@ -81,9 +84,12 @@ func (p *page) dataHeader(r *thrift.Reader, name string, enc int) {
 		case v2 && f == 3:
 			p.rows = int64(r.I32("num_rows"))
 		case r.Type() == thrift.Bool:
-			r.Bool(map[bool]string{true: "is_compressed", false: "is_sorted"}[v2])
-		case r.Type() == thrift.I32 && f >= 3 && f < len(names):
-			r.Enum(names[f], func(v int32) string { return named(encodings, v) })
+			on := r.Bool(map[bool]string{true: "is_compressed", false: "is_sorted"}[v2])
+			p.bare = v2 && !on
+		case v2 && r.Type() == thrift.I32 && f >= 5 && f < len(names):
+			p.levels[f-5] = r.I32(names[f])
+		case !v2 && r.Type() == thrift.I32 && f >= 3 && f < 5:
+			p.levels[f-3] = r.Enum(names[f], func(v int32) string { return named(encodings, v) })
 		case r.Type() == thrift.Struct:
 			walk(r, "statistics", statistics)
 		}

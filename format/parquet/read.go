@@ -232,7 +232,7 @@ func (r *reader) buildSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lib, err := r.library(ctx, memory.NewGoAllocator(), minBuffer)
+	lib, err := r.library(ctx, memory.NewGoAllocator(), minBuffer, nil)
 	if err != nil {
 		return err
 	}
@@ -263,14 +263,18 @@ func leavesOf(f *pqarrow.SchemaField, to []int) []int {
 	return to
 }
 
-// library makes readers of the library's that read with ctx, so many bytes at once.
-func (r *reader) library(ctx context.Context, mem memory.Allocator, buffer int64) (*pqarrow.FileReader, error) {
+// library makes readers of the library's that read with ctx, so many bytes at once. other, which may be nil, is the file that they see instead.
+func (r *reader) library(ctx context.Context, mem memory.Allocator, buffer int64, other *recoded) (*pqarrow.FileReader, error) {
 	props := parquet.NewReaderProperties(mem)
 	props.BufferedStreamEnabled = true
 	props.BufferSize = buffer
 	props.MaxCompressedPageSize, props.MaxUncompressedPageSize = r.limits.Page, r.limits.Page
-	in := io.NewSectionReader(&sourceAt{ctx: ctx, r: r}, 0, r.size)
-	pf, err := file.NewParquetReader(in, file.WithMetadata(r.meta), file.WithReadProps(props))
+	at, meta := &sourceAt{ctx: ctx, r: r}, r.meta
+	if other != nil {
+		at.more, meta = other.more, other.meta
+	}
+	in := io.NewSectionReader(at, 0, r.size+int64(len(at.more)))
+	pf, err := file.NewParquetReader(in, file.WithMetadata(meta), file.WithReadProps(props))
 	if err != nil {
 		return nil, err
 	}
@@ -279,8 +283,9 @@ func (r *reader) library(ctx context.Context, mem memory.Allocator, buffer int64
 
 // sourceAt reads from the store, and marks errors of reading so that they are not taken for damage.
 type sourceAt struct {
-	ctx context.Context
-	r   *reader
+	ctx  context.Context
+	r    *reader
+	more []byte // behind the file
 }
 
 type readError struct{ err error }
@@ -289,6 +294,13 @@ func (e *readError) Error() string { return e.err.Error() }
 func (e *readError) Unwrap() error { return e.err }
 
 func (s *sourceAt) ReadAt(p []byte, off int64) (int, error) {
+	if behind := off - s.r.size; behind >= 0 && s.more != nil {
+		n := copy(p, s.more[min(behind, int64(len(s.more))):])
+		if n < len(p) {
+			return n, io.EOF
+		}
+		return n, nil
+	}
 	n, err := s.r.src.ReadAt(s.ctx, p, s.r.base+off)
 	if err != nil && err != io.EOF {
 		err = &readError{err}
@@ -370,6 +382,7 @@ type columns struct {
 	cols   []*pqarrow.ColumnReader
 	crcs   []*crcWalk
 	buf    []byte
+	other  *recoded // nil: the library reads the file as it is
 }
 
 func (c *columns) path(p *fieldPart) string {
@@ -392,7 +405,9 @@ func (c *columns) span(p *fieldPart) fault.Span {
 	return at
 }
 
-func (c *columns) open(ctx context.Context, from int64, mem memory.Allocator) error {
+// open begins to read rows; no more than these will be asked for.
+func (c *columns) open(ctx context.Context, rows vec.Range, mem memory.Allocator) error {
+	from := rows.From
 	meta := c.r.schema.Metadata()
 	fields := make([]arrow.Field, len(c.parts))
 	for k, p := range c.parts {
@@ -405,9 +420,13 @@ func (c *columns) open(ctx context.Context, from int64, mem memory.Allocator) er
 	if err := c.startChecks(ctx, from); err != nil {
 		return err
 	}
+	err := guard(c.r.footer, "", func() error { return c.recode(ctx, rows) })
+	if err != nil {
+		return blame(err, c.r.footer, "")
+	}
 	var lib *pqarrow.FileReader
-	err := guard(c.r.footer, "footer", func() (err error) {
-		lib, err = c.r.library(ctx, mem, c.buffer())
+	err = guard(c.r.footer, "footer", func() (err error) {
+		lib, err = c.r.library(ctx, mem, c.buffer(), c.other)
 		return err
 	})
 	if err != nil {
@@ -450,6 +469,9 @@ func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, p *fie
 		return err
 	}
 	c.cols = append(c.cols, col)
+	if first, ok := c.recodedFrom(p); ok {
+		return drop(ctx, col, from-first)
+	}
 	if from == 0 || c.canSeek(p) {
 		if from > 0 {
 			return col.SeekToRow(from)
@@ -470,6 +492,19 @@ func (c *columns) canSeek(p *fieldPart) bool {
 	return true
 }
 
+// recodedFrom is the row with which a field begins of which a column is given to the library as another chunk.
+func (c *columns) recodedFrom(p *fieldPart) (first int64, ok bool) {
+	if c.other == nil {
+		return 0, false
+	}
+	for _, leaf := range p.leaves {
+		if row, is := c.other.first[leaf]; is {
+			first, ok = row, true
+		}
+	}
+	return first, ok
+}
+
 // drop reads the first n rows for nothing.
 func drop(ctx context.Context, col *pqarrow.ColumnReader, n int64) error {
 	for step := int64(maxRows); n > 0; n -= step {
@@ -486,15 +521,14 @@ func drop(ctx context.Context, col *pqarrow.ColumnReader, n int64) error {
 	return nil
 }
 
-// refused names what the library has no decoder for.
+// refused names what there is no decoder for.
 func (c *columns) refused(leaf int) string {
 	m := c.r.meta.RowGroups[c.group].Columns[leaf].MetaData
 	if _, err := compress.GetCodec(compress.Compression(m.Codec)); err != nil {
 		return "codec " + named(codecNames, int32(m.Codec))
 	}
 	for _, e := range m.Encodings {
-		if e := int32(e); parquet.Type(m.Type) == parquet.Types.FixedLenByteArray && e == int32(parquet.Encodings.DeltaByteArray) ||
-			e < 0 || int(e) >= len(encodings) || encodings[e] == "" {
+		if e := int32(e); e < 0 || int(e) >= len(encodings) || encodings[e] == "" {
 			return "encoding " + named(encodings, e) + " of " + named(physicalTypes, int32(m.Type))
 		}
 	}

@@ -150,7 +150,7 @@ func rowsOf(b []byte) (string, error) {
 
 // FuzzFile opens, reads, describes and verifies anything.
 func FuzzFile(f *testing.F) {
-	for _, name := range []string{"plain.v2.parquet", "rare.parquet", "codec-zstd.parquet", "codec-lz4.parquet", "codec-brotli.parquet", "refused.parquet", "int96.parquet"} {
+	for _, name := range []string{"plain.v2.parquet", "rare.parquet", "codec-zstd.parquet", "codec-lz4.parquet", "codec-brotli.parquet", "fixed-none.v1.parquet", "fixed-zstd.v2.parquet", "enc-dict.v1.parquet", "enc-delta.v2.parquet", "enc-plain.v1.parquet", "codec-gzip.parquet", "int96.parquet"} {
 		f.Add(golden(f, "testdata/"+name).Bytes("t"))
 	}
 	sc := sample.Schema(arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.BinaryTypes.String))

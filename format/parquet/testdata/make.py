@@ -1,5 +1,5 @@
-# Makes enc-*.parquet and codec-*.parquet with pyarrow (pip install pyarrow; made with 26.0.1), and enc.jsonl and
-# codec.jsonl with the same rows by the formulas here. Run in format/parquet/testdata. (The other files are made by
+# Makes enc-*.parquet, codec-*.parquet and fixed-*.parquet with pyarrow (pip install pyarrow; made with 26.0.1), and enc.jsonl,
+# codec.jsonl and fixed.jsonl with the same rows by the formulas here. Run in format/parquet/testdata. (The other files are made by
 # ../../ipc/testdata/make.py.)
 import base64, datetime as dt, decimal, json
 import pyarrow as pa, pyarrow.parquet as pq
@@ -101,6 +101,22 @@ few = ["i64", "f64", "s", "ls", "m"]
 lines("codec.jsonl", few)
 for c in ["none", "snappy", "gzip", "zstd", "lz4", "brotli"]:
     pq.write_table(table(few), "codec-%s.parquet" % c, compression=c, write_page_checksum=True, store_schema=False)
-# what the library that we use does not decode
-pq.write_table(table(["full", "fix"]), "refused.parquet", use_dictionary=False, compression="none", column_encoding={"fix": "DELTA_BYTE_ARRAY"})
+# DELTA_BYTE_ARRAY of values of a fixed length: alone, in a struct beside another, in lists, behind a dictionary that became too long
+fixed = {
+    "id": pa.array(range(N), pa.int32()),
+    "fix": pa.array(some(lambda i: b"%05d" % (i // 3)), pa.binary(5)),
+    "full": pa.array([b"%03d" % (i % 20) for i in range(N)], pa.binary(3)),
+    "dec": pa.array(some(lambda i: D(10) ** 20 * (i - 60) / 7 // 1 + D(i) / 10000, 5), pa.decimal128(30, 4)),
+    "d9": pa.array(some(lambda i: D(i * 1234567 % 10**8) / 100 - 7), pa.decimal128(9, 2)),
+    "st": pa.array(some(lambda i: {"a": b"%02d" % (i % 100) if i % 3 else None, "b": i}), pa.struct([("a", pa.binary(2)), ("b", pa.int64())])),
+    "l": pa.array(some(lambda i: [None if k == 2 else b"%04d" % (i * k) for k in range(i % 5)]), pa.list_(pa.binary(4))),
+}
+plain = {n: a.to_pylist() for n, a in fixed.items()}
+with open("fixed.jsonl", "w") as f:
+    for i in range(N):
+        f.write(json.dumps({n: form(v[i]) for n, v in plain.items()}, ensure_ascii=False) + "\n")
+enc = {n: "DELTA_BYTE_ARRAY" for n in ["fix", "full", "dec", "d9", "st.a", "l.list.element"]}
+for v, c in [("1.0", "none"), ("2.0", "none"), ("1.0", "snappy"), ("2.0", "zstd"), ("1.0", "gzip"), ("2.0", "brotli"), ("1.0", "lz4")]:
+    pq.write_table(pa.table(fixed), "fixed-%s.v%s.parquet" % (c, v[0]), use_dictionary=False, compression=c, data_page_version=v, column_encoding=enc,
+                   write_page_index=True, write_page_checksum=c != "none", **small)
 print("pyarrow", pa.__version__)
