@@ -25,7 +25,8 @@ type blockletInfo struct {
 	dims    int64       // where the dimensions end, format 3
 	end     int64       // where the measures end, format 3
 	pages   int32
-	inPage  []int32 // rows of each page; nil in old files
+	inPage  []int32    // rows of each page; nil in old files
+	old     []*oldPage // what is written of format 1
 }
 
 // parseFooter3 reads FileFooter3.

@@ -70,6 +70,10 @@ func (x *cells) text(i int) []byte {
 func (x *cells) addNull(c *column) {
 	x.setNull(x.n)
 	x.n++
+	if c.globalCodes() {
+		x.ints = append(x.ints, nullCode)
+		return
+	}
 	switch c.typ {
 	case typeFloat, typeDouble:
 		x.nums = append(x.nums, 0)
@@ -115,10 +119,16 @@ func (x *cells) add(c *column, a arrow.Array, from, to int, o *writeOptions) err
 	if c.typ.complex() {
 		return x.addNested(c, a, from, to, o)
 	}
-	if converts(c, a.DataType()) {
-		return x.addConverted(c, a, from, to)
+	if c.globalCodes() {
+		return x.addCodes(c, a, from, to)
 	}
 	at := x.n
+	if converts(c, a.DataType()) {
+		if err := x.addConverted(c, a, from, to); err != nil {
+			return err
+		}
+		return x.wholeSeconds(c, at, from, o)
+	}
 	if err := x.addValues(c, a, from, to, o); err != nil {
 		return err
 	}
@@ -131,7 +141,7 @@ func (x *cells) add(c *column, a arrow.Array, from, to int, o *writeOptions) err
 			}
 		}
 	}
-	return nil
+	return x.wholeSeconds(c, at, from, o)
 }
 
 // zero sets the value of a null entry, which may be anything in Arrow.

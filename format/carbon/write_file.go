@@ -45,7 +45,10 @@ func newPlan(list []columnSchema, o *writeOptions, stamp int64) (*writePlan, err
 	}
 	p.columns = make([]*column, chunks)
 	for _, r := range p.roots {
-		r.all(func(c *column) { p.columns[c.chunk] = c })
+		r.all(func(c *column) {
+			p.columns[c.chunk] = c
+			c.setCard(0)
+		})
 	}
 	return p, nil
 }
@@ -61,11 +64,17 @@ func (p *writePlan) pageWriter(c *column) *pageWriter {
 
 // dataName is the name of data file number n of the task.
 func (p *writePlan) dataName(n int) string {
+	if p.o.version < 3 {
+		return fmt.Sprintf("part-%d-%s-%d-%d.carbondata", n, p.task, p.bucket, p.stamp)
+	}
 	return fmt.Sprintf("part-%d-%s_batchno0-%d-%s-%d.%s.carbondata", n, p.task, p.bucket, p.segment, p.stamp, p.o.codec)
 }
 
 // indexName is the name of the task's index file.
 func (p *writePlan) indexName() string {
+	if p.o.version < 3 {
+		return fmt.Sprintf("%s-%d-%d.carbonindex", p.task, p.bucket, p.stamp)
+	}
 	return fmt.Sprintf("%s_batchno0-%d-%s-%d.carbonindex", p.task, p.bucket, p.segment, p.stamp)
 }
 
@@ -89,6 +98,8 @@ type taskWriter struct {
 	total  int64         // rows
 	failed error
 
+	old *oldWriter // of formats 1 and 2; nil
+
 	blocklet [][]*outPage // by chunk
 	held     int64        // bytes of the blocklet's pages
 	inPage   []int32
@@ -109,13 +120,16 @@ func newTask(p *writePlan, to outPlace, single bool) *taskWriter {
 	for _, c := range p.columns {
 		t.cols = append(t.cols, p.pageWriter(c))
 	}
+	if p.o.version < 3 {
+		t.old = newOldWriter(p)
+	}
 	t.blocklet = make([][]*outPage, len(p.columns))
 	for i := range t.cells {
 		for _, r := range p.roots {
 			t.cells[i] = append(t.cells[i], newCells(r))
 		}
 	}
-	t.index.header = indexHeader{version: 3, columns: p.list, segment: segmentInfo{columns: int32(len(p.list))}, bucket: int32(p.bucket), stamp: p.stamp, sorted: len(p.o.sortColumns) > 0}
+	t.index.header = indexHeader{version: int32(p.o.version), columns: p.list, segment: segmentInfo{columns: int32(len(p.list))}, bucket: int32(p.bucket), stamp: p.stamp, sorted: len(p.o.sortColumns) > 0}
 	return t
 }
 
@@ -230,6 +244,9 @@ func (t *taskWriter) wait() error {
 
 // page encodes a page of n rows and adds it to the blocklet, which is written if it is large enough.
 func (t *taskWriter) page(ctx context.Context, tops []*cells, n int) error {
+	if t.old != nil {
+		return t.oldBlocklet(ctx, tops, n)
+	}
 	pages := make([]*outPage, len(t.columns))
 	if err := t.encodeAll(tops, pages); err != nil {
 		return err
@@ -411,7 +428,11 @@ func (t *taskWriter) begin(ctx context.Context) (err error) {
 	t.number++
 	t.buf = bufio.NewWriterSize(t.out, 256<<10)
 	t.at, t.begun = 0, 0
-	t.foot = footer{segment: segmentInfo{columns: int32(len(t.list))}, sorted: len(t.o.sortColumns) > 0, extra: map[string]string{"written_by": t.o.by, "version": writtenVersion}}
+	t.foot = footer{version: int32(t.o.version), columns: t.list, segment: t.segmentInfo(), sorted: len(t.o.sortColumns) > 0, extra: map[string]string{"written_by": t.o.by, "version": writtenVersion}}
+	if t.old != nil {
+		t.put(t.old.header())
+		return nil
+	}
 	h := header{version: 3, columns: t.list, footer: true, stamp: t.stamp}
 	t.put(thriftBytes(h.put))
 	return nil
@@ -423,14 +444,24 @@ func (t *taskWriter) endFile() error {
 		return nil
 	}
 	at := t.at
-	t.put(thriftBytes(t.foot.put))
+	if t.old != nil {
+		t.put(thriftBytes(t.foot.putOld))
+	} else {
+		t.put(thriftBytes(t.foot.put))
+	}
 	t.put(binary.BigEndian.AppendUint64(nil, uint64(at)))
 	err := errors.Join(t.buf.Flush(), t.out.Close())
 	t.out = nil
 	if err != nil {
 		return err
 	}
+	if t.old != nil && len(t.foot.index) > 0 {
+		t.index.blocks = append(t.index.blocks, blockIndex{rows: t.foot.rows, file: t.name, offset: at, index: fileIndex(t.foot.index)})
+	}
 	for i := range t.foot.blocklet {
+		if t.old != nil {
+			break
+		}
 		t.index.blocks = append(t.index.blocks, blockIndex{rows: t.foot.rows, file: t.name, offset: at, index: t.foot.index[i], info: &t.foot.blocklet[i], size: t.at})
 	}
 	t.names = append(t.names, t.name)
@@ -449,13 +480,21 @@ func (t *taskWriter) close(ctx context.Context) error {
 	if err := t.endBlocklet(ctx); err != nil {
 		return err
 	}
+	if t.old != nil && t.total == 0 {
+		return fault.Unsupportedf(fault.Span{}, "", "CarbonData has no files of format %d without rows", t.old.version)
+	}
 	if err := t.begin(ctx); err != nil {
 		return err
 	}
 	if err := t.endFile(); err != nil || t.single {
 		return err
 	}
-	b := thriftBytes(t.index.put)
+	t.index.header.segment = t.segmentInfo()
+	put := t.index.put
+	if t.old != nil {
+		put = t.index.putOld
+	}
+	b := thriftBytes(put)
 	out, err := t.to.create(ctx, t.indexName())
 	if err != nil {
 		return err

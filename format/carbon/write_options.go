@@ -24,11 +24,14 @@ var writeKeys = []format.OptionKey{
 	{Name: "memory", Values: "BYTES", Help: "rows that are sorted in memory; more are sorted in pieces and merged (default 256MiB)"},
 	{Name: "timestamps", Values: "exact, truncate", Help: "what to do with parts of a millisecond: refuse them or drop them (default exact)"},
 	{Name: "nulls", Values: "exact, merge", Help: "what to do with what CarbonData reads as null, as a list of one null: refuse or write it (default exact)"},
+	{Name: "version", Values: "3, 2, 1", Help: "format of the data files; 2 and 1 are those of CarbonData up to 1.0 (default 3)"},
+	{Name: "blocklet-rows", Values: "2000…12000000", Help: "formats 1 and 2: rows of a blocklet, carbon.blocklet.size (default 120000)"},
 	{Name: "written-by", Values: "TEXT", Help: "who wrote it, kept in the footer (default stoa)"},
 }
 
 // writeOptions are the options of Create, understood.
 type writeOptions struct {
+	version     int
 	codec       string
 	sortColumns []string
 	inverted    []string
@@ -44,11 +47,12 @@ type writeOptions struct {
 	merge       bool
 	by          string
 
+	keyed          []string // columns with a global dictionary, of a table
 	coded, uncoded []string // columns whose strings may become codes (nil: all), and those whose may not
 }
 
 func defaultWriteOptions() writeOptions {
-	return writeOptions{codec: "snappy", dictionary: true, threshold: 10_000, pageRows: 32_000, pageSize: 64 << 20, blocklet: 64 << 20, block: 1 << 30, memory: 256 << 20, by: "stoa"}
+	return writeOptions{version: 3, codec: "snappy", dictionary: true, threshold: 10_000, pageRows: 32_000, pageSize: 64 << 20, blocklet: 64 << 20, block: 1 << 30, memory: 256 << 20, by: "stoa"}
 }
 
 func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
@@ -58,7 +62,31 @@ func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
 			return o, err
 		}
 	}
-	return o, nil
+	return o, o.old(opts)
+}
+
+// onlyNew are options that mean nothing in formats 1 and 2.
+var onlyNew = []string{"compression", "local-dictionary", "local-dictionary-threshold", "page-rows", "page-size", "blocklet-size", "inverted-index", "long-strings", "written-by"}
+
+// old sets what is always so in formats 1 and 2: a blocklet has one page, and ends when it has as many rows as it may have.
+func (o *writeOptions) old(opts map[string]string) error {
+	rows := opts["blocklet-rows"] != ""
+	if o.version == 3 {
+		if rows {
+			return fault.Invalidf("carbon: option blocklet-rows is for formats 1 and 2")
+		}
+		return nil
+	}
+	for _, k := range onlyNew {
+		if opts[k] != "" {
+			return fault.Invalidf("carbon: format %d has no option %s", o.version, k)
+		}
+	}
+	o.codec, o.dictionary, o.pageSize = "snappy", false, 1<<30
+	if !rows {
+		o.pageRows = oldBlockletRows
+	}
+	return nil
 }
 
 func (o *writeOptions) set(key, v string) (err error) {
@@ -112,6 +140,15 @@ func (o *writeOptions) set(key, v string) (err error) {
 		o.truncate, err = one("exact", "truncate")
 	case "nulls":
 		o.merge, err = one("exact", "merge")
+	case "version":
+		if o.version = map[string]int{"1": 1, "2": 2, "3": 3}[v]; o.version == 0 {
+			return fault.Invalidf("carbon: option version=%s: 3, 2 or 1 is wanted", v)
+		}
+	case "blocklet-rows":
+		if n, err = number(maxBlockletRows); err == nil && n < minBlockletRows {
+			err = fault.Invalidf("carbon: option blocklet-rows=%s: a number from %d to %d is wanted", v, minBlockletRows, maxBlockletRows)
+		}
+		o.pageRows = int(n)
 	case "written-by":
 		o.by = v
 	default:

@@ -15,6 +15,8 @@ type planner struct {
 	sort     []string        // names of the sort columns, in their order
 	inverted map[string]bool // columns with an inverted index
 	long     map[string]bool // strings that are varchar
+	keyed    map[string]bool // columns with a global dictionary, lower case
+	version  int
 	items    int             // numbers the items of lists and maps: val0, val1, …
 	lists    [5][]columnSchema
 }
@@ -31,7 +33,10 @@ const (
 // planColumns gives the columns for sc in the order in which format 3 keeps them: sort columns, other dimensions, long strings,
 // nested columns with what is in them, measures.
 func planColumns(sc *arrow.Schema, o *writeOptions) ([]columnSchema, error) {
-	p := &planner{sort: o.sortColumns, inverted: map[string]bool{}, long: map[string]bool{}}
+	p := &planner{sort: o.sortColumns, inverted: map[string]bool{}, long: map[string]bool{}, keyed: map[string]bool{}, version: o.version}
+	for _, n := range o.keyed {
+		p.keyed[strings.ToLower(n)] = true
+	}
 	names := map[string]bool{}
 	for i, f := range sc.Fields() {
 		low := strings.ToLower(f.Name)
@@ -55,14 +60,20 @@ func planColumns(sc *arrow.Schema, o *writeOptions) ([]columnSchema, error) {
 	if err := p.orderSort(); err != nil {
 		return nil, err
 	}
-	return slices.Concat(p.lists[:]...), nil
+	list := slices.Concat(p.lists[:]...)
+	if o.version < 3 {
+		return list, checkOld(list, o.version)
+	}
+	return list, nil
 }
 
 // known refuses options that name columns that are not there.
 func (p *planner) known(sc *arrow.Schema) error {
-	for option, list := range map[string][]string{"sort-columns": p.sort, "inverted-index": sorted(p.inverted), "long-strings": sorted(p.long)} {
+	for option, list := range map[string][]string{"sort-columns": p.sort, "inverted-index": sorted(p.inverted), "long-strings": sorted(p.long), "dictionary_include": sorted(p.keyed)} {
 		for _, n := range list {
-			if !sc.HasField(n) {
+			if !slices.ContainsFunc(sc.Fields(), func(f arrow.Field) bool {
+				return f.Name == n || option == "dictionary_include" && strings.EqualFold(f.Name, n)
+			}) {
 				return fault.Invalidf("carbon: option %s: there is no column %q", option, n)
 			}
 		}
@@ -92,6 +103,9 @@ func (p *planner) column(f arrow.Field, parent *columnSchema, ordinal int32) (t 
 	if err := c.typed(f, c.name); err != nil {
 		return 0, err
 	}
+	if p.version < 3 && c.typ == typeFloat {
+		c.typ = typeDouble // the only floating type of formats 1 and 2 holds all of them
+	}
 	top := parent == nil
 	if top && p.long[f.Name] {
 		if c.typ != typeString && c.typ != typeVarchar {
@@ -116,6 +130,9 @@ func (p *planner) column(f arrow.Field, parent *columnSchema, ordinal int32) (t 
 	c.dimension = c.dimension || isSort || !top
 	if top && c.typ == typeDate {
 		c.encoders = encodings{encDirectDictionary, encDictionary}
+	}
+	if err := p.dictionaries(&c, parent); err != nil {
+		return 0, err
 	}
 	if top && p.inverted[f.Name] {
 		if !isSort {

@@ -57,7 +57,7 @@ func newSorter(s scratcher, sc *arrow.Schema, names []string, roots []*column, l
 		}
 		k := sortKey{field: at}
 		for _, r := range roots {
-			if strings.EqualFold(r.name, n) && converts(r, sc.Field(at).Type) && r.typ != typeString {
+			if strings.EqualFold(r.name, n) && converts(r, sc.Field(at).Type) && r.typ != typeString && !r.globalCodes() {
 				k.as = r
 			}
 		}

@@ -1,0 +1,201 @@
+package carbon
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Measures of formats 1 and 2: see v12_measure.go for how they are read. The form is chosen as CarbonData 1.0.0 does
+// (CarbonFactDataHandlerColumnar, ValueCompressionUtil). Where that form would not give the numbers back, which the real writer does
+// not look at, one is taken that readers find by the same rules and that is exact: all bytes of the numbers.
+
+// exactDigits behind the point make no number small, whatever it is: 10^400 is infinite.
+const exactDigits = 400
+
+// exactWhole is the greatest whole number up to which real readers, which compute with doubles, subtract rightly.
+const exactWhole = 1 << 53
+
+// oldMeasure gives the bytes of a page of a measure, and the numbers from which it was made small.
+func oldMeasure(c *column, x *cells) ([]byte, measureMeta) {
+	switch c.typ {
+	case typeDecimal:
+		return oldDecimals(c, x)
+	case typeDouble:
+		return oldDoubles(x)
+	}
+	return oldWholes(x)
+}
+
+// oldWholes makes whole numbers small. A null is 0 and has no part in the bounds.
+func oldWholes(x *cells) ([]byte, measureMeta) {
+	hi, lo := int64(math.MinInt64), int64(math.MaxInt64)
+	for i, v := range x.ints {
+		if !x.null(i) {
+			hi, lo = max(hi, v), min(lo, v)
+		}
+	}
+	m := measureMeta{kind: 'd', max: hi, min: lo}
+	form, w, _ := m.form()
+	if form == fromMax && lo <= hi && (hi-lo < 0 || hi >= exactWhole || hi <= -exactWhole) {
+		m.kind = 'l'
+		form, w, _ = m.form()
+	}
+	raw := make([]byte, 0, len(x.ints)*w.size())
+	for _, v := range x.ints {
+		if form == fromMax {
+			v = hi - v
+		}
+		raw = appendWhole(raw, v, w.size())
+	}
+	return raw, m
+}
+
+// oldDoubles makes floating numbers small, if they come back bit for bit.
+func oldDoubles(x *cells) ([]byte, measureMeta) {
+	hi, lo := -math.MaxFloat64, math.MaxFloat64
+	digits := 0
+	for i, v := range x.nums {
+		if x.null(i) {
+			continue
+		}
+		if v > hi {
+			hi = v
+		}
+		if v < lo {
+			lo = v
+		}
+		digits = max(digits, plainDigits(v))
+	}
+	m := measureMeta{kind: 'n', max: hi, min: lo, digits: digits}
+	form, w, _ := m.form()
+	if digits <= 22 || form == asIs { // 10^22 is the last power of ten that a double holds
+		if raw, ok := smallDoubles(x, &m, form, w); ok {
+			return raw, m
+		}
+	}
+	m.digits = exactDigits
+	raw, _ := smallDoubles(x, &m, asIs, javaDouble)
+	return raw, m
+}
+
+// smallDoubles encodes numbers in a form. ok is false if some of them would come back as others.
+func smallDoubles(x *cells, m *measureMeta, form measureForm, w javaWidth) (raw []byte, ok bool) {
+	raw = make([]byte, 0, len(x.nums)*w.size())
+	max := m.max.(float64)
+	d := newTens(max, m.digits)
+	for i, v := range x.nums {
+		small := v
+		switch form {
+		case fromMax:
+			small = max - v
+		case scaledUp:
+			small = javaRound(d.tens * v)
+		case fromMaxTens:
+			small = javaRound(d.below(v) * d.tens)
+		}
+		if w == javaDouble {
+			raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(small))
+		} else {
+			raw = appendWhole(raw, javaWhole(small, w), w.size())
+		}
+		if !x.null(i) && math.Float64bits(d.back(form, w, small)) != math.Float64bits(v) {
+			return nil, false
+		}
+	}
+	return raw, true
+}
+
+// back is what a reader makes of a number.
+func (d *tensDelta) back(form measureForm, w javaWidth, small float64) float64 {
+	if w != javaDouble {
+		if small != math.Trunc(small) || math.Abs(small) >= 1<<63 {
+			return math.NaN()
+		}
+		small = float64(int64(small)) // -0 is 0
+	}
+	switch form {
+	case fromMax:
+		return d.max - small
+	case scaledUp:
+		return small / d.tens
+	case fromMaxTens:
+		return d.from(small)
+	}
+	return small
+}
+
+// below is max - v, both taken for the shortest decimals that mean them.
+func (d *tensDelta) below(v float64) float64 {
+	if s := math.Round(v * d.tens); math.Abs(s) < 1<<53 && s/d.tens == v && math.Abs(d.scaled-s) < 1<<53 {
+		return (d.scaled - s) / d.tens
+	}
+	a, ok1 := shortest(d.max)
+	b, ok2 := shortest(v)
+	if !ok1 || !ok2 {
+		return d.max - v
+	}
+	f, _ := a.Sub(a, b).Float64()
+	return f
+}
+
+// javaRound is Math.round: halves go up.
+func javaRound(v float64) float64 {
+	f := math.Floor(v)
+	if v-f >= 0.5 {
+		f++
+	}
+	return f
+}
+
+// javaWhole is how Java makes a whole number of a floating one: through int if the type is narrower, and never beyond the type's
+// bounds, but with its highest bits lost. What is lost is only ever the 0 of a null.
+func javaWhole(v float64, w javaWidth) int64 {
+	lo, hi := math.MinInt64, math.MaxInt64
+	if w < javaLong64 {
+		lo, hi = math.MinInt32, math.MaxInt32
+	}
+	switch {
+	case v != v:
+		return 0
+	case v <= float64(lo):
+		return int64(lo)
+	case v >= float64(hi):
+		return int64(hi)
+	}
+	return int64(v)
+}
+
+// plainDigits is how many digits behind the point Java writes of a number: at least one, but of those that it writes with an
+// exponent (from 10^7, and below 10^-3) only those that are left without it.
+func plainDigits(v float64) int {
+	v = math.Abs(v)
+	if v != v || math.IsInf(v, 0) {
+		return 1
+	}
+	s := strconv.FormatFloat(v, 'e', -1, 64)
+	mantissa, exp, _ := strings.Cut(s, "e")
+	_, behind, _ := strings.Cut(mantissa, ".")
+	e, _ := strconv.Atoi(exp)
+	if v == 0 || v >= 1e-3 && v < 1e7 {
+		return max(1, len(behind)-e)
+	}
+	return max(0, max(1, len(behind))-e)
+}
+
+// oldDecimals gives each decimal its length, its digits behind the point and its number; a null is 0 without digits behind the point.
+func oldDecimals(c *column, x *cells) (raw []byte, m measureMeta) {
+	m.kind = 'b'
+	for i, d := range x.decs {
+		scale := c.scale
+		if x.null(i) {
+			scale = 0
+		} else {
+			m.digits = int(c.scale)
+		}
+		v := decimalBytes(d, scale)
+		raw = append(binary.BigEndian.AppendUint32(raw, uint32(len(v))), v...)
+	}
+	return raw, m
+}
