@@ -351,5 +351,8 @@ func (v *binaryValues) decode(ctx context.Context, p blockPtr) error {
 	b := &dataBlock{ptr: p, first: -1, rows: -1}
 	t := format.Task{Page: format.Page{Ordinal: v.begun + v.n - 1, Spans: []fault.Span{v.at}, Own: b}, N: -1, Bytes: [][]byte{stored}, Scratch: &v.arena, Limits: v.f.limits}
 	_, err := v.f.decode(&t, v.vals, &v.count)
+	if err != nil {
+		v.vals.Reset() // half a block is none: what stands behind the error has no values
+	}
 	return fault.Locate(err, v.at, true, v.walk.path())
 }
