@@ -1,8 +1,10 @@
 package main
 
 import (
+	"iter"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
 
 	"stoa/format/carbon"
@@ -12,6 +14,7 @@ func (a *app) loadCmd() *cobra.Command {
 	var src sourceFlags
 	var sel selectFlags
 	var opts []string
+	var ways string
 	var tasks int
 	var memory int64
 	cmd := &cobra.Command{
@@ -54,6 +57,14 @@ what is left.`,
 			if err != nil {
 				return err
 			}
+			if ways != "" {
+				if o.Dictionary, err = carbon.ParseDictionaryWay(ways); err != nil {
+					return err
+				}
+				o.Dictionary.Rows = func() iter.Seq2[arrow.RecordBatch, error] {
+					return iter.Seq2[arrow.RecordBatch, error](t.Scan(ctx, spec))
+				}
+			}
 			l, err := carbon.BeginLoad(ctx, dir, sc, o)
 			if err != nil {
 				return err
@@ -67,6 +78,7 @@ what is left.`,
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&opts, "opt", nil, "set an option of the writer, `KEY=VALUE` (stoa formats carbon lists them); repeatable")
+	fl.StringVar(&ways, "dictionary", "", "give codes to columns with a global dictionary in this `WAY`: single-pass (default), two-pass, predefined:DIR, all:FILE")
 	fl.IntVar(&tasks, "tasks", 1, "write `N` data files side by side")
 	fl.Int64Var(&memory, "memory", 0, "sort at most so many `BYTES` in memory")
 	sel.register(a, cmd, &src)

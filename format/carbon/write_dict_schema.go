@@ -14,6 +14,11 @@ import (
 var keyedTypes = map[dataType]bool{typeString: true, typeShort: true, typeInt: true, typeLong: true, typeDouble: true, typeDecimal: true,
 	typeDate: true, typeTimestamp: true, typeArray: true, typeStruct: true}
 
+// keyed reports whether a column has a global dictionary.
+func (s *columnSchema) keyed() bool {
+	return s.encoders.has(encDictionary) && !s.encoders.has(encDirectDictionary)
+}
+
 // dictionaries gives a column the encoders that say how its values are coded. What is in a list or struct is coded if that is.
 func (p *planner) dictionaries(c *columnSchema, parent *columnSchema) error {
 	keyed := parent == nil && p.keyed[strings.ToLower(c.name)] || parent != nil && parent.encoders.has(encDictionary)

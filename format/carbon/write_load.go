@@ -25,6 +25,8 @@ type LoadOptions struct {
 	Opts  map[string]string // as Create's; the table's properties hold where they say nothing
 	Tasks int               // data files that are written side by side; 0: one
 
+	Dictionary DictionaryWay // how columns with a global dictionary get their codes
+
 	segment string // "" the next number
 	hidden  bool   // no entry in tablestatus until the commit: what is written belongs to another change
 }
@@ -37,7 +39,9 @@ type Load struct {
 	schema  *tableSchema
 	list    []columnSchema
 	sc      *arrow.Schema
-	fields  []int // field of each stored top-level column; -1: the rows have none
+	fields  []int         // field of each stored top-level column; -1: the rows have none
+	coder   *coder        // of columns with global dictionaries; nil: there are none
+	coded   *arrow.Schema // of what it makes of the rows
 	segment string
 	stamp   int64
 	unlock  func() // of the segment's lock
@@ -63,6 +67,7 @@ type loadTask struct {
 type filePlace struct {
 	dir   string
 	index []byte // of the .carbonindex, which is merged with others
+	own   bool   // the .carbonindex is a file of its own
 	sizes map[string]int64
 }
 
@@ -85,7 +90,7 @@ func (f *syncedFile) Close() error {
 }
 
 func (p *filePlace) create(_ context.Context, name string) (io.WriteCloser, error) {
-	if strings.HasSuffix(name, indexExt) {
+	if strings.HasSuffix(name, indexExt) && !p.own {
 		return (*keptIndex)(p), nil
 	}
 	f, err := os.OpenFile(filepath.Join(p.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -130,18 +135,25 @@ func BeginLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions)
 		return nil, err
 	}
 	l.list = l.schema.stored()
-	if err := l.match(); err != nil {
+	roots, err := l.match()
+	if err != nil {
 		return nil, err
 	}
-	return l, l.begin(ctx)
+	if err := l.code(ctx, roots); err != nil {
+		return nil, err
+	}
+	if err := l.begin(ctx); err != nil {
+		l.coder.release()
+		return nil, err
+	}
+	return l, nil
 }
 
 // match finds the field of each column.
-func (l *Load) match() error {
+func (l *Load) match() (roots []*column, err error) {
 	used := map[int]bool{}
-	roots, _, err := columnTree(l.list, fault.Span{Object: l.dir}, "schema")
-	if err != nil {
-		return err
+	if roots, _, err = columnTree(l.list, fault.Span{Object: l.dir}, "schema"); err != nil {
+		return nil, err
 	}
 	for _, r := range roots {
 		at := -1
@@ -155,15 +167,15 @@ func (l *Load) match() error {
 		}
 		used[at] = true
 		if err := fits(r, l.sc.Field(at)); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for i, f := range l.sc.Fields() {
 		if !used[i] {
-			return fault.Invalidf("the table %s has no column %q", l.dir, f.Name)
+			return nil, fault.Invalidf("the table %s has no column %q", l.dir, f.Name)
 		}
 	}
-	return nil
+	return roots, nil
 }
 
 // begin takes a segment's number and its lock, and tells tablestatus.
@@ -242,6 +254,16 @@ func (l *Load) Write(ctx context.Context, b arrow.RecordBatch) error {
 func (l *Load) give(ctx context.Context, t *loadTask, b arrow.RecordBatch, from, to int) error {
 	before := l.rows
 	l.rows += int64(to - from)
+	if l.coder != nil {
+		part := b.NewSlice(int64(from), int64(to))
+		defer part.Release()
+		coded, err := l.coder.coded(part)
+		if err != nil {
+			return located(err, before)
+		}
+		defer coded.Release()
+		b, from, to = coded, 0, to-from
+	}
 	if t.sort != nil {
 		part := b.NewSlice(int64(from), int64(to))
 		defer part.Release()
@@ -363,10 +385,13 @@ func (l *Load) task(name string, bucket int, values []string) (*loadTask, error)
 	if err := os.MkdirAll(full, 0o777); err != nil {
 		return nil, err
 	}
-	t.files = &filePlace{dir: full, sizes: map[string]int64{}}
+	t.files = &filePlace{dir: full, sizes: map[string]int64{}, own: l.wo.version < 3}
+	if l.coder != nil {
+		l.coder.measure(p)
+	}
 	t.taskWriter = newTask(p, t.files, false)
-	if len(l.wo.sortColumns) > 0 {
-		if t.sort, err = newSorter(t.files, l.sc, l.wo.sortColumns, t.roots, l.wo.memory/int64(max(1, l.o.Tasks))); err != nil {
+	if len(l.wo.sortColumns) > 0 || l.coder != nil && l.coder.grows { // how many codes there are is known when all rows are
+		if t.sort, err = newSorter(t.files, l.coded, l.wo.sortColumns, t.roots, l.wo.memory/int64(max(1, l.o.Tasks))); err != nil {
 			return nil, err
 		}
 	}
@@ -394,6 +419,9 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 	seg := segmentText{Locations: map[string]folderText{}}
 	indexes := map[string][]*loadTask{}
 	for _, t := range l.order {
+		if l.coder != nil {
+			l.coder.measure(t.writePlan)
+		}
 		if err := l.closeTask(ctx, t); err != nil {
 			return sum, err
 		}
@@ -402,6 +430,15 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 			sum.Files = append(sum.Files, filepath.Join(t.dir, name)[1:])
 		}
 		indexes[t.dir] = append(indexes[t.dir], t)
+	}
+	if l.coder != nil && l.coder.grows { // before anything that is seen has the codes
+		if err := l.coder.save(); err != nil {
+			return sum, err
+		}
+	}
+	if l.wo.version < 3 {
+		err := l.closeOld(ctx, &sum)
+		return sum, err
 	}
 	merged := fmt.Sprintf("%s_%d%s", l.segment, l.stamp, mergedExt)
 	for _, dir := range sorted(indexes) {
@@ -419,14 +456,24 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 	if err := writeSegmentFile(l.dir, name, seg); err != nil {
 		return sum, err
 	}
+	err := l.enter(ctx, &sum, name, msText)
+	return sum, err
+}
+
+// enter makes the segment part of the table. file is its segment file; formats 1 and 2 have none.
+func (l *Load) enter(ctx context.Context, sum *LoadSummary, file string, timeText func(ms int64) string) error {
 	err := changeStatus(ctx, l.dir, func(s *statusFile) error {
 		e := s.find(l.segment)
 		if e == nil {
-			e = statusEntry{"loadName": l.segment, "loadStartTime": msText(l.stamp)}
+			e = statusEntry{"loadName": l.segment}
 			*s = append(*s, e)
 		}
-		e["loadStatus"], e["timestamp"], e["segmentFile"] = statusSuccess, msText(max(now(), l.stamp)), name
+		e["loadStartTime"] = timeText(l.stamp)
+		e["loadStatus"], e["timestamp"] = statusSuccess, timeText(max(now(), l.stamp))
 		e["dataSize"], e["indexSize"] = fmt.Sprint(sum.DataBytes), fmt.Sprint(sum.IndexBytes)
+		if file != "" {
+			e["segmentFile"] = file
+		}
 		if l.then != nil {
 			return l.then(l, s, e)
 		}
@@ -436,7 +483,7 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 		l.done = true
 		l.unlock()
 	}
-	return sum, err
+	return err
 }
 
 // LoadSummary tells what a load wrote.
@@ -510,6 +557,7 @@ func (l *Load) Abort(ctx context.Context) error {
 	}
 	l.done = true
 	defer l.unlock()
+	defer l.coder.release()
 	var errs []error
 	for _, t := range l.order {
 		t.abandon()
@@ -539,7 +587,11 @@ func removeSegment(dir, segment string, stamp int64) error {
 			dirs = append(dirs, name)
 			return nil
 		}
-		if of, ms := segmentOf(d.Name()); of == segment && (stamp <= 0 || ms == stamp) {
+		of, ms := segmentOf(d.Name())
+		if of == "" && ms > 0 && filepath.Base(filepath.Dir(name)) == "Segment_"+segment { // formats 1 and 2: the directory alone says it
+			of = segment
+		}
+		if of == segment && (stamp <= 0 || ms == stamp) {
 			return os.Remove(name)
 		}
 		return nil

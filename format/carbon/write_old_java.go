@@ -26,7 +26,7 @@ type javaMember struct {
 
 var (
 	javaNumber  = &javaType{name: "java.lang.Number", uid: 0x86ac951d0b94e08b, flags: javaPlain}
-	javaLongs    = &javaType{name: "java.lang.Long", uid: 0x3b8be490cc8f23df, flags: javaPlain, fields: []javaMember{{'J', "value", ""}}, super: javaNumber}
+	javaLongs   = &javaType{name: "java.lang.Long", uid: 0x3b8be490cc8f23df, flags: javaPlain, fields: []javaMember{{'J', "value", ""}}, super: javaNumber}
 	javaFloats  = &javaType{name: "java.lang.Double", uid: 0x80b3c24a296bfb04, flags: javaPlain, fields: []javaMember{{'D', "value", ""}}, super: javaNumber}
 	javaDecimal = &javaType{name: "java.math.BigDecimal", uid: 0x54c71557f981284f, flags: javaPlain | javaWritesOwn, super: javaNumber,
 		fields: []javaMember{{'I', "scale", ""}, {'L', "intVal", "Ljava/math/BigInteger;"}}}

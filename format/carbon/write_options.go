@@ -82,12 +82,14 @@ func (o *writeOptions) old(opts map[string]string) error {
 			return fault.Invalidf("carbon: format %d has no option %s", o.version, k)
 		}
 	}
-	o.codec, o.dictionary, o.pageSize = "snappy", false, 1<<30
-	if !rows {
+	if o.whole(); !rows {
 		o.pageRows = oldBlockletRows
 	}
 	return nil
 }
+
+// whole sets what formats 1 and 2 know in one way only.
+func (o *writeOptions) whole() { o.codec, o.dictionary, o.pageSize = "snappy", false, 1<<30 }
 
 func (o *writeOptions) set(key, v string) (err error) {
 	number := func(to int64) (n int64, err error) {
@@ -171,5 +173,5 @@ func (o *writeOptions) codes(c *column) bool {
 		c = c.parent
 	}
 	same := func(n string) bool { return strings.EqualFold(strings.TrimSpace(n), c.name) }
-	return (len(o.coded) == 0 || slices.ContainsFunc(o.coded, same)) && !slices.ContainsFunc(o.uncoded, same)
+	return !c.globalCodes() && (len(o.coded) == 0 || slices.ContainsFunc(o.coded, same)) && !slices.ContainsFunc(o.uncoded, same)
 }

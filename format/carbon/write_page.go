@@ -82,10 +82,10 @@ func (w *pageWriter) encode(x *cells) *outPage {
 	switch {
 	case w.typ.complex():
 		w.nested(p, x)
+	case w.parent == nil && (w.typ == typeDate || w.encoders.has(encDictionary)):
+		w.keys(p, x)
 	case w.typ == typeString, w.typ == typeVarchar, w.typ == typeBinary:
 		w.texts(p, x)
-	case w.typ == typeDate && w.parent == nil:
-		w.dates(p, x)
 	case w.parent != nil && (w.typ == typeDate || w.typ == typeDecimal):
 		w.leaves(p, x)
 	case w.typ == typeDecimal && w.precision > 18:
@@ -453,24 +453,30 @@ func (w *pageWriter) wideDecimals(p *outPage, x *cells) {
 	w.close(p, x, raw, storeDecimal, stats{})
 }
 
-// dates encodes a date column of the table: codes of four bytes, big-endian; null is code 1.
-func (w *pageWriter) dates(p *outPage, x *cells) {
+// keys encodes a column with a global dictionary, or a direct one: codes, big-endian, of four bytes or of as many as the greatest
+// code of a global dictionary needs; null is code 1.
+func (w *pageWriter) keys(p *outPage, x *cells) {
+	n := 4
+	if w.globalCodes() {
+		n = w.keyBytes()
+	}
 	codes := make([]int64, len(x.ints))
-	for i, d := range x.ints {
-		if codes[i] = d + dateOffset; x.null(i) {
-			codes[i] = nullCode
-		}
+	for i := range codes {
+		codes[i] = int64(w.surrogate(x, i))
 	}
 	p.encoders = encodings{encDictionary, encRLE}
 	p.sort = 1 // SORT_NATIVE
-	lo, hi := slices.Min(codes), slices.Max(codes)
-	p.minMax.min[0], p.minMax.max[0] = binary.BigEndian.AppendUint32(nil, uint32(lo)), binary.BigEndian.AppendUint32(nil, uint32(hi))
+	p.minMax.min[0], p.minMax.max[0] = appendCode(nil, uint32(slices.Min(codes)), n), appendCode(nil, uint32(slices.Max(codes)), n)
 	if w.inverted {
 		codes = w.invert(p, codes)
 	}
-	raw := slices.Grow(w.raw[:0], 4*len(codes))
+	raw := slices.Grow(w.raw[:0], n*len(codes))
 	for _, c := range codes {
-		raw = binary.BigEndian.AppendUint32(raw, uint32(c))
+		if n == 4 {
+			raw = binary.BigEndian.AppendUint32(raw, uint32(c))
+		} else {
+			raw = appendCode(raw, uint32(c), n)
+		}
 	}
 	w.close(p, nil, raw, 0, stats{})
 	p.meta = nil

@@ -17,7 +17,7 @@ type planner struct {
 	long     map[string]bool // strings that are varchar
 	keyed    map[string]bool // columns with a global dictionary, lower case
 	version  int
-	items    int             // numbers the items of lists and maps: val0, val1, …
+	items    int // numbers the items of lists and maps: val0, val1, …
 	lists    [5][]columnSchema
 }
 

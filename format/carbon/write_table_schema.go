@@ -29,7 +29,7 @@ type TableSpec struct {
 // tableSchema makes the schema of a new table at a time (milliseconds).
 func (s *TableSpec) tableSchema(stamp int64) (*tableSchema, error) {
 	o := defaultWriteOptions()
-	o.sortColumns, o.inverted, o.longStrings = s.SortColumns, s.Inverted, s.LongStrings
+	o.sortColumns, o.inverted, o.longStrings, o.keyed = s.SortColumns, s.Inverted, s.LongStrings, propertyNames(s.Properties["dictionary_include"])
 	list, err := planColumns(lowered(s.Schema), &o)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *TableSpec) buckets(t *tableSchema) error {
 	}
 	for _, n := range s.BucketBy {
 		c := t.top(n)
-		if c == nil || c.typ.complex() || c.typ == typeBinary {
+		if c == nil || c.typ.complex() || c.typ == typeBinary || c.keyed() {
 			return fault.Invalidf("carbon: %q cannot be a bucket column", n)
 		}
 		t.bucketBy = append(t.bucketBy, *c)
@@ -91,7 +91,7 @@ func (s *TableSpec) partition(t *tableSchema) error {
 	t.partition = &partitionInfo{kind: nativeHive}
 	for _, n := range s.Partition {
 		c := t.top(n)
-		if c == nil || c.typ.complex() || c.typ == typeBinary || c.sortColumnSchema() {
+		if c == nil || c.typ.complex() || c.typ == typeBinary || c.sortColumnSchema() || c.keyed() {
 			return fault.Invalidf("carbon: %q cannot be a partition column", n)
 		}
 		t.partition.columns = append(t.partition.columns, *c)
@@ -208,7 +208,10 @@ func (t *tableSchema) options(opts map[string]string) (writeOptions, error) {
 			return o, err
 		}
 	}
-	o.sortColumns = nil
+	if o.sortColumns = nil; o.version < 3 {
+		o.whole()
+		o.sortColumns = t.oldSortColumns()
+	}
 	if s := strings.ToLower(t.properties["sort_scope"]); s != "no_sort" {
 		for i := range t.columns {
 			if c := &t.columns[i]; c.sortColumnSchema() && !c.invisible {
@@ -221,5 +224,9 @@ func (t *tableSchema) options(opts map[string]string) (writeOptions, error) {
 
 // propertyNames are the names in a property, which may end with a comma.
 func propertyNames(v string) []string {
-	return slices.DeleteFunc(strings.Split(v, ","), func(n string) bool { return strings.TrimSpace(n) == "" })
+	names := strings.Split(v, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return n == "" })
 }
