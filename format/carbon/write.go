@@ -73,7 +73,7 @@ func (w *outTable) append(ctx context.Context, b arrow.RecordBatch, from, to int
 
 func (w *outTable) Close(ctx context.Context) (format.Summary, error) {
 	if w.sort != nil {
-		err := w.sort.each(ctx, func(b arrow.RecordBatch, from, to int) error { return w.append(ctx, b, from, to) })
+		err := w.sort.each(ctx, func(b arrow.RecordBatch) error { return w.append(ctx, b, 0, int(b.NumRows())) })
 		if err != nil {
 			return format.Summary{}, err
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -97,20 +96,7 @@ func (x *cells) addConverted(c *column, a arrow.Array, from, to int) error {
 func converted(c *column, a arrow.Array, i int) (v constant, err error) {
 	switch a := a.(type) {
 	case stringer:
-		if when, err := time.Parse(time.RFC3339Nano, a.Value(i)); err == nil && c.typ == typeTimestamp {
-			if when.Nanosecond()%1e6 != 0 {
-				return v, fault.Invalidf("%q has parts of a millisecond", a.Value(i))
-			}
-			return constant{i: when.UnixMilli()}, nil
-		}
-		v, err := parseValue(c, a.Value(i), nil)
-		if err == nil && v.null {
-			err = fault.Invalidf("%q is no %s", a.Value(i), c.typ)
-		}
-		if c.typ == typeDate && err == nil && (v.i < minDate || v.i > maxDate) {
-			err = fault.Invalidf("%q is beyond what a date can be", a.Value(i))
-		}
-		return v, err
+		return constantOf(c, a.Value(i))
 	case *array.Float32:
 		return fromFloat(c, float64(a.Value(i)))
 	case *array.Float64:

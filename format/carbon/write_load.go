@@ -497,9 +497,9 @@ type LoadSummary struct {
 func (l *Load) closeTask(ctx context.Context, t *loadTask) error {
 	if t.sort != nil {
 		row := int64(0)
-		err := t.sort.each(ctx, func(b arrow.RecordBatch, from, to int) error {
-			row += int64(to - from)
-			return located(t.add(ctx, b, l.fields, from, to), row-int64(to))
+		err := t.sort.each(ctx, func(b arrow.RecordBatch) error {
+			row += b.NumRows()
+			return located(t.add(ctx, b, l.fields, 0, int(b.NumRows())), row-b.NumRows())
 		})
 		if err != nil {
 			return err

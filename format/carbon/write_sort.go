@@ -3,6 +3,7 @@ package carbon
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"container/heap"
 	"context"
 	"encoding/binary"
@@ -14,7 +15,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/store"
@@ -24,13 +24,14 @@ import (
 // which are merged. Rows with equal keys keep their order.
 type sorter struct {
 	sink   scratcher
-	schema *arrow.Schema
+	schema *arrow.Schema // of what comes out: without dictionaries
 	cols   []sortKey
 	limit  int64
 
 	batches []arrow.RecordBatch
 	bytes   int64
 	runs    []*sortedRun
+	chunk   int // rows that are put together at a time
 }
 
 // sortKey is a column of the order: where it is in the rows, and what its values become.
@@ -46,7 +47,11 @@ type scratcher interface {
 
 // newSorter sorts rows of a schema by columns. A column that the rows do not have is null in all.
 func newSorter(s scratcher, sc *arrow.Schema, names []string, roots []*column, limit int64) (*sorter, error) {
-	x := &sorter{sink: s, schema: sc, limit: limit}
+	var fields []arrow.Field
+	for _, f := range sc.Fields() {
+		fields = append(fields, plainField(f))
+	}
+	x := &sorter{sink: s, schema: arrow.NewSchema(fields, nil), limit: limit}
 	for _, n := range names {
 		at := slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, n) })
 		if at < 0 {
@@ -100,15 +105,20 @@ func arrayBytes(d arrow.ArrayData) (n int64) {
 	return n
 }
 
-// sortedRow is a row of a batch and where its key ends in the keys.
+// sortedRow is a row of a batch, where its key is in the keys, and the key's first eight bytes.
 type sortedRow struct {
+	head       uint64
 	batch, row int32
 	from, to   uint32
 }
 
 // order sorts the rows that are held.
 func (s *sorter) order() ([]sortedRow, error) {
-	var rows []sortedRow
+	n := 0
+	for _, b := range s.batches {
+		n += int(b.NumRows())
+	}
+	rows := make([]sortedRow, 0, n)
 	var keys []byte
 	for k, b := range s.batches {
 		for i := range int(b.NumRows()) {
@@ -120,10 +130,17 @@ func (s *sorter) order() ([]sortedRow, error) {
 			if len(keys) >= 1<<32 {
 				return nil, fault.Limitf(fault.Span{}, "", "the sort columns of the rows in memory have more than 4 GiB: lower --opt memory")
 			}
-			rows = append(rows, sortedRow{int32(k), int32(i), uint32(from), uint32(len(keys))})
+			var head [8]byte
+			copy(head[:], keys[from:])
+			rows = append(rows, sortedRow{binary.BigEndian.Uint64(head[:]), int32(k), int32(i), uint32(from), uint32(len(keys))})
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b sortedRow) int { return bytes.Compare(keys[a.from:a.to], keys[b.from:b.to]) })
+	slices.SortFunc(rows, func(a, b sortedRow) int {
+		if a.head != b.head {
+			return cmp.Compare(a.head, b.head)
+		}
+		return cmp.Or(bytes.Compare(keys[a.from:a.to], keys[b.from:b.to]), cmp.Compare(a.batch, b.batch), cmp.Compare(a.row, b.row))
+	})
 	return rows, nil
 }
 
@@ -145,7 +162,11 @@ func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]by
 			if err != nil {
 				return nil, fault.Invalidf("column %s: %v", c.as.name, err)
 			}
-			key = be.AppendUint64(append(key, 1), uint64(v.i)^1<<63)
+			if key = append(key, 1); c.as.typ == typeLong || c.as.typ == typeTimestamp {
+				key = be.AppendUint64(key, uint64(v.i)^1<<63)
+			} else {
+				key = be.AppendUint32(key, uint32(v.i)^1<<31)
+			}
 			continue
 		}
 		text, isText := a.(stringer)
@@ -170,21 +191,21 @@ func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]by
 			}
 			key = append(key, v)
 		case *array.Int8:
-			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+			key = be.AppendUint32(key, uint32(a.Value(i))^1<<31)
 		case *array.Uint8:
-			key = be.AppendUint64(key, uint64(a.Value(i)))
+			key = be.AppendUint32(key, uint32(a.Value(i)))
 		case *array.Int16:
-			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+			key = be.AppendUint32(key, uint32(a.Value(i))^1<<31)
 		case *array.Uint16:
-			key = be.AppendUint64(key, uint64(a.Value(i)))
+			key = be.AppendUint32(key, uint32(a.Value(i)))
 		case *array.Int32:
-			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+			key = be.AppendUint32(key, uint32(a.Value(i))^1<<31)
 		case *array.Uint32:
-			key = be.AppendUint64(key, uint64(a.Value(i)))
+			key = be.AppendUint32(key, uint32(a.Value(i)))
 		case *array.Int64:
 			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
 		case *array.Date32:
-			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+			key = be.AppendUint32(key, uint32(a.Value(i))^1<<31)
 		case *array.Date64:
 			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
 		case *array.Timestamp:
@@ -198,12 +219,14 @@ func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]by
 
 // appendEscaped appends a text so that no text's key is the beginning of another's.
 func appendEscaped(key []byte, s string) []byte {
-	for i := range len(s) {
-		if key = append(key, s[i]); s[i] == 0 {
-			key = append(key, 0xff)
+	for {
+		i := strings.IndexByte(s, 0)
+		if i < 0 {
+			return append(append(key, s...), 0, 0)
 		}
+		key = append(append(key, s[:i]...), 0, 0xff)
+		s = s[i+1:]
 	}
-	return append(key, 0, 0)
 }
 
 func (s *sorter) drop() {
@@ -222,11 +245,14 @@ type sortedRun struct {
 	i    int
 	key  []byte
 	cols []sortKey
-	n    int // which run it is: for equal keys
+	n    int   // which run it is: for equal keys
+	at   int32 // where b is among those that merged holds; -1 if it is not
 }
 
-// runBatch is how many rows a batch of a temporary file has.
-const runBatch = 4 << 10
+// step is how many rows are put together at a time: wide rows fewer.
+func (s *sorter) step(rows int) int {
+	return int(max(1, min(8<<10, 16<<20/max(1, s.bytes/int64(max(rows, 1))))))
+}
 
 // spill sorts what is held and puts it into a temporary file.
 func (s *sorter) spill(ctx context.Context) error {
@@ -238,23 +264,16 @@ func (s *sorter) spill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &sortedRun{file: file, cols: s.cols, n: len(s.runs)}
+	r := &sortedRun{file: file, cols: s.cols, n: len(s.runs), at: -1}
 	s.runs = append(s.runs, r)
 	counted := &counter{w: file}
 	buf := bufio.NewWriterSize(counted, 256<<10)
 	out := ipc.NewWriter(buf, ipc.WithSchema(s.schema))
-	for len(rows) > 0 {
-		n := min(len(rows), runBatch)
-		b, err := s.gather(rows[:n])
-		if err != nil {
+	s.chunk = s.step(len(rows))
+	for part := range slices.Chunk(rows, s.chunk) {
+		if err := s.gather(s.batches, part, out.Write); err != nil {
 			return err
 		}
-		err = out.Write(b)
-		b.Release()
-		if err != nil {
-			return err
-		}
-		rows = rows[n:]
 	}
 	if err := errors.Join(out.Close(), buf.Flush()); err != nil {
 		return err
@@ -275,8 +294,16 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// gather makes a batch of rows of the batches that are held.
-func (s *sorter) gather(rows []sortedRow) (arrow.RecordBatch, error) {
+// gather gives rows of batches as one batch, or as several if their texts are too long for one.
+func (s *sorter) gather(batches []arrow.RecordBatch, rows []sortedRow, yield func(b arrow.RecordBatch) error) error {
+	spans := make([]span, 0, len(rows))
+	for _, r := range rows {
+		if k := len(spans) - 1; k >= 0 && spans[k].array == r.batch && spans[k].to == r.row {
+			spans[k].to++
+		} else {
+			spans = append(spans, span{r.batch, r.row, r.row + 1})
+		}
+	}
 	cols := make([]arrow.Array, s.schema.NumFields())
 	defer func() {
 		for _, c := range cols {
@@ -285,25 +312,27 @@ func (s *sorter) gather(rows []sortedRow) (arrow.RecordBatch, error) {
 			}
 		}
 	}()
-	parts := make([]arrow.Array, len(rows))
+	parts := make([]arrow.Array, len(batches))
 	for k := range cols {
-		for i, r := range rows {
-			parts[i] = array.NewSlice(s.batches[r.batch].Column(k), int64(r.row), int64(r.row)+1)
+		for i, b := range batches {
+			parts[i] = b.Column(k)
 		}
 		var err error
-		cols[k], err = array.Concatenate(parts, memory.DefaultAllocator)
-		for _, p := range parts {
-			p.Release()
+		cols[k], err = gatherArrays(parts, spans)
+		if errors.Is(err, fault.Limit) && len(rows) > 1 {
+			return errors.Join(s.gather(batches, rows[:len(rows)/2], yield), s.gather(batches, rows[len(rows)/2:], yield))
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return array.NewRecordBatch(s.schema, cols, int64(len(rows))), nil
+	b := array.NewRecordBatch(s.schema, cols, int64(len(rows)))
+	defer b.Release()
+	return yield(b)
 }
 
-// each gives all rows in order, as rows from…to of batches, which are good until yield returns.
-func (s *sorter) each(ctx context.Context, yield func(b arrow.RecordBatch, from, to int) error) error {
+// each gives all rows in order, in batches, which are good until yield returns.
+func (s *sorter) each(ctx context.Context, yield func(b arrow.RecordBatch) error) error {
 	if len(s.runs) == 0 {
 		return s.inMemory(ctx, yield)
 	}
@@ -327,15 +356,15 @@ func (s *sorter) each(ctx context.Context, yield func(b arrow.RecordBatch, from,
 		}
 	}
 	heap.Init(&h)
+	m := merged{rows: make([]sortedRow, 0, s.chunk)}
 	for len(h) > 0 {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		r := h[0]
-		if err := yield(r.b, r.i, r.i+1); err != nil {
-			return err
+		m.add(r)
+		if r.i++; len(m.rows) == cap(m.rows) || r.i >= int(r.b.NumRows()) { // the run's next batch takes the place of this one
+			if err := errors.Join(ctx.Err(), m.flush(s, yield)); err != nil {
+				return err
+			}
 		}
-		r.i++
 		ok, err := r.next()
 		switch {
 		case err != nil:
@@ -346,26 +375,49 @@ func (s *sorter) each(ctx context.Context, yield func(b arrow.RecordBatch, from,
 			heap.Pop(&h)
 		}
 	}
-	return nil
+	return m.flush(s, yield)
 }
 
-func (s *sorter) inMemory(ctx context.Context, yield func(b arrow.RecordBatch, from, to int) error) error {
+func (s *sorter) inMemory(ctx context.Context, yield func(b arrow.RecordBatch) error) error {
 	rows, err := s.order()
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	for i := 0; i < len(rows); {
-		r, end := rows[i], i+1
-		for end < len(rows) && rows[end].batch == r.batch && rows[end].row == rows[end-1].row+1 {
-			end++
-		}
-		if err := yield(s.batches[r.batch], int(r.row), int(r.row)+end-i); err != nil {
+	for part := range slices.Chunk(rows, s.step(len(rows))) {
+		if err := errors.Join(ctx.Err(), s.gather(s.batches, part, yield)); err != nil {
 			return err
 		}
-		i = end
 	}
 	return ctx.Err()
+}
+
+// merged are rows in order that wait to be put together: rows of the batches that the runs are at.
+type merged struct {
+	from []*sortedRun
+	held []arrow.RecordBatch
+	rows []sortedRow
+}
+
+// add takes the row that a run is at.
+func (m *merged) add(r *sortedRun) {
+	if r.at < 0 {
+		r.at = int32(len(m.held))
+		m.from, m.held = append(m.from, r), append(m.held, r.b)
+	}
+	m.rows = append(m.rows, sortedRow{batch: r.at, row: int32(r.i)})
+}
+
+func (m *merged) flush(s *sorter, yield func(b arrow.RecordBatch) error) error {
+	if len(m.rows) == 0 {
+		return nil
+	}
+	err := s.gather(m.held, m.rows, yield)
+	for _, r := range m.from {
+		r.at = -1
+	}
+	m.from, m.held, m.rows = m.from[:0], m.held[:0], m.rows[:0]
+	return err
 }
 
 // next finds the run's next row and its key; ok is false at the end.

@@ -42,7 +42,7 @@ func (s *TableSpec) tableSchema(stamp int64) (*tableSchema, error) {
 	}
 	t := &tableSchema{id: newUUID(), columns: list, history: []evolution{{stamp: stamp}}, properties: map[string]string{
 		"sort_columns": strings.Join(s.SortColumns, ","), "comment": "", "bad_record_path": "", "local_dictionary_enable": "true", "indexexists": "false", "indextableexists": "false"}}
-	if len(s.SortColumns) > 0 {
+	if len(s.SortColumns) > 0 && s.Buckets == 0 { // with buckets the real one refuses tables that say it: each bucket is sorted by itself
 		t.properties["sort_scope"] = "local_sort"
 	}
 	if len(s.LongStrings) > 0 {

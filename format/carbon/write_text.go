@@ -1,0 +1,153 @@
+package carbon
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"stoa/fault"
+)
+
+// constantOf reads a text as a value of a column, for loads. The usual spellings are read here, quickly; all others by parseValue.
+func constantOf(c *column, s string) (v constant, err error) {
+	ok := false
+	switch c.typ {
+	case typeByte, typeShort, typeInt, typeLong:
+		v.i, err = strconv.ParseInt(s, 10, 8*storeTypes[c.typ].width())
+		ok = err == nil
+	case typeDate:
+		v.i, ok = daysOf(s)
+	case typeTimestamp:
+		v.i, ok = timeOf(s)
+	case typeDecimal:
+		v.d, ok = decimalOf(s, c.scale)
+	}
+	if !ok {
+		v, err = slowConstant(c, s)
+	}
+	if c.typ == typeDate && err == nil && (v.i < minDate || v.i > maxDate) {
+		err = fault.Invalidf("%q is beyond what a date can be", s)
+	}
+	return v, err
+}
+
+func slowConstant(c *column, s string) (v constant, err error) {
+	if c.typ == typeTimestamp {
+		if when, err := time.Parse(time.RFC3339Nano, s); err == nil {
+			if when.Nanosecond()%1e6 != 0 {
+				return v, fault.Invalidf("%q has parts of a millisecond", s)
+			}
+			return constant{i: when.UnixMilli()}, nil
+		}
+		if _, parts, ok := strings.Cut(s, "."); ok && len(parts) > 3 && strings.Trim(parts[3:], "0") != "" {
+			return v, fault.Invalidf("%q has parts of a millisecond", s)
+		}
+	}
+	if v, err = parseValue(c, s, nil); err == nil && v.null {
+		err = fault.Invalidf("%q is no %s", s, c.typ)
+	}
+	return v, err
+}
+
+// digits reads a number of exactly these digits.
+func digits(s string) (n int64, ok bool) {
+	for i := range len(s) {
+		d := s[i] - '0'
+		if d > 9 {
+			return 0, false
+		}
+		n = 10*n + int64(d)
+	}
+	return n, true
+}
+
+// daysOf reads YYYY-MM-DD as days since 1970.
+func daysOf(s string) (int64, bool) {
+	if len(s) != 10 || s[4] != '-' || s[7] != '-' {
+		return 0, false
+	}
+	y, ok1 := digits(s[:4])
+	m, ok2 := digits(s[5:7])
+	d, ok3 := digits(s[8:])
+	if !ok1 || !ok2 || !ok3 || m < 1 || m > 12 || d < 1 || d > 28 && d > monthDays(y, m) {
+		return 0, false
+	}
+	// Years begin in March here, so that a leap day is the last one; 400 of them have 146,097 days.
+	if m <= 2 {
+		y, m = y-1, m+12
+	}
+	era := (y + 400) / 400
+	y = y + 400 - era*400
+	return (era-1)*146_097 + y*365 + y/4 - y/100 + (153*(m-3)+2)/5 + d - 1 - 719_468, true
+}
+
+func monthDays(y, m int64) int64 {
+	switch m {
+	case 2:
+		if y%4 == 0 && (y%100 != 0 || y%400 == 0) {
+			return 29
+		}
+		return 28
+	case 4, 6, 9, 11:
+		return 30
+	}
+	return 31
+}
+
+// timeOf reads YYYY-MM-DD HH:MM:SS with up to three digits of a fraction, or T between and Z behind, as milliseconds since 1970.
+func timeOf(s string) (int64, bool) {
+	if len(s) < 19 || s[13] != ':' || s[16] != ':' {
+		return 0, false
+	}
+	switch {
+	case s[10] == 'T' && s[len(s)-1] == 'Z':
+		s = s[:len(s)-1]
+	case s[10] != ' ':
+		return 0, false
+	}
+	day, ok := daysOf(s[:10])
+	h, ok1 := digits(s[11:13])
+	m, ok2 := digits(s[14:16])
+	sec, ok3 := digits(s[17:19])
+	if !ok || !ok1 || !ok2 || !ok3 || h > 23 || m > 59 || sec > 59 {
+		return 0, false
+	}
+	ms := int64(0)
+	if rest := s[19:]; rest != "" {
+		if len(rest) < 2 || len(rest) > 4 || rest[0] != '.' {
+			return 0, false
+		}
+		if ms, ok = digits(rest[1:]); !ok {
+			return 0, false
+		}
+		for range 4 - len(rest) {
+			ms *= 10
+		}
+	}
+	return ((day*24+h)*60+m)*60_000 + sec*1000 + ms, true
+}
+
+// decimalOf reads a decimal of at most 18 digits, those of the scale among them, as a whole number of 10^-scale.
+func decimalOf(s string, scale int32) (d decimal128.Num, ok bool) {
+	sign := int64(1)
+	if strings.HasPrefix(s, "-") {
+		sign, s = -1, s[1:]
+	}
+	whole, part, _ := strings.Cut(s, ".")
+	more := int(scale) - len(part)
+	if whole == "" || more < 0 || len(whole)+int(scale) > 18 {
+		return d, false
+	}
+	w, ok1 := digits(whole)
+	p, ok2 := digits(part)
+	for range len(part) {
+		w *= 10
+	}
+	n := w + p
+	for range more {
+		n *= 10
+	}
+	return decimal128.FromI64(sign * n), ok1 && ok2
+}
