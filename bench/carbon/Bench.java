@@ -12,7 +12,8 @@ import org.apache.carbondata.sdk.file.*;
 
 /**
  * CarbonData's own reader: Bench write DIR makes the table; Bench read DIR RUNS prints "vector|row|vector8|row8|point SECONDS WALL CHECKSUM" — processor time and
- * wall time, each the best of RUNS, after a first run that does not count.
+ * wall time, each the best of RUNS, after a first run that does not count. Its writer: Bench load DIR RUNS prints "load|load-unsorted SECONDS WALL BYTES" of writing
+ * rows that are texts in memory, and leaves the last of each in DIR.
  */
 public final class Bench {
   static final int N = 1 << 20;
@@ -30,28 +31,72 @@ public final class Bench {
     return ((com.sun.management.OperatingSystemMXBean) java.lang.management.ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
   }
 
-  static void write(String dir) throws Exception {
+  static CarbonWriter writer(String dir, String[] sort) throws Exception {
     Field[] fields = {new Field("id", DataTypes.INT), new Field("low", DataTypes.INT), new Field("big", DataTypes.LONG), new Field("at", DataTypes.TIMESTAMP),
         new Field("day", DataTypes.DATE), new Field("ratio", DataTypes.DOUBLE), new Field("word", DataTypes.STRING), new Field("name", DataTypes.STRING),
         new Field("price", DataTypes.createDecimalType(12, 2)), new Field("flag", DataTypes.BOOLEAN)};
-    CarbonWriter w = CarbonWriter.builder().outputPath(dir).sortBy(new String[] {"id"}).withBlockletSize(16).withBlockSize(64).withTableProperty("local_dictionary_enable", "true")
+    return CarbonWriter.builder().outputPath(dir).sortBy(sort).withBlockletSize(16).withBlockSize(64).withTableProperty("local_dictionary_enable", "true")
         .withCsvInput(new Schema(fields)).writtenBy("bench").build();
-    for (int i = 0; i < N; i++) {
-      String[] row = new String[fields.length]; // the writer keeps it
-      long h = mix(i);
-      row[0] = Integer.toString(i);
-      row[1] = Integer.toString((int) (h & 1023));
-      row[2] = Long.toString(h >> 20);
-      row[3] = String.format("2024-%02d-%02d %02d:%02d:%02d.000", 1 + i % 12, 1 + i % 28, i % 24, i % 60, (i >> 6) % 60);
-      row[4] = String.format("20%02d-%02d-%02d", 10 + i % 15, 1 + i % 12, 1 + (i >> 4) % 28);
-      row[5] = Double.toString((double) (h >> 40) / 8);
-      row[6] = "word" + (h & 1023);
-      row[7] = "name " + Long.toHexString(h);
-      row[8] = BigDecimal.valueOf((h >>> 34), 2).toPlainString();
-      row[9] = Boolean.toString((h & 4) == 0);
-      w.write(row);
-    }
+  }
+
+  static String[] row(int i) {
+    String[] row = new String[10]; // the writer keeps it
+    long h = mix(i);
+    row[0] = Integer.toString(i);
+    row[1] = Integer.toString((int) (h & 1023));
+    row[2] = Long.toString(h >> 20);
+    row[3] = String.format("2024-%02d-%02d %02d:%02d:%02d.000", 1 + i % 12, 1 + i % 28, i % 24, i % 60, (i >> 6) % 60);
+    row[4] = String.format("20%02d-%02d-%02d", 10 + i % 15, 1 + i % 12, 1 + (i >> 4) % 28);
+    row[5] = Double.toString((double) (h >> 40) / 8);
+    row[6] = "word" + (h & 1023);
+    row[7] = "name " + Long.toHexString(h);
+    row[8] = BigDecimal.valueOf((h >>> 34), 2).toPlainString();
+    row[9] = Boolean.toString((h & 4) == 0);
+    return row;
+  }
+
+  static void write(String dir) throws Exception {
+    CarbonWriter w = writer(dir, new String[] {"id"});
+    for (int i = 0; i < N; i++) w.write(row(i));
     w.close();
+  }
+
+  /** Files in a directory, in bytes. */
+  static long size(File dir) {
+    long n = 0;
+    for (File f : dir.listFiles()) n += f.isDirectory() ? size(f) : f.length();
+    return n;
+  }
+
+  static void remove(File f) {
+    File[] in = f.listFiles();
+    if (in != null) for (File x : in) remove(x);
+    f.delete();
+  }
+
+  static void load(String dir, int runs, java.io.PrintStream out) throws Exception {
+    String[][] rows = new String[N][];
+    for (int i = 0; i < N; i++) rows[i] = row((int) (i * 777_777L % N)); // in no order: there is something to sort
+    for (String what : new String[] {"load", "load-unsorted"}) {
+      long least = Long.MAX_VALUE, wall = Long.MAX_VALUE;
+      String to = dir + "/" + what;
+      for (int k = 0; k <= runs; k++) {
+        remove(new File(to));
+        System.gc();
+        long c = cpu(), t = System.nanoTime();
+        CarbonWriter w = writer(to, what.equals("load") ? new String[] {"id"} : new String[0]);
+        for (String[] r : rows) w.write(r);
+        w.close();
+        c = cpu() - c;
+        t = System.nanoTime() - t;
+        if (k > 0) {
+          least = Math.min(least, c);
+          wall = Math.min(wall, t);
+        }
+      }
+      out.printf("%s %.4f %.4f %d%n", what, least / 1e9, wall / 1e9, size(new File(to)));
+      out.flush();
+    }
   }
 
   /** What each value adds to the sum: bench/carbon/main.go has the same. */
@@ -94,6 +139,10 @@ public final class Bench {
       Runtime.getRuntime().halt(0);
     }
     int runs = Integer.parseInt(a[2]);
+    if (a[0].equals("load")) {
+      load(dir, runs, out);
+      Runtime.getRuntime().halt(0);
+    }
     for (String what : new String[] {"vector", "row", "vector8", "row8", "point"}) {
       boolean point = what.equals("point");
       long least = Long.MAX_VALUE, wall = Long.MAX_VALUE;

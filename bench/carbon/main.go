@@ -1,5 +1,5 @@
-// Command carbon scans the table that Bench.java had the real CarbonData write, and prints the times beside those of CarbonData's own
-// reader. See run.
+// Command carbon scans the table that Bench.java had the real CarbonData write, and writes it anew, and prints the times beside those of
+// CarbonData's own reader and writer. See run.
 package main
 
 import (
@@ -144,6 +144,15 @@ func main() {
 	java := read(os.Args[2])
 	pool := stoa.NewPool()
 	runtime.GOMAXPROCS(1)
+	if _, ok := java["row"]; ok {
+		reading(dir, pool, runs, java)
+	}
+	if _, ok := java["load"]; ok {
+		writing(dir, runs, java)
+	}
+}
+
+func reading(dir string, pool memory.Allocator, runs int, java map[string]peer) {
 	filter, err := pred.Parse(fmt.Sprint("id = ", key))
 	check(err)
 
