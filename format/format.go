@@ -234,17 +234,25 @@ type Page struct {
 
 // Task is one page to decode.
 type Task struct {
-	Page     Page
-	N        int64       // entries to append: Page.Entries, else counted from the parent, else -1
-	Bytes    [][]byte    // one a span, same order; valid during the call only, never aliased by dst
-	Dict     *vec.Vector // decoded once, read-only; nil if Dict() gave none
-	Want     *vec.Sel    // entries that will be looked at; nil = all. A hint: exactly N entries are appended in any case
-	Scratch  *vec.Arena  // this worker's; reset after the call
+	Page    Page
+	N       int64       // entries to append: Page.Entries, else counted from the parent, else -1
+	Bytes   [][]byte    // one a span, same order; valid during the call only, never aliased by dst
+	Dict    *vec.Vector // decoded once, read-only; nil if Dict() gave none
+	Want    *vec.Sel    // entries that will be looked at; nil = all. A hint: exactly N entries are appended in any case
+	Scratch *vec.Arena  // this worker's; reset after the call
+	// Of a column that the scan's filter tests: the terms of its outer "and" that are about this column alone, bound; nil = there are none.
+	// Hits are the entries of Dict for which they are TRUE; nil if there is no dictionary.
+	Filter   *pred.Expr
+	Hits     *vec.Sel
 	Limits   Limits
 	NoVerify bool
 
 	// Set by Decode, for statistics: bytes of the page after decompression; 0 if the format cannot say.
 	Raw int64
+	// Set by Decode if it knows without testing each value: the entries outside of Passed certainly fail Filter, and Decode need not
+	// have given them their values. nil = not known. By is the means, in a word or two.
+	Passed *vec.Sel
+	By     string
 }
 
 // Narrower is an optional interface of a Reader: rows of g outside the result certainly fail e; inside, the filter

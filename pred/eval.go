@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"stoa/fault"
 	"stoa/vec"
 )
@@ -21,6 +22,42 @@ import (
 // Terms of and are evaluated from left to right, each only for the entries that are left, as those of or.
 // What in leaves out is never looked at.
 func (e *Expr) Eval(n int, col func(path string) arrow.Array, in *vec.Sel) (*vec.Sel, error) {
+	return e.EvalWith(nil, n, col, in)
+}
+
+// Memo keeps what Eval found out about the values of dictionaries, for one goroutine: each dictionary is tested once, however many
+// arrays have codes of it. It holds on to the last dictionary of each test.
+type Memo struct{ tables map[*leaf]tested }
+
+// tested is the values of a dictionary that pass a leaf.
+type tested struct {
+	dict  *memory.Buffer // by which the dictionary is known
+	n     int
+	table []byte // 1: passes
+}
+
+func (m *Memo) get(l *leaf, dict arrow.ArrayData) []byte {
+	if m == nil || len(dict.Buffers()) < 2 || dict.Buffers()[1] == nil {
+		return nil
+	}
+	if t := m.tables[l]; t.dict == dict.Buffers()[1] && t.n == dict.Len() && dict.Offset() == 0 {
+		return t.table
+	}
+	return nil
+}
+
+func (m *Memo) put(l *leaf, dict arrow.ArrayData, table []byte) {
+	if m == nil || len(dict.Buffers()) < 2 || dict.Buffers()[1] == nil || dict.Offset() != 0 {
+		return
+	}
+	if m.tables == nil {
+		m.tables = map[*leaf]tested{}
+	}
+	m.tables[l] = tested{dict.Buffers()[1], dict.Len(), table}
+}
+
+// EvalWith is Eval with what m (may be nil) remembers of dictionaries. Dictionaries must not change.
+func (e *Expr) EvalWith(m *Memo, n int, col func(path string) arrow.Array, in *vec.Sel) (*vec.Sel, error) {
 	if e == nil || !e.bound {
 		return nil, fault.Bugf("pred: evaluating an expression that is not bound: %s", e)
 	}
@@ -28,7 +65,7 @@ func (e *Expr) Eval(n int, col func(path string) arrow.Array, in *vec.Sel) (*vec
 		return nil, fault.Bugf("pred: a selection that does not fit %d entries", n)
 	}
 	acc := load(n, in)
-	ev := &evaluation{n: n, col: col}
+	ev := &evaluation{n: n, col: col, memo: m}
 	if err := ev.narrow(e, acc); err != nil {
 		return nil, err
 	}
@@ -106,8 +143,9 @@ func bitWord(b []byte, i int) uint64 {
 
 // evaluation is one run of Eval.
 type evaluation struct {
-	n   int
-	col func(path string) arrow.Array
+	n    int
+	col  func(path string) arrow.Array
+	memo *Memo
 }
 
 // narrow clears the bits of acc for which e is not TRUE. As Bind has pushed not down to the leaves, what is TRUE follows from what is TRUE
@@ -139,7 +177,7 @@ func (ev *evaluation) narrow(e *Expr, acc []uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := e.leaf.narrow(acc, c); err != nil {
+	if err := e.leaf.narrow(ev.memo, acc, c); err != nil {
 		return fault.Bugf("pred: column %s: %v", e.Column, err)
 	}
 	return nil
@@ -260,12 +298,12 @@ func (c *column) andValid(acc []uint64) error {
 }
 
 // narrow clears the bits of acc for which the leaf is not TRUE.
-func (l *leaf) narrow(acc []uint64, c column) error {
+func (l *leaf) narrow(m *Memo, acc []uint64, c column) error {
 	if x, ok := c.arr.(array.ExtensionArray); ok {
 		c.arr = x.Storage()
 	}
 	if d, ok := c.arr.(*array.Dictionary); ok {
-		return l.narrowDict(acc, c, d)
+		return l.narrowDict(m, acc, c, d)
 	}
 	if l.kind == leafNull && !l.neg {
 		valid := slices.Clone(acc)
@@ -294,16 +332,9 @@ func (l *leaf) narrow(acc []uint64, c column) error {
 }
 
 // narrowDict tests the values of the dictionary once, and then looks up codes.
-func (l *leaf) narrowDict(acc []uint64, c column, d *array.Dictionary) error {
-	data := d.Data().Dictionary()
-	if data == nil {
-		return fault.Bugf("a dictionary array without dictionary")
-	}
-	values := array.MakeFromData(data)
-	defer values.Release()
-	n := values.Len()
-	hits := load(n, nil)
-	if err := l.narrow(hits, column{arr: values, n: n}); err != nil {
+func (l *leaf) narrowDict(m *Memo, acc []uint64, c column, d *array.Dictionary) error {
+	table, err := l.testDict(m, d)
+	if err != nil {
 		return err
 	}
 	valid := slices.Clone(acc)
@@ -317,10 +348,6 @@ func (l *leaf) narrowDict(acc []uint64, c column, d *array.Dictionary) error {
 			nulls[w] &^= valid[w]
 		}
 	}
-	table := make([]byte, n)
-	for i := range table {
-		table[i] = byte(hits[i/64] >> (i % 64) & 1)
-	}
 	copy(acc, valid)
 	if !isZero(acc) {
 		if err := lookUp(acc, c.n, d, table); err != nil {
@@ -331,4 +358,28 @@ func (l *leaf) narrowDict(acc []uint64, c column, d *array.Dictionary) error {
 		acc[w] |= nulls[w]
 	}
 	return nil
+}
+
+// testDict is 1 for each value of the dictionary that passes the leaf.
+func (l *leaf) testDict(m *Memo, d *array.Dictionary) ([]byte, error) {
+	data := d.Data().Dictionary()
+	if data == nil {
+		return nil, fault.Bugf("a dictionary array without dictionary")
+	}
+	if table := m.get(l, data); table != nil {
+		return table, nil
+	}
+	values := array.MakeFromData(data)
+	defer values.Release()
+	n := values.Len()
+	hits := load(n, nil)
+	if err := l.narrow(m, hits, column{arr: values, n: n}); err != nil {
+		return nil, err
+	}
+	table := make([]byte, n)
+	for i := range table {
+		table[i] = byte(hits[i/64] >> (i % 64) & 1)
+	}
+	m.put(l, data, table)
+	return table, nil
 }

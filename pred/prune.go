@@ -41,6 +41,10 @@ type Bounds struct {
 	NoNaN          bool  // no value is NaN; without meaning for types that have none
 	Nulls          int64 // nulls among the rows, those of structs around the column included; -1: unknown
 	Rows           int64 // -1: unknown
+
+	// Ask, if it is not nil, knows more than the bounds: it is asked for each test of the column, a bound node, first. Some = it does not.
+	Ask func(test *Expr) Verdict
+	By  string // what Ask goes by, for people; "" = bounds
 }
 
 // Prune tells from the bounds of columns, by path (nil: nothing is known of that column), what Eval would say about all rows.
@@ -60,6 +64,11 @@ func (e *Expr) Prune(bounds func(path string) *Bounds) Verdict {
 		return fold(e.Args, bounds, None, All)
 	}
 	if b := bounds(e.Column); b != nil && e.leaf != nil {
+		if b.Ask != nil {
+			if v := b.Ask(e); v != Some {
+				return v
+			}
+		}
 		return e.leaf.prune(b)
 	}
 	if e.leaf != nil && (e.leaf.kind == leafNever || e.leaf.empty && !e.leaf.neg) {

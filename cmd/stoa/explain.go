@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ type explainRow struct {
 	Considered *int64        `json:"considered"`
 	Read       *int64        `json:"read"`
 	Skipped    []stoa.Reason `json:"skipped,omitempty"`
+	Used       []stoa.Reason `json:"used,omitempty"`
 	Bytes      *int64        `json:"bytes"`
 	Total      *int64        `json:"of_bytes"`
 }
@@ -52,7 +54,8 @@ func (a *app) explainCmd() *cobra.Command {
 		Short: "Show what a scan reads, what it passes over, and why",
 		Long: `Show, for a predicate and columns, what a scan considers at each level (parts, row groups, rows, the pages of each column), how much
 of it is read, and by what means the rest is passed over. Only metadata is read. With --analyze the scan is run, and what is told is what happened:
-pages of which no row passed the filter are then passed over, too. A level counts what the level before left; bytes are as stored, of parts and
+pages of which no row passed the filter are then passed over, too, and of the filter's pages it is told where not every value was compared
+(codes of a dictionary, an inverted index). A level counts what the level before left; bytes are as stored, of parts and
 row groups they are estimates.`,
 		Example: "  stoa explain block.cfile --where 'value > 3' --analyze\n  stoa explain 'store/#sales' --where \"day = date '2024-02-29'\"",
 		Args:    a.paths,
@@ -122,7 +125,7 @@ func (a *app) sizeOf(ctx context.Context, sources []stoa.SourceInfo) (sum int64)
 func docOfExplanation(x *stoa.Explanation) explainDoc {
 	d := explainDoc{Filter: x.Filter}
 	for _, l := range x.Levels {
-		row := explainRow{Level: string(l.Level), Column: l.Column, Filter: l.Filter, Considered: known(l.Considered), Read: known(l.Read), Skipped: l.Skipped}
+		row := explainRow{Level: string(l.Level), Column: l.Column, Filter: l.Filter, Considered: known(l.Considered), Read: known(l.Read), Skipped: l.Skipped, Used: l.Used}
 		if l.Level != "rows" {
 			row.Bytes, row.Total = known(l.Bytes), known(l.Total)
 		}
@@ -141,16 +144,20 @@ func writeExplanation(w io.Writer, d explainDoc, style tableStyle) error {
 		}
 	}
 	r := &report{cols: []reportColumn{{name: "level"}, {name: "column"}, {"considered", true}, {"read", true}, {"bytes", true}, {"of", true}, {name: "passed over"}}}
+	used := slices.ContainsFunc(d.Levels, func(l explainRow) bool { return len(l.Used) > 0 })
+	if used {
+		r.cols = append(r.cols, reportColumn{name: "filtered by"})
+	}
 	for _, l := range d.Levels {
-		var why []string
-		for _, s := range l.Skipped {
-			why = append(why, fmt.Sprintf("%s: %s", s.Why, thousands(s.N)))
-		}
 		column := l.Column
 		if l.Filter {
 			column += " (filter)"
 		}
-		r.add(nil, l.Level, column, orNothing(l.Considered, thousands), orNothing(l.Read, thousands), orNothing(l.Bytes, bytesText), orNothing(l.Total, bytesText), strings.Join(why, "; "))
+		cells := []string{l.Level, column, orNothing(l.Considered, thousands), orNothing(l.Read, thousands), orNothing(l.Bytes, bytesText), orNothing(l.Total, bytesText), reasonsText(l.Skipped)}
+		if used {
+			cells = append(cells, reasonsText(l.Used))
+		}
+		r.add(nil, cells...)
 	}
 	if err := r.writeTable(w, style); err != nil || d.Ran == nil {
 		return err
@@ -164,6 +171,14 @@ func writeExplanation(w io.Writer, d explainDoc, style tableStyle) error {
 		_, err = fmt.Fprintln(w)
 	}
 	return err
+}
+
+func reasonsText(all []stoa.Reason) string {
+	var out []string
+	for _, s := range all {
+		out = append(out, fmt.Sprintf("%s: %s", s.Why, thousands(s.N)))
+	}
+	return strings.Join(out, "; ")
 }
 
 func orNothing(n *int64, text func(int64) string) string {

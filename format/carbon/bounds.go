@@ -16,12 +16,16 @@ import (
 // a null, or as code 1: bounds are never too narrow, but they may be too wide.
 
 // bounds are those of a page.
-func (c *chunk) bounds(p *storedPage) (*pred.Bounds, bool) {
+func (c *chunk) bounds(ctx context.Context, p *storedPage) (*pred.Bounds, bool) {
 	if c.f.version < 3 {
 		return nil, false
 	}
 	if c.phys.Has != 1 || c.phys.Parent >= 0 || p.minMax == nil {
 		return nil, false
+	}
+	if c.global != nil && p.global {
+		b := c.global.pageBounds(ctx, p.minMax)
+		return b, b != nil
 	}
 	b := c.col.minMax(p.minMax, 0)
 	return b, b != nil

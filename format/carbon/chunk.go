@@ -119,7 +119,7 @@ func (t *table) newChunk(ctx context.Context, f *dataFile, g int, phys *physical
 }
 
 // Next gives the next page.
-func (c *chunk) Next(context.Context) (format.Page, error) {
+func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 	i := c.i
 	if i >= len(c.tree.pages) || c.starts[i] >= c.rows.To {
 		return format.Page{}, io.EOF
@@ -135,7 +135,7 @@ func (c *chunk) Next(context.Context) (format.Page, error) {
 	}
 	p.Own = &own
 	p.Coded = own.coded || own.global
-	if p.Bounds, _ = c.bounds(&own); p.Bounds != nil {
+	if p.Bounds, _ = c.bounds(ctx, &own); p.Bounds != nil {
 		p.Bounds.Rows = p.Rows
 	}
 	return p, nil

@@ -393,6 +393,7 @@ func (c *content) readCodes() ([]uint32, error) {
 		return nil, fault.Rel(0, 0, "", "%d bytes of codes for %d entries", len(c.raw), c.n)
 	}
 	w := len(c.raw) / c.n
+	c.siftCodes(w)
 	out := c.t.Scratch.Uint32s(c.n)
 	raw := c.inOrder(w)
 	switch w {

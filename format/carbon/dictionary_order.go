@@ -3,7 +3,6 @@ package carbon
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io/fs"
 	"slices"
@@ -192,9 +191,8 @@ func compare(col *column, a, b constant) int {
 // bounds are the least and the greatest value of the codes from lo to hi, which are big-endian as the indexes have them. nil is not
 // known.
 func (g *globalDictionary) bounds(ctx context.Context, lo, hi []byte) (*pred.Bounds, error) {
-	a, ok1 := codeOf(lo)
-	b, ok2 := codeOf(hi)
-	if !ok1 || !ok2 || a > b || a == 0 {
+	a, b, ok := codeRange(lo, hi)
+	if !ok {
 		return nil, nil
 	}
 	o, err := g.ordered(ctx)
@@ -213,7 +211,8 @@ func (g *globalDictionary) bounds(ctx context.Context, lo, hi []byte) (*pred.Bou
 			low, high = min(low, r), max(high, r)
 		}
 	}
-	out := &pred.Bounds{Nulls: -1, Rows: -1}
+	out := &pred.Bounds{Nulls: -1, Rows: -1, By: byCodeSort}
+	out.Ask = func(test *pred.Expr) pred.Verdict { return g.ask(ctx, test, a, b) }
 	if a > nullCode {
 		out.Nulls = 0
 	}
@@ -226,14 +225,4 @@ func (g *globalDictionary) bounds(ctx context.Context, lo, hi []byte) (*pred.Bou
 	}
 	out.Min, out.Max = o.values[o.codes[low]].bounds(t).Min, o.values[o.codes[high]].bounds(t).Max
 	return out, nil
-}
-
-// codeOf is a code as an index has it.
-func codeOf(b []byte) (uint32, bool) {
-	if len(b) == 0 || len(b) > 4 {
-		return 0, false
-	}
-	var four [4]byte
-	copy(four[4-len(b):], b)
-	return binary.BigEndian.Uint32(four[:]), true
 }

@@ -2,8 +2,10 @@ package carbon_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +31,11 @@ func TestFiltersPruneRight(t *testing.T) {
 		}
 	}
 	tables, tried, kept := 0, 0, 0
+	for _, pattern := range []string{filepath.Join(goldenOld, "v*"), filepath.Join(os.Getenv("STOA_CORPUS"), "carbon/v[12]/*/default/old_*")} {
+		if found, _ := filepath.Glob(pattern); !testing.Short() || strings.HasPrefix(pattern, goldenOld) {
+			places = append(places, found...) // format 1 and 2: global dictionaries, sort indexes, an inverted index in each page
+		}
+	}
 	for _, p := range places {
 		if info, err := os.Stat(p); err != nil || !info.IsDir() {
 			continue
@@ -43,9 +50,18 @@ func TestFiltersPruneRight(t *testing.T) {
 	}
 }
 
+// partOf is the options for a golden table of formats 1 and 2, of which only the first segment is in the repository.
+func partOf(place string) map[string]string {
+	if strings.HasPrefix(place, goldenOld) {
+		return map[string]string{"segments": "0"}
+	}
+	return nil
+}
+
 func prunedRight(t *testing.T, place string) (tried, kept int) {
 	ctx := t.Context()
-	tab, err := stoa.Open(ctx, place, stoa.OpenOptions{Formats: []format.Format{formats[0]}})
+	options := stoa.OpenOptions{Formats: formats[:1], Opts: partOf(place)}
+	tab, err := stoa.Open(ctx, place, options)
 	if err != nil {
 		t.Fatal(place, err)
 	}
@@ -59,7 +75,7 @@ func prunedRight(t *testing.T, place string) (tried, kept int) {
 		t.Fatal(place, err)
 	}
 	defer same.Close()
-	_, all, err := read(t, place, stoa.OpenOptions{}, stoa.ScanSpec{})
+	_, all, err := read(t, place, options, stoa.ScanSpec{})
 	if err != nil {
 		t.Fatal(place, err)
 	}
@@ -84,15 +100,23 @@ func prunedRight(t *testing.T, place string) (tried, kept int) {
 
 // comparisons are filters on a column with some of its values.
 func comparisons(f arrow.Field, all []line) (out []string) {
-	seen := map[string]bool{}
+	seen, last := map[string]bool{}, ""
 	for i := 0; i < len(all) && len(seen) < 2; i += 1 + len(all)/20 {
 		v := all[i][f.Name]
 		if seen[v] || v == "null" || strings.Contains(v, "NaN") || strings.Contains(v, "Inf") {
 			continue
 		}
-		seen[v] = true
 		is := literal(f, v)
+		value := strings.TrimPrefix(is, `"`+f.Name+`" = `)
 		out = append(out, is, "not ("+is+")")
+		if last != "" {
+			out = append(out, fmt.Sprintf(`"%s" in (%s, %s)`, f.Name, last, value), fmt.Sprintf(`"%s" not in (%s, %s)`, f.Name, value, last), fmt.Sprintf(`"%s" between %s and %s`, f.Name, last, value),
+				fmt.Sprintf(`"%[1]s" = %[2]s or "%[1]s" > %[3]s`, f.Name, last, value), fmt.Sprintf(`"%[1]s" >= %[2]s and "%[1]s" <> %[2]s`, f.Name, value))
+		}
+		if k := strings.IndexByte(value, '\''); f.Type.ID() == arrow.STRING && len(value) > k+3 && value[k+1] < 0x80 {
+			out = append(out, fmt.Sprintf(`"%s" like '%c%%'`, f.Name, value[k+1]), fmt.Sprintf(`"%s" not like '%c%%'`, f.Name, value[k+1]))
+		}
+		seen[v], last = true, value
 		for _, op := range []string{"<>", "<", "<=", ">", ">="} {
 			out = append(out, strings.Replace(is, `" = `, `" `+op+" ", 1))
 		}
@@ -109,6 +133,51 @@ func rowsOf(t *testing.T, tab *stoa.Table, column string, e *pred.Expr) (n int) 
 		n += int(b.NumRows())
 	}
 	return n
+}
+
+// TestMeans: what formats 1 to 3 have to find values by is used, as explain tells it; with the rows that come out.
+func TestMeans(t *testing.T) {
+	const inverted, codes, order = "inverted index", "codes compared, the dictionary tested once", "order of the dictionary"
+	v2, v3 := filepath.Join(goldenOld, "v2_b2000"), filepath.Join(golden2, "v3")
+	for _, x := range []struct {
+		place, where, column string
+		why, used            string
+		n                    int64 // row groups or pages
+	}{
+		{v2, "country = 'w3'", "country", "", codes, 1}, // the first sort column: its pages need no index
+		{v2, "country = 'w3'", "", order, "", 2},
+		{v2, "country in ('w3', 'nowhere')", "", order, "", 2},
+		{v2, "code = 17", "code", "", inverted, 3},
+		{v2, "code in (17, 18) and m_const = 7", "code", "", inverted, 3},
+		{v2, "name = 'n10080ntl3'", "name", "", inverted, 3},
+		{v2, "name between 'n2' and 'n3'", "name", "", inverted, 3},
+		{v2, "name like 'n2%' and not name like '%7%'", "name", "", inverted, 3},
+		{filepath.Join(v3, "lowcard_inv/table"), "country < 'b'", "country", "", inverted, 1},
+		{filepath.Join(v3, "lowcard_inv/table"), "country = 'no such'", "country", "no value of the dictionary passes", "", 1},
+	} {
+		tab, err := stoa.Open(t.Context(), x.place, stoa.OpenOptions{Formats: formats[:1], Opts: partOf(x.place)})
+		if err != nil {
+			t.Fatal(x.place, err)
+		}
+		e, err := pred.Parse(x.where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := tab.Explain(t.Context(), stoa.ScanSpec{Filter: e}, true)
+		if err != nil {
+			t.Fatal(x.where, err)
+		}
+		seen := false
+		for _, l := range got.Levels {
+			if l.Column == x.column && (x.column != "" || l.Level == format.LevelGroup) {
+				seen = slices.Contains(l.Skipped, stoa.Reason{Why: x.why, N: x.n}) || slices.Contains(l.Used, stoa.Reason{Why: x.used, N: x.n})
+			}
+		}
+		if !seen {
+			t.Errorf("%s where %s: %+v", x.place, x.where, got.Levels)
+		}
+		tab.Close()
+	}
 }
 
 // TestOddIndex: an index file that parses, and says what none of the table can (one bit was turned: a column's id, a field's number), is

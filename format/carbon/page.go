@@ -411,6 +411,7 @@ func (c *content) codes(dst *vec.Vector) error {
 	if err := c.settle(w); err != nil {
 		return err
 	}
+	c.siftCodes(w)
 	raw, dict := c.inOrder(w), c.t.Dict
 	if dict == nil {
 		return fault.Bugf("carbon: codes without a dictionary")
@@ -467,6 +468,7 @@ func (c *content) strings(dst *vec.Vector, lv int) error {
 	if err != nil {
 		return err
 	}
+	c.siftTexts(starts)
 	at := dst.Extend(c.n)
 	offs := dst.Offsets(at)
 	pos := offs[0]
@@ -485,7 +487,7 @@ func (c *content) strings(dst *vec.Vector, lv int) error {
 			}
 			clearOne(valid, at+i)
 			nulls++
-		} else {
+		} else if c.t.Want.Has(i) {
 			k += copy(room[k:], v)
 		}
 		offs[i+1] = pos + int32(k)

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"stoa/format"
+	"stoa/pred"
 	"stoa/vec"
 )
 
@@ -18,6 +19,8 @@ import (
 const (
 	byGroupBounds = "bounds of the row group"
 	byPageBounds  = "bounds of the page"
+	byDictionary  = "no value of the dictionary passes"
+	byCodes       = "codes compared, the dictionary tested once"
 	byRows        = "rows passed over"   // by what row groups or other columns' pages exclude
 	byFilter      = "no row passes"      // known only after the filter's columns were decoded
 	byReader      = "the format's index" // a reader that does not say why
@@ -51,6 +54,7 @@ type Tally struct {
 	Considered int64    // how many reached this level; -1 if only reading tells
 	Read       int64    // the same
 	Skipped    []Reason // the others, the most frequent reason first
+	Used       []Reason // of LevelPage, after a run: pages that were read, and the filter applied by other means than comparing each value
 	Bytes      int64    // stored bytes of what is read; 0 for LevelRows, about for parts and row groups, -1 if not known
 	Total      int64    // of what was considered; the same
 }
@@ -64,6 +68,7 @@ type Reason struct {
 type tally struct {
 	Tally
 	why     map[string]int64
+	used    map[string]int64
 	unknown bool // a row group does not say how many rows it has
 }
 
@@ -201,8 +206,11 @@ func (w *groupWalk) columns(ctx context.Context, overlay format.Overlay) (err er
 	p := w.run.plan
 	left := w.narrowed
 	for _, col := range p.filters {
-		prune := func(page format.Page) bool {
-			return page.Bounds != nil && p.prunes(w.group, overlay, col, page.Bounds)
+		prune := func(page format.Page) string {
+			if page.Bounds != nil && p.prunes(w.group, overlay, col, page.Bounds) {
+				return whyBounds(page.Bounds, byPageBounds)
+			}
+			return ""
 		}
 		if left, err = w.column(ctx, col, left, prune); err != nil {
 			return err
@@ -221,7 +229,7 @@ func (w *groupWalk) columns(ctx context.Context, overlay format.Overlay) (err er
 }
 
 // column notes the pages of a column, and gives what its bounds leave of the rows that are left.
-func (w *groupWalk) column(ctx context.Context, col int, left vec.Ranges, prune func(format.Page) bool) (vec.Ranges, error) {
+func (w *groupWalk) column(ctx context.Context, col int, left vec.Ranges, prune func(format.Page) string) (vec.Ranges, error) {
 	chunk, err := w.run.src.Reader.Chunk(ctx, w.group, col, w.all)
 	if err != nil {
 		return nil, err
@@ -248,8 +256,8 @@ func (w *groupWalk) column(ctx context.Context, col int, left vec.Ranges, prune 
 			why = w.why
 		case !overlaps(left, rows):
 			why = byRows
-		case prune != nil && prune(p):
-			why = byPageBounds
+		case prune != nil:
+			why = prune(p)
 		}
 		w.trace.walked(w.group, col, p, why, false)
 		if why == "" {
@@ -315,6 +323,20 @@ func (t *Trace) note(g format.RowGroup, col int, p format.Page, why string) {
 	}
 }
 
+// used notes that a page of a column was read, and what spared comparing each of its values.
+func (t *Trace) used(col int, how string) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.column(col)
+	if c.used == nil {
+		c.used = map[string]int64{}
+	}
+	c.used[how]++
+}
+
 func (t *Trace) fetched(bytes int64) {
 	if t == nil {
 		return
@@ -354,14 +376,28 @@ func (t *Trace) Tallies() []Tally {
 		if l.unknown {
 			x.Considered, x.Read = -1, -1
 		}
-		for _, why := range slices.SortedFunc(maps.Keys(l.why), func(a, b string) int { return cmp.Or(cmp.Compare(l.why[b], l.why[a]), strings.Compare(a, b)) }) {
-			if l.why[why] > 0 {
-				x.Skipped = append(x.Skipped, Reason{why, l.why[why]})
-			}
-		}
+		x.Skipped, x.Used = reasons(l.why), reasons(l.used)
 		out = append(out, x)
 	}
 	return out
+}
+
+// reasons are counts, the greatest first.
+func reasons(counts map[string]int64) (out []Reason) {
+	for _, why := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) }) {
+		if counts[why] > 0 {
+			out = append(out, Reason{why, counts[why]})
+		}
+	}
+	return out
+}
+
+// whyBounds is the reason of bounds that exclude all.
+func whyBounds(b *pred.Bounds, why string) string {
+	if b.By != "" {
+		return b.By
+	}
+	return why
 }
 
 // sizeOrUnknown is a declared size; formats that do not know it leave it out.

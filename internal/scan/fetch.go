@@ -16,9 +16,9 @@ type pager struct {
 	src   Source
 	trace *Trace
 	chunk format.Chunk
-	rows  vec.Ranges             // wanted; pages of known rows outside are passed over
-	ahead int64                  // bytes of one request; pages are read one by one, when they are decoded, if it is < 0
-	prune func(format.Page) bool // no row of the page can be of use: it is never fetched; nil = no such page
+	rows  vec.Ranges               // wanted; pages of known rows outside are passed over
+	ahead int64                    // bytes of one request; pages are read one by one, when they are decoded, if it is < 0
+	prune func(format.Page) string // why no row of the page can be of use: it is never fetched; "" = some may; nil = no such page
 	queue []*pageBytes
 	last  error // why Next ends: io.EOF, or damage
 }
@@ -26,7 +26,7 @@ type pager struct {
 // pageBytes is a page and, once its request is done, its bytes.
 type pageBytes struct {
 	page  format.Page
-	skip  bool // see pager.prune
+	skip  string // why it is passed over: see pager.prune
 	bytes [][]byte
 	req   *request // nil: not asked for
 }
@@ -66,7 +66,11 @@ func (p *pager) pull(ctx context.Context, n int) {
 		if page.First >= 0 && page.Rows >= 0 && !p.wanted(page.First, page.First+page.Rows) {
 			continue
 		}
-		p.queue = append(p.queue, &pageBytes{page: page, skip: p.prune != nil && p.prune(page)})
+		pb := &pageBytes{page: page}
+		if p.prune != nil {
+			pb.skip = p.prune(page)
+		}
+		p.queue = append(p.queue, pb)
 	}
 }
 
@@ -139,7 +143,7 @@ func (p *pager) askAhead(ctx context.Context) {
 				return
 			}
 		}
-		if p.queue[i].skip {
+		if p.queue[i].skip != "" {
 			continue
 		}
 		if p.queue[i].req == nil {
@@ -168,7 +172,7 @@ func (p *pager) ask(ctx context.Context, i int, async bool) {
 		}
 		pb := p.queue[k]
 		sp, ok := hull(pb.page)
-		if pb.req != nil || k > i && (pb.page.Lost != nil || pb.skip) {
+		if pb.req != nil || k > i && (pb.page.Lost != nil || pb.skip != "") {
 			break
 		}
 		switch {

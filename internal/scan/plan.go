@@ -32,7 +32,8 @@ type plan struct {
 	// The same of nested fields, whose columns are in none of the lists above.
 	filterFields, otherFields []*fieldPlan
 	columns                   []format.Column
-	named                     map[string]int // physical columns of the names in the filter, of those that may have bounds
+	named                     map[string]int     // physical columns of the names in the filter, of those that may have bounds
+	alone                     map[int]*pred.Expr // what of the filter's outer "and" is about one flat column alone, by physical column
 }
 
 // output is one field of the batches.
@@ -120,6 +121,7 @@ func (p *plan) split(sc *arrow.Schema) error {
 		}
 	}
 	p.filters = sorted(p.filters)
+	p.alone = p.termsAlone()
 	for _, o := range p.outputs {
 		switch {
 		case o.nested:
@@ -165,6 +167,19 @@ func (p *plan) want(sc *arrow.Schema) error {
 		p.query.Want = append(p.query.Want, path)
 	}
 	return nil
+}
+
+// termsAlone sorts the terms of the filter's outer "and" by the one flat column that they are about.
+func (p *plan) termsAlone() map[int]*pred.Expr {
+	out := map[int]*pred.Expr{}
+	for _, e := range p.filter.Conjuncts() {
+		if names := e.Columns(); len(names) == 1 {
+			if k, ok := p.named[names[0]]; ok && slices.Contains(p.filters, k) {
+				out[k] = pred.And(out[k], e)
+			}
+		}
+	}
+	return out
 }
 
 // prunes reports whether no row can pass the filter, by the bounds of the row group and, of column col, those of a page

@@ -272,7 +272,7 @@ func (r *run) narrow(ctx context.Context, g format.RowGroup, rows vec.Range) (ra
 		return ranges, overlay, nil
 	}
 	if r.plan.prunes(g, overlay, -1, nil) {
-		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: byGroupBounds})
+		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: r.plan.whyGroup(g, overlay)})
 		return nil, overlay, nil
 	}
 	nw, ok := r.src.Reader.(format.Narrower)

@@ -11,6 +11,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/pred"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -34,6 +35,9 @@ type stream struct {
 	lost    vec.Ranges
 	doubted []vec.Range // rows whose cells may be old, as their changes are lost
 	pruned  []vec.Range // rows of pages that were passed over because of their bounds
+	filter  *pred.Expr  // what of the scan's filter is about this column alone; nil = nothing, or it must not be used
+	hits    *vec.Sel    // the entries of dict that pass it; nil without a dictionary
+	sifted  []sifted    // what pages said of their own entries
 	dead    error       // the rest of the chunk cannot be found
 
 	seen, hit int // pages lately, and how many of them had a survivor: decides whether to read ahead
@@ -136,8 +140,9 @@ func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.
 		return nil
 	case first > pos:
 		return fault.Corruptf(placeOf(p), "", "the page begins at row %d, row %d is next", first, pos)
-	case pb.skip:
+	case pb.skip != "":
 		end := min(to, b)
+		s.run.plan.spec.Trace.note(s.group, s.column, p, pb.skip)
 		s.pruned = append(s.pruned, vec.Range{From: pos, To: end})
 		s.vec.ExtendUnset(int(end - pos))
 		if to <= b {
@@ -155,7 +160,7 @@ func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.
 	}
 	s.seen, s.hit = s.seen+1, s.hit+1
 	before := s.vec.Len()
-	err := s.decode(ctx, p, wantOf(want, a, b, first, to, known))
+	err := s.decode(ctx, p, first, wantOf(want, a, b, first, to, known))
 	if err != nil {
 		return s.losePage(p, first, pos, err)
 	}
@@ -173,7 +178,7 @@ func (s *stream) pass(to int64) {
 	s.pager.drop()
 }
 
-func (s *stream) decode(ctx context.Context, p format.Page, want *vec.Sel) error {
+func (s *stream) decode(ctx context.Context, p format.Page, first int64, want *vec.Sel) error {
 	if p.Lost != nil {
 		return p.Lost
 	}
@@ -184,8 +189,12 @@ func (s *stream) decode(ctx context.Context, p format.Page, want *vec.Sel) error
 	s.run.plan.spec.Trace.note(s.group, s.column, p, "")
 	s.arena.Reset()
 	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: s.dict, Want: want, Scratch: s.arena,
-		Limits: s.run.src.Limits, NoVerify: s.run.src.NoVerify}
-	return decode(s.chunk, &t, s.vec)
+		Filter: s.filter, Hits: s.hits, Limits: s.run.src.Limits, NoVerify: s.run.src.NoVerify}
+	if err := decode(s.chunk, &t, s.vec); err != nil {
+		return err
+	}
+	s.learn(&t, first)
+	return nil
 }
 
 // losePage follows the damage policy for a page that cannot be decoded.

@@ -29,6 +29,7 @@ type windows struct {
 	at      int64           // rows before this one are done
 	live    int64           // rows gone through that the overlay left
 	told    int64           // suspect rows before this one are in the manifest
+	memo    pred.Memo       // each dictionary is tested once
 }
 
 // lane is a column as the windows see it: a stream, or a field of several columns.
@@ -71,15 +72,15 @@ func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges,
 
 // open opens flat columns and nested fields.
 func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*fieldPlan, rows vec.Ranges, ahead int64) error {
-	p := w.run.plan
 	for _, col := range cols {
 		s, err := w.run.open(ctx, w.group, col, rows, ahead, w.arena)
 		if err != nil {
 			return err
 		}
 		if to == &w.filters {
-			s.pager.prune = func(page format.Page) bool {
-				return page.Bounds != nil && page.First >= 0 && page.Rows >= 0 && p.prunes(w.group, w.overlay, col, page.Bounds)
+			if err := w.sift(s); err != nil {
+				s.close()
+				return err
 			}
 		}
 		w.byCol[col] = s
@@ -233,9 +234,8 @@ func (w *windows) coverFilters(ctx context.Context, a, b int64) (to int64, hope 
 		if end < b {
 			hope, b = cut(hope, int(end-a)), end
 		}
-		if s, ok := l.(*stream); ok && len(s.pruned) > 0 {
-			hope = withoutRanges(s.pruned, orAll(hope, int(b-a)), a, b)
-			s.pruned = slices.DeleteFunc(s.pruned, func(r vec.Range) bool { return r.To <= b })
+		if s, ok := l.(*stream); ok {
+			hope = s.hope(hope, a, b)
 		}
 	}
 	return b, hope, nil
@@ -420,7 +420,7 @@ func (w *windows) evaluate(e *pred.Expr, a int64, n int, sel *vec.Sel) (*vec.Sel
 		}
 		views[name] = v
 	}
-	return e.Eval(n, func(path string) arrow.Array { return views[path] }, sel)
+	return e.EvalWith(&w.memo, n, func(path string) arrow.Array { return views[path] }, sel)
 }
 
 // view is the n rows from a on of what lies at path.

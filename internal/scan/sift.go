@@ -1,0 +1,114 @@
+package scan
+
+import (
+	"maps"
+	"slices"
+
+	"stoa/format"
+	"stoa/vec"
+)
+
+// What is known of a filter column's pages before its values are compared: that no row of a page passes (its bounds, or no value of the
+// dictionary passes), and, if the format finds it out while it decodes, which entries of a page may.
+
+// sifted is what a page said: the rows from first on that sel does not select certainly fail the filter.
+type sifted struct {
+	first int64
+	sel   *vec.Sel
+}
+
+// sift tells the stream what of the filter is its own, tests its dictionary, and says which of its pages are passed over. Of what an
+// overlay may change nothing is known before it is patched.
+func (w *windows) sift(s *stream) error {
+	p := w.run.plan
+	if w.overlay != nil && w.overlay.Touches(s.column) {
+		return nil
+	}
+	coded := false // some coded value passes
+	if s.filter = p.alone[s.column]; s.filter != nil && s.dict != nil && s.dict.Len() > 0 {
+		values, err := s.dict.View(s.dict.Len())
+		if err != nil {
+			return err
+		}
+		defer values.Release()
+		var null bool
+		if s.hits, null, err = s.filter.EvalDict(values); err != nil {
+			return err
+		}
+		coded = null || s.hits.Count > 0
+	}
+	s.pager.prune = func(page format.Page) string {
+		switch {
+		case page.First < 0 || page.Rows < 0:
+		case page.Bounds != nil && p.prunes(w.group, w.overlay, s.column, page.Bounds):
+			return whyBounds(page.Bounds, byPageBounds)
+		case page.Coded && s.hits != nil && !coded:
+			return byDictionary
+		}
+		return ""
+	}
+	return nil
+}
+
+// whyGroup is by what bounds row group g, which has no row that passes, was passed over.
+func (p *plan) whyGroup(g format.RowGroup, o format.Overlay) string {
+	plain, by := g, byGroupBounds
+	plain.Bounds = maps.Clone(g.Bounds)
+	for k, b := range plain.Bounds {
+		if b.Ask != nil && slices.Contains(p.filters, k) {
+			by = b.By
+		}
+		b.Ask = nil
+		plain.Bounds[k] = b
+	}
+	if p.prunes(plain, o, -1, nil) {
+		return byGroupBounds
+	}
+	return by
+}
+
+// learn keeps what a decoded page said of its own entries. first is the row of its first entry.
+func (s *stream) learn(t *format.Task, first int64) {
+	trace := s.run.plan.spec.Trace
+	if s.filter == nil {
+		return
+	}
+	if t.Passed == nil {
+		if _, _, ok := s.vec.Coded(); ok && s.hits != nil {
+			trace.used(s.column, byCodes)
+		}
+		return
+	}
+	trace.used(s.column, t.By)
+	if t.Passed.Count < t.Passed.N {
+		s.sifted = append(s.sifted, sifted{first, t.Passed})
+	}
+}
+
+// hope takes out of in (nil: all), whose entries are the rows [a, b), those that are known to fail.
+func (s *stream) hope(in *vec.Sel, a, b int64) *vec.Sel {
+	if len(s.pruned) > 0 {
+		in = withoutRanges(s.pruned, orAll(in, int(b-a)), a, b)
+		s.pruned = slices.DeleteFunc(s.pruned, func(r vec.Range) bool { return r.To <= b })
+	}
+	for _, x := range s.sifted {
+		in = x.within(orAll(in, int(b-a)), a, b)
+	}
+	s.sifted = slices.DeleteFunc(s.sifted, func(x sifted) bool { return x.first+int64(x.sel.N) <= b })
+	return in
+}
+
+// within is in, whose entries are the rows [a, b), without the rows that fail.
+func (x sifted) within(in *vec.Sel, a, b int64) *vec.Sel {
+	n := int(b - a)
+	bits := make([]byte, (n+7)/8)
+	vec.SetBits(bits, 0, n, true)
+	rows := vec.Range{From: x.first, To: x.first + int64(x.sel.N)}.Intersect(vec.Range{From: a, To: b})
+	for r := rows.From; r < rows.To; r++ {
+		if !x.sel.Has(int(r - x.first)) {
+			k := r - a
+			bits[k>>3] &^= 1 << (k & 7)
+		}
+	}
+	return in.And(vec.NewSel(bits, n))
+}
