@@ -54,7 +54,8 @@ var Codes = []region.CodeDoc{
 
 // Verify reads everything and streams what is wrong or odd: checksums, structure, cross-checks, and bytes that no
 // structure claims; o.Depth says whether it looks at less. It ends with an error only if it could not do its work.
-// Of a directory that is no format's own every file is verified, and those below; files that nobody knows are findings.
+// Of a directory that is no format's own every file is verified, and those below; files that nobody knows are findings. So is what lies
+// beside the tables of a directory that is one.
 func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
 		if strange, err := strangeDir(ctx, uri, o); err != nil || strange {
@@ -72,14 +73,14 @@ func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Fin
 			yield(region.Finding{}, err)
 			return
 		}
+		v := dirVerifier{ctx: ctx, o: o, yield: yield}
 		for _, tg := range targets {
-			for f, err := range verifyOne(ctx, tg, o) {
-				if f.Part == "" {
-					f.Part = tg.Name
-				}
-				if !yield(f, err) || err != nil {
-					return
-				}
+			if err := v.target(tg, 0); err != nil {
+				yield(region.Finding{}, err)
+				return
+			}
+			if v.stopped {
+				return
 			}
 		}
 	}
@@ -131,7 +132,7 @@ func (v *dirVerifier) entry(info store.Info, depth int) error {
 	f, err := Probe(v.ctx, tg, v.o)
 	switch {
 	case err == nil:
-		return v.target(found{tg, f})
+		return v.target(found{tg, f}, depth+1)
 	case info.Dir:
 		return v.dir(info.Name, depth+1)
 	case errors.Is(err, fault.Unsupported):
@@ -146,7 +147,10 @@ func (v *dirVerifier) entry(info store.Info, depth int) error {
 	return err
 }
 
-func (v *dirVerifier) target(tg found) error {
+// target verifies what a format knows, and of a directory also what the format passes over.
+func (v *dirVerifier) target(tg found, depth int) error {
+	all := newOpened(tg.Tree)
+	tg.Tree = all
 	for f, err := range verifyOne(v.ctx, tg, v.o) {
 		if err != nil {
 			return err
@@ -158,7 +162,13 @@ func (v *dirVerifier) target(tg found) error {
 			return nil
 		}
 	}
-	return nil
+	if tg.Table != "" || v.o.From != "" {
+		return nil
+	}
+	if info, err := v.o.tree().Stat(v.ctx, tg.Name); err != nil || !info.Dir {
+		return v.ctx.Err()
+	}
+	return v.beside(all, tg.Name, depth)
 }
 
 func (v *dirVerifier) give(f region.Finding) { v.stopped = v.stopped || !v.yield(f, nil) }

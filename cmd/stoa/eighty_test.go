@@ -25,7 +25,7 @@ func TestEighty(t *testing.T) {
 		{"cat -f table try/dremel.trv", []string{"   10  {\"Backward\":[],\"Forward\":[20,40,60…  [{\"Language\":[{\"Code\":\"en-us\",\"Coun…"}},
 		{"cat try/dremel.trv", []string{"── 1 ──", "DocId  10", "       {\"Language\":[{\"Code\":\"en-gb\",\"Country\":\"gb\"}],\"Url\":null}]"}},
 		{"cat try/primitives.trv", nil},
-		{"ls try/kudu", []string{"problem  partition RANGE (id) PARTITION UNBOUNDED, state READY, rowsets 2,"}},
+		{"ls try/kudu", []string{"remarks  partition RANGE (id) PARTITION UNBOUNDED, state READY, rowsets 2,"}},
 		{"ls --segments try/carbon/managed_del", []string{"try/carbon/managed_del  1        Success  yes   2026-11-21T08:32:20.876Z"}},
 		{"ls --blocks try/kudu", nil},
 		{"stats try/primitives.trv", []string{

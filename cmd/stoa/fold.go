@@ -10,7 +10,7 @@ import (
 const foldMost = 8
 
 // foldRoom is how many cells a column must have for a text to be folded in it.
-const foldRoom = 14
+const foldRoom = 18
 
 // folded cuts text into lines of at most width cells, behind blanks and marks where it can. What is more than most lines is
 // left out, and … says so (0: any number). A width of 0 folds nothing.

@@ -94,7 +94,11 @@ func (a *app) ls(cmd *cobra.Command, args []string, src *sourceFlags, out *outpu
 	if failed != nil && len(docs) == 0 {
 		return failed
 	}
-	r := &report{cols: []reportColumn{{name: "name"}, {name: "format"}, {name: "kind"}, {"rows", true}, {"size", true}, {"columns", true}, {name: "problem"}}}
+	last := "problem"
+	if out.form == "" || out.form == "text" {
+		last = "remarks" // of parts, what they are
+	}
+	r := &report{cols: []reportColumn{{name: "name"}, {name: "format"}, {name: "kind"}, {"rows", true}, {"size", true}, {"columns", true}, {name: last}}}
 	for _, d := range docs {
 		cols := ""
 		if d.Columns != nil {
@@ -145,8 +149,9 @@ func number(p *int64) int64 {
 func (a *app) list(ctx context.Context, p string, o stoa.OpenOptions) ([]entryDoc, error) {
 	tr := tree{a: a}
 	info, err := tr.Stat(ctx, p)
+	var owner *format.Format
 	if err == nil && info.Dir {
-		if _, err := stoa.Probe(ctx, format.Target{Tree: tr, Name: p}, o); err != nil {
+		if owner, err = stoa.Probe(ctx, format.Target{Tree: tr, Name: p}, o); err != nil {
 			return a.listDir(ctx, p, o)
 		}
 	}
@@ -157,7 +162,61 @@ func (a *app) list(ctx context.Context, p string, o stoa.OpenOptions) ([]entryDo
 		}
 		out = append(out, a.entry(ctx, e, o))
 	}
+	if owner == nil || o.From != "" {
+		return out, nil
+	}
+	more, err := a.beside(ctx, p, family(owner.Name), o)
+	return append(out, more...), err
+}
+
+// family is whose files a format reads: kudu-wal and kudu-metadata are Kudu's.
+func family(name string) string {
+	name, _, _ = strings.Cut(name, "-")
+	return name
+}
+
+// beside are the entries of other formats in a directory that is one's: tables are looked for in directories below it, and what else
+// lies there is to be seen, too.
+func (a *app) beside(ctx context.Context, dir, owner string, o stoa.OpenOptions) ([]entryDoc, error) {
+	var out []entryDoc
+	tr := tree{a: a}
+	for info, err := range tr.List(ctx, dir) {
+		if err != nil {
+			return out, err
+		}
+		f, err := stoa.Probe(ctx, format.Target{Tree: tr, Name: info.Name}, o)
+		switch {
+		case err == nil && family(f.Name) == owner:
+		case err == nil:
+			some, err := a.list(ctx, info.Name, o)
+			out = append(out, some...)
+			if err != nil {
+				out = append(out, entryDoc{Name: info.Name, Bytes: known(info.Size), Problem: problem(err), why: err})
+			}
+		case info.Dir && a.holdsOthers(ctx, info.Name, owner, o):
+			out = append(out, entryDoc{Name: info.Name + "/", Kind: "directory"})
+		}
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+	}
 	return out, nil
+}
+
+// holdsOthers reports whether one of the first files in dir is of another format than owner's.
+func (a *app) holdsOthers(ctx context.Context, dir, owner string, o stoa.OpenOptions) bool {
+	n := 0
+	tr := tree{a: a}
+	for info, err := range tr.List(ctx, dir) {
+		if err != nil || n == 20 {
+			return false
+		}
+		n++
+		if f, err := stoa.Probe(ctx, format.Target{Tree: tr, Name: info.Name}, o); err == nil && family(f.Name) != owner {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *app) listDir(ctx context.Context, dir string, o stoa.OpenOptions) ([]entryDoc, error) {
