@@ -108,6 +108,12 @@ func wordIn(err error) string {
 		if w.value != "" && strings.Contains(err.Error(), w.key+"="+w.value) {
 			return "--" + w.flag
 		}
+		if _, rest, ok := strings.Cut(w.usage, "`"); ok && w.value == "" {
+			name, _, _ := strings.Cut(rest, "`")
+			if strings.Contains(err.Error(), "option "+w.key+"="+name) {
+				return "--" + w.flag + " " + name
+			}
+		}
 	}
 	return ""
 }

@@ -45,7 +45,9 @@ type reader struct {
 	size   int64
 	limits format.Limits
 
-	ignoreSchema bool // ARROW:schema
+	ignoreSchema bool               // ARROW:schema
+	groupRows    int64              // of recovery: 0 not given
+	lost         map[chunkKey]error // of a recovered file: chunks that are not there
 	tracer       func(region.Node)
 	noVerify     bool
 
@@ -63,9 +65,24 @@ func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Re
 
 var readKeys = []format.OptionKey{
 	{Name: "arrow-schema", Values: "use|ignore", Help: "whether the types are those of the Arrow schema that the file may carry (default), or Parquet's own"},
+	{Name: "schema", Values: "FILE", Help: "recover: the columns of a file whose footer is lost are those of this whole Parquet file, by the same writer"},
+	{Name: "row-group-rows", Values: "N", Help: "recover: the row groups of a file whose footer is lost have N rows (the last may have fewer), where its pages do not tell"},
 }
 
 func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
+	r, err := newReader(ctx, t, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.start(ctx); err != nil {
+		r.src.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// newReader is a reader that has not read anything.
+func newReader(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
 	if err := checkOpts(o.Opts, readKeys); err != nil {
 		return nil, err
 	}
@@ -73,16 +90,19 @@ func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*re
 	if use != "" && use != "use" && use != "ignore" {
 		return nil, fault.Invalidf("arrow-schema=%s: it is use or ignore", use)
 	}
+	rows := int64(0)
+	if v := o.Opts["row-group-rows"]; v != "" {
+		var err error
+		if rows, err = strconv.ParseInt(v, 10, 64); err != nil || rows <= 0 {
+			return nil, fault.Invalidf("row-group-rows=%s: it is a number of rows", v)
+		}
+	}
 	src, base, size, err := t.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{src: src, target: t, base: base, size: size, limits: o.Limits.WithDefaults(), ignoreSchema: use == "ignore", tracer: o.Tracer, noVerify: o.NoVerify}
-	if err := r.start(ctx); err != nil {
-		src.Close()
-		return nil, err
-	}
-	return r, nil
+	return &reader{src: src, target: t, base: base, size: size, limits: o.Limits.WithDefaults(), ignoreSchema: use == "ignore", groupRows: rows,
+		tracer: o.Tracer, noVerify: o.NoVerify}, nil
 }
 
 func (r *reader) span(off, n int64) fault.Span {
@@ -117,13 +137,21 @@ func (r *reader) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return r.take(ctx, b, nil)
+}
+
+// take understands a footer. pairs, which may be nil, are taken for its key/value metadata if it has none.
+func (r *reader) take(ctx context.Context, b []byte, pairs metadata.KeyValueMetadata) error {
 	c := wire.NewCursor(b, r.footer, "footer").Trace(r.tracer, 1)
 	if walk(thrift.NewReader(c, thrift.Compact), "metadata", fileMetaData); c.Err() != nil {
 		return c.Err()
 	}
-	err = guard(r.footer, "footer", func() error {
+	err := guard(r.footer, "footer", func() (err error) {
 		if r.meta, err = metadata.NewFileMetaData(b, nil); err != nil {
 			return err
+		}
+		if pairs != nil {
+			r.meta.FileMetaData.KeyValueMetadata = pairs
 		}
 		r.meta.SetSourceFileSize(r.size)
 		if r.meta.IsSetEncryptionAlgorithm() {
@@ -245,7 +273,7 @@ func (r *reader) buildSchema(ctx context.Context) error {
 	if len(lib.Manifest.Fields) != r.schema.NumFields() {
 		return fmt.Errorf("%d fields in the schema, %d in the manifest", r.schema.NumFields(), len(lib.Manifest.Fields))
 	}
-	r.manifest = lib.Manifest.Fields
+	r.manifest, r.leaves, r.flats = lib.Manifest.Fields, nil, nil
 	for i := range lib.Manifest.Fields {
 		r.leaves = append(r.leaves, leavesOf(&lib.Manifest.Fields[i], nil))
 		r.flats = flatLeaves(&lib.Manifest.Fields[i], []int{i}, r.flats)
@@ -457,6 +485,9 @@ func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, p *fie
 	leaves := map[int]bool{}
 	for _, leaf := range p.leaves {
 		leaves[leaf] = true
+		if err := c.r.lost[chunkKey{c.group, leaf}]; err != nil {
+			return err
+		}
 		if what := c.refused(leaf); what != "" {
 			return fault.Unsupportedf(c.r.chunkSpan(c.group, leaf), c.path(p), "%s", what)
 		}

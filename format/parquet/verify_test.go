@@ -155,10 +155,17 @@ func FuzzFile(f *testing.F) {
 	}
 	sc := sample.Schema(arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.BinaryTypes.String))
 	f.Add(write(f, nil, sample.Batch(rand.New(rand.NewPCG(1, 1)), sc, 5, 0.3)).Bytes("t"))
+	like := golden(f, "testdata/enc-delta.v2.parquet").Bytes("t")
+	f.Add(like[:len(like)-6000])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		damaged(t, "fuzz", 0, b)
 		findings(b)
-		tree := store.NewMemory(map[string][]byte{"t": b})
+		tree := store.NewMemory(map[string][]byte{"t": b, "whole": like})
+		for _, opts := range []map[string]string{nil, {"schema": "whole"}} {
+			if r, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: opts}); err == nil {
+				recovered(r)
+			}
+		}
 		for range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"}, format.DescribeOptions{Pages: true}) {
 		}
 	})

@@ -1,0 +1,241 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+)
+
+// recoverFile opens what is left of a file. Where the footer can be read, that is an ordinary open. Otherwise
+//
+//  1. a footer is looked for backwards: the last bytes of the file may be cut, or bytes may have come behind it;
+//  2. else the beginning of one, up to the end of the file: the schema stands first, then the number of rows, then the row groups, of
+//     which those that are whole are taken;
+//  3. else the schema is that of another file, which option schema names;
+//  4. pages are walked from behind the row groups that are known, and become row groups (see recover_groups.go).
+func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
+	r, err := newReader(ctx, t, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = r.start(ctx); err == nil {
+		return r, nil, nil
+	}
+	s := &rescue{ctx: ctx, r: r}
+	if errors.Is(err, fault.Corrupt) {
+		s.blame("parquet.footer", err)
+		err = s.run(o, err)
+	}
+	if err != nil {
+		r.src.Close()
+		return nil, s.findings, err
+	}
+	return r, s.findings, nil
+}
+
+// rescue looks for what is left of a file without a footer.
+type rescue struct {
+	ctx      context.Context
+	r        *reader
+	findings []region.Finding
+	looked   int64 // bytes read of what looked like a footer
+}
+
+func (s *rescue) tell(code string, at fault.Span, rows [2]int64, lost int64, format string, args ...any) {
+	k := slices.IndexFunc(codes, func(c region.CodeDoc) bool { return c.Code == code })
+	s.findings = append(s.findings, region.Finding{Code: code, Severity: codes[k].Severity, At: at, Message: fmt.Sprintf(format, args...),
+		Part: s.r.target.Name, Rows: rows, Lost: lost})
+}
+
+func (s *rescue) blame(code string, err error) {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		s.tell(code, e.At, [2]int64{-1, -1}, -1, "%s", e.Reason)
+		s.findings[len(s.findings)-1].Path = e.Path
+	}
+}
+
+// run makes s.r a reader of what is left. was is why it is not one already.
+func (s *rescue) run(o format.OpenOptions, was error) error {
+	s.r.tracer = nil
+	left, err := s.footer()
+	if err != nil {
+		return err
+	}
+	if left != nil && left.whole {
+		end := left.at + int64(left.end)
+		s.tell("parquet.recovered", s.r.span(left.at, int64(left.end)), [2]int64{0, left.rows}, 0, "a footer was found that ends %d bytes before the end", s.r.size-end)
+		return nil
+	}
+	var pairs metadata.KeyValueMetadata
+	switch name := o.Opts["schema"]; {
+	case left != nil:
+		s.tell("parquet.footer.cut", s.r.span(left.at, s.r.size-left.at), [2]int64{-1, -1}, 0, "the footer is cut: the schema is there, and %d whole row groups; Arrow's own schema, behind them, is not", len(left.groups))
+	case name != "":
+		if left, pairs, err = s.like(o, name); err != nil {
+			return err
+		}
+	default:
+		return fault.Corruptf(errorSpan(was), "footer", "it is lost, and with it the names and types of the columns: option schema=FILE names a whole Parquet file with the same columns, by the same writer, to take them from")
+	}
+	return s.rebuild(left, pairs)
+}
+
+func errorSpan(err error) fault.Span {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		return e.At
+	}
+	return fault.Span{}
+}
+
+// like takes the schema of another file.
+func (s *rescue) like(o format.OpenOptions, name string) (*footerLeft, metadata.KeyValueMetadata, error) {
+	o.Opts, o.Tracer = nil, nil
+	other, err := openReader(s.ctx, format.Target{Tree: s.r.target.Tree, Name: name}, o)
+	if err != nil {
+		return nil, nil, fault.Invalidf("schema=%s: not a whole Parquet file: %v", name, err)
+	}
+	defer other.Close()
+	b := make([]byte, other.footer.Len)
+	if err := format.ReadFull(s.ctx, other.src, other.footer, "footer", b); err != nil {
+		return nil, nil, err
+	}
+	left := footerParts(b)
+	left.b, left.groups, left.rows, left.at = b, nil, -1, s.r.size
+	return &left, other.meta.FileMetaData.KeyValueMetadata, nil
+}
+
+// rebuild makes a footer of the row groups that are known and those that pages tell of.
+func (s *rescue) rebuild(left *footerLeft, pairs metadata.KeyValueMetadata) error {
+	known := left.synthesize(nil)
+	if err := s.r.take(s.ctx, known, pairs); err != nil {
+		return err
+	}
+	from := int64(len(magic))
+	for g := range s.r.meta.RowGroups {
+		for c := range s.r.meta.RowGroups[g].Columns {
+			from = max(from, s.r.chunkSpan(g, c).End()-s.r.base)
+		}
+	}
+	rows := left.rows
+	for _, g := range s.r.meta.RowGroups {
+		rows -= g.NumRows
+	}
+	if left.rows < 0 {
+		rows = -1
+	}
+	w := &pageWalk{s: s, lost: map[chunkKey]error{}, group: len(left.groups)}
+	if rows != 0 {
+		if err := w.walk(from, left.at); err != nil {
+			return err
+		}
+	}
+	if err := w.sort(rows); err != nil {
+		return err
+	}
+	if err := s.r.take(s.ctx, left.synthesize(w.groups), pairs); err != nil {
+		return err
+	}
+	s.r.lost = w.lost
+	n := s.r.meta.GetNumRows()
+	s.tell("parquet.recovered", s.r.span(0, s.r.size), [2]int64{0, n}, 0, "%d row groups with %d rows were found", len(s.r.meta.RowGroups), n)
+	return nil
+}
+
+// footer looks for the last footer in the file, or for the beginning of one that reaches to its end; nil if there is none.
+func (s *rescue) footer() (*footerLeft, error) {
+	const step = 1 << 20
+	for end := s.r.size; end > int64(len(magic)); end -= step {
+		if err := s.ctx.Err(); err != nil {
+			return nil, err
+		}
+		from := max(int64(len(magic)), end-step)
+		b := make([]byte, min(s.r.size, end+3)-from)
+		if err := format.ReadFull(s.ctx, s.r.src, s.r.span(from, int64(len(b))), "footer", b); err != nil {
+			return nil, err
+		}
+		for i := len(b); ; {
+			// Field 1, an i32, the version; field 2, a list, the schema.
+			if i = bytes.LastIndexByte(b[:i], i32Field); i < 0 {
+				break
+			}
+			if i+2 >= len(b) || b[i+1] == 0 || b[i+1] > 8 || b[i+1]&1 != 0 || b[i+2] != listField {
+				continue
+			}
+			left, err := s.footerAt(from + int64(i))
+			if left != nil || err != nil {
+				return left, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// listField is how a list begins whose number is one greater than that of the field before.
+const listField = 0x19
+
+// footerAt reads a footer at pos, whole or as far as the file goes; nil: it is none.
+func (s *rescue) footerAt(pos int64) (*footerLeft, error) {
+	for n := int64(4 << 10); ; n *= 8 {
+		n = min(n, s.r.size-pos, s.r.limits.Metadata)
+		if s.looked += n; s.looked > 8*s.r.size+1<<20 {
+			return nil, nil
+		}
+		b := make([]byte, n)
+		if err := format.ReadFull(s.ctx, s.r.src, s.r.span(pos, n), "footer", b); err != nil {
+			return nil, err
+		}
+		left := footerParts(b)
+		switch {
+		case left.wrong || left.prefix == 0 && left.whole:
+			return nil, nil
+		case !left.whole && n < min(s.r.size-pos, s.r.limits.Metadata):
+			continue // perhaps it is only longer
+		case left.prefix == 0:
+			return nil, nil
+		}
+		left.b, left.at = b, pos
+		if !s.holds(&left) {
+			return nil, nil
+		}
+		return &left, nil
+	}
+}
+
+// holds reports whether a footer is of this file, and takes it: pages are where it says.
+func (s *rescue) holds(left *footerLeft) bool {
+	b := left.b[:left.end]
+	if !left.whole {
+		b = left.synthesize(nil)
+	}
+	if err := s.r.take(s.ctx, b, nil); err != nil {
+		return false
+	}
+	s.r.footer = s.r.span(left.at, int64(left.end))
+	tries := 0
+	for g, rg := range s.r.meta.RowGroups {
+		for c := range rg.Columns {
+			at := s.r.chunkSpan(g, c)
+			if at.End() > s.r.footer.Off {
+				return false
+			}
+			if at.Len == 0 || tries == 64 {
+				continue
+			}
+			tries++
+			if _, err := s.r.pageAt(s.ctx, at, "page", nil); err != nil {
+				return false
+			}
+		}
+	}
+	return true
+}

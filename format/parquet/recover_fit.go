@@ -1,0 +1,275 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/schema"
+
+	"stoa/fault"
+	"stoa/format"
+)
+
+// More encodings, and physical types: parquet.thrift.
+const (
+	plainDictionary   = 2
+	rleValues         = 3
+	deltaBinaryPacked = 5
+	deltaLengths      = 6
+	rleDictionary     = 8
+	byteStreamSplit   = 9
+
+	typeBoolean = 0
+	typeInt32   = 1
+	typeInt64   = 2
+	typeBytes   = 6
+	typeFixed   = 7
+)
+
+func isDictionary(encoding int32) bool {
+	return encoding == plainDictionary || encoding == rleDictionary
+}
+
+func classOf(err error) fault.Class {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		return e.Class
+	}
+	return fault.Bug
+}
+
+// leafKind is what must be known of a column to tell whether a page can be of it.
+type leafKind struct {
+	typ    int32
+	width  int // bytes of a value; 0: they vary
+	maxDef int
+	maxRep int
+}
+
+func kindOf(c *schema.Column) leafKind {
+	k := leafKind{typ: int32(c.PhysicalType()), maxDef: int(c.MaxDefinitionLevel()), maxRep: int(c.MaxRepetitionLevel())}
+	k.width = []int{0, 4, 8, 12, 4, 8, 0, 0}[k.typ]
+	if k.typ == typeFixed {
+		k.width = c.TypeLength()
+	}
+	return k
+}
+
+// fit says whether a page can be of a column, and how many rows begin in it. codec -1: any.
+type fit struct {
+	ok    bool
+	rows  int64
+	codec compress.Compression
+}
+
+// fit holds page i against a column.
+func (w *pageWalk) fit(i, col int) (fit, error) {
+	key := [2]int{i, col}
+	f, ok := w.fits[key]
+	if ok {
+		return f, nil
+	}
+	if err := w.s.ctx.Err(); err != nil {
+		return fit{}, err
+	}
+	f, err := w.tryFit(&w.pages[i].page, &w.cols[col])
+	if err != nil {
+		return fit{}, err
+	}
+	w.fits[key] = f
+	return f, nil
+}
+
+func (w *pageWalk) tryFit(p *page, k *leafKind) (f fit, err error) {
+	if max(p.body.Len, p.raw) > w.s.r.limits.Page {
+		return f, fault.Limitf(p.body, "page", "%d bytes, the limit is %d", max(p.body.Len, p.raw), w.s.r.limits.Page)
+	}
+	b := make([]byte, p.body.Len)
+	if err := format.ReadFull(w.s.ctx, w.s.r.src, p.body, "page", b); err != nil {
+		return f, err
+	}
+	if badSum(p, b) { // what is damaged is not looked into: reading will lose its rows
+		return fit{ok: k.maxRep == 0 || p.rows >= 0 || !p.isData(), rows: max(p.rows, p.values*int64(b2i(p.isData()))), codec: -1}, nil
+	}
+	for _, code := range w.codecs(p, b) {
+		if f, ok := tryCodec(p, k, code, b); ok {
+			w.codec = code
+			return f, nil
+		}
+	}
+	return f, nil
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// codecs are those that the page may be compressed with, the likeliest first.
+func (w *pageWalk) codecs(p *page, b []byte) (out []compress.Compression) {
+	all := []compress.Compression{w.codec, compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Zstd, compress.Codecs.Lz4Raw, compress.Codecs.Brotli}
+	for i, c := range all {
+		if slices.Contains(all[:i], c) || c == compress.Codecs.Uncompressed && int64(len(b)) != p.raw {
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// tryCodec opens a page with a codec, and looks whether it can be of a column.
+func tryCodec(p *page, k *leafKind, code compress.Compression, b []byte) (f fit, ok bool) {
+	f.codec = code
+	levels := [2][]byte{}
+	raw := p.raw
+	if p.kind == dataPageV2 {
+		def, rep := int64(p.levels[0]), int64(p.levels[1])
+		if def+rep > int64(len(b)) || def+rep > raw || (rep > 0) != (k.maxRep > 0) || (def > 0) != (k.maxDef > 0) && p.values > 0 {
+			return f, false
+		}
+		levels[1], levels[0], b, raw = b[:rep], b[rep:rep+def], b[rep+def:], raw-rep-def
+	}
+	if code != compress.Codecs.Uncompressed && !p.bare && (len(b) > 0 || raw > 0) {
+		err := guard(fault.Span{}, "", func() (err error) { b, err = decompress(code, b, raw); return err })
+		if err != nil {
+			return f, false
+		}
+	}
+	if int64(len(b)) != raw {
+		return f, false
+	}
+	values := int(p.values)
+	if p.kind == dictionaryPage {
+		f.ok = k.plainFits(b, values)
+		return f, f.ok
+	}
+	if p.kind == dataPage {
+		if levels, b, ok = cutLevels(p, k, b); !ok {
+			return f, false
+		}
+	}
+	f.rows = p.values
+	if k.maxRep > 0 {
+		n, ok := countLevels(levels[1], bits.Len(uint(k.maxRep)), values, 0, k.maxRep)
+		if !ok || p.rows >= 0 && p.rows != int64(n) {
+			return f, false
+		}
+		f.rows = int64(n)
+	}
+	if k.maxDef > 0 {
+		if values, ok = countLevels(levels[0], bits.Len(uint(k.maxDef)), values, k.maxDef, k.maxDef); !ok {
+			return f, false
+		}
+	}
+	f.ok = k.valuesFit(p.encoding, b, values)
+	return f, f.ok
+}
+
+// cutLevels parts a data page v1 into its levels, of definition and of repetition, and values.
+func cutLevels(p *page, k *leafKind, b []byte) (levels [2][]byte, values []byte, ok bool) {
+	for _, i := range []int{1, 0} {
+		if most := []int{k.maxDef, k.maxRep}[i]; most == 0 {
+			continue
+		}
+		if len(b) < 4 || p.levels[i] != rleLevels {
+			return levels, b, false
+		}
+		n := binary.LittleEndian.Uint32(b)
+		if uint64(n) > uint64(len(b)-4) {
+			return levels, b, false
+		}
+		levels[i], b = b[4:4+n], b[4+n:]
+	}
+	return levels, b, true
+}
+
+// countLevels counts which of n levels are is. They are in runs: ULEB128 of twice their number, then the level; or of twice the number
+// of groups of eight and one, then these packed. ok: they are just as many, and none is greater than most.
+func countLevels(b []byte, width, n, is, most int) (hits int, ok bool) {
+	for left := n; left > 0; {
+		head, used := binary.Uvarint(b)
+		if used <= 0 || head == 0 {
+			return hits, false
+		}
+		b = b[used:]
+		if head&1 == 0 {
+			size := (width + 7) / 8
+			if len(b) < size || head>>1 > uint64(left) {
+				return hits, false
+			}
+			v := int(bitsAt(b, 0, 8*size))
+			if b = b[size:]; v > most {
+				return hits, false
+			}
+			if v == is {
+				hits += int(head >> 1)
+			}
+			left -= int(head >> 1)
+			continue
+		}
+		groups := head >> 1
+		if groups > uint64(left+7)/8 || groups*uint64(width) > uint64(len(b)) {
+			return hits, false
+		}
+		for i := 0; i < int(groups)*8 && left > 0; i, left = i+1, left-1 {
+			v := int(bitsAt(b, i*width, width))
+			if v > most {
+				return hits, false
+			}
+			hits += b2i(v == is)
+		}
+		b = b[int(groups)*width:]
+	}
+	return hits, len(b) == 0
+}
+
+// plainFits reports whether b can be n PLAIN values.
+func (k *leafKind) plainFits(b []byte, n int) bool {
+	switch {
+	case k.typ == typeBoolean:
+		return len(b) == (n+7)/8
+	case k.typ != typeBytes:
+		return int64(len(b)) == int64(n)*int64(k.width)
+	}
+	for range n {
+		if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
+			return false
+		}
+		b = b[4+binary.LittleEndian.Uint32(b):]
+	}
+	return len(b) == 0
+}
+
+// valuesFit reports whether b can be n values in an encoding.
+func (k *leafKind) valuesFit(encoding int32, b []byte, n int) bool {
+	switch encoding {
+	case plain:
+		return k.plainFits(b, n)
+	case plainDictionary, rleDictionary:
+		return k.typ != typeBoolean && (n == 0 || len(b) > 0 && b[0] <= 32)
+	case rleValues:
+		return k.typ == typeBoolean && (n == 0 || len(b) >= 4 && int64(binary.LittleEndian.Uint32(b)) == int64(len(b)-4))
+	case deltaBinaryPacked:
+		return (k.typ == typeInt32 || k.typ == typeInt64) && deltasFit(b, n)
+	case deltaLengths:
+		return k.typ == typeBytes && deltasFit(b, n)
+	case deltaByteArray:
+		return (k.typ == typeBytes || k.typ == typeFixed) && deltasFit(b, n)
+	case byteStreamSplit:
+		return k.width > 0 && int64(len(b)) == int64(n)*int64(k.width)
+	}
+	return false
+}
+
+func deltasFit(b []byte, n int) bool {
+	if n == 0 && len(b) == 0 {
+		return true
+	}
+	d, err := newDeltas(b, 0, n)
+	return err == nil && d.left == n
+}

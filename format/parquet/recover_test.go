@@ -1,0 +1,211 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// recovered reads all rows of a reader, as text; those of row groups with damage are left out.
+func recovered(r format.Reader) (rows []string) {
+	defer r.Close()
+	p := r.(*reader)
+	q := format.Query{}
+	for i := range p.schema.NumFields() {
+		q.Cols = append(q.Cols, i)
+	}
+	for g := range p.meta.RowGroups {
+		for b, err := range p.Batches(context.Background(), format.RowGroup{Index: g}, q, vec.Range{}, memory.DefaultAllocator) {
+			if err != nil {
+				continue
+			}
+			for i := range int(b.NumRows()) {
+				var row strings.Builder
+				for _, c := range b.Columns() {
+					row.WriteString(c.ValueStr(i) + "|")
+				}
+				rows = append(rows, row.String())
+			}
+		}
+	}
+	return rows
+}
+
+// cuts are places to cut a file at: many in the footer, some before.
+func cuts(size, footer int) (out []int) {
+	pages, tail := 2003, 197
+	if testing.Short() {
+		pages, tail = 4001, 499
+	}
+	for at := 12; at < footer; at += pages {
+		out = append(out, at)
+	}
+	for at := footer; at < size; at += tail {
+		out = append(out, at)
+	}
+	return append(out, size-1, size-4, size-5, size-8, size-9)
+}
+
+// TestRecoverCut cuts files of pyarrow's, with every encoding and codec, and of ours, and takes the schema of the whole file. All rows of row groups of
+// which every page is there come back, none other, and it is told.
+func TestRecoverCut(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*-*.parquet")
+	files = append(files, "testdata/plain.parquet", "testdata/rare.v2.parquet", "ours")
+	for _, file := range files {
+		var whole []byte
+		if file == "ours" {
+			whole = ourFile(t)
+		} else {
+			whole = golden(t, file).Bytes("t")
+		}
+		checkCuts(t, file, whole)
+	}
+}
+
+func checkCuts(t *testing.T, file string, whole []byte) {
+	tree := store.NewMemory(map[string][]byte{"whole": whole})
+	r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"}, format.OpenOptions{Opts: map[string]string{"arrow-schema": "ignore"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, rows := []int64{0}, []int64{0}
+	for g, rg := range r.meta.RowGroups {
+		end := int64(0)
+		for c := range rg.Columns {
+			end = max(end, r.chunkSpan(g, c).End())
+		}
+		ends, rows = append(ends, end), append(rows, rows[g]+rg.NumRows)
+	}
+	footer := int(r.footer.Off)
+	want := recovered(r)
+	for _, cut := range cuts(len(whole), footer) {
+		tree.Put("t", whole[:cut])
+		back, found, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: map[string]string{"schema": "whole", "arrow-schema": "ignore"}})
+		if err != nil {
+			t.Errorf("%s cut at %d: %v", file, cut, err)
+			continue
+		}
+		n := int64(0)
+		for i, end := range ends {
+			if end <= int64(cut) {
+				n = rows[i]
+			}
+		}
+		if got := recovered(back); !slices.Equal(got, want[:n]) {
+			t.Errorf("%s cut at %d of %d: %d rows, want %d: %v", file, cut, len(whole), len(got), n, found)
+		}
+		if !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity == region.Error && f.Lost != 0 }) {
+			t.Errorf("%s cut at %d: nobody says that anything is lost", file, cut)
+		}
+	}
+}
+
+// ourFile is a file of our writer's with several row groups.
+func ourFile(t *testing.T) []byte {
+	t.Helper()
+	_, b := numbers(1000, "x", "y", "z")
+	return write(t, map[string]string{"row-group-rows": "300", "page-size": "500"}, b).Bytes("t")
+}
+
+// numbers is a table of numbers that cannot be told from each other.
+func numbers(n int, names ...string) (*arrow.Schema, arrow.RecordBatch) {
+	var fields []arrow.Field
+	for _, name := range names {
+		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64})
+	}
+	sc := arrow.NewSchema(fields, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	for i := range n {
+		for k := range names {
+			b.Field(k).(*array.Int64Builder).Append(int64(i*(k+3)) * 1_000_003)
+		}
+	}
+	return sc, b.NewRecordBatch()
+}
+
+// TestRecoverAmbiguous: pages that may be row groups of one size or another are not guessed at; where the user knows it, they are read.
+func TestRecoverAmbiguous(t *testing.T) {
+	_, b := numbers(1024, "x", "y")
+	whole := write(t, map[string]string{"row-group-rows": "512", "page-size": "1024", "dictionary": "false"}, b).Bytes("t")
+	tree := store.NewMemory(map[string][]byte{"whole": whole})
+	back, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := back.chunkSpan(1, 1).End()
+	want := recovered(back)
+	tree.Put("t", whole[:cut])
+	opts := map[string]string{"schema": "whole"}
+	_, _, err = recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: opts})
+	if !errors.Is(err, fault.Corrupt) || !strings.Contains(fmt.Sprint(err), "row-group-rows=N") {
+		t.Fatalf("the pages were divided somehow: %v", err)
+	}
+	opts["row-group-rows"] = "512"
+	got, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: opts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows := recovered(got); !slices.Equal(rows, want) {
+		t.Errorf("%d rows, or others", len(rows))
+	}
+}
+
+// TestRecoverColumns: of a row group that is cut, the columns that are whole can be read by themselves.
+func TestRecoverColumns(t *testing.T) {
+	whole := golden(t, "testdata/codec-zstd.parquet").Bytes("t")
+	tree := store.NewMemory(map[string][]byte{"whole": whole})
+	r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree.Put("t", whole[:r.chunkSpan(0, 1).End()+20])
+	back, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(cols ...int) (n int64, err error) {
+		for b, e := range back.(*reader).Batches(t.Context(), format.RowGroup{}, format.Query{Cols: cols}, vec.Range{}, nil) {
+			if err = errors.Join(err, e); e == nil {
+				n += b.NumRows()
+			}
+		}
+		return n, err
+	}
+	if n, err := read(0, 1); n != 150 || err != nil {
+		t.Errorf("the whole columns: %d rows, %v", n, err)
+	}
+	if n, err := read(0, 2); n != 0 || !errors.Is(err, fault.Corrupt) {
+		t.Errorf("with one that is cut: %d rows, %v", n, err)
+	}
+}
+
+// TestRecoverTrailing: bytes behind a file, and a file within one that is cut, whose footer is not taken.
+func TestRecoverTrailing(t *testing.T) {
+	whole := golden(t, "testdata/enc-dict.v1.parquet").Bytes("t")
+	tree := store.NewMemory(map[string][]byte{"t": append(slices.Clone(whole), make([]byte, 3000)...), "whole": whole})
+	back, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(recovered(back)); n != 150 {
+		t.Errorf("%d rows before 3000 other bytes", n)
+	}
+	tree.Put("t", append(append([]byte("PAR1 some other file "), whole...), 0, 0))
+	if _, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("a file within a file was taken for it: %v", err)
+	}
+}
