@@ -2,6 +2,7 @@ package redfile
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"sort"
@@ -322,7 +323,7 @@ func (d *decoding) open(b []byte, at fault.Span, p *page) error {
 			return fault.Corruptf(at, "header.crc", "%#08x is stored, %#08x is right", h.crc, crc)
 		}
 	}
-	if d.sumOnly && d.codec != Uncompressed { // without compression there is nothing to do, but the two sizes are the same
+	if d.sumOnly && d.codec != Uncompressed && saysRaw(d.codec, stored, h.raw) {
 		return nil
 	}
 	body, exact, err := inflate(stored, int64(h.raw), d.codec, d.limits.Page, d.t.Scratch.Bytes)
@@ -331,6 +332,18 @@ func (d *decoding) open(b []byte, at fault.Span, p *page) error {
 	}
 	d.body, d.exact = body, exact
 	return nil
+}
+
+// saysRaw reports whether compressed bytes say themselves that they are so many raw: a bare Snappy block in front, a GZIP member, of
+// which there is one, at the end. Others must be decompressed to know.
+func saysRaw(c Compression, b []byte, raw int32) bool {
+	switch c {
+	case Snappy:
+		return snappySize(b) == int(raw)
+	case Gzip:
+		return len(b) >= 18 && binary.LittleEndian.Uint32(b[len(b)-4:]) == uint32(raw)
+	}
+	return false
 }
 
 // inflate gives the raw bytes of a page's body, in memory that room gives. Nothing is taken on the word of the header that the method cannot reach.

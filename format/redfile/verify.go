@@ -209,6 +209,14 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 			n.whole = true
 			return n.rows, n.ok() && !quiet
 		}
+		if err == nil && i < len(index) && p.off > begin+index[i].offset { // it was taken for a page of another kind
+			err = fault.Corruptf(t.at.Sub(begin+index[i].offset, int64(index[i].size)), pagePath(t.group, t.col, i)+".header", "no data page, where the index says that one is")
+		}
+		if err != nil && i < len(index) {
+			n.bad("redfile.page.header", err, int64(index[i].rows))
+			walked.resume(index, i, begin)
+			continue
+		}
 		if err != nil {
 			n.bad("redfile.page.header", err, -1)
 			return n.rows, false
@@ -231,12 +239,31 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 			if strings.HasSuffix(pathOf(err), "header.crc") {
 				code = "redfile.page.crc"
 			}
+			if known < 0 && i < len(index) && begin+index[i].offset == p.off { // what differs is its header
+				known = int64(index[i].rows)
+				walked.resume(index, i, begin)
+			}
 			n.bad(code, err, known)
 			continue
 		}
 		n.add(k)
 	}
 	return n.rows, false
+}
+
+// resume goes on behind page i, which is damaged, where the index says, as reading does.
+func (t *pageTable) resume(index []indexEntry, i int, begin int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := &index[i]
+	t.pages = append(t.pages[:i], page{off: begin + e.offset, size: int64(e.size), values: int64(e.values), first: e.first, rows: int64(e.rows)})
+	t.values, t.err, t.next = 0, nil, begin+e.offset+int64(e.size)
+	if i+1 < len(index) {
+		t.next = begin + index[i+1].offset
+	}
+	for _, p := range t.pages {
+		t.values += p.values
+	}
 }
 
 // rowCount counts the rows of a chunk page by page, and tells which of them a damaged page has. Where a column repeats and there is no
@@ -335,8 +362,13 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 	}
 	l := &v.f.leaves[t.col]
 	if v.depth == format.Sums && l.maxRep == 0 {
-		d := decoding{l: l, t: &format.Task{}, codec: t.meta.codec, limits: v.f.limits, verify: true, sumOnly: true}
-		if err := d.open(v.stored, at, p); err != nil || d.h.hasCRC {
+		v.arena.Reset()
+		d := decoding{l: l, t: &format.Task{Scratch: &v.arena}, codec: t.meta.codec, limits: v.f.limits, verify: true, sumOnly: true}
+		err := d.open(v.stored, at, p)
+		if err == nil && d.h.encoding > GroupVarInt { // no checksum is over the header
+			err = fault.Unsupportedf(fault.Span{}, "header.data_page.encoding", "%s", d.h.encoding)
+		}
+		if err != nil || d.h.hasCRC {
 			return p.values, fault.Locate(err, at, true, path)
 		}
 	}
