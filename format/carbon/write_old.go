@@ -55,11 +55,6 @@ func newOldWriter(p *writePlan) *oldWriter {
 	for i, c := range p.columns {
 		o.columns[i] = &oldColumn{column: c, bits: w}
 	}
-	for i, c := range p.columns {
-		if c.typ.complex() {
-			o.columns[i].items = o.columns[c.kids[0].chunk]
-		}
-	}
 	return o
 }
 
@@ -158,12 +153,6 @@ func (t *taskWriter) oldPages(tops []*cells) ([]*oldPage, error) {
 		})
 	}
 	group.Wait()
-	for i, c := range t.old.columns {
-		if int64(c.count)+int64(jobs[i].n) > math.MaxInt32 {
-			return nil, fault.Limitf(fault.Span{}, c.name, "more than 2³¹ entries in a load")
-		}
-		c.count += int32(jobs[i].n)
-	}
 	return pages, nil
 }
 

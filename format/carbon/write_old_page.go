@@ -25,10 +25,8 @@ type oldPage struct {
 // oldColumn encodes the pages of one column, one blocklet after the other.
 type oldColumn struct {
 	*column
-	bits  int  // of a row number in row ids and runs
-	runs  bool // equal codes that follow each other are kept once
-	items *oldColumn
-	count int32 // entries of the blocklets before
+	bits int  // of a row number in row ids and runs
+	runs bool // equal codes that follow each other are kept once
 }
 
 // packed appends numbers of w bits as one big-endian number, the last item lowest.
@@ -237,13 +235,12 @@ func (c *oldColumn) rowIDs(p *oldPage, at []uint32) {
 	p.sort = 1 // SORT_NATIVE
 }
 
-// nested encodes what a list or a struct has an entry: how many items or children, and the number of the first one, which counts
-// through all blocklets.
+// nested encodes what a list or a struct has an entry: how many items or children, and the number of the first one in the blocklet. The
+// real writer goes on counting in the next blocklet, where the real reader looks for entries that are not there.
 func (c *oldColumn) nested(p *oldPage, x *cells) {
 	var raw []byte
 	be := binary.BigEndian
-	base := c.items.count
-	at := base
+	at := int32(0)
 	for i := range x.n {
 		n := int32(len(c.kids))
 		if c.typ == typeArray {
