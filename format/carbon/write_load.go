@@ -16,7 +16,6 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/internal/thrift"
 	"stoa/store"
 )
 
@@ -515,17 +514,7 @@ func (l *Load) mergeIndexes(dir, merged string, tasks []*loadTask) (int64, error
 	for _, t := range tasks {
 		names, files = append(names, t.indexName()), append(files, t.files.index)
 	}
-	b := thriftBytes(func(w *thrift.Writer) {
-		w.Struct(thrift.Item)
-		w.List(1, thrift.Bytes, len(names))
-		for _, n := range names {
-			w.String(thrift.Item, n)
-		}
-		w.End()
-		w.Struct(thrift.Item)
-		putBinaries(w, 1, files)
-		w.End()
-	})
+	b := mergedIndex(names, files)
 	full := filepath.Join(l.dir, dir)
 	if err := replaceFile(filepath.Join(full, merged), b); err != nil {
 		return 0, err
