@@ -15,8 +15,7 @@ func (a *app) loadCmd() *cobra.Command {
 	var sel selectFlags
 	var opts []string
 	var ways string
-	var tasks int
-	var memory int64
+	var memory string
 	cmd := &cobra.Command{
 		Use:   "load STORE#DATABASE.TABLE PATH...",
 		Short: "Add rows to a CarbonData table, as a new segment",
@@ -25,7 +24,7 @@ have are null, and columns that the table does not have are refused. Values of o
 The segment is part of the table when the command ends well; if it is cut off, the table is as it was, and stoa clean removes
 what is left.`,
 		Example: `  stoa load store#sales.orders orders-*.csv --source-opt header=true
-  stoa load store#sales.orders orders.parquet --where "day >= date '2024-01-01'" --tasks 2 --memory 1073741824`,
+  stoa load store#sales.orders orders.parquet --where "day >= date '2024-01-01'" --parallel 2 --memory 1GiB`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, began := cmd.Context(), time.Now()
@@ -33,12 +32,16 @@ what is left.`,
 			if err != nil {
 				return err
 			}
-			o := carbon.LoadOptions{Tasks: tasks}
+			o := carbon.LoadOptions{Tasks: sel.parallel}
 			if o.Opts, err = keyValues("--opt", opts); err != nil {
 				return err
 			}
-			if memory > 0 {
-				o.Opts = withOption(o.Opts, "memory", memory)
+			if memory != "" {
+				n, err := parseSize("--memory", memory)
+				if err != nil {
+					return err
+				}
+				o.Opts = withOption(o.Opts, "memory", n)
 			}
 			spec, err := sel.spec()
 			if err != nil {
@@ -79,9 +82,9 @@ what is left.`,
 	fl := cmd.Flags()
 	fl.StringArrayVar(&opts, "opt", nil, "set an option of the writer, `KEY=VALUE` (stoa formats carbon lists them); repeatable")
 	fl.StringVar(&ways, "dictionary", "", "give codes to columns with a global dictionary in this `WAY`: single-pass (default), two-pass, predefined:DIR, all:FILE")
-	fl.IntVar(&tasks, "tasks", 1, "write `N` data files side by side")
-	fl.Int64Var(&memory, "memory", 0, "sort at most so many `BYTES` in memory")
+	fl.StringVar(&memory, "memory", "", "sort at most `SIZE` of rows in memory, for example 1GiB (default 256MiB); more are sorted in pieces")
 	sel.register(a, cmd, &src)
+	fl.Lookup("parallel").Usage = "read with `N` workers, and write N data files side by side (default: as many workers as there are cores, one file)"
 	src.register(a, cmd)
 	return cmd
 }

@@ -266,7 +266,7 @@ func (l *Load) give(ctx context.Context, t *loadTask, b arrow.RecordBatch, from,
 	if t.sort != nil {
 		part := b.NewSlice(int64(from), int64(to))
 		defer part.Release()
-		return t.sort.add(ctx, part)
+		return located(t.sort.add(ctx, part), before)
 	}
 	return located(t.add(ctx, b, l.fields, from, to), before-int64(from))
 }

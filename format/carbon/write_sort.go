@@ -24,7 +24,8 @@ import (
 // which are merged. Rows with equal keys keep their order.
 type sorter struct {
 	sink   scratcher
-	schema *arrow.Schema // of what comes out: without dictionaries
+	schema *arrow.Schema // of what comes out: without dictionaries, and texts of numbers and times as what they say
+	reads  []*column     // of each field: what its texts become; nil: they stay
 	cols   []sortKey
 	limit  int64
 
@@ -47,11 +48,22 @@ type scratcher interface {
 
 // newSorter sorts rows of a schema by columns. A column that the rows do not have is null in all.
 func newSorter(s scratcher, sc *arrow.Schema, names []string, roots []*column, limit int64) (*sorter, error) {
-	var fields []arrow.Field
-	for _, f := range sc.Fields() {
-		fields = append(fields, plainField(f))
+	x := &sorter{sink: s, limit: limit, reads: make([]*column, sc.NumFields())}
+	fields := sc.Fields()
+	for i, f := range fields {
+		fields[i] = plainField(f)
+		for _, r := range roots {
+			if strings.EqualFold(r.name, f.Name) && isText[f.Type.ID()] && converts(r, f.Type) && !r.globalCodes() {
+				t, err := r.arrow()
+				if err != nil {
+					return nil, err
+				}
+				x.reads[i], fields[i].Type = r, t
+			}
+		}
 	}
-	x := &sorter{sink: s, schema: arrow.NewSchema(fields, nil), limit: limit}
+	sc = arrow.NewSchema(fields, nil)
+	x.schema = sc
 	for _, n := range names {
 		at := slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, n) })
 		if at < 0 {
@@ -75,12 +87,19 @@ func newSorter(s scratcher, sc *arrow.Schema, names []string, roots []*column, l
 var sortedAs = map[arrow.Type]bool{arrow.BOOL: true, arrow.INT8: true, arrow.UINT8: true, arrow.INT16: true, arrow.UINT16: true, arrow.INT32: true, arrow.UINT32: true,
 	arrow.INT64: true, arrow.DATE32: true, arrow.DATE64: true, arrow.TIMESTAMP: true, arrow.STRING: true, arrow.LARGE_STRING: true, arrow.STRING_VIEW: true, arrow.DICTIONARY: true}
 
+// isText are the types of texts that are read before they are sorted: what they say is smaller, and what cannot be read is told with its
+// row.
+var isText = map[arrow.Type]bool{arrow.STRING: true, arrow.LARGE_STRING: true, arrow.STRING_VIEW: true}
+
 // add keeps a batch.
 func (s *sorter) add(ctx context.Context, b arrow.RecordBatch) error {
 	if b.NumRows() == 0 {
 		return nil
 	}
-	b.Retain()
+	b, err := s.read(b)
+	if err != nil {
+		return err
+	}
 	s.batches = append(s.batches, b)
 	for _, c := range b.Columns() {
 		s.bytes += arrayBytes(c.Data())
@@ -90,6 +109,35 @@ func (s *sorter) add(ctx context.Context, b arrow.RecordBatch) error {
 		return nil
 	}
 	return s.spill(ctx)
+}
+
+// read gives a batch with its texts as what they say.
+func (s *sorter) read(b arrow.RecordBatch) (arrow.RecordBatch, error) {
+	cols, some := slices.Clone(b.Columns()), false
+	for i, c := range s.reads {
+		if c == nil {
+			continue
+		}
+		x := &cells{}
+		if err := x.addConverted(c, b.Column(i), 0, int(b.NumRows())); err != nil {
+			return nil, inColumn(err, c)
+		}
+		a, err := x.array(s.schema.Field(i).Type)
+		if err != nil {
+			return nil, err
+		}
+		defer a.Release()
+		cols[i], some = a, true
+	}
+	if !some {
+		b.Retain()
+		return b, nil
+	}
+	fields := b.Schema().Fields()
+	for i := range fields {
+		fields[i].Type = cols[i].DataType()
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, b.NumRows()), nil
 }
 
 // arrayBytes is about how many bytes the rows of an array take.

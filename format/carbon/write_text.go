@@ -5,7 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 )
@@ -49,6 +52,46 @@ func slowConstant(c *column, s string) (v constant, err error) {
 		err = fault.Invalidf("%q is no %s", s, c.typ)
 	}
 	return v, err
+}
+
+// array has the cells, which are no strings and not nested, as an Arrow array of a type.
+func (x *cells) array(t arrow.DataType) (arrow.Array, error) {
+	b := array.NewBuilder(memory.DefaultAllocator, t)
+	defer b.Release()
+	b.Reserve(x.n)
+	var add func(i int)
+	switch b := b.(type) {
+	case *array.BooleanBuilder:
+		add = func(i int) { b.UnsafeAppend(x.ints[i] != 0) }
+	case *array.Int8Builder:
+		add = func(i int) { b.UnsafeAppend(int8(x.ints[i])) }
+	case *array.Int16Builder:
+		add = func(i int) { b.UnsafeAppend(int16(x.ints[i])) }
+	case *array.Int32Builder:
+		add = func(i int) { b.UnsafeAppend(int32(x.ints[i])) }
+	case *array.Int64Builder:
+		add = func(i int) { b.UnsafeAppend(x.ints[i]) }
+	case *array.Date32Builder:
+		add = func(i int) { b.UnsafeAppend(arrow.Date32(x.ints[i])) }
+	case *array.TimestampBuilder:
+		add = func(i int) { b.UnsafeAppend(arrow.Timestamp(x.ints[i])) }
+	case *array.Float32Builder:
+		add = func(i int) { b.UnsafeAppend(float32(x.nums[i])) }
+	case *array.Float64Builder:
+		add = func(i int) { b.UnsafeAppend(x.nums[i]) }
+	case *array.Decimal128Builder:
+		add = func(i int) { b.UnsafeAppend(x.decs[i]) }
+	default:
+		return nil, fault.Bugf("texts of a column of type %s", t)
+	}
+	for i := range x.n {
+		if x.null(i) {
+			b.AppendNull()
+		} else {
+			add(i)
+		}
+	}
+	return b.NewArray(), nil
 }
 
 // digits reads a number of exactly these digits.

@@ -242,7 +242,7 @@ func TestSpark(t *testing.T) {
 	h.create("parts2", "--partition", "day", "--sort-columns", "name", "--property", "local_dictionary_enable=false")
 	loads("parts2")
 	h.create("large", "--sort-columns", "id")
-	h.load("large", 0, 40_000, "--memory", "1000000")
+	h.load("large", 0, 40_000, "--memory", "1MB", "--parallel", "2")
 	h.create("zstd", "--property", "carbon.column.compressor=zstd")
 	loads("zstd")
 
