@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestReadme: the README's session is what the commands print on a terminal of 80 columns, and its matrix is that of stoa formats.
+// -update writes both anew.
+func TestReadme(t *testing.T) {
+	name, err := filepath.Abs("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := string(b)
+	fresh := between(t, readme, "```console\n", "```\n", func(old string) string { return session(t, old) })
+	fresh = between(t, fresh, "<!-- formats: written by the same test -->\n", "<!-- end -->\n", func(string) string { return markdownMatrix() })
+	if fresh == readme {
+		return
+	}
+	if *update {
+		if err := os.WriteFile(name, []byte(fresh), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, want := strings.Split(fresh, "\n"), strings.Split(readme, "\n")
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			t.Fatalf("README.md:%d: it is now (-update writes it)\n%s\nnot\n%s", i+1, got[i], want[i])
+		}
+	}
+	t.Fatal("README.md: the session has another length; -update writes it")
+}
+
+// between replaces what stands between two marks.
+func between(t *testing.T, s, begin, end string, f func(string) string) string {
+	i := strings.Index(s, begin)
+	if i < 0 {
+		t.Fatalf("README.md has no %q", begin)
+	}
+	i += len(begin)
+	n := strings.Index(s[i:], end)
+	if n < 0 {
+		t.Fatalf("README.md has no %q behind %q", end, begin)
+	}
+	return s[:i] + f(s[i:i+n]) + s[i+n:]
+}
+
+// elapsed is what differs from run to run.
+var elapsed = regexp.MustCompile(`\b\d+\.\d\d s\b`)
+
+// session does the commands of a session and gives it as they print it.
+func session(t *testing.T, old string) string {
+	t.Chdir(t.TempDir())
+	t.Setenv("NO_COLOR", "1")
+	var out strings.Builder
+	for _, l := range strings.Split(old, "\n") {
+		command, ok := strings.CutPrefix(l, "$ stoa ")
+		if !ok {
+			continue
+		}
+		out.WriteString(l + "\n")
+		command, file, _ := strings.Cut(command, " > ")
+		if strings.Contains(file, `"`) { // a > in quotes
+			command, file = strings.TrimPrefix(l, "$ stoa "), ""
+		}
+		var printed bytes.Buffer
+		a := newApp(strings.NewReader(""), &printed, &printed)
+		a.tty, a.width = true, 80
+		a.run(context.Background(), shellWords(command))
+		if file == "" {
+			out.Write(elapsed.ReplaceAll(printed.Bytes(), []byte("0.01 s")))
+		}
+	}
+	return out.String()
+}
+
+func markdownMatrix() string {
+	var out strings.Builder
+	a := newApp(nil, &out, &out)
+	r := matrix(a.formats)
+	last := len(r.cols) - 2
+	order := []int{last + 1} // without the extensions
+	for k := range last {
+		order = slices.Insert(order, k, k)
+	}
+	line := func(cell func(k int) string) {
+		for _, k := range order {
+			out.WriteString("| " + cell(k) + " ")
+		}
+		out.WriteString("|\n")
+	}
+	line(func(k int) string { return r.cols[k].name })
+	out.WriteString(strings.Repeat("|---", len(order)) + "|\n")
+	for _, row := range r.rows {
+		line(func(k int) string {
+			if row[k] == "-" {
+				return ""
+			}
+			return row[k]
+		})
+	}
+	return out.String()
+}
