@@ -5,6 +5,7 @@ import "stoa/region"
 // codes are the kinds of findings, by name.
 var codes = []region.CodeDoc{
 	{Code: "arrow.open", Severity: region.Error, Help: "The schema or the footer cannot be read, so nothing of the file can."},
+	{Code: "arrow.footer", Severity: region.Error, Help: "The footer of a file is damaged or gone: the file is cut, or was never finished. Recovery reads the messages from the beginning, as of a stream, up to where they end."},
 	{Code: "arrow.batch", Severity: region.Error, Help: "A record batch or a dictionary cannot be read: its rows are lost. Arrow files have no checksums; this is what contradicts the format."},
 	{Code: "arrow.layout", Severity: region.Warning, Help: "The messages of the file do not follow each other as they should, or bytes lie between them that no message claims."},
 	{Code: "arrow.unreadable", Severity: region.Error, Help: "Bytes could not be read from where the file is kept, or need something that is not known here; the message names it."},

@@ -204,7 +204,10 @@ func finding(code, part string, rows [2]int64, err error) region.Finding {
 		f.Code = "arrow.unreadable"
 	}
 	if e != nil {
-		f.At, f.Path = e.At, e.Path
+		f.At, f.Path, f.Message = e.At, e.Path, e.Reason
+		if e.Cause != nil {
+			f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
+		}
 	}
 	return f
 }

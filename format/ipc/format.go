@@ -19,6 +19,7 @@ var Format = format.Format{
 	Create:     create,
 	Describe:   describe,
 	Verify:     verify,
+	Recover:    recoverFile,
 	WriteKeys:  writeKeys,
 	Codes:      codes,
 }

@@ -36,6 +36,7 @@ type reader struct {
 
 	file bool
 	foot flat.Footer // of a file
+	lost bool        // recovery: the footer is gone, the file is read as the stream that it begins with
 
 	mu    sync.Mutex
 	rows  []int64    // of a file's batches; nil before RowGroups
@@ -72,7 +73,9 @@ func (r *reader) start(ctx context.Context) error {
 	at := r.base
 	if r.file = n == len(magic) && string(magic[:len(fileMagic)]) == fileMagic; r.file {
 		at += int64(len(magic))
-		if r.foot, err = r.readFooter(ctx); err != nil {
+		if r.file = !r.lost; r.lost {
+			// what the footer would tell stands in front of every message, too
+		} else if r.foot, err = r.readFooter(ctx); err != nil {
 			return err
 		}
 	} else if n < 8 || !streamStart(magic[:]) {

@@ -1,0 +1,29 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+)
+
+// recoverFile opens a file whose footer is damaged or gone as the stream that it begins with: a footer only repeats what stands in
+// front of every message. Streams, and files with a footer, are read as they are; which batches are lost shows when they are read.
+func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
+	whole, err := open(ctx, t, o)
+	if err == nil || !errors.Is(err, fault.Corrupt) {
+		return whole, nil, err
+	}
+	s, serr := openSource(ctx, t, o.Limits)
+	if serr != nil {
+		return nil, nil, serr
+	}
+	r := &reader{source: s, target: t, lost: true}
+	if err := r.start(ctx); err != nil {
+		s.src.Close()
+		return nil, nil, err
+	}
+	return r, []region.Finding{finding("arrow.footer", t.Name, [2]int64{-1, -1}, err)}, nil
+}
