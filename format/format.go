@@ -76,6 +76,9 @@ type Entry struct {
 	Bytes int64
 	Meta  []KeyValue
 	Parts []Entry // what it is made of, if that has names of its own: tablets, segments; their Table is that name
+	// What is wrong with it, or with the place it lies in, as far as that shows without reading data. Part is the Table of the entry,
+	// or of one of its parts, if the finding is about that.
+	Findings []region.Finding
 
 	Place, Format string // filled in by the front
 }

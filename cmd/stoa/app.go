@@ -66,8 +66,13 @@ func (a *app) colour() bool {
 // note tells something on standard error, unless -q.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintln(a.stderr, printable(fmt.Sprintf(format, args...)))
+		a.alarm(format, args...)
 	}
+}
+
+// alarm tells an error on standard error, that of which the command goes on.
+func (a *app) alarm(format string, args ...any) {
+	fmt.Fprintln(a.stderr, printable(inFlags(fmt.Sprintf(format, args...))))
 }
 
 // detail tells something only with -v.

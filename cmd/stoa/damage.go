@@ -82,7 +82,7 @@ func (f *damageFlags) report(ctx context.Context, a *app, sources []string, find
 	}
 	if err == nil && len(f.losses) > 0 {
 		if f.manifest != "" {
-			a.note("stoa: %s; see %s", f.summary(), f.manifest)
+			a.alarm("stoa: %s; see %s", f.summary(), f.manifest)
 		}
 		return errDamage
 	}
@@ -107,12 +107,21 @@ func (f *damageFlags) document(sources []string, findings []region.Finding, err 
 	return m
 }
 
-// tellFindings tells findings on standard error, once each: those that are more than notes, with -v all. Of very many some.
+// noticed tells what was noticed of a table of which no row was printed. It returns err, or errDamage if the table is not whole.
+func (a *app) noticed(findings []region.Finding, err error) error {
+	a.tellFindings(findings)
+	if err == nil && lostFindings(findings) {
+		return errDamage
+	}
+	return err
+}
+
+// tellFindings tells findings on standard error, once each: those that are more than notes, with -v all, with -q errors. Of very many some.
 func (a *app) tellFindings(findings []region.Finding) {
 	const most = 20
 	n := 0
 	for _, f := range findings {
-		if f.Severity == region.Note && !a.verbose || a.told[f] {
+		if f.Severity == region.Note && !a.verbose || f.Severity < region.Error && a.quiet || a.told[f] {
 			continue
 		}
 		if a.told == nil {
@@ -120,11 +129,11 @@ func (a *app) tellFindings(findings []region.Finding) {
 		}
 		a.told[f] = true
 		if n++; n <= most || a.verbose {
-			a.note("%s", findingLine(f))
+			a.alarm("%s", findingLine(f))
 		}
 	}
 	if n > most && !a.verbose {
-		a.note("  … and %d more; stoa verify lists all that is wrong", n-most)
+		a.alarm("  … and %d more; stoa verify lists all that is wrong", n-most)
 	}
 }
 
@@ -157,7 +166,7 @@ func (f *damageFlags) print(a *app) {
 		}
 		a.note("lost: %s", lossLine(l))
 	}
-	a.note("stoa: %s", f.summary())
+	a.alarm("stoa: %s", f.summary())
 }
 
 // lossLine is rows, column and reason. The part is named unless the reason names it anyway.

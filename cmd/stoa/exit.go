@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoa/fault"
+	"stoa/format/kudu"
 )
 
 // The exit statuses.
@@ -73,7 +74,7 @@ func (a *app) tell(cmd *cobra.Command, err error) {
 	if err == nil || errors.Is(err, errDamage) || errors.Is(err, errEnough) || errors.Is(err, errFailed) || errors.Is(err, errUse) {
 		return
 	}
-	fmt.Fprintf(a.stderr, "stoa: %s\n", printable(line(err)))
+	fmt.Fprintf(a.stderr, "stoa: %s\n", printable(inFlags(line(err))))
 	if h := hint(cmd, err); h != "" && !a.quiet {
 		fmt.Fprintf(a.stderr, "  %s\n", h)
 	}
@@ -102,11 +103,11 @@ func line(err error) string {
 	return err.Error()
 }
 
-// wordIn is the flag for the reading option that an error names as a way out; "" if it names none.
-func wordIn(err error) string {
+// inFlags is a message with reading options, as the library names them, as the flags that set them: " --live" for " live=true".
+func inFlags(s string) string {
 	for _, w := range newWordFlags() {
-		if w.value != "" && strings.Contains(err.Error(), w.key+"="+w.value) {
-			return "--" + w.flag
+		if w.value != "" {
+			s = strings.ReplaceAll(s, " "+w.key+"="+w.value, " --"+w.flag)
 		}
 		if _, rest, ok := strings.Cut(w.usage, "`"); ok && w.value == "" {
 			name, _, _ := strings.Cut(rest, "`")
@@ -115,7 +116,7 @@ func wordIn(err error) string {
 			}
 		}
 	}
-	return ""
+	return s
 }
 
 // hint is what may help.
@@ -127,8 +128,8 @@ func hint(cmd *cobra.Command, err error) string {
 		return use.hint
 	case errors.As(err, &use) && cmd != nil && cmd.HasParent():
 		return "stoa " + cmd.Name() + " --help tells more"
-	case errors.As(err, &opening) && wordIn(err) != "":
-		return "on the command line that is " + wordIn(err)
+	case errors.Is(err, kudu.ErrElsewhere):
+		return ""
 	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening) && cmd != nil && cmd.Name() == "recover":
 		return "--source-opt KEY=VALUE says what the file holds; stoa formats NAME lists the keys of its format"
 	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -264,9 +265,9 @@ func problem(err error) string {
 		}
 		c := *e
 		c.At = fault.Span{}
-		return c.Error()
+		return inFlags(c.Error())
 	}
-	return line(err)
+	return inFlags(line(err))
 }
 
 // entry makes what the format did not say known by opening the table.
@@ -298,6 +299,7 @@ func (a *app) entry(ctx context.Context, e format.Entry, o stoa.OpenOptions) ent
 		}
 		d.Parts = append(d.Parts, x)
 	}
+	a.damages(&d, e)
 	t, err := stoa.Open(ctx, name, o)
 	if err != nil {
 		if !errors.Is(err, fault.Unsupported) {
@@ -306,11 +308,6 @@ func (a *app) entry(ctx context.Context, e format.Entry, o stoa.OpenOptions) ent
 		return d
 	}
 	defer t.Close()
-	for _, f := range t.Findings() {
-		if f.Severity == region.Error && e.Table != "" && f.Part == e.Table { // it is read, but not whole
-			d.Problem, d.why = f.Message, fault.Corrupt
-		}
-	}
 	d.Columns = known(int64(t.Schema().NumFields()))
 	if d.Rows == nil {
 		if rows, err := t.Rows(ctx); err == nil {
@@ -318,6 +315,21 @@ func (a *app) entry(ctx context.Context, e format.Entry, o stoa.OpenOptions) ent
 		}
 	}
 	return d
+}
+
+// damages tells what the format noticed of damage. What is about the entry, or a part of it, is its problem.
+func (a *app) damages(d *entryDoc, e format.Entry) {
+	for _, f := range e.Findings {
+		if f.Severity < region.Error {
+			continue
+		}
+		d.why = fault.Corrupt
+		its := f.Part == e.Table || slices.ContainsFunc(e.Parts, func(p format.Entry) bool { return p.Table == f.Part })
+		if d.Problem == "" && its {
+			d.Problem = inFlags(f.Message)
+		}
+	}
+	a.tellFindings(e.Findings)
 }
 
 // text is all facts on a line.

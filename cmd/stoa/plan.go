@@ -68,11 +68,7 @@ to read it, but the data; stoa scan --split does. The splits' rows, one after th
 				}
 				return enc.Encode(end)
 			})
-			a.tellFindings(t.Findings())
-			if err == nil && lostFindings(t.Findings()) { // the plan is whole, the table is not
-				return errDamage
-			}
-			return err
+			return a.noticed(t.Findings(), err)
 		},
 	}
 	sel.registerColumns(a, cmd, &src)

@@ -3,12 +3,15 @@ package kudu
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
 	"stoa/internal/pb"
+	"stoa/region"
 	"stoa/vec"
 	"stoa/wire"
 )
@@ -85,7 +88,7 @@ func (s *servers) readCatalog(ctx context.Context, tg format.Target, o format.Op
 	if err := tb.choose(ctx, true, readOptions{at: latest}); err != nil {
 		return err
 	}
-	ro.at, ro.partial = latest, true
+	ro.at, ro.partial, ro.noWAL = latest, true, false // most of it is never flushed
 	o.Opts, o.Tracer = nil, nil
 	c := &catalog{tables: map[string]catalogEntry{}, tablets: map[string]catalogEntry{}}
 	bad := func(err error) error {
@@ -118,16 +121,43 @@ func (s *servers) readCatalog(ctx context.Context, tg format.Target, o format.Op
 		}
 		return cur.Err()
 	})
+	gone := false
+	for _, x := range t.Findings() {
+		gone = gone || x.Code == "kudu.wal.missing" || x.Code == "kudu.wal.deleted"
+		if x.Severity >= region.Warning {
+			s.findings = append(s.findings, x)
+		}
+	}
 	if err != nil {
 		return bad(err)
 	}
 	s.catalog = c
+	if !gone {
+		s.unknown(tb)
+	}
 	for _, b := range s.broken {
 		if e, ok := c.tablets[b.ID]; ok && b.TableID == "" {
 			b.TableID = e.table
 		}
 	}
 	return nil
+}
+
+// unknown tells of a table of which tablets are here and that the catalogue, which is kept in tb, does not know.
+func (s *servers) unknown(tb *tablet) {
+	var names []string
+	for _, ts := range s.tables() {
+		if top := newest(ts); top.ID != systemCatalogID && top.HasData() && s.catalog.tables[top.TableID].id == "" {
+			names = append(names, top.Table)
+		}
+	}
+	if n := len(names); n > 0 {
+		const most = 8
+		if n > most {
+			names = append(names[:most], "…")
+		}
+		s.findings = append(s.findings, tb.note("kudu.catalog.behind", fault.Span{Object: tb.Object}, fmt.Sprintf("the master does not know %d of the tables that are here: %s", n, strings.Join(names, ", "))))
+	}
 }
 
 // each calls f with the cells of each live row of a small tablet; nil is NULL.

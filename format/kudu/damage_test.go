@@ -333,10 +333,14 @@ func TestCorpusLostSuperblocks(t *testing.T) {
 				}
 				compare(t, rows, expected(t, dir, "key_int16", "final"))
 				code := map[string]string{"gone": "kudu.superblock.missing", "damaged": "kudu.superblock.damaged"}[what]
-				if found := openedIn(t, tree, "#key_int16", nil).Findings(); !slices.ContainsFunc(found, func(x region.Finding) bool {
+				about := func(x region.Finding) bool {
 					return x.Code == code && x.Severity == region.Error && x.Part == tb.ID && x.At.Object == tb.Object
-				}) {
+				}
+				if found := openedIn(t, tree, "#key_int16", nil).Findings(); slices.ContainsFunc(found, about) { // all its tablets are there
 					t.Errorf("%+v", found)
+				}
+				if found := entries(t, tree, "")["key_int16"].Findings; !slices.ContainsFunc(found, about) {
+					t.Errorf("the list: %+v", found)
 				}
 				if tb.Table != "part" {
 					return

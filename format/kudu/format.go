@@ -12,6 +12,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile"
 	"stoa/region"
 	"stoa/store"
 )
@@ -65,6 +66,7 @@ type servers struct {
 	findings []region.Finding
 	catalog  *catalog  // what a master says; nil: none is here
 	broken   []*Tablet // superblocks that cannot be read, with what could be understood
+	noWAL    bool
 }
 
 // openServers opens all that is in the target.
@@ -80,7 +82,7 @@ func openServers(ctx context.Context, tg format.Target, o format.OpenOptions, ro
 	if len(layouts) == 0 {
 		return nil, fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "", "no directory of a Kudu server is there")
 	}
-	s := &servers{}
+	s := &servers{noWAL: ro.noWAL}
 	for _, l := range layouts {
 		if err := s.add(ctx, tg.Tree, l, fo, ro); err != nil {
 			return nil, err
@@ -195,9 +197,41 @@ func (s *servers) orphans(ctx context.Context, f *FS, tablets []*Tablet) error {
 			t = read
 			t.ID = id
 		}
+		if len(t.Schema.Columns) == 0 {
+			f.schemaOfLog(ctx, t)
+		}
 		s.broken = append(s.broken, t)
 	}
 	return ctx.Err()
+}
+
+// schemaOfLog takes the schema of a tablet whose superblock is lost from the header of its log.
+func (f *FS) schemaOfLog(ctx context.Context, t *Tablet) {
+	segments, err := f.logSegments(ctx, t.ID)
+	if err != nil || len(segments) == 0 {
+		return
+	}
+	src, err := f.tree.Open(ctx, segments[len(segments)-1].Name)
+	if err != nil {
+		return
+	}
+	defer src.Close()
+	if r, _, err := openWAL(ctx, src, segments[len(segments)-1].Name, f.o.pbc(), cfile.LZ4); err == nil && r.head.TabletID == t.ID {
+		t.Schema, t.SchemaVersion = r.head.Schema, r.head.SchemaVersion
+	}
+}
+
+// mayBeOf reports whether a tablet whose superblock is lost may be one of the table of which tb is one.
+func (t *Tablet) mayBeOf(tb *Tablet) bool {
+	switch {
+	case t.TableID != "":
+		return t.TableID == tb.TableID
+	case len(t.Schema.Columns) == 0: // nothing tells
+		return true
+	case t.SchemaVersion == tb.SchemaVersion:
+		return tb.Schema.differs(&t.Schema) == ""
+	}
+	return tb.Schema.conflicts(&t.Schema) == ""
 }
 
 // tables groups tablets by table: by id, in the order of names.
@@ -286,6 +320,9 @@ func (s *servers) whereTablets() fault.Span {
 	return fault.Span{Object: path.Join(s.all[0].MetaDir, tabletMetaDir)}
 }
 
+// ErrElsewhere is the cause of errors about tables of which a master's directory knows, and nothing else is here.
+var ErrElsewhere = errors.New("they are in the directories of its tablet servers, which must be given, too")
+
 // pick finds the table that what names: by its name, its id, or the id of one of its tablets, which is then the only one that is read.
 // "" is the only table there is. Masters' own tables must be named.
 func (s *servers) pick(what, only string) ([]*tablet, error) {
@@ -313,7 +350,9 @@ func (s *servers) pick(what, only string) ([]*tablet, error) {
 				for _, tb := range s.catalog.absent(id, nil) {
 					ids = append(ids, tb.id)
 				}
-				return nil, fault.Corruptf(fault.Span{Object: s.all[0].MetaDir}, "", "the master knows table %s, and none of its tablets is here: %s", e.name, strings.Join(ids, ", "))
+				none := fault.Corruptf(fault.Span{Object: s.all[0].MetaDir}, "", "the master knows table %s, and none of its tablets is here (%s)", e.name, strings.Join(ids, ", "))
+				none.Cause = ErrElsewhere
+				return nil, none
 			}
 		}
 	}
@@ -387,8 +426,29 @@ func openTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro r
 	if err != nil {
 		return nil, err
 	}
-	t.findings = slices.Concat(s.findings, gaps)
+	t.findings = slices.Concat(s.about(ts), gaps)
 	return t, nil
+}
+
+// about are the findings that matter to a table: not those about tablets of which it is certain that they are other tables'.
+func (s *servers) about(ts []*tablet) (out []region.Finding) {
+	top := newest(ts).Tablet
+	missing, uncovered, _ := s.missing(ts)
+	whole := len(missing)+len(uncovered) == 0
+	foreign := map[string]bool{}
+	for _, b := range s.broken {
+		foreign[b.ID] = whole || !b.mayBeOf(top)
+	}
+	for _, tb := range s.tablets {
+		foreign[tb.ID] = tb.TableID != top.TableID
+	}
+	foreign[systemCatalogID] = false
+	for _, x := range s.findings {
+		if !foreign[x.Part] {
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 // gaps tells of the tablets that a table must have and that are not here. What there is is read all the same: who reads asks for
@@ -417,7 +477,7 @@ func (s *servers) gaps(ts []*tablet) []region.Finding {
 		return nil
 	}
 	for _, b := range s.broken {
-		if b.TableID == "" || b.TableID == ts[0].TableID {
+		if b.mayBeOf(newest(ts).Tablet) {
 			return tell("kudu.tablet.missing", fault.Span{Object: b.Object}, "tablet %s, whose superblock cannot be read, may hold rows of table %s (%s); partial=true says that this is known",
 				b.ID, s.nameOf(ts), cmp.Or(uncovered[0], "a range"))
 		}
@@ -478,7 +538,7 @@ func (s *servers) beside(ctx context.Context, tree store.Tree, dir string) strin
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		ro := readOptions{at: latest}
-		for _, k := range []string{"wal-dir", "data-dirs", "meta-dir"} {
+		for _, k := range []string{"wal", "partial", "wal-dir", "data-dirs", "meta-dir"} {
 			if v, ok := tg.Opts[k]; ok {
 				ro.set(k, v)
 			}
@@ -496,7 +556,14 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			}
 			named = true
 			e, err := s.entry(ctx, ts)
-			if !yield(e, err) || err != nil {
+			if err == nil && !ro.gaps && tg.Table != ts[0].ID {
+				e.Findings = append(s.gaps(ts), e.Findings...)
+			}
+			about := s.findings
+			if tg.Table != "" {
+				about = s.about(ts)
+			}
+			if e.Findings = append(toList(about), e.Findings...); !yield(e, err) || err != nil {
 				return
 			}
 		}
@@ -506,12 +573,39 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 				return
 			}
 		}
-		if s.elsewhere(tg.Table, yield) {
-			if err := s.halves(ctx, tg); err != nil {
-				yield(format.Entry{}, err)
+		if !s.elsewhere(tg.Table, yield) {
+			return
+		}
+		if err := s.halves(ctx, tg); err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		if s.anyTable() {
+			return
+		}
+		for _, x := range s.findings { // why there is none
+			if x.Severity >= region.Error || x.Part == systemCatalogID && x.Severity == region.Warning {
+				yield(format.Entry{}, fault.Corruptf(x.At, x.Path, "%s", x.Message))
+				return
 			}
 		}
 	}
+}
+
+// toList are the findings about the directories that who lists them must know: errors, and what makes the catalogue, from which names and
+// missing tablets come, doubtful.
+func toList(all []region.Finding) (out []region.Finding) {
+	for _, x := range all {
+		if x.Severity >= region.Error || x.Part == systemCatalogID && x.Severity == region.Warning && x.Code != "kudu.wal.missing" {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// anyTable reports whether there is a table that List gives.
+func (s *servers) anyTable() bool {
+	return s.catalog != nil && len(s.catalog.tables) > 0 || slices.ContainsFunc(s.tablets, func(tb *tablet) bool { return tb.ID != systemCatalogID })
 }
 
 // entry is what List tells of a table.
@@ -548,6 +642,11 @@ func (s *servers) entry(ctx context.Context, ts []*tablet) (format.Entry, error)
 			part.Meta = append(part.Meta, format2("log_bytes", "%d", n))
 		}
 		e.Parts = append(e.Parts, part)
+		found, err := s.glance(ctx, tb)
+		if err != nil {
+			return e, err
+		}
+		e.Findings = append(e.Findings, found...)
 	}
 	add("rowsets", "%d", sets)
 	if lost > 0 {

@@ -31,7 +31,11 @@ func (t *table) checkHistory(ctx context.Context, s *rowSet) (*region.Finding, e
 	what = fmt.Sprintf(what+" is gone, so what it held at %s is not known", s.ID, s.tablet.ID, timeText(t.o.at))
 	at := fault.Span{Object: s.tablet.Object}
 	if !t.o.partial {
-		return nil, fault.New(fault.Unsupported, at, "", "%s; partial=true shows its oldest state", what)
+		from := "it is from then on"
+		if begins == latest {
+			from = "only the latest state is"
+		}
+		return nil, fault.New(fault.Unsupported, at, "", "%s; %s, and partial=true shows the oldest state there is", what, from)
 	}
 	x := s.tablet.note("kudu.history.removed", at, what+": rows and values that came later are shown")
 	return &x, nil

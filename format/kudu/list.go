@@ -265,11 +265,7 @@ func (f *FS) CheckBlocks(ctx context.Context, tablets []*Tablet) error {
 		if l.Err == nil {
 			return true
 		}
-		code := "kudu.block.missing"
-		if l.Place.At.Object != "" {
-			code = "kudu.block.truncated"
-		}
-		x := findingOf(code, l.Err, l.Tablet.ID)
+		x := findingOf(lostCode(l.Place), l.Err, l.Tablet.ID)
 		x.Column, x.Path = l.Values[7], fmt.Sprintf("rowsets[%d].%s", l.RowSet, l.Block.Kind)
 		f.keep(x)
 		return true

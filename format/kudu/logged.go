@@ -50,22 +50,39 @@ func (t *table) readLog(ctx context.Context, tb *tablet, lookup KeyLookup) (log 
 	if log.Missing && t.o.at == latest {
 		return log, 0, nil // nothing asks for it
 	}
-	if flushed, err = t.flushed(ctx, tb); err != nil {
+	if flushed, err = t.flushed(ctx, tb, tb.RowSets); err != nil {
 		return nil, 0, err
 	}
-	if flushed > log.LastTime && !log.Missing {
+	if x := tb.short(log, flushed); x != nil {
 		log.Lost = true
-		at := fault.Span{Object: path.Join(tb.fs.WALDir, walsDir, tb.ID)}
-		log.Findings = append(log.Findings, tb.note("kudu.wal.short", at, fmt.Sprintf("the log ends at %s, before what was flushed: that is of %s", timeText(log.LastTime), timeText(flushed))))
+		log.Findings = append(log.Findings, *x)
 	}
 	return log, flushed, nil
 }
 
-// flushed is the hybrid time of the latest operation in a tablet's deltas, as far as they can be read; 0 if nothing tells. UNDO deltas
-// tell of insertions. The newest ones are the first UNDO and the last REDO file.
-func (t *table) flushed(ctx context.Context, tb *tablet) (last uint64, err error) {
-	for i := range tb.RowSets {
-		s := &rowSet{RowSet: &tb.RowSets[i], tablet: tb}
+// short is a finding if a log does not reach as far as what was flushed, or has nothing of a tablet that had a leader: the first thing
+// that one does is an operation in the log.
+func (tb *tablet) short(log *Logged, flushed uint64) *region.Finding {
+	why := ""
+	switch {
+	case log.Missing:
+	case log.Empty && (flushed > 0 || tb.Consensus != nil && tb.Consensus.Term > 0):
+		why = "no operation is in the log"
+	case flushed > log.LastTime:
+		why = fmt.Sprintf("the log ends at %s, before what was flushed: that is of %s", timeText(log.LastTime), timeText(flushed))
+	}
+	if why == "" {
+		return nil
+	}
+	x := tb.note("kudu.wal.short", fault.Span{Object: path.Join(tb.fs.WALDir, walsDir, tb.ID)}, why)
+	return &x
+}
+
+// flushed is the hybrid time of the latest operation in the deltas of a tablet's rowsets, as far as they can be read; 0 if nothing tells.
+// UNDO deltas tell of insertions. The newest ones are the first UNDO and the last REDO file.
+func (t *table) flushed(ctx context.Context, tb *tablet, sets []RowSet) (last uint64, err error) {
+	for i := range sets {
+		s := &rowSet{RowSet: &sets[i], tablet: tb}
 		redo := slices.Clone(s.Redo)
 		slices.Reverse(redo)
 		for _, newest := range [][]BlockRef{s.Undo, redo} {

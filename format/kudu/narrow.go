@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sort"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
 	"stoa/pred"
+	"stoa/region"
 	"stoa/vec"
 )
 
@@ -159,7 +161,25 @@ func (t *table) mayContain(ctx context.Context, s *rowSet, key []byte) (bool, er
 	if err != nil {
 		return false, err
 	}
-	return b.MayContain(ctx, key)
+	may, err := b.MayContain(ctx, key)
+	if may || err != nil {
+		return may, err
+	}
+	err = t.checkBloom(ctx, s, b)
+	if err != nil && damaged(err) {
+		s.tablet.tell(findingOf("kudu.bloom.disagrees", err, s.tablet.ID))
+	}
+	return false, err
+}
+
+// tell keeps a finding, once.
+func (tb *tablet) tell(x region.Finding) {
+	x.Severity, x.Rows, x.Lost = severity(x.Code), [2]int64{-1, -1}, -1
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if !slices.Contains(tb.notes, x) {
+		tb.notes = append(tb.notes, x)
+	}
 }
 
 // bloom opens the rowset's bloom file.

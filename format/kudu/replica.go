@@ -93,7 +93,7 @@ func (r replica) lastTime(ctx context.Context, wal bool) (last uint64, holes int
 	t := &table{tree: r.fs.tree, limits: r.fs.o.Limits.WithDefaults(), noVerify: r.fs.o.NoVerify}
 	tb := &tablet{replica: r}
 	if !wal {
-		last, err = t.flushed(ctx, tb)
+		last, err = t.flushed(ctx, tb, tb.RowSets)
 		return last, 0, err
 	}
 	log, last, err := t.readLog(ctx, tb, func(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, nil })

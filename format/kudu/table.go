@@ -197,7 +197,7 @@ func (t *table) load(ctx context.Context, tb *tablet) error {
 		return nil
 	}
 	tb.sets = nil
-	var notes []region.Finding
+	var notes, odd []region.Finding
 	var gone error
 	for i := range tb.RowSets {
 		s := &rowSet{RowSet: &tb.RowSets[i], tablet: tb, index: i, rows: -1}
@@ -207,6 +207,11 @@ func (t *table) load(ctx context.Context, tb *tablet) error {
 		if err := t.measure(ctx, s); err != nil {
 			return err
 		}
+		found, err := t.agree(ctx, s)
+		if err != nil {
+			return err
+		}
+		odd = append(odd, found...)
 		x, err := t.checkHistory(ctx, s)
 		switch {
 		case errors.Is(err, fault.Unsupported):
@@ -231,7 +236,7 @@ func (t *table) load(ctx context.Context, tb *tablet) error {
 	if x := tb.tooOld(t.o.at, newest); x != nil {
 		notes = append(notes, *x)
 	}
-	tb.notes, tb.loaded = append(tb.notes, notes...), true
+	tb.notes, tb.loaded = slices.Concat(tb.notes, odd, notes), true
 	return nil
 }
 
@@ -241,7 +246,7 @@ func (t *table) logOf(ctx context.Context, tb *tablet) (newest uint64, err error
 	case !t.o.noWAL:
 		return t.replay(ctx, tb)
 	case t.o.at != latest:
-		return t.flushed(ctx, tb)
+		return t.flushed(ctx, tb, tb.RowSets)
 	}
 	return 0, nil
 }

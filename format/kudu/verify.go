@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -40,6 +42,7 @@ type verifier struct {
 	o       format.OpenOptions
 	yield   func(region.Finding) bool
 	stopped bool
+	told    map[region.Finding]bool // that were met while the directories were opened
 }
 
 // give tells a finding.
@@ -85,7 +88,9 @@ func (v *verifier) all(tg format.Target) error {
 	if err != nil {
 		return err
 	}
+	v.told = map[region.Finding]bool{}
 	for _, x := range s.findings {
+		v.told[x] = true
 		v.give(x)
 	}
 	tables := s.tables()
@@ -168,20 +173,36 @@ func (v *verifier) tablet(r replica, ro readOptions) error {
 	if err := v.met("kudu.rowset.damaged", t.load(v.ctx, tb), r.ID); err != nil || !tb.loaded || v.stopped {
 		return err
 	}
-	if tb.logged != nil {
-		for _, x := range tb.logged.findings {
+	for _, x := range t.Findings() {
+		if !v.told[x] {
 			v.give(x)
 		}
 	}
 	for i, s := range tb.sets {
-		if !whole[i] || v.o.Depth != format.Deep {
+		if !whole[i] {
 			continue // why was told
 		}
-		if err := v.rowset(t, s); err != nil || v.stopped {
+		check := v.bloom
+		if v.o.Depth == format.Deep {
+			check = v.rowset
+		}
+		if err := check(t, s); err != nil || v.stopped {
 			return err
 		}
 	}
 	return nil
+}
+
+// bloom looks whether a rowset's bloom file can be its own.
+func (v *verifier) bloom(t *table, s *rowSet) error {
+	if s.Bloom.IsNull() {
+		return nil
+	}
+	b, err := t.bloom(v.ctx, s)
+	if err == nil {
+		err = t.checkBloom(v.ctx, s, b)
+	}
+	return v.met("kudu.bloom.disagrees", err, s.tablet.ID)
 }
 
 // blocks verifies the files of a rowset, each by itself, and says whether all are sound.
@@ -191,14 +212,10 @@ func (v *verifier) blocks(t *table, tb *tablet, s *RowSet) (whole bool, err erro
 		name := tb.Schema.NameOf(b.Column)
 		p, err := tb.fs.PlaceOf(v.ctx, tb.Tablet, b.BlockRef)
 		if err != nil {
-			code := "kudu.block.missing"
-			if p.At.Object != "" {
-				code = "kudu.block.truncated"
-			}
 			if !errors.As(err, new(*fault.Error)) {
 				return false, err
 			}
-			x := findingOf(code, err, tb.ID)
+			x := findingOf(lostCode(p), err, tb.ID)
 			x.Column = name
 			v.give(x)
 			whole = false
@@ -237,7 +254,10 @@ func (v *verifier) rowset(t *table, s *rowSet) error {
 	if err != nil {
 		return v.met("kudu.delta.damaged", err, s.tablet.ID)
 	}
-	if s.tablet.CountsLive && s.LiveRows >= 0 && live != s.LiveRows {
+	told := slices.ContainsFunc(s.tablet.notes, func(x region.Finding) bool {
+		return x.Code == "kudu.rowset.live" && strings.HasPrefix(x.Message, fmt.Sprintf("rowset %d ", s.ID))
+	})
+	if s.tablet.CountsLive && s.LiveRows >= 0 && live != s.LiveRows && !told {
 		v.tell("kudu.rowset.live", s.tablet.At, s.tablet.ID, "rowset %d has %d live rows, its superblock says %d", s.ID, live, s.LiveRows)
 	}
 	return nil

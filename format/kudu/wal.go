@@ -34,6 +34,7 @@ type Logged struct {
 	LastWrite uint64 // hybrid time of the last that changed rows or the schema; 0: there is none
 
 	Missing bool // there is no log
+	Empty   bool // there is one, and no operation in it
 	// Lost says that operations before Last are missing in the log: what it gives need not be the latest.
 	Lost     bool
 	Findings []region.Finding
@@ -76,25 +77,13 @@ const maxPending = 256 << 20
 // Replay reads the log of a tablet. Damage does not make it fail: it is in Findings, and what is whole is used. The whole history
 // of the log is given, not cut at any time. What it keeps in memory is what was not flushed.
 func (f *FS) Replay(ctx context.Context, t *Tablet, lookup KeyLookup) (*Logged, error) {
-	x := &replay{t: t, lookup: lookup, out: &Logged{Changes: map[uint64][]LoggedChange{}}, counts: map[string]int{},
-		rows: map[string]*memRow{}, moved: map[uint64]map[string][]LoggedChange{}, txns: map[int64][]newRow{}, durable: map[uint64]int64{},
-		schema: &t.Schema, version: t.SchemaVersion, known: map[uint32]*Schema{t.SchemaVersion: &t.Schema}, unsure: map[uint32]fault.Span{}, counter: -1}
-	for i := range t.RowSets {
-		x.durable[t.RowSets[i].ID] = t.RowSets[i].LastDurableDMS
-	}
+	x := newReplay(t, lookup)
 	segments, err := f.logSegments(ctx, t.ID)
 	if err != nil {
 		return nil, err
 	}
 	if len(segments) == 0 {
-		if t.HasData() {
-			at := fault.Span{Object: t.Object}
-			if f.WALDir != "" {
-				at.Object = path.Join(f.WALDir, walsDir, t.ID)
-			}
-			x.out.Missing = true
-			x.note("kudu.wal.missing", at, "", "the tablet has no write-ahead log: what was not flushed is lost")
-		}
+		x.none(ctx, f)
 		return x.out, nil
 	}
 	for i, s := range segments {
@@ -102,11 +91,51 @@ func (f *FS) Replay(ctx context.Context, t *Tablet, lookup KeyLookup) (*Logged, 
 			return nil, err
 		}
 	}
+	x.out.Empty = x.last == OpID{} && !x.damaged
 	x.drain(true)
 	if err := x.finish(ctx); err != nil {
 		return nil, err
 	}
 	return x.out, nil
+}
+
+// newReplay begins the replay of a tablet's log.
+func newReplay(t *Tablet, lookup KeyLookup) *replay {
+	x := &replay{t: t, lookup: lookup, out: &Logged{Changes: map[uint64][]LoggedChange{}}, counts: map[string]int{},
+		rows: map[string]*memRow{}, moved: map[uint64]map[string][]LoggedChange{}, txns: map[int64][]newRow{}, durable: map[uint64]int64{},
+		schema: &t.Schema, version: t.SchemaVersion, known: map[uint32]*Schema{t.SchemaVersion: &t.Schema}, unsure: map[uint32]fault.Span{}, counter: -1}
+	for i := range t.RowSets {
+		x.durable[t.RowSets[i].ID] = t.RowSets[i].LastDurableDMS
+	}
+	return x
+}
+
+// none notes that there is no log.
+func (x *replay) none(ctx context.Context, f *FS) {
+	code, at, why := f.noLog(ctx, x.t)
+	if x.out.Missing = code != ""; x.out.Missing {
+		x.note(code, at, "", why)
+	}
+}
+
+// noLog says what it means that a tablet has no log; "" if nothing, as a tombstone has none. A server makes the log before the superblock:
+// where the directory of logs is there, the log was deleted. A copy may have been made without it.
+func (f *FS) noLog(ctx context.Context, t *Tablet) (code string, at fault.Span, why string) {
+	if !t.HasData() {
+		return "", at, ""
+	}
+	what := "the tablet has no write-ahead log"
+	if t.ID == systemCatalogID {
+		what = "the master's catalogue has no write-ahead log: names of tables, and which tablets there must be, may be missing"
+	}
+	if f.WALDir == "" {
+		return "kudu.wal.missing", fault.Span{Object: t.Object}, what + ": what was not flushed is not here"
+	}
+	at.Object = path.Join(f.WALDir, walsDir, t.ID)
+	if _, err := f.tree.Stat(ctx, path.Join(f.WALDir, walsDir)); err != nil || t.State != TabletReady {
+		return "kudu.wal.missing", at, what + ": what was not flushed is not here"
+	}
+	return "kudu.wal.deleted", at, what + ", though the server's logs are here: what was not flushed is lost"
 }
 
 // logSegments are the files of a tablet's log, or of the one that was being replayed when the server stopped.
@@ -196,34 +225,13 @@ func (x *replay) fault(code string, err error) {
 
 // segment replays one segment. The first one tells with which schema the log begins.
 func (x *replay) segment(ctx context.Context, f *FS, info store.Info, first, last bool) error {
-	src, err := f.tree.Open(ctx, info.Name)
-	if err != nil {
+	r, err := x.open(ctx, f, info, first, last)
+	if r == nil {
 		return err
 	}
-	defer src.Close()
-	r, notes, err := openWAL(ctx, src, info.Name, f.o.pbc(), cmp.Or(x.codec, cfile.LZ4))
-	for _, n := range notes {
-		x.fault("kudu.wal.footer", n)
-	}
-	switch {
-	case err == nil:
-		x.codec = r.head.Codec
-		x.begin(r, first)
-	case !errors.As(err, new(*fault.Error)):
-		return err
-	case isTorn(err) && last:
-		return nil // a segment that was only made: nothing is in it
-	default:
-		x.fault("kudu.wal.header", err)
-		x.another()
-		x.damaged = true
-		if r == nil {
-			return nil
-		}
-	}
-	x.sequence = sequenceOf(info.Name)
+	defer r.src.Close()
 	var entries int64
-	whole := err == nil
+	whole := r.head.TabletID != ""
 	for {
 		b, err := r.next(ctx)
 		if err == io.EOF {
@@ -252,10 +260,43 @@ func (x *replay) segment(ctx context.Context, f *FS, info store.Info, first, las
 	if r.foot != nil && whole && r.foot.Entries != entries {
 		x.note("kudu.wal.footer", r.span(r.end, r.size-r.end), "footer.num_entries", fmt.Sprintf("%d entries are declared, there are %d", r.foot.Entries, entries))
 	}
+	return nil
+}
+
+// open opens a segment, and takes over what its header says; nil if nothing can be read in it. The caller closes its source.
+func (x *replay) open(ctx context.Context, f *FS, info store.Info, first, last bool) (*walReader, error) {
+	src, err := f.tree.Open(ctx, info.Name)
+	if err != nil {
+		return nil, err
+	}
+	r, notes, err := openWAL(ctx, src, info.Name, f.o.pbc(), cmp.Or(x.codec, cfile.LZ4))
+	for _, n := range notes {
+		x.fault("kudu.wal.footer", n)
+	}
+	switch {
+	case err == nil:
+		x.codec = r.head.Codec
+		x.begin(r, first)
+	case !errors.As(err, new(*fault.Error)):
+		src.Close()
+		return nil, err
+	case isTorn(err) && last:
+		src.Close()
+		return nil, nil // a segment that was only made: nothing is in it
+	default:
+		x.fault("kudu.wal.header", err)
+		x.another()
+		x.damaged = true
+		if r == nil {
+			src.Close()
+			return nil, nil
+		}
+	}
+	x.sequence = sequenceOf(info.Name)
 	if r.foot == nil && len(notes) == 0 && r.head.TabletID != "" {
 		x.unclosed = r.span(r.size, 0)
 	}
-	return nil
+	return r, nil
 }
 
 // another says that the last segment has no footer, though there is another one.

@@ -9,10 +9,11 @@ import (
 var walCodes = []cfile.Code{
 	{Code: "kudu.wal.change.lost", Severity: region.Error, Help: "A change that is only in the log cannot be applied: the row that it is about is not there, or cannot be found because of damage."},
 	{Code: "kudu.wal.damaged", Severity: region.Error, Help: "A part of a log cannot be read. The operations in it are lost, unless they were flushed before."},
+	{Code: "kudu.wal.deleted", Severity: region.Error, Help: "A tablet has no log, though the directory of its server's logs is there: it was deleted. What was not flushed is lost; how much that was, nothing tells."},
 	{Code: "kudu.wal.footer", Severity: region.Warning, Help: "The footer of a log's segment cannot be read, or contradicts the segment."},
 	{Code: "kudu.wal.gap", Severity: region.Error, Help: "Operations are missing between two of the log: their numbers are not consecutive."},
 	{Code: "kudu.wal.header", Severity: region.Error, Help: "The header of a log's segment cannot be read, or says that it is another one. Operations that can be found in it are used."},
-	{Code: "kudu.wal.missing", Severity: region.Warning, Help: "A tablet has no log. What was not flushed is lost; how much that was, nothing tells."},
+	{Code: "kudu.wal.missing", Severity: region.Warning, Help: "The directory of the server's logs is not here, so a tablet has none. What was not flushed is not read; how much that was, nothing tells."},
 	{Code: "kudu.wal.op.bad", Severity: region.Error, Help: "An operation in the log is whole, and cannot be understood. It is left out."},
 	{Code: "kudu.wal.orphan", Severity: region.Error, Help: "The log says that an operation was applied, which it does not hold: it was in a part that is missing. Its changes were not flushed, and are lost."},
 	{Code: "kudu.wal.schema", Severity: region.Error, Help: "The log goes on with a newer schema than the superblock has: the server stopped between the two. The table is read with the superblock's; cells of columns that it does not know are not read."},

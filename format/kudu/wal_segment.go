@@ -2,6 +2,7 @@ package kudu
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -70,6 +71,7 @@ type walReader struct {
 
 	win   []byte // the bytes from winAt on
 	winAt int64
+	step  int64 // of how many bytes a window is; 0: walWindow
 }
 
 // walBatch is one batch. Its bytes stay valid.
@@ -286,7 +288,7 @@ func parseWALFooter(c *wire.Cursor) (f WALFooter, err error) {
 // bytes are n bytes of the file, which the caller knows to be there. They are valid until the next call.
 func (r *walReader) bytes(ctx context.Context, off, n int64) ([]byte, error) {
 	if off < r.winAt || off+n > r.winAt+int64(len(r.win)) {
-		size := min(max(n, walWindow), r.size-off)
+		size := min(max(n, cmp.Or(r.step, walWindow)), r.size-off)
 		if int64(cap(r.win)) < size {
 			r.win = make([]byte, size)
 		}

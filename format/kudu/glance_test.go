@@ -1,0 +1,189 @@
+package kudu_test
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/format"
+	"stoa/format/kudu"
+	"stoa/pred"
+	"stoa/region"
+	"stoa/store"
+)
+
+// A list tells of damage that shows without reading rows: in the entry of the table, under the tablet, and of others nothing.
+func TestCorpusListTells(t *testing.T) {
+	for _, run := range []string{"fs_file", "fs_log"} {
+		files, f, tablets := archive(t, run)
+		for name, e := range entries(t, store.NewMemory(files), "") {
+			if len(e.Findings) > 0 {
+				t.Errorf("%s, which is sound: %+v", name, e.Findings)
+			}
+		}
+		tb := tablets["d_wal"]
+		log := "tserver/wal/wals/" + tb.ID + "/wal-000000001"
+		bloom, err := f.PlaceOf(t.Context(), tb, tb.RowSets[1].Bloom)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := f.PlaceOf(t.Context(), tb, tb.RowSets[0].Columns[0].BlockRef)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []struct {
+			what, object string
+			bytes        []byte // nil: the object is gone
+			code         string
+		}{
+			{"the log is gone", log, nil, "kudu.wal.deleted"},
+			{"the log is empty", log, []byte{}, "kudu.wal.short"},
+			{"the log is cut", log, files[log][:40000], "kudu.wal.short"},
+			{"the log's header is damaged", log, flipped(files[log], 3), "kudu.wal.header"},
+			{"the first half of the log is zero", log, append(make([]byte, len(files[log])/2), files[log][len(files[log])/2:]...), "kudu.wal.short"},
+			{"a bloom file is gone", bloom.At.Object, nil, "kudu.block.missing"},
+			{"a column is gone", part.At.Object, nil, "kudu.block.missing"},
+			{"a column is cut", part.At.Object, files[part.At.Object][:part.At.End()-1], "kudu.block.truncated"},
+		} {
+			if run == "fs_file" && x.code == "kudu.block.truncated" {
+				continue // a file is as long as it is
+			}
+			all := entries(t, with(files, x.object, x.bytes), "tserver")
+			its := func(y region.Finding) bool { return y.Part == tb.ID && y.Severity == region.Error }
+			code := x.code
+			if run == "fs_log" && code == "kudu.block.missing" { // its record is there, the container's data is not
+				code = "kudu.block.truncated"
+			}
+			if found := all["d_wal"].Findings; !slices.ContainsFunc(found, func(y region.Finding) bool { return its(y) && y.Code == code }) {
+				t.Errorf("%s, %s: %+v", run, x.what, found)
+			}
+			for name, e := range all {
+				if name != "d_wal" && slices.ContainsFunc(e.Findings, its) {
+					t.Errorf("%s, %s: told of %s: %+v", run, x.what, name, e.Findings)
+				}
+			}
+		}
+	}
+}
+
+// A master whose log is lost does not know its tables: that is told by every verb, as what it would say is missing.
+func TestCorpusCatalogLost(t *testing.T) {
+	files, _, _ := archive(t, "fs_file")
+	const log = "master/wal/wals/00000000000000000000000000000000/wal-000000001"
+	if len(files[log]) == 0 {
+		t.Fatal("there is no log")
+	}
+	files[strings.TrimSuffix(log, "wal-000000001")+"index.000000000"] = []byte("the directory stays")
+	for _, x := range []struct {
+		what  string
+		bytes []byte
+		codes string
+	}{
+		{"gone", nil, "kudu.wal.deleted"},
+		{"cut", files[log][:3000], "kudu.catalog.behind"},
+		{"empty", []byte{}, "kudu.catalog.behind kudu.wal.short"},
+	} {
+		tree := with(files, log, x.bytes)
+		got, err := scan(t, tree, "#d_raw", nil, stoa.ScanSpec{Columns: []string{"id"}})
+		if err != nil || codes(got.findings, region.Error) != x.codes {
+			t.Errorf("%s: a scan tells %q, %v", x.what, codes(got.findings, region.Error), err)
+		}
+		if told := codes(entries(t, tree, "")["d_raw"].Findings, region.Error); told != x.codes {
+			t.Errorf("%s: a list tells %q", x.what, told)
+		}
+		if bad, _ := findings(t, tree, "", "d_raw"); codes(bad, region.Error) != x.codes {
+			t.Errorf("%s: verify tells %q", x.what, codes(bad, region.Error))
+		}
+		n := 0
+		for _, err := range kudu.Format.List(t.Context(), format.Target{Tree: tree, Name: "master"}) {
+			if n++; err == nil {
+				t.Errorf("%s: an entry of a master that knows none", x.what)
+			}
+			classed(t, err)
+		}
+		if n != 1 {
+			t.Errorf("%s: %d entries", x.what, n)
+		}
+	}
+}
+
+// A copy that was made without logs is read with a warning; one in which one log of many is missing, with an error.
+func TestCorpusCopyWithoutLogs(t *testing.T) {
+	files, _, _ := archive(t, "fs_file")
+	maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.Contains(name, "/wals/") })
+	got, err := scan(t, store.NewMemory(files), "#d_wal", nil, stoa.ScanSpec{Columns: []string{"id"}})
+	if w, e := codes(got.findings, region.Warning), codes(got.findings, region.Error); err != nil || w != "kudu.wal.missing" || e != "" {
+		t.Errorf("warnings %q, errors %q, %v", w, e, err)
+	}
+}
+
+// A superblock that is lost makes only those tables doubtful whose tablet it may have been: its log tells its columns.
+func TestCorpusLostSuperblockOfOthers(t *testing.T) {
+	files, _, tablets := archive(t, "fs_file")
+	for lost, want := range map[string]string{"d_wal": "", "part": "kudu.superblock.missing kudu.tablet.missing"} {
+		got, err := scan(t, with(files, tablets[lost].Object, nil), "tserver#part", nil, stoa.ScanSpec{})
+		if told := codes(got.findings, region.Error); err != nil || told != want {
+			t.Errorf("without a superblock of %s: %q, %v", lost, told, err)
+		}
+	}
+}
+
+// A superblock whose checksum does not match is read, and told as an error by its own table.
+func TestCorpusOddSuperblock(t *testing.T) {
+	files, _, tablets := archive(t, "fs_file")
+	object := tablets["d_wal"].Object
+	tree := with(files, object, flipped(files[object], 5000))
+	for table, want := range map[string]string{"d_wal": "kudu.superblock.odd", "part": ""} {
+		got, err := scan(t, tree, "tserver#"+table, nil, stoa.ScanSpec{})
+		if told := codes(got.findings, region.Error); err != nil || told != want {
+			t.Errorf("%s: %q, %v", table, told, err)
+		}
+	}
+}
+
+// Files that are whole, and stand in each other's place, are told: a REDO and an UNDO file by every reading, two bloom files by those that
+// ask one, which then do not believe it.
+func TestCorpusExchangedFiles(t *testing.T) {
+	dir := corpus(t)
+	files, f, tablets := archive(t, "fs_file")
+	tb := tablets["d_wal"]
+	exchanged := func(a, b kudu.BlockRef) *store.Memory {
+		p, err1 := f.PlaceOf(t.Context(), tb, a)
+		q, err2 := f.PlaceOf(t.Context(), tb, b)
+		if err1 != nil || err2 != nil || p.At.Object == q.At.Object || bytes.Equal(files[p.At.Object], files[q.At.Object]) {
+			t.Fatal(err1, err2)
+		}
+		out := maps.Clone(files)
+		out[p.At.Object], out[q.At.Object] = out[q.At.Object], out[p.At.Object]
+		return store.NewMemory(out)
+	}
+	deltas := exchanged(tb.RowSets[0].Redo[0], tb.RowSets[0].Undo[0])
+	got, err := scan(t, deltas, "#d_wal", nil, stoa.ScanSpec{Columns: []string{"id"}})
+	if told := codes(got.findings, region.Error); err != nil || !strings.Contains(told, "kudu.rowset.live") {
+		t.Errorf("REDO and UNDO: %q, %v", told, err)
+	}
+	if bad, _ := findings(t, deltas, "", "d_wal"); !strings.Contains(codes(bad, region.Error), "kudu.rowset.live") {
+		t.Errorf("REDO and UNDO: verify: %+v", bad)
+	}
+	blooms := exchanged(tb.RowSets[0].Bloom, tb.RowSets[1].Bloom)
+	for _, row := range expectedLines(t, dir, "d_wal", "final") {
+		if row[0] != "700" {
+			continue
+		}
+		filter, err := pred.Parse("id = " + row[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := scan(t, blooms, "#d_wal", nil, stoa.ScanSpec{Filter: filter})
+		if told := codes(got.findings, region.Error); err != nil || told != "kudu.bloom.disagrees" {
+			t.Errorf("bloom files: %q, %v", told, err)
+		}
+		compare(t, got.lines(), []string{strings.Join(row, " ")})
+	}
+	if bad, _ := findings(t, blooms, "", "d_wal"); codes(bad, region.Error) != "kudu.bloom.disagrees" {
+		t.Errorf("bloom files: verify: %+v", bad)
+	}
+}
