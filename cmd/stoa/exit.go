@@ -111,9 +111,7 @@ func inFlags(s string) string {
 		}
 		if _, rest, ok := strings.Cut(w.usage, "`"); ok && w.value == "" {
 			name, _, _ := strings.Cut(rest, "`")
-			if strings.Contains(err.Error(), "option "+w.key+"="+name) {
-				return "--" + w.flag + " " + name
-			}
+			s = strings.ReplaceAll(s, "option "+w.key+"="+name, "--"+w.flag+" "+name)
 		}
 	}
 	return s
