@@ -11,6 +11,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/parquet/compress"
 
 	"stoa/fault"
 	"stoa/format"
@@ -113,59 +114,189 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 	}
 }
 
-// chunk checks the pages of a column chunk: their headers, checksums and number of values, and what the offset index says.
+// chunk checks the pages of a column chunk: their headers, checksums, sizes and number of values, and what the offset index says.
 func (v *verifier) chunk(group, leaf int) {
-	var data []page
-	var values int64
 	whole := v.base
 	defer func() { v.base = whole }()
-	flat := v.r.meta.Schema.Column(leaf).MaxRepetitionLevel() == 0
-	for p, err := range v.r.pages(v.ctx, group, leaf) {
+	x, indexErr := v.r.offsetIndex(v.ctx, group, leaf, nil)
+	w := chunkWalk{x: x, group: group, leaf: leaf, rows: v.r.meta.RowGroups[group].NumRows,
+		flat: v.r.meta.Schema.Column(leaf).MaxRepetitionLevel() == 0, at: v.r.chunkSpan(group, leaf)}
+	at := w.at
+	for w.at.Len > 0 && !v.left {
+		p, err := v.r.pageAt(v.ctx, w.at, indexPath(group, leaf, fmt.Sprintf("page[%d]", w.n)), nil)
 		if err != nil {
+			from, to := w.behind(v.r.base)
+			v.rows(whole, from, to)
 			v.find("parquet.page", err)
-			return
-		}
-		if p.hasCRC && !v.noSums {
-			if v.base = whole; flat && p.isData() {
-				v.base.Rows = [2]int64{whole.Rows[0] + values, whole.Rows[0] + values + p.values}
-				v.base.Lost = p.values
-			}
-			err := v.r.checkSum(v.ctx, p, "page", &v.buf)
-			v.find("parquet.page.checksum", err)
-			v.told[p.body] = err != nil
 			v.base = whole
+			continue
 		}
+		if p.isData() && w.flat {
+			v.rows(whole, w.values, w.values+p.values)
+		}
+		v.page(&w, &p)
+		v.base = whole
 		v.bare = v.bare || !p.hasCRC
-		if p.isData() {
-			data = append(data, p)
-			values += p.values
-		}
+		w.take(&p)
 	}
-	at := v.r.chunkSpan(group, leaf)
-	path := fmt.Sprintf("row_groups[%d].columns[%d]", group, leaf)
-	if n := v.r.meta.RowGroups[group].Columns[leaf].MetaData.NumValues; n != values {
-		v.find("parquet.values", fault.Corruptf(at, path+".num_values", "%d, but the pages say %d", n, values))
+	if v.left || w.damaged {
+		return
 	}
-	x, err := v.r.offsetIndex(v.ctx, group, leaf, nil)
-	if err != nil || x == nil {
+	if n := v.r.meta.RowGroups[group].Columns[leaf].MetaData.NumValues; n != w.values {
+		v.find("parquet.values", fault.Corruptf(at, indexPath(group, leaf, "num_values"), "%d, but the pages say %d", n, w.values))
+	}
+	if indexErr != nil || x == nil {
+		v.find("parquet.index", indexErr)
+		return
+	}
+	if err := w.compare(v.r.base); err != nil {
 		v.find("parquet.index", err)
 		return
 	}
-	if len(x.offsets) != len(data) {
-		v.find("parquet.index", fault.Corruptf(x.at, path+".offset_index", "%d pages, the column chunk has %d", len(x.offsets), len(data)))
-		return
+	_, err := v.r.columnIndex(v.ctx, group, leaf, len(w.data), nil)
+	v.find("parquet.index", err)
+}
+
+// rows says that findings are about rows [from, to) of the row group.
+func (v *verifier) rows(whole region.Finding, from, to int64) {
+	v.base.Rows, v.base.Lost = [2]int64{whole.Rows[0] + from, whole.Rows[0] + to}, to-from
+}
+
+// chunkWalk goes through the pages of a chunk.
+type chunkWalk struct {
+	x           *offsetIndex // nil: none
+	group, leaf int
+	rows        int64 // of the row group
+	flat        bool
+
+	at      fault.Span // what is not passed yet
+	n       int        // pages before it, of all kinds
+	data    []page
+	values  int64
+	damaged bool // pages were passed over
+}
+
+func (w *chunkWalk) take(p *page) {
+	w.at = w.at.Sub(p.body.End()-w.at.Off, w.at.End()-p.body.End())
+	if w.n++; p.isData() {
+		w.data = append(w.data, *p)
+		w.values += p.values
+	}
+}
+
+// behind goes on with the next page that the offset index has behind a damaged header, as reading does, and gives the rows that are passed
+// over. Without an index, these are all that follow.
+func (w *chunkWalk) behind(base int64) (from, to int64) {
+	w.damaged = true
+	at, n := w.at.Off-base, len(w.data)
+	if from = 0; w.flat {
+		from = w.values
+	}
+	if w.x == nil || len(w.x.offsets) == 0 {
+		w.at = w.at.Sub(w.at.Len, 0)
+		return from, w.rows
+	}
+	next, same := slices.BinarySearch(w.x.offsets, at)
+	switch {
+	case at < w.x.offsets[0]: // a dictionary
+		from, to = 0, w.rows
+	case same:
+		from = w.x.firstRow[next]
+		next++
+	default: // the header of the page before sent us here
+		from = w.x.firstRow[min(max(n-1, 0), next-1)]
+	}
+	end := w.at.End()
+	if next == len(w.x.offsets) {
+		w.at, to = w.at.Sub(w.at.Len, 0), w.rows
+		return from, to
+	}
+	off := base + w.x.offsets[next]
+	w.at = w.at.Sub(off-w.at.Off, end-off)
+	if w.values = w.x.firstRow[next]; to == 0 {
+		to = w.x.firstRow[next]
+	}
+	w.data = make([]page, next)
+	return from, to
+}
+
+// compare holds the offset index against the pages.
+func (w *chunkWalk) compare(base int64) error {
+	x, path := w.x, indexPath(w.group, w.leaf, "offset_index")
+	if len(x.offsets) != len(w.data) {
+		return fault.Corruptf(x.at, path, "%d pages, the column chunk has %d", len(x.offsets), len(w.data))
 	}
 	row := int64(0)
-	for i, p := range data {
-		if x.offsets[i] != p.header.Off-v.r.base || int64(x.sizes[i]) != p.header.Len+p.body.Len || flat && x.firstRow[i] != row {
-			v.find("parquet.index", fault.Corruptf(x.at, fmt.Sprintf("%s.offset_index.page_locations[%d]", path, i),
-				"%d bytes at %d from row %d on; the page has %d bytes at %d", x.sizes[i], x.offsets[i], x.firstRow[i], p.header.Len+p.body.Len, p.header.Off-v.r.base))
-			return
+	for i, p := range w.data {
+		if x.offsets[i] != p.header.Off-base || int64(x.sizes[i]) != p.header.Len+p.body.Len || w.flat && x.firstRow[i] != row {
+			return fault.Corruptf(x.at, fmt.Sprintf("%s.page_locations[%d]", path, i),
+				"%d bytes at %d from row %d on; the page has %d bytes at %d", x.sizes[i], x.offsets[i], x.firstRow[i], p.header.Len+p.body.Len, p.header.Off-base)
 		}
 		row += p.values
 	}
-	_, err = v.r.columnIndex(v.ctx, group, leaf, len(data), nil)
-	v.find("parquet.index", err)
+	return nil
+}
+
+// page compares the checksum of a page, and, as no checksum is over the header, holds that against the body. A page without a
+// checksum is decoded later.
+func (v *verifier) page(w *chunkWalk, p *page) {
+	if p.isData() && named(encodings, p.encoding) == fmt.Sprint(p.encoding) {
+		v.find("parquet.unsupported", fault.Unsupportedf(p.header, indexPath(w.group, w.leaf, "page"), "encoding %d", p.encoding))
+	}
+	if !p.hasCRC || v.noSums {
+		return
+	}
+	if err := v.r.checkSum(v.ctx, *p, "page", &v.buf); err != nil {
+		v.find("parquet.page.checksum", err)
+		v.told[p.body] = true
+		return
+	}
+	if v.depth == format.Deep {
+		return // all is decoded
+	}
+	if p.raw > v.r.limits.Page {
+		v.find("parquet.page", fault.Limitf(p.header, indexPath(w.group, w.leaf, "page"), "%d bytes, the limit is %d", p.raw, v.r.limits.Page))
+		return
+	}
+	code := compress.Compression(v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData.Codec)
+	v.find("parquet.page", rawFits(p, code, v.buf[:p.body.Len]))
+}
+
+// rawFits holds uncompressed_page_size against the body: what is compressed mostly says itself how long it is raw, and is decompressed only if it
+// does not, or says something else.
+func rawFits(p *page, code compress.Compression, b []byte) error {
+	raw := p.raw
+	if p.kind == dataPageV2 {
+		n := int64(p.levels[0]) + int64(p.levels[1])
+		if p.levels[0] < 0 || p.levels[1] < 0 || n > int64(len(b)) || n > raw {
+			return fault.Corruptf(p.header, "page.levels", "%d and %d bytes of levels in a page of %d bytes, %d raw", p.levels[0], p.levels[1], len(b), raw)
+		}
+		b, raw = b[n:], raw-n
+	}
+	if len(b) == 0 && raw == 0 {
+		return nil
+	}
+	if p.bare {
+		code = compress.Codecs.Uncompressed
+	}
+	n, ok := rawSize(code, b)
+	if ok && n == raw {
+		return nil
+	}
+	if code != compress.Codecs.Uncompressed {
+		if _, err := compress.GetCodec(code); err != nil {
+			return nil // told when the column is read
+		}
+		out, err := decompress(code, b, raw)
+		if err != nil {
+			return fault.Corruptf(p.body, "page.uncompressed_page_size", "%d, and it does not decompress to that: %v", raw, err)
+		}
+		n = int64(len(out))
+	}
+	if n != raw {
+		return fault.Corruptf(p.header, "page.uncompressed_page_size", "%d, but there are %d bytes", raw, n)
+	}
+	return nil
 }
 
 // claim is what bounds say of some rows of a row group.

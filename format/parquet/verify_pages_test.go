@@ -1,0 +1,120 @@
+package parquet
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// TestVerifySizes: no checksum is over the header of a page. What it says of the raw size is held against the body when only checksums are looked at, too.
+func TestVerifySizes(t *testing.T) {
+	files, _ := filepath.Glob("testdata/codec-*.parquet")
+	more, _ := filepath.Glob("testdata/fixed-[bz]*.v2.parquet")
+	for _, file := range append(files, more...) {
+		whole := golden(t, file).Bytes("t")
+		sums := func(b []byte) (out []region.Finding) {
+			o := format.OpenOptions{Depth: format.Sums}
+			for f := range Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, o) {
+				out = append(out, f)
+			}
+			return out
+		}
+		if fs := sums(whole); len(fs) > 0 {
+			t.Errorf("%s: %+v", file, fs)
+		}
+		r := openGolden(t, file)
+		pages := 0
+		for p, err := range r.pages(t.Context(), 0, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := bytes.Clone(whole)
+			b[p.header.Off+3] ^= 2 // field 1, an i32, type; field 2, an i32, uncompressed_page_size, zigzag
+			fs := sums(b)
+			if !slices.ContainsFunc(fs, func(f region.Finding) bool { return f.Code == "parquet.page" && f.Severity == region.Error }) {
+				t.Errorf("%s: page %d: %+v", file, pages, fs)
+			}
+			pages++
+		}
+		if pages == 0 {
+			t.Error(file, "no pages")
+		}
+	}
+}
+
+// TestVerifyGoesOnBehindHeaders: behind a page whose header is damaged, verify goes on where the offset index says. It tells of the last page, which is damaged, too,
+// and names all rows that reading loses.
+func TestVerifyGoesOnBehindHeaders(t *testing.T) {
+	const file = "testdata/enc-delta.v1.parquet"
+	whole := golden(t, file).Bytes("t")
+	r := openGolden(t, file)
+	for _, column := range []string{"s", "ls", "f64", "fix"} {
+		field := r.schema.FieldIndices(column)[0]
+		leaf := r.leaves[field][0]
+		var pages []page
+		for p, err := range r.pages(t.Context(), 0, leaf) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, p)
+		}
+		if len(pages) < 2 {
+			t.Fatalf("%s: %d pages", column, len(pages))
+		}
+		last := pages[len(pages)-1]
+		for i, p := range pages[:len(pages)-1] {
+			for k := range int64(6) {
+				b := bytes.Clone(whole)
+				b[p.header.Off+k] ^= 0x42
+				b[last.body.Off+last.body.Len/2] ^= 0x10
+				told, end := make([]bool, 70), false
+				for _, f := range findings(b) {
+					for row := max(0, f.Rows[0]); f.Severity == region.Error && f.Column == column && row < min(70, f.Rows[1]); row++ {
+						told[row] = true
+					}
+					end = end || f.At == last.body
+				}
+				if !end {
+					t.Errorf("%s: byte %d of page %d: the last page is not told of: %+v", column, k, i, findings(b))
+				}
+				for row, lost := range lostOf(t, b, field) {
+					if lost && !told[row] {
+						t.Errorf("%s: byte %d of page %d: row %d is lost, and not told: %+v", column, k, i, row, findings(b))
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+// lostOf says which rows of the first row group cannot be read in a field.
+func lostOf(t *testing.T, b []byte, field int) []bool {
+	t.Helper()
+	r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]bool, 70)
+	for _, err := range r.Batches(t.Context(), format.RowGroup{}, format.Query{Cols: []int{field}}, vec.Range{}, nil) {
+		if err == nil {
+			continue
+		}
+		var lost interface{ LostRows() (from, to int64) }
+		if !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) || !errors.As(err, &lost) {
+			t.Fatal(err)
+		}
+		for row, to := lost.LostRows(); row < to; row++ {
+			out[row] = true
+		}
+	}
+	return out
+}
