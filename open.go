@@ -323,6 +323,9 @@ func foreign(ctx context.Context, tg format.Target) error {
 	head := make([]byte, 512)
 	n, _ := src.ReadAt(ctx, head, 0)
 	head = head[:n]
+	if n == 0 && strings.HasPrefix(path.Base(filepath.ToSlash(tg.Name)), ".stoa-tmp-") {
+		return fault.Unsupportedf(at, "", "the file is empty: its writer ended before it wrote anything")
+	}
 	if n == 0 {
 		return fault.Unsupportedf(at, "", "the file is empty")
 	}

@@ -129,7 +129,7 @@ func hint(cmd *cobra.Command, err error) string {
 	case errors.Is(err, kudu.ErrElsewhere):
 		return ""
 	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening) && cmd != nil && cmd.Name() == "recover":
-		return "--source-opt KEY=VALUE says what the file holds; stoa formats NAME lists the keys of its format"
+		return "where a format has options that say what a file holds (stoa formats NAME lists them), --source-opt KEY=VALUE gives one"
 	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening):
 		return "stoa recover may still read it; stoa verify tells more"
 	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -13,9 +14,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/parquet"
 	"stoa/pred"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -142,5 +145,60 @@ func TestFilterReadsFewerPages(t *testing.T) {
 	t.Logf("%d bytes for all rows, %d for a child, %d for one row, %d for none", all, part, one, none)
 	if all < int64(file.Len())*8/10 || part > all*8/10 || one > all/4 || none > all/10 {
 		t.Errorf("%d bytes for all rows, %d for a child, %d for one row, %d for none", all, part, one, none)
+	}
+}
+
+// TestUnknownCodecInOneRowGroup: under a damage policy a chunk of a codec that is not known costs the rows of its row group, and no others; without one the scan is refused.
+func TestUnknownCodecInOneRowGroup(t *testing.T) {
+	ctx := context.Background()
+	b, err := os.ReadFile("testdata/enc-dict.v1.parquet") // row groups of 70, 70 and 10 rows
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := store.NewMemory(map[string][]byte{"t": b})
+	var codecs []int64
+	for n, err := range parquet.Format.Describe(ctx, format.Target{Tree: tree, Name: "t"}, format.DescribeOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n.Name == "codec" {
+			codecs = append(codecs, n.At.End()-1)
+		}
+	}
+	table := func() *stoa.Table {
+		t.Helper()
+		table, err := stoa.Open(ctx, "t", stoa.OpenOptions{Formats: []format.Format{parquet.Format}, Tree: tree})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table
+	}
+	leaves := len(codecs) / 3
+	if b = bytes.Clone(b); b[codecs[leaves]] != 0 {
+		t.Fatal("the first column of the second row group is not uncompressed")
+	}
+	b[codecs[leaves]] = 3 << 1 // LZO
+	tree.Put("t", b)
+	scan := func(policy stoa.Damaged) (rows int64, lost [][2]int64, err error) {
+		tab := table()
+		defer tab.Close()
+		for rec, e := range tab.Scan(ctx, stoa.ScanSpec{Columns: []string{"b", "full"}, Damaged: policy, Lost: func(l region.Loss) { lost = append(lost, l.Rows) }}) {
+			if err = e; e == nil {
+				rows += rec.NumRows()
+			}
+		}
+		return rows, lost, err
+	}
+	if rows, lost, err := scan(stoa.SkipRows); rows != 80 || len(lost) != 1 || lost[0] != [2]int64{0, 70} || err != nil {
+		t.Errorf("%d rows, lost %v, %v", rows, lost, err)
+	}
+	if _, _, err := scan(stoa.Fail); !errors.Is(err, fault.Unsupported) {
+		t.Errorf("refused with %v", err)
+	}
+	for g := range 3 {
+		b[codecs[g*leaves]] = 3 << 1
+	}
+	if rows, _, err := scan(stoa.SkipRows); rows != 0 || !errors.Is(err, fault.Unsupported) {
+		t.Errorf("nothing can be read: %d rows, %v", rows, err)
 	}
 }

@@ -288,7 +288,7 @@ func nodeOf(f arrow.Field, path string) (*node, error) {
 	}
 	v, ok := valueOf(f.Type)
 	if !ok {
-		return nil, fault.Unsupportedf(fault.Span{}, "", "column %s: RedFile has no values of type %s", path, f.Type)
+		return nil, fault.Unsupportedf(fault.Span{}, "", "column %s: RedFile has no values of type %s; the other columns can be written without it", path, f.Type)
 	}
 	n.typ = v.typ
 	if f.Type.ID() == arrow.STRING || f.Type.ID() == arrow.LARGE_STRING {

@@ -23,8 +23,8 @@ type PageInfo struct {
 	Vector *vec.Vector // good during the call
 }
 
-// Pages decodes every page of a column chunk and shows it to f, the dictionary first. Damage is told to lost, which may
-// return nil to go on behind it.
+// Pages decodes every page of a column chunk and shows it to f, the dictionary first. Damage, and what needs an unknown encoding or codec, is
+// told to lost, which may return nil to go on behind it.
 func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(PageInfo) error, lost func(region.Loss) error) error {
 	c := src.Reader.Columns()[col]
 	if c.Parent >= 0 {
@@ -120,9 +120,9 @@ func childPages(ctx context.Context, src Source, g format.RowGroup, col int, f f
 	}
 }
 
-// tell gives damage to lost; other errors end the walk.
+// tell gives damage, and what needs something unknown, to lost; other errors end the walk.
 func tell(lost func(region.Loss) error, l region.Loss, err error) error {
-	if !errors.Is(err, fault.Corrupt) {
+	if !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
 		return err
 	}
 	l.Err = err
