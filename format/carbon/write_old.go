@@ -53,7 +53,7 @@ func newOldWriter(p *writePlan) *oldWriter {
 	o := &oldWriter{version: p.o.version, columns: make([]*oldColumn, len(p.columns))}
 	w := bits.Len(uint(p.o.pageRows))
 	for i, c := range p.columns {
-		o.columns[i] = &oldColumn{column: c, bits: w}
+		o.columns[i] = &oldColumn{column: c, bits: w, as10: p.o.as10}
 	}
 	return o
 }

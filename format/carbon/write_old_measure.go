@@ -8,28 +8,29 @@ import (
 )
 
 // Measures of formats 1 and 2: see v12_measure.go for how they are read. The form is chosen as CarbonData 1.0.0 does
-// (CarbonFactDataHandlerColumnar, ValueCompressionUtil). Where that form would not give the numbers back, which the real writer does
-// not look at, one is taken that readers find by the same rules and that is exact: all bytes of the numbers.
+// (CarbonFactDataHandlerColumnar, ValueCompressionUtil), but not where that would not give the numbers back, which the real writer
+// does not look at; nor where CarbonData 1.2 to 1.6 would read something else, because they find the form by other rules (of real
+// files, too). Then all bytes of the numbers are written, in a way that all releases read.
 
 // exactDigits behind the point make no number small, whatever it is: 10^400 is infinite.
 const exactDigits = 400
 
-// exactWhole is the greatest whole number up to which real readers, which compute with doubles, subtract rightly.
+// exactWhole is the greatest whole number up to which 1.0, which computes with doubles, subtracts rightly.
 const exactWhole = 1 << 53
 
-// oldMeasure gives the bytes of a page of a measure, and the numbers from which it was made small.
-func oldMeasure(c *column, x *cells) ([]byte, measureMeta) {
+// oldMeasure gives the bytes of a page of a measure, and the numbers from which it was made small. as10: small wherever 1.0 does.
+func oldMeasure(c *column, x *cells, as10 bool) ([]byte, measureMeta) {
 	switch c.typ {
 	case typeDecimal:
 		return oldDecimals(c, x)
 	case typeDouble:
-		return oldDoubles(x)
+		return oldDoubles(x, as10)
 	}
-	return oldWholes(x)
+	return oldWholes(x, as10)
 }
 
 // oldWholes makes whole numbers small. A null is 0 and has no part in the bounds.
-func oldWholes(x *cells) ([]byte, measureMeta) {
+func oldWholes(x *cells, as10 bool) ([]byte, measureMeta) {
 	hi, lo := int64(math.MinInt64), int64(math.MaxInt64)
 	for i, v := range x.ints {
 		if !x.null(i) {
@@ -38,7 +39,8 @@ func oldWholes(x *cells) ([]byte, measureMeta) {
 	}
 	m := measureMeta{kind: 'd', max: hi, min: lo}
 	form, w, _ := m.form()
-	if form == fromMax && lo <= hi && (hi-lo < 0 || hi >= exactWhole || hi <= -exactWhole) {
+	lost := form == fromMax && lo <= hi && (hi-lo < 0 || hi >= exactWhole || hi <= -exactWhole)
+	if lost || !as10 && !(m.laterWhole() == oldForm{form, w.size()}) {
 		m.kind = 'l'
 		form, w, _ = m.form()
 	}
@@ -52,8 +54,52 @@ func oldWholes(x *cells) ([]byte, measureMeta) {
 	return raw, m
 }
 
+// oldForm is a form and its bytes a number.
+type oldForm struct {
+	form measureForm
+	size int
+}
+
+// laterWhole is the form that CarbonData 1.2 to 1.6 take for that of a page of whole numbers (EncodingFactory.createDecoderLegacy).
+func (m *measureMeta) laterWhole() oldForm {
+	hi, lo := m.max.(int64), m.min.(int64)
+	plain, delta := narrowest(lo, hi).width(), 8
+	if d := hi - lo; (hi^lo)&(hi^d) >= 0 { // else it overflowed
+		delta = narrowest(d, d).width()
+	}
+	if plain <= delta {
+		return oldForm{asIs, plain}
+	}
+	return oldForm{fromMax, delta}
+}
+
+// laterDouble is laterWhole for floating numbers. They cannot read numbers without digits behind the point that were made small.
+func (m *measureMeta) laterDouble() oldForm {
+	hi, lo := m.max.(float64), m.min.(float64)
+	direct := oldForm{asIs, 8}
+	if m.digits == 0 {
+		if a, z := javaLong(lo), javaLong(hi); narrowest(a, z).width() == 8 {
+			return direct
+		}
+		return oldForm{}
+	}
+	tens, most := math.Pow(10, float64(m.digits)), max(math.Abs(hi), math.Abs(lo))
+	if tens*most > math.MaxInt64 {
+		return direct
+	}
+	d := javaLong(tens * (hi - lo))
+	plain, delta := narrowest(0, javaLong(tens*most)).width(), narrowest(d, d).width()
+	switch {
+	case plain > delta:
+		return oldForm{fromMaxTens, delta}
+	case plain < 8:
+		return oldForm{scaledUp, plain}
+	}
+	return direct
+}
+
 // oldDoubles makes floating numbers small, if they come back bit for bit.
-func oldDoubles(x *cells) ([]byte, measureMeta) {
+func oldDoubles(x *cells, as10 bool) ([]byte, measureMeta) {
 	hi, lo := -math.MaxFloat64, math.MaxFloat64
 	digits := 0
 	for i, v := range x.nums {
@@ -70,21 +116,26 @@ func oldDoubles(x *cells) ([]byte, measureMeta) {
 	}
 	m := measureMeta{kind: 'n', max: hi, min: lo, digits: digits}
 	form, w, _ := m.form()
-	if digits <= 22 || form == asIs { // 10^22 is the last power of ten that a double holds
-		if raw, ok := smallDoubles(x, &m, form, w); ok {
+	known := as10 || m.laterDouble() == oldForm{form, w.size()} && (form != asIs || w == javaDouble)
+	if known && (digits <= 22 || form == asIs) { // 10^22 is the last power of ten that a double holds
+		if raw, ok := smallDoubles(x, &m, form, w, as10); ok {
 			return raw, m
 		}
 	}
-	m.digits = exactDigits
-	raw, _ := smallDoubles(x, &m, asIs, javaDouble)
+	if m.digits = exactDigits; hi <= 0 && lo >= 0 { // bounds of nothing but 0, or of nothing, would be small nevertheless
+		m.max, m.min = 1.0, 0.0
+	}
+	raw, _ := smallDoubles(x, &m, asIs, javaDouble, true)
 	return raw, m
 }
 
-// smallDoubles encodes numbers in a form. ok is false if some of them would come back as others.
-func smallDoubles(x *cells, m *measureMeta, form measureForm, w javaWidth) (raw []byte, ok bool) {
+// smallDoubles encodes numbers in a form. ok is false if some of them would come back as others: to readers of 1.0, and of later
+// releases unless as10.
+func smallDoubles(x *cells, m *measureMeta, form measureForm, w javaWidth, as10 bool) (raw []byte, ok bool) {
 	raw = make([]byte, 0, len(x.nums)*w.size())
 	max := m.max.(float64)
 	d := newTens(max, m.digits)
+	later := float64(javaLong(d.tens * max)) // what later releases subtract from
 	for i, v := range x.nums {
 		small := v
 		switch form {
@@ -100,7 +151,10 @@ func smallDoubles(x *cells, m *measureMeta, form measureForm, w javaWidth) (raw 
 		} else {
 			raw = appendWhole(raw, javaWhole(small, w), w.size())
 		}
-		if !x.null(i) && math.Float64bits(d.back(form, w, small)) != math.Float64bits(v) {
+		if x.null(i) {
+			continue
+		}
+		if math.Float64bits(d.back(form, w, small)) != math.Float64bits(v) || !as10 && form == fromMaxTens && (later-small)/d.tens != v {
 			return nil, false
 		}
 	}

@@ -27,6 +27,7 @@ type oldColumn struct {
 	*column
 	bits int  // of a row number in row ids and runs
 	runs bool // equal codes that follow each other are kept once
+	as10 bool // measures are made small wherever 1.0 does it
 }
 
 // packed appends numbers of w bits as one big-endian number, the last item lowest.
@@ -107,7 +108,7 @@ func (c *oldColumn) encode(x *cells) *oldPage {
 	p := &oldPage{}
 	switch {
 	case !c.dimension:
-		raw, m := oldMeasure(c.column, x)
+		raw, m := oldMeasure(c.column, x, c.as10)
 		p.encoders, p.meta, p.nulls = encodings{encDelta}, [][]byte{m.put()}, bytes.Clone(x.nulls)
 		p.data = squeezed(raw)
 	case c.typ.complex():

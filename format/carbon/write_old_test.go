@@ -250,7 +250,7 @@ func TestOldPagesOfTheRealWriter(t *testing.T) {
 	}
 	tables, pages, equal, dicts := 0, 0, 0, 0
 	for _, version := range []int{1, 2} {
-		for name, opts := range map[string]map[string]string{"basic": nil, "basic_b2000": {"blocklet-rows": "2000"}, "complex": nil} {
+		for name, opts := range map[string]map[string]string{"basic": {"measures": "1.0"}, "basic_b2000": {"measures": "1.0", "blocklet-rows": "2000"}, "complex": {"measures": "1.0"}} {
 			t.Run(fmt.Sprint("v", version, "/", name), func(t *testing.T) {
 				root := filepath.Join(dir, "carbon", fmt.Sprint("v", version), name)
 				real, err := filepath.Glob(filepath.Join(root, "default", "*"))

@@ -26,12 +26,14 @@ var writeKeys = []format.OptionKey{
 	{Name: "nulls", Values: "exact, merge", Help: "what to do with what CarbonData reads as null, as a list of one null: refuse or write it (default exact)"},
 	{Name: "version", Values: "3, 2, 1", Help: "format of the data files; 2 and 1 are those of CarbonData up to 1.0 (default 3)"},
 	{Name: "blocklet-rows", Values: "2000…12000000", Help: "formats 1 and 2: rows of a blocklet, carbon.blocklet.size (default 120000)"},
+	{Name: "measures", Values: "any, 1.0", Help: "formats 1 and 2: make numbers small where every release reads them, or wherever 1.0 does, of which 1.2 to 1.6 misread some (default any)"},
 	{Name: "written-by", Values: "TEXT", Help: "who wrote it, kept in the footer (default stoa)"},
 }
 
 // writeOptions are the options of Create, understood.
 type writeOptions struct {
 	version     int
+	as10        bool
 	codec       string
 	sortColumns []string
 	inverted    []string
@@ -72,8 +74,10 @@ var onlyNew = []string{"compression", "local-dictionary", "local-dictionary-thre
 func (o *writeOptions) old(opts map[string]string) error {
 	rows := opts["blocklet-rows"] != ""
 	if o.version == 3 {
-		if rows {
-			return fault.Invalidf("carbon: option blocklet-rows is for formats 1 and 2")
+		for _, k := range []string{"blocklet-rows", "measures"} {
+			if opts[k] != "" {
+				return fault.Invalidf("carbon: option %s is for formats 1 and 2", k)
+			}
 		}
 		return nil
 	}
@@ -146,6 +150,8 @@ func (o *writeOptions) set(key, v string) (err error) {
 		if o.version = map[string]int{"1": 1, "2": 2, "3": 3}[v]; o.version == 0 {
 			return fault.Invalidf("carbon: option version=%s: 3, 2 or 1 is wanted", v)
 		}
+	case "measures":
+		o.as10, err = one("any", "1.0")
 	case "blocklet-rows":
 		if n, err = number(maxBlockletRows); err == nil && n < minBlockletRows {
 			err = fault.Invalidf("carbon: option blocklet-rows=%s: a number from %d to %d is wanted", v, minBlockletRows, maxBlockletRows)
