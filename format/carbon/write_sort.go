@@ -3,7 +3,6 @@ package carbon
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"container/heap"
 	"context"
 	"encoding/binary"
@@ -153,20 +152,22 @@ func arrayBytes(d arrow.ArrayData) (n int64) {
 	return n
 }
 
-// sortedRow is a row of a batch, where its key is in the keys, and the key's first eight bytes.
+// sortedRow is a row of a batch, and the first eight bytes of its key.
 type sortedRow struct {
 	head       uint64
 	batch, row int32
-	from, to   uint32
 }
 
-// order sorts the rows that are held.
+// order sorts the rows that are held: by the heads of their keys, then those with equal heads by what the keys have beyond.
 func (s *sorter) order() ([]sortedRow, error) {
 	n := 0
-	for _, b := range s.batches {
+	first := make([]int, len(s.batches)) // row of each batch among all
+	for k, b := range s.batches {
+		first[k] = n
 		n += int(b.NumRows())
 	}
 	rows := make([]sortedRow, 0, n)
+	ends := make([]uint32, 1, n+1)
 	var keys []byte
 	for k, b := range s.batches {
 		for i := range int(b.NumRows()) {
@@ -180,16 +181,57 @@ func (s *sorter) order() ([]sortedRow, error) {
 			}
 			var head [8]byte
 			copy(head[:], keys[from:])
-			rows = append(rows, sortedRow{binary.BigEndian.Uint64(head[:]), int32(k), int32(i), uint32(from), uint32(len(keys))})
+			rows = append(rows, sortedRow{binary.BigEndian.Uint64(head[:]), int32(k), int32(i)})
+			ends = append(ends, uint32(len(keys)))
 		}
 	}
-	slices.SortFunc(rows, func(a, b sortedRow) int {
-		if a.head != b.head {
-			return cmp.Compare(a.head, b.head)
+	rows = byHead(rows)
+	key := func(r sortedRow) []byte {
+		k := first[r.batch] + int(r.row)
+		return keys[ends[k]:ends[k+1]]
+	}
+	for from := 0; from < n; {
+		to, long := from, false
+		for ; to < n && rows[to].head == rows[from].head; to++ {
+			long = long || len(key(rows[to])) > 8
 		}
-		return cmp.Or(bytes.Compare(keys[a.from:a.to], keys[b.from:b.to]), cmp.Compare(a.batch, b.batch), cmp.Compare(a.row, b.row))
-	})
+		if long && to-from > 1 {
+			slices.SortStableFunc(rows[from:to], func(a, b sortedRow) int { return bytes.Compare(key(a), key(b)) })
+		}
+		from = to
+	}
 	return rows, nil
+}
+
+// byHead sorts rows by their heads, byte by byte from the last; equal ones stay as they are.
+func byHead(rows []sortedRow) []sortedRow {
+	var counts [8][256]int
+	for _, r := range rows {
+		for b := range counts {
+			counts[b][byte(r.head>>(8*b))]++
+		}
+	}
+	var other []sortedRow
+	for b := range counts {
+		at, sum := &counts[b], 0
+		if len(rows) == 0 || at[byte(rows[0].head>>(8*b))] == len(rows) { // they all have the same byte
+			continue
+		}
+		for v, n := range at {
+			at[v] = sum
+			sum += n
+		}
+		if other == nil {
+			other = make([]sortedRow, len(rows))
+		}
+		for _, r := range rows {
+			v := byte(r.head >> (8 * b))
+			other[at[v]] = r
+			at[v]++
+		}
+		rows, other = other, rows
+	}
+	return rows
 }
 
 // appendSortKey appends the key of row i of b, so that bytes.Compare gives CarbonData's order: nulls first, except of strings,
