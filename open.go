@@ -18,10 +18,14 @@ import (
 	"stoa/internal/scan"
 	"stoa/region"
 	"stoa/store"
+	"stoa/vec"
 )
 
 // metaCache is how many bytes of footers and indexes a source keeps.
 const metaCache = 64 << 20
+
+// pageCache is how many bytes of decoded pages a source keeps for look-ups.
+const pageCache = 256 << 20
 
 // openFiles is how many files a source holds open at a time; a process may often have 1024.
 const openFiles = 256
@@ -127,7 +131,18 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 		name += "#" + tg.Table
 	}
 	return &source{name: name, stamp: stampOf(ctx, tg.Target), format: tg.format, reader: r, meta: meta,
-		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(), Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
+		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(), Pages: pagesOf(o), Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
+}
+
+// pagesOf is where a source keeps decoded pages.
+func pagesOf(o OpenOptions) *vec.Cache {
+	switch {
+	case o.KeepPages < 0:
+		return nil
+	case o.KeepPages == 0:
+		return vec.NewCache(pageCache)
+	}
+	return vec.NewCache(o.KeepPages)
 }
 
 // stampOf is what shows that a file was changed.

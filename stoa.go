@@ -43,6 +43,9 @@ type OpenOptions struct {
 	Recover  bool              // find again what a damaged footer or index does not tell; see Table.Findings
 	Limits   format.Limits
 	Tree     store.Tree // nil = the local file system
+	// KeepPages is how many bytes of decoded pages a source keeps for look-ups: pages of which a scan wanted only a few rows.
+	// 0 = 256 MiB, less than 0 = none.
+	KeepPages int64
 }
 
 // Damaged says what happens to rows that cannot be read.
@@ -167,6 +170,9 @@ func (s ScanSpec) internal() scan.Spec {
 // Scan reads the rows that spec selects, in order. At most one error comes, last, with a nil batch.
 // Ranging again scans again.
 func (t *Table) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
+	if len(t.sources) == 1 { // nothing has to be fitted together
+		return scan.Run(ctx, t.sources[0].scan, spec.internal(), nil)
+	}
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		sc, err := t.ScanSchema(spec)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,6 +29,7 @@ var (
 	python = flag.String("python", "python3", "a Python with the packages of requirements.txt")
 	dir    = flag.String("data", "data", "folder of the data; made anew if it is not there")
 	only   = flag.Bool("prepare", false, "only write the data")
+	parts  = flag.String("parts", "scans,unshuffle,where,lookups,write,threads", "what is measured, in this order")
 	lookup = flag.String("lookup", "", "the program of ./lookup; empty: parquet-go is left out")
 )
 
@@ -53,8 +55,15 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("%d rows × 10 columns, seconds of the processor, one thread, best of five\n\n", *nRows)
 	fmt.Printf("| what | against | stoa | peer | ratio | floor | aim |\n|---|---|---|---|---|---|---|\n")
-	for _, part := range []func() error{b.scans, b.unshuffle, b.where, b.lookups, b.write, b.threads} {
-		if err := part(); err != nil {
+	for _, part := range []struct {
+		name string
+		run  func() error
+	}{{"scans", b.scans}, {"unshuffle", b.unshuffle}, {"where", b.where}, {"lookups", b.lookups}, {"write", b.write}, {"threads", b.threads}} {
+		if !slices.Contains(strings.Split(*parts, ","), part.name) {
+			continue
+		}
+		runtime.GOMAXPROCS(1)
+		if err := part.run(); err != nil {
 			return err
 		}
 	}
@@ -99,7 +108,7 @@ func (b *bench) ask() error {
 		return err
 	}
 	low, high := wanted()
-	cmd := exec.Command(*python, "peer.py", "measure", b.folder, string(cols), fmt.Sprint(low), fmt.Sprint(high), keyFile)
+	cmd := exec.Command(*python, "peer.py", "measure", b.folder, string(cols), fmt.Sprint(low), fmt.Sprint(high), keyFile, *parts)
 	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

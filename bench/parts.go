@@ -25,7 +25,6 @@ func (b *bench) scans() error {
 		return err
 	}
 	defer t.Close()
-	runtime.GOMAXPROCS(1)
 	for i, cols := range columns() {
 		name := strings.Join(cols, ",")
 		snappy, none := b.peers["scan snappy "+name], b.peers["scan none "+name]

@@ -1,7 +1,8 @@
-"""The peers: pyarrow, DuckDB, the bitshuffle library. usage: peer.py prepare ARROW DIR | peer.py measure DIR COLUMNS LOW HIGH KEYS
+"""The peers: pyarrow, DuckDB, the bitshuffle library. usage: peer.py prepare ARROW DIR | peer.py measure DIR COLUMNS LOW HIGH KEYS PARTS
 
 measure prints one JSON object: by name, the best of five in seconds of the processor (of the wall for what has two threads), and checksums.
-COLUMNS is a JSON array of arrays of columns; LOW and HIGH bound the keys of the filter; KEYS is a file of keys, one a line.
+COLUMNS is a JSON array of arrays of columns; LOW and HIGH bound the keys of the filter; KEYS is a file of keys, one a line. PARTS are the
+names of what is measured, with commas: scans, unshuffle, where, lookups, write.
 """
 import json, sys, time
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq, pyarrow.dataset as ds
@@ -58,7 +59,8 @@ def scan(path, columns):
     return min(best(whole), best(batches))
 
 
-def measure(folder, columns, low, high, keyfile):
+def measure(folder, columns, low, high, keyfile, parts):
+    parts = parts.split(",")
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     out = {}
@@ -66,24 +68,24 @@ def measure(folder, columns, low, high, keyfile):
     def put(name, seconds, sums=None):
         out[name] = {"Seconds": seconds, "Sums": sums or {}}
 
-    for cols in json.loads(columns):
+    for cols in json.loads(columns) if "scans" in parts else []:
         for codec in ("snappy", "none"):
             path = f"{folder}/{codec}.parquet"
             t = pq.read_table(path, columns=cols, use_threads=False)
             put(f"scan {codec} {','.join(cols)}", scan(path, cols), {c: checksum(t[c]) for c in cols})
 
     path, low, high = f"{folder}/snappy.parquet", int(low), int(high)
-    d = ds.dataset(path)
-    some = lambda: d.to_table(filter=(ds.field("key") >= low) & (ds.field("key") < high), use_threads=False)
-    t = some()
-    put("where pyarrow", best(some), {c: checksum(t[c]) for c in t.column_names})
-
     import duckdb
 
     con = duckdb.connect(config={"threads": 1})
-    ask = lambda: con.sql(f"SELECT * FROM read_parquet('{path}') WHERE key >= {low} AND key < {high}").to_arrow_table()
-    t = ask()
-    put("where duckdb", best(ask), {"key": checksum(t["key"])})
+    if "where" in parts:
+        d = ds.dataset(path)
+        some = lambda: d.to_table(filter=(ds.field("key") >= low) & (ds.field("key") < high), use_threads=False)
+        t = some()
+        put("where pyarrow", best(some), {c: checksum(t[c]) for c in t.column_names})
+        ask = lambda: con.sql(f"SELECT * FROM read_parquet('{path}') WHERE key >= {low} AND key < {high}").to_arrow_table()
+        t = ask()
+        put("where duckdb", best(ask), {"key": checksum(t["key"])})
 
     keys = [int(k) for k in open(keyfile)][:200]  # the cost of one look-up does not depend on how many there are
 
@@ -93,17 +95,19 @@ def measure(folder, columns, low, high, keyfile):
             rows = con.execute(q, [k]).fetchall()
             assert len(rows) == 1 and rows[0][0] == k
 
-    put("lookup duckdb", best(lookups, 2) / len(keys))
+    if "lookups" in parts:
+        put("lookup duckdb", best(lookups, 2) / len(keys))
 
-    t = pq.read_table(f"{folder}/none.parquet")
-    import os, tempfile
+    if "write" in parts:
+        t = pq.read_table(f"{folder}/none.parquet")
+        import os, tempfile
 
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as tmp:
-        put("write snappy", best(lambda: pq.write_table(t, tmp + "/x.parquet", compression="snappy")))
+        with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as tmp:
+            put("write snappy", best(lambda: pq.write_table(t, tmp + "/x.parquet", compression="snappy")))
 
     import bitshuffle
 
-    for width in (4, 8):
+    for width in (4, 8) if "unshuffle" in parts else ():
         data = np.random.default_rng(1).integers(0, 256, 256 << 10, dtype=np.uint8)
         a = data.view({4: np.uint32, 8: np.uint64}[width])
         shuffled = bitshuffle.bitshuffle(a, 8192 // width)

@@ -74,6 +74,7 @@ func (r *Reader) Find(ctx context.Context, key []byte, after bool) (n int64, exa
 		return 0, false, fault.Unsupportedf(r.f.footSpan(), "footer.validx_info", "the file has no value index, or its values are not keys")
 	}
 	l := lookup{f: r.f}
+	defer l.close()
 	return l.bound(ctx, key, after)
 }
 

@@ -23,6 +23,7 @@ type file struct {
 	codec    *codec.Codec
 	limits   format.Limits
 	noVerify bool
+	nodes    nodes
 }
 
 const (

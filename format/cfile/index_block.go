@@ -24,6 +24,8 @@ type indexNode struct {
 	n     int
 	body  int // bytes of the entries
 	offs  []byte
+
+	entries []indexEntry // all of them, if they were read already
 }
 
 // indexEntry is one entry.
@@ -132,6 +134,9 @@ func (x *indexNode) bounds(i int) (from, to int, reason string) {
 
 // entry is entry i. Every byte of it must belong to it.
 func (x *indexNode) entry(i int) (indexEntry, error) {
+	if x.entries != nil {
+		return x.entries[i], nil
+	}
 	c := x.block.cursor("")
 	from, to, reason := x.bounds(i)
 	if reason != "" {

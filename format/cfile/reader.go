@@ -90,6 +90,7 @@ func (r *Reader) SeekAtOrAfter(ctx context.Context, key []byte) (it *Iterator, e
 		return nil, false, fault.Unsupportedf(r.f.footSpan(), "footer.validx_info", "the file has no value index, or its values are not keys")
 	}
 	l := lookup{f: r.f}
+	defer l.close()
 	n, exact, err := l.bound(ctx, key, false)
 	if err != nil {
 		return nil, false, err

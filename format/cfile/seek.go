@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format"
@@ -22,7 +21,23 @@ type lookup struct {
 	f    *file
 	dict *vec.Vector
 	key  []byte
+
+	// The block decoded last: the two ends of a range often lie in one.
+	last  blockPtr
+	have  *vec.Vector
+	first int64
 }
+
+// close gives the block decoded last back. Who looked at one before it may still do so.
+func (l *lookup) close() {
+	if l.have != nil {
+		l.have.Release()
+		l.have = nil
+	}
+}
+
+// seekPool is the memory of blocks that look-ups decode.
+var seekPool = vec.NewPool(4 << 20)
 
 // arenas are for calls that decode a single block.
 var arenas = sync.Pool{New: func() any { return new(vec.Arena) }}
@@ -34,12 +49,16 @@ func (l *lookup) block(ctx context.Context, p blockPtr, path string) (v *vec.Vec
 			return nil, 0, err
 		}
 	}
+	if l.have != nil && p == l.last {
+		return l.have, l.first, nil
+	}
 	b := &dataBlock{ptr: p, first: -1, rows: -1}
 	v, lay, err := l.f.readData(ctx, b, l.dict, path)
 	if err != nil {
 		return nil, 0, err
 	}
-	return v, int64(lay.values.ordinal), nil
+	l.last, l.have, l.first = p, v, int64(lay.values.ordinal)
+	return v, l.first, nil
 }
 
 // readDict decodes the dictionary.
@@ -64,7 +83,7 @@ func (f *file) readData(ctx context.Context, b *dataBlock, dict *vec.Vector, pat
 	} else if f.footer.Array() {
 		t = arrow.ListOf(t)
 	}
-	v, err := vec.New(t, memory.DefaultAllocator)
+	v, err := vec.New(t, seekPool)
 	if err != nil {
 		return nil, layout{}, err
 	}
@@ -243,6 +262,7 @@ func (f *file) rowsBetween(ctx context.Context, at arrow.DataType, low, high *pr
 		}
 	}
 	l := lookup{f: f}
+	defer l.close()
 	if low != nil {
 		if key, ok := keyOf(f.footer.Type, at, *low); ok {
 			n, _, err := l.bound(ctx, key, !lowIn)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"stoa/fault"
 )
@@ -46,20 +47,67 @@ func (w *walker) path() string {
 
 // load reads the node at p, which the entry on top of the stack points to.
 func (w *walker) load(ctx context.Context, p blockPtr) (indexNode, error) {
-	path := w.path()
 	if reason := w.f.bad(p); reason != "" {
-		return indexNode{}, fault.Corruptf(w.place(), path, "%s", reason)
+		return indexNode{}, fault.Corruptf(w.place(), w.path(), "%s", reason)
 	}
 	if n := len(w.stack); n >= maxDepth {
-		return indexNode{}, fault.Corruptf(w.f.span(p), path, "the tree has more than %d levels", maxDepth)
+		return indexNode{}, fault.Corruptf(w.f.span(p), w.path(), "the tree has more than %d levels", maxDepth)
 	} else if n > 0 && p.offset+p.size > w.stack[n-1].ptr.offset {
-		return indexNode{}, fault.Corruptf(w.place(), path, "offset %d: an index block lies before the one that points to it (%d)", p.offset, w.stack[n-1].ptr.offset)
+		return indexNode{}, fault.Corruptf(w.place(), w.path(), "offset %d: an index block lies before the one that points to it (%d)", p.offset, w.stack[n-1].ptr.offset)
 	}
+	if x, ok := w.f.nodes.get(p); ok {
+		return x, nil
+	}
+	path := w.path()
 	x, err := w.f.readIndexBlock(ctx, p, path)
 	if err == nil && x.n == 0 && (len(w.stack) > 0 || !x.leaf) {
 		err = fault.Corruptf(w.f.span(p), path, "an index block without entries")
 	}
+	if err == nil && x.n > 0 {
+		w.f.nodes.put(p, &x)
+	}
 	return x, err
+}
+
+// nodes keeps index blocks of an open file, taken apart: look-ups go through the same ones again and again. The zero value is ready, and
+// safe for concurrent use.
+type nodes struct {
+	mu   sync.RWMutex
+	have map[blockPtr]indexNode
+	size int
+}
+
+// maxNodes is how many bytes of a file's index blocks are kept, about.
+const maxNodes = 1 << 20
+
+func (k *nodes) get(p blockPtr) (indexNode, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	x, ok := k.have[p]
+	return x, ok
+}
+
+// put keeps a node whose entries are all whole. Others tell what is wrong each time.
+func (k *nodes) put(p blockPtr, x *indexNode) {
+	size := len(x.block.data) + 48*x.n
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.size+size > maxNodes {
+		return
+	}
+	all := make([]indexEntry, x.n)
+	for i := range all {
+		var err error
+		if all[i], err = x.entry(i); err != nil {
+			return
+		}
+	}
+	x.entries = all
+	if k.have == nil {
+		k.have = map[blockPtr]indexNode{}
+	}
+	k.have[p] = *x
+	k.size += size
 }
 
 // readIndexBlock reads and opens an index block.

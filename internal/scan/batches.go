@@ -156,7 +156,7 @@ func topOf(rec arrow.RecordBatch, p *plan, top int) int {
 
 // columnOf is a top-level column; nil for what lies inside one, which the predicate then finds itself.
 func columnOf(rec arrow.RecordBatch, name string) arrow.Array {
-	_, at, err := resolve(rec.Schema(), name)
+	_, at, err := resolve(rec.Schema().Fields(), name)
 	if err != nil || len(at) > 1 {
 		return nil
 	}

@@ -351,10 +351,7 @@ func (m *merger) evaluate(e *pred.Expr, n int) (*vec.Sel, error) {
 		}
 	}()
 	for _, name := range e.Columns() {
-		_, path, err := resolve(m.run.src.Reader.Schema(), name)
-		if err != nil {
-			return nil, err
-		}
+		path := m.run.plan.paths[name]
 		col := m.run.plan.physical(path[0])
 		k := slices.IndexFunc(m.sub.outputs, func(o output) bool { return o.col == col })
 		v, err := m.whole[k].View(n)

@@ -32,6 +32,8 @@ type plan struct {
 	// The same of nested fields, whose columns are in none of the lists above.
 	filterFields, otherFields []*fieldPlan
 	columns                   []format.Column
+	fields                    []arrow.Field      // of the reader's schema, which copies them each time
+	paths                     map[string][]int   // of the names in the filter
 	named                     map[string]int     // physical columns of the names in the filter, of those that may have bounds
 	alone                     map[int]*pred.Expr // what of the filter's outer "and" is about one flat column alone, by physical column
 }
@@ -52,7 +54,7 @@ func newPlan(r format.Reader, spec Spec) (*plan, error) {
 	if spec.Ahead == 0 {
 		spec.Ahead = defaultAhead
 	}
-	p := &plan{spec: spec, columns: r.Columns(), named: map[string]int{}}
+	p := &plan{spec: spec, columns: r.Columns(), fields: r.Schema().Fields(), named: map[string]int{}, paths: map[string][]int{}}
 	_, p.logical = r.(format.Overlayer)
 	_, p.batched = r.(format.Batcher)
 	sc := r.Schema()
@@ -65,8 +67,10 @@ func newPlan(r format.Reader, spec Spec) (*plan, error) {
 			fields[i].Nullable = true
 		}
 	}
-	meta := sc.Metadata()
-	p.schema = arrow.NewSchema(fields, &meta)
+	if p.schema = sc; spec.Columns != nil || spec.Damaged == NullCells {
+		meta := sc.Metadata()
+		p.schema = arrow.NewSchema(fields, &meta)
+	}
 	if spec.Filter != nil {
 		if p.filter, err = pred.Bind(spec.Filter, sc); err != nil {
 			return nil, err
@@ -103,10 +107,11 @@ func (p *plan) split(sc *arrow.Schema) error {
 	inFilter := map[int]bool{}
 	if p.filter != nil {
 		for _, name := range p.filter.Columns() {
-			_, path, err := resolve(sc, name)
+			_, path, err := resolve(p.fields, name)
 			if err != nil {
 				return err
 			}
+			p.paths[name] = path
 			if k := slices.IndexFunc(p.columns, func(c format.Column) bool {
 				return slices.Equal(c.Path, path) && c.Has&format.Values != 0 && c.Parent < 0 && c.MaxRep == 0
 			}); k >= 0 {
@@ -160,7 +165,7 @@ func (p *plan) want(sc *arrow.Schema) error {
 		return nil
 	}
 	for _, name := range p.filter.Columns() {
-		_, path, err := resolve(sc, name)
+		_, path, err := resolve(p.fields, name)
 		if err != nil {
 			return err
 		}
@@ -284,18 +289,18 @@ func (p *plan) alloc() memory.Allocator {
 func (p *plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 	names := p.spec.Columns
 	if names == nil {
-		for i, f := range sc.Fields() {
+		for i, f := range p.fields {
 			p.outputs = append(p.outputs, output{path: []string{f.Name}, at: []int{i}, top: i, col: p.physical(i), nested: p.nested(i)})
 		}
-		return slices.Clone(sc.Fields()), nil
+		return slices.Clone(p.fields), nil
 	}
 	fields := make([]arrow.Field, 0, len(names))
 	for _, name := range names {
-		f, path, err := resolve(sc, name)
+		f, path, err := resolve(p.fields, name)
 		if err != nil {
 			return nil, err
 		}
-		o := output{path: namesOf(sc, path), at: path, top: path[0], col: p.physical(path[0]), nested: p.nested(path[0])}
+		o := output{path: namesOf(p.fields, path), at: path, top: path[0], col: p.physical(path[0]), nested: p.nested(path[0])}
 		p.outputs = append(p.outputs, o)
 		if len(path) > 1 {
 			f.Name = name
@@ -317,12 +322,11 @@ func (p *plan) physical(i int) int {
 
 // resolve finds the field that a path names (see pred.Find) and its child indices from the root.
 // A child of something nullable is nullable.
-func resolve(sc *arrow.Schema, name string) (arrow.Field, []int, error) {
-	at, f, err := pred.Find(sc.Fields(), name)
+func resolve(fields []arrow.Field, name string) (arrow.Field, []int, error) {
+	at, f, err := pred.Find(fields, name)
 	if err != nil {
 		return f, nil, err
 	}
-	fields := sc.Fields()
 	for _, k := range at[:len(at)-1] {
 		f.Nullable = f.Nullable || fields[k].Nullable
 		st, ok := fields[k].Type.(*arrow.StructType)
@@ -334,8 +338,7 @@ func resolve(sc *arrow.Schema, name string) (arrow.Field, []int, error) {
 	return f, at, nil
 }
 
-func namesOf(sc *arrow.Schema, path []int) []string {
-	fields := sc.Fields()
+func namesOf(fields []arrow.Field, path []int) []string {
 	var out []string
 	for k, i := range path {
 		out = append(out, fields[i].Name)

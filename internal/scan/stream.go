@@ -159,6 +159,9 @@ func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.
 		return nil
 	}
 	s.seen, s.hit = s.seen+1, s.hit+1
+	if known && s.few(p, first) {
+		return s.someOf(ctx, p, first, pos, min(to, b))
+	}
 	before := s.vec.Len()
 	err := s.decode(ctx, p, first, wantOf(want, a, b, first, to, known))
 	if err != nil {

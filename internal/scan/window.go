@@ -410,11 +410,7 @@ func (w *windows) evaluate(e *pred.Expr, a int64, n int, sel *vec.Sel) (*vec.Sel
 		}
 	}()
 	for _, name := range e.Columns() {
-		_, path, err := resolve(w.run.src.Reader.Schema(), name)
-		if err != nil {
-			return nil, err
-		}
-		v, err := w.view(path, a, n)
+		v, err := w.view(w.run.plan.paths[name], a, n)
 		if err != nil {
 			return nil, err
 		}
@@ -426,7 +422,7 @@ func (w *windows) evaluate(e *pred.Expr, a int64, n int, sel *vec.Sel) (*vec.Sel
 // view is the n rows from a on of what lies at path.
 func (w *windows) view(path []int, a int64, n int) (arrow.Array, error) {
 	if f := w.byTop[path[0]]; f != nil {
-		names := namesOf(w.run.src.Reader.Schema(), path)
+		names := namesOf(w.run.plan.fields, path)
 		return f.take(a, n, vec.All(n), names[1:], w.run.plan.alloc())
 	}
 	return w.byCol[w.run.plan.physical(path[0])].vec.View(n)
