@@ -1,18 +1,16 @@
 package vec
 
-import (
-	linked "container/list"
-	"sync"
-)
+import "sync"
 
-// Cache keeps decoded pages for who comes again, the ones used last up to a number of bytes. What it gives is shared and must not
-// be changed, nor released. It is safe for concurrent use; a nil Cache keeps nothing.
+// Cache keeps decoded pages for who comes again, up to a number of bytes: those go first that nobody has asked for since the hand of
+// the clock passed last. What it gives is shared and must not be changed, nor released. It is safe for concurrent use; a nil Cache keeps nothing.
 type Cache struct {
 	mu    sync.Mutex
 	limit int64
 	held  int64
-	have  map[CacheKey]*linked.Element
-	used  *linked.List // of kept, the latest first
+	have  map[CacheKey]*kept
+	clock []*kept
+	hand  int
 }
 
 // CacheKey says what page of which column a vector is.
@@ -24,15 +22,14 @@ type CacheKey struct {
 }
 
 type kept struct {
-	key  CacheKey
-	v    *Vector
-	size int64
+	key   CacheKey
+	v     *Vector
+	size  int64
+	asked bool // since the hand passed
 }
 
 // NewCache makes a cache for limit bytes.
-func NewCache(limit int64) *Cache {
-	return &Cache{limit: limit, have: map[CacheKey]*linked.Element{}, used: linked.New()}
-}
+func NewCache(limit int64) *Cache { return &Cache{limit: limit, have: map[CacheKey]*kept{}} }
 
 // Get is the vector kept under a key, or nil.
 func (c *Cache) Get(k CacheKey) *Vector {
@@ -45,8 +42,8 @@ func (c *Cache) Get(k CacheKey) *Vector {
 	if e == nil {
 		return nil
 	}
-	c.used.MoveToFront(e)
-	return e.Value.(kept).v
+	e.asked = true
+	return e.v
 }
 
 // Put keeps v, which is not a pool's: nobody releases it. One that is larger than an eighth of the limit is not kept.
@@ -61,11 +58,29 @@ func (c *Cache) Put(k CacheKey, v *Vector) {
 	if c.have[k] != nil {
 		return
 	}
-	c.have[k] = c.used.PushFront(kept{k, v, size})
-	for c.held += size; c.held > c.limit; {
-		e := c.used.Back()
-		x := c.used.Remove(e).(kept)
-		delete(c.have, x.key)
-		c.held -= x.size
+	for c.held+size > c.limit {
+		c.drop()
+	}
+	e := &kept{key: k, v: v, size: size}
+	c.have[k] = e
+	c.clock = append(c.clock, e)
+	c.held += size
+}
+
+// drop moves the hand to the next page that nobody asked for, and forgets it. There is at least one page.
+func (c *Cache) drop() {
+	for {
+		c.hand %= len(c.clock)
+		e := c.clock[c.hand]
+		if !e.asked {
+			last := len(c.clock) - 1
+			c.clock[c.hand], c.clock[last] = c.clock[last], nil
+			c.clock = c.clock[:last]
+			delete(c.have, e.key)
+			c.held -= e.size
+			return
+		}
+		e.asked = false
+		c.hand++
 	}
 }

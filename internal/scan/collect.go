@@ -65,6 +65,17 @@ func (c *collector) append(i int, v *vec.Vector, n int, sel *vec.Sel) error {
 	return c.vecs[i].Append(v, 0, n, sel)
 }
 
+// adopt takes the vector of a stream itself for output i, if that is all that is wanted of it and nothing was collected before: a look-up
+// copies nothing twice.
+func (c *collector) adopt(i int, s *stream, n int, sel *vec.Sel) bool {
+	if c.rows > 0 || c.take != nil || !sel.IsAll() || s.vec.Len() != n || c.plan.twice || c.start() != nil {
+		return false
+	}
+	c.vecs[i], s.vec = s.vec, c.vecs[i]
+	s.row += int64(n)
+	return true
+}
+
 // start makes the vectors if there are none.
 func (c *collector) start() error {
 	if c.vecs != nil {

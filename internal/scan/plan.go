@@ -26,6 +26,7 @@ type plan struct {
 	largest int64 // bytes of a column's vector with which a window ends
 
 	outputs []output
+	twice   bool  // several outputs are one column
 	filters []int // physical columns that the filter looks at
 	keys    []int // of these, those by which row groups are merged: a row without its key has no place
 	others  []int // the other physical columns that are read
@@ -124,6 +125,11 @@ func (p *plan) split(sc *arrow.Schema) error {
 				p.filters = append(p.filters, p.physical(path[0]))
 			}
 		}
+	}
+	seen := map[int]bool{}
+	for _, o := range p.outputs {
+		p.twice = p.twice || !o.nested && seen[o.col]
+		seen[o.col] = true
 	}
 	p.filters = sorted(p.filters)
 	p.alone = p.termsAlone()

@@ -455,10 +455,11 @@ func (w *windows) append(sel *vec.Sel, a int64, n int) error {
 	for i, o := range w.run.plan.outputs {
 		var err error
 		switch {
-		case !o.nested:
-			err = w.run.out.append(i, w.byCol[o.col].vec, n, sel)
-		case sel.Count > 0:
+		case o.nested && sel.Count > 0:
 			err = w.appendNested(i, o, sel, a, n)
+		case o.nested, w.run.out.adopt(i, w.byCol[o.col], n, sel):
+		default:
+			err = w.run.out.append(i, w.byCol[o.col].vec, n, sel)
 		}
 		if err != nil {
 			return err
