@@ -154,7 +154,8 @@ func (b *bench) where() error {
 	return nil
 }
 
-// lookups are rows by key, all columns, of one open table.
+// lookups are rows by key, all columns, of one open table: the first time, and the best of five times the same keys, when what an open
+// file keeps is there (on the other side, too).
 func (b *bench) lookups() error {
 	t, err := stoa.Open(b.ctx, filepath.Join(b.folder, "keyed"), stoa.OpenOptions{})
 	if err != nil {
@@ -162,14 +163,24 @@ func (b *bench) lookups() error {
 	}
 	defer t.Close()
 	pool := stoa.NewPool()
-	begin := processor()
-	for _, k := range b.keys {
-		n, err := count(t.Seek(b.ctx, []string{fmt.Sprint(k)}, stoa.ScanSpec{Alloc: pool}), nil)
-		if err != nil || n != 1 {
-			return fmt.Errorf("key %d: %d rows, %v", k, n, err)
+	first := 0.0
+	each, err := best(processor, func() error {
+		begin := processor()
+		for _, k := range b.keys {
+			n, err := count(t.Seek(b.ctx, []string{fmt.Sprint(k)}, stoa.ScanSpec{Alloc: pool}), nil)
+			if err != nil || n != 1 {
+				return fmt.Errorf("key %d: %d rows, %v", k, n, err)
+			}
 		}
+		if first == 0 {
+			first = (processor() - begin).Seconds() / float64(len(b.keys))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	each := (processor() - begin).Seconds() / float64(len(b.keys))
+	each /= float64(len(b.keys))
 	line("look-up of a random key, 10 columns, of 10 k", "DuckDB, Parquet", each, b.peers["lookup duckdb"].Seconds, "50×", "500×")
 	if *lookup == "" {
 		return nil
@@ -178,11 +189,12 @@ func (b *bench) lookups() error {
 	if err != nil {
 		return fmt.Errorf("lookup: %v", err)
 	}
-	var p peer
+	var p struct{ Seconds, First float64 }
 	if err := json.Unmarshal(out, &p); err != nil {
 		return err
 	}
 	line("the same", "parquet-go, page index", each, p.Seconds, "3×", "10×")
+	line("the same, the first time", "parquet-go, page index, the first time", first, p.First, "", "")
 	return nil
 }
 

@@ -1,4 +1,5 @@
-// Command lookup measures parquet-go at finding rows by key: lookup FILE KEYS prints the processor's seconds of one look-up as JSON.
+// Command lookup measures parquet-go at finding rows by key: lookup FILE KEYS prints the processor's seconds of one look-up as JSON: the best of five times
+// all keys, and the first.
 //
 // The key is the first column and rises. For each key the column index gives the page, the page the row, and the row is read with all
 // columns. The file is opened once.
@@ -64,17 +65,25 @@ func run(file, keys string) error {
 		return err
 	}
 	lines := strings.Fields(string(text))
-	begin := processor()
-	for _, l := range lines {
-		k, err := strconv.ParseInt(l, 10, 64)
-		if err != nil {
-			return err
+	var best, first float64
+	for i := range 5 {
+		begin := processor()
+		for _, l := range lines {
+			k, err := strconv.ParseInt(l, 10, 64)
+			if err != nil {
+				return err
+			}
+			if err := find(groups, k); err != nil {
+				return fmt.Errorf("key %d: %v", k, err)
+			}
 		}
-		if err := find(groups, k); err != nil {
-			return fmt.Errorf("key %d: %v", k, err)
+		took := (processor() - begin).Seconds() / float64(len(lines))
+		if i == 0 {
+			best, first = took, took
 		}
+		best = min(best, took)
 	}
-	return json.NewEncoder(os.Stdout).Encode(map[string]float64{"Seconds": (processor() - begin).Seconds() / float64(len(lines))})
+	return json.NewEncoder(os.Stdout).Encode(map[string]float64{"Seconds": best, "First": first})
 }
 
 func find(groups []group, k int64) error {
