@@ -33,6 +33,7 @@ var Codes = []Code{
 	{Code: "cfile.numvalues", Severity: region.Error, Help: "The footer's number of values is not that of the blocks."},
 	{Code: "cfile.prefix.restarts", Severity: region.Warning, Help: "A restart point of a prefix block is not where an entry without a prefix begins. Reading in order does not need them; Kudu's seeks do."},
 	{Code: "cfile.read", Severity: region.Error, Help: "Bytes of the file could not be read from where it is kept."},
+	{Code: "cfile.recovered.guessed", Severity: region.Warning, Help: "The footer is gone, and the options did not say all that it said: what they left open was tried, and blocks were found in one way. The message says in which; if it is not the right one, say encoding=, compression= and nullable=."},
 	{Code: "cfile.recovered", Severity: region.Note, Help: "Recover found blocks without the help of a sound index."},
 	{Code: "cfile.rows.lost", Severity: region.Error, Help: "Recover did not find the blocks of these rows: their bytes are damaged, cut off or overwritten."},
 	{Code: "cfile.set", Severity: region.Error, Help: "The files of a table in a directory do not belong together: one is missing, or has another number of rows."},

@@ -18,9 +18,9 @@ var readKeys = []format.OptionKey{
 	{Name: "kind", Values: "column, bloom, delta, index", Help: "what the file is, if it cannot be told from the footer"},
 	{Name: "key", Values: "TYPE,TYPE,…", Help: "types of the key's columns: an ad-hoc index shows them instead of the encoded key"},
 	{Name: "type", Values: "TYPE", Help: "recover without a footer: type of the values"},
-	{Name: "encoding", Values: "ENCODING", Help: "recover without a footer: encoding of the values"},
-	{Name: "compression", Values: "none, lz4, snappy, zlib", Help: "recover without a footer: how blocks are compressed"},
-	{Name: "nullable", Values: "true, false", Help: "recover without a footer: whether blocks have null bitmaps"},
+	{Name: "encoding", Values: "ENCODING", Help: "recover without a footer: encoding of the values (default: the one with which blocks are found)"},
+	{Name: "compression", Values: "none, lz4, snappy, zlib", Help: "recover without a footer: how blocks are compressed (default: likewise)"},
+	{Name: "nullable", Values: "true, false", Help: "recover without a footer: whether blocks have null bitmaps (default: likewise)"},
 	{Name: "checksums", Values: "true, false", Help: "recover without a footer: whether blocks have checksums (default true)"},
 }
 
@@ -35,6 +35,7 @@ type readOptions struct {
 	encoding    Encoding
 	compression Compression
 	nullable    bool
+	saysNulls   bool // nullable is given
 	noChecksums bool
 }
 
@@ -75,6 +76,7 @@ func (o *readOptions) set(key, v string) (err error) {
 		o.compression, err = pick(key, v, map[string]Compression{"none": NoCompression, "lz4": LZ4, "snappy": Snappy, "zlib": Zlib})
 	case "nullable":
 		o.nullable, err = pick(key, v, boolNames)
+		o.saysNulls = true
 	case "checksums":
 		var on bool
 		on, err = pick(key, v, boolNames)

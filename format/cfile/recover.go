@@ -108,18 +108,12 @@ func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts readOptions,
 		}
 		return again
 	}
-	return r.assume(f, opts)
+	return r.guess(f, opts)
 }
 
 // assume fills the footer from the options.
 func (r *recovery) assume(f *file, opts readOptions) error {
 	t := Footer{Version: max(f.header.Version, 1), Type: opts.typ, Encoding: opts.encoding, Compression: opts.compression, Nullable: opts.nullable, NumValues: -1}
-	if t.Encoding == AutoEncoding {
-		t.Encoding = Plain
-	}
-	if t.Compression == DefaultCompression {
-		t.Compression = NoCompression
-	}
 	if !opts.noChecksums {
 		t.Incompatible = featureChecksums
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -14,6 +16,7 @@ import (
 	"stoa/format"
 	"stoa/format/cfile"
 	"stoa/internal/kudugen"
+	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -154,6 +157,35 @@ func TestRecoverWithoutFooter(t *testing.T) {
 		}
 		holds(t, cells, x, vec.Range{})
 	})
+}
+
+// The type is enough: the rest is found out, or asked for.
+func TestRecoverByType(t *testing.T) {
+	asked, n := 0, 0
+	wounded(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
+		if n++; n%6 != 0 && os.Getenv("STOA_LONG") == "" {
+			t.Skip("every sixth file; STOA_LONG=1 takes all")
+		}
+		data = data[:l.Blocks[len(l.Blocks)-1].Off]
+		opts := footerOptions(t, l)
+		delete(opts, "encoding")
+		delete(opts, "compression")
+		delete(opts, "nullable")
+		_, found, err := cfile.Format.Recover(context.Background(), format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"}, format.OpenOptions{Opts: opts})
+		if err != nil && (!l.Checksums || strings.Contains(err.Error(), "say which it is")) {
+			asked++
+			return
+		}
+		if !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "cfile.recovered.guessed" }) {
+			t.Errorf("nothing tells what was guessed: %v, %v", found, err)
+		}
+		cells, lost, rows := salvage(t, data, opts)
+		if len(lost) > 0 || rows != int64(len(x.cells)) {
+			t.Errorf("%d rows, lost %v", rows, lost)
+		}
+		holds(t, cells, x, vec.Range{})
+	})
+	t.Logf("%d had to be asked for", asked)
 }
 
 // With all index blocks overwritten, every row is found.

@@ -6,6 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/vec"
 )
 
 // runs gathers runs of a list's items into one array.
@@ -37,7 +39,7 @@ func (r *runs) close() {
 func (r *runs) nulls(n int) {
 	r.close()
 	r.from, r.to = -1, -1
-	r.parts = append(r.parts, array.MakeArrayOfNull(r.mem, r.items.DataType(), n))
+	r.parts = append(r.parts, vec.Nulls(r.mem, r.items.DataType(), n))
 }
 
 // join makes one array of everything that was added.

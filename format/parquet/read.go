@@ -635,7 +635,7 @@ func (c *columns) readField(k int, n int64, mem memory.Allocator) (arrow.Array, 
 	var a arrow.Array
 	switch chunks := chunked.Chunks(); len(chunks) {
 	case 0:
-		a = array.MakeArrayOfNull(mem, chunked.DataType(), 0)
+		a = vec.Nulls(mem, chunked.DataType(), 0)
 	case 1:
 		a = chunks[0]
 		a.Retain()
