@@ -33,7 +33,7 @@ func (t *table) agree(ctx context.Context, s *rowSet) (out []region.Finding, err
 		redo = append(redo, x)
 	}
 	if known && live != s.LiveRows {
-		out = append(out, s.tablet.note("kudu.rowset.live", s.tablet.At, fmt.Sprintf("rowset %d has %d live rows by its REDO files, its superblock says %d", s.ID, live, s.LiveRows)))
+		out = append(out, s.tablet.note("kudu.rowset.live", s.tablet.At, fmt.Sprintf("rowset %d has %d live rows, its superblock says; its REDO files delete %d of %d", s.ID, s.LiveRows, s.rows-live, s.rows)))
 	}
 	for i := 0; i < len(s.Undo) && len(redo) > 0; i++ {
 		undo, ok, err := t.deltaStats(ctx, s, s.Undo[i])
