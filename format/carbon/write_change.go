@@ -176,10 +176,10 @@ func cleanFiles(dir string, s statusFile, keep map[string]bool, dry bool, out *C
 			dirs = append(dirs, name)
 			return nil
 		}
-		of, _ := segmentOf(d.Name())
+		of, _ := segmentOfPath(name)
 		gone := of != "" && !keep[of] || strings.HasPrefix(d.Name(), store.TempPrefix)
 		if strings.HasSuffix(d.Name(), ".deletedelta") {
-			gone = !deltas[d.Name()] || !keep[parseFileName(d.Name()).segment]
+			gone = !deltas[d.Name()] || !keep[of]
 		}
 		if strings.HasPrefix(d.Name(), "tableupdatestatus-") {
 			gone = len(s) == 0 || d.Name() != statusEntry(s[0]).text("updateStatusFileName")

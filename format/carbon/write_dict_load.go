@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -48,9 +47,6 @@ func ParseDictionaryWay(s string) (w DictionaryWay, err error) {
 	}
 	return DictionaryWay{kind: kind, path: path}, nil
 }
-
-// NeedsRows reports whether the way reads the rows twice.
-func (w DictionaryWay) NeedsRows() bool { return w.kind == twoPass || w.kind == predefined }
 
 // coder turns the values of a load's dictionary columns into codes.
 type coder struct {
@@ -562,15 +558,4 @@ func (k *coder) measure(p *writePlan) {
 			c.setCard(max(1, len(d.values)))
 		}
 	}
-}
-
-// String says what a load does with dictionaries.
-func (w DictionaryWay) String() string {
-	switch w.kind {
-	case "":
-		return singlePass
-	case predefined, allValues:
-		return fmt.Sprintf("%s:%s", w.kind, w.path)
-	}
-	return w.kind
 }

@@ -576,11 +576,7 @@ func removeSegment(dir, segment string, stamp int64) error {
 			dirs = append(dirs, name)
 			return nil
 		}
-		of, ms := segmentOf(d.Name())
-		if of == "" && ms > 0 && filepath.Base(filepath.Dir(name)) == "Segment_"+segment { // formats 1 and 2: the directory alone says it
-			of = segment
-		}
-		if of == segment && (stamp <= 0 || ms == stamp) {
+		if of, ms := segmentOfPath(name); of == segment && (stamp <= 0 || ms == stamp) {
 			return os.Remove(name)
 		}
 		return nil
@@ -594,10 +590,19 @@ func removeSegment(dir, segment string, stamp int64) error {
 	return err
 }
 
-// segmentOf is the segment that a file's name says, and its time: of data files, indexes, segment files.
+// segmentOfPath is segmentOf, also for files of formats 1 and 2, of which only the directory says the segment.
+func segmentOfPath(name string) (segment string, stamp int64) {
+	segment, stamp = segmentOf(filepath.Base(name))
+	if of, ok := strings.CutPrefix(filepath.Base(filepath.Dir(name)), "Segment_"); ok && segment == "" && stamp > 0 {
+		segment = of
+	}
+	return segment, stamp
+}
+
+// segmentOf is the segment that a file's name says, and its time: of data files, delete deltas, indexes, segment files.
 func segmentOf(name string) (segment string, stamp int64) {
 	switch {
-	case strings.HasSuffix(name, dataExt):
+	case strings.HasSuffix(name, dataExt), strings.HasSuffix(name, ".deletedelta"):
 		f := parseFileName(name)
 		return f.segment, f.time
 	case strings.HasSuffix(name, mergedExt), strings.HasSuffix(name, ".segment"):
