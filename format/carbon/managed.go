@@ -36,6 +36,7 @@ type managed struct {
 	once  sync.Mutex
 	found map[string]*part // by name; nil: not looked yet
 	list  []*part
+	bad   map[string]error // segments of which something is gone, by what stands for them among the parts
 }
 
 // openManaged opens a table directory.
@@ -257,7 +258,7 @@ func (t *managed) all(ctx context.Context) ([]*part, error) {
 	if t.found != nil {
 		return t.list, nil
 	}
-	found, list := map[string]*part{}, []*part(nil)
+	found, list, bad := map[string]*part{}, []*part(nil), map[string]error{}
 	if err := t.checkWanted(); err != nil {
 		return nil, err
 	}
@@ -271,9 +272,15 @@ func (t *managed) all(ctx context.Context) ([]*part, error) {
 			if t.o.allSegments && !l.counts() { // its files may have been cleaned away
 				continue
 			}
-			if t.saved == nil || !errors.Is(err, fault.Corrupt) {
+			if !errors.Is(err, fault.Corrupt) {
 				return nil, err
 			}
+			bad["segment "+l.Name] = err
+			if m := (*misfit)(nil); t.saved == nil && errors.As(err, &m) { // rows that were deleted could come back
+				continue
+			}
+		}
+		if err != nil && t.saved != nil {
 			t.saved([]region.Finding{saying("carbon.segment.missing", fault.Span{Object: t.status}, t.path, "%v: what is there of segment %s is read", err, l.Name)})
 		}
 		for k := range parts {
@@ -284,7 +291,10 @@ func (t *managed) all(ctx context.Context) ([]*part, error) {
 			}
 		}
 	}
-	t.found, t.list = found, list
+	if t.saved != nil { // it was told
+		bad = nil
+	}
+	t.found, t.list, t.bad = found, list, bad
 	return list, nil
 }
 
@@ -302,12 +312,19 @@ func (t *managed) checkWanted() error {
 	return nil
 }
 
+// Parts are the data files, and something for each segment of which files are missing or nobody knows which they are: its row groups
+// are the error, so that a scan ends there, or passes over what is lost and tells it.
 func (t *managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		list, err := t.all(ctx)
 		if err != nil {
 			yield(format.Part{}, err)
 			return
+		}
+		for _, name := range sorted(t.bad) { // first: without a policy for damage nothing is read
+			if !yield(format.Part{Ref: name, Rows: -1}, nil) {
+				return
+			}
 		}
 		for _, p := range list {
 			if !yield(format.Part{Ref: p.name, Stamp: p.stampText(t), Rows: p.rows, Bytes: p.bytes}, nil) {
@@ -333,6 +350,9 @@ func (t *managed) part(ctx context.Context, name string) (*part, error) {
 	}
 	if p := t.found[name]; p != nil {
 		return p, nil
+	}
+	if err := t.bad[name]; err != nil {
+		return nil, err
 	}
 	return nil, fault.Invalidf("%s is not a file of the table", name)
 }

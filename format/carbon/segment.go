@@ -1,6 +1,7 @@
 package carbon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,9 +82,16 @@ func (t *managed) segmentParts(ctx context.Context, l *load) ([]part, error) {
 		out = append(out, some...)
 	}
 	h.fail(t.whole(l, &h))
-	h.fail(t.fit(l, h.names))
+	if err := t.fit(l, h.names); err != nil {
+		return out, &misfit{cmp.Or(h.err, err)}
+	}
 	return out, h.err
 }
+
+// misfit is an error about a segment of which the update status has entries that no data file fits: which rows are deleted is not known.
+type misfit struct{ error }
+
+func (m *misfit) Unwrap() error { return m.error }
 
 // holding is what was found of a segment.
 type holding struct {

@@ -559,10 +559,37 @@ func AddColumn(ctx context.Context, dir string, f arrow.Field, def *string) erro
 			}
 			t.properties["default.value."+f.Name] = *def
 		}
-		t.columns = append(t.columns, list...)
+		t.columns = arranged(append(t.columns, list...))
 		t.history = append(t.history, evolution{stamp: now(), added: slices.Clone(list)})
 		return nil
 	})
+}
+
+// arranged brings columns into the order that CarbonData has them in: sort columns, other dimensions, long strings, nested ones,
+// measures. Its loads fail for a table that has them in another.
+func arranged(columns []columnSchema) (out []columnSchema) {
+	var lists [5][]columnSchema
+	for i := 0; i < len(columns); {
+		c, kind := &columns[i], listDimension
+		switch {
+		case c.sortColumnSchema():
+			kind = listSort
+		case c.typ.complex():
+			kind = listComplex
+		case c.typ == typeVarchar:
+			kind = listVarchar
+		case !c.dimension:
+			kind = listMeasure
+		}
+		end := i + 1
+		for more := c.children; more > 0 && end < len(columns); more-- { // its children are behind it
+			more += columns[end].children
+			end++
+		}
+		lists[kind] = append(lists[kind], columns[i:end]...)
+		i = end
+	}
+	return slices.Concat(lists[:]...)
 }
 
 // defaultBytes is a default as the schema keeps it; see defaultValue.

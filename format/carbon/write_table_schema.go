@@ -30,7 +30,7 @@ type TableSpec struct {
 func (s *TableSpec) tableSchema(stamp int64) (*tableSchema, error) {
 	o := defaultWriteOptions()
 	o.sortColumns, o.inverted, o.longStrings, o.keyed = s.SortColumns, s.Inverted, s.LongStrings, propertyNames(s.Properties["dictionary_include"])
-	list, err := planColumns(lowered(s.Schema), &o)
+	list, err := planColumns(s.partitionsLast(), &o)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +55,26 @@ func (s *TableSpec) tableSchema(stamp int64) (*tableSchema, error) {
 	return t, s.partition(t)
 }
 
+// partitionsLast are the fields with the partition columns at the end, as CarbonData has them: its loads fail otherwise.
+func (s *TableSpec) partitionsLast() *arrow.Schema {
+	sc := lowered(s.Schema)
+	var fields, last []arrow.Field
+	for i, n := range s.Partition {
+		if slices.Contains(s.Partition[:i], n) {
+			continue // refused later
+		}
+		if at := slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, n) }); at >= 0 {
+			last = append(last, sc.Field(at))
+		}
+	}
+	for _, f := range sc.Fields() {
+		if !slices.ContainsFunc(last, func(x arrow.Field) bool { return x.Name == f.Name }) {
+			fields = append(fields, f)
+		}
+	}
+	return arrow.NewSchema(append(fields, last...), nil)
+}
+
 // lowered has the names in lower case, as the systems that have tables want them.
 func lowered(sc *arrow.Schema) *arrow.Schema {
 	fields := slices.Clone(sc.Fields())
@@ -67,6 +87,9 @@ func lowered(sc *arrow.Schema) *arrow.Schema {
 func (s *TableSpec) buckets(t *tableSchema) error {
 	if s.Buckets == 0 {
 		return nil
+	}
+	if t.properties["sort_scope"] != "" {
+		return fault.Invalidf("carbon: a table with buckets has no sort_scope: each bucket is sorted by itself")
 	}
 	if s.Buckets < 0 || len(s.BucketBy) == 0 {
 		return fault.Invalidf("carbon: buckets want a number above 0 and at least one column")
@@ -89,7 +112,10 @@ func (s *TableSpec) partition(t *tableSchema) error {
 		return nil
 	}
 	t.partition = &partitionInfo{kind: nativeHive}
-	for _, n := range s.Partition {
+	for i, n := range s.Partition {
+		if slices.Contains(s.Partition[:i], n) {
+			return fault.Invalidf("carbon: %q is a partition column twice", n)
+		}
 		c := t.top(n)
 		if c == nil || c.typ.complex() || c.typ == typeBinary || c.sortColumnSchema() || c.keyed() {
 			return fault.Invalidf("carbon: %q cannot be a partition column", n)

@@ -21,7 +21,8 @@ import (
 // task is what one worker reads.
 type task struct {
 	groups []format.RowGroup
-	rows   vec.Range // of groups[0], if that is the only one; zero = all
+	rows   vec.Range    // of groups[0], if that is the only one; zero = all
+	lost   *region.Loss // a part that could not be opened, instead of groups
 	out    chan result
 	whole  bool // everything is in out; good once out is closed
 }
@@ -120,11 +121,15 @@ func (r *run) tasks(ctx context.Context) iter.Seq2[*task, error] {
 	return func(yield func(*task, error) bool) {
 		for part, err := range r.src.Reader.Parts(ctx, r.plan.query) {
 			var groups []format.RowGroup
+			var lost *region.Loss
 			if err == nil {
-				groups, err = r.src.Reader.RowGroups(ctx, part, r.plan.query)
+				groups, lost, err = r.groups(ctx, part)
 			}
 			if err != nil {
 				yield(&task{}, err)
+				return
+			}
+			if lost != nil && !yield(&task{lost: lost}, nil) {
 				return
 			}
 			for _, c := range r.plan.clusters(groups, r.src.Reader.Order()) {
@@ -187,9 +192,12 @@ func (r *run) worker(ctx context.Context, t *task) {
 	w := &run{plan: &mine, src: r.src}
 	w.out = newCollector(&mine, send)
 	var err error
-	if t.rows == (vec.Range{}) {
+	switch {
+	case t.lost != nil:
+		losses = append(losses, *t.lost)
+	case t.rows == (vec.Range{}):
 		err = w.cluster(ctx, t.groups)
-	} else {
+	default:
 		_, err = w.read(ctx, t.groups[0], t.rows)
 	}
 	if err == nil || errors.Is(err, errStop) {

@@ -103,9 +103,17 @@ func (r *run) pieces(ctx context.Context) error {
 		if left[0].Part != part.Ref {
 			continue
 		}
-		groups, err := r.src.Reader.RowGroups(ctx, part, r.plan.query)
+		groups, lost, err := r.groups(ctx, part)
 		if err != nil {
 			return err
+		}
+		if lost != nil {
+			r.lose(*lost)
+			left = left[1:]
+			for len(left) > 0 && left[0].Part == part.Ref {
+				left = left[1:]
+			}
+			continue
 		}
 		for len(left) > 0 && left[0].Part == part.Ref {
 			if err := r.piece(ctx, part, groups, left[0]); err != nil {

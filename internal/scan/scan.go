@@ -178,9 +178,13 @@ func (r *run) all(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		groups, err := r.src.Reader.RowGroups(ctx, part, r.plan.query)
+		groups, lost, err := r.groups(ctx, part)
 		if err != nil {
 			return err
+		}
+		if lost != nil {
+			r.lose(*lost)
+			r.base += max(0, part.Rows)
 		}
 		for _, c := range r.plan.clusters(groups, r.src.Reader.Order()) {
 			if err := ctx.Err(); err != nil {
@@ -192,6 +196,19 @@ func (r *run) all(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// groups are the row groups of a part. A part whose row groups cannot even be listed is lost as a whole, if the damage policy reads on.
+func (r *run) groups(ctx context.Context, part format.Part) ([]format.RowGroup, *region.Loss, error) {
+	groups, err := r.src.Reader.RowGroups(ctx, part, r.plan.query)
+	if err == nil || !r.excused(err) {
+		return groups, nil, err
+	}
+	l := &region.Loss{Part: part.Ref, Rows: [2]int64{-1, -1}, Err: err}
+	if part.Rows >= 0 {
+		l.Rows, l.Exact = [2]int64{0, part.Rows}, true
+	}
+	return nil, l, nil
 }
 
 // cluster reads row groups whose keys overlap, or one.

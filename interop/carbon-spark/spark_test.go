@@ -313,6 +313,8 @@ func TestSpark(t *testing.T) {
 	states("cleaned", "4 Success", "0.1 Success")
 	states("during", "1 Insert In Progress", "0 Success")
 
+	list = append(list, h.merged()...)
+
 	// What Spark changes.
 	insertAt := len(list)
 	for _, name := range h.names {
@@ -395,6 +397,27 @@ func TestSpark(t *testing.T) {
 	}
 	h.ask(list, nil)
 	t.Logf("COUNT %d tables, %d statements answered by CarbonData under Spark, %d rows compared", len(h.names), h.asked, h.rows)
+}
+
+// merged has stoa merge the index files of two tables that Spark wrote with single ones, and asks for their rows.
+func (h *house) merged() (out []question) {
+	for name, days := range map[string]int{"plain": 60, "parts": 3} {
+		dir := h.path("single_" + name)
+		if err := os.CopyFS(dir, os.DirFS("../../format/carbon/testdata/single_index/"+name)); err != nil {
+			h.t.Fatal(err)
+		}
+		h.run("merge-index", dir)
+		if l, err := filepath.Glob(filepath.Join(dir, "*/*/*/*.carbonindex")); err != nil || len(l) > 0 {
+			h.t.Error(l, err)
+		}
+		h.run("verify", dir)
+		q := question{sql: "select * from single_" + name + " order by id"}
+		for i := range map[string]int{"plain": 60, "parts": 40}[name] {
+			q.want = append(q.want, canonical(cells{"id": i, "name": fmt.Sprint("n", i%7), "day": time.Date(2020, 1, 1+i%days, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)}))
+		}
+		out = append(out, q)
+	}
+	return out
 }
 
 // begin begins a load of one row.
