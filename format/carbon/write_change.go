@@ -481,10 +481,16 @@ func PlanCompaction(dir string, major bool, ids []string) ([]Compaction, error) 
 			levels[n] = append(levels[n], name)
 		}
 	}
-	for _, n := range ids {
+	for i, n := range ids {
 		if !slices.Contains(all, n) {
 			return nil, fault.Invalidf("%s has no segment %s that counts", dir, n)
 		}
+		if slices.Contains(ids[:i], n) {
+			return nil, fault.Invalidf("segment %s is named twice", n)
+		}
+	}
+	if ids != nil { // oldest first
+		ids = slices.DeleteFunc(slices.Clone(all), func(n string) bool { return !slices.Contains(ids, n) })
 	}
 	switch {
 	case ids != nil:

@@ -227,15 +227,16 @@ func (l *Load) Write(ctx context.Context, b arrow.RecordBatch) error {
 		l.next++
 		return l.give(ctx, t, b, 0, int(b.NumRows()))
 	}
+	before := l.rows
 	for i := 0; i < int(b.NumRows()); {
 		t, err := l.taskOf(b, i)
 		if err != nil {
-			return err
+			return located(err, before)
 		}
 		end := i + 1
 		for end < int(b.NumRows()) {
 			if next, err := l.taskOf(b, end); err != nil {
-				return err
+				return located(err, before)
 			} else if next != t {
 				break
 			}
@@ -333,7 +334,7 @@ func (l *Load) partitionText(b arrow.RecordBatch, i int, c *columnSchema) (strin
 	x := &cells{}
 	col := &column{columnSchema: c}
 	if err := x.add(col, a, i, i+1, &l.wo); err != nil {
-		return "", err
+		return "", inColumn(err, col)
 	}
 	var s string
 	switch c.typ {
@@ -354,7 +355,10 @@ func (l *Load) partitionText(b arrow.RecordBatch, i int, c *columnSchema) (strin
 	default:
 		s = fmt.Sprint(x.ints[0])
 	}
-	if s == "" { // as Hive does: no directory has no name
+	if s == "" || s == hiveNull { // no directory has no name: Hive gives it the one of null
+		if !l.wo.merge {
+			return "", inColumn(badValue(i, "%q in a partition column would be read as null (--opt nulls=merge writes it nevertheless)", s), col)
+		}
 		return hiveNull, nil
 	}
 	return escapeName(s), nil

@@ -268,8 +268,14 @@ func TestMinorCompactionPlan(t *testing.T) {
 	if err != nil || fmt.Sprint(plan) != "[{[0 1 2 3] 0.1 <nil>} {[4 5 6 7] 4.1 <nil>}]" {
 		t.Error(plan, err)
 	}
-	if plan, err = carbon.PlanCompaction(dir, false, []string{"2", "77"}); err == nil {
-		t.Error("a segment that is not there", plan)
+	for _, ids := range [][]string{{"2", "77"}, {"2", "3", "2"}} {
+		if plan, err = carbon.PlanCompaction(dir, false, ids); err == nil {
+			t.Error("a segment that is not there, or twice", plan)
+		}
+	}
+	plan, err = carbon.PlanCompaction(dir, false, []string{"5", "3"})
+	if err != nil || fmt.Sprint(plan) != "[{[3 5] 3.1 <nil>}]" {
+		t.Error(plan, err)
 	}
 }
 
@@ -386,6 +392,41 @@ func TestLoading(t *testing.T) {
 		}
 		if c, err := carbon.Clean(t.Context(), dir, false); err != nil || !slices.Equal(c.Segments, []string{"1"}) {
 			t.Error(status, c, err)
+		}
+	}
+}
+
+// TestEmptyPartition refuses what a partition's directory cannot say.
+func TestEmptyPartition(t *testing.T) {
+	for _, v := range []string{"", "__HIVE_DEFAULT_PARTITION__"} {
+		dir := filepath.Join(t.TempDir(), "t")
+		sc := arrow.NewSchema([]arrow.Field{{Name: "p", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
+		if err := carbon.CreateTable(dir, "", carbon.TableSpec{Schema: sc, Partition: []string{"p"}}); err != nil {
+			t.Fatal(err)
+		}
+		b := array.NewRecordBuilder(arrowMemory.DefaultAllocator, sc)
+		b.Field(0).(*array.StringBuilder).AppendValues([]string{"a", v}, nil)
+		b.Field(1).(*array.Int32Builder).AppendValues([]int32{1, 2}, nil)
+		rows := b.NewRecordBatch()
+		load := func(opts map[string]string) error {
+			l, err := carbon.BeginLoad(t.Context(), dir, sc, carbon.LoadOptions{Opts: opts})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Write(t.Context(), rows); err != nil {
+				return errors.Join(err, l.Abort(t.Context()))
+			}
+			_, err = l.Close(t.Context())
+			return err
+		}
+		if err := load(nil); err == nil || !strings.Contains(err.Error(), "column p, row 1") {
+			t.Errorf("%q: %v", v, err)
+		}
+		if err := load(map[string]string{"nulls": "merge"}); err != nil {
+			t.Error(err)
+		}
+		if got := ids(t, dir, nil); !slices.Equal(got, []int32{1, 2}) {
+			t.Error(got)
 		}
 	}
 }
