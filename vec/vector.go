@@ -67,6 +67,8 @@ type Vector struct {
 
 	hint hint
 
+	short []shortWord // of a dictionary, see AsDict
+
 	failed error // codes that could not become bytes when they had to; told by the next call that can
 }
 
@@ -396,6 +398,11 @@ func (v *Vector) Fit(n int, limit int64) int {
 // gather appends the strings of codes, whose entries begin at position at.
 func (v *Vector) gather(offs []int32, codes []uint32, at int) error {
 	dict := v.dict
+	if v.valid == nil || v.nulls == 0 {
+		if dict.short != nil {
+			return v.gatherShort(offs, codes, dict.short)
+		}
+	}
 	do := words[int32](dict.offs, dict.n+1)
 	total := int64(0)
 	end := offs[0]
@@ -432,6 +439,61 @@ func (v *Vector) gather(offs []int32, codes []uint32, at int) error {
 			pos += copy(out[pos:], src[a:b])
 		}
 		offs[i+1] = end + int32(pos)
+	}
+	return nil
+}
+
+// shortWord is a string of a dictionary of at most 16 bytes, with its length.
+type shortWord struct {
+	lo, hi uint64
+	n      int64
+	_      int64 // two to a cache line
+}
+
+// maxShort is how many strings a dictionary has at most that is made a table of short words: it should stay in the first cache.
+const maxShort = 1 << 12
+
+// AsDict says that d, which will not change any more, is a dictionary: codes become its strings faster then, if these are short.
+func (d *Vector) AsDict() {
+	if d.kind != strs || d.n == 0 || d.n > maxShort || d.coded < d.n {
+		return
+	}
+	offs, src := words[int32](d.offs, d.n+1), d.StringBytes()
+	t := make([]shortWord, d.n)
+	for i := range t {
+		var w [16]byte
+		n := int(offs[i+1] - offs[i])
+		if n > len(w) {
+			return
+		}
+		copy(w[:], src[offs[i]:offs[i+1]])
+		t[i] = shortWord{lo: binary.NativeEndian.Uint64(w[:]), hi: binary.NativeEndian.Uint64(w[8:]), n: int64(n)}
+	}
+	d.short = t
+}
+
+// gatherShort is gather for short words, none null: two stores an entry, whatever its length; the next one overwrites what is too much, and
+// Slack takes the last.
+func (v *Vector) gatherShort(offs []int32, codes []uint32, table []shortWord) error {
+	total, end := int64(0), offs[0]
+	for _, c := range codes {
+		total += table[c].n
+	}
+	if total > math.MaxInt32-int64(end) {
+		return fault.Limitf(fault.Span{}, "", "the strings of %d entries do not fit one batch", len(codes))
+	}
+	out, err := v.Bytes(end, total)
+	if err != nil {
+		return err
+	}
+	to, last := unsafe.Pointer(unsafe.SliceData(out)), offs[1:][:len(codes)]
+	pos := int64(0)
+	for i, c := range codes {
+		w := &table[c]
+		*(*uint64)(unsafe.Add(to, pos)) = w.lo // at most total+16 bytes, and Slack is more
+		*(*uint64)(unsafe.Add(to, pos+8)) = w.hi
+		pos += w.n
+		last[i] = end + int32(pos)
 	}
 	return nil
 }

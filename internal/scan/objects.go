@@ -126,6 +126,7 @@ func (d *Dicts) get(ctx context.Context, src Source, col format.Column, c format
 		v.Release()
 		return nil, err
 	}
+	v.AsDict()
 	d.have[key.String()] = v
 	return v, nil
 }

@@ -35,10 +35,10 @@ type result struct {
 }
 
 // A task is at most so many windows of one row group: pages that cross its border are decoded twice.
-const taskWindows = 8
+const taskWindows = 4
 
-// ready is how many batches a task may hold that are not due yet.
-const ready = 2
+// ready is how many batches a task may hold that are not due yet: all of one, so that its worker does not wait while another's are due.
+const ready = taskWindows
 
 // together reads by several workers.
 func (r *run) together(outer context.Context) error {
