@@ -8,6 +8,12 @@ import (
 	"stoa/internal/sum"
 )
 
+// AsLarge makes ls look only at the ends of logs, as it does of those that are large.
+func AsLarge(t testing.TB) {
+	glanceBytes = 0
+	t.Cleanup(func() { glanceBytes = 1 << 20 })
+}
+
 // Unpack is for the tests from outside.
 var Unpack = unpack
 

@@ -13,12 +13,14 @@ import (
 	"stoa/region"
 )
 
-// What `stoa ls` tells of a tablet's health. It reads no rows and replays no log: it looks whether the blocks are there, and whether the
-// log begins and ends as it must, and reaches as far as the newest rowsets do. Damage within a block, or within the log, is found by those
-// who read it.
+// What `stoa ls` tells of a tablet's health. It reads no rows: it looks whether the blocks are there, and whether the log begins and ends as
+// it must, and reaches as far as the newest rowsets do. Damage within a block, or within a log that is not small, is found by those who read it.
 
 // glanceSets is how many rowsets, the newest, are held against the end of the log.
 const glanceSets = 16
+
+// glanceBytes is how large a log may be that is read as a whole.
+var glanceBytes int64 = 1 << 20
 
 // glance are the errors that can be told of a tablet at a glance; none if one of its replicas is without.
 func (s *servers) glance(ctx context.Context, tb *tablet) (out []region.Finding, err error) {
@@ -107,14 +109,20 @@ func lostCode(p Place) string {
 	return "kudu.block.missing"
 }
 
-// glanceLog looks at the ends of a tablet's segments. Of what it gives only Missing, Empty, LastTime, which is that of the last operation
-// that was received, and Findings count.
+// glanceLog looks at the ends of a tablet's segments. Of what it gives only Missing, Empty, LastTime and Findings count.
 func (f *FS) glanceLog(ctx context.Context, t *Tablet) (*Logged, error) {
 	x := newReplay(t, nil)
 	segments, err := f.logSegments(ctx, t.ID)
 	if err != nil || len(segments) == 0 {
 		x.none(ctx, f)
 		return x.out, err
+	}
+	if f.logBytes(ctx, t.ID) <= glanceBytes {
+		log, err := f.Replay(ctx, t, nowhere)
+		if err == nil {
+			log.Findings = slices.DeleteFunc(log.Findings, func(x region.Finding) bool { return x.Code == "kudu.wal.change.lost" })
+		}
+		return log, err
 	}
 	for i, s := range segments {
 		r, err := x.open(ctx, f, s, i == 0, i == len(segments)-1)
@@ -125,8 +133,9 @@ func (f *FS) glanceLog(ctx context.Context, t *Tablet) (*Logged, error) {
 			r.src.Close()
 		}
 	}
+	committed := map[OpID]bool{}
 	for i, s := range slices.Backward(segments) {
-		last, err := x.lastOf(ctx, f, s.Name, i == len(segments)-1)
+		last, err := x.lastOf(ctx, f, s.Name, i == len(segments)-1, committed)
 		if err != nil {
 			return nil, err
 		}
@@ -134,13 +143,16 @@ func (f *FS) glanceLog(ctx context.Context, t *Tablet) (*Logged, error) {
 			return x.out, nil
 		}
 	}
-	x.out.Empty = true
+	x.out.Empty = len(committed) == 0 && x.last == OpID{}
 	return x.out, nil
 }
 
-// lastOf is the hybrid time of the last operation that was received in a segment; 0 if there is none. Batches before it are passed over by
-// what their headers say.
-func (x *replay) lastOf(ctx context.Context, f *FS, name string, newest bool) (last uint64, err error) {
+// nowhere looks a key up without a look.
+func nowhere(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, nil }
+
+// lastOf is the hybrid time of the last operation in a segment that was committed there or, as committed tells, in later ones; 0 if there is
+// none. Batches before it are passed over by what their headers say.
+func (x *replay) lastOf(ctx context.Context, f *FS, name string, newest bool, committed map[OpID]bool) (last uint64, err error) {
 	src, err := f.tree.Open(ctx, name)
 	if err != nil {
 		return 0, err
@@ -163,7 +175,7 @@ func (x *replay) lastOf(ctx context.Context, f *FS, name string, newest bool) (l
 		}
 		switch {
 		case err == io.EOF:
-			return r.lastTime(ctx, batches)
+			return x.lastIn(ctx, r, batches, committed)
 		case err == nil:
 			batches = append(batches, off)
 		case isTorn(err) && newest: // what a crash leaves
@@ -196,8 +208,8 @@ func (r *walReader) skip(ctx context.Context) (ok bool, err error) {
 	return true, nil
 }
 
-// lastTime is the time of the last operation in the batches that begin at the given places.
-func (r *walReader) lastTime(ctx context.Context, batches []int64) (last uint64, err error) {
+// lastIn is lastOf for the batches that begin at the given places. A commit comes behind its operation, so it was seen before.
+func (x *replay) lastIn(ctx context.Context, r *walReader, batches []int64, committed map[OpID]bool) (last uint64, err error) {
 	for _, off := range slices.Backward(batches) {
 		b, err := r.batch(ctx, off)
 		if err != nil && !errors.As(err, new(*fault.Error)) {
@@ -206,13 +218,19 @@ func (r *walReader) lastTime(ctx context.Context, batches []int64) (last uint64,
 		if err != nil {
 			continue
 		}
+		var ops []*replicateMsg
 		parseBatch(b.cursor, false, func(e walEntry) {
-			if e.replicate != nil {
-				last = max(last, e.replicate.time)
+			if e.commit != nil {
+				committed[e.commit.id] = true
+			} else {
+				ops = append(ops, e.replicate)
 			}
 		})
-		if last > 0 {
-			return last, nil
+		for _, m := range slices.Backward(ops) {
+			x.last = m.id
+			if committed[m.id] {
+				return m.time, nil
+			}
 		}
 	}
 	return 0, nil

@@ -96,7 +96,7 @@ func (r replica) lastTime(ctx context.Context, wal bool) (last uint64, holes int
 		last, err = t.flushed(ctx, tb, tb.RowSets)
 		return last, 0, err
 	}
-	log, last, err := t.readLog(ctx, tb, func(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, nil })
+	log, last, err := t.readLog(ctx, tb, nowhere)
 	if err != nil {
 		return 0, 0, err
 	}
