@@ -3,6 +3,7 @@ package carbon_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/format/carbon"
 )
@@ -24,7 +27,18 @@ func TestCrashHelper(t *testing.T) {
 	}
 	b := orders(1000, 21000)
 	fmt.Println("begin")
-	l, err := carbon.BeginLoad(context.Background(), dir, b.Schema(), carbon.LoadOptions{Tasks: 2, Opts: map[string]string{"page-rows": "500", "blocklet-size": "1"}})
+	o := carbon.LoadOptions{Tasks: 2, Opts: map[string]string{"page-rows": "500", "blocklet-size": "1"}}
+	if way := os.Getenv("STOA_CARBON_CRASH_WAY"); way != "" {
+		o.Opts = map[string]string{"version": "2", "blocklet-rows": "2000"}
+		var err error
+		if o.Dictionary, err = carbon.ParseDictionaryWay(way); err != nil {
+			t.Fatal(err)
+		}
+		o.Dictionary.Rows = func() iter.Seq2[arrow.RecordBatch, error] {
+			return func(yield func(arrow.RecordBatch, error) bool) { yield(b, nil) }
+		}
+	}
+	l, err := carbon.BeginLoad(context.Background(), dir, b.Schema(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +64,7 @@ func state(dir string) string {
 		return "6 part of the table"
 	case has("Metadata/segments/1_*.segment"):
 		return "5 segment file"
-	case has("Fact/Part0/Segment_1/*.carbonindexmerge"):
+	case has("Fact/Part0/Segment_1/*.carbonindex*"):
 		return "4 index"
 	case has("Fact/Part0/Segment_1/*.carbondata"):
 		return "3 data files"
@@ -64,7 +78,17 @@ func state(dir string) string {
 
 // TestCrash kills loads at any time: the table is as it was, or as it is after the load, and what is left can be cleaned away.
 // STOA_CRASHES says how many; the table is small, so that a load is mostly what a crash can break.
-func TestCrash(t *testing.T) {
+func TestCrash(t *testing.T) { crash(t, carbon.TableSpec{}, "") }
+
+// TestCrashDictionaries is TestCrash for loads that make dictionaries, and files of format 2.
+func TestCrashDictionaries(t *testing.T) {
+	spec := carbon.TableSpec{Properties: map[string]string{"dictionary_include": "name,id"}}
+	for _, way := range []string{"single-pass", "two-pass"} {
+		t.Run(way, func(t *testing.T) { crash(t, spec, way) })
+	}
+}
+
+func crash(t *testing.T, spec carbon.TableSpec, way string) {
 	if testing.Short() {
 		t.Skip("it starts many processes")
 	}
@@ -78,7 +102,7 @@ func TestCrash(t *testing.T) {
 	}
 	start := func(dir string) (*exec.Cmd, func() time.Time) {
 		cmd := exec.Command(self, "-test.run=^TestCrashHelper$", "-test.v")
-		cmd.Env = append(os.Environ(), "STOA_CARBON_CRASH="+dir)
+		cmd.Env = append(os.Environ(), "STOA_CARBON_CRASH="+dir, "STOA_CARBON_CRASH_WAY="+way)
 		out, err := cmd.StdoutPipe()
 		if err == nil {
 			err = cmd.Start()
@@ -97,7 +121,7 @@ func TestCrash(t *testing.T) {
 			return time.Now()
 		}
 	}
-	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 100})
+	dir := newOrders(t, spec, [2]int{0, 100})
 	cmd, begun := start(dir)
 	at := begun()
 	if err := cmd.Wait(); err != nil {
@@ -109,7 +133,7 @@ func TestCrash(t *testing.T) {
 	states := map[string]int{}
 	between := 0
 	for n := 0; n < kills || between < kills*3/4 && n < 3*kills; n++ { // three quarters shall be between the first and the last write
-		dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 100})
+		dir := newOrders(t, spec, [2]int{0, 100})
 		cmd, begun := start(dir)
 		begun()
 		time.Sleep(time.Duration(r.Int64N(int64(whole))))
@@ -144,5 +168,5 @@ func TestCrash(t *testing.T) {
 		}
 		healthy(t, dir)
 	}
-	t.Logf("COUNT %d loads killed between their first and last write, a load takes %v; what all that were killed left: %v", between, whole.Round(time.Millisecond), states)
+	t.Logf("COUNT %s%d loads killed between their first and last write, a load takes %v; what all that were killed left: %v", strings.TrimLeft(way+" ", " "), between, whole.Round(time.Millisecond), states)
 }
