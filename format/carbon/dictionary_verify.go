@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"stoa/fault"
@@ -196,9 +197,14 @@ func (v *dictChecker) order(name string, at fault.Span, values [][]byte, col *co
 	case len(s.codes) != len(values):
 		v.tell("carbon.sortindex.order", column, fault.Span{Object: file}, "%d codes, the dictionary has %d", len(s.codes), len(values))
 	case col != nil:
-		if o := newDictOrder(col, values); !o.follows(col, s.codes) {
+		if o := newDictOrder(col, values); !o.follows(col, s.codes) && !(col.typ == typeString && javaOrder(s.codes, values)) {
 			v.tell("carbon.sortindex.order", column, fault.Span{Object: file}, "the codes are not in the order of their values")
 		}
 	}
 	return nil
+}
+
+// javaOrder reports whether codes are in the order that the real writer gives texts.
+func javaOrder(codes []int32, values [][]byte) bool {
+	return slices.IsSortedFunc(codes, func(a, b int32) int { return javaCompare(string(values[a-1]), string(values[b-1])) })
 }

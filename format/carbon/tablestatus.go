@@ -87,7 +87,11 @@ func millis(s string) (int64, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true
 	}
-	when, err := time.Parse("02-01-2006 15:04:05:000", s)
+	at := strings.LastIndexByte(s, ':')
+	if at < 0 || len(s)-at != 4 {
+		return 0, false
+	}
+	when, err := time.Parse("02-01-2006 15:04:05.000", s[:at]+"."+s[at+1:])
 	if err != nil {
 		return 0, false
 	}

@@ -130,7 +130,11 @@ func BeginLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions)
 	if l.schema, err = readTableSchema(dir); err != nil {
 		return nil, err
 	}
-	if l.wo, err = l.schema.options(o.Opts); err != nil {
+	opts, err := l.lastVersion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if l.wo, err = l.schema.options(opts); err != nil {
 		return nil, err
 	}
 	l.list = l.schema.stored()

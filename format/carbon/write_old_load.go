@@ -2,12 +2,19 @@ package carbon
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
 )
 
 // code prepares the dictionaries of the columns that have one, and says whether a format can have the columns.
@@ -28,8 +35,54 @@ func (l *Load) code(ctx context.Context, roots []*column) (err error) {
 	return err
 }
 
+// lastVersion are the options with the format of the last segment that counts, if they do not say one: a table of formats 1 and 2 stays
+// one that the releases of its time can read, also when its rows are updated or its segments compacted.
+func (l *Load) lastVersion(ctx context.Context) (map[string]string, error) {
+	if l.o.Opts["version"] != "" {
+		return l.o.Opts, nil
+	}
+	s, err := readStatusFile(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	i := len(s) - 1
+	for i >= 0 && !statusEntry(s[i]).counts() {
+		i--
+	}
+	if i < 0 || statusEntry(s[i]).text("segmentFile") != "" { // formats 1 and 2 have no segment file
+		return l.o.Opts, nil
+	}
+	version, err := l.versionOf(ctx, filepath.Join(l.dir, "Fact", "Part0", "Segment_"+statusEntry(s[i]).text("loadName")))
+	if err != nil || version == 3 {
+		return l.o.Opts, err
+	}
+	opts := map[string]string{"version": fmt.Sprint(version)}
+	maps.Copy(opts, l.o.Opts)
+	return opts, nil
+}
+
+// versionOf is the format of a segment's data files; 3 if there are none.
+func (l *Load) versionOf(ctx context.Context, dir string) (int, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), dataExt) {
+			f, err := openFile(ctx, store.Local{}, filepath.ToSlash(filepath.Join(dir, e.Name())), format.OpenOptions{})
+			if err != nil {
+				return 0, err
+			}
+			return f.version, nil
+		}
+	}
+	return 3, nil
+}
+
 // oldTime is a time as tablestatus had it up to 1.2; later releases read both kinds.
-func oldTime(ms int64) string { return time.UnixMilli(ms).UTC().Format("02-01-2006 15:04:05:000") }
+func oldTime(ms int64) string {
+	return fmt.Sprintf("%s:%03d", time.UnixMilli(ms).UTC().Format("02-01-2006 15:04:05"), ms%1000)
+}
 
 // closeOld ends a load of data files of formats 1 and 2: each task has an index of its own, and there is no segment file.
 func (l *Load) closeOld(ctx context.Context, sum *LoadSummary) error {

@@ -24,7 +24,7 @@ var writeKeys = []format.OptionKey{
 	{Name: "memory", Values: "BYTES", Help: "rows that are sorted in memory; more are sorted in pieces and merged (default 256MiB)"},
 	{Name: "timestamps", Values: "exact, truncate", Help: "what to do with parts of a millisecond: refuse them or drop them (default exact)"},
 	{Name: "nulls", Values: "exact, merge", Help: "what to do with what CarbonData reads as null, as a list of one null: refuse or write it (default exact)"},
-	{Name: "version", Values: "3, 2, 1", Help: "format of the data files; 2 and 1 are those of CarbonData up to 1.0 (default 3)"},
+	{Name: "version", Values: "3, 2, 1", Help: "format of the data files; 2 and 1 are those of CarbonData up to 1.0 (default 3; in a table that of its last segment)"},
 	{Name: "blocklet-rows", Values: "2000…12000000", Help: "formats 1 and 2: rows of a blocklet, carbon.blocklet.size (default 120000)"},
 	{Name: "measures", Values: "any, 1.0", Help: "formats 1 and 2: make numbers small where every release reads them, or wherever 1.0 does, of which 1.2 to 1.6 misread some (default any)"},
 	{Name: "written-by", Values: "TEXT", Help: "who wrote it, kept in the footer (default stoa)"},

@@ -61,7 +61,7 @@ func newOrders(t testing.TB, spec carbon.TableSpec, segments ...[2]int) string {
 func loadOrders(t testing.TB, dir string, from, to int) {
 	t.Helper()
 	b := orders(from, to)
-	l, err := carbon.BeginLoad(t.Context(), dir, b.Schema(), carbon.LoadOptions{Tasks: 2, Opts: map[string]string{"page-rows": "40"}})
+	l, err := carbon.BeginLoad(t.Context(), dir, b.Schema(), carbon.LoadOptions{Tasks: 2, Opts: map[string]string{"page-rows": "40", "version": "3"}})
 	if err != nil {
 		t.Fatal(err)
 	}
