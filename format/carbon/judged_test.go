@@ -73,8 +73,8 @@ var shapes = map[string]shape{
 	"ts_near":  {millis, func(r *rand.Rand, i int) any { return arrow.Timestamp(1.6e12 + r.Int64N(1e6)) }},
 }
 
-// sortable are the shapes by which a table may be sorted.
-var sortable = []string{"bool", "short_wide", "short_small", "int_wide", "int_three", "int_delta", "long_wide", "long_ends", "str_few", "str_many", "str_runs", "date", "ts", "ts_near"}
+// sortableShapes are those by which a table may be sorted.
+var sortableShapes = []string{"bool", "short_wide", "short_small", "int_wide", "int_three", "int_delta", "long_wide", "long_ends", "str_few", "str_many", "str_runs", "date", "ts", "ts_near"}
 
 func appendValue(b array.Builder, v any) {
 	switch b := b.(type) {
@@ -152,12 +152,83 @@ type gridTable struct {
 	nulls int
 	opts  map[string]string
 	wrap  func(t arrow.DataType) arrow.DataType // nil: flat
+	drawn []drawnColumn                         // instead of a column of each shape
+	seed  uint64
+}
+
+// drawnColumn is a column that was drawn by lot.
+type drawnColumn struct {
+	name  string
+	shape string
+	t     arrow.DataType
+	nulls int
+}
+
+// lots are n tables with columns, nestings, nulls and options drawn by lot.
+func lots(seed uint64, n int) (out []gridTable) {
+	item := func(t arrow.DataType) arrow.Field { return arrow.Field{Name: "item", Type: t, Nullable: true} }
+	for i := range n {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		g := gridTable{name: fmt.Sprintf("lot_%d_%d", seed, i), rows: 1 + r.IntN(1+r.IntN(3000)), seed: r.Uint64(), opts: map[string]string{}}
+		var sortable, text []string
+		all := slices.Sorted(maps.Keys(shapes))
+		for k := range 1 + r.IntN(9) {
+			c := drawnColumn{name: fmt.Sprint("c", k), shape: all[r.IntN(len(all))], nulls: []int{0, 0, 3, 30, 100}[r.IntN(5)]}
+			c.t = shapes[c.shape].t
+			flat := r.IntN(3) > 0
+			for depth := 1 + r.IntN(3); depth > 0 && !flat; depth-- {
+				switch r.IntN(3) {
+				case 0:
+					c.t = arrow.ListOfField(item(c.t))
+				case 1:
+					c.t = arrow.StructOf(arrow.Field{Name: "a", Type: c.t, Nullable: true}, arrow.Field{Name: "b", Type: shapes[c.shape].t, Nullable: true})
+				default:
+					c.t = arrow.MapOf(arrow.BinaryTypes.String, c.t)
+				}
+			}
+			switch {
+			case flat && slices.Contains(sortableShapes, c.shape):
+				sortable = append(sortable, c.name)
+			case flat && c.t.ID() == arrow.STRING:
+				text = append(text, c.name)
+			}
+			g.drawn = append(g.drawn, c)
+		}
+		g.opts["compression"] = []string{"snappy", "zstd", "gzip"}[r.IntN(3)]
+		g.opts["page-rows"] = fmt.Sprint(1 + r.IntN([]int{40, 1000, 32000}[r.IntN(3)]))
+		g.opts["local-dictionary"] = fmt.Sprint(r.IntN(3) > 0)
+		g.opts["local-dictionary-threshold"] = fmt.Sprint(1 + r.IntN(2000))
+		g.opts["blocklet-size"], g.opts["page-size"] = fmt.Sprint(1+r.IntN(3)), fmt.Sprint(1+r.IntN(3))
+		g.opts["memory"] = fmt.Sprint(20_000 + r.IntN(2_000_000))
+		r.Shuffle(len(sortable), func(i, k int) { sortable[i], sortable[k] = sortable[k], sortable[i] })
+		if by := sortable[:r.IntN(len(sortable)+1)]; len(by) > 0 {
+			g.opts["sort-columns"] = strings.Join(by, ",")
+			if k := r.IntN(len(by) + 1); k > 0 {
+				g.opts["inverted-index"] = strings.Join(by[:k], ",")
+			}
+		}
+		if len(text) > 0 && r.IntN(2) == 0 {
+			g.opts["long-strings"] = text[0]
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+// lotsOf are tables of the seed that STOA_SEED says, or of one that stays the same.
+func lotsOf(t *testing.T, n int) []gridTable {
+	seed, err := strconv.ParseUint(os.Getenv("STOA_SEED"), 10, 64)
+	if err != nil {
+		seed = 8
+	}
+	t.Logf("STOA_SEED=%d", seed)
+	return lots(seed, n)
 }
 
 // grid is type × nulls × codec × local dictionary × pages × sort × inverted index × nesting; the types are the columns of each table.
 func grid() (out []gridTable) {
 	add := func(name string, rows, nulls int, wrap func(t arrow.DataType) arrow.DataType, opts ...string) {
-		g := gridTable{name, rows, nulls, map[string]string{}, wrap}
+		g := gridTable{name: name, rows: rows, nulls: nulls, opts: map[string]string{}, wrap: wrap}
 		for _, o := range opts {
 			k, v, _ := strings.Cut(o, "=")
 			g.opts[k] = v
@@ -171,7 +242,7 @@ func grid() (out []gridTable) {
 			}
 		}
 	}
-	for _, s := range sortable {
+	for _, s := range sortableShapes {
 		for i, inverted := range []string{"", s} {
 			add(fmt.Sprintf("sorted_%s_%d", s, i), 2000, 10*i, nil, "sort-columns="+s, "inverted-index="+inverted, "page-rows=800", fmt.Sprintf("local-dictionary=%v", i == 0))
 		}
@@ -201,6 +272,9 @@ func grid() (out []gridTable) {
 func gridBatch(g gridTable) arrow.RecordBatch {
 	r := rand.New(rand.NewPCG(1, uint64(len(g.name))))
 	fields := []arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32}}
+	if g.drawn != nil {
+		return drawnBatch(g, fields)
+	}
 	names := []string{"id"}
 	for _, n := range slices.Sorted(maps.Keys(shapes)) {
 		t := shapes[n].t
@@ -218,6 +292,22 @@ func gridBatch(g gridTable) arrow.RecordBatch {
 	}
 	for i, n := range names[1:] {
 		fill(r, b.Field(i+1), shapes[n], g.rows, g.nulls)
+	}
+	return b.NewRecordBatch()
+}
+
+func drawnBatch(g gridTable, fields []arrow.Field) arrow.RecordBatch {
+	for _, c := range g.drawn {
+		fields = append(fields, arrow.Field{Name: c.name, Type: c.t, Nullable: true})
+	}
+	b := array.NewRecordBuilder(arrowMemory.DefaultAllocator, arrow.NewSchema(fields, nil))
+	defer b.Release()
+	for i := range g.rows {
+		b.Field(0).(*array.Int32Builder).Append(int32(i))
+	}
+	r := rand.New(rand.NewPCG(g.seed, 1))
+	for i, c := range g.drawn {
+		fill(r, b.Field(i+1), shapes[c.shape], g.rows, c.nulls)
 	}
 	return b.NewRecordBatch()
 }
@@ -266,11 +356,17 @@ func writeGrid(t *testing.T, g gridTable, dir string) (*arrow.Schema, []line) {
 
 // TestGridReadBack reads a part of the grid (with STOA_LONG all of it) with our own reader. It is not what judges the writer, but what tells who is wrong.
 func TestGridReadBack(t *testing.T) {
-	tables := grid()
-	for i, g := range tables {
-		if i%4 != 0 && os.Getenv("STOA_LONG") == "" || i > 8 && testing.Short() {
-			continue
+	var tables []gridTable
+	for i, g := range grid() {
+		if (i%4 == 0 || os.Getenv("STOA_LONG") != "") && (i <= 8 || !testing.Short()) {
+			tables = append(tables, g)
 		}
+	}
+	n := 40
+	if testing.Short() {
+		n = 8
+	}
+	for _, g := range append(tables, lotsOf(t, n)...) {
 		t.Run(g.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "t")
 			_, want := writeGrid(t, g, dir)
@@ -313,11 +409,12 @@ func TestJudged(t *testing.T) {
 		list.WriteByte('\n')
 		all = append(all, a)
 	}
-	for _, g := range grid() {
+	tables := append(grid(), lotsOf(t, 30)...)
+	for _, g := range tables {
 		dir := filepath.Join(home, g.name)
 		sc, want := writeGrid(t, g, dir)
 		ask(asked{g: g, want: want, sc: sc}, dir)
-		if g.wrap != nil || g.nulls == 100 {
+		if g.wrap != nil || g.nulls == 100 || g.drawn != nil {
 			continue
 		}
 		for _, f := range sc.Fields() {
@@ -366,5 +463,5 @@ func TestJudged(t *testing.T) {
 			t.Errorf("%s:\n%s", name, d)
 		}
 	}
-	t.Logf("COUNT %d tables with %d filters, %d rows that we wrote, read equal by the real row reader", len(grid()), filtered, rows)
+	t.Logf("COUNT %d tables with %d filters, %d rows that we wrote, read equal by the real row reader", len(tables), filtered, rows)
 }

@@ -67,10 +67,19 @@ func converts(c *column, t arrow.DataType) bool {
 // addConverted appends values of another type than the column's: whole numbers that fit, floating ones that come back, texts that
 // are read.
 func (x *cells) addConverted(c *column, a arrow.Array, from, to int) error {
+	text, _ := a.(*array.String)
+	quick := c.quick()
 	for i := from; i < to; i++ {
 		if a.IsNull(i) {
 			x.addNull(c)
 			continue
+		}
+		if quick != nil && text != nil {
+			if v, ok := quick(text.Value(i)); ok {
+				x.n++
+				x.ints = append(x.ints, v)
+				continue
+			}
 		}
 		v, err := converted(c, a, i)
 		if err != nil {

@@ -1,7 +1,6 @@
 package carbon
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,15 +15,9 @@ import (
 // constantOf reads a text as a value of a column, for loads. The usual spellings are read here, quickly; all others by parseValue.
 func constantOf(c *column, s string) (v constant, err error) {
 	ok := false
-	switch c.typ {
-	case typeByte, typeShort, typeInt, typeLong:
-		v.i, err = strconv.ParseInt(s, 10, 8*storeTypes[c.typ].width())
-		ok = err == nil
-	case typeDate:
-		v.i, ok = daysOf(s)
-	case typeTimestamp:
-		v.i, ok = timeOf(s)
-	case typeDecimal:
+	if quick := c.quick(); quick != nil {
+		v.i, ok = quick(s)
+	} else if c.typ == typeDecimal {
 		v.d, ok = decimalOf(s, c.scale)
 	}
 	if !ok {
@@ -34,6 +27,38 @@ func constantOf(c *column, s string) (v constant, err error) {
 		err = fault.Invalidf("%q is beyond what a date can be", s)
 	}
 	return v, err
+}
+
+// quick reads the usual texts of the column's type as a whole number; nil: there is no such way.
+func (c *column) quick() func(s string) (int64, bool) {
+	switch c.typ {
+	case typeByte, typeShort, typeInt, typeLong:
+		unused := 64 - 8*storeTypes[c.typ].width()
+		return func(s string) (int64, bool) {
+			n, ok := wholeOf(s)
+			return n, ok && n<<unused>>unused == n
+		}
+	case typeDate:
+		return func(s string) (int64, bool) {
+			n, ok := daysOf(s)
+			return n, ok && n >= minDate && n <= maxDate
+		}
+	case typeTimestamp:
+		return timeOf
+	}
+	return nil
+}
+
+// wholeOf reads a whole number of at most 18 digits.
+func wholeOf(s string) (int64, bool) {
+	if len(s) > 1 && s[0] == '-' {
+		n, ok := wholeOf(s[1:])
+		return -n, ok && s[1] != '-'
+	}
+	if s == "" || len(s) > 18 {
+		return 0, false
+	}
+	return digits(s)
 }
 
 func slowConstant(c *column, s string) (v constant, err error) {
