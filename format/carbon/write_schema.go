@@ -37,6 +37,9 @@ func planColumns(sc *arrow.Schema, o *writeOptions) ([]columnSchema, error) {
 	for _, n := range o.keyed {
 		p.keyed[strings.ToLower(n)] = true
 	}
+	if sc.NumFields() == 0 {
+		return nil, fault.Unsupportedf(fault.Span{}, "", "CarbonData has no tables without columns")
+	}
 	names := map[string]bool{}
 	for i, f := range sc.Fields() {
 		low := strings.ToLower(f.Name)

@@ -430,3 +430,33 @@ func TestEmptyPartition(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyLists has pages of items that have no item.
+func TestEmptyLists(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, {Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int16), Nullable: true},
+		{Name: "s", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true}, {Name: "d", Type: arrow.ListOf(arrow.FixedWidthTypes.Date32), Nullable: true}}, nil)
+	b := array.NewRecordBuilder(arrowMemory.DefaultAllocator, sc)
+	for i := range 5 {
+		b.Field(0).(*array.Int32Builder).Append(int32(i))
+		for k := 1; k < 4; k++ {
+			b.Field(k).(*array.ListBuilder).Append(true)
+		}
+	}
+	rows := b.NewRecordBatch()
+	out := filepath.Join(t.TempDir(), "x.carbondata")
+	w, err := stoa.Create(t.Context(), out, sc, stoa.CreateOptions{Formats: formats, To: "carbon", Opts: map[string]string{"page-rows": "2"}, Rows: -1})
+	if err == nil {
+		err = w.Write(t.Context(), rows)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, got, err := read(t, out, stoa.OpenOptions{}, stoa.ScanSpec{})
+	if d := differ(got, lines(rows), false); err != nil || d != "" {
+		t.Error(d, err)
+	}
+	healthy(t, out)
+}
