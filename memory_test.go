@@ -136,7 +136,7 @@ func TestCancelSoon(t *testing.T) {
 		if rows >= 40_000 || begin.IsZero() {
 			t.Errorf("%d workers: %d rows came", workers, rows)
 		}
-		if rows > 5000+500*(2+2*workers) {
+		if rows > 5000+500*(2+4*workers) {
 			t.Errorf("%d workers: %d rows came after it was cancelled", workers, rows-5000)
 		}
 		if t.Logf("%d workers: %d rows and %v after", workers, rows-5000, took); took > 5*time.Second {
