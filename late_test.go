@@ -1,0 +1,93 @@
+package stoa_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa"
+	"stoa/pred"
+	"stoa/store"
+)
+
+// TestPagesOfNoUseAreNotRead: of each format that has pages: a filter that only the values themselves can answer reads its own column,
+// and of the others the pages of the one row that passes; nothing passes, nothing is read of them. What is read is counted below the formats.
+func TestPagesOfNoUseAreNotRead(t *testing.T) {
+	const n = 40_000
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "t", Type: arrow.BinaryTypes.String}, {Name: "x", Type: arrow.BinaryTypes.String}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	for i := range n {
+		b.Field(0).(*array.Int64Builder).Append(int64(i * i))
+		text := fmt.Sprintf("a%xz", i*7919)
+		if i == 23_456 {
+			text = "a needle z"
+		}
+		b.Field(1).(*array.StringBuilder).Append(text)
+		b.Field(2).(*array.StringBuilder).Append(fmt.Sprintf("%x and %x", i*104729, i*1299709))
+	}
+	rows := b.NewRecordBatch()
+	for _, f := range []struct {
+		name, to string
+		opts     map[string]string
+	}{
+		{"set/", "cfile", map[string]string{"block-size": "4096", "encoding.t": "plain", "encoding.x": "plain"}},
+		{"a.red", "redfile", map[string]string{"page-size": "8192"}},
+		{"a.trv", "trevni", nil},
+		{"a.carbondata", "carbon", map[string]string{"page-rows": "2000"}},
+	} {
+		place := filepath.Join(t.TempDir(), f.name)
+		if strings.HasSuffix(f.name, "/") {
+			place += "/"
+		}
+		w, err := stoa.Create(t.Context(), place, sc, stoa.CreateOptions{To: f.to, Opts: f.opts})
+		if err == nil {
+			err = w.Write(t.Context(), rows)
+		}
+		if err == nil {
+			_, err = w.Close(t.Context())
+		}
+		if err != nil {
+			t.Fatal(f.to, err)
+		}
+		read := func(where string, want int64, columns ...string) (bytes int64) {
+			count := store.NewCounter(store.Local{})
+			tab, err := stoa.Open(t.Context(), place, stoa.OpenOptions{Tree: count, From: f.to})
+			if err != nil {
+				t.Fatal(f.to, err)
+			}
+			defer tab.Close()
+			spec := stoa.ScanSpec{Columns: columns, Ahead: 8 << 10}
+			if where != "" {
+				if spec.Filter, err = pred.Parse(where); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := int64(0)
+			for b, err := range tab.Scan(t.Context(), spec) {
+				if err != nil {
+					t.Fatal(f.to, err)
+				}
+				got += b.NumRows()
+			}
+			if got != want {
+				t.Errorf("%s where %s: %d rows, not %d", f.to, where, got, want)
+			}
+			for _, r := range count.Reads() {
+				bytes += int64(r.Got)
+			}
+			return bytes
+		}
+		own, all := read("", n, "t"), read("", n, "n", "t", "x")
+		one, none := read("t like '%needle%'", 1, "n", "t", "x"), read("t like '%noodle%'", 0, "n", "t", "x")
+		t.Logf("%s: %d bytes of the filter's column, %d of all, %d for one row, %d for none", f.to, own, all, one, none)
+		others := all - own
+		if others < 200_000 || one-own > others/4 || none-own > others/8 || none > one {
+			t.Errorf("%s: too much was read", f.to)
+		}
+	}
+}
