@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
+	"strings"
 	"syscall"
 	"time"
 
@@ -31,6 +33,7 @@ var (
 	dir     = flag.String("data", "data", "folder of the data; made anew if it is not there")
 	lookups = flag.Int("lookups", 10_000, "look-ups")
 	takes   = flag.Int("takes", 100, "look-ups by pyarrow, which takes long")
+	profile = flag.String("profile", "", "measure nothing, but write profiles of the processor to this folder: of the scan of each file, and of the look-ups")
 )
 
 // The files of RED1: codec and size of the pages.
@@ -52,6 +55,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 	runtime.GOMAXPROCS(1)
+	if *profile != "" {
+		return profiles(ctx, folder)
+	}
 	peer, err := ask("scan", filepath.Join(folder, "snappy.parquet"))
 	if err != nil {
 		return err
@@ -74,6 +80,33 @@ func run(ctx context.Context) error {
 		fmt.Printf("| %s | %d | %.0f | %.2f | %.0f | %.2f |\n", f.name, info.Size(), 1e3*s.Seconds, peer.Seconds/s.Seconds, 1e3*s.CPU, peer.CPU/s.CPU)
 	}
 	return seeks(ctx, folder)
+}
+
+// profiles writes what five scans of each file, and the look-ups, spend their time with.
+func profiles(ctx context.Context, folder string) error {
+	part := func(name string, f func(path string) error) error {
+		out, err := os.Create(filepath.Join(*profile, name+".pprof"))
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		if err := pprof.StartCPUProfile(out); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+		return f(filepath.Join(folder, strings.TrimPrefix(name, "rows-")+".red"))
+	}
+	for _, f := range files {
+		if err := part(f.name, func(path string) error { _, _, err := scan(ctx, path); return err }); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"rows-none-8k", "rows-snappy-8k"} {
+		if err := part(name, func(path string) error { _, err := redSeeks(ctx, path, places()); return err }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cost is seconds on the clock, and of the processor: on a busy machine only the latter say something.
@@ -140,11 +173,7 @@ func scan(ctx context.Context, path string) (best cost, sum uint64, err error) {
 
 // seeks measures look-ups of single rows.
 func seeks(ctx context.Context, folder string) error {
-	rnd := rand.New(rand.NewPCG(1, 1))
-	at := make([]int64, *lookups)
-	for i := range at {
-		at[i] = rnd.Int64N(int64(*nRows))
-	}
+	at := places()
 	go1, err := parquetSeeks(filepath.Join(folder, "pages.parquet"), at)
 	if err != nil {
 		return err
@@ -165,6 +194,16 @@ func seeks(ctx context.Context, folder string) error {
 		fmt.Printf("| %s | %.1f (%.1f) | %.1f (%.1f) | %.0f (%.0f) |\n", name, 1e6*s.Seconds, 1e6*s.CPU, go1.Seconds/s.Seconds, go1.CPU/s.CPU, py.Seconds/s.Seconds, py.CPU/s.CPU)
 	}
 	return nil
+}
+
+// places are the rows that are looked up.
+func places() []int64 {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	at := make([]int64, *lookups)
+	for i := range at {
+		at[i] = rnd.Int64N(int64(*nRows))
+	}
+	return at
 }
 
 func redSeeks(ctx context.Context, path string, at []int64) (c cost, err error) {

@@ -301,16 +301,19 @@ type decoding struct {
 
 // open reads the header, verifies the checksum and decompresses.
 func (d *decoding) open(b []byte, at fault.Span, p *page) error {
-	c := wire.NewCursor(b, at, "")
-	r := thrift.NewReader(c, protocolOf(b))
-	d.h = parsePageHeader(r, "header")
-	if c.Err() != nil {
-		return c.Err()
+	n, ok := d.h.usual(b)
+	if !ok {
+		c := wire.NewCursor(b, at, "")
+		d.h = parsePageHeader(thrift.NewReader(c, protocolOf(b)), "header")
+		if c.Err() != nil {
+			return c.Err()
+		}
+		n = c.Pos()
 	}
 	h := &d.h
-	stored := b[c.Pos():]
-	head := at.Sub(0, int64(c.Pos()))
-	d.at = at.Sub(int64(c.Pos()), int64(len(stored)))
+	stored := b[n:]
+	head := at.Sub(0, int64(n))
+	d.at = at.Sub(int64(n), int64(len(stored)))
 	if field, reason := h.bad(); field != "" {
 		return fault.Corruptf(head, "header."+field, "%s", reason)
 	}
@@ -492,10 +495,17 @@ func (d *decoding) definitions(def []byte, used, skip, total int) (present int, 
 
 // validity is the bitmap of the entries whose level is the greatest.
 func validity(def []byte, max uint8, a *vec.Arena) []byte {
+	const ones = 0x0101010101010101
 	b := a.Bytes((len(def) + 7) / 8)
-	for i := range b {
+	i := 0
+	for ; 8*i+8 <= len(def); i++ {
+		x := binary.LittleEndian.Uint64(def[8*i:]) ^ ones*uint64(max) // a byte is 0 where the level is max; none is above 127
+		x = ^(x + 0x7f*ones) >> 7 & ones
+		b[i] = byte(x * 0x0102040810204080 >> 56) // the eight lowest bits, together
+	}
+	if 8*i < len(def) {
 		var x byte
-		for j, d := range def[8*i : min(8*i+8, len(def))] {
+		for j, d := range def[8*i:] {
 			if d == max {
 				x |= 1 << j
 			}

@@ -22,6 +22,7 @@ import (
 	"stoa/internal/thrift"
 	"stoa/store"
 	"stoa/vec"
+	"stoa/wire"
 )
 
 // handmade is a file of one column of INT32, put together here, not by the writer.
@@ -356,6 +357,7 @@ func TestLevels(t *testing.T) {
 		if err != nil || used != len(b) || !slices.Equal(got, levels) {
 			t.Fatalf("definition levels %v: %v %v", levels, got, err)
 		}
+		checkSlowLevels(t, b, max, got)
 		b = packRep(nil, levels, max)
 		if used, err := unpackRep(got, b, 0, len(levels), max); err != nil || used != len(b) || !slices.Equal(got, levels) {
 			t.Fatalf("repetition levels %v: %v %v", levels, got, err)
@@ -366,6 +368,69 @@ func TestLevels(t *testing.T) {
 			}
 		}
 	}
+}
+
+// checkSlowLevels holds the fast ways through definition levels against the plain one.
+func checkSlowLevels(t *testing.T, b []byte, max uint8, got []byte) {
+	t.Helper()
+	slow, _, err := newDefReader(b, max)
+	if err != nil {
+		return
+	}
+	fast, passed := slow, slow
+	there, err := fast.read(got)
+	skipped, err2 := passed.skip(len(got))
+	present := 0
+	for i := range got {
+		if slow.run == 0 {
+			slow.slowly()
+		}
+		if slow.fail != "" {
+			break
+		}
+		if slow.run--; slow.val == max {
+			present++
+		}
+		if err == nil && got[i] != slow.val {
+			t.Fatalf("level %d of % x: %d, and slowly %d", i, b, got[i], slow.val)
+		}
+	}
+	if failed := slow.fail != ""; (err != nil) != failed || (err2 != nil) != failed || !failed && (there != present || skipped != present) {
+		t.Fatalf("% x: %v, %v and slowly %q; %d, %d and slowly %d there", b, err, err2, slow.fail, there, skipped, present)
+	}
+	if err == nil {
+		bits := validity(got, max, new(vec.Arena))
+		for i, v := range got {
+			if bits[i/8]>>(i%8)&1 == 1 != (v == max) {
+				t.Fatalf("bit %d of % x, the level is %d of %d", i, bits, v, max)
+			}
+		}
+	}
+}
+
+// FuzzUsualHeader: what is read fast is what is read by the parser.
+func FuzzUsualHeader(f *testing.F) {
+	for _, h := range []pageHeader{{raw: 8000, stored: 77, crc: 0xfedcba98, hasCRC: true, hasData: true, values: 1000, encoding: GroupVarInt, entries: -1}, {raw: 1, hasData: true, entries: -1}, {kind: indexPage, entries: 3}} {
+		w := thrift.NewWriter(thrift.Compact)
+		h.write(w)
+		b := append(slices.Clone(w.Encoded()), 1, 2, 3)
+		var got pageHeader
+		if n, ok := got.usual(b); ok != (h.kind == dataPage) || ok && (got != h || n != len(b)-3) {
+			f.Errorf("%+v became %+v, %v", h, got, ok)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var fast pageHeader
+		n, ok := fast.usual(b)
+		if !ok {
+			return
+		}
+		c := wire.NewCursor(b, fault.Span{Len: int64(len(b))}, "")
+		if slow := parsePageHeader(thrift.NewReader(c, protocolOf(b)), ""); c.Err() != nil || slow != fast || c.Pos() != n {
+			t.Fatalf("% x: %+v, %d bytes; the parser says %+v, %d bytes, %v", b, fast, n, slow, c.Pos(), c.Err())
+		}
+	})
 }
 
 func FuzzLevels(f *testing.F) {
@@ -382,6 +447,7 @@ func FuzzLevels(f *testing.F) {
 				}
 			}
 		}
+		checkSlowLevels(t, b, max, got)
 		unpackRep(got, b, 0, int(n), max)
 		decodeGroups64(make([]uint64, n%100), b)
 	})

@@ -105,6 +105,25 @@ func (r *defReader) take(k int) byte {
 
 // next begins the next run or single value.
 func (r *defReader) next() {
+	if i := r.bit >> 3; i+8 <= len(r.src) {
+		word := binary.LittleEndian.Uint64(r.src[i:]) >> (r.bit & 7) // 57 bits of it
+		val := byte(word>>1) & byte(1<<r.w-1)
+		if word&1 == 0 && val <= r.max {
+			r.val, r.run = val, 1
+			r.bit += 1 + r.w
+			return
+		}
+		if length := word >> (1 + r.w); val <= r.max && length&0x80 == 0 && length&0x7f != 0 {
+			r.val, r.run = val, int(length&0x7f)
+			r.bit += 9 + r.w
+			return
+		}
+	}
+	r.slowly()
+}
+
+// slowly is next for whatever is long, wrong or near the end.
+func (r *defReader) slowly() {
 	isRun := r.take(1) == 1
 	r.val, r.run = r.take(r.w), 1
 	if r.val > r.max && r.fail == "" {
@@ -127,23 +146,6 @@ func (r *defReader) next() {
 	if r.run == 0 && r.fail == "" {
 		r.fail = "a run of no values"
 	}
-}
-
-// runs calls f with runs of equal levels, n levels in all.
-func (r *defReader) runs(n int, f func(level byte, k int)) error {
-	for n > 0 {
-		if r.run == 0 {
-			r.next()
-		}
-		if r.fail != "" {
-			return fault.Rel(4+r.bit/8, 1, "definition_levels", "%s", r.fail)
-		}
-		k := min(n, r.run)
-		f(r.val, k)
-		r.run -= k
-		n -= k
-	}
-	return nil
 }
 
 // read fills dst and tells how many levels are the greatest.
@@ -195,12 +197,20 @@ func (r *defReader) singles(dst []byte) (n, present int) {
 
 // skip passes over n levels and tells how many of them are the greatest.
 func (r *defReader) skip(n int) (present int, err error) {
-	err = r.runs(n, func(level byte, k int) {
-		if level == r.max {
+	for n > 0 {
+		if r.run == 0 {
+			if r.next(); r.fail != "" {
+				return present, fault.Rel(4+r.bit/8, 1, "definition_levels", "%s", r.fail)
+			}
+		}
+		k := min(n, r.run)
+		if r.val == r.max {
 			present += k
 		}
-	})
-	return present, err
+		r.run -= k
+		n -= k
+	}
+	return present, nil
 }
 
 // bitWriter appends bits, the least significant of a byte first.

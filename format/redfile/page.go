@@ -2,6 +2,8 @@ package redfile
 
 import (
 	"context"
+	"encoding/binary"
+	"math"
 	"strconv"
 
 	"stoa/fault"
@@ -66,6 +68,34 @@ func parsePageHeader(r *thrift.Reader, name string) (h pageHeader) {
 		}
 	}
 	return h
+}
+
+// usual reads the header of a data page that b begins with, if it is just as every writer writes it: in the compact protocol, with all its
+// fields in order. It is what parsePageHeader gives [FuzzUsualHeader], in a tenth of the time; whatever is otherwise, that one reads.
+func (h *pageHeader) usual(b []byte) (n int, ok bool) {
+	// Before each number stands by how much its field's number is greater than the last one's, and that it is an i32; field 5 is a struct.
+	const shape = "\x15\x15\x15\x15\x1c\x15\x15\x00\x00"
+	var v [6]int32
+	k := 0
+	for i := range len(shape) {
+		if n >= len(b) || b[n] != shape[i] {
+			return 0, false
+		}
+		if n++; shape[i] != 0x15 {
+			continue
+		}
+		x, used := binary.Uvarint(b[n:])
+		if used <= 0 || x > math.MaxUint32 {
+			return 0, false
+		}
+		v[k] = int32(uint32(x)>>1) ^ -int32(x&1) // zigzag
+		k, n = k+1, n+used
+	}
+	if v[0] != dataPage {
+		return 0, false
+	}
+	*h = pageHeader{kind: dataPage, raw: v[1], stored: v[2], crc: uint32(v[3]), hasCRC: v[3] != 0, hasData: true, values: v[4], encoding: Encoding(v[5]), entries: -1}
+	return n, true
 }
 
 // bad says what is wrong with a header; "" if nothing is.
