@@ -95,7 +95,7 @@ func (s *stream) seek(a int64) {
 // It returns the row up to which vec goes, b at most.
 func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, error) {
 	s.seek(a)
-	if (want == nil || want.IsAll()) && s.run.plan.spec.Memory <= 0 { // with a budget a window may end long before b
+	if want.IsAll() && s.run.plan.spec.Memory <= 0 { // with a budget a window may end long before b
 		s.vec.Expect(int(b - a))
 	}
 	for s.end() < b && !s.ended && (s.vec.Len() == 0 || s.vec.Size() < s.run.plan.largest && s.fits()) {
