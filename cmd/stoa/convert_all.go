@@ -17,6 +17,7 @@ import (
 
 	"stoa"
 	"stoa/format"
+	"stoa/format/kudu"
 	"stoa/internal/arrowschema"
 	"stoa/region"
 )
@@ -74,6 +75,14 @@ func (c *conversion) runAll(cmd *cobra.Command, a *app, paths []string, f allFla
 	oo, err := c.sourceFlags.options(ctx, a, paths)
 	if err != nil {
 		return err
+	}
+	if oo.Opts["schema"] != "" {
+		return wrongUse("--all converts tables that have names; what --schema reads has none: convert DIR -o OUT --schema FILE")
+	}
+	for _, p := range paths {
+		if err := kudu.CheckUnused(ctx, oo.Tree, p, oo.Opts); err != nil {
+			return &openError{err}
+		}
 	}
 	tables, err := a.tablesOf(ctx, paths, oo, a.format(wo.To))
 	if err != nil {

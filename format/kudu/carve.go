@@ -37,6 +37,9 @@ type loose struct {
 
 // openCarved opens the blocks that no superblock names as a table.
 func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro readOptions) (*table, error) {
+	if tg.Table != "" || ro.tablet != "" {
+		return nil, fault.Invalidf("option schema=FILE reads the blocks that no superblock names, so of no table or tablet that has a name: without #%s", cmp.Or(tg.Table, ro.tablet))
+	}
 	sc, err := readSchemaFile(ctx, tg.Tree, ro.schema)
 	if err != nil {
 		return nil, err
@@ -81,6 +84,9 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	if len(tb.RowSets) == 0 {
 		return nil, fault.New(fault.Unsupported, fault.Span{Object: tg.Name}, "", "no blocks that no superblock names fit the schema in %s", name)
 	}
+	if ids := s.lostLike(sc); len(ids) > 1 {
+		note("kudu.carve.mixed", fault.Span{Object: tg.Name}, "the rows may be those of %d tablets whose superblocks are lost, of several tables or replicas, and are read as one table: %s", len(ids), strings.Join(ids, ", "))
+	}
 	if deltas > 0 {
 		note("kudu.carve.deltas", fault.Span{Object: tg.Name}, "%d files of changes are not applied: nothing says of which rowset they are", deltas)
 	}
@@ -90,6 +96,21 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	}
 	t.findings = findings
 	return t, nil
+}
+
+// lostLike are the tablets whose superblocks are lost and that may have a schema: the keys in their logs' headers have the same types. A tablet
+// of which several replicas are lost is there several times.
+func (s *servers) lostLike(sc *Schema) (ids []string) {
+	for _, b := range s.broken {
+		like := len(b.Schema.Columns) == 0 || b.Schema.keys == sc.keys
+		for i := 0; like && len(b.Schema.Columns) > 0 && i < sc.keys; i++ {
+			like = b.Schema.Columns[i].Type == sc.Columns[i].Type
+		}
+		if like {
+			ids = append(ids, b.ID)
+		}
+	}
+	return ids
 }
 
 // loose are a server's files that no superblock names: by the block manager's word, and by their magics where its records are lost.

@@ -12,6 +12,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/kudu"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -50,6 +51,37 @@ func TestCarvedBlocks(t *testing.T) {
 	}
 	if n != 6 { // three columns, bloom file, ad-hoc index, UNDO
 		t.Errorf("%d blocks are listed: %+v", n, notes)
+	}
+}
+
+// What has no name is not read by one, and rows of several lost tablets do not go for those of one table.
+func TestCarveIsNoTable(t *testing.T) {
+	files := load(t, "testdata/file")
+	files["schema.json"] = []byte(autoincSchema)
+	open := func(uri string, opts map[string]string) error {
+		tb, err := stoa.Open(t.Context(), uri, stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: store.NewMemory(files), Opts: opts})
+		if err != nil {
+			return err
+		}
+		defer tb.Close()
+		if codes(tb.Findings(), region.Error) != "kudu.carve.mixed kudu.superblock.missing" {
+			t.Errorf("%s: %+v", uri, tb.Findings())
+		}
+		return nil
+	}
+	const lost = "70fc465b9c534a739769e6e74c851895"
+	delete(files, "wal/tablet-meta/"+lost)
+	files["wal/consensus-meta/"+strings.Repeat("a", 32)] = nil
+	if err := open("", map[string]string{"schema": "schema.json"}); err != nil {
+		t.Error(err)
+	}
+	for _, uri := range []string{"#autoinc", "#other", "#" + lost} {
+		if err := open(uri, map[string]string{"schema": "schema.json"}); !errors.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+	if err := open("", map[string]string{"schema": "schema.json", "tablet": lost}); !errors.Is(err, fault.Invalid) {
+		t.Error(err)
 	}
 }
 

@@ -537,6 +537,10 @@ func (s *servers) beside(ctx context.Context, tree store.Tree, dir string) strin
 // list gives the tables of all servers, and their tablets.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
+		if tg.Opts["schema"] != "" {
+			yield(format.Entry{}, fault.Invalidf("a list has no use for option schema=FILE: the blocks that it reads have no table (ls --unnamed lists them)"))
+			return
+		}
 		ro := readOptions{at: latest}
 		for _, k := range []string{"wal", "partial", "wal-dir", "data-dirs", "meta-dir"} {
 			if v, ok := tg.Opts[k]; ok {
