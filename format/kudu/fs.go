@@ -427,12 +427,17 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 		return f, fault.Unsupportedf(f.typeSpan(), "dir_type", "block manager %q", f.BlockManager)
 	}
 	if f.MetaDir == "" {
-		f.note("kudu.layout.missing", fault.Span{}, "", "no directory of superblocks ("+tabletMetaDir+") was found")
+		f.note("kudu.layout.missing", f.somewhere(), "", "no directory of superblocks ("+tabletMetaDir+") was found")
 	}
 	if len(f.DataDirs) == 0 {
-		f.note("kudu.layout.missing", fault.Span{}, "", "no data directory was found")
+		f.note("kudu.layout.missing", f.somewhere(), "", "no data directory was found")
 	}
 	return f, nil
+}
+
+// somewhere is a directory of the server's, the first that there is.
+func (f *FS) somewhere() fault.Span {
+	return fault.Span{Object: cmp.Or(f.WALDir, f.MetaDir, firstOf(f.Layout.DataDirs))}
 }
 
 // typeSpan is where the block manager's type is told.

@@ -203,3 +203,40 @@ func TestCorpusLatestReplica(t *testing.T) {
 		t.Errorf("%+v", short.Findings())
 	}
 }
+
+// Three copies of one server, of which each has other blocks, and no block two: their superblocks prove that they are copies.
+func TestCorpusCopiesWithNothingInCommon(t *testing.T) {
+	dir := corpus(t)
+	one, f, tablets := archive(t, "fs_file")
+	files := map[string][]byte{}
+	for _, root := range []string{"a", "b", "c"} {
+		for name, b := range one {
+			if strings.HasPrefix(name, "tserver/") {
+				files[root+"/"+name] = b
+			}
+		}
+	}
+	n := 0
+	for i := range tablets["d_wal"].RowSets {
+		for _, b := range tablets["d_wal"].RowSets[i].Blocks() {
+			p, err := f.PlaceOf(t.Context(), tablets["d_wal"], b.BlockRef)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, root := range []string{"a", "b", "c"} {
+				if n%3 != k {
+					delete(files, root+"/"+p.At.Object)
+				}
+			}
+			n++
+		}
+	}
+	got, err := scan(t, store.NewMemory(files), "#d_wal", nil, stoa.ScanSpec{})
+	if err != nil || len(got.lost) > 0 || codes(got.findings, region.Error) != "" {
+		t.Fatal(err, got.lost, got.findings)
+	}
+	compare(t, got.lines(), expected(t, dir, "d_wal", "final"))
+	if n != 33 {
+		t.Errorf("%d blocks", n)
+	}
+}
