@@ -15,6 +15,7 @@ import (
 
 	"stoa"
 	"stoa/format/carbon"
+	"stoa/pred"
 )
 
 // Tables with global dictionaries, in each of the four ways and each format. That the real system reads them is asked by
@@ -234,6 +235,32 @@ func TestDictionaryLeftovers(t *testing.T) {
 			t.Error("a load goes on behind a dictionary that was cut")
 		}
 	})
+}
+
+// TestDictionaryOrder has verify take the order in which Java sorts texts, and find nothing missing where no load was.
+func TestDictionaryOrder(t *testing.T) {
+	dir := newVisits(t)
+	healthy(t, dir)
+	if err := loadVisits(t, dir, "", nil, visits(0, "\uf8ff", "a", "\U0001f600")); err != nil {
+		t.Fatal(err)
+	}
+	healthy(t, dir)
+	if got := countWhere(t, dir, "country >= '\uf8ff'"); got != 2 { // by code points, not by Java's order
+		t.Errorf("%d rows", got)
+	}
+}
+
+func countWhere(t testing.TB, dir, where string) int {
+	t.Helper()
+	filter, err := pred.Parse(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rows, err := read(t, dir, stoa.OpenOptions{}, stoa.ScanSpec{Filter: filter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(rows)
 }
 
 // TestDictionaryRefused tries what cannot be.

@@ -61,7 +61,7 @@ func (l *Load) lastVersion(ctx context.Context) (map[string]string, error) {
 	return opts, nil
 }
 
-// versionOf is the format of a segment's data files; 3 if there are none.
+// versionOf is the format of a segment's data files; 3 if there are none that can be read.
 func (l *Load) versionOf(ctx context.Context, dir string) (int, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -70,6 +70,9 @@ func (l *Load) versionOf(ctx context.Context, dir string) (int, error) {
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), dataExt) {
 			f, err := openFile(ctx, store.Local{}, filepath.ToSlash(filepath.Join(dir, e.Name())), format.OpenOptions{})
+			if errors.Is(err, fault.Corrupt) { // loads go on beside damage
+				continue
+			}
 			if err != nil {
 				return 0, err
 			}

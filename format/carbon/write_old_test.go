@@ -315,3 +315,14 @@ func compareSegments(t *testing.T, real, ours string) (pages, equal int) {
 	}
 	return compareOld(t, files[0][0], files[1][0])
 }
+
+func TestOldTime(t *testing.T) {
+	for _, ms := range []int64{0, 1795298710763, 1480000000009} {
+		if got, ok := millis(oldTime(ms)); !ok || got != ms {
+			t.Errorf("%d is written %s and read %d", ms, oldTime(ms), got)
+		}
+	}
+	if s := oldTime(1480000000000); s != "24-11-2016 15:06:40:000" { // as the corpus has it
+		t.Error(s)
+	}
+}
