@@ -93,3 +93,17 @@ func TestMergeIndexes(t *testing.T) {
 		})
 	}
 }
+
+// TestMergeOldIndexes leaves segments of format 2 as they are.
+func TestMergeOldIndexes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "t")
+	if err := os.CopyFS(dir, os.DirFS("../../corpus/carbon/1.0.0/v2_b2000")); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := carbon.MergeIndexes(t.Context(), dir, nil); err != nil || m.Files != 0 {
+		t.Error(m, err)
+	}
+	if l, err := filepath.Glob(filepath.Join(dir, "Fact/Part0/*/*.carbonindexmerge")); err != nil || len(l) > 0 {
+		t.Error(l, err)
+	}
+}

@@ -42,6 +42,7 @@ type IndexMerge struct {
 // MergeIndexes makes one .carbonindexmerge of the single index files of each directory of the segments that count, or of those that
 // are named. Readers then open one file instead of one for every task. A segment that has a segment file gets a new one, and is
 // changed by one rename of tablestatus; the single files go after that. A damaged index file is an error, and nothing is changed.
+// Segments of formats 1 and 2 stay as they are: the releases that read them know no merged index.
 func MergeIndexes(ctx context.Context, dir string, segments []string) (out IndexMerge, err error) {
 	unlock, err := LockUpdate(ctx, dir)
 	if err != nil {
@@ -99,9 +100,12 @@ func (t *managed) mergeSegment(ctx context.Context, l *load) (n int, err error) 
 		}
 		var files [][]byte
 		for _, s := range single {
-			b, err := t.indexBytes(ctx, filepath.ToSlash(filepath.Join(p.dir, s)))
+			b, version, err := t.indexBytes(ctx, filepath.ToSlash(filepath.Join(p.dir, s)))
 			if err != nil {
 				return 0, err
+			}
+			if version < 3 {
+				return 0, nil
 			}
 			files, old = append(files, b), append(old, filepath.Join(p.dir, s))
 		}
@@ -163,20 +167,21 @@ func (t *managed) singleIndexes(ctx context.Context, p place) (out []string, err
 	return out, nil
 }
 
-// indexBytes are the bytes of an index file that can be read.
-func (t *managed) indexBytes(ctx context.Context, name string) ([]byte, error) {
+// indexBytes are the bytes of an index file that can be read, and the format of its data files.
+func (t *managed) indexBytes(ctx context.Context, name string) (b []byte, version int32, err error) {
 	o, err := openObject(ctx, t.tree, name, t.opts.Limits)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	files, err := o.readIndex(ctx, false, nil)
 	if err == nil {
 		err = t.odd(files)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return o.read(ctx, 0, o.at.Len, "")
+	b, err = o.read(ctx, 0, o.at.Len, "")
+	return b, files[0].header.version, err
 }
 
 // mergedSegmentFile writes a segment's segment file anew: its directories that were merged have one index file. Members that nobody
