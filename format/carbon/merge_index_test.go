@@ -94,10 +94,10 @@ func TestMergeIndexes(t *testing.T) {
 	}
 }
 
-// TestMergeOldIndexes leaves segments of format 2 as they are.
+// TestMergeOldIndexes leaves segments of formats 1 and 2 as they are.
 func TestMergeOldIndexes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "t")
-	if err := os.CopyFS(dir, os.DirFS("../../corpus/carbon/1.0.0/v2_b2000")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS("../../corpus/carbon/1.0.0/v1_complex")); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := carbon.MergeIndexes(t.Context(), dir, nil); err != nil || m.Files != 0 {
