@@ -1,6 +1,7 @@
 package carbon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,7 @@ type Load struct {
 	order []*loadTask
 	next  int // the task that takes the next batch
 	rows  int64
+	held  int64 // bytes of rows that are to be sorted
 	done  bool
 	then  func(l *Load, s *statusFile, entry statusEntry) error // changes more of tablestatus in the same rename
 }
@@ -229,51 +231,74 @@ func (l *Load) Write(ctx context.Context, b arrow.RecordBatch) error {
 			return err
 		}
 		l.next++
-		return l.give(ctx, t, b, 0, int(b.NumRows()))
+		err = l.give(ctx, t, b)
+		before := l.rows
+		l.rows += b.NumRows()
+		return located(err, before)
 	}
-	before := l.rows
-	for i := 0; i < int(b.NumRows()); {
+	return l.route(ctx, b)
+}
+
+// route gives each row of a batch to the task of its partition and bucket.
+func (l *Load) route(ctx context.Context, b arrow.RecordBatch) error {
+	var tasks []*loadTask
+	mine := map[*loadTask][]sortedRow{}
+	for i := range int(b.NumRows()) {
 		t, err := l.taskOf(b, i)
 		if err != nil {
-			return located(err, before)
+			return located(err, l.rows)
 		}
-		end := i + 1
-		for end < int(b.NumRows()) {
-			if next, err := l.taskOf(b, end); err != nil {
-				return located(err, before)
-			} else if next != t {
-				break
-			}
-			end++
+		if mine[t] == nil {
+			tasks = append(tasks, t)
 		}
-		if err := l.give(ctx, t, b, i, end); err != nil {
-			return err
-		}
-		i = end
+		mine[t] = append(mine[t], sortedRow{row: int32(i)})
 	}
+	fields := b.Schema().Fields()
+	for i := range fields {
+		fields[i] = plainField(fields[i])
+	}
+	sc := arrow.NewSchema(fields, nil)
+	for _, t := range tasks {
+		rows := mine[t]
+		err := gatherRows(sc, []arrow.RecordBatch{b}, rows, func(part arrow.RecordBatch) error {
+			err := l.give(ctx, t, part)
+			var v *valueError
+			if errors.As(err, &v) {
+				v.row = int(rows[v.row].row)
+			}
+			rows = rows[part.NumRows():]
+			return err
+		})
+		if err != nil {
+			return located(err, l.rows)
+		}
+	}
+	l.rows += b.NumRows()
 	return nil
 }
 
-// give adds rows from…to of a batch to a task.
-func (l *Load) give(ctx context.Context, t *loadTask, b arrow.RecordBatch, from, to int) error {
-	before := l.rows
-	l.rows += int64(to - from)
+// give adds rows to a task. All tasks together hold as many rows in memory as one may.
+func (l *Load) give(ctx context.Context, t *loadTask, b arrow.RecordBatch) error {
 	if l.coder != nil {
-		part := b.NewSlice(int64(from), int64(to))
-		defer part.Release()
-		coded, err := l.coder.coded(part)
+		coded, err := l.coder.coded(b)
 		if err != nil {
-			return located(err, before)
+			return err
 		}
 		defer coded.Release()
-		b, from, to = coded, 0, to-from
+		b = coded
 	}
-	if t.sort != nil {
-		part := b.NewSlice(int64(from), int64(to))
-		defer part.Release()
-		return located(t.sort.add(ctx, part), before)
+	if t.sort == nil {
+		return t.add(ctx, b, l.fields, 0, int(b.NumRows()))
 	}
-	return located(t.add(ctx, b, l.fields, from, to), before-int64(from))
+	l.held -= t.sort.bytes
+	err := t.sort.add(ctx, b)
+	l.held += t.sort.bytes
+	for err == nil && l.held >= l.wo.memory {
+		most := slices.MaxFunc(l.order, func(a, b *loadTask) int { return cmp.Compare(a.sort.bytes, b.sort.bytes) })
+		l.held -= most.sort.bytes
+		err = most.sort.spill(ctx)
+	}
+	return err
 }
 
 // taskOf is the task of row i: that of its partition and bucket.
@@ -398,7 +423,7 @@ func (l *Load) task(name string, bucket int, values []string) (*loadTask, error)
 	}
 	t.taskWriter = newTask(p, t.files, false)
 	if len(l.wo.sortColumns) > 0 || l.coder != nil && l.coder.grows { // how many codes there are is known when all rows are
-		if t.sort, err = newSorter(t.files, l.coded, l.wo.sortColumns, t.roots, l.wo.memory/int64(max(1, l.o.Tasks))); err != nil {
+		if t.sort, err = newSorter(t.files, l.coded, l.wo.sortColumns, t.roots, l.wo.memory); err != nil {
 			return nil, err
 		}
 	}

@@ -31,6 +31,7 @@ type sorter struct {
 	batches []arrow.RecordBatch
 	bytes   int64
 	runs    []*sortedRun
+	made    int // runs
 	chunk   int // rows that are put together at a time
 }
 
@@ -101,9 +102,9 @@ func (s *sorter) add(ctx context.Context, b arrow.RecordBatch) error {
 	}
 	s.batches = append(s.batches, b)
 	for _, c := range b.Columns() {
-		s.bytes += arrayBytes(c.Data())
+		s.bytes += arrayBytes(c)
 	}
-	s.bytes += 24 * b.NumRows() // its place in the order
+	s.bytes += 40 * b.NumRows() // its place in the order
 	if s.bytes < s.limit {
 		return nil
 	}
@@ -139,15 +140,33 @@ func (s *sorter) read(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, b.NumRows()), nil
 }
 
-// arrayBytes is about how many bytes the rows of an array take.
-func arrayBytes(d arrow.ArrayData) (n int64) {
-	for _, b := range d.Buffers() {
+// arrayBytes is about how many bytes the entries of an array take: of a slice only its own.
+func arrayBytes(a arrow.Array) (n int64) {
+	switch a := a.(type) {
+	case *array.String:
+		return int64(len(a.ValueBytes()) + 4*a.Len())
+	case *array.Binary:
+		return int64(len(a.ValueBytes()) + 4*a.Len())
+	case *array.Struct:
+		for k := range a.NumField() {
+			n += arrayBytes(a.Field(k))
+		}
+		return n
+	case array.ListLike:
+		if a.Len() == 0 || a.ListValues().Len() == 0 {
+			return int64(4 * a.Len())
+		}
+		from, _ := a.ValueOffsets(0)
+		_, to := a.ValueOffsets(a.Len() - 1)
+		return int64(4*a.Len()) + arrayBytes(a.ListValues())*(to-from)/int64(a.ListValues().Len())
+	}
+	if t, ok := a.DataType().(arrow.FixedWidthDataType); ok {
+		return int64(a.Len()) * int64(t.BitWidth()) / 8
+	}
+	for _, b := range a.Data().Buffers() {
 		if b != nil {
 			n += int64(b.Len())
 		}
-	}
-	for _, k := range d.Children() {
-		n += arrayBytes(k)
 	}
 	return n
 }
@@ -328,15 +347,16 @@ func (s *sorter) drop() {
 
 // sortedRun is rows in order in a temporary file.
 type sortedRun struct {
-	file store.Scratch
-	size int64
-	in   *ipc.Reader
-	b    arrow.RecordBatch
-	i    int
-	key  []byte
-	cols []sortKey
-	n    int   // which run it is: for equal keys
-	at   int32 // where b is among those that merged holds; -1 if it is not
+	file  store.Scratch
+	size  int64
+	in    *ipc.Reader
+	b     arrow.RecordBatch
+	i     int
+	key   []byte
+	cols  []sortKey
+	n     int   // which run it is: for equal keys
+	level int   // how often its rows were merged
+	at    int32 // where b is among those that merged holds; -1 if it is not
 }
 
 // step is how many rows are put together at a time: wide rows fewer.
@@ -344,33 +364,72 @@ func (s *sorter) step(rows int) int {
 	return int(max(1, min(8<<10, 16<<20/max(1, s.bytes/int64(max(rows, 1))))))
 }
 
-// spill sorts what is held and puts it into a temporary file.
+// maxRuns is how many temporary files are merged at a time.
+const maxRuns = 64
+
+// spill sorts what is held and puts it into a temporary file. Of many files of a level one is made: not too many are open.
 func (s *sorter) spill(ctx context.Context) error {
 	rows, err := s.order()
 	if err != nil {
 		return err
 	}
-	file, err := s.sink.Scratch(ctx)
+	s.chunk = s.step(len(rows))
+	r, err := s.newRun(ctx, 0, func(yield func(b arrow.RecordBatch) error) error {
+		for part := range slices.Chunk(rows, s.chunk) {
+			if err := errors.Join(ctx.Err(), s.gather(s.batches, part, yield)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	r := &sortedRun{file: file, cols: s.cols, n: len(s.runs), at: -1}
+	s.drop()
 	s.runs = append(s.runs, r)
+	for level := 0; ; level++ {
+		from := slices.IndexFunc(s.runs, func(r *sortedRun) bool { return r.level == level })
+		if from < 0 || len(s.runs)-from < maxRuns {
+			return nil
+		}
+		mine := s.runs[from:]
+		r, err := s.newRun(ctx, level+1, func(yield func(b arrow.RecordBatch) error) error { return s.merge(ctx, mine, yield) })
+		if err != nil {
+			return err
+		}
+		for _, old := range mine {
+			old.close()
+		}
+		s.runs = append(s.runs[:from:from], r)
+	}
+}
+
+// newRun puts rows that are in order into a temporary file.
+func (s *sorter) newRun(ctx context.Context, level int, rows func(yield func(b arrow.RecordBatch) error) error) (*sortedRun, error) {
+	file, err := s.sink.Scratch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.made++
+	r := &sortedRun{file: file, cols: s.cols, n: s.made, at: -1, level: level}
 	counted := &counter{w: file}
 	buf := bufio.NewWriterSize(counted, 256<<10)
 	out := ipc.NewWriter(buf, ipc.WithSchema(s.schema))
-	s.chunk = s.step(len(rows))
-	for part := range slices.Chunk(rows, s.chunk) {
-		if err := s.gather(s.batches, part, out.Write); err != nil {
-			return err
-		}
-	}
-	if err := errors.Join(out.Close(), buf.Flush()); err != nil {
-		return err
+	err = rows(out.Write)
+	if err = errors.Join(err, out.Close(), buf.Flush()); err != nil {
+		r.close()
+		return nil, err
 	}
 	r.size = counted.n
-	s.drop()
-	return nil
+	return r, nil
+}
+
+func (r *sortedRun) close() {
+	if r.in != nil {
+		r.in.Release()
+		r.in = nil
+	}
+	r.file.Close() // it vanishes
 }
 
 type counter struct {
@@ -384,8 +443,12 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// gather gives rows of batches as one batch, or as several if their texts are too long for one.
 func (s *sorter) gather(batches []arrow.RecordBatch, rows []sortedRow, yield func(b arrow.RecordBatch) error) error {
+	return gatherRows(s.schema, batches, rows, yield)
+}
+
+// gatherRows gives rows of batches as one batch, or as several if their texts are too long for one. sc has no dictionaries.
+func gatherRows(sc *arrow.Schema, batches []arrow.RecordBatch, rows []sortedRow, yield func(b arrow.RecordBatch) error) error {
 	spans := make([]span, 0, len(rows))
 	for _, r := range rows {
 		if k := len(spans) - 1; k >= 0 && spans[k].array == r.batch && spans[k].to == r.row {
@@ -394,7 +457,7 @@ func (s *sorter) gather(batches []arrow.RecordBatch, rows []sortedRow, yield fun
 			spans = append(spans, span{r.batch, r.row, r.row + 1})
 		}
 	}
-	cols := make([]arrow.Array, s.schema.NumFields())
+	cols := make([]arrow.Array, sc.NumFields())
 	defer func() {
 		for _, c := range cols {
 			if c != nil {
@@ -410,13 +473,13 @@ func (s *sorter) gather(batches []arrow.RecordBatch, rows []sortedRow, yield fun
 		var err error
 		cols[k], err = gatherArrays(parts, spans)
 		if errors.Is(err, fault.Limit) && len(rows) > 1 {
-			return errors.Join(s.gather(batches, rows[:len(rows)/2], yield), s.gather(batches, rows[len(rows)/2:], yield))
+			return errors.Join(gatherRows(sc, batches, rows[:len(rows)/2], yield), gatherRows(sc, batches, rows[len(rows)/2:], yield))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	b := array.NewRecordBatch(s.schema, cols, int64(len(rows)))
+	b := array.NewRecordBatch(sc, cols, int64(len(rows)))
 	defer b.Release()
 	return yield(b)
 }
@@ -432,8 +495,13 @@ func (s *sorter) each(ctx context.Context, yield func(b arrow.RecordBatch) error
 		}
 	}
 	defer s.close()
-	h := make(runHeap, 0, len(s.runs))
-	for _, r := range s.runs {
+	return s.merge(ctx, s.runs, yield)
+}
+
+// merge gives the rows of runs in order.
+func (s *sorter) merge(ctx context.Context, runs []*sortedRun, yield func(b arrow.RecordBatch) error) error {
+	h := make(runHeap, 0, len(runs))
+	for _, r := range runs {
 		in, err := ipc.NewReader(bufio.NewReaderSize(io.NewSectionReader(r.file, 0, r.size), 256<<10))
 		if err != nil {
 			return err
@@ -526,10 +594,7 @@ func (r *sortedRun) next() (ok bool, err error) {
 func (s *sorter) close() {
 	s.drop()
 	for _, r := range s.runs {
-		if r.in != nil {
-			r.in.Release()
-		}
-		r.file.Close() // it vanishes
+		r.close()
 	}
 	s.runs = nil
 }
