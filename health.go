@@ -48,7 +48,7 @@ func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[regi
 var Codes = []region.CodeDoc{
 	{Code: "dir.file.unknown", Severity: region.Note, Help: "A file in a verified directory is of no format that stoa knows. It may belong to something else, or be one of ours whose beginning and end are both gone; stoa verify --from FORMAT says what is wrong with it then."},
 	{Code: "dir.leftover", Severity: region.Note, Help: "What an interrupted run of stoa has left: it was not finished, and nothing refers to it. It can be removed when no stoa is running; the next run that writes to the same name removes it."},
-	{Code: "dir.too.deep", Severity: region.Warning, Help: "Directories are nested so deeply that what lies below was not looked at. A link that leads back up does that."},
+	{Code: "dir.too.deep", Severity: region.Warning, Help: "Directories are nested so deeply that what lies below was not looked at."},
 	{Code: "file.unreadable", Severity: region.Error, Help: "The file could not be read to its end, and its format has no closer word for why. The place and the message say what was met."},
 }
 

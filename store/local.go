@@ -63,6 +63,7 @@ func localInfo(name string, st fs.FileInfo) Info {
 	return Info{Name: name, Size: st.Size(), Stamp: fmt.Sprintf("%d-%d", st.Size(), st.ModTime().UnixNano())}
 }
 
+// List follows links, as Open does, but not to a directory above: that would be listed for ever.
 func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		at := dir
@@ -91,9 +92,36 @@ func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 				}
 				continue
 			}
+			if st.IsDir() && e.Type()&fs.ModeSymlink != 0 && leadsUp(name) {
+				continue
+			}
 			if !yield(localInfo(name, st), nil) {
 				return
 			}
+		}
+	}
+}
+
+// leadsUp reports whether the link at name leads to a directory that was passed on the way to it, or to one above: who followed it
+// would see the same again and again.
+func leadsUp(name string) bool {
+	to, err := filepath.EvalSymlinks(filepath.FromSlash(name))
+	if err == nil {
+		to, err = filepath.Abs(to)
+	}
+	if err != nil {
+		return false
+	}
+	for dir := path.Dir(name); ; dir = path.Dir(dir) {
+		real, err := filepath.EvalSymlinks(filepath.FromSlash(dir))
+		if err == nil {
+			real, err = filepath.Abs(real)
+		}
+		if err == nil && (real == to || strings.HasPrefix(real, strings.TrimSuffix(to, string(filepath.Separator))+string(filepath.Separator))) {
+			return true
+		}
+		if dir == path.Dir(dir) || dir == "." {
+			return false
 		}
 	}
 }

@@ -202,6 +202,7 @@ func TestTreesListInOrder(t *testing.T) {
 		m.Put("root/"+n, []byte(n))
 	}
 	os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "dangling"))
+	os.Symlink("..", filepath.Join(dir, "up")) // what leads back up is not listed
 	for root, tree := range map[string]store.Tree{dir: store.Local{}, "root": m} {
 		var got []string
 		for info, err := range tree.List(ctx, root) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -129,7 +130,11 @@ func blame(err error, at fault.Span, path string) error {
 	case errors.As(err, &io):
 		return io.err
 	}
-	return &fault.Error{Class: fault.Corrupt, At: at, Path: path, Cause: err}
+	class := fault.Corrupt
+	if strings.Contains(err.Error(), "exceeds configured limit") { // MaxCompressedPageSize, MaxUncompressedPageSize: there is no value to compare with
+		class = fault.Limit
+	}
+	return &fault.Error{Class: class, At: at, Path: path, Cause: err}
 }
 
 func (r *reader) start(ctx context.Context) error {

@@ -194,7 +194,7 @@ func (w *pageWalk) counts(i int) (out []int64, err error) {
 		if !f.ok {
 			break
 		}
-		if n += f.rows; len(out) == 0 || out[len(out)-1] != n {
+		if n += f.rows; n > 0 && (len(out) == 0 || out[len(out)-1] != n) { // row groups of no rows would take no pages, for ever
 			out = append(out, n)
 		}
 	}
