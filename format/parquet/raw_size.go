@@ -6,6 +6,25 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 )
 
+// mostRaw is how long n compressed bytes can be raw at most: Snappy copies 64 bytes by three, LZ4 255 by one, Deflate 258 by two bits, Zstandard has
+// blocks of 128 KiB of one byte in four. Brotli has no bound to speak of: 64 MiB of it are granted. What a page says is held against this before memory is taken.
+func mostRaw(code compress.Compression, n int64) int64 {
+	const more = 64 << 10 // headers, and what is shorter than its own frame
+	switch code {
+	case compress.Codecs.Uncompressed:
+		return n
+	case compress.Codecs.Snappy:
+		return 22*n + more
+	case compress.Codecs.Lz4Raw:
+		return 255*n + more
+	case compress.Codecs.Gzip:
+		return 1032*n + more
+	case compress.Codecs.Zstd:
+		return 32768*n + more
+	}
+	return 32768*n + 64<<20
+}
+
 // rawSize is how long compressed bytes say that they are raw; ok: they do say it, for what it is worth.
 func rawSize(code compress.Compression, b []byte) (n int64, ok bool) {
 	switch code {

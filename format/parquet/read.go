@@ -265,7 +265,7 @@ func (r *reader) buildSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lib, err := r.library(ctx, memory.NewGoAllocator(), minBuffer, nil)
+	lib, err := r.library(ctx, memory.NewGoAllocator(), minBuffer, 0, nil)
 	if err != nil {
 		return err
 	}
@@ -296,12 +296,12 @@ func leavesOf(f *pqarrow.SchemaField, to []int) []int {
 	return to
 }
 
-// library makes readers of the library's that read with ctx, so many bytes at once. other, which may be nil, is the file that they see instead.
-func (r *reader) library(ctx context.Context, mem memory.Allocator, buffer int64, other *recoded) (*pqarrow.FileReader, error) {
+// library makes readers of the library's that read with ctx, so many bytes at once; pages have raw bytes at most. other, which may be nil, is the file that they see instead.
+func (r *reader) library(ctx context.Context, mem memory.Allocator, buffer, raw int64, other *recoded) (*pqarrow.FileReader, error) {
 	props := parquet.NewReaderProperties(mem)
 	props.BufferedStreamEnabled = true
 	props.BufferSize = buffer
-	props.MaxCompressedPageSize, props.MaxUncompressedPageSize = r.limits.Page, r.limits.Page
+	props.MaxCompressedPageSize, props.MaxUncompressedPageSize = r.limits.Page, min(r.limits.Page, max(raw, 1))
 	at, meta := &sourceAt{ctx: ctx, r: r}, r.meta
 	if other != nil {
 		at.more, meta = other.more, other.meta
@@ -459,7 +459,7 @@ func (c *columns) open(ctx context.Context, rows vec.Range, mem memory.Allocator
 	}
 	var lib *pqarrow.FileReader
 	err = guard(c.r.footer, "footer", func() (err error) {
-		lib, err = c.r.library(ctx, mem, c.buffer(), c.other)
+		lib, err = c.r.library(ctx, mem, c.buffer(), c.mostRaw(), c.other)
 		return err
 	})
 	if err != nil {
@@ -484,6 +484,21 @@ func (c *columns) buffer() int64 {
 		}
 	}
 	return min(n, maxBuffer)
+}
+
+// mostRaw is how long a page of the columns can be at most when decompressed, by the bytes that are there. The library takes memory by what
+// the header of a page says.
+func (c *columns) mostRaw() (n int64) {
+	for _, p := range c.parts {
+		for _, leaf := range p.leaves {
+			m := c.r.meta.RowGroups[c.group].Columns[leaf].MetaData
+			n = max(n, mostRaw(compress.Compression(m.Codec), m.TotalCompressedSize))
+		}
+	}
+	if c.other != nil {
+		n = max(n, int64(len(c.other.more)))
+	}
+	return n
 }
 
 func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, p *fieldPart, from int64) error {

@@ -229,6 +229,9 @@ func (c *columns) openPage(ctx context.Context, leaf int, p *page) (levels, valu
 
 // decompress gives the raw bytes of b, which the header of its page says to be so many.
 func decompress(code compress.Compression, b []byte, raw int64) ([]byte, error) {
+	if most := mostRaw(code, int64(len(b))); raw > most {
+		return nil, fault.Rel(0, len(b), "uncompressed_page_size", "%d, but %d bytes cannot become more than %d", raw, len(b), most)
+	}
 	if name, ok := ownCodecs[code]; ok {
 		return codec.Expand(name, b, raw, func(n int) []byte { return make([]byte, n) })
 	}

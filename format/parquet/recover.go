@@ -211,7 +211,11 @@ func (s *rescue) footerAt(pos int64) (*footerLeft, error) {
 	}
 }
 
-// holds reports whether a footer is of this file, and takes it: pages are where it says.
+// mostTried is how many chunks are looked at page by page to know a footer.
+const mostTried = 64
+
+// holds reports whether a footer is of this file, and takes it. A Parquet file may lie in a page of another one, as an attachment: so the pages of the chunks, of
+// the first few and of the last row group, must be there one by one, with all their values, and no page may reach from behind the chunks into the footer.
 func (s *rescue) holds(left *footerLeft) bool {
 	b := left.b[:left.end]
 	if !left.whole {
@@ -220,22 +224,39 @@ func (s *rescue) holds(left *footerLeft) bool {
 	if err := s.r.take(s.ctx, b, nil); err != nil {
 		return false
 	}
-	s.r.footer = s.r.span(left.at, int64(left.end))
-	tries := 0
-	for g, rg := range s.r.meta.RowGroups {
-		for c := range rg.Columns {
-			at := s.r.chunkSpan(g, c)
-			if at.End() > s.r.footer.Off {
+	r := s.r
+	r.footer = r.span(left.at, int64(left.end))
+	groups := r.meta.RowGroups
+	end, tries := int64(len(magic)), 0
+	for g := range groups {
+		for c := range groups[g].Columns {
+			at := r.chunkSpan(g, c)
+			if at.End() > r.footer.Off {
 				return false
 			}
-			if at.Len == 0 || tries == 64 {
-				continue
-			}
-			tries++
-			if _, err := s.r.pageAt(s.ctx, at, "page", nil); err != nil {
+			end = max(end, at.End()-r.base)
+			if tries++; (tries <= mostTried || g == len(groups)-1) && !s.tiled(g, c) {
 				return false
 			}
 		}
 	}
-	return true
+	if left.whole && len(groups) == 0 {
+		return left.at == end
+	}
+	w := pageWalk{s: s}
+	return w.walk(end, left.at) == nil && !w.cut
+}
+
+// tiled reports whether a chunk is made of pages, to its last byte, that have its values.
+func (s *rescue) tiled(group, leaf int) bool {
+	values := int64(0)
+	for p, err := range s.r.pages(s.ctx, group, leaf) {
+		if err != nil || !p.sane() && p.kind != indexPage {
+			return false
+		}
+		if p.isData() {
+			values += p.values
+		}
+	}
+	return values == s.r.meta.RowGroups[group].Columns[leaf].MetaData.NumValues
 }

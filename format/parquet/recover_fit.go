@@ -96,7 +96,9 @@ func (w *pageWalk) tryFit(p *page, k *leafKind) (f fit, err error) {
 	}
 	for _, code := range w.codecs(p, b) {
 		if f, ok := tryCodec(p, k, code, b); ok {
-			w.codec = code
+			if f.codec >= 0 {
+				w.codec = code
+			}
 			return f, nil
 		}
 	}
@@ -129,12 +131,17 @@ func tryCodec(p *page, k *leafKind, code compress.Compression, b []byte) (f fit,
 	raw := p.raw
 	if p.kind == dataPageV2 {
 		def, rep := int64(p.levels[0]), int64(p.levels[1])
-		if def+rep > int64(len(b)) || def+rep > raw || (rep > 0) != (k.maxRep > 0) || (def > 0) != (k.maxDef > 0) && p.values > 0 {
+		if def+rep > int64(len(b)) || def+rep > raw || p.values > 0 && ((rep > 0) != (k.maxRep > 0) || (def > 0) != (k.maxDef > 0)) {
 			return f, false
 		}
 		levels[1], levels[0], b, raw = b[:rep], b[rep:rep+def], b[rep+def:], raw-rep-def
 	}
-	if code != compress.Codecs.Uncompressed && !p.bare && (len(b) > 0 || raw > 0) {
+	switch {
+	case p.bare || len(b) == 0 && raw == 0: // nothing is compressed, whatever the codec
+		f.codec = -1
+	case code == compress.Codecs.Brotli && raw > 32768*int64(len(b)): // likelier something else
+		return f, false
+	case code != compress.Codecs.Uncompressed:
 		err := guard(fault.Span{}, "", func() (err error) { b, err = decompress(code, b, raw); return err })
 		if err != nil {
 			return f, false

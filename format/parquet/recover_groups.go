@@ -56,7 +56,13 @@ func (w *pageWalk) walk(from, to int64) error {
 				return err
 			}
 			if n == 0 {
-				w.cut = p.header.Len > 0 && p.sane() // its body reaches past the end
+				w.cut, err = p.header.Len > 0 && p.sane(), nil // its body reaches past the end
+				if p.header.Len == 0 {
+					w.cut, err = w.shortHeader(at)
+				}
+				if err != nil {
+					return err
+				}
 				break
 			}
 			at, fresh = at.Sub(n, at.Len-n), true
@@ -68,6 +74,18 @@ func (w *pageWalk) walk(from, to int64) error {
 	}
 	w.end = at.Off - r.base
 	return nil
+}
+
+// shortHeader reports whether the bytes at at, to their end, are the beginning of a page header.
+func (w *pageWalk) shortHeader(at fault.Span) (bool, error) {
+	b := make([]byte, min(at.Len, mostHeader))
+	if err := format.ReadFull(w.s.ctx, w.s.r.src, at.Sub(0, int64(len(b))), "page", b); err != nil {
+		return false, err
+	}
+	c := wire.NewCursor(b, at.Sub(0, int64(len(b))), "page")
+	t := thrift.NewReader(c, thrift.Compact)
+	parsePageHeader(t)
+	return len(b) > 0 && b[0] == i32Field && c.Err() != nil && t.Short() && int64(len(b)) == at.Len, nil
 }
 
 func isDamage(err error) bool { return classOf(err) == fault.Corrupt }
@@ -241,7 +259,7 @@ func (w *pageWalk) even(n int64) (d division, ok bool, err error) {
 	return d, true, nil
 }
 
-// last adds a row group of fewer than n rows that ends with the last page, if there is just one.
+// last adds a row group of fewer than n rows that ends with the last page. If it can be of several numbers of rows, it is given up.
 func (w *pageWalk) last(d division, n int64) (division, bool, error) {
 	counts, err := w.counts(d.next)
 	if err != nil || len(d.rows) == 0 {
@@ -260,10 +278,13 @@ func (w *pageWalk) last(d division, n int64) (division, bool, error) {
 			out = append(out, division{append(slices.Clone(d.rows), k), append(slices.Clone(d.starts), starts), next})
 		}
 	}
-	if len(out) != 1 {
+	switch len(out) {
+	case 0:
 		return d, false, nil
+	case 1:
+		return out[0], true, nil
 	}
-	return out[0], true, nil
+	return d, true, nil // what is before is sure
 }
 
 // uneven divides the pages into row groups of which each can be of one number of rows only.
@@ -286,8 +307,8 @@ func (w *pageWalk) uneven() (d division, ok bool, err error) {
 				rows, starts, next, last = n, s, to, !whole
 			}
 		}
-		if ways != 1 {
-			return d, len(d.rows) > 0 && ways == 0, nil
+		if ways != 1 { // what is before is sure
+			return d, len(d.rows) > 0, nil
 		}
 		d.rows, d.starts, d.next = append(d.rows, rows), append(d.starts, starts), next
 		if last {

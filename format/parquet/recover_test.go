@@ -209,3 +209,46 @@ func TestRecoverTrailing(t *testing.T) {
 		t.Errorf("a file within a file was taken for it: %v", err)
 	}
 }
+
+// TestRecoverFileWithinFile: Parquet files lie in the pages of another, which is cut everywhere: their footers, whole or cut, are not taken for its own.
+func TestRecoverFileWithinFile(t *testing.T) {
+	_, one := numbers(300, "k")
+	_, none := numbers(0, "k")
+	plainOpts := map[string]string{"compression": "none", "dictionary": "false"}
+	inner := [][]byte{write(t, plainOpts, one).Bytes("t"), write(t, plainOpts, none).Bytes("t"), []byte("some text")}
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "blob", Type: arrow.BinaryTypes.Binary}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	for i := range 60 {
+		b.Field(0).(*array.Int64Builder).Append(int64(i))
+		b.Field(1).(*array.BinaryBuilder).Append(inner[i%3])
+	}
+	whole := write(t, map[string]string{"compression": "none", "dictionary": "false", "row-group-rows": "20", "page-index": "false"}, b.NewRecordBatch()).Bytes("t")
+	tree := store.NewMemory(map[string][]byte{"whole": whole})
+	r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := 131
+	if testing.Short() {
+		step = 1511
+	}
+	for cut := 300; cut < int(r.footer.Off); cut += step {
+		tree.Put("t", whole[:cut])
+		back, found, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		n := 0
+		for g := range r.meta.RowGroups {
+			if r.chunkSpan(g, 1).End() <= int64(cut) {
+				n += 20
+			}
+		}
+		if names := back.Schema().String(); !back.Schema().HasField("blob") {
+			t.Fatalf("cut at %d: the schema is %s: %v", cut, names, found)
+		}
+		if got := recovered(back); len(got) != n || n > 0 && !strings.HasPrefix(got[n-1], fmt.Sprintf("%d|", n-1)) {
+			t.Errorf("cut at %d: %d rows, want %d: %v", cut, len(got), n, found)
+		}
+	}
+}

@@ -101,6 +101,9 @@ few = ["i64", "f64", "s", "ls", "m"]
 lines("codec.jsonl", few)
 for c in ["none", "snappy", "gzip", "zstd", "lz4", "brotli"]:
     pq.write_table(table(few), "codec-%s.parquet" % c, compression=c, write_page_checksum=True, store_schema=False)
+# of small pages pyarrow stores some as they are, in data pages v2
+pq.write_table(table(few), "codec-zstd.small.v2.parquet", compression="zstd", data_page_version="2.0", data_page_size=64, write_batch_size=16, row_group_size=30,
+               write_page_checksum=True, store_schema=False)
 # DELTA_BYTE_ARRAY of values of a fixed length: alone, in a struct beside another, in lists, behind a dictionary that became too long
 fixed = {
     "id": pa.array(range(N), pa.int32()),
