@@ -1,11 +1,13 @@
 package redfile
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/region"
 )
 
@@ -39,7 +41,16 @@ func (f *file) beside(ctx context.Context) {
 		return
 	}
 	s, at := f.firstBlock(ctx)
-	if s == nil || s.groups <= 0 || name != partName(int(s.groups)) {
+	if s == nil || s.groups < 0 {
+		return
+	}
+	if own := partName(int(s.groups)); name != own {
+		if here(own) && f.sameTable(ctx, path.Join(dir, own), s) {
+			f.miss("redfile.part.repeated", at, "the part begins with row group %d of its table, as %s beside it does, and %s is missing: its rows come twice, and those of a part in whose place it stands do not", s.groups, own, metadataFile)
+		}
+		return
+	}
+	if s.groups == 0 {
 		return
 	}
 	first, before := int(s.groups), int(s.groups)-1
@@ -58,6 +69,18 @@ func (f *file) beside(ctx context.Context) {
 	if !behind {
 		f.miss("redfile.parts.unlisted", at, "%s is missing: nothing says whether the table has parts behind %s", metadataFile, name)
 	}
+}
+
+// sameTable reports whether another part is of the table of which s is, and begins with the same row group.
+func (f *file) sameTable(ctx context.Context, name string, s *syncBlock) bool {
+	src, err := f.tree.Open(ctx, name)
+	if err != nil {
+		return false
+	}
+	defer src.Close()
+	other := newFile(f.tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.limits}, f.opts)
+	o, _ := other.firstBlock(ctx)
+	return o != nil && bytes.Equal(o.marker, s.marker) && o.groups == s.groups
 }
 
 func (f *file) miss(code string, at fault.Span, format string, args ...any) {

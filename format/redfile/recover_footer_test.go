@@ -3,6 +3,7 @@ package redfile_test
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -292,7 +293,12 @@ func TestLostSplitMetadata(t *testing.T) {
 			t.Errorf("%v: %d rows of 40", opts, n)
 		}
 		last := objects["out/part-00003.red"]
-		objects["out/part-00003.red"] = last[:len(last)-3]
+		objects["out/part-00003.red"] = last[:len(last)-3] // its row group is whole
+		tg = format.Target{Tree: store.NewMemory(objects), Name: "out"}
+		if n := checkRecovered(t, tg.Tree, "out"); n != 40 {
+			t.Errorf("%v: %d rows of 40, of which the last part has lost its end", opts, n)
+		}
+		objects["out/part-00003.red"] = last[:len(last)/4]
 		tg = format.Target{Tree: store.NewMemory(objects), Name: "out"}
 		if n := checkRecovered(t, tg.Tree, "out"); n != 30 {
 			t.Errorf("%v: %d rows of 30", opts, n)
@@ -330,6 +336,46 @@ func TestGapBetweenParts(t *testing.T) {
 		alone := format.Target{Tree: store.NewMemory(map[string][]byte{"part-00002.red": objects["out/part-00002.red"]}), Name: "part-00002.red"}
 		if found := findings(alone); len(found) > 0 {
 			t.Errorf("generation %s: a part alone: %+v", gen, found)
+		}
+	}
+}
+
+// TestRepeatedPart: where the metadata of a split table is gone, a part that is a copy of another, in the place of a third or as one more, is told of, and recovery takes it once.
+func TestRepeatedPart(t *testing.T) {
+	for _, gen := range []string{"E", "A"} {
+		whole := splitTable(t, map[string]string{"generation": gen})
+		meta := whole["out/_metadata.red"]
+		delete(whole, "out/_metadata.red")
+		for _, c := range [][2]int{{1, 2}, {3, 4}, {0, 1}} { // the part, where it stands, too
+			objects := maps.Clone(whole)
+			copied := fmt.Sprintf("out/part-%05d.red", c[1])
+			objects[copied] = objects[fmt.Sprintf("out/part-%05d.red", c[0])]
+			tree := store.NewMemory(objects)
+			for _, name := range tree.Names() {
+				told := slices.ContainsFunc(findings(format.Target{Tree: tree, Name: name}), func(f region.Finding) bool { return f.Code == "redfile.part.repeated" && f.Severity == region.Error })
+				if told != (name == copied) {
+					t.Errorf("generation %s, copy at %s: %s tells %v", gen, copied, name, told)
+				}
+			}
+			objects["out/_metadata.red"] = meta[:len(meta)-9]
+			tree = store.NewMemory(objects)
+			want := 40
+			if c[1] < 4 {
+				want = 30
+			}
+			back, found, err := redfile.Format.Recover(ctx, format.Target{Tree: tree, Name: "out"}, format.OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := 0
+			groups, err := back.RowGroups(ctx, format.Part{}, format.Query{})
+			for _, g := range groups {
+				rows += int(g.Rows)
+			}
+			back.Close()
+			if err != nil || rows != want || !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.part.repeated" }) {
+				t.Errorf("generation %s, copy at %s: %d rows recovered of %d, %v, %v", gen, copied, rows, want, found, err)
+			}
 		}
 	}
 }

@@ -15,6 +15,7 @@ func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
 	dir := path.Dir(r.f.at.Object)
 	out := newFile(r.f.tree, r.f.src, r.f.at, o, opts)
 	out.stamp, out.gathered = r.f.stamp, true
+	begun := map[string]string{} // parts by what their sync block says
 	for info, err := range r.f.tree.List(r.ctx, dir) {
 		if err != nil {
 			return nil, err
@@ -28,11 +29,21 @@ func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
 			if !errors.Is(err, fault.Corrupt) {
 				return nil, err
 			}
-			r.blame("redfile.footer.damaged", err)
-			r.tell("redfile.rows.lost", fault.Span{Object: info.Name, Len: info.Size}, [2]int64{-1, -1}, -1, "the metadata of the part %s cannot be read: it is left out", name)
-			continue
+			if p = r.recoverPart(info.Name, o); p == nil {
+				r.tell("redfile.rows.lost", fault.Span{Object: info.Name, Len: info.Size}, [2]int64{-1, -1}, -1, "nothing whole was found in the part %s: it is left out", name)
+				continue
+			}
 		}
+		s, at := p.firstBlock(r.ctx)
 		p.Close()
+		if s != nil {
+			key := string(s.marker) + partName(int(s.groups))
+			if other := begun[key]; other != "" {
+				r.tell("redfile.part.repeated", at, [2]int64{-1, -1}, 0, "%s begins with row group %d of its table, as %s does: it is left out", name, s.groups, other)
+				continue
+			}
+			begun[key] = name
+		}
 		r.add(out, p, name)
 	}
 	if len(out.meta.groups) == 0 {
@@ -46,6 +57,21 @@ func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
 	return out, r.count(out)
 }
 
+// recoverPart recovers a part whose own metadata is damaged; nil if it has no row group that is whole.
+func (r *rescue) recoverPart(name string, o format.OpenOptions) *file {
+	back, found, err := recoverFile(r.ctx, format.Target{Tree: r.f.tree, Name: name}, o)
+	r.findings = append(r.findings, found...)
+	if err != nil {
+		return nil
+	}
+	p := back.(*file)
+	if len(p.meta.groups) == 0 {
+		p.Close()
+		return nil
+	}
+	return p
+}
+
 // add adds the row groups of a part, if it is one of the same table as the first.
 func (r *rescue) add(out, p *file, name string) {
 	if len(out.meta.groups) > 0 && (!p.schema.Equal(out.schema) || string(p.meta.marker()) != string(out.meta.marker())) {
@@ -56,6 +82,12 @@ func (r *rescue) add(out, p *file, name string) {
 	if len(groups) == 0 {
 		out.meta, out.schema = p.meta, p.schema
 		out.meta.groups, out.meta.rows = nil, -1
+	}
+	for k, err := range p.lost {
+		if out.lost == nil {
+			out.lost = map[chunkKey]error{}
+		}
+		out.lost[chunkKey{k.group + len(groups), k.col}] = err
 	}
 	for _, g := range p.meta.groups {
 		for i := range g.columns {
