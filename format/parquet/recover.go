@@ -78,7 +78,17 @@ func (s *rescue) run(o format.OpenOptions, was error) error {
 	var pairs metadata.KeyValueMetadata
 	switch name := o.Opts["schema"]; {
 	case left != nil:
-		s.tell("parquet.footer.cut", s.r.span(left.at, s.r.size-left.at), [2]int64{-1, -1}, 0, "the footer is cut: the schema is there, and %d whole row groups; Arrow's own schema, behind them, is not", len(left.groups))
+		if pairs, err = s.sameColumns(o, name, left); err != nil {
+			return err
+		}
+		what := "Arrow's own schema, behind them, is not"
+		switch {
+		case pairs != nil:
+			what += ": that of " + name + " is taken"
+		case name != "":
+			what += ", and " + name + " has other columns: it is not taken"
+		}
+		s.tell("parquet.footer.cut", s.r.span(left.at, s.r.size-left.at), [2]int64{-1, -1}, 0, "the footer is cut: the schema is there, and %d whole row groups; %s", len(left.groups), what)
 	case name != "":
 		if left, pairs, err = s.like(o, name); err != nil {
 			return err
@@ -95,6 +105,18 @@ func errorSpan(err error) fault.Span {
 		return e.At
 	}
 	return fault.Span{}
+}
+
+// sameColumns are the key/value pairs of another file, which have Arrow's schema, if its columns are those of the footer that is left; else nil.
+func (s *rescue) sameColumns(o format.OpenOptions, name string, left *footerLeft) (metadata.KeyValueMetadata, error) {
+	if name == "" {
+		return nil, nil
+	}
+	other, pairs, err := s.like(o, name)
+	if err != nil || !bytes.Equal(other.b[:other.prefix], left.b[:left.prefix]) {
+		return nil, err
+	}
+	return pairs, nil
 }
 
 // like takes the schema of another file.

@@ -210,6 +210,27 @@ func TestRecoverTrailing(t *testing.T) {
 	}
 }
 
+// TestRecoverArrowSchema: where the footer is cut behind Parquet's schema, Arrow's is that of the file that the user names, if it has the same columns.
+func TestRecoverArrowSchema(t *testing.T) {
+	whole, other := golden(t, "testdata/rare.parquet").Bytes("t"), golden(t, "testdata/codec-none.parquet").Bytes("t")
+	tree := store.NewMemory(map[string][]byte{"whole": whole, "other": other, "t": whole[:len(whole)-400]})
+	at := openGolden(t, "testdata/rare.parquet").Schema().FieldIndices("ls")[0] // large_utf8, for which Parquet has no word
+	for name, same := range map[string]bool{"": false, "whole": true, "other": false} {
+		back, found, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: map[string]string{"schema": name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := back.Schema(); (got.Field(at).Type.ID() == arrow.LARGE_STRING) != same {
+			t.Errorf("schema=%s: %s", name, got)
+		}
+		told := slices.IndexFunc(found, func(f region.Finding) bool { return f.Code == "parquet.footer.cut" })
+		if told < 0 || strings.Contains(found[told].Message, "is taken") != same || strings.Contains(found[told].Message, "other columns") != (name == "other") {
+			t.Errorf("schema=%s: %+v", name, found)
+		}
+		back.Close()
+	}
+}
+
 // TestRecoverFileWithinFile: Parquet files lie in the pages of another, which is cut everywhere: their footers, whole or cut, are not taken for its own.
 func TestRecoverFileWithinFile(t *testing.T) {
 	_, one := numbers(300, "k")
