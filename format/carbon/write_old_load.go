@@ -119,11 +119,9 @@ func (l *Load) closeOld(ctx context.Context, sum *LoadSummary) error {
 	return l.enter(ctx, sum, "", oldTime)
 }
 
-// oldSortColumns are the sort columns of a table of 1.0, which has no property sort_columns: all simple dimensions.
+// oldSortColumns are the sort columns of formats 1 and 2: all simple dimensions, in the order of the schema. Readers of 1.0 look for
+// rows between the first and the last key of a blocklet, which are made of all of them.
 func (t *tableSchema) oldSortColumns() (out []string) {
-	if _, ok := t.properties["sort_columns"]; ok {
-		return nil
-	}
 	for i := range t.columns {
 		if c := &t.columns[i]; c.dimension && c.ordinal >= 0 && !c.typ.complex() && !c.invisible {
 			out = append(out, c.name)

@@ -237,6 +237,7 @@ func (t *tableSchema) options(opts map[string]string) (writeOptions, error) {
 	if o.sortColumns = nil; o.version < 3 {
 		o.whole()
 		o.sortColumns = t.oldSortColumns()
+		return o, nil
 	}
 	if s := strings.ToLower(t.properties["sort_scope"]); s != "no_sort" {
 		for i := range t.columns {
