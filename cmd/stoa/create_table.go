@@ -46,7 +46,7 @@ Tables that are sorted, have buckets or partitions keep them for every load.`,
 			}
 			if f.bucket != "" {
 				n, by, ok := strings.Cut(f.bucket, ":")
-				if spec.Buckets, err = strconv.Atoi(n); err != nil || !ok {
+				if spec.Buckets, err = strconv.Atoi(n); err != nil || !ok || spec.Buckets < 1 {
 					return wrongUse("--bucket %s: N:COLUMN,... is wanted", f.bucket)
 				}
 				spec.BucketBy = listed(by)

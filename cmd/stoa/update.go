@@ -19,7 +19,8 @@ func (a *app) updateCmd() *cobra.Command {
 		Use:   "update STORE#DATABASE.TABLE --set COLUMN=VALUE --where PREDICATE",
 		Short: "Change rows of a CarbonData table",
 		Long: `Give columns of the rows that a predicate chooses new values: the rows are deleted and added again in a new segment, in one
-change. A VALUE is text as in CSV; null without quotes is null.`,
+change. A VALUE is text as in CSV, with or without quotes, and must be a value of the column exactly; null without quotes is null.
+Columns of lists, maps, structs and bytes can be set to null only.`,
 		Example: `  stoa update store#sales.orders --set status=paid --set "note=by hand" --where "id = 4711"
   stoa update store#sales.orders --set discount=null --where "day < date '2020-01-01'"`,
 		Args: cobra.ExactArgs(1),
@@ -31,7 +32,7 @@ change. A VALUE is text as in CSV; null without quotes is null.`,
 			if len(sets) == 0 {
 				return &useError{"--set says what changes; it is missing", "for example --set status=paid"}
 			}
-			values, err := keyValues("--set", sets)
+			values, err := setValues(sets)
 			if err != nil {
 				return err
 			}
@@ -48,7 +49,7 @@ change. A VALUE is text as in CSV; null without quotes is null.`,
 }
 
 // update changes rows: what passes the filter is written anew while it is found, and counts when all of it is there.
-func (a *app) update(ctx context.Context, dir, where string, values map[string]string) (int64, error) {
+func (a *app) update(ctx context.Context, dir, where string, values map[string]*string) (int64, error) {
 	unlock, err := carbon.LockUpdate(ctx, dir)
 	if err != nil {
 		return 0, err
@@ -59,7 +60,8 @@ func (a *app) update(ctx context.Context, dir, where string, values map[string]s
 		return 0, err
 	}
 	sc := t.Schema()
-	if err := errors.Join(checkSets(sc, values), t.Close()); err != nil {
+	sc, err = written(dir, sc, values)
+	if err := errors.Join(err, t.Close()); err != nil {
 		return 0, err
 	}
 	var l *carbon.Load
@@ -69,10 +71,7 @@ func (a *app) update(ctx context.Context, dir, where string, values map[string]s
 				return err
 			}
 		}
-		changed, err := withValues(sc, b, values)
-		if err != nil {
-			return err
-		}
+		changed := withValues(sc, b, values)
 		defer changed.Release()
 		return l.Write(ctx, changed)
 	})
@@ -88,19 +87,48 @@ func (a *app) update(ctx context.Context, dir, where string, values map[string]s
 	return deletedRows(rows), err
 }
 
-func checkSets(sc *arrow.Schema, values map[string]string) error {
+// setValues reads COLUMN=VALUE. nil is null.
+func setValues(sets []string) (map[string]*string, error) {
+	out := map[string]*string{}
+	for _, s := range sets {
+		name, v, ok := strings.Cut(s, "=")
+		name = strings.ToLower(name)
+		if _, twice := out[name]; twice || !ok || name == "" {
+			return nil, wrongUse("--set %s: write it as COLUMN=VALUE, each column once", s)
+		}
+		switch {
+		case v == "null":
+			out[name] = nil
+			continue
+		case len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"':
+			v = strings.ReplaceAll(v[1:len(v)-1], `""`, `"`)
+		}
+		out[name] = &v
+	}
+	return out, nil
+}
+
+// written is the schema of the rows that are written: columns that get a value are texts, which the load reads exactly.
+func written(dir string, sc *arrow.Schema, values map[string]*string) (*arrow.Schema, error) {
+	fields := sc.Fields()
 	for name, v := range values {
 		at := fieldNamed(sc, name)
 		if at < 0 {
-			return wrongUse("--set: there is no column %q", name)
+			return nil, wrongUse("--set: there is no column %q", name)
 		}
-		c, err := constantColumn(sc.Field(at).Type, v, 1)
-		if err != nil {
-			return wrongUse("--set %s=%s: %v", name, v, err)
+		if v == nil {
+			continue
 		}
-		c.Release()
+		switch t := fields[at].Type; t.ID() {
+		case arrow.LIST, arrow.MAP, arrow.STRUCT, arrow.BINARY:
+			return nil, wrongUse("--set %s: a column of type %s can be set to null only", name, t)
+		}
+		if err := carbon.CheckText(dir, name, *v); err != nil {
+			return nil, wrongUse("--set %s=%s: %v", name, *v, err)
+		}
+		fields[at].Type = arrow.BinaryTypes.String
 	}
-	return nil
+	return arrow.NewSchema(fields, nil), nil
 }
 
 func fieldNamed(sc *arrow.Schema, name string) int {
@@ -113,33 +141,29 @@ func fieldNamed(sc *arrow.Schema, name string) int {
 }
 
 // withValues are rows of the table's columns with the new values.
-func withValues(sc *arrow.Schema, b arrow.RecordBatch, values map[string]string) (arrow.RecordBatch, error) {
+func withValues(sc *arrow.Schema, b arrow.RecordBatch, values map[string]*string) arrow.RecordBatch {
 	cols := make([]arrow.Array, sc.NumFields())
 	for i := range cols {
 		cols[i] = b.Column(i)
 	}
 	for name, v := range values {
 		at := fieldNamed(sc, name)
-		c, err := constantColumn(sc.Field(at).Type, v, int(b.NumRows()))
-		if err != nil {
-			return nil, err
-		}
-		defer c.Release()
-		cols[at] = c
+		cols[at] = constantColumn(sc.Field(at).Type, v, int(b.NumRows()))
+		defer cols[at].Release()
 	}
-	return array.NewRecordBatch(sc, cols, b.NumRows()), nil
+	return array.NewRecordBatch(sc, cols, b.NumRows())
 }
 
-// constantColumn is a value n times.
-func constantColumn(t arrow.DataType, v string, n int) (arrow.Array, error) {
+// constantColumn is a text, or null, n times.
+func constantColumn(t arrow.DataType, v *string, n int) arrow.Array {
 	b := array.NewBuilder(pool, t)
 	defer b.Release()
-	for range n {
-		if v == "null" {
-			b.AppendNull()
-		} else if err := b.AppendValueFromString(v); err != nil {
-			return nil, err
-		}
+	if v == nil {
+		b.AppendNulls(n)
+		return b.NewArray()
 	}
-	return b.NewArray(), nil
+	for range n {
+		b.(*array.StringBuilder).Append(*v)
+	}
+	return b.NewArray()
 }

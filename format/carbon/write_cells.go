@@ -345,9 +345,9 @@ func (x *cells) addTexts(c *column, a arrow.Array, from, to int) error {
 				return fault.Bugf("carbon: values of %s as %s", a.DataType(), c.typ)
 			}
 			if n := len(x.data) - at; n > limit {
-				return badValue(i, "a string of %d bytes is longer than a CarbonData string may be (%d): --opt long-strings=%s makes the column a varchar", n, limit, c.name)
+				return badValue(i, "a string of %d bytes is longer than a CarbonData string may be (%d): the column would have to be a varchar (convert --opt long-strings=%s, create --long-strings %s)", n, limit, c.name, c.name)
 			}
-			if c.typ != typeBinary && string(x.data[at:]) == nullText {
+			if string(x.data[at:]) == nullText { // bytes, too
 				return badValue(i, "the text %s is what CarbonData writes for null: it would be read as null", nullText)
 			}
 		}

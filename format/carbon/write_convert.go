@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -25,6 +26,8 @@ func fits(c *column, f arrow.Field) error {
 		ok = ok || t == typeByte || t == typeShort || t == typeInt || t == typeLong
 	case typeFloat, typeDouble, typeDecimal:
 		ok = ok || t == typeByte || t == typeShort || t == typeInt || t == typeLong || t == typeFloat || t == typeDouble
+	case typeTimestamp:
+		ok = ok || t == typeDate
 	case typeVarchar:
 		ok = ok || t == typeString
 	case typeString:
@@ -124,6 +127,9 @@ func converted(c *column, a arrow.Array, i int) (v constant, err error) {
 	if plain.typ == typeDecimal {
 		return fromDecimal(c, y.decs[0], plain.scale)
 	}
+	if plain.typ == typeDate && c.typ == typeTimestamp {
+		return constant{i: y.ints[0] * 86_400_000}, nil
+	}
 	return fromWhole(c, y.ints[0])
 }
 
@@ -154,7 +160,8 @@ func fromFloat(c *column, f float64) (v constant, err error) {
 	case typeDouble:
 		v.f = f
 	case typeFloat:
-		if v.f = float64(float32(f)); v.f != f && f == f {
+		// The same text means the same number: 0.1 of a file of texts comes as a double.
+		if v.f = float64(float32(f)); v.f != f && f == f && strconv.FormatFloat(v.f, 'g', -1, 32) != strconv.FormatFloat(f, 'g', -1, 64) {
 			return v, fault.Invalidf("%v is no float", f)
 		}
 	case typeDecimal:

@@ -42,6 +42,9 @@ func planColumns(sc *arrow.Schema, o *writeOptions) ([]columnSchema, error) {
 	}
 	names := map[string]bool{}
 	for i, f := range sc.Fields() {
+		if f.Name == "" || strings.Contains(f.Name, ".") {
+			return nil, fault.Unsupportedf(fault.Span{}, f.Name, "column %d is called %q: CarbonData wants names, without dots, which stand between a struct and what is in it", i, f.Name)
+		}
 		low := strings.ToLower(f.Name)
 		if f.Name == "" || names[low] {
 			return nil, fault.Unsupportedf(fault.Span{}, f.Name, "CarbonData wants names that differ in more than their case: %q", f.Name)

@@ -111,6 +111,9 @@ func (s *TableSpec) partition(t *tableSchema) error {
 	if len(s.Partition) == 0 {
 		return nil
 	}
+	if len(s.Partition) >= s.Schema.NumFields() {
+		return fault.Invalidf("carbon: not all columns can be partition columns: the data files would have none")
+	}
 	t.partition = &partitionInfo{kind: nativeHive}
 	for i, n := range s.Partition {
 		if slices.Contains(s.Partition[:i], n) {

@@ -1,6 +1,7 @@
 package carbon
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -73,10 +74,15 @@ func slowConstant(c *column, s string) (v constant, err error) {
 			return v, fault.Invalidf("%q has parts of a millisecond", s)
 		}
 	}
-	if v, err = parseValue(c, s, nil); err == nil && v.null {
-		err = fault.Invalidf("%q is no %s", s, c.typ)
+	if v, err = parseValue(c, s, nil); err != nil || v.null {
+		return v, fault.Invalidf("%q is no %s", s, c.typ)
 	}
-	return v, err
+	if c.typ == typeFloat {
+		if v.f = float64(float32(v.f)); math.IsInf(v.f, 0) {
+			return v, fault.Invalidf("%q is beyond what a float can be", s)
+		}
+	}
+	return v, nil
 }
 
 // array has the cells, which are no strings and not nested, as an Arrow array of a type.
@@ -218,4 +224,24 @@ func decimalOf(s string, scale int32) (d decimal128.Num, ok bool) {
 		n *= 10
 	}
 	return decimal128.FromI64(sign * n), ok1 && ok2
+}
+
+// CheckText tells why a text is no value of a column of the table in dir; loads read texts in the same way.
+func CheckText(dir, name, s string) error {
+	t, err := readTableSchema(dir)
+	if err != nil {
+		return err
+	}
+	c := t.top(name)
+	if c == nil {
+		return fault.Invalidf("%s has no column %q", dir, name)
+	}
+	if c.typ == typeString || c.typ == typeVarchar {
+		return nil
+	}
+	v, err := constantOf(&column{columnSchema: c}, s)
+	if err == nil && c.typ == typeDecimal && !v.d.FitsInPrecision(c.precision) {
+		err = fault.Invalidf("%s has more than %d digits", s, c.precision)
+	}
+	return err
 }
