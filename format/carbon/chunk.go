@@ -134,7 +134,7 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 		return p, fault.Limitf(c.tree.at, c.tree.path, "page %d has %d rows, a page has at most %d", i, p.Entries, maxPageRows)
 	}
 	p.Own = &own
-	p.Coded = own.coded || own.global
+	p.Coded = own.coded || own.global && c.known(&own)
 	if p.Bounds, _ = c.bounds(ctx, &own); p.Bounds != nil {
 		p.Bounds.Rows = p.Rows
 	}

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -182,6 +183,8 @@ type globalDictionary struct {
 	loads  []dictLoad // nil: there is no .dictmeta, or it is damaged
 	metaOf error      // what is wrong with .dictmeta
 
+	sure atomic.Int64 // codes below this one stand for a value, as far as the dictionary was decoded; 0: not all do
+
 	sorting sync.Mutex
 	order   *dictOrder // made when it is asked for
 }
@@ -277,6 +280,7 @@ func (g *globalDictionary) decode(t *format.Task, dst *vec.Vector) error {
 	n := max(len(values)+1, 2)
 	switch dst.Type.ID() {
 	case arrow.STRING, arrow.BINARY:
+		g.sure.Store(int64(n))
 		return fillStrings(dst, values, n)
 	}
 	at := dst.Extend(n)
@@ -302,6 +306,9 @@ func (g *globalDictionary) decode(t *format.Task, dst *vec.Vector) error {
 		v.put(dst, at+i)
 	}
 	dst.AddNulls(nulls)
+	if nulls <= nullCode+1 { // code 0, and the one of null
+		g.sure.Store(int64(n))
+	}
 	return nil
 }
 

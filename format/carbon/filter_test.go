@@ -2,6 +2,7 @@ package carbon_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa"
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon"
 	"stoa/pred"
@@ -177,6 +179,28 @@ func TestMeans(t *testing.T) {
 			t.Errorf("%s where %s: %+v", x.place, x.where, got.Levels)
 		}
 		tab.Close()
+	}
+}
+
+// TestCutDictionary: what the values behind the cut of a dictionary were is not known, so no filter may say that no row has what it
+// looks for.
+func TestCutDictionary(t *testing.T) {
+	const id = "t/Metadata/12345678-0000-4000-8000-00000000000"
+	for _, x := range []struct{ column, where string }{{"1", "code = 123456"}, {"1", "code > 123456"}, {"0", "country = 'nowhere'"}, {"0", "country in ('nowhere', 'elsewhere')"}} {
+		tree := loaded(t, filepath.Join(goldenOld, "v2_b2000"))
+		e, err := pred.Parse(x.where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := stoa.OpenOptions{Tree: tree, Opts: map[string]string{"segments": "0"}}
+		if _, rows, err := read(t, "t", open, stoa.ScanSpec{Filter: e}); err != nil || len(rows) != 0 {
+			t.Fatalf("%s: %d rows, %v", x.where, len(rows), err)
+		}
+		name := id + x.column + ".dict"
+		tree.Put(name, tree.Bytes(name)[:len(tree.Bytes(name))*2/3])
+		if _, rows, err := read(t, "t", open, stoa.ScanSpec{Filter: e}); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s with a dictionary that was cut: %d rows, %v", x.where, len(rows), err)
+		}
 	}
 }
 

@@ -157,6 +157,20 @@ func (g *globalDictionary) pageBounds(ctx context.Context, m *minMax) *pred.Boun
 	return b
 }
 
+// known reports whether all codes of a page are certain to stand for a value of the dictionary: where it is cut or damaged, the page must
+// be read to tell.
+func (c *chunk) known(p *storedPage) bool {
+	if c.global == nil || p.minMax == nil {
+		return false
+	}
+	_, hi, ok := p.minMax.at(0)
+	if !ok {
+		return false
+	}
+	code, ok := codeOf(hi)
+	return ok && int64(code) < c.global.sure.Load()
+}
+
 // place is the first rank whose value is at least v, or greater; -1 if they cannot be compared.
 func (o *dictOrder) place(col *column, v *pred.Value, above bool) int {
 	t, err := col.arrow()
