@@ -24,7 +24,7 @@ import (
 // metaCache is how many bytes of footers and indexes a source keeps.
 const metaCache = 64 << 20
 
-// pageCache is how many bytes of decoded pages a source keeps for look-ups.
+// pageCache is how many bytes of decoded pages a table keeps for look-ups.
 const pageCache = 256 << 20
 
 // openFiles is how many files a source holds open at a time; a process may often have 1024.
@@ -61,12 +61,14 @@ func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) 
 		return nil, err
 	}
 	t := &Table{opened: o}
+	pages := pagesOf(o)
 	for _, tg := range targets {
 		s, findings, err := openOne(ctx, tg, o)
 		if err != nil {
 			t.Close()
 			return nil, err
 		}
+		s.scan.Pages = pages
 		t.sources = append(t.sources, s)
 		t.findings = append(t.findings, findings...)
 		if err := t.join(s); err != nil {
@@ -131,10 +133,10 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 		name += "#" + tg.Table
 	}
 	return &source{name: name, stamp: stampOf(ctx, tg.Target), format: tg.format, reader: r, meta: meta,
-		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(), Pages: pagesOf(o), Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
+		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(), Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
 }
 
-// pagesOf is where a source keeps decoded pages.
+// pagesOf is where the sources of a table keep decoded pages.
 func pagesOf(o OpenOptions) *vec.Cache {
 	switch {
 	case o.KeepPages < 0:

@@ -43,7 +43,7 @@ type OpenOptions struct {
 	Recover  bool              // find again what a damaged footer or index does not tell; see Table.Findings
 	Limits   format.Limits
 	Tree     store.Tree // nil = the local file system
-	// KeepPages is how many bytes of decoded pages a source keeps for look-ups: pages of which a scan wanted only a few rows.
+	// KeepPages is how many bytes of decoded pages an open table keeps for look-ups: pages of which a scan wanted only a few rows.
 	// 0 = 256 MiB, less than 0 = none.
 	KeepPages int64
 }
