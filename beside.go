@@ -3,6 +3,7 @@ package stoa
 import (
 	"context"
 	"path"
+	"strings"
 	"sync"
 
 	"stoa/store"
@@ -12,12 +13,13 @@ import (
 type opened struct {
 	store.Tree
 	mu     sync.Mutex
+	files  map[string]bool // that were opened
 	direct map[string]bool // something in it
 	below  map[string]bool // something in it or in directories below
 }
 
 func newOpened(t store.Tree) *opened {
-	return &opened{Tree: t, direct: map[string]bool{}, below: map[string]bool{}}
+	return &opened{Tree: t, files: map[string]bool{}, direct: map[string]bool{}, below: map[string]bool{}}
 }
 
 func (o *opened) Open(ctx context.Context, name string) (store.Source, error) {
@@ -25,6 +27,7 @@ func (o *opened) Open(ctx context.Context, name string) (store.Source, error) {
 	if err == nil {
 		o.mu.Lock()
 		defer o.mu.Unlock()
+		o.files[path.Clean(name)] = true
 		dir := path.Dir(path.Clean(name))
 		o.direct[dir] = true
 		for ; !o.below[dir]; dir = path.Dir(dir) {
@@ -39,33 +42,41 @@ const carbonLocks = "LockFiles"
 
 // beside verifies what lies in a directory that a format took for its own, and is not the format's: it looks for its tables some
 // directories deep, and what else is there must not pass for healthy. A directory in which the format opened a file is the format's
-// with all that is in it, which it judges itself; of one that holds such a directory the files are looked at, and the directories in
-// which nothing was opened.
-func (v *dirVerifier) beside(o *opened, name string, depth int) error {
+// with all that is in it, which it judges itself (CarbonData's are looked at for files of other names than its own); of one that holds
+// such a directory the files are looked at, and the directories in which nothing was opened.
+func (v *dirVerifier) beside(o *opened, owner, name string, depth int) error {
 	dir := path.Clean(name)
-	if o.direct[dir] || depth > deepest {
+	theirs := o.direct[dir]
+	if theirs && owner != carbonName || depth > deepest {
 		return nil
 	}
-	children, theirs := []store.Info{}, false
 	for info, err := range v.o.tree().List(v.ctx, name) {
 		if err != nil {
 			return err
 		}
-		children = append(children, info)
-		theirs = theirs || info.Dir && o.direct[path.Clean(info.Name)]
-	}
-	for _, info := range children {
-		var err error
 		switch child := path.Clean(info.Name); {
-		case info.Dir && path.Base(child) == carbonLocks:
-		case !info.Dir || !o.below[child]:
+		case info.Dir && path.Base(child) == carbonLocks, !info.Dir && theirs && carbonFile(path.Base(child)):
+		case info.Dir && o.below[child]:
+			err = v.beside(o, owner, info.Name, depth+1)
+		case !o.files[child]:
 			err = v.entry(info, depth)
-		case !theirs:
-			err = v.beside(o, info.Name, depth+1)
 		}
 		if err != nil || v.stopped {
 			return err
 		}
 	}
 	return v.ctx.Err()
+}
+
+const carbonName = "carbon"
+
+// carbonFile reports whether a name is one that CarbonData, or Hadoop beside it, gives to a table's files; whether the table refers to
+// it, the format itself tells.
+func carbonFile(name string) bool {
+	for _, part := range []string{".carbondata", ".carbonindex", ".deletedelta", ".segment", ".dict", ".sortindex", ".dictmeta", ".lock", ".crc", ".mdt", "tablestatus", "tableupdatestatus"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return name == "schema" || strings.HasPrefix(name, ".") && !strings.HasPrefix(name, store.TempPrefix) || strings.HasPrefix(name, "_")
 }

@@ -70,6 +70,10 @@ func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Fin
 		}
 		targets, err := resolveAll(ctx, []string{uri}, o)
 		if err != nil {
+			if f := misnamed(ctx, uri, o, err); f != nil {
+				yield(*f, nil)
+				return
+			}
 			yield(region.Finding{}, err)
 			return
 		}
@@ -136,6 +140,10 @@ func (v *dirVerifier) entry(info store.Info, depth int) error {
 	case info.Dir:
 		return v.dir(info.Name, depth+1)
 	case errors.Is(err, fault.Unsupported):
+		if f := misnamed(v.ctx, info.Name, v.o, err); f != nil {
+			v.give(*f)
+			return nil
+		}
 		v.tell("dir.file.unknown", region.Note, info.Name, "%s", reasonOf(err))
 		return nil
 	}
@@ -168,13 +176,44 @@ func (v *dirVerifier) target(tg found, depth int) error {
 	if info, err := v.o.tree().Stat(v.ctx, tg.Name); err != nil || !info.Dir {
 		return v.ctx.Err()
 	}
-	return v.beside(all, tg.Name, depth)
+	return v.beside(all, tg.format.Name, tg.Name, depth)
 }
 
 func (v *dirVerifier) give(f region.Finding) { v.stopped = v.stopped || !v.yield(f, nil) }
 
 func (v *dirVerifier) tell(code string, s region.Severity, name, message string, args ...any) {
 	v.give(region.Finding{Code: code, Severity: s, At: fault.Span{Object: name}, Part: name, Message: fmt.Sprintf(message, args...), Rows: [2]int64{-1, -1}})
+}
+
+// misnamed is a finding about a file that no format claims, and whose name ends as a format's files do: a disk that came back with
+// nothing, or with zeros, must not pass for something unknown. nil: the name says nothing.
+func misnamed(ctx context.Context, name string, o OpenOptions, err error) *region.Finding {
+	if o.From != "" || !errors.Is(err, fault.Unsupported) {
+		return nil
+	}
+	base := strings.ToLower(path.Base(name))
+	for _, f := range o.formats() {
+		for _, ext := range f.Extensions {
+			if !strings.HasSuffix(base, ext) || f.Describe == nil && !zeros(ctx, o.tree(), name) { // text has no marks by which to know it
+				continue
+			}
+			return &region.Finding{Code: "file.unreadable", Severity: region.Error, At: fault.Span{Object: name}, Part: name, Rows: [2]int64{-1, -1}, Lost: -1,
+				Message: fmt.Sprintf("by its name it is %s, but: %s", f.Name, reasonOf(err))}
+		}
+	}
+	return nil
+}
+
+// zeros reports whether a file begins with zeros.
+func zeros(ctx context.Context, tree store.Tree, name string) bool {
+	src, err := tree.Open(ctx, name)
+	if err != nil {
+		return false
+	}
+	defer src.Close()
+	var head [512]byte
+	n, _ := src.ReadAt(ctx, head[:], 0)
+	return n > 0 && head == [512]byte{}
 }
 
 func reasonOf(err error) string {
