@@ -49,7 +49,7 @@ stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything
 stoa/format/ipc           : std arrow fault format pred region store vec wire format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
 stoa/format/text          : std arrow fault format pred region store vec github.com/klauspost/compress/...
-stoa/format/parquet       : std arrow fault format pred region store vec wire internal/arrowschema internal/thrift internal/nest format/ipc/flat github.com/apache/arrow-go/v18/parquet/... github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/parquet       : std arrow fault format pred region store vec wire internal/arrowschema internal/codec internal/thrift internal/nest format/ipc/flat github.com/apache/arrow-go/v18/parquet/... github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
 stoa                      : std arrow fault format pred region store vec internal/scan internal/diff format/cfile format/kudu format/trevni format/redfile format/carbon format/ipc format/text
 stoa/cmd/...              : anything
