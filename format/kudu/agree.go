@@ -14,7 +14,7 @@ import (
 
 // agree tells where a rowset's delta files contradict its superblock, or each other, by their statistics.
 func (t *table) agree(ctx context.Context, s *rowSet) (out []region.Finding, err error) {
-	if len(s.Redo) == 0 && (!s.tablet.CountsLive || s.LiveRows < 0 || s.rows < 0) {
+	if len(s.Redo) == 0 && t.o.at == latest && (!s.tablet.CountsLive || s.LiveRows < 0 || s.rows < 0) {
 		return nil, nil
 	}
 	live := s.rows
@@ -35,10 +35,15 @@ func (t *table) agree(ctx context.Context, s *rowSet) (out []region.Finding, err
 	if known && live != s.LiveRows {
 		out = append(out, s.tablet.note("kudu.rowset.live", s.tablet.At, fmt.Sprintf("rowset %d has %d live rows, its superblock says; its REDO files delete %d of %d", s.ID, s.LiveRows, s.rows-live, s.rows)))
 	}
-	for i := 0; i < len(s.Undo) && len(redo) > 0; i++ {
+	inserted := int64(0)
+	for i := 0; i < len(s.Undo) && (len(redo) > 0 || t.o.at != latest); i++ {
 		undo, ok, err := t.deltaStats(ctx, s, s.Undo[i])
 		if err != nil {
 			return nil, err
+		}
+		if inserted += undo.Deletes - undo.Reinserts; s.rows >= 0 && inserted > s.rows {
+			out = append(out, s.tablet.note("kudu.delta.damaged", s.tablet.At, fmt.Sprintf("rowset %d: its UNDO files take back %d insertions, and it has %d rows: one is not its own", s.ID, inserted, s.rows)))
+			return out, nil
 		}
 		for k := range redo {
 			if ok && redo[k].MaxTimestamp < undo.MaxTimestamp && shareColumn(&redo[k], &undo) {
