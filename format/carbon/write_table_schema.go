@@ -28,6 +28,9 @@ type TableSpec struct {
 
 // tableSchema makes the schema of a new table at a time (milliseconds).
 func (s *TableSpec) tableSchema(stamp int64) (*tableSchema, error) {
+	if err := checkProperties(s.Properties); err != nil {
+		return nil, err
+	}
 	o := defaultWriteOptions()
 	o.sortColumns, o.inverted, o.longStrings, o.keyed = s.SortColumns, s.Inverted, s.LongStrings, propertyNames(s.Properties["dictionary_include"])
 	list, err := planColumns(s.partitionsLast(), &o)

@@ -460,3 +460,17 @@ func TestEmptyLists(t *testing.T) {
 	}
 	healthy(t, out)
 }
+
+// TestProperties refuses properties that would say what the table is not.
+func TestProperties(t *testing.T) {
+	for _, c := range [][2]string{{"sort_columns", "id"}, {"sort_scope", "global_sort"}, {"table_blocksize", "abc"}, {"table_blocksize", "0"}, {"local_dictionary_enable", "maybe"},
+		{"streaming", "true"}, {"carbon.column.compressor", "lz4"}, {"LOCAL_DICTIONARY_ENABLE", "false"}, {"bucket_number", "3"}} {
+		dir := filepath.Join(t.TempDir(), "t")
+		if err := carbon.CreateTable(dir, "", carbon.TableSpec{Schema: arrow.NewSchema(orderFields, nil), Properties: map[string]string{c[0]: c[1]}}); err == nil {
+			t.Error(c, "is taken")
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Error(c, "left a directory")
+		}
+	}
+}
