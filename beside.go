@@ -52,7 +52,10 @@ func (v *dirVerifier) beside(o *opened, owner, name string, depth int) error {
 	}
 	for info, err := range v.o.tree().List(v.ctx, name) {
 		if err != nil {
-			return err
+			if err = v.refused(info.Name, err); err != nil || v.stopped {
+				return err
+			}
+			continue
 		}
 		switch child := path.Clean(info.Name); {
 		case info.Dir && path.Base(child) == carbonLocks, !info.Dir && theirs && carbonFile(path.Base(child)):
@@ -61,7 +64,7 @@ func (v *dirVerifier) beside(o *opened, owner, name string, depth int) error {
 		case !o.files[child]:
 			err = v.entry(info, depth)
 		}
-		if err != nil || v.stopped {
+		if err = v.refused(info.Name, err); err != nil || v.stopped {
 			return err
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"path"
 	"strings"
+	"syscall"
 
 	"stoa/fault"
 	"stoa/format"
@@ -120,11 +122,20 @@ func (v *dirVerifier) dir(name string, depth int) error {
 		if err == nil {
 			err = v.entry(info, depth)
 		}
-		if err != nil || v.stopped {
+		if err = v.refused(info.Name, err); err != nil || v.stopped {
 			return err
 		}
 	}
 	return v.ctx.Err()
+}
+
+// refused tells what the system does not let be opened, and lets the rest be verified; other errors stay.
+func (v *dirVerifier) refused(name string, err error) error {
+	if name == "" || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ELOOP) {
+		return err
+	}
+	v.tell("file.unreadable", region.Error, name, "%s", err)
+	return nil
 }
 
 func (v *dirVerifier) entry(info store.Info, depth int) error {

@@ -63,7 +63,8 @@ func localInfo(name string, st fs.FileInfo) Info {
 	return Info{Name: name, Size: st.Size(), Stamp: fmt.Sprintf("%d-%d", st.Size(), st.ModTime().UnixNano())}
 }
 
-// List follows links, as Open does, but not to a directory above: that would be listed for ever.
+// List follows links, as Open does, but not to a directory above: that would be listed for ever. Pipes, sockets and devices are not
+// listed: whoever opened one might wait for ever.
 func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		at := dir
@@ -92,7 +93,7 @@ func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 				}
 				continue
 			}
-			if st.IsDir() && e.Type()&fs.ModeSymlink != 0 && leadsUp(name) {
+			if st.IsDir() && e.Type()&fs.ModeSymlink != 0 && leadsUp(name) || !st.IsDir() && !st.Mode().IsRegular() {
 				continue
 			}
 			if !yield(localInfo(name, st), nil) {
