@@ -199,10 +199,16 @@ func (t *managed) located(name string, s segmentFile) (out []place, err error) {
 		}
 		p := place{dir: k, values: f.Partitions, indexes: slices.Clone(f.Files)}
 		if f.Relative {
+			if !fs.ValidPath(path.Clean(strings.TrimLeft(k, "/"))) { // with .. it may be another table's
+				return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap", "the relative location %q leads out of the table", k)
+			}
 			p.dir = path.Join(t.path, k)
 		}
 		if f.Merge != "" {
 			p.indexes = append(p.indexes, f.Merge)
+		}
+		if i := slices.IndexFunc(p.indexes, func(n string) bool { return strings.ContainsAny(n, "/") || n == ".." }); i >= 0 {
+			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k, "the index file %q is a path, where a name is wanted", p.indexes[i])
 		}
 		slices.Sort(p.indexes)
 		out = append(out, p)

@@ -48,6 +48,16 @@ func TestSkipSegment(t *testing.T) {
 		{"segment file is no JSON", func(dir string) {
 			change(one(dir, "Metadata/segments/1_*.segment"), func(b []byte) []byte { return b[:len(b)/2] })
 		}, slices.Concat(span(0, 100), span(200, 300)), slices.Concat(span(0, 100), span(200, 300)), false},
+		{"segment file leads out of the table", func(dir string) {
+			change(one(dir, "Metadata/segments/1_*.segment"), func(b []byte) []byte {
+				return []byte(strings.Replace(string(b), "/Fact/Part0/Segment_1", "/../"+filepath.Base(dir)+"/Fact/Part0/Segment_0", 1))
+			})
+		}, slices.Concat(span(0, 100), span(200, 300)), slices.Concat(span(0, 100), span(200, 300)), false},
+		{"segment file with a path for an index", func(dir string) {
+			change(one(dir, "Metadata/segments/1_*.segment"), func(b []byte) []byte {
+				return []byte(strings.Replace(string(b), `"mergeFileName":"`, `"mergeFileName":"../Segment_0/`, 1))
+			})
+		}, slices.Concat(span(0, 100), span(200, 300)), slices.Concat(span(0, 100), span(200, 300)), false},
 		{"footer", func(dir string) {
 			change(one(dir, "Fact/Part0/Segment_1/part-0-0_*.carbondata"), func(b []byte) []byte { return b[:len(b)-20] })
 		}, slices.Concat(span(0, 100), span(200, 300)), span(0, 300), true},
