@@ -17,7 +17,7 @@ func (a *app) addColumnCmd() *cobra.Command {
 have the default in it, or null.`,
 		Example: `  stoa add-column store#sales.orders discount "decimal(10,2)" --default 0
   stoa add-column store#sales.orders tags "array<string>"`,
-		Args: cobra.MinimumNArgs(3),
+		Args: wants(cobra.MinimumNArgs(3)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, _, err := existingTable(args[0])
 			if err != nil {

@@ -16,7 +16,7 @@ func (a *app) cleanCmd() *cobra.Command {
 		Long: `Remove what is no part of a CarbonData table any more: segments that were deleted or compacted, loads that were cut off,
 notes of deletes that newer ones replaced, temporary files. Loads that go on are left alone. What is removed is listed.`,
 		Example: "  stoa clean store#sales.orders --dry-run\n  stoa clean store#sales.orders",
-		Args:    cobra.ExactArgs(1),
+		Args:    wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, _, err := existingTable(args[0])
 			if err != nil {

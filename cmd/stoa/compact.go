@@ -20,7 +20,7 @@ func (a *app) compactCmd() *cobra.Command {
 loads each, then three results each, as CarbonData does by default; --major takes all. stoa clean removes what was compacted.`,
 		Example: `  stoa compact store#sales.orders --minor
   stoa compact store#sales.orders --segments 3,4,5`,
-		Args: cobra.ExactArgs(1),
+		Args: wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			dir, _, err := existingTable(args[0])

@@ -27,7 +27,7 @@ Tables that are sorted, have buckets or partitions keep them for every load.`,
 		Example: `  stoa create store#sales.orders --schema orders.txt --sort-columns day,customer --property table_blocksize=256
   stoa create store#sales.visits --schema visits.parquet --partition country --bucket 8:customer
   stoa create store#sales.visits --schema visits.parquet --property dictionary_include=country,browser`,
-		Args: cobra.ExactArgs(1),
+		Args: wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, store, err := carbonPlace(args[0])
 			if err != nil {

@@ -16,7 +16,7 @@ func (a *app) deleteCmd() *cobra.Command {
 segments: stoa clean then removes their files.`,
 		Example: `  stoa delete store#sales.orders --where "status = 'void'"
   stoa delete store#sales.orders --segment 3 --segment 4`,
-		Args: cobra.ExactArgs(1),
+		Args: wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			dir, _, err := existingTable(args[0])

@@ -14,7 +14,7 @@ func (a *app) dropCmd() *cobra.Command {
 		Long: `Remove a CarbonData table: its directory with everything in it. There is no way back, so --yes must be said.
 ModifiedTime.mdt of the store is touched, so that others notice.`,
 		Example: "  stoa drop store#sales.orders --yes\n  stoa drop work/orders --yes",
-		Args:    cobra.ExactArgs(1),
+		Args:    wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, store, err := existingTable(args[0])
 			if err != nil {
@@ -37,7 +37,7 @@ func (a *app) dropColumnCmd() *cobra.Command {
 		Long: `Take a column out of a CarbonData table. Its values stay in the files that are there, but nobody sees them; loads that follow
 do not have it. Sort, bucket and partition columns stay.`,
 		Example: "  stoa drop-column store#sales.orders note\n  stoa drop-column work/orders note",
-		Args:    cobra.ExactArgs(2),
+		Args:    wants(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, _, err := existingTable(args[0])
 			if err != nil {

@@ -32,7 +32,7 @@ INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that
   stoa load store#sales.orders orders.parquet --where "day >= date '2024-01-01'" --parallel 2 --memory 1GiB
   stoa load store#sales.visits visits.csv --source-opt header=true --dictionary two-pass
   stoa load store#sales.visits visits.csv --source-opt header=true --dictionary predefined:dictionaries --opt version=2`,
-		Args: cobra.MinimumNArgs(2),
+		Args: wants(cobra.MinimumNArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, began := cmd.Context(), time.Now()
 			dir, _, err := existingTable(args[0])

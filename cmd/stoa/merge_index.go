@@ -17,7 +17,7 @@ func (a *app) mergeIndexCmd() *cobra.Command {
 		Long: `Put the .carbonindex files of each directory of a segment into one .carbonindexmerge, as newer releases of CarbonData (and stoa load)
 do at once: who reads the table opens one file instead of one for every task. No row changes.`,
 		Example: "  stoa merge-index store#sales.orders\n  stoa merge-index store#sales.orders --segments 0,1",
-		Args:    cobra.ExactArgs(1),
+		Args:    wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, _, err := existingTable(args[0])
 			if err != nil {

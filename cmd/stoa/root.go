@@ -121,6 +121,16 @@ func (a *app) paths(cmd *cobra.Command, args []string) error {
 	return onceDash(args)
 }
 
+// wants is a verb's rule for the number of its arguments; what is wrong is told with what the verb takes.
+func wants(rule cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if rule(cmd, args) != nil {
+			return &useError{fmt.Sprintf("%s takes other arguments (%d given)", cmd.Name(), len(args)), "write it as " + cmd.Root().Name() + " " + cmd.Use}
+		}
+		return nil
+	}
+}
+
 func onceDash(args []string) error {
 	n := 0
 	for _, p := range args {

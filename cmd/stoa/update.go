@@ -19,11 +19,11 @@ func (a *app) updateCmd() *cobra.Command {
 		Use:   "update STORE#DATABASE.TABLE --set COLUMN=VALUE --where PREDICATE",
 		Short: "Change rows of a CarbonData table",
 		Long: `Give columns of the rows that a predicate chooses new values: the rows are deleted and added again in a new segment, in one
-change. A VALUE is text as in CSV, with or without quotes, and must be a value of the column exactly; null without quotes is null.
+change. A VALUE is text as in CSV, or 'quoted' as in a PREDICATE, and must be a value of the column exactly; null without quotes is null.
 Columns of lists, maps, structs and bytes can be set to null only.`,
 		Example: `  stoa update store#sales.orders --set status=paid --set "note=by hand" --where "id = 4711"
   stoa update store#sales.orders --set discount=null --where "day < date '2020-01-01'"`,
-		Args: cobra.ExactArgs(1),
+		Args: wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, _, err := existingTable(args[0])
 			if err != nil {
@@ -92,7 +92,10 @@ func setValues(sets []string) (map[string]*string, error) {
 	out := map[string]*string{}
 	for _, s := range sets {
 		name, v, ok := strings.Cut(s, "=")
-		name = strings.ToLower(name)
+		if strings.HasSuffix(name, " ") { // COLUMN = VALUE, as in a predicate
+			v = strings.TrimSpace(v)
+		}
+		name = strings.ToLower(strings.TrimSpace(name))
 		if _, twice := out[name]; twice || !ok || name == "" {
 			return nil, wrongUse("--set %s: write it as COLUMN=VALUE, each column once", s)
 		}
@@ -100,8 +103,8 @@ func setValues(sets []string) (map[string]*string, error) {
 		case v == "null":
 			out[name] = nil
 			continue
-		case len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"':
-			v = strings.ReplaceAll(v[1:len(v)-1], `""`, `"`)
+		case len(v) > 1 && v[0] == v[len(v)-1] && (v[0] == '"' || v[0] == '\''):
+			v = strings.ReplaceAll(v[1:len(v)-1], v[:1]+v[:1], v[:1])
 		}
 		out[name] = &v
 	}
