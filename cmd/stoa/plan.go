@@ -72,7 +72,7 @@ to read it, but the data; stoa scan --split does. The splits' rows, one after th
 		},
 	}
 	sel.registerColumns(a, cmd, &src)
-	sel.registerRows(cmd)
+	sel.registerWhere(cmd)
 	cmd.Flags().StringVar(&size, "target-size", "256MB", "stored bytes of a split, about: `SIZE`, such as 64MB")
 	cmd.Flags().StringVarP(&out.file, "output", "o", "", "write to `FILE`, which appears only when it is complete (- is standard output)")
 	src.register(a, cmd)

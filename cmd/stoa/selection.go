@@ -42,12 +42,17 @@ func (f *selectFlags) registerColumns(a *app, cmd *cobra.Command, src *sourceFla
 
 // registerRows is for a verb that prints no cells.
 func (f *selectFlags) registerRows(cmd *cobra.Command) {
+	f.registerWhere(cmd)
+	cmd.Flags().StringVar(&f.rows, "rows", "", "read only the rows at these positions, `FROM:TO` (half-open, from 0; either side may be left out)")
+}
+
+// registerWhere is for a verb that knows no rows by their positions.
+func (f *selectFlags) registerWhere(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.whereSet = func() bool { return fl.Changed("where") }
 	fl.StringVarP(&f.where, "where", "w", "", "read only rows for which the `PREDICATE` is true, such as \"price > 3 and name like 'a%'\"")
 	fl.BoolVar(&f.unordered, "unordered", false, "give up the order that the table promises, for speed")
 	fl.IntVar(&f.parallel, "parallel", 0, "read with `N` workers (default: as many as there are cores)")
-	fl.StringVar(&f.rows, "rows", "", "read only the rows at these positions, `FROM:TO` (half-open, from 0; either side may be left out)")
 }
 
 // registerMemory is for the verbs that only read.
