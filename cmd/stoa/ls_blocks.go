@@ -123,14 +123,13 @@ func (a *app) blocksOf(ctx context.Context, name string, o stoa.OpenOptions, how
 	place := withoutTable(name)
 	table := strings.TrimPrefix(name[len(place):], "#")
 	fo := kudu.FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}
-	layouts := []kudu.Layout{{WALDir: o.Opts["wal-dir"], MetaDir: o.Opts["meta-dir"]}}
+	given := kudu.Layout{WALDir: o.Opts["wal-dir"], MetaDir: o.Opts["meta-dir"]}
 	if dirs := o.Opts["data-dirs"]; dirs != "" {
-		layouts[0].DataDirs = strings.Split(dirs, ",")
-	} else if layouts[0].WALDir == "" && layouts[0].MetaDir == "" {
-		var err error
-		if layouts, err = kudu.FindServers(ctx, o.Tree, place, fo); err != nil {
-			return nil, err
-		}
+		given.DataDirs = strings.Split(dirs, ",")
+	}
+	layouts, err := kudu.Layouts(ctx, o.Tree, place, given, fo)
+	if err != nil {
+		return nil, err
 	}
 	if len(layouts) == 0 {
 		return nil, fault.Unsupportedf(fault.Span{Object: place}, "", "--blocks and --unnamed are for Kudu directories, and there is none here")

@@ -72,12 +72,9 @@ type servers struct {
 // openServers opens all that is in the target.
 func openServers(ctx context.Context, tg format.Target, o format.OpenOptions, ro readOptions) (*servers, error) {
 	fo := FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}
-	layouts := []Layout{ro.layout}
-	if l := ro.layout; l.WALDir == "" && l.MetaDir == "" && len(l.DataDirs) == 0 {
-		var err error
-		if layouts, err = FindServers(ctx, tg.Tree, tg.Name, fo); err != nil {
-			return nil, err
-		}
+	layouts, err := Layouts(ctx, tg.Tree, tg.Name, ro.layout, fo)
+	if err != nil {
+		return nil, err
 	}
 	if len(layouts) == 0 {
 		return nil, fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "", "no directory of a Kudu server is there")
@@ -140,11 +137,10 @@ func CheckUnused(ctx context.Context, tree store.Tree, name string, opts map[str
 	if err != nil || ro.live {
 		return nil
 	}
-	layouts := []Layout{ro.layout}
-	if l := ro.layout; l.WALDir == "" && l.MetaDir == "" && len(l.DataDirs) == 0 {
-		if layouts, err = FindServers(ctx, tree, name, FSOptions{}); err != nil {
-			return ctx.Err()
-		}
+	tree = orLocal(tree)
+	layouts, err := Layouts(ctx, tree, name, ro.layout, FSOptions{})
+	if err != nil {
+		return ctx.Err()
 	}
 	for _, l := range layouts {
 		f := &FS{Layout: l, tree: tree}

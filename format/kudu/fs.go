@@ -118,13 +118,73 @@ const (
 )
 
 // FindServers looks for servers' directories in dir and below it. There may be several: a master and a tablet server, or copies
-// of several machines.
+// of several machines. A nil tree is the machine's file system.
 func FindServers(ctx context.Context, tree store.Tree, dir string, o FSOptions) ([]Layout, error) {
-	s := search{tree: tree, o: o}
+	s := search{tree: orLocal(tree), o: o}
 	if err := s.look(ctx, dir, 0); err != nil {
 		return nil, err
 	}
 	return s.group(), nil
+}
+
+// orLocal is tree, or the machine's file system.
+func orLocal(tree store.Tree) store.Tree {
+	if tree == nil {
+		return store.Local{}
+	}
+	return tree
+}
+
+// Layouts are the servers' directories in dir and below it, of which given says where some are: each directory that it names stands for the
+// one that would be found, the others are looked for. If all are given, nothing is. If there are several servers, the one is meant that has
+// one of the directories that are given; if that is none, or several, the error is Invalid.
+func Layouts(ctx context.Context, tree store.Tree, dir string, given Layout, o FSOptions) ([]Layout, error) {
+	if given.WALDir != "" && given.MetaDir != "" && len(given.DataDirs) > 0 {
+		return []Layout{given}, nil
+	}
+	named := append([]string{given.WALDir, given.MetaDir}, given.DataDirs...)
+	any := slices.ContainsFunc(named, func(d string) bool { return d != "" })
+	found, err := FindServers(ctx, tree, dir, o)
+	switch {
+	case !any:
+		return found, err
+	case err != nil && !gone(err):
+		return nil, err
+	}
+	if len(found) > 1 {
+		all := len(found)
+		found = slices.DeleteFunc(found, func(l Layout) bool {
+			return !slices.ContainsFunc(named, func(d string) bool { return d != "" && l.has(d) })
+		})
+		if len(found) != 1 {
+			return nil, fault.New(fault.Invalid, fault.Span{Object: dir}, "", "the directories of %d servers are here: options wal-dir, meta-dir and data-dirs must all be given, or one of them name a directory of the server that is meant", all)
+		}
+	}
+	if len(found) == 1 {
+		given.WALDir = cmp.Or(given.WALDir, found[0].WALDir)
+		given.MetaDir = cmp.Or(given.MetaDir, found[0].MetaDir)
+		if len(given.DataDirs) == 0 {
+			given.DataDirs = found[0].DataDirs
+		}
+	}
+	return []Layout{given}, nil
+}
+
+// has reports whether dir is one of l's directories, or the data/ in one.
+func (l Layout) has(dir string) bool {
+	return slices.ContainsFunc(append([]string{l.WALDir, l.MetaDir}, l.DataDirs...), func(d string) bool {
+		return d != "" && (path.Clean(d) == path.Clean(dir) || path.Join(d, dataDir) == path.Clean(dir))
+	})
+}
+
+// once is dirs without those that are named a second time.
+func once(dirs []string) (out []string) {
+	for _, d := range dirs {
+		if !slices.ContainsFunc(out, func(x string) bool { return path.Clean(x) == path.Clean(d) }) {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // root is a directory that looks like one of Kudu's.
@@ -385,8 +445,10 @@ func (o FSOptions) pbc() pbcOptions { return pbcOptions{limits: o.Limits, noVeri
 
 // OpenFS reads the instances of a server's directories and finds its blocks. Damage does not make it fail: it is in Findings, and
 // what is not damaged can be read. It fails with class Unsupported if the directories are encrypted, or their block manager is one
-// that cannot be read; f says what it is then, too.
+// that cannot be read; f says what it is then, too. A nil tree is the machine's file system.
 func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS, err error) {
+	tree = orLocal(tree)
+	l.DataDirs = once(l.DataDirs)
 	f = &FS{Layout: l, tree: tree, o: o, blocks: map[uint64]placed{}}
 	if len(f.Layout.DataDirs) == 0 && f.WALDir != "" {
 		if info, err := tree.Stat(ctx, path.Join(f.WALDir, dataDir)); err == nil && info.Dir {

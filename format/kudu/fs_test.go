@@ -750,3 +750,45 @@ func TestCorpusWithWAL(t *testing.T) {
 		healthy(t, f)
 	}
 }
+
+// Each directory that is given stands for the one that would be found; the others are looked for. One that is named twice is one.
+func TestLayouts(t *testing.T) {
+	ctx := context.Background()
+	files := loadTree(t, "testdata/file", "srv")
+	for n, b := range loadTree(t, "testdata/log", "other") {
+		files[n] = b
+	}
+	tree := store.NewMemory(files)
+	for _, dir := range []string{"srv", ""} { // one server, and two, of which one is meant
+		for _, given := range []Layout{{WALDir: "srv/wal"}, {MetaDir: "srv/wal"}, {DataDirs: []string{"srv/data"}}, {DataDirs: []string{"srv/data", "srv/data/"}}, {DataDirs: []string{"srv/data/data"}}} {
+			ls, err := Layouts(ctx, tree, dir, given, FSOptions{})
+			if err != nil || len(ls) != 1 {
+				t.Errorf("%q, %+v: %v, %v", dir, given, ls, err)
+				continue
+			}
+			f, err := OpenFS(ctx, tree, ls[0], FSOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tablets := mustTablets(t, f)
+			if err := f.CheckBlocks(ctx, tablets); err != nil || len(tablets) != 1 || len(f.DataDirs) != 1 || len(f.Findings) > 0 {
+				t.Errorf("%q, %+v: %d tablets, %d data directories, %v, %v", dir, given, len(tablets), len(f.DataDirs), f.Findings, err)
+			}
+		}
+	}
+	if _, err := Layouts(ctx, tree, "", Layout{WALDir: "elsewhere"}, FSOptions{}); !errors.Is(err, fault.Invalid) {
+		t.Error(err)
+	}
+	all := Layout{"a", "b", []string{"c"}}
+	if ls, err := Layouts(ctx, tree, "nothing", all, FSOptions{}); err != nil || dump(ls) != dump([]Layout{all}) {
+		t.Error(ls, err)
+	}
+	// no tree is the machine's
+	ls, err := FindServers(ctx, nil, "testdata/file", FSOptions{})
+	if err != nil || len(ls) != 1 {
+		t.Fatal(ls, err)
+	}
+	if f, err := OpenFS(ctx, nil, ls[0], FSOptions{}); err != nil || len(mustTablets(t, f)) != 1 {
+		t.Error(err)
+	}
+}

@@ -20,7 +20,7 @@ var readKeys = []format.OptionKey{
 	{Name: "partial", Values: "true, false", Help: "tablets may be missing without the error finding kudu.tablet.missing; and where history was removed that a snapshot asks for, the oldest state, with an error finding kudu.history.removed (default false)"},
 	{Name: "live", Values: "true, false", Help: "read directories on which a server runs; what it does meanwhile may show as damage (default false)"},
 	{Name: "schema", Values: "FILE", Help: "read the blocks that no superblock names, with the schema in FILE (JSON, as stoa schema -f json prints it)"},
-	{Name: "wal-dir", Values: "DIR", Help: "the directory that holds wals/, instead of looking for it"},
+	{Name: "wal-dir", Values: "DIR", Help: "the directory that holds wals/, instead of looking for it; those that are not given are looked for"},
 	{Name: "data-dirs", Values: "DIR,DIR,…", Help: "the directories that hold data/, instead of looking for them"},
 	{Name: "meta-dir", Values: "DIR", Help: "the directory that holds tablet-meta/, instead of looking for it"},
 }
