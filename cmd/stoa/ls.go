@@ -59,6 +59,10 @@ With --carbon-properties and without a path, the store that the file names is li
 			switch {
 			case blocks && unnamed, segments && (blocks || unnamed):
 				return wrongUse("--blocks, --unnamed and --segments do not go together")
+			case src.word("at") != "":
+				return wrongUse("ls tells what is stored, not what a table held at a time: --at is for reading it (stoa count --at TIME)")
+			case unnamed && src.word("tablet") != "":
+				return wrongUse("--unnamed and --tablet do not go together: nothing says to which tablet these blocks belong")
 			case segments:
 				return a.lsSegments(cmd, args, &src, &out)
 			case blocks:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"stoa/format/cfile"
 	"stoa/format/kudu"
 	"stoa/region"
+	"stoa/store"
 )
 
 // blockList is a way of listing the blocks of a server's directories.
@@ -122,6 +124,7 @@ func (a *app) lsBlocks(cmd *cobra.Command, args []string, src *sourceFlags, out 
 func (a *app) blocksOf(ctx context.Context, name string, o stoa.OpenOptions, how blockList, r *report) ([]region.Finding, error) {
 	place := withoutTable(name)
 	table := strings.TrimPrefix(name[len(place):], "#")
+	tablet := o.Opts["tablet"]
 	fo := kudu.FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}
 	given := kudu.Layout{WALDir: o.Opts["wal-dir"], MetaDir: o.Opts["meta-dir"]}
 	if dirs := o.Opts["data-dirs"]; dirs != "" {
@@ -138,19 +141,22 @@ func (a *app) blocksOf(ctx context.Context, name string, o stoa.OpenOptions, how
 		return nil, &openError{err}
 	}
 	var findings []region.Finding
-	listed := false
+	listed, read := false, 0
+	var first error
 	for _, l := range layouts {
-		f, err := kudu.OpenFS(ctx, o.Tree, l, fo)
+		f, all, err := openServer(ctx, o.Tree, l, fo)
+		if errors.Is(err, fault.Unsupported) { // the others are read
+			first = cmp.Or(first, err)
+			findings = append(findings, kudu.Unreadable(l, err))
+			continue
+		}
 		if err != nil {
 			return findings, err
 		}
-		all, err := f.Tablets(ctx)
-		if err != nil {
-			return findings, err
-		}
+		read++
 		var wanted []*kudu.Tablet
 		for _, t := range all {
-			if table == "" || table == t.Table || table == t.TableID || table == t.ID {
+			if (table == "" || table == t.Table || table == t.TableID || table == t.ID) && (tablet == "" || tablet == t.ID) {
 				wanted = append(wanted, t)
 				listed = true
 			}
@@ -167,8 +173,24 @@ func (a *app) blocksOf(ctx context.Context, name string, o stoa.OpenOptions, how
 			return findings, err
 		}
 	}
+	if read == 0 {
+		return nil, first
+	}
+	if !listed && tablet != "" {
+		return findings, fault.Invalidf("there is no tablet %s of what is named in %s", tablet, place)
+	}
 	if !listed && table != "" {
 		return findings, fault.Invalidf("there is no table or tablet %q in %s", table, place)
 	}
 	return findings, nil
+}
+
+// openServer opens a server's directories and reads its superblocks.
+func openServer(ctx context.Context, tree store.Tree, l kudu.Layout, fo kudu.FSOptions) (*kudu.FS, []*kudu.Tablet, error) {
+	f, err := kudu.OpenFS(ctx, tree, l, fo)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := f.Tablets(ctx)
+	return f, all, err
 }

@@ -80,10 +80,19 @@ func openServers(ctx context.Context, tg format.Target, o format.OpenOptions, ro
 		return nil, fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "", "no directory of a Kudu server is there")
 	}
 	s := &servers{noWAL: ro.noWAL}
+	var first error
 	for _, l := range layouts {
-		if err := s.add(ctx, tg.Tree, l, fo, ro); err != nil {
+		err := s.add(ctx, tg.Tree, l, fo, ro)
+		switch {
+		case errors.Is(err, fault.Unsupported): // the others are read
+			first = cmp.Or(first, err)
+			s.findings = append(s.findings, Unreadable(l, err))
+		case err != nil:
 			return nil, err
 		}
+	}
+	if len(s.all) == 0 && first != nil {
+		return nil, first
 	}
 	for _, tb := range s.tablets {
 		if err := tb.choose(ctx, false, ro); err != nil {
@@ -91,6 +100,14 @@ func openServers(ctx context.Context, tg format.Target, o format.OpenOptions, ro
 		}
 	}
 	return s, s.readCatalog(ctx, tg, o, ro)
+}
+
+// Unreadable is the finding about one server of several whose directories cannot be read, because they are encrypted, or their block
+// manager is none that can be: which tablets it holds, and up to which operation, is not known.
+func Unreadable(l Layout, err error) region.Finding {
+	x := findingOf("kudu.unsupported", err, cmp.Or(l.MetaDir, l.WALDir, firstOf(l.DataDirs)))
+	x.Severity, x.Message, x.Rows, x.Lost = severity(x.Code), "the directories of this server are not read: "+x.Message, [2]int64{-1, -1}, -1
+	return x
 }
 
 // add opens one server's directories.
