@@ -2,7 +2,11 @@ package kudu
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format/cfile"
@@ -16,6 +20,9 @@ import (
 func (t *table) agree(ctx context.Context, s *rowSet) (out []region.Finding, err error) {
 	if len(s.Redo) == 0 && t.o.at == latest && (!s.tablet.CountsLive || s.LiveRows < 0 || s.rows < 0) {
 		return nil, nil
+	}
+	if out, err = t.foreigners(ctx, s, t.o.at != latest); err != nil {
+		return nil, err
 	}
 	live := s.rows
 	known := s.tablet.CountsLive && s.LiveRows >= 0 && s.rows >= 0
@@ -54,6 +61,75 @@ func (t *table) agree(ctx context.Context, s *rowSet) (out []region.Finding, err
 		}
 	}
 	return out, nil
+}
+
+// foreigners tells of a rowset's delta files that cannot be its own: REDO files by their statistics; and UNDO files, if these are wanted.
+func (t *table) foreigners(ctx context.Context, s *rowSet, undo bool) (out []region.Finding, err error) {
+	for i, b := range slices.Concat(s.Redo, s.Undo) {
+		if i >= len(s.Redo) && !undo {
+			break
+		}
+		why, at, err := t.foreign(ctx, s, b, i >= len(s.Redo))
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			out = append(out, s.tablet.note("kudu.delta.damaged", at, fmt.Sprintf("rowset %d: this delta file, block %d, is not its own: %s", s.ID, b.ID, why)))
+		}
+	}
+	return out, nil
+}
+
+// foreign says why a delta file cannot be that of a rowset; "" if nothing tells. It has changes of key columns, which never change, or, if
+// the table was never altered, of columns that the table does not have; or, which costs reading a block and is asked of UNDO files only,
+// of rows behind the rowset's last: those of REDO files are looked at when they are applied. What is damaged is told by who reads it.
+func (t *table) foreign(ctx context.Context, s *rowSet, b BlockRef, rows bool) (why string, at fault.Span, err error) {
+	d, places, err := t.openDelta(ctx, s, b)
+	if err != nil {
+		return "", at, unlessDamaged(err)
+	}
+	at = places[0].At
+	if why = s.otherColumn(d); why != "" || !rows || s.rows < 0 {
+		return why, at, nil
+	}
+	rest, err := d.SeekRow(ctx, s.rows)
+	if err != nil {
+		return "", at, unlessDamaged(err)
+	}
+	x, err := rest.Next(ctx)
+	switch {
+	case err == nil:
+		why = fmt.Sprintf("it changes row %d, and the rowset has %d rows", x.Row, s.rows)
+	case !errors.Is(err, io.EOF):
+		return "", at, unlessDamaged(err)
+	}
+	return why, at, nil
+}
+
+// otherColumn names a column that a delta file of the rowset cannot change, and d does; "" if there is none.
+func (s *rowSet) otherColumn(d *cfile.DeltaFile) string {
+	columns := s.tablet.Schema.Columns
+	never := s.tablet.SchemaVersion == 0 && !slices.ContainsFunc(columns, func(c Column) bool { return c.ID < 0 })
+	stats, _ := d.Stats()
+	for _, id := range slices.Sorted(maps.Keys(stats.Updates)) {
+		i := slices.IndexFunc(columns, func(c Column) bool { return uint32(c.ID) == id })
+		switch {
+		case stats.Updates[id] == 0:
+		case i >= 0 && columns[i].Key:
+			return fmt.Sprintf("it changes column %d, which is of the key", id)
+		case i < 0 && never:
+			return fmt.Sprintf("it changes column %d, which the table never had", id)
+		}
+	}
+	return ""
+}
+
+// unlessDamaged is err if it is not about damage.
+func unlessDamaged(err error) error {
+	if damaged(err) {
+		return nil
+	}
+	return err
 }
 
 // shareColumn reports whether two delta files have changes of the same column.

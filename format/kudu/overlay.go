@@ -154,6 +154,10 @@ func (o *overlay) add(ctx context.Context, b BlockRef, undo bool) error {
 	if err = f.list(ctx, o.t); err != nil {
 		return o.suspect(everyRow, f.slots, err)
 	}
+	if n := len(f.blocks); n > 0 && o.set.rows >= 0 && f.blocks[n-1].First >= o.set.rows {
+		last := f.blocks[n-1]
+		return o.suspect(everyRow, f.slots, fault.Corruptf(last.At, "row", "%d, but the rowset has %d rows: the file is another's", last.First, o.set.rows))
+	}
 	o.files = append(o.files, f)
 	return nil
 }
@@ -394,11 +398,11 @@ func (f *deltaFile) decode(o *overlay, i int, bytes []byte) error {
 	k := &f.kept
 	k.block, k.changes, k.cells, k.bytes = -1, k.changes[:0], k.cells[:0], k.bytes[:0]
 	err := f.dec.Decode(f.file, f.blocks[i], bytes, func(d cfile.Delta) error {
-		if seen := d.Timestamp < o.at; seen == f.undo {
-			return nil
-		}
 		if d.Row >= o.set.rows && o.set.rows >= 0 {
 			return fault.Rel(0, 0, "row", "%d, but the rowset has %d rows", d.Row, o.set.rows)
+		}
+		if seen := d.Timestamp < o.at; seen == f.undo {
+			return nil
 		}
 		x := change{row: d.Row, op: d.Op, from: int32(len(k.cells))}
 		for _, c := range d.Changes {

@@ -250,6 +250,16 @@ func (v *verifier) rowset(t *table, s *rowSet) error {
 	if err := v.met("kudu.keys.damaged", v.keys(t, s), s.tablet.ID); err != nil || v.stopped {
 		return err
 	}
+	foreign, err := t.foreigners(v.ctx, s, true)
+	if err != nil {
+		return err
+	}
+	for _, x := range foreign {
+		if !v.told[x] {
+			v.told[x] = true
+			v.give(x)
+		}
+	}
 	live, err := v.deltas(t, s)
 	if err != nil {
 		return v.met("kudu.delta.damaged", err, s.tablet.ID)

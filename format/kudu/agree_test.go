@@ -1,0 +1,104 @@
+package kudu_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/format/kudu"
+	"stoa/region"
+	"stoa/store"
+)
+
+// blockFile is the name of a block of the file block manager in files.
+func blockFile(t testing.TB, files map[string][]byte, id string) string {
+	t.Helper()
+	for n := range files {
+		if strings.HasSuffix(n, "/00"+id) {
+			return n
+		}
+	}
+	t.Fatalf("there is no block %s", id)
+	return ""
+}
+
+// toldAt are the errors that reading a table at a time tells of.
+func toldAt(t testing.TB, tree store.Tree, place, at string) (out string) {
+	t.Helper()
+	tb, err := stoa.Open(context.Background(), place, stoa.OpenOptions{Tree: tree, Opts: map[string]string{"at": at, "wal": "false", "partial": "true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tb.Close()
+	rowsOf(t, tb, stoa.ScanSpec{Damaged: stoa.SkipRows})
+	for _, f := range tb.Findings() {
+		if f.Severity >= region.Error {
+			out += f.Code + ": " + f.Message + "\n"
+		}
+	}
+	return out
+}
+
+// Each delta file of d_major in the place of autoinc's only UNDO file is told by its number of deletions, its rows, or its columns; but
+// one, which has updates of autoinc's columns and rows only: with it the insertions are gone, and that is told.
+func TestForeignDelta(t *testing.T) {
+	files, other := load(t, "testdata/file"), load(t, "testdata/history")
+	_, tablets := layout(t, store.NewMemory(files))
+	_, others := layout(t, store.NewMemory(other))
+	undo := blockFile(t, files, fmt.Sprint(tablets[0].RowSets[0].Undo[0].ID))
+	if s := toldAt(t, store.NewMemory(files), "", "1"); s != "" {
+		t.Errorf("whole: %s", s)
+	}
+	n := 0
+	var unknown []uint64
+	for _, tb := range others {
+		for _, set := range tb.RowSets {
+			for _, b := range slices.Concat(set.Redo, set.Undo) {
+				tree := with(files, undo, other[blockFile(t, other, fmt.Sprint(b.ID))])
+				told := toldAt(t, tree, "", "1")
+				if told == "" {
+					t.Errorf("block %d: nothing is told", b.ID)
+				}
+				bad, _ := findings(t, tree, "", "")
+				damaged := slices.ContainsFunc(bad, func(x region.Finding) bool { return x.Code == "kudu.delta.damaged" })
+				if damaged != strings.Contains(told, "kudu.delta.damaged") {
+					t.Errorf("block %d: %q, and verify: %+v", b.ID, told, bad)
+				}
+				if !damaged {
+					unknown = append(unknown, b.ID)
+				}
+				n++
+			}
+		}
+	}
+	if n < 3 || !slices.Equal(unknown, []uint64{72791677272240}) {
+		t.Errorf("%d delta files, of which %v are not known for another's", n, unknown)
+	}
+}
+
+// An UNDO file that is another rowset's, whole in itself, is told when a snapshot asks for it. What nothing in the file tells is not here:
+// an UNDO file that has fewer rows than its rowset, and only insertions.
+func TestForeignUndo(t *testing.T) {
+	files := kudu.Unpack(t, filepath.Join(corpus(t), "fs_file", "full_with_wal.tar.zst"))
+	for _, x := range []struct {
+		table, undo, other, why string // other's bytes in the place of undo
+	}{
+		{"d_raw", "72791677272270", "72791677272020", "take back"},          // of ck, 6,000 rows
+		{"d_wal", "72791677272225", "72791677272205", "and the rowset has"}, // a REDO file of d_raw
+		{"d_wal", "72791677272225", "72791677272211", "and the rowset has"}, // a REDO file of its own table
+	} {
+		name := blockFile(t, files, x.undo)
+		tree := with(files, name, bytes.Clone(files[blockFile(t, files, x.other)]))
+		if s := toldAt(t, store.NewMemory(files), "tserver#"+x.table, moments["p2"]); s != "" {
+			t.Errorf("%s, whole: %s", x.table, s)
+		}
+		if s := toldAt(t, tree, "tserver#"+x.table, moments["p2"]); !strings.Contains(s, "kudu.delta.damaged") || !strings.Contains(s, x.why) {
+			t.Errorf("%+v: %q", x, s)
+		}
+	}
+}
