@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -88,7 +89,7 @@ func (t *Table) blank(spec ScanSpec) Split {
 	}
 	var all []SplitSource
 	for _, s := range t.sources {
-		all = append(all, SplitSource{URI: s.name, Format: s.format.Name, Stamp: s.stamp})
+		all = append(all, SplitSource{URI: s.name, Format: s.format.Name, Stamp: s.planned()})
 	}
 	text, _ := json.Marshal(struct { // strings and numbers only: this cannot fail
 		Split   Split
@@ -97,6 +98,12 @@ func (t *Table) blank(spec ScanSpec) Split {
 	sum := sha256.Sum256(text)
 	b.Plan = hex.EncodeToString(sum[:8])
 	return b
+}
+
+// planned is what shows that a source changed since: its file, and its columns.
+func (s *source) planned() string {
+	sum := sha256.Sum256([]byte(s.reader.Schema().String()))
+	return strings.TrimSpace(s.stamp + " columns " + hex.EncodeToString(sum[:6]))
 }
 
 // cutter packs pieces into splits.
@@ -117,7 +124,7 @@ func (c *cutter) add(s *source, p scan.Piece) bool {
 	}
 	n := len(c.now.Sources)
 	if n == 0 || c.now.Sources[n-1].URI != s.name {
-		c.now.Sources = append(c.now.Sources, SplitSource{URI: s.name, Format: s.format.Name, Stamp: s.stamp})
+		c.now.Sources = append(c.now.Sources, SplitSource{URI: s.name, Format: s.format.Name, Stamp: s.planned()})
 		n++
 	}
 	src := &c.now.Sources[n-1]
@@ -162,8 +169,8 @@ func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error)
 		if err == nil && len(t.sources) != 1 {
 			err = fault.Invalidf("%s is more than one source", src.URI)
 		}
-		if err == nil && t.sources[0].stamp != src.Stamp {
-			err = fault.Invalidf("%s changed since the split was planned: it was %s, now it is %s", src.URI, src.Stamp, t.sources[0].stamp)
+		if err == nil && t.sources[0].planned() != src.Stamp {
+			err = fault.Invalidf("%s changed since the split was planned: it was %s, now it is %s", src.URI, src.Stamp, t.sources[0].planned())
 		}
 		if t != nil {
 			out.tables = append(out.tables, t)

@@ -137,3 +137,22 @@ func (f Fresh) Reallocate(size int, b []byte) []byte {
 func (Fresh) Free([]byte) {}
 
 var _ memory.Allocator = Fresh{}
+
+// Zeroed clears what it allocates: libraries count on new memory being zero, and a pool's is not. (arrow-go's Parquet reader leaves
+// the first offset of a list unset, its IPC writer the bitmap of an array that is all null.)
+type Zeroed struct{ memory.Allocator }
+
+func (z Zeroed) Allocate(n int) []byte {
+	b := z.Allocator.Allocate(n)
+	clear(b)
+	return b
+}
+
+func (z Zeroed) Reallocate(n int, b []byte) []byte {
+	was := len(b)
+	b = z.Allocator.Reallocate(n, b)
+	if n > was {
+		clear(b[was:])
+	}
+	return b
+}

@@ -102,6 +102,14 @@ func newOutStream(w io.Writer) *outStream {
 // errEnough says that whoever reads our output has enough, as `head` does. It ends the command, and is no failure.
 var errEnough = errors.New("nobody reads the output any more")
 
+// allRead is for verbs of which everything must be read: a reader that went away is a failure then.
+func allRead(err error) error {
+	if errors.Is(err, errEnough) {
+		return errors.New("who reads the output went away before its end")
+	}
+	return err
+}
+
 type pipeEnd struct{ w io.Writer }
 
 func (p pipeEnd) Write(b []byte) (int, error) {

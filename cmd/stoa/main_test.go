@@ -424,3 +424,28 @@ func (e endless) Read(b []byte) (int, error) {
 	}
 	return n, nil
 }
+
+// TestSplitCutShort: who reads a split, or a plan, must learn that it is not all, also if it went away itself.
+func TestSplitCutShort(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var b strings.Builder
+	b.WriteString("n\n")
+	for i := range 30_000 {
+		fmt.Fprintln(&b, i)
+	}
+	if err := os.WriteFile("n.csv", []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var plan, stderr bytes.Buffer
+	if got := run(context.Background(), []string{"plan", "n.csv"}, nil, &plan, &stderr); got != statusFine {
+		t.Fatal(got, &stderr)
+	}
+	split, _, _ := strings.Cut(plan.String(), "\n")
+	for _, args := range [][]string{{"scan", "--split", split}, {"plan", "n.csv"}} {
+		stderr.Reset()
+		got := run(context.Background(), args, nil, &full{100, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}}, &stderr)
+		if got != statusCannot || !strings.Contains(stderr.String(), "went away") {
+			t.Errorf("%s: status %d, %q", args[0], got, &stderr)
+		}
+	}
+}

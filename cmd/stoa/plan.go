@@ -68,7 +68,7 @@ to read it, but the data; stoa scan --split does. The splits' rows, one after th
 				}
 				return enc.Encode(end)
 			})
-			return a.noticed(t.Findings(), err)
+			return a.noticed(t.Findings(), allRead(err))
 		},
 	}
 	sel.registerColumns(a, cmd, &src)
@@ -118,7 +118,7 @@ stream that was cut from one that ended. With status 3 the stream has its end ma
 				return err
 			}
 			err = a.writeRows(ctx, &r.outputFlags, form, sc, t.Scan(ctx, spec))
-			return r.damageFlags.report(ctx, a, []string{"the split"}, t.Findings(), err)
+			return r.damageFlags.report(ctx, a, []string{"the split"}, t.Findings(), allRead(err))
 		},
 	}
 	cmd.Flags().StringVar(&split, "split", "", "the `SPLIT`: JSON, a file, or - (needed)")

@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
+	"stoa/vec"
 )
 
 // grower keeps one dictionary for a column of a file. A file may have one dictionary a column only, which later batches
@@ -24,6 +25,7 @@ func growers(sc *arrow.Schema, mem memory.Allocator) []*grower {
 	if mem == nil {
 		mem = memory.NewGoAllocator()
 	}
+	mem = vec.Zeroed{Allocator: mem}
 	out := make([]*grower, sc.NumFields())
 	for i, f := range sc.Fields() {
 		if t, ok := f.Type.(*arrow.DictionaryType); ok {

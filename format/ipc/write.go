@@ -12,6 +12,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/store"
+	"stoa/vec"
 )
 
 // Writer writes record batches as an Arrow file or stream.
@@ -110,7 +111,7 @@ func writeOptions(sc *arrow.Schema, o format.WriteOptions) (opts []ipc.Option, s
 	}
 	opts = options(sc)
 	if o.Mem != nil {
-		opts = append(opts, ipc.WithAllocator(o.Mem))
+		opts = append(opts, ipc.WithAllocator(vec.Zeroed{Allocator: o.Mem}))
 	}
 	switch v := o.Opts["compression"]; v {
 	case "", "none":

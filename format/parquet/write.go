@@ -17,6 +17,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/store"
+	"stoa/vec"
 )
 
 const defaultGroupRows = 1 << 20
@@ -85,7 +86,7 @@ func properties(opts map[string]string, mem memory.Allocator) (*parquet.WriterPr
 		parquet.WithDictionaryDefault(dict), parquet.WithPageIndexEnabled(index), parquet.WithCreatedBy("stoa (arrow-go " + arrow.PkgVersion + ")"),
 	}
 	if mem != nil {
-		props = append(props, parquet.WithAllocator(mem))
+		props = append(props, parquet.WithAllocator(vec.Zeroed{Allocator: mem}))
 	}
 	return versions(opts, props)
 }

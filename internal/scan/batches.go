@@ -32,7 +32,7 @@ func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, 
 		q.Cols = []int{0}
 	}
 	at := rows.From
-	for rec, err := range safely(b.Batches(ctx, g, q, rows, zeroed{r.plan.alloc()})) {
+	for rec, err := range safely(b.Batches(ctx, g, q, rows, vec.Zeroed{Allocator: r.plan.alloc()})) {
 		if err != nil {
 			if !r.excused(err) {
 				return 0, err
@@ -244,23 +244,4 @@ func take(a arrow.Array, sel *vec.Sel, mem memory.Allocator) (arrow.Array, error
 		return runs[0], nil
 	}
 	return concat(runs, mem)
-}
-
-// zeroed clears what it allocates: libraries count on new memory being zero, and a pool's is not. (arrow-go's Parquet
-// reader leaves the first offset of a list unset.)
-type zeroed struct{ memory.Allocator }
-
-func (z zeroed) Allocate(n int) []byte {
-	b := z.Allocator.Allocate(n)
-	clear(b)
-	return b
-}
-
-func (z zeroed) Reallocate(n int, b []byte) []byte {
-	was := len(b)
-	b = z.Allocator.Reallocate(n, b)
-	if n > was {
-		clear(b[was:])
-	}
-	return b
 }

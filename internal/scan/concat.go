@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
+	"stoa/vec"
 )
 
 // concat is array.Concatenate, which knows no unions, for all types that nested columns have.
@@ -19,7 +20,7 @@ func concat(pieces []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
 	}
 	t := pieces[0].DataType()
 	if !hasUnion(t) {
-		return array.Concatenate(pieces, zeroed{mem}) // it does not set every offset
+		return array.Concatenate(pieces, vec.Zeroed{Allocator: mem}) // it does not set every offset
 	}
 	switch t := t.(type) {
 	case *arrow.DenseUnionType:

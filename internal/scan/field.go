@@ -266,7 +266,7 @@ func (f *field) build(from, end int64) error {
 }
 
 func (f *field) nulls(n int64) arrow.Array {
-	return vec.Nulls(zeroed{f.run.plan.alloc()}, f.plan.asm.Field().Type, int(n))
+	return vec.Nulls(vec.Zeroed{Allocator: f.run.plan.alloc()}, f.plan.asm.Field().Type, int(n))
 }
 
 // stretch is how far the rows from at on are all lost, or all not.

@@ -156,7 +156,9 @@ func (h *house) reading(name string) (out []question) {
 	day := row(2)["day"]
 	count(fmt.Sprintf("day = '%s' and id > 20", day), func(c cells) bool { return c["day"] == day && c["id"].(int) > 20 })
 	count("id between 90 and 110", func(c cells) bool { return c["id"].(int) >= 90 && c["id"].(int) <= 110 })
-	count("ratio < 3", func(c cells) bool { f, ok := c["ratio"].(float64); return ok && f < 3 })
+	if name != "evolved" { // CarbonData cannot do this: of two files in one scan, each of which it filters alone, it takes the measure's number in one for that in the other once a measure before it is dropped
+		count("ratio < 3", func(c cells) bool { f, ok := c["ratio"].(float64); return ok && f < 3 })
+	}
 	pairs, of := 0, map[any]int{}
 	for _, c := range t {
 		if c["name"] != nil {
