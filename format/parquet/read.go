@@ -121,7 +121,7 @@ func guard(at fault.Span, path string, f func() error) (err error) {
 }
 
 // blame gives an error of the library its place; errors that have one, and those of reading, stay as they are.
-func blame(err error, at fault.Span, path string) error {
+func (r *reader) blame(err error, at fault.Span, path string) error {
 	var own *fault.Error
 	var io *readError
 	switch {
@@ -131,7 +131,8 @@ func blame(err error, at fault.Span, path string) error {
 		return io.err
 	}
 	class := fault.Corrupt
-	if strings.Contains(err.Error(), "exceeds configured limit") { // MaxCompressedPageSize, MaxUncompressedPageSize: there is no value to compare with
+	// Of a page that is larger than Limits allow there is no value to compare with. One that is larger than its chunk is damage.
+	if strings.HasSuffix(err.Error(), fmt.Sprintf("exceeds configured limit %d", r.limits.Page)) {
 		class = fault.Limit
 	}
 	return &fault.Error{Class: class, At: at, Path: path, Cause: err}
@@ -167,7 +168,7 @@ func (r *reader) take(ctx context.Context, b []byte, pairs metadata.KeyValueMeta
 		}
 		return r.buildSchema(ctx)
 	})
-	return blame(err, r.footer, "footer")
+	return r.blame(err, r.footer, "footer")
 }
 
 // readFooter finds and reads the Thrift of the footer.
@@ -455,7 +456,7 @@ func (c *columns) open(ctx context.Context, rows vec.Range, mem memory.Allocator
 	}
 	err := guard(c.r.footer, "", func() error { return c.recode(ctx, rows) })
 	if err != nil {
-		return blame(err, c.r.footer, "")
+		return c.r.blame(err, c.r.footer, "")
 	}
 	var lib *pqarrow.FileReader
 	err = guard(c.r.footer, "footer", func() (err error) {
@@ -463,13 +464,13 @@ func (c *columns) open(ctx context.Context, rows vec.Range, mem memory.Allocator
 		return err
 	})
 	if err != nil {
-		return blame(err, c.r.footer, "footer")
+		return c.r.blame(err, c.r.footer, "footer")
 	}
 	for k := range c.parts {
 		p := &c.parts[k]
 		err := guard(c.span(p), c.path(p), func() error { return c.openField(ctx, lib, p, from) })
 		if err != nil {
-			return blame(err, c.span(p), c.path(p))
+			return c.r.blame(err, c.span(p), c.path(p))
 		}
 	}
 	return nil
@@ -640,7 +641,7 @@ func (c *columns) read(ctx context.Context, from, n int64, mem memory.Allocator)
 			return err
 		})
 		if err != nil {
-			return nil, blame(err, at, path)
+			return nil, c.r.blame(err, at, path)
 		}
 	}
 	return array.NewRecordBatch(c.schema, arrs, n), nil
