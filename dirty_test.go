@@ -2,6 +2,7 @@ package stoa_test
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -9,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
+	"stoa/format/parquet"
 )
 
 // dirty is an allocator whose memory is not zero, as a pool's is not.
@@ -32,16 +34,16 @@ func TestDirtyMemory(t *testing.T) {
 	build.Field(1).AppendNulls(300)
 	rec := build.NewRecordBatch()
 	defer rec.Release()
-	ran := 0
-	for _, f := range stoa.Formats {
+	formats := append(slices.Clone(stoa.Formats), parquet.Format)
+	for _, f := range formats {
 		if f.Create == nil {
 			continue
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			place := filepath.Join(t.TempDir(), "x")
-			w, err := stoa.Create(t.Context(), place, sc, stoa.CreateOptions{To: f.Name, Alloc: dirty{memory.DefaultAllocator}})
+			w, err := stoa.Create(t.Context(), place, sc, stoa.CreateOptions{Formats: formats, To: f.Name, Alloc: dirty{memory.DefaultAllocator}})
 			if err != nil {
-				t.Skip(err) // not every format has these types, or is made without a table's name
+				t.Fatal(err)
 			}
 			if err := w.Write(t.Context(), rec); err != nil {
 				t.Fatal(err)
@@ -49,7 +51,7 @@ func TestDirtyMemory(t *testing.T) {
 			if _, err := w.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			table, err := stoa.Open(t.Context(), place, stoa.OpenOptions{From: f.Name})
+			table, err := stoa.Open(t.Context(), place, stoa.OpenOptions{Formats: formats, From: f.Name})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,12 +63,9 @@ func TestDirtyMemory(t *testing.T) {
 				}
 				nulls += b.Column(0).NullN() + b.Column(1).NullN()
 			}
-			if ran++; nulls != 600 {
+			if nulls != 600 {
 				t.Errorf("%d nulls of 600", nulls)
 			}
 		})
-	}
-	if ran < 8 {
-		t.Errorf("%d formats ran", ran)
 	}
 }

@@ -258,43 +258,11 @@ func fileIndex(list []blockletIndex) blockletIndex {
 	return x
 }
 
-// putOld writes ColumnSchema as 1.0.0 has it.
-func (s *columnSchema) putOld(w *thrift.Writer) {
-	w.Struct(thrift.Item)
-	w.I32(1, int32(s.typ))
-	w.String(2, s.name)
-	w.String(3, s.id)
-	w.Bool(4, true) // columnar
-	putEncodings(w, 5, s.encoders)
-	w.Bool(6, s.dimension)
-	w.I32(7, s.group)
-	w.I32(8, max(0, s.scale))
-	w.I32(9, max(0, s.precision))
-	w.I32(10, s.children)
-	if s.def != nil {
-		w.Bytes(12, s.def)
-	}
-	if len(s.props) > 0 {
-		putPairs(w, 13, s.props)
-	}
-	w.Bool(14, s.invisible)
-	w.String(15, s.id) // columnReferenceId
-	w.I32(16, s.ordinal)
-	w.End()
-}
-
-func putOldSchemas(w *thrift.Writer, id int16, list []columnSchema) {
-	w.List(id, thrift.Struct, len(list))
-	for i := range list {
-		list[i].putOld(w)
-	}
-}
-
 // putOld writes a .carbonindex of formats 1 and 2: IndexHeader, then a BlockIndex for each data file.
 func (x *indexFile) putOld(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.I32(1, x.header.version)
-	putOldSchemas(w, 2, x.header.columns)
+	putSchemas(w, 2, x.header.columns, true)
 	x.header.segment.put(w, 3)
 	w.I32(4, x.header.bucket)
 	w.End()
@@ -314,7 +282,7 @@ func (f *footer) putOld(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.I32(1, f.version)
 	w.I64(2, f.rows)
-	putOldSchemas(w, 3, f.columns)
+	putSchemas(w, 3, f.columns, true)
 	f.segment.put(w, 4)
 	w.List(5, thrift.Struct, len(f.index))
 	for i := range f.index {

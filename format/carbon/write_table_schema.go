@@ -153,7 +153,7 @@ func (t *tableSchema) put(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.Struct(1)
 	w.String(1, t.id)
-	putSchemas(w, 2, t.columns)
+	putSchemas(w, 2, t.columns, false)
 	w.Struct(3)
 	w.List(1, thrift.Struct, len(t.history))
 	for i := range t.history {
@@ -163,13 +163,13 @@ func (t *tableSchema) put(w *thrift.Writer) {
 	putPairs(w, 4, t.properties)
 	if t.buckets > 0 {
 		w.Struct(5)
-		putSchemas(w, 1, t.bucketBy)
+		putSchemas(w, 1, t.bucketBy, false)
 		w.I32(2, t.buckets)
 		w.End()
 	}
 	if t.partition != nil {
 		w.Struct(6)
-		putSchemas(w, 1, t.partition.columns)
+		putSchemas(w, 1, t.partition.columns, false)
 		w.I32(2, t.partition.kind)
 		w.End()
 	}
@@ -187,8 +187,8 @@ func (t *tableSchema) put(w *thrift.Writer) {
 func (e *evolution) put(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.I64(1, e.stamp)
-	putSchemas(w, 2, e.added)
-	putSchemas(w, 3, e.removed)
+	putSchemas(w, 2, e.added, false)
+	putSchemas(w, 3, e.removed, false)
 	w.End()
 }
 

@@ -17,7 +17,12 @@ func thriftBytes(put func(w *thrift.Writer)) []byte {
 	return w.Encoded()
 }
 
-func (s *columnSchema) put(w *thrift.Writer) {
+// put writes a ColumnSchema; old, as files of formats 1 and 2 have it: without an aggregate function, and no digits are 0.
+func (s *columnSchema) put(w *thrift.Writer, old bool) {
+	scale, precision := s.scale, s.precision
+	if old {
+		scale, precision = max(0, scale), max(0, precision)
+	}
 	w.Struct(thrift.Item)
 	w.I32(1, int32(s.typ))
 	w.String(2, s.name)
@@ -26,10 +31,12 @@ func (s *columnSchema) put(w *thrift.Writer) {
 	putEncodings(w, 5, s.encoders)
 	w.Bool(6, s.dimension)
 	w.I32(7, s.group)
-	w.I32(8, s.scale)
-	w.I32(9, s.precision)
+	w.I32(8, scale)
+	w.I32(9, precision)
 	w.I32(10, s.children)
-	w.String(11, "") // aggregate_function
+	if !old {
+		w.String(11, "") // aggregate_function
+	}
 	if s.def != nil {
 		w.Bytes(12, s.def)
 	}
@@ -42,10 +49,10 @@ func (s *columnSchema) put(w *thrift.Writer) {
 	w.End()
 }
 
-func putSchemas(w *thrift.Writer, id int16, list []columnSchema) {
+func putSchemas(w *thrift.Writer, id int16, list []columnSchema, old bool) {
 	w.List(id, thrift.Struct, len(list))
 	for i := range list {
-		list[i].put(w)
+		list[i].put(w, old)
 	}
 }
 
@@ -198,7 +205,7 @@ func (s *segmentInfo) put(w *thrift.Writer, id int16) {
 func (h *header) put(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.I32(1, h.version)
-	putSchemas(w, 2, h.columns)
+	putSchemas(w, 2, h.columns, false)
 	w.Bool(3, h.footer)
 	w.I64(4, h.stamp)
 	w.End()
@@ -226,7 +233,7 @@ func (f *footer) put(w *thrift.Writer) {
 func (x *indexFile) put(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.I32(1, x.header.version)
-	putSchemas(w, 2, x.header.columns)
+	putSchemas(w, 2, x.header.columns, false)
 	x.header.segment.put(w, 3)
 	w.I32(4, x.header.bucket)
 	w.I64(5, x.header.stamp)
