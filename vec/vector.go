@@ -453,8 +453,12 @@ type shortWord struct {
 // maxShort is how many strings a dictionary has at most that is made a table of short words: it should stay in the first cache.
 const maxShort = 1 << 12
 
-// AsDict says that d, which will not change any more, is a dictionary: codes become its strings faster then, if these are short.
+// AsDict says that d, which will not change any more, is a dictionary: several goroutines may look at it from now on, and
+// codes become its strings faster, if these are short.
 func (d *Vector) AsDict() {
+	if d.kind == strs && d.offs != nil && d.data != nil && d.coded == d.n {
+		d.data.ResizeNoShrink(int(words[int32](d.offs, d.n+1)[d.n])) // so that no view has to
+	}
 	if d.kind != strs || d.n == 0 || d.n > maxShort || d.coded < d.n {
 		return
 	}
@@ -878,7 +882,9 @@ func (v *Vector) arrayData(n int) *array.Data {
 			defer c.Release()
 			children = []arrow.ArrayData{c}
 		} else if v.data != nil {
-			v.data.ResizeNoShrink(int(words[int32](v.offs, n+1)[n]))
+			if end := int(words[int32](v.offs, n+1)[n]); v.data.Len() != end { // a dictionary is shared: see AsDict
+				v.data.ResizeNoShrink(end)
+			}
 		}
 	}
 	return array.NewData(v.Type, n, bufs, children, nulls, 0)
