@@ -281,6 +281,27 @@ func TestSwappedPart(t *testing.T) {
 	}
 }
 
+// TestPartEnds: a part that has lost its own end is read by the table's metadata, and told; whole parts are not.
+func TestPartEnds(t *testing.T) {
+	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}} {
+		whole := splitTable(t, opts)
+		if found := findings(format.Target{Tree: store.NewMemory(whole), Name: "out"}); len(found) > 0 {
+			t.Errorf("%v: %+v", opts, found)
+		}
+		last := whole["out/part-00003.red"]
+		zeros := slices.Clone(last)
+		clear(zeros[len(zeros)-20:])
+		for what, b := range map[string][]byte{"cut": last[:len(last)-3], "zeros": zeros, "more": append(slices.Clone(last), "more"...)} {
+			objects := maps.Clone(whole)
+			objects["out/part-00003.red"] = b
+			found := findings(format.Target{Tree: store.NewMemory(objects), Name: "out"})
+			if len(found) != 1 || found[0].Code != "redfile.part.end" || found[0].Severity != region.Warning || found[0].At.Object != "out/part-00003.red" || found[0].Lost != 0 {
+				t.Errorf("%v, %s: %+v", opts, what, found)
+			}
+		}
+	}
+}
+
 // TestLostSplitMetadata: the parts of a split table are whole files: without its metadata they are put together again, and a part that
 // is damaged, too, is left out and told.
 func TestLostSplitMetadata(t *testing.T) {

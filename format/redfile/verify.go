@@ -113,6 +113,70 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 		v.tell("redfile.rows", f.metaAt, "file_metadata.num_rows", "%d, but the row groups have %d", f.meta.rows, first)
 	}
 	v.coverage(tg, o)
+	v.parts(tg, o)
+}
+
+// parts looks at what a split table's metadata does without: that each part is, as it was written, a whole file with an end of its own,
+// which reads it alone and from which the table is put together again if its metadata is lost.
+func (v *verifier) parts(tg format.Target, o format.OpenOptions) {
+	seen := map[string]bool{"": true}
+	for g := range v.f.meta.groups {
+		for _, c := range v.f.meta.groups[g].columns {
+			name, err := v.f.inside(c.file)
+			if seen[c.file] || err != nil || v.stopped || v.ctx.Err() != nil {
+				continue
+			}
+			seen[c.file] = true
+			v.partEnd(format.Target{Tree: tg.Tree, Name: name}, o)
+		}
+	}
+}
+
+// partEnd tells of the end of a part. One that is missing, or not begun as a RedFile is, has been told with its chunks.
+func (v *verifier) partEnd(tg format.Target, o format.OpenOptions) {
+	head := make([]byte, magicLen)
+	src, base, size, err := tg.Open(v.ctx)
+	if err != nil || size < magicLen {
+		return
+	}
+	err = format.ReadFull(v.ctx, src, fault.Span{Object: tg.Name, Off: base, Len: magicLen}, "magic", head)
+	src.Close()
+	if err != nil || string(head) != magic {
+		return
+	}
+	part, err := openTarget(v.ctx, tg, o)
+	if err != nil {
+		v.blame("redfile.part.end", err, -1, -1)
+		return
+	}
+	defer part.Close()
+	if rows := v.f.rowsIn(v.ctx, tg.Name); rows >= 0 && rows != part.meta.rows {
+		v.tell("redfile.part.end", part.metaAt, "file_metadata.num_rows", "%d, but the row groups that the table has there have %d", part.meta.rows, rows)
+	}
+	whole := v.f
+	v.f = part
+	v.coverage(tg, o)
+	v.f = whole
+}
+
+// rowsIn is how many rows the row groups have that lie in an object, -1 if that is not known.
+func (f *file) rowsIn(ctx context.Context, object string) int64 {
+	total := int64(0)
+	for g := range f.meta.groups {
+		cols := f.meta.groups[g].columns
+		if len(cols) == 0 {
+			continue
+		}
+		if name, err := f.inside(cols[0].file); err != nil || name != object {
+			continue
+		}
+		rows, err := f.rowsOf(ctx, g)
+		if err != nil || rows < 0 {
+			return -1
+		}
+		total += rows
+	}
+	return total
 }
 
 // open tells why the file cannot be opened.
