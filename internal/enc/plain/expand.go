@@ -74,8 +74,32 @@ func expand[T uint8 | uint16 | uint32 | uint64](data []T, n int, valid []byte, a
 	}
 }
 
-// spreads are the kernels in assembly that this machine can do, by the width of values: see gen/main.go.
-var spreads [9]func(dst, src *byte, w uint64)
+// spreader is a kernel in assembly: see gen/main.go.
+type spreader = func(dst, src *byte, w uint64)
+
+// spreaders are those of one level of machine, by the width of values.
+type spreaders struct {
+	name string
+	by   [9]spreader
+}
+
+// levels are the kernels that this machine can do, the best first; spreads are those in use, of each width the best.
+var (
+	levels  []*spreaders
+	spreads [9]spreader
+)
+
+// use makes the kernels of these levels, the best first, the ones in use.
+func use(levels []*spreaders) {
+	clear(spreads[:])
+	for _, s := range levels {
+		for width, f := range s.by {
+			if spreads[width] == nil {
+				spreads[width] = f
+			}
+		}
+	}
+}
 
 // fewRuns is up to how many runs in a word it is better to move runs than values.
 const fewRuns = 6

@@ -93,10 +93,13 @@ func TestExpandTwins(t *testing.T) {
 			data[i] = byte(i*7 + 1)
 		}
 		want := naiveExpand(bytes.Clone(data[:k*width]), width, n, valid, at)
-		ExpandFixed(data, width, n, valid, at)
-		if !bytes.Equal(data, want) {
-			t.Fatalf("ExpandFixed\n%x\n%x", data, want)
-		}
+		eachLevel(func(level string) {
+			got := bytes.Clone(data)
+			ExpandFixed(got, width, n, valid, at)
+			if !bytes.Equal(got, want) {
+				t.Fatalf("ExpandFixed, %s\n%x\n%x", level, got, want)
+			}
+		})
 		offs, dense := make([]int32, n+1), make([]int32, k+1)
 		for i := range dense {
 			dense[i] = int32(100 + i*i)
@@ -222,12 +225,14 @@ func BenchmarkExpandFixed(b *testing.B) {
 	const n = 1 << 14
 	for _, width := range []int{1, 2, 4, 8, 16} {
 		for _, kind := range []string{"mixed", "half", "runs", "sparse", "rare"} {
-			b.Run(fmt.Sprintf("%d/%s", width, kind), func(b *testing.B) {
-				valid, data := benchBitmap(n, kind), make([]byte, n*width)
-				b.SetBytes(int64(n * width))
-				for b.Loop() {
-					ExpandFixed(data, width, n, valid, 0)
-				}
+			eachLevel(func(level string) {
+				b.Run(fmt.Sprintf("%d/%s/%s", width, kind, level), func(b *testing.B) {
+					valid, data := benchBitmap(n, kind), make([]byte, n*width)
+					b.SetBytes(int64(n * width))
+					for b.Loop() {
+						ExpandFixed(data, width, n, valid, 0)
+					}
+				})
 			})
 		}
 	}
@@ -324,9 +329,12 @@ func FuzzExpand(f *testing.F) {
 			data[i] = byte(i*7 + 1)
 		}
 		want := naiveExpand(bytes.Clone(data), width, n, valid, int(at))
-		ExpandFixed(data, width, n, valid, int(at))
-		if !bytes.Equal(data, want) {
-			t.Fatalf("%d rows of %d\n%x\n%x", n, width, data, want)
-		}
+		eachLevel(func(level string) {
+			got := bytes.Clone(data)
+			ExpandFixed(got, width, n, valid, int(at))
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%s: %d rows of %d\n%x\n%x", level, n, width, got, want)
+			}
+		})
 	})
 }

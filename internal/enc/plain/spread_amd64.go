@@ -8,11 +8,18 @@ import "golang.org/x/sys/cpu"
 
 func init() {
 	x := &cpu.X86
-	if !x.HasAVX512F || !x.HasAVX512BW || !x.HasAVX512DQ || !x.HasPOPCNT {
+	if !x.HasPOPCNT {
 		return
 	}
-	spreads[4], spreads[8] = spread4, spread8
-	if x.HasAVX512VBMI2 {
-		spreads[1], spreads[2] = spread1, spread2
+	if x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ {
+		s := &spreaders{name: "AVX-512", by: [9]spreader{4: spread4AVX512, 8: spread8AVX512}}
+		if x.HasAVX512VBMI2 {
+			s.by[1], s.by[2] = spread1AVX512, spread2AVX512
+		}
+		levels = append(levels, s)
 	}
+	if x.HasAVX2 {
+		levels = append(levels, &spreaders{name: "AVX2", by: [9]spreader{1: spread1AVX2, 2: spread2AVX2, 4: spread4AVX2, 8: spread8AVX2}})
+	}
+	use(levels)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"math/rand/v2"
 	"testing"
 	"unsafe"
 )
@@ -24,42 +25,58 @@ func twin(width int, data []byte, at, from int, w uint64) {
 	}
 }
 
-// checkSpreads holds the kernels against their twins: 64 slots at at, the values from from on, which is not behind it.
-func checkSpreads(t testing.TB, seed []byte, at, from int, w uint64) (ran int) {
-	for width, f := range spreads {
-		if f == nil {
-			continue
-		}
-		ran++
-		want := make([]byte, (at+64)*width)
-		for i := range want {
-			want[i] = byte(i*7 + i>>8)
-			if len(seed) > 0 {
-				want[i] ^= seed[i%len(seed)]
+// checkSpreads holds the kernels of every level against their twins: 64 slots at at, the values from from on, which is not behind it.
+// It counts how often each level ran.
+func checkSpreads(t testing.TB, seed []byte, at, from int, w uint64, ran map[string]int) {
+	for _, s := range levels {
+		for width, f := range s.by {
+			if f == nil {
+				continue
+			}
+			ran[s.name]++
+			want := make([]byte, (at+64)*width)
+			for i := range want {
+				want[i] = byte(i*7 + i>>8)
+				if len(seed) > 0 {
+					want[i] ^= seed[i%len(seed)]
+				}
+			}
+			guarded := append(bytes.Clone(want), bytes.Repeat([]byte{0xa5}, 64)...)
+			got := guarded[:len(want)]
+			f(unsafe.SliceData(got[at*width:]), unsafe.SliceData(got[from*width:]), w)
+			twin(width, want, at, from, w)
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%s, width %d, slots from %d, values from %d, bits %064b: differs from the twin", s.name, width, at, from, w)
+			}
+			if !bytes.Equal(guarded[len(want):], bytes.Repeat([]byte{0xa5}, 64)) {
+				t.Fatalf("%s, width %d, slots from %d, values from %d, bits %064b: wrote behind the slots", s.name, width, at, from, w)
 			}
 		}
-		got := bytes.Clone(want)
-		f(unsafe.SliceData(got[at*width:]), unsafe.SliceData(got[from*width:]), w)
-		twin(width, want, at, from, w)
-		if !bytes.Equal(got, want) {
-			t.Fatalf("width %d, slots from %d, values from %d, bits %064b: differs from the twin", width, at, from, w)
-		}
 	}
-	return ran
 }
 
 func TestSpreads(t *testing.T) {
-	ran := 0
+	ran, r := map[string]int{}, rand.New(rand.NewPCG(3, 4))
 	for _, at := range []int{0, 1, 5, 63, 64, 200} {
 		for from := 0; from <= at; from += 1 + at/9 {
 			for _, w := range []uint64{0, 1, 1 << 63, ^uint64(0), 0x5555555555555555, 0xffff0000ffff0001, 0x8000000000000001, 0x123456789abcdef0} {
-				ran += checkSpreads(t, nil, at, from, w)
+				checkSpreads(t, nil, at, from, w, ran)
+			}
+			for range 20 {
+				checkSpreads(t, nil, at, from, r.Uint64()&r.Uint64(), ran)
+				checkSpreads(t, nil, at, from, r.Uint64()|r.Uint64(), ran)
 			}
 		}
 	}
-	if ran == 0 {
-		t.Skip("this machine, or this build, has no kernels in assembly")
+	for bits := range uint64(256) { // every entry of the tables, in every step
+		checkSpreads(t, nil, 70, 3, bits*0x0101010101010101, ran)
 	}
+	for _, s := range levels {
+		if ran[s.name] == 0 {
+			t.Errorf("%s did not run", s.name)
+		}
+	}
+	t.Log("runs:", ran)
 }
 
 func FuzzSpreads(f *testing.F) {
@@ -67,6 +84,17 @@ func FuzzSpreads(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed []byte, at, from uint8) {
 		var b [8]byte
 		copy(b[:], seed)
-		checkSpreads(t, seed, int(at), int(min(from, at)), binary.LittleEndian.Uint64(b[:]))
+		checkSpreads(t, seed, int(at), int(min(from, at)), binary.LittleEndian.Uint64(b[:]), map[string]int{})
 	})
+}
+
+// eachLevel runs f with the kernels of each level alone, and with none.
+func eachLevel(f func(name string)) {
+	defer use(levels)
+	for _, s := range levels {
+		use([]*spreaders{s})
+		f(s.name)
+	}
+	use(nil)
+	f("Go")
 }

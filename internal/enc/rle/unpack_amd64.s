@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func unpack4to4(dst *byte, src *byte, steps int, stride int, t *[192]byte)
+// func unpack4to4VBMI(dst *byte, src *byte, steps int, stride int, t *[224]byte)
 // Requires: AVX, AVX512F, AVX512VBMI
-TEXT ·unpack4to4(SB), NOSPLIT, $0-40
+TEXT ·unpack4to4VBMI(SB), NOSPLIT, $0-40
 	MOVQ      dst+0(FP), AX
 	MOVQ      src+8(FP), CX
 	MOVQ      steps+16(FP), DX
@@ -29,9 +29,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func unpack4to2(dst *byte, src *byte, steps int, stride int, t *[192]byte)
+// func unpack4to2VBMI(dst *byte, src *byte, steps int, stride int, t *[224]byte)
 // Requires: AVX, AVX512F, AVX512VBMI
-TEXT ·unpack4to2(SB), NOSPLIT, $0-40
+TEXT ·unpack4to2VBMI(SB), NOSPLIT, $0-40
 	MOVQ      dst+0(FP), AX
 	MOVQ      src+8(FP), CX
 	MOVQ      steps+16(FP), DX
@@ -54,9 +54,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func unpack4to1(dst *byte, src *byte, steps int, stride int, t *[192]byte)
+// func unpack4to1VBMI(dst *byte, src *byte, steps int, stride int, t *[224]byte)
 // Requires: AVX, AVX512F, AVX512VBMI
-TEXT ·unpack4to1(SB), NOSPLIT, $0-40
+TEXT ·unpack4to1VBMI(SB), NOSPLIT, $0-40
 	MOVQ      dst+0(FP), AX
 	MOVQ      src+8(FP), CX
 	MOVQ      steps+16(FP), DX
@@ -79,9 +79,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func unpack8to8(dst *byte, src *byte, steps int, stride int, t *[192]byte)
+// func unpack8to8VBMI(dst *byte, src *byte, steps int, stride int, t *[224]byte)
 // Requires: AVX, AVX512F, AVX512VBMI
-TEXT ·unpack8to8(SB), NOSPLIT, $0-40
+TEXT ·unpack8to8VBMI(SB), NOSPLIT, $0-40
 	MOVQ      dst+0(FP), AX
 	MOVQ      src+8(FP), CX
 	MOVQ      steps+16(FP), DX
@@ -104,9 +104,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func unpack8to4(dst *byte, src *byte, steps int, stride int, t *[192]byte)
+// func unpack8to4VBMI(dst *byte, src *byte, steps int, stride int, t *[224]byte)
 // Requires: AVX, AVX512F, AVX512VBMI
-TEXT ·unpack8to4(SB), NOSPLIT, $0-40
+TEXT ·unpack8to4VBMI(SB), NOSPLIT, $0-40
 	MOVQ      dst+0(FP), AX
 	MOVQ      src+8(FP), CX
 	MOVQ      steps+16(FP), DX
@@ -126,5 +126,200 @@ next:
 	ADDQ      $0x00000020, AX
 	DECQ      DX
 	JNZ       next
+	VZEROUPPER
+	RET
+
+// func unpack4to4AVX2(dst *byte, src *byte, steps int, stride int, t *[224]byte)
+// Requires: AVX, AVX2
+TEXT ·unpack4to4AVX2(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    steps+16(FP), DX
+	MOVQ    stride+24(FP), BX
+	MOVQ    t+32(FP), SI
+	MOVQ    192(SI), DI
+	MOVQ    200(SI), R8
+	MOVQ    208(SI), R9
+	MOVQ    216(SI), R10
+	VMOVDQU 128(SI), Y0
+	VMOVDQU (SI), Y1
+	VMOVDQU 64(SI), Y2
+	VMOVDQU 32(SI), Y4
+	VMOVDQU 96(SI), Y5
+
+next:
+	VMOVDQU     (CX)(DI*1), X3
+	VINSERTI128 $0x01, (CX)(R8*1), Y3, Y3
+	VPSHUFB     Y1, Y3, Y3
+	VPSRLVD     Y2, Y3, Y3
+	VPAND       Y0, Y3, Y3
+	VMOVDQU     (CX)(R9*1), X6
+	VINSERTI128 $0x01, (CX)(R10*1), Y6, Y6
+	VPSHUFB     Y4, Y6, Y6
+	VPSRLVD     Y5, Y6, Y6
+	VPAND       Y0, Y6, Y6
+	VMOVDQU     Y3, (AX)
+	VMOVDQU     Y6, 32(AX)
+	ADDQ        BX, CX
+	ADDQ        $0x00000040, AX
+	DECQ        DX
+	JNZ         next
+	VZEROUPPER
+	RET
+
+// func unpack4to2AVX2(dst *byte, src *byte, steps int, stride int, t *[224]byte)
+// Requires: AVX, AVX2
+TEXT ·unpack4to2AVX2(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    steps+16(FP), DX
+	MOVQ    stride+24(FP), BX
+	MOVQ    t+32(FP), SI
+	MOVQ    192(SI), DI
+	MOVQ    200(SI), R8
+	MOVQ    208(SI), R9
+	MOVQ    216(SI), R10
+	VMOVDQU 128(SI), Y0
+	VMOVDQU (SI), Y1
+	VMOVDQU 64(SI), Y2
+	VMOVDQU 32(SI), Y4
+	VMOVDQU 96(SI), Y5
+
+next:
+	VMOVDQU     (CX)(DI*1), X3
+	VINSERTI128 $0x01, (CX)(R8*1), Y3, Y3
+	VPSHUFB     Y1, Y3, Y3
+	VPSRLVD     Y2, Y3, Y3
+	VPAND       Y0, Y3, Y3
+	VMOVDQU     (CX)(R9*1), X6
+	VINSERTI128 $0x01, (CX)(R10*1), Y6, Y6
+	VPSHUFB     Y4, Y6, Y6
+	VPSRLVD     Y5, Y6, Y6
+	VPAND       Y0, Y6, Y6
+	VPACKUSDW   Y6, Y3, Y3
+	VPERMQ      $0xd8, Y3, Y3
+	VMOVDQU     Y3, (AX)
+	ADDQ        BX, CX
+	ADDQ        $0x00000020, AX
+	DECQ        DX
+	JNZ         next
+	VZEROUPPER
+	RET
+
+// func unpack4to1AVX2(dst *byte, src *byte, steps int, stride int, t *[224]byte)
+// Requires: AVX, AVX2
+TEXT ·unpack4to1AVX2(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    steps+16(FP), DX
+	MOVQ    stride+24(FP), BX
+	MOVQ    t+32(FP), SI
+	MOVQ    192(SI), DI
+	MOVQ    200(SI), R8
+	MOVQ    208(SI), R9
+	MOVQ    216(SI), R10
+	VMOVDQU 128(SI), Y0
+	VMOVDQU (SI), Y1
+	VMOVDQU 64(SI), Y2
+	VMOVDQU 32(SI), Y4
+	VMOVDQU 96(SI), Y5
+
+next:
+	VMOVDQU      (CX)(DI*1), X3
+	VINSERTI128  $0x01, (CX)(R8*1), Y3, Y3
+	VPSHUFB      Y1, Y3, Y3
+	VPSRLVD      Y2, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VMOVDQU      (CX)(R9*1), X6
+	VINSERTI128  $0x01, (CX)(R10*1), Y6, Y6
+	VPSHUFB      Y4, Y6, Y6
+	VPSRLVD      Y5, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPACKUSDW    Y6, Y3, Y3
+	VPACKUSWB    Y3, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X6
+	VPUNPCKLDQ   X6, X3, X3
+	VMOVDQU      X3, (AX)
+	ADDQ         BX, CX
+	ADDQ         $0x00000010, AX
+	DECQ         DX
+	JNZ          next
+	VZEROUPPER
+	RET
+
+// func unpack8to8AVX2(dst *byte, src *byte, steps int, stride int, t *[224]byte)
+// Requires: AVX, AVX2
+TEXT ·unpack8to8AVX2(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    steps+16(FP), DX
+	MOVQ    stride+24(FP), BX
+	MOVQ    t+32(FP), SI
+	MOVQ    192(SI), DI
+	MOVQ    200(SI), R8
+	MOVQ    208(SI), R9
+	MOVQ    216(SI), R10
+	VMOVDQU 128(SI), Y0
+	VMOVDQU (SI), Y1
+	VMOVDQU 64(SI), Y2
+	VMOVDQU 32(SI), Y4
+	VMOVDQU 96(SI), Y5
+
+next:
+	VMOVDQU     (CX)(DI*1), X3
+	VINSERTI128 $0x01, (CX)(R8*1), Y3, Y3
+	VPSHUFB     Y1, Y3, Y3
+	VPSRLVQ     Y2, Y3, Y3
+	VPAND       Y0, Y3, Y3
+	VMOVDQU     (CX)(R9*1), X6
+	VINSERTI128 $0x01, (CX)(R10*1), Y6, Y6
+	VPSHUFB     Y4, Y6, Y6
+	VPSRLVQ     Y5, Y6, Y6
+	VPAND       Y0, Y6, Y6
+	VMOVDQU     Y3, (AX)
+	VMOVDQU     Y6, 32(AX)
+	ADDQ        BX, CX
+	ADDQ        $0x00000040, AX
+	DECQ        DX
+	JNZ         next
+	VZEROUPPER
+	RET
+
+// func unpack8to4AVX2(dst *byte, src *byte, steps int, stride int, t *[224]byte)
+// Requires: AVX, AVX2
+TEXT ·unpack8to4AVX2(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    steps+16(FP), DX
+	MOVQ    stride+24(FP), BX
+	MOVQ    t+32(FP), SI
+	MOVQ    192(SI), DI
+	MOVQ    200(SI), R8
+	MOVQ    208(SI), R9
+	MOVQ    216(SI), R10
+	VMOVDQU 128(SI), Y0
+	VMOVDQU (SI), Y1
+	VMOVDQU 64(SI), Y2
+	VMOVDQU 32(SI), Y4
+	VMOVDQU 96(SI), Y5
+
+next:
+	VMOVDQU     (CX)(DI*1), X3
+	VINSERTI128 $0x01, (CX)(R8*1), Y3, Y3
+	VPSHUFB     Y1, Y3, Y3
+	VPSRLVQ     Y2, Y3, Y3
+	VPAND       Y0, Y3, Y3
+	VMOVDQU     (CX)(R9*1), X6
+	VINSERTI128 $0x01, (CX)(R10*1), Y6, Y6
+	VPSHUFB     Y4, Y6, Y6
+	VPSRLVQ     Y5, Y6, Y6
+	VPAND       Y0, Y6, Y6
+	VSHUFPS     $0x88, Y6, Y3, Y3
+	VPERMQ      $0xd8, Y3, Y3
+	VMOVDQU     Y3, (AX)
+	ADDQ        BX, CX
+	ADDQ        $0x00000020, AX
+	DECQ        DX
+	JNZ         next
 	VZEROUPPER
 	RET

@@ -4,27 +4,52 @@
 
 package rle
 
-// unpack4to4 does steps times 16 values, 4 bytes each, from src, src+stride, …; each step reads 64 bytes.
+// unpack4to4VBMI does steps times 16 values, 4 bytes each, from src, src+stride, …; a step reads up to 64 bytes.
 //
 //go:noescape
-func unpack4to4(dst *byte, src *byte, steps int, stride int, t *[192]byte)
+func unpack4to4VBMI(dst *byte, src *byte, steps int, stride int, t *[224]byte)
 
-// unpack4to2 does steps times 16 values, 2 bytes each, from src, src+stride, …; each step reads 64 bytes.
+// unpack4to2VBMI does steps times 16 values, 2 bytes each, from src, src+stride, …; a step reads up to 64 bytes.
 //
 //go:noescape
-func unpack4to2(dst *byte, src *byte, steps int, stride int, t *[192]byte)
+func unpack4to2VBMI(dst *byte, src *byte, steps int, stride int, t *[224]byte)
 
-// unpack4to1 does steps times 16 values, 1 bytes each, from src, src+stride, …; each step reads 64 bytes.
+// unpack4to1VBMI does steps times 16 values, 1 bytes each, from src, src+stride, …; a step reads up to 64 bytes.
 //
 //go:noescape
-func unpack4to1(dst *byte, src *byte, steps int, stride int, t *[192]byte)
+func unpack4to1VBMI(dst *byte, src *byte, steps int, stride int, t *[224]byte)
 
-// unpack8to8 does steps times 8 values, 8 bytes each, from src, src+stride, …; each step reads 64 bytes.
+// unpack8to8VBMI does steps times 8 values, 8 bytes each, from src, src+stride, …; a step reads up to 64 bytes.
 //
 //go:noescape
-func unpack8to8(dst *byte, src *byte, steps int, stride int, t *[192]byte)
+func unpack8to8VBMI(dst *byte, src *byte, steps int, stride int, t *[224]byte)
 
-// unpack8to4 does steps times 8 values, 4 bytes each, from src, src+stride, …; each step reads 64 bytes.
+// unpack8to4VBMI does steps times 8 values, 4 bytes each, from src, src+stride, …; a step reads up to 64 bytes.
 //
 //go:noescape
-func unpack8to4(dst *byte, src *byte, steps int, stride int, t *[192]byte)
+func unpack8to4VBMI(dst *byte, src *byte, steps int, stride int, t *[224]byte)
+
+// unpack4to4AVX2 does steps times 16 values, 4 bytes each, from src, src+stride, …; a step reads up to 64 bytes.
+//
+//go:noescape
+func unpack4to4AVX2(dst *byte, src *byte, steps int, stride int, t *[224]byte)
+
+// unpack4to2AVX2 does steps times 16 values, 2 bytes each, from src, src+stride, …; a step reads up to 64 bytes.
+//
+//go:noescape
+func unpack4to2AVX2(dst *byte, src *byte, steps int, stride int, t *[224]byte)
+
+// unpack4to1AVX2 does steps times 16 values, 1 bytes each, from src, src+stride, …; a step reads up to 64 bytes.
+//
+//go:noescape
+func unpack4to1AVX2(dst *byte, src *byte, steps int, stride int, t *[224]byte)
+
+// unpack8to8AVX2 does steps times 8 values, 8 bytes each, from src, src+stride, …; a step reads up to 64 bytes.
+//
+//go:noescape
+func unpack8to8AVX2(dst *byte, src *byte, steps int, stride int, t *[224]byte)
+
+// unpack8to4AVX2 does steps times 8 values, 4 bytes each, from src, src+stride, …; a step reads up to 64 bytes.
+//
+//go:noescape
+func unpack8to4AVX2(dst *byte, src *byte, steps int, stride int, t *[224]byte)

@@ -1,8 +1,12 @@
 // Command gen writes the assembly that spreads values over rows: go run . in this folder (see go:generate in spread_amd64.go).
 //
 // spreadN puts the values of N bytes at src, as many as w has ones, to the slots of dst that the bits of w name, the lowest bit being the
-// first slot's, and zero to the others. A register takes 64/N slots; VPEXPAND does one. It goes from the back: what a step reads that a later
-// store has not reached yet lies before it, as src lies before dst or there.
+// first slot's, and zero to the others. It goes from the back: what a step reads that a later store has not reached yet lies before it, as
+// src lies before dst or there.
+//
+// With AVX-512 a register takes 64/N slots; VPEXPAND does one. With AVX2 a step takes 8 slots (4 of 8 bytes): a byte of w picks, from a
+// table of 256 times 8 bytes, which value each slot gets, and a shuffle brings it there. A slot without a value has 0x80 there, for which
+// VPSHUFB gives zero; VPERMD knows no such thing, so its lanes are cleared by the sign of their number.
 package main
 
 import (
@@ -16,29 +20,45 @@ import (
 func main() {
 	ConstraintExpr("amd64,!purego")
 	for _, width := range []int{1, 2, 4, 8} {
-		spread(width)
+		spreadAVX512(width)
+	}
+	picks, quads := tables()
+	for _, width := range []int{1, 2, 4, 8} {
+		spreadAVX2(width, picks, quads)
 	}
 	Generate()
 }
 
-func spread(width int) {
-	name := fmt.Sprintf("spread%d", width)
+// header begins the function for values of width bytes, of which a step reads so many.
+func header(width int, level string, reads int) (dst, src, w reg.Register) {
+	name := fmt.Sprintf("spread%d%s", width, level)
 	TEXT(name, NOSPLIT, "func(dst, src *byte, w uint64)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s spreads values of %d bytes over the 64 slots at dst; src must not lie behind dst. It may read 64 bytes from any of the values on.", name, width))
-	dst, src, w := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("w"), GP64())
+	Doc(fmt.Sprintf("%s spreads values of %d bytes over the 64 slots at dst; src must not lie behind dst. It may read %d bytes from any of the values on.", name, width, reads))
+	return Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("w"), GP64())
+}
+
+// step finds the values of step g, each of so many slots: their bits, the lowest in front (those of later steps follow), and their place.
+func step(g, slots, width int, src, w reg.Register) (bits reg.GPVirtual, from Mem) {
+	bits = GP64()
+	from = Mem{Base: src}
+	MOVQ(w, bits)
+	if g > 0 {
+		below := GP64()
+		SHLQ(Imm(uint64(64-g*slots)), bits)
+		POPCNTQ(bits, below) // the values before this step's
+		MOVQ(w, bits)
+		SHRQ(Imm(uint64(g*slots)), bits)
+		from = Mem{Base: src, Index: below, Scale: uint8(width)}
+	}
+	return bits, from
+}
+
+func spreadAVX512(width int) {
+	dst, src, w := header(width, "AVX512", 64)
 	slots := 64 / width
 	for g := width - 1; g >= 0; g-- {
-		bits, below := GP64(), GP64()
-		MOVQ(w, bits)
-		from := Mem{Base: src}
-		if g > 0 {
-			SHLQ(Imm(uint64(64-g*slots)), bits)
-			POPCNTQ(bits, below) // the values before this step's
-			MOVQ(w, bits)
-			SHRQ(Imm(uint64(g*slots)), bits)
-			from = Mem{Base: src, Index: below, Scale: uint8(width)}
-		}
+		bits, from := step(g, slots, width, src, w)
 		k, z := K(), ZMM()
 		mask(slots, bits, k)
 		VMOVDQU64(from, z)
@@ -73,4 +93,96 @@ func expand(width int, k, z Op) {
 	case 8:
 		VPEXPANDQ_Z(z, k, z)
 	}
+}
+
+// tables are which value each slot gets: picks as 8 bytes for the 8 slots of a byte of bits, quads as the numbers of two lanes of 4 bytes
+// for each of the 4 slots of half a byte.
+func tables() (picks, quads Mem) {
+	picks = GLOBL("picks", RODATA|NOPTR)
+	for bits := range 256 {
+		x, k := uint64(0), uint64(0)
+		for i := range 8 {
+			if bits>>i&1 != 0 {
+				x |= k << (8 * i)
+				k++
+			} else {
+				x |= 0x80 << (8 * i)
+			}
+		}
+		DATA(8*bits, U64(x))
+	}
+	quads = GLOBL("quads", RODATA|NOPTR)
+	for bits := range 16 {
+		k := uint64(0)
+		for i := range 4 {
+			x := uint64(0x8000000080000000)
+			if bits>>i&1 != 0 {
+				x = (2*k+1)<<32 | 2*k
+				k++
+			}
+			DATA(32*bits+8*i, U64(x))
+		}
+	}
+	return picks, quads
+}
+
+func spreadAVX2(width int, picks, quads Mem) {
+	slots := min(8, 32/width)
+	dst, src, w := header(width, "AVX2", slots*width)
+	table, ones := GP64(), XMM()
+	switch width {
+	case 8:
+		LEAQ(quads, table)
+	case 2:
+		words := GLOBL("upper", RODATA|NOPTR)
+		DATA(0, U64(0x0100010001000100))
+		DATA(8, U64(0x0100010001000100))
+		VMOVDQU(words, ones)
+		fallthrough
+	default:
+		LEAQ(picks, table)
+	}
+	for g := 64/slots - 1; g >= 0; g-- {
+		bits, from := step(g, slots, width, src, w)
+		to := Mem{Base: dst, Disp: g * slots * width}
+		if width == 8 {
+			ANDL(Imm(15), bits.As32())
+			SHLL(Imm(5), bits.As32())
+			y, pick := YMM(), YMM()
+			VMOVDQU(Mem{Base: table, Index: bits, Scale: 1}, pick)
+			lanes(y, pick, from, to)
+			continue
+		}
+		MOVBLZX(bits.As8(), bits.As32())
+		entry := Mem{Base: table, Index: bits, Scale: 8}
+		switch x, pick := XMM(), XMM(); width {
+		case 1:
+			VMOVQ(entry, pick)
+			VMOVQ(from, x)
+			VPSHUFB(pick, x, x)
+			VMOVQ(x, to)
+		case 2: // byte k becomes 2k and 2k+1; 0x80, the least number, stays below zero when doubled with saturation
+			VMOVQ(entry, pick)
+			VPUNPCKLBW(pick, pick, pick)
+			VPADDSB(pick, pick, pick)
+			VPADDSB(ones, pick, pick)
+			VMOVDQU(from, x)
+			VPSHUFB(pick, x, x)
+			VMOVDQU(x, to)
+		case 4:
+			y, pick := YMM(), YMM()
+			VPMOVSXBD(entry, pick)
+			lanes(y, pick, from, to)
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// lanes moves lanes of 4 bytes from one place to the other as pick says.
+func lanes(y, pick reg.VecVirtual, from, to Mem) {
+	VPERMD(from, pick, y)
+	VPSRAD(Imm(31), pick, pick)
+	VPANDN(y, pick, y)
+	VMOVDQU(y, to)
 }
