@@ -20,8 +20,9 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (see format.Depth for less): footer, page headers, checksums, indexes, values. What the file says twice is compared: the
-// numbers of rows and values, the places of pages, and the bounds of row groups and pages against the values.
+// verify reads everything, unless only the structure is wanted: footer, page headers, checksums, indexes, values. What the file says twice is compared: the
+// numbers of rows and values, the places of pages, and the bounds of row groups and pages against the values. Checksums alone would not do: Parquet has
+// them of the bodies of pages only.
 func verify(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{ctx: ctx, noSums: o.NoVerify || o.Depth == format.Quick, depth: o.Depth, yield: yield}
@@ -43,7 +44,6 @@ type verifier struct {
 	r      *reader
 	noSums bool
 	depth  format.Depth
-	bare   bool // a page of the field has no checksum
 	yield  func(region.Finding) bool
 	left   bool
 	base   region.Finding // what findings have in common where we are
@@ -87,11 +87,11 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 	for g, rg := range v.r.meta.RowGroups {
 		for f := range v.r.leaves {
 			v.base.Column, v.base.Rows, v.base.Lost = v.r.schema.Field(f).Name, [2]int64{rows, rows + rg.NumRows}, rg.NumRows
-			v.told, v.bare = map[fault.Span]bool{}, false
+			v.told = map[fault.Span]bool{}
 			for _, leaf := range v.r.leaves[f] {
 				v.chunk(g, leaf)
 			}
-			if v.depth == format.Deep || v.depth == format.Sums && v.bare {
+			if v.depth != format.Quick { // footer, indexes and headers of pages have no checksum: only reading tells whether they fit the pages
 				v.values(g, f)
 			}
 			if v.left {
@@ -136,7 +136,6 @@ func (v *verifier) chunk(group, leaf int) {
 		}
 		v.page(&w, &p)
 		v.base = whole
-		v.bare = v.bare || !p.hasCRC
 		w.take(&p)
 	}
 	if v.left || w.damaged {
@@ -237,8 +236,7 @@ func (w *chunkWalk) compare(base int64) error {
 	return nil
 }
 
-// page compares the checksum of a page, and, as no checksum is over the header, holds that against the body. A page without a
-// checksum is decoded later.
+// page compares the checksum of a page, and, as no checksum is over the header, holds that against the body. It is decoded later.
 func (v *verifier) page(w *chunkWalk, p *page) {
 	if p.isData() && named(encodings, p.encoding) == fmt.Sprint(p.encoding) {
 		v.find("parquet.unsupported", fault.Unsupportedf(p.header, indexPath(w.group, w.leaf, "page"), "encoding %d", p.encoding))
@@ -250,9 +248,6 @@ func (v *verifier) page(w *chunkWalk, p *page) {
 		v.find("parquet.page.checksum", err)
 		v.told[p.body] = true
 		return
-	}
-	if v.depth == format.Deep {
-		return // all is decoded
 	}
 	if p.raw > v.r.limits.Page {
 		v.find("parquet.page", fault.Limitf(p.header, indexPath(w.group, w.leaf, "page"), "%d bytes, the limit is %d", p.raw, v.r.limits.Page))
