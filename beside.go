@@ -22,6 +22,9 @@ func newOpened(t store.Tree) *opened {
 	return &opened{Tree: t, files: map[string]bool{}, direct: map[string]bool{}, below: map[string]bool{}}
 }
 
+// Unwrap is the tree below.
+func (o *opened) Unwrap() store.Tree { return o.Tree }
+
 func (o *opened) Open(ctx context.Context, name string) (store.Source, error) {
 	s, err := o.Tree.Open(ctx, name)
 	if err == nil {

@@ -147,7 +147,7 @@ func (v *dirVerifier) entry(info store.Info, depth int) error {
 	f, err := Probe(v.ctx, tg, v.o)
 	switch {
 	case err == nil:
-		return v.target(found{tg, f}, depth+1)
+		return v.target(found{Target: tg, format: f}, depth+1)
 	case info.Dir:
 		return v.dir(info.Name, depth+1)
 	case errors.Is(err, fault.Unsupported):

@@ -56,14 +56,24 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Table, error) {
 
 // OpenAll opens several sources with the same schema as one table, their rows one after the other.
 func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) {
-	targets, err := resolveAll(ctx, uris, o)
-	if err != nil {
-		return nil, err
+	var targets []found
+	for _, uri := range uris {
+		some, err := resolveURI(ctx, uri, o)
+		if err == nil {
+			err = single(ctx, some, o)
+		}
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, some...)
+	}
+	if len(targets) == 0 {
+		return nil, fault.Invalidf("nothing to open")
 	}
 	t := &Table{opened: o}
 	pages := pagesOf(o)
 	for _, tg := range targets {
-		s, findings, err := openOne(ctx, tg, o)
+		s, findings, err := openAlone(ctx, tg, o)
 		if err != nil {
 			t.Close()
 			return nil, err
@@ -83,6 +93,8 @@ func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) 
 type found struct {
 	format.Target
 	format *format.Format
+	set    string // the directory that is no format's own and in which it was found
+	dir    bool   // it is a directory in that
 }
 
 // join makes s's schema fit the table's: same names and types; a column is nullable if it is in one source.
@@ -107,6 +119,26 @@ func (t *Table) join(s *source) error {
 	meta := t.schema.Metadata()
 	t.schema = arrow.NewSchema(fields, &meta)
 	return nil
+}
+
+// openAlone opens a target. That of a directory there is no other table than the one that is opened is part of it.
+func openAlone(ctx context.Context, tg found, o OpenOptions) (*source, []region.Finding, error) {
+	if !mayHold(ctx, tg, o) {
+		return openOne(ctx, tg, o)
+	}
+	seen := newOpened(tg.Tree)
+	tg.Tree = seen
+	s, findings, err := openOne(ctx, tg, o)
+	if !unnamed(err) {
+		return nil, nil, err
+	}
+	if several := alone(ctx, tg, seen, o); several != nil {
+		if s != nil {
+			several = errors.Join(several, s.close())
+		}
+		return nil, nil, several
+	}
+	return s, findings, err
 }
 
 func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Finding, error) {
@@ -191,7 +223,7 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 	tg := format.Target{Tree: tree, Name: name, Table: table}
 	f, err := Probe(ctx, tg, o)
 	if err == nil {
-		return []found{{tg, f}}, nil
+		return []found{{Target: tg, format: f}}, nil
 	}
 	if info.Dir && o.From == "" {
 		return resolveDir(ctx, tg, o)
@@ -244,23 +276,26 @@ func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]f
 	return out, nil
 }
 
-// resolveDir takes the files of a directory that is no format's own. Names that begin with . or _ are passed over,
-// as every system does that keeps tables in directories.
+// resolveDir takes the files of a directory that is no format's own, and the directories in it that are one's. Names that begin with
+// . or _ are passed over, as every system does that keeps tables in directories.
 func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, error) {
 	var out []found
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil {
 			return nil, err
 		}
-		if base := path.Base(info.Name); info.Dir || base[0] == '.' || base[0] == '_' {
+		if base := path.Base(info.Name); base[0] == '.' || base[0] == '_' {
 			continue
 		}
 		in := format.Target{Tree: tg.Tree, Name: info.Name, Table: tg.Table}
 		f, err := Probe(ctx, in, o)
+		if err != nil && info.Dir {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, found{in, f})
+		out = append(out, found{in, f, tg.Name, info.Dir})
 	}
 	if len(out) == 0 {
 		return nil, fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "", "the directory holds no files that stoa knows")
@@ -312,18 +347,43 @@ func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry
 			return
 		}
 		for _, tg := range targets {
-			if tg.format.List == nil {
-				if !yield(format.Entry{Kind: tg.format.Title, Rows: -1, Bytes: -1, Place: tg.Name, Format: tg.format.Name}, nil) {
-					return
-				}
-				continue
+			seen := newOpened(tg.Tree)
+			all := []found{tg}
+			if mayHold(ctx, tg, o) {
+				all[0].Tree = seen
 			}
-			tg.Opts = o.Opts
-			for e, err := range tg.format.List(ctx, tg.Target) {
-				e.Place, e.Format = tg.Name, tg.format.Name
-				if !yield(e, err) || err != nil {
+			for i := 0; i < len(all); i++ {
+				for e, err := range listOne(ctx, all[i], o) {
+					if !yield(e, err) || err != nil {
+						return
+					}
+				}
+				if i > 0 || all[0].Tree != store.Tree(seen) {
+					continue
+				}
+				more, err := others(ctx, seen, tg.format, tg.Name, o)
+				if err != nil {
+					yield(format.Entry{}, err)
 					return
 				}
+				all = append(all, more...)
+			}
+		}
+	}
+}
+
+// listOne is what one target holds.
+func listOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		if tg.format.List == nil {
+			yield(format.Entry{Kind: tg.format.Title, Rows: -1, Bytes: -1, Place: tg.Name, Format: tg.format.Name}, nil)
+			return
+		}
+		tg.Opts = o.Opts
+		for e, err := range tg.format.List(ctx, tg.Target) {
+			e.Place, e.Format = tg.Name, tg.format.Name
+			if !yield(e, err) || err != nil {
+				return
 			}
 		}
 	}

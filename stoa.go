@@ -18,6 +18,7 @@ package stoa
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 
@@ -291,12 +292,14 @@ func dropsRows(ctx context.Context, r format.Reader, g format.RowGroup) (bool, e
 func (t *Table) Close() error {
 	var first error
 	for _, s := range t.sources {
-		for _, err := range []error{s.reader.Close(), s.scan.Objects.Close(), s.meta.Close()} {
-			if err != nil && first == nil {
-				first = err
-			}
+		if err := s.close(); err != nil && first == nil {
+			first = err
 		}
-		s.scan.Dicts.Close()
 	}
 	return first
+}
+
+func (s *source) close() error {
+	s.scan.Dicts.Close()
+	return errors.Join(s.reader.Close(), s.scan.Objects.Close(), s.meta.Close())
 }

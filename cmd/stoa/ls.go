@@ -165,6 +165,9 @@ func (a *app) list(ctx context.Context, p string, o stoa.OpenOptions) ([]entryDo
 		if err != nil {
 			return out, err
 		}
+		if owner != nil && family(e.Format) != family(owner.Name) { // beside goes deeper, and tells what cannot be read
+			continue
+		}
 		out = append(out, a.entry(ctx, e, o))
 	}
 	if owner == nil || o.From != "" {

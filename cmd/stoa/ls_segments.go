@@ -99,6 +99,9 @@ func (a *app) segmented(ctx context.Context, p string, o stoa.OpenOptions) (out 
 		if err != nil {
 			return out, err
 		}
+		if e.Format != carbon.Format.Name { // lies beside
+			continue
+		}
 		name := e.Place
 		if e.Table != "" {
 			name += "#" + e.Table

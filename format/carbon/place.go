@@ -199,7 +199,11 @@ func inStore(ctx context.Context, tg format.Target) (string, error) {
 		if len(tables) == 1 {
 			return tables[0].dir, nil
 		}
-		return "", fault.Invalidf("%s is a store of %d tables: name one as %s#DATABASE.TABLE", tg.Name, len(tables), tg.Name)
+		var names []string
+		for _, t := range tables {
+			names = append(names, tg.Name+"#"+t.name)
+		}
+		return "", format.Several(tg.Name, names)
 	}
 	want := strings.ToLower(tg.Table)
 	if !strings.Contains(want, ".") {

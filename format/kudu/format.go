@@ -336,9 +336,10 @@ func (s *servers) whereTablets() fault.Span {
 // ErrElsewhere is the cause of errors about tables of which a master's directory knows, and nothing else is here.
 var ErrElsewhere = errors.New("they are in the directories of its tablet servers, which must be given, too")
 
-// pick finds the table that what names: by its name, its id, or the id of one of its tablets, which is then the only one that is read.
+// pick finds the table that the target names: by its name, its id, or the id of one of its tablets, which is then the only one that is read.
 // "" is the only table there is. Masters' own tables must be named.
-func (s *servers) pick(what, only string) ([]*tablet, error) {
+func (s *servers) pick(tg format.Target, only string) ([]*tablet, error) {
+	what := tg.Table
 	var found [][]*tablet
 	var names []string
 	for _, ts := range s.tables() {
@@ -387,7 +388,10 @@ func (s *servers) pick(what, only string) ([]*tablet, error) {
 	case len(found) == 0:
 		return nil, fault.Invalidf("there is no table or tablet %q; there are %s", what, strings.Join(names, ", "))
 	case what == "":
-		return nil, fault.Invalidf("there are %d tables: name one as DIR#TABLE: %s", len(found), strings.Join(names, ", "))
+		for i, n := range names {
+			names[i] = tg.Name + "#" + n
+		}
+		return nil, format.Several(tg.Name, names)
 	}
 	var ids []string
 	for _, ts := range found {
@@ -417,7 +421,7 @@ func openTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro r
 	if err != nil {
 		return nil, err
 	}
-	ts, err := s.pick(tg.Table, ro.tablet)
+	ts, err := s.pick(tg, ro.tablet)
 	if err != nil {
 		return nil, err
 	}
@@ -585,7 +589,7 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			}
 		}
 		if !named {
-			if _, err := s.pick(tg.Table, ""); errors.Is(err, fault.Invalid) {
+			if _, err := s.pick(tg, ""); errors.Is(err, fault.Invalid) {
 				yield(format.Entry{}, err)
 				return
 			}

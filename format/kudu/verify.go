@@ -95,7 +95,7 @@ func (v *verifier) all(tg format.Target) error {
 	}
 	tables := s.tables()
 	if tg.Table != "" {
-		one, err := s.pick(tg.Table, ro.tablet)
+		one, err := s.pick(tg, ro.tablet)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,116 @@
+package stoa
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+)
+
+// others are the tables of other formats in a directory that a format took for its own because its tables lie below it. o saw what
+// was opened of these: a directory in which the format opened a file is the format's with all that is in it, and so is a CarbonData
+// table. What is nobody's is passed over.
+func others(ctx context.Context, o *opened, owner *format.Format, name string, opts OpenOptions) ([]found, error) {
+	var out []found
+	var walk func(name string, depth int) error
+	walk = func(name string, depth int) error {
+		if dir := path.Clean(name); o.direct[dir] || o.direct[path.Join(dir, carbonMetadata)] || depth > deepest {
+			return nil
+		}
+		for info, err := range o.Tree.List(ctx, name) {
+			if err != nil {
+				return err
+			}
+			child := path.Clean(info.Name)
+			switch base := path.Base(child); {
+			case base[0] == '.' || base[0] == '_' || o.files[child]:
+				continue
+			case info.Dir && o.below[child]:
+				if err := walk(info.Name, depth+1); err != nil {
+					return err
+				}
+				continue
+			}
+			tg := format.Target{Tree: o.Tree, Name: info.Name}
+			if f, err := Probe(ctx, tg, opts); err == nil && family(f) != family(owner) {
+				out = append(out, found{Target: tg, format: f})
+			}
+		}
+		return ctx.Err()
+	}
+	return out, walk(name, 0)
+}
+
+// carbonMetadata is the directory of a CarbonData table that says what it is.
+const carbonMetadata = "Metadata"
+
+// family is whose files a format reads: kudu-wal and kudu-metadata are Kudu's.
+func family(f *format.Format) string {
+	name, _, _ := strings.Cut(f.Name, "-")
+	return name
+}
+
+// single is an error if what was found in a directory that is no format's own is certainly not one table: files of several formats,
+// or a directory that is a table, or several, beside files.
+func single(ctx context.Context, targets []found, o OpenOptions) error {
+	for _, tg := range targets {
+		var same []found
+		for _, x := range targets {
+			if x.set == tg.set {
+				same = append(same, x)
+			}
+		}
+		if tg.set != "" && len(same) > 1 && (tg.dir || tg.format != same[0].format) {
+			return severalTables(ctx, tg.set, same, o)
+		}
+	}
+	return nil
+}
+
+// severalTables is the error that names the tables of targets.
+func severalTables(ctx context.Context, place string, targets []found, o OpenOptions) error {
+	var names []string
+	for _, tg := range targets {
+		for e, err := range listOne(ctx, tg, o) {
+			if err != nil { // what is wrong with it is told when it is named
+				names = append(names, tg.Name)
+				break
+			}
+			names = append(names, nameOf(e))
+		}
+	}
+	return errors.Join(ctx.Err(), format.Several(place, names))
+}
+
+func nameOf(e format.Entry) string {
+	if e.Table == "" {
+		return e.Place
+	}
+	return e.Place + "#" + e.Table
+}
+
+// alone is an error if a directory that a format took for its own, and of which it opened a table, or found that it has several,
+// holds tables of other formats, too. seen saw what it opened.
+func alone(ctx context.Context, tg found, seen *opened, o OpenOptions) error {
+	more, err := others(ctx, seen, tg.format, tg.Name, o)
+	if err != nil || len(more) == 0 {
+		return err
+	}
+	tg.Tree = o.tree()
+	return severalTables(ctx, tg.Name, append([]found{tg}, more...), o)
+}
+
+// mayHold reports whether the target is a directory of which nobody said which table, or format, is meant.
+func mayHold(ctx context.Context, tg found, o OpenOptions) bool {
+	if tg.Table != "" || o.From != "" {
+		return false
+	}
+	info, err := tg.Tree.Stat(ctx, tg.Name)
+	return err == nil && info.Dir
+}
+
+// unnamed reports whether an error may be that no table was named.
+func unnamed(err error) bool { return err == nil || errors.Is(err, fault.Invalid) }
