@@ -1,0 +1,231 @@
+package formattest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/scan"
+	"stoa/region"
+	"stoa/store"
+)
+
+// Hostile is what a fuzz target does with bytes of which nothing is known: probe, list, open, scan with every damage policy,
+// recover, describe, verify. What must hold:
+//
+//   - nothing panics, and no error is of class Bug; Corrupt has an object
+//   - it ends
+//   - no more than Budget bytes are allocated in all
+//   - what a scan gives is valid Arrow
+//   - if Verify finds nothing, everything can be read
+//   - if everything can be read and the format writes it, it reads back the same
+type Hostile struct {
+	Format format.Format
+	Opts   []map[string]string // tried one after the other; nil: none
+	Budget int64               // 0: 256 MiB
+	Rows   int                 // a scan ends behind so many rows; 0: 100,000
+	Silent bool                // damage may be found by reading that Verify does not know (say why where it is set)
+}
+
+// HostileLimits are those of Hostile: small, so that what a number may ask for is soon refused.
+var HostileLimits = format.Limits{Page: 4 << 20, Metadata: 4 << 20}
+
+// Try does it to data.
+func (h Hostile) Try(t *testing.T, data []byte) {
+	h.TryTree(t, store.NewMemory(map[string][]byte{"t": data}), "t")
+}
+
+// TryTree does it to the object or directory name of tree.
+func (h Hostile) TryTree(t *testing.T, tree *store.Memory, name string) {
+	defer Watch(30 * time.Second)()
+	before := Allocated()
+	ctx, tg := context.Background(), format.Target{Tree: tree, Name: name}
+	if h.Format.Probe != nil {
+		_, err := h.Format.Probe(ctx, tg)
+		Classed(t, err)
+	}
+	if h.Format.List != nil {
+		for _, err := range h.Format.List(ctx, tg) {
+			Classed(t, err)
+		}
+	}
+	for _, opts := range append([]map[string]string{nil}, h.Opts...) {
+		h.with(t, tg, format.OpenOptions{Limits: HostileLimits, Opts: opts})
+	}
+	for _, err := range h.Format.Describe(ctx, tg, format.DescribeOptions{OpenOptions: format.OpenOptions{Limits: HostileLimits}, Pages: true}) {
+		Classed(t, err)
+	}
+	budget := h.Budget
+	if budget == 0 {
+		budget = 256 << 20
+	}
+	if n := Allocated() - before; n > budget {
+		t.Errorf("%d bytes were allocated", n)
+	}
+}
+
+func (h Hostile) with(t *testing.T, tg format.Target, o format.OpenOptions) {
+	ctx := context.Background()
+	healthy := true
+	if h.Format.Verify != nil {
+		for f := range h.Format.Verify(ctx, tg, o) {
+			healthy = healthy && f.Severity <= region.Note
+			if f.Code == "" || f.Message == "" || f.Severity == region.Error && f.At.Object == "" && f.Part == "" {
+				t.Errorf("a finding without code, words or place: %+v", f)
+			}
+		}
+	}
+	r, err := h.Format.Open(ctx, tg, o)
+	Classed(t, err)
+	if err == nil {
+		batches, rows, err := h.scan(t, tg, r, scan.Spec{})
+		Classed(t, err)
+		if err != nil && healthy && !h.Silent && !errors.Is(err, fault.Limit) && !errors.Is(err, fault.Unsupported) {
+			t.Errorf("verify found nothing, but: %v", err)
+		}
+		if err == nil && rows >= 0 {
+			h.again(t, r.Schema(), batches)
+		}
+		for _, p := range []scan.Damaged{scan.SkipRows, scan.NullCells} {
+			_, _, err := h.scan(t, tg, r, scan.Spec{Damaged: p, Batch: 1000})
+			Classed(t, err)
+		}
+		r.Close()
+	} else if healthy && h.Format.Verify != nil && !h.Silent && errors.Is(err, fault.Corrupt) {
+		t.Errorf("verify found nothing, but open: %v", err)
+	}
+	if h.Format.Recover != nil {
+		r, _, err := h.Format.Recover(ctx, tg, o)
+		Classed(t, err)
+		if err == nil {
+			_, _, err := h.scan(t, tg, r, scan.Spec{Damaged: scan.SkipRows})
+			Classed(t, err)
+			r.Close()
+		}
+	}
+}
+
+// scan reads everything, or so many rows that rows is -1.
+func (h Hostile) scan(t *testing.T, tg format.Target, r format.Reader, spec scan.Spec) (out []arrow.RecordBatch, rows int, err error) {
+	src := scan.Source{Reader: r, Objects: scan.NewObjects(tg.Tree), Dicts: scan.NewDicts(), Limits: HostileLimits}
+	defer src.Objects.Close()
+	defer src.Dicts.Close()
+	most := h.Rows
+	if most == 0 {
+		most = 100_000
+	}
+	for b, err := range scan.Run(context.Background(), src, spec, nil) {
+		if err != nil {
+			return out, rows, err
+		}
+		for i, c := range b.Columns() {
+			if err := array.ValidateFull(c); err != nil && !hasNull(c.DataType()) { // the library refuses null arrays that it made
+				t.Errorf("column %q: %v", b.ColumnName(i), err)
+			}
+		}
+		if rows += int(b.NumRows()); rows > most {
+			return nil, -1, nil
+		}
+		b.Retain()
+		out = append(out, b)
+	}
+	return out, rows, nil
+}
+
+func hasNull(t arrow.DataType) bool {
+	if n, ok := t.(arrow.NestedType); ok && slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return hasNull(f.Type) }) {
+		return true
+	}
+	return t.ID() == arrow.NULL
+}
+
+// again writes what was read, and reads it.
+func (h Hostile) again(t *testing.T, sc *arrow.Schema, batches []arrow.RecordBatch) {
+	if h.Format.Create == nil {
+		return
+	}
+	ctx, tree := context.Background(), store.NewMemory(nil)
+	w, err := h.Format.Create(ctx, tree.Sink("again"), sc, format.WriteOptions{Rows: -1})
+	for i := 0; err == nil && i < len(batches); i++ {
+		err = w.Write(ctx, batches[i])
+	}
+	if w != nil {
+		defer w.Abort(ctx)
+	}
+	if err == nil {
+		_, err = w.Close(ctx)
+	}
+	if err != nil {
+		if !errors.Is(err, fault.Unsupported) && !errors.Is(err, fault.Invalid) {
+			t.Errorf("what was read is not written: %v", err)
+		}
+		return
+	}
+	tg := format.Target{Tree: tree, Name: "again"}
+	r, err := h.Format.Open(ctx, tg, format.OpenOptions{Limits: HostileLimits})
+	if err != nil {
+		t.Errorf("what was written is not opened: %v", err)
+		return
+	}
+	defer r.Close()
+	got, _, err := h.scan(t, tg, r, scan.Spec{})
+	if err != nil {
+		t.Errorf("what was written is not read: %v", err)
+		return
+	}
+	if want, got := linesOf(batches), linesOf(got); !slices.Equal(want, got) {
+		t.Errorf("read, written and read again are different rows: %d became %d", len(want), len(got))
+		for i := range min(len(want), len(got)) {
+			if want[i] != got[i] {
+				t.Errorf("row %d:\n got %.300s\nwant %.300s", i, got[i], want[i])
+				break
+			}
+		}
+	}
+}
+
+func linesOf(batches []arrow.RecordBatch) (out []string) {
+	for _, b := range batches {
+		out = append(out, Lines(b)...)
+	}
+	return out
+}
+
+// Classed fails unless err is nil or says whose fault it is, and where: hostile bytes are never a bug of ours.
+func Classed(t testing.TB, err error) {
+	t.Helper()
+	var e *fault.Error
+	switch {
+	case err == nil:
+	case !errors.As(err, &e):
+		t.Errorf("an error without a class: %v", err)
+	case e.Class == fault.Bug || e.Class == fault.Corrupt && e.At.Object == "":
+		t.Errorf("error %v", err)
+	}
+}
+
+// Watch ends the process after d, with the stacks of all goroutines, unless what it gives is called before: a fuzz target that does not end
+// would otherwise never be told.
+func Watch(d time.Duration) (stop func() bool) {
+	return time.AfterFunc(d, func() {
+		b := make([]byte, 1<<20)
+		panic(fmt.Sprintf("it takes longer than %s\n%s", d, b[:runtime.Stack(b, true)]))
+	}).Stop
+}
+
+// Allocated is how many bytes this process has allocated since it began.
+func Allocated() int64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64())
+}
