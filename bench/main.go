@@ -19,9 +19,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-
 	"stoa"
+	"stoa/bench/columns"
 )
 
 var (
@@ -84,10 +83,10 @@ type peer struct {
 	Sums    map[string]sum
 }
 
-// columns are the sets that are scanned.
-func columns() [][]string {
+// sets are the columns that are scanned.
+func sets() [][]string {
 	var all []string
-	for _, f := range schema.Fields() {
+	for _, f := range columns.Schema.Fields() {
 		all = append(all, f.Name)
 	}
 	return [][]string{all, {"key"}, {"low"}, {"high"}, {"nullable"}}
@@ -103,7 +102,7 @@ func (b *bench) ask() error {
 	if err := os.WriteFile(keyFile, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
 		return err
 	}
-	cols, err := json.Marshal(columns())
+	cols, err := json.Marshal(sets())
 	if err != nil {
 		return err
 	}
@@ -165,44 +164,17 @@ func prepare(ctx context.Context, folder string) error {
 		return err
 	}
 	arrowFile := filepath.Join(folder, "rows.arrow")
-	f, err := os.Create(arrowFile)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	aw, err := ipc.NewFileWriter(f, ipc.WithSchema(schema))
-	if err != nil {
-		return err
-	}
 	var writers []*stoa.Writer
 	for name, o := range map[string]map[string]string{"cfile": nil, "keyed": {"value-index.key": "true", "block-size": "16384"}} {
-		w, err := stoa.Create(ctx, filepath.Join(folder, name)+"/", schema, stoa.CreateOptions{To: "cfile", Opts: o})
+		w, err := stoa.Create(ctx, filepath.Join(folder, name)+"/", columns.Schema, stoa.CreateOptions{To: "cfile", Opts: o})
 		if err != nil {
 			return err
 		}
 		defer w.Abort(ctx)
 		writers = append(writers, w)
 	}
-	const step = 100_000
-	for at := 0; at < *nRows; at += step {
-		b := rows(at, min(*nRows, at+step))
-		if err := aw.Write(b); err != nil {
-			return err
-		}
-		for _, w := range writers {
-			if err := w.Write(ctx, b); err != nil {
-				return err
-			}
-		}
-		b.Release()
-	}
-	if err := aw.Close(); err != nil {
+	if err := columns.Write(ctx, *nRows, arrowFile, writers); err != nil {
 		return err
-	}
-	for _, w := range writers {
-		if _, err := w.Close(ctx); err != nil {
-			return err
-		}
 	}
 	cmd := exec.Command(*python, "peer.py", "prepare", arrowFile, folder)
 	cmd.Stderr = os.Stderr
@@ -228,10 +200,10 @@ func wanted() (low, high int64) {
 func randomKeys(n int) []int64 {
 	out := make([]int64, n)
 	for i := range out {
-		r := mix(uint64(i)+1) % uint64(*nRows)
+		r := columns.Mix(uint64(i)+1) % uint64(*nRows)
 		out[i] = keyOf(r)
 	}
 	return out
 }
 
-func keyOf(r uint64) int64 { return int64(r)*3 + int64(mix(r)%3) }
+func keyOf(r uint64) int64 { return int64(r)*3 + int64(columns.Mix(r)%3) }

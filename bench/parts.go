@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
+	"stoa/bench/columns"
 	"stoa/internal/enc/bitshuffle"
 	"stoa/pred"
 )
@@ -25,7 +26,7 @@ func (b *bench) scans() error {
 		return err
 	}
 	defer t.Close()
-	for i, cols := range columns() {
+	for i, cols := range sets() {
 		name := strings.Join(cols, ",")
 		snappy, none := b.peers["scan snappy "+name], b.peers["scan none "+name]
 		sums := map[string]sum{}
@@ -209,10 +210,10 @@ func (b *bench) write() error {
 	defer os.RemoveAll(tmp)
 	var all []arrow.RecordBatch
 	for at := 0; at < *nRows; at += 1 << 16 {
-		all = append(all, rows(at, min(*nRows, at+1<<16)))
+		all = append(all, columns.Rows(at, min(*nRows, at+1<<16)))
 	}
 	s, err := best(processor, func() error {
-		w, err := stoa.Create(b.ctx, filepath.Join(tmp, "x")+"/", schema, stoa.CreateOptions{To: "cfile"})
+		w, err := stoa.Create(b.ctx, filepath.Join(tmp, "x")+"/", columns.Schema, stoa.CreateOptions{To: "cfile"})
 		if err != nil {
 			return err
 		}

@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/parquet-go/parquet-go"
 
 	"stoa"
+	"stoa/bench/columns"
 	"stoa/format"
 	"stoa/format/redfile"
 )
@@ -302,43 +302,17 @@ func prepare(ctx context.Context, folder string) error {
 		return err
 	}
 	arrowFile := filepath.Join(folder, "rows.arrow")
-	f, err := os.Create(arrowFile)
-	if err != nil {
-		return err
-	}
-	aw, err := ipc.NewFileWriter(f, ipc.WithSchema(schema))
-	if err != nil {
-		return err
-	}
 	var writers []*stoa.Writer
 	for _, r := range files {
-		w, err := stoa.Create(ctx, filepath.Join(folder, r.name+".red"), schema, stoa.CreateOptions{To: "redfile", Opts: map[string]string{"compression": r.codec, "page-size": r.page}})
+		w, err := stoa.Create(ctx, filepath.Join(folder, r.name+".red"), columns.Schema, stoa.CreateOptions{To: "redfile", Opts: map[string]string{"compression": r.codec, "page-size": r.page}})
 		if err != nil {
 			return err
 		}
 		defer w.Abort(ctx)
 		writers = append(writers, w)
 	}
-	const step = 100_000
-	for at := 0; at < *nRows; at += step {
-		b := rows(at, min(*nRows, at+step))
-		if err := aw.Write(b); err != nil {
-			return err
-		}
-		for _, w := range writers {
-			if err := w.Write(ctx, b); err != nil {
-				return err
-			}
-		}
-		b.Release()
-	}
-	if err := aw.Close(); err != nil {
+	if err := columns.Write(ctx, *nRows, arrowFile, writers); err != nil {
 		return err
-	}
-	for _, w := range writers {
-		if _, err := w.Close(ctx); err != nil {
-			return err
-		}
 	}
 	cmd := exec.Command(*python, "peer.py", "prepare", arrowFile, folder)
 	cmd.Stderr = os.Stderr
