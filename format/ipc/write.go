@@ -2,7 +2,6 @@ package ipc
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -58,6 +57,9 @@ func (w *Writer) Write(b arrow.RecordBatch) error {
 // Flush does nothing: batches are written as they come.
 func (w *Writer) Flush() error { return nil }
 
+// Rows is how many were written.
+func (w *Writer) Rows() int64 { return w.rows }
+
 // Close ends the stream or file.
 func (w *Writer) Close() error {
 	for _, g := range w.dicts {
@@ -92,17 +94,12 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	if err != nil {
 		return nil, err
 	}
-	obj, err := s.Create(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	f := &fileWriter{sink: s, obj: obj}
-	if stream {
-		f.w = &Writer{lib: ipc.NewWriter(put{f}, opts...), sc: sc}
-	} else {
-		f.w = newFile(put{f}, sc, opts, o.Mem)
-	}
-	return f, nil
+	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder, error) {
+		if stream {
+			return &Writer{lib: ipc.NewWriter(w, opts...), sc: sc}, nil
+		}
+		return newFile(w, sc, opts, o.Mem), nil
+	})
 }
 
 func writeOptions(sc *arrow.Schema, o format.WriteOptions) (opts []ipc.Option, stream bool, err error) {
@@ -130,49 +127,4 @@ func writeOptions(sc *arrow.Schema, o format.WriteOptions) (opts []ipc.Option, s
 		return nil, false, fault.Invalidf("stream=%s: it is true or false", v)
 	}
 	return opts, stream, nil
-}
-
-// fileWriter is the format.Writer; it counts what goes into the object.
-type fileWriter struct {
-	sink  store.Sink
-	obj   store.Object
-	w     *Writer
-	bytes int64
-}
-
-// put is the io.Writer that the library sees.
-type put struct{ f *fileWriter }
-
-func (p put) Write(b []byte) (int, error) {
-	n, err := p.f.obj.Write(b)
-	p.f.bytes += int64(n)
-	return n, err
-}
-
-func (f *fileWriter) Write(ctx context.Context, b arrow.RecordBatch) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return f.w.Write(b)
-}
-
-func (f *fileWriter) Close(ctx context.Context) (format.Summary, error) {
-	if err := f.w.Close(); err != nil {
-		return format.Summary{}, err
-	}
-	obj := f.obj
-	f.obj = nil
-	if err := obj.Close(); err != nil {
-		return format.Summary{}, err
-	}
-	return format.Summary{Rows: f.w.rows, Bytes: f.bytes, Files: []string{""}}, f.sink.Commit(ctx)
-}
-
-func (f *fileWriter) Abort(ctx context.Context) error {
-	var err error
-	if f.obj != nil {
-		err = f.obj.Close()
-		f.obj = nil
-	}
-	return errors.Join(err, f.sink.Abort(ctx))
 }

@@ -24,16 +24,21 @@ var MetadataFormat = format.Format{
 }
 
 func probePBC(ctx context.Context, tg format.Target) (format.Match, error) {
+	return probeMagic(ctx, tg, pbcMagic)
+}
+
+// probeMagic is certain of an object that begins with magic.
+func probeMagic(ctx context.Context, tg format.Target, magic string) (format.Match, error) {
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if err != nil {
 		return format.No, nil // a directory
 	}
 	defer src.Close()
-	var b [len(pbcMagic)]byte
-	if _, err := src.ReadAt(ctx, b[:], 0); err != nil && err != io.EOF {
+	b := make([]byte, len(magic))
+	if _, err := src.ReadAt(ctx, b, 0); err != nil && err != io.EOF {
 		return format.No, err
 	}
-	if string(b[:]) != pbcMagic {
+	if string(b) != magic {
 		return format.No, nil
 	}
 	return format.Certain, nil

@@ -27,19 +27,7 @@ var WALFormat = format.Format{
 }
 
 func probeWAL(ctx context.Context, tg format.Target) (format.Match, error) {
-	src, err := tg.Tree.Open(ctx, tg.Name)
-	if err != nil {
-		return format.No, nil // a directory
-	}
-	defer src.Close()
-	var b [len(walMagic)]byte
-	if _, err := src.ReadAt(ctx, b[:], 0); err != nil && err != io.EOF {
-		return format.No, err
-	}
-	if string(b[:]) != walMagic {
-		return format.No, nil
-	}
-	return format.Certain, nil
+	return probeMagic(ctx, tg, walMagic)
 }
 
 func listWAL(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {

@@ -2,7 +2,6 @@ package parquet
 
 import (
 	"context"
-	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -277,6 +276,9 @@ func (w *Writer) Write(b arrow.RecordBatch) error {
 	})
 }
 
+// Rows is how many were written.
+func (w *Writer) Rows() int64 { return w.rows }
+
 // Flush does nothing: a row group is written when it is full.
 func (w *Writer) Flush() error { return nil }
 
@@ -290,60 +292,7 @@ func (w *Writer) Close() error {
 }
 
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
-	obj, err := s.Create(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	f := &fileWriter{sink: s, obj: obj}
-	if f.w, err = newWriter(&counter{f}, sc, o.Opts, o.Mem); err != nil {
-		return nil, errors.Join(err, obj.Close(), s.Abort(ctx))
-	}
-	return f, nil
-}
-
-// fileWriter is the format.Writer.
-type fileWriter struct {
-	sink  store.Sink
-	obj   store.Object
-	w     *Writer
-	bytes int64
-}
-
-// counter counts what goes into the object.
-type counter struct{ f *fileWriter }
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.f.obj.Write(b)
-	c.f.bytes += int64(n)
-	return n, err
-}
-
-func (f *fileWriter) Write(ctx context.Context, b arrow.RecordBatch) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return f.w.Write(b)
-}
-
-func (f *fileWriter) Close(ctx context.Context) (format.Summary, error) {
-	if err := f.w.Close(); err != nil {
-		return format.Summary{}, err
-	}
-	obj := f.obj
-	f.obj = nil
-	if err := obj.Close(); err != nil {
-		return format.Summary{}, err
-	}
-	return format.Summary{Rows: f.w.rows, Bytes: f.bytes, Files: []string{""}}, f.sink.Commit(ctx)
-}
-
-func (f *fileWriter) Abort(ctx context.Context) error {
-	var err error
-	if f.obj != nil {
-		err = f.obj.Close()
-		f.obj = nil
-	}
-	return errors.Join(err, f.sink.Abort(ctx))
+	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder, error) { return newWriter(w, sc, o.Opts, o.Mem) })
 }
 
 // withBytes gives strings and binary whose values are all empty a buffer that is not nil. Of a nil one the library takes the empty
