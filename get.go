@@ -79,7 +79,7 @@ func (t *Table) keyEquals(key, value string) (*pred.Expr, error) {
 	if err != nil || e.Op != pred.OpEq || e.Column != name || len(e.Values) != 1 {
 		return nil, fault.Invalidf("the key value %q for column %s is not a literal", value, key)
 	}
-	return e, nil
+	return pred.Test(e.Column, e.Op, e.Values...), nil // without the text, which nobody wrote
 }
 
 // textual reports whether literals of the type are written as text, so that quotes may be left out in a key.

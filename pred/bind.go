@@ -20,6 +20,7 @@ import (
 //   - a test with null becomes null, a pattern without wildcards a comparison.
 //
 // Every node with a column has its Path and Type. The result may be bound again, to any schema.
+// An error about a column or literal of a parsed predicate shows the place in its text, as Parse does.
 func Bind(e *Expr, sc *arrow.Schema) (*Expr, error) {
 	if err := e.check(0); err != nil {
 		return nil, err
@@ -46,6 +47,7 @@ func (b *binder) bind(e *Expr, not bool) (*Expr, error) {
 		out, err := b.test(e, op)
 		if err == nil {
 			out.bound = true
+			out.src = e.src.only() // its literals may be others now
 		}
 		return out, err
 	}
@@ -64,13 +66,13 @@ func (b *binder) bind(e *Expr, not bool) (*Expr, error) {
 func (b *binder) test(e *Expr, op Op) (*Expr, error) {
 	col, err := b.resolve(e.Column)
 	if err != nil {
-		return nil, err
+		return nil, e.src.blame(atColumn, err)
 	}
-	out := &Expr{Op: op, Column: col.Column, Path: col.Path, Type: col.Type, Values: e.Values, Escape: e.Escape}
+	out := &Expr{Op: op, Column: col.Column, Path: col.Path, Type: col.Type, Values: e.Values, Escape: e.Escape, src: e.src}
 	d := domainOf(col.Type)
 	if op == OpIsNull || op == OpIsNotNull {
 		if hasNoValidity(col.Type) {
-			return nil, fault.Unsupportedf(fault.Span{}, "", "testing column %s, which is a %s", e.Column, col.Type)
+			return nil, e.src.blame(atColumn, fault.Unsupportedf(fault.Span{}, "", "testing column %s, which is a %s", e.Column, col.Type))
 		}
 		out.leaf = &leaf{dom: d, kind: leafNull, neg: op == OpIsNotNull}
 		return out, nil
@@ -78,7 +80,7 @@ func (b *binder) test(e *Expr, op Op) (*Expr, error) {
 	out.leaf = &leaf{dom: d, neg: isNegative(op)}
 	switch {
 	case d.class == classNone:
-		return nil, fault.Invalidf("column %s is of type %s: it can only be tested with is null", e.Column, col.Type)
+		return nil, e.src.blame(atOp, fault.Invalidf("column %s is of type %s: it can only be tested with is null", e.Column, col.Type))
 	case d.class == classNull:
 		out.leaf.kind = leafNever
 		return out, nil
@@ -130,7 +132,9 @@ func (e *Expr) withNull(op Op, i int, b *binder) (*Expr, error) {
 	if op == OpNotBetween {
 		half, join = ops[half].not, OpOr
 	}
-	x, err := b.test(Test(e.Column, half, other), half)
+	rest := Test(e.Column, half, other)
+	rest.src = e.src.only(1 - i)
+	x, err := b.test(rest, half)
 	if err != nil {
 		return nil, err
 	}
@@ -156,14 +160,14 @@ func (v Value) describe() string {
 	return "the " + v.Kind.String() + " " + s
 }
 
-// mismatch explains why e's column cannot be compared with v.
-func (e *Expr) mismatch(v Value, err error) error {
+// mismatch explains why e's column cannot be compared with v, its literal i.
+func (e *Expr) mismatch(i int, v Value, err error) error {
 	if err != errMismatch {
 		var f *fault.Error
 		if errors.As(err, &f) && f.Class == fault.Invalid {
-			return fault.Invalidf("column %s is of type %s; %s", e.Column, e.Type, f.Reason)
+			err = fault.Invalidf("column %s is of type %s; %s", e.Column, e.Type, f.Reason)
 		}
-		return err
+		return e.src.blame(i, err)
 	}
 	hint := ""
 	switch d := e.leaf.dom; d.means {
@@ -182,7 +186,7 @@ func (e *Expr) mismatch(v Value, err error) error {
 	case meansBinary:
 		hint = "; write x'00ff'"
 	}
-	return fault.Invalidf("column %s is of type %s and cannot be compared with %s%s", e.Column, e.Type, v.describe(), hint)
+	return e.src.blame(i, fault.Invalidf("column %s is of type %s and cannot be compared with %s%s", e.Column, e.Type, v.describe(), hint))
 }
 
 // bindNumbers binds a comparison or between on a column of fixed width.
@@ -192,7 +196,7 @@ func (e *Expr) bindNumbers() error {
 	for i, v := range e.Values {
 		var err error
 		if p[i], err = d.place(v); err != nil {
-			return e.mismatch(v, err)
+			return e.mismatch(i, v, err)
 		}
 	}
 	lo, hi, empty := d.between(e.Op, p)
@@ -283,7 +287,7 @@ func (e *Expr) bindText() error {
 	vs := make([]Value, len(e.Values))
 	for i, v := range e.Values {
 		if !v.isText() {
-			return e.mismatch(v, errMismatch)
+			return e.mismatch(i, v, errMismatch)
 		}
 		vs[i] = l.dom.text(v.Text)
 	}
@@ -330,19 +334,19 @@ func (e *Expr) bindIn() error {
 	var texts []string
 	var odd []Value // cannot be written as a Value of the type
 	null := false
-	for _, v := range e.Values {
+	for i, v := range e.Values {
 		switch {
 		case v.Kind == KindNull:
 			null = true
 		case l.dom.class == classBytes:
 			if !v.isText() {
-				return e.mismatch(v, errMismatch)
+				return e.mismatch(i, v, errMismatch)
 			}
 			texts = append(texts, v.Text)
 		default:
 			p, err := l.dom.place(v)
 			if err != nil {
-				return e.mismatch(v, err)
+				return e.mismatch(i, v, err)
 			}
 			if p.exact && p.side == 0 {
 				keys = append(keys, p.at)
@@ -383,13 +387,13 @@ func (e *Expr) bindLike() (*Expr, error) {
 	case v.Kind == KindNull:
 		return &Expr{Op: OpUnknown}, nil
 	case l.dom.class != classBytes:
-		return nil, fault.Invalidf("column %s is of type %s; like is for strings and binary", e.Column, e.Type)
+		return nil, e.src.blame(atOp, fault.Invalidf("column %s is of type %s; like is for strings and binary", e.Column, e.Type))
 	case l.dom.means == meansString && !utf8.ValidString(v.Text):
-		return nil, fault.Invalidf("column %s is of type %s; the pattern %s is no UTF-8", e.Column, e.Type, v)
+		return nil, e.src.blame(0, fault.Invalidf("column %s is of type %s; the pattern %s is no UTF-8", e.Column, e.Type, v))
 	}
 	p, err := parsePattern(v, e.Escape, l.dom.means == meansBinary)
 	if err != nil {
-		return nil, err
+		return nil, e.src.blame(0, err)
 	}
 	l.kind, l.like, l.text = leafLike, p, p.text
 	switch p.shape {
@@ -558,26 +562,29 @@ func closeNames(name string, names []string) []string {
 	return out
 }
 
-// distance is the number of bytes to insert, delete or change to make b of a; if it is more than limit, some number above.
+// distance is the number of bytes to insert, delete or change, or of neighbours to exchange, to make b of a; if it is more than limit, some
+// number above.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return limit + 1
 	}
-	row := make([]int, len(b)+1)
+	above, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
+		next[0] = i + 1
 		for j := range len(b) {
-			change := diag
+			change := row[j]
 			if a[i] != b[j] {
 				change++
 			}
-			diag = row[j+1]
-			row[j+1] = min(change, row[j]+1, diag+1)
+			next[j+1] = min(change, next[j]+1, row[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], above[j-1]+1)
+			}
 		}
+		above, row, next = row, next, above
 	}
 	return row[len(b)]
 }

@@ -62,6 +62,7 @@ type Expr struct {
 	Type arrow.DataType `json:"-"` // the column's, as the schema has it
 
 	leaf  *leaf // the test, made by Bind
+	src   *source
 	bound bool
 }
 

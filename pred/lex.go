@@ -2,11 +2,8 @@ package pred
 
 import (
 	"encoding/hex"
-	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"stoa/fault"
 )
 
 type tokenKind uint8
@@ -177,38 +174,4 @@ func unhex(s string, t token, err error) (token, error) {
 	}
 	t.text = string(b)
 	return t, nil
-}
-
-// placed is an error about byte i of s, which shows the place.
-func placed(s string, i int, format string, args ...any) error {
-	start := strings.LastIndexByte(s[:i], '\n') + 1
-	line := s[start:]
-	if n := strings.IndexByte(line, '\n'); n >= 0 {
-		line = line[:n]
-	}
-	before, after := []rune(s[start:i]), []rune(line[i-start:])
-	where := fmt.Sprintf("byte %d, column %d", i, len(before)+1)
-	if n := strings.Count(s[:i], "\n"); n > 0 {
-		where = fmt.Sprintf("byte %d, line %d, column %d", i, n+1, len(before)+1)
-	}
-	if len(before) > 60 {
-		before = append([]rune("…"), before[len(before)-59:]...)
-	}
-	if len(after) > 60 {
-		after = append(after[:59:59], '…')
-	}
-	return fault.Invalidf("%s (%s)\n  %s\n  %s^", fmt.Sprintf(format, args...), where,
-		visible(before)+visible(after), strings.Repeat(" ", len(before)))
-}
-
-// visible shows control characters and what is no UTF-8 as one blank or mark each, so that the caret stays in place.
-func visible(rs []rune) string {
-	out := make([]rune, len(rs))
-	for i, r := range rs {
-		if r < ' ' || r == 0x7f {
-			r = ' '
-		}
-		out[i] = r
-	}
-	return string(out)
 }

@@ -38,6 +38,7 @@ type parser struct {
 	s    string
 	toks []token
 	i    int
+	src  source // of the test that is being read
 }
 
 func (p *parser) peek() token { return p.toks[p.i] }
@@ -107,7 +108,13 @@ func (p *parser) not(depth int) (*Expr, error) {
 		}
 		return e, err
 	}
-	return p.test()
+	p.src = source{text: p.s}
+	e, err := p.test()
+	if err == nil && e.Column != "" {
+		src := p.src
+		e.src = &src
+	}
+	return e, err
 }
 
 // test reads a comparison, a constant, or another test of a column.
@@ -119,6 +126,7 @@ func (p *parser) test() (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.src.op = p.peek().pos
 	if p.take("is") {
 		op := OpIsNull
 		if p.take("not") {
@@ -156,6 +164,7 @@ func (p *parser) test() (*Expr, error) {
 // bare is a column without a test: a boolean one.
 func (p *parser) bare(col string) (*Expr, error) {
 	if t := p.peek(); t.kind == tokEnd || t.is("and") || t.is("or") || t.is(")") {
+		p.src.op = p.src.column
 		return Test(col, OpEq, Bool(true)), nil
 	}
 	return nil, p.expected(`a comparison, "is", "in", "between" or "like"`)
@@ -169,6 +178,7 @@ func (p *parser) turned() (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.src.op = p.peek().pos
 	op, ok := p.compare()
 	if !ok {
 		if isWord && keywords[word] {
@@ -206,6 +216,7 @@ func (p *parser) compare() (Op, bool) {
 // column reads a dotted path.
 func (p *parser) column() (string, error) {
 	var names []string
+	p.src.column = p.peek().pos
 	for {
 		t := p.peek()
 		if t.kind != tokName && (t.kind != tokWord || len(names) == 0 && keywords[strings.ToLower(t.text)]) {
@@ -309,6 +320,7 @@ func (p *parser) literal() (Value, error) {
 		return Null(), p.expected("a literal")
 	}
 	t := p.next()
+	p.src.values = append(p.src.values, t.pos)
 	var v Value
 	var err error
 	switch t.kind {
