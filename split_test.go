@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -187,6 +189,60 @@ func TestSplitOfAChangedFile(t *testing.T) {
 		s.Version = 99
 		if _, err = stoa.OpenSplit(context.Background(), s, stoa.OpenOptions{}); !errors.Is(err, fault.Invalid) {
 			t.Fatalf("a split of the future: %v", err)
+		}
+	}
+}
+
+// A file in whose place another of equal size was put is refused, when its split is opened or scanned: of each format, by itself and in a
+// directory.
+func TestSplitOfAnExchangedFile(t *testing.T) {
+	for _, c := range []struct{ dir, table, data string }{
+		{"corpus/carbon/2.3.0/managed", "#managed1", "*.carbondata"},
+		{"corpus/carbon/2.3.0/managed/managed1/Fact/Part0/Segment_0", "", "*.carbondata"},
+		{"corpus/redfile/red1", "/flat_pages.red", "flat_pages.red"},
+		{"corpus/trevni/v1.12.2", "/" + trevniFile(t, "v1.12.2"), trevniFile(t, "v1.12.2")},
+		{"internal/enc/testdata", "/key_int64.t583be9.rs0.column.k.72791677272114", "key_int64.t583be9.rs0.column.k.72791677272114"},
+	} {
+		dir := filepath.Join(t.TempDir(), "here")
+		if err := os.CopyFS(dir, os.DirFS(c.dir)); err != nil {
+			t.Fatal(err)
+		}
+		table, err := stoa.Open(context.Background(), dir+c.table, stoa.OpenOptions{})
+		if err != nil {
+			t.Fatal(c.dir, err)
+		}
+		var splits []stoa.Split
+		for s, err := range table.Plan(context.Background(), stoa.ScanSpec{}, 1<<30) {
+			if err != nil {
+				t.Fatal(c.dir, err)
+			}
+			splits = append(splits, s)
+		}
+		table.Close()
+		touched := 0
+		err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if ok, _ := filepath.Match(c.data, d.Name()); err == nil && ok {
+				touched++
+				err = os.Chtimes(name, time.Time{}, time.Now().Add(time.Minute))
+			}
+			return err
+		})
+		if err != nil || touched == 0 || len(splits) == 0 {
+			t.Fatalf("%s: %d files exchanged, %d splits: %v", c.dir, touched, len(splits), err)
+		}
+		for _, s := range splits {
+			part, err := stoa.OpenSplit(context.Background(), s, stoa.OpenOptions{})
+			if err == nil {
+				for _, err = range part.Scan(context.Background(), stoa.ScanSpec{}) {
+					if err != nil {
+						break
+					}
+				}
+				part.Close()
+			}
+			if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "changed since the split was planned") {
+				t.Errorf("%s%s: %v", c.dir, c.table, err)
+			}
 		}
 	}
 }

@@ -334,9 +334,9 @@ func (t *managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Pa
 	}
 }
 
-// stampText is what a part was planned with: its size, and the deletes that hold.
+// stampText is what a part was planned with: its file's stamp, and the deletes that hold.
 func (p *part) stampText(t *managed) string {
-	s := fmt.Sprint(p.bytes)
+	s := p.stamp
 	if p.update != nil {
 		s += " " + path.Base(t.updates)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"stoa/fault"
 	"stoa/region"
+	"stoa/store"
 )
 
 // fileName is what the name of a data file says.
@@ -219,7 +220,7 @@ func (t *managed) located(name string, s segmentFile) (out []place, err error) {
 // folderParts are the data files of a load in a directory: those that its index files name. Without a readable index those whose
 // names say the segment. With a Corrupt error it gives what is there. h is told what was found.
 func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding) ([]part, error) {
-	here := map[string]int64{} // data files, with their sizes
+	here := map[string]store.Info{} // data files
 	var indexes []string
 	for info, err := range t.tree.List(ctx, p.dir) {
 		if errors.Is(err, fs.ErrNotExist) { // an empty directory is as good
@@ -232,7 +233,7 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 		switch {
 		case info.Dir:
 		case strings.HasSuffix(base, dataExt):
-			here[base] = info.Size
+			here[base] = info
 		case strings.HasSuffix(base, indexExt), strings.HasSuffix(base, mergedExt):
 			indexes = append(indexes, base)
 		}
@@ -254,12 +255,12 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 		mine := x0 != nil || !whole && (n.segment == "" || n.segment == l.id())
 		if mine {
 			h.names[name] = true
-			h.bytes += here[name]
+			h.bytes += here[name].Size
 		}
 		if !mine || t.o.bucket >= 0 && n.bucket != t.o.bucket {
 			continue
 		}
-		x := part{name: path.Join(p.dir, name), rows: -1, bytes: here[name], segment: l.id(), values: p.values}
+		x := part{name: path.Join(p.dir, name), stamp: here[name].Stamp, rows: -1, bytes: here[name].Size, segment: l.id(), values: p.values}
 		if x0 != nil {
 			x.blocks, x.columns = x0.blocks, x0.columns
 		}
