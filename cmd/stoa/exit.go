@@ -132,6 +132,8 @@ func hint(cmd *cobra.Command, err error) string {
 		return "where a format has options that say what a file holds (stoa formats NAME lists them), --source-opt KEY=VALUE gives one"
 	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening):
 		return "stoa recover may still read it; stoa verify tells more"
+	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil && cmd.Flag("damaged").Value.String() != "fail":
+		return "stoa verify tells more"
 	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil:
 		return "--damaged skip-rows (or null-cells) reads around it; stoa verify tells more"
 	case errors.Is(err, fault.Bug):

@@ -282,7 +282,16 @@ func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) (int6
 func (r *run) narrow(ctx context.Context, g format.RowGroup, rows vec.Range) (ranges vec.Ranges, overlay format.Overlay, err error) {
 	ranges = vec.Ranges{rows}
 	if o, ok := r.src.Reader.(format.Overlayer); ok {
-		if overlay, err = o.Overlay(ctx, g, r.plan.query.Cols); err != nil {
+		overlay, err = o.Overlay(ctx, g, r.plan.query.Cols)
+		if err != nil && r.excused(err) { // nobody knows which of the rows are as they were
+			l := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Rows: [2]int64{rows.From, min(rows.To, g.Rows)}, Exact: true, Err: err}
+			if g.Rows < 0 {
+				l.Rows, l.Exact = [2]int64{-1, -1}, false
+			}
+			r.lose(l)
+			return nil, nil, nil
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 	}
