@@ -33,8 +33,14 @@ type deletes map[pageKey][]int64
 
 // deltaNames are the delete deltas of a block, of which the update status tells.
 func (t *managed) deltaNames(ctx context.Context, u *update, dir string) ([]string, error) {
-	name := func(stamp string) string { return path.Join(dir, u.Block+"-"+stamp+".deletedelta") }
+	name := func(stamp string) string { return path.Join(dir, u.Block+"-"+stamp+deltaExt) }
 	switch {
+	case u.guessed:
+		out := make([]string, len(u.Stamps))
+		for i, s := range u.Stamps {
+			out[i] = name(s)
+		}
+		return out, nil
 	case count64(u.Deleted) == 0: // the rows of the block were moved, not deleted
 		return nil, nil
 	case u.From == u.To:
@@ -56,7 +62,7 @@ func (t *managed) deltaNames(ctx context.Context, u *update, dir string) ([]stri
 		if err != nil {
 			return nil, err
 		}
-		base, ok := strings.CutSuffix(path.Base(info.Name), ".deletedelta")
+		base, ok := strings.CutSuffix(path.Base(info.Name), deltaExt)
 		if i := strings.LastIndexByte(base, '-'); ok && i >= 0 && base[:i] == u.Block {
 			if ms, ok := millis(base[i+1:]); ok && ms >= from && ms <= to {
 				out = append(out, info.Name)
@@ -67,35 +73,19 @@ func (t *managed) deltaNames(ctx context.Context, u *update, dir string) ([]stri
 }
 
 // readDeletes reads the delete deltas of a data file. Whatever is not there, or not as the update status has it, is an error: rows would
-// come back.
+// come back. When recovering they do, and that is told.
 func (t *managed) readDeletes(ctx context.Context, u *update, dir string) (deletes, error) {
 	list, err := t.deltaNames(ctx, u, dir)
-	if err != nil || len(list) == 0 && count64(u.Deleted) == 0 {
-		return nil, err
+	if err != nil || len(list) == 0 && (count64(u.Deleted) == 0 || u.guessed) {
+		return nil, t.getOver(path.Join(dir, u.Block), err)
 	}
-	out := deletes{}
+	out, lost := deletes{}, false
 	for _, name := range list {
-		var d deleteDelta
-		if err := readJSON(ctx, t.tree, name, t.opts.Limits, &d); err != nil {
-			if errors.Is(err, fs.ErrNotExist) { // without it rows would come back to life
-				return nil, fault.Corruptf(fault.Span{Object: name}, "", "the delete delta is missing that %s names", path.Base(t.updates))
+		if err := t.readDelta(ctx, u, name, out); err != nil {
+			if err = t.getOver(name, err); err != nil {
+				return nil, err
 			}
-			return nil, err
-		}
-		if d.Block != u.Block {
-			return nil, fault.Corruptf(fault.Span{Object: name}, "blockName", "%q, the update status says that it is of %s", d.Block, u.Block)
-		}
-		if len(d.Details) == 0 {
-			return nil, fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap", "it is missing, or empty")
-		}
-		for _, k := range sorted(d.Details) {
-			x := d.Details[k]
-			id, err := strconv.ParseInt(x.ID, 10, 64)
-			if err != nil || id < 0 || x.Page == nil || *x.Page < 0 || len(x.Rows) == 0 {
-				return nil, fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap."+k, "id, pageId or deletedRows is missing or impossible")
-			}
-			key := pageKey{id, *x.Page}
-			out[key] = append(out[key], x.Rows...)
+			lost = true
 		}
 	}
 	var named, distinct int64
@@ -105,10 +95,42 @@ func (t *managed) readDeletes(ctx context.Context, u *update, dir string) (delet
 		out[k] = slices.Compact(out[k])
 		distinct += int64(len(out[k]))
 	}
-	if n := count64(u.Deleted); n != distinct && (n != named || len(list) == 1) { // two deltas may name the same row, one has each once
-		return nil, fault.Corruptf(fault.Span{Object: t.updates}, "deletedRowsInBlock", "%s of block %s, its delete deltas have %d", u.Deleted, u.Block, distinct)
+	if n := count64(u.Deleted); !u.guessed && !lost && n != distinct && (n != named || len(list) == 1) { // two deltas may name the same row, one has each once
+		err := fault.Corruptf(fault.Span{Object: t.updates}, "deletedRowsInBlock", "%s of block %s, its delete deltas have %d", u.Deleted, u.Block, distinct)
+		return out, t.getOver(path.Join(dir, u.Block), err)
 	}
 	return out, nil
+}
+
+// readDelta adds the rows of one delete delta to out, if it is whole.
+func (t *managed) readDelta(ctx context.Context, u *update, name string, out deletes) error {
+	var d deleteDelta
+	if err := readJSON(ctx, t.tree, name, t.opts.Limits, &d); err != nil {
+		if errors.Is(err, fs.ErrNotExist) { // without it rows would come back to life
+			return fault.Corruptf(fault.Span{Object: name}, "", "the delete delta is missing that %s names", path.Base(t.updates))
+		}
+		return err
+	}
+	if d.Block != u.Block {
+		return fault.Corruptf(fault.Span{Object: name}, "blockName", "%q, the update status says that it is of %s", d.Block, u.Block)
+	}
+	if len(d.Details) == 0 {
+		return fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap", "it is missing, or empty")
+	}
+	mine := deletes{}
+	for _, k := range sorted(d.Details) {
+		x := d.Details[k]
+		id, err := strconv.ParseInt(x.ID, 10, 64)
+		if err != nil || id < 0 || x.Page == nil || *x.Page < 0 || len(x.Rows) == 0 {
+			return fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap."+k, "id, pageId or deletedRows is missing or impossible")
+		}
+		key := pageKey{id, *x.Page}
+		mine[key] = append(mine[key], x.Rows...)
+	}
+	for k, rows := range mine {
+		out[k] = append(out[k], rows...)
+	}
+	return nil
 }
 
 // overlay is the deleted rows of a blocklet. It is a format.Overlay.
@@ -160,7 +182,12 @@ func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (f
 	for page := range len(starts) - 1 {
 		for _, r := range d[pageKey{int64(g.Index), int64(page)}] {
 			if r < 0 || r >= starts[page+1]-starts[page] {
-				return nil, fault.Corruptf(fault.Span{Object: t.updates}, fmt.Sprintf("%s: blocklet %d, page %d", p.update.Block, g.Index, page), "row %d is deleted, the page has %d", r, starts[page+1]-starts[page])
+				err := fault.Corruptf(fault.Span{Object: t.updates}, fmt.Sprintf("%s: blocklet %d, page %d", p.update.Block, g.Index, page), "row %d is deleted, the page has %d", r, starts[page+1]-starts[page])
+				if t.saved == nil {
+					return nil, err
+				}
+				t.note("carbon.delete.range", fault.Span{Object: p.name}, "%v: the row is left out, another comes back", err)
+				break
 			}
 			o.rows = append(o.rows, starts[page]+r)
 		}

@@ -37,6 +37,9 @@ type managed struct {
 	found map[string]*part // by name; nil: not looked yet
 	list  []*part
 	bad   map[string]error // segments of which something is gone, by what stands for them among the parts
+
+	guessed *guessedDeletes // recovering: the update status is not the one that tablestatus names
+	told    map[string]bool // recovering: delete deltas of which was told
 }
 
 // openManaged opens a table directory.
@@ -48,11 +51,9 @@ func openManaged(ctx context.Context, tree store.Tree, dir string, op format.Ope
 	if t.dates, err = o.rule(); err != nil {
 		return nil, err
 	}
-	if err := t.readSchema(ctx); err != nil {
-		return nil, err
-	}
-	if o.positions {
-		t.addPositions()
+	noSchema := t.readSchema(ctx)
+	if noSchema != nil && (saved == nil || !errors.Is(noSchema, fault.Corrupt)) {
+		return nil, noSchema
 	}
 	if err := t.readStatus(ctx); err != nil {
 		if saved == nil || !errors.Is(err, fault.Corrupt) {
@@ -61,6 +62,14 @@ func openManaged(ctx context.Context, tree store.Tree, dir string, op format.Ope
 		if err := t.guessStatus(ctx, err); err != nil {
 			return nil, err
 		}
+	}
+	if noSchema != nil {
+		if err := t.guessSchema(ctx, noSchema); err != nil {
+			return nil, err
+		}
+	}
+	if o.positions {
+		t.addPositions()
 	}
 	t.dicts = newDictionaries(tree, path.Join(dir, "Metadata"), op)
 	t.facts()
@@ -102,29 +111,15 @@ func (t *managed) readSchema(ctx context.Context) error {
 // readStatus reads tablestatus and what it names. A table without one is empty, unless it has segments: then nobody knows which of
 // them count, and an empty answer would be a silent loss.
 func (t *managed) readStatus(ctx context.Context) error {
-	err := readJSON(ctx, t.tree, t.status, t.opts.Limits, &t.loads)
-	if errors.Is(err, fs.ErrNotExist) {
-		if found, err := t.guessLoads(ctx); err != nil || len(found) == 0 {
-			return err
-		}
-		return fault.Corruptf(fault.Span{Object: t.status}, "", "the table has segments, but no tablestatus that says which of them count")
-	}
+	loads, err := t.readLoads(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range t.loads { // unknown is not "left out": that would be a silent loss
-		switch l := &t.loads[i]; {
-		case l.Name == "":
-			return fault.Corruptf(fault.Span{Object: t.status}, fmt.Sprintf("[%d].loadName", i), "it is missing")
-		case !knownStatus(l.Status):
-			return fault.Corruptf(fault.Span{Object: t.status}, fmt.Sprintf("[%d].loadStatus", i), "segment %s: load status %q is unknown", l.Name, l.Status)
-		}
-	}
-	t.changes = map[string]*update{}
-	if len(t.loads) == 0 || t.loads[0].Updates == "" {
+	t.loads, t.changes = loads, map[string]*update{}
+	if len(loads) == 0 || loads[0].Updates == "" {
 		return t.checkUpdates(ctx, nil)
 	}
-	t.updates = path.Join(t.path, "Metadata", t.loads[0].Updates)
+	t.updates = path.Join(t.path, "Metadata", loads[0].Updates)
 	var list []update
 	if err := readJSON(ctx, t.tree, t.updates, t.opts.Limits, &list); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -132,24 +127,69 @@ func (t *managed) readStatus(ctx context.Context) error {
 		}
 		return err
 	}
+	t.take(list)
+	return t.checkUpdates(ctx, list)
+}
+
+// take makes the entries of an update status those that hold.
+func (t *managed) take(list []update) {
+	t.changes = map[string]*update{}
 	for i := range list {
 		u := &list[i]
 		t.changes[u.Segment+"/"+u.Block] = u
 	}
-	return t.checkUpdates(ctx, list)
 }
 
-// checkUpdates holds the update status against tablestatus: an entry without its members (the real writer always writes them), or of a
-// segment that never was, would let deleted rows come back, and so would a segment with deletes that has no entry. Which files the
-// entries are of is found out with the files; see fit.
+// readLoads reads tablestatus itself.
+func (t *managed) readLoads(ctx context.Context) (loads []load, err error) {
+	err = readJSON(ctx, t.tree, t.status, t.opts.Limits, &loads)
+	if errors.Is(err, fs.ErrNotExist) {
+		if found, err := t.guessLoads(ctx); err != nil || len(found) == 0 {
+			return nil, err
+		}
+		return nil, fault.Corruptf(fault.Span{Object: t.status}, "", "the table has segments, but no tablestatus that says which of them count")
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range loads { // unknown is not "left out": that would be a silent loss
+		switch l := &loads[i]; {
+		case l.Name == "":
+			return nil, fault.Corruptf(fault.Span{Object: t.status}, fmt.Sprintf("[%d].loadName", i), "it is missing")
+		case !knownStatus(l.Status):
+			return nil, fault.Corruptf(fault.Span{Object: t.status}, fmt.Sprintf("[%d].loadStatus", i), "segment %s: load status %q is unknown", l.Name, l.Status)
+		}
+	}
+	return loads, nil
+}
+
+// checkUpdates holds the update status against tablestatus: see checkEntries; a segment with deletes that has no entry would let rows come
+// back, too. Which files the entries are of is found out with the files; see fit.
 func (t *managed) checkUpdates(ctx context.Context, list []update) error {
-	known, has := map[string]bool{}, map[string]bool{}
+	if err := t.checkEntries(ctx, list); err != nil {
+		return err
+	}
+	has := map[string]bool{}
+	for i := range list {
+		has[list[i].Segment] = true
+	}
+	for i := range t.loads {
+		if l := &t.loads[i]; l.counts() && l.UpdateFrom != "" && !has[l.id()] {
+			return fault.Corruptf(fault.Span{Object: t.status}, fmt.Sprintf("[%d].updateDeltaStartTimestamp", i), "segment %s has deleted rows, and no update status says which", l.Name)
+		}
+	}
+	return nil
+}
+
+// checkEntries looks at each entry of an update status: one without its members (the real writer always writes them), or of a segment that never
+// was, would let deleted rows come back.
+func (t *managed) checkEntries(ctx context.Context, list []update) error {
+	known := map[string]bool{}
 	for i := range t.loads {
 		known[t.loads[i].Name], known[t.loads[i].id()] = true, true
 	}
 	for i := range list {
 		u := &list[i]
-		has[u.Segment] = true
 		if err := t.checkUpdate(u, i); err != nil {
 			return err
 		}
@@ -165,11 +205,6 @@ func (t *managed) checkUpdates(ctx context.Context, list []update) error {
 		}
 		if !known[u.Segment] {
 			return fault.Corruptf(fault.Span{Object: t.updates}, fmt.Sprintf("[%d].segmentName", i), "%q is no segment of the table", u.Segment)
-		}
-	}
-	for i := range t.loads {
-		if l := &t.loads[i]; l.counts() && l.UpdateFrom != "" && !has[l.id()] {
-			return fault.Corruptf(fault.Span{Object: t.status}, fmt.Sprintf("[%d].updateDeltaStartTimestamp", i), "segment %s has deleted rows, and no update status says which", l.Name)
 		}
 	}
 	return nil
@@ -205,7 +240,7 @@ func (t *managed) checkUpdate(u *update, i int) error {
 
 // reader is t as a format.Reader; with deletes it has overlays.
 func (t *managed) reader() format.Reader {
-	if len(t.changes) > 0 && !t.o.deleted {
+	if (len(t.changes) > 0 || t.guessed != nil) && !t.o.deleted {
 		return withDeletes{t}
 	}
 	return t

@@ -1,11 +1,13 @@
 package carbon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -21,8 +23,8 @@ import (
 
 // Recovering finds the blocklets of a data file of format 3 whose header or footer is damaged: as an index file beside it knows
 // them, or one column chunk after the other from the header on (each says how long its pages are). Of a table it also gets over a
-// status that cannot be read (every segment that has a directory is taken) and a schema that cannot be read (the data files say
-// their columns). Formats 1 and 2 have everything in the footer: without it nothing is found.
+// status that cannot be read (every segment that has a directory is taken), an update status (the newest one that is whole is taken, with the
+// delete deltas that are newer), a delete delta (its rows come back), and a schema (the data files say their columns). Formats 1 and 2 have everything in the footer: without it nothing is found.
 
 // recoverTable opens what a target is as well as it goes.
 func recoverTable(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, []region.Finding, error) {
@@ -70,6 +72,11 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions, saved 
 				if _, err := t.file(ctx, p.name); err != nil && !errors.Is(err, fault.Corrupt) {
 					return nil, err
 				}
+				if p.update != nil {
+					if _, err := t.readDeletes(ctx, p.update, path.Dir(p.name)); err != nil {
+						return nil, err
+					}
+				}
 			}
 		}
 		return t.reader(), nil
@@ -77,7 +84,15 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions, saved 
 	return open(ctx, tg, op)
 }
 
+// saying is a finding of recovery. Of errors about the same place only the reason is said.
 func saying(code string, at fault.Span, part, format string, args ...any) region.Finding {
+	for i, a := range args {
+		if err, _ := a.(error); err == nil {
+			continue
+		} else if e := (*fault.Error)(nil); errors.As(err, &e) && e.At.Object == at.Object && e.Cause == nil {
+			args[i] = e.Reason
+		}
+	}
 	f := region.Finding{Code: code, Severity: severityOf(code), At: at, Part: part, Message: fmt.Sprintf(format, args...), Rows: [2]int64{-1, -1}, Lost: -1}
 	if f.Severity < region.Error {
 		f.Lost = 0
@@ -85,7 +100,7 @@ func saying(code string, at fault.Span, part, format string, args ...any) region
 	return f
 }
 
-// withoutSchema opens the data files of a table whose schema cannot be read.
+// withoutSchema opens the data files of a table whose schema cannot be read, and whose segments cannot be found.
 func withoutSchema(ctx context.Context, tg format.Target, op format.OpenOptions, o readOptions, saved func([]region.Finding), why error) (format.Reader, error) {
 	var e *fault.Error
 	if !errors.As(why, &e) || e.Class != fault.Corrupt || path.Base(e.At.Object) != "schema" {
@@ -97,6 +112,40 @@ func withoutSchema(ctx context.Context, tg format.Target, op format.OpenOptions,
 		return nil, err
 	}
 	return openFiles(ctx, tg, op, o, names, saved)
+}
+
+// guessSchema takes the columns of the newest data file that can be opened; the ids are those of all files, so that columns that came later are
+// null in older ones. Partition columns of the directories are in no file.
+func (t *managed) guessSchema(ctx context.Context, why error) error {
+	list, err := t.all(ctx)
+	if err != nil {
+		return err
+	}
+	var newest *dataFile
+	ids, latest := map[string]bool{}, int64(-2)
+	for _, p := range list {
+		f, err := t.open(ctx, p.name)
+		if err != nil && !errors.Is(err, fault.Corrupt) {
+			return err
+		}
+		if err != nil {
+			continue
+		}
+		for _, r := range f.roots {
+			ids[r.id] = true
+		}
+		if at := parseFileName(p.name).time; at > latest {
+			newest, latest = f, at
+		}
+	}
+	if newest == nil {
+		return why
+	}
+	var e *fault.Error
+	errors.As(why, &e)
+	t.ids = ids
+	t.saved([]region.Finding{saying("carbon.schema.damaged", e.At, t.path, "%v: the columns are those of %s; partition columns, which only directories tell, are lost", why, path.Base(newest.at.Object))})
+	return t.columns(newest.roots)
 }
 
 // filesBelow are the data files below a directory.
@@ -119,16 +168,162 @@ func filesBelow(ctx context.Context, tree store.Tree, dir string, depth int) (ou
 	return out, nil
 }
 
-// guessStatus takes every segment that has a directory or a segment file for one that counts.
+// guessStatus gets over a tablestatus, or an update status, that cannot be read. Without tablestatus every segment counts that has a directory or
+// a segment file.
 func (t *managed) guessStatus(ctx context.Context, why error) error {
 	var e *fault.Error
 	errors.As(why, &e)
-	loads, err := t.guessLoads(ctx)
-	if err != nil || len(loads) == 0 {
-		return why
+	how := ""
+	loads, err := t.readLoads(ctx)
+	if err != nil && !errors.Is(err, fault.Corrupt) {
+		return err
 	}
-	t.loads, t.changes = loads, nil
-	t.saved([]region.Finding{saying("carbon.status.damaged", e.At, t.path, "%v: all %d segments that have a directory or a segment file are read, also those that were compacted or deleted; deleted rows come back", why, len(t.loads))})
+	if err != nil {
+		if loads, err = t.guessLoads(ctx); err != nil || len(loads) == 0 {
+			return why
+		}
+		how = fmt.Sprintf("all %d segments that have a directory or a segment file are read, also those that were compacted or deleted; ", len(loads))
+	}
+	t.loads = loads
+	deletes, err := t.guessDeletes(ctx)
+	if err != nil {
+		return err
+	}
+	t.saved([]region.Finding{saying("carbon.status.damaged", e.At, t.path, "%v: %s%s", why, how, deletes)})
+	return nil
+}
+
+// updatesPrefix is with what the names of update statuses begin; their time follows.
+const updatesPrefix = "tableupdatestatus-"
+
+// guessedDeletes is by which rule delete deltas hold that no update status names: those that are younger than the one that is there.
+type guessedDeletes struct {
+	after, until int64           // times of deltas
+	bare         map[string]bool // segments that have deletes, and no entry in the update status
+}
+
+// guessDeletes takes the newest update status that is whole for the one that holds, and lets deltas that are newer hold, too: they have their
+// block and their time in their names. It says what it did.
+func (t *managed) guessDeletes(ctx context.Context) (string, error) {
+	g := &guessedDeletes{after: -1, until: math.MaxInt64, bare: map[string]bool{}}
+	t.guessed, t.changes, t.updates = g, map[string]*update{}, ""
+	if len(t.loads) > 0 && t.loads[0].Updates != "" {
+		if ms, ok := millis(strings.TrimPrefix(t.loads[0].Updates, updatesPrefix)); ok {
+			g.until = ms
+		}
+	}
+	names, err := t.updateStatuses(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		ms, _ := millis(strings.TrimPrefix(path.Base(name), updatesPrefix))
+		if ms > g.until {
+			continue // of a change that never was
+		}
+		var list []update
+		t.updates = name
+		err := readJSON(ctx, t.tree, name, t.opts.Limits, &list)
+		if err == nil {
+			err = t.checkEntries(ctx, list)
+		}
+		if err != nil && !errors.Is(err, fault.Corrupt) {
+			return "", err
+		}
+		if err != nil {
+			continue
+		}
+		g.after = ms
+		t.take(list)
+		for i := range t.loads {
+			l := &t.loads[i]
+			g.bare[l.id()] = l.UpdateFrom != "" && !slices.ContainsFunc(list, func(u update) bool { return u.Segment == l.id() })
+		}
+		return fmt.Sprintf("rows are deleted as %s says, and the delete deltas beside their blocks that are newer", path.Base(name)), nil
+	}
+	t.updates = ""
+	return "rows are deleted as all delete deltas say that lie beside their blocks", nil
+}
+
+// updateStatuses are the names of the update statuses, the newest first.
+func (t *managed) updateStatuses(ctx context.Context) (out []string, err error) {
+	for info, err := range t.tree.List(ctx, path.Join(t.path, "Metadata")) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if stamp, ok := strings.CutPrefix(path.Base(info.Name), updatesPrefix); ok && !info.Dir {
+			if _, ok := millis(stamp); ok {
+				out = append(out, info.Name)
+			}
+		}
+	}
+	at := func(name string) int64 {
+		ms, _ := millis(strings.TrimPrefix(path.Base(name), updatesPrefix))
+		return ms
+	}
+	slices.SortFunc(out, func(a, b string) int { return cmp.Compare(at(b), at(a)) })
+	return out, nil
+}
+
+// entry is what holds for a block: u is what the update status says of it, nil if nothing, deltas are the names of the delete deltas beside it.
+func (g *guessedDeletes) entry(u *update, l *load, block string, deltas []string) *update {
+	if u != nil && u.gone() {
+		return u
+	}
+	out := &update{Segment: l.id(), Block: block, guessed: true}
+	var from, to int64 = math.MaxInt64, -1
+	if u != nil {
+		out.Actual, out.Stamps = u.Actual, slices.Clone(u.Stamps) // also those that are not there: that is told
+		if from, to = span64(u); count64(u.Deleted) > 0 && from == to {
+			out.Stamps = []string{u.From}
+		}
+	}
+	after := g.after
+	if g.bare[l.id()] {
+		after = -1
+	}
+	for _, name := range deltas {
+		stamp, ok := strings.CutPrefix(strings.TrimSuffix(name, deltaExt), block+"-")
+		at, isTime := millis(stamp)
+		named := at >= from && at <= to && (u == nil || len(u.Stamps) == 0)
+		if ok && isTime && (named || at > after && at <= g.until) && !slices.Contains(out.Stamps, stamp) {
+			out.Stamps = append(out.Stamps, stamp)
+		}
+	}
+	if u == nil && len(out.Stamps) == 0 {
+		return nil
+	}
+	return out
+}
+
+// span64 are the times of the first and the last delta of an entry; none, if it has none.
+func span64(u *update) (from, to int64) {
+	from, ok1 := millis(u.From)
+	to, ok2 := millis(u.To)
+	if !ok1 || !ok2 || count64(u.Deleted) == 0 {
+		return math.MaxInt64, -1
+	}
+	return from, to
+}
+
+// getOver tells, when recovering, of a delete delta that cannot be used, once for each name, and lets the rows come back. Else the error stays.
+func (t *managed) getOver(name string, err error) error {
+	if err == nil || t.saved == nil || !errors.Is(err, fault.Corrupt) {
+		return err
+	}
+	t.noting.Lock()
+	told := t.told[name]
+	if t.told == nil {
+		t.told = map[string]bool{}
+	}
+	t.told[name] = true
+	t.noting.Unlock()
+	if e := (*fault.Error)(nil); !told && errors.As(err, &e) {
+		t.saved([]region.Finding{saying("carbon.delete.damaged", e.At, t.path, "%v: it is left out, and rows that it deletes come back", err)})
+	}
 	return nil
 }
 

@@ -149,3 +149,55 @@ func TestRecoverOldFooter(t *testing.T) {
 		}
 	}
 }
+
+// TestRecoverDeletes: deleted rows stay deleted without the files that say which are, as far as others do: the newest whole update status, and
+// the delete deltas beside their blocks. The table has 179 rows (Spark's), the delta that is removed here deletes 15 more of the first 100.
+func TestRecoverDeletes(t *testing.T) {
+	const dir, delta, updates = "managed/managed_del", "-0-0-1795249942958.deletedelta", "tableupdatestatus-1795249942958"
+	whole := loaded(t, filepath.Join(golden2, dir))
+	_, right, err := read(t, "t", stoa.OpenOptions{Tree: whole}, stoa.ScanSpec{})
+	if err != nil || len(right) != 179 {
+		t.Fatal(len(right), err)
+	}
+	for _, c := range []struct {
+		gone []string
+		code []string
+	}{
+		{[]string{"Metadata/tablestatus"}, []string{"carbon.status.damaged"}},
+		{[]string{updates}, []string{"carbon.status.damaged"}},
+		{[]string{"tableupdatestatus"}, []string{"carbon.status.damaged"}},
+		{[]string{"Metadata/tablestatus", updates}, []string{"carbon.status.damaged"}},
+		{[]string{"Metadata/schema"}, []string{"carbon.schema.damaged"}},
+		{[]string{"Metadata/schema", "Metadata/tablestatus", "tableupdatestatus"}, []string{"carbon.schema.damaged", "carbon.status.damaged"}},
+	} {
+		tree := whole
+		for _, gone := range c.gone {
+			tree = lacking(t, tree, gone)
+		}
+		rows, found, err := recovered(t, tree, "t")
+		if err != nil || differ(rows, right, true) != "" {
+			t.Errorf("without %v: %v, %d rows, %s", c.gone, err, len(rows), differ(rows, right, true))
+		}
+		for _, code := range c.code {
+			if !has(found, code) {
+				t.Errorf("without %v: %v, want %s", c.gone, found, code)
+			}
+		}
+	}
+	cut := loaded(t, filepath.Join(golden2, dir))
+	cut.Put("t/Metadata/"+updates, whole.Bytes("t/Metadata/" + updates)[:100])
+	if rows, found, err := recovered(t, cut, "t"); err != nil || differ(rows, right, true) != "" || !has(found, "carbon.status.damaged") {
+		t.Errorf("cut update status: %v, %d rows, %v", err, len(rows), found)
+	}
+
+	lost := lacking(t, whole, delta)
+	rows, found, err := recovered(t, lost, "t")
+	if err != nil || len(rows) != 194 || !has(found, "carbon.delete.damaged") {
+		t.Errorf("without a delta: %v, %d rows, %v", err, len(rows), found)
+	}
+	var losses []region.Loss
+	_, rows, err = read(t, "t", stoa.OpenOptions{Tree: lost}, stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) { losses = append(losses, l) }})
+	if err != nil || len(rows) != 94 || len(losses) != 1 || losses[0].Rows != [2]int64{0, 100} || !errors.Is(losses[0].Err, fault.Corrupt) {
+		t.Errorf("without a delta, and skip-rows: %v, %d rows, lost %v", err, len(rows), losses)
+	}
+}

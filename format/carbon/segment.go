@@ -61,6 +61,7 @@ const (
 	dataExt   = ".carbondata"
 	indexExt  = ".carbonindex"
 	mergedExt = ".carbonindexmerge"
+	deltaExt  = ".deletedelta"
 )
 
 // segmentParts finds the data files of a load.
@@ -221,7 +222,7 @@ func (t *managed) located(name string, s segmentFile) (out []place, err error) {
 // names say the segment. With a Corrupt error it gives what is there. h is told what was found.
 func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding) ([]part, error) {
 	here := map[string]store.Info{} // data files
-	var indexes []string
+	var indexes, deltas []string
 	for info, err := range t.tree.List(ctx, p.dir) {
 		if errors.Is(err, fs.ErrNotExist) { // an empty directory is as good
 			break
@@ -236,6 +237,8 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 			here[base] = info
 		case strings.HasSuffix(base, indexExt), strings.HasSuffix(base, mergedExt):
 			indexes = append(indexes, base)
+		case strings.HasSuffix(base, deltaExt):
+			deltas = append(deltas, base)
 		}
 	}
 	if p.indexes != nil {
@@ -267,7 +270,11 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 		for _, b := range x.blocks {
 			x.rows = max(x.rows, 0) + b.count()
 		}
-		if u := t.changes[l.id()+"/"+n.block]; u != nil && !t.o.deleted {
+		u := t.changes[l.id()+"/"+n.block]
+		if t.guessed != nil {
+			u = t.guessed.entry(u, l, n.block, deltas)
+		}
+		if u != nil && !t.o.deleted {
 			if u.gone() {
 				continue
 			}
@@ -354,7 +361,7 @@ func (t *managed) odd(files []indexFile) error {
 			return fault.Corruptf(fault.Span{Object: f.name}, "", "the index names no data file")
 		}
 		for k := range f.header.columns {
-			if c := &f.header.columns[k]; !t.ids[c.id] {
+			if c := &f.header.columns[k]; t.ids != nil && !t.ids[c.id] {
 				return fault.Corruptf(fault.Span{Object: f.name}, "table_columns", "column %q has an id that the table never had", c.name)
 			}
 		}

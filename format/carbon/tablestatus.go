@@ -156,6 +156,8 @@ type update struct {
 	Actual  string   `json:"actualBlockName"`
 	Deleted string   `json:"deletedRowsInBlock"`
 	Stamps  []string `json:"deltaFileStamps"`
+
+	guessed bool // recovering: Stamps are all, Deleted is not known
 }
 
 // gone reports whether the block itself is no more.
