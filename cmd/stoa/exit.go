@@ -128,7 +128,9 @@ func hint(cmd *cobra.Command, err error) string {
 		return "stoa " + cmd.Name() + " --help tells more"
 	case errors.Is(err, kudu.ErrElsewhere):
 		return ""
-	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening) && cmd != nil && cmd.Name() == "recover":
+	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening) && cmd != nil && cmd.Name() == "recover" && !strings.Contains(err.Error(), "="):
+		return "stoa verify tells more"
+	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening) && cmd != nil && cmd.Name() == "recover": // the message names options
 		return "where a format has options that say what a file holds (stoa formats NAME lists them), --source-opt KEY=VALUE gives one"
 	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening):
 		return "stoa recover may still read it; stoa verify tells more"

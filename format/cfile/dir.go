@@ -88,6 +88,18 @@ func (t *fileSet) arrowSchema() *arrow.Schema {
 	return sc
 }
 
+// typeOf is the type in which the column's file has its values, as the schema that was written tells; -1: it does not.
+func (t *fileSet) typeOf(dotted string) Type {
+	if sc := t.arrowSchema(); sc != nil {
+		if f, ok := fieldAt(sc.Fields(), dotted); ok {
+			if col, err := fieldFor(f); err == nil && !col.Array {
+				return col.Type
+			}
+		}
+	}
+	return -1
+}
+
 // openDir opens a directory as one table, its files side by side.
 func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts readOptions) (format.Reader, error) {
 	set, err := readSet(ctx, tg)

@@ -17,6 +17,7 @@ var readKeys = []format.OptionKey{
 	{Name: "scale", Values: "0…38", Help: "digits behind the point of a decimal column, if the file does not say"},
 	{Name: "kind", Values: "column, bloom, delta, index", Help: "what the file is, if it cannot be told from the footer"},
 	{Name: "key", Values: "TYPE,TYPE,…", Help: "types of the key's columns: an ad-hoc index shows them instead of the encoded key"},
+	{Name: "schema", Values: "FILE", Help: "recover without a footer: the schema in FILE (JSON, as stoa schema -f json prints it) says the following, by the column's name"},
 	{Name: "type", Values: "TYPE", Help: "recover without a footer: type of the values"},
 	{Name: "encoding", Values: "ENCODING", Help: "recover without a footer: encoding of the values (default: the one with which blocks are found)"},
 	{Name: "compression", Values: "none, lz4, snappy, zlib", Help: "recover without a footer: how blocks are compressed (default: likewise)"},
@@ -37,6 +38,7 @@ type readOptions struct {
 	nullable    bool
 	saysNulls   bool // nullable is given
 	noChecksums bool
+	schema      string // a file
 }
 
 // parseOptions reads the options; one that is not known is Invalid.
@@ -68,6 +70,8 @@ func (o *readOptions) set(key, v string) (err error) {
 			}
 			o.key = append(o.key, t)
 		}
+	case "schema":
+		o.schema = v
 	case "type":
 		o.typ, err = typeByName(v)
 	case "encoding":

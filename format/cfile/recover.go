@@ -41,6 +41,9 @@ func recoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (
 	if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
 		return recoverDir(ctx, tg, o, opts)
 	}
+	if opts, err = opts.ofFile(ctx, tg); err != nil {
+		return nil, nil, err
+	}
 	f, blocks, findings, err := recoverFile(ctx, tg, o, opts)
 	if err != nil {
 		return nil, findings, err
@@ -103,7 +106,7 @@ func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts readOptions,
 		var e *fault.Error
 		if errors.As(again, &e) {
 			out := *e
-			out.Reason += "; if you know what the file holds, say type=, encoding=, compression=, nullable=, checksums="
+			out.Reason += "; if you know what the file holds, say type=, encoding=, compression=, nullable=, checksums=; or schema=FILE, the schema of a file like it"
 			return &out
 		}
 		return again
@@ -433,9 +436,21 @@ func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions, opt
 		return nil, nil, err
 	}
 	var findings []region.Finding
+	fields, err := opts.toldColumns(ctx, tg)
+	if err != nil {
+		return nil, nil, err
+	}
 	t := &table{name: tg.Name, rows: set.Rows}
 	for _, c := range set.Columns {
-		f, blocks, found, err := recoverFile(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}, o, opts)
+		mine := opts
+		if f, ok := fields[c.Path]; ok {
+			if mine, err = opts.with(f, c.Path); err != nil {
+				return nil, findings, err
+			}
+		} else if mine.typ < 0 {
+			mine.typ = set.typeOf(c.Path)
+		}
+		f, blocks, found, err := recoverFile(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}, o, mine)
 		for i := range found {
 			found[i].Column = c.Path
 		}

@@ -1,0 +1,126 @@
+package cfile
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+)
+
+// What a lost footer said can be told by a schema, as `stoa schema -f json` prints it: of a column the type and whether it may be null;
+// its metadata stoa.type, stoa.encoding and stoa.compression say the rest, if it was that of a CFile. What it leaves open is found by trying.
+
+// toldField is a field of a schema's JSON.
+type toldField struct {
+	Name     string            `json:"name"`
+	Type     string            `json:"type"`
+	Nullable bool              `json:"nullable"`
+	Metadata map[string]string `json:"metadata"`
+	Children []toldField       `json:"children"`
+}
+
+// maxToldSchema is how long a schema's file may be.
+const maxToldSchema = 16 << 20
+
+// toldColumns are those of the schema that option schema names, by their dotted paths; nil without the option.
+func (o *readOptions) toldColumns(ctx context.Context, tg format.Target) (map[string]toldField, error) {
+	if o.schema == "" {
+		return nil, nil
+	}
+	src, err := tg.Tree.Open(ctx, o.schema)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	at := fault.Span{Object: o.schema, Len: src.Size()}
+	if at.Len > maxToldSchema {
+		return nil, fault.Limitf(at, "", "%d bytes are more than a schema may have (%d)", at.Len, maxToldSchema)
+	}
+	b := make([]byte, at.Len)
+	if err := format.ReadFull(ctx, src, at, "", b); err != nil {
+		return nil, err
+	}
+	var doc struct {
+		Fields []toldField `json:"fields"`
+	}
+	if err := json.Unmarshal(b, &doc); err != nil || len(doc.Fields) == 0 {
+		return nil, fault.Invalidf("%s: not a schema as `stoa schema -f json` prints it: %v", o.schema, err)
+	}
+	out := map[string]toldField{}
+	var add func(prefix string, fields []toldField)
+	add = func(prefix string, fields []toldField) {
+		for _, f := range fields {
+			if name := prefix + f.Name; f.Type == "struct" {
+				add(name+".", f.Children)
+			} else {
+				out[name] = f
+			}
+		}
+	}
+	add("", doc.Fields)
+	return out, nil
+}
+
+// ofFile is what the schema tells of one file: of its only column, or of the one that has the name of the option or of the file.
+func (o readOptions) ofFile(ctx context.Context, tg format.Target) (readOptions, error) {
+	fields, err := o.toldColumns(ctx, tg)
+	if fields == nil {
+		return o, err
+	}
+	base := path.Base(tg.Name)
+	for _, name := range []string{o.name, strings.TrimSuffix(base, path.Ext(base)), base} {
+		if f, ok := fields[name]; ok && (name == o.name || o.name == "") {
+			return o.with(f, name)
+		}
+	}
+	if len(fields) > 1 {
+		return o, fault.Invalidf("cfile: %s has %d columns, and none is called %s: option name=NAME says which one the file is", o.schema, len(fields), cmp.Or(o.name, base))
+	}
+	for name, f := range fields {
+		return o.with(f, cmp.Or(o.name, name))
+	}
+	return o, nil
+}
+
+// with is o with what the field f tells and o leaves open.
+func (o readOptions) with(f toldField, name string) (readOptions, error) {
+	precision, scale := 0, -1
+	word := cmp.Or(f.Metadata[MetaType], usualTypes[strings.SplitN(f.Type, "[", 2)[0]])
+	if _, err := fmt.Sscanf(f.Type, "decimal128(%d, %d)", &precision, &scale); err == nil && word == "" {
+		word = Decimal128.String()
+	}
+	typ, err := typeByName(word)
+	if err != nil {
+		return o, fault.Invalidf("cfile: %s: column %s: %s is no type of a CFile's column that could be recovered", o.schema, name, f.Type)
+	}
+	o.name = cmp.Or(o.name, name)
+	if o.typ < 0 {
+		o.typ = typ
+	}
+	if o.precision == 0 {
+		o.precision = precision
+	}
+	if o.scale < 0 {
+		o.scale = scale
+	}
+	if e := EncodingByName(f.Metadata[MetaEncoding]); o.encoding == AutoEncoding {
+		o.encoding = e
+	}
+	if c := CompressionByName(f.Metadata[MetaCompression]); o.compression == DefaultCompression {
+		o.compression = c
+	}
+	if f.Metadata[MetaVersion] != "" && !o.saysNulls { // else the schema may be that of a file that had no other way to say it
+		o.nullable, o.saysNulls = f.Nullable, true
+	}
+	return o, nil
+}
+
+// usualTypes is the type in which a CFile has values of an Arrow type, by their names.
+var usualTypes = map[string]string{"uint8": "uint8", "int8": "int8", "uint16": "uint16", "int16": "int16", "uint32": "uint32", "int32": "int32", "uint64": "uint64",
+	"int64": "int64", "utf8": "string", "large_utf8": "string", "binary": "binary", "large_binary": "binary", "bool": "bool", "float32": "float", "float64": "double",
+	"timestamp": "unixtime_micros", "date32": "date", "time32": "int32", "time64": "int64", "duration": "int64"}
