@@ -182,6 +182,9 @@ func (p *storedPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
+	if most := c.entries(); n > most {
+		return nil, fault.Rel(0, 0, "", "%d entries of %s, the page has at most %d", n, p.col.name, most)
+	}
 	out := t.Scratch.Bytes(int(n+7) / 8)
 	clear(out)
 	set := func(i int) { out[i>>3] |= 1 << (i & 7) }
@@ -222,6 +225,21 @@ func (p *storedPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, erro
 		}
 	}
 	return out, nil
+}
+
+// entries is how many there can be at most, by the bytes of the values: what a list says of its items is not believed before it is held
+// against them.
+func (c *content) entries() int64 {
+	w := 1
+	switch {
+	case c.p.coded:
+		w = 3
+	case c.p.first() == encRLEIntegral:
+		return maxPageRows
+	case c.own:
+		w = max(1, c.meta.store.width())
+	}
+	return int64(len(c.raw) / w)
 }
 
 // surrogateNulls adds the entries whose code means null.

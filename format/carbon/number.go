@@ -26,6 +26,9 @@ func (c *content) whole(dst *vec.Vector, w int, delta bool) error {
 	lo, hi := int64(0), int64(0)
 	switch dst.Type.ID() {
 	case arrow.BOOL:
+		if w != 1 {
+			return c.unknown(dst)
+		}
 		boolsInto(dst.Bits(), at, raw)
 	case arrow.INT8:
 		lo, hi = spread(vec.Fixed[int8](dst, at), raw, w, base, delta)
