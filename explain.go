@@ -2,9 +2,11 @@ package stoa
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/internal/scan"
 	"stoa/vec"
 )
@@ -28,8 +30,8 @@ type Reason = scan.Reason
 // Ran is what a scan did.
 type Ran struct {
 	Rows    int64         // that came out
-	Reads   int64         // of pages; neighbours are read together
-	Bytes   int64         // of these reads
+	Reads   int64         // of pages; neighbours are read together; -1 where a format's own reader fetches them
+	Bytes   int64         // of these reads; the same
 	Elapsed time.Duration // with opening nothing, but with what metadata was not read before
 }
 
@@ -70,6 +72,9 @@ func (t *Table) Explain(ctx context.Context, spec ScanSpec, analyze bool) (*Expl
 		}
 		out.Ran.Elapsed = time.Since(begin)
 		out.Ran.Reads, out.Ran.Bytes = trace.Fetched()
+		if slices.ContainsFunc(t.sources, func(s *source) bool { _, own := s.reader.(format.Batcher); return own }) {
+			out.Ran.Reads, out.Ran.Bytes = -1, -1
+		}
 	}
 	out.Levels = trace.Tallies()
 	return out, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -34,12 +35,17 @@ type explainRow struct {
 	Total      *int64        `json:"of_bytes"`
 }
 
+// explainRan counts reads of files and their bytes (what is read twice counts twice): of pages (null where a format's own reader fetches them), all of
+// the explanation and the scan, and those before, which told the format and opened the table. Distinct counts every byte once.
 type explainRan struct {
 	Rows      int64   `json:"rows"`
-	Reads     int64   `json:"page_reads"`
-	Bytes     int64   `json:"page_bytes"`
-	AllReads  int     `json:"all_reads"`
-	AllBytes  int64   `json:"all_bytes"`
+	PageReads *int64  `json:"page_reads"`
+	PageBytes *int64  `json:"page_bytes"`
+	ScanReads int64   `json:"scan_reads"`
+	ScanBytes int64   `json:"scan_bytes"`
+	OpenReads int64   `json:"open_reads"`
+	OpenBytes int64   `json:"open_bytes"`
+	Distinct  int64   `json:"distinct_bytes"`
 	FileBytes *int64  `json:"file_bytes"`
 	Seconds   float64 `json:"seconds"`
 }
@@ -72,8 +78,8 @@ of it is read, and by what means the rest is passed over. Only metadata is read.
 			if err != nil {
 				return err
 			}
-			count := store.NewCounter(o.Tree)
-			o.Tree = count
+			counter := store.NewCounter(o.Tree)
+			o.Tree = counter
 			t, err := a.openAll(ctx, args, o)
 			if err != nil {
 				return err
@@ -82,16 +88,14 @@ of it is read, and by what means the rest is passed over. Only metadata is read.
 			if err := spare(out.file, t.Sources()); err != nil {
 				return err
 			}
+			opened := len(counter.Reads())
 			x, err := t.Explain(ctx, spec, analyze)
 			if err != nil {
 				return err
 			}
 			doc := docOfExplanation(x)
 			if doc.Ran != nil {
-				for _, r := range count.Reads() {
-					doc.Ran.AllReads++
-					doc.Ran.AllBytes += int64(r.Got)
-				}
+				doc.Ran.count(counter.Reads(), opened)
 				doc.Ran.FileBytes = known(a.sizeOf(ctx, t.Sources()))
 			}
 			err = a.put(ctx, &out, func(w io.Writer) error {
@@ -133,9 +137,33 @@ func docOfExplanation(x *stoa.Explanation) explainDoc {
 		d.Levels = append(d.Levels, row)
 	}
 	if r := x.Ran; r != nil {
-		d.Ran = &explainRan{Rows: r.Rows, Reads: r.Reads, Bytes: r.Bytes, Seconds: r.Elapsed.Seconds()}
+		d.Ran = &explainRan{Rows: r.Rows, Seconds: r.Elapsed.Seconds(), PageReads: known(r.Reads), PageBytes: known(r.Bytes)}
 	}
 	return d
+}
+
+// count takes in the reads, of which the first opened were before.
+func (x *explainRan) count(reads []store.Read, opened int) {
+	for i, r := range reads {
+		if i < opened {
+			x.OpenReads++
+			x.OpenBytes += int64(r.Got)
+		} else {
+			x.ScanReads++
+			x.ScanBytes += int64(r.Got)
+		}
+	}
+	slices.SortFunc(reads, func(a, b store.Read) int { return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Off, b.Off)) })
+	name, end := "", int64(0)
+	for _, r := range reads {
+		if r.Name != name {
+			name, end = r.Name, 0
+		}
+		if stop := r.Off + int64(r.Got); stop > end {
+			x.Distinct += stop - max(end, r.Off)
+			end = stop
+		}
+	}
 }
 
 func writeExplanation(w io.Writer, d explainDoc, style tableStyle) error {
@@ -163,14 +191,22 @@ func writeExplanation(w io.Writer, d explainDoc, style tableStyle) error {
 	if err := r.writeTable(w, style); err != nil || d.Ran == nil {
 		return err
 	}
-	x := d.Ran
-	_, err := fmt.Fprintf(w, "\n%s rows came out in %.3f s; %s of pages in %d reads; with metadata %s in %d reads", thousands(x.Rows), x.Seconds, bytesText(x.Bytes), x.Reads, bytesText(x.AllBytes), x.AllReads)
-	if err == nil && x.FileBytes != nil {
-		_, err = fmt.Fprintf(w, ", of %s", bytesText(*x.FileBytes))
+	return d.Ran.write(w)
+}
+
+func (x *explainRan) write(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s came out in %.3f s; ", count(x.Rows, "row"), x.Seconds)
+	if x.PageReads != nil {
+		fmt.Fprintf(&b, "%s of pages in %s, with metadata ", bytesText(*x.PageBytes), count(*x.PageReads, "read"))
 	}
-	if err == nil {
-		_, err = fmt.Fprintln(w)
+	fmt.Fprintf(&b, "%s in %s; before, telling the format and opening took %s in %s; ", bytesText(x.ScanBytes), count(x.ScanReads, "read"), bytesText(x.OpenBytes), count(x.OpenReads, "read"))
+	fmt.Fprintf(&b, "%s was read at least once", bytesText(x.Distinct))
+	if x.FileBytes != nil {
+		fmt.Fprintf(&b, ", of %s", bytesText(*x.FileBytes))
 	}
+	b.WriteByte('\n')
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 

@@ -58,16 +58,29 @@ func (f *file) Parts(context.Context, format.Query) iter.Seq2[format.Part, error
 }
 
 // RowGroups lists the row groups. In generation A they do not say how many rows they have: a column that does not repeat does.
-func (f *file) RowGroups(ctx context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
+func (f *file) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	out := make([]format.RowGroup, len(f.meta.groups))
 	for i := range out {
 		rows, err := f.rowsOf(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: rows, Bytes: f.meta.groups[i].bytes}
+		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: rows, Bytes: f.stored(i, q.Cols)}
 	}
 	return out, nil
+}
+
+// stored is the size of the columns' pages in a row group, without their headers; 0 if it is not known, as only the metadata at the chunks
+// says it. The row group's own total_byte_size counts raw bytes.
+func (f *file) stored(group int, cols []int) (sum int64) {
+	for _, c := range cols {
+		m := f.meta.groups[group].columns[c].meta
+		if m == nil || m.stored < 0 || m.stored > f.at.Len {
+			return 0
+		}
+		sum += m.stored
+	}
+	return sum
 }
 
 // rowsOf is how many rows a row group has; -1 if only its levels tell.
