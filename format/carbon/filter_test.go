@@ -204,6 +204,59 @@ func TestCutDictionary(t *testing.T) {
 	}
 }
 
+// TestCutLoad: the same where the cut takes the second of two loads: the first one's values are known, none of them passes, and pages of the
+// second segment have codes that may stand for what is looked for.
+func TestCutLoad(t *testing.T) {
+	for version := 1; version <= 3; version++ {
+		dir := newVisits(t)
+		o := map[string]string{"version": fmt.Sprint(version)}
+		if err := loadVisits(t, dir, "", o, visits(0, "nl", "fra")); err != nil {
+			t.Fatal(err)
+		}
+		dicts, err := filepath.Glob(filepath.Join(dir, "Metadata", "*.dict"))
+		if err != nil || len(dicts) != 2 {
+			t.Fatal(dicts, err)
+		}
+		first := map[string]int64{}
+		for _, d := range dicts {
+			info, err := os.Stat(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first[d] = info.Size()
+		}
+		if err := loadVisits(t, dir, "", o, visits(2, "sweden", "belgium")); err != nil {
+			t.Fatal(err)
+		}
+		wheres := []string{"country = 'nowhere'", "country in ('nowhere', 'elsewhere')", "country > 'x'", "country like 'x%'", "code = 123456", "code > 123456", "country = 'sweden'", "code = 6"}
+		for i, where := range wheres {
+			if n := countWhere(t, dir, where); n != i/6 {
+				t.Errorf("version %d, %s: %d rows", version, where, n)
+			}
+		}
+		for d, n := range first {
+			if err := os.Truncate(d, n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, segments := range []string{"0,1", "1"} {
+			for _, where := range wheres {
+				e, err := pred.Parse(where)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, rows, err := read(t, dir, stoa.OpenOptions{Opts: map[string]string{"segments": segments}}, stoa.ScanSpec{Filter: e}); !errors.Is(err, fault.Corrupt) {
+					t.Errorf("version %d, segments %q, %s with dictionaries cut behind the first load: %d rows, %v", version, segments, where, len(rows), err)
+				}
+			}
+			_, rows, err := read(t, dir, stoa.OpenOptions{Opts: map[string]string{"segments": "0"}}, stoa.ScanSpec{})
+			if err != nil || len(rows) != 2 {
+				t.Errorf("version %d: the first segment has %d rows, %v", version, len(rows), err)
+			}
+		}
+	}
+}
+
 // TestOddIndex: an index file that parses, and says what none of the table can (one bit was turned: a column's id, a field's number), is
 // told and not believed: every row is there, with a filter and without.
 func TestOddIndex(t *testing.T) {
