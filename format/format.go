@@ -90,6 +90,7 @@ type KeyValue struct{ Key, Value string }
 type Limits struct {
 	Page     int64 // bytes of one decoded page; default 1 GiB
 	Metadata int64 // bytes of one metadata structure; default 256 MiB
+	Fields   int64 // fields, nested ones counted, that a text without a schema may have; default 65,536
 }
 
 // WithDefaults fills the zero fields.
@@ -99,6 +100,9 @@ func (l Limits) WithDefaults() Limits {
 	}
 	if l.Metadata == 0 {
 		l.Metadata = 256 << 20
+	}
+	if l.Fields == 0 {
+		l.Fields = 1 << 16
 	}
 	return l
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Local is the machine's file system. Names are paths, relative ones from the working directory.
@@ -148,7 +149,46 @@ type localSink struct {
 	tmp     string   // of the single file or of the directory; "" before the first Create
 	lock    *os.File // held on tmp, so that other runs see that it is not left over; nil if that cannot be had
 	dir     bool
-	done    bool
+
+	mu   sync.Mutex // held while names change
+	done bool
+}
+
+// atWork are the sinks that have something temporary.
+var atWork struct {
+	sync.Mutex
+	sinks map[*localSink]bool
+}
+
+// AbortAll removes all that the process's Local sinks have not committed. It is for a process that ends without waiting for those who
+// write: nothing can be written afterwards. What is being committed at this moment stays, and the next run that writes there sees to it.
+func AbortAll() {
+	atWork.Lock() // for good: no sink begins any more
+	for s := range atWork.sinks {
+		if s.mu.TryLock() && !s.done {
+			_ = os.RemoveAll(s.tmp)
+			_ = os.RemoveAll(s.tmp) // what a writer added meanwhile
+		}
+	}
+}
+
+func (s *localSink) begin(tmp string) {
+	atWork.Lock()
+	defer atWork.Unlock()
+	if atWork.sinks == nil {
+		atWork.sinks = map[*localSink]bool{}
+	}
+	s.tmp = tmp
+	atWork.sinks[s] = true
+	s.hold()
+}
+
+// end is called with mu held: what is temporary is now the place's, or gone.
+func (s *localSink) end() {
+	s.done = true
+	atWork.Lock()
+	defer atWork.Unlock()
+	delete(atWork.sinks, s)
 }
 
 // oldSuffix ends the name of a directory that steps aside for a new one.
@@ -222,8 +262,7 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 		if err != nil {
 			return nil, s.named(err)
 		}
-		s.tmp = f.Name()
-		s.hold()
+		s.begin(f.Name())
 		if err := os.Chmod(s.tmp, s.mode(0o666)); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
@@ -241,8 +280,8 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 		if err := os.Chmod(tmp, s.mode(0o777)); err != nil {
 			return nil, err
 		}
-		s.tmp, s.dir = tmp, true
-		s.hold()
+		s.dir = true
+		s.begin(tmp)
 	}
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return nil, fmt.Errorf("%s: %q would lie outside", s.path, name)
@@ -343,14 +382,16 @@ func (s *localSink) Commit(context.Context) error {
 		if err := s.mayReplace(); err != nil {
 			return err
 		}
-		if _, err := os.Stat(s.path); err == nil {
-			return s.replaceDir()
-		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := os.Stat(s.path); s.dir && err == nil {
+		return s.replaceDir()
 	}
 	if err := os.Rename(s.tmp, s.path); err != nil {
 		return err
 	}
-	s.done = true
+	s.end()
 	return syncDir(filepath.Dir(s.path))
 }
 
@@ -367,7 +408,7 @@ func (s *localSink) replaceDir() error {
 			return errors.Join(err, os.Rename(old, s.path))
 		}
 	}
-	s.done = true
+	s.end()
 	return errors.Join(syncDir(filepath.Dir(s.path)), os.RemoveAll(old))
 }
 
@@ -375,8 +416,10 @@ func (s *localSink) Abort(context.Context) error {
 	if s.tmp == "" || s.done {
 		return nil
 	}
-	s.done = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	defer s.release()
+	s.end()
 	return os.RemoveAll(s.tmp)
 }
 

@@ -66,12 +66,21 @@ func TestHostile(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000) + "\n"
 	for _, x := range []struct{ what, ext, text string }{
 		{"a million columns", ".csv", strings.Repeat("c,", 1_000_000) + "c\n1\n"},
+		{"a million fields", ".jsonl", "{" + strings.TrimSuffix(millionFields(), ",") + "}\n"},
 		{"a field that does not end", ".csv", "a,b\n1,\"" + strings.Repeat("x", 8<<20)},
 		{"deep objects", ".jsonl", deep},
 		{"deep lists", ".jsonl", `{"a":` + strings.Repeat("[", 1_000_000) + "\n"},
 	} {
 		hostile(t, x.what, x.ext, []byte(x.text))
 	}
+}
+
+func millionFields() string {
+	var b strings.Builder
+	for i := range 1_000_000 {
+		fmt.Fprintf(&b, `"f%d":1,`, i)
+	}
+	return b.String()
 }
 
 // hostileDir turns numbers of every file of a directory into others, one after the other.

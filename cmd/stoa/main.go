@@ -11,10 +11,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
+
+	"stoa/store"
 )
 
 func main() {
@@ -24,10 +28,32 @@ func main() {
 
 // run is the whole command; it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ended := make(chan struct{})
+	outer := ctx
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	defer close(ended)
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal ends the process at once
+		if outer.Err() == nil {
+			give(ended, stderr)
+		}
+	})
 	return newApp(stdin, stdout, stderr).run(ctx, args)
+}
+
+// grace is how long a verb has, after a signal, to end in order.
+const grace = time.Second
+
+// give ends the process when a verb has not ended in time: where a library is at work for long, nobody looks at the context.
+func give(ended <-chan struct{}, stderr io.Writer) {
+	select {
+	case <-ended:
+	case <-time.After(grace):
+		store.AbortAll()
+		fmt.Fprintln(stderr, "stoa: interrupted")
+		os.Exit(statusCannot)
+	}
 }
 
 func (a *app) run(ctx context.Context, args []string) int {

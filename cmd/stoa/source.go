@@ -25,6 +25,7 @@ type sourceFlags struct {
 	noVerify bool
 	maxPage  string // --max-page
 	maxMeta  string // --max-metadata
+	limits   format.Limits
 
 	words   []*wordFlag
 	changed func(flag string) bool
@@ -63,6 +64,7 @@ func (f *sourceFlags) register(a *app, cmd *cobra.Command) {
 	fl.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums")
 	fl.StringVar(&f.maxPage, "max-page", "", "refuse pages of more than `SIZE` when decoded (default 1GiB)")
 	fl.StringVar(&f.maxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
+	fl.Int64Var(&f.limits.Fields, "max-fields", 0, "refuse texts whose rows have more than `N` fields (default 65536)")
 	f.changed = fl.Changed
 	for _, w := range newWordFlags() {
 		if fl.Lookup(w.flag) != nil { // the verb has another use for the word
@@ -92,7 +94,7 @@ func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa
 	if err := f.inStore(ctx, paths, o.Tree); err != nil {
 		return o, err
 	}
-	if o.Limits, err = f.limits(); err != nil {
+	if o.Limits, err = f.allLimits(); err != nil {
 		return o, err
 	}
 	for _, w := range f.words {
@@ -148,8 +150,12 @@ func (f *sourceFlags) word(flag string) string {
 	return ""
 }
 
-// limits are what a file may ask for at most.
-func (f *sourceFlags) limits() (l format.Limits, err error) {
+// allLimits are what a file may ask for at most.
+func (f *sourceFlags) allLimits() (l format.Limits, err error) {
+	l = f.limits
+	if l.Fields < 0 {
+		return l, wrongUse("--max-fields is a number of fields")
+	}
 	if f.maxPage != "" {
 		if l.Page, err = parseSize("--max-page", f.maxPage); err != nil {
 			return l, err

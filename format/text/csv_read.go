@@ -129,8 +129,8 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	if n := len(s.fields); n > mostColumns {
-		return nil, nil, 0, fault.New(fault.Limit, fault.Span{}, "", "the first line has %d fields; stoa reads at most %d", n, mostColumns)
+	if n := len(s.fields); int64(n) > s.in.most {
+		return nil, nil, 0, fault.Limitf(s.in.span(s.off, s.size), linePath(s.line, ""), "the line has %d fields, and at most %d are read (--max-fields)", n, s.in.most)
 	}
 	names = c.names(s)
 	seen = make([]class, len(names))
@@ -152,9 +152,6 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	}
 	return names, seen, n, nil
 }
-
-// mostColumns bounds what a first line may cost.
-const mostColumns = 1 << 16
 
 // names of the columns: of the header, made unique; c1, c2, … without.
 func (c *csvOptions) names(s *csvScanner) []string {

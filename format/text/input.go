@@ -22,6 +22,7 @@ type input struct {
 	at    int   // of the first byte that is not consumed
 	off   int64 // of buf[0] in the text
 	limit int64 // bytes of one record
+	most  int64 // fields of a record, if nothing says how many there are
 	gzip  bool
 	chunk int // bytes read at once at least
 }
@@ -38,7 +39,7 @@ func newInput(ctx context.Context, src store.Source, t format.Target, limits for
 
 // newInputOf reads chunk bytes at once.
 func newInputOf(seq *sequential, t format.Target, limits format.Limits, chunk int) (*input, error) {
-	in := &input{name: t.Name, r: seq, off: t.At.From, limit: limits.WithDefaults().Page, chunk: chunk}
+	in := &input{name: t.Name, r: seq, off: t.At.From, limit: limits.WithDefaults().Page, most: limits.WithDefaults().Fields, chunk: chunk}
 	if err := in.fill(); err != nil && err != io.EOF {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func newInputOf(seq *sequential, t format.Target, limits format.Limits, chunk in
 		if err != nil {
 			return nil, in.wrap(err)
 		}
-		*in = input{name: t.Name, r: z, limit: in.limit, gzip: true, chunk: chunk}
+		*in = input{name: t.Name, r: z, limit: in.limit, most: in.most, gzip: true, chunk: chunk}
 		if err := in.fill(); err != nil && err != io.EOF {
 			return nil, err
 		}

@@ -21,6 +21,8 @@ type jsonParser struct {
 	depth   int
 	lenient bool   // keys that are not in the schema are passed over
 	scratch []byte // of strings with escapes
+	fresh   int64  // fields that look has found for the first time
+	most    int64  // of them
 }
 
 func (p *jsonParser) reset(b []byte) { p.b, p.at, p.depth = b, 0, 0 }

@@ -85,7 +85,7 @@ type shape struct {
 // sampleJSON looks at some rows. A line that is damaged is left for the reading of the rows, unless it is the first.
 func sampleJSON(in *input) (*shape, int, error) {
 	top := &shape{}
-	var p jsonParser
+	p := jsonParser{most: in.most}
 	n := 0
 	for line := int64(1); n < sampleRows && in.offset() < sampleBytes; line++ {
 		off := in.offset()
@@ -101,6 +101,9 @@ func sampleJSON(in *input) (*shape, int, error) {
 			continue
 		}
 		err = p.look(top)
+		if errors.Is(err, errWide) {
+			return nil, 0, fault.Limitf(in.span(off, int64(len(b))), linePath(line, ""), "up to this line there are more than %d fields, and no more are read (--max-fields)", in.most)
+		}
 		if err == nil {
 			err = p.end()
 		}
@@ -118,6 +121,9 @@ func sampleJSON(in *input) (*shape, int, error) {
 	return top, n, nil
 }
 
+// errWide says that there are more fields than may be.
+var errWide = errors.New("too many fields")
+
 // look notes the shape of the next value.
 func (p *jsonParser) look(s *shape) error {
 	switch p.peek() {
@@ -128,6 +134,9 @@ func (p *jsonParser) look(s *shape) error {
 		return p.object(func(key []byte) error {
 			f := s.fields[string(key)]
 			if f == nil {
+				if p.fresh++; p.fresh > p.most {
+					return errWide
+				}
 				f = &shape{}
 				s.fields[string(key)] = f
 				s.names = append(s.names, string(key))

@@ -111,7 +111,11 @@ func (r *run) batch(rec arrow.RecordBatch) error {
 		}
 	}()
 	for i, o := range r.plan.outputs {
-		a := child(rec.Column(topOf(rec, r.plan, o.top)), o.path[1:])
+		slot, ok := r.plan.slots[o.top]
+		if !ok {
+			return fault.New(fault.Bug, fault.Span{}, o.path[0], "the column is in no batch")
+		}
+		a := child(rec.Column(slot), o.path[1:])
 		t, err := take(a, sel, r.plan.alloc())
 		a.Release()
 		if err != nil {
@@ -140,18 +144,6 @@ func (r *run) slices(cols []arrow.Array, n int) error {
 		}
 	}
 	return nil
-}
-
-// topOf is the position in rec of top-level field top: rec has the query's columns only.
-func topOf(rec arrow.RecordBatch, p *plan, top int) int {
-	k := 0
-	for _, c := range p.query.Cols {
-		if p.columns[c].Path[0] == top {
-			return k
-		}
-		k++
-	}
-	return -1
 }
 
 // columnOf is a top-level column; nil for what lies inside one, which the predicate then finds itself.

@@ -33,6 +33,8 @@ type plan struct {
 	// The same of nested fields, whose columns are in none of the lists above.
 	filterFields, otherFields []*fieldPlan
 	columns                   []format.Column
+	tops                      []storage          // by top-level field
+	slots                     map[int]int        // of a batcher's columns: their positions in its batches, by top-level field
 	fields                    []arrow.Field      // of the reader's schema, which copies them each time
 	paths                     map[string][]int   // of the names in the filter
 	named                     map[string]int     // physical columns of the names in the filter, of those that may have bounds
@@ -56,6 +58,7 @@ func newPlan(r format.Reader, spec Spec) (*plan, error) {
 		spec.Ahead = defaultAhead
 	}
 	p := &plan{spec: spec, columns: r.Columns(), fields: r.Schema().Fields(), named: map[string]int{}, paths: map[string][]int{}}
+	p.tops = storageOf(p.columns, len(p.fields))
 	_, p.logical = r.(format.Overlayer)
 	_, p.batched = r.(format.Batcher)
 	sc := r.Schema()
@@ -157,6 +160,12 @@ func (p *plan) split(sc *arrow.Schema) error {
 	}
 	p.query.Cols = sorted(p.query.Cols)
 	if p.batched {
+		p.slots = make(map[int]int, len(p.query.Cols))
+		for i, k := range p.query.Cols {
+			if _, ok := p.slots[p.columns[k].Path[0]]; !ok {
+				p.slots[p.columns[k].Path[0]] = i
+			}
+		}
 		return p.want(sc)
 	}
 	return nil
@@ -221,22 +230,15 @@ func sorted(cols []int) []int {
 
 // nested reports whether top-level field i is made of several columns, or of one that is more than a value a row.
 func (p *plan) nested(i int) bool {
-	first, n := -1, 0
-	for k, c := range p.columns {
-		if len(c.Path) > 0 && c.Path[0] == i {
-			if n++; first < 0 {
-				first = k
-			}
-		}
-	}
 	if p.batched {
 		return false
 	}
-	if first < 0 { // of type null, say: nothing is stored of it
+	in := p.tops[i]
+	if in.n == 0 { // of type null, say: nothing is stored of it
 		return true
 	}
-	c := p.columns[first]
-	return n > 1 || len(c.Path) > 1 || c.MaxRep > 0 || c.Has == format.Lengths
+	c := p.columns[in.first]
+	return in.n > 1 || len(c.Path) > 1 || c.MaxRep > 0 || c.Has == format.Lengths
 }
 
 // tells reports whether a column is read that has pages.
@@ -316,14 +318,30 @@ func (p *plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 	return fields, nil
 }
 
-// physical is the column that stores top-level field i.
+// physical is the first column that stores something of top-level field i; -1 if none does.
 func (p *plan) physical(i int) int {
-	for k, c := range p.columns {
-		if len(c.Path) > 0 && c.Path[0] == i {
-			return k
+	if p.tops[i].n == 0 {
+		return -1
+	}
+	return p.tops[i].first
+}
+
+// storage says which columns store a top-level field: the first of them, and how many they are.
+type storage struct{ first, n int }
+
+func storageOf(columns []format.Column, fields int) []storage {
+	out := make([]storage, fields)
+	for k, c := range columns {
+		if len(c.Path) == 0 {
+			continue
+		}
+		if t := &out[c.Path[0]]; t.n == 0 {
+			*t = storage{k, 1}
+		} else {
+			t.n++
 		}
 	}
-	return -1
+	return out
 }
 
 // resolve finds the field that a path names (see pred.Find) and its child indices from the root.

@@ -1,0 +1,66 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestSignal: the first signal ends every verb, wherever it is, and leaves nothing: also where a library that knows no context is at
+// work on very many columns, and where a verb waits for input that does not come.
+func TestSignal(t *testing.T) {
+	wide := filepath.Join(t.TempDir(), "wide.jsonl")
+	var b bytes.Buffer
+	for i := range 60_000 {
+		fmt.Fprintf(&b, "%c\"field %d\":%d", "{,"[min(i, 1)], i, i)
+	}
+	b.WriteString("}\n")
+	if err := os.WriteFile(wide, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{
+		"convert " + wide + " -o OUT.parquet",
+		"convert " + wide + " -o OUT/ --to cfile",
+		"convert - --from csv -o OUT.red",
+		"head - --from jsonl",
+	} {
+		dir := t.TempDir()
+		cmd := exec.Command(os.Args[0], strings.Fields(strings.ReplaceAll(args, "OUT", filepath.Join(dir, "out")))...)
+		cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1")
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		in, err := cmd.StdinPipe() // open, and nothing comes
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(400 * time.Millisecond)
+		sent := time.Now()
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Wait()
+		took := time.Since(sent)
+		in.Close()
+		if took > grace+4*time.Second { // the machine may be busy
+			t.Errorf("%s: ended %s after the signal", args, took)
+		}
+		if st := cmd.ProcessState.ExitCode(); st != statusCannot || !strings.Contains(errs.String(), "interrupted") {
+			t.Errorf("%s: status %d: %s", args, st, errs.String())
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%s: %s is left", args, left[0].Name())
+		}
+		t.Logf("%s: %s", args, took)
+	}
+}
