@@ -498,6 +498,9 @@ func (l *leaf) page(ctx context.Context, p format.Page) error {
 				return err
 			}
 		}
+		if beyond(l.field.group, at, p.Rows) {
+			return err
+		}
 		return l.losePage(p, at, err)
 	}
 	if l.col.MaxRep > 0 {

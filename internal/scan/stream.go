@@ -202,13 +202,25 @@ func (s *stream) decode(ctx context.Context, p format.Page, first int64, want *v
 
 // losePage follows the damage policy for a page that cannot be decoded.
 func (s *stream) losePage(p format.Page, first, pos int64, err error) error {
-	if !s.run.excused(err) || p.Rows < 0 {
+	if !s.run.excused(err) || p.Rows < 0 || beyond(s.group, first, p.Rows) {
 		return err
 	}
 	to := first + p.Rows
 	s.loseRows(pos, to, true, err)
 	s.pass(to)
 	return nil
+}
+
+// mostLost is how many rows a page that cannot be decoded may say that it has, in a row group that does not say how many it has.
+const mostLost = 1 << 24
+
+// beyond reports whether a page says that it has more rows than its row group: then its number is damaged, too, and no placeholders are made
+// by it. All that is known is where the row group ends.
+func beyond(g format.RowGroup, first, rows int64) bool {
+	if g.Rows < 0 {
+		return rows > mostLost
+	}
+	return rows > g.Rows-first
 }
 
 // loseRows puts placeholders for the rows [from, to), which must follow vec's last entry.
