@@ -44,8 +44,14 @@ func parseColumn(text string) (arrow.Field, error) {
 	return fields[0], nil
 }
 
+// maxTypeDepth is how deep types are nested at most.
+const maxTypeDepth = 64
+
 // typeParser reads types in Spark's words.
-type typeParser struct{ rest string }
+type typeParser struct {
+	rest  string
+	depth int
+}
 
 func (p *typeParser) skip() { p.rest = strings.TrimLeftFunc(p.rest, unicode.IsSpace) }
 
@@ -111,6 +117,10 @@ func (p *typeParser) dataType() (t arrow.DataType, varchar bool, err error) {
 		return nil, false, err
 	}
 	w = strings.ToLower(w)
+	if p.depth++; p.depth > maxTypeDepth {
+		return nil, false, wrongUse("types are nested deeper than %d", maxTypeDepth)
+	}
+	defer func() { p.depth-- }()
 	var types []arrow.DataType
 	switch w {
 	case "decimal", "numeric":
