@@ -164,6 +164,10 @@ func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error)
 	}
 	o.Opts, o.NoVerify, o.Recover = s.Opts, s.NoVerify, false
 	for _, src := range s.Sources {
+		if len(src.Pieces) == 0 { // to the scan, none are all
+			out.Close()
+			return nil, fault.Invalidf("the split names no pieces of %s", src.URI)
+		}
 		o.From = src.Format
 		t, err := Open(ctx, src.URI, o)
 		if err == nil && len(t.sources) != 1 {
