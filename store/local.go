@@ -266,7 +266,7 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 		if err := os.Chmod(s.tmp, s.mode(0o666)); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
-		return &localObject{f}, nil
+		return &localObject{f, s.path}, nil
 	}
 	if s.tmp == "" {
 		s.sweep()
@@ -296,7 +296,7 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &localObject{f}, nil
+	return &localObject{f, filepath.Join(s.path, filepath.FromSlash(name))}, nil
 }
 
 // named is err about the place that the user named, not about the temporary one.
@@ -338,15 +338,30 @@ func (s *localSink) mayReplace() error {
 	return nil
 }
 
-type localObject struct{ f *os.File }
+type localObject struct {
+	f    *os.File
+	name string // that it is going to have
+}
 
-func (o *localObject) Write(p []byte) (int, error) { return o.f.Write(p) }
+func (o *localObject) Write(p []byte) (int, error) {
+	n, err := o.f.Write(p)
+	return n, o.named(err)
+}
+
 func (o *localObject) Close() error {
 	if err := o.f.Sync(); err != nil {
 		o.f.Close()
-		return err
+		return o.named(err)
 	}
-	return o.f.Close()
+	return o.named(o.f.Close())
+}
+
+func (o *localObject) named(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return &fs.PathError{Op: p.Op, Path: o.name, Err: p.Err}
+	}
+	return err
 }
 
 func (s *localSink) Scratch(context.Context) (Scratch, error) {

@@ -22,11 +22,13 @@ import (
 	"stoa/store"
 )
 
-// killed are the conversions that are killed: what is written, and the flags for it.
-var killed = []struct{ out, flags string }{
-	{"out.cfile/", "--to cfile --opt block-size=4096"}, {"out.cfile", "--columns id --opt block-size=512"}, {"out.red", "--opt row-group-rows=5000"},
-	{"out.trv", "--to trevni"}, {"out.avro.trv", "--to trevni-avro"}, {"out.carbondata", ""}, {"out.parquet", "--opt row-group-rows=5000"},
-	{"out.arrow", ""}, {"out.csv", ""}, {"out.jsonl", ""},
+// killed are the conversions that are killed: what is written, the flags for it, and where its rows are, if that is not the place itself:
+// such a place is not written to again, so there is nothing old.
+var killed = []struct{ out, flags, rows string }{
+	{"out.cfile/", "--to cfile --opt block-size=4096", ""}, {"out.cfile", "--columns id --opt block-size=512", ""}, {"out.red", "--opt row-group-rows=5000", ""},
+	{"out.trv", "--to trevni", ""}, {"out.avro.trv", "--to trevni-avro", ""}, {"out.carbondata", "", ""}, {"out.parquet", "--opt row-group-rows=5000", ""},
+	{"out.arrow", "", ""}, {"out.csv", "", ""}, {"out.jsonl", "", ""},
+	{"out.backup/", "--to kudu-backup --opt table=t --opt key=id --opt time=1700000000000 --opt part-rows=5000", "*/*"},
 }
 
 // TestKilled kills convert at random moments between its first and its last write: the output is the old one or the new one, whole, and
@@ -42,7 +44,7 @@ func TestKilled(t *testing.T) {
 	src := killSource(t)
 	for _, k := range killed {
 		t.Run(k.out+strings.ReplaceAll(k.flags, " ", "_"), func(t *testing.T) {
-			c := &killing{t: t, r: r, dir: t.TempDir(), src: src, name: k.out, flags: strings.Fields(k.flags)}
+			c := &killing{t: t, r: r, dir: t.TempDir(), src: src, name: k.out, rows: k.rows, flags: strings.Fields(k.flags)}
 			c.run(kills)
 		})
 	}
@@ -72,6 +74,7 @@ type killing struct {
 	r         *rand.Rand
 	dir       string
 	src, name string
+	rows      string // below the place; "": the place itself
 	flags     []string
 	old, new  string
 	writing   time.Duration // from the first write to the last
@@ -137,23 +140,30 @@ func (c *killing) finish(limit int) time.Duration {
 
 func (c *killing) run(kills int) {
 	for i := range 3 {
+		if c.rows != "" {
+			os.RemoveAll(c.out())
+		}
 		if d := c.finish(killRows); i == 0 || d < c.writing {
 			c.writing = d
 		}
 	}
 	c.new = c.sum()
 	os.RemoveAll(c.out())
-	c.finish(10)
-	c.old = c.sum()
 	kept := filepath.Join(c.t.TempDir(), "old")
-	c.copy(c.out(), kept)
+	if c.rows == "" {
+		c.finish(10)
+		c.old = c.sum()
+		c.copy(c.out(), kept)
+	}
 	const bins = 10
 	var histogram [bins]int
 	during, replaced := 0, 0
 	n := 0
 	for ; n < kills || during < kills*3/4 && n < 3*kills; n++ { // three quarters shall be in the middle
 		os.RemoveAll(c.out())
-		c.copy(kept, c.out())
+		if c.rows == "" {
+			c.copy(kept, c.out())
+		}
 		wait := time.Duration(c.r.Int64N(int64(c.writing) + 1))
 		state := c.kill(wait)
 		if len(c.temps()) > 0 {
@@ -162,6 +172,9 @@ func (c *killing) run(kills int) {
 		}
 		if state == c.new {
 			replaced++
+		}
+		if c.rows != "" {
+			os.RemoveAll(c.out())
 		}
 		c.finish(10)
 		if left := c.temps(); len(left) > 0 {
@@ -201,7 +214,7 @@ func (c *killing) whole() bool {
 		return false
 	}
 	out.Reset()
-	st := run(context.Background(), []string{"count", c.out()}, strings.NewReader(""), &out, &errs)
+	st := run(context.Background(), []string{"count", filepath.Join(c.out(), c.rows)}, strings.NewReader(""), &out, &errs)
 	return st == 0 && strings.TrimSpace(out.String()) == strconv.Itoa(killRows)
 }
 

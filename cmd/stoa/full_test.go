@@ -1,0 +1,89 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// outputs are what is written to a place that has no room for it: the smaller of its files is larger than 8 kB with killRows rows.
+var outputs = []struct{ out, flags string }{
+	{"out.parquet", ""}, {"out.backup", "--to kudu-backup --opt table=t --opt key=id"}, {"out.cfile", "--columns id --opt encoding=plain"}, {"out", "--to cfile --opt encoding=plain"},
+	{"out.red", ""}, {"out.trv", "--to trevni"}, {"out.avro.trv", "--to trevni-avro"}, {"out.carbondata", ""}, {"out.arrow", ""}, {"out.csv", ""}, {"out.tsv", ""}, {"out.jsonl", ""},
+}
+
+// TestFileLimit: where the system does not let a file become longer (RLIMIT_FSIZE) the error comes out with the output's name, nothing is
+// left, and an output that was there is as it was.
+func TestFileLimit(t *testing.T) {
+	dir := t.TempDir()
+	noRoom(t, dir, "file too large", func(command string) *exec.Cmd {
+		return exec.Command("sh", "-c", "ulimit -f 16; "+command)
+	})
+}
+
+// TestDiskFull is the same on a file system of 64 kB.
+func TestDiskFull(t *testing.T) {
+	dir := t.TempDir()
+	mounted := func(command string) *exec.Cmd {
+		if os.Getuid() == 0 {
+			return exec.Command("sh", "-c", command)
+		}
+		return exec.Command("unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=64k tmpfs "+dir+" && "+command)
+	}
+	if os.Getuid() == 0 {
+		if b, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", dir).CombinedOutput(); err != nil {
+			t.Skipf("no small file system can be had: %v: %s", err, b)
+		}
+		defer exec.Command("umount", dir).Run()
+	} else if b, err := mounted("true").CombinedOutput(); err != nil {
+		t.Skipf("no small file system can be had: %v: %s", err, b)
+	}
+	noRoom(t, dir, "no space left on device", mounted)
+}
+
+func noRoom(t *testing.T, dir, why string, within func(command string) *exec.Cmd) {
+	src := killSource(t)
+	list := outputs
+	if testing.Short() {
+		list = list[:3]
+	}
+	for _, o := range list {
+		out := filepath.Join(dir, o.out)
+		place := out
+		if !strings.Contains(o.out, ".") || strings.Contains(o.out, "backup") {
+			place += "/"
+		}
+		small := fmt.Sprintf("%s convert %s -o %s %s -q -n 5", os.Args[0], src, place, o.flags)
+		large := fmt.Sprintf("%s convert %s -o %s %s -q", os.Args[0], src, place, o.flags)
+		if strings.Contains(o.out, "backup") { // it replaces nothing
+			small = "true"
+		}
+		// After it, what is in the directory, and the sum of what was there before and is there now.
+		sum := fmt.Sprintf("find %s -type f 2>/dev/null | sort | xargs -r cat | cksum", out)
+		cmd := within(fmt.Sprintf("%s || exit 100; %s; %s; echo status $?; %s; ls -A %s; rm -rf %s", small, sum, large, sum, dir, out))
+		cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1")
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		got, err := cmd.Output()
+		lines := strings.Split(strings.TrimSpace(string(got)), "\n")
+		if err != nil || len(lines) < 3 {
+			t.Errorf("%s: %v: %s%s", o.out, err, got, errs.String())
+			continue
+		}
+		if lines[0] != lines[2] || lines[1] != "status 1" {
+			t.Errorf("%s: what was there has changed, or the status is not 1: %q", o.out, lines)
+		}
+		if left := strings.Join(lines[3:], " "); left != o.out && !(small == "true" && left == "") {
+			t.Errorf("%s: %s is left", o.out, left)
+		}
+		if e := errs.String(); !strings.Contains(e, why) || !strings.Contains(e, out) || strings.Contains(e, "stoa-tmp") {
+			t.Errorf("%s: %q is not the place and %q", o.out, e, why)
+		}
+	}
+}
