@@ -25,6 +25,7 @@ import (
 //	null    0
 //	whole   1, sign, uvarint magnitude
 //	real    1, 8 bytes
+//	mixed   1, 8 bytes of the nearest real, 0; or 1 and a decimal after them, without its first byte: a whole number that no real is
 //	decimal 1, sign, varint exponent, uvarint length, magnitude without zeros at its end
 //	truth   1, 0 or 1
 //	bytes   1, uvarint length, bytes
@@ -36,6 +37,7 @@ type kind uint8
 const (
 	whole kind = iota
 	real
+	mixed // floating-point numbers on one side, whole numbers or decimals on the other
 	decimals
 	truth
 	octets // strings and binary
@@ -103,7 +105,7 @@ func number(k kind) bool { return k == whole || k == real || k == decimals }
 
 func commonNumber(a, b kind) kind {
 	if a == real || b == real {
-		return real
+		return mixed
 	}
 	return decimals
 }
@@ -240,6 +242,8 @@ func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {
 		return binary.AppendUvarint(append(dst, neg), m)
 	case real:
 		return binary.BigEndian.AppendUint64(dst, math.Float64bits(float(arr, i)))
+	case mixed:
+		return appendMixed(dst, arr, i)
 	case decimals:
 		return appendDecimal(dst, arr, i)
 	case truth:
@@ -370,6 +374,27 @@ func appendDecimal(dst []byte, arr arrow.Array, i int) []byte {
 	return appendBytes(binary.AppendVarint(append(dst, sign), exp), v.Bytes())
 }
 
+// appendMixed appends a number of any kind. That of a decimal with digits behind its point is the nearest real; a whole number is itself,
+// also where reals are further apart than 1.
+func appendMixed(dst []byte, arr arrow.Array, i int) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(float(arr, i)))
+	if arrow.IsFloating(arr.DataType().ID()) {
+		return append(dst, 0)
+	}
+	exact := appendDecimal(nil, arr, i)
+	exp, k := binary.Varint(exact[1:])
+	_, l := binary.Uvarint(exact[1+k:])
+	m := new(big.Int).SetBytes(exact[1+k+l:])
+	if exp >= 0 {
+		m.Mul(m, new(big.Int).Exp(big.NewInt(10), big.NewInt(exp), nil))
+	}
+	const digits = 53 // of a real
+	if exp < 0 || m.BitLen()-int(m.TrailingZeroBits()) <= digits {
+		return append(dst, 0)
+	}
+	return append(append(dst, 1), exact...)
+}
+
 // content is the bytes of a string or of binary.
 func content(arr arrow.Array, i int) []byte {
 	switch a := arr.(type) {
@@ -436,6 +461,11 @@ func (s *shape) size(b []byte) int {
 		return 2 + k
 	case real:
 		return 9
+	case mixed:
+		if b[9] == 0 {
+			return 10
+		}
+		return 9 + (&shape{kind: decimals}).size(b[9:])
 	case truth:
 		return 2
 	case instant:
@@ -472,7 +502,7 @@ func (s *shape) equal(a, b []byte, tol tolerance) bool {
 		return false
 	}
 	switch s.kind {
-	case real:
+	case real, mixed:
 		return tol.near(math.Float64frombits(binary.BigEndian.Uint64(a[1:])), math.Float64frombits(binary.BigEndian.Uint64(b[1:])))
 	case list:
 		na, ka := binary.Uvarint(a[1:])
@@ -534,6 +564,12 @@ func (s *shape) print(w *strings.Builder, b []byte) {
 		m, _ := binary.Uvarint(b[1:])
 		w.WriteString([]string{"", "-"}[b[0]] + strconv.FormatUint(m, 10))
 	case real:
+		w.WriteString(strconv.FormatFloat(math.Float64frombits(binary.BigEndian.Uint64(b)), 'g', -1, 64))
+	case mixed:
+		if b[8] == 1 {
+			w.WriteString(decimalText(b[9:]))
+			return
+		}
 		w.WriteString(strconv.FormatFloat(math.Float64frombits(binary.BigEndian.Uint64(b)), 'g', -1, 64))
 	case decimals:
 		w.WriteString(decimalText(b))
