@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,7 +54,7 @@ func newWordFlags() []*wordFlag {
 		{flag: "segments", key: "segments", usage: "read these segments, `N,N…`; all: every one whose files are there, also compacted and deleted ones"},
 		{flag: "bucket", key: "bucket", usage: "read only bucket `N` of a bucketed table"},
 		{flag: "carbon-properties", key: "properties", usage: "CarbonData's settings are those of this carbon.properties `FILE`; a path #TABLE is a table of its store"},
-		{flag: "schema", key: "schema", usage: "read with the schema in `FILE` (as schema -f json prints it; of Parquet: another whole file with the same columns), where the source has lost its own"},
+		{flag: "schema", key: "schema", usage: "read with the schema in `FILE` (as schema -f json prints it; of Parquet: another whole file with the same columns), where the source has lost its own or, as text, has none (there also itself: \"id: int64, …\")"},
 	}
 }
 
@@ -111,9 +112,40 @@ func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa
 			return o, err
 		}
 		opts[w.key] = cmp.Or(w.value, w.given)
+		if w.key == "schema" {
+			if opts[w.key], err = schemaOf(ctx, w.given, paths, o); err != nil {
+				return o, err
+			}
+		}
 	}
 	o.Opts = opts
 	return o, nil
+}
+
+// mostSchema is how long a schema in a file may be.
+const mostSchema = 16 << 20
+
+// schemaOf is what --schema means to the format of the sources: of texts, which have a schema as an option's value, what is in the file,
+// or the value itself if no file has that name; else the file's name.
+func schemaOf(ctx context.Context, given string, paths []string, o stoa.OpenOptions) (string, error) {
+	for _, p := range paths {
+		f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: withoutTable(p)}, o)
+		if err != nil || f.Name != "jsonl" && f.Name != "csv" && f.Name != "tsv" {
+			continue
+		}
+		st, err := os.Stat(given)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && strings.Contains(given, ":"): // name: type
+			return given, nil
+		case err != nil:
+			return "", fmt.Errorf("--schema: %w", err)
+		case st.Size() > mostSchema:
+			return "", wrongUse("--schema %s: %d bytes are no schema", given, st.Size())
+		}
+		b, err := os.ReadFile(given)
+		return strings.TrimSpace(string(b)), err
+	}
+	return given, nil
 }
 
 // storePath stands for the CarbonData store that the settings name; #TABLE for a table of it.

@@ -84,6 +84,9 @@ func probeJSONL(ctx context.Context, t format.Target) (format.Match, error) {
 
 func probeCSV(ctx context.Context, t format.Target, name string, comma byte) (format.Match, error) {
 	b, whole, err := head(ctx, t)
+	if line, _, ok := bytes.Cut(b, []byte{'\n'}); ok && err == nil && hasExtension(t.Name, name) && isText(line) && !isText(b) {
+		return format.Maybe, nil // a value is no text, such as one with a NUL: the reader says where
+	}
 	if err != nil || !isText(b) {
 		return format.No, notDamage(err)
 	}

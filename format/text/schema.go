@@ -17,8 +17,15 @@ import (
 //	where: struct<x: float64, y: float64>, attributes: map<utf8, utf8>
 //
 // Types are written as Arrow's own texts have them; string, int, long, double, float, boolean, date, time and bytes are
-// understood, too. A name that is not plain (letters, digits, _ . - space) is put in double quotes.
+// understood, too. A name that is not plain (letters, digits, _ . - space) is put in double quotes. A text that begins with { is the
+// JSON that `stoa schema -f json` prints.
 func ParseSchema(text string) (*arrow.Schema, error) {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		var err error
+		if text, err = schemaText(text); err != nil {
+			return nil, err
+		}
+	}
 	p := &typeParser{s: text}
 	fields, err := p.fields(0)
 	if err == nil && p.at < len(p.s) {
