@@ -10,15 +10,19 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
+	"stoa/format/ipc/flat"
 )
 
 // feed hands checked messages to the library: it is its ipc.MessageReader.
 type feed struct {
 	queue []*message               // first these
 	more  func() (*message, error) // then these; io.EOF at the end
+	check func(*message) error     // before a message is lent; may be nil
 	cur   *ipc.Message             // lent to the library
 	last  fault.Span               // of the message lent last
 	err   error                    // what more said, if not io.EOF
+	dicts int64                    // bytes of the dictionaries lent, decompressed
+	room  int64                    // bytes of these and of the message lent last
 }
 
 func (f *feed) Retain()  {}
@@ -45,7 +49,15 @@ func (f *feed) Message() (*ipc.Message, error) {
 			return nil, err
 		}
 	}
-	f.last = m.at
+	f.last, f.room = m.at, f.dicts+m.Batch.Size
+	if m.Kind == flat.Dictionary {
+		f.dicts = f.room
+	}
+	if f.check != nil {
+		if err := f.check(m); err != nil {
+			return nil, err
+		}
+	}
 	body := m.body
 	if body == nil {
 		body = memory.NewBufferBytes(nil)
@@ -59,6 +71,9 @@ func (f *feed) fault(err error) error {
 	if f.err != nil {
 		return f.err
 	}
+	if _, ok := err.(*fault.Error); ok {
+		return err
+	}
 	return &fault.Error{Class: fault.Corrupt, At: f.last, Path: "message", Cause: err}
 }
 
@@ -69,7 +84,7 @@ type decoder struct {
 }
 
 func newDecoder(f *feed, mem memory.Allocator) (*decoder, error) {
-	lib, err := ipc.NewReaderFromMessageReader(f, ipc.WithAllocator(mem))
+	lib, err := ipc.NewReaderFromMessageReader(f, ipc.WithAllocator(capped{mem, f}))
 	if err != nil {
 		return nil, f.fault(err)
 	}

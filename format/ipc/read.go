@@ -347,7 +347,7 @@ func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, 
 		return err
 	}
 	defer m.body.Release()
-	d, err := newDecoder(&feed{queue: slices.Concat([]*message{r.first}, dicts, []*message{m}), more: eof}, mem)
+	d, err := newDecoder(&feed{queue: slices.Concat([]*message{r.first}, dicts, []*message{m}), more: eof, check: r.enough}, mem)
 	if err != nil {
 		return err
 	}
@@ -367,7 +367,7 @@ func (r *reader) streamBatches(ctx context.Context, out *output, mem memory.Allo
 	w := &walk{r: r, ctx: ctx, out: out, mem: mem, at: r.after}
 	defer w.release()
 	for {
-		d, err := newDecoder(&feed{queue: slices.Concat([]*message{r.first}, w.dicts), more: w.next}, mem)
+		d, err := newDecoder(&feed{queue: slices.Concat([]*message{r.first}, w.dicts), more: w.next, check: r.enough}, mem)
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,9 @@ type Batch struct {
 	Rows    int64
 	Nodes   []Node
 	Buffers []Buffer
-	Codec   int // None, LZ4, Zstd
+	Codec   int   // None, LZ4, Zstd
+	Views   int   // columns of views that say how many buffers they have
+	Size    int64 // of all buffers when decompressed; CheckSizes adds it up
 }
 
 // Node is one array of a batch, parents before their children.
@@ -219,7 +221,7 @@ func parseBatch(t table, r *Batch, body int64) (err error) {
 	if err := parseBuffers(t, r, body); err != nil {
 		return err
 	}
-	if err := checkVariadic(t, len(r.Buffers)); err != nil {
+	if r.Views, err = checkVariadic(t, len(r.Buffers)); err != nil {
 		return err
 	}
 	c, ok, err := t.table(3, "compression")
@@ -269,26 +271,27 @@ func parseBuffers(t table, r *Batch, body int64) error {
 	return nil
 }
 
-// checkVariadic looks at how many buffers the view columns claim.
-func checkVariadic(t table, buffers int) error {
+// checkVariadic looks at how many buffers the view columns claim, and counts these columns.
+func checkVariadic(t table, buffers int) (views int, err error) {
 	b, at, err := t.vector(4, 8, "variadicBufferCounts")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	left := int64(buffers)
 	for i := 0; i < len(b); i += 8 {
 		n := int64(binary.LittleEndian.Uint64(b[i:]))
 		if n < 0 || n > left {
-			return fault.Rel(at+i, 8, fmt.Sprintf("variadicBufferCounts[%d]", i/8), "%d of %d buffers", n, buffers)
+			return 0, fault.Rel(at+i, 8, fmt.Sprintf("variadicBufferCounts[%d]", i/8), "%d of %d buffers", n, buffers)
 		}
 		left -= n
 	}
-	return nil
+	return len(b) / 8, nil
 }
 
 // CheckSizes compares the uncompressed sizes that the buffers of a compressed body declare with what the codec can
-// make of the bytes at best, and with the limit. at is the body's place.
+// make of the bytes at best, and with the limit, and sets Size. at is the body's place.
 func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
+	r.Size = int64(len(body))
 	if r.Codec == None {
 		return nil
 	}
@@ -311,6 +314,8 @@ func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 			return fault.Corruptf(span, path, "%d bytes cannot come from %d bytes of %s", size, x.Len-8, CodecNames[r.Codec])
 		case size > limit:
 			return fault.Limitf(span, path, "%d bytes uncompressed, the limit is %d", size, limit)
+		default:
+			r.Size += size
 		}
 	}
 	return nil
