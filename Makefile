@@ -17,10 +17,13 @@ lint:
 
 # Every fuzz target of every package, one after the other. FUZZTIME=10m make fuzz for longer. Without a bound most of the time goes into
 # making inputs smaller that reached something new (up to a minute each, in which nothing else is tried).
+# Each package is built once; what reached something new is kept where go test keeps it.
 fuzz:
-	@for p in $$($(GO) list ./...); do \
-	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$p || exit 1; \
+	@set -e; bin=$$(mktemp -d); trap 'rm -r "$$bin"' EXIT; cache=$$($(GO) env GOCACHE)/fuzz; \
+	for d in $$(grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u); do \
+	  p=$$($(GO) list $$d); $(GO) test -c -fuzz . -o $$bin/test $$p; \
+	  for f in $$(grep -ho '^func Fuzz[A-Za-z0-9]*' $$d/*_test.go | sed 's/^func //'); do \
+	    echo "== $$p $$f"; (cd $$d; $$bin/test -test.run '^$$' -test.fuzz "^$$f$$" -test.fuzztime $(FUZZTIME) -test.fuzzminimizetime 10x -test.fuzzcachedir $$cache/$$p); \
 	  done; \
 	done
 
