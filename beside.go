@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"stoa/format"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -40,17 +42,13 @@ func (o *opened) Open(ctx context.Context, name string) (store.Source, error) {
 	return s, err
 }
 
-// carbonLocks is where CarbonData's writers leave empty files beside a table; they say nothing of it.
-const carbonLocks = "LockFiles"
-
 // beside verifies what lies in a directory that a format took for its own, and is not the format's: it looks for its tables some
-// directories deep, and what else is there must not pass for healthy. A directory in which the format opened a file is the format's
-// with all that is in it, which it judges itself (CarbonData's are looked at for files of other names than its own); of one that holds
-// such a directory the files are looked at, and the directories in which nothing was opened.
-func (v *dirVerifier) beside(o *opened, owner, name string, depth int) error {
+// directories deep, and what else is there must not pass for healthy. What the format opened, and what it claims (see format.Format.Claims), is its own.
+// All else is verified as it would be elsewhere, and told if it lies within a table. Without claims a directory in which the format opened a file
+// is the format's with all that is in it.
+func (v *dirVerifier) beside(o *opened, claims func(string, bool) format.Claim, name string, within bool, depth int) error {
 	dir := path.Clean(name)
-	theirs := o.direct[dir]
-	if theirs && owner != carbonName || depth > deepest {
+	if within = within || o.direct[dir]; within && claims == nil || depth > deepest {
 		return nil
 	}
 	for info, err := range v.o.tree().List(v.ctx, name) {
@@ -60,12 +58,16 @@ func (v *dirVerifier) beside(o *opened, owner, name string, depth int) error {
 			}
 			continue
 		}
-		switch child := path.Clean(info.Name); {
-		case info.Dir && path.Base(child) == carbonLocks, !info.Dir && theirs && carbonFile(path.Base(child)):
-		case info.Dir && o.below[child]:
-			err = v.beside(o, owner, info.Name, depth+1)
-		case !o.files[child]:
-			err = v.entry(info, depth)
+		child := path.Clean(info.Name)
+		mine := format.Foreign
+		if claims != nil {
+			mine = claims(child, info.Dir)
+		}
+		switch {
+		case info.Dir && (mine != format.Foreign || o.below[child]):
+			err = v.beside(o, claims, info.Name, mine == format.OfTable, depth+1)
+		case mine == format.Foreign && !o.files[child]:
+			err = v.foreign(info, within, depth)
 		}
 		if err = v.refused(info.Name, err); err != nil || v.stopped {
 			return err
@@ -74,15 +76,14 @@ func (v *dirVerifier) beside(o *opened, owner, name string, depth int) error {
 	return v.ctx.Err()
 }
 
-const carbonName = "carbon"
-
-// carbonFile reports whether a name is one that CarbonData, or Hadoop beside it, gives to a table's files; whether the table refers to
-// it, the format itself tells.
-func carbonFile(name string) bool {
-	for _, part := range []string{".carbondata", ".carbonindex", ".deletedelta", ".segment", ".dict", ".sortindex", ".dictmeta", ".lock", ".crc", ".mdt", "tablestatus", "tableupdatestatus"} {
-		if strings.Contains(name, part) {
-			return true
-		}
+// foreign verifies what is no part of a table. within: it lies in one, and that is told of what otherwise would pass in silence.
+func (v *dirVerifier) foreign(info store.Info, within bool, depth int) error {
+	known := info.Dir
+	if _, err := Probe(v.ctx, format.Target{Tree: v.o.tree(), Name: info.Name}, v.o); err == nil {
+		known = true
 	}
-	return name == "schema" || strings.HasPrefix(name, ".") && !strings.HasPrefix(name, store.TempPrefix) || strings.HasPrefix(name, "_")
+	if within && known && !strings.HasPrefix(path.Base(info.Name), store.TempPrefix) {
+		v.tell("dir.foreign", region.Note, info.Name, "it lies within a table, and is no part of it")
+	}
+	return v.entry(info, depth)
 }

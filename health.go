@@ -49,8 +49,10 @@ func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[regi
 // Codes are the kinds of findings that belong to no format.
 var Codes = []region.CodeDoc{
 	{Code: "dir.file.unknown", Severity: region.Note, Help: "A file in a verified directory is of no format that stoa knows. It may belong to something else, or be one of ours whose beginning and end are both gone; stoa verify --from FORMAT says what is wrong with it then."},
+	{Code: "dir.foreign", Severity: region.Note, Help: "A file or directory lies within a table, and is no part of it: nothing of the table refers to it, and it does not have the name of what its system leaves there. A copy may have gone to the wrong place, or what refers to it is lost; it was verified by itself."},
 	{Code: "dir.leftover", Severity: region.Note, Help: "What an interrupted run of stoa has left: it was not finished, and nothing refers to it. It can be removed when no stoa is running; the next run that writes to the same name removes it."},
 	{Code: "dir.too.deep", Severity: region.Warning, Help: "Directories are nested so deeply that what lies below was not looked at."},
+	{Code: "file.unchecked", Severity: region.Note, Help: "The file, or some of its columns, has no checksums: its format knows none, or its writer left them out. Its structure was looked at and its values were decoded, but a value that was changed and still decodes cannot be noticed by anybody."},
 	{Code: "file.unreadable", Severity: region.Error, Help: "The file could not be read to its end, and its format has no closer word for why. The place and the message say what was met."},
 }
 
@@ -181,13 +183,31 @@ func (v *dirVerifier) target(tg found, depth int) error {
 			return nil
 		}
 	}
+	if v.unchecked(tg); v.stopped {
+		return nil
+	}
 	if tg.Table != "" || v.o.From != "" {
 		return nil
 	}
 	if info, err := v.o.tree().Stat(v.ctx, tg.Name); err != nil || !info.Dir {
 		return v.ctx.Err()
 	}
-	return v.beside(all, tg.format.Name, tg.Name, depth)
+	var claims func(string, bool) format.Claim
+	if tg.format.Claims != nil {
+		claims = tg.format.Claims(v.ctx, tg.Target, v.o.internal())
+	}
+	return v.beside(all, claims, tg.Name, claims != nil && claims(path.Clean(tg.Name), true) == format.OfTable, depth)
+}
+
+// unchecked tells what of a file no checksum is over, if its data was looked at.
+func (v *dirVerifier) unchecked(tg found) {
+	if tg.format.Unchecked == nil || v.o.Depth == format.Quick {
+		return
+	}
+	what, err := tg.format.Unchecked(v.ctx, tg.Target, v.o.internal())
+	if err == nil && what != "" { // verifying told of errors
+		v.tell("file.unchecked", region.Note, tg.Name, "%s: a value that was changed and still decodes is not noticed", what)
+	}
 }
 
 func (v *dirVerifier) give(f region.Finding) { v.stopped = v.stopped || !v.yield(f, nil) }

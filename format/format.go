@@ -9,8 +9,10 @@ package format
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -36,6 +38,14 @@ type Format struct {
 	Describe func(ctx context.Context, t Target, o DescribeOptions) iter.Seq2[region.Node, error]
 	Verify   func(ctx context.Context, t Target, o OpenOptions) iter.Seq[region.Finding]
 	Recover  func(ctx context.Context, t Target, o OpenOptions) (Reader, []region.Finding, error)
+	// Unchecked says what of a target no checksum is over, as a sentence; "": everything has one. Values that were changed there, and still decode,
+	// nobody can notice. nil: everything of the format has checksums.
+	Unchecked func(ctx context.Context, t Target, o OpenOptions) (string, error)
+
+	// Claims makes a function that says of objects below the target's directory whether its system keeps such there by that name, even if
+	// nothing refers to it (dir: it is a directory, whose content is asked for apart). What neither Verify opened nor this claims is no part of the
+	// table. nil: what lies beside is the format's own business, or it has no directories.
+	Claims func(ctx context.Context, t Target, o OpenOptions) func(name string, dir bool) Claim
 
 	// WriteKeys are the options that Create understands (--opt k=v), with a line of explanation each.
 	WriteKeys []OptionKey
@@ -115,6 +125,31 @@ type OpenOptions struct {
 	Tracer   func(region.Node) // sees every structure that Open parses
 	Opts     map[string]string // --opt k=v; a key that the format does not know is Invalid
 }
+
+// WithoutSums is what Unchecked says of a file of so many columns, of which some, by their names, have no checksums.
+func WithoutSums(columns int, bare []string) string {
+	const most = 5
+	switch n := len(bare); {
+	case n == 0:
+		return ""
+	case n >= columns:
+		return "the file has no checksums"
+	case n > most:
+		return fmt.Sprintf("columns %s and %d more have no checksums", strings.Join(bare[:most], ", "), n-most)
+	case n == 1:
+		return "column " + bare[0] + " has no checksums"
+	}
+	return "columns " + strings.Join(bare, ", ") + " have no checksums"
+}
+
+// Claim says whose an object in a directory is.
+type Claim uint8
+
+const (
+	Foreign    Claim = iota // not the system's
+	AboveTable              // a directory above tables
+	OfTable                 // of a table, or of what is about tables
+)
 
 // Depth is how much Verify looks at. What a format has no checksums for is decoded with Sums, too: there is no other way to
 // notice that it is damaged.

@@ -30,6 +30,8 @@ type sourceFlags struct {
 
 	words   []*wordFlag
 	changed func(flag string) bool
+
+	verifies bool // the verb is there to compare checksums
 }
 
 // wordFlag is a flag of its own for a reading option that is often wanted: --at TIME is --source-opt at=TIME.
@@ -62,7 +64,9 @@ func (f *sourceFlags) register(a *app, cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.from, "from", "", "read the sources as `FORMAT` instead of finding out (stoa formats lists them)")
 	fl.StringArrayVar(&f.opts, "source-opt", nil, "set a reading option of the source's format, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
-	fl.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums")
+	if !f.verifies {
+		fl.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums")
+	}
 	fl.StringVar(&f.maxPage, "max-page", "", "refuse pages of more than `SIZE` when decoded (default 1GiB)")
 	fl.StringVar(&f.maxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
 	fl.Int64Var(&f.limits.Fields, "max-fields", 0, "refuse texts whose rows have more than `N` fields (default 65536)")

@@ -1,6 +1,10 @@
 package carbon
 
-import "stoa/format"
+import (
+	"context"
+
+	"stoa/format"
+)
 
 // Format is CarbonData as the front of stoa sees it.
 var Format = format.Format{
@@ -14,7 +18,11 @@ var Format = format.Format{
 	Describe:   describe,
 	Verify:     verify,
 	Recover:    recoverTable,
-	Codes:      Codes,
-	ReadKeys:   readKeys,
-	WriteKeys:  writeKeys,
+	Claims:     claims,
+	Unchecked: func(context.Context, format.Target, format.OpenOptions) (string, error) {
+		return "CarbonData has no checksums, neither of data files nor of delete deltas", nil
+	},
+	Codes:     Codes,
+	ReadKeys:  readKeys,
+	WriteKeys: writeKeys,
 }

@@ -259,6 +259,8 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 		if mine {
 			h.names[name] = true
 			h.bytes += here[name].Size
+		} else if n.segment == l.id() || path.Base(p.dir) == "Segment_"+l.id() {
+			t.note("carbon.file.leftover", fault.Span{Object: path.Join(p.dir, name)}, "no index of segment %s names the file: it is not read", l.Name)
 		}
 		if !mine || t.o.bucket >= 0 && n.bucket != t.o.bucket {
 			continue

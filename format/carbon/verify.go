@@ -167,6 +167,10 @@ func (v *verifier) table(dir string) {
 			code = "carbon.schema.damaged"
 		}
 		v.blame(code, err, -1, -1)
+		names, _ := filesBelow(v.ctx, v.tree, dir, 8)
+		for _, n := range names { // as far as they go by themselves
+			v.file(n, nil, nil)
+		}
 		return
 	}
 	counts := func(l load) bool { return l.counts() }

@@ -24,6 +24,7 @@ var Format = format.Format{
 	Describe:   describe,
 	Verify:     verify,
 	Recover:    recoverTable,
+	Unchecked:  unchecked,
 	ReadKeys:   readKeys,
 	Create:     create,
 	WriteKeys:  writeKeys,

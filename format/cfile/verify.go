@@ -32,6 +32,33 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 }
 
 // verifier verifies one CFile.
+// unchecked is format.Format.Unchecked: version 1, and files whose feature bit is not set, have no checksums.
+func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
+	names := []string{tg.Name}
+	if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
+		set, err := readSet(ctx, tg)
+		if err != nil {
+			return "", err
+		}
+		names = nil
+		for _, c := range set.Columns {
+			names = append(names, inDir(tg, c.File))
+		}
+	}
+	var bare []string
+	for _, name := range names {
+		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: name, At: tg.At}, o)
+		if err != nil {
+			continue // verify tells
+		}
+		if !f.footer.Checksums() {
+			bare = append(bare, path.Base(name))
+		}
+		f.src.Close()
+	}
+	return format.WithoutSums(len(names), bare), ctx.Err()
+}
+
 type verifier struct {
 	ctx     context.Context
 	yield   func(region.Finding) bool

@@ -20,8 +20,11 @@ var Format = format.Format{
 	Describe:   describe,
 	Verify:     verify,
 	Recover:    recoverFile,
-	WriteKeys:  writeKeys,
-	Codes:      codes,
+	Unchecked: func(context.Context, format.Target, format.OpenOptions) (string, error) {
+		return "Arrow IPC has no checksums", nil
+	},
+	WriteKeys: writeKeys,
+	Codes:     codes,
 }
 
 // probe looks at the magic, or at the first message. It never asks for the size.

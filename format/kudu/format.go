@@ -26,6 +26,7 @@ var Format = format.Format{
 	Open:     open,
 	Describe: describe,
 	Verify:   verify,
+	Claims:   claims,
 	Recover:  recoverTable,
 	ReadKeys: readKeys,
 	Codes:    Codes,

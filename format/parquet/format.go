@@ -20,6 +20,7 @@ var Format = format.Format{
 	Describe:   describe,
 	Verify:     verify,
 	Recover:    recoverFile,
+	Unchecked:  unchecked,
 	WriteKeys:  writeKeys,
 	ReadKeys:   readKeys,
 	Codes:      codes,

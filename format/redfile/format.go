@@ -27,6 +27,8 @@ var Format = format.Format{
 	Describe:   describe,
 	Verify:     verify,
 	Recover:    recoverFile,
+	Unchecked:  unchecked,
+	Claims:     claims,
 	Codes:      Codes,
 }
 

@@ -34,6 +34,7 @@ func separated(name, title string, comma byte) format.Format {
 		Verify: func(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 			return verify(ctx, t, o, name, open)
 		},
+		Unchecked: unchecked,
 		WriteKeys: csvWriteKeys,
 		ReadKeys:  csvReadKeys,
 		Codes:     codesOf(name),
@@ -54,8 +55,23 @@ var JSONL = format.Format{
 	Verify: func(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 		return verify(ctx, t, o, "jsonl", openJSONL)
 	},
-	ReadKeys: jsonlReadKeys,
-	Codes:    codesOf("jsonl"),
+	Unchecked: unchecked,
+	ReadKeys:  jsonlReadKeys,
+	Codes:     codesOf("jsonl"),
+}
+
+// unchecked is format.Format.Unchecked: only what gzip has compressed has a checksum.
+func unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (string, error) {
+	src, _, _, err := t.Open(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer src.Close()
+	in, err := newInput(ctx, src, t, o.Limits)
+	if err != nil || in.gzip {
+		return "", err
+	}
+	return "text has no checksums", nil
 }
 
 var csvWriteKeys = []format.OptionKey{

@@ -24,6 +24,10 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 			return
 		}
 		defer r.Close()
+		if info, err := t.Tree.Stat(ctx, t.Name); err == nil && info.Size == 0 && name != "jsonl" && o.Opts["header"] != "false" {
+			yield(region.Finding{Code: name + ".empty", Severity: region.Error, At: fault.Span{Object: t.Name}, Message: "the file is empty: it has not even a header", Part: t.Name, Rows: [2]int64{-1, -1}, Lost: -1})
+			return
+		}
 		q := format.Query{}
 		for i := range r.Columns() {
 			q.Cols = append(q.Cols, i)

@@ -25,6 +25,7 @@ var Format = format.Format{
 	ReadKeys:   readKeys,
 	Create:     createWiki,
 	Describe:   describe,
+	Unchecked:  unchecked,
 	Verify:     verify,
 	Recover:    recoverFile,
 	Codes:      Codes,
@@ -42,6 +43,7 @@ var AvroFormat = format.Format{
 	ReadKeys:   readKeys,
 	Create:     createAvro,
 	Describe:   describe,
+	Unchecked:  unchecked,
 	Verify:     verify,
 	Recover:    recoverFile,
 	Codes:      Codes,
@@ -121,4 +123,20 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 		return nil, err
 	}
 	return t, nil
+}
+
+// unchecked is format.Format.Unchecked: columns say whether their blocks have checksums.
+func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
+	f, err := openTarget(ctx, tg, o)
+	if err != nil {
+		return "", err
+	}
+	defer f.src.Close()
+	var bare []string
+	for i := range f.header.Columns {
+		if c := &f.header.Columns[i]; !c.summed {
+			bare = append(bare, c.Name)
+		}
+	}
+	return format.WithoutSums(len(f.header.Columns), bare), ctx.Err()
 }

@@ -1,0 +1,25 @@
+package kudu
+
+import (
+	"context"
+	"regexp"
+
+	"stoa/format"
+)
+
+// What a Kudu server keeps in its directories, by name. Block files are not among it: those that a superblock names are opened, and others are no part
+// of a table.
+var (
+	ownDir = regexp.MustCompile(`(^|/)(data|wals|tablet-meta|consensus-meta|[0-9a-f]{2}|wals/[0-9a-f]{32}[^/]*)$`)
+	own    = regexp.MustCompile(`(^|/)(instance|block_manager_instance|[0-9a-f]{32}\.(data|metadata)|(tablet-meta|consensus-meta)/[0-9a-f]{32}|wals/[0-9a-f]{32}[^/]*/(wal-\d+|index\.\d+|\.[^/]*)|[^/]*kudutmp[^/]*)$`)
+)
+
+// claims is format.Format.Claims.
+func claims(context.Context, format.Target, format.OpenOptions) func(name string, dir bool) format.Claim {
+	return func(name string, dir bool) format.Claim {
+		if dir && ownDir.MatchString(name) || !dir && own.MatchString(name) {
+			return format.OfTable
+		}
+		return format.Foreign
+	}
+}

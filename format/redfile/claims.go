@@ -1,0 +1,12 @@
+package redfile
+
+import (
+	"context"
+
+	"stoa/format"
+)
+
+// claims is format.Format.Claims: of the directory of a split table _metadata.red names every part.
+func claims(_ context.Context, tg format.Target, _ format.OpenOptions) func(string, bool) format.Claim {
+	return func(string, bool) format.Claim { return format.Foreign }
+}
