@@ -202,9 +202,13 @@ func TestSplitOfAnExchangedFile(t *testing.T) {
 		{"corpus/redfile/red1", "/flat_pages.red", "flat_pages.red"},
 		{"corpus/trevni/v1.12.2", "/" + trevniFile(t, "v1.12.2"), trevniFile(t, "v1.12.2")},
 		{"internal/enc/testdata", "/key_int64.t583be9.rs0.column.k.72791677272114", "key_int64.t583be9.rs0.column.k.72791677272114"},
+		{"cfile", "/set", "t.cfile"},
+		{"redfile", "/set", "part-00001.red"},
 	} {
 		dir := filepath.Join(t.TempDir(), "here")
-		if err := os.CopyFS(dir, os.DirFS(c.dir)); err != nil {
+		if filepath.Dir(c.dir) == "." {
+			writeSet(t, dir+"/set/", c.dir)
+		} else if err := os.CopyFS(dir, os.DirFS(c.dir)); err != nil {
 			t.Fatal(err)
 		}
 		table, err := stoa.Open(context.Background(), dir+c.table, stoa.OpenOptions{})
@@ -244,6 +248,28 @@ func TestSplitOfAnExchangedFile(t *testing.T) {
 				t.Errorf("%s%s: %v", c.dir, c.table, err)
 			}
 		}
+	}
+}
+
+// writeSet writes a table that is several files.
+func writeSet(t *testing.T, place, to string) {
+	if err := os.MkdirAll(filepath.Dir(strings.TrimSuffix(place, "/")), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	o := stoa.CreateOptions{To: to}
+	if to == "redfile" {
+		o.Opts = map[string]string{"split": "row-group", "row-group-rows": "300", "crc": "false"}
+	}
+	rows := splitRows(1000)
+	w, err := stoa.Create(context.Background(), place, rows.Schema(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(context.Background(), rows); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(context.Background()); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -2,6 +2,8 @@ package cfile
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -106,7 +108,7 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts r
 	if err != nil {
 		return nil, err
 	}
-	t := &table{name: tg.Name, rows: set.Rows, stamp: stampOf(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, setFile)})}
+	t := &table{name: tg.Name, rows: set.Rows, stamp: set.stamp(ctx, tg)}
 	for _, c := range set.Columns {
 		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}, o)
 		if err != nil {
@@ -122,6 +124,15 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts r
 	}
 	t.finish(set, opts)
 	return t, nil
+}
+
+// stamp is of the list and of all the files that it names.
+func (t *fileSet) stamp(ctx context.Context, dir format.Target) string {
+	sum := sha256.New()
+	for _, c := range t.Columns {
+		fmt.Fprintln(sum, stampOf(ctx, format.Target{Tree: dir.Tree, Name: inDir(dir, c.File)}))
+	}
+	return stampOf(ctx, format.Target{Tree: dir.Tree, Name: inDir(dir, setFile)}) + " columns " + hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // finish makes schema and facts of the open files of a set.

@@ -2,6 +2,8 @@ package redfile
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"iter"
 	"strconv"
@@ -51,10 +53,29 @@ func (f *file) facts(col int) (out format.ColumnFacts) {
 }
 
 // Parts is the file.
-func (f *file) Parts(context.Context, format.Query) iter.Seq2[format.Part, error] {
+func (f *file) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
-		yield(format.Part{Ref: f.at.Object, Stamp: f.stamp, Rows: f.meta.rows, Bytes: f.at.Len}, nil)
+		yield(format.Part{Ref: f.at.Object, Stamp: f.stampOfAll(ctx), Rows: f.meta.rows, Bytes: f.at.Len}, nil)
 	}
+}
+
+// stampOfAll is of the file and of those in which its chunks lie.
+func (f *file) stampOfAll(ctx context.Context) string {
+	seen, sum := map[string]bool{}, sha256.New()
+	for _, g := range f.meta.groups {
+		for _, c := range g.columns {
+			name, err := f.inside(c.file)
+			if c.file == "" || err != nil || seen[name] {
+				continue
+			}
+			seen[name] = true
+			fmt.Fprintln(sum, stampOf(ctx, format.Target{Tree: f.tree, Name: name}))
+		}
+	}
+	if len(seen) == 0 {
+		return f.stamp
+	}
+	return f.stamp + " parts " + hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // RowGroups lists the row groups. In generation A they do not say how many rows they have: a column that does not repeat does.
