@@ -35,6 +35,20 @@ type useError struct{ message, hint string }
 
 func (e *useError) Error() string { return e.message }
 
+// cutError ends a verb whose output is not whole with status 1. Damage is no exception: of what plan and scan write, status 3 says that it is
+// whole, and the table is not.
+type cutError struct{ error }
+
+func (e *cutError) Unwrap() error { return e.error }
+
+// whole is err of a verb that has to write all or tell that it did not.
+func whole(err error) error {
+	if errors.Is(err, fault.Corrupt) && !errors.Is(err, errDamage) {
+		return &cutError{err}
+	}
+	return err
+}
+
 // wrongUse makes a useError.
 func wrongUse(format string, args ...any) error {
 	return &useError{message: fmt.Sprintf(format, args...)}
@@ -43,9 +57,12 @@ func wrongUse(format string, args ...any) error {
 // status is the exit status that an error means.
 func status(err error) int {
 	var use *useError
+	var cut *cutError
 	switch {
 	case err == nil, errors.Is(err, errEnough):
 		return statusFine
+	case errors.As(err, &cut):
+		return statusCannot
 	case errors.Is(err, errDamage), errors.Is(err, fault.Corrupt):
 		return statusDamage
 	case errors.As(err, &use), errors.Is(err, errUse), errors.Is(err, fault.Invalid):
@@ -84,6 +101,8 @@ func (a *app) tell(cmd *cobra.Command, err error) {
 func line(err error) string {
 	switch e := err.(type) {
 	case *openError:
+		return line(e.error)
+	case *cutError:
 		return line(e.error)
 	case *fault.Error: // of a whole file the place is its name
 		if e.At != (fault.Span{}) && e.At.Off == 0 && e.At.Len == 0 {

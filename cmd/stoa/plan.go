@@ -30,7 +30,7 @@ func (a *app) planCmd() *cobra.Command {
 		Short: "Cut a scan into splits that other processes can read",
 		Long: `Cut a scan into splits, for a distributed engine. A line of JSON is a split: it holds everything that another process needs
 to read it, but the data; stoa scan --split does. The splits' rows, one after the other, are those of the scan. The last line is
-{"end":true,…} with the number of splits: a plan without it was cut. The status is 3 if the table is known not to be whole.`,
+{"end":true,…} with the number of splits: a plan without it was cut. The status is 3 if the plan is whole, and the table is known not to be.`,
 		Example: `  stoa plan table/ --target-size 256MB > splits.jsonl
   stoa plan '/data/kudu#orders' --columns id,price -o splits.jsonl`,
 		Args: a.paths,
@@ -46,7 +46,7 @@ to read it, but the data; stoa scan --split does. The splits' rows, one after th
 			}
 			t, err := src.open(ctx, a, args)
 			if err != nil {
-				return err
+				return whole(err)
 			}
 			defer t.Close()
 			if err := spare(out.file, t.Sources()); err != nil {
@@ -68,7 +68,7 @@ to read it, but the data; stoa scan --split does. The splits' rows, one after th
 				}
 				return enc.Encode(end)
 			})
-			return a.noticed(t.Findings(), allRead(err))
+			return whole(a.noticed(t.Findings(), allRead(err)))
 		},
 	}
 	sel.registerColumns(a, cmd, &src)
@@ -87,7 +87,8 @@ func (a *app) scanCmd() *cobra.Command {
 		Short: "Read a split of stoa plan",
 		Long: `Read a split that stoa plan made, as an Arrow stream. SPLIT is the JSON itself, a FILE that holds it, or - for standard input.
 The exit status is 0 only if all of the split was written, and only then does the stream have its end mark: a reader can tell a
-stream that was cut from one that ended. With status 3 the stream has its end mark, and the table is known not to be whole.`,
+stream that was cut from one that ended. With status 3 the stream has its end mark, too, and the table is known not to be whole:
+rows were passed over (--damaged), or it was told before. With any other status the stream is cut, or empty, however it ends.`,
 		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | consumer
   stoa scan --split split.json -o part.parquet`,
 		Args: cobra.NoArgs,
@@ -110,15 +111,15 @@ stream that was cut from one that ended. With status 3 the stream has its end ma
 			}
 			t, err := stoa.OpenSplit(ctx, s, stoa.OpenOptions{Formats: a.formats, Tree: tree{a: a}})
 			if err != nil {
-				return &openError{err}
+				return whole(&openError{err})
 			}
 			defer t.Close()
 			sc, err := t.Schema()
 			if err != nil {
-				return err
+				return whole(err)
 			}
 			err = a.writeRows(ctx, &r.outputFlags, form, sc, t.Scan(ctx, spec))
-			return r.damageFlags.report(ctx, a, []string{"the split"}, t.Findings(), allRead(err))
+			return whole(r.damageFlags.report(ctx, a, []string{"the split"}, t.Findings(), allRead(err)))
 		},
 	}
 	cmd.Flags().StringVar(&split, "split", "", "the `SPLIT`: JSON, a file, or - (needed)")
