@@ -1,9 +1,11 @@
 package parquet
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"hash/crc32"
+	"io"
 	"math"
 	"slices"
 
@@ -238,6 +240,14 @@ func decompress(code compress.Compression, b []byte, raw int64) ([]byte, error) 
 	lib, err := compress.GetCodec(code)
 	if err != nil {
 		return nil, err
+	}
+	if stream, ok := lib.(compress.StreamingCodec); ok && raw == 0 { // without room the library does not see that Brotli's stream ends
+		r := stream.NewReader(bytes.NewReader(b))
+		defer r.Close()
+		if n, err := io.Copy(io.Discard, io.LimitReader(r, 1)); err != nil || n != 0 {
+			return nil, fault.Rel(0, len(b), "compression", "this is no empty stream, %v", err)
+		}
+		return []byte{}, nil
 	}
 	out, err := compress.Decode(lib, make([]byte, raw), b)
 	if err != nil {
