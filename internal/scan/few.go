@@ -40,6 +40,9 @@ func (s *stream) someOf(ctx context.Context, p format.Page, first, from, to int6
 	return nil
 }
 
+// mostExpected is for how many rows memory is taken by a page's word alone.
+const mostExpected = 1 << 20
+
 // kept is the whole page, decoded now or before.
 func (s *stream) kept(ctx context.Context, p format.Page) (*vec.Vector, error) {
 	k := vec.CacheKey{Object: p.Spans[0].Object, Off: p.Spans[0].Off, Sub: p.Sub, Column: s.column}
@@ -56,7 +59,7 @@ func (s *stream) kept(ctx context.Context, p format.Page) (*vec.Vector, error) {
 	}
 	s.arena.Reset()
 	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: s.dict, Scratch: s.arena, Limits: s.run.src.Limits, NoVerify: s.run.src.NoVerify}
-	v.Expect(int(p.Rows))
+	v.Expect(int(min(p.Rows, mostExpected)))
 	if err := decode(s.chunk, &t, v); err != nil {
 		return nil, err
 	}

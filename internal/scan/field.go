@@ -662,6 +662,9 @@ func (l *leaf) losePage(p format.Page, at int64, err error) error {
 		if i, e := l.parent.entries(at); e == nil && l.parent.end >= rows.To && l.parent.row <= at {
 			if j, e := l.parent.entries(rows.To); e == nil {
 				sum, _ := nest.SumLengths(vec.Fixed[int32](l.parent.vec, 0)[i:j])
+				if sum > mostLost { // lengths that no page bears out
+					return err
+				}
 				n = int(sum)
 			}
 		}

@@ -1,0 +1,40 @@
+package scan_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format"
+	"stoa/format/formattest"
+	"stoa/internal/scan"
+	"stoa/region"
+)
+
+// TestLyingLengths: a list says that it has 2³¹-1 items, of a page that cannot be decoded. Its placeholders would be so many; the rows are lost instead,
+// and little memory is taken.
+func TestLyingLengths(t *testing.T) {
+	n := &nested{schema: arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true}}, nil), rows: 2, columns: []nestedColumn{
+		{Column: format.Column{Name: "l", Path: []int{0}, Parent: -1, Has: format.Lengths, Type: arrow.PrimitiveTypes.Int32}, values: []any{int64(1<<31 - 1), int64(1)}, first: []int64{0, 1, 2}, cuts: []int{0}, bad: -1},
+		{Column: format.Column{Name: "item", Path: []int{0, 0}, Parent: 0, Has: format.Values, Type: arrow.PrimitiveTypes.Int64}, values: []any{int64(1), int64(2)}, first: []int64{0, 1, 2}, cuts: []int{0}, bad: 0},
+	}}
+	src, _ := n.source()
+	before, lost, rows := formattest.Allocated(), int64(0), int64(0)
+	spec := scan.Spec{Damaged: scan.NullCells, Lost: func(l region.Loss) { lost += l.Rows[1] - l.Rows[0] }}
+	for b, err := range scan.Run(context.Background(), src, spec, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows += b.NumRows()
+		if b.Column(0).NullN() != int(b.NumRows()) {
+			t.Errorf("%v", b.Column(0))
+		}
+	}
+	if rows != 2 || lost != 2 {
+		t.Errorf("%d rows, %d lost", rows, lost)
+	}
+	if grown := formattest.Allocated() - before; grown > 64<<20 {
+		t.Errorf("%d bytes were allocated", grown)
+	}
+}
