@@ -19,6 +19,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon"
+	"stoa/format/formattest"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -405,6 +406,7 @@ func FuzzFile(f *testing.F) {
 	tree, file, _ := streamed(f)
 	f.Add(tree.Bytes(file))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer formattest.Bound(t, 640<<20)()
 		if len(b) > 1<<16 {
 			return
 		}

@@ -11,6 +11,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/formattest"
 	"stoa/internal/codec"
 	"stoa/region"
 	"stoa/store"
@@ -45,6 +46,7 @@ func FuzzFile(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer formattest.Bound(t, 640<<20)()
 		ctx := context.Background()
 		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"}
 		o := format.OpenOptions{Limits: fuzzLimits}

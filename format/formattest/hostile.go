@@ -240,6 +240,18 @@ func Watch(d time.Duration) (stop func() bool) {
 	}).Stop
 }
 
+// Bound is for a fuzz target's body: what it gives, called at the end, fails if more than so many bytes were allocated since; and the process ends
+// if it is not called within a minute.
+func Bound(t testing.TB, bytes int64) func() {
+	before, stop := Allocated(), Watch(time.Minute)
+	return func() {
+		stop()
+		if n := Allocated() - before; n > bytes {
+			t.Errorf("%d bytes were allocated", n)
+		}
+	}
+}
+
 // Allocated is how many bytes this process has allocated since it began.
 func Allocated() int64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}

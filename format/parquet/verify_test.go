@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
+	"stoa/format/formattest"
 	"stoa/format/ipc/sample"
 	"stoa/region"
 	"stoa/store"
@@ -158,6 +159,7 @@ func FuzzFile(f *testing.F) {
 	like := golden(f, "testdata/enc-delta.v2.parquet").Bytes("t")
 	f.Add(like[:len(like)-6000])
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer formattest.Bound(t, 640<<20)()
 		damaged(t, "fuzz", 0, b)
 		findings(b)
 		tree := store.NewMemory(map[string][]byte{"t": b, "whole": like})

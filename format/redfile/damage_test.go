@@ -533,6 +533,7 @@ func FuzzFile(f *testing.F) {
 	f.Add(writeKill(f, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "1"}))
 	f.Add(writeKill(f, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "1", "generation": "A", "protocol": "binary", "compression": "gzip"}))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer formattest.Bound(t, 640<<20)()
 		for _, fix := range []bool{false, true} {
 			if fix { // a length that fits, so that more is reached
 				if len(b) < 20 {

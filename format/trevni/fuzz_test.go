@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/formattest"
 	"stoa/format/trevni"
 	"stoa/internal/scan"
 	"stoa/store"
@@ -34,6 +35,7 @@ func seeds(f *testing.F) {
 func FuzzFile(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer formattest.Bound(t, 640<<20)()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		check := func(err error) {
