@@ -73,7 +73,7 @@ type ScanSpec struct {
 	// Unordered gives up the order that the table promises (see Table.Keys): row groups whose keys overlap are not merged,
 	// which is faster. Positions then count in that other order.
 	Unordered bool
-	// Parallel is how many workers read; 0 or 1: only the goroutine that ranges. Batches come in the same order, though
+	// Parallel is how many workers read, 1,024 at most; 0 or 1: only the goroutine that ranges. Batches come in the same order, though
 	// not cut in the same places. Alloc must then be safe for concurrent use, as Go's allocator and NewPool's are. A scan
 	// that wants Rows by position is not divided.
 	Parallel int

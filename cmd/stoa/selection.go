@@ -66,12 +66,17 @@ func (f *selectFlags) registerLimit(cmd *cobra.Command, preset int64, usage stri
 	f.limited = func() bool { return preset > 0 || cmd.Flags().Changed("limit") }
 }
 
+// mostWorkers is what a scan takes.
+const mostWorkers = 1024
+
 // spec is what the flags mean to a scan.
 func (f *selectFlags) spec() (stoa.ScanSpec, error) {
 	s := stoa.ScanSpec{Alloc: pool, Limit: f.limit, Unordered: f.unordered, Parallel: f.parallel}
 	switch {
 	case f.parallel < 0:
 		return s, wrongUse("--parallel %d: a number of workers is not negative", f.parallel)
+	case f.parallel > mostWorkers:
+		return s, wrongUse("--parallel %d: %d workers at most", f.parallel, mostWorkers)
 	case f.parallel == 0 && (f.limit == 0 || f.limit > 1<<20): // for a few rows the others would read in vain
 		s.Parallel = runtime.NumCPU()
 	}

@@ -57,6 +57,7 @@ func newPlan(r format.Reader, spec Spec) (*plan, error) {
 	if spec.Ahead == 0 {
 		spec.Ahead = defaultAhead
 	}
+	spec.Parallel = min(spec.Parallel, MostWorkers)
 	p := &plan{spec: spec, columns: r.Columns(), fields: r.Schema().Fields(), named: map[string]int{}, paths: map[string][]int{}}
 	p.tops = storageOf(p.columns, len(p.fields))
 	_, p.logical = r.(format.Overlayer)

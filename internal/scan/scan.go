@@ -32,6 +32,9 @@ const (
 	NullCells                // lost cells are null
 )
 
+// MostWorkers is how many workers a scan has at most: each has buffers of its own, and more than a few for each core gain nothing.
+const MostWorkers = 1024
+
 // Spec says what to read.
 type Spec struct {
 	Columns []string          // dotted paths; nil = all, empty = none (rows are still counted)
@@ -45,7 +48,7 @@ type Spec struct {
 	Ahead   int64             // bytes read ahead per column; 0 = 256 KiB, -1 = none
 	// Unordered gives up the order that the table promises: row groups come one after the other, which is faster.
 	Unordered bool
-	// Parallel is how many workers read; 0 or 1: the goroutine that ranges does. Batches come in the same order, though
+	// Parallel is how many workers read, MostWorkers at most; 0 or 1: the goroutine that ranges does. Batches come in the same order, though
 	// not cut in the same places. Alloc must then be safe for concurrent use, as Go's and a Pool are.
 	Parallel int
 	// Memory is about how many bytes all workers together may hold: windows end earlier, less is read ahead, and if that is not enough fewer
