@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,7 +31,7 @@ func (a *app) planCmd() *cobra.Command {
 		Use:   "plan PATH...",
 		Short: "Cut a scan into splits that other processes can read",
 		Long: `Cut a scan into splits, for a distributed engine. A line of JSON is a split: it holds everything that another process needs
-to read it, but the data; stoa scan --split does. The splits' rows, one after the other, are those of the scan. The last line is
+to read it, but the data, which must lie at the same path there; stoa scan --split does. The splits' rows, one after the other, are those of the scan. The last line is
 {"end":true,…} with the number of splits: a plan without it was cut. The status is 3 if the plan is whole, and the table is known not to be.`,
 		Example: `  stoa plan table/ --target-size 256MB > splits.jsonl
   stoa plan '/data/kudu#orders' --columns id,price -o splits.jsonl`,
@@ -42,6 +44,9 @@ to read it, but the data; stoa scan --split does. The splits' rows, one after th
 			}
 			target, err := parseSize("--target-size", size)
 			if err != nil {
+				return err
+			}
+			if args, err = absolute(args); err != nil {
 				return err
 			}
 			t, err := src.open(ctx, a, args)
@@ -77,6 +82,23 @@ to read it, but the data; stoa scan --split does. The splits' rows, one after th
 	cmd.Flags().StringVarP(&out.file, "output", "o", "", "write to `FILE`, which appears only when it is complete (- is standard output)")
 	src.register(a, cmd)
 	return cmd
+}
+
+// absolute makes the paths mean the same in every directory: a split may be read in another one.
+func absolute(args []string) ([]string, error) {
+	out := slices.Clone(args)
+	for i, arg := range args {
+		if arg == dash {
+			continue
+		}
+		place := withoutTable(arg)
+		full, err := filepath.Abs(place)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = full + arg[len(place):]
+	}
+	return out, nil
 }
 
 func (a *app) scanCmd() *cobra.Command {
