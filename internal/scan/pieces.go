@@ -3,6 +3,7 @@ package scan
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 
 	"stoa/fault"
@@ -21,7 +22,8 @@ type Piece struct {
 	Count  int64     `json:"count"`           // physical rows; -1 not known
 }
 
-// Cut gives the pieces of a scan, of at most about target stored bytes each if they can be cut so small.
+// Cut gives the pieces of a scan, of at most about target stored bytes each if they can be cut so small. What metadata says that the filter
+// leaves out is in none: parts, row groups, and the rows before the first and behind the last that an index or a bound leaves.
 func Cut(ctx context.Context, src Source, spec Spec, target int64) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		p, err := newPlan(src.Reader, spec)
@@ -49,9 +51,14 @@ func (p *plan) cutPart(ctx context.Context, src Source, part format.Part, target
 	if err != nil {
 		return err
 	}
+	alone := len(groups) == 1
+	groups, left := p.hopeful(ctx, src, groups)
 	for _, cluster := range p.clusters(groups, src.Reader.Order()) {
 		all := Piece{Part: part.Ref, Stamp: part.Stamp}
 		for _, g := range cluster {
+			if rows, ok := left[g.Index]; ok && len(cluster) == 1 {
+				all.Rows, g.Bytes, g.Rows = rows, g.Bytes*rows.Len()/g.Rows, rows.Len()
+			}
 			all.Groups = append(all.Groups, g.Index)
 			all.Bytes += max(0, g.Bytes)
 			if all.Count += g.Rows; g.Rows < 0 {
@@ -59,7 +66,7 @@ func (p *plan) cutPart(ctx context.Context, src Source, part format.Part, target
 				break
 			}
 		}
-		if all.Bytes == 0 && len(groups) == 1 {
+		if all.Bytes == 0 && alone {
 			all.Bytes = max(0, part.Bytes)
 		}
 		for _, piece := range all.divide(target, len(cluster) == 1) {
@@ -69,6 +76,32 @@ func (p *plan) cutPart(ctx context.Context, src Source, part format.Part, target
 		}
 	}
 	return nil
+}
+
+// hopeful are the row groups of which metadata leaves rows to the filter; and of those of which it leaves less than all, from which row to
+// which. What cannot be asked is left to the scan, which tells.
+func (p *plan) hopeful(ctx context.Context, src Source, groups []format.RowGroup) (out []format.RowGroup, left map[int]vec.Range) {
+	if p.filter == nil {
+		return groups, nil
+	}
+	r := &run{plan: p, src: src}
+	left = map[int]vec.Range{}
+	for _, g := range groups {
+		all := vec.Range{From: 0, To: math.MaxInt64}
+		if g.Rows >= 0 {
+			all.To = g.Rows
+		}
+		if rows, _, err := r.narrow(ctx, g, all); err == nil {
+			if len(rows) == 0 {
+				continue
+			}
+			if some := (vec.Range{From: rows[0].From, To: rows[len(rows)-1].To}); some != all && g.Rows > 0 {
+				left[g.Index] = some
+			}
+		}
+		out = append(out, g)
+	}
+	return out, left
 }
 
 // divide cuts the rows of a single row group into equal pieces.
@@ -83,7 +116,7 @@ func (p Piece) divide(target int64, single bool) []Piece {
 	var out []Piece
 	for i := range n {
 		one := p
-		one.Rows = vec.Range{From: p.Count * i / n, To: p.Count * (i + 1) / n}
+		one.Rows = vec.Range{From: p.Rows.From + p.Count*i/n, To: p.Rows.From + p.Count*(i+1)/n}
 		one.Count, one.Bytes = one.Rows.Len(), p.Bytes/n
 		out = append(out, one)
 	}
