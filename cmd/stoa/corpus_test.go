@@ -54,7 +54,6 @@ var trueFindings = []struct {
 	{"file.unchecked", `^redfile/`, 0, -2, "RedFiles of the first programs, and of stoa without"},
 	{"file.unchecked", `^trevni/`, 0, -2, "Trevni columns without"},
 	{"file.unchecked", `^kudu/`, 0, -2, "CFiles of version 1"},
-	{"file.unchecked", `\.(csv|jsonl|arrow|parquet)$`, 0, -2, "text, Arrow, Parquet without"},
 
 	// Directories that were kept without their logs, and what is no data.
 	{"kudu.wal.missing", `kudu/fs_(log|file)/wal/`, 54, 54, "the logs are in an archive beside them"},

@@ -152,6 +152,18 @@ func (c *column) minMax(m *minMax, i int) *pred.Bounds {
 	return &pred.Bounds{Min: &a, Max: &z, Nulls: -1, Rows: -1}
 }
 
+// crossed reports whether a least value that can be read is greater than the greatest one. Only where all values are null that may be.
+func (c *column) crossed(m *minMax, i int) (least, greatest pred.Value, yes bool) {
+	lo, hi, ok := m.at(i)
+	if !ok || len(lo) == 0 || len(hi) == 0 || c.globalCodes() {
+		return least, greatest, false
+	}
+	a, ok1 := c.bound(lo)
+	z, ok2 := c.bound(hi)
+	order, ok := pred.Compare(a, z)
+	return a, z, ok && ok1 && ok2 && order > 0
+}
+
 // bound is a bound's bytes as a value.
 func (c *column) bound(b []byte) (pred.Value, bool) {
 	switch c.typ {

@@ -28,6 +28,11 @@ func extremes(v *vec.Vector) (lo, hi pred.Value, odd int, ok bool) {
 		return whole(v, vec.Fixed[int32](v, 0), func(i int64) pred.Value { return pred.Value{Kind: pred.KindDate, Int: i} })
 	case *arrow.TimestampType:
 		return whole(v, vec.Fixed[int64](v, 0), instant)
+	case *arrow.BooleanType:
+		return booleans(v)
+	case *arrow.Float32Type:
+		a, z, ok := ends(v, vec.Fixed[float32](v, 0), cmp.Compare[float32])
+		return pred.Float(float64(a)), pred.Float(float64(z)), -1, ok
 	case *arrow.Float64Type:
 		a, z, ok := ends(v, vec.Fixed[float64](v, 0), cmp.Compare[float64])
 		return pred.Value{Kind: pred.KindFloat, Float: a}, pred.Value{Kind: pred.KindFloat, Float: z}, -1, ok
@@ -38,6 +43,17 @@ func extremes(v *vec.Vector) (lo, hi pred.Value, odd int, ok bool) {
 		return texts(v)
 	}
 	return lo, hi, -1, false
+}
+
+func booleans(v *vec.Vector) (lo, hi pred.Value, odd int, ok bool) {
+	var has [2]bool
+	bits := v.Bits()
+	for i := range v.Len() {
+		if v.Valid(i) {
+			has[bits[i>>3]>>(i&7)&1] = true
+		}
+	}
+	return pred.Bool(!has[0]), pred.Bool(has[1]), -1, has[0] || has[1]
 }
 
 func whole[T integer](v *vec.Vector, x []T, value func(int64) pred.Value) (lo, hi pred.Value, odd int, ok bool) {

@@ -95,6 +95,12 @@ func (t *managed) readSchema(ctx context.Context) error {
 	if c.Err() != nil {
 		return c.Err()
 	}
+	switch n := c.Left(); {
+	case t.schema.id == "" || len(t.schema.columns) == 0:
+		return fault.Corruptf(obj.at, "schema.fact_table", "it has no table_id or no table_columns, which every table has")
+	case n > 0:
+		return fault.Corruptf(obj.at.Sub(int64(c.Pos()), int64(n)), "schema", "%d bytes behind its end", n)
+	}
 	t.ids = map[string]bool{}
 	for _, list := range append([][]columnSchema{t.schema.columns}, t.schema.past()...) {
 		for i := range list {

@@ -403,6 +403,11 @@ func (v *verifier) chunk(t *table, f *dataFile, g int, p *physical, at int64, co
 	var whole *pred.Bounds
 	if p.Parent < 0 && p.Has == format.Values && f.version == 3 {
 		whole = col.minMax(f.footer.index[g].minMax, col.chunk)
+		if a, z, yes := col.crossed(f.footer.index[g].minMax, col.chunk); yes {
+			d.crossed = func() {
+				v.tell("carbon.blocklet.minmax", f.footSpan(), fmt.Sprintf("footer.blocklet_index_list[%d].min_max_index", g), "the least value is %v, and the greatest %v", a, z)
+			}
+		}
 	}
 	for {
 		page, err := c.Next(v.ctx)
@@ -429,6 +434,8 @@ type pageDecoder struct {
 	c      *chunk
 	object *object
 	dict   *vec.Vector
+
+	crossed func() // tells that the blocklet's bounds are the wrong way round, if there is a value; nil: they are not
 }
 
 func (d *pageDecoder) release() {
@@ -524,6 +531,16 @@ func (d *pageDecoder) bounds(p *physical, page format.Page, dst *vec.Vector, who
 	}
 	if !ok {
 		return
+	}
+	if d.crossed != nil {
+		d.crossed()
+		d.crossed = nil
+	}
+	if v := d.c; page.Ordinal < len(v.tree.pages) && p.Parent < 0 && v.tree.pages[page.Ordinal].minMax != nil && v.f.version == 3 {
+		if a, z, yes := v.col.crossed(v.tree.pages[page.Ordinal].minMax, 0); yes {
+			d.v.give(region.Finding{Code: "carbon.page.minmax", Severity: severityOf("carbon.page.minmax"), At: page.Spans[0], Path: pagePath(p.Name, page.Ordinal),
+				Message: fmt.Sprintf("the least value is %v, and the greatest %v", a, z), Part: d.v.part, Column: p.Name, Rows: [2]int64{first, end}, Lost: -1})
+		}
 	}
 	for _, x := range []struct {
 		code string

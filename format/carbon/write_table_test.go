@@ -104,7 +104,9 @@ func span(from, to int) (out []int32) {
 func healthy(t testing.TB, dir string) {
 	t.Helper()
 	for f := range stoa.Verify(t.Context(), dir, stoa.OpenOptions{Formats: formats}) {
-		t.Errorf("%s: %s %s", f.Code, f.Message, f.At)
+		if f.Code != "file.unchecked" { // CarbonData has no checksums
+			t.Errorf("%s: %s %s", f.Code, f.Message, f.At)
+		}
 	}
 }
 
