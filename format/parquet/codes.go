@@ -10,6 +10,7 @@ var codes = []region.CodeDoc{
 	{Code: "parquet.index", Severity: region.Warning, Help: "An offset or column index cannot be read, or does not point to the pages. Reading everything does not need it; seeking and filtering do."},
 	{Code: "parquet.index.bounds", Severity: region.Error, Help: "A page has a value outside of its bounds in the column index, or another number of nulls. Whoever skips pages by them misses rows."},
 	{Code: "parquet.layout", Severity: region.Note, Help: "Bytes that nothing in the file points to. Some writers leave such bytes; no rows are lost by them."},
+	{Code: "parquet.magic", Severity: region.Error, Help: "The file does not begin with PAR1: its first bytes were overwritten. No reader needs them if the footer is whole, but what lies behind them may be damaged, too."},
 	{Code: "parquet.page", Severity: region.Error, Help: "A page, or its header, cannot be read."},
 	{Code: "parquet.page.checksum", Severity: region.Error, Help: "The checksum of a page does not fit its bytes."},
 	{Code: "parquet.recovered", Severity: region.Note, Help: "Recover put row groups together without the footer at the end of the file."},

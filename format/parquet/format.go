@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"stoa/format"
+	"stoa/store"
 )
 
 // Format is format "parquet".
@@ -26,7 +27,7 @@ var Format = format.Format{
 	Codes:      codes,
 }
 
-// probe looks at the magic at the start.
+// probe looks at the magics at the start and at the end.
 func probe(ctx context.Context, t format.Target) (format.Match, error) {
 	src, err := t.Tree.Open(ctx, t.Name)
 	if err != nil {
@@ -40,6 +41,22 @@ func probe(ctx context.Context, t format.Target) (format.Match, error) {
 	}
 	if s := string(b[:n]); s == magic || s == encrypted {
 		return format.Certain, nil
+	}
+	if store.Unsized(src) {
+		return format.No, nil
+	}
+	end := src.Size()
+	if t.At.Len() > 0 {
+		end = t.At.To
+	}
+	if end-t.At.From < 12 {
+		return format.No, nil
+	}
+	if n, err = src.ReadAt(ctx, b[:], end-4); err != nil && err != io.EOF {
+		return format.No, err
+	}
+	if s := string(b[:n]); s == magic || s == encrypted { // its beginning may be damaged
+		return format.Likely, nil
 	}
 	return format.No, nil
 }

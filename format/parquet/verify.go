@@ -34,6 +34,7 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq
 		}
 		defer r.Close()
 		v.r = r
+		v.magic()
 		v.file(t, o)
 	}
 }
@@ -105,6 +106,17 @@ func (v *verifier) find(code string, err error) {
 		f.Lost = 0
 	}
 	v.left = !v.yield(f)
+}
+
+// magic looks at the first bytes, which nobody needs who reads.
+func (v *verifier) magic() {
+	at := v.r.span(0, 4)
+	var b [4]byte
+	err := format.ReadFull(v.ctx, v.r.src, at, "magic", b[:])
+	if err == nil && string(b[:]) != magic {
+		err = fault.Corruptf(at, "magic", "%q instead of %q", b[:], magic)
+	}
+	v.find("parquet.magic", err)
 }
 
 func (v *verifier) file(t format.Target, o format.OpenOptions) {

@@ -107,3 +107,16 @@ func (r *reader) tops() (out []int) {
 	}
 	return out
 }
+
+// TestOverwrittenBeginning: a file whose magic at the end is there is one of Parquet; verify tells of its beginning.
+func TestOverwrittenBeginning(t *testing.T) {
+	b := bytes.Clone(golden(t, "testdata/codec-zstd.small.v2.parquet").Bytes("t"))
+	copy(b, "\xff\xff\xff\xff")
+	tree := store.NewMemory(map[string][]byte{"t": b})
+	if m, err := Format.Probe(t.Context(), format.Target{Tree: tree, Name: "t"}); m != format.Likely || err != nil {
+		t.Errorf("probed as %d, %v", m, err)
+	}
+	if s := codesIn(findings(b)); s != "parquet.magic" {
+		t.Errorf("verify tells %q", s)
+	}
+}
