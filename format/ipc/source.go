@@ -126,6 +126,9 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 	if size < 8 {
 		return nil, off, fault.Corruptf(s.span(off, 8), "message.length", "%d bytes of metadata", size)
 	}
+	if err := s.there(ctx, off+skip, size, "message"); err != nil { // what is cut is no matter of limits
+		return nil, off, err
+	}
 	if size > s.limits.Metadata {
 		return nil, off, fault.Limitf(s.span(off, 8), "message.length", "%d bytes of metadata, the limit is %d", size, s.limits.Metadata)
 	}
@@ -133,9 +136,6 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 		return nil, off, fault.Corruptf(s.span(off, 8), "message.length", "%d bytes with the prefix, but the footer says %d", skip+size, declared)
 	}
 	m = &message{off: off + skip, data: off + skip + size}
-	if err := s.there(ctx, m.off, size, "message"); err != nil {
-		return nil, off, err
-	}
 	m.meta = make([]byte, size)
 	if err := s.must(ctx, m.meta, m.off, "message"); err != nil {
 		return nil, off, err

@@ -103,6 +103,11 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 			x.pages, p, err = inner, q, bad
 		}
 	}
+	if err == io.EOF && x.t.recovered != nil && x.rows.From < x.set.rows { // what was found of the block ends before the rowset does
+		p = format.Page{Ordinal: -1, First: x.rows.From, Rows: x.set.rows - x.rows.From, Entries: x.set.rows - x.rows.From, Starts: true,
+			Lost: fault.Corruptf(x.places[0].At, "", "no page was found behind row %d of %d of column %q", x.rows.From, x.set.rows, x.column.Name)}
+		err = nil
+	}
 	if err == nil && p.First >= 0 && p.Rows >= 0 {
 		x.rows.From = p.First + p.Rows
 	}
