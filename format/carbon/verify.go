@@ -308,6 +308,9 @@ func (v *verifier) compare(f *dataFile, known *indexed) {
 		if b.count() != f.footer.blocklet[i].rows {
 			bad(b, "blocklet %d has %d rows, the index says %d", i, f.footer.blocklet[i].rows, b.count())
 		}
+		if b.rows != f.footer.rows && b.rows != b.count() {
+			bad(b, "the file has %d rows, num_rows in the index says %d", f.footer.rows, b.rows)
+		}
 		if !sameBounds(b.index.minMax, f.footer.index[i].minMax) {
 			bad(b, "the least and greatest values of blocklet %d are others than those of the footer", i)
 		}
