@@ -18,6 +18,7 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.coverage.overlap", Severity: region.Error, Help: "Bytes that two structures claim. At least one of the offsets is wrong."},
 	{Code: "carbon.delete.damaged", Severity: region.Error, Help: "A delete delta cannot be read, or does not fit the update status (another block, another number of rows, a block without a data file): rows that were deleted would come back."},
 	{Code: "carbon.delete.range", Severity: region.Error, Help: "A delete delta deletes rows that the page does not have. It may belong to another file."},
+	{Code: "carbon.delete.unnamed", Severity: region.Warning, Help: "A delete delta lies beside a block, and is newer than all that the update status names of it: a delete that failed has left it, or the update status is one of an earlier time, and deleted rows have come back."},
 	{Code: "carbon.file.leftover", Severity: region.Note, Help: "A data file that no index of its segment names: what a failed load left, most likely. It is not read."},
 	{Code: "carbon.footer.damaged", Severity: region.Error, Help: "The footer of a data file cannot be read: the file is cut, or its end is overwritten. Recover finds the blocklets by the index file, or one after the other."},
 	{Code: "carbon.header.damaged", Severity: region.Error, Help: "The header of a data file cannot be read. It holds the columns."},

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"stoa/fault"
 	"stoa/format"
@@ -430,6 +431,9 @@ func (f *dataFile) agrees(p *part) error {
 		if n := f.footer.blocklet[i].rows; n != b.count() {
 			return fault.Corruptf(f.footSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", i), "%d, the index file says %d", n, b.count())
 		}
+		if i < len(f.footer.index) && !sameBounds(b.index.minMax, f.footer.index[i].minMax) {
+			return fault.Corruptf(f.footSpan(), fmt.Sprintf("footer.blocklet_index_list[%d]", i), "the least and greatest values are others than in the index file: one is damaged, or of another file")
+		}
 	}
 	if f.footer.rows != p.rows {
 		return fault.Corruptf(f.footSpan(), "footer.num_rows", "%d, the index file says %d", f.footer.rows, p.rows)
@@ -467,6 +471,16 @@ func (t *managed) Chunk(ctx context.Context, g format.RowGroup, col int, rows ve
 	mine, err := t.part(ctx, g.Part)
 	if err != nil {
 		return nil, err
+	}
+	if t.saved == nil && atomic.LoadInt32(&mine.agreed) == 0 { // the index may have planned it alone
+		f, err := t.file(ctx, g.Part)
+		if err == nil {
+			err = f.agrees(mine)
+		}
+		if err != nil {
+			return nil, err
+		}
+		atomic.StoreInt32(&mine.agreed, 1)
 	}
 	return t.chunk(ctx, g, mine, col, rows)
 }

@@ -69,8 +69,14 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions, saved 
 		}
 		if list, err := t.all(ctx); err == nil {
 			for _, p := range list { // so that what is lost is told now, and not while rows are read
-				if _, err := t.file(ctx, p.name); err != nil && !errors.Is(err, fault.Corrupt) {
+				f, err := t.file(ctx, p.name)
+				if err != nil && !errors.Is(err, fault.Corrupt) {
 					return nil, err
+				}
+				if err == nil && f.headLen > 0 && f.footAt > 0 {
+					if err := f.agrees(p); err != nil {
+						saved([]region.Finding{saying("carbon.index.disagree", f.footSpan(), p.name, "%v: the rows of the data file are read; it may be another one than was loaded", err)})
+					}
 				}
 				if p.update != nil {
 					if _, err := t.readDeletes(ctx, p.update, path.Dir(p.name)); err != nil {

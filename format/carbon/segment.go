@@ -273,6 +273,7 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 			x.rows = max(x.rows, 0) + b.count()
 		}
 		u := t.changes[l.id()+"/"+n.block]
+		t.unnamedDeltas(u, l, p.dir, n.block, deltas)
 		if t.guessed != nil {
 			u = t.guessed.entry(u, l, n.block, deltas)
 		}
@@ -290,6 +291,30 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 		}
 	}
 	return out, nil
+}
+
+// unnamedDeltas notes delete deltas of a block that are newer than all that the update status names of it.
+func (t *managed) unnamedDeltas(u *update, l *load, dir, block string, deltas []string) {
+	last := int64(-1)
+	if u != nil {
+		if _, to := span64(u); to > 0 {
+			last = to
+		}
+		for _, s := range u.Stamps {
+			if at, ok := millis(s); ok {
+				last = max(last, at)
+			}
+		}
+	}
+	if t.guessed != nil || !l.counts() || u != nil && u.gone() {
+		return
+	}
+	for _, name := range deltas {
+		stamp, ok := strings.CutPrefix(strings.TrimSuffix(name, deltaExt), block+"-")
+		if at, isTime := millis(stamp); ok && isTime && at > last {
+			t.note("carbon.delete.unnamed", fault.Span{Object: path.Join(dir, name)}, "segment %s: the update status does not name this delete delta, which is newer than all that it names of the block", l.Name)
+		}
+	}
 }
 
 // currentIndexes leaves out single index files where a merged one is: the merged one stands for them.

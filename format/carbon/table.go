@@ -54,6 +54,7 @@ type part struct {
 	columns []columnSchema
 	values  []string // of the partition columns: name=value
 	update  *update  // deleted rows
+	agreed  int32    // 1: the file is the one that the index tells of
 }
 
 func (t *table) Schema() *arrow.Schema   { return t.sc }

@@ -10,6 +10,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon"
+	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
 )
@@ -147,4 +148,39 @@ func TestOtherFile(t *testing.T) {
 	const at = "t/Fact/Part0/Segment_"
 	tree.Put(at+"2/part-0-0_batchno0-0-2-1795249939344.snappy.carbondata", tree.Bytes(at+"1/part-0-0_batchno0-0-1-1795249939034.snappy.carbondata"))
 	refused(t, "the file of another segment", tree, "carbon.index.disagree")
+}
+
+// TestExchangedFiles: data files of one size that stand in each other's place are not read as if they were right, and update statuses of another time
+// are told.
+func TestExchangedFiles(t *testing.T) {
+	const dir = "managed/managed_del"
+	tree := loaded(t, filepath.Join(golden2, dir))
+	var data []string
+	for _, n := range tree.Names() {
+		if strings.HasSuffix(n, ".carbondata") {
+			data = append(data, n)
+		}
+	}
+	a, b := tree.Bytes(data[0]), tree.Bytes(data[1])
+	tree.Put(data[0], b)
+	tree.Put(data[1], a)
+	refused(t, "exchanged data files", tree, "carbon.index.disagree")
+	for _, filter := range []string{"id >= 0", "id < 1000000"} {
+		e, err := pred.Parse(filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{Filter: e}); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("exchanged data files, %s: %d rows, %v", filter, len(rows), err)
+		}
+	}
+	if _, found, err := recovered(t, tree, "t"); err != nil || !has(found, "carbon.index.disagree") {
+		t.Errorf("exchanged data files, recovered: %v, %v", err, found)
+	}
+
+	tree = loaded(t, filepath.Join(golden2, dir))
+	tree.Put("t/Metadata/tableupdatestatus-1795249942958", tree.Bytes("t/Metadata/tableupdatestatus-1795249942096"))
+	if found := verdict(t, tree); !has(found, "carbon.delete.unnamed") {
+		t.Errorf("an older update status: %v", found)
+	}
 }
