@@ -66,8 +66,8 @@ func OpenBloom(ctx context.Context, src store.Source, name string, o format.Open
 
 // wantBloom says why f cannot be a bloom file.
 func (f *file) wantBloom() error {
-	if f.footer.ValIdx == nil || f.footer.Type != Binary || f.codec != nil {
-		return fault.New(fault.Invalid, f.footSpan(), "footer", "not a bloom file: those are binary, not compressed, and have a value index")
+	if why := f.unfit(KindBloom); why != "" {
+		return fault.New(fault.Invalid, f.footSpan(), "footer", "%s", why)
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ var Codes = []Code{
 	{Code: "cfile.index.order", Severity: region.Error, Help: "The keys of an index fall."},
 	{Code: "cfile.int128.range", Severity: region.Note, Help: "A value of type int128 has 39 digits. It is kept as it is, but decimal128(38, 0), as which it is shown, strictly has 38."},
 	{Code: "cfile.keys.range", Severity: region.Warning, Help: "The metadata min_key or max_key is not the key of the first or the last row. Kudu skips rowsets by them."},
+	{Code: "cfile.kind", Severity: region.Error, Help: "The file is not of the kind that it should be: a delta file, a bloom file or an ad-hoc index are binary and have a value index, and this one is otherwise. Perhaps another file stands under its name."},
 	{Code: "cfile.numvalues", Severity: region.Error, Help: "The footer's number of values is not that of the blocks."},
 	{Code: "cfile.prefix.restarts", Severity: region.Warning, Help: "A restart point of a prefix block is not where an entry without a prefix begins. Reading in order does not need them; Kudu's seeks do."},
 	{Code: "cfile.read", Severity: region.Error, Help: "Bytes of the file could not be read from where it is kept."},

@@ -205,8 +205,8 @@ func OpenDelta(ctx context.Context, src store.Source, name string, o format.Open
 }
 
 func newDelta(f *file) (*DeltaFile, error) {
-	if f.footer.ValIdx == nil || f.footer.Type != Binary || f.footer.Nullable || f.footer.Array() {
-		return nil, fault.New(fault.Invalid, f.footSpan(), "footer", "not a delta file: those are binary, without nulls, and have a value index")
+	if why := f.unfit(KindDelta); why != "" {
+		return nil, fault.New(fault.Invalid, f.footSpan(), "footer", "%s", why)
 	}
 	s, told, err := f.deltaStats()
 	return &DeltaFile{f, s, told}, err

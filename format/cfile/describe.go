@@ -64,8 +64,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	o.NoVerify, o.Tracer = true, nil // what a wrong checksum covers is described all the same
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
 	f, err := openFile(d.ctx, src, at, o)
-	d.f, d.kind = f, opts.kind
-	if d.kind == KindUnknown {
+	if d.f, d.kind = f, opts.kind; d.kind == KindUnknown || f.unfit(d.kind) != "" {
 		d.kind = f.kind()
 	}
 	name := "cfile"

@@ -28,7 +28,7 @@ const (
 
 func (f *file) kind() Kind {
 	t := &f.footer
-	if _, ok := t.Get(metaDeltaStats); ok {
+	if _, ok := t.Get(metaDeltaStats); ok && f.unfit(KindDelta) == "" {
 		return KindDelta
 	}
 	if t.Type != Binary || t.ValIdx == nil || t.PosIdx != nil || t.Nullable || t.Array() {
@@ -43,4 +43,18 @@ func (f *file) kind() Kind {
 		return KindIndex
 	}
 	return KindColumn
+}
+
+// unfit says why a file cannot be of a kind other than a column, from what its readers rely on; "" if it can.
+func (f *file) unfit(k Kind) string {
+	t := &f.footer
+	switch {
+	case k == KindDelta && (t.ValIdx == nil || t.Type != Binary || t.Nullable || t.Array()):
+		return "not a delta file: those are binary, without nulls, and have a value index"
+	case k == KindBloom && (t.ValIdx == nil || t.Type != Binary || f.codec != nil):
+		return "not a bloom file: those are binary, not compressed, and have a value index"
+	case k == KindIndex && (t.ValIdx == nil || t.Type != Binary || t.Nullable || t.Array()):
+		return "not an ad-hoc index: those are binary, without nulls, and have a value index"
+	}
+	return ""
 }

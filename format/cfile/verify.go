@@ -174,8 +174,12 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 		return
 	}
 	f.noVerify = false
-	if v.kind = opts.kind; v.kind == KindUnknown {
-		v.kind = f.kind()
+	if v.kind = f.kind(); opts.kind != KindUnknown && opts.kind != v.kind {
+		if why := f.unfit(opts.kind); why != "" {
+			v.tell("cfile.kind", f.footSpan(), "footer", "%s", why)
+		} else {
+			v.kind = opts.kind
+		}
 	}
 	v.contents()
 	v.coverage(tg, o)
