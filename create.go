@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -50,7 +52,7 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if sink == nil {
 		sink = store.Local{}.Sink(uri, ours)
 	}
-	wo := format.WriteOptions{Rows: o.Rows, Opts: o.Opts, Mem: o.Alloc, Dir: strings.HasSuffix(uri, "/")}
+	wo := format.WriteOptions{Rows: o.Rows, Opts: o.gzip(f, uri), Mem: o.Alloc, Dir: strings.HasSuffix(uri, "/")}
 	if wo.Rows == 0 {
 		wo.Rows = -1
 	}
@@ -59,6 +61,31 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 		return nil, errors.Join(err, sink.Abort(ctx))
 	}
 	return &Writer{w: w, schema: sc}, nil
+}
+
+// gzip is the options, with that for compression of texts whose name says so.
+func (o CreateOptions) gzip(f *format.Format, uri string) map[string]string {
+	const key = "gzip"
+	has := slices.ContainsFunc(f.WriteKeys, func(k format.OptionKey) bool { return k.Name == key })
+	if _, given := o.Opts[key]; !has || given || !strings.HasSuffix(strings.ToLower(uri), ".gz") {
+		return o.Opts
+	}
+	opts := map[string]string{key: "true"}
+	maps.Copy(opts, o.Opts)
+	return opts
+}
+
+// ByExtension is the format whose files' names end as a name does; nil if there is none. Of several the longest extension counts.
+func ByExtension(formats []format.Format, name string) (best *format.Format) {
+	base, most := strings.ToLower(path.Base(filepath.ToSlash(name))), 0
+	for i := range formats {
+		for _, e := range formats[i].Extensions {
+			if len(e) > most && strings.HasSuffix(base, e) {
+				best, most = &formats[i], len(e)
+			}
+		}
+	}
+	return best
 }
 
 // target is the format that is to be written.
@@ -75,14 +102,10 @@ func (o CreateOptions) target(uri string) (*format.Format, error) {
 		}
 		return nil, fault.Invalidf("there is no format %q to write", o.To)
 	}
-	ext := strings.ToLower(path.Ext(strings.TrimSuffix(filepath.ToSlash(uri), "/")))
-	for i := range formats {
-		for _, e := range formats[i].Extensions {
-			if e == ext {
-				return &formats[i], nil
-			}
-		}
+	if f := ByExtension(formats, uri); f != nil {
+		return f, nil
 	}
+	ext := path.Ext(strings.TrimSuffix(filepath.ToSlash(uri), "/"))
 	return nil, fault.Invalidf("%s: the extension %q does not say which format to write; use --to", uri, ext)
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -91,7 +89,7 @@ func (f *writeFlags) memory(a *app, opts map[string]string) (map[string]string, 
 	}
 	to := a.format(f.to)
 	if f.to == "" {
-		to = a.byExtension(strings.ToLower(filepath.Ext(strings.TrimSuffix(f.out, "/"))))
+		to = stoa.ByExtension(a.formats, f.out)
 	}
 	if to == nil {
 		return opts, nil // what is wrong is told when the output is made
@@ -184,10 +182,8 @@ func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bo
 		return err
 	}
 	defer t.Close()
-	for _, out := range []string{c.out, c.manifest} {
-		if err := spare(out, t.Sources()); err != nil {
-			return err
-		}
+	if err := spareAll(t.Sources(), c.out, c.manifest); err != nil {
+		return err
 	}
 	err = c.write(ctx, a, t, spec, wo)
 	if err == nil && salvage && lostFindings(t.Findings()) && len(c.losses) == 0 {

@@ -38,10 +38,8 @@ func (a *app) countCmd() *cobra.Command {
 				return err
 			}
 			defer t.Close()
-			for _, o := range []string{out.file, dmg.manifest} {
-				if err := spare(o, t.Sources()); err != nil {
-					return err
-				}
+			if err := spareAll(t.Sources(), out.file, dmg.manifest); err != nil {
+				return err
 			}
 			n, err := t.Count(ctx, spec)
 			if err == nil {

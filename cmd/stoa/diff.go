@@ -163,10 +163,8 @@ func (d *diffing) run(ctx context.Context, a *app, args []string) error {
 			return err
 		}
 		defer tables[i].Close()
-		for _, out := range []string{d.file, d.manifest} {
-			if err := spare(out, tables[i].Sources()); err != nil {
-				return err
-			}
+		if err := spareAll(tables[i].Sources(), d.file, d.manifest); err != nil {
+			return err
 		}
 	}
 	r, err := stoa.Diff(ctx, tables[0], tables[1], o)

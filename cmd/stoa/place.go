@@ -121,6 +121,36 @@ type stdoutObject struct{ a *app }
 func (o stdoutObject) Write(b []byte) (int, error) { return o.a.stdout.Write(b) }
 func (o stdoutObject) Close() error                { return o.a.stdout.Flush() }
 
+// spareAll refuses to write to a place from which is being read, and to write two things to one place. outs may be empty.
+func spareAll(sources []stoa.SourceInfo, outs ...string) error {
+	for i, out := range outs {
+		if err := spare(out, sources); err != nil {
+			return err
+		}
+		for _, other := range outs[:i] {
+			if out != "" && other != "" && onePlace(out, other) {
+				return &useError{"the output and the manifest would be one: " + out, "give one of them another name"}
+			}
+		}
+	}
+	return nil
+}
+
+// onePlace reports whether two paths lead to the same, as far as that shows before it is written.
+func onePlace(a, b string) bool {
+	if a == dash || b == dash {
+		return a == b
+	}
+	x, err := os.Stat(a)
+	y, err2 := os.Stat(b)
+	if err == nil && err2 == nil {
+		return x.Mode().IsRegular() && os.SameFile(x, y)
+	}
+	a, err = filepath.Abs(a)
+	b, err2 = filepath.Abs(b)
+	return err == nil && err2 == nil && a == b
+}
+
 // spare refuses to write to a place from which is being read.
 func spare(out string, sources []stoa.SourceInfo) error {
 	if out == "" || out == dash {

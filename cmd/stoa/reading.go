@@ -60,10 +60,8 @@ func (r *reading) run(ctx context.Context, a *app, paths []string, rows func(con
 		return err
 	}
 	defer t.Close()
-	for _, out := range []string{r.file, r.manifest} {
-		if err := spare(out, t.Sources()); err != nil {
-			return err
-		}
+	if err := spareAll(t.Sources(), r.file, r.manifest); err != nil {
+		return err
 	}
 	err = r.write(ctx, a, form, t, spec, rows)
 	return r.damageFlags.report(ctx, a, paths, t.Findings(), err)

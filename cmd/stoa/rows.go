@@ -84,20 +84,10 @@ func (f *outputFlags) formOfFile(a *app) (string, error) {
 	case ".txt":
 		return "table", nil
 	}
-	if fm := a.byExtension(ext); fm != nil && slices.Contains(rowForms, fm.Name) {
+	if fm := stoa.ByExtension(a.formats, f.file); fm != nil && slices.Contains(rowForms, fm.Name) {
 		return fm.Name, nil
 	}
 	return "", &useError{"-o " + f.file + ": the extension does not say in which form to write", "use -f; stoa convert writes other formats"}
-}
-
-// byExtension is the format that an extension means.
-func (a *app) byExtension(ext string) *format.Format {
-	for i := range a.formats {
-		if slices.Contains(a.formats[i].Extensions, ext) {
-			return &a.formats[i]
-		}
-	}
-	return nil
 }
 
 // rowWriter takes the batches of a scan.
@@ -136,7 +126,7 @@ func (a *app) createTable(ctx context.Context, uri string, sc *arrow.Schema, o s
 		return nil, err
 	}
 	if o.To == "" && uri != real {
-		if fm := a.byExtension(strings.ToLower(path.Ext(strings.TrimSuffix(filepath.ToSlash(uri), "/")))); fm != nil {
+		if fm := stoa.ByExtension(a.formats, uri); fm != nil {
 			o.To = fm.Name
 		}
 	}

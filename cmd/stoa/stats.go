@@ -54,10 +54,8 @@ library does not tell stays empty. With --damaged skip-rows or null-cells the su
 				return err
 			}
 			defer t.Close()
-			for _, o := range []string{out.file, dmg.manifest} {
-				if err := spare(o, t.Sources()); err != nil {
-					return err
-				}
+			if err := spareAll(t.Sources(), out.file, dmg.manifest); err != nil {
+				return err
 			}
 			r, err := a.statsOf(ctx, t, spec)
 			if err == nil {

@@ -245,7 +245,7 @@ func (r *csvRows) next() error { return r.csvScanner.next(r.sc.NumFields() == 1)
 func (r *csvRows) row() error {
 	if len(r.fields) != len(r.set) {
 		e := fault.Corruptf(r.in.span(r.off, r.size), linePath(r.line, ""), "%d fields, the table has %d columns", len(r.fields), len(r.set))
-		e.Cause = &rowError{errFields}
+		e.Cause = &rowError{err: errFields}
 		return e
 	}
 	for i, f := range r.fields {
@@ -290,7 +290,7 @@ func (r *csvRows) blame(i int, f csvField, err error) error {
 	if r.opts.schema == nil {
 		reason = "the type was inferred from the first rows; give a schema, or types=string"
 	}
-	return &fault.Error{Class: fault.Corrupt, At: at, Path: linePath(r.line, r.sc.Field(i).Name), Reason: reason, Cause: &rowError{err}}
+	return &fault.Error{Class: fault.Corrupt, At: at, Path: linePath(r.line, r.sc.Field(i).Name), Reason: reason, Cause: &rowError{err: err}}
 }
 
 func (r *csvRows) anyQuoted(upTo int) bool {

@@ -34,10 +34,19 @@ func separated(name, title string, comma byte) format.Format {
 		Verify: func(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 			return verify(ctx, t, o, name, open)
 		},
+		Recover:   recovering(open),
 		Unchecked: unchecked,
 		WriteKeys: csvWriteKeys,
 		ReadKeys:  csvReadKeys,
 		Codes:     codesOf(name),
+	}
+}
+
+// recovering opens for recovery: there is nothing but lines, each of which can be read or not.
+func recovering(open func(context.Context, format.Target, format.OpenOptions) (format.Reader, error)) func(context.Context, format.Target, format.OpenOptions) (format.Reader, []region.Finding, error) {
+	return func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
+		r, err := open(ctx, t, o)
+		return r, nil, err
 	}
 }
 
@@ -55,7 +64,9 @@ var JSONL = format.Format{
 	Verify: func(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 		return verify(ctx, t, o, "jsonl", openJSONL)
 	},
+	Recover:   recovering(openJSONL),
 	Unchecked: unchecked,
+	WriteKeys: jsonlWriteKeys,
 	ReadKeys:  jsonlReadKeys,
 	Codes:     codesOf("jsonl"),
 }
@@ -78,7 +89,10 @@ var csvWriteKeys = []format.OptionKey{
 	{Name: "header", Values: "true|false", Help: "whether the first line has the names (default true)"},
 	{Name: "delimiter", Values: "C", Help: "what separates fields: an ASCII character, or tab"},
 	{Name: "null", Values: "TEXT", Help: "how null is written (default nothing; an empty string is \"\")"},
+	gzipKey,
 }
+
+var jsonlWriteKeys = []format.OptionKey{gzipKey}
 
 func checkOpts(name string, opts map[string]string, keys []format.OptionKey) error {
 next:
@@ -129,7 +143,7 @@ func createCSV(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.Wri
 	if comma, err = delimiterOf(o.Opts, comma); err != nil {
 		return nil, err
 	}
-	return newFileWriter(ctx, s, func(w io.Writer) rows {
+	return newFileWriter(ctx, s, o.Opts, func(w io.Writer) rows {
 		c := NewCSVWriter(w, sc, rune(comma), head)
 		c.null = o.Opts["null"]
 		return c
@@ -137,8 +151,8 @@ func createCSV(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.Wri
 }
 
 func createJSONL(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
-	if err := checkOpts("jsonl", o.Opts, nil); err != nil {
+	if err := checkOpts("jsonl", o.Opts, jsonlWriteKeys); err != nil {
 		return nil, err
 	}
-	return newFileWriter(ctx, s, func(w io.Writer) rows { return NewJSONLWriter(w, sc) })
+	return newFileWriter(ctx, s, o.Opts, func(w io.Writer) rows { return NewJSONLWriter(w, sc) })
 }

@@ -275,5 +275,5 @@ func blameJSON(in *input, line, off, size int64, err error, hint string) error {
 		column += f.name
 		e = f.err
 	}
-	return &fault.Error{Class: fault.Corrupt, At: at, Path: linePath(line, column), Reason: hint, Cause: &rowError{err}}
+	return &fault.Error{Class: fault.Corrupt, At: at, Path: linePath(line, column), Reason: hint, Cause: &rowError{err: err}}
 }

@@ -172,9 +172,11 @@ func (b *batcher) run(ctx context.Context, rows vec.Range, yield func(arrow.Reco
 			if err := b.flush(yield); err != nil {
 				return err
 			}
-			if !errors.Is(err, fault.Corrupt) || !rowFault(err) {
+			var one *rowError
+			if !errors.Is(err, fault.Corrupt) || !errors.As(err, &one) {
 				return err
 			}
+			one.row = at
 			if !yield(nil, err) {
 				return errStop
 			}
@@ -245,7 +247,13 @@ func fillUp(b array.Builder, n int) {
 }
 
 // rowError is the cause of an error that concerns one row only.
-type rowError struct{ err error }
+type rowError struct {
+	err error
+	row int64 // counted from 0
+}
+
+// LostRows is the row, of the row group, which is the file.
+func (e *rowError) LostRows() (from, to int64) { return e.row, e.row + 1 }
 
 func (e *rowError) Error() string { return e.err.Error() }
 func (e *rowError) Unwrap() error { return e.err }

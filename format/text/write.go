@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/klauspost/compress/gzip"
 
 	"stoa/fault"
 	"stoa/format"
@@ -197,6 +198,7 @@ type fileWriter struct {
 	sink store.Sink
 	obj  store.Object
 	rows rows
+	zip  *gzip.Writer // nil: not compressed
 	n    counter
 	done int64
 }
@@ -213,12 +215,24 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func newFileWriter(ctx context.Context, s store.Sink, rows func(io.Writer) rows) (format.Writer, error) {
+// gzipKey is an option of all texts; stoa.Create sets it if the name ends in .gz.
+var gzipKey = format.OptionKey{Name: "gzip", Values: "true|false", Help: "whether the text is compressed with gzip (default: if the name ends in .gz)"}
+
+func newFileWriter(ctx context.Context, s store.Sink, opts map[string]string, rows func(io.Writer) rows) (format.Writer, error) {
+	zip, err := boolean(opts, gzipKey.Name, false)
+	if err != nil {
+		return nil, err
+	}
 	obj, err := s.Create(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	w := &fileWriter{sink: s, obj: obj, n: counter{w: obj}}
+	if zip {
+		w.zip = gzip.NewWriter(&w.n)
+		w.rows = rows(w.zip)
+		return w, nil
+	}
 	w.rows = rows(&w.n)
 	return w, nil
 }
@@ -234,6 +248,11 @@ func (w *fileWriter) Write(ctx context.Context, b arrow.RecordBatch) error {
 func (w *fileWriter) Close(ctx context.Context) (format.Summary, error) {
 	if err := w.rows.Flush(); err != nil {
 		return format.Summary{}, err
+	}
+	if w.zip != nil {
+		if err := w.zip.Close(); err != nil {
+			return format.Summary{}, err
+		}
 	}
 	obj := w.obj
 	w.obj = nil
