@@ -37,7 +37,7 @@ var Codes = []Code{
 	{Code: "cfile.recovered.guessed", Severity: region.Warning, Help: "The footer is gone, and the options did not say all that it said: what they left open was tried, and blocks were found in one way. The message says in which; if it is not the right one, say encoding=, compression= and nullable=."},
 	{Code: "cfile.recovered", Severity: region.Note, Help: "Recover found blocks without the help of a sound index."},
 	{Code: "cfile.rows.lost", Severity: region.Error, Help: "Recover did not find the blocks of these rows: their bytes are damaged, cut off or overwritten."},
-	{Code: "cfile.set", Severity: region.Error, Help: "The files of a table in a directory do not belong together: one is missing, or has another number of rows."},
+	{Code: "cfile.set", Severity: region.Error, Help: "The files of a table in a directory do not belong together: one is missing, is of another column or type, or has another number of rows; or table.json is damaged."},
 	{Code: "cfile.set.unknown", Severity: region.Note, Help: "A file lies in the directory of a table that the table does not know. It is not read; stoa does not replace a directory that holds such files."},
 	{Code: "cfile.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here; the message names it."},
 	{Code: "cfile.utf8", Severity: region.Note, Help: "A value of type string or varchar is not UTF-8. Kudu does not look; the bytes are kept as they are."},

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -81,6 +82,68 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 	return format.No, ctx.Err()
 }
 
+// leaves are the columns as the schema that was written tells them, one for each of Columns, in their order. None and no error: the
+// set has no schema. A schema that cannot be read, or is not that of the columns, is an error.
+func (t *fileSet) leaves() ([]leaf, error) {
+	if len(t.Schema) == 0 {
+		return nil, nil
+	}
+	sc, err := arrowschema.Decode(t.Schema)
+	if err != nil {
+		return nil, fault.Rel(0, 0, "schema", "not an Arrow schema: %v", err)
+	}
+	all, err := leavesOf(sc)
+	if err != nil {
+		return nil, fault.Rel(0, 0, "schema", "no CFiles are of this schema: %v", err)
+	}
+	if len(all) != len(t.Columns) {
+		return all, fault.Rel(0, 0, "columns", "%d, the schema has %d", len(t.Columns), len(all))
+	}
+	for i, l := range all {
+		if l.path != t.Columns[i].Path {
+			return all, fault.Rel(0, 0, fmt.Sprintf("columns[%d].path", i), "%q, in the schema the column is %q", t.Columns[i].Path, l.path)
+		}
+	}
+	return all, nil
+}
+
+// belongs holds what the file of column i says of itself against what the set says of the column: the type of the values, and, of
+// files of our writer, the column's name, digits and scale. l is nil if the set has no schema. The number of rows is looked at elsewhere.
+func (t *fileSet) belongs(f *file, i int, l *leaf) error {
+	at, path := f.footSpan(), t.Columns[i].Path
+	s, told := f.footer.stored()
+	if told && s.Name != "" && s.Name != path {
+		return fault.Corruptf(at, "footer.metadata["+fieldKey+"]", "the file is of column %q, %s has it for column %q", s.Name, setFile, path)
+	}
+	if l == nil {
+		return nil
+	}
+	if f.footer.Type != l.col.Type || f.footer.Array() != l.col.Array {
+		return fault.Corruptf(at, "footer.data_type", "the file holds %s values, %s says that column %q is %s",
+			typeWords(f.footer.Type, f.footer.Array()), setFile, path, typeWords(l.col.Type, l.col.Array))
+	}
+	if told && (s.Precision != l.col.Precision || s.Scale != l.col.Scale) {
+		return fault.Corruptf(at, "footer.metadata["+fieldKey+"]", "decimals of %d digits, %d behind the point; %s says %d and %d for column %q",
+			s.Precision, s.Scale, setFile, l.col.Precision, l.col.Scale, path)
+	}
+	return nil
+}
+
+func typeWords(t Type, array bool) string {
+	if array {
+		return t.String() + " array"
+	}
+	return t.String()
+}
+
+// leafAt is leaf i; nil if the set's schema is not known.
+func leafAt(leaves []leaf, i int) *leaf {
+	if i >= len(leaves) {
+		return nil
+	}
+	return &leaves[i]
+}
+
 // arrowSchema is the schema that was written. One that cannot be read is none: the files tell their types, too.
 func (t *fileSet) arrowSchema() *arrow.Schema {
 	sc, err := arrowschema.Decode(t.Schema)
@@ -90,18 +153,6 @@ func (t *fileSet) arrowSchema() *arrow.Schema {
 	return sc
 }
 
-// typeOf is the type in which the column's file has its values, as the schema that was written tells; -1: it does not.
-func (t *fileSet) typeOf(dotted string) Type {
-	if sc := t.arrowSchema(); sc != nil {
-		if f, ok := fieldAt(sc.Fields(), dotted); ok {
-			if col, err := fieldFor(f); err == nil && !col.Array {
-				return col.Type
-			}
-		}
-	}
-	return -1
-}
-
 // openDir opens a directory as one table, its files side by side.
 func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts readOptions) (format.Reader, error) {
 	set, err := readSet(ctx, tg)
@@ -109,8 +160,12 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts r
 		return nil, err
 	}
 	t := &table{name: tg.Name, rows: set.Rows, stamp: set.stamp(ctx, tg)}
-	for _, c := range set.Columns {
-		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}, o)
+	leaves, err := set.leaves()
+	if err != nil {
+		return nil, setDamage(tg, err)
+	}
+	for i, c := range set.Columns {
+		f, err := openColumnFile(ctx, tg, c, o)
 		if err != nil {
 			t.Close()
 			return nil, err
@@ -120,6 +175,10 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts r
 		if f.footer.NumValues != t.rows {
 			t.Close()
 			return nil, uneven(t, set, f)
+		}
+		if err := set.belongs(f, i, leafAt(leaves, i)); err != nil {
+			t.Close()
+			return nil, err
 		}
 	}
 	t.finish(set, opts)
@@ -133,6 +192,26 @@ func (t *fileSet) stamp(ctx context.Context, dir format.Target) string {
 		fmt.Fprintln(sum, stampOf(ctx, format.Target{Tree: dir.Tree, Name: inDir(dir, c.File)}))
 	}
 	return stampOf(ctx, format.Target{Tree: dir.Tree, Name: inDir(dir, setFile)}) + " columns " + hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// setDamage places what is wrong in the setFile of a directory.
+func setDamage(tg format.Target, err error) error {
+	return fault.Locate(err, fault.Span{Object: inDir(tg, setFile)}, true, "")
+}
+
+// openColumnFile opens the file of a column of a set. That it is not there is damage of the set.
+func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format.OpenOptions) (*file, error) {
+	name := inDir(tg, c.File)
+	f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: name}, o)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = missing(name, c)
+	}
+	return f, err
+}
+
+// missing says that the file of column c is not there.
+func missing(name string, c setColumn) error {
+	return fault.Corruptf(fault.Span{Object: name}, "", "the file of column %q is not there, but %s names it", c.Path, setFile)
 }
 
 // finish makes schema and facts of the open files of a set.

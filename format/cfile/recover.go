@@ -428,39 +428,3 @@ func (r *recovery) complete() []dataBlock {
 		Message: fmt.Sprintf("%d blocks were found", n), Rows: [2]int64{0, row}})
 	return out
 }
-
-// recoverDir recovers the files of a directory; one that cannot be opened at all makes its column lost.
-func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts readOptions) (format.Reader, []region.Finding, error) {
-	set, err := readSet(ctx, tg)
-	if err != nil {
-		return nil, nil, err
-	}
-	var findings []region.Finding
-	fields, err := opts.toldColumns(ctx, tg)
-	if err != nil {
-		return nil, nil, err
-	}
-	t := &table{name: tg.Name, rows: set.Rows}
-	for _, c := range set.Columns {
-		mine := opts
-		if f, ok := fields[c.Path]; ok {
-			if mine, err = opts.with(f, c.Path); err != nil {
-				return nil, findings, err
-			}
-		} else if mine.typ < 0 {
-			mine.typ = set.typeOf(c.Path)
-		}
-		f, blocks, found, err := recoverFile(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}, o, mine)
-		for i := range found {
-			found[i].Column = c.Path
-		}
-		findings = append(findings, found...)
-		if err != nil {
-			t.Close()
-			return nil, findings, err
-		}
-		t.files = append(t.files, &tableFile{file: f, name: c.Path, found: blocks})
-	}
-	t.finish(set, opts)
-	return t, findings, nil
-}

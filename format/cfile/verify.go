@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"path"
 	"strings"
@@ -75,12 +76,13 @@ type verifier struct {
 	noDict bool // it cannot be read, which was told
 	vals   *vec.Vector
 
-	blocks []seenBlock
-	rows   int64 // of all blocks
-	lostAt bool  // some rows could not be counted
-	keys   keyOrder
-	deltas deltaOrder
-	odd    oddValues
+	blocks   []seenBlock
+	rows     int64 // of all blocks
+	noFooter bool  // nothing is known of the file
+	lostAt   bool  // some rows could not be counted
+	keys     keyOrder
+	deltas   deltaOrder
+	odd      oddValues
 }
 
 // seenBlock is a data block that was verified.
@@ -162,6 +164,10 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 		return
 	}
 	src, base, size, err := tg.Open(v.ctx)
+	if errors.Is(err, fs.ErrNotExist) && v.column != "" {
+		v.foreign(missing(tg.Name, setColumn{Path: v.column}), setColumn{Path: v.column})
+		return
+	}
 	if err != nil {
 		v.tell("cfile.read", fault.Span{Object: tg.Name}, "", "%v", err)
 		return
@@ -171,6 +177,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	f, err := openFile(v.ctx, src, fault.Span{Object: tg.Name, Off: base, Len: size}, o)
 	v.f = f
 	if v.frames(err) {
+		v.noFooter = true
 		return
 	}
 	f.noVerify = false
@@ -460,12 +467,25 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	}
 }
 
+// foreign tells that the file of column c is not the set's.
+func (v *verifier) foreign(err error, c setColumn) {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		v.column = c.Path
+		v.tell("cfile.set", e.At, e.Path, "%s", e.Reason)
+	}
+}
+
 // set verifies the files of a directory.
 func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 	set, err := readSet(v.ctx, tg)
 	if err != nil {
 		v.tell("cfile.set", fault.Span{Object: inDir(tg, setFile)}, "", "%v", err)
 		return
+	}
+	leaves, err := set.leaves()
+	if err != nil {
+		v.tell("cfile.set", fault.Span{Object: inDir(tg, setFile)}, "", "%v", err)
 	}
 	known := map[string]bool{setFile: true}
 	for _, c := range set.Columns {
@@ -485,6 +505,9 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 		if one.f != nil && one.f.foot != nil && one.f.footer.NumValues != set.Rows {
 			v.column = c.Path
 			v.tell("cfile.set", one.f.footSpan(), fmt.Sprintf("columns[%d]", i), "%s has %d rows, %s says %d", c.File, one.f.footer.NumValues, setFile, set.Rows)
+		}
+		if one.f != nil && one.f.foot != nil && !one.noFooter && err == nil {
+			v.foreign(set.belongs(one.f, i, leafAt(leaves, i)), c)
 		}
 	}
 }

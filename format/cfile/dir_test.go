@@ -1,0 +1,198 @@
+package cfile_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/region"
+	"stoa/store"
+)
+
+// dirRows is how many rows the directory of these tests has: several blocks a column.
+const dirRows = 300
+
+// dirCell is the cell of a row of the directory of these tests, as Arrow's JSON has it.
+func dirCell(column string, row int) string {
+	switch column {
+	case "id":
+		return fmt.Sprint(row * 3)
+	case "opt":
+		if row%7 == 2 {
+			return "null"
+		}
+		return fmt.Sprint(row - 100)
+	case "name":
+		return fmt.Sprintf("%q", fmt.Sprintf("word %d", row*row))
+	case "v":
+		return fmt.Sprint(float64(row) + 0.5)
+	case "w":
+		return fmt.Sprint(float64(-row) - 0.25)
+	case "b":
+		return fmt.Sprint(row%3 == 0)
+	}
+	panic(column)
+}
+
+var dirColumns = []arrow.Field{
+	{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "opt", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+	{Name: "name", Type: arrow.BinaryTypes.String}, {Name: "v", Type: arrow.PrimitiveTypes.Float64},
+	{Name: "w", Type: arrow.PrimitiveTypes.Float64}, {Name: "b", Type: arrow.FixedWidthTypes.Boolean},
+}
+
+// dirFiles writes that directory, as t.
+func dirFiles(t *testing.T) map[string][]byte {
+	var text strings.Builder
+	for i := range dirRows {
+		for j, f := range dirColumns {
+			fmt.Fprintf(&text, "%s%q:%s", []string{"{", ","}[min(j, 1)], f.Name, dirCell(f.Name, i))
+		}
+		text.WriteString("}")
+	}
+	ctx, m, sc := context.Background(), store.NewMemory(nil), arrow.NewSchema(dirColumns, nil)
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(text.String()), array.WithMultipleDocs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := cfile.Format.Create(ctx, m.Sink("t"), sc, format.WriteOptions{Opts: map[string]string{"block-size": "512"}})
+	if err == nil {
+		err = w.Write(ctx, b)
+	}
+	if err == nil {
+		_, err = w.Close(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, n := range m.Names() {
+		files[n] = m.Bytes(n)
+	}
+	return files
+}
+
+// dirRead reads the directory and reports whether something was told. A cell that is not as it was written is an error of the test, unless
+// it is null and something was told.
+func dirRead(t *testing.T, what string, files map[string][]byte, recover bool, columns ...string) (rows int64, cells map[string]int, told string) {
+	t.Helper()
+	o := stoa.OpenOptions{Tree: store.NewMemory(files), Recover: recover}
+	tab, err := stoa.Open(context.Background(), "t", o)
+	if err != nil {
+		return 0, nil, err.Error()
+	}
+	defer tab.Close()
+	for _, f := range tab.Findings() {
+		if f.Severity == region.Error {
+			told += f.Code + " " + f.Message + "; "
+		}
+	}
+	spec := stoa.ScanSpec{Columns: columns}
+	if recover {
+		spec.Damaged, spec.Lost = stoa.NullCells, func(l region.Loss) { told += fmt.Sprint(l.Err) }
+	}
+	wrong := 0
+	cells = map[string]int{}
+	for b, err := range tab.Scan(context.Background(), spec) {
+		if err != nil {
+			return rows, cells, told + err.Error()
+		}
+		for j, f := range b.Schema().Fields() {
+			col := b.Column(j)
+			for i := range col.Len() {
+				want := "null"
+				if !slices.ContainsFunc(dirColumns, func(c arrow.Field) bool { return c.Name == f.Name }) {
+					wrong++
+				} else if want = dirCell(f.Name, int(rows)+i); col.IsValid(i) {
+					cells[f.Name]++
+				}
+				if got := col.ValueStr(i); col.IsValid(i) && got != strings.Trim(want, `"`) {
+					wrong++
+				} else if col.IsNull(i) && want != "null" && told == "" {
+					t.Errorf("%s: row %d of %s is null, and nothing is told", what, int(rows)+i, f.Name)
+				}
+			}
+		}
+		rows += b.NumRows()
+	}
+	if wrong > 0 {
+		t.Errorf("%s (recover %t): %d cells are wrong; told: %s", what, recover, wrong, told)
+	}
+	if (rows != dirRows || columns == nil && len(cells) != len(dirColumns)) && told == "" {
+		t.Errorf("%s (recover %t): %d rows of %d columns, and nothing is told", what, recover, rows, len(cells))
+	}
+	return rows, cells, told
+}
+
+// dirVerified is what verify tells at each depth.
+func dirVerified(files map[string][]byte) (told [3]string) {
+	for i, d := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+		o := stoa.OpenOptions{Tree: store.NewMemory(files), Depth: d}
+		for f, err := range stoa.Verify(context.Background(), "t", o) {
+			if err != nil {
+				told[i] += err.Error()
+			} else if f.Severity == region.Error {
+				told[i] += fmt.Sprintf("%s %s %s; ", f.Code, f.At.Object, f.Message)
+			}
+		}
+	}
+	return told
+}
+
+// dirHarm reads and verifies a directory in which something was done to a file.
+func dirHarm(t *testing.T, what string, files map[string][]byte) {
+	t.Helper()
+	if _, _, told := dirRead(t, what, files, false); told == "" {
+		t.Errorf("%s: reading tells nothing", what)
+	}
+	if _, _, told := dirRead(t, what, files, true); told == "" {
+		t.Errorf("%s: recover tells nothing", what)
+	}
+	for i, told := range dirVerified(files) {
+		if told == "" {
+			t.Errorf("%s: verify tells nothing at depth %d", what, i)
+		}
+	}
+}
+
+// TestDirExchange: the file of a column in the place of another's is told by all who read it, and never gives a row.
+func TestDirExchange(t *testing.T) {
+	healthy := dirFiles(t)
+	if rows, _, told := dirRead(t, "healthy", healthy, false); rows != dirRows || told != "" {
+		t.Fatal(rows, told)
+	}
+	for i, told := range dirVerified(healthy) {
+		if told != "" {
+			t.Fatal(i, told)
+		}
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(healthy)), func(n string) bool { return n == "t/table.json" })
+	for _, a := range names {
+		for _, b := range names {
+			if a == b {
+				continue
+			}
+			files := maps.Clone(healthy)
+			files[a] = healthy[b]
+			dirHarm(t, b+" copied over "+a, files)
+			if files[b] = healthy[a]; a < b {
+				dirHarm(t, a+" and "+b+" exchanged", files)
+			}
+		}
+	}
+	// The message names file and column.
+	files := maps.Clone(healthy)
+	files["t/v.cfile"] = healthy["t/b.cfile"]
+	if _, _, told := dirRead(t, "b over v", files, false); !strings.Contains(told, "t/v.cfile[") || !strings.Contains(told, `column "b"`) {
+		t.Error(told)
+	}
+}

@@ -1,0 +1,284 @@
+package cfile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+)
+
+// setRecovery recovers the table of a directory: what cannot be read of a column, and a column whose file is not the table's, is lost
+// cells; the other columns are read.
+type setRecovery struct {
+	ctx    context.Context
+	tg     format.Target
+	o      format.OpenOptions
+	set    fileSet
+	leaves []leaf // nil: the schema is not known
+	t      *table
+	lost   []error // of each column; nil: it is there
+	found  []region.Finding
+}
+
+// recoverDir recovers the files of a directory.
+func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts readOptions) (format.Reader, []region.Finding, error) {
+	r := &setRecovery{ctx: ctx, tg: tg, o: o, t: &table{name: tg.Name}}
+	fields, err := opts.toldColumns(ctx, tg)
+	if err == nil {
+		err = r.readSet()
+	}
+	if err != nil {
+		return nil, r.found, err
+	}
+	for i := range r.set.Columns {
+		if err := r.column(i, fields, opts); err != nil {
+			r.t.Close()
+			return nil, r.found, err
+		}
+	}
+	if err := r.finish(opts); err != nil {
+		r.t.Close()
+		return nil, r.found, err
+	}
+	return r.t, r.found, nil
+}
+
+// tell notes damage of the set; lost are the cells of column that are lost by it, -1 if they cannot be counted.
+func (r *setRecovery) tell(err error, column string, rows [2]int64, lost int64) {
+	f := region.Finding{Code: "cfile.set", Severity: region.Error, Part: r.tg.Name, Column: column, Rows: rows, Lost: lost, Message: err.Error(),
+		At: fault.Span{Object: inDir(r.tg, setFile)}}
+	var e *fault.Error
+	if errors.As(err, &e) {
+		f.At, f.Path, f.Message = e.At, e.Path, e.Reason
+		if e.Cause != nil {
+			f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
+		}
+	}
+	r.found = append(r.found, f)
+}
+
+// readSet reads the setFile, or makes do without: what is damaged in it is taken from its schema, else from the files themselves.
+func (r *setRecovery) readSet() error {
+	set, err := readSet(r.ctx, r.tg)
+	if err == nil {
+		r.set = set
+		if r.leaves, err = set.leaves(); err == nil {
+			return nil
+		}
+		err = setDamage(r.tg, err)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "", "it is not there: names and types are those that the files tell")
+	} else if !isDamage(err) && !errors.Is(err, fault.Invalid) {
+		return err
+	}
+	r.tell(err, "", [2]int64{-1, -1}, 0)
+	if r.leaves != nil { // the schema can be read, and tells the columns
+		names := fileNames(r.leaves)
+		r.set.Columns = nil
+		for i, l := range r.leaves {
+			r.set.Columns = append(r.set.Columns, setColumn{l.path, names[i]})
+		}
+		return nil
+	}
+	r.set = fileSet{Rows: -1}
+	if r.set.Columns, err = looseFiles(r.ctx, r.tg); err == nil && len(r.set.Columns) == 0 {
+		err = fault.Corruptf(fault.Span{Object: r.tg.Name}, "", "no file in it is a CFile")
+	}
+	return err
+}
+
+// looseFiles are the CFiles of a directory, by the names of the files. The column's name is what the file says, else what the file's name
+// says. Of two files of the same column the one comes first whose name fits.
+func looseFiles(ctx context.Context, tg format.Target) (out []setColumn, err error) {
+	for info, err := range tg.Tree.List(ctx, tg.Name) {
+		if err != nil {
+			return nil, err
+		}
+		base, isCFile := strings.CutSuffix(path.Base(info.Name), ".cfile")
+		if info.Dir || !isCFile {
+			continue
+		}
+		name, unescaped := base, ""
+		if unescaped, err = url.PathUnescape(base); err == nil {
+			name = unescaped
+		}
+		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: info.Name}, format.OpenOptions{})
+		if err == nil {
+			if s, _ := f.footer.stored(); s.Name != "" {
+				name = s.Name
+			}
+			f.src.Close()
+		}
+		out = append(out, setColumn{name, path.Base(info.Name)})
+	}
+	slices.SortFunc(out, func(a, b setColumn) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.misfit(), b.misfit()), cmp.Compare(a.File, b.File))
+	})
+	return out, nil
+}
+
+// misfit is 0 if the file of c has the name that our writer gives it.
+func (c setColumn) misfit() int {
+	if c.File == safeName(c.Path)+".cfile" {
+		return 0
+	}
+	return 1
+}
+
+// column recovers column i. Only what is no damage is an error.
+func (r *setRecovery) column(i int, fields map[string]toldField, opts readOptions) (err error) {
+	c, l := r.set.Columns[i], leafAt(r.leaves, i)
+	if f, ok := fields[c.Path]; ok {
+		if opts, err = opts.with(f, c.Path); err != nil {
+			return err
+		}
+	} else if opts.typ < 0 && l != nil && !l.col.Array {
+		opts.typ = l.col.Type
+	}
+	name := inDir(r.tg, c.File)
+	f, blocks, found, err := recoverFile(r.ctx, format.Target{Tree: r.tg.Tree, Name: name}, r.o, opts)
+	for _, x := range found {
+		x.Column = c.Path
+		r.found = append(r.found, x)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = missing(name, c)
+	}
+	if err == nil {
+		err = r.set.belongs(f, i, l)
+	}
+	if err == nil && i > 0 && r.leaves == nil && r.set.Columns[i-1].Path == c.Path {
+		err = fault.Corruptf(f.footSpan(), "", "the file is of column %q, and so is %s", c.Path, r.set.Columns[i-1].File)
+	}
+	r.t.files = append(r.t.files, &tableFile{file: f, name: c.Path, found: blocks})
+	r.lost = append(r.lost, err)
+	if errors.Is(err, fault.Bug) {
+		return err
+	}
+	return r.ctx.Err()
+}
+
+// told reports whether the file's number of values is the footer's, not that of the blocks that were found.
+func (f *file) told() bool { return len(f.foot) > 0 }
+
+// countRows is how many rows the table has: what most of setFile and the files say, and if it is one against one, what a file says, which
+// has checksums.
+func (r *setRecovery) countRows() int64 {
+	votes, best := map[int64]int{}, r.set.Rows
+	for i, f := range r.t.files {
+		if r.lost[i] == nil && f.told() {
+			votes[f.footer.NumValues]++
+		}
+	}
+	most := 0
+	for i, f := range r.t.files {
+		if r.lost[i] != nil || !f.told() {
+			continue
+		}
+		if n := f.footer.NumValues; votes[n] > most || votes[n] == most && n == r.set.Rows {
+			most, best = votes[n], n
+		}
+	}
+	if most > 0 {
+		return best
+	}
+	for i, f := range r.t.files { // no footer is whole
+		if r.lost[i] == nil && r.set.Rows < 0 {
+			best = max(best, f.footer.NumValues)
+		}
+	}
+	return best
+}
+
+// finish makes a table of the columns: all of as many rows.
+func (r *setRecovery) finish(opts readOptions) error {
+	r.t.rows = r.countRows()
+	if n := r.set.Rows; n >= 0 && n != r.t.rows {
+		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "rows", "%d, but the files have %d", n, r.t.rows), "", [2]int64{-1, -1}, 0)
+	}
+	var first error
+	readable := 0
+	for i, f := range r.t.files {
+		if n := int64(0); r.lost[i] == nil {
+			if n = f.footer.NumValues; n > r.t.rows || n < r.t.rows && f.told() {
+				r.lost[i] = fault.Corruptf(f.footSpan(), "footer.num_values", "%d, the table has %d rows", n, r.t.rows)
+			} else if n < r.t.rows {
+				r.short(f, n)
+			}
+		}
+		if r.lost[i] == nil {
+			readable++
+			continue
+		}
+		first = cmp.Or(first, r.lost[i])
+		r.tell(r.lost[i], f.name, [2]int64{0, max(r.t.rows, 0)}, max(r.t.rows, 0))
+		r.lose(i)
+	}
+	if readable == 0 && first != nil {
+		return first
+	}
+	r.keep()
+	sch := r.set.Schema
+	if r.leaves == nil {
+		sch = nil
+	}
+	r.set.Schema = sch
+	r.t.bytes = 0
+	for _, f := range r.t.files {
+		r.t.bytes += f.at.Len
+	}
+	r.t.finish(r.set, opts)
+	return nil
+}
+
+// short says that a column whose footer is lost ends before the table does.
+func (r *setRecovery) short(f *tableFile, n int64) {
+	at := f.at.Sub(f.at.Len, 0)
+	err := fault.Corruptf(at, "", "the blocks of rows %d to %d were not found", n, r.t.rows)
+	r.found = append(r.found, region.Finding{Code: "cfile.rows.lost", Severity: region.Error, At: at, Message: err.Reason, Part: f.at.Object,
+		Column: f.name, Rows: [2]int64{n, r.t.rows}, Lost: r.t.rows - n})
+	f.found = append(f.found, dataBlock{ptr: blockPtr{f.at.Len, 0}, first: n, rows: r.t.rows - n, lost: err})
+	f.footer.NumValues = r.t.rows
+}
+
+// lose puts a column of lost cells in the place of one that cannot be read. Without a schema its type is not known: it is left out.
+func (r *setRecovery) lose(i int) {
+	f := r.t.files[i]
+	if f.file != nil && f.src != nil {
+		f.src.Close()
+	}
+	l := leafAt(r.leaves, i)
+	if l == nil {
+		f.file = nil
+		return
+	}
+	foot := Footer{Type: l.col.Type, Encoding: Plain, Compression: NoCompression, Nullable: l.col.Nullable, NumValues: r.t.rows}
+	if l.col.Array {
+		foot.Incompatible = featureArrayBlocks
+	}
+	f.file = &file{at: fault.Span{Object: inDir(r.tg, r.set.Columns[i].File)}, footer: foot, limits: r.o.Limits.WithDefaults()}
+	f.found = []dataBlock{}
+	if r.t.rows > 0 {
+		f.found = []dataBlock{{rows: r.t.rows, lost: r.lost[i]}}
+	}
+}
+
+// keep leaves out the columns of which nothing is known.
+func (r *setRecovery) keep() {
+	var files []*tableFile
+	var columns []setColumn
+	for i, f := range r.t.files {
+		if f.file != nil {
+			files, columns = append(files, f), append(columns, r.set.Columns[i])
+		}
+	}
+	r.t.files, r.set.Columns = files, columns
+}
