@@ -3,7 +3,6 @@ package cfile
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -185,13 +184,18 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts r
 	return t, nil
 }
 
-// stamp is of the list and of all the files that it names.
-func (t *fileSet) stamp(ctx context.Context, dir format.Target) string {
-	sum := sha256.New()
-	for _, c := range t.Columns {
-		fmt.Fprintln(sum, stampOf(ctx, format.Target{Tree: dir.Tree, Name: inDir(dir, c.File)}))
+// stamp is that of the setFile, and a digest of the names, sizes and stamps of the columns' files; none if the tree gives none.
+func (t *fileSet) stamp(ctx context.Context, tg format.Target) string {
+	own := stampOf(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, setFile)})
+	if own == "" {
+		return ""
 	}
-	return stampOf(ctx, format.Target{Tree: dir.Tree, Name: inDir(dir, setFile)}) + " columns " + hex.EncodeToString(sum.Sum(nil)[:8])
+	h := sha256.New()
+	for _, c := range t.Columns {
+		info, _ := tg.Tree.Stat(ctx, inDir(tg, c.File)) // one that is not there is told where it is opened
+		fmt.Fprintf(h, "%q %d %q\n", c.File, info.Size, info.Stamp)
+	}
+	return fmt.Sprintf("%s-%x", own, h.Sum(nil)[:16])
 }
 
 // setDamage places what is wrong in the setFile of a directory.

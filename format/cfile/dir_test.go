@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -194,5 +197,45 @@ func TestDirExchange(t *testing.T) {
 	files["t/v.cfile"] = healthy["t/b.cfile"]
 	if _, _, told := dirRead(t, "b over v", files, false); !strings.Contains(told, "t/v.cfile[") || !strings.Contains(told, `column "b"`) {
 		t.Error(told)
+	}
+}
+
+// TestDirStamp: a file of the directory that was replaced after a plan was made is another stamp, whichever it is.
+func TestDirStamp(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	var names []string
+	for name, b := range dirFiles(t) {
+		names = append(names, filepath.Join(dir, filepath.Base(name)))
+		if err := os.WriteFile(names[len(names)-1], b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stamp := func() string {
+		r, err := cfile.Format.Open(ctx, format.Target{Tree: store.Local{}, Name: filepath.ToSlash(dir)}, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		for p, err := range r.Parts(ctx, format.Query{}) {
+			if err != nil || p.Stamp == "" {
+				t.Fatal(p, err)
+			}
+			return p.Stamp
+		}
+		return ""
+	}
+	seen := map[string]string{stamp(): "unchanged"}
+	if s := stamp(); seen[s] == "" {
+		t.Error("the stamp of an unchanged directory is another", s)
+	}
+	for i, name := range names {
+		if err := os.Chtimes(name, time.Time{}, time.Unix(int64(1000+i), 0)); err != nil {
+			t.Fatal(err)
+		}
+		s := stamp()
+		if seen[s] != "" {
+			t.Errorf("%s was replaced, and the stamp is that of %s", name, seen[s])
+		}
+		seen[s] = name
 	}
 }
