@@ -31,6 +31,9 @@ func (t *Table) Keys() []string {
 	return out
 }
 
+// Keyed reports whether the table promises an order. If not, Seek compares every value of the first column.
+func (t *Table) Keyed() bool { return len(t.sources[0].reader.Order()) > 0 }
+
 // Seek reads the rows whose key columns (see Keys; a prefix of them is enough) equal the values, which are literals in
 // the syntax of --where, or plain text for text columns. Where the format has an index, only the pages needed are read.
 func (t *Table) Seek(ctx context.Context, values []string, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
@@ -77,7 +80,11 @@ func (t *Table) keyEquals(key, value string) (*pred.Expr, error) {
 	name := pred.JoinPath(key)
 	e, err := pred.Parse(`"` + strings.ReplaceAll(key, `"`, `""`) + `" = ` + lit)
 	if err != nil || e.Op != pred.OpEq || e.Column != name || len(e.Values) != 1 {
-		return nil, fault.Invalidf("the key value %q for column %s is not a literal", value, key)
+		typ := "of several types"
+		if f, _ := t.schema.FieldsByName(key); len(f) == 1 {
+			typ = f[0].Type.String()
+		}
+		return nil, fault.Invalidf("the key value %q is not a value of column %s, which is %s", value, key, typ)
 	}
 	return pred.Test(e.Column, e.Op, e.Values...), nil // without the text, which nobody wrote
 }

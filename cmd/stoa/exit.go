@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -157,8 +159,33 @@ func hint(cmd *cobra.Command, err error) string {
 		return "stoa verify tells more"
 	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil:
 		return "--damaged skip-rows (or null-cells) reads around it; stoa verify tells more"
+	case errors.Is(err, fs.ErrNotExist):
+		return missingHint(err)
+	case errors.Is(err, fault.Invalid) && strings.Contains(err.Error(), " has no option "):
+		return "stoa formats NAME lists a format's options"
+	case errors.Is(err, fault.Invalid) && strings.Contains(err.Error(), "use --to"):
+		return "stoa formats lists the formats and their extensions"
 	case errors.Is(err, fault.Bug):
 		return "this is a bug in stoa; please report it, with the file if you can"
 	}
 	return ""
+}
+
+// missingHint is the next step when a file is not there: to make the directory of an output, or to see what is there.
+func missingHint(err error) string {
+	var p *fs.PathError
+	if !errors.As(err, &p) || p.Path == "" {
+		return ""
+	}
+	dir := filepath.Dir(p.Path)
+	for dir != filepath.Dir(dir) {
+		if st, err := os.Stat(dir); err == nil && st.IsDir() {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	if p.Op == "create" {
+		return "its directory is not there; mkdir -p " + filepath.Dir(p.Path) + " makes it"
+	}
+	return "stoa ls " + dir + " lists what is there"
 }

@@ -63,7 +63,7 @@ func (g *getFlags) seek(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) 
 	}
 	for _, k := range g.keys {
 		values := splitKey(k, len(t.Keys()))
-		all, names = append(all, t.Seek(ctx, values, spec)), append(names, fmt.Sprintf("no row has the key (%s)", strings.Join(values, ", ")))
+		all, names = append(all, t.Seek(ctx, values, spec)), append(names, noKey(t, values))
 	}
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		var missing []error
@@ -85,6 +85,15 @@ func (g *getFlags) seek(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) 
 			yield(nil, &missingError{errors.Join(missing...)})
 		}
 	}, nil
+}
+
+// noKey says that a key was not found, and where it was looked for.
+func noKey(t *stoa.Table, values []string) string {
+	keys, key := t.Keys(), strings.Join(values, ", ")
+	if !t.Keyed() && len(keys) > 0 {
+		return fmt.Sprintf("the table has no key, and no row has %s in its first column, %s; --where of stoa cat looks in others", key, keys[0])
+	}
+	return fmt.Sprintf("no row has the key (%s): the key is (%s)", key, strings.Join(keys, ", "))
 }
 
 // missingError ends get after the rows that were found have been printed.

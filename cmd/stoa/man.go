@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,7 +14,7 @@ func (a *app) manCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
 		Short:   "Write the manual pages",
-		Long:    "Write a manual page for stoa and one for each of its verbs to DIR, in the form that man reads. Pages of that name are replaced.",
+		Long:    "Write a manual page for stoa and one for each of its verbs to DIR, which is made if it is not there, in the form that man reads. Pages of that name are replaced.",
 		Example: "  stoa man /usr/local/share/man/man1\n  stoa man . && man ./stoa-verify.1",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -23,6 +24,9 @@ func (a *app) manCmd() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
+			if err := os.MkdirAll(args[0], 0o777); err != nil {
+				return err
+			}
 			for name, text := range a.manPages(root) {
 				w, err := a.create(cmd.Context(), filepath.Join(args[0], name))
 				if err != nil {

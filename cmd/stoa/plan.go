@@ -113,7 +113,12 @@ stream that was cut from one that ended. With status 3 the stream has its end ma
 rows were passed over (--damaged), or it was told before. With any other status the stream is cut, or empty, however it ends.`,
 		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | consumer
   stoa scan --split split.json -o part.parquet`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &useError{"scan takes a split, not a path: " + args[0], "--split SPLIT; stoa plan makes splits, stoa cat reads all"}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			if r.form == "" && !r.toFile() {

@@ -43,7 +43,7 @@ func (a *app) root() *cobra.Command {
 	fl.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing on standard error but errors")
 	fl.BoolVarP(&a.verbose, "verbose", "v", false, "say more")
 	fl.BoolVar(&a.noProgress, "no-progress", false, "show no progress")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &useError{message: err.Error()} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &useError{message: flagError(err)} })
 	for i := range groups {
 		root.AddGroup(&groups[i])
 	}
@@ -159,4 +159,14 @@ func complete(cmd *cobra.Command, flag string, values func() []string) {
 	cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return values(), cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// flagError is what is wrong with a flag, without the words of the library that read its value.
+func flagError(err error) string {
+	s := err.Error()
+	if head, tail, ok := strings.Cut(s, " flag: strconv."); ok {
+		why := tail[strings.LastIndex(tail, ": ")+2:]
+		return head + " flag: " + map[string]string{"invalid syntax": "that is no number", "value out of range": "the number is out of range"}[why]
+	}
+	return s
 }

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+)
+
+// mistakes are what people type wrong, the status, and words of the message, or of the hint below it, that name the next step.
+var mistakes = []struct {
+	args   string // fields
+	status int
+	says   string
+}{
+	{"head nowhere.parquet", 1, "stoa ls . lists what is there"},
+	{"head no/where.parquet", 1, "stoa ls . lists what is there"},
+	{"cat empty", 2, "holds no files that stoa knows"},
+	{"count try", 2, "name one: try#d_major, try/carbon#managed_del"},
+	{"cat try/kudu#nope", 2, "there are d_major"},
+	{"cat try/flat.red#x", 2, "a RedFile has no tables"},
+	{"cat k.csv -c nam", 2, "did you mean name?"},
+	{"count k.csv --where idd=3", 2, "did you mean id?"},
+	{"count k.csv --where id=", 2, "expected a literal"},
+	{"count k.csv --where id=\"x\"", 2, "text goes into single quotes: 'x'"},
+	{"convert k.csv -o x.foo", 2, "stoa formats lists the formats"},
+	{"convert k.csv", 2, "-o - is standard output"},
+	{"convert k.csv -o nodir/x.parquet", 1, "mkdir -p nodir makes it"},
+	{"convert k.csv -o k.csv", 2, "choose another name"},
+	{"convert k.csv -o x.parquet --to parqet", 2, "stoa formats lists them"},
+	{"convert k.csv -o x.parquet --opt compresion=zstd", 2, "lists a format's options"},
+	{"convert k.csv -o empty", 2, "does not say which format"},
+	{"convert k.csv -o full/ --to cfile", 1, "stoa did not write it"},
+	{"head --at 5 k.csv", 2, "it is for kudu"},
+	{"head --partial k.csv", 2, "it is for kudu"},
+	{"diff k.csv two.csv --on xx", 2, "is not in both tables"},
+	{"diff k.csv", 2, "two tables"},
+	{"get try/flat.red --key 123456789", 1, "the table has no key, and no row has 123456789 in its first column"},
+	{"get try/kudu#d_major --key zz", 2, "column id, which is int64"},
+	{"get try/key.cfile --key 1", 1, "no row has the key (1): the key is (value)"},
+	{"get k.csv", 2, "--row 0"},
+	{"scan k.csv", 2, "stoa plan makes splits"},
+	{"scan --split {}", 2, "a split is a line that stoa plan prints"},
+	{"split k.csv", 2, "stoa --help lists them"},
+	{"recover k.csv", 2, "-o - is standard output"},
+	{"head k.csv -n x", 2, "that is no number"},
+	{"head k.csv -f xml", 2, "the forms are table,"},
+	{"cat k.csv --rows 5", 2, "for example 100:200"},
+	{"cat k.csv --damaged foo", 2, "the policies are fail,"},
+	{"finding nope.x", 2, "stoa finding lists the codes"},
+	{"formats nope", 2, "the formats are kudu,"},
+	{"demo try", 2, "a directory of its own"},
+	{"head k.zip", 1, "this is a ZIP archive"},
+	{"head zero.parquet", 1, "the file is empty"},
+	{"head words.txt", 1, "--from FORMAT forces one"},
+	{"convert try/flat.red try/key.cfile -o x.parquet", 2, "they are not one table"},
+	{"k.csv", 2, "stoa head k.csv"},
+	{"recover k.csv -o r.csv --manifest r.csv", 2, "give one of them another name"},
+}
+
+// TestMistakes: every message names the next step, and none is a bug's.
+func TestMistakes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if st := run(context.Background(), []string{"demo", "try"}, strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}); st != 0 {
+		t.Fatal("no demo")
+	}
+	for _, d := range []string{"empty", "full"} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"k.csv": "id,name\n1,x\n2,y\n", "two.csv": "id,name\n1,x\n2,y\n", "k.zip": "PK\x03\x04....", "zero.parquet": "", "words.txt": "hello", "full/a": "a"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range mistakes {
+		var out, errs bytes.Buffer
+		st := run(context.Background(), strings.Fields(m.args), strings.NewReader(""), &out, &errs)
+		if st != m.status || !strings.Contains(errs.String(), m.says) || !strings.HasPrefix(errs.String(), "stoa: ") {
+			t.Errorf("stoa %s: status %d: %s", m.args, st, errs.String())
+		}
+	}
+	t.Logf("%d mistakes", len(mistakes))
+}
