@@ -145,11 +145,13 @@ func hostilePath(t *testing.T, what, name string) (met []error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	blame := func(err error) {
-		if err != nil {
-			met = append(met, err)
+		if err == nil {
+			return
 		}
-		if errors.Is(err, fault.Bug) {
-			t.Errorf("%s: %v", what, err)
+		met = append(met, err)
+		var e *fault.Error
+		if errors.Is(err, fault.Bug) || errors.Is(err, fault.Corrupt) && (!errors.As(err, &e) || e.At.Object == "") {
+			t.Errorf("%s: a bug, or damage without a place: %v", what, err)
 		}
 	}
 	o := stoa.OpenOptions{Formats: allFormats(), Limits: hostileLimits}
