@@ -28,6 +28,8 @@ import (
 const (
 	hostileMemory = 640 << 20
 	hostileTime   = 20 * time.Second
+	// With the default limits, which let a file with a million columns be read.
+	defaultMemory = 5 * hostileMemory
 )
 
 var hostileLimits = format.Limits{Page: 4 << 20, Metadata: 1 << 20}
@@ -137,8 +139,15 @@ func hostile(t *testing.T, what, ext string, content []byte) []error {
 	return hostilePath(t, what, name)
 }
 
-// hostilePath does everything to what lies at a path, and gives the errors that were met.
-func hostilePath(t *testing.T, what, name string) (met []error) {
+// hostilePath does everything to what lies at a path, with low limits and with those that a user has, and gives the errors that were met
+// with the low ones.
+func hostilePath(t *testing.T, what, name string) []error {
+	t.Helper()
+	hostileWith(t, what+", default limits", name, format.Limits{})
+	return hostileWith(t, what, name, hostileLimits)
+}
+
+func hostileWith(t *testing.T, what, name string, limits format.Limits) (met []error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), hostileTime)
 	defer cancel()
@@ -154,7 +163,7 @@ func hostilePath(t *testing.T, what, name string) (met []error) {
 			t.Errorf("%s: a bug, or damage without a place: %v", what, err)
 		}
 	}
-	o := stoa.OpenOptions{Formats: allFormats(), Limits: hostileLimits}
+	o := stoa.OpenOptions{Formats: allFormats(), Limits: limits}
 	for _, o.Recover = range []bool{false, true} {
 		tab, err := stoa.Open(ctx, name, o)
 		if err != nil {
@@ -179,7 +188,11 @@ func hostilePath(t *testing.T, what, name string) (met []error) {
 		blame(err)
 	}
 	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > hostileMemory {
+	budget := uint64(hostileMemory)
+	if limits == (format.Limits{}) {
+		budget = defaultMemory
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > budget {
 		t.Errorf("%s: %d MB were allocated", what, n>>20)
 	}
 	if ctx.Err() != nil {
@@ -328,4 +341,46 @@ func cycle(t *testing.T) []byte {
 	}
 	copy(b[i:], pointer(root))
 	return b
+}
+
+// TestHostilePaths: names in metadata that lead out of a table's directory, to another table whose files would fit, are refused with
+// their place; what lies there is not read.
+func TestHostilePaths(t *testing.T) {
+	dir := t.TempDir()
+	copied := func(table, as string) string {
+		to := filepath.Join(dir, as)
+		if err := os.CopyFS(to, os.DirFS("../../corpus/carbon/2.3.0/managed/"+table)); err != nil {
+			t.Fatal(err)
+		}
+		return to
+	}
+	copied("managed_gsort", "victim")
+	for _, c := range []struct{ table, in, old, new, says string }{
+		{"managed_gsort", "Metadata/segments/*", "/Fact", "/../victim/Fact", "leads out of the table"},
+		{"managed_del", "Metadata/tableupdatestatus-*", `"segmentName":"1"`, `"segmentName":"../../victim/Fact/Part0/Segment_0"`, "is no segment of the table"},
+		{"managed_del", "Metadata/tableupdatestatus-*", `"blockName":"part`, `"blockName":"../../../../victim/Fact/Part0/Segment_0/part`, "tableupdatestatus"},
+	} {
+		evil := copied(c.table, "evil")
+		files, err := filepath.Glob(filepath.Join(evil, c.in))
+		if err != nil || len(files) == 0 {
+			t.Fatal(c.in, err)
+		}
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(f, bytes.ReplaceAll(b, []byte(c.old), []byte(c.new)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var out, errs bytes.Buffer
+		st := run(context.Background(), []string{"count", evil}, strings.NewReader(""), &out, &errs)
+		if st != statusDamage || !strings.Contains(errs.String(), c.says) || !strings.Contains(errs.String(), "evil/Metadata/") {
+			t.Errorf("%s: %s: status %d, %s%s", c.table, c.new, st, out.String(), errs.String())
+		}
+		if err := os.RemoveAll(evil); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
