@@ -451,28 +451,66 @@ func (b *binder) resolve(path string) (*Expr, error) {
 	return out, nil
 }
 
-// Find is the field that a column's path names, and its child indices from the root. A name with points needs no
-// quotation marks where it is the whole name of a field: a.b is the field "a.b" if there is one, else b in the struct a.
+// Find is the field that a column's path names, and its child indices from the root. The names of a path are those of fields, one inside the
+// other; where there are none, a name with points needs no quotation marks: a.b is b in the struct a, or else the field "a.b".
 // What cannot be named (a child of a list, an unknown field) is Invalid, with the reason.
 func Find(fields []arrow.Field, path string) (at []int, f arrow.Field, err error) {
-	names, root := SplitPath(path), fields
+	names := SplitPath(path)
+	at, several := indices(fields, names)
+	if several {
+		return nil, f, fault.Invalidf("column %s: there are several of this name", path)
+	}
+	if at == nil {
+		return nil, f, missing(fields, path, names)
+	}
+	for i, k := range at {
+		if i > 0 {
+			fields, _ = children(f.Type)
+		}
+		f = fields[k]
+	}
+	return at, f, nil
+}
+
+// indices finds names, each by itself if that is possible, else some of them joined with points; nil if there is nothing. several says that
+// two fields have the name of one on the way.
+func indices(fields []arrow.Field, names []string) (at []int, several bool) {
+	for used := 1; used <= len(names); used++ {
+		name := strings.Join(names[:used], ".")
+		k := slices.IndexFunc(fields, func(f arrow.Field) bool { return f.Name == name })
+		if k < 0 {
+			continue
+		}
+		var rest []int
+		if used < len(names) {
+			below, _ := children(fields[k].Type)
+			if rest, several = indices(below, names[used:]); rest == nil && !several {
+				continue
+			}
+		}
+		if several || slices.IndexFunc(fields[k+1:], func(f arrow.Field) bool { return f.Name == name }) >= 0 {
+			return nil, true
+		}
+		return append([]int{k}, rest...), false
+	}
+	return nil, false
+}
+
+// missing says why there is no such column: as far as names lead, as many of them joined as possible.
+func missing(root []arrow.Field, path string, names []string) error {
+	fields := root
 	var above []string
 	for {
 		k, used := match(fields, names)
-		if k < 0 {
-			return nil, f, unknown(path, root, fields, above)
+		if k < 0 || used == len(names) {
+			return unknown(path, root, fields, above)
 		}
-		if slices.IndexFunc(fields[k+1:], func(f arrow.Field) bool { return f.Name == fields[k].Name }) >= 0 {
-			return nil, f, fault.Invalidf("column %s: there are several of this name", path)
+		names, above = names[used:], append(above, fields[k].Name)
+		below, reason := children(fields[k].Type)
+		if reason != "" {
+			return fault.Invalidf("column %s: %s %s", path, JoinPath(above...), reason)
 		}
-		at, f, names, above = append(at, k), fields[k], names[used:], append(above, fields[k].Name)
-		if len(names) == 0 {
-			return at, f, nil
-		}
-		var reason string
-		if fields, reason = children(f.Type); reason != "" {
-			return nil, f, fault.Invalidf("column %s: %s %s", path, JoinPath(above...), reason)
-		}
+		fields = below
 	}
 }
 

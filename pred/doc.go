@@ -84,6 +84,6 @@
 // # Columns
 //
 // A column is named by the names of its fields from the outermost inwards, joined with points; a name with a point, a quote or without any
-// character is put in quotes (see JoinPath, SplitPath). Fields of structs can be named; where a parent is null, they are. Fields below a list
+// character is put in quotes (see JoinPath, SplitPath). Where a.b is not b in a struct a, it is a field "a.b", if there is one. Fields of structs can be named; where a parent is null, they are. Fields below a list
 // or map cannot, as they have no single value a row; but lists, maps and structs themselves can be asked is null.
 package pred

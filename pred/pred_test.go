@@ -519,3 +519,28 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A path names fields one inside the other, and only where there are none a field with points.
+func TestFind(t *testing.T) {
+	i64, f64, s := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String
+	in := func(names ...arrow.Field) arrow.DataType { return arrow.StructOf(names...) }
+	sc := []arrow.Field{{Name: "a.b", Type: i64}, {Name: "a", Type: in(arrow.Field{Name: "b", Type: f64}, arrow.Field{Name: "c.d", Type: s})},
+		{Name: "x.y", Type: i64}, {Name: "x", Type: in(arrow.Field{Name: "y", Type: in(arrow.Field{Name: "z", Type: s})})},
+		{Name: "p.q", Type: in(arrow.Field{Name: "r", Type: f64})}, {Name: "twice", Type: i64}, {Name: "twice", Type: s}}
+	for path, want := range map[string]string{
+		"a.b": "[1 0]", `"a"."b"`: "[1 0]", `"a.b"`: "[0]", "a.c.d": "[1 1]", `a."c.d"`: "[1 1]",
+		"x.y": "[3 0]", `"x.y"`: "[2]", "x.y.z": "[3 0 0]", `"x.y".z`: "column \"x.y\".z: \"x.y\" is of type int64 and has no fields",
+		"p.q.r": "[4 0]", "p.q": "[4]", "twice": "column twice: there are several of this name", "p.r": "no column p.r; did you mean",
+	} {
+		at, f, err := Find(sc, path)
+		got := fmt.Sprint(at)
+		if err != nil {
+			got = reason(err)
+		} else if at[0] == 1 && len(at) == 2 && f.Name != []string{"b", "c.d"}[at[1]] {
+			t.Errorf("%s: field %s", path, f.Name)
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, not %s", path, got, want)
+		}
+	}
+}
