@@ -121,7 +121,7 @@ func (d *diffing) options() (stoa.DiffOptions, error) {
 		o.Examples = -1
 	}
 	for _, c := range d.on {
-		names, err := splitNames(c)
+		names, err := splitNames(c, false)
 		if err != nil {
 			return o, err
 		}

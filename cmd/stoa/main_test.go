@@ -325,8 +325,8 @@ func TestWords(t *testing.T) {
 			t.Errorf("seconds(%v) = %q", d, got)
 		}
 	}
-	for s, want := range map[string][]string{"a": {"a"}, "a,b.c": {"a", "b.c"}, ` a , "b,c" `: {"a", "b,c"}, `"say ""hi""",x`: {`say "hi"`, "x"}} {
-		if got, err := splitNames(s); err != nil || fmt.Sprint(got) != fmt.Sprint(want) || len(got) != len(want) {
+	for s, want := range map[string][]string{"a": {"a"}, "a,b.c": {"a", "b.c"}, ` a , "b,c" `: {"a", "b,c"}, `"say ""hi""",x`: {`say "hi"`, "x"}, `"a.b",a."b"`: {`"a.b"`, `a."b"`}} {
+		if got, err := splitNames(s, true); err != nil || fmt.Sprint(got) != fmt.Sprint(want) || len(got) != len(want) {
 			t.Errorf("splitNames(%q) = %q, %v", s, got, err)
 		}
 	}

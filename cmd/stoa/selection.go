@@ -87,7 +87,7 @@ func (f *selectFlags) spec() (stoa.ScanSpec, error) {
 		}
 	}
 	for _, c := range f.columns {
-		names, err := splitNames(c)
+		names, err := splitNames(c, true)
 		if err != nil {
 			return s, err
 		}
@@ -142,14 +142,17 @@ func parseRows(s string) (vec.Range, error) {
 	return r, nil
 }
 
-// splitNames splits at commas, except inside double quotes; a name that is quoted as a whole loses its quotes.
-func splitNames(s string) ([]string, error) {
+// splitNames splits at commas, except inside double quotes; what is quoted as a whole is one name, whatever is in it.
+// As a path, if paths are wanted, a name with a point stays in quotes.
+func splitNames(s string, paths bool) ([]string, error) {
 	var out []string
 	for {
 		name, rest, more := cutQuoted(s, '"')
 		name = strings.TrimSpace(name)
 		if q, ok := wholeQuoted(name); ok {
-			name = q
+			if name = q; paths && strings.Contains(q, ".") {
+				name = pred.JoinPath(q)
+			}
 		}
 		if name == "" {
 			return nil, wrongUse("--columns: there is an empty name in %q", s)
