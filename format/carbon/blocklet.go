@@ -61,6 +61,9 @@ func (f *dataFile) readChunk(ctx context.Context, g int, col *column) (*chunkAt,
 	c := &chunkAt{path: fmt.Sprintf("blocklet[%d].%s", g, col.name), end: b.chunkEnd(col.chunk, f.dimCount)}
 	off, n := b.offsets[col.chunk], int64(b.lengths[col.chunk])
 	c.at = f.at.Sub(off, n)
+	if b.whole > 0 && col.chunk >= b.whole {
+		return c, fault.Corruptf(c.at, c.path, "the file is cut before the end of this column chunk")
+	}
 	var err error
 	if c.head, err = f.read(ctx, off, n, c.path); err != nil {
 		return c, err

@@ -18,6 +18,8 @@ type footer struct {
 
 // blockletInfo is BlockletInfo, BlockletInfo2 or BlockletInfo3.
 type blockletInfo struct {
+	whole int // recovering: column chunks that are there, if not all are; 0: all
+
 	rows    int64
 	chunks  []dataChunk // format 1
 	offsets []int64     // of the column chunks; formats 2 and 3

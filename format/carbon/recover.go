@@ -514,20 +514,36 @@ func (f *dataFile) walk(ctx context.Context) (*dataFile, []region.Finding) {
 			return g, nil
 		}
 		if len(b.offsets) < n {
-			l := saying("carbon.rows.lost", f.at.Sub(b.offsets[0], f.at.Len-b.offsets[0]), f.at.Object, "the blocklet that begins here has %d of %d column chunks", len(b.offsets), n)
+			l := saying("carbon.rows.lost", f.at.Sub(b.offsets[0], f.at.Len-b.offsets[0]), f.at.Object, "the blocklet that begins here has %d of %d column chunks: cells of the other columns are lost", len(b.offsets), n)
 			l.Rows, l.Lost = [2]int64{g.footer.rows, g.footer.rows + b.rows}, b.rows
+			b.whole = len(b.offsets)
+			for len(b.offsets) < n { // nothing is there: reading it fails
+				if len(b.offsets) == dims {
+					b.dims = at
+				}
+				b.offsets, b.lengths = append(b.offsets, at), append(b.lengths, 0)
+			}
+			g.add(b, dims, at)
 			return g, []region.Finding{l}
 		}
-		b.end = at
-		if dims == 0 {
-			b.dims = b.offsets[0]
-		}
-		g.footAt = at
-		g.footer.rows += b.rows
-		g.footer.blocklet = append(g.footer.blocklet, b)
-		g.footer.index = append(g.footer.index, blockletIndex{})
+		g.add(b, dims, at)
 	}
 	return g, nil
+}
+
+// add adds a blocklet that ends at an offset, of which so many column chunks are of dimensions.
+func (g *dataFile) add(b blockletInfo, dims int, end int64) {
+	b.end = end
+	switch {
+	case dims == 0:
+		b.dims = b.offsets[0]
+	case b.dims == 0:
+		b.dims = end
+	}
+	g.footAt = end
+	g.footer.rows += b.rows
+	g.footer.blocklet = append(g.footer.blocklet, b)
+	g.footer.index = append(g.footer.index, blockletIndex{})
 }
 
 // take notes the rows of the pages of the first chunk.

@@ -201,3 +201,42 @@ func TestRecoverDeletes(t *testing.T) {
 		t.Errorf("without a delta, and skip-rows: %v, %d rows, lost %v", err, len(rows), losses)
 	}
 }
+
+// TestRecoverColumns: of a blocklet that is cut within its column chunks, the columns before the cut keep their cells.
+func TestRecoverColumns(t *testing.T) {
+	tree := loaded(t, filepath.Join(golden2, "v3/allprim_zstd/table"))
+	file := ""
+	for _, n := range tree.Names() {
+		if strings.HasSuffix(n, ".carbondata") {
+			file = n
+		}
+	}
+	whole := tree.Bytes(file)
+	_, right, err := read(t, file, stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
+	if err != nil || len(right) == 0 {
+		t.Fatal(len(right), err)
+	}
+	cut := store.NewMemory(map[string][]byte{file: whole[:len(whole)*3/4]})
+	tab, err := stoa.Open(t.Context(), file, stoa.OpenOptions{Tree: cut, From: "carbon", Recover: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	rows, cells := int64(0), 0
+	lost := map[string]bool{}
+	spec := stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(l region.Loss) { lost[l.Column] = true }}
+	for b, err := range tab.Scan(t.Context(), spec) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows += b.NumRows()
+		for i, c := range b.Columns() {
+			if name := b.ColumnName(i); !lost[name] {
+				cells += c.Len() - c.NullN()
+			}
+		}
+	}
+	if rows != int64(len(right)) || cells == 0 || len(lost) == 0 || len(lost) == len(tab.Schema().Fields()) {
+		t.Errorf("%d rows of %d, %d cells, lost are %v; %v", rows, len(right), cells, lost, tab.Findings())
+	}
+}
