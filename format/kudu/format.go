@@ -382,7 +382,10 @@ func (s *servers) pick(tg format.Target, only string) ([]*tablet, error) {
 		}
 		return nil, fault.Invalidf("table %s has no tablet %s here", s.nameOf(found[0]), only)
 	case len(found) == 0 && len(s.broken) > 0:
-		return nil, fault.Corruptf(fault.Span{Object: s.broken[0].Object}, "superblock", "no table or tablet %q is here whose superblocks can be read; there are %s, and %d tablets whose superblocks cannot be read",
+		if what != "" {
+			what = fmt.Sprintf(" %q", what)
+		}
+		return nil, fault.Corruptf(fault.Span{Object: s.broken[0].Object}, "superblock", "no table or tablet%s is here whose superblocks can be read; there are %s, and %d tablets whose superblocks cannot be read; with a table's schema their rows are put together from the blocks: --schema FILE (what stoa schema -f json prints)",
 			what, cmp.Or(strings.Join(names, ", "), "no others"), len(s.broken))
 	case len(found) == 0 && len(names) == 0:
 		return nil, fault.Invalidf("no tablet is here, so no table")
