@@ -57,6 +57,20 @@ func recoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (
 	return t, findings, nil
 }
 
+// Recovered is the footer of a single column file that Format.Recover gave, as far as it was left or the options told it, and what the file is
+// in Kudu by that.
+func Recovered(r format.Reader) (Footer, Kind) {
+	switch x := r.(type) {
+	case *table:
+		if len(x.files) == 1 {
+			return x.files[0].file.footer, x.files[0].file.kind()
+		}
+	case *side:
+		return x.f.footer, x.f.kind()
+	}
+	return Footer{}, KindUnknown
+}
+
 // recoverFile opens the CFile at tg as far as that goes. Without blocks the indexes of f are to be used.
 func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, opts readOptions) (*file, []dataBlock, []region.Finding, error) {
 	src, base, size, err := tg.Open(ctx)

@@ -84,6 +84,9 @@ func (f *FS) blockFile(ctx context.Context, id uint64) (Place, error) {
 			if err != nil {
 				return Place{ID: id, Dir: i}, err
 			}
+			if info.Dir {
+				return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: at}, "", "a directory stands where the file of block %d must be", id)
+			}
 			return Place{id, fault.Span{Object: at, Len: info.Size}, i}, nil
 		}
 	}

@@ -36,7 +36,6 @@ func (t *table) chunk(ctx context.Context, s *rowSet, col int, rows vec.Range) (
 
 // columnOf opens the block b as column col of the rowset s, and holds it against what the schema and the other columns say.
 func (t *table) columnOf(ctx context.Context, s *rowSet, col int, b BlockRef, rows vec.Range) (*columnChunk, error) {
-	c := &t.schema.Columns[col]
 	if t.recovered != nil {
 		return t.recoverColumn(ctx, s, col, b, rows)
 	}
@@ -44,8 +43,9 @@ func (t *table) columnOf(ctx context.Context, s *rowSet, col int, b BlockRef, ro
 		*cfile.Reader
 		chunk format.Chunk
 	}
+	open := t.opener(s, b)
 	r, places, err := opened(ctx, t, s, b, func(ctx context.Context, src source, at fault.Span, o format.OpenOptions) (f file, err error) {
-		if f.Reader, err = openColumn(ctx, src, at, o); err == nil {
+		if f.Reader, err = open(ctx, src, at, o); err == nil {
 			f.chunk, err = f.Chunk(ctx, rows)
 		}
 		return f, err
@@ -53,18 +53,7 @@ func (t *table) columnOf(ctx context.Context, s *rowSet, col int, b BlockRef, ro
 	if err != nil {
 		return nil, err
 	}
-	f := r.Footer()
-	switch {
-	case f.Type != c.Type || f.Array() != c.Array:
-		return nil, fault.Corruptf(r.FooterAt(), "footer.data_type", "the block holds %s values, column %q is of %s", typeName(f.Type), c.Name, c.TypeText())
-	case s.rows >= 0 && r.Len() != s.rows:
-		return nil, fault.Corruptf(r.FooterAt(), "footer.num_values", "%d, but the rowset has %d rows", r.Len(), s.rows)
-	}
-	return t.newColumnChunk(r.chunk, s, col, places, rows), nil
-}
-
-func openColumn(ctx context.Context, src source, at fault.Span, o format.OpenOptions) (*cfile.Reader, error) {
-	return cfile.OpenAt(ctx, src, at, o)
+	return t.newColumnChunk(r.chunk, s, col, b, places, rows), nil
 }
 
 // columnChunk is a stored column.
@@ -74,6 +63,7 @@ type columnChunk struct {
 	column       *Column
 	set          *rowSet
 	col          int
+	block        BlockRef
 	places       []Place // of the block that is read, and of its twins
 
 	pages format.Chunk // gives the pages; another than Chunk once an index was damaged
@@ -81,8 +71,8 @@ type columnChunk struct {
 	rows  vec.Range    // not given yet
 }
 
-func (t *table) newColumnChunk(inner format.Chunk, s *rowSet, col int, places []Place, rows vec.Range) *columnChunk {
-	return &columnChunk{Chunk: inner, t: t, column: &t.schema.Columns[col], set: s, col: col, places: places, pages: inner, rest: places[1:], rows: rows}
+func (t *table) newColumnChunk(inner format.Chunk, s *rowSet, col int, b BlockRef, places []Place, rows vec.Range) *columnChunk {
+	return &columnChunk{Chunk: inner, t: t, column: &t.schema.Columns[col], set: s, col: col, block: b, places: places, pages: inner, rest: places[1:], rows: rows}
 }
 
 // Next gives the next page. Where the index is damaged, it goes on with that of a twin.
@@ -91,7 +81,7 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 	for err != nil && damaged(err) && len(x.rest) > 0 {
 		at := x.rest[0]
 		x.rest = x.rest[1:]
-		r, bad := openColumn(ctx, source{x.t.tree, at.At.Object, at.At.End()}, at.At, x.t.cfileOptions())
+		r, bad := x.t.opener(x.set, x.block)(ctx, source{x.t.tree, at.At.Object, at.At.End()}, at.At, x.t.cfileOptions())
 		if bad != nil {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 type keyIndex struct {
 	t      *table
 	set    *rowSet
+	block  BlockRef
 	places []Place         // of the file and its twins, in other replicas
 	open   []*cfile.Reader // the first of them, as far as they were needed
 	err    error           // why there is none
@@ -49,14 +50,14 @@ func (t *table) indexOfKeys(s *rowSet) (b BlockRef) {
 }
 
 func (t *table) keyIndex(ctx context.Context, s *rowSet) *keyIndex {
-	x := &keyIndex{t: t, set: s, at: -1}
 	b := t.indexOfKeys(s)
+	x := &keyIndex{t: t, set: s, block: b, at: -1}
 	if b.IsNull() {
 		x.err = fault.Corruptf(fault.Span{Object: s.tablet.Object}, "rowsets.adhoc_index_block", "rowset %d has no index of its keys", s.ID)
 		return x
 	}
 	var r *cfile.Reader
-	r, x.places, x.err = opened(ctx, t, s, b, openColumn)
+	r, x.places, x.err = opened(ctx, t, s, b, t.opener(s, b))
 	x.open = append(x.open, r)
 	return x
 }
@@ -68,7 +69,7 @@ func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool,
 	}
 	for k, p := range x.places {
 		if k == len(x.open) {
-			r, bad := openColumn(ctx, source{x.t.tree, p.At.Object, p.At.End()}, p.At, x.t.cfileOptions())
+			r, bad := x.t.opener(x.set, x.block)(ctx, source{x.t.tree, p.At.Object, p.At.End()}, p.At, x.t.cfileOptions())
 			if bad != nil {
 				r = nil
 			}
@@ -245,7 +246,7 @@ func (t *table) encodeKeys(cells [][][]byte) ([][]byte, error) {
 func (t *table) valuesOf(ctx context.Context, s *rowSet, b BlockRef, first, n int64) ([][]byte, error) {
 	places, err := t.places(ctx, s, b)
 	for _, p := range places {
-		out, bad := t.valuesAt(ctx, p, first, n)
+		out, bad := t.valuesAt(ctx, s, b, p, first, n)
 		if bad == nil || !damaged(bad) {
 			return out, bad
 		}
@@ -256,8 +257,8 @@ func (t *table) valuesOf(ctx context.Context, s *rowSet, b BlockRef, first, n in
 	return nil, err
 }
 
-func (t *table) valuesAt(ctx context.Context, p Place, first, n int64) ([][]byte, error) {
-	r, err := openColumn(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
+func (t *table) valuesAt(ctx context.Context, s *rowSet, b BlockRef, p Place, first, n int64) ([][]byte, error) {
+	r, err := t.opener(s, b)(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
 	if err != nil {
 		return nil, named(err, p)
 	}

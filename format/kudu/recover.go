@@ -2,6 +2,7 @@ package kudu
 
 import (
 	"context"
+	"io"
 	"sync"
 
 	"stoa/fault"
@@ -23,7 +24,7 @@ func recoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (
 	if err != nil {
 		return nil, nil, err
 	}
-	t.recovered = &recovered{files: map[uint64]recoveredFile{}}
+	t.recovered, t.vote = &recovered{files: map[uint64]recoveredFile{}}, true
 	return t, t.findings, nil
 }
 
@@ -37,6 +38,7 @@ type recovered struct {
 type recoveredFile struct {
 	r   format.Reader
 	g   format.RowGroup
+	at  fault.Span
 	err error
 }
 
@@ -54,7 +56,8 @@ func (x *recovered) close() (first error) {
 	return first
 }
 
-// recoverColumn opens a block for recovery, once.
+// recoverColumn opens a block for recovery, once: in the first place where one that can be the column's is found. Rows that it does not have
+// are lost.
 func (t *table) recoverColumn(ctx context.Context, s *rowSet, col int, b BlockRef, rows vec.Range) (*columnChunk, error) {
 	places, err := t.places(ctx, s, b)
 	if len(places) == 0 {
@@ -65,7 +68,11 @@ func (t *table) recoverColumn(ctx context.Context, s *rowSet, col int, b BlockRe
 	defer x.mu.Unlock()
 	f, ok := x.files[b.ID]
 	if !ok {
-		f = t.recoverBlock(ctx, s, col, places[0])
+		for i := range places {
+			if f = t.recoverBlock(ctx, s, col, b, places[i]); f.err == nil || !damaged(f.err) {
+				break
+			}
+		}
 		if f.err != nil && !damaged(f.err) {
 			return nil, f.err
 		}
@@ -78,39 +85,89 @@ func (t *table) recoverColumn(ctx context.Context, s *rowSet, col int, b BlockRe
 	if err != nil {
 		return nil, err
 	}
-	return t.newColumnChunk(inner, s, col, places, rows), nil
+	return t.newColumnChunk(&recoveredChunk{Chunk: inner, at: f.at, next: max(0, rows.From), end: min(rows.To, s.rows)}, s, col, b, places, rows), nil
 }
 
-func (t *table) recoverBlock(ctx context.Context, s *rowSet, col int, p Place) (f recoveredFile) {
+// recoverBlock opens a block for recovery, and holds what its footer says, as far as that is left, against what it must say. A block that is
+// another's is a finding and an error: its cells are lost.
+func (t *table) recoverBlock(ctx context.Context, s *rowSet, col int, b BlockRef, p Place) (f recoveredFile) {
 	c := &t.schema.Columns[col]
 	o := t.cfileOptions()
 	o.Opts = map[string]string{"kind": "column", "type": c.Type.String(), "encoding": encodingOption(c), "nullable": map[bool]string{true: "true", false: "false"}[c.Nullable]}
 	if name := compressionOption[c.Compression]; name != "" {
 		o.Opts["compression"] = name
 	}
+	tell := func(x region.Finding) {
+		x.Part, x.Column = s.tablet.ID, c.Name
+		t.recovered.findings = append(t.recovered.findings, x)
+	}
+	r, err := t.opener(s, b)(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
+	if f.err = err; damaged(err) && t.whole(ctx, p) {
+		tell(findingOf("kudu.rowset.uneven", err, s.tablet.ID))
+		return f
+	}
 	tg := format.Target{Tree: t.tree, Name: p.At.Object, At: vec.Range{From: p.At.Off, To: p.At.End()}}
 	var found []region.Finding
 	f.r, found, f.err = cfile.Format.Recover(ctx, tg, o)
 	for _, x := range found {
-		x.Part, x.Column = s.tablet.ID, c.Name
-		t.recovered.findings = append(t.recovered.findings, x)
+		tell(x)
 	}
 	if f.err != nil {
 		return f
 	}
+	f.at = p.At
+	if r == nil { // the footer is damaged; what could be parsed of it was believed
+		foot, kind := cfile.Recovered(f.r)
+		foot.NumValues = s.rows // blocks may be missing
+		if _, why := t.misfit(s, b, kind, &foot); why != "" {
+			f.err = fault.Corruptf(p.At, "footer", "%s", why)
+			return f
+		}
+	}
+	f.err = f.group(ctx)
+	return f
+}
+
+// whole reports whether the footer of the block at p can be read.
+func (t *table) whole(ctx context.Context, p Place) bool {
+	_, err := cfile.OpenAt(ctx, source{t.tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
+	return err == nil
+}
+
+// group finds the only row group of a file.
+func (f *recoveredFile) group(ctx context.Context) error {
 	for part, err := range f.r.Parts(ctx, format.Query{}) {
 		if err != nil {
-			f.err = err
-			return f
+			return err
 		}
 		groups, err := f.r.RowGroups(ctx, part, format.Query{})
 		if err != nil || len(groups) != 1 {
-			f.err = fault.Corruptf(p.At, "", "the block is no column file: %v", err)
-			return f
+			return fault.Corruptf(f.at, "", "the block is no column file: %v", err)
 		}
 		f.g = groups[0]
 	}
-	return f
+	return nil
+}
+
+// recoveredChunk is a column of a block that was opened for recovery. Where its pages end before the rowset does, a lost page stands for the
+// rest.
+type recoveredChunk struct {
+	format.Chunk
+	at        fault.Span // the block
+	next, end int64      // rows that no page was given of
+}
+
+func (x *recoveredChunk) Next(ctx context.Context) (format.Page, error) {
+	p, err := x.Chunk.Next(ctx)
+	switch {
+	case err == nil && p.First >= 0 && p.Rows >= 0:
+		x.next = p.First + p.Rows
+	case err == io.EOF && x.next < x.end:
+		p = format.Page{Ordinal: -2, First: x.next, Rows: x.end - x.next, Entries: x.end - x.next, Spans: []fault.Span{x.at},
+			Lost: fault.Corruptf(x.at, "", "the blocks of rows %d to %d were not found", x.next, x.end)}
+		x.next, err = x.end, nil
+	}
+	return p, err
 }
 
 // compressionOption and encodingOption are the names that package cfile has for the options of Recover.

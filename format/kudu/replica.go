@@ -235,7 +235,7 @@ func (t *table) places(ctx context.Context, s *rowSet, b BlockRef) (out []Place,
 
 // openBlock opens the CFile of a block: in the first place where that can be done.
 func (t *table) openBlock(ctx context.Context, s *rowSet, b BlockRef) (*cfile.Reader, error) {
-	r, _, err := opened(ctx, t, s, b, openColumn)
+	r, _, err := opened(ctx, t, s, b, t.opener(s, b))
 	return r, err
 }
 

@@ -36,6 +36,7 @@ type table struct {
 	findings []region.Finding
 
 	recovered *recovered // nil: indexes and footers must be sound
+	vote      bool       // how many rows a rowset has is asked of all its blocks, not of the first
 }
 
 // tablet is a tablet that is read: one replica of it.
@@ -252,7 +253,7 @@ func (t *table) logOf(ctx context.Context, tb *tablet) (newest uint64, err error
 }
 
 // measure finds out how many rows a rowset has, and between which keys they lie: from the column or index that holds the keys, or, if
-// that is damaged, from what else there is.
+// that is damaged, from what else there is. With vote most blocks say how many rows it has: one may be another rowset's.
 func (t *table) measure(ctx context.Context, s *rowSet) error {
 	s.low, s.high = s.MinKey, s.MaxKey
 	refs := []BlockRef{}
@@ -267,6 +268,8 @@ func (t *table) measure(ctx context.Context, s *rowSet) error {
 	for _, c := range s.Columns { // of a dropped column
 		refs = append(refs, c.BlockRef)
 	}
+	votes := map[int64]int{}
+	rows := int64(-1)
 	for _, b := range refs {
 		r, err := t.openBlock(ctx, s, b)
 		if err != nil {
@@ -275,7 +278,10 @@ func (t *table) measure(ctx context.Context, s *rowSet) error {
 			}
 			continue
 		}
-		s.rows = r.Len()
+		n := r.Len()
+		if votes[n]++; rows < 0 || votes[n] > votes[rows] {
+			rows = n
+		}
 		footer := r.Footer()
 		if low, ok := footer.Get(metaMinKey); ok && s.low == nil {
 			s.low = low
@@ -283,8 +289,11 @@ func (t *table) measure(ctx context.Context, s *rowSet) error {
 		if high, ok := footer.Get(metaMaxKey); ok && s.high == nil {
 			s.high = high
 		}
-		break
+		if !t.vote {
+			break
+		}
 	}
+	s.rows = rows
 	return nil
 }
 

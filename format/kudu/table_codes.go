@@ -29,7 +29,7 @@ var tableCodes = []cfile.Code{
 	{Code: "kudu.replica.behind", Severity: region.Error, Help: "The replica of a tablet that is read did not see all operations that another one saw, which cannot be read as it is: rows may be old."},
 	{Code: "kudu.rowset.damaged", Severity: region.Error, Help: "A tablet's rowsets cannot be looked at."},
 	{Code: "kudu.rowset.live", Severity: region.Error, Help: "A rowset has another number of live rows than its superblock says: its REDO files are not those that belong to it, or of another time. Rows may be missing, old, or deleted ones."},
-	{Code: "kudu.rowset.uneven", Severity: region.Error, Help: "A block of a rowset has another number of rows than the others, or values of another type than the column."},
+	{Code: "kudu.rowset.uneven", Severity: region.Error, Help: "A block of a rowset is not the one that the superblock names: it has another number of rows than the others, or values of another type, encoding or compression than the column, or is another kind of file. Perhaps another file stands under its name."},
 	{Code: "kudu.tablet.missing", Severity: region.Error, Help: "The partition schema says that there must be a tablet which none of the given directories holds: its rows are not read."},
 	{Code: "kudu.tablet.tombstone", Severity: region.Note, Help: "A tablet was deleted from this server; only its votes are left. Another server has, or had, its rows."},
 	{Code: "kudu.unsupported", Severity: region.Error, Help: "The directories may be sound, but need something that is not known here; the message names it."},

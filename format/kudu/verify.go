@@ -164,6 +164,7 @@ func (v *verifier) tablet(r replica, ro readOptions) error {
 	if err != nil {
 		return v.met("kudu.superblock.odd", err, r.ID)
 	}
+	t.vote = true
 	whole := make([]bool, len(r.RowSets))
 	for i := range r.RowSets {
 		if whole[i], err = v.blocks(t, tb, &r.RowSets[i]); err != nil || v.stopped {
@@ -181,6 +182,11 @@ func (v *verifier) tablet(r replica, ro readOptions) error {
 	for i, s := range tb.sets {
 		if !whole[i] {
 			continue // why was told
+		}
+		if sound, err := v.columns(t, s); err != nil || v.stopped {
+			return err
+		} else if !sound {
+			continue
 		}
 		check := v.bloom
 		if v.o.Depth == format.Deep {
@@ -236,17 +242,40 @@ func (v *verifier) blocks(t *table, tb *tablet, s *RowSet) (whole bool, err erro
 	return whole, nil
 }
 
-// rowset holds the files of a rowset against each other.
-func (v *verifier) rowset(t *table, s *rowSet) error {
-	for i := range t.columns {
-		if b, ok := s.Block(t.schema.Columns[i].ID); ok {
-			if _, err := t.columnOf(v.ctx, s, i, b, vec.Range{}); err != nil {
-				if err := v.met("kudu.rowset.uneven", err, s.tablet.ID); err != nil {
-					return err
+// columns holds the footers of a rowset's blocks against the superblock and each other, and says whether all agree.
+func (v *verifier) columns(t *table, s *rowSet) (sound bool, err error) {
+	sound = true
+	for _, b := range s.Blocks() {
+		switch b.Kind {
+		case "column", "adhoc-index":
+			_, err = t.openBlock(v.ctx, s, b.BlockRef)
+		case "redo", "undo":
+			var f *cfile.Footer
+			var p Place
+			f, p, err = t.footerIn(v.ctx, s.tablet.replica, b.BlockRef)
+			if f != nil && err == nil {
+				if _, told := f.Get(metaDeltaStats); !told {
+					err = fault.Corruptf(p.At, "footer.metadata", "no %s: the block is no delta file", metaDeltaStats)
 				}
 			}
+		default:
+			continue
 		}
+		if err == nil {
+			continue
+		}
+		x := findingOf("kudu.rowset.uneven", err, s.tablet.ID)
+		if sound = false; !errors.As(err, new(*fault.Error)) {
+			return false, err
+		}
+		x.Column = s.tablet.Schema.NameOf(b.Column)
+		v.give(x)
 	}
+	return sound, v.ctx.Err()
+}
+
+// rowset holds the files of a rowset against each other.
+func (v *verifier) rowset(t *table, s *rowSet) error {
 	if err := v.met("kudu.keys.damaged", v.keys(t, s), s.tablet.ID); err != nil || v.stopped {
 		return err
 	}
