@@ -27,8 +27,8 @@ var fsCodes = []cfile.Code{
 	{Code: "kudu.instance.missing", Severity: region.Warning, Help: "A directory looks like one of Kudu's and does not say to which server it belongs."},
 	{Code: "kudu.instance.other", Severity: region.Error, Help: "The directories belong to different servers. They must not be mixed."},
 	{Code: "kudu.layout.missing", Severity: region.Error, Help: "A directory that every server has was not found: the one of superblocks, or any of data."},
-	{Code: "kudu.superblock.damaged", Severity: region.Error, Help: "The superblock of a tablet cannot be read: nothing says which blocks are its own. They can be found by carving and read with a schema that is given."},
-	{Code: "kudu.superblock.missing", Severity: region.Error, Help: "A tablet has a log or consensus metadata, and no superblock: nothing says which blocks are its own, nor to which table it belongs."},
+	{Code: "kudu.superblock.damaged", Severity: region.Error, Help: "The superblock of a tablet cannot be read: nothing says which blocks are its own. Its blocks can be read with a schema that is given: --schema FILE."},
+	{Code: "kudu.superblock.missing", Severity: region.Error, Help: "A tablet has a log or consensus metadata, and no superblock: nothing says which blocks are its own, nor to which table it belongs. Its blocks can be read with a schema that is given: --schema FILE."},
 	{Code: "kudu.superblock.odd", Severity: region.Error, Help: "A superblock could be read, and is not as it should be: a checksum does not match, or it is of another tablet. What it says may be wrong."},
 	{Code: "kudu.tablet.unfinished", Severity: region.Warning, Help: "A tablet was being copied from another server, or deleted. What is there may be only part of it."},
 }

@@ -248,3 +248,21 @@ func directoryAt(files map[string][]byte, name string) *store.Memory {
 	out[name+"/x"] = []byte("x")
 	return store.NewMemory(out)
 }
+
+// Without superblocks the error says how the blocks are read nevertheless.
+func TestWithoutSuperblocksTheSchemaIsAskedFor(t *testing.T) {
+	files := load(t, "testdata/history")
+	for name := range files {
+		if strings.Contains(name, "/tablet-meta/") {
+			delete(files, name)
+		}
+	}
+	for _, recover := range []bool{false, true} {
+		for _, uri := range []string{"", "#d_major"} {
+			_, err := stoa.Open(t.Context(), uri, stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: store.NewMemory(files), Recover: recover})
+			if err == nil || !strings.Contains(err.Error(), "--schema FILE") || strings.Contains(err.Error(), `""`) {
+				t.Errorf("%q: %v", uri, err)
+			}
+		}
+	}
+}
