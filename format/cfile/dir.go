@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -72,13 +73,47 @@ func (t *fileSet) check(at fault.Span) error {
 	return nil
 }
 
-// probeDir looks for a setFile of ours.
+// probeDir looks for a setFile of ours; where that is damaged or lost, for files as our writer calls those of a table's columns.
 func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
-	t, _ := readSet(ctx, tg)
-	if t.Stoa == setKind {
+	t, err := readSet(ctx, tg)
+	switch {
+	case t.Stoa == setKind:
 		return format.Certain, nil
+	case errors.Is(err, fs.ErrNotExist):
+		if nothingElse(ctx, tg) {
+			return format.Maybe, nil
+		}
+	case isDamage(err):
+		if files, err := looseFiles(ctx, tg); err == nil && slices.ContainsFunc(files, func(f looseFile) bool { return f.fits() }) {
+			return format.Likely, nil
+		}
 	}
 	return format.No, ctx.Err()
+}
+
+// nothingElse reports whether a directory without a setFile holds nothing but several columns of as many rows.
+func nothingElse(ctx context.Context, tg format.Target) bool {
+	n := 0
+	for info, err := range tg.Tree.List(ctx, tg.Name) {
+		if n++; err != nil || info.Dir || !strings.HasSuffix(info.Name, ".cfile") {
+			return false
+		}
+	}
+	if n < 2 {
+		return false
+	}
+	files, err := looseFiles(ctx, tg)
+	rows := int64(-1)
+	for _, f := range files {
+		if f.rows < 0 { // it cannot be read
+			continue
+		}
+		if !f.fits() || rows >= 0 && f.rows != rows {
+			return false
+		}
+		rows = f.rows
+	}
+	return err == nil && rows >= 0
 }
 
 // leaves are the columns as the schema that was written tells them, one for each of Columns, in their order. None and no error: the
@@ -155,6 +190,9 @@ func (t *fileSet) arrowSchema() *arrow.Schema {
 // openDir opens a directory as one table, its files side by side.
 func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts readOptions) (format.Reader, error) {
 	set, err := readSet(ctx, tg)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = noSet(tg)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +249,11 @@ func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format
 		err = missing(name, c)
 	}
 	return f, err
+}
+
+// noSet says that a directory has no setFile.
+func noSet(tg format.Target) error {
+	return fault.Corruptf(fault.Span{Object: inDir(tg, setFile)}, "", "it is not there: nothing says which files are the table's, in which order, and of how many rows")
 }
 
 // missing says that the file of column c is not there.

@@ -1,6 +1,7 @@
 package cfile_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -178,7 +179,7 @@ func TestDirExchange(t *testing.T) {
 			t.Fatal(i, told)
 		}
 	}
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(healthy)), func(n string) bool { return n == "t/table.json" })
+	names := slices.Sorted(maps.Keys(healthy))
 	for _, a := range names {
 		for _, b := range names {
 			if a == b {
@@ -237,5 +238,74 @@ func TestDirStamp(t *testing.T) {
 			t.Errorf("%s was replaced, and the stamp is that of %s", name, seen[s])
 		}
 		seen[s] = name
+	}
+}
+
+// dirHarms are what befalls a file; nil: it is gone.
+var dirHarms = map[string]func(b []byte) []byte{
+	"removed":           func([]byte) []byte { return nil },
+	"emptied":           func([]byte) []byte { return []byte{} },
+	"halved":            func(b []byte) []byte { return b[:len(b)/2] },
+	"cut a little":      func(b []byte) []byte { return b[:len(b)-3] }, // table.json ends in a line feed
+	"zeroed":            func(b []byte) []byte { return make([]byte, len(b)) },
+	"zeroed in the end": func(b []byte) []byte { return append(b[:len(b)-12:len(b)-12], make([]byte, 12)...) },
+}
+
+// TestDirHarm: a file that is cut, zeroed or gone is told, and all the other columns are read.
+func TestDirHarm(t *testing.T) {
+	healthy := dirFiles(t)
+	for name, b := range healthy {
+		for harm, f := range dirHarms {
+			files := maps.Clone(healthy)
+			if x := f(b); x != nil {
+				files[name] = x
+			} else {
+				delete(files, name)
+			}
+			what := name + " " + harm
+			dirHarm(t, what, files)
+			rows, cells, told := dirRead(t, what, files, true)
+			if rows != dirRows {
+				t.Errorf("%s: %d rows are recovered: %s", what, rows, told)
+			}
+			var others []string
+			for _, c := range dirColumns {
+				if name == "t/"+c.Name+".cfile" {
+					if harm == "halved" && c.Name != "b" && (cells[c.Name] == 0 || cells[c.Name] == dirRows) { // b is one block
+						t.Errorf("%s: %d cells are recovered: %s", what, cells[c.Name], told)
+					}
+					continue
+				}
+				others = append(others, c.Name)
+				want := 0
+				for i := range dirRows {
+					if dirCell(c.Name, i) != "null" {
+						want++
+					}
+				}
+				if cells[c.Name] != want {
+					t.Errorf("%s: %d cells of %s are recovered, there are %d", what, cells[c.Name], c.Name, want)
+				}
+			}
+			if rows, cells, _ := dirRead(t, what, files, true, others...); rows != dirRows || len(cells) != len(others) {
+				t.Errorf("%s: %d rows of %v", what, rows, cells)
+			}
+		}
+	}
+}
+
+// TestDirSetBits: no bit of table.json, which has no checksum, makes a row another one, or a column or a row go without a word.
+func TestDirSetBits(t *testing.T) {
+	healthy := dirFiles(t)
+	set := healthy["t/table.json"]
+	for i := 0; i < 8*len(set); i += 97 {
+		files := maps.Clone(healthy)
+		b := bytes.Clone(set)
+		b[i/8] ^= 1 << (i % 8)
+		files["t/table.json"] = b
+		what := fmt.Sprintf("bit %d of table.json", i)
+		dirRead(t, what, files, false)
+		dirRead(t, what, files, true)
+		dirVerified(files)
 	}
 }

@@ -99,6 +99,12 @@ func readSome(ctx context.Context, src store.Source, p []byte, off int64) error 
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		r, err := open(ctx, tg, format.OpenOptions{})
+		if info, serr := tg.Tree.Stat(ctx, tg.Name); err != nil && serr == nil && info.Dir && isDamage(err) {
+			var rerr error
+			if r, _, rerr = recoverTable(ctx, tg, format.OpenOptions{}); rerr == nil {
+				err = nil
+			}
+		}
 		if err != nil {
 			yield(format.Entry{}, err)
 			return

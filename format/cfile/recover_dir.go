@@ -75,29 +75,62 @@ func (r *setRecovery) readSet() error {
 		}
 		err = setDamage(r.tg, err)
 	} else if errors.Is(err, fs.ErrNotExist) {
-		err = fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "", "it is not there: names and types are those that the files tell")
+		err = noSet(r.tg)
 	} else if !isDamage(err) && !errors.Is(err, fault.Invalid) {
 		return err
 	}
-	r.tell(err, "", [2]int64{-1, -1}, 0)
-	if r.leaves != nil { // the schema can be read, and tells the columns
-		names := fileNames(r.leaves)
-		r.set.Columns = nil
-		for i, l := range r.leaves {
-			r.set.Columns = append(r.set.Columns, setColumn{l.path, names[i]})
-		}
+	// The schema and the list of columns contradict each other: that is right whose files are there.
+	var told []setColumn
+	for i, name := range fileNames(r.leaves) {
+		told = append(told, setColumn{r.leaves[i].path, name})
+	}
+	if r.there(told) {
+		r.set.Columns = told
+		r.tell(err, "", [2]int64{-1, -1}, 0)
 		return nil
 	}
-	r.set = fileSet{Rows: -1}
-	if r.set.Columns, err = looseFiles(r.ctx, r.tg); err == nil && len(r.set.Columns) == 0 {
-		err = fault.Corruptf(fault.Span{Object: r.tg.Name}, "", "no file in it is a CFile")
+	if r.leaves = nil; r.there(r.set.Columns) {
+		r.tell(err, "", [2]int64{-1, -1}, 0)
+		return nil
 	}
-	return err
+	r.tell(err, "", [2]int64{-1, -1}, -1)
+	r.set = fileSet{Rows: -1}
+	files, ferr := looseFiles(r.ctx, r.tg)
+	for _, f := range files {
+		r.set.Columns = append(r.set.Columns, f.setColumn)
+	}
+	if ferr == nil && len(files) == 0 {
+		return err
+	}
+	return ferr
 }
 
-// looseFiles are the CFiles of a directory, by the names of the files. The column's name is what the file says, else what the file's name
-// says. Of two files of the same column the one comes first whose name fits.
-func looseFiles(ctx context.Context, tg format.Target) (out []setColumn, err error) {
+// there reports whether all files of columns, of which there are some, are in the directory.
+func (r *setRecovery) there(columns []setColumn) bool {
+	for _, c := range columns {
+		if _, err := r.tg.Tree.Stat(r.ctx, inDir(r.tg, c.File)); err != nil {
+			return false
+		}
+	}
+	return len(columns) > 0
+}
+
+// looseFile is a CFile of a directory whose setFile is lost.
+type looseFile struct {
+	setColumn
+	named bool  // the file itself tells the column's name
+	rows  int64 // -1: it cannot be opened
+}
+
+// fits reports whether the file tells the name of its column, and has the name that our writer gives it.
+func (f looseFile) fits() bool {
+	base, _, _ := strings.Cut(f.File, "~")
+	return f.named && strings.TrimSuffix(base, ".cfile") == safeName(f.Path)
+}
+
+// looseFiles are the CFiles of a directory, by the names of their columns: what the file says, else what the file's name says. Of two files
+// of the same column the one comes first whose name fits.
+func looseFiles(ctx context.Context, tg format.Target) (out []looseFile, err error) {
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil {
 			return nil, err
@@ -106,31 +139,30 @@ func looseFiles(ctx context.Context, tg format.Target) (out []setColumn, err err
 		if info.Dir || !isCFile {
 			continue
 		}
-		name, unescaped := base, ""
-		if unescaped, err = url.PathUnescape(base); err == nil {
-			name = unescaped
+		x := looseFile{setColumn{base, path.Base(info.Name)}, false, -1}
+		if name, err := url.PathUnescape(base); err == nil {
+			x.Path = name
 		}
 		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: info.Name}, format.OpenOptions{})
 		if err == nil {
+			x.rows = f.footer.NumValues
 			if s, _ := f.footer.stored(); s.Name != "" {
-				name = s.Name
+				x.Path, x.named = s.Name, true
 			}
 			f.src.Close()
 		}
-		out = append(out, setColumn{name, path.Base(info.Name)})
+		out = append(out, x)
 	}
-	slices.SortFunc(out, func(a, b setColumn) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.misfit(), b.misfit()), cmp.Compare(a.File, b.File))
+	slices.SortFunc(out, func(a, b looseFile) int {
+		if c := cmp.Compare(a.Path, b.Path); c != 0 || a.fits() == b.fits() {
+			return cmp.Or(c, cmp.Compare(a.File, b.File))
+		}
+		if a.fits() {
+			return -1
+		}
+		return 1
 	})
-	return out, nil
-}
-
-// misfit is 0 if the file of c has the name that our writer gives it.
-func (c setColumn) misfit() int {
-	if c.File == safeName(c.Path)+".cfile" {
-		return 0
-	}
-	return 1
+	return out, ctx.Err()
 }
 
 // column recovers column i. Only what is no damage is an error.
@@ -202,7 +234,7 @@ func (r *setRecovery) countRows() int64 {
 func (r *setRecovery) finish(opts readOptions) error {
 	r.t.rows = r.countRows()
 	if n := r.set.Rows; n >= 0 && n != r.t.rows {
-		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "rows", "%d, but the files have %d", n, r.t.rows), "", [2]int64{-1, -1}, 0)
+		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "rows", "%d, but the files have %d", n, r.t.rows), "", [2]int64{-1, -1}, max(0, n-r.t.rows))
 	}
 	var first error
 	readable := 0

@@ -476,11 +476,35 @@ func (v *verifier) foreign(err error, c setColumn) {
 	}
 }
 
+// withoutSet verifies the files of a directory whose setFile cannot be read.
+func (v *verifier) withoutSet(tg format.Target, o format.OpenOptions, err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		err = noSet(tg)
+	}
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		e = fault.New(fault.Corrupt, fault.Span{Object: inDir(tg, setFile)}, "", "%v", err)
+	}
+	v.tell("cfile.set", e.At, e.Path, "%s", e.Reason)
+	files, err := looseFiles(v.ctx, tg)
+	if err != nil {
+		v.tell("cfile.read", fault.Span{Object: tg.Name}, "", "%v", err)
+	}
+	for _, c := range files {
+		one := &verifier{ctx: v.ctx, yield: v.yield, part: inDir(tg, c.File), column: c.Path, depth: o.Depth}
+		if v.stopped {
+			return
+		}
+		one.object(format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}, o)
+		v.stopped = one.stopped
+	}
+}
+
 // set verifies the files of a directory.
 func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 	set, err := readSet(v.ctx, tg)
 	if err != nil {
-		v.tell("cfile.set", fault.Span{Object: inDir(tg, setFile)}, "", "%v", err)
+		v.withoutSet(tg, o, err)
 		return
 	}
 	leaves, err := set.leaves()
