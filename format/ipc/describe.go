@@ -133,7 +133,7 @@ func (o *outline) footer(ctx context.Context, r *reader, at, n int64) error {
 }
 
 // verify reads everything. Its findings are arrow.open (the schema or the footer), arrow.batch (a record batch),
-// arrow.layout (messages and footer contradict each other) and arrow.unreadable (not the file's fault, perhaps).
+// arrow.layout (messages and footer contradict each other), arrow.stream.end (a stream has no end mark) and arrow.unreadable (not the file's fault, perhaps).
 func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		r, err := openReader(ctx, t, opts)
@@ -145,7 +145,12 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 		if opts.Depth != format.Quick && !r.verifyBatches(ctx, yield) {
 			return
 		}
+		whole, end := r.file, r.base // where the last message ends
 		for n, err := range describe(ctx, t, format.DescribeOptions{OpenOptions: opts}) {
+			whole = whole || err != nil || n.Name == "end of stream"
+			if n.Depth == 1 {
+				end = n.At.End()
+			}
 			switch {
 			case err != nil:
 				if !yield(finding("arrow.layout", t.Name, [2]int64{-1, -1}, err)) {
@@ -158,6 +163,9 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 					return
 				}
 			}
+		}
+		if !whole {
+			yield(r.noEnd(end))
 		}
 	}
 }

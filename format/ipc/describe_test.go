@@ -8,6 +8,7 @@ import (
 	"stoa/format"
 	"stoa/format/formattest"
 	"stoa/region"
+	"stoa/vec"
 	"stoa/store"
 )
 
@@ -49,5 +50,38 @@ func TestVerifyDamaged(t *testing.T) {
 	}
 	if len(got) != 1 || got[0].Code != "arrow.batch" || got[0].Rows != [2]int64{7, 14} || got[0].Lost != 7 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A stream that was cut between two messages is read, and told to have no end mark.
+func TestCutStream(t *testing.T) {
+	tree := golden(t, "testdata/plain.lz4.arrows")
+	b := tree.Bytes("t")
+	for _, cut := range []int{0, 8} { // the end mark is 8 bytes
+		tree.Put("t", b[:len(b)-cut])
+		var verified []region.Finding
+		for x := range Format.Verify(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}) {
+			verified = append(verified, x)
+		}
+		r, err := openReader(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := int64(0)
+		for batch, err := range r.Batches(context.Background(), format.RowGroup{}, format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows += batch.NumRows()
+		}
+		for _, found := range [][]region.Finding{verified, r.Findings()} {
+			if cut == 0 && len(found) != 0 || cut != 0 && (len(found) != 1 || found[0].Code != "arrow.stream.end" || found[0].At.Off != int64(len(b)-cut)) {
+				t.Errorf("cut by %d: %+v", cut, found)
+			}
+		}
+		if rows == 0 {
+			t.Error("no rows")
+		}
+		r.Close()
 	}
 }

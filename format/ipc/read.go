@@ -20,6 +20,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/ipc/flat"
+	"stoa/region"
 	"stoa/vec"
 )
 
@@ -41,6 +42,23 @@ type reader struct {
 	mu    sync.Mutex
 	rows  []int64    // of a file's batches; nil before RowGroups
 	dicts []*message // of a file; nil before the first batch
+	cut   int64      // where a stream ended without its end mark; 0: not seen
+}
+
+// Findings tells of a stream that was read to its end and had no end mark.
+func (r *reader) Findings() []region.Finding {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cut == 0 {
+		return nil
+	}
+	return []region.Finding{r.noEnd(r.cut)}
+}
+
+// noEnd is the finding that a stream ends at off without its end mark.
+func (r *reader) noEnd(off int64) region.Finding {
+	return region.Finding{Code: "arrow.stream.end", Severity: region.Warning, At: r.span(off, 0), Part: r.name, Rows: [2]int64{-1, -1},
+		Message: "the stream has no end mark: it may have been cut between two batches"}
 }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
@@ -433,6 +451,11 @@ func (w *walk) next() (*message, error) {
 			return nil, err
 		}
 		if m == nil {
+			if end == w.at && !w.r.lost {
+				w.r.mu.Lock()
+				w.r.cut = end
+				w.r.mu.Unlock()
+			}
 			return nil, io.EOF
 		}
 		w.at = end
