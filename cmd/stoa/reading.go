@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoa"
+	"stoa/fault"
 )
 
 // batches is what a scan gives.
@@ -55,7 +56,7 @@ func (r *reading) run(ctx context.Context, a *app, paths []string, rows func(con
 	if err != nil {
 		return err
 	}
-	t, err := r.open(ctx, a, paths)
+	t, err := r.openDamaged(ctx, a, paths)
 	if err != nil {
 		return err
 	}
@@ -65,6 +66,23 @@ func (r *reading) run(ctx context.Context, a *app, paths []string, rows func(con
 	}
 	err = r.write(ctx, a, form, t, spec, rows)
 	return r.damageFlags.report(ctx, a, paths, t.Findings(), err)
+}
+
+// openDamaged opens the paths as one table. Where the damage policy lets rows be lost, what cannot be opened is opened as recover does.
+func (r *reading) openDamaged(ctx context.Context, a *app, paths []string) (*stoa.Table, error) {
+	o, err := r.options(ctx, a, paths)
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.openAll(ctx, paths, o)
+	if r.damaged == "fail" || !errors.Is(err, fault.Corrupt) {
+		return t, err
+	}
+	o.Recover = true
+	if t, again := a.openAll(ctx, paths, o); again == nil {
+		return t, nil
+	}
+	return nil, err
 }
 
 func (r *reading) write(ctx context.Context, a *app, form string, t *stoa.Table, spec stoa.ScanSpec, rows func(context.Context, *stoa.Table, stoa.ScanSpec) (batches, error)) error {
