@@ -332,10 +332,35 @@ func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format
 	switch {
 	case best < 0 && failed != nil:
 		return nil, failed
+	case sure == format.Maybe:
+		if f := byName(ctx, tg, formats); f != nil {
+			return f, nil
+		}
 	case best < 0:
-		return nil, foreign(ctx, tg)
+		err, strange := foreign(ctx, tg)
+		if strange {
+			if f := byName(ctx, tg, formats); f != nil {
+				return f, nil
+			}
+		}
+		return nil, err
 	}
 	return &formats[best], nil
+}
+
+// byName is the format that has the extension of a file that is of no known kind, nil if none has: its beginning is damaged, perhaps, and
+// that format says so, and recovers what is whole. Text has no marks by which to know it; zeros are none.
+func byName(ctx context.Context, tg format.Target, formats []format.Format) *format.Format {
+	base := strings.ToLower(path.Base(filepath.ToSlash(tg.Name)))
+	for i, f := range formats {
+		if f.Open == nil || f.Describe == nil && zeros(ctx, tg.Tree, tg.Name) {
+			continue
+		}
+		if slices.ContainsFunc(f.Extensions, func(ext string) bool { return strings.HasSuffix(base, ext) }) {
+			return &formats[i]
+		}
+	}
+	return nil
 }
 
 // List gives what a place holds: tables, or the file itself.
@@ -389,29 +414,29 @@ func listOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[format.Entr
 	}
 }
 
-// foreign says what a file is that we do not read.
-func foreign(ctx context.Context, tg format.Target) error {
+// foreign says what a file is that we do not read; strange: it is there, and not of a kind that is known.
+func foreign(ctx context.Context, tg format.Target) (err error, strange bool) {
 	at := fault.Span{Object: tg.Name}
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if err != nil {
-		return fault.Unsupportedf(at, "", "no format that stoa knows")
+		return fault.Unsupportedf(at, "", "no format that stoa knows"), false
 	}
 	defer src.Close()
 	head := make([]byte, 512)
 	n, _ := src.ReadAt(ctx, head, 0)
 	head = head[:n]
 	if n == 0 && strings.HasPrefix(path.Base(filepath.ToSlash(tg.Name)), ".stoa-tmp-") {
-		return fault.Unsupportedf(at, "", "the file is empty: its writer ended before it wrote anything")
+		return fault.Unsupportedf(at, "", "the file is empty: its writer ended before it wrote anything"), false
 	}
 	if n == 0 {
-		return fault.Unsupportedf(at, "", "the file is empty")
+		return fault.Unsupportedf(at, "", "the file is empty"), false
 	}
 	for _, k := range foreignKinds {
 		if len(head) >= k.off+len(k.magic) && string(head[k.off:k.off+len(k.magic)]) == k.magic {
-			return fault.Unsupportedf(at, "", "this is %s, which stoa does not read", k.name)
+			return fault.Unsupportedf(at, "", "this is %s, which stoa does not read", k.name), false
 		}
 	}
-	return fault.Unsupportedf(at, "", "not of a format that stoa knows (it begins with %s); --from FORMAT forces one", preview(head))
+	return fault.Unsupportedf(at, "", "not of a format that stoa knows (it begins with %s); --from FORMAT forces one", preview(head)), true
 }
 
 func preview(b []byte) string {

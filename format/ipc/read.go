@@ -37,7 +37,7 @@ type reader struct {
 
 	file bool
 	foot flat.Footer // of a file
-	lost bool        // recovery: the footer is gone, the file is read as the stream that it begins with
+	lost bool        // recovery: the footer is gone, or the magic in front; the file is read as the stream that is in it
 
 	mu    sync.Mutex
 	rows  []int64    // of a file's batches; nil before RowGroups
@@ -89,7 +89,7 @@ func (r *reader) start(ctx context.Context) error {
 		return err
 	}
 	at := r.base
-	if r.file = n == len(magic) && string(magic[:len(fileMagic)]) == fileMagic; r.file {
+	if r.file = n == len(magic) && (string(magic[:len(fileMagic)]) == fileMagic || r.lost && r.endsAsFile(ctx)); r.file {
 		at += int64(len(magic))
 		if r.file = !r.lost; r.lost {
 			// what the footer would tell stands in front of every message, too
@@ -115,6 +115,12 @@ func (r *reader) start(ctx context.Context) error {
 		return &fault.Error{Class: fault.Corrupt, At: r.first.at, Path: "schema", Cause: err}
 	}
 	return nil
+}
+
+// endsAsFile reports whether the end is a file's, whatever the beginning is.
+func (r *reader) endsAsFile(ctx context.Context) bool {
+	_, _, err := r.footerAt(ctx)
+	return err == nil
 }
 
 func eof() (*message, error) { return nil, io.EOF }

@@ -10,7 +10,7 @@ import (
 )
 
 // recoverFile opens a file whose footer is damaged or gone as the stream that it begins with: a footer only repeats what stands in
-// front of every message. Streams, and files with a footer, are read as they are; which batches are lost shows when they are read.
+// front of every message. So is one whose beginning is overwritten, which its end says is a file. Streams, and files with a footer, are read as they are; which batches are lost shows when they are read.
 func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 	whole, err := open(ctx, t, o)
 	if err == nil || !errors.Is(err, fault.Corrupt) {

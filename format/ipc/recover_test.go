@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -87,6 +88,38 @@ func TestRecover(t *testing.T) {
 		}
 		if rows != want {
 			t.Errorf("cut at %d: %d rows, expected %d", cut, rows, want)
+		}
+		r.Close()
+	}
+}
+
+// TestRecoverLies: what stands in place of the file's first bytes, or behind the last whole message of a stream, costs none of the rows.
+func TestRecoverLies(t *testing.T) {
+	file, _ := threeBatches(t)
+	headless := append([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0}, file[8:]...)
+	stream := slices.Clone(file[8:]) // the messages, their end mark, and a footer that is none
+	end := bytes.LastIndex(stream, []byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0})
+	lie := append(stream[:end:end], 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0x20)
+	for what, b := range map[string][]byte{"the first bytes": headless, "a length of 512 MiB": lie} {
+		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": b}), Name: "f"}
+		r, _, err := ipc.Format.Recover(t.Context(), tg, format.OpenOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		g, err := r.RowGroups(t.Context(), format.Part{Ref: "f"}, format.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, last := int64(0), error(nil)
+		for b, err := range r.(format.Batcher).Batches(t.Context(), g[0], format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+			if last = err; err != nil {
+				break
+			}
+			rows += b.NumRows()
+		}
+		if rows != 300 || last != nil && !errors.Is(last, fault.Corrupt) {
+			t.Errorf("%s: %d rows, then %v", what, rows, last)
 		}
 		r.Close()
 	}

@@ -15,21 +15,23 @@ type footerLeft struct {
 	b      []byte
 	at     int64 // in the file
 	end    int
-	whole  bool
+	whole  bool     // to its end
 	wrong  bool     // it is no footer, whatever comes behind
 	prefix int      // where the schema ends; 0: it is not whole
 	rows   int64    // -1: not there
 	groups [][2]int // from, to
 }
 
-// footerParts says what b, which may be cut, has of a footer.
+// footerParts says what b, which may be cut or overwritten at its end, has of a footer.
 func footerParts(b []byte) (f footerLeft) {
 	f.rows = -1
 	c := wire.NewCursor(b, fault.Span{Len: int64(len(b))}, "footer")
 	r := thrift.NewReader(c, thrift.Compact)
-	last := 0
+	last, broken := 0, false
 	for r.Struct(""); r.Next(); {
-		f.wrong = f.wrong || r.Field() <= last
+		if broken = broken || r.Field() <= last; broken {
+			break
+		}
 		switch last = r.Field(); last {
 		case 2:
 			for range r.List("schema", thrift.Struct) {
@@ -52,8 +54,9 @@ func footerParts(b []byte) (f footerLeft) {
 			}
 		}
 	}
-	f.end, f.whole = c.Pos(), c.Err() == nil
-	f.wrong = f.wrong || c.Err() != nil && !r.Short() || f.whole && f.rows < 0
+	f.end, f.whole = c.Pos(), c.Err() == nil && !broken
+	// behind a whole schema bytes that are no footer's may have been written over its end
+	f.wrong = f.prefix == 0 && (broken || c.Err() != nil && !r.Short()) || f.whole && f.rows < 0
 	return f
 }
 

@@ -316,6 +316,7 @@ func TestSpark(t *testing.T) {
 	states("during", "1 Insert In Progress", "0 Success")
 
 	list = append(list, h.merged()...)
+	natives := h.natives(&list)
 
 	// What Spark changes.
 	insertAt := len(list)
@@ -377,6 +378,7 @@ func TestSpark(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.tables["during"][5000] = cells{"id": 5000}
+	h.names = append(h.names, natives...) // Spark makes them only then
 	h.ours()
 
 	// And on it goes: ours, then Spark's.
@@ -392,6 +394,9 @@ func TestSpark(t *testing.T) {
 	}
 	h.run("delete", h.path("plain"), "--where", "id = 90000001")
 	delete(h.tables["plain"], 90_000_001)
+	for _, name := range natives {
+		h.alter(name)
+	}
 	h.ours()
 	list = nil
 	for _, name := range h.names {
@@ -399,6 +404,51 @@ func TestSpark(t *testing.T) {
 	}
 	h.ask(list, nil)
 	t.Logf("COUNT %d tables, %d statements answered by CarbonData under Spark, %d rows compared", len(h.names), h.asked, h.rows)
+}
+
+// natives are tables that Spark makes, with rows of its own.
+func (h *house) natives(list *[]question) []string {
+	of := func(without string) string {
+		var out []string
+		for line := range strings.Lines(columns) {
+			if col, _, _ := strings.Cut(line, " "); col != without {
+				out = append(out, strings.TrimSpace(line))
+			}
+		}
+		return strings.Join(out, ", ")
+	}
+	*list = append(*list,
+		question{sql: fmt.Sprintf("create table native (%s) stored as carbondata tblproperties('sort_columns'='name,day','sort_scope'='local_sort','comment'='of Spark')", of(""))},
+		question{sql: fmt.Sprintf("create table native_parts (%s) partitioned by (day date) stored as carbondata tblproperties('sort_columns'='id')", of("day"))})
+	h.tables["native"], h.tables["native_parts"] = table{}, table{}
+	for i := range 3 {
+		*list = append(*list, h.insert("native", 80_000_000+i, nil, nil), h.insert("native_parts", 80_000_000+i, nil, nil, "day"))
+	}
+	return []string{"native", "native_parts"}
+}
+
+// alter has stoa change the columns of a table that Spark made, add rows, and take rows and a segment away.
+func (h *house) alter(name string) {
+	h.run("delete", h.path(name), "--where", "id = 80000001 or id = 10000003")
+	h.run("add-column", h.path(name), "extra", "decimal(8,3)", "--default", "1.5")
+	h.run("add-column", h.path(name), "since", "date")
+	h.run("drop-column", h.path(name), "big")
+	t := h.tables[name]
+	delete(t, 80_000_001)
+	delete(t, 10_000_003)
+	for _, c := range t {
+		delete(c, "big")
+		c["extra"] = "1.5"
+	}
+	h.load(name, 20_000_000, 20_000_030, "-c", "id,name,amount,day,at,ratio,small,flag,tags")
+	h.run("delete", h.path(name), "--where", "id = 20000007")
+	delete(t, 20_000_007)
+	for id, c := range t {
+		if id >= 20_000_000 && id < 20_000_030 {
+			delete(c, "big")
+		}
+	}
+	h.run("compact", h.path(name), "--minor")
 }
 
 // merged has stoa merge the index files of two tables that Spark wrote with single ones, and asks for their rows.
