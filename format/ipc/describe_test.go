@@ -8,8 +8,8 @@ import (
 	"stoa/format"
 	"stoa/format/formattest"
 	"stoa/region"
-	"stoa/vec"
 	"stoa/store"
+	"stoa/vec"
 )
 
 func TestDescribe(t *testing.T) {
