@@ -3,6 +3,7 @@ package stoa_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,6 +89,61 @@ func TestPagesOfNoUseAreNotRead(t *testing.T) {
 		others := all - own
 		if others < 200_000 || one-own > others/4 || none-own > others/8 || none > one {
 			t.Errorf("%s: too much was read", f.to)
+		}
+	}
+}
+
+// TestDictionaryOfNoUseIsNotRead: the dictionary of a column that is not in the filter is read with the first page that is.
+func TestDictionaryOfNoUseIsNotRead(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "w", Type: arrow.BinaryTypes.String}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	word := func(i int) string { return fmt.Sprintf("word %d %s", i%2000, strings.Repeat("x", 50)) }
+	for i := range 20_000 {
+		b.Field(0).(*array.Int64Builder).Append(int64(i))
+		b.Field(1).(*array.StringBuilder).Append(word(i))
+	}
+	place := filepath.Join(t.TempDir(), "set") + "/"
+	w, err := stoa.Create(t.Context(), place, sc, stoa.CreateOptions{To: "cfile", Opts: map[string]string{"encoding.w": "dict", "compression": "none"}})
+	if err == nil {
+		err = w.Write(t.Context(), b.NewRecordBatch())
+	}
+	if err == nil {
+		_, err = w.Close(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, want := range map[string][]string{"n < 0": nil, "n = 4321": {word(4321)}} {
+		count := store.NewCounter(store.Local{})
+		tab, err := stoa.Open(t.Context(), place, stoa.OpenOptions{Tree: count})
+		if err != nil {
+			t.Fatal(err)
+		}
+		filter, err := pred.Parse(where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for b, err := range tab.Scan(t.Context(), stoa.ScanSpec{Columns: []string{"w"}, Filter: filter}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range int(b.NumRows()) {
+				got = append(got, b.Column(0).ValueStr(i))
+			}
+		}
+		tab.Close()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, not %q", where, got, want)
+		}
+		bytes := 0
+		for _, r := range count.Reads() {
+			if strings.HasSuffix(r.Name, "w.cfile") {
+				bytes += r.Got
+			}
+		}
+		if large := bytes > 200_000; large != (want != nil) { // opening the file reads 128 KiB, the words are 120 kB
+			t.Errorf("%s: %d bytes of the words were read", where, bytes)
 		}
 	}
 }

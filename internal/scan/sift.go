@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -19,13 +20,21 @@ type sifted struct {
 
 // sift tells the stream what of the filter is its own, tests its dictionary, and says which of its pages are passed over. Of what an
 // overlay may change nothing is known before it is patched.
-func (w *windows) sift(s *stream) error {
+func (w *windows) sift(ctx context.Context, s *stream) error {
 	p := w.run.plan
 	if w.overlay != nil && w.overlay.Touches(s.column) {
 		return nil
 	}
 	coded := false // some coded value passes
-	if s.filter = p.alone[s.column]; s.filter != nil && s.dict != nil && s.dict.Len() > 0 {
+	if s.filter = p.alone[s.column]; s.filter != nil && s.dead == nil {
+		if err := s.needDict(ctx); err != nil {
+			if !w.run.excused(err) {
+				return s.blame(err)
+			}
+			s.dead = err
+		}
+	}
+	if s.filter != nil && s.dict != nil && s.dict.Len() > 0 {
 		values, err := s.dict.View(s.dict.Len())
 		if err != nil {
 			return err

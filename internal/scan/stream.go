@@ -25,20 +25,21 @@ type stream struct {
 	col    format.Column
 	chunk  format.Chunk
 	pager  pager
-	dict   *vec.Vector
+	dict   *vec.Vector // see needDict
 	arena  *vec.Arena
 
-	vec     *vec.Vector
-	row     int64 // of vec's first entry
-	counted int64 // rows of all pages passed, for pages that do not say where they begin
-	ended   bool  // there is nothing behind vec
-	lost    vec.Ranges
-	doubted []vec.Range // rows whose cells may be old, as their changes are lost
-	pruned  []vec.Range // rows of pages that were passed over because of their bounds
-	filter  *pred.Expr  // what of the scan's filter is about this column alone; nil = nothing, or it must not be used
-	hits    *vec.Sel    // the entries of dict that pass it; nil without a dictionary
-	sifted  []sifted    // what pages said of their own entries
-	dead    error       // the rest of the chunk cannot be found
+	vec      *vec.Vector
+	row      int64 // of vec's first entry
+	counted  int64 // rows of all pages passed, for pages that do not say where they begin
+	ended    bool  // there is nothing behind vec
+	lost     vec.Ranges
+	doubted  []vec.Range // rows whose cells may be old, as their changes are lost
+	pruned   []vec.Range // rows of pages that were passed over because of their bounds
+	filter   *pred.Expr  // what of the scan's filter is about this column alone; nil = nothing, or it must not be used
+	hits     *vec.Sel    // the entries of dict that pass it; nil without a dictionary
+	sifted   []sifted    // what pages said of their own entries
+	dictRead bool        // dict is what there is
+	dead     error       // the rest of the chunk cannot be found
 
 	seen, hit int // pages lately, and how many of them had a survivor: decides whether to read ahead
 }
@@ -53,7 +54,6 @@ func (r *run) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ran
 	s.chunk, err = r.src.Reader.Chunk(ctx, g, col, hull)
 	if err == nil {
 		s.pager = pager{src: r.src, trace: r.plan.spec.Trace, chunk: s.chunk, rows: rows, ahead: ahead}
-		s.dict, err = r.src.Dicts.get(ctx, r.src, s.col, s.chunk)
 	}
 	if err != nil {
 		if !r.excused(err) {
@@ -63,6 +63,16 @@ func (r *run) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ran
 		s.dead = err
 	}
 	return s, nil
+}
+
+// needDict makes sure that the dictionary, if there is one, is at hand: it is read with the first page that is decoded, or with the filter.
+// An error means that no page can be.
+func (s *stream) needDict(ctx context.Context) (err error) {
+	if !s.dictRead {
+		s.dict, err = s.run.src.Dicts.get(ctx, s.run.src, s.col, s.chunk)
+		s.dictRead = err == nil
+	}
+	return err
 }
 
 // excused reports whether the damage policy reads on after err. An encoding or codec that nobody knows is excused, too: one
@@ -157,6 +167,9 @@ func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.
 			s.pass(to)
 		} // else it is looked at again in the next window
 		return nil
+	}
+	if err := s.needDict(ctx); err != nil {
+		return err
 	}
 	s.seen, s.hit = s.seen+1, s.hit+1
 	if known && s.few(p, first) {

@@ -78,7 +78,7 @@ func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*fi
 			return err
 		}
 		if to == &w.filters {
-			if err := w.sift(s); err != nil {
+			if err := w.sift(ctx, s); err != nil {
 				s.close()
 				return err
 			}
