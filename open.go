@@ -333,13 +333,13 @@ func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format
 	case best < 0 && failed != nil:
 		return nil, failed
 	case sure == format.Maybe:
-		if f := byName(ctx, tg, formats); f != nil {
+		if f := byName(tg, formats); f != nil {
 			return f, nil
 		}
 	case best < 0:
 		err, strange := foreign(ctx, tg)
 		if strange {
-			if f := byName(ctx, tg, formats); f != nil {
+			if f := byName(tg, formats); f != nil {
 				return f, nil
 			}
 		}
@@ -349,11 +349,11 @@ func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format
 }
 
 // byName is the format that has the extension of a file that is of no known kind, nil if none has: its beginning is damaged, perhaps, and
-// that format says so, and recovers what is whole. Text has no marks by which to know it; zeros are none.
-func byName(ctx context.Context, tg format.Target, formats []format.Format) *format.Format {
+// that format says so, and recovers what is whole. Texts have no marks that could be lost.
+func byName(tg format.Target, formats []format.Format) *format.Format {
 	base := strings.ToLower(path.Base(filepath.ToSlash(tg.Name)))
 	for i, f := range formats {
-		if f.Open == nil || f.Describe == nil && zeros(ctx, tg.Tree, tg.Name) {
+		if f.Open == nil || f.Describe == nil {
 			continue
 		}
 		if slices.ContainsFunc(f.Extensions, func(ext string) bool { return strings.HasSuffix(base, ext) }) {

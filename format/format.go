@@ -100,7 +100,7 @@ type KeyValue struct{ Key, Value string }
 type Limits struct {
 	Page     int64 // bytes of one decoded page; default 1 GiB
 	Metadata int64 // bytes of one metadata structure; default 256 MiB
-	Fields   int64 // fields, nested ones counted, that a text without a schema may have; default 65,536
+	Fields   int64 // fields, nested ones counted, that a text without a schema, or a Parquet file, may have; default 65,536
 }
 
 // WithDefaults fills the zero fields.

@@ -69,7 +69,7 @@ func (f *sourceFlags) register(a *app, cmd *cobra.Command) {
 	}
 	fl.StringVar(&f.maxPage, "max-page", "", "refuse pages of more than `SIZE` when decoded (default 1GiB)")
 	fl.StringVar(&f.maxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
-	fl.Int64Var(&f.limits.Fields, "max-fields", 0, "refuse texts whose rows have more than `N` fields (default 65536)")
+	fl.Int64Var(&f.limits.Fields, "max-fields", 0, "refuse texts whose rows, and Parquet files that, have more than `N` fields (default 65536)")
 	f.changed = fl.Changed
 	for _, w := range newWordFlags() {
 		if fl.Lookup(w.flag) != nil { // the verb has another use for the word

@@ -156,6 +156,9 @@ func (r *reader) take(ctx context.Context, b []byte, pairs metadata.KeyValueMeta
 		if r.meta, err = metadata.NewFileMetaData(b, nil); err != nil {
 			return err
 		}
+		if n := int64(len(r.meta.FileMetaData.Schema)); n > r.limits.Fields { // the library takes the square of this
+			return fault.Limitf(r.footer, "footer/metadata.schema", "%d columns and groups are more than a file may have (%d; --max-fields)", n, r.limits.Fields)
+		}
 		if pairs != nil {
 			r.meta.FileMetaData.KeyValueMetadata = pairs
 		}
