@@ -148,6 +148,9 @@ func (r *reader) start(ctx context.Context) error {
 
 // take understands a footer. pairs, which may be nil, are taken for its key/value metadata if it has none.
 func (r *reader) take(ctx context.Context, b []byte, pairs metadata.KeyValueMetadata) error {
+	if err := r.narrow(b); err != nil {
+		return err
+	}
 	c := wire.NewCursor(b, r.footer, "footer").Trace(r.tracer, 1)
 	if walk(thrift.NewReader(c, thrift.Compact), "metadata", fileMetaData); c.Err() != nil {
 		return c.Err()
@@ -155,9 +158,6 @@ func (r *reader) take(ctx context.Context, b []byte, pairs metadata.KeyValueMeta
 	err := guard(r.footer, "footer", func() (err error) {
 		if r.meta, err = metadata.NewFileMetaData(b, nil); err != nil {
 			return err
-		}
-		if n := int64(len(r.meta.FileMetaData.Schema)); n > r.limits.Fields { // the library takes the square of this
-			return fault.Limitf(r.footer, "footer/metadata.schema", "%d columns and groups are more than a file may have (%d; --max-fields)", n, r.limits.Fields)
 		}
 		if pairs != nil {
 			r.meta.FileMetaData.KeyValueMetadata = pairs
@@ -172,6 +172,23 @@ func (r *reader) take(ctx context.Context, b []byte, pairs metadata.KeyValueMeta
 		return r.buildSchema(ctx)
 	})
 	return r.blame(err, r.footer, "footer")
+}
+
+// narrow is a Limit error for a footer with more columns and groups than a file may have, of whose number the library takes the square.
+func (r *reader) narrow(b []byte) error {
+	t := thrift.NewReader(wire.NewCursor(b, r.footer, "footer"), thrift.Compact)
+	for t.Struct(""); t.Next(); {
+		if t.Field() != 2 {
+			continue
+		}
+		for i := range t.List("schema", thrift.Struct) {
+			if int64(i) >= r.limits.Fields {
+				return fault.Limitf(r.footer, "footer/metadata.schema", "more than %d columns and groups (--max-fields)", r.limits.Fields)
+			}
+			walk(t, "", schemaElement)
+		}
+	}
+	return nil
 }
 
 // readFooter finds and reads the Thrift of the footer.
