@@ -166,7 +166,7 @@ func looseFiles(ctx context.Context, tg format.Target) (out []looseFile, err err
 }
 
 // column recovers column i. Only what is no damage is an error.
-func (r *setRecovery) column(i int, fields map[string]toldField, opts readOptions) (err error) {
+func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts readOptions) (err error) {
 	c, l := r.set.Columns[i], leafAt(r.leaves, i)
 	if f, ok := fields[c.Path]; ok {
 		if opts, err = opts.with(f, c.Path); err != nil {

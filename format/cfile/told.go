@@ -3,7 +3,6 @@ package cfile
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"path"
 	"strings"
@@ -15,45 +14,18 @@ import (
 // What a lost footer said can be told by a schema, as `stoa schema -f json` prints it: of a column the type and whether it may be null;
 // its metadata stoa.type, stoa.encoding and stoa.compression say the rest, if it was that of a CFile. What it leaves open is found by trying.
 
-// toldField is a field of a schema's JSON.
-type toldField struct {
-	Name     string            `json:"name"`
-	Type     string            `json:"type"`
-	Nullable bool              `json:"nullable"`
-	Metadata map[string]string `json:"metadata"`
-	Children []toldField       `json:"children"`
-}
-
-// maxToldSchema is how long a schema's file may be.
-const maxToldSchema = 16 << 20
-
 // toldColumns are those of the schema that option schema names, by their dotted paths; nil without the option.
-func (o *readOptions) toldColumns(ctx context.Context, tg format.Target) (map[string]toldField, error) {
+func (o *readOptions) toldColumns(ctx context.Context, tg format.Target) (map[string]format.SchemaField, error) {
 	if o.schema == "" {
 		return nil, nil
 	}
-	src, err := tg.Tree.Open(ctx, o.schema)
+	told, err := format.ReadSchemaFile(ctx, tg.Tree, o.schema)
 	if err != nil {
 		return nil, err
 	}
-	defer src.Close()
-	at := fault.Span{Object: o.schema, Len: src.Size()}
-	if at.Len > maxToldSchema {
-		return nil, fault.Limitf(at, "", "%d bytes are more than a schema may have (%d)", at.Len, maxToldSchema)
-	}
-	b := make([]byte, at.Len)
-	if err := format.ReadFull(ctx, src, at, "", b); err != nil {
-		return nil, err
-	}
-	var doc struct {
-		Fields []toldField `json:"fields"`
-	}
-	if err := json.Unmarshal(b, &doc); err != nil || len(doc.Fields) == 0 {
-		return nil, fault.Invalidf("%s: not a schema as `stoa schema -f json` prints it: %v", o.schema, err)
-	}
-	out := map[string]toldField{}
-	var add func(prefix string, fields []toldField)
-	add = func(prefix string, fields []toldField) {
+	out := map[string]format.SchemaField{}
+	var add func(prefix string, fields []format.SchemaField)
+	add = func(prefix string, fields []format.SchemaField) {
 		for _, f := range fields {
 			if name := prefix + f.Name; f.Type == "struct" {
 				add(name+".", f.Children)
@@ -62,7 +34,7 @@ func (o *readOptions) toldColumns(ctx context.Context, tg format.Target) (map[st
 			}
 		}
 	}
-	add("", doc.Fields)
+	add("", told)
 	return out, nil
 }
 
@@ -88,7 +60,7 @@ func (o readOptions) ofFile(ctx context.Context, tg format.Target) (readOptions,
 }
 
 // with is o with what the field f tells and o leaves open.
-func (o readOptions) with(f toldField, name string) (readOptions, error) {
+func (o readOptions) with(f format.SchemaField, name string) (readOptions, error) {
 	precision, scale := 0, -1
 	word := cmp.Or(f.Metadata[MetaType], usualTypes[strings.SplitN(f.Type, "[", 2)[0]])
 	if _, err := fmt.Sscanf(f.Type, "decimal128(%d, %d)", &precision, &scale); err == nil && word == "" {

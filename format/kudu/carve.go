@@ -3,7 +3,6 @@ package kudu
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -226,37 +225,15 @@ func (x *loose) follows(y *loose) bool {
 	return x.ID == y.ID+1 && x.rows == y.rows && x.kind == cfile.KindColumn && y.kind == cfile.KindColumn
 }
 
-// maxSchemaFile is how long a schema's file may be.
-const maxSchemaFile = 16 << 20
-
 // readSchemaFile reads a schema as `stoa schema -f json` prints it. The metadata stoa.type, stoa.key, stoa.column_id, stoa.encoding and
 // stoa.compression say what Arrow's types do not; without stoa.type it is the usual type.
 func readSchemaFile(ctx context.Context, tree store.Tree, name string) (*Schema, error) {
-	src, err := tree.Open(ctx, name)
+	fields, err := format.ReadSchemaFile(ctx, tree, name)
 	if err != nil {
 		return nil, err
 	}
-	defer src.Close()
-	at := fault.Span{Object: name, Len: src.Size()}
-	if at.Len > maxSchemaFile {
-		return nil, fault.Limitf(at, "", "%d bytes are more than a schema may have (%d)", at.Len, maxSchemaFile)
-	}
-	b := make([]byte, at.Len)
-	if err := format.ReadFull(ctx, src, at, "", b); err != nil {
-		return nil, err
-	}
-	var doc struct {
-		Fields []struct {
-			Name, Type string
-			Nullable   bool
-			Metadata   map[string]string
-		}
-	}
-	if err := json.Unmarshal(b, &doc); err != nil {
-		return nil, fault.Invalidf("%s: not a schema as `stoa schema -f json` prints it: %v", name, err)
-	}
 	sc := &Schema{}
-	for i, f := range doc.Fields {
+	for i, f := range fields {
 		c := Column{ID: int32(i), Name: f.Name, Nullable: f.Nullable, Key: f.Metadata[MetaKey] != ""}
 		word := cmp.Or(f.Metadata[cfile.MetaType], usualType[strings.SplitN(f.Type, "[", 2)[0]])
 		t, ok := cfile.TypeByName(word)

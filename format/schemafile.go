@@ -1,0 +1,66 @@
+package format
+
+import (
+	"context"
+	"encoding/json"
+
+	"stoa/fault"
+	"stoa/store"
+)
+
+// SchemaField is a column, or what is in a nested one, of a schema as `stoa schema -f json` prints it: Type is a word with its parameters, and
+// Children are a list's element, a map's key and value, a struct's fields.
+type SchemaField struct {
+	Name     string
+	Type     string
+	Nullable bool
+	Children []SchemaField
+	Metadata Texts
+}
+
+// Texts are the texts of a JSON object. What is no text, such as bytes as {"base64": …}, is passed over.
+type Texts map[string]string
+
+// UnmarshalJSON reads an object.
+func (t *Texts) UnmarshalJSON(b []byte) error {
+	var all map[string]any
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	*t = Texts{}
+	for k, v := range all {
+		if s, ok := v.(string); ok {
+			(*t)[k] = s
+		}
+	}
+	return nil
+}
+
+// maxSchemaFile is how long a schema's file may be.
+const maxSchemaFile = 16 << 20
+
+// ReadSchemaFile reads the fields of a schema from a file, of at most 16 MiB, that holds what `stoa schema -f json` prints. There is at
+// least one.
+func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) ([]SchemaField, error) {
+	src, err := tree.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	at := fault.Span{Object: name, Len: src.Size()}
+	if at.Len > maxSchemaFile {
+		return nil, fault.Limitf(at, "", "%d bytes are more than a schema may have (%d)", at.Len, maxSchemaFile)
+	}
+	b := make([]byte, at.Len)
+	if err := ReadFull(ctx, src, at, "", b); err != nil {
+		return nil, err
+	}
+	var doc struct{ Fields []SchemaField }
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return nil, fault.Invalidf("%s: not a schema as `stoa schema -f json` prints it: %v", name, err)
+	}
+	if len(doc.Fields) == 0 {
+		return nil, fault.Invalidf("%s: not a schema as `stoa schema -f json` prints it: it has no fields", name)
+	}
+	return doc.Fields, nil
+}
