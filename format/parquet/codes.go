@@ -4,11 +4,12 @@ import "stoa/region"
 
 // codes are the kinds of findings of Verify.
 var codes = []region.CodeDoc{
+	{Code: "parquet.bloom", Severity: region.Error, Help: "A Bloom filter does not have a value that its column chunk has, or cannot be read. Whoever asks it for the value misses rows; stoa does not ask it when it reads."},
 	{Code: "parquet.column", Severity: region.Error, Help: "A column of a row group cannot be read; the rows of the group are lost in that column."},
 	{Code: "parquet.footer", Severity: region.Error, Help: "The footer cannot be read, so nothing of the file can."},
 	{Code: "parquet.footer.cut", Severity: region.Warning, Help: "Recover found the beginning of a footer that is cut: names and Parquet's own types of the columns are known, but what stands behind the row groups is lost, as the Arrow schema and all other key/value metadata. Types that Parquet has no word for come as those that stand for them."},
 	{Code: "parquet.index", Severity: region.Warning, Help: "An offset or column index cannot be read, or does not point to the pages. Reading everything does not need it; seeking and filtering do."},
-	{Code: "parquet.index.bounds", Severity: region.Error, Help: "A page has a value outside of its bounds in the column index, or another number of nulls. Whoever skips pages by them misses rows."},
+	{Code: "parquet.index.bounds", Severity: region.Error, Help: "A page has a value outside of its bounds in the column index or its header, or another number of nulls, or the bounds are not in the order that the index says. Whoever skips pages by them misses rows."},
 	{Code: "parquet.layout", Severity: region.Note, Help: "Bytes that nothing in the file points to. Some writers leave such bytes; no rows are lost by them."},
 	{Code: "parquet.magic", Severity: region.Error, Help: "The file does not begin with PAR1: its first bytes were overwritten. No reader needs them if the footer is whole, but what lies behind them may be damaged, too."},
 	{Code: "parquet.page", Severity: region.Error, Help: "A page, or its header, cannot be read."},
@@ -16,7 +17,9 @@ var codes = []region.CodeDoc{
 	{Code: "parquet.recovered", Severity: region.Note, Help: "Recover put row groups together without the footer at the end of the file."},
 	{Code: "parquet.rows", Severity: region.Error, Help: "The footer's number of rows is not that of the row groups."},
 	{Code: "parquet.rows.lost", Severity: region.Error, Help: "Recover found pages that make no whole row group, as where the file is cut within one. Columns of it that are whole can be read by themselves."},
-	{Code: "parquet.statistics", Severity: region.Error, Help: "A row group has a value outside of its statistics, or another number of nulls. Whoever skips row groups by them misses rows."},
+	{Code: "parquet.sizes", Severity: region.Warning, Help: "The footer's raw size of a column chunk is not that of its pages, or its first data page is not where the footer says. Rows are read all the same here; a reader that plans by them, or begins there, may not."},
+	{Code: "parquet.statistics", Severity: region.Error, Help: "A row group has a value outside of its statistics, or another number of nulls. Whoever skips row groups by them misses rows. The old min and max, whose order was never written down, are held against what any order has in common: signed numbers; unsigned ones without their highest bit; strings and bytes up to the first byte that differs, if it is ASCII in both."},
+	{Code: "parquet.statistics.distinct", Severity: region.Warning, Help: "A row group or a page does not have as many distinct values as its statistics say. Whoever answers a count of distinct values by them is wrong; some writers only estimate it."},
 	{Code: "parquet.unreadable", Severity: region.Error, Help: "Bytes could not be read from where the file is kept; the message says why."},
 	{Code: "parquet.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here, as a codec; the message names it. That part of it was not verified."},
 	{Code: "parquet.values", Severity: region.Error, Help: "The footer's number of values of a column chunk is not that of its pages."},

@@ -17,6 +17,7 @@ type offsetIndex struct {
 	offsets  []int64 // in the file
 	sizes    []int32 // with the header
 	firstRow []int64
+	behind   fault.Span // bytes that the footer counts to the index, and that are not of it
 }
 
 // columnIndex says what is in the data pages of a column chunk (parquet.thrift, ColumnIndex).
@@ -25,6 +26,8 @@ type columnIndex struct {
 	nullPages []bool   // nothing but nulls
 	min, max  [][]byte // without meaning for pages of nulls
 	nulls     []int64  // nil: not known
+	order     int32    // of the bounds from page to page: see orders
+	behind    fault.Span
 }
 
 func parseOffsetIndex(r *thrift.Reader) (x offsetIndex) {
@@ -69,7 +72,7 @@ func parseColumnIndex(r *thrift.Reader) (x columnIndex) {
 				x.max = append(x.max, r.Bytes(""))
 			}
 		case 4:
-			r.Enum("boundary_order", func(v int32) string { return named(orders, v) })
+			x.order = r.Enum("boundary_order", func(v int32) string { return named(orders, v) })
 		case 5:
 			for range r.List("null_counts", thrift.I64) {
 				x.nulls = append(x.nulls, r.I64(""))
@@ -142,6 +145,7 @@ func (r *reader) offsetIndex(ctx context.Context, group, leaf int, trace func(re
 		return nil, cur.Err()
 	}
 	x.at = r.span(*c.OffsetIndexOffset, int64(*c.OffsetIndexLength))
+	x.behind = x.at.Sub(int64(cur.Pos()), int64(cur.Left()))
 	return &x, x.check(r.chunkSpan(group, leaf), r.base, r.meta.RowGroups[group].NumRows, path)
 }
 
@@ -174,6 +178,7 @@ func (r *reader) columnIndex(ctx context.Context, group, leaf, pages int, trace 
 		return nil, cur.Err()
 	}
 	x.at = r.span(*c.ColumnIndexOffset, int64(*c.ColumnIndexLength))
+	x.behind = x.at.Sub(int64(cur.Pos()), int64(cur.Left()))
 	if len(x.nullPages) != pages || len(x.min) != pages || len(x.max) != pages || x.nulls != nil && len(x.nulls) != pages {
 		return nil, fault.Corruptf(x.at, path, "%d null_pages, %d min_values, %d max_values and %d null_counts for %d pages",
 			len(x.nullPages), len(x.min), len(x.max), len(x.nulls), pages)

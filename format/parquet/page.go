@@ -37,6 +37,7 @@ type page struct {
 
 	levels [2]int32 // of definition and repetition: encodings in a data page v1, bytes in one v2
 	bare   bool     // of a data page v2: the body is not compressed
+	stats  *said    // nil: none
 }
 
 func (p *page) isData() bool { return p.kind == dataPage || p.kind == dataPageV2 }
@@ -91,7 +92,7 @@ func (p *page) dataHeader(r *thrift.Reader, name string, enc int) {
 		case !v2 && r.Type() == thrift.I32 && f >= 3 && f < 5:
 			p.levels[f-3] = r.Enum(names[f], func(v int32) string { return named(encodings, v) })
 		case r.Type() == thrift.Struct:
-			walk(r, "statistics", statistics)
+			p.stats = parseStatistics(r)
 		}
 	}
 }

@@ -5,17 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/pred"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -125,11 +121,15 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 		for f := range v.r.leaves {
 			v.base.Column, v.base.Rows, v.base.Lost = v.r.schema.Field(f).Name, [2]int64{rows, rows + rg.NumRows}, rg.NumRows
 			v.told = map[fault.Span]bool{}
+			var pages []chunkWalk
 			for _, leaf := range v.r.leaves[f] {
-				v.chunk(g, leaf)
+				pages = append(pages, v.chunk(g, leaf))
 			}
 			if v.depth != format.Quick { // footer, indexes and headers of pages have no checksum: only reading tells whether they fit the pages
-				v.values(g, f)
+				v.values(g, f, pages)
+				for _, leaf := range v.r.leaves[f] {
+					v.bloom(g, leaf)
+				}
 			}
 			if v.left {
 				return
@@ -151,8 +151,8 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 	}
 }
 
-// chunk checks the pages of a column chunk: their headers, checksums, sizes and number of values, and what the offset index says.
-func (v *verifier) chunk(group, leaf int) {
+// chunk checks the pages of a column chunk: their headers, checksums, sizes and number of values, and what footer and indexes say of them.
+func (v *verifier) chunk(group, leaf int) chunkWalk {
 	whole := v.base
 	defer func() { v.base = whole }()
 	x, indexErr := v.r.offsetIndex(v.ctx, group, leaf, nil)
@@ -176,21 +176,86 @@ func (v *verifier) chunk(group, leaf int) {
 		w.take(&p)
 	}
 	if v.left || w.damaged {
-		return
+		return w
 	}
 	if n := v.r.meta.RowGroups[group].Columns[leaf].MetaData.NumValues; n != w.values {
 		v.find("parquet.values", fault.Corruptf(at, indexPath(group, leaf, "num_values"), "%d, but the pages say %d", n, w.values))
 	}
-	if indexErr != nil || x == nil {
-		v.find("parquet.index", indexErr)
-		return
+	v.find("parquet.values", w.rowsFit(at))
+	v.find("parquet.sizes", v.sizesFit(&w, at))
+	if indexErr == nil && x != nil {
+		if indexErr = w.compare(v.r.base); indexErr == nil && x.behind.Len > 0 {
+			indexErr = fault.Corruptf(x.behind, indexPath(group, leaf, "offset_index"), "%d bytes behind its end", x.behind.Len)
+		}
 	}
-	if err := w.compare(v.r.base); err != nil {
-		v.find("parquet.index", err)
-		return
+	if v.find("parquet.index", indexErr); indexErr != nil {
+		w.x = nil
 	}
-	_, err := v.r.columnIndex(v.ctx, group, leaf, len(w.data), nil)
+	c, err := v.r.columnIndex(v.ctx, group, leaf, len(w.data), nil)
+	if err == nil && c != nil && c.behind.Len > 0 {
+		err = fault.Corruptf(c.behind, indexPath(group, leaf, "column_index"), "%d bytes behind its end", c.behind.Len)
+	}
 	v.find("parquet.index", err)
+	return w
+}
+
+// rowsFit holds the numbers of rows that data pages v2 have against the row group.
+func (w *chunkWalk) rowsFit(at fault.Span) error {
+	rows, all := int64(0), true
+	for i, p := range w.data {
+		if all = all && p.rows >= 0; p.rows < 0 {
+			continue
+		}
+		if rows += p.rows; w.flat && p.rows != p.values {
+			return fault.Corruptf(p.header, indexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_rows", i)), "%d, but num_values is %d", p.rows, p.values)
+		}
+	}
+	if all && len(w.data) > 0 && rows != w.rows {
+		return fault.Corruptf(at, indexPath(w.group, w.leaf, "num_rows"), "the pages say %d, the row group has %d", rows, w.rows)
+	}
+	return nil
+}
+
+// sizesFit holds what the footer says of the size and the beginning of a chunk against its pages.
+func (v *verifier) sizesFit(w *chunkWalk, at fault.Span) error {
+	m := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData
+	if m.TotalUncompressedSize != w.raw {
+		return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "total_uncompressed_size"), "%d, but the pages have %d bytes", m.TotalUncompressedSize, w.raw)
+	}
+	d := m.DictionaryPageOffset
+	if len(w.data) == 0 || d == nil || *d <= 0 {
+		return nil // without the offset of a dictionary, some writers begin with it at data_page_offset
+	}
+	if first := w.data[0].header.Off - v.r.base; m.DataPageOffset != first {
+		return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "data_page_offset"), "%d, but the first data page is at %d", m.DataPageOffset, first)
+	}
+	return nil
+}
+
+// pageRows is the rows of the row group that each data page has; nil if that is not known.
+func (w *chunkWalk) pageRows() []vec.Range {
+	out, row := make([]vec.Range, len(w.data)), int64(0)
+	for i, p := range w.data {
+		n := p.rows
+		switch {
+		case w.damaged:
+			return nil
+		case w.flat:
+			n = p.values
+		case w.x != nil && i+1 < len(w.data):
+			n = w.x.firstRow[i+1] - row
+		case w.x != nil:
+			n = w.rows - row
+		case n < 0:
+			return nil
+		}
+		out[i] = vec.Range{From: row, To: row + n}
+		row += n
+	}
+	if row != w.rows {
+		return nil // told by other names
+	}
+	return out
 }
 
 // rows says that findings are about rows [from, to) of the row group.
@@ -209,11 +274,13 @@ type chunkWalk struct {
 	n       int        // pages before it, of all kinds
 	data    []page
 	values  int64
-	damaged bool // pages were passed over
+	raw     int64 // bytes of all pages, uncompressed, with their headers
+	damaged bool  // pages were passed over
 }
 
 func (w *chunkWalk) take(p *page) {
 	w.at = w.at.Sub(p.body.End()-w.at.Off, w.at.End()-p.body.End())
+	w.raw += p.header.Len + p.raw
 	if w.n++; p.isData() {
 		w.data = append(w.data, *p)
 		w.values += p.values
@@ -256,7 +323,7 @@ func (w *chunkWalk) behind(base int64) (from, to int64) {
 	return from, to
 }
 
-// compare holds the offset index against the pages.
+// compare holds the offset index against the pages. Rows are known of flat columns and of data pages v2.
 func (w *chunkWalk) compare(base int64) error {
 	x, path := w.x, indexPath(w.group, w.leaf, "offset_index")
 	if len(x.offsets) != len(w.data) {
@@ -264,11 +331,16 @@ func (w *chunkWalk) compare(base int64) error {
 	}
 	row := int64(0)
 	for i, p := range w.data {
-		if x.offsets[i] != p.header.Off-base || int64(x.sizes[i]) != p.header.Len+p.body.Len || w.flat && x.firstRow[i] != row {
+		if x.offsets[i] != p.header.Off-base || int64(x.sizes[i]) != p.header.Len+p.body.Len || row >= 0 && x.firstRow[i] != row {
 			return fault.Corruptf(x.at, fmt.Sprintf("%s.page_locations[%d]", path, i),
 				"%d bytes at %d from row %d on; the page has %d bytes at %d", x.sizes[i], x.offsets[i], x.firstRow[i], p.header.Len+p.body.Len, p.header.Off-base)
 		}
-		row += p.values
+		if row += p.values; !w.flat {
+			row = -1
+			if p.rows >= 0 {
+				row = x.firstRow[i] + p.rows
+			}
+		}
 	}
 	return nil
 }
@@ -331,22 +403,9 @@ func rawFits(p *page, code compress.Compression, b []byte) error {
 	return nil
 }
 
-// claim is what bounds say of some rows of a row group.
-type claim struct {
-	code, path string
-	at         fault.Span
-	rows       vec.Range
-	outside    *pred.Expr // a value that the bounds exclude; nil = they exclude none
-	nulls      int64      // -1 = not said
-	column     string
-
-	seen int64 // nulls so far
-	told bool
-}
-
-// values decodes a field of a row group and holds the bounds of its leaves against the values.
-func (v *verifier) values(group, f int) {
-	claims := v.claims(group, f)
+// values decodes a field of a row group and holds what is said of its leaves against the values.
+func (v *verifier) values(group, f int, pages []chunkWalk) {
+	claims := v.claims(group, f, pages)
 	at := int64(0)
 	q := format.Query{Cols: []int{f}}
 	for b, err := range v.r.Batches(v.ctx, format.RowGroup{Part: v.r.target.Name, Index: group}, q, vec.Range{}, nil) {
@@ -354,130 +413,46 @@ func (v *verifier) values(group, f int) {
 			v.find("parquet.column", err)
 			return
 		}
-		for i := range claims {
-			if err := claims[i].hold(b, at); err != nil {
-				v.find(claims[i].code, err)
-			}
+		for _, c := range claims {
+			v.find(c.code, c.hold(b, at))
 		}
 		at += b.NumRows()
 	}
 	for _, c := range claims {
-		if c.nulls >= 0 && c.nulls != c.seen && !c.told {
-			v.find(c.code, fault.Corruptf(c.at, c.path, "%d nulls, there are %d (%s, rows %d to %d of the row group)", c.nulls, c.seen, c.column, c.rows.From, c.rows.To))
-		}
+		v.conclude(c)
 	}
 }
 
-// claims are the statements about field f in the statistics and page indexes.
-func (v *verifier) claims(group, f int) (out []*claim) {
-	for _, l := range v.r.flats {
-		if l.path[0] != f {
+// claims are the statements about field f in the statistics of the row group and its pages, and in the column indexes. Of pages whose rows are not
+// known, as of lists without an offset index, there are none.
+func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
+	for i, l := range everyLeaf(&v.r.manifest[f], []int{f}, nil) {
+		path := fmt.Sprintf("row_groups[%d].columns[%d]", group, l.column)
+		if s := v.r.groupSaid(group, l.column); s != nil {
+			c := claim{code: "parquet.statistics", path: path + ".statistics", at: v.r.footer, rows: vec.Range{To: v.r.meta.RowGroups[group].NumRows}}
+			out = append(out, v.statements(l, c, s)...)
+		}
+		w := &pages[i]
+		rows := w.pageRows()
+		for k, p := range w.data {
+			if rows == nil || p.stats == nil {
+				continue
+			}
+			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.page[%d].header", path, k), at: p.header, rows: rows[k]}
+			out = append(out, v.statements(l, c, p.stats)...)
+		}
+		if rows == nil || w.damaged {
 			continue
 		}
-		name := v.r.nameOf(l.path)
-		b := v.r.groupBounds(group, l)
-		path := fmt.Sprintf("row_groups[%d].columns[%d]", group, l.column)
-		out = append(out, v.claim(name, l, b, claim{code: "parquet.statistics", path: path + ".statistics", at: v.r.footer, rows: vec.Range{To: b.Rows}}))
-		pages, err := v.r.pageBounds(v.ctx, group, l)
-		if err != nil || pages == nil {
+		x, err := v.r.columnIndex(v.ctx, group, l.column, len(w.data), nil)
+		if err != nil || x == nil {
 			continue // told by chunk
 		}
-		x := v.r.meta.RowGroups[group].Columns[l.column]
-		at := v.r.span(*x.ColumnIndexOffset, int64(*x.ColumnIndexLength))
-		for i, b := range pages.bounds {
-			rows := vec.Range{From: pages.firstRow[i], To: pages.firstRow[i] + b.Rows}
-			out = append(out, v.claim(name, l, b, claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.column_index[%d]", path, i), at: at, rows: rows}))
+		v.boundaryOrder(l, x, path)
+		for k := range w.data {
+			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.column_index[%d]", path, k), at: x.at, rows: rows[k]}
+			out = append(out, v.statements(l, c, x.said(k))...)
 		}
 	}
 	return out
-}
-
-func (v *verifier) claim(name string, l leafField, b pred.Bounds, c claim) *claim {
-	c.column, c.nulls = name, b.Nulls
-	var outside []*pred.Expr
-	if b.Min != nil {
-		outside = append(outside, pred.Test(name, pred.OpLt, *b.Min))
-	}
-	if b.Max != nil {
-		more := pred.Test(name, pred.OpGt, *b.Max)
-		if id := l.typ.ID(); id == arrow.FLOAT32 || id == arrow.FLOAT64 { // NaN is never in the bounds
-			more = pred.And(more, pred.Test(name, pred.OpNe, pred.Float(math.NaN())))
-		}
-		outside = append(outside, more)
-	}
-	if outside != nil {
-		if e, err := pred.Bind(pred.Or(outside...), v.r.schema); err == nil { // else no predicate can be misled by them
-			c.outside = e
-		}
-	}
-	return &c
-}
-
-// hold looks at the rows of a batch that c is about; the batch begins with row at of the row group.
-func (c *claim) hold(b arrow.RecordBatch, at int64) error {
-	mine := vec.Range{From: c.rows.From - at, To: c.rows.To - at}.Intersect(vec.Range{To: b.NumRows()})
-	if mine.Len() == 0 || c.told {
-		return nil
-	}
-	part := b.NewSlice(mine.From, mine.To)
-	defer part.Release()
-	n := int(mine.Len())
-	find := func(e *pred.Expr) (*vec.Sel, error) {
-		return e.Eval(n, func(path string) arrow.Array {
-			if pred.JoinPath(part.ColumnName(0)) == path {
-				return part.Column(0)
-			}
-			return nil
-		}, nil)
-	}
-	c.seen += int64(nullsAt(part.Column(0), c.column, part.Schema().Field(0)))
-	if c.outside == nil {
-		return nil
-	}
-	sel, err := find(c.outside)
-	if err != nil || sel.Count == 0 {
-		return err
-	}
-	c.told = true
-	row := int64(0)
-	for !sel.Has(int(row)) {
-		row++
-	}
-	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is not within them (%s)", at+mine.From+row, c.outside)
-}
-
-// nullsAt counts the nulls of the leaf that a path leads to through structs, theirs included.
-func nullsAt(a arrow.Array, path string, f arrow.Field) (nulls int) {
-	at, _, err := pred.Find([]arrow.Field{f}, path)
-	if err != nil {
-		return 0
-	}
-	chain := []arrow.Array{a}
-	for _, i := range at[1:] {
-		chain = append(chain, chain[len(chain)-1].(*array.Struct).Field(i))
-	}
-	if len(chain) == 1 && a.DataType().ID() != arrow.NULL {
-		return a.NullN()
-	}
-	for i := range a.Len() {
-		for _, x := range chain {
-			if x.IsNull(i) || x.DataType().ID() == arrow.NULL {
-				nulls++
-				break
-			}
-		}
-	}
-	return nulls
-}
-
-// nameOf is the name that predicates have for the leaf at path.
-func (r *reader) nameOf(path []int) string {
-	names := make([]string, len(path))
-	fields := r.schema.Fields()
-	for i, k := range path {
-		if names[i] = fields[k].Name; i+1 < len(path) {
-			fields = fields[k].Type.(*arrow.StructType).Fields()
-		}
-	}
-	return pred.JoinPath(names...)
 }

@@ -1,0 +1,395 @@
+package parquet
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"stoa/fault"
+	"stoa/internal/thrift"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// said is what a Statistics struct, or an entry of a column index, says of values.
+type said struct {
+	min, max           []byte // in the order that is defined for the type
+	oldMin, oldMax     []byte // min and max of the time before orders were defined
+	minExact, maxExact bool   // the bounds are values that occur
+	nulls              *int64
+	distinct           *int64
+	nans               *int64
+	none               *bool // a column index says of each page whether it has no values
+}
+
+// parseStatistics reads the Statistics of a page header.
+func parseStatistics(r *thrift.Reader) *said {
+	var s said
+	number := func(name string) *int64 { n := r.I64(name); return &n }
+	text := func(name string) []byte { return slices.Clone(r.Bytes(name)) }
+	for r.Struct("statistics"); r.Next(); {
+		switch f, t := r.Field(), r.Type(); {
+		case f == 1 && t == thrift.Bytes:
+			s.oldMax = text("max")
+		case f == 2 && t == thrift.Bytes:
+			s.oldMin = text("min")
+		case f == 3 && t == thrift.I64:
+			s.nulls = number("null_count")
+		case f == 4 && t == thrift.I64:
+			s.distinct = number("distinct_count")
+		case f == 5 && t == thrift.Bytes:
+			s.max = text("max_value")
+		case f == 6 && t == thrift.Bytes:
+			s.min = text("min_value")
+		case f == 7 && t == thrift.Bool:
+			s.maxExact = r.Bool("is_max_value_exact")
+		case f == 8 && t == thrift.Bool:
+			s.minExact = r.Bool("is_min_value_exact")
+		case f == 9 && t == thrift.I64:
+			s.nans = number("nan_count")
+		default:
+			value(r, field{name: statistics[f].name}) // no reader needs it
+		}
+	}
+	return &s
+}
+
+// groupSaid is what the footer says of a column chunk; nil: nothing.
+func (r *reader) groupSaid(group, column int) *said {
+	s := r.meta.RowGroups[group].Columns[column].MetaData.Statistics
+	if s == nil {
+		return nil
+	}
+	return &said{min: s.MinValue, max: s.MaxValue, oldMin: s.Min, oldMax: s.Max, nulls: s.NullCount, distinct: s.DistinctCount, nans: s.NanCount,
+		minExact: s.IsMinValueExact != nil && *s.IsMinValueExact, maxExact: s.IsMaxValueExact != nil && *s.IsMaxValueExact}
+}
+
+// everyLeaf lists the leaves of a field, those in lists and maps, too: path has a step 0 for the items of a list.
+func everyLeaf(f *pqarrow.SchemaField, path []int, to []leafField) []leafField {
+	if f.IsLeaf() {
+		return append(to, leafField{slices.Clone(path), f.ColIndex, f.Field.Type})
+	}
+	for i := range f.Children {
+		to = everyLeaf(&f.Children[i], append(path, i), to)
+	}
+	return to
+}
+
+// claim is one thing that the file says of the values of a leaf in some rows of a row group, and what has been seen of them.
+type claim struct {
+	code, path string
+	at         fault.Span
+	rows       vec.Range
+	leaf       leafField
+
+	outside  *pred.Expr                      // a value that the bounds exclude; nil = they exclude none
+	decisive func(a arrow.Array, i int) bool // whether such a value is outside by any order that a writer may have had; nil: by the only one
+	reached  []*reach                        // bounds that are said to occur
+	nulls    int64                           // -1 = not said
+	nans     int64
+	distinct int64
+	none     *bool
+
+	values, nullsSeen, nansSeen int64
+	seen                        map[string]struct{} // distinct values; nil: nobody asks, or they are too many to be counted
+	told                        bool
+}
+
+// reach is a bound that is said to be a value.
+type reach struct {
+	name  string
+	test  *pred.Expr
+	found bool
+}
+
+// leafName is the column that the predicates of claims name.
+const leafName = "v"
+
+// mostDistinct is how many values are counted apart from each other.
+const mostDistinct = 1 << 20
+
+// statements makes claims of what is said at one place. Bytes that are no value of the type are told at once.
+func (v *verifier) statements(l leafField, c claim, s *said) (out []*claim) {
+	c.leaf, c.nulls, c.nans, c.distinct = l, -1, -1, -1
+	first := c
+	first.none = s.none
+	if s.nulls != nil {
+		if first.nulls = *s.nulls; first.nulls < 0 {
+			v.find(c.code, fault.Corruptf(c.at, c.path+".null_count", "%d", first.nulls))
+			first.nulls = -1
+		}
+	}
+	if first.distinct = -1; s.distinct != nil {
+		if first.distinct = max(*s.distinct, 0); first.distinct <= mostDistinct {
+			first.seen = map[string]struct{}{}
+		}
+	}
+	if floating(l.typ) && s.nans != nil {
+		first.nans = *s.nans
+	}
+	if v.r.ordered(l.column) {
+		low, high := v.bound(l, c, "min_value", s.min), v.bound(l, c, "max_value", s.max)
+		first.outside = beyond(l, low, high)
+		first.reached = append(reaches("min_value", low, s.minExact && !floating(l.typ)), reaches("max_value", high, s.maxExact && !floating(l.typ))...)
+	}
+	out = append(out, &first)
+	if s.oldMin != nil || s.oldMax != nil {
+		old := c
+		old.path += ".min/max"
+		v.oldBounds(&old, s)
+		out = append(out, &old)
+	}
+	return out
+}
+
+// bound is a bound as a value; nil if there is none or it says nothing.
+func (v *verifier) bound(l leafField, c claim, name string, b []byte) *pred.Value {
+	if b == nil {
+		return nil
+	}
+	col := v.r.meta.Schema.Column(l.column)
+	want := int(physicalSize[col.PhysicalType()])
+	switch t := col.PhysicalType(); {
+	case want > 0 && len(b) != want:
+		v.find(c.code, fault.Corruptf(c.at, c.path+"."+name, "%d bytes; a value of %s has %d", len(b), t, want))
+		return nil
+	case t == parquet.Types.FixedLenByteArray && len(b) > col.TypeLength():
+		v.find(c.code, fault.Corruptf(c.at, c.path+"."+name, "%d bytes; a value has %d", len(b), col.TypeLength()))
+		return nil
+	}
+	x := v.r.value(l, b)
+	if x != nil && x.Kind == pred.KindFloat && math.IsNaN(x.Float) {
+		return nil // some writers leave it there; nobody believes it
+	}
+	return x
+}
+
+// physicalSize is how many bytes a bound of a type has; 0: it varies.
+var physicalSize = map[parquet.Type]int64{parquet.Types.Boolean: 1, parquet.Types.Int32: 4, parquet.Types.Int64: 8, parquet.Types.Int96: 12,
+	parquet.Types.Float: 4, parquet.Types.Double: 8}
+
+func floating(t arrow.DataType) bool { return t.ID() == arrow.FLOAT32 || t.ID() == arrow.FLOAT64 }
+
+func reaches(name string, v *pred.Value, exact bool) []*reach {
+	if v == nil || !exact {
+		return nil
+	}
+	return []*reach{{name: name, test: pred.Test(leafName, pred.OpEq, *v)}}
+}
+
+// beyond is true for values outside of the bounds; nil if there are none.
+func beyond(l leafField, low, high *pred.Value) *pred.Expr {
+	var out []*pred.Expr
+	if low != nil {
+		out = append(out, pred.Test(leafName, pred.OpLt, *low))
+	}
+	if high != nil {
+		more := pred.Test(leafName, pred.OpGt, *high)
+		if floating(l.typ) { // NaN is never in the bounds
+			more = pred.And(more, pred.Test(leafName, pred.OpNe, pred.Float(math.NaN())))
+		}
+		out = append(out, more)
+	}
+	if out == nil {
+		return nil
+	}
+	return pred.Or(out...)
+}
+
+// oldBounds makes a claim of min and max, whose order was never written down: writers compared signed what is stored, bytes, too. So numbers that are
+// signed can be held against them; of others only what is the same in either order: unsigned numbers without their highest bit, and bytes up to the first that
+// differs, if that is ASCII in both. Of INT96, intervals and decimals in bytes nothing is known.
+func (v *verifier) oldBounds(c *claim, s *said) {
+	l, low, high := c.leaf, v.bound(c.leaf, *c, "min", s.oldMin), v.bound(c.leaf, *c, "max", s.oldMax)
+	physical := v.r.meta.Schema.Column(l.column).PhysicalType()
+	text := physical == parquet.Types.ByteArray || physical == parquet.Types.FixedLenByteArray
+	_, decimal := l.typ.(arrow.DecimalType)
+	switch {
+	case signed(l.typ), decimal && !text:
+		c.outside = beyond(l, low, high)
+	case physical == parquet.Types.Int32, physical == parquet.Types.Int64:
+		half := pred.Uint(math.MaxInt32)
+		if physical == parquet.Types.Int64 {
+			half = pred.Uint(math.MaxInt64)
+		}
+		below := func(x *pred.Value) *pred.Value {
+			if x == nil {
+				return nil
+			}
+			if k, ok := pred.Compare(*x, half); !ok || k > 0 {
+				return nil
+			}
+			return x
+		}
+		if e := beyond(l, below(low), below(high)); e != nil {
+			c.outside = pred.And(e, pred.Test(leafName, pred.OpLe, half))
+		}
+	case text && !decimal:
+		if !ascii(s.oldMin) {
+			low = nil
+		}
+		if !ascii(s.oldMax) {
+			high = nil
+		}
+		c.outside = beyond(l, low, high)
+		c.decisive = func(a arrow.Array, i int) bool { return decisive(leafBytes(a, i), s.oldMin, s.oldMax) }
+	}
+}
+
+func ascii(b []byte) bool { return !slices.ContainsFunc(b, func(c byte) bool { return c >= 0x80 }) }
+
+// decisive reports whether b, which unsigned is outside of the bounds, is so, too, if bytes are signed.
+func decisive(b, low, high []byte) bool {
+	signed := func(x, y []byte) int {
+		return slices.CompareFunc(x, y, func(p, q byte) int { return int(int8(p)) - int(int8(q)) })
+	}
+	return low != nil && ascii(low) && signed(b, low) < 0 || high != nil && ascii(high) && signed(b, high) > 0
+}
+
+// leafBytes is a value of a column of strings or bytes.
+func leafBytes(a arrow.Array, i int) []byte {
+	switch a := a.(type) {
+	case *array.Dictionary:
+		return leafBytes(a.Dictionary(), a.GetValueIndex(i))
+	case interface{ Value(int) string }:
+		return []byte(a.Value(i))
+	case interface{ Value(int) []byte }:
+		return a.Value(i)
+	}
+	return nil
+}
+
+// hold looks at the rows of a batch that c is about; the batch begins with row at of the row group.
+func (c *claim) hold(b arrow.RecordBatch, at int64) error {
+	mine := vec.Range{From: c.rows.From - at, To: c.rows.To - at}.Intersect(vec.Range{To: b.NumRows()})
+	if mine.Len() == 0 || c.told {
+		return nil
+	}
+	rows := array.NewSlice(b.Column(0), mine.From, mine.To)
+	defer rows.Release()
+	view := leafView(rows, c.leaf.path[1:])
+	c.count(view)
+	for _, x := range c.reached {
+		if !x.found {
+			at, err := view.first(x.test, nil)
+			if err != nil {
+				return err
+			}
+			x.found = at >= 0
+		}
+	}
+	if c.outside == nil {
+		return nil
+	}
+	k, err := view.first(c.outside, c.decisive)
+	if err != nil || k < 0 {
+		return err
+	}
+	c.told = true
+	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is not within them (%s)", at+mine.From+view.row(k), c.outside)
+}
+
+// count counts what is said to be so many.
+func (c *claim) count(v *view) {
+	nulls := v.nulls()
+	c.nullsSeen += nulls
+	if c.values += v.entries() - nulls; c.seen == nil && c.nans < 0 {
+		return
+	}
+	for i := range v.leaf.Len() {
+		if !v.has(i) {
+			continue
+		}
+		switch x := v.leaf.(type) {
+		case *array.Float64:
+			c.nansSeen += one(math.IsNaN(x.Value(i)))
+		case *array.Float32:
+			c.nansSeen += one(math.IsNaN(float64(x.Value(i))))
+		}
+		if c.seen != nil && int64(len(c.seen)) <= c.distinct {
+			c.seen[v.leaf.ValueStr(i)] = struct{}{}
+		}
+	}
+}
+
+func one(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// conclude tells what is wrong when all rows have been seen.
+func (v *verifier) conclude(c *claim) {
+	where := fmt.Sprintf("rows %d to %d of the row group", c.rows.From, c.rows.To)
+	if c.nulls >= 0 && c.nulls != c.nullsSeen {
+		v.find(c.code, fault.Corruptf(c.at, c.path+".null_count", "%d, there are %d (%s)", c.nulls, c.nullsSeen, where))
+	}
+	if c.none != nil && *c.none != (c.values == 0) {
+		v.find(c.code, fault.Corruptf(c.at, c.path+".null_pages", "%t, there are %d values (%s)", *c.none, c.values, where))
+	}
+	if c.nans >= 0 && c.nans != c.nansSeen {
+		v.find(c.code, fault.Corruptf(c.at, c.path+".nan_count", "%d, there are %d (%s)", c.nans, c.nansSeen, where))
+	}
+	if c.distinct >= 0 && (c.seen != nil && c.distinct != int64(len(c.seen)) || c.distinct > c.values) {
+		v.find("parquet.statistics.distinct", fault.Corruptf(c.at, c.path+".distinct_count", "%d, there are %s (%s)", c.distinct, c.distinctSeen(), where))
+	}
+	for _, x := range c.reached {
+		if !x.found && !c.told {
+			v.find(c.code, fault.Corruptf(c.at, c.path+"."+x.name, "said to be exact, but no row has this value: %s (%s)", x.test, where))
+		}
+	}
+}
+
+func (c *claim) distinctSeen() string {
+	switch n := int64(len(c.seen)); {
+	case c.seen == nil:
+		return fmt.Sprintf("%d values", c.values)
+	case n > c.distinct:
+		return "more"
+	default:
+		return fmt.Sprint(n)
+	}
+}
+
+// said is what a column index says of a page.
+func (x *columnIndex) said(page int) *said {
+	s := &said{none: &x.nullPages[page]}
+	if x.nulls != nil {
+		s.nulls = &x.nulls[page]
+	}
+	if !x.nullPages[page] {
+		s.min, s.max = x.min[page], x.max[page]
+	}
+	return s
+}
+
+// boundaryOrder holds the order that a column index says its bounds are in against them. Pages of nulls have none.
+func (v *verifier) boundaryOrder(l leafField, x *columnIndex, path string) {
+	ascending := x.order == 1
+	if x.order != 1 && x.order != 2 || !v.r.ordered(l.column) {
+		return
+	}
+	for k, bounds := range [][][]byte{x.min, x.max} {
+		name := [...]string{"min_values", "max_values"}[k]
+		var last *pred.Value
+		for i, b := range bounds {
+			if x.nullPages[i] {
+				continue
+			}
+			now := v.r.value(l, b)
+			if last != nil && now != nil {
+				if k, ok := pred.Compare(*last, *now); ok && (ascending && k > 0 || !ascending && k < 0) {
+					v.find("parquet.index.bounds", fault.Corruptf(x.at, path+".column_index.boundary_order", "%s, but the %s of page %d are not behind those before", named(orders, x.order), name, i))
+					return
+				}
+			}
+			last = now
+		}
+	}
+}

@@ -1,0 +1,309 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	lib "github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"stoa/format"
+	"stoa/internal/thrift"
+	"stoa/store"
+)
+
+// claimed is a file of 400 rows, of which every column says all that it can: statistics of the row group and of pages, both indexes, a Bloom filter. By row i,
+// x is 10·i; u is 2³¹+i; s is "k" and i in three digits; f is i/2, NaN in row 7; l is [i, null, -i], null where i%10 is 3 and [] where it is 4; of all but l, rows with i%50 = 9 are null.
+func claimed(t *testing.T, more ...lib.WriterProperty) []byte {
+	t.Helper()
+	sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "u", Type: arrow.PrimitiveTypes.Uint32, Nullable: true},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "f", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}}, nil)
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
+	list := b.Field(4).(*array.ListBuilder)
+	for i := range 400 {
+		switch i % 10 {
+		case 3:
+			list.AppendNull()
+		case 4:
+			list.AppendEmptyValue()
+		default:
+			list.Append(true)
+			list.ValueBuilder().(*array.Int32Builder).AppendValues([]int32{int32(i), 0, -int32(i)}, []bool{true, false, true})
+		}
+		if i%50 == 9 {
+			for k := range 4 {
+				b.Field(k).AppendNull()
+			}
+			continue
+		}
+		b.Field(0).(*array.Int64Builder).Append(int64(10 * i))
+		b.Field(1).(*array.Uint32Builder).Append(1<<31 + uint32(i))
+		b.Field(2).(*array.StringBuilder).Append(fmt.Sprintf("k%03d", i))
+		f := float64(i) / 2
+		if i == 7 {
+			f = math.NaN()
+		}
+		b.Field(3).(*array.Float64Builder).Append(f)
+	}
+	props := append([]lib.WriterProperty{lib.WithDictionaryDefault(false), lib.WithDataPageSize(400), lib.WithBatchSize(40), lib.WithPageIndexEnabled(true),
+		lib.WithBloomFilterEnabled(true), lib.WithBloomFilterNDV(1000)}, more...)
+	var out bytes.Buffer
+	w, err := pqarrow.NewFileWriter(sc, &out, lib.NewWriterProperties(props...), pqarrow.DefaultWriterProps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(b.NewRecordBatch()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func readerOf(t *testing.T, b []byte) *reader {
+	t.Helper()
+	r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// refooter changes the footer of a file, and puts more bytes before it; at is where they are.
+func refooter(t *testing.T, whole []byte, more []byte, edit func(m *metadata.FileMetaData, at int64)) []byte {
+	t.Helper()
+	r := readerOf(t, whole)
+	edit(r.meta, r.footer.Off)
+	out := bytes.NewBuffer(append(bytes.Clone(whole[:r.footer.Off]), more...))
+	n, err := r.meta.WriteTo(out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(binary.LittleEndian.AppendUint32(out.Bytes(), uint32(n)), magic...)
+}
+
+// reindex writes another column index for a column.
+func reindex(t *testing.T, whole []byte, column int, edit func(x *columnIndex)) []byte {
+	t.Helper()
+	r := readerOf(t, whole)
+	off, err := r.offsetIndex(t.Context(), 0, column, nil)
+	if err != nil || off == nil || len(off.offsets) < 3 {
+		t.Fatalf("%+v, %v", off, err)
+	}
+	x, err := r.columnIndex(t.Context(), 0, column, len(off.offsets), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(x)
+	w := thrift.NewWriter(thrift.Compact)
+	w.Struct(thrift.Item)
+	w.List(1, thrift.Bool, len(x.nullPages))
+	for _, v := range x.nullPages {
+		w.Bool(thrift.Item, v)
+	}
+	for k, list := range [][][]byte{x.min, x.max} {
+		w.List(int16(2+k), thrift.Bytes, len(list))
+		for _, v := range list {
+			w.Bytes(thrift.Item, v)
+		}
+	}
+	w.I32(4, x.order)
+	w.List(5, thrift.I64, len(x.nulls))
+	for _, v := range x.nulls {
+		w.I64(thrift.Item, v)
+	}
+	w.End()
+	b := w.Encoded()
+	return refooter(t, whole, b, func(m *metadata.FileMetaData, at int64) {
+		c, n := m.RowGroups[0].Columns[column], int32(len(b))
+		c.ColumnIndexOffset, c.ColumnIndexLength = &at, &n
+	})
+}
+
+func le64(v int64) []byte    { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
+func le32(v uint32) []byte   { return binary.LittleEndian.AppendUint32(nil, v) }
+func ptr[T any](v T) *T      { return &v }
+func lef64(v float64) []byte { return le64(int64(math.Float64bits(v))) }
+
+const (
+	colX = iota
+	colU
+	colS
+	colF
+	colL
+)
+
+// TestVerifyFindsLiesOfFooters: everything that a footer says of the values of a row group is held against them, and where that says nothing, it is not.
+func TestVerifyFindsLiesOfFooters(t *testing.T) {
+	whole := claimed(t, lib.WithDataPageVersion(lib.DataPageV2))
+	if fs := findings(whole); len(fs) > 0 {
+		t.Fatalf("a healthy file: %+v", fs)
+	}
+	type stats = func(m *metadata.FileMetaData)
+	column := func(k int, f func(c *said)) stats {
+		return func(m *metadata.FileMetaData) {
+			s := m.RowGroups[0].Columns[k].MetaData.Statistics
+			c := said{min: s.MinValue, max: s.MaxValue, oldMin: s.Min, oldMax: s.Max, nulls: s.NullCount}
+			f(&c)
+			s.MinValue, s.MaxValue, s.Min, s.Max, s.NullCount, s.DistinctCount, s.NanCount = c.min, c.max, c.oldMin, c.oldMax, c.nulls, c.distinct, c.nans
+			s.IsMinValueExact, s.IsMaxValueExact = &c.minExact, &c.maxExact
+		}
+	}
+	const lie, none = "parquet.statistics", ""
+	for what, c := range map[string]struct {
+		edit stats
+		want string
+	}{
+		"min":                         {column(colX, func(s *said) { s.min = le64(1) }), lie},
+		"max":                         {column(colX, func(s *said) { s.max = le64(3989) }), lie},
+		"bounds that are only wide":   {column(colX, func(s *said) { s.min, s.max = le64(-5), le64(5000) }), none},
+		"not exact":                   {column(colX, func(s *said) { s.min, s.minExact = le64(-5), true }), lie},
+		"exact":                       {column(colX, func(s *said) { s.minExact, s.maxExact = true, true }), none},
+		"min of a list":               {column(colL, func(s *said) { s.min = le32(0) }), lie},
+		"max of a list":               {column(colL, func(s *said) { s.max = le32(398) }), lie},
+		"nulls":                       {column(colX, func(s *said) { s.nulls = ptr[int64](7) }), lie},
+		"more nulls than rows":        {column(colX, func(s *said) { s.nulls = ptr[int64](401) }), lie},
+		"nulls below zero":            {column(colX, func(s *said) { s.nulls = ptr[int64](-1) }), lie},
+		"nulls of a list":             {column(colL, func(s *said) { s.nulls = ptr[int64](40) }), lie},
+		"nulls of a list, right":      {column(colL, func(s *said) { s.nulls = ptr[int64](320 + 40 + 40) }), none},
+		"bytes":                       {column(colX, func(s *said) { s.min = []byte{1, 2, 3} }), lie},
+		"distinct":                    {column(colX, func(s *said) { s.distinct = ptr[int64](391) }), "parquet.statistics.distinct"},
+		"distinct, right":             {column(colX, func(s *said) { s.distinct = ptr[int64](392) }), none},
+		"distinct, too many to count": {column(colX, func(s *said) { s.distinct = ptr[int64](1 << 40) }), "parquet.statistics.distinct"},
+		"NaN is no bound":             {column(colF, func(s *said) { s.min, s.max = lef64(math.NaN()), lef64(math.NaN()) }), none},
+		"count of NaN":                {column(colF, func(s *said) { s.nans = ptr[int64](0) }), lie},
+		"count of NaN, right":         {column(colF, func(s *said) { s.nans = ptr[int64](1) }), none},
+		"old min":                     {column(colX, func(s *said) { s.oldMin = le64(1) }), lie},
+		"old max":                     {column(colX, func(s *said) { s.oldMax = le64(3980) }), lie},
+		"old bounds, right":           {column(colX, func(s *said) { s.oldMin, s.oldMax = le64(0), le64(3990) }), none},
+		"old max of floats":           {column(colF, func(s *said) { s.oldMax = lef64(199) }), lie},
+		// 2³¹ and more are negative for who compares signed, so the least may be anything of them
+		"old min of unsigned, in an order that is not known": {column(colU, func(s *said) { s.oldMin = le32(1<<31 + 399) }), none},
+		"old min of unsigned, below it":                      {column(colU, func(s *said) { s.oldMin = le32(1 << 30) }), none},
+		"old min of text":                                    {column(colS, func(s *said) { s.oldMin = []byte("k001") }), lie},
+		"old max of text":                                    {column(colS, func(s *said) { s.oldMax = []byte("k398") }), lie},
+		"old min of text, not ASCII":                         {column(colS, func(s *said) { s.oldMin = []byte("ké") }), none},
+		"raw size":                                           {func(m *metadata.FileMetaData) { m.RowGroups[0].Columns[colX].MetaData.TotalUncompressedSize++ }, "parquet.sizes"},
+	} {
+		got := findings(refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { c.edit(m) }))
+		if codesIn(got) != c.want || len(got) > 1 {
+			t.Errorf("%s: %+v, want %q", what, got, c.want)
+		}
+		for _, f := range got {
+			if f.At.Len == 0 || f.Path == "" || f.Column == "" {
+				t.Errorf("%s: no place: %+v", what, f)
+			}
+		}
+	}
+}
+
+// TestVerifyOldBoundsOfBytes: bytes of which nobody knows whether they were compared signed are no lie; the others are.
+func TestVerifyOldBoundsOfBytes(t *testing.T) {
+	for _, c := range []struct {
+		value, low, high string
+		want             bool
+	}{
+		{"b", "a", "c", false}, {"b", "c", "d", true}, {"b", "a", "a", true},
+		{"é", "a", "z", true}, // above z unsigned, below a signed
+		{"é", "", "z", false},
+		{"bé", "a", "ba", false}, {"bé", "a", "b", true}, {"b", "é", "z", false}, {"c", "a", "é", false}, {"ab\xff", "ac", "z", true},
+	} {
+		low, high := []byte(c.low), []byte(c.high)
+		unsigned := ascii(low) && c.value < c.low || ascii(high) && c.value > c.high // what the claim's predicate asks
+		if got := unsigned && decisive([]byte(c.value), low, high); got != c.want {
+			t.Errorf("%q in %q to %q: %t, want %t", c.value, c.low, c.high, got, c.want)
+		}
+	}
+}
+
+// TestVerifyFindsLiesOfIndexes changes what column indexes, offset indexes and Bloom filters say, and where the footer has them.
+func TestVerifyFindsLiesOfIndexes(t *testing.T) {
+	whole := claimed(t)
+	if fs := findings(whole); len(fs) > 0 {
+		t.Fatalf("a healthy file: %+v", fs)
+	}
+	const lie = "parquet.index.bounds"
+	for what, c := range map[string]struct {
+		b    []byte
+		want string
+		path string
+	}{
+		"min":            {reindex(t, whole, colX, func(x *columnIndex) { x.min[1] = le64(900) }), lie, "column_index[1]"},
+		"max of a list":  {reindex(t, whole, colL, func(x *columnIndex) { x.max[1] = le32(0) }), lie, "column_index"},
+		"nulls":          {reindex(t, whole, colX, func(x *columnIndex) { x.nulls[1]++ }), lie, "null_count"},
+		"nulls, many":    {reindex(t, whole, colX, func(x *columnIndex) { x.nulls[1] = 1 << 40 }), lie, "null_count"},
+		"null page":      {reindex(t, whole, colX, func(x *columnIndex) { x.nullPages[1] = true }), lie, "null_pages"},
+		"order":          {reindex(t, whole, colX, func(x *columnIndex) { x.order = 2 }), lie, "boundary_order"},
+		"no order":       {reindex(t, whole, colX, func(x *columnIndex) { x.order = 0 }), "", ""},
+		"nothing is new": {reindex(t, whole, colX, func(x *columnIndex) {}), "", ""},
+		"length of the column index": {refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { *m.RowGroups[0].Columns[colX].ColumnIndexLength++ }),
+			"parquet.index", "column_index"},
+		"length of the offset index": {refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { *m.RowGroups[0].Columns[colX].OffsetIndexLength += 2 }),
+			"parquet.index", "offset_index"},
+		"another column's offset index": {refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) {
+			c := m.RowGroups[0].Columns
+			c[colX].OffsetIndexOffset, c[colX].OffsetIndexLength = c[colF].OffsetIndexOffset, c[colF].OffsetIndexLength
+		}), "parquet.index", "offset_index"},
+		"another column's Bloom filter": {refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) {
+			c := m.RowGroups[0].Columns
+			c[colX].MetaData.BloomFilterOffset = c[colS].MetaData.BloomFilterOffset
+		}), "parquet.bloom", "bloom_filter"},
+		"length of a Bloom filter": {refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) {
+			*m.RowGroups[0].Columns[colX].MetaData.BloomFilterLength++
+		}), "parquet.bloom", "bloom_filter_length"},
+		"no Bloom filter": {refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) {
+			*m.RowGroups[0].Columns[colX].MetaData.BloomFilterOffset = 4
+		}), "parquet.bloom", "bloom_filter"},
+	} {
+		told := 0
+		for _, f := range findings(c.b) {
+			if f.Code == "parquet.layout" {
+				continue // the old index is still there
+			}
+			if told++; f.Code != c.want || !strings.Contains(f.Path, c.path) || f.At.Len == 0 {
+				t.Errorf("%s: %+v, want %s at %s", what, f, c.want, c.path)
+			}
+		}
+		if told != 1 && c.want != "" {
+			t.Errorf("%s: %d findings", what, told)
+		}
+	}
+}
+
+// TestVerifyFindsLiesOfPageHeaders: the statistics in the header of a page are held against its values, and the number of rows of a data page v2.
+func TestVerifyFindsLiesOfPageHeaders(t *testing.T) {
+	whole := claimed(t, lib.WithPageIndexEnabled(false), lib.WithDataPageVersion(lib.DataPageV2), lib.WithBloomFilterEnabled(false))
+	r := readerOf(t, whole)
+	n := 0
+	for p, err := range r.pages(t.Context(), 0, colX) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.stats == nil {
+			t.Fatal("a page without statistics: the test says nothing")
+		}
+		b := bytes.Clone(whole)
+		head := b[p.header.Off:p.header.End()]
+		if !bytes.Contains(head, p.stats.max) {
+			t.Fatal("the greatest value is not in the header")
+		}
+		copy(head, bytes.ReplaceAll(head, p.stats.max, p.stats.min))
+		if got := codesIn(findings(b)); got != "parquet.index.bounds" {
+			t.Errorf("page %d: %q", n, got)
+		}
+		n++
+	}
+	if n < 3 {
+		t.Errorf("%d pages", n)
+	}
+}
