@@ -296,7 +296,9 @@ func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query,
 		out := &output{cols: q.Cols, schema: projected(r.schema, q.Cols), rows: rows, yield: yield}
 		var err error
 		if r.file {
-			err = r.fileBatch(ctx, g, out, mem)
+			if err = r.fileBatch(ctx, g, out, mem); errors.Is(err, fault.Corrupt) && g.Rows > 0 {
+				err = &lostBatch{err, rows.Intersect(vec.Range{To: g.Rows})}
+			}
 		} else {
 			err = r.streamBatches(ctx, out, mem)
 		}
@@ -305,6 +307,17 @@ func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query,
 		}
 	}
 }
+
+// lostBatch is damage of a record batch of a file. Of several columns some may be whole, as bytes are looked at only of those that are wanted.
+type lostBatch struct {
+	error
+	rows vec.Range
+}
+
+func (e *lostBatch) Unwrap() error { return e.error }
+
+// LostRows is the batch's rows that were wanted.
+func (e *lostBatch) LostRows() (from, to int64) { return e.rows.From, e.rows.To }
 
 // projected is the schema with only the fields cols.
 func projected(sc *arrow.Schema, cols []int) *arrow.Schema {

@@ -55,7 +55,8 @@ type feed struct {
 // lostRows is an error that says which rows of the row group it takes.
 type lostRows struct {
 	error
-	rows vec.Range
+	rows   vec.Range
+	column string // whose damage it is; "" not known
 }
 
 func (e *lostRows) Unwrap() error { return e.error }
@@ -63,13 +64,29 @@ func (e *lostRows) Unwrap() error { return e.error }
 // LostRows is the rows, half-open, counted from the row group's first.
 func (e *lostRows) LostRows() (from, to int64) { return e.rows.From, e.rows.To }
 
+// LostColumn is the name of the field.
+func (e *lostRows) LostColumn() string { return e.column }
+
 // tell gives an error instead of rows.
 func (f *feed) tell(err error, rows vec.Range) {
 	damage := errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported)
 	if damage {
-		err = &lostRows{err, rows}
+		err = &lostRows{err, rows, f.fieldOf(err)}
 	}
 	f.stopped = !f.yield(nil, err) || f.stopped || !damage
+}
+
+// fieldOf is the name of the field in whose column chunks the error is; "" if it is in none.
+func (f *feed) fieldOf(err error) string {
+	at := errorSpan(err)
+	for _, p := range f.parts {
+		for _, leaf := range p.leaves {
+			if s := f.r.chunkSpan(f.group, leaf); at.Object != "" && at.Off >= s.Off && at.End() <= s.End() {
+				return p.field.Name
+			}
+		}
+	}
+	return ""
 }
 
 // all gives rows, but for those that damage takes.

@@ -248,6 +248,9 @@ func (w *pageWalk) even(n int64) (d division, ok bool, err error) {
 		if err != nil {
 			return d, false, err
 		}
+		if fits && len(starts) == 0 {
+			return w.begun(d)
+		}
 		if !fits { // the last one, of fewer rows
 			return w.last(d, n)
 		}
@@ -257,6 +260,20 @@ func (w *pageWalk) even(n int64) (d division, ok bool, err error) {
 		}
 	}
 	return d, true, nil
+}
+
+// begun adds the row group whose first column is cut: of as many rows as its pages have that are there.
+func (w *pageWalk) begun(d division) (division, bool, error) {
+	counts, err := w.counts(d.next)
+	if err != nil || len(counts) == 0 {
+		return d, err == nil, err
+	}
+	n := counts[len(counts)-1]
+	next, status, err := w.chunk(d.next, 0, n)
+	if err != nil || status != complete {
+		return d, err == nil, err
+	}
+	return division{append(d.rows, n), append(d.starts, []int{d.next}), next}, true, nil
 }
 
 // last adds a row group of fewer than n rows that ends with the last page. If it can be of several numbers of rows, it is given up.
@@ -396,7 +413,7 @@ func (w *pageWalk) make(d *division) error {
 		}
 		w.groups = append(w.groups, made)
 		if !whole {
-			w.s.tell("parquet.rows.lost", r.span(w.end, r.size-w.end), [2]int64{-1, -1}, made.rows, "the last row group is cut: %d of %d columns are there; with a selection of these its rows can be read", len(starts), len(w.cols))
+			w.s.tell("parquet.rows.lost", r.span(w.end, r.size-w.end), [2]int64{-1, -1}, made.rows, "the last row group is cut: %d of %d columns are there; null in place of the others' cells keeps its rows", len(starts), len(w.cols))
 		}
 	}
 	w.told(d.next)

@@ -43,6 +43,16 @@ func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, 
 				lost.Rows[0], lost.Rows[1] = exact.LostRows()
 				lost.Exact, at = true, lost.Rows[1]
 			}
+			if lost.Exact && g.Rows >= 0 && len(q.Cols) > 0 && r.plan.spec.Damaged == NullCells {
+				if err := r.cells(ctx, b, g, q, vec.Range{From: lost.Rows[0], To: lost.Rows[1]}); err != nil {
+					return 0, err
+				}
+				continue
+			}
+			var column columnError
+			if errors.As(err, &column) {
+				lost.Column = column.LostColumn()
+			}
 			r.lose(lost)
 			continue
 		}
@@ -62,6 +72,12 @@ func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, 
 type rowsError interface {
 	error
 	LostRows() (from, to int64)
+}
+
+// columnError is damage of which a Batcher may know the column, "" if not.
+type columnError interface {
+	error
+	LostColumn() string
 }
 
 // safely turns a panic inside a library into an error at the end.

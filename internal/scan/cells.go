@@ -1,0 +1,140 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// A Batcher reads all columns side by side, so damage in one of them takes rows. Where lost cells are to be null, such rows are read
+// again, each column by itself and all in step, and only the cells that are damaged are lost.
+
+// cellColumn is one column of rows that are read again.
+type cellColumn struct {
+	col  int
+	next func() (arrow.RecordBatch, error, bool)
+	stop func()
+	arr  arrow.Array // what is next; nil: null up to end
+	end  int64       // row behind it
+}
+
+// cells reads rows, which damage took, column by column.
+func (r *run) cells(ctx context.Context, b format.Batcher, g format.RowGroup, q format.Query, rows vec.Range) error {
+	cols := make([]*cellColumn, len(q.Cols))
+	for k, col := range q.Cols {
+		one := q
+		one.Cols = []int{col}
+		c := &cellColumn{col: col, end: rows.From}
+		c.next, c.stop = iter.Pull2(safely(b.Batches(ctx, g, one, rows, vec.Zeroed{Allocator: r.plan.alloc()})))
+		cols[k] = c
+		defer c.close()
+	}
+	for at := rows.From; at < rows.To; {
+		end := min(rows.To, at+int64(r.plan.spec.Batch))
+		for _, c := range cols {
+			if err := r.cell(c, g, at, rows.To); err != nil {
+				return err
+			}
+			end = min(end, c.end)
+		}
+		if !slices.ContainsFunc(cols, func(c *cellColumn) bool { return c.arr != nil }) && rows.To-at > mostLost {
+			return nil // a number of rows that no column bears out
+		}
+		if err := r.inStep(cols, at, end); err != nil {
+			return err
+		}
+		at = end
+	}
+	return nil
+}
+
+// cell has c hold the cells from row at on.
+func (r *run) cell(c *cellColumn, g format.RowGroup, at, to int64) error {
+	for c.end <= at {
+		c.drop()
+		rec, err, ok := c.next()
+		if ok && err == nil {
+			if rec.NumRows() > 0 {
+				c.arr, c.end = rec.Column(0), at+rec.NumRows()
+				c.arr.Retain()
+			}
+			continue
+		}
+		if !ok {
+			err = fault.Corruptf(fault.Span{Object: g.Part}, "column "+r.plan.columns[c.col].Name, "it ends after %d of %d rows", at, g.Rows)
+		}
+		if !r.excused(err) {
+			return err
+		}
+		var exact rowsError
+		if c.end = to; ok && errors.As(err, &exact) {
+			_, c.end = exact.LostRows()
+			c.end = min(max(c.end, at+1), to)
+		}
+		r.lose(region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Column: r.plan.columns[c.col].Name, Rows: [2]int64{at, c.end}, Exact: true, Err: err})
+	}
+	return nil
+}
+
+func (c *cellColumn) drop() {
+	if c.arr != nil {
+		c.arr.Release()
+		c.arr = nil
+	}
+}
+
+func (c *cellColumn) close() {
+	c.drop()
+	c.stop()
+}
+
+// inStep gives the rows [at, end), which every column holds or has lost.
+func (r *run) inStep(cols []*cellColumn, at, end int64) error {
+	n := end - at
+	fields, arrs := make([]arrow.Field, len(cols)), make([]arrow.Array, len(cols))
+	defer func() {
+		for _, a := range arrs {
+			if a != nil {
+				a.Release()
+			}
+		}
+	}()
+	show := true
+	for k, c := range cols {
+		top := r.plan.columns[c.col].Path[0]
+		if fields[k] = r.plan.fields[top]; c.arr == nil {
+			// A filter over a lost cell is unknown, and a union has no null.
+			show = show && fields[k].Type.ID() != arrow.DENSE_UNION && !r.filters(top)
+			arrs[k] = vec.Nulls(vec.Zeroed{Allocator: r.plan.alloc()}, fields[k].Type, int(n))
+			continue
+		}
+		from := int64(c.arr.Len()) - (c.end - at)
+		arrs[k] = array.NewSlice(c.arr, from, from+n)
+		fields[k].Type = arrs[k].DataType() // a struct may have only the children that are wanted
+	}
+	if !show {
+		return nil
+	}
+	rec := array.NewRecordBatch(arrow.NewSchema(fields, nil), arrs, n)
+	defer rec.Release()
+	return r.batch(rec)
+}
+
+// filters reports whether the filter looks at a top-level field.
+func (r *run) filters(top int) bool {
+	for _, path := range r.plan.paths {
+		if path[0] == top {
+			return true
+		}
+	}
+	return false
+}
