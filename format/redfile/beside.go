@@ -25,7 +25,24 @@ func (f *file) lookAround(ctx context.Context) {
 	if f.meta.more() >= 0 {
 		f.miss("redfile.unfinished", f.metaAt, "the writer did not finish: this metadata, of %d row groups, is one of those between row groups; whatever was behind it is missing", len(f.meta.groups))
 	}
+	f.standsIn()
 	f.beside(ctx)
+}
+
+// standsIn tells of a _metadata.red that has pages of its own. That of a split table has none: its row groups all lie in other files.
+func (f *file) standsIn() {
+	if path.Base(f.at.Object) != metadataFile || f.at.Off != 0 {
+		return
+	}
+	for g, group := range f.meta.groups {
+		for col, c := range group.columns {
+			if c.file == "" {
+				f.miss("redfile.metadata.other", f.metaAt, "%s has the row groups in itself that it should name: a part of the table, or another file, stands in the place of the table's metadata, and other parts are not read", metadataFile)
+				f.missing[len(f.missing)-1].Path = chunkPath(g, col) + ".file_path"
+				return
+			}
+		}
+	}
 }
 
 // beside looks whether the parts before and behind this one are there. _metadata.red would tell, so it is asked only where that

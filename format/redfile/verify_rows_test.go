@@ -9,6 +9,7 @@ import (
 	"stoa/format"
 	"stoa/format/redfile"
 	"stoa/region"
+	"stoa/store"
 )
 
 // TestRowsOfListPage: verify names the rows of a damaged page of a column that repeats, with and without index pages, and those
@@ -124,5 +125,26 @@ func TestVerifyGoesOn(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestMetadataIsAPart: a copy of a part in the place of a split table's _metadata.red opens, and has rows; verify and reading tell that it is not the metadata.
+func TestMetadataIsAPart(t *testing.T) {
+	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}} {
+		objects := splitTable(t, opts)
+		objects["out/_metadata.red"] = objects["out/part-00002.red"]
+		tg := format.Target{Tree: store.NewMemory(objects), Name: "out"}
+		found := findings(tg)
+		if len(found) != 1 || found[0].Code != "redfile.metadata.other" || found[0].Severity != region.Error || found[0].At.Object != "out/_metadata.red" || found[0].At.Len == 0 {
+			t.Errorf("%v: %+v", opts, found)
+		}
+		r, err := redfile.Format.Open(ctx, tg, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := r.(format.Finder).Findings(); len(told) != 1 || told[0].Code != "redfile.metadata.other" {
+			t.Errorf("%v: the reader: %+v", opts, told)
+		}
+		r.Close()
 	}
 }
