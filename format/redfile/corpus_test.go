@@ -158,14 +158,19 @@ func asJSON(v any) string {
 // arrays reads every row group of a file as one array a top-level field.
 func arrays(t testing.TB, r format.Reader, tree store.Tree) [][]arrow.Array {
 	t.Helper()
-	ctx := context.Background()
-	objects := scan.NewObjects(tree)
-	defer objects.Close()
-	var out [][]arrow.Array
-	groups, err := r.RowGroups(ctx, format.Part{}, format.Query{})
+	groups, err := r.RowGroups(context.Background(), format.Part{}, format.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return arraysOf(t, r, tree, groups)
+}
+
+// arraysOf is arrays for some row groups.
+func arraysOf(t testing.TB, r format.Reader, tree store.Tree, groups []format.RowGroup) [][]arrow.Array {
+	t.Helper()
+	objects := scan.NewObjects(tree)
+	defer objects.Close()
+	var out [][]arrow.Array
 	cols := r.Columns()
 	for _, g := range groups {
 		var fields []arrow.Array

@@ -211,6 +211,23 @@ func (f *file) learn(ctx context.Context) error {
 	return f.makeArrow(stored)
 }
 
+// arrowTree is the schema, in RedFile's words, that the writer kept in Arrow's; nil if there is none.
+func (m *fileMeta) arrowTree() *node {
+	i := slices.IndexFunc(m.pairs, func(kv keyValue) bool { return kv.key == schemaKey })
+	if i < 0 {
+		return nil
+	}
+	sc, err := schemaOfText(m.pairs[i].value)
+	if err != nil {
+		return nil
+	}
+	t, err := treeOf(sc)
+	if err != nil {
+		return nil
+	}
+	return t
+}
+
 // takeArrow takes the Arrow schema that the writer kept, if there is one and it fits the leaves.
 func (f *file) takeArrow(stored []leaf) bool {
 	i := slices.IndexFunc(f.meta.pairs, func(kv keyValue) bool { return kv.key == schemaKey })
@@ -270,6 +287,10 @@ func (f *file) leavesOfChunks(ctx context.Context) ([]leaf, error) {
 		return nil, nil
 	}
 	out := make([]leaf, len(f.meta.groups[0].columns))
+	var kept []leaf // by the Arrow schema of the writer
+	if t := f.meta.arrowTree(); t != nil {
+		kept = leavesOf(t)
+	}
 	for col := range out {
 		var first error
 		var m *columnMeta
@@ -284,6 +305,10 @@ func (f *file) leavesOfChunks(ctx context.Context) ([]leaf, error) {
 			if m = nil; ctx.Err() != nil {
 				break
 			}
+		}
+		if m == nil && ctx.Err() == nil && len(kept) == len(out) {
+			out[col] = kept[col]
+			continue
 		}
 		if m == nil {
 			return nil, first

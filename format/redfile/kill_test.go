@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -25,8 +26,10 @@ import (
 	"stoa/format"
 	"stoa/format/formattest"
 	"stoa/format/redfile"
+	"stoa/internal/scan"
 	"stoa/region"
 	"stoa/store"
+	"stoa/vec"
 )
 
 // The table that the killed writers write: row i by formula.
@@ -64,7 +67,60 @@ func killBatch(from, n int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// checkRecovered recovers f.red of a tree and holds what comes against the formula; it gives the number of rows.
+// wholeGroups are the row groups but the last, if columns of that are missing; lacks says which those are.
+func wholeGroups(t *testing.T, r format.Reader) (groups []format.RowGroup, lacks map[int]bool) {
+	t.Helper()
+	groups, err := r.RowGroups(context.Background(), format.Part{}, format.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	lacks = map[int]bool{}
+	for col := range r.Columns() {
+		if _, err := r.Chunk(context.Background(), groups[len(groups)-1], col, vec.Range{}); err != nil {
+			lacks[col] = true
+		}
+	}
+	if len(lacks) > 0 {
+		groups = groups[:len(groups)-1]
+	}
+	return groups, lacks
+}
+
+// checkCut holds the cells of the last row group, of which columns are missing, against the formula, from row on: null where the column is.
+func checkCut(t *testing.T, r format.Reader, tree store.Tree, row int, lacks map[int]bool, found []region.Finding) {
+	t.Helper()
+	if !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.rows.lost" && f.Lost > 0 }) {
+		t.Fatalf("columns %v are missing, and nobody says so: %+v", lacks, found)
+	}
+	objects, dicts := scan.NewObjects(tree), scan.NewDicts()
+	defer objects.Close()
+	defer dicts.Close()
+	at := 0
+	for b, err := range scan.Run(context.Background(), scan.Source{Reader: r, Objects: objects, Dicts: dicts, Limits: format.Limits{}.WithDefaults()}, scan.Spec{Damaged: scan.NullCells, Batch: 1}, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at++; at <= row {
+			continue
+		}
+		want := killBatch(at-1, 1)
+		for i, c := range b.Columns() {
+			lost := slices.ContainsFunc(slices.Collect(maps.Keys(lacks)), func(col int) bool { return r.Columns()[col].Path[0] == i })
+			if lost && c.IsValid(0) || !lost && c.ValueStr(0) != want.Column(i).ValueStr(0) {
+				t.Fatalf("row %d of the last row group, without %v, column %d: %s, it was %s", at-1, lacks, i, c.ValueStr(0), want.Column(i).ValueStr(0))
+			}
+		}
+		want.Release()
+	}
+	if at <= row {
+		t.Fatalf("columns %v are missing: no row with the others came", lacks)
+	}
+}
+
+// checkRecovered recovers f.red of a tree and holds what comes against the formula; it gives the number of rows that are whole.
 func checkRecovered(t *testing.T, tree store.Tree, name string) int {
 	t.Helper()
 	r, found, err := redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: name}, format.OpenOptions{})
@@ -82,8 +138,9 @@ func checkRecovered(t *testing.T, tree store.Tree, name string) int {
 			t.Fatalf("recover: field %d is %v", i, f)
 		}
 	}
+	groups, lacks := wholeGroups(t, r)
 	rows := 0
-	for _, fields := range arrays(t, r, tree) {
+	for _, fields := range arraysOf(t, r, tree, groups) {
 		n := fields[0].Len()
 		want := killBatch(rows, n)
 		for c := range fields {
@@ -98,6 +155,9 @@ func checkRecovered(t *testing.T, tree store.Tree, name string) int {
 		}
 		want.Release()
 		rows += n
+	}
+	if len(lacks) > 0 {
+		checkCut(t, r, tree, rows, lacks, found)
 	}
 	return rows
 }
@@ -496,6 +556,45 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
+// TestCutWithinRowGroup cuts a file behind each column of each row group: the columns that are there keep their cells.
+func TestCutWithinRowGroup(t *testing.T) {
+	for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "0"}, {"sync": "1", "generation": "A", "protocol": "binary"}, {"sync": "0", "generation": "A", "index": "false"}} {
+		opts["row-group-rows"], opts["page-size"] = "20", "200"
+		whole := writeKill(t, 60, opts)
+		nodes, err := describeAll(target(whole))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cuts := 0
+		for _, n := range nodes {
+			var group, col int
+			if k, _ := fmt.Sscanf(n.Name, "row_groups[%d].columns[%d]", &group, &col); n.Depth > 0 || k < 2 || col == 2 {
+				continue
+			}
+			if group == 0 && opts["sync"] == "0" { // nothing says how many columns there are
+				continue
+			}
+			tree := store.NewMemory(map[string][]byte{"f.red": whole[:n.At.End()+3]})
+			r, _, err := redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: "f.red"}, format.OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			groups, lacks := wholeGroups(t, r)
+			r.Close()
+			if len(groups) != group || len(lacks) != 2-col {
+				t.Errorf("%v: cut behind %s: %d row groups are whole, of the last one columns %v are missing", opts, n.Name, len(groups), lacks)
+			}
+			if n := checkRecovered(t, tree, "f.red"); n != 20*group {
+				t.Errorf("%v: %d whole rows of %d row groups", opts, n, group)
+			}
+			cuts++
+		}
+		if cuts < 4 {
+			t.Errorf("%v: %d cuts", opts, cuts)
+		}
+	}
+}
+
 // unfinished reports whether opening, recovering and verifying all say that the writer did not finish, and nothing else.
 func unfinished(tg format.Target) bool {
 	ctx := context.Background()
@@ -554,17 +653,14 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// rowsRecovered is how many rows recovery finds; -1 if nothing is left.
+// rowsRecovered is how many whole rows recovery finds; -1 if nothing is left.
 func rowsRecovered(t *testing.T, tree store.Tree) int {
 	r, _, err := redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: "f.red"}, format.OpenOptions{})
 	if err != nil {
 		return -1
 	}
 	defer r.Close()
-	groups, err := r.RowGroups(context.Background(), format.Part{}, format.Query{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups, _ := wholeGroups(t, r)
 	n := 0
 	for _, g := range groups {
 		n += int(g.Rows)

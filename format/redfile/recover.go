@@ -26,8 +26,8 @@ import (
 //  2. from there on (or from the beginning) the file is walked forwards, structure by structure: pages, the metadata of
 //     columns, which says where the pages of its chunk begin, and sync blocks, which say which columns are a row group.
 //     Where nothing can be parsed, the next metadata of a column or sync block is looked for byte by byte;
-//  3. chunks become row groups: as the sync blocks say, else by their paths, which come again with every row group. The last
-//     one, if columns of it are missing, is given up.
+//  3. chunks become row groups: as the sync blocks say, else by their paths, which come again with every row group. Of the last
+//     one columns may be missing: those are lost.
 func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 	opts, err := parseOptions(o.Opts)
 	if err != nil {
@@ -494,8 +494,19 @@ func (r *rescue) byPaths() {
 		}
 	}
 	if last >= 0 {
-		r.tell("redfile.rows.lost", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1, "the last row group is not whole: %d of %d columns were found; it is given up", count(g.columns), paths.n)
+		r.unfinished(&g, paths.n, finish)
 	}
+}
+
+// unfinished tells of the last row group, of which columns are missing. It is kept if one of those that are there says how many rows it has.
+func (r *rescue) unfinished(g *rowGroup, columns int, finish func()) {
+	at, found, rows := r.f.at.Sub(r.end, r.f.at.Len-r.end), count(g.columns), rowsOfColumns(g.columns, r.repeats)
+	if rows < 0 {
+		r.tell("redfile.rows.lost", at, [2]int64{-1, -1}, -1, "the last row group is not whole: %d of %d columns were found, and none that says how many rows it has; it is given up", found, columns)
+		return
+	}
+	r.tell("redfile.rows.lost", at, [2]int64{-1, -1}, rows, "the last row group is cut: %d of %d columns are there; null in place of the others' cells keeps its rows", found, columns)
+	finish()
 }
 
 func count(cols []columnChunk) (n int) {
@@ -568,16 +579,8 @@ func (r *rescue) paths() (out pathList, sure bool) {
 
 // arrowPaths are the paths of the Arrow schema that the writer kept.
 func (r *rescue) arrowPaths() (out pathList, ok bool) {
-	i := slices.IndexFunc(r.known.pairs, func(kv keyValue) bool { return kv.key == schemaKey })
-	if i < 0 {
-		return out, false
-	}
-	sc, err := schemaOfText(r.known.pairs[i].value)
-	if err != nil {
-		return out, false
-	}
-	t, err := treeOf(sc)
-	if err != nil {
+	t := r.known.arrowTree()
+	if t == nil {
 		return out, false
 	}
 	for _, l := range leavesOf(t) {
