@@ -209,6 +209,7 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 	if err != nil {
 		return err
 	}
+	c.wide = sc.NumFields() > 1
 	rows := c.expected(ctx, t, spec)
 	wo.Rows = rows
 	var w rowWriter

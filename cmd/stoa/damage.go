@@ -22,6 +22,7 @@ type damageFlags struct {
 	manifest string
 	losses   []region.Loss
 	later    bool // the losses are told elsewhere
+	wide     bool // rows have several columns
 }
 
 var policies = []string{"fail", "skip-rows", "null-cells"}
@@ -84,12 +85,20 @@ func (f *damageFlags) report(ctx context.Context, a *app, sources []string, find
 		if f.manifest != "" {
 			a.alarm("stoa: %s; see %s", f.summary(), f.manifest)
 		}
+		if f.leftCells() {
+			a.note("  --damaged null-cells keeps these rows, with null for the cells that are lost")
+		}
 		return errDamage
 	}
 	if err == nil && lostFindings(findings) {
 		return errDamage
 	}
 	return err
+}
+
+// leftCells reports whether rows were left out of which other columns may be whole.
+func (f *damageFlags) leftCells() bool {
+	return f.damaged == "skip-rows" && f.wide && slices.ContainsFunc(f.losses, func(l region.Loss) bool { return l.Column != "" })
 }
 
 // document is the manifest of a scan that ended with err.

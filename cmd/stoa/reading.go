@@ -90,6 +90,7 @@ func (r *reading) write(ctx context.Context, a *app, form string, t *stoa.Table,
 	if err != nil {
 		return err
 	}
+	r.wide = sc.NumFields() > 1
 	seq, err := rows(ctx, t, spec)
 	if err != nil {
 		return err
