@@ -221,7 +221,12 @@ func TestHostileRecover(t *testing.T) {
 // splitTable writes 40 rows as four parts, and gives all objects.
 func splitTable(t *testing.T, opts map[string]string) map[string][]byte {
 	t.Helper()
-	opts["split"], opts["row-group-rows"] = "row-group", "10"
+	return splitTableAs(t, "row-group", opts)
+}
+
+func splitTableAs(t *testing.T, split string, opts map[string]string) map[string][]byte {
+	t.Helper()
+	opts["split"], opts["row-group-rows"] = split, "10"
 	mem := store.NewMemory(nil)
 	w, err := redfile.Format.Create(ctx, mem.Sink("out"), killSchema, format.WriteOptions{Rows: -1, Opts: opts})
 	if err != nil {
@@ -327,6 +332,28 @@ func TestLostSplitMetadata(t *testing.T) {
 		_, found, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{})
 		if err != nil || !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.rows.lost" }) {
 			t.Errorf("%v: %v, %+v", opts, err, found)
+		}
+	}
+}
+
+// TestLostMetadataOfOneFile: a table whose metadata is a file of its own is recovered from its only data file, which is whole by itself, too.
+func TestLostMetadataOfOneFile(t *testing.T) {
+	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}, {"sync": "0", "crc": "false", "index": "false"}} {
+		objects := splitTableAs(t, "metadata", opts)
+		meta := objects["out/_metadata.red"]
+		for n := 0; n < len(meta); n += 7 {
+			objects["out/_metadata.red"] = meta[:n]
+			if n < 12 { // nothing says that this was a RedFile
+				continue
+			}
+			if n := checkRecovered(t, store.NewMemory(objects), "out"); n != 40 {
+				t.Fatalf("%v: %d rows of 40", opts, n)
+			}
+		}
+		data := objects["out/data.red"]
+		objects["out/data.red"] = data[:len(data)-3]
+		if n := checkRecovered(t, store.NewMemory(objects), "out"); n != 40 {
+			t.Errorf("%v: %d rows of 40, of which the data file has lost its end", opts, n)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // gather makes a reader of the parts that lie beside the metadata of a split table, where that is lost: each is a whole file
-// with one row group, and their names are in order. nil if there are none.
+// with one row group, or with all, and their names are in order. nil if there are none.
 func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
 	dir := path.Dir(r.f.at.Object)
 	out := newFile(r.f.tree, r.f.src, r.f.at, o, opts)
@@ -21,7 +21,7 @@ func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
 			return nil, err
 		}
 		name := path.Base(info.Name)
-		if info.Dir || !strings.HasPrefix(name, "part-") || !strings.HasSuffix(name, ".red") {
+		if info.Dir || name != dataFile && (!strings.HasPrefix(name, "part-") || !strings.HasSuffix(name, ".red")) {
 			continue
 		}
 		p, err := openTarget(r.ctx, format.Target{Tree: r.f.tree, Name: info.Name}, o)

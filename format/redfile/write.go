@@ -24,6 +24,9 @@ import (
 // metadataFile is the object of a split file that holds the metadata only.
 const metadataFile = "_metadata.red"
 
+// dataFile is the one that holds all row groups, if they are not split.
+const dataFile = "data.red"
+
 // random gives the markers of sync blocks.
 var random = rand.Reader
 
@@ -171,7 +174,7 @@ func (w *writer) begin(ctx context.Context) error {
 	case "none":
 		return w.create(ctx, "")
 	case "metadata":
-		return w.create(ctx, "data.red")
+		return w.create(ctx, dataFile)
 	}
 	return nil // row-group: each row group creates its own
 }
