@@ -399,7 +399,7 @@ func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, 
 	return out.give(b)
 }
 
-// streamBatches reads a stream from its start. After a batch that is damaged inside it goes on with the next one.
+// streamBatches reads a stream from its start. Behind a batch that is damaged it goes on with the next one, as far as that is found.
 func (r *reader) streamBatches(ctx context.Context, out *output, mem memory.Allocator) error {
 	w := &walk{r: r, ctx: ctx, out: out, mem: mem, at: r.after}
 	defer w.release()
@@ -410,11 +410,9 @@ func (r *reader) streamBatches(ctx context.Context, out *output, mem memory.Allo
 		}
 		err = r.drain(d, out)
 		d.release()
-		if err == nil || err == errStop || !errors.Is(err, fault.Corrupt) || d.feed.err != nil || w.batch == nil {
+		if err == nil || err == errStop || !errors.Is(err, fault.Corrupt) || !w.pass(d.feed.err != nil) {
 			return err
 		}
-		out.at += w.batch.Batch.Rows
-		w.done()
 		if !out.yield(nil, err) {
 			return errStop
 		}
@@ -442,6 +440,8 @@ type walk struct {
 	at    int64
 	dicts []*message // that are in force
 	batch *message   // the last batch handed on
+	bad   *message   // one whose body could not be loaded
+	found int64      // where the next message is, if the length of one was wrong; 0: that was not so
 }
 
 func (w *walk) release() {
@@ -466,6 +466,9 @@ func (w *walk) next() (*message, error) {
 			return nil, err
 		}
 		m, end, err := w.r.next(w.ctx, w.at, 0)
+		if errors.Is(err, fault.Unsupported) { // the schema's message was not
+			return nil, &fault.Error{Class: fault.Corrupt, At: w.r.span(w.at, 8), Path: "message", Cause: err}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -477,12 +480,16 @@ func (w *walk) next() (*message, error) {
 			}
 			return nil, io.EOF
 		}
+		if err := w.belongs(m); err != nil {
+			return nil, err
+		}
 		w.at = end
 		if m.Kind == flat.RecordBatch && w.out.at+m.Batch.Rows <= w.out.rows.From && m.Batch.Rows > 0 {
 			w.out.at += m.Batch.Rows
 			continue
 		}
 		if err := w.r.load(w.ctx, m, w.mem); err != nil {
+			w.bad = m
 			return nil, err
 		}
 		switch m.Kind {

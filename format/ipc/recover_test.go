@@ -124,3 +124,113 @@ func TestRecoverLies(t *testing.T) {
 		r.Close()
 	}
 }
+
+// TestStreamAroundDamage: whatever byte of a batch in the middle of a stream is turned, or how many of its message are overwritten, the batches before and behind
+// it are read, and something is told, unless it was a value.
+func TestStreamAroundDamage(t *testing.T) {
+	for _, codec := range []arrowipc.Option{arrowipc.WithLZ4(), arrowipc.WithZstd(), nil} {
+		stream, ends := streamOf(t, 3, codec)
+		for at := ends[0]; at < ends[1]; at++ {
+			for _, n := range []int{1, 20} {
+				b := bytes.Clone(stream)
+				for i := at; i < min(at+n, ends[1]); i++ {
+					b[i] ^= 0x55
+				}
+				got, told := numbers(t, b)
+				if len(got) < 200 || !slices.Equal(got[:100], hundred(0)) || !slices.Equal(got[len(got)-100:], hundred(2)) {
+					t.Fatalf("bytes %d+%d (the batch is %d to %d): %d rows", at, n, ends[0], ends[1], len(got))
+				}
+				if len(got) != 300 && !told {
+					t.Fatalf("bytes %d+%d: %d rows, and nothing is told", at, n, len(got))
+				}
+			}
+		}
+	}
+}
+
+// TestStreamWithinCell: where the message of a batch is damaged whose cells hold whole streams of the same schema, their rows are not taken for the table's.
+func TestStreamWithinCell(t *testing.T) {
+	inner, _ := streamOf(t, 2, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.BinaryTypes.Binary}}, nil)
+	var out bytes.Buffer
+	w := arrowipc.NewWriter(&out, arrowipc.WithSchema(sc))
+	var ends []int
+	for range 3 {
+		rb := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+		rb.Field(0).(*array.BinaryBuilder).Append(inner)
+		if err := w.Write(rb.NewRecordBatch()); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, out.Len())
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := out.Bytes()
+	for i := ends[0]; i < ends[0]+24; i++ {
+		b[i] ^= 0x55
+	}
+	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": b}), Name: "f"}
+	r, err := ipc.Format.Open(context.Background(), tg, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := int64(0)
+	for b, err := range r.(format.Batcher).Batches(context.Background(), format.RowGroup{Part: "f"}, format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+		if err == nil {
+			rows += b.NumRows()
+		}
+	}
+	if rows != 2 {
+		t.Errorf("%d rows of 2 that are whole", rows)
+	}
+}
+
+// streamOf is a stream of arrow-go's writer: batches of 100 numbers, one after the other.
+func streamOf(t *testing.T, batches int, opt arrowipc.Option) (stream []byte, ends []int) {
+	t.Helper()
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	var b bytes.Buffer
+	opts := []arrowipc.Option{arrowipc.WithSchema(sc)}
+	if opt != nil {
+		opts = append(opts, opt)
+	}
+	w := arrowipc.NewWriter(&b, opts...)
+	for k := range batches {
+		rb := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+		rb.Field(0).(*array.Int64Builder).AppendValues(hundred(int64(k)), nil)
+		if err := w.Write(rb.NewRecordBatch()); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, b.Len())
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), ends
+}
+
+func hundred(k int64) (out []int64) {
+	for i := range int64(100) {
+		out = append(out, k*100+i)
+	}
+	return out
+}
+
+// numbers are what is read of a stream, damage passed over, and whether there was any.
+func numbers(t *testing.T, stream []byte) (out []int64, told bool) {
+	t.Helper()
+	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": stream}), Name: "f"}
+	r, err := ipc.Format.Open(context.Background(), tg, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b, err := range r.(format.Batcher).Batches(context.Background(), format.RowGroup{Part: "f"}, format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+		if err != nil {
+			told = true
+			continue
+		}
+		out = append(out, b.Column(0).(*array.Int64).Int64Values()...)
+	}
+	return out, told || len(r.(format.Finder).Findings()) > 0
+}

@@ -1,0 +1,129 @@
+package ipc
+
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format/ipc/flat"
+)
+
+// pass goes on behind what is damaged, and reports whether that can be done: the message itself (unread: it was not even handed on), or bytes
+// that are no message, behind which the next one is searched for. A dictionary must not have been among what is passed over: what comes
+// later would be read with an older one.
+func (w *walk) pass(unread bool) bool {
+	m := w.batch
+	if unread {
+		m, w.bad = w.bad, nil
+	}
+	switch {
+	case m != nil && m.Kind == flat.RecordBatch:
+		w.out.at += m.Batch.Rows
+	case m != nil || !unread || w.r.dictionaried():
+		return false
+	case w.found > 0:
+		w.at, w.found = w.found, 0
+	default:
+		at := w.search(w.at)
+		if at < 0 {
+			return false
+		}
+		w.at = at
+	}
+	w.done()
+	return true
+}
+
+func hasDictionary(t arrow.DataType) bool {
+	if n, ok := t.(arrow.NestedType); ok {
+		return slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return hasDictionary(f.Type) })
+	}
+	return t.ID() == arrow.DICTIONARY
+}
+
+// belongs says what is wrong about a message in this place.
+func (w *walk) belongs(m *message) error {
+	if m.Kind == flat.RecordBatch {
+		return w.misplaced(m)
+	}
+	if m.Kind != flat.Dictionary || !w.r.dictionaried() {
+		return fault.Corruptf(m.at, "message.header", "a %s in the place of a batch", flat.KindName(m.Kind))
+	}
+	return nil
+}
+
+// dictionaried reports whether the schema has dictionaries.
+func (r *reader) dictionaried() bool {
+	return slices.ContainsFunc(r.schema.Fields(), func(f arrow.Field) bool { return hasDictionary(f.Type) })
+}
+
+// mark is what a message begins with.
+const mark = "\xFF\xFF\xFF\xFF"
+
+// misplaced says whether the length of a batch's metadata is wrong: no message follows where it would end, but one does within it, or so soon behind it that
+// there is no room for a damaged one between them. Its values would be those of other bytes.
+func (w *walk) misplaced(m *message) error {
+	if m.off-m.at.Off != int64(len(mark)+4) { // before 0.15 there was no mark
+		return nil
+	}
+	var next [len(mark)]byte
+	n, err := w.r.fill(w.ctx, next[:], m.at.End())
+	if n == 0 && m.at.End() == w.r.base+w.r.size() || err != nil && err != errEnd || string(next[:]) == mark {
+		return nil
+	}
+	const least = 64 // bytes of a message
+	at := w.search(m.at.Off)
+	if at < 0 || at >= m.at.End()+least {
+		return nil
+	}
+	w.found = at
+	return fault.Corruptf(m.at, "message.length", "what follows these bytes is no message, but at %d one begins", at)
+}
+
+// search finds the next record batch behind off, where a message begins; -1: there is none. Messages begin at multiples of 8 bytes from each other, with a mark
+// (since 0.15). What lies in a body may look like one, as a stream within a cell does: only that counts from which messages follow each other up to
+// the end of the stream.
+func (w *walk) search(off int64) int64 {
+	if w.r.lost { // the end of the messages is not known
+		return -1
+	}
+	const window = 64 << 10
+	work := int64(64 << 20) // bytes that may be looked at on suspicion
+	buf := make([]byte, window)
+	for at := off + 8; w.ctx.Err() == nil; at += window {
+		n, err := w.r.fill(w.ctx, buf, at)
+		if err != nil && err != errEnd {
+			return -1
+		}
+		for i := 0; i+8 <= n && work > 0; i += 8 {
+			if string(buf[i:i+4]) == mark && w.leads(at+int64(i), &work) {
+				return at + int64(i)
+			}
+		}
+		if err == errEnd || work <= 0 {
+			return -1
+		}
+	}
+	return -1
+}
+
+// leads reports whether there is a record batch at off from which messages follow each other up to the end.
+func (w *walk) leads(off int64, work *int64) bool {
+	for first := true; *work > 0; first = false {
+		m, end, err := w.r.next(w.ctx, off, 0)
+		*work -= 64
+		if err != nil {
+			return false
+		}
+		if m == nil {
+			return !first && end-w.r.base == w.r.size()
+		}
+		*work -= int64(len(m.meta))
+		if m.Kind != flat.RecordBatch || w.r.there(w.ctx, m.data, m.Body, "body") != nil {
+			return false
+		}
+		off = end
+	}
+	return false
+}
