@@ -3,6 +3,7 @@ package parquet
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format"
@@ -164,6 +165,18 @@ func (x *offsetIndex) check(chunk fault.Span, base, rows int64, path string) err
 		last = x.firstRow[i]
 	}
 	return nil
+}
+
+// pageStart is the first row of the page that holds a row.
+func (x *offsetIndex) pageStart(row int64) int64 {
+	k, found := slices.BinarySearch(x.firstRow, row)
+	if !found {
+		k--
+	}
+	if k < 0 {
+		return 0
+	}
+	return x.firstRow[k]
 }
 
 // columnIndex reads the column index of a chunk of so many data pages; nil if there is none.

@@ -226,6 +226,38 @@ func TestProjectionAndRows(t *testing.T) {
 	}
 }
 
+// TestRowsBegunWithinPages: rows that begin anywhere in a page, and end anywhere, of fields of which one or several columns repeat.
+func TestRowsBegunWithinPages(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	list := arrow.ListOf(arrow.PrimitiveTypes.Int32)
+	sc := sample.Schema(list, arrow.ListOf(list), arrow.MapOf(arrow.BinaryTypes.String, list),
+		arrow.StructOf(arrow.Field{Name: "x", Type: list, Nullable: true}, arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true}, arrow.Field{Name: "z", Type: list, Nullable: true}),
+		arrow.PrimitiveTypes.Int64)
+	const rows = 120
+	want := sample.Batch(r, sc, rows, 0.1)
+	var few []arrow.RecordBatch // the library ends pages with batches
+	for i := int64(0); i < rows; i += 20 {
+		few = append(few, want.NewSlice(i, i+20))
+	}
+	for _, version := range []string{"1", "2"} {
+		tree := write(t, map[string]string{"page-size": "100", "page-version": version}, few...)
+		for from := range rows {
+			for _, n := range []int{1, 2, 7, 50, rows} {
+				at := vec.Range{From: int64(from), To: min(rows, int64(from+n))}
+				_, got, err := readAll(tree, nil, at)
+				if err != nil {
+					t.Fatal(version, at, err)
+				}
+				for k := range want.Columns() {
+					if !equal(join(t, got, k), array.NewSlice(want.Column(k), at.From, at.To)) {
+						t.Errorf("version %s, rows %v: column %s differs", version, at, sc.Field(k).Type)
+					}
+				}
+			}
+		}
+	}
+}
+
 // damaged reads bytes that may be anything: an error must have a class and a place, and what comes out must be usable.
 func damaged(t *testing.T, what string, i int, b []byte) {
 	t.Helper()

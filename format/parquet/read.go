@@ -551,24 +551,42 @@ func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, p *fie
 	if first, ok := c.recodedFrom(p); ok {
 		return drop(ctx, col, from-first)
 	}
-	if from == 0 || c.canSeek(p) {
-		if from > 0 {
-			return col.SeekToRow(from)
-		}
-		return nil
+	row, err := c.seekRow(ctx, p, from)
+	if err != nil {
+		return err
 	}
-	return drop(ctx, col, from)
+	if row > 0 {
+		if err := col.SeekToRow(row); err != nil {
+			return err
+		}
+	}
+	return drop(ctx, col, from-row)
 }
 
-// canSeek reports whether the library finds a row of a field: without an offset index it counts entries instead of rows,
-// which is wrong within lists.
-func (c *columns) canSeek(p *fieldPart) bool {
-	for _, leaf := range p.leaves {
-		if c.r.meta.Schema.Column(leaf).MaxRepetitionLevel() > 0 && c.r.meta.RowGroups[c.group].Columns[leaf].OffsetIndexOffset == nil {
-			return false
+// seekRow is the last row up to from that the library finds in a field. Of a column with repeated values that is one with which a page begins:
+// within a page the library loses items of later lists, and without an offset index it counts entries instead of rows.
+func (c *columns) seekRow(ctx context.Context, p *fieldPart, from int64) (int64, error) {
+	row := from
+	for again := true; again && row > 0; {
+		again = false
+		for _, leaf := range p.leaves {
+			if c.r.meta.Schema.Column(leaf).MaxRepetitionLevel() == 0 {
+				continue
+			}
+			x, err := c.r.offsetIndex(ctx, c.group, leaf, nil)
+			if err != nil {
+				return 0, err
+			}
+			first := int64(0)
+			if x != nil {
+				first = x.pageStart(row)
+			}
+			if first < row {
+				row, again = first, true // the columns before this one need not have a page that begins here
+			}
 		}
 	}
-	return true
+	return row, nil
 }
 
 // recodedFrom is the row with which a field begins of which a column is given to the library as another chunk.
