@@ -25,6 +25,7 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.index.damaged", Severity: region.Error, Help: "An index file cannot be read. The footers of the data files know all that it knows; Carbon itself does not read a segment without it."},
 	{Code: "carbon.index.disagree", Severity: region.Error, Help: "An index file says something else of a data file than its footer does: queries that use it overlook rows."},
 	{Code: "carbon.index.missing", Severity: region.Warning, Help: "A segment has no index file. Stoa reads its data files; Carbon itself does not."},
+	{Code: "carbon.leftover", Severity: region.Note, Help: "Files that were of the table and are not read any more: earlier update statuses, delete deltas that others stand for, segments that were compacted or deleted or never finished. Carbon removes them when the table is cleaned, as stoa clean does."},
 	{Code: "carbon.page.count", Severity: region.Error, Help: "A page does not have as many values as the footer says, or a list not as many items."},
 	{Code: "carbon.page.damaged", Severity: region.Error, Help: "A page cannot be decoded: it contradicts its own encoding. Without checksums this is how damage shows."},
 	{Code: "carbon.page.minmax", Severity: region.Error, Help: "A value lies outside the least and the greatest value that are kept of the page. Either may be damaged."},
@@ -33,9 +34,12 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.rows.lost", Severity: region.Error, Help: "Recover did not find these blocklets whole."},
 	{Code: "carbon.schema.damaged", Severity: region.Error, Help: "The schema file of a table cannot be read. The data files know the columns they have."},
 	{Code: "carbon.segment.file", Severity: region.Warning, Help: "A segment file (Metadata/segments) that tablestatus names is missing. Stoa reads the directory of the segment."},
+	{Code: "carbon.segment.minmax", Severity: region.Error, Help: "The least or greatest value that a segment file keeps of a column is not that of the segment, or cannot be read, or the column is none of the table: queries that filter by it overlook rows. It may be of another segment or table."},
 	{Code: "carbon.segment.missing", Severity: region.Error, Help: "The status names a segment, or an index a data file, that is not there or cannot be read, or the data files are fewer bytes than the status says and no index tells which there were."},
+	{Code: "carbon.segment.size", Severity: region.Warning, Help: "The data files or the index files of a segment are not as many bytes as tablestatus says: files were exchanged or added behind its back, the status is of another time, or a program changed files without noting it."},
 	{Code: "carbon.status.damaged", Severity: region.Error, Help: "tablestatus, or the update status that it names, cannot be read, or has a state or member that it cannot have: nobody knows which segments and rows count."},
 	{Code: "carbon.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here; the message names it."},
+	{Code: "carbon.update.newer", Severity: region.Warning, Help: "An update status lies in Metadata that is newer than the one tablestatus names: a change that failed has left it, or tablestatus is one of an earlier time, and rows that were deleted have come back."},
 	{Code: "carbon.utf8", Severity: region.Note, Help: "A string is not UTF-8. The bytes are kept as they are."},
 }
 

@@ -54,6 +54,7 @@ type javaField struct {
 type javaValues struct {
 	class  string
 	fields map[string]any
+	own    []any // what the classes wrote on their own, without bare bytes: the keys and values of a HashMap
 }
 
 type javaReader struct {
@@ -148,23 +149,24 @@ func (r *javaReader) classDesc(name string) *javaDesc {
 	return d
 }
 
-// annotations reads over what a class wrote on its own.
-func (r *javaReader) annotations() {
+// annotations reads what a class wrote on its own, and leaves out bare bytes.
+func (r *javaReader) annotations() (out []any) {
 	for r.Err() == nil && r.Left() > 0 {
 		switch r.Rest()[0] {
 		case javaEnd:
 			r.U8("end")
-			return
+			return out
 		case javaBlock:
 			r.U8("block")
 			r.Bytes("data", int(r.U8("length")))
 		default:
-			r.content("annotation")
+			out = append(out, r.content("annotation"))
 		}
 	}
 	if r.Err() == nil {
 		r.bad("annotation", "it has no end")
 	}
+	return out
 }
 
 func (r *javaReader) object(name string) *javaValues {
@@ -195,7 +197,7 @@ func (r *javaReader) object(name string) *javaValues {
 			v.fields[f.name] = r.value(f)
 		}
 		if c.flags&javaWritesOwn != 0 {
-			r.annotations()
+			v.own = append(v.own, r.annotations()...)
 		}
 	}
 	return v

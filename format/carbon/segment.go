@@ -66,28 +66,34 @@ const (
 
 // segmentParts finds the data files of a load.
 func (t *managed) segmentParts(ctx context.Context, l *load) ([]part, error) {
+	out, _, err := t.segmentHolding(ctx, l)
+	return out, err
+}
+
+// segmentHolding finds the data files of a load, and says what else was found.
+func (t *managed) segmentHolding(ctx context.Context, l *load) ([]part, *holding, error) {
+	h := &holding{names: map[string]bool{}}
 	if l.foreign() {
-		return nil, fault.Unsupportedf(fault.Span{Object: t.status}, "", "segment %s has files of format %s, not Carbon's; option segments leaves it out", l.Name, l.FileFormat)
+		return nil, h, fault.Unsupportedf(fault.Span{Object: t.status}, "", "segment %s has files of format %s, not Carbon's; option segments leaves it out", l.Name, l.FileFormat)
 	}
 	var out []part
 	folders, err := t.folders(ctx, l)
 	if err != nil {
-		return nil, err
+		return nil, h, err
 	}
-	h := holding{names: map[string]bool{}}
 	for _, f := range folders {
-		some, err := t.folderParts(ctx, l, f, &h)
+		some, err := t.folderParts(ctx, l, f, h)
 		if err != nil && !errors.Is(err, fault.Corrupt) {
-			return nil, err
+			return nil, h, err
 		}
 		h.fail(err)
 		out = append(out, some...)
 	}
-	h.fail(t.whole(l, &h))
+	h.fail(t.whole(l, h))
 	if err := t.fit(l, h.names); err != nil {
-		return out, &misfit{cmp.Or(h.err, err)}
+		return out, h, &misfit{cmp.Or(h.err, err)}
 	}
-	return out, h.err
+	return out, h, h.err
 }
 
 // misfit is an error about a segment of which the update status has entries that no data file fits: which rows are deleted is not known.
@@ -99,6 +105,8 @@ func (m *misfit) Unwrap() error { return m.error }
 type holding struct {
 	names    map[string]bool // of data files, also of those of other buckets than the wanted one
 	bytes    int64           // of them
+	indexes  int64           // bytes of its index files
+	deltas   []string        // its delete deltas
 	unknown  bool            // an index file is missing or damaged: there may have been more data files
 	promised string          // an index file that the segment file names, and that is not there
 	err      error           // the first of them
@@ -223,6 +231,7 @@ func (t *managed) located(name string, s segmentFile) (out []place, err error) {
 func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding) ([]part, error) {
 	here := map[string]store.Info{} // data files
 	var indexes, deltas []string
+	sizes := map[string]int64{}
 	for info, err := range t.tree.List(ctx, p.dir) {
 		if errors.Is(err, fs.ErrNotExist) { // an empty directory is as good
 			break
@@ -237,14 +246,19 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 			here[base] = info
 		case strings.HasSuffix(base, indexExt), strings.HasSuffix(base, mergedExt):
 			indexes = append(indexes, base)
+			sizes[base] = info.Size
 		case strings.HasSuffix(base, deltaExt):
 			deltas = append(deltas, base)
+			h.deltas = append(h.deltas, info.Name)
 		}
 	}
 	if p.indexes != nil {
 		indexes = p.indexes
 	} else {
 		indexes = currentIndexes(indexes)
+	}
+	for _, n := range indexes {
+		h.indexes += sizes[n]
 	}
 	blocks, whole := t.indexed(ctx, p.dir, indexes)
 	h.unknown = h.unknown || !whole

@@ -135,6 +135,7 @@ func readJSON(ctx context.Context, tree store.Tree, name string, l format.Limits
 type segmentFile struct {
 	Locations map[string]folder `json:"locationMap"`
 	Options   map[string]string `json:"options"`
+	Metadata  string            `json:"segmentMetaDataInfo"`
 }
 
 // folder is what a segment has in a directory.

@@ -51,8 +51,11 @@ type verifier struct {
 	stopped bool
 	part    string
 	column  string
-	arena   vec.Arena // stored bytes
-	spare   vec.Arena // decoding
+
+	replaced []string // delete deltas of the table that nothing names any more
+
+	arena vec.Arena // stored bytes
+	spare vec.Arena // decoding
 }
 
 func (v *verifier) give(f region.Finding) {
@@ -179,28 +182,48 @@ func (v *verifier) table(dir string) {
 			v.blame("carbon.read", err, -1, -1)
 		}
 	}
+	v.replaced = nil
 	for i := range t.loads {
-		l := &t.loads[i]
-		if v.stopped || v.ctx.Err() != nil || !t.o.wants(l) {
-			continue
+		if v.stopped || v.ctx.Err() != nil {
+			return
 		}
-		v.part = dir
-		parts, err := t.segmentParts(v.ctx, l)
-		if err != nil {
-			code := "carbon.segment.missing"
-			if e := (*fault.Error)(nil); errors.As(err, &e) && t.updates != "" && e.At.Object == t.updates {
-				code = "carbon.delete.damaged"
-			}
-			v.blame(code, err, -1, -1) // what is there is looked at all the same
+		if l := &t.loads[i]; t.o.wants(l) {
+			v.segment(t, l)
 		}
-		for _, f := range t.Findings() {
-			v.give(f)
+	}
+	v.part, v.column = dir, ""
+	v.leftovers(t)
+}
+
+// segment verifies a segment of a table.
+func (v *verifier) segment(t *managed, l *load) {
+	used := map[string]bool{} // delete deltas that hold
+	v.part = t.path
+	parts, h, err := t.segmentHolding(v.ctx, l)
+	if err != nil {
+		code := "carbon.segment.missing"
+		if e := (*fault.Error)(nil); errors.As(err, &e) && t.updates != "" && e.At.Object == t.updates {
+			code = "carbon.delete.damaged"
 		}
-		t.notes = nil
-		for k := range parts {
-			p := &parts[k]
-			v.file(p.name, p.indexed(), t)
-			v.deletes(t, p)
+		v.blame(code, err, -1, -1) // what is there is looked at all the same
+	} else {
+		v.sizes(t, l, h)
+		v.segmentBounds(t, l, parts)
+	}
+	newer := map[string]bool{}
+	for _, f := range t.Findings() {
+		v.give(f)
+		newer[f.At.Object] = f.Code == "carbon.delete.unnamed"
+	}
+	t.notes = nil
+	for k := range parts {
+		p := &parts[k]
+		v.file(p.name, p.indexed(), t)
+		v.deletes(t, p, used)
+	}
+	for _, name := range h.deltas {
+		if l.counts() && !used[name] && !newer[name] {
+			v.replaced = append(v.replaced, name)
 		}
 	}
 }
@@ -213,12 +236,17 @@ func (p *part) indexed() *indexed {
 	return &indexed{blocks: p.blocks, columns: p.columns}
 }
 
-// deletes verifies the delete deltas of a part.
-func (v *verifier) deletes(t *managed, p *part) {
+// deletes verifies the delete deltas of a part, and notes in used which they are.
+func (v *verifier) deletes(t *managed, p *part, used map[string]bool) {
 	if p.update == nil {
 		return
 	}
 	v.part, v.column = p.name, ""
+	if names, err := t.deltaNames(v.ctx, p.update, path.Dir(p.name)); err == nil {
+		for _, n := range names {
+			used[n] = true
+		}
+	}
 	d, err := t.readDeletes(v.ctx, p.update, path.Dir(p.name))
 	if err != nil {
 		v.blame("carbon.delete.damaged", err, -1, -1)

@@ -1,0 +1,232 @@
+package carbon
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/internal/codec"
+	"stoa/pred"
+	"stoa/wire"
+)
+
+// sizes holds the bytes that tablestatus says of a segment against its files. Updates before 2.0 added files and left the size as it was; segments of rows grow.
+func (v *verifier) sizes(t *managed, l *load, h *holding) {
+	if !l.counts() || h.unknown || l.Status == statusStreaming || l.Status == statusFinish {
+		return
+	}
+	at := fault.Span{Object: t.status}
+	if want := count64(l.DataSize); want >= 0 && want != h.bytes && (want > h.bytes || l.UpdateFrom == "") {
+		v.tell("carbon.segment.size", at, "dataSize", "segment %s: %d bytes of data files, there are %d", l.Name, want, h.bytes)
+	}
+	if want := count64(l.IndexSize); want >= 0 && want != h.indexes && (want > h.indexes || l.UpdateFrom == "") {
+		v.tell("carbon.segment.size", at, "indexSize", "segment %s: %d bytes of index files, there are %d", l.Name, want, h.indexes)
+	}
+}
+
+// segmentBounds holds the least and greatest values that the segment file keeps of each column against those of its blocklets, by which Carbon skips segments.
+func (v *verifier) segmentBounds(t *managed, l *load, parts []part) {
+	if l.Segment == "" || !l.counts() {
+		return
+	}
+	name := path.Join(t.path, "Metadata", "segments", l.Segment)
+	var s segmentFile
+	if readJSON(v.ctx, t.tree, name, v.o.Limits.WithDefaults(), &s) != nil || s.Metadata == "" {
+		return // what cannot be read was told when the files were looked for; of partitions there are none
+	}
+	at := fault.Span{Object: name}
+	known, err := parseSegmentBounds(s.Metadata, at, v.o.Limits.WithDefaults().Metadata)
+	if err != nil {
+		v.blame("carbon.segment.minmax", err, -1, -1)
+		return
+	}
+	for _, id := range sorted(known) {
+		if t.ids != nil && !t.ids[id] {
+			v.tell("carbon.segment.minmax", at, "segmentMetaDataInfo."+id, "segment %s: no column of the table has or had this id", l.Name)
+		}
+	}
+	for i := range parts {
+		f, err := t.file(v.ctx, parts[i].name)
+		if err != nil || f.version < 3 || f.stream != nil {
+			continue // told with the file
+		}
+		for _, r := range f.roots {
+			if b, ok := known[r.id]; ok && !r.typ.complex() && !r.globalCodes() {
+				v.within(l, at, f, r, b)
+			}
+		}
+	}
+	v.column = ""
+}
+
+// within holds the bounds of a column in the blocklets of a file against those of the segment.
+func (v *verifier) within(l *load, at fault.Span, f *dataFile, c *column, b *minMax) {
+	v.column = c.name
+	path := "segmentMetaDataInfo." + c.id
+	all := c.minMax(b, 0)
+	for g := range f.footer.index {
+		some := c.minMax(f.footer.index[g].minMax, c.chunk)
+		if some == nil {
+			continue
+		}
+		if all == nil {
+			if a, z, yes := c.crossed(b, 0); yes {
+				v.tell("carbon.segment.minmax", at, path, "segment %s: the least value is %v, and the greatest %v", l.Name, a, z)
+				return
+			}
+			continue // not kept
+		}
+		below, ok1 := pred.Compare(*some.Min, *all.Min)
+		above, ok2 := pred.Compare(*some.Max, *all.Max)
+		if ok1 && below < 0 || ok2 && above > 0 {
+			v.tell("carbon.segment.minmax", at, path, "segment %s: values from %v to %v, those of blocklet %d of %s go from %v to %v", l.Name, *all.Min, *all.Max, g, f.at.Object, *some.Min, *some.Max)
+			return
+		}
+	}
+}
+
+// The classes of which segmentMetaDataInfo is made: a map from the ids of columns.
+const segmentClass = "org.apache.carbondata.core.segmentmeta.SegmentMetaDataInfo"
+
+// parseSegmentBounds reads segmentMetaDataInfo: a serialized Java object, compressed, in base64. It gives bounds by the ids of columns.
+func parseSegmentBounds(text string, at fault.Span, limit int64) (map[string]*minMax, error) {
+	bad := func(format string, args ...any) (map[string]*minMax, error) {
+		return nil, fault.Corruptf(at, "segmentMetaDataInfo", format, args...)
+	}
+	zipped, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return bad("%v", err)
+	}
+	b, err := codec.Expand("gzip", zipped, limit, func(n int) []byte { return make([]byte, n) })
+	if err != nil {
+		var e *fault.Error
+		if errors.As(err, &e) && e.Class == fault.Limit {
+			return nil, fault.Limitf(at, "segmentMetaDataInfo", "%v", err)
+		}
+		return bad("%v", err)
+	}
+	c := wire.NewCursor(b, fault.Span{Len: int64(len(b))}, "")
+	o := parseJavaObject(be{c})
+	if c.Err() != nil {
+		return bad("%v", c.Err())
+	}
+	all, ok := o.fields["segmentColumnMetaDataInfoMap"].(*javaValues)
+	if !ok || o.class != segmentClass || len(all.own)%2 != 0 {
+		return bad("%s, not a map of columns", o.class)
+	}
+	out := map[string]*minMax{}
+	for i := 0; i < len(all.own); i += 2 {
+		id, ok1 := all.own[i].(string)
+		one, ok2 := all.own[i+1].(*javaValues)
+		if !ok1 || !ok2 {
+			return bad("entry %d is not a column", i/2)
+		}
+		lo, _ := one.fields["columnMinValue"].([]byte)
+		hi, _ := one.fields["columnMaxValue"].([]byte)
+		out[id] = &minMax{min: [][]byte{bytes.Clone(lo)}, max: [][]byte{bytes.Clone(hi)}}
+	}
+	return out, nil
+}
+
+// leftovers tells what lies in the table's directories and is not read any more.
+func (v *verifier) leftovers(t *managed) {
+	if t.guessed == nil {
+		v.oldUpdates(t)
+	}
+	v.left("delete deltas that nothing names any more", v.replaced)
+	for _, name := range v.replaced {
+		var d deleteDelta
+		err := readJSON(v.ctx, t.tree, name, v.o.Limits.WithDefaults(), &d)
+		if err == nil && d.Block != parseFileName(name).block {
+			err = fault.Corruptf(fault.Span{Object: name}, "blockName", "%q", d.Block)
+		}
+		v.oldDamage(err)
+	}
+	var segments []string
+	for i := range t.loads {
+		l := &t.loads[i]
+		if l.counts() || l.Path != "" || l.foreign() {
+			continue
+		}
+		places, err := t.folders(v.ctx, l)
+		t.notes = nil
+		for _, p := range places {
+			if err == nil && path.Base(p.dir) == "Segment_"+l.Name && v.holdsFiles(p.dir) {
+				segments = append(segments, fmt.Sprintf("%s (%s)", p.dir, l.Status))
+			}
+		}
+	}
+	v.left("segments that do not count, and are not verified", segments)
+}
+
+// holdsFiles reports whether there is anything in a directory.
+func (v *verifier) holdsFiles(dir string) bool {
+	for _, err := range v.tree.List(v.ctx, dir) {
+		return err == nil
+	}
+	return false
+}
+
+// left tells of names of one kind at once.
+func (v *verifier) left(what string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	at, _, _ := strings.Cut(names[0], " (")
+	var some []string
+	for _, n := range names[:min(len(names), 3)] {
+		some = append(some, path.Base(n))
+	}
+	if n := len(names) - len(some); n > 0 {
+		some = append(some, fmt.Sprintf("%d more", n))
+	}
+	v.tell("carbon.leftover", fault.Span{Object: at}, "", "%s: %s", what, strings.Join(some, ", "))
+}
+
+// oldDamage tells that a file cannot be read that nobody reads.
+func (v *verifier) oldDamage(err error) {
+	if err != nil {
+		v.blame("carbon.leftover", err, -1, -1)
+	}
+}
+
+const updatePrefix = "tableupdatestatus-"
+
+// oldUpdates looks at the update statuses that tablestatus does not name.
+func (v *verifier) oldUpdates(t *managed) {
+	var old []string
+	current := int64(-1)
+	if stamp, ok := strings.CutPrefix(path.Base(t.updates), updatePrefix); ok {
+		current = count64(stamp)
+	}
+	for info, err := range t.tree.List(v.ctx, path.Join(t.path, "Metadata")) {
+		if err != nil {
+			return // told by others
+		}
+		stamp, ok := strings.CutPrefix(path.Base(info.Name), updatePrefix)
+		if !ok || info.Dir || info.Name == t.updates || strings.HasSuffix(stamp, ".crc") {
+			continue
+		}
+		if at := count64(stamp); at > current {
+			v.tell("carbon.update.newer", fault.Span{Object: info.Name}, "", "tablestatus names %s", orNone(path.Base(t.updates)))
+			continue
+		}
+		old = append(old, info.Name)
+		var list []update
+		v.oldDamage(readJSON(v.ctx, t.tree, info.Name, v.o.Limits.WithDefaults(), &list))
+	}
+	slices.Sort(old)
+	v.left("update statuses that later ones stand for", old)
+}
+
+func orNone(name string) string {
+	if name == "." {
+		return "none"
+	}
+	return name
+}

@@ -1,0 +1,167 @@
+package carbon_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa/region"
+	"stoa/store"
+)
+
+// only gives the findings of a code.
+func only(found []region.Finding, code string) []region.Finding {
+	return slices.DeleteFunc(slices.Clone(found), func(f region.Finding) bool { return f.Code != code })
+}
+
+// managedDel is a table of the real writer's with deletes; segment 0 was loaded with k from 0 to 9 and is in tablestatus first.
+func managedDel(t *testing.T) *store.Memory {
+	return loaded(t, filepath.Join(golden2, "managed/managed_del"))
+}
+
+// TestVerifySegmentSizes: tablestatus says how many bytes a segment's files have.
+func TestVerifySegmentSizes(t *testing.T) {
+	if found := only(verdict(t, managedDel(t)), "carbon.segment.size"); len(found) > 0 {
+		t.Fatalf("a healthy table: %+v", found)
+	}
+	for what, change := range map[string][2]string{
+		"data":  {`"dataSize":"877"`, `"dataSize":"878"`},
+		"index": {`"indexSize":"553"`, `"indexSize":"500"`},
+	} {
+		tree := managedDel(t)
+		swap(t, tree, "Metadata/tablestatus", change[0], change[1])
+		found := only(verdict(t, tree), "carbon.segment.size")
+		if len(found) != 1 || found[0].Severity != region.Warning || found[0].At.Object != "t/Metadata/tablestatus" || found[0].Path != what+"Size" {
+			t.Errorf("%s: %+v", what, found)
+		}
+	}
+}
+
+// bounds changes the object of segmentMetaDataInfo in the segment file of a segment.
+func bounds(t *testing.T, tree *store.Memory, segment string, change func(object []byte) []byte) {
+	t.Helper()
+	for _, n := range tree.Names() {
+		if !strings.HasPrefix(n, "t/Metadata/segments/"+segment+"_") {
+			continue
+		}
+		var file map[string]any
+		if err := json.Unmarshal(tree.Bytes(n), &file); err != nil {
+			t.Fatal(err)
+		}
+		zipped, err := base64.StdEncoding.DecodeString(file["segmentMetaDataInfo"].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := gzip.NewReader(bytes.NewReader(zipped))
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		w := gzip.NewWriter(&out)
+		w.Write(change(object))
+		w.Close()
+		file["segmentMetaDataInfo"] = base64.StdEncoding.EncodeToString(out.Bytes())
+		b, err := json.Marshal(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree.Put(n, b)
+		return
+	}
+	t.Fatal("no segment file of", segment)
+}
+
+// TestVerifySegmentBounds: the least and greatest values in a segment file are held against those of the segment's blocklets.
+func TestVerifySegmentBounds(t *testing.T) {
+	alter := func(t *testing.T) *store.Memory { return loaded(t, filepath.Join(golden2, "managed/managed_alter")) }
+	if found := only(verdict(t, alter(t)), "carbon.segment.minmax"); len(found) > 0 {
+		t.Fatalf("a healthy table: %+v", found)
+	}
+	replace := func(old, now string) func([]byte) []byte {
+		return func(b []byte) []byte {
+			if bytes.Count(b, []byte(old)) != 1 {
+				t.Fatalf("%q is there %d times", old, bytes.Count(b, []byte(old)))
+			}
+			return bytes.Replace(b, []byte(old), []byte(now), 1)
+		}
+	}
+	// Segment 0: names from n0 to n9, ids from 0 to 29; the object has the greatest before the least.
+	for what, change := range map[string]func([]byte) []byte{
+		"least text":      replace("\x00\x02n0", "\x00\x02n1"),
+		"greatest text":   replace("\x00\x02n9", "\x00\x02n8"),
+		"greatest number": replace("\x00\x08\x00\x00\x00\x00\x00\x00\x00\x1d", "\x00\x08\x00\x00\x00\x00\x00\x00\x00\x1c"),
+		"column":          replace("e9c25f48", "e9c25f49"),
+		"cut":             func(b []byte) []byte { return b[:len(b)-3] },
+		"not Java":        func([]byte) []byte { return []byte("{}") },
+		"other class":     replace("segmentmeta.SegmentMetaDataInfo", "segmentmeta.SegmentMetaDataInfx"),
+	} {
+		tree := alter(t)
+		bounds(t, tree, "0", change)
+		found := only(verdict(t, tree), "carbon.segment.minmax")
+		if len(found) != 1 || found[0].Severity != region.Error || !strings.HasPrefix(found[0].At.Object, "t/Metadata/segments/0_") || !strings.HasPrefix(found[0].Path, "segmentMetaDataInfo") {
+			t.Errorf("%s: %+v", what, found)
+		}
+	}
+	wide := alter(t)
+	bounds(t, wide, "0", replace("\x00\x02n0", "\x00\x02m0"))
+	if found := only(verdict(t, wide), "carbon.segment.minmax"); len(found) > 0 {
+		t.Errorf("bounds that are only wide: %+v", found)
+	}
+}
+
+// TestVerifyExchangedSegmentFiles: the segment file of a segment in the place of another's names the directory of that, so that all rows are still read; the sizes tell.
+func TestVerifyExchangedSegmentFiles(t *testing.T) {
+	tree := loaded(t, filepath.Join(golden2, "managed/managed_alter"))
+	var names []string
+	for _, n := range tree.Names() {
+		if strings.HasPrefix(n, "t/Metadata/segments/") {
+			names = append(names, n)
+		}
+	}
+	if len(names) != 2 {
+		t.Fatal(names)
+	}
+	a, b := tree.Bytes(names[0]), tree.Bytes(names[1])
+	tree.Put(names[0], b)
+	tree.Put(names[1], a)
+	if found := only(verdict(t, tree), "carbon.segment.size"); len(found) != 4 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestVerifyLeftovers: update statuses and delete deltas that later ones stand for, and segments that were compacted, are told as such, once a kind.
+func TestVerifyLeftovers(t *testing.T) {
+	tree := managedDel(t)
+	found := only(verdict(t, tree), "carbon.leftover")
+	if len(found) != 2 || found[0].Severity != region.Note || !strings.Contains(found[0].Message, "tableupdatestatus-1795249941031") || !strings.Contains(found[0].Message, "1 more") || !strings.HasSuffix(found[1].At.Object, ".deletedelta") {
+		t.Errorf("%+v", found)
+	}
+	tree.Put("t/Metadata/tableupdatestatus-1795249941031", []byte("[{"))
+	if found := only(verdict(t, tree), "carbon.leftover"); len(found) != 3 || found[0].At.Object != "t/Metadata/tableupdatestatus-1795249941031" && found[1].At.Object != "t/Metadata/tableupdatestatus-1795249941031" {
+		t.Errorf("damaged: %+v", found)
+	}
+	found = only(verdict(t, loaded(t, filepath.Join(golden2, "managed/managed_compact"))), "carbon.leftover")
+	if len(found) != 1 || !strings.Contains(found[0].Message, "Segment_0 (Compacted), Segment_1 (Compacted)") {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestVerifyEarlierStatus: a tablestatus that names an earlier update status than there is lets deleted rows come back.
+func TestVerifyEarlierStatus(t *testing.T) {
+	tree := managedDel(t)
+	swap(t, tree, "Metadata/tablestatus", "tableupdatestatus-1795249942958", "tableupdatestatus-1795249941724")
+	found := only(verdict(t, tree), "carbon.update.newer")
+	if len(found) != 2 || found[0].Severity != region.Warning || found[1].At.Object != "t/Metadata/tableupdatestatus-1795249942958" {
+		t.Errorf("%+v", found)
+	}
+}
