@@ -136,11 +136,21 @@ const TempPrefix = ".stoa-tmp-"
 // A link is followed, so that it stays one. What is neither file nor directory (a device, a pipe) is refused: it would
 // be replaced, not written to.
 func (Local) Sink(name string, replace func(dir string) bool) Sink {
-	clean := filepath.Clean(filepath.FromSlash(name))
-	if to, err := filepath.EvalSymlinks(clean); err == nil {
-		clean = to
+	return &localSink{path: placeOf(filepath.FromSlash(name)), replace: replace}
+}
+
+// placeOf is where name leads. What is not there yet lies where its directory leads: .. behind a link is above what that leads to, not above the link.
+func placeOf(name string) string {
+	if to, err := filepath.EvalSymlinks(name); err == nil {
+		return to
 	}
-	return &localSink{path: clean, replace: replace}
+	dir, base := filepath.Split(strings.TrimRight(name, string(filepath.Separator)))
+	if strings.Contains(dir, "..") {
+		if to, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(to, base)
+		}
+	}
+	return filepath.Clean(name)
 }
 
 type localSink struct {

@@ -32,6 +32,7 @@ type app struct {
 	quiet, verbose, noProgress bool
 	tallies                    tallies
 	told                       map[region.Finding]bool
+	read                       []string         // places from which is read
 	verbs                      []*cobra.Command // in the order of the overview
 }
 

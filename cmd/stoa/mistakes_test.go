@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -57,6 +60,21 @@ var mistakes = []struct {
 	{"convert try/flat.red try/key.cfile -o x.parquet", 2, "they are not one table"},
 	{"k.csv", 2, "stoa head k.csv"},
 	{"recover k.csv -o r.csv --manifest r.csv", 2, "give one of them another name"},
+	{"ls k.csv -o k.csv", 2, "choose another name"},
+	{"recover try/kudu -o try/kudu/x.parquet", 2, "lies in the source try/kudu"},
+	{"recover try/kudu -o try/kudu/data/x/", 2, "choose a place outside of it"},
+	{"recover try/kudu#d_major -o full/../try/kudu/x.parquet", 2, "lies in the source"},
+	{"recover try/kudu -o link/x.parquet", 2, "lies in the source"},
+	{"recover link -o try/kudu/x.parquet", 2, "lies in the source"},
+	{"recover link/../kudu -o try/kudu/x.parquet", 2, "lies in the source"},
+	{"recover try/kudu -o deep/../x.parquet", 2, "lies in the source"},
+	{"recover try/kudu -o x.csv --manifest try/kudu/lost.json", 2, "lies in the source"},
+	{"recover try/kudu -o try/x.csv --data-dirs try/kudu/data,try", 2, "lies in the source try"},
+	{"convert two -o two/x.parquet", 2, "lies in the source two"},
+	{"convert --all try -o try/out", 2, "lies in the source try"},
+	{"cat try/carbon/managed_del -o try/carbon/managed_del/x.csv", 2, "lies in the source"},
+	{"verify try -o try/x.txt", 2, "lies in the source"},
+	{"ls try -o try/x.txt", 2, "lies in the source"},
 }
 
 // TestMistakes: every message names the next step, and none is a bug's.
@@ -70,7 +88,16 @@ func TestMistakes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"k.csv": "id,name\n1,x\n2,y\n", "two.csv": "id,name\n1,x\n2,y\n", "k.zip": "PK\x03\x04....", "zero.parquet": "", "words.txt": "hello", "full/a": "a"} {
+	if err := os.Mkdir("two", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"link": "try/kudu", "deep": "try/kudu/data"} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := filesIn(t, "try")
+	for name, text := range map[string]string{"two/a.csv": "id\n1\n", "two/b.csv": "id\n2\n", "k.csv": "id,name\n1,x\n2,y\n", "two.csv": "id,name\n1,x\n2,y\n", "k.zip": "PK\x03\x04....", "zero.parquet": "", "words.txt": "hello", "full/a": "a"} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -78,9 +105,30 @@ func TestMistakes(t *testing.T) {
 	for _, m := range mistakes {
 		var out, errs bytes.Buffer
 		st := run(context.Background(), strings.Fields(m.args), strings.NewReader(""), &out, &errs)
-		if st != m.status || !strings.Contains(errs.String(), m.says) || !strings.HasPrefix(errs.String(), "stoa: ") {
+		if st != m.status || !strings.Contains(errs.String(), m.says) || !strings.Contains("\n"+errs.String(), "\nstoa: ") {
 			t.Errorf("stoa %s: status %d: %s", m.args, st, errs.String())
 		}
 	}
+	if after := filesIn(t, "try"); after != before {
+		t.Errorf("sources were written to: %s, not %s", after, before)
+	}
 	t.Logf("%d mistakes", len(mistakes))
+}
+
+// filesIn is what lies in a directory, with sizes.
+func filesIn(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		fmt.Fprintln(&b, p, info.Size())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

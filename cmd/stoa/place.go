@@ -55,12 +55,18 @@ func (p *place) abort(ctx context.Context) error {
 	return errors.Join(err, p.sink.Abort(context.WithoutCancel(ctx)))
 }
 
+// reads notes places from which is read: nothing is written into them.
+func (a *app) reads(paths ...string) { a.read = append(a.read, paths...) }
+
 // sink is where path is written, if that is not simply a file or directory of that name (then it is nil):
 // standard output, a device or a pipe, which must not be renamed over, or what a symbolic link points to.
 // The path that is returned is the one to write to.
 func (a *app) sink(path string) (store.Sink, string, error) {
 	if path == dash {
 		return &streamSink{open: func() (io.WriteCloser, error) { return stdoutObject{a}, nil }}, path, nil
+	}
+	if err := spare(path, placesOf(a.read)); err != nil {
+		return nil, path, err
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,40 +157,63 @@ func onePlace(a, b string) bool {
 	return err == nil && err2 == nil && a == b
 }
 
-// spare refuses to write to a place from which is being read.
+// spare refuses to write to a place from which is being read, or into it.
 func spare(out string, sources []stoa.SourceInfo) error {
 	if out == "" || out == dash {
 		return nil
 	}
 	target, err := os.Stat(out)
-	if err != nil || !target.Mode().IsRegular() && !target.IsDir() {
+	if err == nil && !target.Mode().IsRegular() && !target.IsDir() {
 		return nil
 	}
 	for _, s := range sources {
-		if s.Name != dash && inside(withoutTable(s.Name), target) {
+		name := withoutTable(s.Name)
+		switch source, serr := os.Stat(name); {
+		case s.Name == dash || serr != nil:
+		case err == nil && inside(name, target):
 			return &useError{"the output " + out + " is also a source: " + s.Name, "stoa never writes in place; choose another name"}
+		case source.IsDir() && inside(out, source):
+			return &useError{"the output " + out + " lies in the source " + s.Name, "stoa writes nothing into what it reads; choose a place outside of it"}
 		}
 	}
 	return nil
 }
 
-// inside reports whether path is target or, if that is a directory, lies in it.
+// inside reports whether path, or where it will be if it is not there yet, is target or, if that is a directory, lies in it.
 func inside(path string, target fs.FileInfo) bool {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return false
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
+	at := nearest(path)
 	for {
-		if st, err := os.Stat(path); err == nil && os.SameFile(st, target) {
+		if st, err := os.Stat(at); err == nil && os.SameFile(st, target) {
 			return true
 		}
-		up := filepath.Dir(path)
-		if up == path || !target.IsDir() {
+		up := filepath.Dir(at)
+		if up == at || !target.IsDir() {
 			return false
+		}
+		at = up
+	}
+}
+
+// nearest is where path leads, or of what is not there its directory, from the root and without symbolic links: .. behind one of these leads up from
+// where that leads.
+func nearest(path string) string {
+	for {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			path = real
+			break
+		}
+		up, _ := filepath.Split(strings.TrimRight(path, string(filepath.Separator)))
+		if up == "" {
+			up = "."
+		}
+		if up == path {
+			break
 		}
 		path = up
 	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }

@@ -96,6 +96,7 @@ func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa
 		return stoa.OpenOptions{}, &useError{"--from: there is no format \"" + f.from + "\"", "the formats are " + strings.Join(a.formatNames(), ", ")}
 	}
 	o := stoa.OpenOptions{Formats: a.formats, From: f.from, NoVerify: f.noVerify, Tree: tree{a: a}}
+	straighten(paths)
 	if err := f.inStore(ctx, paths, o.Tree); err != nil {
 		return o, err
 	}
@@ -124,6 +125,26 @@ func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa
 	}
 	o.Opts = opts
 	return o, nil
+}
+
+// straighten replaces, in place, paths with .. behind a symbolic link: names below them are joined by their words, as if the link were the directory
+// that it leads to, and that may be another place.
+func straighten(paths []string) {
+	for i, p := range paths {
+		name := withoutTable(p)
+		if p == dash || !slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "..") {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(name)
+		if err != nil {
+			continue
+		}
+		x, err := os.Stat(real)
+		y, err2 := os.Stat(filepath.Clean(name))
+		if err == nil && (err2 != nil || !os.SameFile(x, y)) {
+			paths[i] = filepath.ToSlash(real) + p[len(name):]
+		}
+	}
 }
 
 // mostSchema is how long a schema in a file may be.
@@ -244,6 +265,8 @@ type openError struct{ error }
 func (e *openError) Unwrap() error { return e.error }
 
 func (a *app) openAll(ctx context.Context, paths []string, o stoa.OpenOptions) (*stoa.Table, error) {
+	a.reads(paths...)
+	a.reads(dirsOf(o.Opts)...)
 	t, err := stoa.OpenAll(ctx, paths, o)
 	if err != nil {
 		return nil, &openError{err}
@@ -252,6 +275,16 @@ func (a *app) openAll(ctx context.Context, paths []string, o stoa.OpenOptions) (
 		a.detail("%s: %s", s.Name, s.Format)
 	}
 	return t, nil
+}
+
+// dirsOf are the directories that reading options name.
+func dirsOf(opts map[string]string) (dirs []string) {
+	for _, key := range []string{"wal-dir", "data-dirs", "meta-dir"} {
+		if v := opts[key]; v != "" {
+			dirs = append(dirs, strings.Split(v, ",")...)
+		}
+	}
+	return dirs
 }
 
 // each opens every path on its own and shows it to do. A path that cannot be opened does not keep the others from
@@ -273,6 +306,7 @@ func (f *sourceFlags) each(ctx context.Context, a *app, cmd *cobra.Command, path
 
 // eachPath goes on after an error when there are several paths. The worst of the errors decides the status.
 func (a *app) eachPath(ctx context.Context, cmd *cobra.Command, paths []string, do func(path string) error) error {
+	a.reads(paths...)
 	var worst error
 	for _, p := range paths {
 		err := do(p)
