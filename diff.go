@@ -13,14 +13,15 @@ import (
 type DiffOptions struct {
 	// Scan is applied to both tables: columns, filter, rows, damage policy. Its Columns may be missing in one of them.
 	Scan ScanSpec
-	// On are the columns that say which rows belong together; rows with the same key are paired in the order in which they
-	// come. nil: rows belong together by position.
+	// On are the columns that say which rows belong together. Of rows with the same key those that are equal belong together first, whatever
+	// their order, then those that are equal within the tolerance, then the others as they come. nil: rows belong together by position.
 	On []string
 	// Absolute and Relative are how far floating-point numbers may be apart: by so much, or by this part of the greater.
 	Absolute, Relative float64
 	// Examples is how many differing rows are kept; 0 = 10, -1 = none.
 	Examples int
-	// Memory is how many bytes of rows On may keep; 0 = 1 GiB. Tables that need more are read several times.
+	// Memory is how many bytes of rows On may keep; 0 = 1 GiB. Tables that need more are read several times, divided by key; rows with one
+	// and the same key must fit.
 	Memory int64
 }
 

@@ -79,8 +79,9 @@ func (a *app) diffCmd() *cobra.Command {
 --on. Cells are compared by what they mean: an int8 equals the same number as int64, a dictionary's string a plain one, all NaN are
 one, and null equals null. Types that differ are a difference, unless --values; whether a column may be null, and the order of the
 columns are told, and are none.
-With --on the rows of A are kept in memory; what needs more than --memory is divided by key, and both tables are read again
-for each part. -n says how many rows that differ are shown. The status is 3 if there is a difference.`,
+With --on, of rows with the same key those that are equal belong together first, whatever their order, and the others as they come.
+The rows of A are kept in memory, and those of B to which none is equal; what needs more than --memory is divided by key, and both
+tables are read again for each part. -n says how many rows that differ are shown. The status is 3 if there is a difference.`,
 		Example: `  stoa diff block.cfile block.parquet
   stoa diff '/data/kudu#orders' orders.csv --on id --tolerance 1e-9 --values`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -206,19 +206,150 @@ func TestByKey(t *testing.T) {
 	}
 }
 
-// TestSameKey: rows with the same key belong together in their order, and when they cannot be divided that is said.
+// TestSameKey: of rows with the same key those that are equal belong together, whatever their order, then the others as they come. When
+// they cannot be divided that is said.
 func TestSameKey(t *testing.T) {
-	a := input(2, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[1,1,null,1]`), column0(t, arrow.PrimitiveTypes.Int8, `[1,2,3,4]`))
-	b := input(3, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[null,1,1]`), column0(t, arrow.PrimitiveTypes.Int8, `[3,1,3]`))
+	small := func(values string) arrow.Array { return column0(t, arrow.PrimitiveTypes.Int8, values) }
+	a := input(2, "k,v", small(`[1,1,null,1,1]`), small(`[1,2,3,4,5]`))
+	b := input(3, "k,v", small(`[2,null,1,1,1]`), small(`[7,3,9,4,1]`))
 	r, err := Run(context.Background(), a, b, Options{On: []string{"k"}, Memory: 1 << 20, Examples: 9})
-	if err != nil || r.Same != 2 || r.Changed != 1 || r.Only != [2]int64{1, 0} {
+	if err != nil || r.Same != 3 || r.Changed != 1 || r.Only != [2]int64{1, 1} || r.Cells["v"] != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if x := r.Examples[len(r.Examples)-1]; x.At != [2]int64{3, -1} || x.Key[0].A != "1" || x.Cells[0].A != "4" {
-		t.Errorf("%+v", r.Examples)
+	var got []string
+	for _, x := range r.Examples {
+		got = append(got, fmt.Sprint(x.At, x.Key, x.Cells))
+	}
+	// In the order of b, then the rows that only a has.
+	if want := "[-1 0] [{k  2}] [{v  7}], [1 2] [{k 1 1}] [{v 2 9}], [4 -1] [{k 1 }] [{v 5 }]"; strings.ReplaceAll(strings.Join(got, ", "), "][", "] [") != want {
+		t.Errorf("%s, want %s", strings.Join(got, ", "), want)
 	}
 	if _, err := Run(context.Background(), a, b, Options{On: []string{"k"}, Memory: 10}); !errors.Is(err, fault.Limit) {
 		t.Errorf("too little memory: %v", err)
+	}
+	many := input(100, "k,v", small("["+strings.Repeat("1,", 999)+"1]"), small("["+strings.Repeat("1,", 999)+"1]"))
+	if _, err := Run(context.Background(), b, many, Options{On: []string{"k"}, Memory: 2000}); !errors.Is(err, fault.Limit) {
+		t.Errorf("too little memory for rows that wait: %v", err)
+	}
+}
+
+// TestHeapsOfRows: tables with the same rows in any order are the same, and the number of rows that are not is that of the heaps by key and value, however
+// little memory there is.
+func TestHeapsOfRows(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	for try := range 30 {
+		keys, values := 1+rnd.IntN(40), 1+rnd.IntN(60)
+		var rows [2][][2]int64
+		for i := range 400 {
+			x := [2]int64{int64(rnd.IntN(keys)), int64(rnd.IntN(values))}
+			rows[0] = append(rows[0], x)
+			switch {
+			case try%3 > 0 && i%17 == 3:
+				x[1] += 1000
+			case try%3 > 1 && i%29 == 4:
+				x[0] += 7
+			}
+			rows[1] = append(rows[1], x)
+		}
+		rnd.Shuffle(400, func(i, j int) { rows[1][i], rows[1][j] = rows[1][j], rows[1][i] })
+		want := heaps(rows)
+		for _, memory := range []int64{1 << 30, 30_000} {
+			got, err := Run(context.Background(), pairsOf(rows[0]), pairsOf(rows[1]), Options{On: []string{"k"}, Memory: memory, Examples: 20})
+			if errors.Is(err, fault.Limit) && keys < 8 {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%d keys, %d bytes: %v", keys, memory, err)
+			}
+			if got.Same != want.Same || got.Changed != want.Changed || got.Only != want.Only || got.Cells["v"] != want.Changed || got.Rows != [2]int64{400, 400} {
+				t.Errorf("%d keys, %d values, %d bytes: %+v, want %+v", keys, values, memory, got, want)
+			}
+			if n := min(20, want.Changed+want.Only[0]+want.Only[1]); int64(len(got.Examples)) != n {
+				t.Errorf("%d examples, want %d", len(got.Examples), n)
+			}
+			if memory < 1<<30 && got.Parts == 1 {
+				t.Errorf("%d bytes: not divided", memory)
+			}
+		}
+	}
+}
+
+// pairsOf is a table of rows k, v.
+func pairsOf(rows [][2]int64) Input {
+	var cols [2]arrow.Array
+	for c := range cols {
+		b := array.NewInt64Builder(memory.DefaultAllocator)
+		for _, x := range rows {
+			b.Append(x[c])
+		}
+		cols[c] = b.NewArray()
+	}
+	return input(37, "k,v", cols[0], cols[1])
+}
+
+// heaps is what the rows of two tables have in common, by the definition.
+func heaps(rows [2][][2]int64) (want Result) {
+	var of [2]map[[2]int64]int64
+	var keys [2]map[int64]int64
+	for side := range rows {
+		of[side], keys[side] = map[[2]int64]int64{}, map[int64]int64{}
+		for _, x := range rows[side] {
+			of[side][x]++
+			keys[side][x[0]]++
+		}
+	}
+	for x, n := range of[0] {
+		both := min(n, of[1][x])
+		want.Same += both
+		keys[0][x[0]] -= both
+		keys[1][x[0]] -= both
+	}
+	for k := range int64(100) {
+		both := min(keys[0][k], keys[1][k])
+		want.Changed += both
+		want.Only[0] += keys[0][k] - both
+		want.Only[1] += keys[1][k] - both
+	}
+	return want
+}
+
+// TestNearRows: within a tolerance as many rows of a key are paired as can be, after those that are equal; of very many, those that come together.
+func TestNearRows(t *testing.T) {
+	reals := func(values string) arrow.Array { return column0(t, arrow.PrimitiveTypes.Float64, values) }
+	for _, c := range []struct {
+		a, b          string
+		same, changed int64
+	}{
+		{`[1,1.1]`, `[1.05,0.95]`, 2, 0},             // the first of b fits both of a, the second only the first
+		{`[1,1.1,1.2]`, `[1.15,1.05,0.95]`, 3, 0},    //
+		{`[1,1.1]`, `[1,0.95]`, 1, 1},                // equal ones first
+		{`[1,2,3]`, `[3.05,1.01,2.02]`, 3, 0},        //
+		{`[1,2,3]`, `[9,1.01,2.02]`, 2, 1},           //
+		{`[null,2]`, `[2.0001,null]`, 2, 0},          //
+		{`[1,1,1]`, `[1.01,1.02,1.03,1.04]`, 3, 0},   //
+		{`[1,1,1,1]`, `[1.01,1.02,7,8,9,10]`, 2, 2},  //
+		{`[5,1,1,1]`, `[1.01,1.02,1.03,5.01]`, 4, 0}, //
+	} {
+		a, b := reals(c.a), reals(c.b)
+		key := func(n int) arrow.Array {
+			return column0(t, arrow.PrimitiveTypes.Int8, "["+strings.Repeat("1,", n-1)+"1]")
+		}
+		r, err := Run(context.Background(), input(2, "k,v", key(a.Len()), a), input(2, "k,v", key(b.Len()), b), Options{On: []string{"k"}, Memory: 1 << 20, Absolute: 0.1 + 1e-12})
+		if err != nil || r.Same != c.same || r.Changed != c.changed || r.Only[1] != max(0, int64(b.Len()-a.Len())) {
+			t.Errorf("%s and %s: %+v, %v", c.a, c.b, r, err)
+		}
+	}
+	const n = 5000
+	keys, x, y := array.NewInt8Builder(memory.DefaultAllocator), array.NewFloat64Builder(memory.DefaultAllocator), array.NewFloat64Builder(memory.DefaultAllocator)
+	for i := range n {
+		keys.Append(1)
+		x.Append(float64(i))
+		y.Append(float64(i) + 0.01)
+	}
+	k := keys.NewArray()
+	r, err := Run(context.Background(), input(999, "k,v", k, x.NewArray()), input(999, "k,v", k, y.NewArray()), Options{On: []string{"k"}, Memory: 1 << 30, Absolute: 0.1})
+	if err != nil || r.Same != n {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

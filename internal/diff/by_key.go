@@ -1,0 +1,464 @@
+package diff
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+)
+
+// With On, the rows of a are kept in memory by their key, and each row of b asks for its own. Rows with the same key are two heaps: those that are
+// equal belong together first, then those that are equal within the tolerance, and what is left in the order in which it comes. So a row of b
+// to which none is equal has to wait for the end.
+
+// part is the rows whose key's hash is residue modulo modulus.
+type part struct{ modulus, residue uint64 }
+
+// row is one of a or b in memory.
+type row struct {
+	cells []byte // of rest
+	at    int64
+	next  *row
+}
+
+// queue is rows in their order.
+type queue struct {
+	first, last *row
+	n           int
+}
+
+func (q *queue) add(r *row) {
+	if q.last == nil {
+		q.first = r
+	} else {
+		q.last.next = r
+	}
+	q.last = r
+	q.n++
+}
+
+// take removes the row whose cells are these, if there is one, and reports whether.
+func (q *queue) take(cells []byte) bool {
+	for before, r := (*row)(nil), q.first; r != nil; before, r = r, r.next {
+		if !bytes.Equal(r.cells, cells) {
+			continue
+		}
+		if before == nil {
+			q.first = r.next
+		} else {
+			before.next = r.next
+		}
+		if q.last == r {
+			q.last = before
+		}
+		q.n--
+		return true
+	}
+	return false
+}
+
+func (q *queue) rows() (out []*row) {
+	for r := q.first; r != nil; r = r.next {
+		out = append(out, r)
+	}
+	return out
+}
+
+// alike are the rows of one key: of a those that no row of b was equal to so far, of b those that wait. The rows of a are in queues by a hash
+// of their cells if they are many; else all in one.
+type alike struct {
+	a    queue
+	many map[uint64]*queue
+	b    queue
+}
+
+// severalAlike is how many rows of one key are looked through one by one.
+const severalAlike = 16
+
+// take removes a row of a with these cells, if there is one. Its key's rows were all kept before.
+func (k *alike) take(seed maphash.Seed, cells []byte) bool {
+	if k.many == nil && k.a.n > severalAlike {
+		k.many = map[uint64]*queue{}
+		for _, r := range k.a.rows() {
+			r.next = nil
+			h := maphash.Bytes(seed, r.cells)
+			if k.many[h] == nil {
+				k.many[h] = &queue{}
+			}
+			k.many[h].add(r)
+		}
+		k.a = queue{}
+	}
+	if k.many == nil {
+		return k.a.take(cells)
+	}
+	q := k.many[maphash.Bytes(seed, cells)]
+	return q != nil && q.take(cells)
+}
+
+// cost is that of the n-th row of a.
+func (k *alike) cost(r *row, n int) int64 {
+	if n > severalAlike {
+		return int64(len(r.cells)) + rowCost + queueCost
+	}
+	return int64(len(r.cells)) + rowCost
+}
+
+// left are the rows of a, in their order.
+func (k *alike) left() []*row {
+	out := k.a.rows()
+	for _, q := range k.many {
+		out = append(out, q.rows()...)
+	}
+	slices.SortFunc(out, func(x, y *row) int { return cmp.Compare(x.at, y.at) })
+	return out
+}
+
+// What a key and a row cost besides their bytes: map entries, headers, pointers; and what a row of many with the same key costs more, for its queue.
+const keyCost, rowCost, queueCost = 128, 64, 64
+
+// mostParts bounds how often the tables are read: keys that do not differ cannot be divided.
+const mostParts = 1 << 12
+
+// errFull says that a part does not fit into memory.
+var errFull = errors.New("full")
+
+// keyed compares the rows of one part.
+type keyed struct {
+	*run
+	part
+	seed  maphash.Seed
+	table map[string]*alike
+	used  int64
+	key   []byte
+	cells []byte
+}
+
+// byKey compares part by part: what does not fit into memory is divided by the keys' hash, and both tables are read once for every part.
+func (r *run) byKey(ctx context.Context) error {
+	seed := maphash.MakeSeed()
+	todo := []part{{1, 0}}
+	counted := false // the rows of both tables
+	for n := 1; len(todo) > 0; n++ {
+		k := &keyed{run: r, part: todo[len(todo)-1], seed: seed, table: map[string]*alike{}}
+		todo = todo[:len(todo)-1]
+		r.res.Parts = n
+		before := *r.res
+		before.Cells = maps.Clone(r.res.Cells)
+		more, err := k.keep(ctx)
+		if err == nil {
+			err = k.probe(ctx)
+		}
+		if err == errFull { // rows of b have to wait, too: both halves anew
+			if err = k.halve(&more); err == nil {
+				more = append(more, k.part)
+			}
+			k.take(&before)
+		} else if err == nil && !counted {
+			counted = true
+			before.Rows = r.res.Rows
+		}
+		if err != nil {
+			return err
+		}
+		if counted {
+			r.res.Rows = before.Rows
+		}
+		todo = append(todo, more...)
+	}
+	return nil
+}
+
+// take has the result be what it was.
+func (k *keyed) take(before *Result) {
+	examples := k.res.Examples[:len(before.Examples)]
+	*k.res = *before
+	k.res.Examples = examples
+}
+
+// halve puts half of the part off.
+func (k *keyed) halve(more *[]part) error {
+	if k.modulus >= mostParts {
+		return &fault.Error{Class: fault.Limit, Reason: fmt.Sprintf("even divided into %d parts the rows of one do not fit into %d bytes: too many have the same key", mostParts, k.o.Memory)}
+	}
+	*more = append(*more, part{k.modulus * 2, k.residue + k.modulus})
+	k.modulus *= 2
+	return nil
+}
+
+// scan goes through the rows of a side that belong to the part. k.key is theirs, and k.cells the other cells.
+func (k *keyed) scan(ctx context.Context, side int, each func(b arrow.RecordBatch, i int, at int64) error) error {
+	at := int64(-1)
+	for b, err := range k.in[side].Scan() {
+		if err != nil {
+			return err
+		}
+		k.res.Rows[side] += b.NumRows()
+		for i := range int(b.NumRows()) {
+			at++
+			k.key = k.key[:0]
+			for _, c := range k.keys {
+				k.key = c.append(k.key, b.Column(c.at[side]), i, side)
+			}
+			if maphash.Bytes(k.seed, k.key)%k.modulus != k.residue {
+				continue
+			}
+			k.cells = k.cells[:0]
+			for _, c := range k.rest {
+				k.cells = c.append(k.cells, b.Column(c.at[side]), i, side)
+			}
+			if err := each(b, i, at); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep takes the part's rows of a into memory. When that is short it halves the part, as often as needed; more is what was put off.
+func (k *keyed) keep(ctx context.Context) (more []part, err error) {
+	err = k.scan(ctx, 0, func(_ arrow.RecordBatch, _ int, at int64) error {
+		same := k.table[string(k.key)]
+		if same == nil {
+			same = &alike{}
+			k.table[string(k.key)] = same
+			k.used += int64(len(k.key)) + keyCost
+		}
+		same.a.add(&row{cells: slices.Clone(k.cells), at: at})
+		k.used += same.cost(same.a.last, same.a.n)
+		for k.used > k.o.Memory {
+			if err := k.halve(&more); err != nil {
+				return err
+			}
+			k.dropOthers()
+		}
+		return nil
+	})
+	return more, err
+}
+
+// dropOthers removes the rows that do not belong to the part any more.
+func (k *keyed) dropOthers() {
+	for key, same := range k.table {
+		if maphash.String(k.seed, key)%k.modulus == k.residue {
+			continue
+		}
+		k.used -= int64(len(key)) + keyCost
+		for i, r := range same.a.rows() {
+			k.used -= same.cost(r, i+1)
+		}
+		delete(k.table, key)
+	}
+}
+
+// probe looks for the rows of b. Those that are equal to none wait, and are paired at the end.
+func (k *keyed) probe(ctx context.Context) error {
+	told := len(k.res.Examples)
+	err := k.scan(ctx, 1, func(b arrow.RecordBatch, i int, at int64) error {
+		same := k.table[string(k.key)]
+		if same == nil {
+			k.res.Only[1]++
+			k.alone(1, b, i, at)
+			return nil
+		}
+		if same.take(k.seed, k.cells) {
+			k.res.Same++
+			return nil
+		}
+		same.b.add(&row{cells: slices.Clone(k.cells), at: at})
+		if k.used += int64(len(k.cells)) + rowCost; k.used > k.o.Memory {
+			return errFull
+		}
+		return nil
+	})
+	if err == nil {
+		k.rests(told)
+	}
+	return err
+}
+
+// pairing is two rows of a key that differ; one of them is nil if the other is alone.
+type pairing struct {
+	key  string
+	a, b *row
+}
+
+// rests pairs what is left. The part's examples, of which those from told on are there, are in the order of b; then come the rows that only a has.
+func (k *keyed) rests(told int) {
+	var both, onlyA []pairing // both: with a row of b
+	for key, same := range k.table {
+		a, b := k.near(same.left(), same.b.rows())
+		for i := range max(len(a), len(b)) {
+			switch {
+			case i >= len(b):
+				onlyA = append(onlyA, pairing{key, a[i], nil})
+			case i >= len(a):
+				both = append(both, pairing{key, nil, b[i]})
+			default:
+				both = append(both, pairing{key, a[i], b[i]})
+			}
+		}
+	}
+	slices.SortFunc(both, func(x, y pairing) int { return cmp.Compare(x.b.at, y.b.at) })
+	slices.SortFunc(onlyA, func(x, y pairing) int { return cmp.Compare(x.a.at, y.a.at) })
+	alone := slices.Clone(k.res.Examples[told:])
+	k.res.Examples = k.res.Examples[:told]
+	for _, p := range both {
+		for len(alone) > 0 && alone[0].At[1] < p.b.at {
+			k.example(alone[0])
+			alone = alone[1:]
+		}
+		k.differ(p)
+	}
+	for _, x := range alone {
+		k.example(x)
+	}
+	for _, p := range onlyA {
+		k.differ(p)
+	}
+}
+
+func (k *keyed) example(x Row) {
+	if len(k.res.Examples) < k.o.Examples {
+		k.res.Examples = append(k.res.Examples, x)
+	}
+}
+
+// differ counts two rows that differ, or one that is alone.
+func (k *keyed) differ(p pairing) {
+	x := Row{At: [2]int64{-1, -1}}
+	var cells [2][]byte
+	for side, r := range []*row{p.a, p.b} {
+		if r != nil {
+			x.At[side], cells[side] = r.at, r.cells
+		}
+	}
+	switch {
+	case p.b == nil:
+		k.res.Only[0]++
+	case p.a == nil:
+		k.res.Only[1]++
+	default:
+		k.res.Changed++
+	}
+	show := len(k.res.Examples) < k.o.Examples
+	for _, c := range k.rest {
+		var text [2]string
+		var cell [2][]byte
+		for side := range cells {
+			if cells[side] == nil {
+				continue
+			}
+			if cell[side], cells[side] = c.cut(cells[side]); show {
+				text[side] = c.show(cell[side])
+			}
+		}
+		if p.a != nil && p.b != nil {
+			if c.equal(cell[0], cell[1], k.tol) {
+				continue
+			}
+			k.res.Cells[c.name]++
+		}
+		if show {
+			x.Cells = append(x.Cells, Cell{c.name, text[0], text[1]})
+		}
+	}
+	if show {
+		x.Key = k.showKey([]byte(p.key), x.At)
+		k.example(x)
+	}
+}
+
+// showKey is the key of a row, on the sides where the row is.
+func (k *keyed) showKey(key []byte, at [2]int64) (out []Cell) {
+	for _, c := range k.keys {
+		var cell []byte
+		cell, key = c.cut(key)
+		shown := Cell{Column: c.name}
+		if at[0] >= 0 {
+			shown.A = c.show(cell)
+		}
+		if at[1] >= 0 {
+			shown.B = c.show(cell)
+		}
+		out = append(out, shown)
+	}
+	return out
+}
+
+// mostNear is how many pairs of rows of one key are looked at to find as many that are equal within the tolerance as there can be. Of more, up to
+// mostTried, each row of a gets the first that fits, and of still more the one that comes when it does.
+const mostNear, mostTried = 1 << 14, 1 << 24
+
+// near counts the pairs of rows of a and of b that are equal within the tolerance, and gives the others.
+func (k *keyed) near(a, b []*row) (restA, restB []*row) {
+	if k.tol == (tolerance{}) || len(a) == 0 || len(b) == 0 || !slices.ContainsFunc(k.rest, func(c column) bool { return c.reals }) {
+		return a, b
+	}
+	pairs := int64(len(a)) * int64(len(b))
+	of := make([]int, len(b)) // the row of a for each row of b; -1: none
+	for j := range of {
+		of[j] = -1
+	}
+	used := make([]bool, len(a))
+	for i := range a {
+		if pairs > mostTried {
+			if used[i] = i < len(b) && k.sameRow(a[i].cells, b[i].cells); used[i] {
+				of[i] = i
+			}
+			continue
+		}
+		used[i] = k.pairUp(a, b, i, of, make([]bool, len(b)), pairs <= mostNear)
+	}
+	for i, r := range a {
+		if !used[i] {
+			restA = append(restA, r)
+		}
+	}
+	for j, r := range b {
+		if of[j] < 0 {
+			restB = append(restB, r)
+		}
+	}
+	k.res.Same += int64(len(a) - len(restA))
+	return restA, restB
+}
+
+// pairUp finds a row of b for row i of a: one that is free, or, with move, one whose row of a can have another.
+func (k *keyed) pairUp(a, b []*row, i int, of []int, seen []bool, move bool) bool {
+	for j := range b {
+		if seen[j] || !move && of[j] >= 0 || !k.sameRow(a[i].cells, b[j].cells) {
+			continue
+		}
+		seen[j] = true
+		if of[j] < 0 || k.pairUp(a, b, of[j], of, seen, move) {
+			of[j] = i
+			return true
+		}
+	}
+	return false
+}
+
+// sameRow compares the cells of two rows within the tolerance.
+func (k *keyed) sameRow(a, b []byte) bool {
+	for _, c := range k.rest {
+		var x, y []byte
+		x, a = c.cut(a)
+		y, b = c.cut(b)
+		if !c.equal(x, y, k.tol) {
+			return false
+		}
+	}
+	return true
+}
