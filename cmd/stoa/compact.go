@@ -19,7 +19,7 @@ func (a *app) compactCmd() *cobra.Command {
 		Long: `Write the rows of several segments, without the deleted ones, as one new segment that takes their place. --minor takes four
 loads each, then three results each, as CarbonData does by default; --major takes all. stoa clean removes what was compacted.`,
 		Example: `  stoa compact store#sales.orders --minor
-  stoa compact store#sales.orders --segments 3,4,5`,
+  stoa compact store#sales.orders --segments 0,2`,
 		Args: wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

@@ -9,13 +9,13 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 func (a *app) completionCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "Print the script that completes stoa's verbs, flags and columns in a shell",
+		Short: "Print the script that makes a shell complete stoa's words",
 		Long: `Print the script that makes a shell complete stoa's verbs, flags, formats, files and column names.
 
-  bash        source <(stoa completion bash)                     # in ~/.bashrc
-  zsh         stoa completion zsh > "${fpath[1]}/_stoa"
-  fish        stoa completion fish > ~/.config/fish/completions/stoa.fish
-  powershell  stoa completion powershell | Out-String | Invoke-Expression`,
+  in ~/.bashrc: source <(stoa completion bash)
+  zsh:   stoa completion zsh > "${fpath[1]}/_stoa"
+  fish:  stoa completion fish > ~/.config/fish/completions/stoa.fish
+  pwsh:  stoa completion powershell | Out-String | Invoke-Expression`,
 		Example:   "  source <(stoa completion bash)\n  stoa completion fish > ~/.config/fish/completions/stoa.fish",
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {

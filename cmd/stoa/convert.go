@@ -138,7 +138,7 @@ it, unless the output is gone or another. At the end every output is read back: 
 checksum over the values, of what went in and of what came back. The checksum does not depend on the order of the rows.`,
 		Example: `  stoa convert block.cfile -o block.parquet
   stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd
-  stoa convert --all /data/kudu -o out/`,
+  stoa convert --all kudu -o out/`,
 		Args: a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all.all {

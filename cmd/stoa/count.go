@@ -19,7 +19,7 @@ func (a *app) countCmd() *cobra.Command {
 		Short: "Count the rows",
 		Long: `Count the rows, or those that --where and --rows leave. Where the file tells how many it has, no data is read.
 -f json is {"rows": N}.`,
-		Example: "  stoa count block.cfile --where 'price is null'\n  stoa count 'kudu/#orders' -f json",
+		Example: "  stoa count block.cfile --where 'value < 0'\n  stoa count kudu#d_major -f json",
 		Args:    a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

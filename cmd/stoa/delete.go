@@ -15,7 +15,7 @@ func (a *app) deleteCmd() *cobra.Command {
 		Long: `Delete the rows of a CarbonData table that a predicate chooses: they are noted beside the data files. Or delete whole
 segments: stoa clean then removes their files.`,
 		Example: `  stoa delete store#sales.orders --where "status = 'void'"
-  stoa delete store#sales.orders --segment 3 --segment 4`,
+  stoa delete store#sales.orders --segment 1 --segment 2`,
 		Args: wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

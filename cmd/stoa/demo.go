@@ -79,7 +79,7 @@ func (a *app) demoCmd() *cobra.Command {
 		Short: "Write small real files of all families, and say what to try",
 		Long: `Write small files that the real systems wrote to DIR, which must be empty or not exist, and print five commands to try on them.
 With --damage damaged copies, too, and five more commands.`,
-		Example: "  stoa demo try\n  stoa demo try --damage",
+		Example: "  stoa demo try\n  stoa demo broken --damage",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
 				return &useError{"demo needs a directory to write to", "for example: stoa demo try"}

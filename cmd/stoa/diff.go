@@ -83,7 +83,7 @@ With --on, of rows with the same key those that are equal belong together first,
 The rows of A are kept in memory, and those of B to which none is equal; what needs more than --memory is divided by key, and both
 tables are read again for each part. -n says how many rows that differ are shown. The status is 3 if there is a difference.`,
 		Example: `  stoa diff block.cfile block.parquet
-  stoa diff '/data/kudu#orders' orders.csv --on id --tolerance 1e-9 --values`,
+  stoa diff kudu#d_major rows.csv --on id --columns a,c,ts --tolerance 1e-9 --values`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return &useError{fmt.Sprintf("diff compares two tables; %s", count(int64(len(args)), "path")+" given"), "several files of one table: name their directory, or quote a glob"}

@@ -63,7 +63,7 @@ of it is read, and by what means the rest is passed over. Only metadata is read.
  pages of which no row passed the filter are then passed over, too, and of the filter's pages it is told where not every value was compared
  (codes of a dictionary, an inverted index). A level counts what the level before left; bytes are as stored, of parts and
  row groups they are estimates. The status is 3 if the table is known not to be whole.`,
-		Example: "  stoa explain block.cfile --where 'value > 3' --analyze\n  stoa explain 'store/#sales' --where \"day = date '2024-02-29'\"",
+		Example: "  stoa explain block.cfile --where 'value > 3' --analyze\n  stoa explain store#sales.orders --where \"day = date '2024-02-29'\"",
 		Args:    a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

@@ -47,7 +47,7 @@ func (a *app) findingCmd() *cobra.Command {
 			}
 			if len(found) == 1 && (out.form == "" || out.form == "text") {
 				return a.put(cmd.Context(), &out, func(w io.Writer) error {
-					_, err := io.WriteString(w, found[0].Code+" ("+found[0].Severity+")\n"+indent(1)+wrap(found[0].Means, 90, "\n"+indent(1))+"\n")
+					_, err := io.WriteString(w, found[0].Code+" ("+found[0].Severity+")\n"+indent(1)+wrap(found[0].Means, helpWidth-2, "\n"+indent(1))+"\n")
 					return err
 				})
 			}
@@ -86,7 +86,7 @@ func wrap(s string, width int, nl string) string {
 	for i, w := range strings.Fields(s) {
 		switch {
 		case i == 0:
-		case n+1+len(w) > width:
+		case n+1+cells(w) > width:
 			b.WriteString(nl)
 			n = 0
 		default:
@@ -94,7 +94,7 @@ func wrap(s string, width int, nl string) string {
 			n++
 		}
 		b.WriteString(w)
-		n += len(w)
+		n += cells(w)
 	}
 	return b.String()
 }

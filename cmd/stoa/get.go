@@ -28,7 +28,7 @@ func (a *app) getCmd() *cobra.Command {
 that are needed are read. A key is that of the table's promised order, or its first column; the first values of a
 key of several columns are enough. Text may be written without quotes. Both flags can be repeated.
 The status is 1 if there is no such row.`,
-		Example: "  stoa get block.cfile --row 123456\n  stoa get events.parquet --key 2024-02-29",
+		Example: "  stoa get block.cfile --row 123\n  stoa get events.parquet --key 2024-02-29",
 		Args:    a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(g.rows)+len(g.keys) == 0 {

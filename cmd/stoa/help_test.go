@@ -1,41 +1,240 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
-// TestExamples: the help of every verb has two examples, whose verb and flags there are.
+// exampleFiles makes what the examples of the verbs are about.
+const exampleFiles = `set -e
+stoa demo data --damage > /dev/null
+mv data/kudu kudu
+mv data/key.cfile block.cfile
+mv data/damaged/key.cfile broken.cfile
+mv data/damaged/cut.cfile cut.cfile
+rm -r data/damaged
+mkdir logs table dictionaries work home home/.config home/.config/fish home/.config/fish/completions
+printf 'day,price,name\n2024-02-28,3.25,anna\n2024-02-29,4.5,abel\n2024-03-01,9,ben\n' > sales.csv
+printf 'day,event\n2024-02-28,start\n2024-02-29,leap\n' > events.csv
+printf 'status,path\n200,/\n503,/a\n' > logs/monday.csv
+printf 'status,path\n500,/b\n' > logs/tuesday.csv
+printf 'id bigint\ncustomer string\nday date\nprice decimal(10,2)\nstatus string\nnote string\n' > orders.txt
+printf 'id,customer,day,price,status,note\n4711,a,2024-02-29,1.5,open,x\n4712,b,2019-05-06,2.25,void,y\n' > orders-1.csv
+printf 'id,customer,day,price,status,note\n4713,c,2024-03-01,7.5,open,z\n' > orders-2.csv
+printf 'country,customer,browser\nFR,a,lynx\nSE,b,mosaic\n' > visits.csv
+printf 'FR\nSE\n' > dictionaries/country.csv
+printf 'lynx\nmosaic\n' > dictionaries/browser.csv
+for t in sales events visits; do stoa convert -q $t.csv --source-opt header=true -o $t.parquet; done
+stoa convert -q 'orders-*.csv' --source-opt header=true -o orders.parquet
+stoa convert -q sales.csv --source-opt header=true -o yesterday.parquet --opt row-group-rows=2
+cp yesterday.parquet table/a.parquet
+cp sales.parquet table/b.parquet
+head -c 200 yesterday.parquet > cut.parquet
+stoa convert -q block.cfile -o block.parquet
+stoa convert -q kudu#d_major -o rows.csv 2> /dev/null
+stoa plan table/ -o splits.jsonl
+head -n 1 splits.jsonl > split.json
+stoa create store#sales.orders --schema orders.txt
+for i in 1 2 1; do stoa load -q store#sales.orders orders-$i.csv --source-opt header=true; done
+stoa create store#sales.visits --schema visits.parquet --property dictionary_include=country,browser
+stoa create work/orders --schema orders.txt
+`
+
+// exampleStatus is what examples end with that do not end with 0: those that are about damage, and those with real data of which it is told that
+// something is missing.
+var exampleStatus = map[string]int{
+	"stoa recover broken.cfile -o saved.parquet --manifest lost.json":                           statusDamage,
+	"stoa recover cut.cfile -o saved.csv --source-opt type=int32":                               statusDamage,
+	"stoa recover cut.parquet -o saved.parquet --schema yesterday.parquet --damaged null-cells": statusDamage,
+}
+
+// TestExamples runs the examples in the help of every verb, of which each has two, as the help shows them.
 func TestExamples(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(bin, "stoa")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "man"), []byte("#!/bin/sh\ntest -s \"$1\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
 	a.root()
 	if len(a.verbs) < 20 {
 		t.Errorf("only %d verbs", len(a.verbs))
 	}
+	shell := func(dir, line string) (string, error) {
+		cmd := exec.Command(bash, "-c", line)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1", "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+filepath.Join(dir, "home"))
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	files := t.TempDir()
+	if out, err := shell(files, exampleFiles); err != nil {
+		t.Fatalf("the files: %v\n%s", err, out)
+	}
+	ran := 0
 	for _, c := range a.verbs {
+		dir := filepath.Join(t.TempDir(), "d")
+		if err := os.CopyFS(dir, os.DirFS(files)); err != nil {
+			t.Fatal(err)
+		}
 		lines := strings.Split(c.Example, "\n")
 		if len(lines) < 2 {
 			t.Errorf("%s: %d examples", c.Name(), len(lines))
 		}
 		for _, l := range lines {
-			i := strings.Index(l, "stoa "+c.Name())
-			if !strings.HasPrefix(l, "  ") || i < 0 {
+			l = strings.TrimSpace(l)
+			if !strings.Contains(l, "stoa "+c.Name()) {
 				t.Errorf("%s: %q is no example of it", c.Name(), l)
-				continue
 			}
-			words := shellWords(l[i:])
-			fresh := newApp(strings.NewReader(""), io.Discard, io.Discard)
-			cmd, rest, err := fresh.root().Find(words[1:])
-			if err == nil {
-				err = cmd.ParseFlags(rest)
+			if c.Name() == "create" {
+				if err := os.RemoveAll(filepath.Join(dir, "store")); err != nil {
+					t.Fatal(err)
+				}
 			}
-			if err == nil && cmd.Args != nil {
-				err = cmd.ValidateArgs(cmd.Flags().Args())
+			out, err := shell(dir, shellFold(l, helpWidth-2))
+			status := 0
+			if exit := new(exec.ExitError); errors.As(err, &exit) {
+				status = exit.ExitCode()
+			} else if err != nil {
+				t.Fatal(err)
 			}
-			if err != nil || cmd.Name() != c.Name() {
-				t.Errorf("%s: %q: %v", c.Name(), l, err)
+			if status != exampleStatus[l] {
+				t.Errorf("%s: status %d\n%s", l, status, out)
+			}
+			ran++
+		}
+	}
+	t.Logf("%d examples of %d verbs", ran, len(a.verbs))
+}
+
+// TestHelpWidth: help of every verb, every finding, the formats and their options, and the manual pages have no line of more than 80 cells.
+func TestHelpWidth(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	show := func(args ...string) string {
+		var out, errs bytes.Buffer
+		a := newApp(nil, &out, &errs)
+		a.tty, a.width = true, helpWidth
+		if st := a.run(context.Background(), args); st != 0 || out.Len() == 0 {
+			t.Errorf("%v: status %d: %s", args, st, &errs)
+		}
+		for _, l := range strings.Split(out.String(), "\n") {
+			if cells(l) > helpWidth {
+				t.Errorf("%v: a line of %d cells:\n%s", args, cells(l), l)
+			}
+		}
+		return out.String()
+	}
+	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
+	root := a.root()
+	if show() != show("--help") || show() != show("help") {
+		t.Error("stoa, stoa --help and stoa help say different things")
+	}
+	for _, c := range a.verbs {
+		text := show(c.Name(), "--help")
+		if show("help", c.Name()) != text {
+			t.Errorf("stoa help %s says something else than stoa %s --help", c.Name(), c.Name())
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && !strings.Contains(text, "--"+f.Name) {
+				t.Errorf("%s --help says nothing of --%s", c.Name(), f.Name)
+			}
+		})
+	}
+	show("finding")
+	for _, c := range a.codeDocs() {
+		show("finding", c.Code)
+	}
+	show("formats")
+	show("formats", "-v")
+	for _, f := range a.formats {
+		show("formats", f.Name)
+	}
+	show("version")
+	groff, err := exec.LookPath("groff")
+	if err != nil {
+		t.Log("groff is not there: of the manual pages only lines that are not filled are measured")
+	}
+	for name, text := range a.manPages(root) {
+		filled := true
+		for _, l := range strings.Split(text, "\n") {
+			if filled = (filled || l == ".fi") && l != ".nf"; !filled && cells(strings.NewReplacer(`\-`, "-", `\e`, `\`, `\&`, "").Replace(l)) > manWidth {
+				t.Errorf("%s: a line that is not filled of more than %d cells: %s", name, manWidth, l)
+			}
+		}
+		if groff == "" {
+			continue
+		}
+		cmd := exec.Command(groff, "-man", "-Tutf8", "-P-cbou", "-rLL=80n")
+		cmd.Stdin = strings.NewReader(text)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range strings.Split(string(out), "\n") {
+			if cells(l) > helpWidth {
+				t.Errorf("%s: a line of %d cells:\n%s", name, cells(l), l)
+			}
+		}
+	}
+}
+
+// TestShellFold: a command line is broken where a shell does not mind, behind whole flags if it can be.
+func TestShellFold(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"stoa ls", "stoa ls"},
+		{"stoa cat file.parquet --columns a,b --limit 30", "stoa cat file.parquet \\\n    --columns a,b --limit 30"},
+		{"stoa cat 'a file with a very long name indeed' -f csv", "stoa cat \\\n    'a file with a very long name indeed' \\\n    -f csv"},
+	} {
+		if got := shellFold(c.line, 30); got != c.want {
+			t.Errorf("%s:\n%s, want\n%s", c.line, got, c.want)
+		}
+	}
+}
+
+// TestManPages: a page a verb, without lines that man would take for requests.
+func TestManPages(t *testing.T) {
+	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
+	pages := a.manPages(a.root())
+	if len(pages) != len(a.verbs)+1 {
+		t.Errorf("%d pages for %d verbs", len(pages), len(a.verbs))
+	}
+	man, _ := exec.LookPath("groff")
+	for name, text := range pages {
+		for _, want := range []string{".TH STOA", ".SH NAME\n", ".SH SYNOPSIS\n", ".SH DESCRIPTION\n"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s has no %q", name, want)
+			}
+		}
+		for _, l := range strings.Split(text, "\n") {
+			request, _, _ := strings.Cut(l, " ")
+			if strings.HasPrefix(l, ".") && !strings.Contains(" .TH .SH .B .BR .TP .PP .nf .fi ", " "+request+" ") || strings.HasPrefix(l, "'") {
+				t.Errorf("%s: man would take %q for a request", name, l)
+			}
+		}
+		if man != "" {
+			cmd := exec.Command(man, "-man", "-ww", "-z")
+			cmd.Stdin = strings.NewReader(text)
+			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("%s: %s", name, out)
 			}
 		}
 	}
@@ -67,34 +266,4 @@ func shellWords(s string) (out []string) {
 		}
 	}
 	return out
-}
-
-// TestManPages: a page a verb, without lines that man would take for requests.
-func TestManPages(t *testing.T) {
-	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-	pages := a.manPages(a.root())
-	if len(pages) != len(a.verbs)+1 {
-		t.Errorf("%d pages for %d verbs", len(pages), len(a.verbs))
-	}
-	man, _ := exec.LookPath("groff")
-	for name, text := range pages {
-		for _, want := range []string{".TH STOA", ".SH NAME\n", ".SH SYNOPSIS\n", ".SH DESCRIPTION\n"} {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s has no %q", name, want)
-			}
-		}
-		for _, l := range strings.Split(text, "\n") {
-			request, _, _ := strings.Cut(l, " ")
-			if strings.HasPrefix(l, ".") && !strings.Contains(" .TH .SH .B .BR .TP .PP .nf .fi ", " "+request+" ") || strings.HasPrefix(l, "'") {
-				t.Errorf("%s: man would take %q for a request", name, l)
-			}
-		}
-		if man != "" {
-			cmd := exec.Command(man, "-man", "-ww", "-z")
-			cmd.Stdin = strings.NewReader(text)
-			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-				t.Errorf("%s: %s", name, out)
-			}
-		}
-	}
 }

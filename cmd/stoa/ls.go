@@ -47,7 +47,7 @@ tables are those that were flushed: what only the log has, which would have to b
 no superblock names, and what is found in containers whose metadata is lost.
 --segments lists the segments of CarbonData tables: status, times, sizes, rows, and what was merged into what.
 With --carbon-properties and without a path, the store that the file names is listed.`,
-		Example: "  stoa ls data/\n  stoa ls --segments carbon.store#sales",
+		Example: "  stoa ls data/\n  stoa ls --segments store#sales.orders",
 		Args:    func(_ *cobra.Command, args []string) error { return onceDash(args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && src.word("carbon-properties") != "" {

@@ -10,12 +10,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// manWidth is what an indented line has that is not filled, on a terminal of 80 cells.
+const manWidth = helpWidth - 7 - 1
+
 func (a *app) manCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
 		Short:   "Write the manual pages",
 		Long:    "Write a manual page for stoa and one for each of its verbs to DIR, which is made if it is not there, in the form that man reads. Pages of that name are replaced.",
-		Example: "  stoa man /usr/local/share/man/man1\n  stoa man . && man ./stoa-verify.1",
+		Example: "  stoa man ~/.local/share/man/man1\n  stoa man . && man ./stoa-verify.1",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &useError{"man needs a directory to write to", "for example: stoa man /usr/local/share/man/man1"}
@@ -114,7 +117,7 @@ func manPage(c *cobra.Command) string {
 		b.WriteString(roff(p) + "\n")
 	}
 	manFlags(&b, "OPTIONS", c.LocalNonPersistentFlags())
-	b.WriteString(".SH EXAMPLES\n.nf\n" + roff(c.Example) + "\n.fi\n.SH SEE ALSO\n.BR stoa (1)\n")
+	b.WriteString(".SH EXAMPLES\n.nf\n" + roff(examples(c, manWidth)) + "\n.fi\n.SH SEE ALSO\n.BR stoa (1)\n")
 	return b.String()
 }
 

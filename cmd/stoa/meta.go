@@ -32,7 +32,7 @@ func (a *app) metaCmd() *cobra.Command {
 		Short: "Show what a file says about itself",
 		Long: `Show what a file says about itself: its format, rows, columns, size, and the facts of its header and footer, in the
 format's own words. -f json is an array with an object a file.`,
-		Example: "  stoa meta block.cfile\n  stoa meta a.parquet b.red -f json",
+		Example: "  stoa meta block.cfile\n  stoa meta sales.parquet block.cfile -f json",
 		Args:    a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

@@ -34,7 +34,7 @@ func (a *app) planCmd() *cobra.Command {
 to read it, but the data, which must lie at the same path there; stoa scan --split does. The splits' rows, one after the other, are those of the scan. The last line is
 {"end":true,…} with the number of splits: a plan without it was cut. The status is 3 if the plan is whole, and the table is known not to be.`,
 		Example: `  stoa plan table/ --target-size 256MB > splits.jsonl
-  stoa plan '/data/kudu#orders' --columns id,price -o splits.jsonl`,
+  stoa plan kudu#d_major --columns id,b -o splits.jsonl`,
 		Args: a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -111,7 +111,7 @@ func (a *app) scanCmd() *cobra.Command {
 The exit status is 0 only if all of the split was written, and only then does the stream have its end mark: a reader can tell a
 stream that was cut from one that ended. With status 3 the stream has its end mark, too, and the table is known not to be whole:
 rows were passed over (--damaged), or it was told before. With any other status the stream is cut, or empty, however it ends.`,
-		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | consumer
+		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | wc -l
   stoa scan --split split.json -o part.parquet`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {

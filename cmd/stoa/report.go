@@ -167,7 +167,13 @@ func (r *report) shown() (out []int) {
 }
 
 // keysOf are the columns with which every table begins.
-func (r *report) keysOf(shown []int) []int { return shown[:min(len(shown), max(1, r.keys))] }
+func (r *report) keysOf(shown []int) []int {
+	n := 0
+	for n < len(shown) && shown[n] < max(1, r.keys) {
+		n++
+	}
+	return shown[:min(len(shown), max(1, n))]
+}
 
 // keyWidth is how wide they are together.
 func (r *report) keyWidth(shown, widths []int) int {

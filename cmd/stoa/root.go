@@ -49,13 +49,12 @@ func (a *app) root() *cobra.Command {
 	}
 	a.addVerbs(root)
 	root.SetHelpCommandGroupID(groupAbout)
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		if cmd == root {
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		if cmd == root || cmd.Name() == "help" {
 			a.overview()
 			return
 		}
-		help(cmd, args)
+		a.help(cmd)
 	})
 	return root
 }
@@ -79,21 +78,23 @@ func (a *app) addVerbs(root *cobra.Command) {
 // overview is what `stoa` alone says.
 func (a *app) overview() error {
 	var b strings.Builder
-	b.WriteString(`stoa opens, converts, checks and recovers columnar files without the systems that wrote them.
+	b.WriteString(`stoa opens, converts, checks and recovers columnar files without the systems
+that wrote them.
 
-  stoa head block.cfile                      the first rows of a Kudu column file
+  stoa head block.cfile                      the first rows of a column file
   stoa convert block.cfile -o block.parquet  the same as Parquet
 `)
 	for _, g := range groups {
 		fmt.Fprintf(&b, "\n%s\n", g.Title)
 		for _, c := range a.verbs {
 			if c.GroupID == g.ID {
-				fmt.Fprintf(&b, "  %-11s %s\n", c.Name(), c.Short)
+				fmt.Fprintf(&b, "  %-11s %s\n", c.Name(), wrap(c.Short, helpWidth-14, "\n"+strings.Repeat(" ", 14)))
 			}
 		}
 	}
 	b.WriteString(`
-A PATH is a file, a directory, a glob, PATH#TABLE, or - for standard input. stoa VERB --help tells more.
+A PATH is a file, a directory, a glob, PATH#TABLE, or - for standard input.
+stoa VERB --help tells more.
 `)
 	_, err := io.WriteString(a.stdout, b.String())
 	return err

@@ -27,7 +27,7 @@ func (a *app) schemaCmd() *cobra.Command {
 -f json is complete: names, types, nullability, metadata, children. -f ddl is a CREATE TABLE in DuckDB's dialect, or
 --dialect spark or iceberg, with partitions, buckets and order where the table has them (CarbonData): of an empty table to be
 filled; -f avro an Avro schema, -f arrow the Arrow IPC message (for pyarrow.ipc.read_schema).`,
-		Example: "  stoa schema block.cfile\n  stoa schema -f ddl sales.parquet | duckdb new.db\n  stoa schema -f ddl --dialect iceberg carbon.store#sales",
+		Example: "  stoa schema block.cfile\n  stoa schema -f ddl sales.parquet > sales.sql\n  stoa schema -f ddl --dialect iceberg store#sales.orders",
 		Args:    a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(schemaForms); err != nil {

@@ -18,7 +18,7 @@ func (a *app) tailCmd() *cobra.Command {
 		Short: "Print the last rows",
 		Long: `Print the last rows (of those that --where and --rows leave); 10 unless -n says otherwise.
 Where the file tells how many rows it has, only the last ones are read.`,
-		Example: "  stoa tail -n 3 block.cfile\n  stoa tail logs.csv -f jsonl",
+		Example: "  stoa tail -n 3 block.cfile\n  stoa tail logs/monday.csv --source-opt header=true -f jsonl",
 		Args:    a.paths,
 		RunE:    func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), a, args, lastRows) },
 	}

@@ -22,7 +22,7 @@ func (a *app) updateCmd() *cobra.Command {
 change. A VALUE is text as in CSV, or 'quoted' as in a PREDICATE, and must be a value of the column exactly; null without quotes is null.
 Columns of lists, maps, structs and bytes can be set to null only.`,
 		Example: `  stoa update store#sales.orders --set status=paid --set "note=by hand" --where "id = 4711"
-  stoa update store#sales.orders --set discount=null --where "day < date '2020-01-01'"`,
+  stoa update store#sales.orders --set note=null --where "day < date '2020-01-01'"`,
 		Args: wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, _, err := existingTable(args[0])

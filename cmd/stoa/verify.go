@@ -62,7 +62,7 @@ A directory that is no table is verified file by file, with all below it; so is 
 A line a finding: severity, code, place, message; stoa finding CODE explains a code.
 The status is 3 if a finding is an error. -f json is one object with all findings, -f jsonl a line a finding.`,
 		Example: `  stoa verify block.cfile
-  stoa verify /data/kudu archive/ --deep -f json -o health.json`,
+  stoa verify kudu data/ --deep -f json -o health.json`,
 		Args: a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(verifyForms); err != nil {
