@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,8 +76,12 @@ func status(err error) int {
 
 // end finishes a run: what is buffered goes out, an error is told, the status follows.
 func (a *app) end(ctx context.Context, cmd *cobra.Command, err error) int {
-	if flushed := a.stdout.Flush(); err == nil || errors.Is(err, errDamage) && flushed != nil {
-		err = errors.Join(flushed, err)
+	if flushed := a.stdout.Flush(); err == nil {
+		err = flushed
+	} else if errors.Is(err, errDamage) && errors.Is(flushed, errEnough) {
+		err = flushed
+	} else if errors.Is(err, errDamage) && flushed != nil {
+		err = &cutError{flushed}
 	}
 	for _, s := range a.streams {
 		s.remove()
@@ -114,9 +119,14 @@ func line(err error) string {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var parts []string
 		for _, e := range joined.Unwrap() {
-			parts = append(parts, line(e))
+			if l := line(e); !slices.Contains(parts, l) { // who gives up an output meets again what made it fail
+				parts = append(parts, l)
+			}
 		}
 		return strings.Join(parts, "; ")
+	}
+	if p := new(fs.PathError); errors.As(err, &p) && p.Op == "write" { // whatever was being written
+		return p.Error()
 	}
 	if p, ok := err.(*fs.PathError); ok && (p.Op == "stat" || p.Op == "open" || p.Op == "lstat") {
 		return fmt.Sprintf("%s: %v", p.Path, p.Err)

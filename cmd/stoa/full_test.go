@@ -87,3 +87,39 @@ func noRoom(t *testing.T, dir, why string, within func(command string) *exec.Cmd
 		}
 	}
 }
+
+// TestFullDevice: what cannot be written is told once, with its place, and the status is 1, however much there was to write, and also if damage was met.
+func TestFullDevice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source := killSource(t)
+	if st := run(t.Context(), []string{"demo", "try", "--damage"}, strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}); st != 0 {
+		t.Fatal("no demo")
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	args := [][]string{
+		{"ls", "try"}, {"verify", "try/damaged"}, {"count", source}, {"--help"}, {"schema", source, "-f", "json"}, {"describe", "try/flat.red", "--pages"},
+		{"convert", source, "-o", "-", "--to", "parquet"}, {"convert", source, "-o", "-", "--to", "cfile", "--columns", "id"}, {"finding"},
+		{"cat", "try/damaged/key.cfile", "--damaged", "skip-rows", "-q", "--manifest", "lost.json"}, {"recover", "try/damaged/key.cfile", "-o", "-", "--to", "csv", "-q", "--manifest", "lost.json"},
+	}
+	for _, form := range rowForms {
+		args = append(args, []string{"cat", source, "-f", form}, []string{"cat", "try/key.cfile", "-f", form}, []string{"cat", source, "-f", form, "-o", "/dev/full"})
+	}
+	for _, a := range args {
+		cmd := exec.Command(os.Args[0], a...)
+		cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1")
+		var errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = full, &errs
+		place := "/dev/stdout"
+		if a[len(a)-1] == "/dev/full" {
+			place = "/dev/full"
+		}
+		err := cmd.Run()
+		if want := "stoa: write " + place + ": no space left on device\n"; errs.String() != want || cmd.ProcessState.ExitCode() != statusCannot {
+			t.Errorf("%q: %v: %q, want %q", a, err, &errs, want)
+		}
+	}
+}
