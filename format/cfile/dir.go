@@ -56,6 +56,9 @@ func readSet(ctx context.Context, tg format.Target) (t fileSet, err error) {
 
 // check looks at what was read. A setFile of someone else's is Invalid.
 func (t *fileSet) check(at fault.Span) error {
+	if t.Stoa != setKind && t.Version == 1 && len(t.Schema) > 0 && len(t.Columns) > 0 && t.Columns[0].File != "" {
+		return fault.Corruptf(at, "stoa", "%q instead of %q, and all else is that of a set of CFiles", t.Stoa, setKind)
+	}
 	if t.Stoa != setKind {
 		return fault.New(fault.Invalid, at, "stoa", "not a set of CFiles: %q instead of %q", t.Stoa, setKind)
 	}

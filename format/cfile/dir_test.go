@@ -3,6 +3,7 @@ package cfile_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"os"
@@ -42,6 +43,8 @@ func dirCell(column string, row int) string {
 		return fmt.Sprint(float64(row) + 0.5)
 	case "w":
 		return fmt.Sprint(float64(-row) - 0.25)
+	case "l":
+		return fmt.Sprintf("[%q,%q]", fmt.Sprint("x", row), fmt.Sprint("y", row%5))
 	case "b":
 		return fmt.Sprint(row%3 == 0)
 	}
@@ -52,6 +55,7 @@ var dirColumns = []arrow.Field{
 	{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "opt", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 	{Name: "name", Type: arrow.BinaryTypes.String}, {Name: "v", Type: arrow.PrimitiveTypes.Float64},
 	{Name: "w", Type: arrow.PrimitiveTypes.Float64}, {Name: "b", Type: arrow.FixedWidthTypes.Boolean},
+	{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String)},
 }
 
 // dirFiles writes that directory, as t.
@@ -307,5 +311,60 @@ func TestDirSetBits(t *testing.T) {
 		dirRead(t, what, files, false)
 		dirRead(t, what, files, true)
 		dirVerified(files)
+	}
+}
+
+// TestDirFrames: whichever bit of the header or the footer of a column's file is turned, or what is written behind it, the table's schema says enough to
+// find all its cells again.
+func TestDirFrames(t *testing.T) {
+	healthy := dirFiles(t)
+	for _, c := range dirColumns {
+		name := "t/" + c.Name + ".cfile"
+		whole := healthy[name]
+		foot := len(whole) - 12 - int(binary.LittleEndian.Uint32(whole[len(whole)-4:])) - 4
+		head := 12 + int(binary.LittleEndian.Uint32(whole[8:])) + 4
+		want := 0
+		for i := range dirRows {
+			if dirCell(c.Name, i) != "null" {
+				want++
+			}
+		}
+		check := func(what string, b []byte) {
+			files := maps.Clone(healthy)
+			files[name] = b
+			if rows, cells, told := dirRead(t, what, files, true); rows != dirRows || cells[c.Name] != want || told == "" {
+				t.Errorf("%s: %d rows, %d cells of %d: %s", what, rows, cells[c.Name], want, told)
+			}
+		}
+		for i := range 8 * (head + len(whole) - foot) {
+			if os.Getenv("STOA_LONG") == "" && i%5 != 0 {
+				continue
+			}
+			at := i / 8
+			if at >= head {
+				at += foot - head
+			}
+			b := bytes.Clone(whole)
+			b[at] ^= 1 << (i % 8)
+			check(fmt.Sprintf("%s: bit %d of byte %d of %d", name, i%8, at, len(b)), b)
+		}
+		for _, n := range []int{1, 11, 5000} {
+			check(fmt.Sprintf("%s: %d bytes behind it", name, n), append(bytes.Clone(whole), make([]byte, n)...))
+		}
+	}
+}
+
+// TestDirSetNames: a table.json that is another's by one letter, or that calls the file of a column otherwise, is told, and costs nothing.
+func TestDirSetNames(t *testing.T) {
+	healthy := dirFiles(t)
+	for _, harm := range [][2]string{{"cfile-set", "cfile-wet"}, {"opt.cfile", "oqt.cfile"}, {"v.cfile", "w.cfile"}, {`"id.cfile"`, `"b.cfile"`}} {
+		files := maps.Clone(healthy)
+		files["t/table.json"] = bytes.Replace(healthy["t/table.json"], []byte(harm[0]), []byte(harm[1]), 1)
+		what := fmt.Sprint(harm)
+		dirHarm(t, what, files)
+		rows, cells, told := dirRead(t, what, files, true)
+		if rows != dirRows || cells["v"] != dirRows || cells["w"] != dirRows || cells["id"] != dirRows || cells["b"] != dirRows || cells["opt"] == 0 {
+			t.Errorf("%s: %d rows, cells %v: %s", what, rows, cells, told)
+		}
 	}
 }

@@ -53,13 +53,18 @@ func openFile(ctx context.Context, src store.Source, at fault.Span, o format.Ope
 	if footErr != nil {
 		return f, footErr
 	}
+	return f, f.settle()
+}
+
+// settle looks at what the footer says of the blocks.
+func (f *file) settle() (err error) {
 	if f.codec, err = codecOf(f.footer.Compression); err != nil {
-		return f, err
+		return err
 	}
 	if reason := checkIndexes(&f.footer); reason != "" {
-		return f, fault.Corruptf(f.footSpan(), "footer", "%s", reason)
+		return fault.Corruptf(f.footSpan(), "footer", "%s", reason)
 	}
-	return f, nil
+	return nil
 }
 
 func (f *file) headSpan() fault.Span { return f.at.Sub(0, int64(len(f.head))) }

@@ -55,6 +55,7 @@ func (r *recovery) guess(f *file, opts readOptions) error {
 		r.found = append(r.found, region.Finding{Code: "cfile.recovered.guessed", Severity: region.Warning, At: f.at, Part: r.part, Rows: [2]int64{-1, -1}, Lost: -1,
 			Message: fmt.Sprintf("the blocks fit %s", best.opts.form())})
 	}
+	r.guessed = best.bytes > 0
 	return r.assume(f, best.opts)
 }
 

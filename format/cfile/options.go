@@ -33,6 +33,7 @@ type readOptions struct {
 	kind        Kind
 	key         []Type
 	typ         Type // -1: not given
+	array       bool // of such values; only a table's schema says so
 	encoding    Encoding
 	compression Compression
 	nullable    bool

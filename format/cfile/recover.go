@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -21,15 +22,16 @@ import (
 // taken from what is left of both indexes, and the bytes between them are searched: a block is recognized by its own
 // structure, the rows it says it has, and its checksum.
 type recovery struct {
-	ctx   context.Context
-	f     *file
-	part  string
-	found []region.Finding
-	known []dataBlock // by place
-	work  int64       // bytes that may still be tried
-	data  []byte      // the whole file, if it is searched
-	vals  *vec.Vector
-	spare vec.Arena
+	ctx     context.Context
+	f       *file
+	part    string
+	found   []region.Finding
+	known   []dataBlock // by place
+	work    int64       // bytes that may still be tried
+	data    []byte      // the whole file, if it is searched
+	guessed bool        // blocks were found by guess
+	vals    *vec.Vector
+	spare   vec.Arena
 }
 
 // recoverTable is Format.Recover.
@@ -91,7 +93,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, op
 			return nil, nil, r.found, err
 		}
 	}
-	blocks, err := r.blocks()
+	blocks, err := r.blocks(o, opts)
 	if err != nil {
 		src.Close()
 		return nil, nil, r.found, err
@@ -105,16 +107,19 @@ func (r *recovery) tell(where string, err error) {
 	v.blame(where, err, -1, -1)
 }
 
-// frames makes do with a header or footer that failed with err: what can be parsed of them is believed although the checksum is wrong;
-// without a footer the options must say what it said.
+// frames makes do with a header or footer that failed with err. The header says nothing that the footer does not. A footer that is not the end of
+// the file is looked for. What can be parsed of a damaged one is believed although the checksum is wrong, unless the options say what it said and
+// blocks are found by that; where nothing can be parsed the options must.
 func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts readOptions, err error) error {
 	r.tell("footer", err)
+	if r.headless(r.f, err) || r.longer(at, o) {
+		return nil
+	}
 	o.NoVerify = true
 	f, again := openFile(r.ctx, r.f.src, at, o)
 	f.noVerify = r.f.noVerify
-	if again == nil {
-		r.f = f
-		return nil
+	if again == nil || r.headless(f, again) {
+		return r.guessOr(f, at, o, opts)
 	}
 	if opts.typ < 0 {
 		var e *fault.Error
@@ -128,11 +133,77 @@ func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts readOptions,
 	return r.guess(f, opts)
 }
 
+// headless takes f without its header, if that is all that err is about.
+func (r *recovery) headless(f *file, err error) bool {
+	var e *fault.Error
+	if !errors.As(err, &e) || !strings.HasPrefix(e.Path, "header") || f.settle() != nil {
+		return false
+	}
+	f.header = Header{Version: f.footer.Version}
+	f.head = f.head[:min(len(f.head), tail)] // how long it was is not certain
+	r.f = f
+	return true
+}
+
+// longer looks for a footer before the end of the file, behind which others have written. Its indexes must end just before it, and the one of
+// positions be whole: it is not that of a file in a cell.
+func (r *recovery) longer(at fault.Span, o format.OpenOptions) bool {
+	const most = 1 << 20
+	n := min(at.Len, most)
+	b := make([]byte, n)
+	if format.ReadFull(r.ctx, r.f.src, at.Sub(at.Len-n, n), "footer", b) != nil {
+		return false
+	}
+	for i := len(b) - tail - 1; i >= 0; i-- {
+		if magicVersion(b[i:i+magicLen]) == 0 {
+			continue
+		}
+		f, err := openFile(r.ctx, r.f.src, at.Sub(0, at.Len-n+int64(i+tail)), o)
+		if err != nil || f.footer.PosIdx == nil {
+			continue
+		}
+		last := *f.footer.PosIdx
+		if v := f.footer.ValIdx; v != nil && v.offset > last.offset {
+			last = *v
+		}
+		if last.offset+last.size != f.at.Len-int64(len(f.foot)) {
+			continue
+		}
+		whole := &recovery{ctx: r.ctx, f: f, part: r.part}
+		if whole.walk(f.positions()) {
+			r.f = f
+			return true
+		}
+	}
+	return false
+}
+
+// guessOr tries what the options say before f, whose footer is damaged, is believed.
+func (r *recovery) guessOr(f *file, at fault.Span, o format.OpenOptions, opts readOptions) error {
+	if opts.typ >= 0 {
+		g, _ := openFile(r.ctx, f.src, at, o)
+		g.noVerify = f.noVerify
+		told := r.found
+		if err := r.guess(g, opts); err == nil && r.guessed {
+			return nil
+		}
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		r.found = told
+	}
+	r.f = f
+	return nil
+}
+
 // assume fills the footer from the options.
 func (r *recovery) assume(f *file, opts readOptions) error {
 	t := Footer{Version: max(f.header.Version, 1), Type: opts.typ, Encoding: opts.encoding, Compression: opts.compression, Nullable: opts.nullable, NumValues: -1}
 	if !opts.noChecksums {
 		t.Incompatible = featureChecksums
+	}
+	if opts.array {
+		t.Incompatible |= featureArrayBlocks
 	}
 	if f.header.Version == 0 {
 		f.header.Version = 2
@@ -141,7 +212,7 @@ func (r *recovery) assume(f *file, opts readOptions) error {
 		return err
 	}
 	f.footer, f.foot = t, nil
-	if len(f.head) < tail || magicVersion(f.head[:magicLen]) == 0 {
+	if f.head = f.head[:min(len(f.head), tail)]; len(f.head) < tail || magicVersion(f.head[:magicLen]) == 0 { // how long it was is not certain
 		f.head = nil
 	}
 	f.codec, _ = codecOf(t.Compression)
@@ -149,8 +220,8 @@ func (r *recovery) assume(f *file, opts readOptions) error {
 	return nil
 }
 
-// blocks finds the data blocks; nil if the indexes are sound.
-func (r *recovery) blocks() ([]dataBlock, error) {
+// blocks finds the data blocks; nil if the indexes are sound. If they are not, and the footer has no word of checksums, that may be what is damaged.
+func (r *recovery) blocks(o format.OpenOptions, opts readOptions) ([]dataBlock, error) {
 	t := &r.f.footer
 	if t.NumValues >= 0 && r.f.kind() == KindBloom {
 		return nil, nil
@@ -164,6 +235,14 @@ func (r *recovery) blocks() ([]dataBlock, error) {
 	}
 	if sound || t.NumValues >= 0 && t.PosIdx == nil && t.ValIdx == nil {
 		return nil, nil
+	}
+	if !t.Checksums() && opts.typ >= 0 && !opts.noChecksums && !r.guessed {
+		if err := r.guessOr(r.f, r.f.at, o, opts); err != nil {
+			return nil, err
+		}
+		if r.guessed {
+			r.known = nil
+		}
 	}
 	slices.SortFunc(r.known, func(a, b dataBlock) int { return int(min(max(a.ptr.offset-b.ptr.offset, -1), 1)) })
 	r.known = slices.CompactFunc(r.known, func(a, b dataBlock) bool { return a.ptr.offset == b.ptr.offset })

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"path"
@@ -71,6 +72,7 @@ func (r *setRecovery) readSet() error {
 	if err == nil {
 		r.set = set
 		if r.leaves, err = set.leaves(); err == nil {
+			r.rename()
 			return nil
 		}
 		err = setDamage(r.tg, err)
@@ -103,6 +105,23 @@ func (r *setRecovery) readSet() error {
 		return err
 	}
 	return ferr
+}
+
+// rename gives columns whose files are not there, or are another column's, too, those that our writer would have called so.
+func (r *setRecovery) rename() {
+	names := fileNames(r.leaves)
+	used := map[string]int{}
+	for _, c := range r.set.Columns {
+		used[c.File]++
+	}
+	r.set.Columns = slices.Clone(r.set.Columns)
+	for i, c := range r.set.Columns {
+		if c.File == names[i] || used[c.File] == 1 && r.there([]setColumn{c}) || used[names[i]] > 0 || !r.there([]setColumn{{c.Path, names[i]}}) {
+			continue
+		}
+		r.set.Columns[i].File = names[i]
+		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, fmt.Sprintf("columns[%d].file", i), "%q is not the column's file, %q is", c.File, names[i]), "", [2]int64{-1, -1}, 0)
+	}
 }
 
 // there reports whether all files of columns, of which there are some, are in the directory.
@@ -172,8 +191,11 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts r
 		if opts, err = opts.with(f, c.Path); err != nil {
 			return err
 		}
-	} else if opts.typ < 0 && l != nil && !l.col.Array {
-		opts.typ = l.col.Type
+	} else if opts.typ < 0 && l != nil {
+		opts.typ, opts.array = l.col.Type, l.col.Array
+		if !opts.saysNulls {
+			opts.nullable, opts.saysNulls = l.col.Nullable, true
+		}
 	}
 	name := inDir(r.tg, c.File)
 	f, blocks, found, err := recoverFile(r.ctx, format.Target{Tree: r.tg.Tree, Name: name}, r.o, opts)
