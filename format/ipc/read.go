@@ -244,6 +244,9 @@ func (r *reader) block(ctx context.Context, i int) (*message, error) {
 // message reads the metadata of a message that the footer names.
 func (r *reader) message(ctx context.Context, b flat.Block, kind int, path string) (*message, error) {
 	m, _, err := r.next(ctx, r.base+b.Off, b.Meta)
+	if errors.Is(err, fault.Unsupported) { // the schema's message was not
+		err = &fault.Error{Class: fault.Corrupt, At: r.span(r.base+b.Off, int64(b.Meta)), Path: path, Cause: err}
+	}
 	if err != nil {
 		return nil, fault.Locate(err, r.span(r.base+b.Off, int64(b.Meta)), true, path)
 	}

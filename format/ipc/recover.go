@@ -1,20 +1,29 @@
 package ipc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/ipc/flat"
 	"stoa/region"
 )
 
 // recoverFile opens a file whose footer is damaged or gone as the stream that it begins with: a footer only repeats what stands in
-// front of every message. So is one whose beginning is overwritten, which its end says is a file. Streams, and files with a footer, are read as they are; which batches are lost shows when they are read.
+// front of every message. So is one whose footer is whole but for places that are wrong, and one whose beginning is overwritten, which its end says is a file. Streams, and files with a footer, are read as they are; which batches are lost shows when they are read.
 func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 	whole, err := open(ctx, t, o)
-	if err == nil || !errors.Is(err, fault.Corrupt) {
-		return whole, nil, err
+	if err == nil {
+		err = whole.(*reader).misled(ctx)
+		if err == nil {
+			return whole, nil, nil
+		}
+		whole.Close()
+	}
+	if !errors.Is(err, fault.Corrupt) {
+		return nil, nil, err
 	}
 	s, serr := openSource(ctx, t, o.Limits)
 	if serr != nil {
@@ -26,4 +35,36 @@ func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (fo
 		return nil, nil, err
 	}
 	return r, []region.Finding{finding("arrow.footer", t.Name, [2]int64{-1, -1}, err)}, nil
+}
+
+// misled is an error if the footer leads to something that is no batch, or not to all, though the messages themselves, one behind the other, are whole.
+func (r *reader) misled(ctx context.Context) error {
+	if !r.file {
+		return nil
+	}
+	var first error
+	for i := range r.foot.Batches {
+		_, err := r.block(ctx, i)
+		if err != nil && !errors.Is(err, fault.Corrupt) {
+			return err
+		}
+		first = cmp.Or(first, err)
+	}
+	batches := 0
+	for off := r.after; ; {
+		m, end, err := r.next(ctx, off, 0)
+		switch {
+		case err != nil || m != nil && m.Kind != flat.RecordBatch && m.Kind != flat.Dictionary:
+			return ctx.Err() // then the message is damaged, or both
+		case m != nil && m.Kind == flat.RecordBatch:
+			batches++
+		case m == nil && batches > len(r.foot.Batches):
+			return fault.Corruptf(r.span(r.base, r.size()), "footer.recordBatches", "%d are named, %d follow each other", len(r.foot.Batches), batches)
+		case m == nil && batches == len(r.foot.Batches):
+			return first
+		case m == nil:
+			return nil
+		}
+		off = end
+	}
 }

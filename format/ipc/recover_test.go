@@ -148,6 +148,39 @@ func TestStreamAroundDamage(t *testing.T) {
 	}
 }
 
+// TestFileBits: whichever bit of the footer or of the messages of a file is turned, recovery gives all batches that are whole.
+func TestFileBits(t *testing.T) {
+	file, ends := threeBatches(t)
+	for i := 8 * ends[0]; i < 8*len(file); i++ {
+		b := bytes.Clone(file)
+		b[i/8] ^= 1 << (i % 8)
+		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": b}), Name: "f"}
+		r, _, err := ipc.Format.Recover(context.Background(), tg, format.OpenOptions{})
+		if err != nil {
+			t.Fatalf("bit %d of byte %d of %d: %v", i%8, i/8, len(file), err)
+		}
+		groups, err := r.RowGroups(context.Background(), format.Part{Ref: "f"}, format.Query{})
+		if err != nil {
+			t.Fatalf("bit %d of byte %d of %d: %v", i%8, i/8, len(file), err)
+		}
+		var got []int64
+		for _, g := range groups {
+			for b, err := range r.(format.Batcher).Batches(context.Background(), g, format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+				if err == nil {
+					got = append(got, b.Column(0).(*array.Int64).Int64Values()...)
+				}
+			}
+		}
+		for k := range int64(3) {
+			if at := int64(i / 8); at >= int64(ends[k]) || k > 0 && at < int64(ends[k-1]) {
+				if !slices.ContainsFunc(got, func(n int64) bool { return n == k*100 }) || !slices.Contains(got, k*100+99) {
+					t.Fatalf("bit %d of byte %d of %d: batch %d is whole and not recovered: %d rows", i%8, i/8, len(file), k, len(got))
+				}
+			}
+		}
+	}
+}
+
 // TestStreamWithinCell: where the message of a batch is damaged whose cells hold whole streams of the same schema, their rows are not taken for the table's.
 func TestStreamWithinCell(t *testing.T) {
 	inner, _ := streamOf(t, 2, nil)
