@@ -47,6 +47,9 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	if opened && r.foreign() {
 		err = fault.Corruptf(f.metaAt, "file_metadata.row_groups", "most chunks are not where it says: this is the metadata of a file within the file, behind which it is cut")
 	}
+	if opened && err == nil && path.Base(tg.Name) == metadataFile {
+		err = r.strange(o)
+	}
 	if err == nil {
 		f.lookAround(ctx)
 		return f, nil, nil

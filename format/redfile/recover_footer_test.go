@@ -358,6 +358,23 @@ func TestLostMetadataOfOneFile(t *testing.T) {
 	}
 }
 
+// TestStrangeMetadata: the parts beside the metadata of another table are recovered without it.
+func TestStrangeMetadata(t *testing.T) {
+	for _, split := range []string{"row-group", "metadata"} {
+		for _, gen := range []string{"A", "E"} {
+			objects, others := splitTableAs(t, split, map[string]string{"generation": gen}), splitTableAs(t, split, map[string]string{"generation": gen})
+			objects["out/_metadata.red"] = others["out/_metadata.red"]
+			tg := format.Target{Tree: store.NewMemory(objects), Name: "out"}
+			if n := checkRecovered(t, tg.Tree, "out"); n != 40 {
+				t.Errorf("%s, generation %s: %d rows of 40", split, gen, n)
+			}
+			if _, found, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{}); err != nil || len(found) == 0 {
+				t.Errorf("%s, generation %s: nothing is told, %v", split, gen, err)
+			}
+		}
+	}
+}
+
 // TestGapBetweenParts: where the metadata of a split table and a part are gone, the parts beside it tell of the gap.
 func TestGapBetweenParts(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {

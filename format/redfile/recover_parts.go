@@ -1,6 +1,7 @@
 package redfile
 
 import (
+	"bytes"
 	"errors"
 	"path"
 	"strings"
@@ -96,4 +97,35 @@ func (r *rescue) add(out, p *file, name string) {
 		groups = append(groups, g)
 	}
 	out.meta.groups = groups
+}
+
+// strange is an error if no part that the metadata of a split table names has its marker, and some have another: it is that of another table.
+func (r *rescue) strange(o format.OpenOptions) error {
+	var other *syncBlock
+	var at fault.Span
+	seen := map[string]bool{}
+	for _, g := range r.f.meta.groups {
+		for _, c := range g.columns {
+			if c.file == "" || seen[c.file] {
+				continue
+			}
+			seen[c.file] = true
+			p, err := openTarget(r.ctx, format.Target{Tree: r.f.tree, Name: path.Join(path.Dir(r.f.at.Object), c.file)}, o)
+			if err != nil {
+				continue
+			}
+			s, span := p.firstBlock(r.ctx)
+			p.Close()
+			if s != nil && bytes.Equal(s.marker, r.f.meta.marker()) {
+				return nil
+			}
+			if s != nil {
+				other, at = s, span
+			}
+		}
+	}
+	if other == nil {
+		return r.ctx.Err()
+	}
+	return fault.Corruptf(r.f.metaAt, "file_metadata.key_value_metadata."+syncKey, "this is the metadata of another table than the parts: %s begins with the marker %x", at.Object, other.marker)
 }
