@@ -1,7 +1,8 @@
 // Command bench measures stoa against its peers on the same rows, in one run, and prints one table of ratios.
 //
-// Both sides decode every column to Arrow memory, on one thread; what counts is the processor's time (user and kernel), the best of five;
-// process start and the first opening are excluded; checksums over the values are equal on both sides or the run fails.
+// All read and write the same ten columns (package columns). Both sides decode every column, to Arrow memory or to what the peer in Java has, on one
+// thread; what counts is the processor's time (user and kernel) of the whole process, the best of five; process start and the first opening are
+// excluded; checksums over the values of every column are equal on both sides or the run fails.
 package main
 
 import (
@@ -28,7 +29,7 @@ var (
 	python = flag.String("python", "python3", "a Python with the packages of requirements.txt")
 	dir    = flag.String("data", "data", "folder of the data; made anew if it is not there")
 	only   = flag.Bool("prepare", false, "only write the data")
-	parts  = flag.String("parts", "scans,unshuffle,where,lookups,write,threads", "what is measured, in this order")
+	parts  = flag.String("parts", "scans,unshuffle,where,lookups,write,threads,trevni,carbon", "what is measured, in this order")
 	lookup = flag.String("lookup", "", "the program of ./lookup; empty: parquet-go is left out")
 )
 
@@ -52,13 +53,15 @@ func run(ctx context.Context) error {
 	if err := b.ask(); err != nil {
 		return err
 	}
+	b.formula()
 	fmt.Printf("%d rows × 10 columns, seconds of the processor, one thread, best of five\n\n", *nRows)
 	fmt.Printf("| what | against | stoa | peer | ratio | floor | aim |\n|---|---|---|---|---|---|---|\n")
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"scans", b.scans}, {"unshuffle", b.unshuffle}, {"where", b.where}, {"lookups", b.lookups}, {"write", b.write}, {"threads", b.threads}} {
-		if !slices.Contains(strings.Split(*parts, ","), part.name) {
+	}{{"scans", b.scans}, {"unshuffle", b.unshuffle}, {"where", b.where}, {"lookups", b.lookups}, {"write", b.write}, {"threads", b.threads},
+		{"trevni", b.trevni}, {"carbon", b.carbon}} {
+		if !wants(part.name) {
 			continue
 		}
 		runtime.GOMAXPROCS(1)
@@ -75,11 +78,26 @@ type bench struct {
 	folder string
 	keys   []int64
 	peers  map[string]peer
+	sums   map[string]sum // of all rows, by the formula
 }
 
-// peer is what peer.py says of one measurement.
+// wants is whether a part is to be measured.
+func wants(part string) bool { return slices.Contains(strings.Split(*parts, ","), part) }
+
+// formula sums up the rows as columns makes them: what everybody must have read.
+func (b *bench) formula() {
+	b.sums = map[string]sum{}
+	for at := 0; at < *nRows; at += 1 << 16 {
+		rec := columns.Rows(at, min(*nRows, at+1<<16))
+		addBatch(b.sums, rec)
+		rec.Release()
+	}
+}
+
+// peer is what a peer says of one measurement.
 type peer struct {
 	Seconds float64
+	Looked  int // keys that were looked up
 	Sums    map[string]sum
 }
 
@@ -155,8 +173,23 @@ var start = time.Now()
 
 func wall() time.Duration { return time.Since(start) }
 
-// prepare writes the rows as CFiles and, through the peer, as Parquet.
+// prepare has the rows written in all formats that the parts need, where they are not there yet.
 func prepare(ctx context.Context, folder string) error {
+	if err := prepareFiles(ctx, folder); err != nil {
+		return err
+	}
+	for _, what := range []string{"trevni", "carbon"} {
+		if wants(what) {
+			if err := prepareJava(ctx, what, folder); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// prepareFiles writes the rows as CFiles and, through the peer, as Parquet.
+func prepareFiles(ctx context.Context, folder string) error {
 	if _, err := os.Stat(filepath.Join(folder, "pages.parquet")); err == nil {
 		return nil
 	}
@@ -181,10 +214,14 @@ func prepare(ctx context.Context, folder string) error {
 	return cmd.Run()
 }
 
-func sameSums(who string, a, b map[string]sum) error {
-	for c, s := range b {
-		if a[c] != s {
-			return fmt.Errorf("column %s: stoa read %+v, %s %+v", c, a[c], who, s)
+// sameSums is an error unless the sums of the same columns are there, and are the same.
+func sameSums(who string, ours, theirs map[string]sum) error {
+	if len(ours) != len(theirs) || len(ours) == 0 {
+		return fmt.Errorf("checksums of %d columns, %s has them of %d", len(ours), who, len(theirs))
+	}
+	for c, s := range ours {
+		if t, ok := theirs[c]; !ok || s != t {
+			return fmt.Errorf("column %s: %+v, %s has %+v", c, s, who, t)
 		}
 	}
 	return nil

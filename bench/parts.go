@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -33,7 +34,7 @@ func (b *bench) scans() error {
 		if _, err := count(t.Scan(b.ctx, stoa.ScanSpec{Columns: cols}), sums); err != nil {
 			return err
 		}
-		if err := sameSums("pyarrow", sums, snappy.Sums); err != nil {
+		if err := errors.Join(sameSums("pyarrow, Snappy", sums, snappy.Sums), sameSums("pyarrow, uncompressed", sums, none.Sums), sameSums("the formula", sums, b.of(cols))); err != nil {
 			return err
 		}
 		fresh, err := b.scan(t, cols, nil)
@@ -61,6 +62,15 @@ func (b *bench) scans() error {
 	return nil
 }
 
+// of are the formula's sums of some columns.
+func (b *bench) of(cols []string) map[string]sum {
+	out := map[string]sum{}
+	for _, c := range cols {
+		out[c] = b.sums[c]
+	}
+	return out
+}
+
 func (b *bench) scan(t *stoa.Table, cols []string, alloc memory.Allocator) (float64, error) {
 	return best(processor, func() error {
 		n, err := count(t.Scan(b.ctx, stoa.ScanSpec{Columns: cols, Alloc: alloc}), nil)
@@ -81,13 +91,17 @@ func count(seq func(func(arrow.RecordBatch, error) bool), sums map[string]sum) (
 		if sums == nil {
 			continue
 		}
-		for i, f := range rec.Schema().Fields() {
-			s := sums[f.Name]
-			s.add(rec.Column(i))
-			sums[f.Name] = s
-		}
+		addBatch(sums, rec)
 	}
 	return n, nil
+}
+
+func addBatch(sums map[string]sum, rec arrow.RecordBatch) {
+	for i, f := range rec.Schema().Fields() {
+		s := sums[f.Name]
+		s.add(rec.Column(i))
+		sums[f.Name] = s
+	}
 }
 
 // unshuffle is the bit transposition alone, 256 KiB of random bytes in chunks of 8 KiB, as the C library does it.
@@ -182,7 +196,15 @@ func (b *bench) lookups() error {
 		return err
 	}
 	each /= float64(len(b.keys))
-	line("look-up of a random key, 10 columns, of 10 k", "DuckDB, Parquet", each, b.peers["lookup duckdb"].Seconds, "50×", "500×")
+	duckdb := b.peers["lookup duckdb"]
+	some, err := b.found(t, b.keys[:min(len(b.keys), duckdb.Looked)])
+	if err != nil {
+		return err
+	}
+	if err := sameSums("duckdb", some, duckdb.Sums); err != nil {
+		return err
+	}
+	line("look-up of a random key, 10 columns, of 10 k", "DuckDB, Parquet", each, duckdb.Seconds, "50×", "500×")
 	if *lookup == "" {
 		return nil
 	}
@@ -190,8 +212,18 @@ func (b *bench) lookups() error {
 	if err != nil {
 		return fmt.Errorf("lookup: %v", err)
 	}
-	var p struct{ Seconds, First float64 }
+	var p struct {
+		peer
+		First float64
+	}
 	if err := json.Unmarshal(out, &p); err != nil {
+		return err
+	}
+	all, err := b.found(t, b.keys)
+	if err != nil {
+		return err
+	}
+	if err := sameSums("parquet-go", all, p.Sums); err != nil {
 		return err
 	}
 	line("the same", "parquet-go, page index", each, p.Seconds, "3×", "10×")
@@ -199,21 +231,59 @@ func (b *bench) lookups() error {
 	return nil
 }
 
-// write writes all rows from memory to a directory in memory, if there is one.
-func (b *bench) write() error {
-	tmp, err := os.MkdirTemp("/dev/shm", "stoa-bench")
-	if err != nil {
-		if tmp, err = os.MkdirTemp("", "stoa-bench"); err != nil {
-			return err
+// found are the sums of the rows with these keys, all columns.
+func (b *bench) found(t *stoa.Table, keys []int64) (map[string]sum, error) {
+	sums := map[string]sum{}
+	for _, k := range keys {
+		if _, err := count(t.Seek(b.ctx, []string{fmt.Sprint(k)}, stoa.ScanSpec{}), sums); err != nil {
+			return nil, err
 		}
 	}
+	return sums, nil
+}
+
+// write writes all rows from memory.
+func (b *bench) write() error {
+	tmp, err := tempDir()
+	if err != nil {
+		return err
+	}
 	defer os.RemoveAll(tmp)
-	var all []arrow.RecordBatch
+	p := b.peers["write snappy"]
+	if err := sameSums("what pyarrow wrote", b.sums, p.Sums); err != nil {
+		return err
+	}
+	s, err := b.create(filepath.Join(tmp, "x")+"/", stoa.CreateOptions{To: "cfile"}, batches())
+	if err != nil {
+		return err
+	}
+	line("CFile write, 10 columns", "pyarrow write_table, Snappy", s, p.Seconds, "1.5×", "3×")
+	return nil
+}
+
+// tempDir is a new directory, in memory if there is such a place.
+func tempDir() (string, error) {
+	if tmp, err := os.MkdirTemp("/dev/shm", "stoa-bench"); err == nil {
+		return tmp, nil
+	}
+	return os.MkdirTemp("", "stoa-bench")
+}
+
+// batches are all rows.
+func batches() (all []arrow.RecordBatch) {
 	for at := 0; at < *nRows; at += 1 << 16 {
 		all = append(all, columns.Rows(at, min(*nRows, at+1<<16)))
 	}
-	s, err := best(processor, func() error {
-		w, err := stoa.Create(b.ctx, filepath.Join(tmp, "x")+"/", columns.Schema, stoa.CreateOptions{To: "cfile"})
+	return all
+}
+
+// create takes the time of writing the batches to a place, and then reads what is there.
+func (b *bench) create(to string, o stoa.CreateOptions, all []arrow.RecordBatch) (seconds float64, err error) {
+	seconds, err = best(processor, func() error {
+		if err := os.RemoveAll(to); err != nil {
+			return err
+		}
+		w, err := stoa.Create(b.ctx, to, all[0].Schema(), o)
 		if err != nil {
 			return err
 		}
@@ -227,10 +297,23 @@ func (b *bench) write() error {
 		return err
 	})
 	if err != nil {
+		return 0, err
+	}
+	return seconds, b.check(to, "what stoa wrote")
+}
+
+// check reads a place and compares the sums with the formula's.
+func (b *bench) check(at, what string) error {
+	t, err := stoa.Open(b.ctx, strings.TrimSuffix(at, "/"), stoa.OpenOptions{})
+	if err != nil {
 		return err
 	}
-	line("CFile write, 10 columns", "pyarrow write_table, Snappy", s, b.peers["write snappy"].Seconds, "1.5×", "3×")
-	return nil
+	defer t.Close()
+	sums := map[string]sum{}
+	if _, err := count(t.Scan(b.ctx, stoa.ScanSpec{}), sums); err != nil {
+		return err
+	}
+	return sameSums(what, b.sums, sums)
 }
 
 // threads is two against one, by the clock on the wall.

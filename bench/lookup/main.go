@@ -1,5 +1,5 @@
 // Command lookup measures parquet-go at finding rows by key: lookup FILE KEYS prints the processor's seconds of one look-up as JSON: the best of five times
-// all keys, and the first.
+// all keys, and the first; and the checksums of all columns of these rows, as ../sum.go has them.
 //
 // The key is the first column and rises. For each key the column index gives the page, the page the row, and the row is read with all
 // columns. The file is opened once.
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -65,17 +66,23 @@ func run(file, keys string) error {
 		return err
 	}
 	lines := strings.Fields(string(text))
-	var best, first float64
-	for i := range 5 {
-		begin := processor()
+	all := func(see func(parquet.Row)) error {
 		for _, l := range lines {
 			k, err := strconv.ParseInt(l, 10, 64)
 			if err != nil {
 				return err
 			}
-			if err := find(groups, k); err != nil {
+			if err := find(groups, k, see); err != nil {
 				return fmt.Errorf("key %d: %v", k, err)
 			}
+		}
+		return nil
+	}
+	var best, first float64
+	for i := range 5 {
+		begin := processor()
+		if err := all(nil); err != nil {
+			return err
 		}
 		took := (processor() - begin).Seconds() / float64(len(lines))
 		if i == 0 {
@@ -83,10 +90,58 @@ func run(file, keys string) error {
 		}
 		best = min(best, took)
 	}
-	return json.NewEncoder(os.Stdout).Encode(map[string]float64{"Seconds": best, "First": first})
+	sums := make([]sum, len(pf.Schema().Columns()))
+	if err := all(func(row parquet.Row) {
+		for _, v := range row {
+			sums[v.Column()].add(v)
+		}
+	}); err != nil {
+		return err
+	}
+	byName := map[string]sum{}
+	for i, path := range pf.Schema().Columns() {
+		byName[path[0]] = sums[i]
+	}
+	return json.NewEncoder(os.Stdout).Encode(map[string]any{"Seconds": best, "First": first, "Sums": byName})
 }
 
-func find(groups []group, k int64) error {
+// sum is the checksum of ../sum.go.
+type sum struct {
+	Rows, Nulls int64
+	Total       uint64
+}
+
+func (s *sum) add(v parquet.Value) {
+	s.Rows++
+	switch v.Kind() {
+	case parquet.Boolean:
+		if v.Boolean() {
+			s.Total++
+		}
+	case parquet.Int32:
+		s.Total += uint64(int64(v.Int32()))
+	case parquet.Int64:
+		s.Total += uint64(v.Int64())
+	case parquet.Double:
+		s.Total += math.Float64bits(v.Double())
+	case parquet.FixedLenByteArray: // the decimal, big-endian
+		x := uint64(int64(int8(v.ByteArray()[0])))
+		for _, c := range v.ByteArray()[1:] {
+			x = x<<8 | uint64(c)
+		}
+		s.Total += x
+	case parquet.ByteArray:
+		s.Total += uint64(len(v.ByteArray()))
+		for _, c := range v.ByteArray() {
+			s.Total += uint64(c)
+		}
+	default:
+		s.Nulls++
+	}
+}
+
+// find reads the row of a key, with all columns, and shows it to see, if that is not nil.
+func find(groups []group, k int64, see func(parquet.Row)) error {
 	want := parquet.Int64Value(k)
 	row := make([]parquet.Row, 1)
 	for _, g := range groups {
@@ -121,6 +176,9 @@ func find(groups []group, k int64) error {
 			}
 			if got, err := g.rows.ReadRows(row); got != 1 || row[0][0].Int64() != k {
 				return fmt.Errorf("%d rows: %v", got, err)
+			}
+			if see != nil {
+				see(row[0])
 			}
 			return nil
 		}
