@@ -1,6 +1,7 @@
 package trevni
 
 import (
+	"encoding/binary"
 	"strconv"
 	"unsafe"
 
@@ -76,7 +77,11 @@ func eachFixed(size int, src []byte, n int, f func(i int, v []byte)) (pos int, e
 // decimals decodes decimals: their unscaled values as bytes, big-endian, two's complement, up to 16 of them.
 func decimals(_ *physical, dst *vec.Vector, src []byte, n int, _ *decoding) (pos int, err error) {
 	out := vec.Fixed[decimal128.Num](dst, dst.Extend(n))
-	for i := range out {
+	for i := 0; i < len(out); i++ {
+		k, used := shortDecimals(out[i:], src[pos:])
+		if i, pos = i+k, pos+used; i == len(out) {
+			break
+		}
 		l, k := varint(src[pos:])
 		if k <= 0 || l < 0 || l > int64(len(src)-pos-k) {
 			return pos, fault.Rel(pos, max(k, 0), "value["+strconv.Itoa(i)+"]", "a length of %d, %d bytes are left", l, len(src)-pos-max(k, 0))
@@ -90,6 +95,25 @@ func decimals(_ *physical, dst *vec.Vector, src []byte, n int, _ *decoding) (pos
 		}
 	}
 	return pos, nil
+}
+
+// shortDecimals decodes decimals of one to eight bytes, and stops before the first that is another, or too near to the end of src. It says how
+// many there were, and how many bytes they took.
+func shortDecimals(out []decimal128.Num, src []byte) (n, used int) {
+	was, step, shift := byte(0), 0, 0
+	for n < len(out) && used+9 <= len(src) {
+		l := src[used]
+		if l != was { // mostly it is as long as the one before: the processor goes on as if
+			if l&1 != 0 || l == 0 || l > 16 {
+				return n, used
+			}
+			was, step, shift = l, int(l>>1)+1, 64-8*int(l>>1)
+		}
+		v := int64(binary.BigEndian.Uint64(src[used+1:])) >> (shift & 63)
+		out[n] = decimal128.New(v>>63, uint64(v))
+		n, used = n+1, used+step
+	}
+	return n, used
 }
 
 // bigEndian is a number of any length that fits 128 bits.

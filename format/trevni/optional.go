@@ -231,10 +231,14 @@ func (o *optionals) strings(dst *vec.Vector, first int, text bool) bool {
 	return !text || badText(out[:end], offs) < 0
 }
 
-// short copies a string of at most 48 bytes, whose length is stored as l, together with some bytes behind it.
+// short copies a string of at most 48 bytes, whose length is stored as l, together with some bytes behind it. It goes by 16 bytes: of more at
+// once the compiler makes a call.
 func short(to, from unsafe.Pointer, l byte) {
 	*(*[16]byte)(to) = *(*[16]byte)(from)
 	if l > 32 {
-		*(*[32]byte)(unsafe.Add(to, 16)) = *(*[32]byte)(unsafe.Add(from, 16))
+		*(*[16]byte)(unsafe.Add(to, 16)) = *(*[16]byte)(unsafe.Add(from, 16))
+		if l > 64 {
+			*(*[16]byte)(unsafe.Add(to, 32)) = *(*[16]byte)(unsafe.Add(from, 32))
+		}
 	}
 }

@@ -96,7 +96,7 @@ func denseStrings(dst *vec.Vector, src []byte, n int, text bool) (used int, err 
 
 // shortStrings decodes strings of at most 48 bytes, and stops before the first that is longer, or too near to the end of src. It says
 // how many there were. off is the offset of the first. That the next string is as long as this one is a guess which costs nothing and often holds:
-// the processor then need not wait for one length to find the next.
+// the processor then need not wait for one length to find the next. Where it does not hold, a wrong guess costs more than waiting: after too many, none is made.
 func shortStrings(ends []int32, out, src []byte, off int32) int {
 	const most, room = 48, 49
 	if len(src) < room || len(out) < len(src) {
@@ -104,8 +104,8 @@ func shortStrings(ends []int32, out, src []byte, off int32) int {
 	}
 	in, to := unsafe.Pointer(unsafe.SliceData(src)), unsafe.Pointer(unsafe.SliceData(out))
 	pos, last := uintptr(0), uintptr(len(src)-room)
-	was, step := byte(0), uintptr(1)
-	for i := range ends {
+	was, step, wrong, i := byte(0), uintptr(1), 0, 0
+	for ; i < len(ends) && wrong < 16+i/8; i++ {
 		if pos > last {
 			return i
 		}
@@ -115,9 +115,22 @@ func shortStrings(ends []int32, out, src []byte, off int32) int {
 				return i
 			}
 			was, step = l, uintptr(l>>1)+1
+			wrong++
 		}
 		short(unsafe.Add(to, pos-uintptr(i)), unsafe.Add(in, pos+1), l)
 		pos += step
+		ends[i] = off + int32(pos) - int32(i) - 1
+	}
+	for ; i < len(ends); i++ {
+		if pos > last {
+			return i
+		}
+		l := *(*byte)(unsafe.Add(in, pos))
+		if l&1 != 0 || l > 2*most {
+			return i
+		}
+		short(unsafe.Add(to, pos-uintptr(i)), unsafe.Add(in, pos+1), l)
+		pos += uintptr(l>>1) + 1
 		ends[i] = off + int32(pos) - int32(i) - 1
 	}
 	return len(ends)
