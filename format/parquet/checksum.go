@@ -25,27 +25,33 @@ type crcWalk struct {
 	data *fault.Span // where to go on behind the dictionary, if some rows are passed over
 }
 
-// startChecks begins a walk for each leaf, for rows from on, with the page that has this row: the library decodes it
-// when it seeks. None with NoVerify.
+// startChecks begins a walk for each leaf, with the page that has the row from which the library decodes on the way to row from. None with NoVerify.
 func (c *columns) startChecks(ctx context.Context, from int64) error {
 	if c.r.noVerify {
 		return nil
 	}
-	for _, p := range c.parts {
-		for _, leaf := range p.leaves {
-			w := &crcWalk{group: c.group, leaf: leaf, at: c.r.chunkSpan(c.group, leaf)}
-			if from > 0 || c.r.meta.Schema.Column(leaf).MaxRepetitionLevel() > 0 {
-				if err := w.seek(ctx, c.r, from); err != nil {
+	for _, units := range c.units {
+		for _, u := range units {
+			for _, leaf := range u.leaves {
+				if err := c.startCheck(ctx, leaf, u.row, from); err != nil {
 					return err
 				}
 			}
-			if err := w.through(ctx, c.r, from, from+1, &c.buf); err != nil {
-				return err
-			}
-			c.crcs = append(c.crcs, w)
 		}
 	}
 	return nil
+}
+
+// startCheck begins a walk for rows from row on, to the end of the page that has row from.
+func (c *columns) startCheck(ctx context.Context, leaf int, row, from int64) error {
+	w := &crcWalk{group: c.group, leaf: leaf, at: c.r.chunkSpan(c.group, leaf)}
+	if row > 0 || c.r.meta.Schema.Column(leaf).MaxRepetitionLevel() > 0 {
+		if err := w.seek(ctx, c.r, row); err != nil {
+			return err
+		}
+	}
+	c.crcs = append(c.crcs, w)
+	return w.through(ctx, c.r, row, from+1, &c.buf)
 }
 
 // seek finds the page that row is in, if there is an offset index.

@@ -232,6 +232,9 @@ func TestRowsBegunWithinPages(t *testing.T) {
 	list := arrow.ListOf(arrow.PrimitiveTypes.Int32)
 	sc := sample.Schema(list, arrow.ListOf(list), arrow.MapOf(arrow.BinaryTypes.String, list),
 		arrow.StructOf(arrow.Field{Name: "x", Type: list, Nullable: true}, arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true}, arrow.Field{Name: "z", Type: list, Nullable: true}),
+		arrow.ListOf(arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int8, Nullable: true}, arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true},
+			arrow.Field{Name: "z", Type: arrow.StructOf(arrow.Field{Name: "l", Type: list}, arrow.Field{Name: "n", Type: arrow.BinaryTypes.String}), Nullable: true})),
+		arrow.ListOf(arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int8, Nullable: true}, arrow.Field{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, list), Nullable: true})),
 		arrow.PrimitiveTypes.Int64)
 	const rows = 120
 	want := sample.Batch(r, sc, rows, 0.1)
@@ -240,7 +243,7 @@ func TestRowsBegunWithinPages(t *testing.T) {
 		few = append(few, want.NewSlice(i, i+20))
 	}
 	for _, version := range []string{"1", "2"} {
-		tree := write(t, map[string]string{"page-size": "100", "page-version": version}, few...)
+		tree := write(t, map[string]string{"page-size": "400", "page-version": version}, few...)
 		for from := range rows {
 			for _, n := range []int{1, 2, 7, 50, rows} {
 				at := vec.Range{From: int64(from), To: min(rows, int64(from+n))}

@@ -433,7 +433,7 @@ type columns struct {
 	group  int
 	parts  []fieldPart
 	schema *arrow.Schema
-	cols   []*pqarrow.ColumnReader
+	units  [][]unit // per part
 	crcs   []*crcWalk
 	buf    []byte
 	other  *recoded // nil: the library reads the file as it is
@@ -471,6 +471,13 @@ func (c *columns) open(ctx context.Context, rows vec.Range, mem memory.Allocator
 	if len(c.parts) == 0 {
 		return nil
 	}
+	for k := range c.parts {
+		u, err := c.unitsOf(ctx, &c.parts[k], from)
+		if err != nil {
+			return err
+		}
+		c.units = append(c.units, u)
+	}
 	if err := c.startChecks(ctx, from); err != nil {
 		return err
 	}
@@ -495,7 +502,7 @@ func (c *columns) open(ctx context.Context, rows vec.Range, mem memory.Allocator
 			return err
 		}
 		p := &c.parts[k]
-		err := guard(c.span(p), c.path(p), func() error { return c.openField(ctx, lib, p, from) })
+		err := guard(c.span(p), c.path(p), func() error { return c.openField(ctx, lib, k, from) })
 		if err != nil {
 			return c.r.blame(err, c.span(p), c.path(p))
 		}
@@ -529,10 +536,9 @@ func (c *columns) mostRaw() (n int64) {
 	return n
 }
 
-func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, p *fieldPart, from int64) error {
-	leaves := map[int]bool{}
+func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, k int, from int64) error {
+	p := &c.parts[k]
 	for _, leaf := range p.leaves {
-		leaves[leaf] = true
 		if err := c.r.lost[chunkKey{c.group, leaf}]; err != nil {
 			return err
 		}
@@ -543,50 +549,31 @@ func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, p *fie
 			return err
 		}
 	}
-	col, err := lib.GetFieldReader(ctx, p.index, leaves, []int{c.group})
-	if err != nil {
-		return err
-	}
-	c.cols = append(c.cols, col)
-	if first, ok := c.recodedFrom(p); ok {
-		return drop(ctx, col, from-first)
-	}
-	row, err := c.seekRow(ctx, p, from)
-	if err != nil {
-		return err
-	}
-	if row > 0 {
-		if err := col.SeekToRow(row); err != nil {
+	for i := range c.units[k] {
+		if err := c.openUnit(ctx, lib, p, &c.units[k][i], from); err != nil {
 			return err
 		}
 	}
-	return drop(ctx, col, from-row)
+	return nil
 }
 
-// seekRow is the last row up to from that the library finds in a field. Of a column with repeated values that is one with which a page begins:
-// within a page the library loses items of later lists, and without an offset index it counts entries instead of rows.
-func (c *columns) seekRow(ctx context.Context, p *fieldPart, from int64) (int64, error) {
-	row := from
-	for again := true; again && row > 0; {
-		again = false
-		for _, leaf := range p.leaves {
-			if c.r.meta.Schema.Column(leaf).MaxRepetitionLevel() == 0 {
-				continue
-			}
-			x, err := c.r.offsetIndex(ctx, c.group, leaf, nil)
-			if err != nil {
-				return 0, err
-			}
-			first := int64(0)
-			if x != nil {
-				first = x.pageStart(row)
-			}
-			if first < row {
-				row, again = first, true // the columns before this one need not have a page that begins here
-			}
+func (c *columns) openUnit(ctx context.Context, lib *pqarrow.FileReader, p *fieldPart, u *unit, from int64) (err error) {
+	leaves := map[int]bool{}
+	for _, leaf := range u.leaves {
+		leaves[leaf] = true
+	}
+	if u.col, err = lib.GetFieldReader(ctx, p.index, leaves, []int{c.group}); err != nil {
+		return err
+	}
+	if first, ok := c.recodedFrom(p); ok {
+		return drop(ctx, u.col, from-first)
+	}
+	if u.row > 0 {
+		if err := u.col.SeekToRow(u.row); err != nil {
+			return err
 		}
 	}
-	return row, nil
+	return drop(ctx, u.col, from-u.row)
 }
 
 // recodedFrom is the row with which a field begins of which a column is given to the library as another chunk.
@@ -693,22 +680,18 @@ func (c *columns) read(ctx context.Context, from, n int64, mem memory.Allocator)
 }
 
 func (c *columns) readField(k int, n int64, mem memory.Allocator) (arrow.Array, error) {
-	chunked, err := c.cols[k].NextBatch(n)
-	if err != nil {
-		return nil, err
-	}
-	defer chunked.Release()
-	var a arrow.Array
-	switch chunks := chunked.Chunks(); len(chunks) {
-	case 0:
-		a = vec.Nulls(mem, chunked.DataType(), 0)
-	case 1:
-		a = chunks[0]
-		a.Retain()
-	default:
-		if a, err = array.Concatenate(chunks, mem); err != nil {
+	shares := make([]share, len(c.units[k]))
+	for i, u := range c.units[k] {
+		a, err := u.next(n, mem)
+		if err != nil {
 			return nil, err
 		}
+		defer a.Release()
+		shares[i] = share{u.leaves, a}
+	}
+	a, err := joined(&c.r.manifest[c.parts[k].index], shares, mem)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { a.Release() }()
 	if t := c.parts[k].read; t != nil {
@@ -729,8 +712,12 @@ func (c *columns) readField(k int, n int64, mem memory.Allocator) (arrow.Array, 
 }
 
 func (c *columns) release() {
-	for _, col := range c.cols {
-		_ = guard(fault.Span{}, "", func() error { col.Release(); return nil })
+	for _, units := range c.units {
+		for _, u := range units {
+			if u.col != nil {
+				_ = guard(fault.Span{}, "", func() error { u.col.Release(); return nil })
+			}
+		}
 	}
 }
 
