@@ -30,6 +30,8 @@ var Format = format.Format{
 	Recover:  recoverTable,
 	ReadKeys: readKeys,
 	Codes:    Codes,
+
+	Unchecked: unchecked,
 }
 
 // probe looks for a server's directories.

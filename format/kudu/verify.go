@@ -2,6 +2,7 @@ package kudu
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,55 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 			v.give(findingOf("kudu.read", err, tg.Name))
 		}
 	}
+}
+
+// unchecked is format.Format.Unchecked: Kudu's servers can be told to write no checksums, and those of the first version had none.
+func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
+	ro, err := parseOptions(o.Opts)
+	if err != nil {
+		return "", err
+	}
+	o.Opts, o.Tracer = nil, nil
+	s, err := openServers(ctx, tg, o, ro)
+	if err != nil {
+		return "", err
+	}
+	tables := s.tables()
+	if tg.Table != "" {
+		one, err := s.pick(tg, ro.tablet)
+		if err != nil {
+			return "", err
+		}
+		tables = [][]*tablet{one}
+	}
+	ro.at, ro.partial = latest, true
+	var bare, all int
+	first := ""
+	for _, tb := range slices.Concat(tables...) {
+		for _, r := range append([]replica{tb.replica}, tb.others...) {
+			t, err := newTable(tg.Tree, []*tablet{{replica: r}}, o, ro)
+			if err != nil || !r.HasData() {
+				continue // verify tells
+			}
+			for i := range r.RowSets {
+				for _, b := range r.RowSets[i].Blocks() {
+					f, p, err := t.footerIn(ctx, r, b.BlockRef)
+					if err != nil || f == nil {
+						continue
+					}
+					if all++; !f.Checksums() {
+						if bare++; first == "" {
+							first = fmt.Sprintf("%s of table %s, %s", p.At, r.Table, cmp.Or(r.Schema.NameOf(b.Column), b.Kind))
+						}
+					}
+				}
+			}
+		}
+	}
+	if bare == 0 {
+		return "", ctx.Err()
+	}
+	return fmt.Sprintf("%d of %d blocks have no checksums, the first is %s", bare, all, first), ctx.Err()
 }
 
 // verifier verifies directories.
@@ -165,9 +215,9 @@ func (v *verifier) tablet(r replica, ro readOptions) error {
 		return v.met("kudu.superblock.odd", err, r.ID)
 	}
 	t.vote = true
-	whole := make([]bool, len(r.RowSets))
+	harmed := make([]map[uint64]bool, len(r.RowSets))
 	for i := range r.RowSets {
-		if whole[i], err = v.blocks(t, tb, &r.RowSets[i]); err != nil || v.stopped {
+		if harmed[i], err = v.blocks(t, tb, &r.RowSets[i]); err != nil || v.stopped {
 			return err
 		}
 	}
@@ -180,13 +230,10 @@ func (v *verifier) tablet(r replica, ro readOptions) error {
 		}
 	}
 	for i, s := range tb.sets {
-		if !whole[i] {
-			continue // why was told
-		}
-		if sound, err := v.columns(t, s); err != nil || v.stopped {
+		if sound, err := v.columns(t, s, harmed[i]); err != nil || v.stopped {
 			return err
-		} else if !sound {
-			continue
+		} else if !sound || len(harmed[i]) > 0 {
+			continue // why was told
 		}
 		check := v.bloom
 		if v.o.Depth == format.Deep {
@@ -211,20 +258,20 @@ func (v *verifier) bloom(t *table, s *rowSet) error {
 	return v.met("kudu.bloom.disagrees", err, s.tablet.ID)
 }
 
-// blocks verifies the files of a rowset, each by itself, and says whether all are sound.
-func (v *verifier) blocks(t *table, tb *tablet, s *RowSet) (whole bool, err error) {
-	whole = true
+// blocks verifies the files of a rowset, each by itself, and says which are not sound.
+func (v *verifier) blocks(t *table, tb *tablet, s *RowSet) (harmed map[uint64]bool, err error) {
+	harmed = map[uint64]bool{}
 	for _, b := range s.Blocks() {
 		name := tb.Schema.NameOf(b.Column)
 		p, err := tb.fs.PlaceOf(v.ctx, tb.Tablet, b.BlockRef)
 		if err != nil {
 			if !errors.As(err, new(*fault.Error)) {
-				return false, err
+				return nil, err
 			}
 			x := findingOf(lostCode(p), err, tb.ID)
 			x.Column = name
 			v.give(x)
-			whole = false
+			harmed[b.ID] = true
 			continue
 		}
 		o := v.o
@@ -233,17 +280,20 @@ func (v *verifier) blocks(t *table, tb *tablet, s *RowSet) (whole bool, err erro
 		for x := range cfile.Format.Verify(v.ctx, tg, o) {
 			x.Part, x.Column = tb.ID, name
 			x.Path = fault.JoinPath("rowset "+strconv.FormatUint(s.ID, 10)+"/"+b.Kind, x.Path)
-			whole = whole && x.Severity < region.Error
+			if x.Severity >= region.Error {
+				harmed[b.ID] = true
+			}
 			if v.stopped = v.stopped || !v.yield(x); v.stopped {
-				return false, nil
+				return harmed, nil
 			}
 		}
 	}
-	return whole, nil
+	return harmed, nil
 }
 
-// columns holds the footers of a rowset's blocks against the superblock and each other, and says whether all agree.
-func (v *verifier) columns(t *table, s *rowSet) (sound bool, err error) {
+// columns holds the footers of a rowset's blocks against the superblock and each other, and says whether all agree. Those of harmed blocks, of which it was
+// told, too; but what cannot be opened is not told again.
+func (v *verifier) columns(t *table, s *rowSet, harmed map[uint64]bool) (sound bool, err error) {
 	sound = true
 	for _, b := range s.Blocks() {
 		switch b.Kind {
@@ -268,6 +318,9 @@ func (v *verifier) columns(t *table, s *rowSet) (sound bool, err error) {
 		if sound = false; !errors.As(err, new(*fault.Error)) {
 			return false, err
 		}
+		if harmed[b.ID] {
+			continue
+		}
 		x.Column = s.tablet.Schema.NameOf(b.Column)
 		v.give(x)
 	}
@@ -287,6 +340,11 @@ func (v *verifier) rowset(t *table, s *rowSet) error {
 		if !v.told[x] {
 			v.told[x] = true
 			v.give(x)
+		}
+	}
+	for i, b := range slices.Concat(s.Redo, s.Undo) {
+		if err := v.met("kudu.delta.damaged", v.direction(t, s, b, i >= len(s.Redo)), s.tablet.ID); err != nil || v.stopped {
+			return err
 		}
 	}
 	live, err := v.deltas(t, s)
@@ -435,6 +493,35 @@ func (x *values) next(ctx context.Context) ([]byte, error) {
 	d := x.arr.Data()
 	size := d.DataType().(arrow.FixedWidthDataType).Bytes()
 	return d.Buffers()[1].Bytes()[(d.Offset()+i)*size:][:x.width], nil
+}
+
+// direction looks whether the changes of each row go forward in time in a REDO file, and back in an UNDO file: nothing in the file says which it is, and either
+// order is sound there.
+func (v *verifier) direction(t *table, s *rowSet, b BlockRef, undo bool) error {
+	d, places, err := t.openDelta(v.ctx, s, b)
+	if err != nil {
+		return err
+	}
+	all, err := d.All(v.ctx)
+	if err != nil {
+		return err
+	}
+	row, ts := int64(-1), uint64(0)
+	for {
+		x, err := all.Next(v.ctx)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if x.Row == row && x.Timestamp != ts && (x.Timestamp < ts) != undo {
+			what := map[bool]string{false: "REDO", true: "UNDO"}[undo]
+			v.tell("kudu.delta.order", places[0].At, s.tablet.ID, "rowset %d: this %s file, block %d, has a change of row %d at %s, and behind it one at %s", s.ID, what, b.ID, row, timeText(ts), timeText(x.Timestamp))
+			return nil
+		}
+		row, ts = x.Row, x.Timestamp
+	}
 }
 
 // deltas applies all deltas of a rowset, forwards and backwards, and counts the rows that are live at the end.

@@ -1,0 +1,318 @@
+package kudu_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"hash/crc32"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/format/kudu"
+	"stoa/region"
+	"stoa/store"
+)
+
+// oneRowSet is a directory with one table, of whose rowset of most rows each block has a file of its own: its blocks by what they are, as blocksOf has them.
+func oneRowSet(t *testing.T, dir string) (files map[string][]byte, blocks map[string]string) {
+	t.Helper()
+	files = load(t, dir)
+	f, tablets := layout(t, store.NewMemory(files))
+	most := int64(-1)
+	for _, tb := range tablets {
+		for i := range tb.RowSets {
+			mine, rows := map[string]string{}, int64(0)
+			for _, b := range tb.RowSets[i].Blocks() {
+				p, err := f.PlaceOf(t.Context(), tb, b.BlockRef)
+				if err != nil {
+					t.Fatal(err)
+				}
+				kind := b.Kind
+				if kind == "column" {
+					kind = tb.Schema.NameOf(b.Column)
+					rows = reading(t, files[p.At.Object]).Len()
+				}
+				mine[kind] = p.At.Object
+			}
+			if rows > most {
+				most, blocks = rows, mine
+			}
+		}
+	}
+	return files, blocks
+}
+
+func reading(t *testing.T, b []byte) *cfile.Reader {
+	t.Helper()
+	r, err := cfile.NewReader(bytes.NewReader(b), int64(len(b)), format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// column64 reads a column of 64-bit numbers.
+func column64(t *testing.T, b []byte) (out []int64) {
+	t.Helper()
+	r := reading(t, b)
+	it, err := r.SeekToOrdinal(context.Background(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	for int64(len(out)) < r.Len() {
+		a, err := it.Next(context.Background(), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, a.(*array.Int64).Int64Values()...)
+		a.Release()
+	}
+	return out
+}
+
+func write64(t *testing.T, values []int64, o cfile.WriterOptions) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := cfile.NewWriter(&out, cfile.Field{Name: "id", Type: cfile.Int64}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := array.NewInt64Builder(memory.NewGoAllocator())
+	b.AppendValues(values, nil)
+	if err := w.Append(b.NewArray()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// key64 is the encoded key of a number.
+func key64(t *testing.T, v int64) []byte {
+	t.Helper()
+	k, err := cfile.AppendKey(nil, cfile.Int64, binary.LittleEndian.AppendUint64(nil, uint64(v)), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// resealed changes bytes of a block and puts its checksum right.
+func resealed(file []byte, block fault.Span, change func(b []byte)) []byte {
+	out := bytes.Clone(file)
+	b := out[block.Off:block.End()]
+	change(b[:len(b)-4])
+	binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], crc32.MakeTable(crc32.Castagnoli)))
+	return out
+}
+
+// toldOf is the errors that verify tells of a directory of which a file is another; each has a place.
+func toldOf(t *testing.T, files map[string][]byte, change map[string][]byte, depth format.Depth) string {
+	t.Helper()
+	all := maps.Clone(files)
+	maps.Copy(all, change)
+	var out []region.Finding
+	for x := range kudu.Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(all)}, format.OpenOptions{Depth: depth}) {
+		if x.Severity < region.Error {
+			continue
+		}
+		if out = append(out, x); x.At.Object == "" || x.Message == "" {
+			t.Errorf("no place: %+v", x)
+		}
+	}
+	return codes(out, region.Error)
+}
+
+// TestLiesOfSealedBlocks puts blocks in the place of a real table's that are whole, with right checksums, and say something that is not so.
+func TestLiesOfSealedBlocks(t *testing.T) {
+	files, blocks := oneRowSet(t, "testdata/history")
+	if got := toldOf(t, files, nil, format.Deep); got != "" {
+		t.Fatal("a healthy directory:", got)
+	}
+	keys := column64(t, files[blocks["id"]])
+	n := len(keys)
+	low, high := key64(t, keys[0]), key64(t, keys[n-1])
+	ordered := cfile.WriterOptions{ValueIndex: true, BlockSize: 4096}
+	falls := append([]int64(nil), keys...)
+	falls[100], falls[101] = falls[101], falls[100]
+	bloomOf := func(without int) []byte {
+		var out bytes.Buffer
+		w, err := cfile.NewBloomWriter(&out, cfile.BloomOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, k := range keys {
+			if i != without {
+				if err := w.Add(key64(t, k)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if _, err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	deltas := func(undo bool, rows ...uint32) []byte {
+		var out bytes.Buffer
+		w, err := cfile.NewDeltaWriter(&out, undo, cfile.WriterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := uint64(7353330655815053313 + 1<<40) // behind all that the table has
+		for _, row := range rows {
+			if at--; !undo {
+				at += 2
+			}
+			if err := w.Add(row, at, new(cfile.ChangeList).Update().Set(1, binary.LittleEndian.AppendUint32(nil, row))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	id := write64(t, keys, ordered)
+	index := rootOf(t, id)
+	for what, c := range map[string]struct {
+		kind  string
+		b     []byte
+		depth format.Depth
+		want  string // one of them at least is told
+	}{
+		"the same keys":                       {"id", id, format.Deep, ""},
+		"keys that fall":                      {"id", write64(t, falls, cfile.WriterOptions{BlockSize: 4096, MinKey: low, MaxKey: high}), format.Deep, "kudu.keys.order"},
+		"a least key that is none":            {"id", write64(t, keys, cfile.WriterOptions{ValueIndex: true, MinKey: key64(t, keys[0]-1), MaxKey: high}), format.Deep, "cfile.keys.range kudu.keys.range"},
+		"a greatest key that is none":         {"id", write64(t, keys, cfile.WriterOptions{ValueIndex: true, MinKey: low, MaxKey: key64(t, keys[n-1]+1)}), format.Deep, "cfile.keys.range kudu.keys.range"},
+		"a bloom file without a key":          {"bloom", bloomOf(n / 2), format.Deep, "kudu.bloom.disagrees"},
+		"a bloom file without the first key":  {"bloom", bloomOf(0), format.Sums, "kudu.bloom.disagrees"},
+		"the same bloom file":                 {"bloom", bloomOf(-1), format.Deep, ""},
+		"changes whose times fall":            {"redo", deltas(true, 5, 5), format.Deep, "kudu.delta.order"},
+		"changes whose times rise in an UNDO": {"undo", deltas(false, 5, 5), format.Deep, "kudu.delta.order"},
+		"changes of a row that is not there":  {"redo", deltas(false, 5, uint32(n)), format.Deep, "kudu.delta.damaged"},
+		"a key of the value index": {"id", resealed(id, index, func(b []byte) {
+			at := bytes.Index(b, []byte{7, 0x80}) // the second entry: the first seven bytes of a key, which set its block apart from the one before
+			if at < 0 {
+				t.Fatalf("the value index has no such entry: %x", b)
+			}
+			b[at+7]++
+		}), format.Deep, "cfile.index.key cfile.index.disagree"},
+	} {
+		file := blocks[c.kind]
+		if file == "" {
+			t.Fatal("no", c.kind)
+		}
+		got := toldOf(t, files, map[string][]byte{file: c.b}, c.depth)
+		if c.want == "" && got == "" {
+			continue
+		}
+		if c.want == "" || !strings.Contains(" "+c.want+" ", " "+strings.Fields(got + " ?")[0]+" ") {
+			t.Errorf("%s: told %q, want %q", what, got, c.want)
+		}
+	}
+}
+
+// TestLiesOfAdhocIndexes: an ad-hoc index that is whole, and has another key for a row than the columns.
+func TestLiesOfAdhocIndexes(t *testing.T) {
+	files, blocks := oneRowSet(t, "testdata/file")
+	file := blocks["adhoc-index"]
+	r := reading(t, files[file])
+	it, _, err := r.SeekAtOrAfter(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	var keys [][]byte
+	for int64(len(keys)) < r.Len() {
+		a, err := it.Next(t.Context(), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range a.Len() {
+			keys = append(keys, bytes.Clone(a.(*array.Binary).Value(i)))
+		}
+		a.Release()
+	}
+	for _, other := range []bool{false, true} {
+		var out bytes.Buffer
+		w, err := cfile.NewAdhocIndexWriter(&out, cfile.WriterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, k := range keys {
+			if other && i == len(keys)/2 {
+				k = append(bytes.Clone(k), 0) // which still is between the others
+			}
+			if err := w.Add(k); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		want := map[bool]string{true: "kudu.index.disagrees"}[other]
+		if got := toldOf(t, files, map[string][]byte{file: out.Bytes()}, format.Deep); got != want {
+			t.Errorf("another key: %t: told %q, want %q", other, got, want)
+		}
+	}
+}
+
+// TestVerifyRestOfAHarmedRowSet: a damaged block does not keep the others of its rowset from being held against the superblock.
+func TestVerifyRestOfAHarmedRowSet(t *testing.T) {
+	files, blocks := oneRowSet(t, "testdata/history")
+	harmed := blocks["b"]
+	change := map[string][]byte{harmed: flipped(files[harmed], 40), blocks["a"]: files[blocks["c"]]} // a float64 column in the place of an int32 one
+	for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+		want := "cfile.block.checksum kudu.rowset.uneven"
+		if depth == format.Quick {
+			want = "kudu.rowset.uneven"
+		}
+		if got := toldOf(t, files, change, depth); got != want {
+			t.Errorf("%v: %s", depth, got)
+		}
+	}
+}
+
+// TestUncheckedBlocks: of blocks without checksums that is told, as of single files.
+func TestUncheckedBlocks(t *testing.T) {
+	files, blocks := oneRowSet(t, "testdata/history")
+	unchecked := func() string {
+		what, err := kudu.Format.Unchecked(t.Context(), format.Target{Tree: store.NewMemory(files)}, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return what
+	}
+	if what := unchecked(); what != "" {
+		t.Errorf("with checksums: %s", what)
+	}
+	files[blocks["id"]] = write64(t, column64(t, files[blocks["id"]]), cfile.WriterOptions{ValueIndex: true, NoChecksums: true})
+	if what := unchecked(); !strings.HasPrefix(what, "1 of ") || !strings.Contains(what, blocks["id"]) || !strings.Contains(what, "d_major, id") {
+		t.Errorf("without: %q", what)
+	}
+}
+
+// rootOf is the root of a file's value index.
+func rootOf(t *testing.T, b []byte) (at fault.Span) {
+	t.Helper()
+	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": b}), Name: "f"}
+	for n, err := range cfile.Format.Describe(t.Context(), tg, format.DescribeOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n.Depth == 1 && strings.HasPrefix(n.Name, "validx") {
+			at = n.At
+		}
+	}
+	return at
+}
