@@ -38,6 +38,7 @@ var Codes = []Code{
 	{Code: "cfile.recovered", Severity: region.Note, Help: "Recover found blocks without the help of a sound index."},
 	{Code: "cfile.rows.lost", Severity: region.Error, Help: "Recover did not find the blocks of these rows: their bytes are damaged, cut off or overwritten."},
 	{Code: "cfile.set", Severity: region.Error, Help: "The files of a table in a directory do not belong together: one is missing, is of another column or type, or has another number of rows; or table.json is damaged."},
+	{Code: "cfile.set.missing", Severity: region.Warning, Help: "A directory holds CFiles of as many rows each, named after their columns, and no table.json. If each is a column by itself, all is well: each was verified, and is read by its own name. If they were written as one table, nothing says any more which files were the table's and in which order; stoa recover puts those together that are there."},
 	{Code: "cfile.set.unknown", Severity: region.Note, Help: "A file lies in the directory of a table that the table does not know. It is not read; stoa does not replace a directory that holds such files."},
 	{Code: "cfile.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here; the message names it."},
 	{Code: "cfile.utf8", Severity: region.Note, Help: "A value of type string or varchar is not UTF-8. Kudu does not look; the bytes are kept as they are."},

@@ -476,16 +476,18 @@ func (v *verifier) foreign(err error, c setColumn) {
 	}
 }
 
-// withoutSet verifies the files of a directory whose setFile cannot be read.
+// withoutSet verifies the files of a directory whose setFile cannot be read. Where there is none, the files may be columns by themselves, which happen to
+// have as many rows each: nobody can tell these from a table.
 func (v *verifier) withoutSet(tg format.Target, o format.OpenOptions, err error) {
+	code := "cfile.set"
 	if errors.Is(err, fs.ErrNotExist) {
-		err = noSet(tg)
+		code, err = "cfile.set.missing", fault.Corruptf(fault.Span{Object: inDir(tg, setFile)}, "", "there is none: each file is a column by itself, or nothing says any more which were the table's, in which order, and of how many rows")
 	}
 	var e *fault.Error
 	if !errors.As(err, &e) {
 		e = fault.New(fault.Corrupt, fault.Span{Object: inDir(tg, setFile)}, "", "%v", err)
 	}
-	v.tell("cfile.set", e.At, e.Path, "%s", e.Reason)
+	v.tell(code, e.At, e.Path, "%s", e.Reason)
 	files, err := looseFiles(v.ctx, tg)
 	if err != nil {
 		v.tell("cfile.read", fault.Span{Object: tg.Name}, "", "%v", err)
