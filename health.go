@@ -65,7 +65,9 @@ func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Fin
 		if strange, err := strangeDir(ctx, uri, o); err != nil || strange {
 			if err == nil {
 				v := dirVerifier{ctx: ctx, o: o, yield: yield}
-				err = v.dir(uri, 0)
+				if err = v.dir(uri, 0); err == nil && v.files == 0 && !v.stopped {
+					err = fault.Invalidf("%s: the directory holds no file: there is nothing to verify", uri)
+				}
 			}
 			if err != nil {
 				yield(region.Finding{}, err)
@@ -106,6 +108,7 @@ func strangeDir(ctx context.Context, uri string, o OpenOptions) (bool, error) {
 
 // dirVerifier verifies all that lies in a directory.
 type dirVerifier struct {
+	files   int // that were met in directories that are no format's own
 	ctx     context.Context
 	o       OpenOptions
 	yield   func(region.Finding, error) bool
@@ -121,6 +124,9 @@ func (v *dirVerifier) dir(name string, depth int) error {
 		return nil
 	}
 	for info, err := range v.o.tree().List(v.ctx, name) {
+		if !info.Dir {
+			v.files++
+		}
 		if err == nil {
 			err = v.entry(info, depth)
 		}
