@@ -55,6 +55,11 @@ func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) ([]Schema
 	if err := ReadFull(ctx, src, at, "", b); err != nil {
 		return nil, err
 	}
+	return ParseSchema(name, b)
+}
+
+// ParseSchema is ReadSchemaFile for the text itself; name is what errors call it.
+func ParseSchema(name string, b []byte) ([]SchemaField, error) {
 	var doc struct{ Fields []SchemaField }
 	if err := json.Unmarshal(b, &doc); err != nil {
 		return nil, fault.Invalidf("%s: not a schema as `stoa schema -f json` prints it: %v", name, err)

@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoa"
+	"stoa/format"
 	"stoa/format/carbon"
+	"stoa/format/text"
 )
 
 func (a *app) createCmd() *cobra.Command {
@@ -22,7 +24,8 @@ func (a *app) createCmd() *cobra.Command {
 		Short: "Make an empty CarbonData table",
 		Long: `Make an empty CarbonData table in a store, or in a directory of its own. FILE says the columns: lines of a name and a type in
 Spark's words (boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), string, varchar, binary, date, timestamp,
-array<T>, map<K,V>, struct<name:T,...>), or any table that stoa can open, whose columns are taken. Names become lower case.
+array<T>, map<K,V>, struct<name:T,...>), what schema -f json prints, or any table that stoa can open, whose columns are taken.
+Names become lower case.
 Tables that are sorted, have buckets or partitions keep them for every load.`,
 		Example: `  stoa create store#sales.orders --schema orders.txt --sort-columns day,customer --property table_blocksize=256
   stoa create store#sales.visits --schema visits.parquet --partition country --bucket 8:customer
@@ -77,10 +80,16 @@ func listed(s string) []string {
 	return names
 }
 
-// columnsOf reads the columns that a file says, or has.
+// columnsOf reads the columns that a file says, in Spark's words or as schema -f json prints them, or has.
 func (a *app) columnsOf(cmd *cobra.Command, name string) (*arrow.Schema, error) {
-	b, err := os.ReadFile(name)
-	if err == nil && len(b) < 1<<20 {
+	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.Size() <= mostSchema {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if fields, err := format.ParseSchema(name, b); err == nil {
+			return text.SchemaOf(fields)
+		}
 		if fields, err := parseColumns(string(b)); err == nil {
 			return arrow.NewSchema(fields, nil), nil
 		} else if !strings.ContainsRune(string(b), 0) && strings.HasSuffix(name, ".txt") {

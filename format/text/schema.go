@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
+	"stoa/format"
 )
 
 // ParseSchema reads a schema from a text such as
@@ -21,11 +22,16 @@ import (
 // JSON that `stoa schema -f json` prints.
 func ParseSchema(text string) (*arrow.Schema, error) {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		var err error
-		if text, err = schemaText(text); err != nil {
+		fields, err := format.ParseSchema("schema", []byte(text))
+		if err != nil {
 			return nil, err
 		}
+		return SchemaOf(fields)
 	}
+	return parseWords(text)
+}
+
+func parseWords(text string) (*arrow.Schema, error) {
 	p := &typeParser{s: text}
 	fields, err := p.fields(0)
 	if err == nil && p.at < len(p.s) {

@@ -1,36 +1,40 @@
 package text
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
+	"stoa/format"
 )
 
-// fieldJSON is a field as `stoa schema -f json` prints it: a type's word and parameters, and what is in it.
-type fieldJSON struct {
-	Name, Type string
-	Nullable   bool
-	Children   []fieldJSON
+// SchemaOf is the Arrow schema of fields, whose types must be such as texts can hold.
+func SchemaOf(fields []format.SchemaField) (*arrow.Schema, error) {
+	sc, err := parseWords(fieldsText(fields))
+	if err != nil {
+		for i, f := range fields {
+			if _, err := parseWords(fieldsText(fields[i : i+1])); err != nil {
+				return nil, fault.Invalidf("schema: column %q: %s is no type that can be taken from a schema's text", f.Name, typeText(&f))
+			}
+		}
+		return nil, err
+	}
+	out := sc.Fields()
+	for i, f := range fields {
+		if len(f.Metadata) > 0 {
+			out[i].Metadata = arrow.MetadataFrom(f.Metadata)
+		}
+	}
+	return arrow.NewSchema(out, nil), nil
 }
 
-// schemaText is a schema in JSON in the words of ParseSchema.
-func schemaText(doc string) (string, error) {
-	var top struct{ Fields []fieldJSON }
-	if err := json.Unmarshal([]byte(doc), &top); err != nil {
-		return "", fault.Invalidf("schema: not as `stoa schema -f json` prints it: %v", err)
-	}
-	if len(top.Fields) == 0 {
-		return "", fault.Invalidf("schema: the JSON has no fields; `stoa schema -f json` prints one")
-	}
-	return fieldsText(top.Fields), nil
-}
-
-func fieldsText(fields []fieldJSON) string {
+// fieldsText is fields in the words of ParseSchema.
+func fieldsText(fields []format.SchemaField) string {
 	var out []string
 	for _, f := range fields {
-		s := strconv.Quote(f.Name) + ": " + f.text()
+		s := strconv.Quote(f.Name) + ": " + typeText(&f)
 		if !f.Nullable {
 			s += " not null"
 		}
@@ -39,8 +43,8 @@ func fieldsText(fields []fieldJSON) string {
 	return strings.Join(out, ", ")
 }
 
-// text is the type. A type that texts do not hold stays as it is, for the parser to refuse.
-func (f *fieldJSON) text() string {
+// typeText is the type. A type that texts do not hold stays as it is, for the parser to refuse.
+func typeText(f *format.SchemaField) string {
 	if len(f.Children) == 0 {
 		return f.Type
 	}
@@ -49,11 +53,11 @@ func (f *fieldJSON) text() string {
 	case "struct":
 		return word + "<" + fieldsText(f.Children) + ">"
 	case "fixed_size_list":
-		return word + "<" + f.Children[0].text() + ">[" + parameters
+		return word + "<" + typeText(&f.Children[0]) + ">[" + parameters
 	}
 	var kids []string
 	for _, c := range f.Children {
-		kids = append(kids, c.text())
+		kids = append(kids, typeText(&c))
 	}
 	return word + "<" + strings.Join(kids, ", ") + ">"
 }
