@@ -11,7 +11,7 @@ import (
 	"stoa"
 	"stoa/format"
 	"stoa/format/carbon"
-	"stoa/format/text"
+	"stoa/internal/typewords"
 )
 
 func (a *app) createCmd() *cobra.Command {
@@ -88,7 +88,7 @@ func (a *app) columnsOf(cmd *cobra.Command, name string) (*arrow.Schema, error) 
 			return nil, err
 		}
 		if fields, err := format.ParseSchema(name, b); err == nil {
-			return text.SchemaOf(fields)
+			return typewords.Of(fields)
 		}
 		if fields, err := parseColumns(string(b)); err == nil {
 			return arrow.NewSchema(fields, nil), nil

@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/extensions"
 
 	"stoa/format"
-	"stoa/format/text"
+	"stoa/internal/typewords"
 )
 
 // leafTypes has every type without children, each parameter at least once.
@@ -192,7 +192,7 @@ func typeFrom(f fieldIn, kids []arrow.Field) (arrow.DataType, error) {
 	case "extension":
 		return arrow.GetExtensionType(param).Deserialize(kids[0].Type, f.Extension)
 	}
-	sc, err := text.ParseSchema("x: " + f.Type)
+	sc, err := typewords.Parse("x: " + f.Type)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func TestTypeNameIsUnderstood(t *testing.T) {
 		arrow.ListOf(arrow.BinaryTypes.String), arrow.FixedSizeListOf(3, arrow.PrimitiveTypes.Float32), arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32),
 		arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Float64}, arrow.Field{Name: "a: b", Type: arrow.LargeListOf(arrow.BinaryTypes.Binary), Nullable: true}))
 	for _, dt := range try {
-		sc, err := text.ParseSchema("x: " + typeName(dt))
+		sc, err := typewords.Parse("x: " + typeName(dt))
 		if err != nil {
 			t.Errorf("%s: %v", typeName(dt), err)
 		} else if !arrow.TypeEqual(sc.Field(0).Type, dt) {

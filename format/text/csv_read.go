@@ -12,6 +12,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/typewords"
 )
 
 var csvReadKeys = []format.OptionKey{
@@ -50,7 +51,7 @@ func parseCSVOptions(name string, comma byte, opts map[string]string) (c csvOpti
 		return c, fault.Invalidf("types=%s: it is infer or string", v)
 	}
 	if s := opts["schema"]; s != "" {
-		c.schema, err = ParseSchema(s)
+		c.schema, err = typewords.Parse(s)
 	}
 	return c, err
 }

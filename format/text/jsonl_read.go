@@ -11,6 +11,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/typewords"
 )
 
 var jsonlReadKeys = []format.OptionKey{
@@ -38,7 +39,7 @@ func openJSONL(ctx context.Context, t format.Target, o format.OpenOptions) (form
 		return nil, fault.Invalidf("unknown=%s: it is error or ignore", v)
 	}
 	if s := o.Opts["schema"]; s != "" {
-		if c.schema, err = ParseSchema(s); err != nil {
+		if c.schema, err = typewords.Parse(s); err != nil {
 			return nil, err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/ipc/sample"
+	"stoa/internal/typewords"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -144,7 +145,7 @@ func TestRoundTrip(t *testing.T) {
 		for _, dt := range types {
 			sc := sample.Schema(dt)
 			spec := map[string]string{"schema": fmt.Sprintf("%q: %s", sc.Field(0).Name, dt)}
-			if _, err := ParseSchema(spec["schema"]); err != nil {
+			if _, err := typewords.Parse(spec["schema"]); err != nil {
 				if dt.ID() == arrow.DICTIONARY {
 					continue
 				}

@@ -1,4 +1,5 @@
-package text
+// Package typewords reads schemas that people write, and those that `stoa schema -f json` prints.
+package typewords
 
 import (
 	"fmt"
@@ -12,7 +13,7 @@ import (
 	"stoa/format"
 )
 
-// ParseSchema reads a schema from a text such as
+// Parse reads a schema from a text such as
 //
 //	id: int64 not null, name: utf8, price: decimal(10, 2), at: timestamp[us, tz=UTC], tags: list<utf8>,
 //	where: struct<x: float64, y: float64>, attributes: map<utf8, utf8>
@@ -20,18 +21,14 @@ import (
 // Types are written as Arrow's own texts have them; string, int, long, double, float, boolean, date, time and bytes are
 // understood, too. A name that is not plain (letters, digits, _ . - space) is put in double quotes. A text that begins with { is the
 // JSON that `stoa schema -f json` prints.
-func ParseSchema(text string) (*arrow.Schema, error) {
+func Parse(text string) (*arrow.Schema, error) {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		fields, err := format.ParseSchema("schema", []byte(text))
 		if err != nil {
 			return nil, err
 		}
-		return SchemaOf(fields)
+		return Of(fields)
 	}
-	return parseWords(text)
-}
-
-func parseWords(text string) (*arrow.Schema, error) {
 	p := &typeParser{s: text}
 	fields, err := p.fields(0)
 	if err == nil && p.at < len(p.s) {
@@ -149,7 +146,8 @@ var plain = map[string]arrow.DataType{
 	"month_interval": arrow.FixedWidthTypes.MonthInterval, "day_time_interval": arrow.FixedWidthTypes.DayTimeInterval, "month_day_nano_interval": arrow.FixedWidthTypes.MonthDayNanoInterval,
 }
 
-const maxTypeDepth = 64
+// How deep types may be nested, and how long a list of a fixed length may be.
+const maxTypeDepth, maxFixed = 64, 1 << 20
 
 func (p *typeParser) typ() (arrow.DataType, error) {
 	if p.depth++; p.depth > maxTypeDepth {
@@ -320,7 +318,7 @@ func (p *typeParser) list(word string) (arrow.DataType, error) {
 		}
 		s, err := p.until(']')
 		n, bad := strconv.ParseInt(s, 10, 32)
-		if err != nil || bad != nil || n < 1 || n > 1<<20 {
+		if err != nil || bad != nil || n < 1 || n > maxFixed {
 			return nil, p.fail("%q is no length", s)
 		}
 		return arrow.FixedSizeListOf(int32(n), t), nil
