@@ -40,7 +40,7 @@ type managed struct {
 	bad   map[string]error // segments of which something is gone, by what stands for them among the parts
 
 	guessed *guessedDeletes // recovering: the update status is not the one that tablestatus names
-	told    map[string]bool // recovering: delete deltas of which was told
+	told    map[string]bool // recovering: delete deltas and segment files of which was told
 }
 
 // openManaged opens a table directory.

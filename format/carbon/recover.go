@@ -320,6 +320,14 @@ func (t *managed) getOver(name string, err error) error {
 	if err == nil || t.saved == nil || !errors.Is(err, fault.Corrupt) {
 		return err
 	}
+	if e := (*fault.Error)(nil); errors.As(err, &e) {
+		t.sayOnce(name, saying("carbon.delete.damaged", e.At, t.path, "%v: it is left out, and rows that it deletes come back", err))
+	}
+	return nil
+}
+
+// sayOnce tells, when recovering, what was done about the file name, which may be asked for again.
+func (t *managed) sayOnce(name string, f region.Finding) {
 	t.noting.Lock()
 	told := t.told[name]
 	if t.told == nil {
@@ -327,10 +335,9 @@ func (t *managed) getOver(name string, err error) error {
 	}
 	t.told[name] = true
 	t.noting.Unlock()
-	if e := (*fault.Error)(nil); !told && errors.As(err, &e) {
-		t.saved([]region.Finding{saying("carbon.delete.damaged", e.At, t.path, "%v: it is left out, and rows that it deletes come back", err)})
+	if !told {
+		t.saved([]region.Finding{f})
 	}
-	return nil
 }
 
 // guessLoads are the segments that have a directory below Fact or, as those of partitioned tables, a segment file (N_TIME.segment; the

@@ -166,9 +166,15 @@ func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
 		var s segmentFile
 		name := path.Join(t.path, "Metadata", "segments", l.Segment)
 		err := readJSON(ctx, t.tree, name, t.opts.Limits, &s)
+		if err == nil && len(s.Locations) > 0 {
+			var out []place
+			if out, err = t.located(name, s); err == nil {
+				return out, nil
+			}
+		}
 		switch {
-		case err == nil && len(s.Locations) > 0:
-			return t.located(name, s)
+		case errors.Is(err, fault.Corrupt) && t.saved != nil && l.counts():
+			t.sayOnce(name, saying("carbon.segment.file", fault.Span{Object: name}, t.path, "%v: the directory of segment %s is read", err, l.Name))
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		case err != nil && l.counts():

@@ -1,6 +1,7 @@
 package carbon_test
 
 import (
+	"bytes"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -138,6 +139,27 @@ func TestLostSegmentFiles(t *testing.T) {
 		}
 		if found := verdict(t, tree); len(found) != 1 || found[0].Code != code {
 			t.Errorf("without %s: %v", gone, found)
+		}
+	}
+}
+
+// TestDamagedSegmentFile: a segment file that is cut, that has something behind it, or that says what no writer does, is refused; recovery reads the directory of
+// the segment, and says so. The rows are Spark's: see the manifest.
+func TestDamagedSegmentFile(t *testing.T) {
+	const name = "t/Metadata/segments/1_1795249939034.segment"
+	for what, harm := range map[string]func(b []byte) []byte{
+		"cut":          func(b []byte) []byte { return b[:len(b)/2] },
+		"longer":       func(b []byte) []byte { return append(bytes.Clone(b), "\x00\x01\x02"...) },
+		"other status": func(b []byte) []byte { return bytes.Replace(b, []byte("Success"), []byte("Succesr"), 1) },
+	} {
+		tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
+		tree.Put(name, harm(tree.Bytes(name)))
+		if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: %d rows, %v", what, len(rows), err)
+		}
+		rows, found, err := recovered(t, tree, "t")
+		if err != nil || len(rows) != 370 || !has(found, "carbon.segment.file") {
+			t.Errorf("%s: %d rows recovered of 370, %v, %v", what, len(rows), err, found)
 		}
 	}
 }
