@@ -1,7 +1,6 @@
 package soak
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +41,7 @@ var sizes = []string{"", "512", "4096", "100000"}
 var ring = []writer{
 	{"cfile", ".cfile", map[string][]string{"compression": {"", "lz4", "snappy", "zlib"}, "block-size": sizes, "index-block-size": {"", "256"}, "checksums": {"", "", "true", "false"}, "version": {"", "", "", "1"}, "plain-metadata": {""}, "restart-interval": {"", "1", "5"}}, true,
 		func(o map[string]string) bool { return o["checksums"] != "false" && o["version"] != "1" }},
-	{"redfile", ".red", map[string][]string{"generation": {"", "E", "A"}, "compression": {"", "gzip", "none"}, "encoding": {"", "group-varint"}, "row-group-rows": {"", "7", "100"}, "page-size": {"", "64", "1000"}, "crc": {"", "", "false"}, "index": {"", "false"}, "sync": {"", "0", "1"}, "protocol": {"", "binary"}}, true, nil},
+	{"redfile", ".red", map[string][]string{"generation": {"", "E", "A"}, "compression": {"", "gzip", "none"}, "encoding": {"", "group-varint"}, "row-group-rows": {"", "7", "100"}, "page-size": {"", "64", "1000"}, "crc": {"", "", "false"}, "index": {"", "false"}, "sync": {"", "0", "1"}, "split": {"", "", "row-group", "metadata"}, "protocol": {"", "binary"}}, true, nil},
 	{"trevni", ".trv", map[string][]string{"codec": {"", "deflate", "snappy", "bzip2"}, "checksum": {"", "", "null"}, "block-size": {"", "1", "100", "5000"}, "first-values": {"", "all"}}, true, nil},
 	{"trevni-avro", ".trv", map[string][]string{"codec": {"", "deflate", "snappy", "bzip2"}, "checksum": {"", "", "null"}, "block-size": {"", "1", "100", "5000"}, "version": {"", "1"}}, true, nil},
 	{"carbon", ".carbondata", map[string][]string{"compression": {"", "zstd", "gzip"}, "page-rows": {"", "3", "100"}, "local-dictionary": {"", "false"}, "local-dictionary-threshold": {"", "1", "10"}}, true, nil},
@@ -67,17 +66,26 @@ var formats = append(slices.Clone(stoa.Formats), parquet.Format)
 // soak is one run.
 type soak struct {
 	t       *testing.T
+	seed    uint64
 	ctx     context.Context
 	r       *rand.Rand
 	dir     string
 	schema  *arrow.Schema
+	nulls   []int // in hundred, of each column
 	batches []arrow.RecordBatch
 	lines   map[int64]string // of every row, by its id
-	ops     map[string]int
-	n       int
+	// Of these rows, in order: ids, also as cells, and all cells by that.
+	ids      []int64
+	keys     []string
+	rowCells map[string][]string
+	ops      map[string]int
+	n        int
+	// The first file of the table, and how it is read: what the others are compared with.
+	first     string
+	firstRead map[string]string
 }
 
-var operations = []string{"write", "verify", "compare", "change", "damage", "recover"}
+var operations = []string{"write", "verify", "compare", "query", "splits", "diff", "change", "damage", "recover"}
 
 func TestSoak(t *testing.T) {
 	length, seed := 2*time.Second, uint64(1)
@@ -98,7 +106,7 @@ func TestSoak(t *testing.T) {
 		seed = n
 	}
 	t.Logf("seed %d", seed)
-	s := &soak{t: t, ctx: context.Background(), r: rand.New(rand.NewPCG(seed, 20)), ops: map[string]int{}}
+	s := &soak{t: t, seed: seed, ctx: context.Background(), r: rand.New(rand.NewPCG(seed, 20)), ops: map[string]int{}}
 	began := time.Now()
 	tables := 0
 	for ; tables == 0 || time.Since(began) < length && !t.Failed(); tables++ {
@@ -113,7 +121,7 @@ func TestSoak(t *testing.T) {
 	}
 	t.Logf("seed %d: %d tables, %d operations in %s", seed, tables, total, time.Since(began).Round(time.Second))
 	for _, k := range operations {
-		if s.ops[k] == 0 && k != "change" { // two seconds may not do for one
+		if s.ops[k] == 0 && k != "change" && k != "diff" { // two seconds may not do for one
 			t.Errorf("no %s was done", k)
 		}
 	}
@@ -127,6 +135,7 @@ func (s *soak) table(n int, until time.Time) {
 	}
 	defer os.RemoveAll(s.dir)
 	s.random()
+	s.first = ""
 	order := s.r.Perm(len(ring))
 	source := "" // the table itself
 	var sourceOpts map[string]string
@@ -142,6 +151,10 @@ func (s *soak) table(n int, until time.Time) {
 		read := s.readOpts(w, opts)
 		s.healthy(w, out, opts, read)
 		s.compare(w, out, opts, read)
+		s.asks(w, out, opts, read)
+		if s.first == "" {
+			s.first, s.firstRead = out, read
+		}
 		for range 3 {
 			s.damage(w, out, opts, read)
 		}
@@ -165,10 +178,15 @@ func (s *soak) random() {
 		nulls = append(nulls, []int{0, 20, 90}[s.r.IntN(3)])
 		fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", i), Type: types[s.r.IntN(len(types))], Nullable: nulls[i+1] > 0})
 	}
-	s.schema = arrow.NewSchema(fields, nil)
+	s.schema, s.nulls = arrow.NewSchema(fields, nil), nulls
+	s.fill(1+s.r.IntN(600), 0)
+	s.index()
+}
+
+// fill makes rows, with ids from first on.
+func (s *soak) fill(left int, first int64) {
 	s.batches, s.lines = nil, map[int64]string{}
-	id := int64(0)
-	for left := 1 + s.r.IntN(600); left > 0; {
+	for id := first; left > 0; {
 		n := min(left, 1+s.r.IntN(400))
 		left -= n
 		ids := array.NewInt64Builder(memory.DefaultAllocator)
@@ -177,14 +195,27 @@ func (s *soak) random() {
 			id++
 		}
 		cols := []arrow.Array{ids.NewArray()}
-		for i, f := range fields[1:] {
-			cols = append(cols, formattest.Random(s.r, f.Type, n, nulls[i+1]))
+		for i, f := range s.schema.Fields()[1:] {
+			cols = append(cols, formattest.Random(s.r, f.Type, n, s.nulls[i+1]))
 		}
 		b := array.NewRecordBatch(s.schema, cols, int64(n))
 		s.batches = append(s.batches, b)
 		for i, l := range formattest.Lines(b) {
 			s.lines[cols[0].(*array.Int64).Value(i)] = l
 		}
+	}
+}
+
+// index is said when lines have changed.
+func (s *soak) index() {
+	s.ids, s.keys, s.rowCells = slices.Sorted(maps.Keys(s.lines)), nil, map[string][]string{}
+	for _, b := range s.batches {
+		for _, row := range s.batchCells(b) {
+			s.rowCells[row[0]] = row
+		}
+	}
+	for _, id := range s.ids {
+		s.keys = append(s.keys, strconv.FormatInt(id, 10))
 	}
 }
 
@@ -266,7 +297,10 @@ func (s *soak) readOpts(w *writer, opts map[string]string) map[string]string {
 
 func (s *soak) fail(w *writer, opts map[string]string, message string, args ...any) {
 	s.t.Helper()
-	s.t.Errorf("%s %v, %v: %s", w.name, opts, s.schema.Fields(), fmt.Sprintf(message, args...))
+	if keep := os.Getenv("STOA_KEEP"); keep != "" {
+		os.CopyFS(filepath.Join(keep, fmt.Sprint(s.seed, "-", time.Now().UnixNano())), os.DirFS(s.dir))
+	}
+	s.t.Errorf("%s %v, seed %d, %v: %s", w.name, opts, s.seed, s.schema.Fields(), fmt.Sprintf(message, args...))
 }
 
 func (s *soak) findings(w *writer, file string, read map[string]string, d format.Depth) (out []region.Finding, err error) {
@@ -317,6 +351,12 @@ func (s *soak) compare(w *writer, file string, opts, read map[string]string) {
 	}
 }
 
+// errTwice is no error of the reader's, but of the rows.
+var errTwice = errors.New("a row comes twice")
+
+// errIDs is likewise: a damaged schema says that the ids are something else.
+var errIDs = errors.New("the ids came back otherwise")
+
 // rows reads a file: its rows by id. Columns that came back with other types are compared as what they are.
 func (s *soak) rows(file string, o stoa.OpenOptions, p stoa.Damaged) (map[int64]string, error) {
 	t, err := stoa.Open(s.ctx, file, o)
@@ -334,64 +374,16 @@ func (s *soak) rows(file string, o stoa.OpenOptions, p stoa.Damaged) (map[int64]
 		}
 		ids, ok := b.Column(0).(*array.Int64)
 		if !ok {
-			return out, fmt.Errorf("the ids came back as %s", b.Column(0).DataType())
+			return out, fmt.Errorf("%w: as %s", errIDs, b.Column(0).DataType())
 		}
 		for i, l := range formattest.Lines(b) {
 			if _, twice := out[ids.Value(i)]; twice {
-				return out, fmt.Errorf("row %d comes twice", ids.Value(i))
+				return out, fmt.Errorf("%w: %d", errTwice, ids.Value(i))
 			}
 			out[ids.Value(i)] = l
 		}
 	}
 	return out, nil
-}
-
-// damage flips a bit of a copy, or cuts it, and holds what is then read, found and recovered against the table.
-func (s *soak) damage(w *writer, file string, opts, read map[string]string) {
-	copied := filepath.Join(s.dir, "damaged"+w.ext)
-	defer os.RemoveAll(copied)
-	files := s.copyTree(file, copied)
-	victim := files[s.r.IntN(len(files))]
-	b, err := os.ReadFile(victim)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if len(b) == 0 {
-		return
-	}
-	at := s.r.IntN(len(b))
-	what := fmt.Sprintf("bit of byte %d of %d of %s", at, len(b), filepath.Base(victim))
-	if s.r.IntN(5) == 0 {
-		what = fmt.Sprintf("%s cut at %d of %d", filepath.Base(victim), at, len(b))
-		b = b[:at]
-	} else {
-		b[at] ^= 1 << s.r.IntN(8)
-	}
-	if err := os.WriteFile(victim, b, 0o666); err != nil {
-		s.t.Fatal(err)
-	}
-	s.ops["damage"]++
-	found, verr := s.findings(w, copied, read, format.Deep)
-	spoken := verr != nil || slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity > region.Note })
-	got, err := s.rows(copied, stoa.OpenOptions{Formats: formats, From: w.name, Opts: read}, stoa.Fail)
-	summed := w.summed != nil && w.summed(opts)
-	if errors.Is(err, fault.Bug) {
-		s.fail(w, opts, "%s: %v", what, err)
-	}
-	switch wrong := s.wrong(got); {
-	case err != nil:
-		s.ops["damage: told when read"]++
-	case wrong == "" && len(got) == len(s.lines):
-		s.ops["damage: rows are the same"]++
-	case spoken:
-		s.ops["damage: told by verify"]++
-	default:
-		s.ops["damage: not noticed, no checksum: "+w.name]++
-	}
-	if err == nil && summed && (s.wrong(got) != "" || len(got) != len(s.lines)) {
-		s.fail(w, opts, "%s: %d rows of %d, and no error: %s", what, len(got), len(s.lines), s.wrong(got))
-	}
-	s.recover(w, copied, opts, read, what, summed)
 }
 
 // wrong is the first row that is not one of the table.
@@ -402,40 +394,4 @@ func (s *soak) wrong(got map[int64]string) string {
 		}
 	}
 	return ""
-}
-
-// recover: what is recovered under checksums are rows of the table.
-func (s *soak) recover(w *writer, file string, opts, read map[string]string, what string, summed bool) {
-	got, err := s.rows(file, stoa.OpenOptions{Formats: formats, From: w.name, Opts: read, Recover: true}, stoa.SkipRows)
-	s.ops["recover"]++
-	s.ops["rows recovered"] += len(got)
-	if errors.Is(err, fault.Bug) {
-		s.fail(w, opts, "%s: recover: %v", what, err)
-	}
-	if bad := s.wrong(got); err == nil && summed && bad != "" {
-		s.fail(w, opts, "%s: recovered %s", what, bad)
-	}
-}
-
-// copyTree copies a file or a directory and names the files of the copy.
-func (s *soak) copyTree(from, to string) (files []string) {
-	err := filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		out := to + strings.TrimPrefix(p, from)
-		if d.IsDir() {
-			return os.MkdirAll(out, 0o777)
-		}
-		b, err := os.ReadFile(p)
-		if err == nil {
-			err = os.WriteFile(out, bytes.Clone(b), 0o666)
-		}
-		files = append(files, out)
-		return err
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return files
 }

@@ -35,7 +35,7 @@ func (s *soak) changed(n int) {
 	}
 	opts := map[string]string{"sort columns": fmt.Sprint(spec.SortColumns), "buckets": strconv.Itoa(spec.Buckets)}
 	whole := s.lines
-	defer func() { s.lines = whole }()
+	defer func() { s.lines = whole; s.index() }()
 	err := carbon.CreateTable(dir, s.dir, spec)
 	if err == nil {
 		err = s.loads(dir)
@@ -79,6 +79,7 @@ func (s *soak) same(dir string, opts map[string]string, after string) {
 	opts["after"] = after
 	s.healthy(carbonTable, dir, opts, nil)
 	s.compare(carbonTable, dir, opts, nil)
+	s.asks(carbonTable, dir, opts, nil)
 }
 
 // loads puts the batches into the table: all in one load, or each in a load of its own.
@@ -148,6 +149,7 @@ func (s *soak) deleted(dir string) error {
 		return fmt.Errorf("%d of %d rows deleted: %v", n, count, err)
 	}
 	s.lines = left
+	s.index()
 	return nil
 }
 

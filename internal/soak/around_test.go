@@ -1,0 +1,129 @@
+package soak
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// around adds what damage between and behind the pages may cost. What is not added has to come back. false: nobody knows.
+func (s *soak) around(w *writer, l *layout, sp span, t *touched, file string, opts map[string]string) bool {
+	if sp.from >= size(sp.file) && (w.typed && w.name != "cfile" || w.ext == ".jsonl") { // longer
+		return true
+	}
+	switch w.name {
+	case "cfile":
+		return aroundCFile(w, l, sp, t, opts)
+	case "redfile":
+		return aroundRedFile(l, sp, t, opts)
+	case "trevni", "trevni-avro":
+		return aroundTrevni(l, sp, t)
+	case "arrow":
+		return aroundArrow(l, sp)
+	case "carbon":
+		return w == carbonTable && sp.gone && aroundCarbonTable(file, sp)
+	}
+	return false
+}
+
+func size(name string) int64 {
+	info, err := os.Stat(name)
+	if err != nil {
+		panic(err)
+	}
+	return info.Size()
+}
+
+// aroundCFile: header, footer and indexes are told again by the blocks and by table.json, table.json by the files. Without checksums a block
+// is known by its neighbours only.
+func aroundCFile(w *writer, l *layout, sp span, t *touched, opts map[string]string) bool {
+	if filepath.Base(sp.file) == "table.json" || w.summed(opts) {
+		return true
+	}
+	for _, p := range l.places {
+		if p.file == sp.file {
+			t.add(p.rows, p.column)
+		}
+	}
+	return true
+}
+
+// aroundRedFile: what is damaged between the pages of a row group may cost it, or its column, in generation A also what is behind them; metadata of the file nothing if there
+// are sync blocks.
+func aroundRedFile(l *layout, sp span, t *touched, opts map[string]string) bool {
+	if opts["sync"] == "0" || opts["crc"] == "false" && sp.from >= l.last(sp.file) && !sp.gone { // what it says otherwise may fit
+		return false
+	}
+	for g, rows := range l.groups {
+		from, to := l.extent(sp.file, g)
+		if next, _ := l.extent(sp.file, g+1); next > 0 {
+			to = next
+		} else {
+			to = size(sp.file)
+		}
+		if from > 0 && from < sp.to && sp.from < to && (sp.gone || sp.from < l.end(sp.file, g) || opts["generation"] == "A") {
+			t.add(rows, -1)
+		}
+	}
+	return true
+}
+
+// extent is where the pages of row group g lie in a file; 0 and 0 if there are none.
+func (l *layout) extent(file string, g int) (from, to int64) {
+	for _, p := range l.places {
+		if p.file == file && p.group == g {
+			if to == 0 || p.from < from {
+				from = p.from
+			}
+			to = max(to, p.to)
+		}
+	}
+	return from, to
+}
+
+// last is where the pages of a file end.
+func (l *layout) last(file string) (to int64) {
+	for _, p := range l.places {
+		if p.file == file {
+			to = max(to, p.to)
+		}
+	}
+	return to
+}
+
+func (l *layout) end(file string, g int) int64 { _, to := l.extent(file, g); return to }
+
+// aroundTrevni: descriptors stand before the blocks of their column; before all columns is what nothing tells again.
+func aroundTrevni(l *layout, sp span, t *touched) bool {
+	prev := int64(0)
+	for _, p := range l.places {
+		if sp.from < p.from && prev < sp.to {
+			if prev == 0 {
+				return false
+			}
+			t.add(l.groups[p.group], p.column)
+		}
+		prev = p.to
+	}
+	return true
+}
+
+// aroundArrow: the schema is not told twice, unless the file is whole but for its beginning.
+func aroundArrow(l *layout, sp span) bool {
+	return len(l.places) > 0 && sp.from >= l.places[0].from
+}
+
+// aroundCarbonTable: a table without its indexes, segment files or schema is read with what its data files say.
+func aroundCarbonTable(dir string, sp span) bool {
+	base := filepath.Base(sp.file)
+	return sp.from == 0 && (strings.Contains(base, ".carbonindex") || strings.HasSuffix(base, ".segment") || base == "schema")
+}
+
+// behind adds what of a chunk is behind p.
+func (l *layout) behind(p place, t *touched) {
+	for _, q := range l.places {
+		if q.file == p.file && q.group == p.group && q.column == p.column && q.from > p.from {
+			t.add(q.rows, q.column)
+		}
+	}
+}
