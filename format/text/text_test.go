@@ -371,12 +371,22 @@ func TestVerify(t *testing.T) {
 // FuzzCSV and FuzzJSONL must not panic, and must place every error.
 func FuzzCSV(f *testing.F) {
 	f.Add("a,b\n1,\"x\"\"\ny\"\r\n2.5,\n")
+	f.Add(zipped("a,b\n1,2\n"))
 	f.Fuzz(func(t *testing.T, s string) { fuzz(t, CSV, s) })
 }
 
 func FuzzJSONL(f *testing.F) {
 	f.Add("{\"a\":1,\"b\":[{\"x\":\"\\u00e9\"}],\"c\":{\"d\":null}}\n{\"a\":2.5}\n")
+	f.Add(zipped("{\"a\":1}\n"))
 	f.Fuzz(func(t *testing.T, s string) { fuzz(t, JSONL, s) })
+}
+
+func zipped(s string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write([]byte(s))
+	w.Close()
+	return b.String()
 }
 
 func fuzz(t *testing.T, f format.Format, s string) {
