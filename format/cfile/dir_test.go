@@ -357,7 +357,7 @@ func TestDirFrames(t *testing.T) {
 // TestDirSetNames: a table.json that is another's by one letter, or that calls the file of a column otherwise, is told, and costs nothing.
 func TestDirSetNames(t *testing.T) {
 	healthy := dirFiles(t)
-	for _, harm := range [][2]string{{"cfile-set", "cfile-wet"}, {"opt.cfile", "oqt.cfile"}, {"v.cfile", "w.cfile"}, {`"id.cfile"`, `"b.cfile"`}} {
+	for _, harm := range [][2]string{{"cfile-set", "cfile-wet"}, {`"version": 1`, `"version": 9`}, {"opt.cfile", "oqt.cfile"}, {"v.cfile", "w.cfile"}, {`"id.cfile"`, `"b.cfile"`}} {
 		files := maps.Clone(healthy)
 		files["t/table.json"] = bytes.Replace(healthy["t/table.json"], []byte(harm[0]), []byte(harm[1]), 1)
 		what := fmt.Sprint(harm)

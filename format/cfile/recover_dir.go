@@ -78,7 +78,7 @@ func (r *setRecovery) readSet() error {
 		err = setDamage(r.tg, err)
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = noSet(r.tg)
-	} else if !isDamage(err) && !errors.Is(err, fault.Invalid) {
+	} else if !isDamage(err) && !errors.Is(err, fault.Invalid) && !errors.Is(err, fault.Unsupported) {
 		return err
 	}
 	// The schema and the list of columns contradict each other: that is right whose files are there.

@@ -81,6 +81,19 @@ func (w *walk) misplaced(m *message) error {
 	return fault.Corruptf(m.at, "message.length", "what follows these bytes is no message, but at %d one begins", at)
 }
 
+// zeroed says whether what ends the stream, a length of nothing, is no end: batches come behind it.
+func (w *walk) zeroed(end int64) error {
+	if end == w.at || end == w.r.base+w.r.size() {
+		return nil
+	}
+	at := w.search(w.at)
+	if at < 0 {
+		return nil
+	}
+	w.found = at
+	return fault.Corruptf(w.r.span(w.at, at-w.at), "message", "zeros in the place of messages")
+}
+
 // search finds the next record batch behind off, where a message begins; -1: there is none. Messages begin at multiples of 8 bytes from each other, with a mark
 // (since 0.15). What lies in a body may look like one, as a stream within a cell does: only that counts from which messages follow each other up to
 // the end of the stream.
@@ -97,8 +110,14 @@ func (w *walk) search(off int64) int64 {
 			return -1
 		}
 		for i := 0; i+8 <= n && work > 0; i += 8 {
-			if string(buf[i:i+4]) == mark && w.leads(at+int64(i), &work) {
+			if string(buf[i:i+4]) != mark {
+				continue
+			}
+			switch w.leads(at+int64(i), &work) {
+			case flat.RecordBatch:
 				return at + int64(i)
+			case flat.Schema: // of another stream, behind this one
+				return -1
 			}
 		}
 		if err == errEnd || work <= 0 {
@@ -108,22 +127,24 @@ func (w *walk) search(off int64) int64 {
 	return -1
 }
 
-// leads reports whether there is a record batch at off from which messages follow each other up to the end.
-func (w *walk) leads(off int64, work *int64) bool {
+// leads is the kind of the message at off if batches follow it, one behind the other, up to the end; else -1.
+func (w *walk) leads(off int64, work *int64) (kind int) {
+	kind = -1
 	for first := true; *work > 0; first = false {
 		m, end, err := w.r.next(w.ctx, off, 0)
 		*work -= 64
-		if err != nil {
-			return false
-		}
-		if m == nil {
-			return !first && end-w.r.base == w.r.size()
+		switch {
+		case err != nil:
+			return -1
+		case m == nil && !first && end == w.r.base+w.r.size():
+			return kind
+		case m == nil || m.Kind != flat.RecordBatch && !(first && m.Kind == flat.Schema) || w.r.there(w.ctx, m.data, m.Body, "body") != nil:
+			return -1
+		case first:
+			kind = m.Kind
 		}
 		*work -= int64(len(m.meta))
-		if m.Kind != flat.RecordBatch || w.r.there(w.ctx, m.data, m.Body, "body") != nil {
-			return false
-		}
 		off = end
 	}
-	return false
+	return -1
 }

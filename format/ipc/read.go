@@ -476,6 +476,9 @@ func (w *walk) next() (*message, error) {
 			return nil, err
 		}
 		if m == nil {
+			if err := w.zeroed(end); err != nil {
+				return nil, err
+			}
 			if end == w.at && !w.r.lost {
 				w.r.mu.Lock()
 				w.r.cut = end

@@ -148,6 +148,31 @@ func TestStreamAroundDamage(t *testing.T) {
 	}
 }
 
+// TestZeroedStream: zeros in the place of a message are not taken for the end of the stream.
+func TestZeroedStream(t *testing.T) {
+	stream, ends := streamOf(t, 3, nil)
+	for at := ends[0]; at < ends[1]; at += 4 {
+		b := bytes.Clone(stream)
+		clear(b[at:ends[1]])
+		if got, told := numbers(t, b); !slices.Equal(got[:100], hundred(0)) || !slices.Equal(got[len(got)-100:], hundred(2)) || !told && len(got) != 300 {
+			t.Fatalf("zeros from %d (the batch is %d to %d): %d rows, told %t", at, ends[0], ends[1], len(got), told)
+		}
+	}
+}
+
+// TestStreamBehindStream: batches of another stream behind a damaged one are not taken for its own.
+func TestStreamBehindStream(t *testing.T) {
+	stream, ends := streamOf(t, 3, nil)
+	other, _ := streamOf(t, 2, nil)
+	for _, n := range []int{4, 8, 200} {
+		b := bytes.Clone(stream)
+		clear(b[ends[1] : ends[1]+n])
+		if got, _ := numbers(t, append(b, other...)); !slices.Equal(got, append(hundred(0), hundred(1)...)) {
+			t.Errorf("%d zeros in the last batch, and another stream behind it: %d rows", n, len(got))
+		}
+	}
+}
+
 // TestFileBits: whichever bit of the footer or of the messages of a file is turned, recovery gives all batches that are whole.
 func TestFileBits(t *testing.T) {
 	file, ends := threeBatches(t)
