@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"compress/bzip2"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"stoa/fault"
@@ -69,6 +71,28 @@ func TestVarints(t *testing.T) {
 			if c.want == -1 != (err != nil) || err == nil && int64(got[0]) != c.want {
 				t.Errorf("%x: %d, %v", c.b, got[0], err)
 			}
+		}
+	}
+}
+
+// TestWrongValue: an error names the value by its number in the block and its place, wherever a kernel had begun.
+func TestWrongValue(t *testing.T) {
+	for _, at := range []int{0, 7, 64, 150, 199} {
+		var b []byte
+		place := 0
+		for i := range 200 {
+			if i == at {
+				place = len(b)
+				b = append(b, bytes.Repeat([]byte{0xff}, 11)...)
+			}
+			b = appendLong(b, int64(i)*1000)
+		}
+		want := fmt.Sprintf("value %d is no varint", at)
+		if used, err := decodeLongs(make([]int64, 200), b); err == nil || !strings.Contains(err.Error(), want) || used != place {
+			t.Errorf("longs: %v at %d, want %s at %d", err, used, want, place)
+		}
+		if used, err := decodeInts(make([]int32, 200), b); err == nil || !strings.Contains(err.Error(), want) || used != place {
+			t.Errorf("ints: %v at %d, want %s at %d", err, used, want, place)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"stoa/fault"
+	"stoa/internal/enc/zigzag"
 )
 
 // The kernels of zig-zag varints. Each decodes len(dst) values from the front of src and says how many bytes they took.
@@ -14,16 +15,45 @@ import (
 // decodeInts decodes values of 32 bits, at most five bytes each. Over-long forms are taken, as Avro does; a value that has
 // more than 32 bits is damage.
 func decodeInts(dst []int32, src []byte) (used int, err error) {
-	if h, ok := halve(dst, src, intStops, 1<<32-1); ok {
-		if used, err = intsOneByOne(dst[h.a:h.second], src[h.posA:h.border]); err != nil {
-			return h.posA + used, moved(err, h.posA)
-		}
-		if used, err = intsOneByOne(dst[h.b:], src[h.posB:]); err != nil {
-			return h.posB + used, moved(err, h.posB)
-		}
-		return h.posB + used, nil
+	if zigzag.Quick() {
+		used, err = inEights(dst, src, zigzag.Ints, intsOneByOne)
+	} else {
+		used, err = inHalves(dst, src, intStops, 1<<32-1, intsOneByOne)
 	}
-	return intsOneByOne(dst, src)
+	if err != nil {
+		return intsOneByOne(dst, src) // which tells the value by its number
+	}
+	return used, nil
+}
+
+// inEights decodes with a kernel, and one by one what that leaves.
+func inEights[T int32 | int64](dst []T, src []byte, kernel func([]T, []byte) (n, used int), one func([]T, []byte) (int, error)) (used int, err error) {
+	for {
+		n, k := kernel(dst, src[used:])
+		dst, used = dst[n:], used+k
+		if len(dst) == 0 {
+			return used, nil
+		}
+		few := min(len(dst), 64) // most of them may be what the kernel does not know
+		k, err = one(dst[:few], src[used:])
+		if err != nil {
+			return used, err
+		}
+		dst, used = dst[few:], used+k
+	}
+}
+
+// inHalves decodes with halve, and one by one what that leaves.
+func inHalves[T int32 | int64](dst []T, src []byte, ends, most uint64, one func([]T, []byte) (int, error)) (used int, err error) {
+	h, ok := halve(dst, src, ends, most)
+	if !ok {
+		return one(dst, src)
+	}
+	if _, err = one(dst[h.a:h.second], src[h.posA:h.border]); err != nil {
+		return 0, err
+	}
+	used, err = one(dst[h.b:], src[h.posB:])
+	return h.posB + used, err
 }
 
 // The bits of a word that tell where a varint ends, of the bytes that it may have.
@@ -138,16 +168,15 @@ func intsOneByOne(dst []int32, src []byte) (used int, err error) {
 
 // decodeLongs decodes values of 64 bits, at most ten bytes each.
 func decodeLongs(dst []int64, src []byte) (used int, err error) {
-	if h, ok := halve(dst, src, stops, math.MaxUint64); ok {
-		if used, err = longsOneByOne(dst[h.a:h.second], src[h.posA:h.border]); err != nil {
-			return h.posA + used, moved(err, h.posA)
-		}
-		if used, err = longsOneByOne(dst[h.b:], src[h.posB:]); err != nil {
-			return h.posB + used, moved(err, h.posB)
-		}
-		return h.posB + used, nil
+	if zigzag.Quick() {
+		used, err = inEights(dst, src, zigzag.Longs, longsOneByOne)
+	} else {
+		used, err = inHalves(dst, src, stops, math.MaxUint64, longsOneByOne)
 	}
-	return longsOneByOne(dst, src)
+	if err != nil {
+		return longsOneByOne(dst, src)
+	}
+	return used, nil
 }
 
 func longsOneByOne(dst []int64, src []byte) (used int, err error) {
