@@ -30,7 +30,7 @@ stoa/internal/pb          : std fault wire region
 stoa/internal/btree       : std fault wire region
 stoa/internal/kudugen     : std
 stoa/vec                  : std fault arrow
-stoa/pred                 : std fault vec arrow
+stoa/pred                 : std fault vec arrow github.com/mattn/go-runewidth
 stoa/store                : std
 stoa/store/faulty         : std store
 stoa/format               : std arrow fault pred region store vec

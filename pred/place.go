@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
+
+	"github.com/mattn/go-runewidth"
 
 	"stoa/fault"
 )
@@ -59,7 +62,7 @@ func placed(s string, i int, format string, args ...any) error {
 	return fault.Invalidf("%s%s", fmt.Sprintf(format, args...), show(s, i))
 }
 
-// show is the place of byte i of s, in numbers and with the line and a caret under it.
+// show is the place of byte i of s, in numbers and with the line and a caret under its cell.
 func show(s string, i int) string {
 	start := strings.LastIndexByte(s[:i], '\n') + 1
 	line := s[start:]
@@ -77,14 +80,15 @@ func show(s string, i int) string {
 	if len(after) > 60 {
 		after = append(after[:59:59], '…')
 	}
-	return fmt.Sprintf(" (%s)\n  %s\n  %s^", where, visible(before)+visible(after), strings.Repeat(" ", len(before)))
+	shown := visible(before)
+	return fmt.Sprintf(" (%s)\n  %s\n  %s^", where, shown+visible(after), strings.Repeat(" ", runewidth.StringWidth(shown)))
 }
 
-// visible shows control characters and what is no UTF-8 as one blank or mark each, so that the caret stays in place.
+// visible shows control characters and what is no UTF-8 as one blank or mark each, so that a terminal shows the line as it is.
 func visible(rs []rune) string {
 	out := make([]rune, len(rs))
 	for i, r := range rs {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) {
 			r = ' '
 		}
 		out[i] = r

@@ -544,3 +544,21 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// The caret stands under the cell of the terminal in which the place is shown: wide characters take two, combining marks none.
+func TestCaret(t *testing.T) {
+	for text, cells := range map[string]int{
+		"s = 'abc' nonsense":           10,
+		"s = '漢字' nonsense":            11,
+		"s = 'e\u0301\u0301' nonsense": 8,
+		"s\t=\t'a' nonsense":           8,
+		"s = '\u009b31m' nonsense":     11, // a control character is shown as a blank
+		"s = '😀' nonsense":             9,
+	} {
+		_, err := Parse(text)
+		lines := strings.Split(fmt.Sprint(err), "\n")
+		if len(lines) != 3 || lines[2] != strings.Repeat(" ", 2+cells)+"^" {
+			t.Errorf("%q: %v, the caret should have %d cells before it", text, err, cells)
+		}
+	}
+}
