@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -162,12 +163,11 @@ func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error)
 			return nil, err
 		}
 	}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	o.Opts, o.NoVerify, o.Recover = s.Opts, s.NoVerify, false
 	for _, src := range s.Sources {
-		if len(src.Pieces) == 0 { // to the scan, none are all
-			out.Close()
-			return nil, fault.Invalidf("the split names no pieces of %s", src.URI)
-		}
 		o.From = src.Format
 		t, err := Open(ctx, src.URI, o)
 		if err == nil && len(t.sources) != 1 {
@@ -184,10 +184,25 @@ func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error)
 			return nil, err
 		}
 	}
-	if len(out.tables) == 0 {
-		return nil, fault.Invalidf("the split has no sources")
-	}
 	return out, nil
+}
+
+// check is an error, with the field's name, if the split asks for what no plan has: such a one would read less than was meant, or more.
+func (s *Split) check() error {
+	if len(s.Sources) == 0 {
+		return fault.Invalidf("the split has no sources")
+	}
+	for i, src := range s.Sources {
+		if len(src.Pieces) == 0 { // to the scan, none are all
+			return fault.New(fault.Invalid, fault.Span{}, fmt.Sprintf("sources[%d].pieces", i), "the split names no pieces of %s", src.URI)
+		}
+		for k, p := range src.Pieces {
+			if err := p.Check(fmt.Sprintf("sources[%d].pieces[%d]", i, k)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // SplitTable is an open split.

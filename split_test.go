@@ -22,6 +22,7 @@ import (
 	"stoa/fault"
 	"stoa/format/parquet"
 	"stoa/pred"
+	"stoa/vec"
 )
 
 // splitRows is a table of n rows: n, a text and a float that is often null.
@@ -189,6 +190,40 @@ func TestSplitOfAChangedFile(t *testing.T) {
 		s.Version = 99
 		if _, err = stoa.OpenSplit(context.Background(), s, stoa.OpenOptions{}); !errors.Is(err, fault.Invalid) {
 			t.Fatalf("a split of the future: %v", err)
+		}
+	}
+}
+
+// A split with a piece that no plan has is refused, and the field is named: it would read other rows than were meant.
+func TestSplitOfNothing(t *testing.T) {
+	const place = "corpus/redfile/red1/flat_pages.red"
+	table, err := stoa.Open(context.Background(), place, stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	for want, change := range map[string]func(*stoa.Split){
+		"sources[0].pieces[0].groups": func(s *stoa.Split) { s.Sources[0].Pieces[0].Groups = []int{} },
+		"row group 0 is named twice":  func(s *stoa.Split) { s.Sources[0].Pieces[0].Groups = []int{0, 0} },
+		"sources[0].pieces[0].rows":   func(s *stoa.Split) { s.Sources[0].Pieces[0].Rows = vec.Range{From: 9, To: 3} },
+		"from -1 to 3 are no rows":    func(s *stoa.Split) { s.Sources[0].Pieces[0].Rows = vec.Range{From: -1, To: 3} },
+		"from 4 to 4 are no rows":     func(s *stoa.Split) { s.Sources[0].Pieces[0].Rows = vec.Range{From: 4, To: 4} },
+		"sources[0].pieces":           func(s *stoa.Split) { s.Sources[0].Pieces = nil },
+		"no sources":                  func(s *stoa.Split) { s.Sources = nil },
+	} {
+		for s, err := range table.Plan(context.Background(), stoa.ScanSpec{}, 1<<30) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if whole, err := stoa.OpenSplit(context.Background(), s, stoa.OpenOptions{}); err != nil {
+				t.Fatal(err)
+			} else {
+				whole.Close()
+			}
+			change(&s)
+			if x, err := stoa.OpenSplit(context.Background(), s, stoa.OpenOptions{}); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
+				t.Errorf("want %s: %v, %v", want, x, err)
+			}
 		}
 	}
 }

@@ -22,6 +22,31 @@ type Piece struct {
 	Count  int64     `json:"count"`           // physical rows; -1 not known
 }
 
+// Check is an error, with the name of its field below field, if the piece is none that Cut gives.
+func (p Piece) Check(field string) error {
+	bad := func(name, format string, args ...any) error {
+		return fault.New(fault.Invalid, fault.Span{Object: p.Part}, field+"."+name, format, args...)
+	}
+	if len(p.Groups) == 0 {
+		return bad("groups", "the piece names no row group")
+	}
+	for i, g := range p.Groups {
+		if slices.Contains(p.Groups[:i], g) {
+			return bad("groups", "row group %d is named twice", g)
+		}
+	}
+	if p.Rows == (vec.Range{}) { // all
+		return nil
+	}
+	if p.Rows.From < 0 || p.Rows.From >= p.Rows.To {
+		return bad("rows", "from %d to %d are no rows", p.Rows.From, p.Rows.To)
+	}
+	if len(p.Groups) > 1 {
+		return bad("rows", "rows %d to %d are of one row group, %d are named", p.Rows.From, p.Rows.To, len(p.Groups))
+	}
+	return nil
+}
+
 // Cut gives the pieces of a scan, of at most about target stored bytes each if they can be cut so small. What metadata says that the filter
 // leaves out is in none: parts, row groups, and the rows before the first and behind the last that an index or a bound leaves.
 func Cut(ctx context.Context, src Source, spec Spec, target int64) iter.Seq2[Piece, error] {
@@ -162,6 +187,9 @@ func (r *run) pieces(ctx context.Context) error {
 }
 
 func (r *run) piece(ctx context.Context, part format.Part, groups []format.RowGroup, p Piece) error {
+	if err := p.Check("piece"); err != nil {
+		return err
+	}
 	if part.Stamp != p.Stamp {
 		return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "", "it changed since the split was planned: it was %s, now it is %s", p.Stamp, part.Stamp)
 	}
@@ -173,14 +201,11 @@ func (r *run) piece(ctx context.Context, part format.Part, groups []format.RowGr
 		}
 		mine = append(mine, groups[k])
 	}
-	if len(mine) == 0 {
-		return nil
-	}
 	if p.Rows == (vec.Range{}) {
 		return r.cluster(ctx, mine)
 	}
 	g := mine[0]
-	if len(mine) > 1 || g.Rows >= 0 && p.Rows.To > g.Rows || p.Rows.From < 0 {
+	if g.Rows >= 0 && p.Rows.To > g.Rows {
 		return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "", "the split names rows %d to %d, the row group has %d", p.Rows.From, p.Rows.To, g.Rows)
 	}
 	_, err := r.read(ctx, g, p.Rows)
