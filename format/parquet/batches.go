@@ -154,6 +154,43 @@ func (f *feed) some(rows vec.Range) (at, step int64, err error) {
 	return rows.From, step, nil
 }
 
+// Pages is those of the offset indexes.
+func (r *reader) Pages(ctx context.Context, g format.RowGroup, q format.Query) ([]format.ColumnPages, error) {
+	parts, err := r.parts(q)
+	if err != nil {
+		return nil, err
+	}
+	var out []format.ColumnPages
+	for _, p := range parts {
+		for _, leaf := range p.leaves {
+			x, err := r.offsetIndex(ctx, g.Index, leaf, nil)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, r.pagesOf(g.Index, p.index, leaf, x))
+		}
+	}
+	return out, nil
+}
+
+func (r *reader) pagesOf(group, field, leaf int, x *offsetIndex) format.ColumnPages {
+	out := format.ColumnPages{Column: field}
+	if x == nil || len(x.firstRow) == 0 {
+		return out
+	}
+	if chunk := r.chunkSpan(group, leaf); r.base+x.offsets[0] > chunk.Off {
+		out.Dict = &format.Page{Spans: []fault.Span{chunk.Sub(0, r.base+x.offsets[0]-chunk.Off)}}
+	}
+	for i, first := range x.firstRow {
+		end := r.meta.RowGroups[group].NumRows
+		if i+1 < len(x.firstRow) {
+			end = x.firstRow[i+1]
+		}
+		out.Pages = append(out.Pages, format.Page{Ordinal: i, First: first, Rows: end - first, Spans: []fault.Span{r.span(x.offsets[i], int64(x.sizes[i]))}})
+	}
+	return out
+}
+
 // pieces cuts rows where a page of any leaf begins. It cannot without the offset indexes of all.
 func (f *feed) pieces(rows vec.Range) ([]vec.Range, bool) {
 	cuts := []int64{rows.From, rows.To}

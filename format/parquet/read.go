@@ -487,7 +487,7 @@ func (c *columns) open(ctx context.Context, rows vec.Range, mem memory.Allocator
 	}
 	var lib *pqarrow.FileReader
 	err = guard(c.r.footer, "footer", func() (err error) {
-		lib, err = c.r.library(ctx, mem, c.buffer(), c.mostRaw(), c.other)
+		lib, err = c.r.library(ctx, mem, c.buffer(ctx, rows), c.mostRaw(), c.other)
 		return err
 	})
 	if err != nil {
@@ -510,12 +510,17 @@ func (c *columns) open(ctx context.Context, rows vec.Range, mem memory.Allocator
 	return nil
 }
 
-// buffer is how much of a column chunk is read at once.
-func (c *columns) buffer() int64 {
+// buffer is how much of a column chunk is read at once: not more than what has rows, as far as that is known.
+func (c *columns) buffer(ctx context.Context, rows vec.Range) int64 {
 	n := int64(minBuffer)
 	for _, p := range c.parts {
 		for _, leaf := range p.leaves {
-			n = max(n, c.r.chunkSpan(c.group, leaf).Len)
+			size := c.r.chunkSpan(c.group, leaf).Len
+			if x, err := c.r.offsetIndex(ctx, c.group, leaf, nil); err == nil && x != nil && len(x.firstRow) > 0 && rows.Len() > 0 {
+				first, last := x.page(rows.From), x.page(rows.To-1)
+				size = x.offsets[last] + int64(x.sizes[last]) - x.offsets[first]
+			}
+			n = max(n, size)
 		}
 	}
 	return min(n, maxBuffer)

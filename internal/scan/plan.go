@@ -23,7 +23,8 @@ type plan struct {
 	logical bool
 	batched bool // the reader gives whole batches
 	query   format.Query
-	largest int64 // bytes of a column's vector with which a window ends
+	scouted format.Query // of a batcher: what the filter looks at
+	largest int64        // bytes of a column's vector with which a window ends
 
 	outputs []output
 	twice   bool  // several outputs are one column
@@ -186,7 +187,9 @@ func (p *plan) want(sc *arrow.Schema) error {
 			return err
 		}
 		p.query.Want = append(p.query.Want, path)
+		p.scouted.Want = append(p.scouted.Want, path)
 	}
+	p.scouted.Cols, p.scouted.Filter = p.filters, p.filter
 	return nil
 }
 

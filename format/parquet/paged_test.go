@@ -1,0 +1,140 @@
+package parquet_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa"
+	"stoa/format"
+	"stoa/format/parquet"
+	"stoa/pred"
+	"stoa/store"
+)
+
+// TestPagesWithoutSurvivorsAreNotRead: of a filter that leaves few rows, the pages of other columns that have none of them may be anything.
+// No statistics exclude any rows: the filter's column has the same values in every page.
+func TestPagesWithoutSurvivorsAreNotRead(t *testing.T) {
+	ctx := context.Background()
+	const rows, batch, period = 4000, 100, 997 // the filter leaves a row of every 997th
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	writePaged(t, path, rows, batch, period)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem := store.NewMemory(map[string][]byte{"t": whole})
+	r, err := parquet.Format.Open(ctx, format.Target{Tree: mem, Name: "t"}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	harmed, kept := 0, 0
+	for part, err := range r.Parts(ctx, format.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups, err := r.RowGroups(ctx, part, format.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		base := int64(0)
+		for _, g := range groups {
+			pages, err := r.(format.Paged).Pages(ctx, g, format.Query{Cols: []int{1, 2}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range pages {
+				for _, p := range c.Pages {
+					if from := base + p.First; (from+period-1)/period*period < from+p.Rows {
+						kept++
+						continue
+					}
+					harmed++
+					for i := range whole[p.Spans[0].Off:p.Spans[0].End()] {
+						whole[p.Spans[0].Off+int64(i)] = 0xAA
+					}
+				}
+			}
+			base += g.Rows
+		}
+	}
+	if harmed < 20 || kept < 8 {
+		t.Fatalf("%d pages harmed, %d kept", harmed, kept)
+	}
+	if err := os.WriteFile(path, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	table, err := stoa.Open(ctx, path, stoa.OpenOptions{Formats: []format.Format{parquet.Format}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	where, err := pred.Parse("k = 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for b, err := range table.Scan(ctx, stoa.ScanSpec{Filter: where}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range int(b.NumRows()) {
+			got = append(got, b.Column(1).ValueStr(i)+" "+b.Column(2).ValueStr(i))
+		}
+	}
+	for i := 0; i < rows; i += period {
+		want = append(want, fmt.Sprintf("text %d [%d,%d]", i, i, i+1))
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for _, err = range table.Scan(ctx, stoa.ScanSpec{}) {
+		if err != nil {
+			break
+		}
+	}
+	if err == nil {
+		t.Error("without a filter the harmed pages are read, too")
+	}
+}
+
+// writePaged writes rows k = i mod period, a = "text i", l = [i, i+1], a batch a page.
+func writePaged(t *testing.T, path string, rows, batch, period int) {
+	ctx := context.Background()
+	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "a", Type: arrow.BinaryTypes.String},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32)}}, nil)
+	mem := store.NewMemory(nil)
+	w, err := parquet.Format.Create(ctx, mem.Sink("t"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"page-size": "200", "row-group-rows": "1000", "compression": "none"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
+	defer b.Release()
+	for from := 0; from < rows; from += batch {
+		for i := from; i < from+batch; i++ {
+			b.Field(0).(*array.Int64Builder).Append(int64(i % period))
+			b.Field(1).(*array.StringBuilder).Append(fmt.Sprint("text ", i))
+			l := b.Field(2).(*array.ListBuilder)
+			l.Append(true)
+			l.ValueBuilder().(*array.Int32Builder).AppendValues([]int32{int32(i), int32(i + 1)}, nil)
+		}
+		rec := b.NewRecordBatch()
+		if err := w.Write(ctx, rec); err != nil {
+			t.Fatal(err)
+		}
+		rec.Release()
+	}
+	if _, err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, mem.Bytes("t"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
