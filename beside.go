@@ -64,6 +64,8 @@ func (v *dirVerifier) beside(o *opened, claims func(string, bool) format.Claim, 
 			mine = claims(child, info.Dir)
 		}
 		switch {
+		case mine == format.Told && !o.files[child]:
+			err = v.entry(info, depth)
 		case info.Dir && (mine != format.Foreign || o.below[child]):
 			err = v.beside(o, claims, info.Name, mine == format.OfTable, depth+1)
 		case mine == format.Foreign && !o.files[child]:

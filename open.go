@@ -80,7 +80,7 @@ func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) 
 		}
 		s.scan.Pages = pages
 		t.sources = append(t.sources, s)
-		t.findings = append(t.findings, findings...)
+		t.findings = append(append(t.findings, tg.passed()...), findings...)
 		if err := t.join(s); err != nil {
 			t.Close()
 			return nil, err
@@ -93,8 +93,18 @@ func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) 
 type found struct {
 	format.Target
 	format *format.Format
-	set    string // the directory that is no format's own and in which it was found
-	dir    bool   // it is a directory in that
+	set    string   // the directory that is no format's own and in which it was found
+	dir    bool     // it is a directory in that
+	below  []string // directories of files beside it, which are not read; of the first of a set
+}
+
+// passed tells of the directories that are not read.
+func (f *found) passed() (out []region.Finding) {
+	for _, name := range f.below {
+		out = append(out, region.Finding{Code: "dir.below", Severity: region.Warning, At: fault.Span{Object: name}, Part: name, Rows: [2]int64{-1, -1},
+			Message: fmt.Sprintf("the files beside it in %s are read, and what lies in this directory is not", f.set)})
+	}
+	return out
 }
 
 // join makes s's schema fit the table's: same names and types; a column is nullable if it is in one source.
@@ -280,6 +290,7 @@ func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]f
 // . or _ are passed over, as every system does that keeps tables in directories.
 func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, error) {
 	var out []found
+	var below []string
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil {
 			return nil, err
@@ -290,17 +301,38 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 		in := format.Target{Tree: tg.Tree, Name: info.Name, Table: tg.Table}
 		f, err := Probe(ctx, in, o)
 		if err != nil && info.Dir {
+			if holdsFile(ctx, tg.Tree, info.Name, 0) {
+				below = append(below, info.Name)
+			}
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, found{in, f, tg.Name, info.Dir})
+		out = append(out, found{Target: in, format: f, set: tg.Name, dir: info.Dir})
 	}
 	if len(out) == 0 {
 		return nil, fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "", "the directory holds no files that stoa knows")
 	}
+	out[0].below = below
 	return out, nil
+}
+
+// holdsFile reports whether a file lies in or below a directory, but for those that begin with . or _. What cannot be listed counts as one.
+func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) bool {
+	for info, err := range tree.List(ctx, name) {
+		if err != nil {
+			return true
+		}
+		base := path.Base(info.Name)
+		if base[0] == '.' || base[0] == '_' {
+			continue
+		}
+		if !info.Dir || depth > deepest || holdsFile(ctx, tree, info.Name, depth+1) {
+			return true
+		}
+	}
+	return false
 }
 
 // Probe finds the format of a target: o.From if that is set, else the one that is surest.

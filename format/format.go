@@ -149,6 +149,7 @@ const (
 	Foreign    Claim = iota // not the system's
 	AboveTable              // a directory above tables
 	OfTable                 // of a table, or of what is about tables
+	Told                    // not the system's, and Verify has a finding about it
 )
 
 // Depth is how much Verify looks at. What a format has no checksums for is decoded with Sums, too: there is no other way to

@@ -25,6 +25,7 @@ var Format = format.Format{
 	Verify:     verify,
 	Recover:    recoverTable,
 	Unchecked:  unchecked,
+	Claims:     claims,
 	ReadKeys:   readKeys,
 	Create:     create,
 	WriteKeys:  writeKeys,
