@@ -24,6 +24,7 @@ var tableCodes = []cfile.Code{
 	{Code: "kudu.index.disagrees", Severity: region.Error, Help: "A rowset's ad-hoc index has other keys than its key columns: look-ups would miss rows."},
 	{Code: "kudu.keys.damaged", Severity: region.Error, Help: "The keys of a rowset cannot be held against its index and bloom file, as one of them cannot be read."},
 	{Code: "kudu.keys.order", Severity: region.Error, Help: "The keys of a rowset do not rise: look-ups miss rows, and merging gives a wrong order."},
+	{Code: "kudu.keys.partition", Severity: region.Error, Help: "A row lies in a tablet whose hash bucket or range is another one: queries that go by partitions miss it. Files of the rowset may be another tablet's, or the tablet's metadata may be."},
 	{Code: "kudu.keys.range", Severity: region.Error, Help: "The first or the last key of a rowset is another one than its metadata says: rowsets are passed over by it."},
 	{Code: "kudu.read", Severity: region.Error, Help: "Something could not be read from where it is kept."},
 	{Code: "kudu.replica.behind", Severity: region.Error, Help: "The replica of a tablet that is read did not see all operations that another one saw, which cannot be read as it is: rows may be old."},

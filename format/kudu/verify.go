@@ -391,7 +391,9 @@ func (v *verifier) keys(t *table, s *rowSet) error {
 	}
 	at := fault.Span{Object: s.tablet.Object}
 	var key, last []byte
-	absent := 0
+	absent, strays := 0, int64(0)
+	parting := newParting(s.tablet.Tablet)
+	cells := make([][]byte, len(columns))
 	for row := int64(0); row < s.rows; row++ {
 		key = key[:0]
 		for i, x := range columns {
@@ -401,6 +403,14 @@ func (v *verifier) keys(t *table, s *rowSet) error {
 			}
 			if err != nil {
 				return err
+			}
+			cells[i] = cell
+		}
+		if why := parting.outside(cells); why != "" {
+			if strays++; strays == 1 {
+				defer func(row int64) {
+					v.tell("kudu.keys.partition", columns[0].at, s.tablet.ID, "rowset %d: row %d, and %d more, %s", s.ID, row, strays-1, why)
+				}(row)
 			}
 		}
 		if row > 0 && bytes.Compare(last, key) >= 0 {
