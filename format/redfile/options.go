@@ -15,10 +15,14 @@ var readKeys = []format.OptionKey{
 	{Name: "utf8", Values: "true, false", Help: "show BYTE_ARRAY columns as text if the file does not say what they are (default false: binary)"},
 	{Name: "outside", Values: "true, false", Help: "follow a file_path that leads out of the directory of the file (default false)"},
 	{Name: "index", Values: "true, false", Help: "use index pages (default true)"},
+	{Name: "schema", Values: "FILE", Help: "recover: the columns of a file that has lost its metadata are those of this whole RedFile, or those that FILE says, as stoa schema -f json prints them"},
 }
 
 // readOptions are the options of Open, understood.
-type readOptions struct{ utf8, outside, noIndex bool }
+type readOptions struct {
+	utf8, outside, noIndex bool
+	schema                 string
+}
 
 func parseOptions(opts map[string]string) (o readOptions, err error) {
 	for _, k := range slices.Sorted(maps.Keys(opts)) {
@@ -33,6 +37,8 @@ func parseOptions(opts map[string]string) (o readOptions, err error) {
 		case "index":
 			on, err = pick(k, opts[k], boolNames)
 			o.noIndex = !on
+		case "schema":
+			o.schema = opts[k]
 		default:
 			err = fault.Invalidf("redfile: there is no option %q for reading", k)
 		}

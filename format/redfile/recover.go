@@ -116,6 +116,7 @@ type rescue struct {
 	win    []byte                 // a window of the file, for looking byte by byte
 	winAt  int64
 	window int64 // how much of the file it has
+	walked int   // data pages
 	unsure bool  // what is walked was found byte by byte: it may be that of a file in a page
 	looked int64 // bytes that were read on suspicion, see afford
 	tired  bool  // they are too many
@@ -152,6 +153,12 @@ func (r *rescue) run(o format.OpenOptions, opts readOptions) (*file, error) {
 	}
 	r.window, r.start, r.end = 1<<20, pos, pos
 	if err := r.walk(pos); err != nil {
+		return nil, err
+	}
+	if len(r.seen) == 0 && r.known == nil && len(r.groups) == 0 {
+		return nil, r.bare()
+	}
+	if err := r.told(o, opts); err != nil {
 		return nil, err
 	}
 	r.byPaths()
@@ -255,10 +262,13 @@ func (r *rescue) walk(pos int64) error {
 func (r *rescue) structure(pos int64) (int64, error) {
 	h, head, err := r.page(pos, r.f.at.Len)
 	if err == nil {
-		if h.kind == syncPage {
+		switch h.kind {
+		case syncPage:
 			if err := r.sync(pos, &h, head); err != nil {
 				return -1, err
 			}
+		case dataPage:
+			r.walked++
 		}
 		return pos + head + int64(h.stored), nil
 	}
@@ -452,7 +462,7 @@ func (r *rescue) byPaths() {
 	paths, sure := r.paths()
 	if !sure && !r.again { // one set of chunks: are these all columns of the first row group?
 		r.tell("redfile.columns.unknown", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1,
-			"chunks of %d columns, each once, and nothing that says how many the table has: what was behind %q is missing, if the file is cut within its first row group", paths.n, strings.Join(r.chunks[len(r.chunks)-1].meta.path, "."))
+			"chunks of %d columns, each once, and nothing that says how many the table has: what was behind %q is missing, if the file is cut within its first row group; option schema=FILE says it", paths.n, strings.Join(r.chunks[len(r.chunks)-1].meta.path, "."))
 	}
 	if len(r.groups) > 0 && paths.n != len(r.groups[0].columns) {
 		r.tell("redfile.rows.lost", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1, "chunks of %d columns, the row groups before have %d; they are given up", paths.n, len(r.groups[0].columns))

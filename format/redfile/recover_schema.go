@@ -1,0 +1,89 @@
+package redfile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/typewords"
+)
+
+// told takes the schema that option schema names, if the file has lost its own, and holds the chunks that were found against it.
+func (r *rescue) told(o format.OpenOptions, opts readOptions) error {
+	if opts.schema == "" || r.known != nil {
+		return nil
+	}
+	m, err := r.schemaFrom(opts.schema, o)
+	if err != nil {
+		return err
+	}
+	tree, err := treeOfElements(m.schema, m.gen, fault.Span{Object: opts.schema})
+	if err != nil {
+		return err
+	}
+	leaves := leavesOf(tree)
+	for _, c := range r.chunks {
+		path := strings.Join(c.meta.path, ".")
+		i := slices.IndexFunc(leaves, func(l leaf) bool { return slices.Equal(l.path, c.meta.path) })
+		switch {
+		case i < 0:
+			return fault.Invalidf("schema=%s: the file has a column %q, which is not in that schema", opts.schema, path)
+		case leaves[i].typ != c.meta.typ:
+			return fault.Invalidf("schema=%s: column %q is stored as %s, and by that schema it would be %s", opts.schema, path, c.meta.typ, leaves[i].typ)
+		case c.meta.hasLevels && (c.meta.maxDef != int32(leaves[i].maxDef) || c.meta.maxRep != int32(leaves[i].maxRep)):
+			return fault.Invalidf("schema=%s: column %q has greatest levels %d and %d, and by that schema %d and %d: what may be null or repeat is another there", opts.schema, path,
+				c.meta.maxDef, c.meta.maxRep, leaves[i].maxDef, leaves[i].maxRep)
+		}
+	}
+	r.known = m
+	return nil
+}
+
+// schemaFrom is metadata, without row groups, with the schema of a whole RedFile, or that a text says.
+func (r *rescue) schemaFrom(name string, o format.OpenOptions) (*fileMeta, error) {
+	tg := format.Target{Tree: r.f.tree, Name: name}
+	var sc *arrow.Schema
+	if match, err := probe(r.ctx, tg); err == nil && match > format.No {
+		o.Opts, o.Tracer = nil, nil
+		other, err := openTarget(r.ctx, tg, o)
+		if err != nil {
+			return nil, fault.Invalidf("schema=%s: not a whole RedFile: %v", name, err)
+		}
+		defer other.Close()
+		if m := other.meta; m.gen == GenE && len(m.schema) > 0 {
+			m.groups, m.pairs = nil, slices.DeleteFunc(slices.Clone(m.pairs), func(kv keyValue) bool { return kv.key != schemaKey })
+			return &m, nil
+		}
+		sc = other.schema
+	} else {
+		fields, err := format.ReadSchemaFile(r.ctx, r.f.tree, name)
+		if err == nil {
+			sc, err = typewords.Of(fields)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	tree, err := treeOf(canonicalSchema(sc))
+	if err != nil {
+		return nil, fault.Invalidf("schema=%s: no RedFile is of this schema: %v", name, err)
+	}
+	m := &fileMeta{gen: GenE, version: 1, cols: -1, schema: tree.elements(nil)}
+	text, err := schemaText(canonicalSchema(sc))
+	if err != nil {
+		return nil, err
+	}
+	m.pairs = []keyValue{{schemaKey, text}}
+	return m, nil
+}
+
+// bare is why nothing can be recovered of a file that has pages; nil if there are none.
+func (r *rescue) bare() error {
+	if r.walked == 0 {
+		return nil
+	}
+	return fault.Corruptf(r.f.at.Sub(r.f.at.Len, 0), "file_metadata", "%d pages were found, but no metadata of a column behind them, as some programs of 2013 kept it in the metadata at the end only: pages do not say which column they are of, and with that lost nothing can be recovered, whatever the schema", r.walked)
+}
