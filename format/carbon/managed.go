@@ -166,6 +166,11 @@ func (t *managed) readLoads(ctx context.Context) (loads []load, err error) {
 		case !knownStatus(l.Status):
 			return nil, fault.Corruptf(fault.Span{Object: t.status}, fmt.Sprintf("[%d].loadStatus", i), "segment %s: load status %q is unknown", l.Name, l.Status)
 		}
+		for _, x := range [][2]string{{"loadName", loads[i].Name}, {"segmentFile", loads[i].Segment}, {"updateStatusFileName", loads[i].Updates}} {
+			if strings.ContainsAny(x[1], "/\\\x00") || x[1] == ".." { // it would be another table's
+				return nil, fault.Corruptf(fault.Span{Object: t.status}, fmt.Sprintf("[%d].%s", i, x[0]), "%q is a path, where a name is wanted", x[1])
+			}
+		}
 	}
 	return loads, nil
 }
