@@ -155,17 +155,21 @@ func newDictionaries(tree store.Tree, dir string, o format.OpenOptions) *diction
 
 // dictionariesAbove are those of the table in whose directory a data file lies, usually Fact/Part0/Segment_N of it; nil if no column
 // needs one, or no Metadata directory is found.
-func dictionariesAbove(ctx context.Context, tree store.Tree, dir string, cols []*column, o format.OpenOptions) *dictionaries {
+func dictionariesAbove(ctx context.Context, tree store.Tree, dir string, cols []*column, o format.OpenOptions) (*dictionaries, error) {
 	if !slices.ContainsFunc(cols, (*column).globalCodes) {
-		return nil
+		return nil, nil
 	}
 	for range 5 {
-		if info, err := tree.Stat(ctx, path.Join(dir, "Metadata", "schema")); err == nil && !info.Dir {
-			return newDictionaries(tree, path.Join(dir, "Metadata"), o)
+		info, err := tree.Stat(ctx, path.Join(dir, "Metadata", "schema"))
+		if err == nil && !info.Dir {
+			return newDictionaries(tree, path.Join(dir, "Metadata"), o), nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // above the table anything may lie
+			return nil, err
 		}
 		dir = path.Join(dir, "..")
 	}
-	return nil
+	return nil, nil
 }
 
 // globalCodes reports whether the pages of a column hold codes of a dictionary of the table.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -203,6 +204,9 @@ func openFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 		return f, fault.Corruptf(f.at, "", "%d bytes are too few for a data file", f.at.Len)
 	}
 	headErr := f.readHeader(ctx, o.Tracer)
+	if e := (*fault.Error)(nil); headErr != nil && !errors.As(headErr, &e) { // it was not read: that says nothing of the file
+		return f, headErr
+	}
 	if headErr == nil && f.version == 3 && f.header.hasFooter && !f.header.footer {
 		return f, f.readStream(ctx, o.Tracer)
 	}

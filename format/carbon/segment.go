@@ -192,7 +192,11 @@ func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
 		}
 		if info.Dir && strings.HasPrefix(path.Base(info.Name), "Part") {
 			dir := path.Join(info.Name, "Segment_"+l.id())
-			if d, err := t.tree.Stat(ctx, dir); err == nil && d.Dir {
+			d, err := t.tree.Stat(ctx, dir)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			if err == nil && d.Dir {
 				out = append(out, place{dir: dir})
 			}
 		}

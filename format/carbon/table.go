@@ -303,7 +303,9 @@ func openFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o r
 			if err := t.columns(f.roots); err != nil {
 				return nil, err
 			}
-			t.dicts = dictionariesAbove(ctx, tg.Tree, path.Dir(name), f.columns, op)
+			if t.dicts, err = dictionariesAbove(ctx, tg.Tree, path.Dir(name), f.columns, op); err != nil {
+				return nil, err
+			}
 		}
 		t.parts = append(t.parts, p)
 	}
