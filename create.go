@@ -52,6 +52,7 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if sink == nil {
 		sink = store.Local{}.Sink(uri, ours)
 	}
+	sink = store.Strict(sink)
 	wo := format.WriteOptions{Rows: o.Rows, Opts: o.gzip(f, uri), Mem: o.Alloc, Dir: strings.HasSuffix(uri, "/")}
 	if wo.Rows == 0 {
 		wo.Rows = -1

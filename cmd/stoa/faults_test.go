@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,13 +32,40 @@ func faultSources(t *testing.T) []faultSource {
 		{"redfile", "../../corpus/redfile/red1/flat_pages.red", false},
 		{"trevni", "../../corpus/trevni/dialects/wiki_dremel.trv", false},
 		{"trevni-avro", "../../corpus/trevni/v1.12.2/avro_primitives.trv", false},
+		{"carbon of format 1, with dictionaries", "../../corpus/carbon/1.0.0/v1_complex", false},
+		{"carbon of format 2, with dictionaries", "../../corpus/carbon/1.0.0/v2_b2000/Fact/Part0/Segment_0/part-0-0-0-1480000000000.carbondata", false},
+		{"dictionary", "../../corpus/carbon/1.0.0/v1_complex/Metadata/12345678-0000-4000-8000-000000000007.dict", false},
 	}
 	dir := t.TempDir()
+	write := func(out string, opts ...string) {
+		args := append([]string{"convert", "../../corpus/carbon/2.3.0/managed/managed_gsort", "-q", "-o", out}, opts...)
+		if st := run(context.Background(), args, strings.NewReader(""), io.Discard, os.Stderr); st != 0 {
+			t.Fatal(out)
+		}
+	}
+	for _, d := range []struct {
+		faultSource
+		opts []string
+	}{
+		{faultSource{"cfile directory", "c/", true}, []string{"--to=cfile"}},
+		{faultSource{"redfile split", "r/", false}, []string{"--to=redfile", "--opt=split=row-group", "--opt=row-group-rows=100"}},
+		{faultSource{"arrow stream", "t.arrows", false}, []string{"--opt=stream=true"}},
+		{faultSource{"csv.gz", "t.csv.gz", true}, nil},
+	} {
+		d.uri = filepath.Join(dir, d.uri) + d.uri[len(strings.TrimSuffix(d.uri, "/")):]
+		write(d.uri, d.opts...)
+		list = append(list, d.faultSource)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "several"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.parquet", "b.parquet"} {
+		write(filepath.Join(dir, "several", name))
+	}
+	list = append(list, faultSource{"several files", filepath.Join(dir, "several"), false})
 	for _, ext := range []string{"parquet", "arrow", "jsonl", "csv", "tsv"} {
 		out := filepath.Join(dir, "t."+ext)
-		if st := run(context.Background(), []string{"convert", "../../corpus/carbon/2.3.0/managed/managed_gsort", "-o", out, "-q"}, strings.NewReader(""), io.Discard, os.Stderr); st != 0 {
-			t.Fatal(ext)
-		}
+		write(out)
 		list = append(list, faultSource{ext, out, false})
 	}
 	return list
@@ -208,4 +236,128 @@ func fullDisk(t *testing.T, src *stoa.Table, f format.Format) {
 			t.Errorf("room for %d of %d bytes: %v is left", room, all, left)
 		}
 	}
+}
+
+// faultWriters are the writers of every format, with options with which they use temporary files, if they have such.
+func faultWriters() (list []faultWriter) {
+	for _, f := range allFormats() {
+		if f.Create == nil {
+			continue
+		}
+		w := faultWriter{f.Name, f.Name, "out/", map[string]string{}}
+		if len(f.Extensions) > 0 && f.Name != "cfile" {
+			w.uri = "out" + f.Extensions[0]
+		}
+		switch f.Name {
+		case "kudu-backup":
+			w.opts = map[string]string{"table": "t", "key": "id"}
+		case "redfile":
+			w.opts = map[string]string{"memory": "1kB", "page-size": "64"}
+			list = append(list, faultWriter{"redfile split", f.Name, "out/", map[string]string{"split": "row-group", "row-group-rows": "100"}})
+		case "trevni", "trevni-avro":
+			w.opts = map[string]string{"block-size": "100"}
+		case "carbon":
+			w.opts = map[string]string{"sort-columns": "id", "memory": "1kB"}
+		case "arrow":
+			list = append(list, faultWriter{"arrow stream", f.Name, "out.arrows", map[string]string{"stream": "true"}})
+		case "csv":
+			list = append(list, faultWriter{"csv.gz", f.Name, "out.csv.gz", nil})
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+type faultWriter struct {
+	name, format, uri string
+	opts              map[string]string
+}
+
+// write writes the table to dir through the sink's faults.
+func (w faultWriter) write(t *testing.T, src *stoa.Table, dir string, sink *faulty.Sink) error {
+	sink.Sink, sink.Left = store.Local{}.Sink(filepath.Join(dir, w.uri), nil), 1<<40
+	_, err := stoa.Convert(t.Context(), src, stoa.ScanSpec{Batch: 50}, w.uri, stoa.CreateOptions{Formats: allFormats(), To: w.format, Opts: w.opts, Sink: sink})
+	return err
+}
+
+// TestFaultyWrites: whatever operation of a sink fails, takes only half, is slow or gives back wrong bytes, the writer says so and leaves nothing, or writes what is right.
+func TestFaultyWrites(t *testing.T) {
+	src, err := stoa.Open(t.Context(), "../../corpus/carbon/2.3.0/managed/managed_gsort", stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	for _, w := range faultWriters() {
+		t.Run(w.name, func(t *testing.T) {
+			healthy, dir := &faulty.Sink{}, t.TempDir()
+			if err := w.write(t, src, dir, healthy); err != nil {
+				t.Fatal(err)
+			}
+			want := w.rows(t, dir)
+			if len(want) != 500 { // see the manifest
+				t.Fatalf("%d rows", len(want))
+			}
+			told, hits := 0, map[faulty.Mode]int{}
+			step := max(1, (healthy.Count()+mostFaults()-1)/mostFaults())
+			for _, mode := range []faulty.Mode{faulty.Fail, faulty.Short, faulty.Slow, faulty.Wrong} {
+				for at := int64(0); at < healthy.Count(); at += step {
+					sink := &faulty.Sink{Ops: true, Mode: mode, At: at, Delay: time.Millisecond}
+					dir := t.TempDir()
+					err := w.write(t, src, dir, sink)
+					what := fmt.Sprintf("operation %d of %d: %s", at, healthy.Count(), mode)
+					if !sink.Hit.Load() {
+						continue
+					}
+					hits[mode]++
+					left, rerr := os.ReadDir(dir)
+					switch {
+					case rerr != nil:
+						t.Fatal(rerr)
+					case err != nil && (mode == faulty.Slow || errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Bug)):
+						t.Errorf("%s: %v", what, err)
+					case err != nil && len(left) > 0:
+						t.Errorf("%s: %v is left", what, left)
+					case err == nil && mode == faulty.Fail:
+						t.Errorf("%s: nothing is said", what)
+					case err == nil && !slices.Equal(w.rows(t, dir), want):
+						t.Errorf("%s: other rows, and nothing is said", what)
+					}
+					if err != nil {
+						told++
+					}
+				}
+			}
+			t.Logf("%d operations; hit %v; %d were told", healthy.Count(), hits, told)
+			if hits[faulty.Fail] == 0 || hits[faulty.Short] == 0 || told == 0 {
+				t.Errorf("nothing was told: %v", hits)
+			}
+			if spills := w.opts["memory"] != ""; spills && hits[faulty.Wrong] == 0 {
+				t.Error("no temporary file was read")
+			}
+		})
+	}
+}
+
+// rows are what was written to dir, as lines, in their order; an error is one of them.
+func (w faultWriter) rows(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	uris := []string{filepath.Join(dir, w.uri)}
+	if w.format == "kudu-backup" {
+		uris = nil
+		if err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+			if filepath.Ext(p) == ".parquet" {
+				uris = append(uris, p)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, uri := range uris {
+		lines, err := (faultSource{uri: uri}).rows(t.Context(), store.Local{})
+		if out = append(out, lines...); err != nil {
+			out = append(out, err.Error())
+		}
+	}
+	return out
 }

@@ -49,7 +49,7 @@ const emptyMark = "_EMPTY"
 
 // createPartitioned begins a directory out for rows of schema sc, in which the named columns are directories.
 func createPartitioned(out, ext string, sc *arrow.Schema, columns []string, wo stoa.CreateOptions) (*partitioned, error) {
-	w := &partitioned{out: out, ext: ext, wo: wo, sink: store.Local{}.Sink(out, holdsPartitions), open: map[string]format.Writer{}, files: map[string]int{}}
+	w := &partitioned{out: out, ext: ext, wo: wo, sink: store.Strict(store.Local{}.Sink(out, holdsPartitions)), open: map[string]format.Writer{}, files: map[string]int{}}
 	for _, c := range columns {
 		i := slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, c) })
 		if i < 0 {

@@ -27,7 +27,7 @@ func (a *app) create(ctx context.Context, path string) (*place, error) {
 		return nil, err
 	}
 	if sink == nil {
-		sink = store.Local{}.Sink(path, nil)
+		sink = store.Strict(store.Local{}.Sink(path, nil))
 	}
 	obj, err := sink.Create(ctx, "")
 	if err != nil {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"stoa/store"
 )
@@ -119,14 +121,43 @@ func (s source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 }
 
 // Sink is a disk that is full after so many bytes: the write that would go beyond stores what fits and fails with Err, and so do
-// all after it.
+// all after it. With Ops it also misbehaves in operation At, counted from 0: Create, Scratch, Commit, every Write and Close of an object, and every
+// Write and ReadAt of a scratch file. A Write that is Short takes half of its bytes and says so without an error; Slow ones take Delay; reads
+// are Wrong as a Tree's are.
 type Sink struct {
 	store.Sink
 	Left int64
 	Full bool
+
+	Ops   bool
+	Mode  Mode
+	At    int64
+	Delay time.Duration
+
+	n   atomic.Int64
+	Hit atomic.Bool // the operation came, and misbehaved
+}
+
+// Count is how many operations there were.
+func (s *Sink) Count() int64 { return s.n.Load() }
+
+// bad counts an operation, and reports whether it is the one; modes are those in which it can be bad. A slow one has already waited.
+func (s *Sink) bad(modes ...Mode) bool {
+	if n := s.n.Add(1) - 1; !s.Ops || n != s.At || !slices.Contains(modes, s.Mode) {
+		return false
+	}
+	s.Hit.Store(true)
+	if s.Mode == Slow {
+		time.Sleep(s.Delay)
+		return false
+	}
+	return true
 }
 
 func (s *Sink) Create(ctx context.Context, name string) (store.Object, error) {
+	if s.bad(Fail, Slow) {
+		return nil, Err
+	}
 	o, err := s.Sink.Create(ctx, name)
 	if err != nil {
 		return nil, err
@@ -135,6 +166,9 @@ func (s *Sink) Create(ctx context.Context, name string) (store.Object, error) {
 }
 
 func (s *Sink) Scratch(ctx context.Context) (store.Scratch, error) {
+	if s.bad(Fail, Slow) {
+		return nil, Err
+	}
 	f, err := s.Sink.Scratch(ctx)
 	if err != nil {
 		return nil, err
@@ -142,8 +176,21 @@ func (s *Sink) Scratch(ctx context.Context) (store.Scratch, error) {
 	return &scratch{f, s}, nil
 }
 
+func (s *Sink) Commit(ctx context.Context) error {
+	if s.bad(Fail, Slow) {
+		return Err
+	}
+	return s.Sink.Commit(ctx)
+}
+
 // write writes what still fits.
 func (s *Sink) write(w io.Writer, b []byte) (int, error) {
+	if s.bad(Fail, Short, Slow) {
+		if s.Mode == Fail {
+			return 0, Err
+		}
+		return w.Write(b[:len(b)/2])
+	}
 	if int64(len(b)) <= s.Left && !s.Full {
 		n, err := w.Write(b)
 		s.Left -= int64(n)
@@ -162,9 +209,34 @@ type object struct {
 
 func (o *object) Write(b []byte) (int, error) { return o.s.write(o.Object, b) }
 
+func (o *object) Close() error {
+	if o.s.bad(Fail, Slow) {
+		return errors.Join(Err, o.Object.Close())
+	}
+	return o.Object.Close()
+}
+
 type scratch struct {
 	store.Scratch
 	s *Sink
 }
 
 func (c *scratch) Write(b []byte) (int, error) { return c.s.write(c.Scratch, b) }
+
+func (c *scratch) ReadAt(p []byte, off int64) (int, error) {
+	if !c.s.bad(Fail, Short, Slow, Wrong) {
+		return c.Scratch.ReadAt(p, off)
+	}
+	switch c.s.Mode {
+	case Fail:
+		return 0, Err
+	case Short:
+		n, err := c.Scratch.ReadAt(p[:len(p)/2], off)
+		return n, errors.Join(err, io.EOF)
+	}
+	n, err := c.Scratch.ReadAt(p, off)
+	if n > 0 {
+		p[n/2] ^= 0x10
+	}
+	return n, err
+}
