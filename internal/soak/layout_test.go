@@ -99,7 +99,8 @@ func (s *soak) pageLayout(r format.Reader) (*layout, error) {
 }
 
 // chunkLayout takes the pages of a column of a row group. A page whose rows are not known may have all that no page before it has, and
-// the last of these, too, if rows repeat.
+// the last of these, too, if rows repeat. Where lengths lie in a column of their own, a page of them that is lost costs every page of the items that
+// it counts: as good as all rows of the field.
 func (s *soak) chunkLayout(l *layout, r format.Reader, g format.RowGroup, k int, c format.Column, first int64) error {
 	ch, err := r.Chunk(s.ctx, g, k, vec.Range{From: 0, To: g.Rows})
 	if err != nil {
@@ -115,6 +116,9 @@ func (s *soak) chunkLayout(l *layout, r format.Reader, g format.RowGroup, k int,
 		add(p, ids(first, first+g.Rows))
 	}
 	known := c.Parent < 0
+	if slices.ContainsFunc(r.Columns(), func(o format.Column) bool { return o.Parent >= 0 && o.Path[0] == c.Path[0] }) {
+		known = false
+	}
 	for {
 		p, err := ch.Next(s.ctx)
 		if err == io.EOF {
