@@ -1,6 +1,7 @@
 package cfile_test
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -41,6 +42,7 @@ func FuzzDirectory(f *testing.F) {
 		files[n] = m.Bytes(n)
 		f.Add(uint8(i), files[n])
 		f.Add(uint8(i), files[n][:len(files[n])-5])
+		f.Add(uint8(i), bytes.Replace(files[n], []byte(`"schema"`), []byte(`"scheme"`), 1))
 	}
 	h := formattest.Hostile{Format: cfile.Format}
 	f.Fuzz(func(t *testing.T, object uint8, content []byte) {

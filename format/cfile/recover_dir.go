@@ -110,6 +110,9 @@ func (r *setRecovery) readSet() error {
 // rename gives columns whose files are not there, or are another column's, too, those that our writer would have called so.
 func (r *setRecovery) rename() {
 	names := fileNames(r.leaves)
+	if len(names) != len(r.set.Columns) { // the set has no schema
+		return
+	}
 	used := map[string]int{}
 	for _, c := range r.set.Columns {
 		used[c.File]++

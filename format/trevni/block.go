@@ -119,7 +119,7 @@ func wrongSum(at fault.Span, d Dialect, sum, raw []byte) error {
 
 // unpack holds the sizes against each other and the limits, and decompresses.
 func (f *file) unpack(col *Column, b *block, data []byte, a *vec.Arena) (u unpacked, err error) {
-	if b.raw > f.limits.Page {
+	if b.raw > f.limits.Page && col.codec != codecNone && b.raw <= col.codec.mostRaw(int64(len(data))) { // else it is damaged, or needed by nobody
 		return u, fault.Limitf(b.desc, "block-uncompressed-size", "%d bytes are more than a page may have (%d)", b.raw, f.limits.Page)
 	}
 	return col.codec.decompress(data, b.raw, a)

@@ -41,13 +41,15 @@ func codecByName(name string) (codecKind, bool) {
 	return 0, false
 }
 
-// mostRaw is the most raw bytes that n stored ones can stand for. bzip2 has no such bound.
+// mostRaw is the most raw bytes that n stored ones can stand for.
 func (k codecKind) mostRaw(n int64) int64 {
 	switch k {
 	case codecDeflate, codecGzip:
 		return 1032*n + 64
 	case codecSnappy:
 		return 64 * n // a copy of at most 64 bytes takes at least two
+	case codecBzip2:
+		return (n/20 + 1) * 47_000_000 // a block of 900 kB, of runs of 259 bytes told by five, takes more than 20
 	}
 	return 1<<31 - 1
 }
