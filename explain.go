@@ -14,8 +14,8 @@ import (
 // Explanation says what a scan considers at each level, what it passes over, and why.
 type Explanation struct {
 	Filter string // as it is understood; "" = none
-	// Levels are the parts, the row groups and the rows of all sources, and then the pages of each physical column that is read, those of
-	// the filter first. A level counts what the level before left; what was considered and not read is told by reason.
+	// Levels are the parts, the row groups and the rows of all sources, and then the dictionaries and the pages of each physical column that is
+	// read, those of the filter first. A level counts what the level before left; what was considered and not read is told by reason.
 	Levels []ExplainLevel
 	// What the scan really did; nil if it was only planned.
 	Ran *Ran

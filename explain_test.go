@@ -58,3 +58,75 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// level finds a line of an explanation.
+func level(x *stoa.Explanation, name, column string) (l stoa.ExplainLevel) {
+	for _, l := range x.Levels {
+		if string(l.Level) == name && l.Column == column {
+			return l
+		}
+	}
+	return l
+}
+
+// Parts of which no row group remains are passed over, for the reasons of their row groups.
+func TestExplainParts(t *testing.T) {
+	table, err := stoa.Open(context.Background(), "corpus/carbon/2.3.0/managed#managed_del", stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	for where, read := range map[string]int64{"id > 100000": 0, "id >= 0": 3} {
+		e, err := pred.Parse(where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := table.Explain(context.Background(), stoa.ScanSpec{Filter: e}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, groups := level(x, "parts", ""), level(x, "row groups", "")
+		if parts.Considered != 3 || parts.Read != read || groups.Read != read || !slices.Equal(parts.Skipped, groups.Skipped) || parts.Bytes > 0 != (read > 0) {
+			t.Errorf("%s: %+v, %+v", where, parts, groups)
+		}
+	}
+}
+
+// A dictionary has a line of its own, and is read if a page needs it or the filter is put to it.
+func TestExplainDictionaries(t *testing.T) {
+	dir := t.TempDir() + "/d"
+	rows := splitRows(20_000)
+	w, err := stoa.Create(context.Background(), dir+"/", rows.Schema(), stoa.CreateOptions{To: "cfile", Opts: map[string]string{"encoding.t": "dict", "block-size": "4096"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort(context.Background())
+	if err := w.Write(context.Background(), rows); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for where, read := range map[string]int64{"t = 'text 7'": 1, "n = 77": 1, "n < 0": 0} {
+		e, err := pred.Parse(where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := stoa.Open(context.Background(), dir, stoa.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer table.Close()
+		x, err := table.Explain(context.Background(), stoa.ScanSpec{Columns: []string{"t"}, Filter: e}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dict, pages := level(x, "dictionary", "t"), level(x, "pages", "t")
+		if dict.Considered != 1 || dict.Read != read || dict.Total <= 0 || dict.Bytes > 0 != (read > 0) || read == 0 && dict.Skipped[0].Why != "no page needs it" || pages.Considered < 2 {
+			t.Errorf("%s: %+v, %+v", where, dict, pages)
+		}
+		if strings.HasPrefix(where, "t") != dict.Filter {
+			t.Errorf("%s: is the dictionary in the filter? %v", where, dict.Filter)
+		}
+	}
+}

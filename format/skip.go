@@ -10,6 +10,7 @@ const (
 	LevelPart  Level = "parts"      // tablets, files, segments
 	LevelGroup Level = "row groups" // DiskRowSets, blocklets, row groups
 	LevelRows  Level = "rows"       // within a row group
+	LevelDict  Level = "dictionary" // of a column's pages; not plural, for the width of tables
 	LevelPage  Level = "pages"      // of a column
 )
 

@@ -58,7 +58,7 @@ func (a *app) explainCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain PATH...",
 		Short: "Show what a scan reads, what it passes over, and why",
-		Long: `Show, for a predicate and columns, what a scan considers at each level (parts, row groups, rows, the pages of each column), how much
+		Long: `Show, for a predicate and columns, what a scan considers at each level (parts, row groups, rows, the dictionaries and pages of each column), how much
 of it is read, and by what means the rest is passed over. Only metadata is read. With --analyze the scan is run, and what is told is what happened:
  pages of which no row passed the filter are then passed over, too, and of the filter's pages it is told where not every value was compared
  (codes of a dictionary, an inverted index). A level counts what the level before left; bytes are as stored, of parts and
@@ -198,7 +198,7 @@ func (x *explainRan) write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s came out in %.3f s; ", count(x.Rows, "row"), x.Seconds)
 	if x.PageReads != nil {
-		fmt.Fprintf(&b, "%s of pages in %s, with metadata ", bytesText(*x.PageBytes), count(*x.PageReads, "read"))
+		fmt.Fprintf(&b, "%s of pages in %s, with dictionaries and metadata ", bytesText(*x.PageBytes), count(*x.PageReads, "read"))
 	}
 	fmt.Fprintf(&b, "%s in %s; before, telling the format and opening took %s in %s; ", bytesText(x.ScanBytes), count(x.ScanReads, "read"), bytesText(x.OpenBytes), count(x.OpenReads, "read"))
 	fmt.Fprintf(&b, "%s was read at least once", bytesText(x.Distinct))

@@ -24,6 +24,7 @@ const (
 	byRows        = "rows passed over"   // by what row groups or other columns' pages exclude
 	byFilter      = "no row passes"      // known only after the filter's columns were decoded
 	byReader      = "the format's index" // a reader that does not say why
+	byPages       = "no page needs it"   // a dictionary
 )
 
 // Trace says what a scan goes through: Walk what it is going to read, as far as metadata tells; a Run with Spec.Trace what it did read.
@@ -31,7 +32,7 @@ const (
 type Trace struct {
 	mu      sync.Mutex
 	levels  []*tally // parts, row groups, rows
-	columns []*tally // in the order in which they are met
+	columns []*tally // dictionaries and pages, in the order in which they are met
 	pages   map[pageKey]*pageNote
 	ran     bool
 	source  *source // being walked or read
@@ -49,7 +50,7 @@ type source struct {
 // Tally is one level of a scan.
 type Tally struct {
 	Level      format.Level
-	Column     string   // of LevelPage
+	Column     string   // of LevelDict and LevelPage
 	Filter     bool     // the filter looks at this column
 	Considered int64    // how many reached this level; -1 if only reading tells
 	Read       int64    // the same
@@ -74,6 +75,7 @@ type tally struct {
 
 type pageKey struct {
 	source, group, column int
+	dict                  bool
 	part                  string
 	object                string
 	at, sub               int64 // where the page's bytes begin; or, if it has none, its number
@@ -134,29 +136,48 @@ func (t *Trace) Start(n int, src Source, spec Spec, run bool) error {
 // which pages have such rows. No page is read; but formats without an index have page headers among the pages.
 func (t *Trace) Walk(ctx context.Context, src Source) error {
 	r := &run{plan: t.source.plan, src: src}
+	var told []string // why row groups of the part are passed over
 	ctx = format.WithSkips(ctx, func(s format.Skip) {
-		if s.Level != format.LevelRows {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.level(s.Level).add(1, s.Bytes, s.Why)
+		if s.Level == format.LevelRows {
+			return
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.level(s.Level).add(1, s.Bytes, s.Why)
+		if s.Level == format.LevelGroup {
+			told = append(told, s.Why)
 		}
 	})
 	for part, err := range src.Reader.Parts(ctx, r.plan.query) {
 		if err != nil {
 			return err
 		}
-		t.level(format.LevelPart).add(1, part.Bytes, "")
+		told = told[:0]
 		groups, err := src.Reader.RowGroups(ctx, part, r.plan.query)
 		if err != nil {
 			return err
 		}
+		left := len(told) == 0 && len(groups) == 0 // a part that has no row groups is read
 		for _, g := range groups {
-			if err := t.walkGroup(ctx, r, g); err != nil {
+			why, err := t.walkGroup(ctx, r, g)
+			if err != nil {
 				return err
 			}
+			told, left = append(told, why), left || why == ""
 		}
+		why := ""
+		if !left { // no row group remains, so nothing of the part but its metadata is read
+			why = together(told)
+		}
+		t.level(format.LevelPart).add(1, part.Bytes, why)
 	}
 	return nil
+}
+
+// together are reasons as one.
+func together(told []string) string {
+	slices.Sort(told)
+	return strings.Join(slices.Compact(told), ", ")
 }
 
 // groupWalk goes through the pages of one row group.
@@ -169,25 +190,24 @@ type groupWalk struct {
 	why      string // the rows outside of narrowed are passed over
 }
 
-func (t *Trace) walkGroup(ctx context.Context, r *run, g format.RowGroup) error {
+// walkGroup walks a row group; why is the reason if it is passed over.
+func (t *Trace) walkGroup(ctx context.Context, r *run, g format.RowGroup) (why string, err error) {
 	w := groupWalk{trace: t, run: r, group: g, all: vec.Range{From: 0, To: math.MaxInt64}}
 	if g.Rows >= 0 {
 		w.all.To = g.Rows
 	}
 	var told []string
 	var overlay format.Overlay
-	var err error
 	w.narrowed, overlay, err = r.narrow(format.WithSkips(ctx, func(s format.Skip) { told = append(told, s.Why) }), g, w.all)
 	if err != nil {
-		return err
+		return "", err
 	}
-	slices.Sort(told)
-	w.why = cmp.Or(strings.Join(slices.Compact(told), ", "), byReader)
+	w.why = cmp.Or(together(told), byReader)
 	rows := t.level(format.LevelRows)
 	if len(w.narrowed) == 0 {
 		t.level(format.LevelGroup).add(1, sizeOrUnknown(g.Bytes), w.why)
 		rows.add(max(0, g.Rows), 0, w.why)
-		return nil
+		return w.why, nil
 	}
 	t.level(format.LevelGroup).add(1, sizeOrUnknown(g.Bytes), "")
 	rows.unknown = rows.unknown || g.Rows < 0
@@ -196,9 +216,9 @@ func (t *Trace) walkGroup(ctx context.Context, r *run, g format.RowGroup) error 
 		rows.add(g.Rows-w.narrowed.Len(), 0, w.why)
 	}
 	if r.plan.batched {
-		return w.batcher(ctx)
+		return "", w.batcher(ctx)
 	}
-	return w.columns(ctx, overlay)
+	return "", w.columns(ctx, overlay)
 }
 
 // batcher notes the pages of a reader that knows where they are, though it decodes them itself.
@@ -217,14 +237,14 @@ func (w *groupWalk) batcher(ctx context.Context) error {
 				continue
 			}
 			if c.Dict != nil {
-				w.trace.walked(w.group, c.Column, *c.Dict, "", true)
+				w.trace.walked(w.group, c.Column, *c.Dict, "", format.LevelDict)
 			}
 			for _, p := range c.Pages {
 				why := ""
 				if !overlaps(w.narrowed, vec.Range{From: p.First, To: p.First + p.Rows}) {
 					why = w.why
 				}
-				w.trace.walked(w.group, c.Column, p, why, false)
+				w.trace.walked(w.group, c.Column, p, why, format.LevelPage)
 			}
 		}
 	}
@@ -237,10 +257,15 @@ func (t *Trace) readPages(g format.RowGroup, columns []format.ColumnPages, rows 
 		return
 	}
 	for _, c := range columns {
+		read := false
 		for _, p := range c.Pages {
 			if len(p.Spans) > 0 && overlaps(rows, vec.Range{From: p.First, To: p.First + p.Rows}) {
 				t.note(g, c.Column, p, "")
+				read = true
 			}
+		}
+		if read && c.Dict != nil {
+			t.noteAs(g, c.Column, *c.Dict, "", format.LevelDict)
 		}
 	}
 }
@@ -279,7 +304,7 @@ func (w *groupWalk) column(ctx context.Context, col int, left vec.Ranges, prune 
 		return nil, err
 	}
 	if d, ok := chunk.Dict(); ok {
-		w.trace.walked(w.group, col, d, "", true)
+		w.trace.walked(w.group, col, d, "", format.LevelDict)
 	}
 	pages := pager{src: w.run.src, chunk: chunk}
 	var out vec.Ranges
@@ -303,7 +328,7 @@ func (w *groupWalk) column(ctx context.Context, col int, left vec.Ranges, prune 
 		case prune != nil:
 			why = prune(p)
 		}
-		w.trace.walked(w.group, col, p, why, false)
+		w.trace.walked(w.group, col, p, why, format.LevelPage)
 		if why == "" {
 			out = out.Add(rows)
 		}
@@ -312,55 +337,67 @@ func (w *groupWalk) column(ctx context.Context, col int, left vec.Ranges, prune 
 
 func overlaps(all vec.Ranges, r vec.Range) bool { return len(all.Intersect(vec.Ranges{r})) > 0 }
 
-func (t *Trace) key(g format.RowGroup, col int, p format.Page) pageKey {
-	k := pageKey{source: t.source.n, part: g.Part, group: g.Index, column: col, at: int64(p.Ordinal), sub: p.Sub}
+func (t *Trace) key(g format.RowGroup, col int, p format.Page, l format.Level) pageKey {
+	k := pageKey{source: t.source.n, dict: l == format.LevelDict, part: g.Part, group: g.Index, column: col, at: int64(p.Ordinal), sub: p.Sub}
 	if len(p.Spans) > 0 { // a block that is cut into several pages is one
 		k.object, k.at, k.sub = p.Spans[0].Object, p.Spans[0].Off, 0
 	}
 	return k
 }
 
-// column finds the tally of a physical column.
-func (t *Trace) column(col int) *tally {
+// column finds the tally of a physical column's pages, or dictionaries.
+func (t *Trace) column(col int, l format.Level) *tally {
 	s := t.source
 	name := cmp.Or(s.columns[col].Name, "value")
-	k := slices.IndexFunc(t.columns, func(x *tally) bool { return x.Column == name })
+	k := slices.IndexFunc(t.columns, func(x *tally) bool { return x.Column == name && x.Level == l })
 	if k < 0 {
 		filter := slices.Contains(s.plan.filters, col)
 		for _, f := range s.plan.filterFields {
 			filter = filter || slices.Contains(f.cols, col)
 		}
 		k = len(t.columns)
-		t.columns = append(t.columns, &tally{Tally: Tally{Level: format.LevelPage, Column: name, Filter: filter}, why: map[string]int64{}})
+		t.columns = append(t.columns, &tally{Tally: Tally{Level: l, Column: name, Filter: filter}, why: map[string]int64{}})
 	}
 	return t.columns[k]
 }
 
-// walked notes a page; dictionaries are read whatever the run says, as they may have been before.
-func (t *Trace) walked(g format.RowGroup, col int, p format.Page, why string, dict bool) {
+// walked notes a page or a dictionary.
+func (t *Trace) walked(g format.RowGroup, col int, p format.Page, why string, l format.Level) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k := t.key(g, col, p)
+	k := t.key(g, col, p, l)
 	if n := t.pages[k]; n != nil {
 		if why == "" {
 			n.why = ""
 		}
 		return
 	}
-	t.pages[k] = &pageNote{column: t.column(col), bytes: stored(p), why: why, seen: dict}
+	t.pages[k] = &pageNote{column: t.column(col, l), bytes: stored(p), why: why}
 }
 
 // note is told by a run: the page is decoded (why is ""), or passed over.
 func (t *Trace) note(g format.RowGroup, col int, p format.Page, why string) {
+	t.noteAs(g, col, p, why, format.LevelPage)
+}
+
+// noteDict is told by a run: the chunk's dictionary, if there is one, is needed. It may have been read before.
+func (t *Trace) noteDict(g format.RowGroup, col int, c format.Chunk) {
+	if d, ok := c.Dict(); ok && t != nil {
+		t.noteAs(g, col, d, "", format.LevelDict)
+	}
+}
+
+func (t *Trace) noteAs(g format.RowGroup, col int, p format.Page, why string, l format.Level) {
 	if t == nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := t.pages[t.key(g, col, p)]
+	k := t.key(g, col, p, l)
+	n := t.pages[k]
 	if n == nil {
-		n = &pageNote{column: t.column(col), bytes: stored(p)}
-		t.pages[t.key(g, col, p)] = n
+		n = &pageNote{column: t.column(col, l), bytes: stored(p)}
+		t.pages[k] = n
 	}
 	if !n.seen || why == "" {
 		n.why, n.seen = why, true
@@ -374,7 +411,7 @@ func (t *Trace) used(col int, how string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.column(col)
+	c := t.column(col, format.LevelPage)
 	if c.used == nil {
 		c.used = map[string]int64{}
 	}
@@ -398,7 +435,7 @@ func (t *Trace) Fetched() (reads, bytes int64) {
 	return t.reads, t.bytes
 }
 
-// Tallies are the levels, from the outside inwards: parts, row groups, rows, then the pages of each column.
+// Tallies are the levels, from the outside inwards: parts, row groups, rows, then the dictionaries and pages of each column.
 // After a run, pages that were to be read but were not are told as passed over because no row passed.
 func (t *Trace) Tallies() []Tally {
 	t.mu.Lock()
@@ -410,7 +447,9 @@ func (t *Trace) Tallies() []Tally {
 	for _, n := range t.pages {
 		why := n.why
 		if t.ran && !n.seen && why == "" {
-			why = byFilter
+			if why = byFilter; n.column.Level == format.LevelDict {
+				why = byPages
+			}
 		}
 		n.column.add(1, n.bytes, why)
 	}

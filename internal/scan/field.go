@@ -118,6 +118,7 @@ func (l *leaf) open(ctx context.Context, rows vec.Ranges, ahead int64) error {
 		return err
 	}
 	l.pager = pager{src: r.src, trace: r.plan.spec.Trace, chunk: l.chunk, rows: rows, ahead: ahead}
+	r.plan.spec.Trace.noteDict(l.field.group, l.number, l.chunk)
 	l.dict, err = r.src.Dicts.get(ctx, r.src, l.col, l.chunk)
 	return err
 }

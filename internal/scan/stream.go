@@ -69,6 +69,7 @@ func (r *run) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ran
 // An error means that no page can be.
 func (s *stream) needDict(ctx context.Context) (err error) {
 	if !s.dictRead {
+		s.run.plan.spec.Trace.noteDict(s.group, s.column, s.chunk)
 		s.dict, err = s.run.src.Dicts.get(ctx, s.run.src, s.col, s.chunk)
 		s.dictRead = err == nil
 	}
