@@ -17,6 +17,10 @@ type Encoder interface {
 	Rows() int64  // written so far
 }
 
+// Tearer is an Encoder whose output looks whole wherever it stops, to readers for whom the end of the bytes is the end. Tear ends it so that
+// they notice: where it goes to a pipe, nothing can be taken back.
+type Tearer interface{ Tear() error }
+
 // CreateObject is Create for formats whose tables are one object, written from its beginning to its end by what open gives.
 func CreateObject(ctx context.Context, s store.Sink, open func(io.Writer) (Encoder, error)) (Writer, error) {
 	obj, err := s.Create(ctx, "")
@@ -68,6 +72,9 @@ func (w *objectWriter) Close(ctx context.Context) (Summary, error) {
 func (w *objectWriter) Abort(ctx context.Context) error {
 	var err error
 	if w.obj != nil {
+		if t, ok := w.enc.(Tearer); ok {
+			t.Tear() // why the output ends is told; that it cannot even be torn is the same trouble once more
+		}
 		err = w.obj.Close()
 		w.obj = nil
 	}

@@ -19,6 +19,7 @@ type Writer struct {
 	lib   *ipc.Writer
 	sc    *arrow.Schema
 	dicts []*grower // of a file; nil for a stream
+	late  *late     // of a stream that create makes
 	rows  int64
 }
 
@@ -68,7 +69,21 @@ func (w *Writer) Close() error {
 		}
 	}
 	w.dicts = nil
-	return w.lib.Close()
+	if err := w.lib.Close(); err != nil || w.late == nil {
+		return err
+	}
+	return w.late.end(nil)
+}
+
+// torn is the beginning of a message of which most is missing: 64 bytes of metadata are told, and 8 are there.
+var torn = []byte{0xFF, 0xFF, 0xFF, 0xFF, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+// Tear ends a stream within a message. Batches that were written stay whole.
+func (w *Writer) Tear() error {
+	if w.late == nil {
+		return nil
+	}
+	return w.late.end(torn)
 }
 
 var writeKeys = []format.OptionKey{
@@ -96,7 +111,8 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	}
 	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder, error) {
 		if stream {
-			return &Writer{lib: ipc.NewWriter(w, opts...), sc: sc}, nil
+			late := newLate(w)
+			return &Writer{lib: ipc.NewWriter(late, opts...), late: late, sc: sc}, nil
 		}
 		return newFile(w, sc, opts, o.Mem), nil
 	})

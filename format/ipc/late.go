@@ -1,0 +1,50 @@
+package ipc
+
+import (
+	"bufio"
+	"io"
+)
+
+// late writes a stream of messages, and keeps back the last bytes of each until the next comes. To most readers a stream that ends behind a
+// message has ended, with an end mark or without: one whose writer was killed between two batches must not end there.
+type late struct {
+	w    *bufio.Writer
+	kept [8]byte
+	n    int // of kept
+}
+
+func newLate(w io.Writer) *late { return &late{w: bufio.NewWriterSize(w, 64<<10)} }
+
+func (l *late) Write(b []byte) (int, error) {
+	if len(b) < len(l.kept) { // all of it is kept, and as much as fits of what was
+		if out := l.n + len(b) - len(l.kept); out > 0 {
+			if _, err := l.w.Write(l.kept[:out]); err != nil {
+				return 0, err
+			}
+			l.n = copy(l.kept[:], l.kept[out:l.n])
+		}
+		l.n += copy(l.kept[l.n:], b)
+		return len(b), nil
+	}
+	if _, err := l.w.Write(l.kept[:l.n]); err != nil {
+		return 0, err
+	}
+	now := len(b) - len(l.kept)
+	if n, err := l.w.Write(b[:now]); err != nil {
+		return n, err
+	}
+	l.n = copy(l.kept[:], b[now:])
+	return len(b), nil
+}
+
+// end writes what is kept, and behind it rest.
+func (l *late) end(rest []byte) error {
+	if _, err := l.w.Write(l.kept[:l.n]); err != nil {
+		return err
+	}
+	l.n = 0
+	if _, err := l.w.Write(rest); err != nil {
+		return err
+	}
+	return l.w.Flush()
+}
