@@ -47,7 +47,7 @@ func newWordFlags() []*wordFlag {
 		{flag: "at", key: "at", usage: "read the table as it was at `TIME`: RFC 3339, or an integer in the format's own count (Kudu: a hybrid time)"},
 		{flag: "no-wal", key: "wal", value: "false", usage: "leave out what is only in the write-ahead log"},
 		{flag: "tablet", key: "tablet", usage: "read only the tablet with this `ID`"},
-		{flag: "partial", key: "partial", value: "true", usage: "a table of which parts are missing is no error (else it is read, but told, with status 3); and what there is is read where history does not reach back to --at"},
+		{flag: "partial", key: "partial", value: "true", usage: "a table of which parts are missing is no error (else it is read, but told, with status 3); and what there is is read where history does not reach back to --at; nor is an Arrow stream without end mark"},
 		{flag: "live", key: "live", value: "true", usage: "read a directory although a server runs on it"},
 		{flag: "wal-dir", key: "wal-dir", usage: "the `DIR` that holds Kudu's wals/, instead of looking for it"},
 		{flag: "data-dirs", key: "data-dirs", usage: "the `DIRS` that hold Kudu's data/, separated by commas"},

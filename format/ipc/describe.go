@@ -164,7 +164,7 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 				}
 			}
 		}
-		if !whole {
+		if !whole && !r.partial {
 			yield(r.noEnd(end))
 		}
 	}

@@ -75,13 +75,21 @@ func TestCutStream(t *testing.T) {
 			rows += batch.NumRows()
 		}
 		for _, found := range [][]region.Finding{verified, r.Findings()} {
-			if cut == 0 && len(found) != 0 || cut != 0 && (len(found) != 1 || found[0].Code != "arrow.stream.end" || found[0].At.Off != int64(len(b)-cut)) {
+			if cut == 0 && len(found) != 0 || cut != 0 && (len(found) != 1 || found[0].Code != "arrow.stream.end" || found[0].At.Off != int64(len(b)-cut) ||
+				found[0].Severity != region.Error || found[0].Lost == 0) {
 				t.Errorf("cut by %d: %+v", cut, found)
 			}
 		}
 		if rows == 0 {
 			t.Error("no rows")
 		}
+		r.partial = true
+		if found := r.Findings(); len(found) > 0 {
+			t.Errorf("partial: %+v", found)
+		}
 		r.Close()
+		for x := range Format.Verify(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: map[string]string{"partial": "true"}}) {
+			t.Errorf("partial: %+v", x)
+		}
 	}
 }

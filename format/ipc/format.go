@@ -23,6 +23,7 @@ var Format = format.Format{
 	Unchecked: func(context.Context, format.Target, format.OpenOptions) (string, error) {
 		return "Arrow IPC has no checksums", nil
 	},
+	ReadKeys:  readKeys,
 	WriteKeys: writeKeys,
 	Codes:     codes,
 }

@@ -35,9 +35,10 @@ type reader struct {
 	first  *message // the schema message
 	after  int64    // where the messages behind it begin
 
-	file bool
-	foot flat.Footer // of a file
-	lost bool        // recovery: the footer is gone, or the magic in front; the file is read as the stream that is in it
+	file    bool
+	foot    flat.Footer // of a file
+	partial bool        // of a stream no end mark is expected
+	lost    bool        // recovery: the footer is gone, or the magic in front; the file is read as the stream that is in it
 
 	mu    sync.Mutex
 	rows  []int64    // of a file's batches; nil before RowGroups
@@ -49,7 +50,7 @@ type reader struct {
 func (r *reader) Findings() []region.Finding {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cut == 0 {
+	if r.cut == 0 || r.partial {
 		return nil
 	}
 	return []region.Finding{r.noEnd(r.cut)}
@@ -57,23 +58,34 @@ func (r *reader) Findings() []region.Finding {
 
 // noEnd is the finding that a stream ends at off without its end mark.
 func (r *reader) noEnd(off int64) region.Finding {
-	return region.Finding{Code: "arrow.stream.end", Severity: region.Warning, At: r.span(off, 0), Part: r.name, Rows: [2]int64{-1, -1},
-		Message: "the stream has no end mark: it may have been cut between two batches"}
+	return region.Finding{Code: "arrow.stream.end", Severity: region.Error, At: r.span(off, 0), Part: r.name, Rows: [2]int64{-1, -1}, Lost: -1,
+		Message: "the stream has no end mark: it may have been cut between two batches; partial=true says that its writer leaves the mark out"}
 }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
-	if err := checkOpts(o.Opts, nil); err != nil {
+	r, err := openReader(ctx, t, o)
+	if err != nil {
 		return nil, err
 	}
-	return openReader(ctx, t, o)
+	return r, nil
+}
+
+var readKeys = []format.OptionKey{
+	{Name: "partial", Values: "true|false", Help: "a stream without end mark is no error: its writer leaves that out (default false)"},
 }
 
 func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
+	if err := checkOpts(o.Opts, readKeys); err != nil {
+		return nil, err
+	}
+	if v := o.Opts["partial"]; v != "" && v != "true" && v != "false" {
+		return nil, fault.Invalidf("partial=%s: it is true or false", v)
+	}
 	s, err := openSource(ctx, t, o.Limits)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{source: s, target: t}
+	r := &reader{source: s, target: t, partial: o.Opts["partial"] == "true"}
 	if err := r.start(ctx); err != nil {
 		s.src.Close()
 		return nil, err
