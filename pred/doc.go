@@ -38,7 +38,8 @@
 // not binds tighter than and, and tighter than or. Parentheses and not nest at most MaxDepth deep.
 //
 // A number without point and exponent is an integer; outside of int64 and uint64, and with a point, it is a decimal of
-// at most 38 digits; with an exponent it is a float. float 'NaN', float 'Infinity' and float '-Infinity' name the others.
+// at most 38 digits; with an exponent it is a float. What no float is near, because it is too great or too small, is refused.
+// float 'NaN', float 'Infinity' and float '-Infinity' name the others.
 //
 // A date is [+-]YYYY-MM-DD with four or more digits for the year. A time is HH:MM[:SS[.fraction]] with up to nine digits
 // behind the point. A timestamp is a date, then T or a blank, then a time, then nothing, Z or ±HH:MM; or a date alone.

@@ -104,7 +104,15 @@ func parseFloat(s string) (float64, bool) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	return f, err == nil
+	return f, err == nil && (f != 0 || writesZero(s)) // what is too small for a float must not become zero, which other cells are
+}
+
+// writesZero reports whether the number s is zero.
+func writesZero(s string) bool {
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		s = s[:i]
+	}
+	return !strings.ContainsAny(s, "123456789")
 }
 
 // formatDecimal writes unscaled × 10^-scale, with scale digits behind the point, or with an exponent if that is silly.

@@ -416,7 +416,7 @@ func parseAs(k Kind, s string) (Value, error) {
 		if f, ok := parseFloat(s); ok {
 			return Float(f), nil
 		}
-		return bad("expected a number, NaN, Infinity or -Infinity")
+		return bad("expected a number within the range of floats, NaN, Infinity or -Infinity")
 	case KindDecimal:
 		if d, scale, ok := parseDecimal(s); ok {
 			return Decimal(d, scale), nil
