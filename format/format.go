@@ -191,6 +191,8 @@ type Query struct {
 	// Want is for Batchers: the index paths from the schema's root that are looked at. They may give structs with only
 	// these children. nil = all of Cols.
 	Want [][]int
+	// Batch is for Batchers: about how many bytes a batch should have at most. 0 = as the reader likes.
+	Batch int64
 }
 
 // Key is one column of a promised order.

@@ -284,6 +284,24 @@ func TestCacheStaysWithinItsLimit(t *testing.T) {
 	}
 }
 
+// Data that is read past the cache takes no room in it.
+func TestPastTheCache(t *testing.T) {
+	counter := store.NewCounter(store.NewMemory(map[string][]byte{"f": []byte("0123456789")}))
+	s, _ := store.NewCache(counter, 1<<20).Open(ctx, "f")
+	b := make([]byte, 3)
+	for range 2 {
+		if _, err := store.Past(s).ReadAt(ctx, b, 4); err != nil || string(b) != "456" {
+			t.Fatal(string(b), err)
+		}
+	}
+	if reads := counter.Reads(); len(reads) != 2 || reads[0].Off != 4 || reads[0].Len != 3 {
+		t.Errorf("%v", reads)
+	}
+	if plain, _ := counter.Open(ctx, "f"); store.Past(plain) != plain {
+		t.Error("a source that is not cached is another one")
+	}
+}
+
 // slow gives a few bytes a read, and counts them.
 type slow struct {
 	left, given int

@@ -155,6 +155,14 @@ func (c *Cache) Close() error {
 	return first
 }
 
+// Past gives src without the cache that it may be read through: for data, which would only push the metadata out.
+func Past(src Source) Source {
+	if s, ok := src.(*cachedSource); ok {
+		return s.src
+	}
+	return src
+}
+
 type cachedSource struct {
 	src Source
 	c   *Cache

@@ -50,13 +50,20 @@ func (s *source) span(off, n int64) fault.Span { return fault.Span{Object: s.nam
 // errEnd says that the bytes end before the ones that were asked for.
 var errEnd = errors.New("the bytes end")
 
+// bodyBytes is how long what is no metadata is at least.
+const bodyBytes = 64 << 10
+
 // fill reads len(p) bytes at off, or says errEnd and how many there are.
 func (s *source) fill(ctx context.Context, p []byte, off int64) (int, error) {
 	most := p
 	if s.end >= 0 && off+int64(len(p)) > s.end {
 		most = p[:max(0, s.end-off)]
 	}
-	n, err := s.src.ReadAt(ctx, most, off)
+	src := s.src
+	if len(most) >= bodyBytes {
+		src = store.Past(src) // the body of a message
+	}
+	n, err := src.ReadAt(ctx, most, off)
 	switch {
 	case n == len(p):
 		return n, nil

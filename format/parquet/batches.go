@@ -26,7 +26,7 @@ func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query,
 			yield(nil, fault.Bugf("row group %d of %d", g.Index, len(r.meta.RowGroups)))
 			return
 		}
-		f := &feed{ctx: ctx, r: r, group: g.Index, mem: mem, yield: yield}
+		f := &feed{ctx: ctx, r: r, group: g.Index, mem: mem, batch: q.Batch, yield: yield}
 		all := vec.Range{To: r.meta.RowGroups[g.Index].NumRows}
 		if rows == (vec.Range{}) {
 			rows = all
@@ -48,6 +48,7 @@ type feed struct {
 	group   int
 	parts   []fieldPart
 	mem     memory.Allocator
+	batch   int64 // bytes, about; 0: any
 	yield   func(arrow.RecordBatch, error) bool
 	stopped bool
 }
@@ -136,7 +137,7 @@ func (f *feed) each(pieces []vec.Range) {
 func (f *feed) some(rows vec.Range) (at, step int64, err error) {
 	c := &columns{r: f.r, group: f.group, parts: f.parts}
 	defer c.release()
-	step = c.step()
+	step = c.step(f.batch)
 	if err := c.open(f.ctx, rows, f.mem); err != nil {
 		return rows.From, step, err
 	}

@@ -138,3 +138,59 @@ func writePaged(t *testing.T, path string, rows, batch, period int) {
 		t.Fatal(err)
 	}
 }
+
+// TestBatchesWithinMemory: of a scan with a budget no batch is larger than its share of it, and all rows come.
+func TestBatchesWithinMemory(t *testing.T) {
+	ctx := context.Background()
+	const rows, width, budget = 20_000, 1000, 4 << 20
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.BinaryTypes.String}}, nil)
+	mem := store.NewMemory(nil)
+	w, err := parquet.Format.Create(ctx, mem.Sink("t"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"dictionary": "false"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
+	for i := range rows {
+		b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("%0*d", width, i))
+	}
+	if err := w.Write(ctx, b.NewRecordBatch()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	if err := os.WriteFile(path, mem.Bytes("t"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	table, err := stoa.Open(ctx, path, stoa.OpenOptions{Formats: []format.Format{parquet.Format}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	for _, filter := range []string{"", "a is not null"} {
+		spec, next := stoa.ScanSpec{Memory: budget}, 0
+		if filter != "" {
+			if spec.Filter, err = pred.Parse(filter); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for b, err := range table.Scan(ctx, spec) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.NumRows()*width > budget/4 {
+				t.Fatalf("a batch of %d rows of %d bytes, with a budget of %d", b.NumRows(), width, budget)
+			}
+			for i := range int(b.NumRows()) {
+				if want := fmt.Sprintf("%0*d", width, next); b.Column(0).(*array.String).Value(i) != want {
+					t.Fatalf("row %d is another", next)
+				}
+				next++
+			}
+		}
+		if next != rows {
+			t.Errorf("%d rows", next)
+		}
+	}
+}

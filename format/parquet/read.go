@@ -34,6 +34,10 @@ const (
 
 	// maxRows is how many rows a batch has at most.
 	maxRows = 64 << 10
+	// leastRows is how many it has at least, if there are so many: each batch costs something of its own.
+	leastRows = 256
+	// leastCell is how many bytes a decoded cell is taken to have at least.
+	leastCell = 16
 
 	minBuffer, maxBuffer = 4 << 10, 1 << 20
 )
@@ -355,7 +359,7 @@ func (s *sourceAt) ReadAt(p []byte, off int64) (int, error) {
 		}
 		return n, nil
 	}
-	n, err := s.r.src.ReadAt(s.ctx, p, s.r.base+off)
+	n, err := store.Past(s.r.src).ReadAt(s.ctx, p, s.r.base+off)
 	if err != nil && err != io.EOF {
 		err = &readError{err}
 	}
@@ -639,9 +643,18 @@ func (c *columns) tryLeaf(ctx context.Context, lib *pqarrow.FileReader, leaf int
 	return pages.Close()
 }
 
-// step is how many rows are decoded at once: fewer if values of a fixed length are long.
-func (c *columns) step() int64 {
+// step is how many rows are decoded at once: fewer if values of a fixed length are long, or a batch would have more than batch bytes (0: any).
+func (c *columns) step(batch int64) int64 {
 	step := int64(maxRows)
+	if g := c.r.meta.RowGroups[c.group]; batch > 0 && g.NumRows > 0 {
+		row := int64(1)
+		for _, p := range c.parts {
+			for _, leaf := range p.leaves {
+				row += max(leastCell, g.Columns[leaf].MetaData.TotalUncompressedSize/g.NumRows)
+			}
+		}
+		step = min(step, max(leastRows, batch/row))
+	}
 	for _, p := range c.parts {
 		for _, leaf := range p.leaves {
 			if n := int64(c.r.meta.Schema.Column(leaf).TypeLength()); n > 0 {

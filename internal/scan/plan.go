@@ -89,6 +89,9 @@ func newPlan(r format.Reader, spec Spec) (*plan, error) {
 	return p, nil
 }
 
+// batcherColumn is what a Batcher may hold of a column, besides batches: a page as it is stored and decompressed.
+const batcherColumn = 2 << 20
+
 // fitMemory divides the budget: a worker decodes one window, keeps some ready, and one is being used; half is for reading ahead and for
 // pages as they are decoded.
 func (p *plan) fitMemory() {
@@ -102,6 +105,11 @@ func (p *plan) fitMemory() {
 	s.Parallel = int(min(int64(s.Parallel), max(1, s.Memory/(2*windows*columns*leastVector))))
 	each := s.Memory / 2 / int64(max(1, s.Parallel)) / columns
 	p.largest = min(maxVector, max(leastVector, each/windows))
+	if p.batched {
+		s.Parallel = int(min(int64(s.Parallel), max(1, s.Memory/2/(columns*batcherColumn))))
+		p.query.Batch = s.Memory / 2 / int64(max(1, s.Parallel)) / windows
+		p.scouted.Batch = p.query.Batch
+	}
 	if s.Ahead > 0 {
 		s.Ahead = min(s.Ahead, max(leastAhead, each/4))
 	}

@@ -52,7 +52,8 @@ type Spec struct {
 	// not cut in the same places. Alloc must then be safe for concurrent use, as Go's and a Pool are.
 	Parallel int
 	// Memory is about how many bytes all workers together may hold: windows end earlier, less is read ahead, and if that is not enough fewer
-	// workers read. 0 = no such limit: windows of Batch rows. Pages are decoded whole, and a Batcher does as it likes.
+	// workers read. 0 = no such limit: windows of Batch rows. Pages are decoded whole. A Batcher is told how
+	// large its batches may be.
 	Memory int64
 	// Pieces are what of the table is read, in the order in which Cut gave them; nil = all. Rows must then be zero.
 	Pieces []Piece
