@@ -116,8 +116,11 @@ func (v *verifier) magic() {
 }
 
 func (v *verifier) file(t format.Target, o format.OpenOptions) {
+	v.r.misplaced(func(err error) { v.find("parquet.misplaced", err) })
 	rows := int64(0)
 	for g, rg := range v.r.meta.RowGroups {
+		v.base = region.Finding{Part: t.Name, Rows: [2]int64{rows, rows + rg.NumRows}, Lost: -1}
+		v.find("parquet.sizes", v.r.groupSizes(g))
 		for f := range v.r.leaves {
 			v.base.Column, v.base.Rows, v.base.Lost = v.r.schema.Field(f).Name, [2]int64{rows, rows + rg.NumRows}, rg.NumRows
 			v.told = map[fault.Span]bool{}
@@ -228,6 +231,23 @@ func (v *verifier) sizesFit(w *chunkWalk, at fault.Span) error {
 	}
 	if first := w.data[0].header.Off - v.r.base; m.DataPageOffset != first {
 		return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "data_page_offset"), "%d, but the first data page is at %d", m.DataPageOffset, first)
+	}
+	return nil
+}
+
+// groupSizes holds the sizes of a row group against those of its chunks.
+func (r *reader) groupSizes(g int) error {
+	rg := r.meta.RowGroups[g]
+	var raw, stored int64
+	for _, c := range rg.Columns {
+		raw += c.MetaData.TotalUncompressedSize
+		stored += c.MetaData.TotalCompressedSize
+	}
+	if n := rg.TotalByteSize; n != 0 && n != raw { // some writers leave it out
+		return fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].total_byte_size", g), "%d, but its columns have %d", n, raw)
+	}
+	if n := rg.TotalCompressedSize; n != nil && *n != 0 && *n != stored {
+		return fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].total_compressed_size", g), "%d, but its columns have %d", *n, stored)
 	}
 	return nil
 }

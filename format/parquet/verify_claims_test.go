@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 
 	"stoa/format"
 	"stoa/internal/thrift"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -193,7 +195,10 @@ func TestVerifyFindsLiesOfFooters(t *testing.T) {
 		"old min of text":                                    {column(colS, func(s *said) { s.oldMin = []byte("k001") }), lie},
 		"old max of text":                                    {column(colS, func(s *said) { s.oldMax = []byte("k398") }), lie},
 		"old min of text, not ASCII":                         {column(colS, func(s *said) { s.oldMin = []byte("ké") }), none},
-		"raw size":                                           {func(m *metadata.FileMetaData) { m.RowGroups[0].Columns[colX].MetaData.TotalUncompressedSize++ }, "parquet.sizes"},
+		"raw size": {func(m *metadata.FileMetaData) {
+			m.RowGroups[0].Columns[colX].MetaData.TotalUncompressedSize++
+			m.RowGroups[0].TotalByteSize++
+		}, "parquet.sizes"},
 	} {
 		got := findings(refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { c.edit(m) }))
 		if codesIn(got) != c.want || len(got) > 1 {
@@ -305,5 +310,58 @@ func TestVerifyFindsLiesOfPageHeaders(t *testing.T) {
 	}
 	if n < 3 {
 		t.Errorf("%d pages", n)
+	}
+}
+
+// TestVerifyMisplacedChunks exchanges and repeats chunks and row groups in a footer. Nothing in the pages is wrong; verify and reading tell.
+func TestVerifyMisplacedChunks(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "b", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	var out bytes.Buffer
+	w, err := pqarrow.NewFileWriter(sc, &out, lib.NewWriterProperties(lib.WithMaxRowGroupLength(50), lib.WithPageIndexEnabled(true)), pqarrow.DefaultWriterProps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
+	for i := range int64(100) {
+		b.Field(0).(*array.Int64Builder).Append(i)
+		b.Field(1).(*array.Int64Builder).Append(1000 + i)
+	}
+	if err := w.Write(b.NewRecordBatch()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		edit func(m *metadata.FileMetaData)
+		want string
+	}{
+		"nothing": {func(*metadata.FileMetaData) {}, ""},
+		"columns": {func(m *metadata.FileMetaData) { c := m.RowGroups[0].Columns; c[0], c[1] = c[1], c[0] }, "parquet.misplaced"},
+		"chunks of a column in two groups": {func(m *metadata.FileMetaData) {
+			a, b := m.RowGroups[0].Columns, m.RowGroups[1].Columns
+			a[0], b[0] = b[0], a[0]
+		}, "parquet.misplaced"},
+		"row groups":                     {func(m *metadata.FileMetaData) { m.RowGroups[0], m.RowGroups[1] = m.RowGroups[1], m.RowGroups[0] }, "parquet.misplaced"},
+		"the same chunk twice":           {func(m *metadata.FileMetaData) { m.RowGroups[1].Columns[0] = m.RowGroups[0].Columns[0] }, "parquet.misplaced"},
+		"raw size of a row group":        {func(m *metadata.FileMetaData) { m.RowGroups[1].TotalByteSize++ }, "parquet.sizes"},
+		"compressed size of a row group": {func(m *metadata.FileMetaData) { *m.RowGroups[1].TotalCompressedSize++ }, "parquet.sizes"},
+		"sizes and ordinals that nobody says": {func(m *metadata.FileMetaData) {
+			g := m.RowGroups[1]
+			g.TotalByteSize, g.TotalCompressedSize, g.Ordinal = 0, nil, nil
+		}, ""},
+	} {
+		bad := refooter(t, out.Bytes(), nil, func(m *metadata.FileMetaData, _ int64) { c.edit(m) })
+		found := findings(bad)
+		told := readerOf(t, bad).Findings()
+		if c.want == "parquet.misplaced" != (len(told) > 0) || len(told) > 0 && codesIn(told) != c.want {
+			t.Errorf("%s: reading: %+v", what, told)
+		}
+		found = slices.DeleteFunc(found, func(f region.Finding) bool {
+			return f.Code == "parquet.layout" || f.Code == "parquet.sizes" && c.want != f.Code
+		})
+		if codesIn(found) != c.want || len(found) > 0 && found[0].At.Len == 0 {
+			t.Errorf("%s: %+v", what, found)
+		}
 	}
 }
