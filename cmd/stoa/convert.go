@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -161,6 +164,11 @@ checksum over the values, of what went in and of what came back. The checksum do
 
 // run converts; with salvage it opens the sources as recover does.
 func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bool) error {
+	if last := paths[len(paths)-1]; c.out == "" && len(paths) > 1 {
+		if _, err := os.Lstat(last); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(last, "*?[#") {
+			return &useError{"-o says where to write; it is missing", "if " + last + " is the output: -o " + last}
+		}
+	}
 	wo, err := c.writeFlags.options(a)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -93,7 +94,7 @@ func (a *app) columnsOf(cmd *cobra.Command, name string) (*arrow.Schema, error) 
 		if fields, err := parseColumns(string(b)); err == nil {
 			return arrow.NewSchema(fields, nil), nil
 		} else if !strings.ContainsRune(string(b), 0) && strings.HasSuffix(name, ".txt") {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	t, err := a.openAll(cmd.Context(), []string{name}, stoa.OpenOptions{Formats: a.formats})

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -186,6 +187,12 @@ func missingHint(err error) string {
 	var p *fs.PathError
 	if !errors.As(err, &p) || p.Path == "" {
 		return ""
+	}
+	if strings.Contains(p.Path, "://") {
+		return "stoa reads local files; of what lies elsewhere a copy is needed, or a pipe: curl URL | stoa VERB -"
+	}
+	if _, err := strconv.Atoi(p.Path); err == nil && p.Op != "create" {
+		return "for so many rows: -n " + p.Path
 	}
 	dir := filepath.Dir(p.Path)
 	for dir != filepath.Dir(dir) {

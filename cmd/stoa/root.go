@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // The groups of verbs in the overview.
@@ -43,12 +44,22 @@ func (a *app) root() *cobra.Command {
 	fl.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing on standard error but errors")
 	fl.BoolVarP(&a.verbose, "verbose", "v", false, "say more")
 	fl.BoolVar(&a.noProgress, "no-progress", false, "show no progress")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &useError{message: flagError(err)} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &useError{flagError(err), nearFlag(cmd, err.Error())}
+	})
 	for i := range groups {
 		root.AddGroup(&groups[i])
 	}
 	a.addVerbs(root)
 	root.SetHelpCommandGroupID(groupAbout)
+	root.SetHelpCommand(&cobra.Command{Use: "help [VERB]", Hidden: true, RunE: func(cmd *cobra.Command, args []string) error {
+		verb, rest, err := root.Find(args)
+		if err != nil || len(rest) > 0 {
+			return a.noVerb(root, args)
+		}
+		verb.InitDefaultHelpFlag()
+		return verb.Help()
+	}})
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		if cmd == root || cmd.Name() == "help" {
 			a.overview()
@@ -160,6 +171,56 @@ func complete(cmd *cobra.Command, flag string, values func() []string) {
 	cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return values(), cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// nearFlag names the flag that may have been meant where there is none; "" if none is near.
+func nearFlag(cmd *cobra.Command, err string) string {
+	word := ""
+	if name, ok := strings.CutPrefix(err, "unknown flag: --"); ok {
+		word = name
+	} else if i := strings.Index(err, "' in -"); strings.HasPrefix(err, "unknown shorthand flag: ") && i >= 0 {
+		word = err[i+len("' in -"):]
+	}
+	if len(word) < 2 {
+		return ""
+	}
+	best, least := "", 3 // letters that may differ
+	consider := func(f *pflag.Flag) {
+		n := distance(word, f.Name)
+		if strings.HasPrefix(f.Name, word) {
+			n = min(n, 1)
+		}
+		if n < least && !f.Hidden {
+			best, least = f.Name, n
+		}
+	}
+	cmd.LocalFlags().VisitAll(consider)
+	cmd.InheritedFlags().VisitAll(consider)
+	if best == "" {
+		return ""
+	}
+	return "did you mean --" + best + "? stoa " + cmd.Name() + " --help lists them all"
+}
+
+// distance is how many letters have to be put in, taken out or changed to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // flagError is what is wrong with a flag, without the words of the library that read its value.
