@@ -37,7 +37,7 @@ type (
 
 // Diff compares two tables, whatever their formats, by what their cells mean: integers of any width, strings and
 // dictionaries of them, decimals of any scale, dates and timestamps of any unit are compared by their values. All NaN are
-// one value, -0 is 0, and null equals null. The schemas' differences are told apart from those of the rows.
+// one value, -0 is 0, and null equals null. A number, date or time equals the text that says it. The schemas' differences are told apart from those of the rows.
 // A column whose types have nothing in common is told and not compared.
 func Diff(ctx context.Context, a, b *Table, o DiffOptions) (*DiffResult, error) {
 	var in [2]diff.Input

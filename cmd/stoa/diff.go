@@ -76,8 +76,8 @@ func (a *app) diffCmd() *cobra.Command {
 		Use:   "diff A B",
 		Short: "Compare two tables of any formats, cell by cell",
 		Long: `Compare two tables, whatever their formats: schema, rows and cells. Rows belong together by their position, or by the columns of
---on. Cells are compared by what they mean: an int8 equals the same number as int64, a dictionary's string a plain one, all NaN are
-one, and null equals null. Types that differ are a difference, unless --values; whether a column may be null, and the order of the
+--on. Cells are compared by what they mean: an int8 equals the same number as int64, a dictionary's string a plain one, a time the
+text that says it, all NaN are one, and null equals null. Types that differ are a difference, unless --values; whether a column may be null, and the order of the
 columns are told, and are none.
 With --on, of rows with the same key those that are equal belong together first, whatever their order, and the others as they come.
 The rows of A are kept in memory, and those of B to which none is equal; what needs more than --memory is divided by key, and both

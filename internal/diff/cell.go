@@ -44,7 +44,7 @@ const (
 	instant
 	list
 	record
-	words // of no common kind: as CSV has them
+	words // of no common kind: as CSV has them; see normal where one side is text
 	other // the same type on both sides, of a kind without a form of its own: as JSON
 	none  // nothing in common
 )
@@ -52,6 +52,7 @@ const (
 // shape is how the cells of two columns are compared.
 type shape struct {
 	kind kind
+	as   kind // of words: what they are on the side that is no text; octets: nothing is known
 	clock
 	kids  []*shape // of a list the items', of a record the fields'
 	names []string // of a record's fields
@@ -97,8 +98,12 @@ func pair(a, b arrow.DataType) *shape {
 		return &shape{kind: ka, reals: ka == real}
 	case number(ka) && number(kb):
 		return &shape{kind: commonNumber(ka, kb), reals: ka == real || kb == real}
+	case ka == octets:
+		return &shape{kind: words, as: kb, clock: clockOf(b)}
+	case kb == octets:
+		return &shape{kind: words, as: ka, clock: clockOf(a)}
 	}
-	return &shape{kind: words}
+	return &shape{kind: words, as: octets}
 }
 
 func number(k kind) bool { return k == whole || k == real || k == decimals }
@@ -271,7 +276,7 @@ func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {
 		}
 		return dst
 	case words:
-		return appendBytes(dst, text.AppendCSV(nil, arr, i))
+		return appendBytes(dst, s.normal(text.AppendCSV(nil, arr, i)))
 	}
 	b, err := json.Marshal(arr.GetOneForMarshal(i))
 	if err != nil {

@@ -1,0 +1,73 @@
+package diff
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mostDigits is how long a number in words is read exactly, and how large its exponent may be.
+const mostDigits = 500
+
+// normal is one of the ways to write a value: a number, date or time that is text on one side, as in JSON lines, is the same in all of them
+// (1.50, 1.5 and 15e-1; 10:00:00Z and 10:00:00.000Z). What is no such value stays as it is.
+func (s *shape) normal(b []byte) []byte {
+	word := string(b)
+	switch s.as {
+	case real:
+		if f, err := strconv.ParseFloat(word, 64); err == nil {
+			return strconv.AppendFloat(nil, f+0, 'g', -1, 64) // -0 is 0
+		}
+	case whole, decimals:
+		if r := exactly(word); r != nil {
+			n, _ := r.FloatPrec()
+			return []byte(r.FloatString(n))
+		}
+	case truth:
+		if v, err := strconv.ParseBool(strings.ToLower(word)); err == nil && len(word) > 1 {
+			return strconv.AppendBool(nil, v)
+		}
+	case instant:
+		if t, ok := s.clock.read(word); ok {
+			return []byte(s.clock.text(t.Unix(), uint64(t.Nanosecond())))
+		}
+	}
+	return b
+}
+
+// exactly reads a decimal number, perhaps with an exponent; nil if it is none.
+func exactly(word string) *big.Rat {
+	digits, exponent, _ := strings.Cut(strings.ToLower(word), "e")
+	if len(word) > mostDigits || strings.Trim(digits, "+-.0123456789") != "" {
+		return nil
+	}
+	if n, err := strconv.Atoi(exponent); exponent != "" && (err != nil || n > mostDigits || n < -mostDigits) {
+		return nil
+	}
+	r, ok := new(big.Rat).SetString(word)
+	if !ok {
+		return nil
+	}
+	return r
+}
+
+// read reads a date or a time. One without a zone is UTC's.
+func (c clock) read(word string) (time.Time, bool) {
+	layouts := []string{"2006-01-02T15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02"}
+	switch c {
+	case timeOfDay:
+		layouts = []string{"15:04:05.999999999", "15:04"}
+	case span:
+		return time.Time{}, false
+	}
+	for _, l := range layouts {
+		if t, err := time.Parse(l, word); err == nil {
+			if c == timeOfDay { // of the first day that there is
+				t = t.AddDate(1970, 0, 0)
+			}
+			return t.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
