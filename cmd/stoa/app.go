@@ -25,9 +25,10 @@ type app struct {
 	stderr  io.Writer
 	formats []format.Format
 
-	tty    bool // standard output is a terminal
-	width  int  // of it, in cells, or what COLUMNS says; 0: no limit
-	errTTY bool // standard error is one
+	tty      bool // standard output is a terminal
+	width    int  // of it, in cells, or what COLUMNS says; 0: no limit
+	errTTY   bool // standard error is one
+	errWidth int  // of it; 0: no limit
 
 	quiet, verbose, noProgress bool
 	tallies                    tallies
@@ -42,7 +43,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		a.width = n // as ls and ps have it: whoever exports it has a reason, also for a pipe
 	}
-	a.errTTY, _ = terminal(stderr)
+	a.errTTY, a.errWidth = terminal(stderr)
 	return a
 }
 
@@ -73,7 +74,7 @@ func (a *app) note(format string, args ...any) {
 
 // alarm tells an error on standard error, that of which the command goes on.
 func (a *app) alarm(format string, args ...any) {
-	fmt.Fprintln(a.stderr, printable(inFlags(fmt.Sprintf(format, args...))))
+	fmt.Fprintln(a.stderr, hanging(printable(inFlags(fmt.Sprintf(format, args...))), a.errWidth))
 }
 
 // detail tells something only with -v.

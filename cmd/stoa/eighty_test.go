@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -56,5 +57,42 @@ func TestEighty(t *testing.T) {
 				t.Errorf("%s: there is no line\n%s\nin\n%s", c.command, w, &out)
 			}
 		}
+	}
+}
+
+// TestHanging: messages on a terminal of 80 cells are broken between words, and say the same.
+func TestHanging(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if st := run(context.Background(), []string{"demo", "try", "--damage"}, nil, io.Discard, io.Discard); st != 0 {
+		t.Fatal("demo")
+	}
+	for _, c := range []string{"verify try/damaged", "recover try/damaged/key.cfile -o saved.parquet", "cat try/damaged/key.cfile -o x.csv", "count try", "cat try/damaged/cut.cfile", "head try/kudu#d_major -n 1"} {
+		show := func(width int) (string, string) {
+			var out, errs bytes.Buffer
+			a := newApp(nil, &out, &errs)
+			a.tty, a.width, a.errWidth = width > 0, width, width
+			a.run(context.Background(), strings.Fields(c))
+			return out.String(), errs.String()
+		}
+		out, errs := show(80)
+		_, whole := show(0)
+		if c == "verify try/damaged" {
+			errs = out
+			whole, _ = show(0)
+		}
+		if longest := strings.Fields(whole); len(longest) == 0 {
+			t.Errorf("%s: nothing is said", c)
+		}
+		for _, l := range strings.Split(errs, "\n") {
+			if cells(l) > 80 && strings.Contains(strings.TrimSpace(l), " ") && cells(strings.Fields(l)[0]) < 76 {
+				t.Errorf("%s: a line of %d cells: %s", c, cells(l), l)
+			}
+		}
+		if !slices.Equal(strings.Fields(errs), strings.Fields(whole)) && !strings.Contains(c, "-o saved") { // which tells how long it took
+			t.Errorf("%s: on a terminal\n%s, else\n%s", c, errs, whole)
+		}
+	}
+	if got := hanging("stoa: a  b\n     ^", 5); got != "stoa: a  b\n     ^" {
+		t.Errorf("%q", got)
 	}
 }

@@ -99,9 +99,9 @@ func (a *app) tell(cmd *cobra.Command, err error) {
 	if err == nil || errors.Is(err, errDamage) || errors.Is(err, errEnough) || errors.Is(err, errFailed) || errors.Is(err, errUse) {
 		return
 	}
-	fmt.Fprintf(a.stderr, "stoa: %s\n", printable(inFlags(line(err))))
+	fmt.Fprintln(a.stderr, hanging("stoa: "+printable(inFlags(line(err))), a.errWidth))
 	if h := hint(cmd, err); h != "" && !a.quiet {
-		fmt.Fprintf(a.stderr, "  %s\n", h)
+		fmt.Fprintln(a.stderr, hanging("  "+h, a.errWidth))
 	}
 }
 

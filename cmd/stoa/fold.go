@@ -30,6 +30,44 @@ func folded(s string, width, most int) []string {
 	return out
 }
 
+// hanging breaks the lines of a message that are too long for the terminal between words, which stay whole so that they can be copied; what goes on is
+// indented. A width of 0 breaks nothing. Nor is a message broken that marks a place in the line above.
+func hanging(s string, width int) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		if i > 0 && strings.Trim(l, " ^") == "" {
+			return s
+		}
+	}
+	for i, l := range lines {
+		if width > 0 && cells(l) > width {
+			lines[i] = hung(l, width)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func hung(l string, width int) string {
+	lead := l[:len(l)-len(strings.TrimLeft(l, " "))]
+	var b strings.Builder
+	b.WriteString(lead)
+	at := len(lead)
+	for i, word := range strings.Split(l[len(lead):], " ") {
+		switch n := cells(word); {
+		case i == 0:
+			at += n
+		case at+1+n > width:
+			b.WriteString("\n" + lead + gutter)
+			at = len(lead) + len(gutter) + n
+		default:
+			b.WriteByte(' ')
+			at += 1 + n
+		}
+		b.WriteString(word)
+	}
+	return b.String()
+}
+
 // lineEnd is how many bytes of s fit in width cells: up to behind the last mark of the line's second half, or all that fits.
 func lineEnd(s string, width int) int {
 	at, end, mark := 0, 0, 0

@@ -77,7 +77,7 @@ func session(t *testing.T, old string) string {
 		}
 		var printed bytes.Buffer
 		a := newApp(strings.NewReader(""), &printed, &printed)
-		a.tty, a.width = true, 80
+		a.tty, a.width, a.errWidth = true, 80, 80
 		a.run(context.Background(), shellWords(command))
 		if file == "" {
 			out.Write(elapsed.ReplaceAll(printed.Bytes(), []byte("0.01 s")))

@@ -45,6 +45,7 @@ type verifyDoc struct {
 	Findings []findingDoc `json:"findings"`
 
 	unchecked int // notes that something has no checksums
+	width     int // of the terminal; 0: none
 }
 
 func (a *app) verifyCmd() *cobra.Command {
@@ -98,6 +99,9 @@ func (a *app) verify(cmd *cobra.Command, args []string, o stoa.OpenOptions, out 
 		}
 	}
 	doc := verifyDoc{Sources: args, Depth: o.Depth.String(), Findings: []findingDoc{}}
+	if a.tty {
+		doc.width = a.style(out).width
+	}
 	var failed error
 	err := a.put(ctx, out, func(w io.Writer) error {
 		failed = a.eachPath(ctx, cmd, args, func(p string) error { return verifyPath(ctx, p, o, out.form, w, &doc) })
@@ -179,7 +183,7 @@ func (d *verifyDoc) add(f region.Finding, form string, w io.Writer) error {
 	case "jsonl":
 		return writeLines(w, []findingDoc{docOfFinding(f)})
 	}
-	_, err := fmt.Fprintln(w, findingLine(f))
+	_, err := fmt.Fprintln(w, hanging(findingLine(f), d.width))
 	return err
 }
 
