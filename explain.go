@@ -63,7 +63,7 @@ func (t *Table) Explain(ctx context.Context, spec ScanSpec, analyze bool) (*Expl
 			if err := trace.Start(i, s.scan, in, true); err != nil {
 				return nil, err
 			}
-			for b, err := range scan.Run(ctx, s.scan, in, nil) {
+			for b, err := range s.run(ctx, in, nil) {
 				if err != nil {
 					return nil, err
 				}

@@ -153,6 +153,7 @@ func openAlone(ctx context.Context, tg found, o OpenOptions) (*source, []region.
 
 func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Finding, error) {
 	data := store.NewFew(tg.Tree, openFiles)
+	stamp := data.Stamp(ctx, tg.Name) // before anything is read: what changes later shows
 	meta := store.NewCache(data, metaCache)
 	inner := tg.Target
 	inner.Tree = meta
@@ -174,7 +175,7 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 	if tg.Table != "" {
 		name += "#" + tg.Table
 	}
-	return &source{name: name, stamp: stampOf(ctx, tg.Target), format: tg.format, reader: r, meta: meta,
+	return &source{name: name, file: tg.Name, stamp: stamp, format: tg.format, reader: r, meta: meta, data: data,
 		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(), Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
 }
 
@@ -187,15 +188,6 @@ func pagesOf(o OpenOptions) *vec.Cache {
 		return vec.NewCache(pageCache)
 	}
 	return vec.NewCache(o.KeepPages)
-}
-
-// stampOf is what shows that a file was changed.
-func stampOf(ctx context.Context, tg format.Target) string {
-	info, err := tg.Tree.Stat(ctx, tg.Name)
-	if err != nil || info.Dir {
-		return ""
-	}
-	return info.Stamp
 }
 
 // resolveAll finds the targets that the URIs name, and their formats.

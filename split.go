@@ -16,6 +16,7 @@ import (
 	"stoa/internal/scan"
 	"stoa/pred"
 	"stoa/region"
+	"stoa/store"
 	"stoa/vec"
 )
 
@@ -174,7 +175,8 @@ func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error)
 			err = fault.Invalidf("%s is more than one source", src.URI)
 		}
 		if err == nil && t.sources[0].planned() != src.Stamp {
-			err = fault.Invalidf("%s changed since the split was planned: it was %s, now it is %s", src.URI, src.Stamp, t.sources[0].planned())
+			err = &fault.Error{Class: fault.Invalid, At: fault.Span{Object: src.URI},
+				Cause: fmt.Errorf("it %w since the split was planned: it was %s, now it is %s", store.ErrChanged, src.Stamp, t.sources[0].planned())}
 		}
 		if t != nil {
 			out.tables = append(out.tables, t)
@@ -242,7 +244,7 @@ func (s *SplitTable) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.Re
 		for i, t := range s.tables {
 			in := spec.internal()
 			in.Pieces = slices.Clone(s.split.Sources[i].Pieces)
-			for b, err := range scan.Run(ctx, t.sources[0].scan, in, nil) {
+			for b, err := range t.sources[0].run(ctx, in, nil) {
 				if err != nil {
 					yield(nil, err)
 					return

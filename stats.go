@@ -45,7 +45,9 @@ func (t *Table) Stats(ctx context.Context, damaged Damaged, lost func(region.Los
 		if batched || changed {
 			some, err = batchStats(ctx, s, damaged, lost)
 		} else {
-			some, err = pageStats(ctx, s, damaged, lost)
+			if some, err = pageStats(ctx, s, damaged, lost); err == nil {
+				err = s.unchanged(ctx)
+			}
 		}
 		if err != nil {
 			return nil, err

@@ -21,6 +21,8 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -99,11 +101,17 @@ type Table struct {
 // source is one of a table's files.
 type source struct {
 	name   string
+	file   string // of the name, without a table's
 	stamp  string // of the file, when it was opened; "" = not known, or a directory
 	format *format.Format
 	reader format.Reader
 	meta   *store.Cache
+	data   *store.Few // where meta and scan read
 	scan   scan.Source
+
+	mu      sync.Mutex
+	checked time.Time     // when it was last found unchanged
+	pause   time.Duration // how long that is good for
 }
 
 // Schema is the table's schema.
@@ -168,11 +176,12 @@ func (s ScanSpec) internal() scan.Spec {
 		Alloc: s.Alloc, Ahead: s.Ahead, Unordered: s.Unordered, Parallel: s.Parallel, Memory: s.Memory}
 }
 
-// Scan reads the rows that spec selects, in order. At most one error comes, last, with a nil batch.
+// Scan reads the rows that spec selects, in order. At most one error comes, last, with a nil batch. One is that a file changed while it
+// was read (store.ErrChanged): then what came before may be of both.
 // Ranging again scans again.
 func (t *Table) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	if len(t.sources) == 1 { // nothing has to be fitted together
-		return scan.Run(ctx, t.sources[0].scan, spec.internal(), nil)
+		return t.sources[0].run(ctx, spec.internal(), nil)
 	}
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		sc, err := t.ScanSchema(spec)
@@ -183,7 +192,7 @@ func (t *Table) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordB
 		left := spec
 		for _, s := range t.sources {
 			var passed, given int64
-			for b, err := range scan.Run(ctx, s.scan, left.internal(), &passed) {
+			for b, err := range s.run(ctx, left.internal(), &passed) {
 				if err != nil {
 					yield(nil, err)
 					return

@@ -331,6 +331,12 @@ type Finder interface {
 	Findings() []region.Finding
 }
 
+// Shared is an optional interface of a Reader whose system may be writing while it is read.
+type Shared interface {
+	// Shared reports whether it is known to: files grow then, and what was read of them stays as it was.
+	Shared() bool
+}
+
 // Layout is how a table's rows are laid out by their values, in names of columns.
 type Layout struct {
 	Partitions []string // a directory a value

@@ -16,17 +16,21 @@ type Few struct {
 	Tree
 	limit int
 
-	mu    sync.Mutex
-	order *list.List // of *fewSource with an open source, most recent in front
+	mu     sync.Mutex
+	order  *list.List        // of *fewSource with an open source, most recent in front
+	stamps map[string]string // of the objects, from before they were first opened
 }
 
 // NewFew holds at most limit objects of t open, and those that are being read.
-func NewFew(t Tree, limit int) *Few { return &Few{Tree: t, limit: limit, order: list.New()} }
+func NewFew(t Tree, limit int) *Few {
+	return &Few{Tree: t, limit: limit, order: list.New(), stamps: map[string]string{}}
+}
 
 // Unwrap is the tree below.
 func (f *Few) Unwrap() Tree { return f.Tree }
 
 func (f *Few) Open(ctx context.Context, name string) (Source, error) {
+	f.Stamp(ctx, name)
 	src, err := f.Tree.Open(ctx, name)
 	if err != nil {
 		return nil, err
@@ -39,6 +43,44 @@ func (f *Few) Open(ctx context.Context, name string) (Source, error) {
 	defer f.mu.Unlock()
 	s.open(src)
 	return s, f.close()
+}
+
+// Stamp is that of the object when this was asked first, at the latest before it was first opened; "" if it is not known, or a directory.
+func (f *Few) Stamp(ctx context.Context, name string) string {
+	f.mu.Lock()
+	was, known := f.stamps[name]
+	f.mu.Unlock()
+	if known {
+		return was
+	}
+	info, err := f.Tree.Stat(ctx, name)
+	if err != nil { // why is told by Open
+		return ""
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, known := f.stamps[name]; !known {
+		f.stamps[name] = info.Stamp
+	}
+	return f.stamps[name]
+}
+
+// Unchanged is an error, ErrChanged, if the object's stamp is another than Stamp told. What is gone was read as it was; without a
+// stamp nothing is known.
+func (f *Few) Unchanged(ctx context.Context, name string) error {
+	was := f.Stamp(ctx, name)
+	if was == "" {
+		return nil
+	}
+	switch info, err := f.Tree.Stat(ctx, name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Stamp != was:
+		return fmt.Errorf("it %w while it was read: it was %s, now it is %s", ErrChanged, was, info.Stamp)
+	}
+	return nil
 }
 
 // close closes what is too much and not in use.
@@ -103,7 +145,7 @@ func (s *fewSource) use(ctx context.Context) (Source, error) {
 			return nil, err
 		}
 		if src.Size() != s.size {
-			return nil, errors.Join(fmt.Errorf("%s changed while it was read: it had %d bytes, now it has %d", s.name, s.size, src.Size()), src.Close())
+			return nil, errors.Join(fmt.Errorf("%s %w while it was read: it had %d bytes, now it has %d", s.name, ErrChanged, s.size, src.Size()), src.Close())
 		}
 		s.open(src)
 	}

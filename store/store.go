@@ -7,9 +7,13 @@ package store
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 )
+
+// ErrChanged is in errors about an object that is not what it was when it was opened, or when its reading was planned.
+var ErrChanged = errors.New("changed")
 
 // Source is one object, open for reading. It is safe for concurrent use.
 type Source interface {

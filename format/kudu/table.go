@@ -110,6 +110,9 @@ func (t *table) Order() []format.Key {
 	return out
 }
 
+// Shared reports whether a server may be at work: it appends to containers and logs.
+func (t *table) Shared() bool { return t.o.live }
+
 // Parts are the tablets. Their live rows are known only when all is read.
 func (t *table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {

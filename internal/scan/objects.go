@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -39,6 +41,13 @@ func (o *Objects) get(ctx context.Context, name string) (store.Source, error) {
 	}
 	o.open[name] = s
 	return s, nil
+}
+
+// Names are the objects that were opened.
+func (o *Objects) Names() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Collect(maps.Keys(o.open))
 }
 
 // readInto reads the bytes at into *buf, which it makes large enough. The file's word is believed only as far as the file

@@ -2,12 +2,14 @@ package scan
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"math"
 	"slices"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/store"
 	"stoa/vec"
 )
 
@@ -181,7 +183,8 @@ func (r *run) pieces(ctx context.Context) error {
 		}
 	}
 	if len(left) > 0 {
-		return fault.New(fault.Invalid, fault.Span{Object: left[0].Part}, "", "the split names a part that is not there, or not in this place")
+		return &fault.Error{Class: fault.Invalid, At: fault.Span{Object: left[0].Part},
+			Cause: fmt.Errorf("the table %w since the split was planned: the part is not there, or not in this place", store.ErrChanged)}
 	}
 	return nil
 }
@@ -191,7 +194,8 @@ func (r *run) piece(ctx context.Context, part format.Part, groups []format.RowGr
 		return err
 	}
 	if part.Stamp != p.Stamp {
-		return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "", "it changed since the split was planned: it was %s, now it is %s", p.Stamp, part.Stamp)
+		return &fault.Error{Class: fault.Invalid, At: fault.Span{Object: part.Ref},
+			Cause: fmt.Errorf("it %w since the split was planned: it was %s, now it is %s", store.ErrChanged, p.Stamp, part.Stamp)}
 	}
 	var mine []format.RowGroup
 	for _, i := range p.Groups {

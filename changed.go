@@ -1,0 +1,60 @@
+package stoa
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/scan"
+)
+
+// run is scan.Run of the source, which must be the same at the end as when it was opened. What is damaged in a file that changed is not its fault.
+func (s *source) run(ctx context.Context, spec scan.Spec, passed *int64) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for b, err := range scan.Run(ctx, s.scan, spec, passed) {
+			if errors.Is(err, fault.Corrupt) {
+				if changed := s.unchanged(ctx); changed != nil {
+					err = changed
+				}
+			}
+			if !yield(b, err) || err != nil {
+				return
+			}
+		}
+		if err := s.unchanged(ctx); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// unchanged is an error if the source's own file, or one in which its pages lie, is not what it was before it was opened. Who looks up
+// rows one by one should not wait for that each time: it is good for a moment, as file systems do not tell times more closely, and where there are
+// very many files for long enough that looking costs little.
+func (s *source) unchanged(ctx context.Context) error {
+	if shared, ok := s.reader.(format.Shared); ok && shared.Shared() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	began := time.Now()
+	if began.Sub(s.checked) < s.pause {
+		return nil
+	}
+	names := s.scan.Objects.Names()
+	if s.stamp != "" {
+		names = append(names, s.file)
+	}
+	for _, name := range names {
+		if err := s.data.Unchanged(ctx, name); err != nil {
+			return &fault.Error{Class: fault.Invalid, At: fault.Span{Object: name}, Cause: err}
+		}
+	}
+	s.checked = time.Now()
+	s.pause = max(time.Millisecond, 20*s.checked.Sub(began))
+	return nil
+}
