@@ -168,7 +168,7 @@ func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
 		err := readJSON(ctx, t.tree, name, t.opts.Limits, &s)
 		if err == nil && len(s.Locations) > 0 {
 			var out []place
-			if out, err = t.located(name, s); err == nil {
+			if out, err = t.located(name, s, l.id()); err == nil {
 				return out, nil
 			}
 		}
@@ -207,8 +207,9 @@ func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
 	return out, nil
 }
 
-// located are the places of the segment file name.
-func (t *managed) located(name string, s segmentFile) (out []place, err error) {
+// located are the places of the segment file name. They and their files say of which segment they are: a file that is another segment's would
+// have its rows twice, and this one's not at all.
+func (t *managed) located(name string, s segmentFile, segment string) (out []place, err error) {
 	for _, k := range sorted(s.Locations) {
 		f := s.Locations[k]
 		if !knownStatus(f.Status) {
@@ -229,6 +230,14 @@ func (t *managed) located(name string, s segmentFile) (out []place, err error) {
 		}
 		if i := slices.IndexFunc(p.indexes, func(n string) bool { return strings.ContainsAny(n, "/") || n == ".." }); i >= 0 {
 			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k, "the index file %q is a path, where a name is wanted", p.indexes[i])
+		}
+		of, ok := strings.CutPrefix(path.Base(k), "Segment_")
+		for i := 0; !ok && i < len(p.indexes); i++ { // as in a partition's directory
+			of, _ = segmentOf(p.indexes[i])
+			ok = of != "" && of != segment
+		}
+		if ok && of != segment {
+			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k, "this is of segment %s, but the file is named as that of segment %s", of, segment)
 		}
 		slices.Sort(p.indexes)
 		out = append(out, p)

@@ -119,23 +119,31 @@ func TestVerifySegmentBounds(t *testing.T) {
 	}
 }
 
-// TestVerifyExchangedSegmentFiles: the segment file of a segment in the place of another's names the directory of that, so that all rows are still read; the sizes tell.
+// TestVerifyExchangedSegmentFiles: the segment file of one segment in the place of another's, or in both places, names the directory of the wrong one. It is not followed.
 func TestVerifyExchangedSegmentFiles(t *testing.T) {
-	tree := loaded(t, filepath.Join(golden2, "managed/managed_alter"))
-	var names []string
-	for _, n := range tree.Names() {
-		if strings.HasPrefix(n, "t/Metadata/segments/") {
-			names = append(names, n)
+	for _, both := range []bool{true, false} {
+		tree := loaded(t, filepath.Join(golden2, "managed/managed_alter"))
+		var names []string
+		for _, n := range tree.Names() {
+			if strings.HasPrefix(n, "t/Metadata/segments/") {
+				names = append(names, n)
+			}
 		}
-	}
-	if len(names) != 2 {
-		t.Fatal(names)
-	}
-	a, b := tree.Bytes(names[0]), tree.Bytes(names[1])
-	tree.Put(names[0], b)
-	tree.Put(names[1], a)
-	if found := only(verdict(t, tree), "carbon.segment.size"); len(found) != 4 {
-		t.Errorf("%+v", found)
+		if len(names) != 2 {
+			t.Fatal(names)
+		}
+		a, b := tree.Bytes(names[0]), tree.Bytes(names[1])
+		want := 1
+		tree.Put(names[0], b)
+		if both {
+			tree.Put(names[1], a)
+			want = 2
+		}
+		found := only(verdict(t, tree), "carbon.segment.missing")
+		if len(found) != want || found[0].Severity != region.Error || found[0].At.Object != names[0] || !strings.HasPrefix(found[0].Path, "locationMap.") {
+			t.Errorf("both %v: %+v", both, found)
+		}
+		refused(t, "exchanged segment files", tree, "carbon.segment.missing")
 	}
 }
 
