@@ -21,10 +21,11 @@ import (
 
 // setFile is the object of a set of CFiles that names the others. It is written last.
 //
-//	{"stoa":"cfile-set","version":1,"schema":BASE64,"rows":N,"columns":[{"path":…,"file":…},…]}
+//	{"stoa":"cfile-set","version":1,"schema":BASE64,"rows":N,"columns":[{"path":…,"file":…},…],"blocks":[…]}
 //
 // schema is an encapsulated Arrow IPC schema message: the schema of the table before structs were flattened. The columns
-// stand in the schema's order; path is dotted.
+// stand in the schema's order; path is dotted. blocks, which directories of earlier versions do not have, and those without metadata in the files, is a digest
+// of each file's blocks.
 const setFile = "table.json"
 
 // setKind is the value of "stoa" in setFile.
@@ -37,6 +38,7 @@ type fileSet struct {
 	Schema  []byte      `json:"schema"` // base64 in JSON
 	Rows    int64       `json:"rows"`
 	Columns []setColumn `json:"columns"`
+	Blocks  []string    `json:"blocks,omitempty"` // of each of Columns what its file has as blocksKey; "": nothing
 }
 
 type setColumn struct {
@@ -99,6 +101,7 @@ func (t *tableWriter) open(ctx context.Context, l leaf, name string, several boo
 	o := t.opts.forLeaf(&l, several)
 	if !t.opts.plainMetadata {
 		o.Meta = []Pair{l.stored()}
+		o.ofSet = !t.single
 	}
 	if _, err := o.withDefaults(&l.col); err != nil { // before anything is created
 		return err
@@ -228,6 +231,7 @@ func (t *tableWriter) writeSet(ctx context.Context) (int64, error) {
 	set := fileSet{Stoa: setKind, Version: 1, Schema: schema, Rows: t.rows, Columns: []setColumn{}}
 	for _, c := range t.columns {
 		set.Columns = append(set.Columns, setColumn{c.path, c.file})
+		set.Blocks = append(set.Blocks, c.w.digest())
 	}
 	body, err := json.MarshalIndent(set, "", " ")
 	if err != nil {

@@ -70,6 +70,9 @@ func (t *fileSet) check(at fault.Span) error {
 			return fault.Corruptf(at, fmt.Sprintf("columns[%d].file", i), "%q is no file of the directory", c.File)
 		}
 	}
+	if len(t.Blocks) != 0 && len(t.Blocks) != len(t.Columns) {
+		return fault.Corruptf(at, "blocks", "%d, there are %d columns", len(t.Blocks), len(t.Columns))
+	}
 	if t.Rows < 0 {
 		return fault.Corruptf(at, "rows", "%d", t.Rows)
 	}
@@ -145,12 +148,19 @@ func (t *fileSet) leaves() ([]leaf, error) {
 }
 
 // belongs holds what the file of column i says of itself against what the set says of the column: the type of the values, and, of
-// files of our writer, the column's name, digits and scale. l is nil if the set has no schema. The number of rows is looked at elsewhere.
+// files of our writer, the column's name, digits and scale. l is nil if the set has no schema. The number of rows is looked at elsewhere; of what the blocks
+// hold, a digest tells whether they are those that were written.
 func (t *fileSet) belongs(f *file, i int, l *leaf) error {
 	at, path := f.footSpan(), t.Columns[i].Path
 	s, told := f.footer.stored()
 	if told && s.Name != "" && s.Name != path {
 		return fault.Corruptf(at, "footer.metadata["+fieldKey+"]", "the file is of column %q, %s has it for column %q", s.Name, setFile, path)
+	}
+	if i < len(t.Blocks) && t.Blocks[i] != "" {
+		d, has := f.footer.Get(blocksKey)
+		if string(d) != t.Blocks[i] && (has || told) { // a footer that is lost tells nothing
+			return fault.Corruptf(at, "footer.metadata["+blocksKey+"]", "%q, %s knows the file with %q: it is of another table, or of another time", d, setFile, t.Blocks[i])
+		}
 	}
 	if l == nil {
 		return nil

@@ -2,6 +2,7 @@ package cfile
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math"
 
@@ -47,6 +48,7 @@ type WriterOptions struct {
 	indexKey func([]byte) []byte // cuts the key out of a value (delta files), and turns off the cutting of separating keys
 	unsorted bool                // the values need not rise (delta files)
 	noKeys   bool                // no min_key and max_key (delta files)
+	ofSet    bool                // the footer keeps a digest of the blocks
 	batch    int                 // rows of a run of values, see fullAtRunEnd
 }
 
@@ -447,6 +449,14 @@ func (c *Writer) finishTree(t *indexTree) (*blockPtr, error) {
 	return &p, err
 }
 
+// digest is what blocksKey has; "": the file is none of a directory, or has no checksums.
+func (c *Writer) digest() string {
+	if !c.o.ofSet || !c.out.checksums {
+		return ""
+	}
+	return fmt.Sprintf("%08x", c.out.digest)
+}
+
 // meta is the footer's metadata: the keys, if there is a value index and a value, then what the options say.
 func (c *Writer) meta() []metaPair {
 	var lo, hi []byte
@@ -468,6 +478,9 @@ func (c *Writer) meta() []metaPair {
 	}
 	for _, p := range c.o.Meta {
 		out = append(out, metaPair{p.Key, p.Value})
+	}
+	if d := c.digest(); d != "" {
+		out = append(out, metaPair{blocksKey, []byte(d)})
 	}
 	return out
 }

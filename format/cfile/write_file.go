@@ -22,6 +22,7 @@ type outFile struct {
 	w         io.Writer
 	version   int
 	checksums bool
+	digest    uint32 // of the checksums of all blocks so far
 	comp      Compression
 	codec     *codec.Codec // nil: blocks are stored as they are
 	off       int64
@@ -80,6 +81,8 @@ func (o *outFile) block(b []byte) (blockPtr, error) {
 	}
 	if o.checksums {
 		stored = binary.LittleEndian.AppendUint32(stored, sum.CRC32C(stored))
+		own := append(binary.LittleEndian.AppendUint32(nil, o.digest), stored[len(stored)-4:]...)
+		o.digest = sum.CRC32C(own)
 	}
 	p := blockPtr{offset: o.off, size: int64(len(stored))}
 	return p, o.write(stored)

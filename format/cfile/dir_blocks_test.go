@@ -1,0 +1,76 @@
+package cfile_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/region"
+	"stoa/store"
+)
+
+// oneOfTwo is a directory of columns a and b; b begins with first.
+func oneOfTwo(t *testing.T, first int64, opts map[string]string) map[string][]byte {
+	t.Helper()
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "b", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
+	for i := range int64(100) {
+		b.Field(0).(*array.Int64Builder).Append(i)
+		b.Field(1).(*array.Int64Builder).Append(first + i)
+	}
+	tree := store.NewMemory(nil)
+	w, err := cfile.Format.Create(t.Context(), tree.Sink("t"), sc, format.WriteOptions{Rows: -1, Dir: true, Opts: opts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(t.Context(), b.NewRecordBatch()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	for _, n := range tree.Names() {
+		out[n] = tree.Bytes(n)
+	}
+	return out
+}
+
+// TestColumnOfAnotherTable: the file of a column of another table, of the same name, type, size and number of rows, is not read for the table's.
+func TestColumnOfAnotherTable(t *testing.T) {
+	for _, opts := range []map[string]string{{}, {"compression": "lz4"}, {"plain-metadata": "true"}, {"checksums": "false"}} {
+		mine, other := oneOfTwo(t, 1000, opts), oneOfTwo(t, 2000, opts)
+		for exchanged, files := range map[bool]map[string][]byte{false: maps.Clone(mine), true: maps.Clone(mine)} {
+			if exchanged {
+				files["t/b.cfile"] = other["t/b.cfile"]
+			}
+			sealed := len(opts) == 0 || opts["compression"] != "" // without metadata, or without checksums of the blocks, nothing can tell
+			want := exchanged && sealed
+			tg := format.Target{Tree: store.NewMemory(files), Name: "t"}
+			if r, err := cfile.Format.Open(t.Context(), tg, format.OpenOptions{}); (err != nil) != want || want && !strings.Contains(err.Error(), "of another table") {
+				t.Errorf("%v, exchanged %t: open: %v", opts, exchanged, err)
+			} else if err == nil {
+				r.Close()
+			}
+			for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+				told := 0
+				for f := range cfile.Format.Verify(t.Context(), tg, format.OpenOptions{Depth: depth}) {
+					if f.Severity == region.Error {
+						if told++; f.Code != "cfile.set" || f.Column != "b" || f.At.Object != "t/b.cfile" {
+							t.Errorf("%+v", f)
+						}
+					}
+				}
+				if told != map[bool]int{true: 1}[want] {
+					t.Errorf("%v, exchanged %t, %v: %d errors", opts, exchanged, depth, told)
+				}
+			}
+		}
+	}
+}
