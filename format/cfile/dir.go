@@ -357,6 +357,9 @@ func joined(a, b arrow.Metadata) arrow.Metadata {
 // describeDir describes the files of a table one after the other.
 func describeDir(ctx context.Context, tg format.Target, o format.DescribeOptions, yield func(region.Node, error) bool) {
 	set, err := readSet(ctx, tg)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = noSet(tg)
+	}
 	if err != nil {
 		yield(region.Node{}, err)
 		return
@@ -373,7 +376,12 @@ func describeDir(ctx context.Context, tg format.Target, o format.DescribeOptions
 	}
 	for _, c := range set.Columns {
 		d := &describer{ctx: ctx, pages: o.Pages, yield: yield}
-		if err := d.object(format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}, o.OpenOptions); err != nil && !d.stopped {
+		name := inDir(tg, c.File)
+		err := d.object(format.Target{Tree: tg.Tree, Name: name}, o.OpenOptions)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = missing(name, c)
+		}
+		if err != nil && !d.stopped {
 			yield(region.Node{}, err)
 			return
 		}
