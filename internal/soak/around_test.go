@@ -55,10 +55,9 @@ func aroundRedFile(l *layout, sp span, t *touched, opts map[string]string) bool 
 		return false
 	}
 	for g, rows := range l.groups {
-		from, to := l.extent(sp.file, g)
-		if next, _ := l.extent(sp.file, g+1); next > 0 {
-			to = next
-		} else {
+		from, _ := l.extent(sp.file, g)
+		to, _ := l.extent(sp.file, g+1)
+		if to == 0 {
 			to = size(sp.file)
 		}
 		if from > 0 && from < sp.to && sp.from < to && (sp.gone || sp.from < l.end(sp.file, g) || opts["generation"] == "A") {
