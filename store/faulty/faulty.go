@@ -134,8 +134,9 @@ type Sink struct {
 	At    int64
 	Delay time.Duration
 
-	n   atomic.Int64
-	Hit atomic.Bool // the operation came, and misbehaved
+	n     atomic.Int64
+	Reads atomic.Int64 // of scratch files
+	Hit   atomic.Bool  // the operation came, and misbehaved
 }
 
 // Count is how many operations there were.
@@ -224,6 +225,7 @@ type scratch struct {
 func (c *scratch) Write(b []byte) (int, error) { return c.s.write(c.Scratch, b) }
 
 func (c *scratch) ReadAt(p []byte, off int64) (int, error) {
+	c.s.Reads.Add(1)
 	if !c.s.bad(Fail, Short, Slow, Wrong) {
 		return c.Scratch.ReadAt(p, off)
 	}
