@@ -149,7 +149,8 @@ func TestSplitsAreTheScan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, rowsOf(t, part.Scan(context.Background(), stoa.ScanSpec{Batch: rapid.SampledFrom([]int{0, 100}).Draw(t, "batch")}))...)
+			got = append(got, rowsOf(t, part.Scan(context.Background(), stoa.ScanSpec{Batch: rapid.SampledFrom([]int{0, 100}).Draw(t, "batch"),
+				Parallel: rapid.SampledFrom([]int{0, 3}).Draw(t, "parallel"), Memory: rapid.SampledFrom([]int64{0, 1 << 20}).Draw(t, "memory")}))...)
 			part.Close()
 		}
 		most[filepath.Base(place)] = max(most[filepath.Base(place)], n)
@@ -350,7 +351,7 @@ func TestSplitsOfRealFiles(t *testing.T) {
 					if err != nil {
 						t.Fatal(place, err)
 					}
-					got = append(got, rowsOf(t, part.Scan(context.Background(), stoa.ScanSpec{}))...)
+					got = append(got, rowsOf(t, part.Scan(context.Background(), stoa.ScanSpec{Parallel: n % 3, Batch: 50}))...)
 					part.Close()
 					if n++; n >= 300 && target == 1 { // every row may be a split of its own
 						break

@@ -49,6 +49,8 @@ func (a *app) countCmd() *cobra.Command {
 		},
 	}
 	sel.registerRows(cmd)
+	sel.registerParallel(cmd)
+	sel.registerMemory(cmd)
 	dmg.register(cmd, "fail")
 	out.register(cmd, countForms, "default text")
 	src.register(a, cmd)

@@ -109,6 +109,8 @@ of it is read, and by what means the rest is passed over. Only metadata is read.
 	}
 	sel.registerColumns(a, cmd, &src)
 	sel.registerWhere(cmd)
+	sel.registerParallel(cmd)
+	sel.registerMemory(cmd)
 	cmd.Flags().BoolVar(&analyze, "analyze", false, "run the scan and tell what it did")
 	out.register(cmd, explainForms, "default text")
 	src.register(a, cmd)

@@ -32,6 +32,7 @@ type selectFlags struct {
 func (f *selectFlags) register(a *app, cmd *cobra.Command, src *sourceFlags) {
 	f.registerColumns(a, cmd, src)
 	f.registerRows(cmd)
+	f.registerParallel(cmd)
 }
 
 // registerColumns is for a verb that has its own way of choosing rows.
@@ -52,10 +53,14 @@ func (f *selectFlags) registerWhere(cmd *cobra.Command) {
 	f.whereSet = func() bool { return fl.Changed("where") }
 	fl.StringVarP(&f.where, "where", "w", "", "read only rows for which the `PREDICATE` is true, such as \"price > 3 and name like 'a%'\"")
 	fl.BoolVar(&f.unordered, "unordered", false, "give up the order that the table promises, for speed")
-	fl.IntVar(&f.parallel, "parallel", 0, "read with `N` workers (default: as many as there are cores)")
 }
 
-// registerMemory is for the verbs that only read.
+// registerParallel is for the verbs that read rows.
+func (f *selectFlags) registerParallel(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "read with `N` workers (default: as many as there are cores)")
+}
+
+// registerMemory is for those of them that do not write, too: there --memory is the writer's.
 func (f *selectFlags) registerMemory(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.memory, "memory", "", "hold about `SIZE` of rows at a time, for example 64MiB (default: windows of 65,536 rows a worker)")
 }

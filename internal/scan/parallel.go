@@ -119,6 +119,12 @@ func (r *run) dispatch(ctx context.Context, queue, work chan<- *task) bool {
 // tasks cuts the scan.
 func (r *run) tasks(ctx context.Context) iter.Seq2[*task, error] {
 	return func(yield func(*task, error) bool) {
+		if r.plan.spec.Pieces != nil {
+			if err := r.pieces(ctx, r.cutPieces(yield)); err != nil && err != errLeft {
+				yield(&task{}, err)
+			}
+			return
+		}
 		for part, err := range r.src.Reader.Parts(ctx, r.plan.query) {
 			var groups []format.RowGroup
 			var lost *region.Loss
@@ -133,7 +139,7 @@ func (r *run) tasks(ctx context.Context) iter.Seq2[*task, error] {
 				return
 			}
 			for _, c := range r.plan.clusters(groups, r.src.Reader.Order()) {
-				for _, t := range r.plan.cutUp(c) {
+				for _, t := range r.plan.cutUp(c, vec.Range{}) {
 					if !yield(t, nil) {
 						return
 					}
@@ -143,15 +149,35 @@ func (r *run) tasks(ctx context.Context) iter.Seq2[*task, error] {
 	}
 }
 
-func (p *plan) cutUp(groups []format.RowGroup) []*task {
+// cutPieces gives pieces on, cut up.
+func (r *run) cutPieces(yield func(*task, error) bool) func(*task) error {
+	return func(t *task) error {
+		all := []*task{t}
+		if t.lost == nil {
+			all = r.plan.cutUp(t.groups, t.rows)
+		}
+		for _, one := range all {
+			if !yield(one, nil) {
+				return errLeft
+			}
+		}
+		return nil
+	}
+}
+
+// cutUp makes tasks of row groups, or of these rows of the only one; no rows are all.
+func (p *plan) cutUp(groups []format.RowGroup, rows vec.Range) []*task {
 	step := int64(taskWindows * p.spec.Batch)
-	g := groups[0]
-	if len(groups) > 1 || g.Rows <= step || p.batched {
-		return []*task{{groups: groups}}
+	all := rows
+	if rows == (vec.Range{}) {
+		all.To = groups[0].Rows
+	}
+	if len(groups) > 1 || all.Len() <= step || p.batched {
+		return []*task{{groups: groups, rows: rows}}
 	}
 	var out []*task
-	for at := int64(0); at < g.Rows; at += step {
-		out = append(out, &task{groups: groups, rows: vec.Range{From: at, To: min(at+step, g.Rows)}})
+	for at := all.From; at < all.To; at += step {
+		out = append(out, &task{groups: groups, rows: vec.Range{From: at, To: min(at+step, all.To)}})
 	}
 	return out
 }
@@ -192,13 +218,10 @@ func (r *run) worker(ctx context.Context, t *task) {
 	w := &run{plan: &mine, src: r.src}
 	w.out = newCollector(&mine, send)
 	var err error
-	switch {
-	case t.lost != nil:
+	if t.lost != nil {
 		losses = append(losses, *t.lost)
-	case t.rows == (vec.Range{}):
-		err = w.cluster(ctx, t.groups)
-	default:
-		_, err = w.read(ctx, t.groups[0], t.rows)
+	} else {
+		err = w.do(ctx, t)
 	}
 	if err == nil || errors.Is(err, errStop) {
 		err = w.out.flush()
@@ -211,6 +234,15 @@ func (r *run) worker(ctx context.Context, t *task) {
 	default:
 		t.whole = send(nil, err)
 	}
+}
+
+// do reads a task of row groups.
+func (r *run) do(ctx context.Context, t *task) error {
+	if t.rows == (vec.Range{}) {
+		return r.cluster(ctx, t.groups)
+	}
+	_, err := r.read(ctx, t.groups[0], t.rows)
+	return err
 }
 
 // tells cuts a loss to the task's rows: a page that two tasks read is lost once.

@@ -150,8 +150,8 @@ func (p Piece) divide(target int64, single bool) []Piece {
 	return out
 }
 
-// pieces reads the pieces that the spec names and nothing else.
-func (r *run) pieces(ctx context.Context) error {
+// pieces gives the pieces that the spec names as tasks, in order.
+func (r *run) pieces(ctx context.Context, give func(*task) error) error {
 	left := r.plan.spec.Pieces
 	for part, err := range r.src.Reader.Parts(ctx, r.plan.query) {
 		if err != nil {
@@ -168,7 +168,9 @@ func (r *run) pieces(ctx context.Context) error {
 			return err
 		}
 		if lost != nil {
-			r.lose(*lost)
+			if err := give(&task{lost: lost}); err != nil {
+				return err
+			}
 			left = left[1:]
 			for len(left) > 0 && left[0].Part == part.Ref {
 				left = left[1:]
@@ -176,7 +178,7 @@ func (r *run) pieces(ctx context.Context) error {
 			continue
 		}
 		for len(left) > 0 && left[0].Part == part.Ref {
-			if err := r.piece(ctx, part, groups, left[0]); err != nil {
+			if err := r.piece(part, groups, left[0], give); err != nil {
 				return err
 			}
 			left = left[1:]
@@ -189,7 +191,7 @@ func (r *run) pieces(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) piece(ctx context.Context, part format.Part, groups []format.RowGroup, p Piece) error {
+func (r *run) piece(part format.Part, groups []format.RowGroup, p Piece, give func(*task) error) error {
 	if err := p.Check("piece"); err != nil {
 		return err
 	}
@@ -206,12 +208,11 @@ func (r *run) piece(ctx context.Context, part format.Part, groups []format.RowGr
 		mine = append(mine, groups[k])
 	}
 	if p.Rows == (vec.Range{}) {
-		return r.cluster(ctx, mine)
+		return give(&task{groups: mine})
 	}
 	g := mine[0]
 	if g.Rows >= 0 && p.Rows.To > g.Rows {
 		return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "", "the split names rows %d to %d, the row group has %d", p.Rows.From, p.Rows.To, g.Rows)
 	}
-	_, err := r.read(ctx, g, p.Rows)
-	return err
+	return give(&task{groups: mine, rows: p.Rows})
 }

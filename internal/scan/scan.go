@@ -172,11 +172,17 @@ type run struct {
 }
 
 func (r *run) all(ctx context.Context) error {
-	if r.plan.spec.Pieces != nil {
-		return r.pieces(ctx)
-	}
 	if r.plan.spec.Parallel > 1 && r.plan.spec.Rows == (vec.Range{}) { // positions are counted one by one
 		return r.together(ctx)
+	}
+	if r.plan.spec.Pieces != nil {
+		return r.pieces(ctx, func(t *task) error {
+			if t.lost != nil {
+				r.lose(*t.lost)
+				return nil
+			}
+			return r.do(ctx, t)
+		})
 	}
 	for part, err := range r.src.Reader.Parts(ctx, r.plan.query) {
 		if err != nil {
