@@ -83,6 +83,9 @@ func (t *Table) Plan(ctx context.Context, spec ScanSpec, target int64) iter.Seq2
 	}
 }
 
+// PlanName is the Plan of all splits that Plan(spec) gives, also if it gives none.
+func (t *Table) PlanName(spec ScanSpec) string { return t.blank(spec).Plan }
+
 // blank is a split without pieces.
 func (t *Table) blank(spec ScanSpec) Split {
 	b := Split{Version: SplitVersion, Opts: t.opened.Opts, NoVerify: t.opened.NoVerify, Columns: spec.Columns, Unordered: spec.Unordered}

@@ -15,6 +15,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/kudu"
+	"stoa/store"
 )
 
 // The exit statuses.
@@ -65,7 +66,7 @@ func status(err error) int {
 	switch {
 	case err == nil, errors.Is(err, errEnough):
 		return statusFine
-	case errors.As(err, &cut):
+	case errors.As(err, &cut), errors.Is(err, store.ErrChanged): // whoever asks again asks for something else
 		return statusCannot
 	case errors.Is(err, errDamage), errors.Is(err, fault.Corrupt):
 		return statusDamage
@@ -160,6 +161,10 @@ func hint(cmd *cobra.Command, err error) string {
 		return "stoa " + cmd.Name() + " --help tells more"
 	case errors.Is(err, kudu.ErrElsewhere):
 		return ""
+	case errors.Is(err, store.ErrChanged) && cmd != nil && cmd.Name() == "scan":
+		return "stoa plan makes new splits; what is to be read must stay as it is until the last of them is"
+	case errors.Is(err, store.ErrChanged):
+		return "read it again when nothing writes to it"
 	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening) && cmd != nil && cmd.Name() == "recover" && !strings.Contains(err.Error(), "="):
 		return "stoa verify tells more"
 	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening) && cmd != nil && cmd.Name() == "recover": // the message names options

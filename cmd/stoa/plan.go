@@ -17,7 +17,7 @@ import (
 // planEnd is the last line of a plan: a plan without it was cut.
 type planEnd struct {
 	End    bool   `json:"end"`
-	Plan   string `json:"plan,omitempty"`
+	Plan   string `json:"plan"`
 	Splits int    `json:"splits"`
 	Bytes  int64  `json:"bytes"`
 }
@@ -46,7 +46,7 @@ to read it, but the data, which must lie at the same path there; stoa scan --spl
 			if err != nil {
 				return err
 			}
-			if args, err = absolute(args); err != nil {
+			if args, err = lasting(args); err != nil {
 				return err
 			}
 			t, err := src.open(ctx, a, args)
@@ -59,12 +59,11 @@ to read it, but the data, which must lie at the same path there; stoa scan --spl
 			}
 			err = a.put(ctx, &out, func(w io.Writer) error {
 				enc := json.NewEncoder(w)
-				end := planEnd{End: true}
+				end := planEnd{End: true, Plan: t.PlanName(spec)}
 				for s, err := range t.Plan(ctx, spec, target) {
 					if err != nil {
 						return err
 					}
-					end.Plan = s.Plan
 					end.Splits++
 					end.Bytes += s.Bytes
 					if err := enc.Encode(s); err != nil {
@@ -84,14 +83,15 @@ to read it, but the data, which must lie at the same path there; stoa scan --spl
 	return cmd
 }
 
-// absolute makes the paths mean the same in every directory: a split may be read in another one.
-func absolute(args []string) ([]string, error) {
+// lasting makes the paths mean the same in every directory: a split may be read in another one, and by another process, for which
+// standard input and pipes are not there.
+func lasting(args []string) ([]string, error) {
 	out := slices.Clone(args)
 	for i, arg := range args {
-		if arg == dash {
-			continue
-		}
 		place := withoutTable(arg)
+		if arg == dash || isPipe(place) {
+			return nil, &useError{"a plan of " + arg + " could be read by nobody: what comes through a pipe is not there for others", "write it to a file, and plan that; stoa cat reads a pipe"}
+		}
 		full, err := filepath.Abs(place)
 		if err != nil {
 			return nil, err
@@ -110,7 +110,9 @@ func (a *app) scanCmd() *cobra.Command {
 		Long: `Read a split that stoa plan made, as an Arrow stream. SPLIT is the JSON itself, a FILE that holds it, or - for standard input.
 The exit status is 0 only if all of the split was written, and only then does the stream have its end mark: a reader can tell a
 stream that was cut from one that ended. With status 3 the stream has its end mark, too, and the table is known not to be whole:
-rows were passed over (--damaged), or it was told before. With any other status the stream is cut, or empty, however it ends.`,
+rows were passed over (--damaged), or it was told before. With any other status the stream is cut within a message, or empty:
+1 for damage, a file that changed since it was planned or while it was read, one that is gone, and all else that could not
+be read; 2 for what is no split, or not one of this version, and other wrong use.`,
 		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | wc -l
   stoa scan --split split.json -o part.parquet`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -128,8 +130,8 @@ rows were passed over (--damaged), or it was told before. With any other status 
 			if err != nil {
 				return err
 			}
-			spec := stoa.ScanSpec{Alloc: pool}
-			if err := r.damageFlags.apply(&spec); err != nil {
+			spec, err := r.spec()
+			if err != nil {
 				return err
 			}
 			s, err := a.readSplit(split)
@@ -151,6 +153,8 @@ rows were passed over (--damaged), or it was told before. With any other status 
 	}
 	cmd.Flags().StringVar(&split, "split", "", "the `SPLIT`: JSON, a file, or - (needed)")
 	cmd.MarkFlagRequired("split")
+	r.registerParallel(cmd)
+	r.registerMemory(cmd)
 	r.outputFlags.register(cmd, rowForms, "default: what the extension of -o says, else arrow")
 	r.damageFlags.register(cmd, "fail")
 	return cmd

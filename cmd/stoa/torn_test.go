@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+)
+
+// TestTornOutput: an Arrow stream on standard output that damage ends is cut to other readers, too; what they had read is right. stoa reads it with
+// status 3, and a stream that only lacks its end mark as well, whatever it makes of it.
+func TestTornOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var rows strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&rows, "{\"n\":%d}\n", i)
+	}
+	if err := os.WriteFile("n.jsonl", []byte(rows.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	stoa := func(want int, args ...string) []byte {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if got := run(context.Background(), args, nil, &stdout, &stderr); got != want {
+			t.Errorf("stoa %s: status %d, not %d: %s", strings.Join(args, " "), got, want, &stderr)
+		}
+		return stdout.Bytes()
+	}
+	stoa(statusFine, "convert", "n.jsonl", "-o", "n.cfile")
+	whole := stoa(statusFine, "cat", "n.cfile", "-f", "arrow")
+	if n, err := judge(whole); n != 200_000 || err != nil {
+		t.Fatal(n, err)
+	}
+	damaged, err := os.ReadFile("n.cfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged[len(damaged)*9/10] ^= 1
+	if err := os.WriteFile("n.cfile", damaged, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	split, _, _ := strings.Cut(string(stoa(statusFine, "plan", "n.cfile")), "\n")
+	for status, args := range map[int][]string{statusDamage: {"cat", "n.cfile", "-f", "arrow"}, statusCannot: {"scan", "--split", split}} {
+		out := stoa(status, args...)
+		if n, err := judge(out); err == nil || n == 0 {
+			t.Errorf("%s: a reader finds %d rows, and %v", args[0], n, err)
+		}
+		if err := os.WriteFile("torn.arrow", out, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		stoa(statusDamage, "count", "torn.arrow")
+	}
+	if err := os.WriteFile("cut.arrow", whole[:len(whole)-8], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"count", "cat -o c.csv", "convert -o c.parquet", "verify", "scan"} {
+		args := strings.Fields(verb)
+		args = append(args, "cut.arrow")
+		if verb == "scan" {
+			split, _, _ := strings.Cut(string(stoa(statusFine, "plan", "cut.arrow")), "\n")
+			args = []string{"scan", "--split", split}
+		}
+		stoa(statusDamage, args...)
+		if verb != "scan" {
+			stoa(statusFine, append(args, "--partial")...)
+		}
+	}
+}
+
+// judge is how many rows arrow-go's own reader finds in a stream, and what it says at the end.
+func judge(stream []byte) (rows int64, err error) {
+	r, err := ipc.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		return 0, err
+	}
+	defer r.Release()
+	for r.Next() {
+		rows += r.RecordBatch().NumRows()
+	}
+	return rows, r.Err()
+}
