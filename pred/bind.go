@@ -72,7 +72,7 @@ func (b *binder) test(e *Expr, op Op) (*Expr, error) {
 	d := domainOf(col.Type)
 	if op == OpIsNull || op == OpIsNotNull {
 		if hasNoValidity(col.Type) {
-			return nil, e.src.blame(atColumn, fault.Unsupportedf(fault.Span{}, "", "testing column %s, which is a %s", e.Column, col.Type))
+			return nil, e.src.blame(atColumn, fault.Unsupportedf(fault.Span{}, "", "column %s is a %s: its nulls are those of what it is made of, and cannot be tested", e.Column, col.Type))
 		}
 		out.leaf = &leaf{dom: d, kind: leafNull, neg: op == OpIsNotNull}
 		return out, nil

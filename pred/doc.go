@@ -73,6 +73,7 @@
 //	dictionary                     as its values
 //	null                           any; the answer is always unknown
 //	list, map, struct, …           none; only is null
+//	union, run ends                none; not even that: they have no nulls of their own
 //
 // Anything else is an error of class Invalid.
 //

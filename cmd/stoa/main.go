@@ -3,7 +3,7 @@
 // Data goes to standard output, everything else to standard error. The exit status is
 //
 //	0  fine
-//	1  could not do it: I/O, not supported, not found
+//	1  could not do it: I/O, not supported, not found, changed while it was read
 //	2  wrong use: a flag, a column, a predicate
 //	3  damage: found by verify, met by a reading verb, or something was lost in recover;
 //	   or a difference, by diff
