@@ -111,6 +111,10 @@ of it is read, and by what means the rest is passed over. Only metadata is read.
 	sel.registerWhere(cmd)
 	sel.registerParallel(cmd)
 	sel.registerMemory(cmd)
+	for _, name := range []string{"parallel", "memory"} {
+		f := cmd.Flags().Lookup(name)
+		f.Usage = "with --analyze: " + f.Usage
+	}
 	cmd.Flags().BoolVar(&analyze, "analyze", false, "run the scan and tell what it did")
 	out.register(cmd, explainForms, "default text")
 	src.register(a, cmd)
