@@ -415,6 +415,26 @@ func (m *fileMeta) check(at fault.Span) error {
 	return nil
 }
 
+// agree holds the number of rows against that which the row groups have together.
+func (m *fileMeta) agree(total int64, at fault.Span) error {
+	if total == m.rows {
+		return nil
+	}
+	return fault.Corruptf(at, "file_metadata.num_rows", "%d, but the row groups have %d", m.rows, total)
+}
+
+// told reports whether the row groups have as many rows as the file is said to have, as far as they say it themselves.
+func (m *fileMeta) told() bool {
+	total := int64(0)
+	for _, g := range m.groups {
+		if g.rows < 0 {
+			return true
+		}
+		total += g.rows
+	}
+	return total == m.rows
+}
+
 func rowGroupPath(i int) string { return "row_groups[" + strconv.Itoa(i) + "]" }
 
 func chunkPath(group, col int) string {

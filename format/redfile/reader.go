@@ -88,7 +88,62 @@ func (f *file) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]
 		}
 		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: rows, Bytes: f.stored(i, q.Cols)}
 	}
-	return out, nil
+	return out, f.rowsAgree(ctx)
+}
+
+// rowsAgree holds the file's number of rows against its row groups: where they differ one is damaged, and if it is the list of row groups,
+// rows would be missing without a word. What does not say its rows is not held against anything.
+func (f *file) rowsAgree(ctx context.Context) error {
+	if f.meta.rows < 0 {
+		return nil // put together again: nothing told of a number
+	}
+	total := int64(0)
+	for i := range f.meta.groups {
+		rows := f.meta.groups[i].rows
+		if rows < 0 {
+			rows = f.rowsOfColumn(ctx, i)
+		}
+		if rows < 0 {
+			return ctx.Err() // reading the chunk tells what is wrong there
+		}
+		total += rows
+	}
+	err := f.meta.agree(total, f.metaAt)
+	if err != nil && f.columnsDiffer(ctx) {
+		return ctx.Err() // it is a column that is damaged, and is lost alone
+	}
+	return err
+}
+
+// rowsOfColumn is how many rows a row group has by the metadata of its first column that does not repeat, and that can be read; -1: there is none.
+func (f *file) rowsOfColumn(ctx context.Context, group int) int64 {
+	for col := range f.leaves {
+		if f.leaves[col].maxRep > 0 {
+			continue
+		}
+		if m, err := f.columnMeta(ctx, group, col); err == nil {
+			return m.values
+		} else if ctx.Err() != nil {
+			return -1
+		}
+	}
+	return -1
+}
+
+// columnsDiffer reports whether columns of a row group that does not say its rows itself contradict each other.
+func (f *file) columnsDiffer(ctx context.Context) bool {
+	for i := range f.meta.groups {
+		if f.meta.groups[i].rows >= 0 {
+			continue
+		}
+		rows := f.rowsOfColumn(ctx, i)
+		for col := range f.leaves {
+			if m, err := f.columnMeta(ctx, i, col); f.leaves[col].maxRep == 0 && err == nil && m.values != rows {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // stored is the size of the columns' pages in a row group, without their headers; 0 if it is not known, as only the metadata at the chunks
@@ -112,17 +167,8 @@ func (f *file) rowsOf(ctx context.Context, group int) (int64, error) {
 	case len(f.meta.groups) == 1 && f.meta.rows >= 0:
 		return f.meta.rows, nil
 	}
-	for col := range f.leaves {
-		if f.leaves[col].maxRep > 0 {
-			continue
-		}
-		if m, err := f.columnMeta(ctx, group, col); err == nil {
-			return m.values, nil
-		} else if ctx.Err() != nil {
-			return -1, err
-		}
-	}
-	return -1, nil
+	rows := f.rowsOfColumn(ctx, group)
+	return rows, ctx.Err()
 }
 
 // Meta is the facts of the file.

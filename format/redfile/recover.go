@@ -50,6 +50,11 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	if opened && err == nil && path.Base(tg.Name) == metadataFile {
 		err = r.strange(o)
 	}
+	if opened && err == nil {
+		if odd := f.rowsAgree(ctx); odd != nil {
+			return r.disagree(o, opts, odd)
+		}
+	}
 	if err == nil {
 		f.lookAround(ctx)
 		return f, nil, nil
@@ -87,6 +92,51 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	return out, r.findings, nil
 }
 
+// disagree recovers a file whose number of rows is not that of its row groups, as odd says: one of them is damaged. The file is walked as if
+// it had no metadata but the schema; what the metadata tells of is taken where that gives no fewer rows.
+func (r *rescue) disagree(o format.OpenOptions, opts readOptions, odd error) (format.Reader, []region.Finding, error) {
+	f := r.f
+	if !errors.Is(odd, fault.Corrupt) {
+		f.Close()
+		return nil, nil, odd
+	}
+	said := f.meta.rows
+	bare := f.meta
+	bare.groups = nil
+	r.known, r.doubted = &bare, f.metaAt.Off-f.at.Off
+	var out *file
+	var err error
+	if path.Base(f.at.Object) == metadataFile { // it has no pages, but the parts are whole files
+		out, err = r.gather(o, opts)
+	} else {
+		out, err = r.run(o, opts)
+	}
+	if err != nil && !errors.Is(err, fault.Corrupt) {
+		f.Close()
+		return nil, r.findings, err
+	}
+	f.meta.rows = -1 // its row groups are believed, each by itself
+	if have := f.known(r.ctx); err != nil || out == nil || out.known(r.ctx) <= have {
+		out, r.findings = f, nil
+		f.lookAround(r.ctx)
+	}
+	r.blame("redfile.rows", odd)
+	if out.known(r.ctx) == said {
+		r.findings[len(r.findings)-1].Lost = 0
+	}
+	return out, r.findings, nil
+}
+
+// known is how many rows the row groups have that say so.
+func (f *file) known(ctx context.Context) (total int64) {
+	for i := range f.meta.groups {
+		if n, err := f.rowsOf(ctx, i); err == nil {
+			total += max(0, n)
+		}
+	}
+	return total
+}
+
 func pathOf(err error) string {
 	var e *fault.Error
 	if errors.As(err, &e) {
@@ -106,6 +156,8 @@ type rescue struct {
 	groups []rowGroup
 	lost   map[chunkKey]error
 	marker []byte
+	// doubted is where metadata is that is not believed, 0: none is.
+	doubted int64
 
 	chunks []foundChunk           // not yet in a row group, by their offsets
 	seen   map[string]*columnMeta // the first one of each path
@@ -282,12 +334,20 @@ func (r *rescue) structure(pos int64) (int64, error) {
 	if !ok || r.unsure && !r.own(m, pos) || r.marker != nil && !bytes.Equal(m.marker(), r.marker) {
 		return -1, nil
 	}
+	if !r.believes(m, pos) {
+		return pos + n, nil
+	}
 	if len(m.groups) >= len(r.groups) { // what it tells is surer than what was put together
 		r.groups, r.known, r.chunks = m.groups, m, nil
 		clear(r.lost)
 	}
 	r.start, r.end, r.unsure = pos+n, pos+n, false
 	return pos + n, nil
+}
+
+// believes reports whether metadata at pos may say which row groups there are: one that contradicts its own number of rows does not.
+func (r *rescue) believes(m *fileMeta, pos int64) bool {
+	return m.told() && (r.doubted == 0 || pos != r.doubted)
 }
 
 // found notes a chunk whose metadata is at pos, of n bytes.

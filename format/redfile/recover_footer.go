@@ -265,7 +265,7 @@ func (r *rescue) footerBefore(pos int64, peek func(off, n int64) []byte) *fileMe
 		return nil
 	}
 	m, size, ok := r.fileMeta(start, pos-4)
-	if !ok || size != n || !r.plausible(m, start) || !r.own(m, start) {
+	if !ok || size != n || !r.believes(m, start) || !r.plausible(m, start) || !r.own(m, start) {
 		return nil
 	}
 	return m

@@ -137,8 +137,10 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 		}
 		first += n
 	}
-	if sure && first != f.meta.rows {
-		v.tell("redfile.rows", f.metaAt, "file_metadata.num_rows", "%d, but the row groups have %d", f.meta.rows, first)
+	if sure {
+		if err := f.meta.agree(first, f.metaAt); err != nil {
+			v.blame("redfile.rows", err, -1, -1)
+		}
 	}
 	v.coverage(tg, o)
 	v.parts(tg, o)

@@ -1,0 +1,85 @@
+package redfile_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/redfile"
+	"stoa/region"
+	"stoa/store"
+)
+
+// TestRowGroupsVanish: a bit of a field's number makes the list of row groups a field that nobody knows. The number of rows tells: reading is
+// an error, and recovery walks the file without that metadata.
+func TestRowGroupsVanish(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(golden, "red1a/a_plain.red"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[265] ^= 0x40 // the head of row_groups, field 3, becomes that of field 7
+	want := expected(t, filepath.Join(golden, "red1a/a_plain.expect.jsonl"))
+	checkDisagrees(t, b, want, true)
+}
+
+// TestNumberOfRows: where the file's number of rows is not that of its row groups, reading is an error, and recovery loses no row of those
+// there are.
+func TestNumberOfRows(t *testing.T) {
+	tried := 0
+	for _, cf := range corpusFiles(t, golden) {
+		b, err := os.ReadFile(filepath.Join(golden, cf.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := expected(t, filepath.Join(golden, cf.Expect))
+		if len(want) == 0 {
+			continue
+		}
+		t.Run(cf.File, func(t *testing.T) {
+			nodes, err := describeAll(target(b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(nodes, func(n region.Node) bool { return strings.HasSuffix(n.Name, "num_rows") })
+			at := nodes[i].At
+			b[at.End()-1] ^= 4
+			checkDisagrees(t, b, want, strings.HasPrefix(cf.File, "red1a/"))
+		})
+		tried++
+	}
+	if tried < 8 {
+		t.Errorf("%d files were tried", tried)
+	}
+}
+
+// checkDisagrees holds what is read and recovered of b against the rows that were written.
+func checkDisagrees(t *testing.T, b []byte, want []string, dense bool) {
+	t.Helper()
+	tree := store.NewMemory(map[string][]byte{"f.red": b})
+	tg := format.Target{Tree: tree, Name: "f.red"}
+	told := slices.ContainsFunc(findings(tg), func(f region.Finding) bool { return f.Severity == region.Error })
+	if !told {
+		t.Error("verify tells nothing")
+	}
+	if _, errs := content(tg); !slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, fault.Corrupt) }) {
+		t.Errorf("reading: %v", errs)
+	}
+	r, found, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if !slices.ContainsFunc(found, func(f region.Finding) bool {
+		return (f.Code == "redfile.rows" || f.Code == "redfile.footer.damaged") && f.Severity == region.Error
+	}) {
+		t.Errorf("recovery tells %+v", found)
+	}
+	if got := rowsOf(t, r, tree, dense); !slices.Equal(got, want) {
+		t.Errorf("%d rows are recovered, %d were written", len(got), len(want))
+	}
+}
