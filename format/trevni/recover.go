@@ -2,6 +2,7 @@ package trevni
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,10 +11,11 @@ import (
 	"stoa/format"
 	"stoa/region"
 	"stoa/store"
+	"stoa/vec"
 )
 
 // recoverFile reads what is whole of a file. Nothing in a Trevni file is written twice but this: columns lie one behind the other, so
-// that a start that is wrong can be found again; and every column counts the rows. What a scan can lose without help (blocks
+// that a start that is wrong can be found again, behind a column that is lost by looking for what all the others follow; and every column counts the rows. What a scan can lose without help (blocks
 // that are damaged or cut off) the ordinary reader loses as well.
 func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 	opts, err := parseOptions(o.Opts)
@@ -48,6 +50,10 @@ type recovery struct {
 	part  string
 	f     *file
 	found []region.Finding
+
+	said   int64 // rows, by what is believed of the header
+	looked int64 // bytes that were read in search of columns
+	arena  vec.Arena
 }
 
 func (r *recovery) tell(code string, at fault.Span, rows [2]int64, column, format string, args ...any) {
@@ -86,48 +92,156 @@ func (r *recovery) starts() {
 	f.budget += f.at.Len // for what lies where a wrong start points to
 	for i := range f.header.Columns {
 		c := &f.header.Columns[i]
-		cb, err := f.blocks(r.ctx, i)
-		if err == nil && (c.MaxRep > 0 || cb.rows == f.header.Rows) {
+		if cb := r.good(i, c.Start); cb != nil {
 			end = cb.end
 			continue
 		}
-		if c.Start == end {
-			if err != nil {
-				return // where the next column begins nothing tells
-			}
-			end = cb.end
-			continue
+		at := end
+		cb := r.good(i, at)
+		if cb == nil {
+			at, cb = r.search(i, end)
+		}
+		if cb == nil {
+			continue // it is lost; those behind it may be found
 		}
 		was := c.Start
-		f.restart(i, end)
-		if cb, err = f.blocks(r.ctx, i); err != nil || c.MaxRep == 0 && cb.rows != f.header.Rows {
-			f.restart(i, was)
-			return
-		}
+		f.restart(i, at)
 		end = cb.end
-		r.tell("trevni.recovered", f.at.Sub(0, f.header.size), [2]int64{0, f.header.Rows}, c.Name, "column %q does not start at %d, but at %d", c.Name, was, c.Start)
+		r.tell("trevni.recovered", f.at.Sub(0, f.header.size), [2]int64{0, f.header.Rows}, c.Name, "column %q does not start at %d, but at %d", c.Name, was, at)
 	}
 }
 
-// rows believes the columns where none agrees with the header: the greatest number that one has. It fails if nothing can be read.
+// good reads the descriptors that column i has if it starts at start; nil if it cannot start there.
+func (r *recovery) good(i int, start int64) *columnBlocks {
+	f := r.f
+	was, had, budget := f.header.Columns[i].Start, f.columns[i], f.budget
+	f.restart(i, start)
+	cb, err := f.blocks(r.ctx, i)
+	if start != was {
+		f.header.Columns[i].Start, f.columns[i] = was, had
+		r.looked += budget - f.budget
+		f.budget = budget
+	}
+	flat := f.header.Columns[i].MaxRep == 0
+	if err != nil || flat && cb.rows != f.header.Rows || !flat && cb.rows < f.header.Rows { // a row has an entry at least
+		return nil
+	}
+	return cb
+}
+
+// search looks behind from for where column i starts. Descriptors have no mark, and those of the next column look alike: what is taken for
+// column i must be followed by all columns that come behind it, the last of which ends with the file.
+func (r *recovery) search(i int, from int64) (int64, *columnBlocks) {
+	const window = 64 << 10
+	f := r.f
+	last := f.at.Len - minColumn
+	if f.header.Rows == 0 {
+		return 0, nil
+	}
+	for at := from; at <= last && r.looked <= 16*f.at.Len+1<<20; at += window {
+		buf := make([]byte, min(window+minColumn-1, f.at.Len-at))
+		r.looked += int64(len(buf))
+		if format.ReadFull(r.ctx, f.src, f.at.Sub(at, int64(len(buf))), "", buf) != nil {
+			return 0, nil
+		}
+		for k := range len(buf) - minColumn + 1 {
+			start := at + int64(k)
+			if !r.begins(i, buf[k:], f.at.Len-start) {
+				continue
+			}
+			r.looked += firstBlocks
+			if cb := r.good(i, start); cb != nil && r.chain(i, cb) {
+				return start, cb
+			}
+		}
+	}
+	return 0, nil
+}
+
+// minColumn is how many bytes a column with one block has at least: its count and a descriptor.
+const minColumn = 16
+
+// begins reports whether the first bytes of a column can be those at the beginning of b, left of which there are in the file.
+func (r *recovery) begins(i int, b []byte, left int64) bool {
+	count, rows, stored := int64(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint32(b[4:])), int64(binary.LittleEndian.Uint32(b[12:]))
+	flat := r.f.header.Columns[i].MaxRep == 0
+	return count > 0 && count <= left/12 && stored <= left && (!flat || rows <= r.f.header.Rows && (count > 1 || rows == r.f.header.Rows))
+}
+
+// chain reports whether cb can be the blocks of column i: they are whole as far as that shows, and column follows column to the end of the file.
+func (r *recovery) chain(i int, cb *columnBlocks) bool {
+	for {
+		if len(cb.blocks) == 0 || cb.end > r.f.at.Len || !r.opens(i, &cb.blocks[0]) {
+			return false
+		}
+		if i++; i == len(r.f.header.Columns) {
+			return cb.end == r.f.at.Len
+		}
+		if cb = r.good(i, cb.end); cb == nil {
+			return false
+		}
+	}
+}
+
+// opens reports whether a block's checksum is right, and its bytes are as many as they should be.
+func (r *recovery) opens(i int, b *block) bool {
+	f := r.f
+	col := &f.header.Columns[i]
+	if b.at.Len > f.limits.Page || col.problem != nil {
+		return false
+	}
+	r.looked += b.at.Len
+	stored := make([]byte, b.at.Len)
+	if format.ReadFull(r.ctx, f.src, b.at, "", stored) != nil {
+		return false
+	}
+	r.arena.Reset()
+	o, err := f.openBlock(col, b, stored, &r.arena, false)
+	return err == nil && (col.codec != codecNone || int64(len(o.raw)) == b.raw)
+}
+
+// rows believes the columns where none agrees with the header: the greatest number that one has. Where columns cannot be read, or contradict
+// each other, it is they that are damaged, and the rows that the header has more are lost. It fails if nothing can be read.
 func (r *recovery) rows() error {
 	f := r.f
+	r.said = f.header.Rows
 	failed := f.checkRows(r.ctx)
 	if failed == nil || !isFault(failed) {
 		return failed
 	}
-	rows := int64(-1)
+	rows, agreed := int64(-1), true
 	for i := range f.header.Columns {
-		if cb, err := f.blocks(r.ctx, i); err == nil && f.header.Columns[i].MaxRep == 0 {
+		cb, err := f.blocks(r.ctx, i)
+		if f.header.Columns[i].MaxRep > 0 {
+			if err == nil && cb.rows >= r.said && r.empty() {
+				return nil // lists bear the header out, and what could contradict it is lost
+			}
+			continue
+		}
+		if agreed = agreed && err == nil && (rows < 0 || cb.rows == rows); err == nil {
 			rows = max(rows, cb.rows)
 		}
 	}
 	if rows < 0 {
 		return failed
 	}
-	r.tell("trevni.recovered", f.at.Sub(4, 8), [2]int64{0, rows}, "", "no column has the %d rows that the header says; the most is %d", f.header.Rows, rows)
-	f.header.Rows = rows
+	if f.header.Rows = rows; rows < r.said && (!agreed || rows == 0) {
+		r.tell("trevni.column.rows", f.at.Sub(4, 8), [2]int64{rows, r.said}, "", "the header says %d rows, the most that a column has is %d: the others are lost", r.said, rows)
+		return nil
+	}
+	r.tell("trevni.recovered", f.at.Sub(4, 8), [2]int64{0, rows}, "", "no column has the %d rows that the header says; the most is %d", r.said, rows)
+	r.said = rows
 	return nil
+}
+
+// empty reports whether the columns that count rows have none, or cannot be read: where zeros were written over descriptors.
+func (r *recovery) empty() bool {
+	for i := range r.f.header.Columns {
+		if cb, err := r.f.blocks(r.ctx, i); r.f.header.Columns[i].MaxRep == 0 && err == nil && cb.rows > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // lost tells what is known to be lost before anything is read.
@@ -137,7 +251,7 @@ func (r *recovery) lost(t *table) {
 		c := &f.header.Columns[i]
 		cb, err := f.blocks(r.ctx, i)
 		if err != nil {
-			r.tell("trevni.column.damaged", f.at.Sub(min(max(c.Start, 0), f.at.Len), 0), [2]int64{0, f.header.Rows}, c.Name, "%s", reason(err))
+			r.tell("trevni.column.damaged", f.at.Sub(min(max(c.Start, 0), f.at.Len), 0), [2]int64{0, r.said}, c.Name, "%s", reason(err))
 			continue
 		}
 		for k := range cb.blocks {

@@ -1,0 +1,59 @@
+package trevni_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format"
+	"stoa/format/trevni"
+	"stoa/internal/scan"
+	"stoa/region"
+	"stoa/store"
+)
+
+// TestRecoverZeroedStarts: zeros over the starts of columns lose nothing: the columns follow each other. With zeros over the descriptors of the
+// first as well, that one is lost, and the others are found behind it.
+func TestRecoverZeroedStarts(t *testing.T) {
+	for name, data := range samples(t) {
+		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := blockOf(t, data, 0, 0)
+		starts := startsOf(t, data)
+		from, to := starts[0], starts[len(starts)-1]+8
+		bad := slices.Clone(data)
+		clear(bad[from:to])
+		if got, err := scanAll(t.Context(), bad, scan.Spec{}, true); err != nil || got != right {
+			t.Errorf("%s, all starts: %v, equal %t", name, err, got == right)
+		}
+		clear(bad[to:first.Off]) // the first column's count and descriptors, too
+		others := right[strings.IndexByte(right, ']')+1:]
+		got, err := scanAll(t.Context(), bad, scan.Spec{Damaged: scan.NullCells}, true)
+		if err != nil || !strings.HasSuffix(got, others) || got == right {
+			t.Errorf("%s, without the first column: %v, equal %t", name, err, strings.HasSuffix(got, others))
+		}
+	}
+}
+
+// TestRecoverNothing: rows of which nothing is found are lost, and not none.
+func TestRecoverNothing(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32}, {Name: "j", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	data := write(t, trevni.Format, sc, nil, flatBatch(t, sc, 16)).Bytes("t")
+	starts := startsOf(t, data)
+	clear(data[starts[1]:]) // the first column has no block then, and the second begins nowhere
+	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
+	r, found, err := trevni.Format.Recover(t.Context(), tg, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if !slices.ContainsFunc(found, func(f region.Finding) bool {
+		return f.Code == "trevni.column.rows" && f.Severity == region.Error && f.Rows == [2]int64{0, 16} && f.Lost == 16
+	}) {
+		t.Errorf("it tells %+v", found)
+	}
+}
