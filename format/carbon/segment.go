@@ -280,6 +280,10 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 		h.indexes += sizes[n]
 	}
 	blocks, whole := t.indexed(ctx, p.dir, indexes)
+	if t.saved != nil && ofAnother(blocks, here, l) {
+		t.note("carbon.index.damaged", fault.Span{Object: path.Join(p.dir, indexes[0])}, "it is of another segment: of the data files that are here it names none; those whose names say segment %s are read", l.Name)
+		blocks, whole = nil, false
+	}
 	h.unknown = h.unknown || !whole
 	if !whole && len(p.indexes) > 0 {
 		h.promised = path.Join(p.dir, p.indexes[0])
@@ -324,6 +328,21 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 		}
 	}
 	return out, nil
+}
+
+// ofAnother reports whether what the index files of a load name are all data files of other segments, and none of those in the load's directory.
+func ofAnother(blocks map[string]*indexed, here map[string]store.Info, l *load) bool {
+	own := false
+	for name := range here {
+		own = own || parseFileName(name).segment == l.id()
+	}
+	for name := range blocks {
+		s := parseFileName(name).segment
+		if _, ok := here[name]; ok || s == "" || s == l.id() {
+			return false
+		}
+	}
+	return own && len(blocks) > 0
 }
 
 // unnamedDeltas notes delete deltas of a block that are newer than all that the update status names of it.

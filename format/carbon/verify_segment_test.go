@@ -6,11 +6,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"stoa"
 	"stoa/region"
 	"stoa/store"
 )
@@ -171,5 +173,42 @@ func TestVerifyEarlierStatus(t *testing.T) {
 	found := only(verdict(t, tree), "carbon.update.newer")
 	if len(found) != 2 || found[0].Severity != region.Warning || found[1].At.Object != "t/Metadata/tableupdatestatus-1795249942958" {
 		t.Errorf("%+v", found)
+	}
+}
+
+// TestRecoverOthersIndex: the index of another segment in the place of a segment's own is damage, and costs no row: the footers of the data files know all
+// that it knew.
+func TestRecoverOthersIndex(t *testing.T) {
+	for _, name := range []string{"managed/managed1", "managed/managed_del", "managed/managed_alter"} {
+		tree := loaded(t, filepath.Join(golden2, name))
+		_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		indexes := map[string]string{} // by the segment
+		for _, n := range tree.Names() {
+			if strings.HasSuffix(n, ".carbonindexmerge") {
+				indexes[path.Dir(n)] = n
+			}
+		}
+		tried := 0
+		for dir, own := range indexes {
+			for other, foreign := range indexes {
+				if dir == other {
+					continue
+				}
+				tried++
+				tree := loaded(t, filepath.Join(golden2, name))
+				tree.Put(own, tree.Bytes(foreign))
+				refused(t, own+" is "+foreign, tree, "carbon.segment.missing")
+				rows, _, err := recovered(t, tree, "t")
+				if d := differ(rows, right, true); err != nil || d != "" {
+					t.Errorf("%s is %s: %v, %s", own, foreign, err, d)
+				}
+			}
+		}
+		if tried == 0 {
+			t.Errorf("%s: no two segments with a merged index: %v", name, indexes)
+		}
 	}
 }
