@@ -110,6 +110,56 @@ func TestMemoryBudget(t *testing.T) {
 	}
 }
 
+// A few bytes that stand for very many make no large batch: one long string in a dictionary, and codes.
+func TestBatchesOfLongStringsAreCut(t *testing.T) {
+	const rows, width, most = 4000, 60_000, 128 << 20 // a batch may be of two windows
+	place := filepath.Join(t.TempDir(), "long.cfile")
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.BinaryTypes.String}}, nil)
+	w, err := stoa.Create(context.Background(), place, sc, stoa.CreateOptions{To: "cfile", Opts: map[string]string{"encoding": "dict", "compression": "lz4"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("x", width)
+	for at := 0; at < rows; at += 100 {
+		b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+		for range 100 {
+			b.Field(0).(*array.StringBuilder).Append(text)
+		}
+		if err := w.Write(context.Background(), b.NewRecordBatch()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	table, err := stoa.Open(context.Background(), place, stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	for _, budget := range []int64{0, 4 << 20} {
+		n := 0
+		for b, err := range table.Scan(context.Background(), stoa.ScanSpec{Memory: budget}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := b.Column(0).(*array.String)
+			if size := int64(a.Len()) * width; size > most || budget > 0 && size > budget {
+				t.Errorf("a batch of %d bytes, with a budget of %d", size, budget)
+			}
+			for i := range a.Len() {
+				if a.Value(i) != text {
+					t.Fatalf("row %d is another", n+i)
+				}
+			}
+			n += a.Len()
+		}
+		if n != rows {
+			t.Errorf("%d of %d rows", n, rows)
+		}
+	}
+}
+
 // A cancelled scan ends soon: no more batches come than its workers had ready.
 func TestCancelSoon(t *testing.T) {
 	table, err := stoa.Open(context.Background(), wide(t), stoa.OpenOptions{})

@@ -67,7 +67,8 @@ type Vector struct {
 
 	hint hint
 
-	short []shortWord // of a dictionary, see AsDict
+	short   []shortWord // of a dictionary, see AsDict
+	longest int64       // bytes of its longest string; 0: not known
 
 	failed error // codes that could not become bytes when they had to; told by the next call that can
 }
@@ -383,7 +384,11 @@ func (v *Vector) Fit(n int, limit int64) int {
 		return n
 	}
 	offs := words[int32](dict.offs, dict.n+1)
-	if int64(offs[dict.n])*int64(n) <= limit { // no string is longer than all together
+	longest := dict.longest
+	if longest == 0 {
+		longest = int64(offs[dict.n]) // no string is longer than all together
+	}
+	if longest*int64(n) <= limit {
 		return n
 	}
 	var total int64
@@ -459,10 +464,16 @@ func (d *Vector) AsDict() {
 	if d.kind == strs && d.offs != nil && d.data != nil && d.coded == d.n {
 		d.data.ResizeNoShrink(int(words[int32](d.offs, d.n+1)[d.n])) // so that no view has to
 	}
-	if d.kind != strs || d.n == 0 || d.n > maxShort || d.coded < d.n {
+	if d.kind != strs || d.n == 0 || d.coded < d.n {
 		return
 	}
 	offs, src := words[int32](d.offs, d.n+1), d.StringBytes()
+	for i, end := range offs[1:] {
+		d.longest = max(d.longest, int64(end-offs[i]))
+	}
+	if d.n > maxShort {
+		return
+	}
 	t := make([]shortWord, d.n)
 	for i := range t {
 		var w [16]byte

@@ -69,6 +69,7 @@ func TestHostile(t *testing.T) {
 	for _, x := range []struct{ what, ext, text string }{
 		{"a million columns", ".csv", strings.Repeat("c,", 1_000_000) + "c\n1\n"},
 		{"a million fields", ".jsonl", "{" + strings.TrimSuffix(millionFields(), ",") + "}\n"},
+		{"a line of millions of fields", ".csv", "a,b\n" + strings.Repeat(",", 4<<20) + "\n"},
 		{"a field that does not end", ".csv", "a,b\n1,\"" + strings.Repeat("x", 8<<20)},
 		{"deep objects", ".jsonl", deep},
 		{"deep lists", ".jsonl", `{"a":` + strings.Repeat("[", 1_000_000) + "\n"},

@@ -133,7 +133,13 @@ func (f *feed) each(pieces []vec.Range) {
 	}
 }
 
-// some gives rows up to the first error; at is where the batch begins that has it, and step how many rows that has at most.
+// firstRows is how many rows the first batch has at most: only it tells how long strings are, of which a few bytes can stand for any number.
+const firstRows = 256
+
+// maxBatch is how many bytes a batch should have at most where nobody says so.
+const maxBatch = 64 << 20
+
+// some gives rows up to the first error; at is where the batch begins that has it, and step how many rows may be looked at for it.
 func (f *feed) some(rows vec.Range) (at, step int64, err error) {
 	c := &columns{r: f.r, group: f.group, parts: f.parts}
 	defer c.release()
@@ -141,11 +147,17 @@ func (f *feed) some(rows vec.Range) (at, step int64, err error) {
 	if err := c.open(f.ctx, rows, f.mem); err != nil {
 		return rows.From, step, err
 	}
-	for ; rows.Len() > 0; rows.From += step {
-		b, err := c.read(f.ctx, rows.From, min(step, rows.Len()), f.mem)
+	bytes := f.batch
+	if bytes == 0 {
+		bytes = maxBatch
+	}
+	for n := min(step, firstRows); rows.Len() > 0; {
+		b, err := c.read(f.ctx, rows.From, min(n, rows.Len()), f.mem)
 		if err != nil {
 			return rows.From, step, err
 		}
+		rows.From += b.NumRows()
+		n = min(step, 8*n, max(1, bytes*b.NumRows()/max(1, bytesOf(b))))
 		f.stopped = !f.yield(b, nil)
 		b.Release()
 		if f.stopped {
@@ -153,6 +165,13 @@ func (f *feed) some(rows vec.Range) (at, step int64, err error) {
 		}
 	}
 	return rows.From, step, nil
+}
+
+func bytesOf(b arrow.RecordBatch) (n int64) {
+	for _, c := range b.Columns() {
+		n += int64(c.Data().SizeInBytes())
+	}
+	return n
 }
 
 // Pages is those of the offset indexes.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -16,6 +17,7 @@ import (
 	"stoa/format/parquet"
 	"stoa/pred"
 	"stoa/store"
+	"stoa/vec"
 )
 
 // TestPagesWithoutSurvivorsAreNotRead: of a filter that leaves few rows, the pages of other columns that have none of them may be anything.
@@ -102,6 +104,46 @@ func TestPagesWithoutSurvivorsAreNotRead(t *testing.T) {
 	}
 	if err == nil {
 		t.Error("without a filter the harmed pages are read, too")
+	}
+}
+
+// TestBatchesOfLongStringsAreCut: one long string in a dictionary, and indices.
+func TestBatchesOfLongStringsAreCut(t *testing.T) {
+	ctx := context.Background()
+	const rows, width, most = 4000, 60_000, 64 << 20
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.BinaryTypes.String}}, nil)
+	mem := store.NewMemory(nil)
+	w, err := parquet.Format.Create(ctx, mem.Sink("t"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"compression": "zstd"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
+	for range rows {
+		b.Field(0).(*array.StringBuilder).Append(strings.Repeat("x", width))
+	}
+	if err := w.Write(ctx, b.NewRecordBatch()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	r, err := parquet.Format.Open(ctx, format.Target{Tree: mem, Name: "t"}, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	n := int64(0)
+	for b, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{}, format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.NumRows()*width > most {
+			t.Errorf("a batch of %d bytes", b.NumRows()*width)
+		}
+		n += b.NumRows()
+	}
+	if n != rows {
+		t.Errorf("%d of %d rows", n, rows)
 	}
 }
 

@@ -600,7 +600,7 @@ func (c *columns) recodedFrom(p *fieldPart) (first int64, ok bool) {
 
 // drop reads the first n rows for nothing.
 func drop(ctx context.Context, col *pqarrow.ColumnReader, n int64) error {
-	for step := int64(maxRows); n > 0; n -= step {
+	for step := int64(firstRows); n > 0; n -= step {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -136,7 +136,7 @@ func (c *collector) large() bool {
 		if v == nil {
 			continue
 		}
-		if v.Size() > c.plan.largest || v.Fit(c.rows, maxStrings) < c.rows {
+		if v.Size() > c.plan.largest || v.Fit(c.rows, c.plan.strings()) < c.rows {
 			return true
 		}
 	}

@@ -129,11 +129,11 @@ func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, e
 			s.dead = err
 		}
 	}
-	return min(s.row+int64(s.vec.Fit(s.vec.Len(), maxStrings)), b), nil
+	return min(s.row+int64(s.vec.Fit(s.vec.Len(), s.run.plan.strings())), b), nil
 }
 
 // fits reports whether the codes of long strings in vec can still be spelled out together with one more page.
-func (s *stream) fits() bool { return s.vec.Fit(s.vec.Len(), maxStrings) == s.vec.Len() }
+func (s *stream) fits() bool { return s.vec.Fit(s.vec.Len(), s.run.plan.strings()) == s.vec.Len() }
 
 // page takes the next page, or passes over it. An error means that the rest of the chunk cannot be placed.
 func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.Sel) error {

@@ -477,15 +477,18 @@ func (w *windows) appendNested(i int, o output, sel *vec.Sel, a int64, n int) er
 	return w.run.out.appendArray(i, arr)
 }
 
-// maxStrings is how many bytes of strings a window may add to a batch's column: two of them are still below what Arrow's
-// offsets can count.
-const maxStrings = 1 << 29
+// maxStrings is how many bytes of strings a window may add to a batch's column when codes of a dictionary are spelled out: a few bytes can stand
+// for any number.
+const maxStrings = 64 << 20
+
+// strings is the same within the budget of memory.
+func (p *plan) strings() int64 { return min(maxStrings, p.largest) }
 
 // fit is how many of n rows may go into one batch.
 func (w *windows) fit(n int) int {
 	for _, o := range w.run.plan.outputs {
 		if !o.nested {
-			n = w.byCol[o.col].vec.Fit(n, maxStrings)
+			n = w.byCol[o.col].vec.Fit(n, w.run.plan.strings())
 		}
 	}
 	return n
