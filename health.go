@@ -10,8 +10,11 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 	"stoa/format"
+	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
 )
@@ -53,6 +56,7 @@ var Codes = []region.CodeDoc{
 	{Code: "dir.foreign", Severity: region.Note, Help: "A file or directory lies within a table, and is no part of it: nothing of the table refers to it, and it does not have the name of what its system leaves there. A copy may have gone to the wrong place, or what refers to it is lost; it was verified by itself."},
 	{Code: "dir.leftover", Severity: region.Note, Help: "What an interrupted run of stoa has left: it was not finished, and nothing refers to it. It can be removed when no stoa is running; the next run that writes to the same name removes it."},
 	{Code: "dir.too.deep", Severity: region.Warning, Help: "Directories are nested so deeply that what lies below was not looked at."},
+	{Code: "file.nested", Severity: region.Error, Help: "The columns in which a nested field is stored can each be decoded, but do not make rows together: their levels or lengths are of different lists, or cannot be there. Reading these rows is an error."},
 	{Code: "file.unchecked", Severity: region.Note, Help: "The file, or some of its columns, has no checksums: its format knows none, or its writer left them out. Its structure was looked at and its values were decoded, but a value that was changed and still decodes cannot be noticed by anybody."},
 	{Code: "file.unreadable", Severity: region.Error, Help: "The file could not be read to its end, and its format has no closer word for why. The place and the message say what was met."},
 }
@@ -265,13 +269,19 @@ func reasonOf(err error) string {
 func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
 		if tg.format.Verify != nil {
+			sound := true
 			for f := range tg.format.Verify(ctx, tg.Target, o.internal()) {
+				sound = sound && f.Severity < region.Error
 				if !yield(f, nil) {
 					return
 				}
 			}
 			if err := ctx.Err(); err != nil {
 				yield(region.Finding{}, err)
+				return
+			}
+			if sound && o.Depth == format.Deep { // else reading would meet, and tell, what has been told
+				assembled(ctx, tg, o, yield)
 			}
 			return
 		}
@@ -284,6 +294,96 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 			yield(f, nil)
 		}
 	}
+}
+
+// assembled reads the nested fields of what a format found nothing wrong with: formats verify column by column, and columns that are sound by
+// themselves may contradict each other. Readers that give batches have assembled them already.
+func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.Finding, error) bool) {
+	if tg.format.Open == nil {
+		return
+	}
+	s, _, err := openOne(ctx, tg, o)
+	if err != nil {
+		tellError(err, yield)
+		return
+	}
+	t := &Table{schema: s.reader.Schema(), sources: []*source{s}}
+	defer t.Close()
+	columns := nestedFields(t.schema)
+	if _, batches := s.reader.(format.Batcher); batches || len(columns) == 0 {
+		return
+	}
+	stopped := false
+	spec := ScanSpec{Columns: columns, Damaged: SkipRows, Unordered: true, Alloc: NewPool(), Lost: func(l region.Loss) {
+		if !stopped {
+			stopped = !yield(notAssembled(ctx, s.reader, l), nil)
+		}
+	}}
+	for _, err := range t.Scan(ctx, spec) {
+		if stopped {
+			return
+		}
+		if err != nil {
+			tellError(err, yield)
+			return
+		}
+	}
+}
+
+// tellError tells damage as a finding, and what is none as an error.
+func tellError(err error, yield func(region.Finding, error) bool) {
+	if f, ok := findingOf(err); ok {
+		yield(f, nil)
+		return
+	}
+	yield(region.Finding{}, err)
+}
+
+// nestedFields are the fields, by name, that may be stored in several columns. One whose name others have, too, cannot be asked for.
+func nestedFields(sc *arrow.Schema) (names []string) {
+	for _, f := range sc.Fields() {
+		if arrow.IsNested(f.Type.ID()) && len(sc.FieldIndices(f.Name)) == 1 {
+			names = append(names, pred.JoinPath(f.Name))
+		}
+	}
+	return names
+}
+
+// notAssembled is a finding of rows that were lost in spite of sound columns.
+func notAssembled(ctx context.Context, r format.Reader, l region.Loss) region.Finding {
+	f, ok := findingOf(l.Err)
+	if !ok {
+		f = region.Finding{Severity: region.Error, Message: l.Err.Error(), Rows: [2]int64{-1, -1}, Lost: -1}
+	}
+	f.Code, f.Column = "file.nested", l.Column
+	if first := firstRow(ctx, r, l); first >= 0 && l.Exact {
+		f.Rows, f.Lost = [2]int64{first + l.Rows[0], first + l.Rows[1]}, l.Rows[1]-l.Rows[0]
+	}
+	return f
+}
+
+// firstRow is the first row of the row group in which something was lost; -1: that is not known.
+func firstRow(ctx context.Context, r format.Reader, l region.Loss) (first int64) {
+	for p, err := range r.Parts(ctx, format.Query{}) {
+		if err != nil {
+			return -1
+		}
+		if p.Ref != l.Part {
+			continue
+		}
+		groups, err := r.RowGroups(ctx, p, format.Query{})
+		for _, g := range groups {
+			if err != nil || g.Index == l.Group {
+				break
+			}
+			if g.Rows < 0 {
+				return -1
+			}
+			first += g.Rows
+		}
+		return first
+	}
+	return -1
 }
 
 // readAll is the verification of a format that has none of its own.
