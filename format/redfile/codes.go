@@ -9,7 +9,7 @@ var Codes = []region.CodeDoc{
 	{Code: "redfile.column.damaged", Severity: region.Error, Help: "The metadata of a column chunk cannot be read or contradicts the schema: the chunk is lost, that is, one column of one row group."},
 	{Code: "redfile.column.count", Severity: region.Error, Help: "The number of values of a chunk, or of rows of a row group, is not that of its pages."},
 	{Code: "redfile.columns.unknown", Severity: region.Warning, Help: "Recover found one row group, and nothing that says which columns the table has, as in a file without sync blocks that is cut within its first row group: the columns behind the cut are missing. With a second row group, begun at least, this is known; --schema FILE says it."},
-	{Code: "redfile.coverage.gap", Severity: region.Note, Help: "Bytes that no structure of the file claims. Readers go by offsets and never come there."},
+	{Code: "redfile.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of the file claims. No writer leaves any: bytes may have been put in, and what lies behind them moved away from its offset, or a row group was cut out of the metadata. Without checksums values can be wrong then that still decode."},
 	{Code: "redfile.coverage.overlap", Severity: region.Error, Help: "Bytes that two structures claim. At least one of the offsets is wrong."},
 	{Code: "redfile.footer.damaged", Severity: region.Error, Help: "The metadata of the file cannot be read: the file is cut, was never finished, or its end is overwritten. Readers take it for lost; recover finds row groups by what stands between them."},
 	{Code: "redfile.footer.crc", Severity: region.Error, Help: "The checksum of the file's metadata does not fit its bytes. Offsets and types may be wrong."},

@@ -1,6 +1,8 @@
 package redfile_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -146,5 +148,29 @@ func TestMetadataIsAPart(t *testing.T) {
 			t.Errorf("%v: the reader: %+v", opts, told)
 		}
 		r.Close()
+	}
+}
+
+// TestBytesPutIn: bytes that were put into a page without checksum move what is behind them, and reading goes on without a word: verify warns of
+// those that nothing claims.
+func TestBytesPutIn(t *testing.T) {
+	for _, cf := range corpusFiles(t, golden) {
+		whole, err := os.ReadFile(filepath.Join(golden, cf.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes, err := describeAll(target(whole))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages := slices.DeleteFunc(nodes, func(n region.Node) bool { return n.Depth != 1 || !strings.HasPrefix(n.Value, "DATA") })
+		if len(pages) == 0 {
+			continue // of no rows
+		}
+		last := pages[len(pages)-1].At // what is behind it is found from the end, or is metadata that nobody needs
+		b := slices.Insert(slices.Clone(whole), int(last.End())-1, make([]byte, 49)...)
+		if found := findings(target(b)); len(found) == 0 {
+			t.Errorf("%s: nothing is told of 49 bytes put in before %d", cf.File, last.End()-1)
+		}
 	}
 }
