@@ -196,6 +196,15 @@ func (b *batcher) run(ctx context.Context, rows vec.Range, yield func(arrow.Reco
 
 // flush gives away the whole rows in the builders. What a failed row left behind them is cut off.
 func (b *batcher) flush(yield func(arrow.RecordBatch, error) bool) error {
+	if b.n == 0 { // of many columns most got nothing, and rows that do not fit may be as many as there are
+		for _, m := range b.made {
+			if m.Len() > 0 {
+				balance(m)
+				m.NewArray().Release()
+			}
+		}
+		return nil
+	}
 	cols := make([]arrow.Array, len(b.made))
 	defer func() {
 		for _, c := range cols {
@@ -210,9 +219,6 @@ func (b *batcher) flush(yield func(arrow.RecordBatch, error) bool) error {
 	}
 	n := b.n
 	b.n = 0
-	if n == 0 {
-		return nil
-	}
 	batch := array.NewRecordBatch(b.schema, cols, int64(n))
 	defer batch.Release()
 	if !yield(batch, nil) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"stoa/format"
 	"stoa/format/ipc/sample"
 	"stoa/internal/typewords"
+	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -354,6 +356,40 @@ func TestProbe(t *testing.T) {
 				t.Errorf("%s of %s %q: %d, %v, want %d", f.f.Name, c.name, c.in, m, err, f.want)
 			}
 		}
+	}
+}
+
+// TestManyStrangeRows: of rows that do not fit the first thousand are told one by one, the others as one finding, and none costs as much as the
+// columns that it has nothing for.
+func TestManyStrangeRows(t *testing.T) {
+	const rows = 6000 // the schema is made of the first 1000
+	var text strings.Builder
+	for i := range rows {
+		fmt.Fprintf(&text, "{\"k%d\":%d}\n", i, i)
+	}
+	tr := tree(text.String())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var found []region.Finding
+	lost := int64(0)
+	for f := range JSONL.Verify(context.Background(), format.Target{Tree: tr, Name: "t"}, format.OpenOptions{}) {
+		if f.Code == "jsonl.row" {
+			found = append(found, f)
+			lost += f.Lost
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if n := (after.Mallocs - before.Mallocs) / rows; n > 100 {
+		t.Errorf("%d allocations a row", n)
+	}
+	if len(found) != mostRows+1 || lost != rows-sampleRows {
+		t.Fatalf("%d findings, %d rows lost", len(found), lost)
+	}
+	if one, last := found[mostRows-1], found[mostRows]; one.Rows != [2]int64{1999, 2000} || last.Rows != [2]int64{2000, rows} || last.Lost != 4000 {
+		t.Errorf("%+v\n%+v", one, last)
+	}
+	if _, batches, errs := read(JSONL, tr, nil, nil, vec.Range{}); len(batches) != 1 || batches[0].NumRows() != 1000 || len(errs) != 5000 {
+		t.Errorf("%d batches, %d errors", len(batches), len(errs))
 	}
 }
 

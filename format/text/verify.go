@@ -3,6 +3,7 @@ package text
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"stoa/fault"
@@ -10,6 +11,9 @@ import (
 	"stoa/region"
 	"stoa/vec"
 )
+
+// mostRows is of how many rows that do not fit verify tells one by one; all others are one finding.
+const mostRows = 1000
 
 func isCorrupt(err error) bool { return errors.Is(err, fault.Corrupt) }
 
@@ -32,16 +36,29 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 		for i := range r.Columns() {
 			q.Cols = append(q.Cols, i)
 		}
-		at := int64(0)
+		at, told := int64(0), 0
+		rest := region.Finding{Code: name + ".row", Severity: region.Error, At: fault.Span{Object: t.Name}, Part: t.Name}
 		for b, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{Part: t.Name, Rows: -1}, q, vec.Range{}, nil) {
 			if err == nil {
 				at += b.NumRows()
 				continue
 			}
-			if !yield(finding(name, t.Name, at, err)) {
-				return
+			if f := finding(name, t.Name, at, err); f.Code != rest.Code || told < mostRows {
+				told++
+				if !yield(f) {
+					return
+				}
+			} else {
+				if rest.Lost++; rest.Lost == 1 {
+					rest.Rows[0] = at
+				}
+				rest.Rows[1] = at + 1
 			}
 			at++
+		}
+		if rest.Lost > 0 {
+			rest.Message = fmt.Sprintf("%d more rows do not fit, from row %d to row %d", rest.Lost, rest.Rows[0], rest.Rows[1]-1)
+			yield(rest)
 		}
 	}
 }
