@@ -346,6 +346,9 @@ func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format
 			continue
 		}
 		m, err := f.Probe(ctx, tg)
+		if ctx.Err() != nil { // what a format says then is about the time, not the target
+			return nil, ctx.Err()
+		}
 		if err != nil && failed == nil {
 			failed = err
 		}

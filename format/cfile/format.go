@@ -133,7 +133,11 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	if tg.Table != "" {
 		return nil, fault.Invalidf("%s: a CFile has no tables, so not #%s", tg.Name, tg.Table)
 	}
-	if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
+	info, err := tg.Tree.Stat(ctx, tg.Name)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err == nil && info.Dir:
 		return openDir(ctx, tg, o, opts)
 	}
 	f, err := openTarget(ctx, tg, o)

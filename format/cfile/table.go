@@ -37,7 +37,7 @@ func (t *table) Meta() []format.KeyValue { return t.meta }
 func (t *table) Close() error {
 	var first error
 	for _, f := range t.files {
-		if f.src == nil { // a lost column
+		if f.file == nil || f.src == nil { // a lost column
 			continue
 		}
 		if err := f.src.Close(); err != nil && first == nil {

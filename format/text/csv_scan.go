@@ -95,7 +95,7 @@ func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
 			return stop, lines, nil
 		}
 		if b[stop] == s.comma {
-			if int64(len(s.fields)) >= s.in.most {
+			if s.in.most > 0 && int64(len(s.fields)) >= s.in.most {
 				return 0, 0, fault.Limitf(s.in.span(s.off+int64(at), int64(stop-at)), linePath(s.below+1, ""), "more than %d fields (--max-fields)", s.in.most)
 			}
 			s.add(f, false)

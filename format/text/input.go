@@ -22,7 +22,7 @@ type input struct {
 	at    int   // of the first byte that is not consumed
 	off   int64 // of buf[0] in the text
 	limit int64 // bytes of one record
-	most  int64 // fields of a record, if nothing says how many there are
+	most  int64 // fields of a record; 0: any number
 	gzip  bool
 	chunk int // bytes read at once at least
 }
