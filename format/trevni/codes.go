@@ -27,7 +27,7 @@ var Codes = []region.CodeDoc{
 	{Code: "trevni.read", Severity: region.Error, Help: "Bytes of the file could not be read from where it is kept."},
 	{Code: "trevni.recovered", Severity: region.Note, Help: "Recover read the file in spite of what is wrong in its header; the message says what it did."},
 	{Code: "trevni.schema.inferred", Severity: region.Note, Help: "A file of the wiki's dialect without the Arrow schema that stoa keeps: which steps of a column's path are optional or repeated was inferred from names and levels, and another answer fits as well. The levels are read as they are; only the shape in which they are shown is a guess."},
-	{Code: "trevni.schema.mismatch", Severity: region.Warning, Help: "The file has an Avro schema, but not the columns that Avro makes of it. The columns are shown as they are."},
+	{Code: "trevni.schema.mismatch", Severity: region.Warning, Help: "The file has an Avro schema, but not the columns that Avro makes of it: the columns are shown as they are. Or it has the schema that stoa keeps, and a column has another name than by that: one of the two names is damaged, and the schema's is shown."},
 	{Code: "trevni.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here; the message names it."},
 }
 

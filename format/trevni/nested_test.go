@@ -74,6 +74,9 @@ func TestNestedRoundTrips(t *testing.T) {
 		if !src.Reader.Schema().Equal(sc) {
 			t.Fatalf("seed %d: %s, want %s", seed, src.Reader.Schema(), sc)
 		}
+		if told := src.Reader.(format.Finder).Findings(); len(told) > 0 {
+			t.Errorf("seed %d %v: %+v", seed, sc, told)
+		}
 		from := int64(r.IntN(n + 1))
 		for _, spec := range []scan.Spec{{}, {Batch: 1 + r.IntN(50)}, {Rows: vec.Range{From: from, To: int64(n) + 1}, Batch: 1 + r.IntN(100)}} {
 			at := spec.Rows.From

@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/region"
 	"stoa/vec"
 )
 
@@ -62,6 +63,15 @@ func (t *table) Chunk(ctx context.Context, _ format.RowGroup, col int, rows vec.
 		return nil, fault.Invalidf("there is no column %d", col)
 	}
 	return t.f.newChunk(ctx, t.p.phys[col], rows)
+}
+
+// Findings tells readers, too, that names may be wrong.
+func (t *table) Findings() []region.Finding {
+	if t.p.how != schemaKey || t.p.odd == "" {
+		return nil
+	}
+	return []region.Finding{{Code: "trevni.schema.mismatch", Severity: severityOf("trevni.schema.mismatch"), At: t.f.at.Sub(0, t.f.header.size), Path: "file-metadata",
+		Message: t.p.odd, Part: t.name, Rows: [2]int64{-1, -1}}}
 }
 
 // Meta is the facts of the file, and then its own metadata.

@@ -1,6 +1,7 @@
 package trevni_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -162,4 +163,38 @@ func blockOf(t testing.TB, data []byte, i, k int) (at fault.Span, row, rows int6
 	}
 	t.Fatalf("no block %d of column %d", k, i)
 	return at, 0, 0
+}
+
+// TestVerifyNames: a column whose name is not that of the schema that our writer keeps is told, wherever the damage is: by verify, and by the reader.
+func TestVerifyNames(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "first", Type: arrow.PrimitiveTypes.Int32}, {Name: "second", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true}}, nil)
+	whole := write(t, trevni.Format, sc, nil, flatBatch(t, sc, 5)).Bytes("t")
+	if codes, _ := findings(t, whole); len(codes) > 0 {
+		t.Errorf("the whole file: %v", codes)
+	}
+	places := 0
+	for at := range whole {
+		if !bytes.HasPrefix(whole[at:], []byte("irst")) && !bytes.HasPrefix(whole[at:], []byte("cond")) {
+			continue
+		}
+		places++
+		for _, bit := range []byte{1, 0x80} { // another letter, and no UTF-8
+			b := slices.Clone(whole)
+			b[at] ^= bit
+			if codes, _ := findings(t, b); !slices.Equal(codes, []string{"trevni.schema.mismatch"}) {
+				t.Errorf("byte %d bit %#x: %v", at, bit, codes)
+			}
+			r, err := trevni.Format.Open(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": b}), Name: "f.trv"}, format.OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if told := r.(format.Finder).Findings(); len(told) != 1 || told[0].Code != "trevni.schema.mismatch" {
+				t.Errorf("byte %d bit %#x: the reader tells %+v", at, bit, told)
+			}
+			r.Close()
+		}
+	}
+	if places != 4 { // each name in the schema, and at its column
+		t.Errorf("%d places of names", places)
+	}
 }

@@ -1,6 +1,7 @@
 package trevni
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,7 +15,7 @@ import (
 func planLevels(h *Header) *plan {
 	if sc := storedSchema(h); sc != nil {
 		if p := planLeaves(h, sc); p != nil {
-			p.how = schemaKey
+			p.how, p.odd = schemaKey, misnamed(h, sc)
 			return p
 		}
 	}
@@ -35,6 +36,30 @@ func planLevels(h *Header) *plan {
 		p.how = "columns"
 	}
 	return p
+}
+
+// misnamed says which column has another name than our writer gives it by the schema that it keeps: one of the two was changed. The fields have
+// as many leaves as there are columns.
+func misnamed(h *Header, fields []arrow.Field) string {
+	next := 0
+	for _, f := range fields {
+		leaves, err := nest.Leaves(f)
+		if err != nil {
+			return ""
+		}
+		for _, l := range leaves {
+			c := &h.Columns[next]
+			next++
+			name := dremelName(f, l.Path)
+			if c.Width > 0 {
+				name = f.Name
+			}
+			if h.Dialect == Wiki && c.Name != name {
+				return fmt.Sprintf("a column is named %q, by %s it is %q", c.Name, schemaKey, name)
+			}
+		}
+	}
+	return ""
 }
 
 // planLeaves gives each leaf of the fields the column whose turn it is; nil if they do not fit.
