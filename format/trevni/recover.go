@@ -15,8 +15,8 @@ import (
 )
 
 // recoverFile reads what is whole of a file. Nothing in a Trevni file is written twice but this: columns lie one behind the other, so
-// that a start that is wrong can be found again, behind a column that is lost by looking for what all the others follow; and every column counts the rows. What a scan can lose without help (blocks
-// that are damaged or cut off) the ordinary reader loses as well.
+// that a start that is wrong can be found again, behind a column that is lost by looking for what all the others follow; and every column
+// counts the rows. What a scan can lose without help (blocks that are damaged or cut off) the ordinary reader loses as well.
 func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 	opts, err := parseOptions(o.Opts)
 	if err != nil {
@@ -122,6 +122,7 @@ func (r *recovery) good(i int, start int64) *columnBlocks {
 		r.looked += budget - f.budget
 		f.budget = budget
 	}
+	r.looked += firstBlocks
 	flat := f.header.Columns[i].MaxRep == 0
 	if err != nil || flat && cb.rows != f.header.Rows || !flat && cb.rows < f.header.Rows { // a row has an entry at least
 		return nil
@@ -138,7 +139,7 @@ func (r *recovery) search(i int, from int64) (int64, *columnBlocks) {
 	if f.header.Rows == 0 {
 		return 0, nil
 	}
-	for at := from; at <= last && r.looked <= 16*f.at.Len+1<<20; at += window {
+	for at := from; at <= last && !r.tired(); at += window {
 		buf := make([]byte, min(window+minColumn-1, f.at.Len-at))
 		r.looked += int64(len(buf))
 		if format.ReadFull(r.ctx, f.src, f.at.Sub(at, int64(len(buf))), "", buf) != nil {
@@ -146,16 +147,21 @@ func (r *recovery) search(i int, from int64) (int64, *columnBlocks) {
 		}
 		for k := range len(buf) - minColumn + 1 {
 			start := at + int64(k)
-			if !r.begins(i, buf[k:], f.at.Len-start) {
+			if !r.begins(i, buf[k:], f.at.Len-start) || r.tired() {
 				continue
 			}
-			r.looked += firstBlocks
 			if cb := r.good(i, start); cb != nil && r.chain(i, cb) {
 				return start, cb
 			}
 		}
 	}
 	return 0, nil
+}
+
+// tired reports whether so much was read in search of columns that bytes must have been made to have it read: it grows with the file, and with
+// its columns, each of which is looked at once if all is well.
+func (r *recovery) tired() bool {
+	return r.looked > 16*r.f.at.Len+4*firstBlocks*int64(len(r.f.header.Columns))+1<<20
 }
 
 // minColumn is how many bytes a column with one block has at least: its count and a descriptor.
@@ -171,7 +177,7 @@ func (r *recovery) begins(i int, b []byte, left int64) bool {
 // chain reports whether cb can be the blocks of column i: they are whole as far as that shows, and column follows column to the end of the file.
 func (r *recovery) chain(i int, cb *columnBlocks) bool {
 	for {
-		if len(cb.blocks) == 0 || cb.end > r.f.at.Len || !r.opens(i, &cb.blocks[0]) {
+		if r.tired() || len(cb.blocks) == 0 || cb.end > r.f.at.Len || !r.opens(i, &cb.blocks[0]) {
 			return false
 		}
 		if i++; i == len(r.f.header.Columns) {
