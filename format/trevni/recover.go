@@ -150,8 +150,15 @@ func (r *recovery) search(i int, from int64) (int64, *columnBlocks) {
 			if !r.begins(i, buf[k:], f.at.Len-start) || r.tired() {
 				continue
 			}
-			if cb := r.good(i, start); cb != nil && r.chain(i, cb) {
+			cb := r.good(i, start)
+			if cb == nil {
+				continue
+			}
+			switch ok, few := r.chain(i, cb); {
+			case ok:
 				return start, cb
+			case few: // it is one of those behind column i, and so are all that follow
+				return 0, nil
 			}
 		}
 	}
@@ -175,16 +182,17 @@ func (r *recovery) begins(i int, b []byte, left int64) bool {
 }
 
 // chain reports whether cb can be the blocks of column i: they are whole as far as that shows, and column follows column to the end of the file.
-func (r *recovery) chain(i int, cb *columnBlocks) bool {
+// few: the file ends just so, but before the last column has come.
+func (r *recovery) chain(i int, cb *columnBlocks) (ok, few bool) {
 	for {
 		if r.tired() || len(cb.blocks) == 0 || cb.end > r.f.at.Len || !r.opens(i, &cb.blocks[0]) {
-			return false
+			return false, false
 		}
-		if i++; i == len(r.f.header.Columns) {
-			return cb.end == r.f.at.Len
+		if i++; i == len(r.f.header.Columns) || cb.end == r.f.at.Len {
+			return i == len(r.f.header.Columns) && cb.end == r.f.at.Len, cb.end == r.f.at.Len
 		}
 		if cb = r.good(i, cb.end); cb == nil {
-			return false
+			return false, false
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package trevni_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -55,5 +56,36 @@ func TestRecoverNothing(t *testing.T) {
 		return f.Code == "trevni.column.rows" && f.Severity == region.Error && f.Rows == [2]int64{0, 16} && f.Lost == 16
 	}) {
 		t.Errorf("it tells %+v", found)
+	}
+}
+
+// TestRecoverManyColumns: of very many columns that look alike, those behind one that is lost are found, and are what they were.
+func TestRecoverManyColumns(t *testing.T) {
+	var fields []arrow.Field
+	for i := range 400 {
+		fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", i), Type: arrow.PrimitiveTypes.Int64})
+	}
+	sc := arrow.NewSchema(fields, nil)
+	data := write(t, trevni.Format, sc, nil, flatBatch(t, sc, 5)).Bytes("t")
+	right, err := scanAll(t.Context(), data, scan.Spec{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts := startsOf(t, data)
+	for _, lost := range []int{0, 2} { // so many of the first columns
+		bad := slices.Clone(data)
+		clear(bad[starts[0] : starts[len(starts)-1]+8])
+		if lost > 0 {
+			block, _, _ := blockOf(t, data, lost-1, 0)
+			clear(bad[starts[0]:block.Off])
+		}
+		others := right
+		for range lost {
+			others = others[strings.IndexByte(others, ']')+1:]
+		}
+		got, err := scanAll(t.Context(), bad, scan.Spec{Damaged: scan.NullCells}, true)
+		if err != nil || !strings.HasSuffix(got, others) || strings.Count(got, "[null,null,null,null,null]") != lost {
+			t.Errorf("%d lost: %v, equal %t", lost, err, strings.HasSuffix(got, others))
+		}
 	}
 }
