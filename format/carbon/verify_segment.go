@@ -162,6 +162,43 @@ func (v *verifier) leftovers(t *managed) {
 		}
 	}
 	v.left("segments that do not count, and are not verified", segments)
+	v.unnamed(t)
+}
+
+// unnamed tells segments that were written to their end and that no status knows.
+func (v *verifier) unnamed(t *managed) {
+	var past []load
+	_ = readJSON(v.ctx, t.tree, t.status+".history", v.o.Limits.WithDefaults(), &past) // most tables have none
+	known := map[string]bool{}
+	for _, l := range slices.Concat(t.loads, past) {
+		known[l.Name], known[l.id()] = true, true
+	}
+	for info, err := range t.tree.List(v.ctx, path.Join(t.path, "Metadata", "segments")) {
+		if err != nil || v.stopped {
+			return // there are none
+		}
+		of, _ := segmentOf(path.Base(info.Name))
+		if info.Dir || of == "" || known[of] {
+			continue
+		}
+		var s segmentFile
+		if readJSON(v.ctx, t.tree, info.Name, v.o.Limits.WithDefaults(), &s) != nil {
+			continue
+		}
+		known[of] = true // it may have several segment files
+		places, _ := t.located(info.Name, s, of)
+		if i := slices.IndexFunc(places, v.holds); i >= 0 {
+			v.tell("carbon.segment.unnamed", fault.Span{Object: info.Name}, "", "tablestatus does not name segment %s, whose files are in %s: its rows are not read", of, places[i].dir)
+		}
+	}
+}
+
+// holds reports whether one of the index files of a place is there.
+func (v *verifier) holds(p place) bool {
+	return slices.ContainsFunc(p.indexes, func(n string) bool {
+		_, err := v.tree.Stat(v.ctx, path.Join(p.dir, n))
+		return err == nil
+	})
 }
 
 // holdsFiles reports whether there is anything in a directory.

@@ -212,3 +212,28 @@ func TestRecoverOthersIndex(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifyUnnamedSegment: a tablestatus of an earlier time leaves a segment unnamed that was loaded whole; those that were compacted, deleted or are being
+// loaded have an entry.
+func TestVerifyUnnamedSegment(t *testing.T) {
+	for _, name := range []string{"managed1", "managed_del", "managed_compact", "managed_part", "managed_alter"} {
+		tree := loaded(t, filepath.Join(golden2, "managed", name))
+		if found := only(verdict(t, tree), "carbon.segment.unnamed"); len(found) > 0 {
+			t.Errorf("%s, healthy: %+v", name, found)
+		}
+		var entries []map[string]string
+		if err := json.Unmarshal(tree.Bytes("t/Metadata/tablestatus"), &entries); err != nil {
+			t.Fatal(err)
+		}
+		last := entries[len(entries)-1]
+		b, err := json.Marshal(entries[:len(entries)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree.Put("t/Metadata/tablestatus", b)
+		found := only(verdict(t, tree), "carbon.segment.unnamed")
+		if len(found) != 1 || found[0].Severity != region.Warning || found[0].At.Object != "t/Metadata/segments/"+last["segmentFile"] {
+			t.Errorf("%s without its last segment: %+v", name, found)
+		}
+	}
+}
