@@ -172,7 +172,27 @@ func (t *managed) readLoads(ctx context.Context) (loads []load, err error) {
 			}
 		}
 	}
+	if err := t.twice(loads); err != nil && t.saved == nil { // recovery looks at each entry by itself
+		return nil, err
+	}
 	return loads, nil
+}
+
+// twice is an error if two entries that count name the same segment file: one is not what was written, and however many there are, their files are not
+// looked for again and again.
+func (t *managed) twice(loads []load) error {
+	by := map[string]int{}
+	for i := range loads {
+		l := &loads[i]
+		if l.Segment == "" || !l.counts() {
+			continue
+		}
+		if k, ok := by[l.Segment]; ok {
+			return fault.Corruptf(fault.Span{Object: t.status}, fmt.Sprintf("[%d].segmentFile", i), "segment %s: %s is that of segment %s, too", l.Name, l.Segment, loads[k].Name)
+		}
+		by[l.Segment] = i
+	}
+	return nil
 }
 
 // checkUpdates holds the update status against tablestatus: see checkEntries; a segment with deletes that has no entry would let rows come

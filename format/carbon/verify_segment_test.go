@@ -6,9 +6,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -235,5 +237,37 @@ func TestVerifyUnnamedSegment(t *testing.T) {
 		if len(found) != 1 || found[0].Severity != region.Warning || found[0].At.Object != "t/Metadata/segments/"+last["segmentFile"] {
 			t.Errorf("%s without its last segment: %+v", name, found)
 		}
+	}
+}
+
+// TestSegmentFileTwice: two entries of tablestatus that name one segment file are damage of tablestatus, however many more there are; recovery finds each
+// segment's own files.
+func TestSegmentFileTwice(t *testing.T) {
+	tree := managedDel(t)
+	_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	swap(t, tree, "Metadata/tablestatus", `"segmentFile":"1_1795249940876.segment"`, `"segmentFile":"0_1795249940621.segment"`)
+	refused(t, "a segment file is named twice", tree, "carbon.status.damaged")
+	if rows, _, err := recovered(t, tree, "t"); err != nil || differ(rows, right, true) != "" {
+		t.Error(err, differ(rows, right, true))
+	}
+	var one []map[string]string
+	if err := json.Unmarshal(managedDel(t).Bytes("t/Metadata/tablestatus"), &one); err != nil {
+		t.Fatal(err)
+	}
+	many := make([]map[string]string, 20000)
+	for i := range many {
+		many[i] = maps.Clone(one[0])
+		many[i]["loadName"] = strconv.Itoa(i)
+	}
+	b, err := json.Marshal(many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree.Put("t/Metadata/tablestatus", b)
+	if found := only(verdict(t, tree), "carbon.status.damaged"); len(found) != 1 || found[0].Path != "[1].segmentFile" {
+		t.Errorf("%d findings: %+v", len(found), found[:min(len(found), 2)])
 	}
 }
