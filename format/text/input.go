@@ -114,8 +114,8 @@ func (in *input) fill() error {
 		in.err = fault.Limitf(in.span(in.off, int64(len(in.buf))), "record", "the record that begins at byte %d of the text is longer than %d bytes, an eighth of --max-page; a quote may be missing", in.off, in.limit)
 		return in.err
 	}
-	if free := cap(in.buf) - len(in.buf); free < in.chunk {
-		grown := make([]byte, len(in.buf), 2*cap(in.buf)+in.chunk)
+	if free := cap(in.buf) - len(in.buf); free < in.chunk { // never so much that a record which is too long fits
+		grown := make([]byte, len(in.buf), min(2*int64(cap(in.buf)), in.limit)+int64(in.chunk))
 		copy(grown, in.buf)
 		in.buf = grown
 	}

@@ -393,6 +393,34 @@ func TestManyStrangeRows(t *testing.T) {
 	}
 }
 
+// TestLongRecords: a record that is longer than an eighth of the page limit, and than what is read at once beyond that, is refused, compressed or not, whatever
+// the buffer's size happens to be by then; a shorter one is read.
+func TestLongRecords(t *testing.T) {
+	const limit = 1 << 20
+	o := format.OpenOptions{Limits: format.Limits{Page: limit * recordPart}}
+	for size := limit / 2; size <= 3*limit; size += 100_000 {
+		long := strings.Repeat("x", size)
+		for f, text := range map[*format.Format]string{&CSV: "a,b\n1,2\n3," + long + "\n4,5\n", &JSONL: "{\"a\":1}\n{\"a\":\"" + long + "\"}\n{\"a\":3}\n"} {
+			for _, s := range []string{text, zipped(text)} {
+				var limited error
+				r, err := f.Open(t.Context(), format.Target{Tree: tree(s), Name: "t"}, o)
+				if err == nil {
+					for _, err := range r.(format.Batcher).Batches(t.Context(), format.RowGroup{Part: "t", Rows: -1}, format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+						if errors.Is(err, fault.Limit) {
+							limited = err
+						}
+					}
+				} else if errors.Is(err, fault.Limit) {
+					limited = err
+				}
+				if size < limit-100 && limited != nil || size > limit+inputChunk && limited == nil {
+					t.Errorf("%s, a record of %d bytes, text of %d: %v", f.Name, size, len(s), limited)
+				}
+			}
+		}
+	}
+}
+
 func TestVerify(t *testing.T) {
 	tr := tree("a\n1\nx\n2\n")
 	var codes []string
