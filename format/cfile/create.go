@@ -3,6 +3,7 @@ package cfile
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,11 +22,13 @@ import (
 
 // setFile is the object of a set of CFiles that names the others. It is written last.
 //
-//	{"stoa":"cfile-set","version":1,"schema":BASE64,"rows":N,"columns":[{"path":…,"file":…},…],"blocks":[…]}
+//	{"stoa":"cfile-set","version":1,"id":HEX,"schema":BASE64,"rows":N,"columns":[{"path":…,"file":…},…]}
+//
+// id is made of the contents of all the files, each of which has it in its footer, too, see setKey; sets that stoa wrote before it knew ids, and
+// those of plain metadata, have none.
 //
 // schema is an encapsulated Arrow IPC schema message: the schema of the table before structs were flattened. The columns
-// stand in the schema's order; path is dotted. blocks, which directories of earlier versions do not have, and those without metadata in the files, is a digest
-// of each file's blocks.
+// stand in the schema's order; path is dotted.
 const setFile = "table.json"
 
 // setKind is the value of "stoa" in setFile.
@@ -35,10 +38,10 @@ const setKind = "cfile-set"
 type fileSet struct {
 	Stoa    string      `json:"stoa"`
 	Version int         `json:"version"`
+	ID      string      `json:"id,omitempty"`
 	Schema  []byte      `json:"schema"` // base64 in JSON
 	Rows    int64       `json:"rows"`
 	Columns []setColumn `json:"columns"`
-	Blocks  []string    `json:"blocks,omitempty"` // of each of Columns what its file has as blocksKey; "": nothing
 }
 
 type setColumn struct {
@@ -83,6 +86,7 @@ type tableWriter struct {
 	single  bool
 	columns []*columnWriter
 	rows    int64
+	id      string // of the set; "": it has none
 	failed  error
 	done    bool
 }
@@ -101,7 +105,9 @@ func (t *tableWriter) open(ctx context.Context, l leaf, name string, several boo
 	o := t.opts.forLeaf(&l, several)
 	if !t.opts.plainMetadata {
 		o.Meta = []Pair{l.stored()}
-		o.ofSet = !t.single
+		if !t.single {
+			o.digest = sha256.New()
+		}
 	}
 	if _, err := o.withDefaults(&l.col); err != nil { // before anything is created
 		return err
@@ -191,6 +197,11 @@ func (t *tableWriter) close(ctx context.Context, sum *format.Summary) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if !t.single && !t.opts.plainMetadata {
+		if err := t.identify(); err != nil {
+			return err
+		}
+	}
 	for _, c := range t.columns {
 		s, err := c.w.Close()
 		if err != nil {
@@ -222,16 +233,31 @@ func (t *tableWriter) close(ctx context.Context, sum *format.Summary) error {
 	return nil
 }
 
+// identify gives the set and its files their id: a digest of what all the files hold, so that the same rows and options make the same bytes.
+func (t *tableWriter) identify() error {
+	h := sha256.New()
+	for _, c := range t.columns {
+		if err := c.w.seal(); err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%q %d %x\n", c.path, t.rows, c.w.o.digest.Sum(nil))
+	}
+	t.id = fmt.Sprintf("%x", h.Sum(nil)[:16])
+	for _, c := range t.columns {
+		c.w.o.Meta = append(c.w.o.Meta, Pair{setKey, []byte(t.id)})
+	}
+	return nil
+}
+
 // writeSet writes setFile.
 func (t *tableWriter) writeSet(ctx context.Context) (int64, error) {
 	schema, err := arrowschema.Encode(t.schema)
 	if err != nil {
 		return 0, err
 	}
-	set := fileSet{Stoa: setKind, Version: 1, Schema: schema, Rows: t.rows, Columns: []setColumn{}}
+	set := fileSet{Stoa: setKind, Version: 1, ID: t.id, Schema: schema, Rows: t.rows, Columns: []setColumn{}}
 	for _, c := range t.columns {
 		set.Columns = append(set.Columns, setColumn{c.path, c.file})
-		set.Blocks = append(set.Blocks, c.w.digest())
 	}
 	body, err := json.MarshalIndent(set, "", " ")
 	if err != nil {

@@ -70,9 +70,6 @@ func (t *fileSet) check(at fault.Span) error {
 			return fault.Corruptf(at, fmt.Sprintf("columns[%d].file", i), "%q is no file of the directory", c.File)
 		}
 	}
-	if len(t.Blocks) != 0 && len(t.Blocks) != len(t.Columns) {
-		return fault.Corruptf(at, "blocks", "%d, there are %d columns", len(t.Blocks), len(t.Columns))
-	}
 	if t.Rows < 0 {
 		return fault.Corruptf(at, "rows", "%d", t.Rows)
 	}
@@ -148,19 +145,12 @@ func (t *fileSet) leaves() ([]leaf, error) {
 }
 
 // belongs holds what the file of column i says of itself against what the set says of the column: the type of the values, and, of
-// files of our writer, the column's name, digits and scale. l is nil if the set has no schema. The number of rows is looked at elsewhere; of what the blocks
-// hold, a digest tells whether they are those that were written.
+// files of our writer, the column's name, digits and scale. l is nil if the set has no schema. The number of rows is looked at elsewhere.
 func (t *fileSet) belongs(f *file, i int, l *leaf) error {
 	at, path := f.footSpan(), t.Columns[i].Path
 	s, told := f.footer.stored()
 	if told && s.Name != "" && s.Name != path {
 		return fault.Corruptf(at, "footer.metadata["+fieldKey+"]", "the file is of column %q, %s has it for column %q", s.Name, setFile, path)
-	}
-	if i < len(t.Blocks) && t.Blocks[i] != "" {
-		d, has := f.footer.Get(blocksKey)
-		if string(d) != t.Blocks[i] && (has || told) { // a footer that is lost tells nothing
-			return fault.Corruptf(at, "footer.metadata["+blocksKey+"]", "%q, %s knows the file with %q: it is of another table, or of another time", d, setFile, t.Blocks[i])
-		}
 	}
 	if l == nil {
 		return nil
@@ -174,6 +164,21 @@ func (t *fileSet) belongs(f *file, i int, l *leaf) error {
 			s.Precision, s.Scale, setFile, l.col.Precision, l.col.Scale, path)
 	}
 	return nil
+}
+
+// sameSet holds the id in the file of column i against the set's. A file that has none is one of another set's if the set has one.
+func (t *fileSet) sameSet(f *file, i int) error {
+	b, told := f.footer.Get(setKey)
+	id, at, path := string(b), f.footSpan(), "footer.metadata["+setKey+"]"
+	switch {
+	case id == t.ID:
+		return nil
+	case !told:
+		return fault.Corruptf(at, path, "it is not there: the file of column %q was written by itself, or with another table, not with the set %s of %s", t.Columns[i].Path, t.ID, setFile)
+	case t.ID == "":
+		return fault.Corruptf(at, path, "the file of column %q was written with the set %q, and %s is of another, which has no id", t.Columns[i].Path, id, setFile)
+	}
+	return fault.Corruptf(at, path, "the file of column %q was written with the set %q, %s with %q: they are of different tables", t.Columns[i].Path, id, setFile, t.ID)
 }
 
 func typeWords(t Type, array bool) string {
@@ -227,6 +232,10 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts r
 			return nil, uneven(t, set, f)
 		}
 		if err := set.belongs(f, i, leafAt(leaves, i)); err != nil {
+			t.Close()
+			return nil, err
+		}
+		if err := set.sameSet(f, i); err != nil {
 			t.Close()
 			return nil, err
 		}

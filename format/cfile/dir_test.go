@@ -60,10 +60,15 @@ var dirColumns = []arrow.Field{
 
 // dirFiles writes that directory, as t.
 func dirFiles(t *testing.T) map[string][]byte {
+	return dirFilesOf(t, dirCell, map[string]string{"block-size": "512"})
+}
+
+// dirFilesOf writes a directory of the same columns with other cells.
+func dirFilesOf(t *testing.T, cell func(column string, row int) string, opts map[string]string) map[string][]byte {
 	var text strings.Builder
 	for i := range dirRows {
 		for j, f := range dirColumns {
-			fmt.Fprintf(&text, "%s%q:%s", []string{"{", ","}[min(j, 1)], f.Name, dirCell(f.Name, i))
+			fmt.Fprintf(&text, "%s%q:%s", []string{"{", ","}[min(j, 1)], f.Name, cell(f.Name, i))
 		}
 		text.WriteString("}")
 	}
@@ -72,7 +77,7 @@ func dirFiles(t *testing.T) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := cfile.Format.Create(ctx, m.Sink("t"), sc, format.WriteOptions{Opts: map[string]string{"block-size": "512"}})
+	w, err := cfile.Format.Create(ctx, m.Sink("t"), sc, format.WriteOptions{Opts: opts})
 	if err == nil {
 		err = w.Write(ctx, b)
 	}
@@ -202,6 +207,62 @@ func TestDirExchange(t *testing.T) {
 	files["t/v.cfile"] = healthy["t/b.cfile"]
 	if _, _, told := dirRead(t, "b over v", files, false); !strings.Contains(told, "t/v.cfile[") || !strings.Contains(told, `column "b"`) {
 		t.Error(told)
+	}
+}
+
+// TestDirOtherTable: the file of another table of the same shape is told by all who read it, whichever column it is of, with checksums and without, and
+// costs the cells of that column only; a table.json of another table costs nothing.
+func TestDirOtherTable(t *testing.T) {
+	other := func(column string, row int) string { return dirCell(column, dirRows-1-row) }
+	for _, opts := range []map[string]string{{}, {"checksums": "false"}, {"encoding.v": "plain", "encoding.w": "plain"}} {
+		healthy, foreign := dirFilesOf(t, dirCell, opts), dirFilesOf(t, other, opts)
+		if again := dirFilesOf(t, dirCell, opts); !maps.EqualFunc(healthy, again, bytes.Equal) {
+			t.Error("the same rows make other files")
+		}
+		for _, told := range dirVerified(healthy) {
+			if told != "" {
+				t.Fatal(opts, told)
+			}
+		}
+		for name := range healthy {
+			files := maps.Clone(healthy)
+			files[name] = foreign[name]
+			what := fmt.Sprint(opts, name, " of another table")
+			dirHarm(t, what, files)
+			rows, cells, told := dirRead(t, what, files, true)
+			for _, c := range dirColumns {
+				if lost := name == "t/"+c.Name+".cfile"; rows != dirRows || lost != (cells[c.Name] == 0) {
+					t.Errorf("%s: %d rows, %d cells of %s: %s", what, rows, cells[c.Name], c.Name, told)
+				}
+			}
+			delete(files, "t/table.json")
+			if name != "t/table.json" {
+				dirRead(t, what+", and no table.json", files, true)
+			}
+		}
+	}
+}
+
+// TestDirWithoutID: directories that were written before there were ids, and those of plain metadata, are read; a file of the former kind in one
+// with an id, and the reverse, is told.
+func TestDirWithoutID(t *testing.T) {
+	plain := dirFilesOf(t, dirCell, map[string]string{"plain-metadata": "true"})
+	if bytes.Contains(plain["t/table.json"], []byte(`"id": "`)) || bytes.Contains(plain["t/v.cfile"], []byte("stoa.")) {
+		t.Error("plain metadata have an id")
+	}
+	if rows, _, told := dirRead(t, "plain", plain, false); rows != dirRows || told != "" {
+		t.Error(rows, told)
+	}
+	for _, told := range dirVerified(plain) {
+		if told != "" {
+			t.Error(told)
+		}
+	}
+	healthy := dirFilesOf(t, dirCell, nil)
+	for _, x := range [][2]map[string][]byte{{healthy, plain}, {plain, healthy}} {
+		files := maps.Clone(x[0])
+		files["t/v.cfile"] = x[1]["t/v.cfile"]
+		dirHarm(t, "a file with an id among those without, or the reverse", files)
 	}
 }
 

@@ -183,7 +183,7 @@ func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (fo
 
 // factOf is a metadata pair for people.
 func (f *file) factOf(m metaPair) string {
-	if m.key == fieldKey || m.key == blocksKey {
+	if m.key == fieldKey || m.key == setKey {
 		return string(m.value)
 	}
 	return fmt.Sprintf("%x", m.value)

@@ -258,8 +258,34 @@ func (r *setRecovery) countRows() int64 {
 	return best
 }
 
+// oneSet leaves out the files of other sets: the table's is the one that most files were written with, of two with as many the setFile's.
+func (r *setRecovery) oneSet() {
+	votes, most, best := map[string]int{}, 0, r.set.ID
+	for i, f := range r.t.files {
+		if r.lost[i] != nil || !f.told() {
+			continue
+		}
+		b, _ := f.footer.Get(setKey)
+		id := string(b)
+		votes[id]++
+		if n := votes[id]; n > most || n == most && id == r.set.ID {
+			most, best = n, id
+		}
+	}
+	if best != r.set.ID && r.set.Rows >= 0 {
+		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "id", "%q, but most files were written with the set %q", r.set.ID, best), "", [2]int64{-1, -1}, 0)
+	}
+	r.set.ID = best
+	for i, f := range r.t.files {
+		if r.lost[i] == nil && f.told() {
+			r.lost[i] = r.set.sameSet(f.file, i)
+		}
+	}
+}
+
 // finish makes a table of the columns: all of as many rows.
 func (r *setRecovery) finish(opts readOptions) error {
+	r.oneSet()
 	r.t.rows = r.countRows()
 	if n := r.set.Rows; n >= 0 && n != r.t.rows {
 		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "rows", "%d, but the files have %d", n, r.t.rows), "", [2]int64{-1, -1}, max(0, n-r.t.rows))

@@ -18,10 +18,8 @@ const (
 
 	// fieldKey is the pair of the footer's metadata in which our writer keeps what a CFile has no field for.
 	fieldKey = "stoa.field"
-
-	// blocksKey is the pair in which the files of a directory keep a digest of the checksums of their blocks. setFile has it, too, so that the file of another
-	// table, whose name and type may be the same, is not taken for the column's.
-	blocksKey = "stoa.blocks"
+	// setKey is the pair in which each file of a set has the set's id.
+	setKey = "stoa.set"
 )
 
 // storedField is the value of fieldKey, as JSON.

@@ -2,6 +2,7 @@ package cfile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -533,7 +534,7 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 			v.tell("cfile.set", one.f.footSpan(), fmt.Sprintf("columns[%d]", i), "%s has %d rows, %s says %d", c.File, one.f.footer.NumValues, setFile, set.Rows)
 		}
 		if one.f != nil && one.f.foot != nil && !one.noFooter && err == nil {
-			v.foreign(set.belongs(one.f, i, leafAt(leaves, i)), c)
+			v.foreign(cmp.Or(set.belongs(one.f, i, leafAt(leaves, i)), set.sameSet(one.f, i)), c)
 		}
 	}
 }

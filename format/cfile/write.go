@@ -2,7 +2,7 @@ package cfile
 
 import (
 	"encoding/binary"
-	"fmt"
+	"hash"
 	"io"
 	"math"
 
@@ -48,8 +48,8 @@ type WriterOptions struct {
 	indexKey func([]byte) []byte // cuts the key out of a value (delta files), and turns off the cutting of separating keys
 	unsorted bool                // the values need not rise (delta files)
 	noKeys   bool                // no min_key and max_key (delta files)
-	ofSet    bool                // the footer keeps a digest of the blocks
 	batch    int                 // rows of a run of values, see fullAtRunEnd
+	digest   hash.Hash           // gets what tells the blocks from others
 }
 
 // Defaults of Kudu, see WriterOptions.
@@ -152,6 +152,7 @@ type Writer struct {
 	block []byte // the block as it is written; its memory is kept
 	buf   writeScratch
 	sum   Summary
+	foot  *Footer // once all else is written
 	err   error
 	done  bool
 }
@@ -405,13 +406,25 @@ func (c *Writer) Close() (Summary, error) {
 }
 
 func (c *Writer) close() error {
-	if err := c.finishBlock(); err != nil {
+	if err := c.seal(); err != nil {
 		return err
 	}
-	return c.finish(c.rows)
+	c.foot.Meta = c.meta()
+	return c.out.footer(c.foot)
 }
 
-// finish writes what stands behind the data blocks, in Kudu's order.
+// seal writes everything but the footer, to whose metadata pairs may still be added, and nothing else.
+func (c *Writer) seal() error {
+	if c.err != nil || c.foot != nil {
+		return c.err
+	}
+	if c.err = c.finishBlock(); c.err == nil {
+		c.err = c.finish(c.rows)
+	}
+	return c.err
+}
+
+// finish writes what stands between the data blocks and the footer, in Kudu's order.
 func (c *Writer) finish(values int64) error {
 	foot := &Footer{Type: c.f.Type, Encoding: c.o.Encoding, Compression: c.o.Compression, NumValues: values, Nullable: c.f.Nullable}
 	var err error
@@ -436,8 +449,8 @@ func (c *Writer) finish(values int64) error {
 	if c.f.Array {
 		foot.Incompatible |= featureArrayBlocks
 	}
-	foot.Meta = c.meta()
-	return c.out.footer(foot)
+	c.foot = foot
+	return nil
 }
 
 func (c *Writer) finishTree(t *indexTree) (*blockPtr, error) {
@@ -447,14 +460,6 @@ func (c *Writer) finishTree(t *indexTree) (*blockPtr, error) {
 	p, err := t.finish()
 	c.sum.IndexBlocks += t.blocks
 	return &p, err
-}
-
-// digest is what blocksKey has; "": the file is none of a directory, or has no checksums.
-func (c *Writer) digest() string {
-	if !c.o.ofSet || !c.out.checksums {
-		return ""
-	}
-	return fmt.Sprintf("%08x", c.out.digest)
 }
 
 // meta is the footer's metadata: the keys, if there is a value index and a value, then what the options say.
@@ -478,9 +483,6 @@ func (c *Writer) meta() []metaPair {
 	}
 	for _, p := range c.o.Meta {
 		out = append(out, metaPair{p.Key, p.Value})
-	}
-	if d := c.digest(); d != "" {
-		out = append(out, metaPair{blocksKey, []byte(d)})
 	}
 	return out
 }

@@ -2,6 +2,8 @@ package cfile
 
 import (
 	"encoding/binary"
+	"fmt"
+	"hash"
 	"io"
 	"math"
 
@@ -22,15 +24,15 @@ type outFile struct {
 	w         io.Writer
 	version   int
 	checksums bool
-	digest    uint32 // of the checksums of all blocks so far
 	comp      Compression
 	codec     *codec.Codec // nil: blocks are stored as they are
 	off       int64
-	packed    []byte // the compressed block; its memory is kept
+	digest    hash.Hash // of the sizes and checksums of the blocks; nil: nobody asks
+	packed    []byte    // the compressed block; its memory is kept
 }
 
 func newOutFile(w io.Writer, o *WriterOptions) (*outFile, error) {
-	out := &outFile{w: w, version: o.Version, checksums: !o.NoChecksums && o.Version == 2, comp: o.Compression}
+	out := &outFile{w: w, version: o.Version, checksums: !o.NoChecksums && o.Version == 2, comp: o.Compression, digest: o.digest}
 	if o.Compression != NoCompression {
 		c, ok := codec.ByName(o.Compression.String())
 		if !ok {
@@ -79,10 +81,14 @@ func (o *outFile) block(b []byte) (blockPtr, error) {
 	if err != nil {
 		return blockPtr{}, err
 	}
-	if o.checksums {
-		stored = binary.LittleEndian.AppendUint32(stored, sum.CRC32C(stored))
-		own := append(binary.LittleEndian.AppendUint32(nil, o.digest), stored[len(stored)-4:]...)
-		o.digest = sum.CRC32C(own)
+	if o.checksums || o.digest != nil {
+		check, size := sum.CRC32C(stored), len(stored)
+		if o.checksums {
+			stored = binary.LittleEndian.AppendUint32(stored, check)
+		}
+		if o.digest != nil {
+			fmt.Fprintln(o.digest, size, check)
+		}
 	}
 	p := blockPtr{offset: o.off, size: int64(len(stored))}
 	return p, o.write(stored)

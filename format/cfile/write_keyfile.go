@@ -183,6 +183,9 @@ func (b *BloomWriter) Close() (Summary, error) {
 		c.done = true
 		c.err = c.finish(0)
 	}
+	if c.err == nil {
+		c.err = c.close()
+	}
 	c.sum.Rows, c.sum.Bytes = b.keys, c.out.off
 	return c.sum, c.err
 }

@@ -21,7 +21,7 @@ var writeKeys = []format.OptionKey{
 	{Name: "restart-interval", Values: "N", Help: "values from one restart point of prefix encoding to the next (default 16)"},
 	{Name: "value-index", Values: "true, false", Help: "an index by value; the values must rise (default false)"},
 	{Name: "positional-index", Values: "true, false", Help: "an index by row number (default true)"},
-	{Name: "plain-metadata", Values: "true, false", Help: "leave out the metadata that keeps names and Arrow types (default false); nothing in the files can then tell that two columns of the same type were exchanged"},
+	{Name: "plain-metadata", Values: "true, false", Help: "leave out the metadata that keeps names and Arrow types (default false); nothing in the files can then tell that two columns of the same type were exchanged, or a file put in the place of another table's"},
 	{Name: "layout", Values: "auto, dir", Help: "dir: a directory also for one column"},
 	{Name: "null-structs", Values: "refuse, flatten", Help: "flatten: the fields of a null struct become null (default refuse)"},
 }
