@@ -151,7 +151,11 @@ func (f *feed) some(rows vec.Range) (at, step int64, err error) {
 	if bytes == 0 {
 		bytes = maxBatch
 	}
-	for n := min(step, firstRows); rows.Len() > 0; {
+	n := min(step, firstRows)
+	if len(c.parts) == 0 {
+		n = step
+	}
+	for rows.Len() > 0 {
 		b, err := c.read(f.ctx, rows.From, min(n, rows.Len()), f.mem)
 		if err != nil {
 			return rows.From, step, err

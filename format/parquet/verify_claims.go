@@ -267,7 +267,7 @@ func leafBytes(a arrow.Array, i int) []byte {
 // hold looks at the rows of a batch that c is about; the batch begins with row at of the row group.
 func (c *claim) hold(b arrow.RecordBatch, at int64) error {
 	mine := vec.Range{From: c.rows.From - at, To: c.rows.To - at}.Intersect(vec.Range{To: b.NumRows()})
-	if mine.Len() == 0 || c.told {
+	if mine.Len() == 0 {
 		return nil
 	}
 	rows := array.NewSlice(b.Column(0), mine.From, mine.To)
@@ -283,7 +283,7 @@ func (c *claim) hold(b arrow.RecordBatch, at int64) error {
 			x.found = at >= 0
 		}
 	}
-	if c.outside == nil {
+	if c.outside == nil || c.told {
 		return nil
 	}
 	k, err := view.first(c.outside, c.decisive)
