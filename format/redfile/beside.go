@@ -80,6 +80,9 @@ func (f *file) beside(ctx context.Context) {
 	if !found && !behind {
 		return
 	}
+	if found && !f.sameMarker(ctx, path.Join(dir, partName(before)), s) {
+		f.miss("redfile.part.other", at, "the marker of the part is not that of %s: one of them is another table's, and %s, which would say which, is missing", partName(before), metadataFile)
+	}
 	if before < first-1 {
 		f.miss("redfile.part.missing", at, "the part begins with row group %d of its table: %s, before it, is missing, and so is %s", first, partName(first-1), metadataFile)
 	}
@@ -90,14 +93,26 @@ func (f *file) beside(ctx context.Context) {
 
 // sameTable reports whether another part is of the table of which s is, and begins with the same row group.
 func (f *file) sameTable(ctx context.Context, name string, s *syncBlock) bool {
+	o := f.blockOf(ctx, name)
+	return o != nil && bytes.Equal(o.marker, s.marker) && o.groups == s.groups
+}
+
+// sameMarker reports whether another part may be of the table of which s is: it has its marker, or none that can be read.
+func (f *file) sameMarker(ctx context.Context, name string, s *syncBlock) bool {
+	o := f.blockOf(ctx, name)
+	return o == nil || bytes.Equal(o.marker, s.marker)
+}
+
+// blockOf is the first sync block of another part; nil if there is none that is whole.
+func (f *file) blockOf(ctx context.Context, name string) *syncBlock {
 	src, err := f.tree.Open(ctx, name)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer src.Close()
 	other := newFile(f.tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.limits}, f.opts)
-	o, _ := other.firstBlock(ctx)
-	return o != nil && bytes.Equal(o.marker, s.marker) && o.groups == s.groups
+	s, _ := other.firstBlock(ctx)
+	return s
 }
 
 func (f *file) miss(code string, at fault.Span, format string, args ...any) {

@@ -445,6 +445,33 @@ func TestRepeatedPart(t *testing.T) {
 	}
 }
 
+// TestPartOfAnotherTable: where the metadata of a split table is gone, a part of another table of the same shape is told of by its marker.
+func TestPartOfAnotherTable(t *testing.T) {
+	for _, gen := range []string{"E", "A"} {
+		objects := splitTable(t, map[string]string{"generation": gen})
+		delete(objects, "out/_metadata.red")
+		other := splitTable(t, map[string]string{"generation": gen, "compression": "gzip"})
+		told := func() (names []string) {
+			for name := range objects {
+				if slices.ContainsFunc(findings(format.Target{Tree: store.NewMemory(objects), Name: name}), func(f region.Finding) bool {
+					return f.Code == "redfile.part.other" && f.Severity == region.Error
+				}) {
+					names = append(names, name)
+				}
+			}
+			slices.Sort(names)
+			return names
+		}
+		if names := told(); names != nil {
+			t.Errorf("generation %s: of the parts of one table %v are told", gen, names)
+		}
+		objects["out/part-00001.red"] = other["out/part-00001.red"]
+		if names := told(); !slices.Equal(names, []string{"out/part-00001.red", "out/part-00002.red"}) {
+			t.Errorf("generation %s: %v are told", gen, names)
+		}
+	}
+}
+
 // TestMissingPart: a file that chunks of a split RedFile are in is missing. That is damage of these chunks.
 func TestMissingPart(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
