@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
+	"stoa/region"
 )
 
 // peakAllocator knows how many bytes it has given out and not got back, and how many that were at most.
@@ -156,6 +157,11 @@ func TestBatchesOfLongStringsAreCut(t *testing.T) {
 		}
 		if n != rows {
 			t.Errorf("%d of %d rows", n, rows)
+		}
+	}
+	for f, err := range stoa.Verify(context.Background(), place, stoa.OpenOptions{}) { // which spells them out, too
+		if err != nil || f.Severity > region.Note {
+			t.Errorf("verify: %+v, %v", f, err)
 		}
 	}
 }

@@ -377,11 +377,15 @@ func (v *verifier) block(w *walker, b *dataBlock, s *seenBlock) error {
 			return err
 		}
 	}
-	for sub := int64(0); ; sub += maxSub {
+	for sub, step := int64(0), int64(maxSub); ; sub += step {
 		v.vals.Reset()
 		v.spare.Reset()
-		t := format.Task{Page: format.Page{Sub: sub, Spans: []fault.Span{at}, Own: b}, N: maxSub, Bytes: [][]byte{stored}, Dict: v.dict, Scratch: &v.spare, Limits: v.f.limits}
+		t := format.Task{Page: format.Page{Sub: sub, Spans: []fault.Span{at}, Own: b}, N: step, Bytes: [][]byte{stored}, Dict: v.dict, Scratch: &v.spare, Limits: v.f.limits}
 		lay, err := v.f.decode(&t, v.vals, nil)
+		if n := int64(v.vals.Fit(v.vals.Len(), maxSpelled)); err == nil && n < int64(v.vals.Len()) { // codes that stand for very long strings: fewer at a time
+			step, sub = n, sub-n
+			continue
+		}
 		if v.noDict && err != nil && lay.values.form == formCodes {
 			return nil // it was told what is wrong: the dictionary
 		}
@@ -391,12 +395,15 @@ func (v *verifier) block(w *walker, b *dataBlock, s *seenBlock) error {
 		if err != nil {
 			return fault.Locate(err, at, true, w.path())
 		}
-		if sub+maxSub >= int64(lay.rows) {
+		if sub+step >= int64(lay.rows) {
 			v.rows += int64(lay.rows)
 			return v.layout(w, b, &lay, at)
 		}
 	}
 }
+
+// maxSpelled is how many bytes of strings are spelled out of codes at once.
+const maxSpelled = 64 << 20
 
 // values looks at decoded values: the first at row sub of the block.
 func (v *verifier) values(w *walker, b *dataBlock, sub int64, lay *layout, s *seenBlock) error {
