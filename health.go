@@ -303,6 +303,9 @@ func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.F
 		return
 	}
 	s, _, err := openOne(ctx, tg, o)
+	if errors.Is(err, fault.Invalid) { // a place of several tables, as Kudu's: a field of theirs is one column
+		return
+	}
 	if err != nil {
 		tellError(err, yield)
 		return

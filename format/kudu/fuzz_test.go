@@ -62,6 +62,9 @@ func attempt(t testing.TB, files map[string][]byte, tree *store.Memory, table, a
 	if rows, err = read(stoa.ScanSpec{Damaged: stoa.SkipRows}, false); err == nil && len(rows) > len(want) {
 		t.Errorf("%d rows instead of %d", len(rows), len(want))
 	}
+	if err == nil && !among(rows, want) && !spoken() {
+		t.Errorf("behind damage there are other rows than before, and nobody speaks")
+	}
 	classed(t, err)
 	_, err = read(stoa.ScanSpec{Damaged: stoa.NullCells}, true)
 	classed(t, err)
@@ -71,6 +74,20 @@ func attempt(t testing.TB, files map[string][]byte, tree *store.Memory, table, a
 	if ctx.Err() != nil {
 		t.Error("it takes too long")
 	}
+}
+
+// among reports whether each of rows is one of all, of which each counts once.
+func among(rows, all []string) bool {
+	left := map[string]int{}
+	for _, r := range all {
+		left[r]++
+	}
+	for _, r := range rows {
+		if left[r]--; left[r] < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // classed fails for an error that does not say whose fault it is, or is ours.
