@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -9,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
-	"stoa/fault"
 	"stoa/vec"
 )
 
@@ -122,7 +122,7 @@ func joined(f *pqarrow.SchemaField, shares []share, mem memory.Allocator) (arrow
 	}
 	for _, p := range shares {
 		if p.arr.Len() != first.Len() || !sameNulls(p.arr, first) {
-			return nil, fault.Rel(0, 0, "levels", "the columns of %s have other nulls than each other", f.Field.Name)
+			return nil, fmt.Errorf("the columns of %s have other nulls than each other", f.Field.Name) // the caller knows the place
 		}
 	}
 	if f.Field.Type.ID() == arrow.STRUCT {
@@ -194,7 +194,7 @@ func joinLists(f *pqarrow.SchemaField, shares []share, mem memory.Allocator) (ar
 		for i := range l.Len() {
 			_, end := l.ValueOffsets(i)
 			if _, want := first.ValueOffsets(i); end != want {
-				return nil, fault.Rel(0, 0, "levels", "the columns of %s have lists of other lengths than each other", f.Field.Name)
+				return nil, fmt.Errorf("the columns of %s have lists of other lengths than each other", f.Field.Name)
 			}
 		}
 		below = append(below, share{p.leaves, l.ListValues()})
