@@ -160,31 +160,49 @@ type localSink struct {
 	lock    *os.File // held on tmp, so that other runs see that it is not left over; nil if that cannot be had
 	dir     bool
 
-	mu   sync.Mutex // held while names change
+	mu   sync.Mutex // held, behind naming, while names change
 	done bool
 }
 
-// atWork are the sinks that have something temporary.
+// atWork are the sinks that have something temporary. Whoever makes, renames or removes a name holds naming for reading meanwhile, so that
+// AbortAll, which takes it for itself, finds nothing half made and nothing half removed.
 var atWork struct {
-	sync.Mutex
+	naming  sync.RWMutex
+	stopped bool // guarded by naming
+
+	mu    sync.Mutex
 	sinks map[*localSink]bool
 }
 
+var errStopped = errors.New("the process is ending: nothing is written any more")
+
 // AbortAll removes all that the process's Local sinks have not committed. It is for a process that ends without waiting for those who
-// write: nothing can be written afterwards. What is being committed at this moment stays, and the next run that writes there sees to it.
+// write: from now on their sinks make no file and commit nothing. What is just being committed or removed is waited for.
 func AbortAll() {
-	atWork.Lock() // for good: no sink begins any more
+	atWork.naming.Lock()
+	defer atWork.naming.Unlock()
+	atWork.stopped = true
 	for s := range atWork.sinks {
-		if s.mu.TryLock() && !s.done {
-			_ = os.RemoveAll(s.tmp)
-			_ = os.RemoveAll(s.tmp) // what a writer added meanwhile
-		}
+		_ = os.RemoveAll(s.tmp)
+		s.done = true
 	}
+	atWork.sinks = nil
+}
+
+// names lets s change names until free is called, unless AbortAll came first.
+func (s *localSink) names() (free func(), err error) {
+	atWork.naming.RLock()
+	if atWork.stopped {
+		atWork.naming.RUnlock()
+		return nil, &fs.PathError{Op: "write", Path: s.path, Err: errStopped}
+	}
+	s.mu.Lock()
+	return func() { s.mu.Unlock(); atWork.naming.RUnlock() }, nil
 }
 
 func (s *localSink) begin(tmp string) {
-	atWork.Lock()
-	defer atWork.Unlock()
+	atWork.mu.Lock()
+	defer atWork.mu.Unlock()
 	if atWork.sinks == nil {
 		atWork.sinks = map[*localSink]bool{}
 	}
@@ -193,11 +211,11 @@ func (s *localSink) begin(tmp string) {
 	s.hold()
 }
 
-// end is called with mu held: what is temporary is now the place's, or gone.
+// end says that what is temporary is now the place's, or gone.
 func (s *localSink) end() {
 	s.done = true
-	atWork.Lock()
-	defer atWork.Unlock()
+	atWork.mu.Lock()
+	defer atWork.mu.Unlock()
 	delete(atWork.sinks, s)
 }
 
@@ -257,6 +275,14 @@ func abandoned(name string) bool {
 }
 
 func (s *localSink) Create(_ context.Context, name string) (Object, error) {
+	free, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	if s.done {
+		return nil, &fs.PathError{Op: "create", Path: s.path, Err: fs.ErrClosed}
+	}
 	parent := filepath.Dir(s.path)
 	if s.tmp != "" && (name == "" || !s.dir) {
 		return nil, fmt.Errorf("%s: one place cannot be both a file and a directory", s.path)
@@ -287,11 +313,11 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 		if err != nil {
 			return nil, s.named(err)
 		}
+		s.dir = true
+		s.begin(tmp)
 		if err := os.Chmod(tmp, s.mode(0o777)); err != nil {
 			return nil, err
 		}
-		s.dir = true
-		s.begin(tmp)
 	}
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return nil, fmt.Errorf("%s: %q would lie outside", s.path, name)
@@ -375,6 +401,11 @@ func (o *localObject) named(err error) error {
 }
 
 func (s *localSink) Scratch(context.Context) (Scratch, error) {
+	free, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	defer free()
 	f, err := os.CreateTemp(filepath.Dir(s.path), TempPrefix+"*-scratch")
 	if err != nil {
 		return nil, err
@@ -396,20 +427,26 @@ func (s *localScratch) Close() error {
 }
 
 func (s *localSink) Commit(context.Context) error {
-	if s.tmp == "" || s.done {
-		return nil
+	tmp, err := s.unfinished()
+	if err != nil || tmp == "" {
+		return err
 	}
 	defer s.release()
 	if s.dir {
-		if err := syncDirs(s.tmp); err != nil {
+		if err := syncDirs(tmp); err != nil {
 			return err
 		}
+	}
+	free, err := s.names()
+	if err != nil {
+		return err
+	}
+	defer free()
+	if s.dir {
 		if err := s.mayReplace(); err != nil {
 			return err
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if _, err := os.Stat(s.path); s.dir && err == nil {
 		return s.replaceDir()
 	}
@@ -418,6 +455,19 @@ func (s *localSink) Commit(context.Context) error {
 	}
 	s.end()
 	return syncDir(filepath.Dir(s.path))
+}
+
+// unfinished is what the sink has that is temporary; "" if there is nothing, or not any more.
+func (s *localSink) unfinished() (string, error) {
+	free, err := s.names()
+	if err != nil {
+		return "", err
+	}
+	defer free()
+	if s.done {
+		return "", nil
+	}
+	return s.tmp, nil
 }
 
 // replaceDir puts the new directory in the place of the old one: at once where the system can exchange two names, else the old one
@@ -438,13 +488,19 @@ func (s *localSink) replaceDir() error {
 }
 
 func (s *localSink) Abort(context.Context) error {
-	if s.tmp == "" || s.done {
+	free, err := s.names()
+	if err != nil {
+		return nil // AbortAll has removed what there was
+	}
+	defer free()
+	if s.done {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	defer s.release()
 	s.end()
+	if s.tmp == "" {
+		return nil
+	}
 	return os.RemoveAll(s.tmp)
 }
 
