@@ -215,7 +215,7 @@ func (r *recovery) opens(i int, b *block) bool {
 }
 
 // rows believes the columns where none agrees with the header: the greatest number that one has. Where columns cannot be read, or contradict
-// each other, it is they that are damaged, and the rows that the header has more are lost. It fails if nothing can be read.
+// each other, it is they that are damaged, and the rows that the header has more are lost.
 func (r *recovery) rows() error {
 	f := r.f
 	r.said = f.header.Rows
@@ -236,9 +236,10 @@ func (r *recovery) rows() error {
 			rows = max(rows, cb.rows)
 		}
 	}
-	if rows < 0 {
+	if rows < 0 && !errors.Is(failed, fault.Corrupt) {
 		return failed
 	}
+	rows = max(0, rows) // where no column can be read, all that is known is what was lost
 	if f.header.Rows = rows; rows < r.said && (!agreed || rows == 0) {
 		r.tell("trevni.column.rows", f.at.Sub(4, 8), [2]int64{rows, r.said}, "", "the header says %d rows, the most that a column has is %d: the others are lost", r.said, rows)
 		return nil

@@ -40,22 +40,48 @@ func TestRecoverZeroedStarts(t *testing.T) {
 	}
 }
 
-// TestRecoverNothing: rows of which nothing is found are lost, and not none.
+// TestRecoverNothing: rows of which nothing is found are lost, and not none; nor is it said then that the file cannot be read, for its header tells
+// how many rows and which columns are lost.
 func TestRecoverNothing(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32}, {Name: "j", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	data := write(t, trevni.Format, sc, nil, flatBatch(t, sc, 16)).Bytes("t")
 	starts := startsOf(t, data)
-	clear(data[starts[1]:]) // the first column has no block then, and the second begins nowhere
-	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
-	r, found, err := trevni.Format.Recover(t.Context(), tg, format.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
+	behind := starts[1] + 8 // the header ends with the last start
+	cleared, ones := slices.Clone(data), slices.Clone(data)
+	clear(cleared[starts[1]:]) // the first column has no block then, and the second begins nowhere
+	for i := behind; i < int64(len(ones)); i++ {
+		ones[i] = 0xff
 	}
-	defer r.Close()
-	if !slices.ContainsFunc(found, func(f region.Finding) bool {
-		return f.Code == "trevni.column.rows" && f.Severity == region.Error && f.Rows == [2]int64{0, 16} && f.Lost == 16
-	}) {
-		t.Errorf("it tells %+v", found)
+	for name, c := range map[string]struct {
+		data []byte
+		lost []string // columns
+	}{"zeros": {cleared, []string{"j"}}, "ones": {ones, []string{"i", "j"}}, "cut": {data[:behind], []string{"i", "j"}}} {
+		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": c.data}), Name: "f.trv"}
+		r, found, err := trevni.Format.Recover(t.Context(), tg, format.OpenOptions{Limits: format.Limits{}.WithDefaults()})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		r.Close()
+		if !slices.ContainsFunc(found, func(f region.Finding) bool {
+			return f.Code == "trevni.column.rows" && f.Severity == region.Error && f.At.Off == 4 && f.Rows == [2]int64{0, 16} && f.Lost == 16
+		}) {
+			t.Errorf("%s: it tells %+v", name, found)
+		}
+		var lost []string
+		for _, f := range found {
+			if f.Code == "trevni.column.damaged" && f.Rows == [2]int64{0, 16} {
+				lost = append(lost, f.Column)
+			}
+		}
+		if !slices.Equal(lost, c.lost) {
+			t.Errorf("%s: the columns %v are lost, want %v", name, lost, c.lost)
+		}
+		for _, policy := range []scan.Damaged{scan.SkipRows, scan.NullCells} {
+			if got, err := scanAll(t.Context(), c.data, scan.Spec{Damaged: policy}, true); err != nil || got != "" {
+				t.Errorf("%s: rows %q, %v", name, got, err)
+			}
+		}
 	}
 }
 
