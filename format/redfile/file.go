@@ -1,7 +1,6 @@
 package redfile
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -55,6 +54,8 @@ type file struct {
 	metas   map[chunkKey]*columnMeta
 	tables  map[chunkKey]*pageTable
 	objects map[string]store.Source // of chunks in other files
+	inFile  map[string][]int        // row groups by the files that their chunks are in, see groupsIn
+	strange map[string]error        // such files that are not what the metadata takes them for
 	lost    map[chunkKey]error      // of a recovered file: chunks whose metadata was not found
 }
 
@@ -82,7 +83,7 @@ func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*f
 
 func newFile(tree store.Tree, src store.Source, at fault.Span, o format.OpenOptions, opts readOptions) *file {
 	return &file{tree: tree, src: src, at: at, opts: opts, limits: o.Limits.WithDefaults(), noVerify: o.NoVerify,
-		metas: map[chunkKey]*columnMeta{}, tables: map[chunkKey]*pageTable{}, objects: map[string]store.Source{}}
+		metas: map[chunkKey]*columnMeta{}, tables: map[chunkKey]*pageTable{}, objects: map[string]store.Source{}, strange: map[string]error{}}
 }
 
 func stampOf(ctx context.Context, tg format.Target) string {
@@ -335,6 +336,9 @@ func (f *file) place(ctx context.Context, group, col int) (store.Source, fault.S
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	src, ok := f.objects[name]
+	if err := f.strange[name]; err != nil {
+		return nil, fault.Span{}, err
+	}
 	if !ok {
 		src, err = f.tree.Open(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) { // damage of this chunk; the others may be whole
@@ -345,41 +349,14 @@ func (f *file) place(ctx context.Context, group, col int) (store.Source, fault.S
 		}
 		if err := f.belongs(ctx, src, name, group, col); err != nil {
 			src.Close()
+			if errors.Is(err, fault.Corrupt) {
+				f.strange[name] = err
+			}
 			return nil, fault.Span{}, err
 		}
 		f.objects[name] = src
 	}
 	return src, fault.Span{Object: name, Len: src.Size()}, nil
-}
-
-// belongs holds the sync block at the beginning of a part against the metadata: it has the marker of the table, and says how many
-// row groups come before it. Another part in its place would often be read without a word.
-func (f *file) belongs(ctx context.Context, src store.Source, name string, group, col int) error {
-	marker := f.meta.marker()
-	if marker == nil || f.noVerify || f.gathered {
-		return nil
-	}
-	part := newFile(f.tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.limits}, f.opts)
-	r := rescue{ctx: ctx, f: part}
-	h, head, err := r.page(magicLen, src.Size())
-	if err != nil || h.kind != syncPage || int64(h.stored) > f.limits.Metadata {
-		return ctx.Err() // what is damaged there is no business of readers
-	}
-	s, at, err := r.readSync(magicLen, &h, head)
-	if err != nil || s == nil {
-		return err
-	}
-	path := chunkPath(group, col) + ".file_path"
-	if !bytes.Equal(s.marker, marker) {
-		return fault.Corruptf(at, path, "%q is a part of another table: its marker is %x, this one's is %x", f.meta.groups[group].columns[col].file, s.marker, marker)
-	}
-	first := slices.IndexFunc(f.meta.groups, func(g rowGroup) bool {
-		return slices.ContainsFunc(g.columns, func(c columnChunk) bool { return c.file == f.meta.groups[group].columns[col].file })
-	})
-	if int(s.groups) != first {
-		return fault.Corruptf(at, path, "%q is another part of the table: it begins with row group %d, and not %d", f.meta.groups[group].columns[col].file, s.groups, first)
-	}
-	return nil
 }
 
 // inside is the name of the object that file_path means, which must lie in the directory of the file, or below it.

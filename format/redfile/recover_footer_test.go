@@ -361,15 +361,17 @@ func TestLostMetadataOfOneFile(t *testing.T) {
 // TestStrangeMetadata: the parts beside the metadata of another table are recovered without it.
 func TestStrangeMetadata(t *testing.T) {
 	for _, split := range []string{"row-group", "metadata"} {
-		for _, gen := range []string{"A", "E"} {
-			objects, others := splitTableAs(t, split, map[string]string{"generation": gen}), splitTableAs(t, split, map[string]string{"generation": gen})
-			objects["out/_metadata.red"] = others["out/_metadata.red"]
+		for _, opts := range []map[string]string{{"generation": "A"}, {}, {"generation": "A", "sync": "0"}, {"sync": "0"}, {"sync": "0", "crc": "false", "index": "false"}} {
+			others := maps.Clone(opts)
+			others["compression"] = "gzip"
+			objects, stranger := splitTableAs(t, split, opts), splitTableAs(t, split, others)
+			objects["out/_metadata.red"] = stranger["out/_metadata.red"]
 			tg := format.Target{Tree: store.NewMemory(objects), Name: "out"}
 			if n := checkRecovered(t, tg.Tree, "out"); n != 40 {
-				t.Errorf("%s, generation %s: %d rows of 40", split, gen, n)
+				t.Errorf("%s, %v: %d rows of 40", split, opts, n)
 			}
-			if _, found, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{}); err != nil || len(found) == 0 {
-				t.Errorf("%s, generation %s: nothing is told, %v", split, gen, err)
+			if _, found, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{}); err != nil || len(found) == 0 || found[0].Code != "redfile.footer.damaged" {
+				t.Errorf("%s, %v: it tells %+v, %v", split, opts, found, err)
 			}
 		}
 	}

@@ -99,10 +99,9 @@ func (r *rescue) add(out, p *file, name string) {
 	out.meta.groups = groups
 }
 
-// strange is an error if no part that the metadata of a split table names has its marker, and some have another: it is that of another table.
+// strange is an error if none of the parts that the metadata of a split table names is what it takes it for, and some are others': it is that of another table.
 func (r *rescue) strange(o format.OpenOptions) error {
-	var other *syncBlock
-	var at fault.Span
+	var other error
 	seen := map[string]bool{}
 	for _, g := range r.f.meta.groups {
 		for _, c := range g.columns {
@@ -114,18 +113,33 @@ func (r *rescue) strange(o format.OpenOptions) error {
 			if err != nil {
 				continue
 			}
-			s, span := p.firstBlock(r.ctx)
+			known, err := r.takenFor(p, c.file)
 			p.Close()
-			if s != nil && bytes.Equal(s.marker, r.f.meta.marker()) {
+			if known && err == nil {
 				return nil
 			}
-			if s != nil {
-				other, at = s, span
+			if err != nil {
+				other = err
 			}
 		}
 	}
 	if other == nil {
 		return r.ctx.Err()
 	}
-	return fault.Corruptf(r.f.metaAt, "file_metadata.key_value_metadata."+syncKey, "this is the metadata of another table than the parts: %s begins with the marker %x", at.Object, other.marker)
+	return fault.Corruptf(r.f.metaAt, "file_metadata.row_groups", "this is the metadata of another table than the parts: %v", other)
+}
+
+// takenFor holds a part, called so, against the metadata of the table: by its marker, or, without any, by its own metadata. known: it says what it is.
+func (r *rescue) takenFor(p *file, called string) (known bool, err error) {
+	marker := r.f.meta.marker()
+	if marker == nil {
+		r.f.mu.Lock()
+		defer r.f.mu.Unlock()
+		return true, r.f.sameChunks(r.ctx, p, called, "file_metadata")
+	}
+	s, at := p.firstBlock(r.ctx)
+	if s != nil && !bytes.Equal(s.marker, marker) {
+		return true, fault.Corruptf(at, "sync.marker", "%q begins with the marker %x", called, s.marker)
+	}
+	return s != nil, nil
 }
