@@ -119,6 +119,9 @@ func (f *file) newChunk(ctx context.Context, p *physical, rows vec.Range) (*chun
 	if p.counted() && c.cb.rows > f.header.Rows {
 		c.err = fault.Corruptf(c.cb.desc, f.pathOf(p.column), "the blocks have %d rows, the header says %d", c.cb.rows, f.header.Rows)
 	}
+	if !p.counted() && c.cb.rows == 0 && f.header.Rows > 0 {
+		c.err = f.fewEntries(c.cb, f.pathOf(p.column))
+	}
 	return c, nil
 }
 
@@ -218,8 +221,15 @@ func (c *chunk) nextLevels() (format.Page, error) {
 			return p, nil
 		}
 	}
-	c.err = io.EOF
+	if c.err = io.EOF; c.cb.rows < c.f.header.Rows {
+		return format.Page{Ordinal: c.i, First: -1, Rows: -1, Entries: -1, Lost: c.f.fewEntries(c.cb, c.f.pathOf(c.p.column)), Spans: []fault.Span{c.cb.desc}}, nil
+	}
 	return format.Page{}, io.EOF
+}
+
+// fewEntries is the damage of a repeated column that has less than an entry a row.
+func (f *file) fewEntries(cb *columnBlocks, path string) error {
+	return fault.Corruptf(cb.desc, path, "the blocks have %d entries, which are too few for the %d rows that the header says", cb.rows, f.header.Rows)
 }
 
 // Dict is none: Trevni has no dictionaries.

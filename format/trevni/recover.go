@@ -220,26 +220,32 @@ func (r *recovery) rows() error {
 	f := r.f
 	r.said = f.header.Rows
 	failed := f.checkRows(r.ctx)
-	if failed == nil || !isFault(failed) {
+	if failed != nil && !isFault(failed) {
 		return failed
 	}
-	rows, agreed := int64(-1), true
+	rows, agreed, flat := int64(-1), true, false
 	for i := range f.header.Columns {
-		cb, err := f.blocks(r.ctx, i)
 		if f.header.Columns[i].MaxRep > 0 {
-			if err == nil && cb.rows >= r.said && r.empty() {
-				return nil // lists bear the header out, and what could contradict it is lost
-			}
 			continue
 		}
+		cb, err := f.blocks(r.ctx, i)
+		flat = flat || err == nil
 		if agreed = agreed && err == nil && (rows < 0 || cb.rows == rows); err == nil {
 			rows = max(rows, cb.rows)
 		}
 	}
-	if rows < 0 && !errors.Is(failed, fault.Corrupt) {
-		return failed
+	if failed == nil && flat {
+		return nil
 	}
-	rows = max(0, rows) // where no column can be read, all that is known is what was lost
+	if rows <= 0 { // no column counts the rows, or zeros were written over the descriptors of those that do
+		n, all := r.repeated()
+		if n == r.said {
+			return nil
+		}
+		if rows = max(0, n); n > 0 {
+			agreed = all
+		}
+	}
 	if f.header.Rows = rows; rows < r.said && (!agreed || rows == 0) {
 		r.tell("trevni.column.rows", f.at.Sub(4, 8), [2]int64{rows, r.said}, "", "the header says %d rows, the most that a column has is %d: the others are lost", r.said, rows)
 		return nil
@@ -249,14 +255,28 @@ func (r *recovery) rows() error {
 	return nil
 }
 
-// empty reports whether the columns that count rows have none, or cannot be read: where zeros were written over descriptors.
-func (r *recovery) empty() bool {
-	for i := range r.f.header.Columns {
-		if cb, err := r.f.blocks(r.ctx, i); r.f.header.Columns[i].MaxRep == 0 && err == nil && cb.rows > 0 {
-			return false
-		}
+// repeated is how many rows begin in the repeated columns, the most that one has; all: each could be read to its end, and has as many. Of one that is
+// damaged nobody knows, and the header is believed if its entries allow it.
+func (r *recovery) repeated() (rows int64, all bool) {
+	f := r.f
+	p := planOf(&f.header)
+	if p == nil {
+		return -1, false
 	}
-	return true
+	rows, all = -1, true
+	v := &verifier{ctx: r.ctx, f: f, depth: format.Deep}
+	for _, ph := range p.phys {
+		if ph.counted() {
+			continue
+		}
+		n, ok := v.countRows(ph)
+		if cb, err := f.blocks(r.ctx, ph.column); !ok && err == nil && cb.rows >= r.said {
+			n = r.said
+		}
+		all = all && ok && (rows < 0 || n == rows)
+		rows = max(rows, n)
+	}
+	return rows, all
 }
 
 // lost tells what is known to be lost before anything is read.

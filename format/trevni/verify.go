@@ -157,6 +157,9 @@ func (v *verifier) descriptors(i int) {
 		}
 		v.blame("trevni.column.rows", fault.Corruptf(cb.desc, path, "the blocks have %d rows, the header says %d", cb.rows, v.f.header.Rows), from, to)
 	}
+	if col.MaxRep > 0 && cb.rows < v.f.header.Rows {
+		v.blame("trevni.column.rows", v.f.fewEntries(cb, path), -1, -1)
+	}
 	if col.FirstValues && col.Type == Boolean && len(cb.blocks) > 1 {
 		v.tell("trevni.firstvalue.boolean", cb.desc, path, "%d blocks", len(cb.blocks))
 	}
@@ -193,6 +196,7 @@ func (v *verifier) values(i int) {
 	}
 	defer vals.Release()
 	var last []byte
+	began, whole := int64(0), !ph.counted() // rows of a column of which only its levels tell how many it has
 	for k := range cb.blocks {
 		if v.stopped || v.ctx.Err() != nil {
 			return
@@ -202,11 +206,63 @@ func (v *verifier) values(i int) {
 		if up != nil {
 			n, known = up.entries(b.rows)
 		}
-		if b.lost != nil || b.rows == 0 {
+		if b.rows == 0 {
 			continue
 		}
-		v.block(ph, b, k, n, known, vals, &last)
+		if b.lost != nil || !v.block(ph, b, k, n, known, vals, &last) {
+			whole = false
+			continue
+		}
+		began += beginsRows(vals)
 	}
+	if rows := v.f.header.Rows; whole && began != rows && cb.rows >= rows { // else it is told
+		from := min(began, rows)
+		if began > rows {
+			from = 0
+		}
+		v.blame("trevni.column.rows", fault.Corruptf(cb.desc, v.f.pathOf(ph.column), "%d rows begin in the blocks, the header says %d", began, rows), from, rows)
+	}
+}
+
+// beginsRows is how many entries of a repeated column begin a row.
+func beginsRows(vals *vec.Vector) (rows int64) {
+	for _, r := range vals.Rep() {
+		if r == 0 {
+			rows++
+		}
+	}
+	return rows
+}
+
+// countRows is how many rows begin in a repeated column; ok: all of it could be read.
+func (v *verifier) countRows(ph *physical) (rows int64, ok bool) {
+	cb, err := v.f.blocks(v.ctx, ph.column)
+	if err != nil {
+		return -1, false
+	}
+	vals, err := vec.New(ph.Type, memory.DefaultAllocator)
+	if err != nil {
+		return -1, false
+	}
+	defer vals.Release()
+	for k := range cb.blocks {
+		b := &cb.blocks[k]
+		if b.rows == 0 {
+			continue
+		}
+		if b.lost != nil {
+			return rows, false
+		}
+		_, stored, err := v.open(ph.column, b, "")
+		if err == nil {
+			err = v.decode(ph, b, k, b.rows, stored, vals)
+		}
+		if err != nil {
+			return rows, false
+		}
+		rows += beginsRows(vals)
+	}
+	return rows, true
 }
 
 // skips reports whether the values of a column are not decoded, as checksums are enough.
@@ -214,8 +270,9 @@ func (v *verifier) skips(ph *physical) bool {
 	return v.depth == format.Sums && v.f.header.Columns[ph.column].summed
 }
 
-// block verifies one block: sum and codec, and, if it is known how many entries it has, the values.
-func (v *verifier) block(ph *physical, b *block, k int, n int64, known bool, vals *vec.Vector, last *[]byte) {
+// block verifies one block: sum and codec, and, if it is known how many entries it has, the values; ok: there is nothing wrong. Checksums
+// are over the values, not over how many entries there are, so that a repeated column, which nothing else counts, is decoded in any case.
+func (v *verifier) block(ph *physical, b *block, k int, n int64, known bool, vals *vec.Vector, last *[]byte) (ok bool) {
 	path := fmt.Sprintf("%s.block[%d]", v.f.pathOf(ph.column), k)
 	first, end := b.row, b.row+b.rows
 	if !ph.counted() {
@@ -223,23 +280,24 @@ func (v *verifier) block(ph *physical, b *block, k int, n int64, known bool, val
 	}
 	key := "block " + path
 	if v.told[key] {
-		return // by another physical column
+		return false // by another physical column
 	}
 	o, stored, err := v.open(ph.column, b, path)
 	if err == nil {
 		v.oddities(ph, b, &o, stored, path)
-		if summed := v.f.header.Columns[ph.column].summed && !o.sum.zero; known && (v.depth == format.Deep || !summed) {
+		if summed := v.f.header.Columns[ph.column].summed && !o.sum.zero; known && (v.depth == format.Deep || !summed || !ph.counted()) {
 			err = v.decode(ph, b, k, n, stored, vals)
 		}
 	}
 	if err != nil {
 		v.told[key] = true
 		v.blame("trevni.block.damaged", err, first, end)
-		return
+		return false
 	}
 	if known && v.f.header.Columns[ph.column].FirstValues && ph.shape == shapeFlat {
 		v.firstValue(ph, b, &o, path, last)
 	}
+	return true
 }
 
 // open reads and opens a block. stored is good until the next.

@@ -22,8 +22,13 @@ import (
 // findings are the codes that verify tells, each once, sorted.
 func findings(t testing.TB, data []byte) (codes []string, all []region.Finding) {
 	t.Helper()
+	return findingsAt(t, data, format.OpenOptions{}.Depth)
+}
+
+func findingsAt(t testing.TB, data []byte, depth format.Depth) (codes []string, all []region.Finding) {
+	t.Helper()
 	m := store.NewMemory(map[string][]byte{"f.trv": data})
-	for f := range trevni.Format.Verify(t.Context(), format.Target{Tree: m, Name: "f.trv"}, format.OpenOptions{}) {
+	for f := range trevni.Format.Verify(t.Context(), format.Target{Tree: m, Name: "f.trv"}, format.OpenOptions{Depth: depth}) {
 		if !slices.Contains(codes, f.Code) {
 			codes = append(codes, f.Code)
 		}
