@@ -3,6 +3,7 @@ package parquet_test
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/parquet"
@@ -80,5 +82,29 @@ func TestBrotliInPagesOfVersion2(t *testing.T) {
 	_, err := parquet.Format.Create(context.Background(), store.NewMemory(nil).Sink("t"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"compression": "brotli", "page-version": "2"}})
 	if !errors.Is(err, fault.Unsupported) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestNoRowsOfArrowCpp: of a table without rows, Arrow C++ writes dictionaries without data pages. The file is healthy, and so is every scan of it.
+func TestNoRowsOfArrowCpp(t *testing.T) {
+	b, err := os.ReadFile("testdata/empty.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := store.NewMemory(map[string][]byte{"t": b})
+	for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+		for f := range parquet.Format.Verify(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Depth: depth}) {
+			t.Errorf("%s %s", f.Code, f.Message)
+		}
+	}
+	tab, err := stoa.Open(t.Context(), "t", stoa.OpenOptions{Tree: tree, Formats: []format.Format{parquet.Format}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	for _, err := range tab.Scan(t.Context(), stoa.ScanSpec{}) {
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -265,10 +265,7 @@ func (r *reader) checkChunk(group, column int, path string) error {
 	if m.NumValues < 0 || m.TotalUncompressedSize < 0 {
 		return fault.Corruptf(r.footer, path, "negative sizes")
 	}
-	from := m.DataPageOffset
-	if d := m.DictionaryPageOffset; d != nil && *d > 0 {
-		from = min(from, *d)
-	}
+	from := r.chunkStart(group, column)
 	if from < 0 || m.TotalCompressedSize < 0 || from > r.size || m.TotalCompressedSize > r.size-from {
 		return fault.Corruptf(r.footer, path, "%d bytes at %d do not lie in the file (%d)", m.TotalCompressedSize, from, r.size)
 	}
@@ -278,11 +275,20 @@ func (r *reader) checkChunk(group, column int, path string) error {
 // chunkSpan is where the pages of a column chunk lie.
 func (r *reader) chunkSpan(group, column int) fault.Span {
 	m := r.meta.RowGroups[group].Columns[column].MetaData
-	from := m.DataPageOffset
-	if d := m.DictionaryPageOffset; d != nil && *d > 0 {
-		from = min(from, *d)
+	return r.span(r.chunkStart(group, column), m.TotalCompressedSize)
+}
+
+// chunkStart is where the pages of a column chunk begin. One without values may have a dictionary, and no data page: Arrow C++ leaves data_page_offset at 0 then.
+func (r *reader) chunkStart(group, column int) int64 {
+	m := r.meta.RowGroups[group].Columns[column].MetaData
+	d := m.DictionaryPageOffset
+	switch {
+	case d == nil || *d <= 0:
+		return m.DataPageOffset
+	case m.DataPageOffset == 0 && m.NumValues == 0:
+		return *d
 	}
-	return r.span(from, m.TotalCompressedSize)
+	return min(m.DataPageOffset, *d)
 }
 
 func (r *reader) buildSchema(ctx context.Context) error {

@@ -1,4 +1,4 @@
-# Makes enc-*.parquet, codec-*.parquet and fixed-*.parquet with pyarrow (pip install pyarrow; made with 26.0.1), and enc.jsonl,
+# Makes enc-*, codec-*, fixed-*, order.* and empty.parquet with pyarrow (pip install pyarrow; made with 26.0.1), and enc.jsonl,
 # codec.jsonl and fixed.jsonl with the same rows by the formulas here. Run in format/parquet/testdata. (The other files are made by
 # ../../ipc/testdata/make.py.)
 import base64, datetime as dt, decimal, json
@@ -122,4 +122,18 @@ enc = {n: "DELTA_BYTE_ARRAY" for n in ["fix", "full", "dec", "d9", "st.a", "l.li
 for v, c in [("1.0", "none"), ("2.0", "none"), ("1.0", "snappy"), ("2.0", "zstd"), ("1.0", "gzip"), ("2.0", "brotli"), ("1.0", "lz4")]:
     pq.write_table(pa.table(fixed), "fixed-%s.v%s.parquet" % (c, v[0]), use_dictionary=False, compression=c, data_page_version=v, column_encoding=enc,
                    write_page_index=True, write_page_checksum=c != "none", **small)
+# no rows: there are dictionaries, and no data pages
+pq.write_table(table(few)[:0], "empty.parquet", store_schema=False)
+# rows in an order, in two row groups; pages that are longer than the first one, nulls and lists, so that there are all histograms of levels
+ordered = sorted(range(N), key=lambda i: (-(i % 7), (i * 31) % 23 == 0, i * 31 % 23))
+order = pa.table({
+    "desc": pa.array([i % 7 for i in ordered], pa.int32()),
+    "s": pa.array([None if i * 31 % 23 == 0 else "k%02d" % (i * 31 % 23) for i in ordered], pa.string()),
+    "ls": pa.array([None if i % 9 == 4 else [None if k == 1 else "x" * k for k in range(i % 4)] for i in ordered], pa.list_(pa.string())),
+    "st": pa.array([None if i % 5 == 2 else {"a": None if i % 3 == 0 else i} for i in ordered], pa.struct([("a", pa.int64())])),
+})
+for v in ["1.0", "2.0"]:
+    pq.write_table(order, "order.v%s.parquet" % v[0], row_group_size=70, data_page_size=200, write_batch_size=16, data_page_version=v, write_page_index=True,
+                   write_page_checksum=True, compression="none", use_dictionary=["s"], dictionary_pagesize_limit=60,
+                   sorting_columns=[pq.SortingColumn(0, descending=True), pq.SortingColumn(1, nulls_first=False)])
 print("pyarrow", pa.__version__)
