@@ -18,6 +18,7 @@ type offsetIndex struct {
 	offsets  []int64 // in the file
 	sizes    []int32 // with the header
 	firstRow []int64
+	bytes    []int64    // per page, of strings without their lengths; nil: not said
 	behind   fault.Span // bytes that the footer counts to the index, and that are not of it
 }
 
@@ -28,6 +29,8 @@ type columnIndex struct {
 	min, max  [][]byte // without meaning for pages of nulls
 	nulls     []int64  // nil: not known
 	order     int32    // of the bounds from page to page: see orders
+	repLevels []int64  // entries per page and level; nil: not said
+	defLevels []int64
 	behind    fault.Span
 }
 
@@ -51,7 +54,9 @@ func parseOffsetIndex(r *thrift.Reader) (x offsetIndex) {
 				x.offsets, x.sizes, x.firstRow = append(x.offsets, at), append(x.sizes, size), append(x.firstRow, row)
 			}
 		case 2:
-			value(r, field{name: "unencoded_byte_array_data_bytes", elem: thrift.I64})
+			for range r.List("unencoded_byte_array_data_bytes", thrift.I64) {
+				x.bytes = append(x.bytes, r.I64(""))
+			}
 		}
 	}
 	return x
@@ -79,9 +84,13 @@ func parseColumnIndex(r *thrift.Reader) (x columnIndex) {
 				x.nulls = append(x.nulls, r.I64(""))
 			}
 		case 6:
-			value(r, field{name: "repetition_level_histograms", elem: thrift.I64})
+			for range r.List("repetition_level_histograms", thrift.I64) {
+				x.repLevels = append(x.repLevels, r.I64(""))
+			}
 		case 7:
-			value(r, field{name: "definition_level_histograms", elem: thrift.I64})
+			for range r.List("definition_level_histograms", thrift.I64) {
+				x.defLevels = append(x.defLevels, r.I64(""))
+			}
 		}
 	}
 	return x

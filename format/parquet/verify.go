@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 
@@ -119,7 +120,8 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 	v.r.misplaced(func(err error) { v.find("parquet.misplaced", err) })
 	rows := int64(0)
 	for g, rg := range v.r.meta.RowGroups {
-		v.base = region.Finding{Part: t.Name, Rows: [2]int64{rows, rows + rg.NumRows}, Lost: -1}
+		group := region.Finding{Part: t.Name, Rows: [2]int64{rows, rows + rg.NumRows}, Lost: -1}
+		v.base = group
 		v.find("parquet.sizes", v.r.groupSizes(g))
 		for f := range v.r.leaves {
 			v.base.Column, v.base.Rows, v.base.Lost = v.r.schema.Field(f).Name, [2]int64{rows, rows + rg.NumRows}, rg.NumRows
@@ -130,13 +132,18 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 			}
 			if v.depth != format.Quick { // footer, indexes and headers of pages have no checksum: only reading tells whether they fit the pages
 				v.values(g, f, pages)
-				for _, leaf := range v.r.leaves[f] {
-					v.bloom(g, leaf)
+				for i, leaf := range v.r.leaves[f] {
+					if v.bloom(g, leaf); v.depth == format.Deep {
+						v.levels(&pages[i])
+					}
 				}
 			}
 			if v.left {
 				return
 			}
+		}
+		if v.base = group; v.depth == format.Deep {
+			v.rowOrder(g)
 		}
 		rows += rg.NumRows
 	}
@@ -239,15 +246,21 @@ func (v *verifier) sizesFit(w *chunkWalk, at fault.Span) error {
 func (r *reader) groupSizes(g int) error {
 	rg := r.meta.RowGroups[g]
 	var raw, stored int64
-	for _, c := range rg.Columns {
+	first := int64(math.MaxInt64)
+	for k, c := range rg.Columns {
 		raw += c.MetaData.TotalUncompressedSize
-		stored += c.MetaData.TotalCompressedSize
+		if stored += c.MetaData.TotalCompressedSize; c.MetaData.TotalCompressedSize > 0 {
+			first = min(first, r.chunkStart(g, k))
+		}
 	}
 	if n := rg.TotalByteSize; n != 0 && n != raw { // some writers leave it out
 		return fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].total_byte_size", g), "%d, but its columns have %d", n, raw)
 	}
 	if n := rg.TotalCompressedSize; n != nil && *n != 0 && *n != stored {
 		return fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].total_compressed_size", g), "%d, but its columns have %d", *n, stored)
+	}
+	if n := rg.FileOffset; n != nil && *n != 0 && stored > 0 && *n != first {
+		return fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].file_offset", g), "%d, but its first page is at %d", *n, first)
 	}
 	return nil
 }

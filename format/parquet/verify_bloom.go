@@ -3,7 +3,6 @@ package parquet
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -62,20 +61,17 @@ func (v *verifier) bloom(group, leaf int) {
 	err := guard(v.r.chunkSpan(group, leaf), path, func() error {
 		return v.r.hashes(v.ctx, group, leaf, func(hash uint64) { missing += one(!bits.may(hash)) })
 	})
+	err = v.r.blame(err, v.r.chunkSpan(group, leaf), path)
 	if missing > 0 {
 		v.find("parquet.bloom", fault.Corruptf(at, path, "%d values of the column chunk are not in it", missing))
-	} else if err != nil && !errors.Is(err, fault.Corrupt) {
-		v.find("parquet.bloom", v.r.blame(err, v.r.chunkSpan(group, leaf), path))
+	} else {
+		v.unlessDamaged("parquet.bloom", err)
 	}
 }
 
 // hashes gives the hash of every value of a column chunk.
 func (r *reader) hashes(ctx context.Context, group, leaf int, f func(uint64)) error {
-	lib, err := r.library(ctx, memory.NewGoAllocator(), maxBuffer, r.limits.Page, nil)
-	if err != nil {
-		return err
-	}
-	col, err := lib.ParquetReader().RowGroup(group).Column(leaf)
+	col, err := r.chunkReader(ctx, group, leaf)
 	if err != nil {
 		return err
 	}
@@ -116,15 +112,24 @@ type batchReader[T any] interface {
 }
 
 func eachValue[T any](c batchReader[T], f func(T)) error {
+	return eachBatch(c, func(values []T, _ int64, _, _ []int16) {
+		for _, x := range values {
+			f(x)
+		}
+	})
+}
+
+// eachBatch gives the values of a chunk, and the levels of the entries that they and its nulls are.
+func eachBatch[T any](c batchReader[T], f func(values []T, total int64, def, rep []int16)) error {
 	const n = 4096
 	values, def, rep := make([]T, n), make([]int16, n), make([]int16, n)
 	for c.HasNext() {
 		total, read, err := c.ReadBatch(n, values, def, rep)
-		for _, x := range values[:read] {
-			f(x)
-		}
-		if err != nil || total == 0 {
+		if err != nil {
 			return err
+		}
+		if f(values[:read], total, def, rep); total == 0 {
+			break
 		}
 	}
 	return c.Err()

@@ -99,7 +99,7 @@ func reindex(t *testing.T, whole []byte, column int, edit func(x *columnIndex)) 
 	t.Helper()
 	r := readerOf(t, whole)
 	off, err := r.offsetIndex(t.Context(), 0, column, nil)
-	if err != nil || off == nil || len(off.offsets) < 3 {
+	if err != nil || off == nil || len(off.offsets) < 2 {
 		t.Fatalf("%+v, %v", off, err)
 	}
 	x, err := r.columnIndex(t.Context(), 0, column, len(off.offsets), nil)
@@ -123,6 +123,15 @@ func reindex(t *testing.T, whole []byte, column int, edit func(x *columnIndex)) 
 	w.List(5, thrift.I64, len(x.nulls))
 	for _, v := range x.nulls {
 		w.I64(thrift.Item, v)
+	}
+	for k, list := range [][]int64{x.repLevels, x.defLevels} {
+		if list == nil {
+			continue
+		}
+		w.List(int16(6+k), thrift.I64, len(list))
+		for _, v := range list {
+			w.I64(thrift.Item, v)
+		}
 	}
 	w.End()
 	b := w.Encoded()

@@ -1,0 +1,217 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+
+	"stoa/fault"
+	"stoa/vec"
+)
+
+// What size statistics count.
+const (
+	repLevels = iota
+	defLevels
+	textBytes
+	tallied
+)
+
+// tally is what was counted of some entries: how many there are of each repetition and definition level, and the bytes of strings without their lengths.
+type tally [tallied][]int64
+
+// levelClaim is what size statistics say of a column chunk or a page.
+type levelClaim struct {
+	path string
+	at   fault.Span
+	kind int
+	said []int64
+}
+
+// levelClaims are those about a column chunk and each of its data pages.
+type levelClaims struct {
+	chunk []levelClaim
+	pages [][]levelClaim
+	any   bool
+}
+
+// levels counts the levels of a column chunk and the bytes of its strings, and holds what the footer and both indexes say of them against that.
+func (v *verifier) levels(w *chunkWalk) {
+	if w.damaged || v.left {
+		return
+	}
+	said := v.levelClaims(w)
+	if !said.any {
+		return
+	}
+	d := v.r.meta.Schema.Column(w.leaf)
+	empty := func() tally {
+		return tally{make([]int64, d.MaxRepetitionLevel()+1), make([]int64, d.MaxDefinitionLevel()+1), make([]int64, 1)}
+	}
+	all, page, k, seen := empty(), empty(), 0, int64(0)
+	next := func() { // page k is counted
+		v.holdLevels(said.pages[k], page)
+		for kind := range page {
+			for i, n := range page[kind] {
+				all[kind][i] += n
+			}
+		}
+		page, k, seen = empty(), k+1, 0
+	}
+	at, path := v.r.chunkSpan(w.group, w.leaf), indexPath(w.group, w.leaf, "size_statistics")
+	err := guard(at, path, func() error {
+		return v.r.entries(v.ctx, w.group, w.leaf, func(rep, def int16, size int64) {
+			for k < len(w.data)-1 && seen == w.data[k].values {
+				next()
+			}
+			page[repLevels][rep]++
+			page[defLevels][def]++
+			page[textBytes][0] += size
+			seen++
+		})
+	})
+	if err != nil {
+		v.unlessDamaged("parquet.levels", v.r.blame(err, at, path))
+		return
+	}
+	for k < len(w.data) && seen == w.data[k].values {
+		next()
+	}
+	if k == len(w.data) {
+		v.holdLevels(said.chunk, all)
+	}
+}
+
+// unlessDamaged tells an error that is no damage: of what cannot be decoded the column was told.
+func (v *verifier) unlessDamaged(code string, err error) {
+	if !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
+		v.find(code, err)
+	}
+}
+
+// levelClaims collects what is said. Histograms that have not one entry per level are told at once.
+func (v *verifier) levelClaims(w *chunkWalk) (out levelClaims) {
+	d, n := v.r.meta.Schema.Column(w.leaf), len(w.data)
+	out.pages = make([][]levelClaim, n)
+	m := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData
+	// Arrow C++ counts of strings in DELTA_BYTE_ARRAY only what they do not share with the one before.
+	noBytes := d.PhysicalType() != parquet.Types.ByteArray || slices.ContainsFunc(m.Encodings, isDeltaBytes) && strings.HasPrefix(v.r.meta.GetCreatedBy(), "parquet-cpp")
+	each := [tallied]int{int(d.MaxRepetitionLevel()) + 1, int(d.MaxDefinitionLevel()) + 1, 1}
+	says := func(name string, at fault.Span, kind int, said []int64, pages bool) {
+		path, want := indexPath(w.group, w.leaf, name), each[kind]
+		if pages {
+			want *= n
+		}
+		switch {
+		case len(said) == 0, kind == textBytes && noBytes:
+			return
+		case len(said) != want:
+			v.find("parquet.levels", fault.Corruptf(at, path, "%d numbers instead of %d", len(said), want))
+			return
+		}
+		out.any = true
+		if !pages {
+			out.chunk = append(out.chunk, levelClaim{path, at, kind, said})
+			return
+		}
+		for k := range n {
+			out.pages[k] = append(out.pages[k], levelClaim{fmt.Sprintf("%s[%d]", path, k), at, kind, said[k*each[kind] : (k+1)*each[kind]]})
+		}
+	}
+	if s := m.SizeStatistics; s != nil {
+		says("size_statistics.repetition_level_histogram", v.r.footer, repLevels, s.RepetitionLevelHistogram, false)
+		says("size_statistics.definition_level_histogram", v.r.footer, defLevels, s.DefinitionLevelHistogram, false)
+		if b := s.UnencodedByteArrayDataBytes; b != nil {
+			says("size_statistics.unencoded_byte_array_data_bytes", v.r.footer, textBytes, []int64{*b}, false)
+		}
+	}
+	if w.x != nil {
+		says("offset_index.unencoded_byte_array_data_bytes", w.x.at, textBytes, w.x.bytes, true)
+	}
+	c, err := v.r.columnIndex(v.ctx, w.group, w.leaf, n, nil)
+	if v.unlessDamaged("parquet.index", err); err == nil && c != nil {
+		says("column_index.repetition_level_histograms", c.at, repLevels, c.repLevels, true)
+		says("column_index.definition_level_histograms", c.at, defLevels, c.defLevels, true)
+	}
+	return out
+}
+
+func (v *verifier) holdLevels(said []levelClaim, is tally) {
+	for _, c := range said {
+		if !slices.Equal(c.said, is[c.kind]) {
+			v.find("parquet.levels", fault.Corruptf(c.at, c.path, "%v, there are %v", c.said, is[c.kind]))
+		}
+	}
+}
+
+// chunkReader is the library's reader of a column chunk, as a whole.
+func (r *reader) chunkReader(ctx context.Context, group, leaf int) (file.ColumnChunkReader, error) {
+	c := columns{r: r, group: group, parts: []fieldPart{{leaves: []int{leaf}}}}
+	if what := c.refused(leaf); what != "" {
+		return nil, fault.Unsupportedf(r.chunkSpan(group, leaf), indexPath(group, leaf, ""), "%s", what)
+	}
+	if err := c.recode(ctx, vec.Range{To: r.meta.RowGroups[group].NumRows}); err != nil {
+		return nil, err
+	}
+	lib, err := r.library(ctx, memory.NewGoAllocator(), maxBuffer, c.mostRaw(), c.other)
+	if err != nil {
+		return nil, err
+	}
+	return lib.ParquetReader().RowGroup(group).Column(leaf)
+}
+
+// entries gives the levels of every entry of a column chunk, and the bytes of those that are strings.
+func (r *reader) entries(ctx context.Context, group, leaf int, f func(rep, def int16, size int64)) error {
+	col, err := r.chunkReader(ctx, group, leaf)
+	if err != nil {
+		return err
+	}
+	d := r.meta.Schema.Column(leaf)
+	most, lists := d.MaxDefinitionLevel(), d.MaxRepetitionLevel() > 0
+	each := func(total int64, def, rep []int16, size func(i int) int64) {
+		next := 0
+		for i := range int(total) {
+			dl, rl, n := most, int16(0), int64(0)
+			if most > 0 {
+				dl = def[i]
+			}
+			if lists {
+				rl = rep[i]
+			}
+			if dl == most {
+				n = size(next)
+				next++
+			}
+			f(rl, dl, n)
+		}
+	}
+	if c, ok := col.(*file.ByteArrayColumnChunkReader); ok {
+		return eachBatch(c, func(values []parquet.ByteArray, total int64, def, rep []int16) {
+			each(total, def, rep, func(i int) int64 { return int64(len(values[i])) })
+		})
+	}
+	none := func(int) int64 { return 0 }
+	switch c := col.(type) {
+	case *file.BooleanColumnChunkReader:
+		return eachBatch(c, func(_ []bool, total int64, def, rep []int16) { each(total, def, rep, none) })
+	case *file.Int32ColumnChunkReader:
+		return eachBatch(c, func(_ []int32, total int64, def, rep []int16) { each(total, def, rep, none) })
+	case *file.Int64ColumnChunkReader:
+		return eachBatch(c, func(_ []int64, total int64, def, rep []int16) { each(total, def, rep, none) })
+	case *file.Float32ColumnChunkReader:
+		return eachBatch(c, func(_ []float32, total int64, def, rep []int16) { each(total, def, rep, none) })
+	case *file.Float64ColumnChunkReader:
+		return eachBatch(c, func(_ []float64, total int64, def, rep []int16) { each(total, def, rep, none) })
+	case *file.Int96ColumnChunkReader:
+		return eachBatch(c, func(_ []parquet.Int96, total int64, def, rep []int16) { each(total, def, rep, none) })
+	case *file.FixedLenByteArrayColumnChunkReader:
+		return eachBatch(c, func(_ []parquet.FixedLenByteArray, total int64, def, rep []int16) { each(total, def, rep, none) })
+	}
+	return errors.ErrUnsupported
+}

@@ -1,0 +1,182 @@
+package parquet
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	lib "github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+
+	"stoa/format"
+	"stoa/internal/thrift"
+	"stoa/region"
+)
+
+// told are the findings with these codes: code, place in the file's structure, rows, message.
+func told(fs []region.Finding, codes ...string) (out []string) {
+	for _, f := range fs {
+		for _, c := range codes {
+			if f.Code == c {
+				out = append(out, fmt.Sprintf("%s %s rows %d:%d lost %d: %s", f.Code, f.Path, f.Rows[0], f.Rows[1], f.Lost, f.Message))
+			}
+		}
+	}
+	return out
+}
+
+func wants(t *testing.T, name string, got []string, want ...string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %q, want %q", name, got, want)
+		return
+	}
+	for i := range got {
+		if !strings.Contains(got[i], want[i]) {
+			t.Errorf("%s: %q, want %q", name, got[i], want[i])
+		}
+	}
+}
+
+// TestVerifyOrder: rows are held against sorting_columns. In the files of pyarrow's the order is true (testdata/make.py); in those of claimed, by its formula, it
+// is as far as a null in row 9.
+func TestVerifyOrder(t *testing.T) {
+	for _, file := range []string{"order.v1", "order.v2"} {
+		whole := golden(t, "testdata/"+file+".parquet").Bytes("t")
+		if fs := findings(whole); len(fs) != 0 {
+			t.Errorf("%s: %+v", file, fs)
+		}
+		if n := len(readerOf(t, whole).meta.RowGroups[0].SortingColumns); n != 2 {
+			t.Fatalf("%s: %d sorting columns", file, n)
+		}
+		// 17 or 18 rows have each value of desc, so the values of s begin anew within a row group, and null stands behind each run of them.
+		turned := refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { m.RowGroups[1].SortingColumns[0].Descending = false })
+		if got := told(findings(turned), "parquet.order"); len(got) != 1 || !strings.Contains(got[0], "row_groups[1].sorting_columns") || !strings.Contains(got[0], "by desc (ascending, nulls last)") {
+			t.Errorf("%s, ascending: %q", file, got)
+		}
+		nulls := refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { m.RowGroups[0].SortingColumns[1].NullsFirst = true })
+		if got := told(findings(nulls), "parquet.order"); len(got) != 1 || !strings.Contains(got[0], "by s (ascending, nulls first)") {
+			t.Errorf("%s, nulls first: %q", file, got)
+		}
+		if got := told(shallow(t, nulls), "parquet.order"); got != nil {
+			t.Errorf("%s: only --deep compares rows: %q", file, got)
+		}
+	}
+	whole := claimed(t)
+	by := func(cols ...lib.SortingColumn) []string {
+		b := refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) {
+			for i := range cols {
+				m.RowGroups[0].SortingColumns = append(m.RowGroups[0].SortingColumns, &cols[i])
+			}
+		})
+		return told(findings(b), "parquet.order")
+	}
+	wants(t, "nulls last", by(lib.SortingColumn{ColumnIdx: colX}), "row_groups[0].sorting_columns rows 10:11 lost 0: row 10 of the row group should come before row 9 by x (ascending, nulls last)")
+	wants(t, "nulls first", by(lib.SortingColumn{ColumnIdx: colX, NullsFirst: true}), "rows 9:10 lost 0: row 9 of the row group should come before row 8 by x")
+	wants(t, "descending", by(lib.SortingColumn{ColumnIdx: colU, Descending: true}), "rows 1:2 lost 0: row 1 of the row group should come before row 0 by u (descending, nulls last)")
+	wants(t, "strings", by(lib.SortingColumn{ColumnIdx: colS, Descending: true}), "rows 1:2 lost 0: row 1 ")
+	wants(t, "numbers", by(lib.SortingColumn{ColumnIdx: colF, Descending: true}), "rows 1:2 lost 0: row 1 ")
+	wants(t, "no column", by(lib.SortingColumn{ColumnIdx: 5}), "row_groups[0].sorting_columns[0].column_idx rows 0:400 lost -1: there is no such column: the schema has 5")
+	wants(t, "a list, of which there is no order", by(lib.SortingColumn{ColumnIdx: colL}))
+}
+
+// TestVerifyLevelsOfArrowCpp: the bytes that Arrow C++ gives of strings in DELTA_BYTE_ARRAY are another count, and no lie of the file's.
+func TestVerifyLevelsOfArrowCpp(t *testing.T) {
+	for _, file := range []string{"enc-delta.v1", "enc-delta.v2", "enc-dict.v1", "codec-zstd"} {
+		wants(t, file, told(findings(golden(t, "testdata/"+file+".parquet").Bytes("t")), "parquet.levels", "parquet.order", "parquet.sizes"))
+	}
+}
+
+// shallow are the findings of verify without --deep.
+func shallow(t *testing.T, b []byte) (out []region.Finding) {
+	t.Helper()
+	r := readerOf(t, b)
+	for f := range Format.Verify(t.Context(), r.target, format.OpenOptions{Depth: format.Sums}) {
+		out = append(out, f)
+	}
+	return out
+}
+
+// sizeStatistics is the library's struct, which has no name outside of it.
+type sizeStatistics struct {
+	UnencodedByteArrayDataBytes                        *int64
+	RepetitionLevelHistogram, DefinitionLevelHistogram []int64
+}
+
+func fresh[T any](p **T) *T { *p = new(T); return *p }
+
+// TestVerifyLevels: what size statistics count, of chunks and of pages, is counted. By the formula of claimed: of l, 40 rows are null, 40 empty, and of the others
+// each has a value, a null and a value.
+func TestVerifyLevels(t *testing.T) {
+	whole := claimed(t, lib.WithDataPageVersion(lib.DataPageV2))
+	say := func(column int, s sizeStatistics) []string {
+		b := refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) {
+			to := fresh(&m.RowGroups[0].Columns[column].MetaData.SizeStatistics)
+			to.UnencodedByteArrayDataBytes, to.RepetitionLevelHistogram, to.DefinitionLevelHistogram = s.UnencodedByteArrayDataBytes, s.RepetitionLevelHistogram, s.DefinitionLevelHistogram
+		})
+		return told(findings(b), "parquet.levels")
+	}
+	// A string has four bytes, and eight rows are null.
+	wants(t, "true", say(colS, sizeStatistics{UnencodedByteArrayDataBytes: ptr(int64(4 * 392)), RepetitionLevelHistogram: []int64{400}, DefinitionLevelHistogram: []int64{8, 392}}))
+	wants(t, "true of a list", say(colL, sizeStatistics{RepetitionLevelHistogram: []int64{400, 640}, DefinitionLevelHistogram: []int64{40, 40, 320, 640}}))
+	wants(t, "left out", say(colL, sizeStatistics{}))
+	wants(t, "of no strings", say(colX, sizeStatistics{UnencodedByteArrayDataBytes: ptr(int64(1))}))
+	wants(t, "bytes", say(colS, sizeStatistics{UnencodedByteArrayDataBytes: ptr(int64(1567))}), "row_groups[0].columns[2].size_statistics.unencoded_byte_array_data_bytes rows 0:400 lost 0: [1567], there are [1568]")
+	wants(t, "definition", say(colX, sizeStatistics{DefinitionLevelHistogram: []int64{9, 391}}), "columns[0].size_statistics.definition_level_histogram rows 0:400 lost 0: [9 391], there are [8 392]")
+	wants(t, "repetition", say(colL, sizeStatistics{RepetitionLevelHistogram: []int64{401, 639}}), "columns[4].size_statistics.repetition_level_histogram rows 0:400 lost 0: [401 639], there are [400 640]")
+	wants(t, "levels", say(colL, sizeStatistics{RepetitionLevelHistogram: []int64{400, 640, 0}}), "3 numbers instead of 2")
+
+	paged := golden(t, "testdata/order.v2.parquet").Bytes("t")
+	const list = 2 // ls.list.element
+	edited := reindex(t, paged, list, func(x *columnIndex) {
+		if len(x.repLevels) < 4 || len(x.defLevels) != 2*len(x.repLevels) {
+			t.Fatalf("%v, %v", x.repLevels, x.defLevels)
+		}
+		x.repLevels[2]++
+		x.defLevels[4+1]--
+	})
+	wants(t, "pages", told(findings(edited), "parquet.levels"), "columns[2].column_index.repetition_level_histograms[1] rows 0:70 lost 0: ", "columns[2].column_index.definition_level_histograms[1] rows 0:70 lost 0: ")
+	edited = reindex(t, paged, list, func(x *columnIndex) { x.repLevels = x.repLevels[1:] })
+	wants(t, "pages", told(findings(edited), "parquet.levels"), "columns[2].column_index.repetition_level_histograms rows 0:70 lost 0: ")
+	edited = reoffset(t, paged, list, func(x *offsetIndex) { x.bytes[1] += 7 })
+	wants(t, "strings of pages", told(findings(edited), "parquet.levels"), "columns[2].offset_index.unencoded_byte_array_data_bytes[1] rows 0:70 lost 0: ")
+}
+
+// reoffset writes another offset index for a column.
+func reoffset(t *testing.T, whole []byte, column int, edit func(x *offsetIndex)) []byte {
+	t.Helper()
+	x, err := readerOf(t, whole).offsetIndex(t.Context(), 0, column, nil)
+	if err != nil || x == nil || len(x.bytes) < 2 {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	edit(x)
+	w := thrift.NewWriter(thrift.Compact)
+	w.Struct(thrift.Item)
+	w.List(1, thrift.Struct, len(x.offsets))
+	for i := range x.offsets {
+		w.Struct(thrift.Item)
+		w.I64(1, x.offsets[i])
+		w.I32(2, x.sizes[i])
+		w.I64(3, x.firstRow[i])
+		w.End()
+	}
+	w.List(2, thrift.I64, len(x.bytes))
+	for _, n := range x.bytes {
+		w.I64(thrift.Item, n)
+	}
+	w.End()
+	b := w.Encoded()
+	return refooter(t, whole, b, func(m *metadata.FileMetaData, at int64) {
+		c, n := m.RowGroups[0].Columns[column], int32(len(b))
+		c.OffsetIndexOffset, c.OffsetIndexLength = &at, &n
+	})
+}
+
+// TestVerifyFileOffset: where a row group begins is held against its chunks; some writers leave it out, or write 0.
+func TestVerifyFileOffset(t *testing.T) {
+	whole := golden(t, "testdata/order.v1.parquet").Bytes("t")
+	for off, want := range map[int64][]string{0: nil, 4: nil, 5: {"row_groups[0].file_offset rows 0:70 lost 0: 5, but its first page is at 4"}} {
+		b := refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { m.RowGroups[0].FileOffset = &off })
+		wants(t, fmt.Sprint(off), told(findings(b), "parquet.sizes"), want...)
+	}
+}
