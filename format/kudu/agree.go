@@ -21,7 +21,7 @@ func (t *table) agree(ctx context.Context, s *rowSet) (out []region.Finding, err
 	if len(s.Redo) == 0 && t.o.at == latest && (!s.tablet.CountsLive || s.LiveRows < 0 || s.rows < 0) {
 		return nil, nil
 	}
-	if out, err = t.foreigners(ctx, s, t.o.at != latest); err != nil {
+	if out, err = t.foreigners(ctx, s, t.o.at != latest, false); err != nil {
 		return nil, err
 	}
 	live := s.rows
@@ -63,13 +63,14 @@ func (t *table) agree(ctx context.Context, s *rowSet) (out []region.Finding, err
 	return out, nil
 }
 
-// foreigners tells of a rowset's delta files that cannot be its own: REDO files by their statistics; and UNDO files, if these are wanted.
-func (t *table) foreigners(ctx context.Context, s *rowSet, undo bool) (out []region.Finding, err error) {
+// foreigners tells of a rowset's delta files that cannot be its own: REDO files by their statistics, and, with redoRows, their rows; and UNDO files, if
+// these are wanted.
+func (t *table) foreigners(ctx context.Context, s *rowSet, undo, redoRows bool) (out []region.Finding, err error) {
 	for i, b := range slices.Concat(s.Redo, s.Undo) {
 		if i >= len(s.Redo) && !undo {
 			break
 		}
-		why, at, err := t.foreign(ctx, s, b, i >= len(s.Redo))
+		why, at, err := t.foreign(ctx, s, b, redoRows || i >= len(s.Redo))
 		if err != nil {
 			return nil, err
 		}
@@ -81,29 +82,36 @@ func (t *table) foreigners(ctx context.Context, s *rowSet, undo bool) (out []reg
 }
 
 // foreign says why a delta file cannot be that of a rowset; "" if nothing tells. It has changes of key columns, which never change, or, if
-// the table was never altered, of columns that the table does not have; or, which costs reading a block and is asked of UNDO files only,
-// of rows behind the rowset's last: those of REDO files are looked at when they are applied. What is damaged is told by who reads it.
+// the table was never altered, of columns that the table does not have; or, which costs reading a block and is asked only where rows says so,
+// of rows behind the rowset's last: a reader looks at those of REDO files when they are applied. What is damaged is told by who reads it.
 func (t *table) foreign(ctx context.Context, s *rowSet, b BlockRef, rows bool) (why string, at fault.Span, err error) {
 	d, places, err := t.openDelta(ctx, s, b)
 	if err != nil {
 		return "", at, unlessDamaged(err)
 	}
-	at = places[0].At
-	if why = s.otherColumn(d); why != "" || !rows || s.rows < 0 {
-		return why, at, nil
+	if why = s.otherColumn(d); why == "" && rows {
+		why, err = s.otherRows(ctx, d)
+	}
+	return why, places[0].At, unlessDamaged(err)
+}
+
+// otherRows names a row behind the rowset's last that a delta file changes; "" if there is none.
+func (s *rowSet) otherRows(ctx context.Context, d *cfile.DeltaFile) (string, error) {
+	if s.rows < 0 {
+		return "", nil
 	}
 	rest, err := d.SeekRow(ctx, s.rows)
 	if err != nil {
-		return "", at, unlessDamaged(err)
+		return "", err
 	}
 	x, err := rest.Next(ctx)
-	switch {
-	case err == nil:
-		why = fmt.Sprintf("it changes row %d, and the rowset has %d rows", x.Row, s.rows)
-	case !errors.Is(err, io.EOF):
-		return "", at, unlessDamaged(err)
+	if errors.Is(err, io.EOF) {
+		return "", nil
 	}
-	return why, at, nil
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("it changes row %d, and the rowset has %d rows", x.Row, s.rows), nil
 }
 
 // otherColumn names a column that a delta file of the rowset cannot change, and d does; "" if there is none.

@@ -103,9 +103,17 @@ func (t *table) deltaStats(ctx context.Context, s *rowSet, b BlockRef) (cfile.De
 	return stats, ok, nil
 }
 
-// openDelta opens a delta file. places are where it lies, and its twins.
+// openDelta opens a delta file. places are where it lies, and its twins. A file without statistics is of another kind (a bloom file's index reads like a
+// delta file's): Kudu refuses it, too.
 func (t *table) openDelta(ctx context.Context, s *rowSet, b BlockRef) (d *cfile.DeltaFile, places []Place, err error) {
 	return opened(ctx, t, s, b, func(ctx context.Context, src source, at fault.Span, o format.OpenOptions) (*cfile.DeltaFile, error) {
-		return cfile.OpenDeltaAt(ctx, src, at, o)
+		d, err := cfile.OpenDeltaAt(ctx, src, at, o)
+		if err != nil {
+			return nil, err
+		}
+		if _, told := d.Stats(); !told {
+			return nil, fault.Corruptf(at, "footer.metadata", "no %s: the block is no delta file", metaDeltaStats)
+		}
+		return d, nil
 	})
 }

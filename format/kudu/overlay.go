@@ -104,6 +104,7 @@ type deltaFile struct {
 	blocks []cfile.DeltaBlock
 	dec    cfile.DeltaDecoder
 	kept   kept // the block decoded last: the next range of rows may need it, too
+	other  bool // it has rows that its rowset does not have: it is another's
 }
 
 // kept is a decoded block: what concerns the snapshot and the columns that are read.
@@ -133,21 +134,22 @@ func (o *overlay) add(ctx context.Context, b BlockRef, undo bool) error {
 	if err != nil {
 		return o.suspect(everyRow, nil, err)
 	}
-	stats, told := d.Stats()
-	if told && !o.concerns(&stats, undo) {
+	if err := o.foreign(ctx, d, places[0].At); err != nil {
+		return o.suspect(everyRow, nil, err)
+	}
+	stats, _ := d.Stats()
+	if !o.concerns(&stats, undo) {
 		return nil
 	}
-	f := &deltaFile{file: d, places: places, undo: undo}
-	if o.drops = o.drops || !told || stats.Deletes > 0; told {
-		f.slots = []int{}
-		for id := range stats.Updates {
-			if i, ok := o.slots[id]; ok {
-				f.slots = append(f.slots, i)
-			}
+	f := &deltaFile{file: d, places: places, undo: undo, slots: []int{}}
+	for id := range stats.Updates {
+		if i, ok := o.slots[id]; ok {
+			f.slots = append(f.slots, i)
 		}
 	}
+	o.drops = o.drops || stats.Deletes > 0
 	o.touch(f.slots)
-	if told && stats.Deletes+stats.Reinserts > 0 {
+	if stats.Deletes+stats.Reinserts > 0 {
 		f.slots = nil
 	}
 	f.kept.block = -1
@@ -156,10 +158,26 @@ func (o *overlay) add(ctx context.Context, b BlockRef, undo bool) error {
 	}
 	if n := len(f.blocks); n > 0 && o.set.rows >= 0 && f.blocks[n-1].First >= o.set.rows {
 		last := f.blocks[n-1]
-		return o.suspect(everyRow, f.slots, fault.Corruptf(last.At, "row", "%d, but the rowset has %d rows: the file is another's", last.First, o.set.rows))
+		return o.suspect(everyRow, nil, fault.Corruptf(last.At, "row", "%d, but the rowset has %d rows: the file is another's", last.First, o.set.rows))
 	}
 	o.files = append(o.files, f)
 	return nil
+}
+
+// foreign says why a delta file is another rowset's. What it changes, and its statistics, say nothing then of what the right one does: any row is
+// suspect. Its last rows, which cost reading a block, are looked at before any is shown only in recovery; else when their block is decoded.
+func (o *overlay) foreign(ctx context.Context, d *cfile.DeltaFile, at fault.Span) error {
+	why := o.set.otherColumn(d)
+	if why == "" && o.t.recovered != nil {
+		var err error
+		if why, err = o.set.otherRows(ctx, d); unlessDamaged(err) != nil {
+			return err
+		}
+	}
+	if why == "" {
+		return nil
+	}
+	return fault.Corruptf(at, "", "the delta file is another rowset's: %s", why)
 }
 
 // touch notes that columns may change; nil is all of them.
@@ -346,8 +364,12 @@ func (o *overlay) Patch(_ context.Context, rows vec.Range, bytes [][]byte) (*vec
 					return nil, err
 				}
 				if err != nil {
-					b := &f.blocks[i]
-					doubts = append(doubts, doubt{vec.Range{From: b.First, To: b.Last + 1}, f.slots, err})
+					d := doubt{vec.Range{From: f.blocks[i].First, To: f.blocks[i].Last + 1}, f.slots, err}
+					if f.other {
+						d = doubt{everyRow, nil, err}
+						o.doubts = append(o.doubts, d) // of the rows to come, too
+					}
+					doubts = append(doubts, d)
 					continue
 				}
 			}
@@ -396,9 +418,10 @@ func (f *deltaFile) decodeAny(o *overlay, i int, bytes []byte) error {
 // decode decodes block i and keeps what concerns the snapshot and the columns.
 func (f *deltaFile) decode(o *overlay, i int, bytes []byte) error {
 	k := &f.kept
-	k.block, k.changes, k.cells, k.bytes = -1, k.changes[:0], k.cells[:0], k.bytes[:0]
+	k.block, k.changes, k.cells, k.bytes, f.other = -1, k.changes[:0], k.cells[:0], k.bytes[:0], false
 	err := f.dec.Decode(f.file, f.blocks[i], bytes, func(d cfile.Delta) error {
 		if d.Row >= o.set.rows && o.set.rows >= 0 {
+			f.other = true
 			return fault.Rel(0, 0, "row", "%d, but the rowset has %d rows", d.Row, o.set.rows)
 		}
 		if seen := d.Timestamp < o.at; seen == f.undo {

@@ -235,7 +235,7 @@ func (v *verifier) tablet(r replica, ro readOptions) error {
 		} else if !sound || len(harmed[i]) > 0 {
 			continue // why was told
 		}
-		check := v.bloom
+		check := v.light
 		if v.o.Depth == format.Deep {
 			check = v.rowset
 		}
@@ -332,15 +332,8 @@ func (v *verifier) rowset(t *table, s *rowSet) error {
 	if err := v.met("kudu.keys.damaged", v.keys(t, s), s.tablet.ID); err != nil || v.stopped {
 		return err
 	}
-	foreign, err := t.foreigners(v.ctx, s, true)
-	if err != nil {
-		return err
-	}
-	for _, x := range foreign {
-		if !v.told[x] {
-			v.told[x] = true
-			v.give(x)
-		}
+	if foreign, err := v.foreign(t, s); err != nil || foreign || v.stopped {
+		return err // why was told
 	}
 	for i, b := range slices.Concat(s.Redo, s.Undo) {
 		if err := v.met("kudu.delta.damaged", v.direction(t, s, b, i >= len(s.Redo)), s.tablet.ID); err != nil || v.stopped {
@@ -358,6 +351,27 @@ func (v *verifier) rowset(t *table, s *rowSet) error {
 		v.tell("kudu.rowset.live", s.tablet.At, s.tablet.ID, "rowset %d has %d live rows, its superblock says %d", s.ID, live, s.LiveRows)
 	}
 	return nil
+}
+
+// light is the part of rowset that decodes no values.
+func (v *verifier) light(t *table, s *rowSet) error {
+	if err := v.bloom(t, s); err != nil || v.stopped || v.o.Depth == format.Quick {
+		return err
+	}
+	_, err := v.foreign(t, s)
+	return err
+}
+
+// foreign tells of delta files that are another rowset's, and says whether there are some.
+func (v *verifier) foreign(t *table, s *rowSet) (bool, error) {
+	found, err := t.foreigners(v.ctx, s, true, true)
+	for _, x := range found {
+		if !v.told[x] {
+			v.told[x] = true
+			v.give(x)
+		}
+	}
+	return len(found) > 0, err
 }
 
 // keys holds the keys that the columns have against the ad-hoc index and the bloom file, and looks whether they rise.
