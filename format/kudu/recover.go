@@ -106,6 +106,12 @@ func (t *table) recoverBlock(ctx context.Context, s *rowSet, col int, b BlockRef
 		tell(findingOf("kudu.rowset.uneven", err, s.tablet.ID))
 		return f
 	}
+	if damaged(err) {
+		if f.err = t.misplaced(ctx, s, b, p); f.err != nil {
+			tell(findingOf("kudu.rowset.uneven", f.err, s.tablet.ID))
+			return f
+		}
+	}
 	tg := format.Target{Tree: t.tree, Name: p.At.Object, At: vec.Range{From: p.At.Off, To: p.At.End()}}
 	var found []region.Finding
 	f.r, found, f.err = cfile.Format.Recover(ctx, tg, o)
@@ -126,6 +132,66 @@ func (t *table) recoverBlock(ctx context.Context, s *rowSet, col int, b BlockRef
 	}
 	f.err = f.group(ctx)
 	return f
+}
+
+// Around a block that does not end with a footer whole CFiles are looked for, as far as carveReach, at multiples of carveAlign from it.
+const (
+	carveReach = 64 << 20
+	carveAlign = 512
+)
+
+// misplaced says why what lies at p, which cannot be opened, is not the block b: it does not end with a footer, and a whole CFile lies there that begins or
+// ends elsewhere, or is not the block's. So it is where a container has another one's records; the pages of that CFile have their checksums, too.
+func (t *table) misplaced(ctx context.Context, s *rowSet, b BlockRef, p Place) error {
+	info, err := t.tree.Stat(ctx, p.At.Object)
+	if err != nil {
+		return err
+	}
+	src := source{t.tree, p.At.Object, info.Size}
+	var end [12]byte
+	if at := p.At.Sub(p.At.Len-int64(len(end)), int64(len(end))); p.At.Len < int64(len(end)) || format.ReadFull(ctx, src, at, "footer", end[:]) != nil || isMagic(end[:]) {
+		return ctx.Err()
+	}
+	from := max(p.At.Off%carveAlign, p.At.Off-carveReach)
+	found, err := carveRange(ctx, src, p.At.Object, from, min(info.Size, p.At.End()+carveReach), carveAlign)
+	if err != nil {
+		return err
+	}
+	for _, at := range found {
+		if at.End() <= p.At.Off || at.Off >= p.At.End() {
+			continue
+		}
+		r, err := cfile.OpenAt(ctx, src, at, t.cfileOptions())
+		if err != nil || !begins(ctx, r) { // a header and a footer of two files make none
+			continue
+		}
+		if at.Off != p.At.Off || s.tablet.fs.BlockManager == "log" { // a file of its own may have more bytes behind
+			return fault.Corruptf(p.At, "", "the block is said to lie here, and a whole CFile does from %d to %d", at.Off, at.End())
+		}
+		foot := r.Footer()
+		if field, why := t.misfit(s, b, r.Kind(), &foot); why != "" {
+			return fault.Corruptf(r.FooterAt(), field, "%s", why)
+		}
+	}
+	return ctx.Err()
+}
+
+// begins reports whether the first value of a column or an index can be found and read.
+func begins(ctx context.Context, r *cfile.Reader) bool {
+	if r.Kind() != cfile.KindColumn && r.Kind() != cfile.KindIndex || r.Len() == 0 {
+		return true
+	}
+	it, err := r.SeekToOrdinal(ctx, 0)
+	if err != nil {
+		return false
+	}
+	defer it.Close()
+	first, err := it.Next(ctx, 1)
+	if err != nil {
+		return false
+	}
+	first.Release()
+	return true
 }
 
 // whole reports whether the footer of the block at p can be read.
