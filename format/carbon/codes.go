@@ -33,7 +33,7 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.recovered", Severity: region.Note, Help: "Recover found blocklets without the footer."},
 	{Code: "carbon.rows.lost", Severity: region.Error, Help: "Recover did not find these blocklets whole."},
 	{Code: "carbon.schema.damaged", Severity: region.Error, Help: "The schema file of a table cannot be read. The data files know the columns they have."},
-	{Code: "carbon.segment.file", Severity: region.Warning, Help: "A segment file (Metadata/segments) that tablestatus names is missing, or, when recovering, damaged. Stoa reads the directory of the segment."},
+	{Code: "carbon.segment.file", Severity: region.Warning, Help: "A segment file (Metadata/segments) that tablestatus names is missing, or, when recovering, damaged. Stoa reads the directory of the segment; those of a partitioned table have none, and `stoa recover` looks for their files in the directories of the partitions."},
 	{Code: "carbon.segment.minmax", Severity: region.Error, Help: "The least or greatest value that a segment file keeps of a column is not that of the segment, or cannot be read, or the column is none of the table: queries that filter by it overlook rows. It may be of another segment or table."},
 	{Code: "carbon.segment.missing", Severity: region.Error, Help: "The status names a segment, or an index a data file, that is not there or cannot be read, or the data files are fewer bytes than the status says and no index tells which there were."},
 	{Code: "carbon.segment.size", Severity: region.Warning, Help: "The data files or the index files of a segment are not as many bytes as tablestatus says: files were exchanged or added behind its back, the status is of another time, or a program changed files without noting it."},

@@ -41,6 +41,8 @@ type managed struct {
 
 	guessed *guessedDeletes // recovering: the update status is not the one that tablestatus names
 	told    map[string]bool // recovering: delete deltas and segment files of which was told
+
+	partitions map[string][]place // recovering: directories of partitions by segment; nil: not looked yet
 }
 
 // openManaged opens a table directory.

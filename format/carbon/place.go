@@ -50,7 +50,7 @@ func look(ctx context.Context, tg format.Target) (kind, format.Match, error) {
 		k, m, err := lookFile(ctx, tg)
 		return k, m, err
 	}
-	if isTable(ctx, tg.Tree, tg.Name) {
+	if isTable(ctx, tg.Tree, tg.Name) || partitioned(ctx, tg.Tree, tg.Name, 0) {
 		return kindTable, format.Certain, nil
 	}
 	k := kindNone

@@ -341,7 +341,7 @@ func (t *managed) sayOnce(name string, f region.Finding) {
 }
 
 // guessLoads are the segments that have a directory below Fact or, as those of partitioned tables, a segment file (N_TIME.segment; the
-// latest one holds).
+// latest one holds) or data files in the directories of partitions.
 func (t *managed) guessLoads(ctx context.Context) ([]load, error) {
 	found := map[string]*load{}
 	add := func(name string) *load {
@@ -376,6 +376,13 @@ func (t *managed) guessLoads(ctx context.Context) ([]load, error) {
 		if name, _, ok := strings.Cut(base, "_"); ok && strings.HasSuffix(base, ".segment") && !info.Dir {
 			if l := add(name); base > l.Segment {
 				l.Segment = base
+			}
+		}
+	}))
+	err = errors.Join(err, partitionFiles(ctx, t.tree, t.path, func(_ string, _, files []string) {
+		for _, f := range files {
+			if of, _ := segmentOf(f); of != "" && strings.HasSuffix(f, dataExt) {
+				add(of)
 			}
 		}
 	}))

@@ -17,9 +17,12 @@ import (
 // recovered opens with Recover and reads.
 func recovered(t *testing.T, tree store.Tree, name string) ([]line, []region.Finding, error) {
 	t.Helper()
-	_, findings, err := carbon.Format.Recover(t.Context(), format.Target{Tree: tree, Name: name}, format.OpenOptions{})
+	r, findings, err := carbon.Format.Recover(t.Context(), format.Target{Tree: tree, Name: name}, format.OpenOptions{})
 	if err != nil {
 		return nil, findings, err
+	}
+	if f, ok := r.(format.Finder); ok {
+		findings = append(findings, f.Findings()...)
 	}
 	_, rows, err := read(t, name, stoa.OpenOptions{Tree: tree, From: "carbon", Recover: true}, stoa.ScanSpec{})
 	return rows, findings, err
@@ -238,5 +241,50 @@ func TestRecoverColumns(t *testing.T) {
 	}
 	if rows != int64(len(right)) || cells == 0 || len(lost) == 0 || len(lost) == len(tab.Schema().Fields()) {
 		t.Errorf("%d rows of %d, %d cells, lost are %v; %v", rows, len(right), cells, lost, tab.Findings())
+	}
+}
+
+// TestRecoverPartitions: where the segment files of a partitioned table are gone, which say in which directories its segments are, the names of the files tell. Whether
+// all directories are still there only the sizes in tablestatus tell. The rows are Spark's.
+func TestRecoverPartitions(t *testing.T) {
+	const dir = "managed/managed_part"
+	whole := loaded(t, filepath.Join(golden2, dir))
+	_, right, err := read(t, "t", stoa.OpenOptions{Tree: whole}, stoa.ScanSpec{})
+	if err != nil || len(right) != 65 {
+		t.Fatal(len(right), err)
+	}
+	for _, c := range []struct {
+		gone   []string
+		rows   int
+		codes  []string
+		errors bool
+	}{
+		{[]string{"Metadata/segments/"}, 65, []string{"carbon.segment.file"}, false},
+		{[]string{"segments/0_"}, 65, []string{"carbon.segment.file"}, false},
+		{[]string{"segments/0_", "country=c1/y=2019"}, 55, []string{"carbon.segment.file", "carbon.segment.missing"}, true},
+		{[]string{"Metadata/segments/", "carbonindexmerge"}, 65, []string{"carbon.segment.file", "carbon.index.missing"}, false},
+		{[]string{"Metadata/segments/", "tablestatus"}, 65, []string{"carbon.status.damaged", "carbon.segment.missing"}, true},
+		{[]string{"Metadata/segments/", "tablestatus", "carbonindexmerge"}, 65, []string{"carbon.status.damaged", "carbon.segment.missing"}, true},
+	} {
+		tree := whole
+		for _, g := range c.gone {
+			tree = lacking(t, tree, g)
+		}
+		if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("without %v: %d rows, %v", c.gone, len(rows), err)
+		}
+		rows, found, err := recovered(t, tree, "t")
+		if err != nil || len(rows) != c.rows || c.rows == 65 && differ(rows, right, true) != "" || (len(errorsIn(found)) > 0) != c.errors {
+			t.Errorf("without %v: %v, %d rows, %s, %v", c.gone, err, len(rows), differ(rows, right, true), found)
+		}
+		for _, code := range c.codes {
+			if !has(found, code) {
+				t.Errorf("without %v: %v, want %s", c.gone, found, code)
+			}
+		}
+	}
+	rows, found, err := recovered(t, lacking(t, whole, "Metadata/"), "t") // the columns are those of the data files
+	if err != nil || len(rows) != 65 || !has(found, "carbon.schema.damaged") {
+		t.Errorf("without metadata: %v, %d rows, %v", err, len(rows), found)
 	}
 }

@@ -108,6 +108,7 @@ type holding struct {
 	indexes  int64           // bytes of its index files
 	deltas   []string        // its delete deltas
 	unknown  bool            // an index file is missing or damaged: there may have been more data files
+	guessed  bool            // its directories were looked for: there may have been more
 	promised string          // an index file that the segment file names, and that is not there
 	err      error           // the first of them
 }
@@ -125,7 +126,9 @@ func (t *managed) whole(l *load, h *holding) error {
 	switch {
 	case !l.counts() || !h.unknown && len(h.names) > 0:
 	case want > h.bytes:
-		return fault.Corruptf(fault.Span{Object: t.status}, "dataSize", "segment %s has %d bytes of data files, and %d are there; its index files are missing or damaged", l.Name, want, h.bytes)
+		return fault.Corruptf(fault.Span{Object: t.status}, "dataSize", "segment %s has %d bytes of data files, and %d are there; its index files or its segment file are missing or damaged", l.Name, want, h.bytes)
+	case want < 0 && h.guessed:
+		return fault.Corruptf(fault.Span{Object: t.status}, "dataSize", "segment %s: without its segment file nothing says in which directories of partitions its files were", l.Name)
 	case want < 0 && h.promised != "":
 		return fault.Corruptf(fault.Span{Object: h.promised}, "", "segment %s: its segment file names this index, it is missing, and nothing else says which data files there were", l.Name)
 	}
@@ -155,6 +158,7 @@ type place struct {
 	dir     string
 	indexes []string // names of its index files, as the segment file says; nil: look
 	values  []string // of the partition columns, name=value each
+	guessed bool     // recovering: nothing says that these are all directories of the segment
 }
 
 // folders are the directories of a segment: as its segment file says, or where segments are by rule.
@@ -178,7 +182,7 @@ func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		case err != nil && l.counts():
-			t.note("carbon.segment.file", fault.Span{Object: name}, "segment %s: its segment file is missing, its directory is read", l.Name)
+			t.note("carbon.segment.file", fault.Span{Object: name}, "segment %s: its segment file is missing, its files are looked for where they should be", l.Name)
 		}
 	}
 	fact := path.Join(t.path, "Fact")
@@ -199,6 +203,11 @@ func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
 			if err == nil && d.Dir {
 				out = append(out, place{dir: dir})
 			}
+		}
+	}
+	if len(out) == 0 && t.saved != nil {
+		if out, err := t.partitionsOf(ctx, l.id()); err != nil || len(out) > 0 {
+			return out, err
 		}
 	}
 	if len(out) == 0 && l.DataSize != "0" {
@@ -284,7 +293,7 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 		t.note("carbon.index.damaged", fault.Span{Object: path.Join(p.dir, indexes[0])}, "it is of another segment: of the data files that are here it names none; those whose names say segment %s are read", l.Name)
 		blocks, whole = nil, false
 	}
-	h.unknown = h.unknown || !whole
+	h.unknown, h.guessed = h.unknown || !whole || p.guessed, h.guessed || p.guessed
 	if !whole && len(p.indexes) > 0 {
 		h.promised = path.Join(p.dir, p.indexes[0])
 	}
