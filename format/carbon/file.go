@@ -192,6 +192,7 @@ type dataFile struct {
 	noVerify bool
 	widths   keyWidths   // formats 1 and 2
 	stream   *streamFile // rows instead of columns
+	rebuilt  bool        // recovering: the footer is not the file's own
 }
 
 // openFile reads the header and the footer of a data file. What it understood is in f also when it fails.

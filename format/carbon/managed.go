@@ -452,6 +452,9 @@ func (f *dataFile) agrees(p *part) error {
 	}
 	for i := range p.blocks {
 		b := &p.blocks[i]
+		if b.offset != f.footAt && !f.rebuilt { // files of other columns have no bounds that could be compared
+			return fault.Corruptf(f.footSpan(), "footer", "the index file has it at byte %d: one is damaged, or of another file", b.offset)
+		}
 		if b.info == nil || i >= len(f.footer.blocklet) {
 			continue
 		}

@@ -65,6 +65,24 @@ func TestRecoverFooter(t *testing.T) {
 	}
 }
 
+// TestRecoverFooterOfTable: so it is in a table, whose index file knows where the footer was; that is no contradiction.
+func TestRecoverFooterOfTable(t *testing.T) {
+	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
+	_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range tree.Names() {
+		if strings.Contains(n, "Segment_1") && strings.HasSuffix(n, ".carbondata") {
+			tree.Put(n, tree.Bytes(n)[:len(tree.Bytes(n))-20])
+		}
+	}
+	rows, found, err := recovered(t, tree, "t")
+	if err != nil || differ(rows, right, true) != "" || !has(found, "carbon.recovered") || has(found, "carbon.index.disagree") {
+		t.Errorf("%v %s %v", err, differ(rows, right, true), found)
+	}
+}
+
 // TestRecoverStatus: a status that cannot be read costs no segment.
 func TestRecoverStatus(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))

@@ -126,6 +126,7 @@ func (t *table) open(ctx context.Context, name string) (*dataFile, error) {
 	if again != nil {
 		return nil, err
 	}
+	found.rebuilt = true
 	return found, nil
 }
 

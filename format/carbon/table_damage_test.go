@@ -172,6 +172,17 @@ func TestOtherFile(t *testing.T) {
 	refused(t, "the file of another segment", tree, "carbon.index.disagree")
 }
 
+// TestOtherFileOfOtherColumns: so it is where the other file has as many rows, and other columns, because the table was altered between the loads.
+func TestOtherFileOfOtherColumns(t *testing.T) {
+	tree := loaded(t, filepath.Join(golden2, "managed/managed_alter"))
+	const at = "t/Fact/Part0/Segment_"
+	tree.Put(at+"1/part-0-0_batchno0-0-1-1795249946832.snappy.carbondata", tree.Bytes(at+"0/part-0-0_batchno0-0-0-1795249946482.snappy.carbondata"))
+	refused(t, "the file of another segment", tree, "carbon.index.disagree")
+	if _, found, err := recovered(t, tree, "t"); err != nil || !has(found, "carbon.index.disagree") {
+		t.Errorf("recovered: %v, %v", err, found)
+	}
+}
+
 // TestExchangedFiles: data files of one size that stand in each other's place are not read as if they were right, and update statuses of another time
 // are told.
 func TestExchangedFiles(t *testing.T) {
