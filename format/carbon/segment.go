@@ -289,8 +289,8 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 		h.indexes += sizes[n]
 	}
 	blocks, whole := t.indexed(ctx, p.dir, indexes)
-	if t.saved != nil && ofAnother(blocks, here, l) {
-		t.note("carbon.index.damaged", fault.Span{Object: path.Join(p.dir, indexes[0])}, "it is of another segment: of the data files that are here it names none; those whose names say segment %s are read", l.Name)
+	if t.saved != nil && ofAnother(indexes, blocks, here, l) {
+		t.note("carbon.index.damaged", fault.Span{Object: path.Join(p.dir, indexes[0])}, "it is of another directory: of the data files that are here it names none; those of segment %s are read", l.Name)
 		blocks, whole = nil, false
 	}
 	h.unknown, h.guessed = h.unknown || !whole || p.guessed, h.guessed || p.guessed
@@ -339,19 +339,32 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 	return out, nil
 }
 
-// ofAnother reports whether what the index files of a load name are all data files of other segments, and none of those in the load's directory.
-func ofAnother(blocks map[string]*indexed, here map[string]store.Info, l *load) bool {
-	own := false
-	for name := range here {
-		own = own || parseFileName(name).segment == l.id()
-	}
+// ofAnother reports whether the index files of a load were put in the place of its own: they name none of the data files that are in the directory, and there are some
+// of the load. That those are its own, and no leftovers, shows where all that the indexes name is of other segments, or where the time in a file's name is that in an index's,
+// which one load gives to both.
+func ofAnother(indexes []string, blocks map[string]*indexed, here map[string]store.Info, l *load) bool {
+	others := true
 	for name := range blocks {
-		s := parseFileName(name).segment
-		if _, ok := here[name]; ok || s == "" || s == l.id() {
+		if _, ok := here[name]; ok {
 			return false
 		}
+		s := parseFileName(name).segment
+		others = others && s != "" && s != l.id()
 	}
-	return own && len(blocks) > 0
+	times := map[int64]bool{}
+	for _, name := range indexes {
+		if _, at := segmentOf(name); at > 0 {
+			times[at] = true
+		}
+	}
+	for name := range here {
+		switch n := parseFileName(name); {
+		case len(blocks) == 0:
+		case n.segment == l.id() && (others || times[n.time]), n.segment == "" && times[n.time]:
+			return true
+		}
+	}
+	return false
 }
 
 // unnamedDeltas notes delete deltas of a block that are newer than all that the update status names of it.

@@ -215,6 +215,41 @@ func TestRecoverOthersIndex(t *testing.T) {
 	}
 }
 
+// TestRecoverExchangedIndexes: so it is where the index is of another partition's directory of the same segment, and in old tables, where no file's name says a segment: there
+// it is the time in the names.
+func TestRecoverExchangedIndexes(t *testing.T) {
+	part := loaded(t, filepath.Join(golden2, "managed/managed_part"))
+	const a, b = "t/country=c1/y=2019/0_1795249943470.carbonindexmerge", "t/country=c1/y=2020/0_1795249943470.carbonindexmerge"
+	x, y := part.Bytes(a), part.Bytes(b)
+	part.Put(a, y)
+	part.Put(b, x)
+
+	old := store.NewMemory(goldenFiles(t, "v2_b2000"))
+	own := ""
+	for _, n := range old.Names() {
+		if strings.HasSuffix(n, ".carbonindex") {
+			own = n
+		}
+	}
+	other := bytes.ReplaceAll(old.Bytes(own), []byte("-1480000000000.carbondata"), []byte("-1480000000009.carbondata"))
+	if bytes.Equal(other, old.Bytes(own)) {
+		t.Fatal("the index names another file")
+	}
+	old.Put(own, other)
+
+	for _, c := range []struct {
+		what string
+		tree *store.Memory
+		rows int
+	}{{"partitions", part, 65}, {"format 2", old, 5000}} {
+		refused(t, c.what, c.tree, "carbon.segment.missing")
+		rows, found, err := recovered(t, c.tree, "t")
+		if err != nil || len(rows) != c.rows || !has(found, "carbon.index.damaged") {
+			t.Errorf("%s: %d rows of %d, %v, %v", c.what, len(rows), c.rows, err, found)
+		}
+	}
+}
+
 // TestVerifyUnnamedSegment: a tablestatus of an earlier time leaves a segment unnamed that was loaded whole; those that were compacted, deleted or are being
 // loaded have an entry.
 func TestVerifyUnnamedSegment(t *testing.T) {
