@@ -73,7 +73,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions, saved 
 				if err != nil && !errors.Is(err, fault.Corrupt) {
 					return nil, err
 				}
-				if err == nil && f.headLen > 0 && f.footAt > 0 {
+				if err == nil && f.footAt > 0 {
 					if err := f.agrees(p); err != nil {
 						saved([]region.Finding{saying("carbon.index.disagree", f.footSpan(), p.name, "%v: the rows of the data file are read; it may be another one than was loaded", err)})
 					}
@@ -112,11 +112,14 @@ func withoutSchema(ctx context.Context, tg format.Target, op format.OpenOptions,
 	if !errors.As(why, &e) || e.Class != fault.Corrupt || path.Base(e.At.Object) != "schema" {
 		return nil, why
 	}
-	saved([]region.Finding{saying("carbon.schema.damaged", e.At, tg.Name, "%v: all data files are read by the columns that they say; partitions, deletes and the status are not looked at", why)})
 	names, err := filesBelow(ctx, tg.Tree, tg.Name, 8)
+	if err == nil && len(names) == 0 {
+		err = why // nothing is left of the table
+	}
 	if err != nil {
 		return nil, err
 	}
+	saved([]region.Finding{saying("carbon.schema.damaged", e.At, tg.Name, "%v: all data files are read by the columns that they say; partitions, deletes and the status are not looked at", why)})
 	return openFiles(ctx, tg, op, o, names, saved)
 }
 
@@ -399,11 +402,14 @@ func recoverFile(ctx context.Context, f *dataFile, why error) (*dataFile, []regi
 		return nil, nil, why
 	}
 	part := f.at.Object
-	code := "carbon.footer.damaged"
-	if f.headLen == 0 {
-		code = "carbon.header.damaged"
+	code, at := "carbon.footer.damaged", f.at
+	if e := (*fault.Error)(nil); errors.As(why, &e) && e.At.Object == f.at.Object {
+		at = e.At
+		if strings.HasPrefix(e.Path, "header") {
+			code = "carbon.header.damaged"
+		}
 	}
-	out := []region.Finding{saying(code, f.at, part, "%v", why)}
+	out := []region.Finding{saying(code, at, part, "%v", why)}
 	if f.stream != nil && len(f.stream.fields) > 0 {
 		lost, err := f.resync(ctx)
 		for _, at := range lost {

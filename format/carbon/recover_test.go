@@ -223,6 +223,18 @@ func TestRecoverDeletes(t *testing.T) {
 	}
 }
 
+// TestRecoverOldOtherFile: the data file of another segment in the place of a segment's own is told, also in formats 1 and 2, where files have no header.
+func TestRecoverOldOtherFile(t *testing.T) {
+	for _, name := range []string{"v1/basic/default/old_basic_v1", "v2/basic/default/old_basic_v2"} {
+		tree := loaded(t, filepath.Join(corpusDir(t), name))
+		const at = "t/Fact/Part0/Segment_"
+		tree.Put(at+"0/part-0-0-0-1480000000000.carbondata", tree.Bytes(at+"1/part-0-0-0-1480000000001.carbondata"))
+		if _, found, err := recovered(t, tree, "t"); err != nil || !has(found, "carbon.index.disagree") {
+			t.Errorf("%s: %v, %v", name, err, found)
+		}
+	}
+}
+
 // TestRecoverColumns: of a blocklet that is cut within its column chunks, the columns before the cut keep their cells.
 func TestRecoverColumns(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "v3/allprim_zstd/table"))
@@ -300,6 +312,11 @@ func TestRecoverPartitions(t *testing.T) {
 				t.Errorf("without %v: %v, want %s", c.gone, found, code)
 			}
 		}
+	}
+	other := loaded(t, filepath.Join(golden2, dir))
+	swap(t, other, ".segment", `["country\u003dc1"`, `["country\u003dc0"`)
+	if rows, found, err := recovered(t, other, "t"); err != nil || differ(rows, right, true) != "" || !has(found, "carbon.segment.file") {
+		t.Errorf("another partition's value: %v, %s, %v", err, differ(rows, right, true), found)
 	}
 	rows, found, err := recovered(t, lacking(t, whole, "Metadata/"), "t") // the columns are those of the data files
 	if err != nil || len(rows) != 65 || !has(found, "carbon.schema.damaged") {

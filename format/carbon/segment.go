@@ -248,10 +248,28 @@ func (t *managed) located(name string, s segmentFile, segment string) (out []pla
 		if ok && of != segment {
 			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k, "this is of segment %s, but the file is named as that of segment %s", of, segment)
 		}
+		if v := otherPartition(k, f.Partitions); f.Relative && v != "" {
+			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k+".partitions", "the directory is not that of the partition %s", v)
+		}
 		slices.Sort(p.indexes)
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// otherPartition is the first of the values NAME=VALUE of a partition that the path of its directory contradicts: there the column has another one. A directory
+// without NAME= may be of any partition, if its user said so.
+func otherPartition(dir string, values []string) string {
+	for _, v := range values {
+		name, value, _ := strings.Cut(v, "=")
+		for _, d := range strings.Split(dir, "/") {
+			n, x, ok := strings.Cut(d, "=")
+			if ok && strings.EqualFold(n, name) && x != value && unescape(x) != value && unescape(x) != unescape(value) {
+				return v
+			}
+		}
+	}
+	return ""
 }
 
 // folderParts are the data files of a load in a directory: those that its index files name. Without a readable index those whose

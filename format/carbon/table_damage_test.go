@@ -79,7 +79,8 @@ func TestDamagedDeletes(t *testing.T) {
 	}
 }
 
-// TestUnknownStatus: a segment, or a directory of one, whose status is no known word is not left out without a word.
+// TestUnknownStatus: a segment, or a directory of one, whose status is no known word is not left out without a word, and the rows of a directory do not
+// get the values of another partition.
 func TestUnknownStatus(t *testing.T) {
 	for _, c := range []struct{ table, file, old, now, code string }{
 		{"managed1", "tablestatus", `"Success"`, `"Sucsess"`, "carbon.status.damaged"},
@@ -88,6 +89,8 @@ func TestUnknownStatus(t *testing.T) {
 		{"managed_compact", "tablestatus", `"Compacted"`, `"Compactee"`, "carbon.status.damaged"},
 		{"managed_part", ".segment", `"Success"`, `"Sucsess"`, "carbon.segment.missing"},
 		{"managed_part", ".segment", `"status"`, `"statut"`, "carbon.segment.missing"},
+		{"managed_part", ".segment", `["country\u003dc1"`, `["country\u003dc0"`, "carbon.segment.missing"},
+		{"managed_part", ".segment", `["country\u003dc1","y\u003d2019"`, `["country\u003dc1","y\u003d2018"`, "carbon.segment.missing"},
 	} {
 		tree := loaded(t, filepath.Join(golden2, "managed", c.table))
 		swap(t, tree, c.file, c.old, c.now)
