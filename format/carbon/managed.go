@@ -58,6 +58,11 @@ func openManaged(ctx context.Context, tree store.Tree, dir string, op format.Ope
 	if noSchema != nil && (saved == nil || !errors.Is(noSchema, fault.Corrupt)) {
 		return nil, noSchema
 	}
+	if noSchema == nil && saved != nil {
+		if err := t.adoptIDs(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.readStatus(ctx); err != nil {
 		if saved == nil || !errors.Is(err, fault.Corrupt) {
 			return nil, err

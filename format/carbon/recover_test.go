@@ -102,6 +102,31 @@ func TestRecoverStatus(t *testing.T) {
 	}
 }
 
+// TestRecoverColumnIDs: a column's id that is damaged in the schema costs no row: all data files have the other one. One that is damaged in a data file costs that file's
+// rows, as long as there is another file that has the schema's.
+func TestRecoverColumnIDs(t *testing.T) {
+	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
+	sc, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
+	if err != nil || len(right) != 370 {
+		t.Fatal(len(right), err)
+	}
+	id, ok := sc.Field(1).Metadata.GetValue(carbon.MetaColumnID)
+	if !ok || len(id) < 8 {
+		t.Fatalf("%q", id)
+	}
+	swap(t, tree, "schema", id, "0"+id[1:])
+	refused(t, "another id", tree, "carbon.header.damaged")
+	if rows, found, err := recovered(t, tree, "t"); err != nil || differ(rows, right, true) != "" || !has(found, "carbon.schema.damaged") || has(found, "carbon.index.damaged") {
+		t.Errorf("another id in the schema: %v, %s, %v", err, differ(rows, right, true), found)
+	}
+
+	tree = loaded(t, filepath.Join(golden2, "managed/managed1"))
+	swap(t, tree, "-1-1795249939034.snappy.carbondata", id, "0"+id[1:])
+	if _, found, _ := recovered(t, tree, "t"); has(found, "carbon.schema.damaged") {
+		t.Errorf("another id in a data file: %v", found)
+	}
+}
+
 // TestLostTableFiles: a table whose status or schema is gone is no empty table and no stranger: whoever reads it gets an error, verify
 // says so, and recovery reads every segment that is there. Also of a partitioned table, whose segments have no directories.
 func TestLostTableFiles(t *testing.T) {
