@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -307,9 +308,14 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 		h.indexes += sizes[n]
 	}
 	blocks, whole := t.indexed(ctx, p.dir, indexes)
-	if t.saved != nil && ofAnother(indexes, blocks, here, l) {
-		t.note("carbon.index.damaged", fault.Span{Object: path.Join(p.dir, indexes[0])}, "it is of another directory: of the data files that are here it names none; those of segment %s are read", l.Name)
-		blocks, whole = nil, false
+	var own map[string]bool
+	if t.saved != nil {
+		own = unindexed(indexes, blocks, here, l)
+	}
+	if len(own) > 0 {
+		t.note("carbon.index.damaged", fault.Span{Object: path.Join(p.dir, indexes[0])}, "it names data files that are not there, and not %s: what is there of segment %s is read", path.Join(p.dir, sorted(own)[0]), l.Name)
+		maps.DeleteFunc(blocks, func(name string, _ *indexed) bool { _, ok := here[name]; return !ok })
+		h.unknown = true
 	}
 	h.unknown, h.guessed = h.unknown || !whole || p.guessed, h.guessed || p.guessed
 	if !whole && len(p.indexes) > 0 {
@@ -319,7 +325,7 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 	for _, name := range sorted(here) {
 		n := parseFileName(name)
 		x0 := blocks[name]
-		mine := x0 != nil || !whole && (n.segment == "" || n.segment == l.id())
+		mine := x0 != nil || own[name] || !whole && (n.segment == "" || n.segment == l.id())
 		if mine {
 			h.names[name] = true
 			h.bytes += here[name].Size
@@ -357,17 +363,18 @@ func (t *managed) folderParts(ctx context.Context, l *load, p place, h *holding)
 	return out, nil
 }
 
-// ofAnother reports whether the index files of a load were put in the place of its own: they name none of the data files that are in the directory, and there are some
-// of the load. That those are its own, and no leftovers, shows where all that the indexes name is of other segments, or where the time in a file's name is that in an index's,
+// unindexed are the data files of a load that its index files should name, and do not, because what they name is not there: the indexes, or names in them, are others than they
+// were. That the files are the load's own, and no leftovers, shows where all that is named is of other segments, or where the time in a file's name is that in an index's,
 // which one load gives to both.
-func ofAnother(indexes []string, blocks map[string]*indexed, here map[string]store.Info, l *load) bool {
-	others := true
+func unindexed(indexes []string, blocks map[string]*indexed, here map[string]store.Info, l *load) (own map[string]bool) {
+	lost, others := false, true
 	for name := range blocks {
-		if _, ok := here[name]; ok {
-			return false
-		}
+		_, ok := here[name]
 		s := parseFileName(name).segment
-		others = others && s != "" && s != l.id()
+		lost, others = lost || !ok, others && !ok && s != "" && s != l.id()
+	}
+	if !lost {
+		return nil
 	}
 	times := map[int64]bool{}
 	for _, name := range indexes {
@@ -375,14 +382,14 @@ func ofAnother(indexes []string, blocks map[string]*indexed, here map[string]sto
 			times[at] = true
 		}
 	}
+	own = map[string]bool{}
 	for name := range here {
-		switch n := parseFileName(name); {
-		case len(blocks) == 0:
-		case n.segment == l.id() && (others || times[n.time]), n.segment == "" && times[n.time]:
-			return true
+		n := parseFileName(name)
+		if blocks[name] == nil && (n.segment == l.id() && (others || times[n.time]) || n.segment == "" && times[n.time]) {
+			own[name] = true
 		}
 	}
-	return false
+	return own
 }
 
 // unnamedDeltas notes delete deltas of a block that are newer than all that the update status names of it.

@@ -215,8 +215,8 @@ func TestRecoverOthersIndex(t *testing.T) {
 	}
 }
 
-// TestRecoverExchangedIndexes: so it is where the index is of another partition's directory of the same segment, and in old tables, where no file's name says a segment: there
-// it is the time in the names.
+// TestRecoverExchangedIndexes: so it is where the index is of another partition's directory of the same segment, where a name in it is damaged, and in old tables, where no
+// file's name says a segment: there it is the time in the names.
 func TestRecoverExchangedIndexes(t *testing.T) {
 	part := loaded(t, filepath.Join(golden2, "managed/managed_part"))
 	const a, b = "t/country=c1/y=2019/0_1795249943470.carbonindexmerge", "t/country=c1/y=2020/0_1795249943470.carbonindexmerge"
@@ -237,11 +237,14 @@ func TestRecoverExchangedIndexes(t *testing.T) {
 	}
 	old.Put(own, other)
 
+	bucket := loaded(t, filepath.Join(golden2, "managed/managed_bucket")) // one name of four
+	swap(t, bucket, ".carbonindexmerge", "part-0-0_batchno0-2-0-", "part-0-1_batchno0-2-0-")
+
 	for _, c := range []struct {
 		what string
 		tree *store.Memory
 		rows int
-	}{{"partitions", part, 65}, {"format 2", old, 5000}} {
+	}{{"partitions", part, 65}, {"format 2", old, 5000}, {"a name", bucket, 300}} {
 		refused(t, c.what, c.tree, "carbon.segment.missing")
 		rows, found, err := recovered(t, c.tree, "t")
 		if err != nil || len(rows) != c.rows || !has(found, "carbon.index.damaged") {
