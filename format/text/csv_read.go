@@ -69,7 +69,7 @@ func openCSV(ctx context.Context, t format.Target, o format.OpenOptions, name st
 		r.Close()
 		return nil, err
 	}
-	r.records = func(in *input, cols []array.Builder) (records, error) { return c.rows(in, r.schema, cols) }
+	r.records = func(in *input) (records, error) { return c.rows(in, r.schema) }
 	return r, nil
 }
 
@@ -188,20 +188,19 @@ type csvRows struct {
 	*csvScanner
 	opts *csvOptions
 	sc   *arrow.Schema
-	set  []setter
-	cols []array.Builder
-	text []bool // by column: a quoted empty field is a value
+	p    jsonParser // of nested values
 }
 
-func (c *csvOptions) rows(in *input, sc *arrow.Schema, cols []array.Builder) (records, error) {
-	r := &csvRows{csvScanner: newCSVScanner(in, c.comma), opts: c, sc: sc, cols: cols}
-	r.set, r.text = make([]setter, len(cols)), make([]bool, len(cols))
-	for i, b := range cols {
-		if b == nil {
-			continue
-		}
-		r.set[i], r.text[i] = csvSetter(b, sc.Field(i).Type)
-	}
+// csvColumn is where the cells of a column go.
+type csvColumn struct {
+	b        array.Builder
+	set      setter // nil: the column is not wanted
+	text     bool   // a quoted empty field is a value
+	nullable bool
+}
+
+func (c *csvOptions) rows(in *input, sc *arrow.Schema) (records, error) {
+	r := &csvRows{csvScanner: newCSVScanner(in, c.comma), opts: c, sc: sc}
 	if c.header {
 		if err := r.csvScanner.next(false); err != nil && err != io.EOF {
 			return nil, err
@@ -210,8 +209,19 @@ func (c *csvOptions) rows(in *input, sc *arrow.Schema, cols []array.Builder) (re
 	return r, nil
 }
 
-// csvSetter appends cells; text says that an empty one is a value.
-func csvSetter(b array.Builder, t arrow.DataType) (set setter, text bool) {
+func (r *csvRows) into(cols []array.Builder, _ bool) func() error {
+	to := make([]csvColumn, len(cols))
+	for i, b := range cols {
+		if b != nil {
+			to[i].b, to[i].nullable = b, r.sc.Field(i).Nullable
+			to[i].set, to[i].text = r.setter(b, r.sc.Field(i).Type)
+		}
+	}
+	return func() error { return r.row(to) }
+}
+
+// setter appends cells; text says that an empty one is a value.
+func (r *csvRows) setter(b array.Builder, t arrow.DataType) (set setter, text bool) {
 	of := t
 	if d, ok := t.(*arrow.DictionaryType); ok {
 		of = d.ValueType
@@ -223,37 +233,37 @@ func csvSetter(b array.Builder, t arrow.DataType) (set setter, text bool) {
 	if set := textSetter(b, t); set != nil {
 		return set, text
 	}
-	return jsonCell(b, t), false
+	return r.jsonCell(b, t), false
 }
 
 // jsonCell reads nested values, which are written as JSON.
-func jsonCell(b array.Builder, t arrow.DataType) setter {
+func (r *csvRows) jsonCell(b array.Builder, t arrow.DataType) setter {
 	n := newNode(b, t)
-	var p jsonParser
 	return func(s []byte) error {
-		p.reset(s)
-		if err := p.value(n); err != nil {
+		r.p.reset(s)
+		if err := r.p.value(n); err != nil {
 			return err
 		}
-		return p.end()
+		return r.p.end()
 	}
 }
 
-func (r *csvRows) offset() int64 { return r.in.offset() }
+func (r *csvRows) weight() int64 { return r.in.offset() + r.p.filled*bytesOfMissing }
 
 func (r *csvRows) next() error { return r.csvScanner.next(r.sc.NumFields() == 1) }
 
-func (r *csvRows) row() error {
-	if len(r.fields) != len(r.set) {
-		e := fault.Corruptf(r.in.span(r.off, r.size), linePath(r.line, ""), "%d fields, the table has %d columns", len(r.fields), len(r.set))
+func (r *csvRows) row(to []csvColumn) error {
+	if len(r.fields) != len(to) {
+		e := fault.Corruptf(r.in.span(r.off, r.size), linePath(r.line, ""), "%d fields, the table has %d columns", len(r.fields), len(to))
 		e.Cause = &rowError{err: errFields}
 		return e
 	}
+	r.p.room = r.in.limit / bytesOfMissing
 	for i, f := range r.fields {
-		if r.set[i] == nil {
+		if to[i].set == nil {
 			continue
 		}
-		if err := r.cell(i, f); err != nil {
+		if err := r.cell(&to[i], f); err != nil {
 			return r.blame(i, f, err)
 		}
 	}
@@ -265,20 +275,23 @@ var (
 	errNotNull = errors.New("null in a column that cannot be null")
 )
 
-func (r *csvRows) cell(i int, f csvField) error {
-	null := !f.quoted && string(f.b) == r.opts.null || len(f.b) == 0 && !r.text[i]
+func (r *csvRows) cell(to *csvColumn, f csvField) error {
+	null := !f.quoted && string(f.b) == r.opts.null || len(f.b) == 0 && !to.text
 	if !null {
-		return r.set[i](f.b)
+		return to.set(f.b)
 	}
-	if !r.sc.Field(i).Nullable {
+	if !to.nullable {
 		return errNotNull
 	}
-	r.cols[i].AppendNull()
+	to.b.AppendNull()
 	return nil
 }
 
 // blame places an error of a cell. An inferred type is told, and what to do.
 func (r *csvRows) blame(i int, f csvField, err error) error {
+	if errors.Is(err, errRoom) {
+		return errRoom.of(r.in, r.off, r.size, r.line)
+	}
 	at := r.in.span(r.off, r.size)
 	before := 0
 	for _, g := range r.fields[:i] {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
 )
 
 // maxJSONDepth is how deep JSON values may be nested.
@@ -23,6 +25,22 @@ type jsonParser struct {
 	scratch []byte // of strings with escapes
 	fresh   int64  // fields that look has found for the first time
 	most    int64  // of them
+	filled  int64  // values that no text stands for: those of members that are missing
+	room    int64  // for how many more of them the row has room
+}
+
+// bytesOfMissing is what a value takes in memory for which there is no text: three bytes, {}, can stand for as many as a struct has fields.
+const bytesOfMissing = 8
+
+// roomError says that a row needs more than it may.
+type roomError string
+
+const errRoom roomError = "the members that are missing in it take more memory than a record may have, an eighth of --max-page"
+
+func (e roomError) Error() string { return string(e) }
+
+func (e roomError) of(in *input, off, size, line int64) error {
+	return fault.Limitf(in.span(off, size), linePath(line, ""), "%s", string(e))
 }
 
 func (p *jsonParser) reset(b []byte) { p.b, p.at, p.depth = b, 0, 0 }
@@ -323,6 +341,7 @@ type node struct {
 	b        array.Builder
 	typ      arrow.DataType
 	nullable bool
+	width    int64  // values that a null takes: those of a struct have one in each field
 	set      setter // scalars
 	isText   bool   // strings: other values are taken as their JSON text
 	quoted   bool   // the value must be a JSON string
@@ -334,12 +353,14 @@ type node struct {
 	rows   int   // objects read
 	seen   []int // the object in which a field was seen last
 
+	rehearsal bool // of the row itself: what is missing need not be appended
+
 	item *node // of lists
 	key  *node // of maps; item is the value
 }
 
 func newNode(b array.Builder, t arrow.DataType) *node {
-	n := &node{b: b, typ: t, nullable: true}
+	n := &node{b: b, typ: t, nullable: true, width: 1}
 	switch b := b.(type) {
 	case *array.StructBuilder:
 		n.index = map[string]int{}
@@ -348,6 +369,7 @@ func newNode(b array.Builder, t arrow.DataType) *node {
 			sub.nullable = f.Nullable
 			n.names, n.fields = append(n.names, f.Name), append(n.fields, sub)
 			n.index[f.Name] = i
+			n.width += sub.width
 		}
 		n.seen = make([]int, len(n.fields))
 	case *array.MapBuilder:
@@ -356,6 +378,9 @@ func newNode(b array.Builder, t arrow.DataType) *node {
 		n.key.nullable = false
 	case array.ListLikeBuilder:
 		n.item = newNode(b.ValueBuilder(), t.(arrow.ListLikeType).Elem())
+		if f, ok := t.(*arrow.FixedSizeListType); ok {
+			n.width += int64(f.Len()) * n.item.width
+		}
 	default:
 		n.set = textSetter(b, t)
 		switch t.ID() {
@@ -381,6 +406,11 @@ func (p *jsonParser) value(n *node) error {
 		}
 		if !n.nullable {
 			return &jsonError{p.at - 4, errNullKey}
+		}
+		if n.width > 1 {
+			if err := p.fill(n.width); err != nil {
+				return err
+			}
 		}
 		n.b.AppendNull()
 		return nil
@@ -556,7 +586,22 @@ func (p *jsonParser) missing(n *node) error {
 		if !f.nullable {
 			return &fieldError{n.names[i], p.fail("the key is missing, and the field cannot be null")}
 		}
+		if n.rehearsal {
+			continue
+		}
+		if err := p.fill(f.width); err != nil {
+			return err
+		}
 		f.b.AppendNull()
+	}
+	return nil
+}
+
+// fill counts values that no text stands for.
+func (p *jsonParser) fill(n int64) error {
+	p.filled += n
+	if p.room -= n; p.room < 0 {
+		return errRoom
 	}
 	return nil
 }

@@ -51,7 +51,9 @@ func openJSONL(ctx context.Context, t format.Target, o format.OpenOptions) (form
 		r.Close()
 		return nil, err
 	}
-	r.records = func(in *input, cols []array.Builder) (records, error) { return c.rows(in, r.schema, cols), nil }
+	r.records = func(in *input) (records, error) {
+		return &jsonlRows{in: in, opts: &c, schema: r.schema, p: jsonParser{lenient: c.lenient}}, nil
+	}
 	return r, nil
 }
 
@@ -190,18 +192,18 @@ func (s *shape) arrowType() arrow.DataType {
 
 // jsonlRows reads the rows of a text.
 type jsonlRows struct {
-	in   *input
-	opts *jsonlOptions
-	top  *node
-	p    jsonParser
-	b    []byte // the line
-	off  int64  // where it begins
-	line int64
+	in     *input
+	opts   *jsonlOptions
+	schema *arrow.Schema
+	p      jsonParser
+	b      []byte // the line
+	off    int64  // where it begins
+	line   int64
 }
 
-func (c *jsonlOptions) rows(in *input, sc *arrow.Schema, cols []array.Builder) records {
-	top := &node{index: map[string]int{}, seen: make([]int, len(cols))}
-	for i, f := range sc.Fields() {
+func (r *jsonlRows) into(cols []array.Builder, rehearsal bool) func() error {
+	top := &node{index: map[string]int{}, seen: make([]int, len(cols)), rehearsal: rehearsal}
+	for i, f := range r.schema.Fields() {
 		top.names = append(top.names, f.Name)
 		top.index[f.Name] = i
 		var sub *node
@@ -211,10 +213,10 @@ func (c *jsonlOptions) rows(in *input, sc *arrow.Schema, cols []array.Builder) r
 		}
 		top.fields = append(top.fields, sub)
 	}
-	return &jsonlRows{in: in, opts: c, top: top, p: jsonParser{lenient: c.lenient}}
+	return func() error { return r.row(top) }
 }
 
-func (r *jsonlRows) offset() int64 { return r.in.offset() }
+func (r *jsonlRows) weight() int64 { return r.in.offset() + r.p.filled*bytesOfMissing }
 
 // next finds the next line that is not blank.
 func (r *jsonlRows) next() error {
@@ -233,11 +235,15 @@ func (r *jsonlRows) next() error {
 	}
 }
 
-func (r *jsonlRows) row() error {
+func (r *jsonlRows) row(top *node) error {
 	r.p.reset(r.b)
-	err := r.object()
+	r.p.room = r.in.limit / bytesOfMissing
+	err := r.object(top)
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, errRoom) {
+		return errRoom.of(r.in, r.off, int64(len(r.b)), r.line)
 	}
 	hint := ""
 	var type_ *notA
@@ -247,11 +253,11 @@ func (r *jsonlRows) row() error {
 	return blameJSON(r.in, r.line, r.off, int64(len(r.b)), err, hint)
 }
 
-func (r *jsonlRows) object() error {
+func (r *jsonlRows) object(top *node) error {
 	if r.p.peek() != '{' {
 		return r.p.unexpected("an object")
 	}
-	if err := r.p.members(r.top); err != nil {
+	if err := r.p.members(top); err != nil {
 		return err
 	}
 	return r.p.end()

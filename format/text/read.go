@@ -21,21 +21,27 @@ import (
 
 const (
 	maxRows = 64 << 10 // of a batch
-	maxText = 32 << 20 // bytes of text that make a batch, unless one record is longer
+	maxText = 32 << 20 // bytes of text, and of what it does not say, that make a batch, unless one record is longer
 
 	// What schemas are inferred from.
 	sampleRows  = 1000
 	sampleBytes = 4 << 20
+
+	// inOrder is how many rows that do not fit are told between the rows before and behind them. Each is the end of a batch, and where every
+	// other row is strange that would be a batch a row, which costs as much as its columns. Who goes on behind so many is told of the
+	// others at once, ahead of what was gathered.
+	inOrder = 16
 )
 
 // records is a text cut into rows of one format.
 type records interface {
 	// next goes to the next row; io.EOF behind the last.
 	next() error
-	// row appends the current row to the builders that begin made.
-	row() error
-	// offset is where the next row begins.
-	offset() int64
+	// into makes what appends the current row to builders by field; nil ones are of fields that are not wanted. A rehearsal
+	// finds out whether the row fits, and need not append what cannot fail.
+	into(cols []array.Builder, rehearsal bool) (row func() error)
+	// weight is the bytes gone through, with what the values take that no text stands for.
+	weight() int64
 }
 
 // reader is an open text. Every call of Batches reads from the start.
@@ -47,8 +53,7 @@ type reader struct {
 	schema *arrow.Schema
 	meta   []format.KeyValue
 
-	// records begins to read. cols are the builders of the wanted fields, nil for the others.
-	records func(in *input, cols []array.Builder) (records, error)
+	records func(in *input) (records, error) // begins to read
 }
 
 func newReader(ctx context.Context, kind string, t format.Target, o format.OpenOptions) (*reader, error) {
@@ -110,9 +115,10 @@ func (r *reader) Batches(ctx context.Context, _ format.RowGroup, q format.Query,
 		defer b.release()
 		in, err := r.input(ctx)
 		if err == nil {
-			b.from, err = r.records(in, b.cols)
+			b.from, err = r.records(in)
 		}
 		if err == nil {
+			b.row = b.from.into(b.cols, false)
 			err = b.run(ctx, rows, yield)
 		}
 		if err != nil && err != errStop {
@@ -126,14 +132,18 @@ var errStop = errors.New("stop")
 // batcher gathers rows into batches.
 type batcher struct {
 	from   records
+	row    func() error // appends the current row of from to the builders
 	schema *arrow.Schema
 	made   []array.Builder // of the wanted fields, in their order
 	cols   []array.Builder // the same by field; nil = not wanted
 	n      int             // rows in the builders
+
+	strange   int // rows that did not fit
+	rehearsal rehearsal
 }
 
 func newBatcher(sc *arrow.Schema, cols []int, mem memory.Allocator) *batcher {
-	b := &batcher{cols: make([]array.Builder, sc.NumFields())}
+	b := &batcher{cols: make([]array.Builder, sc.NumFields()), rehearsal: rehearsal{mem: mem}}
 	fields := make([]arrow.Field, len(cols))
 	for k, c := range cols {
 		fields[k] = sc.Field(c)
@@ -153,36 +163,52 @@ func (b *batcher) release() {
 			c.Release()
 		}
 	}
+	b.rehearsal.release()
+}
+
+// append appends the current row. clean says that a row which does not fit left nothing in the builders.
+func (b *batcher) append() (clean bool, err error) {
+	if b.strange >= inOrder {
+		if err := b.rehearsal.row(b); err != nil {
+			return true, err
+		}
+	}
+	return false, b.row()
 }
 
 func (b *batcher) run(ctx context.Context, rows vec.Range, yield func(arrow.RecordBatch, error) bool) error {
-	start := b.from.offset()
+	start := b.from.weight()
 	for at := int64(0); at < rows.To; at++ {
 		err := b.from.next()
 		if err == io.EOF {
 			break
 		}
+		clean := true
 		if err == nil && at >= rows.From {
-			err = b.from.row()
+			clean, err = b.append()
 			if err == nil {
 				b.n++
 			}
 		}
 		if err != nil {
-			if err := b.flush(yield); err != nil {
-				return err
-			}
 			var one *rowError
-			if !errors.Is(err, fault.Corrupt) || !errors.As(err, &one) {
+			whole := !errors.Is(err, fault.Corrupt) || !errors.As(err, &one) // nothing is read behind it
+			if whole || !clean || b.strange < inOrder {
+				if err := b.flush(yield); err != nil {
+					return err
+				}
+			}
+			if whole {
 				return err
 			}
+			b.strange++
 			one.row = at
 			if !yield(nil, err) {
 				return errStop
 			}
 		}
-		if b.n == maxRows || b.from.offset()-start >= maxText || at < rows.From && at%maxRows == 0 {
-			start = b.from.offset()
+		if b.n == maxRows || b.from.weight()-start >= maxText || at < rows.From && at%maxRows == 0 {
+			start = b.from.weight()
 			if err := b.flush(yield); err != nil {
 				return err
 			}
@@ -197,12 +223,7 @@ func (b *batcher) run(ctx context.Context, rows vec.Range, yield func(arrow.Reco
 // flush gives away the whole rows in the builders. What a failed row left behind them is cut off.
 func (b *batcher) flush(yield func(arrow.RecordBatch, error) bool) error {
 	if b.n == 0 { // of many columns most got nothing, and rows that do not fit may be as many as there are
-		for _, m := range b.made {
-			if m.Len() > 0 {
-				balance(m)
-				m.NewArray().Release()
-			}
-		}
+		empty(b.made)
 		return nil
 	}
 	cols := make([]arrow.Array, len(b.made))
@@ -263,11 +284,6 @@ func (e *rowError) LostRows() (from, to int64) { return e.row, e.row + 1 }
 
 func (e *rowError) Error() string { return e.err.Error() }
 func (e *rowError) Unwrap() error { return e.err }
-
-func rowFault(err error) bool {
-	var r *rowError
-	return errors.As(err, &r)
-}
 
 // linePath is how a place in a text is named in errors.
 func linePath(line int64, column string) string {

@@ -24,7 +24,7 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 	return func(yield func(region.Finding) bool) {
 		r, err := open(ctx, t, o)
 		if err != nil {
-			yield(finding(name, t.Name, -1, err))
+			yield(finding(name, t.Name, err))
 			return
 		}
 		defer r.Close()
@@ -36,25 +36,23 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 		for i := range r.Columns() {
 			q.Cols = append(q.Cols, i)
 		}
-		at, told := int64(0), 0
+		told := 0
 		rest := region.Finding{Code: name + ".row", Severity: region.Error, At: fault.Span{Object: t.Name}, Part: t.Name}
-		for b, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{Part: t.Name, Rows: -1}, q, vec.Range{}, nil) {
+		for _, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{Part: t.Name, Rows: -1}, q, vec.Range{}, nil) {
 			if err == nil {
-				at += b.NumRows()
 				continue
 			}
-			if f := finding(name, t.Name, at, err); f.Code != rest.Code || told < mostRows {
+			if f := finding(name, t.Name, err); f.Code != rest.Code || told < mostRows {
 				told++
 				if !yield(f) {
 					return
 				}
 			} else {
 				if rest.Lost++; rest.Lost == 1 {
-					rest.Rows[0] = at
+					rest.Rows[0] = f.Rows[0]
 				}
-				rest.Rows[1] = at + 1
+				rest.Rows[1] = f.Rows[1]
 			}
-			at++
 		}
 		if rest.Lost > 0 {
 			rest.Message = fmt.Sprintf("%d more rows do not fit, from row %d to row %d", rest.Lost, rest.Rows[0], rest.Rows[1]-1)
@@ -63,17 +61,18 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 	}
 }
 
-// finding makes a finding of an error at a row (-1: before all rows).
-func finding(name, part string, row int64, err error) region.Finding {
+// finding makes a finding of an error.
+func finding(name, part string, err error) region.Finding {
 	f := region.Finding{Code: name + ".unreadable", Severity: region.Error, Message: err.Error(), Part: part, Rows: [2]int64{-1, -1}, Lost: -1}
 	var e *fault.Error
 	if !errors.As(err, &e) {
 		return f
 	}
 	f.At, f.Path = e.At, e.Path
+	var one *rowError
 	switch {
-	case rowFault(err):
-		f.Code, f.Rows, f.Lost = name+".row", [2]int64{row, row + 1}, 1
+	case errors.As(err, &one):
+		f.Code, f.Rows, f.Lost = name+".row", [2]int64{one.row, one.row + 1}, 1
 	case e.Class == fault.Corrupt:
 		f.Code = name + ".text"
 	}

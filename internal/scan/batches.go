@@ -57,7 +57,11 @@ func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, 
 			var exact rowsError
 			if errors.As(err, &exact) {
 				lost.Rows[0], lost.Rows[1] = exact.LostRows()
-				lost.Exact, at = true, lost.Rows[1]
+				if lost.Exact = true; lost.Rows[0] > at { // told ahead of the rows before it
+					at += lost.Rows[1] - lost.Rows[0]
+				} else {
+					at = lost.Rows[1]
+				}
 			}
 			if lost.Exact && g.Rows >= 0 && len(q.Cols) > 0 && r.plan.spec.Damaged == NullCells {
 				if err := r.cells(ctx, b, g, q, vec.Range{From: lost.Rows[0], To: lost.Rows[1]}); err != nil {
@@ -84,7 +88,7 @@ func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, 
 }
 
 // rowsError is damage of which a Batcher knows the rows, half-open and counted in the row group. What it gives next begins
-// behind them.
+// behind them, or fills what is before them.
 type rowsError interface {
 	error
 	LostRows() (from, to int64)

@@ -1,0 +1,81 @@
+package text
+
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// What a rehearsal gathers before it is thrown away.
+const (
+	rehearsedRows = 1024
+	rehearsedText = 4 << 20
+)
+
+// rehearsal appends rows to builders whose arrays nobody reads, to find out whether they fit: what a row that does not
+// has left in the builders of a batch could not be taken out again.
+type rehearsal struct {
+	mem   memory.Allocator
+	cols  []array.Builder // by field, as those of the batch
+	maps  []array.Builder // those of them that will have nothing behind a half entry of a map
+	play  func() error
+	rows  int
+	start int64 // the weight at which it was empty
+}
+
+// row tries the current row of b.
+func (r *rehearsal) row(b *batcher) error {
+	if r.play == nil {
+		r.cols = make([]array.Builder, len(b.cols))
+		for i, c := range b.cols {
+			if c != nil {
+				r.cols[i] = array.NewBuilder(r.mem, c.Type())
+				if hasMap(c.Type()) {
+					r.maps = append(r.maps, r.cols[i])
+				}
+			}
+		}
+		r.play = b.from.into(r.cols, true)
+	}
+	if r.rows == rehearsedRows || b.from.weight()-r.start >= rehearsedText {
+		r.rows, r.start = 0, b.from.weight()
+		empty(r.cols)
+	}
+	r.rows++
+	err := r.play()
+	if err != nil {
+		for _, m := range r.maps {
+			balance(m)
+		}
+	}
+	return err
+}
+
+// hasMap reports whether there is a map in t.
+func hasMap(t arrow.DataType) bool {
+	if t.ID() == arrow.MAP {
+		return true
+	}
+	n, ok := t.(arrow.NestedType)
+	return ok && slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return hasMap(f.Type) })
+}
+
+func (r *rehearsal) release() {
+	for _, c := range r.cols {
+		if c != nil {
+			c.Release()
+		}
+	}
+}
+
+// empty throws away what is in builders. Of many most have nothing.
+func empty(cols []array.Builder) {
+	for _, c := range cols {
+		if c != nil && c.Len() > 0 {
+			balance(c)
+			c.NewArray().Release()
+		}
+	}
+}

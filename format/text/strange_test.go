@@ -1,0 +1,113 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// TestStrangeRowsBetween: rows that do not fit, between each two that do, cut the good ones into a batch each only until
+// there were some; each is told with its row, and the good ones are as they were written.
+func TestStrangeRowsBetween(t *testing.T) {
+	const pairs = 3000
+	for _, c := range []struct {
+		name          string
+		f             format.Format
+		schema        string
+		head, strange string
+		good          func(i int) string
+		want          func(i int) string // as JSON
+	}{
+		{"a key that is not in the schema", JSONL, "a: int64, b: utf8", "", `{"a":1,"c":2}`,
+			func(i int) string { return fmt.Sprintf(`{"a":%d}`, i) }, func(i int) string { return fmt.Sprintf(`{"a":%d,"b":null}`, i) }},
+		{"half a list", JSONL, "a: list<int64>, b: int64", "", `{"b":7,"a":[1,2,"x"]}`,
+			func(i int) string { return fmt.Sprintf(`{"a":[%d,2],"b":3}`, i) }, func(i int) string { return fmt.Sprintf(`{"a":[%d,2],"b":3}`, i) }},
+		{"half a struct", JSONL, "s: struct<x: list<int64>, y: utf8>", "", `{"s":{"x":[1],"y":"a","x":2}}`,
+			func(i int) string { return fmt.Sprintf(`{"s":{"x":[%d]}}`, i) }, func(i int) string { return fmt.Sprintf(`{"s":{"x":[%d],"y":null}}`, i) }},
+		{"half a map", JSONL, "m: map<utf8, int64>", "", `{"m":{"k":1,"l":"x"}}`,
+			func(i int) string { return fmt.Sprintf(`{"m":{"k":%d}}`, i) }, func(i int) string { return fmt.Sprintf(`{"m":[{"key":"k","value":%d}]}`, i) }},
+		{"the last cell", CSV, "a: int64, b: utf8, c: list<int64>", "a,b,c\n", `1,x,"[1,x]"`,
+			func(i int) string { return fmt.Sprintf(`%d,"x",[1]`, i) }, func(i int) string { return fmt.Sprintf(`{"a":%d,"b":"x","c":[1]}`, i) }},
+		{"too many fields", CSV, "a: int64, b: utf8", "a,b\n", `1,2,3`,
+			func(i int) string { return fmt.Sprintf(`%d,`, i) }, func(i int) string { return fmt.Sprintf(`{"a":%d,"b":null}`, i) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var text strings.Builder
+			text.WriteString(c.head)
+			for i := range pairs {
+				fmt.Fprintf(&text, "%s\n%s\n", c.good(i), c.strange)
+			}
+			_, batches, errs := read(c.f, tree(text.String()), map[string]string{"schema": c.schema}, nil, vec.Range{})
+			if len(batches) > inOrder+1 {
+				t.Errorf("%d batches", len(batches))
+			}
+			i := 0
+			for _, b := range batches {
+				row := array.RecordToStructArray(b)
+				for k := range int(b.NumRows()) {
+					if got := string(AppendJSON(nil, row, k)); got != c.want(i) {
+						t.Fatalf("row %d is %s, want %s", i, got, c.want(i))
+					}
+					i++
+				}
+			}
+			if i != pairs || len(errs) != pairs {
+				t.Fatalf("%d rows, %d errors", i, len(errs))
+			}
+			for k, err := range errs {
+				var at *rowError
+				if !errors.As(err, &at) || at.row != int64(2*k+1) || !errors.Is(err, fault.Corrupt) {
+					t.Fatalf("error %d: %v", k, err)
+				}
+			}
+		})
+	}
+}
+
+// TestMissingMembers: what members that are missing take counts: of a batch, and of a row, in which each {} of two bytes may stand for as many
+// values as a struct has fields.
+func TestMissingMembers(t *testing.T) {
+	const fields = 5000
+	var schema, inner []string
+	for i := range fields {
+		schema = append(schema, fmt.Sprintf("k%d: int64", i))
+	}
+	inner = append(inner, "a: list<struct<"+strings.Join(schema, ", ")+">>")
+	for name, c := range map[string]struct{ schema, text string }{
+		"of the row":                  {strings.Join(schema, ", "), strings.Repeat("{\"k1\":1}\n", 1000)},
+		"of an object":                {inner[0], strings.Repeat("{\"a\":[{}]}\n", 1000)},
+		"of a struct that is missing": {"b: int64, s: struct<" + strings.Join(schema, ", ") + ">", strings.Repeat("{\"b\":1}\n", 1000)},
+		"of a struct that is null":    {"s: struct<" + strings.Join(schema, ", ") + ">", strings.Repeat("{\"s\":null}\n", 1000)},
+		"of a list of fixed size":     {"b: int64, s: fixed_size_list<item: int64, nullable>[5000]", strings.Repeat("{\"b\":1}\n", 1000)},
+	} {
+		_, batches, errs := read(JSONL, tree(c.text), map[string]string{"schema": c.schema}, nil, vec.Range{})
+		rows := int64(0)
+		for _, b := range batches {
+			rows += b.NumRows()
+			if cells := b.NumRows() * fields; cells > maxText/bytesOfMissing+fields {
+				t.Errorf("%s: a batch of %d cells", name, cells)
+			}
+		}
+		if rows != 1000 || errs != nil {
+			t.Errorf("%s: %d rows, %v", name, rows, errs)
+		}
+	}
+	o := format.OpenOptions{Opts: map[string]string{"schema": inner[0]}, Limits: format.Limits{Page: 64 << 20}}
+	text := "{\"a\":[{}]}\n{\"a\":[" + strings.Repeat("{},", 400) + "{}]}\n"
+	var found []string
+	for f := range JSONL.Verify(context.Background(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": []byte(text)}), Name: "t"}, o) {
+		found = append(found, fmt.Sprint(f.Code, f.At, f.Path))
+	}
+	if want := "[jsonl.unreadablet[11+1210]line 2]"; fmt.Sprint(found) != want {
+		t.Errorf("%v, want %s", found, want)
+	}
+}
