@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -133,6 +134,9 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	if n := len(s.fields); int64(n) > s.in.most {
 		return nil, nil, 0, fault.Limitf(s.in.span(s.off, s.size), linePath(s.line, ""), "the line has %d fields, and at most %d are read (--max-fields)", n, s.in.most)
 	}
+	if err := s.unixLines(); err != nil {
+		return nil, nil, 0, err
+	}
 	names = c.names(s)
 	seen = make([]class, len(names))
 	if !c.header {
@@ -141,6 +145,10 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	}
 	for n < sampleRows && s.in.offset() < sampleBytes {
 		if err := s.next(len(names) == 1); err != nil {
+			var one *rowError
+			if err = s.resume(err, len(names)); errors.As(err, &one) {
+				continue // what is behind it tells of types, too
+			}
 			if err == io.EOF || errors.Is(err, fault.Corrupt) {
 				break
 			}
@@ -152,6 +160,17 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 		}
 	}
 	return names, seen, n, nil
+}
+
+// unixLines refuses a text whose lines end in CR alone: all of it would be one record, the names of columns without rows. Further
+// on a CR is a character as any other.
+func (s *csvScanner) unixLines() error {
+	for _, f := range s.fields {
+		if !f.quoted && bytes.IndexByte(f.b, '\r') >= 0 {
+			return fault.Unsupportedf(s.in.span(s.off, s.size), linePath(s.line, ""), "a line ends in CR alone; only LF and CR LF end lines here (tr '\\r' '\\n' makes them of it)")
+		}
+	}
+	return nil
 }
 
 // names of the columns: of the header, made unique; c1, c2, … without.
@@ -250,7 +269,12 @@ func (r *csvRows) jsonCell(b array.Builder, t arrow.DataType) setter {
 
 func (r *csvRows) weight() int64 { return r.in.offset() + r.p.filled*bytesOfMissing }
 
-func (r *csvRows) next() error { return r.csvScanner.next(r.sc.NumFields() == 1) }
+func (r *csvRows) next() error {
+	if err := r.csvScanner.next(r.sc.NumFields() == 1); err != nil {
+		return r.resume(err, r.sc.NumFields())
+	}
+	return nil
+}
 
 func (r *csvRows) row(to []csvColumn) error {
 	if len(r.fields) != len(to) {

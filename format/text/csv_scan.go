@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 
 	"stoa/fault"
@@ -24,7 +25,12 @@ type csvScanner struct {
 	off     int64  // of the record in the text
 	size    int64  // of the record in bytes
 	below   int64  // lines gone through, the record's included
+	again   int64  // bytes gone through once more behind quotes that a record could not be cut for
 }
+
+// mostAgain bounds what may be gone through once more: a text in which each line opens a quote that never ends would
+// be read to its end for each of them.
+const mostAgain = 1 << 30
 
 func newCSVScanner(in *input, comma byte) *csvScanner { return &csvScanner{in: in, comma: comma} }
 
@@ -176,9 +182,45 @@ func (s *csvScanner) follows(b []byte, at, i int, end bool) error {
 	return s.fail(at, i-at, "a closing quote is followed by %q instead of a separator or the end of the line", b[i])
 }
 
+// resume goes on behind a record that could not be cut, at the line behind that of the quote which was to blame; behind the record's
+// first line if it has more fields by then than there are columns, because an earlier quote must be wrong. It makes err one that
+// concerns a row only, unless there is no such line, or this happened too often.
+func (s *csvScanner) resume(err error, columns int) error {
+	e, ok := err.(*fault.Error)
+	if !ok {
+		return err
+	}
+	q, ok := e.Cause.(*quoteError)
+	if !ok {
+		return err
+	}
+	rest, at := s.in.rest(), q.at
+	if len(s.fields) >= columns {
+		at = 0
+	}
+	line := at + bytes.IndexByte(rest[at:], '\n') + 1
+	if line == at {
+		return err
+	}
+	if s.again += max(0, int64(q.at+q.n-line)); s.again > mostAgain {
+		return err
+	}
+	s.below += int64(bytes.Count(rest[:line], []byte{'\n'}))
+	s.in.at += line
+	e.Cause = &rowError{err: q}
+	return err
+}
+
+// quoteError says why a record cannot be cut: the quote at at in it, behind which n bytes were gone through.
+type quoteError struct {
+	reason string
+	at, n  int
+}
+
+func (e *quoteError) Error() string { return e.reason }
+
 // fail places an error in the record that is being parsed, at bytes from its start.
 func (s *csvScanner) fail(at, n int, format string, args ...any) error {
-	e := fault.Corruptf(s.in.span(s.off+int64(at), int64(n)), "", format, args...)
-	e.Path = linePath(s.below+1+int64(bytes.Count(s.in.rest()[:at], []byte{'\n'})), "")
-	return e
+	line := s.below + 1 + int64(bytes.Count(s.in.rest()[:at], []byte{'\n'}))
+	return &fault.Error{Class: fault.Corrupt, At: s.in.span(s.off+int64(at), int64(n)), Path: linePath(line, ""), Cause: &quoteError{fmt.Sprintf(format, args...), at, n}}
 }

@@ -85,11 +85,12 @@ type shape struct {
 	item   *shape            // of arrays
 }
 
-// sampleJSON looks at some rows. A line that is damaged is left for the reading of the rows, unless it is the first.
+// sampleJSON looks at some rows. A line that is damaged is left for the reading of the rows, unless there is no other.
 func sampleJSON(in *input) (*shape, int, error) {
 	top := &shape{}
 	p := jsonParser{most: in.most}
 	n := 0
+	var first error // of a line
 	for line := int64(1); n < sampleRows && in.offset() < sampleBytes; line++ {
 		off := in.offset()
 		b, _, err := in.line()
@@ -103,25 +104,42 @@ func sampleJSON(in *input) (*shape, int, error) {
 		if p.peek() == 0 && p.at == len(b) {
 			continue
 		}
+		if err := p.isObject(); err != nil {
+			if first == nil {
+				first = blameJSON(in, line, off, int64(len(b)), err, "")
+			}
+			continue
+		}
+		p.reset(b)
 		err = p.look(top)
 		if errors.Is(err, errWide) {
 			return nil, 0, fault.Limitf(in.span(off, int64(len(b))), linePath(line, ""), "up to this line there are more than %d fields, and no more are read (--max-fields)", in.most)
 		}
-		if err == nil {
-			err = p.end()
-		}
-		if err == nil && top.class|class(bool2int(top.item != nil)) != 0 {
-			err = p.fail("a line that is not an object")
-		}
 		if err != nil {
-			if n > 0 {
-				break
-			}
-			return nil, 0, blameJSON(in, line, off, int64(len(b)), err, "")
+			return nil, 0, err
 		}
 		n++
 	}
+	if n == 0 && first != nil {
+		return nil, 0, first
+	}
 	return top, n, nil
+}
+
+// isObject goes through a line that is to be an object.
+func (p *jsonParser) isObject() error {
+	c, start := p.peek(), p.at
+	if _, err := p.skip(); err != nil {
+		return err
+	}
+	if err := p.end(); err != nil {
+		return err
+	}
+	if c != '{' {
+		p.at = start
+		return p.unexpected("an object")
+	}
+	return nil
 }
 
 // errWide says that there are more fields than may be.

@@ -72,14 +72,33 @@ func isObject(b []byte, whole bool) (match format.Match) {
 
 func probeJSONL(ctx context.Context, t format.Target) (format.Match, error) {
 	b, whole, err := head(ctx, t)
-	if err != nil || !isText(b) {
+	if err != nil {
 		return format.No, notDamage(err)
 	}
-	named := hasExtension(t.Name, "jsonl") || hasExtension(t.Name, "ndjson")
-	if named && whole && len(bytes.TrimSpace(b)) == 0 {
+	m := format.No
+	if isText(b) {
+		m = isObject(b, whole)
+	}
+	if m > format.No || !hasExtension(t.Name, "jsonl") && !hasExtension(t.Name, "ndjson") {
+		return m, nil
+	}
+	if whole && len(bytes.TrimSpace(b)) == 0 {
 		return format.Likely, nil
 	}
-	return isObject(b, whole), nil
+	if hasObject(b) { // others are damaged, or no text, such as a hole of zeros: the reader says where
+		return format.Maybe, nil
+	}
+	return format.No, nil
+}
+
+// hasObject reports whether a line begins as a JSON object does.
+func hasObject(b []byte) bool {
+	for line := range bytes.Lines(b) {
+		if p := (jsonParser{b: line}); p.peek() == '{' {
+			return true
+		}
+	}
+	return false
 }
 
 func probeCSV(ctx context.Context, t format.Target, name string, comma byte) (format.Match, error) {

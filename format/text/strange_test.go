@@ -111,3 +111,77 @@ func TestMissingMembers(t *testing.T) {
 		t.Errorf("%v, want %s", found, want)
 	}
 }
+
+// rowsAfter reads text as recovery does: the good rows as JSON lines, and the places of the others.
+func rowsAfter(t *testing.T, f format.Format, text string) (rows string, strange []string) {
+	t.Helper()
+	sc, got, errs := read(f, tree(text), nil, nil, vec.Range{})
+	var buf strings.Builder
+	w := NewJSONLWriter(&buf, sc)
+	for _, b := range got {
+		if err := w.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Flush()
+	for _, err := range errs {
+		var e *fault.Error
+		var row *rowError
+		if !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		place := fmt.Sprintf("%s %s", e.At, e.Path)
+		if errors.As(err, &row) {
+			place += fmt.Sprintf(" row %d", row.row)
+		}
+		strange = append(strange, place)
+	}
+	return buf.String(), strange
+}
+
+// TestBehindStrangeLines: what is behind a line that is damaged is read, and tells of types, whatever the damage is: a quote too many, or the first line.
+func TestBehindStrangeLines(t *testing.T) {
+	for _, c := range []struct {
+		f             format.Format
+		text          string
+		rows, strange string
+	}{
+		{CSV, "a,b\n1,x\n2,\"y\"z\n3.5,\"u\"\n", `{"a":1,"b":"x"}|{"a":3.5,"b":"u"}|`, "[t[10+3] line 3 row 1]"},
+		{CSV, "a,b\n1,x\n2,\"y\n3.5,u\n4,v\n", `{"a":1,"b":"x"}|{"a":3.5,"b":"u"}|{"a":4,"b":"v"}|`, "[t[10+13] line 3 row 1]"},
+		{CSV, "a,b\n\"1\n2\",\"y\n3,\"u\"\n4,v\n", `{"a":3,"b":"u"}|{"a":4,"b":"v"}|`, "[t[10+6] line 3 row 0]"},
+		{CSV, "a,b\n1,x\n2,\"y\n3.5,\"\"\n4,v\n5,\"z\"\n6,\"w\"\n", `{"a":1,"b":"x"}|{"a":3.5,"b":""}|{"a":4,"b":"v"}|{"a":5,"b":"z"}|{"a":6,"b":"w"}|`, "[t[10+17] line 3 row 1]"},
+		{CSV, "a,b\n1,x\n2,\"y\n3,x\",\"z\"\n4,v\n", `{"a":1,"b":"x"}|{"a":4,"b":"v"}|`, "[t[8+14] line 3 row 1]"},
+		{CSV, "a,b\n1,x\n2,\"y", `{"a":1,"b":"x"}|`, "[t[10+2] line 3]"},
+		{JSONL, "{\"a\":1,}\n{\"a\":1}\n{\"a\":2.5}\n", `{"a":1}|{"a":2.5}|`, "[t[7+1] line 1 row 0]"},
+		{JSONL, "{\"a\":1}\n\x00\x00\x00\n{\"a\":2.5}\n[1]\n{\"a\":3,\"b\":\"\xff\"}\n{\"a\":3,\"b\":4}\n", `{"a":1,"b":null}|{"a":2.5,"b":null}|{"a":3,"b":4}|`,
+			"[t[8+1] line 2 row 1 t[22+1] line 4 row 3 t[38+1] line 5, column \"b\" row 4]"},
+	} {
+		rows, strange := rowsAfter(t, c.f, c.text)
+		if got := strings.ReplaceAll(rows, "\n", "|"); got != c.rows || fmt.Sprint(strange) != c.strange {
+			t.Errorf("%s %q:\n got %s %s\nwant %s %s", c.f.Name, c.text, got, strange, c.rows, c.strange)
+		}
+	}
+}
+
+// TestEndlessQuotes: lines each of which opens a quote that never ends are gone through a bounded number of times.
+func TestEndlessQuotes(t *testing.T) {
+	line := `q",,"` + strings.Repeat("b", 16<<10) + "\n"
+	_, strange := rowsAfter(t, CSV, "a,b\n"+strings.Repeat(line, 1000))
+	if n := len(strange); n < 60 || n > 100 || strings.Contains(strange[n-1], "row") {
+		t.Errorf("%d, the last is %s", n, strange[n-1])
+	}
+}
+
+// TestLinesOfCR: a text whose lines end in CR alone has no rows, but is not empty.
+func TestLinesOfCR(t *testing.T) {
+	var found []string
+	for f := range CSV.Verify(context.Background(), format.Target{Tree: tree("a,b\r1,2\r3,4\r"), Name: "t"}, format.OpenOptions{}) {
+		found = append(found, fmt.Sprint(f.Code, f.At, f.Path))
+	}
+	if want := "[csv.unreadablet[0+12]line 1]"; fmt.Sprint(found) != want {
+		t.Errorf("%v, want %s", found, want)
+	}
+	if got, strange := rowsAfter(t, CSV, "a,b\r\n1,x\ry\r\n"); got != "{\"a\":1,\"b\":\"x\\ry\"}\n" || strange != nil {
+		t.Error(got, strange)
+	}
+}

@@ -343,6 +343,11 @@ func TestProbe(t *testing.T) {
 		{"x.jsonl", "", format.No, format.No, format.Likely},
 		{"x.csv", "", format.Likely, format.No, format.No},
 		{"x.csv", "PAR1\x00\x01", format.No, format.No, format.No},
+		{"x.jsonl", "PAR1\x00\x01", format.No, format.No, format.No},
+		{"x.jsonl", "[\n1,\n2]\n", format.No, format.No, format.No},
+		{"x.jsonl", "{\"a\":1,}\n{\"a\":1}\n", format.No, format.No, format.Maybe},
+		{"x.ndjson", "\x00\x00\n{\"a\":\"\xff\"}\n", format.No, format.No, format.Maybe},
+		{"x", "{\"a\":1,}\n{\"a\":1}\n", format.No, format.No, format.No},
 		{"x", "just words\nand more\n", format.No, format.No, format.No},
 		{"x", "{\n \"a\": 1\n}\n", format.No, format.No, format.No},
 	} {
