@@ -3,6 +3,7 @@ package redfile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -282,7 +283,11 @@ func (d *describer) between(end int64) {
 func (d *describer) known(end int64) int64 {
 	f := d.f
 	at := f.at.Sub(d.at, end-d.at)
-	if h, head, err := pageAt(d.ctx, f.src, at, ""); err == nil && h.kind == syncPage {
+	h, head, err := pageAt(d.ctx, f.src, at, "")
+	if err != nil && !errors.Is(err, fault.Corrupt) {
+		d.keep(err) // it may be a structure
+	}
+	if err == nil && h.kind == syncPage {
 		d.node(0, region.Struct, "sync", "", d.at, head+int64(h.stored))
 		d.node(1, region.Struct, "header", "", d.at, head)
 		d.trace(d.at, head, 2, "header", func(r *thrift.Reader) { parsePageHeader(r, "") })

@@ -557,10 +557,14 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 		return
 	}
 	d := &describer{ctx: v.ctx, yield: func(region.Node, error) bool { return v.ctx.Err() == nil }, odd: v.tell}
-	if d.object(tg, o) != nil {
-		return // what it could not read has been told, and is no gap
-	}
+	err := d.object(tg, o)
 	gaps, overlaps := d.cover.Check(v.f.at)
+	if err != nil {
+		gaps = nil // what cannot be read is none
+	}
+	if e := new(fault.Error); err != nil && !errors.As(err, &e) { // damage has been told
+		v.blame("redfile.read", err, -1, -1)
+	}
 	for _, g := range gaps {
 		v.tell("redfile.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
 	}
