@@ -215,6 +215,11 @@ func TestHostileRecover(t *testing.T) {
 		if took > 10*time.Second { // in the order of a second; without limits it is minutes
 			t.Errorf("%s: %v for %d bytes", name, took, len(b))
 		}
+		if strings.HasPrefix(name, "footers") && !slices.ContainsFunc(found, func(f region.Finding) bool { // each is as long as all that is before it
+			return f.Code == "redfile.recover.limit" && f.Severity == region.Warning && f.At.Len == int64(len(b))
+		}) {
+			t.Errorf("%s: that recovery reads no more on suspicion is not told: %+v", name, found)
+		}
 	}
 }
 
