@@ -44,7 +44,7 @@ func TestRunsBeforeVersion2(t *testing.T) {
 	}
 }
 
-// TestOrder: the first values of a column that is said to be sorted fall.
+// TestOrder: the first values of a column that is said to be sorted fall; one is not that of its block.
 func TestOrder(t *testing.T) {
 	le := binary.LittleEndian
 	column := le.AppendUint32(nil, 2)
@@ -60,6 +60,10 @@ func TestOrder(t *testing.T) {
 	second := int64(len(file)-len(column)) + 4 + 13
 	if found := verified(t, file, map[string]string{"sorted": "x"}); len(found) != 1 || found[0].Code != "trevni.order" || found[0].Severity != region.Error || found[0].At.Off != second || found[0].Column != "x" {
 		t.Errorf("%+v, want the descriptor at %d", found, second)
+	}
+	file[second+12] = 2 * 4 // the block begins with 3
+	if found := verified(t, file, nil); len(found) != 1 || found[0].Code != "trevni.firstvalue" || found[0].Severity != region.Error || found[0].At.Off != second || found[0].Column != "x" {
+		t.Errorf("another first value: %+v, want the descriptor at %d", found, second)
 	}
 }
 

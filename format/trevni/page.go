@@ -282,6 +282,9 @@ func (d *decoding) entries(dst *vec.Vector) error {
 		return fault.Bugf("trevni: nobody knows how many entries block %d of column %s has", d.task.Page.Ordinal, d.p.Name)
 	}
 	if n*int64(max(dst.Width(), 1)) > d.limit || n > 1<<31-64 {
+		if least := d.least(n); least > int64(len(d.o.raw)) { // then it is no limit that keeps them from being read
+			return fault.Rel(0, len(d.o.raw), "", "%d entries take at least %d bytes, the block has %d", n, least, len(d.o.raw))
+		}
 		return fault.Limitf(fault.Span{}, "", "%d entries are more than a page may have", n)
 	}
 	switch d.p.shape {
@@ -293,6 +296,21 @@ func (d *decoding) entries(dst *vec.Vector) error {
 		return d.matrix(dst, int(n))
 	}
 	return d.array(dst, int(n))
+}
+
+// least is how many bytes n entries take at least: of lengths, which may be runs, and of values that are null or not there nobody knows.
+func (d *decoding) least(n int64) int64 {
+	switch d.p.shape {
+	case shapeFlat:
+		return d.p.stored.least(n)
+	case shapeNullable:
+		return arraySize(n, 1)
+	case shapeLevels:
+		return arraySize(n, int(d.p.MaxDef)) + arraySize(n, int(d.p.MaxRep))
+	case shapeMatrix:
+		return d.p.stored.least(n * int64(d.p.width))
+	}
+	return 0
 }
 
 // whole reports whether the page ends where its block does.

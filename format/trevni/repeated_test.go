@@ -2,12 +2,14 @@ package trevni_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/trevni"
 	"stoa/internal/scan"
@@ -98,5 +100,25 @@ func TestRowsOfRepeated(t *testing.T) {
 				t.Errorf("%d rows are read", rows)
 			}
 		}
+	}
+}
+
+// TestEntriesThatDoNotFit: a descriptor that says more entries than the bytes of its block can hold is damage, whatever the limits are, and costs its
+// column only.
+func TestEntriesThatDoNotFit(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64}, {Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}}, nil)
+	data := write(t, trevni.Format, sc, nil, flatBatch(t, sc, 60)).Bytes("t")
+	right, err := scanAll(t.Context(), data, scan.Spec{Columns: []string{"i"}}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := binary.LittleEndian.Uint64(data[startsOf(t, data)[1]:])
+	binary.LittleEndian.PutUint32(data[at+4:], 1<<30) // entries of its first block
+	got, err := scanAll(t.Context(), data, scan.Spec{}, false)
+	if placed(t, "cat", err); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("reading: %s, %v", got, err)
+	}
+	if got, err := scanAll(t.Context(), data, scan.Spec{Damaged: scan.NullCells}, true); err != nil || !strings.HasPrefix(got, right) {
+		t.Errorf("recovery: %v: %s", err, got)
 	}
 }
