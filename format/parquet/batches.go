@@ -187,7 +187,7 @@ func (r *reader) Pages(ctx context.Context, g format.RowGroup, q format.Query) (
 	var out []format.ColumnPages
 	for _, p := range parts {
 		for _, leaf := range p.leaves {
-			x, err := r.offsetIndex(ctx, g.Index, leaf, nil)
+			x, err := r.offsetIndex(ctx, g.Index, leaf)
 			if err != nil {
 				return nil, err
 			}
@@ -220,7 +220,7 @@ func (f *feed) pieces(rows vec.Range) ([]vec.Range, bool) {
 	cuts := []int64{rows.From, rows.To}
 	for _, p := range f.parts {
 		for _, leaf := range p.leaves {
-			x, err := f.r.offsetIndex(f.ctx, f.group, leaf, nil)
+			x, err := f.r.offsetIndex(f.ctx, f.group, leaf)
 			if err != nil || x == nil {
 				return nil, false
 			}

@@ -56,7 +56,7 @@ func (c *columns) startCheck(ctx context.Context, leaf int, row, from int64) err
 
 // seek finds the page that row is in, if there is an offset index.
 func (w *crcWalk) seek(ctx context.Context, r *reader, row int64) error {
-	x, err := r.offsetIndex(ctx, w.group, w.leaf, nil)
+	x, err := r.offsetIndex(ctx, w.group, w.leaf)
 	if err != nil && row == 0 && ctx.Err() == nil {
 		return nil // the index is not needed to read from the beginning
 	}

@@ -55,7 +55,7 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 		t.Fatal(len(want), errs)
 	}
 	for _, leaf := range append(slices.Clone(r.leaves[cols[1]]), r.leaves[cols[2]]...) {
-		x, err := r.offsetIndex(context.Background(), 0, leaf, nil)
+		x, err := r.offsetIndex(context.Background(), 0, leaf)
 		if err != nil || x == nil {
 			t.Fatal(x, err)
 		}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/thrift"
-	"stoa/region"
 	"stoa/wire"
 )
 
@@ -120,7 +120,7 @@ func indexPath(group, leaf int, name string) string {
 }
 
 // indexCursor is a cursor over an index at off, which the footer names. There is none if the footer names none.
-func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, path string, trace func(region.Node)) (*wire.Cursor, error) {
+func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, path string) (*wire.Cursor, error) {
 	if off == nil || length == nil {
 		return nil, nil
 	}
@@ -136,17 +136,65 @@ func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, pat
 	if err := format.ReadFull(ctx, r.src, at, path, b); err != nil {
 		return nil, err
 	}
-	c := wire.NewCursor(b, at, path)
-	if trace != nil {
-		c.Trace(trace, 2)
-	}
-	return c, nil
+	return wire.NewCursor(b, at, path), nil
 }
 
-// offsetIndex reads the offset index of a chunk; nil if there is none.
-func (r *reader) offsetIndex(ctx context.Context, group, leaf int, trace func(region.Node)) (*offsetIndex, error) {
+// keptPages is of how many pages in all the offset indexes are kept.
+const keptPages = 1 << 19
+
+// offsets keeps offset indexes that were read: a scan asks for each of them several times. Nobody changes them.
+type offsets struct {
+	mu    sync.Mutex
+	kept  map[chunkKey]*offsetIndex
+	pages int
+}
+
+func (o *offsets) get(k chunkKey) *offsetIndex {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.kept[k]
+}
+
+// keep keeps an index. If they are too many, those of before go: a scan does not come back to them.
+func (o *offsets) keep(k chunkKey, x *offsetIndex) {
+	n := len(x.offsets)
+	if n > keptPages {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.kept == nil || o.pages+n > keptPages || len(o.kept) >= keptPages {
+		o.kept, o.pages = map[chunkKey]*offsetIndex{}, 0
+	}
+	if o.kept[k] == nil {
+		o.kept[k] = x
+		o.pages += n
+	}
+}
+
+// forget is for a reader that gets another footer.
+func (o *offsets) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.kept, o.pages = nil, 0
+}
+
+// offsetIndex is the offset index of a chunk; nil if there is none.
+func (r *reader) offsetIndex(ctx context.Context, group, leaf int) (*offsetIndex, error) {
+	k := chunkKey{group, leaf}
+	if x := r.offsets.get(k); x != nil {
+		return x, ctx.Err()
+	}
+	x, err := r.readOffsetIndex(ctx, group, leaf)
+	if err == nil && x != nil {
+		r.offsets.keep(k, x)
+	}
+	return x, err
+}
+
+func (r *reader) readOffsetIndex(ctx context.Context, group, leaf int) (*offsetIndex, error) {
 	c, path := r.meta.RowGroups[group].Columns[leaf], indexPath(group, leaf, "offset_index")
-	cur, err := r.indexCursor(ctx, c.OffsetIndexOffset, c.OffsetIndexLength, path, trace)
+	cur, err := r.indexCursor(ctx, c.OffsetIndexOffset, c.OffsetIndexLength, path)
 	if cur == nil || err != nil {
 		return nil, err
 	}
@@ -194,9 +242,9 @@ func (x *offsetIndex) pageStart(row int64) int64 {
 }
 
 // columnIndex reads the column index of a chunk of so many data pages; nil if there is none.
-func (r *reader) columnIndex(ctx context.Context, group, leaf, pages int, trace func(region.Node)) (*columnIndex, error) {
+func (r *reader) columnIndex(ctx context.Context, group, leaf, pages int) (*columnIndex, error) {
 	c, path := r.meta.RowGroups[group].Columns[leaf], indexPath(group, leaf, "column_index")
-	cur, err := r.indexCursor(ctx, c.ColumnIndexOffset, c.ColumnIndexLength, path, trace)
+	cur, err := r.indexCursor(ctx, c.ColumnIndexOffset, c.ColumnIndexLength, path)
 	if cur == nil || err != nil {
 		return nil, err
 	}

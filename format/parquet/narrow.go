@@ -102,11 +102,11 @@ func (r *reader) pageBounds(ctx context.Context, group int, l leafField) (*pageB
 	if !r.ordered(l.column) {
 		return nil, nil
 	}
-	off, err := r.offsetIndex(ctx, group, l.column, nil)
+	off, err := r.offsetIndex(ctx, group, l.column)
 	if off == nil || err != nil || len(off.firstRow) == 0 {
 		return nil, err
 	}
-	col, err := r.columnIndex(ctx, group, l.column, len(off.firstRow), nil)
+	col, err := r.columnIndex(ctx, group, l.column, len(off.firstRow))
 	if col == nil || err != nil {
 		return nil, err
 	}

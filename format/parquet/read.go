@@ -62,6 +62,7 @@ type reader struct {
 	leaves   [][]int // per top-level field, the Parquet columns
 	flats    []leafField
 	manifest []pqarrow.SchemaField // the library's view of the same fields
+	offsets  offsets
 }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
@@ -159,6 +160,7 @@ func (r *reader) take(ctx context.Context, b []byte, pairs metadata.KeyValueMeta
 	if walk(thrift.NewReader(c, thrift.Compact), "metadata", fileMetaData); c.Err() != nil {
 		return c.Err()
 	}
+	r.offsets.forget()
 	err := guard(r.footer, "footer", func() (err error) {
 		if r.meta, err = metadata.NewFileMetaData(b, nil); err != nil {
 			return err
@@ -526,7 +528,7 @@ func (c *columns) buffer(ctx context.Context, rows vec.Range) int64 {
 	for _, p := range c.parts {
 		for _, leaf := range p.leaves {
 			size := c.r.chunkSpan(c.group, leaf).Len
-			if x, err := c.r.offsetIndex(ctx, c.group, leaf, nil); err == nil && x != nil && len(x.firstRow) > 0 && rows.Len() > 0 {
+			if x, err := c.r.offsetIndex(ctx, c.group, leaf); err == nil && x != nil && len(x.firstRow) > 0 && rows.Len() > 0 {
 				first, last := x.page(rows.From), x.page(rows.To-1)
 				size = x.offsets[last] + int64(x.sizes[last]) - x.offsets[first]
 			}
@@ -638,7 +640,7 @@ func (c *columns) refused(leaf int) string {
 // where a panic could not be caught.
 func (c *columns) tryLeaf(ctx context.Context, lib *pqarrow.FileReader, leaf int, from int64) error {
 	if from > 0 {
-		if _, err := c.r.offsetIndex(ctx, c.group, leaf, nil); err != nil {
+		if _, err := c.r.offsetIndex(ctx, c.group, leaf); err != nil {
 			return err
 		}
 	}

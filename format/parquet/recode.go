@@ -107,7 +107,7 @@ func (c *columns) ends(ctx context.Context, leaf int) ([]int64, error) {
 	if c.r.meta.Schema.Column(leaf).MaxRepetitionLevel() == 0 {
 		return nil, nil // they say it themselves
 	}
-	x, err := c.r.offsetIndex(ctx, c.group, leaf, nil)
+	x, err := c.r.offsetIndex(ctx, c.group, leaf)
 	if x == nil || err != nil || len(x.firstRow) == 0 {
 		return nil, err
 	}

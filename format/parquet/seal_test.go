@@ -114,7 +114,7 @@ func pagesOf(t *testing.T, r *reader, group, leaf int) (data []page) {
 // checkOffsets holds the offset index against the pages.
 func checkOffsets(t *testing.T, r *reader, group, leaf int, data []page, index bool) {
 	t.Helper()
-	x, err := r.offsetIndex(context.Background(), group, leaf, nil)
+	x, err := r.offsetIndex(context.Background(), group, leaf)
 	if err != nil || (x != nil) != index {
 		t.Fatalf("offset index: %v, %v", x, err)
 	}

@@ -70,7 +70,7 @@ func (c *columns) seekRow(ctx context.Context, leaves []int, from int64) (row in
 			if c.r.meta.Schema.Column(leaf).MaxRepetitionLevel() == 0 {
 				continue
 			}
-			x, err := c.r.offsetIndex(ctx, c.group, leaf, nil)
+			x, err := c.r.offsetIndex(ctx, c.group, leaf)
 			if err != nil {
 				return 0, false, err
 			}

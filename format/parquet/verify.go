@@ -165,7 +165,7 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 func (v *verifier) chunk(group, leaf int) chunkWalk {
 	whole := v.base
 	defer func() { v.base = whole }()
-	x, indexErr := v.r.offsetIndex(v.ctx, group, leaf, nil)
+	x, indexErr := v.r.offsetIndex(v.ctx, group, leaf)
 	w := chunkWalk{x: x, group: group, leaf: leaf, rows: v.r.meta.RowGroups[group].NumRows,
 		flat: v.r.meta.Schema.Column(leaf).MaxRepetitionLevel() == 0, at: v.r.chunkSpan(group, leaf)}
 	at := w.at
@@ -201,7 +201,7 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 	if v.find("parquet.index", indexErr); indexErr != nil {
 		w.x = nil
 	}
-	c, err := v.r.columnIndex(v.ctx, group, leaf, len(w.data), nil)
+	c, err := v.r.columnIndex(v.ctx, group, leaf, len(w.data))
 	if err == nil && c != nil && c.behind.Len > 0 {
 		err = fault.Corruptf(c.behind, indexPath(group, leaf, "column_index"), "%d bytes behind its end", c.behind.Len)
 	}
@@ -477,7 +477,7 @@ func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 		if rows == nil || w.damaged {
 			continue
 		}
-		x, err := v.r.columnIndex(v.ctx, group, l.column, len(w.data), nil)
+		x, err := v.r.columnIndex(v.ctx, group, l.column, len(w.data))
 		if err != nil || x == nil {
 			continue // told by chunk
 		}

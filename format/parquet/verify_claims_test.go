@@ -98,11 +98,11 @@ func refooter(t *testing.T, whole []byte, more []byte, edit func(m *metadata.Fil
 func reindex(t *testing.T, whole []byte, column int, edit func(x *columnIndex)) []byte {
 	t.Helper()
 	r := readerOf(t, whole)
-	off, err := r.offsetIndex(t.Context(), 0, column, nil)
+	off, err := r.offsetIndex(t.Context(), 0, column)
 	if err != nil || off == nil || len(off.offsets) < 2 {
 		t.Fatalf("%+v, %v", off, err)
 	}
-	x, err := r.columnIndex(t.Context(), 0, column, len(off.offsets), nil)
+	x, err := r.columnIndex(t.Context(), 0, column, len(off.offsets))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func (v *verifier) levelClaims(w *chunkWalk) (out levelClaims) {
 	if w.x != nil {
 		says("offset_index.unencoded_byte_array_data_bytes", w.x.at, textBytes, w.x.bytes, true)
 	}
-	c, err := v.r.columnIndex(v.ctx, w.group, w.leaf, n, nil)
+	c, err := v.r.columnIndex(v.ctx, w.group, w.leaf, n)
 	if v.unlessDamaged("parquet.index", err); err == nil && c != nil {
 		says("column_index.repetition_level_histograms", c.at, repLevels, c.repLevels, true)
 		says("column_index.definition_level_histograms", c.at, defLevels, c.defLevels, true)

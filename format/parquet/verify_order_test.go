@@ -145,7 +145,7 @@ func TestVerifyLevels(t *testing.T) {
 // reoffset writes another offset index for a column.
 func reoffset(t *testing.T, whole []byte, column int, edit func(x *offsetIndex)) []byte {
 	t.Helper()
-	x, err := readerOf(t, whole).offsetIndex(t.Context(), 0, column, nil)
+	x, err := readerOf(t, whole).offsetIndex(t.Context(), 0, column)
 	if err != nil || x == nil || len(x.bytes) < 2 {
 		t.Fatalf("%+v, %v", x, err)
 	}

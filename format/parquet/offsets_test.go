@@ -1,0 +1,61 @@
+package parquet
+
+import (
+	"context"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/format"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// TestOffsetIndexIsReadOnce: all that ask for an offset index during scans get the one that was read first; what is kept is bounded, and is of this footer.
+func TestOffsetIndexIsReadOnce(t *testing.T) {
+	r := readerOf(t, golden(t, "testdata/order.v2.parquet").Bytes("t"))
+	source := &countedSource{Source: r.src, reads: map[[2]int64]int{}}
+	r.src = source
+	for range 3 { // two row groups of four columns
+		for g := range r.meta.RowGroups {
+			for _, err := range r.Batches(t.Context(), format.RowGroup{Index: g}, format.Query{Cols: r.tops()}, vec.Range{From: 1, To: 60}, memory.NewGoAllocator()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for g, rg := range r.meta.RowGroups {
+		for k, c := range rg.Columns {
+			x, err := r.offsetIndex(t.Context(), g, k)
+			if y, again := r.offsetIndex(t.Context(), g, k); err != nil || again != nil || x == nil || x != y {
+				t.Fatalf("%v, %v", err, again)
+			}
+			if n := source.reads[[2]int64{*c.OffsetIndexOffset, int64(*c.OffsetIndexLength)}]; n != 1 {
+				t.Errorf("row_groups[%d].columns[%d]: its offset index was read %d times", g, k, n)
+			}
+		}
+	}
+	r.offsets.keep(chunkKey{9, 9}, &offsetIndex{offsets: make([]int64, keptPages+1)})
+	if r.offsets.get(chunkKey{9, 9}) != nil {
+		t.Error("more pages are kept than may be")
+	}
+	r.offsets.keep(chunkKey{9, 9}, &offsetIndex{offsets: make([]int64, keptPages)})
+	if n := len(r.offsets.kept); n != 1 || r.offsets.pages != keptPages {
+		t.Errorf("%d indexes of %d pages are kept", n, r.offsets.pages)
+	}
+	if r.offsets.forget(); r.offsets.get(chunkKey{9, 9}) != nil {
+		t.Error("an index of another footer")
+	}
+}
+
+// countedSource counts reads by offset and length.
+type countedSource struct {
+	store.Source
+	reads map[[2]int64]int
+}
+
+func (s *countedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	s.reads[[2]int64{off, int64(len(p))}]++
+	return s.Source.ReadAt(ctx, p, off)
+}
