@@ -18,18 +18,19 @@ import (
 
 // windows runs over ranges of rows of one row group.
 type windows struct {
-	run     *run
-	group   format.RowGroup
-	filters []lane
-	others  []lane
-	byCol   map[int]*stream // the flat ones, by physical column
-	byTop   map[int]*field  // the nested ones, by field of the schema
-	arena   *vec.Arena      // of arenas, until release
-	overlay format.Overlay  // nil: rows are final as decoded
-	at      int64           // rows before this one are done
-	live    int64           // rows gone through that the overlay left
-	told    int64           // suspect rows before this one are in the manifest
-	memo    pred.Memo       // each dictionary is tested once
+	run      *run
+	group    format.RowGroup
+	filters  []lane
+	others   []lane
+	byCol    map[int]*stream // the flat ones, by physical column
+	byTop    map[int]*field  // the nested ones, by field of the schema
+	arena    *vec.Arena      // of arenas, until release
+	overlay  format.Overlay  // nil: rows are final as decoded
+	at       int64           // rows before this one are done
+	live     int64           // rows gone through that the overlay left
+	told     int64           // suspect rows before this one are in the manifest
+	suspects []region.Loss   // of this window, which are told when it is known where it ends
+	memo     pred.Memo       // each dictionary is tested once
 }
 
 // lane is a column as the windows see it: a stream, or a field of several columns.
@@ -135,7 +136,7 @@ func (w *windows) window(ctx context.Context, a, b int64) (end int64, err error)
 	if sel.Count > 0 || w.group.Rows < 0 && len(w.filters) == 0 { // only the columns tell where such a group ends
 		to, err := w.coverAll(ctx, w.others, a, b, sel)
 		if err != nil || to == a {
-			return to, err
+			return to, err // behind the last row nothing is lost
 		}
 		if to < b {
 			live, sel, b = live.Slice(0, int(to-a)), sel.Slice(0, int(to-a)), to
@@ -149,6 +150,7 @@ func (w *windows) window(ctx context.Context, a, b int64) (end int64, err error)
 			}
 		}
 	}
+	w.tellSuspects(b)
 	w.live += int64(live.Count)
 	return b, w.emit(sel, a, int(b-a))
 }
@@ -275,6 +277,7 @@ func (w *windows) coverAll(ctx context.Context, lanes []lane, a, b int64, want *
 // never shown unpatched.
 func (w *windows) changes(ctx context.Context, a, b int64) (live *vec.Sel, p *vec.Patch, err error) {
 	n := int(b - a)
+	w.suspects = w.suspects[:0]
 	if w.overlay == nil {
 		return vec.All(n), nil, nil
 	}
@@ -321,12 +324,21 @@ func (w *windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 		} else {
 			live = withoutRanges([]vec.Range{x.Rows}, live, rows.From, rows.To)
 		}
-		if x.Rows.From = max(x.Rows.From, w.told); x.Rows.Len() > 0 { // a window that was cut is asked for again
-			w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name, Column: name, Rows: [2]int64{x.Rows.From, x.Rows.To}, Exact: true, Err: x.Err})
+		w.suspects = append(w.suspects, region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name, Column: name, Rows: [2]int64{x.Rows.From, x.Rows.To}, Exact: true, Err: x.Err})
+	}
+	return live, nil
+}
+
+// tellSuspects tells what is suspect of the window that ends before row b. Of a row group whose number of rows is not known only the columns tell where that is; a window
+// that was cut is asked for again.
+func (w *windows) tellSuspects(b int64) {
+	for _, l := range w.suspects {
+		l.Rows = [2]int64{max(l.Rows[0], w.told), min(l.Rows[1], b)}
+		if l.Rows[0] < l.Rows[1] {
+			w.run.lose(l)
 		}
 	}
-	w.told = max(w.told, rows.To)
-	return live, nil
+	w.told = max(w.told, b)
 }
 
 // positioned cuts live to the wanted rows where these are counted among the rows that are there: deleted ones have no
