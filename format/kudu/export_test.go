@@ -2,10 +2,16 @@ package kudu
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"slices"
 	"testing"
 
+	"stoa/fault"
+	"stoa/format"
 	"stoa/internal/sum"
+	"stoa/store"
+	"stoa/vec"
 )
 
 // AsLarge makes ls look only at the ends of logs, as it does of those that are large.
@@ -62,4 +68,73 @@ func WithState(t testing.TB, file []byte, state TabletState) []byte {
 	out[at+3] = byte(state)
 	reseal(out)
 	return out
+}
+
+// Deltas opens a table. What it gives takes one delta file as it is in the tree by then, and makes its patch of all rows for a snapshot.
+func Deltas(t testing.TB, tree store.Tree, name string, o format.OpenOptions) func(object string, at uint64) (*vec.Patch, error) {
+	t.Helper()
+	ctx := context.Background()
+	tb, err := openTable(ctx, format.Target{Tree: tree, Table: name}, o, readOptions{at: latest, noWAL: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range tb.tablets {
+		if err := tb.load(ctx, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var cols []int
+	for i := range tb.columns {
+		cols = append(cols, i)
+	}
+	return func(object string, at uint64) (*vec.Patch, error) {
+		s, err := onlyDelta(ctx, tb, object)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := tb.agree(ctx, s); err != nil {
+			return nil, err
+		}
+		c, err := tb.changesOf(ctx, s, cols, at)
+		if err != nil || c == nil {
+			return nil, err
+		}
+		rows := vec.Range{To: s.rows}
+		var stored [][]byte
+		for _, at := range c.Spans(rows) {
+			b := make([]byte, at.Len)
+			if err := format.ReadFull(ctx, source{tree, at.Object, at.End()}, at, "deltas", b); err != nil {
+				return nil, err
+			}
+			stored = append(stored, b)
+		}
+		return c.Patch(ctx, rows, stored)
+	}
+}
+
+// onlyDelta is the rowset of the delta file in an object, without the others that it has.
+func onlyDelta(ctx context.Context, t *table, object string) (*rowSet, error) {
+	for _, x := range t.tablets {
+		for _, s := range x.sets {
+			there := func(b BlockRef) bool {
+				p, err := x.fs.PlaceOf(ctx, x.Tablet, b)
+				return err == nil && p.At.Object == object
+			}
+			redo, undo := slices.IndexFunc(s.Redo, there), slices.IndexFunc(s.Undo, there)
+			if redo < 0 && undo < 0 {
+				continue
+			}
+			set := *s.RowSet
+			set.Redo, set.Undo = nil, nil
+			if redo >= 0 {
+				set.Redo = s.Redo[redo : redo+1]
+			} else {
+				set.Undo = s.Undo[undo : undo+1]
+			}
+			only := *s
+			only.RowSet = &set
+			return &only, nil
+		}
+	}
+	return nil, fault.Bugf("no rowset has a delta file %s", object)
 }
