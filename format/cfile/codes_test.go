@@ -1,0 +1,270 @@
+package cfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/sum"
+	"stoa/region"
+	"stoa/store"
+)
+
+// patient is a small file whose regions are known by name, from the file when it was whole.
+type patient struct {
+	t  *testing.T
+	b  []byte
+	at map[string]fault.Span
+}
+
+func newPatient(t *testing.T, b []byte) *patient {
+	t.Helper()
+	p := &patient{t, bytes.Clone(b), map[string]fault.Span{}}
+	for n, err := range Format.Describe(t.Context(), p.target(), format.DescribeOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := p.at[n.Name]; !ok { // the outer ones come first
+			p.at[n.Name] = n.At
+		}
+	}
+	return p
+}
+
+func (p *patient) target() format.Target {
+	return format.Target{Tree: store.NewMemory(map[string][]byte{"f": p.b}), Name: "f"}
+}
+
+// region is the bytes of a region.
+func (p *patient) region(name string) []byte {
+	p.t.Helper()
+	at, ok := p.at[name]
+	if !ok {
+		p.t.Fatalf("there is no %s among %v", name, p.at)
+	}
+	return p.b[at.Off:at.End()]
+}
+
+// seal makes the checksum behind a block right, or that of the header or footer.
+func (p *patient) seal(name string) {
+	b := p.region(name)
+	switch name {
+	case "footer":
+		binary.LittleEndian.PutUint32(b, sum.CRC32C(b[4:]))
+	default:
+		n := len(b) - 4
+		binary.LittleEndian.PutUint32(b[n:], sum.CRC32C(b[:n]))
+	}
+}
+
+// replace exchanges bytes in a region for as many others.
+func (p *patient) replace(name string, old, with []byte) {
+	p.t.Helper()
+	b := p.region(name)
+	i := bytes.Index(b, old)
+	if i < 0 || len(old) != len(with) {
+		p.t.Fatalf("%s: %x is not in %x", name, old, b)
+	}
+	copy(b[i:], with)
+}
+
+// pointer is a block's place as an index entry has it.
+func pointer(off, size int64) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(off)), uint64(size))
+}
+
+func mustWrite(t *testing.T, f Field, o WriterOptions, text string) []byte {
+	t.Helper()
+	typ := map[Type]arrow.DataType{Int32: arrow.PrimitiveTypes.Int32, String: arrow.BinaryTypes.String, Int128: &arrow.Decimal128Type{Precision: 38}}[f.Type]
+	b, _, err := writeAll(f, o, fromJSON(t, typ, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// listOf is the JSON of n values.
+func listOf(n int, layout string) string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf(layout, i))
+	}
+	return "[" + strings.Join(out, ",") + "]"
+}
+
+// Each kind of damage is made by hand, with checksums made right again where it lies behind them. The finding has its code, its severity, its place
+// and, where rows are known, the rows.
+func TestCodesOfDamage(t *testing.T) {
+	none := [2]int64{-1, -1}
+	ints := mustWrite(t, Field{Type: Int32}, WriterOptions{Encoding: Plain, BlockSize: 512, ValueIndex: true}, listOf(300, "%d"))
+	words := mustWrite(t, Field{Type: String}, WriterOptions{Encoding: Dict, BlockSize: 512}, `["a","b","c","a"]`)
+	texts := mustWrite(t, Field{Type: String}, WriterOptions{Encoding: Plain, BlockSize: 512}, listOf(200, `"text%d"`))
+	prefixes := mustWrite(t, Field{Type: String}, WriterOptions{Encoding: Prefix, BlockSize: 512, RestartInterval: 4}, listOf(40, `"text%03d"`))
+	nulls := mustWrite(t, Field{Type: Int32, Nullable: true}, WriterOptions{Encoding: Plain, BlockSize: 512}, `[1,null,3,null]`)
+	var delta, bloom bytes.Buffer
+	d, _ := NewDeltaWriter(&delta, false, WriterOptions{Compression: NoCompression})
+	for row := range uint32(5) {
+		if err := d.Add(row, 9, new(ChangeList).Update().Set(3, []byte("abcd"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, _ := NewBloomWriter(&bloom, BloomOptions{})
+	if err := f.Add([]byte("key")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := newPatient(t, ints).at["block[1]"]
+	per := (second.Len - 8 - 4) / 4 // rows of a full block, between number and ordinal and the checksum
+	rows := [2]int64{per, 2 * per}
+	for _, x := range []struct {
+		code  string
+		file  []byte
+		place string // the region that the finding lies in, or around
+		rows  [2]int64
+		opts  map[string]string
+		harm  func(p *patient)
+	}{
+		{code: "cfile.block.damaged", file: texts, place: "block[0]", rows: [2]int64{0, int64(binary.LittleEndian.Uint32(newPatient(t, texts).region("block[0]")[4:]))}, harm: func(p *patient) { p.region("block[0]")[11] = 0x7f; p.seal("block[0]") }},
+		{code: "cfile.block.ordinal", file: ints, place: "block[1]", rows: rows, harm: func(p *patient) { p.region("block[1]")[4]++; p.seal("block[1]") }},
+		{code: "cfile.block.count", file: nulls, place: "block[0]", rows: [2]int64{0, 4}, harm: func(p *patient) { p.region("block[0]")[0]++; p.seal("block[0]") }},
+		{code: "cfile.block.checksum", file: ints, place: "block[1]", rows: rows, harm: func(p *patient) { p.region("block[1]")[20]++ }},
+		{code: "cfile.bloom.damaged", file: bloom.Bytes(), place: "block[0]", rows: none, harm: func(p *patient) { p.region("block[0]")[3] = 0x7f; p.seal("block[0]") }},
+		{code: "cfile.coverage.gap", file: ints, place: "gap", rows: none, harm: func(p *patient) {
+			at := p.at["footer"].Off
+			p.b = slices.Insert(p.b, int(at), []byte("nobody")...)
+			p.at["gap"] = fault.Span{Object: "f", Off: at, Len: 6}
+		}},
+		{code: "cfile.coverage.overlap", file: ints, place: "posidx", rows: none, harm: func(p *patient) {
+			root := func(at fault.Span) []byte {
+				return binary.AppendUvarint(append(binary.AppendUvarint([]byte{8}, uint64(at.Off)), 16), uint64(at.Len))
+			}
+			p.replace("footer", root(p.at["validx"]), root(p.at["posidx"]))
+			p.seal("footer")
+		}},
+		{code: "cfile.delta.damaged", file: delta.Bytes(), place: "block[0]", rows: [2]int64{2, 3}, harm: func(p *patient) {
+			p.replace("block[0]", []byte{2, 9, 1, 3, 5}, []byte{2, 9, 7, 3, 5}) // row 2 at 9, op 1
+			p.seal("block[0]")
+		}},
+		{code: "cfile.delta.order", file: delta.Bytes(), place: "block[0]", rows: none, harm: func(p *patient) {
+			p.replace("block[0]", []byte{2, 9, 1, 3, 5}, []byte{0, 9, 1, 3, 5})
+			p.seal("block[0]")
+		}},
+		{code: "cfile.delta.stats", file: delta.Bytes(), place: "footer", rows: none, harm: func(p *patient) {
+			p.replace("footer", []byte{0x19, 9, 0, 0, 0, 0, 0, 0, 0}, []byte{0x19, 8, 0, 0, 0, 0, 0, 0, 0}) // min_timestamp
+			p.seal("footer")
+		}},
+		{code: "cfile.dict.checksum", file: words, place: "dictionary", rows: none, harm: func(p *patient) { p.region("dictionary")[13]++ }},
+		{code: "cfile.dict.damaged", file: words, place: "dictionary", rows: none, harm: func(p *patient) { p.region("dictionary")[11] = 0x7f; p.seal("dictionary") }},
+		{code: "cfile.footer.checksum", file: ints, place: "footer", rows: none, harm: func(p *patient) { p.region("footer")[0]++ }},
+		{code: "cfile.footer.damaged", file: ints, place: "footer", rows: none, harm: func(p *patient) { p.b = p.b[:len(p.b)-3] }},
+		{code: "cfile.header.checksum", file: ints, place: "header", rows: none, harm: func(p *patient) { p.region("header")[15]++ }},
+		{code: "cfile.header.damaged", file: ints, place: "header", rows: none, harm: func(p *patient) { p.region("header")[0]++ }},
+		{code: "cfile.index.checksum", file: ints, place: "posidx", rows: none, harm: func(p *patient) { p.region("posidx")[1]++ }},
+		{code: "cfile.index.damaged", file: ints, place: "posidx", rows: none, harm: func(p *patient) {
+			b := p.region("posidx")
+			b[len(b)-5] = 0x7f // the trailer's length, of which this is the high byte
+			p.seal("posidx")
+		}},
+		{code: "cfile.index.order", file: ints, place: "posidx", rows: none, harm: func(p *patient) {
+			p.replace("posidx", []byte{4, 0, 0, 1, 10}, []byte{4, 0, 0, 0, 1}) // the key of block[2] is row 266
+			p.seal("posidx")
+		}},
+		{code: "cfile.index.key", file: ints, place: "validx", rows: none, harm: func(p *patient) {
+			p.replace("validx", []byte{4, 0x80, 0, 0, 133}, []byte{4, 0x80, 0, 0, 134}) // the key of block[1], whose first value is 133
+			p.seal("validx")
+		}},
+		{code: "cfile.index.disagree", file: ints, place: "validx", rows: none, harm: func(p *patient) {
+			p.replace("validx", pointer(second.Off, second.Len), pointer(second.Off-4, second.Len))
+			p.seal("validx")
+		}},
+		{code: "cfile.int128.range", file: mustWrite(t, Field{Type: Int128}, WriterOptions{Encoding: Plain}, `["1"]`), place: "block[0]", rows: none, harm: func(p *patient) {
+			p.region("block[0]")[8+15] = 0x7f // the high byte of a value behind number and ordinal
+			p.seal("block[0]")
+		}},
+		{code: "cfile.keys.range", file: ints, place: "footer", rows: none, harm: func(p *patient) {
+			p.replace("footer", []byte{0x80, 0, 1, 43}, []byte{0x80, 0, 1, 44}) // max_key, of 299
+			p.seal("footer")
+		}},
+		{code: "cfile.kind", file: nulls, place: "footer", rows: none, opts: map[string]string{"kind": "delta"}, harm: func(p *patient) {}},
+		{code: "cfile.numvalues", file: delta.Bytes(), place: "footer", rows: none, harm: func(p *patient) { p.replace("footer", []byte{3 << 3, 5}, []byte{3 << 3, 6}); p.seal("footer") }},
+		{code: "cfile.prefix.restarts", file: prefixes, place: "block[0]", rows: none, harm: func(p *patient) {
+			b := p.region("block[0]")
+			b[len(b)-12]++ // the last restart point
+			p.seal("block[0]")
+		}},
+		{code: "cfile.unsupported", file: ints, place: "footer", rows: none, harm: func(p *patient) { b := p.region("incompatible_features"); b[len(b)-1] |= 32; p.seal("footer") }},
+		{code: "cfile.utf8", file: texts, place: "block[0]", rows: none, harm: func(p *patient) { p.region("block[0]")[12] = 0xff; p.seal("block[0]") }},
+		{code: "cfile.values.order", file: ints, place: "block[1]", rows: none, harm: func(p *patient) { p.region("block[1]")[8+4*50] = 0; p.seal("block[1]") }},
+		{code: "cfile.version.mixed", file: ints, place: "footer", rows: none, harm: func(p *patient) { copy(p.region("header"), "kuducfil"); p.seal("header") }},
+	} {
+		p := newPatient(t, x.file)
+		x.harm(p)
+		var all []string
+		hit := false
+		for got := range Format.Verify(t.Context(), p.target(), format.OpenOptions{Depth: format.Deep, Opts: x.opts}) {
+			all = append(all, fmt.Sprintf("%s %s %v %s", got.Code, got.At, got.Rows, got.Message))
+			place := p.at[x.place]
+			hit = hit || got.Code == x.code && got.Severity == severityOf(x.code) && got.Rows == x.rows && got.At.Object == "f" &&
+				place.Off <= got.At.Off && got.At.Off < place.End()
+		}
+		if !hit {
+			t.Errorf("%s in %s %v, rows %v, is not among\n\t%s", x.code, x.place, p.at[x.place], x.rows, strings.Join(all, "\n\t"))
+		}
+	}
+	told := 0
+	for got := range Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(nil), Name: "f"}, format.OpenOptions{}) {
+		if told++; got.Code != "cfile.read" || got.At.Object != "f" || got.Severity != region.Error {
+			t.Errorf("a file that is not there: %+v", got)
+		}
+	}
+	if told != 1 {
+		t.Errorf("a file that is not there: %d findings", told)
+	}
+}
+
+// Recovery tells which rows it did not find, what it found, and what it had to guess.
+func TestCodesOfRecovery(t *testing.T) {
+	ints := mustWrite(t, Field{Type: Int32}, WriterOptions{Encoding: Plain, BlockSize: 512}, listOf(300, "%d"))
+	p := newPatient(t, ints)
+	p.region("block[1]")[20]++
+	p.region("posidx")[1]++
+	hole := p.at["block[1]"]
+	per := (hole.Len - 8 - 4) / 4
+	lost := fmt.Sprint("cfile.rows.lost ", [2]int64{per, 2 * per})
+	for _, guess := range []bool{false, true} {
+		want := []string{"cfile.index.checksum [-1 -1]", lost, "cfile.recovered [0 300]"}
+		opts := map[string]string{}
+		if guess {
+			copy(p.region("footer"), make([]byte, len(p.region("footer"))))
+			opts["type"], opts["nullable"] = "int32", "false"
+			want = []string{"cfile.footer.damaged [-1 -1]", "cfile.recovered.guessed [-1 -1]", lost, "cfile.recovered [0 300]"}
+		}
+		r, found, err := Format.Recover(t.Context(), p.target(), format.OpenOptions{Opts: opts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		var got []string
+		for _, x := range found {
+			got = append(got, fmt.Sprint(x.Code, " ", x.Rows))
+			if x.Code == "cfile.rows.lost" && (x.At != hole || x.Lost != per) {
+				t.Errorf("the rows are lost at %v, not at %v; %d", x.At, hole, x.Lost)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("guess %t: %q instead of %q", guess, got, want)
+		}
+	}
+}
