@@ -20,6 +20,7 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.delete.range", Severity: region.Error, Help: "A delete delta deletes rows that the page does not have. It may belong to another file."},
 	{Code: "carbon.delete.unnamed", Severity: region.Warning, Help: "A delete delta lies beside a block, and is newer than all that the update status names of it: a delete that failed has left it, or the update status is one of an earlier time, and deleted rows have come back."},
 	{Code: "carbon.file.leftover", Severity: region.Note, Help: "A data file that no index of its segment names: what a failed load left, most likely. It is not read."},
+	{Code: "carbon.file.twice", Severity: region.Warning, Help: "A data file without an index file has the same bytes as another one of the table: the same rows were loaded twice, or it was copied over another file, whose rows are lost. Without the index nothing tells which."},
 	{Code: "carbon.footer.damaged", Severity: region.Error, Help: "The footer of a data file cannot be read: the file is cut, or its end is overwritten. Recover finds the blocklets by the index file, or one after the other."},
 	{Code: "carbon.header.damaged", Severity: region.Error, Help: "The header of a data file cannot be read. It holds the columns."},
 	{Code: "carbon.index.damaged", Severity: region.Error, Help: "An index file cannot be read. The footers of the data files know all that it knows; Carbon itself does not read a segment without it."},

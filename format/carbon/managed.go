@@ -341,7 +341,10 @@ func (t *managed) all(ctx context.Context) ([]*part, error) {
 		if !t.o.wants(l) {
 			continue
 		}
-		parts, err := t.segmentParts(ctx, l)
+		parts, h, err := t.segmentHolding(ctx, l)
+		if err == nil && h.unknown {
+			err = t.others(ctx, l, parts)
+		}
 		if err != nil {
 			if t.o.allSegments && !l.counts() { // its files may have been cleaned away
 				continue
@@ -365,11 +368,29 @@ func (t *managed) all(ctx context.Context) ([]*part, error) {
 			}
 		}
 	}
+	if err := t.untied(ctx, list); err != nil {
+		return nil, err
+	}
 	if t.saved != nil { // it was told
 		bad = nil
 	}
 	t.found, t.list, t.bad = found, list, bad
 	return list, nil
+}
+
+// others is the error of a segment without index files whose data files are not its own; see tied. Recovery tells it, and reads them.
+func (t *managed) others(ctx context.Context, l *load, parts []part) error {
+	err := t.tied(ctx, l, parts)
+	switch {
+	case err == nil:
+		return nil
+	case t.saved == nil:
+		return &misfit{err}
+	}
+	var e *fault.Error
+	errors.As(err, &e)
+	t.saved([]region.Finding{saying("carbon.segment.minmax", e.At, t.path, "%v: the data files that are there are read; one may be another segment's", err)})
+	return nil
 }
 
 // checkWanted refuses segments that are not there.

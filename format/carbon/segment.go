@@ -97,7 +97,8 @@ func (t *managed) segmentHolding(ctx context.Context, l *load) ([]part, *holding
 	return out, h, h.err
 }
 
-// misfit is an error about a segment of which the update status has entries that no data file fits: which rows are deleted is not known.
+// misfit is an error about a segment of which the update status has entries that no data file fits, so that which rows are deleted is not known, or whose data files
+// are not those that were loaded.
 type misfit struct{ error }
 
 func (m *misfit) Unwrap() error { return m.error }

@@ -53,6 +53,7 @@ type verifier struct {
 	column  string
 
 	replaced []string // delete deltas of the table that nothing names any more
+	read     []*part  // data files of the table
 
 	arena vec.Arena // stored bytes
 	spare vec.Arena // decoding
@@ -182,7 +183,7 @@ func (v *verifier) table(dir string) {
 			v.blame("carbon.read", err, -1, -1)
 		}
 	}
-	v.replaced = nil
+	v.replaced, v.read = nil, nil
 	for i := range t.loads {
 		if v.stopped || v.ctx.Err() != nil {
 			return
@@ -192,6 +193,12 @@ func (v *verifier) table(dir string) {
 		}
 	}
 	v.part, v.column = dir, ""
+	if err := t.untied(v.ctx, v.read); err != nil {
+		v.blame("carbon.read", err, -1, -1)
+	}
+	for _, f := range t.Findings() {
+		v.give(f)
+	}
 	v.leftovers(t)
 }
 
@@ -208,7 +215,7 @@ func (v *verifier) segment(t *managed, l *load) {
 		v.blame(code, err, -1, -1) // what is there is looked at all the same
 	} else {
 		v.sizes(t, l, h)
-		v.segmentBounds(t, l, parts)
+		v.segmentBounds(t, l, parts, h.unknown)
 	}
 	newer := map[string]bool{}
 	for _, f := range t.Findings() {
@@ -218,6 +225,7 @@ func (v *verifier) segment(t *managed, l *load) {
 	t.notes = nil
 	for k := range parts {
 		p := &parts[k]
+		v.read = append(v.read, p)
 		v.file(p.name, p.indexed(), t)
 		v.deletes(t, p, used)
 	}

@@ -2,6 +2,7 @@ package carbon
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -30,17 +31,9 @@ func (v *verifier) sizes(t *managed, l *load, h *holding) {
 }
 
 // segmentBounds holds the least and greatest values that the segment file keeps of each column against those of its blocklets, by which Carbon skips segments.
-func (v *verifier) segmentBounds(t *managed, l *load, parts []part) {
-	if l.Segment == "" || !l.counts() {
-		return
-	}
-	name := path.Join(t.path, "Metadata", "segments", l.Segment)
-	var s segmentFile
-	if readJSON(v.ctx, t.tree, name, v.o.Limits.WithDefaults(), &s) != nil || s.Metadata == "" {
-		return // what cannot be read was told when the files were looked for; of partitions there are none
-	}
-	at := fault.Span{Object: name}
-	known, err := parseSegmentBounds(s.Metadata, at, v.o.Limits.WithDefaults().Metadata)
+// alone says that no index tells whether the files are the segment's.
+func (v *verifier) segmentBounds(t *managed, l *load, parts []part, alone bool) {
+	known, at, err := t.keptBounds(v.ctx, l)
 	if err != nil {
 		v.blame("carbon.segment.minmax", err, -1, -1)
 		return
@@ -50,44 +43,76 @@ func (v *verifier) segmentBounds(t *managed, l *load, parts []part) {
 			v.tell("carbon.segment.minmax", at, "segmentMetaDataInfo."+id, "segment %s: no column of the table has or had this id", l.Name)
 		}
 	}
+	if alone {
+		if err := t.tied(v.ctx, l, parts); err != nil {
+			v.blame("carbon.segment.minmax", err, -1, -1)
+			return
+		}
+	}
 	for i := range parts {
 		f, err := t.file(v.ctx, parts[i].name)
-		if err != nil || f.version < 3 || f.stream != nil {
+		if err != nil {
 			continue // told with the file
 		}
-		for _, r := range f.roots {
-			if b, ok := known[r.id]; ok && !r.typ.complex() && !r.globalCodes() {
-				v.within(l, at, f, r, b)
+		for _, r := range f.keptColumns(known) {
+			if err := l.within(at, f, r, known[r.id], nil); err != nil {
+				v.column = r.name
+				v.blame("carbon.segment.minmax", err, -1, -1)
 			}
 		}
 	}
 	v.column = ""
 }
 
-// within holds the bounds of a column in the blocklets of a file against those of the segment.
-func (v *verifier) within(l *load, at fault.Span, f *dataFile, c *column, b *minMax) {
-	v.column = c.name
+// keptBounds are the least and greatest values that the segment file of a load keeps, by the ids of columns; none of partitioned tables and of old ones.
+func (t *managed) keptBounds(ctx context.Context, l *load) (map[string]*minMax, fault.Span, error) {
+	at := fault.Span{Object: path.Join(t.path, "Metadata", "segments", l.Segment)}
+	var s segmentFile
+	if l.Segment == "" || !l.counts() || readJSON(ctx, t.tree, at.Object, t.opts.Limits.WithDefaults(), &s) != nil || s.Metadata == "" {
+		return nil, at, nil // what cannot be read was told when the files were looked for
+	}
+	known, err := parseSegmentBounds(s.Metadata, at, t.opts.Limits.WithDefaults().Metadata)
+	return known, at, err
+}
+
+// keptColumns are the columns of a file whose bounds can be held against those that are known of them.
+func (f *dataFile) keptColumns(known map[string]*minMax) (out []*column) {
+	if f.version < 3 || f.stream != nil {
+		return nil
+	}
+	for _, r := range f.roots {
+		if known[r.id] != nil && !r.typ.complex() && !r.globalCodes() {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// within holds the bounds of a column in the blocklets of a file against those of the segment. seen, if there is one, is told those of each blocklet.
+func (l *load) within(at fault.Span, f *dataFile, c *column, b *minMax, seen func(some *pred.Bounds)) error {
 	path := "segmentMetaDataInfo." + c.id
 	all := c.minMax(b, 0)
 	for g := range f.footer.index {
 		some := c.minMax(f.footer.index[g].minMax, c.chunk)
+		if seen != nil {
+			seen(some)
+		}
 		if some == nil {
 			continue
 		}
 		if all == nil {
 			if a, z, yes := c.crossed(b, 0); yes {
-				v.tell("carbon.segment.minmax", at, path, "segment %s: the least value is %v, and the greatest %v", l.Name, a, z)
-				return
+				return fault.Corruptf(at, path, "segment %s: the least value is %v, and the greatest %v", l.Name, a, z)
 			}
 			continue // not kept
 		}
 		below, ok1 := pred.Compare(*some.Min, *all.Min)
 		above, ok2 := pred.Compare(*some.Max, *all.Max)
 		if ok1 && below < 0 || ok2 && above > 0 {
-			v.tell("carbon.segment.minmax", at, path, "segment %s: values from %v to %v, those of blocklet %d of %s go from %v to %v", l.Name, *all.Min, *all.Max, g, f.at.Object, *some.Min, *some.Max)
-			return
+			return fault.Corruptf(at, path, "segment %s: values from %v to %v, those of blocklet %d of %s go from %v to %v", l.Name, *all.Min, *all.Max, g, f.at.Object, *some.Min, *some.Max)
 		}
 	}
+	return nil
 }
 
 // The classes of which segmentMetaDataInfo is made: a map from the ids of columns.
