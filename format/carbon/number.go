@@ -416,12 +416,12 @@ type dateRule struct {
 	unit   int64 // milliseconds of a step
 }
 
-// surrogates decodes codes of direct dictionaries: dates and timestamps, big-endian.
+// surrogates decodes codes of direct dictionaries: dates and timestamps, big-endian, four bytes each.
 func (c *content) surrogates(dst *vec.Vector) error {
-	if c.n <= 0 || len(c.raw)%c.n != 0 || len(c.raw)/c.n > 8 || len(c.raw) == 0 {
-		return fault.Rel(0, 0, "", "%d bytes of codes for %d entries", len(c.raw), c.n)
+	const w = 4
+	if c.n <= 0 || len(c.raw) != c.n*w {
+		return fault.Rel(0, 0, "", "%d bytes of codes of %d bytes for %d entries", len(c.raw), w, c.n)
 	}
-	w := len(c.raw) / c.n
 	raw := c.inOrder(w)
 	at := dst.Extend(c.n)
 	nulls := 0
