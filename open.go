@@ -216,12 +216,21 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 			info, err = tree.Stat(ctx, name)
 		}
 	}
+	straight := func(name string) string { return name }
+	if local, ok := tree.(interface{ Straight(string) string }); ok {
+		straight = local.Straight
+	}
 	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?[") {
-		return resolveGlob(ctx, name, table, o)
+		dir, pattern := path.Split(name)
+		if dir != "" && !strings.ContainsAny(dir, "*?[") {
+			dir = strings.TrimSuffix(straight(dir), "/") + "/"
+		}
+		return resolveGlob(ctx, dir+pattern, table, o)
 	}
 	if err != nil {
 		return nil, err
 	}
+	name = straight(name)
 	tg := format.Target{Tree: tree, Name: name, Table: table}
 	f, err := Probe(ctx, tg, o)
 	if err == nil {

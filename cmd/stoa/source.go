@@ -127,23 +127,11 @@ func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa
 	return o, nil
 }
 
-// straighten replaces, in place, paths with .. behind a symbolic link: names below them are joined by their words, as if the link were the directory
-// that it leads to, and that may be another place.
+// straighten replaces, in place, paths with .. behind a symbolic link.
 func straighten(paths []string) {
 	for i, p := range paths {
 		name := withoutTable(p)
-		if p == dash || !slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "..") {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(name)
-		if err != nil {
-			continue
-		}
-		x, err := os.Stat(real)
-		y, err2 := os.Stat(filepath.Clean(name))
-		if err == nil && (err2 != nil || !os.SameFile(x, y)) {
-			paths[i] = filepath.ToSlash(real) + p[len(name):]
-		}
+		paths[i] = store.Local{}.Straight(name) + p[len(name):]
 	}
 }
 

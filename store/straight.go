@@ -1,0 +1,27 @@
+package store
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Straight is name without .. behind a symbolic link, if it has that: names below it are joined by their words, as if the link were the
+// directory that it leads to, and that may be another place.
+func (Local) Straight(name string) string {
+	if !slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "..") {
+		return name
+	}
+	words := filepath.FromSlash(name)
+	real, err := filepath.EvalSymlinks(words)
+	if err != nil {
+		return name
+	}
+	x, err := os.Stat(real)
+	y, err2 := os.Stat(filepath.Clean(words))
+	if err == nil && (err2 != nil || !os.SameFile(x, y)) {
+		return filepath.ToSlash(real)
+	}
+	return name
+}
