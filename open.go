@@ -151,6 +151,15 @@ func openAlone(ctx context.Context, tg found, o OpenOptions) (*source, []region.
 	return s, findings, err
 }
 
+// Unrecovered is why recovery gave up, with what it had found by then.
+type Unrecovered struct {
+	Findings []region.Finding
+	Err      error
+}
+
+func (e *Unrecovered) Error() string { return e.Err.Error() }
+func (e *Unrecovered) Unwrap() error { return e.Err }
+
 func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Finding, error) {
 	data := store.NewFew(tg.Tree, openFiles)
 	stamp := data.Stamp(ctx, tg.Name) // before anything is read: what changes later shows
@@ -169,6 +178,9 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 		r, err = tg.format.Open(ctx, inner, o.internal())
 	}
 	if err != nil {
+		if len(findings) > 0 {
+			err = &Unrecovered{findings, err}
+		}
 		return nil, nil, errors.Join(err, meta.Close())
 	}
 	name := tg.Name

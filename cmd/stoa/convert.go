@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoa"
+	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
 )
@@ -186,6 +187,9 @@ func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bo
 	}
 	oo.Recover = salvage
 	t, err := a.openAll(ctx, paths, oo)
+	if salvage && errors.Is(err, fault.Corrupt) {
+		return c.nothing(ctx, a, paths, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -198,6 +202,28 @@ func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bo
 		a.note("stoa: whether rows are missing that left no trace cannot be told from what is left of the file")
 	}
 	c.noticed = t.Findings()
+	return c.damageFlags.report(ctx, a, paths, c.noticed, err)
+}
+
+// nothing tells that recovery found no row, and why: of the source that could not be opened everything is lost.
+func (c *conversion) nothing(ctx context.Context, a *app, paths []string, err error) error {
+	var gaveUp *stoa.Unrecovered
+	if errors.As(err, &gaveUp) {
+		c.noticed = gaveUp.Findings
+	}
+	if c.manifest == "" {
+		a.tellFindings(c.noticed)
+		return err
+	}
+	if err := spareAll(placesOf(a.read), c.out, c.manifest); err != nil {
+		return err
+	}
+	lost := region.Loss{Part: paths[0], Rows: [2]int64{-1, -1}, Err: err}
+	var at *fault.Error
+	if errors.As(err, &at) && at.At.Object != "" {
+		lost.Part = at.At.Object
+	}
+	c.losses = append(c.losses, lost)
 	return c.damageFlags.report(ctx, a, paths, c.noticed, err)
 }
 
