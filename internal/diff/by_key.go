@@ -403,7 +403,7 @@ const mostNear, mostTried = 1 << 14, 1 << 24
 
 // near counts the pairs of rows of a and of b that are equal within the tolerance, and gives the others.
 func (k *keyed) near(a, b []*row) (restA, restB []*row) {
-	if k.tol == (tolerance{}) || len(a) == 0 || len(b) == 0 || !slices.ContainsFunc(k.rest, func(c column) bool { return c.reals }) {
+	if len(a) == 0 || len(b) == 0 || !slices.ContainsFunc(k.rest, func(c column) bool { return c.loose(k.tol) }) {
 		return a, b
 	}
 	pairs := int64(len(a)) * int64(len(b))

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -58,6 +59,8 @@ type shape struct {
 	names []string // of a record's fields
 	at    [2][]int // for each kid, which child of either side it is
 	reals bool     // there are floating-point numbers in it
+	text  int      // of octets: the side (1 or 2) whose text may be the other's bytes in base64, as CSV and JSON have these; 0: neither
+	codes bool     // there are such octets in it
 }
 
 // clock is what an instant is shown as.
@@ -82,7 +85,7 @@ func pair(a, b arrow.DataType) *shape {
 	switch {
 	case ka == list && kb == list:
 		kid := pairItems(a, b)
-		return &shape{kind: orNone(list, kid), kids: []*shape{kid}, reals: kid.reals}
+		return &shape{kind: orNone(list, kid), kids: []*shape{kid}, reals: kid.reals, codes: kid.codes}
 	case ka == record && kb == record:
 		return pairRecords(a.(*arrow.StructType), b.(*arrow.StructType))
 	case ka == list || kb == list || ka == record || kb == record:
@@ -94,6 +97,12 @@ func pair(a, b arrow.DataType) *shape {
 		return &shape{kind: none}
 	case ka == instant && kb == instant:
 		return &shape{kind: instant, clock: min(clockOf(a), clockOf(b))}
+	case ka == octets && kb == octets && isText(a) != isText(b):
+		side := 1
+		if isText(b) {
+			side = 2
+		}
+		return &shape{kind: octets, text: side, codes: true}
 	case ka == kb:
 		return &shape{kind: ka, reals: ka == real}
 	case number(ka) && number(kb):
@@ -104,6 +113,10 @@ func pair(a, b arrow.DataType) *shape {
 		return &shape{kind: words, as: ka, clock: clockOf(a)}
 	}
 	return &shape{kind: words, as: octets}
+}
+
+func isText(t arrow.DataType) bool {
+	return t.ID() == arrow.STRING || t.ID() == arrow.LARGE_STRING || t.ID() == arrow.STRING_VIEW
 }
 
 func number(k kind) bool { return k == whole || k == real || k == decimals }
@@ -133,7 +146,7 @@ func pairItems(a, b arrow.DataType) *shape {
 		return pair(x, y)
 	}
 	key, value := pair(p.Field(0).Type, q.Field(0).Type), pair(p.Field(1).Type, q.Field(1).Type)
-	return &shape{kind: orNone(record, key, value), kids: []*shape{key, value}, names: []string{"key", "value"}, at: [2][]int{{0, 1}, {0, 1}}, reals: key.reals || value.reals}
+	return &shape{kind: orNone(record, key, value), kids: []*shape{key, value}, names: []string{"key", "value"}, at: [2][]int{{0, 1}, {0, 1}}, reals: key.reals || value.reals, codes: key.codes || value.codes}
 }
 
 // pairRecords pairs fields by name; both sides must have the same.
@@ -154,7 +167,7 @@ func pairRecords(a, b *arrow.StructType) *shape {
 		s.kind = orNone(s.kind, kid)
 		s.kids, s.names = append(s.kids, kid), append(s.names, f.Name)
 		s.at[0], s.at[1] = append(s.at[0], i), append(s.at[1], j)
-		s.reals = s.reals || kid.reals
+		s.reals, s.codes = s.reals || kid.reals, s.codes || kid.codes
 	}
 	return s
 }
@@ -498,17 +511,25 @@ func (s *shape) size(b []byte) int {
 	return n + k + int(size)
 }
 
-// equal compares two cells, floating-point numbers within the tolerance.
+// loose reports whether cells may be equal whose bytes are not.
+func (s *shape) loose(tol tolerance) bool { return s.codes || s.reals && tol != (tolerance{}) }
+
+// equal compares two cells, a of side 0 and b of side 1: floating-point numbers within the tolerance, bytes also with the text that they are in base64.
 func (s *shape) equal(a, b []byte, tol tolerance) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	if !s.reals || tol == (tolerance{}) || a[0] != b[0] {
+	if !s.loose(tol) || a[0] != b[0] {
 		return false
 	}
 	switch s.kind {
+	case octets:
+		if s.text == 1 {
+			a, b = b, a
+		}
+		return s.text != 0 && coded(a[1:], b[1:])
 	case real, mixed:
-		return tol.near(math.Float64frombits(binary.BigEndian.Uint64(a[1:])), math.Float64frombits(binary.BigEndian.Uint64(b[1:])))
+		return tol != (tolerance{}) && tol.near(math.Float64frombits(binary.BigEndian.Uint64(a[1:])), math.Float64frombits(binary.BigEndian.Uint64(b[1:])))
 	case list:
 		na, ka := binary.Uvarint(a[1:])
 		nb, kb := binary.Uvarint(b[1:])
@@ -538,6 +559,16 @@ func (s *shape) equal(a, b []byte, tol tolerance) bool {
 		return true
 	}
 	return false
+}
+
+// coded reports whether words are the bytes of raw in base64.
+func coded(raw, words []byte) bool {
+	n, k := binary.Uvarint(raw)
+	m, l := binary.Uvarint(words)
+	if raw, words = raw[k:], words[l:]; uint64(base64.StdEncoding.EncodedLen(int(n))) != m {
+		return false
+	}
+	return bytes.Equal(base64.StdEncoding.AppendEncode(nil, raw[:n]), words[:m])
 }
 
 // tolerance is how far floating-point numbers may be apart: by so much, or by this part of the greater one.

@@ -95,6 +95,16 @@ func TestValues(t *testing.T) {
 		{point("x"), `[{"x":1}]`, arrow.PrimitiveTypes.Int8, `[1]`, "-"},
 		{arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8), `[[{"key":"k","value":1}]]`, arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[[{"key":"k","value":2}]]`, `0: [{key: "k", value: 1}] [{key: "k", value: 2}]`},
 		{arrow.Null, `[null,null]`, arrow.PrimitiveTypes.Int8, `[null,7]`, "1: null 7"},
+		// 66 6f 6f 62 is foob; these are the vectors of RFC 4648. Bytes that are text are equal to that, too.
+		{arrow.BinaryTypes.Binary, `["","Zg==","Zm9vYg==","Zm9vYg==","Zm9vYmFy",null,"Zg=="]`, arrow.BinaryTypes.String, `["","Zg==","foob","Zm9vYg==","Zm9vYmFz",null,"Zh=="]`,
+			`4: "foobar" "Zm9vYmFz", 6: "f" "Zh=="`},
+		{arrow.BinaryTypes.LargeString, `["Zm9v","Zm9v"]`, &arrow.FixedSizeBinaryType{ByteWidth: 3}, `["Zm9v","Zm9w"]`, `1: "Zm9v" "fop"`},
+		{arrow.BinaryTypes.Binary, `["Wmc9PQ=="]`, arrow.BinaryTypes.String, `["Zg=="]`, ""},
+		{arrow.BinaryTypes.Binary, `["Zg=="]`, arrow.BinaryTypes.String, `["Wmc9PQ=="]`, `0: "f" "Wmc9PQ=="`},
+		{arrow.BinaryTypes.String, `["Zg=="]`, arrow.BinaryTypes.LargeString, `["f"]`, `0: "Zg==" "f"`},
+		{arrow.ListOf(arrow.BinaryTypes.Binary), `[["Zg==",null],["Zg=="]]`, arrow.ListOf(arrow.BinaryTypes.String), `[["Zg==",null],["Zg==","Zg=="]]`, `1: ["f"] ["Zg==", "Zg=="]`},
+		{arrow.StructOf(arrow.Field{Name: "b", Type: arrow.BinaryTypes.Binary, Nullable: true}), `[{"b":"Zg=="},{"b":null}]`, arrow.StructOf(arrow.Field{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}), `[{"b":"Zg=="},{"b":"Zg=="}]`,
+			`1: {b: null} {b: "Zg=="}`},
 	} {
 		for _, batch := range []int{1, 3, 100} {
 			r, err := Run(context.Background(), input(batch, "v", column0(t, c.a, c.av)), input(2, "v", column0(t, c.b, c.bv)), Options{Examples: 100})
@@ -210,6 +220,19 @@ func TestByKey(t *testing.T) {
 	}
 	if _, err := Run(context.Background(), in(0), in(1), Options{On: []string{"nosuch"}, Memory: 1 << 30}); !errors.Is(err, fault.Invalid) {
 		t.Errorf("a key that is not there: %v", err)
+	}
+}
+
+// TestCodedByKey: rows of a key are the same if one's text is the other's bytes in base64, also where the key comes twice.
+func TestCodedByKey(t *testing.T) {
+	a := input(2, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[1,2,2,3]`), column0(t, arrow.BinaryTypes.Binary, `["Zg==","Zm8=","Zm9v","Zg=="]`))
+	b := input(3, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[3,2,2,1]`), column0(t, arrow.BinaryTypes.String, `["Zh==","Zm9v","Zm8=","Zg=="]`))
+	r, err := Run(context.Background(), a, b, Options{On: []string{"k"}, Examples: 9, Memory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Same != 3 || r.Changed != 1 || len(r.Examples) != 1 || r.Examples[0].At != [2]int64{3, 0} {
+		t.Errorf("%+v", r)
 	}
 }
 
