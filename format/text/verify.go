@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"stoa/fault"
 	"stoa/format"
@@ -68,7 +69,10 @@ func finding(name, part string, err error) region.Finding {
 	if !errors.As(err, &e) {
 		return f
 	}
-	f.At, f.Path = e.At, e.Path
+	f.At, f.Path, f.Message = e.At, e.Path, e.Reason
+	if e.Cause != nil {
+		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
+	}
 	var one *rowError
 	switch {
 	case errors.As(err, &one):
