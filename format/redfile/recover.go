@@ -56,8 +56,9 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 		}
 	}
 	if err == nil {
+		r.renamed()
 		f.lookAround(ctx)
-		return f, nil, nil
+		return f, r.findings, nil
 	}
 	if !errors.Is(err, fault.Corrupt) {
 		src.Close()

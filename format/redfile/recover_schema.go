@@ -1,6 +1,7 @@
 package redfile
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -86,4 +87,37 @@ func (r *rescue) bare() error {
 		return nil
 	}
 	return fault.Corruptf(r.f.at.Sub(r.f.at.Len, 0), "file_metadata", "%d pages were found, but no metadata of a column behind them, as some programs of 2013 kept it in the metadata at the end only: pages do not say which column they are of, and with that lost nothing can be recovered, whatever the schema", r.walked)
+}
+
+// renamed takes columns for what all their chunks are called where the schema has another name, which no chunk has: it is the schema that is damaged, and
+// what lies in the chunks is as good as ever. The column keeps the name of the schema.
+func (r *rescue) renamed() {
+	f := r.f
+	if f.meta.gen < GenC {
+		return // the schema is what the chunks say
+	}
+	for col := range f.leaves {
+		l := &f.leaves[col]
+		path, ok := f.calledByChunks(r.ctx, col)
+		if !ok || len(l.path) == 0 || slices.Equal(path, l.path) || slices.ContainsFunc(f.leaves, func(o leaf) bool { return slices.Equal(o.path, path) }) {
+			continue
+		}
+		r.tell("redfile.footer.damaged", f.metaAt, [2]int64{-1, -1}, 0, "the schema calls a column %q, and all its chunks are called %q: they are read", l.path, path)
+		l.path = path
+	}
+}
+
+// calledByChunks is the path that all chunks of a column have of which the metadata can be read.
+func (f *file) calledByChunks(ctx context.Context, col int) (path []string, ok bool) {
+	for g := range f.meta.groups {
+		m, err := f.columnMeta(ctx, g, col)
+		if err != nil {
+			continue
+		}
+		if path != nil && !slices.Equal(path, m.path) {
+			return nil, false
+		}
+		path = m.path
+	}
+	return path, path != nil
 }
