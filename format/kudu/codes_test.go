@@ -1,0 +1,98 @@
+package kudu_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/format"
+	"stoa/format/kudu"
+	"stoa/region"
+	"stoa/store"
+	"stoa/store/faulty"
+)
+
+// What is damaged or odd of a directory, made by hand: the finding has its code, its severity and its place.
+func TestCodesOfDirectories(t *testing.T) {
+	const (
+		super = "wal/tablet-meta/70fc465b9c534a739769e6e74c851895"
+		tomb  = "wal/tablet-meta/a31d08da6c1a4b9ebeb3bd56fd002961"
+		box   = "data/data/04d0e114fdd1454382cab9eac6e5cd4a"
+		other = "data/data/ffd0e114fdd1454382cab9eac6e5cd4a"
+	)
+	for _, x := range []struct {
+		code, dir, object string
+		sev               region.Severity
+		harm              func(files map[string][]byte)
+	}{
+		{"kudu.tablet.tombstone", "testdata/log", tomb, region.Note, func(map[string][]byte) {}},
+		{"kudu.tablet.unfinished", "testdata/file", super, region.Warning, func(f map[string][]byte) { f[super] = kudu.WithState(t, f[super], kudu.TabletCopying) }},
+		{"kudu.block.twice", "testdata/log", other + ".data", region.Warning, func(f map[string][]byte) {
+			f[other+".data"], f[other+".metadata"] = f[box+".data"], f[box+".metadata"]
+		}},
+		{"kudu.container.damaged", "testdata/log", box + ".metadata", region.Error, func(f map[string][]byte) {
+			f[box+".metadata"] = bytes.Clone(f[box+".metadata"])
+			f[box+".metadata"][0] ^= 1 // its magic
+		}},
+	} {
+		files := load(t, x.dir)
+		x.harm(files)
+		bad, notes := findings(t, store.NewMemory(files), "", "")
+		hit, all := 0, ""
+		for _, got := range append(bad, notes...) {
+			if all += fmt.Sprintf("\n\t%+v", got); got.Code == x.code && got.At.Object == x.object && got.Severity == x.sev {
+				hit++
+			}
+		}
+		if hit == 0 {
+			t.Errorf("%s of %s is not among%s", x.code, x.object, all)
+		}
+	}
+}
+
+// A block that fits into no rowset is left, and told with its place.
+func TestCodeOfBlocksThatAreLeft(t *testing.T) {
+	files := load(t, "testdata/file")
+	_, tablets := layout(t, store.NewMemory(files))
+	delete(files, tablets[0].Object)
+	column := blockFile(t, files, "72791677272331")
+	again := strings.TrimSuffix(column, "331") + "350"
+	files[again], files["s.json"] = files[column], []byte(autoincSchema)
+	tb, err := stoa.Open(t.Context(), "", stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: store.NewMemory(files), Opts: map[string]string{"schema": "s.json"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tb.Close()
+	if rows := rowsOf(t, tb, stoa.ScanSpec{}); len(rows) != 300 {
+		t.Errorf("%d rows", len(rows))
+	}
+	left := 0
+	for _, x := range tb.Findings() {
+		if x.Code == "kudu.carve.left" && x.At.Object == again && x.Severity == region.Warning {
+			left++
+		}
+	}
+	if left != 1 {
+		t.Errorf("%+v", tb.Findings())
+	}
+}
+
+// What cannot be read from where it is kept is told as that.
+func TestCodeOfWhatCannotBeRead(t *testing.T) {
+	files := load(t, "testdata/file")
+	told := map[string]bool{}
+	for k := int64(1); k < 40; k++ {
+		tree := &faulty.Tree{Tree: store.NewMemory(maps.Clone(files)), At: k, Mode: faulty.Fail}
+		for x := range kudu.Format.Verify(t.Context(), format.Target{Tree: tree}, format.OpenOptions{}) {
+			if told[x.Code] = true; x.Code == "kudu.read" && (x.Severity != region.Error || x.Message == "") {
+				t.Errorf("%+v", x)
+			}
+		}
+	}
+	if !told["kudu.read"] {
+		t.Errorf("%v", told)
+	}
+}
