@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format"
@@ -265,6 +268,76 @@ func TestCodesOfRecovery(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("guess %t: %q instead of %q", guess, got, want)
+		}
+	}
+}
+
+// The cells are CFiles themselves, the footer is lost, and so is the block that has the first cells: what their files' blocks hold is not taken for rows.
+func TestRecoverAroundFilesInCells(t *testing.T) {
+	inner := mustWrite(t, Field{Type: String}, WriterOptions{Encoding: Plain, BlockSize: 512}, listOf(300, `"inner%d"`))
+	w := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
+	for i := range 20 {
+		w.Append(append([]byte{byte(i)}, inner...))
+	}
+	outer, _, err := writeAll(Field{Type: Binary}, WriterOptions{Encoding: Plain, BlockSize: 16 << 10}, w.NewArray())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPatient(t, outer)
+	per := int64(binary.LittleEndian.Uint32(p.region("block[0]")[4:]))
+	p.region("block[0]")[20]++
+	copy(p.region("footer"), make([]byte, len(p.region("footer"))))
+	for _, opts := range []map[string]string{{"type": "binary"}, {"type": "binary", "encoding": "plain", "compression": "none", "nullable": "false"}} {
+		r, found, err := Format.Recover(t.Context(), p.target(), format.OpenOptions{Opts: opts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		lost := [][2]int64{}
+		for _, x := range found {
+			if x.Code == "cfile.rows.lost" {
+				lost = append(lost, x.Rows)
+			}
+		}
+		foot, _ := Recovered(r)
+		if foot.NumValues != 20 || !slices.Equal(lost, [][2]int64{{0, per}}) {
+			t.Errorf("%v: %d rows, lost are %v", opts, foot.NumValues, lost)
+		}
+	}
+}
+
+// The heaviest chain, against all chains there are.
+func TestHeaviest(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		var blocks []dataBlock
+		for i := range 1 + r.IntN(9) {
+			blocks = append(blocks, dataBlock{ptr: blockPtr{int64(i), 1 + r.Int64N(9)}, first: r.Int64N(12), rows: 1 + r.Int64N(4)})
+		}
+		most := int64(0)
+		for mask := range 1 << len(blocks) {
+			row, weight := int64(0), int64(0)
+			for i, b := range blocks {
+				if mask>>i&1 == 0 {
+					continue
+				}
+				if b.first < row {
+					weight = -1
+					break
+				}
+				row, weight = b.first+b.rows, weight+b.ptr.size
+			}
+			most = max(most, weight)
+		}
+		got, row := int64(0), int64(0)
+		for _, b := range heaviest(blocks) {
+			if b.first < row {
+				t.Fatalf("%+v: rows fall", blocks)
+			}
+			row, got = b.first+b.rows, got+b.ptr.size
+		}
+		if got != most {
+			t.Fatalf("%+v: %d bytes instead of %d", blocks, got, most)
 		}
 	}
 }

@@ -331,10 +331,19 @@ func (r *recovery) search() error {
 	return r.ctx.Err()
 }
 
-// between searches the bytes [at, end) for blocks with rows from row on, below until if that is not negative.
+// between searches the bytes [at, end) for blocks with rows from row on, below until if that is not negative. If it is, and a block is whole whose rows
+// are behind those that were found, these may be those of a CFile in a cell, whose own block is damaged: what most bytes agree on is taken.
 func (r *recovery) between(all []dataBlock, at, end, row, until int64) ([]dataBlock, int64) {
+	from, before := len(all), row
+	contradicts := false
 	for at < end && r.work > 0 && (until < 0 || row < until) && r.ctx.Err() == nil {
 		b, n := r.block(at, end)
+		if n > 0 && until < 0 && r.f.footer.Checksums() && before <= b.first && b.first < row {
+			contradicts = true
+			all = append(all, b)
+			at += n
+			continue
+		}
 		if n < 0 || b.first < row || until >= 0 && b.first+b.rows > until || b.first > row && !r.trusted(b, end, until) {
 			at++
 			r.work--
@@ -344,7 +353,51 @@ func (r *recovery) between(all []dataBlock, at, end, row, until int64) ([]dataBl
 		at += n
 		row = b.first + b.rows
 	}
+	if contradicts {
+		all = append(all[:from], heaviest(all[from:])...)
+		last := all[len(all)-1]
+		row = last.first + last.rows
+	}
 	return all, row
+}
+
+// heaviest are those of blocks, which come by place, that have the most bytes of all whose rows rise.
+func heaviest(blocks []dataBlock) []dataBlock {
+	var ends []int64
+	for _, b := range blocks {
+		ends = append(ends, b.first+b.rows)
+	}
+	slices.Sort(ends)
+	ends = slices.Compact(ends)
+	best := make([]int, len(ends)+1) // a Fenwick tree: of the chains that end with a row up to ends[i-1], the heaviest one's last block and 1
+	weight, before := make([]int64, len(blocks)+1), make([]int, len(blocks)+1)
+	for i, b := range blocks {
+		n, _ := slices.BinarySearch(ends, b.first+1)
+		for ; n > 0; n &= n - 1 {
+			if weight[best[n]] > weight[before[i+1]] {
+				before[i+1] = best[n]
+			}
+		}
+		weight[i+1] = weight[before[i+1]] + b.ptr.size
+		n, _ = slices.BinarySearch(ends, b.first+b.rows)
+		for n++; n < len(best); n += n & -n {
+			if weight[i+1] > weight[best[n]] {
+				best[n] = i + 1
+			}
+		}
+	}
+	last := 0
+	for i, w := range weight {
+		if w > weight[last] {
+			last = i
+		}
+	}
+	var out []dataBlock
+	for ; last > 0; last = before[last] {
+		out = append(out, blocks[last-1])
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // trusted says whether a block behind a hole in the rows is one: its checksum says so, or the block behind it fits.
