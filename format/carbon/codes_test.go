@@ -108,6 +108,19 @@ func TestCodesOfOthers(t *testing.T) {
 		t.Errorf("a row that is not there: %+v, %v", said, verdict(t, del))
 	}
 
+	old := goldenFiles(t, "v2_b2000")
+	const file = "t/Fact/Part0/Segment_0/part-0-0-0-1480000000000.carbondata"
+	first, second := []byte{0xc4, 0x80, 0x00}, []byte{0xa4, 0xbf, 0x10} // where the chunks of country begin: 34 (with zeros behind), and 135122 in the second blocklet
+	footer := old[file][340500:]
+	if bytes.Count(footer, second) != 1 {
+		t.Fatal("this is another file")
+	}
+	old[file] = append(old[file][:340500:340500], bytes.Replace(footer, second, first, 1)...)
+	said = only(findings(t, store.NewMemory(old), file), "carbon.coverage.overlap")
+	if len(said) == 0 || said[0].Severity != region.Error || said[0].At.Off != 34 {
+		t.Errorf("a chunk of two blocklets: %+v", said)
+	}
+
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	b := array.NewRecordBuilder(arrowmem.NewGoAllocator(), sc)
 	b.Field(0).(*array.StringBuilder).AppendValues([]string{"xa", "yb", "zc"}, nil)
