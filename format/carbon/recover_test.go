@@ -127,6 +127,14 @@ func TestRecoverColumnIDs(t *testing.T) {
 	}
 }
 
+// TestRecoverNothing: of a table of which only metadata are left, and no schema among them, recovery says what is damaged.
+func TestRecoverNothing(t *testing.T) {
+	tree := lacking(t, lacking(t, loaded(t, filepath.Join(golden2, "managed/managed_gsort")), "Fact/"), "Metadata/schema")
+	if rows, _, err := recovered(t, tree, "t"); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "t/Metadata/schema") {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+}
+
 // TestLostTableFiles: a table whose status or schema is gone is no empty table and no stranger: whoever reads it gets an error, verify
 // says so, and recovery reads every segment that is there. Also of a partitioned table, whose segments have no directories.
 func TestLostTableFiles(t *testing.T) {
@@ -189,8 +197,9 @@ func TestRecoverOldFooter(t *testing.T) {
 	for n, b := range files {
 		if strings.HasSuffix(n, ".carbondata") {
 			files[n] = b[:len(b)-20]
-			if rows, _, err := recovered(t, store.NewMemory(files), n); err == nil {
-				t.Errorf("format 1 without a footer: %d rows", len(rows))
+			rows, found, err := recovered(t, store.NewMemory(files), n)
+			if err == nil || len(found) != 1 || found[0].Code != "carbon.footer.damaged" || found[0].At.Object != n || found[0].At.Len != 8 { // its offset
+				t.Errorf("format 1 without a footer: %d rows, %v, %v", len(rows), err, found)
 			}
 		}
 	}
