@@ -1,10 +1,24 @@
 package main
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 )
 
 var shells = []string{"bash", "zsh", "fish", "powershell"}
+
+// plainBash makes the script work where the package bash-completion, from which it takes functions, is not: words are cut at : and = then, as bash does.
+const plainBash = `
+if ! declare -F _get_comp_words_by_ref >/dev/null && ! declare -F _init_completion >/dev/null; then
+    __stoa_init_completion() {
+        COMPREPLY=()
+        cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
+    }
+    declare -F __ltrim_colon_completions >/dev/null || __ltrim_colon_completions() { :; }
+    declare -F _filedir >/dev/null || _filedir() { if [ "$1" = -d ]; then COMPREPLY=($(compgen -d -- "$cur")); else COMPREPLY=($(compgen -f -- "$cur")); fi; }
+fi
+`
 
 func (a *app) completionCmd() *cobra.Command {
 	return &cobra.Command{
@@ -28,7 +42,11 @@ func (a *app) completionCmd() *cobra.Command {
 			root := cmd.Root()
 			switch args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(a.stdout, true)
+				if err := root.GenBashCompletionV2(a.stdout, true); err != nil {
+					return err
+				}
+				_, err := io.WriteString(a.stdout, plainBash)
+				return err
 			case "zsh":
 				return root.GenZshCompletion(a.stdout)
 			case "fish":
