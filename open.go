@@ -1,7 +1,9 @@
 package stoa
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -484,7 +486,19 @@ func foreign(ctx context.Context, tg format.Target) (err error, strange bool) {
 			return fault.Unsupportedf(at, "", "this is %s, which stoa does not read", k.name), false
 		}
 	}
+	if noObjects(tg.Name, head) {
+		return fault.Unsupportedf(at, "", "these are JSON lines, but a row is no object"), false
+	}
 	return fault.Unsupportedf(at, "", "not of a format that stoa knows (it begins with %s); --from FORMAT forces one", preview(head)), true
+}
+
+// noObjects reports whether head, of a file whose name says that it holds JSON lines, begins with a line that is another JSON value than an object.
+func noObjects(name string, head []byte) bool {
+	if ext := strings.ToLower(path.Ext(filepath.ToSlash(name))); ext != ".jsonl" && ext != ".ndjson" {
+		return false
+	}
+	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte{'\n'})
+	return json.Valid(line)
 }
 
 func preview(b []byte) string {

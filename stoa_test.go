@@ -169,12 +169,13 @@ func TestMetadataIsReadOnce(t *testing.T) {
 
 func TestForeignFilesAreNamed(t *testing.T) {
 	m := store.NewMemory(map[string][]byte{
-		"x.orc":  []byte("ORC\x00\x01\x02 and more"),
-		"x.avro": []byte("Obj\x01 and more"),
-		"noise":  {0xde, 0xad, 0xbe, 0xef, 0, 0, 0, 0, 1, 2, 3},
-		"empty":  {},
+		"x.jsonl": []byte("null\n{\"a\":1}\n"),
+		"x.orc":   []byte("ORC\x00\x01\x02 and more"),
+		"x.avro":  []byte("Obj\x01 and more"),
+		"noise":   {0xde, 0xad, 0xbe, 0xef, 0, 0, 0, 0, 1, 2, 3},
+		"empty":   {},
 	})
-	for name, want := range map[string]string{"x.orc": "this is an ORC file", "x.avro": "this is an Avro data file", "noise": "bytes de ad be ef", "empty": "empty"} {
+	for name, want := range map[string]string{"x.jsonl": "these are JSON lines, but a row is no object", "x.orc": "this is an ORC file", "x.avro": "this is an Avro data file", "noise": "bytes de ad be ef", "empty": "empty"} {
 		_, err := stoa.Open(context.Background(), name, stoa.OpenOptions{Tree: m})
 		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)

@@ -85,18 +85,26 @@ func probeJSONL(ctx context.Context, t format.Target) (format.Match, error) {
 	if whole && len(bytes.TrimSpace(b)) == 0 {
 		return format.Likely, nil
 	}
-	if hasObject(b) { // others are damaged, or no text, such as a hole of zeros: the reader says where
+	if hasObject(b, whole) { // others are damaged, or no text, such as a hole of zeros: the reader says where
 		return format.Maybe, nil
 	}
 	return format.No, nil
 }
 
-// hasObject reports whether a line begins as a JSON object does.
-func hasObject(b []byte) bool {
-	for line := range bytes.Lines(b) {
-		if p := (jsonParser{b: line}); p.peek() == '{' {
+// hasObject reports whether a line begins as a JSON object does, and no line before it is another JSON value: those are whole, and no rows.
+func hasObject(b []byte, whole bool) bool {
+	for len(b) > 0 {
+		line, rest, found := bytes.Cut(b, []byte{'\n'})
+		p := jsonParser{b: line}
+		if p.peek() == '{' {
 			return true
 		}
+		if p.at < len(line) && (found || whole) {
+			if _, err := p.skip(); err == nil && p.end() == nil {
+				return false
+			}
+		}
+		b = rest
 	}
 	return false
 }

@@ -345,6 +345,8 @@ func TestProbe(t *testing.T) {
 		{"x.csv", "PAR1\x00\x01", format.No, format.No, format.No},
 		{"x.jsonl", "PAR1\x00\x01", format.No, format.No, format.No},
 		{"x.jsonl", "[\n1,\n2]\n", format.No, format.No, format.No},
+		{"x.jsonl", "null\n{\"a\":1}\n", format.No, format.No, format.No},
+		{"x.jsonl", "\nnull\n[1]\n\x00\n", format.No, format.No, format.No},
 		{"x.jsonl", "{\"a\":1,}\n{\"a\":1}\n", format.No, format.No, format.Maybe},
 		{"x.ndjson", "\x00\x00\n{\"a\":\"\xff\"}\n", format.No, format.No, format.Maybe},
 		{"x", "{\"a\":1,}\n{\"a\":1}\n", format.No, format.No, format.No},
