@@ -69,7 +69,10 @@ func (w *walk) misplaced(m *message) error {
 	}
 	var next [len(mark)]byte
 	n, err := w.r.fill(w.ctx, next[:], m.at.End())
-	if n == 0 && m.at.End() == w.r.base+w.r.size() || err != nil && err != errEnd || string(next[:]) == mark {
+	if err != nil && err != errEnd {
+		return err
+	}
+	if n == 0 && m.at.End() == w.r.base+w.r.size() || string(next[:]) == mark {
 		return nil
 	}
 	const least = 64 // bytes of a message

@@ -259,8 +259,12 @@ func (r *reader) message(ctx context.Context, b flat.Block, kind int, path strin
 	if errors.Is(err, fault.Unsupported) { // the schema's message was not
 		err = &fault.Error{Class: fault.Corrupt, At: r.span(r.base+b.Off, int64(b.Meta)), Path: path, Cause: err}
 	}
-	if err != nil {
+	var placed *fault.Error
+	if errors.As(err, &placed) {
 		return nil, fault.Locate(err, r.span(r.base+b.Off, int64(b.Meta)), true, path)
+	}
+	if err != nil {
+		return nil, err // that bytes could not be read is no damage
 	}
 	switch {
 	case m == nil:
