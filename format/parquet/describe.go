@@ -49,6 +49,7 @@ type outline struct {
 	yield  func(region.Node, error) bool
 	footer []region.Node
 	left   bool
+	unread error // what could not be read of Bloom filters, on the way
 }
 
 // tell is a tracer.
@@ -95,7 +96,7 @@ func (o *outline) all(ctx context.Context) error {
 		}
 		damage = errors.Join(damage, err)
 	}
-	return damage
+	return errors.Join(damage, o.unread)
 }
 
 // pieces lists everything that the footer names, and the footer.
@@ -121,7 +122,8 @@ func (o *outline) pieces(ctx context.Context) (out []piece) {
 				other(name+".offset_index", "", at, o.index(func(r *thrift.Reader) { parseOffsetIndex(r) }))
 			}
 			if m.BloomFilterOffset != nil {
-				header, filter := r.bloomSpans(ctx, *m.BloomFilterOffset)
+				header, filter, err := r.bloomSpans(ctx, *m.BloomFilterOffset)
+				o.unread = errors.Join(o.unread, err)
 				other(name+".bloom_filter_header", "", header, o.index(func(r *thrift.Reader) { parseBloomHeader(r) }))
 				other(name+".bloom_filter", "", filter, nil)
 			}
@@ -202,21 +204,21 @@ func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
 	return nil
 }
 
-// bloomSpans is a Bloom filter's header, and the filter behind it; empty if there is none.
-func (r *reader) bloomSpans(ctx context.Context, off int64) (header, filter fault.Span) {
+// bloomSpans is a Bloom filter's header, and the filter behind it; empty if there is none. An error says that bytes could not be read.
+func (r *reader) bloomSpans(ctx context.Context, off int64) (header, filter fault.Span, err error) {
 	if off < 0 || off >= r.size {
-		return header, filter
+		return header, filter, nil
 	}
 	at := r.span(off, min(64, r.size-off))
 	b := make([]byte, at.Len)
 	c := wire.NewCursor(b, at, "bloom_filter")
-	if format.ReadFull(ctx, r.src, at, "bloom_filter", b) != nil {
-		return header, filter
+	if err := format.ReadFull(ctx, r.src, at, "bloom_filter", b); err != nil {
+		return header, filter, err
 	}
 	n := parseBloomHeader(thrift.NewReader(c, thrift.Compact))
 	if c.Err() != nil || n < 0 {
-		return header, filter
+		return header, filter, nil
 	}
 	header = at.Sub(0, int64(c.Pos()))
-	return header, at.Sub(header.Len, n)
+	return header, at.Sub(header.Len, n), nil
 }

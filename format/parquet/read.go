@@ -506,9 +506,13 @@ func (c *columns) open(ctx context.Context, rows vec.Range, mem memory.Allocator
 		return c.r.blame(err, c.r.footer, "footer")
 	}
 	// Else the library looks through the index locations of all columns for each of them. What is wrong with these it tells then.
-	_ = guard(c.r.footer, "footer", func() error {
+	err = guard(c.r.footer, "footer", func() error {
 		return lib.ParquetReader().GetPageIndexReader().WillNeed([]int32{int32(c.group)}, nil, metadata.PageIndexSelection{ColumnIndex: true, OffsetIndex: true})
 	})
+	var unread *readError
+	if errors.As(err, &unread) {
+		return unread.err
+	}
 	for k := range c.parts {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -152,6 +152,7 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 		v.find("parquet.rows", fault.Corruptf(v.r.footer, "footer/metadata.num_rows", "%d, but the row groups have %d", n, rows))
 	}
 	for n, err := range describe(v.ctx, t, format.DescribeOptions{OpenOptions: o}) {
+		v.unlessDamaged("parquet.layout", err)
 		if err == nil && n.Kind == region.Gap && n.Depth == 1 {
 			v.find("parquet.layout", fault.Corruptf(n.At, "", "%d bytes that nothing claims", n.At.Len))
 		}
@@ -478,8 +479,8 @@ func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 			continue
 		}
 		x, err := v.r.columnIndex(v.ctx, group, l.column, len(w.data))
-		if err != nil || x == nil {
-			continue // told by chunk
+		if v.unlessDamaged("parquet.index", err); err != nil || x == nil {
+			continue // damage was told by chunk
 		}
 		v.boundaryOrder(l, x, path)
 		for k := range w.data {

@@ -40,7 +40,11 @@ func (v *verifier) bloom(group, leaf int) {
 		return
 	}
 	path := indexPath(group, leaf, "bloom_filter")
-	header, at := v.r.bloomSpans(v.ctx, *m.BloomFilterOffset)
+	header, at, err := v.r.bloomSpans(v.ctx, *m.BloomFilterOffset)
+	if err != nil {
+		v.unlessDamaged("parquet.bloom", err)
+		return
+	}
 	n := m.BloomFilterLength
 	switch {
 	case header.Len == 0 || at.Len < splitBlockLen || at.Len%splitBlockLen != 0 || at.End() > v.r.base+v.r.size:
@@ -58,7 +62,7 @@ func (v *verifier) bloom(group, leaf int) {
 		return
 	}
 	var missing int64
-	err := guard(v.r.chunkSpan(group, leaf), path, func() error {
+	err = guard(v.r.chunkSpan(group, leaf), path, func() error {
 		return v.r.hashes(v.ctx, group, leaf, func(hash uint64) { missing += one(!bits.may(hash)) })
 	})
 	err = v.r.blame(err, v.r.chunkSpan(group, leaf), path)

@@ -43,7 +43,8 @@ type levelClaims struct {
 
 // levels counts the levels of a column chunk and the bytes of its strings, and holds what the footer and both indexes say of them against that.
 func (v *verifier) levels(w *chunkWalk) {
-	if w.damaged || v.left {
+	told := slices.ContainsFunc(w.data, func(p page) bool { return v.told[p.body] })
+	if w.damaged || told || v.left {
 		return
 	}
 	said := v.levelClaims(w)
