@@ -91,13 +91,19 @@ func rowsOf(t interface{ Fatal(...any) }, seq func(func(arrow.RecordBatch, error
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range int(b.NumRows()) {
-			var cells []string
-			for _, c := range b.Columns() {
-				cells = append(cells, c.ValueStr(i))
-			}
-			out = append(out, strings.Join(cells, "|"))
+		out = append(out, textOf(b)...)
+	}
+	return out
+}
+
+// textOf is a line for each row of a batch.
+func textOf(b arrow.RecordBatch) (out []string) {
+	for i := range int(b.NumRows()) {
+		var cells []string
+		for _, c := range b.Columns() {
+			cells = append(cells, c.ValueStr(i))
 		}
+		out = append(out, strings.Join(cells, "|"))
 	}
 	return out
 }

@@ -234,7 +234,7 @@ func (r *recovery) rows() error {
 			rows = max(rows, cb.rows)
 		}
 	}
-	if failed == nil && flat {
+	if failed == nil && (flat || len(f.header.Columns) == 0) { // of a file without columns the header's number is all there is
 		return nil
 	}
 	if rows <= 0 { // no column counts the rows, or zeros were written over the descriptors of those that do

@@ -1,0 +1,80 @@
+package stoa_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/format/parquet"
+	"stoa/region"
+)
+
+// TestRecoverWhole: what reads without a complaint is recovered whole, row by row, and nothing of it is said to be lost.
+func TestRecoverWhole(t *testing.T) {
+	dir := "corpus"
+	if whole := os.Getenv("STOA_CORPUS"); whole != "" && !testing.Short() {
+		dir = whole
+	}
+	formats := append(slices.Clone(stoa.Formats), parquet.Format)
+	tried := map[string]int{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(path, ".gz") { // dumps
+			return nil
+		}
+		want, table, err := allRows(path, stoa.OpenOptions{Formats: formats}, stoa.ScanSpec{})
+		if err != nil || len(table.Sources()) == 0 { // not a table, several, or damaged on purpose: the formats' own tests are about these
+			return nil
+		}
+		if slices.ContainsFunc(table.Findings(), func(f region.Finding) bool { return f.Severity == region.Error }) {
+			return nil
+		}
+		tried[table.Sources()[0].Format]++
+		got, table, err := allRows(path, stoa.OpenOptions{Formats: formats, Recover: true}, stoa.ScanSpec{Damaged: stoa.SkipRows})
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			return nil
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: recovery has %d rows, reading %d, or other ones", path, len(got), len(want))
+		}
+		for _, f := range table.Findings() {
+			if f.Severity == region.Error {
+				t.Errorf("%s: recovery says %s: %s", path, f.Code, f.Message)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("recovered as they are read: %v", tried)
+	for _, name := range []string{"cfile", "redfile", "trevni", "carbon"} {
+		if tried[name] == 0 {
+			t.Errorf("no %s was tried", name)
+		}
+	}
+}
+
+// allRows reads a table as text.
+func allRows(path string, o stoa.OpenOptions, spec stoa.ScanSpec) (rows []string, table *stoa.Table, err error) {
+	table, err = stoa.Open(context.Background(), path, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer table.Close()
+	for b, err := range table.Scan(context.Background(), spec) {
+		if err != nil {
+			return nil, nil, err
+		}
+		rows = append(rows, textOf(b)...)
+	}
+	return rows, table, nil
+}
