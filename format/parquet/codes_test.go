@@ -28,7 +28,6 @@ func TestVerifyCodes(t *testing.T) {
 		}
 		pages = append(pages, p)
 	}
-	second := [2]int64{pages[0].rows, pages[0].rows + pages[1].rows}
 	footer := func(edit func(m *metadata.FileMetaData)) []byte {
 		return refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { edit(m) })
 	}
@@ -63,7 +62,7 @@ func TestVerifyCodes(t *testing.T) {
 	if len(pages) < 2 {
 		t.Fatal(len(pages), "pages")
 	}
-	second = [2]int64{70 + pages[0].rows, 70 + pages[0].rows + pages[1].rows}
+	second := [2]int64{70 + pages[0].rows, 70 + pages[0].rows + pages[1].rows}
 	flipped := bytes.Clone(summed)
 	flipped[pages[1].body.Off] ^= 1
 	fs := findings(flipped)
