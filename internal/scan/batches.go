@@ -84,7 +84,33 @@ func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, 
 	if err := r.out.flush(); err != nil { // arrays of another reader's making are not mixed with ours
 		return 0, err
 	}
+	if g.Rows < 0 && at == rows.From && at > 0 { // it may have ended before them
+		return r.counted(ctx, b, g, at)
+	}
 	return at, nil
+}
+
+// counted is how many rows there are in a row group that does not know it, most at most. A row that does not fit is one, too.
+func (r *run) counted(ctx context.Context, b format.Batcher, g format.RowGroup, most int64) (n int64, err error) {
+	q := r.plan.query
+	if q.Cols = nil; len(r.plan.columns) > 0 {
+		q.Cols = []int{0}
+	}
+	for rec, err := range safely(b.Batches(ctx, g, q, vec.Range{To: most}, vec.Zeroed{Allocator: r.plan.alloc()})) {
+		var exact rowsError
+		switch {
+		case err == nil:
+			n += rec.NumRows()
+		case errors.As(err, &exact):
+			from, to := exact.LostRows()
+			n += to - from
+		case r.excused(err):
+			return n, nil // it was told when it was passed over
+		default:
+			return 0, err
+		}
+	}
+	return n, nil
 }
 
 // rowsError is damage of which a Batcher knows the rows, half-open and counted in the row group. What it gives next begins
