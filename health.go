@@ -79,6 +79,10 @@ func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Fin
 			}
 			return
 		}
+		if names, err := matched(ctx, uri, o); err != nil || len(names) > 0 {
+			verifyMatched(ctx, names, err, o)(yield)
+			return
+		}
 		targets, err := resolveAll(ctx, []string{uri}, o)
 		if err != nil {
 			if f := misnamed(ctx, uri, o, err); f != nil {
@@ -97,6 +101,44 @@ func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Fin
 			if v.stopped {
 				return
 			}
+		}
+	}
+}
+
+// matched is what uri matches if it is a pattern, and no name.
+func matched(ctx context.Context, uri string, o OpenOptions) (names []string, err error) {
+	name, table := uri, ""
+	if i := strings.LastIndexByte(uri, '#'); i >= 0 {
+		name, table = uri[:i], uri[i:]
+	}
+	for _, whole := range []string{uri, name} {
+		if _, err := o.tree().Stat(ctx, whole); !isPattern(whole) || !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil // resolving it says what is wrong
+		}
+	}
+	if names, err = glob(ctx, name, o.tree()); err != nil {
+		return nil, err
+	}
+	for i := range names {
+		names[i] += table
+	}
+	return names, nil
+}
+
+// verifyMatched verifies one after the other, as each is by itself: one that no format knows keeps nobody from hearing of the others.
+func verifyMatched(ctx context.Context, names []string, err error, o OpenOptions) iter.Seq2[region.Finding, error] {
+	return func(yield func(region.Finding, error) bool) {
+		for _, name := range names {
+			for f, failed := range Verify(ctx, name, o) {
+				if failed != nil {
+					err = errors.Join(err, failed)
+				} else if !yield(f, nil) {
+					return
+				}
+			}
+		}
+		if err != nil {
+			yield(region.Finding{}, err)
 		}
 	}
 }

@@ -230,21 +230,13 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 			info, err = tree.Stat(ctx, name)
 		}
 	}
-	straight := func(name string) string { return name }
-	if local, ok := tree.(interface{ Straight(string) string }); ok {
-		straight = local.Straight
-	}
-	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?[") {
-		dir, pattern := path.Split(name)
-		if dir != "" && !strings.ContainsAny(dir, "*?[") {
-			dir = strings.TrimSuffix(straight(dir), "/") + "/"
-		}
-		return resolveGlob(ctx, dir+pattern, table, o)
+	if errors.Is(err, fs.ErrNotExist) && isPattern(name) {
+		return resolveGlob(ctx, name, table, o)
 	}
 	if err != nil {
 		return nil, err
 	}
-	name = straight(name)
+	name = straight(tree, name)
 	tg := format.Target{Tree: tree, Name: name, Table: table}
 	f, err := Probe(ctx, tg, o)
 	if err == nil {
@@ -256,35 +248,63 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 	return nil, err
 }
 
-func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]found, error) {
-	dir := pattern
-	for strings.ContainsAny(dir, "*?[") {
-		dir = path.Dir(dir)
+// straight is name as the system means it, where .. follows a symbolic link.
+func straight(tree store.Tree, name string) string {
+	if local, ok := tree.(interface{ Straight(string) string }); ok {
+		return local.Straight(name)
 	}
-	if dir == "." && !strings.HasPrefix(pattern, "./") {
-		dir = ""
+	return name
+}
+
+func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]found, error) {
+	names, err := glob(ctx, pattern, o.tree())
+	if err != nil {
+		return nil, err
 	}
 	var out []found
-	depth := strings.Count(pattern, "/")
+	for _, uri := range names {
+		if table != "" {
+			uri += "#" + table
+		}
+		some, err := resolveURI(ctx, uri, o)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
+}
+
+// glob is what a pattern matches, one at least. Names that begin with a dot are matched by patterns that do, as in a shell.
+func glob(ctx context.Context, pattern string, tree store.Tree) (names []string, err error) {
+	first := strings.IndexAny(pattern, "*?[")
+	k := strings.LastIndexByte(pattern[:first], '/') + 1
+	dir, rest := pattern[:k], pattern[k:]
+	if slices.Contains(strings.Split(rest, "/"), "..") { // of which directory it is the one above differs from match to match
+		return nil, fault.Invalidf("%s: .. does not go behind a pattern", pattern)
+	}
+	if dir != "" {
+		dir = strings.TrimSuffix(straight(tree, dir), "/") + "/"
+	}
+	pattern = dir + rest
+	parts := strings.Split(path.Clean(pattern), "/")
 	var walk func(dir string) error
 	walk = func(dir string) error {
-		for info, err := range o.tree().List(ctx, dir) {
+		for info, err := range tree.List(ctx, dir) {
 			if err != nil {
 				return err
+			}
+			deep := strings.Count(path.Clean(info.Name), "/")
+			if base := path.Base(info.Name); base[0] == '.' && (deep >= len(parts) || parts[deep][0] != '.') {
+				continue
 			}
 			if ok, err := filepath.Match(path.Clean(pattern), path.Clean(info.Name)); err != nil {
 				return fault.Invalidf("%s: %v", pattern, err)
 			} else if ok {
-				uri := info.Name
-				if table != "" {
-					uri += "#" + table
-				}
-				some, err := resolveURI(ctx, uri, o)
-				if err != nil {
-					return err
-				}
-				out = append(out, some...)
-			} else if info.Dir && strings.Count(info.Name, "/") < depth {
+				names = append(names, info.Name)
+			} else if info.Dir && deep < len(parts)-1 {
 				if err := walk(info.Name); err != nil {
 					return err
 				}
@@ -292,13 +312,16 @@ func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]f
 		}
 		return nil
 	}
+	if dir != "/" {
+		dir = strings.TrimSuffix(dir, "/")
+	}
 	if err := walk(dir); err != nil {
 		return nil, err
 	}
-	if len(out) == 0 {
+	if len(names) == 0 {
 		return nil, &fs.PathError{Op: "open", Path: pattern, Err: errors.New("no file matches")}
 	}
-	return out, nil
+	return names, nil
 }
 
 // resolveDir takes the files of a directory that is no format's own, and the directories in it that are one's. Names that begin with

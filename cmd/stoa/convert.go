@@ -194,7 +194,7 @@ func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bo
 		return err
 	}
 	defer t.Close()
-	if err := spareAll(t.Sources(), c.out, c.manifest); err != nil {
+	if err := a.spareAll(t.Sources(), c.out, c.manifest); err != nil {
 		return err
 	}
 	err = c.write(ctx, a, t, spec, wo)
@@ -215,7 +215,7 @@ func (c *conversion) nothing(ctx context.Context, a *app, paths []string, err er
 		a.tellFindings(c.noticed)
 		return err
 	}
-	if err := spareAll(placesOf(a.read), c.out, c.manifest); err != nil {
+	if err := a.spareAll(nil, c.out, c.manifest); err != nil {
 		return err
 	}
 	lost := region.Loss{Part: paths[0], Rows: [2]int64{-1, -1}, Err: err}

@@ -95,13 +95,6 @@ func (c *conversion) runAll(cmd *cobra.Command, a *app, paths []string, f allFla
 	return c.convertAll(ctx, cmd, a, dir, tables, st)
 }
 
-func placesOf(paths []string) (out []stoa.SourceInfo) {
-	for _, p := range paths {
-		out = append(out, stoa.SourceInfo{Name: p})
-	}
-	return out
-}
-
 // settings are the flags on which the content of a table that could be converted depends: a run can be resumed only with the same.
 func (c *conversion) settings() []string {
 	out := []string{"to=" + c.to, "columns=" + strings.Join(c.columns, ","), "where=" + c.where, "rows=" + c.selectFlags.rows, fmt.Sprintf("limit=%d", c.limit), "damaged=" + c.damaged}

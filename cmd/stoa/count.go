@@ -38,7 +38,7 @@ func (a *app) countCmd() *cobra.Command {
 				return err
 			}
 			defer t.Close()
-			if err := spareAll(t.Sources(), out.file, dmg.manifest); err != nil {
+			if err := a.spareAll(t.Sources(), out.file, dmg.manifest); err != nil {
 				return err
 			}
 			n, err := t.Count(ctx, spec)

@@ -164,7 +164,7 @@ func (d *diffing) run(ctx context.Context, a *app, args []string) error {
 			return err
 		}
 		defer tables[i].Close()
-		if err := spareAll(tables[i].Sources(), d.file, d.manifest); err != nil {
+		if err := a.spareAll(tables[i].Sources(), d.file, d.manifest); err != nil {
 			return err
 		}
 	}

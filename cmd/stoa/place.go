@@ -58,6 +58,18 @@ func (p *place) abort(ctx context.Context) error {
 // reads notes places from which is read: nothing is written into them.
 func (a *app) reads(paths ...string) { a.read = append(a.read, paths...) }
 
+// placesOf are sources as far as their paths tell, before they are opened or because they cannot be: of a pattern, what it means to a shell.
+func placesOf(paths []string) (out []stoa.SourceInfo) {
+	for _, p := range paths {
+		out = append(out, stoa.SourceInfo{Name: p})
+		matches, _ := filepath.Glob(withoutTable(p)) // a pattern that is none matches nothing
+		for _, m := range matches {
+			out = append(out, stoa.SourceInfo{Name: m})
+		}
+	}
+	return out
+}
+
 // sink is where path is written, if that is not simply a file or directory of that name (then it is nil):
 // standard output, a device or a pipe, which must not be renamed over, or what a symbolic link points to.
 // The path that is returned is the one to write to.
@@ -128,7 +140,8 @@ func (o stdoutObject) Write(b []byte) (int, error) { return o.a.stdout.Write(b) 
 func (o stdoutObject) Close() error                { return o.a.stdout.Flush() }
 
 // spareAll refuses to write to a place from which is being read, and to write two things to one place. outs may be empty.
-func spareAll(sources []stoa.SourceInfo, outs ...string) error {
+func (a *app) spareAll(sources []stoa.SourceInfo, outs ...string) error {
+	sources = append(placesOf(a.read), sources...)
 	for i, out := range outs {
 		if err := spare(out, sources); err != nil {
 			return err

@@ -61,7 +61,7 @@ func (r *reading) run(ctx context.Context, a *app, paths []string, rows func(con
 		return err
 	}
 	defer t.Close()
-	if err := spareAll(t.Sources(), r.file, r.manifest); err != nil {
+	if err := a.spareAll(t.Sources(), r.file, r.manifest); err != nil {
 		return err
 	}
 	err = r.write(ctx, a, form, t, spec, rows)

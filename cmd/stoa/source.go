@@ -118,6 +118,7 @@ func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa
 		}
 		opts[w.key] = cmp.Or(w.value, w.given)
 		if w.key == "schema" {
+			a.reads(w.given) // texts get what is in it
 			if opts[w.key], err = schemaOf(ctx, w.given, paths, o); err != nil {
 				return o, err
 			}
@@ -254,7 +255,7 @@ func (e *openError) Unwrap() error { return e.error }
 
 func (a *app) openAll(ctx context.Context, paths []string, o stoa.OpenOptions) (*stoa.Table, error) {
 	a.reads(paths...)
-	a.reads(dirsOf(o.Opts)...)
+	a.reads(a.namedBy(o.Opts)...)
 	t, err := stoa.OpenAll(ctx, paths, o)
 	if err != nil {
 		return nil, &openError{err}
@@ -265,14 +266,16 @@ func (a *app) openAll(ctx context.Context, paths []string, o stoa.OpenOptions) (
 	return t, nil
 }
 
-// dirsOf are the directories that reading options name.
-func dirsOf(opts map[string]string) (dirs []string) {
-	for _, key := range []string{"wal-dir", "data-dirs", "meta-dir"} {
-		if v := opts[key]; v != "" {
-			dirs = append(dirs, strings.Split(v, ",")...)
+// namedBy are the files and directories that reading options name.
+func (a *app) namedBy(opts map[string]string) (paths []string) {
+	for _, f := range a.formats {
+		for _, k := range f.ReadKeys {
+			if v := opts[k.Name]; v != "" && (strings.Contains(k.Values, "FILE") || strings.Contains(k.Values, "DIR")) {
+				paths = append(paths, strings.Split(v, ",")...)
+			}
 		}
 	}
-	return dirs
+	return paths
 }
 
 // each opens every path on its own and shows it to do. A path that cannot be opened does not keep the others from

@@ -54,7 +54,7 @@ library does not tell stays empty. With --damaged skip-rows or null-cells the su
 				return err
 			}
 			defer t.Close()
-			if err := spareAll(t.Sources(), out.file, dmg.manifest); err != nil {
+			if err := a.spareAll(t.Sources(), out.file, dmg.manifest); err != nil {
 				return err
 			}
 			r, err := a.statsOf(ctx, t, spec)

@@ -93,10 +93,9 @@ The status is 3 if a finding is an error. -f json is one object with all finding
 
 func (a *app) verify(cmd *cobra.Command, args []string, o stoa.OpenOptions, out *outputFlags) error {
 	ctx := cmd.Context()
-	for _, p := range args {
-		if err := spare(out.file, []stoa.SourceInfo{{Name: p}}); err != nil {
-			return err
-		}
+	a.reads(args...)
+	if err := a.spareAll(nil, out.file); err != nil {
+		return err
 	}
 	doc := verifyDoc{Sources: args, Depth: o.Depth.String(), Findings: []findingDoc{}}
 	if a.tty {
