@@ -13,14 +13,16 @@ import (
 )
 
 // sealer stands between the library, which writes no checksums of pages, and the file: to each page header it adds the
-// CRC-32 of what follows it. As that makes headers longer, everything behind moves, and the offsets and sizes that the
+// CRC-32 of what follows it, if sums are wanted. As that makes headers longer, everything behind moves, and the offsets and sizes that the
 // offset indexes and the metadata have are put right when the file ends. What the library writes is
 //
 //	PAR1, pages, indexes, metadata, length u32, PAR1
 //
-// Pages pass one by one; what is behind them is held until it is all there.
+// Pages pass one by one; what is behind them is held until it is all there. Behind the pages of a column chunk whose ColumnChunk takes more than
+// 4,096 bytes (two long strings are its bounds, or its path is long) the library forgets the first thousands of them: these are left out.
 type sealer struct {
 	w        io.Writer
+	sums     bool
 	buf      []byte  // what is not yet passed on
 	old, new int64   // where it begins in what the library wrote, and in the file
 	moves    []moved // in order
@@ -58,6 +60,9 @@ func (s *sealer) step(b []byte) (n int, err error) {
 		s.begun = true
 		return len(magic), s.pass(len(magic), b[:len(magic)])
 	}
+	if len(b) > 0 && b[0] == chunkField {
+		return len(b), s.pass(len(b)) // chunks are handed over in one piece: no page follows
+	}
 	at, page, whole := afterSizes(b)
 	if s.tail = whole && !page; !whole || !page {
 		return 0, nil
@@ -69,7 +74,7 @@ func (s *sealer) step(b []byte) (n int, err error) {
 		return 0, nil
 	}
 	n = head + int(p.size)
-	if p.hasCRC {
+	if p.hasCRC || !s.sums {
 		return n, s.pass(n, b[:n])
 	}
 	body := b[head:n]
@@ -80,6 +85,9 @@ func (s *sealer) step(b []byte) (n int, err error) {
 	}
 	return n, s.pass(n, b[:at], crc, rest, body)
 }
+
+// chunkField is how a ColumnChunk begins, with its file_offset, and neither a page header nor an index nor the metadata.
+const chunkField = 0x26
 
 // i32Field is how an i32 begins whose number is one greater than that of the field before.
 const i32Field = 0x15

@@ -158,7 +158,7 @@ func boolean(opts map[string]string, key string, def bool) (bool, error) {
 // Writer writes record batches as a Parquet file.
 type Writer struct {
 	lib   *pqarrow.FileWriter
-	seal  *sealer // nil: without checksums
+	seal  *sealer
 	sc    *arrow.Schema
 	lower *arrow.Schema // as the library writes it
 	mem   memory.Allocator
@@ -191,14 +191,10 @@ func newWriter(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memory
 	if err != nil {
 		return nil, err
 	}
-	var seal *sealer
-	if sums {
-		seal = &sealer{w: w}
-		w = seal
-	}
+	seal := &sealer{w: w, sums: sums}
 	var lib *pqarrow.FileWriter
 	err = guardWrite(func() (err error) {
-		lib, err = pqarrow.NewFileWriter(low, struct{ io.Writer }{w}, props, arrowProps) // must not close w
+		lib, err = pqarrow.NewFileWriter(low, struct{ io.Writer }{seal}, props, arrowProps) // must not close w
 		return err
 	})
 	if err != nil {
@@ -285,7 +281,7 @@ func (w *Writer) Flush() error { return nil }
 // Close writes the last row group and the footer.
 func (w *Writer) Close() error {
 	err := guardWrite(w.lib.Close)
-	if err == nil && w.seal != nil {
+	if err == nil {
 		err = guardWrite(w.seal.finish)
 	}
 	return err
