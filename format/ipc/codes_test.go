@@ -37,7 +37,7 @@ func TestVerifyCodes(t *testing.T) {
 		want   region.Finding
 	}{
 		"the schema message": {func(b []byte) []byte { clear(b[16:32]); return b },
-			region.Finding{Code: "arrow.open", Severity: region.Error, At: fault.Span{Off: 16}, Rows: [2]int64{-1, -1}, Lost: -1}},
+			region.Finding{Code: "arrow.layout", Severity: region.Warning, At: fault.Span{Off: 8}, Rows: [2]int64{-1, -1}}},
 		"the footer's length": {func(b []byte) []byte { b[size-7] = 0x7F; return b },
 			region.Finding{Code: "arrow.open", Severity: region.Error, At: fault.Span{Off: size - 10}, Rows: [2]int64{-1, -1}, Lost: -1}},
 		"the metadata of the second batch": {func(b []byte) []byte { clear(b[ends[0]+8 : ends[0]+24]); return b },

@@ -55,22 +55,41 @@ func (o *outline) all(ctx context.Context) error {
 	}
 	if n < len(b) || string(b[:len(fileMagic)]) != fileMagic {
 		o.node(0, region.Struct, "stream", "", o.s.base, size)
-		at, err := o.messages(ctx, o.s.base)
+		at, err := o.messages(ctx, 0, o.s.base)
 		return errors.Join(err, o.rest(at, o.s.base+size))
 	}
 	o.node(0, region.Struct, "file", "", o.s.base, size)
 	o.node(1, region.Data, "magic", fileMagic, o.s.base, 6)
 	o.node(1, region.Pad, "padding", "", o.s.base+6, 2)
-	at, err := o.messages(ctx, o.s.base+8)
-	r := &reader{source: o.s}
-	foot, length, footErr := r.footerAt(ctx)
-	if footErr != nil {
+	f, raw, foot, footErr := o.s.readFooter(ctx)
+	first := o.s.base + 8
+	if raw != nil && footErr == nil {
+		first = o.s.base + f.First(foot.Off-o.s.base)
+	}
+	at, err := o.fileMessages(ctx, first)
+	if raw == nil {
 		return errors.Join(err, footErr)
 	}
 	if o.err == nil {
-		o.err = o.rest(at, foot)
+		o.err = o.rest(at, foot.Off)
 	}
-	return errors.Join(err, o.footer(ctx, r, foot, length), o.err)
+	o.footer(f, foot.Off, foot.Len)
+	return errors.Join(err, footErr, o.err)
+}
+
+// fileMessages describes the messages of a file. Where the schema at the beginning is none they go on at first, where the footer says that they begin.
+func (o *outline) fileMessages(ctx context.Context, first int64) (int64, error) {
+	begin := o.s.base + 8
+	m, end, err := o.s.leading(ctx)
+	switch {
+	case err == nil:
+		o.message(0, m, begin, end)
+		return o.messages(ctx, 1, end)
+	case !ofBytes(err) || first <= begin:
+		return begin, err
+	}
+	o.node(1, region.Gap, "schema", err.Error(), begin, first-begin)
+	return o.messages(ctx, 1, first)
 }
 
 // rest is what no message claims.
@@ -81,9 +100,9 @@ func (o *outline) rest(at, end int64) error {
 	return o.err
 }
 
-// messages describes messages up to the end mark; it gives where what follows begins.
-func (o *outline) messages(ctx context.Context, at int64) (int64, error) {
-	for i := 0; o.err == nil; i++ {
+// messages describes messages, of which the first is the i-th, up to the end mark; it gives where what follows begins.
+func (o *outline) messages(ctx context.Context, i int, at int64) (int64, error) {
+	for ; o.err == nil; i++ {
 		m, end, err := o.s.next(ctx, at, 0)
 		if err != nil {
 			return at, err
@@ -115,21 +134,21 @@ func (o *outline) message(i int, m *message, at, end int64) {
 		}
 	}
 	o.node(1, region.Struct, fmt.Sprintf("message[%d]", i), value, at, end-at)
-	o.node(2, region.Data, "prefix", fmt.Sprintf("%d bytes of metadata", len(m.meta)), at, m.off-at)
+	if m.off > at {
+		o.node(2, region.Data, "prefix", fmt.Sprintf("%d bytes of metadata", len(m.meta)), at, m.off-at)
+	}
 	o.node(2, region.Data, "metadata", "", m.off, m.data-m.off)
 	if m.Body > 0 {
 		o.node(2, region.Data, "body", fmt.Sprintf("%d buffers", len(m.Batch.Buffers)), m.data, m.Body)
 	}
 }
 
-func (o *outline) footer(ctx context.Context, r *reader, at, n int64) error {
-	f, err := r.readFooter(ctx)
+func (o *outline) footer(f flat.Footer, at, n int64) {
 	value := fmt.Sprintf("%d dictionaries, %d record batches", len(f.Dictionaries), len(f.Batches))
 	o.node(1, region.Struct, "footer", value, at, n+tail)
 	o.node(2, region.Data, "metadata", "", at, n)
 	o.node(2, region.Data, "length", fmt.Sprint(n), at+n, 4)
 	o.node(2, region.Data, "magic", fileMagic, at+n+4, tail-4)
-	return err
 }
 
 // verify reads everything. Its findings are arrow.open (the schema or the footer), arrow.batch (a record batch),
@@ -145,6 +164,15 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 		if opts.Depth != format.Quick && !r.verifyBatches(ctx, yield) {
 			return
 		}
+		if r.differs != nil && !yield(finding("arrow.layout", t.Name, [2]int64{-1, -1}, r.differs)) {
+			return
+		}
+		if r.unused != nil {
+			f := finding("arrow.layout", t.Name, [2]int64{-1, -1}, r.unused)
+			if f.Severity, f.Message, f.Lost = region.Warning, unusedSchema+f.Message, 0; !yield(f) {
+				return
+			}
+		}
 		whole, end := r.file, r.base // where the last message ends
 		for n, err := range describe(ctx, t, format.DescribeOptions{OpenOptions: opts}) {
 			whole = whole || err != nil || n.Name == "end of stream"
@@ -158,7 +186,7 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 				}
 			case n.Kind == region.Gap:
 				f := region.Finding{Code: "arrow.layout", Severity: region.Warning, At: n.At, Part: t.Name, Rows: [2]int64{-1, -1},
-					Message: fmt.Sprintf("%d bytes that no message claims", n.At.Len)}
+					Message: unclaimed(n)}
 				if !yield(f) {
 					return
 				}
@@ -168,6 +196,16 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 			yield(r.noEnd(end))
 		}
 	}
+}
+
+const unusedSchema = "the schema at the beginning cannot be read, but the file is read by its footer's: "
+
+// unclaimed says what a gap is.
+func unclaimed(n region.Node) string {
+	if n.Value == "" {
+		return fmt.Sprintf("%d bytes that no message claims", n.At.Len)
+	}
+	return unusedSchema + n.Value
 }
 
 func (r *reader) verifyBatches(ctx context.Context, yield func(region.Finding) bool) bool {

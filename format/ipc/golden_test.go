@@ -61,7 +61,8 @@ func compare(t *testing.T, name, lines string, got []arrow.RecordBatch) {
 }
 
 func TestGolden(t *testing.T) {
-	for pattern, lines := range map[string]string{"plain*arrow*": "plain", "rare*arrow*": "rare", "v4.arrow": "plain", "legacy.arrows": "plain"} {
+	for pattern, lines := range map[string]string{"plain*arrow*": "plain", "rare*arrow*": "rare", "v4.arrow": "plain", "legacy.arrows": "plain",
+		"polars.*.arrow": "polars"} {
 		files, _ := filepath.Glob("testdata/" + pattern)
 		if len(files) == 0 {
 			t.Fatal(pattern)

@@ -32,11 +32,13 @@ type reader struct {
 	*source
 	target format.Target
 	schema *arrow.Schema
-	first  *message // the schema message
-	after  int64    // where the messages behind it begin
+	first  *message // the schema message; of a file, one made of its footer
+	after  int64    // where the messages behind the schema at the beginning begin
 
 	file    bool
 	foot    flat.Footer // of a file
+	unused  error       // of a file: why the schema at the beginning, which looks like one, is none
+	differs error       // of a file: the schema at the beginning is whole and another than the footer's
 	partial bool        // of a stream no end mark is expected
 	lost    bool        // recovery: the footer is gone, or the magic in front; the file is read as the stream that is in it
 
@@ -46,8 +48,11 @@ type reader struct {
 	cut   int64      // where a stream ended without its end mark; 0: not seen
 }
 
-// Findings tells of a stream that was read to its end and had no end mark.
+// Findings tells of a stream that was read to its end and had no end mark, and of a file with two schemas.
 func (r *reader) Findings() []region.Finding {
+	if r.differs != nil {
+		return []region.Finding{finding("arrow.layout", r.name, [2]int64{-1, -1}, r.differs)}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cut == 0 || r.partial {
@@ -100,33 +105,36 @@ func (r *reader) start(ctx context.Context) error {
 	if err != nil && err != errEnd {
 		return err
 	}
-	at := r.base
-	if r.file = n == len(magic) && (string(magic[:len(fileMagic)]) == fileMagic || r.lost && r.endsAsFile(ctx)); r.file {
-		at += int64(len(magic))
-		if r.file = !r.lost; r.lost {
-			// what the footer would tell stands in front of every message, too
-		} else if r.foot, err = r.readFooter(ctx); err != nil {
-			return err
+	switch {
+	case n == len(magic) && (string(magic[:len(fileMagic)]) == fileMagic || r.lost && r.endsAsFile(ctx)):
+		if !r.lost {
+			return r.startFile(ctx)
 		}
-	} else if n < 8 || !streamStart(magic[:]) {
+		// what the footer would tell stands in front of every message, too
+		r.first, r.after, err = r.leading(ctx)
+	case n < 8 || !streamStart(magic[:]):
 		return fault.Corruptf(r.span(r.base, int64(n)), "magic", "neither an Arrow file nor a stream begins with %x", magic[:n])
+	default:
+		r.first, r.after, err = r.schemaAt(ctx, r.base)
 	}
-	if r.first, r.after, err = r.next(ctx, at, 0); err != nil {
-		return err
+	if err == nil {
+		r.schema, err = schemaOf(r.first)
 	}
-	if r.first == nil || r.first.Kind != flat.Schema {
-		return fault.Corruptf(r.span(at, 8), "schema", "the first message is not a schema")
-	}
-	d, err := newDecoder(&feed{queue: []*message{r.first}, more: eof}, memory.NewGoAllocator())
+	return err
+}
+
+// schemaOf is the schema of a schema message.
+func schemaOf(m *message) (*arrow.Schema, error) {
+	d, err := newDecoder(&feed{queue: []*message{m}, more: eof}, memory.NewGoAllocator())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.schema = d.lib.Schema()
+	sc := d.lib.Schema()
 	d.release()
-	if err := checkTypes(r.schema.Fields()); err != nil {
-		return &fault.Error{Class: fault.Corrupt, At: r.first.at, Path: "schema", Cause: err}
+	if err := checkTypes(sc.Fields()); err != nil {
+		return nil, &fault.Error{Class: fault.Corrupt, At: m.at, Path: "schema", Cause: err}
 	}
-	return nil
+	return sc, nil
 }
 
 // endsAsFile reports whether the end is a file's, whatever the beginning is.
@@ -150,39 +158,40 @@ func streamStart(b []byte) bool {
 // tail is the length of what follows the footer.
 const tail = 4 + int64(len(fileMagic))
 
-func (r *reader) readFooter(ctx context.Context) (flat.Footer, error) {
-	at, n, err := r.footerAt(ctx)
+// readFooter also gives the bytes of the footer.
+func (s *source) readFooter(ctx context.Context) (f flat.Footer, raw []byte, at fault.Span, err error) {
+	off, n, err := s.footerAt(ctx)
 	if err != nil {
-		return flat.Footer{}, err
+		return f, nil, at, err
 	}
-	b := make([]byte, n)
-	if err := r.must(ctx, b, at, "footer"); err != nil {
-		return flat.Footer{}, err
+	raw, at = make([]byte, n), s.span(off, n)
+	if err := s.must(ctx, raw, off, "footer"); err != nil {
+		return f, nil, at, err
 	}
-	f, err := flat.ParseFooter(b, at-r.base)
-	return f, fault.Locate(err, r.span(at, n), true, "footer")
+	f, err = flat.ParseFooter(raw, off-s.base)
+	return f, raw, at, fault.Locate(err, at, true, "footer")
 }
 
 // footerAt finds the footer from the end of the file.
-func (r *reader) footerAt(ctx context.Context) (at, n int64, err error) {
-	size := r.size()
+func (s *source) footerAt(ctx context.Context) (at, n int64, err error) {
+	size := s.size()
 	if size < 8+tail {
-		return 0, 0, fault.Corruptf(r.span(r.base, size), "footer", "the file is too short for a footer")
+		return 0, 0, fault.Corruptf(s.span(s.base, size), "footer", "the file is too short for a footer")
 	}
 	var b [tail]byte
-	end := r.base + size - tail
-	if err := r.must(ctx, b[:], end, "footer"); err != nil {
+	end := s.base + size - tail
+	if err := s.must(ctx, b[:], end, "footer"); err != nil {
 		return 0, 0, err
 	}
 	if !bytes.Equal(b[4:], []byte(fileMagic)) {
-		return 0, 0, fault.Corruptf(r.span(end+4, tail-4), "footer.magic", "%q instead of %q: the file is cut or was never finished", b[4:], fileMagic)
+		return 0, 0, fault.Corruptf(s.span(end+4, tail-4), "footer.magic", "%q instead of %q: the file is cut or was never finished", b[4:], fileMagic)
 	}
 	n = int64(int32(binary.LittleEndian.Uint32(b[:])))
 	if n <= 8 || n > size-8-tail {
-		return 0, 0, fault.Corruptf(r.span(end, 4), "footer.length", "%d bytes in a file of %d", n, size)
+		return 0, 0, fault.Corruptf(s.span(end, 4), "footer.length", "%d bytes in a file of %d", n, size)
 	}
-	if n > r.limits.Metadata {
-		return 0, 0, fault.Limitf(r.span(end, 4), "footer.length", "%d bytes, the limit is %d", n, r.limits.Metadata)
+	if n > s.limits.Metadata {
+		return 0, 0, fault.Limitf(s.span(end, 4), "footer.length", "%d bytes, the limit is %d", n, s.limits.Metadata)
 	}
 	return end - n, n, nil
 }
@@ -422,6 +431,9 @@ func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, 
 func (r *reader) streamBatches(ctx context.Context, out *output, mem memory.Allocator) error {
 	w := &walk{r: r, ctx: ctx, out: out, mem: mem, at: r.after}
 	defer w.release()
+	if err := w.ahead(); err != nil {
+		return err
+	}
 	for {
 		d, err := newDecoder(&feed{queue: slices.Concat([]*message{r.first}, w.dicts), more: w.next, check: r.enough}, mem)
 		if err != nil {
@@ -460,6 +472,7 @@ type walk struct {
 	dicts []*message // that are in force
 	batch *message   // the last batch handed on
 	bad   *message   // one whose body could not be loaded
+	early bool       // dictionaries were loaded before the first batch, and are passed over where they stand
 	found int64      // where the next message is, if the length of one was wrong; 0: that was not so
 }
 
@@ -506,6 +519,9 @@ func (w *walk) next() (*message, error) {
 			return nil, err
 		}
 		w.at = end
+		if m.Kind == flat.Dictionary && w.early {
+			continue
+		}
 		if m.Kind == flat.RecordBatch && w.out.at+m.Batch.Rows <= w.out.rows.From && m.Batch.Rows > 0 {
 			w.out.at += m.Batch.Rows
 			continue

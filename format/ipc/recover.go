@@ -37,10 +37,14 @@ func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (fo
 	return r, []region.Finding{finding("arrow.footer", t.Name, [2]int64{-1, -1}, err)}, nil
 }
 
-// misled is an error if the footer leads to something that is no batch, or not to all, though the messages themselves, one behind the other, are whole.
+// misled is an error if the footer leads to something that is no batch, or not to all, though the messages themselves, one behind the other, are whole;
+// and if its schema is not the one in front of them: who reads the file without recovery has the footer's.
 func (r *reader) misled(ctx context.Context) error {
 	if !r.file {
 		return nil
+	}
+	if r.differs != nil {
+		return r.differs
 	}
 	var first error
 	for i := range r.foot.Batches {

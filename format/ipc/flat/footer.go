@@ -1,6 +1,10 @@
 package flat
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"stoa/fault"
+)
 
 // AppendFooter makes the table Footer of a file. The schema in it is that of message, the flatbuffer of the schema
 // message, which is taken in whole: offsets within it are relative, so they stay true.
@@ -52,4 +56,35 @@ func appendBlocks(b []byte, blocks []Block) []byte {
 		b = le.AppendUint64(b, uint64(x.Body))
 	}
 	return b
+}
+
+// MessageOfFooter makes a schema message of the footer of a file, which is taken in whole: the schema that is in it becomes the message's.
+//
+//	 0 root u32 · vtable 10 bytes · padding u16
+//	16 table: vtable · header · version i16 · header_type u8, padding
+//	   padding u32 · footer, at a multiple of 8
+func MessageOfFooter(footer []byte, version int) ([]byte, error) {
+	t, err := rootTable(footer)
+	if err != nil {
+		return nil, err
+	}
+	schema, ok, err := t.table(1, "schema")
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fault.Rel(t.pos, 4, "schema", "is missing")
+	}
+	const table, inner = 16, 32
+	le := binary.LittleEndian
+	b := le.AppendUint32(make([]byte, 0, inner+len(footer)), table)
+	for _, v := range []uint16{10, 12, 8, 10, 4, 0} { // sizes of vtable and table; places of version, header_type and header
+		b = le.AppendUint16(b, v)
+	}
+	b = le.AppendUint32(b, table-4)
+	b = le.AppendUint32(b, uint32(inner+schema.pos-(table+4)))
+	b = le.AppendUint16(b, uint16(version))
+	b = append(b, Schema, 0)
+	b = le.AppendUint32(b, 0)
+	return append(b, footer...), nil
 }

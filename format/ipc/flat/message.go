@@ -33,6 +33,7 @@ type Header struct {
 	Batch   Batch // of a record batch, or of a dictionary's values
 	ID      int64 // of a dictionary
 	Delta   bool  // of a dictionary: it lengthens an earlier one
+	Endian  int   // of a schema: 0 little, 1 big
 }
 
 // Batch is the table RecordBatch.
@@ -99,6 +100,10 @@ func ParseHeader(b []byte) (Header, error) {
 	}
 	switch h.Kind {
 	case Schema:
+		endian, err := sub.number(0, 2, 0, "schema.endianness")
+		if h.Endian = int(endian); err != nil {
+			return h, err
+		}
 		return h, checkSchema(sub)
 	case Dictionary:
 		return h, parseDictionary(sub, &h)
@@ -341,6 +346,16 @@ type Block struct {
 
 // End is where the body ends.
 func (b Block) End() int64 { return b.Off + int64(b.Meta) + b.Body }
+
+// First is where the first message that f names begins, or end if it names none.
+func (f Footer) First(end int64) int64 {
+	for _, list := range [][]Block{f.Dictionaries, f.Batches} {
+		for _, b := range list {
+			end = min(end, b.Off)
+		}
+	}
+	return end
+}
 
 // ParseFooter reads the table Footer; limit is where the footer itself begins, before which all blocks lie.
 func ParseFooter(b []byte, limit int64) (f Footer, err error) {

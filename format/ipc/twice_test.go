@@ -1,0 +1,183 @@
+package ipc_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/ipc"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+func polarsFile(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func inMemory(b []byte) *store.Memory { return store.NewMemory(map[string][]byte{"t": b}) }
+
+// rowsOf is how many rows a reader gives, and the last error.
+func rowsOf(t *testing.T, r format.Reader) (rows int64, last error) {
+	t.Helper()
+	q := format.Query{}
+	for i := range r.Columns() {
+		q.Cols = append(q.Cols, i)
+	}
+	groups, err := r.RowGroups(t.Context(), format.Part{Ref: "t"}, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups {
+		for b, err := range r.(format.Batcher).Batches(t.Context(), g, q, vec.Range{}, nil) {
+			if err != nil {
+				last = err
+				continue
+			}
+			rows += b.NumRows()
+		}
+	}
+	return rows, last
+}
+
+// TestBareSchema: Polars leaves out the prefix of the schema at the beginning of a file. That is no finding, every byte has an owner, and the rows are those of its footer's schema.
+func TestBareSchema(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*polars*.arrow")
+	if len(files) != 5 {
+		t.Fatal(files)
+	}
+	for _, f := range files {
+		b := polarsFile(t, filepath.Base(f))
+		if string(b[8:12]) == "\xFF\xFF\xFF\xFF" {
+			t.Errorf("%s: its schema has a prefix: it tests nothing", f)
+		}
+		if got := verified(t, inMemory(b)); len(got) != 0 {
+			t.Errorf("%s: %+v", f, got)
+		}
+		for n, err := range ipc.Format.Describe(t.Context(), format.Target{Tree: inMemory(b), Name: "t"}, format.DescribeOptions{}) {
+			if err != nil || n.Kind == region.Gap {
+				t.Errorf("%s: %+v, %v", f, n, err)
+			}
+		}
+	}
+}
+
+// TestBareSchemaTorn: a file of Polars' that is cut anywhere behind its schema gives the batches that are whole.
+func TestBareSchemaTorn(t *testing.T) {
+	b := polarsFile(t, "least.polars.arrow")
+	first := bytes.Index(b, []byte{0xFF, 0xFF, 0xFF, 0xFF}) // the batch
+	const batchEnd = 576                                    // behind its 8 + 200 + 192 bytes
+	for cut := first + 8; cut < len(b); cut++ {
+		r, found, err := ipc.Format.Recover(t.Context(), format.Target{Tree: inMemory(b[:cut]), Name: "t"}, format.OpenOptions{})
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		if len(found) != 1 || found[0].Code != "arrow.footer" {
+			t.Errorf("cut at %d: %+v", cut, found)
+		}
+		rows, last := rowsOf(t, r)
+		if want := int64(3); cut >= batchEnd && rows != want || cut < batchEnd && (rows != 0 || last == nil) {
+			t.Errorf("cut at %d: %d rows, %v", cut, rows, last)
+		}
+		r.Close()
+	}
+	for _, name := range []string{"polars.zstd.arrow", "polars.oldest.arrow"} { // with dictionaries
+		b := polarsFile(t, name)
+		r, _, err := ipc.Format.Recover(t.Context(), format.Target{Tree: inMemory(b[:len(b)-20]), Name: "t"}, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if rows, last := rowsOf(t, r); rows != 20 {
+			t.Errorf("%s: %d rows, %v", name, rows, last)
+		}
+		r.Close()
+	}
+}
+
+// TestLeadingSchemaDamaged: whatever stands in place of the schema at the beginning costs none of the rows of a file with a footer, and verify has a word
+// about it unless it still is a schema of the same fields.
+func TestLeadingSchemaDamaged(t *testing.T) {
+	three, _ := threeBatches(t)
+	first := int(binary.LittleEndian.Uint32(three[12:])) + 16
+	for name, x := range map[string]struct {
+		file []byte
+		rows int64
+		to   int
+	}{"arrow-go": {three, 300, first}, "polars": {polarsFile(t, "least.polars.arrow"), 3, 176}} {
+		for from := 8; from < x.to; from++ {
+			for _, n := range []int{1, 16, x.to - from} {
+				b := bytes.Clone(x.file)
+				for i := from; i < min(from+n, x.to); i++ {
+					b[i] ^= 0x5A
+				}
+				tg := format.Target{Tree: inMemory(b), Name: "t"}
+				r, err := ipc.Format.Open(t.Context(), tg, format.OpenOptions{})
+				if err != nil {
+					t.Fatalf("%s: bytes %d+%d: %v", name, from, n, err)
+				}
+				if rows, last := rowsOf(t, r); rows != x.rows || last != nil {
+					t.Fatalf("%s: bytes %d+%d: %d rows, %v", name, from, n, rows, last)
+				}
+				told := r.(format.Finder).Findings()
+				r.Close()
+				got := verified(t, inMemory(b))
+				if n > 1 && from+n >= x.to && len(got) == 0 && from < 16 {
+					t.Errorf("%s: bytes %d+%d: verify says nothing", name, from, n)
+				}
+				for _, f := range got {
+					if f.Code != "arrow.layout" || f.Severity == region.Error && len(told) == 0 {
+						t.Errorf("%s: bytes %d+%d: %+v, and when read %+v", name, from, n, f, told)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestTwoSchemas: if the schema at the beginning is whole and another than the footer's, the file is read by the footer's, and verify and whoever reads it are told.
+func TestTwoSchemas(t *testing.T) {
+	file, _ := threeBatches(t)
+	at := bytes.Index(file, []byte("\x01\x00\x00\x00n\x00")) + 4
+	file[at] = 'x'
+	want := fault.Span{Object: "t", Off: 8, Len: int64(binary.LittleEndian.Uint32(file[12:])) + 8}
+	tg := format.Target{Tree: inMemory(file), Name: "t"}
+	r, err := ipc.Format.Open(t.Context(), tg, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	told := r.(format.Finder).Findings()
+	for _, got := range [][]region.Finding{told, verified(t, inMemory(file))} {
+		if len(got) != 1 || got[0].Code != "arrow.layout" || got[0].Severity != region.Error || got[0].At != want {
+			t.Errorf("%+v", got)
+		}
+	}
+	if name := r.Schema().Field(0).Name; name != "n" {
+		t.Errorf("the column is %q", name)
+	}
+	saved, found, err := ipc.Format.Recover(t.Context(), tg, format.OpenOptions{})
+	if err != nil || !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "arrow.footer" }) {
+		t.Fatal(found, err)
+	}
+	defer saved.Close()
+	var got []int64
+	groups, _ := saved.RowGroups(t.Context(), format.Part{Ref: "t"}, format.Query{})
+	for b := range saved.(format.Batcher).Batches(t.Context(), groups[0], format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+		got = append(got, b.Column(0).(*array.Int64).Int64Values()...)
+	}
+	if len(got) != 300 || saved.Schema().Field(0).Name != "x" {
+		t.Errorf("recovery has %d rows of column %q", len(got), saved.Schema().Field(0).Name)
+	}
+}
