@@ -51,6 +51,7 @@ type feed struct {
 	batch   int64 // bytes, about; 0: any
 	yield   func(arrow.RecordBatch, error) bool
 	stopped bool
+	wide    bool // see tooWide
 }
 
 // lostRows is an error that says which rows of the row group it takes.
@@ -140,8 +141,18 @@ const firstRows = 256
 const maxBatch = 64 << 20
 
 // some gives rows up to the first error; at is where the batch begins that has it, and step how many rows may be looked at for it.
+// What the library does not take although the format has it is no error: the rest is read with these chunks recoded.
 func (f *feed) some(rows vec.Range) (at, step int64, err error) {
-	c := &columns{r: f.r, group: f.group, parts: f.parts}
+	at, step, err = f.upToError(rows)
+	if !f.wide && f.tooWide(err) {
+		f.wide = true
+		at, step, err = f.upToError(vec.Range{From: at, To: rows.To})
+	}
+	return at, step, err
+}
+
+func (f *feed) upToError(rows vec.Range) (at, step int64, err error) {
+	c := &columns{r: f.r, group: f.group, parts: f.parts, wide: f.wide}
 	defer c.release()
 	step = c.step(f.batch)
 	if err := c.open(f.ctx, rows, f.mem); err != nil {

@@ -159,3 +159,20 @@ func plainOfDeltas(b []byte, width, most int) ([]byte, error) {
 	}
 	return out, nil
 }
+
+// plainOfDeltas32 decodes at most so many numbers of 32 bits. What they are reckoned of may be longer: of the sums only the lowest 32 bits count.
+func plainOfDeltas32(b []byte, most int) ([]byte, error) {
+	d, err := newDeltas(b, 0, most)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, 4*min(d.left, most))
+	for d.left > 0 {
+		v, err := d.next()
+		if err != nil {
+			return nil, err
+		}
+		out = binary.LittleEndian.AppendUint32(out, uint32(v))
+	}
+	return out, nil
+}

@@ -449,6 +449,7 @@ type columns struct {
 	crcs   []*crcWalk
 	buf    []byte
 	other  *recoded // nil: the library reads the file as it is
+	wide   bool     // see feed.tooWide
 }
 
 func (c *columns) path(p *fieldPart) string {

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
@@ -20,8 +22,8 @@ import (
 	"stoa/vec"
 )
 
-// The library has no decoder for DELTA_BYTE_ARRAY of FIXED_LEN_BYTE_ARRAY, which others write. It is given such a chunk as
-// another one: the same pages, not compressed, with these values PLAIN. That chunk is in memory, and lies behind the end of
+// The library has no decoder for DELTA_BYTE_ARRAY of FIXED_LEN_BYTE_ARRAY, which others write, and of DELTA_BINARY_PACKED of INT32 it refuses
+// numbers that are longer than 32 bits, with which others reckon modulo 2^32. It is given such a chunk as another one: the same pages, not compressed, with these values PLAIN. That chunk is in memory, and lies behind the end of
 // the file as the library sees it.
 
 // Encodings: parquet.thrift, Encoding.
@@ -39,19 +41,39 @@ type recoded struct {
 }
 
 // needsRecoding reports whether the library cannot decode a chunk, but we can.
-func needsRecoding(m *metadata.FileMetaData, group, leaf int) bool {
-	c := m.RowGroups[group].Columns[leaf].MetaData
-	return parquet.Type(c.Type) == parquet.Types.FixedLenByteArray && slices.ContainsFunc(c.Encodings, isDeltaBytes)
+func (c *columns) needsRecoding(leaf int) bool {
+	m := c.r.meta.RowGroups[c.group].Columns[leaf].MetaData
+	return parquet.Type(m.Type) == parquet.Types.FixedLenByteArray && slices.ContainsFunc(m.Encodings, isDeltaBytes) || c.wide && c.r.hasDeltas32(c.group, leaf)
 }
 
 func isDeltaBytes[T ~int32 | ~int64](e T) bool { return e == deltaByteArray }
+
+func isDeltas[T ~int32 | ~int64](e T) bool { return e == deltaBinaryPacked }
+
+// hasDeltas32 reports whether a chunk has numbers of 32 bits as deltas.
+func (r *reader) hasDeltas32(group, leaf int) bool {
+	m := r.meta.RowGroups[group].Columns[leaf].MetaData
+	return parquet.Type(m.Type) == parquet.Types.Int32 && slices.ContainsFunc(m.Encodings, isDeltas)
+}
+
+// tooWide reports whether the library refuses deltas of 32-bit numbers because one of them, or what is packed of it, is longer than that. The format's
+// arithmetic is modulo 2^32, and DuckDB writes the first value and the deltas with all their 64 bits. Looking at every page beforehand would cost those
+// who read other files; so it is known when the library says so.
+func (f *feed) tooWide(err error) bool {
+	if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "exceeds INT32 range") && !strings.Contains(err.Error(), "exceeds decoder width 32") {
+		return false
+	}
+	return slices.ContainsFunc(f.parts, func(p fieldPart) bool {
+		return slices.ContainsFunc(p.leaves, func(leaf int) bool { return f.r.hasDeltas32(f.group, leaf) })
+	})
+}
 
 // recode makes the chunks that need it, for rows. Of a field with one column these are not more than the pages of these rows, where that is
 // known; of others, all: the columns must agree where they begin.
 func (c *columns) recode(ctx context.Context, rows vec.Range) error {
 	for _, p := range c.parts {
 		for _, leaf := range p.leaves {
-			if !needsRecoding(c.r.meta, c.group, leaf) || c.refused(leaf) != "" {
+			if !c.needsRecoding(leaf) || c.refused(leaf) != "" {
 				continue
 			}
 			if c.other == nil {
@@ -130,7 +152,7 @@ func withChunk(m *metadata.FileMetaData, group, leaf int, off, data, size, value
 	}
 	d.Encodings = slices.Clone(d.Encodings)
 	for i, e := range d.Encodings {
-		if isDeltaBytes(e) {
+		if isDeltaBytes(e) || isDeltas(e) {
 			d.Encodings[i] = plain
 		}
 	}
@@ -146,12 +168,20 @@ func (c *columns) recodePage(ctx context.Context, leaf int, p *page) error {
 	if err != nil {
 		return err
 	}
-	if p.isData() && p.encoding == deltaByteArray {
-		width := c.r.meta.Schema.Column(leaf).TypeLength()
+	if p.isData() && (p.encoding == deltaByteArray || p.encoding == deltaBinaryPacked) {
+		width := 4
+		if p.encoding == deltaByteArray {
+			width = c.r.meta.Schema.Column(leaf).TypeLength()
+		}
 		if p.values*int64(width) > c.r.limits.Page-int64(len(c.other.more)) {
 			return fault.Limitf(p.body, "", "%d values of %d bytes, the limit is %d", p.values, width, c.r.limits.Page)
 		}
-		if values, err = plainOfDeltas(values, width, int(p.values)); err != nil {
+		if p.encoding == deltaByteArray {
+			values, err = plainOfDeltas(values, width, int(p.values))
+		} else {
+			values, err = plainOfDeltas32(values, int(p.values))
+		}
+		if err != nil {
 			return err
 		}
 		p.encoding = plain

@@ -29,7 +29,7 @@ type unit struct {
 // unitsOf are those of a field of which rows from on are wanted.
 func (c *columns) unitsOf(ctx context.Context, p *fieldPart, from int64) ([]unit, error) {
 	row, together, err := c.seekRow(ctx, p.leaves, from)
-	recoded := slices.ContainsFunc(p.leaves, func(leaf int) bool { return needsRecoding(c.r.meta, c.group, leaf) })
+	recoded := slices.ContainsFunc(p.leaves, func(leaf int) bool { return c.needsRecoding(leaf) })
 	if err != nil || together || recoded || hasMap(&c.r.manifest[p.index]) {
 		return []unit{{leaves: p.leaves, row: row}}, err
 	}
