@@ -1,11 +1,18 @@
 package parquet
 
 import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"stoa/format"
+	"stoa/store"
 	"stoa/vec"
 )
 
@@ -75,5 +82,61 @@ func TestPlainOfDeltas32(t *testing.T) {
 	}
 	if _, err := plainOfDeltas32(page, 2); err == nil {
 		t.Error("more numbers than values")
+	}
+}
+
+// TestSummaries verifies the footers of whole tables that pyarrow and fastparquet write (testdata/make_others.py): with the files beside them they are healthy; and
+// what is missing, cut, or elsewhere is told.
+func TestSummaries(t *testing.T) {
+	verify := func(files map[string][]byte, name string, depth format.Depth) string {
+		var out []string
+		for f := range Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(files), Name: name}, format.OpenOptions{Depth: depth}) {
+			out = append(out, f.Code+": "+f.Message)
+		}
+		return strings.Join(out, "; ")
+	}
+	for dir, part := range map[string]string{"summary.pyarrow": "part-0.parquet", "summary.fastparquet": "part.1.parquet"} {
+		files := map[string][]byte{}
+		names, _ := filepath.Glob("testdata/" + dir + "/*")
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files["t/"+filepath.Base(name)] = b
+		}
+		if len(files) < 3 {
+			t.Fatalf("%s: %d files", dir, len(files))
+		}
+		for name := range files {
+			for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+				if got := verify(files, name, depth); got != "" {
+					t.Errorf("%s, %s: %s", name, depth, got)
+				}
+			}
+		}
+		other := maps.Clone(files)
+		other["t/"+part] = files["t/"+part][:40]
+		if got := verify(other, "t/_metadata", format.Deep); !strings.HasPrefix(got, `parquet.summary: "`+part+`" has 40 bytes`) {
+			t.Errorf("a file that is cut: %s", got)
+		}
+		delete(other, "t/"+part)
+		if got := verify(other, "t/_metadata", format.Deep); got != `parquet.summary: "`+part+`" is not there` {
+			t.Errorf("a file that is missing: %s", got)
+		}
+		other["t/_metadata"] = bytes.ReplaceAll(files["t/_metadata"], []byte(part), []byte("../"+part[3:]))
+		if got := verify(other, "t/_metadata", format.Deep); !strings.Contains(got, `"../`+part[3:]+`" does not lie beside`) {
+			t.Errorf("a file elsewhere: %s", got)
+		}
+		if _, _, err := readAll(store.NewMemory(map[string][]byte{"t": files["t/_metadata"]}), nil, vec.Range{}); err == nil || !strings.Contains(err.Error(), "the data are in another file") {
+			t.Errorf("reading: %v", err)
+		}
+	}
+	b, err := os.ReadFile("testdata/summary.fastparquet/_common_metadata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := verify(map[string][]byte{"x.parquet": b}, "x.parquet", format.Sums); !strings.HasPrefix(got, "parquet.rows: 6,") {
+		t.Errorf("a file of another name that has lost its row groups: %s", got)
 	}
 }

@@ -1,0 +1,78 @@
+package parquet
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/vec"
+)
+
+// A summary (_metadata) is a footer by itself: the row groups of all files of a table, each column chunk with the name of its file.
+
+// isSummary reports whether all column chunks are in other files, and there are some.
+func (r *reader) isSummary() bool {
+	some := false
+	for _, g := range r.meta.RowGroups {
+		if g == nil {
+			return false
+		}
+		for _, c := range g.Columns {
+			if c == nil || c.GetFilePath() == "" {
+				return false
+			}
+			some = true
+		}
+	}
+	return some
+}
+
+// summary checks what a summary says of itself, and that the files that it names are there, and long enough. What is in them is verified where they are.
+func (v *verifier) summary(t format.Target) {
+	rows := int64(0)
+	ends := map[string]int64{} // behind the last byte that is said to be in a file
+	var names []string
+	for g, rg := range v.r.meta.RowGroups {
+		v.find("parquet.sizes", v.r.groupSizes(g))
+		rows += rg.NumRows
+		for k, c := range rg.Columns {
+			name := c.GetFilePath()
+			if _, ok := ends[name]; !ok {
+				names = append(names, name)
+			}
+			ends[name] = max(ends[name], v.r.chunkStart(g, k)+c.MetaData.TotalCompressedSize)
+		}
+	}
+	v.rowCount(t, rows)
+	if gap := v.r.footer.Off - v.r.base - int64(len(magic)); gap > 0 {
+		v.find("parquet.layout", fault.Corruptf(v.r.span(int64(len(magic)), gap), "", "%d bytes that nothing claims", gap))
+	}
+	for _, name := range names {
+		if v.left || v.ctx.Err() != nil || t.At != (vec.Range{}) { // within another file it lies beside nothing
+			return
+		}
+		v.find("parquet.summary", v.named(t, name, ends[name]))
+	}
+}
+
+// named looks for a file that a summary names, which has bytes up to end.
+func (v *verifier) named(t format.Target, name string, end int64) error {
+	at := v.r.footer
+	if !fs.ValidPath(path.Clean(name)) {
+		return fault.Corruptf(at, "file_path", "%q does not lie beside the summary", name)
+	}
+	info, err := t.Tree.Stat(v.ctx, path.Join(path.Dir(t.Name), name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.Corruptf(at, "file_path", "%q is not there", name)
+	case err != nil:
+		return err
+	case info.Dir:
+		return fault.Corruptf(at, "file_path", "%q is a directory", name)
+	case info.Size >= 0 && info.Size < end:
+		return fault.Corruptf(at, "file_path", "%q has %d bytes, the summary has column chunks up to %d", name, info.Size, end)
+	}
+	return nil
+}
