@@ -89,6 +89,9 @@ func (t *managed) readSchema(ctx context.Context) error {
 	name := path.Join(t.path, "Metadata", "schema")
 	obj, err := openObject(ctx, t.tree, name, t.opts.Limits)
 	if errors.Is(err, fs.ErrNotExist) {
+		if !isTable(ctx, t.tree, t.path) {
+			return fault.Corruptf(fault.Span{Object: name}, "", "it looks like a partitioned table (data files of segments in directories NAME=VALUE), but its schema is missing")
+		}
 		return fault.Corruptf(fault.Span{Object: name}, "", "the table has segments, but its schema is missing")
 	}
 	if err != nil {

@@ -50,8 +50,11 @@ func look(ctx context.Context, tg format.Target) (kind, format.Match, error) {
 		k, m, err := lookFile(ctx, tg)
 		return k, m, err
 	}
-	if isTable(ctx, tg.Tree, tg.Name) || partitioned(ctx, tg.Tree, tg.Name, 0) {
+	if isTable(ctx, tg.Tree, tg.Name) {
 		return kindTable, format.Certain, nil
+	}
+	if partitioned(ctx, tg.Tree, tg.Name) {
+		return kindTable, format.Likely, nil
 	}
 	k := kindNone
 	deep := false

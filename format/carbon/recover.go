@@ -49,7 +49,11 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions, saved 
 	if err != nil {
 		return nil, err
 	}
-	tg, k, err := resolve(ctx, tg, &o)
+	at := tg
+	tg, k, err := resolve(ctx, at, &o)
+	if err != nil && k == kindNone && at.Table == "" && holdsPartitions(ctx, at.Tree, at.Name) { // who says that it is a table is believed
+		k, err = kindTable, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -382,12 +386,13 @@ func (t *managed) guessLoads(ctx context.Context) ([]load, error) {
 			}
 		}
 	}))
-	err = errors.Join(err, partitionFiles(ctx, t.tree, t.path, func(_ string, _, files []string) {
+	err = errors.Join(err, partitionFiles(ctx, t.tree, t.path, func(_ string, _, files []string) bool {
 		for _, f := range files {
 			if of, _ := segmentOf(f); of != "" && strings.HasSuffix(f, dataExt) {
 				add(of)
 			}
 		}
+		return true
 	}))
 	var out []load
 	for _, name := range slices.Sorted(maps.Keys(found)) {

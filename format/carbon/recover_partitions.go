@@ -3,6 +3,7 @@ package carbon
 import (
 	"context"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,8 +16,10 @@ import (
 // maxPartitions is how deep directories of partitions are looked into.
 const maxPartitions = 16
 
-// partitionFiles calls give with each directory of partitions below the table's, with the values that its path says, and with the names of the files in it.
-func partitionFiles(ctx context.Context, tree store.Tree, table string, give func(dir string, values, files []string)) error {
+// partitionFiles calls give with each directory of partitions below the table's, with the values that its path says, and with the names of the files in it,
+// until that says no.
+func partitionFiles(ctx context.Context, tree store.Tree, table string, give func(dir string, values, files []string) bool) error {
+	enough := false
 	var below func(dir string, values []string) error
 	below = func(dir string, values []string) error {
 		var dirs, files []string
@@ -32,9 +35,12 @@ func partitionFiles(ctx context.Context, tree store.Tree, table string, give fun
 			}
 		}
 		if len(values) > 0 && len(files) > 0 {
-			give(dir, values, files)
+			enough = !give(dir, values, files)
 		}
 		for _, d := range dirs {
+			if enough {
+				break
+			}
 			if err := below(path.Join(dir, d), append(slices.Clone(values), d)); err != nil {
 				return err
 			}
@@ -50,7 +56,7 @@ func (t *managed) partitionsOf(ctx context.Context, segment string) ([]place, er
 		return t.partitions[segment], nil
 	}
 	found := map[string][]place{}
-	err := partitionFiles(ctx, t.tree, t.path, func(dir string, values, files []string) {
+	err := partitionFiles(ctx, t.tree, t.path, func(dir string, values, files []string) bool {
 		here := map[string]*place{}
 		for _, f := range files {
 			of, _ := segmentOf(f)
@@ -69,6 +75,7 @@ func (t *managed) partitionsOf(ctx context.Context, segment string) ([]place, er
 			p.indexes = currentIndexes(p.indexes)
 			found[of] = append(found[of], *p)
 		}
+		return true
 	})
 	if err != nil {
 		return nil, err
@@ -77,17 +84,74 @@ func (t *managed) partitionsOf(ctx context.Context, segment string) ([]place, er
 	return found[segment], nil
 }
 
-// partitioned reports whether a directory has one of a partition with a data file in it, as the tables have that lost all their metadata.
-func partitioned(ctx context.Context, tree store.Tree, dir string, depth int) bool {
+// maxLooked is how many directories of partitions are looked into before a place counts as a partitioned table.
+const maxLooked = 64
+
+// partitioned reports whether a directory is that of a partitioned table which lost the files that say so: it is no partition itself, nothing else lies there, or
+// CarbonData's own directories do, and the names of the data files say the segments of which they are. Tables of the SDK, which have none, are each one of its own, and so is whatever
+// lies beside files of other systems.
+func partitioned(ctx context.Context, tree store.Tree, dir string) bool {
+	column, own, strange := "", false, false
 	for info, err := range tree.List(ctx, dir) {
-		switch {
-		case err != nil:
+		if err != nil {
 			return false
-		case info.Dir && depth < maxPartitions && hiveDir.MatchString(path.Base(info.Name)):
-			return partitioned(ctx, tree, info.Name, depth+1) // they are all alike
-		case !info.Dir && depth > 0 && strings.HasSuffix(info.Name, dataExt):
+		}
+		base := path.Base(info.Name)
+		name, _, _ := strings.Cut(base, "=")
+		switch {
+		case info.Dir && (base == "Metadata" || base == carbonLocks):
+			own = true
+		case base[0] == '.', base[0] == '_', info.Dir && base == "Fact":
+		case info.Dir && hiveDir.MatchString(base) && (column == "" || strings.EqualFold(name, column)):
+			column = name
+		default:
+			strange = true
+		}
+	}
+	if column == "" || strange && !own || isPartition(ctx, tree, dir) {
+		return false
+	}
+	looked, data, misfits := 0, 0, false
+	err := partitionFiles(ctx, tree, dir, func(_ string, _, files []string) bool {
+		for _, f := range files {
+			of, _ := segmentOf(f)
+			switch {
+			case strings.HasSuffix(f, dataExt):
+				data++
+				misfits = misfits || !segmentNumber.MatchString(of) && (of != "" || !own) // some old names do not say it
+			case !ownData.MatchString(f) && !ownAnywhere.MatchString(f):
+				misfits = misfits || !own
+			}
+		}
+		looked++
+		return !misfits && looked < maxLooked
+	})
+	return err == nil && data > 0 && !misfits
+}
+
+// isPartition reports whether a directory is a partition, and not a table: by its name, or, of the working directory, by what lies above.
+func isPartition(ctx context.Context, tree store.Tree, dir string) bool {
+	dir = path.Clean(dir)
+	if base := path.Base(dir); base != "." && base != ".." {
+		return hiveDir.MatchString(base)
+	}
+	for range maxPartitions {
+		dir = path.Join(dir, "..")
+		if isTable(ctx, tree, dir) {
 			return true
 		}
 	}
 	return false
+}
+
+// segmentNumber is the name of a segment: a number, and behind a dot how often it was merged.
+var segmentNumber = regexp.MustCompile(`^\d+(\.\d+)?$`)
+
+// holdsPartitions reports whether a data file lies in a directory NAME=VALUE of a place, which may but need not be a partitioned table.
+func holdsPartitions(ctx context.Context, tree store.Tree, dir string) (holds bool) {
+	err := partitionFiles(ctx, tree, dir, func(_ string, _, files []string) bool {
+		holds = slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, dataExt) })
+		return !holds
+	})
+	return holds && err == nil
 }

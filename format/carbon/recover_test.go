@@ -2,6 +2,7 @@ package carbon_test
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -355,5 +356,74 @@ func TestRecoverPartitions(t *testing.T) {
 	rows, found, err := recovered(t, lacking(t, whole, "Metadata/"), "t") // the columns are those of the data files
 	if err != nil || len(rows) != 65 || !has(found, "carbon.schema.damaged") {
 		t.Errorf("without metadata: %v, %d rows, %v", err, len(rows), found)
+	}
+}
+
+// TestDirectoriesOfTables: directories NAME=VALUE with tables of the SDK, one each, are no partitioned table, nor are directories with segments' files beside files of others;
+// what CarbonData's own directories lie beside is one, also if names of files do not say the segment.
+func TestDirectoriesOfTables(t *testing.T) {
+	sdk := map[string][]byte{}
+	for i, from := 0, loaded(t, filepath.Join(golden2, "v3/onerow/table")); i < 3; i++ {
+		for _, n := range from.Names() {
+			sdk[fmt.Sprintf("t/day=%d/%s", i, strings.TrimPrefix(n, "t/"))] = from.Bytes(n)
+		}
+	}
+	with := func(tree *store.Memory, files ...string) *store.Memory {
+		out := map[string][]byte{}
+		for _, n := range tree.Names() {
+			out[n] = tree.Bytes(n)
+		}
+		for _, n := range files {
+			out[n] = []byte("a,b\n1,2\n")
+		}
+		return store.NewMemory(out)
+	}
+	bare := lacking(t, loaded(t, filepath.Join(golden2, "managed/managed_part")), "Metadata/")
+	for what, c := range map[string]struct {
+		tree  *store.Memory
+		table bool
+	}{
+		"tables of the SDK":             {store.NewMemory(sdk), false},
+		"tables of the SDK and locks":   {with(store.NewMemory(sdk), "t/LockFiles/a.lock"), false},
+		"tables of the SDK, a file":     {with(store.NewMemory(sdk), "t/x.csv"), false},
+		"partitions":                    {bare, true},
+		"partitions and what is hidden": {with(bare, "t/_SUCCESS", "t/.x.crc"), true},
+		"partitions and a file":         {with(bare, "t/x.csv"), false},
+		"partitions with a file":        {with(bare, "t/country=c0/y=2019/x.csv"), false},
+		"partitions and a directory":    {with(bare, "t/else/x.csv"), false},
+		"partitions of two columns":     {with(bare, "t/other=1/part-0-0_batchno0-0-0-1.snappy.carbondata"), false},
+		"partitions and a table":        {with(bare, "t/country=c3/part-0-0_batchno0-0-null-1.snappy.carbondata"), false},
+		"partitions, locks and a file":  {with(bare, "t/x.csv", "t/LockFiles/a.lock"), true},
+		"partitions of old names":       {with(store.NewMemory(nil), "t/LockFiles/a.lock", "t/a=1/part-0-0_batchno0-0-1.carbondata"), true},
+		"old names":                     {with(store.NewMemory(nil), "t/a=1/part-0-0_batchno0-0-1.carbondata"), false},
+		"no data files":                 {with(store.NewMemory(nil), "t/LockFiles/a.lock", "t/a=1/x.parquet"), false},
+	} {
+		sure, err := carbon.Format.Probe(t.Context(), format.Target{Tree: c.tree, Name: "t"})
+		if err != nil || (sure != format.No) != c.table {
+			t.Errorf("%s: %v, %v", what, sure, err)
+		}
+	}
+	if rows, _, err := recovered(t, with(bare, "t/x.csv"), "t"); err != nil || len(rows) != 65 { // --from carbon says that it is a table
+		t.Errorf("partitions and a file: %d rows, %v", len(rows), err)
+	}
+	if sure, err := carbon.Format.Probe(t.Context(), format.Target{Tree: bare, Name: "t/country=c0"}); err != nil || sure != format.No {
+		t.Errorf("a partition: %v, %v", sure, err)
+	}
+	if _, _, err := read(t, "t", stoa.OpenOptions{Tree: bare}, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "like a partitioned table") {
+		t.Errorf("partitions: %v", err)
+	}
+	tables := map[string]int64{}
+	for e, err := range stoa.List(t.Context(), "t", stoa.OpenOptions{Tree: with(store.NewMemory(sdk), "t/x.csv")}) {
+		if err != nil {
+			t.Error(err)
+		}
+		tables[e.Place] = e.Rows
+	}
+	if len(tables) != 4 || tables["t/day=0"] != 1 || tables["t/day=2"] != 1 {
+		t.Errorf("listed: %v", tables)
+	}
+	t.Chdir(filepath.Join(golden2, "managed/managed_part/country=c0"))
+	if sure, err := carbon.Format.Probe(t.Context(), format.Target{Tree: store.Local{}, Name: "."}); err != nil || sure != format.No {
+		t.Errorf("a partition, from inside: %v, %v", sure, err)
 	}
 }
