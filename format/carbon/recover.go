@@ -195,7 +195,7 @@ func (t *managed) guessStatus(ctx context.Context, why error) error {
 		if loads, err = t.guessLoads(ctx); err != nil || len(loads) == 0 {
 			return why
 		}
-		how = fmt.Sprintf("all %d segments that have a directory or a segment file are read, also those that were compacted or deleted; ", len(loads))
+		how = fmt.Sprintf("all %d segments that have a directory or a segment file are read, also those that were compacted or deleted; %s", len(loads), compactions(loads))
 	}
 	t.loads = loads
 	deletes, err := t.guessDeletes(ctx)
@@ -204,6 +204,21 @@ func (t *managed) guessStatus(ctx context.Context, why error) error {
 	}
 	t.saved([]region.Finding{saying("carbon.status.damaged", e.At, t.path, "%v: %s%s", why, how, deletes)})
 	return nil
+}
+
+// compactions says which segments have the rows of others once more: N.1 is what N and others, which no name says, were compacted to.
+func compactions(loads []load) string {
+	var all []string
+	for i := range loads {
+		if name := loads[i].Name; segmentNumber.MatchString(name) && strings.Contains(name, ".") {
+			all = append(all, name)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	first, _, _ := strings.Cut(all[0], ".")
+	return fmt.Sprintf("%s came of compacting (%s of %s and others), and the rows of what was compacted are there twice if it is there still (--source-opt segments=N,N,… reads only what it names); ", strings.Join(all, ", "), all[0], first)
 }
 
 // updatesPrefix is with what the names of update statuses begin; their time follows.

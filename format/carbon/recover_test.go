@@ -103,6 +103,27 @@ func TestRecoverStatus(t *testing.T) {
 	}
 }
 
+// TestRecoverCompacted: without the status nobody knows which segments were compacted; that their rows are there twice is told, and which segments to name. The rows are Spark's.
+func TestRecoverCompacted(t *testing.T) {
+	whole := loaded(t, filepath.Join(golden2, "managed/managed_compact"))
+	_, right, err := read(t, "t", stoa.OpenOptions{Tree: whole}, stoa.ScanSpec{})
+	if err != nil || len(right) != 100 {
+		t.Fatal(len(right), err)
+	}
+	tree := lacking(t, whole, "tablestatus")
+	rows, found, err := recovered(t, tree, "t")
+	if err != nil || len(rows) != 200 || !has(found, "carbon.status.damaged") || !strings.Contains(found[0].Message, "0.1 came of compacting (0.1 of 0 and others)") {
+		t.Errorf("%v, %d rows, %v", err, len(rows), found)
+	}
+	_, rows, err = read(t, "t", stoa.OpenOptions{Tree: tree, Recover: true, Opts: map[string]string{"segments": "0.1"}}, stoa.ScanSpec{})
+	if err != nil || differ(rows, right, true) != "" {
+		t.Errorf("segment 0.1: %v, %s", err, differ(rows, right, true))
+	}
+	if _, found, _ := recovered(t, lacking(t, loaded(t, filepath.Join(golden2, "managed/managed1")), "tablestatus"), "t"); strings.Contains(found[0].Message, "compacting") {
+		t.Errorf("not compacted: %v", found)
+	}
+}
+
 // TestRecoverColumnIDs: a column's id that is damaged in the schema costs no row: all data files have the other one. One that is damaged in a data file costs that file's
 // rows, as long as there is another file that has the schema's.
 func TestRecoverColumnIDs(t *testing.T) {
