@@ -28,6 +28,7 @@ func TestCodes(t *testing.T) {
 		{CSV, "a,b\n1,2\n3\n4,5\n", "", `csv.row t[8+2] "line 3" [1 2] 1: 1 fields, the table has 2 columns: the row cannot be cut into columns`},
 		{TSV, "a\tb\n1\t2\n3\n4\t5\n", "", `tsv.row t[8+2] "line 3" [1 2] 1: 1 fields, the table has 2 columns: the row cannot be cut into columns`},
 		{CSV, "a\n300\n", "a: int8", `csv.row t[2+3] "line 2, column \"a\"" [0 1] 1: "300" is not a value of type int8`},
+		{CSV, "a,b\n\"x\"y,\"m\nn\"\n1,2\n", "", `csv.row t[4+3] "line 2" [0 1] 1: a closing quote is followed by 'y' instead of a separator or the end of the line; the record is taken to end with line 3`},
 		{CSV, "a,b\n1,\"x\"y\n", "", `csv.row t[6+3] "line 2" [0 1] 1: a closing quote is followed by 'y' instead of a separator or the end of the line`},
 		{CSV, "a,b\n1,2\n3,\"x", "", `csv.text t[10+2] "line 3" [-1 -1] -1: the quote that is opened here is not closed`},
 		{TSV, "a\t\"b\n1\t2\n", "", `tsv.text t[2+7] "line 1" [-1 -1] -1: the quote that is opened here is not closed`},

@@ -138,6 +138,7 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 		return nil, nil, 0, err
 	}
 	names = c.names(s)
+	s.columns = len(names)
 	seen = make([]class, len(names))
 	if !c.header {
 		c.look(s, seen)
@@ -146,7 +147,7 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	for n < sampleRows && s.in.offset() < sampleBytes {
 		if err := s.next(len(names) == 1); err != nil {
 			var one *rowError
-			if err = s.resume(err, len(names)); errors.As(err, &one) {
+			if err = s.resume(err); errors.As(err, &one) {
 				continue // what is behind it tells of types, too
 			}
 			if err == io.EOF || errors.Is(err, fault.Corrupt) {
@@ -225,6 +226,7 @@ func (c *csvOptions) rows(in *input, sc *arrow.Schema) (records, error) {
 			return nil, err
 		}
 	}
+	r.columns = sc.NumFields()
 	return r, nil
 }
 
@@ -271,7 +273,7 @@ func (r *csvRows) weight() int64 { return r.in.offset() + r.p.filled*bytesOfMiss
 
 func (r *csvRows) next() error {
 	if err := r.csvScanner.next(r.sc.NumFields() == 1); err != nil {
-		return r.resume(err, r.sc.NumFields())
+		return r.resume(err)
 	}
 	return nil
 }

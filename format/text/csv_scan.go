@@ -26,11 +26,11 @@ type csvScanner struct {
 	size    int64  // of the record in bytes
 	below   int64  // lines gone through, the record's included
 	again   int64  // bytes gone through once more behind quotes that a record could not be cut for
+	columns int    // of the table; 0: not known yet
 }
 
-// mostAgain bounds what may be gone through once more: a text in which each line opens a quote that never ends would
-// be read to its end for each of them.
-const mostAgain = 1 << 30
+// mostAgain bounds what may be gone through once more, and mostBehind how far behind a wrong quote the one is looked for that ends its field.
+const mostAgain, mostBehind = 1 << 30, 1 << 20
 
 func newCSVScanner(in *input, comma byte) *csvScanner { return &csvScanner{in: in, comma: comma} }
 
@@ -72,11 +72,13 @@ func (s *csvScanner) record() (n, lines int, err error) {
 // errMore says that the record does not end in the buffer.
 var errMore = fault.Bugf("more bytes are needed")
 
-// parse cuts one record at the start of b. end says that nothing comes behind b.
+// parse cuts one record at the start of b. end says that nothing comes behind b. A record with a wrong quote is cut as a whole, too:
+// its other fields may have line ends in them, and what is behind these is no record.
 func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
 	s.fields = s.fields[:0]
 	s.scratch = s.scratch[:0]
 	lines = 1
+	var wrong error // of its first wrong quote
 	if len(b) == 0 {
 		return 0, 0, errMore
 	}
@@ -85,7 +87,14 @@ func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
 		var f csvField
 		if at < len(b) && b[at] == '"' {
 			var more int
-			if f, stop, more, err = s.quoted(b, at, end); err != nil {
+			f, stop, more, err = s.quoted(b, at, end)
+			if quoteOf(err) != nil {
+				if wrong == nil {
+					wrong = err
+				}
+				stop, more, err = s.pass(b, at, stop, end)
+			}
+			if err != nil {
 				return 0, 0, err
 			}
 			lines += more
@@ -98,7 +107,7 @@ func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
 				return 0, 0, errMore
 			}
 			s.add(f, true)
-			return stop, lines, nil
+			return stop, lines, within(wrong, stop, lines)
 		}
 		if b[stop] == s.comma {
 			if s.in.most > 0 && int64(len(s.fields)) >= s.in.most {
@@ -109,7 +118,8 @@ func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
 			continue
 		}
 		s.add(f, b[stop] == '\n')
-		return stop + 1 + bool2int(b[stop] == '\r'), lines, nil
+		n = stop + 1 + bool2int(b[stop] == '\r')
+		return n, lines, within(wrong, n, lines)
 	}
 }
 
@@ -171,56 +181,115 @@ func (s *csvScanner) quoted(b []byte, at int, end bool) (f csvField, stop, lines
 
 // follows looks at what is behind a closing quote.
 func (s *csvScanner) follows(b []byte, at, i int, end bool) error {
-	switch {
-	case i == len(b), b[i] == s.comma, b[i] == '\n':
-		return nil
-	case b[i] == '\r' && i+1 == len(b) && !end:
-		return errMore
-	case b[i] == '\r' && i+1 < len(b) && b[i+1] == '\n':
-		return nil
+	ends, err := s.ends(b, i, end)
+	if err == nil && !ends {
+		return s.fail(at, i-at, "a closing quote is followed by %q instead of a separator or the end of the line", b[i])
 	}
-	return s.fail(at, i-at, "a closing quote is followed by %q instead of a separator or the end of the line", b[i])
-}
-
-// resume goes on behind a record that could not be cut, at the line behind that of the quote which was to blame; behind the record's
-// first line if it has more fields by then than there are columns, because an earlier quote must be wrong. It makes err one that
-// concerns a row only, unless there is no such line, or this happened too often.
-func (s *csvScanner) resume(err error, columns int) error {
-	e, ok := err.(*fault.Error)
-	if !ok {
-		return err
-	}
-	q, ok := e.Cause.(*quoteError)
-	if !ok {
-		return err
-	}
-	rest, at := s.in.rest(), q.at
-	if len(s.fields) >= columns {
-		at = 0
-	}
-	line := at + bytes.IndexByte(rest[at:], '\n') + 1
-	if line == at {
-		return err
-	}
-	if s.again += max(0, int64(q.at+q.n-line)); s.again > mostAgain {
-		return err
-	}
-	s.below += int64(bytes.Count(rest[:line], []byte{'\n'}))
-	s.in.at += line
-	e.Cause = &rowError{err: q}
 	return err
 }
 
-// quoteError says why a record cannot be cut: the quote at at in it, behind which n bytes were gone through.
+// ends reports whether a field that is quoted can end before b[i].
+func (s *csvScanner) ends(b []byte, i int, end bool) (bool, error) {
+	switch {
+	case i == len(b) && !end, i+1 == len(b) && b[i] == '\r' && !end:
+		return false, errMore
+	case i == len(b), b[i] == s.comma, b[i] == '\n':
+		return true, nil
+	}
+	return b[i] == '\r' && i+1 < len(b) && b[i+1] == '\n', nil
+}
+
+// pass finds the end of a field with a wrong quote, which begins at b[at]. b[i] is what no closing quote can be followed by; 0: there is no closing
+// quote. Either the opening quote is wrong, or that before b[i]: an unquoted field ends at the next separator, one with a quote too many in
+// it at the next quote that can end it, unless another field begins before.
+func (s *csvScanner) pass(b []byte, at, i int, end bool) (stop, lines int, err error) {
+	if i == 0 || s.begins(b, i-1) && s.whole(b, at, i) {
+		return at + s.bare(b[at:]), 0, nil
+	}
+	far := max(i, int(min(int64(i+mostBehind), s.in.limit)))
+	stop = i + s.bare(b[i:])
+	for j := i; ; {
+		k := bytes.IndexByte(b[j:max(j, min(len(b), far))], '"')
+		if k < 0 && !end && len(b) < far {
+			return 0, 0, errMore
+		}
+		if k += j; k < j || s.begins(b, k) {
+			break
+		}
+		if j = k + 1; j < len(b) && b[j] == '"' {
+			j++
+			continue
+		}
+		ends, err := s.ends(b, j, end)
+		if err != nil {
+			return 0, 0, err
+		}
+		if ends {
+			stop = j
+			break
+		}
+	}
+	return stop, bytes.Count(b[at:stop], []byte{'\n'}), nil
+}
+
+// begins reports whether the quote at b[k] is where a field can begin.
+func (s *csvScanner) begins(b []byte, k int) bool { return b[k-1] == s.comma || b[k-1] == '\n' }
+
+// whole reports whether a record can end before b[i] if the quote at b[at] is no opening one: with as many fields as there are columns.
+func (s *csvScanner) whole(b []byte, at, i int) bool {
+	n := bytes.IndexByte(b[at:i], '\n')
+	return n < 0 || s.columns == 0 || len(s.fields)+1+bytes.Count(b[at:at+n], []byte{s.comma}) == s.columns
+}
+
+// resume goes on behind a record with a wrong quote. It makes err one that concerns a row only, unless nothing is behind it, or this happened
+// too often.
+func (s *csvScanner) resume(err error) error {
+	q := quoteOf(err)
+	if q == nil || s.in.rest()[q.size-1] != '\n' {
+		return err
+	}
+	if s.again += max(0, int64(q.at+q.n-q.size)); s.again > mostAgain {
+		return err
+	}
+	s.below += int64(q.lines)
+	s.in.at += q.size
+	if q.lines > 1 {
+		q.reason = fmt.Sprintf("%s; the record is taken to end with line %d", q.reason, s.below)
+	}
+	err.(*fault.Error).Cause = &rowError{err: q}
+	return err
+}
+
+// quoteError says why a record cannot be cut: the quote at at in it, behind which n bytes were gone through. As far as can be told the record has
+// size bytes and so many lines.
 type quoteError struct {
-	reason string
-	at, n  int
+	reason      string
+	at, n       int
+	size, lines int
 }
 
 func (e *quoteError) Error() string { return e.reason }
 
+// quoteOf is what a wrong quote gave; nil if err is something else.
+func quoteOf(err error) *quoteError {
+	e, ok := err.(*fault.Error)
+	if !ok {
+		return nil
+	}
+	q, _ := e.Cause.(*quoteError)
+	return q
+}
+
+// within notes how large the record is that has the wrong quote, if there is one.
+func within(wrong error, size, lines int) error {
+	if q := quoteOf(wrong); q != nil {
+		q.size, q.lines = size, lines
+	}
+	return wrong
+}
+
 // fail places an error in the record that is being parsed, at bytes from its start.
 func (s *csvScanner) fail(at, n int, format string, args ...any) error {
 	line := s.below + 1 + int64(bytes.Count(s.in.rest()[:at], []byte{'\n'}))
-	return &fault.Error{Class: fault.Corrupt, At: s.in.span(s.off+int64(at), int64(n)), Path: linePath(line, ""), Cause: &quoteError{fmt.Sprintf(format, args...), at, n}}
+	return &fault.Error{Class: fault.Corrupt, At: s.in.span(s.off+int64(at), int64(n)), Path: linePath(line, ""), Cause: &quoteError{reason: fmt.Sprintf(format, args...), at: at, n: n}}
 }
