@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -134,15 +135,16 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	if n := len(s.fields); int64(n) > s.in.most {
 		return nil, nil, 0, fault.Limitf(s.in.span(s.off, s.size), linePath(s.line, ""), "the line has %d fields, and at most %d are read (--max-fields)", n, s.in.most)
 	}
-	if err := s.unixLines(); err != nil {
-		return nil, nil, 0, err
-	}
+	bare, ended := s.bareCR(), s.in.buf[s.in.at-1] == '\n'
 	names = c.names(s)
 	s.columns = len(names)
 	seen = make([]class, len(names))
 	if !c.header {
 		c.look(s, seen)
 		n++
+	}
+	if bare && (!ended || c.header && !s.in.more()) {
+		return nil, nil, 0, fault.Unsupportedf(s.in.span(s.off, s.size), linePath(s.line, ""), "a line ends in CR alone; only LF and CR LF end lines here (tr '\\r' '\\n' makes them of it)")
 	}
 	for n < sampleRows && s.in.offset() < sampleBytes {
 		if err := s.next(len(names) == 1); err != nil {
@@ -163,15 +165,10 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	return names, seen, n, nil
 }
 
-// unixLines refuses a text whose lines end in CR alone: all of it would be one record, the names of columns without rows. Further
-// on a CR is a character as any other.
-func (s *csvScanner) unixLines() error {
-	for _, f := range s.fields {
-		if !f.quoted && bytes.IndexByte(f.b, '\r') >= 0 {
-			return fault.Unsupportedf(s.in.span(s.off, s.size), linePath(s.line, ""), "a line ends in CR alone; only LF and CR LF end lines here (tr '\\r' '\\n' makes them of it)")
-		}
-	}
-	return nil
+// bareCR reports whether a CR is in the record, not in quotes, that no LF follows. Where such a record is the whole text, or that has no LF, its
+// lines end in CR alone: all of them would be one record, the names of columns without rows. Else a CR is a character as any other.
+func (s *csvScanner) bareCR() bool {
+	return slices.ContainsFunc(s.fields, func(f csvField) bool { return !f.quoted && bytes.IndexByte(f.b, '\r') >= 0 })
 }
 
 // names of the columns: of the header, made unique; c1, c2, … without.

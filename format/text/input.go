@@ -153,6 +153,9 @@ func (in *input) cut() error {
 	return nil
 }
 
+// more reports whether anything is left, which may be an error.
+func (in *input) more() bool { return len(in.rest()) > 0 || in.fill() != io.EOF }
+
 // rest is what is in the buffer and not consumed.
 func (in *input) rest() []byte { return in.buf[in.at:] }
 

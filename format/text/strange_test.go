@@ -226,14 +226,42 @@ func TestFarQuotes(t *testing.T) {
 	}
 }
 
-// TestLinesOfCR: a text whose lines end in CR alone has no rows, but is not empty.
+// TestLinesOfCR: a text whose lines end in CR alone has no rows, but is not empty. Where LF ends a line, CR is a character of a name or a value.
 func TestLinesOfCR(t *testing.T) {
-	var found []string
-	for f := range CSV.Verify(context.Background(), format.Target{Tree: tree("a,b\r1,2\r3,4\r"), Name: "t"}, format.OpenOptions{}) {
-		found = append(found, fmt.Sprint(f.Code, f.At, f.Path))
-	}
-	if want := "[csv.unreadablet[0+12]line 1]"; fmt.Sprint(found) != want {
-		t.Errorf("%v, want %s", found, want)
+	for _, c := range []struct {
+		text, header string
+		want         string // of verify; else the rows
+	}{
+		{"a,b\r1,2\r3,4\r", "true", "[csv.unreadablet[0+12]line 1]"},
+		{"a,b\r1,2\r3,4\r", "false", "[csv.unreadablet[0+12]line 1]"},
+		{"a,b\r1,2\r3,4\n", "true", "[csv.unreadablet[0+12]line 1]"},
+		{"1,foo\rbar\n2,baz\n", "false", `{"c1":1,"c2":"foo\rbar"}|{"c1":2,"c2":"baz"}|`},
+		{"1,foo\rbar\n", "false", `{"c1":1,"c2":"foo\rbar"}|`},
+		{"a,b\r\r\n1,2\r\r\n", "true", `{"a":1,"b\r":"2\r"}|`},
+		{"a\rx,b\n1,2", "true", `{"a\rx":1,"b":2}|`},
+		{"\"a\rx\",b\r\n", "true", ""},
+		{"a,b\r", "true", ""},
+	} {
+		var found []string
+		for f := range CSV.Verify(context.Background(), format.Target{Tree: tree(c.text), Name: "t"}, format.OpenOptions{Opts: map[string]string{"header": c.header}}) {
+			found = append(found, fmt.Sprint(f.Code, f.At, f.Path))
+		}
+		got := fmt.Sprint(found)
+		if found == nil {
+			var buf strings.Builder
+			sc, batches, errs := read(CSV, tree(c.text), map[string]string{"header": c.header}, nil, vec.Range{})
+			w := NewJSONLWriter(&buf, sc)
+			for _, b := range batches {
+				if err := w.Write(b); err != nil || errs != nil {
+					t.Fatal(err, errs)
+				}
+			}
+			w.Flush()
+			got = strings.ReplaceAll(buf.String(), "\n", "|")
+		}
+		if got != c.want {
+			t.Errorf("%q, header=%s: %s, want %s", c.text, c.header, got, c.want)
+		}
 	}
 	if got, strange := rowsAfter(t, CSV, "a,b\r\n1,x\ry\r\n"); got != "{\"a\":1,\"b\":\"x\\ry\"}\n" || strange != nil {
 		t.Error(got, strange)
