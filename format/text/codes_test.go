@@ -38,6 +38,7 @@ func TestCodes(t *testing.T) {
 		{TSV, "", "", `tsv.empty t "" [-1 -1] -1: the file is empty: it has not even a header`},
 		{CSV, "a,b\n" + big + big, "", `csv.unreadable t[4+262140] "record" [-1 -1] -1: the record that begins at byte 4 of the text is longer than 16384 bytes, an eighth of --max-page; a quote may be missing`},
 		{TSV, "a\rb\r", "", `tsv.unreadable t[0+4] "line 1" [-1 -1] -1: a line ends in CR alone; only LF and CR LF end lines here (tr '\r' '\n' makes them of it)`},
+		{JSONL, "1,2\n{\"a\":1,}\n", "", `jsonl.row t[1+1] "line 1" [0 1] 1: no line is a JSON object; a text of another format is read with --from: ',' after the value`},
 		{JSONL, "{\"a\":1}\n{\"a\":1,}\n", "", `jsonl.row t[15+1] "line 2" [1 2] 1: '}' where a name in quotes is expected`},
 		{JSONL, "{\"a\":1}\n{\"a\":\"x\",\"b\":[1]}\n", "a: int64, b: list<int64>", `jsonl.row t[13+1] "line 2, column \"a\"" [1 2] 1: "x" is not a value of type int64`},
 	} {

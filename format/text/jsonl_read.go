@@ -106,7 +106,12 @@ func sampleJSON(in *input) (*shape, int, error) {
 		}
 		if err := p.isObject(); err != nil {
 			if first == nil {
-				first = blameJSON(in, line, off, int64(len(b)), err, "")
+				hint := ""
+				p.reset(b)
+				if c := p.peek(); c != '{' && c != '[' {
+					hint = "no line is a JSON object; a text of another format is read with --from"
+				}
+				first = blameJSON(in, line, off, int64(len(b)), err, hint)
 			}
 			continue
 		}

@@ -85,7 +85,10 @@ func probeJSONL(ctx context.Context, t format.Target) (format.Match, error) {
 	if whole && len(bytes.TrimSpace(b)) == 0 {
 		return format.Likely, nil
 	}
-	if hasObject(b, whole) { // others are damaged, or no text, such as a hole of zeros: the reader says where
+	if isText(b) && delimited(b, whole, ',')+delimited(b, whole, '\t') > format.No && !mostlyObjects(b) {
+		return format.No, nil // by its name only
+	}
+	if hasObject(b, whole) || !whole && hole(b) { // others are damaged, or no text, such as a hole of zeros: the reader says where
 		return format.Maybe, nil
 	}
 	return format.No, nil
@@ -108,6 +111,24 @@ func hasObject(b []byte, whole bool) bool {
 	}
 	return false
 }
+
+// mostlyObjects reports whether most lines are JSON objects, such as those around a damaged one.
+func mostlyObjects(b []byte) bool {
+	n := 0
+	for line := range bytes.Lines(b) {
+		switch p := (jsonParser{b: line}); {
+		case p.peek() == 0 && p.at == len(line): // blank
+		case p.isObject() == nil:
+			n++
+		default:
+			n--
+		}
+	}
+	return n > 0
+}
+
+// hole reports whether b is all zeros, or these and then a line that does not end.
+func hole(b []byte) bool { return len(b) > 0 && b[0] == 0 && bytes.IndexByte(b, '\n') < 0 }
 
 func probeCSV(ctx context.Context, t format.Target, name string, comma byte) (format.Match, error) {
 	b, whole, err := head(ctx, t)
