@@ -369,7 +369,7 @@ func TestProbe(t *testing.T) {
 		}{{CSV, c.csv}, {TSV, c.tsv}, {JSONL, c.jsonl}} {
 			m, err := f.f.Probe(context.Background(), format.Target{Tree: tr, Name: c.name})
 			if m != f.want || err != nil {
-				t.Errorf("%s of %s %q: %d, %v, want %d", f.f.Name, c.name, c.in, m, err, f.want)
+				t.Errorf("%s of %s %.60q: %d, %v, want %d", f.f.Name, c.name, c.in, m, err, f.want)
 			}
 		}
 	}

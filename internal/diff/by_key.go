@@ -361,7 +361,7 @@ func (k *keyed) differ(p pairing) {
 				continue
 			}
 			if cell[side], cells[side] = c.cut(cells[side]); show {
-				text[side] = c.show(cell[side])
+				text[side] = c.show(cell[side], side)
 			}
 		}
 		if p.a != nil && p.b != nil {
@@ -387,10 +387,10 @@ func (k *keyed) showKey(key []byte, at [2]int64) (out []Cell) {
 		cell, key = c.cut(key)
 		shown := Cell{Column: c.name}
 		if at[0] >= 0 {
-			shown.A = c.show(cell)
+			shown.A = c.show(cell, 0)
 		}
 		if at[1] >= 0 {
-			shown.B = c.show(cell)
+			shown.B = c.show(cell, 1)
 		}
 		out = append(out, shown)
 	}

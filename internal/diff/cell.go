@@ -61,6 +61,8 @@ type shape struct {
 	reals bool     // there are floating-point numbers in it
 	text  int      // of octets: the side (1 or 2) whose text may be the other's bytes in base64, as CSV and JSON have these; 0: neither
 	codes bool     // there are such octets in it
+	unfit bool     // of such octets: a text was seen that is no base64
+	coded bool     // of such octets: the text is read as base64, in all cells
 }
 
 // clock is what an instant is shown as.
@@ -270,7 +272,11 @@ func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {
 		}
 		return append(dst, 0)
 	case octets:
-		return appendBytes(dst, content(arr, i))
+		b := content(arr, i)
+		if s.text == side+1 && !s.unfit {
+			b = s.decode(b)
+		}
+		return appendBytes(dst, b)
 	case instant:
 		sec, nano := when(arr, i)
 		return binary.AppendUvarint(binary.AppendVarint(dst, sec), nano)
@@ -511,10 +517,30 @@ func (s *shape) size(b []byte) int {
 	return n + k + int(size)
 }
 
-// loose reports whether cells may be equal whose bytes are not.
-func (s *shape) loose(tol tolerance) bool { return s.codes || s.reals && tol != (tolerance{}) }
+// decode is what a text stands for. It notes one that is no base64.
+func (s *shape) decode(b []byte) []byte {
+	raw, err := base64.StdEncoding.AppendDecode(nil, b)
+	s.unfit = err != nil || !bytes.Equal(base64.StdEncoding.AppendEncode(nil, raw), b) // line ends and bits behind the last are passed over
+	if s.coded && !s.unfit {
+		return raw
+	}
+	return b
+}
 
-// equal compares two cells, a of side 0 and b of side 1: floating-point numbers within the tolerance, bytes also with the text that they are in base64.
+// read has all text that may be base64 read as that, or as it is. It reports whether there is any.
+func (s *shape) read(coded bool) (some bool) {
+	s.coded = coded && s.text != 0 && !s.unfit
+	some = s.coded
+	for _, kid := range s.kids {
+		some = kid.read(coded) || some
+	}
+	return some
+}
+
+// loose reports whether cells may be equal whose bytes are not.
+func (s *shape) loose(tol tolerance) bool { return s.reals && tol != (tolerance{}) }
+
+// equal compares two cells, floating-point numbers within the tolerance.
 func (s *shape) equal(a, b []byte, tol tolerance) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -523,13 +549,8 @@ func (s *shape) equal(a, b []byte, tol tolerance) bool {
 		return false
 	}
 	switch s.kind {
-	case octets:
-		if s.text == 1 {
-			a, b = b, a
-		}
-		return s.text != 0 && coded(a[1:], b[1:])
 	case real, mixed:
-		return tol != (tolerance{}) && tol.near(math.Float64frombits(binary.BigEndian.Uint64(a[1:])), math.Float64frombits(binary.BigEndian.Uint64(b[1:])))
+		return tol.near(math.Float64frombits(binary.BigEndian.Uint64(a[1:])), math.Float64frombits(binary.BigEndian.Uint64(b[1:])))
 	case list:
 		na, ka := binary.Uvarint(a[1:])
 		nb, kb := binary.Uvarint(b[1:])
@@ -561,16 +582,6 @@ func (s *shape) equal(a, b []byte, tol tolerance) bool {
 	return false
 }
 
-// coded reports whether words are the bytes of raw in base64.
-func coded(raw, words []byte) bool {
-	n, k := binary.Uvarint(raw)
-	m, l := binary.Uvarint(words)
-	if raw, words = raw[k:], words[l:]; uint64(base64.StdEncoding.EncodedLen(int(n))) != m {
-		return false
-	}
-	return bytes.Equal(base64.StdEncoding.AppendEncode(nil, raw[:n]), words[:m])
-}
-
 // tolerance is how far floating-point numbers may be apart: by so much, or by this part of the greater one.
 type tolerance struct{ absolute, relative float64 }
 
@@ -582,14 +593,14 @@ func (t tolerance) near(x, y float64) bool {
 	return !math.IsInf(d, 0) && (d <= t.absolute || d <= t.relative*max(math.Abs(x), math.Abs(y))) // false of NaN
 }
 
-// show is a cell for people.
-func (s *shape) show(b []byte) string {
+// show is a cell of side 0 or 1 for people.
+func (s *shape) show(b []byte, side int) string {
 	var out strings.Builder
-	s.print(&out, b)
+	s.print(&out, b, side)
 	return out.String()
 }
 
-func (s *shape) print(w *strings.Builder, b []byte) {
+func (s *shape) print(w *strings.Builder, b []byte, side int) {
 	if b[0] == 0 {
 		w.WriteString("null")
 		return
@@ -625,7 +636,7 @@ func (s *shape) print(w *strings.Builder, b []byte) {
 			}
 			var c []byte
 			c, b = s.kids[0].cut(b)
-			s.kids[0].print(w, c)
+			s.kids[0].print(w, c, side)
 		}
 		w.WriteByte(']')
 	case record:
@@ -637,7 +648,7 @@ func (s *shape) print(w *strings.Builder, b []byte) {
 			var c []byte
 			c, b = kid.cut(b)
 			w.WriteString(s.names[i] + ": ")
-			kid.print(w, c)
+			kid.print(w, c, side)
 		}
 		w.WriteByte('}')
 	default:
@@ -645,6 +656,8 @@ func (s *shape) print(w *strings.Builder, b []byte) {
 		switch b = b[k:]; {
 		case s.kind != octets:
 			w.Write(b)
+		case s.coded && s.text == side+1:
+			w.WriteString(strconv.Quote(base64.StdEncoding.EncodeToString(b)))
 		case utf8.Valid(b):
 			w.WriteString(strconv.Quote(string(b)))
 		default:

@@ -96,10 +96,47 @@ func Run(ctx context.Context, a, b Input, o Options) (*Result, error) {
 			r.rest = append(r.rest, c)
 		}
 	}
-	if len(o.On) > 0 {
-		return r.res, r.byKey(ctx)
+	return r.res, r.bothReadings(ctx)
+}
+
+// bothReadings compares with all text as it is. If cells of columns differ in which bytes are on one side, and on the other text that is always base64, it compares
+// once more with that as the bytes which it stands for, and keeps this reading of those columns that have fewer such cells then: the same one for all of a column.
+func (r *run) bothReadings(ctx context.Context) error {
+	schema := r.res.Schema
+	if err := r.compare(ctx); err != nil {
+		return err
 	}
-	return r.res, r.byPosition(ctx)
+	var coded []column
+	for _, c := range r.rest {
+		if r.res.Cells[c.name] > 0 && c.codes && c.read(true) {
+			coded = append(coded, c)
+		}
+	}
+	plain, back := *r.res, 0
+	for len(coded) > back {
+		*r.res = Result{Schema: schema, Cells: map[string]int64{}, Parts: 1}
+		if err := r.compare(ctx); err != nil || back > 0 {
+			return err
+		}
+		for _, c := range coded {
+			if r.res.Cells[c.name] >= plain.Cells[c.name] {
+				c.read(false)
+				back++
+			}
+		}
+		if back == 0 {
+			return nil
+		}
+	}
+	*r.res = plain
+	return nil
+}
+
+func (r *run) compare(ctx context.Context) error {
+	if len(r.keys) > 0 {
+		return r.byKey(ctx)
+	}
+	return r.byPosition(ctx)
 }
 
 // pairColumns pairs columns by name, and tells how the schemas differ. Of a name that comes twice the first belongs to the first.
@@ -240,7 +277,7 @@ func (r *run) row(cols []column, key []Cell, a arrow.RecordBatch, i int, b arrow
 		differs = true
 		r.res.Cells[c.name]++
 		if len(r.res.Examples) < r.o.Examples {
-			cells = append(cells, Cell{c.name, c.show(x), c.show(y)})
+			cells = append(cells, Cell{c.name, c.show(x, 0), c.show(y, 1)})
 		}
 	}
 	if cells != nil {
@@ -280,7 +317,7 @@ func (r *run) alone(side int, b arrow.RecordBatch, i int, at int64) {
 	row.At[side] = at
 	for _, c := range slices.Concat(r.keys, r.rest) {
 		cell := Cell{Column: c.name}
-		text := c.show(c.append(nil, b.Column(c.at[side]), i, side))
+		text := c.show(c.append(nil, b.Column(c.at[side]), i, side), side)
 		if side == 0 {
 			cell.A = text
 		} else {

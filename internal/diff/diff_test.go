@@ -95,9 +95,17 @@ func TestValues(t *testing.T) {
 		{point("x"), `[{"x":1}]`, arrow.PrimitiveTypes.Int8, `[1]`, "-"},
 		{arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8), `[[{"key":"k","value":1}]]`, arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[[{"key":"k","value":2}]]`, `0: [{key: "k", value: 1}] [{key: "k", value: 2}]`},
 		{arrow.Null, `[null,null]`, arrow.PrimitiveTypes.Int8, `[null,7]`, "1: null 7"},
-		// 66 6f 6f 62 is foob; these are the vectors of RFC 4648. Bytes that are text are equal to that, too.
-		{arrow.BinaryTypes.Binary, `["","Zg==","Zm9vYg==","Zm9vYg==","Zm9vYmFy",null,"Zg=="]`, arrow.BinaryTypes.String, `["","Zg==","foob","Zm9vYg==","Zm9vYmFz",null,"Zh=="]`,
-			`4: "foobar" "Zm9vYmFz", 6: "f" "Zh=="`},
+		// 66 6f 6f 62 is foob; these are the vectors of RFC 4648.
+		{arrow.BinaryTypes.Binary, `["","Zg==","Zm9vYg==","Zm9vYmFy",null]`, arrow.BinaryTypes.String, `["","Zg==","Zm9vYg==","Zm9vYmFz",null]`, `3: "foobar" "Zm9vYmFz"`},
+		// one that is no base64, even if only its last bits are not used, has all be as they are
+		{arrow.BinaryTypes.Binary, `["Zg==","Zg=="]`, arrow.BinaryTypes.String, `["Zg==","Zh=="]`, `0: "f" "Zg==", 1: "f" "Zh=="`},
+		{arrow.BinaryTypes.Binary, `["Zg==","Zg=="]`, arrow.BinaryTypes.String, `["Zg==","Zg==\n"]`, `0: "f" "Zg==", 1: "f" "Zg==\n"`},
+		// bytes that are text are equal to that, also where it could be base64
+		{arrow.BinaryTypes.Binary, `["Zm9vYg==","YmFyeg=="]`, arrow.BinaryTypes.String, `["foob","barz"]`, ""},
+		{arrow.BinaryTypes.Binary, `["Zm9vYg==","YmFyeg==","YQ=="]`, arrow.BinaryTypes.String, `["foob","barz","YQ=="]`, `2: "a" "YQ=="`},
+		// two values are not equal to one: a and YQ== against YQ== and YQ==, in both orders
+		{arrow.BinaryTypes.Binary, `["YQ==","WVE9PQ=="]`, arrow.BinaryTypes.String, `["YQ==","YQ=="]`, `0: "a" "YQ=="`},
+		{arrow.BinaryTypes.Binary, `["WVE9PQ==","YQ=="]`, arrow.BinaryTypes.String, `["YQ==","YQ=="]`, `1: "a" "YQ=="`},
 		{arrow.BinaryTypes.LargeString, `["Zm9v","Zm9v"]`, &arrow.FixedSizeBinaryType{ByteWidth: 3}, `["Zm9v","Zm9w"]`, `1: "Zm9v" "fop"`},
 		{arrow.BinaryTypes.Binary, `["Wmc9PQ=="]`, arrow.BinaryTypes.String, `["Zg=="]`, ""},
 		{arrow.BinaryTypes.Binary, `["Zg=="]`, arrow.BinaryTypes.String, `["Wmc9PQ=="]`, `0: "f" "Wmc9PQ=="`},
@@ -226,13 +234,50 @@ func TestByKey(t *testing.T) {
 // TestCodedByKey: rows of a key are the same if one's text is the other's bytes in base64, also where the key comes twice.
 func TestCodedByKey(t *testing.T) {
 	a := input(2, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[1,2,2,3]`), column0(t, arrow.BinaryTypes.Binary, `["Zg==","Zm8=","Zm9v","Zg=="]`))
-	b := input(3, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[3,2,2,1]`), column0(t, arrow.BinaryTypes.String, `["Zh==","Zm9v","Zm8=","Zg=="]`))
+	b := input(3, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[3,2,2,1]`), column0(t, arrow.BinaryTypes.String, `["Zw==","Zm9v","Zm8=","Zg=="]`))
 	r, err := Run(context.Background(), a, b, Options{On: []string{"k"}, Examples: 9, Memory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r.Same != 3 || r.Changed != 1 || len(r.Examples) != 1 || r.Examples[0].At != [2]int64{3, 0} {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestReadings: whether text is bytes in base64 is one answer for a column, and each column has its own, whatever the order of the rows, by position and by key.
+func TestReadings(t *testing.T) {
+	bin, str := arrow.BinaryTypes.Binary, arrow.BinaryTypes.String
+	// plain: words of four letters, which are base64, too; coded: as CSV has them; mixed: a is a as it is, and b in base64
+	rows := [][6]string{
+		{"Zm9vYg==", "foob", "Zm9v", "Zm9v", "YQ==", "a"},
+		{"YmFyeg==", "barz", "/w==", "/w==", "Yg==", "Yg=="},
+		{"cXV1eA==", "quux", "", "", "Yw==", "c"},
+	}
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}} {
+		var cols [6]arrow.Array
+		for c := range cols {
+			var words []string
+			for _, i := range order {
+				words = append(words, fmt.Sprintf("%q", rows[i][c]))
+			}
+			cols[c] = column0(t, []arrow.DataType{bin, str}[c%2], "["+strings.Join(words, ",")+"]")
+		}
+		k := column0(t, arrow.PrimitiveTypes.Int8, `[1,2,3]`)
+		for _, on := range [][]string{nil, {"k"}} {
+			a, b := input(2, "k,plain,coded,mixed", k, cols[0], cols[2], cols[4]), input(3, "k,plain,coded,mixed", k, cols[1], cols[3], cols[5])
+			r, err := Run(context.Background(), a, b, Options{On: on, Examples: 9, Memory: 1 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fmt.Sprint(r.Cells) != "map[mixed:1]" || r.Same != 2 || r.Changed != 1 || len(r.Schema) != 3 || r.Rows != [2]int64{3, 3} {
+				t.Errorf("rows %v, on %v: %+v", order, on, r)
+			}
+			// one column is better read as base64, the other is not, though it could be
+			a, b = input(2, "k,plain,coded", k, cols[0], cols[2]), input(3, "k,plain,coded", k, column0(t, str, `["foob","foob","foob"]`), cols[3])
+			if r, err = Run(context.Background(), a, b, Options{On: on, Memory: 1 << 20}); err != nil || fmt.Sprint(r.Cells) != "map[plain:2]" || r.Changed != 2 {
+				t.Errorf("rows %v, on %v: %+v, %v", order, on, r, err)
+			}
+		}
 	}
 }
 
