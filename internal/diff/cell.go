@@ -29,7 +29,7 @@ import (
 //	mixed   1, 8 bytes of the nearest real, 0; or 1 and a decimal after them, without its first byte: a whole number that no real is
 //	decimal 1, sign, varint exponent, uvarint length, magnitude without zeros at its end
 //	truth   1, 0 or 1
-//	bytes   1, uvarint length, bytes
+//	bytes   1, uvarint length, bytes; 2 instead of 1 for text that is no base64 among such
 //	instant 1, varint seconds, uvarint nanoseconds
 //	list    1, uvarint count, cells
 //	record  1, a cell a field
@@ -61,7 +61,6 @@ type shape struct {
 	reals bool     // there are floating-point numbers in it
 	text  int      // of octets: the side (1 or 2) whose text may be the other's bytes in base64, as CSV and JSON have these; 0: neither
 	codes bool     // there are such octets in it
-	unfit bool     // of such octets: a text was seen that is no base64
 	coded bool     // of such octets: the text is read as base64, in all cells
 }
 
@@ -273,8 +272,13 @@ func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {
 		return append(dst, 0)
 	case octets:
 		b := content(arr, i)
-		if s.text == side+1 && !s.unfit {
-			b = s.decode(b)
+		if s.coded && s.text == side+1 {
+			raw, err := base64.StdEncoding.AppendDecode(nil, b)
+			if err == nil && bytes.Equal(base64.StdEncoding.AppendEncode(nil, raw), b) { // decoding passes over line ends, and bits behind the last
+				b = raw
+			} else {
+				dst[len(dst)-1] = uncoded
+			}
 		}
 		return appendBytes(dst, b)
 	case instant:
@@ -517,24 +521,15 @@ func (s *shape) size(b []byte) int {
 	return n + k + int(size)
 }
 
-// decode is what a text stands for. It notes one that is no base64.
-func (s *shape) decode(b []byte) []byte {
-	raw, err := base64.StdEncoding.AppendDecode(nil, b)
-	s.unfit = err != nil || !bytes.Equal(base64.StdEncoding.AppendEncode(nil, raw), b) // line ends and bits behind the last are passed over
-	if s.coded && !s.unfit {
-		return raw
-	}
-	return b
-}
+// uncoded is the first byte of a text that is no base64 in a column that is read as such: it equals no bytes.
+const uncoded = 2
 
-// read has all text that may be base64 read as that, or as it is. It reports whether there is any.
-func (s *shape) read(coded bool) (some bool) {
-	s.coded = coded && s.text != 0 && !s.unfit
-	some = s.coded
+// read has all text that may be base64 read as that, or as it is.
+func (s *shape) read(coded bool) {
+	s.coded = coded && s.text != 0
 	for _, kid := range s.kids {
-		some = kid.read(coded) || some
+		kid.read(coded)
 	}
-	return some
 }
 
 // loose reports whether cells may be equal whose bytes are not.
@@ -605,6 +600,7 @@ func (s *shape) print(w *strings.Builder, b []byte, side int) {
 		w.WriteString("null")
 		return
 	}
+	coded := s.coded && s.text == side+1 && b[0] != uncoded
 	b = b[1:]
 	switch s.kind {
 	case whole:
@@ -656,7 +652,7 @@ func (s *shape) print(w *strings.Builder, b []byte, side int) {
 		switch b = b[k:]; {
 		case s.kind != octets:
 			w.Write(b)
-		case s.coded && s.text == side+1:
+		case coded:
 			w.WriteString(strconv.Quote(base64.StdEncoding.EncodeToString(b)))
 		case utf8.Valid(b):
 			w.WriteString(strconv.Quote(string(b)))

@@ -99,8 +99,8 @@ func Run(ctx context.Context, a, b Input, o Options) (*Result, error) {
 	return r.res, r.bothReadings(ctx)
 }
 
-// bothReadings compares with all text as it is. If cells of columns differ in which bytes are on one side, and on the other text that is always base64, it compares
-// once more with that as the bytes which it stands for, and keeps this reading of those columns that have fewer such cells then: the same one for all of a column.
+// bothReadings compares with all text as it is. If cells of columns differ in which bytes are on one side, and on the other text, it compares once more with that as
+// the bytes which it stands for in base64, and keeps this reading of those columns that have fewer such cells then: the same one for all of a column.
 func (r *run) bothReadings(ctx context.Context) error {
 	schema := r.res.Schema
 	if err := r.compare(ctx); err != nil {
@@ -108,7 +108,8 @@ func (r *run) bothReadings(ctx context.Context) error {
 	}
 	var coded []column
 	for _, c := range r.rest {
-		if r.res.Cells[c.name] > 0 && c.codes && c.read(true) {
+		if r.res.Cells[c.name] > 0 && c.codes {
+			c.read(true)
 			coded = append(coded, c)
 		}
 	}
