@@ -98,6 +98,7 @@ func (f *feed) all(rows vec.Range) {
 		switch {
 		case err == nil || f.stopped:
 			return
+		case farInstant(err): // the other pages may have none
 		case errors.Is(err, fault.Unsupported): // refused of the chunk, whichever page it is of
 			f.tell(err, vec.Range{From: at, To: f.r.meta.RowGroups[f.group].NumRows})
 			f.stopped = true

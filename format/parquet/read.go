@@ -137,12 +137,21 @@ func (r *reader) blame(err error, at fault.Span, path string) error {
 	case errors.As(err, &io):
 		return io.err
 	}
+	if farInstant(err) {
+		return &fault.Error{Class: fault.Unsupported, At: at, Path: path, Reason: "the file may be sound, but its INT96 is read as nanoseconds, of the years 1677 to 2262", Cause: err}
+	}
 	class := fault.Corrupt
 	// Of a page that is larger than Limits allow there is no value to compare with. One that is larger than its chunk is damage.
 	if strings.HasSuffix(err.Error(), fmt.Sprintf("exceeds configured limit %d", r.limits.Page)) {
 		class = fault.Limit
 	}
 	return &fault.Error{Class: class, At: at, Path: path, Cause: err}
+}
+
+// farInstant reports whether the library refused an INT96 that nanoseconds of 64 bits have no number for, as Spark's of the year 9999. Only its words tell it
+// from one that cannot be.
+func farInstant(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "INT96 timestamp is outside the Arrow nanosecond range")
 }
 
 func (r *reader) start(ctx context.Context) error {

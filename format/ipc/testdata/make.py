@@ -125,3 +125,6 @@ for name, t in [("plain", a), ("rare", b)]:
     pq.write_table(t, to + name + ".v2.parquet", row_group_size=9, data_page_version="2.0", compression="zstd", store_schema=False, use_dictionary=False, write_page_index=True, data_page_size=30)
 pq.write_table(a, to + "plain.v1.parquet", version="1.0", compression="gzip", use_deprecated_int96_timestamps=True)
 pq.write_table(b.select(["tn"]), to + "int96.parquet", use_deprecated_int96_timestamps=True, store_schema=False)
+# What Spark writes for 9999-12-31 is beyond the nanoseconds of 64 bits. Pages of five rows; pq.read_table(…, coerce_int96_timestamp_unit="us") reads it; stoa refuses the page.
+far = pa.table({"n": range(20), "t": pa.array([dt.datetime(2000, 1, 1 + i) if i != 12 else dt.datetime(9999, 12, 31) for i in range(20)], pa.timestamp("us"))})
+pq.write_table(far, to + "refused/int96.far.parquet", use_deprecated_int96_timestamps=True, store_schema=False, use_dictionary=False, write_page_index=True, data_page_size=30, write_batch_size=5)

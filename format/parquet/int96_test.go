@@ -1,0 +1,66 @@
+package parquet_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet"
+	"stoa/region"
+	"stoa/store"
+)
+
+// TestFarInstants: an INT96 in the year 9999 is no damage. It is refused by name, costs the rows of its page and no others, and verify does not call the file corrupt.
+func TestFarInstants(t *testing.T) {
+	b, err := os.ReadFile("testdata/refused/int96.far.parquet") // 20 rows in pages of five, that of row 12 in the year 9999
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := store.NewMemory(map[string][]byte{"t": b})
+	for _, damaged := range []stoa.Damaged{stoa.Fail, stoa.SkipRows, stoa.NullCells} {
+		tab, err := stoa.Open(t.Context(), "t", stoa.OpenOptions{Tree: tree, Formats: []format.Format{parquet.Format}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, nulls, lost := "", 0, ""
+		spec := stoa.ScanSpec{Damaged: damaged, Lost: func(l region.Loss) { lost += fmt.Sprint(l.Rows, errors.Is(l.Err, fault.Unsupported), " ") }}
+		for b, failed := range tab.Scan(t.Context(), spec) {
+			if err = failed; err != nil {
+				continue
+			}
+			for _, n := range b.Column(0).(*array.Int64).Int64Values() {
+				rows += fmt.Sprint(n, " ")
+			}
+			nulls += b.Column(1).NullN()
+		}
+		tab.Close()
+		want, wantNulls, wantLost := "0 1 2 3 4 5 6 7 8 9 15 16 17 18 19 ", 0, "[10 15] true "
+		switch damaged {
+		case stoa.Fail:
+			if !errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Corrupt) {
+				t.Errorf("read: %v", err)
+			}
+			continue
+		case stoa.NullCells:
+			want, wantNulls = "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 ", 5
+		}
+		if err != nil || rows != want || nulls != wantNulls || lost != wantLost {
+			t.Errorf("damaged=%v: rows %q, %d nulls, lost %q, %v", damaged, rows, nulls, lost, err)
+		}
+	}
+	found := 0
+	for f := range parquet.Format.Verify(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}) {
+		if found++; f.Code != "parquet.unsupported" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d findings", found)
+	}
+}
