@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -193,11 +194,7 @@ func TestEndlessQuotes(t *testing.T) {
 	for _, start := range []string{`q",,"`, `q,"`, `q,"x"y`, `q,""`, `"""`, `q,"x"y"z`, `",`, `q,"""x"y,"`, `q,""""`} {
 		line := start + strings.Repeat("b", 4<<10) + "\n"
 		text := "a,b\n" + strings.Repeat(line, 1000)
-		src, err := tree(text).Open(context.Background(), "t")
-		if err != nil {
-			t.Fatal(err)
-		}
-		in, err := newInputOf(&sequential{ctx: context.Background(), src: src, end: -1}, format.Target{Name: "t"}, format.Limits{}, inputChunk)
+		in, err := newInputOf(&sequential{ctx: context.Background(), src: whole(t, []byte(text)), end: -1}, format.Target{Name: "t"}, format.Limits{}, inputChunk)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,6 +212,51 @@ func TestEndlessQuotes(t *testing.T) {
 			t.Errorf("%s: %d bytes once more, of %d; %v", start, s.again, len(text), err)
 		}
 	}
+}
+
+// TestCutAnywhere: records with wrong quotes are the same however much of the text is there at a time.
+func TestCutAnywhere(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	cut := func(text []byte, chunk int) (out []string) {
+		in, err := newInputOf(&sequential{ctx: context.Background(), src: whole(t, text), end: -1}, format.Target{Name: "t"}, format.Limits{}, chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newCSVScanner(in, ',')
+		s.columns = 2
+		for {
+			err := s.next(false)
+			if err == nil {
+				out = append(out, fmt.Sprintf("line %d, %d bytes, %v", s.line, s.size, s.fields))
+				continue
+			}
+			err = s.resume(err)
+			var one *rowError
+			if out = append(out, err.Error()); !errors.As(err, &one) {
+				return out
+			}
+		}
+	}
+	for range 20_000 {
+		text := make([]byte, 1+r.IntN(40))
+		for i := range text {
+			text[i] = "\"\"\",,\n\nab\r"[r.IntN(10)]
+		}
+		want := fmt.Sprint(cut(text, 1<<10))
+		for _, chunk := range []int{1, 3, 8} {
+			if got := fmt.Sprint(cut(text, chunk)); got != want {
+				t.Fatalf("%q, %d bytes at once:\n got %s\nwant %s", text, chunk, got, want)
+			}
+		}
+	}
+}
+
+func whole(t *testing.T, text []byte) store.Source {
+	src, err := tree(string(text)).Open(context.Background(), "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
 }
 
 // TestFarQuotes: the quote that ends a field with a wrong one is not looked for to the text's end.
