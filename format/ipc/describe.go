@@ -169,7 +169,8 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 		}
 		if r.unused != nil {
 			f := finding("arrow.layout", t.Name, [2]int64{-1, -1}, r.unused)
-			if f.Severity, f.Message, f.Lost = region.Warning, unusedSchema+f.Message, 0; !yield(f) {
+			f.Code, f.Severity, f.Message, f.Lost = "arrow.layout", region.Warning, unusedSchema+f.Message, 0
+			if !yield(f) {
 				return
 			}
 		}

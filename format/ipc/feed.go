@@ -74,7 +74,11 @@ func (f *feed) fault(err error) error {
 	if _, ok := err.(*fault.Error); ok {
 		return err
 	}
-	return &fault.Error{Class: fault.Corrupt, At: f.last, Path: "message", Cause: err}
+	class := fault.Corrupt
+	if longInteger(err) {
+		class = fault.Unsupported
+	}
+	return &fault.Error{Class: class, At: f.last, Path: "message", Cause: err}
 }
 
 // decoder turns the messages of a feed into record batches. No panic leaves it.

@@ -32,13 +32,20 @@ func (r *reader) startFile(ctx context.Context) error {
 	if r.first, err = ofFooter(raw, at, version); err != nil {
 		return err
 	}
-	if r.schema, err = schemaOf(r.first); err != nil || lead == nil {
+	r.schema, err = schemaOf(r.first)
+	if lead == nil {
 		return err
 	}
-	other, err := schemaOf(lead)
+	other, otherErr := schemaOf(lead)
+	if err != nil && otherErr == nil && errors.Is(err, fault.Unsupported) {
+		return fault.Corruptf(at, "footer.schema", "the schema at the beginning is another, and can be read: %v", err)
+	}
+	if err != nil {
+		return err
+	}
 	switch {
-	case err != nil:
-		r.unused = err
+	case otherErr != nil:
+		r.unused = otherErr
 	case !other.Equal(r.schema) || lead.Endian != r.first.Endian: // the library's schemas are of this machine's order
 		r.differs = fault.Corruptf(lead.at, "schema", "it is not that of the footer, by which the file is read")
 	}

@@ -3,6 +3,7 @@ package ipc_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -179,5 +180,17 @@ func TestTwoSchemas(t *testing.T) {
 	}
 	if len(got) != 300 || saved.Schema().Field(0).Name != "x" {
 		t.Errorf("recovery has %d rows of column %q", len(got), saved.Schema().Field(0).Name)
+	}
+}
+
+// TestLongIntegers: a type of Polars' that Arrow does not have is refused, and no damage.
+func TestLongIntegers(t *testing.T) {
+	b := polarsFile(t, "refused/int128.arrows")
+	_, err := ipc.Format.Open(t.Context(), format.Target{Tree: inMemory(b), Name: "t"}, format.OpenOptions{})
+	if !errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Corrupt) {
+		t.Error(err)
+	}
+	if got := verified(t, inMemory(b)); len(got) != 1 || got[0].Code != "arrow.unreadable" {
+		t.Errorf("%+v", got)
 	}
 }

@@ -31,3 +31,6 @@ with open("polars.jsonl", "w") as f:
 for c in ["uncompressed", "lz4", "zstd"]:
     df.write_ipc("polars.%s.arrow" % c, compression=c, record_batch_size=7)
 df.write_ipc("polars.oldest.arrow", compat_level=pl.CompatLevel.oldest())
+
+# An integer that Arrow does not have.
+pl.DataFrame({"a": pl.Series([1, None], dtype=pl.Int128)}).write_ipc_stream("refused/int128.arrows")
