@@ -72,6 +72,10 @@ func FuzzMetadata(f *testing.F) {
 		}
 		const limit = 1 << 20
 		if foot, err := flat.ParseFooter(data, limit); err == nil {
+			m, err := flat.MessageOfFooter(data, 4)
+			if h, headErr := flat.ParseHeader(m); err != nil || headErr != nil || h.Kind != flat.Schema {
+				t.Errorf("no schema message can be made of a footer that was parsed: %v, %v", err, headErr)
+			}
 			for _, b := range append(foot.Batches, foot.Dictionaries...) {
 				if b.Off < 0 || b.Meta < 0 || b.Body < 0 || b.End() > limit {
 					t.Errorf("%+v is outside of the file", b)

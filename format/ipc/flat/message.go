@@ -138,6 +138,9 @@ func CheckSchema(b []byte) error {
 // checkSchema walks the table Schema, so that no cycle, no bottomless nesting and no endless list reaches the library.
 func checkSchema(t table) error {
 	budget := len(t.b) / 8
+	if _, err := t.number(0, 2, 0, "schema.endianness"); err != nil {
+		return err
+	}
 	if err := t.tables(2, "schema.custom_metadata", spend(&budget)); err != nil {
 		return err
 	}
