@@ -2,9 +2,11 @@ package parquet
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/format"
+	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -138,5 +141,39 @@ func TestSummaries(t *testing.T) {
 	}
 	if got := verify(map[string][]byte{"x.parquet": b}, "x.parquet", format.Sums); !strings.HasPrefix(got, "parquet.rows: 6,") {
 		t.Errorf("a file of another name that has lost its row groups: %s", got)
+	}
+}
+
+// TestUnknownArrowType reads a file of Polars' whose Arrow schema has an integer of 128 bits: as Parquet's own type, its bytes from the lowest on,
+// and with a warning; nothing is damage.
+func TestUnknownArrowType(t *testing.T) {
+	tree := golden(t, "testdata/int128.polars.parquet")
+	sc, got, err := readAll(tree, nil, vec.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, ok := sc.Field(0).Type.(*arrow.FixedSizeBinaryType); !ok || w.ByteWidth != 16 {
+		t.Errorf("the type is %s", sc.Field(0).Type)
+	}
+	col := got[0].Column(0).(*array.FixedSizeBinary)
+	if one, five := []byte("\x01"+strings.Repeat("\x00", 15)), []byte("\xfb"+strings.Repeat("\xff", 15)); !bytes.Equal(col.Value(0), one) || !bytes.Equal(col.Value(1), five) || !col.IsNull(2) {
+		t.Errorf("%s, not 1, -5 and null", col)
+	}
+	r := openGolden(t, "testdata/int128.polars.parquet")
+	for _, fs := range [][]region.Finding{findings(tree.Bytes("t")), r.Findings()} {
+		k := slices.IndexFunc(fs, func(f region.Finding) bool { return f.Code == "parquet.types" })
+		if k < 0 || fs[k].Severity != region.Warning || fs[k].Lost != 0 || !strings.Contains(fs[k].Message, "bits=128") {
+			t.Errorf("%+v", fs)
+		}
+		for _, f := range fs {
+			if f.Severity == region.Error {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+	for text, want := range map[string]bool{"128": true, "256": true, "192": false, "1280": false} {
+		if unknownType(fmt.Errorf("x: arrow/ipc: integers with more than 64 bits not implemented (bits=%s)", text)) != want {
+			t.Errorf("%s bits: not %t", text, want)
+		}
 	}
 }

@@ -52,6 +52,7 @@ type reader struct {
 	limits format.Limits
 
 	ignoreSchema bool               // ARROW:schema
+	untyped      error              // why it was ignored without being asked
 	groupRows    int64              // of recovery: 0 not given
 	lost         map[chunkKey]error // of a recovered file: chunks that are not there
 	tracer       func(region.Node)

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -119,7 +120,7 @@ func decodeSchema(text string) (*arrow.Schema, error) {
 }
 
 // takeOriginal is the schema under ARROW:schema, nil if there is none (or ignore is set). In its place it puts one of
-// the types that the library can read, or nothing.
+// the types that the library can read, or nothing. A schema with a type that Arrow's library does not know is no damage: it is left aside, as with ignore, and r.untyped says so.
 func (r *reader) takeOriginal(ignore bool) (orig *arrow.Schema, err error) {
 	kv := r.meta.FileMetaData.KeyValueMetadata
 	for i, e := range kv {
@@ -134,8 +135,14 @@ func (r *reader) takeOriginal(ignore bool) (orig *arrow.Schema, err error) {
 			orig, err = decodeSchema(*e.Value)
 			return err
 		})
+		path := fmt.Sprintf("key_value_metadata[%d].%s", i, storedSchema)
+		if unknownType(err) {
+			e.Key = "ignored " + storedSchema
+			r.untyped = &fault.Error{Class: fault.Corrupt, At: r.footer, Path: path, Reason: "columns are read as Parquet's own types", Cause: err}
+			continue
+		}
 		if err != nil {
-			return nil, &fault.Error{Class: fault.Corrupt, At: r.footer, Path: fmt.Sprintf("key_value_metadata[%d].%s", i, storedSchema),
+			return nil, &fault.Error{Class: fault.Corrupt, At: r.footer, Path: path,
 				Reason: "(arrow-schema=ignore reads the file without it)", Cause: err}
 		}
 		text, err := encodeSchema(arrow.NewSchema(storedFields(orig), nil))
@@ -145,6 +152,16 @@ func (r *reader) takeOriginal(ignore bool) (orig *arrow.Schema, err error) {
 		e.Value = &text
 	}
 	return orig, nil
+}
+
+// unknownType reports whether err is the library's of a type that it knows only by number, or of integers longer than its own, as Polars has them. It has no other
+// sign than the text. Lengths that no integer of anybody's has are damage.
+func unknownType(err error) bool {
+	if err == nil {
+		return false
+	}
+	s := err.Error()
+	return strings.Contains(s, "integers with more than 64 bits not implemented (bits=128)") || strings.Contains(s, "integers with more than 64 bits not implemented (bits=256)")
 }
 
 // merge is the field as it is given away: its name, and whether it can be null, as Parquet says; its type and metadata as

@@ -37,6 +37,7 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq
 			return
 		}
 		v.r = r
+		v.find("parquet.types", r.untyped)
 		if v.magic(); r.summaries {
 			v.summary(t)
 			return
