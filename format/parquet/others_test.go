@@ -147,7 +147,7 @@ func TestSummaries(t *testing.T) {
 // TestUnknownArrowType reads a file of Polars' whose Arrow schema has an integer of 128 bits: as Parquet's own type, its bytes from the lowest on,
 // and with a warning; nothing is damage.
 func TestUnknownArrowType(t *testing.T) {
-	tree := golden(t, "testdata/int128.polars.parquet")
+	tree := golden(t, "testdata/warned/int128.polars.parquet")
 	sc, got, err := readAll(tree, nil, vec.Range{})
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestUnknownArrowType(t *testing.T) {
 	if one, five := []byte("\x01"+strings.Repeat("\x00", 15)), []byte("\xfb"+strings.Repeat("\xff", 15)); !bytes.Equal(col.Value(0), one) || !bytes.Equal(col.Value(1), five) || !col.IsNull(2) {
 		t.Errorf("%s, not 1, -5 and null", col)
 	}
-	r := openGolden(t, "testdata/int128.polars.parquet")
+	r := openGolden(t, "testdata/warned/int128.polars.parquet")
 	for _, fs := range [][]region.Finding{findings(tree.Bytes("t")), r.Findings()} {
 		k := slices.IndexFunc(fs, func(f region.Finding) bool { return f.Code == "parquet.types" })
 		if k < 0 || fs[k].Severity != region.Warning || fs[k].Lost != 0 || !strings.Contains(fs[k].Message, "bits=128") {
