@@ -177,3 +177,35 @@ func TestUnknownArrowType(t *testing.T) {
 		}
 	}
 }
+
+// TestMetadataCopies: Polars puts the metadata of each chunk behind it, too (testdata/make_others.py). The bytes are the file's, and held against the footer.
+func TestMetadataCopies(t *testing.T) {
+	whole := golden(t, "testdata/copies.polars.parquet").Bytes("t")
+	if fs := findings(whole); len(fs) != 0 {
+		t.Errorf("a healthy file: %+v", fs)
+	}
+	r := readerOf(t, whole)
+	copies, err := r.copies(t.Context())
+	if err != nil || len(copies) != 2 || copies[0].at.Off != 83 || copies[0].at.Len != 50 || copies[1].at.Off != 192 || copies[1].at.Len != 36 {
+		t.Fatalf("%+v, %v", copies, err)
+	}
+	for name, x := range map[string]struct {
+		at   int
+		have byte
+		is   byte
+		want string
+	}{
+		"num_values":         {83 + 14, 6, 8, "parquet.copy: num_values 4, but the footer has 3"},
+		"path_in_schema":     {83 + 10, 'a', 'b', `parquet.copy: path_in_schema "b" , but the footer has "a" `},
+		"no metadata at all": {83, 0x15, 0, "parquet.layout: 50 bytes that nothing claims"},
+	} {
+		b := bytes.Clone(whole)
+		if b[x.at] != x.have {
+			t.Fatalf("%s: the byte is %d", name, b[x.at])
+		}
+		b[x.at] = x.is
+		if fs := findings(b); len(fs) != 1 || fs[0].Code+": "+fs[0].Message != x.want || fs[0].Lost > 0 {
+			t.Errorf("%s: %+v", name, fs)
+		}
+	}
+}

@@ -128,6 +128,7 @@ func (v *verifier) magic() {
 
 func (v *verifier) file(t format.Target, o format.OpenOptions) {
 	v.r.misplaced(func(err error) { v.find("parquet.misplaced", err) })
+	v.copies()
 	rows := int64(0)
 	for g, rg := range v.r.meta.RowGroups {
 		group := region.Finding{Part: t.Name, Rows: [2]int64{rows, rows + rg.NumRows}, Lost: -1}
@@ -166,6 +167,17 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 		}
 		if v.left {
 			return
+		}
+	}
+}
+
+// copies tells of those that are not what the footer has.
+func (v *verifier) copies() {
+	copies, err := v.r.copies(v.ctx)
+	v.unlessDamaged("parquet.copy", err)
+	for _, x := range copies {
+		if x.differs != "" {
+			v.find("parquet.copy", fault.Corruptf(x.at, indexPath(x.group, x.leaf, "meta_data"), "%s", x.differs))
 		}
 	}
 }
