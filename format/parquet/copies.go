@@ -34,7 +34,7 @@ func (r *reader) copies(ctx context.Context) (out []metaCopy, err error) {
 			if c.FileOffset == c.MetaData.DataPageOffset+c.MetaData.TotalCompressedSize {
 				off = chunk.End()
 			}
-			if c.FileOffset <= 0 || off >= chunk.Off && off < chunk.End() || off >= r.footer.Off {
+			if c.FileOffset <= 0 || c.FileOffset >= r.size || off >= chunk.Off && off < chunk.End() || off >= r.footer.Off {
 				continue
 			}
 			if own == nil {
