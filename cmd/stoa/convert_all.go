@@ -270,7 +270,7 @@ func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *app,
 		return r.worst
 	}
 	c.losses = r.losses
-	return errors.Join(a.writeManifest(ctx, c.manifest, c.document(sourcesOf(tables), r.findings, nil)), r.worst)
+	return errors.Join(a.writeManifest(ctx, c.manifest, c.document(sourcesOf(tables), r.findings, nil), c.losses), r.worst)
 }
 
 // allRun is a run of convertAll.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -40,8 +41,40 @@ func (f *damageFlags) apply(s *stoa.ScanSpec) error {
 		return &useError{fmt.Sprintf("--damaged: there is no policy %q", f.damaged), "the policies are " + strings.Join(policies, ", ")}
 	}
 	s.Damaged = []stoa.Damaged{stoa.Fail, stoa.SkipRows, stoa.NullCells}[i]
-	s.Lost = func(l region.Loss) { f.losses = append(f.losses, l) }
+	s.Lost = f.lose
 	return nil
+}
+
+// How many losses are kept: with the place and reason of each, and at all. A file can be made of rows that are lost one by one.
+const (
+	mostReasons = 1 << 14
+	mostLosses  = 1 << 18
+)
+
+// lose keeps a loss. Of very many, those that follow each other become one, which has the place and reason of its first, and others have no
+// reason but their class; at last all that come are one, whose rows are not all lost, and which is not exact.
+func (f *damageFlags) lose(l region.Loss) {
+	n := len(f.losses)
+	if n < mostReasons {
+		f.losses = append(f.losses, l)
+		return
+	}
+	last := &f.losses[n-1]
+	like := last.Part == l.Part && last.Group == l.Group && last.Column == l.Column
+	switch {
+	case like && last.Exact && l.Exact && last.Rows[1] == l.Rows[0]:
+		last.Rows[1] = l.Rows[1]
+		return
+	case n >= mostLosses && like:
+		last.Exact = false
+		last.Rows[1] = l.Rows[1]
+		return
+	}
+	var e *fault.Error
+	if errors.As(l.Err, &e) {
+		l.Err = e.Class
+	}
+	f.losses = append(f.losses, l)
 }
 
 // manifestLoss is region.Loss as the manifest has it.
@@ -75,7 +108,7 @@ type manifest struct {
 func (f *damageFlags) report(ctx context.Context, a *app, sources []string, findings []region.Finding, err error) error {
 	a.tellFindings(findings)
 	if f.manifest != "" {
-		if werr := a.writeManifest(ctx, f.manifest, f.document(sources, findings, err)); werr != nil {
+		if werr := a.writeManifest(ctx, f.manifest, f.document(sources, findings, err), f.losses); werr != nil {
 			return errors.Join(err, werr)
 		}
 	} else if !f.later {
@@ -101,7 +134,7 @@ func (f *damageFlags) leftCells() bool {
 	return f.damaged == "skip-rows" && f.wide && slices.ContainsFunc(f.losses, func(l region.Loss) bool { return l.Column != "" })
 }
 
-// document is the manifest of a scan that ended with err.
+// document is the manifest of a scan that ended with err, but for the losses.
 func (f *damageFlags) document(sources []string, findings []region.Finding, err error) manifest {
 	m := manifest{Sources: sources, Policy: f.damaged, Finished: err == nil, Findings: []findingDoc{}, Losses: []manifestLoss{}}
 	if err != nil {
@@ -109,9 +142,6 @@ func (f *damageFlags) document(sources []string, findings []region.Finding, err 
 	}
 	for _, x := range findings {
 		m.Findings = append(m.Findings, docOfFinding(x))
-	}
-	for _, l := range f.losses {
-		m.Losses = append(m.Losses, docOfLoss(l))
 	}
 	return m
 }
@@ -146,17 +176,35 @@ func (a *app) tellFindings(findings []region.Finding) {
 	}
 }
 
-func (a *app) writeManifest(ctx context.Context, file string, m manifest) error {
-	b, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
+// writeManifest writes the manifest m of losses. They may be very many, and are written one by one.
+func (a *app) writeManifest(ctx context.Context, file string, m manifest, losses []region.Loss) error {
 	w, err := a.create(ctx, file)
 	if err != nil {
 		return err
 	}
 	defer w.abort(ctx)
-	if _, err := w.Write(append(b, '\n')); err != nil {
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	head := b[:len(b)-len("]\n}")] // losses are the last field
+	out := bufio.NewWriterSize(w, 64<<10)
+	out.Write(head)
+	for i, l := range losses {
+		if b, err = json.MarshalIndent(docOfLoss(l), "    ", "  "); err != nil {
+			return err
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString("\n    ")
+		out.Write(b)
+	}
+	if len(losses) > 0 {
+		out.WriteString("\n  ")
+	}
+	out.WriteString("]\n}\n")
+	if err := out.Flush(); err != nil {
 		return err
 	}
 	return w.commit(ctx)

@@ -182,6 +182,9 @@ func (p *plan) cutUp(groups []format.RowGroup, rows vec.Range) []*task {
 	return out
 }
 
+// heldLosses is how many losses wait for the batch that they are given on with: there may be no row between millions of them.
+const heldLosses = 1024
+
 // worker reads a task into its channel. A panic must not end the program from here, where nobody can catch it.
 func (r *run) worker(ctx context.Context, t *task) {
 	defer close(t.out)
@@ -195,11 +198,6 @@ func (r *run) worker(ctx context.Context, t *task) {
 	}()
 	var losses []region.Loss
 	mine := *r.plan
-	mine.spec.Lost = func(l region.Loss) {
-		if t.tells(&l) {
-			losses = append(losses, l)
-		}
-	}
 	send := func(b arrow.RecordBatch, err error) bool {
 		if b != nil {
 			b.Retain()
@@ -213,6 +211,14 @@ func (r *run) worker(ctx context.Context, t *task) {
 				b.Release()
 			}
 			return false
+		}
+	}
+	mine.spec.Lost = func(l region.Loss) {
+		if t.tells(&l) {
+			losses = append(losses, l)
+		}
+		if len(losses) >= heldLosses {
+			send(nil, nil) // if nobody takes them any more, the next batch tells so
 		}
 	}
 	w := &run{plan: &mine, src: r.src}
