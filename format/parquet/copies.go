@@ -13,13 +13,14 @@ import (
 )
 
 // Polars, and Arrow C++ before 17, write the metadata of a column chunk twice: in the footer, and behind the chunk, where ColumnChunk.file_offset points to.
-// Others have there where the chunk begins, or 0. Polars forgets the dictionary when it reckons where that is.
+// Arrow C++ of 2017 has the whole ColumnChunk there. Others have there where the chunk begins, or 0. Polars forgets the dictionary when it reckons where that is.
 
 // metaCopy is such a copy. differs names what is not as in the footer; "" is nothing.
 type metaCopy struct {
 	group, leaf int
 	at          fault.Span
 	differs     string
+	chunk       bool // it is a ColumnChunk
 }
 
 // moreInCopy is by how much a copy may be longer than the footer's.
@@ -62,15 +63,21 @@ func (r *reader) copyAt(ctx context.Context, off int64, own []byte) (x metaCopy,
 	if err := format.ReadFull(ctx, r.src, at, "file_offset", b); err != nil {
 		return x, false, err
 	}
-	if len(own) > 0 && bytes.HasPrefix(b, own) {
-		return metaCopy{at: at.Sub(0, int64(len(own)))}, true, nil
-	}
-	have, n := parseMeta(b, at)
+	head := chunkHead(b)
+	have, n := parseMeta(b[head:], at)
 	want, m := parseMeta(own, at)
 	if n == 0 || m == 0 {
 		return x, false, nil
 	}
-	x.at = at.Sub(0, int64(n))
+	if n += head; head > 0 {
+		if x.chunk = true; n == len(b) || b[n] != byte(thrift.Stop) {
+			return x, false, nil
+		}
+		n++
+	}
+	if x.at = at.Sub(0, int64(n)); bytes.HasPrefix(b[head:], own) {
+		return x, true, nil
+	}
 	for _, f := range metaFields {
 		if have[f.id] != want[f.id] {
 			x.differs = fmt.Sprintf("%s %s, but the footer has %s", f.name, have[f.id], want[f.id])
@@ -78,6 +85,17 @@ func (r *reader) copyAt(ctx context.Context, off int64, own []byte) (x metaCopy,
 		}
 	}
 	return x, true, nil
+}
+
+// chunkHead is how long what stands before the metadata in a ColumnChunk is, in Thrift's compact protocol: file_offset and the head of meta_data. 0: it is none.
+func chunkHead(b []byte) int {
+	if len(b) < 3 || b[0] != 2<<4|6 {
+		return 0
+	}
+	if _, n := binary.Varint(b[1:]); n > 0 && 1+n < len(b) && b[1+n] == 1<<4|12 {
+		return 2 + n
+	}
+	return 0
 }
 
 // metaFields are those of ColumnMetaData that say where the pages are, and of what. required: by parquet.thrift.

@@ -133,7 +133,11 @@ func (o *outline) pieces(ctx context.Context) (out []piece) {
 	o.unread = errors.Join(o.unread, err)
 	for _, x := range copies {
 		name := fmt.Sprintf("row_groups[%d].%s.meta_data", x.group, r.meta.Schema.Column(x.leaf).Path())
-		other(name, "", x.at, o.index(func(r *thrift.Reader) { walk(r, "meta_data", columnMetaData) }))
+		is := columnMetaData
+		if x.chunk {
+			is = columnChunk
+		}
+		other(name, "", x.at, o.index(func(r *thrift.Reader) { walk(r, "meta_data", is) }))
 	}
 	other("footer", fmt.Sprintf("%d row groups, %d columns", len(r.meta.RowGroups), r.meta.Schema.NumColumns()), r.footer, o.metadata)
 	other("footer.length", fmt.Sprint(r.footer.Len), r.span(r.size-8, 4), nil)

@@ -1,5 +1,6 @@
 # Files of other writers than pyarrow, by formula (others_test.go has the same): python3 make_others.py, with DuckDB, Polars, pyarrow, fastparquet and pandas.
 import os
+import shutil
 
 import duckdb
 import fastparquet
@@ -18,6 +19,8 @@ duckdb.sql("""copy (select (4294967295 - range)::uinteger as down,
 # a copy of each chunk's metadata behind it
 pl.DataFrame({"a": [1, 2, None], "s": ["x", "y", None]}).write_parquet("copies.polars.parquet", compression="uncompressed")
 os.makedirs("warned", exist_ok=True)  # what tests of healthy files leave out
+# and a copy of the whole ColumnChunk: a file that pyarrow 0.7.1 wrote, and pyarrow's own tests read
+shutil.copy(os.path.join(os.path.dirname(pa.__file__), "tests/data/parquet/v0.7.1.parquet"), "warned/copies.arrow-0.7.1.parquet")
 # an Arrow schema with a type that the Arrow library does not know
 pl.DataFrame({"a": [1, -5, None]}, schema={"a": pl.Int128}).write_parquet("warned/int128.polars.parquet", compression="uncompressed")
 # summaries
