@@ -1,6 +1,9 @@
 package vec
 
 import (
+	"math"
+	"math/bits"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -30,4 +33,33 @@ func holdsNull(t arrow.DataType) bool {
 		}
 	}
 	return false
+}
+
+// NullSize is about how many bytes a null of type t takes in an array, math.MaxInt64 at most: lists and strings of a fixed size take room for their
+// values, and a type may claim any size.
+func NullSize(t arrow.DataType) int64 {
+	switch t := t.(type) {
+	case *arrow.FixedSizeListType:
+		return times(int64(t.Len()), NullSize(t.Elem()))
+	case *arrow.StructType:
+		var n int64 = 1
+		for _, f := range t.Fields() {
+			if n += NullSize(f.Type); n < 0 {
+				return math.MaxInt64
+			}
+		}
+		return n
+	case arrow.ExtensionType:
+		return NullSize(t.StorageType())
+	case arrow.FixedWidthDataType:
+		return 1 + int64(t.Bytes())
+	}
+	return 16
+}
+
+func times(a, b int64) int64 {
+	if hi, lo := bits.Mul64(uint64(a), uint64(b)); hi == 0 && lo < math.MaxInt64 {
+		return int64(lo)
+	}
+	return math.MaxInt64
 }

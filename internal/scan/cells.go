@@ -39,16 +39,22 @@ func (r *run) cells(ctx context.Context, b format.Batcher, g format.RowGroup, q 
 		defer c.close()
 	}
 	for at := rows.From; at < rows.To; {
-		end := min(rows.To, at+int64(r.plan.spec.Batch))
+		end, hidden := rows.To, false
 		for _, c := range cols {
 			if err := r.cell(c, g, at, rows.To); err != nil {
 				return err
 			}
 			end = min(end, c.end)
+			hidden = hidden || r.hides(c)
 		}
-		if !slices.ContainsFunc(cols, func(c *cellColumn) bool { return c.arr != nil }) && rows.To-at > mostLost {
+		if !slices.ContainsFunc(cols, (*cellColumn).counts) && rows.To-at > mostLost {
 			return nil // a number of rows that no column bears out
 		}
+		if hidden {
+			at = end
+			continue
+		}
+		end = min(end, at+max(1, min(int64(r.plan.spec.Batch), nullBytes/r.nullSize(cols))))
 		if err := r.inStep(cols, at, end); err != nil {
 			return err
 		}
@@ -56,6 +62,31 @@ func (r *run) cells(ctx context.Context, b format.Batcher, g format.RowGroup, q 
 	}
 	return nil
 }
+
+// hides reports whether c has lost cells without which no row is given: a filter over a lost cell is unknown, a union has no null, and
+// that of a list of a fixed size may be larger than any page.
+func (r *run) hides(c *cellColumn) bool {
+	top := r.plan.columns[c.col].Path[0]
+	t := r.plan.fields[top].Type
+	return c.arr == nil && (t.ID() == arrow.DENSE_UNION || r.filters(top) || vec.NullSize(t) > r.src.Limits.Page)
+}
+
+// nullBytes is how many bytes the nulls of a batch may take, if it has more rows than one.
+const nullBytes = 64 << 20
+
+// nullSize is how many bytes a row of lost cells takes.
+func (r *run) nullSize(cols []*cellColumn) int64 {
+	n := int64(1)
+	for _, c := range cols {
+		if c.arr == nil {
+			n += vec.NullSize(r.plan.fields[r.plan.columns[c.col].Path[0]].Type)
+		}
+	}
+	return n
+}
+
+// counts reports whether c holds cells that take bytes: of a column of nulls there may be as many as somebody says.
+func (c *cellColumn) counts() bool { return c.arr != nil && c.arr.DataType().ID() != arrow.NULL }
 
 // cell has c hold the cells from row at on.
 func (r *run) cell(c *cellColumn, g format.RowGroup, at, to int64) error {
@@ -108,21 +139,15 @@ func (r *run) inStep(cols []*cellColumn, at, end int64) error {
 			}
 		}
 	}()
-	show := true
 	for k, c := range cols {
 		top := r.plan.columns[c.col].Path[0]
 		if fields[k] = r.plan.fields[top]; c.arr == nil {
-			// A filter over a lost cell is unknown, and a union has no null.
-			show = show && fields[k].Type.ID() != arrow.DENSE_UNION && !r.filters(top)
 			arrs[k] = vec.Nulls(vec.Zeroed{Allocator: r.plan.alloc()}, fields[k].Type, int(n))
 			continue
 		}
 		from := int64(c.arr.Len()) - (c.end - at)
 		arrs[k] = array.NewSlice(c.arr, from, from+n)
 		fields[k].Type = arrs[k].DataType() // a struct may have only the children that are wanted
-	}
-	if !show {
-		return nil
 	}
 	rec := array.NewRecordBatch(arrow.NewSchema(fields, nil), arrs, n)
 	defer rec.Release()
