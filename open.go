@@ -288,24 +288,23 @@ func glob(ctx context.Context, pattern string, tree store.Tree) (names []string,
 	if dir != "" {
 		dir = strings.TrimSuffix(straight(tree, dir), "/") + "/"
 	}
-	pattern = dir + rest
-	parts := strings.Split(path.Clean(pattern), "/")
-	var walk func(dir string) error
-	walk = func(dir string) error {
+	var walk func(dir string, parts []string) error
+	walk = func(dir string, parts []string) error {
 		for info, err := range tree.List(ctx, dir) {
 			if err != nil {
 				return err
 			}
-			deep := strings.Count(path.Clean(info.Name), "/")
-			if base := path.Base(info.Name); base[0] == '.' && (deep >= len(parts) || parts[deep][0] != '.') {
+			base := path.Base(info.Name)
+			if base[0] == '.' && parts[0][0] != '.' {
 				continue
 			}
-			if ok, err := filepath.Match(path.Clean(pattern), path.Clean(info.Name)); err != nil {
+			switch ok, err := path.Match(parts[0], base); {
+			case err != nil:
 				return fault.Invalidf("%s: %v", pattern, err)
-			} else if ok {
+			case ok && len(parts) == 1:
 				names = append(names, info.Name)
-			} else if info.Dir && deep < len(parts)-1 {
-				if err := walk(info.Name); err != nil {
+			case ok && info.Dir:
+				if err := walk(info.Name, parts[1:]); err != nil {
 					return err
 				}
 			}
@@ -315,7 +314,7 @@ func glob(ctx context.Context, pattern string, tree store.Tree) (names []string,
 	if dir != "/" {
 		dir = strings.TrimSuffix(dir, "/")
 	}
-	if err := walk(dir); err != nil {
+	if err := walk(dir, strings.Split(path.Clean(rest), "/")); err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
