@@ -227,7 +227,7 @@ func (c *csvOptions) rows(in *input, sc *arrow.Schema) (records, error) {
 	return r, nil
 }
 
-func (r *csvRows) into(cols []array.Builder, _ bool) func() error {
+func (r *csvRows) into(cols []array.Builder, _ *int) func() error {
 	to := make([]csvColumn, len(cols))
 	for i, b := range cols {
 		if b != nil {

@@ -354,6 +354,8 @@ type node struct {
 	seen   []int // the object in which a field was seen last
 
 	rehearsal bool // of the row itself: what is missing need not be appended
+	before    *int // of a column: the rows of the batch; nil: their nulls cannot be appended later
+	idle      bool // of a column: all of those are null, and none is appended
 
 	item *node // of lists
 	key  *node // of maps; item is the value
@@ -571,6 +573,10 @@ func (p *jsonParser) member(n *node, i int) error {
 		_, err := p.skip()
 		return err
 	}
+	if f.idle {
+		f.idle = false
+		f.b.AppendNulls(*f.before)
+	}
 	err := p.value(f)
 	if err != nil {
 		return &fieldError{n.names[i], err}
@@ -592,7 +598,9 @@ func (p *jsonParser) missing(n *node) error {
 		if err := p.fill(f.width); err != nil {
 			return err
 		}
-		f.b.AppendNull()
+		if f.idle = f.idle || f.before != nil && f.b.Len() == 0; !f.idle {
+			f.b.AppendNull()
+		}
 	}
 	return nil
 }

@@ -224,8 +224,8 @@ type jsonlRows struct {
 	line   int64
 }
 
-func (r *jsonlRows) into(cols []array.Builder, rehearsal bool) func() error {
-	top := &node{index: map[string]int{}, seen: make([]int, len(cols)), rehearsal: rehearsal}
+func (r *jsonlRows) into(cols []array.Builder, rows *int) func() error {
+	top := &node{index: map[string]int{}, seen: make([]int, len(cols)), rehearsal: rows == nil}
 	for i, f := range r.schema.Fields() {
 		top.names = append(top.names, f.Name)
 		top.index[f.Name] = i
@@ -233,6 +233,9 @@ func (r *jsonlRows) into(cols []array.Builder, rehearsal bool) func() error {
 		if cols[i] != nil {
 			sub = newNode(cols[i], f.Type)
 			sub.nullable = f.Nullable
+			if rows != nil && sub.set != nil && sub.width == 1 {
+				sub.before = rows
+			}
 		}
 		top.fields = append(top.fields, sub)
 	}

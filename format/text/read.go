@@ -37,9 +37,10 @@ const (
 type records interface {
 	// next goes to the next row; io.EOF behind the last.
 	next() error
-	// into makes what appends the current row to builders by field; nil ones are of fields that are not wanted. A rehearsal
-	// finds out whether the row fits, and need not append what cannot fail.
-	into(cols []array.Builder, rehearsal bool) (row func() error)
+	// into makes what appends the current row to builders by field; nil ones are of fields that are not wanted. rows is how many the builders
+	// have; the builder of a column that is null in all of them may be empty. nil is a rehearsal, which finds out whether the row fits, and need not
+	// append what cannot fail.
+	into(cols []array.Builder, rows *int) (row func() error)
 	// weight is the bytes gone through, with what the values take that no text stands for.
 	weight() int64
 }
@@ -118,7 +119,7 @@ func (r *reader) Batches(ctx context.Context, _ format.RowGroup, q format.Query,
 			b.from, err = r.records(in)
 		}
 		if err == nil {
-			b.row = b.from.into(b.cols, false)
+			b.row = b.from.into(b.cols, &b.n)
 			err = b.run(ctx, rows, yield)
 		}
 		if err != nil && err != errStop {
@@ -137,13 +138,16 @@ type batcher struct {
 	made   []array.Builder // of the wanted fields, in their order
 	cols   []array.Builder // the same by field; nil = not wanted
 	n      int             // rows in the builders
+	alike  []int           // for each of made, the first one of its type
+	mem    memory.Allocator
 
 	strange   int // rows that did not fit
 	rehearsal rehearsal
 }
 
 func newBatcher(sc *arrow.Schema, cols []int, mem memory.Allocator) *batcher {
-	b := &batcher{cols: make([]array.Builder, sc.NumFields()), rehearsal: rehearsal{mem: mem}}
+	b := &batcher{cols: make([]array.Builder, sc.NumFields()), rehearsal: rehearsal{mem: mem}, mem: mem}
+	first := map[string]int{}
 	fields := make([]arrow.Field, len(cols))
 	for k, c := range cols {
 		fields[k] = sc.Field(c)
@@ -151,6 +155,11 @@ func newBatcher(sc *arrow.Schema, cols []int, mem memory.Allocator) *batcher {
 			b.cols[c] = array.NewBuilder(mem, fields[k].Type)
 		}
 		b.made = append(b.made, b.cols[c])
+		print := fields[k].Type.Fingerprint()
+		if _, ok := first[print]; !ok || print == "" {
+			first[print] = k
+		}
+		b.alike = append(b.alike, first[print])
 	}
 	meta := sc.Metadata()
 	b.schema = arrow.NewSchema(fields, &meta)
@@ -232,7 +241,22 @@ func (b *batcher) flush(yield func(arrow.RecordBatch, error) bool) error {
 			c.Release()
 		}
 	}()
+	nulls := map[int]arrow.Array{} // of columns without a value: one array for all of a type
+	defer func() {
+		for _, a := range nulls {
+			a.Release()
+		}
+	}()
 	for k, m := range b.made {
+		if m.Len() == 0 {
+			first := b.alike[k]
+			if nulls[first] == nil {
+				nulls[first] = array.MakeArrayOfNull(b.mem, m.Type(), b.n)
+			}
+			cols[k] = nulls[first]
+			cols[k].Retain()
+			continue
+		}
 		balance(m)
 		whole := m.NewArray()
 		cols[k] = array.NewSlice(whole, 0, int64(b.n))

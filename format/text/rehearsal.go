@@ -37,7 +37,7 @@ func (r *rehearsal) row(b *batcher) error {
 				}
 			}
 		}
-		r.play = b.from.into(r.cols, true)
+		r.play = b.from.into(r.cols, nil)
 	}
 	if r.rows == rehearsedRows || b.from.weight()-r.start >= rehearsedText {
 		r.rows, r.start = 0, b.from.weight()

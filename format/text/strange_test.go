@@ -75,6 +75,59 @@ func TestStrangeRowsBetween(t *testing.T) {
 	}
 }
 
+// TestSparseRows: members that are missing are null, wherever the values begin and end in a batch, with rows between that do not fit.
+func TestSparseRows(t *testing.T) {
+	const rows, columns = 3000, 40
+	r := rand.New(rand.NewPCG(7, 8))
+	types := []string{"int64", "utf8", "bool", "float64", "int32", "list<int64>", "binary", "decimal128(9, 2)"}
+	values := []string{"%d", `"s%d"`, "true", "%d.5", "%d", "[%d]", `"QUJD"`, `"%d.25"`}
+	var schema []string
+	for c := range columns {
+		schema = append(schema, fmt.Sprintf("k%d: %s", c, types[c%len(types)]))
+	}
+	for _, bad := range []int{0, 3, 100} { // one of so many rows
+		var text, want strings.Builder
+		for i := range rows {
+			var some, all []string
+			for c := range columns {
+				v := "null"
+				if r.IntN(rows) < 2*c*c || i > 2900 && c == 0 {
+					v = strings.TrimSuffix(fmt.Sprintf(values[c%len(values)], i%60), "%!(EXTRA int="+fmt.Sprint(i%60)+")")
+					some = append(some, fmt.Sprintf(`"k%d":%s`, c, v))
+				}
+				all = append(all, fmt.Sprintf(`"k%d":%s`, c, v))
+			}
+			if bad > 0 && r.IntN(bad) == 0 {
+				fmt.Fprintf(&text, "{%s}\n", strings.Join(append(some, `"x":1`), ","))
+				continue
+			}
+			fmt.Fprintf(&text, "{%s}\n", strings.Join(some, ","))
+			fmt.Fprintf(&want, "{%s}\n", strings.Join(all, ","))
+		}
+		sc, batches, errs := read(JSONL, tree(text.String()), map[string]string{"schema": strings.Join(schema, ", ")}, nil, vec.Range{})
+		var got strings.Builder
+		w := NewJSONLWriter(&got, sc)
+		for _, b := range batches {
+			if err := w.Write(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Flush()
+		if got.String() != want.String() || (bad == 0) != (errs == nil) {
+			if bad == 0 && errs != nil {
+				t.Fatal(errs[0])
+			}
+			a, b := strings.Split(got.String(), "\n"), strings.Split(want.String(), "\n")
+			for i := range min(len(a), len(b)) {
+				if a[i] != b[i] {
+					t.Fatalf("one of %d is bad: row %d is\n%s, want\n%s", bad, i, a[i], b[i])
+				}
+			}
+			t.Fatalf("%d rows, want %d", len(a), len(b))
+		}
+	}
+}
+
 // TestMissingMembers: what members that are missing take counts: of a batch, and of a row, in which each {} of two bytes may stand for as many
 // values as a struct has fields.
 func TestMissingMembers(t *testing.T) {
