@@ -354,8 +354,12 @@ type node struct {
 	seen   []int // the object in which a field was seen last
 
 	rehearsal bool // of the row itself: what is missing need not be appended
-	before    *int // of a column: the rows of the batch; nil: their nulls cannot be appended later
-	idle      bool // of a column: all of those are null, and none is appended
+
+	// of the columns of a row
+	before *int  // the rows of the batch; nil: their nulls cannot be appended later
+	idle   bool  // all of those are null, and none is appended
+	busy   []int // of the row: its wanted fields that are not idle, and how many are
+	idlers int64
 
 	item *node // of lists
 	key  *node // of maps; item is the value
@@ -563,6 +567,9 @@ func (p *jsonParser) members(n *node) error {
 	if err != nil || count == len(n.fields) {
 		return err
 	}
+	if n.busy != nil {
+		return p.absent(n)
+	}
 	return p.missing(n)
 }
 
@@ -575,6 +582,8 @@ func (p *jsonParser) member(n *node, i int) error {
 	}
 	if f.idle {
 		f.idle = false
+		n.busy = append(n.busy, i)
+		n.idlers--
 		f.b.AppendNulls(*f.before)
 	}
 	err := p.value(f)
@@ -598,10 +607,40 @@ func (p *jsonParser) missing(n *node) error {
 		if err := p.fill(f.width); err != nil {
 			return err
 		}
-		if f.idle = f.idle || f.before != nil && f.b.Len() == 0; !f.idle {
+		f.b.AppendNull()
+	}
+	return nil
+}
+
+// absent is missing of a row's columns: of the idle ones only their number matters.
+func (p *jsonParser) absent(n *node) error {
+	if err := p.fill(n.idlers); err != nil {
+		return err
+	}
+	busy := n.busy[:0]
+	for k, i := range n.busy {
+		f := n.fields[i]
+		if n.seen[i] != n.rows {
+			var err error
+			if !f.nullable {
+				err = &fieldError{n.names[i], p.fail("the key is missing, and the field cannot be null")}
+			} else {
+				err = p.fill(f.width)
+			}
+			if err != nil {
+				n.busy = append(busy, n.busy[k:]...)
+				return err
+			}
+			if f.before != nil && f.b.Len() == 0 {
+				f.idle = true
+				n.idlers++
+				continue
+			}
 			f.b.AppendNull()
 		}
+		busy = append(busy, i)
 	}
+	n.busy = busy
 	return nil
 }
 

@@ -236,6 +236,9 @@ func (r *jsonlRows) into(cols []array.Builder, rows *int) func() error {
 			if rows != nil && sub.set != nil && sub.width == 1 {
 				sub.before = rows
 			}
+			if rows != nil {
+				top.busy = append(top.busy, i)
+			}
 		}
 		top.fields = append(top.fields, sub)
 	}
