@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -125,6 +126,32 @@ func TestSparseRows(t *testing.T) {
 			}
 			t.Fatalf("%d rows, want %d", len(a), len(b))
 		}
+	}
+}
+
+// TestOneOfManyColumns: where a row has one of very many columns, the others take no memory of their own in each batch.
+func TestOneOfManyColumns(t *testing.T) {
+	const rows, columns = 20_000, 5000
+	var schema []string
+	for c := range columns {
+		schema = append(schema, fmt.Sprintf("k%d: int64", c))
+	}
+	tr := tree(strings.Repeat("{\"k7\":1}\n", rows))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, batches, errs := read(JSONL, tr, map[string]string{"schema": strings.Join(schema, ", ")}, nil, vec.Range{})
+	runtime.ReadMemStats(&after)
+	n, ones, nulls := int64(0), 0, 0
+	for _, b := range batches {
+		n += b.NumRows()
+		ones += b.Column(7).Len() - b.Column(7).NullN()
+		nulls += b.Column(6).NullN() + b.Column(columns-1).NullN()
+	}
+	if n != rows || ones != rows || nulls != 2*rows || errs != nil {
+		t.Errorf("%d rows, %d values, %d nulls, %v", n, ones, nulls, errs)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > rows*columns {
+		t.Errorf("%d bytes for %d cells", took, rows*columns)
 	}
 }
 
