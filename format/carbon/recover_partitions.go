@@ -1,12 +1,17 @@
 package carbon
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
+	"stoa/fault"
 	"stoa/store"
 )
 
@@ -48,6 +53,84 @@ func partitionFiles(ctx context.Context, tree store.Tree, table string, give fun
 		return nil
 	}
 	return below(table, nil)
+}
+
+// partitionPlaces are the directories of a segment whose segment file is not followed, because of why (nil: tablestatus names none), and tells that. Which partitions were dropped
+// only that file says: their files stay until the table is cleaned, and the sizes in tablestatus stay as they were. So those are left out that it still calls dropped, and
+// no more can be known.
+func (t *managed) partitionPlaces(ctx context.Context, l *load, why error) ([]place, error) {
+	found, err := t.partitionsOf(ctx, l.id())
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	out := slices.Clone(found)
+	name := t.segmentFileOf(l)
+	at, reason := fault.Span{Object: name}, "it is missing"
+	var dropped map[string]bool
+	switch {
+	case l.Segment == "":
+		name = t.status + " " + l.Name // one of each segment is told
+		at, reason = fault.Span{Object: t.status}, "it names no segment file"
+	case errors.Is(why, fault.Corrupt):
+		at, reason = placeOf(why, name), why.Error()
+		if e := (*fault.Error)(nil); errors.As(why, &e) && e.At.Object == name {
+			reason = e.Reason
+		}
+		if dropped, err = t.droppedPlaces(ctx, name, l.id()); err != nil {
+			return nil, err
+		}
+	}
+	left := 0
+	for i := range out {
+		if out[i].dropped = dropped[out[i].dir]; out[i].dropped {
+			left++
+		}
+	}
+	if l.counts() && t.saved != nil {
+		also := ""
+		if left > 0 {
+			also = fmt.Sprintf("; %d that it still calls dropped are left out", left)
+		}
+		t.sayOnce(name, saying("carbon.segment.damaged", at, t.path, "%s: the files of segment %s in the directories of all partitions are read%s; rows of partitions that were dropped may have come back",
+			reason, l.Name, also))
+	}
+	return out, nil
+}
+
+// placeOf is where an error says that the file name is damaged.
+func placeOf(err error, name string) fault.Span {
+	if e := (*fault.Error)(nil); errors.As(err, &e) && e.At.Object == name {
+		return e.At
+	}
+	return fault.Span{Object: name}
+}
+
+// aLocation is an entry of locationMap, wherever it lies in a segment file that is damaged elsewhere: neither has braces in it.
+var aLocation = regexp.MustCompile(`("(?:[^"\\]|\\.)*")\s*:\s*(\{[^{}]*\})`)
+
+// droppedPlaces are the directories that a damaged segment file still says to be of partitions that were dropped. Only an entry is believed that is whole, and fits its directory.
+func (t *managed) droppedPlaces(ctx context.Context, name, segment string) (map[string]bool, error) {
+	o, err := openObject(ctx, t.tree, name, t.opts.Limits)
+	if err != nil {
+		return nil, err
+	}
+	b, err := o.read(ctx, 0, o.at.Len, "")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for _, m := range aLocation.FindAllSubmatch(b, -1) {
+		var dir string
+		var f folder
+		if json.Unmarshal(m[1], &dir) != nil || json.Unmarshal(m[2], &f) != nil || bytes.Count(m[2], []byte(`"status"`)) != 1 {
+			continue
+		}
+		of, _ := segmentOf(f.Merge)
+		if f.Status == statusDeleted && f.Relative && len(f.Partitions) > 0 && otherPartition(dir, f.Partitions) == "" && (f.Merge == "" || of == segment) {
+			out[path.Join(t.path, dir)] = true
+		}
+	}
+	return out, nil
 }
 
 // partitionsOf are the directories of partitions that have files of a segment. They are looked for once, for all segments.

@@ -345,10 +345,10 @@ func TestRecoverPartitions(t *testing.T) {
 		codes  []string
 		errors bool
 	}{
-		{[]string{"Metadata/segments/"}, 65, []string{"carbon.segment.file"}, false},
-		{[]string{"segments/0_"}, 65, []string{"carbon.segment.file"}, false},
+		{[]string{"Metadata/segments/"}, 65, []string{"carbon.segment.file", "carbon.segment.damaged"}, true},
+		{[]string{"segments/0_"}, 65, []string{"carbon.segment.file", "carbon.segment.damaged"}, true},
 		{[]string{"segments/0_", "country=c1/y=2019"}, 55, []string{"carbon.segment.file", "carbon.segment.missing"}, true},
-		{[]string{"Metadata/segments/", "carbonindexmerge"}, 65, []string{"carbon.segment.file", "carbon.index.missing"}, false},
+		{[]string{"Metadata/segments/", "carbonindexmerge"}, 65, []string{"carbon.segment.file", "carbon.segment.damaged", "carbon.index.missing"}, true},
 		{[]string{"Metadata/segments/", "tablestatus"}, 65, []string{"carbon.status.damaged", "carbon.segment.missing"}, true},
 		{[]string{"Metadata/segments/", "tablestatus", "carbonindexmerge"}, 65, []string{"carbon.status.damaged", "carbon.segment.missing"}, true},
 	} {
@@ -371,7 +371,7 @@ func TestRecoverPartitions(t *testing.T) {
 	}
 	other := loaded(t, filepath.Join(golden2, dir))
 	swap(t, other, ".segment", `["country\u003dc1"`, `["country\u003dc0"`)
-	if rows, found, err := recovered(t, other, "t"); err != nil || differ(rows, right, true) != "" || !has(found, "carbon.segment.file") {
+	if rows, found, err := recovered(t, other, "t"); err != nil || differ(rows, right, true) != "" || !has(errorsIn(found), "carbon.segment.damaged") {
 		t.Errorf("another partition's value: %v, %s, %v", err, differ(rows, right, true), found)
 	}
 	rows, found, err := recovered(t, lacking(t, whole, "Metadata/"), "t") // the columns are those of the data files

@@ -88,7 +88,9 @@ func (t *managed) segmentHolding(ctx context.Context, l *load) ([]part, *holding
 			return nil, h, err
 		}
 		h.fail(err)
-		out = append(out, some...)
+		if !f.dropped { // what it holds was looked at all the same: tablestatus counts its bytes
+			out = append(out, some...)
+		}
 	}
 	h.fail(t.whole(l, h))
 	if err := t.fit(l, h.names); err != nil {
@@ -161,6 +163,7 @@ type place struct {
 	indexes []string // names of its index files, as the segment file says; nil: look
 	values  []string // of the partition columns, name=value each
 	guessed bool     // recovering: nothing says that these are all directories of the segment
+	dropped bool     // recovering: the damaged segment file still says that this partition was dropped
 }
 
 // folders are the directories of a segment: as its segment file says, or where segments are by rule.
@@ -168,10 +171,14 @@ func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
 	if l.Path != "" {
 		return []place{{dir: l.Path}}, nil
 	}
+	var why error // the segment file is not followed
 	if l.Segment != "" {
 		var s segmentFile
-		name := path.Join(t.path, "Metadata", "segments", l.Segment)
+		name := t.segmentFileOf(l)
 		err := readJSON(ctx, t.tree, name, t.opts.Limits, &s)
+		if err == nil && s.Locations == nil {
+			err = fault.Corruptf(fault.Span{Object: name}, "locationMap", "it is missing: nothing says in which directories the files of segment %s are", l.Name)
+		}
 		if err == nil && len(s.Locations) > 0 {
 			var out []place
 			if out, err = t.located(name, s, l.id()); err == nil {
@@ -180,12 +187,12 @@ func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
 		}
 		switch {
 		case errors.Is(err, fault.Corrupt) && t.saved != nil && l.counts():
-			t.sayOnce(name, saying("carbon.segment.file", fault.Span{Object: name}, t.path, "%v: the directory of segment %s is read", err, l.Name))
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		case err != nil && l.counts():
 			t.note("carbon.segment.file", fault.Span{Object: name}, "segment %s: its segment file is missing, its files are looked for where they should be", l.Name)
 		}
+		why = err
 	}
 	fact := path.Join(t.path, "Fact")
 	var out []place
@@ -208,14 +215,23 @@ func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
 		}
 	}
 	if len(out) == 0 && t.saved != nil {
-		if out, err := t.partitionsOf(ctx, l.id()); err != nil || len(out) > 0 {
+		if out, err := t.partitionPlaces(ctx, l, why); err != nil || len(out) > 0 {
 			return out, err
 		}
+	}
+	if errors.Is(why, fault.Corrupt) && l.counts() {
+		name := t.segmentFileOf(l)
+		t.sayOnce(name, saying("carbon.segment.damaged", placeOf(why, name), t.path, "%v: the directory of segment %s is read", why, l.Name))
 	}
 	if len(out) == 0 && l.DataSize != "0" {
 		return nil, fault.Corruptf(fault.Span{Object: t.status}, "", "segment %s (%s) has no directory", l.Name, l.Status)
 	}
 	return out, nil
+}
+
+// segmentFileOf is the name of the segment file of a load.
+func (t *managed) segmentFileOf(l *load) string {
+	return path.Join(t.path, "Metadata", "segments", l.Segment)
 }
 
 // located are the places of the segment file name. They and their files say of which segment they are: a file that is another segment's would
