@@ -56,6 +56,10 @@ func TestRecoverDroppedPartition(t *testing.T) {
 		"lost": {func(tree *store.Memory, segment string) *store.Memory {
 			return lacking(t, tree, segment)
 		}, "Metadata/segments/0_1795249943470.segment", 65},
+		"no location": {func(tree *store.Memory, segment string) *store.Memory {
+			tree.Put(segment, []byte(`{"locationMap":{}}`))
+			return tree
+		}, "Metadata/segments/0_1795249943470.segment", 65},
 		"not named": {func(tree *store.Memory, _ string) *store.Memory {
 			swap(t, tree, "Metadata/tablestatus", `"segmentFile":"0_`, `"segmentFilX":"0_`)
 			return tree

@@ -71,10 +71,12 @@ func (t *managed) partitionPlaces(ctx context.Context, l *load, why error) ([]pl
 	case l.Segment == "":
 		name = t.status + " " + l.Name // one of each segment is told
 		at, reason = fault.Span{Object: t.status}, "it names no segment file"
+	case why == nil:
+		reason = "it has no location"
 	case errors.Is(why, fault.Corrupt):
 		at, reason = placeOf(why, name), why.Error()
 		if e := (*fault.Error)(nil); errors.As(why, &e) && e.At.Object == name {
-			reason = e.Reason
+			reason = strings.TrimPrefix(e.Path+": "+e.Reason, ": ")
 		}
 		if dropped, err = t.droppedPlaces(ctx, name, l.id()); err != nil {
 			return nil, err

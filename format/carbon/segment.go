@@ -177,7 +177,7 @@ func (t *managed) folders(ctx context.Context, l *load) ([]place, error) {
 		name := t.segmentFileOf(l)
 		err := readJSON(ctx, t.tree, name, t.opts.Limits, &s)
 		if err == nil && s.Locations == nil {
-			err = fault.Corruptf(fault.Span{Object: name}, "locationMap", "it is missing: nothing says in which directories the files of segment %s are", l.Name)
+			err = fault.Corruptf(fault.Span{Object: name}, "locationMap", "it is missing, which says in which directories the files of segment %s are", l.Name)
 		}
 		if err == nil && len(s.Locations) > 0 {
 			var out []place

@@ -66,7 +66,7 @@ func (v *verifier) segmentBounds(t *managed, l *load, parts []part, alone bool) 
 
 // keptBounds are the least and greatest values that the segment file of a load keeps, by the ids of columns; none of partitioned tables and of old ones.
 func (t *managed) keptBounds(ctx context.Context, l *load) (map[string]*minMax, fault.Span, error) {
-	at := fault.Span{Object: path.Join(t.path, "Metadata", "segments", l.Segment)}
+	at := fault.Span{Object: t.segmentFileOf(l)}
 	var s segmentFile
 	if l.Segment == "" || !l.counts() || readJSON(ctx, t.tree, at.Object, t.opts.Limits.WithDefaults(), &s) != nil || s.Metadata == "" {
 		return nil, at, nil // what cannot be read was told when the files were looked for
