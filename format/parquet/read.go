@@ -506,6 +506,16 @@ func (c *columns) open(ctx context.Context, rows vec.Range, mem memory.Allocator
 			return err
 		}
 		c.units = append(c.units, u)
+		for _, u := range u {
+			for _, leaf := range u.leaves {
+				if u.row == 0 { // the library does not ask the index
+					break
+				}
+				if err := c.holdRows(ctx, leaf, u.row); err != nil {
+					return err
+				}
+			}
+		}
 	}
 	if err := c.startChecks(ctx, from); err != nil {
 		return err

@@ -41,14 +41,15 @@ type levelClaims struct {
 	any   bool
 }
 
-// levels counts the levels of a column chunk and the bytes of its strings, and holds what the footer and both indexes say of them against that.
+// levels counts the levels of a column chunk and the bytes of its strings, and holds what the footer, both indexes and the headers of pages say of them against that.
 func (v *verifier) levels(w *chunkWalk) {
 	told := slices.ContainsFunc(w.data, func(p page) bool { return v.told[p.body] })
 	if w.damaged || told || v.left {
 		return
 	}
 	said := v.levelClaims(w)
-	if !said.any {
+	rows := w.pageRows()
+	if !said.any && (w.flat || rows == nil) {
 		return
 	}
 	d := v.r.meta.Schema.Column(w.leaf)
@@ -58,6 +59,9 @@ func (v *verifier) levels(w *chunkWalk) {
 	all, page, k, seen := empty(), empty(), 0, int64(0)
 	next := func() { // page k is counted
 		v.holdLevels(said.pages[k], page)
+		if !w.flat && rows != nil {
+			v.holdRows(w, k, rows[k], page[repLevels][0])
+		}
 		for kind := range page {
 			for i, n := range page[kind] {
 				all[kind][i] += n
@@ -141,6 +145,18 @@ func (v *verifier) levelClaims(w *chunkWalk) (out levelClaims) {
 		says("column_index.definition_level_histograms", c.at, defLevels, c.defLevels, true)
 	}
 	return out
+}
+
+// holdRows holds the rows that a data page of a list's leaf has, by the offset index or by its header, against the number of those that begin in it.
+func (v *verifier) holdRows(w *chunkWalk, k int, said vec.Range, begin int64) {
+	switch p := &w.data[k]; {
+	case said.Len() == begin:
+	case w.x != nil:
+		v.find("parquet.index", fault.Corruptf(w.x.at, indexPath(w.group, w.leaf, fmt.Sprintf("offset_index.page_locations[%d].first_row_index", k)),
+			"rows %d to %d of the row group, but %d rows begin in the page", said.From, said.To, begin))
+	default:
+		v.find("parquet.values", fault.Corruptf(p.header, indexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_rows", k)), "%d, but %d rows begin in the page", p.rows, begin))
+	}
 }
 
 func (v *verifier) holdLevels(said []levelClaim, is tally) {
