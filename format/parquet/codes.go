@@ -7,6 +7,7 @@ var codes = []region.CodeDoc{
 	{Code: "parquet.bloom", Severity: region.Error, Help: "A Bloom filter does not have a value that its column chunk has, or cannot be read. Whoever asks it for the value misses rows; stoa does not ask it when it reads."},
 	{Code: "parquet.column", Severity: region.Error, Help: "A column of a row group cannot be read; the rows of the group are lost in that column."},
 	{Code: "parquet.copy", Severity: region.Warning, Help: "The copy of a column chunk's metadata that some writers put behind the chunk (file_offset points to it) is not what the footer says of the chunk: one of the two is damaged. Readers believe the footer."},
+	{Code: "parquet.dictionary", Severity: region.Error, Help: "The dictionary of a column chunk does not have as many entries as its header says. Rows whose entries are there are read here; other readers refuse the chunk."},
 	{Code: "parquet.footer", Severity: region.Error, Help: "The footer cannot be read, so nothing of the file can."},
 	{Code: "parquet.footer.cut", Severity: region.Warning, Help: "Recover found the beginning of a footer that is cut: names and Parquet's own types of the columns are known, but what stands behind the row groups is lost, as the Arrow schema and all other key/value metadata. Types that Parquet has no word for come as those that stand for them."},
 	{Code: "parquet.index", Severity: region.Warning, Help: "An offset or column index cannot be read, or does not point to the pages. Reading everything does not need it; seeking and filtering do."},

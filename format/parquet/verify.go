@@ -145,6 +145,7 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 				v.values(g, f, pages)
 				for i, leaf := range v.r.leaves[f] {
 					if v.bloom(g, leaf); v.depth == format.Deep {
+						v.dictionary(&pages[i])
 						v.levels(&pages[i])
 					}
 				}
@@ -338,6 +339,7 @@ type chunkWalk struct {
 	at      fault.Span // what is not passed yet
 	n       int        // pages before it, of all kinds
 	data    []page
+	dict    *page // nil: none
 	values  int64
 	raw     int64 // bytes of all pages, uncompressed, with their headers
 	damaged bool  // pages were passed over
@@ -349,6 +351,10 @@ func (w *chunkWalk) take(p *page) {
 	if w.n++; p.isData() {
 		w.data = append(w.data, *p)
 		w.values += p.values
+	}
+	if p.kind == dictionaryPage {
+		d := *p
+		w.dict = &d
 	}
 }
 
