@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
@@ -138,6 +139,11 @@ func stringValue(t arrow.DataType, b []byte) pred.Value {
 		return pred.Bytes(b)
 	case *arrow.DictionaryType:
 		return stringValue(d.ValueType, b)
+	case *arrow.Float16Type:
+		if len(b) != 2 {
+			return pred.Null()
+		}
+		return pred.Float(float64(float16.FromBits(binary.LittleEndian.Uint16(b)).Float32()))
 	case arrow.DecimalType:
 		if len(b) == 0 || len(b) > 16 {
 			return pred.Null()

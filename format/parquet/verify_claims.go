@@ -158,7 +158,7 @@ func (v *verifier) bound(l leafField, c claim, name string, b []byte) *pred.Valu
 	case want > 0 && len(b) != want:
 		v.find(c.code, fault.Corruptf(c.at, c.path+"."+name, "%d bytes; a value of %s has %d", len(b), t, want))
 		return nil
-	case t == parquet.Types.FixedLenByteArray && len(b) > col.TypeLength():
+	case t == parquet.Types.FixedLenByteArray && (len(b) > col.TypeLength() || floating(l.typ) && len(b) != col.TypeLength()):
 		v.find(c.code, fault.Corruptf(c.at, c.path+"."+name, "%d bytes; a value has %d", len(b), col.TypeLength()))
 		return nil
 	}
@@ -173,7 +173,9 @@ func (v *verifier) bound(l leafField, c claim, name string, b []byte) *pred.Valu
 var physicalSize = map[parquet.Type]int64{parquet.Types.Boolean: 1, parquet.Types.Int32: 4, parquet.Types.Int64: 8, parquet.Types.Int96: 12,
 	parquet.Types.Float: 4, parquet.Types.Double: 8}
 
-func floating(t arrow.DataType) bool { return t.ID() == arrow.FLOAT32 || t.ID() == arrow.FLOAT64 }
+func floating(t arrow.DataType) bool {
+	return t.ID() == arrow.FLOAT16 || t.ID() == arrow.FLOAT32 || t.ID() == arrow.FLOAT64
+}
 
 func reaches(name string, v *pred.Value, exact bool) []*reach {
 	if v == nil || !exact {
@@ -203,11 +205,11 @@ func beyond(l leafField, low, high *pred.Value) *pred.Expr {
 
 // oldBounds makes a claim of min and max, whose order was never written down: writers compared signed what is stored, bytes, too. So numbers that are
 // signed can be held against them; of others only what is the same in either order: unsigned numbers without their highest bit, and bytes up to the first that
-// differs, if that is ASCII in both. Of INT96, intervals and decimals in bytes nothing is known.
+// differs, if that is ASCII in both. Of INT96, intervals, and decimals and FLOAT16 in bytes nothing is known.
 func (v *verifier) oldBounds(c *claim, s *said) {
 	l, low, high := c.leaf, v.bound(c.leaf, *c, "min", s.oldMin), v.bound(c.leaf, *c, "max", s.oldMax)
 	physical := v.r.meta.Schema.Column(l.column).PhysicalType()
-	text := physical == parquet.Types.ByteArray || physical == parquet.Types.FixedLenByteArray
+	text := physical == parquet.Types.ByteArray || physical == parquet.Types.FixedLenByteArray && !floating(l.typ)
 	_, decimal := l.typ.(arrow.DecimalType)
 	switch {
 	case signed(l.typ), decimal && !text:
@@ -310,6 +312,8 @@ func (c *claim) count(v *view) {
 			c.nansSeen += one(math.IsNaN(x.Value(i)))
 		case *array.Float32:
 			c.nansSeen += one(math.IsNaN(float64(x.Value(i))))
+		case *array.Float16:
+			c.nansSeen += one(x.Value(i).IsNaN())
 		}
 		if c.seen != nil && int64(len(c.seen)) <= c.distinct {
 			c.seen[v.leaf.ValueStr(i)] = struct{}{}

@@ -1,0 +1,64 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/float16"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	lib "github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"stoa/region"
+)
+
+// TestVerifyBoundsOfFloat16: they are held against the values as those of other floats are.
+func TestVerifyBoundsOfFloat16(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "h", Type: arrow.FixedWidthTypes.Float16}}, nil)
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
+	for i := range 101 { // -25 to 25, and NaN
+		b.Field(0).(*array.Float16Builder).Append(float16.New(float32(i-50) / 2))
+	}
+	b.Field(0).(*array.Float16Builder).Append(float16.NaN())
+	var out bytes.Buffer
+	w, err := pqarrow.NewFileWriter(sc, &out, lib.NewWriterProperties(lib.WithDictionaryDefault(false), lib.WithDataPageSize(40), lib.WithBatchSize(20), lib.WithPageIndexEnabled(true)), pqarrow.DefaultWriterProps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(b.NewRecordBatch()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	half := func(v float32) []byte { return binary.LittleEndian.AppendUint16(nil, float16.New(v).Uint16()) }
+	say := func(low, high []byte) []byte {
+		return refooter(t, out.Bytes(), nil, func(m *metadata.FileMetaData, _ int64) {
+			s := m.RowGroups[0].Columns[0].MetaData.Statistics
+			s.MinValue, s.MaxValue, s.Min, s.Max = low, high, nil, nil
+		})
+	}
+	for what, c := range map[string]struct {
+		b    []byte
+		want string
+	}{
+		"as written": {out.Bytes(), ""},
+		"right":      {say(half(-25), half(25)), ""},
+		"wide":       {say(half(-26), half(26)), ""},
+		"min":        {say(half(-24.5), half(25)), "parquet.statistics"},
+		"max":        {say(half(-25), half(24.5)), "parquet.statistics"},
+		"bytes":      {say(half(-25), []byte{1}), "parquet.statistics"},
+		"page":       {reindex(t, out.Bytes(), 0, func(x *columnIndex) { x.max[1] = x.min[1] }), "parquet.index.bounds"},
+		"order":      {reindex(t, out.Bytes(), 0, func(x *columnIndex) { x.order = 2 }), "parquet.index.bounds"},
+	} {
+		told := slices.DeleteFunc(findings(c.b), func(f region.Finding) bool { return f.Code == "parquet.layout" })
+		if codesIn(told) != c.want {
+			t.Errorf("%s: %+v", what, told)
+		}
+	}
+}
