@@ -226,6 +226,7 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 	}
 	v.find("parquet.values", w.rowsFit(at))
 	v.find("parquet.sizes", v.sizesFit(&w, at))
+	v.find("parquet.encodings", v.encodingsFit(&w))
 	if indexErr == nil && x != nil {
 		if indexErr = w.compare(v.r.base); indexErr == nil && x.behind.Len > 0 {
 			indexErr = fault.Corruptf(x.behind, indexPath(group, leaf, "offset_index"), "%d bytes behind its end", x.behind.Len)

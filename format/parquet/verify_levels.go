@@ -49,7 +49,8 @@ func (v *verifier) levels(w *chunkWalk) {
 	}
 	said := v.levelClaims(w)
 	rows := w.pageRows()
-	if !said.any && (w.flat || rows == nil) {
+	nulls := slices.ContainsFunc(w.data, func(p page) bool { return p.nulls >= 0 })
+	if !said.any && !nulls && (w.flat || rows == nil) {
 		return
 	}
 	d := v.r.meta.Schema.Column(w.leaf)
@@ -62,6 +63,7 @@ func (v *verifier) levels(w *chunkWalk) {
 		if !w.flat && rows != nil {
 			v.holdRows(w, k, rows[k], page[repLevels][0])
 		}
+		v.holdNulls(w, k, page[defLevels][d.MaxDefinitionLevel()])
 		for kind := range page {
 			for i, n := range page[kind] {
 				all[kind][i] += n
@@ -157,6 +159,16 @@ func (v *verifier) holdRows(w *chunkWalk, k int, said vec.Range, begin int64) {
 	default:
 		v.find("parquet.values", fault.Corruptf(p.header, indexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_rows", k)), "%d, but %d rows begin in the page", p.rows, begin))
 	}
+}
+
+// holdNulls holds the number of nulls in the header of a data page v2 against its entries; so many of them are values. Arrow's writers count nulls for the
+// statistics, and write 0 if there shall be none.
+func (v *verifier) holdNulls(w *chunkWalk, k int, values int64) {
+	p, counted := &w.data[k], v.r.groupSaid(w.group, w.leaf) != nil
+	if p.nulls < 0 || p.nulls == p.values-values || p.nulls == 0 && p.stats == nil && !counted {
+		return
+	}
+	v.find("parquet.index.bounds", fault.Corruptf(p.header, indexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_nulls", k)), "%d, there are %d", p.nulls, p.values-values))
 }
 
 func (v *verifier) holdLevels(said []levelClaim, is tally) {

@@ -1,0 +1,72 @@
+package parquet
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"stoa/fault"
+)
+
+// pageSort is what encoding_stats tell apart. Writers of data pages v2 call them DATA_PAGE, too, and the encoding of a dictionary has several names.
+type pageSort struct {
+	dictionary bool
+	encoding   int32
+}
+
+func sortOf(kind, encoding int32) pageSort {
+	switch {
+	case kind == dictionaryPage:
+		return pageSort{dictionary: true}
+	case encoding == plainDictionary:
+		encoding = rleDictionary
+	}
+	return pageSort{encoding: encoding}
+}
+
+// encodingsFit holds what the footer says of the encodings of a chunk's pages against their headers. More encodings than there are do no harm: writers list those of
+// levels and of dictionaries, and what they meant to use.
+func (v *verifier) encodingsFit(w *chunkWalk) error {
+	m := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData
+	listed := map[pageSort]bool{}
+	for _, e := range m.Encodings {
+		listed[sortOf(dataPage, int32(e))] = true
+	}
+	there := map[pageSort]int64{}
+	if w.dict != nil {
+		there[sortOf(dictionaryPage, plain)]++
+	}
+	for i, p := range w.data {
+		s := sortOf(p.kind, p.encoding)
+		if !listed[s] {
+			return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "encodings"), "%v, but page %d is in %s", m.Encodings, i, named(encodings, p.encoding))
+		}
+		there[s]++
+	}
+	if len(m.EncodingStats) == 0 {
+		return nil
+	}
+	said := map[pageSort]int64{}
+	for _, s := range m.EncodingStats {
+		if s != nil && s.Count != 0 && s.PageType != indexPage {
+			said[sortOf(int32(s.PageType), int32(s.Encoding))] += int64(s.Count)
+		}
+	}
+	if !maps.Equal(said, there) {
+		return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "encoding_stats"), "%s, but there are %s", sorts(said), sorts(there))
+	}
+	return nil
+}
+
+// sorts writes numbers of pages.
+func sorts(pages map[pageSort]int64) (text string) {
+	if n, ok := pages[pageSort{dictionary: true}]; ok {
+		text = fmt.Sprintf("%d of dictionaries ", n)
+	}
+	for e := range int32(len(encodings)) {
+		if n, ok := pages[pageSort{encoding: e}]; ok {
+			text += fmt.Sprintf("%d in %s ", n, named(encodings, e))
+		}
+	}
+	return strings.TrimSpace(text)
+}

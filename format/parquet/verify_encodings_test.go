@@ -1,0 +1,77 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"path"
+	"strings"
+	"testing"
+
+	lib "github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+
+	"stoa/fault"
+	"stoa/region"
+)
+
+// TestVerifyEncodings: encodings and encoding_stats are held against the pages; that the same encoding has two names, and that more are listed than there are, is no lie.
+func TestVerifyEncodings(t *testing.T) {
+	for _, file := range []string{"testdata/enc-dict.v1.parquet", "testdata/enc-dict.v2.parquet"} {
+		whole := golden(t, file).Bytes("t")
+		wants := map[string]struct {
+			edit func(d *metadata.FileMetaData)
+			want string
+		}{
+			"as written": {func(*metadata.FileMetaData) {}, ""},
+			"none fits": {func(d *metadata.FileMetaData) {
+				c := d.RowGroups[0].Columns[0].MetaData
+				c.Encodings = append(c.Encodings[:0], 5)
+			}, "encodings"},
+			"count": {func(d *metadata.FileMetaData) { c := d.RowGroups[0].Columns[0].MetaData; c.EncodingStats[0].Count++ }, "encoding_stats"},
+			"another": {func(d *metadata.FileMetaData) {
+				c := d.RowGroups[0].Columns[0].MetaData
+				s := c.EncodingStats
+				s[len(s)-1].Encoding = 5
+			}, "encoding_stats"},
+			"no stats": {func(d *metadata.FileMetaData) { c := d.RowGroups[0].Columns[0].MetaData; c.EncodingStats = nil }, ""},
+			"more are named": {func(d *metadata.FileMetaData) {
+				c := d.RowGroups[0].Columns[0].MetaData
+				c.Encodings = append(c.Encodings, 5)
+			}, ""},
+		}
+		for what, c := range wants {
+			b := refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { c.edit(m) })
+			got := told(findings(b), "parquet.encodings")
+			if len(got) > 0 != (c.want != "") || len(got) > 1 || len(got) == 1 && !strings.Contains(got[0], "columns[0]."+c.want) {
+				t.Errorf("%s, %s: %q, want %q", file, what, got, c.want)
+			}
+		}
+	}
+}
+
+// TestVerifyNullsOfPages: num_nulls of a data page v2 is held against its entries, those of lists, too; not the 0 that the library writes without statistics.
+func TestVerifyNullsOfPages(t *testing.T) {
+	if got := findings(claimed(t, lib.WithDataPageVersion(lib.DataPageV2), lib.WithStats(false))); len(got) > 0 {
+		t.Errorf("without statistics: %+v", got)
+	}
+	whole := claimed(t, lib.WithDataPageVersion(lib.DataPageV2), lib.WithBloomFilterEnabled(false))
+	r := readerOf(t, whole)
+	for _, column := range []int{colX, colL} {
+		var number fault.Span
+		at := r.chunkSpan(0, column)
+		p, err := r.pageAt(t.Context(), at, "page", func(n region.Node) {
+			if path.Ext(n.Name) == ".num_nulls" || n.Name == "num_nulls" {
+				number = n.At
+			}
+		})
+		other := binary.AppendUvarint(nil, uint64(2*(p.nulls+1))) // zigzag, behind the field's own byte
+		if err != nil || p.nulls < 1 || number.Len != 1+int64(len(other)) {
+			t.Fatalf("%+v, %v, %v", p, number, err)
+		}
+		b := bytes.Clone(whole)
+		copy(b[number.Off+1:], other)
+		if got := findings(b); codesIn(got) != "parquet.index.bounds" || len(got) != 1 || got[0].At != p.header || !strings.HasSuffix(got[0].Path, "num_nulls") {
+			t.Errorf("column %d: %+v", column, got)
+		}
+	}
+}
