@@ -152,13 +152,18 @@ func decimalText(v int64, scale int32) string {
 	return strings.TrimSuffix(s, ".")
 }
 
-// randomText is often one of a few, so that dictionaries have work; sometimes new; sometimes empty or long.
+// randomText is often one of a few, so that dictionaries have work; sometimes new; sometimes empty or long, seldom longer than a page may be
+// or statistics hold.
 func randomText(r *rand.Rand) string {
 	switch r.IntN(8) {
 	case 0:
 		return ""
 	case 1:
-		return strings.Repeat("long é ", r.IntN(40))
+		n := r.IntN(40)
+		if r.IntN(50) == 0 {
+			n *= 100
+		}
+		return strings.Repeat("long é ", n)
 	case 2:
 		return fmt.Sprintf("new %d", r.Uint64())
 	}
