@@ -29,20 +29,28 @@ func (f *file) lookAround(ctx context.Context) {
 	f.beside(ctx)
 }
 
-// standsIn tells of a _metadata.red that has pages of its own. That of a split table has none: its row groups all lie in other files.
+// standsIn tells of a _metadata.red that has pages of its own.
 func (f *file) standsIn() {
+	if at := f.ownGroups(); at != "" {
+		f.miss("redfile.metadata.other", f.metaAt, "%s has the row groups in itself that it should name: a part of the table, or another file, stands in the place of the table's metadata, and other parts are not read", metadataFile)
+		f.missing[len(f.missing)-1].Path = at
+	}
+}
+
+// ownGroups is where a _metadata.red says that it has pages of its own; "" if it does not. That of a split table has none: its row groups all lie in
+// other files.
+func (f *file) ownGroups() string {
 	if path.Base(f.at.Object) != metadataFile || f.at.Off != 0 {
-		return
+		return ""
 	}
 	for g, group := range f.meta.groups {
 		for col, c := range group.columns {
 			if c.file == "" {
-				f.miss("redfile.metadata.other", f.metaAt, "%s has the row groups in itself that it should name: a part of the table, or another file, stands in the place of the table's metadata, and other parts are not read", metadataFile)
-				f.missing[len(f.missing)-1].Path = chunkPath(g, col) + ".file_path"
-				return
+				return chunkPath(g, col) + ".file_path"
 			}
 		}
 	}
+	return ""
 }
 
 // beside looks whether the parts before and behind this one are there. _metadata.red would tell, so it is asked only where that

@@ -47,6 +47,11 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	if opened && r.foreign() {
 		err = fault.Corruptf(f.metaAt, "file_metadata.row_groups", "most chunks are not where it says: this is the metadata of a file within the file, behind which it is cut")
 	}
+	if opened && err == nil && f.ownGroups() != "" {
+		if out := r.among(o, opts); out != nil {
+			return out, r.findings, nil
+		}
+	}
 	if opened && err == nil && path.Base(tg.Name) == metadataFile {
 		err = r.strange(o)
 	}

@@ -4,39 +4,43 @@ import (
 	"bytes"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/region"
 )
 
 // gather makes a reader of the parts that lie beside the metadata of a split table, where that is lost: each is a whole file
 // with one row group, or with all, and their names are in order. nil if there are none.
 func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
-	dir := path.Dir(r.f.at.Object)
+	names, err := r.parts(o)
+	if err != nil {
+		return nil, err
+	}
 	out := newFile(r.f.tree, r.f.src, r.f.at, o, opts)
 	out.stamp, out.gathered = r.f.stamp, true
 	begun := map[string]string{} // parts by what their sync block says
-	for info, err := range r.f.tree.List(r.ctx, dir) {
-		if err != nil {
-			return nil, err
-		}
-		name := path.Base(info.Name)
-		if info.Dir || name != dataFile && (!strings.HasPrefix(name, "part-") || !strings.HasSuffix(name, ".red")) {
-			continue
-		}
-		p, err := openTarget(r.ctx, format.Target{Tree: r.f.tree, Name: info.Name}, o)
+	for _, name := range names {
+		tg := r.beside(name)
+		p, err := openTarget(r.ctx, tg, o)
 		if err != nil {
 			if !errors.Is(err, fault.Corrupt) {
 				return nil, err
 			}
-			if p = r.recoverPart(info.Name, o); p == nil {
-				r.tell("redfile.rows.lost", fault.Span{Object: info.Name, Len: info.Size}, [2]int64{-1, -1}, -1, "nothing whole was found in the part %s: it is left out", name)
+			if p = r.recoverPart(tg.Name, o); p == nil {
+				size, _ := r.f.tree.Stat(r.ctx, tg.Name)
+				r.tell("redfile.rows.lost", fault.Span{Object: tg.Name, Len: size.Size}, [2]int64{-1, -1}, -1, "nothing whole was found in the part %s: it is left out", name)
 				continue
 			}
 		}
 		s, at := p.firstBlock(r.ctx)
 		p.Close()
+		if p.namesOthers(name) {
+			r.tell("redfile.rows.lost", p.at, [2]int64{-1, -1}, -1, "%s is no part, but names others as a table's metadata does: it is left out", name)
+			continue
+		}
 		if s != nil {
 			key := string(s.marker) + partName(int(s.groups))
 			if other := begun[key]; other != "" {
@@ -56,6 +60,101 @@ func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
 		return nil, err
 	}
 	return out, r.count(out)
+}
+
+// beside is what is called name in the directory of the table.
+func (r *rescue) beside(name string) format.Target {
+	return format.Target{Tree: r.f.tree, Name: path.Join(path.Dir(r.f.at.Object), name)}
+}
+
+// parts are the names of the parts, in order. A part that stands in the place of the metadata is where that stands as a part, or where a part is
+// missing; it is none of them if it is a copy of one.
+func (r *rescue) parts(o format.OpenOptions) (names []string, err error) {
+	for info, err := range r.f.tree.List(r.ctx, path.Dir(r.f.at.Object)) {
+		if err != nil {
+			return nil, err
+		}
+		name := path.Base(info.Name)
+		if !info.Dir && (name == dataFile || strings.HasPrefix(name, "part-") && strings.HasSuffix(name, ".red")) {
+			names = append(names, name)
+		}
+	}
+	if r.f.ownGroups() == "" {
+		return names, nil
+	}
+	gap := len(names)
+	for i, name := range slices.Backward(names) {
+		if p, err := openTarget(r.ctx, r.beside(name), o); err == nil {
+			others := p.namesOthers(name)
+			p.Close()
+			if others {
+				names[i] = metadataFile
+				return names, nil
+			}
+		}
+		if copied, err := r.isCopy(name); copied || err != nil {
+			return names, err
+		}
+		if name != partName(i) {
+			gap = i
+		}
+	}
+	return slices.Insert(names, gap, metadataFile), nil
+}
+
+// isCopy reports whether the file called name has the bytes of the one that is recovered.
+func (r *rescue) isCopy(name string) (bool, error) {
+	src, err := r.f.tree.Open(r.ctx, r.beside(name).Name)
+	if err != nil {
+		return false, err
+	}
+	defer src.Close()
+	if src.Size() != r.f.at.Len {
+		return false, nil
+	}
+	var a, b [64 << 10]byte
+	at := fault.Span{Object: r.beside(name).Name, Len: src.Size()}
+	for off := int64(0); off < at.Len; off += int64(len(a)) {
+		n := min(int64(len(a)), at.Len-off)
+		if err := format.ReadFull(r.ctx, r.f.src, r.f.at.Sub(off, n), "", a[:n]); err != nil {
+			return false, err
+		}
+		if err := format.ReadFull(r.ctx, src, at.Sub(off, n), "", b[:n]); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(a[:n], b[:n]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// among makes a reader of the parts of a table and of the one that stands in the place of its metadata; nil if there are no others.
+func (r *rescue) among(o format.OpenOptions, opts readOptions) *file {
+	at := r.f.ownGroups()
+	out, err := r.gather(o, opts)
+	if err != nil || out == nil || len(out.meta.groups) <= len(r.f.meta.groups) {
+		r.findings = nil
+		return nil
+	}
+	f := region.Finding{Code: "redfile.metadata.other", Severity: region.Error, Part: r.part, At: r.f.metaAt, Path: at, Rows: [2]int64{-1, -1}, Lost: -1,
+		Message: metadataFile + " has the row groups in itself that it should name: it is read as a part, among the others"}
+	r.findings = append(r.findings, f)
+	return out
+}
+
+// namesOthers reports whether a file called so has no row group of its own, but names those of other files.
+func (f *file) namesOthers(called string) bool {
+	others := false
+	for _, g := range f.meta.groups {
+		for _, c := range g.columns {
+			if c.file == "" {
+				return false
+			}
+			others = others || path.Base(c.file) != called
+		}
+	}
+	return others
 }
 
 // recoverPart recovers a part whose own metadata is damaged; nil if it has no row group that is whole.

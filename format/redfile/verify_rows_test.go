@@ -1,6 +1,7 @@
 package redfile_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -148,6 +149,33 @@ func TestMetadataIsAPart(t *testing.T) {
 			t.Errorf("%v: the reader: %+v", opts, told)
 		}
 		r.Close()
+	}
+}
+
+// TestRecoverMetadataIsAPart: a part that stands in the place of the metadata is read where it belongs, and no row twice.
+func TestRecoverMetadataIsAPart(t *testing.T) {
+	const meta, part = "out/_metadata.red", "out/part-00002.red"
+	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}} {
+		for how, put := range map[string]func(o map[string][]byte){
+			"exchanged": func(o map[string][]byte) { o[meta], o[part] = o[part], o[meta] },
+			"copied":    func(o map[string][]byte) { o[meta] = o[part] },
+			"moved":     func(o map[string][]byte) { o[meta] = o[part]; delete(o, part) },
+			"last moved": func(o map[string][]byte) {
+				o[meta] = o["out/part-00003.red"]
+				delete(o, "out/part-00003.red")
+			},
+		} {
+			objects := splitTable(t, maps.Clone(opts))
+			put(objects)
+			tree := store.NewMemory(objects)
+			if n := checkRecovered(t, tree, "out"); n != 40 {
+				t.Errorf("%v, %s: %d rows of 40", opts, how, n)
+			}
+			_, found, err := redfile.Format.Recover(ctx, format.Target{Tree: tree, Name: "out"}, format.OpenOptions{})
+			if err != nil || !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.metadata.other" && f.At.Object == meta }) {
+				t.Errorf("%v, %s: told %+v, %v", opts, how, found, err)
+			}
+		}
 	}
 }
 
