@@ -17,7 +17,7 @@ var Codes = []region.CodeDoc{
 	{Code: "redfile.index.damaged", Severity: region.Warning, Help: "An index page cannot be read or does not fit the pages. Reading does without it."},
 	{Code: "redfile.index.bounds", Severity: region.Error, Help: "A value lies outside of the bounds that the index page gives for its page: filters miss rows."},
 	{Code: "redfile.magic", Severity: region.Error, Help: "The file does not begin with RED1."},
-	{Code: "redfile.metadata.other", Severity: region.Error, Help: "The _metadata.red of a split table is not its metadata, but a file with row groups of its own, as a copy of a part is: only these are read, and the rows of the other parts are missing. Recover reads it among the other parts."},
+	{Code: "redfile.metadata.other", Severity: region.Error, Help: "The _metadata.red of a split table is not its metadata, but a file with row groups of its own, as a copy of a part is: only these are read, and the rows of the other parts are missing. Recover reads the parts, and it among them if it is one that is missing there."},
 	{Code: "redfile.page.crc", Severity: region.Error, Help: "The checksum of a page does not fit its bytes: the rows of this page are lost in this column."},
 	{Code: "redfile.page.damaged", Severity: region.Error, Help: "A page cannot be decoded: it contradicts its own encoding. Without checksums this is how damage shows. Its rows are lost in this column."},
 	{Code: "redfile.page.header", Severity: region.Error, Help: "The header of a page cannot be read: nobody knows where the next one begins, so the rest of the chunk is lost, unless an index page tells."},

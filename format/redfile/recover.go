@@ -71,6 +71,11 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	}
 	r.blame("redfile.footer.damaged", err)
 	if f.meta.check(f.metaAt) == nil && f.metaAt.Len > 0 && f.learn(ctx) == nil && strings.HasPrefix(pathOf(err), "magic") {
+		if f.ownGroups() != "" {
+			if out := r.among(o, opts); out != nil {
+				return out, r.findings, nil
+			}
+		}
 		return f, r.findings, nil // only the beginning is damaged
 	}
 	if path.Base(tg.Name) == metadataFile { // it has no pages, but the parts are whole files
@@ -157,6 +162,7 @@ type rescue struct {
 	f        *file
 	part     string
 	findings []region.Finding
+	astray   bool // the file stands in the place of a split table's metadata, and may be one of its parts
 
 	known  *fileMeta // schema and key/value metadata, if any was found
 	groups []rowGroup

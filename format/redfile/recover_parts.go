@@ -29,6 +29,9 @@ func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
 			if !errors.Is(err, fault.Corrupt) {
 				return nil, err
 			}
+			if name == metadataFile { // it is damaged, too
+				continue
+			}
 			if p = r.recoverPart(tg.Name, o); p == nil {
 				size, _ := r.f.tree.Stat(r.ctx, tg.Name)
 				r.tell("redfile.rows.lost", fault.Span{Object: tg.Name, Len: size.Size}, [2]int64{-1, -1}, -1, "nothing whole was found in the part %s: it is left out", name)
@@ -68,7 +71,7 @@ func (r *rescue) beside(name string) format.Target {
 }
 
 // parts are the names of the parts, in order. A part that stands in the place of the metadata is where that stands as a part, or where a part is
-// missing; it is none of them if it is a copy of one.
+// missing; behind the last only its sync block can say that it is one. It is none of them if it is a copy of one.
 func (r *rescue) parts(o format.OpenOptions) (names []string, err error) {
 	for info, err := range r.f.tree.List(r.ctx, path.Dir(r.f.at.Object)) {
 		if err != nil {
@@ -79,7 +82,7 @@ func (r *rescue) parts(o format.OpenOptions) (names []string, err error) {
 			names = append(names, name)
 		}
 	}
-	if r.f.ownGroups() == "" {
+	if !r.astray {
 		return names, nil
 	}
 	gap := len(names)
@@ -97,6 +100,11 @@ func (r *rescue) parts(o format.OpenOptions) (names []string, err error) {
 		}
 		if name != partName(i) {
 			gap = i
+		}
+	}
+	if gap == len(names) {
+		if s, _ := r.f.firstBlock(r.ctx); s == nil {
+			return names, nil // a part that none of the others is missing: it may be a copy that has changed
 		}
 	}
 	return slices.Insert(names, gap, metadataFile), nil
@@ -132,13 +140,21 @@ func (r *rescue) isCopy(name string) (bool, error) {
 // among makes a reader of the parts of a table and of the one that stands in the place of its metadata; nil if there are no others.
 func (r *rescue) among(o format.OpenOptions, opts readOptions) *file {
 	at := r.f.ownGroups()
+	r.astray = true
 	out, err := r.gather(o, opts)
+	r.astray = false
 	if err != nil || out == nil || len(out.meta.groups) <= len(r.f.meta.groups) {
 		r.findings = nil
 		return nil
 	}
+	how := "the parts are read without it"
+	for _, g := range out.meta.groups {
+		if g.columns[0].file == metadataFile {
+			how = "it is read as a part, among the others"
+		}
+	}
 	f := region.Finding{Code: "redfile.metadata.other", Severity: region.Error, Part: r.part, At: r.f.metaAt, Path: at, Rows: [2]int64{-1, -1}, Lost: -1,
-		Message: metadataFile + " has the row groups in itself that it should name: it is read as a part, among the others"}
+		Message: metadataFile + " has the row groups in itself that it should name: " + how}
 	r.findings = append(r.findings, f)
 	return out
 }
