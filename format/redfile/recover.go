@@ -48,7 +48,12 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 		err = fault.Corruptf(f.metaAt, "file_metadata.row_groups", "most chunks are not where it says: this is the metadata of a file within the file, behind which it is cut")
 	}
 	if opened && err == nil && f.ownGroups() != "" {
-		if out := r.among(o, opts); out != nil {
+		out, err := r.among(o, opts)
+		if err != nil {
+			src.Close()
+			return nil, nil, err
+		}
+		if out != nil {
 			return out, r.findings, nil
 		}
 	}
@@ -72,7 +77,12 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	r.blame("redfile.footer.damaged", err)
 	if f.meta.check(f.metaAt) == nil && f.metaAt.Len > 0 && f.learn(ctx) == nil && strings.HasPrefix(pathOf(err), "magic") {
 		if f.ownGroups() != "" {
-			if out := r.among(o, opts); out != nil {
+			out, err := r.among(o, opts)
+			if err != nil {
+				src.Close()
+				return nil, nil, err
+			}
+			if out != nil {
 				return out, r.findings, nil
 			}
 		}

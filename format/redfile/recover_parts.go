@@ -138,25 +138,28 @@ func (r *rescue) isCopy(name string) (bool, error) {
 }
 
 // among makes a reader of the parts of a table and of the one that stands in the place of its metadata; nil if there are no others.
-func (r *rescue) among(o format.OpenOptions, opts readOptions) *file {
-	at := r.f.ownGroups()
+func (r *rescue) among(o format.OpenOptions, opts readOptions) (*file, error) {
+	at, before := r.f.ownGroups(), len(r.findings)
 	r.astray = true
 	out, err := r.gather(o, opts)
 	r.astray = false
+	if err != nil && !errors.Is(err, fault.Corrupt) {
+		return nil, err
+	}
 	if err != nil || out == nil || len(out.meta.groups) <= len(r.f.meta.groups) {
-		r.findings = nil
-		return nil
+		r.findings = r.findings[:before]
+		return nil, nil
 	}
 	how := "the parts are read without it"
 	for _, g := range out.meta.groups {
-		if g.columns[0].file == metadataFile {
+		if slices.ContainsFunc(g.columns, func(c columnChunk) bool { return c.file == metadataFile }) {
 			how = "it is read as a part, among the others"
 		}
 	}
 	f := region.Finding{Code: "redfile.metadata.other", Severity: region.Error, Part: r.part, At: r.f.metaAt, Path: at, Rows: [2]int64{-1, -1}, Lost: -1,
 		Message: metadataFile + " has the row groups in itself that it should name: " + how}
 	r.findings = append(r.findings, f)
-	return out
+	return out, nil
 }
 
 // namesOthers reports whether a file called so has no row group of its own, but names those of other files.
