@@ -30,7 +30,8 @@ stoa/internal/pb          : std fault wire region
 stoa/internal/btree       : std fault wire region
 stoa/internal/kudugen     : std
 stoa/vec                  : std fault arrow
-stoa/pred                 : std fault vec arrow github.com/mattn/go-runewidth
+stoa/internal/civil       : std
+stoa/pred                 : std fault vec arrow internal/civil github.com/mattn/go-runewidth
 stoa/store                : std
 stoa/store/faulty         : std store
 stoa/format               : std arrow fault pred region store vec
@@ -44,12 +45,12 @@ stoa/internal/nest        : std arrow fault format vec
 stoa/format/kudu          : std arrow fault format pred region store vec wire format/cfile internal/pb internal/enc/... internal/codec internal/sum internal/bloom
 stoa/format/trevni        : std arrow fault format pred region store vec wire internal/arrowschema internal/nest internal/enc/... internal/codec internal/sum github.com/apache/arrow-go/v18/arrow/ipc github.com/dsnet/compress/...
 stoa/format/redfile       : std arrow fault format pred region store vec wire format/ipc/flat internal/arrowschema internal/typewords internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/apache/arrow-go/v18/arrow/ipc
-stoa/format/carbon        : std arrow fault format pred region store vec wire internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/carbon        : std arrow fault format pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/cfile         : std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything
 stoa/format/ipc           : std arrow fault format pred region store vec wire format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
-stoa/format/text          : std arrow fault format pred region store vec internal/typewords github.com/klauspost/compress/...
+stoa/format/text          : std arrow fault format pred region store vec internal/civil internal/typewords github.com/klauspost/compress/...
 stoa/format/parquet       : std arrow fault format pred region store vec wire internal/arrowschema internal/codec internal/thrift internal/nest format/ipc/flat github.com/apache/arrow-go/v18/parquet/... github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
 stoa                      : std arrow fault format pred region store vec internal/scan internal/diff format/cfile format/kudu format/trevni format/redfile format/carbon format/ipc format/text

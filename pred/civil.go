@@ -3,56 +3,14 @@ package pred
 import (
 	"fmt"
 	"strings"
+
+	"stoa/internal/civil"
 )
 
-// Days and times of the proleptic Gregorian calendar, for every year that the seconds of an int64 reach:
-// package time writes and reads only years of four digits.
-
-// daysOf is the number of days from 1970-01-01 to a date.
-func daysOf(y int64, m, d int) int64 {
-	if m <= 2 {
-		y--
-	}
-	era := floorDiv(y, 400)
-	yoe := y - era*400
-	doy := int64((153*((m+9)%12)+2)/5 + d - 1)
-	return era*146097 + yoe*365 + yoe/4 - yoe/100 + doy - 719468
-}
-
-// dateOf is the inverse of daysOf.
-func dateOf(days int64) (y int64, m, d int) {
-	days += 719468
-	era := floorDiv(days, 146097)
-	doe := days - era*146097
-	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
-	doy := int(doe - (365*yoe + yoe/4 - yoe/100))
-	mp := (5*doy + 2) / 153
-	d = doy - (153*mp+2)/5 + 1
-	m = (mp+2)%12 + 1
-	y = yoe + era*400
-	if m <= 2 {
-		y++
-	}
-	return y, m, d
-}
-
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
-}
-
-func monthLen(y int64, m int) int {
-	if m == 2 && y%4 == 0 && (y%100 != 0 || y%400 == 0) {
-		return 29
-	}
-	return [...]int{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}[m-1]
-}
+// Days and times as text, of the calendar of internal/civil.
 
 func formatDate(days int64) string {
-	y, m, d := dateOf(days)
+	y, m, d := civil.Date(days)
 	switch {
 	case y < 0:
 		return fmt.Sprintf("-%04d-%02d-%02d", -y, m, d)
@@ -71,7 +29,7 @@ func formatTime(nanos int64) string {
 }
 
 func formatTimestamp(sec int64, nanos int32) string {
-	days := floorDiv(sec, daySeconds)
+	days := civil.FloorDiv(sec, daySeconds)
 	return formatDate(days) + "T" + formatTime((sec-days*daySeconds)*1e9+int64(nanos)) + "Z"
 }
 
@@ -100,10 +58,10 @@ func cutDate(s string) (days int64, rest string, ok bool) {
 	if neg {
 		y = -y
 	}
-	if !ok3 || m < 1 || m > 12 || d < 1 || int(d) > monthLen(y, int(m)) {
+	if !ok3 || m < 1 || m > 12 || d < 1 || int(d) > civil.MonthDays(y, int(m)) {
 		return 0, "", false
 	}
-	days = daysOf(y, int(m), int(d))
+	days = civil.Days(y, int(m), int(d))
 	return days, s, days <= maxDays+2 && days >= -maxDays-2
 }
 
@@ -161,7 +119,7 @@ func parseTimestamp(s string) (sec int64, nanos int32, ok bool) {
 	}
 	zone, ok := parseZone(s)
 	sec = days*daySeconds + t/1e9 - zone // may wrap around in the first and last days that there are
-	off := floorDiv(sec, daySeconds) - days
+	off := civil.FloorDiv(sec, daySeconds) - days
 	return sec, int32(t % 1e9), ok && off >= -2 && off <= 2
 }
 

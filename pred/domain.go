@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"stoa/fault"
+	"stoa/internal/civil"
 )
 
 // class is how the cells of a column lie in memory, and so which kernels test them.
@@ -151,7 +152,7 @@ func (d domain) place(v Value) (point, error) {
 		return d.clamp(d.units(sec, int64(nanos), d.per)), nil
 	case meansDays:
 		sec, nanos := v.seconds()
-		days := floorDiv(sec, daySeconds)
+		days := civil.FloorDiv(sec, daySeconds)
 		return d.clamp(point{at: numInt(days), exact: days*daySeconds == sec && nanos == 0}), nil
 	}
 	return point{}, errMismatch

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
+	"stoa/internal/civil"
 )
 
 // constantOf reads a text as a value of a column, for loads. The usual spellings are read here, quickly; all others by parseValue.
@@ -145,29 +146,10 @@ func daysOf(s string) (int64, bool) {
 	y, ok1 := digits(s[:4])
 	m, ok2 := digits(s[5:7])
 	d, ok3 := digits(s[8:])
-	if !ok1 || !ok2 || !ok3 || m < 1 || m > 12 || d < 1 || d > 28 && d > monthDays(y, m) {
+	if !ok1 || !ok2 || !ok3 || m < 1 || m > 12 || d < 1 || int(d) > civil.MonthDays(y, int(m)) {
 		return 0, false
 	}
-	// Years begin in March here, so that a leap day is the last one; 400 of them have 146,097 days.
-	if m <= 2 {
-		y, m = y-1, m+12
-	}
-	era := (y + 400) / 400
-	y = y + 400 - era*400
-	return (era-1)*146_097 + y*365 + y/4 - y/100 + (153*(m-3)+2)/5 + d - 1 - 719_468, true
-}
-
-func monthDays(y, m int64) int64 {
-	switch m {
-	case 2:
-		if y%4 == 0 && (y%100 != 0 || y%400 == 0) {
-			return 29
-		}
-		return 28
-	case 4, 6, 9, 11:
-		return 30
-	}
-	return 31
+	return civil.Days(y, int(m), int(d)), true
 }
 
 // timeOf reads YYYY-MM-DD HH:MM:SS with up to three digits of a fraction, or T between and Z behind, as milliseconds since 1970.

@@ -5,52 +5,18 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/internal/civil"
 )
 
 const secondsPerDay = 86400
-
-// civilOf turns days since 1970-01-01 into a date of the proleptic Gregorian calendar.
-func civilOf(days int64) (year int64, month, day int) {
-	days += 719468 // days from 0000-03-01
-	era := days / 146097
-	if days < 0 {
-		era = (days - 146096) / 146097
-	}
-	doe := days - era*146097
-	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
-	doy := doe - (365*yoe + yoe/4 - yoe/100)
-	mp := (5*doy + 2) / 153
-	day = int(doy - (153*mp+2)/5 + 1)
-	month = int(mp + 3)
-	year = yoe + era*400
-	if month > 12 {
-		month -= 12
-		year++
-	}
-	return year, month, day
-}
-
-// daysOf is the inverse of civilOf.
-func daysOf(year int64, month, day int) int64 {
-	if month <= 2 {
-		year--
-		month += 12
-	}
-	era := year / 400
-	if year < 0 {
-		era = (year - 399) / 400
-	}
-	yoe := year - era*400
-	doy := int64((153*(month-3)+2)/5 + day - 1)
-	return era*146097 + yoe*365 + yoe/4 - yoe/100 + doy - 719468
-}
 
 func append2(dst []byte, n int) []byte { return append(dst, byte('0'+n/10), byte('0'+n%10)) }
 
 // appendDate writes YYYY-MM-DD; years outside 0…9999 get as many digits as they need, and a sign,
 // as package time does.
 func appendDate(dst []byte, days int64) []byte {
-	y, m, d := civilOf(days)
+	y, m, d := civil.Date(days)
 	if y < 0 {
 		dst = append(dst, '-')
 		y = -y
@@ -103,12 +69,8 @@ func perSecond(u arrow.TimeUnit) (int64, int) {
 }
 
 func floorDiv(a, b int64) (q, r int64) {
-	q, r = a/b, a%b
-	if r < 0 {
-		q--
-		r += b
-	}
-	return q, r
+	q = civil.FloorDiv(a, b)
+	return q, a - q*b
 }
 
 // stamp is how one timestamp type is written.

@@ -17,6 +17,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/decimal256"
 	"github.com/apache/arrow-go/v18/arrow/float16"
+
+	"stoa/internal/civil"
 )
 
 // setter appends the value that a text stands for to one builder. The text is not kept.
@@ -433,14 +435,10 @@ func parseDate(s []byte) (days int64, rest []byte, ok bool) {
 	if neg {
 		y = -y
 	}
-	if !ok2 || m < 1 || m > 12 || d < 1 {
+	if !ok2 || m < 1 || m > 12 || d < 1 || int(d) > civil.MonthDays(y, int(m)) {
 		return 0, s, false
 	}
-	days = daysOf(y, int(m), int(d))
-	if y2, m2, _ := civilOf(days); y2 != y || m2 != int(m) { // the 31st of February
-		return 0, s, false
-	}
-	return days, rest, true
+	return civil.Days(y, int(m), int(d)), rest, true
 }
 
 // parseClock reads HH:MM or HH:MM:SS as seconds.
