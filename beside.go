@@ -51,6 +51,9 @@ func (v *dirVerifier) beside(o *opened, claims func(string, bool) format.Claim, 
 	if within = within || o.direct[dir]; within && claims == nil || depth > deepest {
 		return nil
 	}
+	if v.odd(name, claims); v.stopped {
+		return nil
+	}
 	for info, err := range v.o.tree().List(v.ctx, name) {
 		if err != nil {
 			if err = v.refused(info.Name, err); err != nil || v.stopped {

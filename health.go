@@ -8,7 +8,6 @@ import (
 	"iter"
 	"path"
 	"strings"
-	"syscall"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -35,6 +34,11 @@ func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[regi
 			return
 		}
 		for _, tg := range targets {
+			for _, l := range tg.left {
+				if !yield(region.Node{Name: l.name, Value: "left out: " + l.finding().Message, Inner: -1}, nil) {
+					return
+				}
+			}
 			if tg.format.Describe == nil {
 				yield(region.Node{}, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "the anatomy of %s files is not described", tg.format.Name))
 				return
@@ -54,7 +58,9 @@ var Codes = []region.CodeDoc{
 	{Code: "dir.below", Severity: region.Warning, Help: "A directory of files was read as one table, and a directory in it, which holds files, too, was not. If these are of the table, name them, or read them with a pattern as DIR/*/*.parquet."},
 	{Code: "dir.file.unknown", Severity: region.Note, Help: "A file in a verified directory is of no format that stoa knows. It may belong to something else, or be one of ours whose beginning and end are both gone; stoa verify --from FORMAT says what is wrong with it then."},
 	{Code: "dir.foreign", Severity: region.Note, Help: "A file or directory lies within a table, and is no part of it: nothing of the table refers to it, and it does not have the name of what its system leaves there. A copy may have gone to the wrong place, or what refers to it is lost; it was verified by itself."},
+	{Code: "dir.left.out", Severity: region.Warning, Help: "A directory of files was read as one table, and a file in it is of no format that stoa knows: it was left out. If it is of the table, it is damaged beyond recognition; stoa verify --from FORMAT says what is wrong with it then."},
 	{Code: "dir.leftover", Severity: region.Note, Help: "What an interrupted run of stoa has left: it was not finished, and nothing refers to it. It can be removed when no stoa is running; the next run that writes to the same name removes it."},
+	{Code: "dir.odd", Severity: region.Warning, Help: "An entry of a directory is no file: a named pipe, a socket, a device, a link that leads nowhere or back to itself, or one to a directory above. It is not opened, as reading it might never end. If a link led to a file of the table, that is not here; a pipe is read where it is named itself."},
 	{Code: "dir.too.deep", Severity: region.Warning, Help: "Directories are nested so deeply that what lies below was not looked at."},
 	{Code: "file.nested", Severity: region.Error, Help: "The columns in which a nested field is stored can each be decoded, but do not make rows together: their levels or lengths are of different lists, or cannot be there. Reading these rows is an error."},
 	{Code: "file.unchecked", Severity: region.Note, Help: "The file, or some of its columns, has no checksums: its format knows none, or its writer left them out. Its structure was looked at and its values were decoded, but a value that was changed and still decodes cannot be noticed by anybody."},
@@ -170,6 +176,9 @@ func (v *dirVerifier) dir(name string, depth int) error {
 		v.tell("dir.too.deep", region.Warning, name, "more than %d directories deep", deepest)
 		return nil
 	}
+	if v.odd(name, nil); v.stopped {
+		return nil
+	}
 	for info, err := range v.o.tree().List(v.ctx, name) {
 		if !info.Dir {
 			v.files++
@@ -184,9 +193,41 @@ func (v *dirVerifier) dir(name string, depth int) error {
 	return v.ctx.Err()
 }
 
-// refused tells what the system does not let be opened, and lets the rest be verified; other errors stay.
+// odd tells what of a directory is no file. What has the name of a file of a table's is one that is lost.
+func (v *dirVerifier) odd(dir string, claims func(string, bool) format.Claim) {
+	for odd := range store.OddOf(v.ctx, v.o.tree(), dir) {
+		f := oddFinding(odd, v.o)
+		if claims != nil && claims(path.Clean(odd.Name), false) == format.OfTable && f.Severity < region.Error {
+			f.Code, f.Severity, f.Lost, f.Message = "file.unreadable", region.Error, -1, "by its name it is a file of the table, but: "+odd.What
+		}
+		if v.files++; !v.stopped {
+			v.give(*f)
+		}
+	}
+}
+
+// oddFinding tells what is no file. A link that leads nowhere, and by its name led to a file of a format, is a file that is lost.
+func oddFinding(odd store.Odd, o OpenOptions) *region.Finding {
+	f := &region.Finding{Code: "dir.odd", Severity: region.Warning, At: fault.Span{Object: odd.Name}, Part: odd.Name, Rows: [2]int64{-1, -1}, Message: odd.What}
+	if by := byName(format.Target{Name: odd.Name}, o.formats()); odd.Link && by != nil {
+		f.Code, f.Severity, f.Lost = "file.unreadable", region.Error, -1
+		f.Message = fmt.Sprintf("by its name it is %s, but: %s", by.Name, odd.What)
+	}
+	return f
+}
+
+// OddError is why an entry of a directory is passed over: Corrupt if it is the place of a file that is lost.
+func OddError(odd store.Odd, o OpenOptions) error {
+	if f := oddFinding(odd, o); f.Severity == region.Error {
+		return fault.Corruptf(f.At, "", "%s", f.Message)
+	}
+	return &odd
+}
+
+// refused tells what the system does not let be opened or read, and lets the rest be verified; other errors stay.
 func (v *dirVerifier) refused(name string, err error) error {
-	if name == "" || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ELOOP) {
+	p := new(fs.PathError)
+	if name == "" || v.ctx.Err() != nil || !errors.As(err, &p) {
 		return err
 	}
 	v.tell("file.unreadable", region.Error, name, "%s", err)

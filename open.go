@@ -98,10 +98,33 @@ type found struct {
 	set    string   // the directory that is no format's own and in which it was found
 	dir    bool     // it is a directory in that
 	below  []string // directories of files beside it, which are not read; of the first of a set
+	left   []leftOut // files beside it that are none of the table; of the first of a set
 }
 
-// passed tells of the directories that are not read.
+// leftOut is what a directory of files holds besides them, and why it is not read.
+type leftOut struct {
+	name  string
+	err   error
+	known *region.Finding // of what is no file, or should be one of a format by its name; else nil
+}
+
+// finding is how verify and the reading verbs tell it. What cannot be opened, or led to what is gone, may have been part of the table.
+func (l *leftOut) finding() region.Finding {
+	if l.known != nil {
+		return *l.known
+	}
+	f := region.Finding{Code: "dir.left.out", Severity: region.Warning, At: fault.Span{Object: l.name}, Part: l.name, Rows: [2]int64{-1, -1}, Message: reasonOf(l.err)}
+	if !errors.Is(l.err, fault.Unsupported) {
+		f.Code, f.Severity, f.Lost = "file.unreadable", region.Error, -1
+	}
+	return f
+}
+
+// passed tells of the directories and files that are not read.
 func (f *found) passed() (out []region.Finding) {
+	for _, l := range f.left {
+		out = append(out, l.finding())
+	}
 	for _, name := range f.below {
 		out = append(out, region.Finding{Code: "dir.below", Severity: region.Warning, At: fault.Span{Object: name}, Part: name, Rows: [2]int64{-1, -1},
 			Message: fmt.Sprintf("the files beside it in %s are read, and what lies in this directory is not", f.set)})
@@ -328,11 +351,16 @@ func glob(ctx context.Context, pattern string, tree store.Tree) (names []string,
 func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, error) {
 	var out []found
 	var below []string
+	var left []leftOut
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
-		if err != nil {
+		if err != nil && info.Name == "" {
 			return nil, err
 		}
-		if base := path.Base(info.Name); base[0] == '.' || base[0] == '_' {
+		if passedOver(info.Name) {
+			continue
+		}
+		if err != nil {
+			left = append(left, leftOut{name: info.Name, err: err})
 			continue
 		}
 		in := format.Target{Tree: tg.Tree, Name: info.Name, Table: tg.Table}
@@ -343,16 +371,45 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 			}
 			continue
 		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if err != nil {
-			return nil, err
+			l := leftOut{info.Name, err, misnamed(ctx, info.Name, o, err)}
+			if l.known != nil {
+				l.err = fault.Corruptf(l.known.At, "", "%s", l.known.Message)
+			}
+			left = append(left, l)
+			continue
 		}
 		out = append(out, found{Target: in, format: f, set: tg.Name, dir: info.Dir})
 	}
-	if len(out) == 0 {
-		return nil, fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "", "the directory holds no files that stoa knows")
+	for odd := range store.OddOf(ctx, tg.Tree, tg.Name) {
+		if !passedOver(odd.Name) {
+			left = append(left, leftOut{odd.Name, OddError(odd, o), oddFinding(odd, o)})
+		}
 	}
-	out[0].below = below
+	if len(out) == 0 {
+		return nil, nothingIn(tg.Name, left)
+	}
+	out[0].below, out[0].left = below, left
 	return out, nil
+}
+
+// passedOver reports whether what has the name is no part of a directory of files.
+func passedOver(name string) bool {
+	base := path.Base(name)
+	return base[0] == '.' || base[0] == '_'
+}
+
+// nothingIn is the error of a directory of which nothing can be read: why its first file cannot, if there is one.
+func nothingIn(name string, left []leftOut) error {
+	for _, l := range left {
+		if !errors.Is(l.err, fault.Unsupported) {
+			return l.err
+		}
+	}
+	return fault.New(fault.Invalid, fault.Span{Object: name}, "", "the directory holds no files that stoa knows")
 }
 
 // holdsFile reports whether a file lies in or below a directory, but for those that begin with . or _. What cannot be listed counts as one.
@@ -435,7 +492,8 @@ func byName(tg format.Target, formats []format.Format) *format.Format {
 	return nil
 }
 
-// List gives what a place holds: tables, or the file itself.
+// List gives what a place holds: tables, or the file itself. An error with an entry that has a Place is about that file of a directory alone, which is
+// left out of what Open makes of it, and the listing goes on.
 func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		targets, err := resolveAll(ctx, []string{uri}, o)
@@ -449,9 +507,17 @@ func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry
 			if mayHold(ctx, tg, o) {
 				all[0].Tree = seen
 			}
+			for _, l := range tg.left {
+				if !yield(format.Entry{Place: l.name, Rows: -1, Bytes: -1}, l.err) {
+					return
+				}
+			}
 			for i := 0; i < len(all); i++ {
 				for e, err := range listOne(ctx, all[i], o) {
-					if !yield(e, err) || err != nil {
+					if err != nil && tg.set == "" && i == 0 {
+						e.Place = "" // of the place itself
+					}
+					if !yield(e, err) || err != nil && e.Place == "" {
 						return
 					}
 				}

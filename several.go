@@ -21,12 +21,12 @@ func others(ctx context.Context, o *opened, owner *format.Format, name string, o
 			return nil
 		}
 		for info, err := range o.Tree.List(ctx, name) {
-			if err != nil {
+			if err != nil && info.Name == "" {
 				return err
 			}
 			child := path.Clean(info.Name)
 			switch base := path.Base(child); {
-			case base[0] == '.' || base[0] == '_' || o.files[child]:
+			case err != nil || base[0] == '.' || base[0] == '_' || o.files[child]:
 				continue
 			case info.Dir && o.below[child]:
 				if err := walk(info.Name, depth+1); err != nil {

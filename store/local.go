@@ -1,16 +1,12 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -19,20 +15,51 @@ import (
 // Objects are opened read-only and read with pread: a mapped file would turn a truncation into a crash.
 type Local struct{}
 
+// What is no regular file is refused, before it is opened: to open a pipe waits for its other end, and a device may do anything then.
 func (Local) Open(_ context.Context, name string) (Source, error) {
-	f, err := os.Open(filepath.FromSlash(name))
+	st, err := os.Stat(filepath.FromSlash(name))
+	if err == nil {
+		err = regular(name, st)
+	}
 	if err != nil {
 		return nil, err
 	}
-	st, err := f.Stat()
-	if err == nil && st.IsDir() {
-		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("is a directory")}
+	f, err := os.OpenFile(filepath.FromSlash(name), os.O_RDONLY|nonblock, 0) // it may have become a pipe meanwhile
+	if err != nil {
+		return nil, err
+	}
+	st, err = f.Stat()
+	if err == nil {
+		err = regular(name, st)
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	return &localSource{f, st.Size()}, nil
+}
+
+// regular is an error if what is at name is no regular file.
+func regular(name string, st fs.FileInfo) error {
+	if st.Mode().IsRegular() {
+		return nil
+	}
+	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("is %s, and no file", kindOf(st.Mode()))}
+}
+
+// kindOf says what is no regular file.
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a directory"
+	case m&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "something odd"
 }
 
 type localSource struct {
@@ -62,70 +89,6 @@ func localInfo(name string, st fs.FileInfo) Info {
 		return Info{Name: name, Dir: true}
 	}
 	return Info{Name: name, Size: st.Size(), Stamp: fmt.Sprintf("%d-%d", st.Size(), st.ModTime().UnixNano())}
-}
-
-// List follows links, as Open does, but not to a directory above: that would be listed for ever. Pipes, sockets and devices are not
-// listed: whoever opened one might wait for ever.
-func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
-	return func(yield func(Info, error) bool) {
-		at := dir
-		if at == "" {
-			at = "."
-		}
-		entries, err := os.ReadDir(filepath.FromSlash(at))
-		if err != nil {
-			yield(Info{}, err)
-			return
-		}
-		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
-		for _, e := range entries {
-			if err := ctx.Err(); err != nil {
-				yield(Info{}, err)
-				return
-			}
-			name := path.Join(dir, e.Name())
-			st, err := os.Stat(filepath.FromSlash(name)) // follows links, as Open does
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // a dangling link, or gone meanwhile
-			}
-			if err != nil {
-				if !yield(Info{Name: name}, err) {
-					return
-				}
-				continue
-			}
-			if st.IsDir() && e.Type()&fs.ModeSymlink != 0 && leadsUp(name) || !st.IsDir() && !st.Mode().IsRegular() {
-				continue
-			}
-			if !yield(localInfo(name, st), nil) {
-				return
-			}
-		}
-	}
-}
-
-// leadsUp reports whether the link at name leads to a directory that was passed on the way to it, or to one above: who followed it
-// would see the same again and again.
-func leadsUp(name string) bool {
-	to, err := filepath.EvalSymlinks(filepath.FromSlash(name))
-	if err == nil {
-		to, err = filepath.Abs(to)
-	}
-	if err != nil {
-		return false
-	}
-	for dir := path.Dir(name); ; dir = path.Dir(dir) {
-		real, err := filepath.EvalSymlinks(filepath.FromSlash(dir))
-		if err == nil {
-			real, err = filepath.Abs(real)
-		}
-		if err == nil && (real == to || strings.HasPrefix(real, strings.TrimSuffix(to, string(filepath.Separator))+string(filepath.Separator))) {
-			return true
-		}
-		if dir == path.Dir(dir) || dir == "." {
-			return false
-		}
-	}
 }
 
 // TempPrefix begins the names of everything that a Local sink has not yet committed, and of its scratch files.

@@ -203,6 +203,18 @@ func TestTreesListInOrder(t *testing.T) {
 	}
 	os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "dangling"))
 	os.Symlink("..", filepath.Join(dir, "up")) // what leads back up is not listed
+	os.Symlink("loop", filepath.Join(dir, "loop"))
+	os.Symlink(os.DevNull, filepath.Join(dir, "null"))
+	var odd []string
+	for o := range store.OddOf(ctx, store.NewCounter(store.Local{}), dir) {
+		odd = append(odd, fmt.Sprintf("%s %v", filepath.Base(o.Name), o.Link))
+	}
+	if want := []string{"dangling true", "loop true", "null false", "up false"}; !slices.Equal(odd, want) {
+		t.Errorf("odd: %v", odd)
+	}
+	if s, err := (store.Local{}).Open(ctx, filepath.Join(dir, "null")); err == nil {
+		t.Errorf("a device is opened: %v", s)
+	}
 	for root, tree := range map[string]store.Tree{dir: store.Local{}, "root": m} {
 		var got []string
 		for info, err := range tree.List(ctx, root) {

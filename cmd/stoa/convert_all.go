@@ -16,10 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoa"
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/kudu"
 	"stoa/internal/arrowschema"
 	"stoa/region"
+	"stoa/store"
 )
 
 // allFlags are those of convert for many tables.
@@ -84,7 +86,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *app, paths []string, f allFla
 			return &openError{err}
 		}
 	}
-	tables, err := a.tablesOf(ctx, paths, oo, a.format(wo.To))
+	tables, left, err := a.tablesOf(ctx, paths, oo, a.format(wo.To))
 	if err != nil {
 		return err
 	}
@@ -92,7 +94,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *app, paths []string, f allFla
 	if err != nil {
 		return err
 	}
-	return c.convertAll(ctx, cmd, a, dir, tables, st)
+	return c.convertAll(ctx, cmd, a, dir, tables, left, st)
 }
 
 // settings are the flags on which the content of a table that could be converted depends: a run can be resumed only with the same.
@@ -108,8 +110,8 @@ func (c *conversion) settings() []string {
 	return append(out, opts...)
 }
 
-// tablesOf lists the tables of the places, and names their outputs.
-func (a *app) tablesOf(ctx context.Context, paths []string, o stoa.OpenOptions, to *format.Format) (out []oneTable, err error) {
+// tablesOf lists the tables of the places, and names their outputs. left is why files of directories are not among them.
+func (a *app) tablesOf(ctx context.Context, paths []string, o stoa.OpenOptions, to *format.Format) (out []oneTable, left []error, err error) {
 	ext := ""
 	if len(to.Extensions) > 0 {
 		ext = to.Extensions[0]
@@ -118,8 +120,12 @@ func (a *app) tablesOf(ctx context.Context, paths []string, o stoa.OpenOptions, 
 	for _, p := range paths {
 		var entries []format.Entry
 		for e, err := range stoa.List(ctx, p, o) {
+			if err != nil && e.Place != "" && ctx.Err() == nil {
+				left = append(left, err)
+				continue
+			}
 			if err != nil {
-				return nil, &openError{err}
+				return nil, nil, &openError{err}
 			}
 			entries = append(entries, e)
 		}
@@ -143,9 +149,9 @@ func (a *app) tablesOf(ctx context.Context, paths []string, o stoa.OpenOptions, 
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("there are no tables to convert")
+		return nil, nil, errors.Join(append(left, errors.New("there are no tables to convert"))...)
 	}
-	return out, nil
+	return out, left, nil
 }
 
 func sameName(entries []format.Entry, name string) (n int) {
@@ -248,9 +254,10 @@ func (st *allState) save(ctx context.Context, a *app, dir string) error {
 }
 
 // convertAll converts the tables that are not done yet, and reads all of them back. A table that fails does not keep the others from
-// being converted.
-func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *app, dir string, tables []oneTable, st *allState) error {
+// being converted. left is why files beside them are none.
+func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *app, dir string, tables []oneTable, left []error, st *allState) error {
 	r := &allRun{c: c, a: a, cmd: cmd, dir: dir, state: st, began: time.Now()}
+	failed := r.leave(left)
 	for i, t := range tables {
 		r.label = fmt.Sprintf("%d/%d %s  ", i+1, len(tables), t.source)
 		if err := r.table(ctx, t); err != nil {
@@ -263,7 +270,7 @@ func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *app,
 			return err
 		}
 	}
-	if err := r.tell(ctx, len(tables)); err != nil {
+	if err := r.tell(ctx, len(tables)+failed); err != nil {
 		return err
 	}
 	if c.manifest == "" {
@@ -351,6 +358,19 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	r.done++
 	r.state.Done = append(r.state.Done, done)
 	return r.state.save(ctx, r.a, r.dir)
+}
+
+// leave tells what of directories is not converted. It counts what may have been a table.
+func (r *allRun) leave(left []error) (failed int) {
+	for _, err := range left {
+		if odd := new(store.Odd); errors.As(err, &odd) || errors.Is(err, fault.Unsupported) {
+			r.a.note("left out: %s", line(err))
+			continue
+		}
+		r.failed(err)
+		failed++
+	}
+	return failed
 }
 
 // failed tells an error that does not end the run.

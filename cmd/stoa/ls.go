@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
+	"stoa/store"
 )
 
 // entryDoc is what -f json has for each entry; null is not known.
@@ -138,6 +140,11 @@ func toldIn(docs []entryDoc) error {
 			return errUse
 		}
 	}
+	for _, d := range docs {
+		if p := new(fs.PathError); errors.As(d.why, &p) {
+			return errFailed
+		}
+	}
 	return nil
 }
 
@@ -162,6 +169,9 @@ func (a *app) list(ctx context.Context, p string, o stoa.OpenOptions) ([]entryDo
 	}
 	var out []entryDoc
 	for e, err := range stoa.List(ctx, p, o) {
+		if err != nil && e.Place != "" {
+			continue // it is listed by itself
+		}
 		if err != nil {
 			return out, err
 		}
@@ -188,9 +198,14 @@ func family(name string) string {
 func (a *app) beside(ctx context.Context, dir, owner string, o stoa.OpenOptions) ([]entryDoc, error) {
 	var out []entryDoc
 	tr := tree{a: a}
+	out = append(out, odds(ctx, tr, dir, o)...)
 	for info, err := range tr.List(ctx, dir) {
-		if err != nil {
+		if err != nil && info.Name == "" {
 			return out, err
+		}
+		if err != nil {
+			out = append(out, entryDoc{Name: info.Name, Problem: problem(err), why: err})
+			continue
 		}
 		f, err := stoa.Probe(ctx, format.Target{Tree: tr, Name: info.Name}, o)
 		switch {
@@ -231,10 +246,14 @@ func (a *app) listDir(ctx context.Context, dir string, o stoa.OpenOptions) ([]en
 	out := []entryDoc{}
 	tr := tree{a: a}
 	for info, err := range tr.List(ctx, dir) {
-		if err != nil {
+		if err != nil && info.Name == "" {
 			return out, err
 		}
 		if path.Base(info.Name)[0] == '.' {
+			continue
+		}
+		if err != nil {
+			out = append(out, entryDoc{Name: info.Name, Problem: problem(err), why: err})
 			continue
 		}
 		if info.Dir {
@@ -250,7 +269,18 @@ func (a *app) listDir(ctx context.Context, dir string, o stoa.OpenOptions) ([]en
 			out = append(out, entryDoc{Name: info.Name, Bytes: known(info.Size), Problem: problem(err), why: err})
 		}
 	}
-	return out, nil
+	return append(out, odds(ctx, tr, dir, o)...), nil
+}
+
+// odds are the entries of a directory that are no files.
+func odds(ctx context.Context, tr store.Tree, dir string, o stoa.OpenOptions) (out []entryDoc) {
+	for odd := range store.OddOf(ctx, tr, dir) {
+		if path.Base(odd.Name)[0] != '.' {
+			err := stoa.OddError(odd, o)
+			out = append(out, entryDoc{Name: odd.Name, Problem: odd.What, why: err})
+		}
+	}
+	return out
 }
 
 // subdirectory is an entry, or what is in it if the directory is a format's own.

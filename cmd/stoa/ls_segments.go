@@ -96,6 +96,9 @@ func (a *app) segmented(ctx context.Context, p string, o stoa.OpenOptions) (out 
 		return []string{p}, nil
 	}
 	for e, err := range stoa.List(ctx, p, o) {
+		if err != nil && e.Place != "" { // lies beside
+			continue
+		}
 		if err != nil {
 			return out, err
 		}

@@ -100,6 +100,7 @@ func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa
 	if err := f.inStore(ctx, paths, o.Tree); err != nil {
 		return o, err
 	}
+	a.reads(paths...)
 	if o.Limits, err = f.allLimits(); err != nil {
 		return o, err
 	}

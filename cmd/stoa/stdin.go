@@ -8,7 +8,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"stoa/store"
 )
@@ -31,7 +33,7 @@ type tree struct {
 func (t tree) Unwrap() store.Tree { return t.Local }
 
 func (t tree) Open(ctx context.Context, name string) (store.Source, error) {
-	if name == dash || isPipe(name) {
+	if t.streams(name) {
 		return t.a.stream(ctx, name)
 	}
 	s, err := t.Local.Open(ctx, name)
@@ -42,7 +44,7 @@ func (t tree) Open(ctx context.Context, name string) (store.Source, error) {
 }
 
 func (t tree) Stat(ctx context.Context, name string) (store.Info, error) {
-	if name != dash && !isPipe(name) {
+	if !t.streams(name) {
 		return t.Local.Stat(ctx, name)
 	}
 	s, err := t.a.stream(ctx, name)
@@ -52,10 +54,28 @@ func (t tree) Stat(ctx context.Context, name string) (store.Info, error) {
 	return store.Info{Name: name, Size: s.known}, nil
 }
 
-// isPipe reports whether the file can be read only once and in order.
+// streams reports whether the file can be read only once and in order, and is to be: the user named it. A pipe that lies where a file should
+// be is none, and nobody may ever write into it.
+func (t tree) streams(name string) bool {
+	return name == dash || slices.Contains(t.a.read, name) && isPipe(name)
+}
+
+// isPipe reports whether the file can be read only once and in order, and ends: a device may go on for ever, but for a terminal.
 func isPipe(name string) bool {
 	st, err := os.Stat(filepath.FromSlash(name))
-	return err == nil && st.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeCharDevice) != 0
+	switch {
+	case err != nil:
+		return false
+	case st.Mode()&fs.ModeCharDevice != 0:
+		f, err := os.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return false
+		}
+		defer f.Close()
+		null, err := os.Stat(os.DevNull)
+		return isTerminal(f) || err == nil && os.SameFile(st, null)
+	}
+	return st.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
 // List passes over what stoa itself has begun to write in a directory.

@@ -1,0 +1,137 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// List follows links, as Open does, but not to a directory above: that would be listed for ever. Nor does it list links that lead nowhere, pipes,
+// sockets and devices, which are no objects: Odd tells of them.
+func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		for info, err := range children(ctx, dir) {
+			if odd := new(Odd); errors.As(err, &odd) {
+				continue
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+// Odd is an entry of a directory that is no object of a Tree, though it has a name there.
+type Odd struct {
+	Name string // full, as in Info
+	What string // "a named pipe"
+	Link bool   // a link that leads nowhere: what it led to may have been an object
+}
+
+func (o *Odd) Error() string { return o.Name + ": " + o.What }
+
+// Odd gives the direct children of a directory that List leaves out, sorted by name. What is wrong with the directory List tells.
+func (Local) Odd(ctx context.Context, dir string) iter.Seq[Odd] {
+	return func(yield func(Odd) bool) {
+		for _, err := range children(ctx, dir) {
+			if odd := new(Odd); errors.As(err, &odd) && !yield(*odd) {
+				return
+			}
+		}
+	}
+}
+
+// OddOf is what the tree below all that wraps it tells by Odd; of a tree that has no such entries, nothing.
+func OddOf(ctx context.Context, t Tree, dir string) iter.Seq[Odd] {
+	for {
+		switch x := t.(type) {
+		case interface {
+			Odd(context.Context, string) iter.Seq[Odd]
+		}:
+			return x.Odd(ctx, dir)
+		case interface{ Unwrap() Tree }:
+			t = x.Unwrap()
+		default:
+			return func(func(Odd) bool) {}
+		}
+	}
+}
+
+// children are the entries of a directory; an odd one comes as an error, *Odd.
+func children(ctx context.Context, dir string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		at := dir
+		if at == "" {
+			at = "."
+		}
+		entries, err := os.ReadDir(filepath.FromSlash(at))
+		if err != nil {
+			yield(Info{}, err)
+			return
+		}
+		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+		for _, e := range entries {
+			if err := ctx.Err(); err != nil {
+				yield(Info{}, err)
+				return
+			}
+			if info, err := child(path.Join(dir, e.Name()), e); !errors.Is(err, fs.ErrNotExist) && !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+// child is the entry e of a directory, whose full name is name. One that is gone meanwhile does not exist.
+func child(name string, e fs.DirEntry) (Info, error) {
+	link := e.Type()&fs.ModeSymlink != 0
+	st, err := os.Stat(filepath.FromSlash(name)) // follows links, as Open does
+	switch {
+	case link && errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(filepath.FromSlash(name)); err != nil {
+			return Info{}, err
+		}
+		return Info{}, &Odd{name, "a link to what is not there", true}
+	case link && errors.Is(err, syscall.ELOOP):
+		return Info{}, &Odd{name, "a link that leads back to itself", true}
+	case err != nil:
+		return Info{Name: name}, err
+	case link && st.IsDir() && leadsUp(name):
+		return Info{}, &Odd{name, "a link to a directory above", false}
+	case !st.IsDir() && !st.Mode().IsRegular():
+		return Info{}, &Odd{name, kindOf(st.Mode()), false}
+	}
+	return localInfo(name, st), nil
+}
+
+// leadsUp reports whether the link at name leads to a directory that was passed on the way to it, or to one above: who followed it
+// would see the same again and again.
+func leadsUp(name string) bool {
+	to, err := filepath.EvalSymlinks(filepath.FromSlash(name))
+	if err == nil {
+		to, err = filepath.Abs(to)
+	}
+	if err != nil {
+		return false
+	}
+	for dir := path.Dir(name); ; dir = path.Dir(dir) {
+		real, err := filepath.EvalSymlinks(filepath.FromSlash(dir))
+		if err == nil {
+			real, err = filepath.Abs(real)
+		}
+		if err == nil && (real == to || strings.HasPrefix(real, strings.TrimSuffix(to, string(filepath.Separator))+string(filepath.Separator))) {
+			return true
+		}
+		if dir == path.Dir(dir) || dir == "." {
+			return false
+		}
+	}
+}
