@@ -95,9 +95,9 @@ func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) 
 type found struct {
 	format.Target
 	format *format.Format
-	set    string   // the directory that is no format's own and in which it was found
-	dir    bool     // it is a directory in that
-	below  []string // directories of files beside it, which are not read; of the first of a set
+	set    string    // the directory that is no format's own and in which it was found
+	dir    bool      // it is a directory in that
+	below  []string  // directories of files beside it, which are not read; of the first of a set
 	left   []leftOut // files beside it that are none of the table; of the first of a set
 }
 

@@ -51,7 +51,10 @@ func runOver(t *testing.T, verb, place string) (st int, out string) {
 // TestOddBeside: what lies in a directory and is no file, or of no format, is told as what it is, and all else is done.
 func TestOddBeside(t *testing.T) {
 	for name, make := range map[string]func(*testing.T, string){
-		"files":   func(t *testing.T, dir string) { copyDir(t, "../../corpus/redfile/red1", dir); keepOnly(t, dir, "flat_pages.red") },
+		"files": func(t *testing.T, dir string) {
+			copyDir(t, "../../corpus/redfile/red1", dir)
+			keepOnly(t, dir, "flat_pages.red")
+		},
 		"cfile":   converted("cfile"),
 		"redfile": converted("redfile", "split=row-group", "row-group-rows=2"),
 		"carbon":  carbonSample("managed_del"),
