@@ -21,5 +21,6 @@ func TestSuite(t *testing.T) {
 	formattest.Run(t, formattest.Suite{Format: carbon.Format, Types: writtenTypes, Options: []map[string]string{
 		{}, {"page-rows": "100"}, {"compression": "zstd", "page-rows": "64"}, {"compression": "gzip", "local-dictionary": "false", "page-rows": "200"},
 		{"local-dictionary-threshold": "20", "page-rows": "128"},
-	}, SmallPages: map[string]string{"page-rows": "32"}})
+	}, SmallPages: map[string]string{"page-rows": "32"},
+		Bare: []map[string]string{{"page-rows": "40", "compression": "zstd"}, {"page-rows": "64", "local-dictionary": "false"}}})
 }

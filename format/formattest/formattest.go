@@ -36,6 +36,8 @@ type Suite struct {
 	Fits    func(opts map[string]string, t arrow.DataType) bool
 	// SmallPages are options that make many pages of few rows.
 	SmallPages map[string]string
+	// Bare are options, all with small pages, that make tables without checksums and every kind of page among them.
+	Bare []map[string]string
 	// Rows of each table.
 	Rows int
 }
@@ -64,6 +66,7 @@ func Run(t *testing.T, s Suite) {
 	t.Run("unknown numbers", s.hidden)
 	t.Run("fetched is declared", s.fetched)
 	t.Run("each page failed", s.failedPages)
+	t.Run("damage stays where it is", s.traceless)
 	t.Run("retained batches", s.retained)
 	t.Run("leaving the loop", s.leave)
 	t.Run("coverage", s.coverage)

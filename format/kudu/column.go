@@ -106,14 +106,14 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 
 // Decode decodes a page, from a twin if it is damaged. A null in a column that has none is damage.
 func (x *columnChunk) Decode(t *format.Task, dst *vec.Vector) error {
-	nulls, n := dst.Nulls(), dst.Len()
+	nulls, mark := dst.Nulls(), dst.Mark()
 	if err := x.Chunk.Decode(t, dst); err != nil {
 		if !damaged(err) {
 			return err
 		}
-		dst.Truncate(n)
+		dst.Rollback(mark)
 		if err := x.decodeElsewhere(t, dst, err); err != nil {
-			dst.Truncate(n)
+			dst.Rollback(mark)
 			return x.t.fill(x.set, x.col, t.Page.First, t.N, dst, err)
 		}
 	}

@@ -293,12 +293,12 @@ func (x *columnChunk) decodeElsewhere(t *format.Task, dst *vec.Vector, err error
 		if failed != nil {
 			continue
 		}
-		n := dst.Len()
+		mark := dst.Mark()
 		if x.Chunk.Decode(&again, dst) == nil {
 			t.Raw = again.Raw
 			return nil
 		}
-		dst.Truncate(n)
+		dst.Rollback(mark)
 	}
 	return err
 }

@@ -26,6 +26,10 @@ func TestFormat(t *testing.T) {
 			{"page-size": "64", "index": "false"},
 		},
 		SmallPages: map[string]string{"page-size": "150"},
+		Bare: []map[string]string{
+			{"crc": "false", "page-size": "150"}, {"crc": "false", "generation": "A", "page-size": "100", "compression": "none"},
+			{"crc": "false", "encoding": "group-varint", "page-size": "150"}, {"crc": "false", "compression": "gzip", "page-size": "200"},
+		},
 	})
 }
 
@@ -36,5 +40,6 @@ func TestFormatNested(t *testing.T) {
 		Types:      []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.PrimitiveTypes.Int32), arrow.ListOf(arrow.BinaryTypes.String), arrow.BinaryTypes.String},
 		Options:    []map[string]string{{}, {"generation": "A", "row-group-rows": "100"}, {"encoding": "group-varint", "index": "false", "page-size": "100"}},
 		SmallPages: map[string]string{"page-size": "150", "index": "false"},
+		Bare:       []map[string]string{{"crc": "false", "page-size": "150"}, {"crc": "false", "page-size": "100", "generation": "A", "compression": "none"}},
 	})
 }

@@ -21,13 +21,16 @@ var suiteOptions = []map[string]string{
 	{}, {"block-size": "300"}, {"codec": "deflate", "block-size": "2000"}, {"codec": "snappy", "block-size": "2000", "checksum": "null"}, {"codec": "bzip2", "block-size": "4000"}, {"first-values": "all", "block-size": "500"},
 }
 
+// bare has no checksums.
+var bare = []map[string]string{{"checksum": "null", "block-size": "256"}, {"checksum": "null", "block-size": "700", "codec": "snappy"}, {"checksum": "null", "block-size": "600", "codec": "deflate"}}
+
 // TestSuiteWiki and TestSuiteAvro hold writer and reader against what every format must do.
 func TestSuiteWiki(t *testing.T) {
-	formattest.Run(t, formattest.Suite{Format: trevni.Format, Types: append([]arrow.DataType{arrow.PrimitiveTypes.Uint64}, flatTypes...), Options: suiteOptions,
+	formattest.Run(t, formattest.Suite{Format: trevni.Format, Types: append([]arrow.DataType{arrow.PrimitiveTypes.Uint64}, flatTypes...), Options: suiteOptions, Bare: bare,
 		SmallPages: map[string]string{"block-size": "256"}})
 }
 
 func TestSuiteAvro(t *testing.T) {
-	formattest.Run(t, formattest.Suite{Format: trevni.AvroFormat, Types: flatTypes,
+	formattest.Run(t, formattest.Suite{Format: trevni.AvroFormat, Types: flatTypes, Bare: bare,
 		Options: append([]map[string]string{{"version": "1", "block-size": "400"}}, suiteOptions...), SmallPages: map[string]string{"block-size": "256"}})
 }

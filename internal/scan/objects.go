@@ -140,16 +140,16 @@ func (d *Dicts) get(ctx context.Context, src Source, col format.Column, c format
 	return v, nil
 }
 
-// decode calls the format's decoder and holds it to its word: exactly N entries, nothing left behind by an error,
-// and no panic. A panic is our bug, and is reported as one with its place.
+// decode calls the format's decoder and holds it to its word: exactly N entries, nothing left behind by an error (see vec.Vector.Rollback:
+// not even in what the page before shares with this one), and no panic. A panic is our bug, and is reported as one with its place.
 func decode(c format.Chunk, t *format.Task, dst *vec.Vector) (err error) {
-	before := dst.Len()
+	before, mark := dst.Len(), dst.Mark()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fault.New(fault.Bug, placeOf(t.Page), "", "decoding panicked: %v", p)
 		}
 		if err != nil {
-			dst.Truncate(before)
+			dst.Rollback(mark)
 		}
 	}()
 	if err := c.Decode(t, dst); err != nil {
