@@ -51,7 +51,7 @@ func ExampleTable_Seek() {
 		log.Fatal(err)
 	}
 	defer t.Close()
-	for b, err := range t.Seek(ctx, []string{"-2133721183"}, stoa.ScanSpec{}) {
+	for b, err := range t.Seek(ctx, []any{-2133721183}, stoa.ScanSpec{}) {
 		if err != nil {
 			log.Fatal(err)
 		}

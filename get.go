@@ -3,7 +3,9 @@ package stoa
 import (
 	"context"
 	"iter"
+	"reflect"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -34,11 +36,13 @@ func (t *Table) Keys() []string {
 // Keyed reports whether the table promises an order. If not, Seek compares every value of the first column.
 func (t *Table) Keyed() bool { return len(t.sources[0].reader.Order()) > 0 }
 
-// Seek reads the rows whose key columns (see Keys; a prefix of them is enough) equal the values, which are literals in
-// the syntax of --where, or plain text for text columns. Where the format has an index, only the pages needed are read.
-func (t *Table) Seek(ctx context.Context, values []string, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
+// Seek reads the rows whose key columns (see Keys; the first of them are enough) equal the values of key. Where the format has an index, only the
+// pages needed are read. A value is what a column of its type holds, and nothing of it is parsed: a bool, an int…, uint… or float…, a string or
+// []byte (a string also for dates and times, as '2020-01-02 03:04:05'), a time.Time, or a pred.Value. Of another type it is Invalid. ParseKey makes
+// values of what people type.
+func (t *Table) Seek(ctx context.Context, key []any, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
-		e, err := t.keyFilter(values)
+		e, err := t.keyFilter(key)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -55,57 +59,94 @@ func (t *Table) Seek(ctx context.Context, values []string, spec ScanSpec) iter.S
 	}
 }
 
-func (t *Table) keyFilter(values []string) (*pred.Expr, error) {
+func (t *Table) keyFilter(key []any) (*pred.Expr, error) {
 	keys := t.Keys()
-	if len(values) == 0 || len(values) > len(keys) {
-		return nil, fault.Invalidf("%d key values are given, the key is (%s)", len(values), strings.Join(keys, ", "))
+	if len(key) == 0 || len(key) > len(keys) {
+		return nil, fault.Invalidf("%d key values are given, the key is (%s)", len(key), strings.Join(keys, ", "))
 	}
 	var parts []*pred.Expr
-	for i, v := range values {
-		e, err := t.keyEquals(keys[i], v)
-		if err != nil {
-			return nil, err
+	for i, x := range key {
+		v, ok := keyValue(x)
+		if !ok {
+			return nil, fault.Invalidf("a value of type %T is no key value of column %s, which is %s", x, keys[i], t.typeOf(keys[i]))
 		}
-		parts = append(parts, e)
+		parts = append(parts, pred.Test(pred.JoinPath(keys[i]), pred.OpEq, v))
 	}
 	return pred.And(parts...), nil
 }
 
-// keyEquals is the predicate key = value. The value must be one literal and nothing more.
-func (t *Table) keyEquals(key, value string) (*pred.Expr, error) {
-	lit := value
-	if f, _ := t.schema.FieldsByName(key); len(f) == 1 && textual(f[0].Type) && !quoted(value) {
-		lit = "'" + strings.ReplaceAll(value, "'", "''") + "'"
+// keyValue is a Go value as a predicate has it; null is no key.
+func keyValue(x any) (v pred.Value, ok bool) {
+	switch x := x.(type) {
+	case pred.Value:
+		return x, x.Kind != pred.KindNull
+	case []byte:
+		return pred.Bytes(x), x != nil
+	case time.Time:
+		return pred.Timestamp(x.Unix(), int32(x.Nanosecond())), true
 	}
-	name := pred.JoinPath(key)
-	e, err := pred.Parse(`"` + strings.ReplaceAll(key, `"`, `""`) + `" = ` + lit)
-	if err != nil || e.Op != pred.OpEq || e.Column != name || len(e.Values) != 1 {
-		typ := "of several types"
-		if f, _ := t.schema.FieldsByName(key); len(f) == 1 {
-			typ = f[0].Type.String()
-		}
-		return nil, fault.Invalidf("the key value %q is not a value of column %s, which is %s", value, key, typ)
+	switch r := reflect.ValueOf(x); {
+	case !r.IsValid():
+		return v, false
+	case r.Kind() == reflect.Bool:
+		return pred.Bool(r.Bool()), true
+	case r.Kind() == reflect.String:
+		return pred.String(r.String()), true
+	case r.CanInt():
+		return pred.Int(r.Int()), true
+	case r.CanUint():
+		return pred.Uint(r.Uint()), true
+	case r.CanFloat():
+		return pred.Float(r.Float()), true
 	}
-	return pred.Test(e.Column, e.Op, e.Values...), nil // without the text, which nobody wrote
+	return v, false
 }
 
-// textual reports whether literals of the type are written as text, so that quotes may be left out in a key.
+// ParseKey makes values for Seek of what people type. Of columns of text, bytes, dates and times each text is the value, every character of it: quotes
+// are quotes. Of others it is a literal as in a predicate: 12, -1.5, true.
+func (t *Table) ParseKey(texts []string) ([]any, error) {
+	keys := t.Keys()
+	var out []any
+	for i, text := range texts {
+		if i == len(keys) {
+			return nil, fault.Invalidf("%d key values are given, the key is (%s)", len(texts), strings.Join(keys, ", "))
+		}
+		v, err := t.parseKey(keys[i], text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// parseKey is the value that a text means for a column. It must be one literal and nothing more.
+func (t *Table) parseKey(key, text string) (pred.Value, error) {
+	if f, _ := t.schema.FieldsByName(key); len(f) == 1 && textual(f[0].Type) {
+		return pred.String(text), nil
+	}
+	name := pred.JoinPath(key)
+	e, err := pred.Parse(`"` + strings.ReplaceAll(key, `"`, `""`) + `" = ` + text)
+	if err != nil || e.Op != pred.OpEq || e.Column != name || len(e.Values) != 1 {
+		return pred.Value{}, fault.Invalidf("the key value %q is not a value of column %s, which is %s", text, key, t.typeOf(key))
+	}
+	return e.Values[0], nil
+}
+
+// typeOf is the type of a column, as errors say it.
+func (t *Table) typeOf(name string) string {
+	if f, _ := t.schema.FieldsByName(name); len(f) == 1 {
+		return f[0].Type.String()
+	}
+	return "of several types"
+}
+
+// textual reports whether literals of the type are written as text.
 func textual(t arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY, arrow.STRING_VIEW, arrow.BINARY_VIEW,
 		arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP, arrow.TIME32, arrow.TIME64:
 		return true
-	}
-	return false
-}
-
-// quoted reports whether a key value is a literal of --where already.
-func quoted(v string) bool {
-	low := strings.ToLower(v)
-	for _, p := range []string{"'", "x'", "date '", "time '", "timestamp '"} {
-		if strings.HasPrefix(low, p) && strings.HasSuffix(v, "'") && len(v) > len(p) {
-			return true
-		}
 	}
 	return false
 }

@@ -63,10 +63,10 @@ func TestLookUpsKeepPages(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(g), 1))
 				for range 300 {
 					i := r.IntN(n)
-					if got := oneRow(t, tab, stoa.ScanSpec{}, fmt.Sprint(3*i)); got != want[i] {
+					if got := oneRow(t, tab, stoa.ScanSpec{}, int64(3*i)); got != want[i] {
 						t.Errorf("keep %d, key %d: %s, want %s", keep, 3*i, got, want[i])
 					}
-					if got := oneRow(t, tab, stoa.ScanSpec{Rows: vec.Range{From: int64(i), To: int64(i) + 1}}, ""); got != want[i] {
+					if got := oneRow(t, tab, stoa.ScanSpec{Rows: vec.Range{From: int64(i), To: int64(i) + 1}}, nil); got != want[i] {
 						t.Errorf("keep %d, row %d: %s, want %s", keep, i, got, want[i])
 					}
 				}
@@ -78,10 +78,10 @@ func TestLookUpsKeepPages(t *testing.T) {
 }
 
 // oneRow is the one row that a key, or spec, selects.
-func oneRow(t *testing.T, tab *stoa.Table, spec stoa.ScanSpec, key string) (text string) {
+func oneRow(t *testing.T, tab *stoa.Table, spec stoa.ScanSpec, key any) (text string) {
 	rows := tab.Scan(t.Context(), spec)
-	if key != "" {
-		rows = tab.Seek(t.Context(), []string{key}, spec)
+	if key != nil {
+		rows = tab.Seek(t.Context(), []any{key}, spec)
 	}
 	for b, err := range rows {
 		if err != nil || b.NumRows() != 1 || text != "" {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -369,13 +370,85 @@ func TestKeyValuesAreLiterals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tab.Close()
-	for _, v := range []string{"1 or value > 0", "value", "1 and true", "", "'x", "null"} {
-		for b, err := range tab.Seek(ctx, []string{v}, stoa.ScanSpec{}) {
+	for _, v := range []string{"1 or value > 0", "value", "1 and true", "", "'x"} {
+		if key, err := tab.ParseKey([]string{v}); !errors.Is(err, fault.Invalid) {
+			t.Errorf("%q: %v %v", v, key, err)
+		}
+	}
+	for _, v := range []any{"1", nil, pred.Null(), []int{1}, struct{}{}} {
+		for b, err := range tab.Seek(ctx, []any{v}, stoa.ScanSpec{}) {
 			if !errors.Is(err, fault.Invalid) {
 				t.Errorf("%q: %v %v", v, b, err)
 			}
 		}
 	}
+}
+
+// TestKeysAreTakenAsTheyAre: a key that is data finds the row of that data, whatever it looks like.
+func TestKeysAreTakenAsTheyAre(t *testing.T) {
+	ctx := context.Background()
+	texts := []string{"x", "'x'", "''", "", "x'6162'", "ab", "date '2024-01-01'", "2024-01-01", "a,b", ` "q" `, "null", "true", "--", "\n", "\x00", "\xff\xfe"}
+	for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.Binary} {
+		name := filepath.Join(t.TempDir(), "t") + "/"
+		w, err := stoa.Create(ctx, name, arrow.NewSchema([]arrow.Field{{Name: "k", Type: typ}}, nil), stoa.CreateOptions{To: "cfile"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{{Name: "k", Type: typ}}, nil))
+		for _, s := range texts {
+			if typ.ID() == arrow.STRING && !utf8.ValidString(s) {
+				continue
+			}
+			want = append(want, s)
+			if typ.ID() == arrow.STRING {
+				b.Field(0).(*array.StringBuilder).Append(s)
+			} else {
+				b.Field(0).(*array.BinaryBuilder).Append([]byte(s))
+			}
+		}
+		if err := w.Write(ctx, b.NewRecordBatch()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+		tab, err := stoa.Open(ctx, name, stoa.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tab.Close()
+		for _, s := range want {
+			typed, err := tab.ParseKey([]string{s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, key := range [][]any{{s}, {[]byte(s)}, typed} {
+				n := 0
+				for b, err := range tab.Seek(ctx, key, stoa.ScanSpec{}) {
+					if err != nil {
+						t.Fatalf("%s %q (%T): %v", typ, s, key[0], err)
+					}
+					for i := range int(b.NumRows()) {
+						n++
+						if got := string(bytesAt(b.Column(0), i)); got != s {
+							t.Errorf("%s: %q (%T) finds %q", typ, s, key[0], got)
+						}
+					}
+				}
+				if n != 1 {
+					t.Errorf("%s: %q (%T) finds %d rows", typ, s, key[0], n)
+				}
+			}
+		}
+	}
+}
+
+func bytesAt(a arrow.Array, i int) []byte {
+	if s, ok := a.(*array.String); ok {
+		return []byte(s.Value(i))
+	}
+	return a.(*array.Binary).Value(i)
 }
 
 // A directory is replaced only if all in it is a table of ours.

@@ -182,7 +182,7 @@ func (b *bench) lookups() error {
 	each, err := best(processor, func() error {
 		begin := processor()
 		for _, k := range b.keys {
-			n, err := count(t.Seek(b.ctx, []string{fmt.Sprint(k)}, stoa.ScanSpec{Alloc: pool}), nil)
+			n, err := count(t.Seek(b.ctx, []any{k}, stoa.ScanSpec{Alloc: pool}), nil)
 			if err != nil || n != 1 {
 				return fmt.Errorf("key %d: %d rows, %v", k, n, err)
 			}
@@ -235,7 +235,7 @@ func (b *bench) lookups() error {
 func (b *bench) found(t *stoa.Table, keys []int64) (map[string]sum, error) {
 	sums := map[string]sum{}
 	for _, k := range keys {
-		if _, err := count(t.Seek(b.ctx, []string{fmt.Sprint(k)}, stoa.ScanSpec{}), sums); err != nil {
+		if _, err := count(t.Seek(b.ctx, []any{k}, stoa.ScanSpec{}), sums); err != nil {
 			return nil, err
 		}
 	}

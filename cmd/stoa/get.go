@@ -26,8 +26,10 @@ func (a *app) getCmd() *cobra.Command {
 		Short: "Print the row at a position or with a key",
 		Long: `Print the row at a position (the first is 0), or the rows with a key. Where the format has an index, only the pages
 that are needed are read. A key is that of the table's promised order, or its first column; the first values of a
-key of several columns are enough. Text may be written without quotes. Both flags can be repeated.
-The status is 1 if there is no such row.`,
+key of several columns are enough. Both flags can be repeated. The status is 1 if there is no such row.
+A key of one column is taken as it is: quotes, commas and spaces in it are part of it. A key of several columns is a record of CSV: a value with a comma
+or a double quote in it stands in double quotes, which are doubled within. Text is not parsed further, so 'x' is a text of three
+characters; bytes that cannot be typed are found by stoa cat --where "k = x'00ff'", which uses the same index.`,
 		Example: "  stoa get block.cfile --row 123\n  stoa get events.parquet --key 2024-02-29",
 		Args:    a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,7 +48,7 @@ The status is 1 if there is no such row.`,
 		},
 	}
 	cmd.Flags().Int64SliceVar(&g.rows, "row", nil, "the row at position `N`; repeatable")
-	cmd.Flags().StringArrayVar(&g.keys, "key", nil, "the rows whose key has these `VALUES`, separated by commas; repeatable")
+	cmd.Flags().StringArrayVar(&g.keys, "key", nil, "the rows whose key is `VALUE`; of several columns, values as in CSV: a,\"b,c\"; repeatable")
 	r.registerColumns(a, cmd, &r.sourceFlags)
 	r.outputFlags.register(cmd, rowForms, "default: what the extension of -o says, else table (vertical if it is too wide) on a terminal and jsonl elsewhere")
 	r.damageFlags.register(cmd, "fail")
@@ -62,8 +64,15 @@ func (g *getFlags) seek(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) 
 		all, names = append(all, t.Row(ctx, n, spec)), append(names, fmt.Sprintf("there is no row %d", n))
 	}
 	for _, k := range g.keys {
-		values := splitKey(k, len(t.Keys()))
-		all, names = append(all, t.Seek(ctx, values, spec)), append(names, noKey(t, values))
+		texts, err := splitKey(k, len(t.Keys()))
+		if err != nil {
+			return nil, err
+		}
+		key, err := t.ParseKey(texts)
+		if err != nil {
+			return nil, err
+		}
+		all, names = append(all, t.Seek(ctx, key, spec)), append(names, noKey(t, texts))
 	}
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		var missing []error
@@ -101,18 +110,34 @@ type missingError struct{ error }
 
 func (e *missingError) Unwrap() error { return e.error }
 
-// splitKey splits at commas outside of single quotes. The key of a single column is not split.
-func splitKey(s string, columns int) []string {
+// splitKey reads a key of several columns as a record of CSV. That of a single column is taken as it is.
+func splitKey(key string, columns int) (values []string, err error) {
 	if columns <= 1 {
-		return []string{s}
+		return []string{key}, nil
 	}
-	var out []string
-	for {
-		v, rest, more := cutQuoted(s, '\'')
-		out = append(out, strings.TrimSpace(v))
-		if !more {
-			return out
+	for rest, more := key, true; more; {
+		var v string
+		if !strings.HasPrefix(rest, `"`) {
+			v, rest, more = strings.Cut(rest, ",")
+			values = append(values, v)
+			continue
 		}
-		s = rest
+		rest = rest[1:]
+		for {
+			part, after, closed := strings.Cut(rest, `"`)
+			v, rest = v+part, after
+			if !closed {
+				return nil, wrongUse("--key %s: a double quote that begins a value is not closed", key)
+			}
+			if !strings.HasPrefix(rest, `"`) {
+				break
+			}
+			v, rest = v+`"`, rest[1:]
+		}
+		if more = strings.HasPrefix(rest, ","); !more && rest != "" {
+			return nil, wrongUse("--key %s: behind a value in double quotes comes a comma", key)
+		}
+		values, rest = append(values, v), strings.TrimPrefix(rest, ",")
 	}
+	return values, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -330,13 +331,14 @@ func TestWords(t *testing.T) {
 			t.Errorf("splitNames(%q) = %q, %v", s, got, err)
 		}
 	}
-	for s, want := range map[string][]string{"1,x": {"1", "x"}, "'a,b', 2": {"'a,b'", "2"}, "'it''s, ok',3": {"'it''s, ok'", "3"}} {
-		if got := splitKey(s, 2); fmt.Sprint(got) != fmt.Sprint(want) || len(got) != len(want) {
-			t.Errorf("splitKey(%q) = %q", s, got)
+	for s, want := range map[string][]string{"1,x": {"1", "x"}, `"a,b", 2`: {"a,b", " 2"}, `'it''s,3`: {"'it''s", "3"}, `"say ""hi""",`: {`say "hi"`, ""}, "": {""}, `a"b`: {`a"b`},
+		"\"a\r\nb\"": {"a\r\nb"}, `"a`: nil, `"a"b`: nil, `"a" ,b`: nil} {
+		if got, err := splitKey(s, 2); !slices.Equal(got, want) || (err == nil) != (want != nil) {
+			t.Errorf("splitKey(%q) = %q, %v", s, got, err)
 		}
 	}
-	if got := splitKey("a, b", 1); len(got) != 1 {
-		t.Errorf("a key of one column was split: %q", got)
+	if got, err := splitKey(`a, "b`, 1); len(got) != 1 || err != nil {
+		t.Errorf("a key of one column was split: %q, %v", got, err)
 	}
 	if got := wrap("one two three four", 9, "|"); got != "one two|three|four" {
 		t.Errorf("wrap: %q", got)
