@@ -42,9 +42,13 @@ func sortedRows() arrow.RecordBatch {
 		b.Field(4).(*array.Decimal128Builder).Append(decimal128.FromI64(int64(i-10_000) * 1_000_000_007))
 		b.Field(5).(*array.TimestampBuilder).Append(arrow.Timestamp(1_600_000_000 + i*60))
 		sb := b.Field(6).(*array.StructBuilder)
-		sb.Append(i%10 != 3)
-		sb.FieldBuilder(0).(*array.Int32Builder).Append(int32(-i))
-		sb.FieldBuilder(1).(*array.StringBuilder).Append(fmt.Sprint(i / 100))
+		if i%10 == 3 {
+			sb.AppendNull()
+		} else {
+			sb.Append(true)
+			sb.FieldBuilder(0).(*array.Int32Builder).Append(int32(-i))
+			sb.FieldBuilder(1).(*array.StringBuilder).Append(fmt.Sprint(i / 100))
+		}
 		b.Field(7).(*array.Int16Builder).Append(int16(r.IntN(1000)))
 		b.Field(8).(*array.Date64Builder).Append(arrow.Date64(int64(i) * 86_400_000))
 	}

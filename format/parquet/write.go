@@ -7,11 +7,13 @@ import (
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"stoa/fault"
 	"stoa/format"
@@ -52,7 +54,7 @@ var codecs = map[string]compress.Compression{
 }
 
 // properties turns options into those of the library.
-func properties(opts map[string]string, mem memory.Allocator) (*parquet.WriterProperties, error) {
+func properties(opts map[string]string, mem memory.Allocator, more ...parquet.WriterProperty) (*parquet.WriterProperties, error) {
 	if err := checkOpts(opts, writeKeys); err != nil {
 		return nil, err
 	}
@@ -87,7 +89,7 @@ func properties(opts map[string]string, mem memory.Allocator) (*parquet.WriterPr
 	if mem != nil {
 		props = append(props, parquet.WithAllocator(vec.Zeroed{Allocator: mem}))
 	}
-	return versions(opts, props)
+	return versions(opts, append(props, more...))
 }
 
 func versions(opts map[string]string, props []parquet.WriterProperty) (*parquet.WriterProperties, error) {
@@ -157,12 +159,17 @@ func boolean(opts map[string]string, key string, def bool) (bool, error) {
 
 // Writer writes record batches as a Parquet file.
 type Writer struct {
-	lib   *pqarrow.FileWriter
-	seal  *sealer
-	sc    *arrow.Schema
-	lower *arrow.Schema // as the library writes it
-	mem   memory.Allocator
-	rows  int64
+	lib    *file.Writer
+	group  file.BufferedRowGroupWriter // that is being filled
+	filled int64                       // rows in it
+	most   int64                       // rows of a row group
+	seal   *sealer
+	sc     *arrow.Schema
+	cols   []*leafWriter
+	first  []int // number of the first leaf of each field
+	mem    memory.Allocator
+	rows   int64
+	failed error
 }
 
 // NewWriter writes a file of batches of sc to w, with the options of Format.WriteKeys (nil: the defaults).
@@ -191,16 +198,41 @@ func newWriter(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memory
 	if err != nil {
 		return nil, err
 	}
-	seal := &sealer{w: w, sums: sums}
-	var lib *pqarrow.FileWriter
-	err = guardWrite(func() (err error) {
-		lib, err = pqarrow.NewFileWriter(low, struct{ io.Writer }{seal}, props, arrowProps) // must not close w
+	out := &Writer{seal: &sealer{w: w, sums: sums}, sc: sc, mem: mem, most: props.MaxRowGroupLength()}
+	err = guardWrite(func() error {
+		pq, err := pqarrow.ToParquet(low, props, arrowProps)
+		if err != nil {
+			return err
+		}
+		if err := out.plan(pq); err != nil {
+			return err
+		}
+		if props, err = properties(opts, mem, plainFloats(pq)...); err != nil {
+			return err
+		}
+		meta := make(metadata.KeyValueMetadata, 0)
+		for i, k := range low.Metadata().Keys() {
+			if err := meta.Append(k, low.Metadata().Values()[i]); err != nil {
+				return err
+			}
+		}
+		out.lib, err = file.NewParquetWriterWithError(struct{ io.Writer }{out.seal}, pq.Root(), file.WithWriterProps(props), file.WithWriteMetadata(meta)) // must not close w
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{lib: lib, seal: seal, sc: sc, lower: low, mem: mem}, nil
+	return out, nil
+}
+
+// plainFloats has floats written without dictionaries: the library's take all NaN for one.
+func plainFloats(pq *schema.Schema) (out []parquet.WriterProperty) {
+	for i := range pq.NumColumns() {
+		if t := pq.Column(i).PhysicalType(); t == parquet.Types.Float || t == parquet.Types.Double {
+			out = append(out, parquet.WithDictionaryPath(pq.Column(i).ColumnPath(), false))
+		}
+	}
+	return out
 }
 
 // guardWrite makes an error of a panic of the library's.
@@ -248,28 +280,13 @@ func hasNanoseconds(t arrow.DataType) bool {
 
 // Write appends the rows of b; row groups are cut as the options say.
 func (w *Writer) Write(b arrow.RecordBatch) error {
-	if err := checkBatch(b, w.sc); err != nil {
-		return err
+	if w.failed != nil {
+		return w.failed
 	}
-	w.rows += b.NumRows()
-	return guardWrite(func() error {
-		cols := make([]arrow.Array, 0, b.NumCols())
-		defer func() {
-			for _, c := range cols {
-				c.Release()
-			}
-		}()
-		for i, f := range w.lower.Fields() {
-			c, err := convert(b.Column(i), f.Type, w.mem)
-			if err != nil {
-				return err
-			}
-			cols = append(cols, withBytes(c))
-		}
-		low := array.NewRecordBatch(w.lower, cols, b.NumRows())
-		defer low.Release()
-		return w.lib.WriteBuffered(low)
-	})
+	if w.failed = checkBatch(b, w.sc); w.failed == nil {
+		w.failed = guardWrite(func() error { return w.batch(b) })
+	}
+	return w.failed
 }
 
 // Rows is how many were written.
@@ -280,55 +297,22 @@ func (w *Writer) Flush() error { return nil }
 
 // Close writes the last row group and the footer.
 func (w *Writer) Close() error {
-	err := guardWrite(w.lib.Close)
-	if err == nil {
-		err = guardWrite(w.seal.finish)
+	if w.failed == nil {
+		w.failed = guardWrite(w.close)
 	}
-	return err
+	return w.failed
+}
+
+func (w *Writer) close() error {
+	if err := w.endGroup(); err != nil {
+		return err
+	}
+	if err := w.lib.Close(); err != nil {
+		return err
+	}
+	return w.seal.finish()
 }
 
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder, error) { return newWriter(w, sc, o.Opts, o.Mem) })
-}
-
-// withBytes gives strings and binary whose values are all empty a buffer that is not nil. Of a nil one the library takes the empty
-// values for none: the least value that it writes then is greater than they are, and readers overlook them.
-func withBytes(a arrow.Array) arrow.Array {
-	d, changed := dataWithBytes(a.Data())
-	if !changed {
-		return a
-	}
-	defer a.Release()
-	defer d.Release()
-	return array.MakeFromData(d)
-}
-
-func dataWithBytes(d arrow.ArrayData) (arrow.ArrayData, bool) {
-	bufs, kids, changed := d.Buffers(), d.Children(), false
-	switch d.DataType().ID() {
-	case arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY:
-		if len(bufs) == 3 && bufs[2] != nil && bufs[2].Bytes() == nil {
-			bufs, changed = []*memory.Buffer{bufs[0], bufs[1], memory.NewBufferBytes([]byte{})}, true
-		}
-	case arrow.DICTIONARY:
-		return d, false // its values are looked up, or decoded to strings of their own
-	}
-	var made []arrow.ArrayData
-	for i, k := range kids {
-		if n, ok := dataWithBytes(k); ok {
-			if !changed || made == nil {
-				kids, changed = slices.Clone(kids), true
-			}
-			kids[i] = n
-			made = append(made, n)
-		}
-	}
-	if !changed {
-		return d, false
-	}
-	out := array.NewData(d.DataType(), d.Len(), bufs, kids, d.NullN(), d.Offset())
-	for _, n := range made {
-		n.Release()
-	}
-	return out, true
 }
