@@ -1,0 +1,79 @@
+//go:build interop
+
+package documents
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// judge plays a game of judge.py: tables by seed, or for as long as STOA_FUZZ says.
+func judge(t *testing.T, game string, tables int) {
+	t.Helper()
+	home, err := exec.Command("./get.sh").Output()
+	if err != nil {
+		t.Fatalf("get.sh: %v", err)
+	}
+	dir := t.TempDir()
+	if keep := os.Getenv("STOA_INTEROP_KEEP"); keep != "" {
+		dir = keep
+	}
+	stoa := filepath.Join(t.TempDir(), "stoa")
+	if out, err := exec.Command("go", "build", "-o", stoa, "stoa/cmd/stoa").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	seed, seconds := uint64(time.Now().UnixNano()>>20), 0.0
+	if s := os.Getenv("STOA_SEED"); s != "" {
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatalf("STOA_SEED: %v", err)
+		}
+	}
+	if s := os.Getenv("STOA_TABLES"); s != "" {
+		if tables, err = strconv.Atoi(s); err != nil {
+			t.Fatalf("STOA_TABLES: %v", err)
+		}
+	}
+	if s := os.Getenv("STOA_FUZZ"); s != "" {
+		long, err := time.ParseDuration(s)
+		if err != nil {
+			t.Fatalf("STOA_FUZZ: %v", err)
+		}
+		seconds = long.Seconds()
+	}
+	python := filepath.Join(strings.TrimSpace(string(home)), "venv/bin/python")
+	cmd := exec.Command(python, "judge.py", stoa, dir, game, fmt.Sprint(seed), fmt.Sprint(tables), fmt.Sprint(seconds))
+	out, err := cmd.CombinedOutput()
+	for line := range strings.Lines(string(out)) {
+		if strings.HasPrefix(line, "COUNT ") || strings.Contains(line, ": noticed: ") {
+			t.Log(strings.TrimSpace(line))
+		} else {
+			t.Error(strings.TrimSpace(line))
+		}
+	}
+	if err != nil {
+		t.Errorf("%s: %v", game, err)
+	}
+	if !strings.Contains(string(out), "COUNT "+game) {
+		t.Errorf("%s: it did not come to its end", game)
+	}
+}
+
+// TestSelf: a changed value, level and byte are noticed.
+func TestSelf(t *testing.T) { judge(t, "self", 20) }
+
+// TestCorpus: the decoder against files that redelm wrote in 2013, and the worked examples.
+func TestCorpus(t *testing.T) { judge(t, "corpus", 1) }
+
+// What is made from the documents, stoa reads.
+func TestWikiRead(t *testing.T) { judge(t, "wiki-read", 150) }
+func TestRed1Read(t *testing.T) { judge(t, "red1-read", 150) }
+
+// What stoa writes is what the documents say, byte for byte.
+func TestWikiWrite(t *testing.T) { judge(t, "wiki-write", 150) }
+func TestRed1Write(t *testing.T) { judge(t, "red1-write", 150) }
