@@ -114,7 +114,7 @@ func (f *damageFlags) report(ctx context.Context, a *app, sources []string, find
 	} else if !f.later {
 		f.print(a)
 	}
-	if err == nil && len(f.losses) > 0 {
+	if read(err) && len(f.losses) > 0 {
 		if f.manifest != "" {
 			a.alarm("stoa: %s; see %s", f.summary(), f.manifest)
 		}
@@ -123,11 +123,14 @@ func (f *damageFlags) report(ctx context.Context, a *app, sources []string, find
 		}
 		return errDamage
 	}
-	if err == nil && lostFindings(findings) {
+	if read(err) && lostFindings(findings) {
 		return errDamage
 	}
 	return err
 }
+
+// read reports whether what was read, perhaps not to its end, could be: a reader that had enough does not undo the damage that was met.
+func read(err error) bool { return err == nil || errors.Is(err, errEnough) }
 
 // leftCells reports whether rows were left out of which other columns may be whole.
 func (f *damageFlags) leftCells() bool {
@@ -149,7 +152,7 @@ func (f *damageFlags) document(sources []string, findings []region.Finding, err 
 // noticed tells what was noticed of a table of which no row was printed. It returns err, or errDamage if the table is not whole.
 func (a *app) noticed(findings []region.Finding, err error) error {
 	a.tellFindings(findings)
-	if err == nil && lostFindings(findings) {
+	if read(err) && lostFindings(findings) {
 		return errDamage
 	}
 	return err

@@ -64,7 +64,7 @@ func status(err error) int {
 	var use *useError
 	var cut *cutError
 	switch {
-	case err == nil, errors.Is(err, errEnough):
+	case err == nil:
 		return statusFine
 	case errors.As(err, &cut), errors.Is(err, store.ErrChanged): // whoever asks again asks for something else
 		return statusCannot
@@ -72,6 +72,8 @@ func status(err error) int {
 		return statusDamage
 	case errors.As(err, &use), errors.Is(err, errUse), errors.Is(err, fault.Invalid):
 		return statusUse
+	case errors.Is(err, errEnough): // and nothing worse
+		return statusFine
 	}
 	return statusCannot
 }
@@ -80,9 +82,7 @@ func status(err error) int {
 func (a *app) end(ctx context.Context, cmd *cobra.Command, err error) int {
 	if flushed := a.stdout.Flush(); err == nil {
 		err = flushed
-	} else if errors.Is(err, errDamage) && errors.Is(flushed, errEnough) {
-		err = flushed
-	} else if errors.Is(err, errDamage) && flushed != nil {
+	} else if errors.Is(err, errDamage) && flushed != nil && !errors.Is(flushed, errEnough) {
 		err = &cutError{flushed}
 	}
 	for _, s := range a.streams {

@@ -133,6 +133,39 @@ func TestReaderHasEnough(t *testing.T) {
 	}
 }
 
+// TestReaderGoneFindsDamage: whoever reads the output and goes away, at once or after a while, does not change what the status says of damage.
+func TestReaderGoneFindsDamage(t *testing.T) {
+	b, err := os.ReadFile("../../corpus/kudu/1.18.1/autoinc/v.ck.cfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("good.cfile", b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b[100] ^= 0x10
+	if err := os.WriteFile("bad.cfile", b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("cut.cfile", b[:1000], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"verify bad.cfile", "verify good.cfile bad.cfile", "verify bad.cfile -f json", "verify bad.cfile -f jsonl", "verify -q bad.cfile", "verify .",
+		"cat bad.cfile", "cat --damaged skip-rows bad.cfile", "cat --damaged null-cells bad.cfile -f csv", "ls cut.cfile good.cfile", "ls cut.cfile", "ls .",
+		"diff good.cfile bad.cfile --damaged skip-rows", "stats bad.cfile", "recover bad.cfile -o - --to csv", "head cut.cfile", "count cut.cfile good.cfile"} {
+		for _, n := range []int{0, 1, 100, 1 << 20} {
+			var stderr bytes.Buffer
+			got := run(context.Background(), strings.Fields(args), nil, &full{n, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}}, &stderr)
+			if got != statusDamage {
+				t.Errorf("stoa %s, gone after %d bytes: status %d, %s", args, n, got, &stderr)
+			}
+			if strings.Contains(stderr.String(), "pipe") {
+				t.Errorf("stoa %s: %s", args, &stderr)
+			}
+		}
+	}
+}
+
 // TestTerminal: what is different when standard output is one.
 func TestTerminal(t *testing.T) {
 	t.Chdir(t.TempDir())

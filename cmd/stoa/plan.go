@@ -57,7 +57,7 @@ to read it, but the data, which must lie at the same path there; stoa scan --spl
 			if err := spare(out.file, t.Sources()); err != nil {
 				return err
 			}
-			err = a.put(ctx, &out, func(w io.Writer) error {
+			err = a.putWhole(ctx, &out, func(w io.Writer) error {
 				enc := json.NewEncoder(w)
 				end := planEnd{End: true, Plan: t.PlanName(spec)}
 				for s, err := range t.Plan(ctx, spec, target) {

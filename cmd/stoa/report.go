@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -62,6 +63,15 @@ func (a *app) style(out *outputFlags) tableStyle {
 
 // put writes the output of a verb: all of it or, in a file, nothing.
 func (a *app) put(ctx context.Context, out *outputFlags, write func(io.Writer) error) error {
+	err := a.putWhole(ctx, out, func(w io.Writer) error { return write(&asLongAsRead{w: w}) })
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// putWhole is put for what must be read to its end: a reader that goes away is errEnough.
+func (a *app) putWhole(ctx context.Context, out *outputFlags, write func(io.Writer) error) error {
 	p, err := a.create(ctx, out.path())
 	if err != nil {
 		return err
@@ -71,6 +81,23 @@ func (a *app) put(ctx context.Context, out *outputFlags, write func(io.Writer) e
 		return err
 	}
 	return p.commit(ctx)
+}
+
+// asLongAsRead writes for a reader that may go away. What is written goes on then: the status is that of what is found, not of what was looked at.
+type asLongAsRead struct {
+	w    io.Writer
+	gone bool
+}
+
+func (l *asLongAsRead) Write(b []byte) (int, error) {
+	if l.gone {
+		return len(b), nil
+	}
+	n, err := l.w.Write(b)
+	if l.gone = errors.Is(err, errEnough); l.gone {
+		return len(b), nil
+	}
+	return n, err
 }
 
 // jsonLine is a document on one line.
