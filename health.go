@@ -1,6 +1,7 @@
 package stoa
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,6 +80,9 @@ func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Fin
 				if err = v.dir(uri, 0); err == nil && v.files == 0 && !v.stopped {
 					err = fault.Invalidf("%s: the directory holds no file: there is nothing to verify", uri)
 				}
+				if err = cmp.Or(err, v.limits); v.stopped {
+					return
+				}
 			}
 			if err != nil {
 				yield(region.Finding{}, err)
@@ -100,13 +104,17 @@ func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Fin
 		}
 		v := dirVerifier{ctx: ctx, o: o, yield: yield}
 		for _, tg := range targets {
-			if err := v.target(tg, 0); err != nil {
-				yield(region.Finding{}, err)
-				return
-			}
+			err := v.target(tg, 0)
 			if v.stopped {
 				return
 			}
+			if err = v.refused("", err); err != nil {
+				yield(region.Finding{}, err)
+				return
+			}
+		}
+		if v.limits != nil {
+			yield(region.Finding{}, v.limits)
 		}
 	}
 }
@@ -166,6 +174,7 @@ type dirVerifier struct {
 	o       OpenOptions
 	yield   func(region.Finding, error) bool
 	stopped bool
+	limits  error // budgets that were exceeded: told when all else is
 }
 
 // deepest is how far directories are followed.
@@ -226,6 +235,13 @@ func OddError(odd store.Odd, o OpenOptions) error {
 
 // refused tells what the system does not let be opened or read, and lets the rest be verified; other errors stay.
 func (v *dirVerifier) refused(name string, err error) error {
+	if errors.Is(err, fault.Limit) {
+		if v.limits != nil {
+			err = errors.Join(v.limits, err)
+		}
+		v.limits = err
+		return nil
+	}
 	p := new(fs.PathError)
 	if name == "" || v.ctx.Err() != nil || !errors.As(err, &p) {
 		return err
@@ -353,17 +369,24 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 	return func(yield func(region.Finding, error) bool) {
 		if tg.format.Verify != nil {
 			sound := true
+			var limit error // the first budget that was exceeded
 			for f := range tg.format.Verify(ctx, tg.Target, o.internal()) {
+				if f.Class == fault.Limit {
+					if limit == nil {
+						limit = fault.Limitf(f.At, f.Path, "%s", f.Message)
+					}
+					continue
+				}
 				sound = sound && f.Severity < region.Error
 				if !yield(f, nil) {
 					return
 				}
 			}
-			if err := ctx.Err(); err != nil {
+			if err := cmp.Or(ctx.Err(), limit); err != nil {
 				yield(region.Finding{}, err)
 				return
 			}
-			if sound && o.Depth == format.Deep { // else reading would meet, and tell, what has been told
+			if sound && o.Depth != format.Quick { // else reading would meet, and tell, what has been told
 				assembled(ctx, tg, o, yield)
 			}
 			return
@@ -491,7 +514,7 @@ func readAll(ctx context.Context, tg found, o OpenOptions) error {
 // findingOf makes a finding of damage; other errors are no findings.
 func findingOf(err error) (region.Finding, bool) {
 	var e *fault.Error
-	if !errors.As(err, &e) || e.Class != fault.Corrupt && e.Class != fault.Limit {
+	if !errors.As(err, &e) || e.Class != fault.Corrupt {
 		return region.Finding{}, false
 	}
 	return region.Finding{Code: "file.unreadable", Severity: region.Error, At: e.At, Path: e.Path, Message: e.Reason,

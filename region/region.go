@@ -54,6 +54,9 @@ type Finding struct {
 	Column   string     // the column concerned; "" = all
 	Rows     [2]int64   // rows touched, half-open, of the part; both -1 = not known
 	Lost     int64      // rows (or cells, if Column is set) lost; -1 = not known
+	// fault.Limit: what the finding is about was not looked at, as it asks for more than a budget allows. That is no damage: stoa.Verify gives it as an
+	// error, when all else was looked at. 0: the code says it all.
+	Class fault.Class
 }
 
 // Loss is what a read under a damage policy, or recover, could not give. The manifest is a list of losses.

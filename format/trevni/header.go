@@ -38,7 +38,8 @@ type Header struct {
 	Meta    []Pair
 	Columns []Column
 
-	size int64 // bytes
+	size   int64 // bytes
+	sealed bool  // there is a checksum over it, and over the descriptors, and it is right
 }
 
 // Column is what the header says of one column.

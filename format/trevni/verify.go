@@ -78,6 +78,9 @@ func (v *verifier) blame(code string, err error, first, end int64) {
 		code = "trevni.block.checksum"
 	}
 	f := region.Finding{Code: code, At: e.At, Path: e.Path, Message: reason(e), Rows: [2]int64{first, end}, Lost: -1}
+	if e.Class == fault.Limit {
+		f.Class = e.Class
+	}
 	if f.At.Object == "" {
 		f.At = v.whole()
 	}
@@ -265,9 +268,10 @@ func (v *verifier) countRows(ph *physical) (rows int64, ok bool) {
 	return rows, true
 }
 
-// skips reports whether the values of a column are not decoded, as checksums are enough.
+// skips reports whether the values of a column are not decoded, as checksums are enough: those of its blocks say that they are what was written, and that of the
+// header, which says of what type they are and who counts them.
 func (v *verifier) skips(ph *physical) bool {
-	return v.depth == format.Sums && v.f.header.Columns[ph.column].summed
+	return v.depth == format.Sums && v.f.header.sealed && v.f.header.Columns[ph.column].summed
 }
 
 // block verifies one block: sum and codec, and, if it is known how many entries it has, the values; ok: there is nothing wrong. Checksums
@@ -285,7 +289,7 @@ func (v *verifier) block(ph *physical, b *block, k int, n int64, known bool, val
 	o, stored, err := v.open(ph.column, b, path)
 	if err == nil {
 		v.oddities(ph, b, &o, stored, path)
-		if summed := v.f.header.Columns[ph.column].summed && !o.sum.zero; known && (v.depth == format.Deep || !summed || !ph.counted()) {
+		if known && (!v.skips(ph) || o.sum.zero || !ph.counted()) {
 			err = v.decode(ph, b, k, n, stored, vals)
 		}
 	}

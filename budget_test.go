@@ -1,0 +1,64 @@
+package stoa_test
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+)
+
+// corpusFiles are the files with one of the endings below a directory of the corpus.
+func corpusFiles(t *testing.T, dir string, endings ...string) (out []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		for _, e := range endings {
+			if err == nil && !d.IsDir() && strings.HasSuffix(p, e) {
+				out = append(out, p)
+			}
+		}
+		return err
+	})
+	if err != nil || len(out) == 0 {
+		t.Fatalf("%s: %d files, %v", dir, len(out), err)
+	}
+	return out
+}
+
+// TestBudgetIsNoDamage: a budget that is too small for a file makes no finding that is not there with a larger one. Verify ends with an error of class Limit, then, or
+// needs no more.
+func TestBudgetIsNoDamage(t *testing.T) {
+	limited := 0
+	for _, name := range append(corpusFiles(t, "corpus/trevni", ".trv"), corpusFiles(t, "corpus/redfile", ".red")...) {
+		for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+			told := map[string]bool{}
+			for f, err := range stoa.Verify(t.Context(), name, stoa.OpenOptions{Depth: depth, Tree: store.Local{}}) {
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				told[f.Code] = true
+			}
+			for _, l := range []format.Limits{{Page: 1}, {Page: 64}, {Page: 4096}, {Metadata: 64}, {Fields: 1}} {
+				for f, err := range stoa.Verify(t.Context(), name, stoa.OpenOptions{Depth: depth, Tree: store.Local{}, Limits: l}) {
+					switch {
+					case err != nil && !errors.Is(err, fault.Limit):
+						t.Errorf("%s, %v, %+v: %v", name, depth, l, err)
+					case err != nil:
+						limited++
+					case f.Severity == region.Error && !told[f.Code]:
+						t.Errorf("%s, %v, %+v: %+v", name, depth, l, f)
+					}
+				}
+			}
+		}
+	}
+	if limited < 100 {
+		t.Errorf("only %d times was a budget too small", limited)
+	}
+}
