@@ -40,7 +40,13 @@ func statusPath(dir string) string { return filepath.Join(dir, "Metadata", "tabl
 // historyPath has the entries that were cleaned away: their numbers are not given again.
 func historyPath(dir string) string { return statusPath(dir) + ".history" }
 
-func readStatusFile(dir string) (statusFile, error) { return readEntries(statusPath(dir)) }
+// readStatusFile reads tablestatus if readers do: what they refuse is refused in their words.
+func readStatusFile(dir string) (statusFile, error) {
+	if _, err := readTableSchema(dir); err != nil {
+		return nil, err
+	}
+	return readEntries(statusPath(dir))
+}
 
 func readEntries(name string) (s statusFile, err error) {
 	b, err := os.ReadFile(name)
@@ -84,7 +90,8 @@ func (s *statusFile) retire(dir string, names []string) error {
 }
 
 // changeStatus reads tablestatus, has it changed, and writes it anew, all under its lock. The file is replaced by one rename, so
-// that readers see the table as it was before, or as it is after.
+// that readers see the table as it was before, or as it is after. What readers refuse is not changed: it
+// would look as if it had been sound.
 func changeStatus(ctx context.Context, dir string, change func(s *statusFile) error) error {
 	unlock, err := lock(ctx, dir, lockStatus, lockWait)
 	if err != nil {
