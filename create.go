@@ -27,6 +27,11 @@ type CreateOptions struct {
 	Rows    int64             // a hint; 0 or -1 = unknown
 	Alloc   memory.Allocator  // nil = Go's
 	Sink    store.Sink        // nil = the local file system
+	// NoCheck leaves out that the output proves itself: without it what was written is read back before it becomes visible, and compared with what went in, by
+	// the number of rows and by checksums that do not depend on their order. Close then fails with an UnprovenError, and nothing is left. A Sink that
+	// is no store.Peeker, and a format that is only written, cannot be checked: see format.Summary.Checked.
+	NoCheck  bool
+	Parallel int // workers that read back; 0 or 1: one
 }
 
 // Writer writes a table. Nothing is visible before Close returned nil, and nothing is left of a writer that was
@@ -34,6 +39,7 @@ type CreateOptions struct {
 type Writer struct {
 	w      format.Writer
 	schema *arrow.Schema
+	proof  *proof // nil: nothing is checked
 	failed error
 	done   bool
 }
@@ -52,16 +58,22 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if sink == nil {
 		sink = store.Local{}.Sink(uri, ours)
 	}
-	sink = store.Strict(sink)
 	wo := format.WriteOptions{Rows: o.Rows, Opts: o.gzip(f, uri), Mem: o.Alloc, Dir: strings.HasSuffix(uri, "/")}
 	if wo.Rows == 0 {
 		wo.Rows = -1
 	}
+	var p *proof
+	if _, ok := sink.(store.Peeker); ok && !o.NoCheck {
+		if p = newProof(ctx, f, uri, sc, o, wo); p != nil {
+			sink = store.Before(sink, p.check)
+		}
+	}
+	sink = store.Strict(sink)
 	w, err := f.Create(ctx, sink, sc, wo)
 	if err != nil {
 		return nil, errors.Join(err, sink.Abort(ctx))
 	}
-	return &Writer{w: w, schema: sc}, nil
+	return &Writer{w: w, schema: sc, proof: p}, nil
 }
 
 // gzip is the options, with that for compression of texts whose name says so.
@@ -161,7 +173,11 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 			return fault.Invalidf("column %s has %d nulls in the batch; in the table it is not nullable", f.Name, n)
 		}
 	}
-	w.failed = w.w.Write(ctx, b)
+	if w.proof == nil {
+		w.failed = w.w.Write(ctx, b)
+	} else {
+		w.failed = w.proof.alongside(b, func() error { return w.w.Write(ctx, b) })
+	}
 	return w.failed
 }
 
@@ -178,6 +194,9 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 		return s, errors.Join(err, w.Abort(ctx))
 	}
 	w.done = true
+	if w.proof != nil {
+		s.Checked, s.Unchecked = w.proof.done, w.proof.apart
+	}
 	return s, nil
 }
 

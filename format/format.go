@@ -47,6 +47,12 @@ type Format struct {
 	// table. nil: what lies beside is the format's own business, or it has no directories.
 	Claims func(ctx context.Context, t Target, o OpenOptions) func(name string, dir bool) Claim
 
+	// Reread is the format as which it is read what Create wrote with schema sc and options o, so that values come back in their types: nil is the format
+	// itself. Another format stands for all files with its extensions. false: it cannot be read back as what it was.
+	Reread func(sc *arrow.Schema, o WriteOptions) (Format, bool)
+	// Alters names the columns whose values Create changes because options ask for it; nil: none.
+	Alters func(sc *arrow.Schema, o WriteOptions) []string
+
 	// WriteKeys are the options that Create understands (--opt k=v), with a line of explanation each.
 	WriteKeys []OptionKey
 	// ReadKeys are those of Open.
@@ -391,6 +397,11 @@ type Summary struct {
 	Rows  int64
 	Bytes int64
 	Files []string
+
+	// Filled in by the front, which reads an output before it is visible: whether that was done and gave what went in, and the columns that
+	// could not be compared.
+	Checked   bool
+	Unchecked []string
 }
 
 // Open is what formats use to get at a target's bytes: the object, cut to t.At if that is set.

@@ -32,6 +32,7 @@ type csvOptions struct {
 	null   string
 	infer  bool
 	schema *arrow.Schema // nil: infer
+	placed bool          // columns are known by their place, whatever the header says
 }
 
 func parseCSVOptions(name string, comma byte, opts map[string]string) (c csvOptions, err error) {
@@ -63,6 +64,10 @@ func openCSV(ctx context.Context, t format.Target, o format.OpenOptions, name st
 	if err != nil {
 		return nil, err
 	}
+	return c.open(ctx, t, o, name)
+}
+
+func (c *csvOptions) open(ctx context.Context, t format.Target, o format.OpenOptions, name string) (format.Reader, error) {
 	r, err := newReader(ctx, name, t, o)
 	if err != nil {
 		return nil, err
@@ -99,7 +104,7 @@ func (c *csvOptions) begin(ctx context.Context, r *reader) error {
 		}
 		r.schema = arrow.NewSchema(fields, nil)
 		how = fmt.Sprintf("inferred from %d rows", n)
-	case c.header && names != nil && !sameNames(names, c.schema):
+	case c.header && names != nil && !c.placed && !sameNames(names, c.schema):
 		return fault.Invalidf("%s: the header has the columns %s, the schema has %s", r.target.Name, strings.Join(names, ", "), types(c.schema))
 	case names != nil && len(names) != c.schema.NumFields():
 		return fault.Invalidf("%s: %d columns, the schema has %d", r.target.Name, len(names), c.schema.NumFields())

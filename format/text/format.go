@@ -23,7 +23,7 @@ func separated(name, title string, comma byte) format.Format {
 	open := func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
 		return openCSV(ctx, t, o, name, comma)
 	}
-	return format.Format{
+	f := format.Format{
 		Name: name, Title: title, Extensions: []string{"." + name, "." + name + ".gz"},
 		Probe: func(ctx context.Context, t format.Target) (format.Match, error) { return probeCSV(ctx, t, name, comma) },
 		List:  func(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] { return list(ctx, t, name) },
@@ -40,6 +40,8 @@ func separated(name, title string, comma byte) format.Format {
 		ReadKeys:  csvReadKeys,
 		Codes:     codesOf(name),
 	}
+	f.Reread = rereadCSV(f, comma)
+	return f
 }
 
 // recovering opens for recovery: there is nothing but lines, each of which can be read or not.
@@ -51,24 +53,30 @@ func recovering(open func(context.Context, format.Target, format.OpenOptions) (f
 }
 
 // JSONL is JSON lines: one object a line.
-var JSONL = format.Format{
-	Name:       "jsonl",
-	Title:      "JSON lines",
-	Extensions: []string{".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"},
-	Probe:      probeJSONL,
-	List: func(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
-		return list(ctx, t, "jsonl")
-	},
-	Open:   openJSONL,
-	Create: createJSONL,
-	Verify: func(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
-		return verify(ctx, t, o, "jsonl", openJSONL)
-	},
-	Recover:   recovering(openJSONL),
-	Unchecked: unchecked,
-	WriteKeys: jsonlWriteKeys,
-	ReadKeys:  jsonlReadKeys,
-	Codes:     codesOf("jsonl"),
+var JSONL = jsonl()
+
+func jsonl() format.Format {
+	f := format.Format{
+		Name:       "jsonl",
+		Title:      "JSON lines",
+		Extensions: []string{".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"},
+		Probe:      probeJSONL,
+		List: func(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
+			return list(ctx, t, "jsonl")
+		},
+		Open:   openJSONL,
+		Create: createJSONL,
+		Verify: func(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
+			return verify(ctx, t, o, "jsonl", openJSONL)
+		},
+		Recover:   recovering(openJSONL),
+		Unchecked: unchecked,
+		WriteKeys: jsonlWriteKeys,
+		ReadKeys:  jsonlReadKeys,
+		Codes:     codesOf("jsonl"),
+	}
+	f.Reread = rereadJSONL(f)
+	return f
 }
 
 // unchecked is format.Format.Unchecked: only what gzip has compressed has a checksum.

@@ -43,6 +43,10 @@ func openJSONL(ctx context.Context, t format.Target, o format.OpenOptions) (form
 			return nil, err
 		}
 	}
+	return c.open(ctx, t, o)
+}
+
+func (c *jsonlOptions) open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
 	r, err := newReader(ctx, "jsonl", t, o)
 	if err != nil {
 		return nil, err
@@ -52,7 +56,7 @@ func openJSONL(ctx context.Context, t format.Target, o format.OpenOptions) (form
 		return nil, err
 	}
 	r.records = func(in *input) (records, error) {
-		return &jsonlRows{in: in, opts: &c, schema: r.schema, p: jsonParser{lenient: c.lenient}}, nil
+		return &jsonlRows{in: in, opts: c, schema: r.schema, p: jsonParser{lenient: c.lenient}}, nil
 	}
 	return r, nil
 }

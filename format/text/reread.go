@@ -1,0 +1,85 @@
+package text
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format"
+)
+
+// rereadCSV is format.Format.Reread: types are not written, so that they must be known.
+func rereadCSV(f format.Format, comma byte) func(*arrow.Schema, format.WriteOptions) (format.Format, bool) {
+	return func(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
+		c := csvOptions{null: o.Opts["null"], placed: true, schema: typed(sc)}
+		var err, err2 error
+		c.header, err = boolean(o.Opts, "header", true)
+		c.comma, err2 = delimiterOf(o.Opts, comma)
+		f.Open = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
+			return c.open(ctx, t, o, f.Name)
+		}
+		return f, err == nil && err2 == nil && sc.NumFields() > 0
+	}
+}
+
+// rereadJSONL is format.Format.Reread. Objects whose members have one name are not read.
+func rereadJSONL(f format.Format) func(*arrow.Schema, format.WriteOptions) (format.Format, bool) {
+	return func(sc *arrow.Schema, _ format.WriteOptions) (format.Format, bool) {
+		c := jsonlOptions{schema: typed(sc)}
+		f.Open = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
+			return c.open(ctx, t, o)
+		}
+		return f, sc.NumFields() > 0 && !twice(sc.Fields())
+	}
+}
+
+func twice(fields []arrow.Field) bool {
+	seen := map[string]bool{}
+	for _, f := range fields {
+		if seen[f.Name] {
+			return true
+		}
+		seen[f.Name] = true
+		if t, ok := f.Type.(arrow.NestedType); ok && twice(t.Fields()) {
+			return true
+		}
+	}
+	return false
+}
+
+// typed is a schema as text can be read: values without their dictionaries, any of which may be null. What text has no form for is read as text.
+func typed(sc *arrow.Schema) *arrow.Schema {
+	return arrow.NewSchema(typedFields(sc.Fields()), nil)
+}
+
+func typedFields(fields []arrow.Field) []arrow.Field {
+	out := make([]arrow.Field, len(fields))
+	for i, f := range fields {
+		out[i] = arrow.Field{Name: f.Name, Type: typedAs(f.Type), Nullable: true}
+	}
+	return out
+}
+
+func typedAs(t arrow.DataType) arrow.DataType {
+	switch x := t.(type) {
+	case *arrow.DictionaryType:
+		return typedAs(x.ValueType)
+	case arrow.ExtensionType:
+		return typedAs(x.StorageType())
+	case *arrow.StructType:
+		return arrow.StructOf(typedFields(x.Fields())...)
+	case *arrow.MapType:
+		return arrow.MapOf(typedAs(x.KeyType()), typedAs(x.ItemType()))
+	case *arrow.ListType:
+		return arrow.ListOf(typedAs(x.Elem()))
+	case *arrow.LargeListType:
+		return arrow.LargeListOf(typedAs(x.Elem()))
+	case *arrow.FixedSizeListType:
+		return arrow.FixedSizeListOf(x.Len(), typedAs(x.Elem()))
+	}
+	switch t.ID() {
+	case arrow.SPARSE_UNION, arrow.DENSE_UNION, arrow.RUN_END_ENCODED, arrow.LIST_VIEW, arrow.LARGE_LIST_VIEW:
+		return arrow.BinaryTypes.String
+	}
+	return t
+}

@@ -1,0 +1,432 @@
+package content
+
+import (
+	"encoding/binary"
+	"math"
+	"math/big"
+	"math/bits"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/zeebo/xxh3"
+)
+
+// Numbers without a pattern (the fractions of square roots, as SHA-2 has them): one a kind of value, so that hashes of 0 are spread, too.
+const (
+	nullHash    = 0x6a09e667f3bcc908
+	wholeSeed   = 0xbb67ae8584caa73b
+	largeSeed   = 0x3c6ef372fe94f82b // whole numbers above the greatest int64
+	realSeed    = 0xa54ff53a5f1d36f1
+	truthSeed   = 0x510e527fade682d1
+	instantSeed = 0x9b05688c2b3e6c1f
+	decimalSeed = 0x1f83d9abfb41bd6b
+	listSeed    = 0x5be0cd19137e2179
+	recordSeed  = 0xcbbb9d5dc1059ed8
+	factor      = 0x9fb21c651e98df25 // odd
+)
+
+// scramble spreads every bit over all, one to one (the end of splitmix64).
+func scramble(h uint64) uint64 {
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// fold puts the hash of the next value behind those before it.
+func fold(h, next uint64) uint64 {
+	h = (bits.RotateLeft64(h, 23) ^ next) * factor
+	return h ^ h>>32
+}
+
+// kept is what hashing keeps between batches.
+type kept struct {
+	dict  arrow.ArrayData // whose values are hashed in words
+	words []uint64
+	kid   []uint64
+	bytes []byte
+}
+
+// hash gives the hashes of cells from, from+1, … of a, of the given side, as many as out has room for.
+func (n *node) hash(out []uint64, a arrow.Array, from, side int) {
+	if x, ok := a.(array.ExtensionArray); ok {
+		n.hash(out, x.Storage(), from, side)
+		return
+	}
+	switch a := a.(type) {
+	case *array.Null:
+		for i := range out {
+			out[i] = nullHash
+		}
+		return
+	case *array.Dictionary:
+		n.coded(out, a, from, side)
+		return
+	}
+	switch n.way {
+	case whole:
+		wholes(out, a, from)
+	case real:
+		reals(out, a, from)
+	case truth:
+		truths(out, a, from)
+	case octets:
+		n.octets(out, a, from)
+	case instant:
+		instants(out, a, from)
+	case decimals:
+		decimalNumbers(out, a, from)
+	case list:
+		n.list(out, a.(array.ListLike), from, side)
+	case record:
+		n.record(out, a.(*array.Struct), from, side)
+	default:
+		n.words(out, a, from, side)
+	}
+	holes(out, a, from)
+}
+
+// holes puts the hash of null where a is null.
+func holes(out []uint64, a arrow.Array, from int) {
+	if a.NullN() == 0 {
+		return
+	}
+	valid, first := a.NullBitmapBytes(), a.Data().Offset()+from
+	if len(valid) == 0 {
+		return
+	}
+	for i := 0; i < len(out); {
+		if at := first + i; at&7 == 0 && i+8 <= len(out) && valid[at>>3] == 0xff {
+			i += 8
+			continue
+		}
+		if bitutil.BitIsNotSet(valid, first+i) {
+			out[i] = nullHash
+		}
+		i++
+	}
+}
+
+// coded looks the hashes of a dictionary's values up, which are made once a dictionary, unless that is far larger than the rows.
+func (n *node) coded(out []uint64, a *array.Dictionary, from, side int) {
+	m := &n.kept[side]
+	values := a.Dictionary()
+	if m.dict != values.Data() {
+		if values.Len() > 16*len(out)+1024 {
+			for i := range out {
+				if out[i] = nullHash; a.IsValid(from + i) {
+					n.hash(out[i:i+1], values, a.GetValueIndex(from+i), side)
+				}
+			}
+			return
+		}
+		m.words, m.dict = sized(m.words, values.Len()), values.Data()
+		n.hash(m.words, values, 0, side)
+	}
+	for i := range out {
+		if out[i] = nullHash; a.IsValid(from + i) {
+			out[i] = m.words[a.GetValueIndex(from+i)]
+		}
+	}
+}
+
+func wholes(out []uint64, a arrow.Array, from int) {
+	switch a := a.(type) {
+	case *array.Int8:
+		numbers(out, a.Int8Values()[from:])
+	case *array.Int16:
+		numbers(out, a.Int16Values()[from:])
+	case *array.Int32:
+		numbers(out, a.Int32Values()[from:])
+	case *array.Int64:
+		numbers(out, a.Int64Values()[from:])
+	case *array.Uint8:
+		numbers(out, a.Uint8Values()[from:])
+	case *array.Uint16:
+		numbers(out, a.Uint16Values()[from:])
+	case *array.Uint32:
+		numbers(out, a.Uint32Values()[from:])
+	case *array.Uint64:
+		for i, v := range a.Uint64Values()[from : from+len(out)] {
+			if v > math.MaxInt64 {
+				out[i] = scramble(v ^ largeSeed)
+			} else {
+				out[i] = scramble(v ^ wholeSeed)
+			}
+		}
+	}
+}
+
+func numbers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32](out []uint64, v []T) {
+	v = v[:len(out)]
+	for i := range out {
+		out[i] = scramble(uint64(int64(v[i])) ^ wholeSeed)
+	}
+}
+
+func reals(out []uint64, a arrow.Array, from int) {
+	switch a := a.(type) {
+	case *array.Float16:
+		for i := range out {
+			out[i] = realHash(float64(a.Value(from + i).Float32()))
+		}
+	case *array.Float32:
+		for i, v := range a.Float32Values()[from : from+len(out)] {
+			out[i] = realHash(float64(v))
+		}
+	case *array.Float64:
+		for i, v := range a.Float64Values()[from : from+len(out)] {
+			out[i] = realHash(v)
+		}
+	}
+}
+
+// realHash: all NaN are one, and so are the zeros.
+func realHash(f float64) uint64 {
+	switch {
+	case f != f:
+		f = math.NaN()
+	case f == 0:
+		f = 0
+	}
+	return scramble(math.Float64bits(f) ^ realSeed)
+}
+
+func truths(out []uint64, a arrow.Array, from int) {
+	b := a.(*array.Boolean)
+	for i := range out {
+		if out[i] = scramble(truthSeed); b.Value(from + i) {
+			out[i] = scramble(truthSeed + 1)
+		}
+	}
+}
+
+func (n *node) octets(out []uint64, a arrow.Array, from int) {
+	switch a := a.(type) {
+	case *array.String:
+		texts(out, a.ValueOffsets()[from:], dataOf(a))
+	case *array.Binary:
+		texts(out, a.ValueOffsets()[from:], dataOf(a))
+	case *array.LargeString:
+		texts(out, a.ValueOffsets()[from:], dataOf(a))
+	case *array.LargeBinary:
+		texts(out, a.ValueOffsets()[from:], dataOf(a))
+	case interface{ Value(int) []byte }:
+		for i := range out {
+			out[i] = xxh3.Hash(a.Value(from + i))
+		}
+	case interface{ Value(int) string }:
+		for i := range out {
+			out[i] = xxh3.HashString(a.Value(from + i))
+		}
+	}
+}
+
+// dataOf is the buffer in which offsets are counted.
+func dataOf(a arrow.Array) []byte {
+	if b := a.Data().Buffers()[2]; b != nil {
+		return b.Bytes()
+	}
+	return nil
+}
+
+func texts[T int32 | int64](out []uint64, offsets []T, data []byte) {
+	if len(offsets) == 0 { // of no entries there may be none
+		return
+	}
+	for i := range out {
+		out[i] = xxh3.Hash(data[offsets[i]:offsets[i+1]])
+	}
+}
+
+// instants are hashed as nanoseconds, in 128 bits.
+func instants(out []uint64, a arrow.Array, from int) {
+	const day = 24 * 60 * 60 * 1_000_000_000
+	switch a := a.(type) {
+	case *array.Date32:
+		moments(out, a.Date32Values()[from:], day)
+	case *array.Date64:
+		moments(out, a.Date64Values()[from:], int64(time.Millisecond))
+	case *array.Timestamp:
+		moments(out, a.TimestampValues()[from:], int64(a.DataType().(*arrow.TimestampType).Unit.Multiplier()))
+	case *array.Time32:
+		moments(out, a.Time32Values()[from:], int64(a.DataType().(*arrow.Time32Type).Unit.Multiplier()))
+	case *array.Time64:
+		moments(out, a.Time64Values()[from:], int64(a.DataType().(*arrow.Time64Type).Unit.Multiplier()))
+	case *array.Duration:
+		moments(out, a.DurationValues()[from:], int64(a.DataType().(*arrow.DurationType).Unit.Multiplier()))
+	}
+}
+
+func moments[T ~int32 | ~int64](out []uint64, v []T, nanos int64) {
+	v = v[:len(out)]
+	for i := range out {
+		x := int64(v[i])
+		hi, lo := bits.Mul64(uint64(x), uint64(nanos))
+		hi -= uint64(x>>63) & uint64(nanos) // x is signed
+		out[i] = scramble(lo ^ instantSeed + hi*factor)
+	}
+}
+
+func (n *node) list(out []uint64, a array.ListLike, from, side int) {
+	if len(out) == 0 {
+		return
+	}
+	first, _ := a.ValueOffsets(from)
+	_, last := a.ValueOffsets(from + len(out) - 1)
+	m := &n.kept[side]
+	m.kid = sized(m.kid, int(last-first))
+	n.kids[0].hash(m.kid, a.ListValues(), int(first), side)
+	for i := range out {
+		p, q := a.ValueOffsets(from + i)
+		h := uint64(q-p) ^ listSeed
+		for _, k := range m.kid[p-first : q-first] {
+			h = fold(h, k)
+		}
+		out[i] = scramble(h)
+	}
+}
+
+func (n *node) record(out []uint64, a *array.Struct, from, side int) {
+	m := &n.kept[side]
+	m.kid = sized(m.kid, len(out))
+	for i := range out {
+		out[i] = recordSeed
+	}
+	for k, kid := range n.kids {
+		kid.hash(m.kid, a.Field(n.at[side][k]), from, side)
+		for i, h := range m.kid {
+			out[i] = fold(out[i], h)
+		}
+	}
+	for i := range out {
+		out[i] = scramble(out[i])
+	}
+}
+
+// words is for all that has no way of its own.
+func (n *node) words(out []uint64, a arrow.Array, from, side int) {
+	m := &n.kept[side]
+	for i := range out {
+		m.bytes = n.cells.Append(m.bytes[:0], a, from+i, side)
+		out[i] = xxh3.Hash(m.bytes)
+	}
+}
+
+// decimalNumbers are hashed as sign, digits and power of ten, without zeros at the digits' end.
+func decimalNumbers(out []uint64, a arrow.Array, from int) {
+	scale := int32(0)
+	if t, ok := a.DataType().(arrow.DecimalType); ok {
+		scale = t.GetScale()
+	}
+	switch a := a.(type) {
+	case *array.Decimal32:
+		for i := range out {
+			out[i] = decimalHash(0, uint64(int64(a.Value(from+i))), int64(a.Value(from+i)) < 0, scale)
+		}
+	case *array.Decimal64:
+		for i := range out {
+			out[i] = decimalHash(0, uint64(a.Value(from+i)), a.Value(from+i) < 0, scale)
+		}
+	case *array.Decimal128:
+		for i, v := range a.Values()[from : from+len(out)] {
+			hi := uint64(v.HighBits())
+			if v.HighBits() == -1 && int64(v.LowBits()) < 0 {
+				hi = 0
+			}
+			out[i] = decimalHash(hi, v.LowBits(), v.HighBits() < 0, scale)
+		}
+	case *array.Decimal256:
+		for i := range out {
+			out[i] = largeHash(a.Value(from+i).BigInt(), scale)
+		}
+	case *array.Uint64:
+		for i, v := range a.Uint64Values()[from : from+len(out)] {
+			out[i] = decimalHash(0, v, false, 0)
+		}
+	default:
+		integers(out, a, from)
+	}
+}
+
+// integers are whole numbers that are compared with decimals.
+func integers(out []uint64, a arrow.Array, from int) {
+	each := func(value func(i int) int64) {
+		for i := range out {
+			v := value(from + i)
+			out[i] = decimalHash(0, uint64(v), v < 0, 0)
+		}
+	}
+	switch a := a.(type) {
+	case *array.Int8:
+		each(func(i int) int64 { return int64(a.Value(i)) })
+	case *array.Int16:
+		each(func(i int) int64 { return int64(a.Value(i)) })
+	case *array.Int32:
+		each(func(i int) int64 { return int64(a.Value(i)) })
+	case *array.Int64:
+		each(a.Value)
+	case *array.Uint8:
+		each(func(i int) int64 { return int64(a.Value(i)) })
+	case *array.Uint16:
+		each(func(i int) int64 { return int64(a.Value(i)) })
+	case *array.Uint32:
+		each(func(i int) int64 { return int64(a.Value(i)) })
+	}
+}
+
+// decimalHash is that of a two's complement number. Where it is negative, hi may be 0 instead of the sign's ones if lo alone is negative as an int64.
+func decimalHash(hi, lo uint64, negative bool, scale int32) uint64 {
+	if negative && hi == 0 {
+		lo = -lo
+	} else if negative {
+		var borrow uint64
+		lo, borrow = bits.Sub64(0, lo, 0)
+		hi, _ = bits.Sub64(0, hi, borrow)
+	}
+	if hi|lo == 0 {
+		return scramble(decimalSeed)
+	}
+	for lo&1 == 0 { // what ends in 0 is even
+		qhi, rhi := hi/10, hi%10
+		qlo, rest := bits.Div64(rhi, lo, 10)
+		if rest != 0 {
+			break
+		}
+		hi, lo, scale = qhi, qlo, scale-1
+	}
+	return digitsHash(0, hi, lo, negative, scale)
+}
+
+func digitsHash(rest, hi, lo uint64, negative bool, scale int32) uint64 {
+	h := scramble(rest ^ decimalSeed + uint64(uint32(scale))<<1)
+	if negative {
+		h++
+	}
+	return scramble(fold(scramble(h)+hi*factor, lo))
+}
+
+// largeHash is decimalHash of a number of any length.
+func largeHash(v *big.Int, scale int32) uint64 {
+	negative := v.Sign() < 0
+	v = new(big.Int).Abs(v)
+	if v.Sign() == 0 {
+		return scramble(decimalSeed)
+	}
+	ten, rest := big.NewInt(10), new(big.Int)
+	for {
+		q, _ := new(big.Int).QuoRem(v, ten, rest)
+		if rest.Sign() != 0 {
+			break
+		}
+		v, scale = q, scale-1
+	}
+	var b [32]byte
+	v.FillBytes(b[:])
+	more := uint64(0)
+	if v.BitLen() > 128 {
+		more = xxh3.Hash(b[:16]) | 1
+	}
+	return digitsHash(more, binary.BigEndian.Uint64(b[16:]), binary.BigEndian.Uint64(b[24:]), negative, scale)
+}

@@ -1,0 +1,283 @@
+// Package content sums up what a table holds, so that two readings of it can be compared without keeping either: rows, a checksum over whole rows, and
+// one of each column that tells where a difference is.
+//
+// The sums depend neither on the order of the rows nor on where batches end, nor on how a type stores its values (dictionaries, views, large offsets, what
+// lies below nulls). Cells that package diff calls equal count as equal: of integers of any width, decimals of any scale, dates and timestamps of any unit
+// the value counts; all NaN are one, and -0 is 0. Cells that differ have other hashes, but for one chance in 2^64; a row that is there twice counts twice.
+// The hashes are no protection against somebody who looks for two tables with the same sum.
+package content
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/internal/diff"
+)
+
+// Plan says which columns of two schemas belong together, and how their cells are made comparable.
+type Plan struct {
+	columns []column
+	apart   []string // names of columns that cannot be compared
+}
+
+// column is a pair of columns.
+type column struct {
+	name string
+	at   [2]int
+	node *node // nil: it is apart
+}
+
+// Same is the plan of a table that is compared with another reading of itself.
+func Same(sc *arrow.Schema) *Plan { return Between(sc, sc) }
+
+// Between pairs the columns of what went in (side 0) with those of what came out (side 1): by their names, else by names in other letters, else, where
+// both have as many columns, by position.
+func Between(in, out *arrow.Schema) *Plan {
+	p := &Plan{}
+	partner := partners(in, out)
+	for i, f := range in.Fields() {
+		j := partner[i]
+		if j < 0 {
+			p.apart = append(p.apart, f.Name)
+			continue
+		}
+		n := nodeOf(f.Type, out.Field(j).Type)
+		if n == nil {
+			p.apart = append(p.apart, f.Name)
+			continue
+		}
+		p.columns = append(p.columns, column{f.Name, [2]int{i, j}, n})
+	}
+	return p
+}
+
+// partners are, of each field of in, the field of out; -1: none.
+func partners(in, out *arrow.Schema) []int {
+	partner := make([]int, in.NumFields())
+	used := make([]bool, out.NumFields())
+	byName := func(same func(a, b string) bool) {
+		for i, f := range in.Fields() {
+			for j := 0; j < len(used) && partner[i] < 0; j++ {
+				if !used[j] && same(f.Name, out.Field(j).Name) {
+					partner[i], used[j] = j, true
+				}
+			}
+		}
+	}
+	for i := range partner {
+		partner[i] = -1
+	}
+	if sameNames(in, out) { // the usual case, without looking for each name among all
+		for i := range partner {
+			partner[i] = i
+		}
+		return partner
+	}
+	byName(func(a, b string) bool { return a == b })
+	byName(strings.EqualFold)
+	for i := range partner {
+		if in.NumFields() == out.NumFields() && partner[i] < 0 && !used[i] {
+			partner[i], used[i] = i, true
+		}
+	}
+	return partner
+}
+
+func sameNames(in, out *arrow.Schema) bool {
+	if in.NumFields() != out.NumFields() {
+		return false
+	}
+	for i, f := range in.Fields() {
+		if f.Name != out.Field(i).Name {
+			return false
+		}
+	}
+	return true
+}
+
+// Leave gives a column up: nothing is known of it.
+func (p *Plan) Leave(name string) {
+	if slices.Contains(p.apart, name) {
+		return
+	}
+	n := len(p.columns)
+	p.columns = slices.DeleteFunc(p.columns, func(c column) bool { return c.name == name })
+	if len(p.columns) < n {
+		p.apart = append(p.apart, name)
+	}
+}
+
+// Reading is the plan for what came out if its schema is another than was expected when side 0 was summed up. Columns that are summed up in another way than
+// they were then are apart, and with them the sum over whole rows.
+func (p *Plan) Reading(in, out *arrow.Schema) *Plan {
+	q := Between(in, out)
+	r := &Plan{apart: slices.Clone(p.apart), columns: slices.Clone(p.columns)}
+	for i := range r.columns {
+		c := &r.columns[i]
+		k := slices.IndexFunc(q.columns, func(x column) bool { return x.at[0] == c.at[0] })
+		if k < 0 || !q.columns[k].node.like(c.node) {
+			c.node = nil
+			r.apart = append(r.apart, c.name)
+			continue
+		}
+		c.at, c.node = q.columns[k].at, q.columns[k].node
+	}
+	return r
+}
+
+// like reports whether cells of side 0 have the same hashes.
+func (n *node) like(o *node) bool {
+	if n.way != o.way || n.way == words || len(n.kids) != len(o.kids) || n.way == record && !slices.Equal(n.at[0], o.at[0]) {
+		return false
+	}
+	return slices.EqualFunc(n.kids, o.kids, (*node).like)
+}
+
+// Apart names the columns of side 0 that have no partner, or one whose values have nothing in common with theirs: nothing is known of these.
+func (p *Plan) Apart() []string { return p.apart }
+
+// Summer sums up one side (0: what went in; 1: what came out).
+func (p *Plan) Summer(side int) *Summer {
+	s := &Summer{plan: p, side: side, sum: Sum{Columns: make([]Column, len(p.columns))}}
+	for i, c := range p.columns {
+		s.sum.Columns[i].Name, s.sum.Columns[i].Apart = c.name, c.node == nil
+		s.sum.apart = s.sum.apart || c.node == nil
+	}
+	return s
+}
+
+// way is how the cells of a node are hashed.
+type way uint8
+
+const (
+	whole way = iota
+	real
+	truth
+	octets
+	instant
+	decimals
+	list
+	record
+	words // as package diff has them: slow, and for all pairs of types
+)
+
+// node is how cells of two types are hashed.
+type node struct {
+	way   way
+	kids  []*node
+	at    [2][]int // of a record, for each kid, which child of either side it is
+	cells diff.Cells
+	// what hashing keeps, of each side
+	kept [2]kept
+}
+
+// nodeOf is nil if the types have nothing in common.
+func nodeOf(a, b arrow.DataType) *node {
+	cells, ok := diff.Pair(a, b)
+	if !ok {
+		return nil
+	}
+	n := &node{way: words, cells: cells}
+	a, b = stored(a), stored(b)
+	if a.ID() == arrow.NULL {
+		a = b
+	} else if b.ID() == arrow.NULL {
+		b = a
+	}
+	x, y := wayOf(a), wayOf(b)
+	switch {
+	case x == whole && y == decimals, x == decimals && y == whole:
+		n.way = decimals
+	case x != y:
+	case x == list:
+		return listNode(n, a, b)
+	case x == record:
+		return recordNode(n, a.(*arrow.StructType), b.(*arrow.StructType))
+	default:
+		n.way = x
+	}
+	return n
+}
+
+func listNode(n *node, a, b arrow.DataType) *node {
+	x, y := a.(arrow.ListLikeType).Elem(), b.(arrow.ListLikeType).Elem()
+	var kid *node
+	p, ok := x.(*arrow.StructType)
+	q, also := y.(*arrow.StructType)
+	if ok && also && (a.ID() == arrow.MAP || b.ID() == arrow.MAP) && p.NumFields() == 2 && q.NumFields() == 2 { // whatever their names are
+		kid = kidsOf(&node{way: record, at: [2][]int{{0, 1}, {0, 1}}}, p, q)
+	} else {
+		kid = nodeOf(x, y)
+	}
+	if kid != nil {
+		n.way, n.kids = list, []*node{kid}
+	}
+	return n
+}
+
+// recordNode pairs fields by name. Names that come twice are left to package diff.
+func recordNode(n *node, a, b *arrow.StructType) *node {
+	m := &node{way: record, cells: n.cells}
+	for i, f := range a.Fields() {
+		js, ok := b.FieldIdx(f.Name)
+		if is, _ := a.FieldIdx(f.Name); !ok || is != i || a.NumFields() != b.NumFields() {
+			return n
+		}
+		m.at[0], m.at[1] = append(m.at[0], i), append(m.at[1], js)
+	}
+	if kidsOf(m, a, b) == nil {
+		return n
+	}
+	return m
+}
+
+func kidsOf(m *node, a, b *arrow.StructType) *node {
+	for k := range m.at[0] {
+		kid := nodeOf(a.Field(m.at[0][k]).Type, b.Field(m.at[1][k]).Type)
+		if kid == nil {
+			return nil
+		}
+		m.kids = append(m.kids, kid)
+	}
+	return m
+}
+
+// stored is the type below dictionaries and extensions.
+func stored(t arrow.DataType) arrow.DataType {
+	for {
+		switch x := t.(type) {
+		case *arrow.DictionaryType:
+			t = x.ValueType
+		case arrow.ExtensionType:
+			t = x.StorageType()
+		default:
+			return t
+		}
+	}
+}
+
+func wayOf(t arrow.DataType) way {
+	switch id := t.ID(); {
+	case arrow.IsInteger(id):
+		return whole
+	case arrow.IsFloating(id):
+		return real
+	case arrow.IsDecimal(id):
+		return decimals
+	}
+	switch t.ID() {
+	case arrow.BOOL:
+		return truth
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.FIXED_SIZE_BINARY:
+		return octets
+	case arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP, arrow.TIME32, arrow.TIME64, arrow.DURATION:
+		return instant
+	case arrow.LIST, arrow.LARGE_LIST, arrow.FIXED_SIZE_LIST, arrow.MAP:
+		return list
+	case arrow.STRUCT:
+		return record
+	}
+	return words
+}

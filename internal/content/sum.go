@@ -1,0 +1,133 @@
+package content
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Sum is what a Summer has seen. Sums of the two sides of one Plan are equal if the rows are.
+type Sum struct {
+	Rows    int64
+	Row     [2]uint64 // over whole rows: two sums of different hashes
+	Columns []Column  // in the order of side 0
+	apart   bool      // so Row says nothing
+}
+
+// Column is the sum over one column, modulo 2^64.
+type Column struct {
+	Name  string
+	Nulls int64
+	Hash  uint64
+	Apart bool // nothing is known
+}
+
+func (c Column) equal(o Column) bool {
+	return c.Apart || o.Apart || c.Hash == o.Hash && c.Nulls == o.Nulls
+}
+
+// Equal reports whether rows and all checksums are the same.
+func (s Sum) Equal(o Sum) bool {
+	return s.Rows == o.Rows && (s.Row == o.Row || s.apart || o.apart) && slices.EqualFunc(s.Columns, o.Columns, Column.equal)
+}
+
+// String is the checksum over the rows, in 32 hexadecimal digits.
+func (s Sum) String() string { return fmt.Sprintf("%016x%016x", s.Row[0], s.Row[1]) }
+
+// Differing are the columns whose sums are not the same.
+func (s Sum) Differing(o Sum) (names []string) {
+	for i, c := range s.Columns {
+		if i >= len(o.Columns) || !c.equal(o.Columns[i]) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// Difference says in a sentence how what came back, o, differs from what went in, s; "" if it does not.
+func (s Sum) Difference(o Sum) string {
+	if s.Equal(o) {
+		return ""
+	}
+	text := fmt.Sprintf("%d rows went in, %d came back", s.Rows, o.Rows)
+	const most = 5
+	switch names := s.Differing(o); {
+	case len(names) == 0:
+		return text + "; every column has the same values, but not in the same rows"
+	case len(names) > most:
+		return text + fmt.Sprintf("; other values in the columns %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	case len(names) > 1:
+		return text + "; other values in the columns " + strings.Join(names, ", ")
+	default:
+		return text + "; other values in the column " + names[0]
+	}
+}
+
+// Summer sums up the batches of one side of a Plan. The two Summers of a Plan may work at the same time, each in one goroutine.
+type Summer struct {
+	plan  *Plan
+	side  int
+	sum   Sum
+	rows  []uint64
+	cells []uint64
+}
+
+// Add takes a batch of the side's schema. Nothing of it is kept.
+func (s *Summer) Add(b arrow.RecordBatch) {
+	n := int(b.NumRows())
+	s.sum.Rows += int64(n)
+	const window = 4096 // rows whose hashes stay in the cache
+	for from := 0; from < n; from += window {
+		s.window(b, from, min(window, n-from))
+	}
+}
+
+func (s *Summer) window(b arrow.RecordBatch, from, n int) {
+	s.rows, s.cells = sized(s.rows, n), sized(s.cells, n)
+	clear(s.rows)
+	for i := range s.plan.columns {
+		c := &s.plan.columns[i]
+		if c.node == nil {
+			continue
+		}
+		a := b.Column(c.at[s.side])
+		c.node.hash(s.cells, a, from, s.side)
+		total := uint64(0)
+		for k, h := range s.cells {
+			total += h
+			s.rows[k] = fold(s.rows[k], h)
+		}
+		s.sum.Columns[i].Hash += total
+		s.sum.Columns[i].Nulls += int64(nulls(s.cells))
+	}
+	for _, h := range s.rows {
+		h = scramble(h)
+		s.sum.Row[0] += h
+		s.sum.Row[1] += scramble(h ^ 0x9e3779b97f4a7c15)
+	}
+}
+
+// Sum is the sum over all batches so far.
+func (s *Summer) Sum() Sum {
+	out := s.sum
+	out.Columns = slices.Clone(out.Columns)
+	return out
+}
+
+func nulls(cells []uint64) (n int) {
+	for _, h := range cells {
+		if h == nullHash {
+			n++
+		}
+	}
+	return n
+}
+
+func sized(b []uint64, n int) []uint64 {
+	if cap(b) < n {
+		return make([]uint64, n)
+	}
+	return b[:n]
+}

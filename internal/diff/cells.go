@@ -1,0 +1,18 @@
+package diff
+
+import "github.com/apache/arrow-go/v18/arrow"
+
+// Cells gives cells of two columns, whose types may differ, in the form in which Run compares them: cells are the same if and only if their bytes
+// are. Text that stands for bytes in base64 is taken as it is.
+type Cells struct{ *shape }
+
+// Pair is how cells of two types are compared; false if the types have nothing in common.
+func Pair(a, b arrow.DataType) (Cells, bool) {
+	s := pair(a, b)
+	return Cells{s}, s.kind != none
+}
+
+// Append appends cell i of arr, which is of side 0 (the first type) or 1.
+func (c Cells) Append(dst []byte, arr arrow.Array, i, side int) []byte {
+	return c.append(dst, arr, i, side)
+}

@@ -1,0 +1,204 @@
+package stoa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format"
+	"stoa/internal/content"
+	"stoa/store"
+)
+
+// UnprovenError says that what can be read of an output is not what went in. The output is not there: it never got its name.
+type UnprovenError struct {
+	Output  string
+	Rows    [2]int64 // that went in, that came back
+	Columns []string // whose values differ; none: they are the same, but not in the same rows
+	Reason  string   // in a sentence
+	// Err is why the output could not be read, if it could not.
+	Err error
+}
+
+func (e *UnprovenError) Error() string {
+	return fmt.Sprintf("%s was written, and what is read of it is not what went in: %s; it was removed", e.Output, e.Reason)
+}
+
+// proof is how an output proves itself: its rows are summed up as they are written, and again as they are read from it before it is visible.
+type proof struct {
+	uri     string
+	format  format.Format // as which it is read
+	own     bool          // that is the format of the output
+	plan    *content.Plan
+	in      *content.Summer
+	apart   []string
+	schema  *arrow.Schema // of what went in
+	expects *arrow.Schema // of what comes back
+	o       CreateOptions
+	wo      format.WriteOptions
+	done    bool // it was read, and is what went in
+}
+
+// newProof is nil if the format cannot be read, or not as what it was.
+func newProof(ctx context.Context, f *format.Format, uri string, sc *arrow.Schema, o CreateOptions, wo format.WriteOptions) *proof {
+	p := &proof{uri: uri, format: *f, own: true, o: o, wo: wo}
+	if f.Reread != nil {
+		var ok bool
+		if p.format, ok = f.Reread(sc, wo); !ok {
+			return nil
+		}
+		p.own = p.format.Name == f.Name
+	}
+	if p.format.Open == nil {
+		return nil
+	}
+	p.schema, p.expects = sc, p.expected(ctx, f, sc)
+	if f.Alters != nil {
+		p.apart = f.Alters(sc, wo)
+	}
+	p.plan = content.Between(sc, p.expects)
+	for _, name := range p.apart {
+		p.plan.Leave(name)
+	}
+	p.apart = p.plan.Apart()
+	p.in = p.plan.Summer(0)
+	return p
+}
+
+// expected is the schema that a table of schema sc comes back with: that of one without rows.
+func (p *proof) expected(ctx context.Context, f *format.Format, sc *arrow.Schema) *arrow.Schema {
+	name := "trial"
+	if len(f.Extensions) > 0 {
+		name += f.Extensions[0]
+	}
+	tree := store.NewMemory(nil)
+	sink := tree.Sink(name)
+	wo := p.wo
+	wo.Rows = 0
+	w, err := f.Create(ctx, sink, sc, wo)
+	if err != nil {
+		return sc
+	}
+	if _, err := w.Close(ctx); err != nil {
+		_ = w.Abort(ctx)
+		return sc
+	}
+	t, err := p.open(ctx, tree, name)
+	if err != nil {
+		return sc
+	}
+	defer t.Close()
+	return t.Schema()
+}
+
+// open opens what was written.
+func (p *proof) open(ctx context.Context, tree store.Tree, name string) (*Table, error) {
+	o := OpenOptions{Formats: []format.Format{p.format}, From: p.format.Name, Tree: tree, KeepPages: -1}
+	names := []string{name}
+	if !p.own {
+		var err error
+		if names, err = p.files(ctx, tree, name); err != nil {
+			return nil, err
+		}
+	} else if info, err := tree.Stat(ctx, name); err == nil && info.Dir && p.plain(ctx, tree, name) {
+		o.From = "" // a directory of files
+	}
+	return OpenAll(ctx, names, o)
+}
+
+// plain reports whether a directory is none of the format's own.
+func (p *proof) plain(ctx context.Context, tree store.Tree, name string) bool {
+	m, err := p.format.Probe(ctx, format.Target{Tree: tree, Name: name})
+	return err == nil && m == format.No
+}
+
+// files are those of another format that an output consists of.
+func (p *proof) files(ctx context.Context, tree store.Tree, dir string) (names []string, err error) {
+	for info, err := range tree.List(ctx, dir) {
+		switch {
+		case err != nil:
+			return nil, err
+		case info.Dir:
+			some, err := p.files(ctx, tree, info.Name)
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, some...)
+		case slices.ContainsFunc(p.format.Extensions, func(e string) bool { return strings.HasSuffix(path.Base(info.Name), e) }):
+			names = append(names, info.Name)
+		}
+	}
+	return names, nil
+}
+
+// add sums up a batch that is written.
+func (p *proof) add(b arrow.RecordBatch) { p.in.Add(b) }
+
+// alongside sums b up while f works.
+func (p *proof) alongside(b arrow.RecordBatch, f func() error) error {
+	const few = 1024 // rows that are summed up sooner than another goroutine begins
+	if b.NumRows() < few {
+		p.add(b)
+		return f()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.add(b)
+	}()
+	err := f()
+	<-done
+	return err
+}
+
+// check reads the output back. What it returns keeps it from becoming visible.
+func (p *proof) check(ctx context.Context, tree store.Tree, name string) error {
+	failed := func(err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &UnprovenError{Output: p.uri, Rows: [2]int64{p.in.Sum().Rows, -1}, Reason: "it cannot be read: " + err.Error(), Err: err}
+	}
+	t, err := p.open(ctx, tree, name)
+	if err != nil {
+		return failed(err)
+	}
+	defer t.Close()
+	want, got, err := p.sums(ctx, t)
+	if err != nil {
+		return failed(err)
+	}
+	if why := want.Difference(got); why != "" {
+		return &UnprovenError{Output: p.uri, Rows: [2]int64{want.Rows, got.Rows}, Columns: want.Differing(got), Reason: why}
+	}
+	p.done = true
+	return nil
+}
+
+// sums are those of what went in and of what t has. If its schema is another than was expected, columns that cannot be compared any more are apart.
+func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err error) {
+	plan := p.plan
+	if !t.Schema().Equal(p.expects) {
+		plan = plan.Reading(p.schema, t.Schema())
+		p.apart = plan.Apart()
+	}
+	out := plan.Summer(1)
+	for b, err := range t.Scan(ctx, ScanSpec{Alloc: p.o.Alloc, Unordered: true, Parallel: p.o.Parallel}) {
+		if err != nil {
+			return want, got, err
+		}
+		out.Add(b)
+	}
+	return p.in.Sum(), out.Sum(), nil
+}
+
+// IsUnproven reports whether err says that an output was not what went in.
+func IsUnproven(err error) bool {
+	var e *UnprovenError
+	return errors.As(err, &e)
+}

@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Peeker is an optional interface of a Sink: what was created in it, and closed, can be read before the commit.
+type Peeker interface {
+	// Peek is a tree in which the objects have the names that they are going to have, and the name of the place in it. nil: nothing was created.
+	Peek() (Tree, string)
+}
+
+// Before is s with a check before the commit, if s is a Peeker: it is given what Peek gives. After an error of check nothing is committed.
+func Before(s Sink, check func(ctx context.Context, t Tree, name string) error) Sink {
+	return &checkedSink{s, check}
+}
+
+type checkedSink struct {
+	Sink
+	check func(context.Context, Tree, string) error
+}
+
+func (s *checkedSink) Commit(ctx context.Context) error {
+	if p, ok := s.Sink.(Peeker); ok {
+		if t, name := p.Peek(); t != nil {
+			if err := s.check(ctx, t, name); err != nil {
+				return err
+			}
+		}
+	}
+	return s.Sink.Commit(ctx)
+}
+
+// Peek is what is temporary, under the names that it is going to have.
+func (s *localSink) Peek() (Tree, string) {
+	tmp, err := s.unfinished()
+	if err != nil || tmp == "" {
+		return nil, ""
+	}
+	return moved{from: filepath.ToSlash(s.path), to: filepath.ToSlash(tmp)}, filepath.ToSlash(s.path)
+}
+
+// moved is the local file system with what lies at to seen at from.
+type moved struct {
+	Local
+	from, to string
+}
+
+// real is where a name leads.
+func (m moved) real(name string) string {
+	if rest, ok := strings.CutPrefix(path.Clean(name), m.from); ok && (rest == "" || rest[0] == '/') {
+		return m.to + rest
+	}
+	return name
+}
+
+func (m moved) Open(ctx context.Context, name string) (Source, error) {
+	return m.Local.Open(ctx, m.real(name))
+}
+
+func (m moved) Stat(ctx context.Context, name string) (Info, error) {
+	info, err := m.Local.Stat(ctx, m.real(name))
+	info.Name = name
+	return info, err
+}
+
+func (m moved) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		for info, err := range m.Local.List(ctx, m.real(dir)) {
+			if rest, ok := strings.CutPrefix(info.Name, m.to); ok {
+				info.Name = m.from + rest
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+// Straight does not look at the file system: names below from are not there yet.
+func (m moved) Straight(name string) string { return name }
+
+// Peek is what was created so far.
+func (s *memSink) Peek() (Tree, string) {
+	if len(s.objs) == 0 {
+		return nil, ""
+	}
+	t := NewMemory(nil)
+	for n, o := range s.objs {
+		t.Put(n, o.Bytes())
+	}
+	return t, s.name
+}
+
