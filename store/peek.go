@@ -95,4 +95,3 @@ func (s *memSink) Peek() (Tree, string) {
 	}
 	return t, s.name
 }
-

@@ -15,6 +15,7 @@ var Format = format.Format{
 	List:       list,
 	Open:       open,
 	Create:     create,
+	Alters:     alters,
 	Describe:   describe,
 	Verify:     verify,
 	Recover:    recoverTable,

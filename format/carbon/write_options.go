@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 	"stoa/format"
 )
@@ -180,4 +182,27 @@ func (o *writeOptions) codes(c *column) bool {
 	}
 	same := func(n string) bool { return strings.EqualFold(strings.TrimSpace(n), c.name) }
 	return !c.globalCodes() && (len(o.coded) == 0 || slices.ContainsFunc(o.coded, same)) && !slices.ContainsFunc(o.uncoded, same)
+}
+
+// alters is format.Format.Alters: timestamps=truncate drops parts of a millisecond, and nulls=merge makes nulls of lists and structs that hold nothing.
+func alters(sc *arrow.Schema, o format.WriteOptions) (names []string) {
+	truncate, merge := o.Opts["timestamps"] == "truncate", o.Opts["nulls"] == "merge"
+	var altered func(t arrow.DataType) bool
+	altered = func(t arrow.DataType) bool {
+		switch x := t.(type) {
+		case *arrow.TimestampType:
+			return truncate && x.Unit > arrow.Millisecond
+		case *arrow.DictionaryType:
+			return altered(x.ValueType)
+		case arrow.NestedType:
+			return merge || slices.ContainsFunc(x.Fields(), func(f arrow.Field) bool { return altered(f.Type) })
+		}
+		return false
+	}
+	for _, f := range sc.Fields() {
+		if altered(f.Type) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }

@@ -29,6 +29,7 @@ var Format = format.Format{
 	Name:      "kudu-backup",
 	Title:     "Apache Kudu's backup layout: Parquet and the table's metadata, for Kudu's restore job",
 	Create:    create,
+	Reread:    func(*arrow.Schema, format.WriteOptions) (format.Format, bool) { return parquet.Format, true },
 	WriteKeys: slices.Concat(ownKeys, parquet.Format.WriteKeys),
 }
 

@@ -464,6 +464,25 @@ func TestPartners(t *testing.T) {
 	}
 }
 
+// TestFlattened: the fields of a struct that come back as columns are compared one by one.
+func TestFlattened(t *testing.T) {
+	i32, str := arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String
+	inner := arrow.StructOf(arrow.Field{Name: "y", Type: str, Nullable: true})
+	in := arrow.NewSchema([]arrow.Field{{Name: "a", Type: i32, Nullable: true}, {Name: "s", Type: arrow.StructOf(arrow.Field{Name: "x", Type: i32, Nullable: true}, arrow.Field{Name: "in", Type: inner, Nullable: true}), Nullable: true}}, nil)
+	out := arrow.NewSchema([]arrow.Field{{Name: "a", Type: i32, Nullable: true}, {Name: "s.x", Type: i32, Nullable: true}, {Name: "s.in.y", Type: str, Nullable: true}}, nil)
+	r := rand.New(rand.NewPCG(1, 1))
+	p := Between(in, out)
+	want := sumOf(r, p, 0, in, [][]value{{int64(1), []value{int64(2), []value{"x"}}}, {int64(2), nil}, {int64(3), []value{nil, nil}}})
+	same := [][]value{{int64(1), int64(2), "x"}, {int64(2), nil, nil}, {int64(3), nil, nil}}
+	if d := want.Difference(sumOf(r, p, 1, out, same)); d != "" || len(p.Apart()) > 0 {
+		t.Errorf("%s, apart %v", d, p.Apart())
+	}
+	same[1][2] = "z"
+	if d := want.Difference(sumOf(r, p, 1, out, same)); !strings.Contains(d, "s.in.y") {
+		t.Error(d)
+	}
+}
+
 func BenchmarkSum(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String, arrow.FixedWidthTypes.Timestamp_us, &arrow.Decimal128Type{Precision: 38, Scale: 3}, arrow.ListOf(arrow.PrimitiveTypes.Int32)} {

@@ -26,6 +26,7 @@ type Plan struct {
 type column struct {
 	name string
 	at   [2]int
+	path []int // of a field of a struct of side 0 that is a column of side 1: which child of it, and of that, …
 	node *node // nil: it is apart
 }
 
@@ -40,7 +41,11 @@ func Between(in, out *arrow.Schema) *Plan {
 	for i, f := range in.Fields() {
 		j := partner[i]
 		if j < 0 {
-			p.apart = append(p.apart, f.Name)
+			if flat := flattened(f, i, nil, out); flat != nil {
+				p.columns = append(p.columns, flat...)
+			} else {
+				p.apart = append(p.apart, f.Name)
+			}
 			continue
 		}
 		n := nodeOf(f.Type, out.Field(j).Type)
@@ -48,9 +53,36 @@ func Between(in, out *arrow.Schema) *Plan {
 			p.apart = append(p.apart, f.Name)
 			continue
 		}
-		p.columns = append(p.columns, column{f.Name, [2]int{i, j}, n})
+		p.columns = append(p.columns, column{name: f.Name, at: [2]int{i, j}, node: n})
 	}
 	return p
+}
+
+// flattened are the fields of a struct, column i, that came out as columns named STRUCT.FIELD; nil if not all are there.
+func flattened(f arrow.Field, i int, path []int, out *arrow.Schema) (all []column) {
+	t, ok := f.Type.(*arrow.StructType)
+	if !ok {
+		return nil
+	}
+	for k, kid := range t.Fields() {
+		kid.Name = f.Name + "." + kid.Name
+		here := append(slices.Clone(path), k)
+		j := out.FieldIndices(kid.Name)
+		if len(j) != 1 {
+			some := flattened(kid, i, here, out)
+			if some == nil {
+				return nil
+			}
+			all = append(all, some...)
+			continue
+		}
+		n := nodeOf(kid.Type, out.Field(j[0]).Type)
+		if n == nil {
+			return nil
+		}
+		all = append(all, column{name: kid.Name, at: [2]int{i, j[0]}, path: here, node: n})
+	}
+	return all
 }
 
 // partners are, of each field of in, the field of out; -1: none.
@@ -116,7 +148,7 @@ func (p *Plan) Reading(in, out *arrow.Schema) *Plan {
 	r := &Plan{apart: slices.Clone(p.apart), columns: slices.Clone(p.columns)}
 	for i := range r.columns {
 		c := &r.columns[i]
-		k := slices.IndexFunc(q.columns, func(x column) bool { return x.at[0] == c.at[0] })
+		k := slices.IndexFunc(q.columns, func(x column) bool { return x.at[0] == c.at[0] && slices.Equal(x.path, c.path) })
 		if k < 0 || !q.columns[k].node.like(c.node) {
 			c.node = nil
 			r.apart = append(r.apart, c.name)

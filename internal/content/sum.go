@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
 // Sum is what a Summer has seen. Sums of the two sides of one Plan are equal if the rows are.
@@ -92,8 +93,7 @@ func (s *Summer) window(b arrow.RecordBatch, from, n int) {
 		if c.node == nil {
 			continue
 		}
-		a := b.Column(c.at[s.side])
-		c.node.hash(s.cells, a, from, s.side)
+		c.hash(s.cells, b.Column(c.at[s.side]), from, s.side)
 		total := uint64(0)
 		for k, h := range s.cells {
 			total += h
@@ -106,6 +106,23 @@ func (s *Summer) window(b arrow.RecordBatch, from, n int) {
 		h = scramble(h)
 		s.sum.Row[0] += h
 		s.sum.Row[1] += scramble(h ^ 0x9e3779b97f4a7c15)
+	}
+}
+
+// hash is that of a column's cells. A field of a struct that is null is null.
+func (c *column) hash(out []uint64, a arrow.Array, from, side int) {
+	if side == 1 || len(c.path) == 0 {
+		c.node.hash(out, a, from, side)
+		return
+	}
+	at := make([]arrow.Array, 0, len(c.path))
+	for _, k := range c.path {
+		at = append(at, a)
+		a = a.(*array.Struct).Field(k)
+	}
+	c.node.hash(out, a, from, side)
+	for _, st := range at {
+		holes(out, st, from)
 	}
 }
 
