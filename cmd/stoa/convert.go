@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/content"
 	"stoa/region"
 )
 
@@ -26,6 +28,8 @@ type writeFlags struct {
 	opts []string
 	form string
 	mem  string
+
+	unchecked bool
 }
 
 func (f *writeFlags) register(a *app, cmd *cobra.Command) {
@@ -34,6 +38,7 @@ func (f *writeFlags) register(a *app, cmd *cobra.Command) {
 	fl.StringVar(&f.to, "to", "", "write `FORMAT`; without it the extension of OUT decides")
 	fl.StringArrayVar(&f.opts, "opt", nil, "set an option of the writer, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
 	fl.StringVar(&f.mem, "memory", "", "what the writer keeps in memory, `SIZE`, for example 512MiB; more goes to temporary files (formats with the option memory)")
+	fl.BoolVar(&f.unchecked, "no-check", false, "do not read back what was written, to compare it with what went in")
 	fl.StringVarP(&f.form, "format", "f", "text", "tell what was written as `FORM`: text, a line on standard error; json, an object on standard output")
 	complete(cmd, "to", a.writableNames)
 	complete(cmd, "format", func() []string { return summaryForms })
@@ -50,6 +55,9 @@ type summaryDoc struct {
 	Files   int     `json:"files"`
 	Seconds float64 `json:"seconds"`
 	Losses  int     `json:"losses"`
+	Checked bool    `json:"checked"` // it was read back, and all columns but those below are what went in
+
+	Unchecked []string `json:"unchecked_columns,omitempty"`
 
 	Readback *readback `json:"read_back,omitempty"` // with --all
 }
@@ -77,7 +85,7 @@ func (f *writeFlags) options(a *app) (stoa.CreateOptions, error) {
 	if opts, err = f.memory(a, opts); err != nil {
 		return stoa.CreateOptions{}, err
 	}
-	return stoa.CreateOptions{Formats: a.formats, To: f.to, Opts: opts, Alloc: pool}, nil
+	return stoa.CreateOptions{Formats: a.formats, To: f.to, Opts: opts, Alloc: pool, NoCheck: f.unchecked, Parallel: runtime.NumCPU()}, nil
 }
 
 // memory adds --memory to the writer's options, if the writer is one that keeps much in memory.
@@ -120,7 +128,8 @@ type conversion struct {
 
 	// With --all: the table, what stands before its progress, and what is learned for the reconciliation.
 	source, label string
-	sum           *checksum
+	all           bool
+	sum           *content.Summer
 	sc            *arrow.Schema // of the rows
 	partitions    []string      // the columns that became directories
 	summary       summaryDoc
@@ -134,12 +143,14 @@ func (a *app) convertCmd() *cobra.Command {
 		Short: "Write the rows as another format",
 		Long: `Write the rows of a table, or those that are chosen, as another format. The extension of OUT decides which, or --to.
 OUT appears only when it is complete, and nothing is left of it otherwise. A source is never written over.
+Before it appears it is read back: rows and values must be those that went in, in whatever order, or the status is 1. --no-check
+leaves that out, and so does standard output, which cannot be read again.
 A CFile holds one column: a table of several columns becomes a directory, one file a column.
 With --all every table of the places is converted, each to a file of its name in the directory OUT, as Parquet unless
 --to says otherwise; a table with Hive partitions (CarbonData) becomes a directory with the same partitions, NAME=VALUE. A table
 that cannot be converted does not keep the others from it. What is done is written to OUT/.stoa-convert.json; --resume skips
-it, unless the output is gone or another. At the end every output is read back: a line a table with its rows and a
-checksum over the values, of what went in and of what came back. The checksum does not depend on the order of the rows.`,
+it, unless the output is gone or another. At the end there is a line a table with its rows and a checksum over the values, of
+what went in and of what came back. The checksum does not depend on the order of the rows.`,
 		Example: `  stoa convert block.cfile -o block.parquet
   stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd
   stoa convert --all kudu -o out/`,
@@ -247,7 +258,8 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 	rows := c.expected(ctx, t, spec)
 	wo.Rows = rows
 	var w rowWriter
-	if c.sum != nil {
+	if c.all {
+		c.sum = content.Same(sc).Summer(0)
 		w, err = c.createOne(ctx, a, t, sc, wo)
 	} else {
 		w, err = a.createTable(ctx, c.out, sc, wo)
@@ -266,8 +278,10 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 		return errors.Join(err, w.Abort(ctx))
 	}
 	c.rows = p.rows.Load()
-	c.summary = summaryDoc{c.source, c.out, p.rows.Load(), s.Bytes, max(1, len(s.Files)), time.Since(began).Seconds(), len(c.losses), nil}
-	if c.form == "json" && c.sum != nil {
+	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: p.rows.Load(), Bytes: s.Bytes, Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),
+		Losses: len(c.losses), Checked: s.Checked, Unchecked: s.Unchecked}
+	a.tellUnchecked(c.out, s)
+	if c.form == "json" && c.all {
 		return nil // told when it was read back
 	}
 	if c.form == "json" {
@@ -275,6 +289,20 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 	}
 	a.note("%s", c.done(s, p.rows.Load(), time.Since(began)))
 	return nil
+}
+
+// tellUnchecked names the columns of an output of which it is not known whether they are what went in.
+func (a *app) tellUnchecked(out string, s format.Summary) {
+	const most = 5
+	n := len(s.Unchecked)
+	if n == 0 {
+		return
+	}
+	names := strings.Join(s.Unchecked[:min(n, most)], ", ")
+	if n > most {
+		names += fmt.Sprintf(" and %d more", n-most)
+	}
+	a.note("%s: %s could not be compared with what went in: %s", out, count(int64(n), "column"), names)
 }
 
 func (a *app) tellSummary(d summaryDoc) error {
@@ -293,7 +321,7 @@ func (c *conversion) summed(seq batches) batches {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		for b, err := range seq {
 			if err == nil {
-				c.sum.add(b)
+				c.sum.Add(b)
 			}
 			if !yield(b, err) {
 				return

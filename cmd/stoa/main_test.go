@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"stoa"
 	"stoa/fault"
 	"stoa/region"
 	"stoa/vec"
@@ -256,6 +257,7 @@ func TestStatusOfErrors(t *testing.T) {
 		{fault.Bugf("x"), 1},
 		{context.Canceled, 1},
 		{errFailed, 1},
+		{&stoa.UnprovenError{Output: "o", Reason: "x", Err: fault.Corruptf(at, "", "x")}, 1}, // an output's damage is not the source's
 		{fault.Invalidf("x"), 2},
 		{wrongUse("x"), 2},
 		{fault.Corruptf(at, "", "x"), 3},

@@ -148,7 +148,7 @@ func (w *partitioned) run(ctx context.Context, dir string, b arrow.RecordBatch, 
 		}
 		name := dir + fmt.Sprintf("/part-%05d%s", w.files[dir], w.ext)
 		wo := w.wo
-		wo.Sink = inSink{w.sink, name}
+		wo.Sink = inSink{w.sink, name} // which cannot be read back; all files are, when they are there
 		var err error
 		if p, err = stoa.Create(ctx, filepath.Join(w.out, name), w.sc, wo); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/internal/arrowschema"
+	"stoa/internal/content"
 )
 
 // readback is what became of a table: what went in, and what was read of the output.
@@ -89,19 +90,18 @@ func (a *app) readBack(ctx context.Context, dir string, d doneTable) (out outcom
 		return out
 	}
 	out.files, out.bytes = sizes(name)
-	var sum checksum
-	got, err := a.sumOf(ctx, name, d, &sum)
+	sum, whole, err := a.sumOf(ctx, name, d)
 	switch {
 	case errors.Is(err, fault.Unsupported):
 		out.Verdict = verdictUnread
 	case err != nil:
 		out.Problem = problem(err)
-	case sum.rows != d.Rows:
-		out.Rows, out.ReadChecksum = known(sum.rows), sum.String()
-	case got != d.Shape:
-		out.Rows, out.Verdict = known(sum.rows), verdictRows
+	case sum.Rows != d.Rows:
+		out.Rows, out.ReadChecksum = known(sum.Rows), sum.String()
+	case !whole:
+		out.Rows, out.Verdict = known(sum.Rows), verdictRows
 	default:
-		out.Rows, out.ReadChecksum = known(sum.rows), sum.String()
+		out.Rows, out.ReadChecksum = known(sum.Rows), sum.String()
 		if out.ReadChecksum == d.Checksum {
 			out.Verdict = verdictEqual
 		}
@@ -109,36 +109,34 @@ func (a *app) readBack(ctx context.Context, dir string, d doneTable) (out outcom
 	return out
 }
 
-// sumOf adds up an output, and tells its shape.
-func (a *app) sumOf(ctx context.Context, name string, d doneTable, sum *checksum) (string, error) {
+// sumOf sums an output up; whole reports whether its types let the sum be compared.
+func (a *app) sumOf(ctx context.Context, name string, d doneTable) (sum content.Sum, whole bool, err error) {
 	o := stoa.OpenOptions{Formats: a.formats, Tree: tree{a: a}}
-	if len(d.Partitions) > 0 {
-		sc, err := arrowschema.Decode(d.Arrow)
-		if err != nil {
-			return "", err
-		}
-		got := d.Shape
-		for b, err := range a.readPartitioned(ctx, name, sc, d.Partitions, o) {
-			if err != nil {
-				return "", err
-			}
-			sum.add(b)
-			got = shape(b.Schema())
-		}
-		return got, nil
-	}
-	t, err := stoa.Open(ctx, name, o)
+	sc, err := arrowschema.Decode(d.Arrow)
 	if err != nil {
-		return "", err
+		return sum, false, err
 	}
-	defer t.Close()
-	for b, err := range t.Scan(ctx, stoa.ScanSpec{Alloc: pool, Unordered: true}) {
+	out := sc
+	rows := batches(nil)
+	if len(d.Partitions) > 0 {
+		rows = a.readPartitioned(ctx, name, sc, d.Partitions, o)
+	} else {
+		t, err := stoa.Open(ctx, name, o)
 		if err != nil {
-			return "", err
+			return sum, false, err
 		}
-		sum.add(b)
+		defer t.Close()
+		out, rows = t.Schema(), batches(t.Scan(ctx, stoa.ScanSpec{Alloc: pool, Unordered: true}))
 	}
-	return shape(t.Schema()), nil
+	plan := content.Same(sc).Reading(sc, out)
+	s := plan.Summer(1)
+	for b, err := range rows {
+		if err != nil {
+			return sum, false, err
+		}
+		s.Add(b)
+	}
+	return s.Sum(), len(plan.Apart()) == 0, nil
 }
 
 // sizes counts the files of a place, and their bytes.

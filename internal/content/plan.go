@@ -161,7 +161,10 @@ func (p *Plan) Reading(in, out *arrow.Schema) *Plan {
 
 // like reports whether cells of side 0 have the same hashes.
 func (n *node) like(o *node) bool {
-	if n.way != o.way || n.way == words || len(n.kids) != len(o.kids) || n.way == record && !slices.Equal(n.at[0], o.at[0]) {
+	if n.way == words && o.way == words {
+		return arrow.TypeEqual(n.types[0], o.types[0]) && arrow.TypeEqual(n.types[1], o.types[1])
+	}
+	if n.way != o.way || len(n.kids) != len(o.kids) || n.way == record && !slices.Equal(n.at[0], o.at[0]) {
 		return false
 	}
 	return slices.EqualFunc(n.kids, o.kids, (*node).like)
@@ -198,6 +201,7 @@ const (
 // node is how cells of two types are hashed.
 type node struct {
 	way   way
+	types [2]arrow.DataType // of words
 	kids  []*node
 	at    [2][]int // of a record, for each kid, which child of either side it is
 	cells diff.Cells
@@ -211,7 +215,7 @@ func nodeOf(a, b arrow.DataType) *node {
 	if !ok {
 		return nil
 	}
-	n := &node{way: words, cells: cells}
+	n := &node{way: words, cells: cells, types: [2]arrow.DataType{a, b}}
 	a, b = stored(a), stored(b)
 	if a.ID() == arrow.NULL {
 		a = b
