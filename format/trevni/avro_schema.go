@@ -69,7 +69,7 @@ func parseAvroSchema(text []byte) (*avroType, error) {
 
 func (p *schemaParser) parse(v any, space string, depth int) (*avroType, error) {
 	if depth > maxSchema {
-		return nil, fmt.Errorf("deeper than %d", maxSchema)
+		return nil, notShown(fmt.Sprintf("avro.schema is deeper than %d", maxSchema))
 	}
 	switch v := v.(type) {
 	case string:

@@ -25,6 +25,7 @@ type columnBlocks struct {
 	rows   int64      // of all blocks
 	desc   fault.Span // count and descriptors
 	end    int64      // offset behind the last block
+	odd    error      // of what is believed all the same: the checksum of the descriptors is wrong
 }
 
 // columnSpan is everything from where a column starts to the file's end.
@@ -57,10 +58,18 @@ func (f *file) blocks(ctx context.Context, i int) (*columnBlocks, error) {
 	}
 	col := &f.header.Columns[i]
 	cb, used := &columnBlocks{}, int64(0)
+	var sum error
 	err = f.grow(ctx, at, firstBlocks, fmt.Sprintf("column[%d]", i), func(c *cursor) {
+		b := c.Rest()
 		*cb = parseDescriptors(c, col, f.header.Dialect, f.budget)
 		used = int64(c.Pos())
+		if c.Err() == nil && !f.noVerify {
+			sum = col.checkDescriptors(b[:used], cb.desc, f.pathOf(i))
+		}
 	})
+	if err == nil && (!f.lenient || !col.summed) {
+		err = sum
+	}
 	f.budget -= used
 	if err != nil {
 		if isFault(err) {
@@ -69,6 +78,7 @@ func (f *file) blocks(ctx context.Context, i int) (*columnBlocks, error) {
 		return nil, err
 	}
 	cb.place(f, col)
+	cb.odd = sum
 	f.columns[i].cb = cb
 	return cb, nil
 }

@@ -23,6 +23,7 @@ type file struct {
 	mu      sync.Mutex
 	columns []descriptorsOf // as they were needed
 	budget  int64           // bytes of descriptors that may still be read
+	lenient bool            // recovery: descriptors whose checksum is wrong are believed if blocks have checksums
 }
 
 // firstRead is how much of a structure is read at once when its length is not known.
@@ -44,6 +45,9 @@ func openFile(ctx context.Context, src store.Source, at fault.Span, o format.Ope
 	}
 	f.columns = make([]descriptorsOf, len(f.header.Columns))
 	f.budget = at.Len
+	if err := f.header.checkSeal(head, at); err != nil && !o.NoVerify {
+		return f, err
+	}
 	return f, f.header.settle(at.Sub(0, f.header.size))
 }
 
@@ -76,6 +80,17 @@ func traceHeader(head []byte, at fault.Span, trace func(region.Node)) {
 	second := c()
 	second.Trace(trace, 1)
 	parseHeader(second)
+}
+
+// openBroken opens the file at tg whose header has a checksum that is wrong, which broken says.
+func openBroken(ctx context.Context, tg format.Target, o format.OpenOptions, broken error) (*file, error) {
+	o.NoVerify = true
+	f, err := openTarget(ctx, tg, o)
+	if err != nil {
+		return f, broken
+	}
+	f.noVerify = false
+	return f, nil
 }
 
 // openTarget opens the file at tg.

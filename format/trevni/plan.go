@@ -1,6 +1,7 @@
 package trevni
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -15,6 +16,8 @@ type plan struct {
 	phys   []*physical
 	how    string // in a few words, for people
 	odd    string // why a schema that the file has is not used
+
+	strange bool // it is one that is not shown here, not one that the columns deny
 }
 
 // Names of field metadata. What Arrow has no word for is kept there, so that it survives a conversion.
@@ -63,9 +66,13 @@ func planOf(h *Header) *plan {
 	}
 	p, err := planAvro(h, text)
 	if err != nil {
-		return planColumns(h, err.Error())
+		p := planColumns(h, err.Error())
+		p.strange = errors.As(err, new(notShown))
+		return p
 	}
-	p.refine(storedSchema(h))
+	if _, kept := get(h.Meta, schemaKey); kept && !p.refine(storedSchema(h)) {
+		p.odd = schemaKey + ", the schema that was kept, is not that of the columns, or cannot be read"
+	}
 	return p
 }
 
@@ -87,6 +94,11 @@ func planColumns(h *Header, odd string) *plan {
 	}
 	return p
 }
+
+// notShown is why a schema that may be sound is not used.
+type notShown string
+
+func (n notShown) Error() string { return string(n) }
 
 // ownName is the field of an array's own values if it has children.
 const ownName = "$"
@@ -280,7 +292,7 @@ func (s *shredder) field(name, path string, t *avroType, parent int, at []int) (
 // build makes the columns of t, whose entries parent counts, and its Arrow type.
 func (s *shredder) build(path string, t *avroType, parent int, at []int) (dt arrow.DataType, nullable bool, err error) {
 	if s.steps++; s.steps > maxSteps || len(at) > 4*maxSchema {
-		return nil, false, fmt.Errorf("avro.schema has more than %d types", maxSteps)
+		return nil, false, notShown(fmt.Sprintf("avro.schema has more than %d types", maxSteps))
 	}
 	if t.simple() {
 		if path == "" {
@@ -295,7 +307,7 @@ func (s *shredder) build(path string, t *avroType, parent int, at []int) (dt arr
 		return dt, t.kind == "null", s.convert(ph, t, dt)
 	}
 	if s.open[t] {
-		return nil, false, fmt.Errorf("avro.schema contains %s within itself", t.fullName())
+		return nil, false, notShown(fmt.Sprintf("avro.schema contains %s within itself", t.fullName()))
 	}
 	s.open[t] = true
 	defer delete(s.open, t)
@@ -399,7 +411,7 @@ func (s *shredder) union(path string, t *avroType, parent int, at []int) (dt arr
 		return dt, true, err
 	}
 	if len(t.branches) > 127 {
-		return nil, false, fmt.Errorf("a union of %d branches", len(t.branches))
+		return nil, false, notShown(fmt.Sprintf("a union of %d branches", len(t.branches)))
 	}
 	fields := make([]arrow.Field, len(t.branches))
 	codes := make([]arrow.UnionTypeCode, len(t.branches))

@@ -36,7 +36,8 @@ func TestImpossibleRawSize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := bytes.Clone(mem.Bytes("t"))
+		b := bytes.ReplaceAll(mem.Bytes("t"), []byte("stoa.descriptors"), []byte("user.descriptors"))
+		b = bytes.ReplaceAll(b, []byte("stoa.header"), []byte("user.header"))
 		found := false
 		for n, err := range stoa.Describe(t.Context(), "t", stoa.DescribeOptions{OpenOptions: stoa.OpenOptions{Tree: mem}}) {
 			if err == nil && n.Kind != region.Gap && strings.HasSuffix(n.Name, "descriptor[1].block-uncompressed-size") {

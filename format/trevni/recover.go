@@ -24,13 +24,19 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	}
 	r := &recovery{ctx: ctx, part: tg.Name}
 	f, err := openTarget(ctx, tg, o)
+	if isBroken(err) {
+		r.tell("trevni.header.checksum", fault.Span{Object: tg.Name}, unknownRows, "", "%s", reason(err))
+		f, err = openBroken(ctx, tg, o, err)
+	}
 	if err != nil {
 		if f, err = r.magic(tg, o, err); err != nil {
 			return nil, r.found, err
 		}
 	}
 	r.f = f
+	f.lenient = true
 	r.starts()
+	r.prove()
 	if err := r.rows(); err != nil {
 		f.src.Close()
 		return nil, r.found, err
@@ -41,8 +47,12 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 		return nil, r.found, err
 	}
 	r.lost(t)
+	r.found, t.odd = append(r.found, t.odd...), nil
 	return t, r.found, nil
 }
+
+// unknownRows are those of a finding that is about no rows, or nobody knows which.
+var unknownRows = [2]int64{-1, -1}
 
 // recovery is what recoverFile finds out.
 type recovery struct {
@@ -54,6 +64,7 @@ type recovery struct {
 	said   int64 // rows, by what is believed of the header
 	looked int64 // bytes that were read in search of columns
 	arena  vec.Arena
+	moved  bool // a column does not begin where the header says
 }
 
 func (r *recovery) tell(code string, at fault.Span, rows [2]int64, column, format string, args ...any) {
@@ -77,7 +88,7 @@ func (r *recovery) magic(tg format.Target, o format.OpenOptions, failed error) (
 		f, err := openFile(r.ctx, withMagic{src, base, version}, at, o)
 		if err == nil && len(f.header.Columns) > 0 {
 			f.src = src
-			r.tell("trevni.recovered", at.Sub(0, 4), [2]int64{0, f.header.Rows}, "", "the magic is damaged; the file is read as version %d", version)
+			r.tell("trevni.recovered", at.Sub(0, 4), unknownRows, "", "the magic is damaged; the file is read as version %d", version)
 			return f, nil
 		}
 		src.Close()
@@ -107,7 +118,43 @@ func (r *recovery) starts() {
 		was := c.Start
 		f.restart(i, at)
 		end = cb.end
-		r.tell("trevni.recovered", f.at.Sub(0, f.header.size), [2]int64{0, f.header.Rows}, c.Name, "column %q does not start at %d, but at %d", c.Name, was, at)
+		r.moved = true
+		r.tell("trevni.recovered", f.at.Sub(0, f.header.size), unknownRows, c.Name, "column %q does not start at %d, but at %d", c.Name, was, at)
+	}
+}
+
+// prove gives up blocks that nothing proves where a column was found in another place than the header says: bytes were put in or taken out, and of those that have no
+// checksum only a column whose blocks end where the next one begins, or the file, is known not to have them in its midst.
+func (r *recovery) prove() {
+	f := r.f
+	moved, last := r.moved, int64(0)
+	borders := map[int64]bool{f.at.Len: true}
+	for i := range f.header.Columns {
+		start := f.header.Columns[i].Start
+		if start < f.at.Len {
+			last = max(last, start)
+		}
+		_, err := f.blocks(r.ctx, i)
+		if err == nil || start >= f.at.Len { // of what is cut off the place may be right
+			borders[start] = true
+		} else {
+			moved = true
+		}
+	}
+	for i := range f.header.Columns {
+		cb, err := f.blocks(r.ctx, i)
+		if err != nil || f.header.Columns[i].summed || borders[cb.end] || cb.end > f.at.Len && f.header.Columns[i].Start == last { // the file is cut
+			continue
+		}
+		if !moved {
+			r.tell("trevni.coverage.gap", f.at.Sub(cb.end, 0), unknownRows, f.header.Columns[i].Name, "bytes that no structure claims lie behind a column without checksums")
+			continue
+		}
+		for k := range cb.blocks {
+			if b := &cb.blocks[k]; b.lost == nil {
+				b.lost = fault.Corruptf(b.at, fmt.Sprintf("%s.block[%d]", f.pathOf(i), k), "the column ends at %d, where nothing begins, and other columns are not where they should be: without checksums nobody knows which of its values are right", cb.end)
+			}
+		}
 	}
 }
 
@@ -250,7 +297,7 @@ func (r *recovery) rows() error {
 		r.tell("trevni.column.rows", f.at.Sub(4, 8), [2]int64{rows, r.said}, "", "the header says %d rows, the most that a column has is %d: the others are lost", r.said, rows)
 		return nil
 	}
-	r.tell("trevni.recovered", f.at.Sub(4, 8), [2]int64{0, rows}, "", "no column has the %d rows that the header says; the most is %d", r.said, rows)
+	r.tell("trevni.recovered", f.at.Sub(4, 8), unknownRows, "", "no column has the %d rows that the header says; the most is %d", r.said, rows)
 	r.said = rows
 	return nil
 }
@@ -288,6 +335,9 @@ func (r *recovery) lost(t *table) {
 		if err != nil {
 			r.tell("trevni.column.damaged", f.at.Sub(min(max(c.Start, 0), f.at.Len), 0), [2]int64{0, r.said}, c.Name, "%s", reason(err))
 			continue
+		}
+		if cb.odd != nil {
+			r.tell("trevni.column.damaged", cb.desc, unknownRows, c.Name, "%s: its blocks prove themselves", reason(cb.odd))
 		}
 		for k := range cb.blocks {
 			if b := &cb.blocks[k]; b.lost != nil {

@@ -22,7 +22,7 @@ import (
 func TestRecoverRepeated(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64}, {Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
 		{Name: "s", Type: arrow.BinaryTypes.String}}, nil)
-	data := write(t, trevni.Format, sc, map[string]string{"block-size": "200"}, flatBatch(t, sc, 60)).Bytes("t")
+	data := unsealed(write(t, trevni.Format, sc, map[string]string{"block-size": "200"}, flatBatch(t, sc, 60)).Bytes("t"))
 	at := int64(binary.LittleEndian.Uint64(data[startsOf(t, data)[1]:]))
 	others := func(null bool) (rows string) {
 		var parts []string
@@ -63,7 +63,7 @@ func TestRecoverRepeated(t *testing.T) {
 // TestRowsOfRepeated: the number of rows of a file that has repeated columns only is held against what begins in them, and recovery goes by these.
 func TestRowsOfRepeated(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}, {Name: "m", Type: arrow.ListOf(arrow.BinaryTypes.String)}}, nil)
-	data := write(t, trevni.Format, sc, nil, flatBatch(t, sc, 60)).Bytes("t")
+	data := unsealed(write(t, trevni.Format, sc, nil, flatBatch(t, sc, 60)).Bytes("t"))
 	right, err := scanAll(t.Context(), data, scan.Spec{}, false)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestRowsOfRepeated(t *testing.T) {
 // column only.
 func TestEntriesThatDoNotFit(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64}, {Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}}, nil)
-	data := write(t, trevni.Format, sc, nil, flatBatch(t, sc, 60)).Bytes("t")
+	data := unsealed(write(t, trevni.Format, sc, nil, flatBatch(t, sc, 60)).Bytes("t"))
 	right, err := scanAll(t.Context(), data, scan.Spec{Columns: []string{"i"}}, false)
 	if err != nil {
 		t.Fatal(err)

@@ -146,10 +146,10 @@ func leafByText(text string) (arrow.DataType, bool) {
 func scanned(_ int, err error) bool { return err == nil }
 
 // refine replaces the fields by those of the stored schema, if they are the same but for what the columns cannot say: names,
-// metadata, and types that are stored as others.
-func (p *plan) refine(was []arrow.Field) {
+// metadata, and types that are stored as others. It reports whether they are: what does not is damaged.
+func (p *plan) refine(was []arrow.Field) bool {
 	if was == nil || len(was) != len(p.fields) {
-		return
+		return false
 	}
 	r := refiner{p, map[string]*physical{}}
 	for _, ph := range p.phys {
@@ -157,9 +157,10 @@ func (p *plan) refine(was []arrow.Field) {
 			r.at[pathKey(ph.Path)] = ph
 		}
 	}
+	names := siblings{}
 	for i, f := range p.fields {
-		if !r.same(f, was[i], []int{i}) {
-			return
+		if f.Name != names.avro(was[i].Name) || !r.same(f, was[i], []int{i}) {
+			return false
 		}
 	}
 	for _, ph := range p.phys {
@@ -176,6 +177,7 @@ func (p *plan) refine(was []arrow.Field) {
 	}
 	p.fields = was
 	p.how += ", " + schemaKey
+	return true
 }
 
 type refiner struct {
@@ -226,8 +228,9 @@ func (r *refiner) same(f, was arrow.Field, path []int) bool {
 	if len(fa) != len(fb) {
 		return false
 	}
+	names := siblings{}
 	for i := range fa {
-		if !r.same(fa[i], fb[i], below(path, i)) {
+		if record := f.Type.ID() == arrow.STRUCT; record && fa[i].Name != names.avro(fb[i].Name) || !r.same(fa[i], fb[i], below(path, i)) {
 			return false
 		}
 	}

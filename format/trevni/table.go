@@ -24,6 +24,7 @@ type table struct {
 	cols   []format.Column
 	order  []format.Key
 	sorted []int // stored columns whose values rise
+	odd    []region.Finding
 }
 
 func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (*table, error) {
@@ -32,6 +33,7 @@ func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (*t
 		return nil, fault.Unsupportedf(f.at.Sub(0, f.header.size), "column-metadata", "columns are nested deeper than stoa can show")
 	}
 	t.sc = arrow.NewSchema(t.p.fields, nil)
+	t.odd = t.contradictions()
 	for _, ph := range t.p.phys {
 		t.cols = append(t.cols, ph.Column)
 	}
@@ -65,13 +67,9 @@ func (t *table) Chunk(ctx context.Context, _ format.RowGroup, col int, rows vec.
 	return t.f.newChunk(ctx, t.p.phys[col], rows)
 }
 
-// Findings tells readers, too, that names may be wrong.
+// Findings tells readers, too, that names, or all of the schema, may be wrong.
 func (t *table) Findings() []region.Finding {
-	if t.p.how != schemaKey || t.p.odd == "" {
-		return nil
-	}
-	return []region.Finding{{Code: "trevni.schema.mismatch", Severity: severityOf("trevni.schema.mismatch"), At: t.f.at.Sub(0, t.f.header.size), Path: "file-metadata",
-		Message: t.p.odd, Part: t.name, Rows: [2]int64{-1, -1}}}
+	return t.odd
 }
 
 // Meta is the facts of the file, and then its own metadata.

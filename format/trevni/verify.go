@@ -110,6 +110,14 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	o.Tracer, o.NoVerify = nil, false
 	f, err := openTarget(v.ctx, tg, o)
 	v.f = f
+	if isBroken(err) {
+		v.blame("trevni.header.checksum", err, -1, -1)
+		again, failed := openBroken(v.ctx, tg, o, err)
+		if failed != nil {
+			return
+		}
+		f, v.f, err = again, again, nil
+	}
 	if err != nil {
 		v.blame("trevni.header.damaged", err, -1, -1)
 		return
@@ -119,8 +127,8 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 		v.blame("trevni.unsupported", err, -1, -1)
 		return
 	}
-	if v.t.p.odd != "" {
-		v.tell("trevni.schema.mismatch", f.at.Sub(0, f.header.size), "file-metadata", "%s", v.t.p.odd)
+	for _, odd := range v.t.odd {
+		v.give(odd)
 	}
 	v.guesses()
 	names := map[string]bool{}

@@ -173,7 +173,7 @@ func blockOf(t testing.TB, data []byte, i, k int) (at fault.Span, row, rows int6
 // TestVerifyNames: a column whose name is not that of the schema that our writer keeps is told, wherever the damage is: by verify, and by the reader.
 func TestVerifyNames(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "first", Type: arrow.PrimitiveTypes.Int32}, {Name: "second", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true}}, nil)
-	whole := write(t, trevni.Format, sc, nil, flatBatch(t, sc, 5)).Bytes("t")
+	whole := unsealed(write(t, trevni.Format, sc, nil, flatBatch(t, sc, 5)).Bytes("t"))
 	if codes, _ := findings(t, whole); len(codes) > 0 {
 		t.Errorf("the whole file: %v", codes)
 	}

@@ -19,6 +19,15 @@ func planLevels(h *Header) *plan {
 			return p
 		}
 	}
+	p := planBare(h)
+	if _, kept := get(h.Meta, schemaKey); kept && p != nil {
+		p.odd = schemaKey + ", the schema that was kept, is not that of the columns, or cannot be read"
+	}
+	return p
+}
+
+// planBare is planLevels without a schema.
+func planBare(h *Header) *plan {
 	if h.Dialect == Wiki {
 		if fields, ok := fieldsByNames(h); ok {
 			if p := planLeaves(h, fields); p != nil {

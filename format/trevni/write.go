@@ -280,9 +280,10 @@ func (w *outFile) header() []byte {
 	b := append([]byte(magic), w.opts.version)
 	b = le.AppendUint64(b, uint64(w.rows))
 	b = le.AppendUint32(b, uint32(len(w.cols)))
-	b = appendMetadata(b, w.meta)
+	b = appendMetadata(b, append(w.meta[:len(w.meta):len(w.meta)], Pair{Key: sealKey, Value: []byte(noSeal)}))
+	sealAt := len(b) - len(noSeal)
 	for _, c := range w.cols {
-		meta := c.Meta
+		meta := append(c.Meta[:len(c.Meta):len(c.Meta)], Pair{Key: descKey, Value: sealText(c.descriptors(nil))})
 		if c.last != nil && !c.falls {
 			meta = append(meta[:len(meta):len(meta)], Pair{Key: sortedKey, Value: []byte("true")})
 		}
@@ -293,6 +294,7 @@ func (w *outFile) header() []byte {
 		b = le.AppendUint64(b, uint64(start))
 		start += int64(len(c.descriptors(nil))) + c.pile.size
 	}
+	seal(b, sealAt)
 	return b
 }
 

@@ -12,7 +12,7 @@ import (
 
 // userKey reports whether a key may be used for metadata that the format does not define.
 func userKey(k string) bool {
-	if strings.HasPrefix(k, "trevni.") || k == "avro.schema" || k == schemaKey {
+	if strings.HasPrefix(k, "trevni.") || k == "avro.schema" || k == schemaKey || k == sealKey {
 		return false
 	}
 	switch w, _ := Wiki.normal(k); w {

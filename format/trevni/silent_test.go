@@ -1,0 +1,205 @@
+package trevni_test
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format"
+	"stoa/format/trevni"
+	"stoa/internal/scan"
+	"stoa/region"
+	"stoa/store"
+)
+
+// errorsOf is how many errors verify tells of a file, not looking deep.
+func errorsOf(t *testing.T, data []byte) (n int) {
+	t.Helper()
+	_, all := findingsAt(t, data, format.Sums)
+	for _, f := range all {
+		if f.Severity == region.Error {
+			n++
+		}
+	}
+	return n
+}
+
+// salvaged is what recovery gives of a file, with null in the place of lost cells; told: it said of something that it is an error, or lost something.
+func salvaged(t *testing.T, data []byte) (rows string, told bool, err error) {
+	t.Helper()
+	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
+	r, found, err := trevni.Format.Recover(t.Context(), tg, format.OpenOptions{})
+	if err != nil {
+		return "", true, err
+	}
+	r.Close()
+	for _, f := range found {
+		told = told || f.Severity == region.Error
+	}
+	rows, err = scanAll(t.Context(), data, scan.Spec{Damaged: scan.NullCells, Lost: func(region.Loss) { told = true }}, true)
+	return rows, told, err
+}
+
+// TestSealed: of a file that our writer made, no bit can change without a word: verify has an error, and recovery tells, or all rows are as they were.
+func TestSealed(t *testing.T) {
+	for name, data := range samples(t) {
+		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if errorsOf(t, data) > 0 {
+			t.Errorf("%s: the whole file has errors", name)
+		}
+		r := rand.New(rand.NewPCG(1, uint64(len(data))))
+		for at := range data {
+			if testing.Short() && at%7 > 0 {
+				continue
+			}
+			bad := slices.Clone(data)
+			bad[at] ^= 1 << r.IntN(8)
+			if errorsOf(t, bad) == 0 { // of a deflated block some bits mean nothing
+				if got, err := scanAll(t.Context(), bad, scan.Spec{}, false); err != nil || got != right {
+					t.Errorf("%s byte %d: verify finds nothing: %v", name, at, err)
+				}
+			}
+			if got, told, err := salvaged(t, bad); err == nil && !told && got != right {
+				t.Errorf("%s byte %d: recovery gives other rows without a word", name, at)
+			}
+		}
+	}
+}
+
+// numbersFile is a file of numbers without checksums of any kind, whose values all have the same size, so that any bytes can be decoded as some.
+func numbersFile(t *testing.T, f *format.Format, rows int) []byte {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64}, {Name: "b", Type: arrow.PrimitiveTypes.Float32}, {Name: "c", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	return unsealed(write(t, *f, sc, map[string]string{"checksum": "null", "block-size": "200"}, flatBatch(t, sc, rows)).Bytes("t"))
+}
+
+// TestRecoverInserted: bytes that were put in, taken out or doubled move what lies behind them. Whatever recovery finds again, a cell that it gives is the one that was there,
+// and what it mended it tells.
+func TestRecoverInserted(t *testing.T) {
+	for _, f := range []*format.Format{&trevni.Format, &trevni.AvroFormat} {
+		data := numbersFile(t, f, 100)
+		want := cells(t, data, false)
+		head := int(binary.LittleEndian.Uint64(data[startsOf(t, data)[0]:]))
+		saved, lost := 0, 0
+		behind := int(binary.LittleEndian.Uint64(data[startsOf(t, data)[2]:]))
+		for seed := range uint64(600) {
+			r := rand.New(rand.NewPCG(seed, 17))
+			at, n := head+r.IntN(len(data)-head), 1+r.IntN(100)
+			bad := slices.Clone(data)
+			switch seed % 3 {
+			case 0:
+				bad = slices.Insert(bad, at, make([]byte, n)...)
+			case 1:
+				bad = slices.Insert(bad, at, data[max(head, at-n):at]...)
+			default:
+				bad = slices.Delete(bad, at, min(at+n, len(bad)))
+			}
+			if string(bad) == string(data) {
+				continue
+			}
+			if at >= behind { // in the last column no other is moved: bytes in the midst are the same to everybody as bytes behind, or a cut
+				continue
+			}
+			if _, told, _ := salvaged(t, bad); !told {
+				t.Errorf("%s, seed %d: %d bytes at %d of %d, and no word", f.Name, seed, len(bad)-len(data), at, len(data))
+			}
+			got := cells(t, bad, true)
+			for c := range got {
+				for i, v := range got[c] {
+					switch {
+					case v == nil:
+						lost++
+					case i >= len(want[c]) || *v != *want[c][i]:
+						t.Fatalf("%s, seed %d (%d bytes at %d): column %d row %d is another", f.Name, seed, len(bad)-len(data), at, c, i)
+					default:
+						saved++
+					}
+				}
+			}
+		}
+		if saved == 0 || lost == 0 {
+			t.Errorf("%s: %d cells saved, %d lost", f.Name, saved, lost)
+		}
+	}
+}
+
+// cells are the numbers of a file's columns; nil is lost.
+func cells(t *testing.T, data []byte, recovering bool) (out [][]*float64) {
+	t.Helper()
+	text, err := scanAll(t.Context(), data, scan.Spec{Damaged: scan.NullCells}, recovering)
+	if err != nil {
+		return nil
+	}
+	for dec := json.NewDecoder(strings.NewReader(text)); dec.More(); {
+		var c []*float64
+		if err := dec.Decode(&c); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// TestHeaderContradicts: where the count of columns, the schema, and the columns' own metadata do not go together, reading, verify, recovery and listing all tell an error. In
+// a file that has no checksum over its header, that is all there is.
+func TestHeaderContradicts(t *testing.T) {
+	java := corpusFile(t, "v1.12.2/avro_unions.trv")
+	nested := corpusFile(t, "v1.12.2/all_absent_absent.trv")
+	files := map[string][]byte{"unions": java, "plain": nested}
+	for name, data := range samples(t) {
+		files[name] = unsealed(data)
+	}
+	for name, data := range files {
+		none := slices.Clone(data)
+		clear(none[12:16]) // no columns
+		contradicted(t, name+", no columns", none)
+		for _, key := range []string{"avro.schema", "stoa.schema", "trevni.array", "trevni.parent"} {
+			for i := strings.Index(string(data), key); i >= 0 && i < len(data); {
+				for k := range key {
+					bad := slices.Clone(data)
+					bad[i+k] ^= 2
+					contradicted(t, name+", key "+key, bad)
+				}
+				next := strings.Index(string(data[i+1:]), key)
+				if next < 0 || key[0] == 't' && i > 2000 {
+					break
+				}
+				i += 1 + next
+			}
+		}
+	}
+}
+
+// contradicted reports a file of which a verb tells no error.
+func contradicted(t *testing.T, what string, data []byte) {
+	t.Helper()
+	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
+	if errorsOf(t, data) == 0 {
+		t.Errorf("%s: verify finds nothing", what)
+	}
+	if r, err := trevni.Format.Open(t.Context(), tg, format.OpenOptions{}); err == nil {
+		if !anyError(r.(format.Finder).Findings()) {
+			t.Errorf("%s: reading tells nothing", what)
+		}
+		r.Close()
+	}
+	for e, err := range trevni.Format.List(t.Context(), tg) {
+		if err == nil && !anyError(e.Findings) {
+			t.Errorf("%s: listing tells nothing", what)
+		}
+	}
+	if _, told, err := salvaged(t, data); err == nil && !told {
+		t.Errorf("%s: recovery tells nothing", what)
+	}
+}
+
+func anyError(found []region.Finding) bool {
+	return slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity == region.Error && f.Lost != 0 })
+}
