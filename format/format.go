@@ -197,6 +197,9 @@ type Query struct {
 	// Want is for Batchers: the index paths from the schema's root that are looked at. They may give structs with only
 	// these children. nil = all of Cols.
 	Want [][]int
+	// Strict: the scan ends at the first damage. Rows that may be old, because changes of them are lost, must not come then: RowGroups
+	// gives the damage instead.
+	Strict bool
 	// Batch is for Batchers: about how many bytes a batch should have at most. 0 = as the reader likes.
 	Batch int64
 }

@@ -70,7 +70,7 @@ func (d *describer) all(tg format.Target) error {
 	}
 	var only []*tablet
 	if tg.Table != "" {
-		if only, err = s.pick(tg, ro.tablet); err != nil {
+		if only, err = s.pick(d.ctx, tg, ro.tablet); err != nil {
 			return err
 		}
 	}

@@ -341,7 +341,7 @@ var ErrElsewhere = errors.New("they are in the directories of its tablet servers
 
 // pick finds the table that the target names: by its name, its id, or the id of one of its tablets, which is then the only one that is read.
 // "" is the only table there is. Masters' own tables must be named.
-func (s *servers) pick(tg format.Target, only string) ([]*tablet, error) {
+func (s *servers) pick(ctx context.Context, tg format.Target, only string) ([]*tablet, error) {
 	what := tg.Table
 	var found [][]*tablet
 	var names []string
@@ -371,6 +371,11 @@ func (s *servers) pick(tg format.Target, only string) ([]*tablet, error) {
 				none.Cause = ErrElsewhere
 				return nil, none
 			}
+		}
+	}
+	if len(found) == 0 && what != "" {
+		if err := s.lostTable(ctx, what); err != nil {
+			return nil, err
 		}
 	}
 	switch {
@@ -427,7 +432,7 @@ func openTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro r
 	if err != nil {
 		return nil, err
 	}
-	ts, err := s.pick(tg, ro.tablet)
+	ts, err := s.pick(ctx, tg, ro.tablet)
 	if err != nil {
 		return nil, err
 	}
@@ -440,6 +445,11 @@ func openTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro r
 	var gaps []region.Finding
 	if whole && !ro.gaps {
 		gaps = s.gaps(ts)
+		if len(gaps) == 0 {
+			if gaps, err = s.unclaimedOf(ctx, ts, tg.Table != ""); err != nil {
+				return nil, err
+			}
+		}
 	}
 	ts = slices.DeleteFunc(slices.Clone(ts), func(tb *tablet) bool { return !tb.HasData() })
 	if len(ts) == 0 {
@@ -449,7 +459,13 @@ func openTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro r
 	if err != nil {
 		return nil, err
 	}
-	t.findings = slices.Concat(s.about(ts), gaps)
+	outside, err := s.moment(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if t.findings = slices.Concat(s.about(ts), gaps); outside != nil {
+		t.findings = append(t.findings, *outside)
+	}
 	return t, nil
 }
 
@@ -576,6 +592,14 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			yield(format.Entry{}, err)
 			return
 		}
+		var loose []region.Finding
+		if tg.Table == "" && !ro.gaps || tg.Table == unclaimedName {
+			if loose, err = s.unclaimed(ctx); err != nil {
+				yield(format.Entry{}, err)
+				return
+			}
+			s.findings = append(s.findings, loose...)
+		}
 		named := tg.Table == ""
 		for _, ts := range s.tables() {
 			if !s.means(tg.Table, ts) || tg.Table == "" && ts[0].ID == systemCatalogID {
@@ -595,7 +619,7 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			}
 		}
 		if !named {
-			if _, err := s.pick(tg, ""); errors.Is(err, fault.Invalid) {
+			if _, err := s.pick(ctx, tg, ""); errors.Is(err, fault.Invalid) {
 				yield(format.Entry{}, err)
 				return
 			}
@@ -603,11 +627,17 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 		if !s.elsewhere(tg.Table, yield) {
 			return
 		}
+		lost := s.lostEntries(tg.Table, loose)
+		for _, e := range lost {
+			if !yield(e, nil) {
+				return
+			}
+		}
 		if err := s.halves(ctx, tg); err != nil {
 			yield(format.Entry{}, err)
 			return
 		}
-		if s.anyTable() {
+		if s.anyTable() || len(lost) > 0 {
 			return
 		}
 		for _, x := range s.findings { // why there is none

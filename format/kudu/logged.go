@@ -189,5 +189,21 @@ func (t *table) materialize(tb *tablet, log *Logged) (*logRows, error) {
 	return out, nil
 }
 
+// stale is an error if a tablet's log lacks operations, or another replica saw more: rows may then be older than the tablet's, or be deleted ones.
+func (tb *tablet) stale() error {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	found := slices.DeleteFunc(slices.Clone(tb.notes), func(x region.Finding) bool { return x.Code != "kudu.replica.behind" })
+	if tb.logged != nil {
+		found = append(found, tb.logged.findings...)
+	}
+	for _, x := range found {
+		if x.Severity >= region.Error {
+			return fault.Corruptf(x.At, x.Path, "tablet %s: %s: rows may be old (%s)", tb.ID, x.Message, x.Code)
+		}
+	}
+	return nil
+}
+
 // damaged reports whether err says that bytes are damaged, rather than that they could not be read.
 func damaged(err error) bool { return errors.Is(err, fault.Corrupt) }

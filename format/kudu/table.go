@@ -164,6 +164,9 @@ func (t *table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([
 	if err := t.load(ctx, tb); err != nil {
 		return nil, err
 	}
+	if err := tb.stale(); q.Strict && err != nil {
+		return nil, err
+	}
 	var out []format.RowGroup
 	for _, s := range tb.sets {
 		out = append(out, format.RowGroup{Part: p.Ref, Index: s.index, Name: fmt.Sprintf("rowset %d", s.ID), Rows: s.rows, Bytes: t.storedIn(ctx, s, q.Cols), Low: s.low, High: s.high})

@@ -10,6 +10,7 @@ import (
 
 // tableCodes are the kinds of findings about tables and tablets, by name.
 var tableCodes = []cfile.Code{
+	{Code: "kudu.block.unclaimed", Severity: region.Error, Help: "Blocks hold columns with rows, and no superblock names them or lists them as orphaned. They are what is left of a tablet whose superblock, log and consensus metadata are gone: its rows are in no table. Or a server was killed when a flush or a compaction had written its blocks and not yet its superblock: then the rows are in the tablet's log, or in its older rowsets, too, and partial=true says that this is known. ls --unnamed lists the blocks, and --schema FILE reads them."},
 	{Code: "kudu.block.unnamed", Severity: region.Note, Help: "A block that no superblock names: a leftover of a crash, or of a tablet whose superblock is lost."},
 	{Code: "kudu.bloom.disagrees", Severity: region.Error, Help: "A rowset's bloom file says of keys that it has that it does not have them: look-ups would miss rows."},
 	{Code: "kudu.carve.deltas", Severity: region.Warning, Help: "Blocks were put together without a superblock. Changes of their rows are not applied, as nothing says to which rows they belong: rows are as they were when they were written to the blocks, and deleted ones are among them."},
@@ -31,6 +32,7 @@ var tableCodes = []cfile.Code{
 	{Code: "kudu.rowset.damaged", Severity: region.Error, Help: "A tablet's rowsets cannot be looked at."},
 	{Code: "kudu.rowset.live", Severity: region.Error, Help: "A rowset has another number of live rows than its superblock says: its REDO files are not those that belong to it, or of another time. Rows may be missing, old, or deleted ones."},
 	{Code: "kudu.rowset.uneven", Severity: region.Error, Help: "A block of a rowset is not the one that the superblock names: it has another number of rows than the others, or values of another type, encoding or compression than the column, or is another kind of file. Perhaps another file stands under its name."},
+	{Code: "kudu.snapshot.outside", Severity: region.Warning, Help: "A snapshot (--at) is before the first operation of its table, or behind the last that the directories know of, and was read nevertheless (partial=true, --partial): it has no rows, or those of the latest state, which may not be those of that moment."},
 	{Code: "kudu.tablet.missing", Severity: region.Error, Help: "The partition schema says that there must be a tablet which none of the given directories holds: its rows are not read."},
 	{Code: "kudu.tablet.tombstone", Severity: region.Note, Help: "A tablet was deleted from this server; only its votes are left. Another server has, or had, its rows."},
 	{Code: "kudu.unsupported", Severity: region.Error, Help: "The directories may be sound, but need something that is not known here; the message names it."},

@@ -49,7 +49,7 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 	}
 	tables := s.tables()
 	if tg.Table != "" {
-		one, err := s.pick(tg, ro.tablet)
+		one, err := s.pick(ctx, tg, ro.tablet)
 		if err != nil {
 			return "", err
 		}
@@ -145,12 +145,12 @@ func (v *verifier) all(tg format.Target) error {
 	}
 	tables := s.tables()
 	if tg.Table != "" {
-		one, err := s.pick(tg, ro.tablet)
+		one, err := s.pick(v.ctx, tg, ro.tablet)
 		if err != nil {
 			return err
 		}
 		tables = [][]*tablet{one}
-	} else if err := v.unnamed(s); err != nil {
+	} else if err := v.unnamed(s, ro.gaps); err != nil {
 		return err
 	}
 	for _, ts := range tables {
@@ -168,8 +168,8 @@ func (v *verifier) all(tg format.Target) error {
 	return nil
 }
 
-// unnamed tells of blocks that no superblock names.
-func (v *verifier) unnamed(s *servers) error {
+// unnamed tells of blocks that no superblock names; known: those with rows were expected.
+func (v *verifier) unnamed(s *servers, known bool) error {
 	for _, f := range s.all {
 		found, err := s.loose(v.ctx, f)
 		if err != nil {
@@ -185,6 +185,9 @@ func (v *verifier) unnamed(s *servers) error {
 				continue
 			}
 			v.tell("kudu.block.unnamed", x.At, "", "%s: no superblock names it; a %s, %s, %d values", what, x.kind, typeName(x.typ), x.rows)
+		}
+		if x := unclaimed(f, found); x != nil && !known && f.MetaDir != "" {
+			v.give(*x)
 		}
 	}
 	return nil

@@ -155,7 +155,7 @@ func (p *plan) split(sc *arrow.Schema) error {
 		}
 	}
 	p.others = sorted(p.others)
-	p.query = format.Query{Cols: slices.Concat(p.filters, p.others), Filter: p.filter}
+	p.query = format.Query{Cols: slices.Concat(p.filters, p.others), Filter: p.filter, Strict: p.spec.Damaged == Fail}
 	for _, top := range slices.Sorted(maps.Keys(wants)) {
 		fp, err := p.field(sc, top, wants[top])
 		if err != nil {
