@@ -11,6 +11,10 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/table"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/store"
@@ -20,9 +24,9 @@ import (
 // describe streams the anatomy of a data file, index file, dictionary or schema; of a directory, those of all its files.
 func describe(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
-		opts, err := parseOptions(o.Opts)
+		opts, err := table.ParseOptions(o.Opts)
 		if err == nil {
-			err = opts.complete(ctx, tg.Tree, o.Limits)
+			err = opts.Complete(ctx, tg.Tree, o.Limits)
 		}
 		if err != nil {
 			yield(region.Node{}, err)
@@ -40,7 +44,7 @@ type describer struct {
 	ctx     context.Context
 	tree    store.Tree
 	o       format.OpenOptions
-	opts    readOptions
+	opts    table.ReadOptions
 	pages   bool
 	yield   func(region.Node, error) bool
 	stopped bool
@@ -57,11 +61,11 @@ func (d *describer) emit(n region.Node) {
 
 // target describes whatever tg is.
 func (d *describer) target(tg format.Target) error {
-	tg, k, err := resolve(d.ctx, tg, &d.opts)
+	tg, k, err := table.Resolve(d.ctx, tg, &d.opts)
 	if err != nil {
 		return err
 	}
-	if k == kindTable || k == kindFiles {
+	if k == table.KindTable || k == table.KindFiles {
 		return d.directory(tg.Name)
 	}
 	return d.object(tg.Name, k)
@@ -83,9 +87,9 @@ func (d *describer) directory(dir string) error {
 		case info.Dir:
 			err = d.directory(info.Name)
 		case base == "schema" && path.Base(dir) == "Metadata":
-			err = d.whole(info.Name, "schema", func(c *wire.Cursor) { parseTableInfo(thrift.NewReader(c, thrift.Compact), "TableInfo") })
-		case byName(base) != kindNone:
-			err = d.object(info.Name, byName(base))
+			err = d.whole(info.Name, "schema", func(c *wire.Cursor) { layout.ParseTableInfo(thrift.NewReader(c, thrift.Compact), "TableInfo") })
+		case table.ByName(base) != table.KindNone:
+			err = d.object(info.Name, table.ByName(base))
 		case strings.HasPrefix(base, "tablestatus"), strings.HasPrefix(base, "tableupdatestatus"), strings.HasSuffix(base, ".segment"), strings.HasSuffix(base, ".deletedelta"):
 			d.cover = &region.Coverage{}
 			d.emit(region.Node{Kind: region.Data, Name: base, Value: "JSON", At: fault.Span{Object: info.Name, Len: info.Size}, Inner: -1})
@@ -98,36 +102,36 @@ func (d *describer) directory(dir string) error {
 }
 
 // object describes one file.
-func (d *describer) object(name string, k kind) error {
+func (d *describer) object(name string, k table.Kind) error {
 	switch k {
-	case kindIndex, kindMerged:
-		return d.whole(name, map[kind]string{kindIndex: "carbonindex", kindMerged: "carbonindexmerge"}[k], nil)
-	case kindDict, kindDictMeta, kindSort:
+	case table.KindIndex, table.KindMerged:
+		return d.whole(name, map[table.Kind]string{table.KindIndex: "carbonindex", table.KindMerged: "carbonindexmerge"}[k], nil)
+	case table.KindDict, table.KindDictMeta, table.KindSort:
 		d.cover = &region.Coverage{}
-		return describeDictionary(d.ctx, format.Target{Tree: d.tree, Name: name}, d.o, d.emit)
+		return table.DescribeDictionary(d.ctx, format.Target{Tree: d.tree, Name: name}, d.o, d.emit)
 	}
 	return d.dataFile(name)
 }
 
 // whole describes a file that is Thrift from its beginning to its end. parse is nil for index files.
 func (d *describer) whole(name, title string, parse func(c *wire.Cursor)) error {
-	o, err := openObject(d.ctx, d.tree, name, d.o.Limits)
+	o, err := layout.OpenObject(d.ctx, d.tree, name, d.o.Limits)
 	if err != nil {
 		return err
 	}
 	d.cover = &region.Coverage{}
-	d.emit(region.Node{Kind: region.Struct, Name: title, Value: path.Base(name), At: o.at, Inner: -1})
+	d.emit(region.Node{Kind: region.Struct, Name: title, Value: path.Base(name), At: o.At, Inner: -1})
 	if parse == nil {
-		_, err = o.readIndex(d.ctx, strings.HasSuffix(name, mergedExt), d.emit)
+		_, err = o.ReadIndex(d.ctx, strings.HasSuffix(name, layout.MergedExt), d.emit)
 	} else {
 		var b []byte
-		if b, err = o.read(d.ctx, 0, o.at.Len, ""); err == nil {
-			c := wire.NewCursor(b, o.at, title).Trace(d.emit, 1)
+		if b, err = o.Read(d.ctx, 0, o.At.Len, ""); err == nil {
+			c := wire.NewCursor(b, o.At, title).Trace(d.emit, 1)
 			parse(c)
 			err = c.Err()
 		}
 	}
-	d.gaps(o.at)
+	d.gaps(o.At)
 	return err
 }
 
@@ -151,22 +155,22 @@ func (d *describer) dataFile(name string) error {
 			head = append(head, n)
 		}
 	}
-	f, err := openFile(d.ctx, d.tree, name, o)
-	if f.at.Object == "" {
+	f, err := datafile.OpenFile(d.ctx, d.tree, name, o)
+	if f.At.Object == "" {
 		return err
 	}
 	d.cover = &region.Coverage{}
-	value := fmt.Sprintf("CarbonData V%d, %d rows, %d blocklets, %d columns", f.version, f.footer.rows, len(f.footer.blocklet), len(f.columns))
+	value := fmt.Sprintf("CarbonData V%d, %d rows, %d blocklets, %d columns", f.Version, f.Footer.Rows, len(f.Footer.Blocklet), len(f.Columns))
 	if err != nil {
 		value = "damaged"
 	}
-	d.emit(region.Node{Kind: region.Struct, Name: "carbondata", Value: value, At: f.at, Inner: -1})
+	d.emit(region.Node{Kind: region.Struct, Name: "carbondata", Value: value, At: f.At, Inner: -1})
 	for _, n := range head {
 		d.emit(n)
 	}
 	if err == nil {
-		f.widths.learn(int(d.opts.blocklet))
-		for g := range f.footer.blocklet {
+		f.Widths.Learn(int(d.opts.Blocklet))
+		for g := range f.Footer.Blocklet {
 			if e := d.blocklet(f, g); e != nil && err == nil {
 				err = e
 			}
@@ -175,7 +179,7 @@ func (d *describer) dataFile(name string) error {
 	for _, n := range foot {
 		d.emit(n)
 	}
-	d.gaps(f.at)
+	d.gaps(f.At)
 	return err
 }
 
@@ -186,24 +190,24 @@ type piece struct {
 }
 
 // blocklet describes the chunks of a blocklet. In format 1 its pages lie apart from each other, so they are told piece by piece.
-func (d *describer) blocklet(f *dataFile, g int) (first error) {
-	b := &f.footer.blocklet[g]
+func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
+	b := &f.Footer.Blocklet[g]
 	name := fmt.Sprintf("blocklet[%d]", g)
-	value := fmt.Sprintf("%d rows", b.rows)
-	if f.version == 3 && len(b.offsets) > 0 {
-		from, to := b.offsets[0], max(b.end, b.dims)
-		d.emit(region.Node{Depth: 1, Kind: region.Struct, Name: name, Value: value, At: f.at.Sub(from, to-from), Inner: -1})
+	value := fmt.Sprintf("%d rows", b.Rows)
+	if f.Version == 3 && len(b.Offsets) > 0 {
+		from, to := b.Offsets[0], max(b.End, b.Dims)
+		d.emit(region.Node{Depth: 1, Kind: region.Struct, Name: name, Value: value, At: f.At.Sub(from, to-from), Inner: -1})
 	}
 	var apart []piece
-	for _, col := range f.columns {
+	for _, col := range f.Columns {
 		if d.stopped || d.ctx.Err() != nil {
 			return d.ctx.Err()
 		}
-		c, err := f.readChunk(d.ctx, g, col)
+		c, err := f.ReadChunk(d.ctx, g, col)
 		switch {
 		case err != nil:
-		case f.version == 1:
-			apart = append(apart, pieces(c, col.name)...)
+		case f.Version == 1:
+			apart = append(apart, pieces(c, col.Name)...)
 		default:
 			err = d.chunk(f, g, c, col)
 		}
@@ -222,13 +226,13 @@ func (d *describer) blocklet(f *dataFile, g int) (first error) {
 }
 
 // pieces are the parts of the one page of a chunk of formats 1 and 2.
-func pieces(c *chunkAt, column string) (out []piece) {
-	p := &c.pages[0]
-	spans := c.old
-	if len(spans) == 1 && p.rowidLen+p.rleLen > 0 { // format 2: they follow each other
+func pieces(c *datafile.ChunkAt, column string) (out []piece) {
+	p := &c.Pages[0]
+	spans := c.Old
+	if len(spans) == 1 && p.RowidLen+p.RleLen > 0 { // format 2: they follow each other
 		at := spans[0]
 		spans = nil
-		for _, n := range []int32{p.dataLen, p.rowidLen, p.rleLen} {
+		for _, n := range []int32{p.DataLen, p.RowidLen, p.RleLen} {
 			if n > 0 || len(spans) == 0 {
 				spans = append(spans, at.Sub(0, int64(n)))
 				at = at.Sub(int64(n), at.Len-int64(n))
@@ -236,16 +240,16 @@ func pieces(c *chunkAt, column string) (out []piece) {
 		}
 	}
 	names := []string{"data"}
-	if p.rowidLen > 0 {
+	if p.RowidLen > 0 {
 		names = append(names, "rowid")
 	}
-	if p.rleLen > 0 {
+	if p.RleLen > 0 {
 		names = append(names, "rle")
 	}
 	for i, at := range spans {
 		x := piece{column: column, name: names[min(i, len(names)-1)], at: at}
 		if i == 0 {
-			x.value = p.encoders.String()
+			x.value = p.Encoders.String()
 		}
 		out = append(out, x)
 	}
@@ -253,49 +257,42 @@ func pieces(c *chunkAt, column string) (out []piece) {
 }
 
 // chunk describes a column chunk: its metadata, then its pages.
-func (d *describer) chunk(f *dataFile, g int, c *chunkAt, col *column) error {
-	end, depth := c.end, 2
-	if f.version == 2 { // there is no node of the blocklet: where its last chunk ends only the chunk says
+func (d *describer) chunk(f *datafile.DataFile, g int, c *datafile.ChunkAt, col *schema.Column) error {
+	end, depth := c.End, 2
+	if f.Version == 2 { // there is no node of the blocklet: where its last chunk ends only the chunk says
 		depth = 1
 	}
-	d.emit(region.Node{Depth: depth, Kind: region.Struct, Name: col.name, Value: fmt.Sprintf("%s, %d pages", col.typ, len(c.pages)), At: c.at.Sub(0, end-c.at.Off), Inner: -1})
-	cur := wire.NewCursor(c.head, c.at, c.path).Trace(d.emit, depth+1)
-	if f.version == 3 {
-		parseDataChunk3(thrift.NewReader(cur, thrift.Compact), "DataChunk3")
+	d.emit(region.Node{Depth: depth, Kind: region.Struct, Name: col.Name, Value: fmt.Sprintf("%s, %d pages", col.Typ, len(c.Pages)), At: c.At.Sub(0, end-c.At.Off), Inner: -1})
+	cur := wire.NewCursor(c.Head, c.At, c.Path).Trace(d.emit, depth+1)
+	if f.Version == 3 {
+		layout.ParseDataChunk3(thrift.NewReader(cur, thrift.Compact), "DataChunk3")
 	} else {
-		parseDataChunk2(thrift.NewReader(cur, thrift.Compact), "DataChunk2")
-		for _, p := range pieces(c, col.name) {
+		layout.ParseDataChunk2(thrift.NewReader(cur, thrift.Compact), "DataChunk2")
+		for _, p := range pieces(c, col.Name) {
 			d.emit(region.Node{Depth: depth + 1, Kind: region.Data, Name: p.name, Value: p.value, At: p.at, Inner: -1})
 		}
 		return cur.Err()
 	}
-	for i := range c.pages {
+	for i := range c.Pages {
 		d.page(c, i)
 	}
 	return cur.Err()
 }
 
 // page describes a page of format 3.
-func (d *describer) page(c *chunkAt, i int) {
-	p, at := &c.pages[i], c.pageSpan(i)
-	d.emit(region.Node{Depth: 3, Kind: region.Struct, Name: listed("page", i), Value: fmt.Sprintf("%d rows, %s, %s", p.rows, p.encoders, p.codec), At: at, Inner: -1})
-	n := int64(p.dataLen)
+func (d *describer) page(c *datafile.ChunkAt, i int) {
+	p, at := &c.Pages[i], c.PageSpan(i)
+	d.emit(region.Node{Depth: 3, Kind: region.Struct, Name: layout.Listed("page", i), Value: fmt.Sprintf("%d rows, %s, %s", p.Rows, p.Encoders, p.Codec), At: at, Inner: -1})
+	n := int64(p.DataLen)
 	d.emit(region.Node{Depth: 4, Kind: region.Data, Name: "data", At: at.Sub(0, n), Inner: -1})
-	if d.pages && len(p.meta) > 0 {
-		parseEncoderMeta(wire.NewInnerCursor(p.meta[0], c.within(p.meta[0]), "encoder_meta").Trace(d.emit, 5), p.first() == encRLEIntegral)
+	if d.pages && len(p.Meta) > 0 {
+		layout.ParseEncoderMeta(wire.NewInnerCursor(p.Meta[0], c.Within(p.Meta[0]), "encoder_meta").Trace(d.emit, 5), p.First() == layout.EncRLEIntegral)
 	}
-	if p.rowidLen > 0 {
-		d.emit(region.Node{Depth: 4, Kind: region.Data, Name: "rowid", At: at.Sub(n, int64(p.rowidLen)), Inner: -1})
+	if p.RowidLen > 0 {
+		d.emit(region.Node{Depth: 4, Kind: region.Data, Name: "rowid", At: at.Sub(n, int64(p.RowidLen)), Inner: -1})
 	}
-	n += int64(p.rowidLen)
-	if p.rleLen > 0 {
-		d.emit(region.Node{Depth: 4, Kind: region.Data, Name: "rle", At: at.Sub(n, int64(p.rleLen)), Inner: -1})
+	n += int64(p.RowidLen)
+	if p.RleLen > 0 {
+		d.emit(region.Node{Depth: 4, Kind: region.Data, Name: "rle", At: at.Sub(n, int64(p.RleLen)), Inner: -1})
 	}
-}
-
-func (d *dataChunk) first() encoding {
-	if len(d.encoders) == 0 {
-		return -1
-	}
-	return d.encoders[0]
 }

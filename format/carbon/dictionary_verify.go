@@ -11,29 +11,17 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/carbon/internal/dict"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/table"
 	"stoa/region"
 	"stoa/store"
 	"stoa/wire"
 )
 
-// dictionaryCodes are the findings about dictionaries.
-var dictionaryCodes = []region.CodeDoc{
-	{Code: "carbon.dict.counts", Severity: region.Error, Help: "A dictionary does not hold as many chunks and values as its metadata says of a load. The codes of that load and of later ones are not trusted."},
-	{Code: "carbon.dict.cut", Severity: region.Error, Help: "A dictionary ends before its metadata says. The codes behind the cut have lost their values."},
-	{Code: "carbon.dict.damaged", Severity: region.Error, Help: "A dictionary cannot be read from some place on. The codes behind it have lost their values."},
-	{Code: "carbon.dict.missing", Severity: region.Error, Help: "The dictionary of a column is not in the table's Metadata directory: the column's codes have lost their values. Other columns do not need it."},
-	{Code: "carbon.dict.null", Severity: region.Warning, Help: "The first value of a dictionary is not the text that stands for null. Code 1 is read as null all the same, as CarbonData does."},
-	{Code: "carbon.dict.twice", Severity: region.Warning, Help: "A dictionary has a value under two codes. CarbonData's filters find the rows of one of them only."},
-	{Code: "carbon.dict.unfinished", Severity: region.Warning, Help: "A dictionary goes on behind the last load that its metadata names: a load did not finish, or is under way. No data uses these codes."},
-	{Code: "carbon.dictmeta.damaged", Severity: region.Warning, Help: "The metadata of a dictionary cannot be read, or does not add up. All whole chunks of the dictionary are taken."},
-	{Code: "carbon.dictmeta.missing", Severity: region.Warning, Help: "A dictionary has no metadata. All its whole chunks are taken."},
-	{Code: "carbon.sortindex.damaged", Severity: region.Warning, Help: "A sort index cannot be read, or its two lists are not each other's inverse. The values are sorted instead."},
-	{Code: "carbon.sortindex.missing", Severity: region.Note, Help: "No sort index belongs to a dictionary of this size. The values are sorted instead."},
-	{Code: "carbon.sortindex.order", Severity: region.Warning, Help: "A sort index does not list the codes in the order of their values. CarbonData's range filters miss rows; here the values are sorted instead."},
-}
-
 func dictionarySeverity(code string) region.Severity {
-	for _, c := range dictionaryCodes {
+	for _, c := range layout.DictionaryCodes {
 		if c.Code == code {
 			return c.Severity
 		}
@@ -68,14 +56,14 @@ func (v *dictChecker) blame(code, column string, err error) error {
 	return nil
 }
 
-// verify verifies the dictionaries of all columns of a table.
-func (d *dictionaries) verify(ctx context.Context, cols []*column, yield func(region.Finding)) error {
-	v := &dictChecker{ctx: ctx, tree: d.tree, limits: d.opts.Limits.WithDefaults(), yield: yield, part: d.dir}
+// verifyDictionaries verifies the dictionaries of all columns of a table.
+func verifyDictionaries(d *dict.Dictionaries, ctx context.Context, cols []*schema.Column, yield func(region.Finding)) error {
+	v := &dictChecker{ctx: ctx, tree: d.Tree, limits: d.Opts.Limits.WithDefaults(), yield: yield, part: d.Dir}
 	for _, root := range cols {
 		var err error
-		root.all(func(c *column) {
-			if err == nil && c.globalCodes() {
-				err = v.dictionary(path.Join(d.dir, c.id+dictExt), c)
+		root.All(func(c *schema.Column) {
+			if err == nil && schema.GlobalCodes(c) {
+				err = v.dictionary(path.Join(d.Dir, c.Id+dict.DictExt), c)
 			}
 		})
 		if err != nil {
@@ -88,14 +76,14 @@ func (d *dictionaries) verify(ctx context.Context, cols []*column, yield func(re
 // verifyDictionary verifies one .dict with what belongs to it, a .dictmeta or a .sortindex.
 func verifyDictionary(ctx context.Context, tg format.Target, o format.OpenOptions, yield func(region.Finding)) error {
 	v := &dictChecker{ctx: ctx, tree: tg.Tree, limits: o.Limits.WithDefaults(), yield: yield, part: tg.Name}
-	switch byName(tg.Name) {
-	case kindDict:
+	switch table.ByName(tg.Name) {
+	case table.KindDict:
 		return v.dictionary(tg.Name, nil)
-	case kindDictMeta:
-		_, err := readLoads(ctx, tg.Tree, tg.Name, v.limits)
+	case table.KindDictMeta:
+		_, err := dict.ReadLoads(ctx, tg.Tree, tg.Name, v.limits)
 		return v.blame("carbon.dictmeta.damaged", "", err)
 	}
-	obj, err := openObject(ctx, tg.Tree, tg.Name, v.limits)
+	obj, err := layout.OpenObject(ctx, tg.Tree, tg.Name, v.limits)
 	if err != nil {
 		return err
 	}
@@ -103,21 +91,21 @@ func verifyDictionary(ctx context.Context, tg format.Target, o format.OpenOption
 	return v.blame("carbon.sortindex.damaged", "", err)
 }
 
-func (v *dictChecker) sortIndex(obj object) (sortInfo, error) {
-	b, err := obj.read(v.ctx, 0, obj.at.Len, "")
+func (v *dictChecker) sortIndex(obj layout.Object) (dict.SortInfo, error) {
+	b, err := obj.Read(v.ctx, 0, obj.At.Len, "")
 	if err != nil {
-		return sortInfo{}, err
+		return dict.SortInfo{}, err
 	}
-	return wholeSortInfo(wire.NewCursor(b, obj.at, ""))
+	return dict.WholeSortInfo(wire.NewCursor(b, obj.At, ""))
 }
 
 // dictionary verifies the three files of a dictionary. col may be nil: the values' type is not known then.
-func (v *dictChecker) dictionary(name string, col *column) error {
+func (v *dictChecker) dictionary(name string, col *schema.Column) error {
 	column := ""
 	if col != nil {
-		column = col.name
+		column = col.Name
 	}
-	obj, err := openObject(v.ctx, v.tree, name, v.limits)
+	obj, err := layout.OpenObject(v.ctx, v.tree, name, v.limits)
 	if errors.Is(err, fs.ErrNotExist) {
 		v.tell("carbon.dict.missing", column, fault.Span{Object: name}, "it is not there")
 		return nil
@@ -125,38 +113,38 @@ func (v *dictChecker) dictionary(name string, col *column) error {
 	if err != nil {
 		return err
 	}
-	metaName := strings.TrimSuffix(name, dictExt) + dictMetaExt
-	loads, err := readLoads(v.ctx, v.tree, metaName, v.limits)
+	metaName := strings.TrimSuffix(name, dict.DictExt) + dict.DictMetaExt
+	loads, err := dict.ReadLoads(v.ctx, v.tree, metaName, v.limits)
 	if err == nil && loads == nil {
 		v.tell("carbon.dictmeta.missing", column, fault.Span{Object: metaName}, "it is not there")
 	}
 	if err := v.blame("carbon.dictmeta.damaged", column, err); err != nil {
 		return err
 	}
-	b, err := obj.read(v.ctx, 0, obj.at.Len, "")
+	b, err := obj.Read(v.ctx, 0, obj.At.Len, "")
 	if err != nil {
 		return err
 	}
-	c := wire.NewCursor(b, obj.at, "")
-	d := parseDictValues(c)
-	end := v.extent(obj.at, loads, c, column)
-	if n, err := d.whole(loads); err != nil {
-		d.values = d.values[:n]
-		if int64(obj.at.Len) >= end && c.Err() == nil {
-			if err := v.blame("carbon.dict.counts", column, fault.Locate(err, obj.at, true, "")); err != nil {
+	c := wire.NewCursor(b, obj.At, "")
+	d := dict.ParseDictValues(c)
+	end := v.extent(obj.At, loads, c, column)
+	if n, err := d.Whole(loads); err != nil {
+		d.Values = d.Values[:n]
+		if int64(obj.At.Len) >= end && c.Err() == nil {
+			if err := v.blame("carbon.dict.counts", column, fault.Locate(err, obj.At, true, "")); err != nil {
 				return err
 			}
 		}
 	}
-	v.values(obj.at, d.values, column)
-	return v.order(name, obj.at.Sub(0, min(end, obj.at.Len)), d.values, col, column)
+	v.values(obj.At, d.Values, column)
+	return v.order(name, obj.At.Sub(0, min(end, obj.At.Len)), d.Values, col, column)
 }
 
 // extent compares the size of a dictionary with what its metadata says, and gives the end of the finished loads.
-func (v *dictChecker) extent(at fault.Span, loads []dictLoad, c *wire.Cursor, column string) int64 {
+func (v *dictChecker) extent(at fault.Span, loads []dict.DictLoad, c *wire.Cursor, column string) int64 {
 	end := at.Len
 	if n := len(loads); n > 0 {
-		end = loads[n-1].end
+		end = loads[n-1].End
 	}
 	switch {
 	case at.Len < end:
@@ -172,7 +160,7 @@ func (v *dictChecker) extent(at fault.Span, loads []dictLoad, c *wire.Cursor, co
 
 // values looks for what CarbonData never writes.
 func (v *dictChecker) values(at fault.Span, values [][]byte, column string) {
-	if len(values) > 0 && string(values[0]) != nullText {
+	if len(values) > 0 && string(values[0]) != schema.NullText {
 		v.tell("carbon.dict.null", column, at, "the value of code 1 is %q", values[0])
 	}
 	seen := make(map[string]int, len(values))
@@ -186,18 +174,18 @@ func (v *dictChecker) values(at fault.Span, values [][]byte, column string) {
 }
 
 // order verifies the sort index that belongs to a dictionary.
-func (v *dictChecker) order(name string, at fault.Span, values [][]byte, col *column, column string) error {
-	g := &globalDictionary{col: col, tree: v.tree, limits: v.limits, dict: at}
-	s, file, err := g.readSortIndex(v.ctx)
+func (v *dictChecker) order(name string, at fault.Span, values [][]byte, col *schema.Column, column string) error {
+	g := &dict.GlobalDictionary{Col: col, Tree: v.tree, Limits: v.limits, Dict: at}
+	s, file, err := g.ReadSortIndex(v.ctx)
 	switch {
 	case err != nil:
 		return v.blame("carbon.sortindex.damaged", column, err)
 	case s == nil:
-		v.tell("carbon.sortindex.missing", column, fault.Span{Object: sortIndexNames(name, at.Len)[0]}, "it is not there")
-	case len(s.codes) != len(values):
-		v.tell("carbon.sortindex.order", column, fault.Span{Object: file}, "%d codes, the dictionary has %d", len(s.codes), len(values))
+		v.tell("carbon.sortindex.missing", column, fault.Span{Object: dict.SortIndexNames(name, at.Len)[0]}, "it is not there")
+	case len(s.Codes) != len(values):
+		v.tell("carbon.sortindex.order", column, fault.Span{Object: file}, "%d codes, the dictionary has %d", len(s.Codes), len(values))
 	case col != nil:
-		if o := newDictOrder(col, values); !o.follows(col, s.codes) && !(col.typ == typeString && javaOrder(s.codes, values)) {
+		if o := dict.NewDictOrder(col, values); !o.Follows(col, s.Codes) && !(col.Typ == layout.TypeString && javaOrder(s.Codes, values)) {
 			v.tell("carbon.sortindex.order", column, fault.Span{Object: file}, "the codes are not in the order of their values")
 		}
 	}
@@ -206,5 +194,5 @@ func (v *dictChecker) order(name string, at fault.Span, values [][]byte, col *co
 
 // javaOrder reports whether codes are in the order that the real writer gives texts.
 func javaOrder(codes []int32, values [][]byte) bool {
-	return slices.IsSortedFunc(codes, func(a, b int32) int { return javaCompare(string(values[a-1]), string(values[b-1])) })
+	return slices.IsSortedFunc(codes, func(a, b int32) int { return dict.JavaCompare(string(values[a-1]), string(values[b-1])) })
 }

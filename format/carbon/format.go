@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"stoa/format"
+	"stoa/format/carbon/internal/change"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/table"
 )
 
 // Format is CarbonData as the front of stoa sees it.
@@ -11,19 +14,19 @@ var Format = format.Format{
 	Name:       "carbon",
 	Title:      "Apache CarbonData V1, V2, V3",
 	Extensions: []string{".carbondata"},
-	Probe:      probe,
-	List:       list,
-	Open:       open,
-	Create:     create,
-	Alters:     alters,
+	Probe:      table.Probe,
+	List:       table.List,
+	Open:       table.Open,
+	Create:     change.Create,
+	Alters:     change.Alters,
 	Describe:   describe,
 	Verify:     verify,
-	Recover:    recoverTable,
-	Claims:     claims,
+	Recover:    table.RecoverTable,
+	Claims:     table.Claims,
 	Unchecked: func(context.Context, format.Target, format.OpenOptions) (string, error) {
 		return "CarbonData has no checksums, neither of data files nor of delete deltas", nil
 	},
-	Codes:     Codes,
-	ReadKeys:  readKeys,
-	WriteKeys: writeKeys,
+	Codes:     layout.Codes,
+	ReadKeys:  table.ReadKeys,
+	WriteKeys: change.WriteKeys,
 }

@@ -14,6 +14,11 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/carbon/internal/dict"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/table"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -52,7 +57,7 @@ func FuzzOldFile(f *testing.F) {
 		ctx := context.Background()
 		files := map[string][]byte{"f.carbondata": data}
 		tg := format.Target{Tree: store.NewMemory(files), Name: "f.carbondata"}
-		tab, err := openFiles(ctx, tg, format.OpenOptions{Limits: oldLimits}, readOptions{bucket: -1}, []string{tg.Name}, nil)
+		tab, err := table.OpenFiles(ctx, tg, format.OpenOptions{Limits: oldLimits}, table.ReadOptions{Bucket: -1}, []string{tg.Name}, nil)
 		blamesFile(t, err)
 		if err != nil {
 			return
@@ -72,7 +77,7 @@ func FuzzOldFile(f *testing.F) {
 }
 
 // decodeAll decodes all pages of a column of a blocklet, those of items without their number.
-func decodeAll(ctx context.Context, tab *table, g format.RowGroup, col int, src []byte) error {
+func decodeAll(ctx context.Context, tab *table.Table, g format.RowGroup, col int, src []byte) error {
 	c, err := tab.Chunk(ctx, g, col, vec.Range{To: g.Rows})
 	if err != nil {
 		return err
@@ -86,12 +91,12 @@ func decodeAll(ctx context.Context, tab *table, g format.RowGroup, col int, src 
 		if err != nil {
 			return err
 		}
-		dict, err := vec.New(tab.Columns()[col].Type, memory.DefaultAllocator)
+		words, err := vec.New(tab.Columns()[col].Type, memory.DefaultAllocator)
 		if err != nil {
 			return err
 		}
-		dict.ExtendUnset(1 << 10)
-		t := &format.Task{Page: p, N: p.Entries, Scratch: &vec.Arena{}, Limits: oldLimits, Dict: dict}
+		words.ExtendUnset(1 << 10)
+		t := &format.Task{Page: p, N: p.Entries, Scratch: &vec.Arena{}, Limits: oldLimits, Dict: words}
 		for _, s := range p.Spans {
 			t.Bytes = append(t.Bytes, src[s.Off:s.End()])
 		}
@@ -113,9 +118,9 @@ func FuzzDictionary(f *testing.F) {
 	f.Add(read("4.dict"), read("4.dictmeta"), read("4_21.sortindex"))
 	f.Add(read("1.dict"), read("1.dictmeta"), read("1_1104.sortindex"))
 	f.Add(read("1.dict"), []byte{}, []byte{})
-	f.Fuzz(func(t *testing.T, dict, meta, sort []byte) {
+	f.Fuzz(func(t *testing.T, data, meta, sort []byte) {
 		ctx := context.Background()
-		files := map[string][]byte{"m/c.dict": dict}
+		files := map[string][]byte{"m/c.dict": data}
 		if len(meta) > 0 {
 			files["m/c.dictmeta"] = meta
 		}
@@ -123,9 +128,9 @@ func FuzzDictionary(f *testing.F) {
 			files["m/c.sortindex"] = sort
 		}
 		tree := store.NewMemory(files)
-		col := &column{columnSchema: &columnSchema{typ: typeInt, name: "c", id: "c", dimension: true, encoders: encodings{encDictionary}}}
-		d := newDictionaries(tree, "m", format.OpenOptions{Limits: oldLimits})
-		g, err := d.global(ctx, col)
+		col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Id: "c", Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
+		d := dict.NewDictionaries(tree, "m", format.OpenOptions{Limits: oldLimits})
+		g, err := d.Global(ctx, col)
 		blamesFile(t, err)
 		if err == nil {
 			for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32} {
@@ -133,15 +138,15 @@ func FuzzDictionary(f *testing.F) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				blamesFile(t, g.decode(&format.Task{Bytes: [][]byte{dict[:g.dict.Len]}, Scratch: &vec.Arena{}}, v))
+				blamesFile(t, g.Decode(&format.Task{Bytes: [][]byte{data[:g.Dict.Len]}, Scratch: &vec.Arena{}}, v))
 			}
-			_, err = g.bounds(ctx, []byte{1}, []byte{3})
+			_, err = g.Bounds(ctx, []byte{1}, []byte{3})
 			blamesFile(t, err)
 		}
-		blamesFile(t, d.verify(ctx, []*column{col}, func(region.Finding) {}))
+		blamesFile(t, verifyDictionaries(d, ctx, []*schema.Column{col}, func(region.Finding) {}))
 		for name := range files {
 			tg := format.Target{Tree: tree, Name: name}
-			r, err := openDictionary(ctx, tg, format.OpenOptions{Limits: oldLimits})
+			r, err := table.OpenDictionary(ctx, tg, format.OpenOptions{Limits: oldLimits})
 			blamesFile(t, err)
 			if err == nil {
 				for b, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{}, format.Query{Cols: []int{0, 1}}, vec.Range{To: 1 << 40}, memory.DefaultAllocator) {
@@ -150,7 +155,7 @@ func FuzzDictionary(f *testing.F) {
 					}
 				}
 			}
-			blamesFile(t, describeDictionary(ctx, tg, format.OpenOptions{Limits: oldLimits}, func(region.Node) {}))
+			blamesFile(t, table.DescribeDictionary(ctx, tg, format.OpenOptions{Limits: oldLimits}, func(region.Node) {}))
 			blamesFile(t, verifyDictionary(ctx, tg, format.OpenOptions{Limits: oldLimits}, func(region.Finding) {}))
 		}
 	})
@@ -163,7 +168,7 @@ func FuzzMeasure(f *testing.F) {
 	f.Add(javaMeta('b', 2, 1.0, 0.0), []byte{0, 0, 0, 2, 1, 7})
 	f.Fuzz(func(t *testing.T, meta, raw []byte) {
 		c := wire.NewCursor(meta, fault.Span{Object: "f", Len: int64(len(meta))}, "")
-		parseMeasureMeta(be{c})
+		layout.ParseMeasureMeta(layout.Be{Cursor: c})
 		blamesFile(t, c.Err())
 		for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, &arrow.Decimal128Type{Precision: 38, Scale: 6}} {
 			for _, n := range []int64{int64(len(raw)), int64(len(raw) / 8), 1} {
@@ -179,9 +184,9 @@ func FuzzPacked(f *testing.F) {
 	f.Add(pack([]uint32{0, 9, 12, 10}, 17), pack([]uint32{0}, 17), 13)
 	f.Add(pack([]uint32{0, 5, 5, 10}, 11), []byte{}, 2000)
 	f.Fuzz(func(t *testing.T, ids, starts []byte, n int) {
-		var k keyWidths
+		var k page.KeyWidths
 		a := &vec.Arena{}
-		out, err := k.rowIDs(ids, starts, n, a)
+		out, err := k.RowIDs(ids, starts, n, a)
 		blamesFile(t, err)
 		seen := map[uint32]bool{}
 		for _, v := range out {
@@ -190,7 +195,7 @@ func FuzzPacked(f *testing.F) {
 			}
 			seen[v] = true
 		}
-		_, err = k.unpack(ids, a)
+		_, err = k.Unpack(ids, a)
 		blamesFile(t, err)
 	})
 }

@@ -17,6 +17,10 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	dicts "stoa/format/carbon/internal/dict"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
 	"stoa/store"
 	"stoa/vec"
 	"stoa/wire"
@@ -68,13 +72,13 @@ func javaMeta(kind byte, digits int, max, min any) []byte {
 func TestMeasureMeta(t *testing.T) {
 	b := javaMeta('n', 2, 9996.0625, -4.5)
 	c := wire.NewCursor(b, fault.Span{Object: "f", Len: int64(len(b))}, "")
-	m := parseMeasureMeta(be{c})
-	if c.Err() != nil || c.Left() != 0 || m != (measureMeta{kind: 'n', digits: 2, max: 9996.0625, min: -4.5}) {
+	m := layout.ParseMeasureMeta(layout.Be{Cursor: c})
+	if c.Err() != nil || c.Left() != 0 || m != (layout.MeasureMeta{Kind: 'n', Digits: 2, Max: 9996.0625, Min: -4.5}) {
 		t.Errorf("%+v %v", m, c.Err())
 	}
 	for n := range b { // cut anywhere
 		c := wire.NewCursor(b[:n], fault.Span{Object: "f", Len: int64(n)}, "")
-		if parseMeasureMeta(be{c}); !errors.Is(c.Err(), fault.Corrupt) {
+		if layout.ParseMeasureMeta(layout.Be{Cursor: c}); !errors.Is(c.Err(), fault.Corrupt) {
 			t.Fatalf("cut at %d: %v", n, c.Err())
 		}
 	}
@@ -156,31 +160,31 @@ func TestMeasureOfFormat3(t *testing.T) {
 	}
 	meta = append(meta, 0, 0, 0, 0, 0)
 	data := s2.EncodeSnappy(nil, []byte{0, 100, 50})
-	p := &storedPage{version: 3, col: &column{columnSchema: &columnSchema{typ: typeLong}}, limits: format.Limits{}.WithDefaults(), spans: 1,
-		dataChunk: &dataChunk{codec: "snappy", dataLen: int32(len(data)), meta: [][]byte{meta}, encoders: encodings{encDelta}}}
+	p := &page.StoredPage{Version: 3, Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeLong}}, Limits: format.Limits{}.WithDefaults(), Spans: 1,
+		DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data)), Meta: [][]byte{meta}, Encoders: layout.Encodings{layout.EncDelta}}}
 	got, err := decodeOne(p, data, 3, arrow.PrimitiveTypes.Int64, nil)
 	if err != nil || arrayText(got) != "[1000000 999900 999950]" {
 		t.Error(arrayText(got), err)
 	}
-	p.meta[0] = meta[:20]
+	p.Meta[0] = meta[:20]
 	if _, err := decodeOne(p, data, 3, arrow.PrimitiveTypes.Int64, nil); !errors.Is(err, fault.Corrupt) {
 		t.Error(err)
 	}
 }
 
 func decodeMeasure(meta, data []byte, n int64, typ arrow.DataType, nulls []byte) (arrow.Array, error) {
-	p := &storedPage{version: 2, col: &column{columnSchema: &columnSchema{typ: typeLong}}, limits: format.Limits{}.WithDefaults(), spans: 1,
-		dataChunk: &dataChunk{codec: "snappy", dataLen: int32(len(data)), meta: [][]byte{meta}, encoders: encodings{encDelta}, presence: &presence{bits: nulls}}}
+	p := &page.StoredPage{Version: 2, Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeLong}}, Limits: format.Limits{}.WithDefaults(), Spans: 1,
+		DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data)), Meta: [][]byte{meta}, Encoders: layout.Encodings{layout.EncDelta}, Presence: &layout.Presence{Bits: nulls}}}
 	return decodeOne(p, data, n, typ, nil)
 }
 
-func decodeOne(p *storedPage, data []byte, n int64, typ arrow.DataType, dict *vec.Vector) (arrow.Array, error) {
+func decodeOne(p *page.StoredPage, data []byte, n int64, typ arrow.DataType, dict *vec.Vector) (arrow.Array, error) {
 	dst, err := vec.New(typ, memory.DefaultAllocator)
 	if err != nil {
 		return nil, err
 	}
-	t := &format.Task{N: n, Bytes: [][]byte{data}, Scratch: &vec.Arena{}, Limits: p.limits, Dict: dict}
-	if err := p.decode(t, t.Bytes, n, dst); err != nil {
+	t := &format.Task{N: n, Bytes: [][]byte{data}, Scratch: &vec.Arena{}, Limits: p.Limits, Dict: dict}
+	if err := p.Decode(t, t.Bytes, n, dst); err != nil {
 		return nil, err
 	}
 	if err := dst.Plain(); err != nil {
@@ -212,12 +216,12 @@ func TestPackedNumbers(t *testing.T) {
 			want = append(want, uint32(i*i*i*7919+i)&(1<<w-1))
 		}
 		b := pack(want, w)
-		got, err := packed(b, w, &vec.Arena{})
+		got, err := page.Packed(b, w, &vec.Arena{})
 		if k := len(got) - len(want); err != nil || k < 0 || !slices.Equal(got[k:], want) || slices.ContainsFunc(got[:k], func(v uint32) bool { return v != 0 }) {
 			t.Errorf("%d bits: %v %v, want %v", w, got, err, want)
 		}
 	}
-	if _, err := packed([]byte{0x80, 0, 0}, 17, &vec.Arena{}); !errors.Is(err, fault.Corrupt) {
+	if _, err := page.Packed([]byte{0x80, 0, 0}, 17, &vec.Arena{}); !errors.Is(err, fault.Corrupt) {
 		t.Error("bits above the first number are not noticed")
 	}
 }
@@ -244,17 +248,17 @@ func TestWidthIsFound(t *testing.T) {
 			w++
 		}
 		ids := []uint32{1999, 3, 9, 0, 2, 10, 1998} // 1999, 3 to 9, 0 to 2, 10 to 1998
-		var k keyWidths
-		got, err := k.rowIDs(pack(ids, w), pack([]uint32{1, 3, 5}, w), 2000, &vec.Arena{})
-		if err != nil || len(got) != 2000 || got[0] != 1999 || got[1] != 3 || got[8] != 0 || got[1999] != 1998 || int(k.found.Load()) != w {
-			t.Errorf("%d: %d row ids, %v, found %d", size, len(got), err, k.found.Load())
+		var k page.KeyWidths
+		got, err := k.RowIDs(pack(ids, w), pack([]uint32{1, 3, 5}, w), 2000, &vec.Arena{})
+		if err != nil || len(got) != 2000 || got[0] != 1999 || got[1] != 3 || got[8] != 0 || got[1999] != 1998 || int(k.Found.Load()) != w {
+			t.Errorf("%d: %d row ids, %v, found %d", size, len(got), err, k.Found.Load())
 		}
-		k.found.Store(0)
-		runs, err := k.unpack(pack([]uint32{0, 5, 5, 1990, 1995, 5}, w), &vec.Arena{})
+		k.Found.Store(0)
+		runs, err := k.Unpack(pack([]uint32{0, 5, 5, 1990, 1995, 5}, w), &vec.Arena{})
 		if err != nil || !slices.Equal(runs, []uint32{0, 5, 5, 1990, 1995, 5}) {
 			t.Errorf("%d: runs %v %v", size, runs, err)
 		}
-		if _, err := k.rowIDs(pack([]uint32{0, 1, 1}, w), nil, 3, &vec.Arena{}); !errors.Is(err, fault.Corrupt) {
+		if _, err := k.RowIDs(pack([]uint32{0, 1, 1}, w), nil, 3, &vec.Arena{}); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%d: no permutation: %v", size, err)
 		}
 	}
@@ -280,20 +284,20 @@ func dictBytes(values []string) []byte {
 // TestTypedDictionaries turns codes into values of each type, and codes of each width.
 func TestTypedDictionaries(t *testing.T) {
 	for _, c := range []struct {
-		typ    dataType
+		typ    layout.DataType
 		values []string
 		want   string
 	}{
-		{typeString, []string{"b", "", "a"}, "[b (null)  a]"},
-		{typeInt, []string{"-7", "12", "2147483647"}, "[-7 (null) 12 2147483647]"},
-		{typeShort, []string{"-7", "12", "32767"}, "[-7 (null) 12 32767]"},
-		{typeLong, []string{"-7", "12", "9223372036854775807"}, "[-7 (null) 12 9223372036854775807]"},
-		{typeDouble, []string{"1.5", "-2e10", "0.1"}, "[1.5 (null) -2e+10 0.1]"},
-		{typeDecimal, []string{"1.50", "-2", "0.01"}, "[1.5 (null) -2 0.01]"},
-		{typeBoolean, []string{"true", "false", "true"}, "[true (null) false true]"},
+		{layout.TypeString, []string{"b", "", "a"}, "[b (null)  a]"},
+		{layout.TypeInt, []string{"-7", "12", "2147483647"}, "[-7 (null) 12 2147483647]"},
+		{layout.TypeShort, []string{"-7", "12", "32767"}, "[-7 (null) 12 32767]"},
+		{layout.TypeLong, []string{"-7", "12", "9223372036854775807"}, "[-7 (null) 12 9223372036854775807]"},
+		{layout.TypeDouble, []string{"1.5", "-2e10", "0.1"}, "[1.5 (null) -2e+10 0.1]"},
+		{layout.TypeDecimal, []string{"1.50", "-2", "0.01"}, "[1.5 (null) -2 0.01]"},
+		{layout.TypeBoolean, []string{"true", "false", "true"}, "[true (null) false true]"},
 	} {
-		col := &column{columnSchema: &columnSchema{typ: c.typ, name: "c", id: "c", dimension: true, encoders: encodings{encDictionary}, precision: 10, scale: 2}}
-		d := newDictionaries(dictionaryOf(append([]string{nullText}, c.values...), nil), "m", format.OpenOptions{})
+		col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: c.typ, Name: "c", Id: "c", Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}, Precision: 10, Scale: 2}}
+		d := dicts.NewDictionaries(dictionaryOf(append([]string{schema.NullText}, c.values...), nil), "m", format.OpenOptions{})
 		for w := 1; w <= 4; w++ {
 			var raw []byte
 			for _, code := range []uint32{2, 1, 3, 4} {
@@ -312,8 +316,8 @@ func TestTypedDictionaries(t *testing.T) {
 		}
 	}
 	// a value that is none of the type costs only the pages with its code
-	col := &column{columnSchema: &columnSchema{typ: typeInt, name: "c", id: "c", dimension: true, encoders: encodings{encDictionary}}}
-	d := newDictionaries(dictionaryOf([]string{nullText, "5", "x"}, nil), "m", format.OpenOptions{})
+	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Id: "c", Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
+	d := dicts.NewDictionaries(dictionaryOf([]string{schema.NullText, "5", "x"}, nil), "m", format.OpenOptions{})
 	if got, err := decodeCodes(t, d, col, []byte{2, 1}, 2); err != nil || arrayText(got) != "[5 (null)]" {
 		t.Error(arrayText(got), err)
 	}
@@ -322,53 +326,53 @@ func TestTypedDictionaries(t *testing.T) {
 	}
 }
 
-func decodeCodes(t *testing.T, d *dictionaries, col *column, raw []byte, n int64) (arrow.Array, error) {
+func decodeCodes(t *testing.T, d *dicts.Dictionaries, col *schema.Column, raw []byte, n int64) (arrow.Array, error) {
 	t.Helper()
-	typ, err := col.arrow()
+	typ, err := col.Arrow()
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := d.global(context.Background(), col)
+	g, err := d.Global(context.Background(), col)
 	if err != nil {
 		return nil, err
 	}
-	dict, err := vec.New(typ, memory.DefaultAllocator)
+	words, err := vec.New(typ, memory.DefaultAllocator)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := d.tree.Open(context.Background(), g.dict.Object)
+	b, err := d.Tree.Open(context.Background(), g.Dict.Object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := make([]byte, g.dict.Len)
-	if err := format.ReadFull(context.Background(), b, g.dict, "", all); err != nil {
+	all := make([]byte, g.Dict.Len)
+	if err := format.ReadFull(context.Background(), b, g.Dict, "", all); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.decode(&format.Task{Bytes: [][]byte{all}, Scratch: &vec.Arena{}}, dict); err != nil {
+	if err := g.Decode(&format.Task{Bytes: [][]byte{all}, Scratch: &vec.Arena{}}, words); err != nil {
 		return nil, err
 	}
 	data := s2.EncodeSnappy(nil, raw)
-	p := &storedPage{version: 2, col: col, limits: format.Limits{}.WithDefaults(), spans: 1, global: true,
-		dataChunk: &dataChunk{codec: "snappy", dataLen: int32(len(data)), encoders: encodings{encDictionary}}}
-	return decodeOne(p, data, n, typ, dict)
+	p := &page.StoredPage{Version: 2, Col: col, Limits: format.Limits{}.WithDefaults(), Spans: 1, Global: true,
+		DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data)), Encoders: layout.Encodings{layout.EncDictionary}}}
+	return decodeOne(p, data, n, typ, words)
 }
 
 // TestCodeBounds: codes have the bounds of the values that they stand for, with a sort index, without one, and with one that lies.
 func TestCodeBounds(t *testing.T) {
-	col := &column{columnSchema: &columnSchema{typ: typeInt, name: "c", id: "c", dimension: true, encoders: encodings{encDictionary}}}
-	values := []string{nullText, "50", "7", "-3", "1000"}
+	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Id: "c", Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
+	values := []string{schema.NullText, "50", "7", "-3", "1000"}
 	index := func(codes, ranks []byte) []byte {
 		b := append([]byte{0x19, 0x55}, codes...)
 		return append(append(append(b, 0x19, 0x55), ranks...), 0)
 	}
-	name := "m/c_" + "26" + sortExt
+	name := "m/c_" + "26" + dicts.SortExt
 	if n := len(dictBytes(values)); n != 26 {
 		t.Fatal(n)
 	}
 	good := index([]byte{2, 8, 6, 4, 10}, []byte{2, 8, 6, 4, 10}) // zigzag: codes 1 4 3 2 5, and their ranks
 	lies := index([]byte{2, 4, 6, 8, 10}, []byte{2, 4, 6, 8, 10})
 	for how, files := range map[string]map[string][]byte{"good": {name: good}, "none": nil, "lies": {name: lies}} {
-		g, err := newDictionaries(dictionaryOf(values, files), "m", format.OpenOptions{}).global(context.Background(), col)
+		g, err := dicts.NewDictionaries(dictionaryOf(values, files), "m", format.OpenOptions{}).Global(context.Background(), col)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -376,15 +380,15 @@ func TestCodeBounds(t *testing.T) {
 			lo, hi   byte
 			min, max int64
 		}{{2, 2, 50, 50}, {2, 3, 7, 50}, {1, 4, -3, 50}, {3, 5, -3, 1000}} {
-			b, err := g.bounds(context.Background(), []byte{c.lo}, []byte{0, c.hi})
+			b, err := g.Bounds(context.Background(), []byte{c.lo}, []byte{0, c.hi})
 			if err != nil || b == nil || b.Min.Int != c.min || b.Max.Int != c.max || (b.Nulls == 0) != (c.lo > 1) {
 				t.Errorf("%s, codes %d to %d: %+v %v", how, c.lo, c.hi, b, err)
 			}
 		}
-		if b, err := g.bounds(context.Background(), []byte{3}, []byte{6}); b != nil || err != nil {
+		if b, err := g.Bounds(context.Background(), []byte{3}, []byte{6}); b != nil || err != nil {
 			t.Errorf("%s: bounds of a code that is not there: %v %v", how, b, err)
 		}
-		if from := g.order.from; (from != "") != (how == "good") {
+		if from := g.Order.From; (from != "") != (how == "good") {
 			t.Errorf("%s: the order came from %q", how, from)
 		}
 	}
@@ -392,15 +396,15 @@ func TestCodeBounds(t *testing.T) {
 
 // TestTextColumns: dimensions without a dictionary are texts, whatever their type.
 func TestTextColumns(t *testing.T) {
-	col := &column{columnSchema: &columnSchema{typ: typeInt, name: "c", dimension: true}}
-	data := s2.EncodeSnappy(nil, []byte("\x00\x0217\x00\x08"+nullText+"\x00\x02-4"))
-	p := &storedPage{version: 1, col: col, limits: format.Limits{}.WithDefaults(), spans: 1, dataChunk: &dataChunk{codec: "snappy", dataLen: int32(len(data))}}
+	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Dimension: true}}
+	data := s2.EncodeSnappy(nil, []byte("\x00\x0217\x00\x08"+schema.NullText+"\x00\x02-4"))
+	p := &page.StoredPage{Version: 1, Col: col, Limits: format.Limits{}.WithDefaults(), Spans: 1, DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data))}}
 	got, err := decodeOne(p, data, 3, arrow.PrimitiveTypes.Int32, nil)
 	if err != nil || arrayText(got) != "[17 (null) -4]" {
 		t.Error(arrayText(got), err)
 	}
 	data = s2.EncodeSnappy(nil, []byte("\x00\x021x"))
-	p.dataLen = int32(len(data))
+	p.DataLen = int32(len(data))
 	if got, err := decodeOne(p, data, 1, arrow.PrimitiveTypes.Int32, nil); !errors.Is(err, fault.Corrupt) {
 		t.Error(got, err)
 	}

@@ -14,19 +14,23 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/carbon/internal/layout"
+	pages "stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/table"
 	"stoa/format/formattest"
 	"stoa/store"
 	"stoa/vec"
 )
 
 // What pages of format 3 say of how they are stored: one, or several, of the encodings.
-var fuzzEncoders = []encodings{
-	{encDirectCompress}, {encAdaptiveIntegral}, {encAdaptiveDeltaIntegral}, {encRLEIntegral}, {encAdaptiveFloating}, {encAdaptiveDeltaFloating},
-	{encBoolByte}, {encDirectCompressVarchar}, {encDirectString}, {encDictionary, encDirectDictionary}, {encDictionary}, {encDirectCompress, encIntLengthChild},
-	{encDictionary, encRLE, encInvertedIndex}, {encDictionary, encRLE}, {encDirectString, encInvertedIndex}, {encDirectCompress, encRLE, encInvertedIndex},
+var fuzzEncoders = []layout.Encodings{
+	{layout.EncDirectCompress}, {layout.EncAdaptiveIntegral}, {layout.EncAdaptiveDeltaIntegral}, {layout.EncRLEIntegral}, {layout.EncAdaptiveFloating}, {layout.EncAdaptiveDeltaFloating},
+	{layout.EncBoolByte}, {layout.EncDirectCompressVarchar}, {layout.EncDirectString}, {layout.EncDictionary, layout.EncDirectDictionary}, {layout.EncDictionary}, {layout.EncDirectCompress, layout.EncIntLengthChild},
+	{layout.EncDictionary, layout.EncRLE, layout.EncInvertedIndex}, {layout.EncDictionary, layout.EncRLE}, {layout.EncDirectString, layout.EncInvertedIndex}, {layout.EncDirectCompress, layout.EncRLE, layout.EncInvertedIndex},
 }
 
-var fuzzTypes = []dataType{typeString, typeShort, typeInt, typeLong, typeDouble, typeDecimal, typeTimestamp, typeDate, typeBoolean, typeVarchar, typeFloat, typeByte, typeBinary}
+var fuzzTypes = []layout.DataType{layout.TypeString, layout.TypeShort, layout.TypeInt, layout.TypeLong, layout.TypeDouble, layout.TypeDecimal, layout.TypeTimestamp, layout.TypeDate, layout.TypeBoolean, layout.TypeVarchar, layout.TypeFloat, layout.TypeByte, layout.TypeBinary}
 
 // Shapes of a fuzzed page: bits of its number.
 const (
@@ -61,19 +65,19 @@ func FuzzPage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, encoding, typ uint8, shape uint8, n uint16, meta, raw, ids, runs, nulls []byte) {
 		before := formattest.Allocated()
 		e := fuzzEncoders[int(encoding)%len(fuzzEncoders)]
-		p := &storedPage{version: 3, limits: oldLimits, spans: 1, rows: int64(n), coded: shape&fuzzCoded != 0, dates: dateRule{unit: 1000},
-			dataChunk: &dataChunk{codec: "none", encoders: e, dataLen: int32(len(raw)), rowidLen: int32(len(ids)), rleLen: int32(len(runs)), rows: -1},
-			col:       &column{columnSchema: &columnSchema{name: "c", typ: fuzzTypes[int(typ)%len(fuzzTypes)], precision: 20, scale: 2, dimension: true, ordinal: -1}, card: -1}}
+		p := &pages.StoredPage{Version: 3, Limits: oldLimits, Spans: 1, Rows: int64(n), Coded: shape&fuzzCoded != 0, Dates: pages.DateRule{Unit: 1000},
+			DataChunk: &layout.DataChunk{Codec: "none", Encoders: e, DataLen: int32(len(raw)), RowidLen: int32(len(ids)), RleLen: int32(len(runs)), Rows: -1},
+			Col:       &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "c", Typ: fuzzTypes[int(typ)%len(fuzzTypes)], Precision: 20, Scale: 2, Dimension: true, Ordinal: -1}, Card: -1}}
 		if shape&fuzzMeta != 0 {
-			p.meta = [][]byte{meta}
+			p.Meta = [][]byte{meta}
 		}
 		if shape&fuzzNulls != 0 {
-			p.presence = &presence{bits: nulls}
+			p.Presence = &layout.Presence{Bits: nulls}
 		}
 		if shape&(fuzzChild|fuzzList|fuzzStruct) != 0 {
-			p.col.parent = &column{columnSchema: &columnSchema{typ: typeArray, name: "p", ordinal: -1, children: 1}, card: -1, kids: []*column{p.col}}
+			p.Col.Parent = &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeArray, Name: "p", Ordinal: -1, Children: 1}, Card: -1, Kids: []*schema.Column{p.Col}}
 		}
-		at, err := p.col.arrow()
+		at, err := p.Col.Arrow()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,16 +85,16 @@ func FuzzPage(f *testing.F) {
 		if shape&fuzzNoRows != 0 {
 			task.N = -1
 		}
-		if p.coded {
+		if p.Coded {
 			task.Dict = fuzzDictionary(t)
-			p.nullCodes = []uint32{nullCode}
+			p.NullCodes = []uint32{schema.NullCode}
 			at = arrow.BinaryTypes.String
 		}
 		if shape&(fuzzList|fuzzStruct) != 0 {
 			fuzzAbove(t, p, task, nulls, shape)
 		} else if dst, err := vec.New(at, memory.DefaultAllocator); err != nil {
 			t.Fatal(err)
-		} else if err = p.decode(task, task.Bytes, task.N, dst); err != nil {
+		} else if err = p.Decode(task, task.Bytes, task.N, dst); err != nil {
 			pageFault(t, err)
 		} else {
 			fuzzEmit(t, dst, task.N)
@@ -102,18 +106,18 @@ func FuzzPage(f *testing.F) {
 }
 
 // fuzzAbove decodes the list or struct of p, whose page is above.
-func fuzzAbove(t *testing.T, p *storedPage, task *format.Task, above []byte, shape uint8) {
-	parent := storedPage{version: 3, limits: oldLimits, spans: 1, rows: task.N, col: p.col.parent, below: []storedPage{*p},
-		dataChunk: &dataChunk{codec: "none", encoders: encodings{encDirectCompress}, dataLen: int32(len(above)), rows: -1}}
+func fuzzAbove(t *testing.T, p *pages.StoredPage, task *format.Task, above []byte, shape uint8) {
+	parent := pages.StoredPage{Version: 3, Limits: oldLimits, Spans: 1, Rows: task.N, Col: p.Col.Parent, Below: []pages.StoredPage{*p},
+		DataChunk: &layout.DataChunk{Codec: "none", Encoders: layout.Encodings{layout.EncDirectCompress}, DataLen: int32(len(above)), Rows: -1}}
 	if shape&fuzzStruct != 0 {
-		parent.col.typ = typeStruct
+		parent.Col.Typ = layout.TypeStruct
 	}
 	task.Bytes = append([][]byte{above}, task.Bytes...)
 	dst, err := vec.New(arrow.PrimitiveTypes.Int32, memory.DefaultAllocator)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := parent.lengths(task, dst); err != nil {
+	if err := parent.Lengths(task, dst); err != nil {
 		pageFault(t, err)
 		return
 	}
@@ -165,7 +169,7 @@ func fuzzDictionary(t *testing.T) *vec.Vector {
 func pageSeeds(f *testing.F, data []byte) (n int) {
 	ctx := context.Background()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.carbondata": data}), Name: "f.carbondata"}
-	tab, err := openFiles(ctx, tg, format.OpenOptions{Limits: oldLimits}, readOptions{bucket: -1}, []string{tg.Name}, nil)
+	tab, err := table.OpenFiles(ctx, tg, format.OpenOptions{Limits: oldLimits}, table.ReadOptions{Bucket: -1}, []string{tg.Name}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -192,7 +196,7 @@ func pageSeeds(f *testing.F, data []byte) (n int) {
 }
 
 func pageSeed(f *testing.F, page *format.Page, data []byte) int {
-	p, ok := page.Own.(*storedPage)
+	p, ok := page.Own.(*pages.StoredPage)
 	if !ok {
 		return 0
 	}
@@ -201,51 +205,51 @@ func pageSeed(f *testing.F, page *format.Page, data []byte) int {
 		task.Bytes = append(task.Bytes, data[s.Off:s.End()])
 	}
 	above, shape := []byte(nil), uint8(0)
-	if p.col.typ.complex() {
-		c, err := p.open(task, task.Bytes[:p.spans], task.N)
-		if err != nil || len(p.below) == 0 || p.below[0].col.typ.complex() {
+	if p.Col.Typ.Complex() {
+		c, err := p.Open(task, task.Bytes[:p.Spans], task.N)
+		if err != nil || len(p.Below) == 0 || p.Below[0].Col.Typ.Complex() {
 			return 0
 		}
 		shape = fuzzList
-		if p.col.typ == typeStruct {
+		if p.Col.Typ == layout.TypeStruct {
 			shape = fuzzStruct
 		}
-		above, task.Bytes, p = c.raw, task.Bytes[p.spans:], &p.below[0]
+		above, task.Bytes, p = c.Raw, task.Bytes[p.Spans:], &p.Below[0]
 	}
-	c, err := p.open(task, task.Bytes, -1)
+	c, err := p.Open(task, task.Bytes, -1)
 	if err != nil {
 		return 0
 	}
-	_, ids, runs, err := p.pieces(task.Bytes)
-	if err != nil || len(c.raw) > 2000 {
+	_, ids, runs, err := p.Pieces(task.Bytes)
+	if err != nil || len(c.Raw) > 2000 {
 		return 0
 	}
 	var meta []byte
-	if p.coded {
+	if p.Coded {
 		shape |= fuzzCoded
 	}
-	if len(p.meta) > 0 {
-		shape, meta = shape|fuzzMeta, p.meta[0]
+	if len(p.Meta) > 0 {
+		shape, meta = shape|fuzzMeta, p.Meta[0]
 	}
-	if len(c.nulls) > 0 && above == nil {
-		shape, above = shape|fuzzNulls, c.nulls
+	if len(c.Nulls) > 0 && above == nil {
+		shape, above = shape|fuzzNulls, c.Nulls
 	}
 	typ, enc := 0, -1
 	for i, t := range fuzzTypes {
-		if t == p.col.typ {
+		if t == p.Col.Typ {
 			typ = i
 		}
 	}
 	for i, e := range fuzzEncoders {
-		if strings.HasPrefix(p.encoders.String(), e.String()) {
+		if strings.HasPrefix(p.Encoders.String(), e.String()) {
 			enc = i
 		}
 	}
 	if enc < 0 {
 		return 0
 	}
-	raw := c.raw
-	if p.encoders.has(encRLE) && len(runs) > 0 { // runs were spelled out
+	raw := c.Raw
+	if p.Encoders.Has(layout.EncRLE) && len(runs) > 0 { // runs were spelled out
 		runs = nil
 	}
 	f.Add(uint8(enc), uint8(typ), shape, uint16(max(0, page.Entries)), meta, raw, ids, runs, above)

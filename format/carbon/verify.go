@@ -1,7 +1,6 @@
 package carbon
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,12 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/status"
+	"stoa/format/carbon/internal/table"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -29,8 +34,8 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 		v := &verifier{ctx: ctx, tree: tg.Tree, o: o, yield: yield, part: tg.Name}
 		v.o.Tracer = nil
 		var err error
-		if v.opts, err = parseOptions(o.Opts); err == nil {
-			err = v.opts.complete(ctx, tg.Tree, o.Limits)
+		if v.opts, err = table.ParseOptions(o.Opts); err == nil {
+			err = v.opts.Complete(ctx, tg.Tree, o.Limits)
 		}
 		if err == nil {
 			err = v.target(tg)
@@ -46,14 +51,14 @@ type verifier struct {
 	ctx     context.Context
 	tree    store.Tree
 	o       format.OpenOptions
-	opts    readOptions
+	opts    table.ReadOptions
 	yield   func(region.Finding) bool
 	stopped bool
 	part    string
 	column  string
 
-	replaced []string // delete deltas of the table that nothing names any more
-	read     []*part  // data files of the table
+	replaced []string      // delete deltas of the table that nothing names any more
+	read     []*table.Part // data files of the table
 
 	arena vec.Arena // stored bytes
 	spare vec.Arena // decoding
@@ -69,7 +74,7 @@ func (v *verifier) give(f region.Finding) {
 }
 
 func (v *verifier) tell(code string, at fault.Span, path, format string, args ...any) {
-	v.give(region.Finding{Code: code, Severity: severityOf(code), At: at, Path: path, Message: fmt.Sprintf(format, args...), Part: v.part,
+	v.give(region.Finding{Code: code, Severity: layout.SeverityOf(code), At: at, Path: path, Message: fmt.Sprintf(format, args...), Part: v.part,
 		Column: v.column, Rows: [2]int64{-1, -1}, Lost: -1})
 }
 
@@ -83,7 +88,7 @@ func (v *verifier) blame(code string, err error, first, end int64) {
 	case fault.Unsupported, fault.Limit:
 		code = "carbon.unsupported"
 	}
-	f := region.Finding{Code: code, Severity: severityOf(code), At: e.At, Path: e.Path, Message: e.Reason, Part: v.part, Column: v.column, Rows: [2]int64{first, end}, Lost: -1}
+	f := region.Finding{Code: code, Severity: layout.SeverityOf(code), At: e.At, Path: e.Path, Message: e.Reason, Part: v.part, Column: v.column, Rows: [2]int64{first, end}, Lost: -1}
 	if e.Cause != nil {
 		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
 	}
@@ -97,25 +102,25 @@ func (v *verifier) blame(code string, err error, first, end int64) {
 }
 
 func (v *verifier) target(tg format.Target) error {
-	if k, _, err := look(v.ctx, tg); err == nil && k == kindStore && tg.Table == "" {
-		tables, err := storeTables(v.ctx, v.tree, tg.Name)
+	if k, _, err := table.Look(v.ctx, tg); err == nil && k == table.KindStore && tg.Table == "" {
+		tables, err := table.StoreTables(v.ctx, v.tree, tg.Name)
 		for _, t := range tables {
-			v.table(t.dir)
+			v.table(t.Dir)
 		}
 		return err
 	}
-	tg, k, err := resolve(v.ctx, tg, &v.opts)
+	tg, k, err := table.Resolve(v.ctx, tg, &v.opts)
 	if err != nil {
 		return err
 	}
 	switch k {
-	case kindTable:
+	case table.KindTable:
 		v.table(tg.Name)
-	case kindFiles:
+	case table.KindFiles:
 		v.folder(tg)
-	case kindIndex, kindMerged:
+	case table.KindIndex, table.KindMerged:
 		v.index(tg.Name)
-	case kindDict, kindDictMeta, kindSort:
+	case table.KindDict, table.KindDictMeta, table.KindSort:
 		return verifyDictionary(v.ctx, tg, v.o, v.give)
 	default:
 		v.file(tg.Name, nil, nil)
@@ -125,14 +130,14 @@ func (v *verifier) target(tg format.Target) error {
 
 // folder verifies a directory of data files and what their index files say of them.
 func (v *verifier) folder(tg format.Target) {
-	names, err := dataFiles(v.ctx, tg)
+	names, err := table.DataFiles(v.ctx, tg)
 	if err != nil {
 		v.blame("carbon.read", err, -1, -1)
 		return
 	}
-	known := map[string]*indexed{}
+	known := map[string]*datafile.Indexed{}
 	for info, err := range tg.Tree.List(v.ctx, tg.Name) {
-		if err == nil && !info.Dir && (strings.HasSuffix(info.Name, indexExt) || strings.HasSuffix(info.Name, mergedExt)) {
+		if err == nil && !info.Dir && (strings.HasSuffix(info.Name, layout.IndexExt) || strings.HasSuffix(info.Name, layout.MergedExt)) {
 			for k, x := range v.index(info.Name) {
 				known[k] = x
 			}
@@ -144,26 +149,26 @@ func (v *verifier) folder(tg format.Target) {
 }
 
 // index verifies an index file and gives what it says, by data file.
-func (v *verifier) index(name string) map[string]*indexed {
+func (v *verifier) index(name string) map[string]*datafile.Indexed {
 	v.part = name
-	out := map[string]*indexed{}
-	o, err := openObject(v.ctx, v.tree, name, v.o.Limits)
+	out := map[string]*datafile.Indexed{}
+	o, err := layout.OpenObject(v.ctx, v.tree, name, v.o.Limits)
 	if err != nil {
 		v.blame("carbon.read", err, -1, -1)
 		return out
 	}
-	files, err := o.readIndex(v.ctx, strings.HasSuffix(name, mergedExt), nil)
+	files, err := o.ReadIndex(v.ctx, strings.HasSuffix(name, layout.MergedExt), nil)
 	if err != nil {
 		v.blame("carbon.index.damaged", err, -1, -1)
 	}
-	collect(out, files)
+	datafile.Collect(out, files)
 	return out
 }
 
 // table verifies a table's directory.
 func (v *verifier) table(dir string) {
 	v.part = dir
-	t, err := openManaged(v.ctx, v.tree, dir, v.o, v.opts, nil)
+	t, err := table.OpenManaged(v.ctx, v.tree, dir, v.o, v.opts, nil)
 	if err != nil {
 		code := "carbon.status.damaged"
 		var e *fault.Error
@@ -171,29 +176,29 @@ func (v *verifier) table(dir string) {
 			code = "carbon.schema.damaged"
 		}
 		v.blame(code, err, -1, -1)
-		names, _ := filesBelow(v.ctx, v.tree, dir, 8)
+		names, _ := table.FilesBelow(v.ctx, v.tree, dir, 8)
 		for _, n := range names { // as far as they go by themselves
 			v.file(n, nil, nil)
 		}
 		return
 	}
-	counts := func(l load) bool { return l.counts() }
-	if t.dicts != nil && v.o.Depth != format.Quick && slices.ContainsFunc(t.loads, counts) { // without data there need be no dictionaries
-		if err := t.dicts.verify(v.ctx, t.roots, v.give); err != nil {
+	counts := func(l status.Load) bool { return l.Counts() }
+	if t.Dicts != nil && v.o.Depth != format.Quick && slices.ContainsFunc(t.Loads, counts) { // without data there need be no dictionaries
+		if err := verifyDictionaries(t.Dicts, v.ctx, t.Roots, v.give); err != nil {
 			v.blame("carbon.read", err, -1, -1)
 		}
 	}
 	v.replaced, v.read = nil, nil
-	for i := range t.loads {
+	for i := range t.Loads {
 		if v.stopped || v.ctx.Err() != nil {
 			return
 		}
-		if l := &t.loads[i]; t.o.wants(l) {
+		if l := &t.Loads[i]; t.O.Wants(l) {
 			v.segment(t, l)
 		}
 	}
 	v.part, v.column = dir, ""
-	if err := t.untied(v.ctx, v.read); err != nil {
+	if err := t.Untied(v.ctx, v.read); err != nil {
 		v.blame("carbon.read", err, -1, -1)
 	}
 	for _, f := range t.Findings() {
@@ -203,84 +208,76 @@ func (v *verifier) table(dir string) {
 }
 
 // segment verifies a segment of a table.
-func (v *verifier) segment(t *managed, l *load) {
+func (v *verifier) segment(t *table.Managed, l *status.Load) {
 	used := map[string]bool{} // delete deltas that hold
-	v.part = t.path
-	parts, h, err := t.segmentHolding(v.ctx, l)
+	v.part = t.Path
+	parts, h, err := t.SegmentHolding(v.ctx, l)
 	if err != nil {
 		code := "carbon.segment.missing"
-		if e := (*fault.Error)(nil); errors.As(err, &e) && t.updates != "" && e.At.Object == t.updates {
+		if e := (*fault.Error)(nil); errors.As(err, &e) && t.Updates != "" && e.At.Object == t.Updates {
 			code = "carbon.delete.damaged"
 		}
 		v.blame(code, err, -1, -1) // what is there is looked at all the same
 	} else {
 		v.sizes(t, l, h)
-		v.segmentBounds(t, l, parts, h.unknown)
+		v.segmentBounds(t, l, parts, h.Unknown)
 	}
 	newer := map[string]bool{}
 	for _, f := range t.Findings() {
 		v.give(f)
 		newer[f.At.Object] = f.Code == "carbon.delete.unnamed"
 	}
-	t.notes = nil
+	t.Notes = nil
 	for k := range parts {
 		p := &parts[k]
 		v.read = append(v.read, p)
-		v.file(p.name, p.indexed(), t)
+		v.file(p.Name, p.Indexed(), t)
 		v.deletes(t, p, used)
 	}
-	for _, name := range h.deltas {
-		if l.counts() && !used[name] && !newer[name] {
+	for _, name := range h.Deltas {
+		if l.Counts() && !used[name] && !newer[name] {
 			v.replaced = append(v.replaced, name)
 		}
 	}
 }
 
-// indexed is what the index says of a part; nil if there is none.
-func (p *part) indexed() *indexed {
-	if p.blocks == nil {
-		return nil
-	}
-	return &indexed{blocks: p.blocks, columns: p.columns}
-}
-
 // deletes verifies the delete deltas of a part, and notes in used which they are.
-func (v *verifier) deletes(t *managed, p *part, used map[string]bool) {
-	if p.update == nil {
+func (v *verifier) deletes(t *table.Managed, p *table.Part, used map[string]bool) {
+	if p.Update == nil {
 		return
 	}
-	v.part, v.column = p.name, ""
-	if names, err := t.deltaNames(v.ctx, p.update, path.Dir(p.name)); err == nil {
+	v.part, v.column = p.Name, ""
+	if names, err := t.DeltaNames(v.ctx, p.Update, path.Dir(p.Name)); err == nil {
 		for _, n := range names {
 			used[n] = true
 		}
 	}
-	d, err := t.readDeletes(v.ctx, p.update, path.Dir(p.name))
+	d, err := t.ReadDeletes(v.ctx, p.Update, path.Dir(p.Name))
 	if err != nil {
 		v.blame("carbon.delete.damaged", err, -1, -1)
 		return
 	}
-	f, err := t.file(v.ctx, p.name)
+	f, err := t.File(v.ctx, p.Name)
 	if err != nil {
 		return // told already
 	}
 	for k, rows := range d {
 		var have int64
-		if k.blocklet < int64(len(f.footer.blocklet)) {
-			if starts, err := f.pageStarts(v.ctx, int(k.blocklet)); err == nil && k.page < int64(len(starts)-1) {
-				have = starts[k.page+1] - starts[k.page]
+		if k.Blocklet < int64(len(f.Footer.Blocklet)) {
+			if starts, err := f.PageStarts(v.ctx, int(k.Blocklet)); err == nil && k.Page < int64(len(starts)-1) {
+				have = starts[k.Page+1] - starts[k.Page]
 			}
 		}
 		if last := rows[len(rows)-1]; rows[0] < 0 || last >= have {
-			v.tell("carbon.delete.range", fault.Span{Object: t.updates}, p.update.Block, "row %d of page %d of blocklet %d is deleted, the page has %d", last, k.page, k.blocklet, have)
+			v.tell("carbon.delete.range", fault.Span{Object: t.Updates}, p.Update.Block, "row %d of page %d of blocklet %d is deleted, the page has %d", last, k.Page, k.Blocklet, have)
 		}
 	}
 }
 
 // file verifies a data file. known is what an index file says of it, t its table; both may be nil.
-func (v *verifier) file(name string, known *indexed, t *managed) {
+func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) {
 	v.part, v.column = name, ""
-	f, err := openFile(v.ctx, v.tree, name, v.o)
+	f, err := datafile.OpenFile(v.ctx, v.tree, name, v.o)
 	if err != nil {
 		code := "carbon.footer.damaged"
 		var e *fault.Error
@@ -290,105 +287,87 @@ func (v *verifier) file(name string, known *indexed, t *managed) {
 		v.blame(code, err, -1, -1)
 		return
 	}
-	if v.opts.blocklet > 0 {
-		f.widths.learn(int(v.opts.blocklet))
+	if v.opts.Blocklet > 0 {
+		f.Widths.Learn(int(v.opts.Blocklet))
 	}
-	own := &table{tree: v.tree, name: name, opts: v.o, files: map[string]*dataFile{}, zone: v.opts.zone, blocklet: v.opts.blocklet}
-	own.keep(f)
-	own.dates, _ = v.opts.rule()
+	own := &table.Table{Tree: v.tree, Name: name, Opts: v.o, Files: map[string]*datafile.DataFile{}, Zone: v.opts.Zone, Blocklet: v.opts.Blocklet}
+	own.Keep(f)
+	own.Dates, _ = v.opts.Rule()
 	if t != nil {
-		own.dicts = t.dicts
-		if err := t.belongs(f); err != nil {
+		own.Dicts = t.Dicts
+		if err := t.Belongs(f); err != nil {
 			v.blame("carbon.header.damaged", err, -1, -1)
 		}
 	}
-	if err := own.columns(f.roots); err != nil {
+	if err := own.AllColumns(f.Roots); err != nil {
 		v.blame("carbon.unsupported", err, -1, -1)
 		return
 	}
 	v.compare(f, known)
 	at := int64(0)
-	for g := range f.footer.blocklet {
+	for g := range f.Footer.Blocklet {
 		if v.o.Depth == format.Quick {
 			break
 		}
-		if f.stream != nil {
+		if f.Stream != nil {
 			v.rows(own, f, g, at)
 		} else {
 			v.blocklet(own, f, g, at)
 		}
-		at += f.footer.blocklet[g].rows
+		at += f.Footer.Blocklet[g].Rows
 	}
 	v.column = ""
 	v.coverage(name)
 }
 
 // compare holds what an index file says of a data file against its footer.
-func (v *verifier) compare(f *dataFile, known *indexed) {
+func (v *verifier) compare(f *datafile.DataFile, known *datafile.Indexed) {
 	if known == nil {
 		return
 	}
-	bad := func(b *blockIndex, format string, args ...any) {
-		v.tell("carbon.index.disagree", b.at, path.Base(f.at.Object), format, args...)
+	bad := func(b *layout.BlockIndex, format string, args ...any) {
+		v.tell("carbon.index.disagree", b.At, path.Base(f.At.Object), format, args...)
 	}
 	var rows int64
-	for i := range known.blocks {
-		b := &known.blocks[i]
-		rows += b.count()
-		if b.offset != f.footAt && f.stream == nil {
-			bad(b, "the footer is at %d, the index says %d", f.footAt, b.offset)
+	for i := range known.Blocks {
+		b := &known.Blocks[i]
+		rows += b.Count()
+		if b.Offset != f.FootAt && f.Stream == nil {
+			bad(b, "the footer is at %d, the index says %d", f.FootAt, b.Offset)
 		}
-		if b.info == nil || i >= len(f.footer.blocklet) {
+		if b.Info == nil || i >= len(f.Footer.Blocklet) {
 			continue
 		}
-		if b.count() != f.footer.blocklet[i].rows {
-			bad(b, "blocklet %d has %d rows, the index says %d", i, f.footer.blocklet[i].rows, b.count())
+		if b.Count() != f.Footer.Blocklet[i].Rows {
+			bad(b, "blocklet %d has %d rows, the index says %d", i, f.Footer.Blocklet[i].Rows, b.Count())
 		}
-		if b.rows != f.footer.rows && b.rows != b.count() {
-			bad(b, "the file has %d rows, num_rows in the index says %d", f.footer.rows, b.rows)
+		if b.Rows != f.Footer.Rows && b.Rows != b.Count() {
+			bad(b, "the file has %d rows, num_rows in the index says %d", f.Footer.Rows, b.Rows)
 		}
-		if !sameBounds(b.index.minMax, f.footer.index[i].minMax) {
+		if !layout.SameBounds(b.Index.MinMax, f.Footer.Index[i].MinMax) {
 			bad(b, "the least and greatest values of blocklet %d are others than those of the footer", i)
 		}
 	}
-	if rows != f.footer.rows && len(known.blocks) > 0 {
-		bad(&known.blocks[0], "the file has %d rows, the index says %d", f.footer.rows, rows)
+	if rows != f.Footer.Rows && len(known.Blocks) > 0 {
+		bad(&known.Blocks[0], "the file has %d rows, the index says %d", f.Footer.Rows, rows)
 	}
-}
-
-// sameBounds compares bounds; an index may have been told to keep those of some columns only.
-func sameBounds(a, b *minMax) bool {
-	if a == nil || b == nil || len(a.min) != len(b.min) || len(a.max) != len(b.max) {
-		return true
-	}
-	for i := range a.min {
-		if len(a.min[i]) > 0 && !bytes.Equal(a.min[i], b.min[i]) {
-			return false
-		}
-	}
-	for i := range a.max {
-		if len(a.max[i]) > 0 && !bytes.Equal(a.max[i], b.max[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // rows verifies a blocklet of a file of rows, column by column.
-func (v *verifier) rows(t *table, f *dataFile, g int, at int64) {
-	b := &f.stream.blocklets[g]
-	raw, err := f.read(v.ctx, b.data.Off, b.data.Len, fmt.Sprintf("blocklet[%d]", g))
+func (v *verifier) rows(t *table.Table, f *datafile.DataFile, g int, at int64) {
+	b := &f.Stream.Blocklets[g]
+	raw, err := f.Read(v.ctx, b.Data.Off, b.Data.Len, fmt.Sprintf("blocklet[%d]", g))
 	if err != nil {
-		v.blame("carbon.page.damaged", err, at, at+b.rows)
+		v.blame("carbon.page.damaged", err, at, at+b.Rows)
 		return
 	}
-	for i := range t.phys {
-		p := &t.phys[i]
+	for i := range t.Phys {
+		p := &t.Phys[i]
 		if v.column = p.Name; p.Parent >= 0 || v.stopped {
 			continue
 		}
-		if err := t.decodeRows(f, g, p, raw, &v.spare); err != nil {
-			v.blame("carbon.page.damaged", err, at, at+b.rows)
+		if err := t.DecodeRows(f, g, p, raw, &v.spare); err != nil {
+			v.blame("carbon.page.damaged", err, at, at+b.Rows)
 			if errors.Is(err, fault.Corrupt) {
 				return // the others would say the same
 			}
@@ -397,13 +376,13 @@ func (v *verifier) rows(t *table, f *dataFile, g int, at int64) {
 }
 
 // blocklet verifies every page of a blocklet, whose first row is row at of the file.
-func (v *verifier) blocklet(t *table, f *dataFile, g int, at int64) {
-	totals := make([]map[int]int64, len(t.phys)) // entries below a list or struct, by page; nil: it cannot be read
-	for i := range t.phys {
+func (v *verifier) blocklet(t *table.Table, f *datafile.DataFile, g int, at int64) {
+	totals := make([]map[int]int64, len(t.Phys)) // entries below a list or struct, by page; nil: it cannot be read
+	for i := range t.Phys {
 		if v.stopped || v.ctx.Err() != nil {
 			return
 		}
-		p := &t.phys[i]
+		p := &t.Phys[i]
 		v.column = p.Name
 		if p.Parent >= 0 && totals[p.Parent] == nil {
 			continue // its parent is lost, which was told
@@ -418,18 +397,18 @@ func (v *verifier) blocklet(t *table, f *dataFile, g int, at int64) {
 
 // chunk verifies the pages of a column of a blocklet. counts is how many entries each page has, of a child. It gives the sums of
 // the lengths by page.
-func (v *verifier) chunk(t *table, f *dataFile, g int, p *physical, at int64, counts map[int]int64) map[int]int64 {
-	rows := f.footer.blocklet[g].rows
-	col := t.match(f, p.root, p.col)
-	c, err := t.newChunk(v.ctx, f, g, p, col, vec.Range{To: rows})
+func (v *verifier) chunk(t *table.Table, f *datafile.DataFile, g int, p *schema.Physical, at int64, counts map[int]int64) map[int]int64 {
+	rows := f.Footer.Blocklet[g].Rows
+	col := t.Match(f, p.Root, p.Col)
+	c, err := t.NewChunk(v.ctx, f, g, p, col, vec.Range{To: rows})
 	if err != nil {
 		v.blame("carbon.chunk.damaged", err, at, at+rows)
 		return nil
 	}
-	d := &pageDecoder{v: v, c: c, object: &f.object}
+	d := &pageDecoder{v: v, c: c, object: &f.Object}
 	defer d.release()
-	if page, ok := c.Dict(); ok {
-		if err := d.dictionary(page); err != nil {
+	if pg, ok := c.Dict(); ok {
+		if err := d.dictionary(pg); err != nil {
 			code := "carbon.dict.damaged"
 			if errors.Is(err, fs.ErrNotExist) {
 				code = "carbon.dict.missing"
@@ -440,16 +419,16 @@ func (v *verifier) chunk(t *table, f *dataFile, g int, p *physical, at int64, co
 	}
 	sums := map[int]int64{}
 	var whole *pred.Bounds
-	if p.Parent < 0 && p.Has == format.Values && f.version == 3 {
-		whole = col.minMax(f.footer.index[g].minMax, col.chunk)
-		if a, z, yes := col.crossed(f.footer.index[g].minMax, col.chunk); yes {
+	if p.Parent < 0 && p.Has == format.Values && f.Version == 3 {
+		whole = datafile.MinMaxOf(col, f.Footer.Index[g].MinMax, col.Chunk)
+		if a, z, yes := datafile.Crossed(col, f.Footer.Index[g].MinMax, col.Chunk); yes {
 			d.crossed = func() {
-				v.tell("carbon.blocklet.minmax", f.footSpan(), fmt.Sprintf("footer.blocklet_index_list[%d].min_max_index", g), "the least value is %v, and the greatest %v", a, z)
+				v.tell("carbon.blocklet.minmax", f.FootSpan(), fmt.Sprintf("footer.blocklet_index_list[%d].min_max_index", g), "the least value is %v, and the greatest %v", a, z)
 			}
 		}
 	}
 	for {
-		page, err := c.Next(v.ctx)
+		pg, err := c.Next(v.ctx)
 		if err == io.EOF {
 			return sums
 		}
@@ -457,11 +436,11 @@ func (v *verifier) chunk(t *table, f *dataFile, g int, p *physical, at int64, co
 			v.blame("carbon.page.damaged", err, at, at+rows)
 			return nil
 		}
-		n := page.Entries
+		n := pg.Entries
 		if counts != nil {
-			n = counts[page.Ordinal]
+			n = counts[pg.Ordinal]
 		}
-		if !d.page(p, page, n, at, whole, sums) {
+		if !d.page(p, pg, n, at, whole, sums) {
 			return nil
 		}
 	}
@@ -470,8 +449,8 @@ func (v *verifier) chunk(t *table, f *dataFile, g int, p *physical, at int64, co
 // pageDecoder decodes pages as the engine does.
 type pageDecoder struct {
 	v      *verifier
-	c      *chunk
-	object *object
+	c      *datafile.Chunk
+	object *layout.Object
 	dict   *vec.Vector
 
 	crossed func() // tells that the blocklet's bounds are the wrong way round, if there is a value; nil: they are not
@@ -487,12 +466,12 @@ func (d *pageDecoder) release() {
 func (d *pageDecoder) task(p format.Page, n int64) (*format.Task, error) {
 	d.v.arena.Reset()
 	d.v.spare.Reset()
-	t := &format.Task{Page: p, N: n, Dict: d.dict, Scratch: &d.v.spare, Limits: d.object.limits}
+	t := &format.Task{Page: p, N: n, Dict: d.dict, Scratch: &d.v.spare, Limits: d.object.Limits}
 	for _, at := range p.Spans {
-		if at.Len > d.object.limits.Page {
+		if at.Len > d.object.Limits.Page {
 			return nil, fault.Limitf(at, "", "%d bytes are more than a page may have", at.Len)
 		}
-		src, err := d.object.tree.Open(d.v.ctx, at.Object)
+		src, err := d.object.Tree.Open(d.v.ctx, at.Object)
 		if err != nil {
 			return nil, err
 		}
@@ -519,7 +498,7 @@ func (d *pageDecoder) dictionary(p format.Page) error {
 	if err != nil {
 		return err
 	}
-	v, err := vec.New(d.c.phys.Type, memory.DefaultAllocator)
+	v, err := vec.New(d.c.Phys.Type, memory.DefaultAllocator)
 	if err != nil {
 		return err
 	}
@@ -532,20 +511,20 @@ func (d *pageDecoder) dictionary(p format.Page) error {
 }
 
 // page verifies one page; at is the file's row at which the blocklet begins. It reports whether it could be decoded.
-func (d *pageDecoder) page(p *physical, page format.Page, n, at int64, whole *pred.Bounds, sums map[int]int64) bool {
-	first, end := at+page.First, at+page.First+page.Rows
+func (d *pageDecoder) page(p *schema.Physical, pg format.Page, n, at int64, whole *pred.Bounds, sums map[int]int64) bool {
+	first, end := at+pg.First, at+pg.First+pg.Rows
 	dst, err := vec.New(p.Type, memory.DefaultAllocator)
 	if err != nil {
 		d.v.blame("carbon.unsupported", err, first, end)
 		return false
 	}
 	defer dst.Release()
-	t, err := d.task(page, n)
+	t, err := d.task(pg, n)
 	if err == nil {
 		err = d.c.Decode(t, dst)
 	}
 	if err == nil && int64(dst.Len()) != n {
-		d.v.blame("carbon.page.count", fault.Corruptf(page.Spans[0], pagePath(p.Name, page.Ordinal), "%d entries, %d are expected", dst.Len(), n), first, end)
+		d.v.blame("carbon.page.count", fault.Corruptf(pg.Spans[0], page.PagePath(p.Name, pg.Ordinal), "%d entries, %d are expected", dst.Len(), n), first, end)
 		return false
 	}
 	if err != nil {
@@ -554,19 +533,19 @@ func (d *pageDecoder) page(p *physical, page format.Page, n, at int64, whole *pr
 	}
 	if p.Has == format.Lengths {
 		for _, k := range vec.Fixed[int32](dst, 0) {
-			sums[page.Ordinal] += int64(k)
+			sums[pg.Ordinal] += int64(k)
 		}
 		return true
 	}
-	d.bounds(p, page, dst, whole, first, end)
+	d.bounds(p, pg, dst, whole, first, end)
 	return true
 }
 
 // bounds holds the values of a page against what page and blocklet say of them.
-func (d *pageDecoder) bounds(p *physical, page format.Page, dst *vec.Vector, whole *pred.Bounds, first, end int64) {
-	lo, hi, odd, ok := extremes(dst)
+func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector, whole *pred.Bounds, first, end int64) {
+	lo, hi, odd, ok := page.Extremes(dst)
 	if odd >= 0 {
-		d.v.tell("carbon.utf8", page.Spans[0], pagePath(p.Name, page.Ordinal), "the string of row %d is not UTF-8", first+int64(odd))
+		d.v.tell("carbon.utf8", pg.Spans[0], page.PagePath(p.Name, pg.Ordinal), "the string of row %d is not UTF-8", first+int64(odd))
 	}
 	if !ok {
 		return
@@ -575,23 +554,23 @@ func (d *pageDecoder) bounds(p *physical, page format.Page, dst *vec.Vector, who
 		d.crossed()
 		d.crossed = nil
 	}
-	if v := d.c; page.Ordinal < len(v.tree.pages) && p.Parent < 0 && v.tree.pages[page.Ordinal].minMax != nil && v.f.version == 3 {
-		if a, z, yes := v.col.crossed(v.tree.pages[page.Ordinal].minMax, 0); yes {
-			d.v.give(region.Finding{Code: "carbon.page.minmax", Severity: severityOf("carbon.page.minmax"), At: page.Spans[0], Path: pagePath(p.Name, page.Ordinal),
+	if v := d.c; pg.Ordinal < len(v.Tree.Pages) && p.Parent < 0 && v.Tree.Pages[pg.Ordinal].MinMax != nil && v.F.Version == 3 {
+		if a, z, yes := datafile.Crossed(v.Col, v.Tree.Pages[pg.Ordinal].MinMax, 0); yes {
+			d.v.give(region.Finding{Code: "carbon.page.minmax", Severity: layout.SeverityOf("carbon.page.minmax"), At: pg.Spans[0], Path: page.PagePath(p.Name, pg.Ordinal),
 				Message: fmt.Sprintf("the least value is %v, and the greatest %v", a, z), Part: d.v.part, Column: p.Name, Rows: [2]int64{first, end}, Lost: -1})
 		}
 	}
 	for _, x := range []struct {
 		code string
 		b    *pred.Bounds
-	}{{"carbon.page.minmax", page.Bounds}, {"carbon.blocklet.minmax", whole}} {
+	}{{"carbon.page.minmax", pg.Bounds}, {"carbon.blocklet.minmax", whole}} {
 		if x.b == nil || x.b.Min == nil || x.b.Max == nil {
 			continue
 		}
 		below, ok1 := pred.Compare(lo, *x.b.Min)
 		above, ok2 := pred.Compare(hi, *x.b.Max)
 		if ok1 && below < 0 || ok2 && above > 0 {
-			d.v.give(region.Finding{Code: x.code, Severity: severityOf(x.code), At: page.Spans[0], Path: pagePath(p.Name, page.Ordinal),
+			d.v.give(region.Finding{Code: x.code, Severity: layout.SeverityOf(x.code), At: pg.Spans[0], Path: page.PagePath(p.Name, pg.Ordinal),
 				Message: fmt.Sprintf("values from %v to %v, the bounds are %v and %v", lo, hi, *x.b.Min, *x.b.Max), Part: d.v.part, Column: p.Name, Rows: [2]int64{first, end}, Lost: -1})
 		}
 	}

@@ -7,22 +7,27 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/format"
+	"stoa/format/carbon/internal/change"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/table"
 	"stoa/internal/scan"
 	"stoa/store"
 )
 
 // TestDictionaryProperties has a table's properties say which columns get a local dictionary.
 func TestDictionaryProperties(t *testing.T) {
-	name := &column{columnSchema: &columnSchema{name: "name", typ: typeString}}
-	inside := &column{columnSchema: &columnSchema{name: "s.x", typ: typeString}, parent: &column{columnSchema: &columnSchema{name: "s", typ: typeStruct}}}
+	name := &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "name", Typ: layout.TypeString}}
+	inside := &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "s.x", Typ: layout.TypeString}, Parent: &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "s", Typ: layout.TypeStruct}}}
 	for _, c := range []struct {
 		include, exclude string
 		name, inside     bool
 	}{{"", "", true, true}, {"NAME,", "", true, false}, {"s", "", false, true}, {"", " name", false, true}, {"name,s", "s", true, false}} {
-		s := &tableSchema{properties: map[string]string{"local_dictionary_include": c.include, "local_dictionary_exclude": c.exclude}}
-		o, err := s.options(nil)
-		if err != nil || o.codes(name) != c.name || o.codes(inside) != c.inside {
-			t.Errorf("%+v: %v, %v, %v", c, o.codes(name), o.codes(inside), err)
+		s := &layout.TableSchema{Properties: map[string]string{"local_dictionary_include": c.include, "local_dictionary_exclude": c.exclude}}
+		o, err := change.OptionsOf(s, nil)
+		if err != nil || o.Codes(name) != c.name || o.Codes(inside) != c.inside {
+			t.Errorf("%+v: %v, %v, %v", c, o.Codes(name), o.Codes(inside), err)
 		}
 	}
 }
@@ -31,7 +36,7 @@ func TestDictionaryProperties(t *testing.T) {
 func TestBuckets(t *testing.T) {
 	rows := 0
 	for bucket := range 4 {
-		r, err := open(t.Context(), format.Target{Tree: store.Local{}, Name: "../../corpus/carbon/2.3.0/managed/managed_bucket"}, format.OpenOptions{Opts: map[string]string{"bucket": strconv.Itoa(bucket)}})
+		r, err := table.Open(t.Context(), format.Target{Tree: store.Local{}, Name: "../../corpus/carbon/2.3.0/managed/managed_bucket"}, format.OpenOptions{Opts: map[string]string{"bucket": strconv.Itoa(bucket)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,9 +47,9 @@ func TestBuckets(t *testing.T) {
 			}
 			names := b.Column(0).(*array.String)
 			for i := range names.Len() {
-				h := int32(hashSeed)
+				h := int32(page.HashSeed)
 				if names.IsValid(i) {
-					h = murmurText([]byte(names.Value(i)))
+					h = page.MurmurText([]byte(names.Value(i)))
 				}
 				if got := int(h%4+4) % 4; got != bucket {
 					t.Errorf("%q: bucket %d, Spark has it in %d", names.Value(i), got, bucket)
@@ -60,10 +65,10 @@ func TestBuckets(t *testing.T) {
 
 // TestSparkHash holds the hash of buckets against values that Spark's hash function gives.
 func TestSparkHash(t *testing.T) {
-	if got := murmurInt(42); got != 29417773 { // hash(42)
+	if got := page.MurmurInt(42); got != 29417773 { // hash(42)
 		t.Error(got)
 	}
-	if got := murmurText([]byte("Spark")); got != 228093765 { // hash('Spark')
+	if got := page.MurmurText([]byte("Spark")); got != 228093765 { // hash('Spark')
 		t.Error(got)
 	}
 }

@@ -21,6 +21,12 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/carbon/internal/change"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/dict"
+	"stoa/format/carbon/internal/layout"
+	schemas "stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/status"
 	"stoa/internal/codec"
 	"stoa/store"
 	"stoa/wire"
@@ -30,7 +36,7 @@ import (
 // and must become the same dictionaries, pages, indexes and keys as CarbonData 1.0.0 made of them.
 
 // oldRows reads rows of texts; lists and structs have their parts parted by $.
-func oldRows(t testing.TB, name string, schema *tableSchema) arrow.RecordBatch {
+func oldRows(t testing.TB, name string, schema *layout.TableSchema) arrow.RecordBatch {
 	t.Helper()
 	f, err := os.Open(name)
 	if err != nil {
@@ -41,13 +47,13 @@ func oldRows(t testing.TB, name string, schema *tableSchema) arrow.RecordBatch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots, _, err := columnTree(schema.stored(), fault.Span{}, "")
+	roots, _, err := schemas.ColumnTree(schema.Stored(), fault.Span{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var fields []arrow.Field
 	for _, r := range roots {
-		fields = append(fields, arrow.Field{Name: r.name, Type: textsOf(r), Nullable: true})
+		fields = append(fields, arrow.Field{Name: r.Name, Type: textsOf(r), Nullable: true})
 	}
 	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema(fields, nil))
 	defer b.Release()
@@ -59,20 +65,20 @@ func oldRows(t testing.TB, name string, schema *tableSchema) arrow.RecordBatch {
 			t.Fatal(err)
 		}
 		for i, r := range roots {
-			appendParts(b.Field(i), row[r.name])
+			appendParts(b.Field(i), row[r.Name])
 		}
 	}
 }
 
 // textsOf is a column's type with texts for values.
-func textsOf(c *column) arrow.DataType {
-	switch c.typ {
-	case typeArray:
-		return arrow.ListOf(textsOf(c.kids[0]))
-	case typeStruct:
+func textsOf(c *schemas.Column) arrow.DataType {
+	switch c.Typ {
+	case layout.TypeArray:
+		return arrow.ListOf(textsOf(c.Kids[0]))
+	case layout.TypeStruct:
 		var fields []arrow.Field
-		for _, k := range c.kids {
-			fields = append(fields, arrow.Field{Name: k.leafName(), Type: textsOf(k), Nullable: true})
+		for _, k := range c.Kids {
+			fields = append(fields, arrow.Field{Name: k.LeafName(), Type: textsOf(k), Nullable: true})
 		}
 		return arrow.StructOf(fields...)
 	}
@@ -101,7 +107,7 @@ func appendParts(b array.Builder, s *string) {
 }
 
 // loadAgain makes a table with the schema of another and loads rows into it.
-func loadAgain(t testing.TB, real string, version int, opts map[string]string, way DictionaryWay, loads ...arrow.RecordBatch) string {
+func loadAgain(t testing.TB, real string, version int, opts map[string]string, way change.DictionaryWay, loads ...arrow.RecordBatch) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "again")
 	if err := os.MkdirAll(filepath.Join(dir, "Metadata"), 0o777); err != nil {
@@ -111,7 +117,7 @@ func loadAgain(t testing.TB, real string, version int, opts map[string]string, w
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "Metadata", "schema"), schema, 0o666), os.WriteFile(statusPath(dir), []byte("[]"), 0o666)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "Metadata", "schema"), schema, 0o666), os.WriteFile(status.StatusPath(dir), []byte("[]"), 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]string{"version": fmt.Sprint(version)}
@@ -122,7 +128,7 @@ func loadAgain(t testing.TB, real string, version int, opts map[string]string, w
 		way.Rows = func() iter.Seq2[arrow.RecordBatch, error] {
 			return func(yield func(arrow.RecordBatch, error) bool) { yield(rows, nil) }
 		}
-		l, err := BeginLoad(t.Context(), dir, rows.Schema(), LoadOptions{Opts: all, Dictionary: way})
+		l, err := change.BeginLoad(t.Context(), dir, rows.Schema(), change.LoadOptions{Opts: all, Dictionary: way})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,24 +143,24 @@ func loadAgain(t testing.TB, real string, version int, opts map[string]string, w
 }
 
 // oldPageText is all of a page, its bytes decompressed.
-func oldPageText(t testing.TB, f *dataFile, g int, col *column) string {
+func oldPageText(t testing.TB, f *datafile.DataFile, g int, col *schemas.Column) string {
 	t.Helper()
-	c, err := f.readChunk(t.Context(), g, col)
+	c, err := f.ReadChunk(t.Context(), g, col)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &c.pages[0]
-	at := [3]int64{p.dataAt, p.rowidAt, p.rleAt}
-	if f.version == 2 {
-		at[0] = c.at.End()
-		at[1] = at[0] + int64(p.dataLen)
-		at[2] = at[1] + int64(p.rowidLen)
+	p := &c.Pages[0]
+	at := [3]int64{p.DataAt, p.RowidAt, p.RleAt}
+	if f.Version == 2 {
+		at[0] = c.At.End()
+		at[1] = at[0] + int64(p.DataLen)
+		at[2] = at[1] + int64(p.RowidLen)
 	}
 	piece := func(i int, n int32) []byte {
 		if n == 0 {
 			return nil
 		}
-		b, err := f.read(t.Context(), at[i], int64(n), "")
+		b, err := f.Read(t.Context(), at[i], int64(n), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,48 +174,48 @@ func oldPageText(t testing.TB, f *dataFile, g int, col *column) string {
 		return raw
 	}
 	var nulls []byte
-	if p.presence != nil {
-		if nulls = p.presence.bits; f.version == 2 {
+	if p.Presence != nil {
+		if nulls = p.Presence.Bits; f.Version == 2 {
 			nulls = bare(nulls)
 		}
 	}
-	return fmt.Sprintf("encoders %s sort %d\nrowids %x\nruns %x\nnulls %x\nmeta %x\ndata %x", p.encoders, p.sort, piece(1, p.rowidLen), piece(2, p.rleLen), nulls, p.meta, bare(piece(0, p.dataLen)))
+	return fmt.Sprintf("encoders %s sort %d\nrowids %x\nruns %x\nnulls %x\nmeta %x\ndata %x", p.Encoders, p.Sort, piece(1, p.RowidLen), piece(2, p.RleLen), nulls, p.Meta, bare(piece(0, p.DataLen)))
 }
 
-func indexText(x *blockletIndex) string {
-	return fmt.Sprintf("min %x\nmax %x\nstart %x\nend %x", x.minMax.min, x.minMax.max, x.start, x.end)
+func indexText(x *layout.BlockletIndex) string {
+	return fmt.Sprintf("min %x\nmax %x\nstart %x\nend %x", x.MinMax.Min, x.MinMax.Max, x.Start, x.End)
 }
 
 // compareOld compares two data files and gives how many pages there are and how many are equal.
 func compareOld(t *testing.T, real, ours string) (pages, equal int) {
 	t.Helper()
-	a, err := openFile(t.Context(), store.Local{}, real, format.OpenOptions{})
+	a, err := datafile.OpenFile(t.Context(), store.Local{}, real, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := openFile(t.Context(), store.Local{}, ours, format.OpenOptions{})
+	b, err := datafile.OpenFile(t.Context(), store.Local{}, ours, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if x, y := columnsText(a), columnsText(b); x != y {
 		t.Errorf("the columns differ:\n%s\n%s", x, y)
 	}
-	if x, y := fmt.Sprint(a.footer.version, a.footer.rows, a.footer.segment), fmt.Sprint(b.footer.version, b.footer.rows, b.footer.segment); x != y {
+	if x, y := fmt.Sprint(a.Footer.Version, a.Footer.Rows, a.Footer.Segment), fmt.Sprint(b.Footer.Version, b.Footer.Rows, b.Footer.Segment); x != y {
 		t.Errorf("version, rows, segment_info %s, the real writer: %s", y, x)
 	}
-	if len(a.footer.blocklet) != len(b.footer.blocklet) {
-		t.Fatalf("%d blocklets, the real writer makes %d", len(b.footer.blocklet), len(a.footer.blocklet))
+	if len(a.Footer.Blocklet) != len(b.Footer.Blocklet) {
+		t.Fatalf("%d blocklets, the real writer makes %d", len(b.Footer.Blocklet), len(a.Footer.Blocklet))
 	}
-	for g := range a.footer.blocklet {
-		if x, y := indexText(&a.footer.index[g]), indexText(&b.footer.index[g]); x != y {
+	for g := range a.Footer.Blocklet {
+		if x, y := indexText(&a.Footer.Index[g]), indexText(&b.Footer.Index[g]); x != y {
 			t.Errorf("blocklet %d: %s", g, unlike(y, x))
 		}
-		for i, col := range a.columns {
+		for i, col := range a.Columns {
 			pages++
-			if x, y := oldPageText(t, a, g, col), oldPageText(t, b, g, b.columns[i]); x == y {
+			if x, y := oldPageText(t, a, g, col), oldPageText(t, b, g, b.Columns[i]); x == y {
 				equal++
 			} else {
-				t.Errorf("%s: blocklet %d: %s", col.name, g, unlike(y, x))
+				t.Errorf("%s: blocklet %d: %s", col.Name, g, unlike(y, x))
 			}
 		}
 	}
@@ -238,7 +244,7 @@ func sameFiles(t *testing.T, real, ours string, wanted func(name string) bool) (
 }
 
 func isDictionary(name string) bool {
-	return slices.Contains([]string{dictExt, dictMetaExt, sortExt}, filepath.Ext(name))
+	return slices.Contains([]string{dict.DictExt, dict.DictMetaExt, dict.SortExt}, filepath.Ext(name))
 }
 
 // TestOldPagesOfTheRealWriter loads the rows of every table of formats 1 and 2 of the corpus anew and compares dictionaries, pages and
@@ -257,7 +263,7 @@ func TestOldPagesOfTheRealWriter(t *testing.T) {
 				if err != nil || len(real) != 1 {
 					t.Fatal(real, err)
 				}
-				schema, err := readTableSchema(real[0])
+				schema, err := change.ReadTableSchema(real[0])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -271,7 +277,7 @@ func TestOldPagesOfTheRealWriter(t *testing.T) {
 				for i := range segments {
 					loads = append(loads, rows.NewSlice(int64(i)*each, int64(i+1)*each))
 				}
-				ours := loadAgain(t, real[0], version, opts, DictionaryWay{}, loads...)
+				ours := loadAgain(t, real[0], version, opts, change.DictionaryWay{}, loads...)
 				dicts += sameFiles(t, filepath.Join(real[0], "Metadata"), filepath.Join(ours, "Metadata"), isDictionary)
 				for i, s := range segments {
 					p, q := compareSegments(t, s, filepath.Join(ours, "Fact", "Part0", fmt.Sprint("Segment_", i)))
@@ -291,7 +297,7 @@ func compareSegments(t *testing.T, real, ours string) (pages, equal int) {
 	t.Helper()
 	var files [2][]string
 	for i, d := range []string{real, ours} {
-		for _, ext := range []string{dataExt, indexExt} {
+		for _, ext := range []string{layout.DataExt, layout.IndexExt} {
 			names, err := filepath.Glob(filepath.Join(d, "*"+ext))
 			if err != nil || len(names) != 1 {
 				t.Fatal(d, names, err)
@@ -299,30 +305,30 @@ func compareSegments(t *testing.T, real, ours string) (pages, equal int) {
 			files[i] = append(files[i], names[0])
 		}
 	}
-	var index [2]indexFile
+	var index [2]layout.IndexFile
 	for i := range index {
 		b, err := os.ReadFile(files[i][1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		index[i] = parseIndex(wire.NewCursor(b, fault.Span{Object: files[i][1]}, ""))
+		index[i] = layout.ParseIndex(wire.NewCursor(b, fault.Span{Object: files[i][1]}, ""))
 	}
-	if x, y := fmt.Sprintf("%+v", index[0].header), fmt.Sprintf("%+v", index[1].header); x != y {
+	if x, y := fmt.Sprintf("%+v", index[0].Header), fmt.Sprintf("%+v", index[1].Header); x != y {
 		t.Errorf("index header %s\nthe real one: %s", y, x)
 	}
-	if len(index[0].blocks) != 1 || len(index[1].blocks) != 1 || indexText(&index[0].blocks[0].index) != indexText(&index[1].blocks[0].index) || index[0].blocks[0].rows != index[1].blocks[0].rows {
-		t.Errorf("index: %+v, the real one: %+v", index[1].blocks, index[0].blocks)
+	if len(index[0].Blocks) != 1 || len(index[1].Blocks) != 1 || indexText(&index[0].Blocks[0].Index) != indexText(&index[1].Blocks[0].Index) || index[0].Blocks[0].Rows != index[1].Blocks[0].Rows {
+		t.Errorf("index: %+v, the real one: %+v", index[1].Blocks, index[0].Blocks)
 	}
 	return compareOld(t, files[0][0], files[1][0])
 }
 
 func TestOldTime(t *testing.T) {
 	for _, ms := range []int64{0, 1795298710763, 1480000000009} {
-		if got, ok := millis(oldTime(ms)); !ok || got != ms {
-			t.Errorf("%d is written %s and read %d", ms, oldTime(ms), got)
+		if got, ok := status.Millis(change.OldTime(ms)); !ok || got != ms {
+			t.Errorf("%d is written %s and read %d", ms, change.OldTime(ms), got)
 		}
 	}
-	if s := oldTime(1480000000000); s != "24-11-2016 15:06:40:000" { // as the corpus has it
+	if s := change.OldTime(1480000000000); s != "24-11-2016 15:06:40:000" { // as the corpus has it
 		t.Error(s)
 	}
 }

@@ -16,6 +16,10 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/carbon/internal/change"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/table"
 	"stoa/internal/codec"
 	"stoa/internal/scan"
 	"stoa/internal/thrift"
@@ -52,7 +56,7 @@ func writeOptionsOf(sdk map[string]string) map[string]string {
 // scanOf opens a place and gives its rows.
 func scanOf(t testing.TB, name string) (*arrow.Schema, iter.Seq2[arrow.RecordBatch, error]) {
 	t.Helper()
-	r, err := open(t.Context(), format.Target{Tree: store.Local{}, Name: name}, format.OpenOptions{})
+	r, err := table.Open(t.Context(), format.Target{Tree: store.Local{}, Name: name}, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +68,7 @@ func scanOf(t testing.TB, name string) (*arrow.Schema, iter.Seq2[arrow.RecordBat
 // writeDir writes rows into a new directory and gives its data files, in order.
 func writeDir(t testing.TB, dir string, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error], opts map[string]string) (files []string) {
 	t.Helper()
-	w, err := create(t.Context(), store.Local{}.Sink(dir, nil), sc, format.WriteOptions{Rows: -1, Dir: true, Opts: opts})
+	w, err := change.Create(t.Context(), store.Local{}.Sink(dir, nil), sc, format.WriteOptions{Rows: -1, Dir: true, Opts: opts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,51 +93,51 @@ func writeDir(t testing.TB, dir string, sc *arrow.Schema, rows iter.Seq2[arrow.R
 }
 
 // pageText is all that matters of a page, its bytes decompressed.
-func pageText(t testing.TB, f *dataFile, c *chunkAt, i int) string {
+func pageText(t testing.TB, f *datafile.DataFile, c *datafile.ChunkAt, i int) string {
 	t.Helper()
-	p := &c.pages[i]
-	at := c.pageSpan(i)
-	b, err := f.read(t.Context(), at.Off, at.Len, "")
+	p := &c.Pages[i]
+	at := c.PageSpan(i)
+	b, err := f.Read(t.Context(), at.Off, at.Len, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	room := func(n int) []byte { return make([]byte, n) }
-	data, err := codec.Expand(p.codec, b[:p.dataLen], 1<<30, room)
+	data, err := codec.Expand(p.Codec, b[:p.DataLen], 1<<30, room)
 	if err != nil {
 		t.Fatal(err)
 	}
-	nulls, err := codec.Expand(p.codec, p.presence.bits, 1<<30, room)
+	nulls, err := codec.Expand(p.Codec, p.Presence.Bits, 1<<30, room)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rest := b[p.dataLen:]
-	return fmt.Sprintf("%s encoders %s sort %d rowids %x\nruns %x\nnulls %x\nmeta %q min %q max %q written %v raw %d\ndata %x", p.codec, p.encoders, p.sort,
-		rest[:p.rowidLen], rest[p.rowidLen:], nulls, nameless(p.meta), p.minMax.min, p.minMax.max, p.minMax.written, p.raw, data)
+	rest := b[p.DataLen:]
+	return fmt.Sprintf("%s encoders %s sort %d rowids %x\nruns %x\nnulls %x\nmeta %q min %q max %q written %v raw %d\ndata %x", p.Codec, p.Encoders, p.Sort,
+		rest[:p.RowidLen], rest[p.RowidLen:], nulls, nameless(p.Meta), p.MinMax.Min, p.MinMax.Max, p.MinMax.Written, p.Raw, data)
 }
 
-func dictionaryText(t testing.TB, c *chunkAt) string {
-	if c.dict == nil {
+func dictionaryText(t testing.TB, c *datafile.ChunkAt) string {
+	if c.Dict == nil {
 		return ""
 	}
 	room := func(n int) []byte { return make([]byte, n) }
-	data, err := codec.Expand(c.pages[0].codec, c.dict.data, 1<<30, room)
+	data, err := codec.Expand(c.Pages[0].Codec, c.Dict.Data, 1<<30, room)
 	if err != nil {
 		t.Fatal(err)
 	}
-	used, err := codec.Expand(c.pages[0].codec, c.dict.used, 1<<30, room)
+	used, err := codec.Expand(c.Pages[0].Codec, c.Dict.Used, 1<<30, room)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("dictionary %s %q used %x data %x", c.dict.encoders, nameless(c.dict.meta), used, data)
+	return fmt.Sprintf("dictionary %s %q used %x data %x", c.Dict.Encoders, nameless(c.Dict.Meta), used, data)
 }
 
 // columnsText is all that matters of the columns: what is in lists and structs has names of its own.
-func columnsText(f *dataFile) string {
+func columnsText(f *datafile.DataFile) string {
 	out := ""
-	for _, c := range f.columns {
-		s := *c.columnSchema
-		if c.parent != nil {
-			s.name, s.id = "", ""
+	for _, c := range f.Columns {
+		s := *c.ColumnSchema
+		if c.Parent != nil {
+			s.Name, s.Id = "", ""
 		}
 		out += fmt.Sprintf("%+v\n", s)
 	}
@@ -151,11 +155,11 @@ func nameless(meta [][]byte) (out [][]byte) {
 // comparePages compares two data files column by column, page by page. It gives how many pages are equal, and tells each that is not.
 func comparePages(t testing.TB, real, ours string, other map[string]bool) (pages, equal int) {
 	t.Helper()
-	a, err := openFile(t.Context(), store.Local{}, real, format.OpenOptions{})
+	a, err := datafile.OpenFile(t.Context(), store.Local{}, real, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := openFile(t.Context(), store.Local{}, ours, format.OpenOptions{})
+	b, err := datafile.OpenFile(t.Context(), store.Local{}, ours, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,41 +167,41 @@ func comparePages(t testing.TB, real, ours string, other map[string]bool) (pages
 		t.Errorf("the columns differ:\n%s\n%s", x, y)
 		return
 	}
-	if x, y := len(a.footer.blocklet), len(b.footer.blocklet); x != y {
+	if x, y := len(a.Footer.Blocklet), len(b.Footer.Blocklet); x != y {
 		t.Errorf("%d blocklets, the real writer makes %d", y, x)
 		return
 	}
-	for g := range a.footer.blocklet {
-		if x, y := a.footer.blocklet[g].inPage, b.footer.blocklet[g].inPage; !slices.Equal(x, y) {
+	for g := range a.Footer.Blocklet {
+		if x, y := a.Footer.Blocklet[g].InPage, b.Footer.Blocklet[g].InPage; !slices.Equal(x, y) {
 			t.Errorf("blocklet %d: pages %v, the real writer makes %v", g, y, x)
 			continue
 		}
-		for i, col := range a.columns {
-			x, err := a.readChunk(t.Context(), g, col)
+		for i, col := range a.Columns {
+			x, err := a.ReadChunk(t.Context(), g, col)
 			if err != nil {
 				t.Fatal(err)
 			}
-			y, err := b.readChunk(t.Context(), g, b.columns[i])
+			y, err := b.ReadChunk(t.Context(), g, b.Columns[i])
 			if err != nil {
 				t.Fatal(err)
 			}
 			same := dictionaryText(t, x) == dictionaryText(t, y)
-			if !same && !other[col.name] {
-				t.Errorf("%s: blocklet %d: %.300s\nthe real writer: %.300s", col.name, g, dictionaryText(t, y), dictionaryText(t, x))
+			if !same && !other[col.Name] {
+				t.Errorf("%s: blocklet %d: %.300s\nthe real writer: %.300s", col.Name, g, dictionaryText(t, y), dictionaryText(t, x))
 			}
-			for k := range x.pages {
+			for k := range x.Pages {
 				pages++
 				p, q := pageText(t, a, x, k), pageText(t, b, y, k)
 				if p == q && same {
 					equal++
-				} else if !other[col.name] {
-					t.Errorf("%s: blocklet %d, page %d: %s", col.name, g, k, unlike(q, p))
+				} else if !other[col.Name] {
+					t.Errorf("%s: blocklet %d, page %d: %s", col.Name, g, k, unlike(q, p))
 				}
 			}
-			lo, hi, ok := a.footer.index[g].minMax.at(col.chunk)
-			lo2, hi2, ok2 := b.footer.index[g].minMax.at(col.chunk)
-			if !(bytes.Equal(lo, lo2) && bytes.Equal(hi, hi2) && ok == ok2) && !other[col.name] && col.parent == nil && !col.typ.complex() {
-				t.Errorf("%s: blocklet %d: bounds %q %q %v, the real writer: %q %q %v", col.name, g, lo2, hi2, ok2, lo, hi, ok)
+			lo, hi, ok := a.Footer.Index[g].MinMax.At(col.Chunk)
+			lo2, hi2, ok2 := b.Footer.Index[g].MinMax.At(col.Chunk)
+			if !(bytes.Equal(lo, lo2) && bytes.Equal(hi, hi2) && ok == ok2) && !other[col.Name] && col.Parent == nil && !col.Typ.Complex() {
+				t.Errorf("%s: blocklet %d: bounds %q %q %v, the real writer: %q %q %v", col.Name, g, lo2, hi2, ok2, lo, hi, ok)
 			}
 		}
 	}
@@ -281,7 +285,7 @@ func TestStructuresAgain(t *testing.T) {
 		if c.Err() != nil {
 			t.Fatal(c.Err())
 		}
-		if b := thriftBytes(put); !bytes.Equal(b, old) {
+		if b := layout.ThriftBytes(put); !bytes.Equal(b, old) {
 			t.Errorf("%s: %d bytes became %d others\n%.300x\n%.300x", name, len(old), len(b), old, b)
 		}
 	}
@@ -296,18 +300,18 @@ func TestStructuresAgain(t *testing.T) {
 		}
 		switch {
 		case strings.HasSuffix(name, ".carbondata"):
-			f, err := openFile(t.Context(), store.Local{}, name, format.OpenOptions{})
+			f, err := datafile.OpenFile(t.Context(), store.Local{}, name, format.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			again(name, b[:f.headLen], func(r *thrift.Reader) { f.header = parseHeader(r, "") }, func(w *thrift.Writer) { f.header.put(w) })
-			again(name, b[f.footAt:len(b)-8], func(r *thrift.Reader) { f.footer = parseFooter3(r, "") }, func(w *thrift.Writer) { f.footer.put(w) })
+			again(name, b[:f.HeadLen], func(r *thrift.Reader) { f.Header = layout.ParseHeader(r, "") }, func(w *thrift.Writer) { f.Header.Put(w) })
+			again(name, b[f.FootAt:len(b)-8], func(r *thrift.Reader) { f.Footer = layout.ParseFooter3(r, "") }, func(w *thrift.Writer) { f.Footer.Put(w) })
 			headers, footers = headers+1, footers+1
 		case strings.HasSuffix(name, ".carbonindex"):
-			var x indexFile
+			var x layout.IndexFile
 			c := wire.NewCursor(b, fault.Span{Object: name}, "")
-			x = parseIndex(c)
-			again(name, b, func(*thrift.Reader) {}, func(w *thrift.Writer) { x.put(w) })
+			x = layout.ParseIndex(c)
+			again(name, b, func(*thrift.Reader) {}, func(w *thrift.Writer) { x.Put(w) })
 			indexes++
 		}
 		return nil

@@ -2,6 +2,9 @@ package carbon
 
 import (
 	"fmt"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
 	"testing"
 )
 
@@ -14,11 +17,11 @@ func FuzzTexts(f *testing.F) {
 		f.Add(s, uint8(2))
 	}
 	f.Fuzz(func(t *testing.T, s string, scale uint8) {
-		for _, typ := range []dataType{typeInt, typeShort, typeDate, typeTimestamp, typeDecimal} {
-			c := &column{columnSchema: &columnSchema{typ: typ, precision: 38, scale: int32(scale % 39)}}
-			got, err := constantOf(c, s)
-			want, slow := slowConstant(c, s)
-			if err != nil && slow != nil || typ == typeDate && slow == nil && (want.i < minDate || want.i > maxDate) && err != nil {
+		for _, typ := range []layout.DataType{layout.TypeInt, layout.TypeShort, layout.TypeDate, layout.TypeTimestamp, layout.TypeDecimal} {
+			c := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: typ, Precision: 38, Scale: int32(scale % 39)}}
+			got, err := page.ConstantOf(c, s)
+			want, slow := page.SlowConstant(c, s)
+			if err != nil && slow != nil || typ == layout.TypeDate && slow == nil && (want.I < page.MinDate || want.I > page.MaxDate) && err != nil {
 				continue
 			}
 			if (err == nil) != (slow == nil) || fmt.Sprint(got) != fmt.Sprint(want) {

@@ -1,0 +1,103 @@
+package change
+
+import (
+	"context"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/status"
+	"stoa/store"
+)
+
+// sinkPlace puts files into a sink.
+type sinkPlace struct{ store.Sink }
+
+func (s sinkPlace) CreateFile(ctx context.Context, name string) (io.WriteCloser, error) {
+	return s.Create(ctx, name)
+}
+
+// outTable writes rows as a data file, or as a directory of data files with an index, like CarbonData's SDK. It is a
+// format.Writer.
+type outTable struct {
+	sink store.Sink
+	task *datafile.TaskWriter
+	sort *datafile.Sorter // nil: rows stay in their order
+	cols []int            // field of each root of the plan
+	rows int64
+}
+
+// Create begins a table of format 3.
+func Create(_ context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOptions) (format.Writer, error) {
+	o, err := parseWriteOptions(wo.Opts)
+	if err != nil {
+		return nil, err
+	}
+	list, err := schema.PlanColumns(sc, &o)
+	if err != nil {
+		return nil, err
+	}
+	stamp := int64(0) // a file of its own is the same bytes for the same rows; the names in a directory want the time
+	if wo.Dir {
+		stamp = status.Now()
+	}
+	p, err := datafile.NewPlan(list, &o, stamp)
+	if err != nil {
+		return nil, err
+	}
+	w := &outTable{sink: s, task: datafile.NewTask(p, sinkPlace{s}, !wo.Dir)}
+	for _, r := range p.Roots {
+		w.cols = append(w.cols, int(r.Ordinal))
+	}
+	if len(o.SortColumns) > 0 {
+		if w.sort, err = datafile.NewSorter(s, sc, o.SortColumns, p.Roots, o.Memory); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+func (w *outTable) Write(ctx context.Context, b arrow.RecordBatch) error {
+	if w.sort != nil {
+		return w.sort.Add(ctx, b)
+	}
+	return w.append(ctx, b, 0, int(b.NumRows()))
+}
+
+// append puts rows from…to of a batch into pages.
+func (w *outTable) append(ctx context.Context, b arrow.RecordBatch, from, to int) error {
+	before := w.rows
+	w.rows += int64(to - from)
+	return datafile.Located(w.task.Add(ctx, b, w.cols, from, to), before-int64(from))
+}
+
+func (w *outTable) Close(ctx context.Context) (format.Summary, error) {
+	if w.sort != nil {
+		err := w.sort.Each(ctx, func(b arrow.RecordBatch) error { return w.append(ctx, b, 0, int(b.NumRows())) })
+		if err != nil {
+			return format.Summary{}, err
+		}
+	}
+	if err := w.task.Close(ctx); err != nil {
+		return format.Summary{}, err
+	}
+	if err := w.sink.Commit(ctx); err != nil {
+		return format.Summary{}, err
+	}
+	sum := format.Summary{Rows: w.rows, Bytes: w.task.Bytes}
+	if !w.task.Single {
+		sum.Files = w.task.Names
+	}
+	return sum, nil
+}
+
+func (w *outTable) Abort(ctx context.Context) error {
+	w.task.Abandon()
+	if w.sort != nil {
+		w.sort.Close()
+	}
+	return w.sink.Abort(ctx)
+}

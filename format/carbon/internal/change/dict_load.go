@@ -1,0 +1,566 @@
+package change
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/dict"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
+)
+
+// DictionaryWay is how the values of columns with a global dictionary get their codes in a load. The zero value is single-pass.
+type DictionaryWay struct {
+	kind string // "" is single-pass
+	path string
+
+	// Rows are the rows of the load, once more: two-pass reads all of them for their values before it is loaded, and so does
+	// predefined for columns without a file.
+	Rows func() iter.Seq2[arrow.RecordBatch, error]
+}
+
+// Kinds of ways. A load with the last two refuses values that are not in the dictionary.
+const (
+	twoPass    = "two-pass"
+	singlePass = "single-pass"
+	predefined = "predefined"
+	allValues  = "all"
+)
+
+// ParseDictionaryWay reads two-pass, single-pass, predefined:DIR or all:FILE.
+func ParseDictionaryWay(s string) (w DictionaryWay, err error) {
+	kind, path, has := strings.Cut(s, ":")
+	wants := kind == predefined || kind == allValues
+	if !slices.Contains([]string{twoPass, singlePass, predefined, allValues}, kind) || wants != has || has && path == "" {
+		return w, fault.Invalidf("%q is no way to dictionaries: two-pass, single-pass, predefined:DIR or all:FILE is wanted", s)
+	}
+	return DictionaryWay{kind: kind, path: path}, nil
+}
+
+// coder turns the values of a load's dictionary columns into codes.
+type coder struct {
+	dir   string
+	o     *schema.WriteOptions
+	way   DictionaryWay
+	roots []*schema.Column // that have dictionaries, or something in them has
+	field []int            // of each of roots; -1: the rows have none
+	dicts map[string]*dict.DictFile
+	order []*dict.DictFile // by chunk
+	grows bool             // values that are not there are added
+}
+
+// newCoder opens the dictionaries of a table's columns and gives them the values that are known before the rows come. nil: there are none.
+func newCoder(ctx context.Context, l *Load, roots []*schema.Column) (k *coder, err error) {
+	k = &coder{dir: l.dir, o: &l.wo, way: l.o.Dictionary, dicts: map[string]*dict.DictFile{}}
+	for i, r := range roots {
+		keyed := false
+		r.All(func(c *schema.Column) { keyed = keyed || schema.GlobalCodes(c) })
+		if !keyed {
+			continue
+		}
+		if r.Typ.Complex() && l.wo.Version == 3 {
+			return nil, fault.Unsupportedf(fault.Span{Object: l.dir}, r.Name, "lists and structs with global dictionaries are written in formats 1 and 2 only (--opt version=2)")
+		}
+		k.roots, k.field = append(k.roots, r), append(k.field, l.fields[i])
+	}
+	if len(k.roots) == 0 {
+		if k.way.kind != "" {
+			return nil, fault.Invalidf("the table %s has no columns with a global dictionary (create it with --property dictionary_include=COLUMN,…)", l.dir)
+		}
+		return nil, nil
+	}
+	if err := l.checkKeyed(k.roots); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			k.release()
+		}
+	}()
+	if err := k.open(ctx); err != nil {
+		return nil, err
+	}
+	return k, k.prepare(ctx, l.sc)
+}
+
+// checkKeyed refuses what rows cannot be parted by: a column whose values become codes.
+func (l *Load) checkKeyed(roots []*schema.Column) error {
+	for _, r := range roots {
+		by := l.schema.BucketBy
+		if l.schema.Partition != nil {
+			by = slices.Concat(by, l.schema.Partition.Columns)
+		}
+		if slices.ContainsFunc(by, func(c layout.ColumnSchema) bool { return c.Id == r.Id }) {
+			return fault.Unsupportedf(fault.Span{Object: l.dir}, r.Name, "a column of buckets or partitions with a global dictionary is not written")
+		}
+	}
+	return nil
+}
+
+// open opens all dictionaries, always in the same order, so that two loads do not wait for each other.
+func (k *coder) open(ctx context.Context) error {
+	var leaves []*schema.Column
+	for _, r := range k.roots {
+		r.All(func(c *schema.Column) {
+			if schema.GlobalCodes(c) {
+				leaves = append(leaves, c)
+			}
+		})
+	}
+	slices.SortFunc(leaves, func(a, b *schema.Column) int { return strings.Compare(a.Id, b.Id) })
+	for _, c := range leaves {
+		d, err := dict.OpenDict(ctx, k.dir, c)
+		if err != nil {
+			return err
+		}
+		k.dicts[c.Id] = d
+		k.order = append(k.order, d)
+	}
+	return nil
+}
+
+// release gives the locks back.
+func (k *coder) release() {
+	if k == nil {
+		return
+	}
+	for _, d := range k.order {
+		if d.Unlock != nil {
+			d.Unlock()
+			d.Unlock = nil
+		}
+	}
+}
+
+// prepare gives the dictionaries their values before the rows come, unless codes are given out while they do.
+func (k *coder) prepare(ctx context.Context, sc *arrow.Schema) error {
+	if k.way.kind == "" || k.way.kind == singlePass {
+		k.grows = true
+		return nil
+	}
+	var found map[string]map[string]bool // column id → values
+	var err error
+	switch k.way.kind {
+	case twoPass:
+		found, err = k.collect(ctx, nil)
+	case predefined:
+		found, err = k.predefined(ctx)
+	case allValues:
+		found, err = k.listed(sc)
+	}
+	if err != nil {
+		return err
+	}
+	for _, d := range k.order {
+		if err := d.AddAll(found[d.Id]); err != nil {
+			return err
+		}
+	}
+	return k.save()
+}
+
+// save writes what is new, and gives the locks back.
+func (k *coder) save() error {
+	for _, d := range k.order {
+		if _, err := d.Add(schema.NullText); err != nil {
+			return err
+		}
+		if err := d.Save(); err != nil {
+			return err
+		}
+	}
+	k.release()
+	return nil
+}
+
+// collect reads the rows for the values of all columns but those that are known.
+func (k *coder) collect(ctx context.Context, known map[string]bool) (map[string]map[string]bool, error) {
+	found := map[string]map[string]bool{}
+	for _, d := range k.order {
+		if !known[d.Id] {
+			found[d.Id] = map[string]bool{}
+		}
+	}
+	if len(found) == 0 {
+		return found, nil
+	}
+	if k.way.Rows == nil {
+		return nil, fault.Invalidf("dictionaries in two passes want the rows twice")
+	}
+	row := int64(0)
+	for b, err := range k.way.Rows() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		err = k.each(b, func(d *dict.DictFile, text string, _ int) (uint32, error) {
+			if set := found[d.Id]; set != nil {
+				set[text] = true
+			}
+			return schema.NullCode, nil
+		}, nil)
+		if err != nil {
+			return nil, datafile.Located(err, row)
+		}
+		row += b.NumRows()
+	}
+	return found, nil
+}
+
+// predefined reads the files of a directory: each has the values of the column whose name it has, the first field of each line of CSV.
+// Other columns get theirs from the rows.
+func (k *coder) predefined(ctx context.Context) (map[string]map[string]bool, error) {
+	entries, err := os.ReadDir(k.way.path)
+	if err != nil {
+		return nil, err
+	}
+	given := map[string]map[string]bool{}
+	for _, e := range entries {
+		if e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		full := filepath.Join(k.way.path, e.Name())
+		d := k.named(e.Name())
+		if d == nil {
+			return nil, fault.Invalidf("%s: the table has no column of this name with a global dictionary (it has %s)", full, k.names())
+		}
+		if given[d.Id] == nil {
+			given[d.Id] = map[string]bool{}
+		}
+		if err := readFirst(d, full, given[d.Id]); err != nil {
+			return nil, err
+		}
+	}
+	known := map[string]bool{}
+	for id := range given {
+		known[id] = true
+	}
+	found, err := k.collect(ctx, known)
+	for id, values := range given {
+		if found != nil {
+			found[id] = values
+		}
+	}
+	return found, err
+}
+
+// named is the dictionary of the column that a file's name says, with any extension or none. The items of a list need not be said.
+func (k *coder) named(file string) *dict.DictFile {
+	bare := strings.TrimSuffix(file, filepath.Ext(file))
+	for _, d := range k.order {
+		for _, n := range []string{d.Name, strings.TrimSuffix(d.Name, ".val")} {
+			if strings.EqualFold(n, file) || strings.EqualFold(n, bare) {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+func (k *coder) names() string {
+	var out []string
+	for _, d := range k.order {
+		out = append(out, d.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// listed reads a file of lines INDEX,VALUE: the number of a column of the rows, from 0, and one of its values, up to the end of the line.
+// Values of lists and structs are parted by $, below them by :.
+func (k *coder) listed(sc *arrow.Schema) (map[string]map[string]bool, error) {
+	found := map[string]map[string]bool{}
+	for _, d := range k.order {
+		found[d.Id] = map[string]bool{}
+	}
+	f, err := os.Open(k.way.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	in := bufio.NewScanner(f)
+	in.Buffer(nil, 16<<20)
+	for line := 1; in.Scan(); line++ {
+		if strings.TrimSpace(in.Text()) == "" {
+			continue
+		}
+		index, value, ok := strings.Cut(in.Text(), ",")
+		n, err := strconv.Atoi(strings.TrimSpace(index))
+		if !ok || err != nil || n < 0 || n >= sc.NumFields() {
+			return nil, fault.Invalidf("%s, line %d: INDEX,VALUE is wanted, INDEX from 0 to %d", k.way.path, line, sc.NumFields()-1)
+		}
+		at := slices.Index(k.field, n)
+		if at < 0 {
+			continue // the real loader, too, passes over columns without a dictionary
+		}
+		if err := k.split(k.roots[at], value, "$", found); err != nil {
+			return nil, fault.Invalidf("%s, line %d: %v", k.way.path, line, err)
+		}
+	}
+	if err := in.Err(); err != nil {
+		return nil, fault.Invalidf("%s: %v", k.way.path, err)
+	}
+	return found, nil
+}
+
+// split adds a value, or each of the parts of one of a list or struct.
+func (k *coder) split(c *schema.Column, value, by string, found map[string]map[string]bool) error {
+	if !c.Typ.Complex() {
+		d := k.dicts[c.Id]
+		if d == nil {
+			return nil
+		}
+		text, err := normalText(d, value)
+		if err == nil {
+			found[c.Id][text] = true
+		}
+		return err
+	}
+	for i, part := range strings.Split(value, by) {
+		kid := c.Kids[0]
+		if c.Typ == layout.TypeStruct {
+			if i >= len(c.Kids) {
+				return fault.Invalidf("%q has more parts than %s has children", value, c.Name)
+			}
+			kid = c.Kids[i]
+		}
+		if err := k.split(kid, part, ":", found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each asks give for the code of every value of a batch, and hands on the columns of codes by their field.
+func (k *coder) each(b arrow.RecordBatch, give func(d *dict.DictFile, text string, row int) (uint32, error), to func(field int, codes arrow.Array)) error {
+	for i, r := range k.roots {
+		if k.field[i] < 0 {
+			continue
+		}
+		a := b.Column(k.field[i])
+		if r.Typ.Complex() { // without items that belong to no row
+			var err error
+			if a, err = array.Concatenate([]arrow.Array{a}, memory.DefaultAllocator); err != nil {
+				return err
+			}
+			defer a.Release()
+		}
+		codes, err := k.codesOf(r, a, give)
+		if err != nil {
+			return datafile.InColumn(err, r)
+		}
+		if to != nil {
+			to(k.field[i], codes)
+		}
+		codes.Release()
+	}
+	return nil
+}
+
+// codesOf gives an array in which the values of dictionaries are codes (int32, never null).
+func (k *coder) codesOf(c *schema.Column, a arrow.Array, give func(d *dict.DictFile, text string, row int) (uint32, error)) (arrow.Array, error) {
+	d := k.dicts[c.Id]
+	switch {
+	case d != nil:
+		return k.leaf(d, a, give)
+	case !c.Typ.Complex():
+		a.Retain()
+		return a, nil
+	}
+	if e, ok := a.(array.ExtensionArray); ok {
+		return k.codesOf(c, e.Storage(), give)
+	}
+	kids := make([]arrow.ArrayData, len(c.Kids))
+	fields := make([]arrow.Field, len(c.Kids))
+	for i, kid := range c.Kids {
+		below, err := nestedArray(c, a, i)
+		if err != nil {
+			return nil, err
+		}
+		defer below.Release()
+		codes, err := k.codesOf(kid, below, give)
+		if err != nil {
+			var v *page.ValueError
+			if errors.As(err, &v) {
+				v.Row = 0 // that of an item says nothing
+			}
+			return nil, err
+		}
+		defer codes.Release()
+		kids[i], fields[i] = codes.Data(), arrow.Field{Name: kid.LeafName(), Type: codes.DataType(), Nullable: true}
+	}
+	var t arrow.DataType
+	switch a.DataType().(type) {
+	case *arrow.StructType:
+		t = arrow.StructOf(fields...)
+	case *arrow.LargeListType:
+		t = arrow.LargeListOf(fields[0].Type)
+	case *arrow.FixedSizeListType:
+		t = arrow.FixedSizeListOf(a.DataType().(*arrow.FixedSizeListType).Len(), fields[0].Type)
+	default:
+		t = arrow.ListOf(fields[0].Type)
+	}
+	data := array.NewData(t, a.Len(), a.Data().Buffers(), kids, a.NullN(), a.Data().Offset())
+	defer data.Release()
+	return array.MakeFromData(data), nil
+}
+
+// nestedArray is child i of a list or struct, with all entries that are there.
+func nestedArray(c *schema.Column, a arrow.Array, i int) (arrow.Array, error) {
+	switch a := a.(type) {
+	case *array.Struct:
+		return array.MakeFromData(a.Data().Children()[i]), nil
+	case *array.List, *array.LargeList, *array.FixedSizeList:
+		v := a.(array.ListLike).ListValues()
+		v.Retain()
+		return v, nil
+	}
+	return nil, fault.Unsupportedf(fault.Span{}, c.Name, "values of %s with a global dictionary", a.DataType())
+}
+
+// leaf turns values into codes.
+func (k *coder) leaf(d *dict.DictFile, a arrow.Array, give func(d *dict.DictFile, text string, row int) (uint32, error)) (arrow.Array, error) {
+	plain := *d.ColumnSchema
+	plain.Encoders = nil
+	c := &schema.Column{ColumnSchema: &plain, Parent: d.Parent}
+	x := &page.Cells{}
+	if err := x.Add(c, a, 0, a.Len(), k.o); err != nil {
+		return nil, err
+	}
+	b := array.NewInt32Builder(memory.DefaultAllocator)
+	defer b.Release()
+	b.Reserve(a.Len())
+	for i := range a.Len() {
+		code := uint32(schema.NullCode)
+		if !x.Null(i) {
+			var err error
+			if code, err = give(d, page.ValueText(c, x, i), i); err != nil {
+				return nil, err
+			}
+		}
+		b.UnsafeAppend(int32(code))
+	}
+	return b.NewArray(), nil
+}
+
+// codes is the code of a value of a row that is loaded.
+func (k *coder) codes(d *dict.DictFile, text string, row int) (uint32, error) {
+	if k.grows {
+		return d.Add(text)
+	}
+	if c := d.Code(text); c != 0 {
+		return c, nil
+	}
+	return 0, page.BadValue(row, "the value %q is not in the dictionary that %s gave the column %s", text, k.way.kind, d.Name)
+}
+
+// coded is a batch with codes in place of values.
+func (k *coder) coded(b arrow.RecordBatch) (arrow.RecordBatch, error) {
+	cols := slices.Clone(b.Columns())
+	fields := slices.Clone(b.Schema().Fields())
+	err := k.each(b, k.codes, func(i int, codes arrow.Array) {
+		codes.Retain()
+		cols[i], fields[i].Type = codes, codes.DataType()
+	})
+	defer func() {
+		for i, c := range cols {
+			if c != b.Column(i) {
+				c.Release()
+			}
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, b.NumRows()), nil
+}
+
+// schema is that of coded batches.
+func (k *coder) schema(sc *arrow.Schema) (*arrow.Schema, error) {
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	defer b.Release()
+	none := b.NewRecordBatch()
+	defer none.Release()
+	coded, err := k.coded(none)
+	if err != nil {
+		return nil, err
+	}
+	defer coded.Release()
+	return coded.Schema(), nil
+}
+
+// measure tells the columns of a plan how many codes they have.
+func (k *coder) measure(p *datafile.WritePlan) {
+	for _, c := range p.Columns {
+		if d := k.dicts[c.Id]; d != nil {
+			c.SetCard(max(1, len(d.Values)))
+		}
+	}
+}
+
+// normalText is the text that a dictionary has for a value that is given as a text.
+func normalText(d *dict.DictFile, s string) (string, error) {
+	if d.Typ == layout.TypeString || s == schema.NullText {
+		return s, nil
+	}
+	v, err := schema.ParseValue(d.Column, s, nil)
+	if err != nil || v.Null {
+		return "", fault.Invalidf("%q is no %s", s, d.Typ)
+	}
+	x := &page.Cells{N: 1}
+	switch d.Typ {
+	case layout.TypeDouble:
+		x.Nums = append(x.Nums, v.F)
+	case layout.TypeDecimal:
+		if !v.D.FitsInPrecision(d.Precision) {
+			return "", fault.Invalidf("%q has more than %d digits", s, d.Precision)
+		}
+		x.Decs = append(x.Decs, v.D)
+	default:
+		x.Ints = append(x.Ints, v.I)
+	}
+	return page.ValueText(d.Column, x, 0), nil
+}
+
+// readFirst takes the first field of each line of a CSV file.
+func readFirst(d *dict.DictFile, file string, into map[string]bool) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r := csv.NewReader(bufio.NewReader(f))
+	r.FieldsPerRecord, r.ReuseRecord = -1, true
+	for {
+		fields, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fault.Invalidf("%s: %v", file, err)
+		}
+		line, _ := r.FieldPos(0)
+		text, err := normalText(d, fields[0])
+		if err != nil {
+			return fault.Invalidf("%s, line %d: %v", file, line, err)
+		}
+		into[text] = true
+	}
+}

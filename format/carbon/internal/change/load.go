@@ -1,0 +1,659 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/status"
+	"stoa/format/carbon/internal/table"
+	"stoa/store"
+)
+
+// LoadOptions are those of a load.
+type LoadOptions struct {
+	Opts  map[string]string // as Create's; the table's properties hold where they say nothing
+	Tasks int               // data files that are written side by side; 0: one
+
+	Dictionary DictionaryWay // how columns with a global dictionary get their codes
+
+	segment string // "" the next number
+	hidden  bool   // no entry in tablestatus until the commit: what is written belongs to another change
+}
+
+// Load is a new segment of a table that is being written. It is not seen before Close returned nil.
+type Load struct {
+	dir     string
+	o       LoadOptions
+	wo      schema.WriteOptions
+	schema  *layout.TableSchema
+	list    []layout.ColumnSchema
+	sc      *arrow.Schema
+	fields  []int         // field of each stored top-level column; -1: the rows have none
+	coder   *coder        // of columns with global dictionaries; nil: there are none
+	coded   *arrow.Schema // of what it makes of the rows
+	segment string
+	stamp   int64
+	unlock  func() // of the segment's lock
+
+	tasks map[string]*loadTask
+	order []*loadTask
+	next  int // the task that takes the next batch
+	rows  int64
+	held  int64 // bytes of rows that are to be sorted
+	done  bool
+	then  func(l *Load, s *status.StatusFile, entry status.StatusEntry) error // changes more of tablestatus in the same rename
+}
+
+// loadTask writes the files of one task, bucket and partition.
+type loadTask struct {
+	*datafile.TaskWriter
+	dir    string // relative to the table
+	values []string
+	sort   *datafile.Sorter
+	files  *filePlace
+}
+
+// filePlace puts files into a directory, and their bytes on stable storage.
+type filePlace struct {
+	dir   string
+	index []byte // of the .carbonindex, which is merged with others
+	own   bool   // the .carbonindex is a file of its own
+	sizes map[string]int64
+}
+
+type syncedFile struct {
+	*os.File
+	place *filePlace
+	name  string
+	n     int64
+}
+
+func (f *syncedFile) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	f.n += int64(n)
+	return n, err
+}
+
+func (f *syncedFile) Close() error {
+	f.place.sizes[f.name] = f.n
+	return errors.Join(f.Sync(), f.File.Close())
+}
+
+func (p *filePlace) CreateFile(_ context.Context, name string) (io.WriteCloser, error) {
+	if strings.HasSuffix(name, layout.IndexExt) && !p.own {
+		return (*keptIndex)(p), nil
+	}
+	f, err := os.OpenFile(filepath.Join(p.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return &syncedFile{File: f, place: p, name: name}, nil
+}
+
+type keptIndex filePlace
+
+func (k *keptIndex) Write(b []byte) (int, error) { k.index = append(k.index, b...); return len(b), nil }
+func (k *keptIndex) Close() error                { return nil }
+
+// Scratch is a temporary file, which has no name any more.
+func (p *filePlace) Scratch(context.Context) (store.Scratch, error) {
+	f, err := os.CreateTemp(p.dir, store.TempPrefix+"sort-*")
+	if err != nil {
+		return nil, err
+	}
+	return f, os.Remove(f.Name())
+}
+
+// ReadTableSchema reads the schema file of a table.
+func ReadTableSchema(dir string) (*layout.TableSchema, error) {
+	m, err := table.OpenManaged(context.Background(), store.Local{}, filepath.ToSlash(dir), format.OpenOptions{}, table.ReadOptions{Bucket: -1, Zone: time.UTC}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &m.TableSchema, nil
+}
+
+// BeginLoad begins a load of rows with schema sc, whose fields are found by name, into the table in dir. Columns that the rows do not
+// have are null. It tells tablestatus that the load goes on.
+func BeginLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (*Load, error) {
+	l := &Load{dir: dir, o: o, sc: sc, tasks: map[string]*loadTask{}, stamp: status.Now()}
+	var err error
+	if l.schema, err = ReadTableSchema(dir); err != nil {
+		return nil, err
+	}
+	opts, err := l.lastVersion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if l.wo, err = OptionsOf(l.schema, opts); err != nil {
+		return nil, err
+	}
+	l.list = l.schema.Stored()
+	roots, err := l.match()
+	if err != nil {
+		return nil, err
+	}
+	if err := l.code(ctx, roots); err != nil {
+		return nil, err
+	}
+	if err := l.begin(ctx); err != nil {
+		l.coder.release()
+		return nil, err
+	}
+	return l, nil
+}
+
+// match finds the field of each column.
+func (l *Load) match() (roots []*schema.Column, err error) {
+	used := map[int]bool{}
+	if roots, _, err = schema.ColumnTree(l.list, fault.Span{Object: l.dir}, "schema"); err != nil {
+		return nil, err
+	}
+	for _, r := range roots {
+		at := -1
+		for i, f := range l.sc.Fields() {
+			if strings.EqualFold(f.Name, r.Name) {
+				at = i
+			}
+		}
+		if l.fields = append(l.fields, at); at < 0 {
+			continue
+		}
+		used[at] = true
+		if err := page.Fits(r, l.sc.Field(at)); err != nil {
+			return nil, err
+		}
+	}
+	for i, f := range l.sc.Fields() {
+		if !used[i] {
+			return nil, fault.Invalidf("the table %s has no column %q", l.dir, f.Name)
+		}
+	}
+	return roots, nil
+}
+
+// begin takes a segment's number and its lock, and tells tablestatus.
+func (l *Load) begin(ctx context.Context) error {
+	if l.segment = l.o.segment; l.segment != "" {
+		return l.lockSegment(ctx)
+	}
+	return changeStatus(ctx, l.dir, func(s *status.StatusFile) (err error) {
+		if l.segment, err = s.NewSegment(l.dir); err != nil {
+			return err
+		}
+		if err := l.lockSegment(ctx); err != nil {
+			return err
+		}
+		if l.stamp <= lastStamp(*s) {
+			l.stamp = lastStamp(*s) + 1 // names of files must differ
+		}
+		if !l.o.hidden {
+			*s = append(*s, status.StatusEntry{"loadName": l.segment, "loadStatus": status.StatusLoading, "loadStartTime": status.MsText(l.stamp), "timestamp": status.MsText(l.stamp)})
+		}
+		return nil
+	})
+}
+
+func lastStamp(s status.StatusFile) (last int64) {
+	for _, e := range s {
+		if ms, ok := status.Millis(status.StatusEntry(e).Text("loadStartTime")); ok {
+			last = max(last, ms)
+		}
+	}
+	return last
+}
+
+func (l *Load) lockSegment(ctx context.Context) (err error) {
+	l.unlock, err = status.Lock(ctx, l.dir, "Segment_"+l.segment+".lock", 0)
+	return err
+}
+
+// Segment is the number of the load.
+func (l *Load) Segment() string { return l.segment }
+
+// Write adds rows.
+func (l *Load) Write(ctx context.Context, b arrow.RecordBatch) error {
+	if l.schema.Partition == nil && l.schema.Buckets == 0 {
+		n := max(1, l.o.Tasks)
+		t, err := l.task(fmt.Sprint(l.next%n), 0, nil)
+		if err != nil {
+			return err
+		}
+		l.next++
+		err = l.give(ctx, t, b)
+		before := l.rows
+		l.rows += b.NumRows()
+		return datafile.Located(err, before)
+	}
+	return l.route(ctx, b)
+}
+
+// route gives each row of a batch to the task of its partition and bucket.
+func (l *Load) route(ctx context.Context, b arrow.RecordBatch) error {
+	var tasks []*loadTask
+	mine := map[*loadTask][]datafile.SortedRow{}
+	for i := range int(b.NumRows()) {
+		t, err := l.taskOf(b, i)
+		if err != nil {
+			return datafile.Located(err, l.rows)
+		}
+		if mine[t] == nil {
+			tasks = append(tasks, t)
+		}
+		mine[t] = append(mine[t], datafile.SortedRow{Row: int32(i)})
+	}
+	fields := b.Schema().Fields()
+	for i := range fields {
+		fields[i] = page.PlainField(fields[i])
+	}
+	sc := arrow.NewSchema(fields, nil)
+	for _, t := range tasks {
+		rows := mine[t]
+		err := datafile.GatherRows(sc, []arrow.RecordBatch{b}, rows, func(part arrow.RecordBatch) error {
+			err := l.give(ctx, t, part)
+			var v *page.ValueError
+			if errors.As(err, &v) {
+				v.Row = int(rows[v.Row].Row)
+			}
+			rows = rows[part.NumRows():]
+			return err
+		})
+		if err != nil {
+			return datafile.Located(err, l.rows)
+		}
+	}
+	l.rows += b.NumRows()
+	return nil
+}
+
+// give adds rows to a task. All tasks together hold as many rows in memory as one may.
+func (l *Load) give(ctx context.Context, t *loadTask, b arrow.RecordBatch) error {
+	if l.coder != nil {
+		coded, err := l.coder.coded(b)
+		if err != nil {
+			return err
+		}
+		defer coded.Release()
+		b = coded
+	}
+	if t.sort == nil {
+		return t.Add(ctx, b, l.fields, 0, int(b.NumRows()))
+	}
+	l.held -= t.sort.Bytes
+	err := t.sort.Add(ctx, b)
+	l.held += t.sort.Bytes
+	for err == nil && l.held >= l.wo.Memory {
+		most := slices.MaxFunc(l.order, func(a, b *loadTask) int { return cmp.Compare(a.sort.Bytes, b.sort.Bytes) })
+		l.held -= most.sort.Bytes
+		err = most.sort.Spill(ctx)
+	}
+	return err
+}
+
+// taskOf is the task of row i: that of its partition and bucket.
+func (l *Load) taskOf(b arrow.RecordBatch, i int) (*loadTask, error) {
+	bucket := 0
+	if l.schema.Buckets > 0 {
+		h := int32(0)
+		for k := range l.schema.BucketBy {
+			x, err := bucketHash(l, b, i, &l.schema.BucketBy[k])
+			if err != nil {
+				return nil, err
+			}
+			h += x
+		}
+		bucket = int((h%l.schema.Buckets + l.schema.Buckets) % l.schema.Buckets)
+	}
+	var values []string
+	if p := l.schema.Partition; p != nil {
+		for k := range p.Columns {
+			v, err := l.partitionText(b, i, &p.Columns[k])
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, escapeName(p.Columns[k].Name)+"="+v)
+		}
+	}
+	return l.task("", bucket, values)
+}
+
+// fieldOf is the array of a column; nil if the rows have none.
+func (l *Load) fieldOf(b arrow.RecordBatch, c *layout.ColumnSchema) arrow.Array {
+	for i, f := range l.sc.Fields() {
+		if strings.EqualFold(f.Name, c.Name) {
+			return b.Column(i)
+		}
+	}
+	return nil
+}
+
+// hiveSpecial are the characters that partition directories have as %XX.
+const hiveSpecial = "\"#%'*/:=?\\\x7f{}[]^"
+
+// escapeName makes a name of a directory as Hive does.
+func escapeName(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || strings.IndexByte(hiveSpecial, c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// partitionText is the directory's text for a value.
+func (l *Load) partitionText(b arrow.RecordBatch, i int, c *layout.ColumnSchema) (string, error) {
+	a := l.fieldOf(b, c)
+	if a == nil || a.IsNull(i) {
+		return schema.HiveNull, nil
+	}
+	x := &page.Cells{}
+	col := &schema.Column{ColumnSchema: c}
+	if err := x.Add(col, a, i, i+1, &l.wo); err != nil {
+		return "", datafile.InColumn(err, col)
+	}
+	var s string
+	switch c.Typ {
+	case layout.TypeString, layout.TypeVarchar:
+		s = string(x.Text(0))
+	case layout.TypeBoolean:
+		s = fmt.Sprint(x.Ints[0] != 0)
+	case layout.TypeDate:
+		s = time.Unix(x.Ints[0]*86400, 0).UTC().Format(time.DateOnly)
+	case layout.TypeTimestamp:
+		s = time.UnixMilli(x.Ints[0]).UTC().Format("2006-01-02 15:04:05.999")
+	case layout.TypeFloat:
+		s = fmt.Sprint(float32(x.Nums[0]))
+	case layout.TypeDouble:
+		s = fmt.Sprint(x.Nums[0])
+	case layout.TypeDecimal:
+		s = x.Decs[0].ToString(c.Scale)
+	default:
+		s = fmt.Sprint(x.Ints[0])
+	}
+	if s == "" || s == schema.HiveNull { // no directory has no name: Hive gives it the one of null
+		if !l.wo.Merge {
+			return "", datafile.InColumn(page.BadValue(i, "%q in a partition column would be read as null (--opt nulls=merge writes it nevertheless)", s), col)
+		}
+		return schema.HiveNull, nil
+	}
+	return escapeName(s), nil
+}
+
+// task gives the task with a name, bucket and partition, which is begun if it is new.
+func (l *Load) task(name string, bucket int, values []string) (*loadTask, error) {
+	key := fmt.Sprintf("%s\x00%d\x00%s", name, bucket, strings.Join(values, "/"))
+	if t := l.tasks[key]; t != nil {
+		return t, nil
+	}
+	if name == "" {
+		if name = "0"; values != nil {
+			name = fmt.Sprint(len(l.order))
+		}
+	}
+	p, err := datafile.NewPlan(l.list, &l.wo, l.stamp)
+	if err != nil {
+		return nil, err
+	}
+	p.Task, p.Bucket, p.Segment = name, bucket, l.segment
+	t := &loadTask{dir: "/Fact/Part0/Segment_" + l.segment, values: values}
+	if values != nil {
+		t.dir = "/" + strings.Join(values, "/")
+	}
+	full := filepath.Join(l.dir, t.dir)
+	if err := os.MkdirAll(full, 0o777); err != nil {
+		return nil, err
+	}
+	t.files = &filePlace{dir: full, sizes: map[string]int64{}, own: l.wo.Version < 3}
+	if l.coder != nil {
+		l.coder.measure(p)
+	}
+	t.TaskWriter = datafile.NewTask(p, t.files, false)
+	if len(l.wo.SortColumns) > 0 || l.coder != nil && l.coder.grows { // how many codes there are is known when all rows are
+		if t.sort, err = datafile.NewSorter(t.files, l.coded, l.wo.SortColumns, t.Roots, l.wo.Memory); err != nil {
+			return nil, err
+		}
+	}
+	l.tasks[key] = t
+	l.order = append(l.order, t)
+	return t, nil
+}
+
+// segmentText is a .segment file.
+type segmentText struct {
+	Locations map[string]folderText `json:"locationMap"`
+}
+
+type folderText struct {
+	Files      []string `json:"files"`
+	Partitions []string `json:"partitions"`
+	Status     string   `json:"status"`
+	Merge      string   `json:"mergeFileName,omitempty"`
+	Relative   bool     `json:"isRelative"`
+}
+
+// Close ends the load: its rows are part of the table when it returned nil.
+func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
+	sum := LoadSummary{Segment: l.segment, Rows: l.rows}
+	seg := segmentText{Locations: map[string]folderText{}}
+	indexes := map[string][]*loadTask{}
+	for _, t := range l.order {
+		if l.coder != nil {
+			l.coder.measure(t.WritePlan)
+		}
+		if err := l.closeTask(ctx, t); err != nil {
+			return sum, err
+		}
+		for name, n := range t.files.sizes {
+			sum.DataBytes += n
+			sum.Files = append(sum.Files, filepath.Join(t.dir, name)[1:])
+		}
+		indexes[t.dir] = append(indexes[t.dir], t)
+	}
+	if l.coder != nil && l.coder.grows { // before anything that is seen has the codes
+		if err := l.coder.save(); err != nil {
+			return sum, err
+		}
+	}
+	if l.wo.Version < 3 {
+		err := l.closeOld(ctx, &sum)
+		return sum, err
+	}
+	merged := fmt.Sprintf("%s_%d%s", l.segment, l.stamp, layout.MergedExt)
+	for _, dir := range layout.Sorted(indexes) {
+		n, err := l.mergeIndexes(dir, merged, indexes[dir])
+		if err != nil {
+			return sum, err
+		}
+		sum.IndexBytes += n
+		f := folderText{Files: []string{}, Partitions: []string{}, Status: status.StatusSuccess, Merge: merged, Relative: true}
+		f.Partitions = append(f.Partitions, indexes[dir][0].values...)
+		seg.Locations[dir] = f
+	}
+	slices.Sort(sum.Files)
+	name := fmt.Sprintf("%s_%d.segment", l.segment, l.stamp)
+	if err := writeSegmentFile(l.dir, name, seg); err != nil {
+		return sum, err
+	}
+	err := l.enter(ctx, &sum, name, status.MsText)
+	return sum, err
+}
+
+// enter makes the segment part of the table. file is its segment file; formats 1 and 2 have none.
+func (l *Load) enter(ctx context.Context, sum *LoadSummary, file string, timeText func(ms int64) string) error {
+	err := changeStatus(ctx, l.dir, func(s *status.StatusFile) error {
+		e := s.Find(l.segment)
+		if e == nil {
+			e = status.StatusEntry{"loadName": l.segment}
+			*s = append(*s, e)
+		}
+		e["loadStartTime"] = timeText(l.stamp)
+		e["loadStatus"], e["timestamp"] = status.StatusSuccess, timeText(max(status.Now(), l.stamp))
+		e["dataSize"], e["indexSize"] = fmt.Sprint(sum.DataBytes), fmt.Sprint(sum.IndexBytes)
+		if file != "" {
+			e["segmentFile"] = file
+		}
+		if l.then != nil {
+			return l.then(l, s, e)
+		}
+		return nil
+	})
+	if err == nil {
+		l.done = true
+		l.unlock()
+	}
+	return err
+}
+
+// LoadSummary tells what a load wrote.
+type LoadSummary struct {
+	Segment               string
+	Rows                  int64
+	DataBytes, IndexBytes int64
+	Files                 []string // data files, below the table's directory
+}
+
+func (l *Load) closeTask(ctx context.Context, t *loadTask) error {
+	if t.sort != nil {
+		row := int64(0)
+		err := t.sort.Each(ctx, func(b arrow.RecordBatch) error {
+			row += b.NumRows()
+			return datafile.Located(t.Add(ctx, b, l.fields, 0, int(b.NumRows())), row-b.NumRows())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return t.Close(ctx)
+}
+
+// mergeIndexes writes the indexes of the tasks of a directory as one file.
+func (l *Load) mergeIndexes(dir, merged string, tasks []*loadTask) (int64, error) {
+	var names []string
+	var files [][]byte
+	for _, t := range tasks {
+		names, files = append(names, t.IndexName()), append(files, t.files.index)
+	}
+	b := mergedIndex(names, files)
+	full := filepath.Join(l.dir, dir)
+	if err := status.ReplaceFile(filepath.Join(full, merged), b); err != nil {
+		return 0, err
+	}
+	for ; len(full) > len(filepath.Clean(l.dir)); full = filepath.Dir(full) { // new directories must last, too
+		if err := status.SyncDir(full); err != nil {
+			return 0, err
+		}
+	}
+	return int64(len(b)), nil
+}
+
+func writeSegmentFile(dir, name string, seg segmentText) error {
+	b, err := json.Marshal(seg)
+	if err != nil {
+		return err
+	}
+	full := filepath.Join(dir, "Metadata", "segments")
+	if err := os.MkdirAll(full, 0o777); err != nil {
+		return err
+	}
+	return status.ReplaceFile(filepath.Join(full, name), b)
+}
+
+// Abort throws away what was written.
+func (l *Load) Abort(ctx context.Context) error {
+	if l.done {
+		return nil
+	}
+	l.done = true
+	defer l.unlock()
+	defer l.coder.release()
+	var errs []error
+	for _, t := range l.order {
+		t.Abandon()
+		if t.sort != nil {
+			t.sort.Close()
+		}
+	}
+	errs = append(errs, removeSegment(l.dir, l.segment, l.stamp))
+	errs = append(errs, changeStatus(ctx, l.dir, func(s *status.StatusFile) error {
+		s.Remove(func(e status.StatusEntry) bool {
+			return e.Text("loadName") == l.segment && e.Loading()
+		})
+		return nil
+	}))
+	return errors.Join(errs...)
+}
+
+// removeSegment removes the files of a segment that is not part of the table: those whose names say the segment; with a stamp
+// above 0 only those of that load.
+func removeSegment(dir, segment string, stamp int64) error {
+	var dirs []string
+	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			dirs = append(dirs, name)
+			return nil
+		}
+		if of, ms := segmentOfPath(name); of == segment && (stamp <= 0 || ms == stamp) {
+			return os.Remove(name)
+		}
+		return nil
+	})
+	slices.Reverse(dirs)
+	for _, d := range dirs { // those that became empty
+		if base := filepath.Base(d); base == "Segment_"+segment || strings.Contains(base, "=") {
+			os.Remove(d) // fails if something is in it
+		}
+	}
+	return err
+}
+
+// segmentOfPath is segmentOf, also for files of formats 1 and 2, of which only the directory says the segment.
+func segmentOfPath(name string) (segment string, stamp int64) {
+	segment, stamp = status.SegmentOf(filepath.Base(name))
+	if of, ok := strings.CutPrefix(filepath.Base(filepath.Dir(name)), "Segment_"); ok && segment == "" && stamp > 0 {
+		segment = of
+	}
+	return segment, stamp
+}
+
+// CheckText tells why a text is no value of a column of the table in dir; loads read texts in the same way.
+func CheckText(dir, name, s string) error {
+	t, err := ReadTableSchema(dir)
+	if err != nil {
+		return err
+	}
+	c := t.Top(name)
+	if c == nil {
+		return fault.Invalidf("%s has no column %q", dir, name)
+	}
+	if c.Typ == layout.TypeString || c.Typ == layout.TypeVarchar {
+		return nil
+	}
+	v, err := page.ConstantOf(&schema.Column{ColumnSchema: c}, s)
+	if err == nil && c.Typ == layout.TypeDecimal && !v.D.FitsInPrecision(c.Precision) {
+		err = fault.Invalidf("%s has more than %d digits", s, c.Precision)
+	}
+	return err
+}

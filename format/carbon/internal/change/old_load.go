@@ -1,0 +1,124 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/status"
+	"stoa/store"
+)
+
+// code prepares the dictionaries of the columns that have one, and says whether a format can have the columns.
+func (l *Load) code(ctx context.Context, roots []*schema.Column) (err error) {
+	if l.wo.Version < 3 {
+		if l.schema.Partition != nil {
+			return fault.Unsupportedf(fault.Span{Object: l.dir}, "", "partitions that are directories are written in format 3 only")
+		}
+		if err := schema.CheckOld(l.list, l.wo.Version); err != nil {
+			return err
+		}
+	}
+	l.coded = l.sc
+	if l.coder, err = newCoder(ctx, l, roots); err != nil || l.coder == nil {
+		return err
+	}
+	l.coded, err = l.coder.schema(l.sc)
+	return err
+}
+
+// lastVersion are the options with the format of the last segment that counts, if they do not say one: a table of formats 1 and 2 stays
+// one that the releases of its time can read, also when its rows are updated or its segments compacted.
+func (l *Load) lastVersion(ctx context.Context) (map[string]string, error) {
+	if l.o.Opts["version"] != "" {
+		return l.o.Opts, nil
+	}
+	s, err := readStatus(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	i := len(s) - 1
+	for i >= 0 && !status.StatusEntry(s[i]).Counts() {
+		i--
+	}
+	if i < 0 || status.StatusEntry(s[i]).Text("segmentFile") != "" { // formats 1 and 2 have no segment file
+		return l.o.Opts, nil
+	}
+	version, err := l.versionOf(ctx, filepath.Join(l.dir, "Fact", "Part0", "Segment_"+status.StatusEntry(s[i]).Text("loadName")))
+	if err != nil || version == 3 {
+		return l.o.Opts, err
+	}
+	opts := map[string]string{"version": fmt.Sprint(version)}
+	maps.Copy(opts, l.o.Opts)
+	return opts, nil
+}
+
+// versionOf is the format of a segment's data files; 3 if there are none that can be read.
+func (l *Load) versionOf(ctx context.Context, dir string) (int, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), layout.DataExt) {
+			f, err := datafile.OpenFile(ctx, store.Local{}, filepath.ToSlash(filepath.Join(dir, e.Name())), format.OpenOptions{})
+			if errors.Is(err, fault.Corrupt) { // loads go on beside damage
+				continue
+			}
+			if err != nil {
+				return 0, err
+			}
+			return f.Version, nil
+		}
+	}
+	return 3, nil
+}
+
+// OldTime is a time as tablestatus had it up to 1.2; later releases read both kinds.
+func OldTime(ms int64) string {
+	return fmt.Sprintf("%s:%03d", time.UnixMilli(ms).UTC().Format("02-01-2006 15:04:05"), ms%1000)
+}
+
+// closeOld ends a load of data files of formats 1 and 2: each task has an index of its own, and there is no segment file.
+func (l *Load) closeOld(ctx context.Context, sum *LoadSummary) error {
+	data := sum.Files[:0]
+	for _, t := range l.order {
+		for name, n := range t.files.sizes {
+			if strings.HasSuffix(name, layout.IndexExt) {
+				sum.IndexBytes += n
+				sum.DataBytes -= n
+			}
+		}
+	}
+	for _, name := range sum.Files {
+		if !strings.HasSuffix(name, layout.IndexExt) {
+			data = append(data, name)
+		}
+	}
+	slices.Sort(data)
+	sum.Files = data
+	dirs := map[string]bool{}
+	for _, t := range l.order {
+		for full := filepath.Join(l.dir, t.dir); len(full) > len(filepath.Clean(l.dir)); full = filepath.Dir(full) {
+			dirs[full] = true
+		}
+	}
+	for _, d := range layout.Sorted(dirs) { // new names must last before the segment is told
+		if err := status.SyncDir(d); err != nil {
+			return err
+		}
+	}
+	return l.enter(ctx, sum, "", OldTime)
+}

@@ -1,0 +1,280 @@
+package datafile
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/bits"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/dict"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
+	"stoa/internal/codec"
+	"stoa/vec"
+	"stoa/wire"
+)
+
+// Chunk gives the pages of a column of a blocklet. It is a format.Chunk.
+type Chunk struct {
+	F      *DataFile
+	Phys   *schema.Physical
+	Col    *schema.Column // the file's column
+	Rows   vec.Range
+	Starts []int64
+	Tree   *chunkTree
+	I      int
+	Dates  page.DateRule
+	Global *dict.GlobalDictionary // of the column, not of the chunk; nil: none
+	NoDict error                  // why its dictionary cannot be read
+}
+
+// chunkTree is the metadata of a column chunk and, for lists and structs, of those below it.
+type chunkTree struct {
+	*ChunkAt
+	col   *schema.Column
+	kids  []*chunkTree
+	nulls []uint32 // of a chunk with a dictionary below a list or struct: the codes that mean null
+}
+
+// OpenTree reads the metadata of a column chunk; of a list or struct also those of what is below, because only they tell
+// which lists and structs are null.
+func (f *DataFile) OpenTree(ctx context.Context, g int, col *schema.Column) (*chunkTree, error) {
+	c, err := f.ReadChunk(ctx, g, col)
+	if err != nil {
+		return nil, err
+	}
+	t := &chunkTree{ChunkAt: c, col: col}
+	for _, k := range below(col) {
+		kid, err := f.OpenTree(ctx, g, k)
+		if err != nil {
+			return nil, err
+		}
+		if len(kid.Pages) != len(t.Pages) {
+			return nil, fault.Corruptf(kid.At, kid.Path, "%d pages, %s has %d", len(kid.Pages), t.Path, len(t.Pages))
+		}
+		if kid.Dict != nil && len(kid.Pages) > 0 {
+			if kid.nulls, err = localNulls(kid.Dict, kid.Pages[0].Codec, f.Limits); err != nil {
+				return nil, fault.Locate(err, kid.At, false, kid.Path+".local_dictionary")
+			}
+		}
+		t.kids = append(t.kids, kid)
+	}
+	return t, nil
+}
+
+// below are the columns whose nulls make c null.
+func below(c *schema.Column) []*schema.Column {
+	if c.Typ == layout.TypeMap {
+		return c.Kids[0].Kids
+	}
+	return c.Kids
+}
+
+// Global reports whether the pages hold codes of the column's dictionary, which is the table's.
+func (t *chunkTree) Global() bool {
+	return t.Dict == nil && schema.GlobalCodes(t.col) && len(t.Pages) > 0 && t.Pages[0].Encoders.Has(layout.EncDictionary)
+}
+
+// page is page i with those below it; spans are appended in the order in which Decode takes their bytes.
+func (t *chunkTree) page(f *DataFile, i int, rows int64, dates page.DateRule, spans *[]fault.Span) page.StoredPage {
+	p := page.StoredPage{DataChunk: &t.Pages[i], Col: t.col, Version: f.Version, Rows: rows, Coded: t.Dict != nil, Limits: f.Limits, Spans: 1, Dates: dates, Widths: &f.Widths}
+	p.Global = t.Global()
+	own := t.pageSpans(i)
+	p.Spans = len(own)
+	*spans = append(*spans, own...)
+	p.NullCodes = t.nulls
+	for _, k := range t.kids {
+		p.Below = append(p.Below, k.page(f, i, -1, dates, spans))
+	}
+	return p
+}
+
+// Next gives the next page.
+func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
+	i := c.I
+	if i >= len(c.Tree.Pages) || c.Starts[i] >= c.Rows.To {
+		return format.Page{}, io.EOF
+	}
+	c.I++
+	p := format.Page{Ordinal: i, First: c.Starts[i], Rows: c.Starts[i+1] - c.Starts[i], Entries: c.Starts[i+1] - c.Starts[i]}
+	if c.Phys.Parent >= 0 {
+		p.Entries = -1
+	}
+	own := c.Tree.page(c.F, i, p.Rows, c.Dates, &p.Spans)
+	if p.Entries > page.MaxPageRows {
+		return p, fault.Limitf(c.Tree.At, c.Tree.Path, "page %d has %d rows, a page has at most %d", i, p.Entries, page.MaxPageRows)
+	}
+	p.Own = &own
+	p.Coded = own.Coded || own.Global && c.known(&own)
+	if p.Bounds, _ = c.bounds(ctx, &own); p.Bounds != nil {
+		p.Bounds.Rows = p.Rows
+	}
+	return p, nil
+}
+
+// Dict is the dictionary of the chunk.
+func (c *Chunk) Dict() (format.Page, bool) {
+	d := c.Tree.Dict
+	if c.NoDict != nil && c.Phys.Has == format.Values {
+		return format.Page{Lost: c.NoDict}, true
+	}
+	if d == nil && c.Global != nil && c.Phys.Has == format.Values {
+		return c.Global.Page(), true
+	}
+	if d == nil || c.Phys.Has != format.Values {
+		return format.Page{}, false
+	}
+	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: -1, Spans: []fault.Span{c.Tree.Within(d.Data), c.Tree.Within(d.Used)}, Own: d}, true
+}
+
+// Decode appends a page to dst.
+func (c *Chunk) Decode(t *format.Task, dst *vec.Vector) error {
+	switch own := t.Page.Own.(type) {
+	case *page.StoredPage:
+		var err error
+		if own.Col.Typ.Complex() {
+			err = own.Lengths(t, dst)
+		} else {
+			err = own.Decode(t, t.Bytes, t.N, dst)
+		}
+		if err != nil {
+			return fault.Locate(err, t.Page.Spans[0], false, fmt.Sprintf("%s.page[%d]", c.Tree.Path, t.Page.Ordinal))
+		}
+		return nil
+	case *dict.GlobalDictionary:
+		return own.Decode(t, dst)
+	case *layout.LocalDictionary:
+		if err := decodeLocal(own, t, c.codec(), c.F.Limits, dst); err != nil {
+			return fault.Locate(err, t.Page.Spans[0], false, c.Tree.Path+".local_dictionary")
+		}
+		return nil
+	}
+	return fault.Bugf("carbon: a page that Next did not give")
+}
+
+// codec is the method of a chunk; all its pages have the same.
+func (c *Chunk) codec() string {
+	if len(c.Tree.Pages) == 0 {
+		return "snappy"
+	}
+	return c.Tree.Pages[0].Codec
+}
+
+// maxCodes is how many codes of three bytes there are.
+const maxCodes = 1 << 24
+
+// dictionaryValues is a local dictionary taken apart: the values, in the order of their codes, and which codes have one.
+type dictionaryValues struct {
+	raw    []byte
+	starts []uint32 // where each value begins and ends in raw
+	used   []byte   // bits
+	n      int      // codes: all used ones are below
+}
+
+// localValues decompresses a local dictionary.
+func localValues(d *layout.LocalDictionary, t *format.Task, data, used []byte, method string, l format.Limits) (v dictionaryValues, err error) {
+	if len(d.Meta) == 0 {
+		return v, fault.Rel(0, 0, "dictionary_meta", "no encoder_meta")
+	}
+	cur := wire.NewInnerCursor(d.Meta[0], fault.Span{}, "dictionary_meta.encoder_meta")
+	m := layout.ParseEncoderMeta(cur, false)
+	if cur.Err() != nil {
+		return v, page.Relative(cur.Err())
+	}
+	if v.used, err = codec.Expand(method, used, l.Page, t.Scratch.Bytes); err != nil {
+		return v, fault.Locate(err, fault.Span{}, false, "dictionary_values")
+	}
+	count := 0
+	for i, x := range v.used {
+		if x != 0 {
+			v.n = 8*i + bits.Len8(x)
+			count += bits.OnesCount8(x)
+		}
+	}
+	if v.n > maxCodes {
+		return v, fault.Rel(0, 0, "dictionary_values", "code %d", v.n-1)
+	}
+	p := &page.StoredPage{DataChunk: &layout.DataChunk{Codec: method}, Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeString}}, Version: 3, Limits: l}
+	c := page.Content{P: p, T: t, N: count}
+	if c.Raw, err = codec.Expand(method, data, l.Page, t.Scratch.Bytes); err != nil {
+		return v, err
+	}
+	t.Raw += int64(len(c.Raw) + len(v.used))
+	lv := 2
+	if m.Column == layout.PlainLongValue {
+		lv = 4
+	}
+	v.raw = c.Raw
+	v.starts, err = c.Lengths(lv)
+	return v, err
+}
+
+// localNulls are the codes that mean null: 1, and in lists and structs the one of the text that stands for null.
+func localNulls(d *layout.LocalDictionary, method string, l format.Limits) ([]uint32, error) {
+	t := &format.Task{Scratch: new(vec.Arena)}
+	v, err := localValues(d, t, d.Data, d.Used, method, l)
+	if err != nil {
+		return nil, err
+	}
+	out := []uint32{schema.NullCode}
+	k := 0
+	for i := range v.n {
+		if v.used[i>>3]>>(i&7)&1 != 0 {
+			if i != schema.NullCode && string(v.raw[v.starts[2*k]:v.starts[2*k+1]]) == schema.NullText {
+				out = append(out, uint32(i))
+			}
+			k++
+		}
+	}
+	return out, nil
+}
+
+// decodeLocal makes a local dictionary a vector in which code c is entry c. Null are the codes without a value, and those whose value
+// means null; the latter have bytes nevertheless, which tells them apart: see usable.
+func decodeLocal(d *layout.LocalDictionary, t *format.Task, method string, l format.Limits, dst *vec.Vector) error {
+	v, err := localValues(d, t, t.Bytes[0], t.Bytes[1], method, l)
+	if err != nil {
+		return err
+	}
+	at := dst.Extend(v.n)
+	offs := dst.Offsets(at)
+	room, err := dst.Bytes(offs[0], int64(len(v.raw)))
+	if err != nil {
+		return err
+	}
+	valid := dst.Validity()
+	k, end, nulls := 0, 0, 0
+	for i := range v.n {
+		null := true
+		if v.used[i>>3]>>(i&7)&1 != 0 {
+			value := v.raw[v.starts[2*k]:v.starts[2*k+1]]
+			k++
+			null = i == schema.NullCode || string(value) == schema.NullText
+			end += copy(room[end:], value)
+		}
+		if null {
+			schema.ClearOne(valid, at+i)
+			nulls++
+		}
+		offs[i+1] = offs[0] + int32(end)
+	}
+	dst.AddNulls(nulls)
+	return nil
+}
+
+// known reports whether all codes of a page are certain to stand for a value of the dictionary: where it is cut or damaged, the page must
+// be read to tell.
+func (c *Chunk) known(p *page.StoredPage) bool {
+	if c.Global == nil || p.MinMax == nil {
+		return false
+	}
+	_, hi, ok := p.MinMax.At(0)
+	if !ok {
+		return false
+	}
+	code, ok := schema.CodeOf(hi)
+	return ok && int64(code) < c.Global.Sure.Load()
+}

@@ -1,0 +1,273 @@
+package datafile
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
+	"stoa/internal/thrift"
+	"stoa/region"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// DataFile is an open data file: its header, its footer, and what they say of the columns.
+type DataFile struct {
+	layout.Object
+	Version  int // of the format: 1, 2, 3
+	Header   layout.Header
+	Footer   layout.Footer
+	HeadLen  int64
+	FootAt   int64
+	Roots    []*schema.Column
+	Columns  []*schema.Column // by chunk
+	dimCount int              // how many of them are dimensions
+	noVerify bool
+	Widths   page.KeyWidths // formats 1 and 2
+	Stream   *streamFile    // rows instead of columns
+	Rebuilt  bool           // recovering: the footer is not the file's own
+}
+
+// OpenFile reads the header and the footer of a data file. What it understood is in f also when it fails.
+func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOptions) (f *DataFile, err error) {
+	f = &DataFile{noVerify: o.NoVerify, FootAt: -1}
+	if f.Object, err = layout.OpenObject(ctx, tree, name, o.Limits); err != nil {
+		return f, err
+	}
+	if f.At.Len < layout.TailLen+2 {
+		return f, fault.Corruptf(f.At, "", "%d bytes are too few for a data file", f.At.Len)
+	}
+	headErr := f.readHeader(ctx, o.Tracer)
+	if e := (*fault.Error)(nil); headErr != nil && !errors.As(headErr, &e) { // it was not read: that says nothing of the file
+		return f, headErr
+	}
+	if headErr == nil && f.Version == 3 && f.Header.HasFooter && !f.Header.Footer {
+		return f, f.readStream(ctx, o.Tracer)
+	}
+	if err := f.readFooter(ctx, o.Tracer); err != nil {
+		return f, err
+	}
+	if f.Version == 3 && headErr != nil {
+		return f, headErr
+	}
+	return f, f.layout()
+}
+
+// readHeader reads what stands at the beginning: a FileHeader, or the text of format 2, or nothing in format 1.
+func (f *DataFile) readHeader(ctx context.Context, trace func(region.Node)) error {
+	b, err := f.Read(ctx, 0, min(f.At.Len, int64(len(layout.MagicV2))), "header")
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(b, []byte(layout.MagicV2)) {
+		f.Version, f.HeadLen = 2, int64(len(layout.MagicV2))
+		layout.Tell(trace, region.Node{Kind: region.Struct, Name: "header", Value: layout.MagicV2, At: f.At.Sub(0, f.HeadLen), Inner: -1})
+		return nil
+	}
+	var h layout.Header
+	head, err := f.Growing(ctx, 0, "header", func(c *wire.Cursor) { h = layout.ParseHeader(thrift.NewReader(c, thrift.Compact), "") })
+	if err == nil && h.Version == 3 {
+		f.Version, f.Header, f.HeadLen = 3, h, int64(len(head))
+		if trace != nil {
+			trace(region.Node{Kind: region.Struct, Name: "header", Value: fmt.Sprintf("%d columns", len(h.Columns)), At: f.At.Sub(0, f.HeadLen), Inner: -1})
+			layout.ParseHeader(thrift.NewReader(wire.NewCursor(head, f.At.Sub(0, f.HeadLen), "header").Trace(trace, 1), thrift.Compact), "FileHeader")
+		}
+		return nil
+	}
+	f.Version = 1 // no header: the footer will say otherwise if there should be one
+	if err == nil {
+		err = fault.Corruptf(f.At.Sub(0, int64(len(head))), "header.version", "%d, format 3 is known", h.Version)
+	}
+	return err
+}
+
+// readFooter finds the footer by the last eight bytes and reads it. The type of its first field tells FileFooter from FileFooter3.
+func (f *DataFile) readFooter(ctx context.Context, trace func(region.Node)) error {
+	end, err := f.Read(ctx, f.At.Len-layout.TailLen, layout.TailLen, "footer_offset")
+	if err != nil {
+		return err
+	}
+	off := int64(binary.BigEndian.Uint64(end))
+	if off < f.HeadLen || off >= f.At.Len-layout.TailLen {
+		return fault.Corruptf(f.At.Sub(f.At.Len-layout.TailLen, layout.TailLen), "footer_offset", "%d is not between the header's end (%d) and %d", off, f.HeadLen, f.At.Len-layout.TailLen)
+	}
+	f.FootAt = off
+	b, err := f.Read(ctx, off, f.At.Len-layout.TailLen-off, "footer")
+	if err != nil {
+		return err
+	}
+	c := wire.NewCursor(b, f.At.Sub(off, int64(len(b))), "footer")
+	f.Footer = f.parseFooter(c)
+	if trace != nil {
+		trace(region.Node{Kind: region.Struct, Name: "footer", Value: fmt.Sprintf("%d rows, %d blocklets", f.Footer.Rows, len(f.Footer.Blocklet)), At: f.At.Sub(off, int64(len(b))), Inner: -1})
+		f.parseFooter(wire.NewCursor(b, f.At.Sub(off, int64(len(b))), "footer").Trace(trace, 1))
+		trace(region.Node{Kind: region.Data, Name: "footer_offset", Value: fmt.Sprint(off), At: f.At.Sub(f.At.Len-layout.TailLen, layout.TailLen), Inner: -1})
+	}
+	if c.Err() == nil && c.Left() > 0 {
+		c.Fail(c.Pos(), c.Left(), "", "%d bytes behind the footer", c.Left())
+	}
+	return c.Err()
+}
+
+// IsFooter3 tells by the first field: i64 num_rows, not i32 version.
+func IsFooter3(b []byte) bool { return len(b) > 0 && b[0] == 0x16 }
+
+func (f *DataFile) parseFooter(c *wire.Cursor) layout.Footer {
+	r := thrift.NewReader(c, thrift.Compact)
+	if IsFooter3(c.Rest()) {
+		f.Version = 3
+		return layout.ParseFooter3(r, "FileFooter3")
+	}
+	if f.Version == 3 {
+		f.Version = 1
+	}
+	return layout.ParseFooter12(r, "FileFooter")
+}
+
+// layout checks what header and footer say of each other and of the file.
+func (f *DataFile) layout() (err error) {
+	list, at, path := f.Footer.Columns, f.FootSpan(), "footer.table_columns"
+	if f.Version == 3 {
+		list, at, path = f.Header.Columns, f.At.Sub(0, f.HeadLen), "header.column_schema"
+	}
+	var chunks int
+	if f.Roots, chunks, err = schema.ColumnTree(list, at, path); err != nil {
+		return err
+	}
+	f.Columns = make([]*schema.Column, chunks)
+	for _, r := range f.Roots {
+		r.All(func(c *schema.Column) { f.Columns[c.Chunk] = c })
+	}
+	f.dimCount = f.dims()
+	if f.Version < 3 {
+		f.cardinalities()
+		if err := f.checkFooter12(); err != nil {
+			return err
+		}
+	}
+	return f.checkBlocklets()
+}
+
+func (f *DataFile) FootSpan() fault.Span { return f.At.Sub(f.FootAt, f.At.Len-layout.TailLen-f.FootAt) }
+
+// checkBlocklets holds rows and offsets against the file.
+func (f *DataFile) checkBlocklets() error {
+	at := f.FootSpan()
+	if n, k := len(f.Footer.Blocklet), len(f.Footer.Index); n != k {
+		return fault.Corruptf(at, "footer", "%d blocklets, but %d of them are indexed", n, k)
+	}
+	var rows int64
+	for i := range f.Footer.Blocklet {
+		b := &f.Footer.Blocklet[i]
+		path := fmt.Sprintf("footer.blocklet[%d]", i)
+		if b.Rows < 0 {
+			return fault.Corruptf(at, path+".num_rows", "%d", b.Rows)
+		}
+		rows += b.Rows
+		if f.Version < 3 && b.Rows > page.MaxPageRows {
+			return fault.Limitf(at, path+".num_rows", "%d rows, a blocklet has at most %d", b.Rows, page.MaxPageRows)
+		}
+		var err error
+		switch f.Version {
+		case 3:
+			err = f.checkBlocklet3(b, at, path)
+		case 2:
+			err = f.checkBlocklet2(b, at, path)
+		default:
+			err = f.checkBlocklet1(b, at, path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if rows != f.Footer.Rows {
+		return fault.Corruptf(at, "footer.num_rows", "%d, the blocklets have %d", f.Footer.Rows, rows)
+	}
+	return nil
+}
+
+func (f *DataFile) checkBlocklet3(b *layout.BlockletInfo, at fault.Span, path string) error {
+	if len(b.Offsets) != len(f.Columns) || len(b.Lengths) != len(f.Columns) {
+		return fault.Corruptf(at, path, "%d offsets and %d lengths of column chunks, the header has %d columns", len(b.Offsets), len(b.Lengths), len(f.Columns))
+	}
+	for i, off := range b.Offsets {
+		if b.Whole > 0 && i >= b.Whole {
+			break
+		}
+		end := b.ChunkEnd(i, f.dimCount)
+		if off < f.HeadLen || b.Lengths[i] < 1 || end > f.FootAt || off > end || int64(b.Lengths[i]) > end-off {
+			return fault.Corruptf(at, fmt.Sprintf("%s.column_data_chunks_offsets[%d]", path, i), "a chunk from %d to %d whose metadata has %d bytes does not lie between header (%d) and footer (%d)",
+				off, end, b.Lengths[i], f.HeadLen, f.FootAt)
+		}
+	}
+	for i, n := range b.Lengths { // each page takes some bytes of each chunk's metadata
+		if int64(len(b.InPage)) > int64(n) && (b.Whole == 0 || i < b.Whole) {
+			return fault.Corruptf(at, path+".row_count_in_page", "%d pages, the metadata of chunk %d has %d bytes", len(b.InPage), i, n)
+		}
+	}
+	if b.InPage != nil {
+		var n int64
+		for _, k := range b.InPage {
+			if k < 0 || k > page.MaxPageRows3 {
+				return fault.Corruptf(at, path+".row_count_in_page", "%d rows, a page has at most %d", k, page.MaxPageRows3)
+			}
+			n += int64(k)
+		}
+		if n != b.Rows || int(b.Pages) != len(b.InPage) {
+			return fault.Corruptf(at, path+".row_count_in_page", "%d rows in %d pages, the blocklet says %d rows in %d", n, len(b.InPage), b.Rows, b.Pages)
+		}
+	}
+	return nil
+}
+
+// dims is the number of chunks of dimensions.
+func (f *DataFile) dims() int {
+	n := 0
+	for _, c := range f.Columns {
+		if c.Dimension {
+			n++
+		}
+	}
+	return n
+}
+
+// BlockletBytes is the stored size of a blocklet.
+func (f *DataFile) BlockletBytes(i int) int64 {
+	b := &f.Footer.Blocklet[i]
+	if f.Stream != nil {
+		return f.Stream.Blocklets[i].At.Len
+	}
+	if f.Version == 3 && len(b.Offsets) > 0 {
+		return max(b.End, b.Dims) - b.Offsets[0]
+	}
+	return (f.FootAt - f.HeadLen) / int64(len(f.Footer.Blocklet))
+}
+
+// Facts are what `stoa meta` prints of a data file.
+func (f *DataFile) Facts() []format.KeyValue {
+	var out []format.KeyValue
+	add := func(k string, v any) { out = append(out, format.KeyValue{Key: k, Value: fmt.Sprint(v)}) }
+	add("format", fmt.Sprintf("CarbonData V%d", f.Version))
+	add("file", path.Base(f.At.Object))
+	add("num_rows", f.Footer.Rows)
+	add("blocklets", len(f.Footer.Blocklet))
+	add("columns", len(f.Columns))
+	if f.Version == 3 {
+		add("is_sort", f.Footer.Sorted)
+		add("schema_time_stamp", f.Header.Stamp)
+	}
+	for _, k := range []string{"version", "written_by"} {
+		if v, ok := f.Footer.Extra[k]; ok {
+			add("extra_info."+k, v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,224 @@
+package datafile
+
+import (
+	"context"
+	"errors"
+	"path"
+	"stoa/fault"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/internal/thrift"
+	"stoa/region"
+	"stoa/wire"
+	"strings"
+)
+
+// RecoverFile finds the blocklets of a file that could not be opened because of why. f is what was understood of it.
+func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []region.Finding, error) {
+	if f.At.Object == "" || f.At.Len == 0 {
+		return nil, nil, why
+	}
+	part := f.At.Object
+	code, at := "carbon.footer.damaged", f.At
+	if e := (*fault.Error)(nil); errors.As(why, &e) && e.At.Object == f.At.Object {
+		at = e.At
+		if strings.HasPrefix(e.Path, "header") {
+			code = "carbon.header.damaged"
+		}
+	}
+	out := []region.Finding{layout.Saying(code, at, part, "%v", why)}
+	if f.Stream != nil && len(f.Stream.Fields) > 0 {
+		lost, err := f.resync(ctx)
+		for _, at := range lost {
+			out = append(out, layout.Saying("carbon.rows.lost", at, part, "%d bytes between blocklets that can be read", at.Len))
+		}
+		return f, append(out, layout.Saying("carbon.recovered", f.At, part, "%d blocklets with %d rows, by the markers between them", len(f.Stream.Blocklets), f.Footer.Rows)), err
+	}
+	if f.Version == 2 && f.HeadLen > 0 {
+		g, lost, err := f.recover2(ctx)
+		if err == nil && len(g.Footer.Blocklet) > 0 {
+			err = g.layout()
+		}
+		if err != nil || len(g.Footer.Blocklet) == 0 {
+			return nil, out, why
+		}
+		return g, append(append(out, layout.Saying("carbon.recovered", f.At, part, "%d blocklets with %d rows, found one after the other", len(g.Footer.Blocklet), g.Footer.Rows)), lost...), nil
+	}
+	if f.Version == 2 || f.Version == 1 && f.HeadLen == 0 && f.FootAt >= 0 && len(f.Footer.Columns) > 0 {
+		return nil, out, why
+	}
+	if known := f.besides(ctx); known != nil {
+		g, lost := f.byIndex(known)
+		if g != nil {
+			out = append(out, layout.Saying("carbon.recovered", f.At, part, "%d blocklets, as the index file knows them", len(g.Footer.Blocklet)))
+			return g, append(out, lost...), g.layout()
+		}
+	}
+	if f.HeadLen == 0 {
+		return nil, out, why
+	}
+	g, lost := f.walk(ctx)
+	out = append(out, lost...)
+	if err := g.layout(); err != nil {
+		return nil, out, why
+	}
+	out = append(out, layout.Saying("carbon.recovered", f.At, part, "%d blocklets with %d rows, found one after the other", len(g.Footer.Blocklet), g.Footer.Rows))
+	return g, out, nil
+}
+
+// besides is what an index file in the same directory says of the file; nil if none does.
+func (f *DataFile) besides(ctx context.Context) *Indexed {
+	for info, err := range f.Tree.List(ctx, path.Dir(f.At.Object)) {
+		if err != nil {
+			return nil
+		}
+		merged := strings.HasSuffix(info.Name, layout.MergedExt)
+		if !merged && !strings.HasSuffix(info.Name, layout.IndexExt) {
+			continue
+		}
+		o, err := layout.OpenObject(ctx, f.Tree, info.Name, f.Limits)
+		if err != nil {
+			continue
+		}
+		files, _ := o.ReadIndex(ctx, merged, nil)
+		known := map[string]*Indexed{}
+		Collect(known, files)
+		if x := known[path.Base(f.At.Object)]; x != nil && x.Blocks[0].Info != nil {
+			return x
+		}
+	}
+	return nil
+}
+
+// byIndex makes the file of what an index file says; blocklets behind its end are lost.
+func (f *DataFile) byIndex(x *Indexed) (*DataFile, []region.Finding) {
+	g := &DataFile{Object: f.Object, Version: 3, Header: f.Header, HeadLen: f.HeadLen, FootAt: f.At.Len, noVerify: f.noVerify}
+	g.Header.Columns = x.Columns
+	g.Footer.Version = 3
+	var lost []region.Finding
+	var rows int64
+	for i := range x.Blocks {
+		b := &x.Blocks[i]
+		if b.Info == nil {
+			return nil, nil
+		}
+		if end := max(b.Info.End, b.Info.Dims); end > f.At.Len {
+			l := layout.Saying("carbon.rows.lost", f.At.Sub(f.At.Len, 0), f.At.Object, "blocklet %d reaches to byte %d, the file has %d", i, end, f.At.Len)
+			l.Rows, l.Lost = [2]int64{rows, rows + b.Info.Rows}, b.Info.Rows
+			lost = append(lost, l)
+			continue
+		}
+		rows += b.Info.Rows
+		g.Footer.Blocklet = append(g.Footer.Blocklet, *b.Info)
+		g.Footer.Index = append(g.Footer.Index, layout.BlockletIndex{})
+	}
+	g.Footer.Rows = rows
+	return g, lost
+}
+
+// walk finds column chunks one after the other.
+func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
+	g := &DataFile{Object: f.Object, Version: 3, Header: f.Header, HeadLen: f.HeadLen, FootAt: f.HeadLen, noVerify: f.noVerify}
+	g.Footer.Version = 3
+	n := len(f.Header.Columns)
+	dims := 0
+	for i := range f.Header.Columns {
+		if f.Header.Columns[i].Dimension {
+			dims++
+		}
+	}
+	at := f.HeadLen
+	for n > 0 && ctx.Err() == nil {
+		b := layout.BlockletInfo{Rows: -1}
+		for range n {
+			head, cc, ok := f.chunkHere(ctx, at)
+			if !ok {
+				break
+			}
+			if len(b.Offsets) == 0 {
+				b.Take(cc)
+			}
+			b.Offsets, b.Lengths = append(b.Offsets, at), append(b.Lengths, int32(head))
+			at += head
+			for _, p := range cc.Lengths {
+				at += int64(p)
+			}
+			if len(b.Offsets) == dims {
+				b.Dims = at
+			}
+		}
+		if len(b.Offsets) == 0 {
+			return g, nil
+		}
+		if len(b.Offsets) < n {
+			l := layout.Saying("carbon.rows.lost", f.At.Sub(b.Offsets[0], f.At.Len-b.Offsets[0]), f.At.Object, "the blocklet that begins here has %d of %d column chunks: cells of the other columns are lost", len(b.Offsets), n)
+			l.Rows, l.Lost = [2]int64{g.Footer.Rows, g.Footer.Rows + b.Rows}, b.Rows
+			b.Whole = len(b.Offsets)
+			for len(b.Offsets) < n { // nothing is there: reading it fails
+				if len(b.Offsets) == dims {
+					b.Dims = at
+				}
+				b.Offsets, b.Lengths = append(b.Offsets, at), append(b.Lengths, 0)
+			}
+			g.add(b, dims, at)
+			return g, []region.Finding{l}
+		}
+		g.add(b, dims, at)
+	}
+	return g, nil
+}
+
+// add adds a blocklet that ends at an offset, of which so many column chunks are of dimensions.
+func (g *DataFile) add(b layout.BlockletInfo, dims int, end int64) {
+	b.End = end
+	switch {
+	case dims == 0:
+		b.Dims = b.Offsets[0]
+	case b.Dims == 0:
+		b.Dims = end
+	}
+	g.FootAt = end
+	g.Footer.Rows += b.Rows
+	g.Footer.Blocklet = append(g.Footer.Blocklet, b)
+	g.Footer.Index = append(g.Footer.Index, layout.BlockletIndex{})
+}
+
+// chunkHere reads the metadata of a column chunk at an offset, if one is there with all its pages.
+func (f *DataFile) chunkHere(ctx context.Context, at int64) (head int64, cc layout.ColumnChunk, ok bool) {
+	if at >= f.At.Len {
+		return 0, cc, false
+	}
+	b, err := f.Growing(ctx, at, "chunk", func(c *wire.Cursor) { cc = layout.ParseDataChunk3(thrift.NewReader(c, thrift.Compact), "") })
+	if err != nil || len(cc.Pages) == 0 || len(cc.Lengths) != len(cc.Pages) || len(cc.Offsets) != len(cc.Pages) {
+		return 0, cc, false
+	}
+	end := at + int64(len(b))
+	for i := range cc.Pages {
+		p := &cc.Pages[i]
+		if p.DataLen < 0 || p.RowidLen < 0 || p.RleLen < 0 || int64(p.DataLen)+int64(p.RowidLen)+int64(p.RleLen) != int64(cc.Lengths[i]) ||
+			at+int64(len(b))+int64(cc.Offsets[i]) != end || p.Rows < 0 || p.Rows > page.MaxPageRows3 {
+			return 0, cc, false
+		}
+		end += int64(cc.Lengths[i])
+	}
+	return int64(len(b)), cc, end <= f.At.Len
+}
+
+// Indexed is what index files say of a data file.
+type Indexed struct {
+	Blocks  []layout.BlockIndex
+	Columns []layout.ColumnSchema
+}
+
+// Collect puts the entries of index files in order, by data file.
+func Collect(out map[string]*Indexed, files []layout.IndexFile) {
+	for _, f := range files {
+		for _, b := range f.Blocks {
+			base := path.Base(b.File)
+			if out[base] == nil {
+				out[base] = &Indexed{Columns: f.Header.Columns}
+			}
+			out[base].Blocks = append(out[base].Blocks, b)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package datafile
+
+import (
+	"context"
+	"path"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
+	"stoa/internal/thrift"
+	"stoa/region"
+	"stoa/vec"
+	"stoa/wire"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// recover2 finds the blocklets of a file of format 2, one after the other.
+func (f *DataFile) recover2(ctx context.Context) (*DataFile, []region.Finding, error) {
+	x, known := f.indexOf(ctx)
+	if x == nil {
+		return nil, nil, fault.Corruptf(f.At, "footer", "without it only the index file knows the columns, and none beside the file names it")
+	}
+	g := &DataFile{Object: f.Object, Version: 2, HeadLen: f.HeadLen, FootAt: f.At.Len, noVerify: f.noVerify}
+	g.Footer = layout.Footer{Version: 2, Columns: x.Header.Columns, Segment: x.Header.Segment}
+	var chunks int
+	var err error
+	if g.Roots, chunks, err = schema.ColumnTree(g.Footer.Columns, f.At, "table_columns"); err != nil {
+		return nil, nil, err
+	}
+	g.Columns = make([]*schema.Column, chunks)
+	for _, r := range g.Roots {
+		r.All(func(c *schema.Column) { g.Columns[c.Chunk] = c })
+	}
+	g.dimCount = g.dims()
+	g.cardinalities()
+	at := g.HeadLen
+	for ctx.Err() == nil {
+		b, end, ok := g.blockletHere(ctx, at)
+		if !ok {
+			break
+		}
+		g.Footer.Blocklet = append(g.Footer.Blocklet, b)
+		g.Footer.Index = append(g.Footer.Index, layout.BlockletIndex{})
+		if b.Rows, err = g.countRows(ctx, len(g.Footer.Blocklet)-1); err != nil {
+			n := len(g.Footer.Blocklet) - 1
+			g.Footer.Blocklet, g.Footer.Index = g.Footer.Blocklet[:n], g.Footer.Index[:n]
+			break
+		}
+		g.Footer.Blocklet[len(g.Footer.Blocklet)-1].Rows = b.Rows
+		g.Footer.Rows += b.Rows
+		at = end
+	}
+	g.FootAt = at
+	var lost []region.Finding
+	if n := known - g.Footer.Rows; n != 0 {
+		l := layout.Saying("carbon.rows.lost", f.At.Sub(at, f.At.Len-at), f.At.Object, "%d rows were found, the index says %d", g.Footer.Rows, known)
+		l.Rows, l.Lost = [2]int64{g.Footer.Rows, max(known, g.Footer.Rows)}, max(n, 0)
+		lost = append(lost, l)
+	}
+	return g, lost, ctx.Err()
+}
+
+// indexOf is the index file in the same directory that names the file, and the rows it says the file has.
+func (f *DataFile) indexOf(ctx context.Context) (*layout.IndexFile, int64) {
+	for info, err := range f.Tree.List(ctx, path.Dir(f.At.Object)) {
+		if err != nil {
+			return nil, 0
+		}
+		if !strings.HasSuffix(info.Name, layout.IndexExt) {
+			continue
+		}
+		o, err := layout.OpenObject(ctx, f.Tree, info.Name, f.Limits)
+		if err != nil {
+			continue
+		}
+		files, err := o.ReadIndex(ctx, false, nil)
+		if err != nil {
+			continue
+		}
+		for i := range files[0].Blocks {
+			if b := &files[0].Blocks[i]; path.Base(b.File) == path.Base(f.At.Object) && len(files[0].Header.Columns) > 0 {
+				return &files[0], b.Rows
+			}
+		}
+	}
+	return nil, 0
+}
+
+// blockletHere reads the column chunks that begin at an offset; ok is false if they are not all there.
+func (f *DataFile) blockletHere(ctx context.Context, at int64) (b layout.BlockletInfo, end int64, ok bool) {
+	for range f.Columns {
+		if at >= f.At.Len {
+			return b, at, false
+		}
+		var d layout.DataChunk
+		head, err := f.Growing(ctx, at, "chunk", func(c *wire.Cursor) { d = layout.ParseDataChunk2(thrift.NewReader(c, thrift.Compact), "") })
+		if err != nil || d.DataLen < 0 || d.RowidLen < 0 || d.RleLen < 0 || len(head) > 1<<15 {
+			return b, at, false
+		}
+		b.Offsets, b.Lengths = append(b.Offsets, at), append(b.Lengths, int32(len(head)))
+		at += int64(len(head)) + int64(d.DataLen) + int64(d.RowidLen) + int64(d.RleLen)
+		if at > f.At.Len {
+			return b, at, false
+		}
+	}
+	return b, at, true
+}
+
+// countRows decodes a measure of blocklet g, whose values are as many as its rows.
+func (f *DataFile) countRows(ctx context.Context, g int) (int64, error) {
+	for _, col := range f.Columns {
+		if col.Dimension || col.Parent != nil {
+			continue
+		}
+		c, err := f.readChunk12(ctx, g, col)
+		if err != nil {
+			return 0, err
+		}
+		var spans []fault.Span
+		p := (&chunkTree{ChunkAt: c, col: col}).page(f, 0, -1, page.DateRule{}, &spans)
+		t, err := col.Arrow()
+		if err != nil {
+			return 0, err
+		}
+		dst, err := vec.New(t, memory.DefaultAllocator)
+		if err != nil {
+			return 0, err
+		}
+		defer dst.Release()
+		task := format.Task{N: -1, Scratch: &vec.Arena{}, Limits: f.Limits}
+		for _, s := range spans {
+			stored, err := f.Read(ctx, s.Off, s.Len, c.Path)
+			if err != nil {
+				return 0, err
+			}
+			task.Bytes = append(task.Bytes, stored)
+		}
+		if err := p.Decode(&task, task.Bytes, -1, dst); err != nil {
+			return 0, err
+		}
+		if n := int64(dst.Len()); n > 0 && n <= page.MaxPageRows {
+			return n, nil
+		}
+	}
+	return 0, fault.Corruptf(f.At, "footer", "no measure tells how many rows blocklet %d has", g)
+}

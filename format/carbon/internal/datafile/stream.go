@@ -1,0 +1,537 @@
+package datafile
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
+	"stoa/internal/codec"
+	"stoa/internal/thrift"
+	"stoa/region"
+	"stoa/vec"
+	"stoa/wire"
+)
+
+// A file of a streaming segment has rows instead of columns, and no footer, because it grows (CarbonStreamRecordWriter):
+//
+//	FileHeader   is_footer_present false; sync_marker; compressor_name
+//	blocklets    sync_marker, 16 bytes
+//	             length, i32 big-endian; BlockletHeader
+//	             length, i32 big-endian; rows, compressed
+//
+//	row          length, i16; bits of the nulls, least significant first, in the order of the values
+//	             dimensions: i16 length (varchar: i32) and bytes; dates and dictionaries: i32 code
+//	             complex dimensions: i16 length and bytes
+//	             measures: big-endian; decimals: i16 length, scale, big-endian number
+//
+// An index file beside it says how many of its bytes are committed: what is behind them belongs to a batch that did not end.
+
+// streamFile is the blocklets of a file of rows.
+type streamFile struct {
+	Fields    []StreamField
+	codec     string
+	committed int64 // bytes that count
+	Blocklets []streamBlocklet
+}
+
+// streamBlocklet is one of them.
+type streamBlocklet struct {
+	At   fault.Span // from the marker on
+	head fault.Span // BlockletHeader
+	Data fault.Span // compressed
+	Rows int64
+	raw  int64 // bytes of the rows, decompressed
+}
+
+// StreamField is a value of a row.
+type StreamField struct {
+	Col   *schema.Column
+	width int // bytes of the value; 0: a length stands before it
+	lv    int // bytes of that length
+}
+
+const markerLen = 16
+
+// blockletHeader is BlockletHeader.
+type blockletHeader struct {
+	length   int32
+	mutation int32
+	rows     int64
+}
+
+func parseBlockletHeader(r *thrift.Reader, name string) (h blockletHeader) {
+	for r.Struct(name); r.Next(); {
+		switch r.Field() {
+		case 1:
+			h.length = r.I32("blocklet_length")
+		case 2:
+			h.mutation = r.Enum("mutation", func(v int32) string { return map[int32]string{0: "INSERT", 1: "DELETE"}[v] })
+		case 3:
+			layout.ParseBlockletIndex(r, "blocklet_index")
+		case 4:
+			h.rows = layout.ParseBlockletInfo1(r, "blocklet_info").Rows
+		}
+	}
+	return h
+}
+
+// readStream finds the blocklets of a file of rows.
+func (f *DataFile) readStream(ctx context.Context, trace func(region.Node)) error {
+	at := f.At.Sub(0, f.HeadLen)
+	if len(f.Header.Sync) != markerLen {
+		return fault.Corruptf(at, "header.sync_marker", "%d bytes, want %d", len(f.Header.Sync), markerLen)
+	}
+	var err error
+	if f.Roots, _, err = schema.ColumnTree(f.Header.Columns, at, "header.column_schema"); err != nil {
+		return err
+	}
+	f.FootAt = f.At.Len
+	s := &streamFile{codec: "snappy", committed: f.committed(ctx)}
+	f.Stream = s
+	if c := f.Header.Compressor; c != "" {
+		s.codec = strings.ToLower(c)
+	}
+	if s.Fields, err = streamFields(f.Roots, at); err != nil {
+		return err
+	}
+	if s.committed < f.HeadLen {
+		return fault.Corruptf(at, "", "the index file says that %d bytes are committed, the header alone has %d", s.committed, f.HeadLen)
+	}
+	for pos := f.HeadLen; pos < s.committed; {
+		b, err := f.streamBlocklet(ctx, pos, len(s.Blocklets), trace)
+		if err != nil {
+			return err
+		}
+		pos = b.At.End()
+		s.Blocklets = append(s.Blocklets, b)
+		f.Footer.Blocklet = append(f.Footer.Blocklet, layout.BlockletInfo{Rows: b.Rows})
+		f.Footer.Index = append(f.Footer.Index, layout.BlockletIndex{})
+		f.Footer.Rows += b.Rows
+	}
+	if n := f.At.Len - s.committed; n > 0 {
+		layout.Tell(trace, region.Node{Kind: region.Data, Name: "uncommitted", Value: "behind what the index file says is committed", At: f.At.Sub(s.committed, n), Inner: -1})
+	}
+	return nil
+}
+
+// committed is how many bytes of the file count: what the index file beside it says, or else all.
+func (f *DataFile) committed(ctx context.Context) int64 {
+	for info, err := range f.Tree.List(ctx, path.Dir(f.At.Object)) {
+		if err != nil {
+			break
+		}
+		if !strings.HasSuffix(info.Name, layout.IndexExt) {
+			continue
+		}
+		o, err := layout.OpenObject(ctx, f.Tree, info.Name, f.Limits)
+		if err != nil {
+			continue
+		}
+		files, err := o.ReadIndex(ctx, false, nil)
+		if err != nil {
+			continue
+		}
+		for _, b := range files[0].Blocks {
+			if path.Base(b.File) == path.Base(f.At.Object) && b.Size > 0 && b.Size <= f.At.Len {
+				return b.Size
+			}
+		}
+	}
+	return f.At.Len
+}
+
+// streamBlocklet reads what stands before the rows of a blocklet.
+func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace func(region.Node)) (b streamBlocklet, err error) {
+	name := fmt.Sprintf("blocklet[%d]", i)
+	left := f.Stream.committed - pos
+	bad := func(off, n int64, format string, args ...any) (streamBlocklet, error) {
+		return b, fault.Corruptf(f.At.Sub(off, n), name, format, args...)
+	}
+	if left < markerLen+8 {
+		return bad(pos, left, "%d bytes are too few for a blocklet", left)
+	}
+	top, err := f.Read(ctx, pos, markerLen+4, name)
+	if err != nil {
+		return b, err
+	}
+	if string(top[:markerLen]) != string(f.Header.Sync) {
+		return bad(pos, markerLen, "not the marker that the header says")
+	}
+	n := int64(int32(binary.BigEndian.Uint32(top[markerLen:])))
+	if n < 1 || n > left-markerLen-8 {
+		return bad(pos+markerLen, 4, "a header of %d bytes, %d are left", n, left-markerLen-8)
+	}
+	b.head = f.At.Sub(pos+markerLen+4, n)
+	head, err := f.Read(ctx, b.head.Off, n+4, name)
+	if err != nil {
+		return b, err
+	}
+	var h blockletHeader
+	parse := func(t func(region.Node)) error {
+		c := wire.NewCursor(head[:n], b.head, name)
+		if t != nil {
+			c.Trace(t, 1)
+		}
+		if h = parseBlockletHeader(thrift.NewReader(c, thrift.Compact), "BlockletHeader"); c.Err() == nil && c.Left() > 0 {
+			c.Fail(c.Pos(), c.Left(), "", "%d bytes behind it", c.Left())
+		}
+		return c.Err()
+	}
+	if err := parse(nil); err != nil {
+		return b, err
+	}
+	m := int64(int32(binary.BigEndian.Uint32(head[n:])))
+	if off := b.head.End(); m < 0 || m > f.Stream.committed-off-4 {
+		return bad(off, 4, "%d bytes of rows, %d are left", m, f.Stream.committed-off-4)
+	}
+	b.Data = f.At.Sub(b.head.End()+4, m)
+	b.At = f.At.Sub(pos, b.Data.End()-pos)
+	b.Rows, b.raw = h.rows, int64(h.length)
+	switch {
+	case h.mutation != 0:
+		return b, fault.Unsupportedf(b.head, name+".mutation", "%d: only rows that are inserted are known", h.mutation)
+	case b.raw < 0, b.Rows < 0, b.Rows > page.MaxPageRows, 2*b.Rows > b.raw:
+		return bad(b.head.Off, b.head.Len, "%d rows in %d bytes", b.Rows, b.raw)
+	}
+	if trace != nil {
+		trace(region.Node{Kind: region.Struct, Name: name, Value: fmt.Sprintf("%d rows", b.Rows), At: b.At, Inner: -1})
+		trace(region.Node{Depth: 1, Kind: region.Data, Name: "sync_marker", At: f.At.Sub(pos, markerLen), Inner: -1})
+		trace(region.Node{Depth: 1, Kind: region.Data, Name: "length", Value: fmt.Sprint(n), At: f.At.Sub(pos+markerLen, 4), Inner: -1})
+		if err := parse(trace); err != nil {
+			return b, err
+		}
+		trace(region.Node{Depth: 1, Kind: region.Data, Name: "length", Value: fmt.Sprint(m), At: f.At.Sub(b.head.End(), 4), Inner: -1})
+		trace(region.Node{Depth: 1, Kind: region.Data, Name: "rows", Value: f.Stream.codec, At: b.Data, Inner: -1})
+	}
+	return b, nil
+}
+
+// streamFields is what a row has: dimensions, complex ones behind the others, then measures.
+func streamFields(roots []*schema.Column, at fault.Span) ([]StreamField, error) {
+	out := make([]StreamField, len(roots))
+	class := func(c *schema.Column) int {
+		switch {
+		case !c.Dimension:
+			return 2
+		case c.Typ.Complex():
+			return 1
+		}
+		return 0
+	}
+	for i, c := range roots {
+		f := StreamField{Col: c, lv: 2}
+		switch {
+		case c.Typ.Complex():
+		case c.Dimension && (c.Typ == layout.TypeDate || c.Encoders.Has(layout.EncDictionary)):
+			f.width = 4
+		case c.Dimension && c.Typ == layout.TypeVarchar:
+			f.lv = 4
+		case c.Dimension, c.Typ == layout.TypeDecimal:
+		default:
+			if f.width = plainWidth(c.Typ); f.width == 0 {
+				return nil, fault.Unsupportedf(at, "header.column_schema", "column %s: a streaming file has no %s", c.Name, c.Typ)
+			}
+		}
+		out[i] = f
+	}
+	slices.SortStableFunc(out, func(a, b StreamField) int { return class(a.Col) - class(b.Col) })
+	return out, nil
+}
+
+// plainWidth is how many bytes a number has; 0: the type is not kept as one.
+func plainWidth(t layout.DataType) int {
+	switch t {
+	case layout.TypeBoolean:
+		return 1
+	case layout.TypeShort:
+		return 2
+	case layout.TypeInt:
+		return 4
+	case layout.TypeLong, layout.TypeDouble, layout.TypeTimestamp:
+		return 8
+	}
+	return 0
+}
+
+// StreamChunk is a column of a blocklet of rows: one page, which is all of the blocklet. It is a format.Chunk.
+type StreamChunk struct {
+	F     *DataFile
+	B     *streamBlocklet
+	Index int // of the field
+	Path  string
+	Dates page.DateRule
+	done  bool
+}
+
+func (c *StreamChunk) Next(context.Context) (format.Page, error) {
+	if c.done || c.B.Rows == 0 {
+		return format.Page{}, io.EOF
+	}
+	c.done = true
+	return format.Page{Rows: c.B.Rows, Entries: c.B.Rows, Spans: []fault.Span{c.B.Data}, Raw: c.B.raw}, nil
+}
+
+func (c *StreamChunk) Dict() (format.Page, bool) { return format.Page{}, false }
+
+func (c *StreamChunk) Decode(t *format.Task, dst *vec.Vector) error {
+	raw, err := codec.Expand(c.F.Stream.codec, t.Bytes[0], c.F.Limits.Page, t.Scratch.Bytes)
+	if err == nil && int64(len(raw)) != c.B.raw {
+		err = fault.Rel(0, 0, "", "%d bytes of rows, blocklet_length says %d", len(raw), c.B.raw)
+	}
+	if err == nil {
+		t.Raw += int64(len(raw))
+		err = c.decode(raw, t.Scratch, dst)
+	}
+	if err != nil {
+		return fault.Locate(err, c.B.Data, false, c.Path)
+	}
+	return nil
+}
+
+// decode appends the values of the rows.
+func (c *StreamChunk) decode(raw []byte, a *vec.Arena, dst *vec.Vector) error {
+	n := int(c.B.Rows)
+	spots, err := c.spots(raw, a)
+	if err != nil {
+		return err
+	}
+	at := dst.Extend(n)
+	var valid []byte
+	nulls := 0
+	text := dst.Type.ID() == arrow.STRING || dst.Type.ID() == arrow.BINARY
+	var offs []int32
+	var room []byte
+	if text {
+		var size int64
+		for i := range n {
+			size += int64(spots[2*i+1] - spots[2*i])
+		}
+		offs = dst.Offsets(at)
+		if room, err = dst.Bytes(offs[0], size); err != nil {
+			return err
+		}
+	} else {
+		clear(dst.Data(at))
+	}
+	scale := int32(0)
+	if d, ok := dst.Type.(*arrow.Decimal128Type); ok {
+		scale = d.Scale
+	}
+	k := 0
+	for i := range n {
+		v := raw[spots[2*i]:spots[2*i+1]]
+		switch {
+		case spots[2*i] == noSpot, text && string(v) == schema.NullText && c.F.Stream.Fields[c.Index].Col.Typ != layout.TypeBinary:
+			if valid == nil {
+				valid = dst.Validity()
+			}
+			schema.ClearOne(valid, at+i)
+			nulls++
+		case text:
+			k += copy(room[k:], v)
+		default:
+			x, ok, err := c.value(v, scale)
+			if err != nil {
+				return fault.Rel(int(spots[2*i]), len(v), "", "row %d: %v", i, err)
+			}
+			if !ok {
+				if valid == nil {
+					valid = dst.Validity()
+				}
+				schema.ClearOne(valid, at+i)
+				nulls++
+				break
+			}
+			x.Put(dst, at+i)
+		}
+		if text {
+			offs[i+1] = offs[0] + int32(k)
+		}
+	}
+	dst.AddNulls(nulls)
+	return nil
+}
+
+// noSpot is where a null begins and ends: there are no bytes of it. The first two bytes of a page are never a value's.
+const noSpot = 0
+
+// spots finds where the column's value begins and ends in each row.
+func (c *StreamChunk) spots(raw []byte, a *vec.Arena) ([]uint32, error) {
+	fields := c.F.Stream.Fields
+	if len(raw) > math.MaxInt32 {
+		return nil, fault.Rel(0, 0, "", "%d bytes of rows", len(raw))
+	}
+	out := a.Uint32s(2 * int(c.B.Rows))
+	pos := 0
+	need := func(i, n int, what string) error {
+		if n < 0 || n > len(raw)-pos {
+			return fault.Rel(pos, 0, "", "row %d: %d bytes of %s, %d are left", i, n, what, len(raw)-pos)
+		}
+		return nil
+	}
+	for i := range int(c.B.Rows) {
+		if err := need(i, 2, "a length"); err != nil {
+			return nil, err
+		}
+		k := int(binary.BigEndian.Uint16(raw[pos:]))
+		pos += 2
+		if err := need(i, k, "nulls"); err != nil {
+			return nil, err
+		}
+		nulls := raw[pos : pos+k]
+		if k > (len(fields)+7)/8 {
+			return nil, fault.Rel(pos, k, "", "row %d: %d bytes of nulls for %d columns", i, k, len(fields))
+		}
+		pos += k
+		out[2*i], out[2*i+1] = noSpot, noSpot
+		for j := range fields {
+			if j>>3 < k && nulls[j>>3]>>(j&7)&1 != 0 {
+				continue
+			}
+			n := fields[j].width
+			if n == 0 {
+				lv := fields[j].lv
+				if err := need(i, lv, "a length"); err != nil {
+					return nil, err
+				}
+				if lv == 2 {
+					n = int(binary.BigEndian.Uint16(raw[pos:]))
+				} else {
+					n = int(int32(binary.BigEndian.Uint32(raw[pos:])))
+				}
+				pos += lv
+			}
+			if err := need(i, n, fields[j].Col.Name); err != nil {
+				return nil, err
+			}
+			if j == c.Index {
+				out[2*i], out[2*i+1] = uint32(pos), uint32(pos+n)
+			}
+			pos += n
+		}
+	}
+	if pos != len(raw) {
+		return nil, fault.Rel(pos, len(raw)-pos, "", "%d bytes behind the last of %d rows", len(raw)-pos, c.B.Rows)
+	}
+	return out, nil
+}
+
+// value is what the bytes of a value that is no text mean; ok is false for null. scale is that of the wanted decimals.
+func (c *StreamChunk) value(b []byte, scale int32) (v schema.Constant, ok bool, err error) {
+	col := c.F.Stream.Fields[c.Index].Col
+	whole := func() int64 {
+		var x int64
+		for _, y := range b {
+			x = x<<8 | int64(y)
+		}
+		return x << (64 - 8*len(b)) >> (64 - 8*len(b))
+	}
+	if len(b) == 0 { // null, where the writer does not set the bit
+		return v, false, nil
+	}
+	wrong := func() (schema.Constant, bool, error) {
+		return v, false, fmt.Errorf("a %s of %d bytes", col.Typ, len(b))
+	}
+	switch {
+	case col.Dimension && c.F.Stream.Fields[c.Index].width == 4: // a code of a direct dictionary
+		x := whole()
+		switch {
+		case x == schema.NullCode:
+			return v, false, nil
+		case col.Typ == layout.TypeDate:
+			v.I = x - schema.DateOffset
+		default:
+			v.I = (x-2)*c.Dates.Unit + c.Dates.Cutoff
+		}
+		return v, true, nil
+	case col.Typ == layout.TypeDecimal && len(b) > 1:
+		up := scale - int32(b[0])
+		if len(b) > 17 || up < 0 {
+			return wrong()
+		}
+		v.D = schema.BigNum(b[1:]).Mul(decimal128.GetScaleMultiplier(int(up)))
+		return v, true, nil
+	case col.Typ == layout.TypeDouble && len(b) == 8:
+		v.F = math.Float64frombits(binary.BigEndian.Uint64(b))
+		return v, true, nil
+	case col.Typ == layout.TypeByte && col.Dimension: // a text
+		v, err = schema.ParseValue(col, string(b), nil)
+		return v, err == nil, err
+	}
+	if n := plainWidth(col.Typ); n == 0 || n != len(b) {
+		return wrong()
+	}
+	v.I = whole()
+	if col.Dimension && col.Typ != layout.TypeBoolean { // the sign is turned, so that bytes are in the order of the numbers
+		v.I ^= -1 << (8*len(b) - 1)
+	}
+	return v, true, nil
+}
+
+// resync finds the blocklets behind one that is damaged, by the marker before each. It gives what lies between.
+func (f *DataFile) resync(ctx context.Context) (lost []fault.Span, err error) {
+	pos := f.HeadLen
+	if n := len(f.Stream.Blocklets); n > 0 {
+		pos = f.Stream.Blocklets[n-1].At.End()
+	}
+	for from := pos; pos < f.Stream.committed; {
+		b, err := f.streamBlocklet(ctx, pos, len(f.Stream.Blocklets), nil)
+		switch {
+		case err == nil:
+			if pos > from {
+				lost = append(lost, f.At.Sub(from, pos-from))
+			}
+			f.Stream.Blocklets = append(f.Stream.Blocklets, b)
+			f.Footer.Blocklet = append(f.Footer.Blocklet, layout.BlockletInfo{Rows: b.Rows})
+			f.Footer.Index = append(f.Footer.Index, layout.BlockletIndex{})
+			f.Footer.Rows += b.Rows
+			pos = b.At.End()
+			from = pos
+			continue
+		case ctx.Err() != nil || !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported):
+			return lost, err
+		}
+		if pos, err = f.nextMarker(ctx, pos+1); err != nil {
+			return lost, err
+		}
+		if pos == f.Stream.committed {
+			lost = append(lost, f.At.Sub(from, pos-from))
+		}
+	}
+	return lost, nil
+}
+
+// nextMarker is where the next marker stands from pos on; where the file ends if there is none.
+func (f *DataFile) nextMarker(ctx context.Context, pos int64) (int64, error) {
+	const step = 1 << 20
+	for pos+markerLen <= f.Stream.committed {
+		n := min(step+markerLen, f.Stream.committed-pos)
+		b, err := f.Read(ctx, pos, n, "sync_marker")
+		if err != nil {
+			return pos, err
+		}
+		if i := bytes.Index(b, f.Header.Sync); i >= 0 {
+			return pos + int64(i), nil
+		}
+		if n < step+markerLen {
+			break
+		}
+		pos += step
+	}
+	return f.Stream.committed, nil
+}

@@ -1,0 +1,619 @@
+package datafile
+
+import (
+	"bufio"
+	"bytes"
+	"container/heap"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"stoa/fault"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
+	"stoa/store"
+)
+
+// Sorter brings rows into the order of the sort columns: in memory as long as they fit, then in sorted runs in temporary files,
+// which are merged. Rows with equal keys keep their order.
+type Sorter struct {
+	sink   scratcher
+	schema *arrow.Schema    // of what comes out: without dictionaries, and texts of numbers and times as what they say
+	reads  []*schema.Column // of each field: what its texts become; nil: they stay
+	cols   []sortKey
+	limit  int64
+
+	batches []arrow.RecordBatch
+	Bytes   int64
+	runs    []*sortedRun
+	made    int // runs
+	chunk   int // rows that are put together at a time
+}
+
+// sortKey is a column of the order: where it is in the rows, and what its values become.
+type sortKey struct {
+	field int
+	as    *schema.Column // nil: they stay
+}
+
+// scratcher gives temporary files.
+type scratcher interface {
+	Scratch(ctx context.Context) (store.Scratch, error)
+}
+
+// NewSorter sorts rows of a schema by columns. A column that the rows do not have is null in all.
+func NewSorter(s scratcher, sc *arrow.Schema, names []string, roots []*schema.Column, limit int64) (*Sorter, error) {
+	x := &Sorter{sink: s, limit: limit, reads: make([]*schema.Column, sc.NumFields())}
+	fields := sc.Fields()
+	for i, f := range fields {
+		fields[i] = page.PlainField(f)
+		for _, r := range roots {
+			if strings.EqualFold(r.Name, f.Name) && isText[f.Type.ID()] && page.Converts(r, f.Type) && !schema.GlobalCodes(r) {
+				t, err := r.Arrow()
+				if err != nil {
+					return nil, err
+				}
+				x.reads[i], fields[i].Type = r, t
+			}
+		}
+	}
+	sc = arrow.NewSchema(fields, nil)
+	x.schema = sc
+	for _, n := range names {
+		at := slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, n) })
+		if at < 0 {
+			continue
+		}
+		if _, ok := sortedAs[sc.Field(at).Type.ID()]; !ok {
+			return nil, fault.Unsupportedf(fault.Span{}, n, "a sort column of values of %s", sc.Field(at).Type)
+		}
+		k := sortKey{field: at}
+		for _, r := range roots {
+			if strings.EqualFold(r.Name, n) && page.Converts(r, sc.Field(at).Type) && r.Typ != layout.TypeString && !schema.GlobalCodes(r) {
+				k.as = r
+			}
+		}
+		x.cols = append(x.cols, k)
+	}
+	return x, nil
+}
+
+// sortedAs are the types that appendSortKey knows.
+var sortedAs = map[arrow.Type]bool{arrow.BOOL: true, arrow.INT8: true, arrow.UINT8: true, arrow.INT16: true, arrow.UINT16: true, arrow.INT32: true, arrow.UINT32: true,
+	arrow.INT64: true, arrow.DATE32: true, arrow.DATE64: true, arrow.TIMESTAMP: true, arrow.STRING: true, arrow.LARGE_STRING: true, arrow.STRING_VIEW: true, arrow.DICTIONARY: true}
+
+// isText are the types of texts that are read before they are sorted: what they say is smaller, and what cannot be read is told with its
+// row.
+var isText = map[arrow.Type]bool{arrow.STRING: true, arrow.LARGE_STRING: true, arrow.STRING_VIEW: true}
+
+// Add keeps a batch.
+func (s *Sorter) Add(ctx context.Context, b arrow.RecordBatch) error {
+	if b.NumRows() == 0 {
+		return nil
+	}
+	b, err := s.read(b)
+	if err != nil {
+		return err
+	}
+	s.batches = append(s.batches, b)
+	for _, c := range b.Columns() {
+		s.Bytes += arrayBytes(c)
+	}
+	s.Bytes += 40 * b.NumRows() // its place in the order
+	if s.Bytes < s.limit {
+		return nil
+	}
+	return s.Spill(ctx)
+}
+
+// read gives a batch with its texts as what they say.
+func (s *Sorter) read(b arrow.RecordBatch) (arrow.RecordBatch, error) {
+	cols, some := slices.Clone(b.Columns()), false
+	for i, c := range s.reads {
+		if c == nil {
+			continue
+		}
+		x := &page.Cells{}
+		if err := x.AddConverted(c, b.Column(i), 0, int(b.NumRows())); err != nil {
+			return nil, InColumn(err, c)
+		}
+		a, err := x.Array(s.schema.Field(i).Type)
+		if err != nil {
+			return nil, err
+		}
+		defer a.Release()
+		cols[i], some = a, true
+	}
+	if !some {
+		b.Retain()
+		return b, nil
+	}
+	fields := b.Schema().Fields()
+	for i := range fields {
+		fields[i].Type = cols[i].DataType()
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, b.NumRows()), nil
+}
+
+// arrayBytes is about how many bytes the entries of an array take: of a slice only its own.
+func arrayBytes(a arrow.Array) (n int64) {
+	switch a := a.(type) {
+	case *array.String:
+		return int64(len(a.ValueBytes()) + 4*a.Len())
+	case *array.Binary:
+		return int64(len(a.ValueBytes()) + 4*a.Len())
+	case *array.Struct:
+		for k := range a.NumField() {
+			n += arrayBytes(a.Field(k))
+		}
+		return n
+	case array.ListLike:
+		if a.Len() == 0 || a.ListValues().Len() == 0 {
+			return int64(4 * a.Len())
+		}
+		from, _ := a.ValueOffsets(0)
+		_, to := a.ValueOffsets(a.Len() - 1)
+		return int64(4*a.Len()) + arrayBytes(a.ListValues())*(to-from)/int64(a.ListValues().Len())
+	}
+	if t, ok := a.DataType().(arrow.FixedWidthDataType); ok {
+		return int64(a.Len()) * int64(t.BitWidth()) / 8
+	}
+	for _, b := range a.Data().Buffers() {
+		if b != nil {
+			n += int64(b.Len())
+		}
+	}
+	return n
+}
+
+// SortedRow is a row of a batch, and the first eight bytes of its key.
+type SortedRow struct {
+	head       uint64
+	batch, Row int32
+}
+
+// order sorts the rows that are held: by the heads of their keys, then those with equal heads by what the keys have beyond.
+func (s *Sorter) order() ([]SortedRow, error) {
+	n := 0
+	first := make([]int, len(s.batches)) // row of each batch among all
+	for k, b := range s.batches {
+		first[k] = n
+		n += int(b.NumRows())
+	}
+	rows := make([]SortedRow, 0, n)
+	ends := make([]uint32, 1, n+1)
+	var keys []byte
+	for k, b := range s.batches {
+		for i := range int(b.NumRows()) {
+			from := len(keys)
+			var err error
+			if keys, err = appendSortKey(keys, b, s.cols, i); err != nil {
+				return nil, err
+			}
+			if len(keys) >= 1<<32 {
+				return nil, fault.Limitf(fault.Span{}, "", "the sort columns of the rows in memory have more than 4 GiB: lower --opt memory")
+			}
+			var head [8]byte
+			copy(head[:], keys[from:])
+			rows = append(rows, SortedRow{binary.BigEndian.Uint64(head[:]), int32(k), int32(i)})
+			ends = append(ends, uint32(len(keys)))
+		}
+	}
+	rows = byHead(rows)
+	key := func(r SortedRow) []byte {
+		k := first[r.batch] + int(r.Row)
+		return keys[ends[k]:ends[k+1]]
+	}
+	for from := 0; from < n; {
+		to, long := from, false
+		for ; to < n && rows[to].head == rows[from].head; to++ {
+			long = long || len(key(rows[to])) > 8
+		}
+		if long && to-from > 1 {
+			slices.SortStableFunc(rows[from:to], func(a, b SortedRow) int { return bytes.Compare(key(a), key(b)) })
+		}
+		from = to
+	}
+	return rows, nil
+}
+
+// byHead sorts rows by their heads, byte by byte from the last; equal ones stay as they are.
+func byHead(rows []SortedRow) []SortedRow {
+	var counts [8][256]int
+	for _, r := range rows {
+		for b := range counts {
+			counts[b][byte(r.head>>(8*b))]++
+		}
+	}
+	var other []SortedRow
+	for b := range counts {
+		at, sum := &counts[b], 0
+		if len(rows) == 0 || at[byte(rows[0].head>>(8*b))] == len(rows) { // they all have the same byte
+			continue
+		}
+		for v, n := range at {
+			at[v] = sum
+			sum += n
+		}
+		if other == nil {
+			other = make([]SortedRow, len(rows))
+		}
+		for _, r := range rows {
+			v := byte(r.head >> (8 * b))
+			other[at[v]] = r
+			at[v]++
+		}
+		rows, other = other, rows
+	}
+	return rows
+}
+
+// appendSortKey appends the key of row i of b, so that bytes.Compare gives CarbonData's order: nulls first, except of strings,
+// whose null is the text that stands for it.
+func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]byte, error) {
+	be := binary.BigEndian
+	for _, c := range cols {
+		a, i := b.Column(c.field), i
+		for {
+			d, ok := a.(*array.Dictionary)
+			if !ok || a.IsNull(i) {
+				break
+			}
+			a, i = d.Dictionary(), d.GetValueIndex(i)
+		}
+		if c.as != nil && a.IsValid(i) {
+			v, err := page.Converted(c.as, a, i)
+			if err != nil {
+				return nil, fault.Invalidf("column %s: %v", c.as.Name, err)
+			}
+			if key = append(key, 1); c.as.Typ == layout.TypeLong || c.as.Typ == layout.TypeTimestamp {
+				key = be.AppendUint64(key, uint64(v.I)^1<<63)
+			} else {
+				key = be.AppendUint32(key, uint32(v.I)^1<<31)
+			}
+			continue
+		}
+		text, isText := a.(page.Stringer)
+		if isText && c.as == nil {
+			v := schema.NullText
+			if a.IsValid(i) {
+				v = text.Value(i)
+			}
+			key = appendEscaped(key, v)
+			continue
+		}
+		if a.IsNull(i) {
+			key = append(key, 0)
+			continue
+		}
+		key = append(key, 1)
+		switch a := a.(type) {
+		case *array.Boolean:
+			v := byte(0)
+			if a.Value(i) {
+				v = 1
+			}
+			key = append(key, v)
+		case *array.Int8:
+			key = be.AppendUint32(key, uint32(a.Value(i))^1<<31)
+		case *array.Uint8:
+			key = be.AppendUint32(key, uint32(a.Value(i)))
+		case *array.Int16:
+			key = be.AppendUint32(key, uint32(a.Value(i))^1<<31)
+		case *array.Uint16:
+			key = be.AppendUint32(key, uint32(a.Value(i)))
+		case *array.Int32:
+			key = be.AppendUint32(key, uint32(a.Value(i))^1<<31)
+		case *array.Uint32:
+			key = be.AppendUint32(key, uint32(a.Value(i)))
+		case *array.Int64:
+			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+		case *array.Date32:
+			key = be.AppendUint32(key, uint32(a.Value(i))^1<<31)
+		case *array.Date64:
+			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+		case *array.Timestamp:
+			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
+		default:
+			return nil, fault.Unsupportedf(fault.Span{}, b.ColumnName(c.field), "a sort column of type %s", a.DataType())
+		}
+	}
+	return key, nil
+}
+
+// appendEscaped appends a text so that no text's key is the beginning of another's.
+func appendEscaped(key []byte, s string) []byte {
+	for {
+		i := strings.IndexByte(s, 0)
+		if i < 0 {
+			return append(append(key, s...), 0, 0)
+		}
+		key = append(append(key, s[:i]...), 0, 0xff)
+		s = s[i+1:]
+	}
+}
+
+func (s *Sorter) drop() {
+	for _, b := range s.batches {
+		b.Release()
+	}
+	s.batches, s.Bytes = nil, 0
+}
+
+// sortedRun is rows in order in a temporary file.
+type sortedRun struct {
+	file  store.Scratch
+	size  int64
+	in    *ipc.Reader
+	b     arrow.RecordBatch
+	i     int
+	key   []byte
+	cols  []sortKey
+	n     int   // which run it is: for equal keys
+	level int   // how often its rows were merged
+	at    int32 // where b is among those that merged holds; -1 if it is not
+}
+
+// step is how many rows are put together at a time: wide rows fewer.
+func (s *Sorter) step(rows int) int {
+	return int(max(1, min(8<<10, 16<<20/max(1, s.Bytes/int64(max(rows, 1))))))
+}
+
+// maxRuns is how many temporary files are merged at a time.
+const maxRuns = 64
+
+// Spill sorts what is held and puts it into a temporary file. Of many files of a level one is made: not too many are open.
+func (s *Sorter) Spill(ctx context.Context) error {
+	rows, err := s.order()
+	if err != nil {
+		return err
+	}
+	s.chunk = s.step(len(rows))
+	r, err := s.newRun(ctx, 0, func(yield func(b arrow.RecordBatch) error) error {
+		for part := range slices.Chunk(rows, s.chunk) {
+			if err := errors.Join(ctx.Err(), s.gather(s.batches, part, yield)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.drop()
+	s.runs = append(s.runs, r)
+	for level := 0; ; level++ {
+		from := slices.IndexFunc(s.runs, func(r *sortedRun) bool { return r.level == level })
+		if from < 0 || len(s.runs)-from < maxRuns {
+			return nil
+		}
+		mine := s.runs[from:]
+		r, err := s.newRun(ctx, level+1, func(yield func(b arrow.RecordBatch) error) error { return s.merge(ctx, mine, yield) })
+		if err != nil {
+			return err
+		}
+		for _, old := range mine {
+			old.close()
+		}
+		s.runs = append(s.runs[:from:from], r)
+	}
+}
+
+// newRun puts rows that are in order into a temporary file.
+func (s *Sorter) newRun(ctx context.Context, level int, rows func(yield func(b arrow.RecordBatch) error) error) (*sortedRun, error) {
+	file, err := s.sink.Scratch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.made++
+	r := &sortedRun{file: file, cols: s.cols, n: s.made, at: -1, level: level}
+	counted := &counter{w: file}
+	buf := bufio.NewWriterSize(counted, 256<<10)
+	out := ipc.NewWriter(buf, ipc.WithSchema(s.schema))
+	err = rows(out.Write)
+	if err = errors.Join(err, out.Close(), buf.Flush()); err != nil {
+		r.close()
+		return nil, err
+	}
+	r.size = counted.n
+	return r, nil
+}
+
+func (r *sortedRun) close() {
+	if r.in != nil {
+		r.in.Release()
+		r.in = nil
+	}
+	r.file.Close() // it vanishes
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func (s *Sorter) gather(batches []arrow.RecordBatch, rows []SortedRow, yield func(b arrow.RecordBatch) error) error {
+	return GatherRows(s.schema, batches, rows, yield)
+}
+
+// GatherRows gives rows of batches as one batch, or as several if their texts are too long for one. sc has no dictionaries.
+func GatherRows(sc *arrow.Schema, batches []arrow.RecordBatch, rows []SortedRow, yield func(b arrow.RecordBatch) error) error {
+	spans := make([]page.Span, 0, len(rows))
+	for _, r := range rows {
+		if k := len(spans) - 1; k >= 0 && spans[k].Array == r.batch && spans[k].To == r.Row {
+			spans[k].To++
+		} else {
+			spans = append(spans, page.Span{Array: r.batch, From: r.Row, To: r.Row + 1})
+		}
+	}
+	cols := make([]arrow.Array, sc.NumFields())
+	defer func() {
+		for _, c := range cols {
+			if c != nil {
+				c.Release()
+			}
+		}
+	}()
+	parts := make([]arrow.Array, len(batches))
+	for k := range cols {
+		for i, b := range batches {
+			parts[i] = b.Column(k)
+		}
+		var err error
+		cols[k], err = page.GatherArrays(parts, spans)
+		if errors.Is(err, fault.Limit) && len(rows) > 1 {
+			return errors.Join(GatherRows(sc, batches, rows[:len(rows)/2], yield), GatherRows(sc, batches, rows[len(rows)/2:], yield))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	b := array.NewRecordBatch(sc, cols, int64(len(rows)))
+	defer b.Release()
+	return yield(b)
+}
+
+// Each gives all rows in order, in batches, which are good until yield returns.
+func (s *Sorter) Each(ctx context.Context, yield func(b arrow.RecordBatch) error) error {
+	if len(s.runs) == 0 {
+		return s.inMemory(ctx, yield)
+	}
+	if len(s.batches) > 0 {
+		if err := s.Spill(ctx); err != nil {
+			return err
+		}
+	}
+	defer s.Close()
+	return s.merge(ctx, s.runs, yield)
+}
+
+// merge gives the rows of runs in order.
+func (s *Sorter) merge(ctx context.Context, runs []*sortedRun, yield func(b arrow.RecordBatch) error) error {
+	h := make(runHeap, 0, len(runs))
+	for _, r := range runs {
+		in, err := ipc.NewReader(bufio.NewReaderSize(io.NewSectionReader(r.file, 0, r.size), 256<<10))
+		if err != nil {
+			return err
+		}
+		r.in = in
+		if ok, err := r.next(); err != nil {
+			return err
+		} else if ok {
+			h = append(h, r)
+		}
+	}
+	heap.Init(&h)
+	m := merged{rows: make([]SortedRow, 0, s.chunk)}
+	for len(h) > 0 {
+		r := h[0]
+		m.add(r)
+		if r.i++; len(m.rows) == cap(m.rows) || r.i >= int(r.b.NumRows()) { // the run's next batch takes the place of this one
+			if err := errors.Join(ctx.Err(), m.flush(s, yield)); err != nil {
+				return err
+			}
+		}
+		ok, err := r.next()
+		switch {
+		case err != nil:
+			return err
+		case ok:
+			heap.Fix(&h, 0)
+		default:
+			heap.Pop(&h)
+		}
+	}
+	return m.flush(s, yield)
+}
+
+func (s *Sorter) inMemory(ctx context.Context, yield func(b arrow.RecordBatch) error) error {
+	rows, err := s.order()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for part := range slices.Chunk(rows, s.step(len(rows))) {
+		if err := errors.Join(ctx.Err(), s.gather(s.batches, part, yield)); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// merged are rows in order that wait to be put together: rows of the batches that the runs are at.
+type merged struct {
+	from []*sortedRun
+	held []arrow.RecordBatch
+	rows []SortedRow
+}
+
+// add takes the row that a run is at.
+func (m *merged) add(r *sortedRun) {
+	if r.at < 0 {
+		r.at = int32(len(m.held))
+		m.from, m.held = append(m.from, r), append(m.held, r.b)
+	}
+	m.rows = append(m.rows, SortedRow{batch: r.at, Row: int32(r.i)})
+}
+
+func (m *merged) flush(s *Sorter, yield func(b arrow.RecordBatch) error) error {
+	if len(m.rows) == 0 {
+		return nil
+	}
+	err := s.gather(m.held, m.rows, yield)
+	for _, r := range m.from {
+		r.at = -1
+	}
+	m.from, m.held, m.rows = m.from[:0], m.held[:0], m.rows[:0]
+	return err
+}
+
+// next finds the run's next row and its key; ok is false at the end.
+func (r *sortedRun) next() (ok bool, err error) {
+	for r.b == nil || r.i >= int(r.b.NumRows()) {
+		if !r.in.Next() {
+			return false, r.in.Err()
+		}
+		r.b, r.i = r.in.RecordBatch(), 0
+	}
+	r.key, err = appendSortKey(r.key[:0], r.b, r.cols, r.i)
+	return err == nil, err
+}
+
+// Close gives the memory and the temporary files back.
+func (s *Sorter) Close() {
+	s.drop()
+	for _, r := range s.runs {
+		r.close()
+	}
+	s.runs = nil
+}
+
+type runHeap []*sortedRun
+
+func (h runHeap) Len() int { return len(h) }
+func (h runHeap) Less(i, j int) bool {
+	c := bytes.Compare(h[i].key, h[j].key)
+	return c < 0 || c == 0 && h[i].n < h[j].n
+}
+func (h runHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *runHeap) Push(x any)   { *h = append(*h, x.(*sortedRun)) }
+func (h *runHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
+}

@@ -1,0 +1,274 @@
+package dict
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/status"
+	"stoa/internal/thrift"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// DictFile is the global dictionary of a column while a load looks up and adds values. It holds the dictionary's lock.
+type DictFile struct {
+	*schema.Column
+	base   string // Metadata/ID, without .dict
+	Values [][]byte
+	codes  map[string]uint32
+	old    int        // how many of the values are in the file
+	loads  []DictLoad // of .dictmeta
+	size   int64      // bytes of .dict that count
+	Unlock func()
+}
+
+// Values of a load are written in chunks of at most so many: carbon.dictionary.chunk.size.
+const dictChunk = 10_000
+
+// OpenDict locks and reads the dictionary of a column of the table in dir. One that is not there yet is empty.
+func OpenDict(ctx context.Context, dir string, c *schema.Column) (d *DictFile, err error) {
+	d = &DictFile{Column: c, base: filepath.Join(dir, "Metadata", c.Id), codes: map[string]uint32{}}
+	if d.Unlock, err = status.Lock(ctx, dir, c.Id+".lock", status.LockWait); err != nil {
+		return nil, err
+	}
+	if err = d.read(ctx); err != nil {
+		d.Unlock()
+		return nil, err
+	}
+	return d, nil
+}
+
+// read reads .dict and .dictmeta. What stands behind the last load that .dictmeta names does not count; without any .dictmeta, which
+// is written last, all whole chunks do: they can be unused, but data may have their codes. What is damaged is refused: new
+// values behind it would get other codes than readers give them.
+func (d *DictFile) read(ctx context.Context) error {
+	limits := format.Limits{}.WithDefaults()
+	name := filepath.ToSlash(d.base) + DictExt
+	obj, err := layout.OpenObject(ctx, store.Local{}, name, limits)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if d.loads, err = ReadLoads(ctx, store.Local{}, filepath.ToSlash(d.base)+DictMetaExt, limits); err != nil {
+		return err
+	}
+	n := obj.At.Len
+	if len(d.loads) > 0 {
+		n = min(n, d.loads[len(d.loads)-1].End)
+	}
+	b, err := obj.Read(ctx, 0, n, "")
+	if err != nil {
+		return err
+	}
+	c := wire.NewCursor(b, obj.At, "")
+	got := ParseDictValues(c)
+	whole, err := got.Whole(d.loads)
+	if err == nil && len(d.loads) > 0 {
+		err = c.Err()
+	}
+	if err != nil {
+		return fault.Locate(err, obj.At, true, d.Name)
+	}
+	if d.Values = got.Values[:whole]; whole > 0 {
+		d.size = int64(got.Ends[len(got.Ends)-1])
+	}
+	if d.loads == nil && whole > 0 { // what a load left behind, or whose .dictmeta was lost
+		d.loads = []DictLoad{{Min: 1, Max: int64(whole), End: d.size, Chunks: int64(len(got.Ends))}}
+	}
+	for i, v := range d.Values {
+		if _, ok := d.codes[string(v)]; !ok { // of values that are there twice the first one, as readers of the text do
+			d.codes[string(v)] = uint32(i + 1)
+		}
+	}
+	d.old = whole
+	return nil
+}
+
+// Code is the code of a value; 0 if it has none.
+func (d *DictFile) Code(v string) uint32 { return d.codes[v] }
+
+// Add gives a value the next code.
+func (d *DictFile) Add(v string) (uint32, error) {
+	if len(d.Values) == 0 {
+		d.Values = append(d.Values, []byte(schema.NullText))
+		d.codes[schema.NullText] = schema.NullCode
+	}
+	if c, ok := d.codes[v]; ok {
+		return c, nil
+	}
+	if int64(len(d.Values)) >= maxCode {
+		return 0, fault.Limitf(fault.Span{}, d.Name, "its dictionary has all of its %d codes", int64(maxCode))
+	}
+	d.Values = append(d.Values, []byte(v))
+	d.codes[v] = uint32(len(d.Values))
+	return uint32(len(d.Values)), nil
+}
+
+// AddAll adds values in the order in which the real loader sorts them.
+func (d *DictFile) AddAll(values map[string]bool) error {
+	delete(values, schema.NullText)
+	if _, err := d.Add(schema.NullText); err != nil {
+		return err
+	}
+	list := layout.Sorted(values)
+	slices.SortFunc(list, JavaCompare)
+	for _, v := range list {
+		if _, err := d.Add(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// JavaCompare compares texts as Java does, by units of UTF-16: characters beyond the first 65,536 come before those from U+E000 on.
+func JavaCompare(a, b string) int {
+	place := func(r rune) rune {
+		if r >= 0xe000 && r < 0x10000 {
+			return r + 0x200000
+		}
+		return r
+	}
+	return slices.CompareFunc([]rune(a), []rune(b), func(x, y rune) int { return cmp.Compare(place(x), place(y)) })
+}
+
+// Save writes the values that are new: .dict grows; .sortindex is made anew for all; .dictmeta, which tells how much of .dict counts,
+// is replaced last, at once. Whoever reads sees the dictionary as it was, or as it is.
+func (d *DictFile) Save() error {
+	if len(d.Values) == d.old {
+		return nil
+	}
+	size, chunks, err := d.append()
+	if err != nil {
+		return err
+	}
+	order := layout.ThriftBytes(d.sortInfo().put)
+	if err := status.ReplaceFile(d.base+"_"+strconv.FormatInt(size, 10)+SortExt, order); err != nil {
+		return err
+	}
+	last := DictLoad{Min: int64(d.old) + 1, Max: int64(len(d.Values)), Start: d.size, End: size, Chunks: int64(chunks)}
+	var meta []byte
+	for _, l := range append(d.loads, last) {
+		meta = append(meta, layout.ThriftBytes(l.put)...)
+	}
+	if err := status.ReplaceFile(d.base+DictMetaExt, meta); err != nil {
+		return err
+	}
+	d.loads, d.old, d.size = append(d.loads, last), len(d.Values), size
+	return d.sweep()
+}
+
+// append puts the new values behind those that count, in place of what an unfinished load left there.
+func (d *DictFile) append() (size int64, chunks int, err error) {
+	f, err := os.OpenFile(d.base+DictExt, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := f.Truncate(d.size); err != nil {
+		return 0, 0, err
+	}
+	size = d.size
+	for part := range slices.Chunk(d.Values[d.old:], dictChunk) {
+		b := layout.ThriftBytes(func(w *thrift.Writer) {
+			w.Struct(thrift.Item)
+			layout.PutBinaries(w, 1, part)
+			w.End()
+		})
+		if _, err := f.WriteAt(b, size); err != nil {
+			return 0, 0, err
+		}
+		size += int64(len(b))
+		chunks++
+	}
+	return size, chunks, errors.Join(f.Sync(), status.SyncDir(filepath.Dir(d.base)))
+}
+
+// put writes ColumnDictionaryChunkMeta.
+func (l *DictLoad) put(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	w.I32(1, int32(l.Min))
+	w.I32(2, int32(l.Max))
+	w.I64(3, l.Start)
+	w.I64(4, l.End)
+	w.I32(5, int32(l.Chunks))
+	w.End()
+}
+
+// put writes ColumnSortInfo.
+func (s *SortInfo) put(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	layout.PutI32s(w, 1, s.Codes)
+	layout.PutI32s(w, 2, s.Ranks)
+	w.End()
+}
+
+// sortInfo orders the codes by their values: texts as texts, null among them; numbers by their size, null and what is no number last.
+func (d *DictFile) sortInfo() *SortInfo {
+	s := &SortInfo{Codes: make([]int32, len(d.Values)), Ranks: make([]int32, len(d.Values))}
+	for i := range s.Codes {
+		s.Codes[i] = int32(i + 1)
+	}
+	order := func(a, b int32) int { return JavaCompare(string(d.Values[a-1]), string(d.Values[b-1])) }
+	if d.Typ != layout.TypeString {
+		o := NewDictOrder(d.Column, d.Values)
+		order = func(a, b int32) int {
+			x, y := o.values[a], o.values[b]
+			if x.Null || y.Null {
+				return cmp.Compare(bit(x.Null), bit(y.Null))
+			}
+			return compare(d.Column, x, y)
+		}
+	}
+	slices.SortStableFunc(s.Codes, order)
+	for i, c := range s.Codes {
+		s.Ranks[c-1] = int32(i + 1)
+	}
+	return s
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// oldSortIndexes are kept for queries that read them: max.query.execution.time.
+const oldSortIndexes = time.Hour
+
+// sweep removes sort indexes of earlier sizes that nobody can be reading any more.
+func (d *DictFile) sweep() error {
+	dir, id := filepath.Split(d.base)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	now := fmt.Sprintf("%s_%d%s", id, d.size, SortExt)
+	for _, e := range entries {
+		n := e.Name()
+		if !strings.HasPrefix(n, id+"_") || !strings.HasSuffix(n, SortExt) || n == now {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > oldSortIndexes {
+			if err := os.Remove(filepath.Join(dir, n)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package layout
+
+import (
+	"stoa/internal/thrift"
+)
+
+// Footer is FileFooter (formats 1 and 2) or FileFooter3.
+type Footer struct {
+	Version  int32 // of FileFooter; 3 for FileFooter3
+	Rows     int64
+	Columns  []ColumnSchema // of FileFooter
+	Segment  SegmentInfo
+	Index    []BlockletIndex
+	Blocklet []BlockletInfo
+	Sorted   bool
+	Extra    map[string]string
+}
+
+// BlockletInfo is BlockletInfo, BlockletInfo2 or BlockletInfo3.
+type BlockletInfo struct {
+	Whole int // recovering: column chunks that are there, if not all are; 0: all
+
+	Rows    int64
+	Chunks  []DataChunk // format 1
+	Offsets []int64     // of the column chunks; formats 2 and 3
+	Lengths []int32     // of their metadata
+	Dims    int64       // where the dimensions end, format 3
+	End     int64       // where the measures end, format 3
+	Pages   int32
+	InPage  []int32    // rows of each page; nil in old files
+	Old     []*OldPage // what is written of format 1
+}
+
+// ParseFooter3 reads FileFooter3.
+func ParseFooter3(r *thrift.Reader, name string) (f Footer) {
+	f.Version = 3
+	for r.Struct(name); r.Next(); {
+		switch r.Field() {
+		case 1:
+			f.Rows = r.I64("num_rows")
+		case 2:
+			f.Segment = parseSegmentInfo(r, "segment_info")
+		case 3:
+			for range r.List("blocklet_index_list", thrift.Struct) {
+				f.Index = append(f.Index, ParseBlockletIndex(r, ""))
+			}
+		case 4:
+			for range r.List("blocklet_info_list3", thrift.Struct) {
+				f.Blocklet = append(f.Blocklet, parseBlockletInfo3(r, ""))
+			}
+		case 5:
+			ParseDictionaryChunk(r, "dictionary")
+		case 6:
+			f.Sorted = r.Bool("is_sort")
+		case 7:
+			f.Extra = parsePairs(r, "extra_info")
+		}
+	}
+	return f
+}
+
+// ParseFooter12 reads FileFooter, of formats 1 and 2.
+func ParseFooter12(r *thrift.Reader, name string) (f Footer) {
+	for r.Struct(name); r.Next(); {
+		switch r.Field() {
+		case 1:
+			f.Version = r.I32("version")
+		case 2:
+			f.Rows = r.I64("num_rows")
+		case 3:
+			f.Columns = parseColumnSchemas(r, "table_columns")
+		case 4:
+			f.Segment = parseSegmentInfo(r, "segment_info")
+		case 5:
+			for range r.List("blocklet_index_list", thrift.Struct) {
+				f.Index = append(f.Index, ParseBlockletIndex(r, ""))
+			}
+		case 6:
+			for range r.List("blocklet_info_list", thrift.Struct) {
+				f.Blocklet = append(f.Blocklet, ParseBlockletInfo1(r, ""))
+			}
+		case 7:
+			for range r.List("blocklet_info_list2", thrift.Struct) {
+				f.Blocklet = append(f.Blocklet, parseBlockletInfo2(r, ""))
+			}
+		case 8:
+			ParseDictionaryChunk(r, "dictionary")
+		}
+	}
+	return f
+}
+
+func ParseBlockletInfo1(r *thrift.Reader, name string) (b BlockletInfo) {
+	for r.Struct(name); r.Next(); {
+		switch r.Field() {
+		case 1:
+			b.Rows = int64(r.I32("num_rows"))
+		case 2:
+			for range r.List("column_data_chunks", thrift.Struct) {
+				b.Chunks = append(b.Chunks, parseDataChunk1(r, ""))
+			}
+		}
+	}
+	return b
+}
+
+func parseBlockletInfo2(r *thrift.Reader, name string) (b BlockletInfo) {
+	for r.Struct(name); r.Next(); {
+		switch r.Field() {
+		case 1:
+			b.Rows = int64(r.I32("num_rows"))
+		case 2:
+			b.Offsets = parseI64s(r, "column_data_chunks_offsets")
+		case 3:
+			for range r.List("column_data_chunks_length", thrift.I16) {
+				b.Lengths = append(b.Lengths, int32(r.I16("")))
+			}
+		}
+	}
+	return b
+}
+
+func parseI64s(r *thrift.Reader, name string) (s []int64) {
+	for range r.List(name, thrift.I64) {
+		s = append(s, r.I64(""))
+	}
+	return s
+}
+
+func parseBlockletInfo3(r *thrift.Reader, name string) (b BlockletInfo) {
+	for r.Struct(name); r.Next(); {
+		switch r.Field() {
+		case 1:
+			b.Rows = int64(r.I32("num_rows"))
+		case 2:
+			b.Offsets = parseI64s(r, "column_data_chunks_offsets")
+		case 3:
+			b.Lengths = ParseI32s(r, "column_data_chunks_length")
+		case 4:
+			b.Dims = r.I64("dimension_offsets")
+		case 5:
+			b.End = r.I64("measure_offsets")
+		case 6:
+			b.Pages = r.I32("number_number_of_pages")
+		case 7:
+			b.InPage = ParseI32s(r, "row_count_in_page")
+		}
+	}
+	return b
+}
+
+// ChunkEnd is where chunk i of a blocklet of format 3 ends.
+func (b *BlockletInfo) ChunkEnd(i, dims int) int64 {
+	switch {
+	case i == dims-1:
+		return b.Dims
+	case i == len(b.Offsets)-1:
+		return b.End
+	}
+	return b.Offsets[i+1]
+}
+
+// Take notes the rows of the pages of the first chunk.
+func (b *BlockletInfo) Take(cc ColumnChunk) {
+	b.Rows = 0
+	for _, p := range cc.Pages {
+		b.InPage = append(b.InPage, int32(p.Rows))
+		b.Rows += p.Rows
+	}
+	b.Pages = int32(len(cc.Pages))
+}

@@ -1,0 +1,38 @@
+package layout
+
+import "stoa/internal/thrift"
+
+// Header is FileHeader, with which files of format 3 and streaming files begin.
+type Header struct {
+	Version    int32
+	Columns    []ColumnSchema
+	Footer     bool // false: a row-format (streaming) file
+	HasFooter  bool // the field is there
+	Stamp      int64
+	splitable  bool
+	Sync       []byte // 16 bytes between the blocklets of a streaming file
+	Compressor string
+}
+
+func ParseHeader(r *thrift.Reader, name string) (h Header) {
+	for r.Struct(name); r.Next(); {
+		switch r.Field() {
+		case 1:
+			h.Version = r.I32("version")
+		case 2:
+			h.Columns = parseColumnSchemas(r, "column_schema")
+		case 3:
+			h.Footer = r.Bool("is_footer_present")
+			h.HasFooter = true
+		case 4:
+			h.Stamp = r.I64("time_stamp")
+		case 5:
+			h.splitable = r.Bool("is_splitable")
+		case 6:
+			h.Sync = r.Bytes("sync_marker")
+		case 7:
+			h.Compressor = r.String("compressor_name")
+		}
+	}
+	return h
+}

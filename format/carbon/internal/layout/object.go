@@ -1,0 +1,118 @@
+package layout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+	"stoa/wire"
+)
+
+const (
+	MagicV2  = "CARBONDATAVERSION#ColumnarFormatV2"
+	TailLen  = 8 // offset of the footer, big-endian
+	readHead = 16 << 10
+	readTail = 64 << 10
+)
+
+// Object is bytes by name, of which only pieces are read, each with its own opening: a table may have very many files.
+type Object struct {
+	Tree   store.Tree
+	At     fault.Span // the whole object
+	Limits format.Limits
+}
+
+// OpenObject asks for the size of an object.
+func OpenObject(ctx context.Context, tree store.Tree, name string, l format.Limits) (Object, error) {
+	src, err := tree.Open(ctx, name)
+	if err != nil {
+		return Object{}, err
+	}
+	defer src.Close()
+	return Object{Tree: tree, At: fault.Span{Object: name, Len: src.Size()}, Limits: l.WithDefaults()}, nil
+}
+
+// Read reads n bytes at off. What is metadata is held against its limit.
+func (o *Object) Read(ctx context.Context, off, n int64, path string) ([]byte, error) {
+	at := o.At.Sub(off, n)
+	if off < 0 || n < 0 || off > o.At.Len || n > o.At.Len-off {
+		return nil, fault.Corruptf(at, path, "reaches past the end of the file (%d)", o.At.Len)
+	}
+	if n > o.Limits.Metadata {
+		return nil, fault.Limitf(at, path, "%d bytes are more than a piece of metadata may have (%d)", n, o.Limits.Metadata)
+	}
+	src, err := o.Tree.Open(ctx, o.At.Object)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	b := make([]byte, n)
+	return b, format.ReadFull(ctx, src, at, path, b)
+}
+
+// Growing parses a structure that begins at off and whose size nobody says: more bytes are read until parse is content.
+// It gives the bytes that parse used.
+func (o *Object) Growing(ctx context.Context, off int64, path string, parse func(c *wire.Cursor)) ([]byte, error) {
+	for n := int64(readHead); ; n *= 8 {
+		n = min(n, o.At.Len-off, o.Limits.Metadata)
+		b, err := o.Read(ctx, off, n, path)
+		if err != nil {
+			return nil, err
+		}
+		c := wire.NewCursor(b, o.At.Sub(off, n), path)
+		parse(c)
+		if c.Err() == nil || n == min(o.At.Len-off, o.Limits.Metadata) {
+			return b[:c.Pos()], c.Err()
+		}
+	}
+}
+
+func Tell(trace func(region.Node), n region.Node) {
+	if trace != nil {
+		trace(n)
+	}
+}
+
+// readFull is for what is not metadata.
+func ReadSome(ctx context.Context, src store.Source, p []byte, off int64) error {
+	n, err := src.ReadAt(ctx, p, off)
+	if n == len(p) || err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// ReadIndex reads an index file of either kind.
+func (o *Object) ReadIndex(ctx context.Context, merged bool, trace func(region.Node)) ([]IndexFile, error) {
+	b, err := o.Read(ctx, 0, o.At.Len, "")
+	if err != nil {
+		return nil, err
+	}
+	c := wire.NewCursor(b, o.At, "").Trace(trace, 1)
+	if !merged {
+		x := ParseIndex(c)
+		x.Name = o.At.Object
+		return []IndexFile{x}, c.Err()
+	}
+	return ParseMergedIndex(c, trace), c.Err()
+}
+
+// Saying is a finding of recovery. Of errors about the same place only the reason is said.
+func Saying(code string, at fault.Span, part, format string, args ...any) region.Finding {
+	for i, a := range args {
+		if err, _ := a.(error); err == nil {
+			continue
+		} else if e := (*fault.Error)(nil); errors.As(err, &e) && e.At.Object == at.Object && e.Cause == nil {
+			args[i] = e.Reason
+		}
+	}
+	f := region.Finding{Code: code, Severity: SeverityOf(code), At: at, Part: part, Message: fmt.Sprintf(format, args...), Rows: [2]int64{-1, -1}, Lost: -1}
+	if f.Severity < region.Error {
+		f.Lost = 0
+	}
+	return f
+}

@@ -1,0 +1,103 @@
+package layout
+
+import (
+	"slices"
+	"stoa/internal/thrift"
+	"strings"
+)
+
+func (t *TableSchema) NextOrdinal() (n int32) {
+	for i := range t.Columns {
+		n = max(n, t.Columns[i].Ordinal+1)
+	}
+	return n
+}
+
+// OldSortColumns are the sort columns of formats 1 and 2: all simple dimensions, in the order of the schema. Readers of 1.0 look for
+// rows between the first and the last key of a blocklet, which are made of all of them.
+func (t *TableSchema) OldSortColumns() (out []string) {
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Dimension && c.Ordinal >= 0 && !c.Typ.Complex() && !c.Invisible {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+// Top is the visible column of the table with a name; nil if there is none.
+func (t *TableSchema) Top(name string) *ColumnSchema {
+	for i := range t.Columns {
+		if c := &t.Columns[i]; strings.EqualFold(c.Name, name) && !c.Invisible && c.Ordinal >= 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// Put writes TableInfo, the whole schema file.
+func (t *TableSchema) Put(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	w.Struct(1)
+	w.String(1, t.Id)
+	putSchemas(w, 2, t.Columns, false)
+	w.Struct(3)
+	w.List(1, thrift.Struct, len(t.History))
+	for i := range t.History {
+		t.History[i].put(w)
+	}
+	w.End()
+	putPairs(w, 4, t.Properties)
+	if t.Buckets > 0 {
+		w.Struct(5)
+		putSchemas(w, 1, t.BucketBy, false)
+		w.I32(2, t.Buckets)
+		w.End()
+	}
+	if t.Partition != nil {
+		w.Struct(6)
+		putSchemas(w, 1, t.Partition.Columns, false)
+		w.I32(2, t.Partition.Kind)
+		w.End()
+	}
+	if t.long != nil {
+		w.List(7, thrift.Bytes, len(t.long))
+		for _, n := range t.long {
+			w.String(thrift.Item, n)
+		}
+	}
+	w.End()
+	w.List(2, thrift.Struct, 0)
+	w.End()
+}
+
+func (e *Evolution) put(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	w.I64(1, e.Stamp)
+	putSchemas(w, 2, e.Added, false)
+	putSchemas(w, 3, e.Removed, false)
+	w.End()
+}
+
+// Stored are the columns that data files have: those that are visible, simple dimensions first, then nested ones, then measures.
+func (t *TableSchema) Stored() (out []ColumnSchema) {
+	var simple, nested, measures []ColumnSchema
+	for i := 0; i < len(t.Columns); {
+		end := i + 1
+		for left := t.Columns[i].Children; left > 0; left-- {
+			left += t.Columns[end].Children
+			end++
+		}
+		c := t.Columns[i]
+		switch {
+		case c.Invisible:
+		case c.Typ.Complex():
+			nested = append(nested, t.Columns[i:end]...)
+		case c.Dimension:
+			simple = append(simple, c)
+		default:
+			measures = append(measures, c)
+		}
+		i = end
+	}
+	return slices.Concat(simple, nested, measures)
+}

@@ -1,0 +1,149 @@
+package layout
+
+import (
+	"stoa/internal/codec"
+	"stoa/internal/thrift"
+)
+
+// PutOld writes a .carbonindex of formats 1 and 2: IndexHeader, then a BlockIndex for each data file.
+func (x *IndexFile) PutOld(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	w.I32(1, x.Header.Version)
+	putSchemas(w, 2, x.Header.Columns, true)
+	x.Header.Segment.put(w, 3)
+	w.I32(4, x.Header.Bucket)
+	w.End()
+	for i := range x.Blocks {
+		b := &x.Blocks[i]
+		w.Struct(thrift.Item)
+		w.I64(1, b.Rows)
+		w.String(2, b.File)
+		w.I64(3, b.Offset)
+		b.Index.put(w, 4)
+		w.End()
+	}
+}
+
+// PutOld writes FileFooter.
+func (f *Footer) PutOld(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	w.I32(1, f.Version)
+	w.I64(2, f.Rows)
+	putSchemas(w, 3, f.Columns, true)
+	f.Segment.put(w, 4)
+	w.List(5, thrift.Struct, len(f.Index))
+	for i := range f.Index {
+		f.Index[i].put(w, thrift.Item)
+	}
+	w.List(int16(5+f.Version), thrift.Struct, len(f.Blocklet))
+	for i := range f.Blocklet {
+		f.Blocklet[i].putOld(w)
+	}
+	w.End()
+}
+
+// putOld writes BlockletInfo or BlockletInfo2.
+func (b *BlockletInfo) putOld(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	w.I32(1, int32(b.Rows))
+	if b.Old != nil {
+		w.List(2, thrift.Struct, len(b.Old))
+		for _, p := range b.Old {
+			p.put1(w)
+		}
+	} else {
+		putI64s(w, 2, b.Offsets)
+		w.List(3, thrift.I16, len(b.Lengths))
+		for _, n := range b.Lengths {
+			w.I16(thrift.Item, int16(n))
+		}
+	}
+	w.End()
+}
+
+// putOldMeta writes ChunkCompressionMeta, which says nothing in formats 1 and 2.
+func putOldMeta(w *thrift.Writer) {
+	w.Struct(1)
+	w.I32(1, 0) // SNAPPY
+	w.I64(2, 0)
+	w.I64(3, 0)
+	w.End()
+}
+
+// measure reports whether the page is one of a measure, which alone has metadata.
+func (p *OldPage) measure() bool { return p.Meta != nil }
+
+// putNulls writes PresenceMeta.
+func putNulls(w *thrift.Writer, id int16, bits []byte) {
+	w.Struct(id)
+	w.Bool(1, false)
+	w.Bytes(2, bits)
+	w.End()
+}
+
+// put1 writes DataChunk.
+func (p *OldPage) put1(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	putOldMeta(w)
+	w.Bool(2, false) // rowMajor
+	w.List(3, thrift.I32, 0)
+	w.I64(4, p.DataAt)
+	w.I32(5, p.DataLen)
+	if p.Encoders.Has(EncInvertedIndex) {
+		w.I64(6, p.RowidAt)
+		w.I32(7, p.RowidLen)
+	}
+	if p.Encoders.Has(EncRLE) {
+		w.I64(8, p.RleAt)
+		w.I32(9, p.RleLen)
+	}
+	if p.measure() {
+		putNulls(w, 10, p.Nulls)
+	} else {
+		w.I32(11, p.Sort)
+	}
+	putEncodings(w, 12, p.Encoders)
+	if p.measure() {
+		PutBinaries(w, 13, p.Meta)
+	}
+	w.End()
+}
+
+// Put2 writes DataChunk2.
+func (p *OldPage) Put2(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	putOldMeta(w)
+	w.Bool(2, false) // rowMajor
+	w.I32(3, p.DataLen)
+	if p.Encoders.Has(EncInvertedIndex) {
+		w.I32(4, p.RowidLen)
+	}
+	if p.Encoders.Has(EncRLE) {
+		w.I32(5, p.RleLen)
+	}
+	if p.measure() {
+		putNulls(w, 6, Squeezed(p.Nulls))
+	} else {
+		w.I32(7, p.Sort)
+	}
+	putEncodings(w, 8, p.Encoders)
+	if p.measure() {
+		PutBinaries(w, 9, p.Meta)
+	}
+	w.End()
+}
+
+// OldPage is the page of a column of a blocklet of formats 1 and 2: what DataChunk or DataChunk2 says of it, and its pieces.
+type OldPage struct {
+	DataChunk
+	Data, Rowids, Runs []byte
+	Nulls              []byte // of a measure: Java's BitSet, bare
+	Lo, Hi             []byte
+	First, Last        []byte // the keys of the first and the last row
+}
+
+// Squeezed is compressed by the method of formats 1 and 2, which have one only.
+func Squeezed(raw []byte) []byte {
+	b, _ := codec.Squeeze("snappy", nil, raw)
+	return b
+}

@@ -1,0 +1,90 @@
+package page
+
+import (
+	"encoding/binary"
+	"stoa/fault"
+	"stoa/format/carbon/internal/dict"
+	"stoa/format/carbon/internal/schema"
+	"stoa/vec"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// globalCodes decodes a page of codes: big-endian, as many bytes each as the dictionary needed.
+func (c *Content) globalCodes(dst *vec.Vector) error {
+	values := c.T.Dict
+	if values == nil {
+		return fault.Bugf("carbon: codes without a dictionary")
+	}
+	codes, err := c.readCodes()
+	if err != nil {
+		return err
+	}
+	at := dst.Len()
+	if codes, err = c.known(codes, values); err != nil {
+		return err
+	}
+	if dst.Type.ID() == arrow.STRING || dst.Type.ID() == arrow.BINARY {
+		copy(dst.ExtendCodes(c.N, values), codes)
+	} else {
+		dst.Extend(c.N)
+		dict.Gather(dst, at, values, codes)
+	}
+	nulls := 0
+	for i, v := range codes {
+		if v == schema.NullCode {
+			schema.ClearOne(dst.Validity(), at+i)
+			nulls++
+		}
+	}
+	dst.AddNulls(nulls)
+	return nil
+}
+
+// readCodes spells the codes out in the order of the rows.
+func (c *Content) readCodes() ([]uint32, error) {
+	if c.N <= 0 || len(c.Raw)%c.N != 0 || len(c.Raw)/c.N > 4 || len(c.Raw) == 0 {
+		if c.N == 0 && len(c.Raw) == 0 {
+			return nil, nil
+		}
+		return nil, fault.Rel(0, 0, "", "%d bytes of codes for %d entries", len(c.Raw), c.N)
+	}
+	w := len(c.Raw) / c.N
+	c.siftCodes(w)
+	out := c.T.Scratch.Uint32s(c.N)
+	raw := c.inOrder(w)
+	switch w {
+	case 1:
+		for i := range out {
+			out[i] = uint32(raw[i])
+		}
+	case 2:
+		for i := range out {
+			out[i] = uint32(binary.BigEndian.Uint16(raw[2*i:]))
+		}
+	case 3:
+		for i := range out {
+			b := raw[3*i : 3*i+3]
+			out[i] = uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])
+		}
+	case 4:
+		for i := range out {
+			out[i] = binary.BigEndian.Uint32(raw[4*i:])
+		}
+	}
+	return out, nil
+}
+
+// known checks that each code has a value, or is that of null.
+func (c *Content) known(codes []uint32, values *vec.Vector) ([]uint32, error) {
+	holes := values.Nulls() > 2
+	for i, v := range codes {
+		if v == 0 || int64(v) >= int64(values.Len()) {
+			return nil, fault.Rel(0, 0, "", "entry %d: code %d is not in the dictionary, which has %d", i, v, values.Len()-1)
+		}
+		if holes && v != schema.NullCode && !values.Valid(int(v)) {
+			return nil, fault.Rel(0, 0, "", "entry %d: code %d stands for no value of type %s", i, v, values.Type)
+		}
+	}
+	return codes, nil
+}

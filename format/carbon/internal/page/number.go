@@ -1,0 +1,440 @@
+package page
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"stoa/fault"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+	"stoa/vec"
+)
+
+// whole decodes whole numbers of w bytes, little-endian (three bytes: big-endian), into any type that holds such. delta says
+// that they were subtracted from the greatest value.
+func (c *Content) whole(dst *vec.Vector, w int, delta bool) error {
+	if err := c.settle(w); err != nil {
+		return err
+	}
+	raw := c.inOrder(w)
+	base := c.meta.Max
+	if c.meta.Schema == layout.StoreDouble || c.meta.Schema == layout.StoreFloat {
+		base = int64(c.meta.Fmax)
+	}
+	at := dst.Extend(c.N)
+	lo, hi := int64(0), int64(0)
+	switch dst.Type.ID() {
+	case arrow.BOOL:
+		if w != 1 {
+			return c.unknown(dst)
+		}
+		boolsInto(dst.Bits(), at, raw)
+	case arrow.INT8:
+		lo, hi = spread(vec.Fixed[int8](dst, at), raw, w, base, delta)
+	case arrow.INT16:
+		lo, hi = spread(vec.Fixed[int16](dst, at), raw, w, base, delta)
+	case arrow.INT32, arrow.DATE32:
+		lo, hi = spread(vec.Fixed[int32](dst, at), raw, w, base, delta)
+	case arrow.INT64, arrow.TIMESTAMP:
+		lo, hi = spread(vec.Fixed[int64](dst, at), raw, w, base, delta)
+	case arrow.FLOAT32:
+		scaled(vec.Fixed[float32](dst, at), raw, w, base, delta, 1)
+	case arrow.FLOAT64:
+		scaled(vec.Fixed[float64](dst, at), raw, w, base, delta, 1)
+	case arrow.DECIMAL128:
+		return c.smallDecimals(dst, at, raw, w, base, delta)
+	default:
+		return c.unknown(dst)
+	}
+	if err := c.within(dst, lo, hi); err != nil {
+		return err
+	}
+	c.setNulls(dst, at)
+	return nil
+}
+
+// within holds the values lo…hi of a page against what it says itself of the least and the greatest. Nulls are zeros there, too.
+// It is one of the few ways in which damage shows: Carbon keeps no checksums.
+func (c *Content) within(dst *vec.Vector, lo, hi int64) error {
+	if c.N == 0 { // of items of lists that are all empty
+		return nil
+	}
+	bits := 64
+	switch t := dst.Type.(type) {
+	case *arrow.BooleanType, *arrow.Float32Type, *arrow.Float64Type, *arrow.Decimal128Type:
+		return nil
+	case arrow.FixedWidthDataType:
+		bits = t.BitWidth()
+	}
+	if lo > hi || lo<<(64-bits)>>(64-bits) != lo || hi<<(64-bits)>>(64-bits) != hi {
+		return fault.Rel(0, 0, "", "a value does not fit %s", dst.Type)
+	}
+	switch c.meta.Schema {
+	case layout.StoreByte, layout.StoreShort, layout.StoreInt, layout.StoreLong, layout.StoreTimestamp:
+		if c.meta.Min <= c.meta.Max && (lo < min(c.meta.Min, 0) || hi > max(c.meta.Max, 0)) {
+			return fault.Rel(0, 0, "", "values from %d to %d, the page says %d to %d", lo, hi, c.meta.Min, c.meta.Max)
+		}
+	}
+	return nil
+}
+
+func boolsInto(bits []byte, at int, raw []byte) {
+	for i, x := range raw {
+		r := at + i
+		if x == 1 {
+			bits[r>>3] |= 1 << (r & 7)
+		} else {
+			bits[r>>3] &^= 1 << (r & 7)
+		}
+	}
+}
+
+type integer interface {
+	~int8 | ~int16 | ~int32 | ~int64
+}
+
+// ints spells numbers of w bytes out. ok is false if one does not fit T.
+func ints[T integer](dst []T, raw []byte, w int, base int64, delta bool) (ok bool) {
+	lo, hi := spread(dst, raw, w, base, delta)
+	return lo > hi || int64(T(lo)) == lo && int64(T(hi)) == hi
+}
+
+// spread spells numbers of w bytes out and gives the least and the greatest; lo > hi if there are none, or if one does not fit
+// 64 bits.
+func spread[T integer](dst []T, raw []byte, w int, base int64, delta bool) (lo, hi int64) {
+	lo, hi = math.MaxInt64, math.MinInt64
+	switch w {
+	case 1:
+		raw = raw[:len(dst)]
+		for i := range dst {
+			s := int64(int8(raw[i]))
+			lo, hi, dst[i] = min(lo, s), max(hi, s), T(s)
+		}
+	case 2:
+		raw = raw[:2*len(dst)]
+		for i := range dst {
+			s := int64(int16(binary.LittleEndian.Uint16(raw[2*i:])))
+			lo, hi, dst[i] = min(lo, s), max(hi, s), T(s)
+		}
+	case 3:
+		raw = raw[:3*len(dst)]
+		for i := range dst {
+			s := int64(three(raw[3*i:]))
+			lo, hi, dst[i] = min(lo, s), max(hi, s), T(s)
+		}
+	case 4:
+		raw = raw[:4*len(dst)]
+		for i := range dst {
+			s := int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
+			lo, hi, dst[i] = min(lo, s), max(hi, s), T(s)
+		}
+	case 8:
+		raw = raw[:8*len(dst)]
+		for i := range dst {
+			s := int64(binary.LittleEndian.Uint64(raw[8*i:]))
+			lo, hi = min(lo, s), max(hi, s)
+			if !delta {
+				dst[i] = T(s)
+			} else {
+				dst[i] = T(base - s)
+			}
+		}
+	}
+	if !delta {
+		return lo, hi
+	}
+	if w < 8 {
+		b := T(base)
+		for i := range dst {
+			dst[i] = b - dst[i]
+		}
+	}
+	return base - hi, base - lo
+}
+
+// three is a signed number of three bytes, big-endian.
+func three(b []byte) int32 { return int32(uint32(b[0])<<24|uint32(b[1])<<16|uint32(b[2])<<8) >> 8 }
+
+// number is the i-th of w bytes.
+func number(raw []byte, i, w int) int64 {
+	switch w {
+	case 1:
+		return int64(int8(raw[i]))
+	case 2:
+		return int64(int16(binary.LittleEndian.Uint16(raw[2*i:])))
+	case 3:
+		return int64(three(raw[3*i:]))
+	case 4:
+		return int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
+	}
+	return int64(binary.LittleEndian.Uint64(raw[8*i:]))
+}
+
+// scaled spells numbers out that were multiplied by factor. The division is that of the real row reader: as a double, also
+// for floats.
+func scaled[T float32 | float64](dst []T, raw []byte, w int, base int64, delta bool, factor float64) {
+	for i := range dst {
+		v := number(raw, i, w)
+		if delta {
+			v = base - v
+		}
+		dst[i] = T(float64(v) / factor)
+	}
+}
+
+// floating decodes floating numbers: as they are, or as whole numbers.
+func (c *Content) floating(dst *vec.Vector, delta bool) error {
+	w := c.meta.Store.Width()
+	if w == 0 {
+		return c.unknown(dst)
+	}
+	if err := c.settle(w); err != nil {
+		return err
+	}
+	if c.meta.Decimals < -1 || c.meta.Decimals > 400 {
+		return fault.Rel(0, 0, "encoder_meta.decimal", "%d digits", c.meta.Decimals)
+	}
+	raw := c.inOrder(w)
+	factor := math.Pow(10, float64(c.meta.Decimals))
+	base := c.floatBase(factor)
+	at := dst.Extend(c.N)
+	plain := c.meta.Store == layout.StoreFloat || c.meta.Store == layout.StoreDouble
+	switch dst.Type.ID() {
+	case arrow.FLOAT32:
+		if d := vec.Fixed[float32](dst, at); plain {
+			floats(d, raw, w)
+		} else {
+			scaled(d, raw, w, base, delta, factor)
+		}
+	case arrow.FLOAT64:
+		if d := vec.Fixed[float64](dst, at); plain {
+			floats(d, raw, w)
+		} else {
+			scaled(d, raw, w, base, delta, factor)
+		}
+	default:
+		return c.unknown(dst)
+	}
+	c.setNulls(dst, at)
+	return nil
+}
+
+// floatBase is what the deltas of floating numbers were subtracted from: the writer's own rounding.
+func (c *Content) floatBase(factor float64) int64 {
+	if c.meta.Schema == layout.StoreFloat {
+		return javaLong(float64(float32(int64(factor)) * float32(c.meta.Fmax)))
+	}
+	return javaLong(float64(int64(factor)) * c.meta.Fmax)
+}
+
+// javaLong is Java's (long): NaN is 0, what does not fit is the nearest that does.
+func javaLong(f float64) int64 {
+	switch {
+	case f != f:
+		return 0
+	case f >= math.MaxInt64:
+		return math.MaxInt64
+	case f <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(f)
+}
+
+func floats[T float32 | float64](dst []T, raw []byte, w int) {
+	for i := range dst {
+		if w == 4 {
+			dst[i] = T(math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
+		} else {
+			dst[i] = T(math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:])))
+		}
+	}
+}
+
+// scaleUp is the power of ten between the file's scale and the wanted one.
+func (c *Content) scaleUp(dst *vec.Vector, scale int32) (decimal128.Num, error) {
+	want := dst.Type.(*arrow.Decimal128Type).Scale
+	if scale < 0 || scale > want || want > 38 {
+		return decimal128.Num{}, fault.Rel(0, 0, "encoder_meta.scale", "%d digits behind the point, %d are wanted", scale, want)
+	}
+	return decimal128.GetScaleMultiplier(int(want - scale)), nil
+}
+
+// smallDecimals decodes decimals that were kept as whole numbers.
+func (c *Content) smallDecimals(dst *vec.Vector, at int, raw []byte, w int, base int64, delta bool) error {
+	up, err := c.scaleUp(dst, c.meta.Scale)
+	if err != nil {
+		return err
+	}
+	one := up == decimal128.FromU64(1)
+	d := vec.Fixed[decimal128.Num](dst, at)
+	for i := range d {
+		v := number(raw, i, w)
+		if delta {
+			v = base - v
+		}
+		d[i] = decimal128.FromI64(v)
+		if !one {
+			d[i] = d[i].Mul(up)
+		}
+	}
+	c.setNulls(dst, at)
+	return nil
+}
+
+// minBytes is the bytes that a decimal of a precision takes, as the writer reckons: 2^(8n-1) ≥ 10^precision.
+func minBytes(precision int32) int {
+	n := 1
+	for math.Pow(2, float64(8*n-1)) < math.Pow(10, float64(precision)) {
+		n++
+	}
+	return n
+}
+
+// wideDecimals decodes decimals of more than 18 digits: big-endian numbers of a width that follows from the precision; or, if
+// no precision is said, each with a length and a scale of its own.
+func (c *Content) wideDecimals(dst *vec.Vector) error {
+	if dst.Type.ID() != arrow.DECIMAL128 {
+		return c.unknown(dst)
+	}
+	switch p := c.meta.Precision; {
+	case p < 0:
+		return c.leaves(dst, 4)
+	case p > 38:
+		return fault.Rel(0, 0, "encoder_meta.precision", "%d digits", p)
+	case p <= 9:
+		return c.bigEndian(dst, 4)
+	case p <= 18:
+		return c.bigEndian(dst, 8)
+	default:
+		return c.bigEndian(dst, minBytes(p))
+	}
+}
+
+func (c *Content) bigEndian(dst *vec.Vector, w int) error {
+	if err := c.settle(w); err != nil {
+		return err
+	}
+	up, err := c.scaleUp(dst, c.meta.Scale)
+	if err != nil {
+		return err
+	}
+	raw := c.inOrder(w)
+	at := dst.Extend(c.N)
+	d := vec.Fixed[decimal128.Num](dst, at)
+	one := up == decimal128.FromU64(1)
+	for i := range d {
+		d[i] = schema.BigNum(raw[i*w : (i+1)*w])
+		if !one {
+			d[i] = d[i].Mul(up)
+		}
+	}
+	c.setNulls(dst, at)
+	return nil
+}
+
+// leaves decodes what is kept with a length before it though it is no string: in lists and structs dates (big-endian, the sign
+// turned), decimals (scale, then a big-endian number); no bytes are null.
+func (c *Content) leaves(dst *vec.Vector, lv int) error {
+	starts, err := c.Lengths(lv)
+	if err != nil {
+		return err
+	}
+	at := dst.Extend(c.N)
+	clear(dst.Data(at))
+	nulls := 0
+	var valid []byte
+	isNull := c.nullRule()
+	for i := range c.N {
+		v := c.Raw[starts[2*i]:starts[2*i+1]]
+		if len(v) == 0 || isNull(i, v) {
+			if valid == nil {
+				valid = dst.Validity()
+			}
+			schema.ClearOne(valid, at+i)
+			nulls++
+			continue
+		}
+		if err := c.leaf(dst, at+i, v); err != nil {
+			return err
+		}
+	}
+	dst.AddNulls(nulls)
+	return nil
+}
+
+func (c *Content) leaf(dst *vec.Vector, i int, v []byte) error {
+	bad := func(what string) error { return fault.Rel(0, 0, "", "entry %d: %s of %d bytes", i, what, len(v)) }
+	if c.P.keepsText(dst.Type) {
+		return c.textLeaf(dst, i, v)
+	}
+	switch dst.Type.ID() {
+	case arrow.DATE32:
+		if len(v) != 4 {
+			return bad("a date")
+		}
+		vec.Fixed[int32](dst, i)[0] = int32(binary.BigEndian.Uint32(v)^1<<31) - schema.DateOffset
+	case arrow.DECIMAL128:
+		if len(v) < 2 || len(v) > 17 {
+			return bad("a decimal")
+		}
+		up, err := c.scaleUp(dst, int32(v[0]))
+		if err != nil {
+			return err
+		}
+		vec.Fixed[decimal128.Num](dst, i)[0] = schema.BigNum(v[1:]).Mul(up)
+	case arrow.TIMESTAMP, arrow.INT64:
+		if len(v) != 8 {
+			return bad("a number")
+		}
+		vec.Fixed[int64](dst, i)[0] = int64(binary.BigEndian.Uint64(v) ^ 1<<63)
+	default:
+		return c.unknown(dst)
+	}
+	return nil
+}
+
+// DateRule is how codes of direct dictionaries become timestamps: carbon.cutOffTimestamp and carbon.timegranularity.
+type DateRule struct {
+	Cutoff int64 // milliseconds since 1970 of code 2
+	Unit   int64 // milliseconds of a step
+}
+
+// surrogates decodes codes of direct dictionaries: dates and timestamps, big-endian, four bytes each.
+func (c *Content) surrogates(dst *vec.Vector) error {
+	const w = 4
+	if c.N <= 0 || len(c.Raw) != c.N*w {
+		return fault.Rel(0, 0, "", "%d bytes of codes of %d bytes for %d entries", len(c.Raw), w, c.N)
+	}
+	raw := c.inOrder(w)
+	at := dst.Extend(c.N)
+	nulls := 0
+	var valid []byte
+	id := dst.Type.ID()
+	if id != arrow.DATE32 && id != arrow.TIMESTAMP {
+		return c.unknown(dst)
+	}
+	for i := range c.N {
+		var v int64
+		for _, x := range raw[i*w : (i+1)*w] {
+			v = v<<8 | int64(x)
+		}
+		if v == schema.NullCode {
+			if valid == nil {
+				valid = dst.Validity()
+			}
+			schema.ClearOne(valid, at+i)
+			nulls++
+			v = 0
+		}
+		if id == arrow.DATE32 {
+			vec.Fixed[int32](dst, at+i)[0] = int32(v - schema.DateOffset)
+		} else {
+			vec.Fixed[int64](dst, at+i)[0] = (v-2)*c.P.Dates.Unit + c.P.Dates.Cutoff
+		}
+	}
+	dst.AddNulls(nulls)
+	return nil
+}

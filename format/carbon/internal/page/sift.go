@@ -1,0 +1,101 @@
+package page
+
+import (
+	"bytes"
+	"sort"
+
+	"stoa/format/carbon/internal/dict"
+	"stoa/vec"
+)
+
+// A dimension's page with an inverted index keeps its values sorted, and beside each the row that it belongs to. What a filter wants lies
+// in runs of it, which are found by binary search; the rows of these runs may pass, no other row does. Nothing is believed of a page whose
+// values are not in order (Carbon keeps no checksums): then every value is compared.
+//
+// Numbers and dates are not searched: they are decoded at once, and comparing them takes less time than looking whether they are sorted.
+
+// mostSought is for how many values a page is searched one by one; for more, all are compared.
+const mostSought = 64
+
+// siftTexts finds the rows that can pass the filter. starts is where each row's value begins and ends in raw.
+func (c *Content) siftTexts(starts []uint32) {
+	if c.T.Filter == nil || len(c.rowids) != c.N || c.N == 0 {
+		return
+	}
+	value := func(i int) []byte { r := c.rowids[i]; return c.Raw[starts[2*r]:starts[2*r+1]] }
+	for i := 1; i < c.N; i++ {
+		if bytes.Compare(value(i-1), value(i)) > 0 {
+			return
+		}
+	}
+	from := func(v string, above bool) int { // the first place whose value is at least v, or greater
+		return sort.Search(c.N, func(i int) bool {
+			order := bytes.Compare(value(i), []byte(v))
+			return order > 0 || order == 0 && !above
+		})
+	}
+	path := c.T.Filter.Columns()[0]
+	if vs, ok := c.T.Filter.Equals(path); ok && len(vs) <= mostSought {
+		c.pass(func(run func(i, j int)) {
+			for _, v := range vs {
+				run(from(v.Text, false), from(v.Text, true))
+			}
+		})
+		return
+	}
+	low, high, lowIn, highIn := c.T.Filter.KeyRange(path)
+	if low == nil && high == nil {
+		return
+	}
+	c.pass(func(run func(i, j int)) {
+		i, j := 0, c.N
+		if low != nil {
+			i = from(low.Text, !lowIn)
+		}
+		if high != nil {
+			j = from(high.Text, highIn)
+		}
+		run(i, j)
+	})
+}
+
+// siftCodes finds the rows whose codes stand for values that pass the filter. raw is sorted: w bytes each, big-endian.
+func (c *Content) siftCodes(w int) {
+	hits := c.T.Hits
+	if c.T.Filter == nil || hits == nil || hits.Count > mostSought || len(c.rowids) != c.N || w < 1 || w > 4 || len(c.Raw) != c.N*w {
+		return
+	}
+	code := func(i int) (v uint32) {
+		for _, x := range c.Raw[i*w : i*w+w] {
+			v = v<<8 | uint32(x)
+		}
+		return v
+	}
+	for i, last := 0, uint32(0); i < c.N; i++ {
+		v := code(i)
+		if v < last || v >= uint32(hits.N) {
+			return
+		}
+		last = v
+	}
+	c.pass(func(run func(i, j int)) {
+		for v := range hits.N {
+			if hits.Has(v) {
+				run(sort.Search(c.N, func(i int) bool { return code(i) >= uint32(v) }), sort.Search(c.N, func(i int) bool { return code(i) > uint32(v) }))
+			}
+		}
+	})
+}
+
+// pass tells the task the rows of the runs that each gives, from one place of the sorted values to another.
+func (c *Content) pass(each func(run func(i, j int))) {
+	out := make([]byte, (c.N+7)/8)
+	each(func(i, j int) {
+		for ; i < j; i++ {
+			r := c.rowids[i]
+			out[r>>3] |= 1 << (r & 7)
+		}
+	})
+	c.T.Passed, c.T.By = vec.NewSel(out, c.N), dict.ByInverted
+	c.T.Want = c.T.Want.And(c.T.Passed)
+}

@@ -1,0 +1,38 @@
+package page
+
+import (
+	"encoding/binary"
+
+	"stoa/fault"
+)
+
+// In formats 1 and 2 structs are kept as lists are: the number of their children, and the number of the entry of the first child
+// (two i32, big-endian). The writer counts entries through all blocklets of a load and does not begin anew, so that only
+// what is between two of them can be held against the children.
+
+// listBase is the number of the first item of a page: 0 in format 3.
+func listBase(raw []byte, version int) int64 {
+	if version == 3 {
+		return 0
+	}
+	for i := 0; i+8 <= len(raw); i += 8 {
+		if binary.BigEndian.Uint32(raw[i:]) != 0 {
+			return int64(int32(binary.BigEndian.Uint32(raw[i+4:])))
+		}
+	}
+	return 0
+}
+
+// structs12 checks that each struct has all its children, and sets each count to 1.
+func (p *StoredPage) structs12(raw []byte, counts []int32, base int64) error {
+	for i := range counts {
+		if k := int(int32(binary.BigEndian.Uint32(raw[8*i:]))); k != len(p.Col.Kids) {
+			return fault.Rel(8*i, 4, "", "a struct of %d children, %s has %d", k, p.Col.Name, len(p.Col.Kids))
+		}
+		if first := int64(int32(binary.BigEndian.Uint32(raw[8*i+4:]))); first != base+int64(i) {
+			return fault.Rel(8*i+4, 4, "", "struct %d begins at entry %d of its children", i, first-base)
+		}
+		counts[i] = 1
+	}
+	return nil
+}

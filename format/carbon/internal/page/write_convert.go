@@ -1,0 +1,219 @@
+package page
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"stoa/fault"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+)
+
+// Fits reports whether values of a field can become those of a column, which decides value by value.
+func Fits(c *schema.Column, f arrow.Field) error {
+	var plain layout.ColumnSchema
+	if err := schema.SetType(&plain, f, c.Name); err != nil {
+		return err
+	}
+	t := plain.Typ
+	ok := t == c.Typ
+	switch c.Typ {
+	case layout.TypeByte, layout.TypeShort, layout.TypeInt, layout.TypeLong:
+		ok = ok || t == layout.TypeByte || t == layout.TypeShort || t == layout.TypeInt || t == layout.TypeLong
+	case layout.TypeFloat, layout.TypeDouble, layout.TypeDecimal:
+		ok = ok || t == layout.TypeByte || t == layout.TypeShort || t == layout.TypeInt || t == layout.TypeLong || t == layout.TypeFloat || t == layout.TypeDouble
+	case layout.TypeTimestamp:
+		ok = ok || t == layout.TypeDate
+	case layout.TypeVarchar:
+		ok = ok || t == layout.TypeString
+	case layout.TypeString:
+		ok = ok || t == layout.TypeVarchar
+	}
+	if c.Typ == layout.TypeDecimal && t == layout.TypeDecimal && plain.Scale > c.Scale {
+		ok = false
+	}
+	ok = ok || t == layout.TypeString && !c.Typ.Complex() && c.Typ != layout.TypeBinary
+	if !ok {
+		return fault.Invalidf("column %s is %s: values of %s are none", c.Name, c.Typ, f.Type)
+	}
+	kids, err := (&schema.Planner{}).Children(f.Type)
+	if err != nil || len(kids) != len(c.Kids) && c.Typ.Complex() {
+		return fault.Invalidf("column %s is %s: values of %s are none", c.Name, c.Typ, f.Type)
+	}
+	for i, k := range c.Kids {
+		if err := Fits(k, kids[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Converts reports whether values of an array must be changed to become those of the column.
+func Converts(c *schema.Column, t arrow.DataType) bool {
+	plain := schema.WrittenAs[t.ID()]
+	switch t := t.(type) {
+	case arrow.DecimalType:
+		return c.Typ != layout.TypeDecimal || t.GetScale() != c.Scale
+	case *arrow.NullType:
+		return false
+	}
+	if t.ID() == arrow.UINT64 {
+		return c.Typ != layout.TypeDecimal || c.Scale != 0
+	}
+	return plain != c.Typ && !(plain == layout.TypeString && c.Typ == layout.TypeVarchar)
+}
+
+// AddConverted appends values of another type than the column's: whole numbers that fit, floating ones that come back, texts that
+// are read.
+func (x *Cells) AddConverted(c *schema.Column, a arrow.Array, from, to int) error {
+	text, _ := a.(*array.String)
+	quick := quickText(c)
+	for i := from; i < to; i++ {
+		if a.IsNull(i) {
+			x.AddNull(c)
+			continue
+		}
+		if quick != nil && text != nil {
+			if v, ok := quick(text.Value(i)); ok {
+				x.N++
+				x.Ints = append(x.Ints, v)
+				continue
+			}
+		}
+		v, err := Converted(c, a, i)
+		if err != nil {
+			return &ValueError{Row: i, Err: err}
+		}
+		x.N++
+		switch c.Typ {
+		case layout.TypeFloat, layout.TypeDouble:
+			x.Nums = append(x.Nums, v.F)
+		case layout.TypeDecimal:
+			if !v.D.FitsInPrecision(c.Precision) {
+				return BadValue(i, "%s has more than %d digits", v.D.ToString(c.Scale), c.Precision)
+			}
+			x.Decs = append(x.Decs, v.D)
+		default:
+			x.Ints = append(x.Ints, v.I)
+		}
+	}
+	return nil
+}
+
+// Converted is entry i of a as a value of c's type.
+func Converted(c *schema.Column, a arrow.Array, i int) (v schema.Constant, err error) {
+	switch a := a.(type) {
+	case Stringer:
+		return ConstantOf(c, a.Value(i))
+	case *array.Float32:
+		return fromFloat(c, float64(a.Value(i)))
+	case *array.Float64:
+		return fromFloat(c, a.Value(i))
+	case *array.Float16:
+		return fromFloat(c, float64(a.Value(i).Float32()))
+	}
+	plain := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: schema.WrittenAs[a.DataType().ID()], Precision: 38}}
+	if d, ok := a.DataType().(arrow.DecimalType); ok {
+		plain.Scale = d.GetScale()
+	}
+	y := &Cells{}
+	if err := y.addValues(plain, a, i, i+1, &schema.WriteOptions{}); err != nil {
+		return v, err
+	}
+	if plain.Typ == layout.TypeDecimal {
+		return fromDecimal(c, y.Decs[0], plain.Scale)
+	}
+	if plain.Typ == layout.TypeDate && c.Typ == layout.TypeTimestamp {
+		return schema.Constant{I: y.Ints[0] * 86_400_000}, nil
+	}
+	return fromWhole(c, y.Ints[0])
+}
+
+func fromWhole(c *schema.Column, n int64) (v schema.Constant, err error) {
+	switch c.Typ {
+	case layout.TypeByte, layout.TypeShort, layout.TypeInt, layout.TypeLong:
+		w := 8 * storeTypes[c.Typ].Width()
+		if n<<(64-w)>>(64-w) != n {
+			return v, fault.Invalidf("%d is no %s", n, c.Typ)
+		}
+		v.I = n
+	case layout.TypeFloat:
+		if v.F = float64(float32(n)); int64(v.F) != n || bits.Len64(uint64(max(n, -n))) > 62 {
+			return v, fault.Invalidf("%d is no float", n)
+		}
+	case layout.TypeDouble:
+		if v.F = float64(n); int64(v.F) != n || bits.Len64(uint64(max(n, -n))) > 62 {
+			return v, fault.Invalidf("%d is no double", n)
+		}
+	case layout.TypeDecimal:
+		return fromDecimal(c, decimal128.FromI64(n), 0)
+	}
+	return v, nil
+}
+
+func fromFloat(c *schema.Column, f float64) (v schema.Constant, err error) {
+	switch c.Typ {
+	case layout.TypeDouble:
+		v.F = f
+	case layout.TypeFloat:
+		// The same text means the same number: 0.1 of a file of texts comes as a double.
+		if v.F = float64(float32(f)); v.F != f && f == f && strconv.FormatFloat(v.F, 'g', -1, 32) != strconv.FormatFloat(f, 'g', -1, 64) {
+			return v, fault.Invalidf("%v is no float", f)
+		}
+	case layout.TypeDecimal:
+		d, err := decimal128.FromFloat64(f, 38, c.Scale)
+		if err != nil || d.ToFloat64(c.Scale) != f || math.IsInf(f, 0) {
+			return v, fault.Invalidf("%v is no decimal with %d digits behind the point", f, c.Scale)
+		}
+		v.D = d
+	}
+	return v, nil
+}
+
+func fromDecimal(c *schema.Column, d decimal128.Num, scale int32) (v schema.Constant, err error) {
+	if c.Typ != layout.TypeDecimal || scale > c.Scale {
+		return v, fault.Invalidf("%s is no %s", d.ToString(scale), c.Typ)
+	}
+	if !d.FitsInPrecision(38 - (c.Scale - scale)) {
+		return v, fault.Invalidf("%s has more than %d digits", d.ToString(scale), c.Precision)
+	}
+	v.D = d.Mul(decimal128.GetScaleMultiplier(int(c.Scale - scale)))
+	return v, nil
+}
+
+// Spark's hash is MurmurHash3 of 32 bits with this seed.
+const HashSeed = 42
+
+func mix(h, k uint32) uint32 {
+	k = bits.RotateLeft32(k*0xcc9e2d51, 15) * 0x1b873593
+	return bits.RotateLeft32(h^k, 13)*5 + 0xe6546b64
+}
+
+func last(h, n uint32) int32 {
+	h ^= n
+	h = (h ^ h>>16) * 0x85ebca6b
+	h = (h ^ h>>13) * 0xc2b2ae35
+	return int32(h ^ h>>16)
+}
+
+func MurmurInt(v uint32) int32 { return last(mix(HashSeed, v), 4) }
+
+func MurmurLong(v uint64) int32 { return last(mix(mix(HashSeed, uint32(v)), uint32(v>>32)), 8) }
+
+// MurmurText hashes words of four bytes, little-endian, then each byte that is left, as Spark does and MurmurHash3 does not.
+func MurmurText(b []byte) int32 {
+	h, n := uint32(HashSeed), uint32(len(b))
+	for ; len(b) >= 4; b = b[4:] {
+		h = mix(h, binary.LittleEndian.Uint32(b))
+	}
+	for _, c := range b {
+		h = mix(h, uint32(int32(int8(c))))
+	}
+	return last(h, n)
+}

@@ -1,0 +1,49 @@
+package page
+
+import (
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+)
+
+// addCodes appends codes of a column with a global dictionary, which a coder made of its values.
+func (x *Cells) addCodes(c *schema.Column, a arrow.Array, from, to int) error {
+	codes, ok := a.(*array.Int32)
+	if !ok {
+		return fault.Bugf("carbon: values of %s where codes of %s are wanted", a.DataType(), c.Name)
+	}
+	for _, v := range codes.Int32Values()[from:to] {
+		if v == schema.NullCode {
+			x.setNull(x.N)
+		}
+		x.Ints = append(x.Ints, int64(v))
+		x.N++
+	}
+	return nil
+}
+
+// wholeSeconds checks timestamps from entry at on for a direct dictionary, whose codes count seconds since 1970 from code 2. from is the
+// entry of at in what was added.
+func (x *Cells) wholeSeconds(c *schema.Column, at, from int, o *schema.WriteOptions) error {
+	if c.Typ != layout.TypeTimestamp || !c.Encoders.Has(layout.EncDirectDictionary) {
+		return nil
+	}
+	for i, ms := range x.Ints[at:] {
+		rest := ms % 1000
+		switch {
+		case x.Null(at + i):
+			continue
+		case rest != 0 && !o.Truncate:
+			return BadValue(from+i, "the time has parts of a second, which the column's direct dictionary cannot keep (--opt timestamps=truncate drops them)")
+		case ms < 0 || ms/1000 > math.MaxInt32-2:
+			return BadValue(from+i, "the time %d ms is beyond what a direct dictionary can say (1970 to 2038)", ms)
+		}
+		x.Ints[at+i] = ms - rest
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package page
+
+import (
+	"math"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+)
+
+// dictWriter gives codes to the strings of a column: the local dictionary, which a blocklet whose pages are all coded keeps beside
+// them. Codes are given out once a file; when there are too many, the column goes on without.
+type dictWriter struct {
+	threshold int // most codes, without that of null
+	codes     map[string]uint32
+	values    []string // by code - 1
+	size      int      // of the values with their lengths
+	full      bool
+}
+
+// Local dictionaries have at most so many bytes.
+const maxDictionary = 4 << 20
+
+func NewDictWriter(threshold int) *dictWriter {
+	d := &dictWriter{threshold: threshold, codes: map[string]uint32{}}
+	d.values = append(d.values, schema.NullText) // code 1
+	return d
+}
+
+// codesOf gives the codes of a page; nil if the dictionary is full. Null is code 1; within lists and structs it is a text like
+// others, with a code of its own, as the real writer has it.
+func (d *dictWriter) codesOf(w *PageWriter, x *Cells) []uint32 {
+	if d.full {
+		return nil
+	}
+	out := make([]uint32, x.N)
+	last := -1
+	for i := range out {
+		v := x.Text(i)
+		if x.Null(i) {
+			if w.Parent == nil {
+				out[i] = schema.NullCode
+				continue
+			}
+			v = []byte(schema.NullText)
+		}
+		if last >= 0 && !x.Null(i) && !x.Null(last) && string(x.Text(last)) == string(v) {
+			out[i], last = out[last], i
+			continue
+		}
+		code, ok := d.codes[string(v)]
+		if !ok {
+			if code, ok = d.add(v, w); !ok {
+				d.full = true
+				return nil
+			}
+		}
+		out[i], last = code, i
+	}
+	return out
+}
+
+func (d *dictWriter) add(v []byte, w *PageWriter) (uint32, bool) {
+	d.size += len(v) + w.lengthBytes()
+	code := uint32(len(d.values) + 1)
+	if int(code) > d.threshold+1 || d.size > maxDictionary || len(v) > math.MaxInt16 && w.Typ != layout.TypeVarchar {
+		return 0, false
+	}
+	d.values = append(d.values, string(v))
+	d.codes[string(v)] = code
+	return code, true
+}
+
+// Settle makes the pages of a blocklet one kind: with a dictionary if all have codes; else those that have are written anew.
+// It is done when a blocklet is written.
+func (w *PageWriter) Settle(pages []*layout.OutPage) *layout.LocalDictionary {
+	coded := 0
+	for _, p := range pages {
+		if p.Codes != nil {
+			coded++
+		}
+	}
+	if coded == 0 {
+		return nil
+	}
+	if coded == len(pages) {
+		return w.dictionary(pages)
+	}
+	lv := w.lengthBytes()
+	for i, p := range pages {
+		if p.Codes == nil {
+			continue
+		}
+		q := &layout.OutPage{}
+		q.DataChunk.Codec, q.Rows, q.MinMax, q.Nulls = w.Codec, p.Rows, p.MinMax, p.Nulls
+		w.plain(q, nil, lv, func(i int) []byte { return []byte(w.Dict.values[p.Codes[i]-1]) })
+		pages[i] = q
+	}
+	return nil
+}
+
+// dictionary makes the LocalDictionaryChunk of a blocklet: the values of the codes that are used, in the order of the codes.
+func (w *PageWriter) dictionary(pages []*layout.OutPage) *layout.LocalDictionary {
+	var used []byte
+	for _, p := range pages {
+		for _, c := range p.Codes {
+			for len(used) <= int(c>>3) {
+				used = append(used, 0)
+			}
+			used[c>>3] |= 1 << (c & 7)
+		}
+	}
+	class, lv := layout.PlainValue, 2
+	if w.Typ == layout.TypeVarchar {
+		class, lv = layout.PlainLongValue, 4
+	}
+	var raw []byte
+	for c := 1; c < 8*len(used); c++ {
+		if used[c>>3]>>(c&7)&1 != 0 {
+			raw = appendText(raw, []byte(w.Dict.values[c-1]), lv)
+		}
+	}
+	return &layout.LocalDictionary{Encoders: layout.Encodings{layout.EncDirectCompress}, Meta: [][]byte{bareMeta(w.Name, class, w.Codec)}, Data: w.compress(raw), Used: w.compress(used)}
+}

@@ -1,0 +1,318 @@
+package schema
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"math"
+	"math/big"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/layout"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// Constant is one value for all rows of a file: of a partition's column, or the default of a column that was added after the file
+// was written.
+type Constant struct {
+	Null bool
+	I    int64 // bools, whole numbers, dates, timestamps
+	F    float64
+	D    decimal128.Num
+	S    string
+}
+
+// ConstChunk gives a constant's pages, which need no bytes. It is a format.Chunk.
+type ConstChunk struct {
+	v    Constant
+	t    arrow.DataType
+	rows vec.Range
+	n    int64 // rows of the blocklet
+	at   int64
+	kids bool // an item or child of what is null everywhere: there are no entries
+}
+
+// constPage is how many rows a page of a constant has.
+const constPage = 32 << 10
+
+func NewConstChunk(v Constant, t arrow.DataType, n int64, rows vec.Range, child bool) *ConstChunk {
+	c := &ConstChunk{v: v, t: t, rows: rows, n: n, kids: child}
+	c.at = max(0, rows.From) / constPage * constPage
+	return c
+}
+
+func (c *ConstChunk) Next(context.Context) (format.Page, error) {
+	if c.at >= c.n || c.at >= c.rows.To {
+		return format.Page{}, io.EOF
+	}
+	n := min(constPage, c.n-c.at)
+	p := format.Page{Ordinal: int(c.at / constPage), First: c.at, Rows: n, Entries: n}
+	c.at += n
+	if c.kids {
+		p.Entries = -1
+		return p, nil
+	}
+	p.Bounds = c.v.Bounds(c.t)
+	p.Bounds.Rows = n
+	if c.v.Null {
+		p.Bounds.Nulls = n
+	}
+	return p, nil
+}
+
+func (c *ConstChunk) Dict() (format.Page, bool) { return format.Page{}, false }
+
+func (c *ConstChunk) Decode(t *format.Task, dst *vec.Vector) error {
+	n := int(max(t.N, 0))
+	if c.v.Null {
+		dst.ExtendNulls(n)
+		return nil
+	}
+	at := dst.Extend(n)
+	switch dst.Type.ID() {
+	case arrow.BOOL:
+		vec.SetBits(dst.Bits(), at, at+n, c.v.I != 0)
+	case arrow.INT8:
+		fill(vec.Fixed[int8](dst, at), int8(c.v.I))
+	case arrow.INT16:
+		fill(vec.Fixed[int16](dst, at), int16(c.v.I))
+	case arrow.INT32, arrow.DATE32:
+		fill(vec.Fixed[int32](dst, at), int32(c.v.I))
+	case arrow.INT64, arrow.TIMESTAMP:
+		fill(vec.Fixed[int64](dst, at), c.v.I)
+	case arrow.FLOAT32:
+		fill(vec.Fixed[float32](dst, at), float32(c.v.F))
+	case arrow.FLOAT64:
+		fill(vec.Fixed[float64](dst, at), c.v.F)
+	case arrow.DECIMAL128:
+		fill(vec.Fixed[decimal128.Num](dst, at), c.v.D)
+	case arrow.STRING, arrow.BINARY:
+		offs := dst.Offsets(at)
+		room, err := dst.Bytes(offs[0], int64(n)*int64(len(c.v.S)))
+		if err != nil {
+			return err
+		}
+		for i := range n {
+			copy(room[i*len(c.v.S):], c.v.S)
+			offs[i+1] = offs[0] + int32((i+1)*len(c.v.S))
+		}
+	default:
+		return fault.Bugf("carbon: a constant of type %s", dst.Type)
+	}
+	return nil
+}
+
+func fill[T any](dst []T, v T) {
+	for i := range dst {
+		dst[i] = v
+	}
+}
+
+// Bounds are exact.
+func (v Constant) Bounds(t arrow.DataType) *pred.Bounds {
+	b := &pred.Bounds{Rows: -1}
+	if v.Null {
+		b.Nulls = -1
+		return b
+	}
+	var x pred.Value
+	switch t := t.(type) {
+	case *arrow.BooleanType:
+		x = pred.Bool(v.I != 0)
+	case *arrow.Date32Type:
+		x = pred.Value{Kind: pred.KindDate, Int: v.I}
+	case *arrow.TimestampType:
+		x = Instant(v.I)
+	case *arrow.Float32Type, *arrow.Float64Type:
+		return b
+	case *arrow.Decimal128Type:
+		x = pred.Value{Kind: pred.KindDecimal, Dec: v.D, Scale: t.Scale}
+	case *arrow.StringType:
+		x = pred.Value{Kind: pred.KindString, Text: v.S}
+	case *arrow.BinaryType:
+		x = pred.Value{Kind: pred.KindBytes, Text: v.S}
+	default:
+		x = pred.Int(v.I)
+	}
+	b.Min, b.Max = &x, &x
+	return b
+}
+
+// Instant is a timestamp of milliseconds.
+func Instant(ms int64) pred.Value {
+	s := ms / 1000
+	r := ms % 1000
+	if r < 0 {
+		s, r = s-1, r+1000
+	}
+	return pred.Value{Kind: pred.KindTimestamp, Int: s, Nanos: int32(r * 1e6)}
+}
+
+// DefaultValue is what a column has in files without it: for most types a text.
+func DefaultValue(c *Column) (Constant, error) {
+	b := c.Def
+	if b == nil || string(b) == NullText || c.Typ.Complex() {
+		return Constant{Null: true}, nil
+	}
+	switch c.Typ {
+	case layout.TypeString, layout.TypeVarchar, layout.TypeBinary:
+		return Constant{S: string(b)}, nil
+	case layout.TypeTimestamp:
+		if len(b) == 8 {
+			return Constant{I: int64(binary.BigEndian.Uint64(b) ^ 1<<63)}, nil
+		}
+	case layout.TypeDate:
+		if n, err := strconv.ParseInt(string(b), 10, 32); err == nil {
+			return Constant{I: n - DateOffset, Null: n == NullCode}, nil
+		}
+	case layout.TypeDecimal:
+		if len(b) >= 2 && len(b) <= 17 && int32(b[0]) <= c.Scale {
+			return Constant{D: BigNum(b[1:]).Mul(decimal128.GetScaleMultiplier(int(c.Scale) - int(b[0])))}, nil
+		}
+	default:
+		return ParseValue(c, string(b), nil)
+	}
+	return Constant{}, fault.Corruptf(fault.Span{}, "default_value", "column %s, %s: %q", c.Name, c.Typ, b)
+}
+
+// HiveNull is the name of the directory of the rows whose partition column is null.
+const HiveNull = "__HIVE_DEFAULT_PARTITION__"
+
+// Unescape undoes the escaping of a partition directory's name: %XX.
+func Unescape(s string) string {
+	if u, err := url.PathUnescape(s); err == nil {
+		return u
+	}
+	return s
+}
+
+// PartitionValue is the value of a partition column that a directory's name says. Timestamps have no zone there; zone is the
+// one that the rule for time zones gives.
+func PartitionValue(c *Column, text string, zone *time.Location) (Constant, error) {
+	if text == HiveNull {
+		return Constant{Null: true}, nil
+	}
+	return ParseValue(c, Unescape(text), zone)
+}
+
+// ParseValue reads a value of c's type from a text.
+func ParseValue(c *Column, s string, zone *time.Location) (v Constant, err error) {
+	if zone == nil {
+		zone = time.UTC
+	}
+	switch c.Typ {
+	case layout.TypeString, layout.TypeVarchar, layout.TypeBinary:
+		v.S = s
+	case layout.TypeBoolean:
+		var b bool
+		if b, err = strconv.ParseBool(strings.ToLower(s)); b {
+			v.I = 1
+		}
+	case layout.TypeByte, layout.TypeShort, layout.TypeInt, layout.TypeLong:
+		bits := map[layout.DataType]int{layout.TypeByte: 8, layout.TypeShort: 16, layout.TypeInt: 32, layout.TypeLong: 64}[c.Typ]
+		v.I, err = strconv.ParseInt(s, 10, bits)
+	case layout.TypeFloat, layout.TypeDouble:
+		if v.F, err = strconv.ParseFloat(s, 64); err == nil && (math.IsNaN(v.F) || math.IsInf(v.F, 0)) {
+			v.Null = true // as the real reader has it
+		}
+	case layout.TypeDecimal:
+		v.D, err = parseDecimal(s, c.Scale)
+	case layout.TypeDate:
+		var when time.Time
+		when, err = time.Parse(time.DateOnly, s)
+		v.I = when.Unix() / 86400
+	case layout.TypeTimestamp:
+		var when time.Time
+		for _, form := range []string{"2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05", time.DateOnly} {
+			if when, err = time.ParseInLocation(form, s, zone); err == nil {
+				break
+			}
+		}
+		v.I = when.UnixMilli()
+	default:
+		return v, fault.Unsupportedf(fault.Span{}, "", "column %s: a value of type %s from a text", c.Name, c.Typ)
+	}
+	if err != nil {
+		return v, fault.Corruptf(fault.Span{}, "", "column %s: %q is no %s", c.Name, s, c.Typ)
+	}
+	return v, nil
+}
+
+// parseDecimal reads a decimal exactly.
+func parseDecimal(s string, scale int32) (decimal128.Num, error) {
+	r, ok := new(big.Rat).SetString(s)
+	if !ok {
+		return decimal128.Num{}, strconv.ErrSyntax
+	}
+	r.Mul(r, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)))
+	if !r.IsInt() || r.Num().BitLen() > 127 {
+		return decimal128.Num{}, strconv.ErrRange
+	}
+	return decimal128.FromBigInt(r.Num()), nil
+}
+
+// Put sets entry i, which is of the constant's type.
+func (v Constant) Put(dst *vec.Vector, i int) {
+	switch dst.Type.ID() {
+	case arrow.BOOL:
+		vec.SetBits(dst.Bits(), i, i+1, v.I != 0)
+	case arrow.INT8:
+		vec.Fixed[int8](dst, i)[0] = int8(v.I)
+	case arrow.INT16:
+		vec.Fixed[int16](dst, i)[0] = int16(v.I)
+	case arrow.INT32, arrow.DATE32:
+		vec.Fixed[int32](dst, i)[0] = int32(v.I)
+	case arrow.INT64, arrow.TIMESTAMP:
+		vec.Fixed[int64](dst, i)[0] = v.I
+	case arrow.FLOAT32:
+		vec.Fixed[float32](dst, i)[0] = float32(v.F)
+	case arrow.FLOAT64:
+		vec.Fixed[float64](dst, i)[0] = v.F
+	case arrow.DECIMAL128:
+		vec.Fixed[decimal128.Num](dst, i)[0] = v.D
+	}
+}
+
+// BigNum is a big-endian number of at most 16 bytes.
+func BigNum(b []byte) decimal128.Num {
+	var hi, lo uint64
+	if len(b) > 0 && b[0] >= 0x80 {
+		hi, lo = math.MaxUint64, math.MaxUint64
+	}
+	for _, x := range b {
+		hi = hi<<8 | lo>>56
+		lo = lo<<8 | uint64(x)
+	}
+	return decimal128.New(int64(hi), lo)
+}
+
+// DateOffset is what a date's days since 1970 are moved by to become a code: the largest int32, halved.
+const DateOffset = math.MaxInt32 >> 1
+
+// NullCode is the code that stands for null in every dictionary.
+const NullCode = 1
+
+// NullText is what stands for a null string.
+const NullText = "@NU#LL$!"
+
+// ClearOne makes entry i null.
+func ClearOne(valid []byte, i int) { valid[i>>3] &^= 1 << (i & 7) }
+
+// CodeOf is a code as an index has it.
+func CodeOf(b []byte) (uint32, bool) {
+	if len(b) == 0 || len(b) > 4 {
+		return 0, false
+	}
+	var four [4]byte
+	copy(four[4-len(b):], b)
+	return binary.BigEndian.Uint32(four[:]), true
+}

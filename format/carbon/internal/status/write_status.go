@@ -1,0 +1,197 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/fault"
+	"stoa/store"
+)
+
+// States that only writers give, as the real writer's JSON has them (SegmentStatus.java, @SerializedName).
+const (
+	StatusLoading   = "In Progress"
+	StatusDeleted   = "Marked for Delete"
+	StatusCompacted = "Compacted"
+)
+
+// StatusFile is tablestatus as it is changed: fields that nobody here knows stay.
+type StatusFile []map[string]any
+
+func (e StatusEntry) Text(key string) string {
+	s, _ := e[key].(string)
+	return s
+}
+
+// StatusEntry is an entry of tablestatus.
+type StatusEntry map[string]any
+
+func StatusPath(dir string) string { return filepath.Join(dir, "Metadata", "tablestatus") }
+
+// HistoryPath has the entries that were cleaned away: their numbers are not given again.
+func HistoryPath(dir string) string { return StatusPath(dir) + ".history" }
+
+func ReadEntries(name string) (s StatusFile, err error) {
+	b, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(b, &s); err != nil {
+		return nil, fault.Corruptf(fault.Span{Object: name, Len: int64(len(b))}, "", "%v", err)
+	}
+	return s, nil
+}
+
+// Retire moves entries to the history.
+func (s *StatusFile) Retire(dir string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	history, err := ReadEntries(HistoryPath(dir))
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if e := s.Find(n); e != nil {
+			old := maps.Clone(e)
+			old["visibility"] = "false"
+			history = append(history, old)
+		}
+	}
+	b, err := json.Marshal(history)
+	if err != nil {
+		return err
+	}
+	if err := ReplaceFile(HistoryPath(dir), b); err != nil {
+		return err
+	}
+	s.Remove(func(e StatusEntry) bool { return slices.Contains(names, e.Text("loadName")) })
+	return nil
+}
+
+// ChangeStatus reads tablestatus, has it changed, and writes it anew, all under its lock. The file is replaced by one
+// rename, so that readers see the table as it was before, or as it is after. accept says what readers say of the
+// table: what they refuse is not changed, as it would look as if it had been sound.
+func ChangeStatus(ctx context.Context, dir string, accept func() error, change func(s *StatusFile) error) error {
+	unlock, err := Lock(ctx, dir, LockStatus, LockWait)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := accept(); err != nil {
+		return err
+	}
+	s, err := ReadEntries(StatusPath(dir))
+	if err != nil {
+		return err
+	}
+	if err := change(&s); err != nil {
+		return err
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return ReplaceFile(StatusPath(dir), b)
+}
+
+// ReplaceFile puts a file in the place of another, or of none, at once.
+func ReplaceFile(name string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), store.TempPrefix+"*-"+filepath.Base(name))
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if err := os.Rename(f.Name(), name); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return SyncDir(filepath.Dir(name))
+}
+
+// SyncDir makes names in a directory last.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// NewSegment is the number of the next load.
+func (s StatusFile) NewSegment(dir string) (string, error) {
+	history, err := ReadEntries(HistoryPath(dir))
+	if err != nil {
+		return "", err
+	}
+	next := 0
+	for _, e := range slices.Concat(s, history) {
+		whole, _, _ := strings.Cut(StatusEntry(e).Text("loadName"), ".")
+		if n, err := strconv.Atoi(whole); err == nil && n >= next {
+			next = n + 1
+		}
+	}
+	return strconv.Itoa(next), nil
+}
+
+// Remove takes entries out. The first entry names the update status: the one that is first then must.
+func (s *StatusFile) Remove(gone func(e StatusEntry) bool) {
+	if len(*s) == 0 {
+		return
+	}
+	updates := StatusEntry((*s)[0]).Text("updateStatusFileName")
+	*s = slices.DeleteFunc(*s, func(e map[string]any) bool { return gone(e) })
+	if len(*s) > 0 && updates != "" {
+		(*s)[0]["updateStatusFileName"] = updates
+	}
+}
+
+// Find is the entry of a segment; nil if there is none.
+func (s StatusFile) Find(name string) StatusEntry {
+	for _, e := range s {
+		if StatusEntry(e).Text("loadName") == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// Loading reports whether a load began and did not end. What the real writer's JSON has differs from what it prints; earlier writers,
+// stoa's among them, left the latter.
+func (e StatusEntry) Loading() bool {
+	switch e.Text("loadStatus") {
+	case StatusLoading, "Insert In Progress", "Overwrite In Progress", "Insert Overwrite In Progress":
+		return true
+	}
+	return false
+}
+
+// Counts reports whether the segment's rows are read.
+func (e StatusEntry) Counts() bool {
+	l := Load{Status: e.Text("loadStatus")}
+	return l.Counts()
+}
+
+func Now() int64 { return time.Now().UnixMilli() }
+
+func MsText(ms int64) string { return strconv.FormatInt(ms, 10) }

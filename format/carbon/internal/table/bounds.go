@@ -1,0 +1,147 @@
+package table
+
+import (
+	"context"
+	"math"
+	"slices"
+	"stoa/format"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// groupBounds are those of a blocklet, by physical column.
+func (t *Table) groupBounds(ctx context.Context, f *datafile.DataFile, p *Part, g int, q format.Query) map[int]pred.Bounds {
+	asked := q.Filter.Columns()
+	out := map[int]pred.Bounds{}
+	rows := f.Footer.Blocklet[g].Rows
+	for i := range t.Phys {
+		ph := &t.Phys[i]
+		if ph.Parent >= 0 || ph.Col.Typ.Complex() || schema.GlobalCodes(ph.Col) && !slices.Contains(asked, ph.Root.Name) { // a dictionary is read only for who asks
+			continue
+		}
+		if b := t.blockletBounds(ctx, f, p, g, ph); b != nil {
+			b.Rows = rows
+			out[i] = *b
+		}
+	}
+	return out
+}
+
+func (t *Table) blockletBounds(ctx context.Context, f *datafile.DataFile, p *Part, g int, ph *schema.Physical) *pred.Bounds {
+	if text, ok := p.partition(ph.Root.Name); ok {
+		v, err := schema.PartitionValue(ph.Root, text, t.Zone)
+		if err != nil {
+			return nil
+		}
+		return datafile.ExactConstant(v, ph, f.Footer.Blocklet[g].Rows)
+	}
+	c := t.Match(f, ph.Root, ph.Col)
+	if c == nil {
+		if t.Ids == nil {
+			return nil
+		}
+		v, err := schema.DefaultValue(ph.Col)
+		if err != nil {
+			return nil
+		}
+		return datafile.ExactConstant(v, ph, f.Footer.Blocklet[g].Rows)
+	}
+	if f.Version < 3 {
+		return t.bounds12(ctx, f, g, ph, c)
+	}
+	if schema.GlobalCodes(c) {
+		lo, hi, ok := f.Footer.Index[g].MinMax.At(c.Chunk)
+		if !ok {
+			return nil
+		}
+		return t.codeBounds(ctx, ph.Col, lo, hi)
+	}
+	return datafile.MinMaxOf(c, f.Footer.Index[g].MinMax, c.Chunk)
+}
+
+// Narrow leaves out the pages that cannot hold a row of which e is true. It is format.Narrower.
+func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
+	all := vec.Ranges{{From: 0, To: max(g.Rows, 0)}}
+	if g.Rows < 0 {
+		all[0].To = math.MaxInt64
+	}
+	f, err := t.File(ctx, g.Part)
+	if err != nil || f.Version < 3 || f.Stream != nil || g.Index < 0 || g.Index >= len(f.Footer.Blocklet) {
+		return all, nil // what is wrong reading will tell
+	}
+	starts, err := f.PageStarts(ctx, g.Index)
+	if err != nil || len(starts) < 3 {
+		return all, nil
+	}
+	out := all
+	for _, name := range e.Columns() {
+		i := slices.IndexFunc(t.Phys, func(p schema.Physical) bool { return len(p.Path) == 1 && p.Has == format.Values && p.Root.Name == name })
+		if i < 0 {
+			continue
+		}
+		col := t.Match(f, t.Phys[i].Root, t.Phys[i].Col)
+		if col == nil || schema.GlobalCodes(col) || col.Typ != t.Phys[i].Col.Typ {
+			continue
+		}
+		c, err := f.ReadChunk(ctx, g.Index, col)
+		if err != nil || len(c.Pages) != len(starts)-1 {
+			continue
+		}
+		var left vec.Ranges
+		for k := range c.Pages {
+			known := func(path string) *pred.Bounds {
+				if path == name && c.Pages[k].MinMax != nil {
+					return datafile.MinMaxOf(col, c.Pages[k].MinMax, 0)
+				}
+				return nil
+			}
+			if e.Prune(known) != pred.None {
+				left = left.Add(vec.Range{From: starts[k], To: starts[k+1]})
+			}
+		}
+		if left.Len() < starts[len(starts)-1] {
+			format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "least and greatest values of pages"})
+		}
+		out = out.Intersect(left)
+	}
+	return out, nil
+}
+
+// bounds12 are the bounds that the footer of formats 1 and 2 gives column c of blocklet g: those of dimensions, in the order of the
+// bytes in the pages. Codes of a dictionary are turned into the least and the greatest of the values that they stand for.
+func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *schema.Physical, c *schema.Column) *pred.Bounds {
+	lo, hi, ok := f.Footer.Index[g].MinMax.At(c.Chunk)
+	if !c.Dimension || !ok {
+		return nil
+	}
+	switch {
+	case schema.GlobalCodes(c):
+		return t.codeBounds(ctx, ph.Col, lo, hi)
+	case c.Encoders.Has(layout.EncDirectDictionary):
+		return datafile.SurrogateBounds(c, t.Dates, lo, hi)
+	case c.Typ == layout.TypeString || c.Typ == layout.TypeVarchar:
+		// nulls count with their text, and the writer takes the first and the last value of the page for the least and the greatest
+		a, z := pred.String(string(lo)), pred.String(string(hi))
+		if string(lo) > string(hi) {
+			return nil
+		}
+		return &pred.Bounds{Min: &a, Max: &z, Nulls: -1, Rows: -1}
+	}
+	return nil
+}
+
+// codeBounds are the bounds of codes of a column's dictionary. Whatever is wrong with it is told where it is read.
+func (t *Table) codeBounds(ctx context.Context, c *schema.Column, lo, hi []byte) *pred.Bounds {
+	g, err := t.Dicts.Global(ctx, c)
+	if err != nil {
+		return nil
+	}
+	b, err := g.Bounds(ctx, lo, hi)
+	if err != nil {
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,201 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/status"
+	"stoa/vec"
+)
+
+// DeleteDelta is a .deletedelta: the rows of a data file that are deleted, by blocklet and page.
+type DeleteDelta struct {
+	Details map[string]struct {
+		ID   string  `json:"id"`
+		Page *int64  `json:"pageId"`
+		Rows []int64 `json:"deletedRows"`
+	} `json:"blockletDetailsMap"`
+	Block string `json:"blockName"`
+}
+
+// PageKey is a page of a data file.
+type PageKey struct{ Blocklet, Page int64 }
+
+// Deletes is the deleted rows of a data file, by page, ascending.
+type Deletes map[PageKey][]int64
+
+// DeltaNames are the delete deltas of a block, of which the update status tells.
+func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) ([]string, error) {
+	name := func(stamp string) string { return path.Join(dir, u.Block+"-"+stamp+layout.DeltaExt) }
+	switch {
+	case u.Guessed:
+		out := make([]string, len(u.Stamps))
+		for i, s := range u.Stamps {
+			out[i] = name(s)
+		}
+		return out, nil
+	case status.Count64(u.Deleted) == 0: // the rows of the block were moved, not deleted
+		return nil, nil
+	case u.From == u.To:
+		return []string{name(u.From)}, nil
+	case len(u.Stamps) > 0:
+		out := make([]string, len(u.Stamps))
+		for i, s := range u.Stamps {
+			out[i] = name(s)
+		}
+		return out, nil
+	}
+	from, ok1 := status.Millis(u.From)
+	to, ok2 := status.Millis(u.To)
+	if !ok1 || !ok2 {
+		return nil, fault.Corruptf(fault.Span{Object: t.Updates}, "deleteDeltaStartTimestamp", "%s to %s of block %s", u.From, u.To, u.Block)
+	}
+	var out []string
+	for info, err := range t.Tree.List(ctx, dir) {
+		if err != nil {
+			return nil, err
+		}
+		base, ok := strings.CutSuffix(path.Base(info.Name), layout.DeltaExt)
+		if i := strings.LastIndexByte(base, '-'); ok && i >= 0 && base[:i] == u.Block {
+			if ms, ok := status.Millis(base[i+1:]); ok && ms >= from && ms <= to {
+				out = append(out, info.Name)
+			}
+		}
+	}
+	return out, nil
+}
+
+// ReadDeletes reads the delete deltas of a data file. Whatever is not there, or not as the update status has it, is an error: rows would
+// come back. When recovering they do, and that is told.
+func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string) (Deletes, error) {
+	list, err := t.DeltaNames(ctx, u, dir)
+	if err != nil || len(list) == 0 && (status.Count64(u.Deleted) == 0 || u.Guessed) {
+		return nil, t.getOver(path.Join(dir, u.Block), err)
+	}
+	out, lost := Deletes{}, false
+	for _, name := range list {
+		if err := t.readDelta(ctx, u, name, out); err != nil {
+			if err = t.getOver(name, err); err != nil {
+				return nil, err
+			}
+			lost = true
+		}
+	}
+	var named, distinct int64
+	for k := range out {
+		named += int64(len(out[k]))
+		slices.Sort(out[k])
+		out[k] = slices.Compact(out[k])
+		distinct += int64(len(out[k]))
+	}
+	if n := status.Count64(u.Deleted); !u.Guessed && !lost && n != distinct && (n != named || len(list) == 1) { // two deltas may name the same row, one has each once
+		err := fault.Corruptf(fault.Span{Object: t.Updates}, "deletedRowsInBlock", "%s of block %s, its delete deltas have %d", u.Deleted, u.Block, distinct)
+		return out, t.getOver(path.Join(dir, u.Block), err)
+	}
+	return out, nil
+}
+
+// readDelta adds the rows of one delete delta to out, if it is whole.
+func (t *Managed) readDelta(ctx context.Context, u *status.Update, name string, out Deletes) error {
+	var d DeleteDelta
+	if err := status.ReadJSON(ctx, t.Tree, name, t.Opts.Limits, &d); err != nil {
+		if errors.Is(err, fs.ErrNotExist) { // without it rows would come back to life
+			return fault.Corruptf(fault.Span{Object: name}, "", "the delete delta is missing that %s names", path.Base(t.Updates))
+		}
+		return err
+	}
+	if d.Block != u.Block {
+		return fault.Corruptf(fault.Span{Object: name}, "blockName", "%q, the update status says that it is of %s", d.Block, u.Block)
+	}
+	if len(d.Details) == 0 {
+		return fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap", "it is missing, or empty")
+	}
+	mine := Deletes{}
+	for _, k := range layout.Sorted(d.Details) {
+		x := d.Details[k]
+		id, err := strconv.ParseInt(x.ID, 10, 64)
+		if err != nil || id < 0 || x.Page == nil || *x.Page < 0 || len(x.Rows) == 0 {
+			return fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap."+k, "id, pageId or deletedRows is missing or impossible")
+		}
+		key := PageKey{id, *x.Page}
+		mine[key] = append(mine[key], x.Rows...)
+	}
+	for k, rows := range mine {
+		out[k] = append(out[k], rows...)
+	}
+	return nil
+}
+
+// overlay is the deleted rows of a blocklet. It is a format.Overlay.
+type overlay struct {
+	rows []int64 // ascending, counted in the blocklet
+}
+
+func (o *overlay) Drops() bool                  { return true }
+func (o *overlay) Touches(int) bool             { return false }
+func (o *overlay) Spans(vec.Range) []fault.Span { return nil }
+
+func (o *overlay) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Patch, error) {
+	i, _ := slices.BinarySearch(o.rows, rows.From)
+	j, _ := slices.BinarySearch(o.rows, rows.To)
+	p := &vec.Patch{First: rows.From, N: int(rows.Len())}
+	if i == j {
+		return p, nil
+	}
+	b := make([]byte, (p.N+7)/8)
+	for _, r := range o.rows[i:j] {
+		k := r - rows.From
+		b[k>>3] |= 1 << (k & 7)
+	}
+	p.Drop = vec.NewSel(b, p.N)
+	return p, nil
+}
+
+// withDeletes is a table some of whose rows are deleted. It is a format.Overlayer.
+type withDeletes struct{ *Managed }
+
+func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {
+	p, err := t.Part(ctx, g.Part)
+	if err != nil || p.Update == nil {
+		return nil, err
+	}
+	d, err := t.ReadDeletes(ctx, p.Update, path.Dir(p.Name))
+	if err != nil || len(d) == 0 {
+		return nil, err
+	}
+	f, err := t.File(ctx, g.Part)
+	if err != nil {
+		return nil, err
+	}
+	starts, err := f.PageStarts(ctx, g.Index)
+	if err != nil {
+		return nil, err
+	}
+	o := &overlay{}
+	for page := range len(starts) - 1 {
+		for _, r := range d[PageKey{int64(g.Index), int64(page)}] {
+			if r < 0 || r >= starts[page+1]-starts[page] {
+				err := fault.Corruptf(fault.Span{Object: t.Updates}, fmt.Sprintf("%s: blocklet %d, page %d", p.Update.Block, g.Index, page), "row %d is deleted, the page has %d", r, starts[page+1]-starts[page])
+				if t.saved == nil {
+					return nil, err
+				}
+				t.note("carbon.delete.range", fault.Span{Object: p.Name}, "%v: the row is left out, another comes back", err)
+				break
+			}
+			o.rows = append(o.rows, starts[page]+r)
+		}
+	}
+	if len(o.rows) == 0 {
+		return nil, nil
+	}
+	return o, nil
+}

@@ -1,0 +1,357 @@
+package table
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"iter"
+	"path"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/layout"
+	"stoa/store"
+)
+
+// Kind is what a place is.
+type Kind uint8
+
+const (
+	KindNone     Kind = iota
+	kindFile          // a data file
+	KindIndex         // .carbonindex
+	KindMerged        // .carbonindexmerge
+	KindDict          // .dict
+	KindDictMeta      // .dictmeta
+	KindSort          // .sortindex
+	KindTable         // a directory with Metadata/schema, or with segments
+	KindFiles         // a directory of data files: a segment, or a table of the SDK
+	KindStore         // a directory of databases and tables
+)
+
+// ByName is what a file's name says.
+func ByName(name string) Kind {
+	for ext, k := range map[string]Kind{layout.DataExt: kindFile, layout.IndexExt: KindIndex, layout.MergedExt: KindMerged, ".dict": KindDict, ".dictmeta": KindDictMeta, ".sortindex": KindSort} {
+		if strings.HasSuffix(name, ext) {
+			return k
+		}
+	}
+	return KindNone
+}
+
+// Look finds out what a place is and how sure that is.
+func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
+	info, err := tg.Tree.Stat(ctx, tg.Name)
+	if err != nil {
+		return KindNone, format.No, err
+	}
+	if !info.Dir {
+		k, m, err := lookFile(ctx, tg)
+		return k, m, err
+	}
+	if isTable(ctx, tg.Tree, tg.Name) {
+		return KindTable, format.Certain, nil
+	}
+	if partitioned(ctx, tg.Tree, tg.Name) {
+		return KindTable, format.Likely, nil
+	}
+	k := KindNone
+	deep := false
+	for child, err := range tg.Tree.List(ctx, tg.Name) {
+		if err != nil {
+			return KindNone, format.No, err
+		}
+		base := path.Base(child.Name)
+		switch {
+		case base == "ModifiedTime.mdt":
+			deep = true
+		case !child.Dir && strings.HasSuffix(base, layout.DataExt):
+			k = KindFiles
+		case child.Dir && k == KindNone && !deep:
+			deep = deep || isTable(ctx, tg.Tree, child.Name) || holdsTable(ctx, tg.Tree, child.Name)
+		}
+	}
+	switch {
+	case k == KindFiles:
+		return k, format.Certain, nil
+	case deep:
+		return KindStore, format.Certain, nil
+	}
+	return KindNone, format.No, nil
+}
+
+// isTable reports whether a directory is that of a table: it has a schema, or, where that was lost, segments.
+func isTable(ctx context.Context, tree store.Tree, dir string) bool {
+	if info, err := tree.Stat(ctx, path.Join(dir, "Metadata", "schema")); err == nil && !info.Dir {
+		return true
+	}
+	for _, name := range []string{"Fact/Part0", "Metadata/segments"} {
+		if info, err := tree.Stat(ctx, path.Join(dir, name)); err == nil && info.Dir {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsTable reports whether a directory of a table is right below.
+func holdsTable(ctx context.Context, tree store.Tree, dir string) bool {
+	for child, err := range tree.List(ctx, dir) {
+		if err != nil {
+			return false
+		}
+		if child.Dir && isTable(ctx, tree, child.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// lookFile tells a data file by its structure: format 2 begins with a text; all end with the offset of a footer, which begins with
+// its first field.
+func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
+	k := ByName(tg.Name)
+	if k != KindNone && k != kindFile {
+		return k, format.Likely, nil
+	}
+	src, err := tg.Tree.Open(ctx, tg.Name)
+	if err != nil {
+		return KindNone, format.No, err
+	}
+	defer src.Close()
+	m := format.No
+	if k == kindFile {
+		m = format.Likely
+	}
+	if store.Unsized(src) {
+		return k, m, nil
+	}
+	var head [len(layout.MagicV2)]byte
+	if err := layout.ReadSome(ctx, src, head[:min(int64(len(head)), src.Size())], 0); err != nil {
+		return k, m, err
+	}
+	if string(head[:]) == layout.MagicV2 {
+		return kindFile, format.Certain, nil
+	}
+	if k == kindFile {
+		return k, m, nil
+	}
+	// Without the name only what is hardly chance is believed: a FileHeader of version 3, and a FileFooter3 where the end points.
+	if src.Size() < 64 || head[0] != 0x15 || head[1] != 0x06 || head[2] != 0x19 {
+		return KindNone, format.No, nil
+	}
+	var end [layout.TailLen]byte
+	if err := layout.ReadSome(ctx, src, end[:], src.Size()-layout.TailLen); err != nil {
+		return KindNone, format.No, err
+	}
+	off := int64(binary.BigEndian.Uint64(end[:]))
+	if off <= 0 || off >= src.Size()-layout.TailLen {
+		return KindNone, format.No, nil
+	}
+	var first [1]byte
+	if err := layout.ReadSome(ctx, src, first[:], off); err != nil || !datafile.IsFooter3(first[:]) {
+		return KindNone, format.No, err
+	}
+	return kindFile, format.Certain, nil
+}
+
+func Probe(ctx context.Context, tg format.Target) (format.Match, error) {
+	k, m, err := Look(ctx, tg)
+	if k == KindNone {
+		return format.No, ignoreMissing(err)
+	}
+	return m, err
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Resolve finds the table that a target means.
+func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Target, Kind, error) {
+	k, _, err := Look(ctx, tg)
+	if err != nil {
+		return tg, k, err
+	}
+	switch {
+	case k == KindNone:
+		return tg, k, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "neither a CarbonData file nor a table or store")
+	case k != KindStore && tg.Table != "":
+		return tg, k, fault.Invalidf("%s is no store of tables, so it has no table #%s", tg.Name, tg.Table)
+	case k != KindStore:
+		return tg, k, nil
+	}
+	dir, err := inStore(ctx, tg)
+	if err != nil {
+		return tg, k, err
+	}
+	tg.Name, tg.Table = dir, ""
+	return tg, KindTable, nil
+}
+
+// inStore is the directory of a store's table: db.table, or table, which means default.table.
+func inStore(ctx context.Context, tg format.Target) (string, error) {
+	tables, err := StoreTables(ctx, tg.Tree, tg.Name)
+	if err != nil {
+		return "", err
+	}
+	if tg.Table == "" {
+		if len(tables) == 1 {
+			return tables[0].Dir, nil
+		}
+		var names []string
+		for _, t := range tables {
+			names = append(names, tg.Name+"#"+t.name)
+		}
+		return "", format.Several(tg.Name, names)
+	}
+	want := strings.ToLower(tg.Table)
+	if !strings.Contains(want, ".") {
+		want = "default." + want
+	}
+	for _, t := range tables {
+		if strings.ToLower(t.name) == want || !strings.Contains(tg.Table, ".") && strings.EqualFold(t.name, tg.Table) {
+			return t.Dir, nil
+		}
+	}
+	return "", fault.Invalidf("%s has no table %s", tg.Name, want)
+}
+
+// storeTable is a table of a store.
+type storeTable struct{ name, Dir string }
+
+// StoreTables are the tables of a store: database/table, and tables right in it.
+func StoreTables(ctx context.Context, tree store.Tree, dir string) (out []storeTable, err error) {
+	for db, err := range tree.List(ctx, dir) {
+		if err != nil {
+			return nil, err
+		}
+		if !db.Dir {
+			continue
+		}
+		if isTable(ctx, tree, db.Name) {
+			out = append(out, storeTable{path.Base(db.Name), db.Name})
+			continue
+		}
+		for t, err := range tree.List(ctx, db.Name) {
+			if err != nil {
+				return nil, err
+			}
+			if t.Dir && isTable(ctx, tree, t.Name) {
+				out = append(out, storeTable{path.Base(db.Name) + "." + path.Base(t.Name), t.Name})
+			}
+		}
+	}
+	return out, nil
+}
+
+// Open opens whatever a target is.
+func Open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error) {
+	o, err := ParseOptions(op.Opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Complete(ctx, tg.Tree, op.Limits); err != nil {
+		return nil, err
+	}
+	tg, k, err := Resolve(ctx, tg, &o)
+	if err != nil {
+		return nil, err
+	}
+	switch k {
+	case kindFile:
+		return OpenFiles(ctx, tg, op, o, []string{tg.Name}, nil)
+	case KindFiles:
+		names, err := DataFiles(ctx, tg)
+		if err != nil {
+			return nil, err
+		}
+		return OpenFiles(ctx, tg, op, o, names, nil)
+	case KindTable:
+		t, err := OpenManaged(ctx, tg.Tree, tg.Name, op, o, nil)
+		if err != nil {
+			return nil, err
+		}
+		return t.reader(), nil
+	case KindDict, KindDictMeta, KindSort:
+		return OpenDictionary(ctx, tg, op)
+	}
+	return openIndex(ctx, tg, op)
+}
+
+// DataFiles are the data files of a directory, by name.
+func DataFiles(ctx context.Context, tg format.Target) (out []string, err error) {
+	for info, err := range tg.Tree.List(ctx, tg.Name) {
+		if err != nil {
+			return nil, err
+		}
+		if !info.Dir && strings.HasSuffix(info.Name, layout.DataExt) {
+			out = append(out, info.Name)
+		}
+	}
+	return out, nil
+}
+
+// List tells what a place holds.
+func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		k, _, err := Look(ctx, tg)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		if k != KindStore || tg.Table != "" {
+			e, err := entry(ctx, tg, "")
+			yield(e, err)
+			return
+		}
+		tables, err := StoreTables(ctx, tg.Tree, tg.Name)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		for _, t := range tables {
+			e, err := entry(ctx, format.Target{Tree: tg.Tree, Name: t.Dir}, t.name)
+			if err != nil { // one broken table does not hide the others
+				e = format.Entry{Table: t.name, Kind: "table", Rows: -1, Bytes: -1, Meta: []format.KeyValue{{Key: "error", Value: err.Error()}}}
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// entry tells one table or file.
+func entry(ctx context.Context, tg format.Target, name string) (format.Entry, error) {
+	e := format.Entry{Table: name, Kind: "table", Rows: 0}
+	r, err := Open(ctx, tg, format.OpenOptions{})
+	if err != nil {
+		return e, err
+	}
+	defer r.Close()
+	e.Meta = r.Meta()
+	if k := ByName(tg.Name); k != KindNone {
+		e.Kind = map[Kind]string{kindFile: "data file", KindIndex: "index file", KindMerged: "merged index file", KindDict: "dictionary",
+			KindDictMeta: "dictionary metadata", KindSort: "sort index"}[k]
+	}
+	for p, err := range r.Parts(ctx, format.Query{}) {
+		if err != nil {
+			return e, err
+		}
+		if e.Bytes += p.Bytes; e.Rows >= 0 && p.Rows >= 0 {
+			e.Rows += p.Rows
+		} else {
+			e.Rows = -1
+		}
+	}
+	if _, ok := r.(withDeletes); ok {
+		e.Rows = -1 // only reading the deletes tells
+	}
+	return e, nil
+}

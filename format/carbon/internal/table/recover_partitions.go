@@ -1,0 +1,244 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/status"
+	"stoa/store"
+)
+
+// The segments of a partitioned table have no directories of their own: their files lie in those of the partitions, NAME=VALUE below each other, and only
+// the segment files say in which. Without these the names of the files tell the segment.
+
+// maxPartitions is how deep directories of partitions are looked into.
+const maxPartitions = 16
+
+// partitionFiles calls give with each directory of partitions below the table's, with the values that its path says, and with the names of the files in it,
+// until that says no.
+func partitionFiles(ctx context.Context, tree store.Tree, table string, give func(dir string, values, files []string) bool) error {
+	enough := false
+	var below func(dir string, values []string) error
+	below = func(dir string, values []string) error {
+		var dirs, files []string
+		for info, err := range tree.List(ctx, dir) {
+			if err != nil {
+				return err
+			}
+			switch base := path.Base(info.Name); {
+			case !info.Dir:
+				files = append(files, base)
+			case hiveDir.MatchString(base) && len(values) < maxPartitions:
+				dirs = append(dirs, base)
+			}
+		}
+		if len(values) > 0 && len(files) > 0 {
+			enough = !give(dir, values, files)
+		}
+		for _, d := range dirs {
+			if enough {
+				break
+			}
+			if err := below(path.Join(dir, d), append(slices.Clone(values), d)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return below(table, nil)
+}
+
+// partitionPlaces are the directories of a segment whose segment file is not followed, because of why (nil: tablestatus names none), and tells that. Which partitions were dropped
+// only that file says: their files stay until the table is cleaned, and the sizes in tablestatus stay as they were. So those are left out that it still calls dropped, and
+// no more can be known.
+func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error) ([]Place, error) {
+	found, err := t.partitionsOf(ctx, l.Id())
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	out := slices.Clone(found)
+	name := t.segmentFileOf(l)
+	at, reason := fault.Span{Object: name}, "it is missing"
+	var dropped map[string]bool
+	switch {
+	case l.Segment == "":
+		name = t.Status + " " + l.Name // one of each segment is told
+		at, reason = fault.Span{Object: t.Status}, "it names no segment file"
+	case why == nil:
+		reason = "it has no location"
+	case errors.Is(why, fault.Corrupt):
+		at, reason = placeOf(why, name), why.Error()
+		if e := (*fault.Error)(nil); errors.As(why, &e) && e.At.Object == name {
+			reason = strings.TrimPrefix(e.Path+": "+e.Reason, ": ")
+		}
+		if dropped, err = t.droppedPlaces(ctx, name, l.Id()); err != nil {
+			return nil, err
+		}
+	}
+	left := 0
+	for i := range out {
+		if out[i].dropped = dropped[out[i].Dir]; out[i].dropped {
+			left++
+		}
+	}
+	if l.Counts() && t.saved != nil {
+		also := ""
+		if left > 0 {
+			also = fmt.Sprintf("; %d that it still calls dropped are left out", left)
+		}
+		t.sayOnce(name, layout.Saying("carbon.segment.damaged", at, t.Path, "%s: the files of segment %s in the directories of all partitions are read%s; rows of partitions that were dropped may have come back",
+			reason, l.Name, also))
+	}
+	return out, nil
+}
+
+// placeOf is where an error says that the file name is damaged.
+func placeOf(err error, name string) fault.Span {
+	if e := (*fault.Error)(nil); errors.As(err, &e) && e.At.Object == name {
+		return e.At
+	}
+	return fault.Span{Object: name}
+}
+
+// aLocation is an entry of locationMap, wherever it lies in a segment file that is damaged elsewhere: neither has braces in it.
+var aLocation = regexp.MustCompile(`("(?:[^"\\]|\\.)*")\s*:\s*(\{[^{}]*\})`)
+
+// droppedPlaces are the directories that a damaged segment file still says to be of partitions that were dropped. Only an entry is believed that is whole, and fits its directory.
+func (t *Managed) droppedPlaces(ctx context.Context, name, segment string) (map[string]bool, error) {
+	o, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
+	if err != nil {
+		return nil, err
+	}
+	b, err := o.Read(ctx, 0, o.At.Len, "")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for _, m := range aLocation.FindAllSubmatch(b, -1) {
+		var dir string
+		var f status.Folder
+		if json.Unmarshal(m[1], &dir) != nil || json.Unmarshal(m[2], &f) != nil || bytes.Count(m[2], []byte(`"status"`)) != 1 {
+			continue
+		}
+		of, _ := status.SegmentOf(f.Merge)
+		if f.Status == status.StatusDeleted && f.Relative && len(f.Partitions) > 0 && otherPartition(dir, f.Partitions) == "" && (f.Merge == "" || of == segment) {
+			out[path.Join(t.Path, dir)] = true
+		}
+	}
+	return out, nil
+}
+
+// partitionsOf are the directories of partitions that have files of a segment. They are looked for once, for all segments.
+func (t *Managed) partitionsOf(ctx context.Context, segment string) ([]Place, error) {
+	if t.partitions != nil {
+		return t.partitions[segment], nil
+	}
+	found := map[string][]Place{}
+	err := partitionFiles(ctx, t.Tree, t.Path, func(dir string, values, files []string) bool {
+		here := map[string]*Place{}
+		for _, f := range files {
+			of, _ := status.SegmentOf(f)
+			index := strings.HasSuffix(f, layout.IndexExt) || strings.HasSuffix(f, layout.MergedExt)
+			if of == "" || !index && !strings.HasSuffix(f, layout.DataExt) {
+				continue
+			}
+			if here[of] == nil {
+				here[of] = &Place{Dir: dir, values: values, Indexes: []string{}, guessed: true}
+			}
+			if index {
+				here[of].Indexes = append(here[of].Indexes, f)
+			}
+		}
+		for of, p := range here {
+			p.Indexes = currentIndexes(p.Indexes)
+			found[of] = append(found[of], *p)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.partitions = found
+	return found[segment], nil
+}
+
+// maxLooked is how many directories of partitions are looked into before a place counts as a partitioned table.
+const maxLooked = 64
+
+// partitioned reports whether a directory is that of a partitioned table which lost the files that say so: it is no partition itself, nothing else lies there, or
+// CarbonData's own directories do, and the names of the data files say the segments of which they are. Tables of the SDK, which have none, are each one of its own, and so is whatever
+// lies beside files of other systems.
+func partitioned(ctx context.Context, tree store.Tree, dir string) bool {
+	column, own, strange := "", false, false
+	for info, err := range tree.List(ctx, dir) {
+		if err != nil {
+			return false
+		}
+		base := path.Base(info.Name)
+		name, _, _ := strings.Cut(base, "=")
+		switch {
+		case info.Dir && (base == "Metadata" || base == carbonLocks):
+			own = true
+		case base[0] == '.', base[0] == '_', info.Dir && base == "Fact":
+		case info.Dir && hiveDir.MatchString(base) && (column == "" || strings.EqualFold(name, column)):
+			column = name
+		default:
+			strange = true
+		}
+	}
+	if column == "" || strange && !own || isPartition(ctx, tree, dir) {
+		return false
+	}
+	looked, data, misfits := 0, 0, false
+	err := partitionFiles(ctx, tree, dir, func(_ string, _, files []string) bool {
+		for _, f := range files {
+			of, _ := status.SegmentOf(f)
+			switch {
+			case strings.HasSuffix(f, layout.DataExt):
+				data++
+				misfits = misfits || !segmentNumber.MatchString(of) && (of != "" || !own) // some old names do not say it
+			case !ownData.MatchString(f) && !ownAnywhere.MatchString(f):
+				misfits = misfits || !own
+			}
+		}
+		looked++
+		return !misfits && looked < maxLooked
+	})
+	return err == nil && data > 0 && !misfits
+}
+
+// isPartition reports whether a directory is a partition, and not a table: by its name, or, of the working directory, by what lies above.
+func isPartition(ctx context.Context, tree store.Tree, dir string) bool {
+	dir = path.Clean(dir)
+	if base := path.Base(dir); base != "." && base != ".." {
+		return hiveDir.MatchString(base)
+	}
+	for range maxPartitions {
+		dir = path.Join(dir, "..")
+		if isTable(ctx, tree, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// segmentNumber is the name of a segment: a number, and behind a dot how often it was merged.
+var segmentNumber = regexp.MustCompile(`^\d+(\.\d+)?$`)
+
+// holdsPartitions reports whether a data file lies in a directory NAME=VALUE of a place, which may but need not be a partitioned table.
+func holdsPartitions(ctx context.Context, tree store.Tree, dir string) (holds bool) {
+	err := partitionFiles(ctx, tree, dir, func(_ string, _, files []string) bool {
+		holds = slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, layout.DataExt) })
+		return !holds
+	})
+	return holds && err == nil
+}

@@ -1,0 +1,53 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+	"stoa/region"
+)
+
+// adoptIDs looks whether the schema is that of the data files: they name their columns by ids, and one that the schema never had is damage of either. If no file
+// fits, it is the schema's: it takes the files' ids for its columns of the same name and type.
+func (t *Managed) adoptIDs(ctx context.Context) error {
+	names, err := FilesBelow(ctx, t.Tree, t.Path, maxPartitions)
+	if err != nil {
+		return err
+	}
+	strange, has := map[string]*schema.Column{}, map[string]bool{} // columns by ids that the schema does not know; all ids of the files
+	for _, name := range names {
+		f, err := datafile.OpenFile(ctx, t.Tree, name, t.Opts)
+		if err != nil && !errors.Is(err, fault.Corrupt) {
+			return err
+		}
+		if err != nil {
+			continue // told when it is read
+		}
+		if t.Belongs(f) == nil {
+			return nil
+		}
+		for _, r := range f.Roots {
+			if has[r.Id] = true; !t.Ids[r.Id] {
+				strange[r.Id] = r
+			}
+		}
+	}
+	for _, id := range layout.Sorted(strange) {
+		r := strange[id]
+		for _, c := range t.Roots {
+			if strings.EqualFold(c.Name, r.Name) && c.Typ == r.Typ && !has[c.Id] {
+				at := fault.Span{Object: path.Join(t.Path, "Metadata", "schema")}
+				t.saved([]region.Finding{layout.Saying("carbon.schema.damaged", at, t.Path, "column %s has the id %s, and in all data files %s: these are right", c.Name, c.Id, id)})
+				c.Id, t.Ids[id], has[id] = id, true, true
+				break
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,463 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/status"
+	"stoa/region"
+	"stoa/store"
+)
+
+// segmentParts finds the data files of a load.
+func (t *Managed) segmentParts(ctx context.Context, l *status.Load) ([]Part, error) {
+	out, _, err := t.SegmentHolding(ctx, l)
+	return out, err
+}
+
+// SegmentHolding finds the data files of a load, and says what else was found.
+func (t *Managed) SegmentHolding(ctx context.Context, l *status.Load) ([]Part, *Holding, error) {
+	h := &Holding{names: map[string]bool{}}
+	if l.Foreign() {
+		return nil, h, fault.Unsupportedf(fault.Span{Object: t.Status}, "", "segment %s has files of format %s, not Carbon's; option segments leaves it out", l.Name, l.FileFormat)
+	}
+	var out []Part
+	folders, err := t.Folders(ctx, l)
+	if err != nil {
+		return nil, h, err
+	}
+	for _, f := range folders {
+		some, err := t.folderParts(ctx, l, f, h)
+		if err != nil && !errors.Is(err, fault.Corrupt) {
+			return nil, h, err
+		}
+		h.fail(err)
+		if !f.dropped { // what it holds was looked at all the same: tablestatus counts its bytes
+			out = append(out, some...)
+		}
+	}
+	h.fail(t.whole(l, h))
+	if err := t.fit(l, h.names); err != nil {
+		return out, h, &misfit{cmp.Or(h.err, err)}
+	}
+	return out, h, h.err
+}
+
+// misfit is an error about a segment of which the update status has entries that no data file fits, so that which rows are deleted is not known, or whose data files
+// are not those that were loaded.
+type misfit struct{ error }
+
+func (m *misfit) Unwrap() error { return m.error }
+
+// Holding is what was found of a segment.
+type Holding struct {
+	names    map[string]bool // of data files, also of those of other buckets than the wanted one
+	Bytes    int64           // of them
+	Indexes  int64           // bytes of its index files
+	Deltas   []string        // its delete deltas
+	Unknown  bool            // an index file is missing or damaged: there may have been more data files
+	guessed  bool            // its directories were looked for: there may have been more
+	promised string          // an index file that the segment file names, and that is not there
+	err      error           // the first of them
+}
+
+func (h *Holding) fail(err error) {
+	if h.err == nil {
+		h.err = err
+	}
+}
+
+// whole looks whether all data files of the segment are there if no index tells: by the size that tablestatus has of them. There may be
+// more of them: updates before 2.0 added files and left the size as it was.
+func (t *Managed) whole(l *status.Load, h *Holding) error {
+	want := status.Count64(l.DataSize)
+	switch {
+	case !l.Counts() || !h.Unknown && len(h.names) > 0:
+	case want > h.Bytes:
+		return fault.Corruptf(fault.Span{Object: t.Status}, "dataSize", "segment %s has %d bytes of data files, and %d are there; its index files or its segment file are missing or damaged", l.Name, want, h.Bytes)
+	case want < 0 && h.guessed:
+		return fault.Corruptf(fault.Span{Object: t.Status}, "dataSize", "segment %s: without its segment file nothing says in which directories of partitions its files were", l.Name)
+	case want < 0 && h.promised != "":
+		return fault.Corruptf(fault.Span{Object: h.promised}, "", "segment %s: its segment file names this index, it is missing, and nothing else says which data files there were", l.Name)
+	}
+	return nil
+}
+
+// fit looks whether each entry of the update status has its data file in the segment.
+func (t *Managed) fit(l *status.Load, files map[string]bool) error {
+	blocks := map[string]bool{}
+	for f := range files {
+		blocks[status.ParseFileName(f).Block] = true
+	}
+	for _, k := range layout.Sorted(t.changes) {
+		u := t.changes[k]
+		if !l.Counts() || u.Segment != l.Id() || u.Gone() {
+			continue
+		}
+		if !blocks[u.Block] || u.Actual != "" && !files[path.Base(u.Actual)] {
+			return fault.Corruptf(fault.Span{Object: t.Updates}, "blockName", "%s (%s) has deleted rows, and is no data file of segment %s", u.Block, u.Actual, l.Name)
+		}
+	}
+	return nil
+}
+
+// Place is a directory with files of a segment.
+type Place struct {
+	Dir     string
+	Indexes []string // names of its index files, as the segment file says; nil: look
+	values  []string // of the partition columns, name=value each
+	guessed bool     // recovering: nothing says that these are all directories of the segment
+	dropped bool     // recovering: the damaged segment file still says that this partition was dropped
+}
+
+// Folders are the directories of a segment: as its segment file says, or where segments are by rule.
+func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) {
+	if l.Path != "" {
+		return []Place{{Dir: l.Path}}, nil
+	}
+	var why error // the segment file is not followed
+	if l.Segment != "" {
+		var s status.SegmentFile
+		name := t.segmentFileOf(l)
+		err := status.ReadJSON(ctx, t.Tree, name, t.Opts.Limits, &s)
+		if err == nil && s.Locations == nil {
+			err = fault.Corruptf(fault.Span{Object: name}, "locationMap", "it is missing, which says in which directories the files of segment %s are", l.Name)
+		}
+		if err == nil && len(s.Locations) > 0 {
+			var out []Place
+			if out, err = t.Located(name, s, l.Id()); err == nil {
+				return out, nil
+			}
+		}
+		switch {
+		case errors.Is(err, fault.Corrupt) && t.saved != nil && l.Counts():
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		case err != nil && l.Counts():
+			t.note("carbon.segment.file", fault.Span{Object: name}, "segment %s: its segment file is missing, its files are looked for where they should be", l.Name)
+		}
+		why = err
+	}
+	fact := path.Join(t.Path, "Fact")
+	var out []Place
+	for info, err := range t.Tree.List(ctx, fact) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if info.Dir && strings.HasPrefix(path.Base(info.Name), "Part") {
+			dir := path.Join(info.Name, "Segment_"+l.Id())
+			d, err := t.Tree.Stat(ctx, dir)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			if err == nil && d.Dir {
+				out = append(out, Place{Dir: dir})
+			}
+		}
+	}
+	if len(out) == 0 && t.saved != nil {
+		if out, err := t.partitionPlaces(ctx, l, why); err != nil || len(out) > 0 {
+			return out, err
+		}
+	}
+	if errors.Is(why, fault.Corrupt) && l.Counts() {
+		name := t.segmentFileOf(l)
+		t.sayOnce(name, layout.Saying("carbon.segment.damaged", placeOf(why, name), t.Path, "%v: the directory of segment %s is read", why, l.Name))
+	}
+	if len(out) == 0 && l.DataSize != "0" {
+		return nil, fault.Corruptf(fault.Span{Object: t.Status}, "", "segment %s (%s) has no directory", l.Name, l.Status)
+	}
+	return out, nil
+}
+
+// segmentFileOf is the name of the segment file of a load.
+func (t *Managed) segmentFileOf(l *status.Load) string {
+	return path.Join(t.Path, "Metadata", "segments", l.Segment)
+}
+
+// Located are the places of the segment file name. They and their files say of which segment they are: a file that is another segment's would
+// have its rows twice, and this one's not at all.
+func (t *Managed) Located(name string, s status.SegmentFile, segment string) (out []Place, err error) {
+	for _, k := range layout.Sorted(s.Locations) {
+		f := s.Locations[k]
+		if !status.KnownStatus(f.Status) {
+			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k+".status", "location status %q is unknown", f.Status)
+		}
+		if f.Status != status.StatusSuccess {
+			continue
+		}
+		p := Place{Dir: k, values: f.Partitions, Indexes: slices.Clone(f.Files)}
+		if f.Relative {
+			if !fs.ValidPath(path.Clean(strings.TrimLeft(k, "/"))) { // with .. it may be another table's
+				return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap", "the relative location %q leads out of the table", k)
+			}
+			p.Dir = path.Join(t.Path, k)
+		}
+		if f.Merge != "" {
+			p.Indexes = append(p.Indexes, f.Merge)
+		}
+		if i := slices.IndexFunc(p.Indexes, func(n string) bool { return strings.ContainsAny(n, "/") || n == ".." }); i >= 0 {
+			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k, "the index file %q is a path, where a name is wanted", p.Indexes[i])
+		}
+		of, ok := strings.CutPrefix(path.Base(k), "Segment_")
+		for i := 0; !ok && i < len(p.Indexes); i++ { // as in a partition's directory
+			of, _ = status.SegmentOf(p.Indexes[i])
+			ok = of != "" && of != segment
+		}
+		if ok && of != segment {
+			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k, "this is of segment %s, but the file is named as that of segment %s", of, segment)
+		}
+		if v := otherPartition(k, f.Partitions); f.Relative && v != "" {
+			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k+".partitions", "the directory is not that of the partition %s", v)
+		}
+		slices.Sort(p.Indexes)
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// otherPartition is the first of the values NAME=VALUE of a partition that the path of its directory contradicts: there the column has another one. A directory
+// without NAME= may be of any partition, if its user said so.
+func otherPartition(dir string, values []string) string {
+	for _, v := range values {
+		name, value, _ := strings.Cut(v, "=")
+		for _, d := range strings.Split(dir, "/") {
+			n, x, ok := strings.Cut(d, "=")
+			if ok && strings.EqualFold(n, name) && x != value && schema.Unescape(x) != value && schema.Unescape(x) != schema.Unescape(value) {
+				return v
+			}
+		}
+	}
+	return ""
+}
+
+// folderParts are the data files of a load in a directory: those that its index files name. Without a readable index those whose
+// names say the segment. With a Corrupt error it gives what is there. h is told what was found.
+func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *Holding) ([]Part, error) {
+	here := map[string]store.Info{} // data files
+	var indexes, deltas []string
+	sizes := map[string]int64{}
+	for info, err := range t.Tree.List(ctx, p.Dir) {
+		if errors.Is(err, fs.ErrNotExist) { // an empty directory is as good
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		base := path.Base(info.Name)
+		switch {
+		case info.Dir:
+		case strings.HasSuffix(base, layout.DataExt):
+			here[base] = info
+		case strings.HasSuffix(base, layout.IndexExt), strings.HasSuffix(base, layout.MergedExt):
+			indexes = append(indexes, base)
+			sizes[base] = info.Size
+		case strings.HasSuffix(base, layout.DeltaExt):
+			deltas = append(deltas, base)
+			h.Deltas = append(h.Deltas, info.Name)
+		}
+	}
+	if p.Indexes != nil {
+		indexes = p.Indexes
+	} else {
+		indexes = currentIndexes(indexes)
+	}
+	for _, n := range indexes {
+		h.Indexes += sizes[n]
+	}
+	blocks, whole := t.indexed(ctx, p.Dir, indexes)
+	var own map[string]bool
+	if t.saved != nil {
+		own = unindexed(indexes, blocks, here, l)
+	}
+	if len(own) > 0 {
+		t.note("carbon.index.damaged", fault.Span{Object: path.Join(p.Dir, indexes[0])}, "it names data files that are not there, and not %s: what is there of segment %s is read", path.Join(p.Dir, layout.Sorted(own)[0]), l.Name)
+		maps.DeleteFunc(blocks, func(name string, _ *datafile.Indexed) bool { _, ok := here[name]; return !ok })
+		h.Unknown = true
+	}
+	h.Unknown, h.guessed = h.Unknown || !whole || p.guessed, h.guessed || p.guessed
+	if !whole && len(p.Indexes) > 0 {
+		h.promised = path.Join(p.Dir, p.Indexes[0])
+	}
+	var out []Part
+	for _, name := range layout.Sorted(here) {
+		n := status.ParseFileName(name)
+		x0 := blocks[name]
+		mine := x0 != nil || own[name] || !whole && (n.Segment == "" || n.Segment == l.Id())
+		if mine {
+			h.names[name] = true
+			h.Bytes += here[name].Size
+		} else if n.Segment == l.Id() || path.Base(p.Dir) == "Segment_"+l.Id() {
+			t.note("carbon.file.leftover", fault.Span{Object: path.Join(p.Dir, name)}, "no index of segment %s names the file: it is not read", l.Name)
+		}
+		if !mine || t.O.Bucket >= 0 && n.Bucket != t.O.Bucket {
+			continue
+		}
+		x := Part{Name: path.Join(p.Dir, name), stamp: here[name].Stamp, rows: -1, bytes: here[name].Size, Segment: l.Id(), values: p.values}
+		if x0 != nil {
+			x.blocks, x.columns = x0.Blocks, x0.Columns
+		}
+		for _, b := range x.blocks {
+			x.rows = max(x.rows, 0) + b.Count()
+		}
+		u := t.changes[l.Id()+"/"+n.Block]
+		t.unnamedDeltas(u, l, p.Dir, n.Block, deltas)
+		if t.Guessed != nil {
+			u = t.Guessed.entry(u, l, n.Block, deltas)
+		}
+		if u != nil && !t.O.deleted {
+			if u.Gone() {
+				continue
+			}
+			x.Update = u
+		}
+		out = append(out, x)
+	}
+	for _, name := range layout.Sorted(blocks) {
+		if _, ok := here[name]; !ok {
+			return out, fault.Corruptf(fault.Span{Object: path.Join(p.Dir, name)}, "", "segment %s: the index names this file, and it is missing", l.Name)
+		}
+	}
+	return out, nil
+}
+
+// unindexed are the data files of a load that its index files should name, and do not, because what they name is not there: the indexes, or names in them, are others than they
+// were. That the files are the load's own, and no leftovers, shows where all that is named is of other segments, or where the time in a file's name is that in an index's,
+// which one load gives to both.
+func unindexed(indexes []string, blocks map[string]*datafile.Indexed, here map[string]store.Info, l *status.Load) (own map[string]bool) {
+	lost, others := false, true
+	for name := range blocks {
+		_, ok := here[name]
+		s := status.ParseFileName(name).Segment
+		lost, others = lost || !ok, others && !ok && s != "" && s != l.Id()
+	}
+	if !lost {
+		return nil
+	}
+	times := map[int64]bool{}
+	for _, name := range indexes {
+		if _, at := status.SegmentOf(name); at > 0 {
+			times[at] = true
+		}
+	}
+	own = map[string]bool{}
+	for name := range here {
+		n := status.ParseFileName(name)
+		if blocks[name] == nil && (n.Segment == l.Id() && (others || times[n.Time]) || n.Segment == "" && times[n.Time]) {
+			own[name] = true
+		}
+	}
+	return own
+}
+
+// unnamedDeltas notes delete deltas of a block that are newer than all that the update status names of it.
+func (t *Managed) unnamedDeltas(u *status.Update, l *status.Load, dir, block string, deltas []string) {
+	last := int64(-1)
+	if u != nil {
+		if _, to := span64(u); to > 0 {
+			last = to
+		}
+		for _, s := range u.Stamps {
+			if at, ok := status.Millis(s); ok {
+				last = max(last, at)
+			}
+		}
+	}
+	if t.Guessed != nil || !l.Counts() || u != nil && u.Gone() {
+		return
+	}
+	for _, name := range deltas {
+		stamp, ok := strings.CutPrefix(strings.TrimSuffix(name, layout.DeltaExt), block+"-")
+		if at, isTime := status.Millis(stamp); ok && isTime && at > last {
+			t.note("carbon.delete.unnamed", fault.Span{Object: path.Join(dir, name)}, "segment %s: the update status does not name this delete delta, which is newer than all that it names of the block", l.Name)
+		}
+	}
+}
+
+// currentIndexes leaves out single index files where a merged one is: the merged one stands for them.
+func currentIndexes(names []string) []string {
+	var merged []string
+	for _, n := range names {
+		if strings.HasSuffix(n, layout.MergedExt) {
+			merged = append(merged, n)
+		}
+	}
+	if merged != nil {
+		return merged
+	}
+	return names
+}
+
+// indexed reads index files. whole is false if one is missing or damaged, or if there is none: the footers know all that they know,
+// and the finding is kept for who asks.
+func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out map[string]*datafile.Indexed, whole bool) {
+	out, whole = map[string]*datafile.Indexed{}, len(names) > 0
+	if !whole {
+		t.note("carbon.index.missing", fault.Span{Object: dir}, "the segment has no index file: every data file whose name says the segment is read")
+	}
+	for _, n := range names {
+		name := path.Join(dir, n)
+		o, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
+		if err != nil {
+			whole = false
+			t.note("carbon.index.missing", fault.Span{Object: name}, "%v", err)
+			continue
+		}
+		files, err := o.ReadIndex(ctx, strings.HasSuffix(n, layout.MergedExt), nil)
+		if err == nil {
+			err = t.Odd(files)
+		}
+		if err != nil {
+			whole = false
+			t.note("carbon.index.damaged", o.At, "%v", err)
+			continue
+		}
+		datafile.Collect(out, files)
+	}
+	return out, whole
+}
+
+// Odd is an error if index files parse, and yet say what none of this table can: then nothing of them is believed. A column that
+// the table never had would be taken for one that was added later, and its rows for nulls.
+func (t *Managed) Odd(files []layout.IndexFile) error {
+	for i := range files {
+		f := &files[i]
+		if len(f.Blocks) == 0 {
+			return fault.Corruptf(fault.Span{Object: f.Name}, "", "the index names no data file")
+		}
+		for k := range f.Header.Columns {
+			if c := &f.Header.Columns[k]; t.Ids != nil && !t.Ids[c.Id] {
+				return fault.Corruptf(fault.Span{Object: f.Name}, "table_columns", "column %q has an id that the table never had", c.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// note keeps a finding.
+func (t *Managed) note(code string, at fault.Span, format string, args ...any) {
+	t.noting.Lock()
+	defer t.noting.Unlock()
+	t.Notes = append(t.Notes, region.Finding{Code: code, Severity: layout.SeverityOf(code), At: at, Message: fmt.Sprintf(format, args...), Part: t.Path, Rows: [2]int64{-1, -1}, Lost: 0})
+}
+
+// Findings is what was odd about the indexes of the segments that were looked into.
+func (t *Managed) Findings() []region.Finding {
+	t.noting.Lock()
+	defer t.noting.Unlock()
+	return slices.Clone(t.Notes)
+}

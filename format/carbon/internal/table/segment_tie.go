@@ -1,0 +1,235 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/status"
+	"stoa/internal/codec"
+	"stoa/pred"
+	"stoa/wire"
+)
+
+// The index files of a segment say which data files are its own. Where they are lost only the files' names tell, and a file that was copied over another one keeps that one's
+// name; the time in its header is that of the schema, which is the same in all segments. What is left are the least and the greatest values that the segment file keeps, and that
+// no writer makes two files of the same bytes but of the same rows.
+
+// Tied holds the data files of a segment without its index files against the least and greatest values that its segment file keeps: they are those of all its files.
+func (t *Managed) Tied(ctx context.Context, l *status.Load, parts []Part) error {
+	known, at, err := t.KeptBounds(ctx, l)
+	if err != nil || len(known) == 0 {
+		return nil // verify tells
+	}
+	union := map[string]*pred.Bounds{} // by the ids of columns; nil: not kept of all blocklets
+	columns := map[string]*schema.Column{}
+	whole := t.O.Bucket < 0
+	for i := range parts {
+		f, err := datafile.OpenFile(ctx, t.Tree, parts[i].Name, t.Opts)
+		if err != nil {
+			whole = false // told when it is read
+			continue
+		}
+		for _, c := range KeptColumnsOf(f, known) {
+			columns[c.Id] = c
+			if err := WithinSegment(l, at, f, c, known[c.Id], func(some *pred.Bounds) { widen(union, c.Id, some) }); err != nil {
+				return err
+			}
+		}
+	}
+	for _, id := range layout.Sorted(columns) {
+		u, all := union[id], datafile.MinMaxOf(columns[id], known[id], 0)
+		if u == nil || all == nil || !whole {
+			continue
+		}
+		a, ok1 := pred.Compare(*u.Min, *all.Min)
+		z, ok2 := pred.Compare(*u.Max, *all.Max)
+		if ok1 && ok2 && (a != 0 || z != 0) {
+			return fault.Corruptf(at, "segmentMetaDataInfo."+id, "segment %s: values of column %s from %v to %v, its files have them from %v to %v", l.Name, columns[id].Name, *all.Min, *all.Max, *u.Min, *u.Max)
+		}
+	}
+	return nil
+}
+
+// widen makes the bounds of a column those of one blocklet more.
+func widen(union map[string]*pred.Bounds, id string, some *pred.Bounds) {
+	u, ok := union[id]
+	switch {
+	case !ok && some != nil:
+		union[id] = &pred.Bounds{Min: some.Min, Max: some.Max}
+	case u == nil || some == nil:
+		union[id] = nil
+	default:
+		if k, ok := pred.Compare(*some.Min, *u.Min); ok && k < 0 {
+			u.Min = some.Min
+		}
+		if k, ok := pred.Compare(*some.Max, *u.Max); ok && k > 0 {
+			u.Max = some.Max
+		}
+	}
+}
+
+// Untied notes of each data file of which no index knows that another one has the same bytes.
+func (t *Managed) Untied(ctx context.Context, list []*Part) error {
+	return t.twins(ctx, list, func(p, other *Part) {
+		t.note("carbon.file.twice", fault.Span{Object: p.Name, Len: p.bytes}, "it has the same bytes as %s, and no index file says that it belongs here: rows were loaded twice, or one file was copied over another, whose rows are lost", other.Name)
+	})
+}
+
+// twins calls tell with each data file of which no index knows, and with another one that has the same bytes. Only files of one size are read.
+func (t *Managed) twins(ctx context.Context, list []*Part, tell func(p, other *Part)) error {
+	bySize, loose := map[int64][]*Part{}, map[int64]bool{}
+	for _, p := range list {
+		bySize[p.bytes] = append(bySize[p.bytes], p)
+		if p.blocks == nil {
+			loose[p.bytes] = true
+		}
+	}
+	if len(loose) == 0 {
+		return nil
+	}
+	for _, p := range list {
+		same := bySize[p.bytes]
+		if !loose[p.bytes] || len(same) < 2 || same[0] != p {
+			continue
+		}
+		first := map[[sha256.Size]byte]*Part{}
+		for _, q := range same {
+			sum, err := t.sum(ctx, q.Name)
+			if err != nil {
+				return err
+			}
+			other := first[sum]
+			switch {
+			case other == nil:
+				first[sum] = q
+			case q.blocks == nil:
+				tell(q, other)
+			case other.blocks == nil:
+				tell(other, q)
+			}
+		}
+	}
+	return nil
+}
+
+// sum is a digest of the bytes of a file.
+func (t *Managed) sum(ctx context.Context, name string) (out [sha256.Size]byte, err error) {
+	src, err := t.Tree.Open(ctx, name)
+	if err != nil {
+		return out, err
+	}
+	defer src.Close()
+	h := sha256.New()
+	b := make([]byte, 256<<10)
+	for off := int64(0); off < src.Size(); off += int64(len(b)) {
+		b = b[:min(int64(len(b)), src.Size()-off)]
+		at := fault.Span{Object: name, Off: off, Len: int64(len(b))}
+		if err := format.ReadFull(ctx, src, at, "", b); err != nil {
+			return out, err
+		}
+		h.Write(b)
+	}
+	return [sha256.Size]byte(h.Sum(nil)), nil
+}
+
+// KeptBounds are the least and greatest values that the segment file of a load keeps, by the ids of columns; none of partitioned tables and of old ones.
+func (t *Managed) KeptBounds(ctx context.Context, l *status.Load) (map[string]*layout.MinMax, fault.Span, error) {
+	at := fault.Span{Object: t.segmentFileOf(l)}
+	var s status.SegmentFile
+	if l.Segment == "" || !l.Counts() || status.ReadJSON(ctx, t.Tree, at.Object, t.Opts.Limits.WithDefaults(), &s) != nil || s.Metadata == "" {
+		return nil, at, nil // what cannot be read was told when the files were looked for
+	}
+	known, err := parseSegmentBounds(s.Metadata, at, t.Opts.Limits.WithDefaults().Metadata)
+	return known, at, err
+}
+
+// KeptColumnsOf are the columns of a file whose bounds can be held against those that are known of them.
+func KeptColumnsOf(f *datafile.DataFile, known map[string]*layout.MinMax) (out []*schema.Column) {
+	if f.Version < 3 || f.Stream != nil {
+		return nil
+	}
+	for _, r := range f.Roots {
+		if known[r.Id] != nil && !r.Typ.Complex() && !schema.GlobalCodes(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// WithinSegment holds the bounds of a column in the blocklets of a file against those of the segment. seen, if there is one, is told those of each blocklet.
+func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schema.Column, b *layout.MinMax, seen func(some *pred.Bounds)) error {
+	path := "segmentMetaDataInfo." + c.Id
+	all := datafile.MinMaxOf(c, b, 0)
+	for g := range f.Footer.Index {
+		some := datafile.MinMaxOf(c, f.Footer.Index[g].MinMax, c.Chunk)
+		if seen != nil {
+			seen(some)
+		}
+		if some == nil {
+			continue
+		}
+		if all == nil {
+			if a, z, yes := datafile.Crossed(c, b, 0); yes {
+				return fault.Corruptf(at, path, "segment %s: the least value is %v, and the greatest %v", l.Name, a, z)
+			}
+			continue // not kept
+		}
+		below, ok1 := pred.Compare(*some.Min, *all.Min)
+		above, ok2 := pred.Compare(*some.Max, *all.Max)
+		if ok1 && below < 0 || ok2 && above > 0 {
+			return fault.Corruptf(at, path, "segment %s: values from %v to %v, those of blocklet %d of %s go from %v to %v", l.Name, *all.Min, *all.Max, g, f.At.Object, *some.Min, *some.Max)
+		}
+	}
+	return nil
+}
+
+// parseSegmentBounds reads segmentMetaDataInfo: a serialized Java object, compressed, in base64. It gives bounds by the ids of columns.
+func parseSegmentBounds(text string, at fault.Span, limit int64) (map[string]*layout.MinMax, error) {
+	bad := func(format string, args ...any) (map[string]*layout.MinMax, error) {
+		return nil, fault.Corruptf(at, "segmentMetaDataInfo", format, args...)
+	}
+	zipped, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return bad("%v", err)
+	}
+	b, err := codec.Expand("gzip", zipped, limit, func(n int) []byte { return make([]byte, n) })
+	if err != nil {
+		var e *fault.Error
+		if errors.As(err, &e) && e.Class == fault.Limit {
+			return nil, fault.Limitf(at, "segmentMetaDataInfo", "%v", err)
+		}
+		return bad("%v", err)
+	}
+	c := wire.NewCursor(b, fault.Span{Len: int64(len(b))}, "")
+	o := layout.ParseJavaObject(layout.Be{Cursor: c})
+	if c.Err() != nil {
+		return bad("%v", c.Err())
+	}
+	all, ok := o.Fields["segmentColumnMetaDataInfoMap"].(*layout.JavaValues)
+	if !ok || o.Class != segmentClass || len(all.Own)%2 != 0 {
+		return bad("%s, not a map of columns", o.Class)
+	}
+	out := map[string]*layout.MinMax{}
+	for i := 0; i < len(all.Own); i += 2 {
+		id, ok1 := all.Own[i].(string)
+		one, ok2 := all.Own[i+1].(*layout.JavaValues)
+		if !ok1 || !ok2 {
+			return bad("entry %d is not a column", i/2)
+		}
+		lo, _ := one.Fields["columnMinValue"].([]byte)
+		hi, _ := one.Fields["columnMaxValue"].([]byte)
+		out[id] = &layout.MinMax{Min: [][]byte{bytes.Clone(lo)}, Max: [][]byte{bytes.Clone(hi)}}
+	}
+	return out, nil
+}
+
+// The classes of which segmentMetaDataInfo is made: a map from the ids of columns.
+const segmentClass = "org.apache.carbondata.core.segmentmeta.SegmentMetaDataInfo"

@@ -1,0 +1,98 @@
+package table
+
+import (
+	"context"
+	"time"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/status"
+)
+
+// Segment is an entry of a table's status file: a load, or what several loads were compacted into.
+type Segment struct {
+	Name       string
+	Status     string    // as the file has it: Success, Compacted, Marked for Delete, …
+	Read       bool      // it counts: a reader without options reads it
+	Began      time.Time // of the load; zero if it is not said
+	Ended      time.Time
+	Changed    time.Time // when it was last merged, deleted or updated; zero if it never was
+	Files      int       // data files that are there; -1 not known
+	Rows       int64     // in them, deleted ones too; -1 not known: only reading the files of formats 1 and 2 and row-format files tells
+	Deleted    int64     // rows of them that delete deltas take away
+	Data       int64     // bytes of data files; -1 not known
+	Index      int64     // bytes of index files; -1 not known
+	MergedInto string    // the segment that has its rows now
+	Merged     []string  // the segments whose rows it has
+	Format     string    // "" is Carbon's own columnar format
+	Path       string    // "" is the usual place
+	Err        error     // why its files cannot be listed; nil if they can, or if the segment does not count and was cleaned away
+}
+
+// Segments lists the loads of the table that tg names (a table's directory, or a table of a store), in the order of the status
+// file. Options are those of Open. A place that is no such table is Unsupported.
+func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]Segment, error) {
+	o, err := ParseOptions(op.Opts)
+	if err != nil {
+		return nil, err
+	}
+	tg, k, err := Resolve(ctx, tg, &o)
+	if err != nil {
+		return nil, err
+	}
+	if k != KindTable {
+		return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "not a table's directory: it has no segments")
+	}
+	t, err := OpenManaged(ctx, tg.Tree, tg.Name, op, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Segment, len(t.Loads))
+	for i := range t.Loads {
+		if out[i], err = t.segment(ctx, &t.Loads[i]); err != nil {
+			return nil, err
+		}
+		for _, l := range t.Loads { // merged ones name their target, not the other way round
+			if l.Merged == out[i].Name && l.Name != out[i].Name {
+				out[i].Merged = append(out[i].Merged, l.Name)
+			}
+		}
+	}
+	return out, nil
+}
+
+// segment tells a load, and looks its files up. Only errors that are nobody's damage end it.
+func (t *Managed) segment(ctx context.Context, l *status.Load) (Segment, error) {
+	s := Segment{Name: l.Name, Status: l.Status, Read: t.O.Wants(l), MergedInto: l.Merged, Format: l.FileFormat, Path: l.Path, Files: -1, Rows: -1,
+		Began: status.InstantOf(l.Start), Ended: status.InstantOf(l.Timestamp), Changed: status.InstantOf(l.WhenChanged()), Data: status.Count64(l.DataSize), Index: status.Count64(l.IndexSize)}
+	if s.MergedInto == l.Name {
+		s.MergedInto = ""
+	}
+	parts, err := t.segmentParts(ctx, l)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return s, ctx.Err()
+	case err != nil:
+		if l.Counts() {
+			s.Err = err
+		}
+		return s, nil
+	}
+	s.Files, s.Rows = len(parts), 0
+	var data int64
+	for i := range parts {
+		data += parts[i].bytes
+		if u := parts[i].Update; u != nil {
+			s.Deleted += max(status.Count64(u.Deleted), 0)
+		}
+		if s.Rows >= 0 && parts[i].rows >= 0 {
+			s.Rows += parts[i].rows
+		} else {
+			s.Rows = -1
+		}
+	}
+	if s.Data < 0 {
+		s.Data = data
+	}
+	return s, nil
+}
