@@ -37,6 +37,7 @@ type Pairs [][2]any
 type TableOptions struct {
 	Rows, Columns, Depth int              // at most; a leaf has depth 1
 	Leaves               []arrow.DataType // that are drawn from
+	Gaps                 []int            // percent of nulls, one of which is drawn for a column; without, 25
 	NullableFixed        bool             // lists of fixed size can always be null: pyarrow, and arrow-go, cannot read others below a null
 }
 
@@ -72,6 +73,9 @@ func RandomTable(r *rand.Rand, o TableOptions) Table {
 	rows := r.IntN(o.Rows + 1)
 	for i := range 1 + r.IntN(o.Columns) {
 		f := g.field("c"+strconv.Itoa(i), o.Depth)
+		if g.gap = 25; len(o.Gaps) > 0 {
+			g.gap = o.Gaps[r.IntN(len(o.Gaps))]
+		}
 		cells := make([]any, rows)
 		for k := range cells {
 			cells[k] = g.cell(f, true)
@@ -84,8 +88,9 @@ func RandomTable(r *rand.Rand, o TableOptions) Table {
 }
 
 type tables struct {
-	r *rand.Rand
-	o TableOptions
+	r   *rand.Rand
+	o   TableOptions
+	gap int // percent of nulls in the column
 }
 
 func (g *tables) one(in int) bool { return g.r.IntN(in) == 0 }
@@ -125,7 +130,7 @@ func (g *tables) field(name string, depth int) arrow.Field {
 
 // cell draws a value; nulls: it may be null where the field says so.
 func (g *tables) cell(f arrow.Field, nulls bool) any {
-	if f.Type.ID() == arrow.NULL || nulls && f.Nullable && g.one(4) {
+	if f.Type.ID() == arrow.NULL || nulls && f.Nullable && g.r.IntN(100) < g.gap {
 		return nil
 	}
 	switch t := f.Type.(type) {

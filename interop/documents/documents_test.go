@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"stoa/interop/fuzz"
 )
 
 // judge plays a game of judge.py: tables by seed, or for as long as STOA_FUZZ says.
@@ -28,26 +29,17 @@ func judge(t *testing.T, game string, tables int) {
 	if out, err := exec.Command("go", "build", "-o", stoa, "stoa/cmd/stoa").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	seed, seconds := uint64(time.Now().UnixNano()>>20), 0.0
-	if s := os.Getenv("STOA_SEED"); s != "" {
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("STOA_SEED: %v", err)
-		}
-	}
 	if s := os.Getenv("STOA_TABLES"); s != "" {
 		if tables, err = strconv.Atoi(s); err != nil {
 			t.Fatalf("STOA_TABLES: %v", err)
 		}
 	}
-	if s := os.Getenv("STOA_FUZZ"); s != "" {
-		long, err := time.ParseDuration(s)
-		if err != nil {
-			t.Fatalf("STOA_FUZZ: %v", err)
-		}
-		seconds = long.Seconds()
-	}
 	python := filepath.Join(strings.TrimSpace(string(home)), "venv/bin/python")
-	cmd := exec.Command(python, "judge.py", stoa, dir, game, fmt.Sprint(seed), fmt.Sprint(tables), fmt.Sprint(seconds))
+	seconds := fuzz.For(t).Seconds()
+	if game == "self" || game == "corpus" {
+		seconds = 0
+	}
+	cmd := exec.Command(python, "judge.py", stoa, dir, game, fmt.Sprint(fuzz.Seed(t)), fmt.Sprint(tables), fmt.Sprint(seconds))
 	out, err := cmd.CombinedOutput()
 	for line := range strings.Lines(string(out)) {
 		if strings.HasPrefix(line, "COUNT ") || strings.Contains(line, ": noticed: ") {
@@ -71,9 +63,9 @@ func TestSelf(t *testing.T) { judge(t, "self", 20) }
 func TestCorpus(t *testing.T) { judge(t, "corpus", 1) }
 
 // What is made from the documents, stoa reads.
-func TestWikiRead(t *testing.T) { judge(t, "wiki-read", 150) }
-func TestRed1Read(t *testing.T) { judge(t, "red1-read", 150) }
+func TestFuzzWikiRead(t *testing.T) { judge(t, "wiki-read", 150) }
+func TestFuzzRed1Read(t *testing.T) { judge(t, "red1-read", 150) }
 
 // What stoa writes is what the documents say, byte for byte.
-func TestWikiWrite(t *testing.T) { judge(t, "wiki-write", 150) }
-func TestRed1Write(t *testing.T) { judge(t, "red1-write", 150) }
+func TestFuzzWikiWrite(t *testing.T) { judge(t, "wiki-write", 150) }
+func TestFuzzRed1Write(t *testing.T) { judge(t, "red1-write", 150) }

@@ -1,7 +1,7 @@
 # Compare tables with what pyarrow reads.    usage: nested.py LIST
 # LIST has a line "FILE.parquet FILE.json" for each; the JSON is a list of columns, each a list of cells as formattest.Plain prints them.
 # Prints "WRONG file column row: got, want" for what differs, at most once a column, and at the end "READ files cells".
-import json, sys
+import json, struct, sys
 import pyarrow as pa, pyarrow.parquet as pq
 
 NANOS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
@@ -49,6 +49,8 @@ def plain(a):
     if pa.types.is_struct(t):
         kids = [plain(k) for k in a.flatten()]
         return [[k[i] for k in kids] if ok else None for i, ok in enumerate(a.is_valid().to_pylist())]
+    if t == pa.month_day_nano_interval():
+        return [None if v is None else struct.pack("<iiq", *v).hex() for v in a.to_pylist()]
     return [None if v is None else bytes(v).hex() for v in a.to_pylist()]
 
 
@@ -57,26 +59,31 @@ def lists(a, items):
     return [items[off[i] : off[i + 1]] if ok else None for i, ok in enumerate(a.is_valid().to_pylist())]
 
 
-files = cells = 0
-for line in open(sys.argv[1]):
-    name, expected = line.split()
-    want = json.load(open(expected))
-    try:
-        t = pq.read_table(name, page_checksum_verification=True)
-        t.validate()
-    except Exception as e:
-        print("WRONG", name, repr(e)[:500])
-        continue
-    if t.num_columns != len(want):
-        print("WRONG", name, t.num_columns, "columns")
-    for i, w in enumerate(want):
-        got = plain(t.column(i))
-        cells += len(w)
-        if len(got) != len(w):
-            print("WRONG", name, i, len(got), "rows, not", len(w))
-        for k, (x, y) in enumerate(zip(got, w)):
-            if x != y:
-                print("WRONG", name, f"c{i} row {k}:", json.dumps(x)[:300], "want", json.dumps(y)[:300], str(t.schema.field(i))[:500])
-                break
-    files += 1
-print("READ", files, cells)
+def main():
+    files = cells = 0
+    for line in open(sys.argv[1]):
+        name, expected = line.split()
+        want = json.load(open(expected))
+        try:
+            t = pq.read_table(name, page_checksum_verification=True)
+            t.validate()
+        except Exception as e:
+            print("WRONG", name, repr(e)[:500])
+            continue
+        if t.num_columns != len(want):
+            print("WRONG", name, t.num_columns, "columns")
+        for i, w in enumerate(want):
+            got = plain(t.column(i))
+            cells += len(w)
+            if len(got) != len(w):
+                print("WRONG", name, i, len(got), "rows, not", len(w))
+            for k, (x, y) in enumerate(zip(got, w)):
+                if x != y:
+                    print("WRONG", name, f"c{i} row {k}:", json.dumps(x)[:300], "want", json.dumps(y)[:300], str(t.schema.field(i))[:500])
+                    break
+        files += 1
+    print("READ", files, cells)
+
+
+if __name__ == "__main__":
+    main()

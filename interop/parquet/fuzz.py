@@ -1,0 +1,118 @@
+# Compare tables with what pyarrow, polars and DuckDB read.    usage: fuzz.py LIST
+# LIST has a line "KIND FILE FILE.json LIAR" for each, KIND parquet, file or stream (Arrow IPC); the JSON is a list of columns, each a list
+# of cells as formattest.Plain prints them. Prints "WRONG file reader column …" for what differs, and at the end for each kind and reader
+# "READ kind reader tables cells others": others are columns of which polars or DuckDB make something else, and just the same where
+# pyarrow wrote them (types that they lack). LIAR is a reader of which one cell is changed, or "-". What pyarrow reads must be right in any case.
+import json, os, sys
+import duckdb, polars as pl
+import pyarrow as pa, pyarrow.ipc as ipc, pyarrow.parquet as pq
+from nested import plain
+
+
+def by_pyarrow(kind, name, columns):
+    if kind == "parquet":
+        return pq.read_table(name, columns=columns, page_checksum_verification=True)
+    with pa.memory_map(name) as f:
+        return (ipc.open_file(f) if kind == "file" else ipc.open_stream(f)).read_all().select(columns)
+
+
+def by_polars(kind, name, columns):
+    read = {"parquet": pl.read_parquet, "file": pl.read_ipc, "stream": pl.read_ipc_stream}[kind]
+    return read(name, columns=columns).to_arrow()
+
+
+def by_duckdb(kind, name, columns):
+    return duckdb.sql(f"select {','.join(columns)} from read_parquet('{name}')").to_arrow_table()
+
+
+READERS = {"pyarrow": by_pyarrow, "polars": by_polars, "duckdb": by_duckdb}
+
+
+def holds(t, has):
+    """Whether a type is, or has below it, one of which has is true."""
+    return has(t) or any(holds(t.field(i).type, has) for i in range(t.num_fields))
+
+
+def asked(reader, kind, t):
+    """polars makes maps anew: a key that is there twice once, in another order, and it panics at some types of keys."""
+    return not (reader == "polars" and holds(t, pa.types.is_map)) and (kind == "parquet" or reader != "duckdb")
+
+
+def cells(reader, kind, name, columns):
+    """What a reader makes of each column: its cells, or why it has none. One that fails for all is asked for each."""
+    try:
+        t = READERS[reader](kind, name, columns)
+        if reader == "pyarrow":
+            t.validate(full=True)
+        if t.column_names != columns:
+            raise ValueError(f"columns {t.column_names}")
+        return {c: plain(t.column(c)) for c in columns}
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as e:  # polars panics
+        if len(columns) == 1:
+            return {columns[0]: f"{type(e).__name__}: {e}"[:300].replace("\n", " ")}
+    return {c: v for k in columns for c, v in cells(reader, kind, name, [k]).items()}
+
+
+def by_pyarrow_written(kind, name, t):
+    if kind == "parquet":
+        pq.write_table(t, name)
+        return
+    with pa.OSFile(name, "wb") as f, (ipc.new_file if kind == "file" else ipc.new_stream)(f, t.schema) as w:
+        w.write_table(t)
+
+
+def same_of_pyarrows(reader, kind, name, columns, c, got):
+    """Whether a reader makes the same of a column where pyarrow wrote it: then it is the reader's way, and not our file's fault."""
+    other = name + ".other"
+    try:
+        by_pyarrow_written(kind, other, by_pyarrow(kind, name, columns))
+    except pa.ArrowNotImplementedError:  # lists of views; so nobody can tell
+        return True
+    again = cells(reader, kind, other, [c])[c]
+    return again == got if isinstance(got, list) else isinstance(again, str) and again.split(":")[0] == got.split(":")[0]
+
+
+def differ(got, want):
+    if not isinstance(got, list):
+        return got
+    if len(got) != len(want):
+        return f"{len(got)} rows, not {len(want)}"
+    for k, (x, y) in enumerate(zip(got, want)):
+        if x != y:
+            return f"row {k}: {json.dumps(x)[:300]} want {json.dumps(y)[:300]}"
+
+
+def main():
+    count = {}
+    for line in open(sys.argv[1]):
+        kind, name, expected, liar = line.split()
+        with open(expected) as f:
+            want = json.load(f)
+        columns, right = [f"c{i}" for i in range(len(want))], []
+        for reader in READERS:
+            mine = columns if reader == "pyarrow" else [c for c, t in right if asked(reader, kind, t)]
+            if not mine:
+                continue
+            got = cells(reader, kind, name, mine)
+            if reader == liar:
+                got[mine[0]][0] = "changed on purpose"
+            n = count.setdefault((kind, reader), [0, 0, 0])
+            n[0] += 1
+            for c in mine:
+                w = want[int(c[1:])]
+                why = differ(got[c], w)
+                if why is None:
+                    n[1] += len(w)
+                    if reader == "pyarrow":
+                        right.append((c, by_pyarrow(kind, name, [c]).schema.field(c).type))
+                elif reader != "pyarrow" and same_of_pyarrows(reader, kind, name, columns, c, got[c]):
+                    n[2] += 1
+                else:
+                    print("WRONG", name, reader, c, why)
+    for (kind, reader), n in count.items():
+        print("READ", kind, reader, *n)
+
+
+main()

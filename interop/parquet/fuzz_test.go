@@ -1,0 +1,193 @@
+//go:build interop
+
+package parquet
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format"
+	"stoa/format/formattest"
+	"stoa/format/ipc"
+	"stoa/format/parquet"
+	"stoa/interop/fuzz"
+	"stoa/store"
+)
+
+// kinds are what tables are written as, and with what options, by lot.
+var kinds = []struct {
+	name    string
+	format  format.Format
+	options func(r *rand.Rand) map[string]string
+	leaves  func(r *rand.Rand) []arrow.DataType
+}{
+	{"parquet", parquet.Format, drawOptions, func(r *rand.Rand) []arrow.DataType { return common(r, formattest.LeafTypes()) }},
+	{"file", ipc.Format, drawArrow("false"), shown},
+	{"stream", ipc.Format, drawArrow("true"), shown},
+}
+
+// shown are the types of which pyarrow can show the values: it has no class for two kinds of intervals.
+func shown(r *rand.Rand) []arrow.DataType {
+	return common(r, slices.DeleteFunc(formattest.LeafTypes(), func(t arrow.DataType) bool {
+		return t.ID() == arrow.INTERVAL_MONTHS || t.ID() == arrow.INTERVAL_DAY_TIME
+	}))
+}
+
+// common is all types for one table, and for two those that polars and DuckDB have, too.
+func common(r *rand.Rand, all []arrow.DataType) []arrow.DataType {
+	if r.IntN(3) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(t arrow.DataType) bool {
+		switch t := t.(type) {
+		case *arrow.NullType, *arrow.Float16Type, *arrow.DurationType, *arrow.Decimal256Type, *arrow.DictionaryType, *arrow.Date64Type,
+			*arrow.MonthIntervalType, *arrow.DayTimeIntervalType, *arrow.MonthDayNanoIntervalType:
+			return true
+		case *arrow.TimestampType:
+			return t.Unit == arrow.Second
+		}
+		return false
+	})
+}
+
+func drawArrow(stream string) func(r *rand.Rand) map[string]string {
+	return func(r *rand.Rand) map[string]string {
+		return map[string]string{"stream": stream, "compression": []string{"none", "lz4", "zstd"}[r.IntN(3)]}
+	}
+}
+
+// TestFuzz: random nested tables as Parquet, Arrow files and streams, read by pyarrow, polars and, of Parquet, DuckDB. In each round a
+// cell of each reader is changed on purpose.
+func TestFuzz(t *testing.T) {
+	total := map[string]counts{}
+	fuzz.Run(t, "parquet and arrow", 60, func(first uint64) (cells int) {
+		dir := t.TempDir()
+		var list strings.Builder
+		add := func(r *rand.Rand, seed uint64, k int, o formattest.TableOptions, liar string) {
+			table := formattest.RandomTable(r, o)
+			for liar != "-" && table.Batch.NumRows() == 0 {
+				table = formattest.RandomTable(r, o)
+			}
+			defer table.Batch.Release()
+			name := filepath.Join(dir, fmt.Sprintf("seed-%d-%s-%s", seed, kinds[k].name, liar))
+			written(t, r, kinds[k].format, table, kinds[k].options(r), name)
+			expected(t, table, name+".json")
+			fmt.Fprintln(&list, kinds[k].name, name, name+".json", liar)
+		}
+		for seed := first; seed < first+60; seed++ {
+			r := rand.New(rand.NewPCG(seed, 23))
+			for k := range kinds {
+				add(r, seed, k, formattest.TableOptions{Rows: []int{3, 60, 400}[r.IntN(3)], Columns: 4, Depth: 6,
+					Leaves: kinds[k].leaves(r), NullableFixed: true, Gaps: []int{0, 3, 25, 90, 100}}, "-")
+			}
+		}
+		plain := formattest.TableOptions{Rows: 9, Columns: 1, Depth: 1, Leaves: []arrow.DataType{arrow.PrimitiveTypes.Int64}}
+		for _, liar := range liars {
+			add(rand.New(rand.NewPCG(first, 24)), first, 0, plain, liar)
+		}
+		return asked(t, dir, list.String(), total)
+	})
+	for k, c := range total {
+		t.Logf("COUNT fuzz %s: %d tables, %d cells; %d columns of which it makes something else, and the same where pyarrow wrote them",
+			k, c[0], c[1], c[2])
+	}
+}
+
+// liars are the readers of which one cell a round is changed.
+var liars = []string{"pyarrow", "polars", "duckdb"}
+
+// counts are tables, cells, and columns that are not compared.
+type counts [3]int
+
+func (c counts) add(words []string) counts {
+	for i := range c {
+		n, _ := strconv.Atoi(words[i])
+		c[i] += n
+	}
+	return c
+}
+
+// written makes a file of a table, in a few batches.
+func written(t *testing.T, r *rand.Rand, f format.Format, table formattest.Table, opts map[string]string, name string) {
+	t.Helper()
+	w, err := f.Create(t.Context(), store.Local{}.Sink(name, nil), table.Schema, format.WriteOptions{Rows: -1, Opts: opts})
+	for from := int64(0); err == nil && from < table.Batch.NumRows(); {
+		to := min(table.Batch.NumRows(), from+1+r.Int64N(90))
+		err = w.Write(t.Context(), table.Batch.NewSlice(from, to))
+		from = to
+	}
+	if err == nil {
+		_, err = w.Close(t.Context())
+	}
+	if err != nil {
+		t.Fatalf("%s %v: %v: %v", filepath.Base(name), opts, table, err)
+	}
+}
+
+// expected writes the cells of a table as the judge prints them.
+func expected(t *testing.T, table formattest.Table, name string) {
+	t.Helper()
+	var want [][]any
+	for i, cells := range table.Cells {
+		col := []any{}
+		for _, c := range cells {
+			col = append(col, formattest.Plain(table.Schema.Field(i).Type, c))
+		}
+		want = append(want, col)
+	}
+	text, err := json.Marshal(want)
+	if err == nil {
+		err = os.WriteFile(name, text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asked has the readers read what the list says.
+func asked(t *testing.T, dir, list string, total map[string]counts) (cells int) {
+	t.Helper()
+	at := filepath.Join(dir, "list")
+	if err := os.WriteFile(at, []byte(list), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(home(t), "venv/bin/python"), "fuzz.py", at)
+	var noise bytes.Buffer // polars panics aloud
+	cmd.Stderr = &noise
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("fuzz.py: %v\n%s", err, noise.Bytes()[max(0, noise.Len()-3000):])
+	}
+	noticed := 0
+	for line := range strings.Lines(string(out)) {
+		word := strings.Fields(line)
+		switch {
+		case len(word) > 1 && word[0] == "WRONG" && !strings.HasSuffix(word[1], "--"):
+			noticed++
+		case len(word) == 6 && word[0] == "READ":
+			k := word[1] + " by " + word[2]
+			total[k] = total[k].add(word[3:])
+			n, _ := strconv.Atoi(word[4])
+			cells += n
+		default:
+			t.Error(strings.TrimSpace(line))
+		}
+	}
+	if noticed != len(liars) {
+		t.Errorf("%d of %d cells that were changed on purpose were noticed", noticed, len(liars))
+	} else {
+		t.Logf("%d changed cells: noticed: all", noticed)
+	}
+	return cells
+}
