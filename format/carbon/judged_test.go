@@ -19,6 +19,7 @@ import (
 	arrowMemory "github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
+	"stoa/interop/fuzz"
 )
 
 // The real row reader judges what is written: STOA_CARBON_READ is the command that has it read many directories (interop/carbon's
@@ -176,7 +177,7 @@ func lots(seed uint64, n int) (out []gridTable) {
 			c := drawnColumn{name: fmt.Sprint("c", k), shape: all[r.IntN(len(all))], nulls: []int{0, 0, 3, 30, 100}[r.IntN(5)]}
 			c.t = shapes[c.shape].t
 			flat := r.IntN(3) > 0
-			for depth := 1 + r.IntN(3); depth > 0 && !flat; depth-- {
+			for depth := 1 + r.IntN(5); depth > 0 && !flat; depth-- {
 				switch r.IntN(3) {
 				case 0:
 					c.t = arrow.ListOfField(item(c.t))
@@ -386,11 +387,35 @@ func TestGridReadBack(t *testing.T) {
 
 // TestJudged has the real row reader read the grid, whole and with a filter on one value of each column that the judge can ask for.
 func TestJudged(t *testing.T) {
+	tables := append(grid(), lotsOf(t, 30)...)
+	rows, _, filtered := judged(t, tables)
+	t.Logf("COUNT %d tables with %d filters, %d rows that we wrote, read equal by the real row reader", len(tables), filtered, rows)
+}
+
+// TestFuzzed has it read tables by lot for as long as STOA_FUZZ says.
+func TestFuzzed(t *testing.T) {
+	fuzz.Run(t, "carbon", 40, func(first uint64) int {
+		var tables []gridTable
+		for seed := first; seed < first+40; seed++ {
+			tables = append(tables, lots(seed, 1)...)
+		}
+		_, cells, _ := judged(t, tables)
+		return cells
+	})
+}
+
+// judged writes tables and compares what the real row reader reads; it must also notice a cell that was changed.
+func judged(t *testing.T, tables []gridTable) (rows, cells, filtered int) {
+	t.Helper()
 	judge := os.Getenv("STOA_CARBON_READ")
 	if judge == "" {
 		t.Skip("STOA_CARBON_READ is not set: see interop/carbon")
 	}
-	home := t.TempDir()
+	home, err := os.MkdirTemp("", "stoa-carbon-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(home)
 	type asked struct {
 		g      gridTable
 		out    string
@@ -409,7 +434,6 @@ func TestJudged(t *testing.T) {
 		list.WriteByte('\n')
 		all = append(all, a)
 	}
-	tables := append(grid(), lotsOf(t, 30)...)
 	for _, g := range tables {
 		dir := filepath.Join(home, g.name)
 		sc, want := writeGrid(t, g, dir)
@@ -445,7 +469,6 @@ func TestJudged(t *testing.T) {
 	if out, err := exec.Command(judge, todo).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	rows, filtered := 0, 0
 	for _, a := range all {
 		name := a.g.name
 		if a.filter != "" {
@@ -458,10 +481,17 @@ func TestJudged(t *testing.T) {
 		}
 		got := wanted(a.sc, jsonRows(t, a.out))
 		rows += len(got)
+		cells += len(got) * a.sc.NumFields()
 		inInputOrder(got)
 		if d := differ(got, a.want, false); d != "" {
 			t.Errorf("%s:\n%s", name, d)
 		}
+		if a.g.name == tables[0].name && a.filter == "" {
+			got[len(got)/2][a.sc.Field(a.sc.NumFields()-1).Name] = "changed on purpose"
+			if differ(got, a.want, false) == "" {
+				t.Errorf("%s: a changed cell is not noticed", name)
+			}
+		}
 	}
-	t.Logf("COUNT %d tables with %d filters, %d rows that we wrote, read equal by the real row reader", len(tables), filtered, rows)
+	return rows, cells, filtered
 }

@@ -11,12 +11,17 @@ import (
 )
 
 // TestWritten has the SDK's row reader read what stoa wrote: format/carbon has the grid and the comparison.
-func TestWritten(t *testing.T) {
+func TestWritten(t *testing.T) { written(t, "^TestJudged$", "30m") }
+
+// TestFuzz has it read tables by lot, for as long as STOA_FUZZ says.
+func TestFuzz(t *testing.T) { written(t, "^TestFuzzed$", "0") }
+
+func written(t *testing.T, test, limit string) {
 	script, err := filepath.Abs("read.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "test", "-count=1", "-v", "-timeout", "30m", "-run", "^TestJudged$", "stoa/format/carbon")
+	cmd := exec.Command("go", "test", "-count=1", "-v", "-timeout", limit, "-run", test, "stoa/format/carbon")
 	cmd.Env = append(os.Environ(), "STOA_CARBON_READ="+script)
 	out, err := cmd.CombinedOutput()
 	for line := range strings.SplitSeq(string(out), "\n") {

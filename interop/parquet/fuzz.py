@@ -38,12 +38,21 @@ def asked(reader, kind, t):
     return not (reader == "polars" and holds(t, pa.types.is_map)) and (kind == "parquet" or reader != "duckdb")
 
 
+def validate(t):
+    """pyarrow itself puts index 0 into an empty dictionary where a dictionary that is not null lies below nothing but nulls."""
+    try:
+        t.validate(full=True)
+    except pa.ArrowInvalid as e:
+        if not str(e).endswith("Dictionary indices invalid: Invalid: Value at position 0 out of bounds: 0 (should be in [0, -1])"):
+            raise
+
+
 def cells(reader, kind, name, columns):
     """What a reader makes of each column: its cells, or why it has none. One that fails for all is asked for each."""
     try:
         t = READERS[reader](kind, name, columns)
         if reader == "pyarrow":
-            t.validate(full=True)
+            validate(t)
         if t.column_names != columns:
             raise ValueError(f"columns {t.column_names}")
         return {c: plain(t.column(c)) for c in columns}
