@@ -394,7 +394,7 @@ func TestJudged(t *testing.T) {
 
 // TestFuzzed has it read tables by lot for as long as STOA_FUZZ says.
 func TestFuzzed(t *testing.T) {
-	fuzz.Run(t, "carbon", 40, func(first uint64) int {
+	fuzz.Run(t, "carbon", 40, func(t *testing.T, first uint64) int {
 		var tables []gridTable
 		for seed := first; seed < first+40; seed++ {
 			tables = append(tables, lots(seed, 1)...)
@@ -411,11 +411,7 @@ func judged(t *testing.T, tables []gridTable) (rows, cells, filtered int) {
 	if judge == "" {
 		t.Skip("STOA_CARBON_READ is not set: see interop/carbon")
 	}
-	home, err := os.MkdirTemp("", "stoa-carbon-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(home)
+	home := t.TempDir()
 	type asked struct {
 		g      gridTable
 		out    string

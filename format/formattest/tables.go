@@ -38,6 +38,7 @@ type TableOptions struct {
 	Rows, Columns, Depth int              // at most; a leaf has depth 1
 	Leaves               []arrow.DataType // that are drawn from
 	Gaps                 []int            // percent of nulls, one of which is drawn for a column; without, 25
+	Plain                bool             // of nested types structs and lists only
 	NullableFixed        bool             // lists of fixed size can always be null: pyarrow, and arrow-go, cannot read others below a null
 }
 
@@ -100,6 +101,9 @@ func (g *tables) field(name string, depth int) arrow.Field {
 	shape := g.r.IntN(9)
 	if depth <= 1 {
 		shape = 8
+	}
+	if g.o.Plain && 5 <= shape && shape <= 7 {
+		shape = 3
 	}
 	switch shape {
 	case 0, 1, 2:

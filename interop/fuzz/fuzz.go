@@ -39,14 +39,14 @@ func For(t *testing.T) time.Duration {
 
 // Run plays rounds until STOA_FUZZ is over (one, without it) or one failed. A round judges the table of every seed from first on, n of
 // them, and tells how many cells were compared. What differs it tells with the seed of its table: STOA_SEED=it begins with that one.
-func Run(t *testing.T, peer string, n uint64, round func(first uint64) (cells int)) {
+func Run(t *testing.T, peer string, n uint64, round func(t *testing.T, first uint64) (cells int)) {
 	t.Helper()
 	seed, long, begin := Seed(t), For(t), time.Now()
 	tables, cells := uint64(0), 0
 	for first := seed; tables == 0 || time.Since(begin) < long; first += n {
-		cells += round(first)
 		tables += n
-		if t.Failed() {
+		// a test of its own, so that its temporary files go with it
+		if !t.Run(strconv.FormatUint(first, 10), func(t *testing.T) { cells += round(t, first) }) {
 			t.Errorf("a difference in the tables of seeds %d to %d", first, first+n-1)
 			break
 		}

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/interop/fuzz"
 )
 
 // A file that was written for the judge, and what it must say.
@@ -48,8 +50,8 @@ func inParallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// judgeFiles writes all files onto one shelf and has Kudu read each.
-func judgeFiles(t *testing.T, files []*gridFile) {
+// judgeFiles writes all files onto one shelf and has Kudu read each. Of lies it must notice that they are none.
+func judgeFiles(t *testing.T, files []*gridFile, lies ...*gridFile) {
 	s := newShelf(t)
 	size := 0
 	for _, f := range files {
@@ -86,11 +88,22 @@ func judgeFiles(t *testing.T, files []*gridFile) {
 	values, bad := 0, 0
 	for _, f := range files {
 		values += len(f.cells)
+		if slices.Contains(lies, f) {
+			if f.failed == nil {
+				t.Errorf("%s: it is not noticed", f.name)
+			} else {
+				t.Logf("%s: noticed: %v", f.name, f.failed)
+			}
+			continue
+		}
 		if f.failed != nil {
 			if bad++; bad <= 60 {
 				t.Errorf("%s: %v", f.name, f.failed)
 			}
 		}
+	}
+	if len(lies) > 0 {
+		return
 	}
 	t.Logf("COUNT %s: %d of %d files read by Kudu as meant (%d values, %d bytes)", t.Name(), len(files)-bad, len(files), values, size)
 }
@@ -224,35 +237,63 @@ func TestRandomFiles(t *testing.T) {
 	t.Parallel()
 	seed, _ := strconv.ParseUint(os.Getenv("STOA_INTEROP_SEED"), 10, 64)
 	lot := rand.New(rand.NewPCG(1, seed))
-	pick := func(of ...int) int { return of[lot.IntN(len(of))] }
 	var files []*gridFile
 	for i := range 200 {
-		c := gridColumns()[lot.IntN(len(gridColumns()))]
-		c.Comp = []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"}[lot.IntN(4)]
-		c.BlockSize = pick(0, 512, 513, 600, 1000, 2048, 8192, 60000)
-		c.Nullable = lot.IntN(3) > 0
-		o := versions[lot.IntN(3)].o
-		o.IndexBlock, o.Restarts = pick(0, 0, 32, 100, 1000), pick(0, 0, 1, 2, 5, 31)
-		o.Piece = pick(0, 1, 7, 99, 100, 101, 1000)
-		n := pick(1, 5, 99, 100, 101, 128, 300, 1023, 4000, 9001)
-		nulls := pick(0, 1, 2, 10, 50, 90, 99) // percent, or runs
-		run := pick(1, 1, 2, 8, 63, 64, 100, 101, 500)
-		distinct := pick(1, 2, 3, 17, 300, 1<<30)
-		repeat := pick(1, 1, 2, 7, 8, 9, 64, 500)
-		cells := make([]cell, n)
-		for r := range cells {
-			if c.Nullable && int(hash(2*i, r/run)%100) < nulls {
-				continue
-			}
-			h := hash(2*i+1, r/repeat)
-			cells[r] = fromHash(c, hash(i, int(h%uint64(distinct))), h%19 == 0)
-			if distinct == 300 && h%5 == 0 {
-				cells[r] = ramp(c, r)
-			}
-		}
-		files = append(files, &gridFile{name: fmt.Sprintf("random %d: %+v %+v rows %d nulls %d%% in runs of %d, %d distinct, repeated %d times", i, c, o, n, nulls, run, distinct, repeat), col: c, o: o, cells: cells})
+		files = append(files, randomFile(lot, i))
 	}
 	judgeFiles(t, files)
+}
+
+// TestFuzz: such files, one a seed, for as long as STOA_FUZZ says. In each round a value of one is changed on purpose.
+func TestFuzz(t *testing.T) {
+	fuzz.Run(t, "kudu", 60, func(t *testing.T, first uint64) (cells int) {
+		var files []*gridFile
+		for seed := first; seed < first+60; seed++ {
+			f := randomFile(rand.New(rand.NewPCG(2, seed)), int(seed))
+			f.name = fmt.Sprintf("seed %d: %s", seed, f.name)
+			cells += len(f.cells)
+			files = append(files, f)
+		}
+		lie := *files[0]
+		for seed := first; len(lie.cells) == 0 || lie.col.Type != "INT32" || lie.cells[0] == nil; seed += 1 << 32 {
+			lie = *randomFile(rand.New(rand.NewPCG(2, seed)), int(first))
+		}
+		lie.arr, lie.name = arrowOf(lie.col, lie.cells), "changed on purpose"
+		lie.cells = append([]cell{lie.cells[0].(int64) ^ 1}, lie.cells[1:]...)
+		judgeFiles(t, append(files, &lie), &lie)
+		return cells
+	})
+}
+
+// randomFile draws a file. Its values are those of formula i.
+func randomFile(lot *rand.Rand, i int) *gridFile {
+	pick := func(of ...int) int { return of[lot.IntN(len(of))] }
+	c := gridColumns()[lot.IntN(len(gridColumns()))]
+	c.Comp = []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"}[lot.IntN(4)]
+	c.BlockSize = pick(0, 512, 513, 600, 1000, 2048, 8192, 60000)
+	c.Nullable = lot.IntN(3) > 0
+	o := versions[lot.IntN(3)].o
+	o.IndexBlock, o.Restarts = pick(0, 0, 32, 100, 1000), pick(0, 0, 1, 2, 5, 31)
+	o.Piece = pick(0, 1, 7, 99, 100, 101, 1000)
+	n := pick(1, 5, 99, 100, 101, 128, 300, 1023, 4000, 9001)
+	nulls := pick(0, 1, 2, 10, 50, 90, 99) // percent, or runs
+	run := pick(1, 1, 2, 8, 63, 64, 100, 101, 500)
+	distinct := pick(1, 2, 3, 17, 300, 1<<30)
+	repeat := pick(1, 1, 2, 7, 8, 9, 64, 500)
+	cells := make([]cell, n)
+	for r := range cells {
+		if c.Nullable && int(hash(2*i, r/run)%100) < nulls {
+			continue
+		}
+		h := hash(2*i+1, r/repeat)
+		cells[r] = fromHash(c, hash(i, int(h%uint64(distinct))), h%19 == 0)
+		if distinct == 300 && h%5 == 0 {
+			cells[r] = ramp(c, r)
+		}
+	}
+	name := fmt.Sprintf("random %d: %+v %+v rows %d nulls %d%% in runs of %d, %d distinct, repeated %d times",
+		i, c, o, n, nulls, run, distinct, repeat)
+	return &gridFile{name: name, col: c, o: o, cells: cells}
 }
 
 // TestOtherArrays: the writer takes more kinds of Arrow arrays than one for a type.

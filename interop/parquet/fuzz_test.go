@@ -32,9 +32,14 @@ var kinds = []struct {
 	options func(r *rand.Rand) map[string]string
 	leaves  func(r *rand.Rand) []arrow.DataType
 }{
-	{"parquet", parquet.Format, drawOptions, func(r *rand.Rand) []arrow.DataType { return common(r, formattest.LeafTypes()) }},
+	{"parquet", parquet.Format, drawOptions, stored},
 	{"file", ipc.Format, drawArrow("false"), shown},
 	{"stream", ipc.Format, drawArrow("true"), shown},
+}
+
+// stored are the types of Parquet's tables. polars makes instants of date64, where pyarrow shows no such type: TestNested has it.
+func stored(r *rand.Rand) []arrow.DataType {
+	return common(r, slices.DeleteFunc(formattest.LeafTypes(), func(t arrow.DataType) bool { return t.ID() == arrow.DATE64 }))
 }
 
 // shown are the types of which pyarrow can show the values: it has no class for two kinds of intervals.
@@ -71,7 +76,7 @@ func drawArrow(stream string) func(r *rand.Rand) map[string]string {
 // cell of each reader is changed on purpose.
 func TestFuzz(t *testing.T) {
 	total := map[string]counts{}
-	fuzz.Run(t, "parquet and arrow", 60, func(first uint64) (cells int) {
+	fuzz.Run(t, "parquet and arrow", 60, func(t *testing.T, first uint64) (cells int) {
 		dir := t.TempDir()
 		var list strings.Builder
 		add := func(r *rand.Rand, seed uint64, k int, o formattest.TableOptions, liar string) {
