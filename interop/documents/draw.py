@@ -105,7 +105,7 @@ def count(r):
 
 
 class Given:
-    """A column of Arrow's: its type, the Dremel field that it becomes, and a draw of (value for Arrow, value of the field)."""
+    """A column of Arrow's: its type, its Dremel field, and a draw of (value for Arrow, value of the field)."""
 
     def __init__(self, type, field, draw):
         self.type, self.field, self.draw = type, field, draw

@@ -170,7 +170,7 @@ def unpack(codec, b):
 
 
 def write(fields, parts, opts, r):
-    """The files of a table by name ("" is the one with the metadata). parts: the columns of every row group and its rows."""
+    """The files of a table by name; "" has the metadata. parts: the columns of every row group and its rows."""
     gen, ser = opts["gen"], thrift.binary if opts["binary"] else thrift.compact
     meta_table, file_table = tables(gen)
     files, groups = {"": b"RED1"}, []
@@ -269,7 +269,7 @@ def chunk(c, opts, r, at, ser, gen):
 
 
 class File:
-    """A file as it lies there; every byte of it must be something. fields are those of generations D and E, else None."""
+    """A file as it lies there; every byte of it must be something. fields are None in generations A to C."""
 
     def __init__(self, data, parts=lambda name: None):
         self.parts, self.seen, self.files = parts, {"": []}, {"": data}

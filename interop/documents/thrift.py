@@ -1,5 +1,5 @@
-# Thrift's compact and binary protocols, as far as the structures of RedFile need them. A structure is a dict from field number to
-# value; what a field is, its table says: "i32", "i64", "text", "bool", ["…"] for a list, a table for a structure.
+# Thrift's compact and binary protocols, as far as the structures of RedFile need them. A structure is a dict from field
+# number to value; what a field is, its table says: "i32", "i64", "text", "bool", ["…"] for a list, a table for a structure.
 import struct
 
 COMPACT = {"i16": 4, "i32": 5, "i64": 6, "double": 7, "text": 8, "list": 9, "struct": 12}
@@ -69,7 +69,7 @@ def binary_value(t, v):
 
 
 class Reader:
-    """Reads structures without a table: {number: (code, value)} with the compact protocol's codes, so that types are seen."""
+    """Reads structures without a table: {number: (code, value)} with the compact protocol's codes."""
 
     def __init__(self, data, at):
         self.data, self.at = data, at

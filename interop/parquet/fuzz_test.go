@@ -32,13 +32,13 @@ var kinds = []struct {
 	options func(r *rand.Rand) map[string]string
 	leaves  func(r *rand.Rand) []arrow.DataType
 }{
-	{"parquet", parquet.Format, drawOptions, stored},
+	{"parquet", parquet.Format, drawOptions, parquetTypes},
 	{"file", ipc.Format, drawArrow("false"), shown},
 	{"stream", ipc.Format, drawArrow("true"), shown},
 }
 
-// stored are the types of Parquet's tables. polars makes instants of date64, where pyarrow shows no such type: TestNested has it.
-func stored(r *rand.Rand) []arrow.DataType {
+// parquetTypes are those of Parquet's tables. polars makes instants of date64, where pyarrow shows no such type: TestNested has it.
+func parquetTypes(r *rand.Rand) []arrow.DataType {
 	return common(r, slices.DeleteFunc(formattest.LeafTypes(), func(t arrow.DataType) bool { return t.ID() == arrow.DATE64 }))
 }
 
