@@ -1,12 +1,18 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"iter"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
 
+	"stoa"
 	"stoa/format/carbon"
 )
 
@@ -20,7 +26,8 @@ func (a *app) loadCmd() *cobra.Command {
 		Use:   "load STORE#DATABASE.TABLE PATH...",
 		Short: "Add rows to a CarbonData table, as a new segment",
 		Long: `Add the rows of other tables to a CarbonData table, as a new segment. Columns are found by name; those that the rows do not
-have are null, and columns that the table does not have are refused. Values of other types are taken if they fit exactly.
+have are null, and columns that the table does not have are refused. Values of other types are taken if they fit exactly; texts
+(CSV, JSON lines) are read by the table's types where they are nested, binary, decimals or text, unless --schema gives others.
 The segment is part of the table when the command ends well; if it is cut off, the table is as it was, and stoa clean removes
 what is left.
 Columns that the table's property dictionary_include names are written as codes of a global dictionary. --dictionary says how
@@ -58,7 +65,7 @@ INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that
 			if err != nil {
 				return err
 			}
-			t, err := a.openAll(ctx, args[1:], oo)
+			t, err := a.openFor(ctx, dir, args[1:], oo)
 			if err != nil {
 				return err
 			}
@@ -94,4 +101,59 @@ INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that
 	fl.Lookup("parallel").Usage = "read with `N` workers, and write N data files side by side (default: as many workers as there are cores, one file)"
 	src.register(a, cmd)
 	return cmd
+}
+
+// openFor opens sources to be loaded into the table in dir. Texts say little of their types: what the table has nested, binary, as decimals or
+// as text, which a guess may lose or cannot know, is read as that.
+func (a *app) openFor(ctx context.Context, dir string, paths []string, o stoa.OpenOptions) (*stoa.Table, error) {
+	t, err := a.openAll(ctx, paths, o)
+	if err != nil || o.Opts["schema"] != "" || slices.ContainsFunc(t.Sources(), func(s stoa.SourceInfo) bool { return !isText(s.Format) }) {
+		return t, err
+	}
+	target, err := a.openCarbon(ctx, dir, nil)
+	if err != nil { // what is wrong with it is told by who loads
+		return t, nil
+	}
+	defer target.Close()
+	fields, other := slices.Clone(t.Schema().Fields()), false
+	for i, f := range fields {
+		k := slices.IndexFunc(target.Schema().Fields(), func(x arrow.Field) bool { return strings.EqualFold(x.Name, f.Name) })
+		if k < 0 {
+			continue
+		}
+		if want := target.Schema().Field(k).Type; readsAs(want, f.Type) && !arrow.TypeEqual(want, f.Type) {
+			fields[i].Type, fields[i].Nullable, other = want, true, true
+		}
+	}
+	if !other {
+		return t, nil
+	}
+	doc, err := jsonLine(schemaDoc(arrow.NewSchema(fields, nil)))
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	o.Opts = maps.Clone(o.Opts)
+	if o.Opts == nil {
+		o.Opts = map[string]string{}
+	}
+	o.Opts["schema"] = string(doc)
+	if err := t.Close(); err != nil {
+		return nil, err
+	}
+	return a.openAll(ctx, paths, o)
+}
+
+// isText reports whether a format's types are guessed.
+func isText(format string) bool { return format == "csv" || format == "tsv" || format == "jsonl" }
+
+// readsAs reports whether what looks like the type guess in a text is read as t, rather than converted: numbers beside NaN look like text.
+func readsAs(t, guess arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.FLOAT32, arrow.FLOAT64:
+		return guess.ID() == arrow.STRING
+	case arrow.STRING, arrow.LARGE_STRING, arrow.BINARY, arrow.LARGE_BINARY, arrow.FIXED_SIZE_BINARY:
+		return true
+	}
+	_, decimal := t.(arrow.DecimalType)
+	return decimal || arrow.IsNested(t.ID())
 }

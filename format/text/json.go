@@ -16,7 +16,7 @@ import (
 type appender func(dst []byte, i int) []byte
 
 // AppendJSON appends row i of arr as JSON. Values are those of arrow-go's own record-to-JSON form
-// (GetOneForMarshal): numbers as numbers (NaN, +Inf and -Inf as strings), decimals, dates, times,
+// (GetOneForMarshal), but for -0.0: numbers as numbers (NaN, +Inf and -Inf as strings), decimals, dates, times,
 // timestamps and durations as strings, binary in base64, structs as objects, lists as arrays, maps as
 // arrays of {"key", "value"}, unions as [type code, value]. The fields of a struct keep their order.
 func AppendJSON(dst []byte, arr arrow.Array, i int) []byte { return jsonAppender(arr)(dst, i) }
@@ -128,6 +128,8 @@ func appendJSONFloat(dst []byte, f float64, bits int) []byte {
 		return append(dst, `"+Inf"`...)
 	case f < -math.MaxFloat64:
 		return append(dst, `"-Inf"`...)
+	case f == 0 && math.Signbit(f): // as -0 it is a whole number to many readers, which have one zero
+		return append(dst, "-0.0"...)
 	}
 	abs, form := math.Abs(f), byte('f')
 	if abs != 0 && (abs < 1e-6 || abs >= 1e21) {

@@ -10,7 +10,7 @@ import (
 	"stoa/format"
 )
 
-// Of is the Arrow schema of fields. Their types are those that Parse understands; dictionaries, unions and others are refused.
+// Of is the Arrow schema of fields. Their types are those that Parse understands, and dictionaries; unions and others are refused.
 func Of(fields []format.SchemaField) (*arrow.Schema, error) {
 	out, err := fieldsOf(fields, 0)
 	if err != nil {
@@ -49,7 +49,7 @@ func typeOf(f *format.SchemaField, depth int) (arrow.DataType, error) {
 	}
 	word, parameters, _ := strings.Cut(f.Type, "[")
 	n, _ := strconv.ParseInt(strings.TrimSuffix(parameters, "]"), 10, 32)
-	inside := map[string]int{"list": 1, "large_list": 1, "fixed_size_list": 1, "map": 2}
+	inside := map[string]int{"list": 1, "large_list": 1, "fixed_size_list": 1, "map": 2, "dictionary": 2}
 	if word != "struct" && len(f.Children) != inside[word] || word == "fixed_size_list" && (n < 1 || n > maxFixed) {
 		return wrong()
 	}
@@ -74,6 +74,13 @@ func typeOf(f *format.SchemaField, depth int) (arrow.DataType, error) {
 		return arrow.LargeListOfField(kids[0]), nil
 	case "fixed_size_list":
 		return arrow.FixedSizeListOfField(int32(n), kids[0]), nil
+	}
+	if word == "dictionary" {
+		_, nested := kids[1].Type.(arrow.NestedType)
+		if nested || kids[1].Type.ID() == arrow.DICTIONARY || !arrow.IsInteger(kids[0].Type.ID()) {
+			return wrong()
+		}
+		return &arrow.DictionaryType{IndexType: kids[0].Type, ValueType: kids[1].Type}, nil
 	}
 	m := arrow.MapOf(kids[0].Type, kids[1].Type)
 	m.SetItemNullable(kids[1].Nullable)

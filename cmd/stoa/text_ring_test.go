@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// ringTypes are the types of Arrow, each with rows in the JSON that arrow-go reads (not ours): extremes, what is no number, and nulls.
+var ringTypes = []struct {
+	typ  arrow.DataType
+	json string
+}{
+	{arrow.FixedWidthTypes.Boolean, `[true,null,false]`},
+	{arrow.PrimitiveTypes.Int8, `[-128,null,127]`},
+	{arrow.PrimitiveTypes.Int16, `[-32768,null,32767]`},
+	{arrow.PrimitiveTypes.Int32, `[-2147483648,null,2147483647]`},
+	{arrow.PrimitiveTypes.Int64, `[-9223372036854775808,null,9223372036854775807]`},
+	{arrow.PrimitiveTypes.Uint8, `[0,null,255]`},
+	{arrow.PrimitiveTypes.Uint16, `[0,null,65535]`},
+	{arrow.PrimitiveTypes.Uint32, `[0,null,4294967295]`},
+	{arrow.PrimitiveTypes.Uint64, `[0,null,18446744073709551615,9223372036854775808]`},
+	{arrow.FixedWidthTypes.Float16, `[0.5,null,"NaN","+Inf","-Inf",-0.0,65504,6.0e-8]`},
+	{arrow.PrimitiveTypes.Float32, `[0.1,null,"NaN","+Inf","-Inf",-0.0,3.4028235e38,1e-45]`},
+	{arrow.PrimitiveTypes.Float64, `[0.1,null,"NaN","+Inf","-Inf",-0.0,1.7976931348623157e308,5e-324,12345678901234567890]`},
+	{&arrow.Decimal128Type{Precision: 9, Scale: 2}, `["1.50",null,"-9999999.99","0"]`},
+	{&arrow.Decimal128Type{Precision: 38, Scale: 10}, `["1234567890123456789012345678.0123456789",null,"-0.0000000001"]`},
+	{&arrow.Decimal256Type{Precision: 70, Scale: 3}, `["-1234567890123456789012345678901234567890.125",null]`},
+	{arrow.BinaryTypes.String, `["","null",null,"a,b\"c'\\d\ne\u0001é😀"," x ","NaN","[1]","\ufeffx"]`},
+	{arrow.BinaryTypes.LargeString, `["",null,"x"]`},
+	{arrow.BinaryTypes.Binary, `["",null,"AP8=","YWJj"]`},
+	{arrow.BinaryTypes.LargeBinary, `["",null,"AP8="]`},
+	{&arrow.FixedSizeBinaryType{ByteWidth: 3}, `["AP8A",null]`},
+	{arrow.FixedWidthTypes.Date32, `["1969-12-31",null,"2024-02-29","0001-01-01","9999-12-31"]`},
+	{arrow.FixedWidthTypes.Date64, `["1969-12-31",null,"2024-02-29"]`},
+	{arrow.FixedWidthTypes.Time32s, `["00:00:00",null,"23:59:59"]`},
+	{arrow.FixedWidthTypes.Time32ms, `["00:00:00.001",null,"23:59:59.999"]`},
+	{arrow.FixedWidthTypes.Time64us, `["00:00:00.000001",null,"23:59:59.999999"]`},
+	{arrow.FixedWidthTypes.Time64ns, `["00:00:00.000000001",null,"23:59:59.999999999"]`},
+	{&arrow.TimestampType{Unit: arrow.Second}, `["1969-12-31 23:59:59",null,"2024-02-29 01:02:03"]`},
+	{&arrow.TimestampType{Unit: arrow.Millisecond}, `["1969-12-31 23:59:59.999",null,"2024-02-29 01:02:03.004"]`},
+	{&arrow.TimestampType{Unit: arrow.Microsecond}, `["1969-12-31 23:59:59.999999",null,"2024-02-29 01:02:03.000004"]`},
+	{&arrow.TimestampType{Unit: arrow.Nanosecond}, `["1969-12-31 23:59:59.999999999",null,"2024-02-29 01:02:03.000000004"]`},
+	{&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, `["1969-12-31T23:59:59.999999Z",null,"2024-02-29T01:02:03.000004Z"]`},
+	{&arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "Europe/Berlin"}, `["1969-12-31T23:59:59.999Z",null,"2024-10-27T00:30:00Z","2024-10-27T01:30:00Z"]`},
+	{&arrow.TimestampType{Unit: arrow.Second, TimeZone: "-03:30"}, `["1969-12-31T23:59:59Z",null]`},
+	{arrow.FixedWidthTypes.Duration_s, `["-1s",null,"9223372036854775807s"]`},
+	{arrow.FixedWidthTypes.Duration_ms, `["5ms",null]`},
+	{arrow.FixedWidthTypes.Duration_us, `["5us",null]`},
+	{arrow.FixedWidthTypes.Duration_ns, `["5ns",null,"-7ns"]`},
+	{arrow.FixedWidthTypes.MonthInterval, `[{"months":-1},null]`},
+	{arrow.FixedWidthTypes.DayTimeInterval, `[{"days":-1,"milliseconds":5},null]`},
+	{arrow.FixedWidthTypes.MonthDayNanoInterval, `[{"months":1,"days":-1,"nanoseconds":5},null]`},
+	{arrow.Null, `[null,null]`},
+	{arrow.ListOf(arrow.PrimitiveTypes.Int32), `[[1,null,-3],null,[]]`},
+	{arrow.ListOf(arrow.PrimitiveTypes.Int64), `[null,null]`},
+	{arrow.ListOf(arrow.BinaryTypes.Binary), `[["AP8=",null,""],null,[]]`},
+	{arrow.ListOf(arrow.PrimitiveTypes.Float64), `[["NaN",null,"-Inf",-0.0],null,[]]`},
+	{arrow.ListOf(arrow.ListOf(arrow.BinaryTypes.String)), `[[["a",null],null,[]],null,[]]`},
+	{arrow.LargeListOf(arrow.PrimitiveTypes.Uint64), `[[18446744073709551615,null],null,[]]`},
+	{arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int16), `[[1,null],null,[3,4]]`},
+	{arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32), `[[{"key":"a","value":1},{"key":"","value":null}],null,[]]`},
+	{arrow.MapOf(arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.BinaryTypes.Binary)), `[[{"key":1,"value":["AP8="]},{"key":2,"value":null}],null,[]]`},
+	{arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, arrow.Field{Name: "b c", Type: arrow.BinaryTypes.Binary, Nullable: true}), `[{"a":1,"b c":"AP8="},null,{"a":null,"b c":null}]`},
+	{arrow.StructOf(arrow.Field{Name: "d", Type: &arrow.Decimal128Type{Precision: 12, Scale: 4}, Nullable: true},
+		arrow.Field{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.FixedWidthTypes.Date32), Nullable: true},
+		arrow.Field{Name: "t", Type: arrow.ListOf(&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}), Nullable: true}),
+		`[{"d":"1.25","m":[{"key":"k","value":"2024-02-29"}],"t":["2024-02-29T01:02:03.000004Z",null]},null,{"d":null,"m":null,"t":null}]`},
+	{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["a",null,"b","a"]`},
+	{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.Binary}, `["AP8=",null]`},
+	{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.PrimitiveTypes.Float64}, `[0.5,null,-0.0,0.5]`},
+	{arrow.ListOf(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}), `[["a",null,"b"],null,[]]`},
+}
+
+// ringWriters are the formats that are written, each with what its files are called.
+var ringWriters = []struct{ to, out string }{
+	{"arrow", "t.arrow"}, {"parquet", "t.parquet"}, {"cfile", "t/"}, {"trevni", "t.trv"}, {"trevni-avro", "t.trv"}, {"redfile", "t.red"}, {"carbon", "t/"},
+}
+
+// TestTextRing: everything that cat prints as text loads back, by the schema of what it was, into every writer that holds the type, and nothing differs.
+func TestTextRing(t *testing.T) {
+	held := map[string]int{}
+	for n, c := range ringTypes {
+		if testing.Short() && n%3 != 0 && n < len(ringTypes)-4 {
+			continue
+		}
+		dir := t.TempDir()
+		source := filepath.Join(dir, "s.arrow")
+		writeRing(t, source, c.typ, c.json)
+		for _, w := range ringWriters {
+			first := filepath.Join(dir, w.to, "first", w.out)
+			if st, _ := runText(t, nil, "convert", source, "-q", "--to", w.to, "-o", first); st != statusFine {
+				continue // the format does not hold the type
+			}
+			held[w.to]++
+			schema := filepath.Join(dir, w.to+".schema")
+			if st, said := runText(t, nil, "schema", first, "-f", "json", "-o", schema); st != statusFine {
+				t.Fatalf("%s, %s: schema: %s", c.typ, w.to, said)
+			}
+			for _, form := range []string{"jsonl", "csv", "tsv"} {
+				what := fmt.Sprintf("%d %s, %s by %s", n, c.typ, w.to, form)
+				text, again := filepath.Join(dir, w.to+"."+form), filepath.Join(dir, w.to, form, w.out)
+				if st, said := runText(t, nil, "cat", first, "-f", form, "-o", text); st != statusFine {
+					t.Errorf("%s: cat: %s", what, said)
+					continue
+				}
+				if st, said := runText(t, nil, "convert", text, "--schema", schema, "-q", "--to", w.to, "-o", again); st != statusFine {
+					b, _ := os.ReadFile(text)
+					t.Errorf("%s: convert: %s\n%s", what, said, b)
+					continue
+				}
+				if st, said := runText(t, nil, "diff", first, again); st != statusFine || !strings.Contains(said, "all the same") {
+					b, _ := os.ReadFile(text)
+					t.Errorf("%s: %s\n%s", what, said, b)
+				}
+				const last = "again" // also what diff takes for one, as the zeros
+				if st, said := runText(t, nil, "cat", again, "-f", form, "-o", filepath.Join(dir, last)); st != statusFine || !sameFile(t, text, filepath.Join(dir, last)) {
+					t.Errorf("%s: it prints otherwise: %s", what, said)
+				}
+			}
+		}
+	}
+	t.Logf("types held: %v", held)
+	if !testing.Short() && (held["arrow"] != len(ringTypes) || held["parquet"] < 30 || held["redfile"] < 10 || held["carbon"] < 10 || held["cfile"] < 10 || held["trevni"] < 10) {
+		t.Errorf("too few: %v", held)
+	}
+}
+
+func sameFile(t *testing.T, a, b string) bool {
+	t.Helper()
+	x, err := os.ReadFile(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := os.ReadFile(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Equal(x, y)
+}
+
+// runText runs the command in a directory that is made for its output.
+func runText(t *testing.T, in *bytes.Buffer, args ...string) (int, string) {
+	t.Helper()
+	if i := len(args) - 1; args[i-1] == "-o" {
+		if err := os.MkdirAll(filepath.Dir(strings.TrimSuffix(args[i], "/")), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	if in == nil {
+		in = new(bytes.Buffer)
+	}
+	return run(context.Background(), args, in, &out, &out), out.String()
+}
+
+// writeRing writes a table of one column, v, and its row numbers, by arrow-go alone.
+func writeRing(t *testing.T, name string, typ arrow.DataType, rows string) {
+	t.Helper()
+	v, _, err := array.FromJSON(memory.DefaultAllocator, typ, strings.NewReader(rows))
+	if err != nil {
+		t.Fatalf("%s: %v", typ, err)
+	}
+	ids := array.NewInt32Builder(memory.DefaultAllocator)
+	for i := range v.Len() {
+		ids.Append(int32(i))
+	}
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32}, {Name: "v", Type: typ, Nullable: true}}, nil)
+	b := array.NewRecordBatch(sc, []arrow.Array{ids.NewArray(), v}, int64(v.Len()))
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := ipc.NewFileWriter(f, ipc.WithSchema(sc))
+	if err == nil {
+		err = w.Write(b)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTextIsConvertedToItself: convert --all reads the texts that it wrote by the schema that it had, and finds every value.
+func TestTextIsConvertedToItself(t *testing.T) {
+	for n, c := range ringTypes {
+		if testing.Short() && n%4 != 1 {
+			continue
+		}
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "in"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeRing(t, filepath.Join(dir, "in", "s.arrow"), c.typ, c.json)
+		for _, to := range []string{"csv", "tsv", "jsonl"} {
+			st, said := runText(t, nil, "convert", "--all", filepath.Join(dir, "in"), "--to", to, "-o", filepath.Join(dir, to))
+			if st != statusFine || !strings.Contains(said, " equal") {
+				t.Errorf("%s to %s: status %d: %s", c.typ, to, st, said)
+			}
+		}
+	}
+}
+
+// TestTextIsLoaded: what cat prints of a CarbonData table is loaded back into one of the same columns, by its types.
+func TestTextIsLoaded(t *testing.T) {
+	loaded := 0
+	for n, c := range ringTypes {
+		dir := t.TempDir()
+		source, schema := filepath.Join(dir, "s.arrow"), filepath.Join(dir, "s.json")
+		writeRing(t, source, c.typ, c.json)
+		if st, said := runText(t, nil, "schema", source, "-f", "json", "-o", schema); st != statusFine {
+			t.Fatal(said)
+		}
+		table := func(name string) string { return filepath.Join(dir, "store") + "#" + name }
+		if st, _ := runText(t, nil, "create", table("first"), "--schema", schema); st != statusFine {
+			continue // CarbonData has no such type
+		}
+		if st, _ := runText(t, nil, "load", table("first"), source); st != statusFine {
+			continue // nor all of its values
+		}
+		if loaded++; testing.Short() && n%3 != 0 {
+			continue
+		}
+		for _, form := range []string{"jsonl", "csv", "tsv"} {
+			what := fmt.Sprintf("%s by %s", c.typ, form)
+			text := filepath.Join(dir, "t."+form)
+			if st, said := runText(t, nil, "cat", table("first"), "-f", form, "-o", text); st != statusFine {
+				t.Fatalf("%s: %s", what, said)
+			}
+			if st, said := runText(t, nil, "create", table(form), "--schema", schema); st != statusFine {
+				t.Fatalf("%s: %s", what, said)
+			}
+			if st, said := runText(t, nil, "load", table(form), text); st != statusFine {
+				b, _ := os.ReadFile(text)
+				t.Errorf("%s: load: %s\n%s", what, said, b)
+				continue
+			}
+			if st, said := runText(t, nil, "diff", table("first"), table(form)); st != statusFine || !strings.Contains(said, "all the same") {
+				t.Errorf("%s: %s", what, said)
+			}
+		}
+	}
+	if loaded < 15 {
+		t.Errorf("only %d types could be loaded", loaded)
+	}
+	t.Logf("%d types", loaded)
+}
