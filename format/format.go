@@ -106,7 +106,9 @@ type KeyValue struct{ Key, Value string }
 type Limits struct {
 	Page     int64 // bytes of one decoded page; default 1 GiB
 	Metadata int64 // bytes of one metadata structure; default 256 MiB
-	Fields   int64 // fields, nested ones counted, that a text without a schema, or a Parquet file, may have; default 65,536
+	Fields   int64 // fields, nested ones counted, that a text without a schema, a Parquet, Trevni or RedFile may have; default 65,536
+	Depth    int64 // how many lists and structs may stand in each other, of Trevni and RedFile; default 64, as levels cannot tell more
+	Opening  int64 // bytes of memory that opening one file, or recovering its metadata, may take, of Trevni and RedFile; default 1 GiB
 }
 
 // WithDefaults fills the zero fields.
@@ -119,6 +121,12 @@ func (l Limits) WithDefaults() Limits {
 	}
 	if l.Fields == 0 {
 		l.Fields = 1 << 16
+	}
+	if l.Depth == 0 {
+		l.Depth = 64
+	}
+	if l.Opening == 0 {
+		l.Opening = 1 << 30
 	}
 	return l
 }

@@ -69,7 +69,8 @@ func (f *sourceFlags) register(a *app, cmd *cobra.Command) {
 	}
 	fl.StringVar(&f.maxPage, "max-page", "", "refuse pages of more than `SIZE` when decoded (default 1GiB)")
 	fl.StringVar(&f.maxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
-	fl.Int64Var(&f.limits.Fields, "max-fields", 0, "refuse texts whose rows, and Parquet files that, have more than `N` fields (default 65536)")
+	fl.Int64Var(&f.limits.Depth, "max-depth", 0, "refuse Trevni and RedFiles whose lists and structs are nested deeper than `N` (default 64)")
+	fl.Int64Var(&f.limits.Fields, "max-fields", 0, "refuse texts whose rows, and Parquet, Trevni and RedFiles that, have more than `N` fields (default 65536)")
 	f.changed = fl.Changed
 	for _, w := range newWordFlags() {
 		if fl.Lookup(w.flag) != nil { // the verb has another use for the word
@@ -202,6 +203,9 @@ func (f *sourceFlags) allLimits() (l format.Limits, err error) {
 	l = f.limits
 	if l.Fields < 0 {
 		return l, wrongUse("--max-fields is a number of fields")
+	}
+	if l.Depth < 0 {
+		return l, wrongUse("--max-depth is a number of lists and structs in each other")
 	}
 	if f.maxPage != "" {
 		if l.Page, err = parseSize("--max-page", f.maxPage); err != nil {

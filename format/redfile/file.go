@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -154,7 +155,7 @@ func (f *file) tryMeta(ctx context.Context, off, n int64, trace func(region.Node
 		return err
 	}
 	c := wire.NewCursor(b, at, "file_metadata")
-	m, _ := parseFileMeta(c)
+	m, _ := parseFileMeta(c, f.limits.Opening)
 	f.meta, f.metaAt = m, at
 	err := c.Err()
 	switch {
@@ -175,12 +176,15 @@ func (f *file) tryMeta(ctx context.Context, off, n int64, trace func(region.Node
 func traceMeta(trace func(region.Node), at fault.Span, b []byte, m *fileMeta) {
 	trace(region.Node{Kind: region.Struct, Name: "file_metadata", At: at, Inner: -1,
 		Value: fmt.Sprintf("generation %s, %s, %d row groups, %d rows", m.gen, m.protocol, len(m.groups), m.rows)})
-	parseFileMeta(wire.NewCursor(b, at, "file_metadata").Trace(trace, 1))
+	parseFileMeta(wire.NewCursor(b, at, "file_metadata").Trace(trace, 1), math.MaxInt64)
 }
 
 // learn works out the leaves and the Arrow schema.
 func (f *file) learn(ctx context.Context) error {
-	var err error
+	err := f.affordable()
+	if err != nil {
+		return err
+	}
 	switch f.meta.gen {
 	case GenD, GenE:
 		if f.tree0, err = treeOfElements(f.meta.schema, f.meta.gen, f.metaAt); err != nil {
@@ -197,6 +201,9 @@ func (f *file) learn(ctx context.Context) error {
 	} else if stored, err = f.leavesOfChunks(ctx); err != nil {
 		return err
 	}
+	if i := slices.IndexFunc(stored, func(l leaf) bool { return int64(len(l.path)) > f.limits.Depth+1 }); i >= 0 {
+		return fault.Limitf(f.metaAt, "file_metadata.schema", "column %d is %d groups deep, and at most %d are read (--max-depth)", i, len(stored[i].path)-1, f.limits.Depth)
+	}
 	if len(f.meta.groups) > 0 && len(stored) != len(f.meta.groups[0].columns) {
 		return fault.Corruptf(f.metaAt, rowGroupPath(0)+".columns", "%d column chunks, the schema has %d leaves", len(f.meta.groups[0].columns), len(stored))
 	}
@@ -210,6 +217,27 @@ func (f *file) learn(ctx context.Context) error {
 		f.guessed = true
 	}
 	return f.makeArrow(stored)
+}
+
+// affordable refuses a schema that is more than the limits allow before it is made.
+func (f *file) affordable() error {
+	fields, text := len(f.meta.schema), int64(len(f.meta.text))
+	if f.meta.gen < GenC && len(f.meta.groups) > 0 {
+		fields = len(f.meta.groups[0].columns)
+	}
+	for _, kv := range f.meta.pairs {
+		if kv.key == schemaKey {
+			text += int64(len(kv.value))
+		}
+	}
+	const perByte = 64 // of a text that is a schema: a field has some bytes
+	switch {
+	case int64(fields) > f.limits.Fields:
+		return fault.Limitf(f.metaAt, "file_metadata.schema", "%d fields, and at most %d are read (--max-fields)", fields, f.limits.Fields)
+	case text > f.limits.Opening/perByte:
+		return fault.Limitf(f.metaAt, "file_metadata.schema", "a text of %d bytes is more than opening a file may take memory for", text)
+	}
+	return nil
 }
 
 // arrowTree is the schema, in RedFile's words, that the writer kept in Arrow's; nil if there is none.

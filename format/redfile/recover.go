@@ -435,7 +435,7 @@ func (r *rescue) sync(pos int64, h *pageHeader, head int64) error {
 	r.marker = s.marker
 	if s.metadata != nil && r.known == nil {
 		mc := wire.NewInnerCursor(s.metadata, at, "sync.metadata")
-		if m, _ := parseFileMeta(mc); mc.Err() == nil && m.version == 1 {
+		if m, _ := parseFileMeta(mc, r.f.limits.Opening); mc.Err() == nil && m.version == 1 {
 			r.known = &m
 		}
 	}

@@ -168,7 +168,7 @@ func (r *rescue) fileMeta(pos, end int64) (*fileMeta, int64, bool) {
 	var m fileMeta
 	n, err := readStruct(r.ctx, r.f.src, at, few, r.grow(few, r.f.limits.Metadata), "", func(c *wire.Cursor) (short bool) {
 		r.spend(c, few)
-		m, short = parseFileMeta(c)
+		m, short = parseFileMeta(c, r.f.limits.Opening)
 		return short
 	})
 	if err != nil || m.check(at.Sub(0, n)) != nil || m.hasCRC && m.crc != m.want {

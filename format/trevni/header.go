@@ -110,6 +110,11 @@ func parseHeader(c *cursor) (h Header) {
 		c.Fail(16-4, 4, "column-count", "%d columns take at least %d bytes, the file has %d more", n, 9*n, int64(c.Left())+c.more)
 	}
 	for i := int64(0); i < n && c.Err() == nil; i++ {
+		if c.limits != nil && i >= c.limits.Fields {
+			c.FailClass(fault.Limit, c.Pos(), 0, "column-count", "%d columns, and at most %d are read (--max-fields)", n, c.limits.Fields)
+			break
+		}
+		c.spend(perColumn)
 		var col Column
 		name := fmt.Sprintf("column-metadata[%d]", i)
 		if col.Meta, col.at = parseMetadata(c, name); c.Err() == nil && !named(col.Meta) {
@@ -131,6 +136,12 @@ func parseHeader(c *cursor) (h Header) {
 	h.size = int64(c.Pos())
 	return h
 }
+
+// Memory that a column, and a pair of metadata, is taken to need.
+const (
+	perColumn = 1 << 10
+	perPair   = 128
+)
 
 // named reports whether there is a key that is a name in one of the dialects. Nothing that has none is kept: it could be there by the million.
 func named(meta []Pair) bool {
@@ -155,18 +166,18 @@ func parseMetadata(c *cursor, name string) (pairs []Pair, at fault.Span) {
 	start, size := c.Pos(), metadataLen(c.Rest())
 	c.Node(region.Struct, start, size, name, "")
 	d := &cursor{Cursor: c.Section(name, size)}
-	d.more = c.more + int64(c.Left())
+	d.more, d.limits, d.spent = c.more+int64(c.Left()), c.limits, c.spent
 	n := d.long("meta-count")
 	for i := int64(0); i < n && d.Err() == nil; i++ {
 		from := d.Pos()
 		key := string(d.text(fmt.Sprintf("pair[%d].key", i)))
 		value := d.text(fmt.Sprintf("pair[%d].value", i))
-		if d.Err() == nil {
+		if d.spend(perPair + int64(len(key)+len(value))); d.Err() == nil {
 			pairs = append(pairs, Pair{key, append([]byte(nil), value...), d.SpanOf(from, d.Pos()-from)})
 		}
 	}
 	c.Join(d.Cursor)
-	c.short = d.short
+	c.short, c.spent = d.short, d.spent
 	return pairs, c.SpanOf(start, size)
 }
 

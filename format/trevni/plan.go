@@ -196,7 +196,7 @@ type shredder struct {
 }
 
 // maxSteps is how many types a schema may have when named ones are spelled out.
-const maxSteps = 1 << 18
+const maxSteps = 1 << 16
 
 // take finds the column that must be there next.
 func (s *shredder) take(name string, t *avroType, array bool, parent int) (int, error) {

@@ -28,6 +28,9 @@ type table struct {
 }
 
 func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (*table, error) {
+	if err := f.affordable(); err != nil {
+		return nil, err
+	}
 	t := &table{name: tg.Name, f: f, p: planOf(&f.header)}
 	if t.p == nil {
 		return nil, fault.Unsupportedf(f.at.Sub(0, f.header.size), "column-metadata", "columns are nested deeper than stoa can show")

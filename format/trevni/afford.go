@@ -1,0 +1,45 @@
+package trevni
+
+import (
+	"fmt"
+	"strings"
+
+	"stoa/fault"
+)
+
+// Memory that a step of a column's way through the schema, and a byte of a schema's text, is taken to need.
+const (
+	perStep = 512
+	perByte = 64
+)
+
+// affordable refuses a schema that is nested deeper, or takes more memory, than the limits allow, before it is made: a few bytes of a column may stand for
+// very many lists in each other.
+func (f *file) affordable() error {
+	h := &f.header
+	depth := make([]int64, len(h.Columns))
+	spent := int64(0)
+	for i := range h.Columns {
+		c := &h.Columns[i]
+		if depth[i] = int64(c.MaxRep); c.Parent >= 0 {
+			depth[i] = depth[c.Parent] + 1
+		}
+		steps := depth[i]
+		if h.Dialect == Wiki {
+			steps = max(steps, int64(strings.Count(c.Name, ".")))
+		}
+		if steps > f.limits.Depth {
+			return fault.Limitf(c.at, fmt.Sprintf("column-metadata[%d]", i), "the column is nested %d deep, and at most %d is read (--max-depth)", steps, f.limits.Depth)
+		}
+		spent += perStep * (1 + steps)
+	}
+	for _, p := range h.Meta {
+		if p.Key == "avro.schema" || p.Key == schemaKey {
+			spent += perByte * int64(len(p.Value))
+		}
+	}
+	if spent > f.limits.Opening {
+		return fault.Limitf(f.at.Sub(0, h.size), "header", "the schema takes some %d bytes of memory, opening a file may take %d", spent, f.limits.Opening)
+	}
+	return nil
+}
