@@ -365,8 +365,16 @@ type Layout struct {
 // Layouter is an optional interface of a Reader that knows its table's layout.
 type Layouter interface{ Layout() Layout }
 
-// Batcher is an optional interface of a Reader whose bytes are not pages that stoa decodes itself: text, Arrow IPC,
-// and Parquet through its library. Such a reader gives finished batches and no Chunk (Chunk returns Unsupported).
+// Presenter is an optional interface of a Reader that gives some types other than its columns are decoded as: dictionaries, views, large strings, extensions.
+type Presenter interface {
+	// Stored is Schema with the types that Columns make, field by field and child by child; filters look at these.
+	Stored() *arrow.Schema
+	// Present makes an array, of the type that Stored has of a field or of a child of it, one of type to, which Schema has in its place. The caller
+	// releases both.
+	Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error)
+}
+
+// Batcher is an optional interface of a Reader whose bytes are not pages that stoa decodes itself: text and Arrow IPC. Such a reader gives finished batches and no Chunk (Chunk returns Unsupported).
 // After a Corrupt error it may go on with the next batch if the loop does: the rows between are lost. An error that knows
 // which these are has a method LostRows() (from, to int64), half-open, of the row group; one that knows in which field the damage is, LostColumn() string.
 type Batcher interface {

@@ -43,7 +43,7 @@ func TestVerifyCodes(t *testing.T) {
 		"rows of the file":     {footer(func(m *metadata.FileMetaData) { m.NumRows = 401 }), "parquet.rows", -1, [2]int64{-1, -1}, -1},
 		"values of a chunk":    {footer(func(m *metadata.FileMetaData) { m.RowGroups[0].Columns[colX].MetaData.NumValues = 399 }), "parquet.values", pages[0].header.Off, [2]int64{0, 400}, 400},
 		"a codec nobody knows": {footer(func(m *metadata.FileMetaData) { m.RowGroups[0].Columns[colX].MetaData.Codec = 3 }), "parquet.unsupported", pages[0].header.Off, [2]int64{0, 400}, 400},
-		"a page's levels":      {body, "parquet.column", pages[0].header.Off, [2]int64{0, 400}, 400},
+		"a page's levels":      {body, "parquet.column", pages[1].body.Off, [2]int64{0, 400}, 400},
 	} {
 		fs := findings(x.b)
 		k := slices.IndexFunc(fs, func(f region.Finding) bool { return f.Code == x.want })

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/scan"
+	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -37,18 +37,21 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 	}
 	r := open(whole)
 	cols := []int{r.schema.FieldIndices(sound)[0], r.schema.FieldIndices(damage[0])[0], r.schema.FieldIndices(damage[1])[0]}
-	read := func(b []byte) (rows []string, errs []error) {
+	read := func(b []byte) (rows []string, losses []region.Loss) {
 		r := open(b)
-		for rec, err := range r.Batches(context.Background(), format.RowGroup{}, format.Query{Cols: cols}, vec.Range{}, memory.NewGoAllocator()) {
+		spec := scan.Spec{Damaged: scan.SkipRows, Rows: vec.Range{To: 70}, Lost: func(l region.Loss) { losses = append(losses, l) }}
+		for _, c := range cols {
+			spec.Columns = append(spec.Columns, r.schema.Field(c).Name)
+		}
+		for rec, err := range scanned(context.Background(), r, spec) {
 			if err != nil {
-				errs = append(errs, err)
-				continue
+				t.Fatal(err)
 			}
 			for i := range int(rec.NumRows()) {
 				rows = append(rows, rec.Column(0).ValueStr(i)+" "+rec.Column(1).ValueStr(i)+" "+rec.Column(2).ValueStr(i))
 			}
 		}
-		return rows, errs
+		return rows, losses
 	}
 	want, errs := read(whole)
 	if len(want) != 70 || errs != nil {
@@ -79,16 +82,11 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 				t.Errorf("leaf %d, page %d: no error", leaf, i)
 			}
 			missing := 0
-			for _, err := range errs {
-				var lost interface{ LostRows() (from, to int64) }
-				if !errors.As(err, &lost) {
-					t.Fatalf("leaf %d, page %d: which rows are lost? %v", leaf, i, err)
-				}
-				from, to := lost.LostRows()
-				missing += int(to - from)
+			for _, l := range errs {
+				missing += int(l.Rows[1] - l.Rows[0])
 				var e *fault.Error
-				if !errors.As(err, &e) || e.Class != fault.Corrupt || e.At != p.body {
-					t.Errorf("leaf %d, page %d at %v: %v", leaf, i, p.body, err)
+				if !errors.As(l.Err, &e) || e.Class != fault.Corrupt || e.At != p.body {
+					t.Errorf("leaf %d, page %d at %v: %v", leaf, i, p.body, l.Err)
 				}
 			}
 			if missing+len(got) != len(want) {
@@ -124,7 +122,7 @@ func TestSumsAreComparedWhileReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range r.Batches(context.Background(), format.RowGroup{}, format.Query{Cols: []int{r.schema.FieldIndices("s")[0]}}, vec.Range{}, nil) {
+	for _, err := range batchesOf(context.Background(), r, format.RowGroup{}, format.Query{Cols: []int{r.schema.FieldIndices("s")[0]}}, vec.Range{}, nil) {
 		if err != nil {
 			t.Errorf("NoVerify: %v", err)
 		}

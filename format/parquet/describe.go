@@ -71,7 +71,7 @@ type piece struct {
 
 func (o *outline) all(ctx context.Context) error {
 	r := o.r
-	if err := o.node(0, region.Struct, "file", r.meta.GetCreatedBy(), r.span(0, r.size)); err != nil {
+	if err := o.node(0, region.Struct, "file", r.meta.CreatedBy, r.span(0, r.size)); err != nil {
 		return err
 	}
 	pieces := append([]piece{{name: "magic", value: magic, at: r.span(0, 4)}}, o.pieces(ctx)...)

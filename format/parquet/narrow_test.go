@@ -141,15 +141,15 @@ func TestStatisticsThatSayNothing(t *testing.T) {
 		t.Errorf("s: %+v", b)
 	}
 	s := r.meta.RowGroups[0].Columns[0].MetaData.Statistics
-	s.MinValue, s.Min, s.Max = []byte{1, 2, 3}, nil, nil // not a long
+	s.min, s.oldMin, s.oldMax = []byte{1, 2, 3}, nil, nil // not a long
 	if b := bounds("id"); b.Min != nil {
 		t.Errorf("three bytes are a bound: %+v", b)
 	}
 	more := int64(math.MaxInt64)
-	if s.NullCount = &more; bounds("id").Nulls != -1 {
+	if s.nulls = &more; bounds("id").Nulls != -1 {
 		t.Error("more nulls than rows")
 	}
-	r.meta.FileMetaData.ColumnOrders = nil
+	r.meta.Orders = nil
 	if b := bounds("id"); b.Min != nil || b.Max != nil {
 		t.Errorf("an order that nobody defined: %+v", b)
 	}

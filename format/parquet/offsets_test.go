@@ -18,7 +18,7 @@ func TestOffsetIndexIsReadOnce(t *testing.T) {
 	r.src = source
 	for range 3 { // two row groups of four columns
 		for g := range r.meta.RowGroups {
-			for _, err := range r.Batches(t.Context(), format.RowGroup{Index: g}, format.Query{Cols: r.tops()}, vec.Range{From: 1, To: 60}, memory.NewGoAllocator()) {
+			for _, err := range batchesOf(t.Context(), r, format.RowGroup{Index: g}, format.Query{Cols: r.tops()}, vec.Range{From: 1, To: 60}, memory.NewGoAllocator()) {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -17,7 +17,7 @@ import (
 // rowsFrom are rows of a column of claimed's, from one on, as JSON.
 func rowsFrom(t *testing.T, r *reader, column int, rows vec.Range) (out []string, err error) {
 	t.Helper()
-	for b, err := range r.Batches(t.Context(), format.RowGroup{}, format.Query{Cols: []int{column}}, rows, nil) {
+	for b, err := range batchesOf(t.Context(), r, format.RowGroup{}, format.Query{Cols: []int{column}}, rows, nil) {
 		if err != nil {
 			return out, err
 		}
@@ -55,7 +55,8 @@ func TestOffsetIndexOfAnotherRow(t *testing.T) {
 							t.Fatalf("V%d, column %d, page %d by %d, row %d: %v, %v; want %s", version+1, column, k, by, row, got, err, want[row])
 						}
 					}
-					if got, err := rowsFrom(t, r, column, vec.Range{}); err != nil || !slices.Equal(got, want) {
+					// Lists are read by the index, too, so that pages can be passed over.
+					if got, err := rowsFrom(t, r, column, vec.Range{}); (column != colL || !errors.Is(err, fault.Corrupt)) && (err != nil || !slices.Equal(got, want)) {
 						t.Errorf("column %d, page %d by %d: the whole: %v", column, k, by, err)
 					}
 					told := slices.ContainsFunc(findings(bad), func(f region.Finding) bool { return f.Code == "parquet.index" })
@@ -64,33 +65,6 @@ func TestOffsetIndexOfAnotherRow(t *testing.T) {
 					}
 				}
 			}
-		}
-	}
-}
-
-// TestZeros counts in runs and in packed groups, and tells what is cut.
-func TestZeros(t *testing.T) {
-	for _, c := range []struct {
-		b     []byte
-		width int
-		n     int64
-		want  int64 // -1: an error
-	}{
-		{nil, 1, 0, 0}, {nil, 1, 1, -1},
-		{[]byte{6, 0}, 1, 3, 3}, {[]byte{6, 1}, 1, 3, 0}, {[]byte{6, 0}, 1, 4, -1}, {[]byte{6}, 1, 3, -1},
-		{[]byte{0xfe, 0xff, 0xff, 0xff, 0x0f, 0}, 1, 1<<31 - 1, 1<<31 - 1}, // few bytes, many rows
-		{[]byte{3, 0b10101010}, 1, 8, 4}, {[]byte{3, 0b10101010}, 1, 3, 2}, {[]byte{3, 0b10101010, 6, 0}, 1, 11, 7},
-		{[]byte{3, 0b11100100, 0b11100100}, 2, 8, 2}, {[]byte{3, 0b11100100}, 2, 4, 1}, {[]byte{3, 0b11100100}, 2, 8, -1},
-		{[]byte{3, 0b10001000, 0b11000110, 0b11111010}, 3, 8, 1}, // 0 to 7
-		{[]byte{0, 0, 6, 0}, 1, 3, 3}, {[]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0}, 1, 8, 8},
-		{[]byte{0x80}, 1, 1, -1}, {[]byte{8, 0, 1}, 9, 4, 0}, {[]byte{8, 0, 0}, 9, 4, 4},
-	} {
-		got, err := zeros(c.b, c.width, c.n)
-		if err != nil {
-			got = -1
-		}
-		if got != c.want {
-			t.Errorf("%x in %d bits, %d: %d, %v, want %d", c.b, c.width, c.n, got, err, c.want)
 		}
 	}
 }

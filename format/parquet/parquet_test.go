@@ -52,7 +52,7 @@ func readAll(tree store.Tree, cols []int, rows vec.Range) (sc *arrow.Schema, out
 	}
 	defer r.Close()
 	if cols == nil {
-		for i := range r.Columns() {
+		for i := range r.Schema().NumFields() {
 			cols = append(cols, i)
 		}
 	}
@@ -66,7 +66,7 @@ func readAll(tree store.Tree, cols []int, rows vec.Range) (sc *arrow.Schema, out
 			return nil, nil, err
 		}
 		for _, g := range groups {
-			for b, err := range r.(format.Batcher).Batches(ctx, g, q, rows, memory.NewGoAllocator()) {
+			for b, err := range batchesOf(ctx, r.(*reader), g, q, rows, memory.NewGoAllocator()) {
 				if err != nil {
 					return r.Schema(), out, err
 				}

@@ -3,47 +3,30 @@ package parquet
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/compress"
-	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/metadata"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/store"
-	"stoa/vec"
 	"stoa/wire"
 )
 
 const (
 	magic     = "PAR1"
 	encrypted = "PARE"
-
-	// maxRows is how many rows a batch has at most.
-	maxRows = 64 << 10
-	// leastRows is how many it has at least, if there are so many: each batch costs something of its own.
-	leastRows = 256
-	// leastCell is how many bytes a decoded cell is taken to have at least.
-	leastCell = 16
-
-	minBuffer, maxBuffer = 4 << 10, 1 << 20
 )
 
-// reader is an open file. Its metadata is read once; every call of Batches has readers of its own.
+// reader is an open file. Its footer is read once.
 type reader struct {
 	src    store.Source
 	target format.Target
@@ -57,16 +40,31 @@ type reader struct {
 	lost         map[chunkKey]error // of a recovered file: chunks that are not there
 	tracer       func(region.Node)
 	noVerify     bool
+	loose        bool // pages may have bytes after their values: fastparquet leaves some there
 	summaries    bool // a file of which all data are in other files is taken, too: see verifier.summary
 
-	footer   fault.Span // of the Thrift
-	meta     *metadata.FileMetaData
-	schema   *arrow.Schema
-	leaves   [][]int // per top-level field, the Parquet columns
-	flats    []leafField
-	manifest []pqarrow.SchemaField // the library's view of the same fields
-	offsets  offsets
+	footer  fault.Span // of the Thrift
+	meta    *fileMeta
+	schema  *arrow.Schema // as it is given away
+	stored  *arrow.Schema // the same with the types as which columns are decoded
+	columns []*fileColumn
+	leaves  [][]int // per top-level field, the columns
+	flats   []leafField
+	offsets offsets
+	tables  tables
 }
+
+// fileColumn is a column of the file.
+type fileColumn struct {
+	*schemaColumn
+	column format.Column
+	own    arrow.DataType // what Parquet's types say that its values are
+	form   *valueForm
+	unread error // why it cannot be read
+}
+
+// flat reports whether the column is a field by itself: no lists and structs are above it, so its entries need no levels.
+func (c *fileColumn) flat() bool { return c.column.Has&format.Levels == 0 }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
 	return openReader(ctx, t, o)
@@ -118,81 +116,41 @@ func (r *reader) span(off, n int64) fault.Span {
 	return fault.Span{Object: r.target.Name, Off: r.base + off, Len: n}
 }
 
-// guard runs f and makes an error of a panic of the library's.
-func guard(at fault.Span, path string, f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fault.Corruptf(at, path, "%v", p)
-		}
-	}()
-	return f()
-}
-
-// blame gives an error of the library its place; errors that have one, and those of reading, stay as they are.
-func (r *reader) blame(err error, at fault.Span, path string) error {
-	var own *fault.Error
-	var io *readError
-	switch {
-	case err == nil, errors.As(err, &own), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.As(err, &io):
-		return io.err
-	}
-	if farInstant(err) {
-		return &fault.Error{Class: fault.Unsupported, At: at, Path: path, Reason: "the file may be sound, but its INT96 is read as nanoseconds, of the years 1677 to 2262", Cause: err}
-	}
-	class := fault.Corrupt
-	// Of a page that is larger than Limits allow there is no value to compare with. One that is larger than its chunk is damage.
-	if strings.HasSuffix(err.Error(), fmt.Sprintf("exceeds configured limit %d", r.limits.Page)) {
-		class = fault.Limit
-	}
-	return &fault.Error{Class: class, At: at, Path: path, Cause: err}
-}
-
-// farInstant reports whether the library refused an INT96 that nanoseconds of 64 bits have no number for, as Spark's of the year 9999. Only its words tell it
-// from one that cannot be.
-func farInstant(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "INT96 timestamp is outside the Arrow nanosecond range")
-}
-
 func (r *reader) start(ctx context.Context) error {
 	b, err := r.readFooter(ctx)
 	if err != nil {
 		return err
 	}
-	return r.take(ctx, b, nil)
+	return r.take(b, nil)
 }
 
 // take understands a footer. pairs, which may be nil, are taken for its key/value metadata if it has none.
-func (r *reader) take(ctx context.Context, b []byte, pairs metadata.KeyValueMetadata) error {
+func (r *reader) take(b []byte, pairs []keyPair) error {
 	if err := r.narrow(b); err != nil {
 		return err
 	}
 	c := wire.NewCursor(b, r.footer, "footer").Trace(r.tracer, 1)
-	if walk(thrift.NewReader(c, thrift.Compact), "metadata", fileMetaData); c.Err() != nil {
+	meta := parseFileMeta(thrift.NewReader(c, thrift.Compact))
+	if c.Err() != nil {
 		return c.Err()
 	}
+	tree, err := treeOf(meta.elements, r.footer)
+	if err != nil {
+		return err
+	}
+	if meta.Schema = tree; pairs != nil {
+		meta.Pairs = pairs
+	}
+	r.meta, r.loose = meta, strings.HasPrefix(meta.CreatedBy, "fastparquet")
 	r.offsets.forget()
-	err := guard(r.footer, "footer", func() (err error) {
-		if r.meta, err = metadata.NewFileMetaData(b, nil); err != nil {
-			return err
-		}
-		if pairs != nil {
-			r.meta.FileMetaData.KeyValueMetadata = pairs
-		}
-		r.meta.SetSourceFileSize(r.size)
-		if r.meta.IsSetEncryptionAlgorithm() {
-			return fault.Unsupportedf(r.footer, "footer.encryption_algorithm", "the columns are encrypted")
-		}
-		if err := r.check(); err != nil {
-			return err
-		}
-		return r.buildSchema(ctx)
-	})
-	return r.blame(err, r.footer, "footer")
+	r.tables.forget()
+	if err := r.check(); err != nil {
+		return err
+	}
+	return r.buildSchema()
 }
 
-// narrow is a Limit error for a footer with more columns and groups than a file may have, of whose number the library takes the square.
+// narrow is a Limit error for a footer with more columns and groups than a file may have.
 func (r *reader) narrow(b []byte) error {
 	t := thrift.NewReader(wire.NewCursor(b, r.footer, "footer"), thrift.Compact)
 	for t.Struct(""); t.Next(); {
@@ -238,19 +196,22 @@ func (r *reader) readFooter(ctx context.Context) ([]byte, error) {
 	return b, format.ReadFull(ctx, r.src, r.footer, "footer", b)
 }
 
-// check looks at what the library would believe.
+// check looks at what reading goes by.
 func (r *reader) check() error {
 	columns := r.meta.Schema.NumColumns()
 	for k := range columns {
 		c := r.meta.Schema.Column(k)
-		if n := int64(c.TypeLength()); c.PhysicalType() == parquet.Types.FixedLenByteArray && (n <= 0 || n > r.limits.Page) {
+		if n := int64(c.length); c.typ == typeFixed && (n <= 0 || n > r.limits.Page) {
 			return fault.Corruptf(r.footer, "schema."+c.Path(), "a fixed length of %d bytes", n)
 		}
+	}
+	if r.meta.NumRows < 0 {
+		return fault.Corruptf(r.footer, "footer/metadata.num_rows", "it is missing or negative")
 	}
 	r.summaries = r.summaries && r.isSummary()
 	for i, g := range r.meta.RowGroups {
 		path := fmt.Sprintf("row_groups[%d]", i)
-		if g == nil || len(g.Columns) != columns || g.NumRows < 0 {
+		if len(g.Columns) != columns || g.NumRows < 0 {
 			return fault.Corruptf(r.footer, path, "does not have the %d columns of the schema, or a negative number of rows", columns)
 		}
 		for k := range columns {
@@ -263,28 +224,29 @@ func (r *reader) check() error {
 }
 
 func (r *reader) checkChunk(group, column int, path string) error {
-	c := r.meta.RowGroups[group].Columns[column]
-	if c == nil || c.MetaData == nil {
-		return fault.Corruptf(r.footer, path, "has no metadata")
-	}
-	if c.GetFilePath() != "" && !r.summaries {
-		return fault.Unsupportedf(r.footer, path+".file_path", "the data are in another file, %q", *c.FilePath)
-	}
-	if c.CryptoMetadata != nil {
-		return fault.Unsupportedf(r.footer, path+".crypto_metadata", "the column is encrypted")
-	}
-	m := c.MetaData
-	if parquet.Type(m.Type) != r.meta.Schema.Column(column).PhysicalType() {
-		return fault.Corruptf(r.footer, path+".type", "%s, but the schema says %s", parquet.Type(m.Type), r.meta.Schema.Column(column).PhysicalType())
-	}
-	if m.NumValues < 0 || m.TotalUncompressedSize < 0 {
-		return fault.Corruptf(r.footer, path, "negative sizes")
-	}
-	from := r.chunkStart(group, column)
-	if r.summaries && from >= 0 && m.TotalCompressedSize >= 0 && m.TotalCompressedSize <= math.MaxInt64-from {
+	c, d := r.meta.RowGroups[group].Columns[column], r.meta.Schema.Column(column)
+	if c.encrypted { // what is said of it, if anything, may be cut
+		c.MetaData = &columnMeta{Type: d.typ, PathInSchema: d.path, Codec: codecNone}
 		return nil
 	}
-	if from < 0 || m.TotalCompressedSize < 0 || from > r.size || m.TotalCompressedSize > r.size-from {
+	if c.MetaData == nil {
+		return fault.Corruptf(r.footer, path, "has no metadata")
+	}
+	if c.FilePath != "" && !r.summaries {
+		return fault.Unsupportedf(r.footer, path+".file_path", "the data are in another file, %q", c.FilePath)
+	}
+	m := c.MetaData
+	if name := m.missing(); name != "" {
+		return fault.Corruptf(r.footer, path+"."+name, "it is missing or negative")
+	}
+	if m.Type != d.typ {
+		return fault.Corruptf(r.footer, path+".type", "%s, but the schema says %s", m.Type, d.typ)
+	}
+	from := r.chunkStart(group, column)
+	if r.summaries && m.TotalCompressedSize <= math.MaxInt64-from {
+		return nil
+	}
+	if from > r.size || m.TotalCompressedSize > r.size-from {
 		return fault.Corruptf(r.footer, path, "%d bytes at %d do not lie in the file (%d)", m.TotalCompressedSize, from, r.size)
 	}
 	return nil
@@ -309,106 +271,90 @@ func (r *reader) chunkStart(group, column int) int64 {
 	return min(m.DataPageOffset, *d)
 }
 
-func (r *reader) buildSchema(ctx context.Context) error {
-	orig, err := r.takeOriginal(r.ignoreSchema)
+// buildSchema works out the fields, and what each column is of them.
+func (r *reader) buildSchema() error {
+	orig, err := r.originalSchema()
 	if err != nil {
 		return err
 	}
-	lib, err := r.library(ctx, memory.NewGoAllocator(), minBuffer, 0, nil)
-	if err != nil {
-		return err
+	own, paths := fieldsOf(r.meta.Schema)
+	fields, stored := slices.Clone(own), make([]arrow.Field, len(own))
+	for i, f := range own {
+		if orig != nil && orig.NumFields() == len(own) && orig.Field(i).Name == f.Name {
+			fields[i] = original(f, orig.Field(i))
+		}
+		stored[i] = storedField(fields[i])
 	}
-	read, err := lib.Schema()
-	if err != nil {
-		return err
-	}
-	kv := r.meta.KeyValueMetadata()
-	r.schema = present(read, orig, kv.Keys(), kv.Values())
-	if len(lib.Manifest.Fields) != r.schema.NumFields() {
-		return fmt.Errorf("%d fields in the schema, %d in the manifest", r.schema.NumFields(), len(lib.Manifest.Fields))
-	}
-	r.manifest, r.leaves, r.flats = lib.Manifest.Fields, nil, nil
-	for i := range lib.Manifest.Fields {
-		r.leaves = append(r.leaves, leavesOf(&lib.Manifest.Fields[i], nil))
-		r.flats = flatLeaves(&lib.Manifest.Fields[i], []int{i}, r.flats)
+	meta := r.schemaMetadata(orig)
+	r.schema, r.stored = arrow.NewSchema(fields, &meta), arrow.NewSchema(stored, &meta)
+	r.leaves, r.flats, r.columns = make([][]int, len(fields)), nil, nil
+	for k := range r.meta.Schema.NumColumns() {
+		c := r.newColumn(k, paths[k], own, stored)
+		r.columns = append(r.columns, c)
+		r.leaves[paths[k][0]] = append(r.leaves[paths[k][0]], k)
+		if c.maxRep == 0 {
+			r.flats = append(r.flats, r.leafOf(k))
+		}
 	}
 	return nil
 }
 
-func leavesOf(f *pqarrow.SchemaField, to []int) []int {
-	if f.IsLeaf() {
-		return append(to, f.ColIndex)
+// newColumn is column k, which lies at a path of both lists of fields.
+func (r *reader) newColumn(k int, path []int, own, stored []arrow.Field) *fileColumn {
+	c := &fileColumn{schemaColumn: r.meta.Schema.Column(k), own: vectorType(leafAt(own, path))}
+	t := leafAt(stored, path)
+	form, ok := formOf(c.element, t)
+	if !ok {
+		c.unread = fault.Unsupportedf(r.footer, "schema."+c.Path(), "%s as %s", c.typ, t)
 	}
-	for i := range f.Children {
-		to = leavesOf(&f.Children[i], to)
+	c.form = &form
+	c.column = format.Column{Name: c.Path(), Path: path, Parent: -1, Has: format.Values, Type: t, MaxDef: uint8(c.maxDef), MaxRep: uint8(c.maxRep)}
+	if len(path) > 1 || c.maxRep > 0 {
+		c.column.Has |= format.Levels
 	}
-	return to
+	return c
 }
 
-// library makes readers of the library's that read with ctx, so many bytes at once; pages have raw bytes at most. other, which may be nil, is the file that they see instead.
-func (r *reader) library(ctx context.Context, mem memory.Allocator, buffer, raw int64, other *recoded) (*pqarrow.FileReader, error) {
-	props := parquet.NewReaderProperties(mem)
-	props.BufferedStreamEnabled = true
-	props.BufferSize = buffer
-	props.MaxCompressedPageSize, props.MaxUncompressedPageSize = r.limits.Page, min(r.limits.Page, max(raw, 1))
-	at, meta := &sourceAt{ctx: ctx, r: r}, r.meta
-	if other != nil {
-		at.more, meta = other.more, other.meta
-	}
-	in := io.NewSectionReader(at, 0, r.size+int64(len(at.more)))
-	pf, err := file.NewParquetReader(in, file.WithMetadata(meta), file.WithReadProps(props))
-	if err != nil {
-		return nil, err
-	}
-	return pqarrow.NewFileReader(pf, pqarrow.ArrowReadProperties{BatchSize: maxRows}, mem)
-}
-
-// sourceAt reads from the store, and marks errors of reading so that they are not taken for damage.
-type sourceAt struct {
-	ctx  context.Context
-	r    *reader
-	more []byte // behind the file
-}
-
-type readError struct{ err error }
-
-func (e *readError) Error() string { return e.err.Error() }
-func (e *readError) Unwrap() error { return e.err }
-
-func (s *sourceAt) ReadAt(p []byte, off int64) (int, error) {
-	if behind := off - s.r.size; behind >= 0 && s.more != nil {
-		n := copy(p, s.more[min(behind, int64(len(s.more))):])
-		if n < len(p) {
-			return n, io.EOF
+// leafAt is the type at a path of child indices, as nest counts them.
+func leafAt(fields []arrow.Field, path []int) arrow.DataType {
+	f := fields[path[0]]
+	for _, i := range path[1:] {
+		switch t := f.Type.(type) {
+		case *arrow.MapType:
+			f = arrow.Field{Type: arrow.StructOf(t.KeyField(), t.ItemField())}
+		case arrow.NestedType:
+			f = t.Fields()[i]
 		}
-		return n, nil
 	}
-	n, err := store.Past(s.r.src).ReadAt(s.ctx, p, s.r.base+off)
-	if err != nil && err != io.EOF {
-		err = &readError{err}
-	}
-	return n, err
+	return f.Type
+}
+
+// leafOf is a column as its bounds are read.
+func (r *reader) leafOf(column int) leafField {
+	c := r.columns[column]
+	return leafField{path: c.column.Path, column: column, typ: c.own}
 }
 
 func (r *reader) Schema() *arrow.Schema { return r.schema }
 func (r *reader) Order() []format.Key   { return nil }
 func (r *reader) Close() error          { return r.src.Close() }
 
-// Columns are the top-level fields; the library assembles what is nested.
+// Columns are the leaves of the schema.
 func (r *reader) Columns() []format.Column {
-	out := make([]format.Column, r.schema.NumFields())
-	for i, f := range r.schema.Fields() {
-		out[i] = format.Column{Name: f.Name, Path: []int{i}, Parent: -1, Has: format.Values, Type: f.Type, Facts: r.facts(i)}
+	out := make([]format.Column, len(r.columns))
+	for i, c := range r.columns {
+		out[i] = c.column
+		out[i].Facts = r.facts(i)
 	}
 	return out
 }
 
-// facts are those of the first row group and leaf.
-func (r *reader) facts(field int) (f format.ColumnFacts) {
-	if len(r.meta.RowGroups) == 0 || len(r.leaves[field]) == 0 {
+// facts are those of the first row group.
+func (r *reader) facts(col int) (f format.ColumnFacts) {
+	if len(r.meta.RowGroups) == 0 {
 		return f
 	}
-	m := r.meta.RowGroups[0].Columns[r.leaves[field][0]].MetaData
+	m := r.meta.RowGroups[0].Columns[col].MetaData
 	for k, e := range m.Encodings {
 		if k > 0 {
 			f.Encoding += ","
@@ -419,9 +365,19 @@ func (r *reader) facts(field int) (f format.ColumnFacts) {
 	return f
 }
 
+// Stored is the schema of what Columns make.
+func (r *reader) Stored() *arrow.Schema { return r.stored }
+
+// Present gives an array the type that the schema has in its place.
+func (r *reader) Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+	return presented(a, to, mem)
+}
+
+var _ format.Presenter = (*reader)(nil)
+
 func (r *reader) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
-		p := format.Part{Ref: r.target.Name, Rows: r.meta.GetNumRows()}
+		p := format.Part{Ref: r.target.Name, Rows: r.meta.NumRows}
 		if info, err := r.target.Tree.Stat(ctx, r.target.Name); err == nil {
 			p.Stamp = info.Stamp
 		}
@@ -432,12 +388,10 @@ func (r *reader) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Par
 	}
 }
 
-// bytes is the stored size of fields in a row group.
-func (r *reader) bytes(group int, fields []int) (n int64) {
-	for _, f := range fields {
-		for _, c := range r.leaves[f] {
-			n += r.meta.RowGroups[group].Columns[c].MetaData.TotalCompressedSize
-		}
+// bytes is the stored size of columns in a row group.
+func (r *reader) bytes(group int, cols []int) (n int64) {
+	for _, c := range cols {
+		n += r.meta.RowGroups[group].Columns[c].MetaData.TotalCompressedSize
 	}
 	return n
 }
@@ -450,349 +404,19 @@ func (r *reader) RowGroups(_ context.Context, p format.Part, q format.Query) ([]
 	return out, nil
 }
 
-// Chunk does not exist here: the reader is a format.Batcher.
-func (r *reader) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.Chunk, error) {
-	return nil, fault.Unsupportedf(fault.Span{Object: r.target.Name}, "", "Parquet is decoded by its library, not page by page")
-}
-
-// columns reads some fields of one row group side by side.
-type columns struct {
-	r      *reader
-	group  int
-	parts  []fieldPart
-	schema *arrow.Schema
-	units  [][]unit // per part
-	crcs   []*crcWalk
-	buf    []byte
-	other  *recoded // nil: the library reads the file as it is
-	wide   bool     // see feed.tooWide
-}
-
-func (c *columns) path(p *fieldPart) string {
-	return fmt.Sprintf("row_groups[%d].%s", c.group, p.field.Name)
-}
-
-// span covers the chunks of a field.
-func (c *columns) span(p *fieldPart) fault.Span {
-	var at fault.Span
-	for k, leaf := range p.leaves {
-		s := c.r.chunkSpan(c.group, leaf)
-		if k == 0 {
-			at = s
-			continue
-		}
-		end := max(at.End(), s.End())
-		at.Off = min(at.Off, s.Off)
-		at.Len = end - at.Off
-	}
-	return at
-}
-
-// open begins to read rows; no more than these will be asked for.
-func (c *columns) open(ctx context.Context, rows vec.Range, mem memory.Allocator) error {
-	from := rows.From
-	meta := c.r.schema.Metadata()
-	fields := make([]arrow.Field, len(c.parts))
-	for k, p := range c.parts {
-		fields[k] = p.field
-	}
-	c.schema = arrow.NewSchema(fields, &meta)
-	if len(c.parts) == 0 {
-		return nil
-	}
-	for k := range c.parts {
-		u, err := c.unitsOf(ctx, &c.parts[k], from)
-		if err != nil {
-			return err
-		}
-		c.units = append(c.units, u)
-		for _, u := range u {
-			for _, leaf := range u.leaves {
-				if u.row == 0 { // the library does not ask the index
-					break
-				}
-				if err := c.holdRows(ctx, leaf, u.row); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	if err := c.startChecks(ctx, from); err != nil {
-		return err
-	}
-	err := guard(c.r.footer, "", func() error { return c.recode(ctx, rows) })
-	if err != nil {
-		return c.r.blame(err, c.r.footer, "")
-	}
-	var lib *pqarrow.FileReader
-	err = guard(c.r.footer, "footer", func() (err error) {
-		lib, err = c.r.library(ctx, mem, c.buffer(ctx, rows), c.mostRaw(), c.other)
-		return err
-	})
-	if err != nil {
-		return c.r.blame(err, c.r.footer, "footer")
-	}
-	// Else the library looks through the index locations of all columns for each of them. What is wrong with these it tells then.
-	err = guard(c.r.footer, "footer", func() error {
-		return lib.ParquetReader().GetPageIndexReader().WillNeed([]int32{int32(c.group)}, nil, metadata.PageIndexSelection{ColumnIndex: true, OffsetIndex: true})
-	})
-	var unread *readError
-	if errors.As(err, &unread) {
-		return unread.err
-	}
-	for k := range c.parts {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		p := &c.parts[k]
-		err := guard(c.span(p), c.path(p), func() error { return c.openField(ctx, lib, k, from) })
-		if err != nil {
-			return c.r.blame(err, c.span(p), c.path(p))
-		}
-	}
-	return nil
-}
-
-// buffer is how much of a column chunk is read at once: not more than what has rows, as far as that is known.
-func (c *columns) buffer(ctx context.Context, rows vec.Range) int64 {
-	n := int64(minBuffer)
-	for _, p := range c.parts {
-		for _, leaf := range p.leaves {
-			size := c.r.chunkSpan(c.group, leaf).Len
-			if x, err := c.r.offsetIndex(ctx, c.group, leaf); err == nil && x != nil && len(x.firstRow) > 0 && rows.Len() > 0 {
-				first, last := x.page(rows.From), x.page(rows.To-1)
-				size = x.offsets[last] + int64(x.sizes[last]) - x.offsets[first]
-			}
-			n = max(n, size)
-		}
-	}
-	return min(n, maxBuffer)
-}
-
-// mostRaw is how long a page of the columns can be at most when decompressed, by the bytes that are there. The library takes memory by what
-// the header of a page says.
-func (c *columns) mostRaw() (n int64) {
-	for _, p := range c.parts {
-		for _, leaf := range p.leaves {
-			m := c.r.meta.RowGroups[c.group].Columns[leaf].MetaData
-			n = max(n, mostRaw(compress.Compression(m.Codec), m.TotalCompressedSize))
-		}
-	}
-	if c.other != nil {
-		n = max(n, int64(len(c.other.more)))
-	}
-	return n
-}
-
-func (c *columns) openField(ctx context.Context, lib *pqarrow.FileReader, k int, from int64) error {
-	p := &c.parts[k]
-	for _, leaf := range p.leaves {
-		if err := c.r.lost[chunkKey{c.group, leaf}]; err != nil {
-			return err
-		}
-		if what := c.refused(leaf); what != "" {
-			return fault.Unsupportedf(c.r.chunkSpan(c.group, leaf), c.path(p), "%s", what)
-		}
-		if err := c.tryLeaf(ctx, lib, leaf, from); err != nil {
-			return err
-		}
-	}
-	for i := range c.units[k] {
-		if err := c.openUnit(ctx, lib, p, &c.units[k][i], from); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *columns) openUnit(ctx context.Context, lib *pqarrow.FileReader, p *fieldPart, u *unit, from int64) (err error) {
-	leaves := map[int]bool{}
-	for _, leaf := range u.leaves {
-		leaves[leaf] = true
-	}
-	if u.col, err = lib.GetFieldReader(ctx, p.index, leaves, []int{c.group}); err != nil {
-		return err
-	}
-	if first, ok := c.recodedFrom(p); ok {
-		return drop(ctx, u.col, from-first)
-	}
-	if u.row > 0 {
-		if err := u.col.SeekToRow(u.row); err != nil {
-			return err
-		}
-	}
-	return drop(ctx, u.col, from-u.row)
-}
-
-// recodedFrom is the row with which a field begins of which a column is given to the library as another chunk.
-func (c *columns) recodedFrom(p *fieldPart) (first int64, ok bool) {
-	if c.other == nil {
-		return 0, false
-	}
-	for _, leaf := range p.leaves {
-		if row, is := c.other.first[leaf]; is {
-			first, ok = row, true
-		}
-	}
-	return first, ok
-}
-
-// drop reads the first n rows for nothing.
-func drop(ctx context.Context, col *pqarrow.ColumnReader, n int64) error {
-	for step := int64(firstRows); n > 0; n -= step {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		step = min(step, n)
-		chunk, err := col.NextBatch(step)
-		if err != nil {
-			return err
-		}
-		chunk.Release()
-	}
-	return nil
-}
-
-// refused names what there is no decoder for.
-func (c *columns) refused(leaf int) string {
-	m := c.r.meta.RowGroups[c.group].Columns[leaf].MetaData
-	if _, err := compress.GetCodec(compress.Compression(m.Codec)); err != nil {
-		return "codec " + named(codecNames, int32(m.Codec))
-	}
-	for _, e := range m.Encodings {
-		if e := int32(e); e < 0 || int(e) >= len(encodings) || encodings[e] == "" {
-			return "encoding " + named(encodings, e) + " of " + named(physicalTypes, int32(m.Type))
-		}
-	}
-	return ""
-}
-
-// tryLeaf does beforehand, in our goroutine, what the library does for the children of a struct in one of its own,
-// where a panic could not be caught.
-func (c *columns) tryLeaf(ctx context.Context, lib *pqarrow.FileReader, leaf int, from int64) error {
-	if from > 0 {
-		if _, err := c.r.offsetIndex(ctx, c.group, leaf); err != nil {
-			return err
-		}
-	}
-	pages, err := lib.ParquetReader().RowGroup(c.group).GetColumnPageReader(leaf)
-	if err != nil {
-		return err
-	}
-	return pages.Close()
-}
-
-// step is how many rows are decoded at once: fewer if values of a fixed length are long, or a batch would have more than batch bytes (0: any).
-func (c *columns) step(batch int64) int64 {
-	step := int64(maxRows)
-	if g := c.r.meta.RowGroups[c.group]; batch > 0 && g.NumRows > 0 {
-		row := int64(1)
-		for _, p := range c.parts {
-			for _, leaf := range p.leaves {
-				row += max(leastCell, g.Columns[leaf].MetaData.TotalUncompressedSize/g.NumRows)
-			}
-		}
-		step = min(step, max(leastRows, batch/row))
-	}
-	for _, p := range c.parts {
-		for _, leaf := range p.leaves {
-			if n := int64(c.r.meta.Schema.Column(leaf).TypeLength()); n > 0 {
-				step = max(1, min(step, (64<<20)/n))
-			}
-		}
-	}
-	return step
-}
-
-// read gives the next n rows, which begin with row from of the row group.
-func (c *columns) read(ctx context.Context, from, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
-	for _, w := range c.crcs {
-		if err := w.through(ctx, c.r, from, from+n, &c.buf); err != nil {
-			return nil, err
-		}
-	}
-	arrs := make([]arrow.Array, 0, len(c.parts))
-	defer func() {
-		for _, a := range arrs {
-			a.Release()
-		}
-	}()
-	for k := range c.parts {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		at, path := c.span(&c.parts[k]), c.path(&c.parts[k])
-		err := guard(at, path, func() error {
-			a, err := c.readField(k, n, mem)
-			if err == nil {
-				arrs = append(arrs, a)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, c.r.blame(err, at, path)
-		}
-	}
-	return array.NewRecordBatch(c.schema, arrs, n), nil
-}
-
-func (c *columns) readField(k int, n int64, mem memory.Allocator) (arrow.Array, error) {
-	shares := make([]share, len(c.units[k]))
-	for i, u := range c.units[k] {
-		a, err := u.next(n, mem)
-		if err != nil {
-			return nil, err
-		}
-		defer a.Release()
-		shares[i] = share{u.leaves, a}
-	}
-	a, err := joined(&c.r.manifest[c.parts[k].index], shares, mem)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { a.Release() }()
-	if t := c.parts[k].read; t != nil {
-		was := a
-		if a, err = pruned(was, t); err != nil {
-			a = was
-			return nil, err
-		}
-		was.Release()
-	}
-	if int64(a.Len()) != n {
-		return nil, fmt.Errorf("the pages hold %d of the next %d rows", a.Len(), n)
-	}
-	if err := array.Validate(a); err != nil {
-		return nil, err
-	}
-	return convert(a, c.schema.Field(k).Type, mem)
-}
-
-func (c *columns) release() {
-	for _, units := range c.units {
-		for _, u := range units {
-			if u.col != nil {
-				_ = guard(fault.Span{}, "", func() error { u.col.Release(); return nil })
-			}
-		}
-	}
-}
-
 // Meta tells the facts of the file.
 func (r *reader) Meta() []format.KeyValue {
 	out := []format.KeyValue{
-		{Key: "created by", Value: r.meta.GetCreatedBy()},
-		{Key: "version", Value: r.meta.Version().String()},
-		{Key: "rows", Value: strconv.FormatInt(r.meta.GetNumRows(), 10)},
+		{Key: "created by", Value: r.meta.CreatedBy},
+		{Key: "version", Value: strconv.Itoa(int(r.meta.Version))},
+		{Key: "rows", Value: strconv.FormatInt(r.meta.NumRows, 10)},
 		{Key: "row groups", Value: strconv.Itoa(len(r.meta.RowGroups))},
 		{Key: "columns", Value: strconv.Itoa(r.meta.Schema.NumColumns())},
 		{Key: "footer", Value: fmt.Sprintf("%d bytes", r.footer.Len)},
 	}
-	kv := r.meta.KeyValueMetadata()
-	values := kv.Values()
-	for i, k := range kv.Keys() {
-		if k != storedSchema {
-			out = append(out, format.KeyValue{Key: "metadata: " + k, Value: values[i]})
+	for _, p := range r.meta.Pairs {
+		if p.key != storedSchema && p.value != nil {
+			out = append(out, format.KeyValue{Key: "metadata: " + p.key, Value: *p.value})
 		}
 	}
 	return out

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/apache/arrow-go/v18/parquet/metadata"
-
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
@@ -75,7 +73,7 @@ func (s *rescue) run(o format.OpenOptions, was error) error {
 		s.tell("parquet.recovered", s.r.span(left.at, int64(left.end)), [2]int64{0, left.rows}, 0, "a footer was found that ends %d bytes before the end", s.r.size-end)
 		return nil
 	}
-	var pairs metadata.KeyValueMetadata
+	var pairs []keyPair
 	switch name := o.Opts["schema"]; {
 	case left != nil:
 		if pairs, err = s.sameColumns(o, name, left); err != nil {
@@ -108,7 +106,7 @@ func errorSpan(err error) fault.Span {
 }
 
 // sameColumns are the key/value pairs of another file, which have Arrow's schema, if its columns are those of the footer that is left; else nil.
-func (s *rescue) sameColumns(o format.OpenOptions, name string, left *footerLeft) (metadata.KeyValueMetadata, error) {
+func (s *rescue) sameColumns(o format.OpenOptions, name string, left *footerLeft) ([]keyPair, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -120,7 +118,7 @@ func (s *rescue) sameColumns(o format.OpenOptions, name string, left *footerLeft
 }
 
 // like takes the schema of another file.
-func (s *rescue) like(o format.OpenOptions, name string) (*footerLeft, metadata.KeyValueMetadata, error) {
+func (s *rescue) like(o format.OpenOptions, name string) (*footerLeft, []keyPair, error) {
 	o.Opts, o.Tracer = nil, nil
 	other, err := openReader(s.ctx, format.Target{Tree: s.r.target.Tree, Name: name}, o)
 	if err != nil {
@@ -133,13 +131,13 @@ func (s *rescue) like(o format.OpenOptions, name string) (*footerLeft, metadata.
 	}
 	left := footerParts(b)
 	left.b, left.groups, left.rows, left.at = b, nil, -1, s.r.size
-	return &left, other.meta.FileMetaData.KeyValueMetadata, nil
+	return &left, other.meta.Pairs, nil
 }
 
 // rebuild makes a footer of the row groups that are known and those that pages tell of.
-func (s *rescue) rebuild(left *footerLeft, pairs metadata.KeyValueMetadata) error {
+func (s *rescue) rebuild(left *footerLeft, pairs []keyPair) error {
 	known := left.synthesize(nil)
-	if err := s.r.take(s.ctx, known, pairs); err != nil {
+	if err := s.r.take(known, pairs); err != nil {
 		return err
 	}
 	from := int64(len(magic))
@@ -164,11 +162,11 @@ func (s *rescue) rebuild(left *footerLeft, pairs metadata.KeyValueMetadata) erro
 	if err := w.sort(rows); err != nil {
 		return err
 	}
-	if err := s.r.take(s.ctx, left.synthesize(w.groups), pairs); err != nil {
+	if err := s.r.take(left.synthesize(w.groups), pairs); err != nil {
 		return err
 	}
 	s.r.lost = w.lost
-	n := s.r.meta.GetNumRows()
+	n := s.r.meta.NumRows
 	s.tell("parquet.recovered", s.r.span(0, s.r.size), [2]int64{0, n}, 0, "%d row groups with %d rows were found", len(s.r.meta.RowGroups), n)
 	return nil
 }
@@ -243,7 +241,7 @@ func (s *rescue) holds(left *footerLeft) bool {
 	if !left.whole {
 		b = left.synthesize(nil)
 	}
-	if err := s.r.take(s.ctx, b, nil); err != nil {
+	if err := s.r.take(b, nil); err != nil {
 		return false
 	}
 	r := s.r

@@ -3,11 +3,9 @@ package parquet
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"math/bits"
 	"slices"
-
-	"github.com/apache/arrow-go/v18/parquet/compress"
-	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"stoa/fault"
 	"stoa/format"
@@ -15,16 +13,23 @@ import (
 
 // More encodings, and physical types: parquet.thrift.
 const (
+	plainValues       = 0
 	plainDictionary   = 2
 	rleValues         = 3
+	rleLevels         = 3
+	bitPacked         = 4
 	deltaBinaryPacked = 5
 	deltaLengths      = 6
+	deltaByteArray    = 7
 	rleDictionary     = 8
 	byteStreamSplit   = 9
 
 	typeBoolean = 0
 	typeInt32   = 1
 	typeInt64   = 2
+	typeInt96   = 3
+	typeFloat   = 4
+	typeDouble  = 5
 	typeBytes   = 6
 	typeFixed   = 7
 )
@@ -49,7 +54,7 @@ type leafKind struct {
 	maxRep int
 }
 
-func kindOf(c *schema.Column) leafKind {
+func kindOf(c *schemaColumn) leafKind {
 	k := leafKind{typ: int32(c.PhysicalType()), maxDef: int(c.MaxDefinitionLevel()), maxRep: int(c.MaxRepetitionLevel())}
 	k.width = []int{0, 4, 8, 12, 4, 8, 0, 0}[k.typ]
 	if k.typ == typeFixed {
@@ -62,7 +67,7 @@ func kindOf(c *schema.Column) leafKind {
 type fit struct {
 	ok    bool
 	rows  int64
-	codec compress.Compression
+	codec compression
 }
 
 // fit holds page i against a column.
@@ -113,10 +118,10 @@ func b2i(b bool) int {
 }
 
 // codecs are those that the page may be compressed with, the likeliest first.
-func (w *pageWalk) codecs(p *page, b []byte) (out []compress.Compression) {
-	all := []compress.Compression{w.codec, compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Zstd, compress.Codecs.Lz4Raw, compress.Codecs.Brotli}
+func (w *pageWalk) codecs(p *page, b []byte) (out []compression) {
+	all := []compression{w.codec, codecNone, codecSnappy, codecGzip, codecZstd, codecLZ4Raw, codecBrotli}
 	for i, c := range all {
-		if slices.Contains(all[:i], c) || c == compress.Codecs.Uncompressed && int64(len(b)) != p.raw {
+		if slices.Contains(all[:i], c) || c == codecNone && int64(len(b)) != p.raw {
 			continue
 		}
 		out = append(out, c)
@@ -125,7 +130,7 @@ func (w *pageWalk) codecs(p *page, b []byte) (out []compress.Compression) {
 }
 
 // tryCodec opens a page with a codec, and looks whether it can be of a column.
-func tryCodec(p *page, k *leafKind, code compress.Compression, b []byte) (f fit, ok bool) {
+func tryCodec(p *page, k *leafKind, code compression, b []byte) (f fit, ok bool) {
 	f.codec = code
 	levels := [2][]byte{}
 	raw := p.raw
@@ -139,11 +144,11 @@ func tryCodec(p *page, k *leafKind, code compress.Compression, b []byte) (f fit,
 	switch {
 	case p.bare || len(b) == 0 && raw == 0: // nothing is compressed, whatever the codec
 		f.codec = -1
-	case code == compress.Codecs.Brotli && raw > 32768*int64(len(b)): // likelier something else
+	case code == codecBrotli && raw > 32768*int64(len(b)): // likelier something else
 		return f, false
-	case code != compress.Codecs.Uncompressed:
-		err := guard(fault.Span{}, "", func() (err error) { b, err = decompress(code, b, raw); return err })
-		if err != nil {
+	case code != codecNone:
+		var err error
+		if b, err = code.inflate(b, raw, math.MaxInt64, room); err != nil {
 			return f, false
 		}
 	}
@@ -255,7 +260,7 @@ func (k *leafKind) plainFits(b []byte, n int) bool {
 // valuesFit reports whether b can be n values in an encoding.
 func (k *leafKind) valuesFit(encoding int32, b []byte, n int) bool {
 	switch encoding {
-	case plain:
+	case plainValues:
 		return k.plainFits(b, n)
 	case plainDictionary, rleDictionary:
 		return k.typ != typeBoolean && (n == 0 || len(b) > 0 && b[0] <= 32)

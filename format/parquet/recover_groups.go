@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/apache/arrow-go/v18/parquet/compress"
-
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/thrift"
@@ -28,7 +26,7 @@ type pageWalk struct {
 	cut   bool // the last page is not whole
 	end   int64
 	fits  map[[2]int]fit
-	codec compress.Compression // of the page that was opened last
+	codec compression // of the page that was opened last
 
 	group  int // number of the first row group that is made
 	groups []madeGroup
@@ -95,7 +93,7 @@ func (p *page) sane() bool {
 	known := p.encoding >= 0 && int(p.encoding) < len(encodings) && encodings[p.encoding] != ""
 	switch p.kind {
 	case dictionaryPage:
-		return known && (p.encoding == plain || p.encoding == plainDictionary) && p.size >= 0
+		return known && (p.encoding == plainValues || p.encoding == plainDictionary) && p.size >= 0
 	case dataPage:
 		return known && p.size >= 0
 	case dataPageV2:
@@ -363,7 +361,7 @@ const (
 // chunk takes the pages of n rows of a column from page i on.
 func (w *pageWalk) chunk(i, col int, n int64) (next, status int, err error) {
 	begin, rows, dict := i, int64(0), false
-	codec := compress.Compression(-1)
+	codec := compression(-1)
 	for ; i < len(w.pages) && (rows < n || w.pages[i].values == 0 && !w.pages[i].fresh && w.pages[i].isData()); i++ {
 		p := &w.pages[i]
 		if i > begin && (p.fresh || p.kind == dictionaryPage) {
@@ -438,7 +436,7 @@ func (w *pageWalk) missing(group, col int) madeChunk {
 	r := w.s.r
 	key := chunkKey{w.group + group, col}
 	w.lost[key] = fault.Corruptf(r.span(r.size, 0), fmt.Sprintf("row_groups[%d].columns[%d]", key.group, col), "the column chunk is not in the file, which is cut before it")
-	return madeChunk{typ: w.cols[col].typ, path: r.meta.Schema.Column(col).ColumnPath(), encodings: []int32{plain}, data: r.size, dict: -1}
+	return madeChunk{typ: w.cols[col].typ, path: r.meta.Schema.Column(col).ColumnPath(), encodings: []int32{plainValues}, data: r.size, dict: -1}
 }
 
 // madeChunk is the chunk of the pages [from, to).

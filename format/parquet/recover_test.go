@@ -29,7 +29,7 @@ func recovered(r format.Reader) (rows []string) {
 		q.Cols = append(q.Cols, i)
 	}
 	for g := range p.meta.RowGroups {
-		for b, err := range p.Batches(context.Background(), format.RowGroup{Index: g}, q, vec.Range{}, memory.DefaultAllocator) {
+		for b, err := range batchesOf(context.Background(), p, format.RowGroup{Index: g}, q, vec.Range{}, memory.DefaultAllocator) {
 			if err != nil {
 				continue
 			}
@@ -178,7 +178,7 @@ func TestRecoverColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func(cols ...int) (n int64, err error) {
-		for b, e := range back.(*reader).Batches(t.Context(), format.RowGroup{}, format.Query{Cols: cols}, vec.Range{}, nil) {
+		for b, e := range batchesOf(t.Context(), back.(*reader), format.RowGroup{}, format.Query{Cols: cols}, vec.Range{}, nil) {
 			if err = errors.Join(err, e); e == nil {
 				n += b.NumRows()
 			}

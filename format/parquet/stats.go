@@ -9,32 +9,16 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/float16"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"stoa/format"
 	"stoa/pred"
 )
 
-// leafField is a leaf that has one value a row: its column in the file, and the type as which the library reads it.
+// leafField is a column as its values are compared: where it lies, and the type that Parquet says its values have.
 type leafField struct {
-	path   []int // child indices from the schema's root, through structs only
+	path   []int // child indices from the schema's root, as nest counts them
 	column int
 	typ    arrow.DataType
-}
-
-// flatLeaves lists the leaves of a field that are in no list or map.
-func flatLeaves(f *pqarrow.SchemaField, path []int, to []leafField) []leafField {
-	if f.IsLeaf() {
-		return append(to, leafField{slices.Clone(path), f.ColIndex, f.Field.Type})
-	}
-	if f.Field.Type.ID() != arrow.STRUCT {
-		return to
-	}
-	for i := range f.Children {
-		to = flatLeaves(&f.Children[i], append(path, i), to)
-	}
-	return to
 }
 
 // flat is the leaf at a path from the schema's root.
@@ -58,27 +42,30 @@ func (r *reader) named(name string) (leafField, bool) {
 // groupBounds is what the statistics of a row group say about a leaf.
 func (r *reader) groupBounds(group int, l leafField) pred.Bounds {
 	g := r.meta.RowGroups[group]
-	b := pred.Bounds{Nulls: -1, Rows: g.NumRows}
-	s := g.Columns[l.column].MetaData.Statistics
+	return r.boundsOf(l, g.Columns[l.column].MetaData.Statistics, g.NumRows)
+}
+
+// boundsOf is what s, which may be nil, says about so many rows of a leaf that has one value in each.
+func (r *reader) boundsOf(l leafField, s *said, rows int64) pred.Bounds {
+	b := pred.Bounds{Nulls: -1, Rows: rows}
 	if s == nil {
 		return b
 	}
-	if s.NullCount != nil && *s.NullCount >= 0 && *s.NullCount <= g.NumRows {
-		b.Nulls = *s.NullCount
+	if s.nulls != nil && *s.nulls >= 0 && *s.nulls <= rows {
+		b.Nulls = *s.nulls
 	}
 	switch {
 	case r.ordered(l.column):
-		b.Min, b.Max = r.value(l, s.MinValue), r.value(l, s.MaxValue)
-	case signed(l.typ) && r.meta.ColumnOrders == nil: // min and max of the time before orders were defined compared signed
-		b.Min, b.Max = r.value(l, s.Min), r.value(l, s.Max)
+		b.Min, b.Max = r.value(l, s.min), r.value(l, s.max)
+	case signed(l.typ) && r.meta.Orders == nil: // min and max of the time before orders were defined compared signed
+		b.Min, b.Max = r.value(l, s.oldMin), r.value(l, s.oldMax)
 	}
 	return b
 }
 
 // ordered reports whether min_value and max_value are in an order that is defined for the type, which the footer must say.
 func (r *reader) ordered(column int) bool {
-	o := r.meta.FileMetaData.ColumnOrders
-	return column < len(o) && o[column] != nil && o[column].TYPE_ORDER != nil
+	return column < len(r.meta.Orders) && r.meta.Orders[column] == typeOrder
 }
 
 // signed reports whether values of t compare as the signed numbers that are stored.
@@ -98,17 +85,17 @@ func (r *reader) value(l leafField, b []byte) *pred.Value {
 	}
 	var v pred.Value
 	switch t := r.meta.Schema.Column(l.column).PhysicalType(); {
-	case t == parquet.Types.Boolean && len(b) == 1:
+	case t == typeBoolean && len(b) == 1:
 		v = pred.Bool(b[0] != 0)
-	case t == parquet.Types.Int32 && len(b) == 4:
+	case t == typeInt32 && len(b) == 4:
 		v = integer(l.typ, int64(int32(binary.LittleEndian.Uint32(b))), 32)
-	case t == parquet.Types.Int64 && len(b) == 8:
+	case t == typeInt64 && len(b) == 8:
 		v = integer(l.typ, int64(binary.LittleEndian.Uint64(b)), 64)
-	case t == parquet.Types.Float && len(b) == 4:
+	case t == typeFloat && len(b) == 4:
 		v = pred.Float(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
-	case t == parquet.Types.Double && len(b) == 8:
+	case t == typeDouble && len(b) == 8:
 		v = pred.Float(math.Float64frombits(binary.LittleEndian.Uint64(b)))
-	case t == parquet.Types.ByteArray, t == parquet.Types.FixedLenByteArray:
+	case t == typeBytes, t == typeFixed:
 		v = stringValue(l.typ, b)
 	}
 	if v.Kind == pred.KindNull {
@@ -160,12 +147,12 @@ func stringValue(t arrow.DataType, b []byte) pred.Value {
 	return pred.Null()
 }
 
-// bounds are those of the flat fields among cols in a row group.
+// bounds are those of the columns of a row group that are in no list.
 func (r *reader) bounds(group int, cols []int) map[int]pred.Bounds {
 	out := make(map[int]pred.Bounds, len(cols))
 	for _, c := range cols {
-		if l, ok := r.flat([]int{c}); ok {
-			out[c] = r.groupBounds(group, l)
+		if r.columns[c].maxRep == 0 {
+			out[c] = r.groupBounds(group, r.leafOf(c))
 		}
 	}
 	return out

@@ -16,11 +16,8 @@ import (
 func (r *reader) isSummary() bool {
 	some := false
 	for _, g := range r.meta.RowGroups {
-		if g == nil {
-			return false
-		}
 		for _, c := range g.Columns {
-			if c == nil || c.GetFilePath() == "" {
+			if c.FilePath == "" {
 				return false
 			}
 			some = true
@@ -38,7 +35,7 @@ func (v *verifier) summary(t format.Target) {
 		v.find("parquet.sizes", v.r.groupSizes(g))
 		rows += rg.NumRows
 		for k, c := range rg.Columns {
-			name := c.GetFilePath()
+			name := c.FilePath
 			if _, ok := ends[name]; !ok {
 				names = append(names, name)
 			}

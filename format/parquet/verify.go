@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/parquet/compress"
-
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
@@ -189,7 +187,7 @@ func (v *verifier) rowCount(t format.Target, rows int64) {
 	if len(v.r.meta.RowGroups) == 0 && path.Base(t.Name) == "_common_metadata" {
 		return
 	}
-	if n := v.r.meta.FileMetaData.NumRows; n != rows {
+	if n := v.r.meta.NumRows; n != rows {
 		v.find("parquet.rows", fault.Corruptf(v.r.footer, "footer/metadata.num_rows", "%d, but the row groups have %d", n, rows))
 	}
 }
@@ -434,13 +432,13 @@ func (v *verifier) page(w *chunkWalk, p *page) {
 		v.find("parquet.page", fault.Limitf(p.header, indexPath(w.group, w.leaf, "page"), "%d bytes, the limit is %d", p.raw, v.r.limits.Page))
 		return
 	}
-	code := compress.Compression(v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData.Codec)
+	code := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData.Codec
 	v.find("parquet.page", rawFits(p, code, v.buf[:p.body.Len]))
 }
 
 // rawFits holds uncompressed_page_size against the body: what is compressed mostly says itself how long it is raw, and is decompressed only if it
 // does not, or says something else.
-func rawFits(p *page, code compress.Compression, b []byte) error {
+func rawFits(p *page, code compression, b []byte) error {
 	raw := p.raw
 	if p.kind == dataPageV2 {
 		n := int64(p.levels[0]) + int64(p.levels[1])
@@ -453,34 +451,28 @@ func rawFits(p *page, code compress.Compression, b []byte) error {
 		return nil
 	}
 	if p.bare {
-		code = compress.Codecs.Uncompressed
+		code = codecNone
 	}
-	n, ok := rawSize(code, b)
-	if ok && n == raw {
+	if !code.known() {
+		return nil // told when the column is read
+	}
+	if n, ok := code.says(b); ok && n == raw {
 		return nil
 	}
-	if code != compress.Codecs.Uncompressed {
-		if _, err := compress.GetCodec(code); err != nil {
-			return nil // told when the column is read
-		}
-		out, err := decompress(code, b, raw)
-		if err != nil {
-			return fault.Corruptf(p.body, "page.uncompressed_page_size", "%d, and it does not decompress to that: %v", raw, err)
-		}
-		n = int64(len(out))
-	}
-	if n != raw {
-		return fault.Corruptf(p.header, "page.uncompressed_page_size", "%d, but there are %d bytes", raw, n)
+	if _, err := code.inflate(b, raw, raw, room); err != nil {
+		return fault.Corruptf(p.body, "page.uncompressed_page_size", "%d, and it does not decompress to that: %v", raw, err)
 	}
 	return nil
 }
+
+// room gives memory of its own.
+func room(n int) []byte { return make([]byte, n, n+vec.Slack) }
 
 // values decodes a field of a row group and holds what is said of its leaves against the values.
 func (v *verifier) values(group, f int, pages []chunkWalk) {
 	claims := v.claims(group, f, pages)
 	at := int64(0)
-	q := format.Query{Cols: []int{f}}
-	for b, err := range v.r.Batches(v.ctx, format.RowGroup{Part: v.r.target.Name, Index: group}, q, vec.Range{}, nil) {
+	for b, err := range v.r.rowBatches(v.ctx, group, []int{f}) {
 		if err != nil {
 			v.find("parquet.column", err)
 			return
@@ -498,7 +490,7 @@ func (v *verifier) values(group, f int, pages []chunkWalk) {
 // claims are the statements about field f in the statistics of the row group and its pages, and in the column indexes. Of pages whose rows are not
 // known, as of lists without an offset index, there are none.
 func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
-	for i, l := range everyLeaf(&v.r.manifest[f], []int{f}, nil) {
+	for i, l := range v.r.leavesOf(f) {
 		path := fmt.Sprintf("row_groups[%d].columns[%d]", group, l.column)
 		if s := v.r.groupSaid(group, l.column); s != nil {
 			c := claim{code: "parquet.statistics", path: path + ".statistics", at: v.r.footer, rows: vec.Range{To: v.r.meta.RowGroups[group].NumRows}}

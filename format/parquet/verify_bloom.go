@@ -3,15 +3,11 @@ package parquet
 import (
 	"context"
 	"encoding/binary"
-	"math"
 
-	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/metadata"
-
+	"github.com/cespare/xxhash/v2"
 	"stoa/fault"
 	"stoa/format"
+	"stoa/vec"
 )
 
 // splitBlock is a Bloom filter as Parquet has it (BloomFilter.md): blocks of eight words of 32 bits, of which a value sets one bit each.
@@ -62,10 +58,7 @@ func (v *verifier) bloom(group, leaf int) {
 		return
 	}
 	var missing int64
-	err = guard(v.r.chunkSpan(group, leaf), path, func() error {
-		return v.r.hashes(v.ctx, group, leaf, func(hash uint64) { missing += one(!bits.may(hash)) })
-	})
-	err = v.r.blame(err, v.r.chunkSpan(group, leaf), path)
+	err = v.r.hashes(v.ctx, group, leaf, func(hash uint64) { missing += one(!bits.may(hash)) })
 	if missing > 0 {
 		v.find("parquet.bloom", fault.Corruptf(at, path, "%d values of the column chunk are not in it", missing))
 	} else {
@@ -75,66 +68,23 @@ func (v *verifier) bloom(group, leaf int) {
 
 // hashes gives the hash of every value of a column chunk.
 func (r *reader) hashes(ctx context.Context, group, leaf int, f func(uint64)) error {
-	col, err := r.chunkReader(ctx, group, leaf)
-	if err != nil {
-		return err
-	}
-	small := metadata.NewBloomFilter(splitBlockLen, splitBlockLen, memory.NewGoAllocator())
-	defer small.Release()
-	hash := small.Hasher().Sum64
-	var b [8]byte
-	number := func(n int, x uint64) {
-		binary.LittleEndian.PutUint64(b[:], x)
-		f(hash(b[:n]))
-	}
-	switch c := col.(type) {
-	case *file.BooleanColumnChunkReader:
-		return eachValue(c, func(x bool) { number(1, uint64(one(x))) })
-	case *file.Int32ColumnChunkReader:
-		return eachValue(c, func(x int32) { number(4, uint64(uint32(x))) })
-	case *file.Int64ColumnChunkReader:
-		return eachValue(c, func(x int64) { number(8, uint64(x)) })
-	case *file.Float32ColumnChunkReader:
-		return eachValue(c, func(x float32) { number(4, uint64(math.Float32bits(x))) })
-	case *file.Float64ColumnChunkReader:
-		return eachValue(c, func(x float64) { number(8, math.Float64bits(x)) })
-	case *file.Int96ColumnChunkReader:
-		return eachValue(c, func(x parquet.Int96) { f(hash(x[:])) })
-	case *file.ByteArrayColumnChunkReader:
-		return eachValue(c, func(x parquet.ByteArray) { f(hash(x)) })
-	case *file.FixedLenByteArrayColumnChunkReader:
-		return eachValue(c, func(x parquet.FixedLenByteArray) { f(hash(x)) })
-	}
-	return nil
-}
-
-// batchReader is a reader of the library's of values of type T.
-type batchReader[T any] interface {
-	ReadBatch(n int64, values []T, def, rep []int16) (total int64, read int, err error)
-	HasNext() bool
-	Err() error
-}
-
-func eachValue[T any](c batchReader[T], f func(T)) error {
-	return eachBatch(c, func(values []T, _ int64, _, _ []int16) {
-		for _, x := range values {
-			f(x)
+	most := byte(r.columns[leaf].maxDef)
+	return r.eachStored(ctx, group, leaf, func(v *vec.Vector) error {
+		def, width := v.Def(), v.Width()
+		for i := range def {
+			if def[i] != most {
+				continue
+			}
+			switch {
+			case r.columns[leaf].typ == typeBoolean:
+				f(xxhash.Sum64([]byte{v.Bits()[i>>3] >> (i & 7) & 1}))
+			case width == 0:
+				o := v.Offsets(i)
+				f(xxhash.Sum64(v.StringBytes()[o[0]:o[1]]))
+			default:
+				f(xxhash.Sum64(v.Data(i)[:width]))
+			}
 		}
+		return nil
 	})
-}
-
-// eachBatch gives the values of a chunk, and the levels of the entries that they and its nulls are.
-func eachBatch[T any](c batchReader[T], f func(values []T, total int64, def, rep []int16)) error {
-	const n = 4096
-	values, def, rep := make([]T, n), make([]int16, n), make([]int16, n)
-	for c.HasNext() {
-		total, read, err := c.ReadBatch(n, values, def, rep)
-		if err != nil {
-			return err
-		}
-		if f(values[:read], total, def, rep); total == 0 {
-			break
-		}
-	}
-	return c.Err()
 }

@@ -7,8 +7,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"stoa/fault"
 	"stoa/internal/thrift"
@@ -61,23 +59,15 @@ func parseStatistics(r *thrift.Reader) *said {
 
 // groupSaid is what the footer says of a column chunk; nil: nothing.
 func (r *reader) groupSaid(group, column int) *said {
-	s := r.meta.RowGroups[group].Columns[column].MetaData.Statistics
-	if s == nil {
-		return nil
-	}
-	return &said{min: s.MinValue, max: s.MaxValue, oldMin: s.Min, oldMax: s.Max, nulls: s.NullCount, distinct: s.DistinctCount, nans: s.NanCount,
-		minExact: s.IsMinValueExact != nil && *s.IsMinValueExact, maxExact: s.IsMaxValueExact != nil && *s.IsMaxValueExact}
+	return r.meta.RowGroups[group].Columns[column].MetaData.Statistics
 }
 
-// everyLeaf lists the leaves of a field, those in lists and maps, too: path has a step 0 for the items of a list.
-func everyLeaf(f *pqarrow.SchemaField, path []int, to []leafField) []leafField {
-	if f.IsLeaf() {
-		return append(to, leafField{slices.Clone(path), f.ColIndex, f.Field.Type})
+// leavesOf are the columns of a field, those in lists and maps, too.
+func (r *reader) leavesOf(f int) (out []leafField) {
+	for _, k := range r.leaves[f] {
+		out = append(out, r.leafOf(k))
 	}
-	for i := range f.Children {
-		to = everyLeaf(&f.Children[i], append(path, i), to)
-	}
-	return to
+	return out
 }
 
 // claim is one thing that the file says of the values of a leaf in some rows of a row group, and what has been seen of them.
@@ -158,7 +148,7 @@ func (v *verifier) bound(l leafField, c claim, name string, b []byte) *pred.Valu
 	case want > 0 && len(b) != want:
 		v.find(c.code, fault.Corruptf(c.at, c.path+"."+name, "%d bytes; a value of %s has %d", len(b), t, want))
 		return nil
-	case t == parquet.Types.FixedLenByteArray && (len(b) > col.TypeLength() || floating(l.typ) && len(b) != col.TypeLength()):
+	case t == typeFixed && (len(b) > col.TypeLength() || floating(l.typ) && len(b) != col.TypeLength()):
 		v.find(c.code, fault.Corruptf(c.at, c.path+"."+name, "%d bytes; a value has %d", len(b), col.TypeLength()))
 		return nil
 	}
@@ -170,8 +160,8 @@ func (v *verifier) bound(l leafField, c claim, name string, b []byte) *pred.Valu
 }
 
 // physicalSize is how many bytes a bound of a type has; 0: it varies.
-var physicalSize = map[parquet.Type]int64{parquet.Types.Boolean: 1, parquet.Types.Int32: 4, parquet.Types.Int64: 8, parquet.Types.Int96: 12,
-	parquet.Types.Float: 4, parquet.Types.Double: 8}
+var physicalSize = map[physical]int64{typeBoolean: 1, typeInt32: 4, typeInt64: 8, typeInt96: 12,
+	typeFloat: 4, typeDouble: 8}
 
 func floating(t arrow.DataType) bool {
 	return t.ID() == arrow.FLOAT16 || t.ID() == arrow.FLOAT32 || t.ID() == arrow.FLOAT64
@@ -209,14 +199,14 @@ func beyond(l leafField, low, high *pred.Value) *pred.Expr {
 func (v *verifier) oldBounds(c *claim, s *said) {
 	l, low, high := c.leaf, v.bound(c.leaf, *c, "min", s.oldMin), v.bound(c.leaf, *c, "max", s.oldMax)
 	physical := v.r.meta.Schema.Column(l.column).PhysicalType()
-	text := physical == parquet.Types.ByteArray || physical == parquet.Types.FixedLenByteArray && !floating(l.typ)
+	text := physical == typeBytes || physical == typeFixed && !floating(l.typ)
 	_, decimal := l.typ.(arrow.DecimalType)
 	switch {
 	case signed(l.typ), decimal && !text:
 		c.outside = beyond(l, low, high)
-	case physical == parquet.Types.Int32, physical == parquet.Types.Int64:
+	case physical == typeInt32, physical == typeInt64:
 		half := pred.Uint(math.MaxInt32)
-		if physical == parquet.Types.Int64 {
+		if physical == typeInt64 {
 			half = pred.Uint(math.MaxInt64)
 		}
 		below := func(x *pred.Value) *pred.Value {

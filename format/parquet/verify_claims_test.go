@@ -85,9 +85,13 @@ func readerOf(t *testing.T, b []byte) *reader {
 func refooter(t *testing.T, whole []byte, more []byte, edit func(m *metadata.FileMetaData, at int64)) []byte {
 	t.Helper()
 	r := readerOf(t, whole)
-	edit(r.meta, r.footer.Off)
+	meta, err := metadata.NewFileMetaData(whole[r.footer.Off:r.footer.End()], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(meta, r.footer.Off)
 	out := bytes.NewBuffer(append(bytes.Clone(whole[:r.footer.Off]), more...))
-	n, err := r.meta.WriteTo(out, nil)
+	n, err := meta.WriteTo(out, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +147,6 @@ func reindex(t *testing.T, whole []byte, column int, edit func(x *columnIndex)) 
 
 func le64(v int64) []byte    { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
 func le32(v uint32) []byte   { return binary.LittleEndian.AppendUint32(nil, v) }
-func ptr[T any](v T) *T      { return &v }
 func lef64(v float64) []byte { return le64(int64(math.Float64bits(v))) }
 
 const (

@@ -1,25 +1,22 @@
 package parquet
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 
-	"github.com/apache/arrow-go/v18/parquet"
-
 	"stoa/fault"
+	"stoa/format"
+	"stoa/vec"
 )
 
 // dictionary holds the number of entries that the header of a chunk's dictionary says against the bytes: other readers take as many as it says, and fail where they are
 // not there. It is decoded by codes here, which tell nothing of that.
 func (v *verifier) dictionary(w *chunkWalk) {
-	if w.dict == nil || v.told[w.dict.body] || v.left || v.r.meta.Schema.Column(w.leaf).PhysicalType() == parquet.Types.Boolean {
+	if w.dict == nil || v.told[w.dict.body] || v.left || v.r.meta.Schema.Column(w.leaf).PhysicalType() == typeBoolean {
 		return // of bits the bytes do not tell how many they are
 	}
-	c := columns{r: v.r, group: w.group, parts: []fieldPart{{leaves: []int{w.leaf}}}}
-	if c.refused(w.leaf) != "" {
-		return // told when the column was read
-	}
-	_, b, err := c.openPage(v.ctx, w.leaf, w.dict)
+	b, err := v.r.openDictionary(v.ctx, w)
 	var own *fault.Error
 	switch {
 	case errors.As(err, &own) && (own.Class == fault.Corrupt || own.Class == fault.Unsupported):
@@ -42,7 +39,7 @@ func (v *verifier) dictionary(w *chunkWalk) {
 func (r *reader) entriesOf(leaf int, b []byte) (n int64, left int) {
 	col := r.meta.Schema.Column(leaf)
 	size := physicalSize[col.PhysicalType()]
-	if col.PhysicalType() == parquet.Types.FixedLenByteArray {
+	if col.PhysicalType() == typeFixed {
 		size = int64(col.TypeLength())
 	}
 	if size > 0 {
@@ -53,4 +50,22 @@ func (r *reader) entriesOf(leaf int, b []byte) (n int64, left int) {
 		n++
 	}
 	return n, len(b)
+}
+
+// openDictionary gives the raw bytes of the dictionary page.
+func (r *reader) openDictionary(ctx context.Context, w *chunkWalk) ([]byte, error) {
+	if err := r.readable(w.group, w.leaf); err != nil {
+		return nil, err
+	}
+	at := w.dict.whole()
+	if n := max(at.Len, w.dict.raw); n > r.limits.Page {
+		return nil, fault.Limitf(at, "", "%d bytes, the limit is %d", n, r.limits.Page)
+	}
+	b := make([]byte, at.Len)
+	if err := format.ReadFull(ctx, r.src, at, "dictionary_page", b); err != nil {
+		return nil, err
+	}
+	d := pageTask{column: r.columns[w.leaf], ref: &pageRef{at: at, values: -1}, codec: r.meta.RowGroups[w.group].Columns[w.leaf].MetaData.Codec,
+		arena: &vec.Arena{}, loose: true, limit: r.limits.Page}
+	return d.open(b, true)
 }

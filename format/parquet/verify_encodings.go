@@ -34,7 +34,7 @@ func (v *verifier) encodingsFit(w *chunkWalk) error {
 	}
 	there := map[pageSort]int64{}
 	if w.dict != nil {
-		there[sortOf(dictionaryPage, plain)]++
+		there[sortOf(dictionaryPage, plainValues)]++
 	}
 	for i, p := range w.data {
 		s := sortOf(p.kind, p.encoding)
@@ -48,7 +48,7 @@ func (v *verifier) encodingsFit(w *chunkWalk) error {
 	}
 	said := map[pageSort]int64{}
 	for _, s := range m.EncodingStats {
-		if s != nil && s.Count != 0 && s.PageType != indexPage {
+		if s.Count != 0 && s.PageType != indexPage {
 			said[sortOf(int32(s.PageType), int32(s.Encoding))] += int64(s.Count)
 		}
 	}

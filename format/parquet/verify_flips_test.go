@@ -90,7 +90,7 @@ func allRows(t *testing.T, b []byte) (string, error) {
 	fmt.Fprintln(&out, r.Schema().Fields())
 	var first error
 	for g := range r.meta.RowGroups {
-		for rec, err := range r.Batches(t.Context(), format.RowGroup{Index: g}, format.Query{Cols: r.tops()}, vec.Range{}, memory.NewGoAllocator()) {
+		for rec, err := range batchesOf(t.Context(), r, format.RowGroup{Index: g}, format.Query{Cols: r.tops()}, vec.Range{}, memory.NewGoAllocator()) {
 			if err != nil {
 				first = err
 				break

@@ -7,10 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/file"
-
 	"stoa/fault"
 	"stoa/vec"
 )
@@ -71,20 +67,17 @@ func (v *verifier) levels(w *chunkWalk) {
 		}
 		page, k, seen = empty(), k+1, 0
 	}
-	at, path := v.r.chunkSpan(w.group, w.leaf), indexPath(w.group, w.leaf, "size_statistics")
-	err := guard(at, path, func() error {
-		return v.r.entries(v.ctx, w.group, w.leaf, func(rep, def int16, size int64) {
-			for k < len(w.data)-1 && seen == w.data[k].values {
-				next()
-			}
-			page[repLevels][rep]++
-			page[defLevels][def]++
-			page[textBytes][0] += size
-			seen++
-		})
+	err := v.r.entries(v.ctx, w.group, w.leaf, func(rep, def byte, size int64) {
+		for k < len(w.data)-1 && seen == w.data[k].values {
+			next()
+		}
+		page[repLevels][rep]++
+		page[defLevels][def]++
+		page[textBytes][0] += size
+		seen++
 	})
 	if err != nil {
-		v.unlessDamaged("parquet.levels", v.r.blame(err, at, path))
+		v.unlessDamaged("parquet.levels", err)
 		return
 	}
 	for k < len(w.data) && seen == w.data[k].values {
@@ -108,7 +101,7 @@ func (v *verifier) levelClaims(w *chunkWalk) (out levelClaims) {
 	out.pages = make([][]levelClaim, n)
 	m := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData
 	// Arrow C++ counts of strings in DELTA_BYTE_ARRAY only what they do not share with the one before.
-	noBytes := d.PhysicalType() != parquet.Types.ByteArray || slices.ContainsFunc(m.Encodings, isDeltaBytes) && strings.HasPrefix(v.r.meta.GetCreatedBy(), "parquet-cpp")
+	noBytes := d.PhysicalType() != typeBytes || slices.ContainsFunc(m.Encodings, func(e encoding) bool { return e == deltaByteArray }) && strings.HasPrefix(v.r.meta.CreatedBy, "parquet-cpp")
 	each := [tallied]int{int(d.MaxRepetitionLevel()) + 1, int(d.MaxDefinitionLevel()) + 1, 1}
 	says := func(name string, at fault.Span, kind int, said []int64, pages bool) {
 		path, want := indexPath(w.group, w.leaf, name), each[kind]
@@ -179,68 +172,19 @@ func (v *verifier) holdLevels(said []levelClaim, is tally) {
 	}
 }
 
-// chunkReader is the library's reader of a column chunk, as a whole.
-func (r *reader) chunkReader(ctx context.Context, group, leaf int) (file.ColumnChunkReader, error) {
-	c := columns{r: r, group: group, parts: []fieldPart{{leaves: []int{leaf}}}}
-	if what := c.refused(leaf); what != "" {
-		return nil, fault.Unsupportedf(r.chunkSpan(group, leaf), indexPath(group, leaf, ""), "%s", what)
-	}
-	if err := c.recode(ctx, vec.Range{To: r.meta.RowGroups[group].NumRows}); err != nil {
-		return nil, err
-	}
-	lib, err := r.library(ctx, memory.NewGoAllocator(), maxBuffer, c.mostRaw(), c.other)
-	if err != nil {
-		return nil, err
-	}
-	return lib.ParquetReader().RowGroup(group).Column(leaf)
-}
-
 // entries gives the levels of every entry of a column chunk, and the bytes of those that are strings.
-func (r *reader) entries(ctx context.Context, group, leaf int, f func(rep, def int16, size int64)) error {
-	col, err := r.chunkReader(ctx, group, leaf)
-	if err != nil {
-		return err
-	}
-	d := r.meta.Schema.Column(leaf)
-	most, lists := d.MaxDefinitionLevel(), d.MaxRepetitionLevel() > 0
-	each := func(total int64, def, rep []int16, size func(i int) int64) {
-		next := 0
-		for i := range int(total) {
-			dl, rl, n := most, int16(0), int64(0)
-			if most > 0 {
-				dl = def[i]
+func (r *reader) entries(ctx context.Context, group, leaf int, f func(rep, def byte, size int64)) error {
+	text := r.columns[leaf].typ == typeBytes
+	return r.eachStored(ctx, group, leaf, func(v *vec.Vector) error {
+		def, rep := v.Def(), v.Rep()
+		for i := range def {
+			n := int64(0)
+			if text {
+				o := v.Offsets(i)
+				n = int64(o[1] - o[0])
 			}
-			if lists {
-				rl = rep[i]
-			}
-			if dl == most {
-				n = size(next)
-				next++
-			}
-			f(rl, dl, n)
+			f(rep[i], def[i], n)
 		}
-	}
-	if c, ok := col.(*file.ByteArrayColumnChunkReader); ok {
-		return eachBatch(c, func(values []parquet.ByteArray, total int64, def, rep []int16) {
-			each(total, def, rep, func(i int) int64 { return int64(len(values[i])) })
-		})
-	}
-	none := func(int) int64 { return 0 }
-	switch c := col.(type) {
-	case *file.BooleanColumnChunkReader:
-		return eachBatch(c, func(_ []bool, total int64, def, rep []int16) { each(total, def, rep, none) })
-	case *file.Int32ColumnChunkReader:
-		return eachBatch(c, func(_ []int32, total int64, def, rep []int16) { each(total, def, rep, none) })
-	case *file.Int64ColumnChunkReader:
-		return eachBatch(c, func(_ []int64, total int64, def, rep []int16) { each(total, def, rep, none) })
-	case *file.Float32ColumnChunkReader:
-		return eachBatch(c, func(_ []float32, total int64, def, rep []int16) { each(total, def, rep, none) })
-	case *file.Float64ColumnChunkReader:
-		return eachBatch(c, func(_ []float64, total int64, def, rep []int16) { each(total, def, rep, none) })
-	case *file.Int96ColumnChunkReader:
-		return eachBatch(c, func(_ []parquet.Int96, total int64, def, rep []int16) { each(total, def, rep, none) })
-	case *file.FixedLenByteArrayColumnChunkReader:
-		return eachBatch(c, func(_ []parquet.FixedLenByteArray, total int64, def, rep []int16) { each(total, def, rep, none) })
-	}
-	return errors.ErrUnsupported
+		return nil
+	})
 }

@@ -13,12 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/decimal256"
 	"github.com/apache/arrow-go/v18/arrow/float16"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"stoa/fault"
-	"stoa/format"
-	"stoa/vec"
 )
 
 // sortKey is a column by which the rows of a row group are said to be sorted.
@@ -31,12 +27,12 @@ type sortKey struct {
 // sortKeys are those of a row group, up to one of which nothing can be said: in a list, or of a type without an order.
 func (r *reader) sortKeys(group int) (keys []sortKey, err error) {
 	for i, s := range r.meta.RowGroups[group].SortingColumns {
-		if s == nil || s.ColumnIdx < 0 || int(s.ColumnIdx) >= r.meta.Schema.NumColumns() {
+		if s.ColumnIdx < 0 || int(s.ColumnIdx) >= r.meta.Schema.NumColumns() {
 			return keys, fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].sorting_columns[%d].column_idx", group, i), "there is no such column: the schema has %d", r.meta.Schema.NumColumns())
 		}
 		k := slices.IndexFunc(r.flats, func(l leafField) bool { return l.column == int(s.ColumnIdx) })
 		d := r.meta.Schema.Column(int(s.ColumnIdx))
-		if k < 0 || d.PhysicalType() == parquet.Types.Int96 || d.ConvertedType() == schema.ConvertedTypes.Interval {
+		if k < 0 || d.PhysicalType() == typeInt96 || d.interval() {
 			break
 		}
 		keys = append(keys, sortKey{leaf: r.flats[k], name: d.Path(), descending: s.Descending, nullsFirst: s.NullsFirst})
@@ -64,8 +60,7 @@ func (v *verifier) rowOrder(group int) {
 		}
 	}()
 	end := int64(0) // of the rows before this batch
-	q := format.Query{Cols: cols}
-	for b, err := range v.r.Batches(v.ctx, format.RowGroup{Part: v.r.target.Name, Index: group}, q, vec.Range{}, nil) {
+	for b, err := range v.r.rowBatches(v.ctx, group, cols) {
 		if err != nil {
 			v.unlessDamaged("parquet.order", err)
 			return

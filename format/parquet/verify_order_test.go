@@ -97,8 +97,8 @@ func shallow(t *testing.T, b []byte) (out []region.Finding) {
 	return out
 }
 
-// sizeStatistics is the library's struct, which has no name outside of it.
-type sizeStatistics struct {
+// librarySizes is the library's struct, which has no name outside of it.
+type librarySizes struct {
 	UnencodedByteArrayDataBytes                        *int64
 	RepetitionLevelHistogram, DefinitionLevelHistogram []int64
 }
@@ -109,7 +109,7 @@ func fresh[T any](p **T) *T { *p = new(T); return *p }
 // each has a value, a null and a value.
 func TestVerifyLevels(t *testing.T) {
 	whole := claimed(t, lib.WithDataPageVersion(lib.DataPageV2))
-	say := func(column int, s sizeStatistics) []string {
+	say := func(column int, s librarySizes) []string {
 		b := refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) {
 			to := fresh(&m.RowGroups[0].Columns[column].MetaData.SizeStatistics)
 			to.UnencodedByteArrayDataBytes, to.RepetitionLevelHistogram, to.DefinitionLevelHistogram = s.UnencodedByteArrayDataBytes, s.RepetitionLevelHistogram, s.DefinitionLevelHistogram
@@ -117,14 +117,14 @@ func TestVerifyLevels(t *testing.T) {
 		return told(findings(b), "parquet.levels")
 	}
 	// A string has four bytes, and eight rows are null.
-	wants(t, "true", say(colS, sizeStatistics{UnencodedByteArrayDataBytes: ptr(int64(4 * 392)), RepetitionLevelHistogram: []int64{400}, DefinitionLevelHistogram: []int64{8, 392}}))
-	wants(t, "true of a list", say(colL, sizeStatistics{RepetitionLevelHistogram: []int64{400, 640}, DefinitionLevelHistogram: []int64{40, 40, 320, 640}}))
-	wants(t, "left out", say(colL, sizeStatistics{}))
-	wants(t, "of no strings", say(colX, sizeStatistics{UnencodedByteArrayDataBytes: ptr(int64(1))}))
-	wants(t, "bytes", say(colS, sizeStatistics{UnencodedByteArrayDataBytes: ptr(int64(1567))}), "row_groups[0].columns[2].size_statistics.unencoded_byte_array_data_bytes rows 0:400 lost 0: [1567], there are [1568]")
-	wants(t, "definition", say(colX, sizeStatistics{DefinitionLevelHistogram: []int64{9, 391}}), "columns[0].size_statistics.definition_level_histogram rows 0:400 lost 0: [9 391], there are [8 392]")
-	wants(t, "repetition", say(colL, sizeStatistics{RepetitionLevelHistogram: []int64{401, 639}}), "columns[4].size_statistics.repetition_level_histogram rows 0:400 lost 0: [401 639], there are [400 640]")
-	wants(t, "levels", say(colL, sizeStatistics{RepetitionLevelHistogram: []int64{400, 640, 0}}), "3 numbers instead of 2")
+	wants(t, "true", say(colS, librarySizes{UnencodedByteArrayDataBytes: ptr(int64(4 * 392)), RepetitionLevelHistogram: []int64{400}, DefinitionLevelHistogram: []int64{8, 392}}))
+	wants(t, "true of a list", say(colL, librarySizes{RepetitionLevelHistogram: []int64{400, 640}, DefinitionLevelHistogram: []int64{40, 40, 320, 640}}))
+	wants(t, "left out", say(colL, librarySizes{}))
+	wants(t, "of no strings", say(colX, librarySizes{UnencodedByteArrayDataBytes: ptr(int64(1))}))
+	wants(t, "bytes", say(colS, librarySizes{UnencodedByteArrayDataBytes: ptr(int64(1567))}), "row_groups[0].columns[2].size_statistics.unencoded_byte_array_data_bytes rows 0:400 lost 0: [1567], there are [1568]")
+	wants(t, "definition", say(colX, librarySizes{DefinitionLevelHistogram: []int64{9, 391}}), "columns[0].size_statistics.definition_level_histogram rows 0:400 lost 0: [9 391], there are [8 392]")
+	wants(t, "repetition", say(colL, librarySizes{RepetitionLevelHistogram: []int64{401, 639}}), "columns[4].size_statistics.repetition_level_histogram rows 0:400 lost 0: [401 639], there are [400 640]")
+	wants(t, "levels", say(colL, librarySizes{RepetitionLevelHistogram: []int64{400, 640, 0}}), "3 numbers instead of 2")
 
 	paged := golden(t, "testdata/order.v2.parquet").Bytes("t")
 	const list = 2 // ls.list.element

@@ -9,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/scan"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -104,16 +105,15 @@ func lostOf(t *testing.T, b []byte, field int) []bool {
 		t.Fatal(err)
 	}
 	out := make([]bool, 70)
-	for _, err := range r.Batches(t.Context(), format.RowGroup{}, format.Query{Cols: []int{field}}, vec.Range{}, nil) {
-		if err == nil {
-			continue
-		}
-		var lost interface{ LostRows() (from, to int64) }
-		if !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) || !errors.As(err, &lost) {
-			t.Fatal(err)
-		}
-		for row, to := lost.LostRows(); row < to; row++ {
+	spec := scan.Spec{Columns: []string{r.schema.Field(field).Name}, Damaged: scan.SkipRows, Rows: vec.Range{To: 70}}
+	spec.Lost = func(l region.Loss) {
+		for row := max(0, l.Rows[0]); row < l.Rows[1] && row < 70 && l.Group == 0; row++ {
 			out[row] = true
+		}
+	}
+	for _, err := range scanned(t.Context(), r, spec) {
+		if err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
+			t.Fatal(err)
 		}
 	}
 	return out

@@ -211,7 +211,12 @@ func (c *collector) give(cols []arrow.Array, n int) error {
 
 // out yields one batch. The columns stay the caller's.
 func (c *collector) out(cols []arrow.Array, n int) error {
-	b := array.NewRecordBatch(c.plan.schema, cols, int64(n))
+	shown, err := c.present(cols)
+	if err != nil {
+		return err
+	}
+	defer releaseAll(shown)
+	b := array.NewRecordBatch(c.plan.schema, shown, int64(n))
 	defer b.Release()
 	if !c.yield(b, nil) {
 		return errLeft
@@ -229,4 +234,23 @@ func (c *collector) release() {
 		releaseAll(p)
 	}
 	c.vecs, c.parts = nil, nil
+}
+
+// present gives columns the types of the schema; the caller releases them.
+func (c *collector) present(cols []arrow.Array) ([]arrow.Array, error) {
+	out := make([]arrow.Array, 0, len(cols))
+	for i, a := range cols {
+		if to := c.plan.schema.Field(i).Type; c.plan.present != nil && !arrow.TypeEqual(a.DataType(), to, arrow.CheckMetadata()) {
+			made, err := c.plan.present.Present(a, to, c.plan.alloc())
+			if err != nil {
+				releaseAll(out)
+				return nil, err
+			}
+			a = made
+		} else {
+			a.Retain()
+		}
+		out = append(out, a)
+	}
+	return out, nil
 }

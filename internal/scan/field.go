@@ -179,7 +179,7 @@ func (f *field) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, er
 	if from == to {
 		return b, nil
 	}
-	end, err := f.assemble(ctx, from, to)
+	end, err := f.stretches(ctx, want, a, from, to)
 	if err != nil {
 		return 0, f.blame(err)
 	}
@@ -202,6 +202,57 @@ func hullOf(want *vec.Sel, a, b int64) (from, to int64) {
 		j--
 	}
 	return a + int64(i), a + int64(j)
+}
+
+// leastGap is how many rows in a row that nobody wants are worth passing over.
+const leastGap = 64
+
+// stretches assembles the rows [from, to), or fewer; nulls stand for long runs of those that nobody wants, so that their pages are not read.
+func (f *field) stretches(ctx context.Context, want *vec.Sel, a, from, to int64) (end int64, err error) {
+	stop, next := wanted(want, a, from, to)
+	if stop == to {
+		return f.assemble(ctx, from, to)
+	}
+	var parts []arrow.Array
+	defer func() { releaseAll(parts) }()
+	for at := from; at < to; stop, next = wanted(want, a, at, to) {
+		if end, err = f.assemble(ctx, at, stop); err != nil {
+			return 0, err
+		}
+		if f.arr != nil {
+			parts, f.arr = append(parts, f.arr), nil
+		}
+		if end < stop {
+			break
+		}
+		if next > stop {
+			parts = append(parts, f.nulls(next-stop))
+		}
+		at, end = next, next
+	}
+	if f.row = from; len(parts) == 0 {
+		return end, nil
+	}
+	f.arr, err = concat(parts, f.run.plan.alloc())
+	return end, err
+}
+
+// wanted is how far the rows from at on, which is wanted, go without a gap, and the first that is wanted after it; to if there is none.
+func wanted(want *vec.Sel, a, at, to int64) (stop, next int64) {
+	if want.IsAll() {
+		return to, to
+	}
+	last := at
+	for row := at + 1; row < to; row++ {
+		if !want.Has(int(row - a)) {
+			continue
+		}
+		if row-last > leastGap {
+			return last + 1, row
+		}
+		last = row
+	}
+	return to, to
 }
 
 // assemble makes arr of the rows [from, to), or fewer.

@@ -35,6 +35,7 @@ type plan struct {
 	filterFields, otherFields []*fieldPlan
 	columns                   []format.Column
 	tops                      []storage          // by top-level field
+	present                   format.Presenter   // nil: columns are decoded as what they are given as
 	slots                     map[int]int        // of a batcher's columns: their positions in its batches, by top-level field
 	fields                    []arrow.Field      // of the reader's schema, which copies them each time
 	paths                     map[string][]int   // of the names in the filter
@@ -77,12 +78,14 @@ func newPlan(r format.Reader, spec Spec) (*plan, error) {
 		meta := sc.Metadata()
 		p.schema = arrow.NewSchema(fields, &meta)
 	}
+	p.present, _ = r.(format.Presenter)
+	stored := p.storedSchema(r)
 	if spec.Filter != nil {
-		if p.filter, err = pred.Bind(spec.Filter, sc); err != nil {
+		if p.filter, err = pred.Bind(spec.Filter, stored); err != nil {
 			return nil, err
 		}
 	}
-	if err := p.split(sc); err != nil {
+	if err := p.split(stored); err != nil {
 		return nil, err
 	}
 	p.fitMemory()
@@ -383,4 +386,12 @@ func namesOf(fields []arrow.Field, path []int) []string {
 		}
 	}
 	return out
+}
+
+// storedSchema is the schema of what the columns of r make.
+func (p *plan) storedSchema(r format.Reader) *arrow.Schema {
+	if p.present != nil {
+		return p.present.Stored()
+	}
+	return r.Schema()
 }

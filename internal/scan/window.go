@@ -51,7 +51,7 @@ func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges,
 	p := r.plan
 	others, otherFields := p.others, p.otherFields
 	if g.Rows < 0 && !p.tells() { // only reading a column tells how many rows there are
-		cols, fields, err := p.counting(r.src.Reader.Schema())
+		cols, fields, err := p.counting(p.storedSchema(r.src.Reader))
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +229,11 @@ func (w *windows) uneven(long lane) error {
 // looked for in the next. It returns the row that all reached, and the rows that are not excluded (nil = none is).
 func (w *windows) coverFilters(ctx context.Context, a, b int64) (to int64, hope *vec.Sel, err error) {
 	for _, l := range w.filters {
-		end, err := w.coverAll(ctx, []lane{l}, a, b, hope)
+		want := hope
+		if _, nested := l.(*field); nested { // it is looked at as a whole: see view
+			want = nil
+		}
+		end, err := w.coverAll(ctx, []lane{l}, a, b, want)
 		if err != nil || end == a {
 			return end, nil, err
 		}

@@ -100,3 +100,22 @@ func unpack[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, bit, wi
 		bit += width
 	}
 }
+
+// Unpack reads len(dst) values of width bits, 0 to the bits of T, that lie packed in src from its first bit on, the first in the lowest bits.
+// src must hold them all; a width that does not fit T is a bug.
+func Unpack[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, width int) error {
+	size := int(unsafe.Sizeof(*new(T)))
+	switch {
+	case width < 0 || width > 8*size:
+		return fault.Bugf("rle: width %d for values of %d bytes", width, size)
+	case int64(len(dst))*int64(width) > 8*int64(len(src)):
+		return fault.Rel(0, len(src), "values", "%d values of %d bits in %d bytes", len(dst), width, len(src))
+	case width == 0:
+		clear(dst)
+	case width == 8*size:
+		whole(dst, src, size)
+	default:
+		unpack(dst, src, 0, width)
+	}
+	return nil
+}

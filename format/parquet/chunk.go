@@ -1,0 +1,369 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"sync"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// pageRef is a data page, as the headers or the offset index tell of it.
+type pageRef struct {
+	at     fault.Span // with its header
+	values int64      // levels or values; -1: not known
+	first  int64      // rows that begin before it; -1: not known
+	rows   int64      // rows that begin in it; -1: not known
+	raw    int64      // bytes after decompression; 0: not known
+	coded  bool
+	starts bool // it begins with a row
+	index  bool // it is the offset index that says so
+	bounds *pred.Bounds
+}
+
+// pageTable is the data pages of a column chunk, as far as they are known. All who read the chunk share it.
+type pageTable struct {
+	r           *reader
+	group, leaf int
+	at          fault.Span // of the chunk
+
+	mu     sync.Mutex
+	pages  []pageRef
+	dict   *pageRef // nil: none, as far as is known
+	opened bool     // the first page, which may be a dictionary, was looked at
+	left   fault.Span
+	values int64 // of the pages so far
+	seen   int   // pages of all kinds
+	err    error // why there are no more pages: io.EOF, or damage
+}
+
+// tables keeps those of chunks that were read, some of them.
+type tables struct {
+	mu   sync.Mutex
+	kept map[tableKey]*pageTable
+}
+
+type tableKey struct {
+	chunkKey
+	indexed bool
+}
+
+// mostTables is how many are kept. Those of before go then: a scan does not come back to them.
+const mostTables = 1 << 14
+
+func (t *tables) get(k tableKey, make func() *pageTable) *pageTable {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.kept[k] == nil {
+		if t.kept == nil || len(t.kept) >= mostTables {
+			t.kept = map[tableKey]*pageTable{}
+		}
+		t.kept[k] = make()
+	}
+	return t.kept[k]
+}
+
+func (t *tables) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = nil
+}
+
+// Chunk is a column of a row group. Where the offset index is asked where its pages are, each page is held against it when it is decoded.
+func (r *reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	if g.Index < 0 || g.Index >= len(r.meta.RowGroups) || col < 0 || col >= len(r.columns) {
+		return nil, fault.Bugf("parquet: there is no column %d of row group %d", col, g.Index)
+	}
+	flat, all := r.columns[col].maxRep == 0, r.meta.RowGroups[g.Index].NumRows
+	var x *offsetIndex
+	if rows.From > 0 || rows.To < all || !flat {
+		if err := r.readable(g.Index, col); err != nil {
+			return nil, err
+		}
+		var err error
+		if x, err = r.offsetIndex(ctx, g.Index, col); err != nil && !errors.Is(err, fault.Corrupt) {
+			return nil, err
+		}
+	}
+	return r.chunk(ctx, g.Index, col, rows, x)
+}
+
+// walked is a whole chunk whose pages are found by their headers.
+func (r *reader) walked(ctx context.Context, group, col int) (*chunk, error) {
+	return r.chunk(ctx, group, col, vec.Range{To: r.meta.RowGroups[group].NumRows}, nil)
+}
+
+// chunk is a chunk whose pages are where x says; nil: their headers are read.
+func (r *reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *offsetIndex) (*chunk, error) {
+	if err := r.readable(group, col); err != nil {
+		return nil, err
+	}
+	indexed := x != nil && len(x.offsets) > 0
+	t := r.tables.get(tableKey{chunkKey{group, col}, indexed}, func() *pageTable {
+		t := &pageTable{r: r, group: group, leaf: col, at: r.chunkSpan(group, col)}
+		if t.left = t.at; indexed {
+			t.useIndex(x, 0)
+		}
+		return t
+	})
+	if err := t.open(ctx); err != nil {
+		return nil, err
+	}
+	return &chunk{t: t, rows: rows, i: t.find(rows.From), as: r.columns[col]}, nil
+}
+
+// readable says why a chunk cannot be read, as far as the footer tells.
+func (r *reader) readable(group, col int) error {
+	path := fmt.Sprintf("row_groups[%d].columns[%d]", group, col)
+	if err := r.lost[chunkKey{group, col}]; err != nil {
+		return err
+	}
+	c := r.meta.RowGroups[group].Columns[col]
+	switch {
+	case c.encrypted:
+		return fault.Unsupportedf(r.footer, indexPath(group, col, "crypto_metadata"), "the column is encrypted")
+	case c.FilePath != "":
+		return fault.Unsupportedf(r.footer, indexPath(group, col, "file_path"), "the data are in another file, %q", c.FilePath)
+	case !c.MetaData.Codec.known():
+		return fault.Unsupportedf(r.chunkSpan(group, col), path, "codec %s", c.MetaData.Codec)
+	case r.columns[col].unread != nil:
+		return r.columns[col].unread
+	}
+	rows, values := r.meta.RowGroups[group].NumRows, c.MetaData.NumValues
+	if r.columns[col].maxRep == 0 && values != rows || values < rows {
+		return fault.Corruptf(r.chunkSpan(group, col), indexPath(group, col, "num_values"), "%d, but the row group has %d rows", values, rows)
+	}
+	return nil
+}
+
+// useIndex takes the pages from number i on as the offset index has them.
+func (t *pageTable) useIndex(x *offsetIndex, i int) {
+	all := t.r.meta.RowGroups[t.group].NumRows
+	flat := t.r.columns[t.leaf].maxRep == 0
+	for ; i < len(x.offsets); i++ {
+		rows := x.rowsOf(i, all)
+		p := pageRef{at: t.r.span(x.offsets[i], int64(x.sizes[i])), first: rows.From, rows: rows.Len(), values: -1, starts: true, index: true}
+		if flat {
+			p.values = p.rows
+		}
+		t.pages = append(t.pages, p)
+	}
+	t.err, t.left = io.EOF, t.left.Sub(t.left.Len, 0)
+}
+
+// open looks at the first page of the chunk, which is the dictionary if there is one.
+func (t *pageTable) open(ctx context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.opened || t.at.Len == 0 {
+		if t.at.Len == 0 && t.err == nil {
+			t.err = io.EOF
+		}
+		return nil
+	}
+	if len(t.pages) > 0 && t.pages[0].at.Off == t.at.Off {
+		t.opened = true
+		return nil
+	}
+	h, err := t.r.pageAt(ctx, t.at, t.path(0), nil)
+	switch {
+	case errors.Is(err, fault.Corrupt): // told with the pages that need it
+		t.opened = true
+		return nil
+	case err != nil:
+		return err
+	}
+	t.opened = true
+	if h.kind == dictionaryPage {
+		t.dict = &pageRef{at: h.whole(), values: h.values, raw: h.raw, first: -1, rows: -1}
+		if t.seen++; t.err == nil {
+			t.left = t.after(&h)
+		}
+	}
+	return nil
+}
+
+func (t *pageTable) path(page int) string {
+	return fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", t.group, t.leaf, page)
+}
+
+// after is what is left of the chunk after a page.
+func (t *pageTable) after(h *page) fault.Span {
+	return t.left.Sub(h.body.End()-t.left.Off, t.left.End()-h.body.End())
+}
+
+// whole is where a page lies with its header.
+func (p *page) whole() fault.Span {
+	at := p.header
+	at.Len += p.body.Len
+	return at
+}
+
+// get is page i; io.EOF behind the last one.
+func (t *pageTable) get(ctx context.Context, i int) (pageRef, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i >= len(t.pages) && t.err == nil {
+		if err := t.walk(ctx); err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
+				return pageRef{}, err // others, as of the store, may pass
+			}
+			t.err = err
+		}
+	}
+	if i < len(t.pages) {
+		return t.pages[i], nil
+	}
+	return pageRef{}, t.err
+}
+
+// walk reads the next header and notes its page if it is one of data.
+func (t *pageTable) walk(ctx context.Context) error {
+	m := t.r.meta.RowGroups[t.group].Columns[t.leaf].MetaData
+	if t.left.Len == 0 || t.values >= m.NumValues && t.values > 0 {
+		if t.values != m.NumValues {
+			return fault.Corruptf(t.at, indexPath(t.group, t.leaf, "num_values"), "%d, but the pages have %d", m.NumValues, t.values)
+		}
+		return io.EOF
+	}
+	h, err := t.r.pageAt(ctx, t.left, t.path(t.seen), nil)
+	if err == nil && h.isData() && t.values+h.values > m.NumValues {
+		err = fault.Corruptf(h.header, t.path(t.seen)+".num_values", "%d values, but the chunk has %d, and %d came before", h.values, m.NumValues, t.values)
+	}
+	if err != nil {
+		return t.behindDamage(ctx, err)
+	}
+	t.left = t.after(&h)
+	t.seen++
+	if h.isData() {
+		t.note(&h)
+	}
+	return nil
+}
+
+// note adds a data page by its header.
+func (t *pageTable) note(h *page) {
+	p := pageRef{at: h.whole(), values: h.values, first: -1, rows: -1, raw: h.raw, coded: isDictionary(h.encoding)}
+	switch {
+	case t.r.columns[t.leaf].maxRep == 0:
+		p.first, p.rows, p.starts = t.values, h.values, true
+		p.bounds = t.r.headerBounds(t.leaf, h)
+	case h.rows >= 0: // a page of version 2 begins with a row
+		if len(t.pages) == 0 {
+			p.first = 0
+		} else if last := t.pages[len(t.pages)-1]; last.first >= 0 {
+			p.first = last.first + last.rows
+		}
+		p.rows, p.starts = h.rows, true
+	}
+	t.values += h.values
+	t.pages = append(t.pages, p)
+}
+
+// behindDamage goes on with the pages that the offset index has from a damaged header on; without an index nobody knows where they are.
+func (t *pageTable) behindDamage(ctx context.Context, was error) error {
+	x, err := t.r.offsetIndex(ctx, t.group, t.leaf)
+	if err != nil && !errors.Is(err, fault.Corrupt) {
+		return err
+	}
+	if !errors.Is(was, fault.Corrupt) || err != nil || x == nil || len(x.offsets) <= len(t.pages) {
+		return was
+	}
+	for i, p := range t.pages {
+		if p.at.Off != t.r.base+x.offsets[i] || p.first != x.firstRow[i] {
+			if i == 0 || p.at.Off != t.r.base+x.offsets[i] {
+				return was
+			}
+			// The header before has a wrong number of values, and sent us here with it.
+			t.pages = t.pages[:i-1]
+			break
+		}
+	}
+	t.useIndex(x, len(t.pages))
+	return nil
+}
+
+// find is the number of the page to begin with for a row, as far as it is known.
+func (t *pageTable) find(row int64) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if row <= 0 || len(t.pages) == 0 || t.pages[len(t.pages)-1].first < 0 {
+		return 0
+	}
+	i := sort.Search(len(t.pages), func(i int) bool { return t.pages[i].first > row })
+	// Pages without rows may begin with the same one; the last of these has it.
+	return max(0, i-1)
+}
+
+// chunk gives the pages of a table. It is a format.Chunk.
+type chunk struct {
+	t    *pageTable
+	rows vec.Range
+	i    int // number of the next page
+	as   *fileColumn
+}
+
+// Next gives the next page.
+func (c *chunk) Next(ctx context.Context) (format.Page, error) {
+	p, err := c.t.get(ctx, c.i)
+	if err != nil {
+		return format.Page{}, err
+	}
+	if p.first >= c.rows.To {
+		return format.Page{}, io.EOF
+	}
+	out := format.Page{Ordinal: c.i, First: p.first, Rows: p.rows, Starts: p.starts, Entries: p.values, Raw: p.raw, Coded: p.coded, Bounds: p.bounds,
+		Spans: []fault.Span{p.at}, Own: &p}
+	c.i++
+	return out, nil
+}
+
+// Dict is the dictionary page.
+func (c *chunk) Dict() (format.Page, bool) {
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	d := c.t.dict
+	if d == nil || c.as.form.form == formNone {
+		return format.Page{}, false
+	}
+	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: d.values, Raw: d.raw, Spans: []fault.Span{d.at}, Own: d}, true
+}
+
+// Decode appends a page to dst, or nothing.
+func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
+	p, ok := t.Page.Own.(*pageRef)
+	if !ok || len(t.Bytes) != 1 {
+		return fault.Bugf("parquet: a page that is not of this file")
+	}
+	d := pageTask{column: c.as, ref: p, arena: t.Scratch, dict: t.Dict,
+		codec: c.t.r.meta.RowGroups[c.t.group].Columns[c.t.leaf].MetaData.Codec,
+		loose: c.t.r.loose, limit: min(c.t.r.limits.Page, t.Limits.WithDefaults().Page), verify: !t.NoVerify && !c.t.r.noVerify}
+	before := dst.Len()
+	err := d.decode(t.Bytes[0], dst, t.Page.Ordinal < 0)
+	t.Raw = d.raw
+	if err != nil {
+		dst.Truncate(before)
+		page := t.Page.Ordinal
+		if c.t.dict != nil {
+			page++
+		}
+		return fault.Locate(err, d.at, d.exact, c.t.path(page))
+	}
+	return nil
+}
+
+// headerBounds are those that the header of a page has; nil: none.
+func (r *reader) headerBounds(leaf int, h *page) *pred.Bounds {
+	s := h.stats
+	if s == nil || r.columns[leaf].maxRep > 0 {
+		return nil
+	}
+	b := r.boundsOf(r.leafOf(leaf), s, h.values)
+	return &b
+}

@@ -1,0 +1,334 @@
+package parquet
+
+import (
+	"stoa/internal/thrift"
+)
+
+// fileMeta is what is read of a footer (parquet.thrift, FileMetaData). Nobody changes it after it was read.
+type fileMeta struct {
+	Version   int32
+	NumRows   int64
+	Schema    *schemaTree
+	RowGroups []*rowGroupMeta
+	Pairs     []keyPair
+	CreatedBy string
+	Orders    []int // per column the number of its ColumnOrder; nil: none are said
+	encrypted bool  // some columns are, or the footer is signed
+	elements  []element
+}
+
+// typeOrder is the number of TypeDefinedOrder among column orders.
+const typeOrder = 1
+
+type keyPair struct {
+	key   string
+	value *string
+}
+
+type rowGroupMeta struct {
+	Columns             []*chunkMeta
+	TotalByteSize       int64
+	NumRows             int64
+	SortingColumns      []sortingColumn
+	FileOffset          *int64
+	TotalCompressedSize *int64
+	Ordinal             *int16
+}
+
+type sortingColumn struct {
+	ColumnIdx  int32
+	Descending bool
+	NullsFirst bool
+}
+
+type chunkMeta struct {
+	FilePath          string
+	FileOffset        int64
+	MetaData          *columnMeta
+	OffsetIndexOffset *int64
+	OffsetIndexLength *int32
+	ColumnIndexOffset *int64
+	ColumnIndexLength *int32
+	encrypted         bool
+}
+
+// columnMeta is ColumnMetaData. Sizes that are missing are -1.
+type columnMeta struct {
+	Type                  physical
+	Encodings             []encoding
+	PathInSchema          []string
+	Codec                 compression
+	NumValues             int64
+	TotalUncompressedSize int64
+	TotalCompressedSize   int64
+	DataPageOffset        int64
+	DictionaryPageOffset  *int64
+	Statistics            *said
+	EncodingStats         []encodingStat
+	BloomFilterOffset     *int64
+	BloomFilterLength     *int32
+	SizeStatistics        *sizeStatistics
+}
+
+type encodingStat struct {
+	PageType int32
+	Encoding encoding
+	Count    int32
+}
+
+type sizeStatistics struct {
+	UnencodedByteArrayDataBytes *int64
+	RepetitionLevelHistogram    []int64
+	DefinitionLevelHistogram    []int64
+}
+
+// physical is a Type, encoding an Encoding, compression a CompressionCodec of parquet.thrift.
+type (
+	physical    int32
+	encoding    int32
+	compression int32
+)
+
+func (p physical) String() string    { return named(physicalTypes, int32(p)) }
+func (e encoding) String() string    { return named(encodings, int32(e)) }
+func (c compression) String() string { return named(codecNames, int32(c)) }
+
+// textOf names the values of an enum for who traces.
+func textOf(names []string) func(int32) string {
+	return func(v int32) string { return named(names, v) }
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// parseFileMeta reads a footer. What it does not keep is still looked at, so that the footer is known to be whole.
+func parseFileMeta(r *thrift.Reader) *fileMeta {
+	m := &fileMeta{NumRows: -1}
+	for r.Struct("metadata"); r.Next(); {
+		switch r.Field() {
+		case 1:
+			m.Version = r.I32("version")
+		case 2:
+			for range r.List("schema", thrift.Struct) {
+				m.elements = append(m.elements, parseElement(r))
+			}
+		case 3:
+			m.NumRows = r.I64("num_rows")
+		case 4:
+			for range r.List("row_groups", thrift.Struct) {
+				m.RowGroups = append(m.RowGroups, parseRowGroup(r))
+			}
+		case 5:
+			for range r.List("key_value_metadata", thrift.Struct) {
+				m.Pairs = append(m.Pairs, parsePair(r))
+			}
+		case 6:
+			m.CreatedBy = r.String("created_by")
+		case 7:
+			m.Orders = []int{}
+			for range r.List("column_orders", thrift.Struct) {
+				m.Orders = append(m.Orders, parseUnion(r, "", columnOrder))
+			}
+		case 8:
+			m.encrypted = true
+			value(r, fileMetaData[8])
+		default:
+			other(r, fileMetaData)
+		}
+	}
+	return m
+}
+
+// other goes through a field that is not kept, if s has it; what it does not have is told as unknown.
+func other(r *thrift.Reader, s structure) {
+	if f, ok := s[r.Field()]; ok {
+		value(r, f)
+	}
+}
+
+// parseUnion reads a union of which only the kind matters, and gives the number of the field that is set; 0: none.
+func parseUnion(r *thrift.Reader, name string, s structure) (kind int) {
+	for r.Struct(name); r.Next(); {
+		kind = r.Field()
+		other(r, s)
+	}
+	return kind
+}
+
+func parsePair(r *thrift.Reader) (p keyPair) {
+	for r.Struct(""); r.Next(); {
+		switch r.Field() {
+		case 1:
+			p.key = r.String("key")
+		case 2:
+			p.value = ptr(r.String("value"))
+		}
+	}
+	return p
+}
+
+func parseRowGroup(r *thrift.Reader) *rowGroupMeta {
+	g := &rowGroupMeta{NumRows: -1}
+	for r.Struct(""); r.Next(); {
+		switch r.Field() {
+		case 1:
+			for range r.List("columns", thrift.Struct) {
+				g.Columns = append(g.Columns, parseChunk(r))
+			}
+		case 2:
+			g.TotalByteSize = r.I64("total_byte_size")
+		case 3:
+			g.NumRows = r.I64("num_rows")
+		case 4:
+			for range r.List("sorting_columns", thrift.Struct) {
+				g.SortingColumns = append(g.SortingColumns, parseSorting(r))
+			}
+		case 5:
+			g.FileOffset = ptr(r.I64("file_offset"))
+		case 6:
+			g.TotalCompressedSize = ptr(r.I64("total_compressed_size"))
+		case 7:
+			g.Ordinal = ptr(r.I16("ordinal"))
+		}
+	}
+	return g
+}
+
+func parseSorting(r *thrift.Reader) (s sortingColumn) {
+	s.ColumnIdx = -1
+	for r.Struct(""); r.Next(); {
+		switch r.Field() {
+		case 1:
+			s.ColumnIdx = r.I32("column_idx")
+		case 2:
+			s.Descending = r.Bool("descending")
+		case 3:
+			s.NullsFirst = r.Bool("nulls_first")
+		}
+	}
+	return s
+}
+
+func parseChunk(r *thrift.Reader) *chunkMeta {
+	c := &chunkMeta{}
+	for r.Struct(""); r.Next(); {
+		switch r.Field() {
+		case 1:
+			c.FilePath = r.String("file_path")
+		case 2:
+			c.FileOffset = r.I64("file_offset")
+		case 3:
+			c.MetaData = parseColumnMeta(r)
+		case 4:
+			c.OffsetIndexOffset = ptr(r.I64("offset_index_offset"))
+		case 5:
+			c.OffsetIndexLength = ptr(r.I32("offset_index_length"))
+		case 6:
+			c.ColumnIndexOffset = ptr(r.I64("column_index_offset"))
+		case 7:
+			c.ColumnIndexLength = ptr(r.I32("column_index_length"))
+		case 8:
+			c.encrypted = true
+			value(r, columnChunk[8])
+		default:
+			other(r, columnChunk)
+		}
+	}
+	return c
+}
+
+func parseColumnMeta(r *thrift.Reader) *columnMeta {
+	m := &columnMeta{Type: -1, Codec: -1, NumValues: -1, TotalUncompressedSize: -1, TotalCompressedSize: -1, DataPageOffset: -1}
+	for r.Struct("meta_data"); r.Next(); {
+		switch r.Field() {
+		case 1:
+			m.Type = physical(r.Enum("type", textOf(physicalTypes)))
+		case 2:
+			for range r.List("encodings", thrift.I32) {
+				m.Encodings = append(m.Encodings, encoding(r.Enum("", textOf(encodings))))
+			}
+		case 3:
+			for range r.List("path_in_schema", thrift.Bytes) {
+				m.PathInSchema = append(m.PathInSchema, r.String(""))
+			}
+		case 4:
+			m.Codec = compression(r.Enum("codec", textOf(codecNames)))
+		case 5:
+			m.NumValues = r.I64("num_values")
+		case 6:
+			m.TotalUncompressedSize = r.I64("total_uncompressed_size")
+		case 7:
+			m.TotalCompressedSize = r.I64("total_compressed_size")
+		case 9:
+			m.DataPageOffset = r.I64("data_page_offset")
+		case 11:
+			m.DictionaryPageOffset = ptr(r.I64("dictionary_page_offset"))
+		case 12:
+			m.Statistics = parseStatistics(r)
+		case 13:
+			for range r.List("encoding_stats", thrift.Struct) {
+				m.EncodingStats = append(m.EncodingStats, parseEncodingStat(r))
+			}
+		case 14:
+			m.BloomFilterOffset = ptr(r.I64("bloom_filter_offset"))
+		case 15:
+			m.BloomFilterLength = ptr(r.I32("bloom_filter_length"))
+		case 16:
+			m.SizeStatistics = parseSizes(r)
+		default:
+			other(r, columnMetaData)
+		}
+	}
+	return m
+}
+
+func parseEncodingStat(r *thrift.Reader) (s encodingStat) {
+	for r.Struct(""); r.Next(); {
+		switch r.Field() {
+		case 1:
+			s.PageType = r.Enum("page_type", textOf(pageTypes))
+		case 2:
+			s.Encoding = encoding(r.Enum("encoding", textOf(encodings)))
+		case 3:
+			s.Count = r.I32("count")
+		}
+	}
+	return s
+}
+
+func parseSizes(r *thrift.Reader) *sizeStatistics {
+	s := &sizeStatistics{}
+	for r.Struct("size_statistics"); r.Next(); {
+		switch r.Field() {
+		case 1:
+			s.UnencodedByteArrayDataBytes = ptr(r.I64("unencoded_byte_array_data_bytes"))
+		case 2:
+			for range r.List("repetition_level_histogram", thrift.I64) {
+				s.RepetitionLevelHistogram = append(s.RepetitionLevelHistogram, r.I64(""))
+			}
+		case 3:
+			for range r.List("definition_level_histogram", thrift.I64) {
+				s.DefinitionLevelHistogram = append(s.DefinitionLevelHistogram, r.I64(""))
+			}
+		}
+	}
+	return s
+}
+
+// missing names a field that the chunk's metadata must have, and has not; "" is none.
+func (m *columnMeta) missing() string {
+	switch {
+	case m.Type < 0:
+		return "type"
+	case m.Codec < 0:
+		return "codec"
+	case m.NumValues < 0:
+		return "num_values"
+	case m.TotalUncompressedSize < 0:
+		return "total_uncompressed_size"
+	case m.TotalCompressedSize < 0:
+		return "total_compressed_size"
+	case m.DataPageOffset < 0:
+		return "data_page_offset"
+	}
+	return ""
+}

@@ -1,0 +1,101 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"stoa/fault"
+	"stoa/format/ipc/flat"
+)
+
+func decodeSchema(text string) (*arrow.Schema, error) {
+	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+	if err != nil {
+		return nil, err
+	}
+	if err := flat.CheckSchema(b); err != nil {
+		return nil, err
+	}
+	r, err := ipc.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	return r.Schema(), nil
+}
+
+// guard runs f and makes an error of a panic of a library's.
+func guard(at fault.Span, path string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault.Corruptf(at, path, "%v", p)
+		}
+	}()
+	return f()
+}
+
+// originalSchema is the schema under ARROW:schema, nil if there is none, or it is ignored. One with a type that Arrow's library does not know is no damage: it is
+// left aside, as with ignore, and r.untyped says so.
+func (r *reader) originalSchema() (orig *arrow.Schema, err error) {
+	if r.untyped = nil; r.ignoreSchema {
+		return nil, nil
+	}
+	for i, p := range r.meta.Pairs {
+		if p.key != storedSchema || p.value == nil {
+			continue
+		}
+		err := guard(r.footer, "", func() error {
+			orig, err = decodeSchema(*p.value)
+			return err
+		})
+		path := fmt.Sprintf("key_value_metadata[%d].%s", i, storedSchema)
+		if unknownType(err) {
+			r.untyped = &fault.Error{Class: fault.Corrupt, At: r.footer, Path: path, Reason: "columns are read as Parquet's own types", Cause: err}
+			return nil, nil
+		}
+		if err != nil {
+			return nil, &fault.Error{Class: fault.Corrupt, At: r.footer, Path: path, Reason: "(arrow-schema=ignore reads the file without it)", Cause: err}
+		}
+	}
+	return orig, nil
+}
+
+// schemaMetadata is what the file says besides: the original schema's, and its own pairs.
+func (r *reader) schemaMetadata(orig *arrow.Schema) arrow.Metadata {
+	var keys, values []string
+	if orig != nil {
+		keys, values = slices.Clone(orig.Metadata().Keys()), slices.Clone(orig.Metadata().Values())
+	}
+	for _, p := range r.meta.Pairs {
+		if p.key != storedSchema && p.value != nil && !slices.Contains(keys, p.key) {
+			keys, values = append(keys, p.key), append(values, *p.value)
+		}
+	}
+	return arrow.NewMetadata(keys, values)
+}
+
+// unknownType reports whether err is the library's of a type that it knows only by number, or of integers longer than its own, as Polars has them. It has no other
+// sign than the text. Lengths that no integer of anybody's has are damage.
+func unknownType(err error) bool {
+	if err == nil {
+		return false
+	}
+	s := err.Error()
+	return strings.Contains(s, "integers with more than 64 bits not implemented (bits=128)") || strings.Contains(s, "integers with more than 64 bits not implemented (bits=256)")
+}
+
+// withID adds the field id that Parquet has, if it has one.
+func withID(orig, lib arrow.Metadata) arrow.Metadata {
+	id, ok := lib.GetValue(fieldID)
+	if !ok || id == "-1" || orig.FindKey(fieldID) >= 0 {
+		return orig
+	}
+	keys, values := orig.Keys(), orig.Values()
+	return arrow.NewMetadata(append(keys[:len(keys):len(keys)], fieldID), append(values[:len(values):len(values)], id))
+}

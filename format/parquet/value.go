@@ -1,0 +1,490 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"math"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/internal/dremel"
+	"stoa/internal/enc/plain"
+	"stoa/vec"
+)
+
+// form is how a stored value and one of Arrow hang together.
+type form uint8
+
+const (
+	formNone    form = iota // nothing is stored: the type is null
+	formBits                // BOOLEAN: a bit
+	formSame                // the same bytes
+	formStrings             // BYTE_ARRAY
+	formNarrow              // INT32 that holds a whole number of one or two bytes
+	formTimes               // a number that is multiplied
+	formOver                // a number that is divided
+	formNumber              // INT32 or INT64 that is the unscaled number of a decimal
+	formBytes               // bytes, the most significant first, that are the unscaled number of a decimal
+	formInt96               // nanoseconds of the day, and Julian day
+)
+
+// valueForm says how the values of a column are stored, and what they are in a vector.
+type valueForm struct {
+	typ    physical
+	stored int // bytes of a stored value; 0: they vary, or are bits
+	form   form
+	width  int   // bytes of a value in the vector
+	factor int64 // of formTimes and formOver
+	signed bool  // of formNarrow
+	digits int32 // of decimals
+}
+
+// widths are the bytes of the physical types, 0 where they vary.
+var widths = [...]int{typeBoolean: 0, typeInt32: 4, typeInt64: 8, typeInt96: 12, typeFloat: 4, typeDouble: 8, typeBytes: 0, typeFixed: 0}
+
+// formOf is how values of type t, which vectors have, are stored as element e; ok: they can be.
+func formOf(e *element, t arrow.DataType) (v valueForm, ok bool) {
+	v = valueForm{typ: e.typ, stored: widths[e.typ], factor: 1}
+	if e.typ == typeFixed {
+		v.stored = int(e.length)
+	}
+	if f, fixed := t.(arrow.FixedWidthDataType); fixed {
+		v.width = f.BitWidth() / 8
+	}
+	switch x := t.(type) {
+	case *arrow.NullType:
+		v.form = formNone
+		return v, true
+	case *arrow.BooleanType:
+		v.form = formBits
+		return v, e.typ == typeBoolean
+	case *arrow.StringType, *arrow.BinaryType:
+		v.form = formStrings
+		return v, e.typ == typeBytes
+	case arrow.DecimalType:
+		return v.decimal(x)
+	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Uint8Type, *arrow.Uint16Type:
+		v.form, v.signed = formNarrow, t.ID() == arrow.INT8 || t.ID() == arrow.INT16
+		return v, e.typ == typeInt32
+	case *arrow.Date64Type:
+		v.form, v.factor = formTimes, 86_400_000
+		return v, e.typ == typeInt32
+	case *arrow.TimestampType:
+		if e.typ == typeInt96 {
+			v.form = formInt96
+			return v, x.Unit == arrow.Nanosecond
+		}
+		if x.Unit == arrow.Second {
+			v.form, v.factor = formOver, 1000
+			return v, e.typ == typeInt64
+		}
+	case *arrow.Time32Type:
+		if x.Unit == arrow.Second {
+			v.form, v.factor = formOver, 1000
+			return v, e.typ == typeInt32
+		}
+	}
+	v.form = formSame
+	return v, v.stored == v.width && v.width > 0
+}
+
+func (v valueForm) decimal(t arrow.DecimalType) (valueForm, bool) {
+	v.digits = t.GetPrecision()
+	switch v.typ {
+	case typeInt32, typeInt64:
+		v.form = formNumber
+		return v, v.width >= v.stored || v.width == 4
+	case typeFixed, typeBytes:
+		v.form = formBytes
+		return v, true
+	}
+	return v, false
+}
+
+// coded reports whether data pages of codes become codes in the vector.
+func (v *valueForm) coded() bool { return v.form == formStrings }
+
+// append appends the entries e of a page whose values are data, in encoding enc.
+func (v *valueForm) append(dst *vec.Vector, data []byte, enc int32, e dremel.Entries, t *pageTask) error {
+	switch {
+	case v.form == formNone:
+		dst.Extend(e.N)
+		return nil
+	case isDictionary(enc):
+		return v.codes(dst, data, e, t)
+	case v.form == formStrings:
+		return v.strings(dst, data, enc, e, t)
+	case v.form == formBits:
+		return v.bits(dst, data, enc, e)
+	}
+	raw, err := v.dense(data, enc, e.K, t)
+	if err != nil {
+		return err
+	}
+	at := dst.Extend(e.N)
+	e.Mark(dst, at)
+	if e.N == 0 {
+		return nil
+	}
+	out := dst.Data(at)
+	if err := v.convert(out[:e.K*v.width], raw, e.K); err != nil {
+		return err
+	}
+	if e.K < e.N {
+		plain.ExpandFixed(out, v.width, e.N, e.Valid, 0)
+	}
+	return nil
+}
+
+func (v *valueForm) strings(dst *vec.Vector, data []byte, enc int32, e dremel.Entries, t *pageTask) error {
+	switch enc {
+	case plainValues:
+		return dremel.AppendStrings(dst, data, e)
+	case deltaLengths:
+		if e.K == 0 && len(data) == 0 {
+			return dremel.AppendStrings(dst, nil, e)
+		}
+		return dremel.AppendLengthStrings(dst, data, e)
+	case deltaByteArray:
+		if e.K == 0 && len(data) == 0 {
+			return dremel.AppendStrings(dst, nil, e)
+		}
+		return dremel.AppendDeltaStrings(dst, data, e, t.limit, t.arena)
+	}
+	return v.unknown(enc)
+}
+
+func (v *valueForm) unknown(enc int32) error {
+	return fault.Unsupportedf(fault.Span{}, "", "encoding %s of %s", named(encodings, enc), v.typ)
+}
+
+func (v *valueForm) bits(dst *vec.Vector, data []byte, enc int32, e dremel.Entries) error {
+	if enc == plainValues && len(data) != (e.K+7)/8 {
+		return fault.Rel(0, len(data), "values", "%d bytes where %d booleans have %d", len(data), e.K, (e.K+7)/8)
+	}
+	at := dst.Extend(e.N)
+	e.Mark(dst, at)
+	if e.N == 0 {
+		return nil
+	}
+	out := dst.Bits()
+	sparse := e.K < e.N
+	switch {
+	case enc != plainValues && enc != rleValues:
+		return v.unknown(enc)
+	case enc == rleValues && !sparse:
+		return dremel.DecodeBools(out, at, data, e.K)
+	case enc == rleValues:
+		dense := make([]byte, (e.K+7)/8)
+		if err := dremel.DecodeBools(dense, 0, data, e.K); err != nil {
+			return err
+		}
+		data = dense
+	case !sparse:
+		plain.CopyBits(out, at, data, 0, e.N)
+		return nil
+	}
+	plain.FillBits(out, at, e.N, false)
+	k := 0
+	for i := range e.N {
+		if e.Valid[i>>3]>>(i&7)&1 == 0 {
+			continue
+		}
+		if data[k>>3]>>(k&7)&1 == 1 {
+			out[(at+i)>>3] |= 1 << ((at + i) & 7)
+		}
+		k++
+	}
+	return nil
+}
+
+// codes appends entries that are codes of the chunk's dictionary.
+func (v *valueForm) codes(dst *vec.Vector, data []byte, e dremel.Entries, t *pageTask) error {
+	if e.K == 0 { // whatever stands there
+		dst.ExtendNulls(e.N)
+		return nil
+	}
+	if t.dict == nil {
+		return fault.Rel(0, len(data), "values", "codes, but the column chunk has no dictionary")
+	}
+	if v.coded() {
+		at := dst.Len()
+		codes := dst.ExtendCodes(e.N, t.dict)
+		if err := dremel.DecodeCodes(codes[:e.K], data, t.dict.Len()); err != nil {
+			return err
+		}
+		e.Mark(dst, at)
+		if e.K < e.N {
+			plain.ExpandFixed(bytesOfCodes(codes), 4, e.N, e.Valid, 0)
+		}
+		return nil
+	}
+	codes := t.arena.Uint32s(e.K)
+	if err := dremel.DecodeCodes(codes, data, t.dict.Len()); err != nil {
+		return err
+	}
+	at := dst.Extend(e.N)
+	e.Mark(dst, at)
+	if v.form == formBits {
+		return gatherBits(dst, at, t.dict, codes, e)
+	}
+	out := dst.Data(at)
+	gather(out, t.dict, codes, v.width)
+	if e.K < e.N {
+		plain.ExpandFixed(out, v.width, e.N, e.Valid, 0)
+	}
+	return nil
+}
+
+func bytesOfCodes(codes []uint32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(codes))), 4*len(codes))
+}
+
+// gather puts the values of a dictionary, which has all the codes, to the front of out.
+func gather(out []byte, dict *vec.Vector, codes []uint32, width int) {
+	switch width {
+	case 4:
+		gatherOf(cast[uint32](out, len(codes)), vec.Fixed[uint32](dict, 0), codes)
+	case 8:
+		gatherOf(cast[uint64](out, len(codes)), vec.Fixed[uint64](dict, 0), codes)
+	case 16:
+		gatherOf(cast[[2]uint64](out, len(codes)), vec.Fixed[[2]uint64](dict, 0), codes)
+	default:
+		from := dict.Data(0)
+		for i, c := range codes {
+			copy(out[i*width:][:width], from[int(c)*width:])
+		}
+	}
+}
+
+func gatherOf[T any](out, dict []T, codes []uint32) {
+	for i, c := range codes {
+		out[i] = dict[c]
+	}
+}
+
+func gatherBits(dst *vec.Vector, at int, dict *vec.Vector, codes []uint32, e dremel.Entries) error {
+	from, out := dict.Bits(), dst.Bits()
+	plain.FillBits(out, at, e.N, false)
+	k := 0
+	for i := range e.N {
+		if e.Valid != nil && e.Valid[i>>3]>>(i&7)&1 == 0 {
+			continue
+		}
+		c := codes[k]
+		k++
+		if from[c>>3]>>(c&7)&1 == 1 {
+			out[(at+i)>>3] |= 1 << ((at + i) & 7)
+		}
+	}
+	return nil
+}
+
+// cast is the first n values of T in b.
+func cast[T any](b []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	_ = b[n*int(unsafe.Sizeof(*new(T)))-1]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// dense gives k stored values one behind the other; of BYTE_ARRAY, which are decimals here, in the vector's form.
+func (v *valueForm) dense(data []byte, enc int32, k int, t *pageTask) ([]byte, error) {
+	if v.typ == typeBytes {
+		return v.denseDecimals(data, enc, k, t)
+	}
+	size := k * v.stored
+	switch enc {
+	case plainValues:
+		if len(data) != size {
+			return nil, fault.Rel(0, len(data), "values", "%d bytes where %d values of %s have %d", len(data), k, v.typ, size)
+		}
+		return data, nil
+	case byteStreamSplit:
+		out := t.arena.Bytes(size)
+		return out, dremel.DecodeSplit(out, data, v.stored)
+	case deltaBinaryPacked:
+		if k == 0 && len(data) == 0 {
+			return nil, nil
+		}
+		out := t.arena.Bytes(size)
+		var err error
+		switch v.typ {
+		case typeInt32:
+			_, err = dremel.DecodeDeltas(cast[int32](out, k), data)
+		case typeInt64:
+			_, err = dremel.DecodeDeltas(cast[int64](out, k), data)
+		default:
+			err = v.unknown(enc)
+		}
+		return out, err
+	case deltaByteArray:
+		if v.typ != typeFixed {
+			return nil, v.unknown(enc)
+		}
+		if k == 0 && len(data) == 0 {
+			return nil, nil
+		}
+		out := t.arena.Bytes(size)
+		return out, dremel.DecodeDeltaFixed(out, data, v.stored, k, t.arena)
+	}
+	return nil, v.unknown(enc)
+}
+
+// denseDecimals decodes decimals in BYTE_ARRAY.
+func (v *valueForm) denseDecimals(data []byte, enc int32, k int, t *pageTask) ([]byte, error) {
+	all, err := vec.New(arrow.BinaryTypes.Binary, memory.DefaultAllocator)
+	if err != nil {
+		return nil, err
+	}
+	defer all.Release()
+	if err := v.strings(all, data, enc, dremel.Entries{N: k, K: k}, t); err != nil {
+		return nil, err
+	}
+	out := t.arena.Bytes(k * v.width)
+	if k == 0 {
+		return out, nil
+	}
+	offs, from := all.Offsets(0), all.StringBytes()
+	for i := range k {
+		if !bigEndian(out[i*v.width:][:v.width], from[offs[i]:offs[i+1]]) {
+			return nil, fault.Rel(0, len(data), "values", "value %d: a number of %d bytes does not fit %d", i, offs[i+1]-offs[i], v.width)
+		}
+	}
+	return out, nil
+}
+
+// convert makes values of the vector's form of k stored ones.
+func (v *valueForm) convert(out, raw []byte, k int) error {
+	switch v.form {
+	case formSame:
+		copy(out, raw)
+	case formNarrow:
+		return v.narrow(out, raw, k)
+	case formTimes:
+		for i := range k {
+			x := int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
+			binary.LittleEndian.PutUint64(out[8*i:], uint64(x*v.factor))
+		}
+	case formOver:
+		return v.over(out, raw, k)
+	case formNumber:
+		return v.numbers(out, raw, k)
+	case formBytes:
+		if v.typ == typeBytes { // they are converted already
+			copy(out, raw)
+			return nil
+		}
+		for i := range k {
+			if !bigEndian(out[i*v.width:][:v.width], raw[i*v.stored:][:v.stored]) {
+				return fault.Rel(i*v.stored, v.stored, "values", "a number that does not fit %d bytes", v.width)
+			}
+		}
+	case formInt96:
+		return instants(cast[int64](out, k), raw)
+	}
+	return nil
+}
+
+// narrow cuts numbers that were widened to INT32; one that fits neither with a sign nor without is damage.
+func (v *valueForm) narrow(out, raw []byte, k int) error {
+	for i := range k {
+		x := int32(binary.LittleEndian.Uint32(raw[4*i:]))
+		if v.width == 1 {
+			if out[i] = byte(x); x != int32(int8(x)) && x != int32(uint8(x)) {
+				return fault.Rel(4*i, 4, "values", "%d does not fit 8 bits", x)
+			}
+			continue
+		}
+		if binary.LittleEndian.PutUint16(out[2*i:], uint16(x)); x != int32(int16(x)) && x != int32(uint16(x)) {
+			return fault.Rel(4*i, 4, "values", "%d does not fit 16 bits", x)
+		}
+	}
+	return nil
+}
+
+// over divides numbers: of milliseconds that are seconds in Arrow's schema.
+func (v *valueForm) over(out, raw []byte, k int) error {
+	for i := range k {
+		if v.width == 4 {
+			x := int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
+			binary.LittleEndian.PutUint32(out[4*i:], uint32(x/v.factor))
+			continue
+		}
+		x := int64(binary.LittleEndian.Uint64(raw[8*i:]))
+		binary.LittleEndian.PutUint64(out[8*i:], uint64(x/v.factor))
+	}
+	return nil
+}
+
+// numbers makes decimals of whole numbers.
+func (v *valueForm) numbers(out, raw []byte, k int) error {
+	for i := range k {
+		var x int64
+		if v.stored == 4 {
+			x = int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
+		} else {
+			x = int64(binary.LittleEndian.Uint64(raw[8*i:]))
+		}
+		o := out[i*v.width:][:v.width]
+		if v.width == 4 {
+			if x != int64(int32(x)) {
+				return fault.Rel(8*i, 8, "values", "%d does not fit 32 bits", x)
+			}
+			binary.LittleEndian.PutUint32(o, uint32(x))
+			continue
+		}
+		binary.LittleEndian.PutUint64(o, uint64(x))
+		for j := 8; j < v.width; j += 8 {
+			binary.LittleEndian.PutUint64(o[j:], uint64(x>>63))
+		}
+	}
+	return nil
+}
+
+// bigEndian makes a little-endian number of dst's length of one that has its most significant byte first; it reports whether it fits.
+func bigEndian(dst, src []byte) bool {
+	sign := byte(0)
+	if len(src) > 0 && src[0] >= 0x80 {
+		sign = 0xff
+	}
+	for len(src) > len(dst) {
+		if src[0] != sign {
+			return false
+		}
+		src = src[1:]
+	}
+	if len(src) == len(dst) && len(src) > 0 && (src[0]^sign) >= 0x80 {
+		return false
+	}
+	n := len(src)
+	for i, b := range src {
+		dst[n-1-i] = b
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = sign
+	}
+	return true
+}
+
+// julianEpoch is 1970-01-01 as a Julian day.
+const julianEpoch = 2_440_588
+
+// instants makes nanoseconds since 1970 of INT96: nanoseconds of the day, in 8 bytes, and the Julian day.
+func instants(out []int64, raw []byte) error {
+	const day = 86_400_000_000_000
+	for i := range out {
+		p := raw[12*i:]
+		nanos, days := int64(binary.LittleEndian.Uint64(p)), int64(int32(binary.LittleEndian.Uint32(p[8:])))-julianEpoch
+		at := days * day
+		if days > math.MaxInt64/day || days < math.MinInt64/day || (nanos > 0 && at > math.MaxInt64-nanos) || (nanos < 0 && at < math.MinInt64-nanos) {
+			return fault.New(fault.Unsupported, fault.Span{Off: int64(12 * i), Len: 12}, "values",
+				"the file may be sound, but its INT96 is read as nanoseconds, of the years 1677 to 2262: this is day %d since 1970", days)
+		}
+		out[i] = at + nanos
+	}
+	return nil
+}

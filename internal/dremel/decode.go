@@ -1,0 +1,118 @@
+// Package dremel has the levels and values of pages as Parquet stores them, as plain functions between slices of bytes and vectors.
+//
+// A data page of a column is, one behind the other, the repetition levels of its entries, their definition levels, and the values of the entries
+// that have one. What stands in front of these (headers, lengths, checksums, compression) is the format's.
+//
+//	levels      hybrid of runs and packed groups, or BIT_PACKED, which nobody writes any more
+//	PLAIN       values as they are, strings with a u32 of their length in front
+//	dictionary  a byte, the width of the codes in bits; then codes, hybrid
+//	RLE         of booleans: u32 of the length; then hybrid, of width 1
+//	DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT: see the functions
+//
+// Decoders take memory only for what the bytes at hand can stand for, or what the caller allows, and say damage with an offset in these bytes.
+// What is appended to a vector is a whole page, or after an error whatever its caller cuts off: a decoder never changes the entries before.
+//
+// Source: apache/parquet-format, Encodings.md.
+package dremel
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"stoa/fault"
+	"stoa/internal/enc/rle"
+)
+
+// DecodeLevels fills dst with levels of at most max, which are in the hybrid encoding. With max 0 nothing is stored.
+func DecodeLevels(dst, src []byte, max uint8) error {
+	width := bits.Len8(max)
+	if width == 0 {
+		clear(dst)
+		return nil
+	}
+	if err := rle.DecodeInts(dst, src, width, 0); err != nil {
+		return err
+	}
+	return checkLevels(dst, src, max)
+}
+
+func checkLevels(levels, src []byte, max uint8) error {
+	if max == 1<<bits.Len8(max)-1 {
+		return nil // no other fits
+	}
+	var most byte
+	for _, v := range levels {
+		if v > most {
+			most = v
+		}
+	}
+	if most > max {
+		return fault.Rel(0, len(src), "", "a level %d, the max is %d", most, max)
+	}
+	return nil
+}
+
+// DecodePackedLevels fills dst with levels in BIT_PACKED: as many bits each as max has, the most significant first, bytes filled from the top. It says how
+// many bytes they take.
+func DecodePackedLevels(dst, src []byte, max uint8) (used int, err error) {
+	width := bits.Len8(max)
+	need := (int64(len(dst))*int64(width) + 7) / 8
+	if need > int64(len(src)) {
+		return 0, fault.Rel(0, len(src), "", "%d levels of %d bits need %d bytes, %d are left", len(dst), width, need, len(src))
+	}
+	var acc uint32
+	at, have := 0, 0
+	for i := range dst {
+		if have < width {
+			acc, at, have = acc<<8|uint32(src[at]), at+1, have+8
+		}
+		have -= width
+		dst[i] = byte(acc>>have) & (1<<width - 1)
+	}
+	return int(need), checkLevels(dst, src[:need], max)
+}
+
+// DecodeCodes fills dst with codes of a dictionary of size entries; src is a byte, their width in bits, and the codes.
+func DecodeCodes(dst []uint32, src []byte, size int) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	if len(src) == 0 {
+		return fault.Rel(0, 0, "codes", "there are none for %d values", len(dst))
+	}
+	width := int(src[0])
+	switch {
+	case width > 32:
+		return fault.Rel(0, 1, "codes.width", "%d bits", width)
+	case width == 0:
+		clear(dst)
+	default:
+		if err := rle.DecodeInts(dst, src[1:], width, 0); err != nil {
+			return fault.Locate(err, fault.Span{Off: 1, Len: int64(len(src) - 1)}, true, "codes")
+		}
+	}
+	var most uint32
+	for _, c := range dst {
+		most = max(most, c)
+	}
+	if int64(most) >= int64(size) {
+		return fault.Rel(0, len(src), "codes", "code %d, the dictionary has %d entries", most, size)
+	}
+	return nil
+}
+
+// DecodeBools writes n booleans in RLE to the bits [at, at+n) of dst: u32 of the length, then hybrid.
+func DecodeBools(dst []byte, at int, src []byte, n int) error {
+	if n == 0 {
+		return nil
+	}
+	if len(src) < 4 {
+		return fault.Rel(0, len(src), "length", "4 bytes are needed, %d are left", len(src))
+	}
+	size := int64(binary.LittleEndian.Uint32(src))
+	if size > int64(len(src)-4) {
+		return fault.Rel(0, 4, "length", "%d bytes, but only %d are left", size, len(src)-4)
+	}
+	_, err := rle.DecodeBits(dst, at, src[4:4+size], 0, n)
+	return fault.Locate(err, fault.Span{Off: 4, Len: size}, true, "")
+}

@@ -1,0 +1,206 @@
+package dremel
+
+import (
+	"encoding/binary"
+
+	"stoa/fault"
+	"stoa/internal/enc/plain"
+	"stoa/vec"
+)
+
+// Entries says which entries of a page have a value: all N, or those whose bit in Valid is 1, K of them.
+type Entries struct {
+	N, K  int
+	Valid []byte // nil: all
+}
+
+// extend makes room for the entries.
+func (e *Entries) extend(dst *vec.Vector) (at int) {
+	at = dst.Extend(e.N)
+	e.Mark(dst, at)
+	return at
+}
+
+// Mark notes which entries are null. Their bits are set already.
+func (e *Entries) Mark(dst *vec.Vector, at int) {
+	if e.Valid == nil || e.K == e.N {
+		return
+	}
+	plain.CopyBits(dst.Validity(), at, e.Valid, 0, e.N)
+	dst.AddNulls(e.N - e.K)
+}
+
+// AppendStrings appends strings in PLAIN: u32 length, bytes. All of src is theirs.
+func AppendStrings(dst *vec.Vector, src []byte, e Entries) error {
+	if int64(len(src)) < 4*int64(e.K) {
+		return fault.Rel(0, len(src), "values", "%d strings in %d bytes", e.K, len(src))
+	}
+	at := e.extend(dst)
+	offs := dst.Offsets(at)
+	out, err := dst.Bytes(offs[0], int64(len(src)-4*e.K))
+	if err != nil {
+		return err
+	}
+	if err := copyStrings(offs[:e.K+1], out, src); err != nil {
+		return err
+	}
+	spreadOffsets(offs, e)
+	return nil
+}
+
+func spreadOffsets(offs []int32, e Entries) {
+	if e.K < e.N {
+		plain.ExpandOffsets(offs, e.N, e.Valid, 0)
+	}
+}
+
+// copyStrings moves the strings of src, one fewer than offs has places, to out, which has room for them and vec.Slack more.
+func copyStrings(offs []int32, out, src []byte) error {
+	base, to, pos := offs[0], 0, 0
+	ends := offs[1:]
+	for i := range ends {
+		if pos+4 > len(src) {
+			return stringEnds(src, pos, i)
+		}
+		l := int(binary.LittleEndian.Uint32(src[pos:]))
+		pos += 4
+		if l > len(src)-pos || l > len(out)-to-vec.Slack { // fewer strings than there should be share the bytes
+			return stringEnds(src, pos-4, i)
+		}
+		if l <= 32 && pos+32 <= len(src) {
+			// four words whatever the length; what is too much is overwritten by the next, or lies in the slack
+			*(*[16]byte)(out[to:]) = *(*[16]byte)(src[pos:])
+			*(*[16]byte)(out[to+16:]) = *(*[16]byte)(src[pos+16:])
+		} else {
+			copy(out[to:], src[pos:pos+l])
+		}
+		pos += l
+		to += l
+		ends[i] = base + int32(to)
+	}
+	if pos != len(src) {
+		return fault.Rel(pos, len(src)-pos, "values", "%d bytes after the last value", len(src)-pos)
+	}
+	return nil
+}
+
+func stringEnds(src []byte, pos, i int) error {
+	return fault.Rel(pos, len(src)-pos, "values", "value %d reaches past the end", i)
+}
+
+// AppendLengthStrings appends strings in DELTA_LENGTH_BYTE_ARRAY: their lengths in DELTA_BINARY_PACKED, then their bytes. All of src is theirs.
+func AppendLengthStrings(dst *vec.Vector, src []byte, e Entries) error {
+	at := e.extend(dst)
+	offs := dst.Offsets(at)
+	used, err := DecodeDeltas(offs[1:e.K+1], src)
+	if err != nil {
+		return err
+	}
+	src = src[used:]
+	end, left := int64(offs[0]), int64(len(src))
+	for i, l := range offs[1 : e.K+1] {
+		if l < 0 || int64(l) > left {
+			return fault.Rel(used, len(src), "lengths", "string %d has %d bytes, %d are left", i, l, left)
+		}
+		left -= int64(l)
+		end += int64(l)
+		offs[i+1] = int32(end) // no more than Bytes will allow
+	}
+	if left != 0 {
+		return fault.Rel(used+len(src)-int(left), int(left), "values", "%d bytes after the last value", left)
+	}
+	out, err := dst.Bytes(offs[0], int64(len(src)))
+	if err != nil {
+		return err
+	}
+	copy(out, src)
+	spreadOffsets(offs, e)
+	return nil
+}
+
+// AppendDeltaStrings appends strings in DELTA_BYTE_ARRAY: how much each has in common with the beginning of the one before, in DELTA_BINARY_PACKED, then the
+// rests in DELTA_LENGTH_BYTE_ARRAY. More than limit bytes of strings are a Limit error.
+func AppendDeltaStrings(dst *vec.Vector, src []byte, e Entries, limit int64, a *vec.Arena) error {
+	shared, rests, bytes, err := prefixes(src, e.K, a)
+	if err != nil {
+		return err
+	}
+	var total int64
+	for i, p := range shared {
+		total += int64(p) + int64(rests[i])
+	}
+	if total > limit {
+		return fault.Limitf(fault.Span{Len: int64(len(src))}, "values", "%d bytes of strings, %d are allowed", total, limit)
+	}
+	at := e.extend(dst)
+	offs := dst.Offsets(at)
+	out, err := dst.Bytes(offs[0], total)
+	if err != nil {
+		return err
+	}
+	begin, to := 0, 0 // of the string before
+	for i, p := range shared {
+		l := int(p)
+		if l > to-begin {
+			return fault.Rel(0, len(src)-len(bytes), "prefixes", "string %d has %d bytes of the one before, which has %d", i, l, to-begin)
+		}
+		copy(out[to:], out[begin:begin+l])
+		begin, to = to, to+l
+		l = int(rests[i])
+		copy(out[to:], bytes[:l])
+		bytes, to = bytes[l:], to+l
+		offs[i+1] = offs[0] + int32(to)
+	}
+	spreadOffsets(offs, e)
+	return nil
+}
+
+// DecodeDeltaFixed is AppendDeltaStrings of values that all have width bytes, which go to dst, k of them.
+func DecodeDeltaFixed(dst, src []byte, width, k int, a *vec.Arena) error {
+	shared, rests, bytes, err := prefixes(src, k, a)
+	if err != nil {
+		return err
+	}
+	for i, p := range shared {
+		n := int(rests[i])
+		if int(p)+n != width || p > 0 && i == 0 {
+			return fault.Rel(0, len(src)-len(bytes), "values", "value %d: %d bytes of the one before and %d more; it has %d", i, p, n, width)
+		}
+		v := dst[i*width:][:width]
+		if p > 0 {
+			copy(v, dst[(i-1)*width:][:p])
+		}
+		copy(v[p:], bytes[:n])
+		bytes = bytes[n:]
+	}
+	return nil
+}
+
+// prefixes reads the two lists of lengths, and checks that bytes are just those of the rests.
+func prefixes(src []byte, k int, a *vec.Arena) (shared, rests []int32, bytes []byte, err error) {
+	shared, rests = int32s(a, k), int32s(a, k)
+	at, err := DecodeDeltas(shared, src)
+	if err != nil {
+		return nil, nil, nil, fault.Locate(err, fault.Span{Len: int64(len(src))}, true, "prefixes")
+	}
+	n, err := DecodeDeltas(rests, src[at:])
+	if err != nil {
+		return nil, nil, nil, fault.Locate(err, fault.Span{Off: int64(at), Len: int64(len(src) - at)}, true, "suffixes")
+	}
+	bytes = src[at+n:]
+	var total int64
+	var negative int32
+	for i, r := range rests {
+		negative |= r | shared[i]
+		total += int64(r)
+	}
+	if negative < 0 || total != int64(len(bytes)) {
+		return nil, nil, nil, fault.Rel(at+n, len(bytes), "suffixes", "they have %d bytes, or some have fewer than none; %d are there", total, len(bytes))
+	}
+	return shared, rests, bytes, nil
+}
+
+func int32s(a *vec.Arena, n int) []int32 {
+	b := a.Bytes(4 * n)
+	return cast[int32](b, n)
+}
