@@ -43,6 +43,7 @@ stoa/internal/diff        : std arrow fault format/text
 stoa/internal/typewords   : std arrow fault format
 stoa/internal/content   : std arrow internal/diff github.com/zeebo/xxh3
 stoa/internal/nest        : std arrow fault format vec
+stoa/internal/dremel      : std arrow fault vec internal/enc/...
 stoa/format/kudu          : std arrow fault format pred region store vec wire format/cfile internal/pb internal/enc/... internal/codec internal/sum internal/bloom
 stoa/format/trevni        : std arrow fault format pred region store vec wire internal/arrowschema internal/nest internal/enc/... internal/codec internal/sum github.com/apache/arrow-go/v18/arrow/ipc github.com/dsnet/compress/...
 stoa/format/redfile       : std arrow fault format pred region store vec wire format/ipc/flat internal/arrowschema internal/typewords internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/apache/arrow-go/v18/arrow/ipc
@@ -60,7 +61,7 @@ stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything
 stoa/format/ipc           : std arrow fault format pred region store vec wire format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
 stoa/format/text          : std arrow fault format pred region store vec internal/civil internal/typewords github.com/klauspost/compress/...
-stoa/format/parquet       : std arrow fault format pred region store vec wire internal/arrowschema internal/codec internal/thrift internal/nest format/ipc/flat github.com/apache/arrow-go/v18/parquet/... github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/parquet       : std arrow fault format pred region store vec wire internal/arrowschema internal/codec internal/thrift internal/nest internal/dremel internal/enc/... format/ipc/flat github.com/andybalholm/brotli github.com/cespare/xxhash/... github.com/apache/arrow-go/v18/parquet/... github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
 stoa                      : std arrow fault format pred region store vec internal/scan internal/content internal/diff format/cfile format/kudu format/trevni format/redfile format/carbon format/ipc format/text
 stoa/cmd/...              : anything

@@ -329,7 +329,7 @@ func (c *chunk) Dict() (format.Page, bool) {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	d := c.t.dict
-	if d == nil || c.as.form.form == formNone {
+	if d == nil || c.as.form.form == isNothing {
 		return format.Page{}, false
 	}
 	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: d.values, Raw: d.raw, Spans: []fault.Span{d.at}, Own: d}, true

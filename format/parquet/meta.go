@@ -14,7 +14,7 @@ type fileMeta struct {
 	CreatedBy string
 	Orders    []int // per column the number of its ColumnOrder; nil: none are said
 	encrypted bool  // some columns are, or the footer is signed
-	elements  []element
+	elements  []schemaElem
 }
 
 // typeOrder is the number of TypeDefinedOrder among column orders.
@@ -268,17 +268,25 @@ func parseColumnMeta(r *thrift.Reader) *columnMeta {
 			for range r.List("encoding_stats", thrift.Struct) {
 				m.EncodingStats = append(m.EncodingStats, parseEncodingStat(r))
 			}
-		case 14:
-			m.BloomFilterOffset = ptr(r.I64("bloom_filter_offset"))
-		case 15:
-			m.BloomFilterLength = ptr(r.I32("bloom_filter_length"))
-		case 16:
-			m.SizeStatistics = parseSizes(r)
 		default:
-			other(r, columnMetaData)
+			m.late(r)
 		}
 	}
 	return m
+}
+
+// late reads the fields that came late: some writers had other things under these numbers before, which are passed over.
+func (m *columnMeta) late(r *thrift.Reader) {
+	switch f, t := r.Field(), r.Type(); {
+	case f == 14 && t == thrift.I64:
+		m.BloomFilterOffset = ptr(r.I64("bloom_filter_offset"))
+	case f == 15 && t == thrift.I32:
+		m.BloomFilterLength = ptr(r.I32("bloom_filter_length"))
+	case f == 16 && t == thrift.Struct:
+		m.SizeStatistics = parseSizes(r)
+	case f < 14 || f > 16:
+		other(r, columnMetaData)
+	}
 }
 
 func parseEncodingStat(r *thrift.Reader) (s encodingStat) {

@@ -227,7 +227,16 @@ func (d *pageTask) levels(dst, src []byte, encoding int32, max uint8, name strin
 	} else {
 		err = dremel.DecodeLevels(dst, src, max)
 	}
-	return fault.Locate(err, fault.Span{Len: int64(len(src))}, false, name)
+	return d.ofLevels(err, len(src), name)
+}
+
+// ofLevels gives an error of n bytes of levels its place: those of a page of version 2 are never compressed.
+func (d *pageTask) ofLevels(err error, n int, name string) error {
+	at := fault.Span{Len: int64(n)}
+	if d.h.kind == dataPageV2 {
+		at = d.h.body
+	}
+	return fault.Locate(err, at, false, name)
 }
 
 // presence says which of n entries of a column without lists or structs have a value.
@@ -250,7 +259,7 @@ func (d *pageTask) presence(n int) (e dremel.Entries, err error) {
 	}
 	e.Valid = d.arena.Bytes((n + 7) / 8)
 	e.K, err = rle.DecodeBits(e.Valid, 0, d.def, 0, n)
-	return e, fault.Locate(err, fault.Span{Len: int64(len(d.def))}, false, "definition_levels")
+	return e, d.ofLevels(err, len(d.def), "definition_levels")
 }
 
 // fullRun reports whether levels of width 1 are one run of at least n ones.

@@ -134,7 +134,7 @@ func (r *reader) take(b []byte, pairs []keyPair) error {
 	if c.Err() != nil {
 		return c.Err()
 	}
-	tree, err := treeOf(meta.elements, r.footer)
+	tree, err := readTree(meta.elements, r.footer)
 	if err != nil {
 		return err
 	}
@@ -303,7 +303,7 @@ func (r *reader) buildSchema() error {
 func (r *reader) newColumn(k int, path []int, own, stored []arrow.Field) *fileColumn {
 	c := &fileColumn{schemaColumn: r.meta.Schema.Column(k), own: vectorType(leafAt(own, path))}
 	t := leafAt(stored, path)
-	form, ok := formOf(c.element, t)
+	form, ok := formOf(c.schemaElem, t)
 	if !ok {
 		c.unread = fault.Unsupportedf(r.footer, "schema."+c.Path(), "%s as %s", c.typ, t)
 	}

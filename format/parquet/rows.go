@@ -268,7 +268,7 @@ func (r *reader) asStored(ctx context.Context, group, leaf int) (*pageReader, er
 	default:
 		p.typ = &arrow.FixedSizeBinaryType{ByteWidth: widths[col.typ]}
 	}
-	form, ok := formOf(col.element, p.typ)
+	form, ok := formOf(col.schemaElem, p.typ)
 	if !ok {
 		return nil, fault.Bugf("%s as %s", col.typ, p.typ)
 	}

@@ -10,8 +10,8 @@ import (
 	"stoa/internal/thrift"
 )
 
-// element is a SchemaElement: a column, or a group of so many children that follow it.
-type element struct {
+// schemaElem is a SchemaElement: a column, or a group of so many children that follow it.
+type schemaElem struct {
 	typ       physical // -1: a group
 	length    int32
 	rep       int32
@@ -53,16 +53,16 @@ const (
 
 // Repetitions, and the converted types that stand for no logical type of the same meaning.
 const (
-	required = 0
-	optional = 1
-	repeated = 2
+	repRequired = 0
+	repOptional = 1
+	repRepeated = 2
 
 	convertedMapKeyValue = 2
 	convertedInterval    = 21
 )
 
-func parseElement(r *thrift.Reader) element {
-	e := element{typ: -1, converted: -1, id: -1}
+func parseElement(r *thrift.Reader) schemaElem {
+	e := schemaElem{typ: -1, converted: -1, id: -1}
 	for r.Struct(""); r.Next(); {
 		switch r.Field() {
 		case 1:
@@ -128,7 +128,7 @@ func parseLogical(r *thrift.Reader) (l logical) {
 }
 
 // meaning is the logical type of an element: that of its converted type if it has no other.
-func (e *element) meaning() logical {
+func (e *schemaElem) meaning() logical {
 	if e.logical.kind != 0 {
 		return e.logical
 	}
@@ -168,7 +168,7 @@ func (e *element) meaning() logical {
 
 // schemaNode is an element with its children.
 type schemaNode struct {
-	*element
+	*schemaElem
 	children []*schemaNode
 	column   int // of a leaf
 }
@@ -224,8 +224,8 @@ const (
 	maxLevel = math.MaxUint8
 )
 
-// treeOf makes the tree of a schema's elements.
-func treeOf(els []element, at fault.Span) (*schemaTree, error) {
+// readTree makes the tree of a schema's elements.
+func readTree(els []schemaElem, at fault.Span) (*schemaTree, error) {
 	t := &schemaTree{}
 	if len(els) == 0 {
 		return nil, fault.Corruptf(at, "footer/metadata.schema", "it has no elements")
@@ -244,7 +244,7 @@ func treeOf(els []element, at fault.Span) (*schemaTree, error) {
 
 type treeBuilder struct {
 	tree *schemaTree
-	els  []element
+	els  []schemaElem
 	next int
 	at   fault.Span
 }
@@ -263,14 +263,14 @@ func (b *treeBuilder) node(above schemaColumn, root bool, depth int) (*schemaNod
 	}
 	b.next++
 	e := &b.els[i]
-	n := &schemaNode{element: e, column: -1}
+	n := &schemaNode{schemaElem: e, column: -1}
 	if !root {
 		above.path = append(slices.Clip(above.path), e.name)
 		switch e.rep {
-		case required:
-		case optional:
+		case repRequired:
+		case repOptional:
 			above.maxDef++
-		case repeated:
+		case repRepeated:
 			above.maxDef++
 			above.maxRep++
 		default:

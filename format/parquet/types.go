@@ -29,8 +29,8 @@ func below(path []int, i int) []int { return append(slices.Clip(path), i) }
 
 // field is a node as a field. Repeated is a list that cannot be null, of items that cannot be.
 func (s *shaper) field(n *schemaNode, path []int) arrow.Field {
-	f := arrow.Field{Name: n.name, Nullable: n.rep == optional, Metadata: idOf(n)}
-	if n.rep == repeated {
+	f := arrow.Field{Name: n.name, Nullable: n.rep == repOptional, Metadata: idOf(n)}
+	if n.rep == repRepeated {
 		f.Type = arrow.ListOfField(arrow.Field{Name: n.name, Type: s.typeOf(n, below(path, 0))})
 		return f
 	}
@@ -50,15 +50,15 @@ func idOf(n *schemaNode) (m arrow.Metadata) {
 func (s *shaper) typeOf(n *schemaNode, path []int) arrow.DataType {
 	if n.leaf() {
 		s.paths[n.column] = path
-		return leafType(n.element)
+		return leafType(n.schemaElem)
 	}
 	c := n.only()
-	if c != nil && c.rep == repeated {
+	if c != nil && c.rep == repRepeated {
 		switch kind := n.meaning().kind; {
 		case kind == logicalMap && isPair(c):
 			entry := below(path, 0)
 			return arrow.MapOfFields(s.field(c.children[0], below(entry, 0)), s.field(c.children[1], below(entry, 1)))
-		case kind == logicalMap && c.only() != nil && c.only().rep != repeated:
+		case kind == logicalMap && c.only() != nil && c.only().rep != repRepeated:
 			return arrow.ListOfField(s.field(c.children[0], below(path, 0)))
 		case kind == logicalList:
 			return arrow.ListOfField(s.item(n, c, below(path, 0)))
@@ -73,19 +73,19 @@ func (s *shaper) typeOf(n *schemaNode, path []int) arrow.DataType {
 
 // isPair reports whether n is the group of a map's key and value.
 func isPair(n *schemaNode) bool {
-	return len(n.children) == 2 && n.children[0].rep == required && n.children[1].rep != repeated
+	return len(n.children) == 2 && n.children[0].rep == repRequired && n.children[1].rep != repRepeated
 }
 
 // item is the item of a list n whose repeated node is c: what c holds, or c itself, as lists were written before they had three levels.
 func (s *shaper) item(n, c *schemaNode, path []int) arrow.Field {
-	if in := c.only(); in != nil && in.rep != repeated && c.name != "array" && c.name != n.name+"_tuple" {
+	if in := c.only(); in != nil && in.rep != repRepeated && c.name != "array" && c.name != n.name+"_tuple" {
 		return s.field(in, path)
 	}
 	return arrow.Field{Name: c.name, Type: s.typeOf(c, path)}
 }
 
 // leafType is the Arrow type of a column. A logical type that does not fit the physical one, or that nobody here knows, says nothing.
-func leafType(e *element) arrow.DataType {
+func leafType(e *schemaElem) arrow.DataType {
 	l := e.meaning()
 	if l.kind == logicalUnknown {
 		return arrow.Null

@@ -14,30 +14,30 @@ import (
 	"stoa/vec"
 )
 
-// form is how a stored value and one of Arrow hang together.
-type form uint8
+// storedAs is how a stored value and one of Arrow hang together.
+type storedAs uint8
 
 const (
-	formNone    form = iota // nothing is stored: the type is null
-	formBits                // BOOLEAN: a bit
-	formSame                // the same bytes
-	formStrings             // BYTE_ARRAY
-	formNarrow              // INT32 that holds a whole number of one or two bytes
-	formTimes               // a number that is multiplied
-	formOver                // a number that is divided
-	formNumber              // INT32 or INT64 that is the unscaled number of a decimal
-	formBytes               // bytes, the most significant first, that are the unscaled number of a decimal
-	formInt96               // nanoseconds of the day, and Julian day
+	isNothing   storedAs = iota // nothing is stored: the type is null
+	isBits                      // BOOLEAN: a bit
+	isSame                      // the same bytes
+	isText                      // BYTE_ARRAY
+	isNarrow                    // INT32 that holds a whole number of one or two bytes
+	isTimes                     // a number that is multiplied
+	isOver                      // a number that is divided
+	isNumber                    // INT32 or INT64 that is the unscaled number of a decimal
+	isBigEndian                 // bytes, the most significant first, that are the unscaled number of a decimal
+	isInt96                     // nanoseconds of the day, and Julian day
 )
 
 // valueForm says how the values of a column are stored, and what they are in a vector.
 type valueForm struct {
 	typ    physical
 	stored int // bytes of a stored value; 0: they vary, or are bits
-	form   form
+	form   storedAs
 	width  int   // bytes of a value in the vector
-	factor int64 // of formTimes and formOver
-	signed bool  // of formNarrow
+	factor int64 // of isTimes and isOver
+	signed bool  // of isNarrow
 	digits int32 // of decimals
 }
 
@@ -45,7 +45,7 @@ type valueForm struct {
 var widths = [...]int{typeBoolean: 0, typeInt32: 4, typeInt64: 8, typeInt96: 12, typeFloat: 4, typeDouble: 8, typeBytes: 0, typeFixed: 0}
 
 // formOf is how values of type t, which vectors have, are stored as element e; ok: they can be.
-func formOf(e *element, t arrow.DataType) (v valueForm, ok bool) {
+func formOf(e *schemaElem, t arrow.DataType) (v valueForm, ok bool) {
 	v = valueForm{typ: e.typ, stored: widths[e.typ], factor: 1}
 	if e.typ == typeFixed {
 		v.stored = int(e.length)
@@ -55,38 +55,38 @@ func formOf(e *element, t arrow.DataType) (v valueForm, ok bool) {
 	}
 	switch x := t.(type) {
 	case *arrow.NullType:
-		v.form = formNone
+		v.form = isNothing
 		return v, true
 	case *arrow.BooleanType:
-		v.form = formBits
+		v.form = isBits
 		return v, e.typ == typeBoolean
 	case *arrow.StringType, *arrow.BinaryType:
-		v.form = formStrings
+		v.form = isText
 		return v, e.typ == typeBytes
 	case arrow.DecimalType:
 		return v.decimal(x)
 	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Uint8Type, *arrow.Uint16Type:
-		v.form, v.signed = formNarrow, t.ID() == arrow.INT8 || t.ID() == arrow.INT16
+		v.form, v.signed = isNarrow, t.ID() == arrow.INT8 || t.ID() == arrow.INT16
 		return v, e.typ == typeInt32
 	case *arrow.Date64Type:
-		v.form, v.factor = formTimes, 86_400_000
+		v.form, v.factor = isTimes, 86_400_000
 		return v, e.typ == typeInt32
 	case *arrow.TimestampType:
 		if e.typ == typeInt96 {
-			v.form = formInt96
+			v.form = isInt96
 			return v, x.Unit == arrow.Nanosecond
 		}
 		if x.Unit == arrow.Second {
-			v.form, v.factor = formOver, 1000
+			v.form, v.factor = isOver, 1000
 			return v, e.typ == typeInt64
 		}
 	case *arrow.Time32Type:
 		if x.Unit == arrow.Second {
-			v.form, v.factor = formOver, 1000
+			v.form, v.factor = isOver, 1000
 			return v, e.typ == typeInt32
 		}
 	}
-	v.form = formSame
+	v.form = isSame
 	return v, v.stored == v.width && v.width > 0
 }
 
@@ -94,29 +94,29 @@ func (v valueForm) decimal(t arrow.DecimalType) (valueForm, bool) {
 	v.digits = t.GetPrecision()
 	switch v.typ {
 	case typeInt32, typeInt64:
-		v.form = formNumber
+		v.form = isNumber
 		return v, v.width >= v.stored || v.width == 4
 	case typeFixed, typeBytes:
-		v.form = formBytes
+		v.form = isBigEndian
 		return v, true
 	}
 	return v, false
 }
 
 // coded reports whether data pages of codes become codes in the vector.
-func (v *valueForm) coded() bool { return v.form == formStrings }
+func (v *valueForm) coded() bool { return v.form == isText }
 
 // append appends the entries e of a page whose values are data, in encoding enc.
 func (v *valueForm) append(dst *vec.Vector, data []byte, enc int32, e dremel.Entries, t *pageTask) error {
 	switch {
-	case v.form == formNone:
+	case v.form == isNothing:
 		dst.Extend(e.N)
 		return nil
 	case isDictionary(enc):
 		return v.codes(dst, data, e, t)
-	case v.form == formStrings:
+	case v.form == isText:
 		return v.strings(dst, data, enc, e, t)
-	case v.form == formBits:
+	case v.form == isBits:
 		return v.bits(dst, data, enc, e)
 	}
 	raw, err := v.dense(data, enc, e.K, t)
@@ -141,17 +141,17 @@ func (v *valueForm) append(dst *vec.Vector, data []byte, enc int32, e dremel.Ent
 func (v *valueForm) strings(dst *vec.Vector, data []byte, enc int32, e dremel.Entries, t *pageTask) error {
 	switch enc {
 	case plainValues:
-		return dremel.AppendStrings(dst, data, e)
+		return dremel.DecodeStrings(dst, data, e)
 	case deltaLengths:
 		if e.K == 0 && len(data) == 0 {
-			return dremel.AppendStrings(dst, nil, e)
+			return dremel.DecodeStrings(dst, nil, e)
 		}
-		return dremel.AppendLengthStrings(dst, data, e)
+		return dremel.DecodeLengthStrings(dst, data, e)
 	case deltaByteArray:
 		if e.K == 0 && len(data) == 0 {
-			return dremel.AppendStrings(dst, nil, e)
+			return dremel.DecodeStrings(dst, nil, e)
 		}
-		return dremel.AppendDeltaStrings(dst, data, e, t.limit, t.arena)
+		return dremel.DecodeDeltaStrings(dst, data, e, t.limit, t.arena)
 	}
 	return v.unknown(enc)
 }
@@ -227,7 +227,7 @@ func (v *valueForm) codes(dst *vec.Vector, data []byte, e dremel.Entries, t *pag
 	}
 	at := dst.Extend(e.N)
 	e.Mark(dst, at)
-	if v.form == formBits {
+	if v.form == isBits {
 		return gatherBits(dst, at, t.dict, codes, e)
 	}
 	out := dst.Data(at)
@@ -360,20 +360,20 @@ func (v *valueForm) denseDecimals(data []byte, enc int32, k int, t *pageTask) ([
 // convert makes values of the vector's form of k stored ones.
 func (v *valueForm) convert(out, raw []byte, k int) error {
 	switch v.form {
-	case formSame:
+	case isSame:
 		copy(out, raw)
-	case formNarrow:
+	case isNarrow:
 		return v.narrow(out, raw, k)
-	case formTimes:
+	case isTimes:
 		for i := range k {
 			x := int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
 			binary.LittleEndian.PutUint64(out[8*i:], uint64(x*v.factor))
 		}
-	case formOver:
+	case isOver:
 		return v.over(out, raw, k)
-	case formNumber:
+	case isNumber:
 		return v.numbers(out, raw, k)
-	case formBytes:
+	case isBigEndian:
 		if v.typ == typeBytes { // they are converted already
 			copy(out, raw)
 			return nil
@@ -383,7 +383,7 @@ func (v *valueForm) convert(out, raw []byte, k int) error {
 				return fault.Rel(i*v.stored, v.stored, "values", "a number that does not fit %d bytes", v.width)
 			}
 		}
-	case formInt96:
+	case isInt96:
 		return instants(cast[int64](out, k), raw)
 	}
 	return nil

@@ -30,8 +30,8 @@ func (e *Entries) Mark(dst *vec.Vector, at int) {
 	dst.AddNulls(e.N - e.K)
 }
 
-// AppendStrings appends strings in PLAIN: u32 length, bytes. All of src is theirs.
-func AppendStrings(dst *vec.Vector, src []byte, e Entries) error {
+// DecodeStrings appends strings in PLAIN: u32 length, bytes. All of src is theirs.
+func DecodeStrings(dst *vec.Vector, src []byte, e Entries) error {
 	if int64(len(src)) < 4*int64(e.K) {
 		return fault.Rel(0, len(src), "values", "%d strings in %d bytes", e.K, len(src))
 	}
@@ -88,8 +88,8 @@ func stringEnds(src []byte, pos, i int) error {
 	return fault.Rel(pos, len(src)-pos, "values", "value %d reaches past the end", i)
 }
 
-// AppendLengthStrings appends strings in DELTA_LENGTH_BYTE_ARRAY: their lengths in DELTA_BINARY_PACKED, then their bytes. All of src is theirs.
-func AppendLengthStrings(dst *vec.Vector, src []byte, e Entries) error {
+// DecodeLengthStrings appends strings in DELTA_LENGTH_BYTE_ARRAY: their lengths in DELTA_BINARY_PACKED, then their bytes. All of src is theirs.
+func DecodeLengthStrings(dst *vec.Vector, src []byte, e Entries) error {
 	at := e.extend(dst)
 	offs := dst.Offsets(at)
 	used, err := DecodeDeltas(offs[1:e.K+1], src)
@@ -118,9 +118,9 @@ func AppendLengthStrings(dst *vec.Vector, src []byte, e Entries) error {
 	return nil
 }
 
-// AppendDeltaStrings appends strings in DELTA_BYTE_ARRAY: how much each has in common with the beginning of the one before, in DELTA_BINARY_PACKED, then the
+// DecodeDeltaStrings appends strings in DELTA_BYTE_ARRAY: how much each has in common with the beginning of the one before, in DELTA_BINARY_PACKED, then the
 // rests in DELTA_LENGTH_BYTE_ARRAY. More than limit bytes of strings are a Limit error.
-func AppendDeltaStrings(dst *vec.Vector, src []byte, e Entries, limit int64, a *vec.Arena) error {
+func DecodeDeltaStrings(dst *vec.Vector, src []byte, e Entries, limit int64, a *vec.Arena) error {
 	shared, rests, bytes, err := prefixes(src, e.K, a)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func AppendDeltaStrings(dst *vec.Vector, src []byte, e Entries, limit int64, a *
 	return nil
 }
 
-// DecodeDeltaFixed is AppendDeltaStrings of values that all have width bytes, which go to dst, k of them.
+// DecodeDeltaFixed is DecodeDeltaStrings of values that all have width bytes, which go to dst, k of them.
 func DecodeDeltaFixed(dst, src []byte, width, k int, a *vec.Arena) error {
 	shared, rests, bytes, err := prefixes(src, k, a)
 	if err != nil {
