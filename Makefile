@@ -5,7 +5,7 @@ GO ?= go
 FUZZTIME ?= 1m
 RACE ?= . ./cmd/stoa ./internal/scan ./store ./vec ./format/cfile ./format/kudu ./format/redfile
 
-.PHONY: test fuzz lint soak release release-check vuln
+.PHONY: test fuzz lint soak attack release release-check vuln
 
 test:
 	$(GO) test ./...
@@ -31,6 +31,11 @@ fuzz:
 SOAK ?= 20m
 soak:
 	STOA_SOAK=$(SOAK) $(GO) test ./internal/soak -v -timeout 0
+
+# Harmed files of every format, and what every verb says of them, for as long as FOR says.
+FOR ?= 20m
+attack:
+	STOA_ATTACK=$(FOR) $(GO) test ./internal/attack -run TestAttack -v -timeout 0
 
 # Static binaries for all platforms, checksums and bills of materials, in dist/.
 release:

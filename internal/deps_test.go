@@ -65,6 +65,7 @@ stoa/format/parquet       : std arrow fault format pred region store vec wire in
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
 stoa                      : std arrow fault format pred region store vec internal/scan internal/content internal/diff format/cfile format/kudu format/trevni format/redfile format/carbon format/ipc format/text
 stoa/cmd/...              : anything
+stoa/internal/attack      : std
 stoa/internal/soak        : std
 stoa/internal/release     : std
 stoa/interop/...          : anything

@@ -15,6 +15,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("STOA_AS_COMMAND") != "" { // see TestKilled
 		main()
 	}
+	if os.Getenv("STOA_SERVE") != "" { // see internal/attack
+		serve()
+	}
 	testscript.Main(m, map[string]func(){"stoa": main})
 }
 

@@ -1,0 +1,145 @@
+package attack
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// answer is what a command line gave.
+type answer struct {
+	Status int
+	Stdout []byte
+	Stderr []byte
+	Grown  int64 // bytes by which the process grew at most; 0 if nobody knows
+	died   string
+}
+
+// The exit statuses that there are; died is none.
+const (
+	fine = iota
+	cannot
+	use
+	damage
+	died = -1
+)
+
+// command runs command lines of stoa.
+type command interface {
+	run(args ...string) answer
+}
+
+// served is the command in a process of its own that takes one command line after the other. It is started anew when it has died.
+type served struct {
+	binary string
+	limit  time.Duration
+	cmd    *exec.Cmd
+	in     *os.File
+	out    *json.Decoder
+	stderr *bytes.Buffer
+	closes []io.Closer
+	calls  int
+}
+
+// build makes the command that is attacked, once a run: the tests' binary of cmd/stoa, which serves.
+func build(t *testing.T) *served {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "stoa.test")
+	if out, err := exec.Command("go", "test", "-c", "-o", binary, "stoa/cmd/stoa").CombinedOutput(); err != nil {
+		t.Fatalf("go test -c stoa/cmd/stoa: %v\n%s", err, out)
+	}
+	s := &served{binary: binary, limit: 30 * time.Second}
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *served) start() error {
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	s.stderr = new(bytes.Buffer)
+	s.cmd = exec.Command(s.binary)
+	s.cmd.Env = append(os.Environ(), "STOA_SERVE=1", "GOGC=400")
+	s.cmd.ExtraFiles = []*os.File{inR, outW}
+	s.cmd.Stderr = s.stderr
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	inR.Close()
+	outW.Close()
+	s.in, s.out, s.closes = inW, json.NewDecoder(outR), []io.Closer{inW, outR}
+	return nil
+}
+
+// stop ends the process, if there is one.
+func (s *served) stop() {
+	if s.cmd == nil {
+		return
+	}
+	for _, c := range s.closes {
+		c.Close()
+	}
+	time.AfterFunc(3*time.Second, func() { s.cmd.Process.Kill() })
+	s.cmd.Wait()
+	s.cmd = nil
+}
+
+func (s *served) run(args ...string) answer {
+	s.calls++
+	if s.cmd == nil {
+		if err := s.start(); err != nil {
+			panic(err)
+		}
+	}
+	var a answer
+	slow := false
+	timer := time.AfterFunc(s.limit, func() {
+		slow = true
+		s.cmd.Process.Signal(syscall.SIGQUIT) // tells where every goroutine is
+		time.AfterFunc(5*time.Second, func() { s.in.Close() })
+	})
+	err := json.NewEncoder(s.in).Encode(args)
+	if err == nil {
+		err = s.out.Decode(&a)
+	}
+	if timer.Stop() && err == nil {
+		return a
+	}
+	s.cmd.Process.Kill()
+	state := s.cmd.Wait()
+	a = answer{Status: died, Stderr: s.stderr.Bytes(), died: fmt.Sprintf("died: %v: %s", state, where(s.stderr.String()))}
+	if slow {
+		a.died = fmt.Sprintf("no answer after %v: %s", s.limit, where(s.stderr.String()))
+	}
+	for _, c := range s.closes {
+		c.Close()
+	}
+	s.cmd = nil
+	return a
+}
+
+// where is what a process that died said first, and where in stoa it was.
+func where(trace string) string {
+	lines := strings.Split(trace, "\n")
+	said := lines[0]
+	for _, l := range lines {
+		if i := strings.Index(l, ".go:"); i > 0 && !strings.Contains(l, "_test.go") && strings.Contains(trace, "stoa/") && strings.HasPrefix(l, "\t") &&
+			!strings.Contains(l, "/src/runtime/") && !strings.Contains(l, "/pkg/mod/") {
+			return said + " at " + strings.TrimSpace(l)
+		}
+	}
+	return said
+}

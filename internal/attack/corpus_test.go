@@ -1,0 +1,148 @@
+package attack
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// real are the places that real systems wrote: all of the folder that STOA_CORPUS names, or of the project's own. The name is the format and
+// the place, which has an end that is no table's: kudu/DIR#TABLE.
+func real() (out []string) {
+	root := os.Getenv("STOA_CORPUS")
+	if root == "" {
+		root = filepath.Join("..", "..", "corpus")
+	}
+	filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(root, p)
+		top, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+		switch {
+		case err != nil:
+		case d.IsDir() && d.Name() == "negative":
+			return fs.SkipDir
+		case d.IsDir() && top == "carbon" && isTable(p):
+			out = append(out, "carbon:"+p)
+			return fs.SkipDir
+		case strings.HasSuffix(p, ".cfile") && !strings.Contains(p, "synthetic"):
+			out = append(out, "cfile:"+p)
+		case strings.HasSuffix(p, ".trv"):
+			out = append(out, "trevni:"+p)
+		case strings.HasSuffix(p, ".red"):
+			out = append(out, "redfile:"+p)
+		case strings.HasSuffix(p, ".carbondata"):
+			out = append(out, "carbon:"+p)
+		}
+		return nil
+	})
+	kudu := filepath.Join("..", "..", "format", "kudu", "testdata")
+	for _, t := range []string{"file#autoinc", "log#default.loadgen_auto_0d98f44b1f784327b5a35806f1608608", "log#ranges", "history#d_major"} {
+		out = append(out, "kudu:"+filepath.Join(kudu, t))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// isTable reports whether a directory is a CarbonData table.
+func isTable(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "Metadata"))
+	return err == nil
+}
+
+// realFixture copies a place and reads it. nil if it has no rows, is no table, is damaged, or too large to be copied often.
+func (a *attack) realFixture(name string) *fixture {
+	if f, ok := a.made[name]; ok {
+		return f
+	}
+	a.made[name] = nil
+	word, place, _ := strings.Cut(name, ":")
+	place, table, isPart := strings.Cut(place, "#")
+	f := &fixture{name: word + "/real", place: filepath.Base(place), dir: a.temp("real"), origin: name}
+	if isPart {
+		f.place += "#" + table
+		f.reading, f.kudu = []string{"--partial"}, true
+	}
+	if err := copyPlace(place, filepath.Join(f.dir, filepath.Base(place))); err != nil {
+		return nil
+	}
+	if err := a.learn(f); err != nil || len(f.ref) == 0 {
+		return nil
+	}
+	if n := expected(place); n >= 0 && n != len(f.ref) {
+		a.note(f, nil, 0, "whole: the rows are not as many as the system that wrote it says")
+	}
+	a.made[name] = f
+	return f
+}
+
+// copyPlace copies a file, or a directory of at most 2 MB.
+func copyPlace(from, to string) error {
+	size := int64(0)
+	return filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(from, p)
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o777)
+		}
+		b, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		if size += int64(len(b)); size > 2<<20 {
+			return io.ErrShortWrite
+		}
+		if rel == "." {
+			return os.WriteFile(to, b, 0o666)
+		}
+		return os.WriteFile(filepath.Join(to, rel), b, 0o666)
+	})
+}
+
+// expected is how many rows the corpus has beside a place; -1 if it does not say.
+func expected(place string) int {
+	base := strings.TrimSuffix(strings.TrimSuffix(place, ".red"), ".trv")
+	if b, err := os.ReadFile(base + ".expect.jsonl"); err == nil {
+		return bytes.Count(b, []byte("\n"))
+	}
+	f, err := os.Open(base + ".expected.jsonl.gz")
+	if err != nil {
+		return -1
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return -1
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		return -1
+	}
+	return bytes.Count(b, []byte("\n"))
+}
+
+// realRound tries cases on some real places: each format as often as the others.
+func (a *attack) realRound(t *testing.T, seed uint64, cases int, until time.Time) {
+	byFormat := map[string][]string{}
+	for _, name := range real() {
+		word, _, _ := strings.Cut(name, ":")
+		byFormat[word] = append(byFormat[word], name)
+	}
+	r := rand.New(rand.NewPCG(seed, 5))
+	for _, word := range []string{"carbon", "cfile", "kudu", "redfile", "trevni"} {
+		for range 2 {
+			name := byFormat[word][r.IntN(len(byFormat[word]))]
+			if f := a.realFixture(name); f != nil && time.Now().Before(until) {
+				a.cast(t, f, seed, cases, until)
+			}
+		}
+	}
+}

@@ -1,0 +1,669 @@
+package attack
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mostGrown is by how much a command line may grow the process: --memory is 1 GiB unless it says otherwise.
+const mostGrown = 1 << 30
+
+// verdict is what verify -f json prints.
+type verdict struct {
+	Healthy  bool      `json:"healthy"`
+	Errors   int       `json:"errors"`
+	Findings []finding `json:"findings"`
+}
+
+type finding struct {
+	Code     string `json:"code"`
+	Severity string `json:"severity"`
+}
+
+func (v *verdict) says(code string) bool {
+	return slices.ContainsFunc(v.Findings, func(f finding) bool { return f.Code == code })
+}
+
+// lost is a manifest.
+type lost struct {
+	Finished bool      `json:"finished"`
+	Findings []finding `json:"findings"`
+	Losses   []struct {
+		Part   string `json:"part"`
+		Group  int    `json:"group"`
+		Column string `json:"column"`
+		From   *int64 `json:"from"`
+		To     *int64 `json:"to"`
+		Exact  bool   `json:"exact"`
+	} `json:"losses"`
+}
+
+// inside are codes of findings about values; an error of any other code may be about names, types and the order of columns.
+var inside = regexp.MustCompile(`\.(block|page|dict|delta|bloom|index|rows?|values?)\b`)
+
+// guessed reports whether names, types and the order of columns may not be the file's own: that is told.
+func (m *lost) guessed() bool {
+	return slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" && !inside.MatchString(f.Code) })
+}
+
+// rows is how many rows the losses are of. exact is false if nobody knows.
+func (m *lost) rows() (n int64, exact bool) {
+	type group struct {
+		part string
+		n    int
+	}
+	spans := map[group][][2]int64{}
+	exact = true
+	for _, l := range m.Losses {
+		if !l.Exact || l.From == nil || l.To == nil || *l.From < 0 || *l.To < 0 {
+			exact = false
+			continue
+		}
+		g := group{l.Part, l.Group}
+		spans[g] = append(spans[g], [2]int64{*l.From, *l.To})
+	}
+	for _, s := range spans {
+		slices.SortFunc(s, func(a, b [2]int64) int { return int(a[0] - b[0]) })
+		at := int64(0)
+		for _, x := range s {
+			n += max(0, x[1]-max(x[0], at))
+			at = max(at, x[1])
+		}
+	}
+	return n, exact
+}
+
+// has reports whether row, of the only row group, is told as lost in column, or in any with "".
+func (m *lost) has(row int, column string) bool {
+	for _, l := range m.Losses {
+		if l.From == nil || l.To == nil || int64(row) < *l.From || *l.To >= 0 && int64(row) >= *l.To {
+			continue
+		}
+		if column == "" || l.Column == "" || l.Column == column || strings.HasPrefix(l.Column, column+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// trial is one case: a harmed copy of a fixture, and what the verbs said of it.
+type trial struct {
+	a       *attack
+	f       *fixture
+	dir     string
+	touched []touch
+	finds   []string
+	moved   bool // whole files are others, or gone
+	excused bool
+	guessed bool
+	told    bool
+	status  map[string]int
+}
+
+func (c *trial) find(law, format string, args ...any) {
+	c.finds = append(c.finds, law+": "+fmt.Sprintf(format, args...))
+}
+
+// verb runs a verb on the copy, and holds what holds of all of them.
+func (c *trial) verb(name, verb string, args ...string) answer {
+	got := c.a.verb(c.f, c.dir, verb, args...)
+	c.status[name] = got.Status
+	c.a.seen[name+" "+strconv.Itoa(got.Status)]++
+	c.told = c.told || got.Status != fine
+	said := bytes.TrimSpace(append(bytes.Clone(got.Stderr), got.Stdout...))
+	switch {
+	case got.Status == died:
+		c.find("alive", "%s %s", name, got.died)
+	case got.Status < fine || got.Status > damage:
+		c.find("status", "%s ended with %d", name, got.Status)
+	case got.Status == use:
+		c.find("status", "%s: a harmed file is no wrong use: %s", name, short(got.Stderr))
+	case got.Status != fine && len(said) == 0:
+		c.find("word", "%s ended with %d and said nothing", name, got.Status)
+	case bytes.Contains(said, []byte("runtime error")) || bytes.Contains(said, []byte("panic")):
+		c.find("alive", "%s: %s", name, short(got.Stderr))
+	}
+	if got.Grown > mostGrown {
+		c.find("memory", "%s grew by %d MiB", name, got.Grown>>20)
+	}
+	return got
+}
+
+func short(b []byte) string {
+	l, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+	return l[:min(len(l), 300)]
+}
+
+// judge asks every verb, or, if all is false, those that matter most and some.
+func (c *trial) judge(r *rand.Rand, all bool) {
+	c.status = map[string]int{}
+	some := func() bool { x := r.IntN(3) == 0; return all || x } // r goes on in the same way
+	v := c.verify("verify")
+	c.cat(v)
+	c.lossy("recover", true, "recover", "-o", filepath.Join(c.dir, "..", "out.jsonl"))
+	if some() {
+		c.lossy("cat skip-rows", false, "cat", "-f", "jsonl", "--damaged", "skip-rows")
+	}
+	if some() {
+		c.lossy("cat null-cells", false, "cat", "-f", "jsonl", "--damaged", "null-cells")
+	}
+	if some() {
+		c.verify("verify deep", "--deep")
+	}
+	if some() {
+		c.verify("verify quick", "--quick")
+	}
+	if some() {
+		c.count()
+	}
+	if some() {
+		c.few(r)
+	}
+	if some() && c.f.able["ls"] {
+		c.ls()
+	}
+	if some() {
+		c.converts(r)
+	}
+	if some() {
+		c.diff()
+	}
+	if some() {
+		for _, v := range []string{"stats", "describe", "explain"} {
+			if c.f.able[v] {
+				c.verb(v, v)
+			}
+		}
+	}
+	c.oneVerdict()
+}
+
+func (c *trial) verify(name string, args ...string) *verdict {
+	got := c.verb(name, "verify", append(args, "-f", "json")...)
+	v := &verdict{}
+	if got.Status == died {
+		return v
+	}
+	if err := json.Unmarshal(got.Stdout, v); err != nil && (got.Status == fine || got.Status == damage) {
+		c.find("word", "%s ended with %d and printed no JSON: %v", name, got.Status, err)
+	}
+	if got.Status == fine && v.Errors > 0 || got.Status == damage && v.Errors == 0 {
+		c.find("verdict", "%s ended with %d and %d errors", name, got.Status, v.Errors)
+	}
+	return v
+}
+
+// cat reads with policy fail: no row comes out that the whole place would not have given, and with status 0 all do.
+func (c *trial) cat(v *verdict) {
+	got := c.verb("cat", "cat", "-f", "jsonl")
+	out := linesOf(got.Stdout)
+	if got.Status == fine {
+		c.whole("cat", out)
+		if c.excused && !c.moved && c.status["verify"] == fine && !v.says("file.unchecked") {
+			c.find("unchecked", "verify did not say that values cannot be checked, and they are others")
+		}
+		return
+	}
+	if strange := c.strangers(out); strange > c.allowed() && !(c.loose()) {
+		c.find("fail", "cat ended with %d after %d rows that were not there: %s", got.Status, strange, c.firstStrange(out))
+	}
+}
+
+// whole: a verb that ended with 0 gave every row as it was. Where nothing keeps checksums, the cells of a touched page may be others.
+func (c *trial) whole(name string, out []string) {
+	ref := c.f.ref
+	if slices.Equal(out, ref) {
+		return
+	}
+	why := difference(ref, out)
+	if c.loose() {
+		c.excused = true
+		return
+	}
+	if c.f.checked {
+		c.find("silent", "%s ended with 0, and %s", name, why)
+		return
+	}
+	if c.f.text {
+		if c.strangers(out) <= c.lines() && c.missing(out) <= c.lines() {
+			c.excused = true
+			return
+		}
+		c.find("silent", "%s ended with 0, and in other lines than those touched %s", name, why)
+		return
+	}
+	if len(out) != len(ref) {
+		c.find("silent", "%s ended with 0, and %s", name, why)
+		return
+	}
+	windows, names := c.windows(out)
+	if n := len(c.pagesTouched()); windows > n || names && n == 0 {
+		c.find("silent", "%s ended with 0, touched are %d pages, changed are cells of %d, and %s", name, n, windows, why)
+		return
+	}
+	c.excused = true
+}
+
+// loose reports whether files were moved that belong together only because they lie together.
+func (c *trial) loose() bool { return c.moved && c.f.maker != nil && c.f.maker.loose }
+
+// pagesTouched are the pages of which bytes are others.
+func (c *trial) pagesTouched() (out []page) {
+	for _, p := range c.f.pages {
+		if slices.ContainsFunc(c.touched, func(t touch) bool { return t.file == p.file && t.from < p.to && p.from < t.to }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// allowed is how many rows may be others because of pages that are.
+func (c *trial) allowed() (n int) {
+	if c.f.maker != nil && c.f.maker.gzip {
+		return len(c.f.ref)
+	}
+	if c.f.checked {
+		return 0
+	}
+	if c.f.text {
+		return c.lines()
+	}
+	for _, p := range c.pagesTouched() {
+		n += p.rows
+	}
+	return n
+}
+
+// lines is how many lines of a text are touched, and those beside them.
+func (c *trial) lines() int {
+	n := 0
+	for _, t := range c.touched {
+		b, _ := os.ReadFile(filepath.Join(c.f.dir, t.file))
+		to := min(t.to, int64(len(b)))
+		n += 3 + bytes.Count(b[min(t.from, to):to], []byte("\n"))
+	}
+	return n
+}
+
+// strangers is how many rows of out were not there.
+func (c *trial) strangers(out []string) (n int) {
+	left := c.f.counts()
+	for _, l := range out {
+		if left[l]--; left[l] < 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *trial) firstStrange(out []string) string {
+	left := c.f.counts()
+	for i, l := range out {
+		if left[l]--; left[l] < 0 {
+			return fmt.Sprintf("row %d %.200s", i, l)
+		}
+	}
+	return ""
+}
+
+func (c *trial) missing(out []string) (n int) {
+	left := c.f.counts()
+	for _, l := range out {
+		left[l]--
+	}
+	for _, k := range left {
+		n += max(0, k)
+	}
+	return n
+}
+
+func (f *fixture) counts() map[string]int {
+	m := make(map[string]int, len(f.ref))
+	for _, l := range f.ref {
+		m[l]++
+	}
+	return m
+}
+
+// windows is how many pages at least the cells lie in that are others: runs of a column of as many rows as the largest touched page has.
+func (c *trial) windows(out []string) (n int, names bool) {
+	most := 0
+	for _, p := range c.pagesTouched() {
+		most = max(most, p.rows)
+	}
+	if most == 0 {
+		most = 1
+	}
+	until := map[int]int{}
+	for i, l := range out {
+		if l == c.f.ref[i] {
+			continue
+		}
+		was, is := cellsOf(c.f.ref[i]), cellsOf(l)
+		if len(was) != len(is) {
+			return 1 << 30, true
+		}
+		for k := range was {
+			if was[k].name != is[k].name {
+				names = true
+			}
+			if was[k].value == is[k].value {
+				continue
+			}
+			col := k
+			if c.f.wide {
+				col = 0
+			}
+			if i >= until[col] {
+				n++
+				until[col] = i + most
+			}
+		}
+	}
+	return n, names
+}
+
+type cell struct{ name, value string }
+
+// cellsOf are the cells of a row, in order.
+func cellsOf(line string) (out []cell) {
+	d := json.NewDecoder(strings.NewReader(line))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		k, err := d.Token()
+		if err != nil {
+			return out
+		}
+		var v json.RawMessage
+		if d.Decode(&v) != nil {
+			return out
+		}
+		name, _ := k.(string)
+		out = append(out, cell{name, string(v)})
+	}
+	return out
+}
+
+// difference says where out is not ref, in words.
+func difference(ref, out []string) string {
+	if len(ref) != len(out) {
+		return fmt.Sprintf("%d rows came out of %d", len(out), len(ref))
+	}
+	for i := range ref {
+		if ref[i] == out[i] {
+			continue
+		}
+		was, is := cellsOf(ref[i]), cellsOf(out[i])
+		if len(was) != len(is) {
+			return fmt.Sprintf("row %d has %d columns of %d", i, len(is), len(was))
+		}
+		for k := range was {
+			if was[k].name != is[k].name {
+				return fmt.Sprintf("column %q is called %q", was[k].name, is[k].name)
+			}
+			if was[k].value != is[k].value {
+				return fmt.Sprintf("row %d, column %s is %.80s, was %.80s", i, was[k].name, is[k].value, was[k].value)
+			}
+		}
+	}
+	return "nothing differs"
+}
+
+// lossy runs a verb that reads what is whole and tells what is not.
+func (c *trial) lossy(name string, file bool, args ...string) {
+	manifest := filepath.Join(c.dir, "..", "lost.json")
+	out := filepath.Join(c.dir, "..", "out.jsonl")
+	os.Remove(manifest)
+	os.Remove(out)
+	got := c.verb(name, args[0], append(args[1:], "--manifest", manifest)...)
+	b := got.Stdout
+	if file {
+		b, _ = os.ReadFile(out)
+		if got.Status == cannot || got.Status == died {
+			if len(b) > 0 {
+				c.find("output", "%s ended with %d and left an output", name, got.Status)
+			}
+			return
+		}
+	}
+	rows := linesOf(b)
+	m := &lost{}
+	doc, err := os.ReadFile(manifest)
+	if err == nil {
+		err = json.Unmarshal(doc, m)
+	}
+	if err != nil && (got.Status == fine || got.Status == damage) {
+		if got.Status == damage && len(rows) == 0 && !file { // it could not be opened
+			return
+		}
+		if got.Status == damage && file && len(b) == 0 {
+			return
+		}
+		c.find("word", "%s ended with %d and wrote no manifest: %v", name, got.Status, err)
+		return
+	}
+	switch got.Status {
+	case fine:
+		if len(m.Losses) > 0 {
+			c.find("verdict", "%s ended with 0 and %d losses", name, len(m.Losses))
+		}
+		c.whole(name, rows)
+	case damage:
+		c.conserved(name, rows, m, strings.Contains(name, "null-cells"))
+	}
+}
+
+// conserved: rows that come out and rows told as lost are the rows that were there, and what is not told as lost is as it was.
+func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
+	if c.loose() {
+		return
+	}
+	ref := c.f.ref
+	n, exact := m.rows()
+	if !m.Finished {
+		return // it said that it could not go on, with what is not there
+	}
+	if len(out) > len(ref) && !(c.f.text && len(out) <= len(ref)+c.lines()) {
+		c.find("conservation", "%s gave %d rows where %d were", name, len(out), len(ref))
+		return
+	}
+	if !nulls {
+		switch sum := int64(len(out)) + n; {
+		case c.f.text:
+		case len(m.Losses) == 0 && len(out) < len(ref) && !slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" }):
+			c.find("conservation", "%s gave %d rows of %d and told no loss", name, len(out), len(ref))
+		case exact && sum < int64(len(ref)) && !c.tellsLoss(m), !c.f.kudu && exact && sum > int64(len(ref)):
+			c.find("conservation", "%s gave %d rows and told %d as lost where %d were", name, len(out), n, len(ref))
+		}
+	}
+	if m.guessed() && c.strangers(out) > 0 && !c.sameShape(out) {
+		c.guessed = true
+		if len(out) == len(ref) && !nulls {
+			c.alike(name, out)
+		}
+		return
+	}
+	if nulls {
+		c.nulled(name, out, m)
+		return
+	}
+	if strange := c.strangers(out); strange > c.allowed() {
+		c.find("stays", "%s ended with 3, and gave %d rows that were not there (%d may be others): %s", name, strange, c.allowed(), c.firstStrange(out))
+		return
+	} else if strange > 0 {
+		c.excused = true
+		return
+	}
+	if !c.f.text && !subsequence(ref, out) {
+		c.find("stays", "%s ended with 3, and the rows are in another order", name)
+		return
+	}
+	if c.strict() && exact && len(m.Losses) > 0 {
+		var want []string
+		for i, l := range ref {
+			if !m.has(i, "") {
+				want = append(want, l)
+			}
+		}
+		if !slices.Equal(want, out) {
+			c.find("stays", "%s: other rows came out than those that were not told as lost: %s", name, difference(want, out))
+		}
+	}
+}
+
+// tellsLoss reports whether a finding tells of rows that are lost besides the losses: nobody knows how many.
+func (c *trial) tellsLoss(m *lost) bool {
+	return slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" })
+}
+
+// strict reports whether the place is one row group, in whose rows losses count.
+func (c *trial) strict() bool {
+	return len(c.f.files) == 1 && (c.f.format() == "cfile" || strings.HasPrefix(c.f.format(), "trevni"))
+}
+
+// sameShape reports whether rows have the columns that they had, by name and, as far as JSON shows, by type.
+func (c *trial) sameShape(out []string) bool {
+	for i, l := range out {
+		if i == len(c.f.ref) {
+			break
+		}
+		if !slices.EqualFunc(cellsOf(c.f.ref[i]), cellsOf(l), func(a, b cell) bool {
+			return a.name == b.name && (kindOf(a) == kindOf(b) || kindOf(a)+kindOf(b) >= 1000) && !binaryOf(a, b)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// binaryOf reports whether b is the bytes of the text a, as JSON has them.
+func binaryOf(a, b cell) bool {
+	var text string
+	var raw []byte
+	return a.value != b.value && json.Unmarshal([]byte(a.value), &text) == nil && json.Unmarshal([]byte(b.value), &raw) == nil && string(raw) == text
+}
+
+// kindOf says what JSON has in a cell: a text, a number, a list; more than 100 is null, which is of every kind.
+func kindOf(x cell) int {
+	switch v := x.value[0]; v {
+	case '"', '[', '{':
+		return int(v)
+	case 'n':
+		return 1000
+	case 't', 'f':
+		return 't' - 20
+	}
+	return '0'
+}
+
+// alike: names, types and the order of columns may be others, numbers are not.
+func (c *trial) alike(name string, out []string) {
+	others, where := 0, ""
+	for i, l := range c.f.ref {
+		was, is := cellsOf(l), cellsOf(out[i])
+		for k, x := range is {
+			j := slices.IndexFunc(was, func(w cell) bool { return w.name == x.name })
+			if j < 0 && len(was) == len(is) {
+				j = k
+			}
+			if j >= 0 && was[j].value != x.value && kindOf(was[j]) == '0' && kindOf(x) == '0' {
+				others++
+				where = fmt.Sprintf("row %d, column %s is %s, was %s", i, x.name, x.value, was[j].value)
+				break
+			}
+		}
+	}
+	if others > c.allowed() {
+		c.find("stays", "%s ended with 3, and %d rows have other numbers (%d may): %s", name, others, c.allowed(), where)
+	}
+}
+
+// nulled: all rows are there but those whose every cell is lost; a cell that is another is null, and told.
+func (c *trial) nulled(name string, out []string, m *lost) {
+	ref := c.f.ref
+	if len(out) != len(ref) {
+		if len(m.Losses) == 0 && !c.tellsLoss(m) {
+			c.find("conservation", "%s gave %d rows of %d and told no loss", name, len(out), len(ref))
+		}
+		return
+	}
+	others := 0
+	cells := map[string]int{}
+	for i := range ref {
+		if ref[i] == out[i] {
+			continue
+		}
+		was, is := cellsOf(ref[i]), cellsOf(out[i])
+		if len(was) != len(is) {
+			c.find("stays", "%s: row %d has %d columns of %d", name, i, len(is), len(was))
+			return
+		}
+		other := false
+		for k := range was {
+			if was[k].value == is[k].value {
+				continue
+			}
+			null := is[k].value == "null" || strings.ContainsAny(was[k].value[:1], "[{") && strings.Contains(is[k].value, "null")
+			if !null || c.strict() && !m.has(i, was[k].name) {
+				other = true
+			}
+			cells[was[k].name]++
+		}
+		if other {
+			others++
+			if others > c.allowed() {
+				c.find("stays", "%s: %s, and that was not told", name, difference(ref[i:i+1], out[i:i+1]))
+				return
+			}
+		}
+	}
+	if others > 0 {
+		c.excused = true
+		return
+	}
+	for col, n := range cells {
+		if c.allowed() > 0 { // a page that is another may have other nulls
+			break
+		}
+		told := int64(0)
+		for _, l := range m.Losses {
+			if l.Column != "" && l.Column != col && !strings.HasPrefix(l.Column, col+".") {
+				continue
+			}
+			if l.From == nil || l.To == nil || *l.To < 0 {
+				told = 1 << 40
+				continue
+			}
+			told += *l.To - *l.From
+		}
+		if int64(n) > told {
+			c.find("stays", "%s: %d cells of column %s are null that were not, %d are told", name, n, col, told)
+			return
+		}
+	}
+}
+
+// subsequence reports whether out is ref without some rows.
+func subsequence(ref, out []string) bool {
+	j := 0
+	for _, l := range out {
+		for j < len(ref) && ref[j] != l {
+			j++
+		}
+		if j == len(ref) {
+			return false
+		}
+		j++
+	}
+	return true
+}

@@ -1,0 +1,180 @@
+package attack
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// broken is the command with something wrong: the attack has to notice.
+type broken struct {
+	command
+	wrong func(args []string, got *answer)
+}
+
+func (b *broken) run(args ...string) answer {
+	got := b.command.run(args...)
+	b.wrong(args, &got)
+	return got
+}
+
+// output is the value of -o or --manifest.
+func output(args []string, flag string) string {
+	if i := slices.Index(args, flag); i >= 0 {
+		return args[i+1]
+	}
+	return ""
+}
+
+// lines changes what a verb that reads rows gives: on standard output, or in its file.
+func lines(args []string, got *answer, change func([]string) []string) {
+	edit := func(b []byte) []byte {
+		if l := linesOf(b); len(l) > 1 {
+			return []byte(strings.Join(change(l), "\n") + "\n")
+		}
+		return b
+	}
+	if args[0] == "cat" {
+		got.Stdout = edit(got.Stdout)
+	}
+	if o := output(args, "-o"); args[0] == "recover" && o != "" {
+		if b, err := os.ReadFile(o); err == nil {
+			os.WriteFile(o, edit(b), 0o666)
+		}
+	}
+}
+
+var faults = []struct {
+	name, law string // by which the attack notices
+	wrong     func(args []string, got *answer)
+}{
+	{"a row is dropped", "conservation", func(args []string, got *answer) {
+		if got.Status == damage {
+			lines(args, got, func(l []string) []string { return l[:len(l)-1] })
+		}
+	}},
+	{"a row is dropped where all is well", "silent", func(args []string, got *answer) {
+		if got.Status == fine && args[0] == "recover" {
+			lines(args, got, func(l []string) []string { return l[1:] })
+		}
+	}},
+	{"a row comes twice", "stays", func(args []string, got *answer) {
+		if args[0] == "recover" && got.Status == damage {
+			lines(args, got, func(l []string) []string { l[len(l)-1] = l[0]; return l })
+		}
+	}},
+	{"a value is another", "stays", func(args []string, got *answer) {
+		if got.Status == damage {
+			lines(args, got, func(l []string) []string { l[0] = strings.Replace(l[0], ":", ":1", 1); return l })
+		}
+	}},
+	{"a value is another before cat fails", "fail", func(args []string, got *answer) {
+		if got.Status == damage && args[0] == "cat" && output(args, "--damaged") == "" {
+			got.Stdout = append(got.Stdout, `{"id":-1}`+"\n"...)
+		}
+	}},
+	{"recover swallows its status", "silent", func(args []string, got *answer) {
+		if args[0] == "recover" && got.Status == damage {
+			got.Status = fine
+			if m := output(args, "--manifest"); m != "" {
+				os.WriteFile(m, []byte(`{"finished": true}`), 0o666)
+			}
+		}
+	}},
+	{"losses are not told", "conservation", func(args []string, got *answer) {
+		if m := output(args, "--manifest"); m != "" && got.Status == damage {
+			os.WriteFile(m, []byte(`{"finished": true}`), 0o666)
+		}
+	}},
+	{"verify finds nothing", "verdict", func(args []string, got *answer) {
+		if args[0] == "verify" {
+			got.Status, got.Stdout = fine, []byte("{}")
+		}
+	}},
+	{"cat says nothing of damage", "word", func(args []string, got *answer) {
+		if args[0] == "cat" && got.Status == damage {
+			got.Stdout, got.Stderr = nil, nil
+		}
+	}},
+	{"another status", "status", func(args []string, got *answer) {
+		if got.Status == damage {
+			got.Status = 7
+		}
+	}},
+	{"much memory", "memory", func(_ []string, got *answer) { got.Grown = 3 << 30 }},
+	{"a panic", "alive", func(args []string, got *answer) {
+		if got.Status == damage {
+			got.Status, got.died = died, "died: panic"
+		}
+	}},
+	{"count counts too few", "silent", func(args []string, got *answer) {
+		if args[0] == "count" && got.Status == fine {
+			var n struct{ Rows int }
+			json.Unmarshal(got.Stdout, &n)
+			got.Stdout = bytes.Replace(got.Stdout, []byte(`:`), []byte(`: 1`), 1)
+		}
+	}},
+	{"get gives the first row", "silent", func(args []string, got *answer) {
+		if args[0] == "get" && got.Status == fine {
+			got.Stdout = []byte("{\"id\":-3}\n")
+		}
+	}},
+	{"ls forgets the table", "conservation", func(args []string, got *answer) {
+		if args[0] == "ls" && got.Status == fine {
+			got.Stdout = []byte("[]")
+		}
+	}},
+}
+
+// TestNoticed: the attack finds what is broken on purpose; or else that it finds nothing says nothing.
+func TestNoticed(t *testing.T) {
+	good := build(t)
+	m := &makers[slices.IndexFunc(makers, func(m maker) bool { return m.name == "trevni/crc32" })]
+	whole := newAttack(good, t.TempDir())
+	f, err := whole.fixtureOf(m, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := f.pages[len(f.pages)-1]
+	for _, x := range faults {
+		t.Run(x.name, func(t *testing.T) {
+			a := newAttack(&broken{good, x.wrong}, t.TempDir())
+			var laws []string
+			for _, harms := range [][]harm{ // damage in a block, damage that is none, and damage to what all depends on
+				{{op: "flip", n: [3]int64{block.from + 20, 3}}},
+				{{op: "over", n: [3]int64{0, 0, 0}}},
+				{{op: "cut", n: [3]int64{block.from}}},
+			} {
+				c, err := a.try(f, harms, 1, true)
+				if err != nil || c == nil {
+					t.Fatalf("%v does not fit: %v", harms, err)
+				}
+				for _, say := range c.finds {
+					laws = append(laws, strings.SplitN(say, ":", 2)[0])
+				}
+			}
+			if !slices.Contains(laws, x.law) {
+				t.Errorf("want a find of %q, got %q", x.law, laws)
+			}
+		})
+	}
+	t.Run("nothing is broken", func(t *testing.T) {
+		c, err := whole.try(f, []harm{{op: "flip", n: [3]int64{block.from + 20, 3}}}, 1, true)
+		if err != nil || c == nil || len(c.finds) > 0 || c.status["cat"] != damage {
+			t.Errorf("%v: %+v", err, c)
+		}
+	})
+	for program, want := range map[string]string{"true": "died", "yes": "no answer"} { // which ends at once, and which never answers
+		t.Run("a process that "+want, func(t *testing.T) {
+			s := &served{binary: program, limit: time.Second}
+			defer s.stop()
+			if got := s.run("x"); got.Status != died || !strings.Contains(got.died, want) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,167 @@
+package attack
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// count says how many rows there are: as many as were, or as many as cat gives.
+func (c *trial) count() {
+	got := c.verb("count", "count", "-f", "json")
+	var n struct{ Rows int }
+	if got.Status == fine && json.Unmarshal(got.Stdout, &n) == nil && n.Rows != len(c.f.ref) && !c.f.text && !c.loose() {
+		c.find("silent", "count ended with 0 and said %d rows of %d", n.Rows, len(c.f.ref))
+	}
+}
+
+// few reads single rows and the first.
+func (c *trial) few(r *rand.Rand) {
+	row, n := r.IntN(len(c.f.ref)+1), 1+r.IntN(20)
+	got := c.verb("head", "head", "-n", strconv.Itoa(n), "-f", "jsonl")
+	if got.Status == fine {
+		c.part("head", c.f.ref[:min(n, len(c.f.ref))], linesOf(got.Stdout))
+	}
+	if row == len(c.f.ref) {
+		return
+	}
+	got = c.verb("get", "get", "--row", strconv.Itoa(row), "-f", "jsonl")
+	if got.Status == fine {
+		c.part("get --row", c.f.ref[row:row+1], linesOf(got.Stdout))
+	}
+	if k := cellsOf(c.f.ref[row]); len(k) > 1 && k[0].name == "id" {
+		got = c.verb("get key", "get", "--key", k[0].value, "-f", "jsonl")
+		if got.Status == fine {
+			c.part("get --key", c.f.ref[row:row+1], linesOf(got.Stdout))
+		}
+	}
+}
+
+// part: these rows are those that were there, or others within what may be.
+func (c *trial) part(name string, want, out []string) {
+	if c.loose() || strings.Join(want, "\n") == strings.Join(out, "\n") {
+		return
+	}
+	if strange := c.strangers(out); c.allowed() == 0 || strange > c.allowed() || len(out) != len(want) && !c.f.text {
+		c.find("silent", "%s ended with 0, and %s", name, difference(want, out))
+		return
+	}
+	c.excused = true
+}
+
+// ls tells the table, with as many rows as there were, or that something is wrong.
+func (c *trial) ls() {
+	got := c.verb("ls", "ls", "-f", "json")
+	if got.Status != fine || c.f.text || c.loose() {
+		return
+	}
+	var list []struct {
+		Name string
+		Rows *int
+	}
+	if err := json.Unmarshal(got.Stdout, &list); err != nil {
+		c.find("word", "ls ended with 0 and printed no JSON: %v", err)
+		return
+	}
+	if len(list) == 0 {
+		c.find("conservation", "ls ended with 0 and listed nothing")
+	}
+	if len(list) == 1 && list[0].Rows != nil && *list[0].Rows != len(c.f.ref) && !c.f.kudu {
+		c.find("silent", "ls ended with 0 and said %d rows of %d", *list[0].Rows, len(c.f.ref))
+	}
+}
+
+// converts writes the table as something else, alone and with all of its place.
+func (c *trial) converts(r *rand.Rand) {
+	to := []string{"jsonl", "arrow", "parquet"}[r.IntN(3)]
+	out := filepath.Join(c.dir, "..", "out."+to)
+	os.Remove(out)
+	got := c.verb("convert", "convert", "-o", out)
+	if got.Status == fine {
+		c.readBack("convert to "+to, out)
+	} else if _, err := os.Stat(out); err == nil && got.Status != damage { // parts that are missing are told, and the others written
+		c.find("output", "convert ended with %d and left an output", got.Status)
+	}
+	os.Remove(out)
+	if !c.f.able["convert all"] {
+		return
+	}
+	dir := filepath.Join(c.dir, "..", "all")
+	defer os.RemoveAll(dir)
+	got = c.verb("convert all", "convert", "--all", "-o", dir, "--to", "arrow")
+	if got.Status != fine {
+		return
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*.arrow"))
+	if len(files) == 0 {
+		c.find("conservation", "convert --all ended with 0 and wrote nothing")
+	}
+	if len(files) == 1 {
+		c.readBack("convert --all", files[0])
+	}
+}
+
+func (c *trial) readBack(name, file string) {
+	if strings.HasSuffix(file, ".jsonl") {
+		b, _ := os.ReadFile(file)
+		c.whole(name, linesOf(b))
+		return
+	}
+	got := c.a.stoa.run("cat", file, "-f", "jsonl")
+	if got.Status != fine {
+		c.find("output", "%s ended with 0, and its output cannot be read: %s", name, short(got.Stderr))
+		return
+	}
+	c.whole(name, linesOf(got.Stdout))
+}
+
+// diff holds the copy against the whole.
+func (c *trial) diff() {
+	got := c.a.stoa.run(append([]string{"diff", c.f.at(c.f.dir), c.f.at(c.dir)}, c.f.reading...)...)
+	c.a.seen["diff "+strconv.Itoa(got.Status)]++
+	if got.Status == died {
+		c.find("alive", "diff %s", got.died)
+	}
+	if got.Status == fine && c.status["cat"] == fine && c.excused {
+		c.find("verdict", "diff ended with 0, and the rows differ")
+	}
+	if got.Status == use && c.status["cat"] == fine {
+		c.find("status", "diff: %s", short(got.Stderr))
+	}
+}
+
+// oneVerdict: all verbs answer from the same facts.
+func (c *trial) oneVerdict() {
+	s := func(name string) int {
+		if v, ok := c.status[name]; ok {
+			return v
+		}
+		return -2
+	}
+	if s("verify") == fine {
+		for _, v := range []string{"cat", "recover", "cat skip-rows", "cat null-cells", "count", "head", "get", "ls", "convert", "convert all", "stats", "describe", "explain"} {
+			if s(v) > fine && !(c.f.text && strings.HasPrefix(v, "get")) { // a row that is gone without a trace
+				c.find("verdict", "verify ended with 0, %s with %d", v, s(v))
+			}
+		}
+	}
+	if s("verify deep") == fine && s("cat") > fine {
+		c.find("verdict", "verify --deep ended with 0, cat with %d", s("cat"))
+	}
+	if s("cat") == damage {
+		for _, v := range []string{"verify", "verify deep"} {
+			if s(v) >= fine && s(v) != damage {
+				c.find("verdict", "cat ended with 3, %s with %d", v, s(v))
+			}
+		}
+		if s("recover") == fine {
+			c.find("verdict", "cat ended with 3, recover with 0")
+		}
+	}
+	if s("verify quick") == damage && s("verify") != damage || s("verify") == damage && s("verify deep") >= fine && s("verify deep") != damage {
+		c.find("verdict", "verify --quick ended with %d, verify with %d, verify --deep with %d", s("verify quick"), s("verify"), s("verify deep"))
+	}
+}
