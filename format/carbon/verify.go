@@ -89,6 +89,9 @@ func (v *verifier) blame(code string, err error, first, end int64) {
 		code = "carbon.unsupported"
 	}
 	f := region.Finding{Code: code, Severity: layout.SeverityOf(code), At: e.At, Path: e.Path, Message: e.Reason, Part: v.part, Column: v.column, Rows: [2]int64{first, end}, Lost: -1}
+	if e.Class == fault.Limit {
+		f.Class = e.Class
+	}
 	if e.Cause != nil {
 		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
 	}

@@ -78,7 +78,7 @@ func (f *feed) fault(err error) error {
 	if longInteger(err) {
 		class = fault.Unsupported
 	}
-	return &fault.Error{Class: class, At: f.last, Path: "message", Cause: err}
+	return &fault.Error{Class: class, At: f.last, Path: "message", Cause: flat.Reason(err)}
 }
 
 // decoder turns the messages of a feed into record batches. No panic leaves it.
@@ -99,7 +99,7 @@ func newDecoder(f *feed, mem memory.Allocator) (*decoder, error) {
 func (d *decoder) next(cols []int) (b arrow.RecordBatch, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			b, err = nil, d.feed.fault(fmt.Errorf("%v", p))
+			b, err = nil, d.feed.fault(flat.Reason(p))
 		}
 	}()
 	if !d.lib.Next() {

@@ -75,6 +75,8 @@ func finding(name, part string, err error) region.Finding {
 	}
 	var one *rowError
 	switch {
+	case e.Class == fault.Limit:
+		f.Class = e.Class
 	case errors.As(err, &one):
 		f.Code, f.Rows, f.Lost = name+".row", [2]int64{one.row, one.row + 1}, 1
 	case e.Class == fault.Corrupt:

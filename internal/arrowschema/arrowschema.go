@@ -30,7 +30,7 @@ func Encode(sc *arrow.Schema) ([]byte, error) {
 func Decode(b []byte) (sc *arrow.Schema, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			sc, err = nil, fmt.Errorf("not a schema: %v", p)
+			sc, err = nil, fmt.Errorf("not a schema: %w", flat.Reason(p))
 		}
 	}()
 	if err := flat.CheckSchema(b); err != nil {
@@ -38,7 +38,7 @@ func Decode(b []byte) (sc *arrow.Schema, err error) {
 	}
 	r, err := ipc.NewReader(bytes.NewReader(b))
 	if err != nil {
-		return nil, err
+		return nil, flat.Reason(err)
 	}
 	defer r.Release()
 	return r.Schema(), nil

@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -280,7 +281,11 @@ func TestAttack(t *testing.T) {
 	s := os.Getenv("STOA_ATTACK")
 	if s == "" {
 		a := newAttack(build(t), t.TempDir())
-		a.round(t, 1, 2, time.Now().Add(time.Hour))
+		seed, err := strconv.ParseUint(cmp.Or(os.Getenv("STOA_SEED"), "5"), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.round(t, seed, 2, time.Now().Add(time.Hour))
 		a.report(t)
 		return
 	}

@@ -238,7 +238,7 @@ func (a *attack) learn(f *fixture) error {
 	if err := json.Unmarshal(got.Stdout, &v); err != nil || got.Status != fine {
 		return fmt.Errorf("%s, seed %d: whole, yet verify ends with %d: %s%s", f.name, f.seed, got.Status, got.Stdout, got.Stderr)
 	}
-	f.checked = !v.says("file.unchecked")
+	f.checked = !v.says("file.unchecked") && !v.says("trevni.checksum.zero") // Avro's own writer left some out
 	got = a.verb(f, f.dir, "cat", "-f", "jsonl")
 	if got.Status != fine {
 		return fmt.Errorf("%s, seed %d: whole, yet cat ends with %d: %s", f.name, f.seed, got.Status, got.Stderr)

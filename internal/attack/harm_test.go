@@ -2,7 +2,9 @@ package attack
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -123,7 +125,10 @@ func (f *fixture) apply(dir string, harms []harm) (touched []touch, fit bool, er
 		do, ok := bytewise[h.op]
 		if !ok {
 			if fit, err := f.special(dir, name, h); err != nil || !fit {
-				return nil, fit, err
+				if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) { // done before, or gone
+					err = nil
+				}
+				return nil, false, err
 			}
 			touched = append(touched, touch{f.files[h.file], 0, 1 << 40})
 			if h.op == "exchange" {

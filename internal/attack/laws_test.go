@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,84 +14,6 @@ import (
 
 // mostGrown is by how much a command line may grow the process: --memory is 1 GiB unless it says otherwise.
 const mostGrown = 1 << 30
-
-// verdict is what verify -f json prints.
-type verdict struct {
-	Healthy  bool      `json:"healthy"`
-	Errors   int       `json:"errors"`
-	Findings []finding `json:"findings"`
-}
-
-type finding struct {
-	Code     string `json:"code"`
-	Severity string `json:"severity"`
-}
-
-func (v *verdict) says(code string) bool {
-	return slices.ContainsFunc(v.Findings, func(f finding) bool { return f.Code == code })
-}
-
-// lost is a manifest.
-type lost struct {
-	Finished bool      `json:"finished"`
-	Findings []finding `json:"findings"`
-	Losses   []struct {
-		Part   string `json:"part"`
-		Group  int    `json:"group"`
-		Column string `json:"column"`
-		From   *int64 `json:"from"`
-		To     *int64 `json:"to"`
-		Exact  bool   `json:"exact"`
-	} `json:"losses"`
-}
-
-// inside are codes of findings about values; an error of any other code may be about names, types and the order of columns.
-var inside = regexp.MustCompile(`\.(block|page|dict|delta|bloom|index|rows?|values?)\b`)
-
-// guessed reports whether names, types and the order of columns may not be the file's own: that is told.
-func (m *lost) guessed() bool {
-	return slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" && !inside.MatchString(f.Code) })
-}
-
-// rows is how many rows the losses are of. exact is false if nobody knows.
-func (m *lost) rows() (n int64, exact bool) {
-	type group struct {
-		part string
-		n    int
-	}
-	spans := map[group][][2]int64{}
-	exact = true
-	for _, l := range m.Losses {
-		if !l.Exact || l.From == nil || l.To == nil || *l.From < 0 || *l.To < 0 {
-			exact = false
-			continue
-		}
-		g := group{l.Part, l.Group}
-		spans[g] = append(spans[g], [2]int64{*l.From, *l.To})
-	}
-	for _, s := range spans {
-		slices.SortFunc(s, func(a, b [2]int64) int { return int(a[0] - b[0]) })
-		at := int64(0)
-		for _, x := range s {
-			n += max(0, x[1]-max(x[0], at))
-			at = max(at, x[1])
-		}
-	}
-	return n, exact
-}
-
-// has reports whether row, of the only row group, is told as lost in column, or in any with "".
-func (m *lost) has(row int, column string) bool {
-	for _, l := range m.Losses {
-		if l.From == nil || l.To == nil || int64(row) < *l.From || *l.To >= 0 && int64(row) >= *l.To {
-			continue
-		}
-		if column == "" || l.Column == "" || l.Column == column || strings.HasPrefix(l.Column, column+".") {
-			return true
-		}
-	}
-	return false
-}
 
 // trial is one case: a harmed copy of a fixture, and what the verbs said of it.
 type trial struct {
@@ -124,6 +45,7 @@ func (c *trial) verb(name, verb string, args ...string) answer {
 		c.find("alive", "%s %s", name, got.died)
 	case got.Status < fine || got.Status > damage:
 		c.find("status", "%s ended with %d", name, got.Status)
+	case got.Status == use && c.f.maker != nil && c.f.maker.loose && bytes.Contains(said, []byte("they are not one table")):
 	case got.Status == use:
 		c.find("status", "%s: a harmed file is no wrong use: %s", name, short(got.Stderr))
 	case got.Status != fine && len(said) == 0:
@@ -371,54 +293,6 @@ func (c *trial) windows(out []string) (n int, names bool) {
 	return n, names
 }
 
-type cell struct{ name, value string }
-
-// cellsOf are the cells of a row, in order.
-func cellsOf(line string) (out []cell) {
-	d := json.NewDecoder(strings.NewReader(line))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil
-	}
-	for d.More() {
-		k, err := d.Token()
-		if err != nil {
-			return out
-		}
-		var v json.RawMessage
-		if d.Decode(&v) != nil {
-			return out
-		}
-		name, _ := k.(string)
-		out = append(out, cell{name, string(v)})
-	}
-	return out
-}
-
-// difference says where out is not ref, in words.
-func difference(ref, out []string) string {
-	if len(ref) != len(out) {
-		return fmt.Sprintf("%d rows came out of %d", len(out), len(ref))
-	}
-	for i := range ref {
-		if ref[i] == out[i] {
-			continue
-		}
-		was, is := cellsOf(ref[i]), cellsOf(out[i])
-		if len(was) != len(is) {
-			return fmt.Sprintf("row %d has %d columns of %d", i, len(is), len(was))
-		}
-		for k := range was {
-			if was[k].name != is[k].name {
-				return fmt.Sprintf("column %q is called %q", was[k].name, is[k].name)
-			}
-			if was[k].value != is[k].value {
-				return fmt.Sprintf("row %d, column %s is %.80s, was %.80s", i, was[k].name, is[k].value, was[k].value)
-			}
-		}
-	}
-	return "nothing differs"
-}
-
 // lossy runs a verb that reads what is whole and tells what is not.
 func (c *trial) lossy(name string, file bool, args ...string) {
 	manifest := filepath.Join(c.dir, "..", "lost.json")
@@ -473,6 +347,9 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 	if !m.Finished {
 		return // it said that it could not go on, with what is not there
 	}
+	if len(out) > len(ref) && m.says("carbon.status.damaged") { // which says that what was compacted may be there twice
+		return
+	}
 	if len(out) > len(ref) && !(c.f.text && len(out) <= len(ref)+c.lines()) {
 		c.find("conservation", "%s gave %d rows where %d were", name, len(out), len(ref))
 		return
@@ -504,7 +381,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		c.excused = true
 		return
 	}
-	if !c.f.text && !subsequence(ref, out) {
+	if !c.f.text && !c.moved && !subsequence(ref, out) {
 		c.find("stays", "%s ended with 3, and the rows are in another order", name)
 		return
 	}
@@ -544,26 +421,6 @@ func (c *trial) sameShape(out []string) bool {
 		}
 	}
 	return true
-}
-
-// binaryOf reports whether b is the bytes of the text a, as JSON has them.
-func binaryOf(a, b cell) bool {
-	var text string
-	var raw []byte
-	return a.value != b.value && json.Unmarshal([]byte(a.value), &text) == nil && json.Unmarshal([]byte(b.value), &raw) == nil && string(raw) == text
-}
-
-// kindOf says what JSON has in a cell: a text, a number, a list; more than 100 is null, which is of every kind.
-func kindOf(x cell) int {
-	switch v := x.value[0]; v {
-	case '"', '[', '{':
-		return int(v)
-	case 'n':
-		return 1000
-	case 't', 'f':
-		return 't' - 20
-	}
-	return '0'
 }
 
 // alike: names, types and the order of columns may be others, numbers are not.
@@ -637,7 +494,7 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 		}
 		told := int64(0)
 		for _, l := range m.Losses {
-			if l.Column != "" && l.Column != col && !strings.HasPrefix(l.Column, col+".") {
+			if l.Column != "" && !of(l.Column, col) {
 				continue
 			}
 			if l.From == nil || l.To == nil || *l.To < 0 {
@@ -651,19 +508,4 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 			return
 		}
 	}
-}
-
-// subsequence reports whether out is ref without some rows.
-func subsequence(ref, out []string) bool {
-	j := 0
-	for _, l := range out {
-		for j < len(ref) && ref[j] != l {
-			j++
-		}
-		if j == len(ref) {
-			return false
-		}
-		j++
-	}
-	return true
 }

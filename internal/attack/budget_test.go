@@ -1,0 +1,61 @@
+package attack
+
+import (
+	"slices"
+	"testing"
+)
+
+// unmended are formats whose verify still takes a budget for damage.
+var unmended = map[string]string{
+	"cfile":       "an exceeded budget is a finding",
+	"parquet":     "an exceeded budget is a finding",
+	"kudu-backup": "as parquet",
+}
+
+// TestBudgets: a whole place that needs more than it may have is no damaged one. Whatever is allowed, the answer is all rows, or 1.
+func TestBudgets(t *testing.T) {
+	a := newAttack(build(t), t.TempDir())
+	refused, left := 0, map[string]int{}
+	for i := range makers {
+		m := &makers[i]
+		f, err := a.newFixture(m, 2, 2, 0, 1)
+		if _, ok := err.(*errRefused); ok {
+			continue
+		}
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, flag := range []string{"--max-page", "--max-metadata", "--max-fields"} {
+			for _, most := range []string{"1", "40", "3000"} {
+				for _, verb := range []string{"cat", "verify"} {
+					args := []string{flag, most}
+					if verb == "cat" {
+						args = append(args, "-f", "jsonl")
+					}
+					got := a.verb(f, f.dir, verb, args...)
+					switch {
+					case got.Status == cannot:
+						refused++
+					case got.Status != fine:
+						if _, ok := unmended[f.format()]; ok && verb == "verify" && got.Status == damage {
+							left[f.format()]++
+							break
+						}
+						t.Errorf("%s, seed 2: %s %s %s ended with %d: %s%s", m.name, verb, flag, most, got.Status, short(got.Stderr), short(got.Stdout))
+					case verb == "cat" && !slices.Equal(linesOf(got.Stdout), f.ref):
+						t.Errorf("%s, seed 2: cat %s %s ended with 0, and %s", m.name, flag, most, difference(f.ref, linesOf(got.Stdout)))
+					}
+				}
+			}
+		}
+	}
+	for word, why := range unmended {
+		if t.Logf("%s: %d times, %s", word, left[word], why); left[word] == 0 {
+			t.Errorf("%s does so no more: it is to be held to the law", word)
+		}
+	}
+	if refused < len(makers) {
+		t.Errorf("only %d budgets were too small", refused)
+	}
+}

@@ -1,0 +1,95 @@
+package attack
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// verdict is what verify -f json prints.
+type verdict struct {
+	Healthy  bool      `json:"healthy"`
+	Errors   int       `json:"errors"`
+	Findings []finding `json:"findings"`
+}
+
+type finding struct {
+	Code     string `json:"code"`
+	Severity string `json:"severity"`
+}
+
+func (v *verdict) says(code string) bool {
+	return slices.ContainsFunc(v.Findings, func(f finding) bool { return f.Code == code })
+}
+
+// lost is a manifest.
+type lost struct {
+	Finished bool      `json:"finished"`
+	Findings []finding `json:"findings"`
+	Losses   []struct {
+		Part   string `json:"part"`
+		Group  int    `json:"group"`
+		Column string `json:"column"`
+		From   *int64 `json:"from"`
+		To     *int64 `json:"to"`
+		Exact  bool   `json:"exact"`
+	} `json:"losses"`
+}
+
+// inside are codes of findings about values; an error of any other code may be about names, types and the order of columns.
+var inside = regexp.MustCompile(`\.(block|page|dict|delta|bloom|index|rows?|values?)\b`)
+
+// guessed reports whether names, types and the order of columns may not be the file's own: that is told.
+func (m *lost) guessed() bool {
+	return slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" && !inside.MatchString(f.Code) })
+}
+
+func (m *lost) says(code string) bool {
+	return slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Code == code })
+}
+
+// rows is how many rows the losses are of. exact is false if nobody knows.
+func (m *lost) rows() (n int64, exact bool) {
+	type group struct {
+		part string
+		n    int
+	}
+	spans := map[group][][2]int64{}
+	exact = true
+	for _, l := range m.Losses {
+		if !l.Exact || l.From == nil || l.To == nil || *l.From < 0 || *l.To < 0 {
+			exact = false
+			continue
+		}
+		g := group{l.Part, l.Group}
+		spans[g] = append(spans[g], [2]int64{*l.From, *l.To})
+	}
+	for _, s := range spans {
+		slices.SortFunc(s, func(a, b [2]int64) int { return int(a[0] - b[0]) })
+		at := int64(0)
+		for _, x := range s {
+			n += max(0, x[1]-max(x[0], at))
+			at = max(at, x[1])
+		}
+	}
+	return n, exact
+}
+
+// has reports whether row, of the only row group, is told as lost in column, or in any with "".
+func (m *lost) has(row int, column string) bool {
+	for _, l := range m.Losses {
+		if l.From == nil || l.To == nil || int64(row) < *l.From || *l.To >= 0 && int64(row) >= *l.To {
+			continue
+		}
+		if column == "" || l.Column == "" || of(l.Column, column) {
+			return true
+		}
+	}
+	return false
+}
+
+// of reports whether a column as it is stored belongs to one of the table.
+func of(stored, column string) bool {
+	rest, ok := strings.CutPrefix(stored, column)
+	return ok && (rest == "" || strings.ContainsAny(rest[:1], "./[#"))
+}

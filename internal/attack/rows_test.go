@@ -1,0 +1,90 @@
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+type cell struct{ name, value string }
+
+// cellsOf are the cells of a row, in order.
+func cellsOf(line string) (out []cell) {
+	d := json.NewDecoder(strings.NewReader(line))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		k, err := d.Token()
+		if err != nil {
+			return out
+		}
+		var v json.RawMessage
+		if d.Decode(&v) != nil {
+			return out
+		}
+		name, _ := k.(string)
+		out = append(out, cell{name, string(v)})
+	}
+	return out
+}
+
+// difference says where out is not ref, in words.
+func difference(ref, out []string) string {
+	if len(ref) != len(out) {
+		return fmt.Sprintf("%d rows came out of %d", len(out), len(ref))
+	}
+	for i := range ref {
+		if ref[i] == out[i] {
+			continue
+		}
+		was, is := cellsOf(ref[i]), cellsOf(out[i])
+		if len(was) != len(is) {
+			return fmt.Sprintf("row %d has %d columns of %d", i, len(is), len(was))
+		}
+		for k := range was {
+			if was[k].name != is[k].name {
+				return fmt.Sprintf("column %q is called %q", was[k].name, is[k].name)
+			}
+			if was[k].value != is[k].value {
+				return fmt.Sprintf("row %d, column %s is %.80s, was %.80s", i, was[k].name, is[k].value, was[k].value)
+			}
+		}
+	}
+	return "nothing differs"
+}
+
+// binaryOf reports whether b is the bytes of the text a, as JSON has them.
+func binaryOf(a, b cell) bool {
+	var text string
+	var raw []byte
+	return a.value != b.value && json.Unmarshal([]byte(a.value), &text) == nil && json.Unmarshal([]byte(b.value), &raw) == nil && string(raw) == text
+}
+
+// kindOf says what JSON has in a cell: a text, a number, a list; more than 100 is null, which is of every kind.
+func kindOf(x cell) int {
+	switch v := x.value[0]; v {
+	case '"', '[', '{':
+		return int(v)
+	case 'n':
+		return 1000
+	case 't', 'f':
+		return 't' - 20
+	}
+	return '0'
+}
+
+// subsequence reports whether out is ref without some rows.
+func subsequence(ref, out []string) bool {
+	j := 0
+	for _, l := range out {
+		for j < len(ref) && ref[j] != l {
+			j++
+		}
+		if j == len(ref) {
+			return false
+		}
+		j++
+	}
+	return true
+}
