@@ -27,7 +27,7 @@ func TestBudgets(t *testing.T) {
 			continue
 		}
 		for _, flag := range []string{"--max-page", "--max-metadata", "--max-fields"} {
-			for _, most := range []string{"1", "40", "3000"} {
+			for _, most := range []string{"1", "100"} {
 				for _, verb := range []string{"cat", "verify"} {
 					args := []string{flag, most}
 					if verb == "cat" {

@@ -92,8 +92,10 @@ func (s *served) stop() {
 	for _, c := range s.closes {
 		c.Close()
 	}
-	time.AfterFunc(3*time.Second, func() { s.cmd.Process.Kill() })
+	process := s.cmd.Process
+	kill := time.AfterFunc(3*time.Second, func() { process.Kill() })
 	s.cmd.Wait()
+	kill.Stop()
 	s.cmd = nil
 }
 
