@@ -35,7 +35,14 @@ func corpusFiles(t *testing.T, dir string, endings ...string) (out []string) {
 // needs no more.
 func TestBudgetIsNoDamage(t *testing.T) {
 	limited := 0
-	for _, name := range append(corpusFiles(t, "corpus/trevni", ".trv"), corpusFiles(t, "corpus/redfile", ".red")...) {
+	names := append(corpusFiles(t, "corpus/trevni", ".trv"), corpusFiles(t, "corpus/redfile", ".red")...)
+	for i, name := range corpusFiles(t, "corpus/kudu", ".cfile") {
+		if i%7 == 0 || strings.Contains(name, "synthetic") {
+			names = append(names, name)
+		}
+	}
+	names = append(names, "format/kudu/testdata/file", "format/kudu/testdata/log")
+	for _, name := range names {
 		for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
 			told := map[string]bool{}
 			for f, err := range stoa.Verify(t.Context(), name, stoa.OpenOptions{Depth: depth, Tree: store.Local{}}) {

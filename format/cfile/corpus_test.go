@@ -28,6 +28,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
@@ -1316,6 +1317,23 @@ func literal(c kudugen.Column, x kudugen.Cell) string {
 	return x.Signed().String()
 }
 
+// typed is a cell as Seek takes it.
+func typed(c kudugen.Column, x kudugen.Cell) any {
+	switch c.Type {
+	case "string", "varchar":
+		return string(x)
+	case "binary":
+		return []byte(x)
+	case "date", "unixtime_micros":
+		_, plain, _ := strings.Cut(literal(c, x), " '")
+		return strings.Trim(plain, "'")
+	}
+	if n := x.Signed(); !n.IsInt64() {
+		return pred.Decimal(decimal128.FromBigInt(n), 0)
+	}
+	return x.Signed().Int64()
+}
+
 // ---- through the front and the scan engine
 
 // checkEngine reads the file as a user of the library does: everything, random rows, random filters, single rows, by
@@ -1396,12 +1414,9 @@ func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, whole *answe
 			if x.col.Type == "decimal" {
 				lit = key[:x.col.Width()]
 			}
-			text := literal(x.col, lit)
-			if _, plain, ok := strings.Cut(text, " '"); ok && (x.col.Type == "date" || x.col.Type == "unixtime_micros") {
-				text = strings.Trim(plain, "'")
-			}
-			got, err := collect(tab.Seek(ctx, []string{text}, stoa.ScanSpec{Alloc: alloc}), 0)
-			sameCells(t, "seek of "+text, got, want, err)
+			value := typed(x.col, lit)
+			got, err := collect(tab.Seek(ctx, []any{value}, stoa.ScanSpec{Alloc: alloc}), 0)
+			sameCells(t, fmt.Sprintf("seek of %v", value), got, want, err)
 		}
 	}
 

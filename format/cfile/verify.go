@@ -117,6 +117,9 @@ func (v *verifier) blame(where string, err error, first, end int64) {
 	}
 	f := region.Finding{Code: codeOf(where, e), At: e.At, Path: e.Path, Message: e.Reason, Part: v.part, Column: v.column,
 		Rows: [2]int64{first, end}, Lost: -1}
+	if e.Class == fault.Limit {
+		f.Class = e.Class
+	}
 	if e.Cause != nil {
 		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
 	}
@@ -387,6 +390,7 @@ func (v *verifier) block(w *walker, b *dataBlock, s *seenBlock) error {
 			continue
 		}
 		if v.noDict && err != nil && lay.values.form == formCodes {
+			v.rows += int64(lay.rows)
 			return nil // it was told what is wrong: the dictionary
 		}
 		if err == nil {

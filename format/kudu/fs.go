@@ -805,7 +805,7 @@ func (f *FS) Tablets(ctx context.Context) ([]*Tablet, error) {
 		}
 		t, err := f.Tablet(ctx, id)
 		if err != nil {
-			if !errors.As(err, new(*fault.Error)) || errors.Is(err, fault.Unsupported) {
+			if !errors.As(err, new(*fault.Error)) || errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Limit) {
 				return out, err
 			}
 			f.fault("kudu.superblock.damaged", err, id)

@@ -75,6 +75,9 @@ func findingOf(code string, err error, part string) region.Finding {
 	var e *fault.Error
 	if errors.As(err, &e) {
 		x.At, x.Path, x.Message = e.At, e.Path, e.Reason
+		if e.Class == fault.Limit {
+			x.Class = e.Class
+		}
 		if e.Cause != nil && !errors.Is(e, errTorn) {
 			x.Message += ": " + e.Cause.Error()
 		}
