@@ -1,0 +1,186 @@
+// Package seal writes a sidecar of checksums, and if wanted of parity, for files that may have none of their own: what they held can be proved by it, every
+// change is placed to 64 KiB, and as many blocks as there is parity for can be made again. The form is that of docs/formats/seal.md.
+package seal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/zeebo/xxh3"
+)
+
+const (
+	// Block is how many bytes a checksum is over.
+	Block   = 64 << 10
+	version = 1
+
+	magic  = "STOASEAL"
+	marker = "\x8eSTOAREC"
+
+	headLen = len(marker) + 8 // marker, kind, length
+	sumLen  = 16
+	maxLen  = 1 << 20 // of a record's payload
+)
+
+// The kinds of records.
+const (
+	kindHead = "HEAD"
+	kindFile = "FILE"
+	kindHash = "HASH"
+	kindDone = "DONE"
+	kindTabl = "TABL"
+	kindPrty = "PRTY"
+	kindTail = "TAIL"
+)
+
+// Sum is an XXH3 checksum of 128 bits, big-endian.
+type Sum [sumLen]byte
+
+func sumOf(b []byte) Sum { return xxh3.Hash128(b).Bytes() }
+
+func (s Sum) String() string { return fmt.Sprintf("%x", s[:]) }
+
+// head is the first record.
+type head struct {
+	Version int      `json:"version"`
+	Block   int      `json:"block"`
+	Parity  float64  `json:"parity"` // blocks in hundred
+	Roots   []string `json:"roots"`  // the last words of the paths that were sealed
+	Files   int      `json:"files"`
+	Bytes   int64    `json:"bytes"`
+}
+
+// Kinds of files.
+const (
+	Regular = "file"
+	Link    = "link"    // its target is kept, and not followed
+	Special = "special" // a pipe, socket or device: named, and not read
+)
+
+// File is what a seal knows of a file.
+type File struct {
+	Index int    `json:"index"`
+	Root  int    `json:"root"`
+	Name  string `json:"name"` // below the root, with slashes; "." is the root itself
+	Kind  string `json:"kind"`
+	Size  int64  `json:"size"`
+	Link  string `json:"link,omitempty"`
+}
+
+func (f *File) blocks() int64 {
+	if f.Kind != Regular {
+		return 0
+	}
+	return blocksOf(f.Size)
+}
+
+func blocksOf(size int64) int64 { return size/Block + min(1, size%Block) }
+
+// done ends a file: the checksum over its blocks' checksums.
+type done struct {
+	Index  int    `json:"index"`
+	Digest string `json:"digest"`
+}
+
+// Table is what a table held.
+type Table struct {
+	Root    int           `json:"root"`
+	Table   string        `json:"table"` // behind #; "" where the place is the table
+	Format  string        `json:"format"`
+	Rows    int64         `json:"rows"`
+	Sum     string        `json:"sum"` // over whole rows
+	Columns []TableColumn `json:"columns"`
+	Problem string        `json:"problem,omitempty"` // why it could not be read
+}
+
+// TableColumn is a column of a Table: its type, and the sum over its cells.
+type TableColumn struct {
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	Nulls int64  `json:"nulls"`
+	Sum   string `json:"sum"`
+}
+
+// tail is the last record: how many came before, and the checksum over their checksums.
+type tail struct {
+	Records int    `json:"records"`
+	Digest  string `json:"digest"`
+}
+
+// recorder writes records.
+type recorder struct {
+	w    io.Writer
+	buf  bytes.Buffer
+	n    int
+	sums *xxh3.Hasher
+	size int64
+}
+
+func newRecorder(w io.Writer) (*recorder, error) {
+	n, err := io.WriteString(w, magic)
+	return &recorder{w: w, sums: xxh3.New(), size: int64(n)}, err
+}
+
+func (r *recorder) put(kind string, parts ...[]byte) error {
+	r.buf.Reset()
+	r.buf.WriteString(marker)
+	r.buf.WriteString(kind)
+	n := 0
+	for _, p := range parts {
+		n += len(p)
+	}
+	_ = binary.Write(&r.buf, binary.LittleEndian, uint32(n))
+	for _, p := range parts {
+		r.buf.Write(p)
+	}
+	sum := sumOf(r.buf.Bytes()[len(marker):])
+	r.buf.Write(sum[:])
+	r.n++
+	r.sums.Write(sum[:])
+	k, err := r.w.Write(r.buf.Bytes())
+	r.size += int64(k)
+	return err
+}
+
+func (r *recorder) putJSON(kind string, v any) error {
+	b, err := json.Marshal(v)
+	if err == nil && len(b) > maxLen {
+		err = fmt.Errorf("a seal cannot keep %d bytes in one record", len(b))
+	}
+	if err != nil {
+		return err
+	}
+	return r.put(kind, b)
+}
+
+func (r *recorder) end() error {
+	return r.putJSON(kindTail, tail{r.n, fmt.Sprintf("%x", r.sums.Sum128().Bytes())})
+}
+
+// layout is where parity lies: blocks of all files, one after the other, are divided into windows; within one, neighbours belong to different stripes, so that
+// damage in one piece is shared by many.
+type layout struct {
+	parity float64
+	total  int64 // blocks
+}
+
+const (
+	stripeBlocks = 100 // of data in a stripe, at most
+	stripesMost  = 16  // in a window
+	windowBlocks = stripeBlocks * stripesMost
+)
+
+// window is the geometry of a window: how many blocks it has, in how many stripes of data and parity blocks.
+func (l layout) window(w int64) (blocks, stripes, data, parity int) {
+	blocks = int(min(windowBlocks, l.total-w*windowBlocks))
+	if blocks <= 0 || l.parity <= 0 {
+		return max(0, blocks), 0, 0, 0
+	}
+	stripes = (blocks + stripeBlocks - 1) / stripeBlocks
+	data = (blocks + stripes - 1) / stripes
+	parity = int(float64(data)*l.parity/100 + 0.999999)
+	return blocks, stripes, data, max(1, parity)
+}

@@ -1,0 +1,331 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/klauspost/reedsolomon"
+
+	"stoa/store"
+)
+
+// Mended is what Mend has done.
+type Mended struct {
+	Files, Whole int // that were written; that were as sealed before
+	Blocks       int64
+	Bytes        int64
+	Left         []string // links and pipes, which are not written
+}
+
+// UnmendableError says what there is too little parity for. Nothing was written.
+type UnmendableError struct{ Places []Difference }
+
+func (e *UnmendableError) Error() string {
+	d := e.Places[0]
+	text := fmt.Sprintf("%s: the %d bytes from %d on cannot be made again", d.File, d.Len, d.Off)
+	if d.Message != "" {
+		text += ": " + d.Message
+	}
+	if n := len(e.Places) - 1; n > 0 {
+		text += fmt.Sprintf(", and %d more places", n)
+	}
+	return text
+}
+
+// Mend writes all files as they were sealed into sink: what is not as it was is made again from parity. Every block is held against the seal before it is
+// written, and all that was written once more before it becomes visible. roots are where the files are now.
+func (s *Seal) Mend(ctx context.Context, roots []string, sink store.Sink) (m Mended, err error) {
+	if len(roots) != len(s.head.Roots) {
+		return m, fmt.Errorf("%d places were sealed, %d are given", len(s.head.Roots), len(roots))
+	}
+	if !s.whole {
+		return m, fmt.Errorf("the seal has lost which files there were: %d of %d are known", len(s.files), s.head.Files)
+	}
+	if len(s.blind) > 0 { // nothing would prove what is written
+		return m, fmt.Errorf("the seal has lost checksums of %s", s.blind[0].label(roots))
+	}
+	x := &mender{s: s, roots: roots, open: map[int]*os.File{}, at: -1}
+	defer x.close()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, sink.Abort(context.WithoutCancel(ctx)))
+		}
+	}()
+	for _, f := range s.files {
+		if f.Kind != Regular {
+			m.Left = append(m.Left, f.label(roots))
+			continue
+		}
+		if err := x.write(ctx, sink, f, &m); err != nil {
+			return m, err
+		}
+	}
+	if len(x.lost) > 0 {
+		return m, &UnmendableError{x.lost}
+	}
+	if err := s.prove(ctx, sink); err != nil {
+		return m, err
+	}
+	return m, sink.Commit(ctx)
+}
+
+// outName is the name of a file in the output.
+func (s *Seal) outName(f *File) string {
+	if len(s.head.Roots) == 1 {
+		if f.Name == "." {
+			return ""
+		}
+		return f.Name
+	}
+	base := s.head.Roots[f.Root]
+	if base == "" || base[0] == '.' || strings.ContainsAny(base, "/\\\x00") || slices.Index(s.head.Roots, base) != f.Root {
+		base = fmt.Sprint("place-", f.Root+1)
+	}
+	return path.Join(base, f.Name)
+}
+
+// prove reads back what was written.
+func (s *Seal) prove(ctx context.Context, sink store.Sink) error {
+	p, ok := sink.(store.Peeker)
+	if !ok {
+		return nil
+	}
+	tree, place := p.Peek()
+	if tree == nil {
+		return nil
+	}
+	for _, f := range s.files {
+		if f.Kind != Regular {
+			continue
+		}
+		name := path.Join(place, s.outName(f))
+		src, err := tree.Open(ctx, name)
+		if err != nil {
+			return err
+		}
+		size := src.Size()
+		d, err := s.look(ctx, f, io.NewSectionReader(store.ReaderAt(ctx, src), 0, size), size)
+		src.Close()
+		if err != nil {
+			return err
+		}
+		if size != f.Size || len(d.runs) > 0 || d.unknown > 0 || s.digests[f.Index] != "" && s.digests[f.Index] != d.digest {
+			return fmt.Errorf("%s was written, and what is read of it is not what was sealed", name)
+		}
+	}
+	return nil
+}
+
+// mender makes blocks again, window by window.
+type mender struct {
+	s     *Seal
+	roots []string
+	open  map[int]*os.File // by file; nil: it cannot be read
+	lost  []Difference
+
+	at   int64            // the window that was mended last
+	made map[int64][]byte // its blocks that were bad, by their number among all
+	why  string           // there is no more
+}
+
+func (x *mender) close() {
+	for _, f := range x.open {
+		if f != nil {
+			f.Close()
+		}
+	}
+	x.open = map[int]*os.File{}
+}
+
+// source is a file as it is now; nil if it cannot be read.
+func (x *mender) source(f *File) *os.File {
+	if in, ok := x.open[f.Index]; ok {
+		return in
+	}
+	if len(x.open) > 200 {
+		x.close()
+	}
+	var in *os.File
+	if name, err := f.path(x.roots); err == nil {
+		now := File{}
+		if now.look(name) == nil && now.Kind == Regular {
+			in, _ = os.Open(name)
+		}
+	}
+	x.open[f.Index] = in
+	return in
+}
+
+// read reads block b of a file; false if it is not what was sealed.
+func (x *mender) read(f *File, known *sums, b int64) ([]byte, bool, error) {
+	want, ok, err := known.of(b)
+	in := x.source(f)
+	if err != nil || !ok || in == nil {
+		return nil, false, err
+	}
+	buf := make([]byte, min(Block, f.Size-b*Block))
+	if n, _ := in.ReadAt(buf, b*Block); n < len(buf) { // what cannot be read is made again
+		return nil, false, nil
+	}
+	return buf, sumOf(buf) == want, nil
+}
+
+// write writes a file, block by block.
+func (x *mender) write(ctx context.Context, sink store.Sink, f *File, m *Mended) error {
+	out, err := sink.Create(ctx, x.s.outName(f))
+	if err != nil {
+		return err
+	}
+	closed := false
+	defer func() {
+		if !closed {
+			out.Close()
+		}
+	}()
+	known, before := &sums{seal: x.s, file: f}, m.Blocks
+	for b := range f.blocks() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		block, ok, err := x.read(f, known, b)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			if block, err = x.make(f, b); err != nil {
+				return err
+			}
+			if block == nil {
+				x.lose(f, b)
+				continue
+			}
+			m.Blocks++
+		}
+		if len(x.lost) > 0 {
+			continue
+		}
+		if _, err := out.Write(block); err != nil {
+			return err
+		}
+		m.Bytes += int64(len(block))
+	}
+	closed = true
+	if m.Files++; m.Blocks == before {
+		m.Whole++
+	}
+	return out.Close()
+}
+
+func (x *mender) lose(f *File, b int64) {
+	name, off, n := f.label(x.roots), b*Block, min(Block, f.Size-b*Block)
+	if k := len(x.lost) - 1; k >= 0 && x.lost[k].File == name && x.lost[k].Off+x.lost[k].Len == off {
+		x.lost[k].Len += n
+		return
+	}
+	x.lost = append(x.lost, Difference{What: Changed, File: name, Off: off, Len: n, Size: f.Size, Message: x.why})
+}
+
+// make is a block made again; nil if that cannot be.
+func (x *mender) make(f *File, b int64) ([]byte, error) {
+	if x.s.layout.parity <= 0 {
+		x.why = "the seal has no parity"
+		return nil, nil
+	}
+	no := x.s.first[f.Index] + b
+	if w := no / windowBlocks; w != x.at {
+		if err := x.window(w); err != nil {
+			return nil, err
+		}
+	}
+	return x.made[no], nil
+}
+
+// fileOf is the file and the block of it that a block of all is.
+func (s *Seal) fileOf(no int64) (*File, int64) {
+	i := sort.Search(len(s.first), func(i int) bool { return s.first[i] > no }) - 1
+	for s.files[i].blocks() == 0 {
+		i--
+	}
+	return s.files[i], no - s.first[i]
+}
+
+// window makes all blocks of a window again for which there is parity.
+func (x *mender) window(w int64) error {
+	x.at, x.made, x.why = w, map[int64][]byte{}, ""
+	blocks, stripes, data, parity := x.s.layout.window(w)
+	shard := 0
+	for j := range blocks {
+		f, b := x.s.fileOf(w*windowBlocks + int64(j))
+		shard = max(shard, int(min(Block, f.Size-b*Block)))
+	}
+	rs, err := reedsolomon.New(data, parity, reedsolomon.WithMaxGoroutines(1))
+	if err != nil {
+		return err
+	}
+	known := map[int]*sums{}
+	for st := range stripes {
+		shards, bad := make([][]byte, data+parity), []int64{}
+		for p := range data {
+			j := p*stripes + st
+			if j >= blocks {
+				shards[p] = make([]byte, shard)
+				continue
+			}
+			f, b := x.s.fileOf(w*windowBlocks + int64(j))
+			if known[f.Index] == nil {
+				known[f.Index] = &sums{seal: x.s, file: f}
+			}
+			block, ok, err := x.read(f, known[f.Index], b)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				bad = append(bad, w*windowBlocks+int64(j))
+				continue
+			}
+			shards[p] = append(block, make([]byte, shard-len(block))...)
+		}
+		if len(bad) == 0 {
+			continue
+		}
+		have := 0
+		for p := range parity {
+			at, ok := x.s.parity[shardKey{w, uint32(st), uint32(p)}]
+			if !ok || at.len != shard {
+				continue
+			}
+			b := make([]byte, shard)
+			if _, err := x.s.src.ReadAt(b, at.off); err != nil {
+				return err
+			}
+			shards[data+p] = b
+			have++
+		}
+		if len(bad) > have {
+			x.why = fmt.Sprintf("%d blocks of a stripe are lost, and there is parity for %d", len(bad), have)
+			continue
+		}
+		if err := rs.ReconstructData(shards); err != nil {
+			return err
+		}
+		for _, no := range bad {
+			f, b := x.s.fileOf(no)
+			block := shards[(no-w*windowBlocks)/int64(stripes)][:min(Block, f.Size-b*Block)]
+			if want, ok, err := known[f.Index].of(b); err != nil {
+				return err
+			} else if ok && want == sumOf(block) {
+				x.made[no] = block
+			} else {
+				x.why = "what its parity gives is not what was sealed"
+			}
+		}
+	}
+	return nil
+}

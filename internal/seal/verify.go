@@ -1,0 +1,239 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/zeebo/xxh3"
+)
+
+// What may be wrong with a file.
+const (
+	Changed = "changed" // blocks have other bytes
+	Missing = "missing"
+	Added   = "added" // the seal does not have it
+	Cut     = "cut"   // it is shorter
+	Grown   = "grown" // it is longer
+	Other   = "other" // no more than half of its blocks are what they were: another file, or another state of it
+	Swapped = "swapped"
+	Kind    = "kind"    // a link, pipe or file is something else now
+	Unknown = "unknown" // its checksums are lost with a part of the seal
+	Unread  = "unread"
+)
+
+// Difference is what is not as it was sealed.
+type Difference struct {
+	What    string
+	File    string // as people know it
+	Off     int64  // bytes that differ
+	Len     int64
+	Size    int64  // of the file, as sealed
+	Message string // more, as part of a sentence
+}
+
+// Verify compares the places, in the order in which they were sealed, with the seal. Each file is read once.
+func (s *Seal) Verify(ctx context.Context, roots []string, tell func(Difference)) error {
+	if len(roots) != len(s.head.Roots) {
+		return fmt.Errorf("%d places were sealed, %d are given", len(s.head.Roots), len(roots))
+	}
+	there, err := Walk(roots)
+	if err != nil {
+		return err
+	}
+	known := map[fileKey]*File{}
+	for i := range there {
+		known[fileKey{there[i].Root, there[i].Name}] = &there[i]
+	}
+	v := &verifier{s: s, roots: roots, tell: tell, named: map[string]string{}}
+	for _, f := range s.files {
+		if d := s.digests[f.Index]; d != "" && f.Size > 0 {
+			v.named[d] = f.label(roots)
+		}
+	}
+	for _, f := range s.files {
+		now := known[fileKey{f.Root, f.Name}]
+		delete(known, fileKey{f.Root, f.Name})
+		if err := v.file(ctx, f, now); err != nil {
+			return err
+		}
+	}
+	if !s.whole {
+		return nil // what the seal does not know any more is not told from what was added
+	}
+	for i := range there {
+		if f := &there[i]; known[fileKey{f.Root, f.Name}] != nil {
+			if err := v.added(ctx, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+type verifier struct {
+	s     *Seal
+	roots []string
+	tell  func(Difference)
+	named map[string]string // files by their digests
+}
+
+func (v *verifier) file(ctx context.Context, f, now *File) error {
+	d := Difference{File: f.label(v.roots), Size: f.Size, Len: f.Size}
+	switch {
+	case now == nil:
+		d.What = Missing
+	case now.Kind != f.Kind:
+		d.What, d.Message = Kind, fmt.Sprintf("a %s was sealed, a %s is there", f.Kind, now.Kind)
+	case f.Kind == Link && now.Link != f.Link:
+		d.What, d.Message = Kind, fmt.Sprintf("it led to %q, and leads to %q", f.Link, now.Link)
+	case f.Kind != Regular:
+		return nil
+	default:
+		return v.content(ctx, f, now)
+	}
+	v.tell(d)
+	return nil
+}
+
+// damage is what of a file differs: runs of blocks, and how many blocks are as they were.
+type damage struct {
+	runs    [][2]int64 // blocks, half-open
+	unknown int64
+	good    int64
+	digest  string // of what is there
+}
+
+func (d *damage) bad(block int64) {
+	if n := len(d.runs); n > 0 && d.runs[n-1][1] == block {
+		d.runs[n-1][1]++
+		return
+	}
+	d.runs = append(d.runs, [2]int64{block, block + 1})
+}
+
+// look reads a file that has size bytes now, and compares what it has in common with f.
+func (s *Seal) look(ctx context.Context, f *File, in io.Reader, size int64) (damage, error) {
+	var d damage
+	known := &sums{seal: s, file: f}
+	all, block := xxh3.New(), int64(0)
+	err := eachBlock(ctx, in, size, func(b []byte) error {
+		sum := sumOf(b)
+		all.Write(sum[:])
+		if block < f.blocks() {
+			if rest := f.Size - block*Block; rest < int64(len(b)) { // it has grown
+				sum = sumOf(b[:rest])
+			}
+			want, ok, err := known.of(block)
+			switch {
+			case err != nil:
+				return err
+			case !ok:
+				d.unknown++
+			case want != sum:
+				d.bad(block)
+			default:
+				d.good++
+			}
+		}
+		block++
+		return nil
+	})
+	d.digest = digest(all, size)
+	return d, err
+}
+
+func (v *verifier) content(ctx context.Context, f, now *File) error {
+	name, err := f.path(v.roots)
+	if err != nil {
+		return err
+	}
+	out := Difference{File: f.label(v.roots), Size: f.Size, Len: f.Size}
+	in, err := os.Open(name)
+	if err == nil {
+		defer in.Close()
+		var d damage
+		if d, err = v.s.look(ctx, f, in, now.Size); err == nil {
+			v.judge(f, now, d)
+			return nil
+		}
+	}
+	var p *fs.PathError
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("it became shorter while it was read")
+	} else if !errors.As(err, &p) {
+		return err
+	}
+	out.What, out.Message = Unread, err.Error()
+	v.tell(out)
+	return nil
+}
+
+// judge says what has become of a file.
+func (v *verifier) judge(f, now *File, d damage) {
+	base := Difference{File: f.label(v.roots), Size: f.Size, Len: f.Size}
+	if d.unknown > 0 {
+		e := base
+		e.What, e.Message = Unknown, fmt.Sprintf("the seal has lost the checksums of %d of its blocks", d.unknown)
+		v.tell(e)
+	}
+	if len(d.runs) == 0 && now.Size == f.Size {
+		return
+	}
+	bad := f.blocks() - d.unknown - d.good
+	if name := v.named[d.digest]; name != "" && name != base.File {
+		base.What, base.Message = Swapped, "it holds what the seal has as "+name
+		v.tell(base)
+		return
+	}
+	if bad > 0 && bad >= d.good && f.blocks() > 1 && now.Size > Block {
+		base.What, base.Message = Other, fmt.Sprintf("%d of its %d blocks are what they were", d.good, f.blocks())
+		v.tell(base)
+		return
+	}
+	for _, r := range d.runs {
+		e := base
+		e.What, e.Off = Changed, r[0]*Block
+		e.Len = min(r[1]*Block, f.Size, now.Size) - e.Off
+		if now.Size < f.Size && r[0]*Block <= now.Size && r[1]*Block > now.Size && r[1]-r[0] == 1 {
+			continue // the block where it was cut
+		}
+		v.tell(e)
+	}
+	switch {
+	case now.Size < f.Size:
+		base.What, base.Off, base.Len = Cut, now.Size, f.Size-now.Size
+		base.Message = fmt.Sprintf("%d bytes were sealed, %d are there", f.Size, now.Size)
+		v.tell(base)
+	case now.Size > f.Size:
+		base.What, base.Off, base.Len = Grown, f.Size, now.Size-f.Size
+		base.Message = fmt.Sprintf("%d bytes were sealed, %d are there", f.Size, now.Size)
+		v.tell(base)
+	}
+}
+
+// added tells of a file that was not sealed; if it holds what another one held, it says so.
+func (v *verifier) added(ctx context.Context, f *File) error {
+	d := Difference{What: Added, File: f.label(v.roots), Len: f.Size, Size: f.Size}
+	if f.Kind == Regular && f.Size > 0 {
+		name, err := f.path(v.roots)
+		if err != nil {
+			return err
+		}
+		if in, err := os.Open(name); err == nil {
+			got, err := v.s.look(ctx, &File{Index: -1}, in, f.Size)
+			in.Close()
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if was := v.named[got.digest]; err == nil && was != "" {
+				d.Message = "it holds what the seal has as " + was
+			}
+		}
+	}
+	v.tell(d)
+	return nil
+}

@@ -1,0 +1,100 @@
+package seal
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Walk lists the files of the places, each place by itself, sorted by name. A place that is a symbolic link is followed; links below are not.
+func Walk(roots []string) (files []File, err error) {
+	for i, root := range roots {
+		from := len(files)
+		real, err := filepath.EvalSymlinks(root)
+		if err != nil {
+			return nil, err
+		}
+		err = filepath.WalkDir(real, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			rel, err := filepath.Rel(real, name)
+			if err != nil {
+				return err
+			}
+			f := File{Root: i, Name: filepath.ToSlash(rel)}
+			if err := f.look(name); err != nil {
+				return err
+			}
+			files = append(files, f)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		slices.SortFunc(files[from:], func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	}
+	for i := range files {
+		files[i].Index = i
+	}
+	return files, nil
+}
+
+// look finds what a file is, without opening it.
+func (f *File) look(name string) error {
+	st, err := os.Lstat(name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case st.Mode().IsRegular():
+		f.Kind, f.Size = Regular, st.Size()
+	case st.Mode()&fs.ModeSymlink != 0:
+		f.Kind = Link
+		if f.Link, err = os.Readlink(name); err != nil {
+			return err
+		}
+		f.Link = filepath.ToSlash(f.Link)
+	default:
+		f.Kind = Special
+	}
+	return nil
+}
+
+// path is where the file is below a root.
+func (f *File) path(roots []string) (string, error) {
+	real, err := filepath.EvalSymlinks(roots[f.Root])
+	if err != nil {
+		return "", err
+	}
+	if f.Name == "." {
+		return real, nil
+	}
+	return filepath.Join(real, filepath.FromSlash(f.Name)), nil
+}
+
+// label is what people know the file by.
+func (f *File) label(roots []string) string {
+	if f.Name == "." {
+		return roots[f.Root]
+	}
+	return strings.TrimSuffix(roots[f.Root], "/") + "/" + f.Name
+}
+
+// check says why a name or size that a seal has cannot be.
+func (f *File) check(roots int) error {
+	switch {
+	case f.Root < 0 || f.Root >= roots:
+		return fmt.Errorf("file %d is of place %d of %d", f.Index, f.Root, roots)
+	case f.Name == "" || !filepath.IsLocal(filepath.FromSlash(f.Name)) || filepath.ToSlash(filepath.Clean(filepath.FromSlash(f.Name))) != f.Name || strings.ContainsRune(f.Name, 0):
+		return fmt.Errorf("the name %q leads elsewhere", f.Name)
+	case f.Kind != Regular && f.Kind != Link && f.Kind != Special:
+		return fmt.Errorf("%s is a %q", f.Name, f.Kind)
+	case f.Size < 0 || f.Kind != Regular && f.Size != 0:
+		return fmt.Errorf("%s has %d bytes", f.Name, f.Size)
+	}
+	return nil
+}
