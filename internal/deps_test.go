@@ -42,6 +42,7 @@ stoa/internal/arrowschema : std arrow fault format/ipc/flat github.com/apache/ar
 stoa/internal/diff        : std arrow fault format/text
 stoa/internal/typewords   : std arrow fault format
 stoa/internal/content   : std arrow internal/diff github.com/zeebo/xxh3
+stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/nest        : std arrow fault format vec
 stoa/internal/dremel      : std arrow fault vec internal/enc/...
 stoa/format/kudu          : std arrow fault format pred region store vec wire format/cfile internal/pb internal/enc/... internal/codec internal/sum internal/bloom

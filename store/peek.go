@@ -95,3 +95,11 @@ func (s *memSink) Peek() (Tree, string) {
 	}
 	return t, s.name
 }
+
+// Peek is that of the sink below.
+func (s strict) Peek() (Tree, string) {
+	if p, ok := s.Sink.(Peeker); ok {
+		return p.Peek()
+	}
+	return nil, ""
+}

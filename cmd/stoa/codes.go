@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"stoa"
+	"stoa/internal/seal"
 	"stoa/region"
 )
 
@@ -17,6 +18,7 @@ func (a *app) codeDocs() []codeDoc {
 		}
 	}
 	add(stoa.Codes)
+	add(seal.Codes)
 	for _, f := range a.formats {
 		add(f.Codes)
 	}

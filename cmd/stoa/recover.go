@@ -6,6 +6,7 @@ import (
 
 func (a *app) recoverCmd() *cobra.Command {
 	var c conversion
+	var sealed string
 	cmd := &cobra.Command{
 		Use:   "recover PATH -o OUT",
 		Short: "Write what can still be read of a damaged file to another",
@@ -16,9 +17,13 @@ OUT is read back before it appears, as convert does it. What was lost is told on
 		Example: "  stoa recover broken.cfile -o saved.parquet --manifest lost.json\n  stoa recover cut.cfile -o saved.csv --source-opt type=int32\n  stoa recover cut.parquet -o saved.parquet --schema yesterday.parquet --damaged null-cells",
 		Args:    a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if sealed != "" {
+				return a.mend(cmd.Context(), sealed, args, c.out)
+			}
 			return c.run(cmd.Context(), a, args, true)
 		},
 	}
+	cmd.Flags().StringVar(&sealed, "seal", "", "make the files of PATH... as they were by the parity of this `FILE`, which stoa seal wrote; OUT is a directory, or a file")
 	c.writeFlags.register(a, cmd)
 	c.registerColumns(a, cmd, &c.sourceFlags)
 	c.damageFlags.register(cmd, "skip-rows")

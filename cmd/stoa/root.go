@@ -82,7 +82,7 @@ func (a *app) addVerbs(root *cobra.Command) {
 	add(groupLook, a.lsCmd(), a.schemaCmd(), a.metaCmd(), a.statsCmd(), a.describeCmd())
 	add(groupRows, a.catCmd(), a.headCmd(), a.tailCmd(), a.countCmd(), a.getCmd(), a.explainCmd(), a.planCmd(), a.scanCmd())
 	add(groupWrite, a.convertCmd(), a.createCmd(), a.loadCmd(), a.updateCmd(), a.deleteCmd(), a.compactCmd(), a.mergeIndexCmd(), a.cleanCmd(), a.addColumnCmd(), a.dropColumnCmd(), a.dropCmd())
-	add(groupHealth, a.verifyCmd(), a.recoverCmd(), a.diffCmd(), a.findingCmd())
+	add(groupHealth, a.verifyCmd(), a.recoverCmd(), a.sealCmd(), a.diffCmd(), a.findingCmd())
 	add(groupAbout, a.demoCmd(), a.formatsCmd(), a.versionCmd(), a.completionCmd(), a.manCmd())
 }
 

@@ -52,6 +52,7 @@ func (a *app) verifyCmd() *cobra.Command {
 	src := sourceFlags{verifies: true}
 	var out outputFlags
 	var quick, deep bool
+	var sealed string
 	cmd := &cobra.Command{
 		Use:   "verify PATH...",
 		Short: "Find damage, and say where it is and which rows it touches",
@@ -81,17 +82,18 @@ The status is 3 if a finding is an error. -f json is one object with all finding
 				o.Depth = format.Sums
 			}
 			o.Tree = tree{a: a, all: true}
-			return a.verify(cmd, args, o, &out)
+			return a.verify(cmd, args, o, &out, sealed)
 		},
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "look at the structure only, and read no data")
 	cmd.Flags().BoolVar(&deep, "deep", false, "decode every value, and hold indexes, bounds, filters and counts against them")
+	cmd.Flags().StringVar(&sealed, "seal", "", "compare with what was sealed in `FILE` by stoa seal, byte for byte; with --deep, the rows as well")
 	out.register(cmd, verifyForms, "default text")
 	src.register(a, cmd)
 	return cmd
 }
 
-func (a *app) verify(cmd *cobra.Command, args []string, o stoa.OpenOptions, out *outputFlags) error {
+func (a *app) verify(cmd *cobra.Command, args []string, o stoa.OpenOptions, out *outputFlags, sealed string) error {
 	ctx := cmd.Context()
 	a.reads(args...)
 	if err := a.spareAll(nil, out.file); err != nil {
@@ -103,6 +105,12 @@ func (a *app) verify(cmd *cobra.Command, args []string, o stoa.OpenOptions, out 
 	}
 	var failed error
 	err := a.put(ctx, out, func(w io.Writer) error {
+		if sealed != "" {
+			doc.Depth = "seal"
+			failed = a.verifySeal(ctx, sealed, args, o, out.form, w, &doc)
+			doc.Healthy = doc.Errors == 0 && failed == nil
+			return doc.finish(a, out.form, w, failed)
+		}
 		failed = a.eachPath(ctx, cmd, args, func(p string) error { return verifyPath(ctx, p, o, out.form, w, &doc) })
 		if errors.Is(failed, errEnough) || ctx.Err() != nil {
 			return failed
@@ -215,6 +223,7 @@ var looked = map[string]string{
 	format.Quick.String(): " (structure; no data was read)",
 	format.Sums.String():  " (structure and checksums; --deep decodes every value)",
 	format.Deep.String():  "",
+	"seal":                " (every byte is as it was sealed)",
 }
 
 func (d *verifyDoc) total() int { return d.Errors + d.Warnings + d.Notes }
