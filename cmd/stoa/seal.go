@@ -35,8 +35,7 @@ and pipes are named, and neither followed nor read. The same files give the same
 stoa verify --seal FILE.seal PATH... compares; --parity 5% adds so much as can make as many lost blocks again, wherever they are
 in about 100 MiB: stoa recover --seal FILE.seal PATH... -o OUT.`,
 		Example: `  stoa seal kudu -o kudu.seal --parity 5%
-  stoa verify --seal kudu.seal kudu
-  stoa recover --seal kudu.seal kudu -o mended/`,
+  stoa seal block.cfile block.parquet -o blocks.seal --no-rows`,
 		Args: wants(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" || out == dash {
