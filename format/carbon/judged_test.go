@@ -486,6 +486,8 @@ func judged(t *testing.T, tables []gridTable) (rows, cells, filtered int) {
 			got[len(got)/2][a.sc.Field(a.sc.NumFields()-1).Name] = "changed on purpose"
 			if differ(got, a.want, false) == "" {
 				t.Errorf("%s: a changed cell is not noticed", name)
+			} else {
+				t.Logf("%s, a changed cell: noticed: %s", name, differ(got, a.want, false))
 			}
 		}
 	}

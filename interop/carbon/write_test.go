@@ -27,6 +27,8 @@ func written(t *testing.T, test, limit string) {
 	for line := range strings.SplitSeq(string(out), "\n") {
 		if _, count, ok := strings.Cut(line, "COUNT "); ok {
 			t.Logf("COUNT %s", count)
+		} else if strings.Contains(line, ": noticed: ") {
+			t.Log(strings.TrimSpace(line))
 		}
 	}
 	if err != nil {

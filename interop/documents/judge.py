@@ -278,8 +278,13 @@ def arrow_file(pa, r, dir, null_type):
     return schema, fields, [{f.name: b[i][1] for f, b in zip(fields, both)} for i in range(n)], [g for _, _, g in given]
 
 
-def convert(stoa, dir, out, to, opts):
+def convert(stoa, dir, out, to, opts, r):
     args = [stoa, "convert", "t.arrow", "-o", out, "--to", to]
+    if r.random() < 0.2:  # by way of JSON lines: what they say must load by the schema
+        for name, verb in ("t.jsonl", ["cat", "-f", "jsonl"]), ("schema.json", ["schema", "-f", "json"]):
+            with open(os.path.join(dir, name), "wb") as f:
+                f.write(run([stoa, *verb, "t.arrow"], dir))
+        args = [stoa, "convert", "t.jsonl", "--schema", "schema.json", "-o", out, "--to", to]
     if opts["arrow-schema"] == "false":  # stoa's own check says that types come back as others
         args.append("--no-check")
     for k, v in opts.items():
@@ -305,7 +310,7 @@ def wiki_write(stoa, dir, r):
     parts = r.random() < 0.15
     if parts:
         opts["file-size"] = r.choice([100, 2000])
-    convert(stoa, dir, "t.trv", "trevni", opts)
+    convert(stoa, dir, "t.trv", "trevni", opts, r)
     place = os.path.join(dir, "t.trv")
     names = sorted(os.path.join(place, n) for n in os.listdir(place)) if os.path.isdir(place) else [place]
     got, n = None, 0
@@ -359,7 +364,7 @@ def red1_write(stoa, dir, r):
         opts["row-group-rows"], opts["page-size"] = 100, 8192
     split = opts["split"] != "none"
     out = "t" if split else "t.red"
-    convert(stoa, dir, out, "redfile", opts)
+    convert(stoa, dir, out, "redfile", opts, r)
     place = os.path.join(dir, out)
     name = os.path.join(place, "_metadata.red") if split else place
     load = lambda name: open(os.path.join(place if split else dir, name), "rb").read()
