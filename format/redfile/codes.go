@@ -5,7 +5,7 @@ import "stoa/region"
 // Codes are all kinds of findings, by name. A checksum that is wrong is told once; what it covers is then not looked into.
 var Codes = []region.CodeDoc{
 	{Code: "redfile.bytes.lost", Severity: region.Error, Help: "Recover met bytes that are no structure of a RedFile. What they were is told by the rows that are missing."},
-	{Code: "redfile.column.copy", Severity: region.Warning, Help: "The metadata of a column behind its pages cannot be read, or differs from that in the metadata of the file, which readers use. Only recovery needs it."},
+	{Code: "redfile.column.copy", Severity: region.Error, Help: "The metadata of a column behind its pages cannot be read, or differs from that in the metadata of the file: one of the two is damaged. Readers go by the file's; recovery goes by this one where the file's is lost."},
 	{Code: "redfile.column.damaged", Severity: region.Error, Help: "The metadata of a column chunk cannot be read or contradicts the schema: the chunk is lost, that is, one column of one row group."},
 	{Code: "redfile.column.count", Severity: region.Error, Help: "The number of values of a chunk, or of rows of a row group, is not that of its pages."},
 	{Code: "redfile.columns.unknown", Severity: region.Warning, Help: "Recover found one row group, and nothing that says which columns the table has, as in a file without sync blocks that is cut within its first row group: the columns behind the cut are missing. With a second row group, begun at least, this is known; --schema FILE says it."},

@@ -128,17 +128,22 @@ func (f *file) readMeta(ctx context.Context, trace func(region.Node)) error {
 		return fault.Corruptf(tail.Sub(4, 4), "magic", "%q at the end, not %q: the file is cut, or its end is overwritten", end[4:], magic)
 	}
 	n := int64(binary.LittleEndian.Uint32(end[:]))
-	first := f.tryMeta(ctx, f.at.Len-tailLen-n, n, trace)
-	if first == nil {
-		return nil
+	first := f.tryMeta(ctx, f.at.Len-tailLen-n, n, nil)
+	if first != nil {
+		m, at := f.meta, f.metaAt
+		if f.tryMeta(ctx, f.at.Len-n, n-tailLen, nil) == nil {
+			f.literal, first = true, nil
+		} else {
+			f.meta, f.metaAt = m, at
+		}
 	}
-	m, at := f.meta, f.metaAt
-	if f.tryMeta(ctx, f.at.Len-n, n-tailLen, trace) == nil {
-		f.literal = true
-		return nil
+	switch { // once more to tell its parts, of that which is taken only: they have their bytes for themselves
+	case trace == nil:
+		return first
+	case f.literal:
+		return f.tryMeta(ctx, f.at.Len-n, n-tailLen, trace)
 	}
-	f.meta, f.metaAt = m, at
-	return first
+	return f.tryMeta(ctx, f.at.Len-tailLen-n, n, trace)
 }
 
 // tryMeta reads metadata of n bytes at off.

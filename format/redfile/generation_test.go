@@ -20,6 +20,7 @@ import (
 	"stoa/format"
 	"stoa/internal/codec"
 	"stoa/internal/thrift"
+	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
 	"stoa/wire"
@@ -575,4 +576,28 @@ func TestRealLevels(t *testing.T) {
 		t.Errorf("%d pages, redelm wrote 251", pages)
 	}
 	t.Logf("%d pages", pages)
+}
+
+// TestLiteralIsSound: a file whose number at the end is the offset, as the document words it, has no error, whatever stands before its metadata.
+func TestLiteralIsSound(t *testing.T) {
+	for _, g := range []Generation{GenA, GenB, GenC, GenD, GenE} {
+		for _, p := range []thrift.Protocol{thrift.Compact, thrift.Binary} {
+			h := newHandmade(g)
+			h.protocol, h.literal = p, true
+			whole := h.bytes()
+			n := int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))
+			files := map[string][]byte{"as it is": whole}
+			for _, before := range []string{"\x15\x02\x15\x02\x15\x02\x15\x02", "\x15\x02\x19\x0c\x16\x00\x19\x0c", "\x08\x00\x01\x00\x00\x00\x01\x0a"} { // the beginning of another metadata
+				files[fmt.Sprintf("behind %x", before)] = slices.Concat(whole[:len(whole)-n], []byte(before), whole[len(whole)-n:])
+			}
+			for name, b := range files {
+				tree := store.NewMemory(map[string][]byte{"f.red": b})
+				for f := range Format.Verify(t.Context(), format.Target{Tree: tree, Name: "f.red"}, format.OpenOptions{}) {
+					if f.Severity == region.Error {
+						t.Errorf("generation %s, %s, %s: %+v", g, p, name, f)
+					}
+				}
+			}
+		}
+	}
 }

@@ -121,7 +121,6 @@ func (r *rescue) disagree(o format.OpenOptions, opts readOptions, odd error) (fo
 		f.Close()
 		return nil, nil, odd
 	}
-	said := f.meta.rows
 	bare := f.meta
 	bare.groups = nil
 	r.known, r.doubted = &bare, f.metaAt.Off-f.at.Off
@@ -142,9 +141,6 @@ func (r *rescue) disagree(o format.OpenOptions, opts readOptions, odd error) (fo
 		f.lookAround(r.ctx)
 	}
 	r.blame("redfile.rows", odd)
-	if out.known(r.ctx) == said {
-		r.findings[len(r.findings)-1].Lost = 0
-	}
 	return out, r.findings, nil
 }
 

@@ -102,7 +102,7 @@ func (r *rescue) renamed() {
 		if !ok || len(l.path) == 0 || slices.Equal(path, l.path) || slices.ContainsFunc(f.leaves, func(o leaf) bool { return slices.Equal(o.path, path) }) {
 			continue
 		}
-		r.tell("redfile.footer.damaged", f.metaAt, [2]int64{-1, -1}, 0, "the schema calls a column %q, and all its chunks are called %q: they are read", l.path, path)
+		r.tell("redfile.footer.damaged", f.metaAt, [2]int64{-1, -1}, -1, "the schema calls a column %q, and all its chunks are called %q: they are read", l.path, path)
 		l.path = path
 	}
 }

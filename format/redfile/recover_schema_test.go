@@ -117,7 +117,7 @@ func TestRecoverRenamedColumn(t *testing.T) {
 		if len(errs) > 0 || got != want || want == "" {
 			t.Errorf("%v: %v, %s", opts, errs, firstDifference(got, want))
 		}
-		if len(found) != 1 || found[0].Code != "redfile.footer.damaged" || found[0].Lost != 0 || found[0].At != a.at("file_metadata") || !strings.Contains(found[0].Message, `["hd"]`) {
+		if len(found) != 1 || found[0].Code != "redfile.footer.damaged" || found[0].Lost != -1 || found[0].At != a.at("file_metadata") || !strings.Contains(found[0].Message, `["hd"]`) {
 			t.Errorf("%v: it tells %+v", opts, found)
 		}
 	}

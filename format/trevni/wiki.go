@@ -86,6 +86,9 @@ func planLeaves(h *Header, fields []arrow.Field) *plan {
 			}
 			next++
 		}
+		if f.Type.ID() == arrow.NULL { // Arrow has no nulls that are none
+			f.Nullable = true
+		}
 		p.fields = append(p.fields, f)
 	}
 	if next != len(h.Columns) {
