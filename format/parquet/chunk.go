@@ -106,7 +106,7 @@ func (r *reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *o
 	}
 	indexed := x != nil && len(x.offsets) > 0
 	t := r.tables.get(tableKey{chunkKey{group, col}, indexed}, func() *pageTable {
-		t := &pageTable{r: r, group: group, leaf: col, at: r.chunkSpan(group, col)}
+		t := &pageTable{r: r, group: group, leaf: col, at: r.padded(r.chunkSpan(group, col))}
 		if t.left = t.at; indexed {
 			t.useIndex(x, 0)
 		}
@@ -116,6 +116,19 @@ func (r *reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *o
 		return nil, err
 	}
 	return &chunk{t: t, rows: rows, i: t.find(rows.From), as: r.columns[col]}, nil
+}
+
+// padded is a chunk as it may reach: parquet-mr up to 1.2.8 forgot the header of the dictionary when it counted the chunk's bytes (PARQUET-816).
+func (r *reader) padded(at fault.Span) fault.Span {
+	const most = 100
+	var minor, patch int
+	if n, _ := fmt.Sscanf(r.meta.CreatedBy, "parquet-mr version 1.%d.%d", &minor, &patch); n < 1 || minor > 2 || minor == 2 && patch > 8 {
+		if r.meta.CreatedBy != "parquet-mr" {
+			return at
+		}
+	}
+	at.Len = max(at.Len, min(at.Len+most, r.footer.Off-at.Off))
+	return at
 }
 
 // readable says why a chunk cannot be read, as far as the footer tells.
@@ -226,7 +239,7 @@ func (t *pageTable) get(ctx context.Context, i int) (pageRef, error) {
 // walk reads the next header and notes its page if it is one of data.
 func (t *pageTable) walk(ctx context.Context) error {
 	m := t.r.meta.RowGroups[t.group].Columns[t.leaf].MetaData
-	if t.left.Len == 0 || t.values >= m.NumValues && t.values > 0 {
+	if t.left.Len == 0 || t.values >= m.NumValues && (t.values > 0 || t.at.Len > m.TotalCompressedSize) {
 		if t.values != m.NumValues {
 			return fault.Corruptf(t.at, indexPath(t.group, t.leaf, "num_values"), "%d, but the pages have %d", m.NumValues, t.values)
 		}

@@ -40,6 +40,14 @@ func (r *reader) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (v
 	case pred.All:
 		return all, nil
 	}
+	excluded, err := r.bloomExcludes(ctx, g.Index, e, leaves)
+	if err != nil {
+		return nil, err
+	}
+	if excluded {
+		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "Bloom filter"})
+		return nil, nil
+	}
 	return r.narrowPages(ctx, g.Index, e, leaves, all)
 }
 

@@ -280,6 +280,9 @@ func (r *reader) groupSizes(g int) error {
 	var raw, stored int64
 	first := int64(math.MaxInt64)
 	for k, c := range rg.Columns {
+		if c.encrypted { // what it says of itself cannot be read
+			return nil
+		}
 		raw += c.MetaData.TotalUncompressedSize
 		if stored += c.MetaData.TotalCompressedSize; c.MetaData.TotalCompressedSize > 0 {
 			first = min(first, r.chunkStart(g, k))
