@@ -144,7 +144,7 @@ func TestCompressions(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	sc := sample.Schema(sample.Nested()...)
 	want := sample.Batch(r, sc, 2000, 0.1)
-	for c := range codecs {
+	for _, c := range []string{"", "none", "snappy", "zstd", "gzip", "lz4", "brotli"} {
 		for _, version := range []string{"1.0", "2.4", "2.6"} {
 			_, got, err := readAll(write(t, map[string]string{"compression": c, "version": version, "dictionary": "false"}, want), nil, vec.Range{})
 			if err != nil {

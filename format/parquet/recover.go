@@ -200,6 +200,9 @@ func (s *rescue) footer() (*footerLeft, error) {
 	return nil, nil
 }
 
+// i32Field is how an i32 begins whose number is one greater than that of the field before.
+const i32Field = 0x15
+
 // listField is how a list begins whose number is one greater than that of the field before.
 const listField = 0x19
 

@@ -109,7 +109,7 @@ func TestFilterReadsFewerPages(t *testing.T) {
 		p.FieldBuilder(1).(*array.Int64Builder).Append(-i)
 	}
 	var file bytes.Buffer
-	w, err := parquet.NewWriter(&file, sc, map[string]string{"compression": "none", "dictionary": "false", "row-group-rows": "200000", "page-size": "50000"})
+	w, err := parquet.NewWriter(&file, sc, map[string]string{"compression": "none", "dictionary": "false", "encoding": "plain", "row-group-rows": "200000", "page-size": "50000"})
 	if err == nil {
 		err = w.Write(b.NewRecordBatch())
 	}

@@ -3,173 +3,38 @@ package parquet
 import (
 	"context"
 	"io"
-	"slices"
-	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/compress"
-	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/metadata"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
-	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/nest"
+	"stoa/internal/thrift"
 	"stoa/store"
-	"stoa/vec"
 )
 
-const defaultGroupRows = 1 << 20
+// sliceRows is how many rows are shredded at a time at most.
+const sliceRows = 16 << 10
 
-var writeKeys = []format.OptionKey{
-	{Name: "compression", Values: "snappy|none|zstd|gzip|lz4|brotli", Help: "how pages are compressed (default snappy)"},
-	{Name: "level", Values: "N", Help: "level of zstd, gzip and brotli"},
-	{Name: "row-group-rows", Values: "N", Help: "rows of a row group (default 1048576)"},
-	{Name: "page-size", Values: "BYTES", Help: "size at which a data page is ended (default 1MiB)"},
-	{Name: "dictionary", Values: "true|false", Help: "whether dictionaries are tried (default true)"},
-	{Name: "version", Values: "1.0|2.4|2.6", Help: "version of the format (default 2.6)"},
-	{Name: "page-version", Values: "1|2", Help: "version of data pages (default 1)"},
-	{Name: "page-index", Values: "true|false", Help: "whether column and offset indexes are written (default true)"},
-	{Name: "crc", Values: "true|false", Help: "whether pages have checksums (default true)"},
-}
-
-func checkOpts(opts map[string]string, keys []format.OptionKey) error {
-next:
-	for k := range opts {
-		for _, have := range keys {
-			if have.Name == k {
-				continue next
-			}
-		}
-		return fault.Invalidf("format parquet has no option %q", k)
-	}
-	return nil
-}
-
-var codecs = map[string]compress.Compression{
-	"": compress.Codecs.Snappy, "snappy": compress.Codecs.Snappy, "none": compress.Codecs.Uncompressed,
-	"zstd": compress.Codecs.Zstd, "gzip": compress.Codecs.Gzip, "lz4": compress.Codecs.Lz4Raw, "brotli": compress.Codecs.Brotli,
-}
-
-// properties turns options into those of the library.
-func properties(opts map[string]string, mem memory.Allocator, more ...parquet.WriterProperty) (*parquet.WriterProperties, error) {
-	if err := checkOpts(opts, writeKeys); err != nil {
-		return nil, err
-	}
-	codec, ok := codecs[opts["compression"]]
-	if !ok {
-		return nil, fault.Invalidf("compression=%s: it is snappy, none, zstd, gzip, lz4 or brotli", opts["compression"])
-	}
-	rows, err := number(opts, "row-group-rows", defaultGroupRows)
-	if err != nil {
-		return nil, err
-	}
-	page, err := size(opts, "page-size", 1<<20)
-	if err != nil {
-		return nil, err
-	}
-	dict, err := boolean(opts, "dictionary", true)
-	if err != nil {
-		return nil, err
-	}
-	index, err := boolean(opts, "page-index", true)
-	if err != nil {
-		return nil, err
-	}
-	if codec == compress.Codecs.Brotli && opts["page-version"] == "2" {
-		// The library compresses the no bytes of a page of nulls to one, and cannot decompress that again.
-		return nil, fault.New(fault.Unsupported, fault.Span{}, "", "compression=brotli with page-version=2: pages of nulls could not be read again")
-	}
-	props := []parquet.WriterProperty{
-		parquet.WithCompression(codec), parquet.WithMaxRowGroupLength(rows), parquet.WithDataPageSize(page),
-		parquet.WithDictionaryDefault(dict), parquet.WithPageIndexEnabled(index), parquet.WithCreatedBy("stoa (arrow-go " + arrow.PkgVersion + ")"),
-	}
-	if mem != nil {
-		props = append(props, parquet.WithAllocator(vec.Zeroed{Allocator: mem}))
-	}
-	return versions(opts, append(props, more...))
-}
-
-func versions(opts map[string]string, props []parquet.WriterProperty) (*parquet.WriterProperties, error) {
-	switch v := opts["version"]; v {
-	case "1.0":
-		props = append(props, parquet.WithVersion(parquet.V1_0))
-	case "2.4":
-		props = append(props, parquet.WithVersion(parquet.V2_4))
-	case "", "2.6":
-		props = append(props, parquet.WithVersion(parquet.V2_6))
-	default:
-		return nil, fault.Invalidf("version=%s: it is 1.0, 2.4 or 2.6", v)
-	}
-	switch v := opts["page-version"]; v {
-	case "", "1":
-		props = append(props, parquet.WithDataPageVersion(parquet.DataPageV1))
-	case "2":
-		props = append(props, parquet.WithDataPageVersion(parquet.DataPageV2))
-	default:
-		return nil, fault.Invalidf("page-version=%s: it is 1 or 2", v)
-	}
-	if v := opts["level"]; v != "" {
-		level, err := strconv.Atoi(v)
-		if err != nil {
-			return nil, fault.Invalidf("level=%s is not a number", v)
-		}
-		props = append(props, parquet.WithCompressionLevel(level))
-	}
-	return parquet.NewWriterProperties(props...), nil
-}
-
-func number(opts map[string]string, key string, def int64) (int64, error) {
-	v := opts[key]
-	if v == "" {
-		return def, nil
-	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n <= 0 {
-		return 0, fault.Invalidf("%s=%s is not a positive number", key, v)
-	}
-	return n, nil
-}
-
-// size is a number of bytes, perhaps with a unit.
-func size(opts map[string]string, key string, def int64) (int64, error) {
-	v := opts[key]
-	if v == "" {
-		return def, nil
-	}
-	n, ok := format.ParseSize(v)
-	if !ok || n == 0 || n > 1<<30 {
-		return 0, fault.Invalidf("%s=%s is not a number of bytes up to 1073741824, as 65536 or 64KiB", key, v)
-	}
-	return n, nil
-}
-
-func boolean(opts map[string]string, key string, def bool) (bool, error) {
-	switch v := opts[key]; v {
-	case "":
-		return def, nil
-	case "true", "false":
-		return v == "true", nil
-	default:
-		return false, fault.Invalidf("%s=%s: it is true or false", key, v)
-	}
-}
-
-// Writer writes record batches as a Parquet file.
+// Writer writes record batches as a Parquet file, in one pass: row group by row group, each column by column, then the indexes and the footer.
+// It holds the stored pages of one row group in memory.
 type Writer struct {
-	lib    *file.Writer
-	group  file.BufferedRowGroupWriter // that is being filled
-	filled int64                       // rows in it
-	most   int64                       // rows of a row group
-	seal   *sealer
+	out    io.Writer
+	off    int64
+	o      writeOptions
 	sc     *arrow.Schema
-	cols   []*leafWriter
-	first  []int // number of the first leaf of each field
 	mem    memory.Allocator
+	tree   []element
+	cols   []*chunkWriter
+	first  []int // number of the first leaf of each field
+	pairs  [][2]string
+	head   *thrift.Writer
+	groups []groupNote
 	rows   int64
+	filled int64 // rows of the row group that is being filled
 	failed error
+	closed bool
 }
 
 // NewWriter writes a file of batches of sc to w, with the options of Format.WriteKeys (nil: the defaults).
@@ -179,93 +44,88 @@ func NewWriter(w io.Writer, sc *arrow.Schema, opts map[string]string) (*Writer, 
 }
 
 func newWriter(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memory.Allocator) (*Writer, error) {
-	props, err := properties(opts, mem)
+	o, err := parseWriteOptions(opts)
 	if err != nil {
 		return nil, err
 	}
 	if mem == nil {
 		mem = memory.NewGoAllocator()
 	}
-	arrowProps := pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(mem))
-	if err := refuse(sc, props, arrowProps); err != nil {
+	out := &Writer{out: w, o: o, sc: sc, mem: mem, head: thrift.NewWriter(thrift.Compact)}
+	if err := out.plan(); err != nil {
 		return nil, err
 	}
-	low, err := lower(sc)
+	text, err := encodeSchema(sc)
 	if err != nil {
 		return nil, err
 	}
-	sums, err := boolean(opts, "crc", true)
-	if err != nil {
-		return nil, err
+	for i, k := range sc.Metadata().Keys() {
+		out.pairs = append(out.pairs, [2]string{k, sc.Metadata().Values()[i]})
 	}
-	out := &Writer{seal: &sealer{w: w, sums: sums}, sc: sc, mem: mem, most: props.MaxRowGroupLength()}
-	err = guardWrite(func() error {
-		pq, err := pqarrow.ToParquet(low, props, arrowProps)
-		if err != nil {
-			return err
-		}
-		if err := out.plan(pq); err != nil {
-			return err
-		}
-		if props, err = properties(opts, mem, plainFloats(pq)...); err != nil {
-			return err
-		}
-		meta := make(metadata.KeyValueMetadata, 0)
-		for i, k := range low.Metadata().Keys() {
-			if err := meta.Append(k, low.Metadata().Values()[i]); err != nil {
-				return err
-			}
-		}
-		out.lib, err = file.NewParquetWriterWithError(struct{ io.Writer }{out.seal}, pq.Root(), file.WithWriterProps(props), file.WithWriteMetadata(meta)) // must not close w
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	out.pairs = append(out.pairs, [2]string{storedSchema, text})
+	return out, out.write([]byte(magic))
 }
 
-// plainFloats has floats written without dictionaries: the library's take all NaN for one.
-func plainFloats(pq *schema.Schema) (out []parquet.WriterProperty) {
-	for i := range pq.NumColumns() {
-		if t := pq.Column(i).PhysicalType(); t == parquet.Types.Float || t == parquet.Types.Double {
-			out = append(out, parquet.WithDictionaryPath(pq.Column(i).ColumnPath(), false))
+// plan finds the leaves of the schema. What Parquet cannot hold is refused by the name of its column.
+func (w *Writer) plan() error {
+	for _, f := range w.sc.Fields() {
+		if !w.o.nanos && hasNanoseconds(f.Type) {
+			return fault.New(fault.Unsupported, fault.Span{}, "", "column %q of type %s cannot be written as Parquet before 2.6, which has no nanoseconds", f.Name, f.Type)
 		}
-	}
-	return out
-}
-
-// guardWrite makes an error of a panic of the library's.
-func guardWrite(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fault.Bugf("the Parquet library: %v", p)
-		}
-	}()
-	return f()
-}
-
-// refuse names the column that Parquet cannot hold.
-func refuse(sc *arrow.Schema, props *parquet.WriterProperties, arrowProps pqarrow.ArrowWriterProperties) error {
-	for _, f := range sc.Fields() {
-		if props.Version() != parquet.V2_LATEST && hasNanoseconds(f.Type) {
-			return fault.New(fault.Unsupported, fault.Span{}, "", "column %q of type %s cannot be written as Parquet %s, which has no nanoseconds", f.Name, f.Type, props.Version())
-		}
-		err := guardWrite(func() error {
-			low := f
-			low.Type = storedType(f.Type)
-			_, err := pqarrow.ToParquet(arrow.NewSchema([]arrow.Field{low}, nil), props, arrowProps)
-			return err
-		})
+		leaves, err := nest.Leaves(f)
 		if err != nil {
 			return fault.New(fault.Unsupported, fault.Span{}, "", "column %q of type %s cannot be written as Parquet: %v", f.Name, f.Type, err)
+		}
+		w.first = append(w.first, len(w.cols))
+		for _, l := range leaves {
+			v, ok := planLeaf(l.Type)
+			if !ok {
+				return fault.New(fault.Unsupported, fault.Span{}, "", "column %q of type %s cannot be written as Parquet: %s has no type there", f.Name, f.Type, l.Type)
+			}
+			w.cols = append(w.cols, &chunkWriter{Leaf: l, value: v, nullable: fieldAt(f, l.Path).Nullable, o: &w.o, head: thrift.NewWriter(thrift.Compact)})
+		}
+	}
+	var err error
+	if w.tree, err = treeOf(w.sc); err != nil {
+		return err
+	}
+	found := treeLeaves(w.tree)
+	if len(found) != len(w.cols) {
+		return fault.Bugf("parquet: %d leaves, the file's schema has %d", len(w.cols), len(found))
+	}
+	for i, l := range found {
+		c := w.cols[i]
+		if c.treeLeaf = l; l.def != c.MaxDef || l.repLevel != c.MaxRep || l.phys == typeFixed && l.length != c.value.to {
+			return fault.Bugf("parquet: leaf %s has levels %d and %d, the file's schema says %d and %d", c.Leaf.Name, c.MaxDef, c.MaxRep, l.def, l.repLevel)
+		}
+		if _, c.bloom = w.o.bloom[l.dotted()]; c.bloom {
+			w.o.bloom[l.dotted()] = true
+		}
+	}
+	for name, found := range w.o.bloom {
+		if !found {
+			return fault.Invalidf("bloom=%s: there is no such column", name)
 		}
 	}
 	return nil
 }
 
-// hasNanoseconds reports whether t is, or has inside, an instant in nanoseconds: the library would cut it to microseconds
-// for versions before 2.6.
+// fieldAt is the field at path below f.
+func fieldAt(f arrow.Field, path []int) arrow.Field {
+	for _, i := range path {
+		switch t := f.Type.(type) {
+		case *arrow.MapType:
+			key := t.KeyField()
+			key.Nullable = false
+			f = arrow.Field{Type: arrow.StructOf(key, t.ItemField())}
+		case arrow.NestedType:
+			f = t.Fields()[i]
+		}
+	}
+	return f
+}
+
+// hasNanoseconds reports whether t is, or has inside, an instant in nanoseconds.
 func hasNanoseconds(t arrow.DataType) bool {
 	switch t := t.(type) {
 	case *arrow.TimestampType:
@@ -273,20 +133,73 @@ func hasNanoseconds(t arrow.DataType) bool {
 	case *arrow.DictionaryType:
 		return hasNanoseconds(t.ValueType)
 	case arrow.NestedType:
-		return slices.ContainsFunc(t.Fields(), func(f arrow.Field) bool { return hasNanoseconds(f.Type) })
+		for _, f := range t.Fields() {
+			if hasNanoseconds(f.Type) {
+				return true
+			}
+		}
 	}
 	return false
 }
 
+func (w *Writer) write(b []byte) error {
+	n, err := w.out.Write(b)
+	w.off += int64(n)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
 // Write appends the rows of b; row groups are cut as the options say.
 func (w *Writer) Write(b arrow.RecordBatch) error {
-	if w.failed != nil {
-		return w.failed
-	}
-	if w.failed = checkBatch(b, w.sc); w.failed == nil {
-		w.failed = guardWrite(func() error { return w.batch(b) })
+	if w.failed == nil {
+		if w.failed = checkBatch(b, w.sc); w.failed == nil {
+			w.failed = w.batch(b)
+		}
 	}
 	return w.failed
+}
+
+func (w *Writer) batch(b arrow.RecordBatch) error {
+	for from := int64(0); from < b.NumRows(); {
+		to := sliceEnd(b, from, min(b.NumRows(), from+sliceRows, from+w.o.groupRows-w.filled))
+		part := b.NewSlice(from, to)
+		err := w.slice(part)
+		part.Release()
+		if err != nil {
+			return err
+		}
+		w.rows += to - from
+		w.filled += to - from
+		held := int64(0)
+		for _, c := range w.cols {
+			held += c.pending()
+		}
+		if w.filled == w.o.groupRows || held >= w.o.groupSize {
+			if err := w.endGroup(); err != nil {
+				return err
+			}
+		}
+		from = to
+	}
+	return nil
+}
+
+// slice adds a few rows to all columns.
+func (w *Writer) slice(b arrow.RecordBatch) error {
+	for i, f := range w.sc.Fields() {
+		parts, err := nest.Shred(f, b.Column(i))
+		if err != nil {
+			return err
+		}
+		for k := range parts {
+			if err := w.cols[w.first[i]+k].add(&parts[k], w.mem); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Rows is how many were written.
@@ -297,8 +210,9 @@ func (w *Writer) Flush() error { return nil }
 
 // Close writes the last row group and the footer.
 func (w *Writer) Close() error {
-	if w.failed == nil {
-		w.failed = guardWrite(w.close)
+	if w.failed == nil && !w.closed {
+		w.closed = true
+		w.failed = w.close()
 	}
 	return w.failed
 }
@@ -307,10 +221,15 @@ func (w *Writer) close() error {
 	if err := w.endGroup(); err != nil {
 		return err
 	}
-	if err := w.lib.Close(); err != nil {
+	if err := w.blooms(); err != nil {
 		return err
 	}
-	return w.seal.finish()
+	if w.o.index {
+		if err := w.indexes(); err != nil {
+			return err
+		}
+	}
+	return w.footer()
 }
 
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -18,8 +16,8 @@ import (
 	"stoa/vec"
 )
 
-// sealed is a table whose pages are of every kind: dictionaries, nulls, lists, texts of some length.
-func sealed() arrow.RecordBatch {
+// pagesOfAllKinds is a table whose pages are of every kind: dictionaries, nulls, lists, texts of some length.
+func pagesOfAllKinds() arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{
 		{Name: "id", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -42,11 +40,11 @@ func sealed() arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// TestSealedFile: every page of the files that we write has a checksum, which is right; what the indexes and the metadata say of
+// TestWrittenPages: every page of the files that we write has a checksum, which is right; what the indexes and the metadata say of
 // places and sizes is true; and the file without checksums has the same rows.
-func TestSealedFile(t *testing.T) {
+func TestWrittenPages(t *testing.T) {
 	ctx := context.Background()
-	batch := sealed()
+	batch := pagesOfAllKinds()
 	files, pages := 0, 0
 	for _, codec := range []string{"none", "snappy", "zstd"} {
 		for _, version := range []string{"1", "2"} {
@@ -133,10 +131,10 @@ func checkOffsets(t *testing.T, r *reader, group, leaf int, data []page, index b
 	}
 }
 
-// TestSealNoticesFlips: no flipped bit within a page of a file that we wrote goes unnoticed.
-func TestSealNoticesFlips(t *testing.T) {
+// TestWrittenSums: no flipped bit within a page of a file that we wrote goes unnoticed.
+func TestWrittenSums(t *testing.T) {
 	ctx := context.Background()
-	whole := write(t, map[string]string{"row-group-rows": "3000", "page-size": "512"}, sealed()).Bytes("t")
+	whole := write(t, map[string]string{"row-group-rows": "3000", "page-size": "512"}, pagesOfAllKinds()).Bytes("t")
 	r, err := openReader(ctx, format.Target{Tree: store.NewMemory(map[string][]byte{"t": whole}), Name: "t"}, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -164,87 +162,5 @@ func TestSealNoticesFlips(t *testing.T) {
 	t.Logf("%d pages", n)
 	if n < 36 {
 		t.Errorf("only %d pages", n)
-	}
-}
-
-// TestSealAnyWrites: the library may hand its bytes over in any portions.
-func TestSealAnyWrites(t *testing.T) {
-	batch := sealed()
-	var plain, want bytes.Buffer
-	for opts, to := range map[string]*bytes.Buffer{"false": &plain, "true": &want} {
-		w, err := NewWriter(to, batch.Schema(), map[string]string{"crc": opts, "row-group-rows": "3000", "page-size": "300"})
-		if err == nil {
-			err = w.Write(batch)
-		}
-		if err == nil {
-			err = w.Close()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, size := range []int{1, 7, 64, 1000, plain.Len()} {
-		var got bytes.Buffer
-		s := &sealer{w: &got, sums: true}
-		for b := plain.Bytes(); len(b) > 0; {
-			n := min(size, len(b))
-			if _, err := s.Write(b[:n]); err != nil {
-				t.Fatal(err)
-			}
-			b = b[n:]
-		}
-		if err := s.finish(); err != nil || !bytes.Equal(got.Bytes(), want.Bytes()) {
-			t.Errorf("portions of %d bytes: %v, %d bytes, want %d", size, err, got.Len(), want.Len())
-		}
-	}
-	s := &sealer{w: &bytes.Buffer{}, sums: true}
-	s.Write(plain.Bytes()[:plain.Len()-20])
-	if s.finish() == nil {
-		t.Error("half a file is finished")
-	}
-}
-
-// TestSealForgotten: of chunks whose metadata take more than 4,096 bytes the library leaves a beginning behind their pages. Nothing of it is in the
-// file, and all else is where the metadata say.
-func TestSealForgotten(t *testing.T) {
-	long := func(n, i int) string { return strings.Repeat(string(rune('a'+i%26)), n-10) + fmt.Sprintf("%010d", i) }
-	path := strings.Repeat("p", 9000)
-	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.BinaryTypes.String}, {Name: path, Type: arrow.PrimitiveTypes.Int32},
-		{Name: "c", Type: arrow.BinaryTypes.Binary, Nullable: true}, {Name: "d", Type: arrow.PrimitiveTypes.Int64}}, nil)
-	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
-	for i := range 100 {
-		b.Field(0).(*array.StringBuilder).Append(long(3000, i))
-		b.Field(1).(*array.Int32Builder).Append(int32(i))
-		b.Field(2).(*array.BinaryBuilder).Append([]byte(long(4096-i%3, i)))
-		b.Field(3).(*array.Int64Builder).Append(int64(i) * 5)
-	}
-	batch := b.NewRecordBatch()
-	for _, crc := range []string{"true", "false"} {
-		data := write(t, map[string]string{"crc": crc, "row-group-rows": "40", "page-size": "20000", "compression": "none"}, batch).Bytes("t")
-		for _, x := range findings(data) {
-			if crc == "true" || x.Code != "file.unchecked" {
-				t.Errorf("crc=%s: %s %s", crc, x.Code, x.Message)
-			}
-		}
-		if bytes.Contains(data[:len(data)/2], []byte(path)) {
-			t.Errorf("crc=%s: a piece of metadata lies between the pages", crc)
-		}
-		_, batches, err := readAll(store.NewMemory(map[string][]byte{"t": data}), nil, vec.Range{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		i := 0
-		for _, b := range batches {
-			for k := range int(b.NumRows()) {
-				got := []string{b.Column(0).ValueStr(k), b.Column(1).ValueStr(k), string(b.Column(2).(*array.Binary).Value(k)), b.Column(3).ValueStr(k)}
-				if want := []string{long(3000, i), fmt.Sprint(i), long(4096-i%3, i), fmt.Sprint(i * 5)}; !slices.Equal(got, want) {
-					t.Fatalf("crc=%s: row %d differs", crc, i)
-				}
-				i++
-			}
-		}
-		if i != 100 {
-			t.Errorf("crc=%s: %d rows", crc, i)
-		}
 	}
 }

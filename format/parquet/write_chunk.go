@@ -1,0 +1,418 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/internal/dremel"
+	"stoa/internal/nest"
+	"stoa/internal/thrift"
+)
+
+// chunkWriter makes the pages of one column of one row group. Pages are made when they are full and wait in memory until the row group ends, since a
+// dictionary stands before them.
+type chunkWriter struct {
+	nest.Leaf
+	treeLeaf
+	value    leafValue
+	nullable bool // its own field can be null
+	o        *writeOptions
+	scratch  denseScratch
+	head     *thrift.Writer
+	bloom    bool
+
+	// The page that is being filled. Values are dense; a boolean takes a byte.
+	page          dense
+	def, rep      []byte
+	entries, rows int
+
+	// The chunk.
+	dict      *dictionary
+	mode      chunkMode
+	encoding  int32 // of pages without dictionary, once it was chosen
+	pages     []pageNote
+	out       []byte // data pages
+	raw       int64  // bytes of data pages with headers, before compression
+	values    int64
+	groupRows int64
+	hashes    []uint64 // of all values, for the Bloom filter
+
+	repBytes             int // of the page that is being cut
+	codes                []uint32
+	body, squeezed, vals []byte
+}
+
+// chunkMode is what is known about a chunk's dictionary.
+type chunkMode uint8
+
+const (
+	undecided   chunkMode = iota
+	coded                 // there is a dictionary, and pages of its codes
+	codedBefore           // there is one, but it is full
+	uncoded               // there is none
+)
+
+// pageNote is what is remembered of a finished data page.
+type pageNote struct {
+	at, size int64 // in out, with the header
+	first    int64 // row
+	encoding int32
+	entries  int64
+	nulls    int64
+	raw      int64 // bytes of strings
+	bounds   leafBounds
+	def, rep []int64 // how often each level comes
+}
+
+// width is how many bytes a value has in the page that is being filled; 0: it is a string.
+func (c *chunkWriter) width() int {
+	if c.phys == typeBytes {
+		return 0
+	}
+	return c.value.to
+}
+
+// add appends the entries of a shredded leaf, cutting pages between rows.
+func (c *chunkWriter) add(s *nest.Shredded, mem memory.Allocator) error {
+	if s.Entries == 0 {
+		return nil
+	}
+	a, err := presentValues(s, c.nullable, mem)
+	if err != nil {
+		return err
+	}
+	defer a.Release()
+	var d dense
+	if c.value.form != formNone {
+		if d, err = c.value.of(a, &c.scratch); err != nil {
+			return fault.Locate(err, fault.Span{}, false, c.Leaf.Name)
+		}
+	}
+	for e, v := 0, 0; e < s.Entries; {
+		e2, v2, rows := c.room(s, &d, e, v)
+		c.take(&d, v, v2)
+		if c.MaxDef > 0 {
+			c.def = append(c.def, s.Def[e:e2]...)
+		}
+		if c.MaxRep > 0 {
+			c.rep = append(c.rep, s.Rep[e:e2]...)
+		}
+		c.entries, c.rows = c.entries+e2-e, c.rows+rows
+		e, v = e2, v2
+		if c.full() { // a row ends here, and at the end of every slice
+			if err := c.cut(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// filled is about how many bytes the page that is being filled has.
+func (c *chunkWriter) filled() int {
+	n := len(c.page.fixed)
+	switch c.phys {
+	case typeBoolean:
+		n /= 8
+	case typeBytes:
+		n = len(c.page.data) + 4*c.page.n
+	}
+	return n + len(c.def)/8 + len(c.rep)/8
+}
+
+func (c *chunkWriter) full() bool { return c.filled() >= c.o.pageSize || c.entries >= mostEntries }
+
+// mostEntries is how many entries a page has at most, but for those of one row.
+const mostEntries = 1 << 20
+
+// room tells how many entries from e on, whose values begin at v, still belong to the page: e2 and v2 are behind them. It ends between rows.
+func (c *chunkWriter) room(s *nest.Shredded, d *dense, e, v int) (e2, v2, rows int) {
+	left := 8 * (c.o.pageSize - c.filled()) // bits
+	width := 8 * c.width()
+	if c.phys == typeBoolean {
+		width = 1
+	}
+	all := (d.n - v) * width
+	if c.phys == typeBytes {
+		all = 8*int(d.offs[d.n]-d.offs[v]) + 32*(d.n-v)
+	}
+	if rest := s.Entries - e; all+2*rest < left && c.entries+rest <= mostEntries { // all of it
+		rows = rest
+		if s.Rep != nil {
+			rows = nest.CountRows(s.Rep[e:])
+		}
+		return s.Entries, d.n, rows
+	}
+	for e2, v2 = e, v; e2 < s.Entries; {
+		if s.Def == nil || s.Def[e2] == c.MaxDef {
+			if c.phys == typeBytes {
+				left -= 32 + 8*int(d.offs[v2+1]-d.offs[v2])
+			}
+			left -= width
+			v2++
+		}
+		if s.Rep == nil || s.Rep[e2] == 0 {
+			rows++
+		}
+		if s.Def != nil {
+			left--
+		}
+		if s.Rep != nil {
+			left--
+		}
+		e2++
+		if (left <= 0 || c.entries+e2-e >= mostEntries) && (e2 == s.Entries || s.Rep == nil || s.Rep[e2] == 0) {
+			break
+		}
+	}
+	return e2, v2, rows
+}
+
+// take appends the values [from, to) of d to the page.
+func (c *chunkWriter) take(d *dense, from, to int) {
+	if from == to {
+		return
+	}
+	p := &c.page
+	if c.phys != typeBytes {
+		w := c.value.to
+		p.fixed = append(p.fixed, d.fixed[from*w:to*w]...)
+		p.n += to - from
+		return
+	}
+	if len(p.offs) == 0 {
+		p.offs = append(p.offs, 0)
+	}
+	move := int32(len(p.data)) - d.offs[from]
+	p.data = append(p.data, d.data[d.offs[from]:d.offs[to]]...)
+	p.offs = slices.Grow(p.offs, to-from)
+	for _, o := range d.offs[from+1 : to+1] {
+		p.offs = append(p.offs, o+move)
+	}
+	p.n += to - from
+}
+
+// cut ends the page that is being filled.
+func (c *chunkWriter) cut() error {
+	if c.entries == 0 {
+		return nil
+	}
+	if len(c.page.offs) == 0 {
+		c.page.offs = append(c.page.offs, 0)
+	}
+	note := pageNote{at: int64(len(c.out)), first: c.groupRows, entries: int64(c.entries), nulls: int64(c.entries - c.page.n), raw: int64(len(c.page.data))}
+	note.bounds = c.order.boundsOf(c.page, c.width())
+	if c.bloom {
+		c.hash()
+	}
+	if err := c.encode(&note); err != nil {
+		return err
+	}
+	c.body = c.body[:0]
+	for k, levels := range [][]byte{c.rep, c.def} {
+		most := []uint8{c.MaxRep, c.MaxDef}[k]
+		if most == 0 {
+			continue
+		}
+		at := len(c.body)
+		if !c.o.v2 {
+			c.body = append(c.body, 0, 0, 0, 0)
+		}
+		begin := len(c.body)
+		c.body = dremel.AppendLevels(c.body, levels, most)
+		if !c.o.v2 {
+			binary.LittleEndian.PutUint32(c.body[at:], uint32(len(c.body)-begin))
+		}
+		counts := make([]int64, int(most)+1)
+		for _, l := range levels {
+			counts[l]++
+		}
+		if k == 0 {
+			note.rep, c.repBytes = counts, len(c.body)-begin
+		} else {
+			note.def = counts
+		}
+	}
+	if err := c.finish(&note); err != nil {
+		return err
+	}
+	c.pages = append(c.pages, note)
+	c.values += int64(c.entries)
+	c.groupRows += int64(c.rows)
+	c.page = dense{fixed: c.page.fixed[:0], offs: c.page.offs[:0], data: c.page.data[:0]}
+	c.def, c.rep, c.entries, c.rows = c.def[:0], c.rep[:0], 0, 0
+	return nil
+}
+
+// encode puts the values of the page to vals.
+func (c *chunkWriter) encode(note *pageNote) error {
+	c.vals = c.vals[:0]
+	if c.phys == typeBoolean {
+		if c.o.v2 {
+			note.encoding, c.vals = rleLevels, dremel.AppendBools(c.vals, c.page.fixed)
+		} else {
+			note.encoding, c.vals = plain, dremel.AppendBits(c.vals, c.page.fixed)
+		}
+		return nil
+	}
+	if c.page.n == 0 && c.mode != coded { // nothing to choose by
+		note.encoding = plain
+		return nil
+	}
+	if c.mode == undecided {
+		if err := c.choose(); err != nil {
+			return err
+		}
+	} else if c.mode == coded {
+		had := c.dict.n
+		var ok bool
+		if c.codes, ok = c.dict.codes(c.codes[:0], c.page, false); !ok {
+			c.dict.cut(had)
+			c.mode = codedBefore
+			if err := c.chooseEncoding(); err != nil {
+				return err
+			}
+		}
+	}
+	if c.mode == coded {
+		note.encoding = rleDictionary
+		if c.o.version == 1 {
+			note.encoding = plainDictionary
+		}
+		most := uint32(0)
+		for _, x := range c.codes {
+			most = max(most, x)
+		}
+		c.vals = dremel.AppendCodes(c.vals, c.codes, most)
+		return nil
+	}
+	note.encoding = c.encoding
+	c.vals = c.encoded(c.vals, c.encoding, c.page)
+	return nil
+}
+
+// encoded appends v in an encoding that is no dictionary's.
+func (c *chunkWriter) encoded(dst []byte, encoding int32, v dense) []byte {
+	switch encoding {
+	case deltaBinaryPacked:
+		if c.value.to == 4 {
+			return dremel.AppendDeltas(dst, wordsOf[int32](v.fixed))
+		}
+		return dremel.AppendDeltas(dst, wordsOf[int64](v.fixed))
+	case deltaLengths:
+		return dremel.AppendDeltaLengths(dst, v.offs, v.data)
+	case deltaByteArray:
+		return dremel.AppendDeltaStrings(dst, v.offs, v.data)
+	case byteStreamSplit:
+		return dremel.AppendSplit(dst, v.fixed, c.value.to)
+	}
+	if c.phys == typeBytes {
+		return dremel.AppendPlainStrings(dst, v.offs, v.data)
+	}
+	return append(dst, v.fixed...)
+}
+
+// finish compresses the page and puts it behind the others, with its header.
+func (c *chunkWriter) finish(note *pageNote) error {
+	levels := len(c.body)
+	raw := levels + len(c.vals)
+	if raw > math.MaxInt32 {
+		return fault.Limitf(fault.Span{}, c.Leaf.Name, "a page of %d bytes: one row is too large", raw)
+	}
+	packed := false
+	var stored []byte
+	var err error
+	switch {
+	case c.o.squeeze == nil:
+		c.body = append(c.body, c.vals...)
+		stored = c.body
+	case c.o.v2: // levels are not compressed, and values only if it pays
+		if c.squeezed, err = c.o.squeeze(append(c.squeezed[:0], c.body...), c.vals); err != nil {
+			return err
+		}
+		if packed = len(c.squeezed) < raw && len(c.vals) > 0; packed {
+			stored = c.squeezed
+		} else {
+			c.body = append(c.body, c.vals...)
+			stored = c.body
+		}
+	default:
+		c.body = append(c.body, c.vals...)
+		if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.body); err != nil {
+			return err
+		}
+		stored = c.squeezed
+	}
+	if len(stored) > math.MaxInt32 {
+		return fault.Limitf(fault.Span{}, c.Leaf.Name, "a page of %d bytes: one row is too large", len(stored))
+	}
+	c.dataHeader(note, levels, raw, stored, packed)
+	c.raw += int64(len(c.head.Encoded()) + raw)
+	c.out = append(append(c.out, c.head.Encoded()...), stored...)
+	note.size = int64(len(c.out)) - note.at
+	return nil
+}
+
+// pageHead begins the header of a page.
+func (c *chunkWriter) pageHead(kind int32, raw int, stored []byte) {
+	c.head.Reset()
+	c.head.Struct(thrift.Item)
+	c.head.I32(1, kind)
+	c.head.I32(2, int32(raw))
+	c.head.I32(3, int32(len(stored)))
+	if c.o.crc {
+		c.head.I32(4, int32(crc32.ChecksumIEEE(stored)))
+	}
+}
+
+func (c *chunkWriter) dataHeader(note *pageNote, levels, raw int, stored []byte, packed bool) {
+	w := c.head
+	if !c.o.v2 {
+		c.pageHead(dataPage, raw, stored)
+		w.Struct(5)
+		w.I32(1, int32(note.entries))
+		w.I32(2, note.encoding)
+		w.I32(3, rleLevels)
+		w.I32(4, rleLevels)
+		c.pageStatistics(5, note)
+		w.End()
+		w.End()
+		return
+	}
+	c.pageHead(dataPageV2, raw, stored)
+	w.Struct(8)
+	w.I32(1, int32(note.entries))
+	w.I32(2, int32(note.nulls))
+	w.I32(3, int32(c.rows))
+	w.I32(4, note.encoding)
+	w.I32(5, int32(levels-c.repBytes))
+	w.I32(6, int32(c.repBytes))
+	w.Bool(7, packed)
+	c.pageStatistics(8, note)
+	w.End()
+	w.End()
+}
+
+// pageStatistics are written where no index has them.
+func (c *chunkWriter) pageStatistics(id int16, note *pageNote) {
+	if !c.o.index {
+		writeStatistics(c.head, id, note.bounds.written(c.phys == typeBytes, c.mark.logical == 1), note.nulls)
+	}
+}
+
+// pending is how many bytes the chunk holds.
+func (c *chunkWriter) pending() int64 { return int64(len(c.out) + c.filled()) }
+
+// reset begins the next row group.
+func (c *chunkWriter) reset() {
+	if c.dict != nil {
+		c.dict.reset()
+	}
+	c.mode, c.pages, c.out, c.hashes = undecided, c.pages[:0], c.out[:0], c.hashes[:0]
+	c.raw, c.values, c.groupRows = 0, 0, 0
+}

@@ -1,0 +1,92 @@
+package parquet
+
+import (
+	"bytes"
+
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"stoa/internal/codec"
+)
+
+// Codecs: parquet.thrift, CompressionCodec.
+const (
+	codecNone   = 0
+	codecSnappy = 1
+	codecGzip   = 2
+	codecBrotli = 4
+	codecZstd   = 6
+	codecLZ4Raw = 7
+)
+
+// compressor gives a codec's number and what appends the compressed form of src to dst; level 0 is the default.
+func compressor(name string, level int) (number int32, squeeze func(dst, src []byte) ([]byte, error), ok bool) {
+	switch name {
+	case "none":
+		return codecNone, nil, true
+	case "snappy":
+		return codecSnappy, block("snappy"), true
+	case "lz4":
+		return codecLZ4Raw, block("lz4"), true
+	case "gzip":
+		return codecGzip, gzips(level), true
+	case "zstd":
+		return codecZstd, zstds(level), true
+	case "brotli":
+		lib, err := compress.GetCodec(compress.Codecs.Brotli)
+		if err != nil {
+			return 0, nil, false
+		}
+		if level == 0 {
+			level = compress.DefaultCompressionLevel
+		}
+		return codecBrotli, func(dst, src []byte) ([]byte, error) {
+			return append(dst, lib.EncodeLevel(nil, src, level)...), nil
+		}, true
+	}
+	return 0, nil, false
+}
+
+func block(name string) func(dst, src []byte) ([]byte, error) {
+	z, _ := codec.ByName(name)
+	return func(dst, src []byte) ([]byte, error) { return z.Compress(dst, src), nil }
+}
+
+func gzips(level int) func(dst, src []byte) ([]byte, error) {
+	if level == 0 {
+		level = gzip.DefaultCompression
+	}
+	var z *gzip.Writer
+	return func(dst, src []byte) ([]byte, error) {
+		out := bytes.NewBuffer(dst)
+		var err error
+		if z == nil {
+			if z, err = gzip.NewWriterLevel(out, level); err != nil {
+				return nil, err
+			}
+		}
+		z.Reset(out)
+		if _, err = z.Write(src); err == nil {
+			err = z.Close()
+		}
+		return out.Bytes(), err
+	}
+}
+
+func zstds(level int) func(dst, src []byte) ([]byte, error) {
+	speed := zstd.SpeedDefault
+	if level != 0 {
+		speed = zstd.EncoderLevelFromZstd(level)
+	}
+	var z *zstd.Encoder
+	return func(dst, src []byte) ([]byte, error) {
+		if z == nil {
+			var err error
+			if z, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(speed), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false)); err != nil {
+				return nil, err
+			}
+		}
+		return z.EncodeAll(src, dst), nil
+	}
+}
