@@ -25,25 +25,20 @@ func (c *chunkWriter) choose() error {
 	if c.dict == nil {
 		c.dict = newDictionary(c.width())
 	}
-	half := c.part(0, c.page.n/2)
 	var ok bool
-	if c.codes, ok = c.dict.codes(c.codes[:0], half, true); !ok {
+	if c.codes, ok = c.dict.codes(c.codes[:0], c.page, true); !ok {
 		return nil
 	}
-	before := c.dict.n
-	if c.codes, ok = c.dict.codes(c.codes, c.part(c.page.n/2, c.page.n), false); !ok {
-		return nil
-	}
-	cost, err := c.dictionaryCost(before)
+	cost, err := c.dictionaryCost()
 	if err == nil && cost <= best*float64(c.page.n) {
 		c.mode = coded
 	}
 	return err
 }
 
-// dictionaryCost is about how many bytes the page and its share of the dictionary take. A dictionary of which most values came in the first half of a
-// full page serves the pages to come as well.
-func (c *chunkWriter) dictionaryCost(before int) (float64, error) {
+// dictionaryCost is about how many bytes the page and its share of the dictionary take. After a full page more are expected to come, which the
+// dictionary serves as well.
+func (c *chunkWriter) dictionaryCost() (float64, error) {
 	stored := func(b []byte) (float64, error) {
 		if c.o.squeeze == nil {
 			return float64(len(b)), nil
@@ -52,16 +47,33 @@ func (c *chunkWriter) dictionaryCost(before int) (float64, error) {
 		c.squeezed, err = c.o.squeeze(c.squeezed[:0], b)
 		return float64(min(len(c.squeezed), len(b))), err
 	}
-	values, err := stored(c.encoded(c.vals[:0], plain, c.dict.values()))
+	c.spare = c.encoded(c.spare[:0], plain, c.dict.values())
+	values, err := stored(c.spare)
 	if err != nil {
 		return 0, err
 	}
 	if c.filled() >= c.o.pageSize {
-		fresh := float64(c.dict.n-before) / float64(c.dict.n)
-		values *= min(1, max(2*fresh, 1./8))
+		const pages = 4
+		values *= grown(float64(c.page.n), float64(c.dict.n), pages) / pages
 	}
-	codes, err := stored(dremel.AppendCodes(c.vals[:0], c.codes, uint32(c.dict.n-1)))
+	c.spare = dremel.AppendCodes(c.spare[:0], c.codes, uint32(c.dict.n-1))
+	codes, err := stored(c.spare)
 	return values + codes, err
+}
+
+// grown is by how much a dictionary that has d values after n of a column is longer after times as many, if they are drawn from a fixed set at random:
+// of D values, D·(1-exp(-n/D)) are there after n.
+func grown(n, d, times float64) float64 {
+	after := func(n, all float64) float64 { return all * -math.Expm1(-n/all) }
+	lo, hi := d, 1e6*n
+	for range 60 {
+		if mid := math.Sqrt(lo * hi); after(n, mid) < d {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return after(times*n, hi) / d
 }
 
 // part is some values of the page.
@@ -99,10 +111,10 @@ func (c *chunkWriter) tried() (best float64, err error) {
 	sample := c.sample()
 	best = math.Inf(1)
 	for _, way := range ways {
-		c.vals = c.encoded(c.vals[:0], way, sample)
-		n := len(c.vals)
+		c.spare = c.encoded(c.spare[:0], way, sample)
+		n := len(c.spare)
 		if c.o.squeeze != nil {
-			if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.vals); err != nil {
+			if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.spare); err != nil {
 				return 0, err
 			}
 			n = len(c.squeezed)
@@ -111,15 +123,17 @@ func (c *chunkWriter) tried() (best float64, err error) {
 			best, c.encoding = cost, way
 		}
 	}
-	c.vals = c.vals[:0]
 	return best, nil
 }
 
 // sample is some values in the middle of the page.
 func (c *chunkWriter) sample() dense {
 	n := c.page.n
+	if c.phys == typeFloat || c.phys == typeDouble {
+		return c.part(0, n) // what streams of bytes save shows when each has the length of a compressor's block
+	}
 	if w := c.width(); w > 0 {
-		n = min(n, sampleBytes/w)
+		n = min(n, max(1, sampleBytes/w))
 	} else if all := len(c.page.data) + 4*c.page.n; all > sampleBytes {
 		n = max(min(n, 1), int(int64(n)*sampleBytes/int64(all)))
 	}

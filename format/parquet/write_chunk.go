@@ -36,15 +36,17 @@ type chunkWriter struct {
 	mode      chunkMode
 	encoding  int32 // of pages without dictionary, once it was chosen
 	pages     []pageNote
-	out       []byte // data pages
-	raw       int64  // bytes of data pages with headers, before compression
+	out       [][]byte // data pages
+	size      int64    // of all of them
+	raw       int64    // bytes of data pages with headers, before compression
 	values    int64
 	groupRows int64
 	hashes    []uint64 // of all values, for the Bloom filter
 
-	repBytes             int // of the page that is being cut
-	codes                []uint32
-	body, squeezed, vals []byte
+	repBytes              int // of the page that is being cut
+	codes                 []uint32
+	body, squeezed, spare []byte
+	vals                  []byte // the encoded values of the page that is being cut; not always memory of its own
 }
 
 // chunkMode is what is known about a chunk's dictionary.
@@ -205,7 +207,7 @@ func (c *chunkWriter) cut() error {
 	if len(c.page.offs) == 0 {
 		c.page.offs = append(c.page.offs, 0)
 	}
-	note := pageNote{at: int64(len(c.out)), first: c.groupRows, entries: int64(c.entries), nulls: int64(c.entries - c.page.n), raw: int64(len(c.page.data))}
+	note := pageNote{at: c.size, first: c.groupRows, entries: int64(c.entries), nulls: int64(c.entries - c.page.n), raw: int64(len(c.page.data))}
 	note.bounds = c.order.boundsOf(c.page, c.width())
 	if c.bloom {
 		c.hash()
@@ -288,11 +290,17 @@ func (c *chunkWriter) encode(note *pageNote) error {
 		for _, x := range c.codes {
 			most = max(most, x)
 		}
-		c.vals = dremel.AppendCodes(c.vals, c.codes, most)
+		c.spare = dremel.AppendCodes(c.spare[:0], c.codes, most)
+		c.vals = c.spare
 		return nil
 	}
 	note.encoding = c.encoding
-	c.vals = c.encoded(c.vals, c.encoding, c.page)
+	if c.encoding == plain && c.phys != typeBytes {
+		c.vals = c.page.fixed
+		return nil
+	}
+	c.spare = c.encoded(c.spare[:0], c.encoding, c.page)
+	c.vals = c.spare
 	return nil
 }
 
@@ -325,55 +333,76 @@ func (c *chunkWriter) finish(note *pageNote) error {
 		return fault.Limitf(fault.Span{}, c.Leaf.Name, "a page of %d bytes: one row is too large", raw)
 	}
 	packed := false
-	var stored []byte
+	stored, more := c.body, c.vals // one behind the other
 	var err error
 	switch {
 	case c.o.squeeze == nil:
-		c.body = append(c.body, c.vals...)
-		stored = c.body
 	case c.o.v2: // levels are not compressed, and values only if it pays
-		if c.squeezed, err = c.o.squeeze(append(c.squeezed[:0], c.body...), c.vals); err != nil {
+		if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.vals); err != nil {
 			return err
 		}
-		if packed = len(c.squeezed) < raw && len(c.vals) > 0; packed {
-			stored = c.squeezed
-		} else {
-			c.body = append(c.body, c.vals...)
-			stored = c.body
+		if packed = len(c.squeezed) < len(c.vals); packed {
+			more = c.squeezed
 		}
 	default:
-		c.body = append(c.body, c.vals...)
-		if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.body); err != nil {
+		if levels > 0 {
+			c.body = append(c.body, c.vals...)
+			more = c.body
+		}
+		if c.squeezed, err = c.o.squeeze(c.squeezed[:0], more); err != nil {
 			return err
 		}
-		stored = c.squeezed
+		stored, more = nil, c.squeezed
 	}
-	if len(stored) > math.MaxInt32 {
-		return fault.Limitf(fault.Span{}, c.Leaf.Name, "a page of %d bytes: one row is too large", len(stored))
+	if n := len(stored) + len(more); n > math.MaxInt32 {
+		return fault.Limitf(fault.Span{}, c.Leaf.Name, "a page of %d bytes: one row is too large", n)
 	}
-	c.dataHeader(note, levels, raw, stored, packed)
+	c.dataHeader(note, levels, raw, packed, stored, more)
 	c.raw += int64(len(c.head.Encoded()) + raw)
-	c.out = append(append(c.out, c.head.Encoded()...), stored...)
-	note.size = int64(len(c.out)) - note.at
+	note.size = int64(len(c.head.Encoded()) + len(stored) + len(more))
+	c.keep(c.head.Encoded())
+	c.keep(stored)
+	c.keep(more)
 	return nil
 }
 
+// keepSize is how much memory for pages is taken at a time.
+const keepSize = 1 << 20
+
+// keep appends to the pages of the chunk. They lie in pieces, so that what is there is not moved when more comes.
+func (c *chunkWriter) keep(b []byte) {
+	c.size += int64(len(b))
+	if k := len(c.out) - 1; k >= 0 && cap(c.out[k])-len(c.out[k]) >= len(b) {
+		c.out[k] = append(c.out[k], b...)
+		return
+	}
+	if k := len(c.out); k < cap(c.out) && cap(c.out[:k+1][k]) >= len(b) { // of an earlier row group
+		c.out = append(c.out, append(c.out[:k+1][k][:0], b...))
+		return
+	}
+	first := 4 << 10
+	if len(c.out) > 0 {
+		first = keepSize
+	}
+	c.out = append(c.out, append(make([]byte, 0, max(len(b), first)), b...))
+}
+
 // pageHead begins the header of a page.
-func (c *chunkWriter) pageHead(kind int32, raw int, stored []byte) {
+func (c *chunkWriter) pageHead(kind int32, raw int, stored, more []byte) {
 	c.head.Reset()
 	c.head.Struct(thrift.Item)
 	c.head.I32(1, kind)
 	c.head.I32(2, int32(raw))
-	c.head.I32(3, int32(len(stored)))
+	c.head.I32(3, int32(len(stored)+len(more)))
 	if c.o.crc {
-		c.head.I32(4, int32(crc32.ChecksumIEEE(stored)))
+		c.head.I32(4, int32(crc32.Update(crc32.ChecksumIEEE(stored), crc32.IEEETable, more)))
 	}
 }
 
-func (c *chunkWriter) dataHeader(note *pageNote, levels, raw int, stored []byte, packed bool) {
+func (c *chunkWriter) dataHeader(note *pageNote, levels, raw int, packed bool, stored, more []byte) {
 	w := c.head
 	if !c.o.v2 {
-		c.pageHead(dataPage, raw, stored)
+		c.pageHead(dataPage, raw, stored, more)
 		w.Struct(5)
 		w.I32(1, int32(note.entries))
 		w.I32(2, note.encoding)
@@ -384,7 +413,7 @@ func (c *chunkWriter) dataHeader(note *pageNote, levels, raw int, stored []byte,
 		w.End()
 		return
 	}
-	c.pageHead(dataPageV2, raw, stored)
+	c.pageHead(dataPageV2, raw, stored, more)
 	w.Struct(8)
 	w.I32(1, int32(note.entries))
 	w.I32(2, int32(note.nulls))
@@ -406,7 +435,7 @@ func (c *chunkWriter) pageStatistics(id int16, note *pageNote) {
 }
 
 // pending is how many bytes the chunk holds.
-func (c *chunkWriter) pending() int64 { return int64(len(c.out) + c.filled()) }
+func (c *chunkWriter) pending() int64 { return c.size + int64(c.filled()) }
 
 // reset begins the next row group.
 func (c *chunkWriter) reset() {
@@ -414,5 +443,5 @@ func (c *chunkWriter) reset() {
 		c.dict.reset()
 	}
 	c.mode, c.pages, c.out, c.hashes = undecided, c.pages[:0], c.out[:0], c.hashes[:0]
-	c.raw, c.values, c.groupRows = 0, 0, 0
+	c.size, c.raw, c.values, c.groupRows = 0, 0, 0, 0
 }

@@ -75,7 +75,7 @@ func gzips(level int) func(dst, src []byte) ([]byte, error) {
 }
 
 func zstds(level int) func(dst, src []byte) ([]byte, error) {
-	speed := zstd.SpeedDefault
+	speed := zstd.SpeedFastest // as level 1, which is pyarrow's default
 	if level != 0 {
 		speed = zstd.EncoderLevelFromZstd(level)
 	}
@@ -83,7 +83,8 @@ func zstds(level int) func(dst, src []byte) ([]byte, error) {
 	return func(dst, src []byte) ([]byte, error) {
 		if z == nil {
 			var err error
-			if z, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(speed), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false)); err != nil {
+			if z, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(speed), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+				zstd.WithAllLitEntropyCompression(true)); err != nil {
 				return nil, err
 			}
 		}

@@ -61,7 +61,7 @@ func (d *dictionary) codes(dst []uint32, v dense, early bool) (codes []uint32, o
 				dst = append(dst, d.code(v.at(i, d.width)))
 			}
 		}
-		if d.size() > dictionarySize || early && to >= 2*look && d.n > to-to/8 {
+		if d.size() > dictionarySize || early && to >= 4*look && d.n > to-to/32 {
 			return dst, false
 		}
 	}

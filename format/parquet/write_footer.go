@@ -27,7 +27,7 @@ type chunkNote struct {
 	dictAt    int64
 	dictSize  int64
 	dataAt    int64
-	copyAt    int64 // of its metadata
+	copyAt    int64      // of its metadata
 	filter    splitBlock // waits for the end: between pages it would be in recovery's way
 	bloomAt   int64
 	bloomSize int64
@@ -86,10 +86,12 @@ func (w *Writer) chunk(c *chunkWriter) (*chunkNote, error) {
 		n.dictSize = w.off - n.dictAt
 	}
 	n.dataAt = w.off
-	if err := w.write(c.out); err != nil {
-		return nil, err
+	for _, b := range c.out {
+		if err := w.write(b); err != nil {
+			return nil, err
+		}
 	}
-	n.stored = n.dictSize + int64(len(c.out))
+	n.stored = n.dictSize + c.size
 	n.copyAt = w.off
 	variable, text := c.phys == typeBytes, c.mark.logical == 1
 	var all leafBounds
@@ -114,22 +116,22 @@ func (w *Writer) chunk(c *chunkWriter) (*chunkNote, error) {
 }
 
 func (w *Writer) dictionaryPage(c *chunkWriter, n *chunkNote) error {
-	c.vals = c.encoded(c.vals[:0], plain, c.dict.values())
-	stored := c.vals
+	c.spare = c.encoded(c.spare[:0], plain, c.dict.values())
+	stored := c.spare
 	if c.o.squeeze != nil {
 		var err error
-		if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.vals); err != nil {
+		if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.spare); err != nil {
 			return err
 		}
 		stored = c.squeezed
 	}
-	c.pageHead(dictionaryPage, len(c.vals), stored)
+	c.pageHead(dictionaryPage, len(c.spare), stored, nil)
 	c.head.Struct(7)
 	c.head.I32(1, int32(c.dict.n))
 	c.head.I32(2, c.dictionaryEncoding())
 	c.head.End()
 	c.head.End()
-	n.raw += int64(len(c.head.Encoded()) + len(c.vals))
+	n.raw += int64(len(c.head.Encoded()) + len(c.spare))
 	if err := w.write(c.head.Encoded()); err != nil {
 		return err
 	}
