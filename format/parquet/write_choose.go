@@ -47,7 +47,7 @@ func (c *chunkWriter) dictionaryCost() (float64, error) {
 		c.squeezed, err = c.o.squeeze(c.squeezed[:0], b)
 		return float64(min(len(c.squeezed), len(b))), err
 	}
-	c.spare = c.encoded(c.spare[:0], plain, c.dict.values())
+	c.spare = c.encoded(c.spare[:0], plainValues, c.dict.values())
 	values, err := stored(c.spare)
 	if err != nil {
 		return 0, err
@@ -96,8 +96,8 @@ func (c *chunkWriter) chooseEncoding() error {
 // tried encodes and compresses a sample in every way that fits the type, keeps the way that takes fewest bytes, and tells how many these are for
 // a value. PLAIN is quickest to read: another one must save something.
 func (c *chunkWriter) tried() (best float64, err error) {
-	c.encoding = plain
-	ways := []int32{plain}
+	c.encoding = plainValues
+	ways := []int32{plainValues}
 	if c.o.auto {
 		switch {
 		case c.phys == typeInt32 || c.phys == typeInt64:
@@ -162,5 +162,5 @@ func (c *chunkWriter) dictionaryEncoding() int32 {
 	if c.o.version == 1 {
 		return plainDictionary
 	}
-	return plain
+	return plainValues
 }

@@ -258,12 +258,12 @@ func (c *chunkWriter) encode(note *pageNote) error {
 		if c.o.v2 {
 			note.encoding, c.vals = rleLevels, dremel.AppendBools(c.vals, c.page.fixed)
 		} else {
-			note.encoding, c.vals = plain, dremel.AppendBits(c.vals, c.page.fixed)
+			note.encoding, c.vals = plainValues, dremel.AppendBits(c.vals, c.page.fixed)
 		}
 		return nil
 	}
 	if c.page.n == 0 && c.mode != coded { // nothing to choose by
-		note.encoding = plain
+		note.encoding = plainValues
 		return nil
 	}
 	if c.mode == undecided {
@@ -295,7 +295,7 @@ func (c *chunkWriter) encode(note *pageNote) error {
 		return nil
 	}
 	note.encoding = c.encoding
-	if c.encoding == plain && c.phys != typeBytes {
+	if c.encoding == plainValues && c.phys != typeBytes {
 		c.vals = c.page.fixed
 		return nil
 	}

@@ -3,25 +3,15 @@ package parquet
 import (
 	"bytes"
 
-	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
 	"stoa/internal/codec"
 )
 
-// Codecs: parquet.thrift, CompressionCodec.
-const (
-	codecNone   = 0
-	codecSnappy = 1
-	codecGzip   = 2
-	codecBrotli = 4
-	codecZstd   = 6
-	codecLZ4Raw = 7
-)
-
 // compressor gives a codec's number and what appends the compressed form of src to dst; level 0 is the default.
-func compressor(name string, level int) (number int32, squeeze func(dst, src []byte) ([]byte, error), ok bool) {
+func compressor(name string, level int) (number compression, squeeze func(dst, src []byte) ([]byte, error), ok bool) {
 	switch name {
 	case "none":
 		return codecNone, nil, true
@@ -34,16 +24,10 @@ func compressor(name string, level int) (number int32, squeeze func(dst, src []b
 	case "zstd":
 		return codecZstd, zstds(level), true
 	case "brotli":
-		lib, err := compress.GetCodec(compress.Codecs.Brotli)
-		if err != nil {
-			return 0, nil, false
-		}
 		if level == 0 {
-			level = compress.DefaultCompressionLevel
+			level = brotli.DefaultCompression
 		}
-		return codecBrotli, func(dst, src []byte) ([]byte, error) {
-			return append(dst, lib.EncodeLevel(nil, src, level)...), nil
-		}, true
+		return codecBrotli, brotlis(level), true
 	}
 	return 0, nil, false
 }
@@ -89,5 +73,18 @@ func zstds(level int) func(dst, src []byte) ([]byte, error) {
 			}
 		}
 		return z.EncodeAll(src, dst), nil
+	}
+}
+
+func brotlis(level int) func(dst, src []byte) ([]byte, error) {
+	z := brotli.NewWriterLevel(nil, level)
+	return func(dst, src []byte) ([]byte, error) {
+		out := bytes.NewBuffer(dst)
+		z.Reset(out)
+		_, err := z.Write(src)
+		if err == nil {
+			err = z.Close()
+		}
+		return out.Bytes(), err
 	}
 }

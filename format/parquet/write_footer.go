@@ -116,7 +116,7 @@ func (w *Writer) chunk(c *chunkWriter) (*chunkNote, error) {
 }
 
 func (w *Writer) dictionaryPage(c *chunkWriter, n *chunkNote) error {
-	c.spare = c.encoded(c.spare[:0], plain, c.dict.values())
+	c.spare = c.encoded(c.spare[:0], plainValues, c.dict.values())
 	stored := c.spare
 	if c.o.squeeze != nil {
 		var err error
@@ -354,7 +354,7 @@ func (n *chunkNote) meta(t *thrift.Writer, id int16) {
 	for _, p := range c.path {
 		t.String(thrift.Item, p)
 	}
-	t.I32(4, c.o.codec)
+	t.I32(4, int32(c.o.codec))
 	t.I64(5, n.values)
 	t.I64(6, n.raw)
 	t.I64(7, n.stored)

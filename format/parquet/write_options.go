@@ -31,7 +31,7 @@ var writeKeys = []format.OptionKey{
 
 // writeOptions are the options of the writer, taken apart.
 type writeOptions struct {
-	codec     int32 // parquet.thrift, CompressionCodec
+	codec     compression
 	squeeze   func(dst, src []byte) ([]byte, error)
 	groupRows int64
 	groupSize int64

@@ -10,12 +10,6 @@ import (
 	"stoa/internal/thrift"
 )
 
-// Physical types beside those of recover_fit.go: parquet.thrift, Type.
-const (
-	typeFloat  = 4
-	typeDouble = 5
-)
-
 // Repetition: parquet.thrift, FieldRepetitionType.
 const (
 	required = 0
