@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/interop/fuzz"
 )
@@ -249,7 +250,12 @@ func TestFuzz(t *testing.T) {
 	fuzz.Run(t, "kudu", 60, func(t *testing.T, first uint64) (cells int) {
 		var files []*gridFile
 		for seed := first; seed < first+60; seed++ {
-			f := randomFile(rand.New(rand.NewPCG(2, seed)), int(seed))
+			lot := rand.New(rand.NewPCG(2, seed))
+			f := randomFile(lot, int(seed))
+			if k := lot.IntN(len(f.cells)); lot.IntN(2) == 0 { // a slice of a longer array
+				long := arrowOf(f.col, slices.Concat(f.cells[:k], f.cells, f.cells[k:]))
+				f.arr = array.NewSlice(long, int64(k), int64(k+len(f.cells)))
+			}
 			f.name = fmt.Sprintf("seed %d: %s", seed, f.name)
 			cells += len(f.cells)
 			files = append(files, f)
