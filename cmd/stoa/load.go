@@ -22,6 +22,7 @@ func (a *app) loadCmd() *cobra.Command {
 	var opts []string
 	var ways string
 	var memory string
+	var unchecked bool
 	cmd := &cobra.Command{
 		Use:   "load STORE#DATABASE.TABLE PATH...",
 		Short: "Add rows to a CarbonData table, as a new segment",
@@ -29,7 +30,8 @@ func (a *app) loadCmd() *cobra.Command {
 have are null, and columns that the table does not have are refused. Values of other types are taken if they fit exactly; texts
 (CSV, JSON lines) are read by the table's types where they are nested, binary, decimals or text, unless --schema gives others.
 The segment is part of the table when the command ends well; if it is cut off, the table is as it was, and stoa clean removes
-what is left.
+what is left. Before it counts it is read back: as many rows, and the same values in columns of the same kind of type (not texts
+that became numbers or times), or the status is 1 and the table is as it was. Segments of partitioned tables are not read back.
 Columns that the table's property dictionary_include names are written as codes of a global dictionary. --dictionary says how
 values get their codes: single-pass gives them out while the rows come; two-pass reads the rows twice, and sorts the values first;
 predefined:DIR takes them from files named after the columns (the first field of each line of CSV); all:FILE from lines
@@ -82,11 +84,17 @@ INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that
 					return iter.Seq2[arrow.RecordBatch, error](t.Scan(ctx, spec))
 				}
 			}
+			rows := batches(t.Scan(ctx, spec))
+			if !unchecked {
+				if rows, err = a.provenLoad(ctx, dir, sc, rows, &o); err != nil {
+					return err
+				}
+			}
 			l, err := carbon.BeginLoad(ctx, dir, sc, o)
 			if err != nil {
 				return err
 			}
-			s, err := fill(ctx, l, batches(t.Scan(ctx, spec)))
+			s, err := fill(ctx, l, rows)
 			if err == nil {
 				a.note("%s: segment %s, %s, %s, %s, %s", args[0], s.Segment, count(s.Rows, "row"), bytesText(s.DataBytes+s.IndexBytes), count(int64(len(s.Files)), "data file"), seconds(time.Since(began)))
 			}
@@ -97,6 +105,7 @@ INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that
 	fl.StringArrayVar(&opts, "opt", nil, "set an option of the writer, `KEY=VALUE` (stoa formats carbon lists them); repeatable")
 	fl.StringVar(&ways, "dictionary", "", "give codes to columns with a global dictionary in this `WAY`: single-pass (default), two-pass, predefined:DIR, all:FILE")
 	fl.StringVar(&memory, "memory", "", "sort at most `SIZE` of rows in memory, for example 1GiB (default 256MiB); more are sorted in pieces")
+	fl.BoolVar(&unchecked, "no-check", false, "do not read the segment back before it counts, to compare it with what went in")
 	sel.register(a, cmd, &src)
 	fl.Lookup("parallel").Usage = "read with `N` workers, and write N data files side by side (default: as many workers as there are cores, one file)"
 	src.register(a, cmd)

@@ -141,6 +141,17 @@ func (p *Plan) Leave(name string) {
 	}
 }
 
+// LeaveWords gives the columns up whose cells are compared as words: values that came out are then those of another type.
+func (p *Plan) LeaveWords() {
+	for _, c := range slices.Clone(p.columns) {
+		if c.node.spelled() {
+			p.Leave(c.name)
+		}
+	}
+}
+
+func (n *node) spelled() bool { return n.way == words || slices.ContainsFunc(n.kids, (*node).spelled) }
+
 // Reading is the plan for what came out if its schema is another than was expected when side 0 was summed up. Columns that are summed up in another way than
 // they were then are apart, and with them the sum over whole rows.
 func (p *Plan) Reading(in, out *arrow.Schema) *Plan {

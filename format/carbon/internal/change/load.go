@@ -33,6 +33,9 @@ type LoadOptions struct {
 
 	Dictionary DictionaryWay // how columns with a global dictionary get their codes
 
+	// Check is asked about the segment when all of it is written, before tablestatus says that it counts; nil: nobody is. After an error the load has failed.
+	Check func(ctx context.Context, segment string) error
+
 	segment string // "" the next number
 	hidden  bool   // no entry in tablestatus until the commit: what is written belongs to another change
 }
@@ -500,6 +503,11 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 
 // enter makes the segment part of the table. file is its segment file; formats 1 and 2 have none.
 func (l *Load) enter(ctx context.Context, sum *LoadSummary, file string, timeText func(ms int64) string) error {
+	if l.o.Check != nil {
+		if err := l.o.Check(ctx, l.segment); err != nil {
+			return err
+		}
+	}
 	err := changeStatus(ctx, l.dir, func(s *status.StatusFile) error {
 		e := s.Find(l.segment)
 		if e == nil {
