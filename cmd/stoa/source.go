@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"stoa"
 	"stoa/format"
@@ -26,10 +27,12 @@ type sourceFlags struct {
 	noVerify bool
 	maxPage  string // --max-page
 	maxMeta  string // --max-metadata
+	memory   string // --memory, where the verb has no such flag of its own
 	limits   format.Limits
 
 	words   []*wordFlag
 	changed func(flag string) bool
+	own     pflag.Value // of a --memory that the verb has for rows; nil: it has none
 
 	verifies bool // the verb is there to compare checksums
 }
@@ -69,8 +72,14 @@ func (f *sourceFlags) register(a *app, cmd *cobra.Command) {
 	}
 	fl.StringVar(&f.maxPage, "max-page", "", "refuse pages of more than `SIZE` when decoded (default 1GiB)")
 	fl.StringVar(&f.maxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
-	fl.Int64Var(&f.limits.Depth, "max-depth", 0, "refuse Trevni and RedFiles whose lists and structs are nested deeper than `N` (default 64)")
-	fl.Int64Var(&f.limits.Fields, "max-fields", 0, "refuse texts whose rows, and Parquet, Trevni and RedFiles that, have more than `N` fields (default 65536)")
+	fl.Int64Var(&f.limits.Fields, "max-fields", 0, "refuse files that have, and texts whose rows have, more than `N` fields, nested ones counted (default 65536)")
+	fl.Int64Var(&f.limits.Depth, "max-depth", 0, "refuse files with more than `N` lists and structs in each other (default 64)")
+	if own := fl.Lookup("memory"); own != nil {
+		own.Usage += "; opening a file may take as much, but at least 64MiB (without it 1GiB)"
+		f.own = own.Value
+	} else {
+		fl.StringVar(&f.memory, "memory", "", "refuse files that take more than `SIZE` of memory to open, or to recover their metadata (default 1GiB)")
+	}
 	f.changed = fl.Changed
 	for _, w := range newWordFlags() {
 		if fl.Lookup(w.flag) != nil { // the verb has another use for the word
@@ -201,10 +210,10 @@ func (f *sourceFlags) word(flag string) string {
 // allLimits are what a file may ask for at most.
 func (f *sourceFlags) allLimits() (l format.Limits, err error) {
 	l = f.limits
-	if l.Fields < 0 {
+	switch {
+	case l.Fields < 0:
 		return l, wrongUse("--max-fields is a number of fields")
-	}
-	if l.Depth < 0 {
+	case l.Depth < 0:
 		return l, wrongUse("--max-depth is a number of lists and structs in each other")
 	}
 	if f.maxPage != "" {
@@ -213,10 +222,22 @@ func (f *sourceFlags) allLimits() (l format.Limits, err error) {
 		}
 	}
 	if f.maxMeta != "" {
-		l.Metadata, err = parseSize("--max-metadata", f.maxMeta)
+		if l.Metadata, err = parseSize("--max-metadata", f.maxMeta); err != nil {
+			return l, err
+		}
+	}
+	switch {
+	case f.memory != "":
+		l.Opening, err = parseSize("--memory", f.memory)
+	case f.own != nil && f.changed("memory"):
+		l.Opening, err = parseSize("--memory", f.own.String())
+		l.Opening = max(l.Opening, leastOpening)
 	}
 	return l, err
 }
+
+// leastOpening is what opening a file may take, however few rows at a time are asked for.
+const leastOpening = 64 << 20
 
 // known refuses the flag if the format of a source has no such option. What cannot be told now is told when it is opened.
 func (w *wordFlag) known(ctx context.Context, a *app, paths []string, o stoa.OpenOptions) error {
