@@ -67,8 +67,9 @@ func (a *attack) realFixture(name string) *fixture {
 	f := &fixture{name: word + "/real", place: filepath.Base(place), dir: a.temp("real"), origin: name}
 	if isPart {
 		f.place += "#" + table
-		f.reading, f.kudu = []string{"--partial"}, true
+		f.reading, f.changed = []string{"--partial"}, true
 	}
+	f.changed = f.changed || isTable(place) // rows may be lost that were deleted
 	if err := copyPlace(place, filepath.Join(f.dir, filepath.Base(place))); err != nil {
 		return nil
 	}

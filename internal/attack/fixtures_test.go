@@ -85,7 +85,7 @@ type fixture struct {
 	checked bool            // verify says nothing of what has no checksums
 	wide    bool            // a page has all columns
 	able    map[string]bool // verbs that end with 0 on the whole place: others are not asked
-	kudu    bool            // losses may be of rows that changes had taken away
+	changed bool            // losses may be of rows that changes had taken away
 	pages   []page
 	parts   int
 	origin  string   // of what a real system wrote: where it is in the corpus

@@ -69,7 +69,7 @@ func (c *trial) ls() {
 	if len(list) == 0 {
 		c.find("conservation", "ls ended with 0 and listed nothing")
 	}
-	if len(list) == 1 && list[0].Rows != nil && *list[0].Rows != len(c.f.ref) && !c.f.kudu {
+	if len(list) == 1 && list[0].Rows != nil && *list[0].Rows != len(c.f.ref) && !c.f.changed {
 		c.find("silent", "ls ended with 0 and said %d rows of %d", *list[0].Rows, len(c.f.ref))
 	}
 }
