@@ -110,10 +110,11 @@ func (s *served) run(args ...string) answer {
 	}
 	var a answer
 	slow := false
+	process := s.cmd.Process
 	timer := time.AfterFunc(s.limit, func() {
 		slow = true
-		s.cmd.Process.Signal(syscall.SIGQUIT) // tells where every goroutine is
-		time.AfterFunc(5*time.Second, func() { s.in.Close() })
+		process.Signal(syscall.SIGABRT) // tells where every goroutine is
+		time.AfterFunc(5*time.Second, func() { process.Kill() })
 	})
 	err := json.NewEncoder(s.in).Encode(args)
 	if err == nil {

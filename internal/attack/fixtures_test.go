@@ -246,11 +246,15 @@ func (a *attack) learn(f *fixture) error {
 	f.ref = linesOf(got.Stdout)
 	f.wide = f.format() == "arrow"
 	f.able = map[string]bool{}
-	for _, v := range []string{"stats", "describe", "explain", "ls", "count"} {
-		f.able[v] = a.verb(f, f.dir, v).Status == fine
-	}
 	all := a.temp("all")
-	f.able["convert all"] = a.verb(f, f.dir, "convert", "--all", "-o", all, "--to", "arrow").Status == fine
+	for v, args := range map[string][]string{"stats": {}, "describe": {}, "explain": {}, "ls": {}, "count": {}, "convert all": {"--all", "-o", all, "--to", "arrow"}} {
+		verb, _, _ := strings.Cut(v, " ")
+		got := a.verb(f, f.dir, verb, args...)
+		if got.Status == died {
+			return fmt.Errorf("%s, seed %d: whole, yet %s %s", f.name, f.seed, v, got.died)
+		}
+		f.able[v] = got.Status == fine
+	}
 	f.learnPages(a)
 	return os.RemoveAll(all)
 }
