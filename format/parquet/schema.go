@@ -68,26 +68,6 @@ func rebuild(t arrow.DataType, change func(arrow.Field) arrow.Field) arrow.DataT
 	return t
 }
 
-// lower is the schema that the library writes. The original goes along under ARROW:schema.
-func lower(sc *arrow.Schema) (*arrow.Schema, error) {
-	text, err := encodeSchema(sc)
-	if err != nil {
-		return nil, err
-	}
-	keys, values := sc.Metadata().Keys(), sc.Metadata().Values()
-	meta := arrow.NewMetadata(append(keys[:len(keys):len(keys)], storedSchema), append(values[:len(values):len(values)], text))
-	return arrow.NewSchema(storedFields(sc), &meta), nil
-}
-
-func storedFields(sc *arrow.Schema) []arrow.Field {
-	fields := make([]arrow.Field, sc.NumFields())
-	for i, f := range sc.Fields() {
-		f.Type = storedType(f.Type)
-		fields[i] = f
-	}
-	return fields
-}
-
 // encodeSchema makes the text of ARROW:schema.
 func encodeSchema(sc *arrow.Schema) (string, error) {
 	var b bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
@@ -261,6 +262,12 @@ func (c *chunkWriter) encode(note *pageNote) error {
 			note.encoding, c.vals = plainValues, dremel.AppendBits(c.vals, c.page.fixed)
 		}
 		return nil
+	}
+	if c.mode == undecided && c.o.dict && c.Leaf.Type.ID() == arrow.DICTIONARY { // it pays for whoever made one; pyarrow cannot join pages with and without
+		c.mode = coded
+		if c.dict == nil {
+			c.dict = newDictionary(c.width())
+		}
 	}
 	if c.page.n == 0 && c.mode != coded { // nothing to choose by
 		note.encoding = plainValues
