@@ -382,19 +382,6 @@ type Batcher interface {
 	Batches(ctx context.Context, g RowGroup, q Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error]
 }
 
-// Paged is an optional interface of a Batcher that knows where the pages of its columns lie, so that reading few rows costs less than reading all.
-type Paged interface {
-	// Pages is the data pages of q's columns in g, in the order of rows.
-	Pages(ctx context.Context, g RowGroup, q Query) ([]ColumnPages, error)
-}
-
-// ColumnPages are the data pages of a column as it is stored, of which a top-level field may have several.
-type ColumnPages struct {
-	Column int    // as in Query.Cols
-	Pages  []Page // with First, Rows, Ordinal and Spans; nil: not known
-	Dict   *Page  // nil: there is none, or its place is not known
-}
-
 // WriteOptions are common to all writers.
 type WriteOptions struct {
 	Rows int64             // a hint, -1 unknown

@@ -17,24 +17,8 @@ import (
 
 // batched reads ranges of rows. It returns how many rows it went through, counted from row 0.
 func (r *run) batched(ctx context.Context, b format.Batcher, g format.RowGroup, ranges vec.Ranges) (at int64, err error) {
-	scout, err := r.newScout(ctx, b, g)
-	if err != nil {
-		return 0, err
-	}
-	if paged, ok := b.(format.Paged); ok && scout == nil && r.plan.spec.Trace != nil {
-		pages, err := paged.Pages(ctx, g, r.plan.query)
-		if err != nil {
-			return 0, err
-		}
-		r.plan.spec.Trace.readPages(g, pages, ranges)
-	}
 	for _, rows := range ranges {
-		if scout != nil {
-			at, err = rows.To, scout.through(ctx, rows)
-		} else {
-			at, err = r.batches(ctx, b, g, rows)
-		}
-		if err != nil {
+		if at, err = r.batches(ctx, b, g, rows); err != nil {
 			return 0, err
 		}
 	}

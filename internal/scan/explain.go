@@ -216,58 +216,9 @@ func (t *Trace) walkGroup(ctx context.Context, r *run, g format.RowGroup) (why s
 		rows.add(g.Rows-w.narrowed.Len(), 0, w.why)
 	}
 	if r.plan.batched {
-		return "", w.batcher(ctx)
+		return "", nil
 	}
 	return "", w.columns(ctx, overlay)
-}
-
-// batcher notes the pages of a reader that knows where they are, though it decodes them itself.
-func (w *groupWalk) batcher(ctx context.Context) error {
-	paged, ok := w.run.src.Reader.(format.Paged)
-	if !ok {
-		return nil
-	}
-	pages, err := paged.Pages(ctx, w.group, w.run.plan.query)
-	if err != nil {
-		return err
-	}
-	for _, filter := range []bool{true, false} {
-		for _, c := range pages {
-			if slices.Contains(w.run.plan.filters, c.Column) != filter {
-				continue
-			}
-			if c.Dict != nil {
-				w.trace.walked(w.group, c.Column, *c.Dict, "", format.LevelDict)
-			}
-			for _, p := range c.Pages {
-				why := ""
-				if !overlaps(w.narrowed, vec.Range{From: p.First, To: p.First + p.Rows}) {
-					why = w.why
-				}
-				w.trace.walked(w.group, c.Column, p, why, format.LevelPage)
-			}
-		}
-	}
-	return nil
-}
-
-// readPages notes the pages that have some of rows.
-func (t *Trace) readPages(g format.RowGroup, columns []format.ColumnPages, rows vec.Ranges) {
-	if t == nil {
-		return
-	}
-	for _, c := range columns {
-		read := false
-		for _, p := range c.Pages {
-			if len(p.Spans) > 0 && overlaps(rows, vec.Range{From: p.First, To: p.First + p.Rows}) {
-				t.note(g, c.Column, p, "")
-				read = true
-			}
-		}
-		if read && c.Dict != nil {
-			t.noteAs(g, c.Column, *c.Dict, "", format.LevelDict)
-		}
-	}
 }
 
 // columns walks those of the filter first, as a scan does.

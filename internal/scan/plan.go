@@ -23,8 +23,7 @@ type plan struct {
 	logical bool
 	batched bool // the reader gives whole batches
 	query   format.Query
-	scouted format.Query // of a batcher: what the filter looks at
-	largest int64        // bytes of a column's vector with which a window ends
+	largest int64 // bytes of a column's vector with which a window ends
 
 	outputs []output
 	twice   bool  // several outputs are one column
@@ -111,7 +110,6 @@ func (p *plan) fitMemory() {
 	if p.batched {
 		s.Parallel = int(min(int64(s.Parallel), max(1, s.Memory/2/(columns*batcherColumn))))
 		p.query.Batch = s.Memory / 2 / int64(max(1, s.Parallel)) / windows
-		p.scouted.Batch = p.query.Batch
 	}
 	if s.Ahead > 0 {
 		s.Ahead = min(s.Ahead, max(leastAhead, each/4))
@@ -198,9 +196,7 @@ func (p *plan) want(sc *arrow.Schema) error {
 			return err
 		}
 		p.query.Want = append(p.query.Want, path)
-		p.scouted.Want = append(p.scouted.Want, path)
 	}
-	p.scouted.Cols, p.scouted.Filter = p.filters, p.filter
 	return nil
 }
 
