@@ -15,6 +15,9 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
+	"stoa/format/cfile/internal/write"
 	"stoa/internal/sum"
 	"stoa/region"
 	"stoa/store"
@@ -83,9 +86,9 @@ func pointer(off, size int64) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(off)), uint64(size))
 }
 
-func mustWrite(t *testing.T, f Field, o WriterOptions, text string) []byte {
+func mustWrite(t *testing.T, f write.Field, o write.WriterOptions, text string) []byte {
 	t.Helper()
-	typ := map[Type]arrow.DataType{Int32: arrow.PrimitiveTypes.Int32, String: arrow.BinaryTypes.String, Int128: &arrow.Decimal128Type{Precision: 38}}[f.Type]
+	typ := map[block.Type]arrow.DataType{block.Int32: arrow.PrimitiveTypes.Int32, block.String: arrow.BinaryTypes.String, block.Int128: &arrow.Decimal128Type{Precision: 38}}[f.Type]
 	b, _, err := writeAll(f, o, fromJSON(t, typ, text))
 	if err != nil {
 		t.Fatal(err)
@@ -106,19 +109,19 @@ func listOf(n int, layout string) string {
 // and, where rows are known, the rows.
 func TestCodesOfDamage(t *testing.T) {
 	none := [2]int64{-1, -1}
-	ints := mustWrite(t, Field{Type: Int32}, WriterOptions{Encoding: Plain, BlockSize: 512, ValueIndex: true}, listOf(300, "%d"))
-	words := mustWrite(t, Field{Type: String}, WriterOptions{Encoding: Dict, BlockSize: 512}, `["a","b","c","a"]`)
-	texts := mustWrite(t, Field{Type: String}, WriterOptions{Encoding: Plain, BlockSize: 512}, listOf(200, `"text%d"`))
-	prefixes := mustWrite(t, Field{Type: String}, WriterOptions{Encoding: Prefix, BlockSize: 512, RestartInterval: 4}, listOf(40, `"text%03d"`))
-	nulls := mustWrite(t, Field{Type: Int32, Nullable: true}, WriterOptions{Encoding: Plain, BlockSize: 512}, `[1,null,3,null]`)
+	ints := mustWrite(t, write.Field{Type: block.Int32}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512, ValueIndex: true}, listOf(300, "%d"))
+	words := mustWrite(t, write.Field{Type: block.String}, write.WriterOptions{Encoding: block.Dict, BlockSize: 512}, `["a","b","c","a"]`)
+	texts := mustWrite(t, write.Field{Type: block.String}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512}, listOf(200, `"text%d"`))
+	prefixes := mustWrite(t, write.Field{Type: block.String}, write.WriterOptions{Encoding: block.Prefix, BlockSize: 512, RestartInterval: 4}, listOf(40, `"text%03d"`))
+	nulls := mustWrite(t, write.Field{Type: block.Int32, Nullable: true}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512}, `[1,null,3,null]`)
 	var delta, bloom bytes.Buffer
-	d, _ := NewDeltaWriter(&delta, false, WriterOptions{Compression: NoCompression})
+	d, _ := write.NewDeltaWriter(&delta, false, write.WriterOptions{Compression: block.NoCompression})
 	for row := range uint32(5) {
-		if err := d.Add(row, 9, new(ChangeList).Update().Set(3, []byte("abcd"))); err != nil {
+		if err := d.Add(row, 9, new(write.ChangeList).Update().Set(3, []byte("abcd"))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	f, _ := NewBloomWriter(&bloom, BloomOptions{})
+	f, _ := write.NewBloomWriter(&bloom, write.BloomOptions{})
 	if err := f.Add([]byte("key")); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +195,7 @@ func TestCodesOfDamage(t *testing.T) {
 			p.replace("validx", pointer(second.Off, second.Len), pointer(second.Off-4, second.Len))
 			p.seal("validx")
 		}},
-		{code: "cfile.int128.range", file: mustWrite(t, Field{Type: Int128}, WriterOptions{Encoding: Plain}, `["1"]`), place: "block[0]", rows: none, harm: func(p *patient) {
+		{code: "cfile.int128.range", file: mustWrite(t, write.Field{Type: block.Int128}, write.WriterOptions{Encoding: block.Plain}, `["1"]`), place: "block[0]", rows: none, harm: func(p *patient) {
 			p.region("block[0]")[8+15] = 0x7f // the high byte of a value behind number and ordinal
 			p.seal("block[0]")
 		}},
@@ -219,7 +222,7 @@ func TestCodesOfDamage(t *testing.T) {
 		for got := range Format.Verify(t.Context(), p.target(), format.OpenOptions{Depth: format.Deep, Opts: x.opts}) {
 			all = append(all, fmt.Sprintf("%s %s %v %s", got.Code, got.At, got.Rows, got.Message))
 			place := p.at[x.place]
-			hit = hit || got.Code == x.code && got.Severity == severityOf(x.code) && got.Rows == x.rows && got.At.Object == "f" &&
+			hit = hit || got.Code == x.code && got.Severity == block.SeverityOf(x.code) && got.Rows == x.rows && got.At.Object == "f" &&
 				place.Off <= got.At.Off && got.At.Off < place.End()
 		}
 		if !hit {
@@ -239,7 +242,7 @@ func TestCodesOfDamage(t *testing.T) {
 
 // Recovery tells which rows it did not find, what it found, and what it had to guess.
 func TestCodesOfRecovery(t *testing.T) {
-	ints := mustWrite(t, Field{Type: Int32}, WriterOptions{Encoding: Plain, BlockSize: 512}, listOf(300, "%d"))
+	ints := mustWrite(t, write.Field{Type: block.Int32}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512}, listOf(300, "%d"))
 	p := newPatient(t, ints)
 	p.region("block[1]")[20]++
 	p.region("posidx")[1]++
@@ -274,12 +277,12 @@ func TestCodesOfRecovery(t *testing.T) {
 
 // The cells are CFiles themselves, the footer is lost, and so is the block that has the first cells: what their files' blocks hold is not taken for rows.
 func TestRecoverAroundFilesInCells(t *testing.T) {
-	inner := mustWrite(t, Field{Type: String}, WriterOptions{Encoding: Plain, BlockSize: 512}, listOf(300, `"inner%d"`))
+	inner := mustWrite(t, write.Field{Type: block.String}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512}, listOf(300, `"inner%d"`))
 	w := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
 	for i := range 20 {
 		w.Append(append([]byte{byte(i)}, inner...))
 	}
-	outer, _, err := writeAll(Field{Type: Binary}, WriterOptions{Encoding: Plain, BlockSize: 16 << 10}, w.NewArray())
+	outer, _, err := writeAll(write.Field{Type: block.Binary}, write.WriterOptions{Encoding: block.Plain, BlockSize: 16 << 10}, w.NewArray())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,9 +313,9 @@ func TestRecoverAroundFilesInCells(t *testing.T) {
 func TestHeaviest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
-		var blocks []dataBlock
+		var blocks []columnfile.DataBlock
 		for i := range 1 + r.IntN(9) {
-			blocks = append(blocks, dataBlock{ptr: blockPtr{int64(i), 1 + r.Int64N(9)}, first: r.Int64N(12), rows: 1 + r.Int64N(4)})
+			blocks = append(blocks, columnfile.DataBlock{Ptr: block.BlockPtr{Offset: int64(i), Size: 1 + r.Int64N(9)}, First: r.Int64N(12), Rows: 1 + r.Int64N(4)})
 		}
 		most := int64(0)
 		for mask := range 1 << len(blocks) {
@@ -321,20 +324,20 @@ func TestHeaviest(t *testing.T) {
 				if mask>>i&1 == 0 {
 					continue
 				}
-				if b.first < row {
+				if b.First < row {
 					weight = -1
 					break
 				}
-				row, weight = b.first+b.rows, weight+b.ptr.size
+				row, weight = b.First+b.Rows, weight+b.Ptr.Size
 			}
 			most = max(most, weight)
 		}
 		got, row := int64(0), int64(0)
 		for _, b := range heaviest(blocks) {
-			if b.first < row {
+			if b.First < row {
 				t.Fatalf("%+v: rows fall", blocks)
 			}
-			row, got = b.first+b.rows, got+b.ptr.size
+			row, got = b.First+b.Rows, got+b.Ptr.Size
 		}
 		if got != most {
 			t.Fatalf("%+v: %d bytes instead of %d", blocks, got, most)

@@ -16,6 +16,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/write"
 	"stoa/internal/arrowschema"
 	"stoa/store"
 )
@@ -52,19 +54,19 @@ type setColumn struct {
 // create is format.Format.Create. A schema of one column that is no struct gives one file, unless a directory is asked for;
 // everything else a directory: one file a column, structs flattened, and setFile.
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
-	leaves, err := leavesOf(sc)
+	leaves, err := write.LeavesOf(sc)
 	if err != nil {
 		return nil, err
 	}
-	opts, err := parseCreateOptions(o.Opts, leaves)
+	opts, err := write.ParseCreateOptions(o.Opts, leaves)
 	if err != nil {
 		return nil, err
 	}
-	if e := opts.unused(leaves); e != "" {
+	if e := opts.Unused(leaves); e != "" {
 		return nil, fault.Invalidf("cfile: encoding %s is defined for the type of no column", e)
 	}
 	w := &tableWriter{sink: s, schema: sc, opts: opts}
-	w.single = sc.NumFields() == 1 && len(leaves) == 1 && len(leaves[0].steps) == 1 && !opts.dir && !o.Dir
+	w.single = sc.NumFields() == 1 && len(leaves) == 1 && len(leaves[0].Steps) == 1 && !opts.Dir && !o.Dir
 	names := fileNames(leaves)
 	for i := range leaves {
 		name := names[i]
@@ -82,7 +84,7 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 type tableWriter struct {
 	sink    store.Sink
 	schema  *arrow.Schema
-	opts    createOptions
+	opts    write.CreateOptions
 	single  bool
 	columns []*columnWriter
 	rows    int64
@@ -93,32 +95,32 @@ type tableWriter struct {
 
 // columnWriter is one file of it.
 type columnWriter struct {
-	leaf
+	write.Leaf
 	file string
 	obj  store.Object
 	buf  *bufio.Writer
-	w    *Writer
+	w    *write.Writer
 }
 
 // open begins the file of one column.
-func (t *tableWriter) open(ctx context.Context, l leaf, name string, several bool) error {
-	o := t.opts.forLeaf(&l, several)
-	if !t.opts.plainMetadata {
-		o.Meta = []Pair{l.stored()}
+func (t *tableWriter) open(ctx context.Context, l write.Leaf, name string, several bool) error {
+	o := t.opts.ForLeaf(&l, several)
+	if !t.opts.PlainMetadata {
+		o.Meta = []write.Pair{l.Stored()}
 		if !t.single {
-			o.digest = sha256.New()
+			o.Digest = sha256.New()
 		}
 	}
-	if _, err := o.withDefaults(&l.col); err != nil { // before anything is created
+	if _, err := o.WithDefaults(&l.Col); err != nil { // before anything is created
 		return err
 	}
 	obj, err := t.sink.Create(ctx, name)
 	if err != nil {
 		return err
 	}
-	c := &columnWriter{leaf: l, file: name, obj: obj, buf: bufio.NewWriterSize(obj, 32<<10)}
+	c := &columnWriter{Leaf: l, file: name, obj: obj, buf: bufio.NewWriterSize(obj, 32<<10)}
 	t.columns = append(t.columns, c)
-	c.w, err = NewWriter(c.buf, l.col, o)
+	c.w, err = write.NewWriter(c.buf, l.Col, o)
 	return err
 }
 
@@ -136,7 +138,7 @@ func (t *tableWriter) Write(ctx context.Context, b arrow.RecordBatch) error {
 	}
 	t.failed = parallel(workers, len(t.columns), func(i int) error {
 		c := t.columns[i]
-		arr, err := c.array(b, t.opts.flatten, t.rows)
+		arr, err := c.Array(b, t.opts.Flatten, t.rows)
 		if err != nil {
 			return err
 		}
@@ -197,7 +199,7 @@ func (t *tableWriter) close(ctx context.Context, sum *format.Summary) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !t.single && !t.opts.plainMetadata {
+	if !t.single && !t.opts.PlainMetadata {
 		if err := t.identify(); err != nil {
 			return err
 		}
@@ -237,14 +239,14 @@ func (t *tableWriter) close(ctx context.Context, sum *format.Summary) error {
 func (t *tableWriter) identify() error {
 	h := sha256.New()
 	for _, c := range t.columns {
-		if err := c.w.seal(); err != nil {
+		if err := c.w.Seal(); err != nil {
 			return err
 		}
-		fmt.Fprintf(h, "%q %d %x\n", c.path, t.rows, c.w.o.digest.Sum(nil))
+		fmt.Fprintf(h, "%q %d %x\n", c.Path, t.rows, c.w.O.Digest.Sum(nil))
 	}
 	t.id = fmt.Sprintf("%x", h.Sum(nil)[:16])
 	for _, c := range t.columns {
-		c.w.o.Meta = append(c.w.o.Meta, Pair{setKey, []byte(t.id)})
+		c.w.O.Meta = append(c.w.O.Meta, write.Pair{Key: block.SetKey, Value: []byte(t.id)})
 	}
 	return nil
 }
@@ -257,7 +259,7 @@ func (t *tableWriter) writeSet(ctx context.Context) (int64, error) {
 	}
 	set := fileSet{Stoa: setKind, Version: 1, ID: t.id, Schema: schema, Rows: t.rows, Columns: []setColumn{}}
 	for _, c := range t.columns {
-		set.Columns = append(set.Columns, setColumn{c.path, c.file})
+		set.Columns = append(set.Columns, setColumn{c.Path, c.file})
 	}
 	body, err := json.MarshalIndent(set, "", " ")
 	if err != nil {
@@ -294,11 +296,11 @@ func (t *tableWriter) Abort(ctx context.Context) error {
 
 // fileNames are the names of the columns' files: the path, with what is not safe in a file name escaped as %XX. Names
 // that differ only in upper and lower case, which some file systems take for one, and the same names get a number.
-func fileNames(leaves []leaf) []string {
+func fileNames(leaves []write.Leaf) []string {
 	out := make([]string, len(leaves))
 	taken := map[string]bool{setFile: true}
 	for i, l := range leaves {
-		base := safeName(l.path)
+		base := safeName(l.Path)
 		name := base + ".cfile"
 		for n := 2; taken[strings.ToLower(name)]; n++ {
 			name = fmt.Sprintf("%s~%d.cfile", base, n)

@@ -8,6 +8,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
 	"stoa/region"
 	"stoa/vec"
 	"stoa/wire"
@@ -31,8 +33,8 @@ func describe(ctx context.Context, tg format.Target, o format.DescribeOptions) i
 // describer describes one CFile.
 type describer struct {
 	ctx     context.Context
-	f       *file
-	kind    Kind
+	f       *columnfile.File
+	kind    block.Kind
 	pages   bool
 	yield   func(region.Node, error) bool
 	stopped bool
@@ -52,7 +54,7 @@ func (d *describer) emit(n region.Node) {
 
 // object describes the CFile at tg. The error is the first that kept it from telling something.
 func (d *describer) object(tg format.Target, o format.OpenOptions) error {
-	opts, err := parseOptions(o.Opts)
+	opts, err := columnfile.ParseOptions(o.Opts)
 	if err != nil {
 		return err
 	}
@@ -63,20 +65,20 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	defer src.Close()
 	o.NoVerify, o.Tracer = true, nil // what a wrong checksum covers is described all the same
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
-	f, err := openFile(d.ctx, src, at, o)
-	if d.f, d.kind = f, opts.kind; d.kind == KindUnknown || f.unfit(d.kind) != "" {
-		d.kind = f.kind()
+	f, err := columnfile.OpenFile(d.ctx, src, at, o)
+	if d.f, d.kind = f, opts.Kind; d.kind == block.KindUnknown || f.Unfit(d.kind) != "" {
+		d.kind = f.Kind()
 	}
 	name := "cfile"
 	if err == nil {
 		name = d.kind.String()
 	}
 	d.emit(region.Node{Kind: region.Struct, Name: name, Value: d.summary(err), At: at, Inner: -1})
-	f.traceHeader(d.deeper)
+	f.TraceHeader(d.deeper)
 	if err == nil {
 		err = d.body()
 	}
-	f.traceFooter(d.deeper)
+	f.TraceFooter(d.deeper)
 	gaps, _ := d.cover.Check(at)
 	for _, g := range gaps {
 		d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes", At: g, Inner: -1})
@@ -93,22 +95,22 @@ func (d *describer) summary(err error) string {
 	if err != nil {
 		return "damaged"
 	}
-	f := &d.f.footer
-	return fmt.Sprintf("CFile v%d, %s, %s, %s, %d values", d.f.header.Version, f.Type, f.Encoding, f.Compression, f.NumValues)
+	f := &d.f.Footer
+	return fmt.Sprintf("CFile v%d, %s, %s, %s, %d values", d.f.Header.Version, f.Type, f.Encoding, f.Compression, f.NumValues)
 }
 
 // body describes everything between header and footer.
 func (d *describer) body() error {
 	var errs []error
-	f := &d.f.footer
+	f := &d.f.Footer
 	if f.Dict != nil {
 		errs = append(errs, d.dictionary(*f.Dict))
 	}
 	if f.PosIdx != nil {
-		errs = append(errs, d.tree(d.f.positions(), true))
+		errs = append(errs, d.tree(d.f.Positions(), true))
 	}
 	if f.ValIdx != nil {
-		errs = append(errs, d.tree(d.f.values(), f.PosIdx == nil || errs[len(errs)-1] != nil))
+		errs = append(errs, d.tree(d.f.Values(), f.PosIdx == nil || errs[len(errs)-1] != nil))
 	}
 	for _, err := range errs {
 		if err != nil {
@@ -118,43 +120,43 @@ func (d *describer) body() error {
 	return nil
 }
 
-func (d *describer) dictionary(p blockPtr) error {
-	if reason := d.f.bad(p); reason != "" {
-		return fault.Corruptf(d.f.footSpan(), "footer.dict_block_ptr", "%s", reason)
+func (d *describer) dictionary(p block.BlockPtr) error {
+	if reason := d.f.Bad(p); reason != "" {
+		return fault.Corruptf(d.f.FootSpan(), "footer.dict_block_ptr", "%s", reason)
 	}
-	return d.block(p, "dictionary", "", d.pages, func(c *wire.Cursor) { parsePlainBinary(c) })
+	return d.block(p, "dictionary", "", d.pages, func(c *wire.Cursor) { block.ParsePlainBinary(c) })
 }
 
 // tree describes an index tree; data says whether the data blocks, too.
-func (d *describer) tree(w *walker, data bool) error { return d.node(w, w.root, data) }
+func (d *describer) tree(w *columnfile.Walker, data bool) error { return d.node(w, w.Root, data) }
 
 // node describes an index block and what lies below.
-func (d *describer) node(w *walker, p blockPtr, data bool) error {
+func (d *describer) node(w *columnfile.Walker, p block.BlockPtr, data bool) error {
 	if err := d.ctx.Err(); err != nil || d.stopped {
 		return err
 	}
-	name := w.path()
-	err := w.push(d.ctx, p)
+	name := w.Path()
+	err := w.Push(d.ctx, p)
 	if err != nil {
-		if d.f.bad(p) == "" && p.offset >= w.ends[min(len(w.stack), maxDepth-1)] {
-			err = errors.Join(err, d.block(p, name, "damaged", true, func(c *wire.Cursor) { parseIndexBlock(c, d.pages) }))
+		if d.f.Bad(p) == "" && p.Offset >= w.Ends[min(len(w.Stack), columnfile.MaxDepth-1)] {
+			err = errors.Join(err, d.block(p, name, "damaged", true, func(c *wire.Cursor) { block.ParseIndexBlock(c, d.pages) }))
 		}
 		return first(err)
 	}
-	defer func() { w.stack = w.stack[:len(w.stack)-1] }()
-	x := w.top().node
-	value := fmt.Sprintf("internal, %d entries", x.n)
-	if x.leaf {
-		value = fmt.Sprintf("leaf, %d entries", x.n)
+	defer func() { w.Stack = w.Stack[:len(w.Stack)-1] }()
+	x := w.Top().Node
+	value := fmt.Sprintf("internal, %d entries", x.N)
+	if x.Leaf {
+		value = fmt.Sprintf("leaf, %d entries", x.N)
 	}
-	bad := d.block(p, name, value, true, func(c *wire.Cursor) { parseIndexBlock(c, d.pages) })
-	for i := range x.n {
-		w.top().i = i
-		e, err := w.current()
+	bad := d.block(p, name, value, true, func(c *wire.Cursor) { block.ParseIndexBlock(c, d.pages) })
+	for i := range x.N {
+		w.Top().I = i
+		e, err := w.Current()
 		switch {
 		case err != nil:
-		case !x.leaf:
-			err = d.node(w, e.ptr, data)
+		case !x.Leaf:
+			err = d.node(w, e.Ptr, data)
 		case data:
 			err = d.leafBlock(w, e)
 		}
@@ -177,54 +179,54 @@ func first(err error) error {
 }
 
 // leafBlock describes the data block of a leaf entry. Blocks that were told before are passed over.
-func (d *describer) leafBlock(w *walker, e indexEntry) error {
-	if e.ptr.offset+e.ptr.size <= d.data {
+func (d *describer) leafBlock(w *columnfile.Walker, e block.IndexEntry) error {
+	if e.Ptr.Offset+e.Ptr.Size <= d.data {
 		return nil
 	}
-	if err := w.block(e); err != nil {
+	if err := w.Block(e); err != nil {
 		return err
 	}
-	d.data = w.data
-	value := fmt.Sprintf("key %x", e.key)
-	if n, ok := e.ordinal(); ok && w.name == "posidx" {
+	d.data = w.Data
+	value := fmt.Sprintf("key %x", e.Key)
+	if n, ok := e.Ordinal(); ok && w.Name == "posidx" {
 		value = fmt.Sprintf("from row %d", n)
 	}
 	name := fmt.Sprintf("block[%d]", d.blocks)
 	d.blocks++
-	return d.block(e.ptr, name, value, d.pages, func(c *wire.Cursor) {
-		if d.kind == KindBloom {
-			parseBloom(c)
+	return d.block(e.Ptr, name, value, d.pages, func(c *wire.Cursor) {
+		if d.kind == block.KindBloom {
+			columnfile.ParseBloom(c)
 			return
 		}
-		parseDataBlock(c, &d.f.footer)
+		block.ParseDataBlock(c, &d.f.Footer)
 	})
 }
 
 // block describes a block: as one node, or inside, too, with the parser that reads it.
-func (d *describer) block(p blockPtr, name, value string, inside bool, parse func(c *wire.Cursor)) error {
-	at := d.f.span(p)
+func (d *describer) block(p block.BlockPtr, name, value string, inside bool, parse func(c *wire.Cursor)) error {
+	at := d.f.Span(p)
 	d.emit(region.Node{Depth: 1, Kind: region.Struct, Name: name, Value: value, At: at, Inner: -1})
 	if !inside || d.stopped {
 		return nil
 	}
-	if err := d.f.fit(at, name); err != nil {
+	if err := d.f.Fit(at, name); err != nil {
 		return err
 	}
 	d.arena.Reset()
-	stored := d.arena.Bytes(int(p.size))
-	if err := format.ReadFull(d.ctx, d.f.src, at, name, stored); err != nil {
+	stored := d.arena.Bytes(int(p.Size))
+	if err := format.ReadFull(d.ctx, d.f.Src, at, name, stored); err != nil {
 		return err
 	}
-	var fr frame
+	var fr block.Frame
 	data := stored
-	if d.f.footer.Checksums() {
-		data, fr = splitChecksum(stored)
+	if d.f.Footer.Checksums() {
+		data, fr = block.SplitChecksum(stored)
 	}
 	err := d.inside(data, stored, at, name, parse)
-	if d.f.footer.Checksums() {
-		value := fmt.Sprintf("%#08x", fr.crc)
-		if fr.crc != fr.want {
-			value += fmt.Sprintf(" (wrong: %#08x is right)", fr.want)
+	if d.f.Footer.Checksums() {
+		value := fmt.Sprintf("%#08x", fr.Crc)
+		if fr.Crc != fr.Want {
+			value += fmt.Sprintf(" (wrong: %#08x is right)", fr.Want)
 		}
 		d.emit(region.Node{Depth: 2, Kind: region.Data, Name: "checksum", Value: value, At: at.Sub(int64(len(data)), 4), Inner: -1})
 	}
@@ -234,21 +236,21 @@ func (d *describer) block(p blockPtr, name, value string, inside bool, parse fun
 // inside describes what is in a block. data is stored without its checksum.
 func (d *describer) inside(data, stored []byte, at fault.Span, name string, parse func(c *wire.Cursor)) error {
 	depth := 2
-	if d.f.codec != nil {
+	if d.f.Codec != nil {
 		c := wire.NewCursor(data, at.Sub(0, int64(len(data))), name).Trace(d.emit, depth)
-		h := parseCompressed(c, d.f.header.Version)
+		h := block.ParseCompressed(c, d.f.Header.Version)
 		if c.Err() != nil {
 			return c.Err()
 		}
-		if !h.plain {
+		if !h.Plain {
 			depth++
 		}
 	}
-	b, err := d.f.openBlock(stored, at, &d.arena, true)
+	b, err := d.f.OpenBlock(stored, at, &d.arena, true)
 	if err != nil {
 		return fault.Locate(err, at, true, name)
 	}
-	c := b.cursor(name).Trace(d.emit, depth)
+	c := b.Cursor(name).Trace(d.emit, depth)
 	parse(c)
 	return c.Err()
 }

@@ -14,6 +14,9 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
+	"stoa/format/cfile/internal/write"
 	"stoa/internal/arrowschema"
 	"stoa/pred"
 	"stoa/region"
@@ -86,7 +89,7 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 		if nothingElse(ctx, tg) {
 			return format.Maybe, nil
 		}
-	case isDamage(err):
+	case columnfile.IsDamage(err):
 		if files, err := looseFiles(ctx, tg); err == nil && slices.ContainsFunc(files, func(f looseFile) bool { return f.fits() }) {
 			return format.Likely, nil
 		}
@@ -121,7 +124,7 @@ func nothingElse(ctx context.Context, tg format.Target) bool {
 
 // leaves are the columns as the schema that was written tells them, one for each of Columns, in their order. None and no error: the
 // set has no schema. A schema that cannot be read, or is not that of the columns, is an error.
-func (t *fileSet) leaves() ([]leaf, error) {
+func (t *fileSet) leaves() ([]write.Leaf, error) {
 	if len(t.Schema) == 0 {
 		return nil, nil
 	}
@@ -129,7 +132,7 @@ func (t *fileSet) leaves() ([]leaf, error) {
 	if err != nil {
 		return nil, fault.Rel(0, 0, "schema", "not an Arrow schema: %v", err)
 	}
-	all, err := leavesOf(sc)
+	all, err := write.LeavesOf(sc)
 	if err != nil {
 		return nil, fault.Rel(0, 0, "schema", "no CFiles are of this schema: %v", err)
 	}
@@ -137,8 +140,8 @@ func (t *fileSet) leaves() ([]leaf, error) {
 		return all, fault.Rel(0, 0, "columns", "%d, the schema has %d", len(t.Columns), len(all))
 	}
 	for i, l := range all {
-		if l.path != t.Columns[i].Path {
-			return all, fault.Rel(0, 0, fmt.Sprintf("columns[%d].path", i), "%q, in the schema the column is %q", t.Columns[i].Path, l.path)
+		if l.Path != t.Columns[i].Path {
+			return all, fault.Rel(0, 0, fmt.Sprintf("columns[%d].path", i), "%q, in the schema the column is %q", t.Columns[i].Path, l.Path)
 		}
 	}
 	return all, nil
@@ -146,30 +149,30 @@ func (t *fileSet) leaves() ([]leaf, error) {
 
 // belongs holds what the file of column i says of itself against what the set says of the column: the type of the values, and, of
 // files of our writer, the column's name, digits and scale. l is nil if the set has no schema. The number of rows is looked at elsewhere.
-func (t *fileSet) belongs(f *file, i int, l *leaf) error {
-	at, path := f.footSpan(), t.Columns[i].Path
-	s, told := f.footer.stored()
+func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
+	at, path := f.FootSpan(), t.Columns[i].Path
+	s, told := f.Footer.Stored()
 	if told && s.Name != "" && s.Name != path {
-		return fault.Corruptf(at, "footer.metadata["+fieldKey+"]", "the file is of column %q, %s has it for column %q", s.Name, setFile, path)
+		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]", "the file is of column %q, %s has it for column %q", s.Name, setFile, path)
 	}
 	if l == nil {
 		return nil
 	}
-	if f.footer.Type != l.col.Type || f.footer.Array() != l.col.Array {
+	if f.Footer.Type != l.Col.Type || f.Footer.Array() != l.Col.Array {
 		return fault.Corruptf(at, "footer.data_type", "the file holds %s values, %s says that column %q is %s",
-			typeWords(f.footer.Type, f.footer.Array()), setFile, path, typeWords(l.col.Type, l.col.Array))
+			typeWords(f.Footer.Type, f.Footer.Array()), setFile, path, typeWords(l.Col.Type, l.Col.Array))
 	}
-	if told && (s.Precision != l.col.Precision || s.Scale != l.col.Scale) {
-		return fault.Corruptf(at, "footer.metadata["+fieldKey+"]", "decimals of %d digits, %d behind the point; %s says %d and %d for column %q",
-			s.Precision, s.Scale, setFile, l.col.Precision, l.col.Scale, path)
+	if told && (s.Precision != l.Col.Precision || s.Scale != l.Col.Scale) {
+		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]", "decimals of %d digits, %d behind the point; %s says %d and %d for column %q",
+			s.Precision, s.Scale, setFile, l.Col.Precision, l.Col.Scale, path)
 	}
 	return nil
 }
 
 // sameSet holds the id in the file of column i against the set's. A file that has none is one of another set's if the set has one.
-func (t *fileSet) sameSet(f *file, i int) error {
-	b, told := f.footer.Get(setKey)
-	id, at, path := string(b), f.footSpan(), "footer.metadata["+setKey+"]"
+func (t *fileSet) sameSet(f *columnfile.File, i int) error {
+	b, told := f.Footer.Get(block.SetKey)
+	id, at, path := string(b), f.FootSpan(), "footer.metadata["+block.SetKey+"]"
 	switch {
 	case id == t.ID:
 		return nil
@@ -181,7 +184,7 @@ func (t *fileSet) sameSet(f *file, i int) error {
 	return fault.Corruptf(at, path, "the file of column %q was written with the set %q, %s with %q: they are of different tables", t.Columns[i].Path, id, setFile, t.ID)
 }
 
-func typeWords(t Type, array bool) string {
+func typeWords(t block.Type, array bool) string {
 	if array {
 		return t.String() + " array"
 	}
@@ -189,7 +192,7 @@ func typeWords(t Type, array bool) string {
 }
 
 // leafAt is leaf i; nil if the set's schema is not known.
-func leafAt(leaves []leaf, i int) *leaf {
+func leafAt(leaves []write.Leaf, i int) *write.Leaf {
 	if i >= len(leaves) {
 		return nil
 	}
@@ -206,7 +209,7 @@ func (t *fileSet) arrowSchema() *arrow.Schema {
 }
 
 // openDir opens a directory as one table, its files side by side.
-func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts readOptions) (format.Reader, error) {
+func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts columnfile.ReadOptions) (format.Reader, error) {
 	set, err := readSet(ctx, tg)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = noSet(tg)
@@ -225,9 +228,9 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts r
 			t.Close()
 			return nil, err
 		}
-		t.files = append(t.files, &tableFile{file: f, name: c.Path})
-		t.bytes += f.at.Len
-		if f.footer.NumValues != t.rows {
+		t.files = append(t.files, &tableFile{File: f, name: c.Path})
+		t.bytes += f.At.Len
+		if f.Footer.NumValues != t.rows {
 			t.Close()
 			return nil, uneven(t, set, f)
 		}
@@ -240,7 +243,7 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts r
 			return nil, err
 		}
 	}
-	t.finish(set, opts)
+	t.Finish(set, opts)
 	return t, nil
 }
 
@@ -264,7 +267,7 @@ func setDamage(tg format.Target, err error) error {
 }
 
 // openColumnFile opens the file of a column of a set. That it is not there is damage of the set.
-func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format.OpenOptions) (*file, error) {
+func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format.OpenOptions) (*columnfile.File, error) {
 	name := inDir(tg, c.File)
 	f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: name}, o)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -283,8 +286,8 @@ func missing(name string, c setColumn) error {
 	return fault.Corruptf(fault.Span{Object: name}, "", "the file of column %q is not there, but %s names it", c.Path, setFile)
 }
 
-// finish makes schema and facts of the open files of a set.
-func (t *table) finish(set fileSet, o readOptions) {
+// Finish makes schema and facts of the open files of a set.
+func (t *table) Finish(set fileSet, o columnfile.ReadOptions) {
 	sc := set.arrowSchema()
 	var meta *arrow.Metadata
 	if sc != nil {
@@ -295,28 +298,28 @@ func (t *table) finish(set fileSet, o readOptions) {
 	t.meta = []format.KeyValue{{Key: "format", Value: "directory of CFiles"}, {Key: "kind", Value: "table"},
 		{Key: "rows", Value: fmt.Sprint(t.rows)}, {Key: "columns", Value: fmt.Sprint(len(t.files))}}
 	for i, f := range t.files {
-		fields = append(fields, restored(f.file, o, f.name, sc))
+		fields = append(fields, restored(f.File, o, f.name, sc))
 		t.meta = append(t.meta, format.KeyValue{Key: "column." + f.name, Value: fmt.Sprintf("%s: %s, %s, %s, %d bytes",
-			set.Columns[i].File, f.footer.Type, f.footer.Encoding, f.footer.Compression, f.at.Len)})
+			set.Columns[i].File, f.Footer.Type, f.Footer.Encoding, f.Footer.Compression, f.At.Len)})
 	}
 	t.sc = arrow.NewSchema(fields, meta)
 }
 
 // uneven says that f, the last file of t, has other rows than the table, and than the file before.
-func uneven(t *table, set fileSet, f *file) error {
+func uneven(t *table, set fileSet, f *columnfile.File) error {
 	other, n := setFile, set.Rows
 	if len(t.files) > 1 {
 		before := t.files[len(t.files)-2]
-		other, n = before.at.Object, before.footer.NumValues
+		other, n = before.At.Object, before.Footer.NumValues
 	}
-	return fault.Corruptf(f.footSpan(), "footer.num_values", "%s has %d rows, %s has %d", f.at.Object, f.footer.NumValues, other, n)
+	return fault.Corruptf(f.FootSpan(), "footer.num_values", "%s has %d rows, %s has %d", f.At.Object, f.Footer.NumValues, other, n)
 }
 
 // restored is the field of a column as it was written: the file's, with name, type, nullability and metadata from the schema where that
 // fits what the file holds.
-func restored(f *file, o readOptions, dotted string, sc *arrow.Schema) arrow.Field {
-	o.name = dotted
-	own := f.field(o)
+func restored(f *columnfile.File, o columnfile.ReadOptions, dotted string, sc *arrow.Schema) arrow.Field {
+	o.Name = dotted
+	own := f.Field(o)
 	if sc == nil {
 		return own
 	}
@@ -324,7 +327,7 @@ func restored(f *file, o readOptions, dotted string, sc *arrow.Schema) arrow.Fie
 	if !ok {
 		return own
 	}
-	if restorable(was.Type, own.Type) {
+	if block.Restorable(was.Type, own.Type) {
 		own.Type = was.Type
 	}
 	own.Metadata = joined(was.Metadata, own.Metadata)

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
 	"stoa/internal/kudugen"
 	"stoa/store"
 	"stoa/vec"
@@ -118,7 +119,7 @@ func TestRealColumns(t *testing.T) {
 			continue
 		}
 		v := readColumn(t, r, 0)
-		compareDump(t, b, dump, r.(*table).files[0].footer.Type, v)
+		compareDump(t, b, dump, r.(*table).files[0].Footer.Type, v)
 		r.Close()
 		n++
 		values += v.Len()
@@ -147,7 +148,7 @@ func readDump(t testing.TB, name string) kudugen.Dump {
 	return d
 }
 
-func compareDump(t *testing.T, b realBlock, dump kudugen.Dump, typ Type, v *vec.Vector) {
+func compareDump(t *testing.T, b realBlock, dump kudugen.Dump, typ block.Type, v *vec.Vector) {
 	t.Helper()
 	if v.Len() != len(dump.Lines) {
 		t.Errorf("%s: %d values, Kudu has %d", b.File, v.Len(), len(dump.Lines))
@@ -170,11 +171,11 @@ func compareDump(t *testing.T, b realBlock, dump kudugen.Dump, typ Type, v *vec.
 }
 
 // cellOf is entry i as kudugen has cells: little-endian, or the bytes; nil is null.
-func cellOf(v *vec.Vector, i int, typ Type) kudugen.Cell {
+func cellOf(v *vec.Vector, i int, typ block.Type) kudugen.Cell {
 	switch {
 	case !v.Valid(i):
 		return nil
-	case typ == Bool:
+	case typ == block.Bool:
 		return kudugen.Bool(v.Bits()[i/8]>>(i%8)&1 != 0)
 	case typ.IsBinary():
 		o := v.Offsets(i)

@@ -3,13 +3,15 @@ package cfile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"strings"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
+	"stoa/format/cfile/internal/write"
 	"stoa/store"
 )
 
@@ -26,10 +28,10 @@ var Format = format.Format{
 	Recover:    recoverTable,
 	Unchecked:  unchecked,
 	Claims:     claims,
-	ReadKeys:   readKeys,
+	ReadKeys:   columnfile.ReadKeys,
 	Create:     create,
-	WriteKeys:  writeKeys,
-	Codes:      Codes,
+	WriteKeys:  write.WriteKeys,
+	Codes:      block.Codes,
 }
 
 // probe looks at the magics at both ends.
@@ -45,24 +47,24 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 		return format.No, err
 	}
 	defer src.Close()
-	var head, end [tail]byte
-	if size < magicLen {
+	var head, end [block.Tail]byte
+	if size < block.MagicLen {
 		return format.No, nil
 	}
-	n := min(size, tail)
+	n := min(size, block.Tail)
 	if err := readSome(ctx, src, head[:n], base); err != nil {
 		return format.No, err
 	}
-	if err := readSome(ctx, src, end[tail-n:], base+size-n); err != nil {
+	if err := readSome(ctx, src, end[block.Tail-n:], base+size-n); err != nil {
 		return format.No, err
 	}
-	first, last := magicVersion(head[:magicLen]), magicVersion(end[:magicLen])
+	first, last := block.MagicVersion(head[:block.MagicLen]), block.MagicVersion(end[:block.MagicLen])
 	switch {
 	case first != 0 && last != 0:
 		return format.Certain, nil
 	case first != 0:
 		return format.Certain, nil // its end is lost or damaged
-	case last != 0 && int64(le32(end[magicLen:])) < size:
+	case last != 0 && int64(block.Le32(end[block.MagicLen:])) < size:
 		return format.Likely, nil // its beginning is
 	case strings.HasSuffix(tg.Name, ".cfile"):
 		return format.Maybe, nil
@@ -80,8 +82,8 @@ func probeStream(ctx context.Context, tg format.Target) (m format.Match, streame
 	if !store.Unsized(src) {
 		return format.No, false, nil
 	}
-	var head [magicLen]byte
-	if err := readSome(ctx, src, head[:], tg.At.From); err != nil || magicVersion(head[:]) == 0 {
+	var head [block.MagicLen]byte
+	if err := readSome(ctx, src, head[:], tg.At.From); err != nil || block.MagicVersion(head[:]) == 0 {
 		return format.No, true, err
 	}
 	return format.Certain, true, nil
@@ -100,7 +102,7 @@ func readSome(ctx context.Context, src store.Source, p []byte, off int64) error 
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		r, err := open(ctx, tg, format.OpenOptions{})
-		if info, serr := tg.Tree.Stat(ctx, tg.Name); err != nil && serr == nil && info.Dir && isDamage(err) {
+		if info, serr := tg.Tree.Stat(ctx, tg.Name); err != nil && serr == nil && info.Dir && columnfile.IsDamage(err) {
 			var rerr error
 			if r, _, rerr = recoverTable(ctx, tg, format.OpenOptions{}); rerr == nil {
 				err = nil
@@ -126,7 +128,7 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 
 // open opens a CFile, or a directory of them.
 func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
-	opts, err := parseOptions(o.Opts)
+	opts, err := columnfile.ParseOptions(o.Opts)
 	if err != nil {
 		return nil, err
 	}
@@ -148,43 +150,35 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 }
 
 // newTable shows an open file as a table, by its kind.
-func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (format.Reader, error) {
-	kind := o.kind
-	if kind == KindUnknown {
-		kind = f.kind()
+func newTable(ctx context.Context, tg format.Target, f *columnfile.File, o columnfile.ReadOptions) (format.Reader, error) {
+	kind := o.Kind
+	if kind == block.KindUnknown {
+		kind = f.Kind()
 	}
-	if (kind == KindBloom || kind == KindDelta || kind == KindIndex) && f.footer.Type != Binary {
-		f.src.Close()
-		return nil, fault.Invalidf("%s: a %s holds binary values, this file %s", tg.Name, kind, f.footer.Type)
+	if (kind == block.KindBloom || kind == block.KindDelta || kind == block.KindIndex) && f.Footer.Type != block.Binary {
+		f.Src.Close()
+		return nil, fault.Invalidf("%s: a %s holds binary values, this file %s", tg.Name, kind, f.Footer.Type)
 	}
-	t := &side{name: tg.Name, f: f, stamp: stampOf(ctx, tg), meta: f.facts()}
+	t := &side{name: tg.Name, f: f, stamp: stampOf(ctx, tg), meta: f.Facts()}
 	var err error
 	switch {
-	case kind == KindBloom:
+	case kind == block.KindBloom:
 		err = openBloomTable(t)
-	case kind == KindDelta:
+	case kind == block.KindDelta:
 		err = openDeltaTable(t)
-	case kind == KindIndex && o.key != nil:
-		err = openIndexTable(t, o.key)
-	case o.key != nil:
+	case kind == block.KindIndex && o.Key != nil:
+		err = openIndexTable(t, o.Key)
+	case o.Key != nil:
 		err = fault.Invalidf("%s: option key is for ad-hoc indexes, this is a %s", tg.Name, kind)
 	default:
-		if kind == KindIndex && o.name == "" {
-			o.name = "key"
+		if kind == block.KindIndex && o.Name == "" {
+			o.Name = "key"
 		}
 		return openColumn(ctx, tg, f, o), nil
 	}
 	if err != nil {
-		f.src.Close()
+		f.Src.Close()
 		return nil, err
 	}
 	return t, nil
-}
-
-// factOf is a metadata pair for people.
-func (f *file) factOf(m metaPair) string {
-	if m.key == fieldKey || m.key == setKey {
-		return string(m.value)
-	}
-	return fmt.Sprintf("%x", m.value)
 }

@@ -11,6 +11,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
 	"stoa/format/formattest"
 	"stoa/internal/codec"
 	"stoa/region"
@@ -109,24 +111,24 @@ func FuzzHeader(f *testing.F) {
 	f.Add([]byte("kuducfil\x04\x00\x00\x00\x08\x01\x10\x00"), false)
 	f.Fuzz(func(t *testing.T, data []byte, checksums bool) {
 		c := wire.NewCursor(data, fault.Span{Object: "f", Len: int64(len(data))}, "header")
-		parseHeader(c, checksums)
+		block.ParseHeader(c, checksums)
 		classed(t, c.Err())
 	})
 }
 
 func FuzzFooter(f *testing.F) {
 	for _, b := range seeds(f) {
-		if n := int(le32(b[len(b)-4:])) + tail + 4; n <= len(b) {
+		if n := int(block.Le32(b[len(b)-4:])) + block.Tail + 4; n <= len(b) {
 			f.Add(b[len(b)-n:], true)
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, checksums bool) {
-		if len(data) < tail+4 {
+		if len(data) < block.Tail+4 {
 			return
 		}
 		c := wire.NewCursor(data, fault.Span{Object: "f", Len: int64(len(data))}, "footer")
-		if footer, _ := parseFooter(c, checksums); c.Err() == nil {
-			classed(t, support(&footer, fault.Span{Object: "f"}))
+		if footer, _ := block.ParseFooter(c, checksums); c.Err() == nil {
+			classed(t, block.Support(&footer, fault.Span{Object: "f"}))
 		}
 		classed(t, c.Err())
 	})
@@ -135,20 +137,20 @@ func FuzzFooter(f *testing.F) {
 func FuzzIndexBlock(f *testing.F) {
 	f.Add([]byte("\x04\x00\x00\x00\x00\x10\x20\x00\x00\x00\x00\x08\x01\x10\x00\x04\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		b := block{data: data, at: fault.Span{Object: "f", Len: int64(len(data))}, exact: true}
+		b := block.Block{Data: data, At: fault.Span{Object: "f", Len: int64(len(data))}, Exact: true}
 		var cover region.Coverage
-		c := b.cursor("x").Trace(cover.Add, 0)
-		x := parseIndexBlock(c, true)
+		c := b.Cursor("x").Trace(cover.Add, 0)
+		x := block.ParseIndexBlock(c, true)
 		classed(t, c.Err())
 		if c.Err() != nil {
 			return
 		}
-		if gaps, _ := cover.Check(b.at); len(gaps) > 0 {
+		if gaps, _ := cover.Check(b.At); len(gaps) > 0 {
 			t.Fatalf("%v have no owner", gaps)
 		}
-		x.block = b
-		for i := range x.n {
-			_, err := x.entry(i)
+		x.Block = b
+		for i := range x.N {
+			_, err := x.Entry(i)
 			classed(t, err)
 		}
 	})
@@ -159,27 +161,27 @@ func FuzzBlock(f *testing.F) {
 	f.Add(uint8(0), uint8(0), []byte{4, 2, 3, 6, 2, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 30, 0, 0, 0}, uint8(1))
 	f.Add(uint8(7), uint8(1), []byte("\x00\x03\x00\x02\x00\x00\x03abc\x02\x01x\x00\x01y\x0e\x00\x00\x00\x01\x00\x00\x00"), uint8(0))
 	f.Fuzz(func(t *testing.T, typ, enc uint8, data []byte, shape uint8) {
-		footer := Footer{Type: Type(typ % 22), Encoding: Encoding(enc % 7), Nullable: shape&1 != 0}
+		footer := block.Footer{Type: block.Type(typ % 22), Encoding: block.Encoding(enc % 7), Nullable: shape&1 != 0}
 		if shape&2 != 0 {
-			footer.Incompatible = featureArrayBlocks
+			footer.Incompatible = block.FeatureArrayBlocks
 		}
-		if allowed(footer.Type, footer.Encoding) != nil {
+		if block.Allowed(footer.Type, footer.Encoding) != nil {
 			return
 		}
-		x := &file{footer: footer, at: fault.Span{Object: "f", Len: int64(len(data))}, limits: fuzzLimits}
-		v, err := vec.New(x.field(readOptions{scale: -1}).Type, memory.DefaultAllocator)
+		x := &columnfile.File{Footer: footer, At: fault.Span{Object: "f", Len: int64(len(data))}, Limits: fuzzLimits}
+		v, err := vec.New(x.Field(columnfile.ReadOptions{Scale: -1}).Type, memory.DefaultAllocator)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, sub := range []int64{0, 1} {
-			task := format.Task{Page: format.Page{Sub: sub, Spans: []fault.Span{x.at}, Own: &dataBlock{first: -1, rows: -1}}, N: 100_000, Bytes: [][]byte{data}, Scratch: &vec.Arena{}, Limits: fuzzLimits}
-			lay, err := x.decode(&task, v, nil)
-			if sub > int64(lay.rows) {
+			task := format.Task{Page: format.Page{Sub: sub, Spans: []fault.Span{x.At}, Own: &columnfile.DataBlock{First: -1, Rows: -1}}, N: 100_000, Bytes: [][]byte{data}, Scratch: &vec.Arena{}, Limits: fuzzLimits}
+			lay, err := x.Decode(&task, v, nil)
+			if sub > int64(lay.Rows) {
 				break
 			}
 			classed(t, err)
-			if err == nil && sub == 0 && lay.rows <= 100_000 && lay.rows > 0 {
-				if n := dataExtent(data, &footer); n > len(data) {
+			if err == nil && sub == 0 && lay.Rows <= 100_000 && lay.Rows > 0 {
+				if n := block.DataExtent(data, &footer); n > len(data) {
 					t.Fatalf("the extent is %d of %d bytes", n, len(data))
 				}
 			}
@@ -192,7 +194,7 @@ func FuzzDelta(f *testing.F) {
 	f.Add([]byte("\x05\xff\x66\x0cGbf\xd2P\x00\x01\x0a\x05abcd\x0b\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := wire.NewCursor(data, fault.Span{Object: "f", Len: int64(len(data))}, "")
-		parseDelta(c, nil)
+		columnfile.ParseDelta(c, nil)
 		classed(t, c.Err())
 	})
 }
@@ -201,14 +203,14 @@ func FuzzDelta(f *testing.F) {
 func FuzzExtents(f *testing.F) {
 	f.Add([]byte("\x1fabcdefghijklmnopqrst\x05\x00\x00"), uint16(40))
 	f.Fuzz(func(t *testing.T, data []byte, raw uint16) {
-		for _, c := range []Compression{LZ4, Snappy, Zlib} {
+		for _, c := range []block.Compression{block.LZ4, block.Snappy, block.Zlib} {
 			if n := codec.Extent(c.String(), data, int(raw)); n > len(data) {
 				t.Fatalf("%s: %d of %d bytes", c, n, len(data))
 			}
 		}
-		for _, e := range []Encoding{Plain, Prefix, RLE, Dict, BitShuffle, GroupVarint} {
-			for _, typ := range []Type{Int8, Int64, Bool, String} {
-				if n := valuesExtent(data, typ, e); n > len(data) {
+		for _, e := range []block.Encoding{block.Plain, block.Prefix, block.RLE, block.Dict, block.BitShuffle, block.GroupVarint} {
+			for _, typ := range []block.Type{block.Int8, block.Int64, block.Bool, block.String} {
+				if n := block.ValuesExtent(data, typ, e); n > len(data) {
 					t.Fatalf("%s %s: %d of %d bytes", typ, e, n, len(data))
 				}
 			}

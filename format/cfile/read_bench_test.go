@@ -12,6 +12,9 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
+	"stoa/format/cfile/internal/write"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -19,36 +22,36 @@ import (
 // BenchmarkScan decodes all pages of a file of a million rows, as the engine's workers do: 64 Ki rows into one vector, again and again.
 func BenchmarkScan(b *testing.B) {
 	for _, x := range []struct {
-		typ   Type
-		enc   Encoding
+		typ   block.Type
+		enc   block.Encoding
 		nulls bool
 	}{
-		{Int64, BitShuffle, false}, {Int64, BitShuffle, true}, {Int32, RLE, true}, {Double, Plain, false},
-		{String, Dict, false}, {String, Dict, true}, {String, Plain, true}, {String, Prefix, false}, {Bool, RLE, true},
+		{block.Int64, block.BitShuffle, false}, {block.Int64, block.BitShuffle, true}, {block.Int32, block.RLE, true}, {block.Double, block.Plain, false},
+		{block.String, block.Dict, false}, {block.String, block.Dict, true}, {block.String, block.Plain, true}, {block.String, block.Prefix, false}, {block.Bool, block.RLE, true},
 	} {
 		b.Run(fmt.Sprintf("%s/%s/nulls=%t", x.typ, x.enc, x.nulls), func(b *testing.B) {
 			data := benchFile(b, x.typ, x.enc, x.nulls)
 			ctx := context.Background()
-			f, err := openFile(ctx, sourceOf(data), fault.Span{Object: "f", Len: int64(len(data))}, format.OpenOptions{})
+			f, err := columnfile.OpenFile(ctx, sourceOf(data), fault.Span{Object: "f", Len: int64(len(data))}, format.OpenOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}
-			v, err := vec.New(f.field(readOptions{scale: -1}).Type, memory.DefaultAllocator)
+			v, err := vec.New(f.Field(columnfile.ReadOptions{Scale: -1}).Type, memory.DefaultAllocator)
 			if err != nil {
 				b.Fatal(err)
 			}
 			var dict *vec.Vector
-			if f.footer.Dict != nil {
-				if dict, err = f.readDict(ctx); err != nil {
+			if f.Footer.Dict != nil {
+				if dict, err = f.ReadDict(ctx); err != nil {
 					b.Fatal(err)
 				}
 			}
-			task := format.Task{Scratch: &vec.Arena{}, Limits: f.limits, Dict: dict}
+			task := format.Task{Scratch: &vec.Arena{}, Limits: f.Limits, Dict: dict}
 			b.ReportAllocs()
 			b.ResetTimer()
 			rows := 0
 			for range b.N {
-				c, err := f.newChunk(ctx, vec.Range{To: f.footer.NumValues})
+				c, err := f.NewChunk(ctx, vec.Range{To: f.Footer.NumValues})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -80,8 +83,8 @@ func BenchmarkScan(b *testing.B) {
 func sourceOf(data []byte) store.Source { return readerSource{bytes.NewReader(data), int64(len(data))} }
 
 // benchFile is a file of a million values.
-func benchFile(b *testing.B, t Type, e Encoding, nulls bool) []byte {
-	bld := array.NewBuilder(memory.DefaultAllocator, t.arrow(0, 0))
+func benchFile(b *testing.B, t block.Type, e block.Encoding, nulls bool) []byte {
+	bld := array.NewBuilder(memory.DefaultAllocator, t.Arrow(0, 0))
 	defer bld.Release()
 	x := uint64(1)
 	for i := range 1 << 20 {
@@ -100,7 +103,7 @@ func benchFile(b *testing.B, t Type, e Encoding, nulls bool) []byte {
 		case *array.BooleanBuilder:
 			bld.Append(x>>62 == 0)
 		case *array.StringBuilder:
-			if e == Dict {
+			if e == block.Dict {
 				bld.Append(fmt.Sprintf("host-%03d.example", x>>54))
 			} else {
 				bld.Append(fmt.Sprintf("/path/%08d/%x", i, x>>52))
@@ -110,7 +113,7 @@ func benchFile(b *testing.B, t Type, e Encoding, nulls bool) []byte {
 	arr := bld.NewArray()
 	defer arr.Release()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, Field{Name: "x", Type: t, Nullable: nulls}, WriterOptions{Encoding: e})
+	w, err := write.NewWriter(&out, write.Field{Name: "x", Type: t, Nullable: nulls}, write.WriterOptions{Encoding: e})
 	if err == nil {
 		err = w.Append(arr)
 	}

@@ -15,6 +15,9 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
+	"stoa/format/cfile/internal/write"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -30,16 +33,16 @@ func bytesOfHex(t testing.TB, s string) []byte {
 }
 
 // decodeBlock decodes a block that is neither compressed nor has a checksum, and shows the values as Arrow prints them.
-func decodeBlock(t testing.TB, f Footer, raw []byte) (string, error) {
+func decodeBlock(t testing.TB, f block.Footer, raw []byte) (string, error) {
 	t.Helper()
-	x := &file{footer: f, at: fault.Span{Object: "f", Len: 1 << 20}, limits: format.Limits{}.WithDefaults()}
-	v, err := vec.New(x.field(readOptions{scale: -1}).Type, memory.DefaultAllocator)
+	x := &columnfile.File{Footer: f, At: fault.Span{Object: "f", Len: 1 << 20}, Limits: format.Limits{}.WithDefaults()}
+	v, err := vec.New(x.Field(columnfile.ReadOptions{Scale: -1}).Type, memory.DefaultAllocator)
 	if err != nil {
 		t.Fatal(err)
 	}
-	task := format.Task{Page: format.Page{Spans: []fault.Span{{Object: "f", Off: 100, Len: int64(len(raw))}}, Own: &dataBlock{first: -1, rows: -1}},
-		N: -1, Bytes: [][]byte{raw}, Scratch: &vec.Arena{}, Limits: x.limits}
-	if _, err := x.decode(&task, v, nil); err != nil {
+	task := format.Task{Page: format.Page{Spans: []fault.Span{{Object: "f", Off: 100, Len: int64(len(raw))}}, Own: &columnfile.DataBlock{First: -1, Rows: -1}},
+		N: -1, Bytes: [][]byte{raw}, Scratch: &vec.Arena{}, Limits: x.Limits}
+	if _, err := x.Decode(&task, v, nil); err != nil {
 		return "", err
 	}
 	a, err := v.Emit(v.Len())
@@ -54,44 +57,44 @@ func decodeBlock(t testing.TB, f Footer, raw []byte) (string, error) {
 func TestBlocksByHand(t *testing.T) {
 	for _, x := range []struct {
 		name, block, want string
-		footer            Footer
+		footer            block.Footer
 	}{
 		{ // "4 items, the first and last are nulls"; the document's bare bits 0110 are a run in the files
 			"nullable, of the v1 document", `04 02 03 06  02000000 00000000 14000000 1e000000`, "[(null) 20 30 (null)]",
-			Footer{Type: Int32, Encoding: Plain, Nullable: true},
+			block.Footer{Type: block.Int32, Encoding: block.Plain, Nullable: true},
 		},
 		{
 			"array example A", `0a 07  03 05 ff 02  0f 03 0200 0000 0000 0200 0400 0100 0100  02 03 7b
 				09000000 00000000 01000000 02000000 03000000 04000000 05000000 06000000 07000000 08000000 09000000`,
-			"[[1 2] [] (null) [3 4] [5 6 7 8] [(null)] [9]]", Footer{Type: Int32, Encoding: Plain, Incompatible: featureArrayBlocks},
+			"[[1 2] [] (null) [3 4] [5 6 7 8] [(null)] [9]]", block.Footer{Type: block.Int32, Encoding: block.Plain, Incompatible: block.FeatureArrayBlocks},
 		},
 		{
 			"array example B", `03 04  02 03 06  09 03 0100 0000 0000 0200  02 03 0d  02000000 00000000 04000000 02000000`,
-			"[[(null)] (null) [] [4 2]]", Footer{Type: Int32, Encoding: Plain, Incompatible: featureArrayBlocks},
+			"[[(null)] (null) [] [4 2]]", block.Footer{Type: block.Int32, Encoding: block.Plain, Incompatible: block.FeatureArrayBlocks},
 		},
 		{
 			"array example C", `0a 01  03 05 fb 02  03 03 0a00  02 03 01
 				08000000 00000000 02000000 03000000 06000000 08000000 05000000 03000000 01000000 00000000`,
-			"[[2 3 (null) 6 8 5 3 1 (null) 0]]", Footer{Type: Int32, Encoding: Plain, Incompatible: featureArrayBlocks},
+			"[[2 3 (null) 6 8 5 3 1 (null) 0]]", block.Footer{Type: block.Int32, Encoding: block.Plain, Incompatible: block.FeatureArrayBlocks},
 		},
 		{ // header: 5 values, the least is 1000, ordinal 7; groups relative to the least, the last one filled up
 			"group varint, of the v1 document", `10 05 e803 07 00  06 00 01 2c01 880d01  00 00 00 00 00`,
-			"[1000 1001 1300 70000 1000]", Footer{Type: Uint32, Encoding: GroupVarint},
+			"[1000 1001 1300 70000 1000]", block.Footer{Type: block.Uint32, Encoding: block.GroupVarint},
 		},
 		{ // header: 3 values, ordinal 0, restart interval 2; one restart point, at the third entry
 			"prefix", `00 03 00 02 00  00 03 616263  02 01 78  00 01 79  0e000000 01000000`,
-			"[\"abc\" \"abx\" \"y\"]", Footer{Type: String, Encoding: Prefix},
+			"[\"abc\" \"abx\" \"y\"]", block.Footer{Type: block.String, Encoding: block.Prefix},
 		},
 		{ // ordinal, count, offsets at 15; "a", "", "bc"
 			"plain binary", `00000000 03000000 0f000000  61 6263  00 0c 0d 0d 00`,
-			"[\"a\" \"\" \"bc\"]", Footer{Type: String, Encoding: Plain},
+			"[\"a\" \"\" \"bc\"]", block.Footer{Type: block.String, Encoding: block.Plain},
 		},
-		{"plain bool", `0a000000 00000000 05 02`, "[true false true false false false false false false true]", Footer{Type: Bool, Encoding: Plain}},
-		{"rle bool", `0a000000 00000000 0a01 0a00`, "[true true true true true false false false false false]", Footer{Type: Bool, Encoding: RLE}},
-		{"rle int16, negative", `03000000 00000000 06 feff`, "[-2 -2 -2]", Footer{Type: Int16, Encoding: RLE}},
-		{"decimal32 is widened with its sign", `02000000 00000000 ffffffff 7b000000`, "[-1 123]", Footer{Type: Decimal32, Encoding: Plain}},
-		{"all null", `03 02 06 00  00000000 00000000`, "[(null) (null) (null)]", Footer{Type: Int8, Encoding: Plain, Nullable: true}},
-		{"nullable bool", `05 02 03 16  03000000 00000000 05`, "[(null) true false (null) true]", Footer{Type: Bool, Encoding: Plain, Nullable: true}},
+		{"plain bool", `0a000000 00000000 05 02`, "[true false true false false false false false false true]", block.Footer{Type: block.Bool, Encoding: block.Plain}},
+		{"rle bool", `0a000000 00000000 0a01 0a00`, "[true true true true true false false false false false]", block.Footer{Type: block.Bool, Encoding: block.RLE}},
+		{"rle int16, negative", `03000000 00000000 06 feff`, "[-2 -2 -2]", block.Footer{Type: block.Int16, Encoding: block.RLE}},
+		{"decimal32 is widened with its sign", `02000000 00000000 ffffffff 7b000000`, "[-1 123]", block.Footer{Type: block.Decimal32, Encoding: block.Plain}},
+		{"all null", `03 02 06 00  00000000 00000000`, "[(null) (null) (null)]", block.Footer{Type: block.Int8, Encoding: block.Plain, Nullable: true}},
+		{"nullable bool", `05 02 03 16  03000000 00000000 05`, "[(null) true false (null) true]", block.Footer{Type: block.Bool, Encoding: block.Plain, Nullable: true}},
 	} {
 		got, err := decodeBlock(t, x.footer, bytesOfHex(t, x.block))
 		if err != nil || got != x.want {
@@ -104,14 +107,14 @@ func TestBlocksByHand(t *testing.T) {
 func TestBrokenBlocks(t *testing.T) {
 	for _, x := range []struct {
 		name, block, want string
-		footer            Footer
+		footer            block.Footer
 	}{
-		{"too few values", `02000000 00000000 14000000`, "f[108+4]: corrupt: values: 4 bytes where the values have 8", Footer{Type: Int32, Encoding: Plain}},
-		{"more ones than values", `02 02 03 03  01000000 00000000 07`, "f[102+2]: corrupt: bitmap: 2 bits are 1, but the block has 1 values", Footer{Type: Int8, Encoding: Plain, Nullable: true}},
-		{"offsets fall", `00000000 02000000 0e000000  6161  00 0d 0c 00 00`, "corrupt: offsets/offset[1]: 12 after 13", Footer{Type: String, Encoding: Plain}},
-		{"a word without a dictionary", `01000000 00000000 00000000 14000000 00000000 01000000`, "corrupt: words of a dictionary, and the file has none", Footer{Type: String, Encoding: Dict}},
-		{"an unknown mode", `03000000 00000000`, "f[100+4]: corrupt: mode: 3", Footer{Type: String, Encoding: Dict}},
-		{"bitshuffle: wrong size", `00000000 08000000 15000000 08000000 04000000`, "f[108+4]: corrupt: size: 21, but the block has 20 bytes", Footer{Type: Int32, Encoding: BitShuffle}},
+		{"too few values", `02000000 00000000 14000000`, "f[108+4]: corrupt: values: 4 bytes where the values have 8", block.Footer{Type: block.Int32, Encoding: block.Plain}},
+		{"more ones than values", `02 02 03 03  01000000 00000000 07`, "f[102+2]: corrupt: bitmap: 2 bits are 1, but the block has 1 values", block.Footer{Type: block.Int8, Encoding: block.Plain, Nullable: true}},
+		{"offsets fall", `00000000 02000000 0e000000  6161  00 0d 0c 00 00`, "corrupt: offsets/offset[1]: 12 after 13", block.Footer{Type: block.String, Encoding: block.Plain}},
+		{"a word without a dictionary", `01000000 00000000 00000000 14000000 00000000 01000000`, "corrupt: words of a dictionary, and the file has none", block.Footer{Type: block.String, Encoding: block.Dict}},
+		{"an unknown mode", `03000000 00000000`, "f[100+4]: corrupt: mode: 3", block.Footer{Type: block.String, Encoding: block.Dict}},
+		{"bitshuffle: wrong size", `00000000 08000000 15000000 08000000 04000000`, "f[108+4]: corrupt: size: 21, but the block has 20 bytes", block.Footer{Type: block.Int32, Encoding: block.BitShuffle}},
 	} {
 		_, err := decodeBlock(t, x.footer, bytesOfHex(t, x.block))
 		if err == nil || !strings.Contains(err.Error(), x.want) {
@@ -123,26 +126,26 @@ func TestBrokenBlocks(t *testing.T) {
 // A few bytes of runs that stand for very many rows are limited, not believed.
 func TestRunsAreLimited(t *testing.T) {
 	raw := bytesOfHex(t, `ffffff7f 00000000 feffffff0f 00000000`)
-	if _, err := decodeBlock(t, Footer{Type: Int32, Encoding: RLE}, raw); err == nil || !strings.Contains(err.Error(), "limit") {
+	if _, err := decodeBlock(t, block.Footer{Type: block.Int32, Encoding: block.RLE}, raw); err == nil || !strings.Contains(err.Error(), "limit") {
 		t.Error(err)
 	}
 }
 
 func TestKeys(t *testing.T) {
-	cols := []Type{Int32, String, Binary, Int8, String}
+	cols := []block.Type{block.Int32, block.String, block.Binary, block.Int8, block.String}
 	values := [][]byte{{0xff, 0xff, 0xff, 0xff}, []byte("a\x00b"), {}, {1}, []byte("x\x00")}
 	want := bytesOfHex(t, `7fffffff  61 0001 62 0000  0000  81  78 00`)
 	var key []byte
 	for i, c := range cols {
 		var err error
-		if key, err = AppendKey(key, c, values[i], i == len(cols)-1); err != nil {
+		if key, err = block.AppendKey(key, c, values[i], i == len(cols)-1); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if !bytes.Equal(key, want) {
 		t.Fatalf("%x, want %x", key, want)
 	}
-	back, err := DecodeKey(key, cols)
+	back, err := block.DecodeKey(key, cols)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,11 +155,11 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"7fffffff", "7fffff", "7fffffff6100", "7fffffff610002"} {
-		if _, err := DecodeKey(bytesOfHex(t, bad), cols); err == nil {
+		if _, err := block.DecodeKey(bytesOfHex(t, bad), cols); err == nil {
 			t.Errorf("%s was read", bad)
 		}
 	}
-	if _, err := AppendKey(nil, Double, make([]byte, 8), true); err == nil {
+	if _, err := block.AppendKey(nil, block.Double, make([]byte, 8), true); err == nil {
 		t.Error("a double is no key")
 	}
 }
@@ -165,9 +168,9 @@ func TestKeys(t *testing.T) {
 func TestOrderedVarints(t *testing.T) {
 	for s, want := range map[string]uint64{"00": 0, "f0": 240, "f100": 240, "f101": 241, "f8ff": 2287, "f90000": 2288, "f9ffff": 67823,
 		"fa010000": 1 << 16, "fb01000000": 1 << 24, "ff0102030405060708": 0x0102030405060708} {
-		b := block{data: bytesOfHex(t, s)}
-		c := b.cursor("")
-		if got := parseOrderedVarint(c, "x"); got != want || c.Err() != nil || c.Left() != 0 {
+		b := block.Block{Data: bytesOfHex(t, s)}
+		c := b.Cursor("")
+		if got := columnfile.ParseOrderedVarint(c, "x"); got != want || c.Err() != nil || c.Left() != 0 {
 			t.Errorf("%s is %d %v, want %d", s, got, c.Err(), want)
 		}
 	}
@@ -215,7 +218,7 @@ func TestDirectory(t *testing.T) {
 		t.Errorf("schema %s, want %s", got, want)
 	}
 	for i, want := range []string{"[1 2]", "[1000005 (null)]", "[12.5 -0.01]"} {
-		it, err := (&Reader{r.(*table).files[i].file, r.Schema().Field(i)}).SeekToOrdinal(ctx, 0)
+		it, err := (&Reader{r.(*table).files[i].File, r.Schema().Field(i)}).SeekToOrdinal(ctx, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +249,7 @@ func TestManyRows(t *testing.T) {
 	}
 	arr := bld.NewArray()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, Field{Name: "x", Type: Bool, Nullable: true}, WriterOptions{Encoding: RLE})
+	w, err := write.NewWriter(&out, write.Field{Name: "x", Type: block.Bool, Nullable: true}, write.WriterOptions{Encoding: block.RLE})
 	if err == nil {
 		err = w.Append(arr)
 	}
@@ -271,7 +274,7 @@ func TestManyRows(t *testing.T) {
 			if err != nil {
 				break
 			}
-			if a.Len() > maxSub {
+			if a.Len() > block.MaxSub {
 				t.Fatalf("%d values at once", a.Len())
 			}
 			for i := range a.Len() {
@@ -322,7 +325,7 @@ func TestNativeSeek(t *testing.T) {
 	}
 	arr := bld.NewArray()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, Field{Name: "x", Type: Int64}, WriterOptions{Encoding: Plain, BlockSize: 512, IndexBlockSize: 64, ValueIndex: true})
+	w, err := write.NewWriter(&out, write.Field{Name: "x", Type: block.Int64}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512, IndexBlockSize: 64, ValueIndex: true})
 	if err == nil {
 		err = w.Append(arr)
 	}
@@ -337,7 +340,7 @@ func TestNativeSeek(t *testing.T) {
 		t.Fatal(err)
 	}
 	for v := int64(-3012); v < 7015; v += 3 {
-		key, err := AppendKey(nil, Int64, binary.LittleEndian.AppendUint64(nil, uint64(v)), true)
+		key, err := block.AppendKey(nil, block.Int64, binary.LittleEndian.AppendUint64(nil, uint64(v)), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,7 +371,7 @@ func TestDecodeDoesNotAllocate(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	w, err := NewWriter(&out, Field{Name: "x", Type: Int64, Nullable: true}, WriterOptions{Compression: LZ4, BlockSize: 64 << 10})
+	w, err := write.NewWriter(&out, write.Field{Name: "x", Type: block.Int64, Nullable: true}, write.WriterOptions{Compression: block.LZ4, BlockSize: 64 << 10})
 	if err == nil {
 		err = w.Append(bld.NewArray())
 	}
@@ -380,11 +383,11 @@ func TestDecodeDoesNotAllocate(t *testing.T) {
 	}
 	data := out.Bytes()
 	ctx := context.Background()
-	f, err := openFile(ctx, sourceOf(data), fault.Span{Object: "f", Len: int64(len(data))}, format.OpenOptions{})
+	f, err := columnfile.OpenFile(ctx, sourceOf(data), fault.Span{Object: "f", Len: int64(len(data))}, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := f.newChunk(ctx, vec.Range{To: f.footer.NumValues})
+	c, err := f.NewChunk(ctx, vec.Range{To: f.Footer.NumValues})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +399,7 @@ func TestDecodeDoesNotAllocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{data[p.Spans[0].Off:p.Spans[0].End()]}, Scratch: &vec.Arena{}, Limits: f.limits}
+	task := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{data[p.Spans[0].Off:p.Spans[0].End()]}, Scratch: &vec.Arena{}, Limits: f.Limits}
 	got := testing.AllocsPerRun(100, func() {
 		v.Truncate(0)
 		task.Scratch.Reset()

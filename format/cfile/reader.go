@@ -10,13 +10,15 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
 	"stoa/store"
 	"stoa/vec"
 )
 
 // Reader is one open CFile that holds a column, for programs that want just that. Its methods may be called concurrently.
 type Reader struct {
-	f     *file
+	f     *columnfile.File
 	field arrow.Field
 }
 
@@ -27,18 +29,18 @@ func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error)
 
 // OpenReader opens a CFile. The name stands in errors.
 func OpenReader(ctx context.Context, src store.Source, name string, o format.OpenOptions) (*Reader, error) {
-	opts, err := parseOptions(o.Opts)
+	opts, err := columnfile.ParseOptions(o.Opts)
 	if err != nil {
 		return nil, err
 	}
 	if name == "" {
 		name = "cfile"
 	}
-	f, err := openFile(ctx, src, fault.Span{Object: name, Len: src.Size()}, o)
+	f, err := columnfile.OpenFile(ctx, src, fault.Span{Object: name, Len: src.Size()}, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{f, f.field(opts)}, nil
+	return &Reader{f, f.Field(opts)}, nil
 }
 
 // readerSource is an io.ReaderAt as a Source.
@@ -57,26 +59,26 @@ func (s readerSource) Size() int64  { return s.size }
 func (s readerSource) Close() error { return nil }
 
 // Header is the file's header.
-func (r *Reader) Header() Header { return r.f.header }
+func (r *Reader) Header() block.Header { return r.f.Header }
 
 // Footer is the file's footer.
-func (r *Reader) Footer() Footer { return r.f.footer }
+func (r *Reader) Footer() block.Footer { return r.f.Footer }
 
 // Kind is what the file is in Kudu, as far as it can be told.
-func (r *Reader) Kind() Kind { return r.f.kind() }
+func (r *Reader) Kind() block.Kind { return r.f.Kind() }
 
 // Field is the Arrow field of the values.
 func (r *Reader) Field() arrow.Field { return r.field }
 
 // Len is the number of values, nulls included.
-func (r *Reader) Len() int64 { return r.f.footer.NumValues }
+func (r *Reader) Len() int64 { return r.f.Footer.NumValues }
 
 // SeekToOrdinal stands before value n. Behind the last value is the end.
 func (r *Reader) SeekToOrdinal(ctx context.Context, n int64) (*Iterator, error) {
 	if n < 0 || n > r.Len() {
 		return nil, fault.Invalidf("there is no value %d: the file has %d", n, r.Len())
 	}
-	c, err := r.f.newChunk(ctx, vec.Range{From: n, To: r.Len()})
+	c, err := r.f.NewChunk(ctx, vec.Range{From: n, To: r.Len()})
 	if err != nil {
 		return nil, err
 	}
@@ -86,12 +88,12 @@ func (r *Reader) SeekToOrdinal(ctx context.Context, n int64) (*Iterator, error) 
 // SeekAtOrAfter stands before the first value whose encoded key (see AppendKey) is not below key; exact says that it equals key.
 // Only files with a value index can do that.
 func (r *Reader) SeekAtOrAfter(ctx context.Context, key []byte) (it *Iterator, exact bool, err error) {
-	if !r.f.sorted() {
-		return nil, false, fault.Unsupportedf(r.f.footSpan(), "footer.validx_info", "the file has no value index, or its values are not keys")
+	if !r.f.Sorted() {
+		return nil, false, fault.Unsupportedf(r.f.FootSpan(), "footer.validx_info", "the file has no value index, or its values are not keys")
 	}
-	l := lookup{f: r.f}
-	defer l.close()
-	n, exact, err := l.bound(ctx, key, false)
+	l := columnfile.Lookup{F: r.f}
+	defer l.Close()
+	n, exact, err := l.Bound(ctx, key, false)
 	if err != nil {
 		return nil, false, err
 	}
@@ -102,7 +104,7 @@ func (r *Reader) SeekAtOrAfter(ctx context.Context, key []byte) (it *Iterator, e
 // Iterator reads values in order from where a seek has put it. It is used by one goroutine.
 type Iterator struct {
 	r    *Reader
-	c    *chunk
+	c    *columnfile.Chunk
 	dict *vec.Vector
 	next int64 // ordinal of the next value
 
@@ -135,8 +137,8 @@ func (it *Iterator) load(ctx context.Context) error {
 		return err
 	}
 	f := it.r.f
-	if f.footer.Encoding == Dict && f.footer.Dict != nil && it.dict == nil {
-		if it.dict, err = f.readDict(ctx); err != nil {
+	if f.Footer.Encoding == block.Dict && f.Footer.Dict != nil && it.dict == nil {
+		if it.dict, err = f.ReadDict(ctx); err != nil {
 			return err
 		}
 	}
@@ -144,18 +146,18 @@ func (it *Iterator) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.fit(p.Spans[0], "block"); err != nil {
+	if err := f.Fit(p.Spans[0], "block"); err != nil {
 		return err
 	}
-	a := arenas.Get().(*vec.Arena)
-	defer arenas.Put(a)
+	a := columnfile.Arenas.Get().(*vec.Arena)
+	defer columnfile.Arenas.Put(a)
 	a.Reset()
 	stored := a.Bytes(int(p.Spans[0].Len))
-	if err := format.ReadFull(ctx, f.src, p.Spans[0], "block", stored); err != nil {
+	if err := format.ReadFull(ctx, f.Src, p.Spans[0], "block", stored); err != nil {
 		return err
 	}
 	dict := it.dict
-	t := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{stored}, Dict: dict, Scratch: a, Limits: f.limits}
+	t := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{stored}, Dict: dict, Scratch: a, Limits: f.Limits}
 	if err := it.c.Decode(&t, v); err != nil {
 		return err
 	}

@@ -13,6 +13,9 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
+	"stoa/format/cfile/internal/write"
 	"stoa/region"
 )
 
@@ -23,16 +26,16 @@ type setRecovery struct {
 	tg     format.Target
 	o      format.OpenOptions
 	set    fileSet
-	leaves []leaf // nil: the schema is not known
+	leaves []write.Leaf // nil: the schema is not known
 	t      *table
 	lost   []error // of each column; nil: it is there
 	found  []region.Finding
 }
 
 // recoverDir recovers the files of a directory.
-func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts readOptions) (format.Reader, []region.Finding, error) {
+func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts columnfile.ReadOptions) (format.Reader, []region.Finding, error) {
 	r := &setRecovery{ctx: ctx, tg: tg, o: o, t: &table{name: tg.Name}}
-	fields, err := opts.toldColumns(ctx, tg)
+	fields, err := opts.ToldColumns(ctx, tg)
 	if err == nil {
 		err = r.readSet()
 	}
@@ -45,7 +48,7 @@ func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions, opt
 			return nil, r.found, err
 		}
 	}
-	if err := r.finish(opts); err != nil {
+	if err := r.Finish(opts); err != nil {
 		r.t.Close()
 		return nil, r.found, err
 	}
@@ -78,13 +81,13 @@ func (r *setRecovery) readSet() error {
 		err = setDamage(r.tg, err)
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = noSet(r.tg)
-	} else if !isDamage(err) && !errors.Is(err, fault.Invalid) && !errors.Is(err, fault.Unsupported) {
+	} else if !columnfile.IsDamage(err) && !errors.Is(err, fault.Invalid) && !errors.Is(err, fault.Unsupported) {
 		return err
 	}
 	// The schema and the list of columns contradict each other: that is right whose files are there.
 	var told []setColumn
 	for i, name := range fileNames(r.leaves) {
-		told = append(told, setColumn{r.leaves[i].path, name})
+		told = append(told, setColumn{r.leaves[i].Path, name})
 	}
 	if r.there(told) {
 		r.set.Columns = told
@@ -167,11 +170,11 @@ func looseFiles(ctx context.Context, tg format.Target) (out []looseFile, err err
 		}
 		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: info.Name}, format.OpenOptions{})
 		if err == nil {
-			x.rows = f.footer.NumValues
-			if s, _ := f.footer.stored(); s.Name != "" {
+			x.rows = f.Footer.NumValues
+			if s, _ := f.Footer.Stored(); s.Name != "" {
 				x.Path, x.named = s.Name, true
 			}
-			f.src.Close()
+			f.Src.Close()
 		}
 		out = append(out, x)
 	}
@@ -188,16 +191,16 @@ func looseFiles(ctx context.Context, tg format.Target) (out []looseFile, err err
 }
 
 // column recovers column i. Only what is no damage is an error.
-func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts readOptions) (err error) {
+func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts columnfile.ReadOptions) (err error) {
 	c, l := r.set.Columns[i], leafAt(r.leaves, i)
 	if f, ok := fields[c.Path]; ok {
-		if opts, err = opts.with(f, c.Path); err != nil {
+		if opts, err = opts.With(f, c.Path); err != nil {
 			return err
 		}
-	} else if opts.typ < 0 && l != nil {
-		opts.typ, opts.array = l.col.Type, l.col.Array
-		if !opts.saysNulls {
-			opts.nullable, opts.saysNulls = l.col.Nullable, true
+	} else if opts.Typ < 0 && l != nil {
+		opts.Typ, opts.Array = l.Col.Type, l.Col.Array
+		if !opts.SaysNulls {
+			opts.Nullable, opts.SaysNulls = l.Col.Nullable, true
 		}
 	}
 	name := inDir(r.tg, c.File)
@@ -209,16 +212,16 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts r
 	if errors.Is(err, fs.ErrNotExist) {
 		err = missing(name, c)
 	}
-	if err == nil && len(found) > 0 && f.footer.Type == Binary && opts.typ == String { // a footer read in spite of its checksum: stored alike, one bit apart
-		f.footer.Type = String
+	if err == nil && len(found) > 0 && f.Footer.Type == block.Binary && opts.Typ == block.String { // a footer read in spite of its checksum: stored alike, one bit apart
+		f.Footer.Type = block.String
 	}
 	if err == nil {
 		err = r.set.belongs(f, i, l)
 	}
 	if err == nil && i > 0 && r.leaves == nil && r.set.Columns[i-1].Path == c.Path {
-		err = fault.Corruptf(f.footSpan(), "", "the file is of column %q, and so is %s", c.Path, r.set.Columns[i-1].File)
+		err = fault.Corruptf(f.FootSpan(), "", "the file is of column %q, and so is %s", c.Path, r.set.Columns[i-1].File)
 	}
-	r.t.files = append(r.t.files, &tableFile{file: f, name: c.Path, found: blocks})
+	r.t.files = append(r.t.files, &tableFile{File: f, name: c.Path, found: blocks})
 	r.lost = append(r.lost, err)
 	if errors.Is(err, fault.Bug) {
 		return err
@@ -226,24 +229,21 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts r
 	return r.ctx.Err()
 }
 
-// told reports whether the file's number of values is the footer's, not that of the blocks that were found.
-func (f *file) told() bool { return len(f.foot) > 0 }
-
 // countRows is how many rows the table has: what most of setFile and the files say, and if it is one against one, what a file says, which
 // has checksums.
 func (r *setRecovery) countRows() int64 {
 	votes, best := map[int64]int{}, r.set.Rows
 	for i, f := range r.t.files {
-		if r.lost[i] == nil && f.told() {
-			votes[f.footer.NumValues]++
+		if r.lost[i] == nil && f.Told() {
+			votes[f.Footer.NumValues]++
 		}
 	}
 	most := 0
 	for i, f := range r.t.files {
-		if r.lost[i] != nil || !f.told() {
+		if r.lost[i] != nil || !f.Told() {
 			continue
 		}
-		if n := f.footer.NumValues; votes[n] > most || votes[n] == most && n == r.set.Rows {
+		if n := f.Footer.NumValues; votes[n] > most || votes[n] == most && n == r.set.Rows {
 			most, best = votes[n], n
 		}
 	}
@@ -252,7 +252,7 @@ func (r *setRecovery) countRows() int64 {
 	}
 	for i, f := range r.t.files { // no footer is whole
 		if r.lost[i] == nil && r.set.Rows < 0 {
-			best = max(best, f.footer.NumValues)
+			best = max(best, f.Footer.NumValues)
 		}
 	}
 	return best
@@ -262,10 +262,10 @@ func (r *setRecovery) countRows() int64 {
 func (r *setRecovery) oneSet() {
 	votes, most, best := map[string]int{}, 0, r.set.ID
 	for i, f := range r.t.files {
-		if r.lost[i] != nil || !f.told() {
+		if r.lost[i] != nil || !f.Told() {
 			continue
 		}
-		b, _ := f.footer.Get(setKey)
+		b, _ := f.Footer.Get(block.SetKey)
 		id := string(b)
 		votes[id]++
 		if n := votes[id]; n > most || n == most && id == r.set.ID {
@@ -277,14 +277,14 @@ func (r *setRecovery) oneSet() {
 	}
 	r.set.ID = best
 	for i, f := range r.t.files {
-		if r.lost[i] == nil && f.told() {
-			r.lost[i] = r.set.sameSet(f.file, i)
+		if r.lost[i] == nil && f.Told() {
+			r.lost[i] = r.set.sameSet(f.File, i)
 		}
 	}
 }
 
-// finish makes a table of the columns: all of as many rows.
-func (r *setRecovery) finish(opts readOptions) error {
+// Finish makes a table of the columns: all of as many rows.
+func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	r.oneSet()
 	r.t.rows = r.countRows()
 	if n := r.set.Rows; n >= 0 && n != r.t.rows {
@@ -294,8 +294,8 @@ func (r *setRecovery) finish(opts readOptions) error {
 	readable := 0
 	for i, f := range r.t.files {
 		if n := int64(0); r.lost[i] == nil {
-			if n = f.footer.NumValues; n > r.t.rows || n < r.t.rows && f.told() {
-				r.lost[i] = fault.Corruptf(f.footSpan(), "footer.num_values", "%d, the table has %d rows", n, r.t.rows)
+			if n = f.Footer.NumValues; n > r.t.rows || n < r.t.rows && f.Told() {
+				r.lost[i] = fault.Corruptf(f.FootSpan(), "footer.num_values", "%d, the table has %d rows", n, r.t.rows)
 			} else if n < r.t.rows {
 				r.short(f, n)
 			}
@@ -319,41 +319,41 @@ func (r *setRecovery) finish(opts readOptions) error {
 	r.set.Schema = sch
 	r.t.bytes = 0
 	for _, f := range r.t.files {
-		r.t.bytes += f.at.Len
+		r.t.bytes += f.At.Len
 	}
-	r.t.finish(r.set, opts)
+	r.t.Finish(r.set, opts)
 	return nil
 }
 
 // short says that a column whose footer is lost ends before the table does.
 func (r *setRecovery) short(f *tableFile, n int64) {
-	at := f.at.Sub(f.at.Len, 0)
+	at := f.At.Sub(f.At.Len, 0)
 	err := fault.Corruptf(at, "", "the blocks of rows %d to %d were not found", n, r.t.rows)
-	r.found = append(r.found, region.Finding{Code: "cfile.rows.lost", Severity: region.Error, At: at, Message: err.Reason, Part: f.at.Object,
+	r.found = append(r.found, region.Finding{Code: "cfile.rows.lost", Severity: region.Error, At: at, Message: err.Reason, Part: f.At.Object,
 		Column: f.name, Rows: [2]int64{n, r.t.rows}, Lost: r.t.rows - n})
-	f.found = append(f.found, dataBlock{ptr: blockPtr{f.at.Len, 0}, first: n, rows: r.t.rows - n, lost: err})
-	f.footer.NumValues = r.t.rows
+	f.found = append(f.found, columnfile.DataBlock{Ptr: block.BlockPtr{Offset: f.At.Len, Size: 0}, First: n, Rows: r.t.rows - n, Lost: err})
+	f.Footer.NumValues = r.t.rows
 }
 
 // lose puts a column of lost cells in the place of one that cannot be read. Without a schema its type is not known: it is left out.
 func (r *setRecovery) lose(i int) {
 	f := r.t.files[i]
-	if f.file != nil && f.src != nil {
-		f.src.Close()
+	if f.File != nil && f.Src != nil {
+		f.Src.Close()
 	}
 	l := leafAt(r.leaves, i)
 	if l == nil {
-		f.file = nil
+		f.File = nil
 		return
 	}
-	foot := Footer{Type: l.col.Type, Encoding: Plain, Compression: NoCompression, Nullable: l.col.Nullable, NumValues: r.t.rows}
-	if l.col.Array {
-		foot.Incompatible = featureArrayBlocks
+	foot := block.Footer{Type: l.Col.Type, Encoding: block.Plain, Compression: block.NoCompression, Nullable: l.Col.Nullable, NumValues: r.t.rows}
+	if l.Col.Array {
+		foot.Incompatible = block.FeatureArrayBlocks
 	}
-	f.file = &file{at: fault.Span{Object: inDir(r.tg, r.set.Columns[i].File)}, footer: foot, limits: r.o.Limits.WithDefaults()}
-	f.found = []dataBlock{}
+	f.File = &columnfile.File{At: fault.Span{Object: inDir(r.tg, r.set.Columns[i].File)}, Footer: foot, Limits: r.o.Limits.WithDefaults()}
+	f.found = []columnfile.DataBlock{}
 	if r.t.rows > 0 {
-		f.found = []dataBlock{{rows: r.t.rows, lost: r.lost[i]}}
+		f.found = []columnfile.DataBlock{{Rows: r.t.rows, Lost: r.lost[i]}}
 	}
 }
 
@@ -362,7 +362,7 @@ func (r *setRecovery) keep() {
 	var files []*tableFile
 	var columns []setColumn
 	for i, f := range r.t.files {
-		if f.file != nil {
+		if f.File != nil {
 			files, columns = append(files, f), append(columns, r.set.Columns[i])
 		}
 	}

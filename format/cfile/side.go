@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"math/bits"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -17,6 +15,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
 	"stoa/vec"
 )
 
@@ -25,7 +25,7 @@ import (
 type side struct {
 	name  string
 	stamp string
-	f     *file
+	f     *columnfile.File
 	sc    *arrow.Schema
 	rows  int64 // -1: not known
 	meta  []format.KeyValue
@@ -39,7 +39,7 @@ const sideBatch = 4096
 func (s *side) Schema() *arrow.Schema   { return s.sc }
 func (s *side) Meta() []format.KeyValue { return s.meta }
 func (s *side) Order() []format.Key     { return s.order }
-func (s *side) Close() error            { return s.f.src.Close() }
+func (s *side) Close() error            { return s.f.Src.Close() }
 
 func (s *side) Columns() []format.Column {
 	out := make([]format.Column, s.sc.NumFields())
@@ -51,16 +51,16 @@ func (s *side) Columns() []format.Column {
 
 func (s *side) Parts(context.Context, format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
-		yield(format.Part{Ref: s.name, Stamp: s.stamp, Rows: s.rows, Bytes: s.f.at.Len}, nil)
+		yield(format.Part{Ref: s.name, Stamp: s.stamp, Rows: s.rows, Bytes: s.f.At.Len}, nil)
 	}
 }
 
 func (s *side) RowGroups(_ context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
-	return []format.RowGroup{{Part: p.Ref, Rows: s.rows, Bytes: s.f.at.Len}}, nil
+	return []format.RowGroup{{Part: p.Ref, Rows: s.rows, Bytes: s.f.At.Len}}, nil
 }
 
 func (s *side) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.Chunk, error) {
-	return nil, fault.Unsupportedf(s.f.at, "", "a %s has no pages: it gives batches", s.f.kind())
+	return nil, fault.Unsupportedf(s.f.At, "", "a %s has no pages: it gives batches", s.f.Kind())
 }
 
 // Batches reads the file from its beginning. Behind a damaged block it goes on with the next one if the loop does.
@@ -123,7 +123,7 @@ func (s *side) give(b *array.RecordBuilder, n int64, cols []int, yield func(arro
 
 // openBloomTable shows a bloom file: one row a filter.
 func openBloomTable(s *side) error {
-	if err := s.f.wantBloom(); err != nil {
+	if err := s.f.WantBloom(); err != nil {
 		return err
 	}
 	s.rows = -1
@@ -135,34 +135,34 @@ func openBloomTable(s *side) error {
 		{Name: "filter", Type: arrow.BinaryTypes.Binary},
 	}, nil)
 	s.open = func(ctx context.Context) (func(*array.RecordBuilder) error, error) {
-		w := s.f.values()
+		w := s.f.Values()
 		begun := false
 		return func(b *array.RecordBuilder) error {
-			step := w.next
+			step := w.Next
 			if !begun {
-				step, begun = w.first, true
+				step, begun = w.First, true
 			}
 			if err := step(ctx); err != nil {
 				return err
 			}
-			if w.eof {
+			if w.Eof {
 				return io.EOF
 			}
-			return s.f.bloomRow(ctx, w, b)
+			return bloomRow(s.f, ctx, w, b)
 		}, nil
 	}
 	return nil
 }
 
-func (f *file) bloomRow(ctx context.Context, w *walker, b *array.RecordBuilder) error {
-	e, err := w.current()
+func bloomRow(f *columnfile.File, ctx context.Context, w *columnfile.Walker, b *array.RecordBuilder) error {
+	e, err := w.Current()
 	if err == nil {
-		err = w.block(e)
+		err = w.Block(e)
 	}
 	if err != nil || b == nil {
 		return err
 	}
-	x, err := f.readBloom(ctx, e.ptr, w.path())
+	x, err := f.ReadBloom(ctx, e.Ptr, w.Path())
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (f *file) bloomRow(ctx context.Context, w *walker, b *array.RecordBuilder) 
 	for _, y := range x.Bits {
 		set += bits.OnesCount8(y)
 	}
-	b.Field(0).(*array.BinaryBuilder).Append(e.key)
+	b.Field(0).(*array.BinaryBuilder).Append(e.Key)
 	b.Field(1).(*array.Int32Builder).Append(int32(x.Hashes))
 	b.Field(2).(*array.Int64Builder).Append(8 * int64(len(x.Bits)))
 	b.Field(3).(*array.Int64Builder).Append(int64(set))
@@ -180,12 +180,12 @@ func (f *file) bloomRow(ctx context.Context, w *walker, b *array.RecordBuilder) 
 
 // openDeltaTable shows a delta file: one row a change.
 func openDeltaTable(s *side) error {
-	d, err := newDelta(s.f)
+	d, err := columnfile.NewDelta(s.f)
 	if err != nil {
 		return err
 	}
 	s.rows = d.Len()
-	s.meta = append(s.meta, d.stats.facts(d.told)...)
+	s.meta = append(s.meta, d.Kept.Facts(d.Told)...)
 	s.sc = arrow.NewSchema([]arrow.Field{
 		{Name: "row", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "timestamp", Type: arrow.PrimitiveTypes.Uint64},
@@ -211,7 +211,7 @@ func openDeltaTable(s *side) error {
 	return nil
 }
 
-func deltaRow(b *array.RecordBuilder, d Delta) {
+func deltaRow(b *array.RecordBuilder, d columnfile.Delta) {
 	b.Field(0).(*array.Int64Builder).Append(d.Row)
 	b.Field(1).(*array.Uint64Builder).Append(d.Timestamp)
 	b.Field(2).(*array.StringBuilder).Append(d.Op.String())
@@ -228,41 +228,24 @@ func deltaRow(b *array.RecordBuilder, d Delta) {
 	}
 }
 
-// facts are the statistics for people.
-func (s *DeltaStats) facts(told bool) []format.KeyValue {
-	if !told {
-		return nil
-	}
-	out := []format.KeyValue{
-		{Key: "delta.deletes", Value: fmt.Sprint(s.Deletes)},
-		{Key: "delta.reinserts", Value: fmt.Sprint(s.Reinserts)},
-		{Key: "delta.min_timestamp", Value: fmt.Sprint(s.MinTimestamp)},
-		{Key: "delta.max_timestamp", Value: fmt.Sprint(s.MaxTimestamp)},
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.Updates)) {
-		out = append(out, format.KeyValue{Key: fmt.Sprintf("delta.updates.%d", id), Value: fmt.Sprint(s.Updates[id])})
-	}
-	return out
-}
-
 // openIndexTable shows an ad-hoc index with its key taken apart: one row a row of the rowset.
-func openIndexTable(s *side, key []Type) error {
-	if s.f.footer.ValIdx == nil {
-		return fault.New(fault.Invalid, s.f.footSpan(), "footer", "not an ad-hoc index: it has no value index")
+func openIndexTable(s *side, key []block.Type) error {
+	if s.f.Footer.ValIdx == nil {
+		return fault.New(fault.Invalid, s.f.FootSpan(), "footer", "not an ad-hoc index: it has no value index")
 	}
 	fields := make([]arrow.Field, len(key))
 	for i, t := range key {
-		if !keyable(t) {
+		if !block.Keyable(t) {
 			return fault.Invalidf("cfile: option key: a %s cannot be a key", t)
 		}
-		fields[i] = arrow.Field{Name: fmt.Sprintf("k%d", i), Type: t.arrow(0, 0)}
+		fields[i] = arrow.Field{Name: fmt.Sprintf("k%d", i), Type: t.Arrow(0, 0)}
 		s.order = append(s.order, format.Key{Column: i})
 	}
-	s.rows = s.f.footer.NumValues
+	s.rows = s.f.Footer.NumValues
 	s.sc = arrow.NewSchema(fields, nil)
 	s.open = func(ctx context.Context) (func(*array.RecordBuilder) error, error) {
-		v := &binaryValues{f: s.f}
-		if err := v.seek(ctx, nil); err != nil {
+		v := &columnfile.BinaryValues{F: s.f}
+		if err := v.Seek(ctx, nil); err != nil {
 			return nil, err
 		}
 		return func(b *array.RecordBuilder) error { return indexRow(ctx, v, b, key) }, nil
@@ -270,14 +253,14 @@ func openIndexTable(s *side, key []Type) error {
 	return nil
 }
 
-func indexRow(ctx context.Context, v *binaryValues, b *array.RecordBuilder, key []Type) error {
-	k, c, err := v.next(ctx)
+func indexRow(ctx context.Context, v *columnfile.BinaryValues, b *array.RecordBuilder, key []block.Type) error {
+	k, c, err := v.Next(ctx)
 	if err != nil || b == nil {
 		return err
 	}
-	parts, err := DecodeKey(k, key)
+	parts, err := block.DecodeKey(k, key)
 	if err != nil {
-		return fault.Locate(err, v.at, false, c.Path(""))
+		return fault.Locate(err, v.At, false, c.Path(""))
 	}
 	for i, t := range key {
 		appendValue(b.Field(i), t, parts[i])
@@ -286,13 +269,13 @@ func indexRow(ctx context.Context, v *binaryValues, b *array.RecordBuilder, key 
 }
 
 // appendValue appends one value as a block has it to the builder of its type.
-func appendValue(b array.Builder, t Type, v []byte) {
+func appendValue(b array.Builder, t block.Type, v []byte) {
 	switch {
-	case t == Binary:
+	case t == block.Binary:
 		b.(*array.BinaryBuilder).Append(bytes.Clone(v))
 	case t.IsBinary():
 		b.(*array.StringBuilder).Append(string(v))
 	default:
-		appendFixedValue(b, t, v)
+		columnfile.AppendFixedValue(b, t, v)
 	}
 }

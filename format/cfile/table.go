@@ -2,13 +2,13 @@ package cfile
 
 import (
 	"context"
-	"fmt"
 	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/columnfile"
 	"stoa/pred"
 	"stoa/vec"
 )
@@ -26,9 +26,9 @@ type table struct {
 
 // tableFile is the file of one column.
 type tableFile struct {
-	*file
+	*columnfile.File
 	name  string
-	found []dataBlock // of a recovered file; nil: the index tells
+	found []columnfile.DataBlock // of a recovered file; nil: the index tells
 }
 
 func (t *table) Schema() *arrow.Schema   { return t.sc }
@@ -37,10 +37,10 @@ func (t *table) Meta() []format.KeyValue { return t.meta }
 func (t *table) Close() error {
 	var first error
 	for _, f := range t.files {
-		if f.file == nil || f.src == nil { // a lost column
+		if f.File == nil || f.Src == nil { // a lost column
 			continue
 		}
-		if err := f.src.Close(); err != nil && first == nil {
+		if err := f.Src.Close(); err != nil && first == nil {
 			first = err
 		}
 	}
@@ -51,11 +51,11 @@ func (t *table) Columns() []format.Column {
 	out := make([]format.Column, len(t.files))
 	for i, f := range t.files {
 		has := format.Values
-		if f.footer.Array() {
+		if f.Footer.Array() {
 			has |= format.Lengths
 		}
 		out[i] = format.Column{Name: t.sc.Field(i).Name, Path: []int{i}, Parent: -1, Has: has, Type: t.sc.Field(i).Type,
-			Facts: format.ColumnFacts{Encoding: f.footer.Encoding.String(), Codec: f.footer.Compression.String()}}
+			Facts: format.ColumnFacts{Encoding: f.Footer.Encoding.String(), Codec: f.Footer.Compression.String()}}
 	}
 	return out
 }
@@ -63,18 +63,11 @@ func (t *table) Columns() []format.Column {
 // Order: a column with a value index is sorted by its value. Of several columns at most the first such is promised.
 func (t *table) Order() []format.Key {
 	for i, f := range t.files {
-		if f.sorted() {
+		if f.Sorted() {
 			return []format.Key{{Column: i}}
 		}
 	}
 	return nil
-}
-
-// sorted reports whether the values of f rise, so that its value index can be searched by value. Those of delta files do not: only
-// their keys do, and not within a row.
-func (f *file) sorted() bool {
-	k := f.kind()
-	return f.footer.ValIdx != nil && !f.footer.Nullable && !f.footer.Array() && keyable(f.footer.Type) && k != KindDelta && k != KindBloom
 }
 
 func (t *table) Parts(context.Context, format.Query) iter.Seq2[format.Part, error] {
@@ -86,7 +79,7 @@ func (t *table) Parts(context.Context, format.Query) iter.Seq2[format.Part, erro
 func (t *table) RowGroups(_ context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
 	g := format.RowGroup{Part: p.Ref, Rows: t.rows, Bytes: t.bytes, Bounds: map[int]pred.Bounds{}}
 	for i, f := range t.files {
-		if b, ok := f.bounds(t.sc.Field(i).Type); ok {
+		if b, ok := f.Bounds(t.sc.Field(i).Type); ok {
 			g.Bounds[i] = b
 		}
 	}
@@ -99,16 +92,16 @@ func (t *table) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.
 	}
 	f := t.files[col]
 	if f.found != nil {
-		return &chunk{f: f.file, rows: rows, list: f.found}, nil
+		return &columnfile.Chunk{F: f.File, Rows: rows, List: f.found}, nil
 	}
-	return f.newChunk(ctx, rows)
+	return f.NewChunk(ctx, rows)
 }
 
 // openColumn opens a column file as a table of one column.
-func openColumn(ctx context.Context, tg format.Target, f *file, o readOptions) *table {
-	t := &table{name: tg.Name, rows: f.footer.NumValues, bytes: f.at.Len, files: []*tableFile{{file: f, name: tg.Name}}}
-	t.sc = arrow.NewSchema([]arrow.Field{f.field(o)}, nil)
-	t.meta = f.facts()
+func openColumn(ctx context.Context, tg format.Target, f *columnfile.File, o columnfile.ReadOptions) *table {
+	t := &table{name: tg.Name, rows: f.Footer.NumValues, bytes: f.At.Len, files: []*tableFile{{File: f, name: tg.Name}}}
+	t.sc = arrow.NewSchema([]arrow.Field{f.Field(o)}, nil)
+	t.meta = f.Facts()
 	t.stamp = stampOf(ctx, tg)
 	return t
 }
@@ -126,12 +119,12 @@ func stampOf(ctx context.Context, tg format.Target) string {
 }
 
 // openTarget opens header and footer of the CFile at tg.
-func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*file, error) {
+func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*columnfile.File, error) {
 	src, base, size, err := tg.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFile(ctx, src, fault.Span{Object: tg.Name, Off: base, Len: size}, o)
+	f, err := columnfile.OpenFile(ctx, src, fault.Span{Object: tg.Name, Off: base, Len: size}, o)
 	if err != nil {
 		src.Close()
 		return f, err
@@ -139,35 +132,29 @@ func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*f
 	return f, nil
 }
 
-// facts are what `stoa meta` prints of a file.
-func (f *file) facts() []format.KeyValue {
-	var out []format.KeyValue
-	add := func(k, v string) { out = append(out, format.KeyValue{Key: k, Value: v}) }
-	h, t := &f.header, &f.footer
-	add("format", fmt.Sprintf("CFile v%d", h.Version))
-	add("kind", f.kind().String())
-	add("data_type", t.Type.String())
-	add("encoding", t.Encoding.String())
-	add("compression", t.Compression.String())
-	add("nullable", fmt.Sprint(t.Nullable))
-	add("array", fmt.Sprint(t.Array()))
-	add("num_values", fmt.Sprint(t.NumValues))
-	add("checksums", fmt.Sprint(t.Checksums()))
-	add("incompatible_features", featureList(t.Incompatible))
-	add("compatible_features", fmt.Sprint(t.Compatible))
-	for _, p := range []struct {
-		name string
-		ptr  *blockPtr
-	}{{"positional_index", t.PosIdx}, {"value_index", t.ValIdx}, {"dictionary", t.Dict}} {
-		if p.ptr != nil {
-			add(p.name, fmt.Sprintf("%d+%d", p.ptr.offset, p.ptr.size))
+// Narrow uses the value index of a sorted column. Damage that it meets there narrows nothing: the values themselves decide.
+func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
+	all := vec.Ranges{{From: 0, To: t.rows}}
+	if t.rows == 0 {
+		return nil, nil
+	}
+	for i, f := range t.files {
+		if !f.Sorted() || f.found != nil || e == nil {
+			continue
 		}
+		field := t.sc.Field(i)
+		low, high, lowIn, highIn := e.KeyRange(pred.JoinPath(field.Name))
+		r, err := f.RowsBetween(ctx, field.Type, low, high, lowIn, highIn)
+		if err != nil {
+			if ctx.Err() != nil || !columnfile.IsDamage(err) {
+				return nil, err
+			}
+			continue
+		}
+		if r.Len() < t.rows {
+			format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "value index"})
+		}
+		all = all.Intersect(vec.Ranges{}.Add(r))
 	}
-	for _, m := range h.Meta {
-		add("header."+m.key, f.factOf(m))
-	}
-	for _, m := range t.Meta {
-		add(m.key, f.factOf(m))
-	}
-	return out
+	return all, nil
 }

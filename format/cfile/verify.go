@@ -15,6 +15,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
 	"stoa/region"
 	"stoa/vec"
 	"stoa/wire"
@@ -53,10 +55,10 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 		if err != nil {
 			continue // verify tells
 		}
-		if !f.footer.Checksums() {
+		if !f.Footer.Checksums() {
 			bare = append(bare, path.Base(name))
 		}
-		f.src.Close()
+		f.Src.Close()
 	}
 	return format.WithoutSums(len(names), bare), ctx.Err()
 }
@@ -69,8 +71,8 @@ type verifier struct {
 	stopped bool
 	depth   format.Depth
 
-	f      *file
-	kind   Kind
+	f      *columnfile.File
+	kind   block.Kind
 	arena  vec.Arena // stored bytes
 	spare  vec.Arena // decoding
 	dict   *vec.Vector
@@ -88,13 +90,13 @@ type verifier struct {
 
 // seenBlock is a data block that was verified.
 type seenBlock struct {
-	ptr         blockPtr
+	ptr         block.BlockPtr
 	first, last []byte // encoded keys, if the file is sorted
 	ok          bool
 }
 
 func (v *verifier) tell(code string, at fault.Span, path, format string, args ...any) *region.Finding {
-	return v.give(region.Finding{Code: code, Severity: severityOf(code), At: at, Path: path,
+	return v.give(region.Finding{Code: code, Severity: block.SeverityOf(code), At: at, Path: path,
 		Message: fmt.Sprintf(format, args...), Part: v.part, Column: v.column, Rows: [2]int64{-1, -1}, Lost: -1})
 }
 
@@ -112,7 +114,7 @@ func (v *verifier) give(f region.Finding) *region.Finding {
 func (v *verifier) blame(where string, err error, first, end int64) {
 	var e *fault.Error
 	if !errors.As(err, &e) {
-		e = fault.New(fault.Bug, v.f.at, "", "%v", err)
+		e = fault.New(fault.Bug, v.f.At, "", "%v", err)
 		where = ""
 	}
 	f := region.Finding{Code: codeOf(where, e), At: e.At, Path: e.Path, Message: e.Reason, Part: v.part, Column: v.column,
@@ -124,10 +126,10 @@ func (v *verifier) blame(where string, err error, first, end int64) {
 		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
 	}
 	if f.At.Object == "" {
-		f.At = v.f.at
+		f.At = v.f.At
 	}
-	f.At = within(f.At, v.f.at)
-	f.Severity = severityOf(f.Code)
+	f.At = within(f.At, v.f.At)
+	f.Severity = block.SeverityOf(f.Code)
 	if first >= 0 && end >= first {
 		f.Lost = end - first
 	}
@@ -162,7 +164,7 @@ func codeOf(where string, e *fault.Error) string {
 
 // object verifies the CFile at tg.
 func (v *verifier) object(tg format.Target, o format.OpenOptions) {
-	opts, err := parseOptions(o.Opts)
+	opts, err := columnfile.ParseOptions(o.Opts)
 	if err != nil {
 		v.tell("cfile.read", fault.Span{Object: tg.Name}, "", "%v", err)
 		return
@@ -178,18 +180,18 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	}
 	defer src.Close()
 	o.Tracer, o.NoVerify = nil, true // the checksums of header and footer are looked at here, so that both are
-	f, err := openFile(v.ctx, src, fault.Span{Object: tg.Name, Off: base, Len: size}, o)
+	f, err := columnfile.OpenFile(v.ctx, src, fault.Span{Object: tg.Name, Off: base, Len: size}, o)
 	v.f = f
 	if v.frames(err) {
 		v.noFooter = true
 		return
 	}
-	f.noVerify = false
-	if v.kind = f.kind(); opts.kind != KindUnknown && opts.kind != v.kind {
-		if why := f.unfit(opts.kind); why != "" {
-			v.tell("cfile.kind", f.footSpan(), "footer", "%s", why)
+	f.NoVerify = false
+	if v.kind = f.Kind(); opts.Kind != block.KindUnknown && opts.Kind != v.kind {
+		if why := f.Unfit(opts.Kind); why != "" {
+			v.tell("cfile.kind", f.FootSpan(), "footer", "%s", why)
 		} else {
-			v.kind = opts.kind
+			v.kind = opts.Kind
 		}
 	}
 	v.contents()
@@ -201,13 +203,13 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 func (v *verifier) frames(err error) (end bool) {
 	f := v.f
 	wrong := false
-	if f.footer.Checksums() && len(f.foot) > tail {
-		if _, fr := parseFooter(wire.NewCursor(f.foot, f.footSpan(), "footer"), true); fr.crc != fr.want {
-			v.blame("footer", checksumError(f.footSpan(), "footer.checksum", fr), -1, -1)
+	if f.Footer.Checksums() && len(f.Foot) > block.Tail {
+		if _, fr := block.ParseFooter(wire.NewCursor(f.Foot, f.FootSpan(), "footer"), true); fr.Crc != fr.Want {
+			v.blame("footer", columnfile.ChecksumError(f.FootSpan(), "footer.checksum", fr), -1, -1)
 			wrong = true
 		}
-		if _, fr := parseHeader(wire.NewCursor(f.head, f.headSpan(), "header"), true); len(f.head) > tail && fr.crc != fr.want {
-			v.blame("header", checksumError(f.headSpan(), "header.checksum", fr), -1, -1)
+		if _, fr := block.ParseHeader(wire.NewCursor(f.Head, f.HeadSpan(), "header"), true); len(f.Head) > block.Tail && fr.Crc != fr.Want {
+			v.blame("header", columnfile.ChecksumError(f.HeadSpan(), "header.checksum", fr), -1, -1)
 		}
 	}
 	if err != nil {
@@ -219,188 +221,188 @@ func (v *verifier) frames(err error) (end bool) {
 		v.blame(where, err, -1, -1)
 		return true
 	}
-	if f.header.Version != f.footer.Version {
-		v.tell("cfile.version.mixed", f.footSpan(), "footer.magic", "the header is of version %d, the footer of version %d", f.header.Version, f.footer.Version)
+	if f.Header.Version != f.Footer.Version {
+		v.tell("cfile.version.mixed", f.FootSpan(), "footer.magic", "the header is of version %d, the footer of version %d", f.Header.Version, f.Footer.Version)
 	}
 	return wrong || v.stopped
 }
 
 // contents verifies dictionary, blocks and indexes.
 func (v *verifier) contents() {
-	t := &v.f.footer
+	t := &v.f.Footer
 	if v.depth == format.Sums && !t.Checksums() {
 		v.depth = format.Deep // nothing else shows damage
 	}
-	if t.Encoding == Dict && t.Dict != nil && v.depth != format.Quick {
+	if t.Encoding == block.Dict && t.Dict != nil && v.depth != format.Quick {
 		v.dictionary()
 	}
 	if t.PosIdx != nil {
-		v.walk(v.f.positions(), v.data)
+		v.walk(v.f.Positions(), v.data)
 	}
 	if t.ValIdx != nil {
-		w := v.f.values()
+		w := v.f.Values()
 		if t.PosIdx == nil {
 			v.walk(w, v.data)
 		} else {
 			n := 0
-			v.walk(w, func(w *walker, e indexEntry) { v.same(w, e, &n) })
+			v.walk(w, func(w *columnfile.Walker, e block.IndexEntry) { v.same(w, e, &n) })
 			if n < len(v.blocks) {
-				v.tell("cfile.index.disagree", v.f.footSpan(), "validx", "the value index has %d blocks, the positional one %d", n, len(v.blocks))
+				v.tell("cfile.index.disagree", v.f.FootSpan(), "validx", "the value index has %d blocks, the positional one %d", n, len(v.blocks))
 			}
 		}
 	}
 	v.counts()
 	v.keys.tell(v)
-	if v.kind == KindDelta && v.depth == format.Deep {
+	if v.kind == block.KindDelta && v.depth == format.Deep {
 		v.deltas.tell(v)
 	}
 }
 
 func (v *verifier) dictionary() {
-	d, err := v.f.readDict(v.ctx)
+	d, err := v.f.ReadDict(v.ctx)
 	if err != nil {
 		v.blame("dict", err, -1, -1)
 		v.noDict = true
 		return
 	}
 	v.dict = d
-	v.odd.look(v, d, v.f.span(*v.f.footer.Dict), "dictionary", -1)
+	v.odd.look(v, d, v.f.Span(*v.f.Footer.Dict), "dictionary", -1)
 }
 
 // walk goes over a whole index tree, past what is damaged.
-func (v *verifier) walk(w *walker, leaf func(*walker, indexEntry)) {
+func (v *verifier) walk(w *columnfile.Walker, leaf func(*columnfile.Walker, block.IndexEntry)) {
 	var last []byte
-	v.node(w, w.root, &last, leaf)
+	v.node(w, w.Root, &last, leaf)
 }
 
-func (v *verifier) node(w *walker, p blockPtr, last *[]byte, leaf func(*walker, indexEntry)) {
+func (v *verifier) node(w *columnfile.Walker, p block.BlockPtr, last *[]byte, leaf func(*columnfile.Walker, block.IndexEntry)) {
 	if v.stopped || v.ctx.Err() != nil {
 		return
 	}
-	if err := w.push(v.ctx, p); err != nil {
-		v.lostAt = v.lostAt || w.name == "posidx" || v.f.footer.PosIdx == nil
+	if err := w.Push(v.ctx, p); err != nil {
+		v.lostAt = v.lostAt || w.Name == "posidx" || v.f.Footer.PosIdx == nil
 		v.blame("index", err, -1, -1)
 		return
 	}
-	defer func() { w.stack = w.stack[:len(w.stack)-1] }()
-	for i := range w.top().node.n {
-		w.top().i = i
-		e, err := w.current()
+	defer func() { w.Stack = w.Stack[:len(w.Stack)-1] }()
+	for i := range w.Top().Node.N {
+		w.Top().I = i
+		e, err := w.Current()
 		if err != nil {
-			v.lostAt = v.lostAt || w.name == "posidx" || v.f.footer.PosIdx == nil
+			v.lostAt = v.lostAt || w.Name == "posidx" || v.f.Footer.PosIdx == nil
 			v.blame("index", err, -1, -1)
 			continue
 		}
-		if !w.top().node.leaf {
-			v.node(w, e.ptr, last, leaf)
+		if !w.Top().Node.Leaf {
+			v.node(w, e.Ptr, last, leaf)
 			continue
 		}
-		if *last != nil && bytes.Compare(e.key, *last) < 0 && v.kind != KindDelta {
-			v.tell("cfile.index.order", w.place(), w.path()+".key", "%x after %x", e.key, *last)
+		if *last != nil && bytes.Compare(e.Key, *last) < 0 && v.kind != block.KindDelta {
+			v.tell("cfile.index.order", w.Place(), w.Path()+".key", "%x after %x", e.Key, *last)
 		}
-		*last = append((*last)[:0], e.key...)
+		*last = append((*last)[:0], e.Key...)
 		leaf(w, e)
 	}
 }
 
 // data verifies the data block of a leaf entry.
-func (v *verifier) data(w *walker, e indexEntry) {
-	b := &dataBlock{ptr: e.ptr, first: -1, rows: -1}
+func (v *verifier) data(w *columnfile.Walker, e block.IndexEntry) {
+	b := &columnfile.DataBlock{Ptr: e.Ptr, First: -1, Rows: -1}
 	end := int64(-1)
-	if w.name == "posidx" {
+	if w.Name == "posidx" {
 		var err error
-		c := chunk{f: v.f, walk: w, n: 2}
+		c := columnfile.Chunk{F: v.f, Walk: w, N: 2}
 		if len(v.blocks) == 0 {
-			c.n = 1
+			c.N = 1
 		}
-		if b.first, b.rows, err = c.place(e); err != nil {
+		if b.First, b.Rows, err = c.Place(e); err != nil {
 			v.blame("index", err, -1, -1)
-			b.first, b.rows = -1, -1
+			b.First, b.Rows = -1, -1
 		} else {
-			end = b.first + b.rows
+			end = b.First + b.Rows
 		}
 	}
-	s := seenBlock{ptr: e.ptr}
-	err := w.block(e)
+	s := seenBlock{ptr: e.Ptr}
+	err := w.Block(e)
 	switch {
 	case err != nil:
-		v.blame("index", err, b.first, end)
+		v.blame("index", err, b.First, end)
 	case v.depth == format.Quick:
 		err = v.unread(w, b)
-	case v.kind == KindBloom:
-		_, err = v.f.readBloom(v.ctx, e.ptr, w.path())
+	case v.kind == block.KindBloom:
+		_, err = v.f.ReadBloom(v.ctx, e.Ptr, w.Path())
 		if err != nil {
 			v.blame("bloom", err, -1, -1)
 		}
 	default:
 		if err = v.block(w, b, &s); err != nil {
-			v.blame("block", err, b.first, end)
+			v.blame("block", err, b.First, end)
 		}
 	}
 	s.ok = err == nil
-	v.lostAt = v.lostAt || err != nil && b.rows < 0
-	if err != nil && b.rows >= 0 {
-		v.rows += b.rows
+	v.lostAt = v.lostAt || err != nil && b.Rows < 0
+	if err != nil && b.Rows >= 0 {
+		v.rows += b.Rows
 	}
 	v.keys.block(v, w, e, &s)
 	v.blocks = append(v.blocks, s)
 }
 
 // unread takes the rows of a block that is not decoded from the index.
-func (v *verifier) unread(w *walker, b *dataBlock) error {
-	v.lostAt = v.lostAt || b.rows < 0
-	if err := v.f.fit(v.f.span(b.ptr), w.path()); err != nil {
+func (v *verifier) unread(w *columnfile.Walker, b *columnfile.DataBlock) error {
+	v.lostAt = v.lostAt || b.Rows < 0
+	if err := v.f.Fit(v.f.Span(b.Ptr), w.Path()); err != nil {
 		return err
 	}
-	v.rows += max(0, b.rows)
+	v.rows += max(0, b.Rows)
 	return nil
 }
 
 // block decodes a data block, page by page, and looks at the values.
-func (v *verifier) block(w *walker, b *dataBlock, s *seenBlock) error {
-	at := v.f.span(b.ptr)
-	if err := v.f.fit(at, w.path()); err != nil {
+func (v *verifier) block(w *columnfile.Walker, b *columnfile.DataBlock, s *seenBlock) error {
+	at := v.f.Span(b.Ptr)
+	if err := v.f.Fit(at, w.Path()); err != nil {
 		return err
 	}
 	v.arena.Reset()
-	stored := v.arena.Bytes(int(b.ptr.size))
-	if err := format.ReadFull(v.ctx, v.f.src, at, w.path(), stored); err != nil {
+	stored := v.arena.Bytes(int(b.Ptr.Size))
+	if err := format.ReadFull(v.ctx, v.f.Src, at, w.Path(), stored); err != nil {
 		return err
 	}
 	if v.depth == format.Sums {
-		if _, fr := splitChecksum(stored); fr.crc != fr.want {
-			return fault.Locate(checksumError(at, "checksum", fr), at, true, w.path())
+		if _, fr := block.SplitChecksum(stored); fr.Crc != fr.Want {
+			return fault.Locate(columnfile.ChecksumError(at, "checksum", fr), at, true, w.Path())
 		}
 		return v.unread(w, b)
 	}
 	if v.vals == nil {
-		t := v.f.field(readOptions{scale: -1}).Type
+		t := v.f.Field(columnfile.ReadOptions{Scale: -1}).Type
 		var err error
 		if v.vals, err = vec.New(t, memory.DefaultAllocator); err != nil {
 			return err
 		}
 	}
-	for sub, step := int64(0), int64(maxSub); ; sub += step {
+	for sub, step := int64(0), int64(block.MaxSub); ; sub += step {
 		v.vals.Reset()
 		v.spare.Reset()
-		t := format.Task{Page: format.Page{Sub: sub, Spans: []fault.Span{at}, Own: b}, N: step, Bytes: [][]byte{stored}, Dict: v.dict, Scratch: &v.spare, Limits: v.f.limits}
-		lay, err := v.f.decode(&t, v.vals, nil)
+		t := format.Task{Page: format.Page{Sub: sub, Spans: []fault.Span{at}, Own: b}, N: step, Bytes: [][]byte{stored}, Dict: v.dict, Scratch: &v.spare, Limits: v.f.Limits}
+		lay, err := v.f.Decode(&t, v.vals, nil)
 		if n := int64(v.vals.Fit(v.vals.Len(), maxSpelled)); err == nil && n < int64(v.vals.Len()) { // codes that stand for very long strings: fewer at a time
 			step, sub = n, sub-n
 			continue
 		}
-		if v.noDict && err != nil && lay.values.form == formCodes {
-			v.rows += int64(lay.rows)
+		if v.noDict && err != nil && lay.Values.Form == block.FormCodes {
+			v.rows += int64(lay.Rows)
 			return nil // it was told what is wrong: the dictionary
 		}
 		if err == nil {
 			err = v.values(w, b, sub, &lay, s)
 		}
 		if err != nil {
-			return fault.Locate(err, at, true, w.path())
+			return fault.Locate(err, at, true, w.Path())
 		}
-		if sub+step >= int64(lay.rows) {
-			v.rows += int64(lay.rows)
+		if sub+step >= int64(lay.Rows) {
+			v.rows += int64(lay.Rows)
 			return v.layout(w, b, &lay, at)
 		}
 	}
@@ -410,45 +412,45 @@ func (v *verifier) block(w *walker, b *dataBlock, s *seenBlock) error {
 const maxSpelled = 64 << 20
 
 // values looks at decoded values: the first at row sub of the block.
-func (v *verifier) values(w *walker, b *dataBlock, sub int64, lay *layout, s *seenBlock) error {
+func (v *verifier) values(w *columnfile.Walker, b *columnfile.DataBlock, sub int64, lay *block.Layout, s *seenBlock) error {
 	if err := v.vals.Plain(); err != nil {
 		return err
 	}
-	first := int64(lay.values.ordinal)
-	if sub == 0 && b.first < 0 && !v.lostAt && first != v.rows && v.kind != KindBloom {
+	first := int64(lay.Values.Ordinal)
+	if sub == 0 && b.First < 0 && !v.lostAt && first != v.rows && v.kind != block.KindBloom {
 		return fault.Rel(0, 0, "ordinal", "the block begins at row %d, the one before ends at %d", first, v.rows)
 	}
-	at := v.f.span(b.ptr)
-	v.odd.look(v, v.vals, at, w.path(), first+sub)
-	v.keys.values(v, at, w.path(), first+sub, s)
-	if v.kind == KindDelta {
-		v.deltas.values(v, at, w.path(), first+sub, s)
+	at := v.f.Span(b.Ptr)
+	v.odd.look(v, v.vals, at, w.Path(), first+sub)
+	v.keys.values(v, at, w.Path(), first+sub, s)
+	if v.kind == block.KindDelta {
+		v.deltas.values(v, at, w.Path(), first+sub, s)
 	}
 	return nil
 }
 
 // layout looks at what decoding does not need.
-func (v *verifier) layout(w *walker, _ *dataBlock, lay *layout, at fault.Span) error {
-	if lay.values.form == formPrefix {
-		if reason := lay.values.badRestart(); reason != "" {
-			v.tell("cfile.prefix.restarts", at, w.path()+".restarts", "%s", reason)
+func (v *verifier) layout(w *columnfile.Walker, _ *columnfile.DataBlock, lay *block.Layout, at fault.Span) error {
+	if lay.Values.Form == block.FormPrefix {
+		if reason := lay.Values.BadRestart(); reason != "" {
+			v.tell("cfile.prefix.restarts", at, w.Path()+".restarts", "%s", reason)
 		}
 	}
 	return nil
 }
 
 // same holds the value index against the blocks that the positional one has.
-func (v *verifier) same(w *walker, e indexEntry, n *int) {
+func (v *verifier) same(w *columnfile.Walker, e block.IndexEntry, n *int) {
 	i := *n
 	*n++
 	if i >= len(v.blocks) {
 		if i == len(v.blocks) && !v.lostAt {
-			v.tell("cfile.index.disagree", w.place(), w.path(), "the value index has more blocks than the positional one")
+			v.tell("cfile.index.disagree", w.Place(), w.Path(), "the value index has more blocks than the positional one")
 		}
 		return
 	}
-	if s := v.blocks[i]; s.ptr != e.ptr {
-		v.tell("cfile.index.disagree", w.place(), w.path(), "the block is [%d+%d] here, and [%d+%d] in the positional index", e.ptr.offset, e.ptr.size, s.ptr.offset, s.ptr.size)
+	if s := v.blocks[i]; s.ptr != e.Ptr {
+		v.tell("cfile.index.disagree", w.Place(), w.Path(), "the block is [%d+%d] here, and [%d+%d] in the positional index", e.Ptr.Offset, e.Ptr.Size, s.ptr.Offset, s.ptr.Size)
 		return
 	}
 	v.keys.separator(v, w, e, i)
@@ -456,8 +458,8 @@ func (v *verifier) same(w *walker, e indexEntry, n *int) {
 
 // counts holds the footer's number of values against the blocks.
 func (v *verifier) counts() {
-	if n := v.f.footer.NumValues; v.kind != KindBloom && !v.lostAt && v.rows != n {
-		v.tell("cfile.numvalues", v.f.footSpan(), "footer.num_values", "%d, but the blocks have %d rows", n, v.rows)
+	if n := v.f.Footer.NumValues; v.kind != block.KindBloom && !v.lostAt && v.rows != n {
+		v.tell("cfile.numvalues", v.f.FootSpan(), "footer.num_values", "%d, but the blocks have %d rows", n, v.rows)
 	}
 }
 
@@ -470,7 +472,7 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	if d.object(tg, o) != nil {
 		return // what it could not read has been told, and is no gap
 	}
-	gaps, overlaps := d.cover.Check(v.f.at)
+	gaps, overlaps := d.cover.Check(v.f.At)
 	for _, g := range gaps {
 		v.tell("cfile.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
 	}
@@ -540,11 +542,11 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 		if one.stopped || v.ctx.Err() != nil {
 			return
 		}
-		if one.f != nil && one.f.foot != nil && one.f.footer.NumValues != set.Rows {
+		if one.f != nil && one.f.Foot != nil && one.f.Footer.NumValues != set.Rows {
 			v.column = c.Path
-			v.tell("cfile.set", one.f.footSpan(), fmt.Sprintf("columns[%d]", i), "%s has %d rows, %s says %d", c.File, one.f.footer.NumValues, setFile, set.Rows)
+			v.tell("cfile.set", one.f.FootSpan(), fmt.Sprintf("columns[%d]", i), "%s has %d rows, %s says %d", c.File, one.f.Footer.NumValues, setFile, set.Rows)
 		}
-		if one.f != nil && one.f.foot != nil && !one.noFooter && err == nil {
+		if one.f != nil && one.f.Foot != nil && !one.noFooter && err == nil {
 			v.foreign(cmp.Or(set.belongs(one.f, i, leafAt(leaves, i)), set.sameSet(one.f, i)), c)
 		}
 	}

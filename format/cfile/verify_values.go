@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 
 	"stoa/fault"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
+	"stoa/format/cfile/internal/write"
 	"stoa/vec"
 	"stoa/wire"
 )
@@ -22,7 +25,7 @@ type keyOrder struct {
 
 // sortedKind reports whether the values of the file under the verifier rise.
 func (v *verifier) sortedKind() bool {
-	return v.f.sorted() && (v.kind == KindColumn || v.kind == KindIndex)
+	return v.f.Sorted() && (v.kind == block.KindColumn || v.kind == block.KindIndex)
 }
 
 // values looks at a page of values.
@@ -30,9 +33,9 @@ func (k *keyOrder) values(v *verifier, at fault.Span, path string, first int64, 
 	if !v.sortedKind() {
 		return
 	}
-	l := lookup{f: v.f}
+	l := columnfile.Lookup{F: v.f}
 	for i := range v.vals.Len() {
-		key := l.encode(v.vals, i)
+		key := l.Encode(v.vals, i)
 		if k.any && bytes.Compare(key, k.last) < 0 && !k.fell {
 			k.fell = true
 			v.tell("cfile.values.order", at, path, "the value of row %d is less than the one before", first+int64(i))
@@ -49,16 +52,16 @@ func (k *keyOrder) values(v *verifier, at fault.Span, path string, first int64, 
 }
 
 // block looks at the separator of a block in a file without positional index.
-func (k *keyOrder) block(v *verifier, w *walker, e indexEntry, s *seenBlock) {
-	if w.name != "validx" {
+func (k *keyOrder) block(v *verifier, w *columnfile.Walker, e block.IndexEntry, s *seenBlock) {
+	if w.Name != "validx" {
 		return
 	}
 	switch v.kind {
-	case KindBloom:
-		k.bloom = append(k.bloom[:0], e.key...)
-	case KindDelta:
-		if s.ok && s.first != nil && !bytes.Equal(s.first, e.key) {
-			v.tell("cfile.index.key", w.place(), w.path()+".key", "%x, but the block's first change has %x", e.key, s.first)
+	case block.KindBloom:
+		k.bloom = append(k.bloom[:0], e.Key...)
+	case block.KindDelta:
+		if s.ok && s.first != nil && !bytes.Equal(s.first, e.Key) {
+			v.tell("cfile.index.key", w.Place(), w.Path()+".key", "%x, but the block's first change has %x", e.Key, s.first)
 		}
 	default:
 		var before *seenBlock
@@ -70,7 +73,7 @@ func (k *keyOrder) block(v *verifier, w *walker, e indexEntry, s *seenBlock) {
 }
 
 // separator looks at the separator of block i in a file with both indexes.
-func (k *keyOrder) separator(v *verifier, w *walker, e indexEntry, i int) {
+func (k *keyOrder) separator(v *verifier, w *columnfile.Walker, e block.IndexEntry, i int) {
 	var before *seenBlock
 	if i > 0 {
 		before = &v.blocks[i-1]
@@ -80,18 +83,18 @@ func (k *keyOrder) separator(v *verifier, w *walker, e indexEntry, i int) {
 
 // between checks that a separator is not above the first value of its block, and above the last one of the block before. It may equal
 // that only if equal values go over the border.
-func between(v *verifier, w *walker, e indexEntry, before, s *seenBlock) {
+func between(v *verifier, w *columnfile.Walker, e block.IndexEntry, before, s *seenBlock) {
 	if !v.sortedKind() || !s.ok || s.first == nil {
 		return
 	}
-	if bytes.Compare(e.key, s.first) > 0 {
-		v.tell("cfile.index.key", w.place(), w.path()+".key", "%x is above the block's first value %x", e.key, s.first)
+	if bytes.Compare(e.Key, s.first) > 0 {
+		v.tell("cfile.index.key", w.Place(), w.Path()+".key", "%x is above the block's first value %x", e.Key, s.first)
 	}
 	if before == nil || !before.ok || before.last == nil {
 		return
 	}
-	if d := bytes.Compare(e.key, before.last); d < 0 || d == 0 && !bytes.Equal(s.first, before.last) {
-		v.tell("cfile.index.key", w.place(), w.path()+".key", "%x is not above the last value of the block before, %x", e.key, before.last)
+	if d := bytes.Compare(e.Key, before.last); d < 0 || d == 0 && !bytes.Equal(s.first, before.last) {
+		v.tell("cfile.index.key", w.Place(), w.Path()+".key", "%x is not above the last value of the block before, %x", e.Key, before.last)
 	}
 }
 
@@ -108,9 +111,9 @@ func (k *keyOrder) tell(v *verifier) {
 	for _, x := range []struct {
 		name string
 		want []byte
-	}{{minKeyKey, k.min}, {maxKeyKey, k.last}} {
-		if got, ok := v.f.footer.Get(x.name); ok && !bytes.Equal(got, x.want) {
-			v.tell("cfile.keys.range", v.f.footSpan(), "footer.metadata."+x.name, "%x, but the values say %x", got, x.want)
+	}{{block.MinKeyKey, k.min}, {block.MaxKeyKey, k.last}} {
+		if got, ok := v.f.Footer.Get(x.name); ok && !bytes.Equal(got, x.want) {
+			v.tell("cfile.keys.range", v.f.FootSpan(), "footer.metadata."+x.name, "%x, but the values say %x", got, x.want)
 		}
 	}
 }
@@ -121,7 +124,7 @@ type deltaOrder struct {
 	row      int64
 	ts       uint64
 	dir      int // 1: timestamps of a row rise (redo), -1: they fall (undo), 0: not known yet
-	stats    DeltaStats
+	stats    columnfile.DeltaStats
 	damaged  bool
 	disorder bool
 }
@@ -133,11 +136,11 @@ func (d *deltaOrder) values(v *verifier, at fault.Span, path string, first int64
 		d.stats.MinTimestamp = 1<<64 - 1
 	}
 	offs, data := v.vals.Offsets(0), v.vals.StringBytes()
-	var changes []DeltaChange
+	var changes []columnfile.DeltaChange
 	for i := range v.vals.Len() {
 		b := data[offs[i]:offs[i+1]]
 		c := wire.NewInnerCursor(b, at, path)
-		x := parseDelta(c, changes)
+		x := columnfile.ParseDelta(c, changes)
 		if c.Err() != nil {
 			d.damaged = true
 			v.blame("delta", c.Err(), first+int64(i), first+int64(i)+1)
@@ -145,13 +148,13 @@ func (d *deltaOrder) values(v *verifier, at fault.Span, path string, first int64
 		}
 		changes = x.Changes
 		if s.first == nil {
-			s.first = bytes.Clone(deltaKeyOf(b))
+			s.first = bytes.Clone(write.DeltaKeyOf(b))
 		}
 		d.next(v, at, path, first+int64(i), &x)
 	}
 }
 
-func (d *deltaOrder) next(v *verifier, at fault.Span, path string, n int64, x *Delta) {
+func (d *deltaOrder) next(v *verifier, at fault.Span, path string, n int64, x *columnfile.Delta) {
 	dir := d.dir
 	if d.any && x.Row == d.row && x.Timestamp != d.ts {
 		if dir = 1; x.Timestamp < d.ts {
@@ -165,9 +168,9 @@ func (d *deltaOrder) next(v *verifier, at fault.Span, path string, n int64, x *D
 	d.any, d.row, d.ts, d.dir = true, x.Row, x.Timestamp, dir
 	s := &d.stats
 	switch x.Op {
-	case DeltaDelete:
+	case columnfile.DeltaDelete:
 		s.Deletes++
-	case DeltaReinsert:
+	case columnfile.DeltaReinsert:
 		s.Reinserts++
 	}
 	for _, c := range x.Changes {
@@ -178,10 +181,10 @@ func (d *deltaOrder) next(v *verifier, at fault.Span, path string, n int64, x *D
 
 // tell holds the statistics against the changes.
 func (d *deltaOrder) tell(v *verifier) {
-	told, ok, err := v.f.deltaStats()
-	path := "footer.metadata." + metaDeltaStats
+	told, ok, err := v.f.DeltaStats()
+	path := "footer.metadata." + block.MetaDeltaStats
 	if err != nil {
-		v.tell("cfile.delta.stats", v.f.footSpan(), path, "they cannot be read: %v", err)
+		v.tell("cfile.delta.stats", v.f.FootSpan(), path, "they cannot be read: %v", err)
 		return
 	}
 	if !ok || d.damaged || v.lostAt || !d.any {
@@ -194,14 +197,14 @@ func (d *deltaOrder) tell(v *verifier) {
 	}
 	s := d.stats
 	if told.MinTimestamp != s.MinTimestamp || told.MaxTimestamp != s.MaxTimestamp {
-		v.tell("cfile.delta.stats", v.f.footSpan(), path, "timestamps %d to %d, but the changes have %d to %d", told.MinTimestamp, told.MaxTimestamp, s.MinTimestamp, s.MaxTimestamp)
+		v.tell("cfile.delta.stats", v.f.FootSpan(), path, "timestamps %d to %d, but the changes have %d to %d", told.MinTimestamp, told.MaxTimestamp, s.MinTimestamp, s.MaxTimestamp)
 	}
 	if told.Deletes != s.Deletes || told.Reinserts != s.Reinserts {
-		v.tell("cfile.delta.stats", v.f.footSpan(), path, "%d deletes and %d reinserts, but there are %d and %d", told.Deletes, told.Reinserts, s.Deletes, s.Reinserts)
+		v.tell("cfile.delta.stats", v.f.FootSpan(), path, "%d deletes and %d reinserts, but there are %d and %d", told.Deletes, told.Reinserts, s.Deletes, s.Reinserts)
 	}
 	for id, n := range s.Updates {
 		if told.Updates[id] != n {
-			v.tell("cfile.delta.stats", v.f.footSpan(), path, "%d updates of column %d, but there are %d", told.Updates[id], id, n)
+			v.tell("cfile.delta.stats", v.f.FootSpan(), path, "%d updates of column %d, but there are %d", told.Updates[id], id, n)
 			break
 		}
 	}
@@ -217,19 +220,19 @@ type oddValues struct {
 
 // look looks at a page of values, the first of which is row first (-1: the dictionary).
 func (o *oddValues) look(v *verifier, x *vec.Vector, at fault.Span, path string, first int64) {
-	t := v.f.footer.Type
+	t := v.f.Footer.Type
 	if x.Items != nil {
 		x = x.Items
 	}
 	switch {
-	case t == String || t == Varchar:
+	case t == block.String || t == block.Varchar:
 		offs, b := x.Offsets(0), x.StringBytes()
 		for i := range x.Len() {
 			if !utf8.Valid(b[offs[i]:offs[i+1]]) {
 				o.note(&o.text, &o.textAt, at, path, first+int64(i))
 			}
 		}
-	case t == Int128:
+	case t == block.Int128:
 		for i := range x.Len() {
 			if b := x.Data(i)[:16]; x.Valid(i) && tooWide(b) {
 				o.note(&o.wide, &o.wideAt, at, path, first+int64(i))

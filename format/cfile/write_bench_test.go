@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/write"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -31,22 +33,22 @@ func BenchmarkWriter(b *testing.B) {
 	}
 	for _, c := range []struct {
 		name string
-		f    Field
-		o    WriterOptions
+		f    write.Field
+		o    write.WriterOptions
 		arr  arrow.Array
 	}{
-		{"int64 plain", Field{Type: Int64}, WriterOptions{Encoding: Plain}, ints.NewArray()},
-		{"int64 bitshuffle", Field{Type: Int64}, WriterOptions{}, nil},
-		{"int64 bitshuffle value index", Field{Type: Int64}, WriterOptions{ValueIndex: true}, nil},
-		{"int64 rle", Field{Type: Int64}, WriterOptions{Encoding: RLE}, nil},
-		{"int64 plain lz4", Field{Type: Int64}, WriterOptions{Encoding: Plain, Compression: LZ4}, nil},
-		{"int64 plain nulls", Field{Type: Int64, Nullable: true}, WriterOptions{Encoding: Plain}, nulls.NewArray()},
-		{"int64 bitshuffle nulls", Field{Type: Int64, Nullable: true}, WriterOptions{}, nil},
-		{"string dict", Field{Type: String}, WriterOptions{}, words.NewArray()},
-		{"string plain", Field{Type: String}, WriterOptions{Encoding: Plain}, nil},
-		{"string prefix", Field{Type: String}, WriterOptions{Encoding: Prefix}, nil},
-		{"bool rle", Field{Type: Bool}, WriterOptions{}, flags.NewArray()},
-		{"bool plain", Field{Type: Bool}, WriterOptions{Encoding: Plain}, nil},
+		{"int64 plain", write.Field{Type: block.Int64}, write.WriterOptions{Encoding: block.Plain}, ints.NewArray()},
+		{"int64 bitshuffle", write.Field{Type: block.Int64}, write.WriterOptions{}, nil},
+		{"int64 bitshuffle value index", write.Field{Type: block.Int64}, write.WriterOptions{ValueIndex: true}, nil},
+		{"int64 rle", write.Field{Type: block.Int64}, write.WriterOptions{Encoding: block.RLE}, nil},
+		{"int64 plain lz4", write.Field{Type: block.Int64}, write.WriterOptions{Encoding: block.Plain, Compression: block.LZ4}, nil},
+		{"int64 plain nulls", write.Field{Type: block.Int64, Nullable: true}, write.WriterOptions{Encoding: block.Plain}, nulls.NewArray()},
+		{"int64 bitshuffle nulls", write.Field{Type: block.Int64, Nullable: true}, write.WriterOptions{}, nil},
+		{"string dict", write.Field{Type: block.String}, write.WriterOptions{}, words.NewArray()},
+		{"string plain", write.Field{Type: block.String}, write.WriterOptions{Encoding: block.Plain}, nil},
+		{"string prefix", write.Field{Type: block.String}, write.WriterOptions{Encoding: block.Prefix}, nil},
+		{"bool rle", write.Field{Type: block.Bool}, write.WriterOptions{}, flags.NewArray()},
+		{"bool plain", write.Field{Type: block.Bool}, write.WriterOptions{Encoding: block.Plain}, nil},
 	} {
 		if c.arr == nil {
 			c.arr = last
@@ -55,7 +57,7 @@ func BenchmarkWriter(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				w, err := NewWriter(io.Discard, c.f, c.o)
+				w, err := write.NewWriter(io.Discard, c.f, c.o)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -15,6 +15,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/write"
 	"stoa/internal/codec"
 	"stoa/internal/enc/bitshuffle"
 	"stoa/internal/kudugen"
@@ -23,7 +25,7 @@ import (
 // What a real Kudu wrote is written again from the same values and compared byte by byte.
 
 // cellsArray makes an Arrow array of cells, in the type that suits f.
-func cellsArray(f Field, cells []kudugen.Cell) arrow.Array {
+func cellsArray(f write.Field, cells []kudugen.Cell) arrow.Array {
 	n := len(cells)
 	valid := make([]byte, (n+7)/8)
 	nulls := 0
@@ -46,7 +48,7 @@ func cellsArray(f Field, cells []kudugen.Cell) arrow.Array {
 			data = append(data, c...)
 			offs = append(offs, int32(len(data)))
 		}
-		bufs = append(bufs, memory.NewBufferBytes(rawBytes(offs)), memory.NewBufferBytes(data))
+		bufs = append(bufs, memory.NewBufferBytes(write.RawBytes(offs)), memory.NewBufferBytes(data))
 	} else {
 		bufs = append(bufs, memory.NewBufferBytes(fixedBuffer(f, cells)))
 	}
@@ -55,8 +57,8 @@ func cellsArray(f Field, cells []kudugen.Cell) arrow.Array {
 	return array.MakeFromData(d)
 }
 
-func fixedBuffer(f Field, cells []kudugen.Cell) []byte {
-	if f.Type == Bool {
+func fixedBuffer(f write.Field, cells []kudugen.Cell) []byte {
+	if f.Type == block.Bool {
 		b := make([]byte, (len(cells)+7)/8)
 		for i, c := range cells {
 			if c != nil && c[0] != 0 {
@@ -66,14 +68,14 @@ func fixedBuffer(f Field, cells []kudugen.Cell) []byte {
 		return b
 	}
 	w := f.Type.Width()
-	if f.Type.digits() > 0 {
+	if f.Type.Digits() > 0 {
 		w = 16
 	}
 	b := make([]byte, 0, len(cells)*w)
 	for _, c := range cells {
 		x := make([]byte, w)
 		if c != nil {
-			if c[len(c)-1]&0x80 != 0 && f.Type.digits() > 0 {
+			if c[len(c)-1]&0x80 != 0 && f.Type.Digits() > 0 {
 				for i := range x {
 					x[i] = 0xff
 				}
@@ -89,32 +91,32 @@ func fixedBuffer(f Field, cells []kudugen.Cell) []byte {
 	return b
 }
 
-func arrowTypeOf(f Field) arrow.DataType {
+func arrowTypeOf(f write.Field) arrow.DataType {
 	switch f.Type {
-	case Decimal32, Decimal64, Decimal128:
+	case block.Decimal32, block.Decimal64, block.Decimal128:
 		return &arrow.Decimal128Type{Precision: int32(f.Precision), Scale: int32(f.Scale)}
-	case Int128:
+	case block.Int128:
 		return &arrow.FixedSizeBinaryType{ByteWidth: 16}
-	case UnixtimeMicros:
+	case block.UnixtimeMicros:
 		return arrow.FixedWidthTypes.Timestamp_us
 	}
-	return map[Type]arrow.DataType{
-		Uint8: arrow.PrimitiveTypes.Uint8, Int8: arrow.PrimitiveTypes.Int8, Uint16: arrow.PrimitiveTypes.Uint16, Int16: arrow.PrimitiveTypes.Int16,
-		Uint32: arrow.PrimitiveTypes.Uint32, Int32: arrow.PrimitiveTypes.Int32, Uint64: arrow.PrimitiveTypes.Uint64, Int64: arrow.PrimitiveTypes.Int64,
-		Float: arrow.PrimitiveTypes.Float32, Double: arrow.PrimitiveTypes.Float64, Bool: arrow.FixedWidthTypes.Boolean,
-		String: arrow.BinaryTypes.String, Varchar: arrow.BinaryTypes.String, Binary: arrow.BinaryTypes.Binary, Date: arrow.FixedWidthTypes.Date32,
+	return map[block.Type]arrow.DataType{
+		block.Uint8: arrow.PrimitiveTypes.Uint8, block.Int8: arrow.PrimitiveTypes.Int8, block.Uint16: arrow.PrimitiveTypes.Uint16, block.Int16: arrow.PrimitiveTypes.Int16,
+		block.Uint32: arrow.PrimitiveTypes.Uint32, block.Int32: arrow.PrimitiveTypes.Int32, block.Uint64: arrow.PrimitiveTypes.Uint64, block.Int64: arrow.PrimitiveTypes.Int64,
+		block.Float: arrow.PrimitiveTypes.Float32, block.Double: arrow.PrimitiveTypes.Float64, block.Bool: arrow.FixedWidthTypes.Boolean,
+		block.String: arrow.BinaryTypes.String, block.Varchar: arrow.BinaryTypes.String, block.Binary: arrow.BinaryTypes.Binary, block.Date: arrow.FixedWidthTypes.Date32,
 	}[f.Type]
 }
 
 // fieldOf is the field that Kudu makes of a column.
-func fieldOf(c kudugen.Column) Field {
-	f := Field{Name: c.Name, Nullable: c.Nullable, Precision: c.Precision, Scale: c.Scale, Length: c.Length}
+func fieldOf(c kudugen.Column) write.Field {
+	f := write.Field{Name: c.Name, Nullable: c.Nullable, Precision: c.Precision, Scale: c.Scale, Length: c.Length}
 	switch {
 	case c.Type == "decimal":
-		f.Type = map[int]Type{4: Decimal32, 8: Decimal64, 16: Decimal128}[c.Width()]
+		f.Type = map[int]block.Type{4: block.Decimal32, 8: block.Decimal64, 16: block.Decimal128}[c.Width()]
 	default:
-		for t, info := range types {
-			if info.name == c.Type {
+		for t, info := range block.Types {
+			if info.Name == c.Type {
 				f.Type = t
 			}
 		}
@@ -179,8 +181,8 @@ func (c tally) log(t *testing.T) {
 	t.Logf("all: identical %d, but for the compressor %d, other %d", sum[0], sum[1], sum[2])
 }
 
-var encodingNames = map[string]Encoding{"PLAIN_ENCODING": Plain, "PREFIX_ENCODING": Prefix, "RLE": RLE, "DICT_ENCODING": Dict, "BIT_SHUFFLE": BitShuffle}
-var compressionNames = map[string]Compression{"NO_COMPRESSION": NoCompression, "SNAPPY": Snappy, "LZ4": LZ4, "ZLIB": Zlib}
+var encodingNames = map[string]block.Encoding{"PLAIN_ENCODING": block.Plain, "PREFIX_ENCODING": block.Prefix, "RLE": block.RLE, "DICT_ENCODING": block.Dict, "BIT_SHUFFLE": block.BitShuffle}
+var compressionNames = map[string]block.Compression{"NO_COMPRESSION": block.NoCompression, "SNAPPY": block.Snappy, "LZ4": block.LZ4, "ZLIB": block.Zlib}
 
 // TestKeyFilesAsKuduWroteThem: bloom files, ad-hoc indexes and delta files.
 func TestKeyFilesAsKuduWroteThem(t *testing.T) { eachManifest(t, keyFiles) }
@@ -221,16 +223,16 @@ func keyFiles(t *testing.T, dir string, files []realFile) {
 func rewriteKeyFile(tab *kudugen.Table, e realFile, want []byte) ([]byte, error) {
 	var b bytes.Buffer
 	var add func([]byte) error
-	var end func() (Summary, error)
+	var end func() (write.Summary, error)
 	switch e.Kind {
 	case "bloom":
-		w, err := NewBloomWriter(&b, BloomOptions{NoChecksums: !e.Checksums, BlockBytes: 1024})
+		w, err := write.NewBloomWriter(&b, write.BloomOptions{NoChecksums: !e.Checksums, BlockBytes: 1024})
 		if err != nil {
 			return nil, err
 		}
 		add, end = w.Add, w.Close
 	case "adhoc-index":
-		w, err := NewAdhocIndexWriter(&b, WriterOptions{NoChecksums: !e.Checksums, BlockSize: 512})
+		w, err := write.NewAdhocIndexWriter(&b, write.WriterOptions{NoChecksums: !e.Checksums, BlockSize: 512})
 		if err != nil {
 			return nil, err
 		}
@@ -254,7 +256,7 @@ func rewriteKeyFile(tab *kudugen.Table, e realFile, want []byte) ([]byte, error)
 
 // rewriteDeltas takes the changes from the file itself, value by value.
 func rewriteDeltas(b *bytes.Buffer, e realFile, want []byte) error {
-	w, err := NewDeltaWriter(b, e.Kind == "undo", WriterOptions{NoChecksums: !e.Checksums, BlockSize: 1024})
+	w, err := write.NewDeltaWriter(b, e.Kind == "undo", write.WriterOptions{NoChecksums: !e.Checksums, BlockSize: 1024})
 	if err != nil {
 		return err
 	}
@@ -275,8 +277,8 @@ func rewriteDeltas(b *bytes.Buffer, e realFile, want []byte) error {
 	return err
 }
 
-func changeListOf(v []byte) *ChangeList {
-	l := new(ChangeList)
+func changeListOf(v []byte) *write.ChangeList {
+	l := new(write.ChangeList)
 	switch v[0] {
 	case 1:
 		l.Update()
@@ -400,7 +402,7 @@ func rewrite(tab *kudugen.Table, e realFile) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("no column %d", id)
 	}
-	o := WriterOptions{Encoding: encodingNames[e.Cfile["encoding"]], Compression: compressionNames[e.Cfile["compression"]], NoChecksums: !e.Checksums}
+	o := write.WriterOptions{Encoding: encodingNames[e.Cfile["encoding"]], Compression: compressionNames[e.Cfile["compression"]], NoChecksums: !e.Checksums}
 	o.BlockSize = col.BlockSize
 	keys := 0
 	for _, c := range set.Columns {
@@ -410,7 +412,7 @@ func rewrite(tab *kudugen.Table, e realFile) ([]byte, error) {
 	}
 	o.ValueIndex = col.Key && keys == 1
 	var b bytes.Buffer
-	w, err := NewWriter(&b, fieldOf(col), o)
+	w, err := write.NewWriter(&b, fieldOf(col), o)
 	if err != nil {
 		return nil, err
 	}
@@ -478,7 +480,7 @@ func rawBlock(l *kudugen.Layout, file []byte, b kudugen.Block) []byte {
 	if l.Checksums {
 		p = p[:len(p)-4]
 	}
-	if c := Compression(l.Compression); c != NoCompression {
+	if c := block.Compression(l.Compression); c != block.NoCompression {
 		n := binary.LittleEndian.Uint32(p)
 		p = p[4:]
 		if l.Version == 1 {
@@ -504,12 +506,12 @@ func rawBlock(l *kudugen.Layout, file []byte, b kudugen.Block) []byte {
 		n, j := binary.Uvarint(p[i:])
 		head, rest = p[:i+j+int(n)], p[i+j+int(n):]
 	}
-	if Encoding(l.Encoding) == Dict {
-		if binary.LittleEndian.Uint32(rest) == dictPlain {
+	if block.Encoding(l.Encoding) == block.Dict {
+		if binary.LittleEndian.Uint32(rest) == block.DictPlain {
 			return p
 		}
 		head, rest = append(bytes.Clone(head), rest[:4]...), rest[4:]
-	} else if Encoding(l.Encoding) != BitShuffle {
+	} else if block.Encoding(l.Encoding) != block.BitShuffle {
 		return p
 	}
 	elem, padded := int(binary.LittleEndian.Uint32(rest[16:])), int(binary.LittleEndian.Uint32(rest[12:]))

@@ -17,6 +17,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/write"
 	"stoa/store"
 )
 
@@ -196,20 +198,20 @@ func TestFieldMetadata(t *testing.T) {
 		with("d", &arrow.Decimal128Type{Precision: 38}, "stoa.encoding", "plain", "stoa.type", "int128", "x", "y"),
 		with("e", &arrow.Decimal128Type{Precision: 5, Scale: 1}, "stoa.encoding", "plain", "stoa.type", "decimal64", "x", "y"),
 	)
-	leaves, err := leavesOf(sc)
+	leaves, err := write.LeavesOf(sc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := parseCreateOptions(map[string]string{"compression.c": "none"}, leaves)
+	o, err := write.ParseCreateOptions(map[string]string{"compression.c": "none"}, leaves)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{
 		"string prefix zlib 700 0", "string auto default 0 0", "varchar plain none 0 7", "int128 plain default 0 0", "decimal64 plain default 0 0",
 	} {
-		w := o.forLeaf(&leaves[i], true)
-		if got := fmt.Sprintf("%s %s %s %d %d", leaves[i].col.Type, w.Encoding, w.Compression, w.BlockSize, leaves[i].col.Length); got != want {
-			t.Errorf("%s: %s, not %s", leaves[i].path, got, want)
+		w := o.ForLeaf(&leaves[i], true)
+		if got := fmt.Sprintf("%s %s %s %d %d", leaves[i].Col.Type, w.Encoding, w.Compression, w.BlockSize, leaves[i].Col.Length); got != want {
+			t.Errorf("%s: %s, not %s", leaves[i].Path, got, want)
 		}
 	}
 }
@@ -269,7 +271,7 @@ func TestManyColumnsAtOnce(t *testing.T) {
 	if _, err := w.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	want, _, err := writeAll(Field{Type: Int64, Nullable: true}, WriterOptions{}, arr, arr, arr)
+	want, _, err := writeAll(write.Field{Type: block.Int64, Nullable: true}, write.WriterOptions{}, arr, arr, arr)
 	for i := range 9 {
 		if got := m.Bytes(fmt.Sprintf("t/c%d.cfile", i)); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("column %d differs (%v)", i, err)

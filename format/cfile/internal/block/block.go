@@ -1,0 +1,84 @@
+package block
+
+import (
+	"stoa/fault"
+	"stoa/internal/sum"
+	"stoa/region"
+	"stoa/wire"
+)
+
+// Block is a block without checksum and compression: what one of the block parsers reads.
+type Block struct {
+	Data  []byte
+	At    fault.Span // where data lies, if exact; otherwise what it was made from
+	Exact bool
+}
+
+// Cursor reads the block. path may be empty: see fault.Locate.
+func (b *Block) Cursor(path string) *wire.Cursor {
+	if b.Exact {
+		return wire.NewCursor(b.Data, b.At, path)
+	}
+	return wire.NewInnerCursor(b.Data, b.At, path)
+}
+
+// Reader is cursor as a value, which a caller may have on its stack.
+func (b *Block) Reader() wire.Cursor {
+	if b.Exact {
+		return *wire.NewCursor(b.Data, b.At, "")
+	}
+	return *wire.NewInnerCursor(b.Data, b.At, "")
+}
+
+// Locate places the relative error of a decoder that was given the block's bytes from off on.
+func (b *Block) Locate(err error, off int, path string) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := err.(*fault.Error); ok && e.At.Object == "" {
+		moved := *e
+		moved.At.Off += int64(off)
+		err = &moved
+	}
+	return fault.Locate(err, b.At, b.Exact, path)
+}
+
+// SplitChecksum takes the checksum off a stored block, which has more than four bytes.
+func SplitChecksum(stored []byte) ([]byte, Frame) {
+	n := len(stored) - 4
+	return stored[:n], Frame{size: len(stored), Crc: Le32(stored[n:]), Want: sum.CRC32C(stored[:n])}
+}
+
+// compressed is what stands before the data of a compressed block.
+type compressed struct {
+	Raw   int // bytes when decompressed
+	Data  []byte
+	Plain bool // data is not compressed
+}
+
+// ParseCompressed reads a block of a file that has a codec:
+//
+//	v1   compressed_size u32, uncompressed_size u32, data
+//	v2   uncompressed_size u32, data; data of just that size is not compressed
+func ParseCompressed(c *wire.Cursor, version int) (h compressed) {
+	if version == 1 {
+		n := c.U32("compressed_size")
+		if c.Err() == nil && int64(n) != int64(c.Left())-4 {
+			c.Fail(0, 4, "compressed_size", "%d bytes, but %d are there", n, c.Left()-4)
+		}
+	}
+	raw := c.U32("uncompressed_size")
+	switch {
+	case raw > MaxUncompressed:
+		c.Fail(c.Pos()-4, 4, "uncompressed_size", "%d bytes, more than a block of a compressed file may have (%d)", raw, MaxUncompressed)
+	case version == 2 && c.Err() == nil && uint64(c.Left()) > uint64(raw):
+		c.Fail(c.Pos()-4, 4, "uncompressed_size", "%d bytes, but %d are stored", raw, c.Left())
+	}
+	h.Raw = int(raw)
+	h.Plain = version == 2 && c.Left() == h.Raw
+	h.Data = c.Rest()
+	if !h.Plain { // otherwise they are told by the block's own parser
+		c.Node(region.Data, c.Pos(), c.Left(), "compressed", "")
+	}
+	return h
+}

@@ -1,0 +1,42 @@
+package block
+
+import (
+	"stoa/wire"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Layout is a parsed data block.
+type Layout struct {
+	Rows   int
+	Nulls  Bitmap // of a nullable block
+	Arrays arrays // of an array block
+	Values values
+}
+
+// ParseDataBlock reads a data block of a file with footer f, which c holds exactly: an array block, a nullable block, or bare values.
+func ParseDataBlock(c *wire.Cursor, f *Footer) (l Layout) {
+	switch {
+	case f.Array():
+		l.Arrays = parseArrays(c)
+		l.Rows = l.Arrays.Cells.N
+	case f.Nullable:
+		l.Nulls = parseNulls(c)
+		l.Rows = l.Nulls.N
+	}
+	l.Values = parseValues(c, f.Type, f.Encoding)
+	if !f.Array() && !f.Nullable {
+		l.Rows = l.Values.Count
+	}
+	return l
+}
+
+const (
+	BoolID   = arrow.BOOL
+	StringID = arrow.STRING
+	BinaryID = arrow.BINARY
+)
+
+// MaxSub is how many rows a page has at most: blocks of more are given as several pages, so that a few bytes of runs
+// never become a window's whole memory.
+const MaxSub = 128 << 10

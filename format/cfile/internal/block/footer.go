@@ -1,0 +1,190 @@
+package block
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+
+	"stoa/fault"
+	"stoa/internal/codec"
+	"stoa/internal/pb"
+	"stoa/internal/sum"
+	"stoa/wire"
+)
+
+// ParseFooter reads a footer, which c holds exactly:
+//
+//	checksum  u32, CRC-32C of all that follows; only if the features in the message say so
+//	message   CFileFooterPB
+//	magic     8
+//	length    u32, of the message
+func ParseFooter(c *wire.Cursor, checksums bool) (f Footer, fr Frame) {
+	fr.size = c.Left()
+	if checksums {
+		fr.Crc = c.U32("checksum")
+		fr.Want = sum.CRC32C(c.Rest())
+	}
+	m := Part(c, "message", c.Left()-Tail)
+	f = parseFooterMessage(m)
+	c.Join(m)
+	f.Version = ParseMagic(c)
+	ParseLength(c)
+	return f, fr
+}
+
+// parseFooterMessage reads a CFileFooterPB, which is all that is left in c.
+func parseFooterMessage(c *wire.Cursor) (f Footer) {
+	f.Compression = NoCompression
+	var array bool
+	var seen uint // fields 1, 2 and 3 are required
+	for r := pb.NewReader(c); r.Next(); {
+		if r.Field() <= 3 {
+			seen |= 1 << r.Field()
+		}
+		switch r.Field() {
+		case 1:
+			f.Type = Type(r.Enum("data_type", func(v int32) string { return Type(v).String() }))
+		case 2:
+			f.Encoding = Encoding(r.Enum("encoding", func(v int32) string { return Encoding(v).String() }))
+		case 3:
+			f.NumValues = r.Int("num_values")
+		case 4:
+			f.PosIdx = parseTreeInfo(r, "posidx_info")
+		case 5:
+			f.ValIdx = parseTreeInfo(r, "validx_info")
+		case 6:
+			f.Compression = Compression(r.Enum("compression", func(v int32) string { return Compression(v).String() }))
+		case 7:
+			f.Meta = append(f.Meta, parsePair(r, "metadata"))
+		case 8:
+			f.Nullable = r.Bool("is_type_nullable")
+		case 9:
+			f.Dict = parsePointer(r, "dict_block_ptr")
+		case 10:
+			f.Incompatible = r.Uint32("incompatible_features")
+		case 11:
+			f.Compatible = r.Uint32("compatible_features")
+		case 12:
+			array = r.Bool("is_type_array")
+		default:
+			r.Unknown()
+		}
+	}
+	checkFooter(c, &f, seen, array)
+	return f
+}
+
+// checkFooter looks at what the fields say together. Features that are not known are not looked at here: they
+// come first, see support.
+func checkFooter(c *wire.Cursor, f *Footer, seen uint, array bool) {
+	for i, name := range []string{"data_type", "encoding", "num_values"} {
+		if seen>>(i+1)&1 == 0 {
+			c.Fail(0, c.Pos(), name, "required, and not there")
+		}
+	}
+	switch {
+	case f.NumValues < 0:
+		c.Fail(0, c.Pos(), "num_values", "%d", f.NumValues)
+	case f.Incompatible&^FeaturesKnown == 0 && array != f.Array():
+		c.Fail(0, c.Pos(), "is_type_array", "%t, but the feature bit for array blocks says %t", array, f.Array())
+	}
+}
+
+// parseTreeInfo reads a BTreeInfoPB: root_block (1).
+func parseTreeInfo(r *pb.Reader, name string) *BlockPtr {
+	s := r.Message(name)
+	var p *BlockPtr
+	for r := pb.NewReader(s); r.Next(); {
+		if r.Field() == 1 {
+			p = parsePointer(r, "root_block")
+		} else {
+			r.Unknown()
+		}
+	}
+	if p == nil {
+		s.Fail(0, s.Pos(), "root_block", "required, and not there")
+	}
+	r.Join(s)
+	return p
+}
+
+// parsePointer reads a BlockPointerPB: offset (1), size (2).
+func parsePointer(r *pb.Reader, name string) *BlockPtr {
+	s := r.Message(name)
+	p := BlockPtr{-1, -1}
+	for r := pb.NewReader(s); r.Next(); {
+		switch r.Field() {
+		case 1:
+			p.Offset = r.Int("offset")
+		case 2:
+			p.Size = int64(r.Int32("size"))
+		default:
+			r.Unknown()
+		}
+	}
+	if p.Offset < 0 || p.Size < 0 {
+		s.Fail(0, s.Pos(), "", "no block: offset %d, size %d", p.Offset, p.Size)
+	}
+	r.Join(s)
+	return &p
+}
+
+// featureNames are the incompatible features, by bit.
+var featureNames = [...]string{"checksums", "array blocks"}
+
+func FeatureList(features uint32) string {
+	var names []string
+	for ; features != 0; features &= features - 1 {
+		i := bits.TrailingZeros32(features)
+		if i < len(featureNames) {
+			names = append(names, fmt.Sprintf("bit %d (%s)", i, featureNames[i]))
+		} else {
+			names = append(names, fmt.Sprintf("bit %d (unknown)", i))
+		}
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Support says what of a footer we do not know how to read. at is the footer.
+func Support(f *Footer, at fault.Span) error {
+	if f.Incompatible&^FeaturesKnown != 0 {
+		return fault.Unsupportedf(at, "footer.incompatible_features", "%#x: %s; known are %s",
+			f.Incompatible, FeatureList(f.Incompatible), FeatureList(FeaturesKnown))
+	}
+	if _, err := CodecOf(f.Compression); err != nil {
+		return fault.Locate(err, at, true, "footer")
+	}
+	if err := Allowed(f.Type, f.Encoding); err != nil {
+		return fault.Locate(err, at, true, "footer")
+	}
+	return nil
+}
+
+// CodecOf is the codec of compressed blocks; nil for none.
+func CodecOf(c Compression) (*codec.Codec, error) {
+	if c == NoCompression {
+		return nil, nil
+	}
+	if c == DefaultCompression {
+		return nil, fault.Unsupportedf(fault.Span{}, "compression", "a file cannot say \"default\"")
+	}
+	if k, ok := codec.ByName(c.String()); ok {
+		return k, nil
+	}
+	return nil, fault.Unsupportedf(fault.Span{}, "compression", "method %d is not known", int32(c))
+}
+
+// CheckIndexes says whether the values of f can be found at all.
+func CheckIndexes(f *Footer) string {
+	if f.PosIdx == nil && f.ValIdx == nil && f.NumValues > 0 {
+		return fmt.Sprintf("%d values and no index: nothing tells where they are", f.NumValues)
+	}
+	if f.PosIdx != nil && f.NumValues > math.MaxUint32+1 {
+		return fmt.Sprintf("%d values are more than a positional index can number", f.NumValues)
+	}
+	return ""
+}

@@ -1,0 +1,139 @@
+package block
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Names of field metadata. What Arrow has no word for is kept there, so that it survives a conversion.
+const (
+	MetaType        = "stoa.type"        // Kudu's name of the type
+	MetaEncoding    = "stoa.encoding"    // of the blocks
+	MetaCompression = "stoa.compression" // of the blocks
+	MetaVersion     = "stoa.version"     // of the format: 1 or 2
+	MetaLength      = "stoa.length"      // of varchar, in characters
+
+	// FieldKey is the pair of the footer's metadata in which our writer keeps what a CFile has no field for.
+	FieldKey = "stoa.field"
+	// SetKey is the pair in which each file of a set has the set's id.
+	SetKey = "stoa.set"
+)
+
+// StoredField is the value of fieldKey, as JSON.
+type StoredField struct {
+	Name      string `json:"name,omitempty"`
+	Type      string `json:"type,omitempty"` // Arrow's, if Kudu's type does not say it
+	Nullable  *bool  `json:"nullable,omitempty"`
+	Precision int    `json:"precision,omitempty"`
+	Scale     int    `json:"scale,omitempty"`
+	Length    int    `json:"length,omitempty"`
+}
+
+// Stored is what the footer keeps of the Arrow field; nothing if it is not there, or no JSON of ours.
+func (f *Footer) Stored() (s StoredField, ok bool) {
+	b, ok := f.Get(FieldKey)
+	if ok && json.Unmarshal(b, &s) != nil {
+		return StoredField{}, false
+	}
+	return s, ok
+}
+
+// Arrow is the Arrow type that holds every value of t. Old files do not keep the precision and scale of decimals: 0 and
+// negative mean the most digits that t is for, and none behind the point.
+//
+// Int128 is decimal128(38, 0): its 128 bits are Arrow's, so values of 39 digits are kept and printed, too, though
+// strictly they are beyond the type; verify tells of them.
+func (t Type) Arrow(precision, scale int) arrow.DataType {
+	switch t {
+	case Uint8:
+		return arrow.PrimitiveTypes.Uint8
+	case Int8:
+		return arrow.PrimitiveTypes.Int8
+	case Uint16:
+		return arrow.PrimitiveTypes.Uint16
+	case Int16:
+		return arrow.PrimitiveTypes.Int16
+	case Uint32:
+		return arrow.PrimitiveTypes.Uint32
+	case Int32:
+		return arrow.PrimitiveTypes.Int32
+	case Uint64:
+		return arrow.PrimitiveTypes.Uint64
+	case Int64:
+		return arrow.PrimitiveTypes.Int64
+	case String, Varchar:
+		return arrow.BinaryTypes.String
+	case Bool:
+		return arrow.FixedWidthTypes.Boolean
+	case Float:
+		return arrow.PrimitiveTypes.Float32
+	case Double:
+		return arrow.PrimitiveTypes.Float64
+	case UnixtimeMicros:
+		return &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+	case Date:
+		return arrow.FixedWidthTypes.Date32
+	case Int128:
+		return &arrow.Decimal128Type{Precision: 38, Scale: 0}
+	case Decimal32, Decimal64, Decimal128:
+		if precision == 0 {
+			precision = map[Type]int{Decimal32: 9, Decimal64: 18, Decimal128: 38}[t]
+		}
+		return &arrow.Decimal128Type{Precision: int32(precision), Scale: int32(max(scale, 0))}
+	}
+	return arrow.BinaryTypes.Binary
+}
+
+// Restorable reports whether values that are stored as own can be shown as was, which has the same bits and the same meaning.
+func Restorable(was, own arrow.DataType) bool {
+	switch w := was.(type) {
+	case *arrow.Time32Type:
+		return own.ID() == arrow.INT32
+	case *arrow.Time64Type, *arrow.DurationType:
+		return own.ID() == arrow.INT64
+	case *arrow.TimestampType:
+		return own.ID() == arrow.TIMESTAMP && w.Unit == arrow.Microsecond
+	case *arrow.Decimal128Type:
+		return own.ID() == arrow.DECIMAL128
+	case *arrow.ListType:
+		o, ok := own.(*arrow.ListType)
+		return ok && Restorable(w.Elem(), o.Elem())
+	}
+	return arrow.TypeEqual(was, own)
+}
+
+// RestoredFrom is the type that an Arrow type's text names, if values stored as own can be shown so.
+func RestoredFrom(text string, own arrow.DataType) arrow.DataType {
+	if l, ok := own.(*arrow.ListType); ok {
+		for _, t := range finer(l.Elem(), text) {
+			if list := arrow.ListOf(t); list.String() == text {
+				return list
+			}
+		}
+		return own
+	}
+	for _, t := range finer(own, text) {
+		if t.String() == text {
+			return t
+		}
+	}
+	return own
+}
+
+// finer are the types that are stored as own.
+func finer(own arrow.DataType, text string) []arrow.DataType {
+	switch own.ID() {
+	case arrow.INT32:
+		return []arrow.DataType{arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms}
+	case arrow.INT64:
+		return []arrow.DataType{arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Time64ns, arrow.FixedWidthTypes.Duration_s,
+			arrow.FixedWidthTypes.Duration_ms, arrow.FixedWidthTypes.Duration_us, arrow.FixedWidthTypes.Duration_ns}
+	case arrow.TIMESTAMP:
+		_, zone, _ := strings.Cut(text, "tz=")
+		zone, _, _ = strings.Cut(zone, "]")
+		return []arrow.DataType{&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: zone}}
+	}
+	return nil
+}

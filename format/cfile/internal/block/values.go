@@ -1,0 +1,120 @@
+package block
+
+import (
+	"unsafe"
+
+	"stoa/fault"
+	"stoa/vec"
+	"stoa/wire"
+)
+
+// form is how the values of a block are stored.
+type form uint8
+
+const (
+	formFixed   form = iota // plain, fixed width
+	formBits                // plain bool
+	formStrings             // plain binary
+	FormPrefix
+	formRuns     // rle of integers
+	formBitRuns  // rle of bools
+	formShuffled // bitshuffle
+	FormCodes    // words of a dictionary: bitshuffle
+	formGroups   // group varint, v1
+)
+
+// values are the values of a block that are not null, as stored.
+type values struct {
+	Form    form
+	Count   int    // how many there are
+	Ordinal uint32 // row of the block's first value, or null
+	data    []byte // behind the header
+	At      int    // where data begins in the block
+
+	elem     int    // bitshuffle: bytes of an element
+	padded   int    // bitshuffle: elements with padding
+	least    uint32 // group varint: what is added to each value
+	offsets  []byte // plain binary: group varints
+	restarts int    // prefix: how many restart points are told
+	points   []byte // prefix: u32 each
+	start    int    // prefix: where the header begins in the block
+}
+
+// parseValues reads the header of the encoded values, which are all that is left in c.
+func parseValues(c *wire.Cursor, t Type, e Encoding) (v values) {
+	switch e {
+	case Plain:
+		switch {
+		case t.IsBinary():
+			v = ParsePlainBinary(c)
+		case t == Bool:
+			v = parsePlainBits(c)
+		default:
+			v = parsePlainFixed(c, t.Width())
+		}
+	case Prefix:
+		v = parsePrefix(c)
+	case Dict:
+		v = parseDict(c)
+	case BitShuffle:
+		v = parseShuffled(c, t.Width(), t == Uint32)
+	case RLE:
+		v = parseRuns(c, t)
+	case GroupVarint:
+		v = parseGroups(c)
+	}
+	return v
+}
+
+// fixed decodes n values of width bytes, after skip, to the front of dst, which may be longer.
+func (v *values) fixed(dst []byte, skip, n, width int, a *vec.Arena) error {
+	switch v.Form {
+	case formFixed:
+		copy(dst, v.data[skip*width:(skip+n)*width])
+		return nil
+	case formShuffled:
+		return v.unshuffle(dst, skip, n, width, a)
+	case formRuns:
+		return v.runs(dst, skip, n, width)
+	case formGroups:
+		return v.groups(dst, skip, n, a)
+	}
+	return fault.Bugf("cfile: form %d holds no values of fixed width", v.Form)
+}
+
+// Wide decodes n values as fixed does, but stores them in slots of size bytes, filled up with their sign.
+func (v *values) Wide(dst []byte, skip, n, width, size int, a *vec.Arena) error {
+	if width == size {
+		return v.fixed(dst, skip, n, width, a)
+	}
+	narrow := a.Bytes(n*width + shuffleSlack)
+	if err := v.fixed(narrow, skip, n, width, a); err != nil {
+		return err
+	}
+	out := As[[2]uint64](dst, n)
+	switch width {
+	case 4:
+		for i, x := range As[int32](narrow, n) {
+			out[i] = [2]uint64{uint64(x), uint64(x >> 31)}
+		}
+	case 8:
+		for i, x := range As[int64](narrow, n) {
+			out[i] = [2]uint64{uint64(x), uint64(x >> 63)}
+		}
+	}
+	return nil
+}
+
+// As is the first n values of T in b.
+func As[T any](b []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	_ = b[n*int(unsafe.Sizeof(*new(T)))-1]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// BytesOf is the memory of s.
+func BytesOf(s []uint32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), 4*len(s))
+}

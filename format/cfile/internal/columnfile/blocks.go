@@ -1,0 +1,66 @@
+package columnfile
+
+import (
+	"context"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/vec"
+	"stoa/wire"
+)
+
+// readBlock reads and opens the block at p, which bad has found good. It is for metadata: index blocks, the blocks of a look-up.
+func (f *File) readBlock(ctx context.Context, p block.BlockPtr, path string) (block.Block, error) {
+	at := f.Span(p)
+	if p.Size > f.Limits.Metadata {
+		return block.Block{}, fault.Limitf(at, path, "%d bytes are more than metadata may have (%d)", p.Size, f.Limits.Metadata)
+	}
+	stored := make([]byte, p.Size)
+	if err := format.ReadFull(ctx, f.Src, at, path, stored); err != nil {
+		return block.Block{}, err
+	}
+	b, err := f.OpenBlock(stored, at, nil, f.NoVerify)
+	return b, fault.Locate(err, at, true, path)
+}
+
+// OpenBlock verifies the checksum and decompresses. The result is part of stored, or lies in a (nil: in fresh memory).
+func (f *File) OpenBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bool) (block.Block, error) {
+	if f.Footer.Checksums() {
+		if !noVerify { // it is a large part of what reading costs
+			if _, fr := block.SplitChecksum(stored); fr.Crc != fr.Want {
+				return block.Block{}, ChecksumError(at, "checksum", fr)
+			}
+		}
+		stored = stored[:len(stored)-4]
+		at.Len -= 4
+	}
+	if f.Codec == nil {
+		return block.Block{Data: stored, At: at, Exact: true}, nil
+	}
+	c := wire.NewCursor(stored, at, "")
+	h := block.ParseCompressed(c, f.Header.Version)
+	if c.Err() != nil {
+		return block.Block{}, c.Err()
+	}
+	head := int64(len(stored) - len(h.Data))
+	if h.Plain {
+		return block.Block{Data: h.Data, At: at.Sub(head, int64(len(h.Data))), Exact: true}, nil
+	}
+	if int64(h.Raw) > f.Limits.Page {
+		return block.Block{}, fault.Limitf(at, "uncompressed_size", "%d bytes are more than a page may have (%d)", h.Raw, f.Limits.Page)
+	}
+	var raw []byte
+	if a != nil {
+		raw = a.Bytes(h.Raw)
+	} else {
+		raw = make([]byte, h.Raw)
+	}
+	if err := f.Codec.Decompress(raw, h.Data); err != nil {
+		return block.Block{}, fault.Locate(err, at.Sub(head, int64(len(h.Data))), true, "")
+	}
+	return block.Block{Data: raw, At: at}, nil
+}
+
+func ChecksumError(at fault.Span, path string, fr block.Frame) error {
+	return fault.Corruptf(at, path, "%#08x is stored, %#08x is right", fr.Crc, fr.Want)
+}

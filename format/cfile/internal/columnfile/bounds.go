@@ -1,0 +1,41 @@
+package columnfile
+
+import (
+	"stoa/format/cfile/internal/block"
+	"stoa/pred"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Bounds are the least and the greatest value, which a file with a value index keeps in its metadata.
+func (f *File) Bounds(at arrow.DataType) (b pred.Bounds, ok bool) {
+	b.Rows = f.Footer.NumValues
+	if !f.Footer.Nullable {
+		ok = !f.Footer.Array()
+	} else {
+		b.Nulls = -1
+	}
+	// Without a checksum the metadata may be damaged without a sign, and rows would be passed over because of it.
+	if !f.Sorted() || !f.Footer.Checksums() || f.NoVerify {
+		return b, ok
+	}
+	b.Min, b.Max = f.keyValue(block.MinKeyKey, at), f.keyValue(block.MaxKeyKey, at)
+	return b, true
+}
+
+// keyValue is the value of a metadata key, nil if there is none or it is no key of f's type.
+func (f *File) keyValue(name string, at arrow.DataType) *pred.Value {
+	key, ok := f.Footer.Get(name)
+	if !ok {
+		return nil
+	}
+	parts, err := block.DecodeKey(key, []block.Type{f.Footer.Type})
+	if err != nil {
+		return nil
+	}
+	v, ok := block.ValueOf(f.Footer.Type, at, parts[0])
+	if !ok {
+		return nil
+	}
+	return &v
+}

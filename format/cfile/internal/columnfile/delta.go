@@ -1,0 +1,543 @@
+package columnfile
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/internal/pb"
+	"stoa/store"
+	"stoa/vec"
+	"stoa/wire"
+)
+
+// DeltaOp is what a delta does to its row.
+type DeltaOp uint8
+
+const (
+	DeltaUpdate   DeltaOp = ChangeUpdate
+	DeltaDelete   DeltaOp = ChangeDelete
+	DeltaReinsert DeltaOp = ChangeReinsert
+)
+
+func (o DeltaOp) String() string {
+	switch o {
+	case DeltaUpdate:
+		return "update"
+	case DeltaDelete:
+		return "delete"
+	case DeltaReinsert:
+		return "reinsert"
+	}
+	return fmt.Sprintf("op %d", uint8(o))
+}
+
+// Delta is one decoded value of a delta file.
+type Delta struct {
+	Row       int64  // ordinal in the rowset
+	Timestamp uint64 // hybrid time
+	Op        DeltaOp
+	Changes   []DeltaChange // nil for a delete
+}
+
+// DeltaChange is a cell's new value.
+type DeltaChange struct {
+	Column uint32 // id, not position
+	Value  []byte // as a block stores it: fixed-width types little-endian; nil = NULL
+}
+
+// ParseDelta reads a value of a delta file, which c holds exactly:
+//
+//	row        ordered varint (SQLite 4's)
+//	timestamp  ordered varint
+//	op         1 update, 2 delete, 3 reinsert
+//	changes    of 1 and 3, each: column id varint, size varint (0 NULL, else the length and 1), bytes
+//
+// Values are part of c's bytes. changes has its memory used again.
+func ParseDelta(c *wire.Cursor, changes []DeltaChange) (d Delta) {
+	d.Row = int64(ParseOrderedVarint(c, "row"))
+	d.Timestamp = ParseOrderedVarint(c, "timestamp")
+	switch {
+	case c.Err() != nil:
+		return d
+	case d.Row < 0 || d.Row > 1<<32-1:
+		c.Fail(0, 1, "row", "%d does not fit 32 bits", uint64(d.Row))
+		return d
+	}
+	d.Op, d.Changes = parseChangeList(c, changes)
+	return d
+}
+
+// parseChangeList reads what stands behind row and timestamp.
+func parseChangeList(c *wire.Cursor, changes []DeltaChange) (op DeltaOp, _ []DeltaChange) {
+	op = DeltaOp(c.U8("op"))
+	switch {
+	case c.Err() != nil:
+	case op < DeltaUpdate || op > DeltaReinsert:
+		c.Fail(c.Pos()-1, 1, "op", "%d is neither update (1) nor delete (2) nor reinsert (3)", op)
+	case op == DeltaDelete && c.Left() > 0:
+		c.Fail(c.Pos(), c.Left(), "changes", "%d bytes behind a delete", c.Left())
+	}
+	changes = changes[:0]
+	for c.Err() == nil && c.Left() > 0 {
+		changes = append(changes, parseChange(c))
+	}
+	return op, changes
+}
+
+func parseChange(c *wire.Cursor) (x DeltaChange) {
+	x.Column = c.Uvarint32("column_id")
+	at := c.Pos()
+	n := c.Uvarint32("size")
+	switch {
+	case c.Err() != nil || n == 0:
+	case int64(n)-1 > int64(c.Left()):
+		c.Fail(at, c.Pos()-at, "size", "%d bytes are declared, %d are left", n-1, c.Left())
+	default:
+		x.Value = c.Bytes("value", int(n)-1)
+		if x.Value == nil {
+			x.Value = []byte{}
+		}
+	}
+	return x
+}
+
+// ParseOrderedVarint reads a number whose bytes compare as numbers do. One that is longer than it must be is refused.
+func ParseOrderedVarint(c *wire.Cursor, name string) uint64 {
+	at := c.Pos()
+	rest := c.Rest()
+	if len(rest) == 0 || OrderedVarintLen(rest[0]) > len(rest) {
+		c.Fail(at, len(rest), name, "an ordered varint does not fit in %d bytes", len(rest))
+		return 0
+	}
+	n := OrderedVarintLen(rest[0])
+	b := c.Bytes(name, n)
+	var x uint64
+	switch {
+	case n == 1:
+		return uint64(b[0])
+	case n == 2:
+		return uint64(b[0]-241)<<8 + uint64(b[1]) + 240
+	case n == 3:
+		return 2288 + uint64(b[1])<<8 + uint64(b[2])
+	}
+	for _, y := range b[1:] {
+		x = x<<8 | uint64(y)
+	}
+	return x
+}
+
+// DeltaStats is the metadata deltafilestats.
+type DeltaStats struct {
+	Deletes, Reinserts         int64
+	MinTimestamp, MaxTimestamp uint64
+	Updates                    map[uint32]int64 // by column id
+}
+
+// parseDeltaStats reads a DeltaStatsPB.
+func parseDeltaStats(c *wire.Cursor) (s DeltaStats) {
+	s.Updates = map[uint32]int64{}
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			s.Deletes = r.Int("delete_count")
+		case 3:
+			s.MinTimestamp = r.Fixed64("min_timestamp")
+		case 4:
+			s.MaxTimestamp = r.Fixed64("max_timestamp")
+		case 5:
+			id, n := parseColumnStats(r)
+			s.Updates[id] += n
+		case 6:
+			s.Reinserts = r.Int("reinsert_count")
+		default:
+			r.Unknown()
+		}
+	}
+	return s
+}
+
+func parseColumnStats(r *pb.Reader) (id uint32, n int64) {
+	m := r.Message("column_stats")
+	for r := pb.NewReader(m); r.Next(); {
+		switch r.Field() {
+		case 1:
+			id = uint32(r.Int32("col_id"))
+		case 2:
+			n = r.Int("update_count")
+		default:
+			r.Unknown()
+		}
+	}
+	r.Join(m)
+	return id, n
+}
+
+// DeltaFile is an open delta file.
+type DeltaFile struct {
+	f    *File
+	Kept DeltaStats
+	Told bool // stats is there
+}
+
+// OpenDelta opens a delta file. The name stands in errors.
+func OpenDelta(ctx context.Context, src store.Source, name string, o format.OpenOptions) (*DeltaFile, error) {
+	f, err := OpenFile(ctx, src, fault.Span{Object: name, Len: src.Size()}, o)
+	if err != nil {
+		return nil, err
+	}
+	return NewDelta(f)
+}
+
+func NewDelta(f *File) (*DeltaFile, error) {
+	if why := f.Unfit(block.KindDelta); why != "" {
+		return nil, fault.New(fault.Invalid, f.FootSpan(), "footer", "%s", why)
+	}
+	s, told, err := f.DeltaStats()
+	return &DeltaFile{f, s, told}, err
+}
+
+// Len is the number of deltas.
+func (d *DeltaFile) Len() int64 { return d.f.Footer.NumValues }
+
+// Stats are the file's statistics, if it has any.
+func (d *DeltaFile) Stats() (DeltaStats, bool) { return d.Kept, d.Told }
+
+// Deltas reads on from a place in a delta file. It is used by one goroutine.
+type Deltas struct {
+	values *BinaryValues
+	least  int64 // rows before it are passed over
+	cur    []DeltaChange
+}
+
+// All reads from the beginning.
+func (d *DeltaFile) All(ctx context.Context) (*Deltas, error) { return d.SeekRow(ctx, 0) }
+
+// SeekRow reads from the first delta whose row is not before row.
+func (d *DeltaFile) SeekRow(ctx context.Context, row int64) (*Deltas, error) {
+	if row < 0 || row > 1<<32-1 {
+		return nil, fault.Invalidf("row %d", row)
+	}
+	v := &BinaryValues{F: d.f}
+	// The first key of a block is whole here, and rows do not fall, so the row may also begin in the block before.
+	if err := v.Seek(ctx, AppendOrderedVarint(nil, uint64(row))); err != nil {
+		return nil, err
+	}
+	return &Deltas{values: v, least: row}, nil
+}
+
+// Next is the next delta, good until the following call; io.EOF behind the last.
+func (d *Deltas) Next(ctx context.Context) (Delta, error) {
+	for {
+		_, c, err := d.values.Next(ctx)
+		if err != nil {
+			return Delta{}, err
+		}
+		x := ParseDelta(c, d.cur)
+		if c.Err() != nil {
+			return Delta{}, c.Err()
+		}
+		d.cur = x.Changes
+		if x.Row >= d.least {
+			return x, nil
+		}
+	}
+}
+
+// BinaryValues reads the values of a file without positional index, one after the other, by its value index.
+type BinaryValues struct {
+	F     *File
+	walk  *Walker
+	count counting
+	n     int // blocks entered
+	begun int // number of the first one: 0, or -1 if it is not the file's first
+
+	arena vec.Arena
+	vals  *vec.Vector
+	At    fault.Span
+	i     int
+}
+
+// Seek stands before the block in which a value not below key may come first.
+func (v *BinaryValues) Seek(ctx context.Context, key []byte) error {
+	v.walk = v.F.Values()
+	if err := v.walk.seek(ctx, key, true); err != nil {
+		return err
+	}
+	for i := range v.walk.Stack {
+		if v.walk.Stack[i].I > 0 {
+			v.begun = 1
+		}
+	}
+	return nil
+}
+
+// Next is the next value, and a cursor over it.
+func (v *BinaryValues) Next(ctx context.Context) ([]byte, *wire.Cursor, error) {
+	for v.vals == nil || v.i >= v.vals.Len() {
+		if err := v.load(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	o := v.vals.Offsets(v.i)
+	b := v.vals.StringBytes()[o[0]:o[1]]
+	path := fmt.Sprintf("%s[%d]", v.walk.Path(), v.i)
+	v.i++
+	return b, wire.NewInnerCursor(b, v.At, path), nil
+}
+
+// load decodes the next block. After an error the block is passed over.
+func (v *BinaryValues) load(ctx context.Context) error {
+	w := v.walk
+	if v.n > 0 && !w.Eof {
+		if err := w.Next(ctx); err != nil {
+			return err
+		}
+	}
+	v.n++
+	if v.vals != nil {
+		v.vals.Reset()
+		v.i = 0
+	}
+	if w.Eof {
+		end, ok := v.count.end(v.begun+v.n-2, v.F.Footer.NumValues)
+		if !ok || v.n == 1 && v.F.Footer.NumValues > 0 {
+			return fault.Corruptf(v.F.FootSpan(), "footer.num_values", "%d, but the last block ends at row %d", v.F.Footer.NumValues, end)
+		}
+		return io.EOF
+	}
+	e, err := w.Current()
+	if err == nil {
+		err = w.Block(e)
+	}
+	if err != nil {
+		return err
+	}
+	if v.vals == nil {
+		if v.vals, err = vec.New(block.Binary.Arrow(0, 0), memory.DefaultAllocator); err != nil {
+			return err
+		}
+	}
+	return v.decode(ctx, e.Ptr)
+}
+
+func (v *BinaryValues) decode(ctx context.Context, p block.BlockPtr) error {
+	v.vals.Reset()
+	v.arena.Reset()
+	v.i = 0
+	v.At = v.F.Span(p)
+	if err := v.F.Fit(v.At, v.walk.Path()); err != nil {
+		return err
+	}
+	stored := v.arena.Bytes(int(p.Size))
+	if err := format.ReadFull(ctx, v.F.Src, v.At, v.walk.Path(), stored); err != nil {
+		return err
+	}
+	b := &DataBlock{Ptr: p, First: -1, Rows: -1}
+	t := format.Task{Page: format.Page{Ordinal: v.begun + v.n - 1, Spans: []fault.Span{v.At}, Own: b}, N: -1, Bytes: [][]byte{stored}, Scratch: &v.arena, Limits: v.F.Limits}
+	_, err := v.F.Decode(&t, v.vals, &v.count)
+	if err != nil {
+		v.vals.Reset() // half a block is none: what stands behind the error has no values
+	}
+	return fault.Locate(err, v.At, true, v.walk.Path())
+}
+
+// Blocks are the blocks that may hold deltas of rows, in order. Only the index is read.
+func (d *DeltaFile) Blocks(ctx context.Context, rows vec.Range) (out []DeltaBlock, err error) {
+	w := d.f.Values()
+	// A row may go over the border of blocks, so it may begin in the last block whose key is below it.
+	if err := w.seek(ctx, AppendOrderedVarint(nil, uint64(max(0, rows.From))), true); err != nil {
+		return nil, err
+	}
+	for !w.Eof {
+		e, err := w.Current()
+		if err == nil {
+			err = w.Block(e)
+		}
+		if err != nil {
+			return out, err
+		}
+		b := DeltaBlock{Last: 1<<32 - 1, At: d.f.Span(e.Ptr)}
+		c := wire.NewCursor(e.Key, w.Place(), w.Path()+".key")
+		if b.First = int64(ParseOrderedVarint(c, "row")); c.Err() != nil {
+			return out, fault.Corruptf(w.Place(), w.Path()+".key", "%x is not a row and a timestamp", e.Key)
+		}
+		if n := len(out); n > 0 {
+			if b.First < out[n-1].First {
+				return out, fault.Corruptf(w.Place(), w.Path()+".key", "row %d, the entry before says %d", b.First, out[n-1].First)
+			}
+			out[n-1].Last = b.First
+		}
+		if b.First >= rows.To {
+			break
+		}
+		out = append(out, b)
+		if err := w.Next(ctx); err != nil {
+			return out, err
+		}
+	}
+	if w.Eof && len(out) == 0 && d.f.Footer.NumValues > 0 && rows.From == 0 {
+		return nil, fault.Corruptf(d.f.FootSpan(), "footer.num_values", "%d, but the index is empty", d.f.Footer.NumValues)
+	}
+	return out, nil
+}
+
+// String is the statistics as Kudu's tools write them, except that the columns are in order: Kudu lists them as its hash table happens
+// to have them.
+func (s *DeltaStats) String() string {
+	var counts []string
+	for _, id := range slices.Sorted(maps.Keys(s.Updates)) {
+		counts = append(counts, fmt.Sprintf("%d:%d", id, s.Updates[id]))
+	}
+	return fmt.Sprintf("ts range=[%d, %d], delete_count=[%d], reinsert_count=[%d], update_counts_by_col_id=[%s]",
+		s.MinTimestamp, s.MaxTimestamp, s.Deletes, s.Reinserts, strings.Join(counts, ","))
+}
+
+// AppendOrderedVarint appends a number so that bytes.Compare is the order of numbers: SQLite4's varint.
+func AppendOrderedVarint(dst []byte, x uint64) []byte {
+	switch {
+	case x <= 240:
+		return append(dst, byte(x))
+	case x <= 2287:
+		x -= 240
+		return append(dst, byte(x>>8)+241, byte(x))
+	case x <= 67823:
+		x -= 2288
+		return append(dst, 249, byte(x>>8), byte(x))
+	}
+	n := 3
+	for n < 8 && x>>(8*n) != 0 {
+		n++
+	}
+	dst = append(dst, byte(247+n))
+	for i := n - 1; i >= 0; i-- {
+		dst = append(dst, byte(x>>(8*i)))
+	}
+	return dst
+}
+
+// Facts are the statistics for people.
+func (s *DeltaStats) Facts(told bool) []format.KeyValue {
+	if !told {
+		return nil
+	}
+	out := []format.KeyValue{
+		{Key: "delta.deletes", Value: fmt.Sprint(s.Deletes)},
+		{Key: "delta.reinserts", Value: fmt.Sprint(s.Reinserts)},
+		{Key: "delta.min_timestamp", Value: fmt.Sprint(s.MinTimestamp)},
+		{Key: "delta.max_timestamp", Value: fmt.Sprint(s.MaxTimestamp)},
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Updates)) {
+		out = append(out, format.KeyValue{Key: fmt.Sprintf("delta.updates.%d", id), Value: fmt.Sprint(s.Updates[id])})
+	}
+	return out
+}
+
+// The kinds of changes, the first byte of a change list.
+const (
+	ChangeUpdate   = 1
+	ChangeDelete   = 2
+	ChangeReinsert = 3
+)
+
+// OrderedVarintLen is the length of such a number by its first byte.
+func OrderedVarintLen(first byte) int {
+	switch {
+	case first <= 240:
+		return 1
+	case first <= 248:
+		return 2
+	}
+	return int(first) - 246
+}
+
+// DeltaBlock is a block of a delta file as its index knows it.
+type DeltaBlock struct {
+	First, Last int64 // its deltas are of these rows, both included; Last is where the next block begins
+	At          fault.Span
+}
+
+// DeltaDecoder decodes blocks of delta files. It is used by one goroutine.
+type DeltaDecoder struct {
+	arena   vec.Arena
+	vals    *vec.Vector
+	changes []DeltaChange
+}
+
+// Decode calls f for each delta of the block b, in order; bytes are those at b.At. What f gets is good during the call, except that the
+// bytes of values stay good until the next Decode.
+func (x *DeltaDecoder) Decode(d *DeltaFile, b DeltaBlock, bytes []byte, f func(Delta) error) error {
+	if x.vals == nil {
+		var err error
+		if x.vals, err = vec.New(block.Binary.Arrow(0, 0), memory.DefaultAllocator); err != nil {
+			return err
+		}
+	}
+	x.vals.Reset()
+	x.arena.Reset()
+	path := fmt.Sprintf("deltas(from row %d)", b.First)
+	page := format.Page{Spans: []fault.Span{b.At}, Own: &DataBlock{First: -1, Rows: -1}}
+	t := format.Task{Page: page, N: -1, Bytes: [][]byte{bytes}, Scratch: &x.arena, Limits: d.f.Limits}
+	if _, err := d.f.Decode(&t, x.vals, nil); err != nil {
+		return fault.Locate(err, b.At, true, path)
+	}
+	offs, text, last := x.vals.Offsets(0), x.vals.StringBytes(), int64(-1)
+	for i := range x.vals.Len() {
+		c := wire.NewInnerCursor(text[offs[i]:offs[i+1]], b.At, "")
+		delta := ParseDelta(c, x.changes)
+		x.changes = delta.Changes
+		switch {
+		case c.Err() != nil:
+			return fault.Locate(c.Err(), b.At, false, fmt.Sprintf("%s[%d]", path, i))
+		case i == 0 && delta.Row != b.First, delta.Row < last, delta.Row > b.Last:
+			return fault.Corruptf(b.At, fmt.Sprintf("%s[%d].row", path, i), "%d does not lie between row %d, which comes before, and row %d, which comes after", delta.Row, max(last, b.First), b.Last)
+		}
+		last = delta.Row
+		if err := f(delta); err != nil {
+			return fault.Locate(err, b.At, false, fmt.Sprintf("%s[%d]", path, i))
+		}
+	}
+	return nil
+}
+
+// OpenDeltaAt opens the delta file that is the part at of src.
+func OpenDeltaAt(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (*DeltaFile, error) {
+	f, err := OpenFile(ctx, src, at, o)
+	if err != nil {
+		return nil, err
+	}
+	return NewDelta(f)
+}
+
+// ParseChanges reads a RowChangeList: what a delta's value holds behind row and timestamp. changes has its memory used again; values are
+// part of list. Errors are placed at at, which list was made from.
+func ParseChanges(list []byte, at fault.Span, path string, changes []DeltaChange) (DeltaOp, []DeltaChange, error) {
+	c := wire.NewInnerCursor(list, at, path)
+	op, changes := parseChangeList(c, changes)
+	return op, changes, c.Err()
+}
+
+// ParseCells reads cells in the form that a RowChangeList has behind its first byte.
+func ParseCells(cells []byte, at fault.Span, path string, changes []DeltaChange) ([]DeltaChange, error) {
+	c := wire.NewInnerCursor(cells, at, path)
+	changes = changes[:0]
+	for c.Err() == nil && c.Left() > 0 {
+		changes = append(changes, parseChange(c))
+	}
+	return changes, c.Err()
+}
+
+// ParseDeltaStats reads the metadata deltafilestats of a footer that lies at at.
+func ParseDeltaStats(b []byte, at fault.Span) (DeltaStats, error) {
+	c := wire.NewInnerCursor(b, at, "footer."+block.MetaDeltaStats)
+	s := parseDeltaStats(c)
+	return s, c.Err()
+}

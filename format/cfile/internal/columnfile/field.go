@@ -1,0 +1,42 @@
+package columnfile
+
+import (
+	"stoa/format/cfile/internal/block"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Told reports whether the file's number of values is the footer's, not that of the blocks that were found.
+func (f *File) Told() bool { return len(f.Foot) > 0 }
+
+// Field is the Arrow field of a column file.
+func (f *File) Field(o ReadOptions) arrow.Field {
+	s, _ := f.Footer.Stored()
+	name := "value"
+	switch {
+	case o.Name != "":
+		name = o.Name
+	case s.Name != "":
+		name = s.Name
+	}
+	if o.precision == 0 {
+		o.precision = s.Precision
+	}
+	if o.Scale < 0 {
+		o.Scale = s.Scale
+	}
+	t := f.Footer.Type.Arrow(o.precision, o.Scale)
+	if f.Footer.Array() {
+		t = arrow.ListOf(t)
+	}
+	if s.Type != "" {
+		t = block.RestoredFrom(s.Type, t)
+	}
+	keys := []string{block.MetaType, block.MetaEncoding, block.MetaCompression, block.MetaVersion}
+	vals := []string{f.Footer.Type.String(), f.Footer.Encoding.String(), f.Footer.Compression.String(), strconv.Itoa(f.Header.Version)}
+	if s.Length > 0 {
+		keys, vals = append(keys, block.MetaLength), append(vals, strconv.Itoa(s.Length))
+	}
+	return arrow.Field{Name: name, Type: t, Nullable: f.Footer.Nullable || f.Footer.Array(), Metadata: arrow.NewMetadata(keys, vals)}
+}

@@ -1,0 +1,66 @@
+package columnfile
+
+import (
+	"fmt"
+	"stoa/format/cfile/internal/block"
+	"strings"
+)
+
+// GuessWindow is how much of a file's beginning is searched for its encoding.
+const GuessWindow = 4 << 20
+
+// Candidate is what a guess finds.
+type Candidate struct {
+	Opts  ReadOptions
+	Bytes int64 // of the blocks
+	Rows  int64
+	First block.BlockPtr
+}
+
+// Same reports whether two candidates differ in a codec only, and found the same blocks: such as are stored as they are.
+func (c Candidate) Same(d Candidate) bool {
+	c.Opts.Compression = d.Opts.Compression
+	return c.Rows == d.Rows && c.First == d.First && c.Opts.Form() == d.Opts.Form()
+}
+
+// Candidates are the options with all that they leave open.
+func (o ReadOptions) Candidates() (out []ReadOptions) {
+	encodings, codecs, nulls := []block.Encoding{o.Encoding}, []block.Compression{o.Compression}, []bool{o.Nullable}
+	if o.Encoding == block.AutoEncoding {
+		encodings = block.Types[o.Typ].Encodings
+	}
+	if o.Compression == block.DefaultCompression {
+		codecs = []block.Compression{block.NoCompression, block.LZ4, block.Snappy, block.Zlib}
+	}
+	if !o.SaysNulls {
+		nulls = []bool{false, true}
+	}
+	for _, o.Encoding = range encodings {
+		for _, o.Compression = range codecs {
+			for _, o.Nullable = range nulls {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// Form is what the options say of the blocks, as options.
+func (o ReadOptions) Form() string {
+	return fmt.Sprintf("encoding=%s compression=%s nullable=%t", o.Encoding, o.Compression, o.Nullable)
+}
+
+// Told is form with what the options leave open.
+func (o ReadOptions) Told() string {
+	s := o.Form()
+	if o.Encoding == block.AutoEncoding {
+		s = strings.Replace(s, o.Encoding.String(), "any", 1)
+	}
+	if o.Compression == block.DefaultCompression {
+		s = strings.Replace(s, o.Compression.String(), "any", 1)
+	}
+	if !o.SaysNulls {
+		s = strings.Replace(s, "nullable=false", "nullable=any", 1)
+	}
+	return fmt.Sprintf("%s checksums=%t", s, !o.NoChecksums)
+}

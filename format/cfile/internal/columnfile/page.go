@@ -1,0 +1,312 @@
+package columnfile
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/vec"
+)
+
+// DataBlock is a data block as the index knows it.
+type DataBlock struct {
+	Ptr   block.BlockPtr
+	First int64 // ordinal of the first row; -1: only the block tells
+	Rows  int64 // -1: likewise
+	Lost  error
+}
+
+// Chunk gives the pages of a column file. It is a format.Chunk.
+type Chunk struct {
+	F    *File
+	Rows vec.Range
+	Walk *Walker     // nil: there are no blocks, or they are in list
+	List []DataBlock // of a recovered file
+	N    int         // blocks given
+	cur  *DataBlock  // the block that is being cut
+	sub  int64       // where the next page begins in it
+	err  error
+
+	count counting // without a positional index
+}
+
+// counting checks that blocks whose rows no index tells follow each other, as far as they were decoded: each says where
+// it begins and how many rows it has.
+type counting struct {
+	mu   sync.Mutex
+	have map[int][2]int64 // by number of the block: its first row, and the first one behind it
+	last int              // how many blocks there are; 0: not known yet
+}
+
+// add checks block number i.
+func (k *counting) add(i int, first, end, rows int64) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.have == nil {
+		k.have = map[int][2]int64{}
+	}
+	k.have[i] = [2]int64{first, end}
+	before, ok := k.have[i-1]
+	after, behind := k.have[i+1]
+	switch {
+	case i == 0 && first != 0:
+		return fault.Rel(0, 0, "ordinal", "the first block begins at row %d", first)
+	case ok && before[1] != first:
+		return fault.Rel(0, 0, "ordinal", "the block begins at row %d, the one before ends at %d", first, before[1])
+	case behind && after[0] != end:
+		return fault.Rel(0, 0, "num_values", "the block ends at row %d, the next one begins at %d", end, after[0])
+	case end > rows || i+1 == k.last && end != rows:
+		return fault.Rel(0, 0, "num_values", "the block ends at row %d, the footer says %d rows", end, rows)
+	}
+	return nil
+}
+
+// end notes that block i is the last one, and checks where it ended if it was decoded.
+func (k *counting) end(i int, rows int64) (end int64, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last = i + 1
+	b, decoded := k.have[i]
+	return b[1], !decoded || b[1] == rows
+}
+
+// NewChunk stands before the page that holds rows.From.
+func (f *File) NewChunk(ctx context.Context, rows vec.Range) (*Chunk, error) {
+	c := &Chunk{F: f, Rows: rows}
+	var err error
+	switch {
+	case f.Footer.PosIdx != nil:
+		c.Walk = f.Positions()
+		if rows.From >= f.Footer.NumValues {
+			c.err = io.EOF
+			break
+		}
+		from := max(0, min(rows.From, math.MaxUint32))
+		err = c.Walk.seek(ctx, block.PositionKey(from), false)
+	case f.Footer.ValIdx != nil:
+		c.Walk = f.Values()
+		err = c.Walk.First(ctx)
+	default:
+		c.err = io.EOF
+	}
+	return c, err
+}
+
+// Next gives the next page: a block, or a part of one that has very many rows.
+func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
+	if c.cur == nil {
+		if c.err != nil {
+			return format.Page{}, c.err
+		}
+		b, err := c.block(ctx)
+		if err != nil {
+			c.err = err
+			return format.Page{}, err
+		}
+		c.cur, c.sub = b, 0
+		if skip := c.Rows.From - b.First; b.First >= 0 && skip >= block.MaxSub && skip < b.Rows {
+			c.sub = skip / block.MaxSub * block.MaxSub
+		}
+	}
+	b := c.cur
+	p := format.Page{Ordinal: c.N - 1, Sub: c.sub, First: b.First, Rows: b.Rows, Entries: b.Rows,
+		Spans: []fault.Span{c.F.Span(b.Ptr)}, Lost: b.Lost, Own: b}
+	if b.Rows > block.MaxSub && b.Lost == nil {
+		p.Rows = min(block.MaxSub, b.Rows-c.sub)
+		p.Entries = p.Rows
+		p.First += c.sub
+		if c.sub += p.Rows; c.sub < b.Rows && b.First+c.sub < c.Rows.To {
+			return p, nil
+		}
+	}
+	c.cur = nil
+	return p, nil
+}
+
+// block is the next data block.
+func (c *Chunk) block(ctx context.Context) (*DataBlock, error) {
+	c.N++
+	if c.Walk == nil {
+		return c.listed()
+	}
+	w := c.Walk
+	if c.N > 1 {
+		if err := w.Next(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if w.Eof {
+		return nil, c.end()
+	}
+	e, err := w.Current()
+	if err != nil {
+		return nil, err
+	}
+	b := &DataBlock{Ptr: e.Ptr, First: -1, Rows: -1}
+	if c.F.Footer.PosIdx != nil {
+		if b.First, b.Rows, err = c.Place(e); err != nil {
+			return nil, err
+		}
+		if b.First >= c.Rows.To {
+			return nil, io.EOF
+		}
+	}
+	return b, w.Block(e)
+}
+
+// listed is the next block of a recovered file that is wanted.
+func (c *Chunk) listed() (*DataBlock, error) {
+	for ; c.N <= len(c.List); c.N++ {
+		b := &c.List[c.N-1]
+		if b.First >= 0 && b.Rows >= 0 && (b.First+b.Rows <= c.Rows.From || b.First >= c.Rows.To) {
+			continue
+		}
+		return b, nil
+	}
+	return nil, io.EOF
+}
+
+// end is reached when the index has no more blocks.
+func (c *Chunk) end() error {
+	if n := c.F.Footer.NumValues; c.N == 1 && n > 0 {
+		return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "%d, but the index is empty", n)
+	}
+	if c.F.Footer.PosIdx == nil {
+		if end, ok := c.count.end(c.N-2, c.F.Footer.NumValues); !ok {
+			return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "%d, but the last block ends at row %d", c.F.Footer.NumValues, end)
+		}
+	}
+	return io.EOF
+}
+
+// Place is the rows of the block of a positional entry: up to the next entry's, or to the end of the file.
+func (c *Chunk) Place(e block.IndexEntry) (first, rows int64, err error) {
+	w := c.Walk
+	first, ok := e.Ordinal()
+	if !ok {
+		return 0, 0, fault.Corruptf(w.Place(), w.Path()+".key", "%d bytes, an ordinal has 4", len(e.Key))
+	}
+	if c.N == 1 && first > max(0, c.Rows.From) {
+		return 0, 0, fault.Corruptf(w.Place(), w.Path()+".key", "ordinal %d, but nothing comes before and row %d is wanted", first, max(0, c.Rows.From))
+	}
+	end := c.F.Footer.NumValues
+	key, err := w.following()
+	if err != nil {
+		return 0, 0, err
+	}
+	if key != nil {
+		next := block.IndexEntry{Key: key}
+		if end, ok = next.Ordinal(); !ok {
+			return 0, 0, fault.Corruptf(w.Place(), w.Path(), "the key behind it has %d bytes, an ordinal has 4", len(key))
+		}
+	}
+	if end <= first || end > c.F.Footer.NumValues {
+		return 0, 0, fault.Corruptf(w.Place(), w.Path(), "the block would have the rows %d to %d of %d", first, end, c.F.Footer.NumValues)
+	}
+	return first, end - first, nil
+}
+
+// Dict is the dictionary of a dictionary-encoded file.
+func (c *Chunk) Dict() (format.Page, bool) {
+	p := c.F.Footer.Dict
+	if p == nil || c.F.Footer.Encoding != block.Dict {
+		return format.Page{}, false
+	}
+	page := format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: -1, Spans: []fault.Span{c.F.Span(*p)}, Own: dictPage{}}
+	if reason := c.F.Bad(*p); reason != "" {
+		page.Lost = fault.Corruptf(c.F.FootSpan(), "footer.dict_block_ptr", "%s", reason)
+	}
+	return page, true
+}
+
+// dictPage marks the page of the dictionary.
+type dictPage struct{}
+
+// Decode appends a page to dst.
+func (c *Chunk) Decode(t *format.Task, dst *vec.Vector) error {
+	if _, err := c.F.Decode(t, dst, &c.count); err != nil {
+		path := "dictionary"
+		if _, ok := t.Page.Own.(dictPage); !ok {
+			path = pathOf(t.Page)
+		}
+		return fault.Locate(err, t.Page.Spans[0], true, path)
+	}
+	return nil
+}
+
+// pathOf names a page's block by its first row, as describe does; its number is known only where reading began at the
+// beginning.
+func pathOf(p format.Page) string {
+	if p.First >= 0 {
+		return fmt.Sprintf("block(from row %d)", p.First-p.Sub)
+	}
+	return fmt.Sprintf("block[%d]", p.Ordinal)
+}
+
+// Decode appends the block of a page to dst. count, if it is not nil, is told of blocks whose rows no index tells.
+func (f *File) Decode(t *format.Task, dst *vec.Vector, count *counting) (block.Layout, error) {
+	d := decoding{f: f, t: t}
+	var err error
+	if d.b, err = f.OpenBlock(t.Bytes[0], t.Page.Spans[0], t.Scratch, f.NoVerify || t.NoVerify); err != nil {
+		return d.lay, err
+	}
+	t.Raw = int64(len(d.b.Data))
+	c := d.b.Reader()
+	own, _ := t.Page.Own.(*DataBlock)
+	if own == nil {
+		d.lay.Values = block.ParsePlainBinary(&c)
+		d.lay.Rows = d.lay.Values.Count
+		if dst.Items != nil {
+			dst = dst.Items // the dictionary of a list column is in the items
+		}
+	} else {
+		d.lay = block.ParseDataBlock(&c, &f.Footer)
+	}
+	if c.Err() != nil {
+		return d.lay, c.Err()
+	}
+	if own != nil && own.First < 0 && count != nil {
+		first := int64(d.lay.Values.Ordinal)
+		if err := count.add(t.Page.Ordinal, first, first+int64(d.lay.Rows), f.Footer.NumValues); err != nil {
+			return d.lay, d.b.Locate(err, 0, "")
+		}
+	}
+	return d.lay, d.b.Locate(decodeRows(&d, own, dst), 0, "")
+}
+
+// decodeRows decodes the rows that the page stands for.
+func decodeRows(d *decoding, own *DataBlock, dst *vec.Vector) error {
+	l := &d.lay
+	n := int64(l.Rows)
+	if own != nil {
+		if own.Rows >= 0 && n != own.Rows {
+			return fault.Rel(0, 0, "num_rows", "the block has %d rows, the index says %d", n, own.Rows)
+		}
+		if own.First >= 0 && int64(l.Values.Ordinal) != own.First {
+			return fault.Rel(0, 0, "ordinal", "the block says it begins at row %d, the index says %d", l.Values.Ordinal, own.First)
+		}
+		n -= d.t.Page.Sub
+		if d.t.N >= 0 {
+			n = min(n, d.t.N)
+		}
+	}
+	if n < 0 {
+		return fault.Bugf("cfile: a page begins at row %d of %d", d.t.Page.Sub, l.Rows)
+	}
+	skip := int(d.t.Page.Sub)
+	if own == nil {
+		return d.flat(dst, nil, 0, int(n))
+	}
+	switch {
+	case d.f.Footer.Array():
+		return d.list(dst, skip, int(n))
+	case d.f.Footer.Nullable:
+		return d.flat(dst, &l.Nulls, skip, int(n))
+	}
+	return d.flat(dst, nil, skip, int(n))
+}

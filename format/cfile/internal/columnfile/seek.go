@@ -1,0 +1,262 @@
+package columnfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// Lookup reads single blocks, for seeking. It is used by one goroutine.
+type Lookup struct {
+	F    *File
+	dict *vec.Vector
+	key  []byte
+
+	// The block decoded last: the two ends of a range often lie in one.
+	last  block.BlockPtr
+	have  *vec.Vector
+	first int64
+}
+
+// Close gives the block decoded last back. Who looked at one before it may still do so.
+func (l *Lookup) Close() {
+	if l.have != nil {
+		l.have.Release()
+		l.have = nil
+	}
+}
+
+// seekPool is the memory of blocks that look-ups decode.
+var seekPool = vec.NewPool(4 << 20)
+
+// Arenas are for calls that decode a single block.
+var Arenas = sync.Pool{New: func() any { return new(vec.Arena) }}
+
+// block decodes the data block at p. first is the ordinal that it gives itself.
+func (l *Lookup) block(ctx context.Context, p block.BlockPtr, path string) (v *vec.Vector, first int64, err error) {
+	if l.F.Footer.Encoding == block.Dict && l.F.Footer.Dict != nil && l.dict == nil {
+		if l.dict, err = l.F.ReadDict(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	if l.have != nil && p == l.last {
+		return l.have, l.first, nil
+	}
+	b := &DataBlock{Ptr: p, First: -1, Rows: -1}
+	v, lay, err := l.F.readData(ctx, b, l.dict, path)
+	if err != nil {
+		return nil, 0, err
+	}
+	l.last, l.have, l.first = p, v, int64(lay.Values.Ordinal)
+	return v, l.first, nil
+}
+
+// ReadDict decodes the dictionary.
+func (f *File) ReadDict(ctx context.Context) (*vec.Vector, error) {
+	if reason := f.Bad(*f.Footer.Dict); reason != "" {
+		return nil, fault.Corruptf(f.FootSpan(), "footer.dict_block_ptr", "%s", reason)
+	}
+	v, _, err := f.readData(ctx, &DataBlock{Ptr: *f.Footer.Dict, Rows: -1, First: -1}, nil, "dictionary")
+	return v, err
+}
+
+// readData decodes a block by itself: the dictionary, if path says so.
+func (f *File) readData(ctx context.Context, b *DataBlock, dict *vec.Vector, path string) (*vec.Vector, block.Layout, error) {
+	at := f.Span(b.Ptr)
+	if err := f.Fit(at, path); err != nil {
+		return nil, block.Layout{}, err
+	}
+	t := f.Footer.Type.Arrow(0, 0)
+	page := format.Page{Spans: []fault.Span{at}, Own: b}
+	if path == "dictionary" {
+		page.Own = dictPage{}
+	} else if f.Footer.Array() {
+		t = arrow.ListOf(t)
+	}
+	v, err := vec.New(t, seekPool)
+	if err != nil {
+		return nil, block.Layout{}, err
+	}
+	a := Arenas.Get().(*vec.Arena)
+	defer Arenas.Put(a)
+	a.Reset()
+	stored := a.Bytes(int(b.Ptr.Size))
+	if err := format.ReadFull(ctx, f.Src, at, path, stored); err != nil {
+		return nil, block.Layout{}, err
+	}
+	task := format.Task{Page: page, N: -1, Bytes: [][]byte{stored}, Dict: dict, Scratch: a, Limits: f.Limits}
+	lay, err := f.Decode(&task, v, nil)
+	if err != nil {
+		return nil, block.Layout{}, fault.Locate(err, at, true, path)
+	}
+	return v, lay, v.Plain()
+}
+
+// Bound is the ordinal of the first value that is not below key (after: that is above key), and whether it equals key.
+// Files with a value index only.
+func (l *Lookup) Bound(ctx context.Context, key []byte, after bool) (n int64, exact bool, err error) {
+	w := l.F.Values()
+	// Separators are not above the first value of their block. Equal values may go over the border of blocks; so the first value
+	// not below key may lie in the last block whose separator is below it, and in no block before.
+	if err := w.seek(ctx, key, !after); err != nil {
+		return 0, false, err
+	}
+	for !w.Eof {
+		e, err := w.Current()
+		if err == nil {
+			err = w.Block(e)
+		}
+		if err != nil {
+			return 0, false, err
+		}
+		v, first, err := l.block(ctx, e.Ptr, w.Path())
+		if err != nil {
+			return 0, false, err
+		}
+		i := l.search(v, key, after)
+		if err := l.doubt(ctx, w, e, v, i, first, key, after); err != nil {
+			return 0, false, err
+		}
+		if i < v.Len() {
+			return first + int64(i), bytes.Equal(l.Encode(v, i), key), nil
+		}
+		n = first + int64(v.Len())
+		if err := w.Next(ctx); err != nil {
+			return 0, false, err
+		}
+	}
+	return n, false, nil
+}
+
+// doubt looks for signs that the index led to the wrong block, or that the block's values are damaged, in files that have no
+// checksums to tell: values that do not rise, and a value on the wrong side of the border to the block before.
+func (l *Lookup) doubt(ctx context.Context, w *Walker, e block.IndexEntry, v *vec.Vector, i int, first int64, key []byte, after bool) error {
+	if l.F.Footer.Checksums() && !l.F.NoVerify {
+		return nil
+	}
+	last, err := l.rising(v, l.F.Span(e.Ptr), w.Path())
+	if err != nil {
+		return err
+	}
+	end := first + int64(v.Len())
+	if i == v.Len() && l.F.Footer.PosIdx != nil && end < l.F.Footer.NumValues {
+		return l.border(ctx, end, last, key, false, after)
+	}
+	if i == 0 && first > 0 && l.F.Footer.PosIdx != nil {
+		return l.border(ctx, first-1, l.copyOf(v, 0), key, true, after)
+	}
+	return nil
+}
+
+// rising checks that the values of a block rise, and returns the last.
+func (l *Lookup) rising(v *vec.Vector, at fault.Span, path string) ([]byte, error) {
+	var before []byte
+	for i := range v.Len() {
+		x := l.Encode(v, i)
+		if i > 0 && bytes.Compare(x, before) < 0 {
+			return nil, fault.Corruptf(at, fmt.Sprintf("%s/value[%d]", path, i), "is less than the value before, in a file that is sorted")
+		}
+		before = append(before[:0], x...)
+	}
+	return before, nil
+}
+
+func (l *Lookup) copyOf(v *vec.Vector, i int) []byte { return bytes.Clone(l.Encode(v, i)) }
+
+// border checks, by the positional index, the value of row n, which lies in the next block (or the one before) of the one
+// that the value index led to. near is the value on this side of the border.
+func (l *Lookup) border(ctx context.Context, n int64, near, key []byte, below, after bool) error {
+	w := l.F.Positions()
+	if err := w.seek(ctx, block.PositionKey(n), false); err != nil {
+		return err
+	}
+	e, err := w.Current()
+	if err != nil {
+		return err
+	}
+	v, first, err := l.block(ctx, e.Ptr, w.Path())
+	if err != nil {
+		return err
+	}
+	at := l.F.Span(e.Ptr)
+	if n < first || n >= first+int64(v.Len()) {
+		return fault.Corruptf(at, w.Path(), "does not hold row %d", n)
+	}
+	if _, err := l.rising(v, at, w.Path()); err != nil {
+		return err
+	}
+	x := l.Encode(v, int(n-first))
+	order := bytes.Compare(x, near)
+	if below {
+		order = -order
+	}
+	side := bytes.Compare(x, key)
+	if order < 0 || below && (side > 0 || side == 0 && !after) {
+		return fault.Corruptf(at, w.Path(), "row %d is not where the value index says", n)
+	}
+	return nil
+}
+
+// search finds the first entry of v that is not below key (after: that is above key).
+func (l *Lookup) search(v *vec.Vector, key []byte, after bool) int {
+	return sort.Search(v.Len(), func(i int) bool {
+		d := bytes.Compare(l.Encode(v, i), key)
+		return d > 0 || d == 0 && !after
+	})
+}
+
+// Encode is the key of entry i.
+func (l *Lookup) Encode(v *vec.Vector, i int) []byte {
+	t := l.F.Footer.Type
+	if t.IsBinary() {
+		o := v.Offsets(i)
+		return v.StringBytes()[o[0]:o[1]]
+	}
+	l.key = block.AppendFixedKey(l.key[:0], t, v.Data(i)[:t.Width()])
+	return l.key
+}
+
+// RowsBetween are the rows whose value lies between two limits, each of which may be nil.
+func (f *File) RowsBetween(ctx context.Context, at arrow.DataType, low, high *pred.Value, lowIn, highIn bool) (vec.Range, error) {
+	r := vec.Range{From: 0, To: f.Footer.NumValues}
+	for _, v := range []*pred.Value{low, high} {
+		if v != nil && v.Kind == pred.KindNull {
+			return vec.Range{}, nil
+		}
+	}
+	l := Lookup{F: f}
+	defer l.Close()
+	if low != nil {
+		if key, ok := block.KeyOf(f.Footer.Type, at, *low); ok {
+			n, _, err := l.Bound(ctx, key, !lowIn)
+			if err != nil {
+				return r, err
+			}
+			r.From = n
+		}
+	}
+	if high != nil {
+		if key, ok := block.KeyOf(f.Footer.Type, at, *high); ok {
+			n, _, err := l.Bound(ctx, key, highIn)
+			if err != nil {
+				return r, err
+			}
+			r.To = n
+		}
+	}
+	return vec.Range{From: min(r.From, r.To), To: min(r.To, f.Footer.NumValues)}, nil
+}
+
+// IsDamage reports whether err says that the file is damaged.
+func IsDamage(err error) bool { return errors.Is(err, fault.Corrupt) }

@@ -1,0 +1,289 @@
+package columnfile
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"stoa/fault"
+	"stoa/format/cfile/internal/block"
+)
+
+// MaxDepth is how many levels an index tree may have. A tree of three holds more blocks than a file can have rows.
+const MaxDepth = 32
+
+// Walker stands on a leaf entry of an index tree. Trees are written in post-order, so a node lies behind its children, and
+// the blocks of each level follow each other: that is demanded here, and with it every walk ends.
+type Walker struct {
+	f     *File
+	Name  string // "posidx" or "validx"
+	Root  block.BlockPtr
+	Stack []level
+	Ends  [MaxDepth]int64 // where the last node seen at each depth ended
+	Data  int64           // where the last data block ended
+	Eof   bool
+}
+
+// level is a node on the way from the root, and the entry that was taken.
+type level struct {
+	Node block.IndexNode
+	ptr  block.BlockPtr
+	I    int
+}
+
+func (f *File) Positions() *Walker { return &Walker{f: f, Name: "posidx", Root: *f.Footer.PosIdx} }
+func (f *File) Values() *Walker    { return &Walker{f: f, Name: "validx", Root: *f.Footer.ValIdx} }
+
+// Path names the current entry: posidx/entry[2]/entry[12].
+func (w *Walker) Path() string {
+	var b strings.Builder
+	b.WriteString(w.Name)
+	for _, l := range w.Stack {
+		fmt.Fprintf(&b, "/entry[%d]", l.I)
+	}
+	return b.String()
+}
+
+// load reads the node at p, which the entry on top of the stack points to.
+func (w *Walker) load(ctx context.Context, p block.BlockPtr) (block.IndexNode, error) {
+	if reason := w.f.Bad(p); reason != "" {
+		return block.IndexNode{}, fault.Corruptf(w.Place(), w.Path(), "%s", reason)
+	}
+	if n := len(w.Stack); n >= MaxDepth {
+		return block.IndexNode{}, fault.Corruptf(w.f.Span(p), w.Path(), "the tree has more than %d levels", MaxDepth)
+	} else if n > 0 && p.Offset+p.Size > w.Stack[n-1].ptr.Offset {
+		return block.IndexNode{}, fault.Corruptf(w.Place(), w.Path(), "offset %d: an index block lies before the one that points to it (%d)", p.Offset, w.Stack[n-1].ptr.Offset)
+	}
+	if x, ok := w.f.nodes.get(p); ok {
+		return x, nil
+	}
+	path := w.Path()
+	x, err := w.f.readIndexBlock(ctx, p, path)
+	if err == nil && x.N == 0 && (len(w.Stack) > 0 || !x.Leaf) {
+		err = fault.Corruptf(w.f.Span(p), path, "an index block without entries")
+	}
+	if err == nil && x.N > 0 {
+		w.f.nodes.put(p, &x)
+	}
+	return x, err
+}
+
+// nodes keeps index blocks of an open file, taken apart: look-ups go through the same ones again and again. The zero value is ready, and
+// safe for concurrent use.
+type nodes struct {
+	mu   sync.RWMutex
+	have map[block.BlockPtr]block.IndexNode
+	size int
+}
+
+// maxNodes is how many bytes of a file's index blocks are kept, about.
+const maxNodes = 1 << 20
+
+func (k *nodes) get(p block.BlockPtr) (block.IndexNode, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	x, ok := k.have[p]
+	return x, ok
+}
+
+// put keeps a node whose entries are all whole. Others tell what is wrong each time.
+func (k *nodes) put(p block.BlockPtr, x *block.IndexNode) {
+	size := len(x.Block.Data) + 48*x.N
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.size+size > maxNodes {
+		return
+	}
+	all := make([]block.IndexEntry, x.N)
+	for i := range all {
+		var err error
+		if all[i], err = x.Entry(i); err != nil {
+			return
+		}
+	}
+	x.Entries = all
+	if k.have == nil {
+		k.have = map[block.BlockPtr]block.IndexNode{}
+	}
+	k.have[p] = *x
+	k.size += size
+}
+
+// readIndexBlock reads and opens an index block.
+func (f *File) readIndexBlock(ctx context.Context, p block.BlockPtr, path string) (block.IndexNode, error) {
+	b, err := f.readBlock(ctx, p, path)
+	if err != nil {
+		return block.IndexNode{}, err
+	}
+	c := b.Cursor(path)
+	x := block.ParseIndexBlock(c, false)
+	x.Block = b
+	return x, c.Err()
+}
+
+// Place is the block that holds the current entry: what errors about the entry point at.
+func (w *Walker) Place() fault.Span {
+	if n := len(w.Stack); n > 0 {
+		return w.f.Span(w.Stack[n-1].ptr)
+	}
+	return w.f.FootSpan()
+}
+
+// Push enters the node at p.
+func (w *Walker) Push(ctx context.Context, p block.BlockPtr) error {
+	x, err := w.load(ctx, p)
+	if err != nil {
+		return err
+	}
+	d := len(w.Stack)
+	if p.Offset < w.Ends[d] {
+		return fault.Corruptf(w.Place(), w.Path(), "offset %d: the block before it ends at %d", p.Offset, w.Ends[d])
+	}
+	w.Ends[d] = p.Offset + p.Size
+	w.Stack = append(w.Stack, level{x, p, 0})
+	return nil
+}
+
+func (w *Walker) Top() *level { return &w.Stack[len(w.Stack)-1] }
+
+// Current is the entry that w stands on.
+func (w *Walker) Current() (block.IndexEntry, error) {
+	l := w.Top()
+	e, err := l.Node.Entry(l.I)
+	if err != nil {
+		return e, fault.Locate(err, w.Place(), true, w.parentPath())
+	}
+	return e, nil
+}
+
+// parentPath is the path of the node that holds the current entry.
+func (w *Walker) parentPath() string {
+	p := w.Path()
+	return p[:strings.LastIndexByte(p, '/')]
+}
+
+// First goes to the first leaf entry.
+func (w *Walker) First(ctx context.Context) error { return w.seek(ctx, nil, false) }
+
+// seek goes to the last leaf entry whose key is not above key (strict: that is below it), or else to the first one.
+func (w *Walker) seek(ctx context.Context, key []byte, strict bool) error {
+	w.Stack, w.Eof, w.Ends, w.Data = w.Stack[:0], false, [MaxDepth]int64{}, 0
+	p, first := w.Root, []byte(nil)
+	for {
+		if err := w.Push(ctx, p); err != nil {
+			return err
+		}
+		l := w.Top()
+		if len(w.Stack) > 1 {
+			if err := w.sameKey(first); err != nil {
+				return err
+			}
+		}
+		if l.Node.N == 0 {
+			w.Eof = true
+			return nil
+		}
+		if err := w.search(l, key, strict); err != nil {
+			return err
+		}
+		if l.Node.Leaf {
+			return nil
+		}
+		e, err := w.Current()
+		if err != nil {
+			return err
+		}
+		p, first = e.Ptr, e.Key
+	}
+}
+
+// search finds the entry of a node where seek goes on.
+func (w *Walker) search(l *level, key []byte, strict bool) error {
+	lo, hi := 0, l.Node.N-1 // the entry wanted is in [lo, hi]
+	for lo < hi {
+		l.I = (lo + hi + 1) / 2
+		e, err := w.Current()
+		if err != nil {
+			return err
+		}
+		if d := bytes.Compare(e.Key, key); d < 0 || d == 0 && !strict {
+			lo = l.I
+		} else {
+			hi = l.I - 1
+		}
+	}
+	l.I = lo
+	return nil
+}
+
+// Next goes to the next leaf entry; eof is set behind the last.
+func (w *Walker) Next(ctx context.Context) error {
+	for len(w.Stack) > 0 {
+		l := w.Top()
+		if l.I+1 < l.Node.N {
+			l.I++
+			return w.descend(ctx)
+		}
+		w.Stack = w.Stack[:len(w.Stack)-1]
+	}
+	w.Eof = true
+	return nil
+}
+
+// descend goes from the current entry down to a leaf.
+func (w *Walker) descend(ctx context.Context) error {
+	for !w.Top().Node.Leaf {
+		e, err := w.Current()
+		if err != nil {
+			return err
+		}
+		if err := w.Push(ctx, e.Ptr); err != nil {
+			return err
+		}
+		if err := w.sameKey(e.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameKey checks that the first key of the node just entered is the one its parent has for it.
+func (w *Walker) sameKey(key []byte) error {
+	e, err := w.Current()
+	if err == nil && !bytes.Equal(e.Key, key) {
+		err = fault.Corruptf(w.Place(), w.Path()+".key", "%x, but the block above says %x", e.Key, key)
+	}
+	return err
+}
+
+// following is the key of the leaf entry behind the current one, which the levels above know without reading its leaf;
+// nil at the end.
+func (w *Walker) following() ([]byte, error) {
+	for d := len(w.Stack) - 1; d >= 0; d-- {
+		l := &w.Stack[d]
+		if l.I+1 >= l.Node.N {
+			continue
+		}
+		e, err := l.Node.Entry(l.I + 1)
+		if err != nil {
+			at := w.f.Span(l.ptr)
+			return nil, fault.Locate(err, at, true, w.Name)
+		}
+		return e.Key, nil
+	}
+	return nil, nil
+}
+
+// Block checks the data block of the current entry: it lies in the file, behind the one before.
+func (w *Walker) Block(e block.IndexEntry) error {
+	if reason := w.f.Bad(e.Ptr); reason != "" {
+		return fault.Corruptf(w.Place(), w.Path(), "%s", reason)
+	}
+	if e.Ptr.Offset < w.Data {
+		return fault.Corruptf(w.Place(), w.Path()+".offset", "%d: the block before it ends at %d", e.Ptr.Offset, w.Data)
+	}
+	w.Data = e.Ptr.Offset + e.Ptr.Size
+	return nil
+}

@@ -1,0 +1,355 @@
+package write
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"stoa/format/cfile/internal/block"
+	"stoa/internal/enc/bitshuffle"
+	"stoa/internal/enc/groupvarint"
+	"stoa/internal/enc/plain"
+	"stoa/internal/enc/rle"
+)
+
+// dense is values (no NULL among them), in the form in which the blocks store them. Which fields are set follows from the
+// type of the column.
+type dense struct {
+	n     int
+	fixed []byte // n values of the type's width, little-endian
+	bits  []byte // bool: n bits from bit at on
+	at    int
+	strs  []strSpan // strings: where each lies in data
+	data  []byte
+}
+
+// strSpan is a run of bytes.
+type strSpan struct{ lo, hi uint32 }
+
+// fullness is what a blockBuilder says after taking values.
+type fullness uint8
+
+const (
+	roomy fullness = iota
+	// fullNow: the block ends here.
+	fullNow
+	// fullAtRunEnd: the block ends where the run of values ends in which it became full: Kudu hands over runs of present
+	// values from row blocks of 100 rows, and these encoders look at their size only between two runs.
+	fullAtRunEnd
+)
+
+// blockBuilder makes the encoded values of one data block after the other. Values come in bulk.
+type blockBuilder interface {
+	// add takes values [from, to) up to the one that fills the block. all: takes them in any case, as the elements of an
+	// array cell, which no block border divides.
+	add(v *dense, from, to int, all bool) (taken int, f fullness)
+	// rest takes the rest of the run after add said fullAtRunEnd. Fewer than offered: the block ends here.
+	rest(v *dense, from, to int) int
+	// finish appends the encoded values to dst.
+	Finish(dst []byte, ordinal uint32) []byte
+	reset()
+}
+
+// newBlockBuilder chooses by type and encoding, which have been checked.
+func newBlockBuilder(t block.Type, o *WriterOptions) blockBuilder {
+	limit := o.BlockSize
+	switch o.Encoding {
+	case block.Dict:
+		return newDictStrings(limit)
+	case block.Prefix:
+		return newPrefixStrings(limit, o.RestartInterval)
+	case block.GroupVarint:
+		return &groupVarints{limit: limit}
+	case block.RLE:
+		if t == block.Bool {
+			return &rleBools{limit: limit}
+		}
+		return &rleInts{enc: rle.NewEncoder(8 * t.Width()), width: t.Width(), limit: limit}
+	case block.BitShuffle:
+		return newShuffled(limit, t.Width(), t == block.Uint32)
+	}
+	switch {
+	case t.IsBinary():
+		return newPlainStrings(limit)
+	case t == block.Bool:
+		return &plainBools{limit: limit}
+	}
+	return &plainFixed{width: t.Width(), limit: limit}
+}
+
+func appendTwo(dst []byte, a, b uint32) []byte {
+	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(dst, a), b)
+}
+
+// plainFixed: u32 count, u32 ordinal, values. (The document has these two behind the values; the files have them before.)
+type plainFixed struct {
+	width, limit int
+	buf          []byte
+}
+
+func (b *plainFixed) add(v *dense, from, to int, all bool) (int, fullness) {
+	k := to - from
+	if most := (b.limit-8)/b.width + 1 - len(b.buf)/b.width; !all && k >= most {
+		k = max(most, 0)
+	}
+	b.buf = append(b.buf, v.fixed[from*b.width:(from+k)*b.width]...)
+	if len(b.buf)+8 > b.limit {
+		return k, fullAtRunEnd
+	}
+	return k, roomy
+}
+
+func (b *plainFixed) rest(v *dense, from, to int) int { n, _ := b.add(v, from, to, true); return n }
+
+func (b *plainFixed) Finish(dst []byte, ordinal uint32) []byte {
+	return append(appendTwo(dst, uint32(len(b.buf)/b.width), ordinal), b.buf...)
+}
+
+func (b *plainFixed) reset() { b.buf = b.buf[:0] }
+
+// plainBools: u32 count, u32 ordinal, bits.
+type plainBools struct {
+	limit, n int
+	buf      []byte
+}
+
+func (b *plainBools) add(v *dense, from, to int, all bool) (int, fullness) {
+	k := to - from
+	if most := (b.limit-8)*8 + 1 - b.n; !all && k >= most {
+		k = max(most, 0)
+	}
+	for need := (b.n + k + 7) / 8; len(b.buf) < need; {
+		b.buf = append(b.buf, make([]byte, need-len(b.buf))...)
+	}
+	plain.CopyBits(b.buf, b.n, v.bits, v.at+from, k)
+	b.n += k
+	if (b.n+7)/8+8 > b.limit {
+		return k, fullAtRunEnd
+	}
+	return k, roomy
+}
+
+func (b *plainBools) rest(v *dense, from, to int) int { n, _ := b.add(v, from, to, true); return n }
+
+func (b *plainBools) Finish(dst []byte, ordinal uint32) []byte {
+	if r := b.n & 7; r != 0 {
+		b.buf[b.n>>3] &= 1<<uint(r) - 1
+	}
+	return append(appendTwo(dst, uint32(b.n), ordinal), b.buf...)
+}
+
+func (b *plainBools) reset() { b.buf, b.n = b.buf[:0], 0 }
+
+// rleBools: u32 count, u32 ordinal, runs of width 1.
+type rleBools struct {
+	limit int
+	enc   BitRuns
+}
+
+func (b *rleBools) add(v *dense, from, to int, all bool) (int, fullness) {
+	i := from
+	for i < to {
+		k := min(to-i, 56)
+		// 56 bits never need 64 bytes; near the limit it goes bit by bit, to stop in the right place.
+		if !all && len(b.enc.Buf)+8+64 > b.limit {
+			if len(b.enc.Buf)+8 > b.limit {
+				return i - from, fullAtRunEnd
+			}
+			k = 1
+		}
+		b.enc.PutWord(loadBits(v.bits, v.at+i, k), k)
+		i += k
+	}
+	if len(b.enc.Buf)+8 > b.limit {
+		return i - from, fullAtRunEnd
+	}
+	return i - from, roomy
+}
+
+func (b *rleBools) rest(v *dense, from, to int) int { n, _ := b.add(v, from, to, true); return n }
+
+func (b *rleBools) Finish(dst []byte, ordinal uint32) []byte {
+	dst = appendTwo(dst, uint32(b.enc.N), ordinal)
+	return append(dst, b.enc.Finish()...)
+}
+
+func (b *rleBools) reset() { b.enc.reset() }
+
+// rleInts: u32 count, u32 ordinal, runs of the type's width.
+type rleInts struct {
+	enc             *rle.Encoder
+	width, limit, n int
+}
+
+func (b *rleInts) add(v *dense, from, to int, all bool) (int, fullness) {
+	most := b.limit - 8
+	if all {
+		most = int(^uint(0) >> 1)
+	}
+	k := 0
+	switch b.width {
+	case 1:
+		k = rlePut(b.enc, view[uint8](v.fixed)[from:to], most)
+	case 2:
+		k = rlePut(b.enc, view[uint16](v.fixed)[from:to], most)
+	case 4:
+		k = rlePut(b.enc, view[uint32](v.fixed)[from:to], most)
+	default:
+		k = rlePut(b.enc, view[uint64](v.fixed)[from:to], most)
+	}
+	b.n += k
+	if b.enc.Written()+8 > b.limit {
+		return k, fullAtRunEnd
+	}
+	return k, roomy
+}
+
+// rlePut puts values until more than most bytes are written. Runs of a value go at once, but not so near to the end that
+// it could be overshot: no run makes the encoder write as much as 128 bytes.
+func rlePut[T uint8 | uint16 | uint32 | uint64](e *rle.Encoder, vals []T, most int) int {
+	for i := 0; i < len(vals); {
+		x := vals[i]
+		j := i + 1
+		for j < len(vals) && vals[j] == x {
+			j++
+		}
+		if j-i < 16 || e.Written() > most-128 {
+			j = i + 1
+			e.Put(uint64(x))
+		} else {
+			e.PutRun(uint64(x), j-i)
+		}
+		i = j
+		if e.Written() > most {
+			return i
+		}
+	}
+	return len(vals)
+}
+
+func (b *rleInts) rest(v *dense, from, to int) int { n, _ := b.add(v, from, to, true); return n }
+
+func (b *rleInts) Finish(dst []byte, ordinal uint32) []byte {
+	return append(appendTwo(dst, uint32(b.n), ordinal), b.enc.Finish()...)
+}
+
+func (b *rleInts) reset() { b.enc.Reset(); b.n = 0 }
+
+// shuffled is bitshuffle: five u32 (ordinal, count, size with these 20 bytes, count rounded up to 8, element size), chunks.
+// u32 values, and so the codes of a dictionary, are stored in as few bytes as the largest of the block needs.
+type shuffled struct {
+	width, most int
+	shrink      bool
+	buf, small  []byte
+}
+
+func newShuffled(limit, width int, shrink bool) *shuffled {
+	return &shuffled{width: width, most: limit / width, shrink: shrink}
+}
+
+func (b *shuffled) n() int { return len(b.buf) / b.width }
+
+func (b *shuffled) add(v *dense, from, to int, all bool) (int, fullness) {
+	k := to - from
+	if !all {
+		k = min(k, max(b.most-b.n(), 0))
+	}
+	b.buf = append(b.buf, v.fixed[from*b.width:(from+k)*b.width]...)
+	if b.n() >= b.most {
+		return k, fullNow
+	}
+	return k, roomy
+}
+
+func (b *shuffled) rest(*dense, int, int) int { return 0 }
+
+func (b *shuffled) Finish(dst []byte, ordinal uint32) []byte {
+	n := b.n()
+	padded := (n + 7) &^ 7
+	src, elem := b.buf, b.width
+	if b.shrink {
+		src, elem = b.shrunk()
+	}
+	src = append(src, make([]byte, (padded-n)*elem)...)
+	at := len(dst)
+	dst = append(dst, make([]byte, 20)...)
+	dst = bitshuffle.Append(dst, src, elem)
+	for i, x := range [5]int{int(ordinal), n, len(dst) - at, padded, elem} {
+		binary.LittleEndian.PutUint32(dst[at+4*i:], uint32(x))
+	}
+	if !b.shrink || elem == b.width {
+		b.buf = src // perhaps grown
+	}
+	return dst
+}
+
+// shrunk gives u32 values as u8 or u16 if all of them fit.
+func (b *shuffled) shrunk() ([]byte, int) {
+	vals := view[uint32](b.buf)
+	var or uint32 // has as many bits as the largest
+	for _, x := range vals {
+		or |= x
+	}
+	switch {
+	case or <= 0xff:
+		b.small = b.small[:0]
+		for _, x := range vals {
+			b.small = append(b.small, byte(x))
+		}
+		return b.small, 1
+	case or <= 0xffff:
+		b.small = b.small[:0]
+		for _, x := range vals {
+			b.small = append(b.small, byte(x), byte(x>>8))
+		}
+		return b.small, 2
+	}
+	return b.buf, 4
+}
+
+func (b *shuffled) reset() { b.buf = b.buf[:0] }
+
+// groupVarints is GROUP_VARINT of UINT32 (v1 only): a group of count, least value, ordinal and 0; then the values
+// less the least one, in groups of four, the last one filled up with zeros.
+type groupVarints struct {
+	limit, raw int
+	vals       []uint32
+}
+
+func (b *groupVarints) add(v *dense, from, to int, all bool) (int, fullness) {
+	for i, x := range view[uint32](v.fixed)[from:to] {
+		b.vals = append(b.vals, x)
+		b.raw += varintGroupBytes(x)
+		if b.full() && !all {
+			return i + 1, fullNow
+		}
+	}
+	if b.full() {
+		return to - from, fullNow
+	}
+	return to - from, roomy
+}
+
+// full compares Kudu's estimate: 10 bytes for the header, 3 for the padding.
+func (b *groupVarints) full() bool { return b.raw+(len(b.vals)+3)/4+13 > b.limit }
+
+func (b *groupVarints) rest(*dense, int, int) int { return 0 }
+
+func (b *groupVarints) Finish(dst []byte, ordinal uint32) []byte {
+	least := ^uint32(0)
+	for _, x := range b.vals {
+		least = min(least, x)
+	}
+	if len(b.vals) == 0 {
+		least = 0
+	}
+	dst = groupvarint.Append4(dst, uint32(len(b.vals)), least, ordinal, 0)
+	for i := range b.vals {
+		b.vals[i] -= least
+	}
+	return groupvarint.Append(dst, b.vals)
+}
+
+func (b *groupVarints) reset() { b.vals, b.raw = b.vals[:0], 0 }
+
+// varintGroupBytes is the bytes of x in a group, without its share of the tag.
+func varintGroupBytes(x uint32) int { return (bits.Len32(x|1) + 7) / 8 }

@@ -1,0 +1,166 @@
+package write
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/float16"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/internal/enc/plain"
+)
+
+// The conversions of source.conv: dense values of one width to dense values of another. They give the index of the first
+// value that has no exact counterpart, or -1.
+
+// microsOf converts timestamps of a unit to microseconds; nil: nothing is to be done.
+func microsOf(u arrow.TimeUnit) func(dst, src []byte) int {
+	switch u {
+	case arrow.Second:
+		return timesMicros(1_000_000)
+	case arrow.Millisecond:
+		return timesMicros(1_000)
+	case arrow.Nanosecond:
+		return func(dst, src []byte) int {
+			d, bad := view[int64](dst), -1
+			for i, x := range view[int64](src) {
+				q := x / 1000
+				if q*1000 != x && bad < 0 {
+					bad = i
+				}
+				d[i] = q
+			}
+			return bad
+		}
+	}
+	return nil
+}
+
+func timesMicros(by int64) func(dst, src []byte) int {
+	return func(dst, src []byte) int {
+		d := view[int64](dst)
+		for i, x := range view[int64](src) {
+			if x > math.MaxInt64/by || x < math.MinInt64/by {
+				return i
+			}
+			d[i] = x * by
+		}
+		return -1
+	}
+}
+
+const dayMillis = 24 * 60 * 60 * 1000
+
+func daysOfMillis(dst, src []byte) int {
+	d := view[int32](dst)
+	for i, x := range view[int64](src) {
+		q := x / dayMillis
+		if q*dayMillis != x || int64(int32(q)) != q {
+			return i
+		}
+		d[i] = int32(q)
+	}
+	return -1
+}
+
+// floatOfHalf loses nothing: every float16 is a float32.
+func floatOfHalf(dst, src []byte) int {
+	d := view[float32](dst)
+	for i, x := range view[uint16](src) {
+		d[i] = float16.FromBits(x).Float32()
+	}
+	return -1
+}
+
+// decimalConv converts decimals of from bytes to decimals of to bytes with at most digits digits.
+func decimalConv(from, to, digits int) func(dst, src []byte) int {
+	hi, lo := pow10(digits)
+	return func(dst, src []byte) int {
+		for i := range len(src) / from {
+			x := loadDecimal(src, from, i)
+			if !below(x, hi, lo) {
+				return i
+			}
+			storeDecimal(dst, to, i, x)
+		}
+		return -1
+	}
+}
+
+// pow10 is 10ⁿ, n ≤ 38, as two words.
+func pow10(n int) (hi, lo uint64) {
+	lo = 1
+	for range n {
+		h, l := bits.Mul64(lo, 10)
+		hi, lo = hi*10+h, l
+	}
+	return hi, lo
+}
+
+// below reports whether |x| < hi:lo; x is two's complement, low word first.
+func below(x [2]uint64, hi, lo uint64) bool {
+	if int64(x[1]) < 0 {
+		var b uint64
+		x[0], b = bits.Sub64(0, x[0], 0)
+		x[1], _ = bits.Sub64(0, x[1], b)
+	}
+	return x[1] < hi || x[1] == hi && x[0] < lo
+}
+
+func loadDecimal(src []byte, width, i int) [2]uint64 {
+	switch width {
+	case 4:
+		x := int64(view[int32](src)[i])
+		return [2]uint64{uint64(x), uint64(x >> 63)}
+	case 8:
+		x := view[int64](src)[i]
+		return [2]uint64{uint64(x), uint64(x >> 63)}
+	case 32:
+		x := view[[4]uint64](src)[i]
+		if sign := uint64(int64(x[1]) >> 63); x[2] != sign || x[3] != sign {
+			return [2]uint64{math.MaxUint64, math.MaxInt64} // more than 38 digits, as x
+		}
+		return [2]uint64{x[0], x[1]}
+	}
+	return view[[2]uint64](src)[i]
+}
+
+func storeDecimal(dst []byte, width, i int, x [2]uint64) {
+	switch width {
+	case 4:
+		view[uint32](dst)[i] = uint32(x[0])
+	case 8:
+		view[uint64](dst)[i] = x[0]
+	default:
+		view[[2]uint64](dst)[i] = x
+	}
+}
+
+// underNulls is child with the nulls of its parent struct added to its own.
+func underNulls(st *array.Struct, child arrow.Array) arrow.Array {
+	n := child.Len()
+	valid := make([]byte, (n+7)/8)
+	nulls := 0
+	for i := range n {
+		if st.IsNull(i) || child.IsNull(i) {
+			nulls++
+		} else {
+			valid[i>>3] |= 1 << (i & 7)
+		}
+	}
+	d := child.Data()
+	// The child may have an offset, which counts for its bitmap, too.
+	bits := make([]byte, (d.Offset()+n+7)/8)
+	plain.CopyBits(bits, d.Offset(), valid, 0, n)
+	bufs := append([]*memory.Buffer{memory.NewBufferBytes(bits)}, d.Buffers()[1:]...)
+	if d.DataType().ID() == arrow.DICTIONARY {
+		out := array.NewDataWithDictionary(d.DataType(), n, bufs, nulls, d.Offset(), d.Dictionary().(*array.Data))
+		defer out.Release()
+		return array.MakeFromData(out)
+	}
+	out := array.NewData(d.DataType(), n, bufs, d.Children(), nulls, d.Offset())
+	defer out.Release()
+	return array.MakeFromData(out)
+}

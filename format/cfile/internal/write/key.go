@@ -1,0 +1,155 @@
+package write
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"stoa/fault"
+	"stoa/format/cfile/internal/block"
+)
+
+// keyTrail follows the encoded keys of a column with a value index.
+type keyTrail struct {
+	any  bool
+	min  []byte // of the file
+	last []byte // of the file so far
+	open bool   // the open block has a first key
+	head []byte // the first key of the open block
+	prev []byte // the last key of the block before
+
+	seen    []byte // the last value that rising has seen, encoded
+	hasSeen bool
+}
+
+// note tells that values [from, to) went into the open block.
+func (k *keyTrail) note(c *Writer, v *dense, from, to int) {
+	if c.val == nil || from == to {
+		return
+	}
+	if !k.open {
+		k.head, k.open = c.appendKey(k.head[:0], v, from), true
+		if !k.any {
+			k.min, k.any = bytes.Clone(k.head), true
+		}
+	}
+	k.last = c.appendKey(k.last[:0], v, to-1)
+}
+
+// next is the index key of the open block, which is now closed: its first key, cut to what is needed to be above the
+// last key of the block before (and so the very first one to at most a byte). The result is good until the next note.
+func (k *keyTrail) next(whole bool) []byte {
+	key := k.head
+	if !whole {
+		key = key[:Separating(k.prev, key)]
+	}
+	k.prev = append(k.prev[:0], k.last...)
+	k.open = false
+	return key
+}
+
+// Separating is the length of the shortest prefix of right that is above left, which is not above right.
+func Separating(left, right []byte) int {
+	n := 0
+	for n < len(left) && n < len(right) && left[n] == right[n] {
+		n++
+	}
+	return min(n+1, len(right))
+}
+
+// appendKey encodes value i.
+func (c *Writer) appendKey(dst []byte, v *dense, i int) []byte {
+	if c.f.Type.IsBinary() {
+		s := v.data[v.strs[i].lo:v.strs[i].hi]
+		if c.O.indexKey != nil {
+			s = c.O.indexKey(s)
+		}
+		return append(dst, s...)
+	}
+	w := c.f.Type.Width()
+	return block.AppendFixedKey(dst, c.f.Type, v.fixed[i*w:(i+1)*w])
+}
+
+// rising checks that the values rise strictly, from chunk to chunk, too. A column with a value index has no nulls, so
+// value i is row i of the chunk.
+func (k *keyTrail) rising(c *Writer, v *dense) error {
+	if v.n == 0 || c.O.unsorted {
+		return nil
+	}
+	bad := -1
+	first := c.appendKey(nil, v, 0)
+	if k.hasSeen && bytes.Compare(k.seen, first) >= 0 {
+		bad = 0
+	} else {
+		bad = firstFall(c.f.Type, v)
+	}
+	if bad >= 0 {
+		return fault.Invalidf("column %q, row %d: the value is not above the one before; a value index needs rising values", c.f.Name, c.rows+int64(bad))
+	}
+	k.seen, k.hasSeen = c.appendKey(k.seen[:0], v, v.n-1), true
+	return nil
+}
+
+// firstFall is the first value that is not above the one before it, or -1.
+func firstFall(t block.Type, v *dense) int {
+	if t.IsBinary() {
+		for i := 1; i < v.n; i++ {
+			a, b := v.strs[i-1], v.strs[i]
+			if bytes.Compare(v.data[a.lo:a.hi], v.data[b.lo:b.hi]) >= 0 {
+				return i
+			}
+		}
+		return -1
+	}
+	if t.Width() == 16 {
+		return firstFall128(v.fixed)
+	}
+	if !block.Types[t].Signed {
+		switch t.Width() {
+		case 1:
+			return firstFallOf(view[uint8](v.fixed))
+		case 2:
+			return firstFallOf(view[uint16](v.fixed))
+		case 4:
+			return firstFallOf(view[uint32](v.fixed))
+		}
+		return firstFallOf(view[uint64](v.fixed))
+	}
+	switch t.Width() {
+	case 1:
+		return firstFallOf(view[int8](v.fixed))
+	case 2:
+		return firstFallOf(view[int16](v.fixed))
+	case 4:
+		return firstFallOf(view[int32](v.fixed))
+	}
+	return firstFallOf(view[int64](v.fixed))
+}
+
+func firstFallOf[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](vals []T) int {
+	for i := 1; i < len(vals); i++ {
+		if vals[i-1] >= vals[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+func firstFall128(b []byte) int {
+	for i := 16; i < len(b); i += 16 {
+		ah, bh := int64(binary.LittleEndian.Uint64(b[i-8:])), int64(binary.LittleEndian.Uint64(b[i+8:]))
+		al, bl := binary.LittleEndian.Uint64(b[i-16:]), binary.LittleEndian.Uint64(b[i:])
+		if ah > bh || ah == bh && al >= bl {
+			return i / 16
+		}
+	}
+	return -1
+}
+
+// rowsText says which rows are meant, at the end of a reason.
+func rowsText(from, to int64) string {
+	if to-from == 1 {
+		return fmt.Sprintf(" (row %d)", from)
+	}
+	return fmt.Sprintf(" (rows %d to %d)", from, to-1)
+}

@@ -1,0 +1,476 @@
+package write
+
+import (
+	"encoding/binary"
+	"hash"
+	"io"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format/cfile/internal/block"
+)
+
+// Field is the column that a CFile holds.
+type Field struct {
+	Name      string     // for messages; a CFile does not know it
+	Type      block.Type // of the elements, if Array
+	Nullable  bool
+	Array     bool // cells are lists; there is no release of Kudu that reads them, see the package comment
+	Precision int  // of decimals; 0: as many digits as the type holds
+	Scale     int  // of decimals; a CFile does not know it
+	Length    int  // of varchar, in characters; 0: any
+}
+
+// Pair is a pair of the footer's metadata.
+type Pair struct {
+	Key   string
+	Value []byte
+}
+
+// WriterOptions say how a CFile is laid out. The zero value is what Kudu does by default (with a positional index and
+// without a value index).
+type WriterOptions struct {
+	Version           int // 1 or 2; 0 = 2
+	NoChecksums       bool
+	Encoding          block.Encoding    // AutoEncoding: the type's first, see types
+	Compression       block.Compression // DefaultCompression: none
+	BlockSize         int               // of data blocks and of the dictionary; 0 = 256 KiB; what is below 512 counts as 512, as in Kudu
+	IndexBlockSize    int               // 0 = 32 KiB
+	RestartInterval   int               // of prefix encoding; 0 = 16
+	NoPositionalIndex bool
+	ValueIndex        bool // the values must rise strictly
+	// MinKey and MaxKey, if not nil, stand in the metadata in place of the first and the last encoded key, which are there
+	// if there is a value index.
+	MinKey, MaxKey []byte
+	Meta           []Pair // further metadata
+
+	indexKey func([]byte) []byte // cuts the key out of a value (delta files), and turns off the cutting of separating keys
+	unsorted bool                // the values need not rise (delta files)
+	noKeys   bool                // no min_key and max_key (delta files)
+	batch    int                 // rows of a run of values, see fullAtRunEnd
+	Digest   hash.Hash           // gets what tells the blocks from others
+}
+
+// Defaults of Kudu, see WriterOptions.
+const (
+	defaultBlockSize      = 256 << 10
+	defaultIndexBlockSize = 32 << 10
+	defaultRestarts       = 16
+	minBlockSize          = 512
+
+	// Kudu writes what lies in a leaf of its row store's tree in one go. Rows inserted in the order of their keys
+	// leave seven in each (but the last).
+	defaultBatch = 7
+)
+
+// WithDefaults fills in what is zero and checks everything against the type.
+func (o WriterOptions) WithDefaults(f *Field) (WriterOptions, error) {
+	info, ok := block.Types[f.Type]
+	if !ok {
+		return o, fault.Invalidf("column %q: data type %d is not known", f.Name, int32(f.Type))
+	}
+	setZero(&o.Version, 2)
+	setZero(&o.BlockSize, defaultBlockSize)
+	o.BlockSize = max(o.BlockSize, minBlockSize)
+	setZero(&o.IndexBlockSize, defaultIndexBlockSize)
+	setZero(&o.RestartInterval, defaultRestarts)
+	setZero(&o.batch, defaultBatch)
+	if o.Encoding == block.AutoEncoding {
+		o.Encoding = info.Encodings[0]
+	}
+	if o.Compression == block.DefaultCompression {
+		o.Compression = block.NoCompression
+	}
+	switch {
+	case o.Version != 1 && o.Version != 2:
+		return o, fault.Invalidf("column %q: there is no CFile version %d", f.Name, o.Version)
+	case o.BlockSize > math.MaxInt32/2 || o.IndexBlockSize > math.MaxInt32/2 || o.IndexBlockSize < 0 || o.RestartInterval < 0:
+		return o, fault.Invalidf("column %q: block size %d, index block size %d, restart interval %d: out of range", f.Name, o.BlockSize, o.IndexBlockSize, o.RestartInterval)
+	case o.Encoding == block.GroupVarint && o.Version != 1:
+		return o, fault.Invalidf("column %q: group-varint is an encoding of version 1 only", f.Name)
+	case f.Array && o.Version == 1:
+		return o, fault.Invalidf("column %q: version 1 has no array blocks", f.Name)
+	}
+	if err := block.Allowed(f.Type, o.Encoding); err != nil {
+		return o, fault.Invalidf("column %q: encoding %s is not defined for type %s", f.Name, o.Encoding, f.Type)
+	}
+	if o.ValueIndex {
+		return o, canIndex(f)
+	}
+	return o, nil
+}
+
+// canIndex reports whether a value index can be had: the types that Kudu takes for keys, present in every row.
+func canIndex(f *Field) error {
+	switch {
+	case f.Nullable || f.Array:
+		return fault.Invalidf("column %q: a value index needs a column without nulls and lists", f.Name)
+	case !block.Keyable(f.Type):
+		return fault.Invalidf("column %q: %s has no order of keys, so there can be no value index", f.Name, f.Type)
+	}
+	return nil
+}
+
+func setZero(p *int, v int) {
+	if *p == 0 {
+		*p = v
+	}
+}
+
+// Summary tells what a Writer wrote.
+type Summary struct {
+	Rows        int64 // of a delta file: deltas; of a bloom file: keys
+	Bytes       int64
+	Blocks      int64 // of data (or bloom filters)
+	PlainBlocks int64 // of a dictionary-encoded column: those written after the dictionary was full
+	IndexBlocks int64
+	DictEntries int64
+}
+
+// Writer writes one CFile as a stream: it holds one data block, the open index blocks and the dictionary.
+//
+// With the same values and options the file is the one that Kudu's flush would write, byte for byte, except for what
+// LZ4, Snappy and zlib make of it. How the values are divided among the calls of Append makes no difference.
+type Writer struct {
+	f    Field
+	O    WriterOptions
+	out  *outFile
+	b    blockBuilder
+	pos  *indexTree
+	val  *indexTree
+	keys keyTrail
+
+	most      int   // rows of a chunk, a multiple of the batch
+	rows      int64 // in the file, the open block included
+	blockRows int   // in the open block
+	pending   bool  // the open block ends with the present run (see fullAtRunEnd)
+
+	present BitRuns    // of the open block: rows, or elements of an array column
+	cells   *cellHeads // of array columns
+
+	block []byte // the block as it is written; its memory is kept
+	buf   writeScratch
+	sum   Summary
+	foot  *block.Footer // once all else is written
+	err   error
+	done  bool
+}
+
+// NewWriter begins a CFile of column f; the header is written at once.
+func NewWriter(w io.Writer, f Field, o WriterOptions) (*Writer, error) {
+	o, err := o.WithDefaults(&f)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	out, err := newOutFile(w, &o)
+	if err != nil {
+		return nil, err
+	}
+	c := &Writer{f: f, O: o, out: out, b: newBlockBuilder(f.Type, &o), most: max(1, chunkRows/o.batch) * o.batch}
+	if !o.NoPositionalIndex {
+		c.pos = newIndexTree(out, o.IndexBlockSize)
+	}
+	if o.ValueIndex {
+		c.val = newIndexTree(out, o.IndexBlockSize)
+	}
+	if f.Array {
+		c.cells = newCellHeads()
+	}
+	return c, out.header()
+}
+
+// check looks at what the field says of its type.
+func (f *Field) check() error {
+	switch most := f.Type.Digits(); {
+	case most == 0 && (f.Precision != 0 || f.Scale != 0):
+		return fault.Invalidf("column %q: %s has no precision", f.Name, f.Type)
+	case f.Precision < 0 || f.Precision > most || f.Scale < 0 || f.Precision != 0 && f.Scale > f.Precision:
+		return fault.Invalidf("column %q: %s cannot hold decimal(%d,%d)", f.Name, f.Type, f.Precision, f.Scale)
+	case f.Length < 0:
+		return fault.Invalidf("column %q: length %d", f.Name, f.Length)
+	}
+	return nil
+}
+
+// Append adds the values of an array, whose type must suit the field (see source). After an error the file is unusable.
+func (c *Writer) Append(arr arrow.Array) error {
+	if c.err != nil {
+		return c.err
+	}
+	if c.done {
+		return fault.Bugf("Append after Close")
+	}
+	c.err = c.append(arr)
+	return c.err
+}
+
+func (c *Writer) append(arr arrow.Array) error {
+	if n := int64(arr.Len()); c.rows+n > math.MaxUint32 {
+		return fault.Limitf(fault.Span{}, c.f.Name, "%d rows: a CFile holds no more than %d", c.rows+n, uint32(math.MaxUint32))
+	}
+	if c.f.Array {
+		return c.appendCells(arr)
+	}
+	col, err := newSource(&c.f, arr)
+	if err != nil {
+		return err
+	}
+	for a := 0; a < col.n; {
+		b := min(col.n, a+c.most-int(c.rows%int64(c.O.batch)))
+		if err := c.appendChunk(col, a, b); err != nil {
+			return err
+		}
+		a = b
+	}
+	return nil
+}
+
+// chunkRows is about how many rows are looked at together.
+const chunkRows = 4096
+
+// appendChunk takes the rows [a, b) of an array.
+func (c *Writer) appendChunk(col *source, a, b int) error {
+	first := c.rows
+	ch, err := col.chunk(a, b, &c.buf, func(i int) int64 { return first + int64(i) })
+	if err != nil {
+		return err
+	}
+	if ch.nulls() > 0 && !c.f.Nullable {
+		return fault.Invalidf("column %q, row %d: null in a column without nulls", c.f.Name, c.rows+int64(ch.firstNull()))
+	}
+	if c.val != nil {
+		if err := c.keys.rising(c, &ch.values); err != nil {
+			return err
+		}
+	}
+	return c.take(ch)
+}
+
+// take puts a chunk into blocks.
+func (c *Writer) take(ch *portion) error {
+	row, d := 0, 0 // rows and values that are done
+	if c.pending {
+		if err := c.endRun(ch, &row, &d); err != nil {
+			return err
+		}
+	}
+	for d < ch.values.n {
+		k, f := c.b.add(&ch.values, d, ch.values.n, false)
+		c.keys.note(c, &ch.values, d, d+k)
+		d += k
+		if f == roomy {
+			break
+		}
+		c.takeRows(ch, &row, ch.rowAfter(row, k))
+		var err error
+		if f == fullNow {
+			err = c.finishBlock()
+		} else {
+			err = c.endRun(ch, &row, &d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	c.takeRows(ch, &row, ch.rows)
+	return nil
+}
+
+// takeRows counts the rows up to to into the open block.
+func (c *Writer) takeRows(ch *portion, row *int, to int) {
+	n := to - *row
+	if c.f.Nullable {
+		if ch.valid == nil {
+			c.present.PutRun(1, n)
+		} else {
+			c.present.Put(ch.valid, ch.at+*row, n)
+		}
+	}
+	*row = to
+	c.rows += int64(n)
+	c.blockRows += n
+}
+
+// endRun closes the block after the run of present rows in which it became full. A run ends before a null and with each
+// batch of rows; if it does not end in this chunk, the block stays open.
+func (c *Writer) endRun(ch *portion, row, d *int) error {
+	end := *row
+	if left := int(c.rows % int64(c.O.batch)); left != 0 {
+		end = min(ch.rows, *row+c.O.batch-left)
+		end = ch.runEnd(*row, end)
+	}
+	k := c.b.rest(&ch.values, *d, *d+end-*row)
+	c.keys.note(c, &ch.values, *d, *d+k)
+	short := k < end-*row
+	*d += k
+	c.takeRows(ch, row, *row+k)
+	c.pending = !short && *row == ch.rows && c.rows%int64(c.O.batch) != 0
+	if c.pending {
+		return nil
+	}
+	return c.finishBlock()
+}
+
+// finishBlock writes the open block, if it has rows, and tells the indexes.
+//
+//	nullable   varint rows, varint length of the bitmap, bitmap (RLE, 1 = present), values
+func (c *Writer) finishBlock() error {
+	if c.blockRows == 0 {
+		return nil
+	}
+	first := uint32(c.rows - int64(c.blockRows))
+	b := c.block[:0]
+	switch {
+	case c.f.Array:
+		b = c.cells.appendHead(b, c.blockRows, &c.present)
+	case c.f.Nullable:
+		bitmap := c.present.Finish()
+		b = binary.AppendUvarint(b, uint64(c.blockRows))
+		b = binary.AppendUvarint(b, uint64(len(bitmap)))
+		b = append(b, bitmap...)
+	}
+	b = c.b.Finish(b, first)
+	b = append(b, 0, 0, 0, 0)[:len(b)] // room for the checksum
+	c.block = b
+	if d, ok := c.b.(*dictStrings); ok && d.mode == block.DictPlain {
+		c.sum.PlainBlocks++
+	}
+	if err := c.indexed(b, first); err != nil {
+		return err
+	}
+	c.b.reset()
+	c.present.reset()
+	if c.f.Array {
+		c.cells.reset()
+	}
+	c.blockRows, c.pending = 0, false
+	return nil
+}
+
+// indexed writes a block whose first row is first, and puts it into the indexes.
+func (c *Writer) indexed(b []byte, first uint32) error {
+	p, err := c.out.block(b)
+	if err != nil {
+		return c.inBlock(err, first)
+	}
+	c.sum.Blocks++
+	if c.pos != nil {
+		if err := c.pos.add(binary.BigEndian.AppendUint32(nil, first), p); err != nil {
+			return err
+		}
+	}
+	if c.val != nil {
+		return c.val.add(c.keys.next(c.O.indexKey != nil), p)
+	}
+	return nil
+}
+
+// inBlock says in which rows a block could not be made.
+func (c *Writer) inBlock(err error, first uint32) error {
+	if e, ok := err.(*fault.Error); ok {
+		e.Path = fault.JoinPath(c.f.Name, e.Path)
+		e.Reason += rowsText(int64(first), c.rows)
+	}
+	return err
+}
+
+// Close writes the last block, the indexes, the dictionary and the footer. It does not close the underlying writer.
+func (c *Writer) Close() (Summary, error) {
+	if c.err == nil && c.done {
+		c.err = fault.Bugf("Close twice")
+	}
+	if c.err != nil {
+		return c.sum, c.err
+	}
+	c.done = true
+	c.err = c.close()
+	c.sum.Rows, c.sum.Bytes = c.rows, c.out.off
+	return c.sum, c.err
+}
+
+func (c *Writer) close() error {
+	if err := c.Seal(); err != nil {
+		return err
+	}
+	c.foot.Meta = c.meta()
+	return c.out.footer(c.foot)
+}
+
+// Seal writes everything but the footer, to whose metadata pairs may still be added, and nothing else.
+func (c *Writer) Seal() error {
+	if c.err != nil || c.foot != nil {
+		return c.err
+	}
+	if c.err = c.finishBlock(); c.err == nil {
+		c.err = c.Finish(c.rows)
+	}
+	return c.err
+}
+
+// Finish writes what stands between the data blocks and the footer, in Kudu's order.
+func (c *Writer) Finish(values int64) error {
+	foot := &block.Footer{Type: c.f.Type, Encoding: c.O.Encoding, Compression: c.O.Compression, NumValues: values, Nullable: c.f.Nullable}
+	var err error
+	if foot.PosIdx, err = c.finishTree(c.pos); err != nil {
+		return err
+	}
+	if foot.ValIdx, err = c.finishTree(c.val); err != nil {
+		return err
+	}
+	if d, ok := c.b.(*dictStrings); ok {
+		c.sum.DictEntries = int64(len(d.dict.offs))
+		c.block = d.dict.Finish(c.block[:0], 0)
+		p, err := c.out.block(c.block)
+		if err != nil {
+			return err
+		}
+		foot.Dict = &p
+	}
+	if c.out.checksums {
+		foot.Incompatible |= block.FeatureChecksums
+	}
+	if c.f.Array {
+		foot.Incompatible |= block.FeatureArrayBlocks
+	}
+	c.foot = foot
+	return nil
+}
+
+func (c *Writer) finishTree(t *indexTree) (*block.BlockPtr, error) {
+	if t == nil {
+		return nil, nil
+	}
+	p, err := t.Finish()
+	c.sum.IndexBlocks += t.blocks
+	return &p, err
+}
+
+// meta is the footer's metadata: the keys, if there is a value index and a value, then what the options say.
+func (c *Writer) meta() []block.MetaPair {
+	var lo, hi []byte
+	if c.keys.any && !c.O.noKeys {
+		lo, hi = append([]byte{}, c.keys.min...), append([]byte{}, c.keys.last...) // an empty key is a key
+	}
+	if c.O.MinKey != nil {
+		lo = c.O.MinKey
+	}
+	if c.O.MaxKey != nil {
+		hi = c.O.MaxKey
+	}
+	var out []block.MetaPair
+	if lo != nil {
+		out = append(out, block.MetaPair{Key: block.MinKeyKey, Value: lo})
+	}
+	if hi != nil {
+		out = append(out, block.MetaPair{Key: block.MaxKeyKey, Value: hi})
+	}
+	for _, p := range c.O.Meta {
+		out = append(out, block.MetaPair{Key: p.Key, Value: p.Value})
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+package cfile
+
+import (
+	"fmt"
+	"stoa/fault"
+	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
+	"stoa/region"
+	"strings"
+)
+
+// guess fills the footer from the options. What they leave open is tried: the encodings of the type, the compressions, and blocks
+// with and without null bitmaps. A block must have the structure that is tried, and its checksum behind it, so what is not right finds
+// nothing, as a rule. What covers the most bytes is taken; if two do, they must be told apart by whoever knows. Without checksums
+// nothing is guessed: too much looks like a block.
+func (r *recovery) guess(f *columnfile.File, opts columnfile.ReadOptions) error {
+	all := opts.Candidates()
+	if len(all) > 1 && opts.NoChecksums {
+		return fault.Corruptf(f.At, "", "blocks without checksums are not recognized by trying: say encoding=, compression= and nullable=")
+	}
+	var best columnfile.Candidate
+	var tied []string
+	for _, window := range []int64{min(columnfile.GuessWindow, f.At.Len), f.At.Len} {
+		for _, o := range all {
+			if err := r.assume(f, o); err != nil {
+				return err
+			}
+			c, err := r.try(o, window)
+			if err != nil {
+				return err
+			}
+			switch {
+			case c.Bytes > best.Bytes:
+				best, tied = c, nil
+			case c.Bytes == best.Bytes && c.Bytes > 0 && !c.Same(best):
+				tied = append(tied, o.Form())
+			}
+		}
+		if best.Bytes > 0 && len(tied) == 0 || window == f.At.Len {
+			break
+		}
+		best, tied = columnfile.Candidate{}, nil
+	}
+	switch {
+	case best.Bytes == 0 && f.At.Len > int64(len(f.Head)+8):
+		return fault.Corruptf(f.At, "", "no block of type %s was found that fits %s; perhaps the file holds something else", opts.Typ, opts.Told())
+	case best.Bytes == 0:
+		best.Opts = all[0]
+	case len(tied) > 0:
+		return fault.Corruptf(f.At, "", "as many blocks fit %s, or %s: say which it is", best.Opts.Form(), strings.Join(tied, ", or "))
+	}
+	if len(all) > 1 {
+		r.found = append(r.found, region.Finding{Code: "cfile.recovered.guessed", Severity: region.Warning, At: f.At, Part: r.part, Rows: [2]int64{-1, -1}, Lost: -1,
+			Message: fmt.Sprintf("the blocks fit %s", best.Opts.Form())})
+	}
+	r.guessed = best.Bytes > 0
+	return r.assume(f, best.Opts)
+}
+
+// try finds the blocks of the first bytes.
+func (r *recovery) try(o columnfile.ReadOptions, window int64) (c columnfile.Candidate, err error) {
+	if r.data == nil {
+		if err := r.load(); err != nil {
+			return c, err
+		}
+	}
+	r.work, r.vals = 16*window+1<<20, nil
+	blocks, _ := r.between(nil, int64(len(r.f.Head)), window, 0, -1)
+	r.vals, c.Opts = nil, o
+	if o.Encoding == block.Dict && len(blocks) > 0 { // which is a block of plain values by itself
+		last := blocks[len(blocks)-1].Ptr
+		r.dictionary(last.Offset+last.Size, window)
+		if d := r.f.Footer.Dict; d != nil {
+			c.Bytes = d.Size
+		}
+	}
+	for i, b := range blocks {
+		if i == 0 {
+			c.First = b.Ptr
+		}
+		c.Rows += b.Rows
+		c.Bytes += b.Ptr.Size
+	}
+	return c, r.ctx.Err()
+}
