@@ -68,26 +68,6 @@ func checkWide(t *testing.T, b arrow.RecordBatch, k int, i int64) {
 	}
 }
 
-// TestPlainOfDeltas32 is a page by hand, and bytes that are none.
-func TestPlainOfDeltas32(t *testing.T) {
-	page := []byte{
-		128, 1, 4, 3, 0xfe, 0xff, 0xff, 0xff, 0x1f, // 3 numbers, the first 4294967295
-		2, 1, 0, 0, 0, 2, 0, 0, 0, // then 1 more than that, and 1 more than least delta 1
-	}
-	got, err := plainOfDeltas32(page, 3)
-	if want := "\xff\xff\xff\xff\x00\x00\x00\x00\x02\x00\x00\x00"; err != nil || string(got) != want {
-		t.Errorf("%x, %v", got, err)
-	}
-	for n := range page {
-		if got, err := plainOfDeltas32(page[:n], 3); err == nil {
-			t.Errorf("%d bytes: %x", n, got)
-		}
-	}
-	if _, err := plainOfDeltas32(page, 2); err == nil {
-		t.Error("more numbers than values")
-	}
-}
-
 // TestSummaries verifies the footers of whole tables that pyarrow and fastparquet write (testdata/make_others.py): with the files beside them they are healthy; and
 // what is missing, cut, or elsewhere is told.
 func TestSummaries(t *testing.T) {

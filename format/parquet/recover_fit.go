@@ -9,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/dremel"
 )
 
 // More encodings, and physical types: parquet.thrift.
@@ -282,6 +283,15 @@ func deltasFit(b []byte, n int) bool {
 	if n == 0 && len(b) == 0 {
 		return true
 	}
-	d, err := newDeltas(b, 0, n)
-	return err == nil && d.left == n
+	return dremel.HasDeltas(b, n)
+}
+
+// bitsAt is the number of so many bits that begins at a bit, the lowest first.
+func bitsAt(b []byte, bit, width int) (v uint64) {
+	for got := 0; got < width; {
+		k := min(8-bit%8, width-got)
+		v |= uint64(b[bit/8]>>(bit%8)&(1<<k-1)) << got
+		got, bit = got+k, bit+k
+	}
+	return v
 }

@@ -87,6 +87,12 @@ func deltaHeader(src []byte, n int) (h deltaBlocks, err error) {
 	return h, nil
 }
 
+// HasDeltas reports whether src begins as n values do.
+func HasDeltas(src []byte, n int) bool {
+	_, err := deltaHeader(src, n)
+	return err == nil
+}
+
 // unpackDeltas reads deltas of width bits, of which the lowest that T has count.
 func unpackDeltas[T ~int32 | ~int64](dst []T, src []byte, width int) error {
 	if unsafe.Sizeof(dst[0]) == 8 {

@@ -96,6 +96,26 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
+// TestDeltasByHand is a page by hand, and bytes that are none.
+func TestDeltasByHand(t *testing.T) {
+	page := []byte{
+		128, 1, 4, 3, 0xfe, 0xff, 0xff, 0xff, 0x1f, // 3 numbers, the first 4294967295
+		2, 1, 0, 0, 0, 2, 0, 0, 0, // then 1 more than that, and 1 more than min delta 1
+	}
+	got := make([]int32, 3)
+	if used, err := DecodeDeltas(got, page); err != nil || used != len(page) || !slices.Equal(got, []int32{-1, 0, 2}) {
+		t.Errorf("%v, %d, %v", got, used, err)
+	}
+	for n := range 15 { // the last miniblock may be cut after its values
+		if _, err := DecodeDeltas(got, page[:n]); err == nil {
+			t.Errorf("%d bytes: %v", n, got)
+		}
+	}
+	if _, err := DecodeDeltas(got[:2], page); err == nil || HasDeltas(page, 2) || !HasDeltas(page, 3) {
+		t.Error("more numbers than values")
+	}
+}
+
 // TestPackedLevels is the example of Encodings.md: 0 to 7 in three bits are 0x05 0x39 0x77.
 func TestPackedLevels(t *testing.T) {
 	got := make([]byte, 8)
