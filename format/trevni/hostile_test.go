@@ -200,7 +200,7 @@ func TestRunsOfNothing(t *testing.T) {
 }
 
 // TestNamesThatTakeLong: one path of the wiki's dialect that all columns' paths begin, with levels that let the search for optional and repeated steps go to and fro: an
-// answer for the steps below is found again and again, but none for all.
+// answer for the steps below is found again and again, and only one for all.
 func TestNamesThatTakeLong(t *testing.T) {
 	const depth = 58
 	var metas, columns [][]byte
@@ -214,7 +214,7 @@ func TestNamesThatTakeLong(t *testing.T) {
 	}
 	before := time.Now()
 	codes, _ := findings(t, handFile(1, 0, handMeta(), metas, columns...))
-	if d := time.Since(before); d > 10*time.Second || !slices.Equal(codes, []string{"trevni.schema.inferred"}) {
+	if d := time.Since(before); d > 10*time.Second || len(codes) > 0 {
 		t.Errorf("it took %s: %v", d, codes)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/format"
+	"stoa/internal/nest"
 )
 
 // plan is how a file's columns become an Arrow schema.
@@ -18,6 +19,8 @@ type plan struct {
 	odd    string // why a schema that the file has is not used
 
 	strange bool // it is one that is not shown here, not one that the columns deny
+
+	open [][]int // of a schema made of names and levels: the columns of each field of which other kinds of the steps would have the same levels
 }
 
 // Names of field metadata. What Arrow has no word for is kept there, so that it survives a conversion.
@@ -55,10 +58,10 @@ func (p *plan) lengths(i int, s shape, parent int, path []int) int {
 	return len(p.phys) - 1
 }
 
-// planOf chooses how a file is shown.
-func planOf(h *Header) *plan {
+// planOf chooses how a file is shown. seen is what is known of the columns' entries; nil: nothing.
+func planOf(h *Header, seen []*nest.Seen) *plan {
 	if h.Dialect != Avro {
-		return planLevels(h) // nil if there is no way
+		return planLevels(h, seen) // nil if there is no way
 	}
 	text, ok := get(h.Meta, "avro.schema")
 	if !ok {

@@ -306,7 +306,7 @@ func (r *recovery) rows() error {
 // damaged nobody knows, and the header is believed if its entries allow it.
 func (r *recovery) repeated() (rows int64, all bool) {
 	f := r.f
-	p := planOf(&f.header)
+	p := planOf(&f.header, nil) // any will do: it is about levels, not about what they mean
 	if p == nil {
 		return -1, false
 	}

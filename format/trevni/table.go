@@ -25,13 +25,17 @@ type table struct {
 	order  []format.Key
 	sorted []int // stored columns whose values rise
 	odd    []region.Finding
+	partly string // of a schema that entries were looked at for: that not all were
 }
 
 func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (*table, error) {
 	if err := f.affordable(); err != nil {
 		return nil, err
 	}
-	t := &table{name: tg.Name, f: f, p: planOf(&f.header)}
+	t := &table{name: tg.Name, f: f}
+	if err := t.plan(ctx, tg.Tree, o); err != nil {
+		return nil, err
+	}
 	if t.p == nil {
 		return nil, fault.Unsupportedf(f.at.Sub(0, f.header.size), "column-metadata", "columns are nested deeper than stoa can show")
 	}

@@ -330,11 +330,17 @@ func (v *verifier) open(column int, b *block, path string) (o opened, stored []b
 
 // guesses tells once that the shape in which levels are shown is a guess, by the first column that leaves a choice.
 func (v *verifier) guesses() {
-	h := &v.f.header
-	i := slices.IndexFunc(h.Columns, func(c Column) bool { return c.guessed() })
-	if h.Dialect == Wiki && v.t.p.how != schemaKey && i >= 0 {
+	h, p := &v.f.header, v.t.p
+	i := -1
+	switch {
+	case len(p.open) > 0:
+		i = p.open[0][0]
+	case p.how == "columns" && h.Dialect == Wiki:
+		i = slices.IndexFunc(h.Columns, func(c Column) bool { return c.MaxDef > 1 })
+	}
+	if i >= 0 {
 		c := &h.Columns[i]
-		v.tell("trevni.schema.inferred", c.at, fmt.Sprintf("column-metadata[%d]", i), "%q has definition %d and repetition %d: shown by %s", c.Name, c.MaxDef, c.MaxRep, v.t.p.how)
+		v.tell("trevni.schema.inferred", c.at, fmt.Sprintf("column-metadata[%d]", i), "%q has definition %d and repetition %d, which may be of several schemas%s: shown by %s", c.Name, c.MaxDef, c.MaxRep, v.t.partly, p.how)
 	}
 }
 

@@ -12,14 +12,14 @@ import (
 
 // planLevels shows columns with Dremel levels: by the Arrow schema that our writer keeps; else by their names, if they are the
 // dotted paths of leaves; else each on its own.
-func planLevels(h *Header) *plan {
+func planLevels(h *Header, seen []*nest.Seen) *plan {
 	if sc := storedSchema(h); sc != nil {
 		if p := planLeaves(h, sc); p != nil {
 			p.how, p.odd = schemaKey, misnamed(h, sc)
 			return p
 		}
 	}
-	p := planBare(h)
+	p := planBare(h, seen)
 	if _, kept := get(h.Meta, schemaKey); kept && p != nil {
 		p.odd = schemaKey + ", the schema that was kept, is not that of the columns, or cannot be read"
 	}
@@ -27,13 +27,10 @@ func planLevels(h *Header) *plan {
 }
 
 // planBare is planLevels without a schema.
-func planBare(h *Header) *plan {
+func planBare(h *Header, seen []*nest.Seen) *plan {
 	if h.Dialect == Wiki {
-		if fields, ok := fieldsByNames(h); ok {
-			if p := planLeaves(h, fields); p != nil {
-				p.how = "names and levels"
-				return p
-			}
+		if p := planNames(h, seen); p != nil {
+			return p
 		}
 	}
 	var fields []arrow.Field
@@ -154,157 +151,62 @@ func alone(c *Column) arrow.Field {
 	return f
 }
 
-// guessed reports whether the column's name and levels by themselves leave open which steps are optional or repeated.
-func (c *Column) guessed() bool {
-	steps := strings.Count(c.Name, ".") + 1
-	return c.MaxDef > 0 && (c.MaxDef != steps || c.MaxRep > 0 && c.MaxRep != c.MaxDef)
+// listLike reports whether a step has a name that lists of other formats have, or is the one around a lone "item".
+func listLike(s *nest.Step, _ int) bool {
+	return s.Name == "list" || s.Name == "entries" || len(s.Children) == 1 && s.Children[0].Name == "item"
 }
 
-// kindOf is what a step of a path is in Dremel's data model.
-type kindOf uint8
-
-const (
-	required kindOf = iota
-	optional
-	repeated
-	noKind
-)
-
-// group is a name in the dotted paths of columns.
-type group struct {
-	name     string
-	kind     kindOf
-	column   *Column // of a leaf
-	children []*group
-	answers  map[[2]int]kindOf // by the levels used above; noKind: there is none
-}
-
-// search counts the steps of looking for an answer: they are limited, because names and levels are a stranger's.
-type search struct{ left int }
-
-const mostSteps = 1 << 22 // a second's work; ten thousand columns of ten steps take a tenth of it
-
-// fieldsByNames makes the fields of which the columns' names are the dotted paths. Levels say how many steps of a path are optional
-// or repeated, not which; columns of one group help each other. Where several answers are left, steps are required if they can
-// be, and repeated as far down as they can be. ok is false if there is no answer, or it takes too long to find one.
-func fieldsByNames(h *Header) (fields []arrow.Field, ok bool) {
-	root := &group{}
+// planNames shows columns whose names are the dotted paths of leaves; nil if they are not. seen is what is known of the columns' entries.
+func planNames(h *Header, seen []*nest.Seen) *plan {
+	paths := make([]nest.Path, len(h.Columns))
 	for i := range h.Columns {
 		c := &h.Columns[i]
-		at := root
-		steps := strings.Split(c.Name, ".")
-		for k, s := range steps {
-			n := len(at.children)
-			if n == 0 || at.children[n-1].name != s || k == len(steps)-1 {
-				at.children = append(at.children, &group{name: s})
-				n++
-			}
-			if at = at.children[n-1]; at.column != nil {
-				return nil, false
-			}
+		paths[i] = nest.Path{Steps: strings.Split(c.Name, "."), MaxDef: c.MaxDef, MaxRep: c.MaxRep}
+		if c.Width > 0 && len(paths[i].Steps) > 1 || i > 0 && strings.HasPrefix(c.Name, h.Columns[i-1].Name+".") {
+			return nil
 		}
-		at.column = c
-		if c.Width > 0 && len(steps) > 1 || len(steps) > 60 {
-			return nil, false
+		if seen != nil {
+			paths[i].Seen = seen[i]
 		}
 	}
-	s := &search{left: mostSteps}
-	for _, g := range root.children {
-		if g.solve(s, 0, 0) == noKind {
-			return nil, false
-		}
-		g.choose(0, 0)
-		fields = append(fields, g.field())
+	steps, ok := nest.Infer(paths, listLike)
+	if !ok {
+		return nil
 	}
-	return fields, true
-}
-
-// solve finds the kind of g with which the levels of everything below come out, given how many are used above.
-func (g *group) solve(s *search, def, rep int) kindOf {
-	if k, ok := g.answers[[2]int{def, rep}]; ok {
-		return k
+	var fields []arrow.Field
+	for _, s := range steps {
+		fields = append(fields, fieldOf(h, s))
 	}
-	answer := noKind
-	for _, k := range g.order() {
-		if g.fits(s, def+k.def(), rep+k.rep()) {
-			answer = k
-			break
+	p := planLeaves(h, fields)
+	if p == nil {
+		return nil
+	}
+	p.how = "names and levels"
+	for _, s := range steps {
+		if s.Open {
+			p.open = append(p.open, s.Columns(nil))
 		}
 	}
-	if g.answers == nil {
-		g.answers = map[[2]int]kindOf{}
-	}
-	g.answers[[2]int{def, rep}] = answer
-	return answer
+	return p
 }
 
-// def and rep are how many levels a step of a kind takes.
-func (k kindOf) def() int {
-	if k == optional || k == repeated {
-		return 1
-	}
-	return 0
-}
-
-func (k kindOf) rep() int {
-	if k == repeated {
-		return 1
-	}
-	return 0
-}
-
-// choose takes the answers that were found.
-func (g *group) choose(def, rep int) {
-	g.kind = g.answers[[2]int{def, rep}]
-	for _, c := range g.children {
-		c.choose(def+g.kind.def(), rep+g.kind.rep())
-	}
-}
-
-// order is in which order kinds are tried. A step of a name that lists of other formats have, and the one around a lone "item", is repeated
-// rather than not.
-func (g *group) order() [3]kindOf {
-	if g.name == "list" || g.name == "entries" || len(g.children) == 1 && g.children[0].name == "item" {
-		return [3]kindOf{repeated, required, optional}
-	}
-	return [3]kindOf{required, optional, repeated}
-}
-
-// fits reports whether everything below g can be solved when def and rep levels are used up to g.
-func (g *group) fits(s *search, def, rep int) bool {
-	if s.left--; s.left < 0 {
-		return false
-	}
-	if g.column != nil {
-		return def == g.column.MaxDef && rep == g.column.MaxRep && len(g.children) == 0
-	}
-	if def > 255 {
-		return false
-	}
-	for _, c := range g.children {
-		if c.solve(s, def, rep) == noKind {
-			return false
+// fieldOf is a step as Arrow has it. A repeated one is a list that cannot be null, of items that cannot.
+func fieldOf(h *Header, s *nest.Step) arrow.Field {
+	f := arrow.Field{Name: s.Name, Nullable: s.Kind == nest.Optional}
+	if s.Column >= 0 {
+		c := &h.Columns[s.Column]
+		if c.Width > 0 {
+			return alone(c)
 		}
-	}
-	return true
-}
-
-// field is g as Arrow has it. A repeated step is a list that cannot be null, of items that cannot.
-func (g *group) field() arrow.Field {
-	f := arrow.Field{Name: g.name, Nullable: g.kind == optional}
-	if g.column != nil {
-		if g.column.Width > 0 {
-			return alone(g.column)
-		}
-		f.Type, f.Metadata = types[g.column.Type].arrow, metadataOf(g.column)
+		f.Type, f.Metadata = types[c.Type].arrow, metadataOf(c)
 	} else {
 		var fields []arrow.Field
-		for _, c := range g.children {
-			fields = append(fields, c.field())
+		for _, c := range s.Children {
+			fields = append(fields, fieldOf(h, c))
 		}
 		f.Type = arrow.StructOf(fields...)
 	}
-	if g.kind == repeated {
+	if s.Kind == nest.Repeated {
 		f.Type = arrow.ListOfField(arrow.Field{Name: "item", Type: f.Type})
 	}
 	return f

@@ -1,0 +1,249 @@
+package nest
+
+import "slices"
+
+// Kind is what a step of a path is in Dremel's data model.
+type Kind uint8
+
+const (
+	Required Kind = iota
+	Optional
+	Repeated
+	noKind
+)
+
+// levels is how many definition and repetition levels a step of a kind takes.
+func (k Kind) levels() (def, rep int) {
+	switch k {
+	case Optional:
+		return 1, 0
+	case Repeated:
+		return 1, 1
+	}
+	return 0, 0
+}
+
+// Path is a column of which only its path and its greatest levels are known, and perhaps what its entries have.
+type Path struct {
+	Steps          []string
+	MaxDef, MaxRep int
+	Seen           *Seen // nil: its entries were not looked at
+}
+
+// Step is a name on the paths of columns.
+type Step struct {
+	Name     string
+	Kind     Kind
+	Column   int // of a leaf; -1: a group
+	Children []*Step
+	// Open, of the first step of a path: other kinds of the steps below would come out with these levels, too.
+	Open bool
+
+	leaves  []*Path           // below it, or its own
+	answers map[[2]int]answer // by the levels used above
+}
+
+// answer is the first kind that fits, and how many do, up to 2; noKind: none.
+type answer struct {
+	kind Kind
+	many int
+}
+
+// search counts the steps of looking for an answer: they are limited, because names and levels are a stranger's.
+type search struct {
+	left  int
+	lists func(s *Step, depth int) bool
+	blind bool // the entries are left out of account
+}
+
+const mostSteps = 1 << 22 // a second's work; ten thousand columns of ten steps take a tenth of it
+
+// Infer makes the schema of which the columns' paths are those of leaves. Their greatest levels say how many steps of a path are optional
+// or repeated, not which; columns of one group help each other, and so do entries: a list goes on only where it has items, and columns below one step
+// have the same places above it (entries that allow no answer at all are damaged, and left out of account). Where several answers are left, steps are required if they can be, and repeated as far down as they can be; but those
+// that lists says are named as lists are repeated if they can be. ok is false if there is no answer, or it takes too long to find one.
+func Infer(cols []Path, lists func(s *Step, depth int) bool) (roots []*Step, ok bool) {
+	root := &Step{Column: -1}
+	for i := range cols {
+		root.grow(i, &cols[i])
+	}
+	s := &search{left: mostSteps, lists: lists}
+	for _, r := range root.Children {
+		if r.solve(s, 0, 0, 0).kind == noKind && s.left >= 0 {
+			blind := &search{left: s.left, lists: lists, blind: true}
+			r.forget()
+			r.solve(blind, 0, 0, 0)
+			s.left = blind.left
+		}
+		if s.left < 0 || r.answers[[2]int{}].kind == noKind {
+			return nil, false
+		}
+		r.Open = r.choose(0, 0)
+	}
+	return root.Children, true
+}
+
+// grow puts column i below the root.
+func (s *Step) grow(i int, p *Path) {
+	for k, name := range p.Steps {
+		last := k == len(p.Steps)-1
+		n := len(s.Children)
+		if n == 0 || s.Children[n-1].Name != name || s.Children[n-1].Column >= 0 || last {
+			s.Children = append(s.Children, &Step{Name: name, Column: -1})
+			n++
+		}
+		s = s.Children[n-1]
+		s.leaves = append(s.leaves, p)
+		if last {
+			s.Column = i
+		}
+	}
+}
+
+// Columns appends the columns at and below s.
+func (s *Step) Columns(to []int) []int {
+	if s.Column >= 0 {
+		return append(to, s.Column)
+	}
+	for _, c := range s.Children {
+		to = c.Columns(to)
+	}
+	return to
+}
+
+// forget drops the answers that were found.
+func (s *Step) forget() {
+	s.answers = nil
+	for _, c := range s.Children {
+		c.forget()
+	}
+}
+
+// solve finds the kinds of s with which the levels of everything below come out, given how many are used above.
+func (s *Step) solve(in *search, def, rep, depth int) answer {
+	if a, ok := s.answers[[2]int{def, rep}]; ok {
+		return a
+	}
+	a := answer{kind: noKind}
+	order := [3]Kind{Required, Optional, Repeated}
+	if in.lists(s, depth) {
+		order = [3]Kind{Repeated, Required, Optional}
+	}
+	for _, k := range order {
+		d, r := k.levels()
+		if a.many < 2 && s.fits(in, k, def+d, rep+r, depth) {
+			if a.many++; a.many == 1 {
+				a.kind = k
+			}
+		}
+	}
+	if s.answers == nil {
+		s.answers = map[[2]int]answer{}
+	}
+	s.answers[[2]int{def, rep}] = a
+	return a
+}
+
+// choose takes the answers that were found, and reports whether there are others.
+func (s *Step) choose(def, rep int) (open bool) {
+	a := s.answers[[2]int{def, rep}]
+	s.Kind, open = a.kind, a.many > 1
+	d, r := a.kind.levels()
+	for _, c := range s.Children {
+		if c.choose(def+d, rep+r) {
+			open = true
+		}
+	}
+	return open
+}
+
+// fits reports whether everything below s can be solved when s is a k and def and rep levels are used up to it.
+func (s *Step) fits(in *search, k Kind, def, rep, depth int) bool {
+	if in.left--; in.left < 0 || depth > maxDepth {
+		return false
+	}
+	if !in.blind && !s.allowed(in, k, def, rep) {
+		return false
+	}
+	if s.Column >= 0 {
+		return def == s.leaves[0].MaxDef && rep == s.leaves[0].MaxRep
+	}
+	for _, c := range s.Children {
+		if c.solve(in, def, rep, depth+1).kind == noKind {
+			return false
+		}
+	}
+	return true
+}
+
+// allowed reports whether the entries that were seen below s can be those of a k.
+func (s *Step) allowed(in *search, k Kind, def, rep int) bool {
+	var first *uint64
+	in.left -= len(s.leaves) / 16
+	for _, l := range s.leaves {
+		switch {
+		case def > l.MaxDef || rep > l.MaxRep:
+			return false
+		case l.Seen == nil:
+			continue
+		case k == Repeated && int(l.Seen.least[rep]) < def:
+			return false
+		}
+		places := l.Seen.places(def, rep)
+		if first != nil && places != nil && *places != *first {
+			return false
+		}
+		if places != nil {
+			first = places
+		}
+	}
+	return true
+}
+
+// Seen is what the entries of a column say about the kinds of the steps of its path, in little room.
+type Seen struct {
+	maxDef, maxRep int
+	last           byte
+	least          []byte   // by repetition level: the least definition level before or at an entry with it
+	sums           []uint64 // by repetition and definition level, of the places down to there; nil: not wanted, or entries are not known
+}
+
+// NewSeen begins. With sums, columns are held against each other.
+func NewSeen(maxDef, maxRep int, sums bool) *Seen {
+	s := &Seen{maxDef: maxDef, maxRep: maxRep, least: slices.Repeat([]byte{255}, maxRep+1)}
+	if sums {
+		s.sums = make([]uint64, (maxRep+1)*(maxDef+1))
+	}
+	return s
+}
+
+// Work is about how many steps an entry takes.
+func (s *Seen) Work() int64 { return 1 + int64(len(s.sums)) }
+
+// Add looks at the next entries. Their levels are not above the greatest.
+func (s *Seen) Add(def, rep []byte) {
+	const prime = 1099511628211
+	wide := s.maxDef + 1
+	for i, d := range def {
+		r := rep[i]
+		s.least[r] = min(s.least[r], s.last, d)
+		s.last = d
+		for p := int(r); p <= s.maxRep && s.sums != nil; p++ {
+			row := s.sums[p*wide : (p+1)*wide]
+			for g := range row {
+				row[g] = (row[g] + uint64(r)<<8 + uint64(min(int(d), g)) + 1) * prime
+			}
+		}
+	}
+}
+
+// Skip says that entries come that are not known.
+func (s *Seen) Skip() { s.last, s.sums = 255, nil }
+
+// places is the sum of the places down to def and rep.
+func (s *Seen) places(def, rep int) *uint64 {
+	if s.sums == nil {
+		return nil
+	}
+	return &s.sums[rep*(s.maxDef+1)+def]
+}
