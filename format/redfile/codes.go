@@ -32,7 +32,7 @@ var Codes = []region.CodeDoc{
 	{Code: "redfile.recovered", Severity: region.Note, Help: "Recover put row groups together without the metadata at the end of the file."},
 	{Code: "redfile.rows", Severity: region.Error, Help: "The file's number of rows is not that of its row groups."},
 	{Code: "redfile.rows.lost", Severity: region.Error, Help: "Recover found a row group of which columns are missing, as when the file was cut within it. Those that are whole are read, with null in place of the others' cells if lost cells are to be null; where nothing says how many rows it has, it is given up."},
-	{Code: "redfile.schema.guessed", Severity: region.Note, Help: "The file does not say its schema (generation A): which groups may be null or repeat was worked out from the levels of the columns."},
+	{Code: "redfile.schema.guessed", Severity: region.Note, Help: "The file does not say its schema (generations A and B): which groups may be null or repeat was inferred from the paths and greatest levels of the columns, and from what their entries have. The message says whether other schemas would have the same levels."},
 	{Code: "redfile.sync.damaged", Severity: region.Warning, Help: "A sync block is damaged or belongs to another file. Only recovery needs them."},
 	{Code: "redfile.unfinished", Severity: region.Error, Help: "The metadata at the end is one of those that stand between row groups: the writer did not finish, or the file is cut just behind it. The row groups it tells of are whole; those behind it, if there were any, are missing, and nothing says how many they were."},
 	{Code: "redfile.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something that is not known here; the message names it."},

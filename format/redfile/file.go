@@ -46,7 +46,7 @@ type file struct {
 	tree0   *node // the schema as the file has it
 	schema  *arrow.Schema
 	leaves  []leaf
-	guessed bool // generation A without an Arrow schema
+	guessed string // generation A or B without an Arrow schema: how sure its schema is, in a sentence
 
 	missing  []region.Finding // told by lookAround
 	gathered bool             // row groups were put together from parts, without the metadata that says where each is
@@ -212,14 +212,13 @@ func (f *file) learn(ctx context.Context) error {
 	if len(f.meta.groups) > 0 && len(stored) != len(f.meta.groups[0].columns) {
 		return fault.Corruptf(f.metaAt, rowGroupPath(0)+".columns", "%d column chunks, the schema has %d leaves", len(f.meta.groups[0].columns), len(stored))
 	}
-	if f.takeArrow(stored) {
+	switch {
+	case f.tree0 == nil && f.opts.schema != "":
+		return f.toldSchema(ctx, stored)
+	case f.takeArrow(stored):
 		return nil
-	}
-	if f.tree0 == nil {
-		if f.tree0, err = guess(stored); err != nil {
-			return fault.Locate(err, f.metaAt, true, "file_metadata")
-		}
-		f.guessed = true
+	case f.tree0 == nil:
+		return f.infer(ctx, stored)
 	}
 	return f.makeArrow(stored)
 }

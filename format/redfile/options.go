@@ -15,7 +15,7 @@ var readKeys = []format.OptionKey{
 	{Name: "utf8", Values: "true, false", Help: "show BYTE_ARRAY columns as text if the file does not say what they are (default false: binary)"},
 	{Name: "outside", Values: "true, false", Help: "follow a file_path that leads out of the directory of the file (default false)"},
 	{Name: "index", Values: "true, false", Help: "use index pages (default true)"},
-	{Name: "schema", Values: "FILE", Help: "recover: the columns of a file that has lost its metadata are those of this whole RedFile, or those that FILE says, as stoa schema -f json prints them"},
+	{Name: "schema", Values: "FILE", Help: "the columns of a file of generation A or B, or, for recover, of one that has lost its metadata, are those of this whole RedFile, or those that FILE says, as stoa schema -f json prints them"},
 }
 
 // readOptions are the options of Open, understood.

@@ -188,8 +188,8 @@ func (f *file) Meta() []format.KeyValue {
 	if f.literal {
 		out = append(out, format.KeyValue{Key: "footer", Value: "offset from the end, not length"})
 	}
-	if f.guessed {
-		out = append(out, format.KeyValue{Key: "schema", Value: "guessed from the paths and levels of the columns"})
+	if f.guessed != "" {
+		out = append(out, format.KeyValue{Key: "schema", Value: "inferred from the paths and levels of the columns: " + f.guessed})
 	}
 	for _, kv := range m.pairs {
 		if kv.key != schemaKey {

@@ -17,7 +17,7 @@ func (r *rescue) told(o format.OpenOptions, opts readOptions) error {
 	if opts.schema == "" || r.known != nil {
 		return nil
 	}
-	m, err := r.schemaFrom(opts.schema, o)
+	m, err := r.f.schemaFrom(r.ctx, opts.schema, o)
 	if err != nil {
 		return err
 	}
@@ -44,12 +44,12 @@ func (r *rescue) told(o format.OpenOptions, opts readOptions) error {
 }
 
 // schemaFrom is metadata, without row groups, with the schema of a whole RedFile, or that a text says.
-func (r *rescue) schemaFrom(name string, o format.OpenOptions) (*fileMeta, error) {
-	tg := format.Target{Tree: r.f.tree, Name: name}
+func (f *file) schemaFrom(ctx context.Context, name string, o format.OpenOptions) (*fileMeta, error) {
+	tg := format.Target{Tree: f.tree, Name: name}
 	var sc *arrow.Schema
-	if match, err := probe(r.ctx, tg); err == nil && match > format.No {
+	if match, err := probe(ctx, tg); err == nil && match > format.No {
 		o.Opts, o.Tracer = nil, nil
-		other, err := openTarget(r.ctx, tg, o)
+		other, err := openTarget(ctx, tg, o)
 		if err != nil {
 			return nil, fault.Invalidf("schema=%s: not a whole RedFile: %v", name, err)
 		}
@@ -60,7 +60,7 @@ func (r *rescue) schemaFrom(name string, o format.OpenOptions) (*fileMeta, error
 		}
 		sc = other.schema
 	} else {
-		fields, err := format.ReadSchemaFile(r.ctx, r.f.tree, name)
+		fields, err := format.ReadSchemaFile(ctx, f.tree, name)
 		if err == nil {
 			sc, err = typewords.Of(fields)
 		}

@@ -126,8 +126,8 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	if f.literal {
 		v.tell("redfile.footer.literal", f.at.Sub(f.at.Len-tailLen, 4), "footer", "the number is the offset from the end, not the length")
 	}
-	if f.guessed {
-		v.tell("redfile.schema.guessed", f.metaAt, "file_metadata", "the file does not say its schema")
+	if f.guessed != "" {
+		v.tell("redfile.schema.guessed", f.metaAt, "file_metadata", "the file does not say its schema: %s", f.guessed)
 	}
 	first, sure := int64(0), true
 	for g := range f.meta.groups {
