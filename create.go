@@ -2,10 +2,8 @@ package stoa
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -56,7 +54,7 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	}
 	sink := o.Sink
 	if sink == nil {
-		sink = store.Local{}.Sink(uri, ours)
+		sink = store.Local{}.Sink(uri, o.owned)
 	}
 	wo := format.WriteOptions{Rows: o.Rows, Opts: o.gzip(f, uri), Mem: o.Alloc, Dir: strings.HasSuffix(uri, "/")}
 	if wo.Rows == 0 {
@@ -88,6 +86,19 @@ func (o CreateOptions) gzip(f *format.Format, uri string) map[string]string {
 	return opts
 }
 
+// owned reports whether a directory is a table that stoa wrote, of any format.
+func (o CreateOptions) owned(dir string) bool {
+	return slices.ContainsFunc(o.formats(), func(f format.Format) bool { return f.Owns != nil && f.Owns(dir) })
+}
+
+// formats are those that may be written.
+func (o CreateOptions) formats() []format.Format {
+	if o.Formats == nil {
+		return Formats
+	}
+	return o.Formats
+}
+
 // ByExtension is the format whose files' names end as a name does; nil if there is none. Of several the longest extension counts.
 func ByExtension(formats []format.Format, name string) (best *format.Format) {
 	base, most := strings.ToLower(path.Base(filepath.ToSlash(name))), 0
@@ -103,10 +114,7 @@ func ByExtension(formats []format.Format, name string) (best *format.Format) {
 
 // target is the format that is to be written.
 func (o CreateOptions) target(uri string) (*format.Format, error) {
-	formats := o.Formats
-	if formats == nil {
-		formats = Formats
-	}
+	formats := o.formats()
 	if o.To != "" {
 		for i := range formats {
 			if formats[i].Name == o.To {
@@ -120,38 +128,6 @@ func (o CreateOptions) target(uri string) (*format.Format, error) {
 	}
 	ext := path.Ext(strings.TrimSuffix(filepath.ToSlash(uri), "/"))
 	return nil, fault.Invalidf("%s: the extension %q does not say which format to write; use --to", uri, ext)
-}
-
-// ours reports whether a directory is a table that stoa wrote and holds nothing else, so that it may be replaced:
-// a table.json of the right kind, and beside it only files that it names.
-func ours(dir string) bool {
-	b, err := os.ReadFile(filepath.Join(dir, "table.json"))
-	if err != nil {
-		return false
-	}
-	var set struct {
-		Stoa    string `json:"stoa"`
-		Columns []struct {
-			File string `json:"file"`
-		} `json:"columns"`
-	}
-	if json.Unmarshal(b, &set) != nil || set.Stoa != "cfile-set" {
-		return false
-	}
-	known := map[string]bool{"table.json": true}
-	for _, c := range set.Columns {
-		known[c.File] = true
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return false
-	}
-	for _, e := range entries {
-		if !known[e.Name()] || !e.Type().IsRegular() {
-			return false
-		}
-	}
-	return true
 }
 
 // Write appends a batch, whose schema must be that of Create. The batch stays the caller's.

@@ -56,7 +56,7 @@ func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[regi
 
 // Codes are the kinds of findings that belong to no format.
 var Codes = []region.CodeDoc{
-	{Code: "dir.below", Severity: region.Warning, Help: "A directory of files was read as one table, and a directory in it, which holds files, too, was not. If these are of the table, name them, or read them with a pattern as DIR/*/*.parquet."},
+	{Code: "dir.below", Severity: region.Warning, Help: "A directory of files was read as one table, and a directory in it, which holds files, too, was not. If these are of the table, name them, or read them with a pattern as DIR/*/*.csv."},
 	{Code: "dir.file.unknown", Severity: region.Note, Help: "A file in a verified directory is of no format that stoa knows. It may belong to something else, or be one of ours whose beginning and end are both gone; stoa verify --from FORMAT says what is wrong with it then."},
 	{Code: "dir.foreign", Severity: region.Note, Help: "A file or directory lies within a table, and is no part of it: nothing of the table refers to it, and it does not have the name of what its system leaves there. A copy may have gone to the wrong place, or what refers to it is lost; it was verified by itself."},
 	{Code: "dir.left.out", Severity: region.Warning, Help: "A directory of files was read as one table, and a file in it is of no format that stoa knows: it was left out. If it is of the table, it is damaged beyond recognition; stoa verify --from FORMAT says what is wrong with it then."},

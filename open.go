@@ -466,7 +466,7 @@ func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format
 			return f, nil
 		}
 	case best < 0:
-		err, strange := foreign(ctx, tg)
+		err, strange := foreign(ctx, tg, formats)
 		if strange {
 			if f := byName(tg, formats); f != nil {
 				return f, nil
@@ -553,7 +553,7 @@ func listOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[format.Entr
 }
 
 // foreign says what a file is that we do not read; strange: it is there, and not of a kind that is known.
-func foreign(ctx context.Context, tg format.Target) (err error, strange bool) {
+func foreign(ctx context.Context, tg format.Target, formats []format.Format) (err error, strange bool) {
 	at := fault.Span{Object: tg.Name}
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if err != nil {
@@ -569,9 +569,13 @@ func foreign(ctx context.Context, tg format.Target) (err error, strange bool) {
 	if n == 0 {
 		return fault.Unsupportedf(at, "", "the file is empty"), false
 	}
-	for _, k := range foreignKinds {
-		if len(head) >= k.off+len(k.magic) && string(head[k.off:k.off+len(k.magic)]) == k.magic {
-			return fault.Unsupportedf(at, "", "this is %s, which stoa does not read", k.name), false
+	kinds := foreignKinds
+	for i := range formats {
+		kinds = append(kinds[:len(kinds):len(kinds)], formats[i].Magics...)
+	}
+	for _, k := range kinds {
+		if k.Of(head) {
+			return fault.Unsupportedf(at, "", "this is %s, which stoa does not read", k.Name), false
 		}
 	}
 	if noObjects(tg.Name, head) {
@@ -599,34 +603,25 @@ func preview(b []byte) string {
 	return fmt.Sprintf("%q", b)
 }
 
-// foreignKinds are files that people confuse with ours, by their magic.
-var foreignKinds = []struct {
-	off         int
-	magic, name string
-}{
-	{0, "ORC", "an ORC file"},
-	{0, "PAR1", "a Parquet file (this program was built without Parquet)"},
-	{0, "PARE", "an encrypted Parquet file"},
-	{0, "Obj\x01", "an Avro data file"},
-	{0, "SEQ", "a Hadoop sequence file"},
-	{0, "RCF", "an RCFile"},
-	{0, "kuduenc\x00", "an encrypted Kudu file"},
-	{0, "kuducntr", "a Kudu protobuf container (metadata, not data)"},
-	{0, "FEA1", "a Feather V1 file"},
-	{0, "SQLite format 3\x00", "an SQLite database"},
-	{0, "DUCK", "a DuckDB database"},
-	{8, "DUCK", "a DuckDB database"},
-	{0, "\x89HDF\r\n\x1a\n", "an HDF5 file"},
-	{0, "CDF\x01", "a NetCDF file"},
-	{0, "RED1", "a RedFile"},
-	{0, "Trv", "a Trevni file"},
-	{0, "PK\x03\x04", "a ZIP archive"},
-	{0, "\x28\xb5\x2f\xfd", "a Zstandard-compressed file"},
-	{0, "\x1f\x8b", "a gzip-compressed file"},
-	{0, "BZh", "a bzip2-compressed file"},
-	{0, "\xfd7zXZ\x00", "an xz-compressed file"},
-	{257, "ustar", "a tar archive"},
-	{0, "%PDF", "a PDF document"},
-	{0, "\x7fELF", "a program"},
-	{0, "\x89PNG", "a PNG image"},
+// foreignKinds are files of no format of ours that people confuse with ours, by their magic.
+var foreignKinds = []format.Magic{
+	{Off: 0, Bytes: "ORC", Name: "an ORC file"},
+	{Off: 0, Bytes: "Obj\x01", Name: "an Avro data file"},
+	{Off: 0, Bytes: "SEQ", Name: "a Hadoop sequence file"},
+	{Off: 0, Bytes: "RCF", Name: "an RCFile"},
+	{Off: 0, Bytes: "FEA1", Name: "a Feather V1 file"},
+	{Off: 0, Bytes: "SQLite format 3\x00", Name: "an SQLite database"},
+	{Off: 0, Bytes: "DUCK", Name: "a DuckDB database"},
+	{Off: 8, Bytes: "DUCK", Name: "a DuckDB database"},
+	{Off: 0, Bytes: "\x89HDF\r\n\x1a\n", Name: "an HDF5 file"},
+	{Off: 0, Bytes: "CDF\x01", Name: "a NetCDF file"},
+	{Off: 0, Bytes: "PK\x03\x04", Name: "a ZIP archive"},
+	{Off: 0, Bytes: "\x28\xb5\x2f\xfd", Name: "a Zstandard-compressed file"},
+	{Off: 0, Bytes: "\x1f\x8b", Name: "a gzip-compressed file"},
+	{Off: 0, Bytes: "BZh", Name: "a bzip2-compressed file"},
+	{Off: 0, Bytes: "\xfd7zXZ\x00", Name: "an xz-compressed file"},
+	{Off: 257, Bytes: "ustar", Name: "a tar archive"},
+	{Off: 0, Bytes: "%PDF", Name: "a PDF document"},
+	{Off: 0, Bytes: "\x7fELF", Name: "a program"},
+	{Off: 0, Bytes: "\x89PNG", Name: "a PNG image"},
 }

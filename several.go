@@ -4,20 +4,19 @@ import (
 	"context"
 	"errors"
 	"path"
-	"strings"
 
 	"stoa/fault"
 	"stoa/format"
 )
 
 // others are the tables of other formats in a directory that a format took for its own because its tables lie below it. o saw what
-// was opened of these: a directory in which the format opened a file is the format's with all that is in it, and so is a CarbonData
-// table. What is nobody's is passed over.
+// was opened of these: a directory in which the format opened a file is the format's with all that is in it, and so is one with its Marker.
+// What is nobody's is passed over.
 func others(ctx context.Context, o *opened, owner *format.Format, name string, opts OpenOptions) ([]found, error) {
 	var out []found
 	var walk func(name string, depth int) error
 	walk = func(name string, depth int) error {
-		if dir := path.Clean(name); o.direct[dir] || o.direct[path.Join(dir, carbonMetadata)] || depth > deepest {
+		if dir := path.Clean(name); o.direct[dir] || owner.Marker != "" && o.direct[path.Join(dir, owner.Marker)] || depth > deepest {
 			return nil
 		}
 		for info, err := range o.Tree.List(ctx, name) {
@@ -35,22 +34,13 @@ func others(ctx context.Context, o *opened, owner *format.Format, name string, o
 				continue
 			}
 			tg := format.Target{Tree: o.Tree, Name: info.Name}
-			if f, err := Probe(ctx, tg, opts); err == nil && family(f) != family(owner) {
+			if f, err := Probe(ctx, tg, opts); err == nil && f.System() != owner.System() {
 				out = append(out, found{Target: tg, format: f})
 			}
 		}
 		return ctx.Err()
 	}
 	return out, walk(name, 0)
-}
-
-// carbonMetadata is the directory of a CarbonData table that says what it is.
-const carbonMetadata = "Metadata"
-
-// family is whose files a format reads: kudu-wal and kudu-metadata are Kudu's.
-func family(f *format.Format) string {
-	name, _, _ := strings.Cut(f.Name, "-")
-	return name
 }
 
 // single is an error if what was found in a directory that is no format's own is certainly not one table: files of several formats,

@@ -8,6 +8,7 @@
 package format
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -30,6 +31,16 @@ type Format struct {
 	Name       string   // as --from and --to say it
 	Title      string   // a few words for people
 	Extensions []string // with the dot, the first is the usual one; for convert without --to
+	Family     string   // whose files it reads, where a system has several formats; "": its own name
+
+	// Magics are how files of the format, and files of its system that stoa does not read, begin: what Probe refuses is
+	// told as what it is.
+	Magics []Magic
+	// Marker is a directory in each table's directory that makes all in that directory the table's; "": there is none.
+	Marker string
+	// Owns reports whether a directory of the local file system is a table that stoa wrote and holds nothing else, so
+	// that it may be replaced. nil: the format writes no directories.
+	Owns func(dir string) bool
 
 	Probe    func(ctx context.Context, t Target) (Match, error)
 	List     func(ctx context.Context, t Target) iter.Seq2[Entry, error]
@@ -60,6 +71,20 @@ type Format struct {
 	// Codes are the kinds of findings that Verify, Recover and a Finder may tell.
 	Codes []region.CodeDoc
 }
+
+// Magic is what a kind of file has at an offset, and what such a file is called, with its article.
+type Magic struct {
+	Off         int
+	Bytes, Name string
+}
+
+// Of reports whether a file that begins with head is of the kind.
+func (m Magic) Of(head []byte) bool {
+	return len(head) >= m.Off+len(m.Bytes) && string(head[m.Off:m.Off+len(m.Bytes)]) == m.Bytes
+}
+
+// System is whose files the format reads: formats of one system have one name here.
+func (f *Format) System() string { return cmp.Or(f.Family, f.Name) }
 
 // OptionKey documents one --opt.
 type OptionKey struct{ Name, Values, Help string }

@@ -175,7 +175,7 @@ func (a *app) list(ctx context.Context, p string, o stoa.OpenOptions) ([]entryDo
 		if err != nil {
 			return out, err
 		}
-		if owner != nil && family(e.Format) != family(owner.Name) { // beside goes deeper, and tells what cannot be read
+		if owner != nil && system(e.Format) != owner.System() { // beside goes deeper, and tells what cannot be read
 			continue
 		}
 		out = append(out, a.entry(ctx, e, o))
@@ -183,13 +183,17 @@ func (a *app) list(ctx context.Context, p string, o stoa.OpenOptions) ([]entryDo
 	if owner == nil || o.From != "" {
 		return out, nil
 	}
-	more, err := a.beside(ctx, p, family(owner.Name), o)
+	more, err := a.beside(ctx, p, owner.System(), o)
 	return append(out, more...), err
 }
 
-// family is whose files a format reads: kudu-wal and kudu-metadata are Kudu's.
-func family(name string) string {
-	name, _, _ = strings.Cut(name, "-")
+// system is whose files the format of a name reads.
+func system(name string) string {
+	for _, f := range allFormats() {
+		if f.Name == name {
+			return f.System()
+		}
+	}
 	return name
 }
 
@@ -209,7 +213,7 @@ func (a *app) beside(ctx context.Context, dir, owner string, o stoa.OpenOptions)
 		}
 		f, err := stoa.Probe(ctx, format.Target{Tree: tr, Name: info.Name}, o)
 		switch {
-		case err == nil && family(f.Name) == owner:
+		case err == nil && f.System() == owner:
 		case err == nil:
 			some, err := a.list(ctx, info.Name, o)
 			out = append(out, some...)
@@ -235,7 +239,7 @@ func (a *app) holdsOthers(ctx context.Context, dir, owner string, o stoa.OpenOpt
 			return false
 		}
 		n++
-		if f, err := stoa.Probe(ctx, format.Target{Tree: tr, Name: info.Name}, o); err == nil && family(f.Name) != owner {
+		if f, err := stoa.Probe(ctx, format.Target{Tree: tr, Name: info.Name}, o); err == nil && f.System() != owner {
 			return true
 		}
 	}

@@ -14,6 +14,7 @@ var Format = format.Format{
 	Name:       "carbon",
 	Title:      "Apache CarbonData V1, V2, V3",
 	Extensions: []string{".carbondata"},
+	Marker:     "Metadata",
 	Probe:      table.Probe,
 	List:       table.List,
 	Open:       table.Open,

@@ -14,6 +14,8 @@ import (
 // MetadataFormat is format "kudu-metadata": one protobuf container by itself, whatever it holds: a superblock, consensus metadata, an
 // instance, the records of a log container. It is described and checked; there are no rows in it.
 var MetadataFormat = format.Format{
+	Family:   "kudu",
+	Magics:   []format.Magic{{Off: 0, Bytes: "kuducntr", Name: "a Kudu protobuf container (metadata, not data)"}},
 	Name:     "kudu-metadata",
 	Title:    "Apache Kudu metadata: one protobuf container (superblock, instance, consensus or container metadata)",
 	Probe:    probePBC,

@@ -17,6 +17,7 @@ import (
 // WALFormat is format "kudu-wal": one segment of a write-ahead log, by itself. It is described and checked; its rows are read with the
 // directory that it belongs to, because without the rest of the tablet nothing tells which of them are stored elsewhere.
 var WALFormat = format.Format{
+	Family:   "kudu",
 	Name:     "kudu-wal",
 	Title:    "Apache Kudu write-ahead log: one segment (its rows are read with its directory)",
 	Probe:    probeWAL,

@@ -26,6 +26,7 @@ import (
 
 // Format is format "kudu-backup". It is written only: what it holds is Parquet.
 var Format = format.Format{
+	Family:    "kudu",
 	Name:      "kudu-backup",
 	Title:     "Apache Kudu's backup layout: Parquet and the table's metadata, for Kudu's restore job",
 	Create:    create,

@@ -11,6 +11,10 @@ import (
 
 // Format is format "parquet".
 var Format = format.Format{
+	Magics: []format.Magic{
+		{Off: 0, Bytes: "PAR1", Name: "a Parquet file that is damaged at its end"},
+		{Off: 0, Bytes: "PARE", Name: "an encrypted Parquet file"},
+	},
 	Name:       "parquet",
 	Title:      "Apache Parquet file",
 	Extensions: []string{".parquet", ".parq", ".pq"},

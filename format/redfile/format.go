@@ -15,6 +15,7 @@ import (
 
 // Format is RedFile as the front of stoa sees it.
 var Format = format.Format{
+	Magics:     []format.Magic{{Off: 0, Bytes: "RED1", Name: "a RedFile"}},
 	Name:       "redfile",
 	Title:      "RedFile (RED1), 2013: row groups, column chunks, pages; what became Parquet",
 	Extensions: []string{".red"},

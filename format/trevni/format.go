@@ -16,6 +16,7 @@ import (
 
 // Format is Trevni as the front of stoa sees it. It reads all three dialects and writes the wiki's.
 var Format = format.Format{
+	Magics:     []format.Magic{{Off: 0, Bytes: "Trv", Name: "a Trevni file"}},
 	Name:       "trevni",
 	Title:      "Trevni: the dialects of Apache Avro, Impala (2012) and Nong Li's wiki page; writes the last",
 	Extensions: []string{".trv"},
@@ -34,6 +35,7 @@ var Format = format.Format{
 
 // AvroFormat writes Apache Avro's dialect. What it reads is told from the file; Format is asked first.
 var AvroFormat = format.Format{
+	Family:     "trevni",
 	Name:       "trevni-avro",
 	Title:      "Trevni as Apache Avro reads and writes it",
 	Extensions: []string{".trv"},
