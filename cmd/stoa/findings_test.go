@@ -4,32 +4,43 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
 var update = flag.Bool("update", false, "write the generated pages in docs anew")
 
-// TestFindingPages: docs/findings has a page for every code, and no other. `go test ./cmd/stoa -run TestFindingPages -update` writes them.
+// TestFindingPages: docs/findings has a page for every family of codes, and no other; each code has its own heading there.
+// `go test ./cmd/stoa -run TestFindingPages -update` writes them.
 func TestFindingPages(t *testing.T) {
 	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-	pages := map[string]string{}
-	index := "# Findings\n\nWhat `stoa verify` and `stoa recover` may tell, a page each; `stoa finding CODE` prints the same. Codes never change their meaning.\nThese pages are made of the tables in the code.\n\n| code | severity | |\n|---|---|---|\n"
+	families := map[string][]codeDoc{}
+	seen := map[string]bool{}
 	for _, c := range a.codeDocs() {
 		if len(c.Means) < 20 || !strings.HasSuffix(strings.TrimSpace(c.Means), ".") {
 			t.Errorf("%s: %q explains little", c.Code, c.Means)
 		}
-		if _, ok := pages[c.Code+".md"]; ok {
+		if seen[c.Code] {
 			t.Errorf("%s is explained twice", c.Code)
 		}
-		pages[c.Code+".md"] = findingPage(c)
-		first, _, _ := strings.Cut(c.Means, ". ")
-		index += fmt.Sprintf("| [%s](%s.md) | %s | %s |\n", c.Code, c.Code, c.Severity, strings.TrimSuffix(first, ".")+".")
+		seen[c.Code] = true
+		family, _, _ := strings.Cut(c.Code, ".")
+		families[family] = append(families[family], c)
 	}
-	pages["README.md"] = index
-	dir := filepath.Join("..", "..", "docs", "findings")
+	pages := map[string]string{"README.md": findingIndex(families)}
+	for family, codes := range families {
+		pages[family+".md"] = findingPage(family, codes)
+	}
+	holdPages(t, filepath.Join("..", "..", "docs", "findings"), pages)
+}
+
+// holdPages holds the files of a directory against the pages that they should be; -update writes them.
+func holdPages(t *testing.T, dir string, pages map[string]string) {
+	t.Helper()
 	if *update {
 		os.RemoveAll(dir)
 		os.MkdirAll(dir, 0o755)
@@ -56,18 +67,44 @@ func TestFindingPages(t *testing.T) {
 	}
 }
 
-func findingPage(c codeDoc) string {
-	group, _, _ := strings.Cut(c.Code, ".")
-	next := map[string]string{
-		"error":   "Something is lost, or may be. The finding names the object, the offset, the field, and, where that is known, the rows. `stoa describe PATH`\nshows what lies there; `stoa cat PATH --damaged skip-rows` reads around it, and `stoa recover PATH -o OUT` writes what can still be read to another place.\nKeep the damaged file: nothing in stoa writes to a source.",
-		"warning": "Nothing is lost, but the format does not allow it, or another reader may go wrong by it. `stoa convert PATH -o OUT` writes the rows anew.",
-		"note":    "Odd, but allowed. Nothing has to be done.",
-	}[c.Severity]
-	page := fmt.Sprintf("# %s\n\n**%s**\n\n%s\n\n%s\n", c.Code, c.Severity, c.Means, next)
-	if _, err := os.Stat(filepath.Join("..", "..", "docs", "formats", group+".md")); err == nil {
-		page += fmt.Sprintf("\nThe format: [%s](../formats/%s.md). All codes: [README](README.md).\n", group, group)
-	} else {
-		page += "\nAll codes: [README](README.md).\n"
+// findingIndex is the page of all codes.
+func findingIndex(families map[string][]codeDoc) string {
+	var b strings.Builder
+	b.WriteString(`# Findings
+
+What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: a page a family, a heading a code.
+` + "`stoa finding CODE`" + ` prints the same. Codes never change their meaning. These pages are made of the tables in the code.
+
+| severity | what it costs | what to do next |
+|---|---|---|
+| error | Something is lost, or may be. The finding names the object, the offset, the field and, where known, the rows. | ` +
+		"`stoa describe PATH` shows what lies there, `stoa cat PATH --damaged skip-rows` reads around it, `stoa recover PATH -o OUT`" +
+		` writes what can still be read to another place. Keep the damaged file: stoa never writes to a source. |
+| warning | Nothing is lost, but the format does not allow it, or another reader may go wrong by it. | ` +
+		"`stoa convert PATH -o OUT`" + ` writes the rows anew. |
+| note | Nothing: it is odd, but allowed. | Nothing. |
+`)
+	for _, family := range slices.Sorted(maps.Keys(families)) {
+		fmt.Fprintf(&b, "\n## [%s](%s.md)\n\n| code | severity | |\n|---|---|---|\n", family, family)
+		for _, c := range families[family] {
+			first, _, _ := strings.Cut(c.Means, ". ")
+			anchor := strings.ReplaceAll(c.Code, ".", "")
+			fmt.Fprintf(&b, "| [%s](%s.md#%s) | %s | %s. |\n", c.Code, family, anchor, c.Severity, strings.TrimSuffix(first, "."))
+		}
 	}
-	return page
+	return b.String()
+}
+
+// findingPage is the page of a family.
+func findingPage(family string, codes []codeDoc) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s: findings\n\nWhat a severity costs, and what to do next: [all findings](README.md).", family)
+	if _, err := os.Stat(filepath.Join("..", "..", "docs", "formats", family+".md")); err == nil {
+		fmt.Fprintf(&b, " The format: [%s](../formats/%s.md).", family, family)
+	}
+	b.WriteString("\n")
+	for _, c := range codes {
+		fmt.Fprintf(&b, "\n## %s\n\n**%s.** %s\n", c.Code, c.Severity, strings.TrimSpace(c.Means))
+	}
+	return b.String()
 }
