@@ -3,6 +3,7 @@ package redfile
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -330,14 +331,19 @@ func stringsEnd(data []byte, pos, i int) error {
 	return fault.Rel(pos, len(data)-pos, "values", "value %d reaches past the end", i)
 }
 
-// decodeGroups decodes the first k of total whole numbers of type t in GROUP_VAR_INT encoding.
+// decodeGroups decodes the first k of total whole numbers of type t in GROUP_VAR_INT encoding. The document does not say whether a last group that is not full is filled
+// up: where the numbers that are missing have the shortest length, their bytes may be missing, too.
 func decodeGroups(out, data []byte, t Physical, k, total int) error {
-	var used int
-	var err error
-	if t == Int32 {
-		used, err = groupvarint.Decode(as[uint32](out, k), data)
-	} else {
-		used, err = decodeGroups64(as[uint64](out, k), data)
+	decode, size := func(b []byte) (int, error) { return groupvarint.Decode(as[uint32](out, k), b) }, 4
+	if t != Int32 {
+		decode, size = func(b []byte) (int, error) { return decodeGroups64(as[uint64](out, k), b) }, 5
+	}
+	used, err := decode(data)
+	if missing := (size - total%size) % size; err != nil && missing > 0 {
+		filled := append(slices.Clip(data), make([]byte, missing)...)
+		if n, again := decode(filled); again == nil && (k < total || n == len(filled)) {
+			used, err = min(n, len(data)), nil
+		}
 	}
 	if err != nil {
 		return fault.Locate(err, fault.Span{Len: int64(len(data))}, true, "values")
