@@ -124,7 +124,7 @@ func (d *describer) extents() []extent {
 				d.keep(err)
 				continue
 			}
-			if c.offset > x.from || c.meta == nil {
+			if c.offset > x.from || c.meta == nil || m.values == 0 && d.f.describes(d.ctx, c.offset, m) {
 				x.metaOff = c.offset
 			}
 			out = append(out, x)
@@ -132,6 +132,16 @@ func (d *describer) extents() []extent {
 	}
 	slices.SortStableFunc(out, func(a, b extent) int { return cmp.Compare(a.from, b.from) })
 	return out
+}
+
+// describes reports whether a copy of m stands at off: behind a chunk without pages it is where these would begin.
+func (f *file) describes(ctx context.Context, off int64, m *columnMeta) bool {
+	end := f.metaAt.Off - f.at.Off
+	if off < magicLen || off >= end {
+		return false
+	}
+	copied, _, err := readColumnMeta(ctx, f.src, f.at.Sub(off, end-off), f.limits.Metadata, "")
+	return err == nil && copied.values == 0 && slices.Equal(copied.path, m.path)
 }
 
 // chunk describes a column chunk.
