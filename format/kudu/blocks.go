@@ -3,6 +3,7 @@ package kudu
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -206,4 +207,36 @@ func (s *section) ReadAt(ctx context.Context, p []byte, off int64) (int, error) 
 		err = io.EOF
 	}
 	return n, err
+}
+
+// lostCode is the kind of finding of a block that cannot be found at a place.
+func lostCode(p Place) string {
+	if p.At.Object != "" {
+		return "kudu.block.truncated"
+	}
+	return "kudu.block.missing"
+}
+
+// moved is an error about a block's bytes, counted from the block's beginning, with offsets in the object.
+func moved(err error, at fault.Span) error {
+	var e *fault.Error
+	if !errors.As(err, &e) || e.At.Object != at.Object {
+		return err
+	}
+	out := *e
+	out.At.Off += at.Off
+	return &out
+}
+
+// stored is how many bytes a tablet's blocks have, as far as that is known without looking at files.
+func (f *FS) stored(t *Tablet) (n int64) {
+	if f.BlockManager == "file" {
+		return -1
+	}
+	for i := range t.RowSets {
+		for _, b := range t.RowSets[i].Blocks() {
+			n += f.blocks[b.ID].len
+		}
+	}
+	return n
 }

@@ -49,7 +49,7 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	if err != nil {
 		return nil, err
 	}
-	fs := &FS{BlockManager: "log", tree: tg.Tree, o: FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}, DataDirs: make([]DataDir, 1), blocks: map[uint64]placed{}}
+	dirs := &FS{BlockManager: "log", tree: tg.Tree, o: FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}, DataDirs: make([]DataDir, 1), blocks: map[uint64]placed{}}
 	tb := &Tablet{ID: carvedID, Table: carvedID, TableID: carvedID, Object: name, State: TabletReady, Schema: *sc}
 	findings := s.findings
 	note := func(code string, at fault.Span, layout string, args ...any) {
@@ -64,9 +64,9 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 		for _, set := range group(found, sc) {
 			rs := RowSet{ID: uint64(len(tb.RowSets)), LiveRows: -1}
 			for i, x := range set {
-				id := uint64(len(fs.Containers) + 1)
-				fs.blocks[id] = placed{off: x.At.Off, len: x.At.Len, container: int32(len(fs.Containers))}
-				fs.Containers = append(fs.Containers, &Container{Data: x.At.Object})
+				id := uint64(len(dirs.Containers) + 1)
+				dirs.blocks[id] = placed{off: x.At.Off, len: x.At.Len, container: int32(len(dirs.Containers))}
+				dirs.Containers = append(dirs.Containers, &Container{Data: x.At.Object})
 				rs.Columns = append(rs.Columns, ColumnBlock{sc.Columns[i].ID, BlockRef{ID: id}})
 			}
 			tb.RowSets = append(tb.RowSets, rs)
@@ -89,7 +89,7 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	if deltas > 0 {
 		note("kudu.carve.deltas", fault.Span{Object: tg.Name}, "%d files of changes are not applied: nothing says of which rowset they are", deltas)
 	}
-	t, err := newTable(tg.Tree, []*tablet{{replica: replica{fs, tb}}}, o, ro)
+	t, err := newTable(tg.Tree, []*tablet{{replica: replica{dirs, tb}}}, o, ro)
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/format/cfile"
 	"stoa/internal/pb"
 	"stoa/region"
-	"stoa/vec"
 	"stoa/wire"
 )
 
@@ -160,129 +158,13 @@ func (s *servers) unknown(tb *tablet) {
 	}
 }
 
-// each calls f with the cells of each live row of a small tablet; nil is NULL.
-func (t *table) each(ctx context.Context, tb *tablet, f func(cells [][]byte) error) error {
-	if err := t.load(ctx, tb); err != nil {
-		return err
-	}
-	for _, s := range tb.sets {
-		if err := t.eachOf(ctx, s, f); err != nil {
-			return err
-		}
-	}
-	m := tb.logged
-	if m == nil {
-		return nil
-	}
-	cells := make([][]byte, len(t.columns))
-	for row := range m.keys {
-		for i, v := range m.cells {
-			cells[i] = cellOf(v, row, &t.schema.Columns[i])
-		}
-		if err := f(cells); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// eachOf is each of a rowset.
-func (t *table) eachOf(ctx context.Context, s *rowSet, f func(cells [][]byte) error) error {
-	cols := make([]int, len(t.columns))
-	base := make([]*values, len(t.columns))
-	v := verifier{ctx: ctx, tree: t.tree}
-	for i := range cols {
-		cols[i] = i
-		b, ok := s.Block(t.schema.Columns[i].ID)
-		if !ok {
-			continue
-		}
-		x, err := v.values(t, s, b)
-		if err != nil {
-			return err
-		}
-		defer x.it.Close()
-		base[i] = x
-	}
-	rows := vec.Range{To: max(s.rows, 0)}
-	var p *vec.Patch
-	o, err := t.changesOf(ctx, s, cols, t.o.at)
-	if err == nil && o != nil {
-		p, err = t.patchAll(ctx, o, rows)
-	}
-	if err != nil {
-		return err
-	}
-	next := make([]int, len(t.columns)) // place in the patch's column
-	cells := make([][]byte, len(t.columns))
-	for row := range s.rows {
-		for i := range cells {
-			cells[i] = t.schema.Columns[i].ReadDefault
-			if base[i] != nil {
-				if cells[i], err = base[i].next(ctx); err != nil {
-					return err
-				}
-			}
-		}
-		if p != nil {
-			for k, c := range p.Cols {
-				if n := next[k]; n < len(c.Rows) && int64(c.Rows[n]) == row {
-					cells[c.Col] = cellOf(c.Vals, n, &t.schema.Columns[c.Col])
-					next[k]++
-				}
-			}
-			if p.Drop != nil && p.Drop.Has(int(row)) {
-				continue
-			}
-		}
-		if err := f(cells); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// patchAll reads what an overlay needs for rows, and gives its patch. What is suspect is an error.
-func (t *table) patchAll(ctx context.Context, o *overlay, rows vec.Range) (*vec.Patch, error) {
-	var stored [][]byte
-	for _, at := range o.Spans(rows) {
-		b := make([]byte, at.Len)
-		if err := format.ReadFull(ctx, source{t.tree, at.Object, at.End()}, at, "deltas", b); err != nil {
-			return nil, err
-		}
-		stored = append(stored, b)
-	}
-	p, err := o.Patch(ctx, rows, stored)
-	if err == nil && len(p.Suspect) > 0 {
-		return nil, p.Suspect[0].Err
-	}
-	return p, err
-}
-
-// cellOf is an entry of a vector of a column's values, as a block stores it; nil is NULL.
-func cellOf(v *vec.Vector, i int, c *Column) []byte {
-	switch {
-	case !v.Valid(i):
-		return nil
-	case c.Type == cfile.Bool:
-		return []byte{v.Bits()[i/8] >> (i % 8) & 1}
-	case c.Type.IsBinary():
-		o := v.Offsets(i)
-		if v.StringBytes() == nil {
-			return []byte{}
-		}
-		return v.StringBytes()[o[0]:o[1]:o[1]]
-	}
-	return v.Data(i)[:c.Type.Width()]
-}
-
 // absent are the tablets of a table that the catalogue has and no directory here holds.
-func (c *catalog) absent(table string, here []*tablet) (out []catalogEntry) {
-	if c == nil || c.tables[table].gone {
+func (c *catalog) absent(tableID string, here []*tablet) (out []catalogEntry) {
+	if c == nil || c.tables[tableID].gone {
 		return nil
 	}
 	for _, e := range c.tablets {
-		if e.table == table && !e.gone && !slices.ContainsFunc(here, func(tb *tablet) bool { return tb.ID == e.id && tb.HasData() }) {
+		if e.table == tableID && !e.gone && !slices.ContainsFunc(here, func(tb *tablet) bool { return tb.ID == e.id && tb.HasData() }) {
 			out = append(out, e)
 		}
 	}

@@ -2,7 +2,6 @@ package kudu
 
 import (
 	"context"
-	"encoding/binary"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -239,77 +238,4 @@ func (x *memoryChunk) Dict() (format.Page, bool) { return format.Page{}, false }
 
 func (x *memoryChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return dst.Append(x.cells, int(t.Page.First), int(t.Page.First+t.N), nil)
-}
-
-// vector makes a vector of values as a delta or a default has them: little-endian, bools in one byte, or the bytes of a string; nil is
-// NULL.
-func (c *Column) vector(values [][]byte) (*vec.Vector, error) {
-	if c.Array {
-		return nil, fault.New(fault.Unsupported, fault.Span{}, "", "a changed cell, or a default, of the array column %q", c.Name)
-	}
-	typ, err := c.arrowType()
-	if err != nil {
-		return nil, err
-	}
-	v, err := vec.New(typ, memory.DefaultAllocator)
-	if err != nil {
-		return nil, err
-	}
-	width, total := storedWidth(c.Type), int64(0)
-	for _, x := range values {
-		if width > 0 && x != nil && len(x) != width {
-			return nil, fault.Rel(0, 0, "value", "%d bytes for a %s (column %q)", len(x), c.Type, c.Name)
-		}
-		if x == nil && !c.Nullable {
-			return nil, fault.Rel(0, 0, "value", "a NULL for column %q, which has none", c.Name)
-		}
-		total += int64(len(x))
-	}
-	v.Extend(len(values))
-	nulls := 0
-	for i, x := range values {
-		if x == nil {
-			vec.SetBits(v.Validity(), i, i+1, false)
-			nulls++
-		}
-	}
-	v.AddNulls(nulls)
-	if len(values) == 0 {
-		return v, nil
-	}
-	switch {
-	case c.Type.IsBinary():
-		return v, fillStrings(v, values, total)
-	case c.Type == cfile.Bool:
-		for i, x := range values {
-			vec.SetBits(v.Bits(), i, i+1, len(x) > 0 && x[0] != 0)
-		}
-	case v.Width() == width:
-		d := v.Data(0)
-		for i, x := range values {
-			copy(d[i*width:(i+1)*width], x)
-		}
-	default: // decimals, which Arrow has in 16 bytes
-		d := v.Data(0)
-		for i, x := range values {
-			n := wideInt(x)
-			binary.LittleEndian.PutUint64(d[16*i:], n.LowBits())
-			binary.LittleEndian.PutUint64(d[16*i+8:], uint64(n.HighBits()))
-		}
-	}
-	return v, nil
-}
-
-func fillStrings(v *vec.Vector, values [][]byte, total int64) error {
-	out, err := v.Bytes(0, total)
-	if err != nil {
-		return err
-	}
-	offs := v.Offsets(0)
-	pos := 0
-	for i, x := range values {
-		pos += copy(out[pos:], x)
-		offs[i+1] = int32(pos)
-	}
-	return nil
 }

@@ -423,14 +423,5 @@ func (f *FS) isZero(ctx context.Context, at fault.Span) (bool, error) {
 	return true, nil
 }
 
-// spanOf is the place that an error tells.
-func spanOf(err error) fault.Span {
-	var e *fault.Error
-	if errors.As(err, &e) {
-		return e.At
-	}
-	return fault.Span{}
-}
-
 // gone reports whether err says that a name does not exist.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

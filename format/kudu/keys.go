@@ -31,15 +31,6 @@ type keyRun struct {
 	err       error // the keys cannot be read
 }
 
-// lostKey is damage because of which it is not known whether one of some rows has a key.
-type lostKey struct {
-	rows vec.Range
-	why  error
-}
-
-func (e *lostKey) Error() string { return e.why.Error() }
-func (e *lostKey) Unwrap() error { return e.why }
-
 // indexOfKeys is the block of that file.
 func (t *table) indexOfKeys(s *rowSet) (b BlockRef) {
 	if t.schema.Keys() > 1 {

@@ -44,7 +44,7 @@ func (t *table) replay(ctx context.Context, tb *tablet) (newest uint64, err erro
 // readLog reads a tablet's log, and holds its end against what was flushed, of which the latest operation was at flushed. Kudu writes
 // operations and their commits to the log before it flushes what they did, and removes only the log's beginning.
 func (t *table) readLog(ctx context.Context, tb *tablet, lookup KeyLookup) (log *Logged, flushed uint64, err error) {
-	if log, err = tb.fs.Replay(ctx, tb.Tablet, lookup); err != nil {
+	if log, err = Replay(ctx, tb.fs, tb.Tablet, lookup); err != nil {
 		return nil, 0, err
 	}
 	if log.Missing && t.o.at == latest {

@@ -54,41 +54,6 @@ func (s *servers) moment(ctx context.Context, t *table) (*region.Finding, error)
 	return &x, nil
 }
 
-// moments are the hybrid times of the first and the last operation that changed a tablet's rows: latest, or 0, if they are not known.
-func (t *table) moments(ctx context.Context, tb *tablet) (first, last uint64, err error) {
-	first = latest
-	unsure := false
-	for i := range tb.RowSets {
-		s := &rowSet{RowSet: &tb.RowSets[i], tablet: tb}
-		for _, list := range [][]BlockRef{s.Undo, s.Redo} {
-			for _, b := range list {
-				stats, ok, err := t.deltaStats(ctx, s, b)
-				if err != nil {
-					return 0, 0, err
-				}
-				if unsure = unsure || !ok; ok {
-					first, last = min(first, stats.MinTimestamp), max(last, stats.MaxTimestamp)
-				}
-			}
-		}
-	}
-	if !t.o.noWAL {
-		log, err := tb.fs.Replay(ctx, tb.Tablet, nowhere)
-		if err != nil {
-			return 0, 0, err
-		}
-		for i := range log.Rows {
-			first = min(first, log.Rows[i].Time)
-		}
-		unsure = unsure || log.Lost
-		last = max(last, log.LastWrite)
-	}
-	if unsure {
-		first = latest
-	}
-	return first, last, nil
-}
-
 // newest is the hybrid time of the last operation of any tablet in the directories; logs that are large are read at their ends only.
 func (s *servers) newest(ctx context.Context, t *table) (last uint64, err error) {
 	for _, tb := range s.tablets {
@@ -103,7 +68,7 @@ func (s *servers) newest(ctx context.Context, t *table) (last uint64, err error)
 			if last = max(last, flushed); t.o.noWAL {
 				continue
 			}
-			log, err := r.fs.glanceLog(ctx, r.Tablet)
+			log, err := glanceLog(ctx, r.fs, r.Tablet)
 			if err != nil {
 				return 0, err
 			}

@@ -92,9 +92,6 @@ type doubt struct {
 	err   error
 }
 
-// everyRow is for changes of which not even the rows are known.
-var everyRow = vec.Range{To: math.MaxInt64}
-
 // deltaFile is a delta file that is read.
 type deltaFile struct {
 	file   *cfile.DeltaFile

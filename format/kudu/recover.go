@@ -12,22 +12,6 @@ import (
 	"stoa/vec"
 )
 
-// recoverTable opens what is left of a table: tablets that are missing are left out, and in each block the pages are found again as package cfile
-// finds them, without a sound index or footer. What the schema says stands in for a footer that is gone.
-func recoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
-	ro, err := parseOptions(o.Opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	ro.partial = true
-	t, err := openTable(ctx, tg, o, ro)
-	if err != nil {
-		return nil, nil, err
-	}
-	t.recovered, t.vote = &recovered{files: map[uint64]recoveredFile{}}, true
-	return t, t.findings, nil
-}
-
 // recovered are the blocks that were opened for recovery.
 type recovered struct {
 	mu       sync.Mutex

@@ -436,96 +436,32 @@ func parseTxn(c *wire.Cursor) (id int64, t Txn) {
 	return id, t
 }
 
-// Consensus is a ConsensusMetadataPB: what a replica remembers of its peers.
-type Consensus struct {
-	Object   string
-	Term     int64
-	VotedFor string
-	Index    int64 // of the operation that set the configuration; -1: it is not committed
-	Peers    []Peer
-}
+// systemCatalog is the table in which a master keeps what it knows; every master has it in one tablet of this id.
+const (
+	systemCatalog   = "sys.catalog"
+	systemCatalogID = "00000000000000000000000000000000"
+)
 
-// Peer is a RaftPeerPB.
-type Peer struct {
-	UUID    string
-	Voter   bool
-	Address string // host:port, as last known
-}
-
-// readConsensus reads a tablet's consensus metadata.
-func readConsensus(ctx context.Context, tree store.Tree, name string, o pbcOptions) (*Consensus, []error, error) {
-	m := &Consensus{Object: name, Index: -1}
-	notes, err := readPBC(ctx, tree, name, o, "consensus metadata", m.parse)
-	if err != nil {
-		return nil, notes, err
+// mayBeOf reports whether a tablet whose superblock is lost may be one of the table of which tb is one.
+func (t *Tablet) mayBeOf(tb *Tablet) bool {
+	switch {
+	case t.TableID != "":
+		return t.TableID == tb.TableID
+	case len(t.Schema.Columns) == 0: // nothing tells
+		return true
+	case t.SchemaVersion == tb.SchemaVersion:
+		return tb.Schema.differs(&t.Schema) == ""
 	}
-	return m, notes, nil
+	return tb.Schema.conflicts(&t.Schema) == ""
 }
 
-// parse reads a ConsensusMetadataPB.
-func (m *Consensus) parse(c *wire.Cursor) {
-	var need required
-	for r := pb.NewReader(c); r.Next(); {
-		switch r.Field() {
-		case 1:
-			s := r.Message("committed_config")
-			m.parseConfig(s)
-			r.Join(s)
-			need.has(1)
-		case 2:
-			m.Term = r.Int("current_term")
-			need.has(2)
-		case 3:
-			m.VotedFor = r.String("voted_for")
-		default:
-			r.Unknown()
-		}
+// unwrapped undoes what some old versions did to numbers beyond 31 bits: they were written as negative numbers of 32 bits.
+func (o OpID) unwrapped() OpID {
+	if o.Term < 0 {
+		o.Term += 1 << 32
 	}
-	need.check(c, "committed_config", 1, "current_term", 2)
-}
-
-// parseConfig reads a RaftConfigPB.
-func (m *Consensus) parseConfig(c *wire.Cursor) {
-	for r := pb.NewReader(c); r.Next(); {
-		switch r.Field() {
-		case 1:
-			m.Index = r.Int("opid_index")
-		case 3:
-			s := r.Message("peers[" + strconv.Itoa(len(m.Peers)) + "]")
-			m.Peers = append(m.Peers, parsePeer(s))
-			r.Join(s)
-		default:
-			r.Unknown()
-		}
+	if o.Index < -1 {
+		o.Index += 1 << 32
 	}
-}
-
-func parsePeer(c *wire.Cursor) (p Peer) {
-	for r := pb.NewReader(c); r.Next(); {
-		switch r.Field() {
-		case 1:
-			p.UUID = r.String("permanent_uuid")
-		case 2:
-			p.Voter = r.Int32("member_type") == 1
-		case 3:
-			m := r.Message("last_known_addr")
-			var host string
-			var port uint32
-			for r := pb.NewReader(m); r.Next(); {
-				switch r.Field() {
-				case 1:
-					host = r.String("host")
-				case 2:
-					port = r.Uint32("port")
-				default:
-					r.Unknown()
-				}
-			}
-			r.Join(m)
-			p.Address = fmt.Sprintf("%s:%d", host, port)
-		default:
-			r.Unknown()
-		}
-	}
-	return p
+	return o
 }

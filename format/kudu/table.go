@@ -142,19 +142,6 @@ func (t *table) stamp(ctx context.Context, tb *tablet) (stamp string) {
 	return stamp
 }
 
-// stored is how many bytes a tablet's blocks have, as far as that is known without looking at files.
-func (f *FS) stored(t *Tablet) (n int64) {
-	if f.BlockManager == "file" {
-		return -1
-	}
-	for i := range t.RowSets {
-		for _, b := range t.RowSets[i].Blocks() {
-			n += f.blocks[b.ID].len
-		}
-	}
-	return n
-}
-
 // RowGroups are a tablet's DiskRowSets, and the rows that only its log has.
 func (t *table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	tb := t.byID[p.Ref]

@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
-
-	"stoa/format/cfile"
 )
 
 // MetaTable is the name of the schema metadata that says which table it is and how it is divided: a TableMeta as JSON.
@@ -109,33 +107,13 @@ func hashMeta(s *Schema, dims []HashDimension) (out []HashMeta) {
 	return out
 }
 
-// rangeTexts are the values of an encoded range key; none for an empty one. What is not set is the smallest value.
-func (p *PartitionSchema) rangeTexts(s *Schema, key []byte) (out []string, err error) {
-	if len(key) == 0 {
-		return nil, nil
-	}
-	rest := key
-	for k, id := range p.Range {
-		i := s.Find(id)
-		if i < 0 {
-			return nil, fmt.Errorf("there is no column %d", id)
+// newest is the tablet whose schema is the newest.
+func newest(ts []*tablet) *tablet {
+	out := ts[0]
+	for _, tb := range ts {
+		if tb.HasData() && (!out.HasData() || tb.SchemaVersion > out.SchemaVersion) {
+			out = tb
 		}
-		c := &s.Columns[i]
-		v := minValue(c.Type)
-		if len(rest) > 0 {
-			n, types := c.Type.Width(), []cfile.Type{c.Type}
-			if c.Type.IsBinary() {
-				if n = len(rest); k < len(p.Range)-1 {
-					n, types = separated(rest), append(types, cfile.String) // makes the first one not the last
-				}
-			}
-			values, err := cfile.DecodeKey(rest[:min(n, len(rest))], types)
-			if err != nil {
-				return nil, err
-			}
-			v, rest = values[0], rest[min(n, len(rest)):]
-		}
-		out = append(out, c.plainText(v))
 	}
-	return out, nil
+	return out
 }

@@ -12,9 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
@@ -385,7 +382,7 @@ func (v *verifier) keys(t *table, s *rowSet) error {
 		if !ok {
 			return fault.Corruptf(fault.Span{Object: s.tablet.Object}, "rowsets.columns", "rowset %d has no block for column %q of the primary key", s.ID, t.schema.Columns[i].Name)
 		}
-		x, err := v.values(t, s, b)
+		x, err := t.values(v.ctx, s, b)
 		if err != nil {
 			return err
 		}
@@ -396,7 +393,7 @@ func (v *verifier) keys(t *table, s *rowSet) error {
 	var filter *cfile.Bloom
 	var err error
 	if !s.Adhoc.IsNull() {
-		if index, err = v.values(t, s, s.Adhoc); err != nil {
+		if index, err = t.values(v.ctx, s, s.Adhoc); err != nil {
 			return err
 		}
 		defer index.it.Close()
@@ -462,64 +459,6 @@ func (v *verifier) keys(t *table, s *rowSet) error {
 		v.tell("kudu.bloom.disagrees", at, s.tablet.ID, "rowset %d: the bloom file says of %d keys that they are not there", s.ID, absent)
 	}
 	return nil
-}
-
-// values reads the values of a block one by one.
-type values struct {
-	it    *cfile.Iterator
-	at    fault.Span
-	width int
-	arr   arrow.Array
-	i     int
-}
-
-func (v *verifier) values(t *table, s *rowSet, b BlockRef) (*values, error) {
-	r, err := t.openBlock(v.ctx, s, b)
-	if err != nil {
-		return nil, err
-	}
-	it, err := r.SeekToOrdinal(v.ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	return &values{it: it, at: r.At(), width: r.Footer().Type.Width()}, nil
-}
-
-// next is the next value, as a block has it; nil is NULL.
-func (x *values) next(ctx context.Context) ([]byte, error) {
-	for x.arr == nil || x.i == x.arr.Len() {
-		if x.arr != nil {
-			x.arr.Release()
-			x.arr = nil
-		}
-		var err error
-		if x.arr, err = x.it.Next(ctx, 4096); err != nil {
-			if err == io.EOF {
-				err = fault.Corruptf(x.at, "", "the file ends before its rowset does")
-			}
-			return nil, err
-		}
-		x.i = 0
-	}
-	i := x.i
-	x.i++
-	if x.arr.IsNull(i) {
-		return nil, nil
-	}
-	switch a := x.arr.(type) {
-	case *array.Boolean:
-		if a.Value(i) {
-			return []byte{1}, nil
-		}
-		return []byte{0}, nil
-	case *array.String:
-		return []byte(a.Value(i)), nil
-	case *array.Binary:
-		return a.Value(i), nil
-	}
-	d := x.arr.Data()
-	size := d.DataType().(arrow.FixedWidthDataType).Bytes()
-	return d.Buffers()[1].Bytes()[(d.Offset()+i)*size:][:x.width], nil
 }
 
 // direction looks whether the changes of each row go forward in time in a REDO file, and back in an UNDO file: nothing in the file says which it is, and either

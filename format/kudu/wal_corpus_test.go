@@ -262,7 +262,7 @@ func wholeLog(t testing.TB, f *FS, tb *Tablet, into map[string]*timeline) {
 		all.RowSets = append(all.RowSets, RowSet{ID: uint64(i), LastDurableDMS: -1})
 	}
 	var keys []string
-	l, err := f.Replay(context.Background(), &all, func(_ context.Context, rs uint64, key []byte) (int64, bool, error) {
+	l, err := Replay(context.Background(), f, &all, func(_ context.Context, rs uint64, key []byte) (int64, bool, error) {
 		keys = append(keys, string(key))
 		return int64(len(keys)) - 1, true, nil
 	})
@@ -302,7 +302,7 @@ func TestCorpusWALAddsWhatIsNotFlushed(t *testing.T) {
 		tablets, found := mustTablets(t, f), false
 		for _, tb := range tablets {
 			keys := rowsetKeys(t, f, tb)
-			l, err := f.Replay(context.Background(), tb, lookupIn(keys))
+			l, err := Replay(context.Background(), f, tb, lookupIn(keys))
 			if err != nil {
 				t.Fatal(err)
 			}

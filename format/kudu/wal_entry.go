@@ -162,17 +162,6 @@ func parseReplicate(c *wire.Cursor, deep bool) *replicateMsg {
 	return m
 }
 
-// unwrapped undoes what some old versions did to numbers beyond 31 bits: they were written as negative numbers of 32 bits.
-func (o OpID) unwrapped() OpID {
-	if o.Term < 0 {
-		o.Term += 1 << 32
-	}
-	if o.Index < -1 {
-		o.Index += 1 << 32
-	}
-	return o
-}
-
 // parseCommit reads a CommitMsg.
 func parseCommit(c *wire.Cursor) *commitMsg {
 	m := &commitMsg{}

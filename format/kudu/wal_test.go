@@ -105,7 +105,7 @@ func replayed(t testing.TB, tb *Tablet, segments ...[]byte) *Logged {
 
 func replayTree(t testing.TB, tb *Tablet, files map[string][]byte, lookup KeyLookup) *Logged {
 	t.Helper()
-	l, err := logFS(store.NewMemory(files)).Replay(context.Background(), tb, lookup)
+	l, err := Replay(context.Background(), logFS(store.NewMemory(files)), tb, lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -789,7 +789,7 @@ func TestWALLookupFails(t *testing.T) {
 	if u := l.Unplaced[3]; len(l.Unplaced) != 1 || len(u) != 1 || u[0].Key[3] != 1 || u[0].Changes[0].Time != 10 || u[0].Rows != everyRow || !errors.Is(u[0].Err, fault.Corrupt) {
 		t.Errorf("%+v", l.Unplaced)
 	}
-	_, err := logFS(store.NewMemory(files)).Replay(context.Background(), logTablet(s), func(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, os.ErrPermission })
+	_, err := Replay(context.Background(), logFS(store.NewMemory(files)), logTablet(s), func(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, os.ErrPermission })
 	if err != os.ErrPermission {
 		t.Error(err)
 	}
@@ -809,7 +809,7 @@ func FuzzWAL(f *testing.F) {
 			o.Limits = format.Limits{Page: 1 << 20}
 			fs := logFS(store.NewMemory(map[string][]byte{"w/wals/t/wal-000000001": b}))
 			fs.o = o
-			if _, err := fs.Replay(context.Background(), logTablet(s), keyIsOrdinal); err != nil && !strings.Contains(err.Error(), "limit") {
+			if _, err := Replay(context.Background(), fs, logTablet(s), keyIsOrdinal); err != nil && !strings.Contains(err.Error(), "limit") {
 				t.Fatal(err)
 			}
 		}

@@ -2,7 +2,6 @@ package kudu
 
 import (
 	"errors"
-
 	"stoa/fault"
 	"stoa/format/cfile"
 	"stoa/region"
@@ -46,29 +45,6 @@ func severity(code string) region.Severity {
 	}
 	return region.Error
 }
-
-// keep keeps a finding, once: superblocks may be read again.
-func (f *FS) keep(x region.Finding) {
-	if x.Severity, x.Rows, x.Lost = severity(x.Code), [2]int64{-1, -1}, -1; x.Code == "kudu.instance.damaged" || x.Code == "kudu.cmeta.damaged" {
-		x.Lost = 0
-	}
-	if f.told[x] {
-		return
-	}
-	if f.told == nil {
-		f.told = map[region.Finding]bool{}
-	}
-	f.told[x] = true
-	f.Findings = append(f.Findings, x)
-}
-
-// note keeps a finding.
-func (f *FS) note(code string, at fault.Span, part, message string) {
-	f.keep(region.Finding{Code: code, At: at, Message: message, Part: part})
-}
-
-// fault keeps an error as a finding.
-func (f *FS) fault(code string, err error, part string) { f.keep(findingOf(code, err, part)) }
 
 func findingOf(code string, err error, part string) region.Finding {
 	x := region.Finding{Code: code, Part: part, Message: err.Error()}

@@ -3,7 +3,6 @@ package kudu
 import (
 	"cmp"
 	"slices"
-
 	"stoa/format/cfile"
 	"stoa/region"
 )
