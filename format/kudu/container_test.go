@@ -282,15 +282,15 @@ func FuzzContainer(f *testing.F) {
 	}
 	f.Add(b, d)
 	f.Fuzz(func(t *testing.T, meta, data []byte) {
-		fs := openTree(t, oneContainer(meta, data))
-		for _, c := range fs.Containers {
-			checkSections(t, fs, c)
-			if _, err := fs.Carve(context.Background(), c); err != nil {
+		dirs := openTree(t, oneContainer(meta, data))
+		for _, c := range dirs.Containers {
+			checkSections(t, dirs, c)
+			if _, err := dirs.Carve(context.Background(), c); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for p := range fs.AllBlocks(context.Background()) {
-			if _, err := fs.OpenBlock(context.Background(), p); err != nil {
+		for p := range dirs.AllBlocks(context.Background()) {
+			if _, err := dirs.OpenBlock(context.Background(), p); err != nil {
 				t.Fatal(err)
 			}
 		}

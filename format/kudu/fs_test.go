@@ -667,9 +667,9 @@ func TestExplicitLayout(t *testing.T) {
 	for n, b := range files {
 		one["one/"+strings.TrimPrefix(strings.TrimPrefix(n, "srv/wal/"), "srv/data/")] = b
 	}
-	meta := map[string][]byte{}
+	beside := map[string][]byte{}
 	for n, b := range files {
-		meta[strings.Replace(n, "srv/wal/", "srv/data/", 1)] = b
+		beside[strings.Replace(n, "srv/wal/", "srv/data/", 1)] = b
 	}
 	for _, x := range []struct {
 		files map[string][]byte
@@ -679,7 +679,7 @@ func TestExplicitLayout(t *testing.T) {
 		{files, Layout{"srv/wal", "", []string{"srv/data"}}},
 		{files, Layout{"srv/wal", "srv/wal", []string{"srv/data"}}},
 		{one, Layout{"one", "", nil}},
-		{meta, Layout{"", "", []string{"srv/data"}}},
+		{beside, Layout{"", "", []string{"srv/data"}}},
 	} {
 		f, err := OpenFS(ctx, store.NewMemory(x.files), x.l, FSOptions{})
 		if err != nil {

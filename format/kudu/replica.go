@@ -86,13 +86,13 @@ func (r replica) missing(ctx context.Context) (n int, err error) {
 
 // lastTime is the hybrid time of the latest change that a replica knows of; 0 if nothing tells. holes is 1 if
 // there is no log, 2 if operations before that one are lost.
-func (r replica) lastTime(ctx context.Context, wal bool) (last uint64, holes int, err error) {
+func (r replica) lastTime(ctx context.Context, deep bool) (last uint64, holes int, err error) {
 	if !r.HasData() {
 		return 0, 0, nil
 	}
 	t := &table{tree: r.fs.tree, limits: r.fs.o.Limits.WithDefaults(), noVerify: r.fs.o.NoVerify}
 	tb := &tablet{replica: r}
-	if !wal {
+	if !deep {
 		last, err = t.flushed(ctx, tb, tb.RowSets)
 		return last, 0, err
 	}

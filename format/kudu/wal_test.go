@@ -807,9 +807,9 @@ func FuzzWAL(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, o := range []FSOptions{{}, {NoVerify: true}} {
 			o.Limits = format.Limits{Page: 1 << 20}
-			fs := logFS(store.NewMemory(map[string][]byte{"w/wals/t/wal-000000001": b}))
-			fs.o = o
-			if _, err := Replay(context.Background(), fs, logTablet(s), keyIsOrdinal); err != nil && !strings.Contains(err.Error(), "limit") {
+			dirs := logFS(store.NewMemory(map[string][]byte{"w/wals/t/wal-000000001": b}))
+			dirs.o = o
+			if _, err := Replay(context.Background(), dirs, logTablet(s), keyIsOrdinal); err != nil && !strings.Contains(err.Error(), "limit") {
 				t.Fatal(err)
 			}
 		}
