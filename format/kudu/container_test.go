@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"stoa/fault"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/pbc"
 	"stoa/internal/pb"
 	"stoa/region"
 	"stoa/store"
@@ -22,7 +24,7 @@ import (
 func record(id uint64, op uint64, off, n int64) []byte {
 	b := pb.AppendUint(pb.AppendMessage(nil, 1, pb.AppendFixed64(nil, 1, id)), 2, op)
 	b = pb.AppendUint(b, 3, 1)
-	if op == recordCreate {
+	if op == fs.RecordCreate {
 		b = pb.AppendInt(pb.AppendInt(b, 4, off), 5, n)
 	}
 	return b
@@ -44,15 +46,15 @@ func oneContainer(meta, data []byte) *store.Memory {
 	return store.NewMemory(files)
 }
 
-func openTree(t testing.TB, tree store.Tree) *FS {
-	f, err := OpenFS(context.Background(), tree, Layout{MetaDir: "s", DataDirs: []string{"s"}}, FSOptions{})
+func openTree(t testing.TB, tree store.Tree) *fs.FS {
+	f, err := fs.OpenFS(context.Background(), tree, fs.Layout{MetaDir: "s", DataDirs: []string{"s"}}, fs.FSOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f
 }
 
-func ids(xs []Extent) string {
+func ids(xs []fs.Extent) string {
 	var out []string
 	for _, x := range xs {
 		out = append(out, fmt.Sprintf("%d@%d+%d", x.ID, x.Off, x.Len))
@@ -63,7 +65,7 @@ func ids(xs []Extent) string {
 func TestContainer(t *testing.T) {
 	const typ = "kudu.BlockRecordPB"
 	data := bytes.Repeat([]byte{1}, 3*4096)
-	healthy := [][]byte{record(1, recordCreate, 0, 100), record(2, recordCreate, 4096, 4096), record(3, recordCreate, 8192, 0), record(1, recordDelete, 0, 0), record(4, recordCreate, 8192, 4096)}
+	healthy := [][]byte{record(1, fs.RecordCreate, 0, 100), record(2, fs.RecordCreate, 4096, 4096), record(3, fs.RecordCreate, 8192, 0), record(1, fs.RecordDelete, 0, 0), record(4, fs.RecordCreate, 8192, 4096)}
 	with := func(more ...[]byte) []byte { return container(2, typ, append(slices.Clone(healthy), more...)...) }
 	meta := with()
 	flipped := bytes.Clone(meta)
@@ -77,7 +79,7 @@ func TestContainer(t *testing.T) {
 	}{
 		{"healthy", meta, data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "", false, false},
 		{"version 1", container(1, typ, healthy...), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "", false, false},
-		{"made again", with(record(1, recordCreate, 0, 50)), data, "1@0+50 2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "", false, false},
+		{"made again", with(record(1, fs.RecordCreate, 0, 50)), data, "1@0+50 2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "", false, false},
 		{"torn", meta[:len(meta)-3], data, "2@4096+4096 3@8192+0", "1@0+100", "", "kudu.container.torn", true, false},
 		{"zeros behind", append(bytes.Clone(meta), make([]byte, 100)...), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.torn", true, false},
 		{"garbage behind", append(bytes.Clone(meta), "garbage, and more of it"...), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
@@ -85,13 +87,13 @@ func TestContainer(t *testing.T) {
 		{"data cut", meta, data[:8192+100], "2@4096+4096 3@8192+0", "1@0+100", "4@8192+4096", "kudu.container.truncated", false, false},
 		{"data gone", meta, nil, "3@8192+0", "1@0+100", "2@4096+4096 4@8192+4096", "kudu.container.missing", false, false},
 		{"metadata gone", nil, data, "", "", "", "kudu.container.missing", false, true},
-		{"twice", with(record(2, recordCreate, 0, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
-		{"deleted and never made", with(record(9, recordDelete, 0, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
+		{"twice", with(record(2, fs.RecordCreate, 0, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
+		{"deleted and never made", with(record(9, fs.RecordDelete, 0, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
 		{"unknown operation", with(record(9, 7, 0, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
-		{"negative", with(record(9, recordCreate, -1, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
-		{"too large", with(record(9, recordCreate, 1<<62, 1<<62)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
-		{"past the end", with(record(9, recordCreate, 1<<62, 1)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "9@4611686018427387904+1", "kudu.container.truncated", false, false},
-		{"overlap", with(record(9, recordCreate, 5000, 10)), data, "2@4096+4096 9@5000+10 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.overlap", false, false},
+		{"negative", with(record(9, fs.RecordCreate, -1, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
+		{"too large", with(record(9, fs.RecordCreate, 1<<62, 1<<62)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
+		{"past the end", with(record(9, fs.RecordCreate, 1<<62, 1)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "9@4611686018427387904+1", "kudu.container.truncated", false, false},
+		{"overlap", with(record(9, fs.RecordCreate, 5000, 10)), data, "2@4096+4096 9@5000+10 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.overlap", false, false},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			f := openTree(t, oneContainer(x.meta, x.data))
@@ -99,8 +101,8 @@ func TestContainer(t *testing.T) {
 			if ids(c.Live) != x.live || ids(c.Dead) != x.dead || ids(c.Lost) != x.lost {
 				t.Errorf("live %s; dead %s; lost %s", ids(c.Live), ids(c.Dead), ids(c.Lost))
 			}
-			if codes(f) != x.codes || c.Torn != x.torn || c.Unknown != x.unknown || (c.Err != nil) != (x.codes != "" && !x.torn && x.name != "overlap") {
-				t.Errorf("findings %q, torn %t, unknown %t, %v", codes(f), c.Torn, c.Unknown, c.Err)
+			if codesIn(f) != x.codes || c.Torn != x.torn || c.Unknown != x.unknown || (c.Err != nil) != (x.codes != "" && !x.torn && x.name != "overlap") {
+				t.Errorf("findings %q, torn %t, unknown %t, %v", codesIn(f), c.Torn, c.Unknown, c.Err)
 			}
 			for _, y := range f.Findings {
 				if y.At.Object == "" {
@@ -118,16 +120,16 @@ func TestContainer(t *testing.T) {
 			checkSections(t, f, c)
 		})
 	}
-	for _, empty := range []struct{ meta, data []byte }{{[]byte{}, []byte{}}, {[]byte("kudu"), nil}, {[]byte(pbcMagic + "\x02\x00\x00\x00"), []byte{}}} {
+	for _, empty := range []struct{ meta, data []byte }{{[]byte{}, []byte{}}, {[]byte("kudu"), nil}, {[]byte(pbc.Magic + "\x02\x00\x00\x00"), []byte{}}} {
 		f := openTree(t, oneContainer(empty.meta, empty.data))
-		if codes(f) != "kudu.container.incomplete" {
-			t.Errorf("%q: %s", empty.meta, codes(f))
+		if codesIn(f) != "kudu.container.incomplete" {
+			t.Errorf("%q: %s", empty.meta, codesIn(f))
 		}
 	}
 }
 
 // checkSections: every byte of the data file belongs to one section.
-func checkSections(t *testing.T, f *FS, c *Container) {
+func checkSections(t *testing.T, f *fs.FS, c *fs.Container) {
 	t.Helper()
 	sections, err := f.Sections(context.Background(), c)
 	if err != nil {
@@ -179,7 +181,7 @@ func TestCorpusSections(t *testing.T) {
 func TestContainerFlips(t *testing.T) {
 	const name = "srv/data/data/c61469032c9c4d08b0339d754d9f5944.metadata"
 	whole := openOne(t, edit(t, "log", func(map[string][]byte) {}), "srv")
-	right := map[uint64]Place{}
+	right := map[uint64]fs.Place{}
 	for p := range whole.AllBlocks(context.Background()) {
 		right[p.ID] = p
 	}
@@ -194,7 +196,7 @@ func TestContainerFlips(t *testing.T) {
 			bad := maps.Clone(files)
 			bad[name] = bytes.Clone(meta)
 			bad[name][i] ^= 1 << bit
-			f, err := OpenFS(context.Background(), store.NewMemory(bad), l, FSOptions{})
+			f, err := fs.OpenFS(context.Background(), store.NewMemory(bad), l, fs.FSOptions{})
 			if err != nil {
 				t.Fatalf("byte %d: %v", i, err)
 			}
@@ -202,7 +204,7 @@ func TestContainerFlips(t *testing.T) {
 				t.Fatalf("byte %d bit %d: not noticed", i, bit)
 			}
 			for p, err := range f.AllBlocks(context.Background()) {
-				if w, ok := right[p.ID]; err != nil || ok && p != w || !ok && !f.Containers[f.blocks[p.ID].container].Unknown {
+				if w, ok := right[p.ID]; err != nil || ok && p != w || !ok && !f.Containers[f.Blocks[p.ID].Container].Unknown {
 					t.Fatalf("byte %d bit %d: block %v, %v", i, bit, p, err)
 				}
 			}
@@ -252,7 +254,7 @@ func TestCarve(t *testing.T) {
 	// a cut container: the last block has no end
 	name := "srv/data/data/83c26c7a337241a2a12451ba9b9fdb1c.data"
 	tree = edit(t, "log", func(files map[string][]byte) {
-		delete(files, strings.TrimSuffix(name, dataSuffix)+metadataSuffix)
+		delete(files, strings.TrimSuffix(name, fs.DataSuffix)+fs.MetadataSuffix)
 		files[name] = files[name][:len(files[name])-5]
 	})
 	f = openOne(t, tree, "srv")
@@ -271,7 +273,7 @@ func TestCarve(t *testing.T) {
 }
 
 func FuzzContainer(f *testing.F) {
-	f.Add(container(2, "kudu.BlockRecordPB", record(1, recordCreate, 0, 100), record(1, recordDelete, 0, 0)), []byte("kuducfl2"))
+	f.Add(container(2, "kudu.BlockRecordPB", record(1, fs.RecordCreate, 0, 100), record(1, fs.RecordDelete, 0, 0)), []byte("kuducfl2"))
 	b, err := os.ReadFile("testdata/log/data/data/c61469032c9c4d08b0339d754d9f5944.metadata")
 	if err != nil {
 		f.Fatal(err)

@@ -12,6 +12,11 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
+	"stoa/format/kudu/internal/cluster"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/format/kudu/internal/table"
+	"stoa/format/kudu/internal/wal"
 	"stoa/region"
 	"stoa/store"
 )
@@ -59,22 +64,22 @@ func (d *describer) met(err error) error {
 }
 
 func (d *describer) all(tg format.Target) error {
-	ro, err := parseOptions(d.o.Opts)
+	ro, err := table.ParseOptions(d.o.Opts)
 	if err != nil {
 		return err
 	}
 	d.o.Opts, d.o.Tracer = nil, nil
-	s, err := openServers(d.ctx, tg, d.o.OpenOptions, ro)
+	s, err := cluster.Open(d.ctx, tg, d.o.OpenOptions, ro)
 	if err != nil {
 		return err
 	}
-	var only []*tablet
+	var only []*table.Tablet
 	if tg.Table != "" {
-		if only, err = s.pick(d.ctx, tg, ro.tablet); err != nil {
+		if only, err = s.Pick(d.ctx, tg, ro.Tablet); err != nil {
 			return err
 		}
 	}
-	for _, f := range s.all {
+	for _, f := range s.All {
 		d.name(f, s)
 		if only != nil {
 			err = d.table(f, only)
@@ -89,11 +94,11 @@ func (d *describer) all(tg format.Target) error {
 }
 
 // name notes what each block of a server is.
-func (d *describer) name(f *FS, s *servers) {
+func (d *describer) name(f *fs.FS, s *cluster.Servers) {
 	d.owners = map[uint64]string{}
-	for _, tb := range s.tablets {
-		for _, r := range append([]replica{tb.replica}, tb.others...) {
-			if r.fs != f {
+	for _, tb := range s.Tablets {
+		for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
+			if r.FS != f {
 				continue
 			}
 			for i := range r.RowSets {
@@ -110,7 +115,7 @@ func (d *describer) name(f *FS, s *servers) {
 }
 
 // server describes all objects of a server.
-func (d *describer) server(f *FS, s *servers) error {
+func (d *describer) server(f *fs.FS, s *cluster.Servers) error {
 	var names []string
 	for _, in := range f.Instances {
 		names = append(names, in.Object)
@@ -120,12 +125,12 @@ func (d *describer) server(f *FS, s *servers) error {
 			names = append(names, dd.Instance)
 		}
 	}
-	for _, dir := range []string{tabletMetaDir, consensusDir} {
-		for info, err := range f.tree.List(d.ctx, path.Join(f.MetaDir, dir)) {
+	for _, dir := range []string{fs.TabletMetaDir, fs.ConsensusDir} {
+		for info, err := range f.Tree.List(d.ctx, path.Join(f.MetaDir, dir)) {
 			if err != nil {
 				break // it was noted when the directories were opened
 			}
-			if !info.Dir && isUUID(path.Base(info.Name)) {
+			if !info.Dir && fs.IsUUID(path.Base(info.Name)) {
 				names = append(names, info.Name)
 			}
 		}
@@ -164,10 +169,10 @@ func (d *describer) server(f *FS, s *servers) error {
 }
 
 // table describes what belongs to tablets.
-func (d *describer) table(f *FS, only []*tablet) error {
+func (d *describer) table(f *fs.FS, only []*table.Tablet) error {
 	for _, tb := range only {
-		for _, r := range append([]replica{tb.replica}, tb.others...) {
-			if r.fs != f {
+		for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
+			if r.FS != f {
 				continue
 			}
 			if err := d.container(r.Object); err != nil || d.stopped {
@@ -206,38 +211,38 @@ func (d *describer) object(name, kind, value string) {
 	d.emit(region.Node{Kind: region.Struct, Name: kind, Value: value, At: fault.Span{Object: name, Len: size}, Inner: -1})
 }
 
-func (d *describer) pbc() pbcOptions {
-	return pbcOptions{limits: d.o.Limits, noVerify: true, trace: d.emit, depth: 1}
+func (d *describer) pbc() pbc.Options {
+	return pbc.Options{Limits: d.o.Limits, NoVerify: true, Trace: d.emit, Depth: 1}
 }
 
 // container describes a protobuf container.
 func (d *describer) container(name string) error {
 	kind := "metadata"
 	switch {
-	case strings.HasSuffix(path.Dir(name), tabletMetaDir):
+	case strings.HasSuffix(path.Dir(name), fs.TabletMetaDir):
 		kind = "superblock"
-	case strings.HasSuffix(path.Dir(name), consensusDir):
+	case strings.HasSuffix(path.Dir(name), fs.ConsensusDir):
 		kind = "consensus metadata"
-	case strings.HasSuffix(name, metadataSuffix):
+	case strings.HasSuffix(name, fs.MetadataSuffix):
 		kind = "container metadata"
-	case path.Base(name) == instanceFile, path.Base(name) == dirInstanceFile:
+	case path.Base(name) == fs.InstanceFile, path.Base(name) == fs.DirInstanceFile:
 		kind = "instance"
 	}
 	d.object(name, kind, "")
-	return d.met(describePBC(d.ctx, d.tree, name, d.pbc()))
+	return d.met(fs.DescribeMetadata(d.ctx, d.tree, name, d.pbc()))
 }
 
 // logs describes the segments of logs.
-func (d *describer) logs(f *FS, want func(id string) bool) error {
+func (d *describer) logs(f *fs.FS, want func(id string) bool) error {
 	if f.WALDir == "" {
 		return nil
 	}
 	var ids []string
-	for info, err := range f.tree.List(d.ctx, path.Join(f.WALDir, walsDir)) {
+	for info, err := range f.Tree.List(d.ctx, path.Join(f.WALDir, fs.WalsDir)) {
 		if err != nil {
 			break
 		}
-		if id := path.Base(info.Name); info.Dir && (want == nil || want(strings.TrimSuffix(id, recoverySuffix))) {
+		if id := path.Base(info.Name); info.Dir && (want == nil || want(strings.TrimSuffix(id, fs.RecoverySuffix))) {
 			ids = append(ids, id)
 		}
 	}
@@ -249,7 +254,7 @@ func (d *describer) logs(f *FS, want func(id string) bool) error {
 		}
 		for _, s := range segments {
 			d.object(s.Name, "log segment", "tablet "+id)
-			if err := d.met(describeWAL(d.ctx, d.tree, s.Name, d.pbc())); err != nil || d.stopped {
+			if err := d.met(wal.Describe(d.ctx, d.tree, s.Name, d.pbc())); err != nil || d.stopped {
 				return err
 			}
 		}
@@ -258,7 +263,7 @@ func (d *describer) logs(f *FS, want func(id string) bool) error {
 }
 
 // sections describes the data file of a log container.
-func (d *describer) sections(f *FS, c *Container) error {
+func (d *describer) sections(f *fs.FS, c *fs.Container) error {
 	all, err := f.Sections(d.ctx, c)
 	if err != nil {
 		return err
@@ -270,7 +275,7 @@ func (d *describer) sections(f *FS, c *Container) error {
 	for _, s := range all {
 		switch s.Kind {
 		case region.Struct:
-			err = d.met(d.block(Place{s.Block, s.At, c.Dir}, 1))
+			err = d.met(d.block(fs.Place{ID: s.Block, At: s.At, Dir: c.Dir}, 1))
 		case region.Dead:
 			d.emit(region.Node{Depth: 1, Kind: region.Dead, Name: fmt.Sprintf("block %d", s.Block), Value: "deleted", At: s.At, Inner: -1})
 		case region.Pad:
@@ -286,7 +291,7 @@ func (d *describer) sections(f *FS, c *Container) error {
 }
 
 // block describes the CFile in a block.
-func (d *describer) block(p Place, depth int) error {
+func (d *describer) block(p fs.Place, depth int) error {
 	owner, named := d.owners[p.ID]
 	if !named {
 		owner = "no superblock names it"

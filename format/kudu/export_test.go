@@ -9,6 +9,11 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/kudu/internal/cluster"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/format/kudu/internal/table"
+	"stoa/format/kudu/internal/wal"
 	"stoa/internal/sum"
 	"stoa/store"
 	"stoa/vec"
@@ -16,8 +21,8 @@ import (
 
 // AsLarge makes ls look only at the ends of logs, as it does of those that are large.
 func AsLarge(t testing.TB) {
-	glanceBytes = 0
-	t.Cleanup(func() { glanceBytes = 1 << 20 })
+	wal.GlanceBytes = 0
+	t.Cleanup(func() { wal.GlanceBytes = 1 << 20 })
 }
 
 // Unpack is for the tests from outside.
@@ -50,18 +55,18 @@ func Renamed(file []byte, ids map[string]string) []byte {
 
 // reseal makes the checksum of a superblock's message right.
 func reseal(out []byte) {
-	last := binary.LittleEndian.Uint32(out[pbcHeadV2:])
-	body := out[pbcHeadV2+8+int(last)+4:] // behind the supplementary header
+	last := binary.LittleEndian.Uint32(out[pbc.HeadV2:])
+	body := out[pbc.HeadV2+8+int(last)+4:] // behind the supplementary header
 	n := int(binary.LittleEndian.Uint32(body))
 	binary.LittleEndian.PutUint32(body[8+n:], sum.CRC32C(body[8:8+n]))
 }
 
 // WithState is a superblock's file with another tablet_data_state.
-func WithState(t testing.TB, file []byte, state TabletState) []byte {
+func WithState(t testing.TB, file []byte, state meta.TabletState) []byte {
 	t.Helper()
 	out := bytes.Clone(file)
 	// tablet_data_state (10): READY; it follows the schema_version (9)
-	at := bytes.LastIndex(out, []byte{9 << 3, 0, 10 << 3, byte(TabletReady)})
+	at := bytes.LastIndex(out, []byte{9 << 3, 0, 10 << 3, byte(meta.TabletReady)})
 	if at < 0 {
 		t.Fatal("the superblock does not say its state so")
 	}
@@ -74,17 +79,17 @@ func WithState(t testing.TB, file []byte, state TabletState) []byte {
 func Deltas(t testing.TB, tree store.Tree, name string, o format.OpenOptions) func(object string, at uint64) (*vec.Patch, error) {
 	t.Helper()
 	ctx := context.Background()
-	tb, err := openTable(ctx, format.Target{Tree: tree, Table: name}, o, readOptions{at: latest, noWAL: true})
+	tb, err := cluster.OpenTable(ctx, format.Target{Tree: tree, Table: name}, o, table.Options{At: table.Latest, NoWAL: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range tb.tablets {
-		if err := tb.load(ctx, x); err != nil {
+	for _, x := range tb.Tablets {
+		if err := tb.Load(ctx, x); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var cols []int
-	for i := range tb.columns {
+	for i := range tb.Cols {
 		cols = append(cols, i)
 	}
 	return func(object string, at uint64) (*vec.Patch, error) {
@@ -92,18 +97,18 @@ func Deltas(t testing.TB, tree store.Tree, name string, o format.OpenOptions) fu
 		if err != nil {
 			return nil, err
 		}
-		if _, err := tb.agree(ctx, s); err != nil {
+		if _, err := tb.Agree(ctx, s); err != nil {
 			return nil, err
 		}
-		c, err := tb.changesOf(ctx, s, cols, at)
+		c, err := tb.ChangesOf(ctx, s, cols, at)
 		if err != nil || c == nil {
 			return nil, err
 		}
-		rows := vec.Range{To: s.rows}
+		rows := vec.Range{To: s.Rows}
 		var stored [][]byte
 		for _, at := range c.Spans(rows) {
 			b := make([]byte, at.Len)
-			if err := format.ReadFull(ctx, source{tree, at.Object, at.End()}, at, "deltas", b); err != nil {
+			if err := format.ReadFull(ctx, table.NewSource(tree, at.Object, at.End()), at, "deltas", b); err != nil {
 				return nil, err
 			}
 			stored = append(stored, b)
@@ -113,11 +118,11 @@ func Deltas(t testing.TB, tree store.Tree, name string, o format.OpenOptions) fu
 }
 
 // onlyDelta is the rowset of the delta file in an object, without the others that it has.
-func onlyDelta(ctx context.Context, t *table, object string) (*rowSet, error) {
-	for _, x := range t.tablets {
-		for _, s := range x.sets {
-			there := func(b BlockRef) bool {
-				p, err := x.fs.PlaceOf(ctx, x.Tablet, b)
+func onlyDelta(ctx context.Context, t *table.Table, object string) (*table.RowSet, error) {
+	for _, x := range t.Tablets {
+		for _, s := range x.Sets {
+			there := func(b meta.BlockRef) bool {
+				p, err := x.FS.PlaceOf(ctx, x.Tablet, b)
 				return err == nil && p.At.Object == object
 			}
 			redo, undo := slices.IndexFunc(s.Redo, there), slices.IndexFunc(s.Undo, there)

@@ -8,6 +8,11 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/kudu/internal/cluster"
+	"stoa/format/kudu/internal/codes"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/table"
 	"stoa/region"
 )
 
@@ -21,9 +26,9 @@ var Format = format.Format{
 	Describe: describe,
 	Verify:   verify,
 	Claims:   claims,
-	Recover:  recoverTable,
-	ReadKeys: readKeys,
-	Codes:    Codes,
+	Recover:  cluster.RecoverTable,
+	ReadKeys: table.ReadKeys,
+	Codes:    codes.Codes,
 
 	Unchecked: unchecked,
 }
@@ -34,13 +39,13 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if err != nil && tg.Name != "" || err == nil && !info.Dir {
 		return format.No, nil
 	}
-	ls, err := FindServers(ctx, tg.Tree, tg.Name, FSOptions{})
+	ls, err := fs.FindServers(ctx, tg.Tree, tg.Name, fs.FSOptions{})
 	if err != nil || len(ls) == 0 {
 		return format.No, ctx.Err()
 	}
 	for _, l := range ls {
 		for _, dir := range append([]string{l.WALDir, l.MetaDir}, l.DataDirs...) {
-			for _, name := range []string{instanceFile, dirInstanceFile, path.Join(dataDir, dirInstanceFile)} {
+			for _, name := range []string{fs.InstanceFile, fs.DirInstanceFile, path.Join(fs.DataSubdir, fs.DirInstanceFile)} {
 				if _, err := tg.Tree.Stat(ctx, path.Join(dir, name)); dir != "" && err == nil {
 					return format.Certain, nil
 				}
@@ -52,11 +57,11 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 
 // open opens a table.
 func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
-	ro, err := parseOptions(o.Opts)
+	ro, err := table.ParseOptions(o.Opts)
 	if err != nil {
 		return nil, err
 	}
-	t, err := openTable(ctx, tg, o, ro)
+	t, err := cluster.OpenTable(ctx, tg, o, ro)
 	if err != nil {
 		return nil, err
 	}
@@ -70,68 +75,68 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			yield(format.Entry{}, fault.Invalidf("a list has no use for option schema=FILE: the blocks that it reads have no table (ls --unnamed lists them)"))
 			return
 		}
-		ro := readOptions{at: latest}
+		ro := table.Options{At: table.Latest}
 		for _, k := range []string{"wal", "partial", "wal-dir", "data-dirs", "meta-dir"} {
 			if v, ok := tg.Opts[k]; ok {
-				ro.set(k, v)
+				ro.Set(k, v)
 			}
 		}
-		ro.live = true // the server is named when the tables are opened
-		s, err := openServers(ctx, tg, format.OpenOptions{}, ro)
+		ro.Live = true // the server is named when the tables are opened
+		s, err := cluster.Open(ctx, tg, format.OpenOptions{}, ro)
 		if err != nil {
 			yield(format.Entry{}, err)
 			return
 		}
 		var loose []region.Finding
-		if tg.Table == "" && !ro.gaps || tg.Table == unclaimedName {
-			if loose, err = s.unclaimed(ctx); err != nil {
+		if tg.Table == "" && !ro.Gaps || tg.Table == cluster.UnclaimedName {
+			if loose, err = s.Unclaimed(ctx); err != nil {
 				yield(format.Entry{}, err)
 				return
 			}
-			s.findings = append(s.findings, loose...)
+			s.Findings = append(s.Findings, loose...)
 		}
 		named := tg.Table == ""
-		for _, ts := range s.tables() {
-			if !s.means(tg.Table, ts) || tg.Table == "" && ts[0].ID == systemCatalogID {
+		for _, ts := range s.Tables() {
+			if !s.Means(tg.Table, ts) || tg.Table == "" && ts[0].ID == meta.SystemCatalogID {
 				continue // a master's own can be read by its name
 			}
 			named = true
-			e, err := s.entry(ctx, ts)
-			if err == nil && !ro.gaps && tg.Table != ts[0].ID {
-				e.Findings = append(s.gaps(ts), e.Findings...)
+			e, err := s.Entry(ctx, ts)
+			if err == nil && !ro.Gaps && tg.Table != ts[0].ID {
+				e.Findings = append(s.Gaps(ts), e.Findings...)
 			}
-			about := s.findings
+			about := s.Findings
 			if tg.Table != "" {
-				about = s.about(ts)
+				about = s.About(ts)
 			}
-			if e.Findings = append(toList(about), e.Findings...); !yield(e, err) || err != nil {
+			if e.Findings = append(cluster.ToList(about), e.Findings...); !yield(e, err) || err != nil {
 				return
 			}
 		}
 		if !named {
-			if _, err := s.pick(ctx, tg, ""); errors.Is(err, fault.Invalid) {
+			if _, err := s.Pick(ctx, tg, ""); errors.Is(err, fault.Invalid) {
 				yield(format.Entry{}, err)
 				return
 			}
 		}
-		if !s.elsewhere(tg.Table, yield) {
+		if !s.Elsewhere(tg.Table, yield) {
 			return
 		}
-		lost := s.lostEntries(tg.Table, loose)
+		lost := s.LostEntries(tg.Table, loose)
 		for _, e := range lost {
 			if !yield(e, nil) {
 				return
 			}
 		}
-		if err := s.halves(ctx, tg); err != nil {
+		if err := s.Halves(ctx, tg); err != nil {
 			yield(format.Entry{}, err)
 			return
 		}
-		if s.anyTable() || len(lost) > 0 {
+		if s.AnyTable() || len(lost) > 0 {
 			return
 		}
-		for _, x := range s.findings { // why there is none
-			if x.Severity >= region.Error || x.Part == systemCatalogID && x.Severity == region.Warning {
+		for _, x := range s.Findings { // why there is none
+			if x.Severity >= region.Error || x.Part == meta.SystemCatalogID && x.Severity == region.Warning {
 				yield(format.Entry{}, fault.Corruptf(x.At, x.Path, "%s", x.Message))
 				return
 			}

@@ -15,6 +15,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/kudu/internal/fs"
 	"stoa/store"
 )
 
@@ -50,7 +51,7 @@ func TestLock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	instance := filepath.Join(dir, "data", "data", dirInstanceFile)
+	instance := filepath.Join(dir, "data", "data", fs.DirInstanceFile)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestLockHelper$")
 	cmd.Env = append(os.Environ(), lockVar+"="+instance)
 	in, err := cmd.StdinPipe()
@@ -68,15 +69,15 @@ func TestLock(t *testing.T) {
 		t.Fatalf("%q, %v", line, err)
 	}
 	for _, tree := range []store.Tree{store.Local{}, store.NewCounter(store.Local{})} {
-		if f := openOne(t, tree, dir); len(f.Users) != 1 || f.Users[0] != (User{instance, cmd.Process.Pid}) {
+		if f := openOne(t, tree, dir); len(f.Users) != 1 || f.Users[0] != (fs.User{Object: instance, PID: cmd.Process.Pid}) {
 			t.Errorf("users %v", f.Users)
 		}
 	}
-	ls, err := FindServers(context.Background(), store.NewCache(store.Local{}, 1<<20), dir, FSOptions{})
+	ls, err := fs.FindServers(context.Background(), store.NewCache(store.Local{}, 1<<20), dir, fs.FSOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f, err := OpenFS(context.Background(), store.NewCache(store.Local{}, 1<<20), ls[0], FSOptions{Locked: LockHolder}); err != nil || len(f.Users) != 1 {
+	if f, err := fs.OpenFS(context.Background(), store.NewCache(store.Local{}, 1<<20), ls[0], fs.FSOptions{Locked: fs.LockHolder}); err != nil || len(f.Users) != 1 {
 		t.Errorf("%v", err)
 	}
 	target := format.Target{Tree: store.NewCache(store.Local{}, 1<<20), Name: dir, Table: "default.one"}
@@ -93,7 +94,7 @@ func TestLock(t *testing.T) {
 	if f := openOne(t, store.Local{}, dir); len(f.Users) != 0 {
 		t.Errorf("users %v", f.Users)
 	}
-	if _, _, err := LockHolder(filepath.Join(dir, "nothing")); err == nil {
+	if _, _, err := fs.LockHolder(filepath.Join(dir, "nothing")); err == nil {
 		t.Error("no such file, and no error")
 	}
 }

@@ -21,6 +21,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"stoa/fault"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/pbc"
 	"stoa/store"
 )
 
@@ -70,14 +73,14 @@ func readManifest(t testing.TB, dir, run string) (out []manifestBlock) {
 }
 
 // openOne opens the one server in dir.
-func openOne(t testing.TB, tree store.Tree, dir string) *FS {
+func openOne(t testing.TB, tree store.Tree, dir string) *fs.FS {
 	t.Helper()
 	ctx := context.Background()
-	ls, err := FindServers(ctx, tree, dir, FSOptions{})
+	ls, err := fs.FindServers(ctx, tree, dir, fs.FSOptions{})
 	if err != nil || len(ls) != 1 {
 		t.Fatalf("%s: %d servers, %v", dir, len(ls), err)
 	}
-	f, err := OpenFS(ctx, tree, ls[0], FSOptions{})
+	f, err := fs.OpenFS(ctx, tree, ls[0], fs.FSOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,14 +88,14 @@ func openOne(t testing.TB, tree store.Tree, dir string) *FS {
 }
 
 // healthy fails if there are findings.
-func healthy(t testing.TB, f *FS) {
+func healthy(t testing.TB, f *fs.FS) {
 	t.Helper()
 	for _, x := range f.Findings {
 		t.Errorf("finding %s at %s: %s", x.Code, x.At, x.Message)
 	}
 }
 
-func mustTablets(t testing.TB, f *FS) []*Tablet {
+func mustTablets(t testing.TB, f *fs.FS) []*meta.Tablet {
 	t.Helper()
 	ts, err := f.Tablets(context.Background())
 	if err != nil {
@@ -102,7 +105,7 @@ func mustTablets(t testing.TB, f *FS) []*Tablet {
 }
 
 // sumOf is the sha256 of a block.
-func sumOf(t testing.TB, f *FS, p Place) string {
+func sumOf(t testing.TB, f *fs.FS, p fs.Place) string {
 	t.Helper()
 	src, err := f.OpenBlock(context.Background(), p)
 	if err != nil {
@@ -124,9 +127,9 @@ type slot struct {
 }
 
 // slots are all blocks that the tablets name, by part.
-func slots(t testing.TB, f *FS, tablets []*Tablet) map[slot]Place {
+func slots(t testing.TB, f *fs.FS, tablets []*meta.Tablet) map[slot]fs.Place {
 	t.Helper()
-	out := map[slot]Place{}
+	out := map[slot]fs.Place{}
 	for _, tb := range tablets {
 		for i := range tb.RowSets {
 			rs := &tb.RowSets[i]
@@ -295,8 +298,8 @@ func unpack(t testing.TB, name string) map[string][]byte {
 	}
 }
 
-// codes are the kinds of findings that f has, sorted, each once.
-func codes(f *FS) string {
+// codesIn are the kinds of findings that f has, sorted, each once.
+func codesIn(f *fs.FS) string {
 	var out []string
 	for _, x := range f.Findings {
 		out = append(out, x.Code)
@@ -335,7 +338,7 @@ func TestGoldenLog(t *testing.T) {
 	if err != nil || len(tables) != 2 {
 		t.Fatalf("%d tables, %v", len(tables), err)
 	}
-	gaps := func(gs []Gap) (out []string) {
+	gaps := func(gs []meta.Gap) (out []string) {
 		for _, g := range gs {
 			out = append(out, g.Text)
 		}
@@ -370,9 +373,9 @@ func TestGoldenLog(t *testing.T) {
 		byID[j["block-id"]] = j
 	}
 	n := 0
-	err = f.ListBlocks(context.Background(), tablets, true, func(l BlockLine) bool {
+	err = f.ListBlocks(context.Background(), tablets, true, func(l fs.BlockLine) bool {
 		got := map[string]string{}
-		for i, k := range ListFields {
+		for i, k := range fs.ListFields {
 			got[k] = l.Values[i]
 		}
 		if w := byID[got["block-id"]]; l.Err != nil || !maps.Equal(got, w) {
@@ -457,10 +460,10 @@ func TestCorpusTwoDataDirs(t *testing.T) {
 		t.Fatalf("%s", dump(f.DataDirs))
 	}
 	tablets := mustTablets(t, f)
-	count := func(f *FS, tablets []*Tablet) (in [2]int, lost int) {
-		err := f.ListBlocks(context.Background(), tablets, true, func(l BlockLine) bool {
+	count := func(f *fs.FS, tablets []*meta.Tablet) (in [2]int, lost int) {
+		err := f.ListBlocks(context.Background(), tablets, true, func(l fs.BlockLine) bool {
 			if l.Err != nil {
-				if lost++; !errors.Is(l.Err, fault.Corrupt) || spanOf(l.Err).Object == "" {
+				if lost++; !errors.Is(l.Err, fault.Corrupt) || pbc.SpanOf(l.Err).Object == "" {
 					t.Error(l.Err)
 				}
 				return true
@@ -493,22 +496,22 @@ func TestCorpusTwoDataDirs(t *testing.T) {
 	maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.HasPrefix(name, "tserver/d1/") })
 	f = openOne(t, store.NewMemory(files), "")
 	again, lost := count(f, mustTablets(t, f))
-	if again[0] != in[0] || lost != in[1] || codes(f) != "kudu.datadir.missing" {
-		t.Errorf("%v blocks, %d lost; %s", again, lost, codes(f))
+	if again[0] != in[0] || lost != in[1] || codesIn(f) != "kudu.datadir.missing" {
+		t.Errorf("%v blocks, %d lost; %s", again, lost, codesIn(f))
 	}
 }
 
 func TestCorpusEncrypted(t *testing.T) {
 	tree := store.NewMemory(unpack(t, filepath.Join(corpusDir(t), "special", "enc.tar.zst")))
-	ls, err := FindServers(context.Background(), tree, "", FSOptions{})
+	ls, err := fs.FindServers(context.Background(), tree, "", fs.FSOptions{})
 	if err != nil || len(ls) != 1 {
 		t.Fatalf("%v, %v", ls, err)
 	}
-	f, err := OpenFS(context.Background(), tree, ls[0], FSOptions{})
+	f, err := fs.OpenFS(context.Background(), tree, ls[0], fs.FSOptions{})
 	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "encrypted") || !f.Encrypted || f.UUID == "" {
 		t.Errorf("%v, encrypted %t", err, f.Encrypted)
 	}
-	_, err = readSuperblock(context.Background(), tree, firstUnder(tree, ls[0].MetaDir+"/tablet-meta/"), pbcOptions{})
+	_, err = meta.ReadSuperblock(context.Background(), tree, firstUnder(tree, ls[0].MetaDir+"/tablet-meta/"), pbc.Options{})
 	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "encrypted") {
 		t.Error(err)
 	}
@@ -563,7 +566,7 @@ func TestLayoutDamage(t *testing.T) {
 			f := openOne(t, edit(t, x.which, x.change), "srv")
 			tablets := mustTablets(t, f)
 			blocks, lost := 0, 0
-			if err := f.ListBlocks(context.Background(), tablets, true, func(l BlockLine) bool {
+			if err := f.ListBlocks(context.Background(), tablets, true, func(l fs.BlockLine) bool {
 				if blocks++; l.Err != nil {
 					lost++
 				}
@@ -575,8 +578,8 @@ func TestLayoutDamage(t *testing.T) {
 			if blocks != want || lost > 0 {
 				t.Errorf("%d blocks, %d lost", blocks, lost)
 			}
-			if codes(f) != x.codes {
-				t.Errorf("findings %q, want %q", codes(f), x.codes)
+			if codesIn(f) != x.codes {
+				t.Errorf("findings %q, want %q", codesIn(f), x.codes)
 			}
 		})
 	}
@@ -594,41 +597,41 @@ func TestFindServers(t *testing.T) {
 	}
 	files["backup/data/photos/instance"] = []byte("something else")
 	files["backup/data/photos/a.jpg"] = []byte("x")
-	ls, err := FindServers(ctx, store.NewMemory(files), "backup", FSOptions{})
-	want := []Layout{
-		{"", "backup/data/a/wal", []string{"backup/data/a/data"}},
-		{"", "backup/data/b/wal", []string{"backup/data/b/data"}},
-		{"", "backup/data/copy-of-a/wal", []string{"backup/data/copy-of-a/data"}},
+	ls, err := fs.FindServers(ctx, store.NewMemory(files), "backup", fs.FSOptions{})
+	want := []fs.Layout{
+		{MetaDir: "backup/data/a/wal", DataDirs: []string{"backup/data/a/data"}},
+		{MetaDir: "backup/data/b/wal", DataDirs: []string{"backup/data/b/data"}},
+		{MetaDir: "backup/data/copy-of-a/wal", DataDirs: []string{"backup/data/copy-of-a/data"}},
 	}
 	if err != nil || dump(ls) != dump(want) {
 		t.Errorf("%s, %v", dump(ls), err)
 	}
 	for _, dir := range []string{"backup/data/a/wal", "backup/data/a/data", "backup/data/a/data/data"} {
-		if ls, err := FindServers(ctx, store.NewMemory(files), dir, FSOptions{}); err != nil || len(ls) != 1 {
+		if ls, err := fs.FindServers(ctx, store.NewMemory(files), dir, fs.FSOptions{}); err != nil || len(ls) != 1 {
 			t.Errorf("%s: %v, %v", dir, ls, err)
 		}
 	}
-	if ls, err := FindServers(ctx, store.NewMemory(files), "backup/data/photos", FSOptions{}); err != nil || len(ls) > 0 {
+	if ls, err := fs.FindServers(ctx, store.NewMemory(files), "backup/data/photos", fs.FSOptions{}); err != nil || len(ls) > 0 {
 		// at the top the name alone is no proof either
 		t.Errorf("%v, %v", ls, err)
 	}
 	// only the metadata, or only the blocks
 	f := openOne(t, store.NewMemory(files), "backup/data/a/wal")
-	if n := len(mustTablets(t, f)); n != 4 || codes(f) != "kudu.layout.missing" {
-		t.Errorf("%d tablets, %s", n, codes(f))
+	if n := len(mustTablets(t, f)); n != 4 || codesIn(f) != "kudu.layout.missing" {
+		t.Errorf("%d tablets, %s", n, codesIn(f))
 	}
 	f = openOne(t, store.NewMemory(files), "backup/data/a/data/data")
 	n := 0
 	for range f.AllBlocks(ctx) {
 		n++
 	}
-	if n != 14 || codes(f) != "kudu.layout.missing" {
-		t.Errorf("%d blocks, %s", n, codes(f))
+	if n != 14 || codesIn(f) != "kudu.layout.missing" {
+		t.Errorf("%d blocks, %s", n, codesIn(f))
 	}
 	// the directories of two servers mixed
-	f, err = OpenFS(ctx, store.NewMemory(files), Layout{MetaDir: "backup/data/b/wal", DataDirs: []string{"backup/data/a/data"}}, FSOptions{})
-	if err != nil || codes(f) != "kudu.instance.other" {
-		t.Errorf("%v, %s", err, codes(f))
+	f, err = fs.OpenFS(ctx, store.NewMemory(files), fs.Layout{MetaDir: "backup/data/b/wal", DataDirs: []string{"backup/data/a/data"}}, fs.FSOptions{})
+	if err != nil || codesIn(f) != "kudu.instance.other" {
+		t.Errorf("%v, %s", err, codesIn(f))
 	}
 }
 
@@ -641,12 +644,12 @@ func TestOtherBlockManagers(t *testing.T) {
 		}
 		files["srv/data/data/block_manager_instance"] = b
 	})
-	ls, err := FindServers(context.Background(), tree, "srv", FSOptions{})
+	ls, err := fs.FindServers(context.Background(), tree, "srv", fs.FSOptions{})
 	if err != nil || len(ls) != 1 {
 		t.Fatalf("%v, %v", ls, err)
 	}
-	f, err := OpenFS(context.Background(), tree, ls[0], FSOptions{})
-	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") || f.BlockManager != "logr" || spanOf(err).Len != 6 {
+	f, err := fs.OpenFS(context.Background(), tree, ls[0], fs.FSOptions{})
+	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") || f.BlockManager != "logr" || pbc.SpanOf(err).Len != 6 {
 		t.Error(err)
 	}
 	// also if only the RocksDB tells
@@ -654,7 +657,7 @@ func TestOtherBlockManagers(t *testing.T) {
 		delete(files, "srv/data/data/block_manager_instance")
 		files["srv/data/data/rdb/CURRENT"] = []byte("MANIFEST-000005\n")
 	})
-	if _, err = OpenFS(context.Background(), tree, ls[0], FSOptions{}); !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") {
+	if _, err = fs.OpenFS(context.Background(), tree, ls[0], fs.FSOptions{}); !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") {
 		t.Error(err)
 	}
 }
@@ -673,30 +676,30 @@ func TestExplicitLayout(t *testing.T) {
 	}
 	for _, x := range []struct {
 		files map[string][]byte
-		l     Layout
+		l     fs.Layout
 	}{
-		{files, Layout{"", "srv/wal", []string{"srv/data"}}},
-		{files, Layout{"srv/wal", "", []string{"srv/data"}}},
-		{files, Layout{"srv/wal", "srv/wal", []string{"srv/data"}}},
-		{one, Layout{"one", "", nil}},
-		{beside, Layout{"", "", []string{"srv/data"}}},
+		{files, fs.Layout{MetaDir: "srv/wal", DataDirs: []string{"srv/data"}}},
+		{files, fs.Layout{WALDir: "srv/wal", DataDirs: []string{"srv/data"}}},
+		{files, fs.Layout{WALDir: "srv/wal", MetaDir: "srv/wal", DataDirs: []string{"srv/data"}}},
+		{one, fs.Layout{WALDir: "one"}},
+		{beside, fs.Layout{DataDirs: []string{"srv/data"}}},
 	} {
-		f, err := OpenFS(ctx, store.NewMemory(x.files), x.l, FSOptions{})
+		f, err := fs.OpenFS(ctx, store.NewMemory(x.files), x.l, fs.FSOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		tablets := mustTablets(t, f)
-		if err := f.CheckBlocks(ctx, tablets); err != nil || len(tablets) != 4 || len(f.blocks) != 14 {
+		if err := f.CheckBlocks(ctx, tablets); err != nil || len(tablets) != 4 || len(f.Blocks) != 14 {
 			t.Errorf("%+v: %d tablets, %v", x.l, len(tablets), err)
 		}
 		healthy(t, f)
 	}
-	if ls, err := FindServers(ctx, store.NewMemory(one), "", FSOptions{}); err != nil || dump(ls) != dump([]Layout{{"", "one", []string{"one"}}}) {
+	if ls, err := fs.FindServers(ctx, store.NewMemory(one), "", fs.FSOptions{}); err != nil || dump(ls) != dump([]fs.Layout{{MetaDir: "one", DataDirs: []string{"one"}}}) {
 		t.Errorf("%s, %v", dump(ls), err)
 	}
-	f, err := OpenFS(ctx, store.NewMemory(files), Layout{"", "srv/wal", []string{"srv/nothing"}}, FSOptions{})
-	if err != nil || codes(f) != "kudu.datadir.damaged kudu.instance.missing kudu.layout.missing" {
-		t.Errorf("%v, %s", err, codes(f))
+	f, err := fs.OpenFS(ctx, store.NewMemory(files), fs.Layout{MetaDir: "srv/wal", DataDirs: []string{"srv/nothing"}}, fs.FSOptions{})
+	if err != nil || codesIn(f) != "kudu.datadir.damaged kudu.instance.missing kudu.layout.missing" {
+		t.Errorf("%v, %s", err, codesIn(f))
 	}
 	if err := f.CheckBlocks(ctx, mustTablets(t, f)); err != nil {
 		t.Fatal(err)
@@ -723,12 +726,12 @@ func TestExplicitLayout(t *testing.T) {
 // The archives with the WAL: two servers, the segments of each tablet.
 func TestCorpusWithWAL(t *testing.T) {
 	tree := store.NewMemory(unpack(t, filepath.Join(corpusDir(t), "fs_log", "full_with_wal.tar.zst")))
-	ls, err := FindServers(context.Background(), tree, "", FSOptions{})
+	ls, err := fs.FindServers(context.Background(), tree, "", fs.FSOptions{})
 	if err != nil || len(ls) != 2 {
 		t.Fatalf("%v, %v", ls, err)
 	}
 	for i, want := range []int{1, 27} {
-		f, err := OpenFS(context.Background(), tree, ls[i], FSOptions{})
+		f, err := fs.OpenFS(context.Background(), tree, ls[i], fs.FSOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -760,13 +763,13 @@ func TestLayouts(t *testing.T) {
 	}
 	tree := store.NewMemory(files)
 	for _, dir := range []string{"srv", ""} { // one server, and two, of which one is meant
-		for _, given := range []Layout{{WALDir: "srv/wal"}, {MetaDir: "srv/wal"}, {DataDirs: []string{"srv/data"}}, {DataDirs: []string{"srv/data", "srv/data/"}}, {DataDirs: []string{"srv/data/data"}}} {
-			ls, err := Layouts(ctx, tree, dir, given, FSOptions{})
+		for _, given := range []fs.Layout{{WALDir: "srv/wal"}, {MetaDir: "srv/wal"}, {DataDirs: []string{"srv/data"}}, {DataDirs: []string{"srv/data", "srv/data/"}}, {DataDirs: []string{"srv/data/data"}}} {
+			ls, err := fs.Layouts(ctx, tree, dir, given, fs.FSOptions{})
 			if err != nil || len(ls) != 1 {
 				t.Errorf("%q, %+v: %v, %v", dir, given, ls, err)
 				continue
 			}
-			f, err := OpenFS(ctx, tree, ls[0], FSOptions{})
+			f, err := fs.OpenFS(ctx, tree, ls[0], fs.FSOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -776,19 +779,19 @@ func TestLayouts(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Layouts(ctx, tree, "", Layout{WALDir: "elsewhere"}, FSOptions{}); !errors.Is(err, fault.Invalid) {
+	if _, err := fs.Layouts(ctx, tree, "", fs.Layout{WALDir: "elsewhere"}, fs.FSOptions{}); !errors.Is(err, fault.Invalid) {
 		t.Error(err)
 	}
-	all := Layout{"a", "b", []string{"c"}}
-	if ls, err := Layouts(ctx, tree, "nothing", all, FSOptions{}); err != nil || dump(ls) != dump([]Layout{all}) {
+	all := fs.Layout{WALDir: "a", MetaDir: "b", DataDirs: []string{"c"}}
+	if ls, err := fs.Layouts(ctx, tree, "nothing", all, fs.FSOptions{}); err != nil || dump(ls) != dump([]fs.Layout{all}) {
 		t.Error(ls, err)
 	}
 	// no tree is the machine's
-	ls, err := FindServers(ctx, nil, "testdata/file", FSOptions{})
+	ls, err := fs.FindServers(ctx, nil, "testdata/file", fs.FSOptions{})
 	if err != nil || len(ls) != 1 {
 		t.Fatal(ls, err)
 	}
-	if f, err := OpenFS(ctx, nil, ls[0], FSOptions{}); err != nil || len(mustTablets(t, f)) != 1 {
+	if f, err := fs.OpenFS(ctx, nil, ls[0], fs.FSOptions{}); err != nil || len(mustTablets(t, f)) != 1 {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,10 @@
 package kudu
 
-import "testing"
+import (
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/table"
+	"testing"
+)
 
 // A snapshot older than the history that is kept is told.
 func TestTooOld(t *testing.T) {
@@ -11,11 +15,11 @@ func TestTooOld(t *testing.T) {
 		at   uint64
 		told bool
 	}{
-		{-1, latest, false}, {-1, newest, false}, {-1, newest - maxAge*second, false}, {-1, newest - maxAge*second - 1, true},
+		{-1, table.Latest, false}, {-1, newest, false}, {-1, newest - table.MaxAge*second, false}, {-1, newest - table.MaxAge*second - 1, true},
 		{60, newest - 60*second, false}, {60, newest - 61*second, true},
 	} {
-		tb := &tablet{replica: replica{Tablet: &Tablet{Extra: ExtraConfig{HistoryMaxAge: x.age}}}}
-		if f := tb.tooOld(x.at, newest); (f != nil) != x.told || f != nil && f.Code != "kudu.history.old" {
+		tb := &table.Tablet{Replica: table.Replica{Tablet: &meta.Tablet{Extra: meta.ExtraConfig{HistoryMaxAge: x.age}}}}
+		if f := tb.TooOld(x.at, newest); (f != nil) != x.told || f != nil && f.Code != "kudu.history.old" {
 			t.Errorf("%+v: %+v", x, f)
 		}
 	}

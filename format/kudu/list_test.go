@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
 	"stoa/store"
 )
 
@@ -22,13 +24,13 @@ func TestCorpusList(t *testing.T) {
 		want[dump(m.BlockID)] = m
 	}
 	n := 0
-	err := f.ListBlocks(context.Background(), mustTablets(t, f), true, func(l BlockLine) bool {
+	err := f.ListBlocks(context.Background(), mustTablets(t, f), true, func(l fs.BlockLine) bool {
 		if l.Err != nil {
 			t.Error(l.Err)
 			return true
 		}
 		got := map[string]string{}
-		for i, k := range ListFields {
+		for i, k := range fs.ListFields {
 			got[k] = l.Values[i]
 		}
 		m := want[got["block-id"]]
@@ -125,7 +127,7 @@ func TestCorpusTables(t *testing.T) {
 			}
 			for _, tb := range x.Tablets {
 				parts[tb.Partitioning.Text(&tb.Schema, &tb.Partition)] = true
-				if tb.State != TabletReady || tb.Consensus == nil || len(tb.Consensus.Peers) != 1 || tb.Consensus.Term != 1 || !tb.Consensus.Peers[0].Voter || tb.Consensus.Peers[0].UUID != f.UUID {
+				if tb.State != meta.TabletReady || tb.Consensus == nil || len(tb.Consensus.Peers) != 1 || tb.Consensus.Term != 1 || !tb.Consensus.Peers[0].Voter || tb.Consensus.Peers[0].UUID != f.UUID {
 					t.Errorf("%s: %s, consensus %s", tb.Table, tb.State, dump(tb.Consensus))
 				}
 				if len(tb.Schema.Columns) != len(want) {
@@ -134,8 +136,8 @@ func TestCorpusTables(t *testing.T) {
 				keys := 0
 				for i, w := range want {
 					c := &tb.Schema.Columns[i]
-					if c.Name != w.Name || c.ID != w.ID || typeName(c.Type) != w.Type || c.Key != w.Key || c.Nullable != w.Nullable || encodingName(c.Encoding) != w.Encoding ||
-						compressionName(c.Compression) != w.Compression || c.BlockSize != w.BlockSize || c.Precision != w.Precision || c.Scale != w.Scale || c.Length != w.Length {
+					if c.Name != w.Name || c.ID != w.ID || meta.TypeName(c.Type) != w.Type || c.Key != w.Key || c.Nullable != w.Nullable || meta.EncodingName(c.Encoding) != w.Encoding ||
+						meta.CompressionName(c.Compression) != w.Compression || c.BlockSize != w.BlockSize || c.Precision != w.Precision || c.Scale != w.Scale || c.Length != w.Length {
 						t.Errorf("%s: %s, want %+v", x.Name, dump(c), w)
 					}
 					if w.Key {

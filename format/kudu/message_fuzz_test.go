@@ -11,6 +11,11 @@ import (
 
 	"stoa/fault"
 	"stoa/format/formattest"
+	"stoa/format/kudu/internal/cluster"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/format/kudu/internal/wal"
 	"stoa/region"
 	"stoa/store"
 	"stoa/wire"
@@ -18,21 +23,21 @@ import (
 
 // messages are the parsers of Kudu's protobuf messages that have no target of their own.
 var messages = map[string]func(c *wire.Cursor){
-	"consensus":        func(c *wire.Cursor) { (&Consensus{}).parse(c) },
-	"instance":         func(c *wire.Cursor) { (&Instance{}).parse(c) },
-	"block manager":    func(c *wire.Cursor) { (&DataDir{}).parse(c) },
-	"catalog table":    func(c *wire.Cursor) { parseCatalogTable(c, "id") },
-	"catalog tablet":   func(c *wire.Cursor) { parseCatalogTablet(c, "id") },
-	"block record":     func(c *wire.Cursor) { parseBlockRecord(c) },
-	"partition":        func(c *wire.Cursor) { parsePartition(c) },
-	"partition schema": func(c *wire.Cursor) { parsePartitionSchema(c) },
-	"log header":       func(c *wire.Cursor) { parseWALHeader(c) },
-	"log footer":       func(c *wire.Cursor) { parseWALFooter(c) },
-	"log batch":        func(c *wire.Cursor) { parseBatch(c, true, func(walEntry) {}) },
-	"alter":            func(c *wire.Cursor) { parseAlter(c) },
-	"supplement":       func(c *wire.Cursor) { parseSupHeader(c) },
+	"consensus":        func(c *wire.Cursor) { (&meta.Consensus{}).Parse(c) },
+	"instance":         func(c *wire.Cursor) { (&fs.Instance{}).Parse(c) },
+	"block manager":    func(c *wire.Cursor) { (&fs.DataDir{}).Parse(c) },
+	"catalog table":    func(c *wire.Cursor) { cluster.ParseCatalogTable(c, "id") },
+	"catalog tablet":   func(c *wire.Cursor) { cluster.ParseCatalogTablet(c, "id") },
+	"block record":     func(c *wire.Cursor) { fs.ParseBlockRecord(c) },
+	"partition":        func(c *wire.Cursor) { meta.ParsePartition(c) },
+	"partition schema": func(c *wire.Cursor) { meta.ParsePartitionSchema(c) },
+	"log header":       func(c *wire.Cursor) { wal.ParseWALHeader(c) },
+	"log footer":       func(c *wire.Cursor) { wal.ParseWALFooter(c) },
+	"log batch":        func(c *wire.Cursor) { wal.ParseBatch(c, true, func(wal.Entry) {}) },
+	"alter":            func(c *wire.Cursor) { wal.ParseAlter(c) },
+	"supplement":       func(c *wire.Cursor) { pbc.ParseSupHeader(c) },
 	"schema": func(c *wire.Cursor) {
-		if s := parseSchema(c); c.Err() == nil {
+		if s := meta.ParseSchema(c); c.Err() == nil {
 			s.Arrow()
 			s.KeyText([]byte("\x80\x00\x00\x01abc"))
 		}
@@ -50,9 +55,9 @@ func FuzzMessages(f *testing.F) {
 			for _, n := range names {
 				if b, err := os.ReadFile(n); err != nil {
 					f.Fatal(err)
-				} else if r, err := openPBC(context.Background(), mustSource(b), "s", pbcOptions{}); err == nil {
-					if rec, err := r.next(context.Background()); err == nil {
-						f.Add(uint8(i), rec.data)
+				} else if r, err := pbc.Open(context.Background(), mustSource(b), "s", pbc.Options{}); err == nil {
+					if rec, err := r.Next(context.Background()); err == nil {
+						f.Add(uint8(i), rec.Data)
 					}
 				}
 			}
@@ -82,7 +87,7 @@ func FuzzSchemaFile(f *testing.F) {
 	f.Add([]byte(`{"fields": [{"name": "id", "type": "int64", "nullable": false, "metadata": {"stoa.key": "0", "stoa.type": "int64", "stoa.column_id": "10", "stoa.encoding": "bitshuffle", "stoa.compression": "lz4"}}, {"name": "d", "type": "decimal128(9, 2)", "nullable": true}]}`))
 	f.Add([]byte(`{"fields": [{"name": "t", "type": "timestamp[us, tz=UTC]"}, {"name": "s", "type": "utf8", "metadata": {"stoa.type": "varchar"}}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := readSchemaFile(t.Context(), store.NewMemory(map[string][]byte{"s": b}), "s")
+		s, err := cluster.ReadSchemaFile(t.Context(), store.NewMemory(map[string][]byte{"s": b}), "s")
 		var e *fault.Error
 		if err != nil {
 			if !errors.As(err, &e) || e.Class == fault.Bug {
@@ -92,7 +97,7 @@ func FuzzSchemaFile(f *testing.F) {
 		}
 		s.Arrow()
 		for i := range s.Columns {
-			if why := s.Columns[i].check(); why != "" {
+			if why := s.Columns[i].Check(); why != "" {
 				t.Errorf("column %d: %s", i, why)
 			}
 		}

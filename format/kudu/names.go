@@ -1,55 +1,106 @@
 package kudu
 
 import (
-	"stoa/format/cfile"
-	"strconv"
+	"stoa/format/kudu/internal/cluster"
+	"stoa/format/kudu/internal/codes"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/table"
+	"stoa/format/kudu/internal/wal"
 )
 
-// encodingName is Kudu's EncodingType by its name.
-func encodingName(e cfile.Encoding) string {
-	switch e {
-	case cfile.AutoEncoding:
-		return "AUTO_ENCODING"
-	case cfile.Plain:
-		return "PLAIN_ENCODING"
-	case cfile.Prefix:
-		return "PREFIX_ENCODING"
-	case cfile.GroupVarint:
-		return "GROUP_VARINT"
-	case cfile.RLE:
-		return "RLE"
-	case cfile.Dict:
-		return "DICT_ENCODING"
-	case cfile.BitShuffle:
-		return "BIT_SHUFFLE"
-	case 999:
-		return "UNKNOWN_ENCODING"
-	}
-	return strconv.Itoa(int(e))
-}
+// A server's directories: where they are, their blocks and containers.
+type (
+	BlockLine  = fs.BlockLine
+	Carved     = fs.Carved
+	Container  = fs.Container
+	DataDir    = fs.DataDir
+	Extent     = fs.Extent
+	FS         = fs.FS
+	FSOptions  = fs.FSOptions
+	Instance   = fs.Instance
+	Layout     = fs.Layout
+	Place      = fs.Place
+	Section    = fs.Section
+	TableFacts = fs.TableFacts
+	User       = fs.User
+)
 
-// compressionName is Kudu's CompressionType by its name.
-func compressionName(c cfile.Compression) string {
-	switch c {
-	case cfile.DefaultCompression:
-		return "DEFAULT_COMPRESSION"
-	case cfile.NoCompression:
-		return "NO_COMPRESSION"
-	case cfile.Snappy:
-		return "SNAPPY"
-	case cfile.LZ4:
-		return "LZ4"
-	case cfile.Zlib:
-		return "ZLIB"
-	case 999:
-		return "UNKNOWN_COMPRESSION"
-	}
-	return strconv.Itoa(int(c))
-}
+// What superblocks and consensus metadata say.
+type (
+	BlockRef        = meta.BlockRef
+	Column          = meta.Column
+	ColumnBlock     = meta.ColumnBlock
+	Consensus       = meta.Consensus
+	ExtraConfig     = meta.ExtraConfig
+	Gap             = meta.Gap
+	HashDimension   = meta.HashDimension
+	KindedBlock     = meta.KindedBlock
+	OpID            = meta.OpID
+	Partition       = meta.Partition
+	PartitionSchema = meta.PartitionSchema
+	Peer            = meta.Peer
+	RangeHash       = meta.RangeHash
+	RowSet          = meta.RowSet
+	Schema          = meta.Schema
+	Tablet          = meta.Tablet
+	TabletState     = meta.TabletState
+	Txn             = meta.Txn
+)
 
-// Metadata of CFiles.
+// What a tablet's log has and its rowsets have not.
+type (
+	KeyLookup      = wal.KeyLookup
+	Logged         = wal.Logged
+	LoggedChange   = wal.LoggedChange
+	LoggedRow      = wal.LoggedRow
+	UnplacedChange = wal.UnplacedChange
+	WALFooter      = wal.WALFooter
+	WALHeader      = wal.WALHeader
+)
+
+// A table, as the metadata of its Arrow schema has it under MetaTable.
+type (
+	HashMeta   = table.HashMeta
+	RangeMeta  = table.RangeMeta
+	TableMeta  = table.TableMeta
+	TabletMeta = table.TabletMeta
+)
+
+// The states of tablets.
 const (
-	metaMinKey     = "min_key"
-	metaMaxKey     = "max_key"
-	metaDeltaStats = "deltafilestats"
+	TabletCopying    = meta.TabletCopying
+	TabletReady      = meta.TabletReady
+	TabletDeleted    = meta.TabletDeleted
+	TabletTombstoned = meta.TabletTombstoned
+	TabletUnknown    = meta.TabletUnknown
 )
+
+// Keys of the metadata of an Arrow schema and its fields.
+const (
+	MetaKey           = meta.MetaKey
+	MetaColumnID      = meta.MetaColumnID
+	MetaDefault       = meta.MetaDefault
+	MetaReadDefault   = meta.MetaReadDefault
+	MetaAutoIncrement = meta.MetaAutoIncrement
+	MetaImmutable     = meta.MetaImmutable
+	MetaComment       = meta.MetaComment
+	MetaTable         = table.MetaTable
+)
+
+// What is asked of directories.
+var (
+	CheckUnused  = cluster.CheckUnused
+	ErrElsewhere = cluster.ErrElsewhere
+	FindServers  = fs.FindServers
+	Layouts      = fs.Layouts
+	ListFields   = fs.ListFields
+	LockHolder   = fs.LockHolder
+	Missing      = meta.Missing
+	OpenFS       = fs.OpenFS
+	Replay       = wal.Replay
+	Unreadable   = cluster.Unreadable
+)
+
+// Codes are the findings of Kudu's directories. Verify tells those of blocks, too: see package cfile.
+var Codes = codes.Codes

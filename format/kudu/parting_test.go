@@ -8,6 +8,8 @@ import (
 
 	"stoa/format"
 	"stoa/format/cfile"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/pbc"
 	"stoa/region"
 	"stoa/store"
 )
@@ -16,7 +18,7 @@ import (
 func TestVerifyPartition(t *testing.T) {
 	files := loadTree(t, "testdata/log", "")
 	const name = "wal/tablet-meta/e231c66227dd49ef833943949158dbbc"
-	records, errs := readAll(files[name], pbcOptions{})
+	records, errs := readAll(files[name], pbc.Options{})
 	if len(errs) > 0 || len(records) != 1 {
 		t.Fatal(len(records), errs)
 	}
@@ -49,24 +51,24 @@ func TestParting(t *testing.T) {
 	for i := range sc.Columns {
 		sc.Columns[i].Key = true
 	}
-	tb := &Tablet{Schema: *sc}
-	tb.Partitioning = PartitionSchema{stored: true, Range: []int32{sc.Columns[1].ID}}
-	tb.Partition = Partition{Start: []byte{0x80, 0, 0, 10}, End: []byte{0x80, 0, 0, 20}} // from 10 to 20, as keys have it: the sign is turned
+	tb := &meta.Tablet{Schema: *sc}
+	tb.Partitioning = meta.PartitionSchema{Stored: true, Range: []int32{sc.Columns[1].ID}}
+	tb.Partition = meta.Partition{Start: []byte{0x80, 0, 0, 10}, End: []byte{0x80, 0, 0, 20}} // from 10 to 20, as keys have it: the sign is turned
 	for v, in := range map[uint32]bool{9: false, 10: true, 19: true, 20: false, 0xffffffff: false} {
-		if why := newParting(tb).outside([][]byte{le(1), le(v)}); (why == "") != in {
+		if why := meta.NewParting(tb).Outside([][]byte{le(1), le(v)}); (why == "") != in {
 			t.Errorf("%d: %q", int32(v), why)
 		}
 	}
-	d := HashDimension{Columns: []int32{sc.Columns[0].ID}, Buckets: 7}
+	d := meta.HashDimension{Columns: []int32{sc.Columns[0].ID}, Buckets: 7}
 	own := d.Bucket([]byte{0x80, 0, 0, 1})
-	tb.Partitioning.Hash = []HashDimension{d}
+	tb.Partitioning.Hash = []meta.HashDimension{d}
 	bucket := binary.BigEndian.AppendUint32(nil, uint32(own))
-	tb.Partition = Partition{Buckets: []int32{own}, Start: bytes.Clone(bucket), End: bytes.Clone(bucket)}
-	if why := newParting(tb).outside([][]byte{le(1), le(5)}); why != "" {
+	tb.Partition = meta.Partition{Buckets: []int32{own}, Start: bytes.Clone(bucket), End: bytes.Clone(bucket)}
+	if why := meta.NewParting(tb).Outside([][]byte{le(1), le(5)}); why != "" {
 		t.Error(why)
 	}
 	tb.Partition.Buckets[0] = (own + 1) % 7
-	if why := newParting(tb).outside([][]byte{le(1), le(5)}); why == "" {
+	if why := meta.NewParting(tb).Outside([][]byte{le(1), le(5)}); why == "" {
 		t.Error("another bucket is not told")
 	}
 }

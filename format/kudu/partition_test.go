@@ -12,20 +12,21 @@ import (
 
 	"stoa/format"
 	"stoa/format/cfile"
+	"stoa/format/kudu/internal/meta"
 	"stoa/store"
 )
 
 // tableOf is a schema of key columns k0, k1 … of the given types.
-func tableOf(types ...cfile.Type) *Schema {
-	s := &Schema{}
+func tableOf(types ...cfile.Type) *meta.Schema {
+	s := &meta.Schema{}
 	for i, t := range types {
-		s.Columns = append(s.Columns, Column{ID: int32(10 + i), Name: "k" + string(rune('0'+i)), Type: t, Key: true})
+		s.Columns = append(s.Columns, meta.Column{ID: int32(10 + i), Name: "k" + string(rune('0'+i)), Type: t, Key: true})
 	}
-	s.index()
+	s.Index()
 	return s
 }
 
-func key(t testing.TB, s *Schema, values ...any) []byte {
+func key(t testing.TB, s *meta.Schema, values ...any) []byte {
 	t.Helper()
 	var out []byte
 	for i, v := range values {
@@ -46,7 +47,7 @@ func key(t testing.TB, s *Schema, values ...any) []byte {
 
 func TestRangeText(t *testing.T) {
 	s := tableOf(cfile.String, cfile.Int32, cfile.Binary)
-	p := &PartitionSchema{Range: []int32{10, 11, 12}, stored: true}
+	p := &meta.PartitionSchema{Range: []int32{10, 11, 12}, Stored: true}
 	for _, x := range []struct {
 		lower, upper []byte
 		want         string
@@ -63,7 +64,7 @@ func TestRangeText(t *testing.T) {
 		}
 	}
 	d := tableOf(cfile.Date)
-	p = &PartitionSchema{Range: []int32{10}, stored: true}
+	p = &meta.PartitionSchema{Range: []int32{10}, Stored: true}
 	if got := p.RangeText(d, key(t, d, -1), key(t, d, 0)); got != "1969-12-31 <= VALUES < 1970-01-01" {
 		t.Error(got)
 	}
@@ -71,11 +72,11 @@ func TestRangeText(t *testing.T) {
 
 func TestMissing(t *testing.T) {
 	s := tableOf(cfile.Int32, cfile.Int32)
-	hash := []HashDimension{{Columns: []int32{10}, Buckets: 2}, {Columns: []int32{11}, Buckets: 3}}
-	p := &PartitionSchema{Hash: hash, Range: []int32{11}, stored: true}
+	hash := []meta.HashDimension{{Columns: []int32{10}, Buckets: 2}, {Columns: []int32{11}, Buckets: 3}}
+	p := &meta.PartitionSchema{Hash: hash, Range: []int32{11}, Stored: true}
 	r := tableOf(cfile.Int32)
 	k := func(v int) string { return string(key(t, r, v)) }
-	texts := func(gs []Gap) (out []string) {
+	texts := func(gs []meta.Gap) (out []string) {
 		for _, g := range gs {
 			x := g.Text
 			if g.Sure {
@@ -85,13 +86,13 @@ func TestMissing(t *testing.T) {
 		}
 		return out
 	}
-	var given []Partition
+	var given []meta.Partition
 	for a := range int32(2) {
 		for b := range int32(3) {
 			if a != 1 || b != 1 {
-				given = append(given, p.bucketOf([]int32{a, b}, k(0), k(10)))
+				given = append(given, p.BucketOf([]int32{a, b}, k(0), k(10)))
 			}
-			given = append(given, p.bucketOf([]int32{a, b}, k(20), ""))
+			given = append(given, p.BucketOf([]int32{a, b}, k(20), ""))
 		}
 	}
 	gaps, more := p.Missing(s, given)
@@ -104,27 +105,27 @@ func TestMissing(t *testing.T) {
 		t.Errorf("got %q, %d more", got, more)
 	}
 	// no ranges: all buckets must be there
-	p = &PartitionSchema{Hash: hash[:1], stored: true}
-	if gaps, _ := p.Missing(s, []Partition{p.bucketOf([]int32{1}, "", "")}); !slices.Equal(texts(gaps), []string{"HASH (k0) PARTITION 0 sure"}) {
+	p = &meta.PartitionSchema{Hash: hash[:1], Stored: true}
+	if gaps, _ := p.Missing(s, []meta.Partition{p.BucketOf([]int32{1}, "", "")}); !slices.Equal(texts(gaps), []string{"HASH (k0) PARTITION 0 sure"}) {
 		t.Errorf("%q", texts(gaps))
 	}
 	if gaps, _ := p.Missing(s, nil); len(gaps) != 2 {
 		t.Errorf("%q", texts(gaps))
 	}
 	// a range with its own hash, of which nothing is there
-	p = &PartitionSchema{Hash: hash[:1], Range: []int32{11}, Custom: []RangeHash{{Lower: []byte(k(5)), Upper: []byte(k(6)), Hash: hash[1:]}}, stored: true}
-	gaps, _ = p.Missing(s, []Partition{p.bucketOf([]int32{0}, "", k(5)), p.bucketOf([]int32{1}, "", k(5)), p.bucketOf([]int32{0}, k(6), ""), p.bucketOf([]int32{1}, k(6), "")})
+	p = &meta.PartitionSchema{Hash: hash[:1], Range: []int32{11}, Custom: []meta.RangeHash{{Lower: []byte(k(5)), Upper: []byte(k(6)), Hash: hash[1:]}}, Stored: true}
+	gaps, _ = p.Missing(s, []meta.Partition{p.BucketOf([]int32{0}, "", k(5)), p.BucketOf([]int32{1}, "", k(5)), p.BucketOf([]int32{0}, k(6), ""), p.BucketOf([]int32{1}, k(6), "")})
 	if got := texts(gaps); len(got) != 3 || got[2] != "HASH (k1) PARTITION 2, RANGE (k1) PARTITION 5 <= VALUES < 6" {
 		t.Errorf("%q", got)
 	}
 	// more buckets than can be listed, or counted
-	p = &PartitionSchema{Hash: []HashDimension{{Columns: []int32{10}, Buckets: 1 << 30}, {Columns: []int32{11}, Buckets: 1 << 30}}, stored: true}
-	if gaps, more := p.Missing(s, nil); len(gaps) != maxGaps || more < 1<<39 {
+	p = &meta.PartitionSchema{Hash: []meta.HashDimension{{Columns: []int32{10}, Buckets: 1 << 30}, {Columns: []int32{11}, Buckets: 1 << 30}}, Stored: true}
+	if gaps, more := p.Missing(s, nil); len(gaps) != meta.MaxGaps || more < 1<<39 {
 		t.Errorf("%d gaps, %d more", len(gaps), more)
 	}
 	// a table that is not divided
-	p = &PartitionSchema{stored: true}
-	if gaps, _ := p.Missing(s, []Partition{{}}); len(gaps) != 0 {
+	p = &meta.PartitionSchema{Stored: true}
+	if gaps, _ := p.Missing(s, []meta.Partition{{}}); len(gaps) != 0 {
 		t.Errorf("%q", texts(gaps))
 	}
 }

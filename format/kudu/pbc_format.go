@@ -8,6 +8,10 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/kudu/internal/codes"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/format/kudu/internal/table"
 	"stoa/region"
 )
 
@@ -22,11 +26,11 @@ var MetadataFormat = format.Format{
 	List:     listPBC,
 	Describe: describeOnePBC,
 	Verify:   verifyPBC,
-	Codes:    metadataCodes,
+	Codes:    codes.OfMetadata,
 }
 
 func probePBC(ctx context.Context, tg format.Target) (format.Match, error) {
-	return probeMagic(ctx, tg, pbcMagic)
+	return probeMagic(ctx, tg, pbc.Magic)
 }
 
 // probeMagic is certain of an object that begins with magic.
@@ -54,13 +58,13 @@ func listPBC(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, erro
 			return
 		}
 		defer src.Close()
-		r, err := openPBC(ctx, src, tg.Name, pbcOptions{})
+		r, err := pbc.Open(ctx, src, tg.Name, pbc.Options{})
 		if r == nil {
 			yield(format.Entry{}, err)
 			return
 		}
 		e := format.Entry{Kind: "metadata", Rows: -1, Bytes: src.Size()}
-		e.Meta = append(e.Meta, format2("version", "%d", r.version), format2("type", "%s", r.typ))
+		e.Meta = append(e.Meta, table.Format2("version", "%d", r.Version), table.Format2("type", "%s", r.Typ))
 		yield(e, nil)
 	}
 }
@@ -75,7 +79,7 @@ func describeOnePBC(ctx context.Context, tg format.Target, o format.DescribeOpti
 		}
 		err := noOptions("kudu-metadata", o.Opts)
 		if err == nil {
-			err = describePBC(ctx, tg.Tree, tg.Name, pbcOptions{limits: o.Limits, noVerify: o.NoVerify, trace: trace})
+			err = fs.DescribeMetadata(ctx, tg.Tree, tg.Name, pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify, Trace: trace})
 		}
 		if err != nil && !stopped {
 			yield(region.Node{}, err)
@@ -88,12 +92,12 @@ func verifyPBC(ctx context.Context, tg format.Target, o format.OpenOptions) iter
 	return func(yield func(region.Finding) bool) {
 		err := noOptions("kudu-metadata", o.Opts)
 		tell := func(code string, err error) bool {
-			x := findingOf(code, err, tg.Name)
-			x.Severity, x.Rows, x.Lost = severity(x.Code), [2]int64{-1, -1}, -1
+			x := codes.Finding(code, err, tg.Name)
+			x.Severity, x.Rows, x.Lost = codes.Severity(x.Code), [2]int64{-1, -1}, -1
 			return yield(x)
 		}
 		if err == nil {
-			err = checkPBC(ctx, tg, pbcOptions{limits: o.Limits, noVerify: o.NoVerify}, func(err error) bool { return tell("kudu.metadata.damaged", err) })
+			err = checkPBC(ctx, tg, pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify}, func(err error) bool { return tell("kudu.metadata.damaged", err) })
 		}
 		if err != nil {
 			tell("kudu.read", err)
@@ -102,27 +106,27 @@ func verifyPBC(ctx context.Context, tg format.Target, o format.OpenOptions) iter
 }
 
 // checkPBC gives the damage that it meets to met.
-func checkPBC(ctx context.Context, tg format.Target, o pbcOptions, met func(error) bool) error {
+func checkPBC(ctx context.Context, tg format.Target, o pbc.Options, met func(error) bool) error {
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	r, err := openPBC(ctx, src, tg.Name, o)
+	r, err := pbc.Open(ctx, src, tg.Name, o)
 	if err != nil && (!errors.As(err, new(*fault.Error)) || !met(err) || r == nil) {
 		return ofSystem(err)
 	}
 	for n := 0; ; n++ {
-		rec, err := r.next(ctx)
+		rec, err := r.Next(ctx)
 		if err == io.EOF {
-			if n == 0 && r.typ != "kudu.BlockRecordPB" { // a log container that was just made has none
-				met(fault.Corruptf(r.span(r.size, 0), "", "the file ends before its record"))
+			if n == 0 && r.Typ != "kudu.BlockRecordPB" { // a log container that was just made has none
+				met(fault.Corruptf(r.Span(r.Size, 0), "", "the file ends before its record"))
 			}
 			return ctx.Err()
 		}
 		if err == nil {
-			c := r.cursor(rec, r.typ)
-			describeRecord(r.typ, c)
+			c := r.Cursor(rec, r.Typ)
+			fs.DescribeRecord(r.Typ, c)
 			err = c.Err()
 		}
 		if err != nil && (!errors.As(err, new(*fault.Error)) || !met(err)) {

@@ -13,6 +13,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/pbc"
 	"stoa/internal/pb"
 	"stoa/internal/sum"
 	"stoa/region"
@@ -21,7 +23,7 @@ import (
 
 // container writes a protobuf container.
 func container(version uint32, typ string, records ...[]byte) []byte {
-	b := append([]byte(pbcMagic), 0, 0, 0, 0)
+	b := append([]byte(pbc.Magic), 0, 0, 0, 0)
 	binary.LittleEndian.PutUint32(b[8:], version)
 	if version == 2 {
 		b = binary.LittleEndian.AppendUint32(b, sum.CRC32C(b))
@@ -44,18 +46,18 @@ func container(version uint32, typ string, records ...[]byte) []byte {
 }
 
 // readAll gives the records of a container, and its errors but io.EOF.
-func readAll(b []byte, o pbcOptions) (records []string, errs []error) {
+func readAll(b []byte, o pbc.Options) (records []string, errs []error) {
 	ctx := context.Background()
 	src, err := store.NewMemory(map[string][]byte{"f": b}).Open(ctx, "f")
 	if err != nil {
 		return nil, []error{err}
 	}
-	r, err := openPBC(ctx, src, "f", o)
+	r, err := pbc.Open(ctx, src, "f", o)
 	if err != nil {
 		errs = append(errs, err)
 	}
 	for r != nil {
-		rec, err := r.next(ctx)
+		rec, err := r.Next(ctx)
 		if err == io.EOF {
 			break
 		}
@@ -63,10 +65,10 @@ func readAll(b []byte, o pbcOptions) (records []string, errs []error) {
 			errs = append(errs, err)
 			continue
 		}
-		if got := b[rec.body.Off:rec.body.End()]; !bytes.Equal(got, rec.data) || rec.at.Off >= rec.body.Off {
-			errs = append(errs, fault.Bugf("record %d is not at %v", rec.index, rec.body))
+		if got := b[rec.Body.Off:rec.Body.End()]; !bytes.Equal(got, rec.Data) || rec.At.Off >= rec.Body.Off {
+			errs = append(errs, fault.Bugf("record %d is not at %v", rec.Index, rec.Body))
 		}
-		records = append(records, string(rec.data))
+		records = append(records, string(rec.Data))
 	}
 	return records, errs
 }
@@ -77,7 +79,7 @@ func TestPBC(t *testing.T) {
 	want := []string{"first", "second record", string(long), "last"}
 	for _, version := range []uint32{1, 2} {
 		b := container(version, "test.Type", in...)
-		if got, errs := readAll(b, pbcOptions{}); !slices.Equal(got, want) || len(errs) > 0 {
+		if got, errs := readAll(b, pbc.Options{}); !slices.Equal(got, want) || len(errs) > 0 {
 			t.Fatalf("v%d: %d records, %v", version, len(got), errs)
 		}
 		// cut at every byte of the last record and the first ones: what is before the cut is kept
@@ -89,10 +91,10 @@ func TestPBC(t *testing.T) {
 			cuts = append(cuts, i)
 		}
 		var ends []int // of records
-		pos := pbcHeadV1
+		pos := pbc.HeadV1
 		lens := 4
 		if version == 2 {
-			pos, lens = pbcHeadV2, 8
+			pos, lens = pbc.HeadV2, 8
 		}
 		pos += lens + len(pb.AppendString(pb.AppendMessage(nil, 1, nil), 2, "test.Type")) + 4
 		start := pos
@@ -101,7 +103,7 @@ func TestPBC(t *testing.T) {
 			ends = append(ends, pos)
 		}
 		for _, n := range cuts {
-			got, errs := readAll(b[:n], pbcOptions{})
+			got, errs := readAll(b[:n], pbc.Options{})
 			whole := 0
 			for _, e := range ends {
 				if e <= n {
@@ -116,7 +118,7 @@ func TestPBC(t *testing.T) {
 				t.Errorf("v%d cut at %d: %v", version, n, errs)
 			}
 			for _, err := range errs {
-				if !errors.Is(err, fault.Corrupt) || spanOf(err).Object != "f" || n >= start && !isTorn(err) {
+				if !errors.Is(err, fault.Corrupt) || pbc.SpanOf(err).Object != "f" || n >= start && !pbc.IsTorn(err) {
 					t.Errorf("v%d cut at %d: %v", version, n, err)
 				}
 			}
@@ -134,12 +136,12 @@ func TestPBCFlips(t *testing.T) {
 			for bit := range 8 {
 				x := bytes.Clone(b)
 				x[i] ^= 1 << bit
-				got, errs := readAll(x, pbcOptions{})
+				got, errs := readAll(x, pbc.Options{})
 				if len(errs) == 0 {
 					t.Fatalf("v%d byte %d bit %d: not noticed", version, i, bit)
 				}
 				for _, err := range errs {
-					if s := spanOf(err); !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) || s.Object != "f" {
+					if s := pbc.SpanOf(err); !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) || s.Object != "f" {
 						t.Fatalf("v%d byte %d: %v", version, i, err)
 					}
 				}
@@ -148,7 +150,7 @@ func TestPBCFlips(t *testing.T) {
 						t.Fatalf("v%d byte %d bit %d: record %q", version, i, bit, g)
 					}
 				}
-				if lost := len(want) - len(got); version == 2 && lost > 1 && i >= pbcHeadV1 || version == 2 && i < pbcHeadV2 && lost > 0 {
+				if lost := len(want) - len(got); version == 2 && lost > 1 && i >= pbc.HeadV1 || version == 2 && i < pbc.HeadV2 && lost > 0 {
 					t.Errorf("v2 byte %d bit %d: %d records are lost: %v", i, bit, lost, errs)
 				}
 			}
@@ -159,37 +161,37 @@ func TestPBCFlips(t *testing.T) {
 func TestPBCOdd(t *testing.T) {
 	good := container(2, "t", []byte("one"), []byte("two"))
 	zeros := append(bytes.Clone(good), make([]byte, 5000)...)
-	if got, errs := readAll(zeros, pbcOptions{}); len(got) != 2 || len(errs) != 1 || !isTorn(errs[0]) {
+	if got, errs := readAll(zeros, pbc.Options{}); len(got) != 2 || len(errs) != 1 || !pbc.IsTorn(errs[0]) {
 		t.Errorf("zeros at the end: %q, %v", got, errs)
 	}
 	zeros[len(zeros)-1] = 1
-	if got, errs := readAll(zeros, pbcOptions{}); len(got) != 2 || len(errs) != 1 || isTorn(errs[0]) {
+	if got, errs := readAll(zeros, pbc.Options{}); len(got) != 2 || len(errs) != 1 || pbc.IsTorn(errs[0]) {
 		t.Errorf("zeros and a one: %q, %v", got, errs)
 	}
-	if _, errs := readAll([]byte("kuduenc\x00 and so on and on"), pbcOptions{}); len(errs) != 1 || !errors.Is(errs[0], fault.Unsupported) {
+	if _, errs := readAll([]byte("kuduenc\x00 and so on and on"), pbc.Options{}); len(errs) != 1 || !errors.Is(errs[0], fault.Unsupported) {
 		t.Errorf("encrypted: %v", errs)
 	}
-	if _, errs := readAll(container(3, "t"), pbcOptions{}); len(errs) != 1 {
+	if _, errs := readAll(container(3, "t"), pbc.Options{}); len(errs) != 1 {
 		t.Errorf("version 3: %v", errs)
 	}
-	v3 := append([]byte(pbcMagic), 3, 0, 0, 0)
+	v3 := append([]byte(pbc.Magic), 3, 0, 0, 0)
 	v3 = binary.LittleEndian.AppendUint32(v3, sum.CRC32C(v3))
-	if _, errs := readAll(v3, pbcOptions{}); len(errs) != 1 || !errors.Is(errs[0], fault.Unsupported) {
+	if _, errs := readAll(v3, pbc.Options{}); len(errs) != 1 || !errors.Is(errs[0], fault.Unsupported) {
 		t.Errorf("version 3: %v", errs)
 	}
 	for _, s := range []string{"", "k", "kuducntr", "PAR1", "not a container at all"} {
-		if _, errs := readAll([]byte(s), pbcOptions{}); len(errs) != 1 || !errors.Is(errs[0], fault.Corrupt) {
+		if _, errs := readAll([]byte(s), pbc.Options{}); len(errs) != 1 || !errors.Is(errs[0], fault.Corrupt) {
 			t.Errorf("%q: %v", s, errs)
 		}
 	}
-	small := pbcOptions{limits: format.Limits{Metadata: 2}}
+	small := pbc.Options{Limits: format.Limits{Metadata: 2}}
 	if _, errs := readAll(good, small); len(errs) != 1 || !errors.Is(errs[0], fault.Limit) {
 		t.Errorf("limit: %v", errs)
 	}
 	// a flipped body without verification
 	bad := bytes.Clone(good)
 	bad[len(bad)-5] ^= 1
-	if got, errs := readAll(bad, pbcOptions{noVerify: true}); len(got) != 2 || len(errs) > 0 || got[1] == "two" {
+	if got, errs := readAll(bad, pbc.Options{NoVerify: true}); len(got) != 2 || len(errs) > 0 || got[1] == "two" {
 		t.Errorf("unverified: %q, %v", got, errs)
 	}
 }
@@ -203,12 +205,12 @@ func TestDescribePBC(t *testing.T) {
 			return err
 		}
 		b, err := os.ReadFile(name)
-		if err != nil || !bytes.HasPrefix(b, []byte(pbcMagic)) {
+		if err != nil || !bytes.HasPrefix(b, []byte(pbc.Magic)) {
 			return err
 		}
 		n++
 		var cover region.Coverage
-		if err := describePBC(ctx, store.Local{}, name, pbcOptions{trace: cover.Add}); err != nil {
+		if err := fs.DescribeMetadata(ctx, store.Local{}, name, pbc.Options{Trace: cover.Add}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if gaps, overlaps := cover.Check(fault.Span{Object: name, Len: int64(len(b))}); len(gaps) > 0 || len(overlaps) > 0 {
@@ -232,14 +234,14 @@ func FuzzPBC(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, o := range []pbcOptions{{}, {noVerify: true}} {
+		for _, o := range []pbc.Options{{}, {NoVerify: true}} {
 			_, errs := readAll(b, o)
 			for _, err := range errs {
 				if !errors.As(err, new(*fault.Error)) || errors.Is(err, fault.Bug) {
 					t.Fatal(err)
 				}
 			}
-			err := describePBC(context.Background(), store.NewMemory(map[string][]byte{"f": b}), "f", pbcOptions{noVerify: o.noVerify, trace: func(region.Node) {}})
+			err := fs.DescribeMetadata(context.Background(), store.NewMemory(map[string][]byte{"f": b}), "f", pbc.Options{NoVerify: o.NoVerify, Trace: func(region.Node) {}})
 			if err != nil && !errors.As(err, new(*fault.Error)) {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"stoa/format/cfile"
+	"stoa/format/kudu/internal/meta"
 )
 
 func le(v int64, n int) []byte {
@@ -36,9 +37,9 @@ func TestValueText(t *testing.T) {
 		{cfile.Decimal128, le(-1, 16), "-1_D128", "-1", 0},
 		{cfile.Int128, le(-7, 16), "-7", "-7", 0},
 		{cfile.Date, le(0, 4), "1970-01-01", "1970-01-01", 0},
-		{cfile.Date, le(minDate, 4), "1-01-01", "1-01-01", 0},
-		{cfile.Date, le(maxDate, 4), "9999-12-31", "9999-12-31", 0},
-		{cfile.Date, le(maxDate+1, 4), "value 2932897 out of range for DATE type", "value 2932897 out of range for DATE type", 0},
+		{cfile.Date, le(meta.MinDate, 4), "1-01-01", "1-01-01", 0},
+		{cfile.Date, le(meta.MaxDate, 4), "9999-12-31", "9999-12-31", 0},
+		{cfile.Date, le(meta.MaxDate+1, 4), "value 2932897 out of range for DATE type", "value 2932897 out of range for DATE type", 0},
 		{cfile.UnixtimeMicros, le(-1, 8), "1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999999Z", 0},
 		{cfile.String, []byte("a\"'\\\n\té\x00z\x7f"), `"a\"\'\\\n\té\000z\177"`, "a\"'\\\n\té\x00z\x7f", 0},
 		{cfile.String, []byte("\xff"), "\"\xff\"", "ff", 0},
@@ -46,11 +47,11 @@ func TestValueText(t *testing.T) {
 		{cfile.Int32, []byte{1}, "<01>", "01", 0},
 		{18, []byte{1}, "<01>", "01", 0},
 	} {
-		if got := valueText(x.typ, x.raw); got != x.kudu {
+		if got := meta.ValueText(x.typ, x.raw); got != x.kudu {
 			t.Errorf("%s %x: %s, want %s", x.typ, x.raw, got, x.kudu)
 		}
-		c := Column{Type: x.typ, Scale: x.scale}
-		if got := c.plainText(x.raw); got != x.plain {
+		c := meta.Column{Type: x.typ, Scale: x.scale}
+		if got := c.PlainText(x.raw); got != x.plain {
 			t.Errorf("%s %x: plainly %s, want %s", x.typ, x.raw, got, x.plain)
 		}
 	}
@@ -63,7 +64,7 @@ func TestKeyText(t *testing.T) {
 		want string
 	}{
 		{key(t, s, 1, "a", 2, 0), `(1, "a", 2, 1970-01-01)`},
-		{key(t, s, math.MinInt32, "a", 2, minDate), `(-2147483648, "a", 2)`},
+		{key(t, s, math.MinInt32, "a", 2, meta.MinDate), `(-2147483648, "a", 2)`},
 		{key(t, s, 1, "", 2, 0), `(1)`},
 		{key(t, s, 1, "a", -128, 0), `(1, "a")`},
 	} {

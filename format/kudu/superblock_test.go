@@ -12,6 +12,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format/cfile"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/pbc"
 	"stoa/internal/pb"
 	"stoa/region"
 	"stoa/store"
@@ -31,8 +33,8 @@ func superblocks(t testing.TB) map[string][]byte {
 	return out
 }
 
-func parseSuper(b []byte) (*Tablet, error) {
-	return readSuperblock(context.Background(), store.NewMemory(map[string][]byte{"s": b}), "s", pbcOptions{})
+func parseSuper(b []byte) (*meta.Tablet, error) {
+	return meta.ReadSuperblock(context.Background(), store.NewMemory(map[string][]byte{"s": b}), "s", pbc.Options{})
 }
 
 // A flip of any bit of a superblock is noticed, and what is read nevertheless is what was there; a cut loses it.
@@ -52,7 +54,7 @@ func TestSuperblockDamage(t *testing.T) {
 			x[i] ^= 1 << (i % 8)
 			got, err := parseSuper(x)
 			if err != nil {
-				if spanOf(err).Object != "s" {
+				if pbc.SpanOf(err).Object != "s" {
 					t.Fatalf("byte %d: %v", i, err)
 				}
 				continue
@@ -135,8 +137,8 @@ func TestSuperblockFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	rs := x.RowSets[0]
-	if x.State != TabletTombstoned || len(x.Orphaned) != 2 || x.Orphaned[1].ID != 22 || *x.TombstonedAt != (OpID{4, 5}) || !slices.Equal(x.DataDirs, []string{"dir1", "dir2"}) ||
-		!x.CountsLive || x.Extra != (ExtraConfig{60, -3, true, true}) || x.Dimension != "dim" || !x.TxnTable || x.Txns[7] != (Txn{false, 100, 99, true}) || x.LastDurableMRS != 5 || x.SchemaVersion != 2 {
+	if x.State != meta.TabletTombstoned || len(x.Orphaned) != 2 || x.Orphaned[1].ID != 22 || *x.TombstonedAt != (meta.OpID{Term: 4, Index: 5}) || !slices.Equal(x.DataDirs, []string{"dir1", "dir2"}) ||
+		!x.CountsLive || x.Extra != (meta.ExtraConfig{HistoryMaxAge: 60, Priority: -3, PrioritySet: true, DisableCompaction: true}) || x.Dimension != "dim" || !x.TxnTable || x.Txns[7] != (meta.Txn{CommitTimestamp: 100, CommitMVCC: 99, Flushed: true}) || x.LastDurableMRS != 5 || x.SchemaVersion != 2 {
 		t.Errorf("%s", dump(x))
 	}
 	if b, ok := rs.Block(1); !ok || b.ID != 12 || rs.ID != 3 || rs.LastDurableDMS != -1 || rs.Redo[0].ID != 13 || rs.Undo[0].ID != 14 || rs.Bloom.ID != 15 || rs.Adhoc.ID != 16 ||
@@ -155,7 +157,7 @@ func TestSuperblockFields(t *testing.T) {
 	}
 	var cover region.Coverage
 	c := wire.NewCursor(m, fault.Span{Object: "m", Len: int64(len(m))}, "").Trace(cover.Add, 0)
-	if new(Tablet).parse(c); c.Err() != nil {
+	if new(meta.Tablet).Parse(c); c.Err() != nil {
 		t.Fatal(c.Err())
 	}
 	if gaps, overlaps := cover.Check(fault.Span{Object: "m", Len: int64(len(m))}); len(gaps)+len(overlaps) > 0 {
@@ -184,7 +186,7 @@ func TestSuperblockRefusals(t *testing.T) {
 		"range of nothing":   superMessage(pb.AppendMessage(nil, 14, pb.AppendMessage(nil, 5, pb.AppendMessage(nil, 1, pb.AppendBytes(nil, 2, []byte{6, 3, 0, 1, 2}))))),
 	} {
 		_, err := parseSuper(container(2, "kudu.tablet.TabletSuperBlockPB", m))
-		if !errors.Is(err, fault.Corrupt) || spanOf(err).Object != "s" || spanOf(err).Off < 16 {
+		if !errors.Is(err, fault.Corrupt) || pbc.SpanOf(err).Object != "s" || pbc.SpanOf(err).Off < 16 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -198,8 +200,8 @@ func TestConsensus(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		m, notes, err := readConsensus(ctx, store.Local{}, filepath.Join(dir, e.Name()), pbcOptions{})
-		if err != nil || len(notes) > 0 || m.Term != 1 || len(m.Peers) != 1 || m.Peers[0] != (Peer{"bf8c3a5072f14eda900a745e7a4d880c", true, "127.0.0.1:27150"}) || m.Index != -1 || m.VotedFor != m.Peers[0].UUID {
+		m, notes, err := meta.ReadConsensus(ctx, store.Local{}, filepath.Join(dir, e.Name()), pbc.Options{})
+		if err != nil || len(notes) > 0 || m.Term != 1 || len(m.Peers) != 1 || m.Peers[0] != (meta.Peer{UUID: "bf8c3a5072f14eda900a745e7a4d880c", Voter: true, Address: "127.0.0.1:27150"}) || m.Index != -1 || m.VotedFor != m.Peers[0].UUID {
 			t.Errorf("%s, %v, %v", dump(m), notes, err)
 		}
 	}
@@ -208,8 +210,8 @@ func TestConsensus(t *testing.T) {
 		b := files["srv/wal/consensus-meta/"+entries[0].Name()]
 		b[len(b)-9] ^= 1
 	}), "srv")
-	if n := len(mustTablets(t, f)); n != 4 || codes(f) != "kudu.cmeta.damaged" {
-		t.Errorf("%d tablets, %s", n, codes(f))
+	if n := len(mustTablets(t, f)); n != 4 || codesIn(f) != "kudu.cmeta.damaged" {
+		t.Errorf("%d tablets, %s", n, codesIn(f))
 	}
 	// a damaged superblock costs its tablet; its blocks are then named by nobody
 	f = openOne(t, edit(t, "log", func(files map[string][]byte) {
@@ -219,8 +221,8 @@ func TestConsensus(t *testing.T) {
 	}), "srv")
 	tablets := mustTablets(t, f)
 	unnamed, err := f.Unnamed(ctx, tablets)
-	if len(tablets) != 3 || codes(f) != "kudu.superblock.damaged" || len(unnamed) != 5 || err != nil {
-		t.Errorf("%d tablets, %s, %d blocks, %v", len(tablets), codes(f), len(unnamed), err)
+	if len(tablets) != 3 || codesIn(f) != "kudu.superblock.damaged" || len(unnamed) != 5 || err != nil {
+		t.Errorf("%d tablets, %s, %d blocks, %v", len(tablets), codesIn(f), len(unnamed), err)
 	}
 }
 
@@ -229,7 +231,7 @@ func TestArraySchema(t *testing.T) {
 	col = pb.AppendMessage(pb.AppendBool(col, 5, true), 15, pb.AppendMessage(nil, 1, pb.AppendUint(nil, 1, 5)))
 	m := pb.AppendMessage(nil, 1, col)
 	c := wire.NewCursor(m, fault.Span{Object: "m", Len: int64(len(m))}, "")
-	s := parseSchema(c)
+	s := meta.ParseSchema(c)
 	if c.Err() != nil || !s.Columns[0].Array || s.Columns[0].Type != cfile.Int32 || s.Columns[0].TypeText() != "int32 1d-array" {
 		t.Fatalf("%v %s", c.Err(), dump(s))
 	}
@@ -237,26 +239,26 @@ func TestArraySchema(t *testing.T) {
 	if err != nil || f.Type.String() != "list<item: int32, nullable>" || !f.Nullable {
 		t.Errorf("%v, %v", f, err)
 	}
-	if _, err := (&Column{Name: "x", Type: 21}).Field(); !errors.Is(err, fault.Unsupported) {
+	if _, err := (&meta.Column{Name: "x", Type: 21}).Field(); !errors.Is(err, fault.Unsupported) {
 		t.Error(err)
 	}
 }
 
 func FuzzSuperblock(f *testing.F) {
 	for _, b := range superblocks(f) {
-		if r, err := openPBC(context.Background(), mustSource(b), "s", pbcOptions{}); err == nil {
-			if rec, err := r.next(context.Background()); err == nil {
-				f.Add(rec.data)
+		if r, err := pbc.Open(context.Background(), mustSource(b), "s", pbc.Options{}); err == nil {
+			if rec, err := r.Next(context.Background()); err == nil {
+				f.Add(rec.Data)
 			}
 		}
 	}
 	f.Add(superMessage())
 	f.Fuzz(func(t *testing.T, m []byte) {
 		c := wire.NewCursor(m, fault.Span{Object: "m", Len: int64(len(m))}, "").Trace(func(region.Node) {}, 0)
-		x := &Tablet{}
-		x.parse(c)
+		x := &meta.Tablet{}
+		x.Parse(c)
 		if err := c.Err(); err != nil {
-			if !errors.Is(err, fault.Corrupt) || spanOf(err).Object != "m" {
+			if !errors.Is(err, fault.Corrupt) || pbc.SpanOf(err).Object != "m" {
 				t.Fatal(err)
 			}
 			return
@@ -264,7 +266,7 @@ func FuzzSuperblock(f *testing.F) {
 		x.Partitioning.Text(&x.Schema, &x.Partition)
 		x.Partitioning.SchemaText(&x.Schema)
 		x.Schema.Arrow()
-		Missing([]*Tablet{x})
+		meta.Missing([]*meta.Tablet{x})
 		x.Schema.KeyText(m)
 		for i := range x.RowSets {
 			x.RowSets[i].Blocks()

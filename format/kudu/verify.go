@@ -15,6 +15,11 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
+	"stoa/format/kudu/internal/cluster"
+	"stoa/format/kudu/internal/codes"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/table"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -28,42 +33,42 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{ctx: ctx, tree: tg.Tree, o: o, yield: yield}
 		if err := v.all(tg); err != nil && !v.stopped && ctx.Err() == nil {
-			v.give(findingOf("kudu.read", err, tg.Name))
+			v.give(codes.Finding("kudu.read", err, tg.Name))
 		}
 	}
 }
 
 // unchecked is format.Format.Unchecked: Kudu's servers can be told to write no checksums, and those of the first version had none.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
-	ro, err := parseOptions(o.Opts)
+	ro, err := table.ParseOptions(o.Opts)
 	if err != nil {
 		return "", err
 	}
 	o.Opts, o.Tracer = nil, nil
-	s, err := openServers(ctx, tg, o, ro)
+	s, err := cluster.Open(ctx, tg, o, ro)
 	if err != nil {
 		return "", err
 	}
-	tables := s.tables()
+	tables := s.Tables()
 	if tg.Table != "" {
-		one, err := s.pick(ctx, tg, ro.tablet)
+		one, err := s.Pick(ctx, tg, ro.Tablet)
 		if err != nil {
 			return "", err
 		}
-		tables = [][]*tablet{one}
+		tables = [][]*table.Tablet{one}
 	}
-	ro.at, ro.partial = latest, true
+	ro.At, ro.Partial = table.Latest, true
 	var bare, all int
 	first := ""
 	for _, tb := range slices.Concat(tables...) {
-		for _, r := range append([]replica{tb.replica}, tb.others...) {
-			t, err := newTable(tg.Tree, []*tablet{{replica: r}}, o, ro)
+		for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
+			t, err := table.New(tg.Tree, []*table.Tablet{{Replica: r}}, o, ro)
 			if err != nil || !r.HasData() {
 				continue // verify tells
 			}
 			for i := range r.RowSets {
 				for _, b := range r.RowSets[i].Blocks() {
-					f, p, err := t.footerIn(ctx, r, b.BlockRef)
+					f, p, err := t.FooterIn(ctx, r, b.BlockRef)
 					if err != nil || f == nil {
 						continue
 					}
@@ -97,7 +102,7 @@ func (v *verifier) give(x region.Finding) {
 	if x.Rows == [2]int64{} {
 		x.Rows, x.Lost = [2]int64{-1, -1}, -1
 	}
-	if x.Severity = severity(x.Code); x.Severity < region.Error {
+	if x.Severity = codes.Severity(x.Code); x.Severity < region.Error {
 		x.Lost = 0
 	}
 	if !v.stopped && v.ctx.Err() == nil {
@@ -117,45 +122,45 @@ func (v *verifier) met(code string, err error, part string) error {
 	if !errors.As(err, new(*fault.Error)) {
 		return err
 	}
-	v.give(findingOf(code, err, part))
+	v.give(codes.Finding(code, err, part))
 	return nil
 }
 
 func (v *verifier) all(tg format.Target) error {
-	ro, err := parseOptions(v.o.Opts)
+	ro, err := table.ParseOptions(v.o.Opts)
 	if err != nil {
 		return err
 	}
 	v.o.Opts, v.o.Tracer = nil, nil
-	s, err := openServers(v.ctx, tg, v.o, ro)
+	s, err := cluster.Open(v.ctx, tg, v.o, ro)
 	if errors.Is(err, fault.Unsupported) {
-		v.give(findingOf("kudu.unsupported", err, tg.Name))
+		v.give(codes.Finding("kudu.unsupported", err, tg.Name))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	v.told = map[region.Finding]bool{}
-	for _, x := range s.findings {
+	for _, x := range s.Findings {
 		v.told[x] = true
 		v.give(x)
 	}
-	tables := s.tables()
+	tables := s.Tables()
 	if tg.Table != "" {
-		one, err := s.pick(v.ctx, tg, ro.tablet)
+		one, err := s.Pick(v.ctx, tg, ro.Tablet)
 		if err != nil {
 			return err
 		}
-		tables = [][]*tablet{one}
-	} else if err := v.unnamed(s, ro.gaps); err != nil {
+		tables = [][]*table.Tablet{one}
+	} else if err := v.unnamed(s, ro.Gaps); err != nil {
 		return err
 	}
 	for _, ts := range tables {
-		if !ro.partial && (len(ts) > 1 || ro.tablet == "" && tg.Table != ts[0].ID) {
+		if !ro.Partial && (len(ts) > 1 || ro.Tablet == "" && tg.Table != ts[0].ID) {
 			v.missing(s, ts)
 		}
 		for _, tb := range ts {
-			for _, r := range append([]replica{tb.replica}, tb.others...) {
+			for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
 				if err := v.tablet(r, ro); err != nil || v.stopped {
 					return err
 				}
@@ -166,9 +171,9 @@ func (v *verifier) all(tg format.Target) error {
 }
 
 // unnamed tells of blocks that no superblock names; known: those with rows were expected.
-func (v *verifier) unnamed(s *servers, known bool) error {
-	for _, f := range s.all {
-		found, err := s.loose(v.ctx, f)
+func (v *verifier) unnamed(s *cluster.Servers, known bool) error {
+	for _, f := range s.All {
+		found, err := s.Loose(v.ctx, f)
 		if err != nil {
 			return err
 		}
@@ -177,13 +182,13 @@ func (v *verifier) unnamed(s *servers, known bool) error {
 			if x.ID == 0 {
 				what = "a block without a record"
 			}
-			if x.err != nil {
-				v.tell("kudu.block.unnamed", x.At, "", "%s: no superblock names it, and it cannot be read: %v", what, x.err)
+			if x.Err != nil {
+				v.tell("kudu.block.unnamed", x.At, "", "%s: no superblock names it, and it cannot be read: %v", what, x.Err)
 				continue
 			}
-			v.tell("kudu.block.unnamed", x.At, "", "%s: no superblock names it; a %s, %s, %d values", what, x.kind, typeName(x.typ), x.rows)
+			v.tell("kudu.block.unnamed", x.At, "", "%s: no superblock names it; a %s, %s, %d values", what, x.Kind, meta.TypeName(x.Typ), x.Rows)
 		}
-		if x := unclaimed(f, found); x != nil && !known && f.MetaDir != "" {
+		if x := cluster.Unclaimed(f, found); x != nil && !known && f.MetaDir != "" {
 			v.give(*x)
 		}
 	}
@@ -191,37 +196,37 @@ func (v *verifier) unnamed(s *servers, known bool) error {
 }
 
 // missing tells of tablets that the table must have.
-func (v *verifier) missing(s *servers, ts []*tablet) {
-	gaps, _, more := s.missing(ts)
-	at := s.whereTablets()
+func (v *verifier) missing(s *cluster.Servers, ts []*table.Tablet) {
+	gaps, _, more := s.Missing(ts)
+	at := s.WhereTablets()
 	for _, g := range gaps {
-		v.tell("kudu.tablet.missing", at, s.nameOf(ts), "table %s: no directory here holds the tablet of %s", s.nameOf(ts), g)
+		v.tell("kudu.tablet.missing", at, s.NameOf(ts), "table %s: no directory here holds the tablet of %s", s.NameOf(ts), g)
 	}
 	if more > 0 {
-		v.tell("kudu.tablet.missing", at, s.nameOf(ts), "table %s: %d more tablets are not here", s.nameOf(ts), more)
+		v.tell("kudu.tablet.missing", at, s.NameOf(ts), "table %s: %d more tablets are not here", s.NameOf(ts), more)
 	}
 }
 
 // tablet verifies one replica.
-func (v *verifier) tablet(r replica, ro readOptions) error {
+func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 	if !r.HasData() {
 		v.tell("kudu.tablet.tombstone", r.At, r.ID, "the tablet was deleted from this server: its state is %s", r.State)
 		return nil
 	}
-	tb := &tablet{replica: r}
-	ro.at, ro.partial = latest, true
-	t, err := newTable(v.tree, []*tablet{tb}, v.o, ro)
+	tb := &table.Tablet{Replica: r}
+	ro.At, ro.Partial = table.Latest, true
+	t, err := table.New(v.tree, []*table.Tablet{tb}, v.o, ro)
 	if err != nil {
 		return v.met("kudu.superblock.odd", err, r.ID)
 	}
-	t.vote = true
+	t.Vote = true
 	harmed := make([]map[uint64]bool, len(r.RowSets))
 	for i := range r.RowSets {
 		if harmed[i], err = v.blocks(t, tb, &r.RowSets[i]); err != nil || v.stopped {
 			return err
 		}
 	}
-	if err := v.met("kudu.rowset.damaged", t.load(v.ctx, tb), r.ID); err != nil || !tb.loaded || v.stopped {
+	if err := v.met("kudu.rowset.damaged", t.Load(v.ctx, tb), r.ID); err != nil || !tb.Loaded || v.stopped {
 		return err
 	}
 	for _, x := range t.Findings() {
@@ -229,7 +234,7 @@ func (v *verifier) tablet(r replica, ro readOptions) error {
 			v.give(x)
 		}
 	}
-	for i, s := range tb.sets {
+	for i, s := range tb.Sets {
 		if sound, err := v.columns(t, s, harmed[i]); err != nil || v.stopped {
 			return err
 		} else if !sound || len(harmed[i]) > 0 {
@@ -247,28 +252,28 @@ func (v *verifier) tablet(r replica, ro readOptions) error {
 }
 
 // bloom looks whether a rowset's bloom file can be its own.
-func (v *verifier) bloom(t *table, s *rowSet) error {
+func (v *verifier) bloom(t *table.Table, s *table.RowSet) error {
 	if s.Bloom.IsNull() {
 		return nil
 	}
-	b, err := t.bloom(v.ctx, s)
+	b, err := t.Bloom(v.ctx, s)
 	if err == nil {
-		err = t.checkBloom(v.ctx, s, b)
+		err = t.CheckBloom(v.ctx, s, b)
 	}
-	return v.met("kudu.bloom.disagrees", err, s.tablet.ID)
+	return v.met("kudu.bloom.disagrees", err, s.Tablet.ID)
 }
 
 // blocks verifies the files of a rowset, each by itself, and says which are not sound.
-func (v *verifier) blocks(t *table, tb *tablet, s *RowSet) (harmed map[uint64]bool, err error) {
+func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (harmed map[uint64]bool, err error) {
 	harmed = map[uint64]bool{}
 	for _, b := range s.Blocks() {
 		name := tb.Schema.NameOf(b.Column)
-		p, err := tb.fs.PlaceOf(v.ctx, tb.Tablet, b.BlockRef)
+		p, err := tb.FS.PlaceOf(v.ctx, tb.Tablet, b.BlockRef)
 		if err != nil {
 			if !errors.As(err, new(*fault.Error)) {
 				return nil, err
 			}
-			x := findingOf(lostCode(p), err, tb.ID)
+			x := codes.Finding(fs.LostCode(p), err, tb.ID)
 			x.Column = name
 			v.give(x)
 			harmed[b.ID] = true
@@ -293,19 +298,19 @@ func (v *verifier) blocks(t *table, tb *tablet, s *RowSet) (harmed map[uint64]bo
 
 // columns holds the footers of a rowset's blocks against the superblock and each other, and says whether all agree. Those of harmed blocks, of which it was
 // told, too; but what cannot be opened is not told again.
-func (v *verifier) columns(t *table, s *rowSet, harmed map[uint64]bool) (sound bool, err error) {
+func (v *verifier) columns(t *table.Table, s *table.RowSet, harmed map[uint64]bool) (sound bool, err error) {
 	sound = true
 	for _, b := range s.Blocks() {
 		switch b.Kind {
 		case "column", "adhoc-index":
-			_, err = t.openBlock(v.ctx, s, b.BlockRef)
+			_, err = t.OpenBlock(v.ctx, s, b.BlockRef)
 		case "redo", "undo":
 			var f *cfile.Footer
-			var p Place
-			f, p, err = t.footerIn(v.ctx, s.tablet.replica, b.BlockRef)
+			var p fs.Place
+			f, p, err = t.FooterIn(v.ctx, s.Tablet.Replica, b.BlockRef)
 			if f != nil && err == nil {
-				if _, told := f.Get(metaDeltaStats); !told {
-					err = fault.Corruptf(p.At, "footer.metadata", "no %s: the block is no delta file", metaDeltaStats)
+				if _, told := f.Get(meta.KeyDeltaStats); !told {
+					err = fault.Corruptf(p.At, "footer.metadata", "no %s: the block is no delta file", meta.KeyDeltaStats)
 				}
 			}
 		default:
@@ -314,47 +319,47 @@ func (v *verifier) columns(t *table, s *rowSet, harmed map[uint64]bool) (sound b
 		if err == nil {
 			continue
 		}
-		x := findingOf("kudu.rowset.uneven", err, s.tablet.ID)
+		x := codes.Finding("kudu.rowset.uneven", err, s.Tablet.ID)
 		if sound = false; !errors.As(err, new(*fault.Error)) {
 			return false, err
 		}
 		if harmed[b.ID] {
 			continue
 		}
-		x.Column = s.tablet.Schema.NameOf(b.Column)
+		x.Column = s.Tablet.Schema.NameOf(b.Column)
 		v.give(x)
 	}
 	return sound, v.ctx.Err()
 }
 
 // rowset holds the files of a rowset against each other.
-func (v *verifier) rowset(t *table, s *rowSet) error {
-	if err := v.met("kudu.keys.damaged", v.keys(t, s), s.tablet.ID); err != nil || v.stopped {
+func (v *verifier) rowset(t *table.Table, s *table.RowSet) error {
+	if err := v.met("kudu.keys.damaged", v.keys(t, s), s.Tablet.ID); err != nil || v.stopped {
 		return err
 	}
 	if foreign, err := v.foreign(t, s); err != nil || foreign || v.stopped {
 		return err // why was told
 	}
 	for i, b := range slices.Concat(s.Redo, s.Undo) {
-		if err := v.met("kudu.delta.damaged", v.direction(t, s, b, i >= len(s.Redo)), s.tablet.ID); err != nil || v.stopped {
+		if err := v.met("kudu.delta.damaged", v.direction(t, s, b, i >= len(s.Redo)), s.Tablet.ID); err != nil || v.stopped {
 			return err
 		}
 	}
 	live, err := v.deltas(t, s)
 	if err != nil {
-		return v.met("kudu.delta.damaged", err, s.tablet.ID)
+		return v.met("kudu.delta.damaged", err, s.Tablet.ID)
 	}
-	told := slices.ContainsFunc(s.tablet.notes, func(x region.Finding) bool {
+	told := slices.ContainsFunc(s.Tablet.Told, func(x region.Finding) bool {
 		return x.Code == "kudu.rowset.live" && strings.HasPrefix(x.Message, fmt.Sprintf("rowset %d ", s.ID))
 	})
-	if s.tablet.CountsLive && s.LiveRows >= 0 && live != s.LiveRows && !told {
-		v.tell("kudu.rowset.live", s.tablet.At, s.tablet.ID, "rowset %d has %d live rows, its superblock says %d", s.ID, live, s.LiveRows)
+	if s.Tablet.CountsLive && s.LiveRows >= 0 && live != s.LiveRows && !told {
+		v.tell("kudu.rowset.live", s.Tablet.At, s.Tablet.ID, "rowset %d has %d live rows, its superblock says %d", s.ID, live, s.LiveRows)
 	}
 	return nil
 }
 
 // light is the part of rowset that decodes no values.
-func (v *verifier) light(t *table, s *rowSet) error {
+func (v *verifier) light(t *table.Table, s *table.RowSet) error {
 	if err := v.bloom(t, s); err != nil || v.stopped || v.o.Depth == format.Quick {
 		return err
 	}
@@ -363,8 +368,8 @@ func (v *verifier) light(t *table, s *rowSet) error {
 }
 
 // foreign tells of delta files that are another rowset's, and says whether there are some.
-func (v *verifier) foreign(t *table, s *rowSet) (bool, error) {
-	found, err := t.foreigners(v.ctx, s, true, true)
+func (v *verifier) foreign(t *table.Table, s *table.RowSet) (bool, error) {
+	found, err := t.Foreigners(v.ctx, s, true, true)
 	for _, x := range found {
 		if !v.told[x] {
 			v.told[x] = true
@@ -375,70 +380,70 @@ func (v *verifier) foreign(t *table, s *rowSet) (bool, error) {
 }
 
 // keys holds the keys that the columns have against the ad-hoc index and the bloom file, and looks whether they rise.
-func (v *verifier) keys(t *table, s *rowSet) error {
-	var columns []*values
-	for i := range t.schema.Keys() {
-		b, ok := s.Block(t.schema.Columns[i].ID)
+func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
+	var columns []*table.Values
+	for i := range t.Stored.Keys() {
+		b, ok := s.Block(t.Stored.Columns[i].ID)
 		if !ok {
-			return fault.Corruptf(fault.Span{Object: s.tablet.Object}, "rowsets.columns", "rowset %d has no block for column %q of the primary key", s.ID, t.schema.Columns[i].Name)
+			return fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.columns", "rowset %d has no block for column %q of the primary key", s.ID, t.Stored.Columns[i].Name)
 		}
-		x, err := t.values(v.ctx, s, b)
+		x, err := t.Values(v.ctx, s, b)
 		if err != nil {
 			return err
 		}
-		defer x.it.Close()
+		defer x.It.Close()
 		columns = append(columns, x)
 	}
-	var index *values
+	var index *table.Values
 	var filter *cfile.Bloom
 	var err error
 	if !s.Adhoc.IsNull() {
-		if index, err = t.values(v.ctx, s, s.Adhoc); err != nil {
+		if index, err = t.Values(v.ctx, s, s.Adhoc); err != nil {
 			return err
 		}
-		defer index.it.Close()
+		defer index.It.Close()
 	}
 	if !s.Bloom.IsNull() {
-		if filter, err = t.bloom(v.ctx, s); err != nil {
+		if filter, err = t.Bloom(v.ctx, s); err != nil {
 			return err
 		}
 	}
-	at := fault.Span{Object: s.tablet.Object}
+	at := fault.Span{Object: s.Tablet.Object}
 	var key, last []byte
 	absent, strays := 0, int64(0)
-	parting := newParting(s.tablet.Tablet)
+	parting := meta.NewParting(s.Tablet.Tablet)
 	cells := make([][]byte, len(columns))
-	for row := int64(0); row < s.rows; row++ {
+	for row := int64(0); row < s.Rows; row++ {
 		key = key[:0]
 		for i, x := range columns {
-			cell, err := x.next(v.ctx)
+			cell, err := x.Next(v.ctx)
 			if err == nil {
-				key, err = cfile.AppendKey(key, t.schema.Columns[i].Type, cell, i == len(columns)-1)
+				key, err = cfile.AppendKey(key, t.Stored.Columns[i].Type, cell, i == len(columns)-1)
 			}
 			if err != nil {
 				return err
 			}
 			cells[i] = cell
 		}
-		if why := parting.outside(cells); why != "" {
+		if why := parting.Outside(cells); why != "" {
 			if strays++; strays == 1 {
 				defer func(row int64) {
-					v.tell("kudu.keys.partition", columns[0].at, s.tablet.ID, "rowset %d: row %d, and %d more, %s", s.ID, row, strays-1, why)
+					v.tell("kudu.keys.partition", columns[0].At, s.Tablet.ID, "rowset %d: row %d, and %d more, %s", s.ID, row, strays-1, why)
 				}(row)
 			}
 		}
 		if row > 0 && bytes.Compare(last, key) >= 0 {
-			v.tell("kudu.keys.order", columns[0].at, s.tablet.ID, "rowset %d: the key of row %d is not greater than the one before", s.ID, row)
+			v.tell("kudu.keys.order", columns[0].At, s.Tablet.ID, "rowset %d: the key of row %d is not greater than the one before", s.ID, row)
 			return nil
 		}
 		last = append(last[:0], key...)
 		if index != nil {
-			indexed, err := index.next(v.ctx)
+			indexed, err := index.Next(v.ctx)
 			if err != nil {
 				return err
 			}
 			if !bytes.Equal(indexed, key) {
-				v.tell("kudu.index.disagrees", index.at, s.tablet.ID, "rowset %d: the ad-hoc index has another key for row %d than the columns", s.ID, row)
+				v.tell("kudu.index.disagrees", index.At, s.Tablet.ID, "rowset %d: the ad-hoc index has another key for row %d than the columns", s.ID, row)
 				return nil
 			}
 		}
@@ -451,20 +456,20 @@ func (v *verifier) keys(t *table, s *rowSet) error {
 				absent++
 			}
 		}
-		if row == 0 && s.low != nil && !bytes.Equal(s.low, key) || row == s.rows-1 && s.high != nil && !bytes.Equal(s.high, key) {
-			v.tell("kudu.keys.range", at, s.tablet.ID, "rowset %d: its first or last key is another one than its metadata says", s.ID)
+		if row == 0 && s.Low != nil && !bytes.Equal(s.Low, key) || row == s.Rows-1 && s.High != nil && !bytes.Equal(s.High, key) {
+			v.tell("kudu.keys.range", at, s.Tablet.ID, "rowset %d: its first or last key is another one than its metadata says", s.ID)
 		}
 	}
 	if absent > 0 {
-		v.tell("kudu.bloom.disagrees", at, s.tablet.ID, "rowset %d: the bloom file says of %d keys that they are not there", s.ID, absent)
+		v.tell("kudu.bloom.disagrees", at, s.Tablet.ID, "rowset %d: the bloom file says of %d keys that they are not there", s.ID, absent)
 	}
 	return nil
 }
 
 // direction looks whether the changes of each row go forward in time in a REDO file, and back in an UNDO file: nothing in the file says which it is, and either
 // order is sound there.
-func (v *verifier) direction(t *table, s *rowSet, b BlockRef, undo bool) error {
-	d, places, err := t.openDelta(v.ctx, s, b)
+func (v *verifier) direction(t *table.Table, s *table.RowSet, b meta.BlockRef, undo bool) error {
+	d, places, err := t.OpenDelta(v.ctx, s, b)
 	if err != nil {
 		return err
 	}
@@ -483,7 +488,7 @@ func (v *verifier) direction(t *table, s *rowSet, b BlockRef, undo bool) error {
 		}
 		if x.Row == row && x.Timestamp != ts && (x.Timestamp < ts) != undo {
 			what := map[bool]string{false: "REDO", true: "UNDO"}[undo]
-			v.tell("kudu.delta.order", places[0].At, s.tablet.ID, "rowset %d: this %s file, block %d, has a change of row %d at %s, and behind it one at %s", s.ID, what, b.ID, row, timeText(ts), timeText(x.Timestamp))
+			v.tell("kudu.delta.order", places[0].At, s.Tablet.ID, "rowset %d: this %s file, block %d, has a change of row %d at %s, and behind it one at %s", s.ID, what, b.ID, row, table.TimeText(ts), table.TimeText(x.Timestamp))
 			return nil
 		}
 		row, ts = x.Row, x.Timestamp
@@ -491,25 +496,25 @@ func (v *verifier) direction(t *table, s *rowSet, b BlockRef, undo bool) error {
 }
 
 // deltas applies all deltas of a rowset, forwards and backwards, and counts the rows that are live at the end.
-func (v *verifier) deltas(t *table, s *rowSet) (live int64, err error) {
-	cols := make([]int, len(t.columns))
+func (v *verifier) deltas(t *table.Table, s *table.RowSet) (live int64, err error) {
+	cols := make([]int, len(t.Cols))
 	for i := range cols {
 		cols[i] = i
 	}
-	for _, at := range []uint64{0, latest} {
+	for _, at := range []uint64{0, table.Latest} {
 		flushed := *s
-		flushed.changes = nil // what only the log has is not in the superblock's number
-		o, err := t.changesOf(v.ctx, &flushed, cols, at)
+		flushed.Changes = nil // what only the log has is not in the superblock's number
+		o, err := t.ChangesOf(v.ctx, &flushed, cols, at)
 		if err != nil {
 			return 0, err
 		}
-		live = s.rows
+		live = s.Rows
 		if o == nil {
 			continue
 		}
 		const step = 64 << 10
-		for from := int64(0); from < s.rows; from += step {
-			p, err := t.patchAll(v.ctx, o, vec.Range{From: from, To: min(from+step, s.rows)})
+		for from := int64(0); from < s.Rows; from += step {
+			p, err := t.PatchAll(v.ctx, o, vec.Range{From: from, To: min(from+step, s.Rows)})
 			if err != nil {
 				return 0, err
 			}

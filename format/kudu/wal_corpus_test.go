@@ -22,6 +22,9 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/wal"
 	"stoa/internal/kudugen"
 	"stoa/store"
 	"stoa/wire"
@@ -58,13 +61,13 @@ func untar(t testing.TB, name string) *store.Memory {
 }
 
 // tserver opens the tablet server of a full directory of the corpus.
-func tserver(t testing.TB, tree store.Tree) *FS {
+func tserver(t testing.TB, tree store.Tree) *fs.FS {
 	t.Helper()
-	ls, err := FindServers(context.Background(), tree, "tserver", FSOptions{})
+	ls, err := fs.FindServers(context.Background(), tree, "tserver", fs.FSOptions{})
 	if err != nil || len(ls) != 1 || ls[0].WALDir == "" {
 		t.Fatalf("%v, %v", ls, err)
 	}
-	f, err := OpenFS(context.Background(), tree, ls[0], FSOptions{})
+	f, err := fs.OpenFS(context.Background(), tree, ls[0], fs.FSOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +124,7 @@ type cellMap map[uint32]kudugen.Cell
 type timeline struct {
 	base    cellMap // nil: the row was never inserted here
 	time    uint64  // of the insertion
-	changes []LoggedChange
+	changes []wal.LoggedChange
 }
 
 func cellsOf(t testing.TB, b []byte) cellMap {
@@ -154,10 +157,10 @@ func (l *timeline) at(t testing.TB, time uint64) cellMap {
 			continue
 		}
 		switch c.List[0] {
-		case changeDelete:
+		case wal.ChangeDelete:
 			live = false
 			continue
-		case changeReinsert:
+		case wal.ChangeReinsert:
 			live = true
 		}
 		for k, v := range cellsOf(t, c.List[1:]) {
@@ -171,7 +174,7 @@ func (l *timeline) at(t testing.TB, time uint64) cellMap {
 }
 
 // compare holds rows by key against the expected ones.
-func compare(t testing.TB, what string, sc *Schema, got map[string]cellMap, cols []kudugen.Column, want [][]kudugen.Cell) {
+func compare(t testing.TB, what string, sc *meta.Schema, got map[string]cellMap, cols []kudugen.Column, want [][]kudugen.Cell) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: %d rows, want %d", what, len(got), len(want))
@@ -200,13 +203,13 @@ func compare(t testing.TB, what string, sc *Schema, got map[string]cellMap, cols
 	}
 }
 
-func keyOf(t testing.TB, sc *Schema, row []kudugen.Cell) string {
+func keyOf(t testing.TB, sc *meta.Schema, row []kudugen.Cell) string {
 	t.Helper()
-	values := make([][]byte, sc.keys)
+	values := make([][]byte, sc.NumKeys)
 	for i := range values {
 		values[i] = row[i]
 	}
-	k, err := sc.key(nil, values)
+	k, err := sc.Key(nil, values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +225,7 @@ func TestCorpusWALHoldsEverything(t *testing.T) {
 		f := tserver(t, untar(t, filepath.Join(dir, run, "full_with_wal.tar.zst")))
 		times := snapshots(t, dir, manifest)
 		rows := map[string]map[string]*timeline{}
-		var schemas = map[string]*Schema{}
+		var schemas = map[string]*meta.Schema{}
 		for _, tb := range mustTablets(t, f) {
 			name, _, _ := strings.Cut(tb.Table, ".")
 			if rows[name] == nil {
@@ -254,15 +257,15 @@ func TestCorpusWALHoldsEverything(t *testing.T) {
 }
 
 // wholeLog replays a tablet's log as if nothing had been flushed.
-func wholeLog(t testing.TB, f *FS, tb *Tablet, into map[string]*timeline) {
+func wholeLog(t testing.TB, f *fs.FS, tb *meta.Tablet, into map[string]*timeline) {
 	t.Helper()
 	all := *tb
 	all.LastDurableMRS, all.RowSets = -1, nil
 	for i := range 200 {
-		all.RowSets = append(all.RowSets, RowSet{ID: uint64(i), LastDurableDMS: -1})
+		all.RowSets = append(all.RowSets, meta.RowSet{ID: uint64(i), LastDurableDMS: -1})
 	}
 	var keys []string
-	l, err := Replay(context.Background(), f, &all, func(_ context.Context, rs uint64, key []byte) (int64, bool, error) {
+	l, err := wal.Replay(context.Background(), f, &all, func(_ context.Context, rs uint64, key []byte) (int64, bool, error) {
 		keys = append(keys, string(key))
 		return int64(len(keys)) - 1, true, nil
 	})
@@ -288,7 +291,7 @@ func wholeLog(t testing.TB, f *FS, tb *Tablet, into map[string]*timeline) {
 		}
 	}
 	for _, r := range into {
-		slices.SortStableFunc(r.changes, func(a, b LoggedChange) int { return cmp.Compare(a.Time, b.Time) })
+		slices.SortStableFunc(r.changes, func(a, b wal.LoggedChange) int { return cmp.Compare(a.Time, b.Time) })
 	}
 }
 
@@ -302,7 +305,7 @@ func TestCorpusWALAddsWhatIsNotFlushed(t *testing.T) {
 		tablets, found := mustTablets(t, f), false
 		for _, tb := range tablets {
 			keys := rowsetKeys(t, f, tb)
-			l, err := Replay(context.Background(), f, tb, lookupIn(keys))
+			l, err := wal.Replay(context.Background(), f, tb, lookupIn(keys))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -341,7 +344,7 @@ func TestCorpusWALAddsWhatIsNotFlushed(t *testing.T) {
 					if c.Time >= times[len(times)-1].HT || c.Time < times[len(times)-2].HT {
 						t.Errorf("a change at %d", c.Time)
 					}
-					if row := (&timeline{got[key], 0, []LoggedChange{c}}).at(t, ^uint64(0)); row != nil {
+					if row := (&timeline{got[key], 0, []wal.LoggedChange{c}}).at(t, ^uint64(0)); row != nil {
 						got[key] = row
 					} else {
 						delete(got, key)
@@ -368,10 +371,10 @@ func TestCorpusWALAddsWhatIsNotFlushed(t *testing.T) {
 
 // rowsetKeys are the encoded keys of each rowset with their ordinals, of a tablet whose key is an int64: so is that of the tables
 // that have changes of rowsets in their logs.
-func rowsetKeys(t testing.TB, f *FS, tb *Tablet) map[uint64]map[string]int64 {
+func rowsetKeys(t testing.TB, f *fs.FS, tb *meta.Tablet) map[uint64]map[string]int64 {
 	t.Helper()
 	out := map[uint64]map[string]int64{}
-	if tb.Schema.keys != 1 || tb.Schema.Columns[0].Type != cfile.Int64 {
+	if tb.Schema.NumKeys != 1 || tb.Schema.Columns[0].Type != cfile.Int64 {
 		return out
 	}
 	ctx := context.Background()
@@ -416,7 +419,7 @@ func rowsetKeys(t testing.TB, f *FS, tb *Tablet) map[uint64]map[string]int64 {
 	return out
 }
 
-func lookupIn(keys map[uint64]map[string]int64) KeyLookup {
+func lookupIn(keys map[uint64]map[string]int64) wal.KeyLookup {
 	return func(_ context.Context, rs uint64, key []byte) (int64, bool, error) {
 		row, ok := keys[rs][string(key)]
 		return row, ok, nil

@@ -8,6 +8,11 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
+	"stoa/format/kudu/internal/codes"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/format/kudu/internal/table"
+	"stoa/format/kudu/internal/wal"
 	"stoa/region"
 )
 
@@ -21,11 +26,11 @@ var WALFormat = format.Format{
 	List:     listWAL,
 	Describe: describeSegment,
 	Verify:   verifySegment,
-	Codes:    walCodes,
+	Codes:    codes.OfLogs,
 }
 
 func probeWAL(ctx context.Context, tg format.Target) (format.Match, error) {
-	return probeMagic(ctx, tg, walMagic)
+	return probeMagic(ctx, tg, wal.Magic)
 }
 
 func listWAL(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
@@ -36,17 +41,17 @@ func listWAL(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, erro
 			return
 		}
 		defer src.Close()
-		r, _, err := openWAL(ctx, src, tg.Name, pbcOptions{}, cfile.LZ4)
+		r, _, err := wal.Open(ctx, src, tg.Name, pbc.Options{}, cfile.LZ4)
 		if err != nil {
 			yield(format.Entry{}, err)
 			return
 		}
 		e := format.Entry{Kind: "log segment", Rows: -1, Bytes: src.Size()}
-		e.Meta = append(e.Meta, format2("tablet_id", "%s", r.head.TabletID), format2("sequence_number", "%d", r.head.Sequence),
-			format2("schema_version", "%d", r.head.SchemaVersion), format2("compression_codec", "%s", r.codec.Name))
-		if f := r.foot; f != nil {
-			e.Meta = append(e.Meta, format2("entries", "%d", f.Entries), format2("operations", "%d to %d", f.MinIndex, f.MaxIndex),
-				format2("closed", "%s", time.UnixMicro(f.Closed).UTC().Format(time.RFC3339Nano)))
+		e.Meta = append(e.Meta, table.Format2("tablet_id", "%s", r.Head.TabletID), table.Format2("sequence_number", "%d", r.Head.Sequence),
+			table.Format2("schema_version", "%d", r.Head.SchemaVersion), table.Format2("compression_codec", "%s", r.Codec.Name))
+		if f := r.Foot; f != nil {
+			e.Meta = append(e.Meta, table.Format2("entries", "%d", f.Entries), table.Format2("operations", "%d to %d", f.MinIndex, f.MaxIndex),
+				table.Format2("closed", "%s", time.UnixMicro(f.Closed).UTC().Format(time.RFC3339Nano)))
 		}
 		yield(e, nil)
 	}
@@ -69,7 +74,7 @@ func describeSegment(ctx context.Context, tg format.Target, o format.DescribeOpt
 		}
 		err := noOptions("kudu-wal", o.Opts)
 		if err == nil {
-			err = describeWAL(ctx, tg.Tree, tg.Name, pbcOptions{limits: o.Limits, noVerify: o.NoVerify, trace: trace})
+			err = wal.Describe(ctx, tg.Tree, tg.Name, pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify, Trace: trace})
 		}
 		if err != nil && !stopped {
 			yield(region.Node{}, err)
@@ -80,15 +85,15 @@ func describeSegment(ctx context.Context, tg format.Target, o format.DescribeOpt
 // verifySegment reads all entries.
 func verifySegment(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
-		x := &replay{t: &Tablet{ID: tg.Name}, out: &Logged{}, counts: map[string]int{}}
+		x := &wal.Replayer{T: &meta.Tablet{ID: tg.Name}, Out: &wal.Logged{}, Counts: map[string]int{}}
 		err := noOptions("kudu-wal", o.Opts)
 		if err == nil {
-			err = x.checkSegment(ctx, tg, pbcOptions{limits: o.Limits, noVerify: o.NoVerify})
+			err = x.CheckSegment(ctx, tg, pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify})
 		}
 		if err != nil {
-			x.fault("kudu.wal.damaged", err)
+			x.Fault("kudu.wal.damaged", err)
 		}
-		for _, f := range x.out.Findings {
+		for _, f := range x.Out.Findings {
 			if !yield(f) {
 				return
 			}

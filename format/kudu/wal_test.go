@@ -17,6 +17,10 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/format/kudu/internal/wal"
 	"stoa/internal/codec"
 	"stoa/internal/kudugen"
 	"stoa/internal/pb"
@@ -31,13 +35,13 @@ const (
 )
 
 // logFS is a server that has only logs and superblocks.
-func logFS(tree store.Tree) *FS {
-	return &FS{Layout: Layout{WALDir: "w", MetaDir: "w"}, tree: tree, o: FSOptions{}}
+func logFS(tree store.Tree) *fs.FS {
+	return &fs.FS{Layout: fs.Layout{WALDir: "w", MetaDir: "w"}, Tree: tree, Options: fs.FSOptions{}}
 }
 
 func golden(t testing.TB) map[string][]byte { return loadTree(t, "testdata/wal", "w") }
 
-func goldenTablet(t testing.TB, f *FS, id string) *Tablet {
+func goldenTablet(t testing.TB, f *fs.FS, id string) *meta.Tablet {
 	t.Helper()
 	tb, err := f.Tablet(context.Background(), id)
 	if err != nil {
@@ -84,15 +88,15 @@ func TestWALGolden(t *testing.T) {
 }
 
 // asIfNothingFlushed makes all changes in a log be in no rowset.
-func asIfNothingFlushed(tb *Tablet) *Tablet {
+func asIfNothingFlushed(tb *meta.Tablet) *meta.Tablet {
 	x := *tb
-	x.LastDurableMRS, x.RowSets = -1, []RowSet{{ID: 0, LastDurableDMS: -1}}
+	x.LastDurableMRS, x.RowSets = -1, []meta.RowSet{{ID: 0, LastDurableDMS: -1}}
 	return &x
 }
 
 func never(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, nil }
 
-func replayed(t testing.TB, tb *Tablet, segments ...[]byte) *Logged {
+func replayed(t testing.TB, tb *meta.Tablet, segments ...[]byte) *wal.Logged {
 	t.Helper()
 	files := map[string][]byte{}
 	for i, s := range segments {
@@ -103,9 +107,9 @@ func replayed(t testing.TB, tb *Tablet, segments ...[]byte) *Logged {
 	return replayTree(t, tb, files, never)
 }
 
-func replayTree(t testing.TB, tb *Tablet, files map[string][]byte, lookup KeyLookup) *Logged {
+func replayTree(t testing.TB, tb *meta.Tablet, files map[string][]byte, lookup wal.KeyLookup) *wal.Logged {
 	t.Helper()
-	l, err := Replay(context.Background(), logFS(store.NewMemory(files)), tb, lookup)
+	l, err := wal.Replay(context.Background(), logFS(store.NewMemory(files)), tb, lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +117,7 @@ func replayTree(t testing.TB, tb *Tablet, files map[string][]byte, lookup KeyLoo
 }
 
 // codesOf are the codes of the findings, each once, sorted.
-func codesOf(l *Logged) string {
+func codesOf(l *wal.Logged) string {
 	var out []string
 	for _, x := range l.Findings {
 		out = append(out, strings.TrimPrefix(x.Code, "kudu.wal."))
@@ -132,8 +136,8 @@ func segmentOf(t testing.TB, id string) []byte {
 }
 
 // subset reports whether the rows of part are among those of whole, each with a beginning of its changes.
-func subset(part, whole *Logged) bool {
-	all := map[string]LoggedRow{}
+func subset(part, whole *wal.Logged) bool {
+	all := map[string]wal.LoggedRow{}
 	for _, r := range whole.Rows {
 		all[string(r.Key)] = r
 	}
@@ -158,17 +162,17 @@ func batchEnds(t testing.TB, b []byte) []int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, _, err := openWAL(context.Background(), src, "s", pbcOptions{}, cfile.LZ4)
+	r, _, err := wal.Open(context.Background(), src, "s", pbc.Options{}, cfile.LZ4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends := []int64{r.start}
+	ends := []int64{r.Start}
 	for {
-		x, err := r.next(context.Background())
+		x, err := r.Next(context.Background())
 		if err != nil {
 			return ends
 		}
-		ends = append(ends, x.at.End())
+		ends = append(ends, x.At.End())
 	}
 }
 
@@ -272,15 +276,15 @@ func TestWALHeaderSchema(t *testing.T) {
 	insert := func(index int64, v int32) [][]byte {
 		var r rowsPB
 		w := s
-		r.add(&w, rowInsert, le32(v))
-		return [][]byte{received(index, opWrite, 5, r.request(&w)), committed(index, opWrite, inMRS(5))}
+		r.add(&w, wal.RowInsert, le32(v))
+		return [][]byte{received(index, wal.OpWrite, 5, r.request(&w)), committed(index, wal.OpWrite, inMRS(5))}
 	}
-	alter := func(index int64, s Schema, version uint32) [][]byte {
+	alter := func(index int64, s meta.Schema, version uint32) [][]byte {
 		m := pb.AppendMessage(nil, 2, schemaPB(&s, true))
 		m = pb.AppendUint(m, 3, uint64(version))
-		return [][]byte{received(index, opAlterSchema, 6, m), committed(index, opAlterSchema)}
+		return [][]byte{received(index, wal.OpAlterSchema, 6, m), committed(index, wal.OpAlterSchema)}
 	}
-	seg := func(s Schema, version uint32, seq uint64, ops ...[][]byte) []byte {
+	seg := func(s meta.Schema, version uint32, seq uint64, ops ...[][]byte) []byte {
 		b := segment(s, version, seq, cfile.LZ4, false, slices.Concat(ops...)...)
 		return append(b, footer(int64(2*len(ops)), 1, 9)...)
 	}
@@ -309,7 +313,7 @@ func TestWALHeaderSchema(t *testing.T) {
 			continue
 		}
 		if len(l.Rows) == 0 || !bytes.Equal(cellsOf(t, l.Rows[len(l.Rows)-1].Cells)[12], le32(x.n)) {
-			t.Errorf("%s: %s", name, l.text())
+			t.Errorf("%s: %s", name, textOf(l))
 		}
 	}
 }
@@ -338,14 +342,14 @@ func coverage(t testing.TB, name string, b []byte, damaged bool) {
 	var c region.Coverage
 	n := 0
 	var gap int64
-	o := pbcOptions{trace: func(x region.Node) {
+	o := pbc.Options{Trace: func(x region.Node) {
 		c.Add(x)
 		n++
 		if x.Kind == region.Gap {
 			gap += x.At.Len
 		}
 	}}
-	err := describeWAL(context.Background(), store.NewMemory(map[string][]byte{"s": b}), "s", o)
+	err := wal.Describe(context.Background(), store.NewMemory(map[string][]byte{"s": b}), "s", o)
 	if (err != nil) != damaged {
 		t.Errorf("%s: %v", name, err)
 	}
@@ -377,7 +381,7 @@ func TestWALFormat(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"whole": "", "bad": "torn", "closed": "footer"} {
-		l := &Logged{}
+		l := &wal.Logged{}
 		for f := range WALFormat.Verify(ctx, format.Target{Tree: tree, Name: name}, format.OpenOptions{}) {
 			l.Findings = append(l.Findings, f)
 		}
@@ -399,24 +403,24 @@ func TestWALFormat(t *testing.T) {
 // The rest of the tests write logs.
 
 // logTable is the schema of the logs that are written here.
-func logTable() Schema {
-	s := Schema{Columns: []Column{
+func logTable() meta.Schema {
+	s := meta.Schema{Columns: []meta.Column{
 		{ID: 10, Name: "k", Type: cfile.Int32, Key: true},
 		{ID: 11, Name: "s", Type: cfile.String, Nullable: true},
 		{ID: 12, Name: "n", Type: cfile.Int32, WriteDefault: le32(7)},
 		{ID: 13, Name: "fixed", Type: cfile.Int8, Nullable: true, Immutable: true},
 	}}
-	s.index()
+	s.Index()
 	return s
 }
 
-func logTablet(s Schema) *Tablet {
-	return &Tablet{ID: "t", Schema: s, State: TabletReady, LastDurableMRS: 4, RowSets: []RowSet{{ID: 3, LastDurableDMS: 1}}}
+func logTablet(s meta.Schema) *meta.Tablet {
+	return &meta.Tablet{ID: "t", Schema: s, State: meta.TabletReady, LastDurableMRS: 4, RowSets: []meta.RowSet{{ID: 3, LastDurableDMS: 1}}}
 }
 
 func le32(v int32) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(v)) }
 
-func schemaPB(s *Schema, ids bool) (out []byte) {
+func schemaPB(s *meta.Schema, ids bool) (out []byte) {
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		var m []byte
@@ -438,7 +442,7 @@ func schemaPB(s *Schema, ids bool) (out []byte) {
 }
 
 // segment makes a segment of batches.
-func segment(s Schema, version uint32, sequence uint64, c cfile.Compression, old bool, batches ...[]byte) []byte {
+func segment(s meta.Schema, version uint32, sequence uint64, c cfile.Compression, old bool, batches ...[]byte) []byte {
 	m := pb.AppendString(nil, 5, "t")
 	m = pb.AppendUint(m, 6, sequence)
 	m = pb.AppendMessage(m, 7, schemaPB(&s, true))
@@ -447,7 +451,7 @@ func segment(s Schema, version uint32, sequence uint64, c cfile.Compression, old
 	if old {
 		m = pb.AppendUint(pb.AppendUint(m, 1, 1), 2, 0)
 	}
-	b := append(binary.LittleEndian.AppendUint32([]byte(walMagic), uint32(len(m))), m...)
+	b := append(binary.LittleEndian.AppendUint32([]byte(wal.Magic), uint32(len(m))), m...)
 	name := map[cfile.Compression]string{cfile.NoCompression: "none", cfile.LZ4: "lz4", cfile.Snappy: "snappy", cfile.Zlib: "zlib"}[c]
 	x, _ := codec.ByName(name)
 	for _, raw := range batches {
@@ -465,7 +469,7 @@ func segment(s Schema, version uint32, sequence uint64, c cfile.Compression, old
 
 func footer(entries, low, high int64) []byte {
 	m := pb.AppendInt(pb.AppendInt(pb.AppendInt(nil, 1, entries), 2, low), 3, high)
-	return binary.LittleEndian.AppendUint32(append(m, walEndMagic...), uint32(len(m)))
+	return binary.LittleEndian.AppendUint32(append(m, wal.WalEndMagic...), uint32(len(m)))
 }
 
 func opID(term, index int64) []byte { return pb.AppendInt(pb.AppendInt(nil, 1, term), 2, index) }
@@ -511,7 +515,7 @@ var null = logCell("NULL")
 // rowsPB makes a RowOperationsPB.
 type rowsPB struct{ rows, indirect []byte }
 
-func (r *rowsPB) add(s *Schema, typ byte, cells ...logCell) *rowsPB {
+func (r *rowsPB) add(s *meta.Schema, typ byte, cells ...logCell) *rowsPB {
 	n := (len(s.Columns) + 7) / 8
 	set, nulls := make([]byte, n), make([]byte, n)
 	var values []byte
@@ -541,7 +545,7 @@ func (r *rowsPB) add(s *Schema, typ byte, cells ...logCell) *rowsPB {
 	return r
 }
 
-func (r *rowsPB) request(s *Schema, more ...func([]byte) []byte) []byte {
+func (r *rowsPB) request(s *meta.Schema, more ...func([]byte) []byte) []byte {
 	m := pb.AppendString(nil, 1, "t")
 	m = pb.AppendMessage(m, 2, schemaPB(s, false))
 	m = pb.AppendMessage(m, 3, pb.AppendBytes(pb.AppendBytes(nil, 2, r.rows), 3, r.indirect))
@@ -551,8 +555,8 @@ func (r *rowsPB) request(s *Schema, more ...func([]byte) []byte) []byte {
 	return m
 }
 
-// text writes what a log gives: rows as key@time{cells}, then their changes.
-func (l *Logged) text() string {
+// textOf writes what a log gives: rows as key@time{cells}, then their changes.
+func textOf(l *wal.Logged) string {
 	var b strings.Builder
 	list := func(x []byte) {
 		for len(x) > 0 {
@@ -571,7 +575,7 @@ func (l *Logged) text() string {
 			}
 		}
 	}
-	change := func(c LoggedChange) {
+	change := func(c wal.LoggedChange) {
 		fmt.Fprintf(&b, " @%d %s", c.Time, cfile.DeltaOp(c.List[0]))
 		list(c.List[1:])
 	}
@@ -603,11 +607,11 @@ func TestWALOperations(t *testing.T) {
 	k := func(v int32) logCell { return le32(v) }
 	one := func(typ byte, cells ...logCell) []byte { return new(rowsPB).add(&s, typ, cells...).request(&s) }
 	write := func(i int64, body []byte, results ...[]byte) [][]byte {
-		return [][]byte{received(i, opWrite, 5, body), committed(i, opWrite, results...)}
+		return [][]byte{received(i, wal.OpWrite, 5, body), committed(i, wal.OpWrite, results...)}
 	}
 	added := logTable()
-	added.Columns = append(added.Columns[:2:2], Column{ID: 14, Name: "n", Type: cfile.Int32, Nullable: true}) // n is another column now
-	added.index()
+	added.Columns = append(added.Columns[:2:2], meta.Column{ID: 14, Name: "n", Type: cfile.Int32, Nullable: true}) // n is another column now
+	added.Index()
 	alter := pb.AppendUint(pb.AppendMessage(pb.AppendString(nil, 1, "t"), 2, schemaPB(&added, true)), 3, 1)
 	txn := func(m []byte) []byte { return pb.AppendInt(m, 7, 77) }
 	end := func(kind, time int64) []byte {
@@ -618,43 +622,43 @@ func TestWALOperations(t *testing.T) {
 		want    string
 		codes   string
 	}{
-		"insert": {write(1, one(rowInsert, k(1), logCell("a"), k(5)), inMRS(5)), "1@10 10=1 11=\"a\" 12=5 13=NULL\n", ""},
-		"insert with defaults, an empty string, a NULL": {append(write(1, one(rowInsert, k(1), logCell{}), inMRS(5)), write(2, one(rowInsertIgnore, k(-2), null), inMRS(5))...),
+		"insert": {write(1, one(wal.RowInsert, k(1), logCell("a"), k(5)), inMRS(5)), "1@10 10=1 11=\"a\" 12=5 13=NULL\n", ""},
+		"insert with defaults, an empty string, a NULL": {append(write(1, one(wal.RowInsert, k(1), logCell{}), inMRS(5)), write(2, one(wal.RowInsertIgnore, k(-2), null), inMRS(5))...),
 			"-2@20 10=-2 11=NULL 12=7 13=NULL\n1@10 10=1 11=\"\" 12=7 13=NULL\n", ""},
-		"flushed": {write(1, one(rowInsert, k(1)), inMRS(4)), "", ""},
-		"failed":  {write(1, new(rowsPB).add(&s, rowInsert, k(1)).add(&s, rowInsert, k(2)).request(&s), failed(), inMRS(5)), "2@10 10=2 11=NULL 12=7 13=NULL\n", ""},
-		"ignored": {append(write(1, one(rowInsert, k(1)), inMRS(5)), write(2, new(rowsPB).add(&s, rowInsertIgnore, k(1), logCell("x")).add(&s, rowUpdateIgnore, k(9), logCell("x")).add(&s, rowDeleteIgnore, k(9)).request(&s), []byte{}, []byte{}, []byte{})...),
+		"flushed": {write(1, one(wal.RowInsert, k(1)), inMRS(4)), "", ""},
+		"failed":  {write(1, new(rowsPB).add(&s, wal.RowInsert, k(1)).add(&s, wal.RowInsert, k(2)).request(&s), failed(), inMRS(5)), "2@10 10=2 11=NULL 12=7 13=NULL\n", ""},
+		"ignored": {append(write(1, one(wal.RowInsert, k(1)), inMRS(5)), write(2, new(rowsPB).add(&s, wal.RowInsertIgnore, k(1), logCell("x")).add(&s, wal.RowUpdateIgnore, k(9), logCell("x")).add(&s, wal.RowDeleteIgnore, k(9)).request(&s), []byte{}, []byte{}, []byte{})...),
 			"1@10 10=1 11=NULL 12=7 13=NULL\n", ""},
-		"update, delete, insert again": {slices.Concat(write(1, one(rowInsert, k(1), logCell("a")), inMRS(5)), write(2, one(rowUpdate, k(1), null, k(3)), inMRS(5)), write(3, one(rowDelete, k(1)), inMRS(5)),
-			write(4, one(rowInsert, k(1), nil, k(4)), inMRS(5)), write(5, one(rowUpdateIgnore, k(1), logCell("b"), nil, logCell{9}), inMRS(5))),
+		"update, delete, insert again": {slices.Concat(write(1, one(wal.RowInsert, k(1), logCell("a")), inMRS(5)), write(2, one(wal.RowUpdate, k(1), null, k(3)), inMRS(5)), write(3, one(wal.RowDelete, k(1)), inMRS(5)),
+			write(4, one(wal.RowInsert, k(1), nil, k(4)), inMRS(5)), write(5, one(wal.RowUpdateIgnore, k(1), logCell("b"), nil, logCell{9}), inMRS(5))),
 			"1@10 10=1 11=\"a\" 12=7 13=NULL @20 update 11=NULL 12=3 @30 delete @40 reinsert 11=NULL 12=4 13=NULL @50 update 11=\"b\"\n", ""},
-		"upsert": {slices.Concat(write(1, one(rowUpsert, k(1), logCell("a"), nil, logCell{1}), inMRS(5)), write(2, one(rowUpsert, k(1), nil, k(3)), inMRS(5)), write(3, one(rowUpsertIgnore, k(1), null, nil, logCell{2}), inMRS(5)),
-			write(4, one(rowDeleteIgnore, k(1)), inMRS(5)), write(5, one(rowUpsert, k(1)), inMRS(5)), write(6, one(rowUpsert, k(1)), []byte{})),
+		"upsert": {slices.Concat(write(1, one(wal.RowUpsert, k(1), logCell("a"), nil, logCell{1}), inMRS(5)), write(2, one(wal.RowUpsert, k(1), nil, k(3)), inMRS(5)), write(3, one(wal.RowUpsertIgnore, k(1), null, nil, logCell{2}), inMRS(5)),
+			write(4, one(wal.RowDeleteIgnore, k(1)), inMRS(5)), write(5, one(wal.RowUpsert, k(1)), inMRS(5)), write(6, one(wal.RowUpsert, k(1)), []byte{})),
 			"1@10 10=1 11=\"a\" 12=7 13=\"\\x01\" @20 update 12=3 @30 update 11=NULL @40 delete @50 reinsert 11=NULL 12=7 13=NULL\n", ""},
-		"rowsets": {slices.Concat(write(1, one(rowUpdate, k(8), logCell("a")), inDMS(3, 1)), write(2, one(rowUpdate, k(8), logCell("b")), inDMS(3, 2)), write(3, one(rowDelete, k(6)), inDMS(3, 2)),
-			write(4, one(rowUpsert, k(8), nil, k(1)), inDMS(3, 2)), write(5, one(rowDelete, k(8)), inDMS(9, 2)), // of a rowset that was compacted away
-			write(6, one(rowUpdate, k(5), null), append(inMRS(4), inDMS(3, 2)...)), // while it was being flushed
-			write(7, one(rowUpdate, k(5), logCell("c")), append(inDMS(9, 0), inDMS(3, 3)...))),
+		"rowsets": {slices.Concat(write(1, one(wal.RowUpdate, k(8), logCell("a")), inDMS(3, 1)), write(2, one(wal.RowUpdate, k(8), logCell("b")), inDMS(3, 2)), write(3, one(wal.RowDelete, k(6)), inDMS(3, 2)),
+			write(4, one(wal.RowUpsert, k(8), nil, k(1)), inDMS(3, 2)), write(5, one(wal.RowDelete, k(8)), inDMS(9, 2)), // of a rowset that was compacted away
+			write(6, one(wal.RowUpdate, k(5), null), append(inMRS(4), inDMS(3, 2)...)), // while it was being flushed
+			write(7, one(wal.RowUpdate, k(5), logCell("c")), append(inDMS(9, 0), inDMS(3, 3)...))),
 			"rowset 3 row 5 @60 update 11=NULL\nrowset 3 row 5 @70 update 11=\"c\"\nrowset 3 row 6 @30 delete\nrowset 3 row 8 @20 update 11=\"b\"\nrowset 3 row 8 @40 update 12=1\n", ""},
-		"in the order of numbers": {[][]byte{received(1, opWrite, 5, one(rowInsert, k(1))), received(2, opWrite, 5, one(rowUpdate, k(1), logCell("x"))), committed(2, opWrite, inMRS(5)), received(3, opNone, 999, nil), committed(1, opWrite, inMRS(5)), committed(3, opNone)},
+		"in the order of numbers": {[][]byte{received(1, wal.OpWrite, 5, one(wal.RowInsert, k(1))), received(2, wal.OpWrite, 5, one(wal.RowUpdate, k(1), logCell("x"))), committed(2, wal.OpWrite, inMRS(5)), received(3, wal.OpNone, 999, nil), committed(1, wal.OpWrite, inMRS(5)), committed(3, wal.OpNone)},
 			"1@10 10=1 11=NULL 12=7 13=NULL @20 update 11=\"x\"\n", ""},
-		"no commit": {append(write(1, one(rowInsert, k(1)), inMRS(5)), received(2, opWrite, 5, one(rowInsert, k(2)))), "1@10 10=1 11=NULL 12=7 13=NULL\n", "uncommitted"},
-		"overwritten": {slices.Concat([][]byte{received(1, opWrite, 5, one(rowInsert, k(1))), received(2, opWrite, 5, one(rowInsert, k(2)))}, write(1, one(rowInsert, k(3)), inMRS(5))),
+		"no commit": {append(write(1, one(wal.RowInsert, k(1)), inMRS(5)), received(2, wal.OpWrite, 5, one(wal.RowInsert, k(2)))), "1@10 10=1 11=NULL 12=7 13=NULL\n", "uncommitted"},
+		"overwritten": {slices.Concat([][]byte{received(1, wal.OpWrite, 5, one(wal.RowInsert, k(1))), received(2, wal.OpWrite, 5, one(wal.RowInsert, k(2)))}, write(1, one(wal.RowInsert, k(3)), inMRS(5))),
 			"3@10 10=3 11=NULL 12=7 13=NULL\n", ""},
-		"altered": {slices.Concat(write(1, one(rowInsert, k(1)), inMRS(5)), [][]byte{received(2, opAlterSchema, 6, alter), committed(2, opAlterSchema)},
-			write(3, new(rowsPB).add(&added, rowInsert, k(2), logCell("b")).request(&added), inMRS(5)), write(4, new(rowsPB).add(&added, rowUpdate, k(1), nil, k(9)).request(&added), inMRS(5))),
+		"altered": {slices.Concat(write(1, one(wal.RowInsert, k(1)), inMRS(5)), [][]byte{received(2, wal.OpAlterSchema, 6, alter), committed(2, wal.OpAlterSchema)},
+			write(3, new(rowsPB).add(&added, wal.RowInsert, k(2), logCell("b")).request(&added), inMRS(5)), write(4, new(rowsPB).add(&added, wal.RowUpdate, k(1), nil, k(9)).request(&added), inMRS(5))),
 			"1@10 10=1 11=NULL 12=7 13=NULL @40 update 14=9\n2@30 10=2 11=\"b\" 14=NULL\n", "schema"},
-		"an alteration that failed": {slices.Concat([][]byte{received(1, opAlterSchema, 6, alter), committed(1, opAlterSchema, failed())}, write(2, one(rowInsert, k(1)), inMRS(5))), "1@20 10=1 11=NULL 12=7 13=NULL\n", ""},
-		"a transaction": {slices.Concat(write(1, new(rowsPB).add(&s, rowInsert, k(1)).request(&s, txn), inTxn(77)), write(2, one(rowInsert, k(2)), inMRS(5)),
-			[][]byte{received(3, opParticipant, 9, end(txnFinalize, 99)), committed(3, opParticipant)}), "1@99 10=1 11=NULL 12=7 13=NULL\n2@20 10=2 11=NULL 12=7 13=NULL\n", ""},
-		"an aborted one":             {slices.Concat(write(1, new(rowsPB).add(&s, rowInsert, k(1)).request(&s, txn), inTxn(77)), [][]byte{received(2, opParticipant, 9, end(txnAbort, 0)), committed(2, opParticipant)}), "", ""},
-		"an open one":                {write(1, new(rowsPB).add(&s, rowInsert, k(1)).request(&s, txn), inTxn(77)), "", "txn.open"},
-		"a row that is not there":    {write(1, one(rowUpdate, k(1), logCell("x")), inMRS(5)), "", "change.lost"},
-		"a gap":                      {append(write(1, one(rowInsert, k(1)), inMRS(5)), write(3, one(rowInsert, k(3)), inMRS(5))...), "1@10 10=1 11=NULL 12=7 13=NULL\n3@30 10=3 11=NULL 12=7 13=NULL\n", "gap"},
-		"an orphan":                  {append([][]byte{committed(4, opWrite, inMRS(5), inMRS(5))}, write(5, one(rowInsert, k(1)), inMRS(5))...), "1@50 10=1 11=NULL 12=7 13=NULL\n", "orphan"},
-		"an orphan that matters not": {append([][]byte{committed(4, opWrite, inMRS(4), inDMS(3, 0))}, write(5, one(rowInsert, k(1)), inMRS(5))...), "1@50 10=1 11=NULL 12=7 13=NULL\n", ""},
-		"results that do not fit":    {write(1, one(rowInsert, k(1)), inMRS(5), inMRS(5)), "1@10 10=1 11=NULL 12=7 13=NULL\n", "op.bad"},
-		"a column that is not there": {write(1, new(rowsPB).add(&added, rowInsert, k(2)).request(&Schema{Columns: []Column{{Name: "zz", Type: cfile.Int32}}}), inMRS(5)), "", "op.bad"},
+		"an alteration that failed": {slices.Concat([][]byte{received(1, wal.OpAlterSchema, 6, alter), committed(1, wal.OpAlterSchema, failed())}, write(2, one(wal.RowInsert, k(1)), inMRS(5))), "1@20 10=1 11=NULL 12=7 13=NULL\n", ""},
+		"a transaction": {slices.Concat(write(1, new(rowsPB).add(&s, wal.RowInsert, k(1)).request(&s, txn), inTxn(77)), write(2, one(wal.RowInsert, k(2)), inMRS(5)),
+			[][]byte{received(3, wal.OpParticipant, 9, end(wal.TxnFinalize, 99)), committed(3, wal.OpParticipant)}), "1@99 10=1 11=NULL 12=7 13=NULL\n2@20 10=2 11=NULL 12=7 13=NULL\n", ""},
+		"an aborted one":             {slices.Concat(write(1, new(rowsPB).add(&s, wal.RowInsert, k(1)).request(&s, txn), inTxn(77)), [][]byte{received(2, wal.OpParticipant, 9, end(wal.TxnAbort, 0)), committed(2, wal.OpParticipant)}), "", ""},
+		"an open one":                {write(1, new(rowsPB).add(&s, wal.RowInsert, k(1)).request(&s, txn), inTxn(77)), "", "txn.open"},
+		"a row that is not there":    {write(1, one(wal.RowUpdate, k(1), logCell("x")), inMRS(5)), "", "change.lost"},
+		"a gap":                      {append(write(1, one(wal.RowInsert, k(1)), inMRS(5)), write(3, one(wal.RowInsert, k(3)), inMRS(5))...), "1@10 10=1 11=NULL 12=7 13=NULL\n3@30 10=3 11=NULL 12=7 13=NULL\n", "gap"},
+		"an orphan":                  {append([][]byte{committed(4, wal.OpWrite, inMRS(5), inMRS(5))}, write(5, one(wal.RowInsert, k(1)), inMRS(5))...), "1@50 10=1 11=NULL 12=7 13=NULL\n", "orphan"},
+		"an orphan that matters not": {append([][]byte{committed(4, wal.OpWrite, inMRS(4), inDMS(3, 0))}, write(5, one(wal.RowInsert, k(1)), inMRS(5))...), "1@50 10=1 11=NULL 12=7 13=NULL\n", ""},
+		"results that do not fit":    {write(1, one(wal.RowInsert, k(1)), inMRS(5), inMRS(5)), "1@10 10=1 11=NULL 12=7 13=NULL\n", "op.bad"},
+		"a column that is not there": {write(1, new(rowsPB).add(&added, wal.RowInsert, k(2)).request(&meta.Schema{Columns: []meta.Column{{Name: "zz", Type: cfile.Int32}}}), inMRS(5)), "", "op.bad"},
 	} {
 		for _, c := range []cfile.Compression{cfile.NoCompression, cfile.LZ4, cfile.Snappy, cfile.Zlib} {
 			for _, old := range []bool{false, true} {
@@ -663,7 +667,7 @@ func TestWALOperations(t *testing.T) {
 				}
 				b := segment(s, 0, 1, c, old, x.batches...)
 				l := replayTree(t, logTablet(s), map[string][]byte{"w/wals/t/wal-000000001": b}, keyIsOrdinal)
-				if got := l.text(); got != x.want || codesOf(l) != x.codes {
+				if got := textOf(l); got != x.want || codesOf(l) != x.codes {
 					t.Errorf("%s (%s, old %t): %q, want %q; %s, want %s: %+v", name, c, old, got, x.want, codesOf(l), x.codes, l.Findings)
 				}
 			}
@@ -673,11 +677,11 @@ func TestWALOperations(t *testing.T) {
 
 // The auto-incrementing column goes on from the number in the request.
 func TestWALAutoIncrement(t *testing.T) {
-	s := Schema{Columns: []Column{{ID: 1, Name: "k", Type: cfile.Int32, Key: true}, {ID: 2, Name: "auto_incrementing_id", Type: cfile.Int64, Key: true, AutoIncrement: true}}}
-	s.index()
-	r := new(rowsPB).add(&s, rowInsert, le32(1)).add(&s, rowInsert, le32(1)).add(&s, rowUpsert, le32(2), binary.LittleEndian.AppendUint64(nil, 500)).add(&s, rowInsert, le32(1))
+	s := meta.Schema{Columns: []meta.Column{{ID: 1, Name: "k", Type: cfile.Int32, Key: true}, {ID: 2, Name: "auto_incrementing_id", Type: cfile.Int64, Key: true, AutoIncrement: true}}}
+	s.Index()
+	r := new(rowsPB).add(&s, wal.RowInsert, le32(1)).add(&s, wal.RowInsert, le32(1)).add(&s, wal.RowUpsert, le32(2), binary.LittleEndian.AppendUint64(nil, 500)).add(&s, wal.RowInsert, le32(1))
 	body := r.request(&s, func(m []byte) []byte { return pb.AppendMessage(m, 8, pb.AppendInt(nil, 1, 41)) })
-	b := segment(s, 0, 1, cfile.LZ4, false, received(1, opWrite, 5, body), committed(1, opWrite, inMRS(5), inMRS(5), inMRS(5), inMRS(5)))
+	b := segment(s, 0, 1, cfile.LZ4, false, received(1, wal.OpWrite, 5, body), committed(1, wal.OpWrite, inMRS(5), inMRS(5), inMRS(5), inMRS(5)))
 	l := replayed(t, logTablet(s), b)
 	var got []string
 	for _, r := range l.Rows {
@@ -701,7 +705,7 @@ func TestWALAutoIncrement(t *testing.T) {
 func TestWALSegments(t *testing.T) {
 	s := logTable()
 	write := func(i int64) [][]byte {
-		return [][]byte{received(i, opWrite, 5, new(rowsPB).add(&s, rowInsert, le32(int32(i))).request(&s)), committed(i, opWrite, inMRS(5))}
+		return [][]byte{received(i, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowInsert, le32(int32(i))).request(&s)), committed(i, wal.OpWrite, inMRS(5))}
 	}
 	closed := func(n uint64, from, to int64) []byte {
 		var batches [][]byte
@@ -754,18 +758,18 @@ func TestWALSegments(t *testing.T) {
 // The header's schema stays when the bytes behind it are read.
 func TestWALDefaultsStay(t *testing.T) {
 	s := logTable()
-	long := logCell(bytes.Repeat([]byte("not zero"), walWindow/4))
-	b := segment(s, 0, 1, cfile.NoCompression, false, received(1, opWrite, 5, new(rowsPB).add(&s, rowInsert, le32(1), long).request(&s)), committed(1, opWrite, inMRS(5)),
-		received(2, opWrite, 5, new(rowsPB).add(&s, rowInsert, le32(2)).request(&s)), committed(2, opWrite, inMRS(5)))
-	if l := replayed(t, logTablet(s), b); !strings.HasSuffix(l.text(), "2@20 10=2 11=NULL 12=7 13=NULL\n") {
-		t.Error(l.text()[len(l.text())-100:], l.Findings)
+	long := logCell(bytes.Repeat([]byte("not zero"), wal.WalWindow/4))
+	b := segment(s, 0, 1, cfile.NoCompression, false, received(1, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowInsert, le32(1), long).request(&s)), committed(1, wal.OpWrite, inMRS(5)),
+		received(2, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowInsert, le32(2)).request(&s)), committed(2, wal.OpWrite, inMRS(5)))
+	if l := replayed(t, logTablet(s), b); !strings.HasSuffix(textOf(l), "2@20 10=2 11=NULL 12=7 13=NULL\n") {
+		t.Error(textOf(l)[len(textOf(l))-100:], l.Findings)
 	}
 }
 
 // A log that was being replayed when the server stopped is read, not the one that was begun beside it.
 func TestWALRecoveryDirectory(t *testing.T) {
 	s := logTable()
-	b := segment(s, 0, 1, cfile.LZ4, false, received(1, opWrite, 5, new(rowsPB).add(&s, rowInsert, le32(1)).request(&s)), committed(1, opWrite, inMRS(5)))
+	b := segment(s, 0, 1, cfile.LZ4, false, received(1, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowInsert, le32(1)).request(&s)), committed(1, wal.OpWrite, inMRS(5)))
 	l := replayTree(t, logTablet(s), map[string][]byte{"w/wals/t.recovery/wal-000000001": b, "w/wals/t/wal-000000001": segment(s, 0, 1, cfile.LZ4, false)}, never)
 	if len(l.Rows) != 1 || len(l.Findings) > 0 {
 		t.Errorf("%d rows, %+v", len(l.Rows), l.Findings)
@@ -775,7 +779,7 @@ func TestWALRecoveryDirectory(t *testing.T) {
 // A rowset whose keys cannot be read costs the changes of its rows, and no more.
 func TestWALLookupFails(t *testing.T) {
 	s := logTable()
-	b := segment(s, 0, 1, cfile.LZ4, false, received(1, opWrite, 5, new(rowsPB).add(&s, rowDelete, le32(1)).add(&s, rowDelete, le32(2)).request(&s)), committed(1, opWrite, inDMS(3, 2), inDMS(3, 2)))
+	b := segment(s, 0, 1, cfile.LZ4, false, received(1, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowDelete, le32(1)).add(&s, wal.RowDelete, le32(2)).request(&s)), committed(1, wal.OpWrite, inDMS(3, 2), inDMS(3, 2)))
 	files := map[string][]byte{"w/wals/t/wal-000000001": b}
 	l := replayTree(t, logTablet(s), files, func(ctx context.Context, rs uint64, key []byte) (int64, bool, error) {
 		if key[3] == 1 {
@@ -783,13 +787,13 @@ func TestWALLookupFails(t *testing.T) {
 		}
 		return 4, true, nil
 	})
-	if l.text() != "rowset 3 row 4 @10 delete\n" || codesOf(l) != "change.lost" || l.Findings[0].At.Object != "block" {
-		t.Errorf("%s %+v", l.text(), l.Findings)
+	if textOf(l) != "rowset 3 row 4 @10 delete\n" || codesOf(l) != "change.lost" || l.Findings[0].At.Object != "block" {
+		t.Errorf("%s %+v", textOf(l), l.Findings)
 	}
-	if u := l.Unplaced[3]; len(l.Unplaced) != 1 || len(u) != 1 || u[0].Key[3] != 1 || u[0].Changes[0].Time != 10 || u[0].Rows != everyRow || !errors.Is(u[0].Err, fault.Corrupt) {
+	if u := l.Unplaced[3]; len(l.Unplaced) != 1 || len(u) != 1 || u[0].Key[3] != 1 || u[0].Changes[0].Time != 10 || u[0].Rows != wal.EveryRow || !errors.Is(u[0].Err, fault.Corrupt) {
 		t.Errorf("%+v", l.Unplaced)
 	}
-	_, err := Replay(context.Background(), logFS(store.NewMemory(files)), logTablet(s), func(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, os.ErrPermission })
+	_, err := wal.Replay(context.Background(), logFS(store.NewMemory(files)), logTablet(s), func(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, os.ErrPermission })
 	if err != os.ErrPermission {
 		t.Error(err)
 	}
@@ -801,20 +805,20 @@ func FuzzWAL(f *testing.F) {
 		f.Add(segmentOf(f, id))
 	}
 	s := logTable()
-	k := new(rowsPB).add(&s, rowInsert, le32(1), logCell("abc")).add(&s, rowUpsert, le32(2), null)
-	f.Add(append(segment(s, 0, 1, cfile.NoCompression, false, received(1, opWrite, 5, k.request(&s)), committed(1, opWrite, inMRS(5), inMRS(5))), footer(2, 1, 1)...))
-	f.Add(segment(s, 0, 1, cfile.NoCompression, true, received(1, opWrite, 5, k.request(&s)), committed(1, opWrite, inMRS(5), inMRS(5))))
+	k := new(rowsPB).add(&s, wal.RowInsert, le32(1), logCell("abc")).add(&s, wal.RowUpsert, le32(2), null)
+	f.Add(append(segment(s, 0, 1, cfile.NoCompression, false, received(1, wal.OpWrite, 5, k.request(&s)), committed(1, wal.OpWrite, inMRS(5), inMRS(5))), footer(2, 1, 1)...))
+	f.Add(segment(s, 0, 1, cfile.NoCompression, true, received(1, wal.OpWrite, 5, k.request(&s)), committed(1, wal.OpWrite, inMRS(5), inMRS(5))))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, o := range []FSOptions{{}, {NoVerify: true}} {
+		for _, o := range []fs.FSOptions{{}, {NoVerify: true}} {
 			o.Limits = format.Limits{Page: 1 << 20}
 			dirs := logFS(store.NewMemory(map[string][]byte{"w/wals/t/wal-000000001": b}))
-			dirs.o = o
-			if _, err := Replay(context.Background(), dirs, logTablet(s), keyIsOrdinal); err != nil && !strings.Contains(err.Error(), "limit") {
+			dirs.Options = o
+			if _, err := wal.Replay(context.Background(), dirs, logTablet(s), keyIsOrdinal); err != nil && !strings.Contains(err.Error(), "limit") {
 				t.Fatal(err)
 			}
 		}
 		var c region.Coverage
-		describeWAL(context.Background(), store.NewMemory(map[string][]byte{"s": b}), "s", pbcOptions{limits: format.Limits{Page: 1 << 20}, trace: c.Add})
+		wal.Describe(context.Background(), store.NewMemory(map[string][]byte{"s": b}), "s", pbc.Options{Limits: format.Limits{Page: 1 << 20}, Trace: c.Add})
 		if _, overlaps := c.Check(fault.Span{Object: "s", Len: int64(len(b))}); len(overlaps) > 0 {
 			t.Fatal(overlaps)
 		}

@@ -1,0 +1,176 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu/internal/codes"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/table"
+	"stoa/internal/pb"
+	"stoa/region"
+	"stoa/wire"
+)
+
+// A master keeps what it knows in a table of one tablet, sys.catalog: entry_type (int8), entry_id (string), metadata, a message by the
+// type. The tables and tablets in it say what there must be, under which name, wherever it is.
+const (
+	catalogTable  = 1 // SysTablesEntryPB; entry_id is the table's id
+	catalogTablet = 2 // SysTabletsEntryPB; entry_id is the tablet's id
+)
+
+// catalog is what a master's directory tells.
+type catalog struct {
+	tables  map[string]catalogEntry // by table id
+	tablets map[string]catalogEntry // by tablet id
+}
+
+// catalogEntry is an entry of a table or a tablet.
+type catalogEntry struct {
+	id        string
+	name      string // of a table
+	table     string // id of the tablet's table
+	partition meta.Partition
+	gone      bool // removed, deleted or replaced; or not yet made
+}
+
+// The states of entries: of tables 0 unknown, 1 preparing, 2 running, 3 altering, 4 removed, 5 soft-deleted; of tablets 0 preparing,
+// 1 creating, 2 running, 3 replaced, 4 deleted, 999 unknown.
+
+// ParseCatalogTable reads a SysTablesEntryPB.
+func ParseCatalogTable(c *wire.Cursor, id string) (e catalogEntry) {
+	e.id = id
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			e.name = r.String("name")
+		case 6:
+			e.gone = r.Int32("state") == 4
+		default:
+			r.Unknown()
+		}
+	}
+	return e
+}
+
+// ParseCatalogTablet reads a SysTabletsEntryPB.
+func ParseCatalogTablet(c *wire.Cursor, id string) (e catalogEntry) {
+	e.id = id
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 4:
+			state := r.Int32("state")
+			e.gone = state != 2 && state != 999
+		case 6:
+			e.table = r.String("table_id")
+		case 7:
+			m := r.Message("partition")
+			e.partition = meta.ParsePartition(m)
+			r.Join(m)
+		default:
+			r.Unknown()
+		}
+	}
+	return e
+}
+
+// readCatalog reads the catalogue, if a master's directory is there. Damage in it is a finding.
+func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) error {
+	i := slices.IndexFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.ID == meta.SystemCatalogID && tb.HasData() })
+	if i < 0 {
+		return nil
+	}
+	tb := s.Tablets[i]
+	if err := tb.Choose(ctx, true, table.Options{At: table.Latest}); err != nil {
+		return err
+	}
+	ro.At, ro.Partial, ro.NoWAL = table.Latest, true, false // most of it is never flushed
+	o.Opts, o.Tracer = nil, nil
+	c := &catalog{tables: map[string]catalogEntry{}, tablets: map[string]catalogEntry{}}
+	bad := func(err error) error {
+		if !errors.As(err, new(*fault.Error)) {
+			return err
+		}
+		x := codes.Finding("kudu.catalog.damaged", err, meta.SystemCatalogID)
+		x.Severity, x.Rows, x.Lost = codes.Severity(x.Code), [2]int64{-1, -1}, -1
+		s.Findings = append(s.Findings, x)
+		return nil
+	}
+	t, err := table.New(tg.Tree, []*table.Tablet{tb}, o, ro)
+	if err != nil {
+		return bad(err)
+	}
+	kind, id, metadata := t.Stored.FindName("entry_type"), t.Stored.FindName("entry_id"), t.Stored.FindName("metadata")
+	if kind < 0 || id < 0 || metadata < 0 {
+		return bad(fault.Corruptf(tb.At, "schema", "not the schema of a catalogue"))
+	}
+	err = t.Each(ctx, tb, func(cells [][]byte) error {
+		cur := wire.NewInnerCursor(cells[metadata], fault.Span{Object: tb.Object}, "catalog entry "+string(cells[id]))
+		switch {
+		case len(cells[kind]) != 1:
+		case cells[kind][0] == catalogTable:
+			e := ParseCatalogTable(cur, string(cells[id]))
+			c.tables[e.id] = e
+		case cells[kind][0] == catalogTablet:
+			e := ParseCatalogTablet(cur, string(cells[id]))
+			c.tablets[e.id] = e
+		}
+		return cur.Err()
+	})
+	gone := false
+	for _, x := range t.Findings() {
+		gone = gone || x.Code == "kudu.wal.missing" || x.Code == "kudu.wal.deleted"
+		if x.Severity >= region.Warning {
+			s.Findings = append(s.Findings, x)
+		}
+	}
+	if err != nil {
+		return bad(err)
+	}
+	s.catalog = c
+	if !gone {
+		s.unknown(tb)
+	}
+	for _, b := range s.broken {
+		if e, ok := c.tablets[b.ID]; ok && b.TableID == "" {
+			b.TableID = e.table
+		}
+	}
+	return nil
+}
+
+// unknown tells of a table of which tablets are here and that the catalogue, which is kept in tb, does not know.
+func (s *Servers) unknown(tb *table.Tablet) {
+	var names []string
+	for _, ts := range s.Tables() {
+		if top := table.Newest(ts); top.ID != meta.SystemCatalogID && top.HasData() && s.catalog.tables[top.TableID].id == "" {
+			names = append(names, top.Table)
+		}
+	}
+	if n := len(names); n > 0 {
+		const most = 8
+		if n > most {
+			names = append(names[:most], "…")
+		}
+		s.Findings = append(s.Findings, tb.Note("kudu.catalog.behind", fault.Span{Object: tb.Object}, fmt.Sprintf("the master does not know %d of the tables that are here: %s", n, strings.Join(names, ", "))))
+	}
+}
+
+// absent are the tablets of a table that the catalogue has and no directory here holds.
+func (c *catalog) absent(tableID string, here []*table.Tablet) (out []catalogEntry) {
+	if c == nil || c.tables[tableID].gone {
+		return nil
+	}
+	for _, e := range c.tablets {
+		if e.table == tableID && !e.gone && !slices.ContainsFunc(here, func(tb *table.Tablet) bool { return tb.ID == e.id && tb.HasData() }) {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b catalogEntry) int { return slices.Compare(a.partition.Start, b.partition.Start) })
+	return out
+}

@@ -1,0 +1,161 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/table"
+	"stoa/region"
+	"stoa/store"
+)
+
+// Halves is an error if servers' directories are here only in part, so that no table can be read: most often those above were meant.
+func (s *Servers) Halves(ctx context.Context, tg format.Target) error {
+	if slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.ID != meta.SystemCatalogID && len(tb.FS.DataDirs) > 0 }) {
+		return nil
+	}
+	for _, f := range s.All {
+		at := fault.Span{Object: tg.Name}
+		switch beside := s.beside(ctx, f.Tree, tg.Name); {
+		case f.MetaDir == "" && len(f.Layout.DataDirs) > 0:
+			return fault.Corruptf(at, "", "there are blocks and no superblocks (%s/), so no tables: superblocks are in the server's WAL or metadata directory%s; without them ls --unnamed lists the blocks, and --schema reads them",
+				fs.TabletMetaDir, beside)
+		case f.MetaDir != "" && len(f.DataDirs) == 0:
+			return fault.Corruptf(at, "", "there are superblocks and no blocks, so no rows: blocks are in the server's data directories%s", beside)
+		}
+	}
+	return nil
+}
+
+// beside is what to say if the directory above dir holds more of a server than dir.
+func (s *Servers) beside(ctx context.Context, tree store.Tree, dir string) string {
+	for up := path.Dir(dir); dir != "" && up != dir && len(up) > 1; dir, up = up, path.Dir(up) {
+		ls, err := fs.FindServers(ctx, tree, up, fs.FSOptions{})
+		if err != nil {
+			return ""
+		}
+		for _, l := range ls {
+			if l.MetaDir != "" && len(l.DataDirs) > 0 || l.MetaDir == "" && l.WALDir != "" && len(l.DataDirs) > 0 {
+				return fmt.Sprintf(": %s has both", up)
+			}
+		}
+		if path.Base(up) != fs.DataSubdir {
+			break
+		}
+	}
+	return ", --meta-dir, --wal-dir and --data-dirs name them"
+}
+
+// ToList are the findings about the directories that who lists them must know: errors, and what makes the catalogue, from which names and
+// missing tablets come, doubtful.
+func ToList(all []region.Finding) (out []region.Finding) {
+	for _, x := range all {
+		if x.Severity >= region.Error || x.Part == meta.SystemCatalogID && x.Severity == region.Warning && x.Code != "kudu.wal.missing" {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// AnyTable reports whether there is a table that List gives.
+func (s *Servers) AnyTable() bool {
+	return s.catalog != nil && len(s.catalog.tables) > 0 || slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.ID != meta.SystemCatalogID })
+}
+
+// Entry is what List tells of a table.
+func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, error) {
+	top := table.Newest(ts)
+	e := format.Entry{Table: s.NameOf(ts), Kind: "table"}
+	add := func(k, layout string, args ...any) { e.Meta = append(e.Meta, table.Format2(k, layout, args...)) }
+	add("table_id", "%s", top.TableID)
+	add("tablets", "%d", len(ts))
+	if top.Partitioning.Stored {
+		add("partition_schema", "%s", top.Partitioning.SchemaText(&top.Schema))
+	}
+	sets, lost := 0, 0
+	for _, tb := range ts {
+		rows, bytes, _, gone, err := tb.FS.TabletFacts(ctx, tb.Tablet)
+		if err != nil && !errors.As(err, new(*fault.Error)) {
+			return e, err
+		}
+		sets += len(tb.RowSets)
+		lost += gone
+		e.Bytes += bytes
+		if e.Rows >= 0 && rows >= 0 {
+			e.Rows += rows
+		} else {
+			e.Rows = -1
+		}
+		part := format.Entry{Table: tb.ID, Kind: "tablet", Rows: rows, Bytes: bytes}
+		part.Meta = append(part.Meta, table.Format2("partition", "%s", cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows")), table.Format2("state", "%s", tb.State),
+			table.Format2("rowsets", "%d", len(tb.RowSets)), table.Format2("server", "%s", cmp.Or(tb.FS.UUID, "unknown")))
+		if n := len(tb.Others); n > 0 {
+			part.Meta = append(part.Meta, table.Format2("replicas", "%d", n+1))
+		}
+		if n := tb.FS.LogBytes(ctx, tb.ID); n > 0 {
+			part.Meta = append(part.Meta, table.Format2("log_bytes", "%d", n))
+		}
+		e.Parts = append(e.Parts, part)
+		found, err := s.glance(ctx, tb)
+		if err != nil {
+			return e, err
+		}
+		e.Findings = append(e.Findings, found...)
+	}
+	add("rowsets", "%d", sets)
+	if lost > 0 {
+		add("lost_blocks", "%d", lost)
+	}
+	missing, uncovered, more := s.Missing(ts)
+	if n := int64(len(missing)) + more; n > 0 {
+		add("missing_tablets", "%d", n)
+	}
+	for _, g := range missing {
+		part := format.Entry{Table: cmp.Or(g.id, "?"), Kind: "tablet", Rows: -1, Bytes: -1}
+		part.Meta = append(part.Meta, table.Format2("partition", "%s", g.what), table.Format2("state", "MISSING"))
+		e.Parts = append(e.Parts, part)
+	}
+	for _, g := range uncovered[:min(len(uncovered), 20)] {
+		add("uncovered", "%s", g)
+	}
+	return e, nil
+}
+
+// Means reports whether what, if it is anything, names a table or one of its tablets.
+func (s *Servers) Means(what string, ts []*table.Tablet) bool {
+	return what == "" || what == s.NameOf(ts) || what == ts[0].TableID || slices.ContainsFunc(ts, func(tb *table.Tablet) bool { return tb.ID == what })
+}
+
+// Elsewhere gives the tables that the master knows, and of which nothing is here; false if yield wants no more.
+func (s *Servers) Elsewhere(what string, yield func(format.Entry, error) bool) bool {
+	if s.catalog == nil {
+		return true
+	}
+	var out []format.Entry
+	for id, e := range s.catalog.tables {
+		if e.gone || slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.TableID == id }) || what != "" && what != e.name && what != id {
+			continue
+		}
+		x := format.Entry{Table: e.name, Kind: "table", Rows: -1, Bytes: -1}
+		none := s.catalog.absent(id, nil)
+		x.Meta = append(x.Meta, table.Format2("table_id", "%s", id), table.Format2("tablets", "0"), table.Format2("missing_tablets", "%d", len(none)))
+		for _, tb := range none {
+			x.Parts = append(x.Parts, format.Entry{Table: tb.id, Kind: "tablet", Rows: -1, Bytes: -1, Meta: []format.KeyValue{{Key: "state", Value: "MISSING"}}})
+		}
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b format.Entry) int { return cmp.Compare(a.Table, b.Table) })
+	for _, e := range out {
+		if !yield(e, nil) {
+			return false
+		}
+	}
+	return true
+}

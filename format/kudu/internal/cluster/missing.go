@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"stoa/fault"
+	"stoa/format/kudu/internal/codes"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/table"
+	"stoa/region"
+	"strings"
+)
+
+// absent is a tablet that a table must have and that is not here.
+type absent struct {
+	id   string // "" if it is not known: only a master tells
+	what string // its partition
+}
+
+func (a absent) String() string {
+	if a.id == "" {
+		return a.what
+	}
+	return fmt.Sprintf("%s (tablet %s)", a.what, a.id)
+}
+
+// Missing are the tablets that a table must have and that are not here: what the partition schema says, or the master;
+// uncovered are ranges of keys without a tablet, which may be meant to have none; more is how many are not listed.
+func (s *Servers) Missing(ts []*table.Tablet) (missing []absent, uncovered []string, more int64) {
+	top := table.Newest(ts)
+	if s.catalog != nil && s.catalog.tables[top.TableID].id != "" { // the master knows
+		for _, e := range s.catalog.absent(top.TableID, ts) {
+			missing = append(missing, absent{e.id, cmp.Or(top.Partitioning.Text(&top.Schema, &e.partition), "all rows")})
+		}
+		return missing, nil, 0
+	}
+	var have []*meta.Tablet
+	for _, tb := range ts {
+		have = append(have, tb.Tablet)
+	}
+	sure, perhaps, more := meta.Missing(have)
+	for _, g := range sure {
+		missing = append(missing, absent{"", cmp.Or(g.Text, "all rows")})
+	}
+	for _, g := range perhaps {
+		uncovered = append(uncovered, g.Text)
+	}
+	return missing, uncovered, more
+}
+
+// WhereTablets is where a tablet that is missing would be.
+func (s *Servers) WhereTablets() fault.Span {
+	return fault.Span{Object: path.Join(s.All[0].MetaDir, fs.TabletMetaDir)}
+}
+
+// About are the findings that matter to a table: not those about tablets of which it is certain that they are other tables'.
+func (s *Servers) About(ts []*table.Tablet) (out []region.Finding) {
+	top := table.Newest(ts).Tablet
+	missing, uncovered, _ := s.Missing(ts)
+	whole := len(missing)+len(uncovered) == 0
+	foreign := map[string]bool{}
+	for _, b := range s.broken {
+		foreign[b.ID] = whole || !b.MayBeOf(top)
+	}
+	for _, tb := range s.Tablets {
+		foreign[tb.ID] = tb.TableID != top.TableID
+	}
+	foreign[meta.SystemCatalogID] = false
+	for _, x := range s.Findings {
+		if !foreign[x.Part] {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Gaps tells of the tablets that a table must have and that are not here. What there is is read all the same: who reads asks for
+// the findings, and partial=true says that no more was expected.
+func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
+	tell := func(code string, at fault.Span, layout string, args ...any) []region.Finding {
+		return []region.Finding{{Code: code, Severity: codes.Severity(code), At: at, Part: s.NameOf(ts), Message: fmt.Sprintf(layout, args...), Rows: [2]int64{-1, -1}, Lost: -1}}
+	}
+	missing, uncovered, more := s.Missing(ts)
+	if n := int64(len(missing)) + more; n > 0 {
+		const most = 8
+		var names []string
+		for _, g := range missing[:min(len(missing), most)] {
+			names = append(names, g.String())
+		}
+		if n > most {
+			names = append(names, "…")
+		}
+		are := "tablets are"
+		if n == 1 {
+			are = "tablet is"
+		}
+		return tell("kudu.tablet.missing", s.WhereTablets(), "table %s: %d %s not here: %s; partial=true says that this is known", s.NameOf(ts), n, are, strings.Join(names, "; "))
+	}
+	if len(uncovered) == 0 {
+		return nil
+	}
+	for _, b := range s.broken {
+		if b.MayBeOf(table.Newest(ts).Tablet) {
+			return tell("kudu.tablet.missing", fault.Span{Object: b.Object}, "tablet %s, whose superblock cannot be read, may hold rows of table %s (%s); partial=true says that this is known",
+				b.ID, s.NameOf(ts), cmp.Or(uncovered[0], "a range"))
+		}
+	}
+	return nil
+}

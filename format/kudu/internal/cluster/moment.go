@@ -1,0 +1,83 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"stoa/fault"
+	"stoa/format/kudu/internal/table"
+	"stoa/format/kudu/internal/wal"
+	"stoa/region"
+)
+
+// A snapshot is of a moment that the directories know. Before the first operation of a table there is nothing to show: no rows would look like a table
+// that is empty. After the last one the rows are those of the latest state only if the directories are of that moment or later: that is certain if any
+// tablet in them has an operation that is not before it, and unknown otherwise. Both are refused, or, with partial=true, read and told.
+
+// moment is an error if option at is before the first operation of a table, or behind the last that the directories know; with partial=true it is a finding.
+func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, error) {
+	if t.Opts.At == table.Latest {
+		return nil, nil
+	}
+	first, last := uint64(table.Latest), uint64(0)
+	for _, tb := range t.Tablets {
+		from, to, err := t.Moments(ctx, tb)
+		if err != nil {
+			return nil, err
+		}
+		first, last = min(first, from), max(last, to)
+	}
+	why := ""
+	switch {
+	case last == 0: // nothing was ever done to it, as far as anything tells
+		return nil, nil
+	case t.Opts.At <= first && first != table.Latest:
+		why = "is before all of them: no row was there"
+	case t.Opts.At > last+1:
+		newest, err := s.newest(ctx, t)
+		if err != nil || t.Opts.At <= newest+1 {
+			return nil, err
+		}
+		why = "is behind all that is known here: what came between is not known, and the latest state would be shown"
+	default:
+		return nil, nil
+	}
+	span := "up to " + table.TimeText(last)
+	if first != table.Latest {
+		span = "from " + table.TimeText(first) + " to " + table.TimeText(last)
+	}
+	why = fmt.Sprintf("table %s has operations %s; the snapshot at %s %s", t.Name(), span, table.TimeText(t.Opts.At), why)
+	at := fault.Span{Object: t.Tablets[0].Object}
+	if !t.Opts.Partial {
+		return nil, fault.New(fault.Unsupported, at, "", "%s; partial=true reads it all the same", why)
+	}
+	x := t.Tablets[0].Note("kudu.snapshot.outside", at, why)
+	x.Part = t.Name()
+	return &x, nil
+}
+
+// newest is the hybrid time of the last operation of any tablet in the directories; logs that are large are read at their ends only.
+func (s *Servers) newest(ctx context.Context, t *table.Table) (last uint64, err error) {
+	for _, tb := range s.Tablets {
+		for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
+			if !r.HasData() {
+				continue
+			}
+			flushed, err := t.Flushed(ctx, &table.Tablet{Replica: r}, r.RowSets)
+			if err != nil {
+				return 0, err
+			}
+			if last = max(last, flushed); t.Opts.NoWAL {
+				continue
+			}
+			log, err := wal.GlanceLog(ctx, r.FS, r.Tablet)
+			if err != nil {
+				return 0, err
+			}
+			if last = max(last, log.LastTime); t.Opts.At <= last+1 {
+				return last, nil
+			}
+		}
+	}
+	return last, nil
+}

@@ -1,0 +1,151 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/table"
+	"stoa/region"
+	"strings"
+)
+
+// ErrElsewhere is the cause of errors about tables of which a master's directory knows, and nothing else is here.
+var ErrElsewhere = errors.New("they are in the directories of its tablet servers, which must be given, too")
+
+// Pick finds the table that the target names: by its name, its id, or the id of one of its tablets, which is then the only one that is read.
+// "" is the only table there is. Masters' own tables must be named.
+func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*table.Tablet, error) {
+	what := tg.Table
+	var found [][]*table.Tablet
+	var names []string
+	for _, ts := range s.Tables() {
+		name := s.NameOf(ts)
+		if ts[0].TableID != meta.SystemCatalogID && !(name == meta.SystemCatalog && ts[0].ID == meta.SystemCatalogID) {
+			names = append(names, name)
+		}
+		if what == "" && name != meta.SystemCatalog || what == name || what == ts[0].TableID {
+			found = append(found, ts)
+			continue
+		}
+		for _, tb := range ts {
+			if tb.ID == what {
+				found = append(found, []*table.Tablet{tb})
+			}
+		}
+	}
+	if s.catalog != nil && len(found) == 0 {
+		for id, e := range s.catalog.tables {
+			if !e.gone && what != "" && (e.name == what || id == what) {
+				var ids []string
+				for _, tb := range s.catalog.absent(id, nil) {
+					ids = append(ids, tb.id)
+				}
+				none := fault.Corruptf(fault.Span{Object: s.All[0].MetaDir}, "", "the master knows table %s, and none of its tablets is here (%s)", e.name, strings.Join(ids, ", "))
+				none.Cause = ErrElsewhere
+				return nil, none
+			}
+		}
+	}
+	if len(found) == 0 && what != "" {
+		if err := s.lostTable(ctx, what); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(found) == 1 && only == "":
+		return found[0], nil
+	case len(found) == 1:
+		for _, tb := range found[0] {
+			if tb.ID == only {
+				return []*table.Tablet{tb}, nil
+			}
+		}
+		return nil, fault.Invalidf("table %s has no tablet %s here", s.NameOf(found[0]), only)
+	case len(found) == 0 && len(s.broken) > 0:
+		if what != "" {
+			what = fmt.Sprintf(" %q", what)
+		}
+		return nil, fault.Corruptf(fault.Span{Object: s.broken[0].Object}, "superblock", "no table or tablet%s is here whose superblocks can be read; there are %s, and %d tablets whose superblocks cannot be read; with a table's schema their rows are put together from the blocks: --schema FILE (what stoa schema -f json prints)",
+			what, cmp.Or(strings.Join(names, ", "), "no others"), len(s.broken))
+	case len(found) == 0 && len(names) == 0:
+		return nil, fault.Invalidf("no tablet is here, so no table")
+	case len(found) == 0:
+		return nil, fault.Invalidf("there is no table or tablet %q; there are %s", what, strings.Join(names, ", "))
+	case what == "":
+		for i, n := range names {
+			names[i] = tg.Name + "#" + n
+		}
+		return nil, format.Several(tg.Name, names)
+	}
+	var ids []string
+	for _, ts := range found {
+		ids = append(ids, ts[0].TableID)
+	}
+	return nil, fault.Invalidf("%d tables are named %q: name one by its id: %s", len(found), what, strings.Join(ids, ", "))
+}
+
+func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*table.Table, error) {
+	if ro.Schema != "" {
+		return openCarved(ctx, tg, o, ro)
+	}
+	s, err := Open(ctx, tg, o, ro)
+	if err != nil {
+		return nil, err
+	}
+	ts, err := s.Pick(ctx, tg, ro.Tablet)
+	if err != nil {
+		return nil, err
+	}
+	for _, tb := range ts {
+		if err := tb.Choose(ctx, true, ro); err != nil {
+			return nil, err
+		}
+	}
+	whole := len(ts) > 1 || ro.Tablet == "" && tg.Table != ts[0].ID
+	var gaps []region.Finding
+	if whole && !ro.Gaps {
+		gaps = s.Gaps(ts)
+		if len(gaps) == 0 {
+			if gaps, err = s.unclaimedOf(ctx, ts, tg.Table != ""); err != nil {
+				return nil, err
+			}
+		}
+	}
+	ts = slices.DeleteFunc(slices.Clone(ts), func(tb *table.Tablet) bool { return !tb.HasData() })
+	if len(ts) == 0 {
+		return nil, fault.New(fault.Unsupported, fault.Span{Object: tg.Name}, "", "of table %s there are only tombstones here: tablets that were deleted from this server", tg.Table)
+	}
+	t, err := table.New(tg.Tree, ts, o, ro)
+	if err != nil {
+		return nil, err
+	}
+	outside, err := s.moment(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if t.Noticed = slices.Concat(s.About(ts), gaps); outside != nil {
+		t.Noticed = append(t.Noticed, *outside)
+	}
+	return t, nil
+}
+
+// RecoverTable opens what is left of a table: tablets that are missing are left out, and in each block the pages are found again as package cfile
+// finds them, without a sound index or footer. What the schema says stands in for a footer that is gone.
+func RecoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
+	ro, err := table.ParseOptions(o.Opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	ro.Partial = true
+	t, err := OpenTable(ctx, tg, o, ro)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.Recovered, t.Vote = &table.Recovered{Files: map[uint64]table.RecoveredFile{}}, true
+	return t, t.Noticed, nil
+}

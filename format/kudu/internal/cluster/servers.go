@@ -1,0 +1,198 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu/internal/codes"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/table"
+	"stoa/format/kudu/internal/wal"
+	"stoa/region"
+	"stoa/store"
+	"strings"
+)
+
+// Servers are the directories of one server or several.
+type Servers struct {
+	All      []*fs.FS
+	Tablets  []*table.Tablet // one a tablet id; of all tables; those that hold rows, and then tombstones
+	Findings []region.Finding
+	catalog  *catalog       // what a master says; nil: none is here
+	broken   []*meta.Tablet // superblocks that cannot be read, with what could be understood
+	noWAL    bool
+}
+
+// Open opens all that is in the target.
+func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*Servers, error) {
+	fo := fs.FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}
+	layouts, err := fs.Layouts(ctx, tg.Tree, tg.Name, ro.Layout, fo)
+	if err != nil {
+		return nil, err
+	}
+	if len(layouts) == 0 {
+		return nil, fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "", "no directory of a Kudu server is there")
+	}
+	s := &Servers{noWAL: ro.NoWAL}
+	var first error
+	for _, l := range layouts {
+		err := s.add(ctx, tg.Tree, l, fo, ro)
+		switch {
+		case errors.Is(err, fault.Unsupported): // the others are read
+			first = cmp.Or(first, err)
+			s.Findings = append(s.Findings, Unreadable(l, err))
+		case err != nil:
+			return nil, err
+		}
+	}
+	if len(s.All) == 0 && first != nil {
+		return nil, first
+	}
+	for _, tb := range s.Tablets {
+		if err := tb.Choose(ctx, false, ro); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.readCatalog(ctx, tg, o, ro)
+}
+
+// Unreadable is the finding about one server of several whose directories cannot be read, because they are encrypted, or their block
+// manager is none that can be: which tablets it holds, and up to which operation, is not known.
+func Unreadable(l fs.Layout, err error) region.Finding {
+	x := codes.Finding("kudu.unsupported", err, cmp.Or(l.MetaDir, l.WALDir, fs.FirstOf(l.DataDirs)))
+	x.Severity, x.Message, x.Rows, x.Lost = codes.Severity(x.Code), "the directories of this server are not read: "+x.Message, [2]int64{-1, -1}, -1
+	return x
+}
+
+// add opens one server's directories.
+func (s *Servers) add(ctx context.Context, tree store.Tree, l fs.Layout, fo fs.FSOptions, ro table.Options) error {
+	f, err := fs.OpenFS(ctx, tree, l, fo)
+	if err != nil {
+		return err
+	}
+	if err := f.Unused(); err != nil && !ro.Live {
+		return err
+	}
+	tablets, err := f.Tablets(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.orphans(ctx, f, tablets); err != nil {
+		return err
+	}
+	s.All = append(s.All, f)
+	for _, t := range tablets {
+		s.replica(table.Replica{FS: f, Tablet: t})
+	}
+	s.Findings = append(s.Findings, f.Findings...)
+	return nil
+}
+
+// CheckUnused is an error, of class Invalid, if a server runs on the directories at a place, and option live is not true. All that is not
+// about that is no error here.
+func CheckUnused(ctx context.Context, tree store.Tree, name string, opts map[string]string) error {
+	ro, err := table.ParseOptions(opts)
+	if err != nil || ro.Live {
+		return nil
+	}
+	tree = fs.OrLocal(tree)
+	layouts, err := fs.Layouts(ctx, tree, name, ro.Layout, fs.FSOptions{})
+	if err != nil {
+		return ctx.Err()
+	}
+	for _, l := range layouts {
+		f := &fs.FS{Layout: l, Tree: tree}
+		if f.ReadDataDirs(ctx) == nil {
+			f.FindUsers()
+		}
+		if err := f.Unused(); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// replica takes in one server's replica of a tablet.
+func (s *Servers) replica(r table.Replica) {
+	for _, tb := range s.Tablets {
+		if tb.ID == r.ID {
+			tb.Others = append(tb.Others, r)
+			return
+		}
+	}
+	s.Tablets = append(s.Tablets, &table.Tablet{Replica: r})
+}
+
+// orphans looks for tablets that have a log, or consensus metadata, and no superblock that can be read.
+func (s *Servers) orphans(ctx context.Context, f *fs.FS, tablets []*meta.Tablet) error {
+	known := map[string]bool{}
+	for _, t := range tablets {
+		known[t.ID] = true
+	}
+	var lost []string
+	for _, dir := range []string{path.Join(f.MetaDir, fs.TabletMetaDir), path.Join(f.MetaDir, fs.ConsensusDir), path.Join(f.WALDir, fs.WalsDir)} {
+		for info, err := range f.Tree.List(ctx, dir) {
+			if err != nil {
+				break // what is missing was noted
+			}
+			id := strings.TrimSuffix(path.Base(info.Name), fs.RecoverySuffix)
+			if fs.IsUUID(id) && !known[id] {
+				known[id] = true
+				lost = append(lost, id)
+			}
+		}
+	}
+	slices.Sort(lost)
+	for _, id := range lost {
+		t := &meta.Tablet{ID: id, Object: path.Join(f.MetaDir, fs.TabletMetaDir, id)}
+		if _, err := f.Tree.Stat(ctx, t.Object); fs.Gone(err) {
+			f.Note("kudu.superblock.missing", fault.Span{Object: t.Object}, id, "the tablet has a log or consensus metadata, and no superblock")
+		} else if read, err := f.Tablet(ctx, id); err != nil && read != nil {
+			t = read
+			t.ID = id
+		}
+		if len(t.Schema.Columns) == 0 {
+			wal.SchemaOfLog(ctx, f, t)
+		}
+		s.broken = append(s.broken, t)
+	}
+	return ctx.Err()
+}
+
+// Tables groups tablets by table: by id, in the order of names.
+func (s *Servers) Tables() [][]*table.Tablet {
+	at := map[string]int{}
+	var out [][]*table.Tablet
+	for _, tb := range s.Tablets {
+		i, ok := at[tb.TableID]
+		if !ok {
+			i, at[tb.TableID] = len(out), len(out)
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], tb)
+	}
+	for _, ts := range out {
+		slices.SortStableFunc(ts, func(a, b *table.Tablet) int {
+			return cmp.Or(cmp.Compare(string(a.Partition.Start), string(b.Partition.Start)), cmp.Compare(a.ID, b.ID))
+		})
+	}
+	slices.SortStableFunc(out, func(a, b []*table.Tablet) int {
+		return cmp.Or(cmp.Compare(s.NameOf(a), s.NameOf(b)), cmp.Compare(a[0].TableID, b[0].TableID))
+	})
+	return out
+}
+
+// NameOf is the name of a table: the master's word, or that of the tablet with the newest schema.
+func (s *Servers) NameOf(ts []*table.Tablet) string {
+	if s.catalog != nil {
+		if e := s.catalog.tables[ts[0].TableID]; e.name != "" {
+			return e.name
+		}
+	}
+	return table.Newest(ts).Table
+}

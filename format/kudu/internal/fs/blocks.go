@@ -1,0 +1,243 @@
+package fs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"slices"
+	"strconv"
+
+	"stoa/fault"
+	"stoa/format/kudu/internal/meta"
+	"stoa/store"
+)
+
+// Place is where a block lies.
+type Place struct {
+	ID  uint64
+	At  fault.Span // the object, and the part of it
+	Dir int        // data directory: index into FS.DataDirs; -1 if the block was found in none
+}
+
+// Block finds a block. The error of one that is missing or cut tells what is known of its place.
+func (f *FS) Block(ctx context.Context, id uint64) (Place, error) {
+	if f.BlockManager == "file" {
+		return f.blockFile(ctx, id)
+	}
+	x, ok := f.Blocks[id]
+	if !ok {
+		return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: f.anyDataDir()}, "", "no container holds block %d", id)
+	}
+	c := f.Containers[x.Container]
+	p := Place{id, fault.Span{Object: cmp.Or(c.Data, path.Join(f.DataDirs[c.Dir].Dir, c.Name+DataSuffix)), Off: x.Off, Len: x.Len}, c.Dir}
+	switch {
+	case x.lost && c.Data == "":
+		return p, fault.Corruptf(p.At, "", "block %d: the container's data file is missing", id)
+	case x.lost:
+		return p, fault.Corruptf(p.At, "", "block %d reaches past the end of the container (%d)", id, c.Size)
+	}
+	return p, nil
+}
+
+func (f *FS) anyDataDir() string {
+	if len(f.DataDirs) == 0 {
+		return ""
+	}
+	return f.DataDirs[0].Dir
+}
+
+// PlaceOf finds the block that a superblock names. An error is placed at the block, or at the reference if the block has no place.
+func (f *FS) PlaceOf(ctx context.Context, t *meta.Tablet, b meta.BlockRef) (Place, error) {
+	p, err := f.Block(ctx, b.ID)
+	if e, ok := err.(*fault.Error); ok && p.At.Object == "" {
+		e.At = fault.Span{Object: t.Object, Off: b.Off, Len: int64(b.Len)}
+	}
+	return p, err
+}
+
+// blockPath is the path rule of the file block manager, below the data directory.
+func blockPath(id uint64) string {
+	return fmt.Sprintf("%02x/%02x/%02x/%016d", byte(id>>40), byte(id>>32), byte(id>>24), id)
+}
+
+// blockFile finds a block of the file block manager: in the data directory that its number says, or, where it is not known which
+// one that is, in any.
+func (f *FS) blockFile(ctx context.Context, id uint64) (Place, error) {
+	name := blockPath(id)
+	var tried string
+	for pass := range 2 {
+		for i := range f.DataDirs {
+			d := &f.DataDirs[i]
+			if (uint64(d.Index) == id>>48 && d.Index >= 0) != (pass == 0) {
+				continue
+			}
+			at := path.Join(d.Dir, name)
+			if tried == "" {
+				tried = at
+			}
+			info, err := f.Tree.Stat(ctx, at)
+			if Gone(err) {
+				continue
+			}
+			if err != nil {
+				return Place{ID: id, Dir: i}, err
+			}
+			if info.Dir {
+				return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: at}, "", "a directory stands where the file of block %d must be", id)
+			}
+			return Place{id, fault.Span{Object: at, Len: info.Size}, i}, nil
+		}
+	}
+	return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: tried}, "", "the file of block %d is missing", id)
+}
+
+// AllBlocks goes through every live block there is, whether a superblock names it or not. In the file block manager it walks
+// through the data directories. A directory that cannot be read gives an error, and the walk goes on.
+func (f *FS) AllBlocks(ctx context.Context) iter.Seq2[Place, error] {
+	return func(yield func(Place, error) bool) {
+		if f.BlockManager == "file" {
+			for i := range f.DataDirs {
+				if !f.walk(ctx, i, f.DataDirs[i].Dir, 0, yield) {
+					return
+				}
+			}
+			return
+		}
+		for n, c := range f.Containers {
+			for _, x := range c.Live {
+				if f.Blocks[x.ID].Container != int32(n) {
+					continue // stands twice
+				}
+				if !yield(Place{x.ID, fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, c.Dir}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// walk goes through the three levels of a data directory.
+func (f *FS) walk(ctx context.Context, dir int, at string, depth int, yield func(Place, error) bool) bool {
+	for info, err := range f.Tree.List(ctx, at) {
+		name := path.Base(info.Name)
+		switch {
+		case err != nil:
+			if !yield(Place{Dir: dir, At: fault.Span{Object: at}}, err) {
+				return false
+			}
+		case depth < 3:
+			if info.Dir && isHexByte(name) && !f.walk(ctx, dir, info.Name, depth+1, yield) {
+				return false
+			}
+		case !info.Dir:
+			id, err := strconv.ParseUint(name, 10, 64)
+			if err != nil || id == 0 || path.Join(f.DataDirs[dir].Dir, blockPath(id)) != info.Name {
+				continue // a temporary file
+			}
+			if !yield(Place{id, fault.Span{Object: info.Name, Len: info.Size}, dir}, nil) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Unnamed are the blocks that no given tablet names, nor lists as orphaned: leftovers of a crash, or of tablets whose superblock is
+// lost. They are sorted by number.
+func (f *FS) Unnamed(ctx context.Context, tablets []*meta.Tablet) ([]Place, error) {
+	named := map[uint64]bool{}
+	for _, t := range tablets {
+		for i := range t.RowSets {
+			for _, b := range t.RowSets[i].Blocks() {
+				named[b.ID] = true
+			}
+		}
+		for _, b := range t.Orphaned {
+			named[b.ID] = true
+		}
+	}
+	var out []Place
+	var first error
+	for p, err := range f.AllBlocks(ctx) {
+		if err != nil {
+			first = cmp.Or(first, err)
+			continue
+		}
+		if !named[p.ID] {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b Place) int { return cmp.Compare(a.ID, b.ID) })
+	return out, first
+}
+
+// OpenBlock opens the object that holds a block, as a source of the block's bytes alone.
+func (f *FS) OpenBlock(ctx context.Context, p Place) (store.Source, error) {
+	src, err := f.Tree.Open(ctx, p.At.Object)
+	if err != nil {
+		return nil, err
+	}
+	if p.At.Off < 0 || p.At.Len < 0 || p.At.End() > src.Size() {
+		src.Close()
+		return nil, fault.Corruptf(p.At, "", "block %d reaches past the end of the object (%d)", p.ID, src.Size())
+	}
+	return &section{src, p.At}, nil
+}
+
+// section is a part of an object as a source.
+type section struct {
+	src store.Source
+	at  fault.Span
+}
+
+func (s *section) Size() int64  { return s.at.Len }
+func (s *section) Close() error { return s.src.Close() }
+func (s *section) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if off < 0 || off >= s.at.Len {
+		return 0, io.EOF
+	}
+	if int64(len(p)) <= s.at.Len-off {
+		return s.src.ReadAt(ctx, p, s.at.Off+off)
+	}
+	n, err := s.src.ReadAt(ctx, p[:s.at.Len-off], s.at.Off+off)
+	if err == nil {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// LostCode is the kind of finding of a block that cannot be found at a place.
+func LostCode(p Place) string {
+	if p.At.Object != "" {
+		return "kudu.block.truncated"
+	}
+	return "kudu.block.missing"
+}
+
+// moved is an error about a block's bytes, counted from the block's beginning, with offsets in the object.
+func moved(err error, at fault.Span) error {
+	var e *fault.Error
+	if !errors.As(err, &e) || e.At.Object != at.Object {
+		return err
+	}
+	out := *e
+	out.At.Off += at.Off
+	return &out
+}
+
+// Stored is how many bytes a tablet's blocks have, as far as that is known without looking at files.
+func (f *FS) Stored(t *meta.Tablet) (n int64) {
+	if f.BlockManager == "file" {
+		return -1
+	}
+	for i := range t.RowSets {
+		for _, b := range t.RowSets[i].Blocks() {
+			n += f.Blocks[b.ID].Len
+		}
+	}
+	return n
+}

@@ -1,0 +1,429 @@
+package fs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format/kudu/internal/codes"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/internal/pb"
+	"stoa/region"
+	"stoa/wire"
+)
+
+// A log container is a pair of files in a data directory: NAME.data holds blocks one behind the other, each at a multiple of the
+// file system's block size; NAME.metadata is a protobuf container of BlockRecordPBs, which say which block was made where, and
+// which was deleted. Deleting punches a hole into the data file: its length stays, unless the end is cut off.
+
+const (
+	MetadataSuffix = ".metadata"
+	DataSuffix     = ".data"
+)
+
+// Container is a log container.
+type Container struct {
+	Dir      int    // data directory: index into FS.DataDirs
+	Name     string // without suffix
+	Data     string // data file; "" if there is none
+	Metadata string // metadata file; "" if there is none
+	Size     int64  // of the data file
+	Live     []Extent
+	Dead     []Extent // made and deleted: a hole, or old bytes
+	Lost     []Extent // made, not deleted, and not (wholly) in the data file
+	Records  int
+	Torn     bool // the metadata ends in a record that was not written to its end: nothing is lost
+	// Err is why the container cannot be read as it should be: one of its files is missing, or its metadata is damaged. What is in
+	// Live could be read nevertheless.
+	Err error
+	// Unknown is true if records of the metadata are lost: blocks may be in the data file that are not in the lists, and blocks in
+	// Live may have been deleted.
+	Unknown bool
+}
+
+// Extent is a block in a container. Live extents are sorted by offset.
+type Extent struct {
+	ID       uint64
+	Off, Len int64
+}
+
+// blockRecord is a BlockRecordPB.
+type blockRecord struct {
+	id        uint64
+	op        int32 // opCreate, opDelete
+	timestamp uint64
+	off, len  int64
+	placed    bool // offset and length are there
+}
+
+const (
+	RecordCreate = 1
+	RecordDelete = 2
+)
+
+// ParseBlockRecord reads a BlockRecordPB.
+func ParseBlockRecord(c *wire.Cursor) (b blockRecord) {
+	hasOff, hasLen, hasID := false, false, false
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			m := r.Message("block_id")
+			for r := pb.NewReader(m); r.Next(); {
+				if r.Field() == 1 {
+					b.id, hasID = r.Fixed64("id"), true
+				} else {
+					r.Unknown()
+				}
+			}
+			r.Join(m)
+		case 2:
+			b.op = r.Enum("op_type", func(v int32) string {
+				switch v {
+				case RecordCreate:
+					return "CREATE"
+				case RecordDelete:
+					return "DELETE"
+				}
+				return fmt.Sprint(v)
+			})
+		case 3:
+			b.timestamp = r.Uint("timestamp_us")
+		case 4:
+			b.off, hasOff = r.Int("offset"), true
+		case 5:
+			b.len, hasLen = r.Int("length"), true
+		default:
+			r.Unknown()
+		}
+	}
+	b.placed = hasOff && hasLen
+	switch {
+	case c.Err() != nil:
+	case !hasID:
+		c.Fail(0, c.Pos(), "block_id", "the field is required, and not there")
+	case b.op != RecordCreate && b.op != RecordDelete:
+		c.Fail(0, c.Pos(), "op_type", "%d is neither CREATE nor DELETE", b.op)
+	case b.op == RecordCreate && (!b.placed || b.off < 0 || b.len < 0 || b.off > math.MaxInt64-b.len):
+		c.Fail(0, c.Pos(), "offset", "block %d is made at %d, %d bytes long", b.id, b.off, b.len)
+	}
+	return b
+}
+
+// openContainers finds and reads the containers of a data directory.
+func (f *FS) openContainers(ctx context.Context, dir int) error {
+	type pair struct{ data, meta string }
+	found := map[string]*pair{}
+	get := func(name string) *pair {
+		if found[name] == nil {
+			found[name] = &pair{}
+		}
+		return found[name]
+	}
+	sizes := map[string]int64{}
+	for info, err := range f.Tree.List(ctx, f.DataDirs[dir].Dir) {
+		if Gone(err) {
+			f.Note("kudu.layout.missing", fault.Span{Object: f.DataDirs[dir].Dir}, "", "there is no such directory")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		base := path.Base(info.Name)
+		if info.Dir {
+			continue
+		}
+		if name, ok := strings.CutSuffix(base, MetadataSuffix); ok {
+			get(name).meta = info.Name
+		} else if name, ok := strings.CutSuffix(base, DataSuffix); ok {
+			get(name).data = info.Name
+			sizes[name] = info.Size
+		}
+	}
+	names := make([]string, 0, len(found))
+	for name := range found {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		c := &Container{Dir: dir, Name: name, Data: found[name].data, Metadata: found[name].meta, Size: sizes[name]}
+		if err := f.readContainer(ctx, c); err != nil {
+			return err
+		}
+		f.addContainer(c)
+	}
+	return nil
+}
+
+// readContainer reads the records of c. It fails only if something other than c's bytes is to blame.
+func (f *FS) readContainer(ctx context.Context, c *Container) error {
+	at := fault.Span{Object: cmp.Or(c.Metadata, c.Data)}
+	if c.Metadata == "" {
+		at.Len = c.Size
+		c.Unknown = c.Size > 0
+		c.Err = fault.Corruptf(at, "container", "%s is missing: nothing says where its blocks are", c.Name+MetadataSuffix)
+		f.fault("kudu.container.missing", c.Err, c.Name)
+		return nil
+	}
+	src, err := f.Tree.Open(ctx, c.Metadata)
+	if Gone(err) { // a running server deleted it meanwhile
+		c.Metadata = ""
+		return f.readContainer(ctx, c)
+	}
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if src.Size() < int64(pbc.HeadV1) && c.Size == 0 {
+		// A server that stopped while it made the container.
+		f.Note("kudu.container.incomplete", fault.Span{Object: c.Metadata, Len: src.Size()}, "", "the container was not made to its end, and holds nothing")
+		return nil
+	}
+	r, err := pbc.Open(ctx, src, c.Metadata, pbc.Options{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
+	if r == nil {
+		if !errors.As(err, new(*fault.Error)) {
+			return err
+		}
+		if pbc.IsTorn(err) && c.Size == 0 {
+			f.Note("kudu.container.incomplete", fault.Span{Object: c.Metadata, Len: src.Size()}, "", "the container was not made to its end, and holds nothing")
+			return nil
+		}
+		c.Err, c.Unknown = err, c.Size > 0
+		f.fault("kudu.container.damaged", err, c.Name)
+		return nil
+	}
+	if err != nil {
+		f.fault("kudu.container.damaged", err, c.Name)
+		c.Err = err
+	}
+	if err := c.read(ctx, f, r); err != nil {
+		return err
+	}
+	if c.Data == "" && len(c.Lost) > 0 {
+		err := fault.Corruptf(fault.Span{Object: c.Metadata, Len: src.Size()}, "container", "%s is missing, and with it %d blocks", c.Name+DataSuffix, len(c.Lost))
+		f.fault("kudu.container.missing", err, c.Name)
+		if c.Err == nil {
+			c.Err = err
+		}
+	}
+	return nil
+}
+
+// read goes through the records.
+func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
+	live := map[uint64]Extent{}
+	var order []uint64
+	bad := 0
+	blame := func(err error) {
+		if bad++; bad <= codes.MaxAlike {
+			f.fault("kudu.container.record", err, c.Name)
+		}
+		if c.Err == nil {
+			c.Err = err
+		}
+		c.Unknown = true
+	}
+	for {
+		rec, err := r.Next(ctx)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			switch {
+			case pbc.IsTorn(err):
+				c.Torn = true
+				f.Note("kudu.container.torn", pbc.SpanOf(err), "", "the metadata of the container ends in a record that was not written to its end")
+			case errors.Is(err, fault.Corrupt):
+				blame(err)
+			case errors.Is(err, fault.Limit):
+				blame(err)
+			default:
+				return err
+			}
+			continue
+		}
+		c.Records++
+		cur := r.Cursor(rec, fmt.Sprintf("record[%d]", rec.Index))
+		b := ParseBlockRecord(cur)
+		if cur.Err() != nil {
+			blame(cur.Err())
+			continue
+		}
+		switch b.op {
+		case RecordCreate:
+			if _, ok := live[b.id]; ok {
+				blame(fault.Corruptf(rec.Body, fmt.Sprintf("record[%d].block_id", rec.Index), "block %d is made a second time", b.id))
+				continue
+			}
+			live[b.id] = Extent{b.id, b.off, b.len}
+			order = append(order, b.id)
+		case RecordDelete:
+			x, ok := live[b.id]
+			if !ok {
+				if !c.Unknown { // otherwise its CREATE is among what was lost
+					blame(fault.Corruptf(rec.Body, fmt.Sprintf("record[%d].block_id", rec.Index), "block %d is deleted, and was not made", b.id))
+				}
+				continue
+			}
+			delete(live, b.id)
+			c.Dead = append(c.Dead, x)
+		}
+	}
+	again := false
+	for _, id := range order {
+		x, ok := live[id]
+		if !ok {
+			continue
+		}
+		delete(live, id) // an id that was made, deleted and made again stands twice in order
+		if x.Len > 0 && x.Off+x.Len > c.Size && !again && c.Data != "" {
+			// A running server may have appended since the directory was listed.
+			again = true
+			if info, err := f.Tree.Stat(ctx, c.Data); err == nil {
+				c.Size = info.Size
+			}
+		}
+		if x.Len > 0 && x.Off+x.Len > c.Size {
+			c.Lost = append(c.Lost, x)
+			continue
+		}
+		c.Live = append(c.Live, x)
+	}
+	if len(c.Lost) > 0 && c.Data != "" {
+		x := c.Lost[0]
+		err := fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, "container", "block %d reaches past the end of the data file (%d); %d blocks do", x.ID, c.Size, len(c.Lost))
+		f.fault("kudu.container.truncated", err, c.Name)
+		if c.Err == nil {
+			c.Err = err
+		}
+	}
+	slices.SortFunc(c.Live, func(a, b Extent) int { return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(c.Dead, func(a, b Extent) int { return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.ID, b.ID)) })
+	return nil
+}
+
+// addContainer takes the blocks of c into the block map.
+func (f *FS) addContainer(c *Container) {
+	n := int32(len(f.Containers))
+	f.Containers = append(f.Containers, c)
+	var end int64
+	for _, x := range c.Live {
+		if x.Len > 0 && x.Off < end {
+			f.fault("kudu.container.overlap", fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, "container", "block %d begins before the end of the block in front of it (%d)", x.ID, end), c.Name)
+		}
+		end = max(end, x.Off+x.Len)
+		if was, ok := f.Blocks[x.ID]; ok {
+			f.fault("kudu.block.twice", fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, "container", "block %d is in container %s, too", x.ID, f.Containers[was.Container].Name), c.Name)
+			if !was.lost {
+				continue
+			}
+		}
+		f.Blocks[x.ID] = Placed{x.Off, x.Len, n, false}
+	}
+	for _, x := range c.Lost {
+		if _, ok := f.Blocks[x.ID]; !ok {
+			f.Blocks[x.ID] = Placed{x.Off, x.Len, n, true}
+		}
+	}
+}
+
+// Section is a part of a container's data file.
+type Section struct {
+	Kind  region.Kind // Struct: a live block; Dead: a deleted one; Pad: up to the next block, or preallocated; Gap: nothing claims it
+	Block uint64
+	At    fault.Span
+}
+
+// Sections divides the data file of a log container: every byte belongs to one section. What lies between blocks is padding up to
+// the next multiple of the file system's block size; a tail behind the last block is padding if it was allocated in advance, which
+// only its zeros tell: see FS.tailIsZero.
+func (f *FS) Sections(ctx context.Context, c *Container) ([]Section, error) {
+	if c.Data == "" {
+		return nil, nil
+	}
+	align := max(f.DataDirs[c.Dir].BlockSize, 1)
+	type claim struct {
+		Extent
+		kind region.Kind
+	}
+	claims := make([]claim, 0, len(c.Live)+len(c.Dead))
+	for _, x := range c.Live {
+		claims = append(claims, claim{x, region.Struct})
+	}
+	for _, x := range c.Dead {
+		claims = append(claims, claim{x, region.Dead})
+	}
+	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(a.Off, b.Off) })
+	var out []Section
+	var pos int64
+	add := func(kind region.Kind, id uint64, end int64) {
+		if end = min(end, c.Size); end > pos {
+			out = append(out, Section{kind, id, fault.Span{Object: c.Data, Off: pos, Len: end - pos}})
+			pos = end
+		}
+	}
+	fill := func(to int64) { // what no block claims
+		if up := (pos + align - 1) / align * align; pos > 0 {
+			add(region.Pad, 0, min(up, to))
+		}
+		add(region.Gap, 0, to)
+	}
+	for _, x := range claims {
+		if x.Len == 0 {
+			continue
+		}
+		if x.Off > pos {
+			fill(x.Off)
+		}
+		add(x.kind, x.ID, x.Off+x.Len)
+	}
+	if pos < c.Size {
+		zero, err := f.isZero(ctx, fault.Span{Object: c.Data, Off: pos, Len: c.Size - pos})
+		if err != nil {
+			return out, err
+		}
+		if zero {
+			add(region.Pad, 0, c.Size)
+		} else {
+			fill(c.Size)
+		}
+	}
+	return out, nil
+}
+
+// isZero reports whether all bytes of a part of a file are zero.
+func (f *FS) isZero(ctx context.Context, at fault.Span) (bool, error) {
+	src, err := f.Tree.Open(ctx, at.Object)
+	if err != nil {
+		return false, err
+	}
+	defer src.Close()
+	buf := make([]byte, min(at.Len, 1<<20))
+	for done := int64(0); done < at.Len; {
+		b := buf[:min(int64(len(buf)), at.Len-done)]
+		n, err := src.ReadAt(ctx, b, at.Off+done)
+		if n < len(b) && err != nil && err != io.EOF {
+			return false, err
+		}
+		for _, x := range b[:n] {
+			if x != 0 {
+				return false, nil
+			}
+		}
+		if n == 0 {
+			break
+		}
+		done += int64(n)
+	}
+	return true, nil
+}
+
+// Gone reports whether err says that a name does not exist.
+func Gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,79 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"stoa/fault"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/internal/pb"
+	"stoa/region"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// DescribeMetadata tells the parts of a protobuf container: of every record, whatever it is of. Damage is given as an error, last;
+// parts that cannot be read are gaps.
+func DescribeMetadata(ctx context.Context, tree store.Tree, name string, o pbc.Options) error {
+	src, err := tree.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	gap := func(err error) {
+		if at := pbc.SpanOf(err); at.Len > 0 && at.Object == name {
+			o.Trace(region.Node{Depth: o.Depth, Kind: region.Gap, Name: "damaged", Value: err.Error(), At: at, Inner: -1})
+		}
+	}
+	r, err := pbc.Open(ctx, src, name, o)
+	if r == nil {
+		o.Trace(region.Node{Depth: o.Depth, Kind: region.Gap, Name: "damaged", At: fault.Span{Object: name, Len: src.Size()}, Inner: -1})
+		return err
+	}
+	first := err
+	if err != nil {
+		gap(err)
+	}
+	for {
+		rec, err := r.Next(ctx)
+		switch {
+		case err == io.EOF:
+			return first
+		case err == nil:
+			c := r.Cursor(rec, r.Typ)
+			DescribeRecord(r.Typ, c)
+			if err = c.Err(); err == nil {
+				continue
+			}
+			// its frame is whole, and was told
+		case !errors.As(err, new(*fault.Error)):
+			return err
+		default:
+			gap(err)
+		}
+		if first == nil {
+			first = err
+		}
+	}
+}
+
+// DescribeRecord parses a record for its trace.
+func DescribeRecord(typ string, c *wire.Cursor) {
+	switch typ {
+	case "kudu.InstanceMetadataPB":
+		new(Instance).Parse(c)
+	case "kudu.DirInstanceMetadataPB", "kudu.PathInstanceMetadataPB":
+		new(DataDir).Parse(c)
+	case "kudu.tablet.TabletSuperBlockPB":
+		new(meta.Tablet).Parse(c)
+	case "kudu.consensus.ConsensusMetadataPB":
+		new(meta.Consensus).Parse(c)
+	case "kudu.BlockRecordPB":
+		ParseBlockRecord(c)
+	default:
+		for r := pb.NewReader(c); r.Next(); {
+			r.Unknown()
+		}
+	}
+}

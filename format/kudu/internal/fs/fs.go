@@ -1,0 +1,217 @@
+package fs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/region"
+	"stoa/store"
+)
+
+// The directories of a server. A root is a directory that the server was given; each has a file instance, a protobuf container
+// that names the server. One directory may be several roots.
+//
+//	WAL root        wals/TABLET/wal-000000001 …
+//	metadata root   tablet-meta/TABLET (superblock), consensus-meta/TABLET; it is the WAL root or a data root, or apart
+//	data root       data/block_manager_instance, and in data/ the blocks:
+//	                file block manager   AA/BB/CC/ID, the hexadecimal bytes being bits 47–24 of the block's number
+//	                log block manager    pairs of files, see Container
+//	                logr block manager   the same without .metadata: the records are in a RocksDB, rdb/. It cannot be read
+//
+// A server has one data directory or more. Their order is the list all_uuids in every block_manager_instance; the upper
+// 16 bits of a block's number in the file block manager are its data directory's place in that list.
+const (
+	InstanceFile    = "instance"
+	DirInstanceFile = "block_manager_instance"
+	WalsDir         = "wals"
+	TabletMetaDir   = "tablet-meta"
+	ConsensusDir    = "consensus-meta"
+	DataSubdir      = "data"
+)
+
+// FSOptions are how to read directories.
+type FSOptions struct {
+	Limits   format.Limits
+	NoVerify bool
+	// Locked says whether a server holds the lock on a file; nil: LockHolder if the tree is the machine's file system.
+	Locked func(name string) (pid int, held bool, err error)
+}
+
+// FS is a server's directories. Methods that find blocks may be called concurrently; those that add to Findings may not.
+type FS struct {
+	Layout
+	UUID         string // of the server; "" if no instance file tells
+	Encrypted    bool
+	BlockManager string // "log", "file", "logr"; "" if nothing tells
+	Instances    []Instance
+	DataDirs     []DataDir // in the order of all_uuids, as far as it is known
+	Containers   []*Container
+	Users        []User // servers that run on these directories
+	Findings     []region.Finding
+
+	Tree    store.Tree
+	Options FSOptions
+	Blocks  map[uint64]Placed // of the log block manager
+	told    map[region.Finding]bool
+}
+
+// Placed is where a block of the log block manager lies.
+type Placed struct {
+	Off, Len  int64
+	Container int32
+	lost      bool
+}
+
+// maxDirs is how many directories the search for roots looks into, maxDepth how deep.
+const (
+	maxDirs  = 4096
+	maxDepth = 4
+)
+
+func (o FSOptions) Pbc() pbc.Options { return pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify} }
+
+// OpenFS reads the instances of a server's directories and finds its blocks. Damage does not make it fail: it is in Findings, and
+// what is not damaged can be read. It fails with class Unsupported if the directories are encrypted, or their block manager is one
+// that cannot be read; f says what it is then, too. A nil tree is the machine's file system.
+func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS, err error) {
+	tree = OrLocal(tree)
+	l.DataDirs = once(l.DataDirs)
+	f = &FS{Layout: l, Tree: tree, Options: o, Blocks: map[uint64]Placed{}}
+	if len(f.Layout.DataDirs) == 0 && f.WALDir != "" {
+		if info, err := tree.Stat(ctx, path.Join(f.WALDir, DataSubdir)); err == nil && info.Dir {
+			f.Layout.DataDirs = []string{f.WALDir} // Kudu's default
+		}
+	}
+	if f.MetaDir == "" {
+		f.MetaDir = f.findMeta(ctx)
+	}
+	if err := f.readInstances(ctx); err != nil {
+		return f, err
+	}
+	if err := f.ReadDataDirs(ctx); err != nil {
+		return f, err
+	}
+	f.FindUsers()
+	for _, in := range f.Instances {
+		if in.Encrypted {
+			f.Encrypted = true
+			return f, fault.Unsupportedf(in.Key, "instance.server_key", "the server's data is encrypted at rest, and the key to its key is not in the directory")
+		}
+	}
+	switch f.BlockManager {
+	case "logr":
+		return f, fault.Unsupportedf(f.typeSpan(), "dir_type", "block manager logr (the places of blocks are in RocksDB)")
+	case "log":
+		for i := range f.DataDirs {
+			if err := f.openContainers(ctx, i); err != nil {
+				return f, err
+			}
+		}
+	case "file":
+	case "":
+		if len(f.DataDirs) > 0 {
+			f.Note("kudu.layout.missing", fault.Span{Object: f.DataDirs[0].Dir}, "", "there are no blocks in the data directories")
+		}
+	default:
+		return f, fault.Unsupportedf(f.typeSpan(), "dir_type", "block manager %q", f.BlockManager)
+	}
+	if f.MetaDir == "" {
+		f.Note("kudu.layout.missing", f.somewhere(), "", "no directory of superblocks ("+TabletMetaDir+") was found")
+	}
+	if len(f.DataDirs) == 0 {
+		f.Note("kudu.layout.missing", f.somewhere(), "", "no data directory was found")
+	}
+	return f, nil
+}
+
+// somewhere is a directory of the server's, the first that there is.
+func (f *FS) somewhere() fault.Span {
+	return fault.Span{Object: cmp.Or(f.WALDir, f.MetaDir, FirstOf(f.Layout.DataDirs))}
+}
+
+// typeSpan is where the block manager's type is told.
+func (f *FS) typeSpan() fault.Span {
+	for _, d := range f.DataDirs {
+		if d.Type != "" {
+			return d.typeAt
+		}
+	}
+	return fault.Span{Object: f.DataDirs[0].Dir}
+}
+
+// Tablets reads all superblocks, sorted by table, partition and id. A superblock that cannot be read is a finding.
+func (f *FS) Tablets(ctx context.Context) ([]*meta.Tablet, error) {
+	if f.MetaDir == "" {
+		return nil, nil
+	}
+	var out []*meta.Tablet
+	for info, err := range f.Tree.List(ctx, path.Join(f.MetaDir, TabletMetaDir)) {
+		if Gone(err) {
+			f.Note("kudu.layout.missing", fault.Span{Object: path.Join(f.MetaDir, TabletMetaDir)}, "", "there is no such directory")
+			break
+		}
+		if err != nil {
+			return out, err
+		}
+		id := path.Base(info.Name)
+		if info.Dir || !IsUUID(id) {
+			continue // a temporary file
+		}
+		t, err := f.Tablet(ctx, id)
+		if err != nil {
+			if !errors.As(err, new(*fault.Error)) || errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Limit) {
+				return out, err
+			}
+			f.fault("kudu.superblock.damaged", err, id)
+			continue
+		}
+		out = append(out, t)
+	}
+	slices.SortStableFunc(out, func(a, b *meta.Tablet) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.TableID, b.TableID), slices.Compare(a.Partition.Buckets, b.Partition.Buckets),
+			cmp.Compare(string(a.Partition.Start), string(b.Partition.Start)), cmp.Compare(a.ID, b.ID))
+	})
+	return out, nil
+}
+
+// Tablet reads a tablet's superblock and consensus metadata. With an error it holds what could be understood.
+func (f *FS) Tablet(ctx context.Context, id string) (*meta.Tablet, error) {
+	t, err := meta.ReadSuperblock(ctx, f.Tree, path.Join(f.MetaDir, TabletMetaDir, id), f.Options.Pbc())
+	if err != nil {
+		return t, err
+	}
+	for _, n := range t.Notes {
+		f.fault("kudu.superblock.odd", n, id)
+	}
+	if t.ID != id {
+		err := fault.Corruptf(t.At, "superblock.tablet_id", "%q, in the file of %q", t.ID, id)
+		f.fault("kudu.superblock.odd", err, id)
+		t.Notes = append(t.Notes, err)
+	}
+	if t.State == meta.TabletCopying || t.State == meta.TabletDeleted {
+		f.Note("kudu.tablet.unfinished", t.At, id, "the tablet's state is "+t.State.String())
+	}
+	m, notes, err := meta.ReadConsensus(ctx, f.Tree, path.Join(f.MetaDir, ConsensusDir, id), f.Options.Pbc())
+	for _, n := range notes {
+		f.fault("kudu.cmeta.damaged", n, id)
+		t.Notes = append(t.Notes, n)
+	}
+	switch {
+	case err == nil:
+		t.Consensus = m
+	case Gone(err):
+	case errors.As(err, new(*fault.Error)):
+		f.fault("kudu.cmeta.damaged", err, id)
+		t.Notes = append(t.Notes, err)
+	default:
+		return t, err
+	}
+	return t, nil
+}

@@ -1,0 +1,53 @@
+package fs
+
+import (
+	"fmt"
+	"stoa/fault"
+	"stoa/store"
+)
+
+// Unused is an error, Invalid, if a server runs on the directories.
+func (f *FS) Unused() error {
+	if len(f.Users) == 0 {
+		return nil
+	}
+	u := f.Users[0]
+	who := "a server"
+	if u.PID > 0 {
+		who = fmt.Sprintf("a server (process %d)", u.PID)
+	}
+	return fault.New(fault.Invalid, fault.Span{Object: u.Object}, "", "%s runs on this directory; stop it, copy the directory, or set live=true", who)
+}
+
+// User is a server that runs on a directory.
+type User struct {
+	Object string
+	PID    int // 0: not known
+}
+
+// FindUsers looks for servers that hold the lock of a data directory.
+func (f *FS) FindUsers() {
+	locked := f.Options.Locked
+	if locked == nil {
+		t := f.Tree
+		for {
+			inner, ok := t.(interface{ Unwrap() store.Tree })
+			if !ok {
+				break
+			}
+			t = inner.Unwrap()
+		}
+		if _, ok := t.(store.Local); !ok {
+			return
+		}
+		locked = LockHolder
+	}
+	for _, d := range f.DataDirs {
+		if d.Instance == "" {
+			continue
+		}
+		if pid, held, err := locked(d.Instance); err == nil && held {
+			f.Users = append(f.Users, User{d.Instance, pid})
+		}
+	}
+}

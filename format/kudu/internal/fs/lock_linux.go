@@ -1,0 +1,26 @@
+package fs
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// LockHolder tells whether a process holds Kudu's lock on a file of this machine. A server locks the file
+// block_manager_instance of each of its data directories for writing, with fcntl, for as long as it runs. pid is 0 if it
+// cannot be told (a process of another container or machine).
+func LockHolder(name string) (pid int, held bool, err error) {
+	f, err := os.Open(filepath.FromSlash(name))
+	if err != nil {
+		return 0, false, err
+	}
+	defer f.Close()
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK}
+	if err := syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, &lock); err != nil {
+		return 0, false, err
+	}
+	if lock.Type == syscall.F_UNLCK {
+		return 0, false, nil
+	}
+	return max(int(lock.Pid), 0), true, nil
+}

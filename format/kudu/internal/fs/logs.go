@@ -1,0 +1,59 @@
+package fs
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"stoa/store"
+	"strconv"
+	"strings"
+)
+
+// LogBytes is the size of a tablet's log. Its rows and changes are not counted by List, which would have to replay it.
+func (f *FS) LogBytes(ctx context.Context, tablet string) (n int64) {
+	segments, err := f.LogSegments(ctx, tablet)
+	if err != nil {
+		return 0
+	}
+	for _, s := range segments {
+		n += s.Size
+	}
+	return n
+}
+
+// WALSegments are the files of a tablet's log, in the order of writing; none if the log is missing.
+func (f *FS) WALSegments(ctx context.Context, tablet string) ([]store.Info, error) {
+	if f.WALDir == "" {
+		return nil, nil
+	}
+	var out []store.Info
+	for info, err := range f.Tree.List(ctx, path.Join(f.WALDir, WalsDir, tablet)) {
+		if Gone(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		if n, ok := strings.CutPrefix(path.Base(info.Name), "wal-"); ok && !info.Dir {
+			if _, err := strconv.ParseUint(n, 10, 64); err == nil {
+				out = append(out, info)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b store.Info) int {
+		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	return out, nil
+}
+
+// RecoverySuffix is of the directory to which Kudu moves a log to replay it. If it exists, the log itself is only begun.
+const RecoverySuffix = ".recovery"
+
+// LogSegments are the files of a tablet's log, or of the one that was being replayed when the server stopped.
+func (f *FS) LogSegments(ctx context.Context, tablet string) ([]store.Info, error) {
+	if s, err := f.WALSegments(ctx, tablet+RecoverySuffix); err != nil || len(s) > 0 {
+		return s, err
+	}
+	return f.WALSegments(ctx, tablet)
+}

@@ -1,0 +1,30 @@
+package fs
+
+import (
+	"stoa/fault"
+	"stoa/format/kudu/internal/codes"
+	"stoa/region"
+)
+
+// keep keeps a finding, once: superblocks may be read again.
+func (f *FS) keep(x region.Finding) {
+	if x.Severity, x.Rows, x.Lost = codes.Severity(x.Code), [2]int64{-1, -1}, -1; x.Code == "kudu.instance.damaged" || x.Code == "kudu.cmeta.damaged" {
+		x.Lost = 0
+	}
+	if f.told[x] {
+		return
+	}
+	if f.told == nil {
+		f.told = map[region.Finding]bool{}
+	}
+	f.told[x] = true
+	f.Findings = append(f.Findings, x)
+}
+
+// Note keeps a finding.
+func (f *FS) Note(code string, at fault.Span, part, message string) {
+	f.keep(region.Finding{Code: code, At: at, Message: message, Part: part})
+}
+
+// fault keeps an error as a finding.
+func (f *FS) fault(code string, err error, part string) { f.keep(codes.Finding(code, err, part)) }

@@ -1,0 +1,160 @@
+package meta
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// Gap is a part of a table that no given tablet holds.
+type Gap struct {
+	Partition Partition
+	Text      string
+	// Sure is true if the partition schema says that there is such a tablet: another bucket of the same range is there, or the
+	// schema has no ranges. Otherwise the table may have been made without it: Kudu allows ranges that nothing covers.
+	Sure bool
+}
+
+// MaxGaps is the most gaps that are listed: a schema can declare billions of buckets.
+const MaxGaps = 10_000
+
+// Missing lists what the partition schema implies and none of the given partitions holds: buckets of ranges, and ranges between
+// the given ones. more is how many buckets were not listed because there are too many.
+func (s *PartitionSchema) Missing(sc *Schema, given []Partition) (gaps []Gap, more int64) {
+	type span struct{ lower, upper string }
+	have := map[span]map[string]bool{}
+	for i := range given {
+		p := &given[i]
+		k := span{string(p.Lower()), string(p.Upper())}
+		if have[k] == nil {
+			have[k] = map[string]bool{}
+		}
+		have[k][bucketKey(p.Buckets)] = true
+	}
+	ranges := make([]span, 0, len(have))
+	for k := range have {
+		ranges = append(ranges, k)
+	}
+	for _, c := range s.Custom {
+		if k := (span{string(c.Lower), string(c.Upper)}); have[k] == nil {
+			ranges = append(ranges, k)
+		}
+	}
+	if len(ranges) == 0 {
+		ranges = append(ranges, span{})
+	}
+	slices.SortFunc(ranges, func(a, b span) int { return cmp.Or(cmp.Compare(a.lower, b.lower), cmp.Compare(a.upper, b.upper)) })
+	add := func(p Partition, sure bool) {
+		if len(gaps) == MaxGaps {
+			more++
+			return
+		}
+		text := ""
+		if len(p.Buckets) > 0 {
+			text = s.Text(sc, &p)
+		} else {
+			text = fmt.Sprintf("RANGE (%s) PARTITION %s", sc.names(s.Range), s.RangeText(sc, p.Start, p.End))
+		}
+		gaps = append(gaps, Gap{p, text, sure})
+	}
+	end, first, infinite := "", true, false // how far the ranges before reach
+	for _, k := range ranges {
+		if len(s.Range) > 0 && (first && k.lower != "" || !first && !infinite && k.lower > end) {
+			add(Partition{Start: []byte(end), End: []byte(k.lower)}, false)
+		}
+		if k.upper == "" {
+			infinite = true
+		} else {
+			end = max(end, k.upper)
+		}
+		first = false
+		hash, total := s.HashOf([]byte(k.lower)), int64(1)
+		for _, d := range hash {
+			if total > maxBuckets/int64(d.Buckets) {
+				total = maxBuckets
+				break
+			}
+			total *= int64(d.Buckets)
+		}
+		sure := len(have[k]) > 0 || len(s.Range) == 0
+		look := min(total, int64(MaxGaps+len(have[k])+1))
+		buckets := make([]int32, len(hash))
+		for range look {
+			if !have[k][bucketKey(buckets)] {
+				add(s.BucketOf(buckets, k.lower, k.upper), sure)
+			}
+			for i := len(buckets) - 1; i >= 0; i-- {
+				if buckets[i]++; buckets[i] < hash[i].Buckets {
+					break
+				}
+				buckets[i] = 0
+			}
+		}
+		more += total - look
+	}
+	if len(s.Range) > 0 && !infinite {
+		add(Partition{Start: []byte(end)}, false)
+	}
+	return gaps, more
+}
+
+// maxBuckets is where the counting of buckets ends.
+const maxBuckets = 1 << 40
+
+// Missing lists the parts of a table that none of its tablets holds; the tablets may be of several servers. The first list is of
+// what must be somewhere; uncovered are ranges that the table may have been made without: only its master knows. more is how many
+// missing buckets were not listed.
+func Missing(tablets []*Tablet) (missing, uncovered []Gap, more int64) {
+	var newest *Tablet
+	var given []Partition
+	var custom []RangeHash // a tablet knows of the ranges that there were when it was made
+	for _, t := range tablets {
+		if t.HasData() {
+			given = append(given, t.Partition)
+		}
+		if newest == nil || t.SchemaVersion > newest.SchemaVersion {
+			newest = t
+		}
+		for _, c := range t.Partitioning.Custom {
+			if !slices.ContainsFunc(custom, func(x RangeHash) bool { return bytes.Equal(x.Lower, c.Lower) }) {
+				custom = append(custom, c)
+			}
+		}
+	}
+	if newest == nil || !newest.Partitioning.Stored {
+		return nil, nil, 0
+	}
+	s := newest.Partitioning
+	s.Custom = custom
+	gaps, more := s.Missing(&newest.Schema, given)
+	for _, g := range gaps {
+		if g.Sure {
+			missing = append(missing, g)
+		} else {
+			uncovered = append(uncovered, g)
+		}
+	}
+	return missing, uncovered, more
+}
+
+func bucketKey(buckets []int32) string {
+	b := make([]byte, 0, 4*len(buckets))
+	for _, x := range buckets {
+		b = binary.BigEndian.AppendUint32(b, uint32(x))
+	}
+	return string(b)
+}
+
+// BucketOf is the partition of a bucket of a range.
+func (s *PartitionSchema) BucketOf(buckets []int32, lower, upper string) Partition {
+	p := Partition{Buckets: slices.Clone(buckets)}
+	p.Start = append([]byte(bucketKey(buckets)), lower...)
+	end := slices.Clone(buckets)
+	if upper == "" && len(end) > 0 {
+		end[len(end)-1]++
+	}
+	p.End = append([]byte(bucketKey(end)), upper...)
+	return p
+}

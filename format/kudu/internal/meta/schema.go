@@ -1,0 +1,437 @@
+package meta
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format/cfile"
+	"stoa/internal/pb"
+	"stoa/wire"
+)
+
+// Names of field metadata, besides those of package cfile.
+const (
+	MetaKey           = "stoa.key"            // place in the primary key, from 1
+	MetaColumnID      = "stoa.column_id"      // Kudu's id of the column
+	MetaDefault       = "stoa.default"        // what new rows get: text of the value; binary in hexadecimal
+	MetaReadDefault   = "stoa.read_default"   // what rows get that are older than the column, if it is another value
+	MetaAutoIncrement = "stoa.auto_increment" // "true" for the column that makes a non-unique key unique
+	MetaImmutable     = "stoa.immutable"      // "true"
+	MetaComment       = "stoa.comment"
+)
+
+// typeNested is Kudu's DataType of columns whose type is described apart; so far only arrays.
+const typeNested cfile.Type = 21
+
+// Schema is a SchemaPB: the columns of a table, keys first.
+type Schema struct {
+	Columns []Column
+	NumKeys int
+	ByID    map[int32]int
+}
+
+// Column is a ColumnSchemaPB.
+type Column struct {
+	ID          int32 // -1: none was stored
+	Name        string
+	Type        cfile.Type // of the elements, if Array
+	Array       bool
+	Key         bool
+	Nullable    bool
+	Encoding    cfile.Encoding
+	Compression cfile.Compression
+	BlockSize   int32 // bytes; 0 = the server's default
+
+	Precision, Scale, Length int32 // of decimals and varchars
+
+	// Defaults: as a block has the value (little-endian, or the bytes of a string); nil = there is none. Rows that were written
+	// before the column was added have ReadDefault; without one they are null.
+	ReadDefault, WriteDefault []byte
+
+	Comment       string
+	Immutable     bool
+	AutoIncrement bool
+}
+
+// Keys is the number of key columns; they come first.
+func (s *Schema) Keys() int { return s.NumKeys }
+
+// Find is the index of the column with an id; -1 if there is none.
+func (s *Schema) Find(id int32) int {
+	if i, ok := s.ByID[id]; ok {
+		return i
+	}
+	return -1
+}
+
+// NameOf is the name of the column with an id; "" if there is none: rowsets keep the blocks of dropped columns until they are compacted.
+func (s *Schema) NameOf(id int32) string {
+	if i := s.Find(id); i >= 0 {
+		return s.Columns[i].Name
+	}
+	return ""
+}
+
+// FindName is the index of the column with a name; -1 if there is none.
+func (s *Schema) FindName(name string) int {
+	for i := range s.Columns {
+		if s.Columns[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Differs says in what another schema means another table than this one; "" if in nothing. How values are stored is left aside.
+func (s *Schema) Differs(o *Schema) string {
+	if len(s.Columns) != len(o.Columns) {
+		return fmt.Sprintf("%d columns, not %d", len(o.Columns), len(s.Columns))
+	}
+	for i := range s.Columns {
+		a, b := &s.Columns[i], &o.Columns[i]
+		same := func(x, y []byte) bool { return (x == nil) == (y == nil) && bytes.Equal(x, y) }
+		if a.ID != b.ID || a.Name != b.Name || a.Immutable != b.Immutable || !same(a.ReadDefault, b.ReadDefault) || !same(a.WriteDefault, b.WriteDefault) || !a.sameType(b) {
+			return fmt.Sprintf("column %d is another one than %s", i, a.Name)
+		}
+	}
+	return ""
+}
+
+// Conflicts says in what a schema of the same table at another time cannot be that; "" if in nothing. Keys and types never change.
+func (s *Schema) Conflicts(o *Schema) string {
+	if s.NumKeys != o.NumKeys {
+		return fmt.Sprintf("%d key columns, not %d", o.NumKeys, s.NumKeys)
+	}
+	for i := range o.Columns {
+		switch k := s.Find(o.Columns[i].ID); {
+		case i < s.NumKeys && k != i:
+			return fmt.Sprintf("key column %d is another one than %s", i, s.Columns[i].Name)
+		case k >= 0 && !s.Columns[k].sameType(&o.Columns[i]):
+			return fmt.Sprintf("column %d has another type than %s", i, s.Columns[k].Name)
+		}
+	}
+	return ""
+}
+
+// sameType reports whether two columns have the same values.
+func (c *Column) sameType(o *Column) bool {
+	return c.Type == o.Type && c.Array == o.Array && c.Key == o.Key && c.Nullable == o.Nullable && c.Precision == o.Precision && c.Scale == o.Scale &&
+		c.Length == o.Length && c.AutoIncrement == o.AutoIncrement
+}
+
+// Unique reports whether the primary key that the user declared is unique. If it is not, an auto-incrementing column is its last.
+func (s *Schema) Unique() bool {
+	for i := range s.Columns {
+		if s.Columns[i].AutoIncrement {
+			return false
+		}
+	}
+	return true
+}
+
+// KeyTypes are the types of the key columns, as cfile.DecodeKey takes them.
+func (s *Schema) KeyTypes() []cfile.Type {
+	types := make([]cfile.Type, s.NumKeys)
+	for i := range types {
+		types[i] = s.Columns[i].Type
+	}
+	return types
+}
+
+// ParseSchema reads a SchemaPB.
+func ParseSchema(c *wire.Cursor) (s Schema) {
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			off := c.Pos()
+			m := r.Message("columns[" + strconv.Itoa(len(s.Columns)) + "]")
+			col, told := parseColumn(m)
+			r.Join(m)
+			if c.Err() == nil && told != "" {
+				c.Fail(off, c.Pos()-off, "columns["+strconv.Itoa(len(s.Columns))+"]", "%s", told)
+			}
+			s.Columns = append(s.Columns, col)
+		default:
+			r.Unknown()
+		}
+	}
+	s.Index()
+	return s
+}
+
+// Index finds the keys, and the columns by their ids.
+func (s *Schema) Index() {
+	s.NumKeys, s.ByID = 0, make(map[int32]int, len(s.Columns))
+	for i := range s.Columns {
+		if s.NumKeys == i && s.Columns[i].Key {
+			s.NumKeys++
+		}
+		if id := s.Columns[i].ID; id >= 0 {
+			if _, ok := s.ByID[id]; !ok {
+				s.ByID[id] = i
+			}
+		}
+	}
+}
+
+// parseColumn reads a ColumnSchemaPB. told is what is wrong with it, if anything.
+func parseColumn(c *wire.Cursor) (col Column, told string) {
+	col.ID = -1
+	hasName, hasType := false, false
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			id := r.Uint32("id")
+			if id > math.MaxInt32 {
+				told = "the id is too large"
+			} else {
+				col.ID = int32(id)
+			}
+		case 2:
+			col.Name, hasName = r.String("name"), true
+		case 3:
+			col.Type, hasType = cfile.Type(r.Enum("type", func(v int32) string { return TypeName(cfile.Type(v)) })), true
+		case 4:
+			col.Key = r.Bool("is_key")
+		case 5:
+			col.Nullable = r.Bool("is_nullable")
+		case 6:
+			col.ReadDefault = Present(r.Bytes("read_default_value"))
+		case 7:
+			col.WriteDefault = Present(r.Bytes("write_default_value"))
+		case 8:
+			col.Encoding = cfile.Encoding(r.Enum("encoding", func(v int32) string { return cfile.Encoding(v).String() }))
+		case 9:
+			col.Compression = cfile.Compression(r.Enum("compression", func(v int32) string { return cfile.Compression(v).String() }))
+		case 10:
+			col.BlockSize = r.Int32("cfile_block_size")
+		case 11:
+			m := r.Message("type_attributes")
+			for r := pb.NewReader(m); r.Next(); {
+				switch r.Field() {
+				case 1:
+					col.Precision = r.Int32("precision")
+				case 2:
+					col.Scale = r.Int32("scale")
+				case 3:
+					col.Length = r.Int32("length")
+				default:
+					r.Unknown()
+				}
+			}
+			r.Join(m)
+		case 12:
+			col.Comment = r.String("comment")
+		case 13:
+			col.Immutable = r.Bool("immutable")
+		case 14:
+			col.AutoIncrement = r.Bool("is_auto_incrementing")
+		case 15:
+			m := r.Message("nested_type")
+			for r := pb.NewReader(m); r.Next(); {
+				if r.Field() != 1 {
+					r.Unknown()
+					continue
+				}
+				col.Array = true
+				e := r.Message("array")
+				for r := pb.NewReader(e); r.Next(); {
+					if r.Field() == 1 {
+						col.Type = cfile.Type(r.Enum("type", func(v int32) string { return TypeName(cfile.Type(v)) }))
+					} else {
+						r.Unknown()
+					}
+				}
+				r.Join(e)
+			}
+			r.Join(m)
+		default:
+			r.Unknown()
+		}
+	}
+	switch {
+	case told != "" || c.Err() != nil:
+	case !hasName:
+		told = "a column without a name"
+	case !hasType:
+		told = "a column without a type"
+	default:
+		told = col.Check()
+	}
+	return col, told
+}
+
+// Present is b, and not nil: an empty default is one.
+func Present(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// TypeName is Kudu's name of a type, also of those that no CFile has.
+func TypeName(t cfile.Type) string {
+	switch t {
+	case 18:
+		return "is_deleted"
+	case typeNested:
+		return "nested"
+	case cfile.Decimal32, cfile.Decimal64, cfile.Decimal128:
+		return "decimal"
+	}
+	return t.String()
+}
+
+// Check says what is wrong with the column; "" if nothing is.
+func (c *Column) Check() string {
+	if d := decimalDigits(c.Type); d > 0 && (c.Precision < 1 || c.Precision > d || c.Scale < 0 || c.Scale > c.Precision) {
+		return fmt.Sprintf("column %q: a %s of precision %d and scale %d", c.Name, c.Type, c.Precision, c.Scale)
+	}
+	for _, d := range [][]byte{c.ReadDefault, c.WriteDefault} {
+		if n := StoredWidth(c.Type); !c.Array && d != nil && n > 0 && len(d) != n {
+			return fmt.Sprintf("column %q: a default of %d bytes for a %s", c.Name, len(d), c.Type)
+		}
+	}
+	return ""
+}
+
+// decimalDigits is the largest precision of a decimal type; 0 for the others.
+func decimalDigits(t cfile.Type) int32 {
+	switch t {
+	case cfile.Decimal32:
+		return 9
+	case cfile.Decimal64:
+		return 18
+	case cfile.Decimal128:
+		return 38
+	}
+	return 0
+}
+
+// StoredWidth is the size of a value outside blocks: in defaults, in row operations. 0: the value has its own length.
+func StoredWidth(t cfile.Type) int {
+	if t == cfile.Bool {
+		return 1
+	}
+	return t.Width()
+}
+
+// TypeText is the column's type as Kudu's tools write it: "int32", "decimal(9, 2)", "varchar(30)".
+func (c *Column) TypeText() string {
+	s := TypeName(c.Type)
+	switch {
+	case decimalDigits(c.Type) > 0:
+		s = fmt.Sprintf("decimal(%d, %d)", c.Precision, c.Scale)
+	case c.Type == cfile.Varchar:
+		s = fmt.Sprintf("varchar(%d)", c.Length)
+	}
+	if c.Array {
+		s += " 1d-array"
+	}
+	return s
+}
+
+// arrowType is the Arrow type of the column, the same as package cfile gives a column file's values.
+func (c *Column) arrowType() (arrow.DataType, error) {
+	var t arrow.DataType
+	switch c.Type {
+	case cfile.Uint8:
+		t = arrow.PrimitiveTypes.Uint8
+	case cfile.Int8:
+		t = arrow.PrimitiveTypes.Int8
+	case cfile.Uint16:
+		t = arrow.PrimitiveTypes.Uint16
+	case cfile.Int16:
+		t = arrow.PrimitiveTypes.Int16
+	case cfile.Uint32:
+		t = arrow.PrimitiveTypes.Uint32
+	case cfile.Int32:
+		t = arrow.PrimitiveTypes.Int32
+	case cfile.Uint64:
+		t = arrow.PrimitiveTypes.Uint64
+	case cfile.Int64:
+		t = arrow.PrimitiveTypes.Int64
+	case cfile.String, cfile.Varchar:
+		t = arrow.BinaryTypes.String
+	case cfile.Binary:
+		t = arrow.BinaryTypes.Binary
+	case cfile.Bool:
+		t = arrow.FixedWidthTypes.Boolean
+	case cfile.Float:
+		t = arrow.PrimitiveTypes.Float32
+	case cfile.Double:
+		t = arrow.PrimitiveTypes.Float64
+	case cfile.UnixtimeMicros:
+		t = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+	case cfile.Date:
+		t = arrow.FixedWidthTypes.Date32
+	case cfile.Int128:
+		t = &arrow.Decimal128Type{Precision: 38}
+	case cfile.Decimal32, cfile.Decimal64, cfile.Decimal128:
+		t = &arrow.Decimal128Type{Precision: c.Precision, Scale: c.Scale}
+	default:
+		return nil, fault.Unsupportedf(fault.Span{}, "", "column %q is of %s", c.Name, TypeName(c.Type))
+	}
+	if c.Array {
+		t = arrow.ListOf(t)
+	}
+	return t, nil
+}
+
+// Field is the column as an Arrow field. What Arrow has no word for is in its metadata.
+func (c *Column) Field() (arrow.Field, error) {
+	t, err := c.arrowType()
+	if err != nil {
+		return arrow.Field{}, err
+	}
+	keys, vals := []string{cfile.MetaType}, []string{c.Type.String()}
+	add := func(k, v string) { keys, vals = append(keys, k), append(vals, v) }
+	add(cfile.MetaEncoding, c.Encoding.String())
+	add(cfile.MetaCompression, c.Compression.String())
+	if c.ID >= 0 {
+		add(MetaColumnID, strconv.Itoa(int(c.ID)))
+	}
+	if c.BlockSize > 0 {
+		add(cfile.MetaBlockSize, strconv.Itoa(int(c.BlockSize)))
+	}
+	if c.Type == cfile.Varchar && c.Length > 0 {
+		add(cfile.MetaLength, strconv.Itoa(int(c.Length)))
+	}
+	if c.WriteDefault != nil {
+		add(MetaDefault, c.PlainText(c.WriteDefault))
+	}
+	if c.ReadDefault != nil && (c.WriteDefault == nil || string(c.ReadDefault) != string(c.WriteDefault)) {
+		add(MetaReadDefault, c.PlainText(c.ReadDefault))
+	}
+	if c.AutoIncrement {
+		add(MetaAutoIncrement, "true")
+	}
+	if c.Immutable {
+		add(MetaImmutable, "true")
+	}
+	if c.Comment != "" {
+		add(MetaComment, c.Comment)
+	}
+	return arrow.Field{Name: c.Name, Type: t, Nullable: c.Nullable, Metadata: arrow.NewMetadata(keys, vals)}, nil
+}
+
+// Arrow is the schema of the table.
+func (s *Schema) Arrow() (*arrow.Schema, error) {
+	fields := make([]arrow.Field, len(s.Columns))
+	for i := range s.Columns {
+		f, err := s.Columns[i].Field()
+		if err != nil {
+			return nil, err
+		}
+		if i < s.NumKeys {
+			f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), MetaKey), append(f.Metadata.Values(), strconv.Itoa(i+1)))
+		}
+		fields[i] = f
+	}
+	return arrow.NewSchema(fields, nil), nil
+}

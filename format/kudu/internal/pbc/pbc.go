@@ -1,0 +1,406 @@
+package pbc
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/pb"
+	"stoa/internal/sum"
+	"stoa/region"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// A protobuf container is the file in which Kudu keeps all its metadata: instances, superblocks, consensus metadata, and the
+// block records of a log container. Numbers are little-endian, checksums are CRC-32C.
+//
+//	header       magic "kuducntr", u32 version
+//	             v2: u32 checksum of these 12 bytes
+//	record, v1   u32 length, body, u32 checksum of length and body
+//	record, v2   u32 length, u32 checksum of the length, body, u32 checksum of the body
+//
+// The first record is a ContainerSupHeaderPB: descriptors, and the name of the type of all other records. A file that a crash
+// cut has a torn last record: its end is missing, or is zeros.
+const (
+	Magic      = "kuducntr"
+	HeadV1     = len(Magic) + 4
+	HeadV2     = HeadV1 + 4
+	pbcWindow  = 64 << 10 // bytes read at once
+	EncMagic   = "kuduenc"
+	pbcMaxSkip = 4 // times its own size that a damaged file is searched for the next record
+)
+
+// pbcSumV2 is the checksum of the header of version 2, which is always the same.
+var pbcSumV2 = sum.CRC32C([]byte(Magic), []byte{2, 0, 0, 0})
+
+// ErrTorn is the cause of the error that tells of a torn last record.
+var ErrTorn = errors.New("the last record was not written to its end")
+
+// IsTorn reports whether err tells that a container ends in a torn record, which is what a crash leaves, not damage.
+func IsTorn(err error) bool { return errors.Is(err, ErrTorn) }
+
+// Options are how to read a container.
+type Options struct {
+	Limits   format.Limits
+	NoVerify bool
+	Trace    func(region.Node)
+	Depth    int
+}
+
+// Reader goes through the records of a container.
+type Reader struct {
+	src     store.Source
+	name    string
+	Size    int64
+	o       Options
+	Version int
+	Typ     string // of the records, as the supplementary header names it; "" if that could not be read
+
+	pos   int64
+	index int // of the next record; the supplementary header is not counted
+	ended bool
+	skip  int64 // bytes that the search for a record may still look at
+
+	win   []byte // the bytes from winAt on
+	winAt int64
+}
+
+// pbcRecord is one record. data stays valid.
+type pbcRecord struct {
+	Index int
+	At    fault.Span // with lengths and checksums
+	Body  fault.Span
+	Data  []byte
+}
+
+// Open reads the header and the supplementary header. With a Corrupt error r may be usable nevertheless: it is not nil then,
+// and the records behind the damage can be read.
+func Open(ctx context.Context, src store.Source, name string, o Options) (r *Reader, err error) {
+	o.Limits = o.Limits.WithDefaults()
+	r = &Reader{src: src, name: name, Size: src.Size(), o: o, skip: pbcMaxSkip * src.Size()}
+	n := min(r.Size, int64(HeadV2))
+	head, err := r.bytes(ctx, 0, n)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.HasPrefix(head, []byte(EncMagic)) {
+		return nil, fault.Unsupportedf(r.Span(0, int64(len(EncMagic))), "magic", "the file is encrypted at rest (%s), and its key is not in the directory", EncMagic)
+	}
+	if len(head) < HeadV1 {
+		return nil, r.cutHead(head, "%d bytes are too few for a protobuf container")
+	}
+	c := wire.NewCursor(head, r.Span(0, n), "header")
+	version := binary.LittleEndian.Uint32(head[len(Magic):])
+	stored := uint32(0)
+	if len(head) == HeadV2 {
+		stored = binary.LittleEndian.Uint32(head[HeadV1:])
+	}
+	magicOK := string(head[:len(Magic)]) == Magic
+	var broken *fault.Error
+	switch {
+	case stored == pbcSumV2 && magicOK && version == 2:
+	case stored == pbcSumV2: // only version 2 has this checksum
+		broken = fault.Corruptf(r.Span(0, int64(HeadV1)), "header", "magic %q, version %d: the checksum is that of %q, version 2", head[:len(Magic)], version, Magic)
+		version = 2
+	case !magicOK:
+		return nil, fault.Corruptf(r.Span(0, int64(len(Magic))), "header.magic", "not a protobuf container: %q", head[:len(Magic)])
+	case version == 2 && len(head) < HeadV2:
+		return nil, r.cutHead(head, "%d bytes are too few for a protobuf container of version 2")
+	case version == 2 && !o.NoVerify:
+		broken = fault.Corruptf(r.Span(int64(HeadV1), 4), "header.checksum", "%#08x is stored, %#08x is right", stored, pbcSumV2)
+	case version == 1, version == 2:
+	case stored == sum.CRC32C(head[:HeadV1]):
+		return nil, fault.Unsupportedf(r.Span(int64(len(Magic)), 4), "header.version", "protobuf container of version %d", version)
+	default:
+		return nil, fault.Corruptf(r.Span(int64(len(Magic)), 4), "header.version", "%d is neither 1 nor 2", version)
+	}
+	r.Version, r.pos = int(version), int64(HeadV1)
+	if version == 2 {
+		r.pos = int64(HeadV2)
+	}
+	if o.Trace != nil {
+		o.Trace(region.Node{Depth: o.Depth, Kind: region.Struct, Name: "header", Value: fmt.Sprintf("protobuf container v%d", version), At: r.Span(0, r.pos), Inner: -1})
+		c.Trace(o.Trace, o.Depth+1)
+		c.Bytes("magic", len(Magic))
+		c.U32("version")
+		if version == 2 {
+			c.U32("checksum")
+		}
+	}
+	r.index = -1
+	rec, err := r.Next(ctx)
+	switch {
+	case err == nil:
+		c := r.Cursor(rec, "protos")
+		r.Typ = ParseSupHeader(c)
+		if c.Err() != nil && broken == nil {
+			errors.As(c.Err(), &broken)
+		}
+	case err == io.EOF:
+		return nil, r.torn(r.pos, "the file ends behind the header")
+	case IsTorn(err), !errors.Is(err, fault.Corrupt):
+		return nil, err
+	case broken == nil:
+		errors.As(err, &broken)
+	}
+	r.index = 0
+	if broken != nil {
+		return r, broken
+	}
+	return r, nil
+}
+
+// cutHead is the error of a file that ends within the header. It is torn if it was one of ours.
+func (r *Reader) cutHead(head []byte, why string) error {
+	e := fault.Corruptf(r.Span(0, r.Size), "header", why, r.Size)
+	if n := min(len(head), len(Magic)); string(head[:n]) == Magic[:n] {
+		e.Cause = ErrTorn
+	}
+	return e
+}
+
+// ParseSupHeader reads a ContainerSupHeaderPB: the name of the type. The descriptors say nothing that we do not know.
+func ParseSupHeader(c *wire.Cursor) (typ string) {
+	for r := pb.NewReader(c); r.Next(); {
+		switch r.Field() {
+		case 1:
+			r.Bytes("protos")
+		case 2:
+			typ = r.String("pb_type")
+		default:
+			r.Unknown()
+		}
+	}
+	return typ
+}
+
+func (r *Reader) Span(off, n int64) fault.Span {
+	return fault.Span{Object: r.name, Off: off, Len: n}
+}
+
+// path is the name of the record that is being read.
+func (r *Reader) path() string {
+	if r.index < 0 {
+		return "supplementary header"
+	}
+	return fmt.Sprintf("record[%d]", r.index)
+}
+
+// Cursor is a cursor over the body of rec, which traces if r does.
+func (r *Reader) Cursor(rec pbcRecord, path string) *wire.Cursor {
+	c := wire.NewCursor(rec.Data, rec.Body, path)
+	if r.o.Trace != nil {
+		c.Trace(r.o.Trace, r.o.Depth+2)
+	}
+	return c
+}
+
+// bytes are n bytes of the file, which the caller knows to be there.
+func (r *Reader) bytes(ctx context.Context, off, n int64) ([]byte, error) {
+	if off < r.winAt || off+n > r.winAt+int64(len(r.win)) {
+		win := make([]byte, min(max(n, pbcWindow), r.Size-off))
+		if err := format.ReadFull(ctx, r.src, r.Span(off, int64(len(win))), r.path(), win); err != nil {
+			return nil, err
+		}
+		r.win, r.winAt = win, off
+	}
+	return r.win[off-r.winAt:][:n:n], nil
+}
+
+// zeros reports whether everything from off on is zero.
+func (r *Reader) zeros(ctx context.Context, off int64) (bool, error) {
+	for off < r.Size {
+		b, err := r.bytes(ctx, off, min(pbcWindow, r.Size-off))
+		if err != nil {
+			return false, err
+		}
+		for _, x := range b {
+			if x != 0 {
+				return false, nil
+			}
+		}
+		off += int64(len(b))
+	}
+	return true, nil
+}
+
+// lenBytes is how many bytes stand in front of a body.
+func (r *Reader) lenBytes() int64 {
+	if r.Version == 1 {
+		return 4
+	}
+	return 8
+}
+
+// Next is the next record; io.EOF at the end. After a Corrupt error that is not torn (see isTorn) it goes on with the next record
+// that can be found, so a loop may go on until io.EOF; what the error's span holds is lost.
+func (r *Reader) Next(ctx context.Context) (pbcRecord, error) {
+	if r.ended || r.pos == r.Size {
+		return pbcRecord{}, io.EOF
+	}
+	rec, err := r.record(ctx, r.pos)
+	r.index++
+	return rec, err
+}
+
+func (r *Reader) torn(off int64, why string, args ...any) error {
+	r.ended = true
+	e := fault.Corruptf(r.Span(off, r.Size-off), r.path(), why, args...)
+	e.Cause = ErrTorn
+	return e
+}
+
+func (r *Reader) record(ctx context.Context, off int64) (pbcRecord, error) {
+	head := r.lenBytes()
+	if r.Size-off < head {
+		return pbcRecord{}, r.torn(off, "%d bytes are left of its length", r.Size-off)
+	}
+	h, err := r.bytes(ctx, off, head)
+	if err != nil {
+		return pbcRecord{}, err
+	}
+	n := int64(binary.LittleEndian.Uint32(h))
+	if r.Version == 2 {
+		if binary.LittleEndian.Uint64(h) == 0 {
+			if all, err := r.zeros(ctx, off); err != nil {
+				return pbcRecord{}, err
+			} else if all {
+				return pbcRecord{}, r.torn(off, "the rest of the file is zeros")
+			}
+		}
+		if stored, want := binary.LittleEndian.Uint32(h[4:]), sum.CRC32C(h[:4]); stored != want && !r.o.NoVerify {
+			return pbcRecord{}, r.lostLength(ctx, off, stored, want)
+		}
+	}
+	if n > r.Size-off-head-4 {
+		return pbcRecord{}, r.torn(off, "a body of %d bytes is declared, %d are left", n, max(r.Size-off-head-4, 0))
+	}
+	if n > min(r.o.Limits.Metadata, math.MaxInt32) {
+		r.ended = true
+		return pbcRecord{}, fault.Limitf(r.Span(off, head+n+4), r.path(), "a body of %d bytes is more than the limit of %d", n, r.o.Limits.Metadata)
+	}
+	all, err := r.bytes(ctx, off, head+n+4)
+	if err != nil {
+		return pbcRecord{}, err
+	}
+	rec := pbcRecord{Index: r.index, At: r.Span(off, head+n+4), Body: r.Span(off+head, n), Data: all[head : head+n : head+n]}
+	r.pos = off + head + n + 4
+	r.traceFrame(rec, all)
+	summed := rec.Data
+	if r.Version == 1 {
+		summed = all[:head+n]
+	}
+	if stored, want := binary.LittleEndian.Uint32(all[head+n:]), sum.CRC32C(summed); stored != want && !r.o.NoVerify {
+		r.ended = r.Version == 1 // its length may be wrong, too
+		return pbcRecord{}, fault.Corruptf(rec.At, r.path()+".checksum", "%#08x is stored, %#08x is right", stored, want)
+	}
+	return rec, nil
+}
+
+// traceFrame tells the parts of a record around its body.
+func (r *Reader) traceFrame(rec pbcRecord, all []byte) {
+	if r.o.Trace == nil {
+		return
+	}
+	r.o.Trace(region.Node{Depth: r.o.Depth, Kind: region.Struct, Name: r.path(), At: rec.At, Inner: -1})
+	c := wire.NewCursor(all, rec.At, r.path()).Trace(r.o.Trace, r.o.Depth+1)
+	c.U32("length")
+	if r.Version == 2 {
+		c.U32("length_checksum")
+	}
+	n := len(rec.Data)
+	r.o.Trace(region.Node{Depth: r.o.Depth + 1, Kind: region.Data, Name: "checksum", At: rec.At.Sub(rec.At.Len-4, 4), Inner: -1,
+		Value: fmt.Sprint(binary.LittleEndian.Uint32(all[len(all)-4:]))})
+	r.o.Trace(region.Node{Depth: r.o.Depth + 1, Kind: region.Struct, Name: "body", At: rec.Body, Inner: -1, Value: fmt.Sprintf("%d bytes", n)})
+}
+
+// lostLength searches for the next record behind one whose length is damaged: a length whose checksum fits, with a body whose
+// checksum fits.
+func (r *Reader) lostLength(ctx context.Context, off int64, stored, want uint32) error {
+	found := r.Size
+	for at := off + 1; at+12 <= r.Size && r.skip > 0; at++ {
+		r.skip--
+		h, err := r.bytes(ctx, at, 8)
+		if err != nil {
+			return err
+		}
+		if sum.CRC32C(h[:4]) != binary.LittleEndian.Uint32(h[4:]) {
+			continue
+		}
+		n := int64(binary.LittleEndian.Uint32(h))
+		if n > r.Size-at-12 || n > r.o.Limits.Metadata {
+			continue
+		}
+		r.skip -= n
+		all, err := r.bytes(ctx, at, 8+n+4)
+		if err != nil {
+			return err
+		}
+		if sum.CRC32C(all[8:8+n]) == binary.LittleEndian.Uint32(all[8+n:]) {
+			found = at
+			break
+		}
+	}
+	r.pos = found
+	r.ended = found == r.Size
+	e := fault.Corruptf(r.Span(off, found-off), r.path()+".length_checksum", "%#08x is stored, %#08x is right", stored, want)
+	if r.ended {
+		e.Reason += "; no other record follows"
+	}
+	return e
+}
+
+// Read reads the one record of a container that has one: an instance, a superblock, consensus metadata. parse gets a cursor
+// over it. notes tells of damage that did not keep the record from being read.
+func Read(ctx context.Context, tree store.Tree, name string, o Options, path string, parse func(*wire.Cursor)) (notes []error, err error) {
+	src, err := tree.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	r, err := Open(ctx, src, name, o)
+	if r == nil {
+		return nil, err
+	}
+	if err != nil {
+		notes = append(notes, err)
+	}
+	rec, err := r.Next(ctx)
+	if err == io.EOF {
+		e := fault.Corruptf(r.Span(r.pos, 0), path, "the file ends before its record")
+		e.Cause = ErrTorn
+		return notes, e
+	}
+	if err != nil {
+		return notes, err
+	}
+	c := r.Cursor(rec, path)
+	parse(c)
+	if c.Err() != nil {
+		return notes, c.Err()
+	}
+	if r.pos < r.Size {
+		at := r.Span(r.pos, r.Size-r.pos)
+		notes = append(notes, fault.Corruptf(at, path, "%d bytes follow the record", at.Len))
+		if o.Trace != nil {
+			o.Trace(region.Node{Depth: o.Depth, Kind: region.Gap, Name: "trailing bytes", At: at, Inner: -1})
+		}
+	}
+	return notes, nil
+}
+
+// SpanOf is the place that an error tells.
+func SpanOf(err error) fault.Span {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		return e.At
+	}
+	return fault.Span{}
+}

@@ -1,0 +1,170 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format/cfile"
+	"stoa/format/kudu/internal/meta"
+	"stoa/region"
+)
+
+// Blocks may be whole, each by itself, and not belong where a superblock names them: files that were put back under another name, or a
+// superblock of another time. What footers and indexes tell of that is looked at when a rowset is opened.
+
+// Agree tells where a rowset's delta files contradict its superblock, or each other, by their statistics.
+func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err error) {
+	if len(s.Redo) == 0 && t.Opts.At == Latest && (!s.Tablet.CountsLive || s.LiveRows < 0 || s.Rows < 0) {
+		return nil, nil
+	}
+	if out, err = t.Foreigners(ctx, s, t.Opts.At != Latest, false); err != nil {
+		return nil, err
+	}
+	live := s.Rows
+	known := s.Tablet.CountsLive && s.LiveRows >= 0 && s.Rows >= 0
+	var redo []cfile.DeltaStats
+	for _, b := range s.Redo {
+		x, ok, err := t.deltaStats(ctx, s, b)
+		if err != nil {
+			return nil, err
+		}
+		if !ok { // damage is told by who reads the file
+			known = false
+			continue
+		}
+		live -= x.Deletes - x.Reinserts
+		redo = append(redo, x)
+	}
+	if known && live != s.LiveRows {
+		out = append(out, s.Tablet.Note("kudu.rowset.live", s.Tablet.At, fmt.Sprintf("rowset %d has %d live rows, its superblock says; its REDO files delete %d of %d", s.ID, s.LiveRows, s.Rows-live, s.Rows)))
+	}
+	inserted := int64(0)
+	for i := 0; i < len(s.Undo) && (len(redo) > 0 || t.Opts.At != Latest); i++ {
+		undo, ok, err := t.deltaStats(ctx, s, s.Undo[i])
+		if err != nil {
+			return nil, err
+		}
+		if inserted += undo.Deletes - undo.Reinserts; s.Rows >= 0 && inserted > s.Rows {
+			out = append(out, s.Tablet.Note("kudu.delta.damaged", s.Tablet.At, fmt.Sprintf("rowset %d: its UNDO files take back %d insertions, and it has %d rows: one is not its own", s.ID, inserted, s.Rows)))
+			return out, nil
+		}
+		for k := range redo {
+			if ok && redo[k].MaxTimestamp < undo.MaxTimestamp && shareColumn(&redo[k], &undo) {
+				out = append(out, s.Tablet.Note("kudu.delta.order", s.Tablet.At, fmt.Sprintf("rowset %d: the changes of a REDO file end at %s, those of the same column in an UNDO file at %s",
+					s.ID, TimeText(redo[k].MaxTimestamp), TimeText(undo.MaxTimestamp))))
+				return out, nil
+			}
+		}
+	}
+	return out, nil
+}
+
+// Foreigners tells of a rowset's delta files that cannot be its own: REDO files by their statistics, and, with redoRows, their rows; and UNDO files, if
+// these are wanted.
+func (t *Table) Foreigners(ctx context.Context, s *RowSet, undo, redoRows bool) (out []region.Finding, err error) {
+	for i, b := range slices.Concat(s.Redo, s.Undo) {
+		if i >= len(s.Redo) && !undo {
+			break
+		}
+		why, at, err := t.foreign(ctx, s, b, redoRows || i >= len(s.Redo))
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			out = append(out, s.Tablet.Note("kudu.delta.damaged", at, fmt.Sprintf("rowset %d: this delta file, block %d, is not its own: %s", s.ID, b.ID, why)))
+		}
+	}
+	return out, nil
+}
+
+// foreign says why a delta file cannot be that of a rowset; "" if nothing tells. It has changes of key columns, which never change, or, if
+// the table was never altered, of columns that the table does not have; or, which costs reading a block and is asked only where rows says so,
+// of rows behind the rowset's last: a reader looks at those of REDO files when they are applied. What is damaged is told by who reads it.
+func (t *Table) foreign(ctx context.Context, s *RowSet, b meta.BlockRef, rows bool) (why string, at fault.Span, err error) {
+	d, places, err := t.OpenDelta(ctx, s, b)
+	if err != nil {
+		return "", at, unlessDamaged(err)
+	}
+	if why = s.otherColumn(d); why == "" && rows {
+		why, err = s.otherRows(ctx, d)
+	}
+	return why, places[0].At, unlessDamaged(err)
+}
+
+// otherRows names a row behind the rowset's last that a delta file changes; "" if there is none.
+func (s *RowSet) otherRows(ctx context.Context, d *cfile.DeltaFile) (string, error) {
+	if s.Rows < 0 {
+		return "", nil
+	}
+	rest, err := d.SeekRow(ctx, s.Rows)
+	if err != nil {
+		return "", err
+	}
+	x, err := rest.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("it changes row %d, and the rowset has %d rows", x.Row, s.Rows), nil
+}
+
+// otherColumn names a column that a delta file of the rowset cannot change, and d does; "" if there is none.
+func (s *RowSet) otherColumn(d *cfile.DeltaFile) string {
+	columns := s.Tablet.Schema.Columns
+	never := s.Tablet.SchemaVersion == 0 && !slices.ContainsFunc(columns, func(c meta.Column) bool { return c.ID < 0 })
+	stats, _ := d.Stats()
+	for _, id := range slices.Sorted(maps.Keys(stats.Updates)) {
+		i := slices.IndexFunc(columns, func(c meta.Column) bool { return uint32(c.ID) == id })
+		switch {
+		case stats.Updates[id] == 0:
+		case i >= 0 && columns[i].Key:
+			return fmt.Sprintf("it changes column %d, which is of the key", id)
+		case i < 0 && never:
+			return fmt.Sprintf("it changes column %d, which the table never had", id)
+		}
+	}
+	return ""
+}
+
+// unlessDamaged is err if it is not about damage.
+func unlessDamaged(err error) error {
+	if Damaged(err) {
+		return nil
+	}
+	return err
+}
+
+// shareColumn reports whether two delta files have changes of the same column.
+func shareColumn(a, b *cfile.DeltaStats) bool {
+	for id, n := range a.Updates {
+		if n > 0 && b.Updates[id] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckBloom says why a bloom file cannot be that of its rowset: it lacks the first or the last key. By chance another one has both once in
+// a hundred million times.
+func (t *Table) CheckBloom(ctx context.Context, s *RowSet, b *cfile.Bloom) error {
+	for _, key := range [][]byte{s.Low, s.High} {
+		if key == nil {
+			continue
+		}
+		may, err := b.MayContain(ctx, key)
+		if err != nil {
+			return err
+		}
+		if !may {
+			return fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.bloom_block", "rowset %d: its bloom file does not have the rowset's first or last key", s.ID)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package table
+
+import (
+	"context"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// pageRows is how many rows a page without stored bytes has at most.
+const pageRows = 128 << 10
+
+// chunk is a column of a DiskRowSet. A rowset without a block for it is older than the column: its rows have the read default.
+func (t *Table) chunk(ctx context.Context, s *RowSet, col int, rows vec.Range) (format.Chunk, error) {
+	c := &t.Stored.Columns[col]
+	b, ok := s.Block(c.ID)
+	if !ok {
+		return t.constant(s, col, rows)
+	}
+	x, err := t.columnOf(ctx, s, col, b, rows)
+	switch {
+	case err == nil:
+		return x, nil
+	case Damaged(err) && t.mayFill(s, col):
+		return &filledChunk{t, s, col, err, rows}, nil
+	}
+	return nil, err
+}
+
+// columnOf opens the block b as column col of the rowset s, and holds it against what the schema and the other columns say.
+func (t *Table) columnOf(ctx context.Context, s *RowSet, col int, b meta.BlockRef, rows vec.Range) (*columnChunk, error) {
+	if t.Recovered != nil {
+		return t.recoverColumn(ctx, s, col, b, rows)
+	}
+	type file struct {
+		*cfile.Reader
+		chunk format.Chunk
+	}
+	open := t.opener(s, b)
+	r, places, err := opened(ctx, t, s, b, func(ctx context.Context, src Source, at fault.Span, o format.OpenOptions) (f file, err error) {
+		if f.Reader, err = open(ctx, src, at, o); err == nil {
+			f.chunk, err = f.Chunk(ctx, rows)
+		}
+		return f, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t.newColumnChunk(r.chunk, s, col, b, places, rows), nil
+}
+
+// columnChunk is a stored column.
+type columnChunk struct {
+	format.Chunk // decodes the pages of all places: they have the same bytes
+	t            *Table
+	column       *meta.Column
+	set          *RowSet
+	col          int
+	block        meta.BlockRef
+	places       []fs.Place // of the block that is read, and of its twins
+
+	pages format.Chunk // gives the pages; another than Chunk once an index was damaged
+	rest  []fs.Place   // where to look then
+	rows  vec.Range    // not given yet
+}
+
+func (t *Table) newColumnChunk(inner format.Chunk, s *RowSet, col int, b meta.BlockRef, places []fs.Place, rows vec.Range) *columnChunk {
+	return &columnChunk{Chunk: inner, t: t, column: &t.Stored.Columns[col], set: s, col: col, block: b, places: places, pages: inner, rest: places[1:], rows: rows}
+}
+
+// Next gives the next page. Where the index is damaged, it goes on with that of a twin.
+func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
+	p, err := x.pages.Next(ctx)
+	for err != nil && Damaged(err) && len(x.rest) > 0 {
+		at := x.rest[0]
+		x.rest = x.rest[1:]
+		r, bad := x.t.opener(x.set, x.block)(ctx, Source{x.t.Tree, at.At.Object, at.At.End()}, at.At, x.t.cfileOptions())
+		if bad != nil {
+			continue
+		}
+		inner, bad := r.Chunk(ctx, x.rows)
+		if bad != nil {
+			continue
+		}
+		if q, bad := inner.Next(ctx); bad == nil || bad == io.EOF {
+			x.pages, p, err = inner, q, bad
+		}
+	}
+	if err == io.EOF && x.t.Recovered != nil && x.rows.From < x.set.Rows { // what was found of the block ends before the rowset does
+		p = format.Page{Ordinal: -1, First: x.rows.From, Rows: x.set.Rows - x.rows.From, Entries: x.set.Rows - x.rows.From, Starts: true,
+			Lost: fault.Corruptf(x.places[0].At, "", "no page was found behind row %d of %d of column %q", x.rows.From, x.set.Rows, x.column.Name)}
+		err = nil
+	}
+	if err == nil && p.First >= 0 && p.Rows >= 0 {
+		x.rows.From = p.First + p.Rows
+	}
+	return p, err
+}
+
+// Decode decodes a page, from a twin if it is damaged. A null in a column that has none is damage.
+func (x *columnChunk) Decode(t *format.Task, dst *vec.Vector) error {
+	nulls, mark := dst.Nulls(), dst.Mark()
+	if err := x.Chunk.Decode(t, dst); err != nil {
+		if !Damaged(err) {
+			return err
+		}
+		dst.Rollback(mark)
+		if err := x.decodeElsewhere(t, dst, err); err != nil {
+			dst.Rollback(mark)
+			return x.t.fill(x.set, x.col, t.Page.First, t.N, dst, err)
+		}
+	}
+	if !x.column.Nullable && dst.Nulls() > nulls && t.Page.Ordinal >= 0 {
+		return fault.Corruptf(t.Page.Spans[0], "block", "a NULL in column %q, which has none", x.column.Name)
+	}
+	return nil
+}
+
+// constant is a column that was added after the rowset was written.
+func (t *Table) constant(s *RowSet, col int, rows vec.Range) (format.Chunk, error) {
+	c := &t.Stored.Columns[col]
+	at := fault.Span{Object: s.Tablet.Object}
+	switch {
+	case c.Key:
+		return nil, fault.Corruptf(at, "rowsets.columns", "rowset %d has no block for column %q of the primary key", s.ID, c.Name)
+	case c.ReadDefault == nil && !c.Nullable:
+		return nil, fault.Corruptf(at, "rowsets.columns", "rowset %d has no block for column %q, which has no default", s.ID, c.Name)
+	case s.Rows < 0:
+		return nil, fault.Corruptf(at, "rowsets.columns", "how many rows rowset %d has is not known: no block of it can be read", s.ID)
+	}
+	x := &constChunk{rows: rows, total: s.Rows, at: max(0, rows.From)}
+	if c.ReadDefault != nil {
+		v, err := c.Vector([][]byte{c.ReadDefault})
+		if err != nil {
+			return nil, fault.Locate(err, at, false, "schema.columns")
+		}
+		x.value = v
+		x.bounds = pred.Bounds{Rows: -1}
+		if lit, ok := cfile.Literal(c.Type, t.Cols[col].Type, c.ReadDefault); ok && !c.Array {
+			x.bounds.Min, x.bounds.Max = &lit, &lit
+		}
+		return x, nil
+	}
+	x.bounds = pred.Bounds{Nulls: -1, Rows: -1}
+	return x, nil
+}
+
+// constChunk gives the same value for every row; it has no bytes.
+type constChunk struct {
+	value  *vec.Vector // one entry; nil = NULL
+	bounds pred.Bounds
+	rows   vec.Range
+	total  int64
+	at     int64
+}
+
+func (x *constChunk) Next(context.Context) (format.Page, error) {
+	end := min(x.rows.To, x.total)
+	if x.at >= end {
+		return format.Page{}, io.EOF
+	}
+	n := min(pageRows, end-x.at)
+	b := x.bounds
+	b.Rows = n
+	if x.value == nil {
+		b.Nulls = n
+	}
+	p := format.Page{Ordinal: int(x.at / pageRows), First: x.at, Rows: n, Entries: n, Bounds: &b}
+	x.at += n
+	return p, nil
+}
+
+func (x *constChunk) Dict() (format.Page, bool) { return format.Page{}, false }
+
+func (x *constChunk) Decode(t *format.Task, dst *vec.Vector) error {
+	if x.value == nil {
+		dst.ExtendNulls(int(t.N))
+		return nil
+	}
+	return repeat(dst, x.value, int(t.N))
+}
+
+// repeat appends the one entry of v n times, each step with twice as many.
+func repeat(dst, v *vec.Vector, n int) error {
+	if n <= 8 {
+		for range n {
+			if err := dst.Append(v, 0, 1, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	half, err := vec.New(v.Type, memory.DefaultAllocator)
+	if err != nil {
+		return err
+	}
+	defer half.Release()
+	if err := repeat(half, v, n/2); err != nil {
+		return err
+	}
+	for range 2 {
+		if err := dst.Append(half, 0, n/2, nil); err != nil {
+			return err
+		}
+	}
+	if n%2 == 1 {
+		return dst.Append(v, 0, 1, nil)
+	}
+	return nil
+}
+
+// memoryChunk is a column of rows that only the log has.
+type memoryChunk struct {
+	cells *vec.Vector
+	rows  vec.Range
+	at    int64
+}
+
+func (x *memoryChunk) Next(context.Context) (format.Page, error) {
+	x.at = max(x.at, x.rows.From, 0)
+	end := min(x.rows.To, int64(x.cells.Len()))
+	if x.at >= end {
+		return format.Page{}, io.EOF
+	}
+	n := min(pageRows, end-x.at)
+	p := format.Page{Ordinal: int(x.at), First: x.at, Rows: n, Entries: n}
+	x.at += n
+	return p, nil
+}
+
+func (x *memoryChunk) Dict() (format.Page, bool) { return format.Page{}, false }
+
+func (x *memoryChunk) Decode(t *format.Task, dst *vec.Vector) error {
+	return dst.Append(x.cells, int(t.Page.First), int(t.Page.First+t.N), nil)
+}

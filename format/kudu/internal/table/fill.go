@@ -1,0 +1,305 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/vec"
+)
+
+// Cells whose page is damaged, and in no twin whole, are looked for elsewhere:
+//
+//   - those of a compound key's columns in the ad-hoc index of the same rowset, which has the whole key of each row;
+//   - those of other columns in other replicas, by key: whatever its rowsets are, a replica has the same value for a key at the same
+//     moment, if it has seen all that the one that is read has. The row's own later changes, which are applied to what is filled in, lead
+//     to the same value.
+//
+// The keys come from the rowset itself. A row that no other replica has must be gone at the snapshot; else the page stays lost.
+
+// filler looks for cells elsewhere. It is safe for concurrent use.
+type filler struct {
+	mu    sync.Mutex
+	open  map[*fs.FS]*fallback // by the server that has the replica
+	last  uint64               // latest operation of the replica that is read
+	holes int
+	told  bool // last and holes are known
+}
+
+// fallback is another replica, opened.
+type fallback struct {
+	t     *Table
+	last  uint64 // latest operation that it knows of
+	holes int    // see lastTime
+}
+
+// mayFill reports whether there is anywhere to look for cells of a column.
+func (t *Table) mayFill(s *RowSet, col int) bool {
+	c := &t.Stored.Columns[col]
+	if c.Array || s.Rows < 0 {
+		return false
+	}
+	if c.Key {
+		return t.Stored.Keys() > 1 && !s.Adhoc.IsNull()
+	}
+	return len(s.Tablet.Others) > 0 && !t.Opts.NoWAL // without their logs replicas have not seen the same
+}
+
+// fill appends the cells [first, first+n) of a column, found elsewhere; or gives the error why, which is that why they are wanted.
+func (t *Table) fill(s *RowSet, col int, first, n int64, dst *vec.Vector, why error) error {
+	if !t.mayFill(s, col) || n < 0 || first < 0 || first+n > s.Rows {
+		return why
+	}
+	ctx := context.Background()
+	keys, err := t.keysOf(ctx, s, first, n)
+	if err != nil {
+		return why
+	}
+	c := &t.Stored.Columns[col]
+	var cells [][]byte
+	if c.Key {
+		cells, err = t.keyCells(keys, col)
+	} else {
+		cells, err = t.replicaCells(ctx, s, col, first, keys)
+	}
+	if err != nil || cells == nil {
+		return why
+	}
+	v, err := c.Vector(cells)
+	if err != nil {
+		return why
+	}
+	defer v.Release()
+	return dst.Append(v, 0, v.Len(), nil)
+}
+
+// keyCells takes the cells of a key column out of keys.
+func (t *Table) keyCells(keys [][]byte, col int) ([][]byte, error) {
+	out := make([][]byte, len(keys))
+	for i, k := range keys {
+		parts, err := cfile.DecodeKey(k, t.Stored.KeyTypes())
+		if err != nil {
+			return nil, err
+		}
+		out[i] = parts[col]
+	}
+	return out, nil
+}
+
+// replicaCells are the cells of a column that other replicas have for keys, which ascend; nil if none has them all.
+func (t *Table) replicaCells(ctx context.Context, s *RowSet, col int, first int64, keys [][]byte) ([][]byte, error) {
+	gone, err := t.gone(ctx, s, vec.Range{From: first, To: first + int64(len(keys))})
+	if err != nil {
+		return nil, err
+	}
+	c := &t.Stored.Columns[col]
+	for _, r := range s.Tablet.Others {
+		f, err := t.fallback(ctx, s.Tablet, r)
+		if err != nil || f == nil {
+			continue
+		}
+		found, err := f.cells(ctx, r.ID, c.ID, keys)
+		if err != nil {
+			continue
+		}
+		out := make([][]byte, len(keys))
+		whole := true
+		for i, k := range keys {
+			v, ok := found[string(k)]
+			switch {
+			case ok && (v != nil || c.Nullable):
+				out[i] = v
+			case gone.Has(i): // nobody looks at it
+				if out[i] = make([]byte, meta.StoredWidth(c.Type)); c.Nullable {
+					out[i] = nil
+				}
+			default:
+				whole = false
+			}
+		}
+		if whole {
+			return out, nil
+		}
+	}
+	return nil, nil
+}
+
+// gone are the rows that are not there at the snapshot.
+func (t *Table) gone(ctx context.Context, s *RowSet, rows vec.Range) (*vec.Sel, error) {
+	none := vec.None(int(rows.Len()))
+	o, err := t.ChangesOf(ctx, s, nil, t.Opts.At)
+	if err != nil || o == nil {
+		return none, err
+	}
+	p, err := t.PatchAll(ctx, o, rows)
+	if err != nil || p.Drop == nil {
+		return none, err
+	}
+	return p.Drop, nil
+}
+
+// fallback opens another replica; nil if it did not see all operations that this one has seen before the snapshot, or its log is damaged.
+func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback, error) {
+	x := &tb.filler
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !r.HasData() || r.State != meta.TabletReady {
+		return nil, nil
+	}
+	if !x.told {
+		var err error
+		if x.last, x.holes, err = tb.lastTime(ctx, true); err != nil {
+			return nil, err
+		}
+		x.told, x.open = true, map[*fs.FS]*fallback{}
+	}
+	f, ok := x.open[r.FS]
+	if !ok {
+		last, holes, err := r.lastTime(ctx, true)
+		if err != nil {
+			return nil, err
+		}
+		other := &Tablet{Replica: r}
+		ro := t.Opts
+		ro.Partial = true
+		f = &fallback{last: last, holes: holes}
+		if f.t, err = New(t.Tree, []*Tablet{other}, format.OpenOptions{Limits: t.Limits, NoVerify: t.NoVerify}, ro); err != nil {
+			return nil, err
+		}
+		x.open[r.FS] = f
+	}
+	if f.holes == 2 || f.holes > x.holes || f.last == 0 || f.last < x.last && f.last < t.Opts.At {
+		return nil, nil
+	}
+	return f, nil
+}
+
+// cells are the cells of a column that the replica has for live rows with keys between the first and the last of keys, by key.
+func (f *fallback) cells(ctx context.Context, id string, column int32, keys [][]byte) (map[string][]byte, error) {
+	t := f.t
+	tb := t.byID[id]
+	col := t.Stored.Find(column)
+	if tb == nil || col < 0 || len(keys) == 0 {
+		return nil, fault.Invalidf("the replica has no such column")
+	}
+	if err := t.Load(ctx, tb); err != nil {
+		return nil, err
+	}
+	if m := tb.logged; m != nil && m.lost {
+		return nil, fault.Invalidf("the replica did not see all changes")
+	}
+	if tb.TooOld(t.Opts.At, f.last) != nil {
+		return nil, fault.Invalidf("the replica may not have the history")
+	}
+	span := keySpan{low: keys[0], high: append(bytes.Clone(keys[len(keys)-1]), 0)}
+	out := map[string][]byte{}
+	for _, s := range tb.Sets {
+		if span.misses(s.Low, s.High) {
+			continue
+		}
+		if err := f.setCells(ctx, s, col, span, out); err != nil {
+			return nil, err
+		}
+	}
+	if m := tb.logged; m != nil && !t.Opts.NoWAL {
+		r := m.between(span)
+		for i := r.From; i < r.To; i++ {
+			out[string(m.keys[i])] = bytes.Clone(meta.CellOf(m.cells[col], int(i), &t.Stored.Columns[col]))
+		}
+	}
+	return out, nil
+}
+
+// setCells is cells of one rowset.
+func (f *fallback) setCells(ctx context.Context, s *RowSet, col int, span keySpan, out map[string][]byte) error {
+	t := f.t
+	rows, err := t.between(ctx, s, span)
+	if err != nil || rows.Len() == 0 {
+		return err
+	}
+	if x, err := t.checkHistory(ctx, s); err != nil {
+		return err
+	} else if x != nil {
+		return fault.Invalidf("%s", x.Message)
+	}
+	keys, err := t.keysOf(ctx, s, rows.From, rows.Len())
+	if err != nil {
+		return err
+	}
+	c := &t.Stored.Columns[col]
+	var p *vec.Patch
+	o, err := t.ChangesOf(ctx, s, []int{col}, t.Opts.At)
+	if err == nil && o != nil {
+		p, err = t.PatchAll(ctx, o, rows)
+	}
+	if err != nil {
+		return err
+	}
+	var base *Values
+	if b, ok := s.Block(c.ID); ok {
+		r, err := t.OpenBlock(ctx, s, b)
+		if err != nil {
+			return err
+		}
+		it, err := r.SeekToOrdinal(ctx, rows.From)
+		if err != nil {
+			return err
+		}
+		defer it.Close()
+		base = &Values{It: it, At: r.At(), width: r.Footer().Type.Width()}
+	}
+	next := 0
+	for i, k := range keys {
+		cell := c.ReadDefault
+		if base != nil {
+			if cell, err = base.Next(ctx); err != nil {
+				return err
+			}
+			cell = bytes.Clone(cell)
+		}
+		if p != nil && len(p.Cols) > 0 && next < len(p.Cols[0].Rows) && int(p.Cols[0].Rows[next]) == i {
+			cell = bytes.Clone(meta.CellOf(p.Cols[0].Vals, next, c))
+			next++
+		}
+		if p == nil || p.Drop == nil || !p.Drop.Has(i) {
+			out[string(k)] = cell
+		}
+	}
+	return nil
+}
+
+// filledChunk is a column whose block is missing or cannot be opened, of which the cells may be elsewhere.
+type filledChunk struct {
+	t    *Table
+	set  *RowSet
+	col  int
+	why  error
+	rows vec.Range
+}
+
+// fillRows is how many rows a page of a filledChunk has: what is not found elsewhere is lost page by page.
+const fillRows = 256
+
+func (x *filledChunk) Next(context.Context) (format.Page, error) {
+	x.rows.From = max(x.rows.From, 0)
+	end := min(x.rows.To, x.set.Rows)
+	if x.rows.From >= end {
+		return format.Page{}, io.EOF
+	}
+	n := min(fillRows, end-x.rows.From)
+	p := format.Page{Ordinal: int(x.rows.From), First: x.rows.From, Rows: n, Entries: n}
+	x.rows.From += n
+	return p, nil
+}
+
+func (x *filledChunk) Dict() (format.Page, bool) { return format.Page{}, false }
+
+func (x *filledChunk) Decode(t *format.Task, dst *vec.Vector) error {
+	return x.t.fill(x.set, x.col, t.Page.First, t.N, dst, x.why)
+}

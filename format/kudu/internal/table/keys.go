@@ -1,0 +1,277 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"stoa/fault"
+	"stoa/format/cfile"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/wal"
+	"stoa/vec"
+)
+
+// keyIndex is the file that finds the encoded keys of a rowset: the key's column, or the ad-hoc index if there are several.
+type keyIndex struct {
+	t      *Table
+	set    *RowSet
+	block  meta.BlockRef
+	places []fs.Place      // of the file and its twins, in other replicas
+	open   []*cfile.Reader // the first of them, as far as they were needed
+	err    error           // why there is none
+
+	runs   []keyRun // all keys, once they had to be read one after the other
+	at     int      // the run of keys; -1: none
+	inHand [][]byte
+}
+
+// keyRun is some rows with the first and the last of their keys.
+type keyRun struct {
+	rows      vec.Range
+	low, high []byte
+	err       error // the keys cannot be read
+}
+
+// indexOfKeys is the block of that file.
+func (t *Table) indexOfKeys(s *RowSet) (b meta.BlockRef) {
+	if t.Stored.Keys() > 1 {
+		return s.Adhoc
+	}
+	b, _ = s.Block(t.Stored.Columns[0].ID)
+	return b
+}
+
+func (t *Table) keyIndex(ctx context.Context, s *RowSet) *keyIndex {
+	b := t.indexOfKeys(s)
+	x := &keyIndex{t: t, set: s, block: b, at: -1}
+	if b.IsNull() {
+		x.err = fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.adhoc_index_block", "rowset %d has no index of its keys", s.ID)
+		return x
+	}
+	var r *cfile.Reader
+	r, x.places, x.err = opened(ctx, t, s, b, t.opener(s, b))
+	x.open = append(x.open, r)
+	return x
+}
+
+// find finds a key by the file's value index. Where the file is damaged a twin is asked.
+func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool, err error) {
+	if x.err != nil {
+		return 0, false, x.err
+	}
+	for k, p := range x.places {
+		if k == len(x.open) {
+			r, bad := x.t.opener(x.set, x.block)(ctx, Source{x.t.Tree, p.At.Object, p.At.End()}, p.At, x.t.cfileOptions())
+			if bad != nil {
+				r = nil
+			}
+			x.open = append(x.open, r)
+		}
+		if x.open[k] == nil {
+			continue
+		}
+		n, exact, bad := x.open[k].Find(ctx, key, false)
+		if bad == nil || !Damaged(bad) {
+			return n, exact, bad
+		}
+		if err == nil {
+			err = bad
+		}
+	}
+	return 0, false, err
+}
+
+// search finds a key: by the value index or, where that is damaged, among all keys, read one after the other. A lostKey tells among which
+// rows it may be.
+func (x *keyIndex) search(ctx context.Context, key []byte) (row int64, exact bool, err error) {
+	if row, exact, err = x.find(ctx, key); err == nil || !Damaged(err) || x.set.Rows < 0 {
+		return row, exact, err
+	}
+	if x.err != nil && x.t.Stored.Keys() == 1 {
+		return 0, false, err // that of any row
+	}
+	if x.runs == nil {
+		if err := x.list(ctx); err != nil {
+			return 0, false, err
+		}
+	}
+	var lost *wal.LostKey // of the runs since the last whole one
+	for i := range x.runs {
+		r := &x.runs[i]
+		switch {
+		case r.err != nil && lost == nil:
+			lost = &wal.LostKey{Rows: r.rows, Why: r.err}
+		case r.err != nil:
+			lost.Rows.To = r.rows.To
+		case bytes.Compare(r.high, key) < 0:
+			lost, row = nil, r.rows.To
+		case bytes.Compare(r.low, key) <= 0:
+			return x.within(ctx, i, key)
+		case lost != nil:
+			return lost.Rows.From, false, lost
+		default:
+			return r.rows.From, false, nil
+		}
+	}
+	if lost != nil {
+		return lost.Rows.From, false, lost
+	}
+	return row, false, nil
+}
+
+// within finds a key in a run that reaches over it.
+func (x *keyIndex) within(ctx context.Context, i int, key []byte) (row int64, exact bool, err error) {
+	r := &x.runs[i]
+	if x.at != i {
+		if x.inHand, err = x.t.keysOf(ctx, x.set, r.rows.From, r.rows.Len()); err != nil {
+			return 0, false, err
+		}
+		x.at = i
+	}
+	for k, have := range x.inHand {
+		if c := bytes.Compare(have, key); c >= 0 {
+			return r.rows.From + int64(k), c == 0, nil
+		}
+	}
+	return r.rows.To, false, nil
+}
+
+// list reads all keys, page by page.
+func (x *keyIndex) list(ctx context.Context) error {
+	var before []byte
+	for _, rows := range x.pages(ctx) {
+		keys, err := x.t.keysOf(ctx, x.set, rows.From, rows.Len())
+		for _, k := range keys {
+			if err == nil && before != nil && bytes.Compare(before, k) >= 0 {
+				err = fault.Corruptf(fault.Span{Object: x.set.Tablet.Object}, "", "the keys of rows %d to %d of rowset %d do not rise", rows.From, rows.To, x.set.ID)
+			}
+			if err == nil {
+				before = k
+			}
+		}
+		switch {
+		case err == nil:
+			x.runs = append(x.runs, keyRun{rows: rows, low: bytes.Clone(keys[0]), high: bytes.Clone(keys[len(keys)-1])})
+		case Damaged(err):
+			x.runs = append(x.runs, keyRun{rows: rows, err: err})
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// stride is how many keys are read together where no index tells which are in a page.
+const stride = 256
+
+// pages are the rows of the file's pages, as a positional index that is whole tells them.
+func (x *keyIndex) pages(ctx context.Context) (out []vec.Range) {
+	all := vec.Range{To: x.set.Rows}
+	for _, r := range x.open {
+		if r == nil {
+			continue
+		}
+		out = out[:0]
+		c, err := r.Chunk(ctx, all)
+		for at := int64(0); err == nil; {
+			p, bad := c.Next(ctx)
+			switch {
+			case bad == io.EOF && at == all.To:
+				return out
+			case bad != nil || p.First != at || p.Rows <= 0 || p.First+p.Rows > all.To:
+				err = io.ErrUnexpectedEOF
+			default:
+				at += p.Rows
+				out = append(out, vec.Range{From: p.First, To: at})
+			}
+		}
+	}
+	out = nil
+	for at := int64(0); at < all.To; at += stride {
+		out = append(out, vec.Range{From: at, To: min(at+stride, all.To)})
+	}
+	return out
+}
+
+// keysOf are the encoded keys of rows: as the index has them or, where that is damaged, the key's columns.
+func (t *Table) keysOf(ctx context.Context, s *RowSet, first, n int64) (out [][]byte, err error) {
+	if b := t.indexOfKeys(s); b.IsNull() {
+		err = fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.adhoc_index_block", "rowset %d has no index of its keys", s.ID)
+	} else if out, err = t.valuesOf(ctx, s, b, first, n); err == nil && t.Stored.Keys() == 1 {
+		return t.encodeKeys([][][]byte{out})
+	}
+	if err == nil || !Damaged(err) || t.Stored.Keys() == 1 {
+		return out, err
+	}
+	cells := make([][][]byte, t.Stored.Keys())
+	for i := range cells {
+		b, ok := s.Block(t.Stored.Columns[i].ID)
+		if !ok {
+			return nil, err
+		}
+		var bad error
+		if cells[i], bad = t.valuesOf(ctx, s, b, first, n); bad != nil {
+			if !Damaged(bad) {
+				err = bad
+			}
+			return nil, err
+		}
+	}
+	return t.encodeKeys(cells)
+}
+
+// encodeKeys makes keys of the cells of their columns.
+func (t *Table) encodeKeys(cells [][][]byte) ([][]byte, error) {
+	out := make([][]byte, len(cells[0]))
+	var err error
+	for i := range out {
+		for c := range cells {
+			if out[i], err = cfile.AppendKey(out[i], t.Stored.Columns[c].Type, cells[c][i], c == len(cells)-1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// valuesOf are the values [first, first+n) of a block, from the first place where they can be read.
+func (t *Table) valuesOf(ctx context.Context, s *RowSet, b meta.BlockRef, first, n int64) ([][]byte, error) {
+	places, err := t.places(ctx, s, b)
+	for _, p := range places {
+		out, bad := t.valuesAt(ctx, s, b, p, first, n)
+		if bad == nil || !Damaged(bad) {
+			return out, bad
+		}
+		if err == nil {
+			err = bad
+		}
+	}
+	return nil, err
+}
+
+func (t *Table) valuesAt(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.Place, first, n int64) ([][]byte, error) {
+	r, err := t.opener(s, b)(ctx, Source{t.Tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
+	if err != nil {
+		return nil, named(err, p)
+	}
+	if first+n > r.Len() {
+		return nil, fault.Corruptf(r.FooterAt(), "footer.num_values", "%d, but there must be %d", r.Len(), first+n)
+	}
+	it, err := r.SeekToOrdinal(ctx, first)
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	x := Values{It: it, At: r.At(), width: r.Footer().Type.Width()}
+	out := make([][]byte, n)
+	for i := range out {
+		v, err := x.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = bytes.Clone(v)
+	}
+	return out, nil
+}

@@ -1,0 +1,276 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sort"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/format/kudu/internal/codes"
+	"stoa/format/kudu/internal/fs"
+	"stoa/pred"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// keySpan is a range of encoded keys, [low, high); high nil: no limit. A key is a run of bytes, and the bytes of a column's value come
+// before those of the next column, so that a predicate on the first columns is a range, too.
+type keySpan struct {
+	low, high []byte
+	exact     []byte // the one key that is possible, whole; nil if there may be others
+	empty     bool
+}
+
+// spanOf is the range of keys of the given columns outside of which e is certainly not true: equalities of the first columns, and then a
+// range of the next one.
+func (t *Table) spanOf(e *pred.Expr, columns []int) (k keySpan) {
+	if e == nil {
+		return k
+	}
+	var prefix []byte
+	for i, c := range columns {
+		col := &t.Stored.Columns[c]
+		low, high, lowIn, highIn := e.KeyRange(pred.JoinPath(col.Name))
+		if low == nil && high == nil {
+			break
+		}
+		if low != nil && low.Kind == pred.KindNull || high != nil && high.Kind == pred.KindNull {
+			return keySpan{empty: true}
+		}
+		last := i == len(columns)-1
+		lo, okLo := t.encoded(prefix, c, low, last)
+		hi, okHi := t.encoded(prefix, c, high, last)
+		if okLo && okHi && lowIn && highIn && bytes.Equal(lo, hi) {
+			if prefix = lo; last {
+				return keySpan{low: lo, high: append(bytes.Clone(lo), 0), exact: lo}
+			}
+			continue
+		}
+		k = keySpan{low: prefix, high: after(prefix)}
+		if okLo {
+			if k.low = lo; !lowIn {
+				k.low = behind(lo, last)
+			}
+		}
+		if okHi {
+			if k.high = hi; highIn {
+				k.high = behind(hi, last)
+			}
+		}
+		k.empty = k.high != nil && bytes.Compare(k.low, k.high) >= 0
+		return k
+	}
+	if len(prefix) > 0 {
+		k = keySpan{low: prefix, high: after(prefix)}
+	}
+	return k
+}
+
+// encoded appends the key of a literal in column c; false if there is none.
+func (t *Table) encoded(prefix []byte, c int, v *pred.Value, last bool) ([]byte, bool) {
+	if v == nil {
+		return nil, false
+	}
+	col := &t.Stored.Columns[c]
+	stored, ok := cfile.Stored(col.Type, t.Cols[c].Type, *v)
+	if !ok {
+		return nil, false
+	}
+	key, err := cfile.AppendKey(bytes.Clone(prefix), col.Type, stored, last)
+	return key, err == nil
+}
+
+// behind is the first key behind all that have the values key stands for: those are key alone, if it is whole, or all that begin with it.
+func behind(key []byte, whole bool) []byte {
+	if whole {
+		return append(bytes.Clone(key), 0)
+	}
+	return after(key)
+}
+
+// after is the first run of bytes behind all that begin with prefix; nil if there is none.
+func after(prefix []byte) []byte {
+	out := bytes.Clone(prefix)
+	for len(out) > 0 {
+		if out[len(out)-1] < 0xff {
+			out[len(out)-1]++
+			return out
+		}
+		out = out[:len(out)-1]
+	}
+	return nil
+}
+
+// misses reports whether no key of [low, high], both included and nil if unknown, lies in the span.
+func (k *keySpan) misses(low, high []byte) bool {
+	return k.empty || k.high != nil && low != nil && bytes.Compare(low, k.high) >= 0 || high != nil && bytes.Compare(high, k.low) < 0
+}
+
+// Narrow looks for the keys that e allows: between a rowset's first and last key, in its bloom file if e allows one key only, and then
+// in its key's value index or ad-hoc index. Key columns never change, so no overlay matters. Damage met there narrows nothing: the rows
+// themselves decide.
+func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
+	all := vec.Ranges{{From: 0, To: math.MaxInt64}}
+	keys := make([]int, t.Stored.Keys())
+	for i := range keys {
+		keys[i] = i
+	}
+	k := t.spanOf(e, keys)
+	if k.empty {
+		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "contradiction"})
+		return nil, nil
+	}
+	tb, s, err := t.set(ctx, g)
+	if err != nil || k.low == nil && k.high == nil {
+		return all, err
+	}
+	if s == nil {
+		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "keys of the log's rows"})
+		return vec.Ranges{}.Add(tb.logged.between(k)), nil
+	}
+	if k.misses(s.Low, s.High) {
+		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "first and last key"})
+		return nil, nil
+	}
+	if k.exact != nil && !s.Bloom.IsNull() {
+		switch may, err := t.mayContain(ctx, s, k.exact); {
+		case err != nil && !Damaged(err):
+			return nil, err
+		case err == nil && !may:
+			format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "bloom filter"})
+			return nil, nil
+		}
+	}
+	r, err := t.between(ctx, s, k)
+	switch {
+	case err == nil:
+		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "key index"})
+		return vec.Ranges{}.Add(r), nil
+	case Damaged(err):
+		return all, nil
+	}
+	return nil, err
+}
+
+// mayContain asks the rowset's bloom file.
+func (t *Table) mayContain(ctx context.Context, s *RowSet, key []byte) (bool, error) {
+	b, err := t.Bloom(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	may, err := b.MayContain(ctx, key)
+	if may || err != nil {
+		return may, err
+	}
+	err = t.CheckBloom(ctx, s, b)
+	if err != nil && Damaged(err) {
+		s.Tablet.tell(codes.Finding("kudu.bloom.disagrees", err, s.Tablet.ID))
+	}
+	return false, err
+}
+
+// tell keeps a finding, once.
+func (tb *Tablet) tell(x region.Finding) {
+	x.Severity, x.Rows, x.Lost = codes.Severity(x.Code), [2]int64{-1, -1}, -1
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if !slices.Contains(tb.Told, x) {
+		tb.Told = append(tb.Told, x)
+	}
+}
+
+// Bloom opens the rowset's bloom file.
+func (t *Table) Bloom(ctx context.Context, s *RowSet) (*cfile.Bloom, error) {
+	b, _, err := opened(ctx, t, s, s.Bloom, func(ctx context.Context, src Source, at fault.Span, o format.OpenOptions) (*cfile.Bloom, error) {
+		return cfile.OpenBloomAt(ctx, src, at, o)
+	})
+	return b, err
+}
+
+// named makes damage of an error that says that a file is not of the kind as which a superblock names it.
+func named(err error, p fs.Place) error {
+	var e *fault.Error
+	if errors.As(err, &e) && e.Class == fault.Invalid {
+		return fault.Corruptf(e.At, e.Path, "block %d: %s", p.ID, e.Reason)
+	}
+	return err
+}
+
+// between is the rows of a rowset whose keys lie in a span.
+func (t *Table) between(ctx context.Context, s *RowSet, k keySpan) (vec.Range, error) {
+	x := t.keyIndex(ctx, s)
+	if x.err != nil {
+		return vec.Range{}, x.err
+	}
+	r := x.open[0]
+	var err error
+	rows := vec.Range{From: 0, To: r.Len()}
+	if len(k.low) > 0 {
+		if rows.From, _, err = x.find(ctx, k.low); err != nil {
+			return rows, err
+		}
+	}
+	if k.high != nil {
+		if rows.To, _, err = x.find(ctx, k.high); err != nil {
+			return rows, err
+		}
+	}
+	if s.Rows >= 0 && r.Len() != s.Rows {
+		return rows, fault.Corruptf(r.FooterAt(), "footer.num_values", "%d, but the rowset has %d rows", r.Len(), s.Rows)
+	}
+	return rows, nil
+}
+
+// between is the rows whose keys lie in a span.
+func (m *logRows) between(k keySpan) vec.Range {
+	at := func(key []byte) int64 {
+		return int64(sort.Search(len(m.keys), func(i int) bool { return bytes.Compare(m.keys[i], key) >= 0 }))
+	}
+	r := vec.Range{From: at(k.low), To: int64(len(m.keys))}
+	if k.high != nil {
+		r.To = at(k.high)
+	}
+	return r
+}
+
+// outside says why e is certainly not true in a tablet: its range of keys, or a hash bucket that e's equalities lead to, is
+// another one. It is "" if e may be true.
+func (t *Table) outside(tb *Tablet, e *pred.Expr) string {
+	s := &tb.Partitioning
+	if e == nil || !s.Stored {
+		return ""
+	}
+	if columns, ok := t.positions(s.Range); ok && len(columns) > 0 {
+		k := t.spanOf(e, columns)
+		lower, upper := tb.Partition.Lower(), tb.Partition.Upper()
+		if k.empty || k.high != nil && bytes.Compare(k.high, lower) <= 0 || len(upper) > 0 && bytes.Compare(k.low, upper) >= 0 {
+			return "partition's key range"
+		}
+	}
+	for i, d := range s.HashOf(tb.Partition.Lower()) {
+		columns, ok := t.positions(d.Columns)
+		if !ok || i >= len(tb.Partition.Buckets) {
+			continue
+		}
+		if k := t.spanOf(e, columns); k.exact != nil && d.Buckets > 0 && d.Bucket(k.exact) != tb.Partition.Buckets[i] {
+			return "hash bucket"
+		}
+	}
+	return ""
+}
+
+// positions are the table's columns with the given ids; false if one of them is not there.
+func (t *Table) positions(ids []int32) ([]int, bool) {
+	out := make([]int, len(ids))
+	for i, id := range ids {
+		if out[i] = t.Stored.Find(id); out[i] < 0 {
+			return nil, false
+		}
+	}
+	return out, true
+}

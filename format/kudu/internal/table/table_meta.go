@@ -1,0 +1,120 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"stoa/format/kudu/internal/meta"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// MetaTable is the name of the schema metadata that says which table it is and how it is divided: a TableMeta as JSON.
+const MetaTable = "stoa.kudu.table"
+
+// TableMeta is what a schema's metadata tells of a table. Values are texts as field metadata has them (see MetaDefault).
+type TableMeta struct {
+	ID       string       `json:"id,omitempty"`
+	Name     string       `json:"name"`
+	Replicas int          `json:"replicas,omitempty"` // voters of a tablet; 0: not known
+	Hash     []HashMeta   `json:"hash,omitempty"`
+	Range    []string     `json:"range,omitempty"`  // columns
+	Ranges   []RangeMeta  `json:"ranges,omitempty"` // those of the tablets that were read, with the table's hash dimensions
+	Custom   []RangeMeta  `json:"custom,omitempty"` // those with hash dimensions of their own
+	Tablets  []TabletMeta `json:"tablets,omitempty"`
+}
+
+// HashMeta is a hash dimension.
+type HashMeta struct {
+	Columns []string `json:"columns"`
+	Buckets int32    `json:"buckets"`
+	Seed    uint32   `json:"seed"`
+}
+
+// RangeMeta is a range of the range columns: lower inclusive, upper exclusive, a value a column; none: unbounded.
+type RangeMeta struct {
+	Lower []string   `json:"lower,omitempty"`
+	Upper []string   `json:"upper,omitempty"`
+	Hash  []HashMeta `json:"hash,omitempty"`
+}
+
+// TabletMeta is a tablet's place: encoded partition keys, and buckets.
+type TabletMeta struct {
+	ID      string  `json:"id"`
+	Start   []byte  `json:"start"`
+	End     []byte  `json:"end"`
+	Buckets []int32 `json:"buckets,omitempty"`
+}
+
+// withTableMeta puts what tablets tell of their table into the schema's metadata. What cannot be understood is left out.
+func withTableMeta(sc *arrow.Schema, s *meta.Schema, tablets []*Tablet) *arrow.Schema {
+	if len(tablets) == 0 {
+		return sc
+	}
+	b, err := json.Marshal(tableMeta(s, tablets))
+	if err != nil {
+		return sc
+	}
+	old := sc.Metadata()
+	m := arrow.NewMetadata(append(slices.Clone(old.Keys()), MetaTable), append(slices.Clone(old.Values()), string(b)))
+	return arrow.NewSchema(sc.Fields(), &m)
+}
+
+func tableMeta(s *meta.Schema, tablets []*Tablet) TableMeta {
+	first := Newest(tablets)
+	p := &first.Partitioning
+	m := TableMeta{ID: first.TableID, Name: first.Table, Hash: hashMeta(s, p.Hash)}
+	if c := first.Consensus; c != nil {
+		for _, peer := range c.Peers {
+			if peer.Voter {
+				m.Replicas++
+			}
+		}
+	}
+	for _, id := range p.Range {
+		m.Range = append(m.Range, s.NameOf(id))
+	}
+	seen := map[string]bool{}
+	for _, t := range tablets {
+		m.Tablets = append(m.Tablets, TabletMeta{t.ID, t.Partition.Start, t.Partition.End, t.Partition.Buckets})
+		lower, upper := t.Partition.Lower(), t.Partition.Upper()
+		if k := fmt.Sprintf("%x %x", lower, upper); seen[k] {
+			continue
+		} else {
+			seen[k] = true
+		}
+		low, err1 := p.RangeTexts(s, lower)
+		high, err2 := p.RangeTexts(s, upper)
+		if err1 != nil || err2 != nil {
+			continue
+		}
+		if i := slices.IndexFunc(p.Custom, func(c meta.RangeHash) bool { return string(c.Lower) == string(lower) }); i >= 0 {
+			m.Custom = append(m.Custom, RangeMeta{low, high, hashMeta(s, p.Custom[i].Hash)})
+		} else {
+			m.Ranges = append(m.Ranges, RangeMeta{Lower: low, Upper: high})
+		}
+	}
+	return m
+}
+
+func hashMeta(s *meta.Schema, dims []meta.HashDimension) (out []HashMeta) {
+	for _, d := range dims {
+		h := HashMeta{Buckets: d.Buckets, Seed: d.Seed}
+		for _, id := range d.Columns {
+			h.Columns = append(h.Columns, s.NameOf(id))
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// Newest is the tablet whose schema is the newest.
+func Newest(ts []*Tablet) *Tablet {
+	out := ts[0]
+	for _, tb := range ts {
+		if tb.HasData() && (!out.HasData() || tb.SchemaVersion > out.SchemaVersion) {
+			out = tb
+		}
+	}
+	return out
+}

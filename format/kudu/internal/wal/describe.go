@@ -1,0 +1,96 @@
+package wal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"stoa/fault"
+	"stoa/format/cfile"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/region"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// Describe tells the parts of a segment to o.trace. Parts that cannot be read are gaps; the first error is returned.
+func Describe(ctx context.Context, tree store.Tree, name string, o pbc.Options) error {
+	src, err := tree.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	gap := func(at fault.Span, kind region.Kind, name string, err error) {
+		n := region.Node{Depth: o.Depth, Kind: kind, Name: name, At: at, Inner: -1}
+		if err != nil {
+			n.Value = err.Error()
+		}
+		if at.Len > 0 {
+			o.Trace(n)
+		}
+	}
+	var head []region.Node
+	quiet := o
+	quiet.Trace = func(n region.Node) { head = append(head, n) }
+	r, notes, err := Open(ctx, src, name, quiet, cfile.LZ4)
+	if r == nil {
+		gap(fault.Span{Object: name, Len: src.Size()}, region.Gap, "damaged", err)
+		return err
+	}
+	if err != nil {
+		gap(r.span(0, r.Start), region.Gap, "damaged", err)
+		head = nil
+	}
+	for _, n := range head {
+		o.Trace(n)
+	}
+	r.o = o
+	r.o.Limits = o.Limits.WithDefaults()
+	first := cmpErr(err, errors.Join(notes...))
+	end := r.Start
+	for {
+		b, err := r.Next(ctx)
+		if err == io.EOF {
+			break
+		}
+		var e *fault.Error
+		switch {
+		case err == nil:
+			end = b.At.End()
+			ParseBatch(b.cursor, true, func(Entry) {})
+			err = b.cursor.Err()
+		case !errors.As(err, &e) || e.Class != fault.Corrupt:
+			return err
+		case pbc.IsTorn(err):
+			gap(e.At, region.Dead, "torn", err)
+			end, err = e.At.End(), nil
+		default:
+			gap(e.At, region.Gap, "damaged", err)
+			end = e.At.End()
+		}
+		first = cmpErr(first, err)
+	}
+	if end < r.end {
+		gap(r.span(end, r.end-end), region.Pad, "unused", nil)
+	}
+	return cmpErr(first, r.describeFooter(ctx))
+}
+
+func (r *walReader) describeFooter(ctx context.Context) error {
+	if r.end == r.size {
+		return nil
+	}
+	b, err := r.bytes(ctx, r.end, r.size-r.end)
+	if err != nil {
+		return err
+	}
+	at := r.span(r.end, r.size-r.end)
+	r.o.Trace(region.Node{Depth: r.o.Depth, Kind: region.Struct, Name: "footer", At: at, Inner: -1})
+	c := wire.NewCursor(b, at, "footer").Trace(r.o.Trace, r.o.Depth+1)
+	m := c.Section("", len(b)-len(WalEndMagic)-4)
+	if r.Foot != nil {
+		ParseWALFooter(m.Trace(r.o.Trace, r.o.Depth+1))
+	}
+	c.Bytes("magic", len(WalEndMagic))
+	c.U32("length")
+	return nil
+}

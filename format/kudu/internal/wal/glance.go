@@ -1,0 +1,161 @@
+package wal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"stoa/fault"
+	"stoa/format/cfile"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/region"
+)
+
+// SchemaOfLog takes the schema of a tablet whose superblock is lost from the header of its log.
+func SchemaOfLog(ctx context.Context, f *fs.FS, t *meta.Tablet) {
+	segments, err := f.LogSegments(ctx, t.ID)
+	if err != nil || len(segments) == 0 {
+		return
+	}
+	src, err := f.Tree.Open(ctx, segments[len(segments)-1].Name)
+	if err != nil {
+		return
+	}
+	defer src.Close()
+	if r, _, err := Open(ctx, src, segments[len(segments)-1].Name, f.Options.Pbc(), cfile.LZ4); err == nil && r.Head.TabletID == t.ID {
+		t.Schema, t.SchemaVersion = r.Head.Schema, r.Head.SchemaVersion
+	}
+}
+
+// GlanceBytes is how large a log may be that is read as a whole.
+var GlanceBytes int64 = 1 << 20
+
+// GlanceLog looks at the ends of a tablet's segments. Of what it gives only Missing, Empty, LastTime and Findings count.
+func GlanceLog(ctx context.Context, f *fs.FS, t *meta.Tablet) (*Logged, error) {
+	x := newReplay(t, nil)
+	segments, err := f.LogSegments(ctx, t.ID)
+	if err != nil || len(segments) == 0 {
+		x.none(ctx, f)
+		return x.Out, err
+	}
+	if f.LogBytes(ctx, t.ID) <= GlanceBytes {
+		log, err := Replay(ctx, f, t, Nowhere)
+		if err == nil {
+			log.Findings = slices.DeleteFunc(log.Findings, func(x region.Finding) bool { return x.Code == "kudu.wal.change.lost" })
+		}
+		return log, err
+	}
+	for i, s := range segments {
+		r, err := x.open(ctx, f, s, i == 0, i == len(segments)-1)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil {
+			r.src.Close()
+		}
+	}
+	committed := map[meta.OpID]bool{}
+	for i, s := range slices.Backward(segments) {
+		last, err := x.lastOf(ctx, f, s.Name, i == len(segments)-1, committed)
+		if err != nil {
+			return nil, err
+		}
+		if x.Out.LastTime = last; last > 0 {
+			return x.Out, nil
+		}
+	}
+	x.Out.Empty = len(committed) == 0 && x.last == meta.OpID{}
+	return x.Out, nil
+}
+
+// Nowhere looks a key up without a look.
+func Nowhere(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, nil }
+
+// lastOf is the hybrid time of the last operation in a segment that was committed there or, as committed tells, in later ones; 0 if there is
+// none. Batches before it are passed over by what their headers say.
+func (x *Replayer) lastOf(ctx context.Context, f *fs.FS, name string, newest bool, committed map[meta.OpID]bool) (last uint64, err error) {
+	src, err := f.Tree.Open(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	defer src.Close()
+	r, _, err := Open(ctx, src, name, f.Options.Pbc(), cmp.Or(x.codec, cfile.LZ4))
+	switch {
+	case r == nil && errors.As(err, new(*fault.Error)):
+		return 0, nil // told by open
+	case r == nil:
+		return 0, err
+	}
+	r.step = 4 << 10 // batches are large
+	var batches []int64
+	for {
+		off := r.pos
+		skipped, err := r.skip(ctx)
+		if err == nil && !skipped {
+			_, err = r.Next(ctx)
+		}
+		switch {
+		case err == io.EOF:
+			return x.lastIn(ctx, r, batches, committed)
+		case err == nil:
+			batches = append(batches, off)
+		case pbc.IsTorn(err) && newest: // what a crash leaves
+		case errors.Is(err, fault.Corrupt):
+			x.Fault("kudu.wal.damaged", err)
+		default:
+			return 0, err
+		}
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// skip goes behind the batch at hand, if its header is as it should be.
+func (r *walReader) skip(ctx context.Context) (ok bool, err error) {
+	n := r.headLen()
+	if r.end-r.pos < n {
+		return false, nil
+	}
+	head, err := r.bytes(ctx, r.pos, n)
+	if err != nil {
+		return false, err
+	}
+	h, ok := r.plausible(head)
+	if !ok || h.stored > r.end-r.pos-n {
+		return false, nil
+	}
+	r.pos += n + h.stored
+	return true, nil
+}
+
+// lastIn is lastOf for the batches that begin at the given places. A commit comes behind its operation, so it was seen before.
+func (x *Replayer) lastIn(ctx context.Context, r *walReader, batches []int64, committed map[meta.OpID]bool) (last uint64, err error) {
+	for _, off := range slices.Backward(batches) {
+		b, err := r.batch(ctx, off)
+		if err != nil && !errors.As(err, new(*fault.Error)) {
+			return 0, err
+		}
+		if err != nil {
+			continue
+		}
+		var ops []*replicateMsg
+		ParseBatch(b.cursor, false, func(e Entry) {
+			if e.commit != nil {
+				committed[e.commit.id] = true
+			} else {
+				ops = append(ops, e.replicate)
+			}
+		})
+		for _, m := range slices.Backward(ops) {
+			x.last = m.id
+			if committed[m.id] {
+				return m.time, nil
+			}
+		}
+	}
+	return 0, nil
+}

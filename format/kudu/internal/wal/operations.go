@@ -1,0 +1,356 @@
+package wal
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"stoa/fault"
+	"stoa/format/kudu/internal/codes"
+	"stoa/region"
+)
+
+// drain applies operations that have a commit, in the order of their numbers, and gives up those without: all at the end, else
+// those before the last commit; if that is not half of them, half of them.
+func (x *Replayer) drain(end bool) {
+	keep := len(x.pending)
+	for !end && keep > len(x.pending)/2 && x.pending[keep-1].commit == nil {
+		keep--
+	}
+	for i := range x.pending[:keep] {
+		p := &x.pending[i]
+		if p.commit != nil {
+			x.apply(p)
+			continue
+		}
+		x.size -= p.size
+		if p.op == OpWrite || p.op == OpAlterSchema {
+			if x.dropped++; x.dropped == 1 {
+				x.firstDrop = p.id
+			}
+			x.lastDrop = p.at
+		}
+	}
+	x.pending = slices.Delete(x.pending, 0, keep)
+}
+
+// apply carries a committed operation out.
+func (x *Replayer) apply(p *pendingOp) {
+	x.size -= p.size
+	if x.Out.Last.Index < p.id.Index {
+		x.Out.Last, x.Out.LastTime = p.id, p.time
+	}
+	if p.op == OpWrite || p.op == OpAlterSchema || p.op == OpParticipant {
+		x.Out.LastWrite = max(x.Out.LastWrite, p.time)
+	}
+	why := ""
+	switch {
+	case p.op == OpNone || p.op == opConfig:
+	case p.op != OpWrite && len(p.commit.ops) > 0 && p.commit.ops[0].failed:
+	case p.body == nil:
+		why = "there is no request"
+	case p.op == OpWrite:
+		why = x.write(p)
+	case p.op == OpAlterSchema:
+		a := ParseAlter(p.body)
+		if why = said(p.body.Err()); why == "" && a.version > x.version {
+			x.schema, x.version = &a.schema, a.version
+			x.newest(p.at)
+		}
+		x.older = x.older || a.version < x.version
+	case p.op == OpParticipant:
+		o := parseParticipant(p.body)
+		if why = said(p.body.Err()); why == "" {
+			x.endTxn(o)
+		}
+	default:
+		why = "a type that is not known"
+	}
+	if why != "" {
+		x.note("kudu.wal.op.bad", p.at, "replicate", fmt.Sprintf("operation %s (%s): %s", p.id, opName(p.op), why))
+	}
+}
+
+// said is the text of an error; "" if there is none.
+func said(err error) string {
+	if err == nil {
+		return ""
+	}
+	return codes.Finding("", err, "").Message
+}
+
+// active reports whether a change that went to a store was not flushed from it.
+func (x *Replayer) active(s memStore) bool {
+	switch {
+	case s.txn >= 0 && s.mrs >= 0:
+		t := x.T.Txns[s.txn]
+		return !t.Aborted && !t.Flushed
+	case s.mrs >= 0:
+		return s.mrs > x.T.LastDurableMRS
+	case s.rs >= 0:
+		durable, ok := x.durable[uint64(s.rs)]
+		// A rowset that is not there was compacted away, with its changes, or was never finished: then the change went to another store, too.
+		return ok && s.dms > durable
+	}
+	return false
+}
+
+// target is the store that a change must be applied to; false if there is none.
+func (x *Replayer) target(o opResult) (memStore, bool) {
+	if o.failed || o.skip {
+		return memStore{}, false
+	}
+	for _, s := range o.stores {
+		if x.active(s) {
+			return s, true
+		}
+	}
+	return memStore{}, false
+}
+
+func (x *Replayer) anyActive(m *commitMsg) bool { return x.countActive(m) > 0 }
+
+func (x *Replayer) countActive(m *commitMsg) (n int) {
+	for _, o := range m.ops {
+		if _, ok := x.target(o); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// write applies the row operations of a write request.
+func (x *Replayer) write(p *pendingOp) (why string) {
+	if !x.anyActive(p.commit) {
+		return ""
+	}
+	w := parseWrite(p.body)
+	if err := p.body.Err(); err != nil {
+		return said(err)
+	}
+	if w.counter < 0 {
+		w.counter = x.counter
+	}
+	d, why := newRowDecoder(&w, x.schema, w.counter)
+	if why != "" {
+		return why
+	}
+	if w.counter < 0 && !x.schema.Unique() {
+		return "nothing tells where its auto-incrementing column goes on"
+	}
+	defer func() { x.counter = d.counter }()
+	for i := 0; ; i++ {
+		op, ok, why := d.next()
+		switch {
+		case why != "":
+			return fmt.Sprintf("row operation %d: %s", i, why)
+		case !ok && i == len(p.commit.ops):
+			return ""
+		case !ok || i == len(p.commit.ops):
+			return fmt.Sprintf("its commit has %d results, which are not as many as it has row operations", len(p.commit.ops))
+		}
+		s, ok := x.target(p.commit.ops[i])
+		if !ok {
+			continue
+		}
+		if op.failed != "" {
+			x.note("kudu.wal.op.bad", p.at, "write_request", fmt.Sprintf("row operation %d of %s: %s", i, p.id, op.failed))
+			continue
+		}
+		if why := x.row(p, &w, &op, s); why != "" {
+			x.note("kudu.wal.change.lost", p.at, "write_request", fmt.Sprintf("row operation %d of %s: %s", i, p.id, why))
+		}
+	}
+}
+
+// row applies one row operation to store s.
+func (x *Replayer) row(p *pendingOp, w *writeRequest, op *rowOp, s memStore) (why string) {
+	key, err := x.schema.Key(x.key[:0], op.values)
+	if err != nil {
+		return err.Error()
+	}
+	x.key = key
+	list := x.tmp[:0]
+	inserts := false
+	switch op.typ {
+	case RowInsert, RowInsertIgnore:
+		inserts = true
+	case RowDelete, RowDeleteIgnore:
+		list = append(list, ChangeDelete)
+	case RowUpsert, RowUpsertIgnore:
+		m := x.rows[string(key)]
+		// A row that is live is updated where it is: one in another MemRowSet was deleted, whatever this log says.
+		if inserts = s.mrs >= 0 && (m == nil || !m.live || m.mrs != s.mrs); !inserts {
+			list = x.upsertAsUpdate(list, op)
+		}
+	default:
+		list = x.schema.Cells(append(list, changeUpdate), op.values, x.schema.NumKeys, op.set)
+	}
+	if inserts {
+		list = x.schema.Cells(list, op.values, 0, nil)
+	}
+	x.tmp = list
+	list = x.bytes.keep(list)
+	switch {
+	case s.mrs < 0 && inserts:
+		return "an insertion into a rowset that was flushed"
+	case s.mrs < 0:
+		rs := uint64(s.rs)
+		if x.moved[rs] == nil {
+			x.moved[rs] = map[string][]LoggedChange{}
+		}
+		x.moved[rs][string(key)] = append(x.moved[rs][string(key)], LoggedChange{Time: p.time, List: list})
+	case inserts:
+		r := newRow{key, list, x.schema, s.mrs}
+		if w.txn >= 0 {
+			r.key = x.bytes.keep(key)
+			x.txns[w.txn] = append(x.txns[w.txn], r)
+			return ""
+		}
+		return x.insert(r, p.time)
+	default:
+		m := x.rows[string(key)]
+		if m == nil || !m.live {
+			return fmt.Sprintf("row %s is not there", x.keyText(key))
+		}
+		m.Changes = append(m.Changes, LoggedChange{Time: p.time, List: list})
+		m.live = op.typ != RowDelete && op.typ != RowDeleteIgnore
+	}
+	return ""
+}
+
+// upsertAsUpdate appends the change that an upsert of an existing row is: of the columns that the client set. Columns that cannot be
+// changed are left out.
+func (x *Replayer) upsertAsUpdate(dst []byte, op *rowOp) []byte {
+	set := slices.Clone(op.set)
+	for k := range set {
+		set[k] = set[k] && !x.schema.Columns[k].Immutable
+	}
+	return x.schema.Cells(append(dst, changeUpdate), op.values, x.schema.NumKeys, set)
+}
+
+// insert makes a row in the MemRowSets, or makes a deleted one live again.
+func (x *Replayer) insert(r newRow, time uint64) (why string) {
+	m := x.rows[string(r.key)]
+	if m == nil {
+		x.rows[string(r.key)] = &memRow{LoggedRow: LoggedRow{Key: x.bytes.keep(r.key), Time: time, Cells: r.cells}, live: true, mrs: r.mrs}
+		return ""
+	}
+	if m.live {
+		// Its deletion was lost. The newer row is the right one from now on.
+		why = fmt.Sprintf("row %s was there already", x.keyText(r.key))
+		m.Changes = append(m.Changes, LoggedChange{Time: time, List: []byte{ChangeDelete}})
+	}
+	m.Changes = append(m.Changes, LoggedChange{Time: time, List: append([]byte{ChangeReinsert}, r.schema.WithoutKey(r.cells)...)})
+	m.live, m.mrs = true, r.mrs
+	return why
+}
+
+// endTxn commits the rows of a transaction, or forgets them.
+func (x *Replayer) endTxn(o participantOp) {
+	switch o.kind {
+	case TxnFinalize:
+		x.commitTxn(o.txn, o.finalized)
+	case TxnAbort:
+		delete(x.txns, o.txn)
+	}
+}
+
+func (x *Replayer) commitTxn(txn int64, time uint64) {
+	for _, r := range x.txns[txn] {
+		if why := x.insert(r, time); why != "" {
+			x.note("kudu.wal.change.lost", fault.Span{}, "", fmt.Sprintf("transaction %d: %s", txn, why))
+		}
+	}
+	delete(x.txns, txn)
+}
+
+func (x *Replayer) keyText(key []byte) string {
+	if s, err := x.T.Schema.KeyText(key); err == nil {
+		return s
+	}
+	return fmt.Sprintf("%x", key)
+}
+
+// finish settles transactions, finds the rows of flushed rowsets, and sorts.
+func (x *Replayer) finish(ctx context.Context) error {
+	for _, txn := range slices.Sorted(maps.Keys(x.txns)) {
+		switch t, ok := x.T.Txns[txn]; {
+		case ok && t.Aborted:
+		case ok && t.CommitTimestamp >= 0:
+			x.commitTxn(txn, uint64(t.CommitTimestamp))
+		default:
+			x.note("kudu.wal.txn.open", fault.Span{}, "", fmt.Sprintf("%d rows of transaction %d, which is neither committed nor aborted, are left out", len(x.txns[txn]), txn))
+		}
+	}
+	if x.older { // a server that restarts begins its log with the newest schema: then the ALTER_SCHEMA to it is there, too
+		for _, at := range x.unsure {
+			x.note("kudu.wal.header", at, "header.schema_version", "operations that follow make older versions, and none makes this one")
+		}
+	}
+	if x.dropped > 0 {
+		x.note("kudu.wal.uncommitted", x.lastDrop, "", fmt.Sprintf("%d operations without a commit are left out", x.dropped))
+	}
+	x.Out.Lost = x.dropped > 0 && x.firstDrop.Index < x.Out.Last.Index || slices.ContainsFunc(x.Out.Findings, func(f region.Finding) bool { return f.Severity >= region.Error })
+	for _, m := range x.rows {
+		x.Out.Rows = append(x.Out.Rows, m.LoggedRow)
+	}
+	slices.SortFunc(x.Out.Rows, func(a, b LoggedRow) int { return bytes.Compare(a.Key, b.Key) })
+	for _, rs := range slices.Sorted(maps.Keys(x.moved)) {
+		if err := x.place(ctx, rs); err != nil {
+			return err
+		}
+	}
+	for _, c := range codes.OfLogs {
+		if n := x.Counts[c.Code]; n > codes.MaxAlike {
+			f := &x.Out.Findings
+			*f = append(*f, region.Finding{Code: c.Code, Severity: c.Severity, Part: x.T.ID, Message: fmt.Sprintf("and %d more of this kind", n-codes.MaxAlike), Rows: [2]int64{-1, -1}, Lost: -1})
+		}
+	}
+	return nil
+}
+
+// place finds the rows of a rowset's changes. Keys are looked up in their order, so that a block is read once.
+func (x *Replayer) place(ctx context.Context, rs uint64) error {
+	byKey := x.moved[rs]
+	var out []LoggedChange
+	var lost []UnplacedChange
+	changes := 0
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		row, found, err := x.lookup(ctx, rs, []byte(key))
+		switch {
+		case err == nil && found:
+			for _, c := range byKey[key] {
+				c.Row = row
+				out = append(out, c)
+			}
+			continue
+		case err == nil:
+			err = fault.Corruptf(fault.Span{Object: x.T.Object}, "", "rowset %d has no such row", rs)
+		case !errors.Is(err, fault.Corrupt):
+			return err
+		}
+		u := UnplacedChange{Key: []byte(key), Changes: byKey[key], Rows: EveryRow, Err: err}
+		if among := (*LostKey)(nil); errors.As(err, &among) {
+			u.Rows, u.Err = among.Rows, among.Why
+		}
+		changes += len(u.Changes)
+		lost = append(lost, u)
+	}
+	if len(lost) > 0 {
+		if x.Out.Unplaced == nil {
+			x.Out.Unplaced = map[uint64][]UnplacedChange{}
+		}
+		x.Out.Unplaced[rs] = lost
+		e := codes.Finding("", lost[0].Err, "")
+		x.note("kudu.wal.change.lost", e.At, e.Path, fmt.Sprintf("%d changes of %d rows of rowset %d cannot be placed, the first are of row %s: %s", changes, len(lost), rs, x.keyText(lost[0].Key), e.Message))
+	}
+	slices.SortStableFunc(out, func(a, b LoggedChange) int { return cmp.Compare(a.Row, b.Row) })
+	if len(out) > 0 {
+		x.Out.Changes[rs] = out
+	}
+	return nil
+}
