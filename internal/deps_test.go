@@ -45,7 +45,14 @@ stoa/internal/content   : std arrow internal/diff github.com/zeebo/xxh3
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/nest        : std arrow fault format vec
 stoa/internal/dremel      : std arrow fault vec internal/enc/...
-stoa/format/kudu          : std arrow fault format pred region store vec wire format/cfile internal/pb internal/enc/... internal/codec internal/sum internal/bloom
+stoa/format/kudu/internal/pbc: std fault format region store wire internal/pb internal/sum
+stoa/format/kudu/internal/codes: std fault region format/cfile format/kudu/internal/pbc
+stoa/format/kudu/internal/meta: std arrow fault store vec wire format/cfile internal/pb format/kudu/internal/pbc
+stoa/format/kudu/internal/fs: std fault format region store wire format/cfile internal/pb format/kudu/internal/pbc format/kudu/internal/codes format/kudu/internal/meta
+stoa/format/kudu/internal/wal: std fault format region store vec wire format/cfile internal/pb internal/codec internal/sum format/kudu/internal/pbc format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs
+stoa/format/kudu/internal/table: std arrow fault format pred region store vec format/cfile format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs format/kudu/internal/wal
+stoa/format/kudu/internal/cluster: std fault format region store wire format/cfile internal/pb format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs format/kudu/internal/wal format/kudu/internal/table
+stoa/format/kudu          : std fault format region store vec format/cfile format/kudu/...
 stoa/format/trevni        : std arrow fault format pred region store vec wire internal/arrowschema internal/typewords internal/nest internal/enc/... internal/codec internal/sum github.com/apache/arrow-go/v18/arrow/ipc github.com/dsnet/compress/...
 stoa/format/redfile       : std arrow fault format pred region store vec wire format/ipc/flat internal/arrowschema internal/typewords internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/carbon/internal/layout: std arrow fault format pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc

@@ -7,11 +7,12 @@ import (
 	"stoa/format"
 )
 
-// What a Kudu server keeps in its directories, by name. Block files are not among it: those that a superblock names are opened, and others are no part
-// of a table.
+// What a Kudu server keeps in its directories, by name. Block files are not among it: those that a superblock
+// names are opened, and others are no part of a table.
 var (
 	ownDir = regexp.MustCompile(`(^|/)(data|wals|tablet-meta|consensus-meta|[0-9a-f]{2}|wals/[0-9a-f]{32}[^/]*)$`)
-	own    = regexp.MustCompile(`(^|/)(instance|block_manager_instance|[0-9a-f]{32}\.(data|metadata)|(tablet-meta|consensus-meta)/[0-9a-f]{32}|wals/[0-9a-f]{32}[^/]*/(wal-\d+|index\.\d+|\.[^/]*)|[^/]*kudutmp[^/]*)$`)
+	own    = regexp.MustCompile(`(^|/)(instance|block_manager_instance|[0-9a-f]{32}\.(data|metadata)|` +
+		`(tablet-meta|consensus-meta)/[0-9a-f]{32}|wals/[0-9a-f]{32}[^/]*/(wal-\d+|index\.\d+|\.[^/]*)|[^/]*kudutmp[^/]*)$`)
 )
 
 // claims is format.Format.Claims.

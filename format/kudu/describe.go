@@ -21,8 +21,9 @@ import (
 	"stoa/store"
 )
 
-// describe streams the anatomy of all objects of the servers' directories: every byte of each has an owner. With a table (DIR#TABLE) it
-// tells the table's superblocks, consensus metadata and logs, and its blocks, wherever they lie.
+// describe streams the anatomy of all objects of the servers' directories: every byte of each has an owner.
+// With a table (DIR#TABLE) it tells the table's superblocks, consensus metadata and logs, and its blocks,
+// wherever they lie.
 func describe(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
 		d := &describer{ctx: ctx, tree: tg.Tree, o: o, yield: yield}
@@ -208,7 +209,8 @@ func (d *describer) object(name, kind, value string) {
 	if info, err := d.tree.Stat(d.ctx, name); err == nil {
 		size = info.Size
 	}
-	d.emit(region.Node{Kind: region.Struct, Name: kind, Value: value, At: fault.Span{Object: name, Len: size}, Inner: -1})
+	d.emit(region.Node{Kind: region.Struct, Name: kind, Value: value, At: fault.Span{Object: name, Len: size},
+		Inner: -1})
 }
 
 func (d *describer) pbc() pbc.Options {
@@ -277,11 +279,13 @@ func (d *describer) sections(f *fs.FS, c *fs.Container) error {
 		case region.Struct:
 			err = d.met(d.block(fs.Place{ID: s.Block, At: s.At, Dir: c.Dir}, 1))
 		case region.Dead:
-			d.emit(region.Node{Depth: 1, Kind: region.Dead, Name: fmt.Sprintf("block %d", s.Block), Value: "deleted", At: s.At, Inner: -1})
+			d.emit(region.Node{Depth: 1, Kind: region.Dead, Name: fmt.Sprintf("block %d", s.Block),
+				Value: "deleted", At: s.At, Inner: -1})
 		case region.Pad:
 			d.emit(region.Node{Depth: 1, Kind: region.Pad, Name: "padding", At: s.At, Inner: -1})
 		default:
-			d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no record claims these bytes", At: s.At, Inner: -1})
+			d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no record claims these bytes",
+				At: s.At, Inner: -1})
 		}
 		if err != nil || d.stopped {
 			return err
@@ -296,14 +300,16 @@ func (d *describer) block(p fs.Place, depth int) error {
 	if !named {
 		owner = "no superblock names it"
 	}
-	d.emit(region.Node{Depth: depth, Kind: region.Struct, Name: fmt.Sprintf("block %d", p.ID), Value: owner, At: p.At, Inner: -1})
+	d.emit(region.Node{Depth: depth, Kind: region.Struct, Name: fmt.Sprintf("block %d", p.ID), Value: owner,
+		At: p.At, Inner: -1})
 	if p.At.Len == 0 {
 		return nil
 	}
 	tg := format.Target{Tree: d.tree, Name: p.At.Object}
 	tg.At.From, tg.At.To = p.At.Off, p.At.End()
 	var bad error
-	for n, err := range cfile.Format.Describe(d.ctx, tg, format.DescribeOptions{OpenOptions: d.o.OpenOptions, Pages: d.o.Pages}) {
+	for n, err := range cfile.Format.Describe(d.ctx, tg,
+		format.DescribeOptions{OpenOptions: d.o.OpenOptions, Pages: d.o.Pages}) {
 		if err != nil {
 			bad = err
 			continue

@@ -1,19 +1,34 @@
-// Package kudu reads the directories of Apache Kudu servers, without Kudu and without changing them: tables as they are, or were at a
-// moment, with what is only in the write-ahead log; also where files are damaged or missing.
+// Package kudu reads the directories of Apache Kudu servers, without Kudu and without changing them: tables as
+// they are, or were at a moment, with what is only in the write-ahead log; also where files are damaged or
+// missing.
+//
+// # The rooms
+//
+// Each knows only those above it in this list, and the roof, this package, all of them:
+//
+//	internal/pbc      protobuf containers: records one after the other, with checksums
+//	internal/codes    what can be wrong, by name
+//	internal/meta     what superblocks and consensus metadata say: schema, partitions, rowsets, keys and values
+//	internal/fs       a server's directories: which they are, block managers, containers, where a block lies
+//	internal/wal      the write-ahead log: segments, operations, and what a replay of them leaves
+//	internal/table    a table of tablets, read: rowsets, deltas, history, replicas
+//	internal/cluster  the directories of several servers: their tables, the master's catalogue, what is missing
 //
 // # What lies where
 //
-// A server has a WAL directory, a metadata directory (usually one of the others) and data directories (see fs.go):
+// A server has a WAL directory, a metadata directory (usually one of the others) and data directories (see
+// internal/fs):
 //
 //	instance                          InstanceMetadataPB: the server's UUID; a key if data is encrypted
-//	wals/TABLET/wal-000000001 …       the tablet's log, in segments (wal_segment.go)
-//	tablet-meta/TABLET                TabletSuperBlockPB: schema, partition, rowsets and their blocks (superblock.go)
+//	wals/TABLET/wal-000000001 …       the tablet's log, in segments (internal/wal)
+//	tablet-meta/TABLET                TabletSuperBlockPB: schema, partition, rowsets and their blocks (internal/meta)
 //	consensus-meta/TABLET             ConsensusMetadataPB: the peers
 //	data/block_manager_instance       DirInstanceMetadataPB: block manager, UUID, place among the data directories
 //	data/AA/BB/CC/ID                  file block manager: a block, which is a CFile
-//	data/NAME.data, NAME.metadata     log block manager: blocks one behind the other, and the records of where they are (container.go)
+//	data/NAME.data, NAME.metadata     log block manager: blocks one after the other, and the records of where
+//	                                  they are (internal/fs)
 //
-// Instances, superblocks, consensus metadata and containers' records are protobuf containers (pbc.go):
+// Instances, superblocks, consensus metadata and containers' records are protobuf containers (internal/pbc):
 //
 //	magic         8  "kuducntr"
 //	version       4  1 or 2
@@ -25,29 +40,36 @@
 //
 // # A tablet
 //
-// A table is divided into tablets by hash buckets and ranges of its key (partition.go). A tablet's rows are in rowsets, whose ranges of keys
-// may overlap; a key is live in at most one of them:
+// A table is divided into tablets by hash buckets and ranges of its key (internal/meta). A tablet's rows are in
+// rowsets, whose ranges of keys may overlap; a key is live in at most one of them:
 //
 //	DiskRowSet    a CFile for each column, sorted by primary key; row n of all of them is one row
-//	              ad-hoc index, for keys of several columns: the encoded key of each row; else the key column has a value index
+//	              ad-hoc index, for keys of several columns: the encoded key of each row; else the key column has a
+//	              value index
 //	              bloom file of the keys
-//	              REDO delta files: changes since the rows were written; UNDO delta files: what takes older changes back
+//	              REDO delta files: changes since the rows were written; UNDO delta files: what takes older changes
+//	              back
 //	MemRowSet     in memory; after a stop only in the log, as are changes that were not flushed to delta files
 //
-// Each operation has a hybrid time: microseconds since 1970, shifted left by 12 bits, and a count. A snapshot at T shows the operations with a time
-// below T (overlay.go says how). The base rows have the state of the moment when they were written.
+// Each operation has a hybrid time: microseconds since 1970, shifted left by 12 bits, and a count. A snapshot
+// at T shows the operations with a time below T (internal/table/overlay.go says how). The base rows have the
+// state of the moment when they were written.
 //
 // # What the documents leave open, and what is done
 //
 //   - A snapshot at T does not see the operations at T itself (TestCorpusTables: the generator's moments are so).
-//   - An UNDO of an insertion is a deletion at the time of the insertion; so a row is not there before. Rows without one are older than the
-//     history that is kept: a snapshot from before what is left is refused (history.go, TestHistoryIsGone).
-//   - A file may have the same row and time twice: both are applied, in order. The statistics of a delta file count the columns that a
-//     reinsertion sets as updates.
+//   - An UNDO of an insertion is a deletion at the time of the insertion; so a row is not there before. Rows
+//     without one are older than the history that is kept: a snapshot from before what is left is refused
+//     (internal/table/history.go,
+//     TestHistoryIsGone).
+//   - A file may have the same row and time twice: both are applied, in order. The statistics of a delta file
+//     count the columns that a reinsertion sets as updates.
 //   - A reinsertion sets the columns that it names and leaves the others.
-//   - A rowset without a block for a column is older than the column: its rows have the read default, or NULL (d_alter in TestCorpusTables).
-//     Blocks of dropped columns stay until a compaction, and are passed over.
-//   - The table's schema is that of the tablet with the highest schema version. Columns are told apart by their ids, never by their names.
+//   - A rowset without a block for a column is older than the column: its rows have the read default, or NULL
+//     (d_alter in TestCorpusTables). Blocks of dropped columns stay until a compaction, and are passed over.
+//   - The table's schema is that of the tablet with the highest schema version. Columns are told apart by their
+//     ids, never by their names.
 //   - The number of a block has its data directory in the upper 16 bits; they are not part of its path.
-//   - Whether rows of two rowsets have the same key at one moment is not looked at when reading: in a sound tablet none have.
+//   - Whether rows of two rowsets have the same key at one moment is not looked at when reading: in a sound tablet
+//     none have.
 package kudu

@@ -45,7 +45,8 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	}
 	for _, l := range ls {
 		for _, dir := range append([]string{l.WALDir, l.MetaDir}, l.DataDirs...) {
-			for _, name := range []string{fs.InstanceFile, fs.DirInstanceFile, path.Join(fs.DataSubdir, fs.DirInstanceFile)} {
+			for _, name := range []string{fs.InstanceFile, fs.DirInstanceFile,
+				path.Join(fs.DataSubdir, fs.DirInstanceFile)} {
 				if _, err := tg.Tree.Stat(ctx, path.Join(dir, name)); dir != "" && err == nil {
 					return format.Certain, nil
 				}
@@ -72,7 +73,8 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		if tg.Opts["schema"] != "" {
-			yield(format.Entry{}, fault.Invalidf("a list has no use for option schema=FILE: the blocks that it reads have no table (ls --unnamed lists them)"))
+			yield(format.Entry{}, fault.Invalidf("a list has no use for option schema=FILE: the blocks that it "+
+				"reads have no table (ls --unnamed lists them)"))
 			return
 		}
 		ro := table.Options{At: table.Latest}

@@ -1,9 +1,10 @@
 package kudu
 
 import (
+	"testing"
+
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
-	"testing"
 )
 
 // A snapshot older than the history that is kept is told.

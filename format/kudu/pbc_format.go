@@ -15,8 +15,9 @@ import (
 	"stoa/region"
 )
 
-// MetadataFormat is format "kudu-metadata": one protobuf container by itself, whatever it holds: a superblock, consensus metadata, an
-// instance, the records of a log container. It is described and checked; there are no rows in it.
+// MetadataFormat is format "kudu-metadata": one protobuf container by itself, whatever it holds: a superblock,
+// consensus metadata, an instance, the records of a log container. It is described and checked; there are no
+// rows in it.
 var MetadataFormat = format.Format{
 	Family:   "kudu",
 	Magics:   []format.Magic{{Off: 0, Bytes: "kuducntr", Name: "a Kudu protobuf container (metadata, not data)"}},
@@ -79,7 +80,8 @@ func describeOnePBC(ctx context.Context, tg format.Target, o format.DescribeOpti
 		}
 		err := noOptions("kudu-metadata", o.Opts)
 		if err == nil {
-			err = fs.DescribeMetadata(ctx, tg.Tree, tg.Name, pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify, Trace: trace})
+			err = fs.DescribeMetadata(ctx, tg.Tree, tg.Name,
+				pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify, Trace: trace})
 		}
 		if err != nil && !stopped {
 			yield(region.Node{}, err)
@@ -97,7 +99,8 @@ func verifyPBC(ctx context.Context, tg format.Target, o format.OpenOptions) iter
 			return yield(x)
 		}
 		if err == nil {
-			err = checkPBC(ctx, tg, pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify}, func(err error) bool { return tell("kudu.metadata.damaged", err) })
+			err = checkPBC(ctx, tg, pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify},
+				func(err error) bool { return tell("kudu.metadata.damaged", err) })
 		}
 		if err != nil {
 			tell("kudu.read", err)

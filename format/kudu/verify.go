@@ -25,9 +25,10 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (see format.Depth for less) and tells what is wrong: the directories' own files; of each tablet its place in the table; every block, as
-// package cfile verifies it; and whether the blocks of a rowset fit each other: as many rows in each column; in the ad-hoc index and the
-// bloom file the keys that the columns have; deltas of rows that there are, and values of the columns' types; as many live rows as the
+// verify reads everything (see format.Depth for less) and tells what is wrong: the directories' own files; of
+// each tablet its place in the table; every block, as package cfile verifies it; and whether the blocks of a
+// rowset fit each other: as many rows in each column; in the ad-hoc index and the bloom file the keys that the
+// columns have; deltas of rows that there are, and values of the columns' types; as many live rows as the
 // superblock says; and the log.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
@@ -38,7 +39,8 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 	}
 }
 
-// unchecked is format.Format.Unchecked: Kudu's servers can be told to write no checksums, and those of the first version had none.
+// unchecked is format.Format.Unchecked: Kudu's servers can be told to write no checksums, and those of the
+// first version had none.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	ro, err := table.ParseOptions(o.Opts)
 	if err != nil {
@@ -74,7 +76,8 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 					}
 					if all++; !f.Checksums() {
 						if bare++; first == "" {
-							first = fmt.Sprintf("%s of table %s, %s", p.At, r.Table, cmp.Or(r.Schema.NameOf(b.Column), b.Kind))
+							first = fmt.Sprintf("%s of table %s, %s", p.At, r.Table,
+								cmp.Or(r.Schema.NameOf(b.Column), b.Kind))
 						}
 					}
 				}
@@ -183,10 +186,12 @@ func (v *verifier) unnamed(s *cluster.Servers, known bool) error {
 				what = "a block without a record"
 			}
 			if x.Err != nil {
-				v.tell("kudu.block.unnamed", x.At, "", "%s: no superblock names it, and it cannot be read: %v", what, x.Err)
+				v.tell("kudu.block.unnamed", x.At, "", "%s: no superblock names it, and it cannot be read: %v",
+					what, x.Err)
 				continue
 			}
-			v.tell("kudu.block.unnamed", x.At, "", "%s: no superblock names it; a %s, %s, %d values", what, x.Kind, meta.TypeName(x.Typ), x.Rows)
+			v.tell("kudu.block.unnamed", x.At, "", "%s: no superblock names it; a %s, %s, %d values", what, x.Kind,
+				meta.TypeName(x.Typ), x.Rows)
 		}
 		if x := cluster.Unclaimed(f, found); x != nil && !known && f.MetaDir != "" {
 			v.give(*x)
@@ -200,7 +205,8 @@ func (v *verifier) missing(s *cluster.Servers, ts []*table.Tablet) {
 	gaps, _, more := s.Missing(ts)
 	at := s.WhereTablets()
 	for _, g := range gaps {
-		v.tell("kudu.tablet.missing", at, s.NameOf(ts), "table %s: no directory here holds the tablet of %s", s.NameOf(ts), g)
+		v.tell("kudu.tablet.missing", at, s.NameOf(ts), "table %s: no directory here holds the tablet of %s",
+			s.NameOf(ts), g)
 	}
 	if more > 0 {
 		v.tell("kudu.tablet.missing", at, s.NameOf(ts), "table %s: %d more tablets are not here", s.NameOf(ts), more)
@@ -280,7 +286,8 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (har
 			continue
 		}
 		o := v.o
-		o.Opts = map[string]string{"kind": map[string]string{"column": "column", "redo": "delta", "undo": "delta", "bloom": "bloom", "adhoc-index": "index"}[b.Kind]}
+		o.Opts = map[string]string{"kind": map[string]string{"column": "column", "redo": "delta", "undo": "delta",
+			"bloom": "bloom", "adhoc-index": "index"}[b.Kind]}
 		tg := format.Target{Tree: v.tree, Name: p.At.Object, At: vec.Range{From: p.At.Off, To: p.At.End()}}
 		for x := range cfile.Format.Verify(v.ctx, tg, o) {
 			x.Part, x.Column = tb.ID, name
@@ -296,8 +303,8 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (har
 	return harmed, nil
 }
 
-// columns holds the footers of a rowset's blocks against the superblock and each other, and says whether all agree. Those of harmed blocks, of which it was
-// told, too; but what cannot be opened is not told again.
+// columns holds the footers of a rowset's blocks against the superblock and each other, and says whether all
+// agree. Those of harmed blocks, of which it was told, too; but what cannot be opened is not told again.
 func (v *verifier) columns(t *table.Table, s *table.RowSet, harmed map[uint64]bool) (sound bool, err error) {
 	sound = true
 	for _, b := range s.Blocks() {
@@ -310,7 +317,8 @@ func (v *verifier) columns(t *table.Table, s *table.RowSet, harmed map[uint64]bo
 			f, p, err = t.FooterIn(v.ctx, s.Tablet.Replica, b.BlockRef)
 			if f != nil && err == nil {
 				if _, told := f.Get(meta.KeyDeltaStats); !told {
-					err = fault.Corruptf(p.At, "footer.metadata", "no %s: the block is no delta file", meta.KeyDeltaStats)
+					err = fault.Corruptf(p.At, "footer.metadata", "no %s: the block is no delta file",
+						meta.KeyDeltaStats)
 				}
 			}
 		default:
@@ -341,7 +349,8 @@ func (v *verifier) rowset(t *table.Table, s *table.RowSet) error {
 		return err // why was told
 	}
 	for i, b := range slices.Concat(s.Redo, s.Undo) {
-		if err := v.met("kudu.delta.damaged", v.direction(t, s, b, i >= len(s.Redo)), s.Tablet.ID); err != nil || v.stopped {
+		if err := v.met("kudu.delta.damaged", v.direction(t, s, b, i >= len(s.Redo)), s.Tablet.ID); err != nil ||
+			v.stopped {
 			return err
 		}
 	}
@@ -353,7 +362,8 @@ func (v *verifier) rowset(t *table.Table, s *table.RowSet) error {
 		return x.Code == "kudu.rowset.live" && strings.HasPrefix(x.Message, fmt.Sprintf("rowset %d ", s.ID))
 	})
 	if s.Tablet.CountsLive && s.LiveRows >= 0 && live != s.LiveRows && !told {
-		v.tell("kudu.rowset.live", s.Tablet.At, s.Tablet.ID, "rowset %d has %d live rows, its superblock says %d", s.ID, live, s.LiveRows)
+		v.tell("kudu.rowset.live", s.Tablet.At, s.Tablet.ID, "rowset %d has %d live rows, its superblock says %d",
+			s.ID, live, s.LiveRows)
 	}
 	return nil
 }
@@ -385,7 +395,8 @@ func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
 	for i := range t.Stored.Keys() {
 		b, ok := s.Block(t.Stored.Columns[i].ID)
 		if !ok {
-			return fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.columns", "rowset %d has no block for column %q of the primary key", s.ID, t.Stored.Columns[i].Name)
+			return fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.columns",
+				"rowset %d has no block for column %q of the primary key", s.ID, t.Stored.Columns[i].Name)
 		}
 		x, err := t.Values(v.ctx, s, b)
 		if err != nil {
@@ -428,12 +439,14 @@ func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
 		if why := parting.Outside(cells); why != "" {
 			if strays++; strays == 1 {
 				defer func(row int64) {
-					v.tell("kudu.keys.partition", columns[0].At, s.Tablet.ID, "rowset %d: row %d, and %d more, %s", s.ID, row, strays-1, why)
+					v.tell("kudu.keys.partition", columns[0].At, s.Tablet.ID, "rowset %d: row %d, and %d more, %s",
+						s.ID, row, strays-1, why)
 				}(row)
 			}
 		}
 		if row > 0 && bytes.Compare(last, key) >= 0 {
-			v.tell("kudu.keys.order", columns[0].At, s.Tablet.ID, "rowset %d: the key of row %d is not greater than the one before", s.ID, row)
+			v.tell("kudu.keys.order", columns[0].At, s.Tablet.ID,
+				"rowset %d: the key of row %d is not greater than the one before", s.ID, row)
 			return nil
 		}
 		last = append(last[:0], key...)
@@ -443,7 +456,8 @@ func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
 				return err
 			}
 			if !bytes.Equal(indexed, key) {
-				v.tell("kudu.index.disagrees", index.At, s.Tablet.ID, "rowset %d: the ad-hoc index has another key for row %d than the columns", s.ID, row)
+				v.tell("kudu.index.disagrees", index.At, s.Tablet.ID,
+					"rowset %d: the ad-hoc index has another key for row %d than the columns", s.ID, row)
 				return nil
 			}
 		}
@@ -456,18 +470,21 @@ func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
 				absent++
 			}
 		}
-		if row == 0 && s.Low != nil && !bytes.Equal(s.Low, key) || row == s.Rows-1 && s.High != nil && !bytes.Equal(s.High, key) {
-			v.tell("kudu.keys.range", at, s.Tablet.ID, "rowset %d: its first or last key is another one than its metadata says", s.ID)
+		if row == 0 && s.Low != nil && !bytes.Equal(s.Low, key) || row == s.Rows-1 && s.High != nil &&
+			!bytes.Equal(s.High, key) {
+			v.tell("kudu.keys.range", at, s.Tablet.ID,
+				"rowset %d: its first or last key is another one than its metadata says", s.ID)
 		}
 	}
 	if absent > 0 {
-		v.tell("kudu.bloom.disagrees", at, s.Tablet.ID, "rowset %d: the bloom file says of %d keys that they are not there", s.ID, absent)
+		v.tell("kudu.bloom.disagrees", at, s.Tablet.ID,
+			"rowset %d: the bloom file says of %d keys that they are not there", s.ID, absent)
 	}
 	return nil
 }
 
-// direction looks whether the changes of each row go forward in time in a REDO file, and back in an UNDO file: nothing in the file says which it is, and either
-// order is sound there.
+// direction looks whether the changes of each row go forward in time in a REDO file, and back in an UNDO file:
+// nothing in the file says which it is, and either order is sound there.
 func (v *verifier) direction(t *table.Table, s *table.RowSet, b meta.BlockRef, undo bool) error {
 	d, places, err := t.OpenDelta(v.ctx, s, b)
 	if err != nil {
@@ -488,7 +505,9 @@ func (v *verifier) direction(t *table.Table, s *table.RowSet, b meta.BlockRef, u
 		}
 		if x.Row == row && x.Timestamp != ts && (x.Timestamp < ts) != undo {
 			what := map[bool]string{false: "REDO", true: "UNDO"}[undo]
-			v.tell("kudu.delta.order", places[0].At, s.Tablet.ID, "rowset %d: this %s file, block %d, has a change of row %d at %s, and behind it one at %s", s.ID, what, b.ID, row, table.TimeText(ts), table.TimeText(x.Timestamp))
+			v.tell("kudu.delta.order", places[0].At, s.Tablet.ID,
+				"rowset %d: this %s file, block %d, has a change of row %d at %s, and behind it one at %s", s.ID,
+				what, b.ID, row, table.TimeText(ts), table.TimeText(x.Timestamp))
 			return nil
 		}
 		row, ts = x.Row, x.Timestamp

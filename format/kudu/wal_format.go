@@ -16,8 +16,9 @@ import (
 	"stoa/region"
 )
 
-// WALFormat is format "kudu-wal": one segment of a write-ahead log, by itself. It is described and checked; its rows are read with the
-// directory that it belongs to, because without the rest of the tablet nothing tells which of them are stored elsewhere.
+// WALFormat is format "kudu-wal": one segment of a write-ahead log, by itself. It is described and checked; its
+// rows are read with the directory that it belongs to, because without the rest of the tablet nothing tells
+// which of them are stored elsewhere.
 var WALFormat = format.Format{
 	Family:   "kudu",
 	Name:     "kudu-wal",
@@ -47,10 +48,13 @@ func listWAL(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, erro
 			return
 		}
 		e := format.Entry{Kind: "log segment", Rows: -1, Bytes: src.Size()}
-		e.Meta = append(e.Meta, table.Format2("tablet_id", "%s", r.Head.TabletID), table.Format2("sequence_number", "%d", r.Head.Sequence),
-			table.Format2("schema_version", "%d", r.Head.SchemaVersion), table.Format2("compression_codec", "%s", r.Codec.Name))
+		e.Meta = append(e.Meta, table.Format2("tablet_id", "%s", r.Head.TabletID),
+			table.Format2("sequence_number", "%d", r.Head.Sequence),
+			table.Format2("schema_version", "%d", r.Head.SchemaVersion),
+			table.Format2("compression_codec", "%s", r.Codec.Name))
 		if f := r.Foot; f != nil {
-			e.Meta = append(e.Meta, table.Format2("entries", "%d", f.Entries), table.Format2("operations", "%d to %d", f.MinIndex, f.MaxIndex),
+			e.Meta = append(e.Meta, table.Format2("entries", "%d", f.Entries),
+				table.Format2("operations", "%d to %d", f.MinIndex, f.MaxIndex),
 				table.Format2("closed", "%s", time.UnixMicro(f.Closed).UTC().Format(time.RFC3339Nano)))
 		}
 		yield(e, nil)

@@ -19,10 +19,11 @@ import (
 	"stoa/store"
 )
 
-// Blocks that no superblock names can be read with a schema that is given (option schema): those whose superblock is lost, and those in
-// containers without records, which are found by their magics. They are put together to rowsets again; where it is not certain which
-// blocks belong together they are left alone, and told. Deltas and the log are not applied: nothing says to which rowset they belong. So
-// what is shown is the rows as they were flushed or compacted, deleted ones included.
+// Blocks that no superblock names can be read with a schema that is given (option schema): those whose
+// superblock is lost, and those in containers without records, which are found by their magics. They are put
+// together to rowsets again; where it is not certain which blocks belong together they are left alone, and
+// told. Deltas and the log are not applied: nothing says to which rowset they belong. So what is shown is the
+// rows as they were flushed or compacted, deleted ones included.
 
 // carvedID is the tablet of carved rowsets.
 const carvedID = "carved"
@@ -41,7 +42,8 @@ type loose struct {
 // openCarved opens the blocks that no superblock names as a table.
 func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*table.Table, error) {
 	if tg.Table != "" || ro.Tablet != "" {
-		return nil, fault.Invalidf("option schema=FILE reads the blocks that no superblock names, so of no table or tablet that has a name: without #%s", cmp.Or(tg.Table, ro.Tablet))
+		return nil, fault.Invalidf("option schema=FILE reads the blocks that no superblock names, so of no "+
+			"table or tablet that has a name: without #%s", cmp.Or(tg.Table, ro.Tablet))
 	}
 	sc, err := ReadSchemaFile(ctx, tg.Tree, ro.Schema)
 	if err != nil {
@@ -53,11 +55,15 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	if err != nil {
 		return nil, err
 	}
-	dirs := &fs.FS{BlockManager: "log", Tree: tg.Tree, Options: fs.FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}, DataDirs: make([]fs.DataDir, 1), Blocks: map[uint64]fs.Placed{}}
-	tb := &meta.Tablet{ID: carvedID, Table: carvedID, TableID: carvedID, Object: name, State: meta.TabletReady, Schema: *sc}
+	dirs := &fs.FS{BlockManager: "log", Tree: tg.Tree,
+		Options: fs.FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}, DataDirs: make([]fs.DataDir, 1),
+		Blocks: map[uint64]fs.Placed{}}
+	tb := &meta.Tablet{ID: carvedID, Table: carvedID, TableID: carvedID, Object: name, State: meta.TabletReady,
+		Schema: *sc}
 	findings := s.Findings
 	note := func(code string, at fault.Span, layout string, args ...any) {
-		findings = append(findings, region.Finding{Code: code, Severity: codes.Severity(code), At: at, Part: carvedID, Message: fmt.Sprintf(layout, args...), Rows: [2]int64{-1, -1}, Lost: -1})
+		findings = append(findings, region.Finding{Code: code, Severity: codes.Severity(code), At: at,
+			Part: carvedID, Message: fmt.Sprintf(layout, args...), Rows: [2]int64{-1, -1}, Lost: -1})
 	}
 	deltas := 0
 	for _, f := range s.All {
@@ -71,7 +77,8 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 				id := uint64(len(dirs.Containers) + 1)
 				dirs.Blocks[id] = fs.Placed{Off: x.At.Off, Len: x.At.Len, Container: int32(len(dirs.Containers))}
 				dirs.Containers = append(dirs.Containers, &fs.Container{Data: x.At.Object})
-				rs.Columns = append(rs.Columns, meta.ColumnBlock{Column: sc.Columns[i].ID, BlockRef: meta.BlockRef{ID: id}})
+				rs.Columns = append(rs.Columns,
+					meta.ColumnBlock{Column: sc.Columns[i].ID, BlockRef: meta.BlockRef{ID: id}})
 			}
 			tb.RowSets = append(tb.RowSets, rs)
 		}
@@ -80,18 +87,23 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 			case x.Kind == cfile.KindDelta:
 				deltas++
 			case x.Kind == cfile.KindColumn && !x.taken:
-				note("kudu.carve.left", x.At, "%d values of type %s: it is not certain to which rowset they belong", x.Rows, meta.TypeName(x.Typ))
+				note("kudu.carve.left", x.At, "%d values of type %s: it is not certain to which rowset they belong",
+					x.Rows, meta.TypeName(x.Typ))
 			}
 		}
 	}
 	if len(tb.RowSets) == 0 {
-		return nil, fault.New(fault.Unsupported, fault.Span{Object: tg.Name}, "", "no blocks that no superblock names fit the schema in %s", name)
+		return nil, fault.New(fault.Unsupported, fault.Span{Object: tg.Name}, "",
+			"no blocks that no superblock names fit the schema in %s", name)
 	}
 	if ids := s.lostLike(sc); len(ids) > 1 {
-		note("kudu.carve.mixed", fault.Span{Object: tg.Name}, "the rows may be those of %d tablets whose superblocks are lost, of several tables or replicas, and are read as one table: %s", len(ids), strings.Join(ids, ", "))
+		note("kudu.carve.mixed", fault.Span{Object: tg.Name}, "the rows may be those of %d tablets whose "+
+			"superblocks are lost, of several tables or replicas, and are read as one table: %s", len(ids),
+			strings.Join(ids, ", "))
 	}
 	if deltas > 0 {
-		note("kudu.carve.deltas", fault.Span{Object: tg.Name}, "%d files of changes are not applied: nothing says of which rowset they are", deltas)
+		note("kudu.carve.deltas", fault.Span{Object: tg.Name},
+			"%d files of changes are not applied: nothing says of which rowset they are", deltas)
 	}
 	t, err := table.New(tg.Tree, []*table.Tablet{{Replica: table.Replica{FS: dirs, Tablet: tb}}}, o, ro)
 	if err != nil {
@@ -101,8 +113,8 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	return t, nil
 }
 
-// lostLike are the tablets whose superblocks are lost and that may have a schema: the keys in their logs' headers have the same types. A tablet
-// of which several replicas are lost is there several times.
+// lostLike are the tablets whose superblocks are lost and that may have a schema: the keys in their logs'
+// headers have the same types. A tablet of which several replicas are lost is there several times.
 func (s *Servers) lostLike(sc *meta.Schema) (ids []string) {
 	for _, b := range s.broken {
 		like := len(b.Schema.Columns) == 0 || b.Schema.NumKeys == sc.NumKeys
@@ -116,7 +128,8 @@ func (s *Servers) lostLike(sc *meta.Schema) (ids []string) {
 	return ids
 }
 
-// Loose are a server's files that no superblock names: by the block manager's word, and by their magics where its records are lost.
+// Loose are a server's files that no superblock names: by the block manager's word, and by their magics where
+// its records are lost.
 func (s *Servers) Loose(ctx context.Context, f *fs.FS) (out []*loose, err error) {
 	var tablets []*meta.Tablet
 	for _, tb := range s.Tablets {
@@ -146,7 +159,8 @@ func (s *Servers) Loose(ctx context.Context, f *fs.FS) (out []*loose, err error)
 		if p.At.Len == 0 {
 			continue
 		}
-		r, err := cfile.OpenAt(ctx, table.NewSource(f.Tree, p.At.Object, p.At.End()), p.At, format.OpenOptions{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
+		r, err := cfile.OpenAt(ctx, table.NewSource(f.Tree, p.At.Object, p.At.End()), p.At,
+			format.OpenOptions{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
 		if err != nil {
 			if !table.Damaged(err) {
 				return nil, err
@@ -165,13 +179,16 @@ func (s *Servers) Loose(ctx context.Context, f *fs.FS) (out []*loose, err error)
 // fits reports whether a file can be that of a column.
 func (x *loose) fits(c *meta.Column) bool {
 	f := &x.foot
-	return x.Kind == cfile.KindColumn && !x.taken && f.Type == c.Type && f.Nullable == c.Nullable && f.Array() == c.Array &&
-		(c.Encoding == cfile.AutoEncoding || c.Encoding == f.Encoding) && (c.Compression == cfile.DefaultCompression || c.Compression == f.Compression)
+	return x.Kind == cfile.KindColumn && !x.taken && f.Type == c.Type && f.Nullable == c.Nullable &&
+		f.Array() == c.Array &&
+		(c.Encoding == cfile.AutoEncoding || c.Encoding == f.Encoding) &&
+		(c.Compression == cfile.DefaultCompression || c.Compression == f.Compression)
 }
 
-// group puts blocks, sorted by number, together to rowsets. A flush or a compaction makes the blocks of a rowset one after the other, in the
-// order of columns: a run of consecutive numbers with as many rows each, that fits the schema and has no such neighbours, is one. Of the
-// rest, blocks with as many rows are one if there is exactly one for each column, and no two columns are alike.
+// group puts blocks, sorted by number, together to rowsets. A flush or a compaction makes the blocks of a
+// rowset one after the other, in the order of columns: a run of consecutive numbers with as many rows each,
+// that fits the schema and has no such neighbours, is one. Of the rest, blocks with as many rows are one if
+// there is exactly one for each column, and no two columns are alike.
 func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 	n := len(sc.Columns)
 	take := func(set []*loose) {
@@ -182,7 +199,8 @@ func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 	}
 	for i := 0; i+n <= len(all); i++ {
 		run := all[i : i+n]
-		ok := run[0].ID > 0 && !(i > 0 && run[0].follows(all[i-1]) && !all[i-1].taken) && !(i+n < len(all) && all[i+n].follows(run[n-1]))
+		ok := run[0].ID > 0 && !(i > 0 && run[0].follows(all[i-1]) && !all[i-1].taken) &&
+			!(i+n < len(all) && all[i+n].follows(run[n-1]))
 		for k, x := range run {
 			ok = ok && x.fits(&sc.Columns[k]) && (k == 0 || x.follows(run[k-1]))
 		}
@@ -219,7 +237,8 @@ func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b []*loose) int {
-		return cmp.Or(cmp.Compare(a[0].ID, b[0].ID), cmp.Compare(a[0].At.Object, b[0].At.Object), cmp.Compare(a[0].At.Off, b[0].At.Off))
+		return cmp.Or(cmp.Compare(a[0].ID, b[0].ID), cmp.Compare(a[0].At.Object, b[0].At.Object),
+			cmp.Compare(a[0].At.Off, b[0].At.Off))
 	})
 	return out
 }
@@ -229,8 +248,9 @@ func (x *loose) follows(y *loose) bool {
 	return x.ID == y.ID+1 && x.Rows == y.Rows && x.Kind == cfile.KindColumn && y.Kind == cfile.KindColumn
 }
 
-// ReadSchemaFile reads a schema as `stoa schema -f json` prints it. The metadata stoa.type, stoa.key, stoa.column_id, stoa.encoding and
-// stoa.compression say what Arrow's types do not; without stoa.type it is the usual type.
+// ReadSchemaFile reads a schema as `stoa schema -f json` prints it. The metadata stoa.type, stoa.key,
+// stoa.column_id, stoa.encoding and stoa.compression say what Arrow's types do not; without stoa.type it is the
+// usual type.
 func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) (*meta.Schema, error) {
 	fields, err := format.ReadSchemaFile(ctx, tree, name)
 	if err != nil {
@@ -266,5 +286,6 @@ func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) (*meta.Sc
 }
 
 // usualType is Kudu's type of an Arrow type, by their names.
-var usualType = map[string]string{"int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64", "utf8": "string", "binary": "binary", "bool": "bool",
+var usualType = map[string]string{"int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64",
+	"utf8": "string", "binary": "binary", "bool": "bool",
 	"float32": "float", "float64": "double", "timestamp": "unixtime_micros", "date32": "date"}

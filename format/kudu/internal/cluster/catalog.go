@@ -17,8 +17,9 @@ import (
 	"stoa/wire"
 )
 
-// A master keeps what it knows in a table of one tablet, sys.catalog: entry_type (int8), entry_id (string), metadata, a message by the
-// type. The tables and tablets in it say what there must be, under which name, wherever it is.
+// A master keeps what it knows in a table of one tablet, sys.catalog: entry_type (int8), entry_id (string),
+// metadata, a message by the type. The tables and tablets in it say what there must be, under which name,
+// wherever it is.
 const (
 	catalogTable  = 1 // SysTablesEntryPB; entry_id is the table's id
 	catalogTablet = 2 // SysTabletsEntryPB; entry_id is the tablet's id
@@ -39,8 +40,8 @@ type catalogEntry struct {
 	gone      bool // removed, deleted or replaced; or not yet made
 }
 
-// The states of entries: of tables 0 unknown, 1 preparing, 2 running, 3 altering, 4 removed, 5 soft-deleted; of tablets 0 preparing,
-// 1 creating, 2 running, 3 replaced, 4 deleted, 999 unknown.
+// The states of entries: of tables 0 unknown, 1 preparing, 2 running, 3 altering, 4 removed, 5 soft-deleted; of
+// tablets 0 preparing, 1 creating, 2 running, 3 replaced, 4 deleted, 999 unknown.
 
 // ParseCatalogTable reads a SysTablesEntryPB.
 func ParseCatalogTable(c *wire.Cursor, id string) (e catalogEntry) {
@@ -81,7 +82,10 @@ func ParseCatalogTablet(c *wire.Cursor, id string) (e catalogEntry) {
 
 // readCatalog reads the catalogue, if a master's directory is there. Damage in it is a finding.
 func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) error {
-	i := slices.IndexFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.ID == meta.SystemCatalogID && tb.HasData() })
+	i := slices.IndexFunc(s.Tablets, func(tb *table.Tablet) bool {
+		return tb.ID == meta.SystemCatalogID &&
+			tb.HasData()
+	})
 	if i < 0 {
 		return nil
 	}
@@ -148,7 +152,8 @@ func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.Op
 func (s *Servers) unknown(tb *table.Tablet) {
 	var names []string
 	for _, ts := range s.Tables() {
-		if top := table.Newest(ts); top.ID != meta.SystemCatalogID && top.HasData() && s.catalog.tables[top.TableID].id == "" {
+		if top := table.Newest(ts); top.ID != meta.SystemCatalogID && top.HasData() &&
+			s.catalog.tables[top.TableID].id == "" {
 			names = append(names, top.Table)
 		}
 	}
@@ -157,7 +162,8 @@ func (s *Servers) unknown(tb *table.Tablet) {
 		if n > most {
 			names = append(names[:most], "…")
 		}
-		s.Findings = append(s.Findings, tb.Note("kudu.catalog.behind", fault.Span{Object: tb.Object}, fmt.Sprintf("the master does not know %d of the tables that are here: %s", n, strings.Join(names, ", "))))
+		s.Findings = append(s.Findings, tb.Note("kudu.catalog.behind", fault.Span{Object: tb.Object},
+			fmt.Sprintf("the master does not know %d of the tables that are here: %s", n, strings.Join(names, ", "))))
 	}
 }
 
@@ -167,7 +173,8 @@ func (c *catalog) absent(tableID string, here []*table.Tablet) (out []catalogEnt
 		return nil
 	}
 	for _, e := range c.tablets {
-		if e.table == tableID && !e.gone && !slices.ContainsFunc(here, func(tb *table.Tablet) bool { return tb.ID == e.id && tb.HasData() }) {
+		if e.table == tableID && !e.gone &&
+			!slices.ContainsFunc(here, func(tb *table.Tablet) bool { return tb.ID == e.id && tb.HasData() }) {
 			out = append(out, e)
 		}
 	}

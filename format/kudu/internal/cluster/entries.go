@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/kudu/internal/fs"
@@ -16,19 +17,27 @@ import (
 	"stoa/store"
 )
 
-// Halves is an error if servers' directories are here only in part, so that no table can be read: most often those above were meant.
+// Halves is an error if servers' directories are here only in part, so that no table can be read: most often
+// those above were meant.
 func (s *Servers) Halves(ctx context.Context, tg format.Target) error {
-	if slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.ID != meta.SystemCatalogID && len(tb.FS.DataDirs) > 0 }) {
+	if slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool {
+		return tb.ID != meta.SystemCatalogID &&
+			len(tb.FS.DataDirs) > 0
+	}) {
 		return nil
 	}
 	for _, f := range s.All {
 		at := fault.Span{Object: tg.Name}
 		switch beside := s.beside(ctx, f.Tree, tg.Name); {
 		case f.MetaDir == "" && len(f.Layout.DataDirs) > 0:
-			return fault.Corruptf(at, "", "there are blocks and no superblocks (%s/), so no tables: superblocks are in the server's WAL or metadata directory%s; without them ls --unnamed lists the blocks, and --schema reads them",
+			return fault.Corruptf(at, "", "there are blocks and no superblocks (%s/), so no tables: superblocks "+
+				"are in the server's WAL or metadata directory%s; without them ls --unnamed lists the blocks, "+
+				"and --schema reads them",
 				fs.TabletMetaDir, beside)
 		case f.MetaDir != "" && len(f.DataDirs) == 0:
-			return fault.Corruptf(at, "", "there are superblocks and no blocks, so no rows: blocks are in the server's data directories%s", beside)
+			return fault.Corruptf(at, "",
+				"there are superblocks and no blocks, so no rows: blocks are in the server's data directories%s",
+				beside)
 		}
 	}
 	return nil
@@ -53,11 +62,12 @@ func (s *Servers) beside(ctx context.Context, tree store.Tree, dir string) strin
 	return ", --meta-dir, --wal-dir and --data-dirs name them"
 }
 
-// ToList are the findings about the directories that who lists them must know: errors, and what makes the catalogue, from which names and
-// missing tablets come, doubtful.
+// ToList are the findings about the directories that who lists them must know: errors, and what makes the
+// catalogue, from which names and missing tablets come, doubtful.
 func ToList(all []region.Finding) (out []region.Finding) {
 	for _, x := range all {
-		if x.Severity >= region.Error || x.Part == meta.SystemCatalogID && x.Severity == region.Warning && x.Code != "kudu.wal.missing" {
+		if x.Severity >= region.Error || x.Part == meta.SystemCatalogID && x.Severity == region.Warning &&
+			x.Code != "kudu.wal.missing" {
 			out = append(out, x)
 		}
 	}
@@ -66,7 +76,8 @@ func ToList(all []region.Finding) (out []region.Finding) {
 
 // AnyTable reports whether there is a table that List gives.
 func (s *Servers) AnyTable() bool {
-	return s.catalog != nil && len(s.catalog.tables) > 0 || slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.ID != meta.SystemCatalogID })
+	return s.catalog != nil && len(s.catalog.tables) > 0 ||
+		slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.ID != meta.SystemCatalogID })
 }
 
 // Entry is what List tells of a table.
@@ -94,8 +105,11 @@ func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, 
 			e.Rows = -1
 		}
 		part := format.Entry{Table: tb.ID, Kind: "tablet", Rows: rows, Bytes: bytes}
-		part.Meta = append(part.Meta, table.Format2("partition", "%s", cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows")), table.Format2("state", "%s", tb.State),
-			table.Format2("rowsets", "%d", len(tb.RowSets)), table.Format2("server", "%s", cmp.Or(tb.FS.UUID, "unknown")))
+		part.Meta = append(part.Meta, table.Format2("partition", "%s",
+			cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows")),
+			table.Format2("state", "%s", tb.State),
+			table.Format2("rowsets", "%d", len(tb.RowSets)),
+			table.Format2("server", "%s", cmp.Or(tb.FS.UUID, "unknown")))
 		if n := len(tb.Others); n > 0 {
 			part.Meta = append(part.Meta, table.Format2("replicas", "%d", n+1))
 		}
@@ -130,7 +144,8 @@ func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, 
 
 // Means reports whether what, if it is anything, names a table or one of its tablets.
 func (s *Servers) Means(what string, ts []*table.Tablet) bool {
-	return what == "" || what == s.NameOf(ts) || what == ts[0].TableID || slices.ContainsFunc(ts, func(tb *table.Tablet) bool { return tb.ID == what })
+	return what == "" || what == s.NameOf(ts) || what == ts[0].TableID ||
+		slices.ContainsFunc(ts, func(tb *table.Tablet) bool { return tb.ID == what })
 }
 
 // Elsewhere gives the tables that the master knows, and of which nothing is here; false if yield wants no more.
@@ -140,14 +155,17 @@ func (s *Servers) Elsewhere(what string, yield func(format.Entry, error) bool) b
 	}
 	var out []format.Entry
 	for id, e := range s.catalog.tables {
-		if e.gone || slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.TableID == id }) || what != "" && what != e.name && what != id {
+		if e.gone || slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.TableID == id }) ||
+			what != "" && what != e.name && what != id {
 			continue
 		}
 		x := format.Entry{Table: e.name, Kind: "table", Rows: -1, Bytes: -1}
 		none := s.catalog.absent(id, nil)
-		x.Meta = append(x.Meta, table.Format2("table_id", "%s", id), table.Format2("tablets", "0"), table.Format2("missing_tablets", "%d", len(none)))
+		x.Meta = append(x.Meta, table.Format2("table_id", "%s", id), table.Format2("tablets", "0"),
+			table.Format2("missing_tablets", "%d", len(none)))
 		for _, tb := range none {
-			x.Parts = append(x.Parts, format.Entry{Table: tb.id, Kind: "tablet", Rows: -1, Bytes: -1, Meta: []format.KeyValue{{Key: "state", Value: "MISSING"}}})
+			x.Parts = append(x.Parts, format.Entry{Table: tb.id, Kind: "tablet", Rows: -1, Bytes: -1,
+				Meta: []format.KeyValue{{Key: "state", Value: "MISSING"}}})
 		}
 		out = append(out, x)
 	}

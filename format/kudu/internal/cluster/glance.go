@@ -11,8 +11,9 @@ import (
 	"stoa/region"
 )
 
-// What `stoa ls` tells of a tablet's health. It reads no rows: it looks whether the blocks are there, and whether the log begins and ends as
-// it must, and reaches as far as the newest rowsets do. Damage within a block, or within a log that is not small, is found by those who read it.
+// What `stoa ls` tells of a tablet's health. It reads no rows: it looks whether the blocks are there, and
+// whether the log begins and ends as it must, and reaches as far as the newest rowsets do. Damage within a
+// block, or within a log that is not small, is found by those who read it.
 
 // glanceSets is how many rowsets, the newest, are held against the end of the log.
 const glanceSets = 16

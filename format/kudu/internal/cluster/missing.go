@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"strings"
+
 	"stoa/fault"
 	"stoa/format/kudu/internal/codes"
 	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
 	"stoa/region"
-	"strings"
 )
 
 // absent is a tablet that a table must have and that is not here.
@@ -32,7 +33,8 @@ func (s *Servers) Missing(ts []*table.Tablet) (missing []absent, uncovered []str
 	top := table.Newest(ts)
 	if s.catalog != nil && s.catalog.tables[top.TableID].id != "" { // the master knows
 		for _, e := range s.catalog.absent(top.TableID, ts) {
-			missing = append(missing, absent{e.id, cmp.Or(top.Partitioning.Text(&top.Schema, &e.partition), "all rows")})
+			missing = append(missing, absent{e.id,
+				cmp.Or(top.Partitioning.Text(&top.Schema, &e.partition), "all rows")})
 		}
 		return missing, nil, 0
 	}
@@ -55,7 +57,8 @@ func (s *Servers) WhereTablets() fault.Span {
 	return fault.Span{Object: path.Join(s.All[0].MetaDir, fs.TabletMetaDir)}
 }
 
-// About are the findings that matter to a table: not those about tablets of which it is certain that they are other tables'.
+// About are the findings that matter to a table: not those about tablets of which it is certain that they are
+// other tables'.
 func (s *Servers) About(ts []*table.Tablet) (out []region.Finding) {
 	top := table.Newest(ts).Tablet
 	missing, uncovered, _ := s.Missing(ts)
@@ -76,11 +79,12 @@ func (s *Servers) About(ts []*table.Tablet) (out []region.Finding) {
 	return out
 }
 
-// Gaps tells of the tablets that a table must have and that are not here. What there is is read all the same: who reads asks for
-// the findings, and partial=true says that no more was expected.
+// Gaps tells of the tablets that a table must have and that are not here. What there is is read all the same:
+// who reads asks for the findings, and partial=true says that no more was expected.
 func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
 	tell := func(code string, at fault.Span, layout string, args ...any) []region.Finding {
-		return []region.Finding{{Code: code, Severity: codes.Severity(code), At: at, Part: s.NameOf(ts), Message: fmt.Sprintf(layout, args...), Rows: [2]int64{-1, -1}, Lost: -1}}
+		return []region.Finding{{Code: code, Severity: codes.Severity(code), At: at, Part: s.NameOf(ts),
+			Message: fmt.Sprintf(layout, args...), Rows: [2]int64{-1, -1}, Lost: -1}}
 	}
 	missing, uncovered, more := s.Missing(ts)
 	if n := int64(len(missing)) + more; n > 0 {
@@ -96,14 +100,17 @@ func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
 		if n == 1 {
 			are = "tablet is"
 		}
-		return tell("kudu.tablet.missing", s.WhereTablets(), "table %s: %d %s not here: %s; partial=true says that this is known", s.NameOf(ts), n, are, strings.Join(names, "; "))
+		return tell("kudu.tablet.missing", s.WhereTablets(),
+			"table %s: %d %s not here: %s; partial=true says that this is known", s.NameOf(ts), n, are,
+			strings.Join(names, "; "))
 	}
 	if len(uncovered) == 0 {
 		return nil
 	}
 	for _, b := range s.broken {
 		if b.MayBeOf(table.Newest(ts).Tablet) {
-			return tell("kudu.tablet.missing", fault.Span{Object: b.Object}, "tablet %s, whose superblock cannot be read, may hold rows of table %s (%s); partial=true says that this is known",
+			return tell("kudu.tablet.missing", fault.Span{Object: b.Object}, "tablet %s, whose superblock "+
+				"cannot be read, may hold rows of table %s (%s); partial=true says that this is known",
 				b.ID, s.NameOf(ts), cmp.Or(uncovered[0], "a range"))
 		}
 	}

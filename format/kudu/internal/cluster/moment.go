@@ -10,11 +10,14 @@ import (
 	"stoa/region"
 )
 
-// A snapshot is of a moment that the directories know. Before the first operation of a table there is nothing to show: no rows would look like a table
-// that is empty. After the last one the rows are those of the latest state only if the directories are of that moment or later: that is certain if any
-// tablet in them has an operation that is not before it, and unknown otherwise. Both are refused, or, with partial=true, read and told.
+// A snapshot is of a moment that the directories know. Before the first operation of a table there is nothing
+// to show: no rows would look like a table that is empty. After the last one the rows are those of the latest
+// state only if the directories are of that moment or later: that is certain if any tablet in them has an
+// operation that is not before it, and unknown otherwise. Both are refused, or, with partial=true, read and
+// told.
 
-// moment is an error if option at is before the first operation of a table, or behind the last that the directories know; with partial=true it is a finding.
+// moment is an error if option at is before the first operation of a table, or behind the last that the
+// directories know; with partial=true it is a finding.
 func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, error) {
 	if t.Opts.At == table.Latest {
 		return nil, nil
@@ -46,7 +49,8 @@ func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, 
 	if first != table.Latest {
 		span = "from " + table.TimeText(first) + " to " + table.TimeText(last)
 	}
-	why = fmt.Sprintf("table %s has operations %s; the snapshot at %s %s", t.Name(), span, table.TimeText(t.Opts.At), why)
+	why = fmt.Sprintf("table %s has operations %s; the snapshot at %s %s", t.Name(), span,
+		table.TimeText(t.Opts.At), why)
 	at := fault.Span{Object: t.Tablets[0].Object}
 	if !t.Opts.Partial {
 		return nil, fault.New(fault.Unsupported, at, "", "%s; partial=true reads it all the same", why)
@@ -56,7 +60,8 @@ func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, 
 	return &x, nil
 }
 
-// newest is the hybrid time of the last operation of any tablet in the directories; logs that are large are read at their ends only.
+// newest is the hybrid time of the last operation of any tablet in the directories; logs that are large are
+// read at their ends only.
 func (s *Servers) newest(ctx context.Context, t *table.Table) (last uint64, err error) {
 	for _, tb := range s.Tablets {
 		for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {

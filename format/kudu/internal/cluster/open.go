@@ -6,19 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
 	"stoa/region"
-	"strings"
 )
 
 // ErrElsewhere is the cause of errors about tables of which a master's directory knows, and nothing else is here.
 var ErrElsewhere = errors.New("they are in the directories of its tablet servers, which must be given, too")
 
-// Pick finds the table that the target names: by its name, its id, or the id of one of its tablets, which is then the only one that is read.
-// "" is the only table there is. Masters' own tables must be named.
+// Pick finds the table that the target names: by its name, its id, or the id of one of its tablets, which is
+// then the only one that is read. "" is the only table there is. Masters' own tables must be named.
 func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*table.Tablet, error) {
 	what := tg.Table
 	var found [][]*table.Tablet
@@ -45,7 +46,8 @@ func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*t
 				for _, tb := range s.catalog.absent(id, nil) {
 					ids = append(ids, tb.id)
 				}
-				none := fault.Corruptf(fault.Span{Object: s.All[0].MetaDir}, "", "the master knows table %s, and none of its tablets is here (%s)", e.name, strings.Join(ids, ", "))
+				none := fault.Corruptf(fault.Span{Object: s.All[0].MetaDir}, "",
+					"the master knows table %s, and none of its tablets is here (%s)", e.name, strings.Join(ids, ", "))
 				none.Cause = ErrElsewhere
 				return nil, none
 			}
@@ -70,7 +72,10 @@ func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*t
 		if what != "" {
 			what = fmt.Sprintf(" %q", what)
 		}
-		return nil, fault.Corruptf(fault.Span{Object: s.broken[0].Object}, "superblock", "no table or tablet%s is here whose superblocks can be read; there are %s, and %d tablets whose superblocks cannot be read; with a table's schema their rows are put together from the blocks: --schema FILE (what stoa schema -f json prints)",
+		return nil, fault.Corruptf(fault.Span{Object: s.broken[0].Object}, "superblock",
+			"no table or tablet%s is here whose superblocks can be read; there are %s, and %d tablets whose "+
+				"superblocks cannot be read; with a table's schema their rows are put together from the blocks: "+
+				"--schema FILE (what stoa schema -f json prints)",
 			what, cmp.Or(strings.Join(names, ", "), "no others"), len(s.broken))
 	case len(found) == 0 && len(names) == 0:
 		return nil, fault.Invalidf("no tablet is here, so no table")
@@ -86,7 +91,8 @@ func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*t
 	for _, ts := range found {
 		ids = append(ids, ts[0].TableID)
 	}
-	return nil, fault.Invalidf("%d tables are named %q: name one by its id: %s", len(found), what, strings.Join(ids, ", "))
+	return nil, fault.Invalidf("%d tables are named %q: name one by its id: %s", len(found), what,
+		strings.Join(ids, ", "))
 }
 
 func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*table.Table, error) {
@@ -118,7 +124,8 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 	}
 	ts = slices.DeleteFunc(slices.Clone(ts), func(tb *table.Tablet) bool { return !tb.HasData() })
 	if len(ts) == 0 {
-		return nil, fault.New(fault.Unsupported, fault.Span{Object: tg.Name}, "", "of table %s there are only tombstones here: tablets that were deleted from this server", tg.Table)
+		return nil, fault.New(fault.Unsupported, fault.Span{Object: tg.Name}, "",
+			"of table %s there are only tombstones here: tablets that were deleted from this server", tg.Table)
 	}
 	t, err := table.New(tg.Tree, ts, o, ro)
 	if err != nil {
@@ -134,9 +141,11 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 	return t, nil
 }
 
-// RecoverTable opens what is left of a table: tablets that are missing are left out, and in each block the pages are found again as package cfile
-// finds them, without a sound index or footer. What the schema says stands in for a footer that is gone.
-func RecoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
+// RecoverTable opens what is left of a table: tablets that are missing are left out, and in each block the
+// pages are found again as package cfile finds them, without a sound index or footer. What the schema says
+// stands in for a footer that is gone.
+func RecoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding,
+	error) {
 	ro, err := table.ParseOptions(o.Opts)
 	if err != nil {
 		return nil, nil, err

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"path"
 	"slices"
+	"strings"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/kudu/internal/codes"
@@ -15,7 +17,6 @@ import (
 	"stoa/format/kudu/internal/wal"
 	"stoa/region"
 	"stoa/store"
-	"strings"
 )
 
 // Servers are the directories of one server or several.
@@ -61,11 +62,13 @@ func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.
 	return s, s.readCatalog(ctx, tg, o, ro)
 }
 
-// Unreadable is the finding about one server of several whose directories cannot be read, because they are encrypted, or their block
-// manager is none that can be: which tablets it holds, and up to which operation, is not known.
+// Unreadable is the finding about one server of several whose directories cannot be read, because they are
+// encrypted, or their block manager is none that can be: which tablets it holds, and up to which operation, is
+// not known.
 func Unreadable(l fs.Layout, err error) region.Finding {
 	x := codes.Finding("kudu.unsupported", err, cmp.Or(l.MetaDir, l.WALDir, fs.FirstOf(l.DataDirs)))
-	x.Severity, x.Message, x.Rows, x.Lost = codes.Severity(x.Code), "the directories of this server are not read: "+x.Message, [2]int64{-1, -1}, -1
+	x.Severity, x.Message, x.Rows, x.Lost = codes.Severity(x.Code),
+		"the directories of this server are not read: "+x.Message, [2]int64{-1, -1}, -1
 	return x
 }
 
@@ -93,8 +96,8 @@ func (s *Servers) add(ctx context.Context, tree store.Tree, l fs.Layout, fo fs.F
 	return nil
 }
 
-// CheckUnused is an error, of class Invalid, if a server runs on the directories at a place, and option live is not true. All that is not
-// about that is no error here.
+// CheckUnused is an error, of class Invalid, if a server runs on the directories at a place, and option live is
+// not true. All that is not about that is no error here.
 func CheckUnused(ctx context.Context, tree store.Tree, name string, opts map[string]string) error {
 	ro, err := table.ParseOptions(opts)
 	if err != nil || ro.Live {
@@ -135,7 +138,8 @@ func (s *Servers) orphans(ctx context.Context, f *fs.FS, tablets []*meta.Tablet)
 		known[t.ID] = true
 	}
 	var lost []string
-	for _, dir := range []string{path.Join(f.MetaDir, fs.TabletMetaDir), path.Join(f.MetaDir, fs.ConsensusDir), path.Join(f.WALDir, fs.WalsDir)} {
+	for _, dir := range []string{path.Join(f.MetaDir, fs.TabletMetaDir), path.Join(f.MetaDir, fs.ConsensusDir),
+		path.Join(f.WALDir, fs.WalsDir)} {
 		for info, err := range f.Tree.List(ctx, dir) {
 			if err != nil {
 				break // what is missing was noted
@@ -151,7 +155,8 @@ func (s *Servers) orphans(ctx context.Context, f *fs.FS, tablets []*meta.Tablet)
 	for _, id := range lost {
 		t := &meta.Tablet{ID: id, Object: path.Join(f.MetaDir, fs.TabletMetaDir, id)}
 		if _, err := f.Tree.Stat(ctx, t.Object); fs.Gone(err) {
-			f.Note("kudu.superblock.missing", fault.Span{Object: t.Object}, id, "the tablet has a log or consensus metadata, and no superblock")
+			f.Note("kudu.superblock.missing", fault.Span{Object: t.Object}, id,
+				"the tablet has a log or consensus metadata, and no superblock")
 		} else if read, err := f.Tablet(ctx, id); err != nil && read != nil {
 			t = read
 			t.ID = id

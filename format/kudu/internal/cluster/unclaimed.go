@@ -17,21 +17,25 @@ import (
 	"stoa/region"
 )
 
-// What a server's directories hold beside the tablets that can be read: tablets of which only a log, consensus metadata or a superblock that
-// cannot be read is left, and blocks with rows that no superblock claims. Both are told wherever tables are listed or verified.
+// What a server's directories hold beside the tablets that can be read: tablets of which only a log, consensus
+// metadata or a superblock that cannot be read is left, and blocks with rows that no superblock claims. Both
+// are told wherever tables are listed or verified.
 //
-// Kudu leaves blocks behind that are no loss: those that a superblock lists as orphaned, those whose records say that they were deleted, files of deltas
-// and bloom filters of a flush that was killed. A block that holds a column and that no superblock names at all is another matter: it is what is left of a
-// tablet whose superblock, log and consensus metadata are gone, or, seldom, of a flush or compaction that ended between its blocks and its superblock;
-// nothing in the block tells which.
+// Kudu leaves blocks behind that are no loss: those that a superblock lists as orphaned, those whose records
+// say that they were deleted, files of deltas and bloom filters of a flush that was killed. A block that holds
+// a column and that no superblock names at all is another matter: it is what is left of a tablet whose
+// superblock, log and consensus metadata are gone, or, seldom, of a flush or compaction that ended between its
+// blocks and its superblock; nothing in the block tells which.
 
 // UnclaimedName is the name under which List gives the blocks that no superblock claims.
 const UnclaimedName = "?"
 
 // errLost is the cause of errors about tablets that are lost, and blocks that no tablet claims.
-var errLost = errors.New("with a table's schema their rows are put together from the blocks: --schema FILE (what stoa schema -f json prints)")
+var errLost = errors.New("with a table's schema their rows are put together from the blocks: --schema FILE " +
+	"(what stoa schema -f json prints)")
 
-// Unclaimed is a finding if blocks with rows lie in a server's directories that no superblock claims; found are all that none names.
+// Unclaimed is a finding if blocks with rows lie in a server's directories that no superblock claims; found are
+// all that none names.
 func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
 	var columns []*loose
 	rows, last := int64(0), &loose{Rows: -1}
@@ -49,8 +53,10 @@ func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
 		return nil
 	}
 	first := columns[0]
-	return &region.Finding{Code: "kudu.block.unclaimed", Severity: codes.Severity("kudu.block.unclaimed"), At: first.At, Part: cmp.Or(f.UUID, first.At.Object), Rows: [2]int64{-1, -1}, Lost: -1,
-		Message: fmt.Sprintf("%d blocks hold columns of about %d rows, and no superblock claims them: they may be all that is left of tablets; partial=true says that this is known", len(columns), rows)}
+	return &region.Finding{Code: "kudu.block.unclaimed", Severity: codes.Severity("kudu.block.unclaimed"),
+		At: first.At, Part: cmp.Or(f.UUID, first.At.Object), Rows: [2]int64{-1, -1}, Lost: -1,
+		Message: fmt.Sprintf("%d blocks hold columns of about %d rows, and no superblock claims them: they may "+
+			"be all that is left of tablets; partial=true says that this is known", len(columns), rows)}
 }
 
 // Unclaimed are the findings about blocks with rows that no superblock claims, a server each.
@@ -70,8 +76,8 @@ func (s *Servers) Unclaimed(ctx context.Context) (out []region.Finding, err erro
 	return out, nil
 }
 
-// unclaimedOf are the findings about blocks that no superblock claims and that may be what is left of a tablet of the table: if it was named, only those
-// that fit its schema, where a range has no tablet.
+// unclaimedOf are the findings about blocks that no superblock claims and that may be what is left of a tablet
+// of the table: if it was named, only those that fit its schema, where a range has no tablet.
 func (s *Servers) unclaimedOf(ctx context.Context, ts []*table.Tablet, named bool) (out []region.Finding, err error) {
 	if !named {
 		return s.Unclaimed(ctx)
@@ -92,20 +98,23 @@ func (s *Servers) unclaimedOf(ctx context.Context, ts []*table.Tablet, named boo
 	return out, nil
 }
 
-// lost are the tablets of which there are signs, and no replica that can be read; not those of a table of which there are others, which is
-// told to miss them.
+// lost are the tablets of which there are signs, and no replica that can be read; not those of a table of which
+// there are others, which is told to miss them.
 func (s *Servers) lost() (out []*meta.Tablet) {
 	for _, b := range s.broken {
-		here := slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.HasData() && (tb.ID == b.ID || tb.TableID == b.TableID) })
+		here := slices.ContainsFunc(s.Tablets,
+			func(tb *table.Tablet) bool { return tb.HasData() && (tb.ID == b.ID || tb.TableID == b.TableID) })
 		again := slices.ContainsFunc(out, func(o *meta.Tablet) bool { return o.ID == b.ID })
-		if !here && !again && b.ID != meta.SystemCatalogID && !(s.catalog != nil && s.catalog.tables[b.TableID].id != "") {
+		if !here && !again && b.ID != meta.SystemCatalogID &&
+			!(s.catalog != nil && s.catalog.tables[b.TableID].id != "") {
 			out = append(out, b)
 		}
 	}
 	return out
 }
 
-// LostEntries are the entries of List for what is not in a table: tablets that are lost, and, if there are none, the blocks that nothing claims.
+// LostEntries are the entries of List for what is not in a table: tablets that are lost, and, if there are
+// none, the blocks that nothing claims.
 func (s *Servers) LostEntries(what string, unclaimed []region.Finding) (out []format.Entry) {
 	for _, b := range s.lost() {
 		if what != "" && what != b.ID {
@@ -129,7 +138,8 @@ func (s *Servers) LostEntries(what string, unclaimed []region.Finding) (out []fo
 func (s *Servers) lostTable(ctx context.Context, name string) error {
 	for _, b := range s.lost() {
 		if b.ID == name {
-			err := fault.Corruptf(fault.Span{Object: b.Object}, "superblock", "tablet %s has no superblock that can be read", b.ID)
+			err := fault.Corruptf(fault.Span{Object: b.Object}, "superblock",
+				"tablet %s has no superblock that can be read", b.ID)
 			err.Cause = errLost
 			return err
 		}

@@ -30,10 +30,12 @@ func (f *FS) Block(ctx context.Context, id uint64) (Place, error) {
 	}
 	x, ok := f.Blocks[id]
 	if !ok {
-		return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: f.anyDataDir()}, "", "no container holds block %d", id)
+		return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: f.anyDataDir()}, "",
+			"no container holds block %d", id)
 	}
 	c := f.Containers[x.Container]
-	p := Place{id, fault.Span{Object: cmp.Or(c.Data, path.Join(f.DataDirs[c.Dir].Dir, c.Name+DataSuffix)), Off: x.Off, Len: x.Len}, c.Dir}
+	p := Place{id, fault.Span{Object: cmp.Or(c.Data, path.Join(f.DataDirs[c.Dir].Dir, c.Name+DataSuffix)),
+		Off: x.Off, Len: x.Len}, c.Dir}
 	switch {
 	case x.lost && c.Data == "":
 		return p, fault.Corruptf(p.At, "", "block %d: the container's data file is missing", id)
@@ -50,7 +52,8 @@ func (f *FS) anyDataDir() string {
 	return f.DataDirs[0].Dir
 }
 
-// PlaceOf finds the block that a superblock names. An error is placed at the block, or at the reference if the block has no place.
+// PlaceOf finds the block that a superblock names. An error is placed at the block, or at the reference if the
+// block has no place.
 func (f *FS) PlaceOf(ctx context.Context, t *meta.Tablet, b meta.BlockRef) (Place, error) {
 	p, err := f.Block(ctx, b.ID)
 	if e, ok := err.(*fault.Error); ok && p.At.Object == "" {
@@ -64,8 +67,8 @@ func blockPath(id uint64) string {
 	return fmt.Sprintf("%02x/%02x/%02x/%016d", byte(id>>40), byte(id>>32), byte(id>>24), id)
 }
 
-// blockFile finds a block of the file block manager: in the data directory that its number says, or, where it is not known which
-// one that is, in any.
+// blockFile finds a block of the file block manager: in the data directory that its number says, or, where it
+// is not known which one that is, in any.
 func (f *FS) blockFile(ctx context.Context, id uint64) (Place, error) {
 	name := blockPath(id)
 	var tried string
@@ -87,7 +90,9 @@ func (f *FS) blockFile(ctx context.Context, id uint64) (Place, error) {
 				return Place{ID: id, Dir: i}, err
 			}
 			if info.Dir {
-				return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: at}, "", "a directory stands where the file of block %d must be", id)
+				return Place{ID: id, Dir: -1},
+					fault.Corruptf(fault.Span{Object: at}, "",
+						"a directory stands where the file of block %d must be", id)
 			}
 			return Place{id, fault.Span{Object: at, Len: info.Size}, i}, nil
 		}
@@ -95,8 +100,9 @@ func (f *FS) blockFile(ctx context.Context, id uint64) (Place, error) {
 	return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: tried}, "", "the file of block %d is missing", id)
 }
 
-// AllBlocks goes through every live block there is, whether a superblock names it or not. In the file block manager it walks
-// through the data directories. A directory that cannot be read gives an error, and the walk goes on.
+// AllBlocks goes through every live block there is, whether a superblock names it or not. In the file block
+// manager it walks through the data directories. A directory that cannot be read gives an error, and the walk
+// goes on.
 func (f *FS) AllBlocks(ctx context.Context) iter.Seq2[Place, error] {
 	return func(yield func(Place, error) bool) {
 		if f.BlockManager == "file" {
@@ -146,8 +152,8 @@ func (f *FS) walk(ctx context.Context, dir int, at string, depth int, yield func
 	return true
 }
 
-// Unnamed are the blocks that no given tablet names, nor lists as orphaned: leftovers of a crash, or of tablets whose superblock is
-// lost. They are sorted by number.
+// Unnamed are the blocks that no given tablet names, nor lists as orphaned: leftovers of a crash, or of tablets
+// whose superblock is lost. They are sorted by number.
 func (f *FS) Unnamed(ctx context.Context, tablets []*meta.Tablet) ([]Place, error) {
 	named := map[uint64]bool{}
 	for _, t := range tablets {

@@ -20,9 +20,10 @@ import (
 	"stoa/wire"
 )
 
-// A log container is a pair of files in a data directory: NAME.data holds blocks one behind the other, each at a multiple of the
-// file system's block size; NAME.metadata is a protobuf container of BlockRecordPBs, which say which block was made where, and
-// which was deleted. Deleting punches a hole into the data file: its length stays, unless the end is cut off.
+// A log container is a pair of files in a data directory: NAME.data holds blocks one behind the other, each at
+// a multiple of the file system's block size; NAME.metadata is a protobuf container of BlockRecordPBs, which
+// say which block was made where, and which was deleted. Deleting punches a hole into the data file: its length
+// stays, unless the end is cut off.
 
 const (
 	MetadataSuffix = ".metadata"
@@ -41,11 +42,11 @@ type Container struct {
 	Lost     []Extent // made, not deleted, and not (wholly) in the data file
 	Records  int
 	Torn     bool // the metadata ends in a record that was not written to its end: nothing is lost
-	// Err is why the container cannot be read as it should be: one of its files is missing, or its metadata is damaged. What is in
-	// Live could be read nevertheless.
+	// Err is why the container cannot be read as it should be: one of its files is missing, or its metadata is
+	// damaged. What is in Live could be read nevertheless.
 	Err error
-	// Unknown is true if records of the metadata are lost: blocks may be in the data file that are not in the lists, and blocks in
-	// Live may have been deleted.
+	// Unknown is true if records of the metadata are lost: blocks may be in the data file that are not in the
+	// lists, and blocks in Live may have been deleted.
 	Unknown bool
 }
 
@@ -168,7 +169,8 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 	if c.Metadata == "" {
 		at.Len = c.Size
 		c.Unknown = c.Size > 0
-		c.Err = fault.Corruptf(at, "container", "%s is missing: nothing says where its blocks are", c.Name+MetadataSuffix)
+		c.Err = fault.Corruptf(at, "container", "%s is missing: nothing says where its blocks are",
+			c.Name+MetadataSuffix)
 		f.fault("kudu.container.missing", c.Err, c.Name)
 		return nil
 	}
@@ -183,7 +185,8 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 	defer src.Close()
 	if src.Size() < int64(pbc.HeadV1) && c.Size == 0 {
 		// A server that stopped while it made the container.
-		f.Note("kudu.container.incomplete", fault.Span{Object: c.Metadata, Len: src.Size()}, "", "the container was not made to its end, and holds nothing")
+		f.Note("kudu.container.incomplete", fault.Span{Object: c.Metadata, Len: src.Size()}, "",
+			"the container was not made to its end, and holds nothing")
 		return nil
 	}
 	r, err := pbc.Open(ctx, src, c.Metadata, pbc.Options{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
@@ -192,7 +195,8 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 			return err
 		}
 		if pbc.IsTorn(err) && c.Size == 0 {
-			f.Note("kudu.container.incomplete", fault.Span{Object: c.Metadata, Len: src.Size()}, "", "the container was not made to its end, and holds nothing")
+			f.Note("kudu.container.incomplete", fault.Span{Object: c.Metadata, Len: src.Size()}, "",
+				"the container was not made to its end, and holds nothing")
 			return nil
 		}
 		c.Err, c.Unknown = err, c.Size > 0
@@ -207,7 +211,8 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 		return err
 	}
 	if c.Data == "" && len(c.Lost) > 0 {
-		err := fault.Corruptf(fault.Span{Object: c.Metadata, Len: src.Size()}, "container", "%s is missing, and with it %d blocks", c.Name+DataSuffix, len(c.Lost))
+		err := fault.Corruptf(fault.Span{Object: c.Metadata, Len: src.Size()}, "container",
+			"%s is missing, and with it %d blocks", c.Name+DataSuffix, len(c.Lost))
 		f.fault("kudu.container.missing", err, c.Name)
 		if c.Err == nil {
 			c.Err = err
@@ -239,7 +244,8 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 			switch {
 			case pbc.IsTorn(err):
 				c.Torn = true
-				f.Note("kudu.container.torn", pbc.SpanOf(err), "", "the metadata of the container ends in a record that was not written to its end")
+				f.Note("kudu.container.torn", pbc.SpanOf(err), "",
+					"the metadata of the container ends in a record that was not written to its end")
 			case errors.Is(err, fault.Corrupt):
 				blame(err)
 			case errors.Is(err, fault.Limit):
@@ -259,7 +265,8 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 		switch b.op {
 		case RecordCreate:
 			if _, ok := live[b.id]; ok {
-				blame(fault.Corruptf(rec.Body, fmt.Sprintf("record[%d].block_id", rec.Index), "block %d is made a second time", b.id))
+				blame(fault.Corruptf(rec.Body, fmt.Sprintf("record[%d].block_id", rec.Index),
+					"block %d is made a second time", b.id))
 				continue
 			}
 			live[b.id] = Extent{b.id, b.off, b.len}
@@ -268,7 +275,8 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 			x, ok := live[b.id]
 			if !ok {
 				if !c.Unknown { // otherwise its CREATE is among what was lost
-					blame(fault.Corruptf(rec.Body, fmt.Sprintf("record[%d].block_id", rec.Index), "block %d is deleted, and was not made", b.id))
+					blame(fault.Corruptf(rec.Body, fmt.Sprintf("record[%d].block_id", rec.Index),
+						"block %d is deleted, and was not made", b.id))
 				}
 				continue
 			}
@@ -298,7 +306,8 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 	}
 	if len(c.Lost) > 0 && c.Data != "" {
 		x := c.Lost[0]
-		err := fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, "container", "block %d reaches past the end of the data file (%d); %d blocks do", x.ID, c.Size, len(c.Lost))
+		err := fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, "container",
+			"block %d reaches past the end of the data file (%d); %d blocks do", x.ID, c.Size, len(c.Lost))
 		f.fault("kudu.container.truncated", err, c.Name)
 		if c.Err == nil {
 			c.Err = err
@@ -316,11 +325,14 @@ func (f *FS) addContainer(c *Container) {
 	var end int64
 	for _, x := range c.Live {
 		if x.Len > 0 && x.Off < end {
-			f.fault("kudu.container.overlap", fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, "container", "block %d begins before the end of the block in front of it (%d)", x.ID, end), c.Name)
+			f.fault("kudu.container.overlap",
+				fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, "container",
+					"block %d begins before the end of the block in front of it (%d)", x.ID, end), c.Name)
 		}
 		end = max(end, x.Off+x.Len)
 		if was, ok := f.Blocks[x.ID]; ok {
-			f.fault("kudu.block.twice", fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, "container", "block %d is in container %s, too", x.ID, f.Containers[was.Container].Name), c.Name)
+			f.fault("kudu.block.twice", fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len},
+				"container", "block %d is in container %s, too", x.ID, f.Containers[was.Container].Name), c.Name)
 			if !was.lost {
 				continue
 			}
@@ -336,14 +348,15 @@ func (f *FS) addContainer(c *Container) {
 
 // Section is a part of a container's data file.
 type Section struct {
-	Kind  region.Kind // Struct: a live block; Dead: a deleted one; Pad: up to the next block, or preallocated; Gap: nothing claims it
+	// Struct: a live block; Dead: a deleted one; Pad: up to the next block, or preallocated; Gap: nothing claims it
+	Kind  region.Kind
 	Block uint64
 	At    fault.Span
 }
 
-// Sections divides the data file of a log container: every byte belongs to one section. What lies between blocks is padding up to
-// the next multiple of the file system's block size; a tail behind the last block is padding if it was allocated in advance, which
-// only its zeros tell: see FS.tailIsZero.
+// Sections divides the data file of a log container: every byte belongs to one section. What lies between
+// blocks is padding up to the next multiple of the file system's block size; a tail behind the last block is
+// padding if it was allocated in advance, which only its zeros tell: see FS.tailIsZero.
 func (f *FS) Sections(ctx context.Context, c *Container) ([]Section, error) {
 	if c.Data == "" {
 		return nil, nil

@@ -27,9 +27,9 @@ func IsMagic(b []byte) bool {
 	return bytes.HasPrefix(b, cfileMagics[0]) || bytes.HasPrefix(b, cfileMagics[1])
 }
 
-// Carve looks for CFiles in the parts of a container that no live block claims: all of it, if its metadata is missing. Blocks begin
-// at multiples of the file system's block size, so that is where it looks. Deleted blocks are found, too, if their hole was not
-// copied as one.
+// Carve looks for CFiles in the parts of a container that no live block claims: all of it, if its metadata is
+// missing. Blocks begin at multiples of the file system's block size, so that is where it looks. Deleted blocks
+// are found, too, if their hole was not copied as one.
 func (f *FS) Carve(ctx context.Context, c *Container) ([]Carved, error) {
 	if c.Data == "" {
 		return nil, nil
@@ -65,12 +65,14 @@ func (f *FS) Carve(ctx context.Context, c *Container) ([]Carved, error) {
 }
 
 // CarveRange finds the beginnings of CFiles in a part of an object, and where they end.
-func CarveRange(ctx context.Context, src store.Source, name string, from, to, align int64) (found []fault.Span, err error) {
+func CarveRange(ctx context.Context, src store.Source, name string, from, to, align int64) (found []fault.Span,
+	err error) {
 	var starts []int64
 	window := make([]byte, max(align, 1<<20/align*align))
 	for at := from; at < to; at += int64(len(window)) {
 		b := window[:min(int64(len(window)), to-at)]
-		if err := format.ReadFull(ctx, src, fault.Span{Object: name, Off: at, Len: int64(len(b))}, "carve", b); err != nil {
+		if err := format.ReadFull(ctx, src, fault.Span{Object: name, Off: at, Len: int64(len(b))}, "carve",
+			b); err != nil {
 			return nil, err
 		}
 		for i := int64(0); i+8 <= int64(len(b)); i += align {
@@ -103,7 +105,8 @@ func lastMagic(ctx context.Context, src store.Source, name string, from, to int6
 	for hi := to; hi > from; {
 		lo := max(hi-window, from)
 		b := buf[:min(hi+7, to)-lo] // a magic may cross the border of two windows
-		if err := format.ReadFull(ctx, src, fault.Span{Object: name, Off: lo, Len: int64(len(b))}, "carve", b); err != nil {
+		if err := format.ReadFull(ctx, src, fault.Span{Object: name, Off: lo, Len: int64(len(b))}, "carve",
+			b); err != nil {
 			return -1, err
 		}
 		if i := max(bytes.LastIndex(b, cfileMagics[0]), bytes.LastIndex(b, cfileMagics[1])); i >= 0 {
@@ -123,7 +126,8 @@ func (f *FS) carved(ctx context.Context, at fault.Span) Carved {
 		return x
 	}
 	defer src.Close()
-	r, err := cfile.OpenReader(ctx, src, at.Object, format.OpenOptions{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
+	r, err := cfile.OpenReader(ctx, src, at.Object,
+		format.OpenOptions{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
 	if err != nil {
 		x.Err = moved(err, at)
 		return x

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+
 	"stoa/fault"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/pbc"
@@ -13,8 +14,8 @@ import (
 	"stoa/wire"
 )
 
-// DescribeMetadata tells the parts of a protobuf container: of every record, whatever it is of. Damage is given as an error, last;
-// parts that cannot be read are gaps.
+// DescribeMetadata tells the parts of a protobuf container: of every record, whatever it is of. Damage is given
+// as an error, last; parts that cannot be read are gaps.
 func DescribeMetadata(ctx context.Context, tree store.Tree, name string, o pbc.Options) error {
 	src, err := tree.Open(ctx, name)
 	if err != nil {
@@ -23,12 +24,14 @@ func DescribeMetadata(ctx context.Context, tree store.Tree, name string, o pbc.O
 	defer src.Close()
 	gap := func(err error) {
 		if at := pbc.SpanOf(err); at.Len > 0 && at.Object == name {
-			o.Trace(region.Node{Depth: o.Depth, Kind: region.Gap, Name: "damaged", Value: err.Error(), At: at, Inner: -1})
+			o.Trace(region.Node{Depth: o.Depth, Kind: region.Gap, Name: "damaged", Value: err.Error(), At: at,
+				Inner: -1})
 		}
 	}
 	r, err := pbc.Open(ctx, src, name, o)
 	if r == nil {
-		o.Trace(region.Node{Depth: o.Depth, Kind: region.Gap, Name: "damaged", At: fault.Span{Object: name, Len: src.Size()}, Inner: -1})
+		o.Trace(region.Node{Depth: o.Depth, Kind: region.Gap, Name: "damaged",
+			At: fault.Span{Object: name, Len: src.Size()}, Inner: -1})
 		return err
 	}
 	first := err

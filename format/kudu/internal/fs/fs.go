@@ -15,18 +15,20 @@ import (
 	"stoa/store"
 )
 
-// The directories of a server. A root is a directory that the server was given; each has a file instance, a protobuf container
-// that names the server. One directory may be several roots.
+// The directories of a server. A root is a directory that the server was given; each has a file instance, a
+// protobuf container that names the server. One directory may be several roots.
 //
 //	WAL root        wals/TABLET/wal-000000001 …
-//	metadata root   tablet-meta/TABLET (superblock), consensus-meta/TABLET; it is the WAL root or a data root, or apart
+//	metadata root   tablet-meta/TABLET (superblock), consensus-meta/TABLET; it is the WAL root or a data root, or
+//	                apart
 //	data root       data/block_manager_instance, and in data/ the blocks:
 //	                file block manager   AA/BB/CC/ID, the hexadecimal bytes being bits 47–24 of the block's number
 //	                log block manager    pairs of files, see Container
-//	                logr block manager   the same without .metadata: the records are in a RocksDB, rdb/. It cannot be read
+//	                logr block manager   the same without .metadata: the records are in a RocksDB, rdb/. It cannot be
+//	                                     read
 //
-// A server has one data directory or more. Their order is the list all_uuids in every block_manager_instance; the upper
-// 16 bits of a block's number in the file block manager are its data directory's place in that list.
+// A server has one data directory or more. Their order is the list all_uuids in every block_manager_instance;
+// the upper 16 bits of a block's number in the file block manager are its data directory's place in that list.
 const (
 	InstanceFile    = "instance"
 	DirInstanceFile = "block_manager_instance"
@@ -44,7 +46,8 @@ type FSOptions struct {
 	Locked func(name string) (pid int, held bool, err error)
 }
 
-// FS is a server's directories. Methods that find blocks may be called concurrently; those that add to Findings may not.
+// FS is a server's directories. Methods that find blocks may be called concurrently; those that add to Findings
+// may not.
 type FS struct {
 	Layout
 	UUID         string // of the server; "" if no instance file tells
@@ -77,9 +80,10 @@ const (
 
 func (o FSOptions) Pbc() pbc.Options { return pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify} }
 
-// OpenFS reads the instances of a server's directories and finds its blocks. Damage does not make it fail: it is in Findings, and
-// what is not damaged can be read. It fails with class Unsupported if the directories are encrypted, or their block manager is one
-// that cannot be read; f says what it is then, too. A nil tree is the machine's file system.
+// OpenFS reads the instances of a server's directories and finds its blocks. Damage does not make it fail: it
+// is in Findings, and what is not damaged can be read. It fails with class Unsupported if the directories are
+// encrypted, or their block manager is one that cannot be read; f says what it is then, too. A nil tree is the
+// machine's file system.
 func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS, err error) {
 	tree = OrLocal(tree)
 	l.DataDirs = once(l.DataDirs)
@@ -102,12 +106,14 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 	for _, in := range f.Instances {
 		if in.Encrypted {
 			f.Encrypted = true
-			return f, fault.Unsupportedf(in.Key, "instance.server_key", "the server's data is encrypted at rest, and the key to its key is not in the directory")
+			return f, fault.Unsupportedf(in.Key, "instance.server_key",
+				"the server's data is encrypted at rest, and the key to its key is not in the directory")
 		}
 	}
 	switch f.BlockManager {
 	case "logr":
-		return f, fault.Unsupportedf(f.typeSpan(), "dir_type", "block manager logr (the places of blocks are in RocksDB)")
+		return f, fault.Unsupportedf(f.typeSpan(), "dir_type",
+			"block manager logr (the places of blocks are in RocksDB)")
 	case "log":
 		for i := range f.DataDirs {
 			if err := f.openContainers(ctx, i); err != nil {
@@ -117,7 +123,8 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 	case "file":
 	case "":
 		if len(f.DataDirs) > 0 {
-			f.Note("kudu.layout.missing", fault.Span{Object: f.DataDirs[0].Dir}, "", "there are no blocks in the data directories")
+			f.Note("kudu.layout.missing", fault.Span{Object: f.DataDirs[0].Dir}, "",
+				"there are no blocks in the data directories")
 		}
 	default:
 		return f, fault.Unsupportedf(f.typeSpan(), "dir_type", "block manager %q", f.BlockManager)
@@ -154,7 +161,8 @@ func (f *FS) Tablets(ctx context.Context) ([]*meta.Tablet, error) {
 	var out []*meta.Tablet
 	for info, err := range f.Tree.List(ctx, path.Join(f.MetaDir, TabletMetaDir)) {
 		if Gone(err) {
-			f.Note("kudu.layout.missing", fault.Span{Object: path.Join(f.MetaDir, TabletMetaDir)}, "", "there is no such directory")
+			f.Note("kudu.layout.missing", fault.Span{Object: path.Join(f.MetaDir, TabletMetaDir)}, "",
+				"there is no such directory")
 			break
 		}
 		if err != nil {
@@ -175,7 +183,8 @@ func (f *FS) Tablets(ctx context.Context) ([]*meta.Tablet, error) {
 		out = append(out, t)
 	}
 	slices.SortStableFunc(out, func(a, b *meta.Tablet) int {
-		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.TableID, b.TableID), slices.Compare(a.Partition.Buckets, b.Partition.Buckets),
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.TableID, b.TableID),
+			slices.Compare(a.Partition.Buckets, b.Partition.Buckets),
 			cmp.Compare(string(a.Partition.Start), string(b.Partition.Start)), cmp.Compare(a.ID, b.ID))
 	})
 	return out, nil

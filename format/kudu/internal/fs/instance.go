@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
+	"strings"
+
 	"stoa/fault"
 	"stoa/format/kudu/internal/pbc"
 	"stoa/internal/pb"
 	"stoa/store"
 	"stoa/wire"
-	"strconv"
-	"strings"
 )
 
 // Instance is an InstanceMetadataPB.
@@ -70,7 +71,8 @@ func (f *FS) readInstances(ctx context.Context) error {
 		switch {
 		case Gone(err):
 			if _, err := f.Tree.Stat(ctx, path.Join(dir, DirInstanceFile)); err != nil {
-				f.Note("kudu.instance.missing", fault.Span{Object: name}, "", "the directory does not say to which server it belongs")
+				f.Note("kudu.instance.missing", fault.Span{Object: name}, "",
+					"the directory does not say to which server it belongs")
 			}
 			continue
 		case errors.Is(err, fault.Unsupported):
@@ -86,7 +88,8 @@ func (f *FS) readInstances(ctx context.Context) error {
 		case f.UUID == "":
 			f.UUID = in.UUID
 		case f.UUID != in.UUID:
-			f.Note("kudu.instance.other", in.At, "", fmt.Sprintf("the directory belongs to server %s, others to %s", in.UUID, f.UUID))
+			f.Note("kudu.instance.other", in.At, "",
+				fmt.Sprintf("the directory belongs to server %s, others to %s", in.UUID, f.UUID))
 		}
 		f.Instances = append(f.Instances, in)
 	}
@@ -94,7 +97,8 @@ func (f *FS) readInstances(ctx context.Context) error {
 }
 
 // readInstance reads an instance file. notes tells of damage that did not keep it from being read.
-func readInstance(ctx context.Context, tree store.Tree, name string, o pbc.Options) (in Instance, notes []error, err error) {
+func readInstance(ctx context.Context, tree store.Tree, name string, o pbc.Options) (in Instance, notes []error,
+	err error) {
 	in.Object = name
 	notes, err = pbc.Read(ctx, tree, name, o, "instance", in.Parse)
 	return in, notes, err
@@ -212,7 +216,8 @@ func (f *FS) ReadDataDirs(ctx context.Context) error {
 		}
 		f.DataDirs = append(f.DataDirs, d)
 	}
-	var all []string // the longest list: directories may be added to a server, and those that were away then do not know
+	// the longest list: directories may be added to a server, and those that were away then do not know
+	var all []string
 	for i := range f.DataDirs {
 		if len(f.DataDirs[i].All) > len(all) {
 			all = f.DataDirs[i].All
@@ -229,7 +234,8 @@ func (f *FS) ReadDataDirs(ctx context.Context) error {
 		if d.Index < 0 {
 			unknown++
 		} else if given[d.UUID] {
-			f.Note("kudu.instance.other", fault.Span{Object: d.Instance}, d.Dir, "two data directories have the same UUID "+d.UUID)
+			f.Note("kudu.instance.other", fault.Span{Object: d.Instance}, d.Dir,
+				"two data directories have the same UUID "+d.UUID)
 		}
 		given[d.UUID] = true
 		if d.BlockSize == 0 {
@@ -251,7 +257,8 @@ func (f *FS) ReadDataDirs(ctx context.Context) error {
 		}
 	}
 	for _, i := range away {
-		f.Note("kudu.datadir.missing", fault.Span{Object: f.DataDirs[0].Instance}, all[i], fmt.Sprintf("data directory %s, number %d of %d, was not given", all[i], i+1, len(all)))
+		f.Note("kudu.datadir.missing", fault.Span{Object: f.DataDirs[0].Instance}, all[i],
+			fmt.Sprintf("data directory %s, number %d of %d, was not given", all[i], i+1, len(all)))
 	}
 	slices.SortStableFunc(f.DataDirs, func(a, b DataDir) int { return cmp.Compare(uint(a.Index), uint(b.Index)) })
 	if f.BlockManager == "" {

@@ -7,11 +7,12 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
+	"strings"
+
 	"stoa/fault"
 	"stoa/format/kudu/internal/pbc"
 	"stoa/store"
-	"strconv"
-	"strings"
 )
 
 // Layout says where a server's directories are.
@@ -21,8 +22,8 @@ type Layout struct {
 	DataDirs []string // roots with data/, or directories that have block_manager_instance themselves
 }
 
-// FindServers looks for servers' directories in dir and below it. There may be several: a master and a tablet server, or copies
-// of several machines. A nil tree is the machine's file system.
+// FindServers looks for servers' directories in dir and below it. There may be several: a master and a tablet
+// server, or copies of several machines. A nil tree is the machine's file system.
 func FindServers(ctx context.Context, tree store.Tree, dir string, o FSOptions) ([]Layout, error) {
 	s := search{tree: OrLocal(tree), o: o}
 	if err := s.look(ctx, dir, 0); err != nil {
@@ -39,9 +40,10 @@ func OrLocal(tree store.Tree) store.Tree {
 	return tree
 }
 
-// Layouts are the servers' directories in dir and below it, of which given says where some are: each directory that it names stands for the
-// one that would be found, the others are looked for. If all are given, nothing is. If there are several servers, the one is meant that has
-// one of the directories that are given; if that is none, or several, the error is Invalid.
+// Layouts are the servers' directories in dir and below it, of which given says where some are: each directory
+// that it names stands for the one that would be found, the others are looked for. If all are given, nothing
+// is. If there are several servers, the one is meant that has one of the directories that are given; if that is
+// none, or several, the error is Invalid.
 func Layouts(ctx context.Context, tree store.Tree, dir string, given Layout, o FSOptions) ([]Layout, error) {
 	if given.WALDir != "" && given.MetaDir != "" && len(given.DataDirs) > 0 {
 		return []Layout{given}, nil
@@ -61,7 +63,9 @@ func Layouts(ctx context.Context, tree store.Tree, dir string, given Layout, o F
 			return !slices.ContainsFunc(named, func(d string) bool { return d != "" && l.has(d) })
 		})
 		if len(found) != 1 {
-			return nil, fault.New(fault.Invalid, fault.Span{Object: dir}, "", "the directories of %d servers are here: options wal-dir, meta-dir and data-dirs must all be given, or one of them name a directory of the server that is meant", all)
+			return nil, fault.New(fault.Invalid, fault.Span{Object: dir}, "", "the directories of %d servers "+
+				"are here: options wal-dir, meta-dir and data-dirs must all be given, or one of them name a "+
+				"directory of the server that is meant", all)
 		}
 	}
 	if len(found) == 1 {
@@ -196,8 +200,8 @@ func (s *search) isRoot(ctx context.Context, dir string) bool {
 	return s.there(err)
 }
 
-// there reports whether something is there: err is nil. What is not damage, and not that nothing is there, ends the search: a disk that
-// fails must not make a directory look empty.
+// there reports whether something is there: err is nil. What is not damage, and not that nothing is there, ends
+// the search: a disk that fails must not make a directory look empty.
 func (s *search) there(err error) bool {
 	if err != nil && s.failed == nil && !Gone(err) && !errors.As(err, new(*fault.Error)) {
 		s.failed = err
@@ -216,7 +220,8 @@ func (s *search) hasBlocks(ctx context.Context, dir string) bool {
 		switch {
 		case !s.there(err):
 			return false
-		case !info.Dir && (strings.HasSuffix(name, MetadataSuffix) || strings.HasSuffix(name, DataSuffix)) && IsUUID(strings.TrimSuffix(strings.TrimSuffix(name, MetadataSuffix), DataSuffix)):
+		case !info.Dir && (strings.HasSuffix(name, MetadataSuffix) || strings.HasSuffix(name, DataSuffix)) &&
+			IsUUID(strings.TrimSuffix(strings.TrimSuffix(name, MetadataSuffix), DataSuffix)):
 			return true
 		case info.Dir && isHexByte(name):
 			return true
@@ -246,8 +251,8 @@ func isHexByte(s string) bool {
 	return len(s) == 2 && err == nil && strings.ToLower(s) == s
 }
 
-// group makes servers of roots: by the server's UUID; those without one by the data directories that name each other, or, if
-// there is just one server that lacks what they have, by that.
+// group makes servers of roots: by the server's UUID; those without one by the data directories that name each
+// other, or, if there is just one server that lacks what they have, by that.
 func (s *search) group() []Layout {
 	type server struct {
 		uuid  string
@@ -266,12 +271,15 @@ func (s *search) group() []Layout {
 		}
 		servers[i].roots = append(servers[i].roots, r)
 	}
-	// An orphan belongs to the server whose data directories name it; else to one that lacks what it has: one beside it, or the only one.
+	// An orphan belongs to the server whose data directories name it; else to one that lacks what it has: one
+	// beside it, or the only one.
 	named := func(x *server, r root) bool {
-		return r.dataUUID != "" && slices.ContainsFunc(x.roots, func(y root) bool { return slices.Contains(y.all, r.dataUUID) })
+		return r.dataUUID != "" && slices.ContainsFunc(x.roots,
+			func(y root) bool { return slices.Contains(y.all, r.dataUUID) })
 	}
 	lacks := func(x *server, r root) bool {
-		return !slices.ContainsFunc(x.roots, func(y root) bool { return r.wals && y.wals || r.meta && y.meta || r.dataUUID != "" && y.data })
+		return !slices.ContainsFunc(x.roots,
+			func(y root) bool { return r.wals && y.wals || r.meta && y.meta || r.dataUUID != "" && y.data })
 	}
 	for _, r := range orphans {
 		fits := slices.IndexFunc(servers, func(x *server) bool { return named(x, r) })
@@ -290,14 +298,15 @@ func (s *search) group() []Layout {
 	}
 	var out []Layout
 	for _, x := range servers {
-		// A copy of a directory beside the original has the same UUID, and is another replica's worth of files: roots that have what
-		// an earlier one has already begin a new layout.
+		// A copy of a directory beside the original has the same UUID, and is another replica's worth of files:
+		// roots that have what an earlier one has already begin a new layout.
 		var ls []*Layout
 		seen := []map[string]bool{}
 		for _, r := range x.roots {
 			place := -1
 			for i, l := range ls {
-				clash := r.wals && l.WALDir != "" || r.meta && l.MetaDir != "" || r.dataUUID != "" && seen[i][r.dataUUID]
+				clash := r.wals && l.WALDir != "" || r.meta && l.MetaDir != "" || r.dataUUID != "" &&
+					seen[i][r.dataUUID]
 				if !clash {
 					place = i
 					if siblings(r.dir, cmp.Or(l.WALDir, l.MetaDir, FirstOf(l.DataDirs))) {
@@ -328,7 +337,8 @@ func (s *search) group() []Layout {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Layout) int {
-		return cmp.Compare(cmp.Or(a.MetaDir, a.WALDir, FirstOf(a.DataDirs)), cmp.Or(b.MetaDir, b.WALDir, FirstOf(b.DataDirs)))
+		return cmp.Compare(cmp.Or(a.MetaDir, a.WALDir, FirstOf(a.DataDirs)),
+			cmp.Or(b.MetaDir, b.WALDir, FirstOf(b.DataDirs)))
 	})
 	return out
 }

@@ -50,21 +50,23 @@ var readFooter = func(ctx context.Context, f *FS, p Place) (footerFacts, error) 
 		return footerFacts{}, err
 	}
 	defer src.Close()
-	r, err := cfile.OpenReader(ctx, src, p.At.Object, format.OpenOptions{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
+	r, err := cfile.OpenReader(ctx, src, p.At.Object,
+		format.OpenOptions{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
 	if err != nil {
 		return footerFacts{}, moved(err, p.At)
 	}
 	t := r.Footer()
-	x := footerFacts{meta.TypeName(t.Type), meta.EncodingName(t.Encoding), meta.CompressionName(t.Compression), t.Nullable, t.NumValues, t.Incompatible, t.Compatible, t.Get, p.At}
+	x := footerFacts{meta.TypeName(t.Type), meta.EncodingName(t.Encoding), meta.CompressionName(t.Compression),
+		t.Nullable, t.NumValues, t.Incompatible, t.Compatible, t.Get, p.At}
 	if t.Array() {
 		x.dataType += " 1d-array"
 	}
 	return x, nil
 }
 
-// ListBlocks calls yield for each block that the tablets name, in the order in which Kudu lists them, until it gives false. With
-// footers it reads the footer of each; a block that cannot be read has its error in its line. It fails if reading fails for
-// another reason than damage.
+// ListBlocks calls yield for each block that the tablets name, in the order in which Kudu lists them, until it
+// gives false. With footers it reads the footer of each; a block that cannot be read has its error in its line.
+// It fails if reading fails for another reason than damage.
 func (f *FS) ListBlocks(ctx context.Context, tablets []*meta.Tablet, footers bool, yield func(BlockLine) bool) error {
 	for _, t := range tablets {
 		partition := t.Partitioning.Text(&t.Schema, &t.Partition)
@@ -72,7 +74,8 @@ func (f *FS) ListBlocks(ctx context.Context, tablets []*meta.Tablet, footers boo
 			for _, b := range t.RowSets[i].Blocks() {
 				l := BlockLine{Tablet: t, RowSet: i, Block: b}
 				v := &l.Values
-				v[0], v[1], v[2], v[3], v[4] = t.Table, t.TableID, t.ID, partition, strconv.FormatUint(t.RowSets[i].ID, 10)
+				v[0], v[1], v[2], v[3], v[4] = t.Table, t.TableID, t.ID, partition,
+					strconv.FormatUint(t.RowSets[i].ID, 10)
 				v[5], v[6] = strconv.FormatUint(b.ID, 10), b.Kind
 				if b.Column >= 0 {
 					v[7], v[8] = t.Schema.NameOf(b.Column), strconv.Itoa(int(b.Column))
@@ -137,7 +140,8 @@ type TableFacts struct {
 	Uncovered []meta.Gap
 }
 
-// Tables gathers the tablets, as Tablets gave them, by table. Tombstoned tablets are in the list, and count for nothing else.
+// Tables gathers the tablets, as Tablets gave them, by table. Tombstoned tablets are in the list, and count for
+// nothing else.
 func (f *FS) Tables(ctx context.Context, tablets []*meta.Tablet) ([]TableFacts, error) {
 	var out []TableFacts
 	at := map[string]int{}
@@ -178,11 +182,15 @@ func (f *FS) Tables(ctx context.Context, tablets []*meta.Tablet) ([]TableFacts, 
 		x.Name = newest.Table
 		x.Missing, x.Uncovered, x.More = meta.Missing(x.Tablets)
 	}
-	slices.SortStableFunc(out, func(a, b TableFacts) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortStableFunc(out, func(a, b TableFacts) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.ID, b.ID))
+	})
 	return out, nil
 }
 
-// TabletFacts are the rows of a tablet (see Tablet.Rows), its blocks, their bytes, and how many of them are missing or cut.
+// TabletFacts are the rows of a tablet (see Tablet.Rows), its blocks, their bytes, and how many of them are
+// missing or cut.
 func (f *FS) TabletFacts(ctx context.Context, t *meta.Tablet) (rows, bytes int64, blocks, lost int, err error) {
 	for i := range t.RowSets {
 		for _, b := range t.RowSets[i].Blocks() {

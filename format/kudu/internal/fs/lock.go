@@ -2,6 +2,7 @@ package fs
 
 import (
 	"fmt"
+
 	"stoa/fault"
 	"stoa/store"
 )
@@ -16,7 +17,8 @@ func (f *FS) Unused() error {
 	if u.PID > 0 {
 		who = fmt.Sprintf("a server (process %d)", u.PID)
 	}
-	return fault.New(fault.Invalid, fault.Span{Object: u.Object}, "", "%s runs on this directory; stop it, copy the directory, or set live=true", who)
+	return fault.New(fault.Invalid, fault.Span{Object: u.Object}, "",
+		"%s runs on this directory; stop it, copy the directory, or set live=true", who)
 }
 
 // User is a server that runs on a directory.

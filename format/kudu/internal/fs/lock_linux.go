@@ -7,8 +7,8 @@ import (
 )
 
 // LockHolder tells whether a process holds Kudu's lock on a file of this machine. A server locks the file
-// block_manager_instance of each of its data directories for writing, with fcntl, for as long as it runs. pid is 0 if it
-// cannot be told (a process of another container or machine).
+// block_manager_instance of each of its data directories for writing, with fcntl, for as long as it runs. pid
+// is 0 if it cannot be told (a process of another container or machine).
 func LockHolder(name string) (pid int, held bool, err error) {
 	f, err := os.Open(filepath.FromSlash(name))
 	if err != nil {

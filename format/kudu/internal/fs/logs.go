@@ -5,9 +5,10 @@ import (
 	"context"
 	"path"
 	"slices"
-	"stoa/store"
 	"strconv"
 	"strings"
+
+	"stoa/store"
 )
 
 // LogBytes is the size of a tablet's log. Its rows and changes are not counted by List, which would have to replay it.
@@ -47,7 +48,8 @@ func (f *FS) WALSegments(ctx context.Context, tablet string) ([]store.Info, erro
 	return out, nil
 }
 
-// RecoverySuffix is of the directory to which Kudu moves a log to replay it. If it exists, the log itself is only begun.
+// RecoverySuffix is of the directory to which Kudu moves a log to replay it. If it exists, the log itself is
+// only begun.
 const RecoverySuffix = ".recovery"
 
 // LogSegments are the files of a tablet's log, or of the one that was being replayed when the server stopped.

@@ -8,7 +8,8 @@ import (
 
 // keep keeps a finding, once: superblocks may be read again.
 func (f *FS) keep(x region.Finding) {
-	if x.Severity, x.Rows, x.Lost = codes.Severity(x.Code), [2]int64{-1, -1}, -1; x.Code == "kudu.instance.damaged" || x.Code == "kudu.cmeta.damaged" {
+	if x.Severity, x.Rows, x.Lost = codes.Severity(x.Code), [2]int64{-1, -1},
+		-1; x.Code == "kudu.instance.damaged" || x.Code == "kudu.cmeta.damaged" {
 		x.Lost = 0
 	}
 	if f.told[x] {

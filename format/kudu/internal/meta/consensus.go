@@ -3,11 +3,12 @@ package meta
 import (
 	"context"
 	"fmt"
+	"strconv"
+
 	"stoa/format/kudu/internal/pbc"
 	"stoa/internal/pb"
 	"stoa/store"
 	"stoa/wire"
-	"strconv"
 )
 
 // Consensus is a ConsensusMetadataPB: what a replica remembers of its peers.

@@ -1,8 +1,9 @@
 package meta
 
 import (
-	"stoa/format/cfile"
 	"strconv"
+
+	"stoa/format/cfile"
 )
 
 // EncodingName is Kudu's EncodingType by its name.

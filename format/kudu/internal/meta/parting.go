@@ -74,7 +74,8 @@ func (p *parting) encode(cells [][]byte, columns []int) bool {
 	p.encoded = p.encoded[:0]
 	for k, i := range columns {
 		var err error
-		if p.encoded, err = cfile.AppendKey(p.encoded, p.schema.Columns[i].Type, cells[i], k == len(columns)-1); err != nil {
+		if p.encoded, err = cfile.AppendKey(p.encoded, p.schema.Columns[i].Type, cells[i],
+			k == len(columns)-1); err != nil {
 			return false
 		}
 	}

@@ -122,7 +122,8 @@ func ParsePartitionSchema(c *wire.Cursor) (s PartitionSchema) {
 			m := r.Message("custom_hash_schema_ranges[" + strconv.Itoa(len(s.Custom)) + "]")
 			x, refs, ops := parseRangeHash(m)
 			r.Join(m)
-			s.Custom, s.customRefs, s.customOps = append(s.Custom, x), append(s.customRefs, refs), append(s.customOps, ops)
+			s.Custom, s.customRefs, s.customOps = append(s.Custom, x), append(s.customRefs, refs),
+				append(s.customOps, ops)
 		default:
 			r.Unknown()
 		}
@@ -197,7 +198,8 @@ func parseRangeHash(c *wire.Cursor) (x RangeHash, refs [][]columnRef, ops rowOps
 	return x, refs, ops
 }
 
-// resolve finds the columns that the partition schema names, and the bounds of its own ranges. It says what is wrong, if anything is.
+// resolve finds the columns that the partition schema names, and the bounds of its own ranges. It says what is
+// wrong, if anything is.
 func (s *PartitionSchema) resolve(sc *Schema) string {
 	if !s.Stored {
 		return ""
@@ -260,8 +262,8 @@ const (
 
 // bounds reads the two row operations of a range: its lower and its upper bound.
 //
-//	u8 kind, bitmap of the columns that are set, [bitmap of the nulls, if the schema has nullable columns], the values: fixed-width
-//	ones little-endian, the others as u64 offset into indirect_data and u64 length
+//	u8 kind, bitmap of the columns that are set, [bitmap of the nulls, if the schema has nullable columns], the
+//	values: fixed-width ones little-endian, the others as u64 offset into indirect_data and u64 length
 func (s *PartitionSchema) bounds(sc *Schema, ops rowOps) (lower, upper []byte, why string) {
 	rest := ops.rows
 	for _, want := range []byte{opLower, opUpper} {
@@ -364,7 +366,8 @@ func (s *PartitionSchema) HashOf(lower []byte) []HashDimension {
 	return s.Hash
 }
 
-// Bucket is the bucket of a row. encoded is the key of the dimension's columns, as cfile.AppendKey makes it, in the order of d.Columns.
+// Bucket is the bucket of a row. encoded is the key of the dimension's columns, as cfile.AppendKey makes it, in
+// the order of d.Columns.
 func (d *HashDimension) Bucket(encoded []byte) int32 {
 	return int32(murmur2(encoded, uint64(d.Seed)) % uint64(d.Buckets))
 }

@@ -12,16 +12,17 @@ import (
 type Gap struct {
 	Partition Partition
 	Text      string
-	// Sure is true if the partition schema says that there is such a tablet: another bucket of the same range is there, or the
-	// schema has no ranges. Otherwise the table may have been made without it: Kudu allows ranges that nothing covers.
+	// Sure is true if the partition schema says that there is such a tablet: another bucket of the same range
+	// is there, or the schema has no ranges. Otherwise the table may have been made without it: Kudu allows
+	// ranges that nothing covers.
 	Sure bool
 }
 
 // MaxGaps is the most gaps that are listed: a schema can declare billions of buckets.
 const MaxGaps = 10_000
 
-// Missing lists what the partition schema implies and none of the given partitions holds: buckets of ranges, and ranges between
-// the given ones. more is how many buckets were not listed because there are too many.
+// Missing lists what the partition schema implies and none of the given partitions holds: buckets of ranges,
+// and ranges between the given ones. more is how many buckets were not listed because there are too many.
 func (s *PartitionSchema) Missing(sc *Schema, given []Partition) (gaps []Gap, more int64) {
 	type span struct{ lower, upper string }
 	have := map[span]map[string]bool{}
@@ -45,7 +46,10 @@ func (s *PartitionSchema) Missing(sc *Schema, given []Partition) (gaps []Gap, mo
 	if len(ranges) == 0 {
 		ranges = append(ranges, span{})
 	}
-	slices.SortFunc(ranges, func(a, b span) int { return cmp.Or(cmp.Compare(a.lower, b.lower), cmp.Compare(a.upper, b.upper)) })
+	slices.SortFunc(ranges, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.lower, b.lower),
+			cmp.Compare(a.upper, b.upper))
+	})
 	add := func(p Partition, sure bool) {
 		if len(gaps) == MaxGaps {
 			more++
@@ -103,9 +107,9 @@ func (s *PartitionSchema) Missing(sc *Schema, given []Partition) (gaps []Gap, mo
 // maxBuckets is where the counting of buckets ends.
 const maxBuckets = 1 << 40
 
-// Missing lists the parts of a table that none of its tablets holds; the tablets may be of several servers. The first list is of
-// what must be somewhere; uncovered are ranges that the table may have been made without: only its master knows. more is how many
-// missing buckets were not listed.
+// Missing lists the parts of a table that none of its tablets holds; the tablets may be of several servers. The
+// first list is of what must be somewhere; uncovered are ranges that the table may have been made without: only
+// its master knows. more is how many missing buckets were not listed.
 func Missing(tablets []*Tablet) (missing, uncovered []Gap, more int64) {
 	var newest *Tablet
 	var given []Partition

@@ -2,8 +2,9 @@ package meta
 
 import (
 	"fmt"
-	"stoa/format/cfile"
 	"strings"
+
+	"stoa/format/cfile"
 )
 
 // names are the names of columns, with commas.
@@ -28,7 +29,8 @@ func (s *PartitionSchema) Text(sc *Schema, p *Partition) string {
 		parts = append(parts, fmt.Sprintf("HASH (%s) PARTITION %d", sc.names(d.Columns), p.Buckets[i]))
 	}
 	if len(s.Range) > 0 {
-		parts = append(parts, fmt.Sprintf("RANGE (%s) PARTITION %s", sc.names(s.Range), s.RangeText(sc, p.Lower(), p.Upper())))
+		parts = append(parts, fmt.Sprintf("RANGE (%s) PARTITION %s", sc.names(s.Range),
+			s.RangeText(sc, p.Lower(), p.Upper())))
 	}
 	return strings.Join(parts, ", ")
 }

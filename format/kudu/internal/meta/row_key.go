@@ -2,6 +2,7 @@ package meta
 
 import (
 	"encoding/binary"
+
 	"stoa/format/cfile"
 )
 

@@ -49,8 +49,8 @@ type Column struct {
 
 	Precision, Scale, Length int32 // of decimals and varchars
 
-	// Defaults: as a block has the value (little-endian, or the bytes of a string); nil = there is none. Rows that were written
-	// before the column was added have ReadDefault; without one they are null.
+	// Defaults: as a block has the value (little-endian, or the bytes of a string); nil = there is none. Rows
+	// that were written before the column was added have ReadDefault; without one they are null.
 	ReadDefault, WriteDefault []byte
 
 	Comment       string
@@ -69,7 +69,8 @@ func (s *Schema) Find(id int32) int {
 	return -1
 }
 
-// NameOf is the name of the column with an id; "" if there is none: rowsets keep the blocks of dropped columns until they are compacted.
+// NameOf is the name of the column with an id; "" if there is none: rowsets keep the blocks of dropped columns
+// until they are compacted.
 func (s *Schema) NameOf(id int32) string {
 	if i := s.Find(id); i >= 0 {
 		return s.Columns[i].Name
@@ -87,7 +88,8 @@ func (s *Schema) FindName(name string) int {
 	return -1
 }
 
-// Differs says in what another schema means another table than this one; "" if in nothing. How values are stored is left aside.
+// Differs says in what another schema means another table than this one; "" if in nothing. How values are
+// stored is left aside.
 func (s *Schema) Differs(o *Schema) string {
 	if len(s.Columns) != len(o.Columns) {
 		return fmt.Sprintf("%d columns, not %d", len(o.Columns), len(s.Columns))
@@ -95,14 +97,16 @@ func (s *Schema) Differs(o *Schema) string {
 	for i := range s.Columns {
 		a, b := &s.Columns[i], &o.Columns[i]
 		same := func(x, y []byte) bool { return (x == nil) == (y == nil) && bytes.Equal(x, y) }
-		if a.ID != b.ID || a.Name != b.Name || a.Immutable != b.Immutable || !same(a.ReadDefault, b.ReadDefault) || !same(a.WriteDefault, b.WriteDefault) || !a.sameType(b) {
+		if a.ID != b.ID || a.Name != b.Name || a.Immutable != b.Immutable || !same(a.ReadDefault, b.ReadDefault) ||
+			!same(a.WriteDefault, b.WriteDefault) || !a.sameType(b) {
 			return fmt.Sprintf("column %d is another one than %s", i, a.Name)
 		}
 	}
 	return ""
 }
 
-// Conflicts says in what a schema of the same table at another time cannot be that; "" if in nothing. Keys and types never change.
+// Conflicts says in what a schema of the same table at another time cannot be that; "" if in nothing. Keys and
+// types never change.
 func (s *Schema) Conflicts(o *Schema) string {
 	if s.NumKeys != o.NumKeys {
 		return fmt.Sprintf("%d key columns, not %d", o.NumKeys, s.NumKeys)
@@ -120,11 +124,13 @@ func (s *Schema) Conflicts(o *Schema) string {
 
 // sameType reports whether two columns have the same values.
 func (c *Column) sameType(o *Column) bool {
-	return c.Type == o.Type && c.Array == o.Array && c.Key == o.Key && c.Nullable == o.Nullable && c.Precision == o.Precision && c.Scale == o.Scale &&
+	return c.Type == o.Type && c.Array == o.Array && c.Key == o.Key && c.Nullable == o.Nullable &&
+		c.Precision == o.Precision && c.Scale == o.Scale &&
 		c.Length == o.Length && c.AutoIncrement == o.AutoIncrement
 }
 
-// Unique reports whether the primary key that the user declared is unique. If it is not, an auto-incrementing column is its last.
+// Unique reports whether the primary key that the user declared is unique. If it is not, an auto-incrementing
+// column is its last.
 func (s *Schema) Unique() bool {
 	for i := range s.Columns {
 		if s.Columns[i].AutoIncrement {
@@ -195,7 +201,8 @@ func parseColumn(c *wire.Cursor) (col Column, told string) {
 		case 2:
 			col.Name, hasName = r.String("name"), true
 		case 3:
-			col.Type, hasType = cfile.Type(r.Enum("type", func(v int32) string { return TypeName(cfile.Type(v)) })), true
+			col.Type, hasType = cfile.Type(r.Enum("type", func(v int32) string { return TypeName(cfile.Type(v)) })),
+				true
 		case 4:
 			col.Key = r.Bool("is_key")
 		case 5:
@@ -205,9 +212,11 @@ func parseColumn(c *wire.Cursor) (col Column, told string) {
 		case 7:
 			col.WriteDefault = Present(r.Bytes("write_default_value"))
 		case 8:
-			col.Encoding = cfile.Encoding(r.Enum("encoding", func(v int32) string { return cfile.Encoding(v).String() }))
+			col.Encoding = cfile.Encoding(r.Enum("encoding",
+				func(v int32) string { return cfile.Encoding(v).String() }))
 		case 9:
-			col.Compression = cfile.Compression(r.Enum("compression", func(v int32) string { return cfile.Compression(v).String() }))
+			col.Compression = cfile.Compression(r.Enum("compression",
+				func(v int32) string { return cfile.Compression(v).String() }))
 		case 10:
 			col.BlockSize = r.Int32("cfile_block_size")
 		case 11:
@@ -289,7 +298,8 @@ func TypeName(t cfile.Type) string {
 
 // Check says what is wrong with the column; "" if nothing is.
 func (c *Column) Check() string {
-	if d := decimalDigits(c.Type); d > 0 && (c.Precision < 1 || c.Precision > d || c.Scale < 0 || c.Scale > c.Precision) {
+	if d := decimalDigits(c.Type); d > 0 &&
+		(c.Precision < 1 || c.Precision > d || c.Scale < 0 || c.Scale > c.Precision) {
 		return fmt.Sprintf("column %q: a %s of precision %d and scale %d", c.Name, c.Type, c.Precision, c.Scale)
 	}
 	for _, d := range [][]byte{c.ReadDefault, c.WriteDefault} {
@@ -429,7 +439,8 @@ func (s *Schema) Arrow() (*arrow.Schema, error) {
 			return nil, err
 		}
 		if i < s.NumKeys {
-			f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), MetaKey), append(f.Metadata.Values(), strconv.Itoa(i+1)))
+			f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), MetaKey),
+				append(f.Metadata.Values(), strconv.Itoa(i+1)))
 		}
 		fields[i] = f
 	}

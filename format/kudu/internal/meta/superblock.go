@@ -326,7 +326,8 @@ func parseRowSet(c *wire.Cursor) (s RowSet, told string) {
 			}
 			r.Join(m)
 			if b.IsNull() {
-				c.Fail(off, c.Pos()-off, "columns["+strconv.Itoa(len(s.Columns))+"].block", "the field is required, and not there")
+				c.Fail(off, c.Pos()-off, "columns["+strconv.Itoa(len(s.Columns))+"].block",
+					"the field is required, and not there")
 			}
 			s.Columns = append(s.Columns, b)
 		case 4:
@@ -456,7 +457,8 @@ func (t *Tablet) MayBeOf(tb *Tablet) bool {
 	return tb.Schema.Conflicts(&t.Schema) == ""
 }
 
-// Unwrapped undoes what some old versions did to numbers beyond 31 bits: they were written as negative numbers of 32 bits.
+// Unwrapped undoes what some old versions did to numbers beyond 31 bits: they were written as negative numbers
+// of 32 bits.
 func (o OpID) Unwrapped() OpID {
 	if o.Term < 0 {
 		o.Term += 1 << 32

@@ -5,9 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"stoa/fault"
-	"stoa/format/cfile"
-	"stoa/vec"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +12,10 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format/cfile"
+	"stoa/vec"
 )
 
 // CellOf is an entry of a vector of a column's values, as a block stores it; nil is NULL.
@@ -34,11 +35,12 @@ func CellOf(v *vec.Vector, i int, c *Column) []byte {
 	return v.Data(i)[:c.Type.Width()]
 }
 
-// Vector makes a vector of values as a delta or a default has them: little-endian, bools in one byte, or the bytes of a string; nil is
-// NULL.
+// Vector makes a vector of values as a delta or a default has them: little-endian, bools in one byte, or the
+// bytes of a string; nil is NULL.
 func (c *Column) Vector(values [][]byte) (*vec.Vector, error) {
 	if c.Array {
-		return nil, fault.New(fault.Unsupported, fault.Span{}, "", "a changed cell, or a default, of the array column %q", c.Name)
+		return nil, fault.New(fault.Unsupported, fault.Span{}, "",
+			"a changed cell, or a default, of the array column %q", c.Name)
 	}
 	typ, err := c.arrowType()
 	if err != nil {
@@ -107,8 +109,8 @@ func fillStrings(v *vec.Vector, values [][]byte, total int64) error {
 	return nil
 }
 
-// PlainText is a value as field metadata has it: numbers, dates and times in their usual form, decimals with their point, strings as
-// they are, binary in hexadecimal. An array is given by its bytes.
+// PlainText is a value as field metadata has it: numbers, dates and times in their usual form, decimals with
+// their point, strings as they are, binary in hexadecimal. An array is given by its bytes.
 func (c *Column) PlainText(v []byte) string {
 	switch {
 	case c.Array, c.Type == cfile.Binary, c.Type.IsBinary() && !utf8.Valid(v):
@@ -142,8 +144,8 @@ func wideInt(v []byte) decimal128.Num {
 	return decimal128.New(int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint64(b[:8]))
 }
 
-// ValueText writes a value as Kudu's tools do where they show keys and bounds of partitions: decimals as their unscaled number with
-// the width behind, strings quoted, years without zeros in front. v is as a block has it.
+// ValueText writes a value as Kudu's tools do where they show keys and bounds of partitions: decimals as their
+// unscaled number with the width behind, strings quoted, years without zeros in front. v is as a block has it.
 func ValueText(t cfile.Type, v []byte) string {
 	switch t {
 	case cfile.String, cfile.Varchar:
@@ -168,7 +170,8 @@ func ValueText(t cfile.Type, v []byte) string {
 		return strconv.FormatFloat(math.Float64frombits(u), 'g', -1, 64)
 	case cfile.UnixtimeMicros:
 		at := time.UnixMicro(int64(u)).UTC()
-		return fmt.Sprintf("%d-%02d-%02dT%02d:%02d:%02d.%06dZ", at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond()/1000)
+		return fmt.Sprintf("%d-%02d-%02dT%02d:%02d:%02d.%06dZ", at.Year(), at.Month(), at.Day(), at.Hour(),
+			at.Minute(), at.Second(), at.Nanosecond()/1000)
 	case cfile.Date:
 		days := int32(uint32(u))
 		if days < MinDate || days > MaxDate {
@@ -241,7 +244,8 @@ func minValue(t cfile.Type) []byte {
 	return v
 }
 
-// KeyText writes an encoded primary key as Kudu's tools do: "(1, "a")", without trailing columns that have the smallest value.
+// KeyText writes an encoded primary key as Kudu's tools do: "(1, "a")", without trailing columns that have the
+// smallest value.
 func (s *Schema) KeyText(key []byte) (string, error) {
 	values, err := cfile.DecodeKey(key, s.KeyTypes())
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 	"stoa/wire"
 )
 
-// A protobuf container is the file in which Kudu keeps all its metadata: instances, superblocks, consensus metadata, and the
-// block records of a log container. Numbers are little-endian, checksums are CRC-32C.
+// A protobuf container is the file in which Kudu keeps all its metadata: instances, superblocks, consensus
+// metadata, and the block records of a log container. Numbers are little-endian, checksums are CRC-32C.
 //
 //	header       magic "kuducntr", u32 version
 //	             v2: u32 checksum of these 12 bytes
 //	record, v1   u32 length, body, u32 checksum of length and body
 //	record, v2   u32 length, u32 checksum of the length, body, u32 checksum of the body
 //
-// The first record is a ContainerSupHeaderPB: descriptors, and the name of the type of all other records. A file that a crash
-// cut has a torn last record: its end is missing, or is zeros.
+// The first record is a ContainerSupHeaderPB: descriptors, and the name of the type of all other records. A
+// file that a crash cut has a torn last record: its end is missing, or is zeros.
 const (
 	Magic      = "kuducntr"
 	HeadV1     = len(Magic) + 4
@@ -80,8 +80,8 @@ type pbcRecord struct {
 	Data  []byte
 }
 
-// Open reads the header and the supplementary header. With a Corrupt error r may be usable nevertheless: it is not nil then,
-// and the records behind the damage can be read.
+// Open reads the header and the supplementary header. With a Corrupt error r may be usable nevertheless: it is
+// not nil then, and the records behind the damage can be read.
 func Open(ctx context.Context, src store.Source, name string, o Options) (r *Reader, err error) {
 	o.Limits = o.Limits.WithDefaults()
 	r = &Reader{src: src, name: name, Size: src.Size(), o: o, skip: pbcMaxSkip * src.Size()}
@@ -91,7 +91,8 @@ func Open(ctx context.Context, src store.Source, name string, o Options) (r *Rea
 		return nil, err
 	}
 	if bytes.HasPrefix(head, []byte(EncMagic)) {
-		return nil, fault.Unsupportedf(r.Span(0, int64(len(EncMagic))), "magic", "the file is encrypted at rest (%s), and its key is not in the directory", EncMagic)
+		return nil, fault.Unsupportedf(r.Span(0, int64(len(EncMagic))), "magic",
+			"the file is encrypted at rest (%s), and its key is not in the directory", EncMagic)
 	}
 	if len(head) < HeadV1 {
 		return nil, r.cutHead(head, "%d bytes are too few for a protobuf container")
@@ -107,17 +108,21 @@ func Open(ctx context.Context, src store.Source, name string, o Options) (r *Rea
 	switch {
 	case stored == pbcSumV2 && magicOK && version == 2:
 	case stored == pbcSumV2: // only version 2 has this checksum
-		broken = fault.Corruptf(r.Span(0, int64(HeadV1)), "header", "magic %q, version %d: the checksum is that of %q, version 2", head[:len(Magic)], version, Magic)
+		broken = fault.Corruptf(r.Span(0, int64(HeadV1)), "header",
+			"magic %q, version %d: the checksum is that of %q, version 2", head[:len(Magic)], version, Magic)
 		version = 2
 	case !magicOK:
-		return nil, fault.Corruptf(r.Span(0, int64(len(Magic))), "header.magic", "not a protobuf container: %q", head[:len(Magic)])
+		return nil, fault.Corruptf(r.Span(0, int64(len(Magic))), "header.magic", "not a protobuf container: %q",
+			head[:len(Magic)])
 	case version == 2 && len(head) < HeadV2:
 		return nil, r.cutHead(head, "%d bytes are too few for a protobuf container of version 2")
 	case version == 2 && !o.NoVerify:
-		broken = fault.Corruptf(r.Span(int64(HeadV1), 4), "header.checksum", "%#08x is stored, %#08x is right", stored, pbcSumV2)
+		broken = fault.Corruptf(r.Span(int64(HeadV1), 4), "header.checksum", "%#08x is stored, %#08x is right",
+			stored, pbcSumV2)
 	case version == 1, version == 2:
 	case stored == sum.CRC32C(head[:HeadV1]):
-		return nil, fault.Unsupportedf(r.Span(int64(len(Magic)), 4), "header.version", "protobuf container of version %d", version)
+		return nil, fault.Unsupportedf(r.Span(int64(len(Magic)), 4), "header.version",
+			"protobuf container of version %d", version)
 	default:
 		return nil, fault.Corruptf(r.Span(int64(len(Magic)), 4), "header.version", "%d is neither 1 nor 2", version)
 	}
@@ -126,7 +131,8 @@ func Open(ctx context.Context, src store.Source, name string, o Options) (r *Rea
 		r.pos = int64(HeadV2)
 	}
 	if o.Trace != nil {
-		o.Trace(region.Node{Depth: o.Depth, Kind: region.Struct, Name: "header", Value: fmt.Sprintf("protobuf container v%d", version), At: r.Span(0, r.pos), Inner: -1})
+		o.Trace(region.Node{Depth: o.Depth, Kind: region.Struct, Name: "header",
+			Value: fmt.Sprintf("protobuf container v%d", version), At: r.Span(0, r.pos), Inner: -1})
 		c.Trace(o.Trace, o.Depth+1)
 		c.Bytes("magic", len(Magic))
 		c.U32("version")
@@ -239,8 +245,9 @@ func (r *Reader) lenBytes() int64 {
 	return 8
 }
 
-// Next is the next record; io.EOF at the end. After a Corrupt error that is not torn (see isTorn) it goes on with the next record
-// that can be found, so a loop may go on until io.EOF; what the error's span holds is lost.
+// Next is the next record; io.EOF at the end. After a Corrupt error that is not torn (see isTorn) it goes on
+// with the next record that can be found, so a loop may go on until io.EOF; what the error's span holds is
+// lost.
 func (r *Reader) Next(ctx context.Context) (pbcRecord, error) {
 	if r.ended || r.pos == r.Size {
 		return pbcRecord{}, io.EOF
@@ -284,13 +291,15 @@ func (r *Reader) record(ctx context.Context, off int64) (pbcRecord, error) {
 	}
 	if n > min(r.o.Limits.Metadata, math.MaxInt32) {
 		r.ended = true
-		return pbcRecord{}, fault.Limitf(r.Span(off, head+n+4), r.path(), "a body of %d bytes is more than the limit of %d", n, r.o.Limits.Metadata)
+		return pbcRecord{}, fault.Limitf(r.Span(off, head+n+4), r.path(),
+			"a body of %d bytes is more than the limit of %d", n, r.o.Limits.Metadata)
 	}
 	all, err := r.bytes(ctx, off, head+n+4)
 	if err != nil {
 		return pbcRecord{}, err
 	}
-	rec := pbcRecord{Index: r.index, At: r.Span(off, head+n+4), Body: r.Span(off+head, n), Data: all[head : head+n : head+n]}
+	rec := pbcRecord{Index: r.index, At: r.Span(off, head+n+4), Body: r.Span(off+head, n),
+		Data: all[head : head+n : head+n]}
 	r.pos = off + head + n + 4
 	r.traceFrame(rec, all)
 	summed := rec.Data
@@ -299,7 +308,8 @@ func (r *Reader) record(ctx context.Context, off int64) (pbcRecord, error) {
 	}
 	if stored, want := binary.LittleEndian.Uint32(all[head+n:]), sum.CRC32C(summed); stored != want && !r.o.NoVerify {
 		r.ended = r.Version == 1 // its length may be wrong, too
-		return pbcRecord{}, fault.Corruptf(rec.At, r.path()+".checksum", "%#08x is stored, %#08x is right", stored, want)
+		return pbcRecord{}, fault.Corruptf(rec.At, r.path()+".checksum", "%#08x is stored, %#08x is right", stored,
+			want)
 	}
 	return rec, nil
 }
@@ -316,13 +326,15 @@ func (r *Reader) traceFrame(rec pbcRecord, all []byte) {
 		c.U32("length_checksum")
 	}
 	n := len(rec.Data)
-	r.o.Trace(region.Node{Depth: r.o.Depth + 1, Kind: region.Data, Name: "checksum", At: rec.At.Sub(rec.At.Len-4, 4), Inner: -1,
+	r.o.Trace(region.Node{Depth: r.o.Depth + 1, Kind: region.Data, Name: "checksum",
+		At: rec.At.Sub(rec.At.Len-4, 4), Inner: -1,
 		Value: fmt.Sprint(binary.LittleEndian.Uint32(all[len(all)-4:]))})
-	r.o.Trace(region.Node{Depth: r.o.Depth + 1, Kind: region.Struct, Name: "body", At: rec.Body, Inner: -1, Value: fmt.Sprintf("%d bytes", n)})
+	r.o.Trace(region.Node{Depth: r.o.Depth + 1, Kind: region.Struct, Name: "body", At: rec.Body, Inner: -1,
+		Value: fmt.Sprintf("%d bytes", n)})
 }
 
-// lostLength searches for the next record behind one whose length is damaged: a length whose checksum fits, with a body whose
-// checksum fits.
+// lostLength searches for the next record behind one whose length is damaged: a length whose checksum fits,
+// with a body whose checksum fits.
 func (r *Reader) lostLength(ctx context.Context, off int64, stored, want uint32) error {
 	found := r.Size
 	for at := off + 1; at+12 <= r.Size && r.skip > 0; at++ {
@@ -350,16 +362,18 @@ func (r *Reader) lostLength(ctx context.Context, off int64, stored, want uint32)
 	}
 	r.pos = found
 	r.ended = found == r.Size
-	e := fault.Corruptf(r.Span(off, found-off), r.path()+".length_checksum", "%#08x is stored, %#08x is right", stored, want)
+	e := fault.Corruptf(r.Span(off, found-off), r.path()+".length_checksum", "%#08x is stored, %#08x is right",
+		stored, want)
 	if r.ended {
 		e.Reason += "; no other record follows"
 	}
 	return e
 }
 
-// Read reads the one record of a container that has one: an instance, a superblock, consensus metadata. parse gets a cursor
-// over it. notes tells of damage that did not keep the record from being read.
-func Read(ctx context.Context, tree store.Tree, name string, o Options, path string, parse func(*wire.Cursor)) (notes []error, err error) {
+// Read reads the one record of a container that has one: an instance, a superblock, consensus metadata. parse
+// gets a cursor over it. notes tells of damage that did not keep the record from being read.
+func Read(ctx context.Context, tree store.Tree, name string, o Options, path string,
+	parse func(*wire.Cursor)) (notes []error, err error) {
 	src, err := tree.Open(ctx, name)
 	if err != nil {
 		return nil, err

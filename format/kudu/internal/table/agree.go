@@ -14,8 +14,9 @@ import (
 	"stoa/region"
 )
 
-// Blocks may be whole, each by itself, and not belong where a superblock names them: files that were put back under another name, or a
-// superblock of another time. What footers and indexes tell of that is looked at when a rowset is opened.
+// Blocks may be whole, each by itself, and not belong where a superblock names them: files that were put back
+// under another name, or a superblock of another time. What footers and indexes tell of that is looked at when
+// a rowset is opened.
 
 // Agree tells where a rowset's delta files contradict its superblock, or each other, by their statistics.
 func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err error) {
@@ -41,7 +42,9 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 		redo = append(redo, x)
 	}
 	if known && live != s.LiveRows {
-		out = append(out, s.Tablet.Note("kudu.rowset.live", s.Tablet.At, fmt.Sprintf("rowset %d has %d live rows, its superblock says; its REDO files delete %d of %d", s.ID, s.LiveRows, s.Rows-live, s.Rows)))
+		out = append(out, s.Tablet.Note("kudu.rowset.live", s.Tablet.At,
+			fmt.Sprintf("rowset %d has %d live rows, its superblock says; its REDO files delete %d of %d", s.ID,
+				s.LiveRows, s.Rows-live, s.Rows)))
 	}
 	inserted := int64(0)
 	for i := 0; i < len(s.Undo) && (len(redo) > 0 || t.Opts.At != Latest); i++ {
@@ -50,13 +53,17 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 			return nil, err
 		}
 		if inserted += undo.Deletes - undo.Reinserts; s.Rows >= 0 && inserted > s.Rows {
-			out = append(out, s.Tablet.Note("kudu.delta.damaged", s.Tablet.At, fmt.Sprintf("rowset %d: its UNDO files take back %d insertions, and it has %d rows: one is not its own", s.ID, inserted, s.Rows)))
+			out = append(out, s.Tablet.Note("kudu.delta.damaged", s.Tablet.At,
+				fmt.Sprintf("rowset %d: its UNDO files take back %d insertions, and it has %d rows: one is not its own",
+					s.ID, inserted, s.Rows)))
 			return out, nil
 		}
 		for k := range redo {
 			if ok && redo[k].MaxTimestamp < undo.MaxTimestamp && shareColumn(&redo[k], &undo) {
-				out = append(out, s.Tablet.Note("kudu.delta.order", s.Tablet.At, fmt.Sprintf("rowset %d: the changes of a REDO file end at %s, those of the same column in an UNDO file at %s",
-					s.ID, TimeText(redo[k].MaxTimestamp), TimeText(undo.MaxTimestamp))))
+				out = append(out, s.Tablet.Note("kudu.delta.order", s.Tablet.At,
+					fmt.Sprintf("rowset %d: the changes of a REDO file end at %s, those of the same column in "+
+						"an UNDO file at %s",
+						s.ID, TimeText(redo[k].MaxTimestamp), TimeText(undo.MaxTimestamp))))
 				return out, nil
 			}
 		}
@@ -64,8 +71,8 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 	return out, nil
 }
 
-// Foreigners tells of a rowset's delta files that cannot be its own: REDO files by their statistics, and, with redoRows, their rows; and UNDO files, if
-// these are wanted.
+// Foreigners tells of a rowset's delta files that cannot be its own: REDO files by their statistics, and, with
+// redoRows, their rows; and UNDO files, if these are wanted.
 func (t *Table) Foreigners(ctx context.Context, s *RowSet, undo, redoRows bool) (out []region.Finding, err error) {
 	for i, b := range slices.Concat(s.Redo, s.Undo) {
 		if i >= len(s.Redo) && !undo {
@@ -76,16 +83,19 @@ func (t *Table) Foreigners(ctx context.Context, s *RowSet, undo, redoRows bool) 
 			return nil, err
 		}
 		if why != "" {
-			out = append(out, s.Tablet.Note("kudu.delta.damaged", at, fmt.Sprintf("rowset %d: this delta file, block %d, is not its own: %s", s.ID, b.ID, why)))
+			out = append(out, s.Tablet.Note("kudu.delta.damaged", at,
+				fmt.Sprintf("rowset %d: this delta file, block %d, is not its own: %s", s.ID, b.ID, why)))
 		}
 	}
 	return out, nil
 }
 
-// foreign says why a delta file cannot be that of a rowset; "" if nothing tells. It has changes of key columns, which never change, or, if
-// the table was never altered, of columns that the table does not have; or, which costs reading a block and is asked only where rows says so,
-// of rows behind the rowset's last: a reader looks at those of REDO files when they are applied. What is damaged is told by who reads it.
-func (t *Table) foreign(ctx context.Context, s *RowSet, b meta.BlockRef, rows bool) (why string, at fault.Span, err error) {
+// foreign says why a delta file cannot be that of a rowset; "" if nothing tells. It has changes of key columns,
+// which never change, or, if the table was never altered, of columns that the table does not have; or, which
+// costs reading a block and is asked only where rows says so, of rows behind the rowset's last: a reader looks
+// at those of REDO files when they are applied. What is damaged is told by who reads it.
+func (t *Table) foreign(ctx context.Context, s *RowSet, b meta.BlockRef, rows bool) (why string, at fault.Span,
+	err error) {
 	d, places, err := t.OpenDelta(ctx, s, b)
 	if err != nil {
 		return "", at, unlessDamaged(err)
@@ -133,14 +143,6 @@ func (s *RowSet) otherColumn(d *cfile.DeltaFile) string {
 	return ""
 }
 
-// unlessDamaged is err if it is not about damage.
-func unlessDamaged(err error) error {
-	if Damaged(err) {
-		return nil
-	}
-	return err
-}
-
 // shareColumn reports whether two delta files have changes of the same column.
 func shareColumn(a, b *cfile.DeltaStats) bool {
 	for id, n := range a.Updates {
@@ -151,8 +153,8 @@ func shareColumn(a, b *cfile.DeltaStats) bool {
 	return false
 }
 
-// CheckBloom says why a bloom file cannot be that of its rowset: it lacks the first or the last key. By chance another one has both once in
-// a hundred million times.
+// CheckBloom says why a bloom file cannot be that of its rowset: it lacks the first or the last key. By chance
+// another one has both once in a hundred million times.
 func (t *Table) CheckBloom(ctx context.Context, s *RowSet, b *cfile.Bloom) error {
 	for _, key := range [][]byte{s.Low, s.High} {
 		if key == nil {
@@ -163,7 +165,8 @@ func (t *Table) CheckBloom(ctx context.Context, s *RowSet, b *cfile.Bloom) error
 			return err
 		}
 		if !may {
-			return fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.bloom_block", "rowset %d: its bloom file does not have the rowset's first or last key", s.ID)
+			return fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.bloom_block",
+				"rowset %d: its bloom file does not have the rowset's first or last key", s.ID)
 		}
 	}
 	return nil

@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+
 	"stoa/fault"
 	"stoa/format"
-	"stoa/format/cfile"
 	"stoa/format/kudu/internal/codes"
 	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
 	"stoa/region"
 	"stoa/vec"
-
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
 // Each calls f with the cells of each live row of a small tablet; nil is NULL.
@@ -140,63 +136,4 @@ func (tb *Tablet) LostBlocks(ctx context.Context) (*region.Finding, error) {
 	}
 	x := tb.Note(first.Code, first.At, fmt.Sprintf("%d of %d blocks are missing or cut: %s", lost, all, first.Message))
 	return &x, nil
-}
-
-// Values reads the values of a block one by one.
-type Values struct {
-	It    *cfile.Iterator
-	At    fault.Span
-	width int
-	arr   arrow.Array
-	i     int
-}
-
-// Values reads the values of a block from the first on.
-func (t *Table) Values(ctx context.Context, s *RowSet, b meta.BlockRef) (*Values, error) {
-	r, err := t.OpenBlock(ctx, s, b)
-	if err != nil {
-		return nil, err
-	}
-	it, err := r.SeekToOrdinal(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	return &Values{It: it, At: r.At(), width: r.Footer().Type.Width()}, nil
-}
-
-// Next is the next value, as a block has it; nil is NULL.
-func (x *Values) Next(ctx context.Context) ([]byte, error) {
-	for x.arr == nil || x.i == x.arr.Len() {
-		if x.arr != nil {
-			x.arr.Release()
-			x.arr = nil
-		}
-		var err error
-		if x.arr, err = x.It.Next(ctx, 4096); err != nil {
-			if err == io.EOF {
-				err = fault.Corruptf(x.At, "", "the file ends before its rowset does")
-			}
-			return nil, err
-		}
-		x.i = 0
-	}
-	i := x.i
-	x.i++
-	if x.arr.IsNull(i) {
-		return nil, nil
-	}
-	switch a := x.arr.(type) {
-	case *array.Boolean:
-		if a.Value(i) {
-			return []byte{1}, nil
-		}
-		return []byte{0}, nil
-	case *array.String:
-		return []byte(a.Value(i)), nil
-	case *array.Binary:
-		return a.Value(i), nil
-	}
-	d := x.arr.Data()
-	size := d.DataType().(arrow.FixedWidthDataType).Bytes()
-	return d.Buffers()[1].Bytes()[(d.Offset()+i)*size:][:x.width], nil
 }

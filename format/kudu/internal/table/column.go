@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -18,7 +19,8 @@ import (
 // pageRows is how many rows a page without stored bytes has at most.
 const pageRows = 128 << 10
 
-// chunk is a column of a DiskRowSet. A rowset without a block for it is older than the column: its rows have the read default.
+// chunk is a column of a DiskRowSet. A rowset without a block for it is older than the column: its rows have
+// the read default.
 func (t *Table) chunk(ctx context.Context, s *RowSet, col int, rows vec.Range) (format.Chunk, error) {
 	c := &t.Stored.Columns[col]
 	b, ok := s.Block(c.ID)
@@ -35,8 +37,10 @@ func (t *Table) chunk(ctx context.Context, s *RowSet, col int, rows vec.Range) (
 	return nil, err
 }
 
-// columnOf opens the block b as column col of the rowset s, and holds it against what the schema and the other columns say.
-func (t *Table) columnOf(ctx context.Context, s *RowSet, col int, b meta.BlockRef, rows vec.Range) (*columnChunk, error) {
+// columnOf opens the block b as column col of the rowset s, and holds it against what the schema and the other
+// columns say.
+func (t *Table) columnOf(ctx context.Context, s *RowSet, col int, b meta.BlockRef, rows vec.Range) (*columnChunk,
+	error) {
 	if t.Recovered != nil {
 		return t.recoverColumn(ctx, s, col, b, rows)
 	}
@@ -45,12 +49,13 @@ func (t *Table) columnOf(ctx context.Context, s *RowSet, col int, b meta.BlockRe
 		chunk format.Chunk
 	}
 	open := t.opener(s, b)
-	r, places, err := opened(ctx, t, s, b, func(ctx context.Context, src Source, at fault.Span, o format.OpenOptions) (f file, err error) {
-		if f.Reader, err = open(ctx, src, at, o); err == nil {
-			f.chunk, err = f.Chunk(ctx, rows)
-		}
-		return f, err
-	})
+	r, places, err := opened(ctx, t, s, b,
+		func(ctx context.Context, src Source, at fault.Span, o format.OpenOptions) (f file, err error) {
+			if f.Reader, err = open(ctx, src, at, o); err == nil {
+				f.chunk, err = f.Chunk(ctx, rows)
+			}
+			return f, err
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -72,8 +77,10 @@ type columnChunk struct {
 	rows  vec.Range    // not given yet
 }
 
-func (t *Table) newColumnChunk(inner format.Chunk, s *RowSet, col int, b meta.BlockRef, places []fs.Place, rows vec.Range) *columnChunk {
-	return &columnChunk{Chunk: inner, t: t, column: &t.Stored.Columns[col], set: s, col: col, block: b, places: places, pages: inner, rest: places[1:], rows: rows}
+func (t *Table) newColumnChunk(inner format.Chunk, s *RowSet, col int, b meta.BlockRef, places []fs.Place,
+	rows vec.Range) *columnChunk {
+	return &columnChunk{Chunk: inner, t: t, column: &t.Stored.Columns[col], set: s, col: col, block: b,
+		places: places, pages: inner, rest: places[1:], rows: rows}
 }
 
 // Next gives the next page. Where the index is damaged, it goes on with that of a twin.
@@ -82,7 +89,8 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 	for err != nil && Damaged(err) && len(x.rest) > 0 {
 		at := x.rest[0]
 		x.rest = x.rest[1:]
-		r, bad := x.t.opener(x.set, x.block)(ctx, Source{x.t.Tree, at.At.Object, at.At.End()}, at.At, x.t.cfileOptions())
+		r, bad := x.t.opener(x.set, x.block)(ctx, Source{x.t.Tree, at.At.Object, at.At.End()}, at.At,
+			x.t.cfileOptions())
 		if bad != nil {
 			continue
 		}
@@ -94,9 +102,12 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 			x.pages, p, err = inner, q, bad
 		}
 	}
-	if err == io.EOF && x.t.Recovered != nil && x.rows.From < x.set.Rows { // what was found of the block ends before the rowset does
-		p = format.Page{Ordinal: -1, First: x.rows.From, Rows: x.set.Rows - x.rows.From, Entries: x.set.Rows - x.rows.From, Starts: true,
-			Lost: fault.Corruptf(x.places[0].At, "", "no page was found behind row %d of %d of column %q", x.rows.From, x.set.Rows, x.column.Name)}
+	// what was found of the block ends before the rowset does
+	if err == io.EOF && x.t.Recovered != nil && x.rows.From < x.set.Rows {
+		p = format.Page{Ordinal: -1, First: x.rows.From, Rows: x.set.Rows - x.rows.From,
+			Entries: x.set.Rows - x.rows.From, Starts: true,
+			Lost: fault.Corruptf(x.places[0].At, "", "no page was found behind row %d of %d of column %q",
+				x.rows.From, x.set.Rows, x.column.Name)}
 		err = nil
 	}
 	if err == nil && p.First >= 0 && p.Rows >= 0 {
@@ -130,11 +141,14 @@ func (t *Table) constant(s *RowSet, col int, rows vec.Range) (format.Chunk, erro
 	at := fault.Span{Object: s.Tablet.Object}
 	switch {
 	case c.Key:
-		return nil, fault.Corruptf(at, "rowsets.columns", "rowset %d has no block for column %q of the primary key", s.ID, c.Name)
+		return nil, fault.Corruptf(at, "rowsets.columns", "rowset %d has no block for column %q of the primary key",
+			s.ID, c.Name)
 	case c.ReadDefault == nil && !c.Nullable:
-		return nil, fault.Corruptf(at, "rowsets.columns", "rowset %d has no block for column %q, which has no default", s.ID, c.Name)
+		return nil, fault.Corruptf(at, "rowsets.columns",
+			"rowset %d has no block for column %q, which has no default", s.ID, c.Name)
 	case s.Rows < 0:
-		return nil, fault.Corruptf(at, "rowsets.columns", "how many rows rowset %d has is not known: no block of it can be read", s.ID)
+		return nil, fault.Corruptf(at, "rowsets.columns",
+			"how many rows rowset %d has is not known: no block of it can be read", s.ID)
 	}
 	x := &constChunk{rows: rows, total: s.Rows, at: max(0, rows.From)}
 	if c.ReadDefault != nil {
@@ -240,4 +254,37 @@ func (x *memoryChunk) Dict() (format.Page, bool) { return format.Page{}, false }
 
 func (x *memoryChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return dst.Append(x.cells, int(t.Page.First), int(t.Page.First+t.N), nil)
+}
+
+// decodeElsewhere decodes a page from the twins of its block, after err.
+func (x *columnChunk) decodeElsewhere(t *format.Task, dst *vec.Vector, err error) error {
+	base := slices.IndexFunc(x.places, func(p fs.Place) bool {
+		at := t.Page.Spans[0]
+		return p.At.Object == at.Object && p.At.Off <= at.Off && at.End() <= p.At.End()
+	})
+	for i, p := range x.places {
+		if base < 0 || i == base {
+			continue
+		}
+		again := *t
+		again.Page.Spans, again.Bytes = nil, nil
+		var failed error
+		for _, at := range t.Page.Spans {
+			b, there, bad := x.t.elsewhere(at, x.places[base], p)
+			if failed = bad; bad != nil {
+				break
+			}
+			again.Page.Spans, again.Bytes = append(again.Page.Spans, there), append(again.Bytes, b)
+		}
+		if failed != nil {
+			continue
+		}
+		mark := dst.Mark()
+		if x.Chunk.Decode(&again, dst) == nil {
+			t.Raw = again.Raw
+			return nil
+		}
+		dst.Rollback(mark)
+	}
+	return err
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"sync"
 
 	"stoa/fault"
 	"stoa/format"
@@ -17,27 +16,12 @@ import (
 // Cells whose page is damaged, and in no twin whole, are looked for elsewhere:
 //
 //   - those of a compound key's columns in the ad-hoc index of the same rowset, which has the whole key of each row;
-//   - those of other columns in other replicas, by key: whatever its rowsets are, a replica has the same value for a key at the same
-//     moment, if it has seen all that the one that is read has. The row's own later changes, which are applied to what is filled in, lead
-//     to the same value.
+//   - those of other columns in other replicas, by key: whatever its rowsets are, a replica has the same value for
+//     a key at the same moment, if it has seen all that the one that is read has. The row's own later changes, which
+//     are applied to what is filled in, lead to the same value.
 //
-// The keys come from the rowset itself. A row that no other replica has must be gone at the snapshot; else the page stays lost.
-
-// filler looks for cells elsewhere. It is safe for concurrent use.
-type filler struct {
-	mu    sync.Mutex
-	open  map[*fs.FS]*fallback // by the server that has the replica
-	last  uint64               // latest operation of the replica that is read
-	holes int
-	told  bool // last and holes are known
-}
-
-// fallback is another replica, opened.
-type fallback struct {
-	t     *Table
-	last  uint64 // latest operation that it knows of
-	holes int    // see lastTime
-}
+// The keys come from the rowset itself. A row that no other replica has must be gone at the snapshot; else the
+// page stays lost.
 
 // mayFill reports whether there is anywhere to look for cells of a column.
 func (t *Table) mayFill(s *RowSet, col int) bool {
@@ -51,7 +35,8 @@ func (t *Table) mayFill(s *RowSet, col int) bool {
 	return len(s.Tablet.Others) > 0 && !t.Opts.NoWAL // without their logs replicas have not seen the same
 }
 
-// fill appends the cells [first, first+n) of a column, found elsewhere; or gives the error why, which is that why they are wanted.
+// fill appends the cells [first, first+n) of a column, found elsewhere; or gives the error why, which is that
+// why they are wanted.
 func (t *Table) fill(s *RowSet, col int, first, n int64, dst *vec.Vector, why error) error {
 	if !t.mayFill(s, col) || n < 0 || first < 0 || first+n > s.Rows {
 		return why
@@ -144,7 +129,8 @@ func (t *Table) gone(ctx context.Context, s *RowSet, rows vec.Range) (*vec.Sel, 
 	return p.Drop, nil
 }
 
-// fallback opens another replica; nil if it did not see all operations that this one has seen before the snapshot, or its log is damaged.
+// fallback opens another replica; nil if it did not see all operations that this one has seen before the
+// snapshot, or its log is damaged.
 func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback, error) {
 	x := &tb.filler
 	x.mu.Lock()
@@ -169,7 +155,8 @@ func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback,
 		ro := t.Opts
 		ro.Partial = true
 		f = &fallback{last: last, holes: holes}
-		if f.t, err = New(t.Tree, []*Tablet{other}, format.OpenOptions{Limits: t.Limits, NoVerify: t.NoVerify}, ro); err != nil {
+		if f.t, err = New(t.Tree, []*Tablet{other}, format.OpenOptions{Limits: t.Limits, NoVerify: t.NoVerify},
+			ro); err != nil {
 			return nil, err
 		}
 		x.open[r.FS] = f
@@ -180,7 +167,8 @@ func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback,
 	return f, nil
 }
 
-// cells are the cells of a column that the replica has for live rows with keys between the first and the last of keys, by key.
+// cells are the cells of a column that the replica has for live rows with keys between the first and the last
+// of keys, by key.
 func (f *fallback) cells(ctx context.Context, id string, column int32, keys [][]byte) (map[string][]byte, error) {
 	t := f.t
 	tb := t.byID[id]

@@ -12,12 +12,14 @@ import (
 	"stoa/region"
 )
 
-// Kudu removes UNDO deltas, the oldest first, when they are older than it promises to keep (--tablet_history_max_age_sec, a week unless
-// a server or a table says otherwise). What is left of a rowset's history is whole from some moment on; before it, a snapshot would show
-// rows and values that came later. Every row that was ever inserted has an UNDO that deletes it; so if there are fewer of these than
-// rows, history was removed, and what is left begins with the oldest UNDO, or, without any, with the oldest REDO.
+// Kudu removes UNDO deltas, the oldest first, when they are older than it promises to keep
+// (--tablet_history_max_age_sec, a week unless a server or a table says otherwise). What is left of a rowset's
+// history is whole from some moment on; before it, a snapshot would show rows and values that came later. Every
+// row that was ever inserted has an UNDO that deletes it; so if there are fewer of these than rows, history was
+// removed, and what is left begins with the oldest UNDO, or, without any, with the oldest REDO.
 
-// checkHistory refuses a snapshot that is older than what is left of a rowset's history; partial=true makes that a finding.
+// checkHistory refuses a snapshot that is older than what is left of a rowset's history; partial=true makes
+// that a finding.
 func (t *Table) checkHistory(ctx context.Context, s *RowSet) (*region.Finding, error) {
 	if t.Opts.At == Latest || s.Rows < 0 {
 		return nil, nil
@@ -37,7 +39,8 @@ func (t *Table) checkHistory(ctx context.Context, s *RowSet) (*region.Finding, e
 		if begins == Latest {
 			from = "only the latest state is"
 		}
-		return nil, fault.New(fault.Unsupported, at, "", "%s; %s, and partial=true shows the oldest state there is", what, from)
+		return nil, fault.New(fault.Unsupported, at, "", "%s; %s, and partial=true shows the oldest state there is",
+			what, from)
 	}
 	x := s.Tablet.Note("kudu.history.removed", at, what+": rows and values that came later are shown")
 	return &x, nil
@@ -46,8 +49,9 @@ func (t *Table) checkHistory(ctx context.Context, s *RowSet) (*region.Finding, e
 // MaxAge is for how many seconds Kudu keeps history unless a server or a table says otherwise.
 const MaxAge = 7 * 24 * 3600
 
-// TooOld is a finding if a snapshot is older, at a tablet's newest operation, than Kudu promises to keep history: rows that were deleted
-// before may be gone without a trace, and a row that was deleted and came back may have lost what it was before.
+// TooOld is a finding if a snapshot is older, at a tablet's newest operation, than Kudu promises to keep
+// history: rows that were deleted before may be gone without a trace, and a row that was deleted and came back
+// may have lost what it was before.
 func (tb *Tablet) TooOld(at, newest uint64) *region.Finding {
 	age := uint64(MaxAge)
 	if tb.Extra.HistoryMaxAge >= 0 {
@@ -57,7 +61,8 @@ func (tb *Tablet) TooOld(at, newest uint64) *region.Finding {
 	if at == Latest || newest < age || at >= newest-age {
 		return nil
 	}
-	x := tb.Note("kudu.history.old", fault.Span{Object: tb.Object}, fmt.Sprintf("the snapshot at %s is older than the history that is kept, which begins at %s: rows that were deleted before may be missing",
+	x := tb.Note("kudu.history.old", fault.Span{Object: tb.Object}, fmt.Sprintf("the snapshot at %s is older "+
+		"than the history that is kept, which begins at %s: rows that were deleted before may be missing",
 		TimeText(at), TimeText(newest-age)))
 	return &x
 }
@@ -105,10 +110,12 @@ func (t *Table) deltaStats(ctx context.Context, s *RowSet, b meta.BlockRef) (cfi
 	return stats, ok, nil
 }
 
-// OpenDelta opens a delta file. places are where it lies, and its twins. A file without statistics is of another kind (a bloom file's index reads like a
-// delta file's): Kudu refuses it, too.
-func (t *Table) OpenDelta(ctx context.Context, s *RowSet, b meta.BlockRef) (d *cfile.DeltaFile, places []fs.Place, err error) {
-	return opened(ctx, t, s, b, func(ctx context.Context, src Source, at fault.Span, o format.OpenOptions) (*cfile.DeltaFile, error) {
+// OpenDelta opens a delta file. places are where it lies, and its twins. A file without statistics is of
+// another kind (a bloom file's index reads like a delta file's): Kudu refuses it, too.
+func (t *Table) OpenDelta(ctx context.Context, s *RowSet, b meta.BlockRef) (d *cfile.DeltaFile, places []fs.Place,
+	err error) {
+	return opened(ctx, t, s, b, func(ctx context.Context, src Source, at fault.Span,
+		o format.OpenOptions) (*cfile.DeltaFile, error) {
 		d, err := cfile.OpenDeltaAt(ctx, src, at, o)
 		if err != nil {
 			return nil, err

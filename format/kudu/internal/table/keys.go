@@ -13,7 +13,8 @@ import (
 	"stoa/vec"
 )
 
-// keyIndex is the file that finds the encoded keys of a rowset: the key's column, or the ad-hoc index if there are several.
+// keyIndex is the file that finds the encoded keys of a rowset: the key's column, or the ad-hoc index if there
+// are several.
 type keyIndex struct {
 	t      *Table
 	set    *RowSet
@@ -47,7 +48,8 @@ func (t *Table) keyIndex(ctx context.Context, s *RowSet) *keyIndex {
 	b := t.indexOfKeys(s)
 	x := &keyIndex{t: t, set: s, block: b, at: -1}
 	if b.IsNull() {
-		x.err = fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.adhoc_index_block", "rowset %d has no index of its keys", s.ID)
+		x.err = fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.adhoc_index_block",
+			"rowset %d has no index of its keys", s.ID)
 		return x
 	}
 	var r *cfile.Reader
@@ -63,7 +65,8 @@ func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool,
 	}
 	for k, p := range x.places {
 		if k == len(x.open) {
-			r, bad := x.t.opener(x.set, x.block)(ctx, Source{x.t.Tree, p.At.Object, p.At.End()}, p.At, x.t.cfileOptions())
+			r, bad := x.t.opener(x.set, x.block)(ctx, Source{x.t.Tree, p.At.Object, p.At.End()}, p.At,
+				x.t.cfileOptions())
 			if bad != nil {
 				r = nil
 			}
@@ -83,8 +86,8 @@ func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool,
 	return 0, false, err
 }
 
-// search finds a key: by the value index or, where that is damaged, among all keys, read one after the other. A lostKey tells among which
-// rows it may be.
+// search finds a key: by the value index or, where that is damaged, among all keys, read one after the other. A
+// lostKey tells among which rows it may be.
 func (x *keyIndex) search(ctx context.Context, key []byte) (row int64, exact bool, err error) {
 	if row, exact, err = x.find(ctx, key); err == nil || !Damaged(err) || x.set.Rows < 0 {
 		return row, exact, err
@@ -145,7 +148,8 @@ func (x *keyIndex) list(ctx context.Context) error {
 		keys, err := x.t.keysOf(ctx, x.set, rows.From, rows.Len())
 		for _, k := range keys {
 			if err == nil && before != nil && bytes.Compare(before, k) >= 0 {
-				err = fault.Corruptf(fault.Span{Object: x.set.Tablet.Object}, "", "the keys of rows %d to %d of rowset %d do not rise", rows.From, rows.To, x.set.ID)
+				err = fault.Corruptf(fault.Span{Object: x.set.Tablet.Object}, "",
+					"the keys of rows %d to %d of rowset %d do not rise", rows.From, rows.To, x.set.ID)
 			}
 			if err == nil {
 				before = k
@@ -198,7 +202,8 @@ func (x *keyIndex) pages(ctx context.Context) (out []vec.Range) {
 // keysOf are the encoded keys of rows: as the index has them or, where that is damaged, the key's columns.
 func (t *Table) keysOf(ctx context.Context, s *RowSet, first, n int64) (out [][]byte, err error) {
 	if b := t.indexOfKeys(s); b.IsNull() {
-		err = fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.adhoc_index_block", "rowset %d has no index of its keys", s.ID)
+		err = fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.adhoc_index_block",
+			"rowset %d has no index of its keys", s.ID)
 	} else if out, err = t.valuesOf(ctx, s, b, first, n); err == nil && t.Stored.Keys() == 1 {
 		return t.encodeKeys([][][]byte{out})
 	}
@@ -228,7 +233,8 @@ func (t *Table) encodeKeys(cells [][][]byte) ([][]byte, error) {
 	var err error
 	for i := range out {
 		for c := range cells {
-			if out[i], err = cfile.AppendKey(out[i], t.Stored.Columns[c].Type, cells[c][i], c == len(cells)-1); err != nil {
+			if out[i], err = cfile.AppendKey(out[i], t.Stored.Columns[c].Type, cells[c][i],
+				c == len(cells)-1); err != nil {
 				return nil, err
 			}
 		}
@@ -251,7 +257,8 @@ func (t *Table) valuesOf(ctx context.Context, s *RowSet, b meta.BlockRef, first,
 	return nil, err
 }
 
-func (t *Table) valuesAt(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.Place, first, n int64) ([][]byte, error) {
+func (t *Table) valuesAt(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.Place, first, n int64) ([][]byte,
+	error) {
 	r, err := t.opener(s, b)(ctx, Source{t.Tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
 	if err != nil {
 		return nil, named(err, p)

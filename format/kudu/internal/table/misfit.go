@@ -10,12 +10,14 @@ import (
 	"stoa/format/kudu/internal/meta"
 )
 
-// A superblock names blocks by number, and a block does not say whose it is. What its footer does say must be what the superblock and the
-// rowset say of the place in which it is named: kind, type, nullability, encoding, compression, the keys of the first and last row, and how
-// many rows there are. Two columns that are alike in all of these cannot be told apart.
+// A superblock names blocks by number, and a block does not say whose it is. What its footer does say must be
+// what the superblock and the rowset say of the place in which it is named: kind, type, nullability, encoding,
+// compression, the keys of the first and last row, and how many rows there are. Two columns that are alike in
+// all of these cannot be told apart.
 
 // opener opens the block b of a rowset, and refuses it as damaged if it cannot be the one that is named there.
-func (t *Table) opener(s *RowSet, b meta.BlockRef) func(context.Context, Source, fault.Span, format.OpenOptions) (*cfile.Reader, error) {
+func (t *Table) opener(s *RowSet, b meta.BlockRef) func(context.Context, Source, fault.Span,
+	format.OpenOptions) (*cfile.Reader, error) {
 	return func(ctx context.Context, src Source, at fault.Span, o format.OpenOptions) (*cfile.Reader, error) {
 		r, err := cfile.OpenAt(ctx, src, at, o)
 		if err != nil {
@@ -35,8 +37,10 @@ func (t *Table) misfit(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfile.Foo
 		field, why = "footer.num_values", fmt.Sprintf("%d, but the rowset has %d rows", f.NumValues, s.Rows)
 	}
 	if b.ID == s.Adhoc.ID {
-		if f.Type != cfile.Binary || f.ValIdx == nil || f.Nullable || f.Array() || kind == cfile.KindDelta || kind == cfile.KindBloom {
-			return "footer", fmt.Sprintf("the block is a %s of %s values, and no ad-hoc index of keys", kind, meta.TypeName(f.Type))
+		if f.Type != cfile.Binary || f.ValIdx == nil || f.Nullable || f.Array() || kind == cfile.KindDelta ||
+			kind == cfile.KindBloom {
+			return "footer", fmt.Sprintf("the block is a %s of %s values, and no ad-hoc index of keys", kind,
+				meta.TypeName(f.Type))
 		}
 		return field, why
 	}
@@ -57,7 +61,8 @@ func (t *Table) misfit(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfile.Foo
 func (s *RowSet) misfitColumn(c *meta.Column, keys int, f *cfile.Footer) (field, why string) {
 	switch {
 	case f.Type != c.Type || f.Array() != c.Array:
-		return "footer.data_type", fmt.Sprintf("the block holds %s values, column %q is of %s", meta.TypeName(f.Type), c.Name, c.TypeText())
+		return "footer.data_type", fmt.Sprintf("the block holds %s values, column %q is of %s",
+			meta.TypeName(f.Type), c.Name, c.TypeText())
 	case f.Nullable != c.Nullable && !c.Array:
 		return "footer.is_type_nullable", fmt.Sprintf("%t, and of column %q it is %t", f.Nullable, c.Name, c.Nullable)
 	}
@@ -65,8 +70,10 @@ func (s *RowSet) misfitColumn(c *meta.Column, keys int, f *cfile.Footer) (field,
 	high, hasHigh := f.Get(meta.KeyMax)
 	if alone := c.Key && keys == 1; !alone && (hasLow || hasHigh) {
 		return "footer.metadata", fmt.Sprintf("the block is of a whole key, and column %q is none", c.Name)
-	} else if alone && (s.MinKey != nil && hasLow && string(low) != string(s.MinKey) || s.MaxKey != nil && hasHigh && string(high) != string(s.MaxKey)) {
-		return "footer.metadata", fmt.Sprintf("the block's keys go from %x to %x, those of the rowset from %x to %x", low, high, s.MinKey, s.MaxKey)
+	} else if alone && (s.MinKey != nil && hasLow && string(low) != string(s.MinKey) || s.MaxKey != nil &&
+		hasHigh && string(high) != string(s.MaxKey)) {
+		return "footer.metadata", fmt.Sprintf(
+			"the block's keys go from %x to %x, those of the rowset from %x to %x", low, high, s.MinKey, s.MaxKey)
 	} else if alone && !hasLow && f.PosIdx != nil && f.NumValues > 0 { // what stands in for a lost footer has no index
 		return "footer.metadata", fmt.Sprintf("the block does not say its keys, and column %q is the key", c.Name)
 	}

@@ -2,11 +2,13 @@ package table
 
 import (
 	"context"
+
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/wal"
 )
 
-// Moments are the hybrid times of the first and the last operation that changed a tablet's rows: latest, or 0, if they are not known.
+// Moments are the hybrid times of the first and the last operation that changed a tablet's rows: latest, or 0,
+// if they are not known.
 func (t *Table) Moments(ctx context.Context, tb *Tablet) (first, last uint64, err error) {
 	first = Latest
 	unsure := false

@@ -3,31 +3,28 @@ package table
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math"
-	"slices"
 	"sort"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
 	"stoa/format/kudu/internal/codes"
-	"stoa/format/kudu/internal/fs"
 	"stoa/pred"
-	"stoa/region"
 	"stoa/vec"
 )
 
-// keySpan is a range of encoded keys, [low, high); high nil: no limit. A key is a run of bytes, and the bytes of a column's value come
-// before those of the next column, so that a predicate on the first columns is a range, too.
+// keySpan is a range of encoded keys, [low, high); high nil: no limit. A key is a run of bytes, and the bytes
+// of a column's value come before those of the next column, so that a predicate on the first columns is a
+// range, too.
 type keySpan struct {
 	low, high []byte
 	exact     []byte // the one key that is possible, whole; nil if there may be others
 	empty     bool
 }
 
-// spanOf is the range of keys of the given columns outside of which e is certainly not true: equalities of the first columns, and then a
-// range of the next one.
+// spanOf is the range of keys of the given columns outside of which e is certainly not true: equalities of the
+// first columns, and then a range of the next one.
 func (t *Table) spanOf(e *pred.Expr, columns []int) (k keySpan) {
 	if e == nil {
 		return k
@@ -85,7 +82,8 @@ func (t *Table) encoded(prefix []byte, c int, v *pred.Value, last bool) ([]byte,
 	return key, err == nil
 }
 
-// behind is the first key behind all that have the values key stands for: those are key alone, if it is whole, or all that begin with it.
+// behind is the first key behind all that have the values key stands for: those are key alone, if it is whole,
+// or all that begin with it.
 func behind(key []byte, whole bool) []byte {
 	if whole {
 		return append(bytes.Clone(key), 0)
@@ -108,12 +106,13 @@ func after(prefix []byte) []byte {
 
 // misses reports whether no key of [low, high], both included and nil if unknown, lies in the span.
 func (k *keySpan) misses(low, high []byte) bool {
-	return k.empty || k.high != nil && low != nil && bytes.Compare(low, k.high) >= 0 || high != nil && bytes.Compare(high, k.low) < 0
+	return k.empty || k.high != nil && low != nil && bytes.Compare(low, k.high) >= 0 || high != nil &&
+		bytes.Compare(high, k.low) < 0
 }
 
-// Narrow looks for the keys that e allows: between a rowset's first and last key, in its bloom file if e allows one key only, and then
-// in its key's value index or ad-hoc index. Key columns never change, so no overlay matters. Damage met there narrows nothing: the rows
-// themselves decide.
+// Narrow looks for the keys that e allows: between a rowset's first and last key, in its bloom file if e allows
+// one key only, and then in its key's value index or ad-hoc index. Key columns never change, so no overlay
+// matters. Damage met there narrows nothing: the rows themselves decide.
 func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	all := vec.Ranges{{From: 0, To: math.MaxInt64}}
 	keys := make([]int, t.Stored.Keys())
@@ -174,31 +173,13 @@ func (t *Table) mayContain(ctx context.Context, s *RowSet, key []byte) (bool, er
 	return false, err
 }
 
-// tell keeps a finding, once.
-func (tb *Tablet) tell(x region.Finding) {
-	x.Severity, x.Rows, x.Lost = codes.Severity(x.Code), [2]int64{-1, -1}, -1
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	if !slices.Contains(tb.Told, x) {
-		tb.Told = append(tb.Told, x)
-	}
-}
-
 // Bloom opens the rowset's bloom file.
 func (t *Table) Bloom(ctx context.Context, s *RowSet) (*cfile.Bloom, error) {
-	b, _, err := opened(ctx, t, s, s.Bloom, func(ctx context.Context, src Source, at fault.Span, o format.OpenOptions) (*cfile.Bloom, error) {
-		return cfile.OpenBloomAt(ctx, src, at, o)
-	})
+	b, _, err := opened(ctx, t, s, s.Bloom,
+		func(ctx context.Context, src Source, at fault.Span, o format.OpenOptions) (*cfile.Bloom, error) {
+			return cfile.OpenBloomAt(ctx, src, at, o)
+		})
 	return b, err
-}
-
-// named makes damage of an error that says that a file is not of the kind as which a superblock names it.
-func named(err error, p fs.Place) error {
-	var e *fault.Error
-	if errors.As(err, &e) && e.Class == fault.Invalid {
-		return fault.Corruptf(e.At, e.Path, "block %d: %s", p.ID, e.Reason)
-	}
-	return err
 }
 
 // between is the rows of a rowset whose keys lie in a span.
@@ -221,7 +202,8 @@ func (t *Table) between(ctx context.Context, s *RowSet, k keySpan) (vec.Range, e
 		}
 	}
 	if s.Rows >= 0 && r.Len() != s.Rows {
-		return rows, fault.Corruptf(r.FooterAt(), "footer.num_values", "%d, but the rowset has %d rows", r.Len(), s.Rows)
+		return rows, fault.Corruptf(r.FooterAt(), "footer.num_values", "%d, but the rowset has %d rows", r.Len(),
+			s.Rows)
 	}
 	return rows, nil
 }
@@ -238,8 +220,8 @@ func (m *logRows) between(k keySpan) vec.Range {
 	return r
 }
 
-// outside says why e is certainly not true in a tablet: its range of keys, or a hash bucket that e's equalities lead to, is
-// another one. It is "" if e may be true.
+// outside says why e is certainly not true in a tablet: its range of keys, or a hash bucket that e's equalities
+// lead to, is another one. It is "" if e may be true.
 func (t *Table) outside(tb *Tablet, e *pred.Expr) string {
 	s := &tb.Partitioning
 	if e == nil || !s.Stored {
@@ -248,7 +230,8 @@ func (t *Table) outside(tb *Tablet, e *pred.Expr) string {
 	if columns, ok := t.positions(s.Range); ok && len(columns) > 0 {
 		k := t.spanOf(e, columns)
 		lower, upper := tb.Partition.Lower(), tb.Partition.Upper()
-		if k.empty || k.high != nil && bytes.Compare(k.high, lower) <= 0 || len(upper) > 0 && bytes.Compare(k.low, upper) >= 0 {
+		if k.empty || k.high != nil && bytes.Compare(k.high, lower) <= 0 || len(upper) > 0 &&
+			bytes.Compare(k.low, upper) >= 0 {
 			return "partition's key range"
 		}
 	}

@@ -15,13 +15,20 @@ import (
 
 // ReadKeys are the options of Open.
 var ReadKeys = []format.OptionKey{
-	{Name: "at", Values: "TIME", Help: "the table as it was then: operations before TIME are seen. An integer is a hybrid time, everything else RFC 3339; default: the latest state"},
-	{Name: "wal", Values: "true, false", Help: "whether rows and changes that are only in the write-ahead log are read (default true)"},
+	{Name: "at", Values: "TIME", Help: "the table as it was then: operations before TIME are seen. An integer " +
+		"is a hybrid time, everything else RFC 3339; default: the latest state"},
+	{Name: "wal", Values: "true, false",
+		Help: "whether rows and changes that are only in the write-ahead log are read (default true)"},
 	{Name: "tablet", Values: "ID", Help: "only this tablet"},
-	{Name: "partial", Values: "true, false", Help: "tablets may be missing without the error finding kudu.tablet.missing; and where history was removed that a snapshot asks for, the oldest state, with an error finding kudu.history.removed (default false)"},
-	{Name: "live", Values: "true, false", Help: "read directories on which a server runs; what it does meanwhile may show as damage (default false)"},
-	{Name: "schema", Values: "FILE", Help: "read the blocks that no superblock names, with the schema in FILE (JSON, as stoa schema -f json prints it)"},
-	{Name: "wal-dir", Values: "DIR", Help: "the directory that holds wals/, instead of looking for it; those that are not given are looked for"},
+	{Name: "partial", Values: "true, false", Help: "tablets may be missing without the error finding " +
+		"kudu.tablet.missing; and where history was removed that a snapshot asks for, the oldest state, with an " +
+		"error finding kudu.history.removed (default false)"},
+	{Name: "live", Values: "true, false",
+		Help: "read directories on which a server runs; what it does meanwhile may show as damage (default false)"},
+	{Name: "schema", Values: "FILE", Help: "read the blocks that no superblock names, with the schema in FILE " +
+		"(JSON, as stoa schema -f json prints it)"},
+	{Name: "wal-dir", Values: "DIR", Help: "the directory that holds wals/, instead of looking for it; those " +
+		"that are not given are looked for"},
 	{Name: "data-dirs", Values: "DIR,DIR,…", Help: "the directories that hold data/, instead of looking for them"},
 	{Name: "meta-dir", Values: "DIR", Help: "the directory that holds tablet-meta/, instead of looking for it"},
 }
@@ -100,7 +107,8 @@ func parseTime(v string) (uint64, error) {
 	}
 	t, err := time.Parse(time.RFC3339Nano, v)
 	if err != nil {
-		return 0, fault.Invalidf("kudu: option at=%s: neither a hybrid time (an integer) nor a time as 2006-01-02T15:04:05Z", v)
+		return 0, fault.Invalidf("kudu: option at=%s: neither a hybrid time (an integer) nor a time as "+
+			"2006-01-02T15:04:05Z", v)
 	}
 	us := t.UnixMicro()
 	if t.Nanosecond()%1000 != 0 {
@@ -114,5 +122,6 @@ func parseTime(v string) (uint64, error) {
 
 // TimeText is a hybrid time for people.
 func TimeText(t uint64) string {
-	return strconv.FormatUint(t, 10) + " (" + time.UnixMicro(int64(t>>hybridShift)).UTC().Format("2006-01-02T15:04:05.000000Z") + ")"
+	return strconv.FormatUint(t, 10) + " (" +
+		time.UnixMicro(int64(t>>hybridShift)).UTC().Format("2006-01-02T15:04:05.000000Z") + ")"
 }

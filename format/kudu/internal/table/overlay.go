@@ -22,12 +22,14 @@ import (
 //	REDO deltas before T, forwards: the oldest file first
 //	changes before T that only the log has
 //
-// Each is applied to what the ones before left: an update sets cells, a delete makes the row a ghost, a reinsertion makes it live again
-// and sets cells. A file may have the same row and time twice; both are applied, in order. Key columns never change.
+// Each is applied to what the ones before left: an update sets cells, a delete makes the row a ghost, a
+// reinsertion makes it live again and sets cells. A file may have the same row and time twice; both are
+// applied, in order. Key columns never change.
 //
-// What is damaged makes suspect what it could change: a block the rows from its first delta to the next block's, a file whose index or
-// footer is damaged all rows, a change of the log the rows among which its key may be. If there are no deletions or reinsertions, as the
-// file's statistics or the change itself says, it is only the cells of the columns that are set.
+// What is damaged makes suspect what it could change: a block the rows from its first delta to the next
+// block's, a file whose index or footer is damaged all rows, a change of the log the rows among which its key
+// may be. If there are no deletions or reinsertions, as the file's statistics or the change itself says, it is
+// only the cells of the columns that are set.
 func (t *Table) Overlay(ctx context.Context, g format.RowGroup, cols []int) (format.Overlay, error) {
 	_, s, err := t.set(ctx, g)
 	if err != nil || s == nil {
@@ -158,14 +160,17 @@ func (o *overlay) add(ctx context.Context, b meta.BlockRef, undo bool) error {
 	}
 	if n := len(f.blocks); n > 0 && o.set.Rows >= 0 && f.blocks[n-1].First >= o.set.Rows {
 		last := f.blocks[n-1]
-		return o.suspect(wal.EveryRow, nil, fault.Corruptf(last.At, "row", "%d, but the rowset has %d rows: the file is another's", last.First, o.set.Rows))
+		return o.suspect(wal.EveryRow, nil,
+			fault.Corruptf(last.At, "row", "%d, but the rowset has %d rows: the file is another's", last.First,
+				o.set.Rows))
 	}
 	o.files = append(o.files, f)
 	return nil
 }
 
-// foreign says why a delta file is another rowset's. What it changes, and its statistics, say nothing then of what the right one does: any row is
-// suspect. Its last rows, which cost reading a block, are looked at before any is shown only in recovery; else when their block is decoded.
+// foreign says why a delta file is another rowset's. What it changes, and its statistics, say nothing then of
+// what the right one does: any row is suspect. Its last rows, which cost reading a block, are looked at before
+// any is shown only in recovery; else when their block is decoded.
 func (o *overlay) foreign(ctx context.Context, d *cfile.DeltaFile, at fault.Span) error {
 	why := o.set.otherColumn(d)
 	if why == "" && o.t.Recovered != nil {
@@ -192,7 +197,8 @@ func (o *overlay) touch(slots []int) {
 	}
 }
 
-// list finds the file's blocks, by the index of a twin if its own is damaged. Twins have the same bytes at other places.
+// list finds the file's blocks, by the index of a twin if its own is damaged. Twins have the same bytes at
+// other places.
 func (f *deltaFile) list(ctx context.Context, t *Table) error {
 	var err error
 	if f.blocks, err = f.file.Blocks(ctx, vec.Range{To: math.MaxInt64}); err == nil || !Damaged(err) {
@@ -212,8 +218,9 @@ func (f *deltaFile) list(ctx context.Context, t *Table) error {
 	return err
 }
 
-// concerns reports whether a file with these statistics has deltas on the snapshot's side of time, that delete or reinsert rows or set
-// columns that are read. (The statistics count the columns that a reinsertion sets as updates.)
+// concerns reports whether a file with these statistics has deltas on the snapshot's side of time, that delete
+// or reinsert rows or set columns that are read. (The statistics count the columns that a reinsertion sets as
+// updates.)
 func (o *overlay) concerns(s *cfile.DeltaStats, undo bool) bool {
 	if at := o.at; undo && s.MaxTimestamp < at || !undo && s.MinTimestamp >= at {
 		return false
@@ -408,7 +415,8 @@ func (o *overlay) suspects(out []vec.Suspect, d doubt, rows vec.Range) []vec.Sus
 func (f *deltaFile) decodeAny(o *overlay, i int, bytes []byte) error {
 	err := f.decode(o, i, bytes)
 	for k := 1; err != nil && Damaged(err) && k < len(f.places); k++ {
-		if b, _, bad := o.t.elsewhere(f.blocks[i].At, f.places[0], f.places[k]); bad == nil && f.decode(o, i, b) == nil {
+		if b, _, bad := o.t.elsewhere(f.blocks[i].At, f.places[0], f.places[k]); bad == nil &&
+			f.decode(o, i, b) == nil {
 			return nil
 		}
 	}

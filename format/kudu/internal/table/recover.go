@@ -3,7 +3,6 @@ package table
 import (
 	"context"
 	"io"
-	"sync"
 
 	"stoa/fault"
 	"stoa/format"
@@ -14,20 +13,6 @@ import (
 	"stoa/region"
 	"stoa/vec"
 )
-
-// Recovered are the blocks that were opened for recovery.
-type Recovered struct {
-	mu       sync.Mutex
-	Files    map[uint64]RecoveredFile
-	findings []region.Finding
-}
-
-type RecoveredFile struct {
-	r   format.Reader
-	g   format.RowGroup
-	at  fault.Span
-	err error
-}
 
 func (x *Recovered) close() (first error) {
 	x.mu.Lock()
@@ -43,9 +28,10 @@ func (x *Recovered) close() (first error) {
 	return first
 }
 
-// recoverColumn opens a block for recovery, once: in the first place where one that can be the column's is found. Rows that it does not have
-// are lost.
-func (t *Table) recoverColumn(ctx context.Context, s *RowSet, col int, b meta.BlockRef, rows vec.Range) (*columnChunk, error) {
+// recoverColumn opens a block for recovery, once: in the first place where one that can be the column's is
+// found. Rows that it does not have are lost.
+func (t *Table) recoverColumn(ctx context.Context, s *RowSet, col int, b meta.BlockRef,
+	rows vec.Range) (*columnChunk, error) {
 	places, err := t.places(ctx, s, b)
 	if len(places) == 0 {
 		return nil, err
@@ -72,15 +58,17 @@ func (t *Table) recoverColumn(ctx context.Context, s *RowSet, col int, b meta.Bl
 	if err != nil {
 		return nil, err
 	}
-	return t.newColumnChunk(&recoveredChunk{Chunk: inner, at: f.at, next: max(0, rows.From), end: min(rows.To, s.Rows)}, s, col, b, places, rows), nil
+	return t.newColumnChunk(&recoveredChunk{Chunk: inner, at: f.at, next: max(0, rows.From),
+		end: min(rows.To, s.Rows)}, s, col, b, places, rows), nil
 }
 
-// recoverBlock opens a block for recovery, and holds what its footer says, as far as that is left, against what it must say. A block that is
-// another's is a finding and an error: its cells are lost.
+// recoverBlock opens a block for recovery, and holds what its footer says, as far as that is left, against what
+// it must say. A block that is another's is a finding and an error: its cells are lost.
 func (t *Table) recoverBlock(ctx context.Context, s *RowSet, col int, b meta.BlockRef, p fs.Place) (f RecoveredFile) {
 	c := &t.Stored.Columns[col]
 	o := t.cfileOptions()
-	o.Opts = map[string]string{"kind": "column", "type": c.Type.String(), "encoding": encodingOption(c), "nullable": map[bool]string{true: "true", false: "false"}[c.Nullable]}
+	o.Opts = map[string]string{"kind": "column", "type": c.Type.String(), "encoding": encodingOption(c),
+		"nullable": map[bool]string{true: "true", false: "false"}[c.Nullable]}
 	if name := compressionOption[c.Compression]; name != "" {
 		o.Opts["compression"] = name
 	}
@@ -121,14 +109,16 @@ func (t *Table) recoverBlock(ctx context.Context, s *RowSet, col int, b meta.Blo
 	return f
 }
 
-// Around a block that does not end with a footer whole CFiles are looked for, as far as carveReach, at multiples of carveAlign from it.
+// Around a block that does not end with a footer whole CFiles are looked for, as far as carveReach, at
+// multiples of carveAlign from it.
 const (
 	carveReach = 64 << 20
 	carveAlign = 512
 )
 
-// misplaced says why what lies at p, which cannot be opened, is not the block b: it does not end with a footer, and a whole CFile lies there that begins or
-// ends elsewhere, or is not the block's. So it is where a container has another one's records; the pages of that CFile have their checksums, too.
+// misplaced says why what lies at p, which cannot be opened, is not the block b: it does not end with a footer,
+// and a whole CFile lies there that begins or ends elsewhere, or is not the block's. So it is where a container
+// has another one's records; the pages of that CFile have their checksums, too.
 func (t *Table) misplaced(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.Place) error {
 	info, err := t.Tree.Stat(ctx, p.At.Object)
 	if err != nil {
@@ -136,7 +126,8 @@ func (t *Table) misplaced(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.
 	}
 	src := Source{t.Tree, p.At.Object, info.Size}
 	var end [12]byte
-	if at := p.At.Sub(p.At.Len-int64(len(end)), int64(len(end))); p.At.Len < int64(len(end)) || format.ReadFull(ctx, src, at, "footer", end[:]) != nil || fs.IsMagic(end[:]) {
+	if at := p.At.Sub(p.At.Len-int64(len(end)), int64(len(end))); p.At.Len < int64(len(end)) ||
+		format.ReadFull(ctx, src, at, "footer", end[:]) != nil || fs.IsMagic(end[:]) {
 		return ctx.Err()
 	}
 	from := max(p.At.Off%carveAlign, p.At.Off-carveReach)
@@ -153,7 +144,8 @@ func (t *Table) misplaced(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.
 			continue
 		}
 		if at.Off != p.At.Off || s.Tablet.FS.BlockManager == "log" { // a file of its own may have more bytes behind
-			return fault.Corruptf(p.At, "", "the block is said to lie here, and a whole CFile does from %d to %d", at.Off, at.End())
+			return fault.Corruptf(p.At, "", "the block is said to lie here, and a whole CFile does from %d to %d",
+				at.Off, at.End())
 		}
 		foot := r.Footer()
 		if field, why := t.misfit(s, b, r.Kind(), &foot); why != "" {
@@ -202,8 +194,8 @@ func (f *RecoveredFile) group(ctx context.Context) error {
 	return nil
 }
 
-// recoveredChunk is a column of a block that was opened for recovery. Where its pages end before the rowset does, a lost page stands for the
-// rest.
+// recoveredChunk is a column of a block that was opened for recovery. Where its pages end before the rowset
+// does, a lost page stands for the rest.
 type recoveredChunk struct {
 	format.Chunk
 	at        fault.Span // the block
@@ -216,15 +208,17 @@ func (x *recoveredChunk) Next(ctx context.Context) (format.Page, error) {
 	case err == nil && p.First >= 0 && p.Rows >= 0:
 		x.next = p.First + p.Rows
 	case err == io.EOF && x.next < x.end:
-		p = format.Page{Ordinal: -2, First: x.next, Rows: x.end - x.next, Entries: x.end - x.next, Spans: []fault.Span{x.at},
-			Lost: fault.Corruptf(x.at, "", "the blocks of rows %d to %d were not found", x.next, x.end)}
+		p = format.Page{Ordinal: -2, First: x.next, Rows: x.end - x.next, Entries: x.end - x.next,
+			Spans: []fault.Span{x.at},
+			Lost:  fault.Corruptf(x.at, "", "the blocks of rows %d to %d were not found", x.next, x.end)}
 		x.next, err = x.end, nil
 	}
 	return p, err
 }
 
 // compressionOption and encodingOption are the names that package cfile has for the options of Recover.
-var compressionOption = map[cfile.Compression]string{cfile.NoCompression: "none", cfile.Snappy: "snappy", cfile.LZ4: "lz4", cfile.Zlib: "zlib", cfile.DefaultCompression: "none"}
+var compressionOption = map[cfile.Compression]string{cfile.NoCompression: "none", cfile.Snappy: "snappy",
+	cfile.LZ4: "lz4", cfile.Zlib: "zlib", cfile.DefaultCompression: "none"}
 
 func encodingOption(c *meta.Column) string {
 	switch c.Encoding {

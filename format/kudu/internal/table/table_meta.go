@@ -4,24 +4,27 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"stoa/format/kudu/internal/meta"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format/kudu/internal/meta"
 )
 
 // MetaTable is the name of the schema metadata that says which table it is and how it is divided: a TableMeta as JSON.
 const MetaTable = "stoa.kudu.table"
 
-// TableMeta is what a schema's metadata tells of a table. Values are texts as field metadata has them (see MetaDefault).
+// TableMeta is what a schema's metadata tells of a table. Values are texts as field metadata has them (see
+// MetaDefault).
 type TableMeta struct {
-	ID       string       `json:"id,omitempty"`
-	Name     string       `json:"name"`
-	Replicas int          `json:"replicas,omitempty"` // voters of a tablet; 0: not known
-	Hash     []HashMeta   `json:"hash,omitempty"`
-	Range    []string     `json:"range,omitempty"`  // columns
-	Ranges   []RangeMeta  `json:"ranges,omitempty"` // those of the tablets that were read, with the table's hash dimensions
-	Custom   []RangeMeta  `json:"custom,omitempty"` // those with hash dimensions of their own
-	Tablets  []TabletMeta `json:"tablets,omitempty"`
+	ID       string     `json:"id,omitempty"`
+	Name     string     `json:"name"`
+	Replicas int        `json:"replicas,omitempty"` // voters of a tablet; 0: not known
+	Hash     []HashMeta `json:"hash,omitempty"`
+	Range    []string   `json:"range,omitempty"` // columns
+	// those of the tablets that were read, with the table's hash dimensions
+	Ranges  []RangeMeta  `json:"ranges,omitempty"`
+	Custom  []RangeMeta  `json:"custom,omitempty"` // those with hash dimensions of their own
+	Tablets []TabletMeta `json:"tablets,omitempty"`
 }
 
 // HashMeta is a hash dimension.
@@ -46,7 +49,8 @@ type TabletMeta struct {
 	Buckets []int32 `json:"buckets,omitempty"`
 }
 
-// withTableMeta puts what tablets tell of their table into the schema's metadata. What cannot be understood is left out.
+// withTableMeta puts what tablets tell of their table into the schema's metadata. What cannot be understood is
+// left out.
 func withTableMeta(sc *arrow.Schema, s *meta.Schema, tablets []*Tablet) *arrow.Schema {
 	if len(tablets) == 0 {
 		return sc
@@ -88,7 +92,8 @@ func tableMeta(s *meta.Schema, tablets []*Tablet) TableMeta {
 		if err1 != nil || err2 != nil {
 			continue
 		}
-		if i := slices.IndexFunc(p.Custom, func(c meta.RangeHash) bool { return string(c.Lower) == string(lower) }); i >= 0 {
+		if i := slices.IndexFunc(p.Custom,
+			func(c meta.RangeHash) bool { return string(c.Lower) == string(lower) }); i >= 0 {
 			m.Custom = append(m.Custom, RangeMeta{low, high, hashMeta(s, p.Custom[i].Hash)})
 		} else {
 			m.Ranges = append(m.Ranges, RangeMeta{Lower: low, Upper: high})

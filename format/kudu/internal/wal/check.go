@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
@@ -37,7 +38,8 @@ func (x *Replayer) CheckSegment(ctx context.Context, tg format.Target, o pbc.Opt
 		switch {
 		case err == io.EOF:
 			if r.Foot != nil && whole && r.Foot.Entries != entries {
-				x.note("kudu.wal.footer", r.span(r.end, r.size-r.end), "footer.num_entries", fmt.Sprintf("%d entries are declared, there are %d", r.Foot.Entries, entries))
+				x.note("kudu.wal.footer", r.span(r.end, r.size-r.end), "footer.num_entries",
+					fmt.Sprintf("%d entries are declared, there are %d", r.Foot.Entries, entries))
 			}
 			return nil
 		case err == nil:

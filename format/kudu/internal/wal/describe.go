@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+
 	"stoa/fault"
 	"stoa/format/cfile"
 	"stoa/format/kudu/internal/pbc"

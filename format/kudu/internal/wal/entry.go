@@ -9,7 +9,8 @@ import (
 	"stoa/wire"
 )
 
-// The messages of a log: an operation is written when it was received (ReplicateMsg), and once more when it was applied (CommitMsg).
+// The messages of a log: an operation is written when it was received (ReplicateMsg), and once more when it was
+// applied (CommitMsg).
 
 // Types of operations.
 const (
@@ -63,12 +64,12 @@ type opResult struct {
 	stores       []memStore // where the change went; two while a flush or a compaction was going on
 }
 
-// memStore is a MemStoreTargetPB; -1 where nothing is set. It is a MemRowSet (mrs; of a transaction, if txn is set, too), or a
-// DeltaMemStore (rs, dms).
+// memStore is a MemStoreTargetPB; -1 where nothing is set. It is a MemRowSet (mrs; of a transaction, if txn is
+// set, too), or a DeltaMemStore (rs, dms).
 type memStore struct{ mrs, rs, dms, txn int64 }
 
-// ParseBatch reads a LogEntryBatchPB and calls yield for each entry. deep says that the bodies of operations are to be read, too,
-// which is of use only for the trace.
+// ParseBatch reads a LogEntryBatchPB and calls yield for each entry. deep says that the bodies of operations
+// are to be read, too, which is of use only for the trace.
 func ParseBatch(c *wire.Cursor, deep bool, yield func(Entry)) (entries int64) {
 	for r := pb.NewReader(c); r.Next(); {
 		if r.Field() != 1 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+
 	"stoa/fault"
 	"stoa/format/cfile"
 	"stoa/format/kudu/internal/fs"
@@ -25,7 +26,8 @@ func SchemaOfLog(ctx context.Context, f *fs.FS, t *meta.Tablet) {
 		return
 	}
 	defer src.Close()
-	if r, _, err := Open(ctx, src, segments[len(segments)-1].Name, f.Options.Pbc(), cfile.LZ4); err == nil && r.Head.TabletID == t.ID {
+	if r, _, err := Open(ctx, src, segments[len(segments)-1].Name, f.Options.Pbc(), cfile.LZ4); err == nil &&
+		r.Head.TabletID == t.ID {
 		t.Schema, t.SchemaVersion = r.Head.Schema, r.Head.SchemaVersion
 	}
 }
@@ -33,7 +35,8 @@ func SchemaOfLog(ctx context.Context, f *fs.FS, t *meta.Tablet) {
 // GlanceBytes is how large a log may be that is read as a whole.
 var GlanceBytes int64 = 1 << 20
 
-// GlanceLog looks at the ends of a tablet's segments. Of what it gives only Missing, Empty, LastTime and Findings count.
+// GlanceLog looks at the ends of a tablet's segments. Of what it gives only Missing, Empty, LastTime and
+// Findings count.
 func GlanceLog(ctx context.Context, f *fs.FS, t *meta.Tablet) (*Logged, error) {
 	x := newReplay(t, nil)
 	segments, err := f.LogSegments(ctx, t.ID)
@@ -44,7 +47,8 @@ func GlanceLog(ctx context.Context, f *fs.FS, t *meta.Tablet) (*Logged, error) {
 	if f.LogBytes(ctx, t.ID) <= GlanceBytes {
 		log, err := Replay(ctx, f, t, Nowhere)
 		if err == nil {
-			log.Findings = slices.DeleteFunc(log.Findings, func(x region.Finding) bool { return x.Code == "kudu.wal.change.lost" })
+			log.Findings = slices.DeleteFunc(log.Findings,
+				func(x region.Finding) bool { return x.Code == "kudu.wal.change.lost" })
 		}
 		return log, err
 	}
@@ -74,9 +78,10 @@ func GlanceLog(ctx context.Context, f *fs.FS, t *meta.Tablet) (*Logged, error) {
 // Nowhere looks a key up without a look.
 func Nowhere(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, nil }
 
-// lastOf is the hybrid time of the last operation in a segment that was committed there or, as committed tells, in later ones; 0 if there is
-// none. Batches before it are passed over by what their headers say.
-func (x *Replayer) lastOf(ctx context.Context, f *fs.FS, name string, newest bool, committed map[meta.OpID]bool) (last uint64, err error) {
+// lastOf is the hybrid time of the last operation in a segment that was committed there or, as committed tells,
+// in later ones; 0 if there is none. Batches before it are passed over by what their headers say.
+func (x *Replayer) lastOf(ctx context.Context, f *fs.FS, name string, newest bool,
+	committed map[meta.OpID]bool) (last uint64, err error) {
 	src, err := f.Tree.Open(ctx, name)
 	if err != nil {
 		return 0, err
@@ -132,8 +137,10 @@ func (r *walReader) skip(ctx context.Context) (ok bool, err error) {
 	return true, nil
 }
 
-// lastIn is lastOf for the batches that begin at the given places. A commit comes behind its operation, so it was seen before.
-func (x *Replayer) lastIn(ctx context.Context, r *walReader, batches []int64, committed map[meta.OpID]bool) (last uint64, err error) {
+// lastIn is lastOf for the batches that begin at the given places. A commit comes behind its operation, so it
+// was seen before.
+func (x *Replayer) lastIn(ctx context.Context, r *walReader, batches []int64,
+	committed map[meta.OpID]bool) (last uint64, err error) {
 	for _, off := range slices.Backward(batches) {
 		b, err := r.batch(ctx, off)
 		if err != nil && !errors.As(err, new(*fault.Error)) {

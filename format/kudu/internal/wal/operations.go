@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
 	"stoa/fault"
 	"stoa/format/kudu/internal/codes"
 	"stoa/region"
 )
 
-// drain applies operations that have a commit, in the order of their numbers, and gives up those without: all at the end, else
-// those before the last commit; if that is not half of them, half of them.
+// drain applies operations that have a commit, in the order of their numbers, and gives up those without: all
+// at the end, else those before the last commit; if that is not half of them, half of them.
 func (x *Replayer) drain(end bool) {
 	keep := len(x.pending)
 	for !end && keep > len(x.pending)/2 && x.pending[keep-1].commit == nil {
@@ -92,7 +93,8 @@ func (x *Replayer) active(s memStore) bool {
 		return s.mrs > x.T.LastDurableMRS
 	case s.rs >= 0:
 		durable, ok := x.durable[uint64(s.rs)]
-		// A rowset that is not there was compacted away, with its changes, or was never finished: then the change went to another store, too.
+		// A rowset that is not there was compacted away, with its changes, or was never finished: then the
+		// change went to another store, too.
 		return ok && s.dms > durable
 	}
 	return false
@@ -150,18 +152,21 @@ func (x *Replayer) write(p *pendingOp) (why string) {
 		case !ok && i == len(p.commit.ops):
 			return ""
 		case !ok || i == len(p.commit.ops):
-			return fmt.Sprintf("its commit has %d results, which are not as many as it has row operations", len(p.commit.ops))
+			return fmt.Sprintf("its commit has %d results, which are not as many as it has row operations",
+				len(p.commit.ops))
 		}
 		s, ok := x.target(p.commit.ops[i])
 		if !ok {
 			continue
 		}
 		if op.failed != "" {
-			x.note("kudu.wal.op.bad", p.at, "write_request", fmt.Sprintf("row operation %d of %s: %s", i, p.id, op.failed))
+			x.note("kudu.wal.op.bad", p.at, "write_request",
+				fmt.Sprintf("row operation %d of %s: %s", i, p.id, op.failed))
 			continue
 		}
 		if why := x.row(p, &w, &op, s); why != "" {
-			x.note("kudu.wal.change.lost", p.at, "write_request", fmt.Sprintf("row operation %d of %s: %s", i, p.id, why))
+			x.note("kudu.wal.change.lost", p.at, "write_request",
+				fmt.Sprintf("row operation %d of %s: %s", i, p.id, why))
 		}
 	}
 }
@@ -222,8 +227,8 @@ func (x *Replayer) row(p *pendingOp, w *writeRequest, op *rowOp, s memStore) (wh
 	return ""
 }
 
-// upsertAsUpdate appends the change that an upsert of an existing row is: of the columns that the client set. Columns that cannot be
-// changed are left out.
+// upsertAsUpdate appends the change that an upsert of an existing row is: of the columns that the client set.
+// Columns that cannot be changed are left out.
 func (x *Replayer) upsertAsUpdate(dst []byte, op *rowOp) []byte {
 	set := slices.Clone(op.set)
 	for k := range set {
@@ -236,7 +241,8 @@ func (x *Replayer) upsertAsUpdate(dst []byte, op *rowOp) []byte {
 func (x *Replayer) insert(r newRow, time uint64) (why string) {
 	m := x.rows[string(r.key)]
 	if m == nil {
-		x.rows[string(r.key)] = &memRow{LoggedRow: LoggedRow{Key: x.bytes.keep(r.key), Time: time, Cells: r.cells}, live: true, mrs: r.mrs}
+		x.rows[string(r.key)] = &memRow{LoggedRow: LoggedRow{Key: x.bytes.keep(r.key), Time: time, Cells: r.cells},
+			live: true, mrs: r.mrs}
 		return ""
 	}
 	if m.live {
@@ -244,7 +250,8 @@ func (x *Replayer) insert(r newRow, time uint64) (why string) {
 		why = fmt.Sprintf("row %s was there already", x.keyText(r.key))
 		m.Changes = append(m.Changes, LoggedChange{Time: time, List: []byte{ChangeDelete}})
 	}
-	m.Changes = append(m.Changes, LoggedChange{Time: time, List: append([]byte{ChangeReinsert}, r.schema.WithoutKey(r.cells)...)})
+	m.Changes = append(m.Changes, LoggedChange{Time: time,
+		List: append([]byte{ChangeReinsert}, r.schema.WithoutKey(r.cells)...)})
 	m.live, m.mrs = true, r.mrs
 	return why
 }
@@ -283,18 +290,24 @@ func (x *Replayer) finish(ctx context.Context) error {
 		case ok && t.CommitTimestamp >= 0:
 			x.commitTxn(txn, uint64(t.CommitTimestamp))
 		default:
-			x.note("kudu.wal.txn.open", fault.Span{}, "", fmt.Sprintf("%d rows of transaction %d, which is neither committed nor aborted, are left out", len(x.txns[txn]), txn))
+			x.note("kudu.wal.txn.open", fault.Span{}, "",
+				fmt.Sprintf("%d rows of transaction %d, which is neither committed nor aborted, are left out",
+					len(x.txns[txn]), txn))
 		}
 	}
-	if x.older { // a server that restarts begins its log with the newest schema: then the ALTER_SCHEMA to it is there, too
+	// a server that restarts begins its log with the newest schema: then the ALTER_SCHEMA to it is there, too
+	if x.older {
 		for _, at := range x.unsure {
-			x.note("kudu.wal.header", at, "header.schema_version", "operations that follow make older versions, and none makes this one")
+			x.note("kudu.wal.header", at, "header.schema_version",
+				"operations that follow make older versions, and none makes this one")
 		}
 	}
 	if x.dropped > 0 {
-		x.note("kudu.wal.uncommitted", x.lastDrop, "", fmt.Sprintf("%d operations without a commit are left out", x.dropped))
+		x.note("kudu.wal.uncommitted", x.lastDrop, "",
+			fmt.Sprintf("%d operations without a commit are left out", x.dropped))
 	}
-	x.Out.Lost = x.dropped > 0 && x.firstDrop.Index < x.Out.Last.Index || slices.ContainsFunc(x.Out.Findings, func(f region.Finding) bool { return f.Severity >= region.Error })
+	x.Out.Lost = x.dropped > 0 && x.firstDrop.Index < x.Out.Last.Index ||
+		slices.ContainsFunc(x.Out.Findings, func(f region.Finding) bool { return f.Severity >= region.Error })
 	for _, m := range x.rows {
 		x.Out.Rows = append(x.Out.Rows, m.LoggedRow)
 	}
@@ -307,7 +320,8 @@ func (x *Replayer) finish(ctx context.Context) error {
 	for _, c := range codes.OfLogs {
 		if n := x.Counts[c.Code]; n > codes.MaxAlike {
 			f := &x.Out.Findings
-			*f = append(*f, region.Finding{Code: c.Code, Severity: c.Severity, Part: x.T.ID, Message: fmt.Sprintf("and %d more of this kind", n-codes.MaxAlike), Rows: [2]int64{-1, -1}, Lost: -1})
+			*f = append(*f, region.Finding{Code: c.Code, Severity: c.Severity, Part: x.T.ID,
+				Message: fmt.Sprintf("and %d more of this kind", n-codes.MaxAlike), Rows: [2]int64{-1, -1}, Lost: -1})
 		}
 	}
 	return nil
@@ -346,7 +360,9 @@ func (x *Replayer) place(ctx context.Context, rs uint64) error {
 		}
 		x.Out.Unplaced[rs] = lost
 		e := codes.Finding("", lost[0].Err, "")
-		x.note("kudu.wal.change.lost", e.At, e.Path, fmt.Sprintf("%d changes of %d rows of rowset %d cannot be placed, the first are of row %s: %s", changes, len(lost), rs, x.keyText(lost[0].Key), e.Message))
+		x.note("kudu.wal.change.lost", e.At, e.Path,
+			fmt.Sprintf("%d changes of %d rows of rowset %d cannot be placed, the first are of row %s: %s", changes,
+				len(lost), rs, x.keyText(lost[0].Key), e.Message))
 	}
 	slices.SortStableFunc(out, func(a, b LoggedChange) int { return cmp.Compare(a.Row, b.Row) })
 	if len(out) > 0 {

@@ -25,11 +25,12 @@ import (
 
 // Logged is what a tablet's write-ahead log has and its rowsets have not.
 type Logged struct {
-	Rows    []LoggedRow               // rows of MemRowSets that were not flushed; ascending by Key, each key once
-	Changes map[uint64][]LoggedChange // of flushed rowsets, by RowSet.ID; ascending by Row, then in the order in which they were applied
+	Rows []LoggedRow // rows of MemRowSets that were not flushed; ascending by Key, each key once
+	// of flushed rowsets, by RowSet.ID; ascending by Row, then in the order in which they were applied
+	Changes map[uint64][]LoggedChange
 
-	// Changes whose rows cannot be told, because keys of their rowset cannot be read, by RowSet.ID. A finding kudu.wal.change.lost tells
-	// of each rowset, too.
+	// Changes whose rows cannot be told, because keys of their rowset cannot be read, by RowSet.ID. A finding
+	// kudu.wal.change.lost tells of each rowset, too.
 	Unplaced map[uint64][]UnplacedChange
 
 	Last      meta.OpID // the last operation that is known to be committed; zero: there is none
@@ -43,12 +44,14 @@ type Logged struct {
 	Findings []region.Finding
 }
 
-// LoggedRow is a row that was inserted into a MemRowSet. A key that was deleted and inserted again there is one row: the deletion
-// and the insertion are among its changes.
+// LoggedRow is a row that was inserted into a MemRowSet. A key that was deleted and inserted again there is one
+// row: the deletion and the insertion are among its changes.
 type LoggedRow struct {
-	Key     []byte // encoded primary key, as cfile.AppendKey makes it
-	Time    uint64 // hybrid time of the insertion
-	Cells   []byte // all cells, those of the key included, as a RowChangeList has them: column id, size (0 NULL, else the length and 1), bytes
+	Key  []byte // encoded primary key, as cfile.AppendKey makes it
+	Time uint64 // hybrid time of the insertion
+	// all cells, those of the key included, as a RowChangeList has them: column id, size (0 NULL, else the
+	// length and 1), bytes
+	Cells   []byte
 	Changes []LoggedChange
 }
 
@@ -67,15 +70,16 @@ type UnplacedChange struct {
 	Err     error          // why: class Corrupt
 }
 
-// KeyLookup finds the ordinal of an encoded key in a rowset, whether the row is live or not. An error of class Corrupt says that it cannot
-// be told; a lostKey in it, among which rows it would be.
+// KeyLookup finds the ordinal of an encoded key in a rowset, whether the row is live or not. An error of class
+// Corrupt says that it cannot be told; a lostKey in it, among which rows it would be.
 type KeyLookup func(ctx context.Context, rowset uint64, key []byte) (row int64, found bool, err error)
 
-// maxPending is how many bytes of operations may wait for those before them to be committed, beyond which these are given up.
+// maxPending is how many bytes of operations may wait for those before them to be committed, beyond which these
+// are given up.
 const maxPending = 256 << 20
 
-// Replay reads the log of a tablet. Damage does not make it fail: it is in Findings, and what is whole is used. The whole history
-// of the log is given, not cut at any time. What it keeps in memory is what was not flushed.
+// Replay reads the log of a tablet. Damage does not make it fail: it is in Findings, and what is whole is used.
+// The whole history of the log is given, not cut at any time. What it keeps in memory is what was not flushed.
 func Replay(ctx context.Context, f *fs.FS, t *meta.Tablet, lookup KeyLookup) (*Logged, error) {
 	x := newReplay(t, lookup)
 	segments, err := f.LogSegments(ctx, t.ID)
@@ -102,8 +106,10 @@ func Replay(ctx context.Context, f *fs.FS, t *meta.Tablet, lookup KeyLookup) (*L
 // newReplay begins the replay of a tablet's log.
 func newReplay(t *meta.Tablet, lookup KeyLookup) *Replayer {
 	x := &Replayer{T: t, lookup: lookup, Out: &Logged{Changes: map[uint64][]LoggedChange{}}, Counts: map[string]int{},
-		rows: map[string]*memRow{}, moved: map[uint64]map[string][]LoggedChange{}, txns: map[int64][]newRow{}, durable: map[uint64]int64{},
-		schema: &t.Schema, version: t.SchemaVersion, known: map[uint32]*meta.Schema{t.SchemaVersion: &t.Schema}, unsure: map[uint32]fault.Span{}, counter: -1}
+		rows: map[string]*memRow{}, moved: map[uint64]map[string][]LoggedChange{}, txns: map[int64][]newRow{},
+		durable: map[uint64]int64{},
+		schema:  &t.Schema, version: t.SchemaVersion, known: map[uint32]*meta.Schema{t.SchemaVersion: &t.Schema},
+		unsure: map[uint32]fault.Span{}, counter: -1}
 	for i := range t.RowSets {
 		x.durable[t.RowSets[i].ID] = t.RowSets[i].LastDurableDMS
 	}
@@ -118,15 +124,17 @@ func (x *Replayer) none(ctx context.Context, f *fs.FS) {
 	}
 }
 
-// noLog says what it means that a tablet has no log; "" if nothing, as a tombstone has none. A server makes the log before the superblock:
-// where the directory of logs is there, the log was deleted. A copy may have been made without it.
+// noLog says what it means that a tablet has no log; "" if nothing, as a tombstone has none. A server makes the
+// log before the superblock: where the directory of logs is there, the log was deleted. A copy may have been
+// made without it.
 func noLog(ctx context.Context, f *fs.FS, t *meta.Tablet) (code string, at fault.Span, why string) {
 	if !t.HasData() {
 		return "", at, ""
 	}
 	what := "the tablet has no write-ahead log"
 	if t.ID == meta.SystemCatalogID {
-		what = "the master's catalogue has no write-ahead log: names of tables, and which tablets there must be, may be missing"
+		what = "the master's catalogue has no write-ahead log: names of tables, and which tablets there must " +
+			"be, may be missing"
 	}
 	if f.WALDir == "" {
 		return "kudu.wal.missing", fault.Span{Object: t.Object}, what + ": what was not flushed is not here"
@@ -206,7 +214,9 @@ func (x *Replayer) note(code string, at fault.Span, field, message string) {
 			sev = c.Severity
 		}
 	}
-	x.Out.Findings = append(x.Out.Findings, region.Finding{Code: code, Severity: sev, At: at, Path: field, Message: message, Part: x.T.ID, Rows: [2]int64{-1, -1}, Lost: -1})
+	x.Out.Findings = append(x.Out.Findings,
+		region.Finding{Code: code, Severity: sev, At: at, Path: field, Message: message, Part: x.T.ID,
+			Rows: [2]int64{-1, -1}, Lost: -1})
 }
 
 // Fault keeps an error as a finding.
@@ -250,12 +260,14 @@ func (x *Replayer) segment(ctx context.Context, f *fs.FS, info store.Info, first
 		}
 	}
 	if r.Foot != nil && whole && r.Foot.Entries != entries {
-		x.note("kudu.wal.footer", r.span(r.end, r.size-r.end), "footer.num_entries", fmt.Sprintf("%d entries are declared, there are %d", r.Foot.Entries, entries))
+		x.note("kudu.wal.footer", r.span(r.end, r.size-r.end), "footer.num_entries",
+			fmt.Sprintf("%d entries are declared, there are %d", r.Foot.Entries, entries))
 	}
 	return nil
 }
 
-// open opens a segment, and takes over what its header says; nil if nothing can be read in it. The caller closes its source.
+// open opens a segment, and takes over what its header says; nil if nothing can be read in it. The caller
+// closes its source.
 func (x *Replayer) open(ctx context.Context, f *fs.FS, info store.Info, first, last bool) (*walReader, error) {
 	src, err := f.Tree.Open(ctx, info.Name)
 	if err != nil {
@@ -294,7 +306,8 @@ func (x *Replayer) open(ctx context.Context, f *fs.FS, info store.Info, first, l
 // another says that the last segment has no footer, though there is another one.
 func (x *Replayer) another() {
 	if x.unclosed.Object != "" {
-		x.note("kudu.wal.damaged", x.unclosed, "footer", "the segment was not closed, or its end is missing, though another one follows")
+		x.note("kudu.wal.damaged", x.unclosed, "footer",
+			"the segment was not closed, or its end is missing, though another one follows")
 		x.unclosed, x.damaged = fault.Span{}, true
 	}
 }
@@ -314,7 +327,8 @@ func (x *Replayer) begin(r *walReader, first bool) {
 		x.note("kudu.wal.header", at, "header.tablet_id", fmt.Sprintf("the segment is of tablet %q", r.Head.TabletID))
 	}
 	if r.Head.Sequence != number {
-		x.note("kudu.wal.header", at, "header.sequence_number", fmt.Sprintf("%d, in the file of segment %d", r.Head.Sequence, number))
+		x.note("kudu.wal.header", at, "header.sequence_number",
+			fmt.Sprintf("%d, in the file of segment %d", r.Head.Sequence, number))
 	}
 	if !first && number > x.sequence+1 {
 		x.note("kudu.wal.segment.missing", at, "", fmt.Sprintf("segments %d to %d are missing", x.sequence+1, number-1))
@@ -326,25 +340,28 @@ func (x *Replayer) begin(r *walReader, first bool) {
 	}
 }
 
-// headSchema is the schema with which a segment begins. No checksum guards its header: what the superblock, an ALTER_SCHEMA, or an
-// earlier header says of the same version is held against it, and counts more.
+// headSchema is the schema with which a segment begins. No checksum guards its header: what the superblock, an
+// ALTER_SCHEMA, or an earlier header says of the same version is held against it, and counts more.
 func (x *Replayer) headSchema(r *walReader, first bool, at fault.Span) (*meta.Schema, uint32) {
 	s, version := &r.Head.Schema, r.Head.SchemaVersion
 	known := x.known[version]
 	switch {
 	case known != nil:
 		if why := known.Differs(s); why != "" {
-			x.note("kudu.wal.header", at, "header.schema", fmt.Sprintf("%s: not as version %d is told elsewhere, which is used", why, version))
+			x.note("kudu.wal.header", at, "header.schema",
+				fmt.Sprintf("%s: not as version %d is told elsewhere, which is used", why, version))
 		}
 		return known, version
 	case !first && !x.damaged: // only an ALTER_SCHEMA makes another version
-		x.note("kudu.wal.header", at, "header.schema_version", fmt.Sprintf("%d, but the segment before ends with version %d, which is used", version, x.version))
+		x.note("kudu.wal.header", at, "header.schema_version",
+			fmt.Sprintf("%d, but the segment before ends with version %d, which is used", version, x.version))
 		return x.schema, x.version
 	case version > x.T.SchemaVersion && x.T.Schema.Differs(s) == "":
 		return &x.T.Schema, x.T.SchemaVersion
 	}
 	if why := x.T.Schema.Conflicts(s); why != "" {
-		x.note("kudu.wal.header", at, "header.schema", fmt.Sprintf("%s: not as in the superblock, and that never changes", why))
+		x.note("kudu.wal.header", at, "header.schema",
+			fmt.Sprintf("%s: not as in the superblock, and that never changes", why))
 	}
 	x.known[version], x.unsure[version] = s, at
 	return s, version
@@ -357,7 +374,8 @@ func (x *Replayer) altered(version uint32, s *meta.Schema) {
 	}
 	if at, ok := x.unsure[version]; ok {
 		if why := s.Differs(x.known[version]); why != "" {
-			x.note("kudu.wal.header", at, "header.schema", fmt.Sprintf("%s: not as the ALTER_SCHEMA to version %d has it", why, version))
+			x.note("kudu.wal.header", at, "header.schema",
+				fmt.Sprintf("%s: not as the ALTER_SCHEMA to version %d has it", why, version))
 		}
 		delete(x.unsure, version)
 		if x.version == version {
@@ -373,7 +391,8 @@ func (x *Replayer) newest(at fault.Span) {
 		return
 	}
 	if why := x.T.Schema.Differs(x.schema); why != "" {
-		x.note("kudu.wal.schema", at, "schema", fmt.Sprintf("the log goes on with version %d of the schema, the superblock has version %d, which is used: %s", x.version, x.T.SchemaVersion, why))
+		x.note("kudu.wal.schema", at, "schema", fmt.Sprintf("the log goes on with version %d of the schema, the "+
+			"superblock has version %d, which is used: %s", x.version, x.T.SchemaVersion, why))
 	}
 }
 
@@ -386,7 +405,8 @@ func (x *Replayer) entry(e Entry, at fault.Span) {
 	}
 }
 
-// received takes an operation. One with the number of an earlier one replaces it and all after it: another leader decided so.
+// received takes an operation. One with the number of an earlier one replaces it and all after it: another
+// leader decided so.
 func (x *Replayer) received(m *replicateMsg, at fault.Span) {
 	if x.last != (meta.OpID{}) && m.id.Index > x.last.Index+1 {
 		x.note("kudu.wal.gap", at, "replicate.id", fmt.Sprintf("operation %s follows %s", m.id, x.last))
@@ -399,7 +419,8 @@ func (x *Replayer) received(m *replicateMsg, at fault.Span) {
 			x.altered(a.version, &a.schema)
 		}
 	}
-	i, _ := slices.BinarySearchFunc(x.pending, m.id.Index, func(p pendingOp, index int64) int { return cmp.Compare(p.id.Index, index) })
+	i, _ := slices.BinarySearchFunc(x.pending, m.id.Index,
+		func(p pendingOp, index int64) int { return cmp.Compare(p.id.Index, index) })
 	for _, p := range x.pending[i:] {
 		x.size -= p.size
 	}
@@ -413,13 +434,16 @@ func (x *Replayer) received(m *replicateMsg, at fault.Span) {
 	}
 }
 
-// committed takes the commit of an operation, and applies what is due: operations are applied in the order of their numbers, but
-// their commits may come in another.
+// committed takes the commit of an operation, and applies what is due: operations are applied in the order of
+// their numbers, but their commits may come in another.
 func (x *Replayer) committed(m *commitMsg, at fault.Span) {
-	i, found := slices.BinarySearchFunc(x.pending, m.id.Index, func(p pendingOp, index int64) int { return cmp.Compare(p.id.Index, index) })
+	i, found := slices.BinarySearchFunc(x.pending, m.id.Index,
+		func(p pendingOp, index int64) int { return cmp.Compare(p.id.Index, index) })
 	if !found || x.pending[i].id.Term != m.id.Term || x.pending[i].op != m.op {
 		if x.anyActive(m) {
-			x.note("kudu.wal.orphan", at, "commit", fmt.Sprintf("operation %s was applied, and is not in the log; %d of its changes were not flushed", m.id, x.countActive(m)))
+			x.note("kudu.wal.orphan", at, "commit",
+				fmt.Sprintf("operation %s was applied, and is not in the log; %d of its changes were not flushed",
+					m.id, x.countActive(m)))
 		}
 		return
 	}

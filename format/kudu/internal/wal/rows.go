@@ -32,8 +32,8 @@ const (
 //	type        one byte
 //	set         bitmap: the columns of the client's schema that have a value
 //	null        bitmap: those whose value is NULL; only if any column of the client's schema is nullable
-//	values      of the columns that are set and not NULL; fixed-width types little-endian, bool as one byte, the others as
-//	            u64 offset in the indirect data and u64 length
+//	values      of the columns that are set and not NULL; fixed-width types little-endian, bool as one byte, the
+//	            others as u64 offset in the indirect data and u64 length
 //
 // The client knows columns by name; what they are is decided by the tablet's schema at that moment.
 type rowDecoder struct {
@@ -59,7 +59,8 @@ type rowOp struct {
 
 // newRowDecoder finds the tablet's columns of the client's. why is not empty if the request cannot be understood.
 func newRowDecoder(w *writeRequest, tablet *meta.Schema, counter int64) (d *rowDecoder, why string) {
-	d = &rowDecoder{client: &w.schema, tablet: tablet, rest: w.rows, indirect: w.indirect, counter: counter, to: make([]int, len(w.schema.Columns))}
+	d = &rowDecoder{client: &w.schema, tablet: tablet, rest: w.rows, indirect: w.indirect, counter: counter,
+		to: make([]int, len(w.schema.Columns))}
 	for i := range w.schema.Columns {
 		c := &w.schema.Columns[i]
 		if d.to[i] = tablet.FindName(c.Name); d.to[i] < 0 {
@@ -80,8 +81,8 @@ func newRowDecoder(w *writeRequest, tablet *meta.Schema, counter int64) (d *rowD
 
 func bitOf(m []byte, i int) bool { return len(m) > 0 && m[i/8]>>(i%8)&1 == 1 }
 
-// next decodes the next row operation, which is valid until the next call; false at the end. why is not empty if the bytes cannot be
-// understood.
+// next decodes the next row operation, which is valid until the next call; false at the end. why is not empty
+// if the bytes cannot be understood.
 func (d *rowDecoder) next() (op rowOp, ok bool, why string) {
 	if len(d.rest) == 0 {
 		return op, false, ""
@@ -114,7 +115,8 @@ func (d *rowDecoder) next() (op rowOp, ok bool, why string) {
 	return op, why == "", why
 }
 
-// insert decodes the values of an insert or upsert. What the client did not set gets its default; of those, op.set is false.
+// insert decodes the values of an insert or upsert. What the client did not set gets its default; of those,
+// op.set is false.
 func (d *rowDecoder) insert(op *rowOp, set, null []byte) (why string) {
 	upsert := op.typ == RowUpsert || op.typ == RowUpsertIgnore
 	for i, k := range d.to {

@@ -25,13 +25,14 @@ import (
 // A segment of a tablet's write-ahead log. Numbers are little-endian, checksums are CRC-32C.
 //
 //	header   magic "kudulogf", u32 length, LogSegmentHeaderPB
-//	batch    u32 compressed length, u32 raw length, u32 checksum of the compressed bytes, u32 checksum of these 12 bytes,
-//	         LogEntryBatchPB, compressed with the header's codec
+//	batch    u32 compressed length, u32 raw length, u32 checksum of the compressed bytes, u32 checksum of these
+//	         12 bytes, LogEntryBatchPB, compressed with the header's codec
 //	footer   LogSegmentFooterPB, magic "closedls", u32 length; only if the segment was closed
 //
-// Kudu 1.2 and older had no compression, and no compressed length: its batch header is 12 bytes. Such a segment has
-// major_version in its header. The header and the footer have no checksums. The segment that was being written when the server
-// stopped has no footer; it ends in zeros (space taken in advance), or in a batch that was not written to its end.
+// Kudu 1.2 and older had no compression, and no compressed length: its batch header is 12 bytes. Such a segment
+// has major_version in its header. The header and the footer have no checksums. The segment that was being
+// written when the server stopped has no footer; it ends in zeros (space taken in advance), or in a batch that
+// was not written to its end.
 const (
 	Magic        = "kudulogf"
 	WalEndMagic  = "closedls"
@@ -82,10 +83,11 @@ type walBatch struct {
 	cursor *wire.Cursor
 }
 
-// Open reads the header and the footer. notes are damage that does not hinder reading; with an error of class Corrupt r may be
-// usable nevertheless: it is not nil then, its header is empty, and the batches are those that can be found, compressed with
-// codec like, which is what the segment before had.
-func Open(ctx context.Context, src store.Source, name string, o pbc.Options, like cfile.Compression) (r *walReader, notes []error, err error) {
+// Open reads the header and the footer. notes are damage that does not hinder reading; with an error of class
+// Corrupt r may be usable nevertheless: it is not nil then, its header is empty, and the batches are those that
+// can be found, compressed with codec like, which is what the segment before had.
+func Open(ctx context.Context, src store.Source, name string, o pbc.Options, like cfile.Compression) (r *walReader,
+	notes []error, err error) {
 	o.Limits = o.Limits.WithDefaults()
 	r = &walReader{src: src, name: name, size: src.Size(), o: o}
 	r.end = r.size
@@ -149,7 +151,8 @@ func (r *walReader) readHeader(ctx context.Context) error {
 	blank := len(bytes.Trim(b, "\x00")) == 0
 	switch {
 	case bytes.HasPrefix(b, []byte(pbc.EncMagic)):
-		return fault.Unsupportedf(r.span(0, int64(len(pbc.EncMagic))), "header.magic", "the file is encrypted at rest (%s), and its key is not in the directory", pbc.EncMagic)
+		return fault.Unsupportedf(r.span(0, int64(len(pbc.EncMagic))), "header.magic",
+			"the file is encrypted at rest (%s), and its key is not in the directory", pbc.EncMagic)
 	case blank || len(b) < fixed && bytes.HasPrefix([]byte(Magic), b[:min(len(b), len(Magic))]):
 		e := fault.Corruptf(r.span(0, r.size), "header", "the segment was not begun: it has no header")
 		e.Cause = pbc.ErrTorn
@@ -168,7 +171,8 @@ func (r *walReader) readHeader(ctx context.Context) error {
 		if n <= walMaxHeader {
 			r.Start = -1 // a torn header: nothing is behind it
 		}
-		c.Fail(len(Magic), 4, "length", "%d bytes, %d are left, at most %d are allowed", n, r.size-int64(fixed), walMaxHeader)
+		c.Fail(len(Magic), 4, "length", "%d bytes, %d are left, at most %d are allowed", n, r.size-int64(fixed),
+			walMaxHeader)
 		return c.Err()
 	}
 	if b, err = r.bytes(ctx, 0, int64(fixed)+n); err != nil {
@@ -177,7 +181,8 @@ func (r *walReader) readHeader(ctx context.Context) error {
 	b = bytes.Clone(b) // the schema's defaults are part of it
 	c = wire.NewCursor(b, r.span(0, int64(len(b))), "header")
 	if r.o.Trace != nil {
-		r.o.Trace(region.Node{Depth: r.o.Depth, Kind: region.Struct, Name: "header", Value: "segment of a write-ahead log", At: r.span(0, int64(len(b))), Inner: -1})
+		r.o.Trace(region.Node{Depth: r.o.Depth, Kind: region.Struct, Name: "header",
+			Value: "segment of a write-ahead log", At: r.span(0, int64(len(b))), Inner: -1})
 		c.Trace(r.o.Trace, r.o.Depth+1)
 	}
 	c.Bytes("magic", len(Magic))
@@ -222,7 +227,8 @@ func ParseWALHeader(c *wire.Cursor) (h WALHeader) {
 		case 8:
 			h.SchemaVersion = r.Uint32("schema_version")
 		case 9:
-			h.Codec = cfile.Compression(r.Enum("compression_codec", func(v int32) string { return meta.CompressionName(cfile.Compression(v)) }))
+			h.Codec = cfile.Compression(r.Enum("compression_codec",
+				func(v int32) string { return meta.CompressionName(cfile.Compression(v)) }))
 		case 10:
 			h.Features = append(h.Features, r.Int32("incompatible_features"))
 		default:
@@ -233,8 +239,8 @@ func ParseWALHeader(c *wire.Cursor) (h WALHeader) {
 	return h
 }
 
-// readFooter looks for a footer, and finds where the batches end. A footer that cannot be read is an error; where the batches end is
-// known then, too, if its length is possible.
+// readFooter looks for a footer, and finds where the batches end. A footer that cannot be read is an error;
+// where the batches end is known then, too, if its length is possible.
 func (r *walReader) readFooter(ctx context.Context) error {
 	const fixed = int64(len(WalEndMagic) + 4)
 	if r.size-r.Start < fixed {
@@ -335,8 +341,9 @@ func (r *walReader) plausible(head []byte) (batchHead, bool) {
 	return h, true
 }
 
-// Next is the next batch; io.EOF at the end. After a Corrupt error it goes on with the next batch that can be found, so a loop may
-// go on until io.EOF; what the error's span holds is lost. An error that isTorn is the end that a crash leaves.
+// Next is the next batch; io.EOF at the end. After a Corrupt error it goes on with the next batch that can be
+// found, so a loop may go on until io.EOF; what the error's span holds is lost. An error that isTorn is the end
+// that a crash leaves.
 func (r *walReader) Next(ctx context.Context) (walBatch, error) {
 	if r.pos >= r.end {
 		return walBatch{}, io.EOF
@@ -394,7 +401,8 @@ func (r *walReader) zero(ctx context.Context, off int64) (bool, error) {
 func (r *walReader) batch(ctx context.Context, off int64) (walBatch, error) {
 	n := r.headLen()
 	if r.end-off < n {
-		return walBatch{}, fault.Corruptf(r.span(off, r.end-off), "batch.header", "%d bytes are needed, %d are left", n, r.end-off)
+		return walBatch{}, fault.Corruptf(r.span(off, r.end-off), "batch.header",
+			"%d bytes are needed, %d are left", n, r.end-off)
 	}
 	head, err := r.bytes(ctx, off, n)
 	if err != nil {
@@ -403,15 +411,18 @@ func (r *walReader) batch(ctx context.Context, off int64) (walBatch, error) {
 	h, headSum := r.parseBatchHead(wire.NewCursor(head, r.span(off, n), "batch.header"))
 	at := r.span(off, n+h.stored)
 	if want := sum.CRC32C(head[:n-4]); want != headSum && !(r.o.NoVerify && h.stored > 0 && at.End() <= r.end) {
-		return walBatch{}, fault.Corruptf(r.span(off, n), "batch.header.header_checksum", "%#08x is stored, %#08x is right", headSum, want)
+		return walBatch{}, fault.Corruptf(r.span(off, n), "batch.header.header_checksum",
+			"%#08x is stored, %#08x is right", headSum, want)
 	}
 	switch {
 	case h.stored == 0 || h.raw == 0:
 		return walBatch{}, fault.Corruptf(r.span(off, n), "batch.header", "a batch of 0 bytes")
 	case at.End() > r.end:
-		return walBatch{}, fault.Corruptf(r.span(off, r.end-off), "batch.header.compressed_length", "%d bytes, %d are left", h.stored, r.end-off-n)
+		return walBatch{}, fault.Corruptf(r.span(off, r.end-off), "batch.header.compressed_length",
+			"%d bytes, %d are left", h.stored, r.end-off-n)
 	case h.raw > r.o.Limits.Page:
-		return walBatch{}, fault.Limitf(r.span(off, n), "batch.header.length", "a batch of %d bytes, the limit is %d", h.raw, r.o.Limits.Page)
+		return walBatch{}, fault.Limitf(r.span(off, n), "batch.header.length",
+			"a batch of %d bytes, the limit is %d", h.raw, r.o.Limits.Page)
 	}
 	head = bytes.Clone(head)
 	stored, err := r.bytes(ctx, off+n, h.stored)
@@ -424,7 +435,8 @@ func (r *walReader) batch(ctx context.Context, off int64) (walBatch, error) {
 	b := walBatch{At: at}
 	if r.Codec.Name == "none" {
 		if h.raw != h.stored {
-			return walBatch{}, fault.Corruptf(at, "batch", "%d bytes of an uncompressed batch are declared, it has %d", h.raw, h.stored)
+			return walBatch{}, fault.Corruptf(at, "batch",
+				"%d bytes of an uncompressed batch are declared, it has %d", h.raw, h.stored)
 		}
 		b.cursor = wire.NewCursor(bytes.Clone(stored), r.span(off+n, h.stored), "batch")
 	} else {
@@ -437,7 +449,8 @@ func (r *walReader) batch(ctx context.Context, off int64) (walBatch, error) {
 	if r.o.Trace != nil {
 		r.o.Trace(region.Node{Depth: r.o.Depth, Kind: region.Struct, Name: "batch", At: at, Inner: -1})
 		r.parseBatchHead(wire.NewCursor(head, r.span(off, n), "").Trace(r.o.Trace, r.o.Depth+1))
-		r.o.Trace(region.Node{Depth: r.o.Depth + 1, Kind: region.Struct, Name: "entries", Value: fmt.Sprintf("%s, %d bytes", r.Codec.Name, h.raw), At: r.span(off+n, h.stored), Inner: -1})
+		r.o.Trace(region.Node{Depth: r.o.Depth + 1, Kind: region.Struct, Name: "entries",
+			Value: fmt.Sprintf("%s, %d bytes", r.Codec.Name, h.raw), At: r.span(off+n, h.stored), Inner: -1})
 		b.cursor.Trace(r.o.Trace, r.o.Depth+2)
 	}
 	return b, nil

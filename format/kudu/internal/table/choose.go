@@ -1,0 +1,107 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/wal"
+)
+
+// Choose makes the replica that is read the first: one that is whole, rather than a tombstone or an unfinished
+// copy; of these the one that saw the latest operation before the snapshot, in its deltas or in its log; of
+// these one whose log is whole; of these the one with the fewest missing blocks, those of bloom files not
+// counted. All but the first are looked at only if deep: that takes reading. What is damaged in it is filled
+// from the others; what it did not see is not, so that counts more.
+func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
+	if len(tb.Others) == 0 {
+		return nil
+	}
+	type rank struct {
+		Replica
+		state, holes, lost int
+		last               uint64
+	}
+	var all []rank
+	for _, r := range append([]Replica{tb.Replica}, tb.Others...) {
+		x := rank{Replica: r}
+		switch {
+		case !r.HasData():
+			x.state = 2
+		case r.State != meta.TabletReady:
+			x.state = 1
+		}
+		if all = append(all, x); !deep {
+			continue
+		}
+		y := &all[len(all)-1]
+		last, holes, err := r.lastTime(ctx, !ro.NoWAL)
+		if err != nil {
+			return err
+		}
+		y.last, y.holes = min(last, ro.At), holes
+		if y.lost, err = r.missing(ctx); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(all, func(a, b rank) int {
+		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(b.last, a.last), cmp.Compare(a.holes, b.holes),
+			cmp.Compare(a.lost, b.lost))
+	})
+	tb.Replica, tb.Others, tb.Told = all[0].Replica, nil, nil
+	for _, x := range all[1:] {
+		if tb.Others = append(tb.Others, x.Replica); x.last > all[0].last && len(tb.Told) == 0 {
+			tb.Told = append(tb.Told, tb.Note("kudu.replica.behind", fault.Span{Object: tb.Object},
+				fmt.Sprintf("the replica of server %s, which is read, saw operations up to %s; that of server "+
+					"%s (%s) up to %s",
+					tb.FS.UUID, TimeText(all[0].last), x.FS.UUID, x.State, TimeText(x.last))))
+		}
+	}
+	return nil
+}
+
+// missing is how many blocks that reading needs a replica lacks.
+func (r Replica) missing(ctx context.Context) (n int, err error) {
+	for i := range r.RowSets {
+		for _, b := range r.RowSets[i].Blocks() {
+			if b.Kind == "bloom" {
+				continue
+			}
+			if _, err := r.FS.PlaceOf(ctx, r.Tablet, b.BlockRef); errors.As(err, new(*fault.Error)) {
+				n++
+			} else if err != nil {
+				return 0, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// lastTime is the hybrid time of the latest change that a replica knows of; 0 if nothing tells. holes is 1 if
+// there is no log, 2 if operations before that one are lost.
+func (r Replica) lastTime(ctx context.Context, deep bool) (last uint64, holes int, err error) {
+	if !r.HasData() {
+		return 0, 0, nil
+	}
+	t := &Table{Tree: r.FS.Tree, Limits: r.FS.Options.Limits.WithDefaults(), NoVerify: r.FS.Options.NoVerify}
+	tb := &Tablet{Replica: r}
+	if !deep {
+		last, err = t.Flushed(ctx, tb, tb.RowSets)
+		return last, 0, err
+	}
+	log, last, err := t.readLog(ctx, tb, wal.Nowhere)
+	if err != nil {
+		return 0, 0, err
+	}
+	switch {
+	case log.Lost:
+		holes = 2
+	case log.Missing:
+		holes = 1
+	}
+	return max(last, log.LastWrite), holes, nil
+}
