@@ -1,15 +1,12 @@
 package stoa
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -61,6 +58,9 @@ func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) 
 	var targets []found
 	for _, uri := range uris {
 		some, err := resolveURI(ctx, uri, o)
+		if err == nil && !o.Recover {
+			err = cut(some)
+		}
 		if err == nil {
 			err = single(ctx, some, o)
 		}
@@ -132,6 +132,18 @@ func (f *found) passed() (out []region.Finding) {
 	return out
 }
 
+// cut is an error if a file of a directory could not be read so far that anybody knows whether it is one of the table's.
+func cut(targets []found) error {
+	for _, tg := range targets {
+		for _, l := range tg.left {
+			if store.Failing(l.err) {
+				return l.err
+			}
+		}
+	}
+	return nil
+}
+
 // join makes s's schema fit the table's: same names and types; a column is nullable if it is in one source.
 func (t *Table) join(s *source) error {
 	sc := s.reader.Schema()
@@ -158,7 +170,10 @@ func (t *Table) join(s *source) error {
 
 // openAlone opens a target. That of a directory there is no other table than the one that is opened is part of it.
 func openAlone(ctx context.Context, tg found, o OpenOptions) (*source, []region.Finding, error) {
-	if !mayHold(ctx, tg, o) {
+	switch holds, err := mayHold(ctx, tg, o); {
+	case err != nil:
+		return nil, nil, err
+	case !holds:
 		return openOne(ctx, tg, o)
 	}
 	seen := newOpened(tg.Tree)
@@ -265,7 +280,7 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 	if err == nil {
 		return []found{{Target: tg, format: f}}, nil
 	}
-	if info.Dir && o.From == "" {
+	if info.Dir && o.From == "" && (!store.Failing(err) || denied(err)) { // what lies in it may be told even if not all can be looked at
 		return resolveDir(ctx, tg, o)
 	}
 	return nil, err
@@ -365,7 +380,7 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 		}
 		in := format.Target{Tree: tg.Tree, Name: info.Name, Table: tg.Table}
 		f, err := Probe(ctx, in, o)
-		if err != nil && info.Dir {
+		if err != nil && info.Dir && (!store.Failing(err) || denied(err)) {
 			if holdsFile(ctx, tg.Tree, info.Name, 0) {
 				below = append(below, info.Name)
 			}
@@ -429,69 +444,6 @@ func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) boo
 	return false
 }
 
-// Probe finds the format of a target: o.From if that is set, else the one that is surest.
-// Something that no format claims is named if its kind is known.
-func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format, error) {
-	formats := o.formats()
-	if o.From != "" {
-		for i := range formats {
-			if formats[i].Name == o.From {
-				return &formats[i], nil
-			}
-		}
-		return nil, fault.Invalidf("there is no format %q", o.From)
-	}
-	best, sure := -1, format.No
-	var failed error // one format's trouble is no reason not to ask the others
-	for i, f := range formats {
-		if f.Probe == nil {
-			continue
-		}
-		m, err := f.Probe(ctx, tg)
-		if ctx.Err() != nil { // what a format says then is about the time, not the target
-			return nil, ctx.Err()
-		}
-		if err != nil && failed == nil {
-			failed = err
-		}
-		if err == nil && m > sure {
-			best, sure = i, m
-		}
-	}
-	switch {
-	case best < 0 && failed != nil:
-		return nil, failed
-	case sure == format.Maybe:
-		if f := byName(tg, formats); f != nil {
-			return f, nil
-		}
-	case best < 0:
-		err, strange := foreign(ctx, tg, formats)
-		if strange {
-			if f := byName(tg, formats); f != nil {
-				return f, nil
-			}
-		}
-		return nil, err
-	}
-	return &formats[best], nil
-}
-
-// byName is the format that has the extension of a file that is of no known kind, nil if none has: its beginning is damaged, perhaps, and
-// that format says so, and recovers what is whole. Texts have no marks that could be lost.
-func byName(tg format.Target, formats []format.Format) *format.Format {
-	base := strings.ToLower(path.Base(filepath.ToSlash(tg.Name)))
-	for i, f := range formats {
-		if f.Open == nil || f.Describe == nil {
-			continue
-		}
-		if slices.ContainsFunc(f.Extensions, func(ext string) bool { return strings.HasSuffix(base, ext) }) {
-			return &formats[i]
-		}
-	}
-	return nil
-}
-
 // List gives what a place holds: tables, or the file itself. An error with an entry that has a Place is about that file of a directory alone, which is
 // left out of what Open makes of it, and the listing goes on.
 func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry, error] {
@@ -502,37 +454,54 @@ func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry
 			return
 		}
 		for _, tg := range targets {
-			seen := newOpened(tg.Tree)
-			all := []found{tg}
-			if mayHold(ctx, tg, o) {
-				all[0].Tree = seen
-			}
-			for _, l := range tg.left {
-				if !yield(format.Entry{Place: l.name, Rows: -1, Bytes: -1}, l.err) {
-					return
-				}
-			}
-			for i := 0; i < len(all); i++ {
-				for e, err := range listOne(ctx, all[i], o) {
-					if err != nil && tg.set == "" && i == 0 {
-						e.Place = "" // of the place itself
-					}
-					if !yield(e, err) || err != nil && e.Place == "" {
-						return
-					}
-				}
-				if i > 0 || all[0].Tree != store.Tree(seen) {
-					continue
-				}
-				more, err := others(ctx, seen, tg.format, tg.Name, o)
-				if err != nil {
-					yield(format.Entry{}, err)
-					return
-				}
-				all = append(all, more...)
+			if !listTarget(ctx, tg, o, yield) {
+				return
 			}
 		}
 	}
+}
+
+// listTarget gives what a target holds, and the tables of other formats in it. It reports whether to go on.
+func listTarget(ctx context.Context, tg found, o OpenOptions, yield func(format.Entry, error) bool) bool {
+	for _, l := range tg.left {
+		if !yield(format.Entry{Place: l.name, Rows: -1, Bytes: -1}, l.err) {
+			return false
+		}
+	}
+	all := []found{tg}
+	for i := 0; i < len(all); i++ {
+		one, seen := all[i], newOpened(all[i].Tree)
+		holds, err := mayHold(ctx, one, o)
+		if err != nil {
+			return yield(format.Entry{Place: one.Name, Rows: -1, Bytes: -1}, err)
+		}
+		if holds {
+			one.Tree = seen
+		}
+		for e, err := range listOne(ctx, one, o) {
+			if err != nil && tg.set == "" && i == 0 {
+				e.Place = "" // of the place itself
+			}
+			if !yield(e, err) || err != nil && e.Place == "" {
+				return false
+			}
+		}
+		if !holds {
+			continue
+		}
+		more, left, err := others(ctx, seen, one.format, one.Name, o)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return false
+		}
+		for _, l := range left {
+			if !yield(format.Entry{Place: l.name, Rows: -1, Bytes: -1}, l.err) {
+				return false
+			}
+		}
+		all = append(all, more...)
+	}
+	return true
 }
 
 // listOne is what one target holds.
@@ -550,78 +519,4 @@ func listOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[format.Entr
 			}
 		}
 	}
-}
-
-// foreign says what a file is that we do not read; strange: it is there, and not of a kind that is known.
-func foreign(ctx context.Context, tg format.Target, formats []format.Format) (err error, strange bool) {
-	at := fault.Span{Object: tg.Name}
-	src, err := tg.Tree.Open(ctx, tg.Name)
-	if err != nil {
-		return fault.Unsupportedf(at, "", "no format that stoa knows"), false
-	}
-	defer src.Close()
-	head := make([]byte, 512)
-	n, _ := src.ReadAt(ctx, head, 0)
-	head = head[:n]
-	if n == 0 && strings.HasPrefix(path.Base(filepath.ToSlash(tg.Name)), ".stoa-tmp-") {
-		return fault.Unsupportedf(at, "", "the file is empty: its writer ended before it wrote anything"), false
-	}
-	if n == 0 {
-		return fault.Unsupportedf(at, "", "the file is empty"), false
-	}
-	kinds := foreignKinds
-	for i := range formats {
-		kinds = append(kinds[:len(kinds):len(kinds)], formats[i].Magics...)
-	}
-	for _, k := range kinds {
-		if k.Of(head) {
-			return fault.Unsupportedf(at, "", "this is %s, which stoa does not read", k.Name), false
-		}
-	}
-	if noObjects(tg.Name, head) {
-		return fault.Unsupportedf(at, "", "these are JSON lines, but a row is no object"), false
-	}
-	return fault.Unsupportedf(at, "", "not of a format that stoa knows (it begins with %s); --from FORMAT forces one", preview(head)), true
-}
-
-// noObjects reports whether head, of a file whose name says that it holds JSON lines, begins with a line that is another JSON value than an object.
-func noObjects(name string, head []byte) bool {
-	if ext := strings.ToLower(path.Ext(filepath.ToSlash(name))); ext != ".jsonl" && ext != ".ndjson" {
-		return false
-	}
-	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte{'\n'})
-	return json.Valid(line)
-}
-
-func preview(b []byte) string {
-	b = b[:min(len(b), 8)]
-	for _, c := range b {
-		if c < ' ' || c > '~' {
-			return fmt.Sprintf("bytes % x", b)
-		}
-	}
-	return fmt.Sprintf("%q", b)
-}
-
-// foreignKinds are files of no format of ours that people confuse with ours, by their magic.
-var foreignKinds = []format.Magic{
-	{Off: 0, Bytes: "ORC", Name: "an ORC file"},
-	{Off: 0, Bytes: "Obj\x01", Name: "an Avro data file"},
-	{Off: 0, Bytes: "SEQ", Name: "a Hadoop sequence file"},
-	{Off: 0, Bytes: "RCF", Name: "an RCFile"},
-	{Off: 0, Bytes: "FEA1", Name: "a Feather V1 file"},
-	{Off: 0, Bytes: "SQLite format 3\x00", Name: "an SQLite database"},
-	{Off: 0, Bytes: "DUCK", Name: "a DuckDB database"},
-	{Off: 8, Bytes: "DUCK", Name: "a DuckDB database"},
-	{Off: 0, Bytes: "\x89HDF\r\n\x1a\n", Name: "an HDF5 file"},
-	{Off: 0, Bytes: "CDF\x01", Name: "a NetCDF file"},
-	{Off: 0, Bytes: "PK\x03\x04", Name: "a ZIP archive"},
-	{Off: 0, Bytes: "\x28\xb5\x2f\xfd", Name: "a Zstandard-compressed file"},
-	{Off: 0, Bytes: "\x1f\x8b", Name: "a gzip-compressed file"},
-	{Off: 0, Bytes: "BZh", Name: "a bzip2-compressed file"},
-	{Off: 0, Bytes: "\xfd7zXZ\x00", Name: "an xz-compressed file"},
-	{Off: 257, Bytes: "ustar", Name: "a tar archive"},
-	{Off: 0, Bytes: "%PDF", Name: "a PDF document"},
-	{Off: 0, Bytes: "\x7fELF", Name: "a program"},
-	{Off: 0, Bytes: "\x89PNG", Name: "a PNG image"},
 }

@@ -7,13 +7,13 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/store"
 )
 
 // others are the tables of other formats in a directory that a format took for its own because its tables lie below it. o saw what
 // was opened of these: a directory in which the format opened a file is the format's with all that is in it, and so is one with its Marker.
-// What is nobody's is passed over.
-func others(ctx context.Context, o *opened, owner *format.Format, name string, opts OpenOptions) ([]found, error) {
-	var out []found
+// What is nobody's is passed over. left is what could not be looked at.
+func others(ctx context.Context, o *opened, owner *format.Format, name string, opts OpenOptions) (out []found, left []leftOut, err error) {
 	var walk func(name string, depth int) error
 	walk = func(name string, depth int) error {
 		if dir := path.Clean(name); o.direct[dir] || owner.Marker != "" && o.direct[path.Join(dir, owner.Marker)] || depth > deepest {
@@ -25,7 +25,10 @@ func others(ctx context.Context, o *opened, owner *format.Format, name string, o
 			}
 			child := path.Clean(info.Name)
 			switch base := path.Base(child); {
-			case err != nil || base[0] == '.' || base[0] == '_' || o.files[child]:
+			case base[0] == '.' || base[0] == '_' || o.files[child]:
+				continue
+			case err != nil:
+				left = append(left, leftOut{name: info.Name, err: err})
 				continue
 			case info.Dir && o.below[child]:
 				if err := walk(info.Name, depth+1); err != nil {
@@ -34,13 +37,17 @@ func others(ctx context.Context, o *opened, owner *format.Format, name string, o
 				continue
 			}
 			tg := format.Target{Tree: o.Tree, Name: info.Name}
-			if f, err := Probe(ctx, tg, opts); err == nil && f.System() != owner.System() {
+			switch f, err := Probe(ctx, tg, opts); {
+			case err == nil && f.System() != owner.System():
 				out = append(out, found{Target: tg, format: f})
+			case store.Failing(err) && ctx.Err() == nil:
+				left = append(left, leftOut{name: info.Name, err: err})
 			}
 		}
 		return ctx.Err()
 	}
-	return out, walk(name, 0)
+	err = walk(name, 0)
+	return out, left, err
 }
 
 // single is an error if what was found in a directory that is no format's own is certainly not one table: files of several formats,
@@ -85,7 +92,7 @@ func nameOf(e format.Entry) string {
 // alone is an error if a directory that a format took for its own, and of which it opened a table, or found that it has several,
 // holds tables of other formats, too. seen saw what it opened.
 func alone(ctx context.Context, tg found, seen *opened, o OpenOptions) error {
-	more, err := others(ctx, seen, tg.format, tg.Name, o)
+	more, _, err := others(ctx, seen, tg.format, tg.Name, o) // what cannot be looked at is none of this table
 	if err != nil || len(more) == 0 {
 		return err
 	}
@@ -94,12 +101,15 @@ func alone(ctx context.Context, tg found, seen *opened, o OpenOptions) error {
 }
 
 // mayHold reports whether the target is a directory of which nobody said which table, or format, is meant.
-func mayHold(ctx context.Context, tg found, o OpenOptions) bool {
+func mayHold(ctx context.Context, tg found, o OpenOptions) (bool, error) {
 	if tg.Table != "" || o.From != "" {
-		return false
+		return false, nil
 	}
 	info, err := tg.Tree.Stat(ctx, tg.Name)
-	return err == nil && info.Dir
+	if !store.Failing(err) {
+		err = nil
+	}
+	return info.Dir, err
 }
 
 // unnamed reports whether an error may be that no table was named.

@@ -141,7 +141,7 @@ func toldIn(docs []entryDoc) error {
 		}
 	}
 	for _, d := range docs {
-		if p := new(fs.PathError); errors.As(d.why, &p) {
+		if p := new(fs.PathError); errors.As(d.why, &p) || store.Failing(d.why) {
 			return errFailed
 		}
 	}
@@ -220,6 +220,8 @@ func (a *app) beside(ctx context.Context, dir, owner string, o stoa.OpenOptions)
 			if err != nil {
 				out = append(out, entryDoc{Name: info.Name, Bytes: known(info.Size), Problem: problem(err), why: err})
 			}
+		case store.Failing(err):
+			out = append(out, entryDoc{Name: info.Name, Bytes: known(info.Size), Problem: problem(err), why: err})
 		case info.Dir && a.holdsOthers(ctx, info.Name, owner, o):
 			out = append(out, entryDoc{Name: info.Name + "/", Kind: "directory"})
 		}
@@ -289,12 +291,19 @@ func odds(ctx context.Context, tr store.Tree, dir string, o stoa.OpenOptions) (o
 
 // subdirectory is an entry, or what is in it if the directory is a format's own.
 func (a *app) subdirectory(ctx context.Context, name string, o stoa.OpenOptions) []entryDoc {
-	if _, err := stoa.Probe(ctx, format.Target{Tree: tree{a: a}, Name: name}, o); err == nil {
-		if some, err := a.list(ctx, name, o); err == nil {
-			return some
+	_, err := stoa.Probe(ctx, format.Target{Tree: tree{a: a}, Name: name}, o)
+	if err == nil {
+		some, err := a.list(ctx, name, o)
+		if err != nil {
+			some = append(some, entryDoc{Name: name + "/", Problem: problem(err), why: err})
 		}
+		return some
 	}
-	return []entryDoc{{Name: name + "/", Kind: "directory"}}
+	d := entryDoc{Name: name + "/", Kind: "directory"}
+	if store.Failing(err) {
+		d.Problem, d.why = problem(err), err
+	}
+	return []entryDoc{d}
 }
 
 // problem is an error without its place, which stands beside it.

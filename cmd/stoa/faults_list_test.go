@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/store"
+	"stoa/store/faulty"
+)
+
+// TestFaultyLists: whatever operation of a store fails, no table of a place is missing from a listing without an error, and none is another format's.
+func TestFaultyLists(t *testing.T) {
+	files := filepath.Join(t.TempDir(), "files")
+	for _, d := range []string{"sub", "c"} {
+		if err := os.MkdirAll(filepath.Join(files, d), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, out := range []string{"a.parquet", "b.arrow", "c.csv", "d.jsonl", "e.red", "f.trv", "c/"} {
+		args := []string{"convert", "../../corpus/carbon/2.3.0/managed/managed_gsort", "-q", "-o", filepath.Join(files, out) + out[len(strings.TrimSuffix(out, "/")):], "--limit", "5"}
+		if out == "c/" {
+			args = append(args, "--to=cfile")
+		}
+		if st := run(context.Background(), args, strings.NewReader(""), io.Discard, os.Stderr); st != 0 {
+			t.Fatal(out)
+		}
+	}
+	copyDir(t, "../../corpus/carbon/2.3.0/managed/managed_del", filepath.Join(files, "carbon"))
+	kudu := filepath.Join(t.TempDir(), "kudu")
+	kuduSample(t, kudu)
+	copyDir(t, filepath.Join(files, "carbon"), filepath.Join(kudu, "beside", "carbon"))
+	for _, name := range []string{"a.parquet", "f.trv"} {
+		b, err := os.ReadFile(filepath.Join(files, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(kudu, "beside", name), b, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, place := range map[string]string{"files": files, "kudu": kudu} {
+		t.Run(name, func(t *testing.T) {
+			healthy := &faulty.Tree{Tree: store.Local{}, At: -1}
+			want, err := listing(t.Context(), place, healthy)
+			if err != nil || len(want) < 4 {
+				t.Fatalf("%q, %v", want, err)
+			}
+			step := max(1, healthy.Count()/(8*mostFaults()))
+			for _, mode := range []faulty.Mode{faulty.Fail, faulty.Short} {
+				told := 0
+				for at := int64(0); at < healthy.Count(); at += step {
+					got, err := listing(t.Context(), place, &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at})
+					switch {
+					case err == nil && !slices.Equal(got, want):
+						t.Errorf("operation %d: %s: %q is listed instead of %q, and no error", at, mode, got, want)
+					case mode == faulty.Fail && errors.Is(err, fault.Corrupt):
+						t.Errorf("operation %d: %s is called damage: %v", at, mode, err)
+					}
+					if err != nil {
+						told++
+					}
+				}
+				if t.Logf("%s: %d operations, %d told", mode, healthy.Count(), told); told == 0 {
+					t.Errorf("%s: nothing was told", mode)
+				}
+			}
+		})
+	}
+}
+
+// listing is what a place holds, and the first error.
+func listing(ctx context.Context, place string, tree store.Tree) (out []string, first error) {
+	for e, err := range stoa.List(ctx, place, stoa.OpenOptions{Formats: allFormats(), Tree: tree}) {
+		if err != nil {
+			first = errors.Join(first, err)
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s#%s %s", e.Place, e.Table, e.Format))
+		for _, m := range e.Meta {
+			if m.Key == "error" {
+				first = errors.Join(first, errors.New(m.Value))
+			}
+		}
+		for _, f := range e.Findings {
+			first = errors.Join(first, errors.New(f.Message))
+		}
+	}
+	return out, first
+}

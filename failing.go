@@ -1,0 +1,91 @@
+package stoa
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"sync"
+
+	"stoa/store"
+)
+
+// denied reports whether the system does not let it be looked at.
+func denied(err error) bool { return errors.Is(err, fs.ErrPermission) }
+
+// watched is a tree that remembers what failed, for those who ask whether something is theirs: "no" is worth nothing then.
+type watched struct {
+	store.Tree
+	name string
+
+	mu     sync.Mutex
+	failed error // the first failure
+	own    error // the first of opening or reading name
+	around error // the first of what is asked to see what lies there, but for what the system does not let be looked at
+}
+
+// Unwrap is the tree below.
+func (w *watched) Unwrap() store.Tree { return w.Tree }
+
+// note remembers err if it is a failure; read: it was that of opening or reading.
+func (w *watched) note(name string, read bool, err error) {
+	if !store.Failing(err) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed == nil {
+		w.failed = err
+	}
+	switch own := read && name == w.name; {
+	case own && w.own == nil:
+		w.own = err
+	case !own && w.around == nil && !denied(err):
+		w.around = err
+	}
+}
+
+func (w *watched) Open(ctx context.Context, name string) (store.Source, error) {
+	src, err := w.Tree.Open(ctx, name)
+	if err == nil {
+		return watchedSource{src, w, name}, nil
+	}
+	if info, serr := w.Tree.Stat(ctx, name); serr != nil || !info.Dir { // a directory is asked by name, too
+		w.note(name, true, err)
+	}
+	return nil, err
+}
+
+func (w *watched) Stat(ctx context.Context, name string) (store.Info, error) {
+	info, err := w.Tree.Stat(ctx, name)
+	w.note(name, false, err)
+	return info, err
+}
+
+func (w *watched) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		for info, err := range w.Tree.List(ctx, dir) {
+			if w.note(dir, false, err); !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+type watchedSource struct {
+	store.Source
+	w    *watched
+	name string
+}
+
+func (s watchedSource) Unsized() bool { return store.Unsized(s.Source) }
+
+// ReadAt takes bytes that are missing before the source's end for a failure: the object was cut meanwhile.
+func (s watchedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	n, err := s.Source.ReadAt(ctx, p, off)
+	if !errors.Is(err, io.EOF) || !s.Unsized() && off+int64(n) < min(s.Size(), off+int64(len(p))) {
+		s.w.note(s.name, true, err)
+	}
+	return n, err
+}

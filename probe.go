@@ -1,0 +1,170 @@
+package stoa
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+// Probe finds the format of a target: o.From if that is set, else the one that is surest.
+// Something that no format claims is named if its kind is known.
+func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format, error) {
+	formats := o.formats()
+	if o.From != "" {
+		for i := range formats {
+			if formats[i].Name == o.From {
+				return &formats[i], nil
+			}
+		}
+		return nil, fault.Invalidf("there is no format %q", o.From)
+	}
+	best, sure := -1, format.No
+	var failed error // one format's trouble is no reason not to ask the others
+	plain := tg
+	seen := &watched{Tree: tg.Tree, name: tg.Name}
+	tg.Tree = seen
+	for i, f := range formats {
+		if f.Probe == nil {
+			continue
+		}
+		m, err := f.Probe(ctx, tg)
+		if ctx.Err() != nil { // what a format says then is about the time, not the target
+			return nil, ctx.Err()
+		}
+		if err != nil && failed == nil {
+			failed = err
+		}
+		if err == nil && m > sure {
+			best, sure = i, m
+		}
+	}
+	switch {
+	case best < 0 && seen.failed != nil:
+		return nil, seen.failed
+	case best < 0 && failed != nil && !store.Failing(failed): // else it is that of opening a directory
+		return nil, failed
+	case sure < format.Certain && seen.own != nil: // another may be surer
+		return nil, seen.own
+	case seen.around != nil: // what lies in a directory says whose it is
+		return nil, seen.around
+	case sure == format.Maybe:
+		if f := byName(tg, formats); f != nil {
+			return f, nil
+		}
+	case best < 0:
+		err, strange := foreign(ctx, plain, formats)
+		if strange {
+			if f := byName(tg, formats); f != nil {
+				return f, nil
+			}
+		}
+		return nil, err
+	}
+	return &formats[best], nil
+}
+
+// byName is the format that has the extension of a file that is of no known kind, nil if none has: its beginning is damaged, perhaps, and
+// that format says so, and recovers what is whole. Texts have no marks that could be lost.
+func byName(tg format.Target, formats []format.Format) *format.Format {
+	base := strings.ToLower(path.Base(filepath.ToSlash(tg.Name)))
+	for i, f := range formats {
+		if f.Open == nil || f.Describe == nil {
+			continue
+		}
+		if slices.ContainsFunc(f.Extensions, func(ext string) bool { return strings.HasSuffix(base, ext) }) {
+			return &formats[i]
+		}
+	}
+	return nil
+}
+
+// foreign says what a file is that we do not read; strange: it is there, and not of a kind that is known.
+func foreign(ctx context.Context, tg format.Target, formats []format.Format) (err error, strange bool) {
+	at := fault.Span{Object: tg.Name}
+	src, err := tg.Tree.Open(ctx, tg.Name)
+	if info, serr := tg.Tree.Stat(ctx, tg.Name); err != nil && (serr != nil || !info.Dir) {
+		return err, false
+	}
+	if err != nil {
+		return fault.Unsupportedf(at, "", "no format that stoa knows"), false
+	}
+	defer src.Close()
+	head := make([]byte, 512)
+	n, err := src.ReadAt(ctx, head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err, false
+	}
+	head = head[:n]
+	if n == 0 && strings.HasPrefix(path.Base(filepath.ToSlash(tg.Name)), ".stoa-tmp-") {
+		return fault.Unsupportedf(at, "", "the file is empty: its writer ended before it wrote anything"), false
+	}
+	if n == 0 {
+		return fault.Unsupportedf(at, "", "the file is empty"), false
+	}
+	kinds := foreignKinds
+	for i := range formats {
+		kinds = append(kinds[:len(kinds):len(kinds)], formats[i].Magics...)
+	}
+	for _, k := range kinds {
+		if k.Of(head) {
+			return fault.Unsupportedf(at, "", "this is %s, which stoa does not read", k.Name), false
+		}
+	}
+	if noObjects(tg.Name, head) {
+		return fault.Unsupportedf(at, "", "these are JSON lines, but a row is no object"), false
+	}
+	return fault.Unsupportedf(at, "", "not of a format that stoa knows (it begins with %s); --from FORMAT forces one", preview(head)), true
+}
+
+// noObjects reports whether head, of a file whose name says that it holds JSON lines, begins with a line that is another JSON value than an object.
+func noObjects(name string, head []byte) bool {
+	if ext := strings.ToLower(path.Ext(filepath.ToSlash(name))); ext != ".jsonl" && ext != ".ndjson" {
+		return false
+	}
+	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte{'\n'})
+	return json.Valid(line)
+}
+
+func preview(b []byte) string {
+	b = b[:min(len(b), 8)]
+	for _, c := range b {
+		if c < ' ' || c > '~' {
+			return fmt.Sprintf("bytes % x", b)
+		}
+	}
+	return fmt.Sprintf("%q", b)
+}
+
+// foreignKinds are files of no format of ours that people confuse with ours, by their magic.
+var foreignKinds = []format.Magic{
+	{Off: 0, Bytes: "ORC", Name: "an ORC file"},
+	{Off: 0, Bytes: "Obj\x01", Name: "an Avro data file"},
+	{Off: 0, Bytes: "SEQ", Name: "a Hadoop sequence file"},
+	{Off: 0, Bytes: "RCF", Name: "an RCFile"},
+	{Off: 0, Bytes: "FEA1", Name: "a Feather V1 file"},
+	{Off: 0, Bytes: "SQLite format 3\x00", Name: "an SQLite database"},
+	{Off: 0, Bytes: "DUCK", Name: "a DuckDB database"},
+	{Off: 8, Bytes: "DUCK", Name: "a DuckDB database"},
+	{Off: 0, Bytes: "\x89HDF\r\n\x1a\n", Name: "an HDF5 file"},
+	{Off: 0, Bytes: "CDF\x01", Name: "a NetCDF file"},
+	{Off: 0, Bytes: "PK\x03\x04", Name: "a ZIP archive"},
+	{Off: 0, Bytes: "\x28\xb5\x2f\xfd", Name: "a Zstandard-compressed file"},
+	{Off: 0, Bytes: "\x1f\x8b", Name: "a gzip-compressed file"},
+	{Off: 0, Bytes: "BZh", Name: "a bzip2-compressed file"},
+	{Off: 0, Bytes: "\xfd7zXZ\x00", Name: "an xz-compressed file"},
+	{Off: 257, Bytes: "ustar", Name: "a tar archive"},
+	{Off: 0, Bytes: "%PDF", Name: "a PDF document"},
+	{Off: 0, Bytes: "\x7fELF", Name: "a program"},
+	{Off: 0, Bytes: "\x89PNG", Name: "a PNG image"},
+}
