@@ -399,9 +399,10 @@ type Presenter interface {
 	Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error)
 }
 
-// Batcher is an optional interface of a Reader whose bytes are not pages that stoa decodes itself: text and Arrow IPC. Such a reader gives finished batches and no Chunk (Chunk returns Unsupported).
+// Batcher is an optional interface of a Reader whose bytes are not pages that stoa decodes itself: text and Arrow IPC.
+// Such a reader gives finished batches and no Chunk (Chunk returns Unsupported).
 // After a Corrupt error it may go on with the next batch if the loop does: the rows between are lost. An error that knows
-// which these are has a method LostRows() (from, to int64), half-open, of the row group; one that knows in which field the damage is, LostColumn() string.
+// which these are has a method LostRows() (from, to int64), half-open, of the row group.
 type Batcher interface {
 	// Batches gives rows of g, all of q.Cols (top-level fields of the schema), in order. mem is where they are allocated.
 	Batches(ctx context.Context, g RowGroup, q Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error]

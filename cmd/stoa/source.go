@@ -59,6 +59,7 @@ func newWordFlags() []*wordFlag {
 		{flag: "segments", key: "segments", usage: "read these segments, `N,N…`; all: every one whose files are there, also compacted and deleted ones"},
 		{flag: "bucket", key: "bucket", usage: "read only bucket `N` of a bucketed table"},
 		{flag: "carbon-properties", key: "properties", usage: "CarbonData's settings are those of this carbon.properties `FILE`; a path #TABLE is a table of its store"},
+		{flag: "key-file", key: "key-file", usage: "the keys of encrypted Parquet are in `FILE`: lines footer KEY, column PATH KEY, key ID KEY"},
 		{flag: "schema", key: "schema", usage: "read with the schema in `FILE` (as schema -f json prints it; of Parquet and RedFile: another whole file with the same columns), where the source has lost its own or, as text, has none (there also itself: \"id: int64, …\")"},
 	}
 }

@@ -140,7 +140,7 @@ func (r *reader) readable(group, col int) error {
 	c := r.meta.RowGroups[group].Columns[col]
 	switch {
 	case c.encrypted:
-		return fault.Unsupportedf(r.footer, indexPath(group, col, "crypto_metadata"), "the column is encrypted")
+		return fault.Unsupportedf(r.footer, indexPath(group, col, "crypto_metadata"), "the column is encrypted%s, and no key for it is given (--key-file)", quotedID(c.crypto.id))
 	case c.FilePath != "":
 		return fault.Unsupportedf(r.footer, indexPath(group, col, "file_path"), "the data are in another file, %q", c.FilePath)
 	case !c.MetaData.Codec.known():
@@ -184,7 +184,7 @@ func (t *pageTable) open(ctx context.Context) error {
 		t.opened = true
 		return nil
 	}
-	h, err := t.r.pageAt(ctx, t.at, t.path(0), nil)
+	h, err := t.r.pageOf(ctx, t.at, t.path(0), sealedPage{sealed: t.sealed(), first: true}, nil)
 	switch {
 	case errors.Is(err, fault.Corrupt): // told with the pages that need it
 		t.opened = true
@@ -201,6 +201,9 @@ func (t *pageTable) open(ctx context.Context) error {
 	}
 	return nil
 }
+
+// sealed opens the pages; nil: they are plain.
+func (t *pageTable) sealed() *sealed { return t.r.meta.RowGroups[t.group].Columns[t.leaf].sealed }
 
 func (t *pageTable) path(page int) string {
 	return fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", t.group, t.leaf, page)
@@ -245,7 +248,7 @@ func (t *pageTable) walk(ctx context.Context) error {
 		}
 		return io.EOF
 	}
-	h, err := t.r.pageAt(ctx, t.left, t.path(t.seen), nil)
+	h, err := t.r.pageOf(ctx, t.left, t.path(t.seen), sealedPage{t.sealed(), t.seen == 0, len(t.pages)}, nil)
 	if err == nil && h.isData() && t.values+h.values > m.NumValues {
 		err = fault.Corruptf(h.header, t.path(t.seen)+".num_values", "%d values, but the chunk has %d, and %d came before", h.values, m.NumValues, t.values)
 	}
@@ -354,7 +357,7 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	if !ok || len(t.Bytes) != 1 {
 		return fault.Bugf("parquet: a page that is not of this file")
 	}
-	d := pageTask{column: c.as, ref: p, arena: t.Scratch, dict: t.Dict,
+	d := pageTask{column: c.as, ref: p, sealed: sealedPage{sealed: c.t.sealed(), ordinal: t.Page.Ordinal}, arena: t.Scratch, dict: t.Dict,
 		codec: c.t.r.meta.RowGroups[c.t.group].Columns[c.t.leaf].MetaData.Codec,
 		loose: c.t.r.loose, limit: min(c.t.r.limits.Page, t.Limits.WithDefaults().Page), verify: !t.NoVerify && !c.t.r.noVerify}
 	before := dst.Len()

@@ -74,7 +74,7 @@ func (o *outline) all(ctx context.Context) error {
 	if err := o.node(0, region.Struct, "file", r.meta.CreatedBy, r.span(0, r.size)); err != nil {
 		return err
 	}
-	pieces := append([]piece{{name: "magic", value: magic, at: r.span(0, 4)}}, o.pieces(ctx)...)
+	pieces := append([]piece{{name: "magic", value: r.magic(), at: r.span(0, 4)}}, o.pieces(ctx)...)
 	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(a.at.Off, b.at.Off) })
 	end := r.base
 	var damage error
@@ -111,20 +111,21 @@ func (o *outline) pieces(ctx context.Context) (out []piece) {
 		for c, chunk := range rg.Columns {
 			name := fmt.Sprintf("row_groups[%d].%s", g, r.meta.Schema.Column(c).Path())
 			m := chunk.MetaData
+			other(name, "encrypted", chunk.veiled, nil)
 			value := fmt.Sprintf("%d values, %s", m.NumValues, m.Codec)
 			other(name, value, r.chunkSpan(g, c), func(ctx context.Context, p piece) error { return o.chunk(ctx, p, g, c) })
 			if chunk.ColumnIndexOffset != nil && chunk.ColumnIndexLength != nil {
 				at := r.span(*chunk.ColumnIndexOffset, int64(*chunk.ColumnIndexLength))
-				other(name+".column_index", "", at, o.index(func(r *thrift.Reader) { parseColumnIndex(r) }))
+				other(name+".column_index", "", at, o.index(func(r *thrift.Reader) { parseColumnIndex(r) }, chunk.crypto, chunk.sealed, columnIndexModule))
 			}
 			if chunk.OffsetIndexOffset != nil && chunk.OffsetIndexLength != nil {
 				at := r.span(*chunk.OffsetIndexOffset, int64(*chunk.OffsetIndexLength))
-				other(name+".offset_index", "", at, o.index(func(r *thrift.Reader) { parseOffsetIndex(r) }))
+				other(name+".offset_index", "", at, o.index(func(r *thrift.Reader) { parseOffsetIndex(r) }, chunk.crypto, chunk.sealed, offsetIndexModule))
 			}
-			if m.BloomFilterOffset != nil {
+			if m.BloomFilterOffset != nil && chunk.crypto == nil {
 				header, filter, err := r.bloomSpans(ctx, *m.BloomFilterOffset)
 				o.unread = errors.Join(o.unread, err)
-				other(name+".bloom_filter_header", "", header, o.index(func(r *thrift.Reader) { parseBloomHeader(r) }))
+				other(name+".bloom_filter_header", "", header, o.index(func(r *thrift.Reader) { parseBloomHeader(r) }, nil, nil, 0))
 				other(name+".bloom_filter", "", filter, nil)
 			}
 		}
@@ -137,20 +138,36 @@ func (o *outline) pieces(ctx context.Context) (out []piece) {
 		if x.chunk {
 			is = columnChunk
 		}
-		other(name, "", x.at, o.index(func(r *thrift.Reader) { walk(r, "meta_data", is) }))
+		other(name, "", x.at, o.index(func(r *thrift.Reader) { walk(r, "meta_data", is) }, nil, nil, 0))
 	}
 	other("footer", fmt.Sprintf("%d row groups, %d columns", len(r.meta.RowGroups), r.meta.Schema.NumColumns()), r.footer, o.metadata)
 	other("footer.length", fmt.Sprint(r.footer.Len), r.span(r.size-8, 4), nil)
-	other("footer.magic", magic, r.span(r.size-4, 4), nil)
+	other("footer.magic", r.magic(), r.span(r.size-4, 4), nil)
 	return out
+}
+
+// shown tells what was decrypted.
+func (o *outline) shown() error {
+	for _, n := range o.footer {
+		if o.tell(n); o.left {
+			return errLeft
+		}
+	}
+	return nil
 }
 
 // metadata shows the footer, which was parsed when the file was opened.
 func (o *outline) metadata(_ context.Context, p piece) error {
+	if o.r.hidden { // what is in it lies nowhere in the file
+		return errors.Join(o.node(1, region.Data, p.name, p.value+", encrypted", p.at), o.shown())
+	}
 	end := p.at.Off
 	for _, n := range o.footer {
 		end = max(end, n.At.End())
 		o.tell(n)
+	}
+	if a := o.r.meta.algorithm; a != nil && p.at.End()-end == signatureSize {
+		return o.node(1, region.Data, "footer.signature", "", fault.Span{Object: p.at.Object, Off: end, Len: signatureSize})
 	}
 	if end < p.at.End() {
 		return o.node(1, region.Gap, "unclaimed", "", fault.Span{Object: p.at.Object, Off: end, Len: p.at.End() - end})
@@ -158,10 +175,10 @@ func (o *outline) metadata(_ context.Context, p piece) error {
 	return nil
 }
 
-// index shows an index by its parser.
-func (o *outline) index(parse func(*thrift.Reader)) func(context.Context, piece) error {
+// index shows an index by its parser; of one that is encrypted, which s opens if its key is known.
+func (o *outline) index(parse func(*thrift.Reader), locked *chunkCrypto, s *sealed, m module) func(context.Context, piece) error {
 	return func(ctx context.Context, p piece) error {
-		if !o.pages || p.at.Len > o.r.limits.Metadata {
+		if !o.pages || locked != nil && s == nil || p.at.Len > o.r.limits.Metadata {
 			return o.node(1, region.Data, p.name, p.value, p.at)
 		}
 		b := make([]byte, p.at.Len)
@@ -171,10 +188,14 @@ func (o *outline) index(parse func(*thrift.Reader)) func(context.Context, piece)
 		if err := o.node(1, region.Struct, p.name, p.value, p.at); err != nil {
 			return err
 		}
-		c := wire.NewCursor(b, p.at, p.name).Trace(o.tell, 2)
+		c, err := indexBytes(b, p.at, p.name, s, m)
+		if err != nil {
+			return err
+		}
+		c.Trace(o.tell, 2)
 		parse(thrift.NewReader(c, thrift.Compact))
 		if c.Left() > 0 {
-			rest := p.at.Sub(int64(c.Pos()), int64(c.Left()))
+			rest := c.SpanOf(c.Pos(), c.Left())
 			return errors.Join(c.Err(), o.node(2, region.Gap, "unclaimed", "", rest))
 		}
 		return c.Err()
@@ -186,10 +207,10 @@ func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
 	if err := o.node(1, region.Struct, p.name, p.value, p.at); err != nil {
 		return err
 	}
-	at := p.at
+	at, s := p.at, sealedPage{sealed: o.r.meta.RowGroups[group].Columns[column].sealed, first: true}
 	for i := 0; at.Len > 0; i++ {
 		path := fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", group, column, i)
-		pg, err := o.r.pageAt(ctx, at, path, nil)
+		pg, err := o.r.pageOf(ctx, at, path, s, nil)
 		if err != nil {
 			return errors.Join(o.node(2, region.Gap, "unclaimed", "", at), err)
 		}
@@ -199,7 +220,7 @@ func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
 			return err
 		}
 		if o.pages {
-			_, err = o.r.pageAt(ctx, at, path, o.tell)
+			_, err = o.r.pageOf(ctx, at, path, s, o.tell)
 		} else {
 			err = o.node(3, region.Data, "header", "", pg.header)
 		}
@@ -210,6 +231,7 @@ func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
 			return err
 		}
 		at = at.Sub(whole.Len, at.Len-whole.Len)
+		s.after(&pg)
 	}
 	return nil
 }

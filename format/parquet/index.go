@@ -119,8 +119,8 @@ func indexPath(group, leaf int, name string) string {
 	return fmt.Sprintf("row_groups[%d].columns[%d].%s", group, leaf, name)
 }
 
-// indexCursor is a cursor over an index at off, which the footer names. There is none if the footer names none.
-func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, path string) (*wire.Cursor, error) {
+// indexCursor is a cursor over an index at off, which the footer names; s, which may be nil, opens it. There is none if the footer names none.
+func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, path string, s *sealed, m module) (*wire.Cursor, error) {
 	if off == nil || length == nil {
 		return nil, nil
 	}
@@ -136,7 +136,22 @@ func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, pat
 	if err := format.ReadFull(ctx, r.src, at, path, b); err != nil {
 		return nil, err
 	}
-	return wire.NewCursor(b, at, path), nil
+	return indexBytes(b, at, path, s, m)
+}
+
+// indexBytes is a cursor over the bytes of an index.
+func indexBytes(b []byte, at fault.Span, path string, s *sealed, m module) (*wire.Cursor, error) {
+	if s == nil {
+		return wire.NewCursor(b, at, path), nil
+	}
+	plain, used, err := s.open(b, m, 0, room)
+	if err == nil && used != len(b) {
+		err = fault.Rel(used, len(b)-used, "", "%d bytes behind the encrypted index", len(b)-used)
+	}
+	if err != nil {
+		return nil, fault.Locate(err, at, true, path)
+	}
+	return wire.NewInnerCursor(plain, at, path), nil
 }
 
 // keptPages is of how many pages in all the offset indexes are kept.
@@ -194,7 +209,10 @@ func (r *reader) offsetIndex(ctx context.Context, group, leaf int) (*offsetIndex
 
 func (r *reader) readOffsetIndex(ctx context.Context, group, leaf int) (*offsetIndex, error) {
 	c, path := r.meta.RowGroups[group].Columns[leaf], indexPath(group, leaf, "offset_index")
-	cur, err := r.indexCursor(ctx, c.OffsetIndexOffset, c.OffsetIndexLength, path)
+	if c.encrypted {
+		return nil, nil
+	}
+	cur, err := r.indexCursor(ctx, c.OffsetIndexOffset, c.OffsetIndexLength, path, c.sealed, offsetIndexModule)
 	if cur == nil || err != nil {
 		return nil, err
 	}
@@ -203,7 +221,9 @@ func (r *reader) readOffsetIndex(ctx context.Context, group, leaf int) (*offsetI
 		return nil, cur.Err()
 	}
 	x.at = r.span(*c.OffsetIndexOffset, int64(*c.OffsetIndexLength))
-	x.behind = x.at.Sub(int64(cur.Pos()), int64(cur.Left()))
+	if cur.Left() > 0 {
+		x.behind = cur.SpanOf(cur.Pos(), cur.Left())
+	}
 	return &x, x.check(r.chunkSpan(group, leaf), r.base, r.meta.RowGroups[group].NumRows, path)
 }
 
@@ -244,7 +264,10 @@ func (x *offsetIndex) pageStart(row int64) int64 {
 // columnIndex reads the column index of a chunk of so many data pages; nil if there is none.
 func (r *reader) columnIndex(ctx context.Context, group, leaf, pages int) (*columnIndex, error) {
 	c, path := r.meta.RowGroups[group].Columns[leaf], indexPath(group, leaf, "column_index")
-	cur, err := r.indexCursor(ctx, c.ColumnIndexOffset, c.ColumnIndexLength, path)
+	if c.encrypted {
+		return nil, nil
+	}
+	cur, err := r.indexCursor(ctx, c.ColumnIndexOffset, c.ColumnIndexLength, path, c.sealed, columnIndexModule)
 	if cur == nil || err != nil {
 		return nil, err
 	}
@@ -253,7 +276,9 @@ func (r *reader) columnIndex(ctx context.Context, group, leaf, pages int) (*colu
 		return nil, cur.Err()
 	}
 	x.at = r.span(*c.ColumnIndexOffset, int64(*c.ColumnIndexLength))
-	x.behind = x.at.Sub(int64(cur.Pos()), int64(cur.Left()))
+	if cur.Left() > 0 {
+		x.behind = cur.SpanOf(cur.Pos(), cur.Left())
+	}
 	if len(x.nullPages) != pages || len(x.min) != pages || len(x.max) != pages || x.nulls != nil && len(x.nulls) != pages {
 		return nil, fault.Corruptf(x.at, path, "%d null_pages, %d min_values, %d max_values and %d null_counts for %d pages",
 			len(x.nullPages), len(x.min), len(x.max), len(x.nulls), pages)

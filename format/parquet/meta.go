@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"stoa/fault"
 	"stoa/internal/thrift"
 )
 
@@ -12,8 +13,10 @@ type fileMeta struct {
 	RowGroups []*rowGroupMeta
 	Pairs     []keyPair
 	CreatedBy string
-	Orders    []int // per column the number of its ColumnOrder; nil: none are said
-	encrypted bool  // some columns are, or the footer is signed
+	Orders    []int      // per column the number of its ColumnOrder; nil: none are said
+	algorithm *algorithm // some columns are encrypted, or the footer is signed; nil: nothing is, or the whole footer
+	signer    []byte     // metadata of the key that the footer is signed with
+	length    int        // of the Thrift
 	elements  []schemaElem
 }
 
@@ -49,7 +52,11 @@ type chunkMeta struct {
 	OffsetIndexLength *int32
 	ColumnIndexOffset *int64
 	ColumnIndexLength *int32
-	encrypted         bool
+	encrypted         bool         // and no key opens it
+	veiled            fault.Span   // where its pages lie, if that is said although it is encrypted
+	crypto            *chunkCrypto // nil: it is not encrypted
+	locked            []byte       // its metadata; nil: it is plain
+	sealed            *sealed      // opens the pages; nil: they are plain, or nobody knows the key
 }
 
 // columnMeta is ColumnMetaData. Sizes that are missing are -1.
@@ -129,8 +136,9 @@ func parseFileMeta(r *thrift.Reader) *fileMeta {
 				m.Orders = append(m.Orders, parseUnion(r, "", columnOrder))
 			}
 		case 8:
-			m.encrypted = true
-			value(r, fileMetaData[8])
+			m.algorithm = ptr(parseAlgorithm(r))
+		case 9:
+			m.signer = r.Bytes("footer_signing_key_metadata")
 		default:
 			other(r, fileMetaData)
 		}
@@ -227,8 +235,9 @@ func parseChunk(r *thrift.Reader) *chunkMeta {
 		case 7:
 			c.ColumnIndexLength = ptr(r.I32("column_index_length"))
 		case 8:
-			c.encrypted = true
-			value(r, columnChunk[8])
+			c.encrypted, c.crypto = true, parseChunkCrypto(r)
+		case 9:
+			c.locked = r.Bytes("encrypted_column_metadata")
 		default:
 			other(r, columnChunk)
 		}

@@ -45,7 +45,7 @@ func (r *reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, lea
 // bloomBits reads the Bloom filter of a chunk; nil: there is none that can be believed. An error says that bytes could not be read.
 func (r *reader) bloomBits(ctx context.Context, group, leaf int) (splitBlock, error) {
 	c := r.meta.RowGroups[group].Columns[leaf]
-	if c.encrypted || c.FilePath != "" {
+	if c.crypto != nil || c.FilePath != "" {
 		return nil, nil
 	}
 	header, at, err := r.bloomSpans(ctx, *c.MetaData.BloomFilterOffset)

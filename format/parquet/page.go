@@ -101,8 +101,9 @@ func (p *page) dataHeader(r *thrift.Reader, name string, enc int) {
 func (r *reader) pages(ctx context.Context, group, column int) iter.Seq2[page, error] {
 	return func(yield func(page, error) bool) {
 		at := r.chunkSpan(group, column)
+		s := sealedPage{sealed: r.meta.RowGroups[group].Columns[column].sealed, first: true}
 		for i := 0; at.Len > 0; i++ {
-			p, err := r.pageAt(ctx, at, fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", group, column, i), nil)
+			p, err := r.pageOf(ctx, at, fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", group, column, i), s, nil)
 			if err != nil {
 				yield(page{}, err)
 				return
@@ -111,7 +112,16 @@ func (r *reader) pages(ctx context.Context, group, column int) iter.Seq2[page, e
 				return
 			}
 			at = at.Sub(p.body.End()-at.Off, at.End()-p.body.End())
+			s.after(&p)
 		}
+	}
+}
+
+// after goes on to the page behind p.
+func (s *sealedPage) after(p *page) {
+	s.first = false
+	if p.isData() {
+		s.ordinal++
 	}
 }
 
@@ -120,24 +130,68 @@ const mostHeader = 16 << 20
 
 // pageAt reads the header of the page at the start of at; trace, which may be nil, sees it.
 func (r *reader) pageAt(ctx context.Context, at fault.Span, path string, trace func(region.Node)) (page, error) {
+	return r.pageOf(ctx, at, path, sealedPage{}, trace)
+}
+
+// sealedPage is which page of an encrypted chunk one is.
+type sealedPage struct {
+	*sealed      // nil: it is not encrypted
+	first   bool // of the chunk: it may be a dictionary
+	ordinal int  // of data pages; -1: it is a dictionary
+}
+
+// header gives the plain header of a page, and how many bytes it takes in the file.
+func (s *sealedPage) header(b []byte) (plain []byte, used int, err error) {
+	if s.first || s.ordinal < 0 {
+		if plain, used, err = s.open(b, dictionaryHeaderModule, 0, room); err == nil || s.ordinal < 0 {
+			return plain, used, err
+		}
+	}
+	return s.open(b, dataHeaderModule, s.ordinal, room)
+}
+
+// headerOf is a cursor over the header at the beginning of b, which are the first bytes of at, and how many bytes it takes; -1: as many as are parsed.
+func headerOf(b []byte, at fault.Span, path string, s sealedPage) (c *wire.Cursor, used int, err error) {
+	if s.sealed == nil {
+		return wire.NewCursor(b, at, path), -1, nil
+	}
+	plain, used, err := s.header(b)
+	if err != nil {
+		return nil, 0, fault.Locate(err, at, true, path)
+	}
+	return wire.NewInnerCursor(plain, at.Sub(0, int64(used)), path), used, nil
+}
+
+// pageOf is pageAt of a page that may be encrypted.
+func (r *reader) pageOf(ctx context.Context, at fault.Span, path string, s sealedPage, trace func(region.Node)) (page, error) {
 	for n := int64(1 << 10); ; n *= 16 {
 		n = min(n, at.Len, mostHeader)
 		b := make([]byte, n)
 		if err := format.ReadFull(ctx, r.src, at.Sub(0, n), path, b); err != nil {
 			return page{}, err
 		}
-		c := wire.NewCursor(b, at.Sub(0, n), path)
+		c, used, err := headerOf(b, at.Sub(0, n), path, s)
+		if err != nil && n < min(at.Len, mostHeader) && moduleSize(b, signatureSize) == 0 {
+			continue
+		}
+		if err != nil {
+			return page{}, err
+		}
 		p := parsePageHeader(thrift.NewReader(c, thrift.Compact))
-		if c.Err() != nil && n < min(at.Len, mostHeader) {
+		if c.Err() != nil && used < 0 && n < min(at.Len, mostHeader) {
 			continue // perhaps it is only longer
 		}
 		if c.Err() != nil {
 			return page{}, c.Err()
 		}
 		if trace != nil {
-			parsePageHeader(thrift.NewReader(wire.NewCursor(b, at.Sub(0, n), path).Trace(trace, 3), thrift.Compact))
+			again, _, _ := headerOf(b, at.Sub(0, n), path, s)
+			parsePageHeader(thrift.NewReader(again.Trace(trace, 3), thrift.Compact))
 		}
-		p.header = at.Sub(0, int64(c.Pos()))
+		if used < 0 {
+			used = c.Pos()
+		}
+		p.header = at.Sub(0, int64(used))
 		if p.size < 0 || p.size > at.Len-p.header.Len {
 			return p, fault.Corruptf(p.header, path+".compressed_page_size", "%d bytes, the column chunk has %d left", p.size, at.Len-p.header.Len)
 		}

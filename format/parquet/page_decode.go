@@ -13,13 +13,13 @@ import (
 	"stoa/internal/nest"
 	"stoa/internal/thrift"
 	"stoa/vec"
-	"stoa/wire"
 )
 
 // pageTask is one page being decoded.
 type pageTask struct {
 	column *fileColumn
 	ref    *pageRef // nil: nothing is known of the page but its bytes
+	sealed sealedPage
 	codec  compression
 	arena  *vec.Arena
 	dict   *vec.Vector
@@ -50,15 +50,20 @@ func (d *pageTask) decode(b []byte, dst *vec.Vector, dict bool) error {
 // open reads the header, verifies the checksum, decompresses, and parts the levels from the values, which it gives.
 func (d *pageTask) open(b []byte, dict bool) (data []byte, err error) {
 	d.at, d.exact = d.ref.at, true
-	c := wire.NewCursor(b, d.ref.at, "")
+	c, used, err := headerOf(b, d.ref.at, "", d.sealed)
+	if err != nil {
+		return nil, err
+	}
 	d.h = parsePageHeader(thrift.NewReader(c, thrift.Compact))
 	if c.Err() != nil {
 		return nil, c.Err()
 	}
 	h := &d.h
-	h.header = d.ref.at.Sub(0, int64(c.Pos()))
-	body := c.Rest()
-	h.body = d.ref.at.Sub(int64(c.Pos()), int64(len(body)))
+	if used < 0 {
+		used = c.Pos()
+	}
+	body := b[used:]
+	h.header, h.body = d.ref.at.Sub(0, int64(used)), d.ref.at.Sub(int64(used), int64(len(body)))
 	switch {
 	case dict != (h.kind == dictionaryPage) || !dict && !h.isData():
 		return nil, fault.Corruptf(h.header, "", "a page of type %s", named(pageTypes, h.kind))
@@ -73,7 +78,26 @@ func (d *pageTask) open(b []byte, dict bool) (data []byte, err error) {
 			return nil, fault.Corruptf(h.body, "crc", "the checksum is %08x, the header says %08x", got, h.crc)
 		}
 	}
+	if body, err = d.unseal(body, dict); err != nil {
+		return nil, err
+	}
 	return d.inflate(body)
+}
+
+// unseal decrypts the body of a page that is encrypted.
+func (d *pageTask) unseal(body []byte, dict bool) ([]byte, error) {
+	if d.sealed.sealed == nil {
+		return body, nil
+	}
+	kind := dataModule
+	if dict {
+		kind = dictionaryModule
+	}
+	plain, used, err := d.sealed.open(body, kind, d.sealed.ordinal, d.arena.Bytes)
+	if err == nil && used != len(body) {
+		err = fault.Rel(used, len(body)-used, "", "%d bytes behind the encrypted body", len(body)-used)
+	}
+	return plain, fault.Locate(err, d.h.body, true, "")
 }
 
 // inflate gives the values; levels go to d.
@@ -86,15 +110,17 @@ func (d *pageTask) inflate(body []byte) (data []byte, err error) {
 		}
 		d.rep, d.def = body[:rep], body[rep:rep+def]
 		body, raw = body[rep+def:], raw-def-rep
-		d.at = h.body.Sub(def+rep, int64(len(body)))
+		if d.sealed.sealed == nil {
+			d.at = h.body.Sub(def+rep, int64(len(body)))
+		}
 	}
 	codec := d.codec
 	if h.bare || len(body) == 0 && raw == 0 {
 		codec = codecNone
 	}
-	d.exact = codec == codecNone
+	d.exact = codec == codecNone && d.sealed.sealed == nil
 	if data, err = codec.inflate(body, raw, d.limit, d.arena.Bytes); err != nil {
-		return nil, fault.Locate(err, d.at, true, "")
+		return nil, fault.Locate(err, d.at, d.sealed.sealed == nil, "")
 	}
 	d.raw = h.raw
 	return data, nil

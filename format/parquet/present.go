@@ -30,7 +30,7 @@ func presented(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Ar
 	case *arrow.LargeStringType, *arrow.LargeBinaryType:
 		return largeOf(a, to, mem), nil
 	case *arrow.StringViewType, *arrow.BinaryViewType:
-		return values(a, to, mem)
+		return viewsOf(a, to, mem), nil
 	}
 	fields, ok := to.(arrow.NestedType)
 	if !ok || from.ID() != to.ID() || len(fields.Fields()) != len(a.Data().Children()) {
@@ -75,6 +75,44 @@ func largeOf(a arrow.Array, to arrow.DataType, mem memory.Allocator) arrow.Array
 	out := array.NewData(to, d.Len(), []*memory.Buffer{valid, buf, d.Buffers()[2]}, nil, d.NullN(), 0)
 	defer out.Release()
 	return array.MakeFromData(out)
+}
+
+// viewsOf makes views of strings.
+func viewsOf(a arrow.Array, to arrow.DataType, mem memory.Allocator) arrow.Array {
+	if to.ID() == arrow.STRING_VIEW {
+		b := array.NewStringViewBuilder(mem)
+		defer b.Release()
+		return viewed(a, b, a.(*array.String).Value, b.Append)
+	}
+	b := array.NewBinaryViewBuilder(mem)
+	defer b.Release()
+	return viewed(a, b, a.(*array.Binary).Value, b.Append)
+}
+
+// viewed appends each value of a to b.
+func viewed[T any](a arrow.Array, b array.Builder, value func(int) T, put func(T)) arrow.Array {
+	b.Reserve(a.Len())
+	for i := range a.Len() {
+		if a.IsNull(i) {
+			b.AppendNull()
+		} else {
+			put(value(i))
+		}
+	}
+	return b.NewArray()
+}
+
+// retype makes an array of type to with a's buffers.
+func retype(a arrow.Array, to arrow.DataType, children []arrow.ArrayData) arrow.Array {
+	d := a.Data()
+	if dict, ok := d.Dictionary().(*array.Data); ok && dict != nil {
+		data := array.NewDataWithDictionary(to, d.Len(), d.Buffers(), d.NullN(), d.Offset(), dict)
+		defer data.Release()
+		return array.MakeFromData(data)
+	}
+	data := array.NewData(to, d.Len(), d.Buffers(), children, d.NullN(), d.Offset())
+	defer data.Release()
+	return array.MakeFromData(data)
 }
 
 // shifted is the bitmap of a's rows.

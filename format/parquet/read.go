@@ -40,8 +40,12 @@ type reader struct {
 	lost         map[chunkKey]error // of a recovered file: chunks that are not there
 	tracer       func(region.Node)
 	noVerify     bool
-	loose        bool // pages may have bytes after their values: fastparquet leaves some there
-	summaries    bool // a file of which all data are in other files is taken, too: see verifier.summary
+	loose        bool       // pages may have bytes after their values: fastparquet leaves some there
+	keys         *keyring   // nil: none are given
+	algorithm    *algorithm // nil: nothing is encrypted
+	sealed       *sealed    // by the footer's key; nil: it is not known
+	hidden       bool       // the footer is encrypted
+	summaries    bool       // a file of which all data are in other files is taken, too: see verifier.summary
 
 	footer  fault.Span // of the Thrift
 	meta    *fileMeta
@@ -72,6 +76,7 @@ func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Re
 
 var readKeys = []format.OptionKey{
 	{Name: "arrow-schema", Values: "use|ignore", Help: "whether the types are those of the Arrow schema that the file may carry (default), or Parquet's own"},
+	{Name: "key-file", Values: "FILE", Help: "the keys of an encrypted file: lines `footer KEY`, `column PATH KEY`, `key ID KEY`, `aad-prefix TEXT`; a key in hexadecimal digits, or after base64: or text:"},
 	{Name: "schema", Values: "FILE", Help: "recover: the columns of a file whose footer is lost are those of this whole Parquet file, by the same writer"},
 	{Name: "row-group-rows", Values: "N", Help: "recover: the row groups of a file whose footer is lost have N rows (the last may have fewer), where its pages do not tell"},
 }
@@ -97,6 +102,13 @@ func newReader(ctx context.Context, t format.Target, o format.OpenOptions) (*rea
 	if use != "" && use != "use" && use != "ignore" {
 		return nil, fault.Invalidf("arrow-schema=%s: it is use or ignore", use)
 	}
+	var keys *keyring
+	if name := o.Opts["key-file"]; name != "" {
+		var err error
+		if keys, err = readKeyring(name); err != nil {
+			return nil, err
+		}
+	}
 	rows := int64(0)
 	if v := o.Opts["row-group-rows"]; v != "" {
 		var err error
@@ -109,7 +121,7 @@ func newReader(ctx context.Context, t format.Target, o format.OpenOptions) (*rea
 		return nil, err
 	}
 	return &reader{src: src, target: t, base: base, size: size, limits: o.Limits.WithDefaults(), ignoreSchema: use == "ignore", groupRows: rows,
-		tracer: o.Tracer, noVerify: o.NoVerify}, nil
+		keys: keys, tracer: o.Tracer, noVerify: o.NoVerify}, nil
 }
 
 func (r *reader) span(off, n int64) fault.Span {
@@ -130,6 +142,9 @@ func (r *reader) take(b []byte, pairs []keyPair) error {
 		return err
 	}
 	c := wire.NewCursor(b, r.footer, "footer").Trace(r.tracer, 1)
+	if r.hidden { // what stands where is not known
+		c = wire.NewInnerCursor(b, r.footer, "footer").Trace(r.tracer, 1)
+	}
 	meta := parseFileMeta(thrift.NewReader(c, thrift.Compact))
 	if c.Err() != nil {
 		return c.Err()
@@ -138,12 +153,16 @@ func (r *reader) take(b []byte, pairs []keyPair) error {
 	if err != nil {
 		return err
 	}
+	meta.length = c.Pos()
 	if meta.Schema = tree; pairs != nil {
 		meta.Pairs = pairs
 	}
 	r.meta, r.loose = meta, strings.HasPrefix(meta.CreatedBy, "fastparquet")
 	r.offsets.forget()
 	r.tables.forget()
+	if err := r.unlock(b); err != nil {
+		return err
+	}
 	if err := r.check(); err != nil {
 		return err
 	}
@@ -180,7 +199,6 @@ func (r *reader) readFooter(ctx context.Context) ([]byte, error) {
 	switch string(tail[4:]) {
 	case magic:
 	case encrypted:
-		return nil, fault.Unsupportedf(at.Sub(4, 4), "footer.magic", "an encrypted footer (PARE)")
 	default:
 		return nil, fault.Corruptf(at.Sub(4, 4), "footer.magic", "%q instead of %q: the file is cut or was never finished", tail[4:], magic)
 	}
@@ -193,7 +211,18 @@ func (r *reader) readFooter(ctx context.Context) ([]byte, error) {
 	}
 	r.footer = r.span(r.size-8-n, n)
 	b := make([]byte, n)
-	return b, format.ReadFull(ctx, r.src, r.footer, "footer", b)
+	if err := format.ReadFull(ctx, r.src, r.footer, "footer", b); err != nil || string(tail[4:]) == magic {
+		return b, err
+	}
+	return r.openFooter(b)
+}
+
+// magic is what the file begins and ends with.
+func (r *reader) magic() string {
+	if r.hidden {
+		return encrypted
+	}
+	return magic
 }
 
 // check looks at what reading goes by.
@@ -226,6 +255,9 @@ func (r *reader) check() error {
 func (r *reader) checkChunk(group, column int, path string) error {
 	c, d := r.meta.RowGroups[group].Columns[column], r.meta.Schema.Column(column)
 	if c.encrypted { // what is said of it, if anything, may be cut
+		if m := c.MetaData; m != nil && m.TotalCompressedSize > 0 {
+			c.veiled = r.chunkSpan(group, column)
+		}
 		c.MetaData = &columnMeta{Type: d.typ, PathInSchema: d.path, Codec: codecNone}
 		return nil
 	}

@@ -59,7 +59,7 @@ func unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (stri
 			if at.Len == 0 {
 				continue
 			}
-			p, err := r.pageAt(ctx, at, indexPath(g, leaf, "page[0]"), nil)
+			p, err := r.pageOf(ctx, at, indexPath(g, leaf, "page[0]"), sealedPage{sealed: r.meta.RowGroups[g].Columns[leaf].sealed, first: true}, nil)
 			if err == nil && !p.hasCRC {
 				bare = append(bare, r.meta.Schema.Column(leaf).Path())
 				break
@@ -118,8 +118,8 @@ func (v *verifier) magic() {
 	at := v.r.span(0, 4)
 	var b [4]byte
 	err := format.ReadFull(v.ctx, v.r.src, at, "magic", b[:])
-	if err == nil && string(b[:]) != magic {
-		err = fault.Corruptf(at, "magic", "%q instead of %q", b[:], magic)
+	if err == nil && string(b[:]) != v.r.magic() {
+		err = fault.Corruptf(at, "magic", "%q instead of %q", b[:], v.r.magic())
 	}
 	v.find("parquet.magic", err)
 }
@@ -201,7 +201,7 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 		flat: v.r.meta.Schema.Column(leaf).MaxRepetitionLevel() == 0, at: v.r.chunkSpan(group, leaf)}
 	at := w.at
 	for w.at.Len > 0 && !v.left {
-		p, err := v.r.pageAt(v.ctx, w.at, indexPath(group, leaf, fmt.Sprintf("page[%d]", w.n)), nil)
+		p, err := v.r.pageOf(v.ctx, w.at, indexPath(group, leaf, fmt.Sprintf("page[%d]", w.n)), w.sealed(v.r), nil)
 		if err != nil {
 			from, to := w.behind(v.r.base)
 			v.rows(whole, from, to)
@@ -239,6 +239,11 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 	}
 	v.find("parquet.index", err)
 	return w
+}
+
+// sealed is which page is next.
+func (w *chunkWalk) sealed(r *reader) sealedPage {
+	return sealedPage{r.meta.RowGroups[w.group].Columns[w.leaf].sealed, w.n == 0, len(w.data)}
 }
 
 // rowsFit holds the numbers of rows that data pages v2 have against the row group.
@@ -436,7 +441,9 @@ func (v *verifier) page(w *chunkWalk, p *page) {
 		return
 	}
 	code := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData.Codec
-	v.find("parquet.page", rawFits(p, code, v.buf[:p.body.Len]))
+	if v.r.meta.RowGroups[w.group].Columns[w.leaf].sealed == nil { // what is encrypted is held against its size when it is decoded
+		v.find("parquet.page", rawFits(p, code, v.buf[:p.body.Len]))
+	}
 }
 
 // rawFits holds uncompressed_page_size against the body: what is compressed mostly says itself how long it is raw, and is decompressed only if it

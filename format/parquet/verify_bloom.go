@@ -32,7 +32,7 @@ func (f splitBlock) may(hash uint64) bool {
 // bloom asks the Bloom filter of a column chunk for every value that the chunk has. Values that cannot be read are told of elsewhere.
 func (v *verifier) bloom(group, leaf int) {
 	m := v.r.meta.RowGroups[group].Columns[leaf].MetaData
-	if m.BloomFilterOffset == nil {
+	if m.BloomFilterOffset == nil || v.r.meta.RowGroups[group].Columns[leaf].crypto != nil {
 		return
 	}
 	path := indexPath(group, leaf, "bloom_filter")

@@ -65,7 +65,7 @@ func (r *reader) openDictionary(ctx context.Context, w *chunkWalk) ([]byte, erro
 	if err := format.ReadFull(ctx, r.src, at, "dictionary_page", b); err != nil {
 		return nil, err
 	}
-	d := pageTask{column: r.columns[w.leaf], ref: &pageRef{at: at, values: -1}, codec: r.meta.RowGroups[w.group].Columns[w.leaf].MetaData.Codec,
+	d := pageTask{column: r.columns[w.leaf], ref: &pageRef{at: at, values: -1}, sealed: sealedPage{r.meta.RowGroups[w.group].Columns[w.leaf].sealed, true, -1}, codec: r.meta.RowGroups[w.group].Columns[w.leaf].MetaData.Codec,
 		arena: &vec.Arena{}, loose: true, limit: r.limits.Page}
 	return d.open(b, true)
 }

@@ -53,10 +53,6 @@ func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, 
 				}
 				continue
 			}
-			var column columnError
-			if errors.As(err, &column) {
-				lost.Column = column.LostColumn()
-			}
 			r.lose(lost)
 			continue
 		}
@@ -102,12 +98,6 @@ func (r *run) counted(ctx context.Context, b format.Batcher, g format.RowGroup, 
 type rowsError interface {
 	error
 	LostRows() (from, to int64)
-}
-
-// columnError is damage of which a Batcher may know the column, "" if not.
-type columnError interface {
-	error
-	LostColumn() string
 }
 
 // safely turns a panic inside a library into an error at the end.

@@ -1,0 +1,332 @@
+package parquet
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/subtle"
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"stoa/fault"
+	"stoa/internal/thrift"
+	"stoa/wire"
+)
+
+// Modular encryption (parquet-format, Encryption.md). What is encrypted are modules: each header of a page, each body,
+// each index, the metadata of a chunk, the footer.
+//
+//	AES-GCM      u32 of the length of what follows, nonce (12 bytes), ciphertext, tag (16 bytes)
+//	AES-GCM-CTR  of the bodies of pages: the same without a tag, and no more authentic than bytes without a checksum are
+//
+// With each module its place in the file is authenticated, so that modules cannot change places: AAD prefix, a number
+// of the file, kind of module, ordinals (i16) of row group, column and data page.
+
+// module is the kind of a module.
+type module byte
+
+const (
+	footerModule module = iota
+	metaModule
+	dataModule
+	dictionaryModule
+	dataHeaderModule
+	dictionaryHeaderModule
+	columnIndexModule
+	offsetIndexModule
+)
+
+const (
+	nonceSize = 12
+	tagSize   = 16
+	// signatureSize is what stands behind a signed footer: nonce and tag.
+	signatureSize = nonceSize + tagSize
+)
+
+// algorithm is EncryptionAlgorithm.
+type algorithm struct {
+	ctr    bool // AES_GCM_CTR_V1
+	known  bool
+	prefix []byte
+	unique []byte
+	supply bool // the reader has to know the prefix
+}
+
+func parseAlgorithm(r *thrift.Reader) (a algorithm) {
+	for r.Struct("encryption_algorithm"); r.Next(); {
+		if f := r.Field(); f != 1 && f != 2 || r.Type() != thrift.Struct {
+			continue
+		}
+		a.known, a.ctr = true, r.Field() == 2
+		for r.Struct(map[bool]string{false: "AES_GCM_V1", true: "AES_GCM_CTR_V1"}[a.ctr]); r.Next(); {
+			switch r.Field() {
+			case 1:
+				a.prefix = r.Bytes("aad_prefix")
+			case 2:
+				a.unique = r.Bytes("aad_file_unique")
+			case 3:
+				a.supply = r.Bool("supply_aad_prefix")
+			}
+		}
+	}
+	return a
+}
+
+// chunkCrypto is ColumnCryptoMetaData: a column with a key of its own, or the footer's.
+type chunkCrypto struct {
+	own bool
+	id  []byte // key_metadata
+}
+
+func parseChunkCrypto(r *thrift.Reader) *chunkCrypto {
+	c := &chunkCrypto{}
+	for r.Struct("crypto_metadata"); r.Next(); {
+		if r.Type() != thrift.Struct {
+			continue
+		}
+		c.own = r.Field() == 2
+		for r.Struct(map[bool]string{false: "ENCRYPTION_WITH_FOOTER_KEY", true: "ENCRYPTION_WITH_COLUMN_KEY"}[c.own]); r.Next(); {
+			switch {
+			case r.Field() == 1 && c.own:
+				for range r.List("path_in_schema", thrift.Bytes) {
+					r.Bytes("")
+				}
+			case r.Field() == 2 && c.own:
+				c.id = r.Bytes("key_metadata")
+			}
+		}
+	}
+	return c
+}
+
+// sealed is what opens the modules of a file, or of one of its column chunks.
+type sealed struct {
+	ctr           bool
+	aead          cipher.AEAD
+	block         cipher.Block
+	aad           []byte // prefix and number of the file
+	group, column int
+}
+
+func newSealed(key []byte, a *algorithm, keys *keyring) (*sealed, error) {
+	s := &sealed{ctr: a.ctr}
+	switch {
+	case a.supply && keys.prefix == nil:
+		return nil, fault.Invalidf(
+			"the file was encrypted with an AAD prefix that it does not hold: a line aad-prefix of the key file gives it")
+	case a.supply || keys.prefix != nil:
+		s.aad = append(s.aad, keys.prefix...)
+	default:
+		s.aad = append(s.aad, a.prefix...)
+	}
+	s.aad = append(s.aad, a.unique...)
+	var err error
+	if s.block, err = aes.NewCipher(key); err != nil {
+		return nil, fault.Invalidf("a key of %d bytes: those of AES have 16, 24 or 32", len(key))
+	}
+	s.aead, err = cipher.NewGCM(s.block)
+	return s, err
+}
+
+// of is s for a column chunk, whose key it has.
+func (s *sealed) of(group, column int) *sealed {
+	out := *s
+	out.group, out.column = group, column
+	return &out
+}
+
+// aadOf is what is authenticated with a module: data is the ordinal of a data page.
+func (s *sealed) aadOf(m module, data int) []byte {
+	aad := append(s.aad[:len(s.aad):len(s.aad)], byte(m))
+	if m == footerModule {
+		return aad
+	}
+	aad = binary.LittleEndian.AppendUint16(aad, uint16(s.group))
+	aad = binary.LittleEndian.AppendUint16(aad, uint16(s.column))
+	if m == dataModule || m == dataHeaderModule {
+		aad = binary.LittleEndian.AppendUint16(aad, uint16(data))
+	}
+	return aad
+}
+
+// moduleSize is how long the module at the beginning of b is with its length; 0: b has not so many bytes, or it is no module.
+func moduleSize(b []byte, overhead int) int {
+	if len(b) < 4 {
+		return 0
+	}
+	n := int64(binary.LittleEndian.Uint32(b))
+	if n < int64(overhead) || n > int64(len(b)-4) {
+		return 0
+	}
+	return int(4 + n)
+}
+
+// open gives what is in the module at the beginning of b, and says how many bytes it takes. room gives memory.
+func (s *sealed) open(b []byte, m module, data int, room func(int) []byte) (plain []byte, used int, err error) {
+	ctr := s.ctr && (m == dataModule || m == dictionaryModule)
+	overhead := signatureSize
+	if ctr {
+		overhead = nonceSize
+	}
+	if used = moduleSize(b, overhead); used == 0 {
+		return nil, 0, fault.Rel(0, min(4, len(b)), "module.length", "it does not fit the %d bytes that are there", len(b))
+	}
+	nonce, text := b[4:4+nonceSize], b[4+nonceSize:used]
+	plain = room(used - 4 - overhead)
+	if ctr {
+		var iv [aes.BlockSize]byte
+		copy(iv[:], nonce)
+		iv[aes.BlockSize-1] = 1
+		cipher.NewCTR(s.block, iv[:]).XORKeyStream(plain, text)
+		return plain, used, nil
+	}
+	if _, err = s.aead.Open(plain[:0], nonce, text, s.aadOf(m, data)); err != nil {
+		return nil, 0, fault.Rel(0, used, "module",
+			"it is not authentic: its bytes are others than those that were encrypted, or stand in another place")
+	}
+	return plain, used, nil
+}
+
+// signed reports whether a signature is that of a plain footer.
+func (s *sealed) signed(footer, signature []byte) bool {
+	out := s.aead.Seal(nil, signature[:nonceSize], footer, s.aadOf(footerModule, 0))
+	return subtle.ConstantTimeCompare(out[len(footer):], signature[nonceSize:]) == 1
+}
+
+// openFooter gives the Thrift of an encrypted footer: FileCryptoMetaData, then the footer as a module.
+func (r *reader) openFooter(b []byte) ([]byte, error) {
+	c := wire.NewCursor(b, r.footer, "footer")
+	t := thrift.NewReader(c, thrift.Compact)
+	var a algorithm
+	var id []byte
+	for t.Struct("crypto_metadata"); t.Next(); {
+		switch t.Field() {
+		case 1:
+			a = parseAlgorithm(t)
+		case 2:
+			id = t.Bytes("key_metadata")
+		}
+	}
+	if c.Err() != nil {
+		return nil, c.Err()
+	}
+	at := r.footer.Sub(int64(c.Pos()), int64(c.Left()))
+	if !a.known {
+		return nil, fault.Unsupportedf(r.footer, "footer/crypto_metadata",
+			"an encryption that is neither AES_GCM_V1 nor AES_GCM_CTR_V1")
+	}
+	key := r.keys.find("", id)
+	if key == nil {
+		return nil, fault.Unsupportedf(at, "footer", "it is encrypted%s, and no key for it is given (--key-file)", quotedID(id))
+	}
+	s, err := newSealed(key, &a, r.keys)
+	if err != nil {
+		return nil, err
+	}
+	plain, used, err := s.open(c.Rest(), footerModule, 0, room)
+	if err != nil {
+		if moduleSize(c.Rest(), signatureSize) == 0 {
+			return nil, fault.Locate(err, at, true, "footer")
+		}
+		return nil, wrongKey(at, "footer", "the footer", id)
+	}
+	if used != c.Left() {
+		return nil, fault.Corruptf(at.Sub(int64(used), at.Len-int64(used)), "footer", "%d bytes behind the encrypted footer", c.Left()-used)
+	}
+	r.algorithm, r.sealed, r.hidden = &a, s, true
+	return plain, nil
+}
+
+// wrongKey is that a module, which is there by its length, does not open: no cipher can tell a wrong key from a damaged
+// module, so it is not called damage.
+func wrongKey(at fault.Span, path, what string, id []byte) error {
+	return fault.New(fault.Invalid, at, path,
+		"the key given for %s%s does not open it: it is another key (or another AAD prefix), or its bytes were changed", what, quotedID(id))
+}
+
+// quotedID is the metadata of a key, for who has to find it.
+func quotedID(id []byte) string {
+	if len(id) == 0 {
+		return ""
+	}
+	if m := masterKey(id); m != "" {
+		return " (a key that master key " + strconv.Quote(m) + " wraps)"
+	}
+	const most = 200
+	s := strings.ToValidUTF8(string(id[:min(len(id), most)]), "\ufffd")
+	return " (key metadata " + strconv.Quote(s) + ")"
+}
+
+// unlock opens what the keys open of a footer that was read: the metadata of columns.
+func (r *reader) unlock(footer []byte) error {
+	if a := r.meta.algorithm; a != nil { // a plain footer
+		if !a.known {
+			return nil // the columns say so
+		}
+		r.algorithm = a
+		key := r.keys.find("", r.meta.signer)
+		if key != nil {
+			s, err := newSealed(key, a, r.keys)
+			if err != nil {
+				return err
+			}
+			n := r.meta.length
+			if len(footer)-n != signatureSize || !s.signed(footer[:n], footer[n:]) {
+				return wrongKey(r.footer, "footer.signature", "the signature of the footer", r.meta.signer)
+			}
+			r.sealed = s
+		}
+	}
+	if r.algorithm == nil {
+		return nil
+	}
+	for g, rg := range r.meta.RowGroups {
+		ordinal := g
+		if rg.Ordinal != nil {
+			ordinal = int(*rg.Ordinal)
+		}
+		for k, c := range rg.Columns {
+			if c.crypto == nil || k >= r.meta.Schema.NumColumns() {
+				continue
+			}
+			if err := r.unlockChunk(c, g, k, ordinal); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unlockChunk takes the metadata of a chunk whose key is known.
+func (r *reader) unlockChunk(c *chunkMeta, group, column, ordinal int) error {
+	s := r.sealed
+	path := r.meta.Schema.Column(column).Path()
+	if c.crypto.own {
+		key := r.keys.find(path, c.crypto.id)
+		if key == nil {
+			return nil
+		}
+		var err error
+		if s, err = newSealed(key, r.algorithm, r.keys); err != nil {
+			return err
+		}
+	}
+	if s == nil {
+		return nil
+	}
+	s = s.of(ordinal, column)
+	if c.locked != nil {
+		b, _, err := s.open(c.locked, metaModule, 0, room)
+		if err != nil {
+			return wrongKey(r.footer, indexPath(group, column, "encrypted_column_metadata"), "column "+path, c.crypto.id)
+		}
+		cur := wire.NewInnerCursor(b, r.footer, indexPath(group, column, "encrypted_column_metadata"))
+		m := parseColumnMeta(thrift.NewReader(cur, thrift.Compact))
+		if cur.Err() != nil {
+			return cur.Err()
+		}
+		c.MetaData = m
+	}
+	c.sealed, c.encrypted = s, false
+	return nil
+}
