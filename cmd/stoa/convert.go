@@ -197,6 +197,9 @@ func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bo
 		return err
 	}
 	oo.Recover = salvage
+	if err := a.spareAll(nil, c.out, c.manifest); err != nil { // whatever opening has to say
+		return err
+	}
 	t, err := a.openAll(ctx, paths, oo)
 	if salvage && errors.Is(err, fault.Corrupt) {
 		return c.nothing(ctx, a, paths, err)

@@ -129,7 +129,10 @@ func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa
 			return o, err
 		}
 		opts[w.key] = cmp.Or(w.value, w.given)
-		if w.key == "schema" {
+		switch w.key {
+		case "wal-dir", "meta-dir", "data-dirs":
+			a.reads(strings.Split(w.given, ",")...)
+		case "schema":
 			a.reads(w.given) // texts get what is in it
 			if opts[w.key], err = schemaOf(ctx, w.given, paths, o); err != nil {
 				return o, err
