@@ -256,7 +256,7 @@ func (c *chunkWriter) cut() error {
 func (c *chunkWriter) encode(note *pageNote) error {
 	c.vals = c.vals[:0]
 	if c.phys == typeBoolean {
-		if c.o.v2 {
+		if c.o.v2 && c.o.auto {
 			note.encoding, c.vals = rleLevels, dremel.AppendBools(c.vals, c.page.fixed)
 		} else {
 			note.encoding, c.vals = plainValues, dremel.AppendBits(c.vals, c.page.fixed)

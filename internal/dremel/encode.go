@@ -64,9 +64,6 @@ func appendHybrid[T byte | uint32](dst []byte, v []T, width int) []byte {
 		if k := (i - from) & 7; k > 0 {
 			begin += 8 - k
 		}
-		if width == 1 && j < len(v) { // parquet-go reads the runs of booleans by bytes
-			j -= (j - begin) & 7
-		}
 		if j-begin >= worth || j == len(v) && j > begin && begin == from {
 			dst = appendPacked(dst, v[from:begin], width)
 			dst = appendRun(dst, v[i], j-begin, width)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # needs: python3
-# Fetch (once) the judges: pyarrow, DuckDB and polars from PyPI into a venv, and parquet-go through Go's modules (pqgo/go.sum pins it).
+# Fetch (once) the judges: pyarrow, DuckDB, polars and fastparquet from PyPI into a venv, and parquet-go through Go's modules (pqgo/go.sum pins it).
 # Prints the folder that holds venv/ and pqgo.
 # env: STOA_JUDGES (default ${XDG_CACHE_HOME:-~/.cache}/stoa-judges): all that is fetched lies in its folder parquet/
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${STOA_JUDGES:-${XDG_CACHE_HOME:-$HOME/.cache}/stoa-judges}/parquet
-pins="pyarrow==26.0.1 duckdb==2.0.0 polars==2.1.0"
+pins="pyarrow==26.0.1 duckdb==2.0.0 polars==2.1.0 fastparquet==2026.9.0"
 mkdir -p "$cache"
 exec 9>"$cache/.lock"; flock 9
 want=$(cat "$here/get.sh" "$here"/pqgo/* | sha256sum | cut -d' ' -f1)

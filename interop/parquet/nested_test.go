@@ -35,8 +35,9 @@ func fromEnv(t *testing.T, key string, def uint64) uint64 {
 // drawOptions are options of the writer by lot.
 func drawOptions(r *rand.Rand) map[string]string {
 	opts := map[string]string{}
-	for _, o := range [][]string{{"compression", "", "none", "zstd", "gzip", "lz4"}, {"page-version", "", "1", "2"}, {"dictionary", "", "false"},
-		{"page-size", "", "1", "100", "1000"}, {"row-group-rows", "", "1", "7", "20"}, {"page-index", "", "false"}, {"crc", "", "false"}} {
+	for _, o := range [][]string{{"compression", "", "none", "zstd", "gzip", "lz4", "brotli"}, {"page-version", "", "1", "2"}, {"dictionary", "", "false"},
+		{"page-size", "", "1", "100", "1000"}, {"row-group-rows", "", "1", "7", "20"}, {"encoding", "", "", "plain"},
+		{"page-index", "", "false"}, {"crc", "", "false"}} {
 		if v := o[1+r.IntN(len(o)-1)]; v != "" {
 			opts[o[0]] = v
 		}
