@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"stoa"
-	"stoa/format/parquet"
 	"stoa/pred"
 )
 
 // What is considered is read or passed over; what a scan does is no more than what metadata promised; and the reasons are those that each
 // format has.
 func TestExplain(t *testing.T) {
-	formats := append(slices.Clone(stoa.Formats), parquet.Format)
+	formats := stoa.Formats
 	reasons := map[string]string{"a.parquet": "bounds of the row group", "set": "no row passes"}
 	for _, place := range splitPlaces(t) {
 		table, err := stoa.Open(context.Background(), place, stoa.OpenOptions{Formats: formats})

@@ -6,13 +6,13 @@ import (
 	"stoa/format/cfile"
 	"stoa/format/ipc"
 	"stoa/format/kudu"
+	"stoa/format/parquet"
 	"stoa/format/redfile"
 	"stoa/format/text"
 	"stoa/format/trevni"
 )
 
-// Formats are the formats that need no library of their own, in the order in which they are probed.
-// Parquet is apart, because of its weight: append(stoa.Formats, parquet.Format).
+// Formats are the formats in the order in which they are probed.
 var Formats = []format.Format{
 	kudu.Format,
 	kudu.WALFormat,
@@ -26,4 +26,5 @@ var Formats = []format.Format{
 	text.JSONL,
 	text.CSV,
 	text.TSV,
+	parquet.Format,
 }

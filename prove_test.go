@@ -18,11 +18,10 @@ import (
 	"stoa/format"
 	"stoa/format/formattest"
 	"stoa/format/kudubackup"
-	"stoa/format/parquet"
 	"stoa/store"
 )
 
-var provable = append(slices.Clone(Formats), parquet.Format, kudubackup.Format)
+var provable = append(slices.Clone(Formats), kudubackup.Format)
 
 // provenTypes are types that every format of the ring keeps, and others that some refuse.
 var provenTypes = []arrow.DataType{

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"stoa"
-	"stoa/format/parquet"
 	"stoa/region"
 )
 
@@ -20,7 +19,7 @@ func TestRecoverWhole(t *testing.T) {
 	if whole := os.Getenv("STOA_CORPUS"); whole != "" && !testing.Short() {
 		dir = whole
 	}
-	formats := append(slices.Clone(stoa.Formats), parquet.Format)
+	formats := stoa.Formats
 	tried := map[string]int{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -20,7 +20,6 @@ import (
 
 	"stoa"
 	"stoa/fault"
-	"stoa/format/parquet"
 	"stoa/pred"
 	"stoa/vec"
 )
@@ -45,7 +44,7 @@ func splitRows(n int) arrow.RecordBatch {
 // splitPlaces writes the same rows in several formats, and as several files.
 func splitPlaces(t *testing.T) []string {
 	dir := t.TempDir()
-	formats := append(slices.Clone(stoa.Formats), parquet.Format)
+	formats := stoa.Formats
 	var out []string
 	for _, p := range []struct {
 		name string
@@ -111,7 +110,7 @@ func textOf(b arrow.RecordBatch) (out []string) {
 // The splits of a scan, sent as JSON and opened anew, give the scan.
 func TestSplitsAreTheScan(t *testing.T) {
 	places := splitPlaces(t)
-	formats := append(slices.Clone(stoa.Formats), parquet.Format)
+	formats := stoa.Formats
 	most := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		place := rapid.SampledFrom(places).Draw(t, "place")
@@ -317,7 +316,7 @@ func writeSet(t *testing.T, place, to string) {
 
 // The same of files and directories that the real programs wrote: nested and flat, with deltas, deletes, several segments.
 func TestSplitsOfRealFiles(t *testing.T) {
-	formats := append(slices.Clone(stoa.Formats), parquet.Format)
+	formats := stoa.Formats
 	most := 0
 	for place, where := range map[string][]string{
 		"format/kudu/testdata/file#autoinc":                 {"k >= 40 and k < 60", "k = 7", "v is not null"},

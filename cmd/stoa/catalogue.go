@@ -6,10 +6,9 @@ import (
 	"stoa"
 	"stoa/format"
 	"stoa/format/kudubackup"
-	"stoa/format/parquet"
 )
 
 // allFormats are the formats that the command knows.
 func allFormats() []format.Format {
-	return append(slices.Clone(stoa.Formats), parquet.Format, kudubackup.Format)
+	return append(slices.Clone(stoa.Formats), kudubackup.Format)
 }

@@ -23,7 +23,6 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/formattest"
-	"stoa/format/parquet"
 	"stoa/region"
 )
 
@@ -61,7 +60,7 @@ var types = []arrow.DataType{
 	arrow.ListOf(arrow.PrimitiveTypes.Int32), arrow.ListOf(arrow.BinaryTypes.String),
 }
 
-var formats = append(slices.Clone(stoa.Formats), parquet.Format)
+var formats = stoa.Formats
 
 // soak is one run.
 type soak struct {

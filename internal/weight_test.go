@@ -1,0 +1,93 @@
+package internal_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// heavy are libraries that only tests may use, and what of them costs.
+var heavy = []string{
+	"google.golang.org/grpc",
+	"google.golang.org/protobuf",
+	"github.com/apache/arrow-go/v18/arrow/compute",
+	"github.com/apache/arrow-go/v18/arrow/flight",
+	"github.com/apache/arrow-go/v18/parquet/file",
+	"github.com/apache/arrow-go/v18/parquet/pqarrow",
+}
+
+// TestNothingHeavyIsLinked: gRPC, Arrow's computing and its Parquet are in nothing but tests.
+func TestNothingHeavyIsLinked(t *testing.T) {
+	linked := func(args ...string) map[string]bool {
+		out, err := exec.Command("go", append([]string{"list", "-deps"}, args...)...).Output()
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		found := map[string]bool{}
+		for _, pkg := range strings.Fields(string(out)) {
+			for _, h := range heavy {
+				if matches(h+"/...", pkg) {
+					found[pkg] = true
+				}
+			}
+		}
+		return found
+	}
+	if found := linked("stoa/..."); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+	if len(linked("-test", "stoa/format/parquet")) == 0 { // the check can fail
+		t.Error("the tests of Parquet do not have pqarrow as a judge")
+	}
+}
+
+// library is a program with the library and all its formats.
+const library = `package main
+
+import (
+	"context"
+	"os"
+
+	"stoa"
+)
+
+func main() {
+	table, err := stoa.Open(context.Background(), os.Args[1], stoa.OpenOptions{})
+	if err != nil {
+		panic(err)
+	}
+	for batch, err := range table.Scan(context.Background(), stoa.ScanSpec{}) {
+		println(batch.NumRows(), err)
+	}
+}
+`
+
+// TestWeight: how many bytes the stripped programs have at most. What is over the aim of 20 MB is told in docs/decisions/0003-parquet.md.
+func TestWeight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links two programs")
+	}
+	dir := t.TempDir()
+	source := filepath.Join(dir, "main.go")
+	if err := os.WriteFile(source, []byte(library), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for what, most := range map[string]int64{"stoa/cmd/stoa": 28e6, source: 20e6} {
+		program := filepath.Join(dir, "program")
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, what)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		info, err := os.Stat(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %.1f MB", filepath.Base(what), float64(info.Size())/1e6)
+		if info.Size() > most {
+			t.Errorf("%s has %d bytes, %d are allowed", filepath.Base(what), info.Size(), most)
+		}
+	}
+}
