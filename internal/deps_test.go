@@ -32,7 +32,7 @@ stoa/internal/kudugen     : std
 stoa/vec                  : std fault arrow
 stoa/internal/civil       : std
 stoa/pred                 : std fault vec arrow internal/civil github.com/mattn/go-runewidth
-stoa/store                : std
+stoa/store                : std fault
 stoa/store/faulty         : std store
 stoa/format               : std arrow fault pred region store vec
 stoa/format/formattest    : anything
