@@ -171,7 +171,7 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 	}
 	w.done = true
 	if w.proof != nil {
-		s.Checked, s.Unchecked = w.proof.done, w.proof.apart
+		s.Checked, s.Unchecked, s.Retyped = w.proof.done, w.proof.apart, w.proof.retyped
 	}
 	return s, nil
 }

@@ -42,11 +42,14 @@ type proof struct {
 	o       CreateOptions
 	wo      format.WriteOptions
 	done    bool // it was read, and is what went in
+
+	plainly format.Format // the format itself
+	retyped []string      // columns that it gives in another type
 }
 
 // newProof is nil if the format cannot be read, or not as what it was.
 func newProof(ctx context.Context, f *format.Format, uri string, sc *arrow.Schema, o CreateOptions, wo format.WriteOptions) *proof {
-	p := &proof{uri: uri, format: *f, own: true, o: o, wo: wo}
+	p := &proof{uri: uri, format: *f, plainly: *f, own: true, o: o, wo: wo}
 	if f.Reread != nil {
 		var ok bool
 		if p.format, ok = f.Reread(sc, wo); !ok {
@@ -169,6 +172,9 @@ func (p *proof) check(ctx context.Context, tree store.Tree, name string) error {
 		return failed(err)
 	}
 	defer t.Close()
+	if err := p.compareTypes(ctx, tree, name); err != nil {
+		return failed(err)
+	}
 	want, got, err := p.sums(ctx, t)
 	if err != nil {
 		return failed(err)
@@ -177,6 +183,26 @@ func (p *proof) check(ctx context.Context, tree store.Tree, name string) error {
 		return &UnprovenError{Output: p.uri, Rows: [2]int64{want.Rows, got.Rows}, Columns: want.Differing(got), Reason: why}
 	}
 	p.done = true
+	return nil
+}
+
+// compareTypes notes the columns that the format itself gives in another type than what was read to compare.
+func (p *proof) compareTypes(ctx context.Context, tree store.Tree, name string) error {
+	if !p.format.Retypes {
+		return nil
+	}
+	plain := *p
+	plain.format = p.plainly
+	t, err := plain.open(ctx, tree, name)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	for i, f := range p.expects.Fields() {
+		if i >= t.Schema().NumFields() || !arrow.TypeEqual(t.Schema().Field(i).Type, f.Type) || t.Schema().Field(i).Nullable != f.Nullable {
+			p.retyped = append(p.retyped, f.Name)
+		}
+	}
 	return nil
 }
 

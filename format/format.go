@@ -61,6 +61,8 @@ type Format struct {
 	// Reread is the format as which it is read what Create wrote with schema sc and options o, so that values come back in their types: nil is the format
 	// itself. Another format stands for all files with its extensions. false: it cannot be read back as what it was.
 	Reread func(sc *arrow.Schema, o WriteOptions) (Format, bool)
+	// Retypes, of what Reread gave: without it, options have the output come back in other types than went in; who writes is told which columns.
+	Retypes bool
 	// Alters names the columns whose values Create changes because options ask for it; nil: none.
 	Alters func(sc *arrow.Schema, o WriteOptions) []string
 
@@ -434,6 +436,8 @@ type Summary struct {
 	// could not be compared.
 	Checked   bool
 	Unchecked []string
+	// Retyped are the columns that come back as another type, because an option has the output not say which it was.
+	Retyped []string
 }
 
 // Open is what formats use to get at a target's bytes: the object, cut to t.At if that is set.

@@ -284,6 +284,9 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: p.rows.Load(), Bytes: s.Bytes, Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),
 		Losses: len(c.losses), Checked: s.Checked, Unchecked: s.Unchecked}
 	a.tellUnchecked(c.out, s)
+	if n := len(s.Retyped); n > 0 {
+		a.note("%s: %s will be read as another type, as the output does not keep which it was: %s", c.out, count(int64(n), "column"), firstNames(s.Retyped))
+	}
 	if c.form == "json" && c.all {
 		return nil // told when it was read back
 	}
@@ -296,16 +299,19 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 
 // tellUnchecked names the columns of an output of which it is not known whether they are what went in.
 func (a *app) tellUnchecked(out string, s format.Summary) {
-	const most = 5
-	n := len(s.Unchecked)
-	if n == 0 {
-		return
+	if n := len(s.Unchecked); n > 0 {
+		a.note("%s: %s could not be compared with what went in: %s", out, count(int64(n), "column"), firstNames(s.Unchecked))
 	}
-	names := strings.Join(s.Unchecked[:min(n, most)], ", ")
-	if n > most {
+}
+
+// firstNames are some names, and how many more there are.
+func firstNames(all []string) string {
+	const most = 5
+	names := strings.Join(all[:min(len(all), most)], ", ")
+	if n := len(all); n > most {
 		names += fmt.Sprintf(" and %d more", n-most)
 	}
-	a.note("%s: %s could not be compared with what went in: %s", out, count(int64(n), "column"), names)
+	return names
 }
 
 func (a *app) tellSummary(d summaryDoc) error {

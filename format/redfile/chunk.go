@@ -30,6 +30,7 @@ type page struct {
 	rows      int64 // rows that begin in it; -1: not known
 	raw       int64 // bytes after decompression; 0: not known
 	bounds    *pred.Bounds
+	lost      error // why it cannot be read, if that is known
 }
 
 // pageTable is the data pages of a chunk, as far as they are known. It is shared by all who read the chunk.
@@ -80,6 +81,11 @@ func (f *file) table(ctx context.Context, group, col int) (*pageTable, error) {
 	}
 	if m.index >= 0 && !f.opts.noIndex {
 		t.useIndex(ctx) // without it the headers are walked
+	}
+	if !t.indexed {
+		if err := t.settle(ctx); err != nil {
+			return nil, err
+		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,11 +143,23 @@ func (t *pageTable) get(ctx context.Context, i int) (*page, error) {
 	return nil, t.err
 }
 
-// walk reads the next header and notes its page if it is one of data.
+// walk reads the next header, of which the chunk has values left, and notes its page if it is one of data.
 func (t *pageTable) walk(ctx context.Context) error {
 	if t.values >= t.meta.values {
 		return io.EOF
 	}
+	before := len(t.pages)
+	if err := t.header(ctx); err != nil || t.values <= t.meta.values {
+		return err
+	}
+	p := t.pages[before]
+	t.pages = t.pages[:before]
+	t.values -= p.values
+	return fault.Corruptf(t.at.Sub(p.off, p.size), pagePath(t.group, t.col, before)+".header.data_page.num_values", "%d values, but the chunk has %d and %d came before", p.values, t.meta.values, t.values)
+}
+
+// header reads the next header and notes its page if it is one of data.
+func (t *pageTable) header(ctx context.Context) error {
 	path := pagePath(t.group, t.col, len(t.pages))
 	if t.next < magicLen || t.next >= t.at.Len {
 		return fault.Corruptf(t.f.chunkSpan(t.group, t.col), path, "it would begin at %d, where no page can be: %d of %d values are found", t.next, t.values, t.meta.values)
@@ -155,16 +173,19 @@ func (t *pageTable) walk(ctx context.Context) error {
 	if h.kind != dataPage {
 		return nil
 	}
-	if t.values+int64(h.values) > t.meta.values {
-		return fault.Corruptf(t.at.Sub(off, head), path+".header.data_page.num_values", "%d values, but the chunk has %d and %d came before", h.values, t.meta.values, t.values)
-	}
-	p := page{off: off, size: head + int64(h.stored), values: int64(h.values), first: -1, rows: -1, raw: int64(h.raw)}
+	p := page{off: off, size: head + int64(h.stored), values: int64(h.values), raw: int64(h.raw)}
+	t.place(&p)
+	t.pages = append(t.pages, p)
+	return nil
+}
+
+// place puts a page behind those before it.
+func (t *pageTable) place(p *page) {
+	p.first, p.rows = -1, -1
 	if t.f.leaves[t.col].maxRep == 0 {
 		p.first, p.rows = t.values, p.values
 	}
 	t.values += p.values
-	t.pages = append(t.pages, p)
-	return nil
 }
 
 // find is the number of the page to begin with for a row, as far as it is known.
@@ -240,7 +261,7 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 		return format.Page{}, io.EOF
 	}
 	out := format.Page{Ordinal: c.i, Sub: c.sub, First: p.first, Rows: p.rows, Entries: p.values, Raw: p.raw, Bounds: p.bounds, Starts: c.t.indexed && c.sub == 0,
-		Spans: []fault.Span{c.t.at.Sub(p.off, p.size)}, Own: p}
+		Spans: []fault.Span{c.t.at.Sub(p.off, p.size)}, Own: p, Lost: p.lost}
 	if p.values > maxSub {
 		out.Entries = min(maxSub, p.values-c.sub)
 		if c.f.leaves[c.t.col].maxRep == 0 && p.first >= 0 {
@@ -490,6 +511,9 @@ func (d *decoding) definitions(def []byte, used, skip, total int) (present int, 
 	behind := d.defs // a copy: the next part goes on
 	d.all, err = behind.skip(total - skip - len(def))
 	d.all += d.before + present
+	if err == nil {
+		err = behind.end()
+	}
 	return present, err
 }
 

@@ -56,6 +56,7 @@ type file struct {
 	tables  map[chunkKey]*pageTable
 	objects map[string]store.Source // of chunks in other files
 	inFile  map[string][]int        // row groups by the files that their chunks are in, see groupsIn
+	starts  map[string][]int64      // by such files: where structures begin, see structureBehind
 	strange map[string]error        // such files that are not what the metadata takes them for
 	lost    map[chunkKey]error      // of a recovered file: chunks whose metadata was not found
 }
@@ -68,6 +69,10 @@ func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*f
 	if err != nil {
 		return nil, err
 	}
+	return openTargetWith(ctx, tg, o, opts)
+}
+
+func openTargetWith(ctx context.Context, tg format.Target, o format.OpenOptions, opts readOptions) (*file, error) {
 	tg = inDir(ctx, tg)
 	src, base, size, err := tg.Open(ctx)
 	if err != nil {
@@ -84,7 +89,7 @@ func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*f
 
 func newFile(tree store.Tree, src store.Source, at fault.Span, o format.OpenOptions, opts readOptions) *file {
 	return &file{tree: tree, src: src, at: at, opts: opts, limits: o.Limits.WithDefaults(), noVerify: o.NoVerify,
-		metas: map[chunkKey]*columnMeta{}, tables: map[chunkKey]*pageTable{}, objects: map[string]store.Source{}, strange: map[string]error{}}
+		metas: map[chunkKey]*columnMeta{}, tables: map[chunkKey]*pageTable{}, objects: map[string]store.Source{}, strange: map[string]error{}, starts: map[string][]int64{}}
 }
 
 func stampOf(ctx context.Context, tg format.Target) string {
@@ -186,6 +191,9 @@ func traceMeta(trace func(region.Node), at fault.Span, b []byte, m *fileMeta) {
 
 // learn works out the leaves and the Arrow schema.
 func (f *file) learn(ctx context.Context) error {
+	if f.opts.kept != "" {
+		f.meta.pairs = append(f.meta.pairs, keyValue{schemaKey, f.opts.kept})
+	}
 	err := f.affordable()
 	if err != nil {
 		return err

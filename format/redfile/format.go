@@ -24,6 +24,7 @@ var Format = format.Format{
 	Open:       open,
 	ReadKeys:   readKeys,
 	Create:     create,
+	Reread:     reread,
 	WriteKeys:  writeKeys,
 	Describe:   describe,
 	Verify:     verify,
@@ -120,7 +121,15 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	if tg.Table != "" {
 		return nil, fault.Invalidf("%s: a RedFile has no tables, so not #%s", tg.Name, tg.Table)
 	}
-	f, err := openTarget(ctx, tg, o)
+	opts, err := parseOptions(o.Opts)
+	if err != nil {
+		return nil, err
+	}
+	return openWith(ctx, tg, o, opts)
+}
+
+func openWith(ctx context.Context, tg format.Target, o format.OpenOptions, opts readOptions) (format.Reader, error) {
+	f, err := openTargetWith(ctx, tg, o, opts)
 	if err != nil {
 		return nil, err
 	}

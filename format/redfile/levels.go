@@ -148,6 +148,14 @@ func (r *defReader) slowly() {
 	}
 }
 
+// end refuses levels behind the last one.
+func (r *defReader) end() error {
+	if left := 8*len(r.src) - r.bit; r.run > 0 || left >= 8 {
+		return fault.Rel(4+r.bit/8, 1, "definition_levels", "%d more of a run, and %d bits, behind the last one", r.run, left)
+	}
+	return nil
+}
+
 // read fills dst and tells how many levels are the greatest.
 func (r *defReader) read(dst []byte) (present int, err error) {
 	for i := 0; i < len(dst); {

@@ -22,6 +22,7 @@ var readKeys = []format.OptionKey{
 type readOptions struct {
 	utf8, outside, noIndex bool
 	schema                 string
+	kept                   string // taken for the Arrow schema that the file keeps; see reread
 }
 
 func parseOptions(opts map[string]string) (o readOptions, err error) {

@@ -294,6 +294,9 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 	}
 	begin := walked.next
 	index := v.index(walked)
+	if index == nil && !t.indexed {
+		walked = t // its headers were read, and held against each other
+	}
 	n := rowCount{flat: t.f.leaves[t.col].maxRep == 0, first: first, end: end}
 	quiet := false // pages were passed over whose rows nobody tells
 	defer n.tell(v)
@@ -323,6 +326,10 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 			known = p.values
 		} else if i < len(index) && begin+index[i].offset == p.off && int64(index[i].values) == p.values {
 			known = int64(index[i].rows)
+		}
+		if p.lost != nil {
+			n.bad("redfile.page.header", p.lost, known)
+			continue
 		}
 		if v.depth == format.Quick {
 			if n.add(max(0, known)); known < 0 {

@@ -25,6 +25,7 @@ var Format = format.Format{
 	Open:       open,
 	ReadKeys:   readKeys,
 	Create:     createWiki,
+	Reread:     rereadWiki,
 	Describe:   describe,
 	Unchecked:  unchecked,
 	Verify:     verify,
@@ -44,6 +45,7 @@ var AvroFormat = format.Format{
 	Open:       open,
 	ReadKeys:   readKeys,
 	Create:     createAvro,
+	Reread:     rereadAvro,
 	Describe:   describe,
 	Unchecked:  unchecked,
 	Verify:     verify,
@@ -105,6 +107,11 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 }
 
 func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
+	return openKept(ctx, tg, o, nil)
+}
+
+// openKept opens a file; kept, if it is not nil, is taken for the schema that it keeps.
+func openKept(ctx context.Context, tg format.Target, o format.OpenOptions, kept []byte) (format.Reader, error) {
 	opts, err := parseOptions(o.Opts)
 	if err != nil {
 		return nil, err
@@ -115,6 +122,9 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	f, err := openTarget(ctx, tg, o)
 	if err != nil {
 		return nil, err
+	}
+	if kept != nil {
+		f.header.Meta = append(f.header.Meta, Pair{Key: schemaKey, Value: kept})
 	}
 	t, err := newTable(ctx, tg, f, opts)
 	if err == nil {

@@ -1,0 +1,133 @@
+package redfile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/vec"
+)
+
+// No checksum is over a page's header. Where there is no index page, headers alone say how many values pages have, and so where the rows of a page are: one wrong number would shift
+// all rows behind it. So the headers of a chunk are read before its first page is given, and their numbers held against the chunk's.
+
+// settle finds the pages of a chunk that has no index page. If their numbers of values are not together those of the chunk, and one page alone does not hold what its header
+// says, that is the damaged one, and has what the others leave; else nobody knows where rows are, and the chunk is lost.
+func (t *pageTable) settle(ctx context.Context) error {
+	end := t.f.structureBehind(t.at, t.next, t.group, t.col)
+	begin, odd := t.next, error(nil)
+	for odd == nil && t.next != end {
+		if t.values == t.meta.values && !t.pageNext(ctx, end) {
+			break
+		}
+		odd = t.header(ctx)
+	}
+	t.err = io.EOF
+	switch {
+	case odd != nil && !errors.Is(odd, fault.Corrupt) && !errors.Is(odd, fault.Unsupported):
+		return odd // of the store: it may pass
+	case odd != nil && t.values < t.meta.values:
+		t.err = odd // what is behind is lost
+		return nil
+	case t.values == t.meta.values:
+		return nil
+	}
+	odd = fault.Corruptf(t.at.Sub(begin, min(max(t.next-begin, 0), t.at.Len-begin)), chunkPath(t.group, t.col), "its pages have %d values by their headers, the chunk has %d", t.values, t.meta.values)
+	wrong, err := t.contradictory(ctx)
+	if err != nil {
+		return err
+	}
+	if wrong < 0 || t.pages[wrong].values+t.meta.values-t.values < 0 {
+		t.pages, t.err = nil, odd
+		return nil
+	}
+	t.pages[wrong].values += t.meta.values - t.values
+	t.pages[wrong].lost = fault.Corruptf(t.at.Sub(t.pages[wrong].off, t.pages[wrong].size), pagePath(t.group, t.col, wrong)+".header.data_page.num_values",
+		"the page does not hold as many values as its header says; with those of the other pages the chunk has %d too many", t.values-t.meta.values)
+	t.values = 0
+	for i := range t.pages {
+		t.place(&t.pages[i])
+	}
+	return nil
+}
+
+// pageNext reports whether a page of data begins where the next header would be.
+func (t *pageTable) pageNext(ctx context.Context, end int64) bool {
+	if t.next < magicLen || t.next >= end {
+		return false
+	}
+	h, head, err := pageAt(ctx, t.src, t.at.Sub(t.next, end-t.next), "")
+	return err == nil && h.kind == dataPage && t.next+head+int64(h.stored) <= end
+}
+
+// contradictory is the only page that does not hold what its header says; -1: there is none, or several.
+func (t *pageTable) contradictory(ctx context.Context) (found int, err error) {
+	found = -1
+	c := chunk{f: t.f, t: t}
+	var arena vec.Arena
+	for i := range t.pages {
+		p := &t.pages[i]
+		if p.size > t.f.limits.Page {
+			return -1, nil
+		}
+		arena.Reset()
+		b := make([]byte, p.size)
+		if err := format.ReadFull(ctx, t.src, t.at.Sub(p.off, p.size), "page", b); err != nil {
+			return -1, err
+		}
+		dst, err := vec.New(t.f.leaves[t.col].column.Type, memory.DefaultAllocator)
+		if err != nil {
+			return -1, err
+		}
+		n := min(maxSub, p.values)
+		err = c.Decode(&format.Task{Page: format.Page{Ordinal: i, Spans: []fault.Span{t.at.Sub(p.off, p.size)}, Own: p}, N: n, Bytes: [][]byte{b}, Scratch: &arena, Limits: t.f.limits}, dst)
+		dst.Release()
+		switch {
+		case err == nil:
+		case found >= 0:
+			return -1, nil
+		default:
+			found = i
+		}
+	}
+	return found, ctx.Err()
+}
+
+// structureBehind is where the next structure that the metadata tells of begins behind off, in the object of a chunk: metadata of a column, an index page, pages of another
+// chunk, or the end of all.
+func (f *file) structureBehind(at fault.Span, off int64, group, col int) int64 {
+	name := f.meta.groups[group].columns[col].file
+	f.mu.Lock()
+	starts, ok := f.starts[name]
+	f.mu.Unlock()
+	if !ok {
+		for g := range f.meta.groups {
+			for k := range f.meta.groups[g].columns {
+				c := &f.meta.groups[g].columns[k]
+				if c.file != name {
+					continue
+				}
+				starts = append(starts, c.offset)
+				if c.meta != nil {
+					starts = append(starts, c.meta.data, c.meta.index)
+				}
+			}
+		}
+		slices.Sort(starts)
+		starts = slices.Compact(starts)
+		f.mu.Lock()
+		f.starts[name] = starts
+		f.mu.Unlock()
+	}
+	i, _ := slices.BinarySearchFunc(starts, off+1, cmp.Compare[int64])
+	if i < len(starts) && starts[i] < at.Len {
+		return starts[i]
+	}
+	return at.Len
+}

@@ -1,0 +1,79 @@
+package redfile_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/format"
+	"stoa/format/redfile"
+	"stoa/region"
+)
+
+// counts are where the headers of data pages say how many values these have.
+func counts(t *testing.T, file []byte) (at []int64) {
+	t.Helper()
+	data := false
+	for n, err := range redfile.Format.Describe(ctx, target(file), format.DescribeOptions{Pages: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n.Depth == 1 {
+			data = strings.HasPrefix(n.Value, "DATA")
+		}
+		if data && n.Depth > 2 && strings.HasSuffix(n.Name, "num_values") {
+			for i := range n.At.Len {
+				at = append(at, n.At.Off+i)
+			}
+		}
+	}
+	return at
+}
+
+// TestMiscounted: no checksum is over a page's header, and where there is no index page headers alone say where rows are. Whatever bit of a page's number of values changes, in
+// columns of every kind, all rows outside of what is told as lost are what they were, and verify tells of it at any depth.
+func TestMiscounted(t *testing.T) {
+	const rows = 120
+	want := killBatch(0, rows)
+	defer want.Release()
+	pool := stoa.NewPool()
+	for _, opts := range []map[string]string{{"crc": "false"}, {"crc": "false", "generation": "A"}, {"crc": "true", "encoding": "group-varint"}, {"crc": "false", "sync": "0", "compression": "none"}} {
+		opts["row-group-rows"], opts["page-size"], opts["index"] = "60", "40", "false"
+		whole := writeKill(t, rows, opts)
+		places, few := counts(t, whole), 0
+		if len(places) < 20 {
+			t.Fatalf("%v: %d pages", opts, len(places))
+		}
+		for i, at := range places {
+			for _, bit := range []int{i % 8, (i + 3) % 8} { // all of them in all places take a minute
+				b := slices.Clone(whole)
+				b[at] ^= 1 << bit
+				for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
+					lost := scanDamaged(t, b, policy, pool, want)
+					if len(lost) == 0 {
+						t.Errorf("%v, bit %d at %d: nothing is told", opts, bit, at)
+					} else if lost[0][1]-lost[0][0] < 60 {
+						few++
+					}
+				}
+				for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+					told := false
+					for f := range redfile.Format.Verify(ctx, target(b), format.OpenOptions{Depth: depth}) {
+						told = told || f.Severity == region.Error
+					}
+					if !told {
+						t.Errorf("%v, bit %d at %d: verify says nothing at depth %s", opts, bit, at, depth)
+					}
+				}
+				if t.Failed() {
+					return
+				}
+			}
+		}
+		if few == 0 {
+			t.Errorf("%v: every change takes the whole row group", opts)
+		}
+		t.Logf("%v: %d of %d scans lose less than a row group", opts, few, 4*len(places))
+	}
+}
