@@ -101,8 +101,8 @@ func TestCodes(t *testing.T) {
 			count := a.bytes[a.at(list, "column_metadata", "num_values").Off:][:2]
 			footer := a.bytes[a.at("file_metadata").Off:]
 			footer[bytes.Index(footer[bytes.Index(footer, []byte("item")):], count)+bytes.Index(footer, []byte("item"))+1] = byte(2 * values)
-			return a.at("file_metadata")
-		}, "list.item", [2]int64{-1, -1}, format.Sums},
+			return a.at(list)
+		}, "list.item", [2]int64{0, 20}, format.Sums},
 		{"redfile.column.copy", nil, func(a *anatomy) fault.Span {
 			at := a.at(id, "column_metadata", "num_values")
 			a.bytes[at.Off+1] = 2 * 10

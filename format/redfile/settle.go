@@ -38,7 +38,7 @@ func (t *pageTable) settle(ctx context.Context) error {
 	case t.values == t.meta.values:
 		return nil
 	}
-	odd = fault.Corruptf(t.at.Sub(begin, min(max(t.next-begin, 0), t.at.Len-begin)), chunkPath(t.group, t.col), "its pages have %d values by their headers, the chunk has %d", t.values, t.meta.values)
+	odd = fault.Corruptf(t.at.Sub(begin, min(max(t.next-begin, 0), t.at.Len-begin)), chunkPath(t.group, t.col)+".num_values", "its pages have %d values by their headers, the chunk has %d", t.values, t.meta.values)
 	wrong, err := t.contradictory(ctx)
 	if err != nil {
 		return err

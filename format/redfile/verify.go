@@ -318,7 +318,11 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 			continue
 		}
 		if err != nil {
-			n.bad("redfile.page.header", err, -1)
+			code := "redfile.page.header"
+			if pathOf(err) == chunkPath(t.group, t.col)+".num_values" {
+				code = "redfile.column.count"
+			}
+			n.bad(code, err, -1)
 			return n.rows, false
 		}
 		known := int64(-1) // rows that begin in the page, if somebody says
