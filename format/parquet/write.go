@@ -35,6 +35,7 @@ type Writer struct {
 	filled int64 // rows of the row group that is being filled
 	failed error
 	closed bool
+	last   []arrow.Array // columns of sorting columns: the last row of the row group that is being filled
 }
 
 // NewWriter writes a file of batches of sc to w, with the options of Format.WriteKeys (nil: the defaults).
@@ -107,7 +108,7 @@ func (w *Writer) plan() error {
 			return fault.Invalidf("bloom=%s: there is no such column", name)
 		}
 	}
-	return nil
+	return w.planSort()
 }
 
 // fieldAt is the field at path below f.
@@ -165,7 +166,10 @@ func (w *Writer) batch(b arrow.RecordBatch) error {
 	for from := int64(0); from < b.NumRows(); {
 		to := sliceEnd(b, from, min(b.NumRows(), from+sliceRows, from+w.o.groupRows-w.filled))
 		part := b.NewSlice(from, to)
-		err := w.slice(part)
+		err := w.inOrder(part)
+		if err == nil {
+			err = w.slice(part)
+		}
 		part.Release()
 		if err != nil {
 			return err

@@ -69,6 +69,7 @@ func (w *Writer) endGroup() error {
 	}
 	w.groups = append(w.groups, g)
 	w.filled = 0
+	w.forget()
 	return nil
 }
 
@@ -280,7 +281,7 @@ func (w *Writer) footer() error {
 	t.I64(3, w.rows)
 	t.List(4, thrift.Struct, len(w.groups))
 	for i := range w.groups {
-		w.groups[i].write(t, i)
+		w.groups[i].write(t, i, w.o.sort)
 	}
 	if len(w.pairs) > 0 {
 		t.List(5, thrift.Struct, len(w.pairs))
@@ -309,7 +310,7 @@ func (w *Writer) footer() error {
 }
 
 // write writes a RowGroup.
-func (g *groupNote) write(t *thrift.Writer, ordinal int) {
+func (g *groupNote) write(t *thrift.Writer, ordinal int, order []sortKey) {
 	t.Struct(thrift.Item)
 	t.List(1, thrift.Struct, len(g.chunks))
 	raw := int64(0)
@@ -319,6 +320,7 @@ func (g *groupNote) write(t *thrift.Writer, ordinal int) {
 	}
 	t.I64(2, raw)
 	t.I64(3, g.rows)
+	writeSorting(t, order)
 	t.I64(5, g.at)
 	t.I64(6, g.stored)
 	if ordinal <= math.MaxInt16 {

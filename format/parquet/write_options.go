@@ -27,6 +27,7 @@ var writeKeys = []format.OptionKey{
 	{Name: "page-index", Values: "true|false", Help: "whether column and offset indexes are written (default true)"},
 	{Name: "crc", Values: "true|false", Help: "whether pages have checksums (default true)"},
 	{Name: "bloom", Values: "COLUMN[,COLUMN…]", Help: "columns that get a Bloom filter, by their dotted path (default none)"},
+	{Name: "sorting-columns", Values: "COLUMN[:desc][:nulls-first][,…]", Help: "columns by which rows are sorted, by their dotted path: rows that are not are refused (default none)"},
 }
 
 // writeOptions are the options of the writer, taken apart.
@@ -44,6 +45,7 @@ type writeOptions struct {
 	index     bool
 	crc       bool
 	bloom     map[string]bool
+	sort      []sortKey
 }
 
 func checkOpts(opts map[string]string, keys []format.OptionKey) error {
@@ -112,7 +114,8 @@ func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
 			o.bloom[strings.TrimSpace(name)] = false // not found yet
 		}
 	}
-	return o, nil
+	o.sort, err = sortOption(opts["sorting-columns"])
+	return o, err
 }
 
 func (o *writeOptions) compression(opts map[string]string) error {
