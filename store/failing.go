@@ -13,5 +13,6 @@ import (
 func Failing(err error) bool {
 	var known *fault.Error
 	var odd *Odd
-	return err != nil && !errors.As(err, &known) && !errors.As(err, &odd) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
+	var other noFile
+	return err != nil && !errors.As(err, &known) && !errors.As(err, &odd) && !errors.As(err, &other) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 }

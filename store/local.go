@@ -44,8 +44,13 @@ func regular(name string, st fs.FileInfo) error {
 	if st.Mode().IsRegular() {
 		return nil
 	}
-	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("is %s, and no file", kindOf(st.Mode()))}
+	return &fs.PathError{Op: "open", Path: name, Err: noFile(kindOf(st.Mode()))}
 }
+
+// noFile is why what is known to be something else is not opened.
+type noFile string
+
+func (what noFile) Error() string { return "is " + string(what) + ", and no file" }
 
 // kindOf says what is no regular file.
 func kindOf(m fs.FileMode) string {

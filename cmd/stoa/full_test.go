@@ -27,17 +27,17 @@ func TestFileLimit(t *testing.T) {
 	})
 }
 
-// TestDiskFull is the same on a file system of 64 kB.
+// TestDiskFull is the same on a file system of 32 kB.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	mounted := func(command string) *exec.Cmd {
 		if os.Getuid() == 0 {
 			return exec.Command("sh", "-c", command)
 		}
-		return exec.Command("unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=64k tmpfs "+dir+" && "+command)
+		return exec.Command("unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=32k tmpfs "+dir+" && "+command)
 	}
 	if os.Getuid() == 0 {
-		if b, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", dir).CombinedOutput(); err != nil {
+		if b, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", dir).CombinedOutput(); err != nil {
 			t.Skipf("no small file system can be had: %v: %s", err, b)
 		}
 		defer exec.Command("umount", dir).Run()

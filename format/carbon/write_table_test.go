@@ -184,6 +184,10 @@ func TestTableChanges(t *testing.T) {
 	want(left...)
 
 	list := gone(t, dir, "id = 3")
+	if n, err := carbon.DeleteRows(t.Context(), dir, []carbon.Deleted{{File: list[0].File, Rows: []int64{list[0].Rows[0], list[0].Rows[0]}}}); err == nil {
+		t.Errorf("%d rows are deleted, and there is one", n)
+	}
+	want(left...)
 	b := orders(1003, 1004)
 	l, err := carbon.BeginUpdate(t.Context(), dir, b.Schema(), carbon.LoadOptions{})
 	if err == nil {

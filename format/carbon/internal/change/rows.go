@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -386,6 +387,7 @@ func writeDelta(t *table.Managed, ctx context.Context, d Deleted, stamp int64) (
 			gone = table.Deletes{}
 		}
 	}
+	before := gone.Count()
 	if err := placed(t, ctx, f, d.Rows, gone); err != nil {
 		return nil, err
 	}
@@ -395,8 +397,12 @@ func writeDelta(t *table.Managed, ctx context.Context, d Deleted, stamp int64) (
 	for k, rows := range gone {
 		slices.Sort(rows)
 		rows = slices.Compact(rows)
+		gone[k] = rows
 		total += len(rows)
 		details[fmt.Sprintf("%d_%d", k.Blocklet, k.Page)] = map[string]any{"id": strconv.FormatInt(k.Blocklet, 10), "pageId": k.Page, "deletedRows": rows}
+	}
+	if total != before+len(d.Rows) { // rows before, less those that are deleted, are those after
+		return nil, fault.Invalidf("%s: of %d rows that are to be deleted %d are there", d.File, len(d.Rows), total-before)
 	}
 	b, err := json.Marshal(map[string]any{"blockletDetailsMap": details, "blockName": name.Block})
 	if err != nil {
@@ -404,7 +410,25 @@ func writeDelta(t *table.Managed, ctx context.Context, d Deleted, stamp int64) (
 	}
 	u := map[string]any{"segmentName": p.Segment, "blockName": name.Block, "deleteDeltaStartTimestamp": status.MsText(stamp), "deleteDeltaEndTimestamp": status.MsText(stamp),
 		"actualBlockName": filepath.Base(d.File), "deletedRowsInBlock": strconv.Itoa(total)}
-	return u, status.ReplaceFile(filepath.Join(filepath.Dir(d.File), fmt.Sprintf("%s-%d.deletedelta", name.Block, stamp)), b)
+	delta := filepath.Join(filepath.Dir(d.File), fmt.Sprintf("%s-%d.deletedelta", name.Block, stamp))
+	if err := status.ReplaceFile(delta, b); err != nil {
+		return nil, err
+	}
+	written := &status.Update{Segment: p.Segment, Block: name.Block, From: status.MsText(stamp), To: status.MsText(stamp), Actual: filepath.Base(d.File), Deleted: strconv.Itoa(total)}
+	return u, proven(t, ctx, written, delta, gone)
+}
+
+// proven reads a delete delta back before anything refers to it: a row that it names wrongly would be lost, or come back. One that is not as it was
+// written is removed.
+func proven(t *table.Managed, ctx context.Context, u *status.Update, delta string, gone table.Deletes) error {
+	got, err := t.ReadDeletes(ctx, u, filepath.ToSlash(filepath.Dir(delta)))
+	if err == nil && !maps.EqualFunc(got, gone, slices.Equal) {
+		err = fault.Corruptf(fault.Span{Object: delta}, "", "%d deleted rows were written, and %d others are read back: the place does not keep what is written to it", gone.Count(), got.Count())
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(delta))
+	}
+	return nil
 }
 
 // placed finds blocklet and page of rows of a file.

@@ -199,3 +199,11 @@ func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (f
 	}
 	return o, nil
 }
+
+// Count is how many rows are deleted.
+func (d Deletes) Count() (n int) {
+	for _, rows := range d {
+		n += len(rows)
+	}
+	return n
+}

@@ -1,0 +1,52 @@
+package change
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"stoa/format"
+	"stoa/format/carbon/internal/status"
+	"stoa/format/carbon/internal/table"
+	"stoa/store"
+)
+
+// TestProven: a delete delta of which the place has kept another digit than was written does not pass, and is gone; as it was written it passes.
+func TestProven(t *testing.T) {
+	const text = `{"blockletDetailsMap":{"0_1":{"id":"0","pageId":1,"deletedRows":[3,14]},"2_0":{"id":"2","pageId":0,"deletedRows":[7]}},"blockName":"part-0-0"}`
+	gone := table.Deletes{{Blocklet: 0, Page: 1}: {3, 14}, {Blocklet: 2, Page: 0}: {7}}
+	dir := t.TempDir()
+	name := filepath.Join(dir, "part-0-0-1700000000000.deletedelta")
+	m := &table.Managed{Table: &table.Table{Tree: store.Local{}}}
+	m.Opts.Limits = format.Limits{}.WithDefaults()
+	u := &status.Update{Block: "part-0-0", From: "1700000000000", To: "1700000000000", Deleted: "3"}
+	try := func(b string) error {
+		if err := os.WriteFile(name, []byte(b), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return proven(m, t.Context(), u, name, gone)
+	}
+	if err := try(text); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(name); err != nil {
+		t.Fatal(err)
+	}
+	harmed := 0
+	for i, c := range []byte(text) {
+		if c < '0' || c > '9' || text[i-1] == '_' || text[i+1] == '_' { // keys of the map name nothing
+			continue
+		}
+		b := []byte(text)
+		b[i] = '0' + (c-'0'+1)%10
+		if harmed++; try(string(b)) == nil {
+			t.Errorf("%s passes", b)
+		}
+		if _, err := os.Stat(name); err == nil {
+			t.Errorf("%s is left", b)
+		}
+	}
+	if harmed < 10 {
+		t.Errorf("%d digits", harmed)
+	}
+}
