@@ -3,7 +3,6 @@ package parquet
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"stoa/fault"
@@ -242,23 +241,6 @@ func (x *offsetIndex) check(chunk fault.Span, base, rows int64, path string) err
 		last = x.firstRow[i]
 	}
 	return nil
-}
-
-// page is the one that holds a row; the index has pages.
-func (x *offsetIndex) page(row int64) int {
-	k, found := slices.BinarySearch(x.firstRow, row)
-	if !found {
-		k--
-	}
-	return max(k, 0)
-}
-
-// pageStart is the first row of the page that holds a row; 0 if there are no pages.
-func (x *offsetIndex) pageStart(row int64) int64 {
-	if len(x.firstRow) == 0 {
-		return 0
-	}
-	return x.firstRow[x.page(row)]
 }
 
 // columnIndex reads the column index of a chunk of so many data pages; nil if there is none.

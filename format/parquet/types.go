@@ -6,8 +6,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	_ "github.com/apache/arrow-go/v18/arrow/extensions" // arrow.uuid and the others are known by their names
-
-	"stoa/internal/nest"
 )
 
 // shaper makes Arrow fields of a Parquet schema: what its own types say. Old ways to write a list are read by the rules of LogicalTypes.md.
@@ -315,25 +313,4 @@ func storedField(f arrow.Field) arrow.Field {
 		f.Type = vectorType(t)
 	}
 	return f
-}
-
-// typesAt are the types of the leaves of a field, by their paths below it.
-func typesAt(f arrow.Field) (map[string]arrow.DataType, error) {
-	leaves, err := nest.Leaves(f)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]arrow.DataType{}
-	for _, l := range leaves {
-		out[pathKey(l.Path)] = l.Type
-	}
-	return out, nil
-}
-
-func pathKey(path []int) string {
-	b := make([]byte, 0, 2*len(path))
-	for _, i := range path {
-		b = append(strconv.AppendInt(b, int64(i), 10), '.')
-	}
-	return string(b)
 }

@@ -87,7 +87,6 @@ type fixture struct {
 	able    map[string]bool // verbs that end with 0 on the whole place: others are not asked
 	changed bool            // losses may be of rows that changes had taken away
 	pages   []page
-	parts   int
 	origin  string   // of what a real system wrote: where it is in the corpus
 	stale   *fixture // an older state: the first two thirds of the rows
 	other   *fixture // another table by the same writer

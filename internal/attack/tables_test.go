@@ -153,9 +153,7 @@ func newTable(r *rand.Rand, k kinds, without string, width int) *table {
 		}
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for _, c := range all[:min(len(all), width)] {
-		t.columns = append(t.columns, c)
-	}
+	t.columns = append(t.columns, all[:min(len(all), width)]...)
 	return t
 }
 
