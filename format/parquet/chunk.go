@@ -221,11 +221,12 @@ func (p *page) whole() fault.Span {
 	return at
 }
 
-// get is page i; io.EOF behind the last one.
+// get is page i; io.EOF behind the last one. Before the first one is given all headers are read: only their sum tells
+// whether each has the right number of values, on which the rows of all pages after it depend. Headers have no checksum.
 func (t *pageTable) get(ctx context.Context, i int) (pageRef, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i >= len(t.pages) && t.err == nil {
+	for t.err == nil {
 		if err := t.walk(ctx); err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
 				return pageRef{}, err // others, as of the store, may pass
@@ -244,16 +245,27 @@ func (t *pageTable) walk(ctx context.Context) error {
 	m := t.r.meta.RowGroups[t.group].Columns[t.leaf].MetaData
 	if t.left.Len == 0 || t.values >= m.NumValues && (t.values > 0 || t.at.Len > m.TotalCompressedSize) {
 		if t.values != m.NumValues {
-			return fault.Corruptf(t.at, indexPath(t.group, t.leaf, "num_values"), "%d, but the pages have %d", m.NumValues, t.values)
+			t.pages = nil // any of them may have the wrong number
+			return t.instead(ctx, fault.Corruptf(t.at, indexPath(t.group, t.leaf, "num_values"), "%d, but the pages have %d", m.NumValues, t.values))
+		}
+		if rows, all := t.rows(), t.r.meta.RowGroups[t.group].NumRows; rows >= 0 && rows != all {
+			t.pages = nil
+			return t.instead(ctx, fault.Corruptf(t.at, indexPath(t.group, t.leaf, "num_rows"),
+				"the pages say %d, the row group has %d", rows, all))
 		}
 		return io.EOF
 	}
 	h, err := t.r.pageOf(ctx, t.left, t.path(t.seen), sealedPage{t.sealed(), t.seen == 0, len(t.pages)}, nil)
 	if err == nil && h.isData() && t.values+h.values > m.NumValues {
-		err = fault.Corruptf(h.header, t.path(t.seen)+".num_values", "%d values, but the chunk has %d, and %d came before", h.values, m.NumValues, t.values)
+		t.pages = nil
+		err = fault.Corruptf(h.header, t.path(t.seen)+".num_values",
+			"%d values, but the chunk has %d, and %d came before", h.values, m.NumValues, t.values)
+	}
+	if errors.Is(err, fault.Corrupt) {
+		return t.instead(ctx, err)
 	}
 	if err != nil {
-		return t.behindDamage(ctx, err)
+		return err
 	}
 	t.left = t.after(&h)
 	t.seen++
@@ -261,6 +273,17 @@ func (t *pageTable) walk(ctx context.Context) error {
 		t.note(&h)
 	}
 	return nil
+}
+
+// rows is how many rows the pages say that they have; -1: not all do.
+func (t *pageTable) rows() (n int64) {
+	for _, p := range t.pages {
+		if p.rows < 0 {
+			return -1
+		}
+		n += p.rows
+	}
+	return n
 }
 
 // note adds a data page by its header.
@@ -282,27 +305,20 @@ func (t *pageTable) note(h *page) {
 	t.pages = append(t.pages, p)
 }
 
-// behindDamage goes on with the pages that the offset index has from a damaged header on; without an index nobody knows where they are.
-func (t *pageTable) behindDamage(ctx context.Context, was error) error {
+// instead has the pages be those of the offset index, after their headers contradicted the chunk: one that is damaged
+// may be any of those before, and rows of all pages after it would be others. Without an index nobody knows which; was
+// is said then.
+func (t *pageTable) instead(ctx context.Context, was error) error {
 	x, err := t.r.offsetIndex(ctx, t.group, t.leaf)
-	if err != nil && !errors.Is(err, fault.Corrupt) {
+	switch {
+	case err != nil && !errors.Is(err, fault.Corrupt):
 		return err
+	case err == nil && x != nil && len(x.offsets) > 0:
+		t.pages = nil
+		t.useIndex(x, 0)
+		return io.EOF
 	}
-	if !errors.Is(was, fault.Corrupt) || err != nil || x == nil || len(x.offsets) <= len(t.pages) {
-		return was
-	}
-	for i, p := range t.pages {
-		if p.at.Off != t.r.base+x.offsets[i] || p.first != x.firstRow[i] {
-			if i == 0 || p.at.Off != t.r.base+x.offsets[i] {
-				return was
-			}
-			// The header before has a wrong number of values, and sent us here with it.
-			t.pages = t.pages[:i-1]
-			break
-		}
-	}
-	t.useIndex(x, len(t.pages))
-	return nil
+	return was
 }
 
 // find is the number of the page to begin with for a row, as far as it is known.

@@ -1,0 +1,315 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime/metrics"
+	"strconv"
+	"testing"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/scan"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// harmed is a file of which bytes are changed, with what was in it.
+type harmed struct {
+	name   string
+	whole  []byte
+	opts   map[string]string
+	starts []int64    // first row of each row group
+	cells  [][]string // by top-level field: its rows as text
+	places []harmedPage
+}
+
+// harmedPage is a page, or what lies between pages (field -1).
+type harmedPage struct {
+	at    fault.Span
+	body  fault.Span // what a checksum is over, or authentic; empty: nothing
+	field int
+	rows  vec.Range // of the file, which it has
+}
+
+// TestFlipsAndCuts changes bits and bytes of files of all encodings, codecs and versions of pages, and cuts them. A change
+// of what a checksum is over is an error, and one of a page is in its own rows only, whatever is declared lost; nothing
+// panics, and no length that a file says makes memory. STOA_FLIPS says how many changes, STOA_SEED which ones.
+func TestFlipsAndCuts(t *testing.T) {
+	number := func(name string, usual int) int {
+		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+			return n
+		}
+		return usual
+	}
+	flips, seed := number("STOA_FLIPS", 2000), number("STOA_SEED", 1)
+	names, err := filepath.Glob("testdata/*.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob("testdata/encrypted/*.parquet")
+	if err != nil || len(names) < 20 || len(more) == 0 {
+		t.Fatal(len(names), len(more), err)
+	}
+	var files []*harmed
+	for _, name := range append(names, more...) {
+		files = append(files, newHarmed(t, name))
+	}
+	r := rand.New(rand.NewPCG(uint64(seed), 19))
+	var n struct{ errors, same, inside, elsewhere int }
+	for i := range flips {
+		h := files[i%len(files)]
+		switch got := h.flip(t, r); {
+		case t.Failed():
+			t.Fatalf("change %d of seed %d", i, seed)
+		case got == "error":
+			n.errors++
+		case got == "same":
+			n.same++
+		case got == "inside":
+			n.inside++
+		default:
+			n.elsewhere++
+		}
+	}
+	t.Logf("COUNT %d changes of %d files: %d errors, %d that change nothing, %d other values in the changed page, "+
+		"%d in footers and indexes or cuts", flips, len(files), n.errors, n.same, n.inside, n.elsewhere)
+	if n.errors == 0 || n.same == 0 || n.inside == 0 || n.elsewhere == 0 {
+		t.Error("a kind of outcome is missing")
+	}
+}
+
+func newHarmed(t *testing.T, name string) *harmed {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &harmed{name: name, whole: b}
+	if filepath.Base(filepath.Dir(name)) == "encrypted" {
+		h.opts = map[string]string{"key-file": name[:len(name)-len("parquet")] + "keys"}
+	}
+	r, err := openReader(t.Context(), h.target(b), format.OpenOptions{Opts: h.opts})
+	if err != nil {
+		t.Fatal(name, err)
+	}
+	defer r.Close()
+	rows := int64(0)
+	for g, rg := range r.meta.RowGroups {
+		h.starts = append(h.starts, rows)
+		for f, leaves := range r.leaves {
+			for _, leaf := range leaves {
+				h.pagesOf(t, r, g, f, leaf)
+			}
+		}
+		rows += rg.NumRows
+	}
+	for f := range r.leaves {
+		cells, lost, err := h.read(r, f, scan.Fail)
+		if err != nil || len(lost) > 0 {
+			t.Fatal(name, err)
+		}
+		h.cells = append(h.cells, cells)
+	}
+	return h
+}
+
+// pagesOf notes the pages of a column chunk.
+func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
+	t.Helper()
+	all := vec.Range{From: h.starts[g], To: h.starts[g] + r.meta.RowGroups[g].NumRows}
+	row := all.From
+	c, err := r.walked(t.Context(), g, leaf)
+	if err != nil {
+		t.Fatal(h.name, err)
+	}
+	var data []vec.Range
+	for {
+		p, err := c.Next(t.Context())
+		if err != nil {
+			break
+		}
+		at := all
+		if r.columns[leaf].maxRep == 0 {
+			at = vec.Range{From: row, To: row + p.Rows}
+			row += p.Rows
+		}
+		data = append(data, at)
+	}
+	for p, err := range r.pages(t.Context(), g, leaf) {
+		if err != nil {
+			t.Fatal(h.name, err)
+		}
+		x := harmedPage{at: p.whole(), field: f, rows: all}
+		s := r.meta.RowGroups[g].Columns[leaf].sealed
+		if p.hasCRC || s != nil && !s.ctr {
+			x.body = p.body
+		}
+		if p.isData() && len(data) > 0 {
+			x.rows, data = data[0], data[1:]
+		}
+		h.places = append(h.places, x)
+	}
+}
+
+func (h *harmed) target(b []byte) format.Target {
+	return format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}
+}
+
+// read gives the rows of a field as text, and which are told as lost.
+func (h *harmed) read(r *reader, f int, policy scan.Damaged) (cells []string, lost vec.Ranges, err error) {
+	src := scan.Source{Reader: r, Objects: scan.NewObjects(r.target.Tree), Dicts: scan.NewDicts(), Limits: format.Limits{}.WithDefaults()}
+	defer src.Dicts.Close()
+	spec := scan.Spec{Columns: []string{r.schema.Field(f).Name}, Damaged: policy, Batch: 64}
+	spec.Lost = func(l region.Loss) {
+		from := int64(0)
+		if l.Group < len(h.starts) {
+			from = h.starts[l.Group]
+		}
+		lost = lost.Add(vec.Range{From: from + l.Rows[0], To: from + l.Rows[1]})
+	}
+	for b, e := range scan.Run(context.Background(), src, spec, nil) {
+		if e != nil {
+			return cells, lost, e
+		}
+		for i := range int(b.NumRows()) {
+			cell := "(null)"
+			if c := b.Column(0); !c.IsNull(i) {
+				cell = c.ValueStr(i)
+			}
+			cells = append(cells, cell)
+		}
+	}
+	return cells, lost, nil
+}
+
+// mostForOne is how many bytes reading a harmed file of some KB may allocate in all. Brotli is granted 64 MiB a page.
+const mostForOne = 256 << 20
+
+// flip changes the file and says what became of it.
+func (h *harmed) flip(t *testing.T, r *rand.Rand) string {
+	b := bytes.Clone(h.whole)
+	how := ""
+	p := harmedPage{field: -1}
+	if len(h.places) > 0 && r.IntN(8) > 0 {
+		p = h.places[r.IntN(len(h.places))]
+		how = change(r, b, p.at)
+	} else if r.IntN(2) == 0 {
+		b = b[:r.IntN(len(b))]
+		how = fmt.Sprintf("cut to %d", len(b))
+	} else {
+		n := min(len(b), 16<<10) // of its end
+		how = change(r, b, fault.Span{Off: int64(len(b) - n), Len: int64(n)})
+	}
+	before := allocated()
+	got := h.outcome(t, r, b, p, how)
+	if n := allocated() - before; n > mostForOne {
+		t.Errorf("%s, %s: %d bytes were allocated", h.name, how, n)
+	}
+	return got
+}
+
+func allocated() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+// change changes some bytes within at, and says how.
+func change(r *rand.Rand, b []byte, at fault.Span) string {
+	k := at.Off + r.Int64N(at.Len)
+	switch r.IntN(6) {
+	case 0:
+		n := min(1+r.Int64N(8), at.End()-k)
+		for i := range n {
+			b[k+i] = byte(r.Uint32())
+		}
+		return fmt.Sprintf("%d bytes at %d at random", n, k)
+	case 1:
+		b[k] = byte(r.Uint32())
+		return fmt.Sprintf("byte %d", k)
+	default:
+		bit := r.IntN(8)
+		b[k] ^= 1 << bit
+		return fmt.Sprintf("bit %d of byte %d", bit, k)
+	}
+}
+
+// outcome reads the changed file and holds it against what was there.
+func (h *harmed) outcome(t *testing.T, r *rand.Rand, b []byte, p harmedPage, how string) string {
+	t.Helper()
+	reader, err := openReader(t.Context(), h.target(b), format.OpenOptions{Opts: h.opts})
+	if err != nil {
+		h.noBug(t, how, err)
+		return "elsewhere"
+	}
+	defer reader.Close()
+	if p.field < 0 { // of these no checksum is known
+		for f := range reader.leaves {
+			_, _, err := h.read(reader, f, scan.SkipRows)
+			h.noBug(t, how, err)
+		}
+		return "elsewhere"
+	}
+	policy := []scan.Damaged{scan.Fail, scan.SkipRows, scan.NullCells}[r.IntN(3)]
+	cells, lost, err := h.read(reader, p.field, policy)
+	h.noBug(t, how, err)
+	what := fmt.Sprintf("%s, %s, in page %v of field %d, rows %v, policy %v", h.name, how, p.at, p.field, p.rows, policy)
+	other := false
+	row := int64(0)
+	skip := func(k int64) bool { return policy == scan.SkipRows && holds(lost, k) }
+	for _, c := range cells {
+		for skip(row) {
+			row++
+		}
+		if row >= int64(len(h.cells[p.field])) {
+			t.Errorf("%s: more than the %d rows that there were", what, row)
+			break
+		}
+		if want := h.cells[p.field][row]; c != want && !(c == "(null)" && holds(lost, row)) {
+			if other = true; row < p.rows.From || row >= p.rows.To {
+				t.Errorf("%s: row %d is %s, want %s", what, row, c, want)
+				break
+			}
+		}
+		row++
+	}
+	for skip(row) {
+		row++
+	}
+	if err == nil && !t.Failed() && row != int64(len(h.cells[p.field])) {
+		t.Errorf("%s: %d rows, with %d lost, of %d", what, len(cells), lost.Len(), len(h.cells[p.field]))
+	}
+	if other && p.body.Len > 0 && bytes.Equal(b[p.at.Off:p.body.Off], h.whole[p.at.Off:p.body.Off]) {
+		t.Errorf("%s: other values, and a checksum is over them", what)
+	}
+	switch {
+	case other:
+		return "inside"
+	case err != nil || len(lost) > 0:
+		return "error"
+	}
+	return "same"
+}
+
+func holds(rs vec.Ranges, k int64) bool {
+	for _, r := range rs {
+		if k >= r.From && k < r.To {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *harmed) noBug(t *testing.T, how string, err error) {
+	t.Helper()
+	if errors.Is(err, fault.Bug) {
+		t.Errorf("%s, %s: %v", h.name, how, err)
+	}
+}
