@@ -49,6 +49,8 @@ type fileSet struct {
 type setColumn struct {
 	Path string `json:"path"`
 	File string `json:"file"`
+	// Present says that the file has no place for nulls, though the schema has: those of a value index.
+	Present bool `json:"present,omitempty"`
 }
 
 // create is format.Format.Create. A schema of one column that is no struct gives one file, unless a directory is asked for;
@@ -98,8 +100,10 @@ type columnWriter struct {
 	write.Leaf
 	file string
 	obj  store.Object
-	buf  *bufio.Writer
-	w    *write.Writer
+
+	present bool // see setColumn
+	buf     *bufio.Writer
+	w       *write.Writer
 }
 
 // open begins the file of one column.
@@ -111,6 +115,10 @@ func (t *tableWriter) open(ctx context.Context, l write.Leaf, name string, sever
 			o.Digest = sha256.New()
 		}
 	}
+	present := o.ValueIndex && l.Col.Nullable && !l.Col.Array // a null is refused when one comes
+	if present {
+		l.Col.Nullable = false
+	}
 	if _, err := o.WithDefaults(&l.Col); err != nil { // before anything is created
 		return err
 	}
@@ -118,7 +126,7 @@ func (t *tableWriter) open(ctx context.Context, l write.Leaf, name string, sever
 	if err != nil {
 		return err
 	}
-	c := &columnWriter{Leaf: l, file: name, obj: obj, buf: bufio.NewWriterSize(obj, 32<<10)}
+	c := &columnWriter{Leaf: l, file: name, present: present, obj: obj, buf: bufio.NewWriterSize(obj, 32<<10)}
 	t.columns = append(t.columns, c)
 	c.w, err = write.NewWriter(c.buf, l.Col, o)
 	return err
@@ -259,7 +267,7 @@ func (t *tableWriter) writeSet(ctx context.Context) (int64, error) {
 	}
 	set := fileSet{Stoa: setKind, Version: 1, ID: t.id, Schema: schema, Rows: t.rows, Columns: []setColumn{}}
 	for _, c := range t.columns {
-		set.Columns = append(set.Columns, setColumn{c.Path, c.file})
+		set.Columns = append(set.Columns, setColumn{c.Path, c.file, c.present})
 	}
 	body, err := json.MarshalIndent(set, "", " ")
 	if err != nil {

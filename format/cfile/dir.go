@@ -143,6 +143,7 @@ func (t *fileSet) leaves() ([]write.Leaf, error) {
 		if l.Path != t.Columns[i].Path {
 			return all, fault.Rel(0, 0, fmt.Sprintf("columns[%d].path", i), "%q, in the schema the column is %q", t.Columns[i].Path, l.Path)
 		}
+		all[i].Col.Nullable = l.Col.Nullable && !t.Columns[i].Present
 	}
 	return all, nil
 }
@@ -330,6 +331,7 @@ func restored(f *columnfile.File, o columnfile.ReadOptions, dotted string, sc *a
 	if block.Restorable(was.Type, own.Type) {
 		own.Type = was.Type
 	}
+	own.Nullable = own.Nullable || was.Nullable
 	own.Metadata = joined(was.Metadata, own.Metadata)
 	return own
 }

@@ -34,6 +34,7 @@ var Format = format.Format{
 	Claims:    claims,
 	ReadKeys:  columnfile.ReadKeys,
 	Create:    create,
+	Alters:    write.Alters,
 	WriteKeys: write.WriteKeys,
 	Codes:     block.Codes,
 }

@@ -87,7 +87,7 @@ func (r *setRecovery) readSet() error {
 	// The schema and the list of columns contradict each other: that is right whose files are there.
 	var told []setColumn
 	for i, name := range fileNames(r.leaves) {
-		told = append(told, setColumn{r.leaves[i].Path, name})
+		told = append(told, setColumn{Path: r.leaves[i].Path, File: name})
 	}
 	if r.there(told) {
 		r.set.Columns = told
@@ -122,7 +122,7 @@ func (r *setRecovery) rename() {
 	}
 	r.set.Columns = slices.Clone(r.set.Columns)
 	for i, c := range r.set.Columns {
-		if c.File == names[i] || used[c.File] == 1 && r.there([]setColumn{c}) || used[names[i]] > 0 || !r.there([]setColumn{{c.Path, names[i]}}) {
+		if c.File == names[i] || used[c.File] == 1 && r.there([]setColumn{c}) || used[names[i]] > 0 || !r.there([]setColumn{{Path: c.Path, File: names[i]}}) {
 			continue
 		}
 		r.set.Columns[i].File = names[i]
@@ -164,7 +164,7 @@ func looseFiles(ctx context.Context, tg format.Target) (out []looseFile, err err
 		if info.Dir || !isCFile {
 			continue
 		}
-		x := looseFile{setColumn{base, path.Base(info.Name)}, false, -1}
+		x := looseFile{setColumn{Path: base, File: path.Base(info.Name)}, false, -1}
 		if name, err := url.PathUnescape(base); err == nil {
 			x.Path = name
 		}

@@ -146,7 +146,7 @@ func TestUnsupportedColumns(t *testing.T) {
 }
 
 func TestCreateOptions(t *testing.T) {
-	sc := schemaOf(plainField("n", arrow.PrimitiveTypes.Int32), plainField("s.t", arrow.BinaryTypes.String))
+	sc := schemaOf(plainField("n", arrow.PrimitiveTypes.Int32), plainField("s.t", arrow.BinaryTypes.String), plainField("d", arrow.PrimitiveTypes.Float64))
 	for _, c := range []struct {
 		opts map[string]string
 		want string
@@ -160,7 +160,7 @@ func TestCreateOptions(t *testing.T) {
 		{map[string]string{"encoding": "group-varint", "version": "1"}, `is defined for the type of no column`},
 		{map[string]string{"block-size": "0"}, "block-size=0"},
 		{map[string]string{"block-size": "many"}, "block-size=many"},
-		{map[string]string{"value-index.n": "true"}, `column "n": a value index needs a column without nulls`},
+		{map[string]string{"value-index.d": "true"}, `column "d": double has no order of keys`},
 		{map[string]string{"layout": "flat"}, "layout=flat"},
 	} {
 		m, _, err := createFrom(sc, "[]", format.WriteOptions{Opts: c.opts})

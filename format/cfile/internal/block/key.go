@@ -119,6 +119,9 @@ func KeyOf(t Type, at arrow.DataType, v pred.Value) ([]byte, bool) {
 	if t.IsBinary() {
 		return []byte(v.Text), v.Kind == pred.KindString || v.Kind == pred.KindBytes
 	}
+	if t == UnixtimeMicros {
+		at = Micros
+	}
 	var le [16]byte
 	if d, ok := at.(*arrow.Decimal128Type); ok {
 		n, ok := unscaled(v, d.Scale)
@@ -180,6 +183,9 @@ func ValueOf(t Type, at arrow.DataType, v []byte) (pred.Value, bool) {
 		return pred.String(string(v)), true
 	case Binary:
 		return pred.Bytes(v), true
+	}
+	if t == UnixtimeMicros {
+		at = Micros
 	}
 	lo, hi := WideOf(t, v)
 	if d, ok := at.(*arrow.Decimal128Type); ok {

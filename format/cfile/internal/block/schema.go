@@ -86,7 +86,8 @@ func (t Type) Arrow(precision, scale int) arrow.DataType {
 	return arrow.BinaryTypes.Binary
 }
 
-// Restorable reports whether values that are stored as own can be shown as was, which has the same bits and the same meaning.
+// Restorable reports whether values that are stored as own can be shown as was, which has the same meaning and, but for
+// timestamps of other units (see ShowMicros), the same bits.
 func Restorable(was, own arrow.DataType) bool {
 	switch w := was.(type) {
 	case *arrow.Time32Type:
@@ -94,7 +95,7 @@ func Restorable(was, own arrow.DataType) bool {
 	case *arrow.Time64Type, *arrow.DurationType:
 		return own.ID() == arrow.INT64
 	case *arrow.TimestampType:
-		return own.ID() == arrow.TIMESTAMP && w.Unit == arrow.Microsecond
+		return own.ID() == arrow.TIMESTAMP
 	case *arrow.Decimal128Type:
 		return own.ID() == arrow.DECIMAL128
 	case *arrow.ListType:
@@ -133,7 +134,11 @@ func finer(own arrow.DataType, text string) []arrow.DataType {
 	case arrow.TIMESTAMP:
 		_, zone, _ := strings.Cut(text, "tz=")
 		zone, _, _ = strings.Cut(zone, "]")
-		return []arrow.DataType{&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: zone}}
+		var out []arrow.DataType
+		for _, u := range []arrow.TimeUnit{arrow.Second, arrow.Millisecond, arrow.Microsecond, arrow.Nanosecond} {
+			out = append(out, &arrow.TimestampType{Unit: u, TimeZone: zone})
+		}
+		return out
 	}
 	return nil
 }

@@ -38,5 +38,5 @@ func (f *File) Field(o ReadOptions) arrow.Field {
 	if s.Length > 0 {
 		keys, vals = append(keys, block.MetaLength), append(vals, strconv.Itoa(s.Length))
 	}
-	return arrow.Field{Name: name, Type: t, Nullable: f.Footer.Nullable || f.Footer.Array(), Metadata: arrow.NewMetadata(keys, vals)}
+	return arrow.Field{Name: name, Type: t, Nullable: f.Footer.Nullable || f.Footer.Array() || s.Nullable != nil && *s.Nullable, Metadata: arrow.NewMetadata(keys, vals)}
 }

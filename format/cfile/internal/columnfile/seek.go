@@ -3,6 +3,7 @@ package columnfile
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sort"
@@ -223,7 +224,13 @@ func (l *Lookup) Encode(v *vec.Vector, i int) []byte {
 		o := v.Offsets(i)
 		return v.StringBytes()[o[0]:o[1]]
 	}
-	l.key = block.AppendFixedKey(l.key[:0], t, v.Data(i)[:t.Width()])
+	stored := v.Data(i)[:t.Width()]
+	if u, ok := block.OtherUnit(v.Type); ok && t == block.UnixtimeMicros {
+		x := block.StoredMicros(int64(binary.LittleEndian.Uint64(stored)), u)
+		l.key = block.AppendFixedKey(l.key[:0], t, binary.LittleEndian.AppendUint64(nil, uint64(x)))
+		return l.key
+	}
+	l.key = block.AppendFixedKey(l.key[:0], t, stored)
 	return l.key
 }
 

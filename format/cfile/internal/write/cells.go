@@ -73,7 +73,7 @@ func (c *Writer) appendCells(arr arrow.Array) error {
 	if err != nil {
 		return err
 	}
-	col, err := newSource(&c.f, l.items)
+	col, err := newSource(&c.f, l.items, c.O.Coerce)
 	if err != nil {
 		return err
 	}

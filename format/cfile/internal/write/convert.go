@@ -15,8 +15,17 @@ import (
 // The conversions of source.conv: dense values of one width to dense values of another. They give the index of the first
 // value that has no exact counterpart, or -1.
 
+// Coercion is what becomes of timestamps that are finer than a microsecond.
+type Coercion uint8
+
+const (
+	Refuse    Coercion = iota
+	ToNearest          // the nearest microsecond, of two the later
+	ToFloor            // the microsecond at or before
+)
+
 // microsOf converts timestamps of a unit to microseconds; nil: nothing is to be done.
-func microsOf(u arrow.TimeUnit) func(dst, src []byte) int {
+func microsOf(u arrow.TimeUnit, o Coercion) func(dst, src []byte) int {
 	switch u {
 	case arrow.Second:
 		return timesMicros(1_000_000)
@@ -24,18 +33,32 @@ func microsOf(u arrow.TimeUnit) func(dst, src []byte) int {
 		return timesMicros(1_000)
 	case arrow.Nanosecond:
 		return func(dst, src []byte) int {
-			d, bad := view[int64](dst), -1
+			d := view[int64](dst)
 			for i, x := range view[int64](src) {
-				q := x / 1000
-				if q*1000 != x && bad < 0 {
-					bad = i
+				var ok bool
+				if d[i], ok = o.micros(x); !ok {
+					return i
 				}
-				d[i] = q
 			}
-			return bad
+			return -1
 		}
 	}
 	return nil
+}
+
+// micros is a timestamp of nanoseconds in microseconds; false: it has no such, or none that can be shown in nanoseconds.
+func (o Coercion) micros(x int64) (int64, bool) {
+	q, rest := x/1000, x%1000
+	if rest == 0 {
+		return q, true
+	}
+	if rest < 0 {
+		q, rest = q-1, rest+1000
+	}
+	if o == ToNearest && rest >= 500 {
+		q++
+	}
+	return q, o != Refuse && q <= math.MaxInt64/1000 && q >= math.MinInt64/1000
 }
 
 func timesMicros(by int64) func(dst, src []byte) int {

@@ -8,8 +8,8 @@ import (
 )
 
 // newDictSource sees a dictionary array as the column of its values: strings by reference, fixed-width values gathered.
-func newDictSource(f *Field, d *array.Dictionary) (*source, error) {
-	c, err := newSource(f, d.Dictionary())
+func newDictSource(f *Field, d *array.Dictionary, o Coercion) (*source, error) {
+	c, err := newSource(f, d.Dictionary(), o)
 	if err != nil {
 		return nil, err
 	}

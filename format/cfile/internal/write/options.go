@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile/internal/block"
@@ -20,8 +22,9 @@ var WriteKeys = []format.OptionKey{
 	{Name: "block-size", Values: "BYTES", Help: "size of data blocks and of a dictionary (default 256KiB, at least 512)"},
 	{Name: "index-block-size", Values: "BYTES", Help: "size of index blocks (default 32KiB)"},
 	{Name: "restart-interval", Values: "N", Help: "values from one restart point of prefix encoding to the next (default 16)"},
-	{Name: "value-index", Values: "true, false", Help: "an index by value; the values must rise (default false)"},
+	{Name: "value-index", Values: "true, false", Help: "an index by value; the values must rise, and none be null (default false)"},
 	{Name: "positional-index", Values: "true, false", Help: "an index by row number (default true)"},
+	{Name: "coerce", Values: "refuse, us, floor", Help: "timestamps finer than a microsecond: us takes the nearest microsecond, floor the one before (default refuse)"},
 	{Name: "plain-metadata", Values: "true, false", Help: "leave out the metadata that keeps names and Arrow types (default false); nothing in the files can then tell that two columns of the same type were exchanged, or a file put in the place of another table's"},
 	{Name: "layout", Values: "auto, dir", Help: "dir: a directory also for one column"},
 	{Name: "null-structs", Values: "refuse, flatten", Help: "flatten: the fields of a null struct become null (default refuse)"},
@@ -106,6 +109,9 @@ func parseSetting(name, key, v string) (func(*WriterOptions), error) {
 	case "value-index":
 		on, err := block.Pick(key, v, block.BoolNames)
 		return func(o *WriterOptions) { o.ValueIndex = on }, err
+	case "coerce":
+		c, err := block.Pick(key, v, map[string]Coercion{"refuse": Refuse, "us": ToNearest, "floor": ToFloor})
+		return func(o *WriterOptions) { o.Coerce = c }, err
 	case "positional-index":
 		on, err := block.Pick(key, v, block.BoolNames)
 		return func(o *WriterOptions) { o.NoPositionalIndex = !on }, err
@@ -168,4 +174,32 @@ func (o *CreateOptions) Unused(leaves []Leaf) string {
 		return ""
 	}
 	return w.Encoding.String()
+}
+
+// Alters is format.Format.Alters: coerce=us and coerce=floor drop parts of a microsecond. Names are those of the table's
+// own columns.
+func Alters(sc *arrow.Schema, o format.WriteOptions) (names []string) {
+	leaves, err := LeavesOf(sc)
+	if err != nil {
+		return nil
+	}
+	opts, err := ParseCreateOptions(o.Opts, leaves)
+	if err != nil {
+		return nil
+	}
+	for i := range leaves {
+		l := &leaves[i]
+		t := storage(l.field.Type)
+		if list, ok := t.(arrow.ListLikeType); ok {
+			t = storage(list.Elem())
+		}
+		ts, ok := t.(*arrow.TimestampType)
+		if !ok || ts.Unit != arrow.Nanosecond || opts.ForLeaf(l, len(leaves) > 1).Coerce == Refuse {
+			continue
+		}
+		if name := sc.Field(l.Steps[0]).Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

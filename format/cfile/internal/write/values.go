@@ -34,7 +34,7 @@ func RawBytes[T any](v []T) []byte {
 //	bool                   bool
 //	string, varchar        utf8, large_utf8
 //	binary                 binary, large_binary, fixed_size_binary
-//	unixtime_micros        timestamp of any unit; what is no whole number of microseconds is refused
+//	unixtime_micros        timestamp of any unit; what is no whole number of microseconds is refused, or coerced
 //	date                   date32; date64 if it is whole days
 //	decimal32, 64, 128     decimals of any width, of the field's scale; a value with more digits is refused
 //	int128                 fixed_size_binary(16), little-endian two's complement; decimal128 of scale 0
@@ -58,6 +58,7 @@ type source struct {
 
 	conv   func(dst, src []byte) int // dense values of width bytes to those of the type; index of one that does not fit, or -1
 	target int                       // their width
+	unfit  string                    // why one does not fit; "": that it does not is all there is to say
 	most   int                       // characters of a varchar, 0: any
 }
 
@@ -75,14 +76,14 @@ type portion struct {
 	at     int
 }
 
-func newSource(f *Field, arr arrow.Array) (*source, error) {
+func newSource(f *Field, arr arrow.Array, o Coercion) (*source, error) {
 	if d, ok := arr.(*array.Dictionary); ok {
-		return newDictSource(f, d)
+		return newDictSource(f, d, o)
 	}
 	c := &source{name: f.Name, n: arr.Len()}
 	d := arr.Data()
 	off := d.Offset()
-	if !c.accepts(f, arr.DataType()) {
+	if !c.accepts(f, arr.DataType(), o) {
 		return nil, fault.Invalidf("column %q: %s does not hold values of type %s", f.Name, f.describe(), arr.DataType())
 	}
 	if arr.NullN() > 0 {
@@ -142,7 +143,7 @@ var plainIDs = map[block.Type][]arrow.Type{
 }
 
 // accepts reports whether the field takes the type, and sets how.
-func (c *source) accepts(f *Field, t arrow.DataType) bool {
+func (c *source) accepts(f *Field, t arrow.DataType, o Coercion) bool {
 	c.width, c.target = f.Type.Width(), f.Type.Width()
 	for _, id := range plainIDs[f.Type] {
 		if id == t.ID() {
@@ -154,7 +155,14 @@ func (c *source) accepts(f *Field, t arrow.DataType) bool {
 	}
 	switch t := t.(type) {
 	case *arrow.TimestampType:
-		c.conv = microsOf(t.Unit)
+		c.conv = microsOf(t.Unit, o)
+		if c.unfit = "it is farther from 1970 than microseconds of 64 bits reach"; t.Unit == arrow.Nanosecond {
+			c.unfit = "it is finer than a microsecond, and a CFile holds no finer timestamps (coerce=us takes the nearest, " +
+				"coerce=floor the one before)"
+			if o != Refuse {
+				c.unfit = "the microsecond that it would become is no timestamp of nanoseconds"
+			}
+		}
 		return f.Type == block.UnixtimeMicros
 	case *arrow.Date64Type:
 		c.width, c.conv = 8, daysOfMillis
@@ -246,7 +254,11 @@ func (c *source) gatherFixed(ch *portion, a, b int, s *writeScratch, at rowOf) e
 	if c.conv != nil {
 		s.conv = grown(s.conv, ch.values.n*c.target)
 		if bad := c.conv(s.conv, dense); bad >= 0 {
-			return fault.Invalidf("column %q, row %d: the value does not fit", c.name, at(ch.rowAfter(0, bad+1)-1))
+			why := c.unfit
+			if why == "" {
+				why = "it is none of the column's type"
+			}
+			return fault.Invalidf("column %q, row %d: the value does not fit: %s", c.name, at(ch.rowAfter(0, bad+1)-1), why)
 		}
 		dense = s.conv
 	}

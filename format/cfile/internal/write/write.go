@@ -40,7 +40,8 @@ type WriterOptions struct {
 	IndexBlockSize    int               // 0 = 32 KiB
 	RestartInterval   int               // of prefix encoding; 0 = 16
 	NoPositionalIndex bool
-	ValueIndex        bool // the values must rise strictly
+	ValueIndex        bool     // the values must rise strictly
+	Coerce            Coercion // timestamps finer than a microsecond
 	// MinKey and MaxKey, if not nil, stand in the metadata in place of the first and the last encoded key, which are there
 	// if there is a value index.
 	MinKey, MaxKey []byte
@@ -216,7 +217,7 @@ func (c *Writer) append(arr arrow.Array) error {
 	if c.f.Array {
 		return c.appendCells(arr)
 	}
-	col, err := newSource(&c.f, arr)
+	col, err := newSource(&c.f, arr, c.O.Coerce)
 	if err != nil {
 		return err
 	}
@@ -241,7 +242,11 @@ func (c *Writer) appendChunk(col *source, a, b int) error {
 		return err
 	}
 	if ch.nulls() > 0 && !c.f.Nullable {
-		return fault.Invalidf("column %q, row %d: null in a column without nulls", c.f.Name, c.rows+int64(ch.firstNull()))
+		what := "a column without nulls"
+		if c.val != nil {
+			what = "a column with a value index, which has none"
+		}
+		return fault.Invalidf("column %q, row %d: null in %s", c.f.Name, c.rows+int64(ch.firstNull()), what)
 	}
 	if c.val != nil {
 		if err := c.keys.rising(c, &ch.values); err != nil {

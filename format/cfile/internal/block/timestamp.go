@@ -1,0 +1,62 @@
+package block
+
+import (
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+)
+
+// Kudu has timestamps of microseconds only. Those of other units are stored as microseconds and shown in their own:
+// whatever compares stored values, keys and statistics does so in microseconds.
+
+// Micros is the type of a timestamp as it is stored.
+var Micros arrow.DataType = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+
+// OtherUnit is the unit in which t shows timestamps, if it is not that in which they are stored.
+func OtherUnit(t arrow.DataType) (arrow.TimeUnit, bool) {
+	ts, ok := t.(*arrow.TimestampType)
+	if !ok || ts.Unit == arrow.Microsecond {
+		return 0, false
+	}
+	return ts.Unit, true
+}
+
+// perMicro is how many microseconds a unit has, or how many of it a microsecond has, if it is finer.
+func perMicro(u arrow.TimeUnit) (n int64, finer bool) {
+	switch u {
+	case arrow.Second:
+		return 1_000_000, false
+	case arrow.Millisecond:
+		return 1_000, false
+	}
+	return 1_000, true
+}
+
+// ShowMicros turns stored timestamps into another unit. One that this does not have is damage: none such was written.
+func ShowMicros(v []int64, u arrow.TimeUnit) error {
+	n, finer := perMicro(u)
+	for i, x := range v {
+		switch {
+		case !finer && x%n != 0:
+			return fault.Rel(0, 0, "", "value %d, %d microseconds, is no whole number of %s", i, x, u)
+		case !finer:
+			v[i] = x / n
+		case x > math.MaxInt64/n || x < math.MinInt64/n:
+			return fault.Rel(0, 0, "", "value %d, %d microseconds, is beyond what a timestamp of %s holds", i, x, u)
+		default:
+			v[i] = x * n
+		}
+	}
+	return nil
+}
+
+// StoredMicros is the inverse of ShowMicros, of one value that it gave.
+func StoredMicros(x int64, u arrow.TimeUnit) int64 {
+	n, finer := perMicro(u)
+	if finer {
+		return x / n
+	}
+	return x * n
+}
