@@ -10,6 +10,7 @@ package format
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -58,6 +59,19 @@ type Format struct {
 	// table. nil: what lies beside is the format's own business, or it has no directories.
 	Claims func(ctx context.Context, t Target, o OpenOptions) func(name string, dir bool) Claim
 
+	// Change is how tables of the format are changed in place; nil: not at all.
+	Change *Changer
+	// Home is the place of the tables that names beginning with # mean, as reading options say; nil: there is none.
+	Home func(ctx context.Context, tree store.Tree, opts map[string]string) (string, error)
+	// InUse is an error, of class Invalid, if a server runs on the target, and its options do not say that this is known. All that is not about
+	// that is no error here. nil: no server does.
+	InUse func(ctx context.Context, t Target) error
+	// Listings are lists of what places of the format are made of, in the format's own words.
+	Listings []Listing
+	// Levels is how many directories below the place that was asked for Create makes what it writes, beside that of other tables, if the format
+	// keeps several so; 0: the place itself is what it writes.
+	Levels int
+
 	// Reread is the format as which it is read what Create wrote with schema sc and options o, so that values come back in their types: nil is the format
 	// itself. Another format stands for all files with its extensions. false: it cannot be read back as what it was.
 	Reread func(sc *arrow.Schema, o WriteOptions) (Format, bool)
@@ -87,6 +101,17 @@ func (m Magic) Of(head []byte) bool {
 
 // System is whose files the format reads: formats of one system have one name here.
 func (f *Format) System() string { return cmp.Or(f.Family, f.Name) }
+
+// Listing is a list of what a place is made of, such as the blocks of a server's directories.
+type Listing struct {
+	Name    string // one word
+	Columns []string
+	// List gives the lines, a value a column each, as text. A line of what cannot be read says so in its values, or in the findings.
+	List func(ctx context.Context, t Target, o OpenOptions, add func(values []string)) ([]region.Finding, error)
+}
+
+// ErrElsewhere is the cause of errors about tables of which a place knows, and of which nothing is there: other places must be given, too.
+var ErrElsewhere = errors.New("elsewhere")
 
 // OptionKey documents one --opt.
 type OptionKey struct{ Name, Values, Help string }

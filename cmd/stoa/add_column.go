@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoa/format/carbon"
+	"stoa"
 )
 
 func (a *app) addColumnCmd() *cobra.Command {
@@ -19,7 +19,7 @@ have the default in it, or null.`,
   stoa add-column store#sales.orders tags "array<string>"`,
 		Args: wants(cobra.MinimumNArgs(3)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, _, err := existingTable(args[0])
+			c, err := a.changer(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -27,11 +27,11 @@ have the default in it, or null.`,
 			if err != nil {
 				return err
 			}
-			var d *string
+			var o stoa.AddColumnOptions
 			if cmd.Flags().Changed("default") {
-				d = &def
+				o.Default = &def
 			}
-			return carbon.AddColumn(cmd.Context(), dir, f, d)
+			return c.AddColumn(cmd.Context(), f, o)
 		},
 	}
 	cmd.Flags().StringVar(&def, "default", "", "the `VALUE` in rows that are there")

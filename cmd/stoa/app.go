@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"stoa"
+	"stoa/cmd/stoa/internal/catalogue"
 	"stoa/format"
 	"stoa/region"
 )
@@ -38,7 +39,7 @@ type app struct {
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{in: stdin, stdout: newOutStream(stdout), stderr: stderr, formats: allFormats()}
+	a := &app{in: stdin, stdout: newOutStream(stdout), stderr: stderr, formats: catalogue.Formats()}
 	a.tty, a.width = terminal(stdout)
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		a.width = n // as ls and ps have it: whoever exports it has a reason, also for a pipe

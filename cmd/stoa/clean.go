@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoa/format/carbon"
+	"stoa"
 )
 
 func (a *app) cleanCmd() *cobra.Command {
@@ -18,11 +18,11 @@ notes of deletes that newer ones replaced, temporary files. Loads that go on are
 		Example: "  stoa clean store#sales.orders --dry-run\n  stoa clean store#sales.orders",
 		Args:    wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, _, err := existingTable(args[0])
+			t, err := a.changer(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			c, err := carbon.Clean(cmd.Context(), dir, dry)
+			c, err := t.Clean(cmd.Context(), stoa.CleanOptions{DryRun: dry})
 			for _, f := range c.Files {
 				fmt.Fprintln(a.stdout, f)
 			}

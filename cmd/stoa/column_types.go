@@ -7,7 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"stoa/format/carbon"
+	"stoa/format"
 )
 
 // parseColumns reads columns: NAME TYPE, at the ends of lines or with commas between. What stands behind -- is not read.
@@ -98,7 +98,7 @@ func (p *typeParser) field(between string) (f arrow.Field, err error) {
 	f.Type, varchar, err = p.dataType()
 	f.Nullable = true
 	if varchar {
-		f.Metadata = arrow.NewMetadata([]string{carbon.MetaType}, []string{"varchar"})
+		f.Metadata = arrow.NewMetadata([]string{format.MetaType}, []string{"varchar"})
 	}
 	return f, err
 }

@@ -129,6 +129,7 @@ type conversion struct {
 	// With --all: the table, what stands before its progress, and what is learned for the reconciliation.
 	source, label string
 	all           bool
+	levels        int // directories of the output below its place, which several tables then share (format.Format.Levels)
 	sum           *content.Summer
 	sc            *arrow.Schema // of the rows
 	partitions    []string      // the columns that became directories

@@ -18,7 +18,6 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/format"
-	"stoa/format/kudu"
 	"stoa/internal/arrowschema"
 	"stoa/region"
 	"stoa/store"
@@ -66,6 +65,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *app, paths []string, f allFla
 	if err != nil {
 		return err
 	}
+	c.levels = a.format(wo.To).Levels
 	if c.out == dash {
 		return wrongUse("--all writes a directory, not standard output")
 	}
@@ -81,7 +81,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *app, paths []string, f allFla
 		return wrongUse("--all converts tables that have names; what --schema reads has none: convert DIR -o OUT --schema FILE")
 	}
 	for _, p := range paths {
-		if err := kudu.CheckUnused(ctx, oo.Tree, p, oo.Opts); err != nil {
+		if err := stoa.InUse(ctx, p, oo); err != nil {
 			return &openError{err}
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"stoa/format/kudubackup"
 )
 
 // Kudu's restore job takes one root path for all its tables. A backup is written as ROOT/ID-NAME/TIME, and each table of convert --all
@@ -14,11 +12,11 @@ import (
 
 // shareRoot moves the backup that was written at dir/NAME, as a root of its own, to the root dir. It notes where the backup is then.
 func (c *conversion) shareRoot(dir string) error {
-	if c.to != kudubackup.Format.Name {
+	if c.levels == 0 {
 		return nil
 	}
 	rel := ""
-	for range 2 { // ID-NAME/TIME
+	for range c.levels { // ID-NAME/TIME
 		all, err := os.ReadDir(filepath.Join(c.out, rel))
 		if err != nil || len(all) != 1 {
 			return errors.Join(fmt.Errorf("%s: %d backups are there instead of one", c.out, len(all)), err)
@@ -44,7 +42,7 @@ func (c *conversion) shareRoot(dir string) error {
 
 // discard removes what an earlier run wrote and something has changed since: the restore job would find it beside the new one.
 func (c *conversion) discard(output string) error {
-	if c.to != kudubackup.Format.Name || !filepath.IsLocal(output) {
+	if c.levels == 0 || !filepath.IsLocal(output) {
 		return nil
 	}
 	return os.RemoveAll(filepath.Join(c.out, output))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"stoa"
+	"stoa/cmd/stoa/internal/catalogue"
 	"stoa/format"
 	"stoa/region"
 	"stoa/store"
@@ -84,7 +85,7 @@ func TestVerifyCorpus(t *testing.T) {
 	}
 	for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
 		got := make([]int, len(trueFindings))
-		for f, err := range stoa.Verify(context.Background(), dir, stoa.OpenOptions{Formats: allFormats(), Tree: store.Local{}, Depth: depth}) {
+		for f, err := range stoa.Verify(context.Background(), dir, stoa.OpenOptions{Formats: catalogue.Formats(), Tree: store.Local{}, Depth: depth}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,6 @@ import (
 
 	"stoa"
 	"stoa/format"
-	"stoa/format/carbon"
 	"stoa/internal/typewords"
 )
 
@@ -33,10 +32,6 @@ Tables that are sorted, have buckets or partitions keep them for every load.`,
   stoa create store#sales.visits --schema visits.parquet --property dictionary_include=country,browser`,
 		Args: wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, store, err := carbonPlace(args[0])
-			if err != nil {
-				return err
-			}
 			if f.schema == "" {
 				return &useError{"--schema says which columns the table has; it is missing", "for example a file with lines like: price decimal(10,2)"}
 			}
@@ -44,7 +39,8 @@ Tables that are sorted, have buckets or partitions keep them for every load.`,
 			if err != nil {
 				return err
 			}
-			spec := carbon.TableSpec{Schema: sc, SortColumns: listed(f.sort), Inverted: listed(f.inverted), LongStrings: listed(f.long), Partition: listed(f.partition)}
+			var spec stoa.CreateTableOptions
+			spec.SortColumns, spec.Inverted, spec.LongStrings, spec.Partition = listed(f.sort), listed(f.inverted), listed(f.long), listed(f.partition)
 			if spec.Properties, err = keyValues("--property", f.props); err != nil {
 				return err
 			}
@@ -55,7 +51,7 @@ Tables that are sorted, have buckets or partitions keep them for every load.`,
 				}
 				spec.BucketBy = listed(by)
 			}
-			return carbon.CreateTable(dir, store, spec)
+			return ofName(stoa.CreateTable(cmd.Context(), args[0], sc, spec, stoa.OpenOptions{Formats: a.formats}))
 		},
 	}
 	fl := cmd.Flags()

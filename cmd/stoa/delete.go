@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"stoa/format/carbon"
+	"stoa"
 )
 
 func (a *app) deleteCmd() *cobra.Command {
@@ -19,7 +19,7 @@ segments: stoa clean then removes their files.`,
 		Args: wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			dir, _, err := existingTable(args[0])
+			c, err := a.changer(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -27,18 +27,12 @@ segments: stoa clean then removes their files.`,
 				return wrongUse("delete needs --where or --segment, not both")
 			}
 			if len(segments) > 0 {
-				return carbon.DeleteSegments(ctx, dir, segments)
+				return c.DeleteSegments(ctx, stoa.DeleteSegmentsOptions{Segments: segments})
 			}
-			unlock, err := carbon.LockUpdate(ctx, dir)
-			if err != nil {
+			if err := wantsWhere(where); err != nil {
 				return err
 			}
-			defer unlock()
-			rows, err := a.matching(ctx, dir, where, nil)
-			if err != nil {
-				return err
-			}
-			n, err := carbon.DeleteRows(ctx, dir, rows)
+			n, err := c.Delete(ctx, stoa.DeleteOptions{Where: where})
 			if err == nil {
 				a.note("%s: %s deleted", args[0], count(n, "row"))
 			}

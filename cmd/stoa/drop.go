@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"stoa/format/carbon"
+	"stoa"
 )
 
 func (a *app) dropCmd() *cobra.Command {
@@ -16,14 +16,15 @@ ModifiedTime.mdt of the store is touched, so that others notice.`,
 		Example: "  stoa drop store#sales.orders --yes\n  stoa drop work/orders --yes",
 		Args:    wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, store, err := existingTable(args[0])
+			c, err := a.changer(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if !yes {
-				return &useError{"drop removes " + dir + " for ever", "say --yes if that is meant"}
+				return &useError{"drop removes " + c.Place().Dir + " for ever", "say --yes if that is meant"}
 			}
-			return carbon.DropTable(cmd.Context(), dir, store)
+			_, err = c.Drop(cmd.Context(), stoa.DropOptions{})
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
@@ -39,11 +40,11 @@ do not have it. Sort, bucket and partition columns stay.`,
 		Example: "  stoa drop-column store#sales.orders note\n  stoa drop-column work/orders note",
 		Args:    wants(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, _, err := existingTable(args[0])
+			c, err := a.changer(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			return carbon.DropColumn(cmd.Context(), dir, args[1])
+			return c.DropColumn(cmd.Context(), stoa.DropColumnOptions{Column: args[1]})
 		},
 	}
 }

@@ -48,8 +48,8 @@ func TestEighty(t *testing.T) {
 		}
 		lines := strings.Split(out.String(), "\n")
 		for _, l := range lines {
-			if cells(l) > 80 {
-				t.Errorf("%s: a line of %d cells:\n%s", c.command, cells(l), l)
+			if displayWidth(l) > 80 {
+				t.Errorf("%s: a line of %d cells:\n%s", c.command, displayWidth(l), l)
 			}
 		}
 		for _, w := range c.want {
@@ -84,8 +84,8 @@ func TestHanging(t *testing.T) {
 			t.Errorf("%s: nothing is said", c)
 		}
 		for _, l := range strings.Split(errs, "\n") {
-			if cells(l) > 80 && strings.Contains(strings.TrimSpace(l), " ") && cells(strings.Fields(l)[0]) < 76 {
-				t.Errorf("%s: a line of %d cells: %s", c, cells(l), l)
+			if displayWidth(l) > 80 && strings.Contains(strings.TrimSpace(l), " ") && displayWidth(strings.Fields(l)[0]) < 76 {
+				t.Errorf("%s: a line of %d cells: %s", c, displayWidth(l), l)
 			}
 		}
 		if !slices.Equal(strings.Fields(errs), strings.Fields(whole)) && !strings.Contains(c, "-o saved") { // which tells how long it took

@@ -13,8 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stoa"
 	"stoa/fault"
-	"stoa/format/kudu"
+	"stoa/format"
 	"stoa/store"
 )
 
@@ -111,6 +112,8 @@ func line(err error) string {
 	switch e := err.(type) {
 	case *openError:
 		return line(e.error)
+	case *stoa.OpenError:
+		return line(e.Err)
 	case *cutError:
 		return line(e.error)
 	case *fault.Error: // of a whole file the place is its name
@@ -153,23 +156,23 @@ func inFlags(s string) string {
 // hint is what may help.
 func hint(cmd *cobra.Command, err error) string {
 	var use *useError
-	var opening *openError
+	opening := errors.As(err, new(*openError)) || errors.As(err, new(*stoa.OpenError))
 	switch {
 	case errors.As(err, &use) && use.hint != "":
 		return use.hint
 	case errors.As(err, &use) && cmd != nil && cmd.HasParent():
 		return "stoa " + cmd.Name() + " --help tells more"
-	case errors.Is(err, kudu.ErrElsewhere):
+	case errors.Is(err, format.ErrElsewhere):
 		return ""
 	case errors.Is(err, store.ErrChanged) && cmd != nil && cmd.Name() == "scan":
 		return "stoa plan makes new splits; what is to be read must stay as it is until the last of them is"
 	case errors.Is(err, store.ErrChanged):
 		return "read it again when nothing writes to it"
-	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening) && cmd != nil && cmd.Name() == "recover" && !strings.Contains(err.Error(), "="):
+	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover" && !strings.Contains(err.Error(), "="):
 		return "stoa verify tells more"
-	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening) && cmd != nil && cmd.Name() == "recover": // the message names options
+	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover": // the message names options
 		return "where a format has options that say what a file holds (stoa formats NAME lists them), --source-opt KEY=VALUE gives one"
-	case errors.Is(err, fault.Corrupt) && errors.As(err, &opening):
+	case errors.Is(err, fault.Corrupt) && opening:
 		return "stoa recover may still read it; stoa verify tells more"
 	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil && cmd.Flag("damaged").Value.String() != "fail":
 		return "stoa verify tells more"

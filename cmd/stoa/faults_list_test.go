@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"stoa"
+	"stoa/cmd/stoa/internal/catalogue"
 	"stoa/fault"
 	"stoa/store"
 	"stoa/store/faulty"
@@ -79,7 +80,7 @@ func TestFaultyLists(t *testing.T) {
 
 // listing is what a place holds, and the first error.
 func listing(ctx context.Context, place string, tree store.Tree) (out []string, first error) {
-	for e, err := range stoa.List(ctx, place, stoa.OpenOptions{Formats: allFormats(), Tree: tree}) {
+	for e, err := range stoa.List(ctx, place, stoa.OpenOptions{Formats: catalogue.Formats(), Tree: tree}) {
 		if err != nil {
 			first = errors.Join(first, err)
 			continue

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"stoa"
+	"stoa/cmd/stoa/internal/catalogue"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/formattest"
@@ -149,7 +150,7 @@ func (src faultSource) one(t *testing.T, mode faulty.Mode, at int64, want []stri
 	}
 	src.salvaged(t, mode, at, want, noRows)
 	if mode != faulty.Slow { // they do other operations: what counts is that they come to an end, and blame neither stoa nor the file
-		o := stoa.OpenOptions{Formats: allFormats(), Tree: &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at}}
+		o := stoa.OpenOptions{Formats: catalogue.Formats(), Tree: &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at}}
 		for _, err := range stoa.Verify(ctx, src.uri, o) {
 			if errors.Is(err, fault.Bug) {
 				t.Errorf("%s: verify: %v", what, err)
@@ -180,7 +181,7 @@ func (src faultSource) salvaged(t *testing.T, mode faulty.Mode, at int64, want [
 	tree := &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at}
 	var lost []error
 	rows, told := 0, false
-	tab, err := stoa.Open(ctx, src.uri, stoa.OpenOptions{Formats: allFormats(), Tree: tree, Recover: true})
+	tab, err := stoa.Open(ctx, src.uri, stoa.OpenOptions{Formats: catalogue.Formats(), Tree: tree, Recover: true})
 	if err == nil {
 		defer tab.Close()
 		for b, serr := range tab.Scan(ctx, stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) { lost = append(lost, l.Err) }}) {
@@ -204,7 +205,7 @@ func (src faultSource) salvaged(t *testing.T, mode faulty.Mode, at int64, want [
 
 // rows opens and scans.
 func (src faultSource) rows(ctx context.Context, tree store.Tree) ([]string, error) {
-	t, err := stoa.Open(ctx, src.uri, stoa.OpenOptions{Formats: allFormats(), Tree: tree})
+	t, err := stoa.Open(ctx, src.uri, stoa.OpenOptions{Formats: catalogue.Formats(), Tree: tree})
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +227,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	for _, f := range allFormats() {
+	for _, f := range catalogue.Formats() {
 		if f.Create == nil {
 			continue
 		}
@@ -247,7 +248,7 @@ func fullDisk(t *testing.T, src *stoa.Table, f format.Format) {
 	write := func(room int64) (left []string, full bool, bytes int64, err error) {
 		dir := t.TempDir()
 		sink := &faulty.Sink{Sink: store.Local{}.Sink(filepath.Join(dir, uri), nil), Left: room}
-		_, err = stoa.Convert(ctx, src, stoa.ScanSpec{}, uri, stoa.CreateOptions{Formats: allFormats(), To: f.Name, Opts: opts, Sink: sink})
+		_, err = stoa.Convert(ctx, src, stoa.ScanSpec{}, uri, stoa.CreateOptions{Formats: catalogue.Formats(), To: f.Name, Opts: opts, Sink: sink})
 		entries, rerr := os.ReadDir(dir)
 		if rerr != nil {
 			t.Fatal(rerr)
@@ -279,7 +280,7 @@ func fullDisk(t *testing.T, src *stoa.Table, f format.Format) {
 
 // faultWriters are the writers of every format, with options with which they use temporary files, if they have such.
 func faultWriters() (list []faultWriter) {
-	for _, f := range allFormats() {
+	for _, f := range catalogue.Formats() {
 		if f.Create == nil {
 			continue
 		}
@@ -315,7 +316,7 @@ type faultWriter struct {
 // write writes the table to dir through the sink's faults.
 func (w faultWriter) write(t *testing.T, src *stoa.Table, dir string, sink *faulty.Sink) error {
 	sink.Sink, sink.Left = store.Local{}.Sink(filepath.Join(dir, w.uri), nil), 1<<40
-	_, err := stoa.Convert(t.Context(), src, stoa.ScanSpec{Batch: 50}, w.uri, stoa.CreateOptions{Formats: allFormats(), To: w.format, Opts: w.opts, Sink: sink})
+	_, err := stoa.Convert(t.Context(), src, stoa.ScanSpec{Batch: 50}, w.uri, stoa.CreateOptions{Formats: catalogue.Formats(), To: w.format, Opts: w.opts, Sink: sink})
 	return err
 }
 

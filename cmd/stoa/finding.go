@@ -86,7 +86,7 @@ func wrap(s string, width int, nl string) string {
 	for i, w := range strings.Fields(s) {
 		switch {
 		case i == 0:
-		case n+1+cells(w) > width:
+		case n+1+displayWidth(w) > width:
 			b.WriteString(nl)
 			n = 0
 		default:
@@ -94,7 +94,7 @@ func wrap(s string, width int, nl string) string {
 			n++
 		}
 		b.WriteString(w)
-		n += cells(w)
+		n += displayWidth(w)
 	}
 	return b.String()
 }

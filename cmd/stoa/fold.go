@@ -15,7 +15,7 @@ const foldRoom = 18
 // folded cuts text into lines of at most width cells, behind blanks and marks where it can. What is more than most lines is
 // left out, and … says so (0: any number). A width of 0 folds nothing.
 func folded(s string, width, most int) []string {
-	if width <= 0 || cells(s) <= width {
+	if width <= 0 || displayWidth(s) <= width {
 		return []string{s}
 	}
 	var out []string
@@ -40,7 +40,7 @@ func hanging(s string, width int) string {
 		}
 	}
 	for i, l := range lines {
-		if width > 0 && cells(l) > width {
+		if width > 0 && displayWidth(l) > width {
 			lines[i] = hung(l, width)
 		}
 	}
@@ -53,7 +53,7 @@ func hung(l string, width int) string {
 	b.WriteString(lead)
 	at := len(lead)
 	for i, word := range strings.Split(l[len(lead):], " ") {
-		switch n := cells(word); {
+		switch n := displayWidth(word); {
 		case i == 0:
 			at += n
 		case at+1+n > width:
@@ -101,7 +101,7 @@ type upright struct {
 func newUpright(names []string, width int) *upright {
 	u := &upright{names: names, width: width}
 	for _, n := range names {
-		u.label = max(u.label, cells(n))
+		u.label = max(u.label, displayWidth(n))
 	}
 	if width > 0 {
 		u.label = min(u.label, max(narrowest, width/3))
@@ -119,7 +119,7 @@ func (u *upright) append(b []byte, k int, value string, most int, dim func(strin
 	for i, l := range folded(value, room, most) {
 		if i == 0 {
 			b = append(b, dim(name)...)
-			b = pad(b, u.label-cells(name)+len(gutter))
+			b = pad(b, u.label-displayWidth(name)+len(gutter))
 		} else {
 			b = pad(b, u.label+len(gutter))
 		}

@@ -52,7 +52,7 @@ func helpFlags(b *strings.Builder, title string, fs *pflag.FlagSet) {
 			usage += " (default " + preset + ")"
 		}
 		b.WriteString(name)
-		switch n := cells(name); {
+		switch n := displayWidth(name); {
 		case n > at-2:
 			b.WriteString("\n" + strings.Repeat(" ", at))
 		default:
@@ -99,10 +99,10 @@ func examples(cmd *cobra.Command, width int) string {
 func shellFold(s string, width int) string {
 	const indent, more = "    ", ` \`
 	var b strings.Builder
-	for room := width; cells(s) > room; room = width - len(indent) {
+	for room := width; displayWidth(s) > room; room = width - len(indent) {
 		cut, quote := -1, rune(0) // behind flags and their values if that leaves more than half a line
 		for i, r := range s {
-			if cells(s[:i])+len(more) > room && cut >= 0 {
+			if displayWidth(s[:i])+len(more) > room && cut >= 0 {
 				break
 			}
 			switch {

@@ -137,8 +137,8 @@ func TestHelpWidth(t *testing.T) {
 			t.Errorf("%v: status %d: %s", args, st, &errs)
 		}
 		for _, l := range strings.Split(out.String(), "\n") {
-			if cells(l) > helpWidth {
-				t.Errorf("%v: a line of %d cells:\n%s", args, cells(l), l)
+			if displayWidth(l) > helpWidth {
+				t.Errorf("%v: a line of %d cells:\n%s", args, displayWidth(l), l)
 			}
 		}
 		return out.String()
@@ -176,7 +176,7 @@ func TestHelpWidth(t *testing.T) {
 	for name, text := range a.manPages(root) {
 		filled := true
 		for _, l := range strings.Split(text, "\n") {
-			if filled = (filled || l == ".fi") && l != ".nf"; !filled && cells(strings.NewReplacer(`\-`, "-", `\e`, `\`, `\&`, "").Replace(l)) > manWidth {
+			if filled = (filled || l == ".fi") && l != ".nf"; !filled && displayWidth(strings.NewReplacer(`\-`, "-", `\e`, `\`, `\&`, "").Replace(l)) > manWidth {
 				t.Errorf("%s: a line that is not filled of more than %d cells: %s", name, manWidth, l)
 			}
 		}
@@ -190,8 +190,8 @@ func TestHelpWidth(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range strings.Split(string(out), "\n") {
-			if cells(l) > helpWidth {
-				t.Errorf("%s: a line of %d cells:\n%s", name, cells(l), l)
+			if displayWidth(l) > helpWidth {
+				t.Errorf("%s: a line of %d cells:\n%s", name, displayWidth(l), l)
 			}
 		}
 	}

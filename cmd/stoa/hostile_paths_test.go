@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"stoa"
+	"stoa/cmd/stoa/internal/catalogue"
 	"stoa/fault"
 	sums "stoa/internal/sum"
 	"stoa/region"
@@ -102,7 +103,7 @@ func elsewhere(name string) func(*testing.T, []byte) []byte {
 		if err := os.WriteFile(file, b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		for n, err := range stoa.Describe(context.Background(), file, stoa.DescribeOptions{OpenOptions: stoa.OpenOptions{Formats: allFormats()}}) {
+		for n, err := range stoa.Describe(context.Background(), file, stoa.DescribeOptions{OpenOptions: stoa.OpenOptions{Formats: catalogue.Formats()}}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +176,7 @@ func TestHostilePaths(t *testing.T) {
 		spoil(t, evil, c)
 		uri := filepath.Join(evil, c.open)
 		var names []string
-		o := stoa.OpenOptions{Formats: allFormats(), Tree: watched{names: &names}}
+		o := stoa.OpenOptions{Formats: catalogue.Formats(), Tree: watched{names: &names}}
 		said := readEverything(t, name, uri, o)
 		for _, n := range names {
 			real, err := filepath.EvalSymlinks(n)

@@ -19,6 +19,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
+	"stoa/cmd/stoa/internal/catalogue"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
@@ -164,7 +165,7 @@ func hostileWith(t *testing.T, what, name string, limits format.Limits) (met []e
 			t.Errorf("%s: a bug, or damage without a place: %v", what, err)
 		}
 	}
-	o := stoa.OpenOptions{Formats: allFormats(), Limits: limits}
+	o := stoa.OpenOptions{Formats: catalogue.Formats(), Limits: limits}
 	for _, o.Recover = range []bool{false, true} {
 		tab, err := stoa.Open(ctx, name, o)
 		if err != nil {
@@ -245,7 +246,7 @@ func TestBombs(t *testing.T) {
 			opts[k] = v
 		}
 		name := filepath.Join(t.TempDir(), "bomb"+b.ext)
-		w, err := stoa.Create(ctx, name, sc, stoa.CreateOptions{Formats: allFormats(), To: b.format, Opts: opts})
+		w, err := stoa.Create(ctx, name, sc, stoa.CreateOptions{Formats: catalogue.Formats(), To: b.format, Opts: opts})
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 			continue

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoa"
-	"stoa/format/carbon"
 )
 
 func (a *app) loadCmd() *cobra.Command {
@@ -44,11 +42,11 @@ INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that
 		Args: wants(cobra.MinimumNArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, began := cmd.Context(), time.Now()
-			dir, _, err := existingTable(args[0])
+			c, err := a.changer(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			o := carbon.LoadOptions{Tasks: sel.parallel}
+			o := stoa.AppendOptions{Tasks: sel.parallel, Dictionary: ways, NoCheck: unchecked}
 			if o.Opts, err = keyValues("--opt", opts); err != nil {
 				return err
 			}
@@ -67,7 +65,7 @@ INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that
 			if err != nil {
 				return err
 			}
-			t, err := a.openFor(ctx, dir, args[1:], oo)
+			t, err := a.openFor(ctx, c, args[1:], oo)
 			if err != nil {
 				return err
 			}
@@ -76,25 +74,10 @@ INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that
 			if err != nil {
 				return err
 			}
-			if ways != "" {
-				if o.Dictionary, err = carbon.ParseDictionaryWay(ways); err != nil {
-					return err
-				}
-				o.Dictionary.Rows = func() iter.Seq2[arrow.RecordBatch, error] {
-					return iter.Seq2[arrow.RecordBatch, error](t.Scan(ctx, spec))
-				}
+			s, err := c.Append(ctx, sc, t.Scan(ctx, spec), o)
+			if s.Unchecked != "" && !unchecked {
+				a.detail("%s: %s", c.Place().Dir, s.Unchecked)
 			}
-			rows := batches(t.Scan(ctx, spec))
-			if !unchecked {
-				if rows, err = a.provenLoad(ctx, dir, sc, rows, &o); err != nil {
-					return err
-				}
-			}
-			l, err := carbon.BeginLoad(ctx, dir, sc, o)
-			if err != nil {
-				return err
-			}
-			s, err := fill(ctx, l, rows)
 			if err == nil {
 				a.note("%s: segment %s, %s, %s, %s, %s", args[0], s.Segment, count(s.Rows, "row"), bytesText(s.DataBytes+s.IndexBytes), count(int64(len(s.Files)), "data file"), seconds(time.Since(began)))
 			}
@@ -112,14 +95,14 @@ INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that
 	return cmd
 }
 
-// openFor opens sources to be loaded into the table in dir. Texts say little of their types: what the table has nested, binary, as decimals or
+// openFor opens sources to be loaded into a table. Texts say little of their types: what the table has nested, binary, as decimals or
 // as text, which a guess may lose or cannot know, is read as that.
-func (a *app) openFor(ctx context.Context, dir string, paths []string, o stoa.OpenOptions) (*stoa.Table, error) {
+func (a *app) openFor(ctx context.Context, c *stoa.Changer, paths []string, o stoa.OpenOptions) (*stoa.Table, error) {
 	t, err := a.openAll(ctx, paths, o)
 	if err != nil || o.Opts["schema"] != "" || slices.ContainsFunc(t.Sources(), func(s stoa.SourceInfo) bool { return !isText(s.Format) }) {
 		return t, err
 	}
-	target, err := a.openCarbon(ctx, dir, nil)
+	target, err := c.Open(ctx, nil)
 	if err != nil { // what is wrong with it is told by who loads
 		return t, nil
 	}

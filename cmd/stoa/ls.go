@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoa"
+	"stoa/cmd/stoa/internal/catalogue"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
@@ -68,9 +69,9 @@ With --carbon-properties and without a path, the store that the file names is li
 			case segments:
 				return a.lsSegments(cmd, args, &src, &out)
 			case blocks:
-				return a.lsBlocks(cmd, args, &src, &out, kuduBlocks)
+				return a.lsBlocks(cmd, args, &src, &out, "blocks")
 			case unnamed:
-				return a.lsBlocks(cmd, args, &src, &out, kuduUnnamed)
+				return a.lsBlocks(cmd, args, &src, &out, "unnamed")
 			}
 			return a.ls(cmd, args, &src, &out)
 		},
@@ -189,7 +190,7 @@ func (a *app) list(ctx context.Context, p string, o stoa.OpenOptions) ([]entryDo
 
 // system is whose files the format of a name reads.
 func system(name string) string {
-	for _, f := range allFormats() {
+	for _, f := range catalogue.Formats() {
 		if f.Name == name {
 			return f.System()
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/format"
-	"stoa/format/carbon"
 )
 
 // segmentDoc is what -f json has for each segment; null is not known, times are RFC 3339.
@@ -53,7 +51,7 @@ func (a *app) lsSegments(cmd *cobra.Command, args []string, src *sourceFlags, ou
 	failed := a.eachPath(ctx, cmd, args, func(p string) error {
 		names, err := a.segmented(ctx, p, o)
 		for _, name := range names {
-			list, err := carbon.Segments(ctx, targetOf(o, name), format.OpenOptions{Limits: o.Limits, NoVerify: o.NoVerify, Opts: o.Opts})
+			list, err := stoa.Segments(ctx, name, o)
 			if err != nil {
 				if len(names) == 1 {
 					return err
@@ -85,14 +83,14 @@ func (a *app) lsSegments(cmd *cobra.Command, args []string, src *sourceFlags, ou
 func (a *app) segmented(ctx context.Context, p string, o stoa.OpenOptions) (out []string, err error) {
 	f, err := stoa.Probe(ctx, targetOf(o, withoutTable(p)), o)
 	switch {
-	case errors.Is(err, fault.Unsupported) || err == nil && f.Name != carbon.Format.Name:
+	case errors.Is(err, fault.Unsupported) || err == nil && (f.Change == nil || f.Change.Segments == nil):
 		return nil, fault.Unsupportedf(fault.Span{Object: p}, "", "--segments is for CarbonData tables and stores, and there is none here")
 	case err != nil:
 		return nil, err
 	case withoutTable(p) != p:
 		return []string{p}, nil
 	}
-	if _, err := o.Tree.Stat(ctx, path.Join(p, "Metadata", "schema")); err == nil { // a table; one that cannot be read has segments, too
+	if _, err := f.Change.Locate(ctx, o.Tree, p, false); err == nil { // a table; one that cannot be read has segments, too
 		return []string{p}, nil
 	}
 	for e, err := range stoa.List(ctx, p, o) {
@@ -102,7 +100,7 @@ func (a *app) segmented(ctx context.Context, p string, o stoa.OpenOptions) (out 
 		if err != nil {
 			return out, err
 		}
-		if e.Format != carbon.Format.Name { // lies beside
+		if e.Format != f.Name { // lies beside
 			continue
 		}
 		name := e.Place
@@ -120,7 +118,7 @@ func targetOf(o stoa.OpenOptions, name string) format.Target {
 	return format.Target{Tree: o.Tree, Name: place, Table: strings.TrimPrefix(name[len(place):], "#")}
 }
 
-func addSegment(r *report, table string, s carbon.Segment) {
+func addSegment(r *report, table string, s format.Segment) {
 	d := segmentDoc{table, s.Name, s.Status, s.Read, rfc(s.Began), rfc(s.Ended), rfc(s.Changed), known(int64(s.Files)), known(s.Rows), s.Deleted,
 		known(s.Data), known(s.Index), s.MergedInto, s.Merged, s.Format, s.Path, ""}
 	if s.Err != nil {

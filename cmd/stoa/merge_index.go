@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stoa/format/carbon"
+	"stoa"
 )
 
 func (a *app) mergeIndexCmd() *cobra.Command {
@@ -19,15 +19,15 @@ do at once: who reads the table opens one file instead of one for every task. No
 		Example: "  stoa merge-index store#sales.orders\n  stoa merge-index store#sales.orders --segments 0,1",
 		Args:    wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, _, err := existingTable(args[0])
+			c, err := a.changer(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			var ids []string
+			var o stoa.MergeIndexesOptions
 			if segments != "" {
-				ids = strings.Split(segments, ",")
+				o.Segments = strings.Split(segments, ",")
 			}
-			m, err := carbon.MergeIndexes(cmd.Context(), dir, ids)
+			m, err := c.MergeIndexes(cmd.Context(), o)
 			if err != nil {
 				return err
 			}

@@ -153,10 +153,10 @@ func (r *report) writeTable(w io.Writer, style tableStyle) error {
 	shown := r.shown()
 	widths := make([]int, len(r.cols))
 	for _, k := range shown {
-		widths[k] = cells(r.cols[k].name)
+		widths[k] = displayWidth(r.cols[k].name)
 		for _, row := range r.rows {
 			row[k] = oneLine(row[k])
-			widths[k] = max(widths[k], cells(row[k]))
+			widths[k] = max(widths[k], displayWidth(row[k]))
 		}
 	}
 	tables := r.split(shown, widths, style.width)
@@ -274,7 +274,7 @@ func (r *report) line(b []byte, row []string, table, widths []int, dim bool) []b
 			b = append(b, gutter...)
 			at += len(gutter)
 		}
-		if cells(s) > widths[k] {
+		if displayWidth(s) > widths[k] {
 			if i < len(table)-1 {
 				s = runewidth.Truncate(s, widths[k], "…")
 			} else {
@@ -282,7 +282,7 @@ func (r *report) line(b []byte, row []string, table, widths []int, dim bool) []b
 				s, more = more[0], more[1:]
 			}
 		}
-		fill := widths[k] - cells(s)
+		fill := widths[k] - displayWidth(s)
 		if r.cols[k].right {
 			b = pad(b, fill)
 		}

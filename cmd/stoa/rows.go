@@ -14,7 +14,7 @@ import (
 
 	"stoa"
 	"stoa/format"
-	"stoa/format/text"
+	"stoa/internal/cells"
 )
 
 // rowForms are the forms in which rows are written (-f).
@@ -178,13 +178,13 @@ func (t *textRows) Abort(ctx context.Context) error {
 // jsonArray writes rows as one JSON array, a row a line.
 type jsonArray struct {
 	w     io.Writer
-	lines *text.JSONLWriter
+	lines *cells.JSONLWriter
 	any   bool
 }
 
 func newJSONArray(w io.Writer, sc *arrow.Schema) *jsonArray {
 	a := &jsonArray{w: w}
-	a.lines = text.NewJSONLWriter(joiner{a}, sc)
+	a.lines = cells.NewJSONLWriter(joiner{a}, sc)
 	return a
 }
 

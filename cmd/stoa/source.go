@@ -16,7 +16,6 @@ import (
 
 	"stoa"
 	"stoa/format"
-	"stoa/format/carbon"
 	"stoa/store"
 )
 
@@ -108,7 +107,7 @@ func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa
 	}
 	o := stoa.OpenOptions{Formats: a.formats, From: f.from, NoVerify: f.noVerify, Tree: tree{a: a}}
 	straighten(paths)
-	if err := f.inStore(ctx, paths, o.Tree); err != nil {
+	if err := f.inStore(ctx, a.formats, paths, o.Tree); err != nil {
 		return o, err
 	}
 	a.reads(paths...)
@@ -181,7 +180,7 @@ func schemaOf(ctx context.Context, given string, paths []string, o stoa.OpenOpti
 const storePath = "#"
 
 // inStore puts the store's place before paths that begin with #, unless there are files of that name.
-func (f *sourceFlags) inStore(ctx context.Context, paths []string, tr store.Tree) error {
+func (f *sourceFlags) inStore(ctx context.Context, formats []format.Format, paths []string, tr store.Tree) error {
 	for i, p := range paths {
 		if !strings.HasPrefix(p, storePath) {
 			continue
@@ -189,7 +188,7 @@ func (f *sourceFlags) inStore(ctx context.Context, paths []string, tr store.Tree
 		if _, err := os.Lstat(p); err == nil {
 			continue
 		}
-		place, err := carbon.StoreLocation(ctx, tr, f.word("carbon-properties"))
+		place, err := stoa.Home(ctx, stoa.OpenOptions{Formats: formats, Tree: tr, Opts: map[string]string{"properties": f.word("carbon-properties")}})
 		if err != nil {
 			return err
 		}

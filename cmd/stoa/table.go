@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/mattn/go-runewidth"
 
-	"stoa/format/text"
+	"stoa/internal/cells"
 )
 
 const (
@@ -86,7 +86,7 @@ func (t *table) Write(b arrow.RecordBatch) error {
 				row[k] = cell{"null", true}
 				continue
 			}
-			buf = text.AppendCell(buf[:0], c, i)
+			buf = cells.AppendCell(buf[:0], c, i)
 			row[k] = cell{text: cellText(buf)}
 		}
 		t.rows++
@@ -188,11 +188,11 @@ func (t *table) readable(natural []int) bool {
 func (t *table) natural() []int {
 	out := make([]int, len(t.names))
 	for k := range out {
-		out[k] = max(cells(t.names[k]), cells(t.types[k]))
+		out[k] = max(displayWidth(t.names[k]), displayWidth(t.types[k]))
 	}
 	for _, r := range t.pending {
 		for k, c := range r {
-			out[k] = max(out[k], cells(c.text))
+			out[k] = max(out[k], displayWidth(c.text))
 		}
 	}
 	return out
@@ -269,10 +269,10 @@ func (t *table) print(row []cell) error {
 	b := t.line[:0]
 	for k, width := range t.widths {
 		c := row[k]
-		s, n := c.text, cells(c.text)
+		s, n := c.text, displayWidth(c.text)
 		if t.style.width > 0 && n > width {
 			s = runewidth.Truncate(s, width, "…")
-			n = cells(s)
+			n = displayWidth(s)
 		}
 		if k > 0 {
 			b = append(b, gutter...)

@@ -74,8 +74,8 @@ func seconds(d time.Duration) string {
 // indent puts two blanks a level in front.
 func indent(depth int) string { return strings.Repeat("  ", depth) }
 
-// cells is how many cells of a terminal text takes.
-func cells(s string) int {
+// displayWidth is how many cells of a terminal text takes.
+func displayWidth(s string) int {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
 			return runewidth.StringWidth(s)

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/spf13/cobra"
 
-	"stoa/format/carbon"
+	"stoa"
 )
 
 func (a *app) updateCmd() *cobra.Command {
@@ -25,7 +22,7 @@ Columns of lists, maps, structs and bytes can be set to null only.`,
   stoa update store#sales.orders --set note=null --where "day < date '2020-01-01'"`,
 		Args: wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, _, err := existingTable(args[0])
+			c, err := a.changer(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -36,11 +33,14 @@ Columns of lists, maps, structs and bytes can be set to null only.`,
 			if err != nil {
 				return err
 			}
-			n, err := a.update(cmd.Context(), dir, where, values)
+			if err := wantsWhere(where); err != nil {
+				return err
+			}
+			n, err := c.Update(cmd.Context(), stoa.UpdateOptions{Where: where, Set: values})
 			if err == nil {
 				a.note("%s: %s changed", args[0], count(n, "row"))
 			}
-			return err
+			return ofSet(err)
 		},
 	}
 	cmd.Flags().StringArrayVar(&sets, "set", nil, "give a column a value, `COLUMN=VALUE`; repeatable")
@@ -48,43 +48,18 @@ Columns of lists, maps, structs and bytes can be set to null only.`,
 	return cmd
 }
 
-// update changes rows: what passes the filter is written anew while it is found, and counts when all of it is there.
-func (a *app) update(ctx context.Context, dir, where string, values map[string]*string) (int64, error) {
-	unlock, err := carbon.LockUpdate(ctx, dir)
-	if err != nil {
-		return 0, err
+// ofSet is an error about a new value as one about the flag that gave it.
+func ofSet(err error) error {
+	var e *stoa.SetError
+	switch {
+	case !errors.As(err, &e):
+		return err
+	case e.Column == "":
+		return wrongUse("--set: %s", e.Reason)
+	case e.Value == nil:
+		return wrongUse("--set %s: %s", e.Column, e.Reason)
 	}
-	defer unlock()
-	t, err := a.openCarbon(ctx, dir, nil)
-	if err != nil {
-		return 0, err
-	}
-	sc := t.Schema()
-	sc, err = written(dir, sc, values)
-	if err := errors.Join(err, t.Close()); err != nil {
-		return 0, err
-	}
-	var l *carbon.Load
-	rows, err := a.matching(ctx, dir, where, func(b arrow.RecordBatch) error {
-		if l == nil {
-			if l, err = carbon.BeginUpdate(ctx, dir, sc, carbon.LoadOptions{}); err != nil {
-				return err
-			}
-		}
-		changed := withValues(sc, b, values)
-		defer changed.Release()
-		return l.Write(ctx, changed)
-	})
-	if l == nil {
-		return 0, err
-	}
-	if err == nil {
-		_, err = carbon.UpdateRows(ctx, dir, rows, l)
-	}
-	if err != nil {
-		err = errors.Join(err, l.Abort(context.WithoutCancel(ctx)))
-	}
-	return deletedRows(rows), err
+	return wrongUse("--set %s=%s: %s", e.Column, *e.Value, e.Reason)
 }
 
 // setValues reads COLUMN=VALUE. nil is null.
@@ -109,64 +84,4 @@ func setValues(sets []string) (map[string]*string, error) {
 		out[name] = &v
 	}
 	return out, nil
-}
-
-// written is the schema of the rows that are written: columns that get a value are texts, which the load reads exactly.
-func written(dir string, sc *arrow.Schema, values map[string]*string) (*arrow.Schema, error) {
-	fields := sc.Fields()
-	for name, v := range values {
-		at := fieldNamed(sc, name)
-		if at < 0 {
-			return nil, wrongUse("--set: there is no column %q", name)
-		}
-		if v == nil {
-			continue
-		}
-		switch t := fields[at].Type; t.ID() {
-		case arrow.LIST, arrow.MAP, arrow.STRUCT, arrow.BINARY:
-			return nil, wrongUse("--set %s: a column of type %s can be set to null only", name, t)
-		}
-		if err := carbon.CheckText(dir, name, *v); err != nil {
-			return nil, wrongUse("--set %s=%s: %v", name, *v, err)
-		}
-		fields[at].Type = arrow.BinaryTypes.String
-	}
-	return arrow.NewSchema(fields, nil), nil
-}
-
-func fieldNamed(sc *arrow.Schema, name string) int {
-	for i, f := range sc.Fields() {
-		if strings.EqualFold(f.Name, name) {
-			return i
-		}
-	}
-	return -1
-}
-
-// withValues are rows of the table's columns with the new values.
-func withValues(sc *arrow.Schema, b arrow.RecordBatch, values map[string]*string) arrow.RecordBatch {
-	cols := make([]arrow.Array, sc.NumFields())
-	for i := range cols {
-		cols[i] = b.Column(i)
-	}
-	for name, v := range values {
-		at := fieldNamed(sc, name)
-		cols[at] = constantColumn(sc.Field(at).Type, v, int(b.NumRows()))
-		defer cols[at].Release()
-	}
-	return array.NewRecordBatch(sc, cols, b.NumRows())
-}
-
-// constantColumn is a text, or null, n times.
-func constantColumn(t arrow.DataType, v *string, n int) arrow.Array {
-	b := array.NewBuilder(pool, t)
-	defer b.Release()
-	if v == nil {
-		b.AppendNulls(n)
-		return b.NewArray()
-	}
-	for range n {
-		b.(*array.StringBuilder).Append(*v)
-	}
-	return b.NewArray()
 }

@@ -12,7 +12,6 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/format"
-	"stoa/format/kudu"
 	"stoa/region"
 )
 
@@ -150,10 +149,10 @@ func verifyPath(ctx context.Context, path string, o stoa.OpenOptions, form strin
 func inUse(ctx context.Context, path string, o stoa.OpenOptions) error {
 	place := withoutTable(path)
 	f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: place}, o)
-	if err != nil || f.Name != kudu.Format.Name {
+	if err != nil || f.InUse == nil {
 		return nil
 	}
-	if err := kudu.CheckUnused(ctx, o.Tree, place, o.Opts); err != nil {
+	if err := stoa.InUse(ctx, place, o); err != nil {
 		return &openError{err}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"stoa/format/carbon/internal/change"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/table"
+	"stoa/store"
 )
 
 // Format is CarbonData as the front of stoa sees it.
@@ -26,6 +27,10 @@ var Format = format.Format{
 	Claims:     table.Claims,
 	Unchecked: func(context.Context, format.Target, format.OpenOptions) (string, error) {
 		return "CarbonData has no checksums, neither of data files nor of delete deltas", nil
+	},
+	Change: &change.Changer,
+	Home: func(ctx context.Context, tree store.Tree, opts map[string]string) (string, error) {
+		return table.StoreLocation(ctx, tree, opts["properties"])
 	},
 	Codes:     layout.Codes,
 	ReadKeys:  table.ReadKeys,

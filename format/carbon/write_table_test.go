@@ -271,7 +271,7 @@ func TestMinorCompactionPlan(t *testing.T) {
 	}
 	dir := newOrders(t, carbon.TableSpec{}, segments...)
 	plan, err := carbon.PlanCompaction(dir, false, nil)
-	if err != nil || fmt.Sprint(plan) != "[{[0 1 2 3] 0.1 <nil>} {[4 5 6 7] 4.1 <nil>}]" {
+	if err != nil || fmt.Sprint(plan) != "[{[0 1 2 3] 0.1} {[4 5 6 7] 4.1}]" {
 		t.Error(plan, err)
 	}
 	for _, ids := range [][]string{{"2", "77"}, {"2", "3", "2"}} {
@@ -280,7 +280,7 @@ func TestMinorCompactionPlan(t *testing.T) {
 		}
 	}
 	plan, err = carbon.PlanCompaction(dir, false, []string{"5", "3"})
-	if err != nil || fmt.Sprint(plan) != "[{[3 5] 3.1 <nil>}]" {
+	if err != nil || fmt.Sprint(plan) != "[{[3 5] 3.1}]" {
 		t.Error(plan, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"stoa/format/text"
+	"stoa/internal/cells"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -35,7 +35,7 @@ func compare(t *testing.T, name, lines string, got []arrow.RecordBatch) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	w := text.NewJSONLWriter(&b, got[0].Schema())
+	w := cells.NewJSONLWriter(&b, got[0].Schema())
 	for _, g := range got {
 		if err := w.Write(g); err != nil {
 			t.Fatal(err)

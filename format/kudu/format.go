@@ -29,6 +29,8 @@ var Format = format.Format{
 	Recover:  cluster.RecoverTable,
 	ReadKeys: table.ReadKeys,
 	Codes:    codes.Codes,
+	InUse:    inUse,
+	Listings: listings,
 
 	Unchecked: unchecked,
 }

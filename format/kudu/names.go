@@ -90,16 +90,15 @@ const (
 
 // What is asked of directories.
 var (
-	CheckUnused  = cluster.CheckUnused
-	ErrElsewhere = cluster.ErrElsewhere
-	FindServers  = fs.FindServers
-	Layouts      = fs.Layouts
-	ListFields   = fs.ListFields
-	LockHolder   = fs.LockHolder
-	Missing      = meta.Missing
-	OpenFS       = fs.OpenFS
-	Replay       = wal.Replay
-	Unreadable   = cluster.Unreadable
+	CheckUnused = cluster.CheckUnused
+	FindServers = fs.FindServers
+	Layouts     = fs.Layouts
+	ListFields  = fs.ListFields
+	LockHolder  = fs.LockHolder
+	Missing     = meta.Missing
+	OpenFS      = fs.OpenFS
+	Replay      = wal.Replay
+	Unreadable  = cluster.Unreadable
 )
 
 // Codes are the findings of Kudu's directories. Verify tells those of blocks, too: see package cfile.

@@ -28,6 +28,7 @@ import (
 var Format = format.Format{
 	Family:    "kudu",
 	Name:      "kudu-backup",
+	Levels:    2, // ID-NAME/TIME
 	Title:     "Apache Kudu's backup layout: Parquet and the table's metadata, for Kudu's restore job",
 	Create:    create,
 	Reread:    func(*arrow.Schema, format.WriteOptions) (format.Format, bool) { return parquet.Format, true },

@@ -15,7 +15,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/format/text"
+	"stoa/internal/cells"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -39,7 +39,7 @@ func compare(t *testing.T, name, lines string, got []arrow.RecordBatch, differ m
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	w := text.NewJSONLWriter(&b, got[0].Schema())
+	w := cells.NewJSONLWriter(&b, got[0].Schema())
 	for _, g := range got {
 		if err := w.Write(g); err != nil {
 			t.Fatal(err)

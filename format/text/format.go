@@ -9,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/cells"
 	"stoa/region"
 	"stoa/store"
 )
@@ -152,8 +153,8 @@ func createCSV(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.Wri
 		return nil, err
 	}
 	return newFileWriter(ctx, s, o.Opts, func(w io.Writer) rows {
-		c := NewCSVWriter(w, sc, rune(comma), head)
-		c.null = o.Opts["null"]
+		c := cells.NewCSVWriter(w, sc, rune(comma), head)
+		c.Null = o.Opts["null"]
 		return c
 	})
 }
@@ -162,5 +163,5 @@ func createJSONL(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.W
 	if err := checkOpts("jsonl", o.Opts, jsonlWriteKeys); err != nil {
 		return nil, err
 	}
-	return newFileWriter(ctx, s, o.Opts, func(w io.Writer) rows { return NewJSONLWriter(w, sc) })
+	return newFileWriter(ctx, s, o.Opts, func(w io.Writer) rows { return cells.NewJSONLWriter(w, sc) })
 }

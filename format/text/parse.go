@@ -18,6 +18,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal256"
 	"github.com/apache/arrow-go/v18/arrow/float16"
 
+	"stoa/internal/cells"
 	"stoa/internal/civil"
 )
 
@@ -311,7 +312,7 @@ func timeSetter(b array.Builder, t arrow.DataType) setter {
 	case *array.Date32Builder:
 		return dateSetter(t, func(d int64) bool { b.Append(arrow.Date32(d)); return d == int64(int32(d)) })
 	case *array.Date64Builder:
-		return dateSetter(t, func(d int64) bool { b.Append(arrow.Date64(d * secondsPerDay * 1000)); return true })
+		return dateSetter(t, func(d int64) bool { b.Append(arrow.Date64(d * cells.SecondsPerDay * 1000)); return true })
 	case *array.Time32Builder:
 		return clockSetter(t, t.(*arrow.Time32Type).Unit, func(v int64) { b.Append(arrow.Time32(v)) })
 	case *array.Time64Builder:
@@ -335,7 +336,7 @@ func dateSetter(t arrow.DataType, add func(int64) bool) setter {
 }
 
 func clockSetter(t arrow.DataType, unit arrow.TimeUnit, add func(int64)) setter {
-	per, digits := perSecond(unit)
+	per, digits := cells.PerSecond(unit)
 	return func(s []byte) error {
 		sec, rest, ok := parseClock(s)
 		frac, rest, exact := parseFraction(rest, digits)
@@ -348,7 +349,7 @@ func clockSetter(t arrow.DataType, unit arrow.TimeUnit, add func(int64)) setter 
 }
 
 func stampSetter(b *array.TimestampBuilder, t *arrow.TimestampType) setter {
-	per, digits := perSecond(t.Unit)
+	per, digits := cells.PerSecond(t.Unit)
 	loc, err := t.GetZone()
 	if err != nil {
 		loc = time.UTC
@@ -489,7 +490,7 @@ func parseStamp(s []byte, digits int) (sec, frac int64, zoned bool, offset int64
 		return 0, 0, false, 0, false
 	}
 	if len(rest) == 0 {
-		return days * secondsPerDay, 0, false, 0, true
+		return days * cells.SecondsPerDay, 0, false, 0, true
 	}
 	if rest[0] != 'T' && rest[0] != 't' && rest[0] != ' ' {
 		return 0, 0, false, 0, false
@@ -499,7 +500,7 @@ func parseStamp(s []byte, digits int) (sec, frac int64, zoned bool, offset int64
 	if !ok1 || !ok2 {
 		return 0, 0, false, 0, false
 	}
-	sec = days*secondsPerDay + clock
+	sec = days*cells.SecondsPerDay + clock
 	if len(rest) == 0 {
 		return sec, frac, false, 0, true
 	}

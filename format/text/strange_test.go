@@ -14,6 +14,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/cells"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -57,7 +58,7 @@ func TestStrangeRowsBetween(t *testing.T) {
 			for _, b := range batches {
 				row := array.RecordToStructArray(b)
 				for k := range int(b.NumRows()) {
-					if got := string(AppendJSON(nil, row, k)); got != c.want(i) {
+					if got := string(cells.AppendJSON(nil, row, k)); got != c.want(i) {
 						t.Fatalf("row %d is %s, want %s", i, got, c.want(i))
 					}
 					i++
@@ -107,7 +108,7 @@ func TestSparseRows(t *testing.T) {
 		}
 		sc, batches, errs := read(JSONL, tree(text.String()), map[string]string{"schema": strings.Join(schema, ", ")}, nil, vec.Range{})
 		var got strings.Builder
-		w := NewJSONLWriter(&got, sc)
+		w := cells.NewJSONLWriter(&got, sc)
 		for _, b := range batches {
 			if err := w.Write(b); err != nil {
 				t.Fatal(err)
@@ -199,7 +200,7 @@ func rowsAfter(t *testing.T, f format.Format, text string) (rows string, strange
 	t.Helper()
 	sc, got, errs := read(f, tree(text), nil, nil, vec.Range{})
 	var buf strings.Builder
-	w := NewJSONLWriter(&buf, sc)
+	w := cells.NewJSONLWriter(&buf, sc)
 	for _, b := range got {
 		if err := w.Write(b); err != nil {
 			t.Fatal(err)
@@ -372,7 +373,7 @@ func TestLinesOfCR(t *testing.T) {
 		if found == nil {
 			var buf strings.Builder
 			sc, batches, errs := read(CSV, tree(c.text), map[string]string{"header": c.header}, nil, vec.Range{})
-			w := NewJSONLWriter(&buf, sc)
+			w := cells.NewJSONLWriter(&buf, sc)
 			for _, b := range batches {
 				if err := w.Write(b); err != nil || errs != nil {
 					t.Fatal(err, errs)

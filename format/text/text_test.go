@@ -24,6 +24,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/ipc/sample"
+	"stoa/internal/cells"
 	"stoa/internal/typewords"
 	"stoa/region"
 	"stoa/store"
@@ -88,7 +89,7 @@ func lines(t testing.TB, f format.Format, text string, opts map[string]string) s
 		t.Fatalf("%q: %v", text, errs)
 	}
 	var buf bytes.Buffer
-	w := NewJSONLWriter(&buf, sc)
+	w := cells.NewJSONLWriter(&buf, sc)
 	for _, b := range got {
 		if err := w.Write(b); err != nil {
 			t.Fatal(err)
@@ -110,7 +111,7 @@ func TestJSONNegativeZero(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := b.NewArray()
-		got := string(AppendJSON(nil, a, 0))
+		got := string(cells.AppendJSON(nil, a, 0))
 		if f, err := strconv.ParseFloat(got, 64); err != nil || !math.Signbit(f) || got != "-0.0" {
 			t.Errorf("%s: %s, %v", typ, got, err)
 		}
@@ -118,7 +119,7 @@ func TestJSONNegativeZero(t *testing.T) {
 		if err := textSetter(again, typ)([]byte(got)); err != nil {
 			t.Fatal(err)
 		}
-		if x := string(AppendJSON(nil, again.NewArray(), 0)); x != got {
+		if x := string(cells.AppendJSON(nil, again.NewArray(), 0)); x != got {
 			t.Errorf("%s: %s is read as %s", typ, got, x)
 		}
 	}
@@ -135,7 +136,7 @@ func TestJSONIsArrows(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ours := negativeZero.ReplaceAll(AppendJSON(nil, a, i), []byte("-0$1")) // see TestJSONNegativeZero
+				ours := negativeZero.ReplaceAll(cells.AppendJSON(nil, a, i), []byte("-0$1")) // see TestJSONNegativeZero
 				var x, y any
 				d := json.NewDecoder(bytes.NewReader(ours))
 				d.UseNumber()
@@ -189,7 +190,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 			if !array.ApproxEqual(want.Column(0), got[0].Column(0), array.WithNaNsEqual(true), array.WithAbsTolerance(0)) {
 				for i := range 300 {
-					a, b := AppendJSON(nil, want.Column(0), i), AppendJSON(nil, got[0].Column(0), i)
+					a, b := cells.AppendJSON(nil, want.Column(0), i), cells.AppendJSON(nil, got[0].Column(0), i)
 					if !bytes.Equal(a, b) {
 						t.Errorf("%s %s: row %d: wrote %s, read %s", f.Name, dt, i, a, b)
 						break
@@ -531,7 +532,7 @@ func TestCell(t *testing.T) {
 	b := sample.Batch(r, all, 100, 0.2)
 	for _, a := range b.Columns() {
 		for i := range a.Len() {
-			_ = AppendCell(nil, a, i)
+			_ = cells.AppendCell(nil, a, i)
 		}
 	}
 }

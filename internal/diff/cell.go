@@ -16,7 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"stoa/format/text"
+	"stoa/internal/cells"
 )
 
 // A cell is compared in a form that does not depend on how its column's type stores it: int8 7 and int64 7 are the same
@@ -299,7 +299,7 @@ func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {
 		}
 		return dst
 	case words:
-		return appendBytes(dst, s.normal(text.AppendCSV(nil, arr, i)))
+		return appendBytes(dst, s.normal(cells.AppendCSV(nil, arr, i)))
 	}
 	b, err := json.Marshal(arr.GetOneForMarshal(i))
 	if err != nil {
@@ -352,7 +352,7 @@ func float(arr arrow.Array, i int) float64 {
 	case *array.Float64:
 		f = a.Value(i)
 	default:
-		f, _ = strconv.ParseFloat(string(text.AppendCSV(nil, arr, i)), 64)
+		f, _ = strconv.ParseFloat(string(cells.AppendCSV(nil, arr, i)), 64)
 	}
 	switch {
 	case f != f:

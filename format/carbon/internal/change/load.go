@@ -136,20 +136,7 @@ func ReadTableSchema(dir string) (*layout.TableSchema, error) {
 // BeginLoad begins a load of rows with schema sc, whose fields are found by name, into the table in dir. Columns that the rows do not
 // have are null. It tells tablestatus that the load goes on.
 func BeginLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (*Load, error) {
-	l := &Load{dir: dir, o: o, sc: sc, tasks: map[string]*loadTask{}, stamp: status.Now()}
-	var err error
-	if l.schema, err = ReadTableSchema(dir); err != nil {
-		return nil, err
-	}
-	opts, err := l.lastVersion(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if l.wo, err = OptionsOf(l.schema, opts); err != nil {
-		return nil, err
-	}
-	l.list = l.schema.Stored()
-	roots, err := l.match()
+	l, roots, err := newLoad(ctx, dir, sc, o)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +148,25 @@ func BeginLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions)
 		return nil, err
 	}
 	return l, nil
+}
+
+// newLoad is a load of which nothing is written yet, and the columns of its table.
+func newLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (*Load, []*schema.Column, error) {
+	l := &Load{dir: dir, o: o, sc: sc, tasks: map[string]*loadTask{}, stamp: status.Now()}
+	var err error
+	if l.schema, err = ReadTableSchema(dir); err != nil {
+		return nil, nil, err
+	}
+	opts, err := l.lastVersion(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if l.wo, err = OptionsOf(l.schema, opts); err != nil {
+		return nil, nil, err
+	}
+	l.list = l.schema.Stored()
+	roots, err := l.match()
+	return l, roots, err
 }
 
 // match finds the field of each column.
@@ -533,12 +539,7 @@ func (l *Load) enter(ctx context.Context, sum *LoadSummary, file string, timeTex
 }
 
 // LoadSummary tells what a load wrote.
-type LoadSummary struct {
-	Segment               string
-	Rows                  int64
-	DataBytes, IndexBytes int64
-	Files                 []string // data files, below the table's directory
-}
+type LoadSummary = format.LoadSummary
 
 func (l *Load) closeTask(ctx context.Context, t *loadTask) error {
 	if t.sort != nil {

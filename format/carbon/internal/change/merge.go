@@ -37,10 +37,7 @@ func mergedIndex(names []string, files [][]byte) []byte {
 }
 
 // IndexMerge is what MergeIndexes did.
-type IndexMerge struct {
-	Segments []string // that had single index files
-	Files    int      // index files that became one a directory
-}
+type IndexMerge = format.IndexMerge
 
 // MergeIndexes makes one .carbonindexmerge of the single index files of each directory of the segments that count, or of those that
 // are named. Readers then open one file instead of one for every task. A segment that has a segment file gets a new one, and is
@@ -52,6 +49,11 @@ func MergeIndexes(ctx context.Context, dir string, segments []string) (out Index
 		return out, err
 	}
 	defer unlock()
+	return mergeIndexes(ctx, dir, segments, false)
+}
+
+// mergeIndexes is MergeIndexes under its lock. With dry the index files are read and counted.
+func mergeIndexes(ctx context.Context, dir string, segments []string, dry bool) (out IndexMerge, err error) {
 	t, err := table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(dir), format.OpenOptions{}, table.ReadOptions{Bucket: -1, Zone: time.UTC, Segments: segments}, nil)
 	if err != nil {
 		return out, err
@@ -64,7 +66,7 @@ func MergeIndexes(ctx context.Context, dir string, segments []string) (out Index
 		if !l.Counts() || l.Foreign() || l.Path != "" || len(segments) > 0 && !slices.Contains(segments, l.Name) {
 			continue
 		}
-		n, err := mergeSegment(t, ctx, l)
+		n, err := mergeSegment(t, ctx, l, dry)
 		if err != nil {
 			return out, err
 		}
@@ -75,8 +77,8 @@ func MergeIndexes(ctx context.Context, dir string, segments []string) (out Index
 	return out, nil
 }
 
-// mergeSegment merges the index files of a segment; n is how many there were.
-func mergeSegment(t *table.Managed, ctx context.Context, l *status.Load) (n int, err error) {
+// mergeSegment merges the index files of a segment, or with dry only reads them; n is how many there were.
+func mergeSegment(t *table.Managed, ctx context.Context, l *status.Load, dry bool) (n int, err error) {
 	places, err := t.Folders(ctx, l)
 	if err != nil {
 		return 0, err
@@ -112,14 +114,17 @@ func mergeSegment(t *table.Managed, ctx context.Context, l *status.Load) (n int,
 			}
 			files, old = append(files, b), append(old, filepath.Join(p.Dir, s))
 		}
+		if dry {
+			continue
+		}
 		b := mergedIndex(single, files)
 		if err := status.ReplaceFile(filepath.Join(p.Dir, name), b); err != nil {
 			return 0, err
 		}
 		fresh, size, merged[filepath.Clean(p.Dir)] = append(fresh, filepath.Join(p.Dir, name)), size+int64(len(b)), true
 	}
-	if len(old) == 0 {
-		return 0, nil
+	if len(old) == 0 || dry {
+		return len(old), nil
 	}
 	if l.Segment != "" {
 		segment, err := mergedSegmentFile(t, l, merged, name, stamp)

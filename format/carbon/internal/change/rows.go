@@ -30,11 +30,15 @@ import (
 // CreateTable makes a table's directory: its schema and an empty status. dir must not be there, or be empty. store, if it is not
 // empty, is the directory of the databases, whose ModifiedTime.mdt is touched.
 func CreateTable(dir, store string, spec TableSpec) error {
+	return createTable(dir, store, spec, false)
+}
+
+func createTable(dir, store string, spec TableSpec, dry bool) error {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return fault.Invalidf("%s is there already", dir)
 	}
 	t, err := spec.tableSchema(status.Now())
-	if err != nil {
+	if err != nil || dry {
 		return err
 	}
 	meta := filepath.Join(dir, "Metadata")
@@ -72,10 +76,18 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// DropTable removes a table with all its files. The schema goes first: without it nobody takes the directory for a whole table.
-func DropTable(ctx context.Context, dir, store string) error {
+// isTable is an error if a directory is no table's.
+func isTable(dir string) error {
 	if !exists(filepath.Join(dir, "Metadata", "schema")) && !exists(filepath.Join(dir, "Fact")) {
 		return fault.Invalidf("%s is no table: it has neither Metadata/schema nor Fact", dir)
+	}
+	return nil
+}
+
+// DropTable removes a table with all its files. The schema goes first: without it nobody takes the directory for a whole table.
+func DropTable(ctx context.Context, dir, store string) error {
+	if err := isTable(dir); err != nil {
+		return err
 	}
 	for _, name := range []string{status.LockStatus, status.LockUpdate, status.LockCompaction} {
 		unlock, err := status.Lock(ctx, dir, name, status.LockWait)
@@ -92,7 +104,11 @@ func DropTable(ctx context.Context, dir, store string) error {
 
 // DeleteSegments marks loads as deleted; their files stay until they are cleaned away.
 func DeleteSegments(ctx context.Context, dir string, names []string) error {
-	return changeStatus(ctx, dir, func(s *status.StatusFile) error {
+	return changeStatus(ctx, dir, markDeleted(dir, names))
+}
+
+func markDeleted(dir string, names []string) func(s *status.StatusFile) error {
+	return func(s *status.StatusFile) error {
 		for _, n := range names {
 			e := s.Find(n)
 			switch {
@@ -104,15 +120,14 @@ func DeleteSegments(ctx context.Context, dir string, names []string) error {
 			e["loadStatus"], e["modificationOrDeletionTimestamp"] = status.StatusDeleted, status.MsText(status.Now())
 		}
 		return nil
-	})
+	}
 }
 
-// Cleaned is what Clean removed, or would remove.
-type Cleaned struct {
-	Segments []string // entries of tablestatus that are gone
-	Files    []string
-	Bytes    int64
-}
+// Cleaned is what Clean removed, or would remove: entries of tablestatus, and files.
+type Cleaned = format.Cleaned
+
+// errDry ends a change of tablestatus that is only tried: nothing is written.
+var errDry = errors.New("dry run")
 
 // Clean removes what is no part of the table any more: loads that were cut off, segments that are deleted or compacted, files of
 // segments that tablestatus does not have, temporary files, and delete deltas that a newer update status does not name. A load that
@@ -137,10 +152,13 @@ func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 			return err
 		}
 		if dry {
-			return nil
+			return errDry
 		}
 		return s.Retire(dir, out.Segments)
 	})
+	if errors.Is(err, errDry) {
+		err = nil
+	}
 	slices.Sort(out.Files)
 	return out, err
 }
@@ -260,11 +278,8 @@ func deltasInUse(dir string, s status.StatusFile) (map[string]bool, error) {
 	return out, err
 }
 
-// Deleted are rows of a data file that are to go: numbers in the file, ascending.
-type Deleted struct {
-	File string // as column stoa_file of the reader's option positions gives it
-	Rows []int64
-}
+// Deleted are rows of a data file that are to go; File is as column stoa_file of the reader's option positions gives it.
+type Deleted = format.RowsOfFile
 
 // DeleteRows deletes rows: for each data file a delete delta with all its deleted rows, and an update status, become part of the
 // table in one rename of tablestatus.
@@ -454,11 +469,7 @@ func placed(t *table.Managed, ctx context.Context, f *datafile.DataFile, rows []
 }
 
 // Compaction is segments that become one.
-type Compaction struct {
-	From []string // oldest first
-	To   string
-	Load *Load
-}
+type Compaction = format.Compaction
 
 // BeginCompaction begins to make one segment of several; the caller gives it the rows of these segments and closes the load.
 // major says which kind tablestatus is told.
@@ -550,8 +561,15 @@ func mergedName(s status.StatusFile, first string, level int) string {
 	}
 }
 
-// changeSchema reads the schema, has it changed, and writes it anew under its lock.
-func changeSchema(ctx context.Context, dir string, change func(t *layout.TableSchema) error) error {
+// changeSchema reads the schema, has it changed, and writes it anew under its lock. With dry it is only tried.
+func changeSchema(ctx context.Context, dir string, dry bool, change func(t *layout.TableSchema) error) error {
+	if dry {
+		t, err := ReadTableSchema(dir)
+		if err != nil {
+			return err
+		}
+		return change(t)
+	}
 	unlock, err := status.Lock(ctx, dir, status.LockSchema, status.LockWait)
 	if err != nil {
 		return err
@@ -569,7 +587,11 @@ func changeSchema(ctx context.Context, dir string, change func(t *layout.TableSc
 
 // AddColumn adds a column to a table; rows that are there have the default, a text, or null if there is none.
 func AddColumn(ctx context.Context, dir string, f arrow.Field, def *string) error {
-	return changeSchema(ctx, dir, func(t *layout.TableSchema) error {
+	return addColumn(ctx, dir, f, def, false)
+}
+
+func addColumn(ctx context.Context, dir string, f arrow.Field, def *string, dry bool) error {
+	return changeSchema(ctx, dir, dry, func(t *layout.TableSchema) error {
 		f.Name = strings.ToLower(f.Name)
 		if t.Top(f.Name) != nil {
 			return fault.Invalidf("the table %s has a column %q", dir, f.Name)
@@ -655,7 +677,11 @@ func putBig(v uint64) []byte {
 
 // DropColumn takes a column out of a table; the data stays in the files, unseen.
 func DropColumn(ctx context.Context, dir, name string) error {
-	return changeSchema(ctx, dir, func(t *layout.TableSchema) error {
+	return dropColumn(ctx, dir, name, false)
+}
+
+func dropColumn(ctx context.Context, dir, name string, dry bool) error {
+	return changeSchema(ctx, dir, dry, func(t *layout.TableSchema) error {
 		c := t.Top(name)
 		if c == nil {
 			return fault.Invalidf("the table %s has no column %q", dir, name)

@@ -15,7 +15,7 @@ import (
 
 // Names of field metadata, for what Arrow has no word for.
 const (
-	MetaType     = "stoa.type"     // Carbon's name of the type
+	MetaType     = format.MetaType // Carbon's name of the type
 	MetaEncoding = "stoa.encoding" // encoders of the schema, with commas
 	MetaColumnID = "stoa.carbon.column_id"
 	MetaSort     = "stoa.sort" // place among the sort columns, from 0

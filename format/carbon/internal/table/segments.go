@@ -2,7 +2,6 @@ package table
 
 import (
 	"context"
-	"time"
 
 	"stoa/fault"
 	"stoa/format"
@@ -10,24 +9,7 @@ import (
 )
 
 // Segment is an entry of a table's status file: a load, or what several loads were compacted into.
-type Segment struct {
-	Name       string
-	Status     string    // as the file has it: Success, Compacted, Marked for Delete, …
-	Read       bool      // it counts: a reader without options reads it
-	Began      time.Time // of the load; zero if it is not said
-	Ended      time.Time
-	Changed    time.Time // when it was last merged, deleted or updated; zero if it never was
-	Files      int       // data files that are there; -1 not known
-	Rows       int64     // in them, deleted ones too; -1 not known: only reading the files of formats 1 and 2 and row-format files tells
-	Deleted    int64     // rows of them that delete deltas take away
-	Data       int64     // bytes of data files; -1 not known
-	Index      int64     // bytes of index files; -1 not known
-	MergedInto string    // the segment that has its rows now
-	Merged     []string  // the segments whose rows it has
-	Format     string    // "" is Carbon's own columnar format
-	Path       string    // "" is the usual place
-	Err        error     // why its files cannot be listed; nil if they can, or if the segment does not count and was cleaned away
-}
+type Segment = format.Segment
 
 // Segments lists the loads of the table that tg names (a table's directory, or a table of a store), in the order of the status
 // file. Options are those of Open. A place that is no such table is Unsupported.

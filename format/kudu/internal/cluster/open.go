@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,8 +14,14 @@ import (
 	"stoa/region"
 )
 
-// ErrElsewhere is the cause of errors about tables of which a master's directory knows, and nothing else is here.
-var ErrElsewhere = errors.New("they are in the directories of its tablet servers, which must be given, too")
+// elsewhere is the cause of errors about tables of which a master's directory knows, and nothing else is here.
+type elsewhere struct{}
+
+func (elsewhere) Error() string {
+	return "they are in the directories of its tablet servers, which must be given, too"
+}
+
+func (elsewhere) Is(target error) bool { return target == format.ErrElsewhere }
 
 // Pick finds the table that the target names: by its name, its id, or the id of one of its tablets, which is
 // then the only one that is read. "" is the only table there is. Masters' own tables must be named.
@@ -48,7 +53,7 @@ func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*t
 				}
 				none := fault.Corruptf(fault.Span{Object: s.All[0].MetaDir}, "",
 					"the master knows table %s, and none of its tablets is here (%s)", e.name, strings.Join(ids, ", "))
-				none.Cause = ErrElsewhere
+				none.Cause = elsewhere{}
 				return nil, none
 			}
 		}

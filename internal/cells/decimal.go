@@ -1,4 +1,4 @@
-package text
+package cells
 
 import (
 	"strconv"

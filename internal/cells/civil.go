@@ -1,4 +1,4 @@
-package text
+package cells
 
 import (
 	"strconv"
@@ -9,7 +9,7 @@ import (
 	"stoa/internal/civil"
 )
 
-const secondsPerDay = 86400
+const SecondsPerDay = 86400
 
 func append2(dst []byte, n int) []byte { return append(dst, byte('0'+n/10), byte('0'+n%10)) }
 
@@ -55,8 +55,8 @@ func appendFraction(dst []byte, n int64, digits int, trim bool) []byte {
 	return append(dst, b[:end]...)
 }
 
-// perSecond is how many of the unit make a second, and the digits of its fraction.
-func perSecond(u arrow.TimeUnit) (int64, int) {
+// PerSecond is how many of the unit make a second, and the digits of its fraction.
+func PerSecond(u arrow.TimeUnit) (int64, int) {
 	switch u {
 	case arrow.Second:
 		return 1, 0
@@ -86,7 +86,7 @@ type stamp struct {
 // newStamp prepares for type t. A time zone that the machine does not know is written in UTC.
 func newStamp(t *arrow.TimestampType, sep byte, trim bool) stamp {
 	s := stamp{sep: sep, trim: trim}
-	s.per, s.digits = perSecond(t.Unit)
+	s.per, s.digits = PerSecond(t.Unit)
 	if t.TimeZone == "" {
 		return s
 	}
@@ -114,7 +114,7 @@ func (s *stamp) append(dst []byte, v int64) []byte {
 	if local < minStamp || local >= maxStamp {
 		return strconv.AppendInt(dst, v, 10)
 	}
-	days, clock := floorDiv(local, secondsPerDay)
+	days, clock := floorDiv(local, SecondsPerDay)
 	dst = append(appendDate(dst, days), s.sep)
 	dst = appendFraction(appendClock(dst, clock), frac, s.digits, s.trim)
 	if offset == 0 {

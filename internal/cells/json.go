@@ -1,4 +1,4 @@
-package text
+package cells
 
 import (
 	"encoding/base64"
@@ -189,7 +189,7 @@ func plainTime(a arrow.Array, sep byte, trim bool) appender {
 	case *array.Date32:
 		return func(dst []byte, i int) []byte { return appendDate(dst, int64(a.Value(i))) }
 	case *array.Date64:
-		return func(dst []byte, i int) []byte { return appendDate(dst, int64(a.Value(i))/(secondsPerDay*1000)) }
+		return func(dst []byte, i int) []byte { return appendDate(dst, int64(a.Value(i))/(SecondsPerDay*1000)) }
 	case *array.Time32:
 		return clock(a.DataType().(*arrow.Time32Type).Unit, trim, func(i int) int64 { return int64(a.Value(i)) })
 	case *array.Time64:
@@ -208,10 +208,10 @@ func plainTime(a arrow.Array, sep byte, trim bool) appender {
 
 // clock writes times of day; what is outside a day is taken modulo a day, as arrow-go does.
 func clock(u arrow.TimeUnit, trim bool, value func(int) int64) appender {
-	per, digits := perSecond(u)
+	per, digits := PerSecond(u)
 	return func(dst []byte, i int) []byte {
 		sec, frac := floorDiv(value(i), per)
-		_, sec = floorDiv(sec, secondsPerDay)
+		_, sec = floorDiv(sec, SecondsPerDay)
 		return appendFraction(appendClock(dst, sec), frac, digits, trim)
 	}
 }

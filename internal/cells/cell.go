@@ -1,4 +1,4 @@
-package text
+package cells
 
 import (
 	"encoding/base64"

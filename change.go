@@ -1,0 +1,327 @@
+package stoa
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+)
+
+// Changer changes one table in place, as far as its format can: what it cannot is an error of class fault.Unsupported
+// that names the format and the change. Each change is one step for who reads the table meanwhile. Changes of one table
+// at a time are kept apart by the format's own locks, also those of other programs.
+//
+// Every change has a dry run: it says what would be done, checks that as far as it goes without writing, and leaves the
+// table as it is. Options are plain structs that marshal to JSON.
+type Changer struct {
+	Alloc memory.Allocator // of the batches that changes read; nil = Go's
+
+	name   string
+	place  format.TablePlace
+	format *format.Format
+	change format.Changer
+	o      OpenOptions
+}
+
+// OpenError is why a table could not be opened that a change has to read first.
+type OpenError struct{ Err error }
+
+func (e *OpenError) Error() string { return e.Err.Error() }
+
+// Unwrap is the reason.
+func (e *OpenError) Unwrap() error { return e.Err }
+
+// OpenChanger finds a table that is to be changed: PATH, or PATH#TABLE, as its format names tables. Of o, Formats, From,
+// Tree and Limits count.
+func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, error) {
+	var first error
+	for i := range o.formats() {
+		f := &o.formats()[i]
+		if f.Change == nil || f.Change.Locate == nil || o.From != "" && f.Name != o.From {
+			continue
+		}
+		p, err := f.Change.Locate(ctx, o.tree(), name, false)
+		if err == nil {
+			return &Changer{name: name, place: p, format: f, change: *f.Change, o: o}, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	f, err := Probe(ctx, format.Target{Tree: o.tree(), Name: placeOf(ctx, name, o)}, o)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err == nil && f.Change == nil: // it can be read, and every change says that it cannot be made
+		return &Changer{name: name, place: format.TablePlace{Dir: name}, format: f, o: o}, nil
+	case first != nil:
+		return nil, first
+	case err != nil:
+		return nil, err
+	}
+	return nil, fault.Unsupportedf(fault.Span{Object: name}, "", "%s tables are not changed in place", f.Name)
+}
+
+// placeOf is the place of PATH#TABLE.
+func placeOf(ctx context.Context, name string, o OpenOptions) string {
+	if i := strings.LastIndexByte(name, '#'); i >= 0 {
+		if _, err := o.tree().Stat(ctx, name); err != nil {
+			return name[:i]
+		}
+	}
+	return name
+}
+
+// Format is the name of the table's format.
+func (c *Changer) Format() string { return c.format.Name }
+
+// Place is where the table is.
+func (c *Changer) Place() format.TablePlace { return c.place }
+
+// Open opens the table as it is now, with reading options.
+func (c *Changer) Open(ctx context.Context, opts map[string]string) (*Table, error) {
+	o := c.o
+	o.From, o.Opts = c.format.Name, opts
+	t, err := OpenAll(ctx, []string{c.place.Dir}, o)
+	if err != nil {
+		return nil, &OpenError{err}
+	}
+	return t, nil
+}
+
+// can is an error if the format cannot do something, which is said as what one does with a table.
+func (c *Changer) can(does bool, what string) error {
+	if does {
+		return nil
+	}
+	return cannot(c.name, c.format, what)
+}
+
+func cannot(name string, f *format.Format, what string) error {
+	return fault.Unsupportedf(fault.Span{Object: name}, "", "format %s cannot %s", f.Name, what)
+}
+
+// CreateTableOptions are those of CreateTable.
+type CreateTableOptions struct {
+	format.TableSpec
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// CreateTable makes an empty table with the columns of sc that can be changed from then on: in the format that o.From
+// names, or in the first of o.Formats that makes such tables. (Create writes a whole table at once, of any format.)
+func CreateTable(ctx context.Context, name string, sc *arrow.Schema, c CreateTableOptions, o OpenOptions) error {
+	formats := o.formats()
+	for i := range formats {
+		f := &formats[i]
+		switch {
+		case o.From != "" && f.Name != o.From:
+			continue
+		case f.Change != nil && f.Change.Create != nil && f.Change.Locate != nil:
+			p, err := f.Change.Locate(ctx, o.tree(), name, true)
+			if err != nil {
+				return err
+			}
+			return f.Change.Create(ctx, p, sc, c.TableSpec, c.DryRun)
+		case o.From != "":
+			return cannot(name, f, "create tables that are changed in place")
+		}
+	}
+	if o.From != "" {
+		return fault.Invalidf("there is no format %q", o.From)
+	}
+	return fault.Unsupportedf(fault.Span{Object: name}, "", "no format of these creates tables that are changed in place")
+}
+
+// DropOptions are those of Drop.
+type DropOptions struct {
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Drop removes the table with all its files.
+func (c *Changer) Drop(ctx context.Context, o DropOptions) (format.Dropped, error) {
+	if err := c.can(c.change.Drop != nil, "drop tables"); err != nil {
+		return format.Dropped{}, err
+	}
+	return c.change.Drop(ctx, c.place, o.DryRun)
+}
+
+// AddColumnOptions are those of AddColumn.
+type AddColumnOptions struct {
+	Default *string `json:"default,omitempty"` // in rows that are there, as text; nil: they have null
+	DryRun  bool    `json:"dry_run,omitempty"`
+}
+
+// AddColumn gives the table another column.
+func (c *Changer) AddColumn(ctx context.Context, f arrow.Field, o AddColumnOptions) error {
+	if err := c.can(c.change.AddColumn != nil, "add columns"); err != nil {
+		return err
+	}
+	return c.change.AddColumn(ctx, c.place, f, o.Default, o.DryRun)
+}
+
+// DropColumnOptions are those of DropColumn.
+type DropColumnOptions struct {
+	Column string `json:"column"`
+	DryRun bool   `json:"dry_run,omitempty"`
+}
+
+// DropColumn takes a column out of the table.
+func (c *Changer) DropColumn(ctx context.Context, o DropColumnOptions) error {
+	if err := c.can(c.change.DropColumn != nil, "drop columns"); err != nil {
+		return err
+	}
+	return c.change.DropColumn(ctx, c.place, o.Column, o.DryRun)
+}
+
+// DeleteSegmentsOptions are those of DeleteSegments.
+type DeleteSegmentsOptions struct {
+	Segments []string `json:"segments"`
+	DryRun   bool     `json:"dry_run,omitempty"`
+}
+
+// DeleteSegments takes whole segments out of the table; Clean removes their files.
+func (c *Changer) DeleteSegments(ctx context.Context, o DeleteSegmentsOptions) error {
+	if err := c.can(c.change.DeleteSegments != nil, "delete segments"); err != nil {
+		return err
+	}
+	return c.change.DeleteSegments(ctx, c.place, o.Segments, o.DryRun)
+}
+
+// MergeIndexesOptions are those of MergeIndexes.
+type MergeIndexesOptions struct {
+	Segments []string `json:"segments,omitempty"` // nil: all that count
+	DryRun   bool     `json:"dry_run,omitempty"`
+}
+
+// MergeIndexes makes one index file of several of each segment. No row changes.
+func (c *Changer) MergeIndexes(ctx context.Context, o MergeIndexesOptions) (format.IndexMerge, error) {
+	if err := c.can(c.change.MergeIndexes != nil, "merge indexes"); err != nil {
+		return format.IndexMerge{}, err
+	}
+	return c.change.MergeIndexes(ctx, c.place, o.Segments, o.DryRun)
+}
+
+// CleanOptions are those of Clean.
+type CleanOptions struct {
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Clean removes what is no part of the table any more: segments that were deleted or compacted, what cut-off changes left.
+// After an error the result has what was removed before it.
+func (c *Changer) Clean(ctx context.Context, o CleanOptions) (format.Cleaned, error) {
+	if err := c.can(c.change.Clean != nil, "clean tables"); err != nil {
+		return format.Cleaned{}, err
+	}
+	return c.change.Clean(ctx, c.place, o.DryRun)
+}
+
+// CompactOptions are those of Compact.
+type CompactOptions struct {
+	format.CompactOptions
+	DryRun bool `json:"dry_run,omitempty"`
+
+	Done func(format.Compaction) `json:"-"` // told of each compaction as soon as it counts; may be nil
+}
+
+// Compact makes one segment of several, without the rows that are deleted: the compactions that were made, also those
+// before an error. A minor one goes on until there is nothing left to do; its dry run says the first round.
+func (c *Changer) Compact(ctx context.Context, o CompactOptions) (done []format.Compaction, err error) {
+	if err := c.can(c.change.PlanCompaction != nil && c.change.Compact != nil, "compact segments"); err != nil {
+		return nil, err
+	}
+	if o.DryRun {
+		return c.change.PlanCompaction(c.place, o.CompactOptions)
+	}
+	unlock, err := c.change.Lock(ctx, c.place)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	for {
+		plan, err := c.change.PlanCompaction(c.place, o.CompactOptions)
+		if err != nil || len(plan) == 0 {
+			return done, err
+		}
+		for _, x := range plan {
+			if err := c.compact(ctx, x, o.Major); err != nil {
+				return done, err
+			}
+			if done = append(done, x); o.Done != nil {
+				o.Done(x)
+			}
+		}
+		if o.Major || o.Segments != nil { // only results of a minor compaction may be compacted again
+			return done, nil
+		}
+	}
+}
+
+func (c *Changer) compact(ctx context.Context, x format.Compaction, major bool) error {
+	t, err := c.Open(ctx, c.change.Only(x.From))
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	l, err := c.change.Compact(ctx, c.place, t.Schema(), x, major)
+	if err != nil {
+		return err
+	}
+	_, err = fill(ctx, l, t.Scan(ctx, ScanSpec{Alloc: c.Alloc}))
+	return err
+}
+
+// Segments lists the segments of a table, PATH or PATH#TABLE, in the order of their making. A format without segments is
+// Unsupported.
+func Segments(ctx context.Context, name string, o OpenOptions) ([]format.Segment, error) {
+	place := placeOf(ctx, name, o)
+	f, err := Probe(ctx, format.Target{Tree: o.tree(), Name: place}, o)
+	if err != nil {
+		return nil, err
+	}
+	if f.Change == nil || f.Change.Segments == nil {
+		return nil, cannot(name, f, "list segments")
+	}
+	t := format.Target{Tree: o.tree(), Name: place, Table: strings.TrimPrefix(name[len(place):], "#")}
+	return f.Change.Segments(ctx, t, format.OpenOptions{Limits: o.Limits, NoVerify: o.NoVerify, Opts: o.Opts})
+}
+
+// Home is the place of the tables that names beginning with # mean, as the reading options o.Opts say.
+func Home(ctx context.Context, o OpenOptions) (string, error) {
+	for _, f := range o.formats() {
+		if f.Home != nil && (o.From == "" || o.From == f.Name) {
+			return f.Home(ctx, o.tree(), o.Opts)
+		}
+	}
+	return "", fault.Unsupportedf(fault.Span{Object: "#"}, "", "no format of these has settings that name a place of tables")
+}
+
+// InUse is an error, of class Invalid, if a server runs on the place, and o.Opts do not say that this is known. What it
+// does meanwhile would show as damage.
+func InUse(ctx context.Context, name string, o OpenOptions) error {
+	for _, f := range o.formats() {
+		if f.InUse == nil {
+			continue
+		}
+		if err := f.InUse(ctx, format.Target{Tree: o.tree(), Name: name, Opts: o.Opts}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Listing is the list of a name (format.Format.Listings) that one of the formats of o makes of its places.
+func Listing(name string, o OpenOptions) (format.Listing, error) {
+	for _, f := range o.formats() {
+		for _, l := range f.Listings {
+			if l.Name == name {
+				return l, nil
+			}
+		}
+	}
+	return format.Listing{}, fmt.Errorf("no format lists %s", name)
+}

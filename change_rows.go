@@ -1,0 +1,373 @@
+package stoa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/content"
+	"stoa/pred"
+)
+
+// AppendOptions are those of Append.
+type AppendOptions struct {
+	Opts       map[string]string `json:"opts,omitempty"`       // of the writer; the table's properties hold where they say nothing
+	Tasks      int               `json:"tasks,omitempty"`      // data files that are written side by side; 0: one
+	Dictionary string            `json:"dictionary,omitempty"` // how values of columns with a global dictionary get their codes
+	NoCheck    bool              `json:"no_check,omitempty"`   // what was written is not read back before it counts
+	DryRun     bool              `json:"dry_run,omitempty"`    // the columns are checked, and the rows counted
+}
+
+// AppendResult tells what was added.
+type AppendResult struct {
+	format.LoadSummary
+	// Checked: what was written was read back before it counted, and is what went in. If not: Unchecked says why.
+	Checked   bool   `json:"checked"`
+	Unchecked string `json:"unchecked,omitempty"`
+}
+
+// Append adds rows with schema sc, whose fields are found by name, as one load: all of them, or after an error none. rows is
+// ranged over once, and with some ways to dictionaries once before. What was written is read back before it counts: as many
+// rows, and the same values, but for columns that the options change and those read from text; else the error is an
+// UnprovenError.
+func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error], o AppendOptions) (out AppendResult, err error) {
+	if err := c.can(c.change.Append != nil, "append rows"); err != nil {
+		return out, err
+	}
+	lo := format.LoadOptions{Opts: o.Opts, Tasks: o.Tasks, Dictionary: o.Dictionary}
+	lo.Again = func() iter.Seq2[arrow.RecordBatch, error] { return rows }
+	if o.DryRun {
+		if c.change.CheckAppend != nil {
+			err = c.change.CheckAppend(ctx, c.place, sc, lo)
+		}
+		if err == nil {
+			out.Rows, err = rowsOf(rows)
+		}
+		return out, err
+	}
+	passing := rows
+	if out.Unchecked = "as the options say"; !o.NoCheck {
+		if passing, out.Unchecked, err = c.proven(ctx, sc, rows, &lo); err != nil {
+			return out, err
+		}
+	}
+	l, err := c.change.Append(ctx, c.place, sc, lo)
+	if err != nil {
+		return out, err
+	}
+	out.LoadSummary, err = fill(ctx, l, passing)
+	out.Checked = err == nil && out.Unchecked == ""
+	return out, err
+}
+
+// rowsOf counts rows.
+func rowsOf(rows iter.Seq2[arrow.RecordBatch, error]) (n int64, err error) {
+	for b, err := range rows {
+		if err != nil {
+			return n, err
+		}
+		n += b.NumRows()
+	}
+	return n, nil
+}
+
+// fill gives a load the rows of a scan and closes it; after an error nothing of it is left.
+func fill(ctx context.Context, l format.Load, rows iter.Seq2[arrow.RecordBatch, error]) (format.LoadSummary, error) {
+	for b, err := range rows {
+		if err == nil {
+			err = l.Write(ctx, b)
+		}
+		if err != nil {
+			return format.LoadSummary{}, errors.Join(err, l.Abort(context.WithoutCancel(ctx)))
+		}
+	}
+	s, err := l.Close(ctx)
+	if err != nil {
+		err = errors.Join(err, l.Abort(context.WithoutCancel(ctx)))
+	}
+	return s, err
+}
+
+// proven sums up the rows of a load while they pass, and has the load ask, before its segment counts, whether that holds the
+// same. unchecked is why not, if that cannot be done.
+func (c *Changer) proven(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error], o *format.LoadOptions) (passing iter.Seq2[arrow.RecordBatch, error], unchecked string, err error) {
+	if c.change.Only == nil {
+		return rows, "a single segment cannot be read", nil
+	}
+	t, err := c.Open(ctx, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	out, parts := t.Schema(), t.Sources()[0].Layout.Partitions
+	if err := t.Close(); err != nil {
+		return nil, "", err
+	}
+	if len(parts) > 0 { // where their files are, is known only when the segment counts
+		return rows, "the segment of a partitioned table is not read back", nil
+	}
+	plan := content.Between(sc, out)
+	plan.LeaveWords()
+	if c.format.Alters != nil {
+		for _, name := range c.format.Alters(sc, format.WriteOptions{Opts: o.Opts}) {
+			plan.Leave(name)
+		}
+	}
+	in := plan.Summer(0)
+	o.Check = func(ctx context.Context, segment string) error {
+		got, err := c.sums(ctx, plan.Summer(1), segment)
+		if err != nil {
+			return fmt.Errorf("segment %s was written and cannot be read back: %v", segment, err)
+		}
+		want := in.Sum()
+		if why := want.Difference(got); why != "" {
+			return &UnprovenError{Output: "segment " + segment, Rows: [2]int64{want.Rows, got.Rows}, Columns: want.Differing(got), Reason: why}
+		}
+		return nil
+	}
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for b, err := range rows {
+			if err == nil {
+				in.Add(b)
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}, "", nil
+}
+
+// sums sums up a segment, which need not count yet.
+func (c *Changer) sums(ctx context.Context, s *content.Summer, segment string) (content.Sum, error) {
+	t, err := c.Open(ctx, c.change.Only([]string{segment}))
+	if err != nil {
+		return content.Sum{}, err
+	}
+	defer t.Close()
+	for b, err := range t.Scan(ctx, ScanSpec{Alloc: c.Alloc, Unordered: true}) {
+		if err != nil {
+			return content.Sum{}, err
+		}
+		s.Add(b)
+	}
+	return s.Sum(), nil
+}
+
+// DeleteOptions are those of Delete.
+type DeleteOptions struct {
+	Where  string `json:"where"` // a predicate (package pred); "true": all rows
+	DryRun bool   `json:"dry_run,omitempty"`
+}
+
+// Delete deletes the rows for which a predicate is true, and gives their number.
+func (c *Changer) Delete(ctx context.Context, o DeleteOptions) (int64, error) {
+	if err := c.can(c.change.Delete != nil, "delete rows"); err != nil {
+		return 0, err
+	}
+	if !o.DryRun {
+		unlock, err := c.change.Lock(ctx, c.place)
+		if err != nil {
+			return 0, err
+		}
+		defer unlock()
+	}
+	rows, err := c.matching(ctx, o.Where, nil)
+	if err != nil || o.DryRun {
+		return countOf(rows), err
+	}
+	return c.change.Delete(ctx, c.place, rows, nil)
+}
+
+// matching finds the rows of the table that pass a filter: where they are, and for keep also what they hold.
+func (c *Changer) matching(ctx context.Context, where string, keep func(b arrow.RecordBatch) error) (out []format.RowsOfFile, err error) {
+	if strings.TrimSpace(where) == "" {
+		return nil, fault.Invalidf("a predicate says which rows; it is missing (true means all of them)")
+	}
+	filter, err := pred.Parse(where)
+	if err != nil {
+		return nil, err
+	}
+	t, err := c.Open(ctx, c.change.Positions)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	spec := ScanSpec{Alloc: c.Alloc, Filter: filter}
+	if keep == nil {
+		spec.Columns = c.change.PositionColumns[:]
+	}
+	for b, err := range t.Scan(ctx, spec) {
+		if err != nil {
+			return nil, err
+		}
+		n := int(b.NumCols())
+		files, rows := b.Column(n-2).(*array.String), b.Column(n-1).(*array.Int64)
+		for i := range int(b.NumRows()) {
+			if k := len(out); k == 0 || out[k-1].File != files.Value(i) {
+				out = append(out, format.RowsOfFile{File: strings.Clone(files.Value(i))})
+			}
+			d := &out[len(out)-1]
+			d.Rows = append(d.Rows, rows.Value(i))
+		}
+		if keep != nil {
+			if err := keep(b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// countOf is how many rows a list has.
+func countOf(list []format.RowsOfFile) (n int64) {
+	for _, d := range list {
+		n += int64(len(d.Rows))
+	}
+	return n
+}
+
+// UpdateOptions are those of Update.
+type UpdateOptions struct {
+	Where string `json:"where"` // a predicate (package pred); "true": all rows
+	// Set are the new values by column, as text that must be a value of the column exactly; nil: null. Columns of lists, maps,
+	// structs and bytes can be set to null only.
+	Set    map[string]*string `json:"set"`
+	DryRun bool               `json:"dry_run,omitempty"`
+}
+
+// SetError is a new value that a column cannot have. It is of class fault.Invalid.
+type SetError struct {
+	Column string
+	Value  *string // nil: it is not about a value
+	Reason string
+}
+
+func (e *SetError) Error() string {
+	if e.Value != nil {
+		return fmt.Sprintf("invalid: column %s cannot be set to %q: %s", e.Column, *e.Value, e.Reason)
+	}
+	return "invalid: " + e.Reason
+}
+
+// Is reports whether target is fault.Invalid.
+func (e *SetError) Is(target error) bool { return target == fault.Invalid }
+
+// Update gives columns of the rows for which a predicate is true new values, and tells how many rows these are. The rows
+// are deleted, and added again with the new values, in one change.
+func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {
+	if err := c.can(c.change.Delete != nil && c.change.Append != nil && c.change.CheckText != nil, "update rows"); err != nil {
+		return 0, err
+	}
+	if !o.DryRun {
+		unlock, err := c.change.Lock(ctx, c.place)
+		if err != nil {
+			return 0, err
+		}
+		defer unlock()
+	}
+	t, err := c.Open(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	sc, err := c.updated(t.Schema(), o.Set)
+	if err := errors.Join(err, t.Close()); err != nil {
+		return 0, err
+	}
+	if o.DryRun {
+		rows, err := c.matching(ctx, o.Where, nil)
+		return countOf(rows), err
+	}
+	return c.update(ctx, sc, o)
+}
+
+// update changes rows: what passes the filter is written anew while it is found, and counts when all of it is there.
+func (c *Changer) update(ctx context.Context, sc *arrow.Schema, o UpdateOptions) (int64, error) {
+	var l format.Load
+	rows, err := c.matching(ctx, o.Where, func(b arrow.RecordBatch) (err error) {
+		if l == nil {
+			if l, err = c.change.Append(ctx, c.place, sc, format.LoadOptions{}); err != nil {
+				return err
+			}
+		}
+		changed := c.withValues(sc, b, o.Set)
+		defer changed.Release()
+		return l.Write(ctx, changed)
+	})
+	if l == nil {
+		return 0, err
+	}
+	if err == nil {
+		_, err = c.change.Delete(ctx, c.place, rows, l)
+	}
+	if err != nil {
+		err = errors.Join(err, l.Abort(context.WithoutCancel(ctx)))
+	}
+	return countOf(rows), err
+}
+
+// updated is the schema of the rows that are written: columns that get a value are texts, which a load reads exactly.
+func (c *Changer) updated(sc *arrow.Schema, values map[string]*string) (*arrow.Schema, error) {
+	if len(values) == 0 {
+		return nil, fault.Invalidf("nothing is to be set")
+	}
+	fields := slices.Clone(sc.Fields())
+	for name, v := range values {
+		at := fieldNamed(sc, name)
+		if at < 0 {
+			return nil, &SetError{Reason: fmt.Sprintf("there is no column %q", name)}
+		}
+		if v == nil {
+			continue
+		}
+		switch t := fields[at].Type; t.ID() {
+		case arrow.LIST, arrow.MAP, arrow.STRUCT, arrow.BINARY:
+			return nil, &SetError{Column: name, Reason: fmt.Sprintf("a column of type %s can be set to null only", t)}
+		}
+		if err := c.change.CheckText(c.place, name, *v); err != nil {
+			return nil, &SetError{Column: name, Value: v, Reason: err.Error()}
+		}
+		fields[at].Type = arrow.BinaryTypes.String
+	}
+	return arrow.NewSchema(fields, nil), nil
+}
+
+func fieldNamed(sc *arrow.Schema, name string) int {
+	return slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, name) })
+}
+
+// withValues are rows of the table's columns with the new values.
+func (c *Changer) withValues(sc *arrow.Schema, b arrow.RecordBatch, values map[string]*string) arrow.RecordBatch {
+	cols := slices.Clone(b.Columns()[:sc.NumFields()])
+	for name, v := range values {
+		at := fieldNamed(sc, name)
+		cols[at] = c.constant(sc.Field(at).Type, v, int(b.NumRows()))
+		defer cols[at].Release()
+	}
+	return array.NewRecordBatch(sc, cols, b.NumRows())
+}
+
+// constant is a text, or null, n times.
+func (c *Changer) constant(t arrow.DataType, v *string, n int) arrow.Array {
+	mem := c.Alloc
+	if mem == nil {
+		mem = memory.DefaultAllocator
+	}
+	b := array.NewBuilder(mem, t)
+	defer b.Release()
+	if v == nil {
+		b.AppendNulls(n)
+		return b.NewArray()
+	}
+	for range n {
+		b.(*array.StringBuilder).Append(*v)
+	}
+	return b.NewArray()
+}

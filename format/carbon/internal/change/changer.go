@@ -1,0 +1,167 @@
+package change
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/table"
+	"stoa/store"
+)
+
+// Changer is how the front changes CarbonData's tables: as CarbonData does, under its locks, with one rename of
+// tablestatus (or of the schema) that makes a change part of the table.
+var Changer = format.Changer{
+	Locate: locate,
+	Create: func(_ context.Context, p format.TablePlace, sc *arrow.Schema, s format.TableSpec, dry bool) error {
+		return createTable(p.Dir, p.Store, TableSpec{Schema: sc, SortColumns: s.SortColumns, Inverted: s.Inverted, LongStrings: s.LongStrings,
+			Partition: s.Partition, BucketBy: s.BucketBy, Buckets: s.Buckets, Properties: s.Properties}, dry)
+	},
+	Drop: drop,
+	Lock: func(ctx context.Context, p format.TablePlace) (func(), error) { return LockUpdate(ctx, p.Dir) },
+	Append: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) (format.Load, error) {
+		own, err := loadOptions(o)
+		if err != nil {
+			return nil, err
+		}
+		return asLoad(BeginLoad(ctx, p.Dir, sc, own))
+	},
+	CheckAppend: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) error {
+		own, err := loadOptions(o)
+		if err == nil {
+			_, _, err = newLoad(ctx, p.Dir, sc, own)
+		}
+		return err
+	},
+	CheckText: func(p format.TablePlace, column, text string) error { return CheckText(p.Dir, column, text) },
+	Delete: func(ctx context.Context, p format.TablePlace, rows []format.RowsOfFile, l format.Load) (int64, error) {
+		own, _ := l.(*Load)
+		return deleteRows(ctx, p.Dir, rows, own)
+	},
+	DeleteSegments: func(ctx context.Context, p format.TablePlace, names []string, dry bool) error {
+		if !dry {
+			return DeleteSegments(ctx, p.Dir, names)
+		}
+		s, err := readStatus(p.Dir)
+		if err != nil {
+			return err
+		}
+		return markDeleted(p.Dir, names)(&s)
+	},
+	PlanCompaction: func(p format.TablePlace, o format.CompactOptions) ([]format.Compaction, error) {
+		return PlanCompaction(p.Dir, o.Major, o.Segments)
+	},
+	Compact: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, c format.Compaction, major bool) (format.Load, error) {
+		return asLoad(BeginCompaction(ctx, p.Dir, sc, c.From, c.To, major, LoadOptions{}))
+	},
+	MergeIndexes: func(ctx context.Context, p format.TablePlace, segments []string, dry bool) (format.IndexMerge, error) {
+		if dry {
+			return mergeIndexes(ctx, p.Dir, segments, true)
+		}
+		return MergeIndexes(ctx, p.Dir, segments)
+	},
+	AddColumn: func(ctx context.Context, p format.TablePlace, f arrow.Field, def *string, dry bool) error {
+		return addColumn(ctx, p.Dir, f, def, dry)
+	},
+	DropColumn: func(ctx context.Context, p format.TablePlace, name string, dry bool) error {
+		return dropColumn(ctx, p.Dir, name, dry)
+	},
+	Clean: func(ctx context.Context, p format.TablePlace, dry bool) (format.Cleaned, error) {
+		return Clean(ctx, p.Dir, dry)
+	},
+	Segments: table.Segments,
+
+	Positions:       map[string]string{"positions": "true"},
+	PositionColumns: [2]string{datafile.FileColumn, datafile.RowColumn},
+	Only: func(segments []string) map[string]string {
+		return map[string]string{"segments": strings.Join(segments, ",")}
+	},
+}
+
+// locate finds the directory of a table that a name means, and of its store: STORE#DATABASE.TABLE, STORE#TABLE, which
+// means default.TABLE, or the table's own directory.
+func locate(ctx context.Context, tree store.Tree, name string, fresh bool) (format.TablePlace, error) {
+	p, err := placeNamed(ctx, tree, name)
+	if err == nil && !fresh && !isManaged(ctx, tree, p.Dir) {
+		err = fmt.Errorf("%s is no CarbonData table: %s is not there", name, filepath.Join(p.Dir, "Metadata", "schema"))
+	}
+	return p, err
+}
+
+func placeNamed(ctx context.Context, tree store.Tree, name string) (p format.TablePlace, err error) {
+	store, table, ok := strings.Cut(name, "#")
+	if !ok {
+		return format.TablePlace{Dir: strings.TrimSuffix(name, "/")}, nil
+	}
+	if store == "" {
+		store = "."
+	}
+	parts := strings.Split(strings.ToLower(table), ".")
+	switch {
+	case len(parts) > 2 || slices.Contains(parts, "") || strings.ContainsAny(table, `/\`):
+		return p, fault.Invalidf("%s names no table: STORE#DATABASE.TABLE is wanted", name)
+	case len(parts) == 2:
+		return format.TablePlace{Dir: filepath.Join(store, parts[0], parts[1]), Store: store}, nil
+	}
+	if dir := filepath.Join(store, parts[0]); isManaged(ctx, tree, dir) { // as Spark has those of its default database
+		return format.TablePlace{Dir: dir, Store: store}, nil
+	}
+	return format.TablePlace{Dir: filepath.Join(store, "default", parts[0]), Store: store}, nil
+}
+
+// isManaged reports whether a directory is that of a table with a schema of its own.
+func isManaged(ctx context.Context, tree store.Tree, dir string) bool {
+	_, err := tree.Stat(ctx, filepath.ToSlash(filepath.Join(dir, "Metadata", "schema")))
+	return err == nil
+}
+
+// loadOptions are the options of a load in this package's words.
+func loadOptions(o format.LoadOptions) (own LoadOptions, err error) {
+	own = LoadOptions{Opts: o.Opts, Tasks: o.Tasks, Check: o.Check}
+	if o.Dictionary != "" {
+		if own.Dictionary, err = ParseDictionaryWay(o.Dictionary); err != nil {
+			return own, err
+		}
+		own.Dictionary.Rows = o.Again
+	}
+	return own, nil
+}
+
+// asLoad keeps a load that is nil from becoming an interface that is not.
+func asLoad(l *Load, err error) (format.Load, error) {
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// drop removes a table, or counts what that would remove.
+func drop(ctx context.Context, p format.TablePlace, dry bool) (out format.Dropped, err error) {
+	if err := isTable(p.Dir); err != nil {
+		return out, err
+	}
+	out.Dir = p.Dir
+	err = filepath.WalkDir(p.Dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		out.Files++
+		info, err := d.Info()
+		if err == nil {
+			out.Bytes += info.Size()
+		}
+		return err
+	})
+	if dry {
+		return out, err
+	}
+	return out, DropTable(ctx, p.Dir, p.Store) // files that came or went while they were counted are no reason not to
+}

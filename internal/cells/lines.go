@@ -1,0 +1,183 @@
+package cells
+
+import (
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+)
+
+// JSONLWriter writes record batches as JSON lines: one object a line, its members in the order of the schema.
+type JSONLWriter struct {
+	w     io.Writer
+	names [][]byte
+	buf   []byte
+}
+
+// NewJSONLWriter makes a writer of rows of sc. What it wrote is in w after Flush.
+func NewJSONLWriter(w io.Writer, sc *arrow.Schema) *JSONLWriter {
+	j := &JSONLWriter{w: w, names: make([][]byte, sc.NumFields())}
+	for k := range j.names {
+		j.names[k] = jsonName(sc.Field(k).Name, k)
+	}
+	return j
+}
+
+// Write appends all rows of b.
+func (j *JSONLWriter) Write(b arrow.RecordBatch) error {
+	if int(b.NumCols()) != len(j.names) {
+		return fault.Bugf("a batch of %d columns for a writer of %d", b.NumCols(), len(j.names))
+	}
+	fields := make([]appender, len(j.names))
+	for k, c := range b.Columns() {
+		fields[k] = jsonAppender(c)
+	}
+	for i := range int(b.NumRows()) {
+		j.buf = append(appendObject(j.buf, j.names, fields, i), '\n')
+		if len(j.buf) >= flushAt {
+			if err := j.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Flush hands everything to the underlying writer.
+func (j *JSONLWriter) Flush() error { return flush(j.w, &j.buf) }
+
+// Close is Flush.
+func (j *JSONLWriter) Close() error { return j.Flush() }
+
+func flush(w io.Writer, buf *[]byte) error {
+	_, err := w.Write(*buf)
+	*buf = (*buf)[:0]
+	return err
+}
+
+// CSVWriter writes record batches as RFC 4180 has it, with lines ending in LF. Null is an empty field, an empty string is "".
+type CSVWriter struct {
+	w     io.Writer
+	sc    *arrow.Schema
+	comma byte
+	head  bool // still to be written
+	Null  string
+	buf   []byte
+	cell  []byte
+}
+
+// NewCSVWriter makes a writer of rows of sc with the field separator comma (an ASCII character).
+// What it wrote is in w after Flush.
+func NewCSVWriter(w io.Writer, sc *arrow.Schema, comma rune, header bool) *CSVWriter {
+	return &CSVWriter{w: w, sc: sc, comma: byte(comma), head: header}
+}
+
+// Write appends all rows of b, and the header before the first.
+func (c *CSVWriter) Write(b arrow.RecordBatch) error {
+	if int(b.NumCols()) != c.sc.NumFields() {
+		return fault.Bugf("a batch of %d columns for a writer of %d", b.NumCols(), c.sc.NumFields())
+	}
+	c.header()
+	cells := make([]appender, b.NumCols())
+	nulls := make([]func(int) bool, b.NumCols())
+	for k, a := range b.Columns() {
+		cells[k], nulls[k] = csvCell(a), nullsOf(a)
+	}
+	for i := range int(b.NumRows()) {
+		for k, f := range cells {
+			if k > 0 {
+				c.buf = append(c.buf, c.comma)
+			}
+			if nulls[k] != nil && nulls[k](i) {
+				c.buf = append(c.buf, c.Null...)
+				continue
+			}
+			c.cell = f(c.cell[:0], i)
+			c.field(c.cell)
+		}
+		c.buf = append(c.buf, '\n')
+		if len(c.buf) >= flushAt {
+			if err := flush(c.w, &c.buf); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// nullsOf tells which rows of a read as null, through dictionaries and runs; nil: none.
+func nullsOf(a arrow.Array) func(i int) bool {
+	switch a := a.(type) {
+	case *array.Dictionary:
+		if a.Dictionary().NullN() == 0 {
+			break
+		}
+		return func(i int) bool { return a.IsNull(i) || a.Dictionary().IsNull(a.GetValueIndex(i)) }
+	case *array.RunEndEncoded:
+		return func(i int) bool { return a.Values().IsNull(a.GetPhysicalIndex(i)) }
+	case *array.Null:
+		return func(int) bool { return true }
+	case *array.DenseUnion:
+		return func(i int) bool { return a.Field(a.ChildID(i)).IsNull(int(a.ValueOffset(i))) }
+	case *array.SparseUnion:
+		return func(i int) bool { return a.Field(a.ChildID(i)).IsNull(i) }
+	}
+	if a.NullN() == 0 {
+		return nil
+	}
+	return a.IsNull
+}
+
+// field writes one cell, quoted if it must be; so is a value that looks like null.
+func (c *CSVWriter) field(b []byte) {
+	if string(b) != c.Null && !c.needsQuotes(b) {
+		c.buf = append(c.buf, b...)
+		return
+	}
+	c.buf = append(c.buf, '"')
+	for _, x := range b {
+		if x == '"' {
+			c.buf = append(c.buf, '"')
+		}
+		c.buf = append(c.buf, x)
+	}
+	c.buf = append(c.buf, '"')
+}
+
+func (c *CSVWriter) needsQuotes(b []byte) bool {
+	for _, x := range b {
+		if x == '"' || x == c.comma || x == '\n' || x == '\r' {
+			return true
+		}
+	}
+	// A space at an end would be lost in readers that trim, a byte order mark at the start in all.
+	return len(b) == 0 || b[0] == ' ' || b[len(b)-1] == ' ' || b[0] == 0xEF
+}
+
+func (c *CSVWriter) header() {
+	if !c.head {
+		return
+	}
+	c.head = false
+	for k, f := range c.sc.Fields() {
+		if k > 0 {
+			c.buf = append(c.buf, c.comma)
+		}
+		c.field([]byte(f.Name))
+	}
+	c.buf = append(c.buf, '\n')
+}
+
+// Flush hands everything, at least the header, to the underlying writer.
+func (c *CSVWriter) Flush() error {
+	c.header()
+	return flush(c.w, &c.buf)
+}
+
+// Close is Flush.
+func (c *CSVWriter) Close() error { return c.Flush() }
+
+// flushAt is how much text is gathered before it is written.
+const flushAt = 64 << 10
