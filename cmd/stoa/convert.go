@@ -213,7 +213,7 @@ func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bo
 		return err
 	}
 	err = c.write(ctx, a, t, spec, wo)
-	if err == nil && salvage && lostFindings(t.Findings()) && len(c.losses) == 0 {
+	if err == nil && salvage && mayLack(t.Findings()) && len(c.losses) == 0 {
 		a.note("stoa: whether rows are missing that left no trace cannot be told from what is left of the file")
 	}
 	c.noticed = t.Findings()
@@ -242,14 +242,15 @@ func (c *conversion) nothing(ctx context.Context, a *app, paths []string, err er
 	return c.damageFlags.report(ctx, a, paths, c.noticed, err)
 }
 
-// lostFindings reports whether something was lost before the first row was read.
-func lostFindings(fs []region.Finding) bool {
-	for _, f := range fs {
-		if f.Severity == region.Error && f.Lost != 0 {
-			return true
-		}
-	}
-	return false
+// damaged reports whether a finding is an error: what is read then is not all that was there, or was found in another way than the place says (a name
+// that was guessed, a geometry that was mended), and no verb calls it whole.
+func damaged(fs []region.Finding) bool {
+	return slices.ContainsFunc(fs, func(f region.Finding) bool { return f.Severity == region.Error })
+}
+
+// mayLack reports whether an error among findings is one about rows that are lost, or may be.
+func mayLack(fs []region.Finding) bool {
+	return slices.ContainsFunc(fs, func(f region.Finding) bool { return f.Severity == region.Error && f.Lost != 0 })
 }
 
 func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa.ScanSpec, wo stoa.CreateOptions) error {

@@ -123,7 +123,7 @@ func (f *damageFlags) report(ctx context.Context, a *app, sources []string, find
 		}
 		return errDamage
 	}
-	if read(err) && lostFindings(findings) {
+	if read(err) && damaged(findings) {
 		return errDamage
 	}
 	return err
@@ -152,7 +152,7 @@ func (f *damageFlags) document(sources []string, findings []region.Finding, err 
 // noticed tells what was noticed of a table of which no row was printed. It returns err, or errDamage if the table is not whole.
 func (a *app) noticed(findings []region.Finding, err error) error {
 	a.tellFindings(findings)
-	if read(err) && lostFindings(findings) {
+	if read(err) && damaged(findings) {
 		return errDamage
 	}
 	return err

@@ -371,7 +371,7 @@ func (a *app) entry(ctx context.Context, e format.Entry, o stoa.OpenOptions) ent
 // damages tells what the format noticed of damage. What is about the entry, or a part of it, is its problem.
 func (a *app) damages(d *entryDoc, e format.Entry) {
 	for _, f := range e.Findings {
-		if f.Severity < region.Error || f.Lost == 0 {
+		if f.Severity < region.Error {
 			continue
 		}
 		d.why = fault.Corrupt

@@ -41,7 +41,7 @@ func (a *app) lsBlocks(cmd *cobra.Command, args []string, src *sourceFlags, out 
 		return err
 	}
 	a.tellFindings(findings)
-	if failed == nil && lostFindings(findings) {
+	if failed == nil && damaged(findings) {
 		return errDamage
 	}
 	return failed
