@@ -32,7 +32,7 @@ stoa/internal/btree       : std fault wire region
 stoa/internal/kudugen     : std
 stoa/vec                  : std fault arrow
 stoa/internal/civil       : std
-stoa/pred                 : std fault vec arrow internal/civil github.com/mattn/go-runewidth
+stoa/pred                 : std fault vec arrow internal/civil internal/enc/half github.com/mattn/go-runewidth
 stoa/store                : std fault
 stoa/store/faulty         : std store
 stoa/format               : std arrow fault pred region store vec
@@ -40,10 +40,10 @@ stoa/format/formattest    : anything
 stoa/internal/scan        : std arrow fault format pred region store vec internal/nest
 stoa/internal/thrift      : std fault wire region
 stoa/internal/arrowschema : std arrow fault format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc
-stoa/internal/cells       : std arrow fault internal/civil
-stoa/internal/diff        : std arrow fault internal/cells
+stoa/internal/cells       : std arrow fault internal/civil internal/enc/half
+stoa/internal/diff        : std arrow fault internal/cells internal/enc/half
 stoa/internal/typewords   : std arrow fault format
-stoa/internal/content   : std arrow internal/diff github.com/zeebo/xxh3
+stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/zeebo/xxh3
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/nest        : std arrow fault format vec
 stoa/internal/dremel      : std arrow fault vec internal/enc/...
@@ -73,7 +73,7 @@ stoa/format/cfile         : std arrow fault format pred region store vec wire in
 stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything
 stoa/format/ipc           : std arrow fault format pred region store vec wire format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
-stoa/format/text          : std arrow fault format pred region store vec internal/civil internal/cells internal/typewords github.com/klauspost/compress/...
+stoa/format/text          : std arrow fault format pred region store vec internal/civil internal/cells internal/enc/half internal/typewords github.com/klauspost/compress/...
 stoa/format/parquet       : std arrow fault format pred region store vec wire internal/arrowschema internal/codec internal/thrift internal/nest internal/dremel internal/enc/... format/ipc/flat github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/... github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
 stoa                      : std arrow fault format pred region store vec internal/scan internal/content internal/diff format/cfile format/kudu format/trevni format/redfile format/carbon format/ipc format/text format/parquet

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"stoa/internal/enc/half"
 )
 
 // num is an integer of 256 bits, the most significant word first, plus 2^255: so that comparing the words in turn
@@ -114,23 +116,11 @@ func keyFloat(k int64, width int) float64 {
 	}
 	switch width {
 	case 16:
-		return sign * halfFloat(uint16(mag))
+		return sign * float64(half.Float(uint16(mag)))
 	case 32:
 		return sign * float64(math.Float32frombits(uint32(mag)))
 	}
 	return sign * math.Float64frombits(uint64(mag))
-}
-
-// halfFloat is the float of 16 bits h, which is neither negative nor NaN.
-func halfFloat(h uint16) float64 {
-	exp, frac := int(h>>10), float64(h&0x3ff)
-	switch exp {
-	case 0:
-		return math.Ldexp(frac, -24)
-	case 31:
-		return math.Inf(1)
-	}
-	return math.Ldexp(1024+frac, exp-25)
 }
 
 // newDecimal is n, which fits.

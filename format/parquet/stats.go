@@ -8,9 +8,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
-	"github.com/apache/arrow-go/v18/arrow/float16"
 
 	"stoa/format"
+	"stoa/internal/enc/half"
 	"stoa/pred"
 )
 
@@ -130,7 +130,7 @@ func stringValue(t arrow.DataType, b []byte) pred.Value {
 		if len(b) != 2 {
 			return pred.Null()
 		}
-		return pred.Float(float64(float16.FromBits(binary.LittleEndian.Uint16(b)).Float32()))
+		return pred.Float(float64(half.Float(binary.LittleEndian.Uint16(b))))
 	case arrow.DecimalType:
 		if len(b) == 0 || len(b) > 16 {
 			return pred.Null()

@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"slices"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
+	"stoa/internal/enc/half"
 	"stoa/region"
 )
 
@@ -22,9 +24,9 @@ func TestVerifyBoundsOfFloat16(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "h", Type: arrow.FixedWidthTypes.Float16}}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
 	for i := range 101 { // -25 to 25, and NaN
-		b.Field(0).(*array.Float16Builder).Append(float16.New(float32(i-50) / 2))
+		b.Field(0).(*array.Float16Builder).Append(float16.FromBits(half.Of(float64(i-50) / 2)))
 	}
-	b.Field(0).(*array.Float16Builder).Append(float16.NaN())
+	b.Field(0).(*array.Float16Builder).Append(float16.FromBits(half.Of(math.NaN())))
 	var out bytes.Buffer
 	w, err := pqarrow.NewFileWriter(sc, &out, lib.NewWriterProperties(lib.WithDictionaryDefault(false), lib.WithDataPageSize(40), lib.WithBatchSize(20), lib.WithPageIndexEnabled(true)), pqarrow.DefaultWriterProps())
 	if err != nil {
@@ -36,7 +38,7 @@ func TestVerifyBoundsOfFloat16(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	half := func(v float32) []byte { return binary.LittleEndian.AppendUint16(nil, float16.New(v).Uint16()) }
+	bound := func(v float64) []byte { return binary.LittleEndian.AppendUint16(nil, half.Of(v)) }
 	say := func(low, high []byte) []byte {
 		return refooter(t, out.Bytes(), nil, func(m *metadata.FileMetaData, _ int64) {
 			s := m.RowGroups[0].Columns[0].MetaData.Statistics
@@ -48,11 +50,11 @@ func TestVerifyBoundsOfFloat16(t *testing.T) {
 		want string
 	}{
 		"as written": {out.Bytes(), ""},
-		"right":      {say(half(-25), half(25)), ""},
-		"wide":       {say(half(-26), half(26)), ""},
-		"min":        {say(half(-24.5), half(25)), "parquet.statistics"},
-		"max":        {say(half(-25), half(24.5)), "parquet.statistics"},
-		"bytes":      {say(half(-25), []byte{1}), "parquet.statistics"},
+		"right":      {say(bound(-25), bound(25)), ""},
+		"wide":       {say(bound(-26), bound(26)), ""},
+		"min":        {say(bound(-24.5), bound(25)), "parquet.statistics"},
+		"max":        {say(bound(-25), bound(24.5)), "parquet.statistics"},
+		"bytes":      {say(bound(-25), []byte{1}), "parquet.statistics"},
 		"page":       {reindex(t, out.Bytes(), 0, func(x *columnIndex) { x.max[1] = x.min[1] }), "parquet.index.bounds"},
 		"order":      {reindex(t, out.Bytes(), 0, func(x *columnIndex) { x.order = 2 }), "parquet.index.bounds"},
 	} {

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/float16"
 
 	"stoa/fault"
+	"stoa/internal/enc/half"
 )
 
 // sortKey is a column by which the rows of a row group are said to be sorted.
@@ -184,7 +185,7 @@ func compareValues(a arrow.Array, i int, b arrow.Array, j int) (c int, known boo
 		return compareBy(x, i, b, j, decimal256.Num.Cmp)
 	case valuesOf[float16.Num]:
 		y, ok := b.(valuesOf[float16.Num])
-		return compareFloats(float64(x.Value(i).Float32()), func() float64 { return float64(y.Value(j).Float32()) }, ok)
+		return compareFloats(float64(half.Float(x.Value(i).Uint16())), func() float64 { return float64(half.Float(y.Value(j).Uint16())) }, ok)
 	case valuesOf[float32]:
 		y, ok := b.(valuesOf[float32])
 		return compareFloats(float64(x.Value(i)), func() float64 { return float64(y.Value(j)) }, ok)

@@ -20,6 +20,7 @@ import (
 
 	"stoa/internal/cells"
 	"stoa/internal/civil"
+	"stoa/internal/enc/half"
 )
 
 // setter appends the value that a text stands for to one builder. The text is not kept.
@@ -150,7 +151,7 @@ func numberSetter(b array.Builder) setter {
 			return unless(err == nil, s, b.Type())
 		}
 	case *array.Float16Builder:
-		return floatSetter(func(f float64) { b.Append(float16.New(float32(f))) }, 32, b.Type())
+		return halfSetter(b)
 	case *array.Float32Builder:
 		return floatSetter(func(f float64) { b.Append(float32(f)) }, 32, b.Type())
 	case *array.Float64Builder:
@@ -177,6 +178,19 @@ func floatSetter(add func(float64), bits int, t arrow.DataType) setter {
 			return newNotA(s, t, "")
 		}
 		add(f)
+		return nil
+	}
+}
+
+// halfSetter takes what a float16 is nearest to; a number that is out of its range is not taken for an infinity.
+func halfSetter(b *array.Float16Builder) setter {
+	return func(s []byte) error {
+		f, ok := parseFloat(s, 64)
+		bits := half.Of(f)
+		if !ok || !math.IsInf(f, 0) && math.IsInf(float64(half.Float(bits)), 0) {
+			return newNotA(s, b.Type(), "")
+		}
+		b.Append(float16.FromBits(bits))
 		return nil
 	}
 }

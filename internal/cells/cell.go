@@ -8,6 +8,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/internal/enc/half"
 )
 
 // AppendCell appends row i of arr as people read it in a table: no quotes around strings, decimals with all digits of
@@ -61,7 +63,7 @@ func plainCell(a arrow.Array) appender {
 	case *array.StringView:
 		return func(dst []byte, i int) []byte { return append(dst, a.Value(i)...) }
 	case *array.Float16:
-		return func(dst []byte, i int) []byte { return appendFloat(dst, float64(a.Value(i).Float32()), 32) }
+		return func(dst []byte, i int) []byte { return appendFloat(dst, float64(half.Float(a.Value(i).Uint16())), 32) }
 	case *array.Float32:
 		return func(dst []byte, i int) []byte { return appendFloat(dst, float64(a.Value(i)), 32) }
 	case *array.Float64:

@@ -9,6 +9,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/internal/enc/half"
 )
 
 // appender appends the text of row i of one array. It is made once an array, so the switch over types
@@ -108,7 +110,9 @@ func unsigned[T uint8 | uint16 | uint32 | uint64](v []T) appender {
 func jsonFloat(a arrow.Array) appender {
 	switch a := a.(type) {
 	case *array.Float16:
-		return func(dst []byte, i int) []byte { return appendJSONFloat(dst, float64(a.Value(i).Float32()), 32) }
+		return func(dst []byte, i int) []byte {
+			return appendJSONFloat(dst, float64(half.Float(a.Value(i).Uint16())), 32)
+		}
 	case *array.Float32:
 		v := a.Float32Values()
 		return func(dst []byte, i int) []byte { return appendJSONFloat(dst, float64(v[i]), 32) }

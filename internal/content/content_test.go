@@ -16,6 +16,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal256"
 	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/internal/enc/half"
 )
 
 // value is the reference's cell: nil, int64, uint64, float64, string, *big.Rat, bool, or []value for lists and records.
@@ -128,7 +130,7 @@ func put(r *rand.Rand, b array.Builder, c value) {
 	case *array.Uint64Builder:
 		b.Append(c.(uint64))
 	case *array.Float16Builder:
-		b.Append(float16.New(float32(c.(float64))))
+		b.Append(float16.FromBits(half.Of(c.(float64))))
 	case *array.Float32Builder:
 		f := float32(c.(float64))
 		if f != f {

@@ -11,6 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/zeebo/xxh3"
+
+	"stoa/internal/enc/half"
 )
 
 // Numbers without a pattern (the fractions of square roots, as SHA-2 has them): one a kind of value, so that hashes of 0 are spread, too.
@@ -169,7 +171,7 @@ func reals(out []uint64, a arrow.Array, from int) {
 	switch a := a.(type) {
 	case *array.Float16:
 		for i := range out {
-			out[i] = realHash(float64(a.Value(from + i).Float32()))
+			out[i] = realHash(float64(half.Float(a.Value(from + i).Uint16())))
 		}
 	case *array.Float32:
 		for i, v := range a.Float32Values()[from : from+len(out)] {

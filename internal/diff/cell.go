@@ -17,6 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/internal/cells"
+	"stoa/internal/enc/half"
 )
 
 // A cell is compared in a form that does not depend on how its column's type stores it: int8 7 and int64 7 are the same
@@ -346,7 +347,7 @@ func float(arr arrow.Array, i int) float64 {
 	var f float64
 	switch a := arr.(type) {
 	case *array.Float16:
-		f = float64(a.Value(i).Float32())
+		f = float64(half.Float(a.Value(i).Uint16()))
 	case *array.Float32:
 		f = float64(a.Value(i))
 	case *array.Float64:

@@ -14,6 +14,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal256"
 	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/internal/enc/half"
 )
 
 // Scalars are the types of one value, as Arrow has them.
@@ -169,7 +171,7 @@ func (g gen) number(b array.Builder) bool {
 	case *array.Uint64Builder:
 		b.Append(g.bits())
 	case *array.Float16Builder:
-		b.Append(float16.New(float32(g.NormFloat64() * 100)))
+		b.Append(float16.FromBits(half.Of(g.NormFloat64() * 100)))
 	case *array.Float32Builder:
 		b.Append(float32(f))
 	case *array.Float64Builder:

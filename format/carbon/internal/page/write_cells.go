@@ -10,6 +10,7 @@ import (
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
+	"stoa/internal/enc/half"
 )
 
 // Cells are the entries of one column of a page that is being filled. Which of the slices is used follows from the type.
@@ -197,7 +198,7 @@ func (x *Cells) addValues(c *schema.Column, a arrow.Array, from, to int, o *sche
 		}
 	case *array.Float16:
 		for _, v := range a.Values()[from:to] {
-			x.Nums = append(x.Nums, float64(v.Float32()))
+			x.Nums = append(x.Nums, float64(half.Float(v.Uint16())))
 		}
 	case *array.Float32:
 		for _, v := range a.Float32Values()[from:to] {

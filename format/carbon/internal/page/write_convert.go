@@ -13,6 +13,7 @@ import (
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
+	"stoa/internal/enc/half"
 )
 
 // Fits reports whether values of a field can become those of a column, which decides value by value.
@@ -116,7 +117,7 @@ func Converted(c *schema.Column, a arrow.Array, i int) (v schema.Constant, err e
 	case *array.Float64:
 		return fromFloat(c, a.Value(i))
 	case *array.Float16:
-		return fromFloat(c, float64(a.Value(i).Float32()))
+		return fromFloat(c, float64(half.Float(a.Value(i).Uint16())))
 	}
 	plain := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: schema.WrittenAs[a.DataType().ID()], Precision: 38}}
 	if d, ok := a.DataType().(arrow.DecimalType); ok {

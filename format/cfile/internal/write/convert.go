@@ -6,9 +6,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa/internal/enc/half"
 	"stoa/internal/enc/plain"
 )
 
@@ -92,7 +92,7 @@ func daysOfMillis(dst, src []byte) int {
 func floatOfHalf(dst, src []byte) int {
 	d := view[float32](dst)
 	for i, x := range view[uint16](src) {
-		d[i] = float16.FromBits(x).Float32()
+		d[i] = half.Float(x)
 	}
 	return -1
 }
