@@ -102,7 +102,7 @@ tables are read again for each part. -n says how many rows that differ are shown
 	}
 	fl.BoolVar(&d.valuesOnly, "values", false, "types that differ are no difference if all values are the same")
 	fl.StringVar(&d.memory, "memory", "1GiB", "with --on: keep rows of so many bytes at a time, `SIZE`")
-	cmd.RegisterFlagCompletionFunc("on", a.completeColumns(&d.sourceFlags))
+	completeWith(cmd, "on", a.completeColumns(&d.sourceFlags))
 	d.selectFlags.register(a, cmd, &d.sourceFlags)
 	d.selectFlags.registerLimit(cmd, 10, "show `N` rows that differ at most")
 	d.outputFlags.register(cmd, diffForms, "default text")

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"stoa/store"
 )
 
@@ -58,6 +60,9 @@ func give(ended <-chan struct{}, stderr io.Writer) {
 
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		offerCompletions(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.stdout)

@@ -168,9 +168,33 @@ func noArgs(cmd *cobra.Command, args []string) error {
 
 // complete completes a flag from a list.
 func complete(cmd *cobra.Command, flag string, values func() []string) {
-	cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	completeWith(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return values(), cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// completed is a flag that can be completed.
+type completed struct {
+	pflag.Value
+	how cobra.CompletionFunc
+}
+
+func completeWith(cmd *cobra.Command, flag string, how cobra.CompletionFunc) {
+	f := cmd.Flag(flag)
+	f.Value = &completed{f.Value, how}
+}
+
+// offerCompletions makes the completions of flags known to cobra. It keeps them, and with them all that a command line has, for as long as the process
+// lives: so it is told of them only when a shell asks.
+func offerCompletions(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if c, ok := f.Value.(*completed); ok {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, c.how)
+		}
+	})
+	for _, c := range cmd.Commands() {
+		offerCompletions(c)
+	}
 }
 
 // nearFlag names the flag that may have been meant where there is none; "" if none is near.

@@ -38,7 +38,7 @@ func (f *selectFlags) register(a *app, cmd *cobra.Command, src *sourceFlags) {
 // registerColumns is for a verb that has its own way of choosing rows.
 func (f *selectFlags) registerColumns(a *app, cmd *cobra.Command, src *sourceFlags) {
 	cmd.Flags().StringArrayVarP(&f.columns, "columns", "c", nil, "read only these columns: `a,b.c` (fields of structs with dots, names with a comma in double quotes)")
-	cmd.RegisterFlagCompletionFunc("columns", a.completeColumns(src))
+	completeWith(cmd, "columns", a.completeColumns(src))
 }
 
 // registerRows is for a verb that prints no cells.
