@@ -37,7 +37,8 @@ type CreateOptions struct {
 type Writer struct {
 	w      format.Writer
 	schema *arrow.Schema
-	proof  *proof // nil: nothing is checked
+	proof  *proof  // nil: nothing is checked
+	fit    *fitter // nil: all fits
 	failed error
 	done   bool
 }
@@ -71,7 +72,11 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if err != nil {
 		return nil, errors.Join(err, sink.Abort(ctx))
 	}
-	return &Writer{w: w, schema: sc, proof: p}, nil
+	out := &Writer{w: w, schema: sc, proof: p}
+	if f.UTF8 {
+		out.fit = &fitter{format: f.Name, uri: uri}
+	}
+	return out, nil
 }
 
 // gzip is the options, with that for compression of texts whose name says so.
@@ -149,6 +154,10 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 			return fault.Invalidf("column %s has %d nulls in the batch; in the table it is not nullable", f.Name, n)
 		}
 	}
+	if w.fit != nil {
+		b = w.fit.batch(b)
+		defer b.Release()
+	}
 	if w.proof == nil {
 		w.failed = w.w.Write(ctx, b)
 	} else {
@@ -170,6 +179,9 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 		return s, errors.Join(err, w.Abort(ctx))
 	}
 	w.done = true
+	if w.fit != nil {
+		s.Altered = w.fit.findings()
+	}
 	if w.proof != nil {
 		s.Checked, s.Unchecked, s.Retyped = w.proof.done, w.proof.apart, w.proof.retyped
 	}

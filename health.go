@@ -66,6 +66,7 @@ var Codes = []region.CodeDoc{
 	{Code: "file.nested", Severity: region.Error, Help: "The columns in which a nested field is stored can each be decoded, but do not make rows together: their levels or lengths are of different lists, or cannot be there. Reading these rows is an error."},
 	{Code: "file.unchecked", Severity: region.Note, Help: "The file, or some of its columns, has no checksums: its format knows none, or its writer left them out. Its structure was looked at and its values were decoded, but a value that was changed and still decodes cannot be noticed by anybody."},
 	{Code: "file.unreadable", Severity: region.Error, Help: "The file could not be read to its end, and its format has no closer word for why. The place and the message say what was met."},
+	{Code: "output.values.utf8", Severity: region.Error, Help: "Strings that are not UTF-8 were written to a text (JSON lines, CSV, TSV), which cannot hold them: U+FFFD stands for each byte that is none. The column and the first rows of the output are named. A format that keeps bytes as they are, such as Parquet or Arrow, holds them."},
 }
 
 // Verify reads everything and streams what is wrong or odd: checksums, structure, cross-checks, and bytes that no

@@ -77,6 +77,8 @@ type Format struct {
 	Reread func(sc *arrow.Schema, o WriteOptions) (Format, bool)
 	// Retypes, of what Reread gave: without it, options have the output come back in other types than went in; who writes is told which columns.
 	Retypes bool
+	// UTF8: what Create writes cannot hold a string that is not UTF-8, or cannot be read then. The front gives it none.
+	UTF8 bool
 	// Alters names the columns whose values Create changes because options ask for it; nil: none.
 	Alters func(sc *arrow.Schema, o WriteOptions) []string
 
@@ -463,6 +465,8 @@ type Summary struct {
 	Unchecked []string
 	// Retyped are the columns that come back as another type, because an option has the output not say which it was.
 	Retyped []string
+	// What went in and the output does not hold as it was, a finding a column: strings that are not UTF-8, of a text.
+	Altered []region.Finding
 }
 
 // Open is what formats use to get at a target's bytes: the object, cut to t.At if that is set.

@@ -125,6 +125,7 @@ type conversion struct {
 
 	rows    int64 // that were written
 	noticed []region.Finding
+	altered []region.Finding // what the output does not hold as it was
 
 	// With --all: the table, what stands before its progress, and what is learned for the reconciliation.
 	source, label string
@@ -216,7 +217,7 @@ func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bo
 	if err == nil && salvage && mayLack(t.Findings()) && len(c.losses) == 0 {
 		a.note("stoa: whether rows are missing that left no trace cannot be told from what is left of the file")
 	}
-	c.noticed = t.Findings()
+	c.noticed = slices.Concat(t.Findings(), c.altered)
 	return c.damageFlags.report(ctx, a, paths, c.noticed, err)
 }
 
@@ -282,7 +283,7 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 	if err != nil {
 		return errors.Join(err, w.Abort(ctx))
 	}
-	c.rows = p.rows.Load()
+	c.rows, c.altered = p.rows.Load(), s.Altered
 	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: p.rows.Load(), Bytes: s.Bytes, Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),
 		Losses: len(c.losses), Checked: s.Checked, Unchecked: s.Unchecked}
 	a.tellUnchecked(c.out, s)

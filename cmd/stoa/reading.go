@@ -109,8 +109,12 @@ func (a *app) writeRows(ctx context.Context, out *outputFlags, form string, sc *
 	if err != nil && !errors.As(err, &missing) {
 		return errors.Join(err, w.Abort(ctx))
 	}
-	if _, cerr := w.Close(ctx); cerr != nil {
+	s, cerr := w.Close(ctx)
+	if cerr != nil {
 		return errors.Join(cerr, w.Abort(ctx))
+	}
+	for _, x := range s.Altered { // the table is whole all the same, and was shown
+		a.alarm("stoa: %s", x.Message)
 	}
 	return err
 }

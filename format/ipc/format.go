@@ -20,6 +20,7 @@ var Format = format.Format{
 	Describe:   describe,
 	Verify:     verify,
 	Recover:    recoverFile,
+	UTF8:       true,
 	Unchecked: func(context.Context, format.Target, format.OpenOptions) (string, error) {
 		return "Arrow IPC has no checksums", nil
 	},

@@ -36,6 +36,7 @@ func separated(name, title string, comma byte) format.Format {
 			return verify(ctx, t, o, name, open)
 		},
 		Recover:   recovering(open),
+		UTF8:      true,
 		Unchecked: unchecked,
 		WriteKeys: csvWriteKeys,
 		ReadKeys:  csvReadKeys,
@@ -71,6 +72,7 @@ func jsonl() format.Format {
 			return verify(ctx, t, o, "jsonl", openJSONL)
 		},
 		Recover:   recovering(openJSONL),
+		UTF8:      true,
 		Unchecked: unchecked,
 		WriteKeys: jsonlWriteKeys,
 		ReadKeys:  jsonlReadKeys,

@@ -30,6 +30,7 @@ var Format = format.Format{
 	Unchecked:  unchecked,
 	Verify:     verify,
 	Recover:    recoverFile,
+	UTF8:       true,
 	Codes:      Codes,
 	WriteKeys:  writeKeys,
 }
@@ -50,6 +51,7 @@ var AvroFormat = format.Format{
 	Unchecked:  unchecked,
 	Verify:     verify,
 	Recover:    recoverFile,
+	UTF8:       true,
 	Codes:      Codes,
 	WriteKeys:  avroWriteKeys,
 }

@@ -27,6 +27,7 @@ type trial struct {
 	guessed bool
 	told    bool
 	status  map[string]int
+	altered map[string]bool // verbs that told that the output cannot hold a string that is no UTF-8
 }
 
 func (c *trial) find(law, format string, args ...any) {
@@ -39,6 +40,7 @@ func (c *trial) verb(name, verb string, args ...string) answer {
 	c.status[name] = got.Status
 	c.a.seen[name+" "+strconv.Itoa(got.Status)]++
 	c.told = c.told || got.Status != fine
+	c.altered[name] = bytes.Contains(got.Stderr, []byte("output.values.utf8"))
 	said := bytes.TrimSpace(append(bytes.Clone(got.Stderr), got.Stdout...))
 	switch {
 	case got.Status == died:
@@ -67,7 +69,7 @@ func short(b []byte) string {
 
 // judge asks every verb, or, if all is false, those that matter most and some.
 func (c *trial) judge(r *rand.Rand, all bool) {
-	c.status = map[string]int{}
+	c.status, c.altered = map[string]int{}, map[string]bool{}
 	some := func() bool { x := r.IntN(3) == 0; return all || x } // r goes on in the same way
 	v := c.verify("verify")
 	c.cat(v)

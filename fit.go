@@ -1,0 +1,227 @@
+package stoa
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/region"
+)
+
+// fitter makes what is written to a text fit it: strings that are not UTF-8 (Arrow does not look, and files may hold anything). U+FFFD stands for what is not,
+// and each column in which that happened is told.
+type fitter struct {
+	format, uri string
+	rows        int64 // before the batch
+	odd         []oddColumn
+}
+
+type oddColumn struct {
+	field int
+	name  string
+	cells int64
+	first []int64 // rows, some
+	span  [2]int64
+}
+
+// batch is b, retained, or one in its place.
+func (f *fitter) batch(b arrow.RecordBatch) arrow.RecordBatch {
+	defer func() { f.rows += b.NumRows() }()
+	var cols []arrow.Array
+	for i, c := range b.Columns() {
+		if !hasStrings(c.DataType()) || !odd(c) || !f.note(b.ColumnName(i), i, c) {
+			continue
+		}
+		if cols == nil {
+			cols = append(cols, b.Columns()...)
+		}
+		d := fitted(c.Data())
+		cols[i] = array.MakeFromData(d)
+		d.Release()
+		defer cols[i].Release()
+	}
+	if cols == nil {
+		b.Retain()
+		return b
+	}
+	return array.NewRecordBatch(b.Schema(), cols, b.NumRows())
+}
+
+// note keeps in which rows of column c strings are odd. false: in none, but in what null values hide.
+func (f *fitter) note(name string, field int, c arrow.Array) (some bool) {
+	const most = 10
+	k := 0
+	for k < len(f.odd) && f.odd[k].field != field {
+		k++
+	}
+	for i := range c.Len() {
+		if !oddRow(c, i) {
+			continue
+		}
+		if k == len(f.odd) {
+			f.odd = append(f.odd, oddColumn{field: field, name: name, span: [2]int64{f.rows + int64(i), 0}})
+		}
+		o := &f.odd[k]
+		some = true
+		o.cells++
+		o.span[1] = f.rows + int64(i) + 1
+		if len(o.first) < most {
+			o.first = append(o.first, f.rows+int64(i))
+		}
+	}
+	return some
+}
+
+// findings tell what of the rows the output does not hold as it was.
+func (f *fitter) findings() (out []region.Finding) {
+	for _, o := range f.odd {
+		rows := strings.Trim(strings.ReplaceAll(fmt.Sprint(o.first), " ", ", "), "[]")
+		if int64(len(o.first)) < o.cells {
+			rows += " and more"
+		}
+		say := fmt.Sprintf("column %s: strings that are not UTF-8, which %s cannot hold, in %d of the rows written (row %s): U+FFFD stands there for each byte that is none", o.name, f.format, o.cells, rows)
+		x := region.Finding{Code: "output.values.utf8", Severity: region.Error, Message: say, Part: f.uri, Column: o.name, Rows: o.span, Lost: o.cells}
+		x.At.Object = f.uri
+		out = append(out, x)
+	}
+	return out
+}
+
+// storage is t, or that of an extension.
+func storage(t arrow.DataType) arrow.DataType {
+	if e, ok := t.(arrow.ExtensionType); ok {
+		return e.StorageType()
+	}
+	return t
+}
+
+func hasStrings(t arrow.DataType) bool {
+	t = storage(t)
+	switch t.ID() {
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
+		return true
+	}
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		return hasStrings(t.ValueType)
+	case arrow.NestedType:
+		for _, f := range t.Fields() {
+			if hasStrings(f.Type) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// odd reports whether a string within a is not UTF-8. What null lists and structs hide counts, too.
+func odd(a arrow.Array) bool {
+	switch a := a.(type) {
+	case array.StringLike:
+		for i := range a.Len() {
+			if a.IsValid(i) && !utf8.ValidString(a.Value(i)) {
+				return true
+			}
+		}
+	case array.ExtensionArray:
+		return odd(a.Storage())
+	case *array.Dictionary:
+		return odd(a.Dictionary())
+	case array.ListLike:
+		return odd(a.ListValues())
+	case *array.RunEndEncoded:
+		return odd(a.Values())
+	case *array.Struct:
+		for i := range a.NumField() {
+			if odd(a.Field(i)) {
+				return true
+			}
+		}
+	case array.Union:
+		for i := range a.NumFields() {
+			if odd(a.Field(i)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// oddRow reports whether a string within value i of a is not UTF-8.
+func oddRow(a arrow.Array, i int) bool {
+	if a.IsNull(i) {
+		return false
+	}
+	switch a := a.(type) {
+	case array.StringLike:
+		return !utf8.ValidString(a.Value(i))
+	case array.ExtensionArray:
+		return oddRow(a.Storage(), i)
+	case *array.Dictionary:
+		return oddRow(a.Dictionary(), a.GetValueIndex(i))
+	case array.ListLike:
+		from, to := a.ValueOffsets(i)
+		for k := from; k < to; k++ {
+			if oddRow(a.ListValues(), int(k)) {
+				return true
+			}
+		}
+	case *array.RunEndEncoded:
+		return oddRow(a.Values(), a.GetPhysicalIndex(i))
+	case *array.Struct:
+		for k := range a.NumField() {
+			if oddRow(a.Field(k), i) {
+				return true
+			}
+		}
+	case *array.SparseUnion:
+		return oddRow(a.Field(a.ChildID(i)), i)
+	case *array.DenseUnion:
+		return oddRow(a.Field(a.ChildID(i)), int(a.ValueOffset(i)))
+	}
+	return false
+}
+
+// fitted is d with U+FFFD for every byte of a string that is not UTF-8. The caller releases it.
+func fitted(d arrow.ArrayData) arrow.ArrayData {
+	t := storage(d.DataType())
+	if !hasStrings(t) {
+		d.Retain()
+		return d
+	}
+	if t.ID() == arrow.DICTIONARY {
+		v := fitted(d.Dictionary()).(*array.Data)
+		defer v.Release()
+		return array.NewDataWithDictionary(d.DataType(), d.Len(), d.Buffers(), d.NullN(), d.Offset(), v)
+	}
+	if _, ok := t.(arrow.NestedType); ok {
+		var kids []arrow.ArrayData
+		for _, k := range d.Children() {
+			x := fitted(k)
+			defer x.Release()
+			kids = append(kids, x)
+		}
+		return array.NewData(d.DataType(), d.Len(), d.Buffers(), kids, d.NullN(), d.Offset())
+	}
+	b := array.NewBuilder(memory.DefaultAllocator, t).(array.StringLikeBuilder)
+	defer b.Release()
+	whole := array.NewData(t, d.Offset()+d.Len(), d.Buffers(), nil, array.UnknownNullCount, 0) // parents count from its beginning
+	defer whole.Release()
+	a := array.MakeFromData(whole).(array.StringLike)
+	defer a.Release()
+	for i := range a.Len() {
+		switch {
+		case a.IsNull(i) || i < d.Offset():
+			b.AppendNull()
+		default:
+			b.Append(string([]rune(a.Value(i))))
+		}
+	}
+	out := b.NewArray()
+	defer out.Release()
+	return array.NewData(d.DataType(), d.Len(), out.Data().Buffers(), nil, array.UnknownNullCount, d.Offset())
+}
