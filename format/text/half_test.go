@@ -22,7 +22,7 @@ func TestHalves(t *testing.T) {
 	}
 	all := b.NewFloat16Array()
 	defer all.Release()
-		for i := range all.Len() {
+	for i := range all.Len() {
 		if all.Value(i).IsNaN() {
 			continue
 		}
