@@ -13,6 +13,5 @@ import (
 func Failing(err error) bool {
 	var known *fault.Error
 	var odd *Odd
-	var other noFile
-	return err != nil && !errors.As(err, &known) && !errors.As(err, &odd) && !errors.As(err, &other) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
+	return err != nil && !errors.As(err, &known) && !errors.As(err, &odd) && !NoFile(err) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 }

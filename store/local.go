@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // Local is the machine's file system. Names are paths, relative ones from the working directory.
@@ -51,6 +52,9 @@ func regular(name string, st fs.FileInfo) error {
 type noFile string
 
 func (what noFile) Error() string { return "is " + string(what) + ", and no file" }
+
+// NoFile reports whether err, of Open, says that something has the name, and is no file: a directory, a pipe, a device, a link that leads back to itself.
+func NoFile(err error) bool { return errors.As(err, new(noFile)) || errors.Is(err, syscall.ELOOP) }
 
 // kindOf says what is no regular file.
 func kindOf(m fs.FileMode) string {

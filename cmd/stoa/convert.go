@@ -218,7 +218,10 @@ func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bo
 		a.note("stoa: whether rows are missing that left no trace cannot be told from what is left of the file")
 	}
 	c.noticed = slices.Concat(t.Findings(), c.altered)
-	return c.damageFlags.report(ctx, a, paths, c.noticed, err)
+	if err = c.damageFlags.report(ctx, a, paths, c.noticed, err); err == nil && salvage {
+		err = a.unsound(ctx, paths, oo)
+	}
+	return err
 }
 
 // nothing tells that recovery found no row, and why: of the source that could not be opened everything is lost.
@@ -241,6 +244,27 @@ func (c *conversion) nothing(ctx context.Context, a *app, paths []string, err er
 	}
 	c.losses = append(c.losses, lost)
 	return c.damageFlags.report(ctx, a, paths, c.noticed, err)
+}
+
+// unsound tells what verify finds in sources that recovery had nothing to tell of: a value that was changed may show only in bounds that no reader needs. It
+// returns errDamage if there is something.
+func (a *app) unsound(ctx context.Context, paths []string, o stoa.OpenOptions) error {
+	o.Recover, o.Depth = false, format.Sums
+	for _, p := range paths {
+		var found []region.Finding
+		for f, err := range stoa.Verify(ctx, p, o) {
+			if err != nil {
+				return err
+			}
+			if f.Severity == region.Error {
+				found = append(found, f)
+			}
+		}
+		if a.tellFindings(found); len(found) > 0 {
+			return errDamage
+		}
+	}
+	return nil
 }
 
 // damaged reports whether a finding is an error: what is read then is not all that was there, or was found in another way than the place says (a name

@@ -20,6 +20,7 @@ import (
 	"stoa/internal/arrowschema"
 	"stoa/pred"
 	"stoa/region"
+	"stoa/store"
 )
 
 // A table of several columns is a directory: one CFile a column, and setFile, which says what belongs together. The columns of
@@ -35,8 +36,25 @@ func inDir(tg format.Target, name string) string {
 	return strings.TrimSuffix(tg.Name, "/") + "/" + name
 }
 
-// readSet reads the setFile of a directory.
-func readSet(ctx context.Context, tg format.Target) (t fileSet, err error) {
+// readSet reads the setFile of a directory. That what has its name is no file, or is someone else's though files beside it say that they are of a set, is
+// damage of the set.
+func readSet(ctx context.Context, tg format.Target) (fileSet, error) {
+	t, err := parseSet(ctx, tg)
+	var p *fs.PathError
+	switch at := (fault.Span{Object: inDir(tg, setFile)}); {
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+	case store.NoFile(err) && errors.As(err, &p):
+		return t, fault.Corruptf(at, "", "no file can be opened by that name (%v): nothing says which files are the table's, in which order, and of how many rows", p.Err)
+	case errors.Is(err, fault.Invalid):
+		if files, ferr := looseFiles(ctx, tg); ferr == nil && ofSet(files) > 0 {
+			return t, fault.Corruptf(at, "", "it is not that of a set of CFiles, and files beside it are of one")
+		}
+	}
+	return t, err
+}
+
+// parseSet reads what has the setFile's name.
+func parseSet(ctx context.Context, tg format.Target) (t fileSet, err error) {
 	name := inDir(tg, setFile)
 	src, err := tg.Tree.Open(ctx, name)
 	if err != nil {
@@ -86,6 +104,9 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 	case t.Stoa == setKind:
 		return format.Certain, nil
 	case errors.Is(err, fs.ErrNotExist):
+		if files, err := looseFiles(ctx, tg); err == nil && ofSet(files) > 1 {
+			return format.Likely, nil
+		}
 		if nothingElse(ctx, tg) {
 			return format.Maybe, nil
 		}
@@ -95,6 +116,18 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 		}
 	}
 	return format.No, ctx.Err()
+}
+
+// ofSet is how many of the files say that they are of the same set.
+func ofSet(files []looseFile) (most int) {
+	n := map[string]int{}
+	for _, f := range files {
+		if f.set != "" {
+			n[f.set]++
+			most = max(most, n[f.set])
+		}
+	}
+	return most
 }
 
 // nothingElse reports whether a directory without a setFile holds nothing but several columns of as many rows.

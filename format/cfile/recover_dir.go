@@ -143,8 +143,9 @@ func (r *setRecovery) there(columns []setColumn) bool {
 // looseFile is a CFile of a directory whose setFile is lost.
 type looseFile struct {
 	setColumn
-	named bool  // the file itself tells the column's name
-	rows  int64 // -1: it cannot be opened
+	named bool   // the file itself tells the column's name
+	rows  int64  // -1: it cannot be opened
+	set   string // the id of the set that it is of; "": it does not say
 }
 
 // fits reports whether the file tells the name of its column, and has the name that our writer gives it.
@@ -164,7 +165,7 @@ func looseFiles(ctx context.Context, tg format.Target) (out []looseFile, err err
 		if info.Dir || !isCFile {
 			continue
 		}
-		x := looseFile{setColumn{Path: base, File: path.Base(info.Name)}, false, -1}
+		x := looseFile{setColumn{Path: base, File: path.Base(info.Name)}, false, -1, ""}
 		if name, err := url.PathUnescape(base); err == nil {
 			x.Path = name
 		}
@@ -174,6 +175,8 @@ func looseFiles(ctx context.Context, tg format.Target) (out []looseFile, err err
 			if s, _ := f.Footer.Stored(); s.Name != "" {
 				x.Path, x.named = s.Name, true
 			}
+			id, _ := f.Footer.Get(block.SetKey)
+			x.set = string(id)
 			f.Src.Close()
 		}
 		out = append(out, x)

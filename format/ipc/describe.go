@@ -164,7 +164,11 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 		if opts.Depth != format.Quick && !r.verifyBatches(ctx, yield) {
 			return
 		}
-		if r.differs != nil && !yield(finding("arrow.layout", t.Name, [2]int64{-1, -1}, r.differs)) {
+		code := "arrow.footer" // which leads elsewhere than the messages themselves
+		if r.differs != nil {
+			code = "arrow.layout"
+		}
+		if err := r.misled(ctx); err != nil && !yield(finding(code, t.Name, [2]int64{-1, -1}, err)) {
 			return
 		}
 		if r.unused != nil {

@@ -58,6 +58,8 @@ func (r *reader) misled(ctx context.Context) error {
 	for off := r.after; ; {
 		m, end, err := r.next(ctx, off, 0)
 		switch {
+		case err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported):
+			return err
 		case err != nil || m != nil && m.Kind != flat.RecordBatch && m.Kind != flat.Dictionary:
 			return ctx.Err() // then the message is damaged, or both
 		case m != nil && m.Kind == flat.RecordBatch:
