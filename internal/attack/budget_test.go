@@ -7,7 +7,6 @@ import (
 
 // unmended are formats whose verify still takes a budget for damage.
 var unmended = map[string]string{
-	"cfile":       "an exceeded budget is a finding",
 	"parquet":     "an exceeded budget is a finding",
 	"kudu-backup": "as parquet",
 }
