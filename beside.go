@@ -42,11 +42,13 @@ func (o *opened) Open(ctx context.Context, name string) (store.Source, error) {
 	return s, err
 }
 
-// beside verifies what lies in a directory that a format took for its own, and is not the format's: it looks for its tables some
-// directories deep, and what else is there must not pass for healthy. What the format opened, and what it claims (see format.Format.Claims), is its own.
-// All else is verified as it would be elsewhere, and told if it lies within a table. Without claims a directory in which the format opened a file
+// beside verifies what lies in a directory that a format took for its own, and is not the format's: it looks
+// for its tables some directories deep, and what else is there must not pass for healthy. What the format
+// opened, and what it claims (see format.Format.Claims), is its own. All else is verified as it would be
+// elsewhere, and told if it lies within a table. Without claims a directory in which the format opened a file
 // is the format's with all that is in it.
-func (v *dirVerifier) beside(o *opened, claims func(string, bool) format.Claim, name string, within bool, depth int) error {
+func (v *dirVerifier) beside(o *opened, claims func(string, bool) format.Claim, name string, within bool,
+	depth int) error {
 	dir := path.Clean(name)
 	if within = within || o.direct[dir]; within && claims == nil || depth > deepest {
 		return nil
@@ -81,7 +83,8 @@ func (v *dirVerifier) beside(o *opened, claims func(string, bool) format.Claim, 
 	return v.ctx.Err()
 }
 
-// foreign verifies what is no part of a table. within: it lies in one, and that is told of what otherwise would pass in silence.
+// foreign verifies what is no part of a table. within: it lies in one, and that is told of what otherwise would
+// pass in silence.
 func (v *dirVerifier) foreign(info store.Info, within bool, depth int) error {
 	known := info.Dir
 	if _, err := Probe(v.ctx, format.Target{Tree: v.o.tree(), Name: info.Name}, v.o); err == nil {

@@ -31,8 +31,8 @@ func corpusFiles(t *testing.T, dir string, endings ...string) (out []string) {
 	return out
 }
 
-// TestBudgetIsNoDamage: a budget that is too small for a file makes no finding that is not there with a larger one. Verify ends with an error of class Limit, then, or
-// needs no more.
+// TestBudgetIsNoDamage: a budget that is too small for a file makes no finding that is not there with a larger
+// one. Verify ends with an error of class Limit, then, or needs no more.
 func TestBudgetIsNoDamage(t *testing.T) {
 	limited := 0
 	names := append(corpusFiles(t, "corpus/trevni", ".trv"), corpusFiles(t, "corpus/redfile", ".red")...)
@@ -52,7 +52,8 @@ func TestBudgetIsNoDamage(t *testing.T) {
 				told[f.Code] = true
 			}
 			for _, l := range []format.Limits{{Page: 1}, {Page: 64}, {Page: 4096}, {Metadata: 64}, {Fields: 1}} {
-				for f, err := range stoa.Verify(t.Context(), name, stoa.OpenOptions{Depth: depth, Tree: store.Local{}, Limits: l}) {
+				for f, err := range stoa.Verify(t.Context(), name,
+					stoa.OpenOptions{Depth: depth, Tree: store.Local{}, Limits: l}) {
 					switch {
 					case err != nil && !errors.Is(err, fault.Limit):
 						t.Errorf("%s, %v, %+v: %v", name, depth, l, err)

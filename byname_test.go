@@ -16,7 +16,8 @@ import (
 	"stoa/store"
 )
 
-// TestLostBeginning: a file whose first bytes are overwritten is known by its name; verify tells of them, and what is whole is recovered.
+// TestLostBeginning: a file whose first bytes are overwritten is known by its name; verify tells of them, and
+// what is whole is recovered.
 func TestLostBeginning(t *testing.T) {
 	ctx := context.Background()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}}, nil)

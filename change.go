@@ -36,8 +36,8 @@ func (e *OpenError) Error() string { return e.Err.Error() }
 // Unwrap is the reason.
 func (e *OpenError) Unwrap() error { return e.Err }
 
-// OpenChanger finds a table that is to be changed: PATH, or PATH#TABLE, as its format names tables. Of o, Formats, From,
-// Tree and Limits count.
+// OpenChanger finds a table that is to be changed: PATH, or PATH#TABLE, as its format names tables. Of o,
+// Formats, From, Tree and Limits count.
 func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, error) {
 	var first error
 	for i := range o.formats() {
@@ -134,7 +134,8 @@ func CreateTable(ctx context.Context, name string, sc *arrow.Schema, c CreateTab
 	if o.From != "" {
 		return fault.Invalidf("there is no format %q", o.From)
 	}
-	return fault.Unsupportedf(fault.Span{Object: name}, "", "no format of these creates tables that are changed in place")
+	return fault.Unsupportedf(fault.Span{Object: name}, "",
+		"no format of these creates tables that are changed in place")
 }
 
 // DropOptions are those of Drop.
@@ -211,8 +212,8 @@ type CleanOptions struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// Clean removes what is no part of the table any more: segments that were deleted or compacted, what cut-off changes left.
-// After an error the result has what was removed before it.
+// Clean removes what is no part of the table any more: segments that were deleted or compacted, what cut-off
+// changes left. After an error the result has what was removed before it.
 func (c *Changer) Clean(ctx context.Context, o CleanOptions) (format.Cleaned, error) {
 	if err := c.can(c.change.Clean != nil, "clean tables"); err != nil {
 		return format.Cleaned{}, err
@@ -275,8 +276,8 @@ func (c *Changer) compact(ctx context.Context, x format.Compaction, major bool) 
 	return err
 }
 
-// Segments lists the segments of a table, PATH or PATH#TABLE, in the order of their making. A format without segments is
-// Unsupported.
+// Segments lists the segments of a table, PATH or PATH#TABLE, in the order of their making. A format without
+// segments is Unsupported.
 func Segments(ctx context.Context, name string, o OpenOptions) ([]format.Segment, error) {
 	place := placeOf(ctx, name, o)
 	f, err := Probe(ctx, format.Target{Tree: o.tree(), Name: place}, o)
@@ -297,7 +298,8 @@ func Home(ctx context.Context, o OpenOptions) (string, error) {
 			return f.Home(ctx, o.tree(), o.Opts)
 		}
 	}
-	return "", fault.Unsupportedf(fault.Span{Object: "#"}, "", "no format of these has settings that name a place of tables")
+	return "", fault.Unsupportedf(fault.Span{Object: "#"}, "",
+		"no format of these has settings that name a place of tables")
 }
 
 // InUse is an error, of class Invalid, if a server runs on the place, and o.Opts do not say that this is known. What it

@@ -20,11 +20,13 @@ import (
 
 // AppendOptions are those of Append.
 type AppendOptions struct {
-	Opts       map[string]string `json:"opts,omitempty"`       // of the writer; the table's properties hold where they say nothing
-	Tasks      int               `json:"tasks,omitempty"`      // data files that are written side by side; 0: one
-	Dictionary string            `json:"dictionary,omitempty"` // how values of columns with a global dictionary get their codes
-	NoCheck    bool              `json:"no_check,omitempty"`   // what was written is not read back before it counts
-	DryRun     bool              `json:"dry_run,omitempty"`    // the columns are checked, and the rows counted
+	// of the writer; the table's properties hold where they say nothing
+	Opts  map[string]string `json:"opts,omitempty"`
+	Tasks int               `json:"tasks,omitempty"` // data files that are written side by side; 0: one
+	// how values of columns with a global dictionary get their codes
+	Dictionary string `json:"dictionary,omitempty"`
+	NoCheck    bool   `json:"no_check,omitempty"` // what was written is not read back before it counts
+	DryRun     bool   `json:"dry_run,omitempty"`  // the columns are checked, and the rows counted
 }
 
 // AppendResult tells what was added.
@@ -35,11 +37,12 @@ type AppendResult struct {
 	Unchecked string `json:"unchecked,omitempty"`
 }
 
-// Append adds rows with schema sc, whose fields are found by name, as one load: all of them, or after an error none. rows is
-// ranged over once, and with some ways to dictionaries once before. What was written is read back before it counts: as many
-// rows, and the same values, but for columns that the options change and those read from text; else the error is an
-// UnprovenError.
-func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error], o AppendOptions) (out AppendResult, err error) {
+// Append adds rows with schema sc, whose fields are found by name, as one load: all of them, or after an error
+// none. rows is ranged over once, and with some ways to dictionaries once before. What was written is read back
+// before it counts: as many rows, and the same values, but for columns that the options change and those read
+// from text; else the error is an UnprovenError.
+func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
+	o AppendOptions) (out AppendResult, err error) {
 	if err := c.can(c.change.Append != nil, "append rows"); err != nil {
 		return out, err
 	}
@@ -97,9 +100,10 @@ func fill(ctx context.Context, l format.Load, rows iter.Seq2[arrow.RecordBatch, 
 	return s, err
 }
 
-// proven sums up the rows of a load while they pass, and has the load ask, before its segment counts, whether that holds the
-// same. unchecked is why not, if that cannot be done.
-func (c *Changer) proven(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error], o *format.LoadOptions) (passing iter.Seq2[arrow.RecordBatch, error], unchecked string, err error) {
+// proven sums up the rows of a load while they pass, and has the load ask, before its segment counts, whether
+// that holds the same. unchecked is why not, if that cannot be done.
+func (c *Changer) proven(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
+	o *format.LoadOptions) (passing iter.Seq2[arrow.RecordBatch, error], unchecked string, err error) {
 	if c.change.Only == nil {
 		return rows, "a single segment cannot be read", nil
 	}
@@ -129,7 +133,8 @@ func (c *Changer) proven(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 		}
 		want := in.Sum()
 		if why := want.Difference(got); why != "" {
-			return &UnprovenError{Output: "segment " + segment, Rows: [2]int64{want.Rows, got.Rows}, Columns: want.Differing(got), Reason: why}
+			return &UnprovenError{Output: "segment " + segment, Rows: [2]int64{want.Rows, got.Rows},
+				Columns: want.Differing(got), Reason: why}
 		}
 		return nil
 	}
@@ -187,7 +192,8 @@ func (c *Changer) Delete(ctx context.Context, o DeleteOptions) (int64, error) {
 }
 
 // matching finds the rows of the table that pass a filter: where they are, and for keep also what they hold.
-func (c *Changer) matching(ctx context.Context, where string, keep func(b arrow.RecordBatch) error) (out []format.RowsOfFile, err error) {
+func (c *Changer) matching(ctx context.Context, where string,
+	keep func(b arrow.RecordBatch) error) (out []format.RowsOfFile, err error) {
 	if strings.TrimSpace(where) == "" {
 		return nil, fault.Invalidf("a predicate says which rows; it is missing (true means all of them)")
 	}
@@ -237,8 +243,8 @@ func countOf(list []format.RowsOfFile) (n int64) {
 // UpdateOptions are those of Update.
 type UpdateOptions struct {
 	Where string `json:"where"` // a predicate (package pred); "true": all rows
-	// Set are the new values by column, as text that must be a value of the column exactly; nil: null. Columns of lists, maps,
-	// structs and bytes can be set to null only.
+	// Set are the new values by column, as text that must be a value of the column exactly; nil: null. Columns
+	// of lists, maps, structs and bytes can be set to null only.
 	Set    map[string]*string `json:"set"`
 	DryRun bool               `json:"dry_run,omitempty"`
 }
@@ -260,10 +266,11 @@ func (e *SetError) Error() string {
 // Is reports whether target is fault.Invalid.
 func (e *SetError) Is(target error) bool { return target == fault.Invalid }
 
-// Update gives columns of the rows for which a predicate is true new values, and tells how many rows these are. The rows
-// are deleted, and added again with the new values, in one change.
+// Update gives columns of the rows for which a predicate is true new values, and tells how many rows these are.
+// The rows are deleted, and added again with the new values, in one change.
 func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {
-	if err := c.can(c.change.Delete != nil && c.change.Append != nil && c.change.CheckText != nil, "update rows"); err != nil {
+	if err := c.can(c.change.Delete != nil && c.change.Append != nil &&
+		c.change.CheckText != nil, "update rows"); err != nil {
 		return 0, err
 	}
 	if !o.DryRun {

@@ -22,7 +22,8 @@ import (
 	"stoa/format"
 )
 
-var changeSchema = arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+var changeSchema = arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+	{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 
 func changeRows(t *testing.T, text string) arrow.RecordBatch {
 	t.Helper()
@@ -83,7 +84,8 @@ func TestWrongLoadsDoNotCount(t *testing.T) {
 	for _, f := range stoa.Formats {
 		if f.Change != nil && f.Change.Append != nil {
 			change, right := *f.Change, f.Change.Append
-			change.Append = func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) (format.Load, error) {
+			change.Append = func(ctx context.Context, p format.TablePlace, sc *arrow.Schema,
+				o format.LoadOptions) (format.Load, error) {
 				l, err := right(ctx, p, sc, o)
 				return wrongLoad{l, written}, err
 			}
@@ -103,7 +105,8 @@ func TestWrongLoadsDoNotCount(t *testing.T) {
 	if err := load(); err != nil || countRows(t, c) != 2 {
 		t.Fatalf("%v, %d rows", err, countRows(t, c))
 	}
-	for _, bad := range []string{`[{"a":1,"b":"x"}]`, `[{"a":1,"b":null},{"a":2,"b":"x"}]`, `[{"a":1,"b":"x"},{"a":3,"b":null}]`} {
+	for _, bad := range []string{`[{"a":1,"b":"x"}]`, `[{"a":1,"b":null},{"a":2,"b":"x"}]`,
+		`[{"a":1,"b":"x"},{"a":3,"b":null}]`} {
 		written = changeRows(t, bad)
 		if err := load(); !stoa.IsUnproven(err) {
 			t.Errorf("%s: %v", bad, err)
@@ -152,7 +155,8 @@ var changes = []struct {
 	}},
 	{"update rows", func(ctx context.Context, c *stoa.Changer, _ arrow.RecordBatch, dry bool) (any, error) {
 		v := "5"
-		return c.Update(ctx, stoa.UpdateOptions{Where: "a = 1", Set: map[string]*string{"a": &v, "b": nil}, DryRun: dry})
+		return c.Update(ctx, stoa.UpdateOptions{Where: "a = 1", Set: map[string]*string{"a": &v, "b": nil},
+			DryRun: dry})
 	}},
 	{"delete rows", func(ctx context.Context, c *stoa.Changer, _ arrow.RecordBatch, dry bool) (any, error) {
 		return c.Delete(ctx, stoa.DeleteOptions{Where: "a = 2", DryRun: dry})
@@ -164,7 +168,8 @@ var changes = []struct {
 		return c.Compact(ctx, stoa.CompactOptions{CompactOptions: format.CompactOptions{Major: true}, DryRun: dry})
 	}},
 	{"add columns", func(ctx context.Context, c *stoa.Changer, _ arrow.RecordBatch, dry bool) (any, error) {
-		return nil, c.AddColumn(ctx, arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, stoa.AddColumnOptions{DryRun: dry})
+		return nil, c.AddColumn(ctx, arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+			stoa.AddColumnOptions{DryRun: dry})
 	}},
 	{"drop columns", func(ctx context.Context, c *stoa.Changer, _ arrow.RecordBatch, dry bool) (any, error) {
 		return nil, c.DropColumn(ctx, stoa.DropColumnOptions{Column: "b", DryRun: dry})
@@ -181,7 +186,8 @@ var changes = []struct {
 	}},
 }
 
-// TestDryRuns: a dry run tells what the change then tells, and leaves the table's files as they are; the change does not.
+// TestDryRuns: a dry run tells what the change then tells, and leaves the table's files as they are; the change
+// does not.
 func TestDryRuns(t *testing.T) {
 	c := newChanger(t, stoa.OpenOptions{})
 	rows := changeRows(t, `[{"a":1,"b":"x"},{"a":2,"b":null}]`)
@@ -220,11 +226,13 @@ func TestDryRunsRefuse(t *testing.T) {
 	words := "a text"
 	for name, do := range map[string]func(dry bool) error{
 		"append": func(dry bool) error {
-			_, err := c.Append(ctx, other, func(func(arrow.RecordBatch, error) bool) {}, stoa.AppendOptions{DryRun: dry})
+			_, err := c.Append(ctx, other, func(func(arrow.RecordBatch, error) bool) {},
+				stoa.AppendOptions{DryRun: dry})
 			return err
 		},
 		"append, option": func(dry bool) error {
-			_, err := c.Append(ctx, changeSchema, func(func(arrow.RecordBatch, error) bool) {}, stoa.AppendOptions{Opts: map[string]string{"x": "y"}, DryRun: dry})
+			_, err := c.Append(ctx, changeSchema, func(func(arrow.RecordBatch, error) bool) {},
+				stoa.AppendOptions{Opts: map[string]string{"x": "y"}, DryRun: dry})
 			return err
 		},
 		"create": func(dry bool) error {
@@ -232,13 +240,17 @@ func TestDryRunsRefuse(t *testing.T) {
 		},
 		"delete": func(dry bool) error { _, err := c.Delete(ctx, stoa.DeleteOptions{DryRun: dry}); return err },
 		"update": func(dry bool) error {
-			_, err := c.Update(ctx, stoa.UpdateOptions{Where: "true", Set: map[string]*string{"a": &words}, DryRun: dry})
+			_, err := c.Update(ctx, stoa.UpdateOptions{Where: "true", Set: map[string]*string{"a": &words},
+				DryRun: dry})
 			return err
 		},
 		"add column": func(dry bool) error {
 			return c.AddColumn(ctx, changeSchema.Field(0), stoa.AddColumnOptions{DryRun: dry})
 		},
-		"drop column": func(dry bool) error { return c.DropColumn(ctx, stoa.DropColumnOptions{Column: "z", DryRun: dry}) },
+		"drop column": func(dry bool) error {
+			return c.DropColumn(ctx,
+				stoa.DropColumnOptions{Column: "z", DryRun: dry})
+		},
 		"segments": func(dry bool) error {
 			return c.DeleteSegments(ctx, stoa.DeleteSegmentsOptions{Segments: []string{"7"}, DryRun: dry})
 		},
@@ -276,7 +288,8 @@ func TestUnchangeable(t *testing.T) {
 			name := filepath.Join(dir, "t"+f.Extensions[0])
 			b := rows
 			if f.Name == "cfile" { // one column
-				b = array.NewRecordBatch(arrow.NewSchema(changeSchema.Fields()[:1], nil), rows.Columns()[:1], rows.NumRows())
+				b = array.NewRecordBatch(arrow.NewSchema(changeSchema.Fields()[:1], nil), rows.Columns()[:1],
+					rows.NumRows())
 			}
 			w, err := stoa.Create(t.Context(), name, b.Schema(), stoa.CreateOptions{To: f.Name})
 			if err == nil {
@@ -299,7 +312,8 @@ func TestUnchangeable(t *testing.T) {
 			for _, x := range changes {
 				for _, dry := range []bool{true, false} {
 					_, err := x.do(t.Context(), c, rows, dry)
-					if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "format "+c.Format()+" cannot "+x.name) {
+					if !errors.Is(err, fault.Unsupported) ||
+						!strings.Contains(err.Error(), "format "+c.Format()+" cannot "+x.name) {
 						t.Errorf("%s: %v", x.name, err)
 					}
 				}
@@ -307,7 +321,8 @@ func TestUnchangeable(t *testing.T) {
 			if _, err := stoa.Segments(t.Context(), name, stoa.OpenOptions{}); !errors.Is(err, fault.Unsupported) {
 				t.Error(err)
 			}
-			if err := stoa.CreateTable(t.Context(), name, changeSchema, stoa.CreateTableOptions{}, stoa.OpenOptions{From: f.Name}); !errors.Is(err, fault.Unsupported) {
+			if err := stoa.CreateTable(t.Context(), name, changeSchema, stoa.CreateTableOptions{},
+				stoa.OpenOptions{From: f.Name}); !errors.Is(err, fault.Unsupported) {
 				t.Error(err)
 			}
 			if !reflect.DeepEqual(before, state(t, dir)) {
@@ -324,9 +339,11 @@ func TestUnchangeable(t *testing.T) {
 func TestChangeOptionsAreJSON(t *testing.T) {
 	text := "5"
 	for _, o := range []any{
-		stoa.CreateTableOptions{TableSpec: format.TableSpec{SortColumns: []string{"a"}, Inverted: []string{"a"}, LongStrings: []string{"b"}, Partition: []string{"c"},
+		stoa.CreateTableOptions{TableSpec: format.TableSpec{SortColumns: []string{"a"}, Inverted: []string{"a"},
+			LongStrings: []string{"b"}, Partition: []string{"c"},
 			BucketBy: []string{"a"}, Buckets: 2, Properties: map[string]string{"k": "v"}}, DryRun: true},
-		stoa.AppendOptions{Opts: map[string]string{"k": "v"}, Tasks: 2, Dictionary: "two-pass", NoCheck: true, DryRun: true},
+		stoa.AppendOptions{Opts: map[string]string{"k": "v"}, Tasks: 2, Dictionary: "two-pass", NoCheck: true,
+			DryRun: true},
 		stoa.DeleteOptions{Where: "a = 1", DryRun: true},
 		stoa.UpdateOptions{Where: "a = 1", Set: map[string]*string{"a": &text, "b": nil}, DryRun: true},
 		stoa.CompactOptions{CompactOptions: format.CompactOptions{Major: true, Segments: []string{"1"}}, DryRun: true},

@@ -13,7 +13,8 @@ import (
 	"stoa/internal/scan"
 )
 
-// run is scan.Run of the source, which must be the same at the end as when it was opened. What is damaged in a file that changed is not its fault.
+// run is scan.Run of the source, which must be the same at the end as when it was opened. What is damaged in a
+// file that changed is not its fault.
 func (s *source) run(ctx context.Context, spec scan.Spec, passed *int64) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		for b, err := range scan.Run(ctx, s.scan, spec, passed) {
@@ -32,9 +33,10 @@ func (s *source) run(ctx context.Context, spec scan.Spec, passed *int64) iter.Se
 	}
 }
 
-// unchanged is an error if the source's own file, or one in which its pages lie, is not what it was before it was opened. Who looks up
-// rows one by one should not wait for that each time: it is good for a moment, as file systems do not tell times more closely, and where there are
-// very many files for long enough that looking costs little.
+// unchanged is an error if the source's own file, or one in which its pages lie, is not what it was before it
+// was opened. Who looks up rows one by one should not wait for that each time: it is good for a moment, as file
+// systems do not tell times more closely, and where there are very many files for long enough that looking
+// costs little.
 func (s *source) unchanged(ctx context.Context) error {
 	if shared, ok := s.reader.(format.Shared); ok && shared.Shared() {
 		return nil

@@ -22,12 +22,14 @@ type changing struct {
 	opts  map[string]string
 }
 
-// TestChangedWhileRead: a file that changes while it is read, by a scan or of a split, is told at the end: in every format, by itself and in a
-// directory. Where a server is known to be at work, files grow, and that is no error.
+// TestChangedWhileRead: a file that changes while it is read, by a scan or of a split, is told at the end: in
+// every format, by itself and in a directory. Where a server is known to be at work, files grow, and that is no
+// error.
 func TestChangedWhileRead(t *testing.T) {
 	formats := stoa.Formats
 	dir := t.TempDir()
-	for name, from := range map[string]string{"carbon": "corpus/carbon/2.3.0/managed", "redfile": "corpus/redfile/red1", "kudu": "format/kudu/testdata/file", "trevni": "corpus/trevni/v1.12.2"} {
+	for name, from := range map[string]string{"carbon": "corpus/carbon/2.3.0/managed",
+		"redfile": "corpus/redfile/red1", "kudu": "format/kudu/testdata/file", "trevni": "corpus/trevni/v1.12.2"} {
 		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(from)); err != nil {
 			t.Fatal(err)
 		}

@@ -25,9 +25,10 @@ type CreateOptions struct {
 	Rows    int64             // a hint; 0 or -1 = unknown
 	Alloc   memory.Allocator  // nil = Go's
 	Sink    store.Sink        // nil = the local file system
-	// NoCheck leaves out that the output proves itself: without it what was written is read back before it becomes visible, and compared with what went in, by
-	// the number of rows and by checksums that do not depend on their order. Close then fails with an UnprovenError, and nothing is left. A Sink that
-	// is no store.Peeker, and a format that is only written, cannot be checked: see format.Summary.Checked.
+	// NoCheck leaves out that the output proves itself: without it what was written is read back before it
+	// becomes visible, and compared with what went in, by the number of rows and by checksums that do not
+	// depend on their order. Close then fails with an UnprovenError, and nothing is left. A Sink that is no
+	// store.Peeker, and a format that is only written, cannot be checked: see format.Summary.Checked.
 	NoCheck  bool
 	Parallel int // workers that read back; 0 or 1: one
 }
@@ -104,7 +105,8 @@ func (o CreateOptions) formats() []format.Format {
 	return o.Formats
 }
 
-// ByExtension is the format whose files' names end as a name does; nil if there is none. Of several the longest extension counts.
+// ByExtension is the format whose files' names end as a name does; nil if there is none. Of several the longest
+// extension counts.
 func ByExtension(formats []format.Format, name string) (best *format.Format) {
 	base, most := strings.ToLower(path.Base(filepath.ToSlash(name))), 0
 	for i := range formats {
@@ -148,7 +150,8 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 	}
 	for i, f := range w.schema.Fields() {
 		if !arrow.TypeEqual(f.Type, b.Column(i).DataType()) {
-			return fault.Invalidf("column %s of the batch is %s, of the table %s", f.Name, b.Column(i).DataType(), f.Type)
+			return fault.Invalidf("column %s of the batch is %s, of the table %s", f.Name, b.Column(i).DataType(),
+				f.Type)
 		}
 		if n := b.Column(i).NullN(); n > 0 && !f.Nullable {
 			return fault.Invalidf("column %s has %d nulls in the batch; in the table it is not nullable", f.Name, n)

@@ -13,15 +13,17 @@ import (
 type DiffOptions struct {
 	// Scan is applied to both tables: columns, filter, rows, damage policy. Its Columns may be missing in one of them.
 	Scan ScanSpec
-	// On are the columns that say which rows belong together. Of rows with the same key those that are equal belong together first, whatever
-	// their order, then those that are equal within the tolerance, then the others as they come. nil: rows belong together by position.
+	// On are the columns that say which rows belong together. Of rows with the same key those that are equal
+	// belong together first, whatever their order, then those that are equal within the tolerance, then the
+	// others as they come. nil: rows belong together by position.
 	On []string
-	// Absolute and Relative are how far floating-point numbers may be apart: by so much, or by this part of the greater.
+	// Absolute and Relative are how far floating-point numbers may be apart: by so much, or by this part of the
+	// greater.
 	Absolute, Relative float64
 	// Examples is how many differing rows are kept; 0 = 10, -1 = none.
 	Examples int
-	// Memory is how many bytes of rows On may keep; 0 = 1 GiB. Tables that need more are read several times, divided by key; rows with one
-	// and the same key must fit.
+	// Memory is how many bytes of rows On may keep; 0 = 1 GiB. Tables that need more are read several times,
+	// divided by key; rows with one and the same key must fit.
 	Memory int64
 }
 
@@ -35,10 +37,11 @@ type (
 	DiffCell   = diff.Cell
 )
 
-// Diff compares two tables, whatever their formats, by what their cells mean: integers of any width, strings and
-// dictionaries of them, decimals of any scale, dates and timestamps of any unit are compared by their values. All NaN are
-// one value, -0 is 0, and null equals null. A number, date or time equals the text that says it. The schemas' differences are told apart from those of the rows.
-// A column whose types have nothing in common is told and not compared.
+// Diff compares two tables, whatever their formats, by what their cells mean: integers of any width, strings
+// and dictionaries of them, decimals of any scale, dates and timestamps of any unit are compared by their
+// values. All NaN are one value, -0 is 0, and null equals null. A number, date or time equals the text that
+// says it. The schemas' differences are told apart from those of the rows. A column whose types have nothing in
+// common is told and not compared.
 func Diff(ctx context.Context, a, b *Table, o DiffOptions) (*DiffResult, error) {
 	var in [2]diff.Input
 	for i, t := range []*Table{a, b} {
@@ -50,7 +53,8 @@ func Diff(ctx context.Context, a, b *Table, o DiffOptions) (*DiffResult, error) 
 		}
 		in[i] = diff.Input{Schema: sc, Scan: func() iter.Seq2[arrow.RecordBatch, error] { return t.Scan(ctx, spec) }}
 	}
-	do := diff.Options{On: o.On, Absolute: o.Absolute, Relative: o.Relative, Examples: max(0, o.Examples), Memory: o.Memory}
+	do := diff.Options{On: o.On, Absolute: o.Absolute, Relative: o.Relative, Examples: max(0, o.Examples),
+		Memory: o.Memory}
 	if o.Examples == 0 {
 		do.Examples = 10
 	}

@@ -22,10 +22,11 @@ func (d dirty) Allocate(n int) []byte {
 	return b
 }
 
-// TestDirtyMemory: what is written does not depend on what the allocator's memory held. arrow-go leaves bitmaps of arrays that are all
-// null as they were allocated.
+// TestDirtyMemory: what is written does not depend on what the allocator's memory held. arrow-go leaves bitmaps
+// of arrays that are all null as they were allocated.
 func TestDirtyMemory(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64, Nullable: true}, {Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+		{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	build := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	defer build.Release()
 	build.Field(0).AppendNulls(300)
@@ -39,7 +40,8 @@ func TestDirtyMemory(t *testing.T) {
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			place := filepath.Join(t.TempDir(), "x")
-			w, err := stoa.Create(t.Context(), place, sc, stoa.CreateOptions{Formats: formats, To: f.Name, Alloc: dirty{memory.DefaultAllocator}})
+			w, err := stoa.Create(t.Context(), place, sc,
+				stoa.CreateOptions{Formats: formats, To: f.Name, Alloc: dirty{memory.DefaultAllocator}})
 			if err != nil {
 				t.Fatal(err)
 			}

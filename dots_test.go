@@ -9,10 +9,12 @@ import (
 	"stoa"
 )
 
-// TestDotsBehindLinks: ".." behind a symbolic link leads up from where that leads, as everywhere in the system, and not from the link.
+// TestDotsBehindLinks: ".." behind a symbolic link leads up from where that leads, as everywhere in the system,
+// and not from the link.
 func TestDotsBehindLinks(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for name, text := range map[string]string{"there/rows/a.csv": "n\n1\n2\n", "rows/a.csv": "n\n7\n", "there/deep/x": ""} {
+	for name, text := range map[string]string{"there/rows/a.csv": "n\n1\n2\n", "rows/a.csv": "n\n7\n",
+		"there/deep/x": ""} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,8 @@ func ExampleCreate() {
 	defer os.RemoveAll(dir)
 
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
-	w, err := stoa.Create(ctx, filepath.Join(dir, "n.cfile"), sc, stoa.CreateOptions{Opts: map[string]string{"compression": "lz4"}})
+	w, err := stoa.Create(ctx, filepath.Join(dir, "n.cfile"), sc,
+		stoa.CreateOptions{Opts: map[string]string{"compression": "lz4"}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"stoa/pred"
 )
 
-// What is considered is read or passed over; what a scan does is no more than what metadata promised; and the reasons are those that each
-// format has.
+// What is considered is read or passed over; what a scan does is no more than what metadata promised; and the
+// reasons are those that each format has.
 func TestExplain(t *testing.T) {
 	formats := stoa.Formats
 	reasons := map[string]string{"a.parquet": "bounds of the row group", "set": "no row passes"}
@@ -44,7 +44,8 @@ func TestExplain(t *testing.T) {
 				sum += r.N
 				why = append(why, r.Why)
 			}
-			if l.Considered >= 0 && sum != l.Considered || p.Considered != l.Considered || l.Read > p.Read || l.Bytes > p.Bytes || l.Bytes > l.Total {
+			if l.Considered >= 0 && sum != l.Considered || p.Considered != l.Considered || l.Read > p.Read ||
+				l.Bytes > p.Bytes || l.Bytes > l.Total {
 				t.Errorf("%s, %s %s: planned %+v, done %+v", place, l.Level, l.Column, p, l)
 			}
 			if l.Filter != (l.Column == "n" && (l.Level == "pages" || l.Level == "dictionary")) {
@@ -85,7 +86,8 @@ func TestExplainParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		parts, groups := level(x, "parts", ""), level(x, "row groups", "")
-		if parts.Considered != 3 || parts.Read != read || groups.Read != read || !slices.Equal(parts.Skipped, groups.Skipped) || parts.Bytes > 0 != (read > 0) {
+		if parts.Considered != 3 || parts.Read != read || groups.Read != read ||
+			!slices.Equal(parts.Skipped, groups.Skipped) || parts.Bytes > 0 != (read > 0) {
 			t.Errorf("%s: %+v, %+v", where, parts, groups)
 		}
 	}
@@ -95,7 +97,8 @@ func TestExplainParts(t *testing.T) {
 func TestExplainDictionaries(t *testing.T) {
 	dir := t.TempDir() + "/d"
 	rows := splitRows(20_000)
-	w, err := stoa.Create(context.Background(), dir+"/", rows.Schema(), stoa.CreateOptions{To: "cfile", Opts: map[string]string{"encoding.t": "dict", "block-size": "4096"}})
+	w, err := stoa.Create(context.Background(), dir+"/", rows.Schema(),
+		stoa.CreateOptions{To: "cfile", Opts: map[string]string{"encoding.t": "dict", "block-size": "4096"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +124,8 @@ func TestExplainDictionaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		dict, pages := level(x, "dictionary", "t"), level(x, "pages", "t")
-		if dict.Considered != 1 || dict.Read != read || dict.Total <= 0 || dict.Bytes > 0 != (read > 0) || read == 0 && dict.Skipped[0].Why != "no page needs it" || pages.Considered < 2 {
+		if dict.Considered != 1 || dict.Read != read || dict.Total <= 0 || dict.Bytes > 0 != (read > 0) ||
+			read == 0 && dict.Skipped[0].Why != "no page needs it" || pages.Considered < 2 {
 			t.Errorf("%s: %+v, %+v", where, dict, pages)
 		}
 		if strings.HasPrefix(where, "t") != dict.Filter {

@@ -14,7 +14,8 @@ import (
 // denied reports whether the system does not let it be looked at.
 func denied(err error) bool { return errors.Is(err, fs.ErrPermission) }
 
-// watched is a tree that remembers what failed, for those who ask whether something is theirs: "no" is worth nothing then.
+// watched is a tree that remembers what failed, for those who ask whether something is theirs: "no" is worth
+// nothing then.
 type watched struct {
 	store.Tree
 	name string

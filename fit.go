@@ -12,8 +12,8 @@ import (
 	"stoa/region"
 )
 
-// fitter makes what is written to a text fit it: strings that are not UTF-8 (Arrow does not look, and files may hold anything). U+FFFD stands for what is not,
-// and each column in which that happened is told.
+// fitter makes what is written to a text fit it: strings that are not UTF-8 (Arrow does not look, and files may
+// hold anything). U+FFFD stands for what is not, and each column in which that happened is told.
 type fitter struct {
 	format, uri string
 	rows        int64 // before the batch
@@ -83,8 +83,10 @@ func (f *fitter) findings() (out []region.Finding) {
 		if int64(len(o.first)) < o.cells {
 			rows += " and more"
 		}
-		say := fmt.Sprintf("column %s: strings that are not UTF-8, which %s cannot hold, in %d of the rows written (row %s): U+FFFD stands there for each byte that is none", o.name, f.format, o.cells, rows)
-		x := region.Finding{Code: "output.values.utf8", Severity: region.Error, Message: say, Part: f.uri, Column: o.name, Rows: o.span, Lost: o.cells}
+		say := fmt.Sprintf("column %s: strings that are not UTF-8, which %s cannot hold, in %d of the rows "+
+			"written (row %s): U+FFFD stands there for each byte that is none", o.name, f.format, o.cells, rows)
+		x := region.Finding{Code: "output.values.utf8", Severity: region.Error, Message: say, Part: f.uri,
+			Column: o.name, Rows: o.span, Lost: o.cells}
 		x.At.Object = f.uri
 		out = append(out, x)
 	}
@@ -209,7 +211,8 @@ func fitted(d arrow.ArrayData) arrow.ArrayData {
 	}
 	b := array.NewBuilder(memory.DefaultAllocator, t).(array.StringLikeBuilder)
 	defer b.Release()
-	whole := array.NewData(t, d.Offset()+d.Len(), d.Buffers(), nil, array.UnknownNullCount, 0) // parents count from its beginning
+	// parents count from its beginning
+	whole := array.NewData(t, d.Offset()+d.Len(), d.Buffers(), nil, array.UnknownNullCount, 0)
 	defer whole.Release()
 	a := array.MakeFromData(whole).(array.StringLike)
 	defer a.Release()

@@ -14,7 +14,8 @@ import (
 	"stoa/store"
 )
 
-// oddTable has strings that are not UTF-8 in rows 2 and 5 of every column but the first, and under a null in row 3; it is a slice of a longer one.
+// oddTable has strings that are not UTF-8 in rows 2 and 5 of every column but the first, and under a null in
+// row 3; it is a slice of a longer one.
 func oddTable(t *testing.T) arrow.RecordBatch {
 	t.Helper()
 	str := arrow.BinaryTypes.String
@@ -23,9 +24,11 @@ func oddTable(t *testing.T) arrow.RecordBatch {
 		{Name: "flat", Type: str, Nullable: true},
 		{Name: "large", Type: arrow.BinaryTypes.LargeString, Nullable: true},
 		{Name: "view", Type: arrow.BinaryTypes.StringView, Nullable: true},
-		{Name: "coded", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: str}, Nullable: true},
+		{Name: "coded", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: str},
+			Nullable: true},
 		{Name: "list", Type: arrow.ListOf(str), Nullable: true},
-		{Name: "pair", Type: arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32}, arrow.Field{Name: "b", Type: arrow.ListOf(str)}), Nullable: true},
+		{Name: "pair", Type: arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32},
+			arrow.Field{Name: "b", Type: arrow.ListOf(str)}), Nullable: true},
 	}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	defer b.Release()
@@ -68,10 +71,12 @@ func appendText(b array.Builder, s string) {
 // without is b without column i.
 func without(b arrow.RecordBatch, i int) arrow.RecordBatch {
 	fields := slices.Delete(slices.Clone(b.Schema().Fields()), i, i+1)
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), slices.Delete(slices.Clone(b.Columns()), i, i+1), b.NumRows())
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), slices.Delete(slices.Clone(b.Columns()), i, i+1),
+		b.NumRows())
 }
 
-// TestTextIsUTF8: what a text cannot hold is written as near as can be, and told by column and row; it proves itself then. Other formats hold it, and tell nothing.
+// TestTextIsUTF8: what a text cannot hold is written as near as can be, and told by column and row; it proves
+// itself then. Other formats hold it, and tell nothing.
 func TestTextIsUTF8(t *testing.T) {
 	ctx := context.Background()
 	rec := oddTable(t)
@@ -111,7 +116,8 @@ func TestTextIsUTF8(t *testing.T) {
 		var told []string
 		for _, x := range s.Altered {
 			told = append(told, x.Column)
-			if x.Code != "output.values.utf8" || x.Severity != region.Error || x.Lost != 4 || x.Rows != [2]int64{2, 14} || !strings.Contains(x.Message, "(row 2, 5, 10, 13)") {
+			if x.Code != "output.values.utf8" || x.Severity != region.Error || x.Lost != 4 ||
+				x.Rows != [2]int64{2, 14} || !strings.Contains(x.Message, "(row 2, 5, 10, 13)") {
 				t.Errorf("%s: %+v", to, x)
 			}
 		}

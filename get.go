@@ -36,9 +36,10 @@ func (t *Table) Keys() []string {
 // Keyed reports whether the table promises an order. If not, Seek compares every value of the first column.
 func (t *Table) Keyed() bool { return len(t.sources[0].reader.Order()) > 0 }
 
-// Seek reads the rows whose key columns (see Keys; the first of them are enough) equal the values of key. Where the format has an index, only the
-// pages needed are read. A value is what a column of its type holds, and nothing of it is parsed: a bool, an int…, uint… or float…, a string or
-// []byte (a string also for dates and times, as '2020-01-02 03:04:05'), a time.Time, or a pred.Value. Of another type it is Invalid. ParseKey makes
+// Seek reads the rows whose key columns (see Keys; the first of them are enough) equal the values of key. Where
+// the format has an index, only the pages needed are read. A value is what a column of its type holds, and
+// nothing of it is parsed: a bool, an int…, uint… or float…, a string or []byte (a string also for dates and
+// times, as '2020-01-02 03:04:05'), a time.Time, or a pred.Value. Of another type it is Invalid. ParseKey makes
 // values of what people type.
 func (t *Table) Seek(ctx context.Context, key []any, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
@@ -68,7 +69,8 @@ func (t *Table) keyFilter(key []any) (*pred.Expr, error) {
 	for i, x := range key {
 		v, ok := keyValue(x)
 		if !ok {
-			return nil, fault.Invalidf("a value of type %T is no key value of column %s, which is %s", x, keys[i], t.typeOf(keys[i]))
+			return nil, fault.Invalidf("a value of type %T is no key value of column %s, which is %s", x, keys[i],
+				t.typeOf(keys[i]))
 		}
 		parts = append(parts, pred.Test(pred.JoinPath(keys[i]), pred.OpEq, v))
 	}
@@ -102,8 +104,9 @@ func keyValue(x any) (v pred.Value, ok bool) {
 	return v, false
 }
 
-// ParseKey makes values for Seek of what people type. Of columns of text, bytes, dates and times each text is the value, every character of it: quotes
-// are quotes. Of others it is a literal as in a predicate: 12, -1.5, true.
+// ParseKey makes values for Seek of what people type. Of columns of text, bytes, dates and times each text is
+// the value, every character of it: quotes are quotes. Of others it is a literal as in a predicate: 12, -1.5,
+// true.
 func (t *Table) ParseKey(texts []string) ([]any, error) {
 	keys := t.Keys()
 	var out []any
@@ -128,7 +131,8 @@ func (t *Table) parseKey(key, text string) (pred.Value, error) {
 	name := pred.JoinPath(key)
 	e, err := pred.Parse(`"` + strings.ReplaceAll(key, `"`, `""`) + `" = ` + text)
 	if err != nil || e.Op != pred.OpEq || e.Column != name || len(e.Values) != 1 {
-		return pred.Value{}, fault.Invalidf("the key value %q is not a value of column %s, which is %s", text, key, t.typeOf(key))
+		return pred.Value{}, fault.Invalidf("the key value %q is not a value of column %s, which is %s", text, key,
+			t.typeOf(key))
 	}
 	return e.Values[0], nil
 }

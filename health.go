@@ -41,7 +41,8 @@ func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[regi
 				}
 			}
 			if tg.format.Describe == nil {
-				yield(region.Node{}, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "the anatomy of %s files is not described", tg.format.Name))
+				yield(region.Node{}, fault.Unsupportedf(fault.Span{Object: tg.Name}, "",
+					"the anatomy of %s files is not described", tg.format.Name))
 				return
 			}
 			fo := format.DescribeOptions{OpenOptions: o.internal(), Pages: o.Pages}
@@ -56,23 +57,45 @@ func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[regi
 
 // Codes are the kinds of findings that belong to no format.
 var Codes = []region.CodeDoc{
-	{Code: "dir.below", Severity: region.Warning, Help: "A directory of files was read as one table, and a directory in it, which holds files, too, was not. If these are of the table, name them, or read them with a pattern as DIR/*/*.csv."},
-	{Code: "dir.file.unknown", Severity: region.Note, Help: "A file in a verified directory is of no format that stoa knows. It may belong to something else, or be one of ours whose beginning and end are both gone; stoa verify --from FORMAT says what is wrong with it then."},
-	{Code: "dir.foreign", Severity: region.Note, Help: "A file or directory lies within a table, and is no part of it: nothing of the table refers to it, and it does not have the name of what its system leaves there. A copy may have gone to the wrong place, or what refers to it is lost; it was verified by itself."},
-	{Code: "dir.left.out", Severity: region.Warning, Help: "A directory of files was read as one table, and a file in it is of no format that stoa knows: it was left out. If it is of the table, it is damaged beyond recognition; stoa verify --from FORMAT says what is wrong with it then."},
-	{Code: "dir.leftover", Severity: region.Note, Help: "What an interrupted run of stoa has left: it was not finished, and nothing refers to it. It can be removed when no stoa is running; the next run that writes to the same name removes it."},
-	{Code: "dir.odd", Severity: region.Warning, Help: "An entry of a directory is no file: a named pipe, a socket, a device, a link that leads nowhere or back to itself, or one to a directory above. It is not opened, as reading it might never end. If a link led to a file of the table, that is not here; a pipe is read where it is named itself."},
-	{Code: "dir.too.deep", Severity: region.Warning, Help: "Directories are nested so deeply that what lies below was not looked at."},
-	{Code: "file.nested", Severity: region.Error, Help: "The columns in which a nested field is stored can each be decoded, but do not make rows together: their levels or lengths are of different lists, or cannot be there. Reading these rows is an error."},
-	{Code: "file.unchecked", Severity: region.Note, Help: "The file, or some of its columns, has no checksums: its format knows none, or its writer left them out. Its structure was looked at and its values were decoded, but a value that was changed and still decodes cannot be noticed by anybody."},
-	{Code: "file.unreadable", Severity: region.Error, Help: "The file could not be read to its end, and its format has no closer word for why. The place and the message say what was met."},
-	{Code: "output.values.utf8", Severity: region.Error, Help: "Strings that are not UTF-8 were written to a text (JSON lines, CSV, TSV), which cannot hold them: U+FFFD stands for each byte that is none. The column and the first rows of the output are named. A format that keeps bytes as they are, such as Parquet or Arrow, holds them."},
+	{Code: "dir.below", Severity: region.Warning, Help: "A directory of files was read as one table, and a " +
+		"directory in it, which holds files, too, was not. If these are of the table, name them, or read them " +
+		"with a pattern as DIR/*/*.csv."},
+	{Code: "dir.file.unknown", Severity: region.Note, Help: "A file in a verified directory is of no format " +
+		"that stoa knows. It may belong to something else, or be one of ours whose beginning and end are both " +
+		"gone; stoa verify --from FORMAT says what is wrong with it then."},
+	{Code: "dir.foreign", Severity: region.Note, Help: "A file or directory lies within a table, and is no part " +
+		"of it: nothing of the table refers to it, and it does not have the name of what its system leaves " +
+		"there. A copy may have gone to the wrong place, or what refers to it is lost; it was verified by itself."},
+	{Code: "dir.left.out", Severity: region.Warning, Help: "A directory of files was read as one table, and a " +
+		"file in it is of no format that stoa knows: it was left out. If it is of the table, it is damaged " +
+		"beyond recognition; stoa verify --from FORMAT says what is wrong with it then."},
+	{Code: "dir.leftover", Severity: region.Note, Help: "What an interrupted run of stoa has left: it was not " +
+		"finished, and nothing refers to it. It can be removed when no stoa is running; the next run that " +
+		"writes to the same name removes it."},
+	{Code: "dir.odd", Severity: region.Warning, Help: "An entry of a directory is no file: a named pipe, a " +
+		"socket, a device, a link that leads nowhere or back to itself, or one to a directory above. It is not " +
+		"opened, as reading it might never end. If a link led to a file of the table, that is not here; a pipe " +
+		"is read where it is named itself."},
+	{Code: "dir.too.deep", Severity: region.Warning,
+		Help: "Directories are nested so deeply that what lies below was not looked at."},
+	{Code: "file.nested", Severity: region.Error, Help: "The columns in which a nested field is stored can each " +
+		"be decoded, but do not make rows together: their levels or lengths are of different lists, or cannot " +
+		"be there. Reading these rows is an error."},
+	{Code: "file.unchecked", Severity: region.Note, Help: "The file, or some of its columns, has no checksums: " +
+		"its format knows none, or its writer left them out. Its structure was looked at and its values were " +
+		"decoded, but a value that was changed and still decodes cannot be noticed by anybody."},
+	{Code: "file.unreadable", Severity: region.Error, Help: "The file could not be read to its end, and its " +
+		"format has no closer word for why. The place and the message say what was met."},
+	{Code: "output.values.utf8", Severity: region.Error, Help: "Strings that are not UTF-8 were written to a " +
+		"text (JSON lines, CSV, TSV), which cannot hold them: U+FFFD stands for each byte that is none. The " +
+		"column and the first rows of the output are named. A format with binary columns " +
+		"holds them."},
 }
 
-// Verify reads everything and streams what is wrong or odd: checksums, structure, cross-checks, and bytes that no
-// structure claims; o.Depth says whether it looks at less. It ends with an error only if it could not do its work.
-// Of a directory that is no format's own every file is verified, and those below; files that nobody knows are findings. So is what lies
-// beside the tables of a directory that is one.
+// Verify reads everything and streams what is wrong or odd: checksums, structure, cross-checks, and bytes that
+// no structure claims; o.Depth says whether it looks at less. It ends with an error only if it could not do its
+// work. Of a directory that is no format's own every file is verified, and those below; files that nobody knows
+// are findings. So is what lies beside the tables of a directory that is one.
 func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
 		if strange, err := strangeDir(ctx, uri, o); err != nil || strange {
@@ -140,7 +163,8 @@ func matched(ctx context.Context, uri string, o OpenOptions) (names []string, er
 	return names, nil
 }
 
-// verifyMatched verifies one after the other, as each is by itself: one that no format knows keeps nobody from hearing of the others.
+// verifyMatched verifies one after the other, as each is by itself: one that no format knows keeps nobody from
+// hearing of the others.
 func verifyMatched(ctx context.Context, names []string, err error, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
 		for _, name := range names {
@@ -208,7 +232,8 @@ func (v *dirVerifier) odd(dir string, claims func(string, bool) format.Claim) {
 	for odd := range store.OddOf(v.ctx, v.o.tree(), dir) {
 		f := oddFinding(odd, v.o)
 		if claims != nil && claims(path.Clean(odd.Name), false) == format.OfTable && f.Severity < region.Error {
-			f.Code, f.Severity, f.Lost, f.Message = "file.unreadable", region.Error, -1, "by its name it is a file of the table, but: "+odd.What
+			f.Code, f.Severity, f.Lost, f.Message = "file.unreadable", region.Error, -1,
+				"by its name it is a file of the table, but: "+odd.What
 		}
 		if v.files++; !v.stopped {
 			v.give(*f)
@@ -216,9 +241,11 @@ func (v *dirVerifier) odd(dir string, claims func(string, bool) format.Claim) {
 	}
 }
 
-// oddFinding tells what is no file. A link that leads nowhere, and by its name led to a file of a format, is a file that is lost.
+// oddFinding tells what is no file. A link that leads nowhere, and by its name led to a file of a format, is a
+// file that is lost.
 func oddFinding(odd store.Odd, o OpenOptions) *region.Finding {
-	f := &region.Finding{Code: "dir.odd", Severity: region.Warning, At: fault.Span{Object: odd.Name}, Part: odd.Name, Rows: [2]int64{-1, -1}, Message: odd.What}
+	f := &region.Finding{Code: "dir.odd", Severity: region.Warning, At: fault.Span{Object: odd.Name},
+		Part: odd.Name, Rows: [2]int64{-1, -1}, Message: odd.What}
 	if by := byName(format.Target{Name: odd.Name}, o.formats()); odd.Link && by != nil {
 		f.Code, f.Severity, f.Lost = "file.unreadable", region.Error, -1
 		f.Message = fmt.Sprintf("by its name it is %s, but: %s", by.Name, odd.What)
@@ -317,18 +344,20 @@ func (v *dirVerifier) unchecked(tg found) {
 	}
 	what, err := tg.format.Unchecked(v.ctx, tg.Target, v.o.internal())
 	if err == nil && what != "" { // verifying told of errors
-		v.tell("file.unchecked", region.Note, tg.Name, "%s: a value that was changed and still decodes is not noticed", what)
+		v.tell("file.unchecked", region.Note, tg.Name,
+			"%s: a value that was changed and still decodes is not noticed", what)
 	}
 }
 
 func (v *dirVerifier) give(f region.Finding) { v.stopped = v.stopped || !v.yield(f, nil) }
 
 func (v *dirVerifier) tell(code string, s region.Severity, name, message string, args ...any) {
-	v.give(region.Finding{Code: code, Severity: s, At: fault.Span{Object: name}, Part: name, Message: fmt.Sprintf(message, args...), Rows: [2]int64{-1, -1}})
+	v.give(region.Finding{Code: code, Severity: s, At: fault.Span{Object: name}, Part: name,
+		Message: fmt.Sprintf(message, args...), Rows: [2]int64{-1, -1}})
 }
 
-// misnamed is a finding about a file that no format claims, and whose name ends as a format's files do: a disk that came back with
-// nothing, or with zeros, must not pass for something unknown. nil: the name says nothing.
+// misnamed is a finding about a file that no format claims, and whose name ends as a format's files do: a disk
+// that came back with nothing, or with zeros, must not pass for something unknown. nil: the name says nothing.
 func misnamed(ctx context.Context, name string, o OpenOptions, err error) *region.Finding {
 	if o.From != "" || !errors.Is(err, fault.Unsupported) {
 		return nil
@@ -336,10 +365,12 @@ func misnamed(ctx context.Context, name string, o OpenOptions, err error) *regio
 	base := strings.ToLower(path.Base(name))
 	for _, f := range o.formats() {
 		for _, ext := range f.Extensions {
-			if !strings.HasSuffix(base, ext) || f.Describe == nil && !zeros(ctx, o.tree(), name) { // text has no marks by which to know it
+			// text has no marks by which to know it
+			if !strings.HasSuffix(base, ext) || f.Describe == nil && !zeros(ctx, o.tree(), name) {
 				continue
 			}
-			return &region.Finding{Code: "file.unreadable", Severity: region.Error, At: fault.Span{Object: name}, Part: name, Rows: [2]int64{-1, -1}, Lost: -1,
+			return &region.Finding{Code: "file.unreadable", Severity: region.Error, At: fault.Span{Object: name},
+				Part: name, Rows: [2]int64{-1, -1}, Lost: -1,
 				Message: fmt.Sprintf("by its name it is %s, but: %s", f.Name, reasonOf(err))}
 		}
 	}
@@ -403,8 +434,9 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 	}
 }
 
-// assembled reads the nested fields of what a format found nothing wrong with: formats verify column by column, and columns that are sound by
-// themselves may contradict each other. Readers that give batches have assembled them already.
+// assembled reads the nested fields of what a format found nothing wrong with: formats verify column by column,
+// and columns that are sound by themselves may contradict each other. Readers that give batches have assembled
+// them already.
 func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.Finding, error) bool) {
 	if tg.format.Open == nil {
 		return
@@ -449,7 +481,8 @@ func tellError(err error, yield func(region.Finding, error) bool) {
 	yield(region.Finding{}, err)
 }
 
-// nestedFields are the fields, by name, that may be stored in several columns. One whose name others have, too, cannot be asked for.
+// nestedFields are the fields, by name, that may be stored in several columns. One whose name others have, too,
+// cannot be asked for.
 func nestedFields(sc *arrow.Schema) (names []string) {
 	for _, f := range sc.Fields() {
 		if arrow.IsNested(f.Type.ID()) && len(sc.FieldIndices(f.Name)) == 1 {

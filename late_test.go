@@ -16,11 +16,13 @@ import (
 	"stoa/store"
 )
 
-// TestPagesOfNoUseAreNotRead: of each format that has pages: a filter that only the values themselves can answer reads its own column,
-// and of the others the pages of the one row that passes; nothing passes, nothing is read of them. What is read is counted below the formats.
+// TestPagesOfNoUseAreNotRead: of each format that has pages: a filter that only the values themselves can
+// answer reads its own column, and of the others the pages of the one row that passes; nothing passes, nothing
+// is read of them. What is read is counted below the formats.
 func TestPagesOfNoUseAreNotRead(t *testing.T) {
 	const n = 40_000
-	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "t", Type: arrow.BinaryTypes.String}, {Name: "x", Type: arrow.BinaryTypes.String}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "t", Type: arrow.BinaryTypes.String}, {Name: "x", Type: arrow.BinaryTypes.String}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	for i := range n {
 		b.Field(0).(*array.Int64Builder).Append(int64(i * i))
@@ -93,9 +95,11 @@ func TestPagesOfNoUseAreNotRead(t *testing.T) {
 	}
 }
 
-// TestDictionaryOfNoUseIsNotRead: the dictionary of a column that is not in the filter is read with the first page that is.
+// TestDictionaryOfNoUseIsNotRead: the dictionary of a column that is not in the filter is read with the first
+// page that is.
 func TestDictionaryOfNoUseIsNotRead(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "w", Type: arrow.BinaryTypes.String}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "w", Type: arrow.BinaryTypes.String}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	word := func(i int) string { return fmt.Sprintf("word %d %s", i%2000, strings.Repeat("x", 50)) }
 	for i := range 20_000 {
@@ -103,7 +107,8 @@ func TestDictionaryOfNoUseIsNotRead(t *testing.T) {
 		b.Field(1).(*array.StringBuilder).Append(word(i))
 	}
 	place := filepath.Join(t.TempDir(), "set") + "/"
-	w, err := stoa.Create(t.Context(), place, sc, stoa.CreateOptions{To: "cfile", Opts: map[string]string{"encoding.w": "dict", "compression": "none"}})
+	w, err := stoa.Create(t.Context(), place, sc,
+		stoa.CreateOptions{To: "cfile", Opts: map[string]string{"encoding.w": "dict", "compression": "none"}})
 	if err == nil {
 		err = w.Write(t.Context(), b.NewRecordBatch())
 	}

@@ -15,12 +15,14 @@ import (
 	"stoa/vec"
 )
 
-// TestLookUpsKeepPages: rows by key and by position are right with decoded pages kept, with so little room that they come and go, and with
-// none, from several goroutines.
+// TestLookUpsKeepPages: rows by key and by position are right with decoded pages kept, with so little room that
+// they come and go, and with none, from several goroutines.
 func TestLookUpsKeepPages(t *testing.T) {
 	const n = 30_000
-	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "text", Type: arrow.BinaryTypes.String, Nullable: true},
-		{Name: "word", Type: arrow.BinaryTypes.String}, {Name: "flag", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "word", Type: arrow.BinaryTypes.String},
+		{Name: "flag", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	want := make([]string, n)
 	for i := range n {
@@ -42,7 +44,9 @@ func TestLookUpsKeepPages(t *testing.T) {
 		want[i] = fmt.Sprint(3*i, " ", text, " word", i%50, " ", flag)
 	}
 	place := filepath.Join(t.TempDir(), "t") + "/"
-	w, err := stoa.Create(t.Context(), place, sc, stoa.CreateOptions{To: "cfile", Opts: map[string]string{"value-index.k": "true", "block-size": "4096", "encoding.word": "dict"}})
+	w, err := stoa.Create(t.Context(), place, sc,
+		stoa.CreateOptions{To: "cfile", Opts: map[string]string{"value-index.k": "true", "block-size": "4096",
+			"encoding.word": "dict"}})
 	if err == nil {
 		err = w.Write(t.Context(), b.NewRecordBatch())
 	}
@@ -66,7 +70,8 @@ func TestLookUpsKeepPages(t *testing.T) {
 					if got := oneRow(t, tab, stoa.ScanSpec{}, int64(3*i)); got != want[i] {
 						t.Errorf("keep %d, key %d: %s, want %s", keep, 3*i, got, want[i])
 					}
-					if got := oneRow(t, tab, stoa.ScanSpec{Rows: vec.Range{From: int64(i), To: int64(i) + 1}}, nil); got != want[i] {
+					if got := oneRow(t, tab, stoa.ScanSpec{Rows: vec.Range{From: int64(i), To: int64(i) + 1}},
+						nil); got != want[i] {
 						t.Errorf("keep %d, row %d: %s, want %s", keep, i, got, want[i])
 					}
 				}

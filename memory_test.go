@@ -54,9 +54,12 @@ func (p *peakAllocator) Free(b []byte) {
 
 // wide is a directory of CFiles: 40,000 rows with a number and two long texts, 40 MB of texts.
 func wide(t *testing.T) string {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "a", Type: arrow.BinaryTypes.String}, {Name: "b", Type: arrow.BinaryTypes.String}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "a", Type: arrow.BinaryTypes.String}, {Name: "b", Type: arrow.BinaryTypes.String}}, nil)
 	place := filepath.Join(t.TempDir(), "wide") + "/"
-	w, err := stoa.Create(context.Background(), place, sc, stoa.CreateOptions{To: "cfile", Opts: map[string]string{"block-size": "65536", "encoding.a": "plain", "encoding.b": "plain"}})
+	w, err := stoa.Create(context.Background(), place, sc,
+		stoa.CreateOptions{To: "cfile", Opts: map[string]string{"block-size": "65536", "encoding.a": "plain",
+			"encoding.b": "plain"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +91,8 @@ func TestMemoryBudget(t *testing.T) {
 		for _, budget := range []int64{0, 8 << 20} {
 			p := &peakAllocator{sizes: map[*byte]int{}}
 			next := int64(0)
-			for b, err := range table.Scan(context.Background(), stoa.ScanSpec{Alloc: p, Parallel: workers, Memory: budget}) {
+			for b, err := range table.Scan(context.Background(),
+				stoa.ScanSpec{Alloc: p, Parallel: workers, Memory: budget}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -116,7 +120,8 @@ func TestBatchesOfLongStringsAreCut(t *testing.T) {
 	const rows, width, most = 4000, 60_000, 128 << 20 // a batch may be of two windows
 	place := filepath.Join(t.TempDir(), "long.cfile")
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.BinaryTypes.String}}, nil)
-	w, err := stoa.Create(context.Background(), place, sc, stoa.CreateOptions{To: "cfile", Opts: map[string]string{"encoding": "dict", "compression": "lz4"}})
+	w, err := stoa.Create(context.Background(), place, sc,
+		stoa.CreateOptions{To: "cfile", Opts: map[string]string{"encoding": "dict", "compression": "lz4"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,8 @@ import (
 	"stoa/store"
 )
 
-// TestVerifyAssembles: columns of a nested field that can each be decoded, but contradict each other, are found, with the rows that reading loses.
+// TestVerifyAssembles: columns of a nested field that can each be decoded, but contradict each other, are
+// found, with the rows that reading loses.
 func TestVerifyAssembles(t *testing.T) {
 	whole, err := os.ReadFile("corpus/redfile/red1/nested.red")
 	if err != nil {
@@ -31,7 +32,8 @@ func TestVerifyAssembles(t *testing.T) {
 				t.Fatal(err)
 			}
 			if f.Severity == region.Error {
-				if told = append(told, f.Rows); f.Code != "file.nested" || f.Column != "a" || f.At.Object != "f.red" || f.Lost != f.Rows[1]-f.Rows[0] {
+				if told = append(told, f.Rows); f.Code != "file.nested" || f.Column != "a" ||
+					f.At.Object != "f.red" || f.Lost != f.Rows[1]-f.Rows[0] {
 					t.Errorf("byte %d: %+v", c.at, f)
 				}
 			}
@@ -55,9 +57,11 @@ func TestVerifyAssembles(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsWhatReadingRefuses: whatever byte of a file of nested columns without checksums is damaged, verify has an error if reading has.
+// TestVerifyFindsWhatReadingRefuses: whatever byte of a file of nested columns without checksums is damaged,
+// verify has an error if reading has.
 func TestVerifyFindsWhatReadingRefuses(t *testing.T) {
-	for name, step := range map[string]int{"corpus/redfile/red1/dremel.red": 3, "corpus/redfile/red1/nested.red": 37, "corpus/trevni/dialects/wiki_dremel.trv": 1} {
+	for name, step := range map[string]int{"corpus/redfile/red1/dremel.red": 3,
+		"corpus/redfile/red1/nested.red": 37, "corpus/trevni/dialects/wiki_dremel.trv": 1} {
 		whole, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -24,7 +24,8 @@ import (
 
 var arrowMemory = memory.DefaultAllocator
 
-// wounded is b with something done to it that happens to files: bits that flip, bytes that are overwritten, zeroed, cut off, put in, or doubled.
+// wounded is b with something done to it that happens to files: bits that flip, bytes that are overwritten,
+// zeroed, cut off, put in, or doubled.
 func wounded(r *rand.Rand, b []byte) []byte {
 	out := slices.Clone(b)
 	if len(b) == 0 {
@@ -154,7 +155,8 @@ func (h *held) read(verb string, salvage bool) (rows []string, v verdict, opened
 			v = h.said(verb, max(v, verdictOf(err)), err)
 			break
 		}
-		if rows = append(rows, formattest.Lines(b)...); len(rows) > 1<<17 { // of a table without columns, whose number of rows nothing holds
+		// of a table without columns, whose number of rows nothing holds
+		if rows = append(rows, formattest.Lines(b)...); len(rows) > 1<<17 {
 			break
 		}
 	}
@@ -183,20 +185,22 @@ func (h *held) judge() (finds []string, cat verdict) {
 	find(sums == fine && cat != fine, "verify 0, cat not")
 	find(deep == fine && cat != fine, "verify --deep 0, cat not")
 	find(cat == damaged && (sums != damaged || deep != damaged), "cat 3, verify not")
-	find(quick == damaged && sums != damaged || sums == damaged && deep != damaged, "a shallower verify 3, a deeper one not")
+	find(quick == damaged && sums != damaged || sums == damaged &&
+		deep != damaged, "a shallower verify 3, a deeper one not")
 	find(rec == fine && cat != fine, "recover 0, cat not") // that it is whole to verify, too, the command looks at
 	find(rec == fine && cat == fine && !slices.Equal(rows, saved), "recover 0, rows are others than cat's")
 	find(sums == fine && rec != fine, "verify 0, recover not")
 	find(ls == damaged && (sums != damaged || deep != damaged), "ls 3, verify not")
 	find(sums == fine && ls != fine, "verify 0, ls not")
-	find(cat == damaged && !opened && ls == fine && quick != damaged, "cat cannot open it, ls and verify --quick do not say so")
+	find(cat == damaged && !opened && ls == fine &&
+		quick != damaged, "cat cannot open it, ls and verify --quick do not say so")
 	find(max(quick, sums, deep, cat, rec, ls) == use && cat != use, "a harmed file is no wrong use")
 	return finds, cat
 }
 
-// TestOneVerdict: whatever is done to a place, in any format, verify (with every depth), reading, recovery and listing answer from the same facts:
-// what verify calls whole is read; what reading or listing calls damaged verify does; what recovery has nothing to tell of is whole, and the
-// rows are the same.
+// TestOneVerdict: whatever is done to a place, in any format, verify (with every depth), reading, recovery and
+// listing answer from the same facts: what verify calls whole is read; what reading or listing calls damaged
+// verify does; what recovery has nothing to tell of is whole, and the rows are the same.
 func TestOneVerdict(t *testing.T) {
 	rounds, long := 8, os.Getenv("STOA_CORPUS")
 	if testing.Short() {
@@ -228,7 +232,8 @@ func TestOneVerdict(t *testing.T) {
 }
 
 func (p *place) held(t *testing.T, files map[string][]byte) *held {
-	return &held{t: t, several: len(p.files) > 1, uri: p.uri(), why: map[string]string{}, opts: stoa.OpenOptions{Tree: store.NewMemory(files), Formats: everyFormat}}
+	return &held{t: t, several: len(p.files) > 1, uri: p.uri(), why: map[string]string{},
+		opts: stoa.OpenOptions{Tree: store.NewMemory(files), Formats: everyFormat}}
 }
 
 // holds does to one of the place's files what the seed says, and holds the law.

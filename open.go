@@ -108,12 +108,14 @@ type leftOut struct {
 	known *region.Finding // of what is no file, or should be one of a format by its name; else nil
 }
 
-// finding is how verify and the reading verbs tell it. What cannot be opened, or led to what is gone, may have been part of the table.
+// finding is how verify and the reading verbs tell it. What cannot be opened, or led to what is gone, may have
+// been part of the table.
 func (l *leftOut) finding() region.Finding {
 	if l.known != nil {
 		return *l.known
 	}
-	f := region.Finding{Code: "dir.left.out", Severity: region.Warning, At: fault.Span{Object: l.name}, Part: l.name, Rows: [2]int64{-1, -1}, Message: reasonOf(l.err)}
+	f := region.Finding{Code: "dir.left.out", Severity: region.Warning, At: fault.Span{Object: l.name},
+		Part: l.name, Rows: [2]int64{-1, -1}, Message: reasonOf(l.err)}
 	if !errors.Is(l.err, fault.Unsupported) {
 		f.Code, f.Severity, f.Lost = "file.unreadable", region.Error, -1
 	}
@@ -126,13 +128,15 @@ func (f *found) passed() (out []region.Finding) {
 		out = append(out, l.finding())
 	}
 	for _, name := range f.below {
-		out = append(out, region.Finding{Code: "dir.below", Severity: region.Warning, At: fault.Span{Object: name}, Part: name, Rows: [2]int64{-1, -1},
+		out = append(out, region.Finding{Code: "dir.below", Severity: region.Warning, At: fault.Span{Object: name},
+			Part: name, Rows: [2]int64{-1, -1},
 			Message: fmt.Sprintf("the files beside it in %s are read, and what lies in this directory is not", f.set)})
 	}
 	return out
 }
 
-// cut is an error if a file of a directory could not be read so far that anybody knows whether it is one of the table's.
+// cut is an error if a file of a directory could not be read so far that anybody knows whether it is one of the
+// table's.
 func cut(targets []found) error {
 	for _, tg := range targets {
 		for _, l := range tg.left {
@@ -153,13 +157,15 @@ func (t *Table) join(s *source) error {
 	}
 	first := t.sources[0].name
 	if len(sc.Fields()) != len(t.schema.Fields()) {
-		return fault.Invalidf("%s has %d columns, %s has %d: they are not one table", s.name, len(sc.Fields()), first, len(t.schema.Fields()))
+		return fault.Invalidf("%s has %d columns, %s has %d: they are not one table", s.name, len(sc.Fields()),
+			first, len(t.schema.Fields()))
 	}
 	fields := slices.Clone(t.schema.Fields())
 	for i, f := range sc.Fields() {
 		have := &fields[i]
 		if f.Name != have.Name || !arrow.TypeEqual(f.Type, have.Type) {
-			return fault.Invalidf("column %d of %s is %s %s, in %s it is %s %s: they are not one table", i+1, s.name, f.Name, f.Type, first, have.Name, have.Type)
+			return fault.Invalidf("column %d of %s is %s %s, in %s it is %s %s: they are not one table", i+1,
+				s.name, f.Name, f.Type, first, have.Name, have.Type)
 		}
 		have.Nullable = have.Nullable || f.Nullable
 	}
@@ -213,7 +219,8 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 	case o.Recover && tg.format.Recover != nil:
 		r, findings, err = tg.format.Recover(ctx, inner, o.internal())
 	case tg.format.Open == nil:
-		err = fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "%s files cannot be opened as a table", tg.format.Name)
+		err = fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "%s files cannot be opened as a table",
+			tg.format.Name)
 	default:
 		r, err = tg.format.Open(ctx, inner, o.internal())
 	}
@@ -228,7 +235,8 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 		name += "#" + tg.Table
 	}
 	return &source{name: name, file: tg.Name, stamp: stamp, format: tg.format, reader: r, meta: meta, data: data,
-		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(), Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
+		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(),
+			Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
 }
 
 // pagesOf is where the sources of a table keep decoded pages.
@@ -280,7 +288,8 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 	if err == nil {
 		return []found{{Target: tg, format: f}}, nil
 	}
-	if info.Dir && o.From == "" && (!store.Failing(err) || denied(err)) { // what lies in it may be told even if not all can be looked at
+	// what lies in it may be told even if not all can be looked at
+	if info.Dir && o.From == "" && (!store.Failing(err) || denied(err)) {
 		return resolveDir(ctx, tg, o)
 	}
 	return nil, err
@@ -315,12 +324,14 @@ func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]f
 	return out, nil
 }
 
-// glob is what a pattern matches, one at least. Names that begin with a dot are matched by patterns that do, as in a shell.
+// glob is what a pattern matches, one at least. Names that begin with a dot are matched by patterns that do, as
+// in a shell.
 func glob(ctx context.Context, pattern string, tree store.Tree) (names []string, err error) {
 	first := strings.IndexAny(pattern, "*?[")
 	k := strings.LastIndexByte(pattern[:first], '/') + 1
 	dir, rest := pattern[:k], pattern[k:]
-	if slices.Contains(strings.Split(rest, "/"), "..") { // of which directory it is the one above differs from match to match
+	// of which directory it is the one above differs from match to match
+	if slices.Contains(strings.Split(rest, "/"), "..") {
 		return nil, fault.Invalidf("%s: .. does not go behind a pattern", pattern)
 	}
 	if dir != "" {
@@ -361,8 +372,8 @@ func glob(ctx context.Context, pattern string, tree store.Tree) (names []string,
 	return names, nil
 }
 
-// resolveDir takes the files of a directory that is no format's own, and the directories in it that are one's. Names that begin with
-// . or _ are passed over, as every system does that keeps tables in directories.
+// resolveDir takes the files of a directory that is no format's own, and the directories in it that are one's.
+// Names that begin with . or _ are passed over, as every system does that keeps tables in directories.
 func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, error) {
 	var out []found
 	var below []string
@@ -427,7 +438,8 @@ func nothingIn(name string, left []leftOut) error {
 	return fault.New(fault.Invalid, fault.Span{Object: name}, "", "the directory holds no files that stoa knows")
 }
 
-// holdsFile reports whether a file lies in or below a directory, but for those that begin with . or _. What cannot be listed counts as one.
+// holdsFile reports whether a file lies in or below a directory, but for those that begin with . or _. What
+// cannot be listed counts as one.
 func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) bool {
 	for info, err := range tree.List(ctx, name) {
 		if err != nil {
@@ -444,8 +456,8 @@ func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) boo
 	return false
 }
 
-// List gives what a place holds: tables, or the file itself. An error with an entry that has a Place is about that file of a directory alone, which is
-// left out of what Open makes of it, and the listing goes on.
+// List gives what a place holds: tables, or the file itself. An error with an entry that has a Place is about
+// that file of a directory alone, which is left out of what Open makes of it, and the listing goes on.
 func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		targets, err := resolveAll(ctx, []string{uri}, o)

@@ -74,8 +74,9 @@ func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format
 	return &formats[best], nil
 }
 
-// byName is the format that has the extension of a file that is of no known kind, nil if none has: its beginning is damaged, perhaps, and
-// that format says so, and recovers what is whole. Texts have no marks that could be lost.
+// byName is the format that has the extension of a file that is of no known kind, nil if none has: its
+// beginning is damaged, perhaps, and that format says so, and recovers what is whole. Texts have no marks that
+// could be lost.
 func byName(tg format.Target, formats []format.Format) *format.Format {
 	base := strings.ToLower(path.Base(filepath.ToSlash(tg.Name)))
 	for i, f := range formats {
@@ -127,7 +128,8 @@ func foreign(ctx context.Context, tg format.Target, formats []format.Format) (er
 	return fault.Unsupportedf(at, "", "not of a format that stoa knows (it begins with %s); --from FORMAT forces one", preview(head)), true
 }
 
-// noObjects reports whether head, of a file whose name says that it holds JSON lines, begins with a line that is another JSON value than an object.
+// noObjects reports whether head, of a file whose name says that it holds JSON lines, begins with a line that
+// is another JSON value than an object.
 func noObjects(name string, head []byte) bool {
 	if ext := strings.ToLower(path.Ext(filepath.ToSlash(name))); ext != ".jsonl" && ext != ".ndjson" {
 		return false

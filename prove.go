@@ -15,7 +15,8 @@ import (
 	"stoa/store"
 )
 
-// UnprovenError says that what can be read of an output is not what went in. The output is not there: it never got its name.
+// UnprovenError says that what can be read of an output is not what went in. The output is not there: it never
+// got its name.
 type UnprovenError struct {
 	Output  string
 	Rows    [2]int64 // that went in, that came back
@@ -26,10 +27,12 @@ type UnprovenError struct {
 }
 
 func (e *UnprovenError) Error() string {
-	return fmt.Sprintf("%s was written, and what is read of it is not what went in: %s; it was removed", e.Output, e.Reason)
+	return fmt.Sprintf("%s was written, and what is read of it is not what went in: %s; it was removed", e.Output,
+		e.Reason)
 }
 
-// proof is how an output proves itself: its rows are summed up as they are written, and again as they are read from it before it is visible.
+// proof is how an output proves itself: its rows are summed up as they are written, and again as they are read
+// from it before it is visible.
 type proof struct {
 	uri     string
 	format  format.Format // as which it is read
@@ -48,7 +51,8 @@ type proof struct {
 }
 
 // newProof is nil if the format cannot be read, or not as what it was.
-func newProof(ctx context.Context, f *format.Format, uri string, sc *arrow.Schema, o CreateOptions, wo format.WriteOptions) *proof {
+func newProof(ctx context.Context, f *format.Format, uri string, sc *arrow.Schema, o CreateOptions,
+	wo format.WriteOptions) *proof {
 	p := &proof{uri: uri, format: *f, plainly: *f, own: true, o: o, wo: wo}
 	if f.Reread != nil {
 		var ok bool
@@ -132,7 +136,8 @@ func (p *proof) files(ctx context.Context, tree store.Tree, dir string) (names [
 				return nil, err
 			}
 			names = append(names, some...)
-		case slices.ContainsFunc(p.format.Extensions, func(e string) bool { return strings.HasSuffix(path.Base(info.Name), e) }):
+		case slices.ContainsFunc(p.format.Extensions,
+			func(e string) bool { return strings.HasSuffix(path.Base(info.Name), e) }):
 			names = append(names, info.Name)
 		}
 	}
@@ -165,7 +170,8 @@ func (p *proof) check(ctx context.Context, tree store.Tree, name string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return &UnprovenError{Output: p.uri, Rows: [2]int64{p.in.Sum().Rows, -1}, Reason: "it cannot be read: " + err.Error(), Err: err}
+		return &UnprovenError{Output: p.uri, Rows: [2]int64{p.in.Sum().Rows, -1},
+			Reason: "it cannot be read: " + err.Error(), Err: err}
 	}
 	t, err := p.open(ctx, tree, name)
 	if err != nil {
@@ -180,7 +186,8 @@ func (p *proof) check(ctx context.Context, tree store.Tree, name string) error {
 		return failed(err)
 	}
 	if why := want.Difference(got); why != "" {
-		return &UnprovenError{Output: p.uri, Rows: [2]int64{want.Rows, got.Rows}, Columns: want.Differing(got), Reason: why}
+		return &UnprovenError{Output: p.uri, Rows: [2]int64{want.Rows, got.Rows}, Columns: want.Differing(got),
+			Reason: why}
 	}
 	p.done = true
 	return nil
@@ -199,14 +206,16 @@ func (p *proof) compareTypes(ctx context.Context, tree store.Tree, name string) 
 	}
 	defer t.Close()
 	for i, f := range p.expects.Fields() {
-		if i >= t.Schema().NumFields() || !arrow.TypeEqual(t.Schema().Field(i).Type, f.Type) || t.Schema().Field(i).Nullable != f.Nullable {
+		if i >= t.Schema().NumFields() || !arrow.TypeEqual(t.Schema().Field(i).Type, f.Type) ||
+			t.Schema().Field(i).Nullable != f.Nullable {
 			p.retyped = append(p.retyped, f.Name)
 		}
 	}
 	return nil
 }
 
-// sums are those of what went in and of what t has. If its schema is another than was expected, columns that cannot be compared any more are apart.
+// sums are those of what went in and of what t has. If its schema is another than was expected, columns that
+// cannot be compared any more are apart.
 func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err error) {
 	plan := p.plan
 	if !t.Schema().Equal(p.expects) {

@@ -25,9 +25,12 @@ var provable = append(slices.Clone(Formats), kudubackup.Format)
 
 // provenTypes are types that every format of the ring keeps, and others that some refuse.
 var provenTypes = []arrow.DataType{
-	arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
-	arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, arrow.PrimitiveTypes.Date32,
-	arrow.FixedWidthTypes.Timestamp_us, arrow.FixedWidthTypes.Timestamp_ms, &arrow.TimestampType{Unit: arrow.Microsecond}, &arrow.Decimal128Type{Precision: 18, Scale: 3},
+	arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+	arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
+	arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Boolean,
+	arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, arrow.PrimitiveTypes.Date32,
+	arrow.FixedWidthTypes.Timestamp_us, arrow.FixedWidthTypes.Timestamp_ms,
+	&arrow.TimestampType{Unit: arrow.Microsecond}, &arrow.Decimal128Type{Precision: 18, Scale: 3},
 	arrow.ListOf(arrow.PrimitiveTypes.Int32), arrow.ListOf(arrow.BinaryTypes.String),
 }
 
@@ -49,7 +52,8 @@ func optionsOf(f *format.Format) map[string]string {
 	return nil
 }
 
-// TestOutputsProveThemselves: whatever a format can write comes back as what it was, type by type, and is compared in all columns.
+// TestOutputsProveThemselves: whatever a format can write comes back as what it was, type by type, and is
+// compared in all columns.
 func TestOutputsProveThemselves(t *testing.T) {
 	ctx := context.Background()
 	for _, f := range provable {
@@ -63,7 +67,8 @@ func TestOutputsProveThemselves(t *testing.T) {
 				b = withKey(b)
 			}
 			dir := t.TempDir()
-			s, err := written(ctx, filepath.Join(dir, "out")+ext(&f), b, CreateOptions{Formats: provable, To: f.Name, Opts: optionsOf(&f)})
+			s, err := written(ctx, filepath.Join(dir, "out")+ext(&f), b,
+				CreateOptions{Formats: provable, To: f.Name, Opts: optionsOf(&f)})
 			switch {
 			case errors.Is(err, fault.Unsupported), errors.Is(err, fault.Invalid), errors.Is(err, fault.Limit):
 				continue // it says so itself
@@ -87,7 +92,8 @@ func withKey(b arrow.RecordBatch) arrow.RecordBatch {
 		k.Append(i)
 	}
 	fields := append([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}}, b.Schema().Fields()...)
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), append([]arrow.Array{k.NewArray()}, b.Columns()...), b.NumRows())
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), append([]arrow.Array{k.NewArray()}, b.Columns()...),
+		b.NumRows())
 }
 
 func ext(f *format.Format) string {
@@ -134,8 +140,9 @@ func (l *liar) Write(ctx context.Context, b arrow.RecordBatch) error {
 	return l.Writer.Write(ctx, b)
 }
 
-// TestWrongOutputsAreNotSeen: an output with a row more or less, another value, a null more, or values that moved between rows gets no name, whatever its
-// format; the error names the column, and what was there before is still there.
+// TestWrongOutputsAreNotSeen: an output with a row more or less, another value, a null more, or values that
+// moved between rows gets no name, whatever its format; the error names the column, and what was there before
+// is still there.
 func TestWrongOutputsAreNotSeen(t *testing.T) {
 	ctx := context.Background()
 	b := withKey(provenBatch(7, 300, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String))
@@ -146,7 +153,8 @@ func TestWrongOutputsAreNotSeen(t *testing.T) {
 	}
 	moved := func(b arrow.RecordBatch, c int) arrow.Array {
 		n := b.NumRows()
-		a, err := array.Concatenate([]arrow.Array{array.NewSlice(b.Column(c), n-1, n), array.NewSlice(b.Column(c), 0, n-1)}, memory.DefaultAllocator)
+		a, err := array.Concatenate([]arrow.Array{array.NewSlice(b.Column(c), n-1, n),
+			array.NewSlice(b.Column(c), 0, n-1)}, memory.DefaultAllocator)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +164,8 @@ func TestWrongOutputsAreNotSeen(t *testing.T) {
 		change func(b arrow.RecordBatch) arrow.RecordBatch
 		want   string
 	}{
-		"a row less": {func(b arrow.RecordBatch) arrow.RecordBatch { return b.NewSlice(1, b.NumRows()) }, "300 rows went in, 299 came back"},
+		"a row less": {func(b arrow.RecordBatch) arrow.RecordBatch { return b.NewSlice(1, b.NumRows()) },
+			"300 rows went in, 299 came back"},
 		"another value": {func(b arrow.RecordBatch) arrow.RecordBatch {
 			x := array.NewInt64Builder(memory.DefaultAllocator)
 			x.AppendValues(b.Column(0).(*array.Int64).Int64Values(), nil)
@@ -164,9 +173,11 @@ func TestWrongOutputsAreNotSeen(t *testing.T) {
 			a.Int64Values()[17] += 1 << 40
 			return column(b, 0, a)
 		}, "other values in the column k"},
-		"moved": {func(b arrow.RecordBatch) arrow.RecordBatch { return column(b, 1, moved(b, 1)) }, "not in the same rows"},
+		"moved": {func(b arrow.RecordBatch) arrow.RecordBatch { return column(b, 1, moved(b, 1)) },
+			"not in the same rows"},
 		"nulls": {func(b arrow.RecordBatch) arrow.RecordBatch {
-			return column(b, 2, array.MakeArrayOfNull(memory.DefaultAllocator, arrow.BinaryTypes.String, int(b.NumRows())))
+			return column(b, 2, array.MakeArrayOfNull(memory.DefaultAllocator, arrow.BinaryTypes.String,
+				int(b.NumRows())))
 		}, "other values in the column b"},
 	}
 	for _, f := range provable {
@@ -184,7 +195,8 @@ func TestWrongOutputsAreNotSeen(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := written(ctx, name, b, CreateOptions{Formats: []format.Format{lying(f, lie.change)}, To: f.Name, Opts: optionsOf(&f)})
+			_, err := written(ctx, name, b,
+				CreateOptions{Formats: []format.Format{lying(f, lie.change)}, To: f.Name, Opts: optionsOf(&f)})
 			var unproven *UnprovenError
 			if !errors.As(err, &unproven) || !strings.Contains(err.Error(), lie.want) {
 				t.Errorf("%s, %s: %v", f.Name, what, err)
@@ -195,7 +207,9 @@ func TestWrongOutputsAreNotSeen(t *testing.T) {
 					t.Errorf("%s, %s: %s is left", f.Name, what, e.Name())
 				}
 			}
-			if _, err := written(ctx, name, b, CreateOptions{Formats: []format.Format{lying(f, lie.change)}, To: f.Name, Opts: optionsOf(&f), NoCheck: true}); err != nil {
+			if _, err := written(ctx, name, b,
+				CreateOptions{Formats: []format.Format{lying(f, lie.change)}, To: f.Name, Opts: optionsOf(&f),
+					NoCheck: true}); err != nil {
 				t.Errorf("%s, %s, not checked: %v", f.Name, what, err)
 			}
 		}
@@ -212,7 +226,8 @@ func TestWhatCannotBeReadIsNotSeen(t *testing.T) {
 		}
 		m := store.NewMemory(nil)
 		f.Create = biting(f.Create)
-		_, err := written(ctx, "out"+ext(&f), b, CreateOptions{Formats: []format.Format{f}, To: f.Name, Sink: m.Sink("out" + ext(&f))})
+		_, err := written(ctx, "out"+ext(&f), b,
+			CreateOptions{Formats: []format.Format{f}, To: f.Name, Sink: m.Sink("out" + ext(&f))})
 		if !IsUnproven(err) {
 			t.Errorf("%s: %v", f.Name, err)
 		}
@@ -223,7 +238,8 @@ func TestWhatCannotBeReadIsNotSeen(t *testing.T) {
 }
 
 // biting creates with a sink that changes a byte of every object.
-func biting(create func(context.Context, store.Sink, *arrow.Schema, format.WriteOptions) (format.Writer, error)) func(context.Context, store.Sink, *arrow.Schema, format.WriteOptions) (format.Writer, error) {
+func biting(create func(context.Context, store.Sink, *arrow.Schema, format.WriteOptions) (format.Writer,
+	error)) func(context.Context, store.Sink, *arrow.Schema, format.WriteOptions) (format.Writer, error) {
 	return func(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 		if o.Rows == 0 { // the trial
 			return create(ctx, s, sc, o)
@@ -254,10 +270,12 @@ func (b *bitten) Write(p []byte) (int, error) {
 	return b.Object.Write(p)
 }
 
-// TestUncheckableSinks: a sink that cannot be read before its commit is written to, and the summary says that nothing was checked.
+// TestUncheckableSinks: a sink that cannot be read before its commit is written to, and the summary says that
+// nothing was checked.
 func TestUncheckableSinks(t *testing.T) {
 	m := store.NewMemory(nil)
-	s, err := written(context.Background(), "out.csv", provenBatch(1, 10, arrow.PrimitiveTypes.Int64), CreateOptions{Sink: struct{ store.Sink }{m.Sink("out.csv")}})
+	s, err := written(context.Background(), "out.csv", provenBatch(1, 10, arrow.PrimitiveTypes.Int64),
+		CreateOptions{Sink: struct{ store.Sink }{m.Sink("out.csv")}})
 	if err != nil || s.Checked || len(m.Names()) != 1 {
 		t.Errorf("checked %v, %v, %v", s.Checked, m.Names(), err)
 	}

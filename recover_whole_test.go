@@ -13,7 +13,8 @@ import (
 	"stoa/region"
 )
 
-// TestRecoverWhole: what reads without a complaint is recovered whole, row by row, and nothing of it is said to be lost.
+// TestRecoverWhole: what reads without a complaint is recovered whole, row by row, and nothing of it is said to
+// be lost.
 func TestRecoverWhole(t *testing.T) {
 	dir := "corpus"
 	if whole := os.Getenv("STOA_CORPUS"); whole != "" && !testing.Short() {
@@ -29,14 +30,16 @@ func TestRecoverWhole(t *testing.T) {
 			return nil
 		}
 		want, table, err := allRows(path, stoa.OpenOptions{Formats: formats}, stoa.ScanSpec{})
-		if err != nil || len(table.Sources()) == 0 { // not a table, several, or damaged on purpose: the formats' own tests are about these
+		// not a table, several, or damaged on purpose: the formats' own tests are about these
+		if err != nil || len(table.Sources()) == 0 {
 			return nil
 		}
 		if slices.ContainsFunc(table.Findings(), func(f region.Finding) bool { return f.Severity == region.Error }) {
 			return nil
 		}
 		tried[table.Sources()[0].Format]++
-		got, table, err := allRows(path, stoa.OpenOptions{Formats: formats, Recover: true}, stoa.ScanSpec{Damaged: stoa.SkipRows})
+		got, table, err := allRows(path, stoa.OpenOptions{Formats: formats, Recover: true},
+			stoa.ScanSpec{Damaged: stoa.SkipRows})
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			return nil

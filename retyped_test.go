@@ -13,10 +13,12 @@ import (
 	"stoa/store"
 )
 
-// TestRetyped: an output that does not keep the Arrow schema proves itself all the same, and the columns are told that will come back as another type.
+// TestRetyped: an output that does not keep the Arrow schema proves itself all the same, and the columns are
+// told that will come back as another type.
 func TestRetyped(t *testing.T) {
 	item := arrow.StructOf(arrow.Field{Name: "f", Type: arrow.PrimitiveTypes.Int64, Nullable: true})
-	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32}, {Name: "d", Type: arrow.FixedWidthTypes.Date32}, {Name: "l", Type: arrow.ListOfNonNullable(item)}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "d", Type: arrow.FixedWidthTypes.Date32}, {Name: "l", Type: arrow.ListOfNonNullable(item)}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	defer b.Release()
 	if err := json.Unmarshal([]byte(`{"i":1,"d":"2020-01-01","l":[{"f":1},{}]}`), b); err != nil {
@@ -35,14 +37,16 @@ func TestRetyped(t *testing.T) {
 		{"t.red", map[string]string{"arrow-schema": "false", "generation": "A"}, []string{"d"}},
 		{"t.red", nil, nil},
 	} {
-		w, err := stoa.Create(t.Context(), c.uri, sc, stoa.CreateOptions{Sink: store.NewMemory(nil).Sink(c.uri), Opts: c.opts})
+		w, err := stoa.Create(t.Context(), c.uri, sc,
+			stoa.CreateOptions{Sink: store.NewMemory(nil).Sink(c.uri), Opts: c.opts})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Write(t.Context(), batch); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := w.Close(t.Context()); err != nil || !s.Checked || len(s.Unchecked) > 0 || !slices.Equal(s.Retyped, c.want) {
+		if s, err := w.Close(t.Context()); err != nil || !s.Checked || len(s.Unchecked) > 0 ||
+			!slices.Equal(s.Retyped, c.want) {
 			t.Errorf("%s %v: %v, %+v", c.uri, c.opts, err, s)
 		}
 	}

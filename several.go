@@ -10,13 +10,16 @@ import (
 	"stoa/store"
 )
 
-// others are the tables of other formats in a directory that a format took for its own because its tables lie below it. o saw what
-// was opened of these: a directory in which the format opened a file is the format's with all that is in it, and so is one with its Marker.
-// What is nobody's is passed over. left is what could not be looked at.
-func others(ctx context.Context, o *opened, owner *format.Format, name string, opts OpenOptions) (out []found, left []leftOut, err error) {
+// others are the tables of other formats in a directory that a format took for its own because its tables lie
+// below it. o saw what was opened of these: a directory in which the format opened a file is the format's with
+// all that is in it, and so is one with its Marker. What is nobody's is passed over. left is what could not be
+// looked at.
+func others(ctx context.Context, o *opened, owner *format.Format, name string, opts OpenOptions) (out []found,
+	left []leftOut, err error) {
 	var walk func(name string, depth int) error
 	walk = func(name string, depth int) error {
-		if dir := path.Clean(name); o.direct[dir] || owner.Marker != "" && o.direct[path.Join(dir, owner.Marker)] || depth > deepest {
+		if dir := path.Clean(name); o.direct[dir] || owner.Marker != "" && o.direct[path.Join(dir, owner.Marker)] ||
+			depth > deepest {
 			return nil
 		}
 		for info, err := range o.Tree.List(ctx, name) {
@@ -50,8 +53,8 @@ func others(ctx context.Context, o *opened, owner *format.Format, name string, o
 	return out, left, err
 }
 
-// single is an error if what was found in a directory that is no format's own is certainly not one table: files of several formats,
-// or a directory that is a table, or several, beside files.
+// single is an error if what was found in a directory that is no format's own is certainly not one table: files
+// of several formats, or a directory that is a table, or several, beside files.
 func single(ctx context.Context, targets []found, o OpenOptions) error {
 	for _, tg := range targets {
 		var same []found
@@ -89,8 +92,8 @@ func nameOf(e format.Entry) string {
 	return e.Place + "#" + e.Table
 }
 
-// alone is an error if a directory that a format took for its own, and of which it opened a table, or found that it has several,
-// holds tables of other formats, too. seen saw what it opened.
+// alone is an error if a directory that a format took for its own, and of which it opened a table, or found
+// that it has several, holds tables of other formats, too. seen saw what it opened.
 func alone(ctx context.Context, tg found, seen *opened, o OpenOptions) error {
 	more, _, err := others(ctx, seen, tg.format, tg.Name, o) // what cannot be looked at is none of this table
 	if err != nil || len(more) == 0 {

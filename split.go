@@ -88,7 +88,8 @@ func (t *Table) PlanName(spec ScanSpec) string { return t.blank(spec).Plan }
 
 // blank is a split without pieces.
 func (t *Table) blank(spec ScanSpec) Split {
-	b := Split{Version: SplitVersion, Opts: t.opened.Opts, NoVerify: t.opened.NoVerify, Columns: spec.Columns, Unordered: spec.Unordered}
+	b := Split{Version: SplitVersion, Opts: t.opened.Opts, NoVerify: t.opened.NoVerify, Columns: spec.Columns,
+		Unordered: spec.Unordered}
 	if spec.Filter != nil {
 		b.Where = spec.Filter.String()
 	}
@@ -179,7 +180,8 @@ func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error)
 		}
 		if err == nil && t.sources[0].planned() != src.Stamp {
 			err = &fault.Error{Class: fault.Invalid, At: fault.Span{Object: src.URI},
-				Cause: fmt.Errorf("it %w since the split was planned: it was %s, now it is %s", store.ErrChanged, src.Stamp, t.sources[0].planned())}
+				Cause: fmt.Errorf("it %w since the split was planned: it was %s, now it is %s", store.ErrChanged,
+					src.Stamp, t.sources[0].planned())}
 		}
 		if t != nil {
 			out.tables = append(out.tables, t)
@@ -192,14 +194,16 @@ func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error)
 	return out, nil
 }
 
-// check is an error, with the field's name, if the split asks for what no plan has: such a one would read less than was meant, or more.
+// check is an error, with the field's name, if the split asks for what no plan has: such a one would read less
+// than was meant, or more.
 func (s *Split) check() error {
 	if len(s.Sources) == 0 {
 		return fault.Invalidf("the split has no sources")
 	}
 	for i, src := range s.Sources {
 		if len(src.Pieces) == 0 { // to the scan, none are all
-			return fault.New(fault.Invalid, fault.Span{}, fmt.Sprintf("sources[%d].pieces", i), "the split names no pieces of %s", src.URI)
+			return fault.New(fault.Invalid, fault.Span{}, fmt.Sprintf("sources[%d].pieces", i),
+				"the split names no pieces of %s", src.URI)
 		}
 		for k, p := range src.Pieces {
 			if err := p.Check(fmt.Sprintf("sources[%d].pieces[%d]", i, k)); err != nil {
@@ -234,7 +238,8 @@ func (s *SplitTable) Findings() (out []region.Finding) {
 	return out
 }
 
-// Scan reads the split's rows. Of spec, everything but Columns, Filter, Unordered, Rows and Limit holds: these are the split's.
+// Scan reads the split's rows. Of spec, everything but Columns, Filter, Unordered, Rows and Limit holds: these
+// are the split's.
 func (s *SplitTable) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		sc, err := s.Schema()

@@ -21,18 +21,22 @@ import (
 	"stoa/store"
 )
 
-// FuzzSplit reads the JSON of a split and what it names of a table: a split comes from elsewhere, and may say anything of parts, row groups and
-// rows. What it gives is never more than the table has for each of its pieces.
+// FuzzSplit reads the JSON of a split and what it names of a table: a split comes from elsewhere, and may say
+// anything of parts, row groups and rows. What it gives is never more than the table has for each of its
+// pieces.
 func FuzzSplit(f *testing.F) {
 	tree := store.NewMemory(nil)
 	const rows = 200
 	r := rand.New(rand.NewPCG(1, 1))
-	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int32}, {Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
-	w, err := trevni.Format.Create(f.Context(), tree.Sink("t.trv"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"block-size": "100"}})
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	w, err := trevni.Format.Create(f.Context(), tree.Sink("t.trv"), sc,
+		format.WriteOptions{Rows: -1, Opts: map[string]string{"block-size": "100"}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	b := array.NewRecordBatch(sc, []arrow.Array{formattest.Random(r, sc.Field(0).Type, rows, 0), formattest.Random(r, sc.Field(1).Type, rows, 20)}, rows)
+	b := array.NewRecordBatch(sc, []arrow.Array{formattest.Random(r, sc.Field(0).Type, rows, 0),
+		formattest.Random(r, sc.Field(1).Type, rows, 20)}, rows)
 	if err := w.Write(f.Context(), b); err != nil {
 		f.Fatal(err)
 	}

@@ -26,7 +26,8 @@ import (
 
 // splitRows is a table of n rows: n, a text and a float that is often null.
 func splitRows(n int) arrow.RecordBatch {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "t", Type: arrow.BinaryTypes.String},
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "t", Type: arrow.BinaryTypes.String},
 		{Name: "x", Type: arrow.PrimitiveTypes.Float64, Nullable: true}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	for i := range n {
@@ -49,7 +50,8 @@ func splitPlaces(t *testing.T) []string {
 	for _, p := range []struct {
 		name string
 		opts map[string]string
-	}{{"a.parquet", map[string]string{"row-group-rows": "700"}}, {"a.arrow", nil}, {"a.csv", nil}, {"a.jsonl", nil}, {"many/1.cfile/", nil}, {"set/", nil}} {
+	}{{"a.parquet", map[string]string{"row-group-rows": "700"}}, {"a.arrow", nil}, {"a.csv", nil}, {"a.jsonl", nil},
+		{"many/1.cfile/", nil}, {"set/", nil}} {
 		place := filepath.Join(dir, p.name)
 		if strings.HasSuffix(p.name, "/") {
 			place += "/"
@@ -124,7 +126,8 @@ func TestSplitsAreTheScan(t *testing.T) {
 		}
 		defer table.Close()
 		spec := stoa.ScanSpec{Columns: rapid.SampledFrom([][]string{nil, {"x", "n"}, {}}).Draw(t, "columns")}
-		if where := rapid.SampledFrom([]string{"", "n > 700 and n < 4321", "t = 'text 7' or x is null", "n < 0"}).Draw(t, "where"); where != "" {
+		if where := rapid.SampledFrom([]string{"", "n > 700 and n < 4321", "t = 'text 7' or x is null",
+			"n < 0"}).Draw(t, "where"); where != "" {
 			spec.Filter, _ = pred.Parse(where)
 		}
 		target := rapid.Int64Range(1, 100_000).Draw(t, "target")
@@ -154,8 +157,10 @@ func TestSplitsAreTheScan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, rowsOf(t, part.Scan(context.Background(), stoa.ScanSpec{Batch: rapid.SampledFrom([]int{0, 100}).Draw(t, "batch"),
-				Parallel: rapid.SampledFrom([]int{0, 3}).Draw(t, "parallel"), Memory: rapid.SampledFrom([]int64{0, 1 << 20}).Draw(t, "memory")}))...)
+			got = append(got, rowsOf(t, part.Scan(context.Background(),
+				stoa.ScanSpec{Batch: rapid.SampledFrom([]int{0, 100}).Draw(t, "batch"),
+					Parallel: rapid.SampledFrom([]int{0, 3}).Draw(t, "parallel"),
+					Memory:   rapid.SampledFrom([]int64{0, 1 << 20}).Draw(t, "memory")}))...)
 			part.Close()
 		}
 		most[filepath.Base(place)] = max(most[filepath.Base(place)], n)
@@ -227,22 +232,24 @@ func TestSplitOfNothing(t *testing.T) {
 				whole.Close()
 			}
 			change(&s)
-			if x, err := stoa.OpenSplit(context.Background(), s, stoa.OpenOptions{}); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
+			if x, err := stoa.OpenSplit(context.Background(), s, stoa.OpenOptions{}); !errors.Is(err,
+				fault.Invalid) || !strings.Contains(err.Error(), want) {
 				t.Errorf("want %s: %v, %v", want, x, err)
 			}
 		}
 	}
 }
 
-// A file in whose place another of equal size was put is refused, when its split is opened or scanned: of each format, by itself and in a
-// directory.
+// A file in whose place another of equal size was put is refused, when its split is opened or scanned: of each
+// format, by itself and in a directory.
 func TestSplitOfAnExchangedFile(t *testing.T) {
 	for _, c := range []struct{ dir, table, data string }{
 		{"corpus/carbon/2.3.0/managed", "#managed1", "*.carbondata"},
 		{"corpus/carbon/2.3.0/managed/managed1/Fact/Part0/Segment_0", "", "*.carbondata"},
 		{"corpus/redfile/red1", "/flat_pages.red", "flat_pages.red"},
 		{"corpus/trevni/v1.12.2", "/" + trevniFile(t, "v1.12.2"), trevniFile(t, "v1.12.2")},
-		{"internal/enc/testdata", "/key_int64.t583be9.rs0.column.k.72791677272114", "key_int64.t583be9.rs0.column.k.72791677272114"},
+		{"internal/enc/testdata", "/key_int64.t583be9.rs0.column.k.72791677272114",
+			"key_int64.t583be9.rs0.column.k.72791677272114"},
 		{"cfile", "/set", "t.cfile"},
 		{"redfile", "/set", "part-00001.red"},
 	} {
@@ -314,7 +321,8 @@ func writeSet(t *testing.T, place, to string) {
 	}
 }
 
-// The same of files and directories that the real programs wrote: nested and flat, with deltas, deletes, several segments.
+// The same of files and directories that the real programs wrote: nested and flat, with deltas, deletes,
+// several segments.
 func TestSplitsOfRealFiles(t *testing.T) {
 	formats := stoa.Formats
 	most := 0
@@ -356,14 +364,17 @@ func TestSplitsOfRealFiles(t *testing.T) {
 					if err != nil {
 						t.Fatal(place, err)
 					}
-					got = append(got, rowsOf(t, part.Scan(context.Background(), stoa.ScanSpec{Parallel: n % 3, Batch: 50}))...)
+					got = append(got, rowsOf(t,
+						part.Scan(context.Background(), stoa.ScanSpec{Parallel: n % 3, Batch: 50}))...)
 					part.Close()
 					if n++; n >= 300 && target == 1 { // every row may be a split of its own
 						break
 					}
 				}
-				if most = max(most, n); n < 300 && !slices.Equal(got, want) || n >= 300 && !slices.Equal(got, want[:len(got)]) {
-					t.Errorf("%s where %s, %d bytes a split: %d rows in %d splits, want %d", place, w, target, len(got), n, len(want))
+				if most = max(most, n); n < 300 && !slices.Equal(got, want) || n >= 300 &&
+					!slices.Equal(got, want[:len(got)]) {
+					t.Errorf("%s where %s, %d bytes a split: %d rows in %d splits, want %d", place, w, target,
+						len(got), n, len(want))
 				}
 			}
 		}

@@ -64,7 +64,8 @@ func (t *Table) Stats(ctx context.Context, damaged Damaged, lost func(region.Los
 }
 
 func (c *ColumnStats) add(o ColumnStats) {
-	for _, p := range [][2]*int64{{&c.Blocks, &o.Blocks}, {&c.Rows, &o.Rows}, {&c.Nulls, &o.Nulls}, {&c.Raw, &o.Raw}, {&c.Stored, &o.Stored}, {&c.Dict, &o.Dict}} {
+	for _, p := range [][2]*int64{{&c.Blocks, &o.Blocks}, {&c.Rows, &o.Rows}, {&c.Nulls, &o.Nulls},
+		{&c.Raw, &o.Raw}, {&c.Stored, &o.Stored}, {&c.Dict, &o.Dict}} {
 		if *p[0] < 0 || *p[1] < 0 {
 			*p[0] = -1
 		} else {
@@ -113,7 +114,8 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 	return out, nil
 }
 
-func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *ColumnStats, tell func(region.Loss) error) error {
+func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *ColumnStats,
+	tell func(region.Loss) error) error {
 	lo, hi := st.lo, st.hi // of the row groups before
 	err := scan.Pages(ctx, s.scan, g, col, func(p scan.PageInfo) error {
 		if p.Dict {

@@ -46,8 +46,8 @@ type OpenOptions struct {
 	Recover  bool              // find again what a damaged footer or index does not tell; see Table.Findings
 	Limits   format.Limits
 	Tree     store.Tree // nil = the local file system
-	// KeepPages is how many bytes of decoded pages an open table keeps for look-ups: pages of which a scan wanted only a few rows.
-	// 0 = 256 MiB, less than 0 = none.
+	// KeepPages is how many bytes of decoded pages an open table keeps for look-ups: pages of which a scan
+	// wanted only a few rows. 0 = 256 MiB, less than 0 = none.
 	KeepPages int64
 }
 
@@ -72,16 +72,17 @@ type ScanSpec struct {
 	Lost    func(region.Loss) // told of every loss, from the goroutine that ranges; may be nil
 	Alloc   memory.Allocator  // of the batches; nil = Go's
 	Ahead   int64             // bytes read ahead per column; 0 = 256 KiB, -1 = none
-	// Unordered gives up the order that the table promises (see Table.Keys): row groups whose keys overlap are not merged,
-	// which is faster. Positions then count in that other order.
+	// Unordered gives up the order that the table promises (see Table.Keys): row groups whose keys overlap are
+	// not merged, which is faster. Positions then count in that other order.
 	Unordered bool
-	// Parallel is how many workers read, 1,024 at most; 0 or 1: only the goroutine that ranges. Batches come in the same order, though
-	// not cut in the same places. Alloc must then be safe for concurrent use, as Go's allocator and NewPool's are. A scan
-	// that wants Rows by position is not divided.
+	// Parallel is how many workers read, 1,024 at most; 0 or 1: only the goroutine that ranges. Batches come in
+	// the same order, though not cut in the same places. Alloc must then be safe for concurrent use, as Go's
+	// allocator and NewPool's are. A scan that wants Rows by position is not divided.
 	Parallel int
-	// Memory is about how many bytes the scan may hold at a time, all workers together: windows end earlier, less is read ahead, and if that
-	// is not enough fewer workers read. 0 = no limit but Batch rows and 256 MiB a column. Pages are decoded whole; formats that give finished batches
-	// (Parquet, Arrow, text) do as they do.
+	// Memory is about how many bytes the scan may hold at a time, all workers together: windows end earlier,
+	// less is read ahead, and if that is not enough fewer workers read. 0 = no limit but Batch rows and 256 MiB
+	// a column. Pages are decoded whole; formats that give finished batches (Parquet, Arrow, text) do as they
+	// do.
 	Memory int64
 }
 
@@ -172,13 +173,14 @@ func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
 }
 
 func (s ScanSpec) internal() scan.Spec {
-	return scan.Spec{Columns: s.Columns, Filter: s.Filter, Rows: s.Rows, Limit: s.Limit, Batch: s.Batch, Damaged: s.Damaged, Lost: s.Lost,
+	return scan.Spec{Columns: s.Columns, Filter: s.Filter, Rows: s.Rows, Limit: s.Limit, Batch: s.Batch,
+		Damaged: s.Damaged, Lost: s.Lost,
 		Alloc: s.Alloc, Ahead: s.Ahead, Unordered: s.Unordered, Parallel: s.Parallel, Memory: s.Memory}
 }
 
-// Scan reads the rows that spec selects, in order. At most one error comes, last, with a nil batch. One is that a file changed while it
-// was read (store.ErrChanged): then what came before may be of both.
-// Ranging again scans again.
+// Scan reads the rows that spec selects, in order. At most one error comes, last, with a nil batch. One is that
+// a file changed while it was read (store.ErrChanged): then what came before may be of both. Ranging again
+// scans again.
 func (t *Table) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	if len(t.sources) == 1 { // nothing has to be fitted together
 		return t.sources[0].run(ctx, spec.internal(), nil)
@@ -236,8 +238,8 @@ func (s ScanSpec) after(passed, given int64) (ScanSpec, bool) {
 	return s, true
 }
 
-// Count is how many rows Scan(spec) gives. Where the metadata tells, no data is read; under SkipRows all of it is, because
-// rows may be lost in any column.
+// Count is how many rows Scan(spec) gives. Where the metadata tells, no data is read; under SkipRows all of it
+// is, because rows may be lost in any column.
 func (t *Table) Count(ctx context.Context, spec ScanSpec) (int64, error) {
 	if spec.Damaged != SkipRows {
 		spec.Columns = []string{}

@@ -29,8 +29,10 @@ import (
 func numbers(t *testing.T, m *store.Memory, name string, from, to int64) {
 	t.Helper()
 	ctx := context.Background()
-	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String}}, nil)
-	w, err := stoa.Create(ctx, name, sc, stoa.CreateOptions{To: "cfile", Sink: m.Sink(name), Opts: map[string]string{"block-size": "512"}})
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "s", Type: arrow.BinaryTypes.String}}, nil)
+	w, err := stoa.Create(ctx, name, sc,
+		stoa.CreateOptions{To: "cfile", Sink: m.Sink(name), Opts: map[string]string{"block-size": "512"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,13 +178,16 @@ func TestForeignFilesAreNamed(t *testing.T) {
 		"noise":   {0xde, 0xad, 0xbe, 0xef, 0, 0, 0, 0, 1, 2, 3},
 		"empty":   {},
 	})
-	for name, want := range map[string]string{"x.jsonl": "these are JSON lines, but a row is no object", "x.orc": "this is an ORC file", "x.avro": "this is an Avro data file", "noise": "bytes de ad be ef", "empty": "empty"} {
+	for name, want := range map[string]string{"x.jsonl": "these are JSON lines, but a row is no object",
+		"x.orc": "this is an ORC file", "x.avro": "this is an Avro data file", "noise": "bytes de ad be ef",
+		"empty": "empty"} {
 		_, err := stoa.Open(context.Background(), name, stoa.OpenOptions{Tree: m})
 		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := stoa.Open(context.Background(), "missing", stoa.OpenOptions{Tree: m}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := stoa.Open(context.Background(), "missing", stoa.OpenOptions{Tree: m}); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
 }
@@ -235,7 +240,8 @@ func TestConvertBetweenFormats(t *testing.T) {
 		}
 		next := "as-" + to + "." + to
 		var sum format.Summary
-		if sum, err = stoa.Convert(ctx, tab, stoa.ScanSpec{}, next, stoa.CreateOptions{To: to, Sink: m.Sink(next)}); err != nil {
+		if sum, err = stoa.Convert(ctx, tab, stoa.ScanSpec{}, next,
+			stoa.CreateOptions{To: to, Sink: m.Sink(next)}); err != nil {
 			t.Fatalf("%s to %s: %v", last, to, err)
 		}
 		if sum.Rows != 3000 || sum.Bytes <= 0 {
@@ -258,7 +264,8 @@ func TestConvertBetweenFormats(t *testing.T) {
 func TestNullabilityIsThatOfAllSources(t *testing.T) {
 	ctx := context.Background()
 	const dir = "corpus/kudu/1.18.1/matrix/"
-	for _, uris := range [][]string{{dir + "binary_plain_no.ck.cfile", dir + "binary_plain_no_null.ck.cfile"}, {dir + "binary_plain_no_null.ck.cfile", dir + "binary_plain_no.ck.cfile"}} {
+	for _, uris := range [][]string{{dir + "binary_plain_no.ck.cfile", dir + "binary_plain_no_null.ck.cfile"},
+		{dir + "binary_plain_no_null.ck.cfile", dir + "binary_plain_no.ck.cfile"}} {
 		tab, err := stoa.OpenAll(ctx, uris, stoa.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -281,7 +288,8 @@ func TestNullabilityIsThatOfAllSources(t *testing.T) {
 			t.Error("no nulls came")
 		}
 		m := store.NewMemory(nil)
-		if _, err := stoa.Convert(ctx, tab, stoa.ScanSpec{}, "x.cfile", stoa.CreateOptions{Sink: m.Sink("x.cfile")}); err != nil {
+		if _, err := stoa.Convert(ctx, tab, stoa.ScanSpec{}, "x.cfile",
+			stoa.CreateOptions{Sink: m.Sink("x.cfile")}); err != nil {
 			t.Fatal(err)
 		}
 		back, err := stoa.Open(ctx, "x.cfile", stoa.OpenOptions{Tree: m})
@@ -350,7 +358,8 @@ func TestStatsOfSeveralSources(t *testing.T) {
 	}
 	defer tab.Close()
 	st, err := tab.Stats(ctx, stoa.Fail, nil)
-	if err != nil || st[0].Min != "-40" || st[0].Max != "999" || st[0].Rows != 1038 || st[1].Min != "s-1" || st[1].Max != "s9" {
+	if err != nil || st[0].Min != "-40" || st[0].Max != "999" || st[0].Rows != 1038 || st[1].Min != "s-1" ||
+		st[1].Max != "s9" {
 		t.Errorf("%+v, %v", st, err)
 	}
 	dec, err := stoa.Open(ctx, "corpus/kudu/1.18.1/key_dec9/k.ck.cfile", stoa.OpenOptions{})
@@ -387,15 +396,18 @@ func TestKeyValuesAreLiterals(t *testing.T) {
 // TestKeysAreTakenAsTheyAre: a key that is data finds the row of that data, whatever it looks like.
 func TestKeysAreTakenAsTheyAre(t *testing.T) {
 	ctx := context.Background()
-	texts := []string{"x", "'x'", "''", "", "x'6162'", "ab", "date '2024-01-01'", "2024-01-01", "a,b", ` "q" `, "null", "true", "--", "\n", "\x00", "\xff\xfe"}
+	texts := []string{"x", "'x'", "''", "", "x'6162'", "ab", "date '2024-01-01'", "2024-01-01", "a,b", ` "q" `,
+		"null", "true", "--", "\n", "\x00", "\xff\xfe"}
 	for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.Binary} {
 		name := filepath.Join(t.TempDir(), "t") + "/"
-		w, err := stoa.Create(ctx, name, arrow.NewSchema([]arrow.Field{{Name: "k", Type: typ}}, nil), stoa.CreateOptions{To: "cfile"})
+		w, err := stoa.Create(ctx, name, arrow.NewSchema([]arrow.Field{{Name: "k", Type: typ}}, nil),
+			stoa.CreateOptions{To: "cfile"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var want []string
-		b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{{Name: "k", Type: typ}}, nil))
+		b := array.NewRecordBuilder(memory.DefaultAllocator,
+			arrow.NewSchema([]arrow.Field{{Name: "k", Type: typ}}, nil))
 		for _, s := range texts {
 			if typ.ID() == arrow.STRING && !utf8.ValidString(s) {
 				continue
@@ -489,7 +501,8 @@ func TestDirectoriesOfOthersAreNotReplaced(t *testing.T) {
 func TestContradictingOptionsAreRefused(t *testing.T) {
 	m := store.NewMemory(nil)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
-	_, err := stoa.Create(context.Background(), "x.cfile", sc, stoa.CreateOptions{Sink: m.Sink("x.cfile"), Opts: map[string]string{"version": "1", "checksums": "true"}})
+	_, err := stoa.Create(context.Background(), "x.cfile", sc,
+		stoa.CreateOptions{Sink: m.Sink("x.cfile"), Opts: map[string]string{"version": "1", "checksums": "true"}})
 	if !errors.Is(err, fault.Invalid) {
 		t.Errorf("%v", err)
 	}

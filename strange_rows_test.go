@@ -14,8 +14,8 @@ import (
 	"stoa/region"
 )
 
-// TestManyStrangeRows: rows keep their numbers where so many do not fit that they are told ahead of those before them: in what is lost, behind
-// the last of them, and in the file that follows.
+// TestManyStrangeRows: rows keep their numbers where so many do not fit that they are told ahead of those
+// before them: in what is lost, behind the last of them, and in the file that follows.
 func TestManyStrangeRows(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const good, pairs = 1001, 300 // the type is that of the first thousand
@@ -69,20 +69,24 @@ func TestManyStrangeRows(t *testing.T) {
 	}
 	spec := stoa.ScanSpec{}
 	spec.Rows.From, spec.Rows.To = 2*good+2*pairs, 2*good+2*pairs+10
-	if rows, lost := scan("*.csv", spec); rows != 5 || len(lost) != 5 || lost[0].Rows != [2]int64{good + 1, good + 2} || lost[0].Part != "b.csv" {
+	if rows, lost := scan("*.csv", spec); rows != 5 || len(lost) != 5 ||
+		lost[0].Rows != [2]int64{good + 1, good + 2} || lost[0].Part != "b.csv" {
 		t.Errorf("%d rows, %+v", rows, lost)
 	}
 }
 
-// TestRowsOfTheNextFile: rows are counted through files that do not know how many they have, also those that end before the rows that are wanted.
+// TestRowsOfTheNextFile: rows are counted through files that do not know how many they have, also those that
+// end before the rows that are wanted.
 func TestRowsOfTheNextFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for name, text := range map[string]string{"a.csv": "i\n0\n1\n2,2\n3\n4\n", "b.csv": "i\n", "c.csv": "i\n5\n6\n7\n", "d.csv": "i\n8\n9\n"} {
+	for name, text := range map[string]string{"a.csv": "i\n0\n1\n2,2\n3\n4\n", "b.csv": "i\n",
+		"c.csv": "i\n5\n6\n7\n", "d.csv": "i\n8\n9\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tab, err := stoa.Open(context.Background(), "*.csv", stoa.OpenOptions{Opts: map[string]string{"schema": "i: int64"}})
+	tab, err := stoa.Open(context.Background(), "*.csv",
+		stoa.OpenOptions{Opts: map[string]string{"schema": "i: int64"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,9 +41,12 @@ func (p *place) uri() string {
 
 // heldTypes are columns of which each format gets those that it can write, alone and all together.
 var heldTypes = []arrow.DataType{
-	arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.Binary,
-	arrow.FixedWidthTypes.Timestamp_us, &arrow.Decimal128Type{Precision: 12, Scale: 2}, arrow.ListOf(arrow.PrimitiveTypes.Int64),
-	arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true}),
+	arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64,
+	arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.Binary,
+	arrow.FixedWidthTypes.Timestamp_us, &arrow.Decimal128Type{Precision: 12, Scale: 2},
+	arrow.ListOf(arrow.PrimitiveTypes.Int64),
+	arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true}),
 }
 
 // heldPlaces are a small table of every format that writes, flat and, where it can be, nested.
@@ -63,7 +66,8 @@ func heldPlaces(t *testing.T) (out []place) {
 		for _, flat := range []bool{true, false} {
 			some := fields
 			if flat {
-				some = slices.DeleteFunc(slices.Clone(fields), func(f arrow.Field) bool { return arrow.IsNested(f.Type.ID()) })
+				some = slices.DeleteFunc(slices.Clone(fields),
+					func(f arrow.Field) bool { return arrow.IsNested(f.Type.ID()) })
 			} else if len(fields) < 2 || !arrow.IsNested(fields[len(fields)-1].Type.ID()) {
 				continue
 			}
@@ -147,7 +151,8 @@ func heldPlace(f format.Format, fields []arrow.Field) (place, error) {
 func keptPlaces(t *testing.T, long string) (out []place) {
 	t.Helper()
 	for dir, endings := range map[string][]string{
-		"corpus/trevni": {".trv"}, "corpus/redfile": {".red"}, "format/ipc/testdata": {".arrow", ".arrows"}, "format/parquet/testdata": {".parquet"},
+		"corpus/trevni": {".trv"}, "corpus/redfile": {".red"}, "format/ipc/testdata": {".arrow", ".arrows"},
+		"format/parquet/testdata": {".parquet"},
 	} {
 		for _, name := range corpusFiles(t, dir, endings...) {
 			out = append(out, placeAt(t, name, ""))
@@ -158,8 +163,10 @@ func keptPlaces(t *testing.T, long string) (out []place) {
 			out = append(out, placeAt(t, name, ""))
 		}
 	}
-	for _, name := range []string{"format/kudu/testdata/file", "format/kudu/testdata/log", "corpus/carbon/1.0.0/v1_complex", "corpus/carbon/1.0.0/v2_b2000",
-		"corpus/carbon/2.3.0/managed/managed_del", "corpus/carbon/2.3.0/managed/managed_complex", "corpus/carbon/2.3.0/streaming/sink"} {
+	for _, name := range []string{"format/kudu/testdata/file", "format/kudu/testdata/log",
+		"corpus/carbon/1.0.0/v1_complex", "corpus/carbon/1.0.0/v2_b2000",
+		"corpus/carbon/2.3.0/managed/managed_del", "corpus/carbon/2.3.0/managed/managed_complex",
+		"corpus/carbon/2.3.0/streaming/sink"} {
 		out = append(out, placesAt(t, name)...)
 	}
 	if long == "" {
@@ -169,7 +176,8 @@ func keptPlaces(t *testing.T, long string) (out []place) {
 		switch {
 		case err != nil:
 			return err
-		case !d.IsDir() && slices.Contains([]string{".trv", ".red", ".cfile", ".carbondata", ".arrow", ".parquet"}, filepath.Ext(name)):
+		case !d.IsDir() && slices.Contains([]string{".trv", ".red", ".cfile", ".carbondata", ".arrow", ".parquet"},
+			filepath.Ext(name)):
 			if info, err := d.Info(); err == nil && 0 < info.Size() && info.Size() < 100_000 {
 				out = append(out, placeAt(t, name, ""))
 			}

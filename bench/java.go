@@ -45,7 +45,8 @@ func prepareJava(ctx context.Context, what, folder string) error {
 	return os.Rename(tmp, filepath.Join(folder, what))
 }
 
-// measured has a peer measured in Java, and compares what it read with the formula; alone names what is not of all rows.
+// measured has a peer measured in Java, and compares what it read with the formula; alone names what is not of
+// all rows.
 func (b *bench) measured(alone string, args ...string) (map[string]peer, error) {
 	out, err := java(b.ctx, args...)
 	if err != nil {
@@ -121,14 +122,17 @@ func (b *bench) trevni() error {
 			return err
 		}
 		columns, records := peers["scan columns "+c.codec].Seconds, peers["scan records "+c.codec].Seconds
-		line("Trevni scan, 10 columns, "+c.name+", pool", "Avro's AvroColumnReader (rows)", pooled, records, "10×", "20×")
+		line("Trevni scan, 10 columns, "+c.name+", pool", "Avro's AvroColumnReader (rows)", pooled, records, "10×",
+			"20×")
 		line("the same", "Avro's ColumnFileReader (columns)", pooled, columns, "10×", "20×")
 		line("the same, fresh buffers", "Avro's AvroColumnReader (rows)", fresh, records, "", "")
 		line("the same", "Avro's ColumnFileReader (columns)", fresh, columns, "", "")
 	}
 	for _, c := range codecs {
-		line("Trevni write, 10 columns, "+c.name, "Avro's AvroColumnWriter (rows)", writes[c.codec], peers["write records "+c.codec].Seconds, "", "")
-		line("the same", "Avro's ColumnFileWriter (columns)", writes[c.codec], peers["write columns "+c.codec].Seconds, "", "")
+		line("Trevni write, 10 columns, "+c.name, "Avro's AvroColumnWriter (rows)", writes[c.codec],
+			peers["write records "+c.codec].Seconds, "", "")
+		line("the same", "Avro's ColumnFileWriter (columns)", writes[c.codec],
+			peers["write columns "+c.codec].Seconds, "", "")
 	}
 	return nil
 }
@@ -140,7 +144,8 @@ func (b *bench) carbon() error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	o := stoa.CreateOptions{To: "carbon", Rows: -1, Opts: map[string]string{"blocklet-size": "16", "block-size": "64", "sort-columns": "key"}}
+	o := stoa.CreateOptions{To: "carbon", Rows: -1,
+		Opts: map[string]string{"blocklet-size": "16", "block-size": "64", "sort-columns": "key"}}
 	write, err := b.create(filepath.Join(tmp, "stoa")+"/", o, timeAsInt64(batches()))
 	if err != nil {
 		return err
@@ -202,7 +207,8 @@ func (b *bench) carbonKey(at string, key int64, p peer) (float64, error) {
 	return best(processor, func() error { return find(nil) })
 }
 
-// timeAsInt64 are the rows with the microseconds of the column time as numbers: CarbonData's timestamps are milliseconds.
+// timeAsInt64 are the rows with the microseconds of the column time as numbers: CarbonData's timestamps are
+// milliseconds.
 func timeAsInt64(in []arrow.RecordBatch) (out []arrow.RecordBatch) {
 	fields := columns.Schema.Fields()
 	at := columns.Schema.FieldIndices("time")[0]
@@ -211,7 +217,8 @@ func timeAsInt64(in []arrow.RecordBatch) (out []arrow.RecordBatch) {
 	for _, rec := range in {
 		cols := append([]arrow.Array(nil), rec.Columns()...)
 		d := cols[at].Data()
-		cols[at] = array.NewInt64Data(array.NewData(arrow.PrimitiveTypes.Int64, d.Len(), d.Buffers(), nil, d.NullN(), d.Offset()))
+		cols[at] = array.NewInt64Data(array.NewData(arrow.PrimitiveTypes.Int64, d.Len(), d.Buffers(), nil,
+			d.NullN(), d.Offset()))
 		out = append(out, array.NewRecordBatch(sc, cols, rec.NumRows()))
 	}
 	return out

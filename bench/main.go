@@ -1,8 +1,9 @@
 // Command bench measures stoa against its peers on the same rows, in one run, and prints one table of ratios.
 //
-// All read and write the same ten columns (package columns). Both sides decode every column, to Arrow memory or to what the peer in Java has, on one
-// thread; what counts is the processor's time (user and kernel) of the whole process, the best of five; process start and the first opening are
-// excluded; checksums over the values of every column are equal on both sides or the run fails.
+// All read and write the same ten columns (package columns). Both sides decode every column, to Arrow memory or
+// to what the peer in Java has, on one thread; what counts is the processor's time (user and kernel) of the
+// whole process, the best of five; process start and the first opening are excluded; checksums over the values
+// of every column are equal on both sides or the run fails.
 package main
 
 import (
@@ -29,7 +30,8 @@ var (
 	python = flag.String("python", "python3", "a Python with the packages of requirements.txt")
 	dir    = flag.String("data", "data", "folder of the data; made anew if it is not there")
 	only   = flag.Bool("prepare", false, "only write the data")
-	parts  = flag.String("parts", "scans,unshuffle,where,lookups,write,threads,trevni,carbon", "what is measured, in this order")
+	parts  = flag.String("parts", "scans,unshuffle,where,lookups,write,threads,trevni,carbon",
+		"what is measured, in this order")
 	lookup = flag.String("lookup", "", "the program of ./lookup; empty: parquet-go is left out")
 )
 
@@ -59,7 +61,8 @@ func run(ctx context.Context) error {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"scans", b.scans}, {"unshuffle", b.unshuffle}, {"where", b.where}, {"lookups", b.lookups}, {"write", b.write}, {"threads", b.threads},
+	}{{"scans", b.scans}, {"unshuffle", b.unshuffle}, {"where", b.where}, {"lookups", b.lookups},
+		{"write", b.write}, {"threads", b.threads},
 		{"trevni", b.trevni}, {"carbon", b.carbon}} {
 		if !wants(part.name) {
 			continue
@@ -125,7 +128,8 @@ func (b *bench) ask() error {
 		return err
 	}
 	low, high := wanted()
-	cmd := exec.Command(*python, "peer.py", "measure", b.folder, string(cols), fmt.Sprint(low), fmt.Sprint(high), keyFile, *parts)
+	cmd := exec.Command(*python, "peer.py", "measure", b.folder, string(cols), fmt.Sprint(low), fmt.Sprint(high),
+		keyFile, *parts)
 	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -143,7 +147,8 @@ func line(what, against string, ours, theirs float64, floor, aim string) {
 		}
 		return fmt.Sprintf("%.1f ms", s*1e3)
 	}
-	fmt.Printf("| %s | %s | %s | %s | %.2f× | %s | %s |\n", what, against, unit(ours), unit(theirs), theirs/ours, floor, aim)
+	fmt.Printf("| %s | %s | %s | %s | %.2f× | %s | %s |\n", what, against, unit(ours), unit(theirs), theirs/ours,
+		floor, aim)
 }
 
 // best is the least of five, in seconds of clock.
@@ -198,8 +203,10 @@ func prepareFiles(ctx context.Context, folder string) error {
 	}
 	arrowFile := filepath.Join(folder, "rows.arrow")
 	var writers []*stoa.Writer
-	for name, o := range map[string]map[string]string{"cfile": nil, "keyed": {"value-index.key": "true", "block-size": "16384"}} {
-		w, err := stoa.Create(ctx, filepath.Join(folder, name)+"/", columns.Schema, stoa.CreateOptions{To: "cfile", Opts: o})
+	for name, o := range map[string]map[string]string{"cfile": nil,
+		"keyed": {"value-index.key": "true", "block-size": "16384"}} {
+		w, err := stoa.Create(ctx, filepath.Join(folder, name)+"/", columns.Schema,
+			stoa.CreateOptions{To: "cfile", Opts: o})
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,8 @@ func (b *bench) scans() error {
 		if _, err := count(t.Scan(b.ctx, stoa.ScanSpec{Columns: cols}), sums); err != nil {
 			return err
 		}
-		if err := errors.Join(sameSums("pyarrow, Snappy", sums, snappy.Sums), sameSums("pyarrow, uncompressed", sums, none.Sums), sameSums("the formula", sums, b.of(cols))); err != nil {
+		if err := errors.Join(sameSums("pyarrow, Snappy", sums, snappy.Sums),
+			sameSums("pyarrow, uncompressed", sums, none.Sums), sameSums("the formula", sums, b.of(cols))); err != nil {
 			return err
 		}
 		fresh, err := b.scan(t, cols, nil)
@@ -48,7 +49,8 @@ func (b *bench) scans() error {
 		floor, aim := "4×", "6×"
 		switch i {
 		case 0:
-			line("CFile scan, 10 columns, fresh buffers", "pyarrow, Snappy Parquet", fresh, snappy.Seconds, "3.5×", "5×")
+			line("CFile scan, 10 columns, fresh buffers", "pyarrow, Snappy Parquet", fresh, snappy.Seconds, "3.5×",
+				"5×")
 			line("the same", "pyarrow, uncompressed Parquet", fresh, none.Seconds, "1.5×", "2.5×")
 			line("CFile scan, 10 columns, pool", "pyarrow, Snappy Parquet", pooled, snappy.Seconds, "", "")
 			line("the same", "pyarrow, uncompressed Parquet", pooled, none.Seconds, "", "")
@@ -126,7 +128,8 @@ func (b *bench) unshuffle() error {
 		if err != nil {
 			return err
 		}
-		line(fmt.Sprintf("bit-unshuffle, %d bytes, 256 KiB", width), "bitshuffle (C, AVX2)", s/200, b.peers[fmt.Sprintf("unshuffle %d", width)].Seconds, "3×", "4.5×")
+		line(fmt.Sprintf("bit-unshuffle, %d bytes, 256 KiB", width), "bitshuffle (C, AVX2)", s/200,
+			b.peers[fmt.Sprintf("unshuffle %d", width)].Seconds, "3×", "4.5×")
 	}
 	return nil
 }
@@ -164,13 +167,15 @@ func (b *bench) where() error {
 		if err := sameSums(who, sums, p.Sums); err != nil {
 			return err
 		}
-		line("--where, 0.1 % of the rows, sorted key", map[string]string{"pyarrow": "pyarrow dataset filter", "duckdb": "DuckDB, Parquet"}[who], s/times, p.Seconds, "5×", "20×")
+		line("--where, 0.1 % of the rows, sorted key",
+			map[string]string{"pyarrow": "pyarrow dataset filter", "duckdb": "DuckDB, Parquet"}[who], s/times,
+			p.Seconds, "5×", "20×")
 	}
 	return nil
 }
 
-// lookups are rows by key, all columns, of one open table: the first time, and the best of five times the same keys, when what an open
-// file keeps is there (on the other side, too).
+// lookups are rows by key, all columns, of one open table: the first time, and the best of five times the same
+// keys, when what an open file keeps is there (on the other side, too).
 func (b *bench) lookups() error {
 	t, err := stoa.Open(b.ctx, filepath.Join(b.folder, "keyed"), stoa.OpenOptions{})
 	if err != nil {
@@ -208,7 +213,8 @@ func (b *bench) lookups() error {
 	if *lookup == "" {
 		return nil
 	}
-	out, err := exec.Command(*lookup, filepath.Join(b.folder, "pages.parquet"), filepath.Join(b.folder, "keys.txt")).Output()
+	out, err := exec.Command(*lookup, filepath.Join(b.folder, "pages.parquet"),
+		filepath.Join(b.folder, "keys.txt")).Output()
 	if err != nil {
 		return fmt.Errorf("lookup: %v", err)
 	}

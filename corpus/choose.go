@@ -168,7 +168,8 @@ func main() {
 	check(err)
 	for _, f := range files {
 		table, phase, _ := strings.Cut(filepath.Base(f), ".")
-		if strings.HasPrefix(table, "key_") || table == "part" || table == "autoinc" || table == "d_alter" || table == "d_major" && strings.HasPrefix(phase, "p4") {
+		if strings.HasPrefix(table, "key_") || table == "part" || table == "autoinc" || table == "d_alter" ||
+			table == "d_major" && strings.HasPrefix(phase, "p4") {
 			b, err := os.ReadFile(f)
 			check(err)
 			write("expected/"+filepath.Base(f), b)
@@ -187,7 +188,8 @@ func choose(e entry) bool {
 		switch {
 		case same:
 			return e.Table == "d_minor" && e.Kind == "redo"
-		case e.Table == "d_major" && e.Rowset == 1, e.Table == "d_alter" && e.Rowset == 0 && e.Kind == "column" && e.Column != "":
+		case e.Table == "d_major" && e.Rowset == 1, e.Table == "d_alter" && e.Rowset == 0 && e.Kind == "column" &&
+			e.Column != "":
 			return e.Kind != "column"
 		case strings.HasPrefix(e.Table, "key_") && e.Table != "key_all":
 			return e.Kind == "column" && e.Column == "k" || e.Table == "key_int8"

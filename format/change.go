@@ -10,12 +10,13 @@ import (
 	"stoa/store"
 )
 
-// Changer is how the tables of a format are changed in place. A nil function means "this format does not do that": the
-// front then says so, by the format's name. Every change is one step for who reads the table: it is there as a whole or
-// not at all. With dry nothing is written, not even a lock; what would be done is checked as far as that goes, and told.
+// Changer is how the tables of a format are changed in place. A nil function means "this format does not do
+// that": the front then says so, by the format's name. Every change is one step for who reads the table: it is
+// there as a whole or not at all. With dry nothing is written, not even a lock; what would be done is checked
+// as far as that goes, and told.
 //
-// What needs rows found (by a predicate, by segment) is found by the front, with Open and the options that Positions and
-// Only give.
+// What needs rows found (by a predicate, by segment) is found by the front, with Open and the options that
+// Positions and Only give.
 type Changer struct {
 	// Locate finds the table that a name means. A name that can mean none is Invalid; a table that is not there is an
 	// error unless fresh says that it is to be made.
@@ -32,8 +33,8 @@ type Changer struct {
 	CheckAppend func(ctx context.Context, p TablePlace, sc *arrow.Schema, o LoadOptions) error
 	// CheckText is an error if a text is no value of a column; Append reads texts in the same way.
 	CheckText func(p TablePlace, column, text string) error
-	// Delete deletes rows and, in the same change, adds those that were written to l, which Append began; nil: none. The
-	// lock is held.
+	// Delete deletes rows and, in the same change, adds those that were written to l, which Append began; nil:
+	// none. The lock is held.
 	Delete func(ctx context.Context, p TablePlace, rows []RowsOfFile, l Load) (int64, error)
 	// DeleteSegments takes whole segments out of the table.
 	DeleteSegments func(ctx context.Context, p TablePlace, names []string, dry bool) error
@@ -69,17 +70,18 @@ type TablePlace struct {
 
 // TableSpec says what a new table is, besides its columns. Names are those of columns.
 type TableSpec struct {
-	SortColumns []string          `json:"sort_columns,omitempty"`
-	Inverted    []string          `json:"inverted,omitempty"`     // sort columns with an inverted index
-	LongStrings []string          `json:"long_strings,omitempty"` // strings that may be longer than the format's usual ones
-	Partition   []string          `json:"partition,omitempty"`    // a directory for each value
+	SortColumns []string `json:"sort_columns,omitempty"`
+	Inverted    []string `json:"inverted,omitempty"` // sort columns with an inverted index
+	// strings that may be longer than the format's usual ones
+	LongStrings []string          `json:"long_strings,omitempty"`
+	Partition   []string          `json:"partition,omitempty"` // a directory for each value
 	BucketBy    []string          `json:"bucket_by,omitempty"`
 	Buckets     int               `json:"buckets,omitempty"` // 0: none
 	Properties  map[string]string `json:"properties,omitempty"`
 }
 
-// MetaType is the key of a field's metadata that says which of a format's types a column has, where several are the same
-// in Arrow: CarbonData's "varchar".
+// MetaType is the key of a field's metadata that says which of a format's types a column has, where several are
+// the same in Arrow: CarbonData's "varchar".
 const MetaType = "stoa.type"
 
 // LoadOptions are those of a load.
@@ -88,7 +90,8 @@ type LoadOptions struct {
 	Tasks      int               // data files that are written side by side; 0: one
 	Dictionary string            // how columns with a global dictionary get their codes; "": the format's usual way
 
-	// Again are the rows of the load once more, for ways that read all of them before they are loaded; nil: there are none.
+	// Again are the rows of the load once more, for ways that read all of them before they are loaded; nil:
+	// there are none.
 	Again func() iter.Seq2[arrow.RecordBatch, error]
 	// Check is asked about the segment when all of it is written, before it counts; nil: nobody is. After an error the
 	// load has failed.
@@ -118,8 +121,8 @@ type RowsOfFile struct {
 	Rows []int64 `json:"rows"`
 }
 
-// CompactOptions say which segments become one. The zero value is a minor compaction: a few loads each, as the format's own
-// rules say.
+// CompactOptions say which segments become one. The zero value is a minor compaction: a few loads each, as the
+// format's own rules say.
 type CompactOptions struct {
 	Major    bool     `json:"major,omitempty"`    // all of them
 	Segments []string `json:"segments,omitempty"` // these
@@ -168,5 +171,6 @@ type Segment struct {
 	Merged     []string  // the segments whose rows it has
 	Format     string    // "" is the table's own
 	Path       string    // "" is the usual place
-	Err        error     // why its files cannot be listed; nil if they can, or if it does not count and was cleaned away
+	// why its files cannot be listed; nil if they can, or if it does not count and was cleaned away
+	Err error
 }

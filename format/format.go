@@ -50,32 +50,35 @@ type Format struct {
 	Describe func(ctx context.Context, t Target, o DescribeOptions) iter.Seq2[region.Node, error]
 	Verify   func(ctx context.Context, t Target, o OpenOptions) iter.Seq[region.Finding]
 	Recover  func(ctx context.Context, t Target, o OpenOptions) (Reader, []region.Finding, error)
-	// Unchecked says what of a target no checksum is over, as a sentence; "": everything has one. Values that were changed there, and still decode,
-	// nobody can notice. nil: everything of the format has checksums.
+	// Unchecked says what of a target no checksum is over, as a sentence; "": everything has one. Values that
+	// were changed there, and still decode, nobody can notice. nil: everything of the format has checksums.
 	Unchecked func(ctx context.Context, t Target, o OpenOptions) (string, error)
 
-	// Claims makes a function that says of objects below the target's directory whether its system keeps such there by that name, even if
-	// nothing refers to it (dir: it is a directory, whose content is asked for apart). What neither Verify opened nor this claims is no part of the
-	// table. nil: what lies beside is the format's own business, or it has no directories.
+	// Claims makes a function that says of objects below the target's directory whether its system keeps such
+	// there by that name, even if nothing refers to it (dir: it is a directory, whose content is asked for
+	// apart). What neither Verify opened nor this claims is no part of the table. nil: what lies beside is the
+	// format's own business, or it has no directories.
 	Claims func(ctx context.Context, t Target, o OpenOptions) func(name string, dir bool) Claim
 
 	// Change is how tables of the format are changed in place; nil: not at all.
 	Change *Changer
 	// Home is the place of the tables that names beginning with # mean, as reading options say; nil: there is none.
 	Home func(ctx context.Context, tree store.Tree, opts map[string]string) (string, error)
-	// InUse is an error, of class Invalid, if a server runs on the target, and its options do not say that this is known. All that is not about
-	// that is no error here. nil: no server does.
+	// InUse is an error, of class Invalid, if a server runs on the target, and its options do not say that this
+	// is known. All that is not about that is no error here. nil: no server does.
 	InUse func(ctx context.Context, t Target) error
 	// Listings are lists of what places of the format are made of, in the format's own words.
 	Listings []Listing
-	// Levels is how many directories below the place that was asked for Create makes what it writes, beside that of other tables, if the format
-	// keeps several so; 0: the place itself is what it writes.
+	// Levels is how many directories below the place that was asked for Create makes what it writes, beside
+	// that of other tables, if the format keeps several so; 0: the place itself is what it writes.
 	Levels int
 
-	// Reread is the format as which it is read what Create wrote with schema sc and options o, so that values come back in their types: nil is the format
-	// itself. Another format stands for all files with its extensions. false: it cannot be read back as what it was.
+	// Reread is the format as which it is read what Create wrote with schema sc and options o, so that values
+	// come back in their types: nil is the format itself. Another format stands for all files with its
+	// extensions. false: it cannot be read back as what it was.
 	Reread func(sc *arrow.Schema, o WriteOptions) (Format, bool)
-	// Retypes, of what Reread gave: without it, options have the output come back in other types than went in; who writes is told which columns.
+	// Retypes, of what Reread gave: without it, options have the output come back in other types than went in;
+	// who writes is told which columns.
 	Retypes bool
 	// UTF8: what Create writes cannot hold a string that is not UTF-8, or cannot be read then. The front gives it none.
 	UTF8 bool
@@ -108,11 +111,13 @@ func (f *Format) System() string { return cmp.Or(f.Family, f.Name) }
 type Listing struct {
 	Name    string // one word
 	Columns []string
-	// List gives the lines, a value a column each, as text. A line of what cannot be read says so in its values, or in the findings.
+	// List gives the lines, a value a column each, as text. A line of what cannot be read says so in its
+	// values, or in the findings.
 	List func(ctx context.Context, t Target, o OpenOptions, add func(values []string)) ([]region.Finding, error)
 }
 
-// ErrElsewhere is the cause of errors about tables of which a place knows, and of which nothing is there: other places must be given, too.
+// ErrElsewhere is the cause of errors about tables of which a place knows, and of which nothing is there: other
+// places must be given, too.
 var ErrElsewhere = errors.New("elsewhere")
 
 // OptionKey documents one --opt.
@@ -135,7 +140,8 @@ type Target struct {
 	Table string    // what follows '#'
 	At    vec.Range // part of the object (a CFile inside a container); zero = whole
 
-	Opts map[string]string // the reading options, for List, which has no others; a key that the format does not know is passed over
+	// the reading options, for List, which has no others; a key that the format does not know is passed over
+	Opts map[string]string
 }
 
 // Entry is one table or file that List found.
@@ -146,8 +152,8 @@ type Entry struct {
 	Bytes int64
 	Meta  []KeyValue
 	Parts []Entry // what it is made of, if that has names of its own: tablets, segments; their Table is that name
-	// What is wrong with it, or with the place it lies in, as far as that shows without reading data. Part is the Table of the entry,
-	// or of one of its parts, if the finding is about that.
+	// What is wrong with it, or with the place it lies in, as far as that shows without reading data. Part is
+	// the Table of the entry, or of one of its parts, if the finding is about that.
 	Findings []region.Finding
 
 	Place, Format string // filled in by the front
@@ -160,9 +166,12 @@ type KeyValue struct{ Key, Value string }
 type Limits struct {
 	Page     int64 // bytes of one decoded page; default 1 GiB
 	Metadata int64 // bytes of one metadata structure; default 256 MiB
-	Fields   int64 // fields, nested ones counted, that a text without a schema, a Parquet, Trevni or RedFile may have; default 65,536
-	Depth    int64 // how many lists and structs may stand in each other, of Trevni and RedFile; default 64, as levels cannot tell more
-	Opening  int64 // bytes of memory that opening one file, or recovering its metadata, may take, of Trevni and RedFile; default 1 GiB
+	// fields, nested ones counted, that a text without a schema, a Parquet, Trevni or RedFile may have; default 65,536
+	Fields int64
+	// how many lists and structs may stand in each other, of Trevni and RedFile; default 64, as levels cannot tell more
+	Depth int64
+	// bytes of memory that opening one file, or recovering its metadata, may take, of Trevni and RedFile; default 1 GiB
+	Opening int64
 }
 
 // WithDefaults fills the zero fields.
@@ -220,8 +229,8 @@ const (
 	Told                    // not the system's, and Verify has a finding about it
 )
 
-// Depth is how much Verify looks at. What a format has no checksums for is decoded with Sums, too: there is no other way to
-// notice that it is damaged.
+// Depth is how much Verify looks at. What a format has no checksums for is decoded with Sums, too: there is no
+// other way to notice that it is damaged.
 type Depth uint8
 
 const (
@@ -259,8 +268,8 @@ type Query struct {
 	// Want is for Batchers: the index paths from the schema's root that are looked at. They may give structs with only
 	// these children. nil = all of Cols.
 	Want [][]int
-	// Strict: the scan ends at the first damage. Rows that may be old, because changes of them are lost, must not come then: RowGroups
-	// gives the damage instead.
+	// Strict: the scan ends at the first damage. Rows that may be old, because changes of them are lost, must
+	// not come then: RowGroups gives the damage instead.
 	Strict bool
 	// Batch is for Batchers: about how many bytes a batch should have at most. 0 = as the reader likes.
 	Batch int64
@@ -334,11 +343,13 @@ type Chunk interface {
 // A row belongs to the page in which its first entry lies. A page may begin with entries that continue the last
 // row of the page before. Flat columns: Entries == Rows. First is known iff every earlier Rows is.
 type Page struct {
-	Ordinal int          // number in the chunk: key into the format's own immutable metadata
-	Sub     int64        // for formats that cut a block of very many rows into several pages: first entry within the block
-	First   int64        // rows that start before this page; -1 unknown
-	Rows    int64        // rows that START in this page; -1 unknown
-	Starts  bool         // known to begin with a row; of repeated columns, else they may begin with entries of the row before
+	Ordinal int // number in the chunk: key into the format's own immutable metadata
+	// for formats that cut a block of very many rows into several pages: first entry within the block
+	Sub   int64
+	First int64 // rows that start before this page; -1 unknown
+	Rows  int64 // rows that START in this page; -1 unknown
+	// known to begin with a row; of repeated columns, else they may begin with entries of the row before
+	Starts  bool
 	Entries int64        // values + nulls + empty lists; -1: the parent's lengths tell, or only decoding does
 	Spans   []fault.Span // with page header; none = needs no bytes (constant, rows from the WAL)
 	Raw     int64        // decoded size if declared somewhere, for the budget; 0 unknown
@@ -356,8 +367,9 @@ type Task struct {
 	Dict    *vec.Vector // decoded once, read-only; nil if Dict() gave none
 	Want    *vec.Sel    // entries that will be looked at; nil = all. A hint: exactly N entries are appended in any case
 	Scratch *vec.Arena  // this worker's; reset after the call
-	// Of a column that the scan's filter tests: the terms of its outer "and" that are about this column alone, bound; nil = there are none.
-	// Hits are the entries of Dict for which they are TRUE; nil if there is no dictionary.
+	// Of a column that the scan's filter tests: the terms of its outer "and" that are about this column alone,
+	// bound; nil = there are none. Hits are the entries of Dict for which they are TRUE; nil if there is no
+	// dictionary.
 	Filter   *pred.Expr
 	Hits     *vec.Sel
 	Limits   Limits
@@ -365,8 +377,9 @@ type Task struct {
 
 	// Set by Decode, for statistics: bytes of the page after decompression; 0 if the format cannot say.
 	Raw int64
-	// Set by Decode if it knows without testing each value: the entries outside of Passed certainly fail Filter, and Decode need not
-	// have given them their values. nil = not known. By is the means, in a word or two.
+	// Set by Decode if it knows without testing each value: the entries outside of Passed certainly fail
+	// Filter, and Decode need not have given them their values. nil = not known. By is the means, in a word or
+	// two.
 	Passed *vec.Sel
 	By     string
 }
@@ -390,13 +403,14 @@ type Overlay interface {
 	Touches(col int) bool // may change values: bounds and narrowing by col are void
 	// Spans is what Patch needs for rows. If they cannot be read, the whole of rows is suspect.
 	Spans(rows vec.Range) []fault.Span
-	// Patch is what changes in rows. bytes are those of Spans, one each. Damage that concerns only some of the rows, or of
-	// the columns, is in the patch; a Corrupt error makes the whole of rows suspect. What is suspect is never shown.
+	// Patch is what changes in rows. bytes are those of Spans, one each. Damage that concerns only some of the
+	// rows, or of the columns, is in the patch; a Corrupt error makes the whole of rows suspect. What is
+	// suspect is never shown.
 	Patch(ctx context.Context, rows vec.Range, bytes [][]byte) (*vec.Patch, error)
 }
 
-// Finder is an optional interface of a Reader that notices what is wrong or odd besides what cannot be read: tablets that are
-// missing, a log that ends in the middle. More may come while rows are read.
+// Finder is an optional interface of a Reader that notices what is wrong or odd besides what cannot be read:
+// tablets that are missing, a log that ends in the middle. More may come while rows are read.
 type Finder interface {
 	// Findings is what was found so far, each once.
 	Findings() []region.Finding
@@ -419,22 +433,25 @@ type Layout struct {
 // Layouter is an optional interface of a Reader that knows its table's layout.
 type Layouter interface{ Layout() Layout }
 
-// Presenter is an optional interface of a Reader that gives some types other than its columns are decoded as: dictionaries, views, large strings, extensions.
+// Presenter is an optional interface of a Reader that gives some types other than its columns are decoded as:
+// dictionaries, views, large strings, extensions.
 type Presenter interface {
 	// Stored is Schema with the types that Columns make, field by field and child by child; filters look at these.
 	Stored() *arrow.Schema
-	// Present makes an array, of the type that Stored has of a field or of a child of it, one of type to, which Schema has in its place. The caller
-	// releases both.
+	// Present makes an array, of the type that Stored has of a field or of a child of it, one of type to, which
+	// Schema has in its place. The caller releases both.
 	Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error)
 }
 
-// Batcher is an optional interface of a Reader whose bytes are not pages that stoa decodes itself: text and Arrow IPC.
-// Such a reader gives finished batches and no Chunk (Chunk returns Unsupported).
-// After a Corrupt error it may go on with the next batch if the loop does: the rows between are lost. An error that knows
-// which these are has a method LostRows() (from, to int64), half-open, of the row group.
+// Batcher is an optional interface of a Reader whose bytes are not pages that stoa decodes itself: text and
+// Arrow IPC. Such a reader gives finished batches and no Chunk (Chunk returns Unsupported). After a Corrupt
+// error it may go on with the next batch if the loop does: the rows between are lost. An error that knows which
+// these are has a method LostRows() (from, to int64), half-open, of the row group.
 type Batcher interface {
-	// Batches gives rows of g, all of q.Cols (top-level fields of the schema), in order. mem is where they are allocated.
-	Batches(ctx context.Context, g RowGroup, q Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error]
+	// Batches gives rows of g, all of q.Cols (top-level fields of the schema), in order. mem is where they are
+	// allocated.
+	Batches(ctx context.Context, g RowGroup, q Query, rows vec.Range,
+		mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error]
 }
 
 // WriteOptions are common to all writers.
@@ -459,8 +476,8 @@ type Summary struct {
 	Bytes int64
 	Files []string
 
-	// Filled in by the front, which reads an output before it is visible: whether that was done and gave what went in, and the columns that
-	// could not be compared.
+	// Filled in by the front, which reads an output before it is visible: whether that was done and gave what
+	// went in, and the columns that could not be compared.
 	Checked   bool
 	Unchecked []string
 	// Retyped are the columns that come back as another type, because an option has the output not say which it was.
@@ -481,7 +498,8 @@ func (t Target) Open(ctx context.Context) (src store.Source, base, size int64, e
 	}
 	if t.At.From < 0 || t.At.To > src.Size() || t.At.Len() == 0 {
 		src.Close()
-		return nil, 0, 0, fault.New(fault.Invalid, fault.Span{Object: t.Name, Off: t.At.From, Len: t.At.Len()}, "", "not within the %d bytes of the object", src.Size())
+		return nil, 0, 0, fault.New(fault.Invalid, fault.Span{Object: t.Name, Off: t.At.From, Len: t.At.Len()}, "",
+			"not within the %d bytes of the object", src.Size())
 	}
 	return src, t.At.From, t.At.Len(), nil
 }

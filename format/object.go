@@ -17,11 +17,12 @@ type Encoder interface {
 	Rows() int64  // written so far
 }
 
-// Tearer is an Encoder whose output looks whole wherever it stops, to readers for whom the end of the bytes is the end. Tear ends it so that
-// they notice: where it goes to a pipe, nothing can be taken back.
+// Tearer is an Encoder whose output looks whole wherever it stops, to readers for whom the end of the bytes is
+// the end. Tear ends it so that they notice: where it goes to a pipe, nothing can be taken back.
 type Tearer interface{ Tear() error }
 
-// CreateObject is Create for formats whose tables are one object, written from its beginning to its end by what open gives.
+// CreateObject is Create for formats whose tables are one object, written from its beginning to its end by what
+// open gives.
 func CreateObject(ctx context.Context, s store.Sink, open func(io.Writer) (Encoder, error)) (Writer, error) {
 	obj, err := s.Create(ctx, "")
 	if err != nil {

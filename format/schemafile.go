@@ -8,8 +8,8 @@ import (
 	"stoa/store"
 )
 
-// SchemaField is a column, or what is in a nested one, of a schema as `stoa schema -f json` prints it: Type is a word with its parameters, and
-// Children are a list's element, a map's key and value, a struct's fields.
+// SchemaField is a column, or what is in a nested one, of a schema as `stoa schema -f json` prints it: Type is
+// a word with its parameters, and Children are a list's element, a map's key and value, a struct's fields.
 type SchemaField struct {
 	Name     string
 	Type     string
@@ -39,8 +39,8 @@ func (t *Texts) UnmarshalJSON(b []byte) error {
 // maxSchemaFile is how long a schema's file may be.
 const maxSchemaFile = 16 << 20
 
-// ReadSchemaFile reads the fields of a schema from a file, of at most 16 MiB, that holds what `stoa schema -f json` prints. There is at
-// least one.
+// ReadSchemaFile reads the fields of a schema from a file, of at most 16 MiB, that holds what `stoa schema -f
+// json` prints. There is at least one.
 func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) ([]SchemaField, error) {
 	src, err := tree.Open(ctx, name)
 	if err != nil {

@@ -14,8 +14,9 @@ const (
 	LevelPage  Level = "pages"      // of a column
 )
 
-// Skip is what a reader passed over because no row of it can pass the query's filter. The engine knows by itself what it passes over;
-// readers tell of what they leave out of Parts and RowGroups, and why Narrow left out rows.
+// Skip is what a reader passed over because no row of it can pass the query's filter. The engine knows by
+// itself what it passes over; readers tell of what they leave out of Parts and RowGroups, and why Narrow left
+// out rows.
 type Skip struct {
 	Level Level
 	Why   string // the means by which it is known, in a word or two: "key range", "bloom filter", "page index"

@@ -178,7 +178,8 @@ func may(allowed []string, imp string) bool {
 func TestPolicyCanFail(t *testing.T) {
 	for _, pkg := range []string{"stoa/cmd/stoa", "stoa/cmd/stoa/internal/verb"} {
 		allowed, _ := rule(pkg)
-		for imp, want := range map[string]bool{"stoa/format": true, "stoa": true, "github.com/spf13/cobra": true, "stoa/format/carbon": false, "stoa/format/text": false} {
+		for imp, want := range map[string]bool{"stoa/format": true, "stoa": true, "github.com/spf13/cobra": true,
+			"stoa/format/carbon": false, "stoa/format/text": false} {
 			if may(allowed, imp) != want {
 				t.Errorf("%s may import %s: %t, want %t", pkg, imp, !want, want)
 			}

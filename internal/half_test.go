@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestNobodyAsksArrowAboutHalves: of Arrow's package float16 only the type and its bits are used. What its numbers are stoa/internal/enc/half says: arrow-go's
-// conversions are wrong for subnormal ones, do not round, and its comparisons use them.
+// TestNobodyAsksArrowAboutHalves: of Arrow's package float16 only the type and its bits are used. What its
+// numbers are stoa/internal/enc/half says: arrow-go's conversions are wrong for subnormal ones, do not round,
+// and its comparisons use them.
 func TestNobodyAsksArrowAboutHalves(t *testing.T) {
 	const path = "github.com/apache/arrow-go/v18/arrow/float16"
 	files, users := 0, 0
@@ -37,7 +38,8 @@ func TestNobodyAsksArrowAboutHalves(t *testing.T) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && own != "" && x.Name == own && n.Sel.Name != "FromBits" && n.Sel.Name != "Num" {
+				if x, ok := n.X.(*ast.Ident); ok && own != "" && x.Name == own && n.Sel.Name != "FromBits" &&
+					n.Sel.Name != "Num" {
 					t.Errorf("%s: %s.%s", set.Position(n.Pos()), own, n.Sel.Name)
 				}
 			case *ast.CallExpr: // of a Num, or of what nobody knows without types: a Rat's has two results

@@ -44,11 +44,13 @@ func column2[B array.Builder](typ arrow.DataType, nulls int, add func(b B, r *ra
 }
 
 func ints64(nulls int) arrow.Array {
-	return column2(arrow.PrimitiveTypes.Int64, nulls, func(b *array.Int64Builder, r *rand.Rand) { b.Append(r.Int64N(1000)) })
+	return column2(arrow.PrimitiveTypes.Int64, nulls,
+		func(b *array.Int64Builder, r *rand.Rand) { b.Append(r.Int64N(1000)) })
 }
 
 func benchStrings() arrow.Array {
-	return column2(arrow.BinaryTypes.String, 10, func(b *array.StringBuilder, r *rand.Rand) { b.Append(fmt.Sprintf("name-%03d", r.IntN(1000))) })
+	return column2(arrow.BinaryTypes.String, 10,
+		func(b *array.StringBuilder, r *rand.Rand) { b.Append(fmt.Sprintf("name-%03d", r.IntN(1000))) })
 }
 
 func BenchmarkInt64Greater(b *testing.B)      { bench(b, "x > 500", ints64(0), nil) }
@@ -64,20 +66,24 @@ func BenchmarkInt64GreaterSparse(b *testing.B) {
 }
 
 func BenchmarkInt32Greater(b *testing.B) {
-	bench(b, "x > 500", column2(arrow.PrimitiveTypes.Int32, 10, func(b *array.Int32Builder, r *rand.Rand) { b.Append(r.Int32N(1000)) }), nil)
+	bench(b, "x > 500", column2(arrow.PrimitiveTypes.Int32, 10,
+		func(b *array.Int32Builder, r *rand.Rand) { b.Append(r.Int32N(1000)) }), nil)
 }
 
 func BenchmarkInt8Greater(b *testing.B) {
-	bench(b, "x > 50", column2(arrow.PrimitiveTypes.Int8, 10, func(b *array.Int8Builder, r *rand.Rand) { b.Append(int8(r.IntN(100))) }), nil)
+	bench(b, "x > 50", column2(arrow.PrimitiveTypes.Int8, 10,
+		func(b *array.Int8Builder, r *rand.Rand) { b.Append(int8(r.IntN(100))) }), nil)
 }
 
 func BenchmarkFloat64Between(b *testing.B) {
-	bench(b, "x between 0.25 and 0.75", column2(arrow.PrimitiveTypes.Float64, 10, func(b *array.Float64Builder, r *rand.Rand) { b.Append(r.Float64()) }), nil)
+	bench(b, "x between 0.25 and 0.75", column2(arrow.PrimitiveTypes.Float64, 10,
+		func(b *array.Float64Builder, r *rand.Rand) { b.Append(r.Float64()) }), nil)
 }
 
 func BenchmarkDecimal128Less(b *testing.B) {
 	typ := &arrow.Decimal128Type{Precision: 20, Scale: 2}
-	bench(b, "x < 5.5", column2(typ, 10, func(b *array.Decimal128Builder, r *rand.Rand) { b.Append(decimal128.FromI64(r.Int64N(1000))) }), nil)
+	bench(b, "x < 5.5", column2(typ, 10,
+		func(b *array.Decimal128Builder, r *rand.Rand) { b.Append(decimal128.FromI64(r.Int64N(1000))) }), nil)
 }
 
 func BenchmarkStringEqual(b *testing.B) { bench(b, "x = 'name-500'", benchStrings(), nil) }
@@ -91,7 +97,8 @@ func BenchmarkLikeGeneral(b *testing.B)  { bench(b, "x like '%e_5%0'", benchStri
 
 func BenchmarkDictionary(b *testing.B) {
 	typ := dict(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String)
-	codes := column2(arrow.PrimitiveTypes.Int32, 10, func(b *array.Int32Builder, r *rand.Rand) { b.Append(r.Int32N(1000)) })
+	codes := column2(arrow.PrimitiveTypes.Int32, 10,
+		func(b *array.Int32Builder, r *rand.Rand) { b.Append(r.Int32N(1000)) })
 	values := array.NewStringBuilder(memory.DefaultAllocator)
 	for i := range 1000 {
 		values.Append(fmt.Sprintf("name-%03d", i))
@@ -100,7 +107,8 @@ func BenchmarkDictionary(b *testing.B) {
 }
 
 func BenchmarkPrune(b *testing.B) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "s", Type: arrow.BinaryTypes.String}}, nil)
 	e := must(Bind(must(Parse("x > 500 and s like 'abc%'")), sc))
 	lo, hi, from, to := Int(400), Int(900), String("abb"), String("abd")
 	known := map[string]*Bounds{"x": {Min: &lo, Max: &hi, Rows: 10}, "s": {Min: &from, Max: &to, Rows: 10}}

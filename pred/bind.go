@@ -11,16 +11,16 @@ import (
 	"stoa/fault"
 )
 
-// Bind resolves the columns of e in sc and turns its literals into values of the columns' types. What it returns answers
-// the same as e for every row, also where e is unknown, but is simpler:
+// Bind resolves the columns of e in sc and turns its literals into values of the columns' types. What it
+// returns answers the same as e for every row, also where e is unknown, but is simpler:
 //
 //   - there is no not in it: it is pushed down into the tests;
 //   - literals are values of the column's type. One between two of its values, or beyond them, changes the operator: x > 3.5 becomes
 //     x >= 4 for integers, and a test that has the same answer for everything but null becomes x in () or x not in ();
 //   - a test with null becomes null, a pattern without wildcards a comparison.
 //
-// Every node with a column has its Path and Type. The result may be bound again, to any schema.
-// An error about a column or literal of a parsed predicate shows the place in its text, as Parse does.
+// Every node with a column has its Path and Type. The result may be bound again, to any schema. An error about
+// a column or literal of a parsed predicate shows the place in its text, as Parse does.
 func Bind(e *Expr, sc *arrow.Schema) (*Expr, error) {
 	if err := e.check(0); err != nil {
 		return nil, err
@@ -68,11 +68,13 @@ func (b *binder) test(e *Expr, op Op) (*Expr, error) {
 	if err != nil {
 		return nil, e.src.blame(atColumn, err)
 	}
-	out := &Expr{Op: op, Column: col.Column, Path: col.Path, Type: col.Type, Values: e.Values, Escape: e.Escape, src: e.src}
+	out := &Expr{Op: op, Column: col.Column, Path: col.Path, Type: col.Type, Values: e.Values, Escape: e.Escape,
+		src: e.src}
 	d := domainOf(col.Type)
 	if op == OpIsNull || op == OpIsNotNull {
 		if hasNoValidity(col.Type) {
-			return nil, e.src.blame(atColumn, fault.Unsupportedf(fault.Span{}, "", "column %s is a %s: its nulls are those of what it is made of, and cannot be tested", e.Column, col.Type))
+			return nil, e.src.blame(atColumn, fault.Unsupportedf(fault.Span{}, "", "column %s is a %s: its "+
+				"nulls are those of what it is made of, and cannot be tested", e.Column, col.Type))
 		}
 		out.leaf = &leaf{dom: d, kind: leafNull, neg: op == OpIsNotNull}
 		return out, nil
@@ -80,7 +82,8 @@ func (b *binder) test(e *Expr, op Op) (*Expr, error) {
 	out.leaf = &leaf{dom: d, neg: isNegative(op)}
 	switch {
 	case d.class == classNone:
-		return nil, e.src.blame(atOp, fault.Invalidf("column %s is of type %s: it can only be tested with is null", e.Column, col.Type))
+		return nil, e.src.blame(atOp, fault.Invalidf("column %s is of type %s: it can only be tested with is null",
+			e.Column, col.Type))
 	case d.class == classNull:
 		out.leaf.kind = leafNever
 		return out, nil
@@ -186,7 +189,8 @@ func (e *Expr) mismatch(i int, v Value, err error) error {
 	case meansBinary:
 		hint = "; write x'00ff'"
 	}
-	return e.src.blame(i, fault.Invalidf("column %s is of type %s and cannot be compared with %s%s", e.Column, e.Type, v.describe(), hint))
+	return e.src.blame(i, fault.Invalidf("column %s is of type %s and cannot be compared with %s%s", e.Column,
+		e.Type, v.describe(), hint))
 }
 
 // bindNumbers binds a comparison or between on a column of fixed width.
@@ -210,7 +214,8 @@ func (e *Expr) bindNumbers() error {
 	return nil
 }
 
-// between are the values of the domain that the test op (or, of a negative one, its opposite) holds for, if its literals lie at p.
+// between are the values of the domain that the test op (or, of a negative one, its opposite) holds for, if its
+// literals lie at p.
 func (d domain) between(op Op, p [2]point) (lo, hi num, empty bool) {
 	lo, hi = d.min, d.max
 	from, to := p[0], p[0] // the points that limit from below, from above
@@ -249,7 +254,8 @@ func (d domain) between(op Op, p [2]point) (lo, hi num, empty bool) {
 	return lo, hi, lo.cmp(hi) > 0
 }
 
-// rewrite puts values of the column's type into e, which tests for lo to hi. Where no Value can say it, e stays as it is.
+// rewrite puts values of the column's type into e, which tests for lo to hi. Where no Value can say it, e stays
+// as it is.
 func (e *Expr) rewrite(lo, hi num, p [2]point) {
 	d := e.leaf.dom
 	if p[0].exact && p[0].side == 0 && len(e.Values) == 1 {
@@ -387,9 +393,11 @@ func (e *Expr) bindLike() (*Expr, error) {
 	case v.Kind == KindNull:
 		return &Expr{Op: OpUnknown}, nil
 	case l.dom.class != classBytes:
-		return nil, e.src.blame(atOp, fault.Invalidf("column %s is of type %s; like is for strings and binary", e.Column, e.Type))
+		return nil, e.src.blame(atOp, fault.Invalidf("column %s is of type %s; like is for strings and binary",
+			e.Column, e.Type))
 	case l.dom.means == meansString && !utf8.ValidString(v.Text):
-		return nil, e.src.blame(0, fault.Invalidf("column %s is of type %s; the pattern %s is no UTF-8", e.Column, e.Type, v))
+		return nil, e.src.blame(0, fault.Invalidf("column %s is of type %s; the pattern %s is no UTF-8", e.Column,
+			e.Type, v))
 	}
 	p, err := parsePattern(v, e.Escape, l.dom.means == meansBinary)
 	if err != nil {
@@ -451,9 +459,10 @@ func (b *binder) resolve(path string) (*Expr, error) {
 	return out, nil
 }
 
-// Find is the field that a column's path names, and its child indices from the root. The names of a path are those of fields, one inside the
-// other; where there are none, a name with points needs no quotation marks: a.b is b in the struct a, or else the field "a.b".
-// What cannot be named (a child of a list, an unknown field) is Invalid, with the reason.
+// Find is the field that a column's path names, and its child indices from the root. The names of a path are
+// those of fields, one inside the other; where there are none, a name with points needs no quotation marks: a.b
+// is b in the struct a, or else the field "a.b". What cannot be named (a child of a list, an unknown field) is
+// Invalid, with the reason.
 func Find(fields []arrow.Field, path string) (at []int, f arrow.Field, err error) {
 	names := SplitPath(path)
 	at, several := indices(fields, names)
@@ -472,8 +481,8 @@ func Find(fields []arrow.Field, path string) (at []int, f arrow.Field, err error
 	return at, f, nil
 }
 
-// indices finds names, each by itself if that is possible, else some of them joined with points; nil if there is nothing. several says that
-// two fields have the name of one on the way.
+// indices finds names, each by itself if that is possible, else some of them joined with points; nil if there
+// is nothing. several says that two fields have the name of one on the way.
 func indices(fields []arrow.Field, names []string) (at []int, several bool) {
 	for used := 1; used <= len(names); used++ {
 		name := strings.Join(names[:used], ".")
@@ -534,7 +543,8 @@ func children(t arrow.DataType) ([]arrow.Field, string) {
 	case *arrow.StructType:
 		return t.Fields(), ""
 	case arrow.ListLikeType:
-		return nil, fmt.Sprintf("is a %s; what is below it has no single value a row and cannot be tested (only the %s itself, with is null)", t.Name(), t.Name())
+		return nil, fmt.Sprintf("is a %s; what is below it has no single value a row and cannot be tested (only "+
+			"the %s itself, with is null)", t.Name(), t.Name())
 	}
 	return nil, fmt.Sprintf("is of type %s and has no fields", t)
 }
@@ -600,8 +610,8 @@ func closeNames(name string, names []string) []string {
 	return out
 }
 
-// distance is the number of bytes to insert, delete or change, or of neighbours to exchange, to make b of a; if it is more than limit, some
-// number above.
+// distance is the number of bytes to insert, delete or change, or of neighbours to exchange, to make b of a; if
+// it is more than limit, some number above.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return limit + 1

@@ -36,7 +36,8 @@ const (
 	meansBinary
 )
 
-// domain is what the values of an Arrow type are, whatever their layout. Values of fixed width are thought of as nums from min to max.
+// domain is what the values of an Arrow type are, whatever their layout. Values of fixed width are thought of
+// as nums from min to max.
 type domain struct {
 	class    class
 	means    meaning
@@ -101,7 +102,8 @@ var domains = map[arrow.Type]domain{
 }
 
 func ints(bits int, m meaning, scale int32, per int64) domain {
-	return domain{classInt, m, bits, scale, per, numInt(math.MinInt64 >> (64 - bits)), numInt(math.MaxInt64 >> (64 - bits))}
+	return domain{classInt, m, bits, scale, per, numInt(math.MinInt64 >> (64 - bits)),
+		numInt(math.MaxInt64 >> (64 - bits))}
 }
 
 func uints(bits int) domain {
@@ -114,7 +116,8 @@ func floats(bits int) domain {
 }
 
 func wide(bits int, scale int32) domain {
-	d := domain{class: classWide, means: meansNumber, bits: bits, scale: scale, max: num{math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64}}
+	d := domain{class: classWide, means: meansNumber, bits: bits, scale: scale,
+		max: num{math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64}}
 	if bits == 128 {
 		d.min, d.max = num128(math.MinInt64, 0), num128(math.MaxInt64, math.MaxUint64)
 	}
@@ -182,7 +185,8 @@ func (d domain) read(v Value) (Value, error) {
 			if sec, nanos, ok := parseTimestamp(v.Text); ok {
 				return Timestamp(sec, nanos), nil
 			}
-			return v, fault.Invalidf("%s is neither a date like '2020-01-02' nor a timestamp like '2020-01-02T03:04:05Z'", v)
+			return v, fault.Invalidf("%s is neither a date like '2020-01-02' nor a timestamp like "+
+				"'2020-01-02T03:04:05Z'", v)
 		}
 		ok = v.isInstant()
 	case meansString, meansBinary:
@@ -271,7 +275,8 @@ func (d domain) placeFloat(v Value) point {
 	return d.nearest(r, k)
 }
 
-// guessFloat is the nearest float's key where the library knows it and it is a plain number; for integers only where they are exact.
+// guessFloat is the nearest float's key where the library knows it and it is a plain number; for integers only
+// where they are exact.
 func (d domain) guessFloat(v Value, r *big.Rat) (key int64, sure bool) {
 	var b uint64
 	exact := false
@@ -321,7 +326,8 @@ func floatRat(k int64, bits int) *big.Rat {
 	return r
 }
 
-// nearest is the float nearest to r, which lies between those with keys k and k+1; if it is zero or infinite, r stays between.
+// nearest is the float nearest to r, which lies between those with keys k and k+1; if it is zero or infinite, r
+// stays between.
 func (d domain) nearest(r *big.Rat, k int64) point {
 	below := new(big.Rat).Sub(r, floatRat(k, d.bits))
 	above := new(big.Rat).Sub(floatRat(k+1, d.bits), r)
@@ -354,7 +360,8 @@ func (d domain) value(n num) (Value, bool) {
 		return v, v.Kind != KindNull
 	case d.scale == 0 && d.class == classInt && d.means == meansNumber:
 		return Int(low), true
-	case n.cmp(num128(math.MinInt64, 0)) <= 0 || n.cmp(num128(math.MaxInt64, math.MaxUint64)) > 0 || d.scale > maxScale || d.scale < -maxScale:
+	case n.cmp(num128(math.MinInt64, 0)) <= 0 || n.cmp(num128(math.MaxInt64, math.MaxUint64)) > 0 ||
+		d.scale > maxScale || d.scale < -maxScale:
 		return Null(), false
 	}
 	return Decimal(newDecimal(n), d.scale), true

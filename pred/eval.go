@@ -15,18 +15,19 @@ import (
 
 // Eval returns those of n entries, of those in in (nil: of all), for which e, which must be bound, is TRUE.
 //
-// col gives the array of a column by its path: n entries, whose nulls include those of the structs around it; or nil, and is
-// then asked for the struct around it (and so on outwards), whose fields and nulls Eval goes down through by itself. An array need not have
-// the layout of the schema's type (a dictionary for plain values, large strings for strings), only the same values.
+// col gives the array of a column by its path: n entries, whose nulls include those of the structs around it;
+// or nil, and is then asked for the struct around it (and so on outwards), whose fields and nulls Eval goes
+// down through by itself. An array need not have the layout of the schema's type (a dictionary for plain
+// values, large strings for strings), only the same values.
 //
-// Terms of and are evaluated from left to right, each only for the entries that are left, as those of or.
-// What in leaves out is never looked at.
+// Terms of and are evaluated from left to right, each only for the entries that are left, as those of or. What
+// in leaves out is never looked at.
 func (e *Expr) Eval(n int, col func(path string) arrow.Array, in *vec.Sel) (*vec.Sel, error) {
 	return e.EvalWith(nil, n, col, in)
 }
 
-// Memo keeps what Eval found out about the values of dictionaries, for one goroutine: each dictionary is tested once, however many
-// arrays have codes of it. It holds on to the last dictionary of each test.
+// Memo keeps what Eval found out about the values of dictionaries, for one goroutine: each dictionary is tested
+// once, however many arrays have codes of it. It holds on to the last dictionary of each test.
 type Memo struct{ tables map[*leaf]tested }
 
 // tested is the values of a dictionary that pass a leaf.
@@ -72,8 +73,8 @@ func (e *Expr) EvalWith(m *Memo, n int, col func(path string) arrow.Array, in *v
 	return store(acc, n), nil
 }
 
-// EvalDict evaluates e, a bound expression on one column, once on the values of a dictionary. codes are those whose value makes
-// e TRUE; null says whether e is TRUE for an entry that has no code (a null).
+// EvalDict evaluates e, a bound expression on one column, once on the values of a dictionary. codes are those
+// whose value makes e TRUE; null says whether e is TRUE for an entry that has no code (a null).
 func (e *Expr) EvalDict(dict arrow.Array) (codes *vec.Sel, null bool, err error) {
 	if cols := e.Columns(); len(cols) > 1 || dict == nil {
 		return nil, false, fault.Bugf("pred: evaluating on a dictionary what tests %d columns: %s", len(cols), e)
@@ -148,8 +149,8 @@ type evaluation struct {
 	memo *Memo
 }
 
-// narrow clears the bits of acc for which e is not TRUE. As Bind has pushed not down to the leaves, what is TRUE follows from what is TRUE
-// below, and it never matters whether something else is FALSE or unknown.
+// narrow clears the bits of acc for which e is not TRUE. As Bind has pushed not down to the leaves, what is
+// TRUE follows from what is TRUE below, and it never matters whether something else is FALSE or unknown.
 func (ev *evaluation) narrow(e *Expr, acc []uint64) error {
 	switch e.Op {
 	case OpTrue:

@@ -13,8 +13,9 @@ import (
 	"stoa/fault"
 )
 
-// The kernels clear the bits of acc whose cells do not pass a leaf. Words of acc that are 0 already are passed over.
-// Those on fixed width make 64 answers at once, also for cells that nobody asked for; those on bytes, and for lists, look at one set bit after the other.
+// The kernels clear the bits of acc whose cells do not pass a leaf. Words of acc that are 0 already are passed
+// over. Those on fixed width make 64 answers at once, also for cells that nobody asked for; those on bytes, and
+// for lists, look at one set bit after the other.
 
 type integer interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
@@ -110,7 +111,8 @@ func onInts[T integer](l *leaf, acc []uint64, c column, flip uint64) error {
 	return nil
 }
 
-// bitmapInts keeps the cells whose distance from low is in the bitmap; span+1 is not in it, and stands for all that is further.
+// bitmapInts keeps the cells whose distance from low is in the bitmap; span+1 is not in it, and stands for all
+// that is further.
 func bitmapInts[T integer](acc []uint64, v []T, low, span uint64, bitmap []uint64, flip uint64) {
 	for w := range acc {
 		if acc[w] == 0 {
@@ -148,7 +150,8 @@ func rangeInts[T integer](acc []uint64, v []T, low, span, flip uint64) {
 	}
 }
 
-// insideInts is rangeInts for 64 cells. Adding a number to itself makes room for the next bit: cheaper than shifting each to its place.
+// insideInts is rangeInts for 64 cells. Adding a number to itself makes room for the next bit: cheaper than
+// shifting each to its place.
 func insideInts[T integer](v *[64]T, low, span uint64) (m uint64) {
 	for i := 0; i < 64; i += 8 {
 		p := (*[8]T)(v[i:])
@@ -332,7 +335,11 @@ func (l *leaf) hasBool(b uint64) uint64 {
 func (l *leaf) narrowBytes(acc []uint64, c column, flip uint64) error {
 	switch a := c.arr.(type) {
 	case *array.StringView:
-		eachIndex(acc, flip, func(i int) bool { s := a.Value(i); return l.hasText(unsafe.Slice(unsafe.StringData(s), len(s))) })
+		eachIndex(acc, flip, func(i int) bool {
+			s := a.Value(i)
+			return l.hasText(unsafe.Slice(unsafe.StringData(s),
+				len(s)))
+		})
 		return nil
 	case *array.BinaryView:
 		eachIndex(acc, flip, func(i int) bool { return l.hasText(a.Value(i)) })

@@ -2,10 +2,11 @@ package pred
 
 import "slices"
 
-// KeyRange is a range of column path outside of which e is certainly not TRUE, from the terms of its outer and: for seeking in
-// an index. nil is no limit. lowIncl and highIncl say whether low and high themselves are in it. If no value is in it, high is less than low, or
-// they are equal and not both included; if that is known without any value being known, both are null. Rows in which the column is
-// null are outside as soon as there is a limit. Of a bound e the limits are values of the column's type.
+// KeyRange is a range of column path outside of which e is certainly not TRUE, from the terms of its outer and:
+// for seeking in an index. nil is no limit. lowIncl and highIncl say whether low and high themselves are in it.
+// If no value is in it, high is less than low, or they are equal and not both included; if that is known
+// without any value being known, both are null. Rows in which the column is null are outside as soon as there
+// is a limit. Of a bound e the limits are values of the column's type.
 func (e *Expr) KeyRange(path string) (low, high *Value, lowIncl, highIncl bool) {
 	r := &keyRange{}
 	for _, c := range e.Conjuncts() {
@@ -106,9 +107,10 @@ func (r *keyRange) pattern(e *Expr) {
 	}
 }
 
-// Equals gives values such that e is certainly not TRUE unless the column at path equals one of them, from the terms of the outer and: for
-// bloom filters and hash indexes. It is false if there is no such list; a list without values says that e is never TRUE.
-// Mind that floats that are equal may differ in their bits: -0.0 and 0.0, and all NaN.
+// Equals gives values such that e is certainly not TRUE unless the column at path equals one of them, from the
+// terms of the outer and: for bloom filters and hash indexes. It is false if there is no such list; a list
+// without values says that e is never TRUE. Mind that floats that are equal may differ in their bits: -0.0 and
+// 0.0, and all NaN.
 func (e *Expr) Equals(path string) ([]Value, bool) {
 	var out []Value
 	found := false
@@ -118,7 +120,8 @@ func (e *Expr) Equals(path string) ([]Value, bool) {
 		}
 		var vs []Value
 		for _, v := range c.Values {
-			if v.Kind != KindNull && (!found || slices.ContainsFunc(out, func(o Value) bool { n, ok := Compare(v, o); return ok && n == 0 })) {
+			if v.Kind != KindNull && (!found ||
+				slices.ContainsFunc(out, func(o Value) bool { n, ok := Compare(v, o); return ok && n == 0 })) {
 				vs = append(vs, v)
 			}
 		}

@@ -118,7 +118,8 @@ func lexOne(s string, i int) (token, error) {
 	if n := numberLen(s[i+sign:]); n > 0 {
 		n += i + sign
 		if nameLen(s[n:]) > 0 {
-			return token{}, placed(s, n, "expected an operator behind the number %s, found %q", s[i:n], s[n:n+nameLen(s[n:])])
+			return token{}, placed(s, n, "expected an operator behind the number %s, found %q", s[i:n],
+				s[n:n+nameLen(s[n:])])
 		}
 		return token{tokNumber, s[i:n], i, n}, nil
 	}

@@ -41,7 +41,8 @@ const (
 	anything       // %
 )
 
-// parsePattern reads the pattern in v, a string or bytes (or null, for which the result means nothing). binary says that characters are bytes.
+// parsePattern reads the pattern in v, a string or bytes (or null, for which the result means nothing). binary
+// says that characters are bytes.
 func parsePattern(v Value, escape string, binary bool) (*pattern, error) {
 	if v.Kind == KindNull {
 		return &pattern{}, nil
@@ -74,7 +75,8 @@ func parsePattern(v Value, escape string, binary bool) (*pattern, error) {
 		switch {
 		case escapes && r == esc && (r != utf8.RuneError || n > 1):
 			if len(s) == n {
-				return nil, fault.Invalidf("the pattern %s ends with its escape character; to mean that character, double it", v)
+				return nil, fault.Invalidf(
+					"the pattern %s ends with its escape character; to mean that character, double it", v)
 			}
 			s = s[n:]
 			_, n = utf8.DecodeRuneInString(s)

@@ -10,8 +10,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// The naive evaluator: one cell at a time, over any, on the tree as it was before Bind. Its truth values are *bool; nil is unknown.
-// Cells are nil, bool, *big.Rat, float64, string ([]byte for binary), or time: *big.Int nanoseconds.
+// The naive evaluator: one cell at a time, over any, on the tree as it was before Bind. Its truth values are
+// *bool; nil is unknown. Cells are nil, bool, *big.Rat, float64, string ([]byte for binary), or time: *big.Int
+// nanoseconds.
 
 func is(b bool) *bool { return &b }
 

@@ -10,8 +10,9 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// num is an integer of 256 bits, the most significant word first, plus 2^255: so that comparing the words in turn
-// compares the numbers. Every column of fixed width is compared as if its cells were such integers (floats: see floatKey).
+// num is an integer of 256 bits, the most significant word first, plus 2^255: so that comparing the words in
+// turn compares the numbers. Every column of fixed width is compared as if its cells were such integers
+// (floats: see floatKey).
 type num [4]uint64
 
 const signBit = 1 << 63
@@ -80,8 +81,9 @@ func (n num) sub(o num) num {
 func (n num) next() num { return n.add(num{3: 1}) }
 func (n num) prev() num { return n.sub(num{3: 1}) }
 
-// floatKey is the place of a float among the numbers that its type has: the keys of neighbours differ by one, both zeros have
-// key 0, and NaN has the one above infinity. b are the float's bits, width their number, 16, 32 or 64.
+// floatKey is the place of a float among the numbers that its type has: the keys of neighbours differ by one,
+// both zeros have key 0, and NaN has the one above infinity. b are the float's bits, width their number, 16, 32
+// or 64.
 func floatKey(b uint64, width int) int64 {
 	inf, sign := infinityKey(width), uint64(1)<<(width-1)
 	mag := int64(b & (sign - 1))

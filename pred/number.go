@@ -104,7 +104,8 @@ func parseFloat(s string) (float64, bool) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	return f, err == nil && (f != 0 || writesZero(s)) // what is too small for a float must not become zero, which other cells are
+	// what is too small for a float must not become zero, which other cells are
+	return f, err == nil && (f != 0 || writesZero(s))
 }
 
 // writesZero reports whether the number s is zero.

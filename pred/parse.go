@@ -65,8 +65,10 @@ func (p *parser) take(w string) bool {
 func (p *parser) expected(what string) error {
 	t := p.peek()
 	hint := ""
-	if strings.HasPrefix(what, "a literal") && (t.kind == tokName || t.kind == tokWord && !keywords[strings.ToLower(t.text)]) {
-		hint = fmt.Sprintf("; columns are not compared with each other, and text goes into single quotes: %s", quote(t.text))
+	if strings.HasPrefix(what, "a literal") &&
+		(t.kind == tokName || t.kind == tokWord && !keywords[strings.ToLower(t.text)]) {
+		hint = fmt.Sprintf("; columns are not compared with each other, and text goes into single quotes: %s",
+			quote(t.text))
 	}
 	return placed(p.s, t.pos, "expected %s, found %s%s", what, t.describe(p.s), hint)
 }

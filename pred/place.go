@@ -81,10 +81,12 @@ func show(s string, i int) string {
 		after = append(after[:59:59], '…')
 	}
 	shown := visible(before)
-	return fmt.Sprintf(" (%s)\n  %s\n  %s^", where, shown+visible(after), strings.Repeat(" ", runewidth.StringWidth(shown)))
+	return fmt.Sprintf(" (%s)\n  %s\n  %s^", where, shown+visible(after),
+		strings.Repeat(" ", runewidth.StringWidth(shown)))
 }
 
-// visible shows control characters and what is no UTF-8 as one blank or mark each, so that a terminal shows the line as it is.
+// visible shows control characters and what is no UTF-8 as one blank or mark each, so that a terminal shows the
+// line as it is.
 func visible(rs []rune) string {
 	out := make([]rune, len(rs))
 	for i, r := range rs {

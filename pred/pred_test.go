@@ -239,7 +239,8 @@ func TestKeyRange(t *testing.T) {
 		"s like '%c'":                 "(- -)",
 		"s like 'ab'":                 "['ab' 'ab']",
 		"not s != 'x' and i32 > 2":    "['x' 'x']",
-		"ts_us >= '2020-01-01' and ts_us < '2020-01-02'": "[timestamp '2020-01-01T00:00:00Z' timestamp '2020-01-02T00:00:00Z')",
+		"ts_us >= '2020-01-01' and ts_us < '2020-01-02'": "[timestamp '2020-01-01T00:00:00Z' timestamp " +
+			"'2020-01-02T00:00:00Z')",
 	} {
 		e := mustBind(t, must(Parse(pred)))
 		low, high, li, hi := e.KeyRange(e.Columns()[0])
@@ -249,7 +250,8 @@ func TestKeyRange(t *testing.T) {
 			}
 			return v.String()
 		}
-		got := map[bool]string{true: "[", false: "("}[li] + show(low) + " " + show(high) + map[bool]string{true: "]", false: ")"}[hi]
+		got := map[bool]string{true: "[", false: "("}[li] + show(low) + " " + show(high) +
+			map[bool]string{true: "]", false: ")"}[hi]
 		if got != want {
 			t.Errorf("%s: %s, not %s", pred, got, want)
 		}
@@ -307,7 +309,8 @@ func TestErrors(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	e := must(Parse("i32 > 3.5 and not (s in ('a', x'00ff', null) or u64 = 18446744073709551615) and f64 = float 'NaN' and s like 'a!%%' escape '!' and ts_s < timestamp '2020-01-01' and b"))
+	e := must(Parse("i32 > 3.5 and not (s in ('a', x'00ff', null) or u64 = 18446744073709551615) and f64 = " +
+		"float 'NaN' and s like 'a!%%' escape '!' and ts_s < timestamp '2020-01-01' and b"))
 	const want = `{"op":"and","args":[{"op":"\u003e","column":"i32","values":[{"decimal":"3.5"}]},` +
 		`{"op":"not","args":[{"op":"or","args":[{"op":"in","column":"s","values":["a",{"bytes":"00ff"},null]},{"op":"=","column":"u64","values":[{"uint":"18446744073709551615"}]}]}]},` +
 		`{"op":"=","column":"f64","values":[{"float":"NaN"}]},{"op":"like","column":"s","values":["a!%%"],"escape":"!"},` +
@@ -316,8 +319,10 @@ func TestJSON(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	for _, s := range []string{
-		`{"op":"="}`, `{"op":"=","column":"s"}`, `{"op":"and","args":[null]}`, `{"op":"x"}`, `{"op":"=","column":"s","values":[{"int":"x"}]}`,
-		`{"op":"=","column":"s","values":[{"int":"1","uint":"1"}]}`, `{"op":"=","column":"s","values":[{"date":"2020-02-30"}]}`,
+		`{"op":"="}`, `{"op":"=","column":"s"}`, `{"op":"and","args":[null]}`, `{"op":"x"}`,
+		`{"op":"=","column":"s","values":[{"int":"x"}]}`,
+		`{"op":"=","column":"s","values":[{"int":"1","uint":"1"}]}`,
+		`{"op":"=","column":"s","values":[{"date":"2020-02-30"}]}`,
 		`{"op":"not"}`, `{"op":"true","column":"s"}`, `{"op":"like","column":"s","values":[{"int":"1"}]}`,
 		`{"op":"like","column":"s","values":["a\\"]}`, `{"op":"like","column":"s","values":["a"],"escape":"ab"}`,
 		strings.Repeat(`{"op":"not","args":[`, 300) + `{"op":"true"}` + strings.Repeat(`]}`, 300),
@@ -387,12 +392,15 @@ func TestCivil(t *testing.T) {
 			t.Fatalf("%s: day %d, not %d", want, got, d)
 		}
 	}
-	for _, s := range []string{"", "2020", "2020-1-1", "2020-02-30", "2021-02-29", "2020-00-01", "2020-01-32", "99999999999999-01-01", "2020-01-01x", "20-01-01"} {
+	for _, s := range []string{"", "2020", "2020-1-1", "2020-02-30", "2021-02-29", "2020-00-01", "2020-01-32",
+		"99999999999999-01-01", "2020-01-01x", "20-01-01"} {
 		if _, ok := parseDate(s); ok {
 			t.Errorf("%q is a date", s)
 		}
 	}
-	for _, s := range []string{"2020-01-01T", "2020-01-01T24:00:00Z", "2020-01-01T23:60:00Z", "2020-01-01T23:00:60Z", "2020-01-01T00:00:00.Z", "2020-01-01T00:00:00.1234567890Z", "2020-01-01T00:00:00+1", "2020-01-01T00:00:00+24:00", "2020-01-01 00"} {
+	for _, s := range []string{"2020-01-01T", "2020-01-01T24:00:00Z", "2020-01-01T23:60:00Z",
+		"2020-01-01T23:00:60Z", "2020-01-01T00:00:00.Z", "2020-01-01T00:00:00.1234567890Z", "2020-01-01T00:00:00+1",
+		"2020-01-01T00:00:00+24:00", "2020-01-01 00"} {
 		if _, _, ok := parseTimestamp(s); ok {
 			t.Errorf("%q is a timestamp", s)
 		}
@@ -400,7 +408,8 @@ func TestCivil(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	for _, names := range [][]string{{"a"}, {"a", "b"}, {"a.b"}, {""}, {"", ""}, {`"`, "x"}, {`a"b`, "c.d", "e"}, {"and", "or"}, {"é", "1"}} {
+	for _, names := range [][]string{{"a"}, {"a", "b"}, {"a.b"}, {""}, {"", ""}, {`"`, "x"}, {`a"b`, "c.d", "e"},
+		{"and", "or"}, {"é", "1"}} {
 		p := JoinPath(names...)
 		if got := SplitPath(p); fmt.Sprintf("%q", got) != fmt.Sprintf("%q", names) {
 			t.Errorf("%q: %s: %q", names, p, got)
@@ -433,9 +442,12 @@ func TestFloatKeys(t *testing.T) {
 		want  float64 // the largest not above, or the nearest
 		exact bool
 	}{
-		{"65504.0", 65504, true}, {"65519.0", 65504, true}, {"65520.0", 65504, false}, {"-65519.0", -65504, true}, {"-65520.0", math.Inf(-1), false},
-		{"65505", 65504, false}, {"-65505", math.Inf(-1), false}, {"-65536", math.Inf(-1), false}, {"65536", 65504, false},
-		{"1e-9", 0, false}, {"-1e-9", -0x1p-24, false}, {"5e-8", 0x1p-24, true}, {"0.1", 0x1.998p-4, true}, {"2049", 2048, false}, {"2049.0", 2048, true}, {"2051.0", 2052, true},
+		{"65504.0", 65504, true}, {"65519.0", 65504, true}, {"65520.0", 65504, false}, {"-65519.0", -65504, true},
+		{"-65520.0", math.Inf(-1), false},
+		{"65505", 65504, false}, {"-65505", math.Inf(-1), false}, {"-65536", math.Inf(-1), false},
+		{"65536", 65504, false},
+		{"1e-9", 0, false}, {"-1e-9", -0x1p-24, false}, {"5e-8", 0x1p-24, true}, {"0.1", 0x1.998p-4, true},
+		{"2049", 2048, false}, {"2049.0", 2048, true}, {"2051.0", 2052, true},
 	} {
 		p := floats(16).placeFloat(must(parseNumber(c.lit)))
 		if got := keyFloat(int64(p.at[3]), 16); got != c.want || p.exact != c.exact {
@@ -460,7 +472,8 @@ func TestMalformedArrays(t *testing.T) {
 	}
 	for _, c := range b.Conjuncts() {
 		typ := typeOf(c.Column)
-		arrs := []arrow.Array{nil, array.NewNull(2), data(arrow.PrimitiveTypes.Int64, 3, nil, make([]byte, 24)), data(arrow.PrimitiveTypes.Int64, 4, nil, make([]byte, 32))}
+		arrs := []arrow.Array{nil, array.NewNull(2), data(arrow.PrimitiveTypes.Int64, 3, nil, make([]byte, 24)),
+			data(arrow.PrimitiveTypes.Int64, 4, nil, make([]byte, 32))}
 		switch c.Column {
 		case "i32":
 			arrs = append(arrs, data(typ, 4, []byte{}, make([]byte, 16))) // fine: no validity
@@ -479,7 +492,8 @@ func TestMalformedArrays(t *testing.T) {
 	short.AppendValues([]int8{0, 5}, nil)
 	words := array.NewStringBuilder(memory.DefaultAllocator)
 	words.AppendValues([]string{"a"}, nil)
-	d := array.NewDictionaryArray(dict(arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.String), short.NewArray(), words.NewArray())
+	d := array.NewDictionaryArray(dict(arrow.PrimitiveTypes.Int8, arrow.BinaryTypes.String), short.NewArray(),
+		words.NewArray())
 	e := mustBind(t, must(Parse("ds = 'a'")))
 	if _, err := e.Eval(2, func(string) arrow.Array { return d }, nil); !errors.Is(err, fault.Bug) {
 		t.Error(err)
@@ -494,8 +508,10 @@ func FuzzParse(f *testing.F) {
 	for _, line := range strings.Split(string(b), "\n") {
 		f.Add(strings.TrimPrefix(line, "> "))
 	}
-	for _, s := range []string{"a.b > 3.5 and not (x in (1, -2e3, null) or y like 'a!%' escape '!')", "t between date '2020-01-01' and timestamp '2020-01-01 03:04:05.5+02:00'",
-		`"a""b".c is not null -- why`, "x'00' <> q or 0xFF = q", "d = decimal '1e-5' and f < float '-inf' and time '03:04' <= t", "flag"} {
+	for _, s := range []string{"a.b > 3.5 and not (x in (1, -2e3, null) or y like 'a!%' escape '!')",
+		"t between date '2020-01-01' and timestamp '2020-01-01 03:04:05.5+02:00'",
+		`"a""b".c is not null -- why`, "x'00' <> q or 0xFF = q",
+		"d = decimal '1e-5' and f < float '-inf' and time '03:04' <= t", "flag"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -531,13 +547,18 @@ func FuzzParse(f *testing.F) {
 func TestFind(t *testing.T) {
 	i64, f64, s := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String
 	in := func(names ...arrow.Field) arrow.DataType { return arrow.StructOf(names...) }
-	sc := []arrow.Field{{Name: "a.b", Type: i64}, {Name: "a", Type: in(arrow.Field{Name: "b", Type: f64}, arrow.Field{Name: "c.d", Type: s})},
-		{Name: "x.y", Type: i64}, {Name: "x", Type: in(arrow.Field{Name: "y", Type: in(arrow.Field{Name: "z", Type: s})})},
-		{Name: "p.q", Type: in(arrow.Field{Name: "r", Type: f64})}, {Name: "twice", Type: i64}, {Name: "twice", Type: s}}
+	sc := []arrow.Field{{Name: "a.b", Type: i64},
+		{Name: "a", Type: in(arrow.Field{Name: "b", Type: f64}, arrow.Field{Name: "c.d", Type: s})},
+		{Name: "x.y", Type: i64}, {Name: "x",
+			Type: in(arrow.Field{Name: "y", Type: in(arrow.Field{Name: "z", Type: s})})},
+		{Name: "p.q", Type: in(arrow.Field{Name: "r", Type: f64})}, {Name: "twice", Type: i64},
+		{Name: "twice", Type: s}}
 	for path, want := range map[string]string{
 		"a.b": "[1 0]", `"a"."b"`: "[1 0]", `"a.b"`: "[0]", "a.c.d": "[1 1]", `a."c.d"`: "[1 1]",
-		"x.y": "[3 0]", `"x.y"`: "[2]", "x.y.z": "[3 0 0]", `"x.y".z`: "column \"x.y\".z: \"x.y\" is of type int64 and has no fields",
-		"p.q.r": "[4 0]", "p.q": "[4]", "twice": "column twice: there are several of this name", "p.r": "no column p.r; did you mean",
+		"x.y": "[3 0]", `"x.y"`: "[2]", "x.y.z": "[3 0 0]",
+		`"x.y".z`: "column \"x.y\".z: \"x.y\" is of type int64 and has no fields",
+		"p.q.r":   "[4 0]", "p.q": "[4]", "twice": "column twice: there are several of this name",
+		"p.r": "no column p.r; did you mean",
 	} {
 		at, f, err := Find(sc, path)
 		got := fmt.Sprint(at)
@@ -552,7 +573,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The caret stands under the cell of the terminal in which the place is shown: wide characters take two, combining marks none.
+// The caret stands under the cell of the terminal in which the place is shown: wide characters take two,
+// combining marks none.
 func TestCaret(t *testing.T) {
 	for text, cells := range map[string]int{
 		"s = 'abc' nonsense":           10,

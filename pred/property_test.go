@@ -114,7 +114,8 @@ func genBounds(t *rapid.T, tab *testTable, path string) *Bounds {
 		b.Min, b.MinCut = cutBound(t, b.Min)
 		b.Max, b.MaxCut = cutBound(t, b.Max)
 	}
-	for i, forget := range []func(){func() { b.Min = nil }, func() { b.Max = nil }, func() { b.Nulls = -1 }, func() { b.Rows = -1 },
+	for i, forget := range []func(){func() { b.Min = nil }, func() { b.Max = nil }, func() { b.Nulls = -1 },
+		func() { b.Rows = -1 },
 		func() { b.NoNaN = false }} {
 		if rapid.IntRange(0, 6).Draw(t, "forget") == i {
 			forget()
@@ -242,7 +243,8 @@ func TestTextAndJSONRoundTrip(t *testing.T) {
 
 // sameExpr compares trees; text says that strings which are no UTF-8 may have become bytes.
 func sameExpr(a, b *Expr, text bool) bool {
-	if a.Op != b.Op || a.Column != b.Column || a.Escape != b.Escape || len(a.Args) != len(b.Args) || len(a.Values) != len(b.Values) {
+	if a.Op != b.Op || a.Column != b.Column || a.Escape != b.Escape || len(a.Args) != len(b.Args) ||
+		len(a.Values) != len(b.Values) {
 		return false
 	}
 	for i := range a.Values {

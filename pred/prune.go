@@ -22,11 +22,12 @@ func (v Verdict) String() string {
 	return "some"
 }
 
-// Bounds is what is known about the values of a column in some rows. Null bounds, and nil ones, are unknown; a bound that is NaN is not
-// believed, nor is the other one then, nor bounds in the wrong order, nor any that are no values of the column's type (or, if that is
-// what the type stores, the same number in another kind).
+// Bounds is what is known about the values of a column in some rows. Null bounds, and nil ones, are unknown; a
+// bound that is NaN is not believed, nor is the other one then, nor bounds in the wrong order, nor any that are
+// no values of the column's type (or, if that is what the type stores, the same number in another kind).
 //
-// Min and Max need not be values that occur: no value is less than Min, and none is greater than Max, except that:
+// Min and Max need not be values that occur: no value is less than Min, and none is greater than Max, except
+// that:
 //
 //   - MinCut: Min is a beginning of the least value. As a beginning is never greater, this changes nothing;
 //   - MaxCut: Max is a beginning of the greatest value: values that begin with Max may occur, none greater than all of these.
@@ -34,7 +35,8 @@ func (v Verdict) String() string {
 //
 // Cut bounds are for strings and binary; on other types they are not believed.
 //
-// Bounds of floats are about the values that are not NaN. NaN may occur besides, whatever the bounds, unless NoNaN says that none does.
+// Bounds of floats are about the values that are not NaN. NaN may occur besides, whatever the bounds, unless
+// NoNaN says that none does.
 type Bounds struct {
 	Min, Max       *Value
 	MinCut, MaxCut bool
@@ -42,13 +44,14 @@ type Bounds struct {
 	Nulls          int64 // nulls among the rows, those of structs around the column included; -1: unknown
 	Rows           int64 // -1: unknown
 
-	// Ask, if it is not nil, knows more than the bounds: it is asked for each test of the column, a bound node, first. Some = it does not.
+	// Ask, if it is not nil, knows more than the bounds: it is asked for each test of the column, a bound node,
+	// first. Some = it does not.
 	Ask func(test *Expr) Verdict
 	By  string // what Ask goes by, for people; "" = bounds
 }
 
-// Prune tells from the bounds of columns, by path (nil: nothing is known of that column), what Eval would say about all rows.
-// e must be bound; of one that is not nothing is known.
+// Prune tells from the bounds of columns, by path (nil: nothing is known of that column), what Eval would say
+// about all rows. e must be bound; of one that is not nothing is known.
 func (e *Expr) Prune(bounds func(path string) *Bounds) Verdict {
 	if e == nil || !e.bound {
 		return Some
@@ -162,7 +165,8 @@ func (l *leaf) pruneNumbers(b *Bounds) Verdict {
 	return v
 }
 
-// bound is a bound as a num; if it is unknown, missing. It is false if there is one that is not to be believed, and with it the other.
+// bound is a bound as a num; if it is unknown, missing. It is false if there is one that is not to be believed,
+// and with it the other.
 func (d domain) bound(v *Value, missing num) (num, bool) {
 	if v == nil || v.Kind == KindNull || v.check() != nil {
 		return missing, true

@@ -105,13 +105,17 @@ type testTable struct {
 	arrs  map[string]arrow.Array
 }
 
-var someTexts = []string{"", "a", "b", "ab", "abc", "a%", "a_c", "é", "aé", "aéc", "日本", "日本語", "\xff", "\xff\xff", "a\xff", "a\x00", "A", "abcabc", "50%", "\\"}
+var someTexts = []string{"", "a", "b", "ab", "abc", "a%", "a_c", "é", "aé", "aéc", "日本", "日本語", "\xff", "\xff\xff",
+	"a\xff", "a\x00", "A", "abcabc", "50%", "\\"}
 
-var someFloats = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, 3.5, math.Inf(1), math.Inf(-1), math.NaN(), math.Float64frombits(0xfff8000000000001),
-	math.MaxFloat64, math.SmallestNonzeroFloat64, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32, 65504, 0x1p-24, 1 << 53, 1<<53 + 2, 1e20}
+var someFloats = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, 3.5, math.Inf(1), math.Inf(-1), math.NaN(),
+	math.Float64frombits(0xfff8000000000001),
+	math.MaxFloat64, math.SmallestNonzeroFloat64, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32,
+	65504, 0x1p-24, 1 << 53, 1<<53 + 2, 1e20}
 
 func genInt(bits int) *rapid.Generator[int64] {
-	return rapid.OneOf(rapid.Int64Range(-4, 4), rapid.Map(rapid.Int64(), func(x int64) int64 { return x >> (64 - bits) }),
+	return rapid.OneOf(rapid.Int64Range(-4, 4),
+		rapid.Map(rapid.Int64(), func(x int64) int64 { return x >> (64 - bits) }),
 		rapid.SampledFrom([]int64{math.MinInt64 >> (64 - bits), math.MaxInt64 >> (64 - bits)}))
 }
 
@@ -141,7 +145,9 @@ func fill(t *rapid.T, b array.Builder) any {
 	case *array.Uint64Builder:
 		return fillUint(t, 64, func(x uint64) { b.Append(x) })
 	case *array.Float16Builder:
-		h := rapid.OneOf(rapid.Uint16(), rapid.SampledFrom([]uint16{0, 0x8000, 0x7c00, 0xfc00, 0x7e00, 0xfe01, 1, 0x8001, 0x7bff, 0x3c00, 0x2e66})).Draw(t, "f16")
+		h := rapid.OneOf(rapid.Uint16(),
+			rapid.SampledFrom([]uint16{0, 0x8000, 0x7c00, 0xfc00, 0x7e00, 0xfe01, 1, 0x8001, 0x7bff, 0x3c00,
+				0x2e66})).Draw(t, "f16")
 		b.Append(float16.FromBits(h))
 		return naiveHalf(h)
 	case *array.Float32Builder:
@@ -157,7 +163,8 @@ func fill(t *rapid.T, b array.Builder) any {
 	case *array.Decimal64Builder:
 		return fillDecimal(t, 0, 64, func(x *big.Int) { b.Append(decimal.Decimal64(x.Int64())) })
 	case *array.Decimal128Builder:
-		return fillDecimal(t, b.Type().(*arrow.Decimal128Type).Scale, 120, func(x *big.Int) { b.Append(decimal128.FromBigInt(x)) })
+		return fillDecimal(t, b.Type().(*arrow.Decimal128Type).Scale, 120,
+			func(x *big.Int) { b.Append(decimal128.FromBigInt(x)) })
 	case *array.Decimal256Builder:
 		return fillDecimal(t, 30, 250, func(x *big.Int) { b.Append(decimal256.FromBigInt(x)) })
 	case *array.Date32Builder:
@@ -171,7 +178,8 @@ func fill(t *rapid.T, b array.Builder) any {
 		per := perSecond(b.Type().(*arrow.Time64Type).Unit)
 		return fillTime(t, rapid.Int64Range(0, 86400*per-1), per, 1e9, func(x int64) { b.Append(arrow.Time64(x)) })
 	case *array.TimestampBuilder:
-		return fillTime(t, genInt(64), perSecond(b.Type().(*arrow.TimestampType).Unit), 1e9, func(x int64) { b.Append(arrow.Timestamp(x)) })
+		return fillTime(t, genInt(64), perSecond(b.Type().(*arrow.TimestampType).Unit), 1e9,
+			func(x int64) { b.Append(arrow.Timestamp(x)) })
 	}
 	return fillText(t, b)
 }
@@ -189,7 +197,8 @@ func fillUint(t *rapid.T, bits int, add func(uint64)) any {
 }
 
 func genFloat() *rapid.Generator[float64] {
-	return rapid.OneOf(rapid.SampledFrom(someFloats), rapid.Float64(), rapid.Map(rapid.Int64Range(-8, 8), func(i int64) float64 { return float64(i) / 2 }))
+	return rapid.OneOf(rapid.SampledFrom(someFloats), rapid.Float64(),
+		rapid.Map(rapid.Int64Range(-8, 8), func(i int64) float64 { return float64(i) / 2 }))
 }
 
 func fillDecimal(t *rapid.T, scale int32, bits int, add func(*big.Int)) any {
@@ -343,9 +352,11 @@ func (tab *testTable) structs(t *rapid.T, n, skip, nulls int) arrow.Array {
 	x, xs := column1(t, arrow.PrimitiveTypes.Int32, n, nulls)
 	w, ws := column1(t, arrow.PrimitiveTypes.Float64, n, nulls)
 	a, as := column1(t, arrow.BinaryTypes.String, n, nulls)
-	in := must(array.NewStructArrayWithFieldsAndNulls([]arrow.Array{w, a}, inner.Fields(), bufIn, array.UnknownNullCount, 0))
+	in := must(array.NewStructArrayWithFieldsAndNulls([]arrow.Array{w, a}, inner.Fields(), bufIn,
+		array.UnknownNullCount, 0))
 	st := typeOf("st").(*arrow.StructType)
-	out := must(array.NewStructArrayWithFieldsAndNulls([]arrow.Array{x, in}, st.Fields(), bufOut, array.UnknownNullCount, 0))
+	out := must(array.NewStructArrayWithFieldsAndNulls([]arrow.Array{x, in}, st.Fields(), bufOut,
+		array.UnknownNullCount, 0))
 	for i := skip; i < n; i++ {
 		put := func(p string, ok bool, v any) {
 			if !ok {

@@ -35,7 +35,8 @@ const (
 )
 
 // kindNames are the kinds as they are called in messages and, those from int on, in JSON.
-var kindNames = [...]string{"null", "bool", "int", "uint", "float", "decimal", "string", "bytes", "date", "time", "timestamp"}
+var kindNames = [...]string{"null", "bool", "int", "uint", "float", "decimal", "string", "bytes", "date", "time",
+	"timestamp"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -46,12 +47,14 @@ func (k Kind) String() string {
 
 // Value is a literal or a bound, never a cell. The zero Value is null.
 //
-// In JSON null, booleans and strings are themselves; everything else is an object with one member, a text, so that nothing is lost:
+// In JSON null, booleans and strings are themselves; everything else is an object with one member, a text, so
+// that nothing is lost:
 //
 //	{"int":"-9007199254740993"}  {"uint":"18446744073709551615"}  {"float":"NaN"}  {"decimal":"12.50"}  {"bytes":"00ff"}
 //	{"date":"2020-01-02"}  {"time":"03:04:05.5"}  {"timestamp":"2020-01-02T03:04:05.123456Z"}
 //
-// {"string":"61ff"} is the string of these bytes, for strings that are no UTF-8. A plain JSON number is read as Parse reads it.
+// {"string":"61ff"} is the string of these bytes, for strings that are no UTF-8. A plain JSON number is read as
+// Parse reads it.
 type Value struct {
 	Kind  Kind
 	Scale int32
@@ -127,8 +130,9 @@ func perSecond(u arrow.TimeUnit) int64 {
 	return [...]int64{1, 1e3, 1e6, 1e9}[uint(u)&3]
 }
 
-// Typed is the value that a column of type t stores as the integer v: an integer, boolean, date, time, timestamp, duration or
-// 32- or 64-bit decimal. It is Null for every other type, and for a time outside of the day.
+// Typed is the value that a column of type t stores as the integer v: an integer, boolean, date, time,
+// timestamp, duration or 32- or 64-bit decimal. It is Null for every other type, and for a time outside of the
+// day.
 func Typed(t arrow.DataType, v int64) Value {
 	switch t := t.(type) {
 	case *arrow.BooleanType:
@@ -206,11 +210,12 @@ func (v Value) Equal(o Value) bool {
 	return v == o
 }
 
-// Compare compares a and b by value, exactly: numbers with numbers, strings and bytes with each other, dates and timestamps
-// with each other. It is false if they cannot be compared, as nothing can with null.
+// Compare compares a and b by value, exactly: numbers with numbers, strings and bytes with each other, dates
+// and timestamps with each other. It is false if they cannot be compared, as nothing can with null.
 func Compare(a, b Value) (int, bool) {
 	switch {
-	case a.Kind == KindInt && b.Kind == KindInt, a.Kind == b.Kind && (a.Kind == KindBool || a.Kind == KindTime || a.Kind == KindDate):
+	case a.Kind == KindInt && b.Kind == KindInt, a.Kind == b.Kind &&
+		(a.Kind == KindBool || a.Kind == KindTime || a.Kind == KindDate):
 		return cmp.Compare(a.Int, b.Int), true
 	case a.isText() && b.isText():
 		return strings.Compare(a.Text, b.Text), true
@@ -441,7 +446,8 @@ func parseAs(k Kind, s string) (Value, error) {
 		if sec, nanos, ok := parseTimestamp(s); ok {
 			return Timestamp(sec, nanos), nil
 		}
-		return bad("expected a day and time that exist, as YYYY-MM-DDTHH:MM:SS, with at most nine digits of fraction and a zone Z or +HH:MM")
+		return bad("expected a day and time that exist, as YYYY-MM-DDTHH:MM:SS, with at most nine digits of " +
+			"fraction and a zone Z or +HH:MM")
 	}
 	return bad("unknown kind")
 }

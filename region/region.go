@@ -24,7 +24,8 @@ func (k Kind) String() string {
 type Node struct {
 	Depth int
 	Kind  Kind
-	Name  string     // the field's name as the format's document has it, with an index where there are several: "block[3]"
+	// the field's name as the format's document has it, with an index where there are several: "block[3]"
+	Name  string
 	Value string     // human-readable, may be empty
 	At    fault.Span // in coordinates of the physical object
 	Inner int64      // offset in the decoded bytes of the enclosing node; -1 when At is exact
@@ -54,8 +55,8 @@ type Finding struct {
 	Column   string     // the column concerned; "" = all
 	Rows     [2]int64   // rows touched, half-open, of the part; both -1 = not known
 	Lost     int64      // rows (or cells, if Column is set) lost; -1 = not known
-	// fault.Limit: what the finding is about was not looked at, as it asks for more than a budget allows. That is no damage: stoa.Verify gives it as an
-	// error, when all else was looked at. 0: the code says it all.
+	// fault.Limit: what the finding is about was not looked at, as it asks for more than a budget allows. That
+	// is no damage: stoa.Verify gives it as an error, when all else was looked at. 0: the code says it all.
 	Class fault.Class
 }
 

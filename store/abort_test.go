@@ -13,7 +13,8 @@ import (
 	"stoa/store"
 )
 
-// asEnding names a way to end for which the test's own program is started again: AbortAll stops the whole process from writing.
+// asEnding names a way to end for which the test's own program is started again: AbortAll stops the whole
+// process from writing.
 const asEnding = "STOA_TEST_ENDING"
 
 func TestMain(m *testing.M) {

@@ -81,7 +81,8 @@ func (c *checked) load(no int64) ([]byte, error) {
 		return nil, fmt.Errorf("a temporary file: %w", err)
 	}
 	if crc32.Checksum(b, castagnoli) != c.sums[no] {
-		return nil, fmt.Errorf("a temporary file gives other bytes back than were written, between %d and %d", no*checkedPage, no*checkedPage+size)
+		return nil, fmt.Errorf("a temporary file gives other bytes back than were written, between %d and %d",
+			no*checkedPage, no*checkedPage+size)
 	}
 	c.page, c.no = b, no
 	return b, nil

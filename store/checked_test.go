@@ -11,7 +11,8 @@ import (
 	"stoa/store/faulty"
 )
 
-// TestChecked: a scratch file gives back what was written, whatever is read of it and when, and no byte that was changed meanwhile.
+// TestChecked: a scratch file gives back what was written, whatever is read of it and when, and no byte that
+// was changed meanwhile.
 func TestChecked(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	below, err := store.Local{}.Sink(t.TempDir()+"/x", nil).Scratch(t.Context())
@@ -35,7 +36,8 @@ func TestChecked(t *testing.T) {
 			off, n := r.IntN(len(all)+1), r.IntN(200_000)
 			got := make([]byte, n)
 			k, err := c.ReadAt(got, int64(off))
-			if want := all[off:min(len(all), off+n)]; !bytes.Equal(got[:k], want) || (err == io.EOF) != (len(want) < n) || err != nil && err != io.EOF {
+			if want := all[off:min(len(all), off+n)]; !bytes.Equal(got[:k], want) ||
+				(err == io.EOF) != (len(want) < n) || err != nil && err != io.EOF {
 				t.Fatalf("%d bytes at %d of %d: %d, %v", n, off, len(all), k, err)
 			}
 		}
@@ -66,7 +68,8 @@ func (f *flip) ReadAt(p []byte, off int64) (int, error) {
 // TestStrict: a write that took less than all is an error, whether it is one of the place or of a scratch file.
 func TestStrict(t *testing.T) {
 	for at := range int64(4) {
-		s := store.Strict(&faulty.Sink{Sink: store.Local{}.Sink(t.TempDir()+"/x", nil), Left: 1 << 20, Ops: true, Mode: faulty.Short, At: at})
+		s := store.Strict(&faulty.Sink{Sink: store.Local{}.Sink(t.TempDir()+"/x", nil), Left: 1 << 20, Ops: true,
+			Mode: faulty.Short, At: at})
 		o, err := s.Create(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)

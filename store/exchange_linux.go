@@ -23,7 +23,8 @@ func exchange(a, b string) error {
 		return err
 	}
 	cwd := ^uintptr(99) // AT_FDCWD, -100
-	if _, _, e := syscall.Syscall6(number, cwd, uintptr(unsafe.Pointer(pa)), cwd, uintptr(unsafe.Pointer(pb)), 2, 0); e != 0 {
+	if _, _, e := syscall.Syscall6(number, cwd, uintptr(unsafe.Pointer(pa)), cwd, uintptr(unsafe.Pointer(pb)), 2,
+		0); e != 0 {
 		return e
 	}
 	return nil

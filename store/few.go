@@ -45,7 +45,8 @@ func (f *Few) Open(ctx context.Context, name string) (Source, error) {
 	return s, f.close()
 }
 
-// Stamp is that of the object when this was asked first, at the latest before it was first opened; "" if it is not known, or a directory.
+// Stamp is that of the object when this was asked first, at the latest before it was first opened; "" if it is
+// not known, or a directory.
 func (f *Few) Stamp(ctx context.Context, name string) string {
 	f.mu.Lock()
 	was, known := f.stamps[name]
@@ -65,8 +66,8 @@ func (f *Few) Stamp(ctx context.Context, name string) string {
 	return f.stamps[name]
 }
 
-// Unchanged is an error, ErrChanged, if the object's stamp is another than Stamp told. What is gone was read as it was; without a
-// stamp nothing is known.
+// Unchanged is an error, ErrChanged, if the object's stamp is another than Stamp told. What is gone was read as
+// it was; without a stamp nothing is known.
 func (f *Few) Unchanged(ctx context.Context, name string) error {
 	was := f.Stamp(ctx, name)
 	if was == "" {
@@ -145,7 +146,8 @@ func (s *fewSource) use(ctx context.Context) (Source, error) {
 			return nil, err
 		}
 		if src.Size() != s.size {
-			return nil, errors.Join(fmt.Errorf("%s %w while it was read: it had %d bytes, now it has %d", s.name, ErrChanged, s.size, src.Size()), src.Close())
+			return nil, errors.Join(fmt.Errorf("%s %w while it was read: it had %d bytes, now it has %d", s.name,
+				ErrChanged, s.size, src.Size()), src.Close())
 		}
 		s.open(src)
 	}

@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// List follows links, as Open does, but not to a directory above: that would be listed for ever. Nor does it list links that lead nowhere, pipes,
-// sockets and devices, which are no objects: Odd tells of them.
+// List follows links, as Open does, but not to a directory above: that would be listed for ever. Nor does it
+// list links that lead nowhere, pipes, sockets and devices, which are no objects: Odd tells of them.
 func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		for info, err := range children(ctx, dir) {
@@ -38,7 +38,8 @@ type Odd struct {
 
 func (o *Odd) Error() string { return o.Name + ": " + o.What }
 
-// Odd gives the direct children of a directory that List leaves out, sorted by name. What is wrong with the directory List tells.
+// Odd gives the direct children of a directory that List leaves out, sorted by name. What is wrong with the
+// directory List tells.
 func (Local) Odd(ctx context.Context, dir string) iter.Seq[Odd] {
 	return func(yield func(Odd) bool) {
 		for _, err := range children(ctx, dir) {
@@ -112,8 +113,8 @@ func child(name string, e fs.DirEntry) (Info, error) {
 	return localInfo(name, st), nil
 }
 
-// leadsUp reports whether the link at name leads to a directory that was passed on the way to it, or to one above: who followed it
-// would see the same again and again.
+// leadsUp reports whether the link at name leads to a directory that was passed on the way to it, or to one
+// above: who followed it would see the same again and again.
 func leadsUp(name string) bool {
 	to, err := filepath.EvalSymlinks(filepath.FromSlash(name))
 	if err == nil {
@@ -127,7 +128,8 @@ func leadsUp(name string) bool {
 		if err == nil {
 			real, err = filepath.Abs(real)
 		}
-		if err == nil && (real == to || strings.HasPrefix(real, strings.TrimSuffix(to, string(filepath.Separator))+string(filepath.Separator))) {
+		if err == nil && (real == to || strings.HasPrefix(real,
+			strings.TrimSuffix(to, string(filepath.Separator))+string(filepath.Separator))) {
 			return true
 		}
 		if dir == path.Dir(dir) || dir == "." {

@@ -16,7 +16,8 @@ import (
 // Objects are opened read-only and read with pread: a mapped file would turn a truncation into a crash.
 type Local struct{}
 
-// What is no regular file is refused, before it is opened: to open a pipe waits for its other end, and a device may do anything then.
+// What is no regular file is refused, before it is opened: to open a pipe waits for its other end, and a device
+// may do anything then.
 func (Local) Open(_ context.Context, name string) (Source, error) {
 	st, err := os.Stat(filepath.FromSlash(name))
 	if err == nil {
@@ -53,7 +54,8 @@ type noFile string
 
 func (what noFile) Error() string { return "is " + string(what) + ", and no file" }
 
-// NoFile reports whether err, of Open, says that something has the name, and is no file: a directory, a pipe, a device, a link that leads back to itself.
+// NoFile reports whether err, of Open, says that something has the name, and is no file: a directory, a pipe, a
+// device, a link that leads back to itself.
 func NoFile(err error) bool { return errors.As(err, new(noFile)) || errors.Is(err, syscall.ELOOP) }
 
 // kindOf says what is no regular file.
@@ -111,7 +113,8 @@ func (Local) Sink(name string, replace func(dir string) bool) Sink {
 	return &localSink{path: placeOf(filepath.FromSlash(name)), replace: replace}
 }
 
-// placeOf is where name leads. What is not there yet lies where its directory leads: .. behind a link is above what that leads to, not above the link.
+// placeOf is where name leads. What is not there yet lies where its directory leads: .. behind a link is above
+// what that leads to, not above the link.
 func placeOf(name string) string {
 	if to, err := filepath.EvalSymlinks(name); err == nil {
 		return to
@@ -136,8 +139,9 @@ type localSink struct {
 	done bool
 }
 
-// atWork are the sinks that have something temporary. Whoever makes, renames or removes a name holds naming for reading meanwhile, so that
-// AbortAll, which takes it for itself, finds nothing half made and nothing half removed.
+// atWork are the sinks that have something temporary. Whoever makes, renames or removes a name holds naming for
+// reading meanwhile, so that AbortAll, which takes it for itself, finds nothing half made and nothing half
+// removed.
 var atWork struct {
 	naming  sync.RWMutex
 	stopped bool // guarded by naming
@@ -148,8 +152,9 @@ var atWork struct {
 
 var errStopped = errors.New("the process is ending: nothing is written any more")
 
-// AbortAll removes all that the process's Local sinks have not committed. It is for a process that ends without waiting for those who
-// write: from now on their sinks make no file and commit nothing. What is just being committed or removed is waited for.
+// AbortAll removes all that the process's Local sinks have not committed. It is for a process that ends without
+// waiting for those who write: from now on their sinks make no file and commit nothing. What is just being
+// committed or removed is waited for.
 func AbortAll() {
 	atWork.naming.Lock()
 	defer atWork.naming.Unlock()
@@ -210,8 +215,9 @@ func (s *localSink) release() {
 	}
 }
 
-// sweep removes what runs that were killed have left of the same place, and gives a directory back its name that had stepped aside
-// when its successor was not yet there. What a run that goes on still holds is locked, and stays.
+// sweep removes what runs that were killed have left of the same place, and gives a directory back its name
+// that had stepped aside when its successor was not yet there. What a run that goes on still holds is locked,
+// and stays.
 func (s *localSink) sweep() {
 	parent, base := filepath.Dir(s.path), filepath.Base(s.path)
 	entries, err := os.ReadDir(parent)
@@ -263,7 +269,8 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 		if st, err := os.Stat(s.path); err == nil && st.IsDir() {
 			return nil, &fs.PathError{Op: "create", Path: s.path, Err: errors.New("is a directory")}
 		} else if err == nil && !st.Mode().IsRegular() {
-			return nil, &fs.PathError{Op: "create", Path: s.path, Err: errors.New("is no regular file and would be replaced")}
+			return nil, &fs.PathError{Op: "create", Path: s.path,
+				Err: errors.New("is no regular file and would be replaced")}
 		}
 		s.sweep()
 		f, err := os.CreateTemp(parent, TempPrefix+"*-"+filepath.Base(s.path))
@@ -334,14 +341,16 @@ func (s *localSink) mayReplace() error {
 		return err
 	}
 	if !st.IsDir() {
-		return &fs.PathError{Op: "create", Path: s.path, Err: errors.New("a file is there, and the output is a directory")}
+		return &fs.PathError{Op: "create", Path: s.path,
+			Err: errors.New("a file is there, and the output is a directory")}
 	}
 	entries, err := os.ReadDir(s.path)
 	if err != nil {
 		return err
 	}
 	if len(entries) > 0 && (s.replace == nil || !s.replace(s.path)) {
-		return &fs.PathError{Op: "create", Path: s.path, Err: errors.New("the directory is not empty, and stoa did not write it")}
+		return &fs.PathError{Op: "create", Path: s.path,
+			Err: errors.New("the directory is not empty, and stoa did not write it")}
 	}
 	return nil
 }
@@ -442,8 +451,8 @@ func (s *localSink) unfinished() (string, error) {
 	return s.tmp, nil
 }
 
-// replaceDir puts the new directory in the place of the old one: at once where the system can exchange two names, else the old one
-// steps aside first, as a directory cannot be renamed over one that holds something.
+// replaceDir puts the new directory in the place of the old one: at once where the system can exchange two
+// names, else the old one steps aside first, as a directory cannot be renamed over one that holds something.
 func (s *localSink) replaceDir() error {
 	old := s.tmp
 	if exchange(s.tmp, s.path) != nil {

@@ -10,11 +10,13 @@ import (
 
 // Peeker is an optional interface of a Sink: what was created in it, and closed, can be read before the commit.
 type Peeker interface {
-	// Peek is a tree in which the objects have the names that they are going to have, and the name of the place in it. nil: nothing was created.
+	// Peek is a tree in which the objects have the names that they are going to have, and the name of the place
+	// in it. nil: nothing was created.
 	Peek() (Tree, string)
 }
 
-// Before is s with a check before the commit, if s is a Peeker: it is given what Peek gives. After an error of check nothing is committed.
+// Before is s with a check before the commit, if s is a Peeker: it is given what Peek gives. After an error of
+// check nothing is committed.
 func Before(s Sink, check func(ctx context.Context, t Tree, name string) error) Sink {
 	return &checkedSink{s, check}
 }

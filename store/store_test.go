@@ -179,7 +179,8 @@ func TestErrorsNameThePlaceThatWasAskedFor(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "nowhere", "out")
 	for _, name := range []string{"", "a"} {
 		_, err := store.Local{}.Sink(place, nil).Create(ctx, name)
-		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), place) || strings.Contains(err.Error(), store.TempPrefix) {
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), place) ||
+			strings.Contains(err.Error(), store.TempPrefix) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -434,8 +435,8 @@ func (s *liveSource) Close() error {
 	return s.Source.Close()
 }
 
-// TestSweep: what killed runs have left goes with the next run, what another still writes stays, and a table that had stepped aside
-// comes back.
+// TestSweep: what killed runs have left goes with the next run, what another still writes stays, and a table
+// that had stepped aside comes back.
 func TestSweep(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files cannot be locked here")

@@ -114,7 +114,8 @@ type cachedBlock struct {
 
 // NewCache keeps at most limit bytes of t's objects.
 func NewCache(t Tree, limit int64) *Cache {
-	return &Cache{tree: t, limit: limit, open: map[string]*cachedSource{}, blocks: map[blockKey]*list.Element{}, order: list.New()}
+	return &Cache{tree: t, limit: limit, open: map[string]*cachedSource{}, blocks: map[blockKey]*list.Element{},
+		order: list.New()}
 }
 
 // Unwrap is the tree below.

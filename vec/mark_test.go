@@ -12,8 +12,9 @@ import (
 	"stoa/vec"
 )
 
-// scribble appends n entries as the worst decoder does that then fails: it has written into everything that a slice gave it, the byte and the offset
-// that it shares with the entries before included, and counted what it did or not.
+// scribble appends n entries as the worst decoder does that then fails: it has written into everything that a
+// slice gave it, the byte and the offset that it shares with the entries before included, and counted what it
+// did or not.
 func scribble(r *rand.Rand, v *vec.Vector, n int, dicts ...*vec.Vector) {
 	if v.Type.ID() == arrow.STRING && r.IntN(2) == 0 {
 		for i, codes := 0, v.ExtendCodes(n, dicts[r.IntN(len(dicts))]); i < len(codes); i++ {
@@ -56,11 +57,13 @@ func scribble(r *rand.Rand, v *vec.Vector, n int, dicts ...*vec.Vector) {
 	}
 }
 
-// TestRollback: what was there before a page that fails is there behind it, entry for entry, and what is appended next comes right, too.
+// TestRollback: what was there before a page that fails is there behind it, entry for entry, and what is
+// appended next comes right, too.
 func TestRollback(t *testing.T) {
 	words := []string{"", "a", "word", "a longer word of the dictionary"}
 	dict, other := texts(t, words), texts(t, []string{"x", "yy"})
-	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String,
+	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.FixedWidthTypes.Boolean,
+		arrow.BinaryTypes.String,
 		arrow.ListOf(arrow.PrimitiveTypes.Int64), arrow.Null} {
 		for seed := range uint64(300) {
 			r := rand.New(rand.NewPCG(seed, 1))
@@ -77,7 +80,8 @@ func TestRollback(t *testing.T) {
 				scribble(r, v, r.IntN(20), dict, other)
 				v.Rollback(m)
 				if v.Len() != n || v.Nulls() != nulls || len(v.Def()) > n {
-					t.Fatalf("%s seed %d: %d entries, %d null, %d levels; there were %d, %d null", typ, seed, v.Len(), v.Nulls(), len(v.Def()), n, nulls)
+					t.Fatalf("%s seed %d: %d entries, %d null, %d levels; there were %d, %d null", typ, seed,
+						v.Len(), v.Nulls(), len(v.Def()), n, nulls)
 				}
 			}
 			a, err := v.Emit(v.Len())

@@ -107,8 +107,8 @@ func as[T any](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-// Fresh is an Allocator of Go's memory whose large buffers hold anything at first, as those of a Pool do: nothing is spent on zeros that
-// decoders overwrite. Released buffers are the garbage collector's.
+// Fresh is an Allocator of Go's memory whose large buffers hold anything at first, as those of a Pool do:
+// nothing is spent on zeros that decoders overwrite. Released buffers are the garbage collector's.
 type Fresh struct{}
 
 // freshLarge is from where on the runtime aligns memory to pages, and zeros are worth avoiding.
@@ -138,8 +138,9 @@ func (Fresh) Free([]byte) {}
 
 var _ memory.Allocator = Fresh{}
 
-// Zeroed clears what it allocates: libraries count on new memory being zero, and a pool's is not. (arrow-go's Parquet reader leaves
-// the first offset of a list unset, its IPC writer the bitmap of an array that is all null.)
+// Zeroed clears what it allocates: libraries count on new memory being zero, and a pool's is not. (arrow-go's
+// Parquet reader leaves the first offset of a list unset, its IPC writer the bitmap of an array that is all
+// null.)
 type Zeroed struct{ memory.Allocator }
 
 func (z Zeroed) Allocate(n int) []byte {

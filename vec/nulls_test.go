@@ -12,9 +12,11 @@ import (
 func TestNulls(t *testing.T) {
 	for _, typ := range []arrow.DataType{
 		arrow.Null, arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.Null),
-		arrow.StructOf(arrow.Field{Name: "n", Type: arrow.Null, Nullable: true}, arrow.Field{Name: "i", Type: arrow.PrimitiveTypes.Int64, Nullable: true}),
+		arrow.StructOf(arrow.Field{Name: "n", Type: arrow.Null, Nullable: true},
+			arrow.Field{Name: "i", Type: arrow.PrimitiveTypes.Int64, Nullable: true}),
 		arrow.MapOf(arrow.BinaryTypes.String, arrow.Null),
-		arrow.DenseUnionOf([]arrow.Field{{Name: "n", Type: arrow.Null, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, []arrow.UnionTypeCode{0, 1}),
+		arrow.DenseUnionOf([]arrow.Field{{Name: "n", Type: arrow.Null, Nullable: true},
+			{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, []arrow.UnionTypeCode{0, 1}),
 	} {
 		a := vec.Nulls(memory.DefaultAllocator, typ, 12)
 		if a.Len() != 12 || !arrow.TypeEqual(a.DataType(), typ) {

@@ -115,8 +115,8 @@ type hint struct {
 	strings int64
 }
 
-// Expect says that about n entries are going to be appended before the next Emit, so that buffers need not grow step by step. It is a
-// hint: nothing depends on it, and no memory is taken before the first entry comes.
+// Expect says that about n entries are going to be appended before the next Emit, so that buffers need not grow
+// step by step. It is a hint: nothing depends on it, and no memory is taken before the first entry comes.
 func (v *Vector) Expect(n int) { v.hint.entries = n }
 
 // first is with how many bytes *b begins.
@@ -455,11 +455,12 @@ type shortWord struct {
 	_      int64 // two to a cache line
 }
 
-// maxShort is how many strings a dictionary has at most that is made a table of short words: it should stay in the first cache.
+// maxShort is how many strings a dictionary has at most that is made a table of short words: it should stay in
+// the first cache.
 const maxShort = 1 << 12
 
-// AsDict says that d, which will not change any more, is a dictionary: several goroutines may look at it from now on, and
-// codes become its strings faster, if these are short.
+// AsDict says that d, which will not change any more, is a dictionary: several goroutines may look at it from
+// now on, and codes become its strings faster, if these are short.
 func (d *Vector) AsDict() {
 	if d.kind == strs && d.offs != nil && d.data != nil && d.coded == d.n {
 		d.data.ResizeNoShrink(int(words[int32](d.offs, d.n+1)[d.n])) // so that no view has to
@@ -487,8 +488,8 @@ func (d *Vector) AsDict() {
 	d.short = t
 }
 
-// gatherShort is gather for short words, none null: two stores an entry, whatever its length; the next one overwrites what is too much, and
-// Slack takes the last.
+// gatherShort is gather for short words, none null: two stores an entry, whatever its length; the next one
+// overwrites what is too much, and Slack takes the last.
 func (v *Vector) gatherShort(offs []int32, codes []uint32, table []shortWord) error {
 	total, end := int64(0), offs[0]
 	for _, c := range codes {

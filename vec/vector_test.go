@@ -101,7 +101,8 @@ func appendCells(r *rand.Rand, v *vec.Vector, n int, dict *vec.Vector, dictText 
 }
 
 func TestVectorAgainstModel(t *testing.T) {
-	types := []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String, arrow.ListOf(arrow.PrimitiveTypes.Int64), arrow.ListOf(arrow.BinaryTypes.String)}
+	types := []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String,
+		arrow.ListOf(arrow.PrimitiveTypes.Int64), arrow.ListOf(arrow.BinaryTypes.String)}
 	rapid.Check(t, func(t *rapid.T) {
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 		var alloc memory.Allocator = mem
@@ -329,7 +330,8 @@ func TestLevelsMoveWithTheirEntries(t *testing.T) {
 		}
 		for i, w := range want {
 			if vec.Fixed[int32](v, 0)[i] != w || v.Def()[i] != byte(w) || v.Rep()[i] != byte(w)&1 {
-				t.Fatalf("entry %d: value %d, levels %d and %d; want %d", i, vec.Fixed[int32](v, 0)[i], v.Def()[i], v.Rep()[i], w)
+				t.Fatalf("entry %d: value %d, levels %d and %d; want %d", i, vec.Fixed[int32](v, 0)[i], v.Def()[i],
+					v.Rep()[i], w)
 			}
 		}
 	}

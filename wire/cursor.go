@@ -225,7 +225,8 @@ func (c *Cursor) Skip(name string, n int) { c.take(name, n) }
 func (c *Cursor) Section(name string, n int) *Cursor {
 	off := c.pos
 	b := c.take(name, n)
-	s := &Cursor{buf: b, at: c.at, exact: c.exact, base: c.base + off, path: c.Path(name), err: c.err, depth: c.depth + 1, trace: c.trace}
+	s := &Cursor{buf: b, at: c.at, exact: c.exact, base: c.base + off, path: c.Path(name), err: c.err,
+		depth: c.depth + 1, trace: c.trace}
 	if c.exact {
 		s.at = c.at.Sub(int64(off), int64(len(b)))
 	}

@@ -26,7 +26,8 @@ func TestFieldsAreReadAndTold(t *testing.T) {
 	if a != 1 || b != 2 || be != 3 || u != 4 || v != 300 || string(s) != "hi" || c.Left() != 2 || c.Err() != nil {
 		t.Fatalf("%d %d %d %d %d %q, %d left, %v", a, b, be, u, v, s, c.Left(), c.Err())
 	}
-	want := []string{"2 a=1 f[1000+1]", "2 b=2 f[1001+4]", "2 be=3 f[1005+4]", "2 u=4 f[1009+8]", "2 v=300 f[1017+2]", "2 len=2 f[1019+1]", "2 s= f[1020+2]"}
+	want := []string{"2 a=1 f[1000+1]", "2 b=2 f[1001+4]", "2 be=3 f[1005+4]", "2 u=4 f[1009+8]",
+		"2 v=300 f[1017+2]", "2 len=2 f[1019+1]", "2 s= f[1020+2]"}
 	if !slices.Equal(told, want) {
 		t.Errorf("told %q\nwant %q", told, want)
 	}

@@ -8,10 +8,12 @@ import (
 	"stoa/region"
 )
 
-// FuzzCursor reads bytes with any sequence of reads: a byte of ops is one, what it wants with it is in its upper bits. Every field told lies in
-// the cursor's bytes and behind the one before; after an error every read gives zero and nothing moves.
+// FuzzCursor reads bytes with any sequence of reads: a byte of ops is one, what it wants with it is in its
+// upper bits. Every field told lies in the cursor's bytes and behind the one before; after an error every read
+// gives zero and nothing moves.
 func FuzzCursor(f *testing.F) {
-	f.Add([]byte("\x01\x02\x03\x04\x80\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x05hello"), []byte{0, 1, 2, 3, 4, 5, 6, 0x17, 0x28, 0x39}, true)
+	f.Add([]byte("\x01\x02\x03\x04\x80\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x05hello"),
+		[]byte{0, 1, 2, 3, 4, 5, 6, 0x17, 0x28, 0x39}, true)
 	f.Add([]byte("\x05hello"), []byte{6, 0x57}, false)
 	f.Fuzz(func(t *testing.T, data, ops []byte, exact bool) {
 		const base = 100
@@ -42,7 +44,9 @@ func FuzzCursor(f *testing.F) {
 			}
 		}
 		var e *fault.Error
-		if err := c.Err(); err != nil && (!errors.As(err, &e) || e.Class != fault.Corrupt || e.At.Object != "f" || e.At.Off < base || e.At.End() > at.End()) {
+		if err := c.Err(); err != nil &&
+			(!errors.As(err, &e) || e.Class != fault.Corrupt || e.At.Object != "f" || e.At.Off < base ||
+				e.At.End() > at.End()) {
 			t.Fatal(err)
 		}
 	})

@@ -48,7 +48,8 @@ func Rows(from, to int) arrow.RecordBatch {
 		b.Field(2).(*array.Float64Builder).Append(float64(int64(h>>20)) / 1024)
 		b.Field(3).(*array.StringBuilder).Append(fmt.Sprintf("city-%d", h>>8%200))
 		b.Field(4).(*array.StringBuilder).Append(fmt.Sprintf("user-%016x", Mix(h)>>(h%32)))
-		b.Field(5).(*array.TimestampBuilder).Append(arrow.Timestamp(1_700_000_000_000_000 + int64(r)*250_000 + int64(h%250_000)))
+		b.Field(5).(*array.TimestampBuilder).Append(
+			arrow.Timestamp(1_700_000_000_000_000 + int64(r)*250_000 + int64(h%250_000)))
 		b.Field(6).(*array.BooleanBuilder).Append(h>>33%4 == 0)
 		if h>>40%5 == 0 {
 			b.Field(7).(*array.Int32Builder).AppendNull()

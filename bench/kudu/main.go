@@ -119,7 +119,8 @@ func scanHere(ctx context.Context) error {
 
 // ours runs scanHere in a process of its own.
 func ours(table string, args ...string) (m measured, err error) {
-	cmd := exec.Command(os.Args[0], append([]string{"-rows", fmt.Sprint(*rows), "-dir", *dir, "-scan", table}, args...)...)
+	cmd := exec.Command(os.Args[0], append([]string{"-rows", fmt.Sprint(*rows), "-dir", *dir, "-scan", table},
+		args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -134,7 +135,8 @@ func ours(table string, args ...string) (m measured, err error) {
 
 // kudu runs Kudu's command on the directory and throws its output away; what it logs is returned.
 func kudu(args ...string) (stderr string, wall, used float64, memory int64, err error) {
-	cmd := exec.Command(filepath.Join(*home, "bin", "kudu"), append(args, "--fs_wal_dir="+*dir+"/wal", "--fs_data_dirs="+*dir+"/data")...)
+	cmd := exec.Command(filepath.Join(*home, "bin", "kudu"),
+		append(args, "--fs_wal_dir="+*dir+"/wal", "--fs_data_dirs="+*dir+"/data")...)
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+*home+"/lib", "SASL_PATH="+*home+"/lib/sasl2")
 	var b strings.Builder
 	cmd.Stderr = &b
@@ -152,7 +154,8 @@ func kudu(args ...string) (stderr string, wall, used float64, memory int64, err 
 func tabletScan(tablets []string, ordered bool) (m measured, err error) {
 	seen := 0
 	for _, t := range tablets {
-		text, _, _, memory, err := kudu("perf", "tablet_scan", t, fmt.Sprint("--num_iters=", *times), fmt.Sprint("--ordered_scan=", ordered))
+		text, _, _, memory, err := kudu("perf", "tablet_scan", t, fmt.Sprint("--num_iters=", *times),
+			fmt.Sprint("--ordered_scan=", ordered))
 		if err != nil {
 			return m, err
 		}
@@ -186,8 +189,8 @@ func tabletScan(tablets []string, ordered bool) (m measured, err error) {
 	return m, nil
 }
 
-// dump is `kudu local_replica dump rowset` of all tablets, less what the command needs to start and to open the directory:
-// the same command asked for no row.
+// dump is `kudu local_replica dump rowset` of all tablets, less what the command needs to start and to open the
+// directory: the same command asked for no row.
 func dump(tablets []string) (m measured, err error) {
 	for _, t := range tablets {
 		_, none, noneCPU, _, err := kudu("local_replica", "dump", "rowset", t, "--nrows=0", "--dump_metadata=false")
@@ -206,7 +209,8 @@ func dump(tablets []string) (m measured, err error) {
 
 // tabletsOf are the ids of a table's tablets.
 func tabletsOf(table string) (ids []string, err error) {
-	cmd := exec.Command(filepath.Join(*home, "bin", "kudu"), "local_replica", "list", "--list_detail", "--fs_wal_dir="+*dir+"/wal", "--fs_data_dirs="+*dir+"/data")
+	cmd := exec.Command(filepath.Join(*home, "bin", "kudu"), "local_replica", "list", "--list_detail",
+		"--fs_wal_dir="+*dir+"/wal", "--fs_data_dirs="+*dir+"/data")
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+*home+"/lib", "SASL_PATH="+*home+"/lib/sasl2")
 	out, err := cmd.Output()
 	if err != nil {
@@ -228,7 +232,8 @@ func tabletsOf(table string) (ids []string, err error) {
 
 func compare() error {
 	want := expected(*rows)
-	fmt.Printf("%d rows, %d columns, 2 tablets, %s; every column decoded; start of processes excluded\n\n", *rows, len(columns), runtime.GOARCH)
+	fmt.Printf("%d rows, %d columns, 2 tablets, %s; every column decoded; start of processes excluded\n\n", *rows,
+		len(columns), runtime.GOARCH)
 	for _, table := range []string{"asc", "shuffled"} {
 		got, err := ours(table, "-check", "-times", "1")
 		if err != nil {
@@ -236,7 +241,8 @@ func compare() error {
 		}
 		for c, s := range got.Sums {
 			if len(got.Sums) != len(want) || s != want[c] {
-				return fmt.Errorf("table %s, column %s: stoa read %+v, the formula says %+v", table, columns[c], s, want[c])
+				return fmt.Errorf("table %s, column %s: stoa read %+v, the formula says %+v", table, columns[c], s,
+					want[c])
 			}
 		}
 		tablets, err := tabletsOf(table)
@@ -256,13 +262,15 @@ func report(table string, tablets []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("table %s\n\n| | first scan | best of %d | CPU | peak memory | × tablet_scan: first | best | CPU | × dump rowset: first | CPU |\n|---|---|---|---|---|---|---|---|---|---|\n", table, *times)
+	fmt.Printf("table %s\n\n| | first scan | best of %d | CPU | peak memory | × tablet_scan: first | best | CPU "+
+		"| × dump rowset: first | CPU |\n|---|---|---|---|---|---|---|---|---|---|\n", table, *times)
 	line := func(name string, m measured, peer *measured) {
 		ratios := "| | | "
 		if peer != nil {
 			ratios = fmt.Sprintf("%.2f | %.2f | %.2f", peer.First/m.First, peer.Best/m.Best, peer.BestCPU/m.BestCPU)
 		}
-		fmt.Printf("| %s | %.0f ms | %.0f ms | %.0f ms | %d MB | %s | %.0f | %.0f |\n", name, 1000*m.First, 1000*m.Best, 1000*m.BestCPU, m.Memory>>20, ratios, text.First/m.First, text.FirstCPU/m.BestCPU)
+		fmt.Printf("| %s | %.0f ms | %.0f ms | %.0f ms | %d MB | %s | %.0f | %.0f |\n", name, 1000*m.First,
+			1000*m.Best, 1000*m.BestCPU, m.Memory>>20, ratios, text.First/m.First, text.FirstCPU/m.BestCPU)
 	}
 	line("kudu local_replica dump rowset", text, nil)
 	for _, order := range []bool{false, true} {

@@ -9,8 +9,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// sum is a checksum over a column's values that does not depend on their order: how many are null, and the sum of all valid
-// values modulo 2⁶⁴, of floats their bits, of texts their CRC-32C and length, of booleans the trues.
+// sum is a checksum over a column's values that does not depend on their order: how many are null, and the sum
+// of all valid values modulo 2⁶⁴, of floats their bits, of texts their CRC-32C and length, of booleans the
+// trues.
 type sum struct {
 	Rows, Nulls int64
 	Total       uint64

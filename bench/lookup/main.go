@@ -1,8 +1,9 @@
-// Command lookup measures parquet-go at finding rows by key: lookup FILE KEYS prints the processor's seconds of one look-up as JSON: the best of five times
-// all keys, and the first; and the checksums of all columns of these rows, as ../sum.go has them.
+// Command lookup measures parquet-go at finding rows by key: lookup FILE KEYS prints the processor's seconds of
+// one look-up as JSON: the best of five times all keys, and the first; and the checksums of all columns of
+// these rows, as ../sum.go has them.
 //
-// The key is the first column and rises. For each key the column index gives the page, the page the row, and the row is read with all
-// columns. The file is opened once.
+// The key is the first column and rises. For each key the column index gives the page, the page the row, and
+// the row is read with all columns. The file is opened once.
 package main
 
 import (
@@ -149,7 +150,8 @@ func find(groups []group, k int64, see func(parquet.Row)) error {
 		if k < g.index.MinValue(0).Int64() || k > g.index.MaxValue(n-1).Int64() {
 			continue
 		}
-		i := parquet.Find(g.index, want, func(a, b parquet.Value) int { return int(min(1, max(-1, a.Int64()-b.Int64()))) })
+		i := parquet.Find(g.index, want,
+			func(a, b parquet.Value) int { return int(min(1, max(-1, a.Int64()-b.Int64()))) })
 		if i >= n {
 			continue
 		}

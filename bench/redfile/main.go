@@ -1,5 +1,6 @@
-// Command redfile measures RED1 against Parquet on the same rows, in one run: a scan of all columns against pyarrow, and
-// look-ups of single rows by number, all columns, against parquet-go's SeekToRow and pyarrow's take.
+// Command redfile measures RED1 against Parquet on the same rows, in one run: a scan of all columns against
+// pyarrow, and look-ups of single rows by number, all columns, against parquet-go's SeekToRow and pyarrow's
+// take.
 package main
 
 import (
@@ -33,12 +34,14 @@ var (
 	dir     = flag.String("data", "data", "folder of the data; made anew if it is not there")
 	lookups = flag.Int("lookups", 10_000, "look-ups")
 	takes   = flag.Int("takes", 100, "look-ups by pyarrow, which takes long")
-	profile = flag.String("profile", "", "measure nothing, but write profiles of the processor to this folder: of the scan of each file, and of the look-ups")
+	profile = flag.String("profile", "", "measure nothing, but write profiles of the processor to this folder: "+
+		"of the scan of each file, and of the look-ups")
 )
 
 // The files of RED1: codec and size of the pages.
 var files = []struct{ name, codec, page string }{
-	{"none-8k", "none", "8192"}, {"none-64k", "none", "65536"}, {"none-1m", "none", "1048576"}, {"snappy-8k", "snappy", "8192"}, {"snappy-1m", "snappy", "1048576"},
+	{"none-8k", "none", "8192"}, {"none-64k", "none", "65536"}, {"none-1m", "none", "1048576"},
+	{"snappy-8k", "snappy", "8192"}, {"snappy-1m", "snappy", "1048576"},
 }
 
 func main() {
@@ -62,7 +65,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d rows of ten columns, one thread, best of five, all columns decoded to Arrow; pyarrow %s reads Snappy Parquet in %.0f ms (%.0f ms of processor)\n\n", *nRows, peer.Version, 1e3*peer.Seconds, 1e3*peer.CPU)
+	fmt.Printf("%d rows of ten columns, one thread, best of five, all columns decoded to Arrow; pyarrow %s "+
+		"reads Snappy Parquet in %.0f ms (%.0f ms of processor)\n\n", *nRows, peer.Version, 1e3*peer.Seconds,
+		1e3*peer.CPU)
 	fmt.Printf("| RED1 | bytes | stoa, ms | ratio | processor, ms | ratio |\n|---|---|---|---|---|---|\n")
 	for _, f := range files {
 		path := filepath.Join(folder, f.name+".red")
@@ -77,7 +82,8 @@ func run(ctx context.Context) error {
 		if sum != peer.Sum {
 			return fmt.Errorf("%s: the sum of the keys is %d, pyarrow's %d", f.name, sum, peer.Sum)
 		}
-		fmt.Printf("| %s | %d | %.0f | %.2f | %.0f | %.2f |\n", f.name, info.Size(), 1e3*s.Seconds, peer.Seconds/s.Seconds, 1e3*s.CPU, peer.CPU/s.CPU)
+		fmt.Printf("| %s | %d | %.0f | %.2f | %.0f | %.2f |\n", f.name, info.Size(), 1e3*s.Seconds,
+			peer.Seconds/s.Seconds, 1e3*s.CPU, peer.CPU/s.CPU)
 	}
 	return seeks(ctx, folder)
 }
@@ -102,7 +108,11 @@ func profiles(ctx context.Context, folder string) error {
 		}
 	}
 	for _, name := range []string{"rows-none-8k", "rows-snappy-8k"} {
-		if err := part(name, func(path string) error { _, err := redSeeks(ctx, path, places()); return err }); err != nil {
+		if err := part(name, func(path string) error {
+			_,
+				err := redSeeks(ctx, path, places())
+			return err
+		}); err != nil {
 			return err
 		}
 	}
@@ -183,7 +193,8 @@ func seeks(ctx context.Context, folder string) error {
 		return err
 	}
 	py.Seconds, py.CPU = py.Seconds/float64(*takes), py.CPU/float64(*takes)
-	fmt.Printf("\n%d look-ups of one row, all columns, pages of 8 KiB; µs each (processor). parquet-go SeekToRow: %.0f (%.0f); pyarrow take (%d of them): %.0f (%.0f)\n\n",
+	fmt.Printf("\n%d look-ups of one row, all columns, pages of 8 KiB; µs each (processor). parquet-go "+
+		"SeekToRow: %.0f (%.0f); pyarrow take (%d of them): %.0f (%.0f)\n\n",
 		*lookups, 1e6*go1.Seconds, 1e6*go1.CPU, *takes, 1e6*py.Seconds, 1e6*py.CPU)
 	fmt.Printf("| RED1 | stoa, µs (processor) | against parquet-go | against pyarrow |\n|---|---|---|---|\n")
 	for _, name := range []string{"none-8k", "snappy-8k"} {
@@ -191,7 +202,8 @@ func seeks(ctx context.Context, folder string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("| %s | %.1f (%.1f) | %.1f (%.1f) | %.0f (%.0f) |\n", name, 1e6*s.Seconds, 1e6*s.CPU, go1.Seconds/s.Seconds, go1.CPU/s.CPU, py.Seconds/s.Seconds, py.CPU/s.CPU)
+		fmt.Printf("| %s | %.1f (%.1f) | %.1f (%.1f) | %.0f (%.0f) |\n", name, 1e6*s.Seconds, 1e6*s.CPU,
+			go1.Seconds/s.Seconds, go1.CPU/s.CPU, py.Seconds/s.Seconds, py.CPU/s.CPU)
 	}
 	return nil
 }
@@ -304,7 +316,8 @@ func prepare(ctx context.Context, folder string) error {
 	arrowFile := filepath.Join(folder, "rows.arrow")
 	var writers []*stoa.Writer
 	for _, r := range files {
-		w, err := stoa.Create(ctx, filepath.Join(folder, r.name+".red"), columns.Schema, stoa.CreateOptions{To: "redfile", Opts: map[string]string{"compression": r.codec, "page-size": r.page}})
+		w, err := stoa.Create(ctx, filepath.Join(folder, r.name+".red"), columns.Schema,
+			stoa.CreateOptions{To: "redfile", Opts: map[string]string{"compression": r.codec, "page-size": r.page}})
 		if err != nil {
 			return err
 		}

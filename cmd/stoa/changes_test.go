@@ -11,17 +11,25 @@ import (
 	"testing"
 )
 
-// TestChangingVerbsReadFirst: what readers refuse is refused, in the same words, by every verb that would change it, and stays as it is.
+// TestChangingVerbsReadFirst: what readers refuse is refused, in the same words, by every verb that would
+// change it, and stays as it is.
 func TestChangingVerbsReadFirst(t *testing.T) {
 	rows := filepath.Join(t.TempDir(), "rows.csv")
 	if err := os.WriteFile(rows, []byte("id,name,v\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	verbs := []string{"delete TABLE --segment 1", "delete TABLE --where id=1", "update TABLE --set v=1 --where id=1", "compact TABLE --major", "clean TABLE",
+	verbs := []string{"delete TABLE --segment 1", "delete TABLE --where id=1",
+		"update TABLE --set v=1 --where id=1", "compact TABLE --major", "clean TABLE",
 		"merge-index TABLE", "load TABLE " + rows, "add-column TABLE more int", "drop-column TABLE v"}
 	for name, damage := range map[string]func(b []byte) []byte{
-		"no name":        func(b []byte) []byte { return bytes.Replace(b, []byte(`"loadName":"1"`), []byte(`"loadName":""`), 1) },
-		"unknown status": func(b []byte) []byte { return bytes.Replace(b, []byte(`"Success"`), []byte(`"Succesz"`), 1) },
+		"no name": func(b []byte) []byte {
+			return bytes.Replace(b, []byte(`"loadName":"1"`),
+				[]byte(`"loadName":""`), 1)
+		},
+		"unknown status": func(b []byte) []byte {
+			return bytes.Replace(b, []byte(`"Success"`), []byte(`"Succesz"`),
+				1)
+		},
 		"a path": func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"loadName":"1"`), []byte(`"loadName":"../1"`), 1)
 		},

@@ -27,7 +27,8 @@ notes of deletes that newer ones replaced, temporary files. Loads that go on are
 				fmt.Fprintln(a.stdout, f)
 			}
 			if err == nil {
-				a.note("%s: %s, %s, %s", args[0], count(int64(len(c.Segments)), "segment"), count(int64(len(c.Files)), "file"), bytesText(c.Bytes))
+				a.note("%s: %s, %s, %s", args[0], count(int64(len(c.Segments)), "segment"),
+					count(int64(len(c.Files)), "file"), bytesText(c.Bytes))
 			}
 			return err
 		},

@@ -10,7 +10,8 @@ import (
 	"stoa/format"
 )
 
-// parseColumns reads columns: NAME TYPE, at the ends of lines or with commas between. What stands behind -- is not read.
+// parseColumns reads columns: NAME TYPE, at the ends of lines or with commas between. What stands behind -- is
+// not read.
 func parseColumns(text string) (fields []arrow.Field, err error) {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "--")
@@ -104,11 +105,16 @@ func (p *typeParser) field(between string) (f arrow.Field, err error) {
 }
 
 var plainTypes = map[string]arrow.DataType{
-	"boolean": arrow.FixedWidthTypes.Boolean, "tinyint": arrow.PrimitiveTypes.Int8, "byte": arrow.PrimitiveTypes.Int8, "smallint": arrow.PrimitiveTypes.Int16,
-	"short": arrow.PrimitiveTypes.Int16, "int": arrow.PrimitiveTypes.Int32, "integer": arrow.PrimitiveTypes.Int32, "bigint": arrow.PrimitiveTypes.Int64,
-	"long": arrow.PrimitiveTypes.Int64, "float": arrow.PrimitiveTypes.Float32, "real": arrow.PrimitiveTypes.Float32, "double": arrow.PrimitiveTypes.Float64,
-	"string": arrow.BinaryTypes.String, "char": arrow.BinaryTypes.String, "varchar": arrow.BinaryTypes.String, "text": arrow.BinaryTypes.String,
-	"binary": arrow.BinaryTypes.Binary, "date": arrow.FixedWidthTypes.Date32, "timestamp": &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"},
+	"boolean": arrow.FixedWidthTypes.Boolean, "tinyint": arrow.PrimitiveTypes.Int8,
+	"byte": arrow.PrimitiveTypes.Int8, "smallint": arrow.PrimitiveTypes.Int16,
+	"short": arrow.PrimitiveTypes.Int16, "int": arrow.PrimitiveTypes.Int32, "integer": arrow.PrimitiveTypes.Int32,
+	"bigint": arrow.PrimitiveTypes.Int64,
+	"long":   arrow.PrimitiveTypes.Int64, "float": arrow.PrimitiveTypes.Float32, "real": arrow.PrimitiveTypes.Float32,
+	"double": arrow.PrimitiveTypes.Float64,
+	"string": arrow.BinaryTypes.String, "char": arrow.BinaryTypes.String, "varchar": arrow.BinaryTypes.String,
+	"text":   arrow.BinaryTypes.String,
+	"binary": arrow.BinaryTypes.Binary, "date": arrow.FixedWidthTypes.Date32,
+	"timestamp": &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"},
 }
 
 func (p *typeParser) dataType() (t arrow.DataType, varchar bool, err error) {

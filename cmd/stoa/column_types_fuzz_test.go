@@ -8,7 +8,8 @@ import (
 
 // FuzzColumns parses the columns of create: what it does not understand is wrong use, however deep it goes.
 func FuzzColumns(f *testing.F) {
-	f.Add("id bigint, name string -- the name\nprice decimal(10,2)\n`a b` struct<x:double,y:map<string,array<int>>>\nv varchar(20)")
+	f.Add("id bigint, name string -- the name\nprice decimal(10,2)\n`a b` " +
+		"struct<x:double,y:map<string,array<int>>>\nv varchar(20)")
 	f.Add("a " + strings.Repeat("array<", 1000))
 	f.Fuzz(func(t *testing.T, text string) {
 		fields, err := parseColumns(text)

@@ -8,7 +8,8 @@ import (
 
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
-// plainBash makes the script work where the package bash-completion, from which it takes functions, is not: words are cut at : and = then, as bash does.
+// plainBash makes the script work where the package bash-completion, from which it takes functions, is not:
+// words are cut at : and = then, as bash does.
 const plainBash = `
 if ! declare -F _get_comp_words_by_ref >/dev/null && ! declare -F _init_completion >/dev/null; then
     __stoa_init_completion() {

@@ -36,10 +36,13 @@ func (f *writeFlags) register(a *app, cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "write to `OUT`: a file, DIR/ or - (needed)")
 	fl.StringVar(&f.to, "to", "", "write `FORMAT`; without it the extension of OUT decides")
-	fl.StringArrayVar(&f.opts, "opt", nil, "set an option of the writer, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
-	fl.StringVar(&f.mem, "memory", "", "what the writer keeps in memory, `SIZE`, for example 512MiB; more goes to temporary files (formats with the option memory)")
+	fl.StringArrayVar(&f.opts, "opt", nil,
+		"set an option of the writer, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
+	fl.StringVar(&f.mem, "memory", "", "what the writer keeps in memory, `SIZE`, for example 512MiB; more goes "+
+		"to temporary files (formats with the option memory)")
 	fl.BoolVar(&f.unchecked, "no-check", false, "do not read back what was written, to compare it with what went in")
-	fl.StringVarP(&f.form, "format", "f", "text", "tell what was written as `FORM`: text, a line on standard error; json, an object on standard output")
+	fl.StringVarP(&f.form, "format", "f", "text",
+		"tell what was written as `FORM`: text, a line on standard error; json, an object on standard output")
 	complete(cmd, "to", a.writableNames)
 	complete(cmd, "format", func() []string { return summaryForms })
 }
@@ -69,7 +72,8 @@ func (f *writeFlags) options(a *app) (stoa.CreateOptions, error) {
 	}
 	switch {
 	case !slices.Contains(summaryForms, f.form):
-		return stoa.CreateOptions{}, &useError{"-f " + f.form + " is not a form of the summary", "the forms are text and json; --to says which format to write"}
+		return stoa.CreateOptions{}, &useError{"-f " + f.form + " is not a form of the summary",
+			"the forms are text and json; --to says which format to write"}
 	case f.form == "json" && f.out == dash:
 		return stoa.CreateOptions{}, wrongUse("-f json and -o - would both write to standard output")
 	}
@@ -77,15 +81,18 @@ func (f *writeFlags) options(a *app) (stoa.CreateOptions, error) {
 		return stoa.CreateOptions{}, &useError{"-o says where to write; it is missing", "-o - is standard output"}
 	}
 	if f.to != "" && a.format(f.to) == nil {
-		return stoa.CreateOptions{}, &useError{fmt.Sprintf("--to: there is no format %q", f.to), "stoa formats lists them"}
+		return stoa.CreateOptions{}, &useError{fmt.Sprintf("--to: there is no format %q", f.to),
+			"stoa formats lists them"}
 	}
 	if f.to == "" && f.out == dash {
-		return stoa.CreateOptions{}, &useError{"for standard output, --to says which format to write", "for example --to arrow"}
+		return stoa.CreateOptions{}, &useError{"for standard output, --to says which format to write",
+			"for example --to arrow"}
 	}
 	if opts, err = f.memory(a, opts); err != nil {
 		return stoa.CreateOptions{}, err
 	}
-	return stoa.CreateOptions{Formats: a.formats, To: f.to, Opts: opts, Alloc: pool, NoCheck: f.unchecked, Parallel: runtime.NumCPU()}, nil
+	return stoa.CreateOptions{Formats: a.formats, To: f.to, Opts: opts, Alloc: pool, NoCheck: f.unchecked,
+		Parallel: runtime.NumCPU()}, nil
 }
 
 // memory adds --memory to the writer's options, if the writer is one that keeps much in memory.
@@ -107,7 +114,8 @@ func (f *writeFlags) memory(a *app, opts map[string]string) (map[string]string, 
 		return opts, nil // what is wrong is told when the output is made
 	}
 	if !slices.ContainsFunc(to.WriteKeys, func(k format.OptionKey) bool { return k.Name == "memory" }) {
-		return nil, &useError{"--memory: a writer of " + to.Name + " holds a row group or block at most, and has no budget", "stoa formats " + to.Name + " lists its options"}
+		return nil, &useError{"--memory: a writer of " + to.Name +
+			" holds a row group or block at most, and has no budget", "stoa formats " + to.Name + " lists its options"}
 	}
 	if opts == nil {
 		opts = map[string]string{}
@@ -130,11 +138,12 @@ type conversion struct {
 	// With --all: the table, what stands before its progress, and what is learned for the reconciliation.
 	source, label string
 	all           bool
-	levels        int // directories of the output below its place, which several tables then share (format.Format.Levels)
-	sum           *content.Summer
-	sc            *arrow.Schema // of the rows
-	partitions    []string      // the columns that became directories
-	summary       summaryDoc
+	// directories of the output below its place, which several tables then share (format.Format.Levels)
+	levels     int
+	sum        *content.Summer
+	sc         *arrow.Schema // of the rows
+	partitions []string      // the columns that became directories
+	summary    summaryDoc
 }
 
 func (a *app) convertCmd() *cobra.Command {
@@ -246,8 +255,8 @@ func (c *conversion) nothing(ctx context.Context, a *app, paths []string, err er
 	return c.damageFlags.report(ctx, a, paths, c.noticed, err)
 }
 
-// unsound tells what verify finds in sources that recovery had nothing to tell of: a value that was changed may show only in bounds that no reader needs. It
-// returns errDamage if there is something.
+// unsound tells what verify finds in sources that recovery had nothing to tell of: a value that was changed may
+// show only in bounds that no reader needs. It returns errDamage if there is something.
 func (a *app) unsound(ctx context.Context, paths []string, o stoa.OpenOptions) error {
 	o.Recover, o.Depth = false, format.Sums
 	for _, p := range paths {
@@ -267,8 +276,9 @@ func (a *app) unsound(ctx context.Context, paths []string, o stoa.OpenOptions) e
 	return nil
 }
 
-// damaged reports whether a finding is an error: what is read then is not all that was there, or was found in another way than the place says (a name
-// that was guessed, a geometry that was mended), and no verb calls it whole.
+// damaged reports whether a finding is an error: what is read then is not all that was there, or was found in
+// another way than the place says (a name that was guessed, a geometry that was mended), and no verb calls it
+// whole.
 func damaged(fs []region.Finding) bool {
 	return slices.ContainsFunc(fs, func(f region.Finding) bool { return f.Severity == region.Error })
 }
@@ -278,7 +288,8 @@ func mayLack(fs []region.Finding) bool {
 	return slices.ContainsFunc(fs, func(f region.Finding) bool { return f.Severity == region.Error && f.Lost != 0 })
 }
 
-func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa.ScanSpec, wo stoa.CreateOptions) error {
+func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa.ScanSpec,
+	wo stoa.CreateOptions) error {
 	began := time.Now()
 	sc, err := t.ScanSchema(spec)
 	if err != nil {
@@ -308,11 +319,13 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 		return errors.Join(err, w.Abort(ctx))
 	}
 	c.rows, c.altered = p.rows.Load(), s.Altered
-	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: p.rows.Load(), Bytes: s.Bytes, Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),
+	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: p.rows.Load(), Bytes: s.Bytes,
+		Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),
 		Losses: len(c.losses), Checked: s.Checked, Unchecked: s.Unchecked}
 	a.tellUnchecked(c.out, s)
 	if n := len(s.Retyped); n > 0 {
-		a.note("%s: %s will be read as another type, as the output does not keep which it was: %s", c.out, count(int64(n), "column"), firstNames(s.Retyped))
+		a.note("%s: %s will be read as another type, as the output does not keep which it was: %s", c.out,
+			count(int64(n), "column"), firstNames(s.Retyped))
 	}
 	if c.form == "json" && c.all {
 		return nil // told when it was read back
@@ -327,7 +340,8 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 // tellUnchecked names the columns of an output of which it is not known whether they are what went in.
 func (a *app) tellUnchecked(out string, s format.Summary) {
 	if n := len(s.Unchecked); n > 0 {
-		a.note("%s: %s could not be compared with what went in: %s", out, count(int64(n), "column"), firstNames(s.Unchecked))
+		a.note("%s: %s could not be compared with what went in: %s", out, count(int64(n), "column"),
+			firstNames(s.Unchecked))
 	}
 }
 

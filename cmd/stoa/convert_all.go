@@ -78,7 +78,8 @@ func (c *conversion) runAll(cmd *cobra.Command, a *app, paths []string, f allFla
 		return err
 	}
 	if oo.Opts["schema"] != "" {
-		return wrongUse("--all converts tables that have names; what --schema reads has none: convert DIR -o OUT --schema FILE")
+		return wrongUse("--all converts tables that have names; what --schema reads has none: convert DIR -o " +
+			"OUT --schema FILE")
 	}
 	for _, p := range paths {
 		if err := stoa.InUse(ctx, p, oo); err != nil {
@@ -96,9 +97,11 @@ func (c *conversion) runAll(cmd *cobra.Command, a *app, paths []string, f allFla
 	return c.convertAll(ctx, cmd, a, dir, tables, left, st)
 }
 
-// settings are the flags on which the content of a table that could be converted depends: a run can be resumed only with the same.
+// settings are the flags on which the content of a table that could be converted depends: a run can be resumed
+// only with the same.
 func (c *conversion) settings() []string {
-	out := []string{"to=" + c.to, "columns=" + strings.Join(c.columns, ","), "where=" + c.where, "rows=" + c.selectFlags.rows, fmt.Sprintf("limit=%d", c.limit), "damaged=" + c.damaged}
+	out := []string{"to=" + c.to, "columns=" + strings.Join(c.columns, ","), "where=" + c.where,
+		"rows=" + c.selectFlags.rows, fmt.Sprintf("limit=%d", c.limit), "damaged=" + c.damaged}
 	opts := append(slices.Clone(c.writeFlags.opts), c.sourceFlags.opts...)
 	for _, w := range c.words {
 		if c.changed(w.flag) && w.flag != "partial" && w.flag != "live" {
@@ -109,8 +112,10 @@ func (c *conversion) settings() []string {
 	return append(out, opts...)
 }
 
-// tablesOf lists the tables of the places, and names their outputs. left is why files of directories are not among them.
-func (a *app) tablesOf(ctx context.Context, paths []string, o stoa.OpenOptions, to *format.Format) (out []oneTable, left []error, err error) {
+// tablesOf lists the tables of the places, and names their outputs. left is why files of directories are not
+// among them.
+func (a *app) tablesOf(ctx context.Context, paths []string, o stoa.OpenOptions, to *format.Format) (out []oneTable,
+	left []error, err error) {
 	ext := ""
 	if len(to.Extensions) > 0 {
 		ext = to.Extensions[0]
@@ -199,14 +204,16 @@ func openState(dir string, resume bool, settings []string) (*allState, error) {
 	case err != nil:
 		return nil, err
 	case !resume:
-		return nil, &useError{dir + " holds what an earlier run has converted", "--resume goes on with it; another directory begins anew"}
+		return nil, &useError{dir + " holds what an earlier run has converted",
+			"--resume goes on with it; another directory begins anew"}
 	}
 	var old allState
 	if err := json.Unmarshal(b, &old); err != nil || old.Stoa != st.Stoa {
 		return nil, &useError{name + " is not what an earlier run has left", "choose another directory"}
 	}
 	if !slices.Equal(old.Settings, settings) {
-		return nil, &useError{"the earlier run had other flags: " + strings.Join(differing(old.Settings, settings), ", "), "--resume needs the same flags"}
+		return nil, &useError{"the earlier run had other flags: " + strings.Join(differing(old.Settings, settings),
+			", "), "--resume needs the same flags"}
 	}
 	return &old, nil
 }
@@ -252,9 +259,10 @@ func (st *allState) save(ctx context.Context, a *app, dir string) error {
 	})
 }
 
-// convertAll converts the tables that are not done yet, and reads all of them back. A table that fails does not keep the others from
-// being converted. left is why files beside them are none.
-func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *app, dir string, tables []oneTable, left []error, st *allState) error {
+// convertAll converts the tables that are not done yet, and reads all of them back. A table that fails does not
+// keep the others from being converted. left is why files beside them are none.
+func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *app, dir string, tables []oneTable,
+	left []error, st *allState) error {
 	r := &allRun{c: c, a: a, cmd: cmd, dir: dir, state: st, began: time.Now()}
 	failed := r.leave(left)
 	for i, t := range tables {
@@ -276,7 +284,8 @@ func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *app,
 		return r.worst
 	}
 	c.losses = r.losses
-	return errors.Join(a.writeManifest(ctx, c.manifest, c.document(sourcesOf(tables), r.findings, nil), c.losses), r.worst)
+	return errors.Join(a.writeManifest(ctx, c.manifest, c.document(sourcesOf(tables), r.findings, nil), c.losses),
+		r.worst)
 }
 
 // allRun is a run of convertAll.
@@ -303,14 +312,16 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		again := map[string]string{verdictDiffers: "what an earlier run wrote differs", verdictMissing: "what an earlier run wrote is gone"}[back.Verdict]
+		again := map[string]string{verdictDiffers: "what an earlier run wrote differs",
+			verdictMissing: "what an earlier run wrote is gone"}[back.Verdict]
 		if old.Damaged {
 			again = "an earlier run could not read all of it"
 		}
 		if again == "" {
 			r.a.detail("%s: done before", t.source)
 			r.before++
-			return r.add(summaryDoc{Source: t.source, Output: filepath.Join(r.dir, old.Output), Rows: old.Rows, Files: back.files, Bytes: back.bytes, Readback: &back.readback})
+			return r.add(summaryDoc{Source: t.source, Output: filepath.Join(r.dir, old.Output), Rows: old.Rows,
+				Files: back.files, Bytes: back.bytes, Readback: &back.readback})
 		}
 		r.a.note("%s: %s: it is converted again", t.source, again)
 		if err := r.c.discard(old.Output); err != nil {
@@ -335,8 +346,9 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	if err := one.shareRoot(r.dir); err != nil {
 		return err
 	}
-	done := doneTable{Source: t.source, Output: one.output(r.dir), Rows: one.rows, Checksum: one.sum.Sum().String(), Partitions: one.partitions,
-		Damaged: errors.Is(err, errDamage)}
+	done := doneTable{Source: t.source, Output: one.output(r.dir), Rows: one.rows, Checksum: one.sum.Sum().String(),
+		Partitions: one.partitions,
+		Damaged:    errors.Is(err, errDamage)}
 	if done.Arrow, err = arrowschema.Encode(one.sc); err != nil {
 		return err
 	}
@@ -370,7 +382,8 @@ func (r *allRun) leave(left []error) (failed int) {
 	return failed
 }
 
-// proven is what is known of an output that was written just now: it was read back before it appeared, unless that could not be done.
+// proven is what is known of an output that was written just now: it was read back before it appeared, unless
+// that could not be done.
 func (r *allRun) proven(ctx context.Context, c *conversion, d doneTable) (out outcome) {
 	if !c.summary.Checked && !c.unchecked {
 		return r.a.readBack(ctx, r.dir, d)
@@ -422,12 +435,14 @@ func (r *allRun) tell(ctx context.Context, tables int) error {
 		return nil
 	}
 	if len(r.report.rows) > 0 {
-		r.report.cols = []reportColumn{{name: "table"}, {name: "output"}, {"rows", true}, {"read back", true}, {name: "checksum"}, {name: "verdict"}}
+		r.report.cols = []reportColumn{{name: "table"}, {name: "output"}, {"rows", true}, {"read back", true},
+			{name: "checksum"}, {name: "verdict"}}
 		if err := r.report.write(ctx, r.a, &outputFlags{}); err != nil {
 			return err
 		}
 	}
-	text := fmt.Sprintf("%s/: %s of %d, %s, %s", r.dir, count(r.done, "table"), tables, count(r.rows, "row"), seconds(time.Since(r.began)))
+	text := fmt.Sprintf("%s/: %s of %d, %s, %s", r.dir, count(r.done, "table"), tables, count(r.rows, "row"),
+		seconds(time.Since(r.began)))
 	if r.before > 0 {
 		text += fmt.Sprintf("; %d were done before", r.before)
 	}

@@ -15,8 +15,8 @@ import (
 	"stoa/store"
 )
 
-// trueFindings are all that verify may say of the corpus, and must. quick and full are how many findings there are at the
-// depth quick and at the two that read data; -1: any, -2: some.
+// trueFindings are all that verify may say of the corpus, and must. quick and full are how many findings there
+// are at the depth quick and at the two that read data; -1: any, -2: some.
 var trueFindings = []struct {
 	code        string
 	where       string // of the object, below the corpus
@@ -25,33 +25,42 @@ var trueFindings = []struct {
 }{
 	// Damage that somebody made to have it: the rest of the corpus has no error.
 	{"cfile.block.checksum", `kudu/synthetic/bad_one_byte_flipped`, 0, 1, "a bit of a block is turned"},
-	{"cfile.block.count", `kudu/synthetic/bad_v1_group_varint_uint32_footer`, 0, 8, "the footer says an encoding that the blocks do not have"},
+	{"cfile.block.count", `kudu/synthetic/bad_v1_group_varint_uint32_footer`, 0, 8,
+		"the footer says an encoding that the blocks do not have"},
 	{"cfile.footer.damaged", `kudu/synthetic/bad_feature_bit1`, 1, 1, "the feature bit contradicts the footer"},
-	{"cfile.index.damaged", `kudu/synthetic/bad_v1_magic_on_v2_lz4(index)?\.`, 2, 2, "the magic of version 1 on a file of version 2"},
+	{"cfile.index.damaged", `kudu/synthetic/bad_v1_magic_on_v2_lz4(index)?\.`, 2, 2,
+		"the magic of version 1 on a file of version 2"},
 	{"parquet.footer", `trevni/negative/magic_PAR1`, 1, 1, "Parquet's magic on a Trevni body"},
-	{"trevni.block.cut", `trevni/negative/(hugestored|trunc_167)`, 2, 2, "a stored size beyond the file; a file without its last byte"},
+	{"trevni.block.cut", `trevni/negative/(hugestored|trunc_167)`, 2, 2,
+		"a stored size beyond the file; a file without its last byte"},
 	{"trevni.block.damaged", `trevni/negative/(arr_false|badutf8|int64_in_int|neglen|overlong|type_BYTES|type_boolean)`, 0, 7, "values that cannot be what the column says"},
 	{"trevni.column.damaged", `trevni/negative/hugeblocks`, 1, 1, "2147483632 blocks"},
 	{"trevni.column.rows", `trevni/negative/rowcount_more`, 1, 1, "the header's count is not that of the blocks"},
-	{"trevni.header.damaged", `trevni/negative/(child_first|hugecols|nokeys|trunc_(0|3|4|11|15|16|40))\.`, 10, 10, "headers that are cut, or lie"},
-	{"trevni.unsupported", `trevni/negative/(magic_3|magic_255|type_uint|codec_unknown)`, 3, 4, "versions, a type and a codec that nobody knows"},
+	{"trevni.header.damaged", `trevni/negative/(child_first|hugecols|nokeys|trunc_(0|3|4|11|15|16|40))\.`, 10, 10,
+		"headers that are cut, or lie"},
+	{"trevni.unsupported", `trevni/negative/(magic_3|magic_255|type_uint|codec_unknown)`, 3, 4,
+		"versions, a type and a codec that nobody knows"},
 
 	// Files that Avro's own reader refuses, or reads in spite of what they are.
 	{"trevni.block.rawsize", `trevni/negative/wrong_raw_size`, 0, 1, "Avro does not look at it"},
-	{"trevni.checksum.zero", `trevni/(negative/zero_|v1[.0-9]+/(all_null_crc32|arrays|long_value|values_multi))`, 0, 148, "Avro's null codec writes 0 for every CRC-32"},
+	{"trevni.checksum.zero", `trevni/(negative/zero_|v1[.0-9]+/(all_null_crc32|arrays|long_value|values_multi))`, 0,
+		148, "Avro's null codec writes 0 for every CRC-32"},
 	{"trevni.checksum.form", `trevni/negative/(crc_before_data|right_little_endian)`, 0, 2, "not where Avro has it"},
-	{"trevni.checksum.name", `trevni/negative/sum_spelled_crc_minus_32`, 0, 1, "the specification's spelling, which Avro does not know"},
+	{"trevni.checksum.name", `trevni/negative/sum_spelled_crc_minus_32`, 0, 1,
+		"the specification's spelling, which Avro does not know"},
 	{"trevni.codec.zlib", `trevni/negative/zlib`, 0, 1, "a zlib header"},
 	{"trevni.block.empty", `trevni/negative/two_blocks_empty`, 1, 1, "a block without rows"},
 	{"trevni.block.padded", `trevni/v1\.(7\.4|7\.6|9\.1)/all_bzip2_`, 0, 60, "Avro before 1.10 pads bzip2 blocks"},
 	{"trevni.column.duplicate", `trevni/negative/dup`, 1, 1, "a name twice"},
 	{"trevni.coverage.gap", `trevni/negative/(gap|trail)`, 2, 2, "bytes of nobody"},
-	{"trevni.firstvalue.boolean", `trevni/v1\.12\.2/values_boolean_two_blocks`, 1, 1, "Avro reads wrong values from these"},
+	{"trevni.firstvalue.boolean", `trevni/v1\.12\.2/values_boolean_two_blocks`, 1, 1,
+		"Avro reads wrong values from these"},
 	{"trevni.schema.inferred", `trevni/dialects/wiki_dremel`, 1, 1, "names and levels leave a choice"},
 	{"redfile.schema.guessed", `redfile/red1a/`, 4, 4, "the first generation has no schema"},
 
 	// What the real writer leaves until a table is cleaned.
-	{"carbon.leftover", `carbon/managed/managed_(del|compact)/`, 3, 3, "earlier update statuses, the delete deltas of these, and compacted segments"},
+	{"carbon.leftover", `carbon/managed/managed_(del|compact)/`, 3, 3,
+		"earlier update statuses, the delete deltas of these, and compacted segments"},
 
 	// What has no checksums, by its format or because its writer left them out.
 	{"file.unchecked", `^carbon(/|$)`, 0, -2, "CarbonData has none"},
@@ -85,7 +94,8 @@ func TestVerifyCorpus(t *testing.T) {
 	}
 	for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
 		got := make([]int, len(trueFindings))
-		for f, err := range stoa.Verify(context.Background(), dir, stoa.OpenOptions{Formats: catalogue.Formats(), Tree: store.Local{}, Depth: depth}) {
+		for f, err := range stoa.Verify(context.Background(), dir,
+			stoa.OpenOptions{Formats: catalogue.Formats(), Tree: store.Local{}, Depth: depth}) {
 			if err != nil {
 				t.Fatal(err)
 			}

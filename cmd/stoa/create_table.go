@@ -33,14 +33,16 @@ Tables that are sorted, have buckets or partitions keep them for every load.`,
 		Args: wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.schema == "" {
-				return &useError{"--schema says which columns the table has; it is missing", "for example a file with lines like: price decimal(10,2)"}
+				return &useError{"--schema says which columns the table has; it is missing",
+					"for example a file with lines like: price decimal(10,2)"}
 			}
 			sc, err := a.columnsOf(cmd, f.schema)
 			if err != nil {
 				return err
 			}
 			var spec stoa.CreateTableOptions
-			spec.SortColumns, spec.Inverted, spec.LongStrings, spec.Partition = listed(f.sort), listed(f.inverted), listed(f.long), listed(f.partition)
+			spec.SortColumns, spec.Inverted, spec.LongStrings, spec.Partition = listed(f.sort), listed(f.inverted),
+				listed(f.long), listed(f.partition)
 			if spec.Properties, err = keyValues("--property", f.props); err != nil {
 				return err
 			}

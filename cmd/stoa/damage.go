@@ -29,8 +29,10 @@ type damageFlags struct {
 var policies = []string{"fail", "skip-rows", "null-cells"}
 
 func (f *damageFlags) register(cmd *cobra.Command, preset string) {
-	cmd.Flags().StringVar(&f.damaged, "damaged", preset, "what to do about cells that cannot be read, a `POLICY`: fail, skip-rows or null-cells")
-	cmd.Flags().StringVar(&f.manifest, "manifest", "", "write what was lost to `FILE`, as JSON, instead of to standard error")
+	cmd.Flags().StringVar(&f.damaged, "damaged", preset,
+		"what to do about cells that cannot be read, a `POLICY`: fail, skip-rows or null-cells")
+	cmd.Flags().StringVar(&f.manifest, "manifest", "",
+		"write what was lost to `FILE`, as JSON, instead of to standard error")
 	complete(cmd, "damaged", func() []string { return policies })
 }
 
@@ -38,21 +40,24 @@ func (f *damageFlags) register(cmd *cobra.Command, preset string) {
 func (f *damageFlags) apply(s *stoa.ScanSpec) error {
 	i := slices.Index(policies, f.damaged)
 	if i < 0 {
-		return &useError{fmt.Sprintf("--damaged: there is no policy %q", f.damaged), "the policies are " + strings.Join(policies, ", ")}
+		return &useError{fmt.Sprintf("--damaged: there is no policy %q", f.damaged),
+			"the policies are " + strings.Join(policies, ", ")}
 	}
 	s.Damaged = []stoa.Damaged{stoa.Fail, stoa.SkipRows, stoa.NullCells}[i]
 	s.Lost = f.lose
 	return nil
 }
 
-// How many losses are kept: with the place and reason of each, and at all. A file can be made of rows that are lost one by one.
+// How many losses are kept: with the place and reason of each, and at all. A file can be made of rows that are
+// lost one by one.
 const (
 	mostReasons = 1 << 14
 	mostLosses  = 1 << 18
 )
 
-// lose keeps a loss. Of very many, those that follow each other become one, which has the place and reason of its first, and others have no
-// reason but their class; at last all that come are one, whose rows are not all lost, and which is not exact.
+// lose keeps a loss. Of very many, those that follow each other become one, which has the place and reason of
+// its first, and others have no reason but their class; at last all that come are one, whose rows are not all
+// lost, and which is not exact.
 func (f *damageFlags) lose(l region.Loss) {
 	n := len(f.losses)
 	if n < mostReasons {
@@ -104,8 +109,10 @@ type manifest struct {
 	Losses   []manifestLoss `json:"losses"`
 }
 
-// report says what was noticed and what was lost, after a scan that ended with err. It returns err, or errDamage if something was lost.
-func (f *damageFlags) report(ctx context.Context, a *app, sources []string, findings []region.Finding, err error) error {
+// report says what was noticed and what was lost, after a scan that ended with err. It returns err, or
+// errDamage if something was lost.
+func (f *damageFlags) report(ctx context.Context, a *app, sources []string, findings []region.Finding,
+	err error) error {
 	a.tellFindings(findings)
 	if f.manifest != "" {
 		if werr := a.writeManifest(ctx, f.manifest, f.document(sources, findings, err), f.losses); werr != nil {
@@ -129,17 +136,20 @@ func (f *damageFlags) report(ctx context.Context, a *app, sources []string, find
 	return err
 }
 
-// read reports whether what was read, perhaps not to its end, could be: a reader that had enough does not undo the damage that was met.
+// read reports whether what was read, perhaps not to its end, could be: a reader that had enough does not undo
+// the damage that was met.
 func read(err error) bool { return err == nil || errors.Is(err, errEnough) }
 
 // leftCells reports whether rows were left out of which other columns may be whole.
 func (f *damageFlags) leftCells() bool {
-	return f.damaged == "skip-rows" && f.wide && slices.ContainsFunc(f.losses, func(l region.Loss) bool { return l.Column != "" })
+	return f.damaged == "skip-rows" && f.wide &&
+		slices.ContainsFunc(f.losses, func(l region.Loss) bool { return l.Column != "" })
 }
 
 // document is the manifest of a scan that ended with err, but for the losses.
 func (f *damageFlags) document(sources []string, findings []region.Finding, err error) manifest {
-	m := manifest{Sources: sources, Policy: f.damaged, Finished: err == nil, Findings: []findingDoc{}, Losses: []manifestLoss{}}
+	m := manifest{Sources: sources, Policy: f.damaged, Finished: err == nil, Findings: []findingDoc{},
+		Losses: []manifestLoss{}}
 	if err != nil {
 		m.Error = line(err)
 	}
@@ -149,7 +159,8 @@ func (f *damageFlags) document(sources []string, findings []region.Finding, err 
 	return m
 }
 
-// noticed tells what was noticed of a table of which no row was printed. It returns err, or errDamage if the table is not whole.
+// noticed tells what was noticed of a table of which no row was printed. It returns err, or errDamage if the
+// table is not whole.
 func (a *app) noticed(findings []region.Finding, err error) error {
 	a.tellFindings(findings)
 	if read(err) && damaged(findings) {
@@ -158,7 +169,8 @@ func (a *app) noticed(findings []region.Finding, err error) error {
 	return err
 }
 
-// tellFindings tells findings on standard error, once each: those that are more than notes, with -v all, with -q errors. Of very many some.
+// tellFindings tells findings on standard error, once each: those that are more than notes, with -v all, with
+// -q errors. Of very many some.
 func (a *app) tellFindings(findings []region.Finding) {
 	const most = 20
 	n := 0
@@ -294,7 +306,8 @@ func lostRows(losses []region.Loss) (n int64, exact bool) {
 }
 
 func docOfLoss(l region.Loss) manifestLoss {
-	d := manifestLoss{Part: l.Part, Group: l.Group, Name: l.Name, Column: l.Column, Exact: l.Exact, From: known(l.Rows[0]), To: known(l.Rows[1])}
+	d := manifestLoss{Part: l.Part, Group: l.Group, Name: l.Name, Column: l.Column, Exact: l.Exact,
+		From: known(l.Rows[0]), To: known(l.Rows[1])}
 	var e *fault.Error
 	switch {
 	case errors.As(l.Err, &e):

@@ -19,12 +19,17 @@ type sample struct{ to, from, what string }
 
 // samples are what demo.zip holds; TestDemoSamples holds it against the golden files.
 var samples = []sample{
-	{"kudu", "format/kudu/testdata/history", "a data directory of Apache Kudu 1.18.1: a table with updates and deletes (its log is not in the sample, and stoa says so)"},
-	{"carbon/managed_del", "corpus/carbon/2.3.0/managed/managed_del", "a table of Apache CarbonData 2.3.0, written by Spark: three loads, deletes, an update"},
-	{"key.cfile", "corpus/kudu/1.18.1/key_int32/k.ck.cfile", "a column file of Apache Kudu 1.18.1: the first key column of a table"},
-	{"flat.red", "corpus/redfile/red1/flat_pages.red", "a RedFile that redelm wrote in February 2013, the month before it became Parquet"},
+	{"kudu", "format/kudu/testdata/history", "a data directory of Apache Kudu 1.18.1: a table with updates and " +
+		"deletes (its log is not in the sample, and stoa says so)"},
+	{"carbon/managed_del", "corpus/carbon/2.3.0/managed/managed_del",
+		"a table of Apache CarbonData 2.3.0, written by Spark: three loads, deletes, an update"},
+	{"key.cfile", "corpus/kudu/1.18.1/key_int32/k.ck.cfile",
+		"a column file of Apache Kudu 1.18.1: the first key column of a table"},
+	{"flat.red", "corpus/redfile/red1/flat_pages.red",
+		"a RedFile that redelm wrote in February 2013, the month before it became Parquet"},
 	{"primitives.trv", "corpus/trevni/v1.12.2/avro_primitives.trv", "a Trevni file of Apache Avro 1.12.2"},
-	{"dremel.trv", "corpus/trevni/dialects/wiki_dremel.trv", "a Trevni file in the wiki page's dialect, with the records of the Dremel paper"},
+	{"dremel.trv", "corpus/trevni/dialects/wiki_dremel.trv",
+		"a Trevni file in the wiki page's dialect, with the records of the Dremel paper"},
 }
 
 //go:embed demo.zip
@@ -62,7 +67,8 @@ var trials = []trial{
 var damagedTrials = []trial{
 	{"verify %s/damaged", "what is damaged, and where", statusDamage},
 	{"cat %s/damaged/key.cfile --damaged skip-rows -f csv", "the rows that are whole", statusDamage},
-	{"recover %s/damaged/cut.cfile -o %s/saved.parquet --source-opt type=int32", "a file without footer and indexes, recovered", statusDamage},
+	{"recover %s/damaged/cut.cfile -o %s/saved.parquet --source-opt type=int32",
+		"a file without footer and indexes, recovered", statusDamage},
 	{"diff %s/key.cfile %s/saved.parquet --on value", "what was lost with it", statusDamage},
 	{"finding cfile.block.checksum", "what a finding means", 0},
 }

@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// TestDemoSamples: demo.zip holds the golden files, byte for byte. `go test ./cmd/stoa -run TestDemoSamples -update` makes it.
+// TestDemoSamples: demo.zip holds the golden files, byte for byte. `go test ./cmd/stoa -run TestDemoSamples
+// -update` makes it.
 func TestDemoSamples(t *testing.T) {
 	want := map[string][]byte{}
 	var order []string
@@ -38,9 +39,11 @@ func TestDemoSamples(t *testing.T) {
 	if *update {
 		var out bytes.Buffer
 		w := zip.NewWriter(&out)
-		w.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
+		w.RegisterCompressor(zip.Deflate,
+			func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
 		for _, n := range order {
-			f, err := w.CreateHeader(&zip.FileHeader{Name: n, Method: zip.Deflate}) // without a time: the same bytes every time
+			// without a time: the same bytes every time
+			f, err := w.CreateHeader(&zip.FileHeader{Name: n, Method: zip.Deflate})
 			if err == nil {
 				_, err = f.Write(want[n])
 			}
@@ -122,7 +125,8 @@ func TestDemo(t *testing.T) {
 			t.Errorf("%s: status %d\n%s", h.to, st, out)
 		}
 	}
-	if st, out, errs := stoa("stoa verify --deep try/kudu try/carbon try/key.cfile try/flat.red try/primitives.trv try/dremel.trv"); st != 0 {
+	if st, out, errs := stoa("stoa verify --deep try/kudu try/carbon try/key.cfile try/flat.red " +
+		"try/primitives.trv try/dremel.trv"); st != 0 {
 		t.Errorf("the samples: status %d\n%s%s", st, out, errs)
 	}
 	if st, _, errs := stoa("stoa demo try"); st != statusUse || !strings.Contains(errs, "not empty") {

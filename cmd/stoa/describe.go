@@ -132,7 +132,8 @@ func (n *nodeWriter) close() error {
 }
 
 func docOfNode(x region.Node) nodeDoc {
-	d := nodeDoc{Depth: x.Depth, Kind: x.Kind.String(), Name: x.Name, Value: x.Value, Object: x.At.Object, Offset: x.At.Off, Length: x.At.Len}
+	d := nodeDoc{Depth: x.Depth, Kind: x.Kind.String(), Name: x.Name, Value: x.Value, Object: x.At.Object,
+		Offset: x.At.Off, Length: x.At.Len}
 	if x.Inner >= 0 {
 		d.Inner = &x.Inner
 	}
@@ -178,7 +179,8 @@ func (c *coverage) lines(size func(object string) int64) []string {
 		gaps, overlaps := c.Check(fault.Span{Object: name, Len: n})
 		s := fmt.Sprintf("%s: all %s are described", oneLine(name), count(n, "byte"))
 		if lost := sum(gaps); lost > 0 {
-			s = fmt.Sprintf("%s: %s of %s are described, %s belong to no structure", oneLine(name), thousands(n-lost), count(n, "byte"), thousands(lost))
+			s = fmt.Sprintf("%s: %s of %s are described, %s belong to no structure", oneLine(name),
+				thousands(n-lost), count(n, "byte"), thousands(lost))
 		}
 		if twice := sum(overlaps); twice > 0 {
 			s += ", " + count(twice, "byte") + " to more than one"

@@ -86,7 +86,9 @@ tables are read again for each part. -n says how many rows that differ are shown
   stoa diff kudu#d_major rows.csv --on id --columns a,c,ts --tolerance 1e-9 --values`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return &useError{fmt.Sprintf("diff compares two tables; %s", count(int64(len(args)), "path")+" given"), "several files of one table: name their directory, or quote a glob"}
+				return &useError{fmt.Sprintf("diff compares two tables; %s",
+					count(int64(len(args)), "path")+" given"),
+					"several files of one table: name their directory, or quote a glob"}
 			}
 			return onceDash(args)
 		},
@@ -95,7 +97,8 @@ tables are read again for each part. -n says how many rows that differ are shown
 	fl := cmd.Flags()
 	fl.StringArrayVar(&d.on, "on", nil, "rows belong together that are equal in these columns: `a,b`")
 	fl.Float64Var(&d.tolerance, "tolerance", 0, "floating-point numbers may be apart by `DISTANCE`")
-	fl.Float64Var(&d.relative, "relative", 0, "floating-point numbers may be apart by this `PART` of the greater, such as 1e-12")
+	fl.Float64Var(&d.relative, "relative", 0,
+		"floating-point numbers may be apart by this `PART` of the greater, such as 1e-12")
 	for i, side := range []string{"a", "b"} {
 		fl.StringVar(&d.sides[i], "from-"+side, "", "read "+strings.ToUpper(side)+" as `FORMAT`; --from is for both")
 		complete(cmd, "from-"+side, a.formatNames)
@@ -194,10 +197,12 @@ func (d *diffing) sourceOptions(ctx context.Context, a *app, args []string, side
 		if err != nil {
 			return o, err
 		}
-		knows[i], _ = stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: withoutTable(p)}, o) // why not is told when it is opened
+		// why not is told when it is opened
+		knows[i], _ = stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: withoutTable(p)}, o)
 	}
 	has := func(i int, key string) bool { return knows[i] == nil || hasKey(knows[i], key) }
-	f := sourceFlags{from: cmp.Or(d.sides[side], d.from), noVerify: d.noVerify, maxPage: d.maxPage, maxMeta: d.maxMeta, words: d.words}
+	f := sourceFlags{from: cmp.Or(d.sides[side], d.from), noVerify: d.noVerify, maxPage: d.maxPage,
+		maxMeta: d.maxMeta, words: d.words}
 	f.changed = func(flag string) bool {
 		i := slices.IndexFunc(d.words, func(w *wordFlag) bool { return w.flag == flag })
 		return d.changed(flag) && (has(side, d.words[i].key) || !has(1-side, d.words[i].key))
@@ -211,12 +216,14 @@ func (d *diffing) sourceOptions(ctx context.Context, a *app, args []string, side
 }
 
 func (d *diffing) document(args []string, r *stoa.DiffResult) *diffDoc {
-	doc := &diffDoc{A: args[0], B: args[1], RowsA: r.Rows[0], RowsB: r.Rows[1], Same: r.Same, Changed: r.Changed, OnlyA: r.Only[0], OnlyB: r.Only[1],
+	doc := &diffDoc{A: args[0], B: args[1], RowsA: r.Rows[0], RowsB: r.Rows[1], Same: r.Same, Changed: r.Changed,
+		OnlyA: r.Only[0], OnlyB: r.Only[1],
 		Cells: r.Cells, Schema: []diffColumnDoc{}, Examples: []diffRowDoc{}}
 	doc.Equal = r.Changed == 0 && r.Only == [2]int64{}
 	for _, c := range r.Schema {
 		doc.Equal = doc.Equal && (!c.Differs() || d.valuesOnly && c.Kind == "type" && !c.Incomparable)
-		doc.Schema = append(doc.Schema, diffColumnDoc{c.Kind, c.Name, c.A, c.B, (c.Kind == "type" || !c.Differs()) && !c.Incomparable})
+		doc.Schema = append(doc.Schema, diffColumnDoc{c.Kind, c.Name, c.A, c.B,
+			(c.Kind == "type" || !c.Differs()) && !c.Incomparable})
 	}
 	for _, x := range r.Examples {
 		row := diffRowDoc{RowA: known(x.At[0]), RowB: known(x.At[1]), Cells: []diffCellDoc{}}
@@ -300,7 +307,8 @@ func (r *diffRowDoc) print(b *strings.Builder) {
 			name = fmt.Sprintf("row %d", *r.RowA)
 		}
 		for _, c := range r.Cells {
-			b.WriteString(oneLine(fmt.Sprintf("%s: %s is %s in A, %s in B", name, c.Column, brief(*c.A), brief(*c.B))) + "\n")
+			b.WriteString(oneLine(fmt.Sprintf("%s: %s is %s in A, %s in B", name, c.Column, brief(*c.A),
+				brief(*c.B))) + "\n")
 		}
 		return
 	case r.RowA != nil:
@@ -329,7 +337,8 @@ func (doc *diffDoc) summary() string {
 		}
 		return s + "\n"
 	}
-	s := fmt.Sprintf("%s in A, %s in B: %s the same, %s changed, %s only in A, %s only in B\n", count(doc.RowsA, "row"), thousands(doc.RowsB),
+	s := fmt.Sprintf("%s in A, %s in B: %s the same, %s changed, %s only in A, %s only in B\n",
+		count(doc.RowsA, "row"), thousands(doc.RowsB),
 		thousands(doc.Same), thousands(doc.Changed), thousands(doc.OnlyA), thousands(doc.OnlyB))
 	for _, name := range slices.Sorted(maps.Keys(doc.Cells)) {
 		s += oneLine(fmt.Sprintf("  %s: %s changed", name, count(doc.Cells[name], "cell"))) + "\n"

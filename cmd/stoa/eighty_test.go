@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestEighty: on a terminal of 80 cells no line of rows or reports is longer, and what does not fit is shown all the same.
+// TestEighty: on a terminal of 80 cells no line of rows or reports is longer, and what does not fit is shown
+// all the same.
 func TestEighty(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if st := run(context.Background(), []string{"demo", "try"}, nil, io.Discard, io.Discard); st != 0 {
@@ -20,14 +21,19 @@ func TestEighty(t *testing.T) {
 		command string
 		want    []string // lines
 	}{
-		{"head try/kudu#d_major", []string{"── 10 ──", "g   -50881553091156619201493394.2238841926", "ts  2023-11-14 22:06:30.76683Z"}},
+		{"head try/kudu#d_major", []string{"── 10 ──", "g   -50881553091156619201493394.2238841926",
+			"ts  2023-11-14 22:06:30.76683Z"}},
 		{"head try/kudu#d_major --columns id,a,b,v", []string{"   id            a  b                  v"}},
-		{"head -f table try/kudu#d_major", []string{"   14  2788…  kfff…  8.030…  0xd13…  false  -0.00…    null    53  k5873…  9999-…"}},
-		{"cat -f table try/dremel.trv", []string{"   10  {\"Backward\":[],\"Forward\":[20,40,60…  [{\"Language\":[{\"Code\":\"en-us\",\"Coun…"}},
-		{"cat try/dremel.trv", []string{"── 1 ──", "DocId  10", "       {\"Language\":[{\"Code\":\"en-gb\",\"Country\":\"gb\"}],\"Url\":null}]"}},
+		{"head -f table try/kudu#d_major",
+			[]string{"   14  2788…  kfff…  8.030…  0xd13…  false  -0.00…    null    53  k5873…  9999-…"}},
+		{"cat -f table try/dremel.trv", []string{"   10  {\"Backward\":[],\"Forward\":[20,40,60…  " +
+			"[{\"Language\":[{\"Code\":\"en-us\",\"Coun…"}},
+		{"cat try/dremel.trv", []string{"── 1 ──", "DocId  10",
+			"       {\"Language\":[{\"Code\":\"en-gb\",\"Country\":\"gb\"}],\"Url\":null}]"}},
 		{"cat try/primitives.trv", nil},
 		{"ls try/kudu", []string{"remarks  partition RANGE (id) PARTITION UNBOUNDED, state READY, rowsets 2,"}},
-		{"ls --segments try/carbon/managed_del", []string{"try/carbon/managed_del  1        Success  yes   2026-11-21T08:32:20.876Z"}},
+		{"ls --segments try/carbon/managed_del",
+			[]string{"try/carbon/managed_del  1        Success  yes   2026-11-21T08:32:20.876Z"}},
 		{"ls --blocks try/kudu", nil},
 		{"stats try/primitives.trv", []string{
 			"column  type                  encoding  codec   blocks  values  nulls     raw",
@@ -36,7 +42,8 @@ func TestEighty(t *testing.T) {
 		{"stats try/kudu#d_major", nil},
 		{"schema try/kudu#d_major", nil},
 		{"meta try/primitives.trv", []string{"                       \"size\":5}}]}"}},
-		{"explain try/kudu#d_major --where id<5", []string{"                                                             first and last key:"}},
+		{"explain try/kudu#d_major --where id<5",
+			[]string{"                                                             first and last key:"}},
 		{"formats", nil},
 		{"formats carbon", nil},
 	} {
@@ -66,7 +73,8 @@ func TestHanging(t *testing.T) {
 	if st := run(context.Background(), []string{"demo", "try", "--damage"}, nil, io.Discard, io.Discard); st != 0 {
 		t.Fatal("demo")
 	}
-	for _, c := range []string{"verify try/damaged", "recover try/damaged/key.cfile -o saved.parquet", "cat try/damaged/key.cfile -o x.csv", "count try", "cat try/damaged/cut.cfile", "head try/kudu#d_major -n 1"} {
+	for _, c := range []string{"verify try/damaged", "recover try/damaged/key.cfile -o saved.parquet",
+		"cat try/damaged/key.cfile -o x.csv", "count try", "cat try/damaged/cut.cfile", "head try/kudu#d_major -n 1"} {
 		show := func(width int) (string, string) {
 			var out, errs bytes.Buffer
 			a := newApp(nil, &out, &errs)
@@ -84,11 +92,13 @@ func TestHanging(t *testing.T) {
 			t.Errorf("%s: nothing is said", c)
 		}
 		for _, l := range strings.Split(errs, "\n") {
-			if displayWidth(l) > 80 && strings.Contains(strings.TrimSpace(l), " ") && displayWidth(strings.Fields(l)[0]) < 76 {
+			if displayWidth(l) > 80 && strings.Contains(strings.TrimSpace(l), " ") &&
+				displayWidth(strings.Fields(l)[0]) < 76 {
 				t.Errorf("%s: a line of %d cells: %s", c, displayWidth(l), l)
 			}
 		}
-		if !slices.Equal(strings.Fields(errs), strings.Fields(whole)) && !strings.Contains(c, "-o saved") { // which tells how long it took
+		// which tells how long it took
+		if !slices.Equal(strings.Fields(errs), strings.Fields(whole)) && !strings.Contains(c, "-o saved") {
 			t.Errorf("%s: on a terminal\n%s, else\n%s", c, errs, whole)
 		}
 	}

@@ -41,8 +41,8 @@ type useError struct{ message, hint string }
 
 func (e *useError) Error() string { return e.message }
 
-// cutError ends a verb whose output is not whole with status 1. Damage is no exception: of what plan and scan write, status 3 says that it is
-// whole, and the table is not.
+// cutError ends a verb whose output is not whole with status 1. Damage is no exception: of what plan and scan
+// write, status 3 says that it is whole, and the table is not.
 type cutError struct{ error }
 
 func (e *cutError) Unwrap() error { return e.error }
@@ -98,7 +98,8 @@ func (a *app) end(ctx context.Context, cmd *cobra.Command, err error) int {
 
 // tell prints an error, on one line, and a hint where there is one.
 func (a *app) tell(cmd *cobra.Command, err error) {
-	if err == nil || errors.Is(err, errDamage) || errors.Is(err, errEnough) || errors.Is(err, errFailed) || errors.Is(err, errUse) {
+	if err == nil || errors.Is(err, errDamage) || errors.Is(err, errEnough) || errors.Is(err, errFailed) ||
+		errors.Is(err, errUse) {
 		return
 	}
 	fmt.Fprintln(a.stderr, hanging("stoa: "+printable(inFlags(line(err))), a.errWidth))
@@ -107,7 +108,8 @@ func (a *app) tell(cmd *cobra.Command, err error) {
 	}
 }
 
-// line is an error as it is told. Joined errors stand on one line; a predicate keeps its mark, which needs lines of its own.
+// line is an error as it is told. Joined errors stand on one line; a predicate keeps its mark, which needs
+// lines of its own.
 func line(err error) string {
 	switch e := err.(type) {
 	case *openError:
@@ -139,7 +141,8 @@ func line(err error) string {
 	return err.Error()
 }
 
-// inFlags is a message with reading options, as the library names them, as the flags that set them: " --live" for " live=true".
+// inFlags is a message with reading options, as the library names them, as the flags that set them: " --live"
+// for " live=true".
 func inFlags(s string) string {
 	for _, w := range newWordFlags() {
 		if w.value != "" {
@@ -168,13 +171,16 @@ func hint(cmd *cobra.Command, err error) string {
 		return "stoa plan makes new splits; what is to be read must stay as it is until the last of them is"
 	case errors.Is(err, store.ErrChanged):
 		return "read it again when nothing writes to it"
-	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover" && !strings.Contains(err.Error(), "="):
+	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover" &&
+		!strings.Contains(err.Error(), "="):
 		return "stoa verify tells more"
 	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover": // the message names options
-		return "where a format has options that say what a file holds (stoa formats NAME lists them), --source-opt KEY=VALUE gives one"
+		return "where a format has options that say what a file holds (stoa formats NAME lists them), " +
+			"--source-opt KEY=VALUE gives one"
 	case errors.Is(err, fault.Corrupt) && opening:
 		return "stoa recover may still read it; stoa verify tells more"
-	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil && cmd.Flag("damaged").Value.String() != "fail":
+	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil &&
+		cmd.Flag("damaged").Value.String() != "fail":
 		return "stoa verify tells more"
 	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil:
 		return "--damaged skip-rows (or null-cells) reads around it; stoa verify tells more"

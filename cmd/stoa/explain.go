@@ -35,8 +35,9 @@ type explainRow struct {
 	Total      *int64        `json:"of_bytes"`
 }
 
-// explainRan counts reads of files and their bytes (what is read twice counts twice): of pages (null where a format's own reader fetches them), all of
-// the explanation and the scan, and those before, which told the format and opened the table. Distinct counts every byte once.
+// explainRan counts reads of files and their bytes (what is read twice counts twice): of pages (null where a
+// format's own reader fetches them), all of the explanation and the scan, and those before, which told the
+// format and opened the table. Distinct counts every byte once.
 type explainRan struct {
 	Rows      int64   `json:"rows"`
 	PageReads *int64  `json:"page_reads"`
@@ -63,8 +64,9 @@ of it is read, and by what means the rest is passed over. Only metadata is read.
  pages of which no row passed the filter are then passed over, too, and of the filter's pages it is told where not every value was compared
  (codes of a dictionary, an inverted index). A level counts what the level before left; bytes are as stored, of parts and
  row groups they are estimates. The status is 3 if the table is known not to be whole.`,
-		Example: "  stoa explain block.cfile --where 'value > 3' --analyze\n  stoa explain store#sales.orders --where \"day = date '2024-02-29'\"",
-		Args:    a.paths,
+		Example: "  stoa explain block.cfile --where 'value > 3' --analyze\n  stoa explain store#sales.orders " +
+			"--where \"day = date '2024-02-29'\"",
+		Args: a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if err := out.check(explainForms); err != nil {
@@ -136,14 +138,16 @@ func (a *app) sizeOf(ctx context.Context, sources []stoa.SourceInfo) (sum int64)
 func docOfExplanation(x *stoa.Explanation) explainDoc {
 	d := explainDoc{Filter: x.Filter}
 	for _, l := range x.Levels {
-		row := explainRow{Level: string(l.Level), Column: l.Column, Filter: l.Filter, Considered: known(l.Considered), Read: known(l.Read), Skipped: l.Skipped, Used: l.Used}
+		row := explainRow{Level: string(l.Level), Column: l.Column, Filter: l.Filter,
+			Considered: known(l.Considered), Read: known(l.Read), Skipped: l.Skipped, Used: l.Used}
 		if l.Level != "rows" {
 			row.Bytes, row.Total = known(l.Bytes), known(l.Total)
 		}
 		d.Levels = append(d.Levels, row)
 	}
 	if r := x.Ran; r != nil {
-		d.Ran = &explainRan{Rows: r.Rows, Seconds: r.Elapsed.Seconds(), PageReads: known(r.Reads), PageBytes: known(r.Bytes)}
+		d.Ran = &explainRan{Rows: r.Rows, Seconds: r.Elapsed.Seconds(), PageReads: known(r.Reads),
+			PageBytes: known(r.Bytes)}
 	}
 	return d
 }
@@ -159,7 +163,10 @@ func (x *explainRan) count(reads []store.Read, opened int) {
 			x.ScanBytes += int64(r.Got)
 		}
 	}
-	slices.SortFunc(reads, func(a, b store.Read) int { return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Off, b.Off)) })
+	slices.SortFunc(reads, func(a, b store.Read) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name),
+			cmp.Compare(a.Off, b.Off))
+	})
 	name, end := "", int64(0)
 	for _, r := range reads {
 		if r.Name != name {
@@ -178,7 +185,8 @@ func writeExplanation(w io.Writer, d explainDoc, style tableStyle) error {
 			return err
 		}
 	}
-	r := &report{cols: []reportColumn{{name: "level"}, {name: "column"}, {"considered", true}, {"read", true}, {"bytes", true}, {"of", true}, {name: "passed over"}}}
+	r := &report{cols: []reportColumn{{name: "level"}, {name: "column"}, {"considered", true}, {"read", true},
+		{"bytes", true}, {"of", true}, {name: "passed over"}}}
 	used := slices.ContainsFunc(d.Levels, func(l explainRow) bool { return len(l.Used) > 0 })
 	if used {
 		r.cols = append(r.cols, reportColumn{name: "filtered by"})
@@ -188,7 +196,8 @@ func writeExplanation(w io.Writer, d explainDoc, style tableStyle) error {
 		if l.Filter {
 			column += " (filter)"
 		}
-		cells := []string{l.Level, column, orNothing(l.Considered, thousands), orNothing(l.Read, thousands), orNothing(l.Bytes, bytesText), orNothing(l.Total, bytesText), reasonsText(l.Skipped)}
+		cells := []string{l.Level, column, orNothing(l.Considered, thousands), orNothing(l.Read, thousands),
+			orNothing(l.Bytes, bytesText), orNothing(l.Total, bytesText), reasonsText(l.Skipped)}
 		if used {
 			cells = append(cells, reasonsText(l.Used))
 		}
@@ -204,9 +213,11 @@ func (x *explainRan) write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s came out in %.3f s; ", count(x.Rows, "row"), x.Seconds)
 	if x.PageReads != nil {
-		fmt.Fprintf(&b, "%s of pages in %s, with dictionaries and metadata ", bytesText(*x.PageBytes), count(*x.PageReads, "read"))
+		fmt.Fprintf(&b, "%s of pages in %s, with dictionaries and metadata ", bytesText(*x.PageBytes),
+			count(*x.PageReads, "read"))
 	}
-	fmt.Fprintf(&b, "%s in %s; before, telling the format and opening took %s in %s; ", bytesText(x.ScanBytes), count(x.ScanReads, "read"), bytesText(x.OpenBytes), count(x.OpenReads, "read"))
+	fmt.Fprintf(&b, "%s in %s; before, telling the format and opening took %s in %s; ", bytesText(x.ScanBytes),
+		count(x.ScanReads, "read"), bytesText(x.OpenBytes), count(x.OpenReads, "read"))
 	fmt.Fprintf(&b, "%s was read at least once", bytesText(x.Distinct))
 	if x.FileBytes != nil {
 		fmt.Fprintf(&b, ", of %s", bytesText(*x.FileBytes))

@@ -18,7 +18,8 @@ import (
 	"stoa/store/faulty"
 )
 
-// TestFaultyLists: whatever operation of a store fails, no table of a place is missing from a listing without an error, and none is another format's.
+// TestFaultyLists: whatever operation of a store fails, no table of a place is missing from a listing without
+// an error, and none is another format's.
 func TestFaultyLists(t *testing.T) {
 	files := filepath.Join(t.TempDir(), "files")
 	for _, d := range []string{"sub", "c"} {
@@ -27,7 +28,8 @@ func TestFaultyLists(t *testing.T) {
 		}
 	}
 	for _, out := range []string{"a.parquet", "b.arrow", "c.csv", "d.jsonl", "e.red", "f.trv", "c/"} {
-		args := []string{"convert", "../../corpus/carbon/2.3.0/managed/managed_gsort", "-q", "-o", filepath.Join(files, out) + out[len(strings.TrimSuffix(out, "/")):], "--limit", "5"}
+		args := []string{"convert", "../../corpus/carbon/2.3.0/managed/managed_gsort", "-q", "-o",
+			filepath.Join(files, out) + out[len(strings.TrimSuffix(out, "/")):], "--limit", "5"}
 		if out == "c/" {
 			args = append(args, "--to=cfile")
 		}

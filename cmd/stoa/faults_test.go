@@ -23,11 +23,12 @@ import (
 	"stoa/store/faulty"
 )
 
-// faultSources are a file or directory of every format that is read. summed: what data is read lies under checksums, so that wrong
-// bytes must not give other rows.
+// faultSources are a file or directory of every format that is read. summed: what data is read lies under
+// checksums, so that wrong bytes must not give other rows.
 func faultSources(t *testing.T) []faultSource {
 	list := []faultSource{
-		{"kudu", "../../format/kudu/testdata/file#autoinc", false}, // protobuf files of its own version 1 have few checksums
+		// protobuf files of its own version 1 have few checksums
+		{"kudu", "../../format/kudu/testdata/file#autoinc", false},
 		{"kudu-wal", "../../format/kudu/testdata/wal/wals/c3f631e19af44f00bb1082d149777f73/wal-000000001", true},
 		{"cfile", "../../corpus/kudu/1.18.1/key_int32/k.ck.cfile", true},
 		{"carbon", "../../corpus/carbon/2.3.0/managed/managed_del", false},
@@ -35,8 +36,10 @@ func faultSources(t *testing.T) []faultSource {
 		{"trevni", "../../corpus/trevni/dialects/wiki_dremel.trv", false},
 		{"trevni-avro", "../../corpus/trevni/v1.12.2/avro_primitives.trv", false},
 		{"carbon of format 1, with dictionaries", "../../corpus/carbon/1.0.0/v1_complex", false},
-		{"carbon of format 2, with dictionaries", "../../corpus/carbon/1.0.0/v2_b2000/Fact/Part0/Segment_0/part-0-0-0-1480000000000.carbondata", false},
-		{"dictionary", "../../corpus/carbon/1.0.0/v1_complex/Metadata/12345678-0000-4000-8000-000000000007.dict", false},
+		{"carbon of format 2, with dictionaries",
+			"../../corpus/carbon/1.0.0/v2_b2000/Fact/Part0/Segment_0/part-0-0-0-1480000000000.carbondata", false},
+		{"dictionary", "../../corpus/carbon/1.0.0/v1_complex/Metadata/12345678-0000-4000-8000-000000000007.dict",
+			false},
 	}
 	dir := t.TempDir()
 	write := func(out string, opts ...string) {
@@ -50,7 +53,8 @@ func faultSources(t *testing.T) []faultSource {
 		opts []string
 	}{
 		{faultSource{"cfile directory", "c/", true}, []string{"--to=cfile"}},
-		{faultSource{"redfile split", "r/", false}, []string{"--to=redfile", "--opt=split=row-group", "--opt=row-group-rows=100"}},
+		{faultSource{"redfile split", "r/", false},
+			[]string{"--to=redfile", "--opt=split=row-group", "--opt=row-group-rows=100"}},
 		{faultSource{"arrow stream", "t.arrows", false}, []string{"--opt=stream=true"}},
 		{faultSource{"csv.gz", "t.csv.gz", true}, nil},
 	} {
@@ -89,8 +93,8 @@ func mostFaults() int64 {
 	return 25
 }
 
-// TestFaultyReads: whatever operation fails, is short, is slow or gives wrong bytes, opening, scanning, verifying and describing say
-// so or give what is right; a failure is never called damage, and nothing hangs.
+// TestFaultyReads: whatever operation fails, is short, is slow or gives wrong bytes, opening, scanning,
+// verifying and describing say so or give what is right; a failure is never called damage, and nothing hangs.
 func TestFaultyReads(t *testing.T) {
 	for _, src := range faultSources(t) {
 		t.Run(src.name, func(t *testing.T) {
@@ -149,7 +153,8 @@ func (src faultSource) one(t *testing.T, mode faulty.Mode, at int64, want []stri
 		t.Errorf("%s took %s", what, d)
 	}
 	src.salvaged(t, mode, at, want, noRows)
-	if mode != faulty.Slow { // they do other operations: what counts is that they come to an end, and blame neither stoa nor the file
+	// they do other operations: what counts is that they come to an end, and blame neither stoa nor the file
+	if mode != faulty.Slow {
 		o := stoa.OpenOptions{Formats: catalogue.Formats(), Tree: &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at}}
 		for _, err := range stoa.Verify(ctx, src.uri, o) {
 			if errors.Is(err, fault.Bug) {
@@ -166,8 +171,8 @@ func (src faultSource) one(t *testing.T, mode faulty.Mode, at int64, want []stri
 	return err != nil
 }
 
-// salvaged is one for recovery: what fails, or is slow, ends it and is not told as a loss; what is short or wrong may be told as one. Where the healthy source
-// recovers whole, no row is lost without a word.
+// salvaged is one for recovery: what fails, or is slow, ends it and is not told as a loss; what is short or
+// wrong may be told as one. Where the healthy source recovers whole, no row is lost without a word.
 func (src faultSource) salvaged(t *testing.T, mode faulty.Mode, at int64, want []string, noRows bool) {
 	if noRows {
 		return
@@ -184,7 +189,8 @@ func (src faultSource) salvaged(t *testing.T, mode faulty.Mode, at int64, want [
 	tab, err := stoa.Open(ctx, src.uri, stoa.OpenOptions{Formats: catalogue.Formats(), Tree: tree, Recover: true})
 	if err == nil {
 		defer tab.Close()
-		for b, serr := range tab.Scan(ctx, stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) { lost = append(lost, l.Err) }}) {
+		for b, serr := range tab.Scan(ctx,
+			stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) { lost = append(lost, l.Err) }}) {
 			if err = serr; err != nil {
 				break
 			}
@@ -248,7 +254,8 @@ func fullDisk(t *testing.T, src *stoa.Table, f format.Format) {
 	write := func(room int64) (left []string, full bool, bytes int64, err error) {
 		dir := t.TempDir()
 		sink := &faulty.Sink{Sink: store.Local{}.Sink(filepath.Join(dir, uri), nil), Left: room}
-		_, err = stoa.Convert(ctx, src, stoa.ScanSpec{}, uri, stoa.CreateOptions{Formats: catalogue.Formats(), To: f.Name, Opts: opts, Sink: sink})
+		_, err = stoa.Convert(ctx, src, stoa.ScanSpec{}, uri,
+			stoa.CreateOptions{Formats: catalogue.Formats(), To: f.Name, Opts: opts, Sink: sink})
 		entries, rerr := os.ReadDir(dir)
 		if rerr != nil {
 			t.Fatal(rerr)
@@ -293,7 +300,8 @@ func faultWriters() (list []faultWriter) {
 			w.opts = map[string]string{"table": "t", "key": "id"}
 		case "redfile":
 			w.opts = map[string]string{"memory": "1kB", "page-size": "64"}
-			list = append(list, faultWriter{"redfile split", f.Name, "out/", map[string]string{"split": "row-group", "row-group-rows": "100"}})
+			list = append(list, faultWriter{"redfile split", f.Name, "out/",
+				map[string]string{"split": "row-group", "row-group-rows": "100"}})
 		case "trevni", "trevni-avro":
 			w.opts = map[string]string{"block-size": "100"}
 		case "carbon":
@@ -316,11 +324,13 @@ type faultWriter struct {
 // write writes the table to dir through the sink's faults.
 func (w faultWriter) write(t *testing.T, src *stoa.Table, dir string, sink *faulty.Sink) error {
 	sink.Sink, sink.Left = store.Local{}.Sink(filepath.Join(dir, w.uri), nil), 1<<40
-	_, err := stoa.Convert(t.Context(), src, stoa.ScanSpec{Batch: 50}, w.uri, stoa.CreateOptions{Formats: catalogue.Formats(), To: w.format, Opts: w.opts, Sink: sink})
+	_, err := stoa.Convert(t.Context(), src, stoa.ScanSpec{Batch: 50}, w.uri,
+		stoa.CreateOptions{Formats: catalogue.Formats(), To: w.format, Opts: w.opts, Sink: sink})
 	return err
 }
 
-// TestFaultyWrites: whatever operation of a sink fails, takes only half, is slow or gives back wrong bytes, the writer says so and leaves nothing, or writes what is right.
+// TestFaultyWrites: whatever operation of a sink fails, takes only half, is slow or gives back wrong bytes, the
+// writer says so and leaves nothing, or writes what is right.
 func TestFaultyWrites(t *testing.T) {
 	src, err := stoa.Open(t.Context(), "../../corpus/carbon/2.3.0/managed/managed_gsort", stoa.OpenOptions{})
 	if err != nil {
@@ -353,7 +363,8 @@ func TestFaultyWrites(t *testing.T) {
 					switch {
 					case rerr != nil:
 						t.Fatal(rerr)
-					case err != nil && (mode == faulty.Slow || errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Bug)):
+					case err != nil && (mode == faulty.Slow || errors.Is(err, fault.Corrupt) ||
+						errors.Is(err, fault.Bug)):
 						t.Errorf("%s: %v", what, err)
 					case err != nil && len(left) > 0:
 						t.Errorf("%s: %v is left", what, left)

@@ -47,7 +47,9 @@ func (a *app) findingCmd() *cobra.Command {
 			}
 			if len(found) == 1 && (out.form == "" || out.form == "text") {
 				return a.put(cmd.Context(), &out, func(w io.Writer) error {
-					_, err := io.WriteString(w, found[0].Code+" ("+found[0].Severity+")\n"+indent(1)+wrap(found[0].Means, helpWidth-2, "\n"+indent(1))+"\n")
+					_, err := io.WriteString(w,
+						found[0].Code+" ("+found[0].Severity+")\n"+indent(1)+wrap(found[0].Means, helpWidth-2,
+							"\n"+indent(1))+"\n")
 					return err
 				})
 			}

@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write the generated pages in docs anew")
 
-// TestFindingPages: docs/findings has a page for every family of codes, and no other; each code has its own heading there.
-// `go test ./cmd/stoa -run TestFindingPages -update` writes them.
+// TestFindingPages: docs/findings has a page for every family of codes, and no other; each code has its own
+// heading there. `go test ./cmd/stoa -run TestFindingPages -update` writes them.
 func TestFindingPages(t *testing.T) {
 	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
 	families := map[string][]codeDoc{}
@@ -78,7 +78,8 @@ What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: a page a 
 | severity | what it costs | what to do next |
 |---|---|---|
 | error | Something is lost, or may be. The finding names the object, the offset, the field and, where known, the rows. | ` +
-		"`stoa describe PATH` shows what lies there, `stoa cat PATH --damaged skip-rows` reads around it, `stoa recover PATH -o OUT`" +
+		"`stoa describe PATH` shows what lies there, `stoa cat PATH --damaged skip-rows` reads around it, `stoa " +
+		"recover PATH -o OUT`" +
 		` writes what can still be read to another place. Keep the damaged file: stoa never writes to a source. |
 | warning | Nothing is lost, but the format does not allow it, or another reader may go wrong by it. | ` +
 		"`stoa convert PATH -o OUT`" + ` writes the rows anew. |
@@ -89,7 +90,8 @@ What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: a page a 
 		for _, c := range families[family] {
 			first, _, _ := strings.Cut(c.Means, ". ")
 			anchor := strings.ReplaceAll(c.Code, ".", "")
-			fmt.Fprintf(&b, "| [%s](%s.md#%s) | %s | %s. |\n", c.Code, family, anchor, c.Severity, strings.TrimSuffix(first, "."))
+			fmt.Fprintf(&b, "| [%s](%s.md#%s) | %s | %s. |\n", c.Code, family, anchor, c.Severity,
+				strings.TrimSuffix(first, "."))
 		}
 	}
 	return b.String()

@@ -12,8 +12,8 @@ const foldMost = 8
 // foldRoom is how many cells a column must have for a text to be folded in it.
 const foldRoom = 18
 
-// folded cuts text into lines of at most width cells, behind blanks and marks where it can. What is more than most lines is
-// left out, and … says so (0: any number). A width of 0 folds nothing.
+// folded cuts text into lines of at most width cells, behind blanks and marks where it can. What is more than
+// most lines is left out, and … says so (0: any number). A width of 0 folds nothing.
 func folded(s string, width, most int) []string {
 	if width <= 0 || displayWidth(s) <= width {
 		return []string{s}
@@ -30,8 +30,9 @@ func folded(s string, width, most int) []string {
 	return out
 }
 
-// hanging breaks the lines of a message that are too long for the terminal between words, which stay whole so that they can be copied; what goes on is
-// indented. A width of 0 breaks nothing. Nor is a message broken that marks a place in the line above.
+// hanging breaks the lines of a message that are too long for the terminal between words, which stay whole so
+// that they can be copied; what goes on is indented. A width of 0 breaks nothing. Nor is a message broken that
+// marks a place in the line above.
 func hanging(s string, width int) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
@@ -68,7 +69,8 @@ func hung(l string, width int) string {
 	return b.String()
 }
 
-// lineEnd is how many bytes of s fit in width cells: up to behind the last mark of the line's second half, or all that fits.
+// lineEnd is how many bytes of s fit in width cells: up to behind the last mark of the line's second half, or
+// all that fits.
 func lineEnd(s string, width int) int {
 	at, end, mark := 0, 0, 0
 	for i, r := range s {
@@ -91,7 +93,8 @@ func lineEnd(s string, width int) int {
 	return len(s)
 }
 
-// upright is how rows, or the rows of a report, are shown that are too wide for the terminal: a block a row, a line a column.
+// upright is how rows, or the rows of a report, are shown that are too wide for the terminal: a block a row, a
+// line a column.
 type upright struct {
 	names []string
 	width int // of the terminal; 0 folds nothing

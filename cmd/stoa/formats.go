@@ -50,7 +50,8 @@ set by --source-opt, those of writing by --opt. verify without a word of the for
 			case forPeople && (len(args) > 0 || a.verbose):
 				return optionReport(chosen).write(cmd.Context(), a, &out)
 			case forPeople:
-				return a.put(cmd.Context(), &out, func(w io.Writer) error { return writeMatrix(w, chosen, a.style(&out)) })
+				return a.put(cmd.Context(), &out,
+					func(w io.Writer) error { return writeMatrix(w, chosen, a.style(&out)) })
 			}
 			return matrix(chosen).write(cmd.Context(), a, &out)
 		},
@@ -68,7 +69,8 @@ func (a *app) choose(names []string) ([]format.Format, error) {
 	for _, n := range names {
 		f := a.format(n)
 		if f == nil {
-			return nil, &useError{"there is no format \"" + n + "\"", "the formats are " + strings.Join(a.formatNames(), ", ")}
+			return nil, &useError{"there is no format \"" + n + "\"",
+				"the formats are " + strings.Join(a.formatNames(), ", ")}
 		}
 		out = append(out, *f)
 	}
@@ -77,7 +79,8 @@ func (a *app) choose(names []string) ([]format.Format, error) {
 
 func docOfFormat(f format.Format) formatDoc {
 	return formatDoc{Name: f.Name, Title: f.Title, Extensions: append([]string{}, f.Extensions...),
-		Read: f.Open != nil, Write: f.Create != nil, List: f.List != nil, Describe: f.Describe != nil, Verify: f.Verify != nil, Recover: f.Recover != nil,
+		Read: f.Open != nil, Write: f.Create != nil, List: f.List != nil, Describe: f.Describe != nil,
+		Verify: f.Verify != nil, Recover: f.Recover != nil,
 		ReadOptions: docsOfOptions(f.ReadKeys), WriteOptions: docsOfOptions(f.WriteKeys)}
 }
 
@@ -91,11 +94,13 @@ func docsOfOptions(keys []format.OptionKey) []optionDoc {
 
 // matrix is a line a format. It says exactly which of the format's functions there are.
 func matrix(formats []format.Format) *report {
-	r := &report{cols: []reportColumn{{name: "format"}, {name: "read"}, {name: "write"}, {name: "list"}, {name: "describe"}, {name: "verify"},
+	r := &report{cols: []reportColumn{{name: "format"}, {name: "read"}, {name: "write"}, {name: "list"},
+		{name: "describe"}, {name: "verify"},
 		{name: "recover"}, {name: "extensions"}, {name: "what it is"}}}
 	for _, f := range formats {
 		d := docOfFormat(f)
-		r.add(d, d.Name, yes(d.Read), yes(d.Write), yes(d.List), yes(d.Describe), yes(d.Verify), yes(d.Recover), strings.Join(d.Extensions, " "), d.Title)
+		r.add(d, d.Name, yes(d.Read), yes(d.Write), yes(d.List), yes(d.Describe), yes(d.Verify), yes(d.Recover),
+			strings.Join(d.Extensions, " "), d.Title)
 	}
 	return r
 }
@@ -127,7 +132,8 @@ func yes(b bool) string {
 
 // optionReport is the formats with their options, for people.
 func optionReport(formats []format.Format) *report {
-	r := &report{keys: 2, cols: []reportColumn{{name: "format"}, {name: "option"}, {name: "values"}, {name: "what it does"}}}
+	r := &report{keys: 2, cols: []reportColumn{{name: "format"}, {name: "option"}, {name: "values"},
+		{name: "what it does"}}}
 	for _, f := range formats {
 		d := docOfFormat(f)
 		r.add(d, d.Name, "", strings.Join(d.Extensions, " "), d.Title)

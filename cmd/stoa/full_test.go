@@ -12,14 +12,17 @@ import (
 	"testing"
 )
 
-// outputs are what is written to a place that has no room for it: the smaller of its files is larger than 8 kB with killRows rows.
+// outputs are what is written to a place that has no room for it: the smaller of its files is larger than 8 kB
+// with killRows rows.
 var outputs = []struct{ out, flags string }{
-	{"out.parquet", ""}, {"out.backup", "--to kudu-backup --opt table=t --opt key=id"}, {"out.cfile", "--columns id --opt encoding=plain"}, {"out", "--to cfile --opt encoding=plain"},
-	{"out.red", ""}, {"out.trv", "--to trevni"}, {"out.avro.trv", "--to trevni-avro"}, {"out.carbondata", ""}, {"out.arrow", ""}, {"out.csv", ""}, {"out.tsv", ""}, {"out.jsonl", ""},
+	{"out.parquet", ""}, {"out.backup", "--to kudu-backup --opt table=t --opt key=id"},
+	{"out.cfile", "--columns id --opt encoding=plain"}, {"out", "--to cfile --opt encoding=plain"},
+	{"out.red", ""}, {"out.trv", "--to trevni"}, {"out.avro.trv", "--to trevni-avro"}, {"out.carbondata", ""},
+	{"out.arrow", ""}, {"out.csv", ""}, {"out.tsv", ""}, {"out.jsonl", ""},
 }
 
-// TestFileLimit: where the system does not let a file become longer (RLIMIT_FSIZE) the error comes out with the output's name, nothing is
-// left, and an output that was there is as it was.
+// TestFileLimit: where the system does not let a file become longer (RLIMIT_FSIZE) the error comes out with the
+// output's name, nothing is left, and an output that was there is as it was.
 func TestFileLimit(t *testing.T) {
 	dir := t.TempDir()
 	noRoom(t, dir, "file too large", func(command string) *exec.Cmd {
@@ -66,7 +69,8 @@ func noRoom(t *testing.T, dir, why string, within func(command string) *exec.Cmd
 		}
 		// After it, what is in the directory, and the sum of what was there before and is there now.
 		sum := fmt.Sprintf("find %s -type f 2>/dev/null | sort | xargs -r cat | cksum", out)
-		cmd := within(fmt.Sprintf("%s || exit 100; %s; %s; echo status $?; %s; ls -A %s; rm -rf %s", small, sum, large, sum, dir, out))
+		cmd := within(fmt.Sprintf("%s || exit 100; %s; %s; echo status $?; %s; ls -A %s; rm -rf %s", small, sum,
+			large, sum, dir, out))
 		cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1")
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
@@ -82,17 +86,20 @@ func noRoom(t *testing.T, dir, why string, within func(command string) *exec.Cmd
 		if left := strings.Join(lines[3:], " "); left != o.out && !(small == "true" && left == "") {
 			t.Errorf("%s: %s is left", o.out, left)
 		}
-		if e := errs.String(); !strings.Contains(e, why) || !strings.Contains(e, out) || strings.Contains(e, "stoa-tmp") {
+		if e := errs.String(); !strings.Contains(e, why) || !strings.Contains(e, out) ||
+			strings.Contains(e, "stoa-tmp") {
 			t.Errorf("%s: %q is not the place and %q", o.out, e, why)
 		}
 	}
 }
 
-// TestFullDevice: what cannot be written is told once, with its place, and the status is 1, however much there was to write, and also if damage was met.
+// TestFullDevice: what cannot be written is told once, with its place, and the status is 1, however much there
+// was to write, and also if damage was met.
 func TestFullDevice(t *testing.T) {
 	t.Chdir(t.TempDir())
 	source := killSource(t)
-	if st := run(t.Context(), []string{"demo", "try", "--damage"}, strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}); st != 0 {
+	if st := run(t.Context(), []string{"demo", "try", "--damage"}, strings.NewReader(""), &bytes.Buffer{},
+		&bytes.Buffer{}); st != 0 {
 		t.Fatal("no demo")
 	}
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -101,12 +108,16 @@ func TestFullDevice(t *testing.T) {
 	}
 	defer full.Close()
 	args := [][]string{
-		{"ls", "try"}, {"verify", "try/damaged"}, {"count", source}, {"--help"}, {"schema", source, "-f", "json"}, {"describe", "try/flat.red", "--pages"},
-		{"convert", source, "-o", "-", "--to", "parquet"}, {"convert", source, "-o", "-", "--to", "cfile", "--columns", "id"}, {"finding"},
-		{"cat", "try/damaged/key.cfile", "--damaged", "skip-rows", "-q", "--manifest", "lost.json"}, {"recover", "try/damaged/key.cfile", "-o", "-", "--to", "csv", "-q", "--manifest", "lost.json"},
+		{"ls", "try"}, {"verify", "try/damaged"}, {"count", source}, {"--help"}, {"schema", source, "-f", "json"},
+		{"describe", "try/flat.red", "--pages"},
+		{"convert", source, "-o", "-", "--to", "parquet"},
+		{"convert", source, "-o", "-", "--to", "cfile", "--columns", "id"}, {"finding"},
+		{"cat", "try/damaged/key.cfile", "--damaged", "skip-rows", "-q", "--manifest", "lost.json"},
+		{"recover", "try/damaged/key.cfile", "-o", "-", "--to", "csv", "-q", "--manifest", "lost.json"},
 	}
 	for _, form := range rowForms {
-		args = append(args, []string{"cat", source, "-f", form}, []string{"cat", "try/key.cfile", "-f", form}, []string{"cat", source, "-f", form, "-o", "/dev/full"})
+		args = append(args, []string{"cat", source, "-f", form}, []string{"cat", "try/key.cfile", "-f", form},
+			[]string{"cat", source, "-f", form, "-o", "/dev/full"})
 	}
 	for _, a := range args {
 		cmd := exec.Command(os.Args[0], a...)
@@ -118,7 +129,8 @@ func TestFullDevice(t *testing.T) {
 			place = "/dev/full"
 		}
 		err := cmd.Run()
-		if want := "stoa: write " + place + ": no space left on device\n"; errs.String() != want || cmd.ProcessState.ExitCode() != statusCannot {
+		if want := "stoa: write " + place + ": no space left on device\n"; errs.String() != want ||
+			cmd.ProcessState.ExitCode() != statusCannot {
 			t.Errorf("%q: %v: %q, want %q", a, err, &errs, want)
 		}
 	}

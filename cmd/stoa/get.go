@@ -48,9 +48,11 @@ characters; bytes that cannot be typed are found by stoa cat --where "k = x'00ff
 		},
 	}
 	cmd.Flags().Int64SliceVar(&g.rows, "row", nil, "the row at position `N`; repeatable")
-	cmd.Flags().StringArrayVar(&g.keys, "key", nil, "the rows whose key is `VALUE`; of several columns, values as in CSV: a,\"b,c\"; repeatable")
+	cmd.Flags().StringArrayVar(&g.keys, "key", nil,
+		"the rows whose key is `VALUE`; of several columns, values as in CSV: a,\"b,c\"; repeatable")
 	r.registerColumns(a, cmd, &r.sourceFlags)
-	r.outputFlags.register(cmd, rowForms, "default: what the extension of -o says, else table (vertical if it is too wide) on a terminal and jsonl elsewhere")
+	r.outputFlags.register(cmd, rowForms, "default: what the extension of -o says, else table (vertical if it "+
+		"is too wide) on a terminal and jsonl elsewhere")
 	r.damageFlags.register(cmd, "fail")
 	r.sourceFlags.register(a, cmd)
 	return cmd
@@ -100,7 +102,8 @@ func (g *getFlags) seek(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) 
 func noKey(t *stoa.Table, values []string) string {
 	keys, key := t.Keys(), strings.Join(values, ", ")
 	if !t.Keyed() && len(keys) > 0 {
-		return fmt.Sprintf("the table has no key, and no row has %s in its first column, %s; --where of stoa cat looks in others", key, keys[0])
+		return fmt.Sprintf("the table has no key, and no row has %s in its first column, %s; --where of stoa "+
+			"cat looks in others", key, keys[0])
 	}
 	return fmt.Sprintf("no row has the key (%s): the key is (%s)", key, strings.Join(keys, ", "))
 }

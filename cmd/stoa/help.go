@@ -19,7 +19,8 @@ func (a *app) help(cmd *cobra.Command) error {
 	if long == "" {
 		long = cmd.Short + "."
 	}
-	b.WriteString(reflow(long, helpWidth) + "\n\nUsage:\n  " + strings.ReplaceAll(shellFold("stoa "+cmd.Use, helpWidth-2), "\n", "\n  ") + "\n")
+	b.WriteString(reflow(long, helpWidth) + "\n\nUsage:\n  " +
+		strings.ReplaceAll(shellFold("stoa "+cmd.Use, helpWidth-2), "\n", "\n  ") + "\n")
 	if cmd.Example != "" {
 		b.WriteString("\nExamples:\n" + examples(cmd, helpWidth) + "\n")
 	}
@@ -48,7 +49,8 @@ func helpFlags(b *strings.Builder, title string, fs *pflag.FlagSet) {
 		if value != "" {
 			name += " " + value
 		}
-		if preset := f.DefValue; preset != "" && preset != "false" && preset != "[]" && preset != "0" && !strings.Contains(usage, "default") {
+		if preset := f.DefValue; preset != "" && preset != "false" && preset != "[]" && preset != "0" &&
+			!strings.Contains(usage, "default") {
 			usage += " (default " + preset + ")"
 		}
 		b.WriteString(name)

@@ -49,8 +49,8 @@ stoa create store#sales.visits --schema visits.parquet --property dictionary_inc
 stoa create work/orders --schema orders.txt
 `
 
-// exampleStatus is what examples end with that do not end with 0: those that are about damage, and those with real data of which it is told that
-// something is missing.
+// exampleStatus is what examples end with that do not end with 0: those that are about damage, and those with
+// real data of which it is told that something is missing.
 var exampleStatus = map[string]int{
 	"stoa recover broken.cfile -o saved.parquet --manifest lost.json":                           statusDamage,
 	"stoa recover cut.cfile -o saved.csv --source-opt type=int32":                               statusDamage,
@@ -82,7 +82,8 @@ func TestExamples(t *testing.T) {
 	shell := func(dir, line string) (string, error) {
 		cmd := exec.Command(bash, "-c", line)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1", "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+filepath.Join(dir, "home"))
+		cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1", "PATH="+bin+":"+os.Getenv("PATH"),
+			"HOME="+filepath.Join(dir, "home"))
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -126,7 +127,8 @@ func TestExamples(t *testing.T) {
 	t.Logf("%d examples of %d verbs", ran, len(a.verbs))
 }
 
-// TestHelpWidth: help of every verb, every finding, the formats and their options, and the manual pages have no line of more than 80 cells.
+// TestHelpWidth: help of every verb, every finding, the formats and their options, and the manual pages have no
+// line of more than 80 cells.
 func TestHelpWidth(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	show := func(args ...string) string {
@@ -176,7 +178,8 @@ func TestHelpWidth(t *testing.T) {
 	for name, text := range a.manPages(root) {
 		filled := true
 		for _, l := range strings.Split(text, "\n") {
-			if filled = (filled || l == ".fi") && l != ".nf"; !filled && displayWidth(strings.NewReplacer(`\-`, "-", `\e`, `\`, `\&`, "").Replace(l)) > manWidth {
+			if filled = (filled || l == ".fi") && l != ".nf"; !filled &&
+				displayWidth(strings.NewReplacer(`\-`, "-", `\e`, `\`, `\&`, "").Replace(l)) > manWidth {
 				t.Errorf("%s: a line that is not filled of more than %d cells: %s", name, manWidth, l)
 			}
 		}
@@ -202,7 +205,8 @@ func TestShellFold(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"stoa ls", "stoa ls"},
 		{"stoa cat file.parquet --columns a,b --limit 30", "stoa cat file.parquet \\\n    --columns a,b --limit 30"},
-		{"stoa cat 'a file with a very long name indeed' -f csv", "stoa cat \\\n    'a file with a very long name indeed' \\\n    -f csv"},
+		{"stoa cat 'a file with a very long name indeed' -f csv",
+			"stoa cat \\\n    'a file with a very long name indeed' \\\n    -f csv"},
 	} {
 		if got := shellFold(c.line, 30); got != c.want {
 			t.Errorf("%s:\n%s, want\n%s", c.line, got, c.want)
@@ -226,7 +230,8 @@ func TestManPages(t *testing.T) {
 		}
 		for _, l := range strings.Split(text, "\n") {
 			request, _, _ := strings.Cut(l, " ")
-			if strings.HasPrefix(l, ".") && !strings.Contains(" .TH .SH .B .BR .TP .PP .nf .fi ", " "+request+" ") || strings.HasPrefix(l, "'") {
+			if strings.HasPrefix(l, ".") &&
+				!strings.Contains(" .TH .SH .B .BR .TP .PP .nf .fi ", " "+request+" ") || strings.HasPrefix(l, "'") {
 				t.Errorf("%s: man would take %q for a request", name, l)
 			}
 		}

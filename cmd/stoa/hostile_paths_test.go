@@ -20,7 +20,8 @@ import (
 	"stoa/store"
 )
 
-// wayOut is a table, evil, in whose metadata a name leads out of its directory, to another one, victim, whose files would fit.
+// wayOut is a table, evil, in whose metadata a name leads out of its directory, to another one, victim, whose
+// files would fit.
 type wayOut struct {
 	format string
 	make   func(t *testing.T, dir string) // makes the directory of a healthy table; evil and victim begin as the same
@@ -29,30 +30,51 @@ type wayOut struct {
 	new    string
 	fix    func(t *testing.T, b []byte) []byte // makes the changed file sound; nil: it is
 	open   string                              // what of evil is opened; "" = the directory
-	says   string                              // of opening and reading it, or of verifying; "" = the name is not followed, and nothing need be said
+	// of opening and reading it, or of verifying; "" = the name is not followed, and nothing need be said
+	says string
 }
 
 const redPart = "part-00001.red"
 
 // waysOut are the formats whose metadata has names of files, each with each of these names.
 var waysOut = []wayOut{
-	{format: "carbon", make: carbonSample("managed_gsort"), in: "Metadata/segments/*", old: "/Fact", new: "/../victim/Fact", says: "leads out of the table"},
-	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tableupdatestatus-*", old: `"segmentName":"1"`, new: `"segmentName":"../../victim/Fact/Part0/Segment_0"`, says: "is no segment of the table"},
-	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tableupdatestatus-*", old: `"blockName":"part`, new: `"blockName":"../../../../victim/Fact/Part0/Segment_0/part`, says: "tableupdatestatus"},
-	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tablestatus", old: `"tableupdatestatus-`, new: `"../../victim/Metadata/tableupdatestatus-`, says: "tablestatus"},
-	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tablestatus", old: `"segmentFile":"`, new: `"segmentFile":"../../../victim/Metadata/segments/`, says: "tablestatus"},
-	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tablestatus", old: `"loadName":"1"`, new: `"loadName":"../../../../victim/Fact/Part0/Segment_1"`, says: "tablestatus"},
-	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/segments/*", old: `"mergeFileName":"`, new: `"mergeFileName":"../../../../victim/Fact/Part0/Segment_0/`, says: "segments"},
-	{format: "carbon", make: carbonSample("managed_del"), in: "Fact/Part0/Segment_2/*.carbonindexmerge", old: "part-0-0_batchno0-0-2-1795249942096.snappy.carbondata", new: "../../../../victim/Fact/Part0/Se/nt.snappy.carbondata", says: "index"},
-	{format: "cfile", make: converted("cfile"), in: "table.json", old: `"b.cfile"`, new: `"../victim/b.cfile"`, says: "table.json"},
-	{format: "cfile", make: converted("cfile"), in: "table.json", old: `"b.cfile"`, new: `"sub/../../victim/b.cfile"`, says: "table.json"},
-	{format: "redfile", make: converted("redfile", "split=row-group", "row-group-rows=2", "crc=false"), in: "_metadata.red", old: redPart, new: "../victim/1.red"[:len(redPart)], says: "leads out of the directory"},
-	{format: "redfile", make: converted("redfile", "split=row-group", "row-group-rows=2", "crc=false"), in: "_metadata.red", old: redPart, new: "/tmp/stoa/p.red"[:len(redPart)], says: "leads out of the directory"},
-	{format: "parquet", make: parquetIn("_metadata"), in: "_metadata", fix: elsewhere("../victim/_metadata"), open: "_metadata", says: `the data are in another file, "../victim/_metadata"`},
-	{format: "parquet", make: parquetIn("a.parquet"), in: "a.parquet", fix: elsewhere("../victim/a.parquet"), says: `the data are in another file, "../victim/a.parquet"`},
-	{format: "kudu", make: kuduSample, in: "wal/tablet-meta/*", old: "278202899f1b42a1ad91c6f94fc4d476", new: "../../../../../victim/wal/tablet", fix: containerSums, says: "tablet"},
-	{format: "kudu", make: kuduSample, in: "wal/consensus-meta/*", old: "23f0bd7db2824c3382b7601bbfda34f2", new: "../../../../../victim/wal/tablet", fix: containerSums},
-	{format: "kudu", make: kuduSample, in: "wal/instance", old: "23f0bd7db2824c3382b7601bbfda34f2", new: "../../../../../victim/wal/instan", fix: containerSums},
+	{format: "carbon", make: carbonSample("managed_gsort"), in: "Metadata/segments/*", old: "/Fact",
+		new: "/../victim/Fact", says: "leads out of the table"},
+	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tableupdatestatus-*",
+		old: `"segmentName":"1"`, new: `"segmentName":"../../victim/Fact/Part0/Segment_0"`,
+		says: "is no segment of the table"},
+	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tableupdatestatus-*",
+		old: `"blockName":"part`, new: `"blockName":"../../../../victim/Fact/Part0/Segment_0/part`,
+		says: "tableupdatestatus"},
+	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tablestatus", old: `"tableupdatestatus-`,
+		new: `"../../victim/Metadata/tableupdatestatus-`, says: "tablestatus"},
+	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tablestatus", old: `"segmentFile":"`,
+		new: `"segmentFile":"../../../victim/Metadata/segments/`, says: "tablestatus"},
+	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tablestatus", old: `"loadName":"1"`,
+		new: `"loadName":"../../../../victim/Fact/Part0/Segment_1"`, says: "tablestatus"},
+	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/segments/*", old: `"mergeFileName":"`,
+		new: `"mergeFileName":"../../../../victim/Fact/Part0/Segment_0/`, says: "segments"},
+	{format: "carbon", make: carbonSample("managed_del"), in: "Fact/Part0/Segment_2/*.carbonindexmerge",
+		old: "part-0-0_batchno0-0-2-1795249942096.snappy.carbondata",
+		new: "../../../../victim/Fact/Part0/Se/nt.snappy.carbondata", says: "index"},
+	{format: "cfile", make: converted("cfile"), in: "table.json", old: `"b.cfile"`, new: `"../victim/b.cfile"`,
+		says: "table.json"},
+	{format: "cfile", make: converted("cfile"), in: "table.json", old: `"b.cfile"`,
+		new: `"sub/../../victim/b.cfile"`, says: "table.json"},
+	{format: "redfile", make: converted("redfile", "split=row-group", "row-group-rows=2", "crc=false"),
+		in: "_metadata.red", old: redPart, new: "../victim/1.red"[:len(redPart)], says: "leads out of the directory"},
+	{format: "redfile", make: converted("redfile", "split=row-group", "row-group-rows=2", "crc=false"),
+		in: "_metadata.red", old: redPart, new: "/tmp/stoa/p.red"[:len(redPart)], says: "leads out of the directory"},
+	{format: "parquet", make: parquetIn("_metadata"), in: "_metadata", fix: elsewhere("../victim/_metadata"),
+		open: "_metadata", says: `the data are in another file, "../victim/_metadata"`},
+	{format: "parquet", make: parquetIn("a.parquet"), in: "a.parquet", fix: elsewhere("../victim/a.parquet"),
+		says: `the data are in another file, "../victim/a.parquet"`},
+	{format: "kudu", make: kuduSample, in: "wal/tablet-meta/*", old: "278202899f1b42a1ad91c6f94fc4d476",
+		new: "../../../../../victim/wal/tablet", fix: containerSums, says: "tablet"},
+	{format: "kudu", make: kuduSample, in: "wal/consensus-meta/*", old: "23f0bd7db2824c3382b7601bbfda34f2",
+		new: "../../../../../victim/wal/tablet", fix: containerSums},
+	{format: "kudu", make: kuduSample, in: "wal/instance", old: "23f0bd7db2824c3382b7601bbfda34f2",
+		new: "../../../../../victim/wal/instan", fix: containerSums},
 	{format: "kudu", make: kuduSample, in: "data/data/block_manager_instance", old: "", new: "", fix: pathSet},
 }
 
@@ -89,7 +111,8 @@ func parquetIn(name string) func(*testing.T, string) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		args := []string{"convert", "-", "--from", "csv", "-q", "--to", "parquet", "--columns", "a", "--opt", "page-index=false", "-o", filepath.Join(dir, name)}
+		args := []string{"convert", "-", "--from", "csv", "-q", "--to", "parquet", "--columns", "a", "--opt",
+			"page-index=false", "-o", filepath.Join(dir, name)}
 		if st := run(context.Background(), args, strings.NewReader(wayOutRows), io.Discard, os.Stderr); st != 0 {
 			t.Fatal("no table")
 		}
@@ -103,11 +126,13 @@ func elsewhere(name string) func(*testing.T, []byte) []byte {
 		if err := os.WriteFile(file, b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		for n, err := range stoa.Describe(context.Background(), file, stoa.DescribeOptions{OpenOptions: stoa.OpenOptions{Formats: catalogue.Formats()}}) {
+		for n, err := range stoa.Describe(context.Background(), file,
+			stoa.DescribeOptions{OpenOptions: stoa.OpenOptions{Formats: catalogue.Formats()}}) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			const second, behind = 0x26, 0x16 // an i64 whose number is two, or one, greater than that of the field before
+			// an i64 whose number is two, or one, greater than that of the field before
+			const second, behind = 0x26, 0x16
 			if at := n.At.Off; n.Name == "file_offset" && b[at] == second {
 				field := append([]byte{0x18, byte(len(name))}, name...)
 				out := append(append(bytes.Clone(b[:at]), field...), b[at:]...)
@@ -165,7 +190,8 @@ func (w watched) List(ctx context.Context, dir string) iter.Seq2[store.Info, err
 	return w.Local.List(ctx, dir)
 }
 
-// TestHostilePaths: names in metadata that lead out of a table's directory are not followed, by no verb, and told with their place.
+// TestHostilePaths: names in metadata that lead out of a table's directory are not followed, by no verb, and
+// told with their place.
 func TestHostilePaths(t *testing.T) {
 	for _, c := range waysOut {
 		name := c.format + " " + c.in + " " + c.new
@@ -183,7 +209,8 @@ func TestHostilePaths(t *testing.T) {
 			if err != nil {
 				real, err = filepath.Abs(n)
 			}
-			if err != nil || strings.HasPrefix(real, filepath.Join(dir, "victim")) || strings.HasPrefix(real, "/tmp/stoa") {
+			if err != nil || strings.HasPrefix(real, filepath.Join(dir, "victim")) ||
+				strings.HasPrefix(real, "/tmp/stoa") {
 				t.Errorf("%s: %s was opened", name, n)
 			}
 		}
@@ -246,7 +273,8 @@ func readEverything(t *testing.T, name, uri string, o stoa.OpenOptions) string {
 			continue
 		}
 		for _, policy := range []stoa.Damaged{stoa.Fail, stoa.NullCells} {
-			for _, err := range tab.Scan(ctx, stoa.ScanSpec{Damaged: policy, Lost: func(l region.Loss) { say(l.Err) }}) {
+			for _, err := range tab.Scan(ctx,
+				stoa.ScanSpec{Damaged: policy, Lost: func(l region.Loss) { say(l.Err) }}) {
 				say(err)
 			}
 		}
@@ -271,7 +299,8 @@ func TestHostileSplits(t *testing.T) {
 	for _, c := range []wayOut{
 		{format: "carbon", make: carbonSample("managed_del"), old: "/evil/Fact", new: "/victim/Fact"},
 		{format: "carbon", make: carbonSample("managed_del"), old: "/evil/Fact", new: "/evil/../victim/Fact"},
-		{format: "redfile", make: converted("redfile", "split=row-group", "row-group-rows=2"), old: `evil/_metadata.red","stamp":"`, new: `victim/_metadata.red","stamp":"`, open: "_metadata.red"},
+		{format: "redfile", make: converted("redfile", "split=row-group", "row-group-rows=2"),
+			old: `evil/_metadata.red","stamp":"`, new: `victim/_metadata.red","stamp":"`, open: "_metadata.red"},
 		{format: "cfile", make: converted("cfile"), old: `"part":"`, new: `"part":"../victim/`},
 		{format: "parquet", make: parquetIn("a.parquet"), old: `"part":"`, new: `"part":"/nowhere/../`},
 		{format: "kudu", make: kuduSample, old: `"part":"`, new: `"part":"../../victim/`},
@@ -293,7 +322,8 @@ func TestHostileSplits(t *testing.T) {
 		}
 		out.Reset()
 		errs.Reset()
-		st := run(context.Background(), []string{"scan", "--split", "-"}, strings.NewReader(head+`"pieces":`+bad), &out, &errs)
+		st := run(context.Background(), []string{"scan", "--split", "-"}, strings.NewReader(head+`"pieces":`+bad),
+			&out, &errs)
 		// What comes is nothing but the torn message with which a stream is given up: 8 of 64 bytes.
 		torn := "\xff\xff\xff\xff\x40" + strings.Repeat("\x00", 11)
 		if st == 0 || out.Len() > 0 && out.String() != torn || !strings.Contains(errs.String(), "not in this place") {

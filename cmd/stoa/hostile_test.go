@@ -25,7 +25,8 @@ import (
 	"stoa/region"
 )
 
-// What a hostile file may cost, when pages may have 4 MiB and metadata 1 MiB: so much memory allocated in all, and so long.
+// What a hostile file may cost, when pages may have 4 MiB and metadata 1 MiB: so much memory allocated in all,
+// and so long.
 const (
 	hostileMemory = 640 << 20
 	hostileTime   = 20 * time.Second
@@ -35,8 +36,8 @@ const (
 
 var hostileLimits = format.Limits{Page: 4 << 20, Metadata: 1 << 20}
 
-// TestHostile: files and directories of every format whose numbers lie, and texts made to hurt, are opened, scanned, verified, described and recovered
-// within a budget of memory and time, and blame nobody but the file.
+// TestHostile: files and directories of every format whose numbers lie, and texts made to hurt, are opened,
+// scanned, verified, described and recovered within a budget of memory and time, and blame nobody but the file.
 func TestHostile(t *testing.T) {
 	for _, src := range faultSources(t) {
 		info, err := os.Stat(src.uri)
@@ -62,7 +63,8 @@ func TestHostile(t *testing.T) {
 			if i%2 == 1 { // headers and footers lie at the ends
 				at = len(bad) - 8 - (i/2*2)%min(64, len(bad)-8)
 			}
-			binary.LittleEndian.PutUint64(bad[at:], []uint64{0x7fffffff7fffffff, 0xffffffffffffffff, 0x0000000010000000}[i%3])
+			binary.LittleEndian.PutUint64(bad[at:],
+				[]uint64{0x7fffffff7fffffff, 0xffffffffffffffff, 0x0000000010000000}[i%3])
 			hostile(t, fmt.Sprintf("%s, 8 bytes at %d", src.name, at), filepath.Ext(src.uri), bad)
 		}
 	}
@@ -120,7 +122,8 @@ func hostileDir(t *testing.T, name, from string) {
 		}
 		bad := bytes.Clone(b)
 		at := []int{len(b) - 8, len(b) / 2, 4}[i%3]
-		binary.LittleEndian.PutUint64(bad[min(at, len(b)-8):], []uint64{0x7fffffff7fffffff, 0xffffffffffffffff, 0x0000000010000000}[i%3])
+		binary.LittleEndian.PutUint64(bad[min(at, len(b)-8):],
+			[]uint64{0x7fffffff7fffffff, 0xffffffffffffffff, 0x0000000010000000}[i%3])
 		if err := os.WriteFile(files[i], bad, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -141,8 +144,8 @@ func hostile(t *testing.T, what, ext string, content []byte) []error {
 	return hostilePath(t, what, name)
 }
 
-// hostilePath does everything to what lies at a path, with low limits and with those that a user has, and gives the errors that were met
-// with the low ones.
+// hostilePath does everything to what lies at a path, with low limits and with those that a user has, and gives
+// the errors that were met with the low ones.
 func hostilePath(t *testing.T, what, name string) []error {
 	t.Helper()
 	hostileWith(t, what+", default limits", name, format.Limits{})
@@ -203,7 +206,8 @@ func hostileWith(t *testing.T, what, name string, limits format.Limits) (met []e
 	return met
 }
 
-// bombs are small files whose only page, block or batch is 12 MB when it is decompressed: 12,000 times the same text. The limit is 4 MiB.
+// bombs are small files whose only page, block or batch is 12 MB when it is decompressed: 12,000 times the same
+// text. The limit is 4 MiB.
 var bombs = []struct{ ext, format, opts string }{
 	{".cfile", "cfile", "encoding=plain block-size=15000000 compression=lz4"},
 	{".cfile", "cfile", "encoding=plain block-size=15000000 compression=snappy"},
@@ -292,7 +296,8 @@ func TestHostileShapes(t *testing.T) {
 		b = binary.LittleEndian.AppendUint32(b, 500_000)
 		return append(b, magic...)
 	}
-	wants("deep structs in Parquet's footer", "footer", hostile(t, "deep structs in Parquet's footer", ".parquet", deep("PAR1")))
+	wants("deep structs in Parquet's footer", "footer",
+		hostile(t, "deep structs in Parquet's footer", ".parquet", deep("PAR1")))
 	wants("deep structs in RED1's footer", "f.red", hostile(t, "deep structs in RED1's footer", ".red", deep("RED1")))
 	wide := []byte("PAR1\x15\x02\x19\xfc") // version 1, then a list of structs with a long length
 	wide = binary.AppendUvarint(wide, 1_000_001)
@@ -313,7 +318,8 @@ func cycle(t *testing.T) []byte {
 	if err := os.WriteFile(name+".csv", []byte("v\n"+rows.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"convert", name + ".csv", "-o", name, "-q", "--opt", "checksums=false", "--opt", "index-block-size=256", "--opt", "block-size=256"}
+	args := []string{"convert", name + ".csv", "-o", name, "-q", "--opt", "checksums=false", "--opt",
+		"index-block-size=256", "--opt", "block-size=256"}
 	if st := run(context.Background(), args, nil, io.Discard, os.Stderr); st != 0 {
 		t.Fatal("convert")
 	}

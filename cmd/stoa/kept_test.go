@@ -9,12 +9,14 @@ import (
 	"testing"
 )
 
-// TestNothingIsKept: a process that runs one command line after the other keeps nothing of them: no memory, no goroutine. (What is served to internal/attack once
-// grew by a quarter of a megabyte a line.)
+// TestNothingIsKept: a process that runs one command line after the other keeps nothing of them: no memory, no
+// goroutine. (What is served to internal/attack once grew by a quarter of a megabyte a line.)
 func TestNothingIsKept(t *testing.T) {
 	corpus := filepath.Join("..", "..", "corpus")
-	red, cfile := filepath.Join(corpus, "redfile", "red1", "flat_pages.red"), filepath.Join(corpus, "kudu", "1.18.1", "key_string", "k.ck.cfile")
-	lines := [][]string{{"cat", red, "-f", "jsonl"}, {"verify", cfile}, {"head", cfile, "-n", "3"}, {"ls", red}, {"stats", red},
+	red, cfile := filepath.Join(corpus, "redfile", "red1", "flat_pages.red"),
+		filepath.Join(corpus, "kudu", "1.18.1", "key_string", "k.ck.cfile")
+	lines := [][]string{{"cat", red, "-f", "jsonl"}, {"verify", cfile}, {"head", cfile, "-n", "3"}, {"ls", red},
+		{"stats", red},
 		{"recover", red, "-o", filepath.Join(t.TempDir(), "o.jsonl")}, {"cat", "missing"}, {"nonsense"}}
 	held := func(rounds int) (heap int64, goroutines int) {
 		for range rounds {

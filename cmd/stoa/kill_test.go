@@ -22,17 +22,19 @@ import (
 	"stoa/store"
 )
 
-// killed are the conversions that are killed: what is written, the flags for it, and where its rows are, if that is not the place itself:
-// such a place is not written to again, so there is nothing old.
+// killed are the conversions that are killed: what is written, the flags for it, and where its rows are, if
+// that is not the place itself: such a place is not written to again, so there is nothing old.
 var killed = []struct{ out, flags, rows string }{
-	{"out.cfile/", "--to cfile --opt block-size=4096", ""}, {"out.cfile", "--columns id --opt block-size=512", ""}, {"out.red", "--opt row-group-rows=5000", ""},
-	{"out.trv", "--to trevni", ""}, {"out.avro.trv", "--to trevni-avro", ""}, {"out.carbondata", "", ""}, {"out.parquet", "--opt row-group-rows=5000", ""},
+	{"out.cfile/", "--to cfile --opt block-size=4096", ""}, {"out.cfile", "--columns id --opt block-size=512", ""},
+	{"out.red", "--opt row-group-rows=5000", ""},
+	{"out.trv", "--to trevni", ""}, {"out.avro.trv", "--to trevni-avro", ""}, {"out.carbondata", "", ""},
+	{"out.parquet", "--opt row-group-rows=5000", ""},
 	{"out.arrow", "", ""}, {"out.csv", "", ""}, {"out.jsonl", "", ""},
 	{"out.backup/", "--to kudu-backup --opt table=t --opt key=id --opt time=1700000000000 --opt part-rows=5000", "*/*"},
 }
 
-// TestKilled kills convert at random moments between its first and its last write: the output is the old one or the new one, whole, and
-// the next run leaves nothing beside it. STOA_LONG=1: 200 kills a format.
+// TestKilled kills convert at random moments between its first and its last write: the output is the old one or
+// the new one, whole, and the next run leaves nothing beside it. STOA_LONG=1: 200 kills a format.
 func TestKilled(t *testing.T) {
 	kills := 1
 	if os.Getenv("STOA_LONG") != "" {
@@ -44,7 +46,8 @@ func TestKilled(t *testing.T) {
 	src := killSource(t)
 	for _, k := range killed {
 		t.Run(k.out+strings.ReplaceAll(k.flags, " ", "_"), func(t *testing.T) {
-			c := &killing{t: t, r: r, dir: t.TempDir(), src: src, name: k.out, rows: k.rows, flags: strings.Fields(k.flags)}
+			c := &killing{t: t, r: r, dir: t.TempDir(), src: src, name: k.out, rows: k.rows,
+				flags: strings.Fields(k.flags)}
 			c.run(kills)
 		})
 	}
@@ -63,7 +66,8 @@ func killSource(t *testing.T) string {
 		t.Fatal(err)
 	}
 	arrow := strings.TrimSuffix(name, "csv") + "src.arrow"
-	if st := run(context.Background(), []string{"convert", name, "-o", arrow, "-q"}, strings.NewReader(""), io.Discard, os.Stderr); st != 0 {
+	if st := run(context.Background(), []string{"convert", name, "-o", arrow, "-q"}, strings.NewReader(""),
+		io.Discard, os.Stderr); st != 0 {
 		t.Fatal("no source")
 	}
 	return arrow
@@ -181,7 +185,8 @@ func (c *killing) run(kills int) {
 			c.t.Fatalf("the next run leaves %v", left)
 		}
 	}
-	c.t.Logf("%s: %d kills, %d of them between the first and the last write (%s), by tenths of that %v; the new one was there after %d", c.name, n, during, c.writing.Round(time.Millisecond), histogram, replaced)
+	c.t.Logf("%s: %d kills, %d of them between the first and the last write (%s), by tenths of that %v; the new "+
+		"one was there after %d", c.name, n, during, c.writing.Round(time.Millisecond), histogram, replaced)
 }
 
 // kill kills a conversion so long after its first write, and gives the sum of what is then there.
@@ -210,11 +215,13 @@ func (c *killing) kill(wait time.Duration) string {
 // whole reports whether the output is healthy, every value of it, and has all rows.
 func (c *killing) whole() bool {
 	var out, errs bytes.Buffer
-	if st := run(context.Background(), []string{"verify", "--deep", c.out()}, strings.NewReader(""), &out, &errs); st != 0 {
+	if st := run(context.Background(), []string{"verify", "--deep", c.out()}, strings.NewReader(""), &out,
+		&errs); st != 0 {
 		return false
 	}
 	out.Reset()
-	st := run(context.Background(), []string{"count", filepath.Join(c.out(), c.rows)}, strings.NewReader(""), &out, &errs)
+	st := run(context.Background(), []string{"count", filepath.Join(c.out(), c.rows)}, strings.NewReader(""), &out,
+		&errs)
 	return st == 0 && strings.TrimSpace(out.String()) == strconv.Itoa(killRows)
 }
 

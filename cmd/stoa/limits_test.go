@@ -11,7 +11,8 @@ import (
 	"stoa/format"
 )
 
-// TestEveryReaderHasBudgets: every verb that opens files has the flags of the budgets, and what they say reaches the formats.
+// TestEveryReaderHasBudgets: every verb that opens files has the flags of the budgets, and what they say
+// reaches the formats.
 func TestEveryReaderHasBudgets(t *testing.T) {
 	verbs := 0
 	for _, cmd := range newApp(nil, os.Stdout, os.Stderr).root().Commands() {
@@ -29,21 +30,26 @@ func TestEveryReaderHasBudgets(t *testing.T) {
 		t.Errorf("%d verbs that read", verbs)
 	}
 	f := sourceFlags{memory: "3MiB", maxPage: "5kB", maxMeta: "7B", limits: format.Limits{Fields: 11, Depth: 13}}
-	if l, err := f.allLimits(); err != nil || l != (format.Limits{Page: 5000, Metadata: 7, Fields: 11, Depth: 13, Opening: 3 << 20}) {
+	if l, err := f.allLimits(); err != nil ||
+		l != (format.Limits{Page: 5000, Metadata: 7, Fields: 11, Depth: 13, Opening: 3 << 20}) {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
 
-// TestBudgetsAreNoDamage: what a budget refuses is refused with status 1 by every verb, recover and verify too, and as a limit.
+// TestBudgetsAreNoDamage: what a budget refuses is refused with status 1 by every verb, recover and verify too,
+// and as a limit.
 func TestBudgetsAreNoDamage(t *testing.T) {
 	dir := t.TempDir()
-	for name, rows := range map[string]string{"wide.jsonl": `{"a":1,"b":2,"c":3}` + "\n", "wide.csv": "a,b,c\n1,2,3\n"} {
+	for name, rows := range map[string]string{"wide.jsonl": `{"a":1,"b":2,"c":3}` + "\n",
+		"wide.csv": "a,b,c\n1,2,3\n"} {
 		place := filepath.Join(dir, name)
 		if err := os.WriteFile(place, []byte(rows), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		for _, verb := range []string{"cat", "count", "schema", "verify", "verify --deep", "recover -o OUT.arrow", "convert -o OUT.arrow", "cat --damaged skip-rows", "convert --all -o OUT/"} {
-			if st, out := runOver(t, verb+" --max-fields 2", place); st != statusCannot || !strings.Contains(out, "limit") {
+		for _, verb := range []string{"cat", "count", "schema", "verify", "verify --deep", "recover -o OUT.arrow",
+			"convert -o OUT.arrow", "cat --damaged skip-rows", "convert --all -o OUT/"} {
+			if st, out := runOver(t, verb+" --max-fields 2", place); st != statusCannot ||
+				!strings.Contains(out, "limit") {
 				t.Errorf("%s %s: status %d: %s", verb, name, st, out)
 			}
 		}

@@ -79,27 +79,35 @@ INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that
 				a.detail("%s: %s", c.Place().Dir, s.Unchecked)
 			}
 			if err == nil {
-				a.note("%s: segment %s, %s, %s, %s, %s", args[0], s.Segment, count(s.Rows, "row"), bytesText(s.DataBytes+s.IndexBytes), count(int64(len(s.Files)), "data file"), seconds(time.Since(began)))
+				a.note("%s: segment %s, %s, %s, %s, %s", args[0], s.Segment, count(s.Rows, "row"),
+					bytesText(s.DataBytes+s.IndexBytes), count(int64(len(s.Files)), "data file"),
+					seconds(time.Since(began)))
 			}
 			return err
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&opts, "opt", nil, "set an option of the writer, `KEY=VALUE` (stoa formats carbon lists them); repeatable")
-	fl.StringVar(&ways, "dictionary", "", "give codes to columns with a global dictionary in this `WAY`: single-pass (default), two-pass, predefined:DIR, all:FILE")
-	fl.StringVar(&memory, "memory", "", "sort at most `SIZE` of rows in memory, for example 1GiB (default 256MiB); more are sorted in pieces")
-	fl.BoolVar(&unchecked, "no-check", false, "do not read the segment back before it counts, to compare it with what went in")
+	fl.StringArrayVar(&opts, "opt", nil,
+		"set an option of the writer, `KEY=VALUE` (stoa formats carbon lists them); repeatable")
+	fl.StringVar(&ways, "dictionary", "", "give codes to columns with a global dictionary in this `WAY`: "+
+		"single-pass (default), two-pass, predefined:DIR, all:FILE")
+	fl.StringVar(&memory, "memory", "", "sort at most `SIZE` of rows in memory, for example 1GiB (default "+
+		"256MiB); more are sorted in pieces")
+	fl.BoolVar(&unchecked, "no-check", false,
+		"do not read the segment back before it counts, to compare it with what went in")
 	sel.register(a, cmd, &src)
-	fl.Lookup("parallel").Usage = "read with `N` workers, and write N data files side by side (default: as many workers as there are cores, one file)"
+	fl.Lookup("parallel").Usage = "read with `N` workers, and write N data files side by side (default: as many " +
+		"workers as there are cores, one file)"
 	src.register(a, cmd)
 	return cmd
 }
 
-// openFor opens sources to be loaded into a table. Texts say little of their types: what the table has nested, binary, as decimals or
-// as text, which a guess may lose or cannot know, is read as that.
+// openFor opens sources to be loaded into a table. Texts say little of their types: what the table has nested,
+// binary, as decimals or as text, which a guess may lose or cannot know, is read as that.
 func (a *app) openFor(ctx context.Context, c *stoa.Changer, paths []string, o stoa.OpenOptions) (*stoa.Table, error) {
 	t, err := a.openAll(ctx, paths, o)
-	if err != nil || o.Opts["schema"] != "" || slices.ContainsFunc(t.Sources(), func(s stoa.SourceInfo) bool { return !isText(s.Format) }) {
+	if err != nil || o.Opts["schema"] != "" ||
+		slices.ContainsFunc(t.Sources(), func(s stoa.SourceInfo) bool { return !isText(s.Format) }) {
 		return t, err
 	}
 	target, err := c.Open(ctx, nil)
@@ -109,7 +117,8 @@ func (a *app) openFor(ctx context.Context, c *stoa.Changer, paths []string, o st
 	defer target.Close()
 	fields, other := slices.Clone(t.Schema().Fields()), false
 	for i, f := range fields {
-		k := slices.IndexFunc(target.Schema().Fields(), func(x arrow.Field) bool { return strings.EqualFold(x.Name, f.Name) })
+		k := slices.IndexFunc(target.Schema().Fields(),
+			func(x arrow.Field) bool { return strings.EqualFold(x.Name, f.Name) })
 		if k < 0 {
 			continue
 		}
@@ -138,7 +147,8 @@ func (a *app) openFor(ctx context.Context, c *stoa.Changer, paths []string, o st
 // isText reports whether a format's types are guessed.
 func isText(format string) bool { return format == "csv" || format == "tsv" || format == "jsonl" }
 
-// readsAs reports whether what looks like the type guess in a text is read as t, rather than converted: numbers beside NaN look like text.
+// readsAs reports whether what looks like the type guess in a text is read as t, rather than converted: numbers
+// beside NaN look like text.
 func readsAs(t, guess arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.FLOAT32, arrow.FLOAT64:

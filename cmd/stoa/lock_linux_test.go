@@ -24,11 +24,12 @@ func TestRunningServer(t *testing.T) {
 			e.Setenv("KUDUDIR", dirs)
 			return os.CopyFS(filepath.Join(e.WorkDir, "server"), os.DirFS(filepath.Join(dirs, "file")))
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": exitStatus, "hold": func(ts *testscript.TestScript, _ bool, args []string) {
-			f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_RDWR, 0)
-			ts.Check(err)
-			ts.Defer(func() { f.Close() })
-			ts.Check(syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}))
-		}},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": exitStatus,
+			"hold": func(ts *testscript.TestScript, _ bool, args []string) {
+				f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_RDWR, 0)
+				ts.Check(err)
+				ts.Defer(func() { f.Close() })
+				ts.Check(syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}))
+			}},
 	})
 }

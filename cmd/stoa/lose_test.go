@@ -17,11 +17,13 @@ func TestLoseMany(t *testing.T) {
 	}{1: {mostReasons, 3_000_000, true}, 2: {mostLosses, mostLosses - 1, false}} {
 		var f damageFlags
 		for at := int64(0); at < 3_000_000*step; at += step {
-			f.lose(region.Loss{Part: "p", Rows: [2]int64{at, at + 1}, Exact: true, Err: fault.Corruptf(fault.Span{Object: "p", Off: at}, "", "row %d", at)})
+			f.lose(region.Loss{Part: "p", Rows: [2]int64{at, at + 1}, Exact: true,
+				Err: fault.Corruptf(fault.Span{Object: "p", Off: at}, "", "row %d", at)})
 		}
 		rows, exact := lostRows(f.losses)
 		if len(f.losses) != want.kept || rows != want.rows || exact != want.exact {
-			t.Errorf("every %d. row: %d losses with %d rows, exact %t, want %+v", step, len(f.losses), rows, exact, want)
+			t.Errorf("every %d. row: %d losses with %d rows, exact %t, want %+v", step, len(f.losses), rows, exact,
+				want)
 		}
 		last := f.losses[len(f.losses)-1]
 		if last.Rows[1] != 3_000_000*step-step+1 || last.Err == nil {

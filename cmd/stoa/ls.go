@@ -63,9 +63,11 @@ With --carbon-properties and without a path, the store that the file names is li
 			case blocks && unnamed, segments && (blocks || unnamed):
 				return wrongUse("--blocks, --unnamed and --segments do not go together")
 			case src.word("at") != "":
-				return wrongUse("ls tells what is stored, not what a table held at a time: --at is for reading it (stoa count --at TIME)")
+				return wrongUse("ls tells what is stored, not what a table held at a time: --at is for reading " +
+					"it (stoa count --at TIME)")
 			case unnamed && src.word("tablet") != "":
-				return wrongUse("--unnamed and --tablet do not go together: nothing says to which tablet these blocks belong")
+				return wrongUse("--unnamed and --tablet do not go together: nothing says to which tablet these " +
+					"blocks belong")
 			case segments:
 				return a.lsSegments(cmd, args, &src, &out)
 			case blocks:
@@ -106,7 +108,8 @@ func (a *app) ls(cmd *cobra.Command, args []string, src *sourceFlags, out *outpu
 	if out.form == "" || out.form == "text" {
 		last = "remarks" // of parts, what they are
 	}
-	r := &report{cols: []reportColumn{{name: "name"}, {name: "format"}, {name: "kind"}, {"rows", true}, {"size", true}, {"columns", true}, {name: last}}}
+	r := &report{cols: []reportColumn{{name: "name"}, {name: "format"}, {name: "kind"}, {"rows", true},
+		{"size", true}, {"columns", true}, {name: last}}}
 	for _, d := range docs {
 		cols := ""
 		if d.Columns != nil {
@@ -117,7 +120,8 @@ func (a *app) ls(cmd *cobra.Command, args []string, src *sourceFlags, out *outpu
 			continue // the parts are in the document; a list is of tables
 		}
 		for _, p := range d.Parts {
-			r.add(nil, indent(1)+p.Name, "", p.Kind, maybe(number(p.Rows)), bytesText(number(p.Bytes)), "", p.Facts.text())
+			r.add(nil, indent(1)+p.Name, "", p.Kind, maybe(number(p.Rows)), bytesText(number(p.Bytes)), "",
+				p.Facts.text())
 		}
 	}
 	if err := r.write(ctx, a, out); err != nil {
@@ -129,7 +133,8 @@ func (a *app) ls(cmd *cobra.Command, args []string, src *sourceFlags, out *outpu
 	return failed
 }
 
-// toldIn is the error that the problems of entries, which were told, mean for the status: what cannot be read at all is only listed.
+// toldIn is the error that the problems of entries, which were told, mean for the status: what cannot be read
+// at all is only listed.
 func toldIn(docs []entryDoc) error {
 	for _, d := range docs {
 		if errors.Is(d.why, fault.Corrupt) {
@@ -198,8 +203,8 @@ func system(name string) string {
 	return name
 }
 
-// beside are the entries of other formats in a directory that is one's: tables are looked for in directories below it, and what else
-// lies there is to be seen, too.
+// beside are the entries of other formats in a directory that is one's: tables are looked for in directories
+// below it, and what else lies there is to be seen, too.
 func (a *app) beside(ctx context.Context, dir, owner string, o stoa.OpenOptions) ([]entryDoc, error) {
 	var out []entryDoc
 	tr := tree{a: a}

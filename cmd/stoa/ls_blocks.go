@@ -48,7 +48,8 @@ func (a *app) lsBlocks(cmd *cobra.Command, args []string, src *sourceFlags, out 
 }
 
 // blocksOf adds the blocks of one path to r.
-func blocksOf(ctx context.Context, name string, o stoa.OpenOptions, how format.Listing, r *report) ([]region.Finding, error) {
+func blocksOf(ctx context.Context, name string, o stoa.OpenOptions, how format.Listing,
+	r *report) ([]region.Finding, error) {
 	of := format.OpenOptions{Limits: o.Limits, NoVerify: o.NoVerify, Opts: o.Opts}
 	return how.List(ctx, targetOf(o, name), of, func(values []string) {
 		doc := pairs{}

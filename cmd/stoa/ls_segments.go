@@ -45,8 +45,10 @@ func (a *app) lsSegments(cmd *cobra.Command, args []string, src *sourceFlags, ou
 	if err != nil {
 		return err
 	}
-	r := &report{keys: 2, cols: []reportColumn{{name: "table"}, {name: "segment"}, {name: "status"}, {name: "read"}, {name: "load began"}, {name: "load ended"},
-		{"files", true}, {"rows", true}, {"deleted", true}, {"data", true}, {"index", true}, {name: "merged into"}, {name: "merged"}, {name: "problem"}}}
+	r := &report{keys: 2, cols: []reportColumn{{name: "table"}, {name: "segment"}, {name: "status"}, {name: "read"},
+		{name: "load began"}, {name: "load ended"},
+		{"files", true}, {"rows", true}, {"deleted", true}, {"data", true}, {"index", true}, {name: "merged into"},
+		{name: "merged"}, {name: "problem"}}}
 	broken := false
 	failed := a.eachPath(ctx, cmd, args, func(p string) error {
 		names, err := a.segmented(ctx, p, o)
@@ -84,13 +86,15 @@ func (a *app) segmented(ctx context.Context, p string, o stoa.OpenOptions) (out 
 	f, err := stoa.Probe(ctx, targetOf(o, withoutTable(p)), o)
 	switch {
 	case errors.Is(err, fault.Unsupported) || err == nil && (f.Change == nil || f.Change.Segments == nil):
-		return nil, fault.Unsupportedf(fault.Span{Object: p}, "", "--segments is for CarbonData tables and stores, and there is none here")
+		return nil, fault.Unsupportedf(fault.Span{Object: p}, "",
+			"--segments is for CarbonData tables and stores, and there is none here")
 	case err != nil:
 		return nil, err
 	case withoutTable(p) != p:
 		return []string{p}, nil
 	}
-	if _, err := f.Change.Locate(ctx, o.Tree, p, false); err == nil { // a table; one that cannot be read has segments, too
+	// a table; one that cannot be read has segments, too
+	if _, err := f.Change.Locate(ctx, o.Tree, p, false); err == nil {
 		return []string{p}, nil
 	}
 	for e, err := range stoa.List(ctx, p, o) {
@@ -119,7 +123,8 @@ func targetOf(o stoa.OpenOptions, name string) format.Target {
 }
 
 func addSegment(r *report, table string, s format.Segment) {
-	d := segmentDoc{table, s.Name, s.Status, s.Read, rfc(s.Began), rfc(s.Ended), rfc(s.Changed), known(int64(s.Files)), known(s.Rows), s.Deleted,
+	d := segmentDoc{table, s.Name, s.Status, s.Read, rfc(s.Began), rfc(s.Ended), rfc(s.Changed),
+		known(int64(s.Files)), known(s.Rows), s.Deleted,
 		known(s.Data), known(s.Index), s.MergedInto, s.Merged, s.Format, s.Path, ""}
 	if s.Err != nil {
 		d.Problem = problem(s.Err)
@@ -136,7 +141,8 @@ func addSegment(r *report, table string, s format.Segment) {
 	if s.Deleted > 0 {
 		deleted = strconv.FormatInt(s.Deleted, 10)
 	}
-	r.add(d, table, s.Name, status, read, rfc(s.Began), rfc(s.Ended), maybe(int64(s.Files)), maybe(s.Rows), deleted, bytesText(s.Data), bytesText(s.Index),
+	r.add(d, table, s.Name, status, read, rfc(s.Began), rfc(s.Ended), maybe(int64(s.Files)), maybe(s.Rows), deleted,
+		bytesText(s.Data), bytesText(s.Index),
 		s.MergedInto, strings.Join(s.Merged, ","), d.Problem)
 }
 

@@ -123,7 +123,8 @@ func TestReaderHasEnough(t *testing.T) {
 			stderr string
 		}{
 			{&os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}, statusFine, ""},
-			{&os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, statusCannot, "no space left on device"},
+			{&os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, statusCannot,
+				"no space left on device"},
 		} {
 			var stderr bytes.Buffer
 			got := run(context.Background(), []string{"cat", "n.csv", "-f", form}, nil, &full{100, c.err}, &stderr)
@@ -134,7 +135,8 @@ func TestReaderHasEnough(t *testing.T) {
 	}
 }
 
-// TestReaderGoneFindsDamage: whoever reads the output and goes away, at once or after a while, does not change what the status says of damage.
+// TestReaderGoneFindsDamage: whoever reads the output and goes away, at once or after a while, does not change
+// what the status says of damage.
 func TestReaderGoneFindsDamage(t *testing.T) {
 	b, err := os.ReadFile("../../corpus/kudu/1.18.1/autoinc/v.ck.cfile")
 	if err != nil {
@@ -151,12 +153,16 @@ func TestReaderGoneFindsDamage(t *testing.T) {
 	if err := os.WriteFile("cut.cfile", b[:1000], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"verify bad.cfile", "verify good.cfile bad.cfile", "verify bad.cfile -f json", "verify bad.cfile -f jsonl", "verify -q bad.cfile", "verify .",
-		"cat bad.cfile", "cat --damaged skip-rows bad.cfile", "cat --damaged null-cells bad.cfile -f csv", "ls cut.cfile good.cfile", "ls cut.cfile", "ls .",
-		"diff good.cfile bad.cfile --damaged skip-rows", "stats bad.cfile", "recover bad.cfile -o - --to csv", "head cut.cfile", "count cut.cfile good.cfile"} {
+	for _, args := range []string{"verify bad.cfile", "verify good.cfile bad.cfile", "verify bad.cfile -f json",
+		"verify bad.cfile -f jsonl", "verify -q bad.cfile", "verify .",
+		"cat bad.cfile", "cat --damaged skip-rows bad.cfile", "cat --damaged null-cells bad.cfile -f csv",
+		"ls cut.cfile good.cfile", "ls cut.cfile", "ls .",
+		"diff good.cfile bad.cfile --damaged skip-rows", "stats bad.cfile", "recover bad.cfile -o - --to csv",
+		"head cut.cfile", "count cut.cfile good.cfile"} {
 		for _, n := range []int{0, 1, 100, 1 << 20} {
 			var stderr bytes.Buffer
-			got := run(context.Background(), strings.Fields(args), nil, &full{n, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}}, &stderr)
+			got := run(context.Background(), strings.Fields(args), nil,
+				&full{n, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}}, &stderr)
 			if got != statusDamage {
 				t.Errorf("stoa %s, gone after %d bytes: status %d, %s", args, n, got, &stderr)
 			}
@@ -170,7 +176,8 @@ func TestReaderGoneFindsDamage(t *testing.T) {
 // TestTerminal: what is different when standard output is one.
 func TestTerminal(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("s.csv", []byte("id,name,text\n1,,"+strings.Repeat("long ", 20)+"\n22,漢字漢字漢字漢字,b\n"), 0o644); err != nil {
+	if err := os.WriteFile("s.csv", []byte("id,name,text\n1,,"+strings.Repeat("long ", 20)+"\n22,漢字漢字漢字漢字,b\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	show := func(width int, args ...string) (string, int, string) {
@@ -209,11 +216,13 @@ func TestTerminal(t *testing.T) {
 		}
 	}
 	for _, form := range []string{"arrow", "parquet"} {
-		if _, st, errs := show(80, "cat", "s.csv", "-f", form); st != statusUse || !strings.Contains(errs, form+" is not for a terminal") {
+		if _, st, errs := show(80, "cat", "s.csv", "-f", form); st != statusUse ||
+			!strings.Contains(errs, form+" is not for a terminal") {
 			t.Errorf("-f %s: status %d, %q", form, st, errs)
 		}
 	}
-	if _, st, errs := show(80, "schema", "s.csv", "-f", "arrow"); st != statusUse || !strings.Contains(errs, "arrow is not for a terminal") {
+	if _, st, errs := show(80, "schema", "s.csv", "-f", "arrow"); st != statusUse ||
+		!strings.Contains(errs, "arrow is not for a terminal") {
 		t.Errorf("schema -f arrow: status %d, %q", st, errs)
 	}
 	t.Setenv("NO_COLOR", "")
@@ -237,7 +246,8 @@ func TestWideTableDecidesOnce(t *testing.T) {
 	b.WriteString("longer than all others,z\n")
 	st, out, _ := try(t, map[string]string{"s.csv": b.String()}, "cat", "s.csv", "-f", "table")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if st != 0 || len(lines) != tableSample+4 || lines[2] != "x     y" || lines[tableSample+2] != "longer than all others  z" || lines[tableSample+3] != "(1,001 rows)" {
+	if st != 0 || len(lines) != tableSample+4 || lines[2] != "x     y" ||
+		lines[tableSample+2] != "longer than all others  z" || lines[tableSample+3] != "(1,001 rows)" {
 		t.Errorf("status %d, %d lines: %q … %q", st, len(lines), lines[:4], lines[len(lines)-3:])
 	}
 }
@@ -257,7 +267,8 @@ func TestStatusOfErrors(t *testing.T) {
 		{fault.Bugf("x"), 1},
 		{context.Canceled, 1},
 		{errFailed, 1},
-		{&stoa.UnprovenError{Output: "o", Reason: "x", Err: fault.Corruptf(at, "", "x")}, 1}, // an output's damage is not the source's
+		// an output's damage is not the source's
+		{&stoa.UnprovenError{Output: "o", Reason: "x", Err: fault.Corruptf(at, "", "x")}, 1},
 		{fault.Invalidf("x"), 2},
 		{wrongUse("x"), 2},
 		{fault.Corruptf(at, "", "x"), 3},
@@ -351,22 +362,26 @@ func TestWords(t *testing.T) {
 			t.Errorf("thousands(%d) = %q", n, got)
 		}
 	}
-	for n, want := range map[int64]string{-1: "", 0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_949: "99.9 kB", 99_950: "100 kB", 999_499: "999 kB", 999_500: "1.0 MB", 5_300_000_000: "5.3 GB"} {
+	for n, want := range map[int64]string{-1: "", 0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_949: "99.9 kB",
+		99_950: "100 kB", 999_499: "999 kB", 999_500: "1.0 MB", 5_300_000_000: "5.3 GB"} {
 		if got := bytesText(n); got != want {
 			t.Errorf("bytesText(%d) = %q, expected %q", n, got, want)
 		}
 	}
-	for d, want := range map[time.Duration]string{1234 * time.Millisecond: "1.23 s", 42 * time.Second: "42 s", 125 * time.Second: "2:05 min", 3723 * time.Second: "1:02 h"} {
+	for d, want := range map[time.Duration]string{1234 * time.Millisecond: "1.23 s", 42 * time.Second: "42 s",
+		125 * time.Second: "2:05 min", 3723 * time.Second: "1:02 h"} {
 		if got := seconds(d); got != want {
 			t.Errorf("seconds(%v) = %q", d, got)
 		}
 	}
-	for s, want := range map[string][]string{"a": {"a"}, "a,b.c": {"a", "b.c"}, ` a , "b,c" `: {"a", "b,c"}, `"say ""hi""",x`: {`say "hi"`, "x"}, `"a.b",a."b"`: {`"a.b"`, `a."b"`}} {
+	for s, want := range map[string][]string{"a": {"a"}, "a,b.c": {"a", "b.c"}, ` a , "b,c" `: {"a", "b,c"},
+		`"say ""hi""",x`: {`say "hi"`, "x"}, `"a.b",a."b"`: {`"a.b"`, `a."b"`}} {
 		if got, err := splitNames(s, true); err != nil || fmt.Sprint(got) != fmt.Sprint(want) || len(got) != len(want) {
 			t.Errorf("splitNames(%q) = %q, %v", s, got, err)
 		}
 	}
-	for s, want := range map[string][]string{"1,x": {"1", "x"}, `"a,b", 2`: {"a,b", " 2"}, `'it''s,3`: {"'it''s", "3"}, `"say ""hi""",`: {`say "hi"`, ""}, "": {""}, `a"b`: {`a"b`},
+	for s, want := range map[string][]string{"1,x": {"1", "x"}, `"a,b", 2`: {"a,b", " 2"},
+		`'it''s,3`: {"'it''s", "3"}, `"say ""hi""",`: {`say "hi"`, ""}, "": {""}, `a"b`: {`a"b`},
 		"\"a\r\nb\"": {"a\r\nb"}, `"a`: nil, `"a"b`: nil, `"a" ,b`: nil} {
 		if got, err := splitKey(s, 2); !slices.Equal(got, want) || (err == nil) != (want != nil) {
 			t.Errorf("splitKey(%q) = %q, %v", s, got, err)
@@ -480,7 +495,8 @@ func TestSplitCutShort(t *testing.T) {
 	split, _, _ := strings.Cut(plan.String(), "\n")
 	for _, args := range [][]string{{"scan", "--split", split}, {"plan", "n.csv"}} {
 		stderr.Reset()
-		got := run(context.Background(), args, nil, &full{100, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}}, &stderr)
+		got := run(context.Background(), args, nil,
+			&full{100, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}}, &stderr)
 		if got != statusCannot || !strings.Contains(stderr.String(), "went away") {
 			t.Errorf("%s: status %d, %q", args[0], got, &stderr)
 		}

@@ -15,9 +15,10 @@ const manWidth = helpWidth - 7 - 1
 
 func (a *app) manCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:     "man DIR",
-		Short:   "Write the manual pages",
-		Long:    "Write a manual page for stoa and one for each of its verbs to DIR, which is made if it is not there, in the form that man reads. Pages of that name are replaced.",
+		Use:   "man DIR",
+		Short: "Write the manual pages",
+		Long: "Write a manual page for stoa and one for each of its verbs to DIR, which is made if it is not " +
+			"there, in the form that man reads. Pages of that name are replaced.",
 		Example: "  stoa man ~/.local/share/man/man1\n  stoa man . && man ./stoa-verify.1",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -79,13 +80,15 @@ func roff(s string) string {
 }
 
 func manHead(b *strings.Builder, name, short, synopsis string) {
-	fmt.Fprintf(b, ".TH %s 1\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.B %s\n", strings.ToUpper(roff(name)), roff(name), roff(short), roff(synopsis))
+	fmt.Fprintf(b, ".TH %s 1\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.B %s\n", strings.ToUpper(roff(name)), roff(name),
+		roff(short), roff(synopsis))
 }
 
 func (a *app) manRoot(root *cobra.Command) string {
 	var b strings.Builder
 	manHead(&b, "stoa", root.Short, "stoa VERB [flags] [PATH...]")
-	b.WriteString(".SH DESCRIPTION\n" + roff("stoa opens, converts, checks and recovers columnar files without the systems that wrote them. A PATH is a file, a directory, a glob, PATH#TABLE, or - for standard input.") + "\n")
+	b.WriteString(".SH DESCRIPTION\n" + roff("stoa opens, converts, checks and recovers columnar files without "+
+		"the systems that wrote them. A PATH is a file, a directory, a glob, PATH#TABLE, or - for standard input.") + "\n")
 	for _, g := range groups {
 		fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(g.Title))
 		for _, c := range a.verbs {
@@ -95,7 +98,8 @@ func (a *app) manRoot(root *cobra.Command) string {
 		}
 	}
 	manFlags(&b, "FLAGS OF ALL VERBS", root.PersistentFlags())
-	b.WriteString(".SH EXIT STATUS\n.TP\n0\nfine\n.TP\n1\ncould not do it\n.TP\n2\nwrong use\n.TP\n3\ndamage was found or met, something was lost, or tables differ\n" +
+	b.WriteString(".SH EXIT STATUS\n.TP\n0\nfine\n.TP\n1\ncould not do it\n.TP\n2\nwrong use\n.TP\n3\ndamage " +
+		"was found or met, something was lost, or tables differ\n" +
 		".SH ENVIRONMENT\n.TP\nNO_COLOR\nno colours, whatever the terminal can\n")
 	return b.String()
 }

@@ -31,7 +31,8 @@ do at once: who reads the table opens one file instead of one for every task. No
 			if err != nil {
 				return err
 			}
-			a.note("%s: %s of %s merged", args[0], count(int64(m.Files), "index file"), count(int64(len(m.Segments)), "segment"))
+			a.note("%s: %s of %s merged", args[0], count(int64(m.Files), "index file"),
+				count(int64(len(m.Segments)), "segment"))
 			return nil
 		},
 	}

@@ -50,7 +50,10 @@ format's own words. -f json is an array with an object a file.`,
 			if failed != nil && len(docs) == 0 {
 				return failed
 			}
-			if err := a.put(ctx, &out, func(w io.Writer) error { return writeMeta(w, out.form, docs, a.style(&out)) }); err != nil {
+			if err := a.put(ctx, &out, func(w io.Writer) error {
+				return writeMeta(w, out.form, docs,
+					a.style(&out))
+			}); err != nil {
 				return err
 			}
 			return failed
@@ -68,7 +71,8 @@ func (a *app) metaOf(ctx context.Context, t *stoa.Table) []metaDoc {
 		if withoutTable(s.Name) == s.Name {
 			bytes = a.size(ctx, s.Name)
 		}
-		d := metaDoc{Name: s.Name, Format: s.Format, Bytes: known(bytes), Columns: t.Schema().NumFields(), Facts: pairs{}}
+		d := metaDoc{Name: s.Name, Format: s.Format, Bytes: known(bytes), Columns: t.Schema().NumFields(),
+			Facts: pairs{}}
 		if rows, err := t.SourceRows(ctx, i); err == nil {
 			d.Rows = known(rows)
 		}

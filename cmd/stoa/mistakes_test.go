@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// mistakes are what people type wrong, the status, and words of the message, or of the hint below it, that name the next step.
+// mistakes are what people type wrong, the status, and words of the message, or of the hint below it, that name
+// the next step.
 var mistakes = []struct {
 	args   string // fields
 	status int
@@ -90,7 +91,8 @@ var mistakes = []struct {
 // TestMistakes: every message names the next step, and none is a bug's.
 func TestMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if st := run(context.Background(), []string{"demo", "try"}, strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}); st != 0 {
+	if st := run(context.Background(), []string{"demo", "try"}, strings.NewReader(""), &bytes.Buffer{},
+		&bytes.Buffer{}); st != 0 {
 		t.Fatal("no demo")
 	}
 	for _, d := range []string{"empty", "full"} {
@@ -107,7 +109,9 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 	before := filesIn(t, "try")
-	for name, text := range map[string]string{"two/a.csv": "id\n1\n", "two/b.csv": "id\n2\n", "k.csv": "id,name\n1,x\n2,y\n", "two.csv": "id,name\n1,x\n2,y\n", "k.zip": "PK\x03\x04....", "zero.parquet": "", "words.txt": "hello", "full/a": "a"} {
+	for name, text := range map[string]string{"two/a.csv": "id\n1\n", "two/b.csv": "id\n2\n",
+		"k.csv": "id,name\n1,x\n2,y\n", "two.csv": "id,name\n1,x\n2,y\n", "k.zip": "PK\x03\x04....",
+		"zero.parquet": "", "words.txt": "hello", "full/a": "a"} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +119,8 @@ func TestMistakes(t *testing.T) {
 	for _, m := range mistakes {
 		var out, errs bytes.Buffer
 		st := run(context.Background(), strings.Fields(m.args), strings.NewReader(""), &out, &errs)
-		if st != m.status || !strings.Contains(errs.String(), m.says) || !strings.Contains("\n"+errs.String(), "\nstoa: ") {
+		if st != m.status || !strings.Contains(errs.String(), m.says) ||
+			!strings.Contains("\n"+errs.String(), "\nstoa: ") {
 			t.Errorf("stoa %s: status %d: %s", m.args, st, errs.String())
 		}
 	}

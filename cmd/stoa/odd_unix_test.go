@@ -24,7 +24,8 @@ var oddKinds = map[string]func(name string) error{
 }
 
 // verbsOver are verbs over a directory, each with the flags that it needs.
-var verbsOver = []string{"cat", "count", "ls", "schema", "meta", "stats", "head", "tail", "explain", "plan", "describe", "verify --quick", "verify", "verify --deep",
+var verbsOver = []string{"cat", "count", "ls", "schema", "meta", "stats", "head", "tail", "explain", "plan",
+	"describe", "verify --quick", "verify", "verify --deep",
 	"cat --damaged skip-rows", "recover -o OUT.arrow", "convert -o OUT.arrow", "convert --all -o OUT/"}
 
 // runOver runs a verb over a place; one that does not end fails the test.
@@ -64,7 +65,8 @@ func TestOddBeside(t *testing.T) {
 			clean, dirty := filepath.Join(t.TempDir(), "t"), filepath.Join(t.TempDir(), "t")
 			make(t, clean)
 			make(t, dirty)
-			if err := os.WriteFile(filepath.Join(dirty, "README.md"), []byte("# what this is\n\nrows\n"), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dirty, "README.md"), []byte("# what this is\n\nrows\n"),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(filepath.Join(dirty, "empty"), nil, 0o644); err != nil {
@@ -108,7 +110,8 @@ func keepOnly(t *testing.T, dir, name string) {
 	}
 }
 
-// TestOddInstead puts what is no file in the place of each file of a table in turn: every verb ends, and where rows cannot be read, verify has said so.
+// TestOddInstead puts what is no file in the place of each file of a table in turn: every verb ends, and where
+// rows cannot be read, verify has said so.
 func TestOddInstead(t *testing.T) {
 	for name, make := range map[string]func(*testing.T, string){
 		"cfile":   converted("cfile"),
@@ -141,7 +144,8 @@ func TestOddInstead(t *testing.T) {
 					}
 					what := fmt.Sprintf("a %s for %s", kind, strings.TrimPrefix(f, dir))
 					got := map[string]int{}
-					for _, verb := range []string{"cat", "verify", "ls", "describe", "recover -o OUT.arrow", "convert --all -o OUT/"} {
+					for _, verb := range []string{"cat", "verify", "ls", "describe", "recover -o OUT.arrow",
+						"convert --all -o OUT/"} {
 						st, out := runOver(t, verb, dir)
 						got[verb] = st
 						if verb == "verify" && got["cat"] != 0 && got["cat"] != statusUse && st == 0 {

@@ -22,8 +22,8 @@ import (
 	"stoa/store"
 )
 
-// partitioned writes a table as directories NAME=VALUE, the way Hive and Spark do it: a file holds the rows of one value (of each
-// partition column), without these columns. The directory appears only when it is complete.
+// partitioned writes a table as directories NAME=VALUE, the way Hive and Spark do it: a file holds the rows of
+// one value (of each partition column), without these columns. The directory appears only when it is complete.
 type partitioned struct {
 	out     string // the directory
 	ext     string
@@ -38,7 +38,8 @@ type partitioned struct {
 	summary format.Summary
 }
 
-// maxPartitions is how many files are being written at a time. A partition whose rows come again later gets another file.
+// maxPartitions is how many files are being written at a time. A partition whose rows come again later gets
+// another file.
 const maxPartitions = 32
 
 // defaultPartition is the directory of null.
@@ -48,8 +49,10 @@ const defaultPartition = "__HIVE_DEFAULT_PARTITION__"
 const emptyMark = "_EMPTY"
 
 // createPartitioned begins a directory out for rows of schema sc, in which the named columns are directories.
-func createPartitioned(out, ext string, sc *arrow.Schema, columns []string, wo stoa.CreateOptions) (*partitioned, error) {
-	w := &partitioned{out: out, ext: ext, wo: wo, sink: store.Strict(store.Local{}.Sink(out, holdsPartitions)), open: map[string]format.Writer{}, files: map[string]int{}}
+func createPartitioned(out, ext string, sc *arrow.Schema, columns []string, wo stoa.CreateOptions) (*partitioned,
+	error) {
+	w := &partitioned{out: out, ext: ext, wo: wo, sink: store.Strict(store.Local{}.Sink(out, holdsPartitions)),
+		open: map[string]format.Writer{}, files: map[string]int{}}
 	for _, c := range columns {
 		i := slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, c) })
 		if i < 0 {
@@ -87,7 +90,8 @@ type inSink struct {
 
 func (s inSink) Create(ctx context.Context, name string) (store.Object, error) {
 	if name != "" {
-		return nil, fault.Unsupportedf(fault.Span{Object: s.name}, "", "a format that writes directories cannot write partitions")
+		return nil, fault.Unsupportedf(fault.Span{Object: s.name}, "",
+			"a format that writes directories cannot write partitions")
 	}
 	return s.Sink.Create(ctx, s.name)
 }
@@ -215,8 +219,8 @@ func (w *partitioned) Abort(ctx context.Context) error {
 // instantLayout is how Spark writes timestamps in names; a fraction follows if there is one.
 const instantLayout = "2006-01-02 15:04:05.999999999"
 
-// partitionText is a value as the name of a directory has it. A text without characters has no name of its own: Hive and Spark take it
-// for null.
+// partitionText is a value as the name of a directory has it. A text without characters has no name of its own:
+// Hive and Spark take it for null.
 func partitionText(a arrow.Array, i int) (string, error) {
 	if a.IsNull(i) {
 		return defaultPartition, nil
@@ -231,7 +235,8 @@ func partitionText(a arrow.Array, i int) (string, error) {
 		s = floatText(a.Value(i), 64)
 	case array.StringLike:
 		s = a.Value(i)
-	case *array.Int8, *array.Int16, *array.Int32, *array.Int64, *array.Uint8, *array.Uint16, *array.Uint32, *array.Uint64, *array.Boolean, *array.Date32,
+	case *array.Int8, *array.Int16, *array.Int32, *array.Int64, *array.Uint8, *array.Uint16, *array.Uint32,
+		*array.Uint64, *array.Boolean, *array.Date32,
 		*array.Decimal128, *array.Dictionary:
 		s = a.ValueStr(i)
 	default:
@@ -281,9 +286,10 @@ func unescapePart(s string) string {
 	return b.String()
 }
 
-// readPartitioned reads what partitioned has written, file by file, as rows of schema sc: values of the partition columns are those of
-// the directories' names.
-func (a *app) readPartitioned(ctx context.Context, dir string, sc *arrow.Schema, columns []string, o stoa.OpenOptions) batches {
+// readPartitioned reads what partitioned has written, file by file, as rows of schema sc: values of the
+// partition columns are those of the directories' names.
+func (a *app) readPartitioned(ctx context.Context, dir string, sc *arrow.Schema, columns []string,
+	o stoa.OpenOptions) batches {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		done := errors.New("done")
 		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -324,7 +330,8 @@ func (a *app) readPartitioned(ctx context.Context, dir string, sc *arrow.Schema,
 }
 
 // withPartitions puts the columns of directories where they belong.
-func withPartitions(b arrow.RecordBatch, sc *arrow.Schema, columns []string, values map[string]string) (arrow.RecordBatch, error) {
+func withPartitions(b arrow.RecordBatch, sc *arrow.Schema, columns []string,
+	values map[string]string) (arrow.RecordBatch, error) {
 	cols := make([]arrow.Array, sc.NumFields())
 	next := 0
 	for i, f := range sc.Fields() {

@@ -58,7 +58,8 @@ func (p *place) abort(ctx context.Context) error {
 // reads notes places from which is read: nothing is written into them.
 func (a *app) reads(paths ...string) { a.read = append(a.read, paths...) }
 
-// placesOf are sources as far as their paths tell, before they are opened or because they cannot be: of a pattern, what it means to a shell.
+// placesOf are sources as far as their paths tell, before they are opened or because they cannot be: of a
+// pattern, what it means to a shell.
 func placesOf(paths []string) (out []stoa.SourceInfo) {
 	for _, p := range paths {
 		out = append(out, stoa.SourceInfo{Name: p})
@@ -109,7 +110,8 @@ type streamSink struct {
 // Create opens the stream. A pipe that nobody reads blocks that, which must not outlive ctx.
 func (s *streamSink) Create(ctx context.Context, name string) (store.Object, error) {
 	if name != "" || s.used {
-		return nil, &useError{"several files cannot be written to one stream", "a CFile holds one column: choose one with --columns, or give a directory with -o DIR/"}
+		return nil, &useError{"several files cannot be written to one stream",
+			"a CFile holds one column: choose one with --columns, or give a directory with -o DIR/"}
 	}
 	s.used = true
 	type opened struct {
@@ -139,7 +141,8 @@ type stdoutObject struct{ a *app }
 func (o stdoutObject) Write(b []byte) (int, error) { return o.a.stdout.Write(b) }
 func (o stdoutObject) Close() error                { return o.a.stdout.Flush() }
 
-// spareAll refuses to write to a place from which is being read, and to write two things to one place. outs may be empty.
+// spareAll refuses to write to a place from which is being read, and to write two things to one place. outs may
+// be empty.
 func (a *app) spareAll(sources []stoa.SourceInfo, outs ...string) error {
 	sources = append(placesOf(a.read), sources...)
 	for i, out := range outs {
@@ -184,15 +187,18 @@ func spare(out string, sources []stoa.SourceInfo) error {
 		switch source, serr := os.Stat(name); {
 		case s.Name == dash || serr != nil:
 		case err == nil && inside(name, target):
-			return &useError{"the output " + out + " is also a source: " + s.Name, "stoa never writes in place; choose another name"}
+			return &useError{"the output " + out + " is also a source: " + s.Name,
+				"stoa never writes in place; choose another name"}
 		case source.IsDir() && inside(out, source):
-			return &useError{"the output " + out + " lies in the source " + s.Name, "stoa writes nothing into what it reads; choose a place outside of it"}
+			return &useError{"the output " + out + " lies in the source " + s.Name,
+				"stoa writes nothing into what it reads; choose a place outside of it"}
 		}
 	}
 	return nil
 }
 
-// inside reports whether path, or where it will be if it is not there yet, is target or, if that is a directory, lies in it.
+// inside reports whether path, or where it will be if it is not there yet, is target or, if that is a
+// directory, lies in it.
 func inside(path string, target fs.FileInfo) bool {
 	at := nearest(path)
 	for {
@@ -207,8 +213,8 @@ func inside(path string, target fs.FileInfo) bool {
 	}
 }
 
-// nearest is where path leads, or of what is not there its directory, from the root and without symbolic links: .. behind one of these leads up from
-// where that leads.
+// nearest is where path leads, or of what is not there its directory, from the root and without symbolic links:
+// .. behind one of these leads up from where that leads.
 func nearest(path string) string {
 	for {
 		real, err := filepath.EvalSymlinks(path)

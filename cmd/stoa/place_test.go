@@ -9,11 +9,12 @@ import (
 	"testing"
 )
 
-// TestDotsBehindLinks: ".." behind a symbolic link leads up from where that leads, for sources and for outputs, as everywhere in the system; another file
-// of the name that the words give is neither read nor written.
+// TestDotsBehindLinks: ".." behind a symbolic link leads up from where that leads, for sources and for outputs,
+// as everywhere in the system; another file of the name that the words give is neither read nor written.
 func TestDotsBehindLinks(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for name, text := range map[string]string{"there/rows/a.csv": "n\n1\n2\n", "rows/a.csv": "n\n7\n", "there/deep/x": ""} {
+	for name, text := range map[string]string{"there/rows/a.csv": "n\n1\n2\n", "rows/a.csv": "n\n7\n",
+		"there/deep/x": ""} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -27,11 +28,13 @@ func TestDotsBehindLinks(t *testing.T) {
 	var out, errs bytes.Buffer
 	for _, source := range []string{"link/../rows", "link/../rows/a.csv"} {
 		out.Reset()
-		if st := run(context.Background(), []string{"count", source}, strings.NewReader(""), &out, &errs); st != 0 || out.String() != "2\n" {
+		if st := run(context.Background(), []string{"count", source}, strings.NewReader(""), &out,
+			&errs); st != 0 || out.String() != "2\n" {
 			t.Errorf("%s: status %d, %q, %s", source, st, &out, &errs)
 		}
 	}
-	if st := run(context.Background(), []string{"convert", "rows/a.csv", "-o", "link/../b.csv"}, strings.NewReader(""), &out, &errs); st != 0 {
+	if st := run(context.Background(), []string{"convert", "rows/a.csv", "-o", "link/../b.csv"},
+		strings.NewReader(""), &out, &errs); st != 0 {
 		t.Errorf("status %d: %s", st, &errs)
 	}
 	if _, err := os.Stat("b.csv"); err == nil {

@@ -78,19 +78,22 @@ to read it, but the data, which must lie at the same path there; stoa scan --spl
 	sel.registerColumns(a, cmd, &src)
 	sel.registerWhere(cmd)
 	cmd.Flags().StringVar(&size, "target-size", "256MB", "stored bytes of a split, about: `SIZE`, such as 64MB")
-	cmd.Flags().StringVarP(&out.file, "output", "o", "", "write to `FILE`, which appears only when it is complete (- is standard output)")
+	cmd.Flags().StringVarP(&out.file, "output", "o", "",
+		"write to `FILE`, which appears only when it is complete (- is standard output)")
 	src.register(a, cmd)
 	return cmd
 }
 
-// lasting makes the paths mean the same in every directory: a split may be read in another one, and by another process, for which
-// standard input and pipes are not there.
+// lasting makes the paths mean the same in every directory: a split may be read in another one, and by another
+// process, for which standard input and pipes are not there.
 func lasting(args []string) ([]string, error) {
 	out := slices.Clone(args)
 	for i, arg := range args {
 		place := withoutTable(arg)
 		if arg == dash || isPipe(place) {
-			return nil, &useError{"a plan of " + arg + " could be read by nobody: what comes through a pipe is not there for others", "write it to a file, and plan that; stoa cat reads a pipe"}
+			return nil, &useError{"a plan of " + arg +
+				" could be read by nobody: what comes through a pipe is not there for others",
+				"write it to a file, and plan that; stoa cat reads a pipe"}
 		}
 		full, err := filepath.Abs(place)
 		if err != nil {
@@ -117,7 +120,8 @@ be read; 2 for what is no split, or not one of this version, and other wrong use
   stoa scan --split split.json -o part.parquet`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return &useError{"scan takes a split, not a path: " + args[0], "--split SPLIT; stoa plan makes splits, stoa cat reads all"}
+				return &useError{"scan takes a split, not a path: " + args[0],
+					"--split SPLIT; stoa plan makes splits, stoa cat reads all"}
 			}
 			return nil
 		},
@@ -176,7 +180,8 @@ func (a *app) readSplit(arg string) (s stoa.Split, err error) {
 		return s, wrongUse("--split: %v", err)
 	}
 	if s.Version == 0 {
-		return s, &useError{"--split: this is not a split", "a split is a line that stoa plan prints (not the last one)"}
+		return s, &useError{"--split: this is not a split",
+			"a split is a line that stoa plan prints (not the last one)"}
 	}
 	return s, nil
 }

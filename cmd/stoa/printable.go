@@ -40,7 +40,8 @@ func escape(s string, lines bool) string {
 	return b.String()
 }
 
-// hidden reports whether r does something other than being seen: controls, and the marks that turn the direction of text.
+// hidden reports whether r does something other than being seen: controls, and the marks that turn the
+// direction of text.
 func hidden(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0xFEFF
 }

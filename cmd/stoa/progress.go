@@ -32,7 +32,8 @@ type progress struct {
 
 // progress begins to show, if it is to be shown.
 func (a *app) progress(ctx context.Context, t *stoa.Table, rows int64, label string) *progress {
-	p := &progress{a: a, all: rows, bytes: -1, read: a.tallies.read.Load(), label: label, began: time.Now(), end: make(chan struct{})}
+	p := &progress{a: a, all: rows, bytes: -1, read: a.tallies.read.Load(), label: label, began: time.Now(),
+		end: make(chan struct{})}
 	if !a.errTTY || a.quiet || a.noProgress {
 		return p
 	}
@@ -95,7 +96,8 @@ func (p *progress) stop() {
 // line is what is shown after the time d.
 func (p *progress) line(d time.Duration) string {
 	rows, read := p.rows.Load(), p.a.tallies.read.Load()-p.read
-	s := fmt.Sprintf("%s%s rows  %s rows/s  %s/s", p.label, thousands(rows), short(float64(rows)/d.Seconds()), bytesText(int64(float64(read)/d.Seconds())))
+	s := fmt.Sprintf("%s%s rows  %s rows/s  %s/s", p.label, thousands(rows), short(float64(rows)/d.Seconds()),
+		bytesText(int64(float64(read)/d.Seconds())))
 	part := share(rows, p.all)
 	if p.all < 0 {
 		part = share(read, p.bytes)
@@ -111,7 +113,8 @@ func (p *progress) line(d time.Duration) string {
 		}
 	}
 	left := time.Duration(float64(d) * (1 - part) / part).Round(time.Second)
-	return fmt.Sprintf("[%s] %3.0f%%  %s  ETA %d:%02d", bar[:], part*100, s, int(left.Minutes()), int(left.Seconds())%60)
+	return fmt.Sprintf("[%s] %3.0f%%  %s  ETA %d:%02d", bar[:], part*100, s, int(left.Minutes()),
+		int(left.Seconds())%60)
 }
 
 // share is part/all, from 0 to 1; 0 if that is not known.

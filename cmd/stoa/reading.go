@@ -26,7 +26,8 @@ type reading struct {
 func (r *reading) register(a *app, cmd *cobra.Command) {
 	r.selectFlags.register(a, cmd, &r.sourceFlags)
 	r.registerMemory(cmd)
-	r.outputFlags.register(cmd, rowForms, "default: what the extension of -o says, else table (vertical if it is too wide) on a terminal and jsonl elsewhere")
+	r.outputFlags.register(cmd, rowForms, "default: what the extension of -o says, else table (vertical if it "+
+		"is too wide) on a terminal and jsonl elsewhere")
 	r.damageFlags.register(cmd, "fail")
 	r.sourceFlags.register(a, cmd)
 }
@@ -47,7 +48,8 @@ func wholeScan(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (batches,
 }
 
 // run opens the paths as one table, and writes what rows makes of it and the flags.
-func (r *reading) run(ctx context.Context, a *app, paths []string, rows func(context.Context, *stoa.Table, stoa.ScanSpec) (batches, error)) error {
+func (r *reading) run(ctx context.Context, a *app, paths []string,
+	rows func(context.Context, *stoa.Table, stoa.ScanSpec) (batches, error)) error {
 	form, err := r.rowForm(a)
 	if err != nil {
 		return err
@@ -68,7 +70,8 @@ func (r *reading) run(ctx context.Context, a *app, paths []string, rows func(con
 	return r.damageFlags.report(ctx, a, paths, t.Findings(), err)
 }
 
-// openDamaged opens the paths as one table. Where the damage policy lets rows be lost, what cannot be opened is opened as recover does.
+// openDamaged opens the paths as one table. Where the damage policy lets rows be lost, what cannot be opened is
+// opened as recover does.
 func (r *reading) openDamaged(ctx context.Context, a *app, paths []string) (*stoa.Table, error) {
 	o, err := r.options(ctx, a, paths)
 	if err != nil {
@@ -85,7 +88,8 @@ func (r *reading) openDamaged(ctx context.Context, a *app, paths []string) (*sto
 	return nil, err
 }
 
-func (r *reading) write(ctx context.Context, a *app, form string, t *stoa.Table, spec stoa.ScanSpec, rows func(context.Context, *stoa.Table, stoa.ScanSpec) (batches, error)) error {
+func (r *reading) write(ctx context.Context, a *app, form string, t *stoa.Table, spec stoa.ScanSpec,
+	rows func(context.Context, *stoa.Table, stoa.ScanSpec) (batches, error)) error {
 	sc, err := t.ScanSchema(spec)
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestReadme: the README's session is what the commands print on a terminal of 80 columns, and its matrix is that of stoa formats.
-// -update writes both anew.
+// TestReadme: the README's session is what the commands print on a terminal of 80 columns, and its matrix is
+// that of stoa formats. -update writes both anew.
 func TestReadme(t *testing.T) {
 	name, err := filepath.Abs("../../README.md")
 	if err != nil {
@@ -24,7 +24,8 @@ func TestReadme(t *testing.T) {
 	}
 	readme := string(b)
 	fresh := between(t, readme, "```console\n", "```\n", func(old string) string { return session(t, old) })
-	fresh = between(t, fresh, "<!-- formats: written by the same test -->\n", "<!-- end -->\n", func(string) string { return markdownMatrix() })
+	fresh = between(t, fresh, "<!-- formats: written by the same test -->\n", "<!-- end -->\n",
+		func(string) string { return markdownMatrix() })
 	if fresh == readme {
 		return
 	}

@@ -51,11 +51,14 @@ func (b *readback) why() string {
 	case b.Verdict == verdictMissing:
 		return "is missing"
 	}
-	return fmt.Sprintf("differs from what went in: %s rows, checksum %s, want %s", maybe(number(b.Rows)), b.ReadChecksum, b.Checksum)
+	return fmt.Sprintf("differs from what went in: %s rows, checksum %s, want %s", maybe(number(b.Rows)),
+		b.ReadChecksum, b.Checksum)
 }
 
-// createOne begins the output of a table: a directory of partitions if the table has them and they are among the columns.
-func (c *conversion) createOne(ctx context.Context, a *app, t *stoa.Table, sc *arrow.Schema, wo stoa.CreateOptions) (rowWriter, error) {
+// createOne begins the output of a table: a directory of partitions if the table has them and they are among
+// the columns.
+func (c *conversion) createOne(ctx context.Context, a *app, t *stoa.Table, sc *arrow.Schema,
+	wo stoa.CreateOptions) (rowWriter, error) {
 	c.sc, c.partitions = sc, nil
 	columns := t.Sources()[0].Layout.Partitions
 	for _, p := range columns {

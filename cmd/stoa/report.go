@@ -83,7 +83,8 @@ func (a *app) putWhole(ctx context.Context, out *outputFlags, write func(io.Writ
 	return p.commit(ctx)
 }
 
-// asLongAsRead writes for a reader that may go away. What is written goes on then: the status is that of what is found, not of what was looked at.
+// asLongAsRead writes for a reader that may go away. What is written goes on then: the status is that of what
+// is found, not of what was looked at.
 type asLongAsRead struct {
 	w    io.Writer
 	gone bool
@@ -147,8 +148,9 @@ func (r *report) writeCSV(w io.Writer, form string) error {
 	return c.WriteAll(r.rows)
 }
 
-// writeTable writes columns as wide as they need; those that say nothing are left out. What is too wide for the terminal stands in
-// several tables, one below the other, each with the keys; a text at the end of a line goes on below itself.
+// writeTable writes columns as wide as they need; those that say nothing are left out. What is too wide for the
+// terminal stands in several tables, one below the other, each with the keys; a text at the end of a line goes
+// on below itself.
 func (r *report) writeTable(w io.Writer, style tableStyle) error {
 	shown := r.shown()
 	widths := make([]int, len(r.cols))
@@ -211,7 +213,8 @@ func (r *report) keyWidth(shown, widths []int) int {
 	return sum
 }
 
-// split divides the columns into tables that fit in width cells. The last text of a table is folded where that leaves it enough room.
+// split divides the columns into tables that fit in width cells. The last text of a table is folded where that
+// leaves it enough room.
 func (r *report) split(shown, widths []int, width int) [][]int {
 	if width <= 0 || len(shown) == 0 {
 		return [][]int{shown}
@@ -260,7 +263,8 @@ func (r *report) writeBlocks(w io.Writer, shown []int, style tableStyle) error {
 	return err
 }
 
-// line shows a row: the columns of one table. What is wider than its column goes on below itself if it is the last, else it is cut.
+// line shows a row: the columns of one table. What is wider than its column goes on below itself if it is the
+// last, else it is cut.
 func (r *report) line(b []byte, row []string, table, widths []int, dim bool) []byte {
 	start := len(b)
 	if dim {

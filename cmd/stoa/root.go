@@ -52,14 +52,15 @@ func (a *app) root() *cobra.Command {
 	}
 	a.addVerbs(root)
 	root.SetHelpCommandGroupID(groupAbout)
-	root.SetHelpCommand(&cobra.Command{Use: "help [VERB]", Hidden: true, RunE: func(cmd *cobra.Command, args []string) error {
-		verb, rest, err := root.Find(args)
-		if err != nil || len(rest) > 0 {
-			return a.noVerb(root, args)
-		}
-		verb.InitDefaultHelpFlag()
-		return verb.Help()
-	}})
+	root.SetHelpCommand(&cobra.Command{Use: "help [VERB]", Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			verb, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return a.noVerb(root, args)
+			}
+			verb.InitDefaultHelpFlag()
+			return verb.Help()
+		}})
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		if cmd == root || cmd.Name() == "help" {
 			a.overview()
@@ -80,8 +81,10 @@ func (a *app) addVerbs(root *cobra.Command) {
 		}
 	}
 	add(groupLook, a.lsCmd(), a.schemaCmd(), a.metaCmd(), a.statsCmd(), a.describeCmd())
-	add(groupRows, a.catCmd(), a.headCmd(), a.tailCmd(), a.countCmd(), a.getCmd(), a.explainCmd(), a.planCmd(), a.scanCmd())
-	add(groupWrite, a.convertCmd(), a.createCmd(), a.loadCmd(), a.updateCmd(), a.deleteCmd(), a.compactCmd(), a.mergeIndexCmd(), a.cleanCmd(), a.addColumnCmd(), a.dropColumnCmd(), a.dropCmd())
+	add(groupRows, a.catCmd(), a.headCmd(), a.tailCmd(), a.countCmd(), a.getCmd(), a.explainCmd(), a.planCmd(),
+		a.scanCmd())
+	add(groupWrite, a.convertCmd(), a.createCmd(), a.loadCmd(), a.updateCmd(), a.deleteCmd(), a.compactCmd(),
+		a.mergeIndexCmd(), a.cleanCmd(), a.addColumnCmd(), a.dropColumnCmd(), a.dropCmd())
 	add(groupHealth, a.verifyCmd(), a.recoverCmd(), a.sealCmd(), a.diffCmd(), a.findingCmd())
 	add(groupAbout, a.demoCmd(), a.formatsCmd(), a.versionCmd(), a.completionCmd(), a.manCmd())
 }
@@ -137,7 +140,8 @@ func (a *app) paths(cmd *cobra.Command, args []string) error {
 func wants(rule cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if rule(cmd, args) != nil {
-			return &useError{fmt.Sprintf("%s takes other arguments (%d given)", cmd.Name(), len(args)), "write it as " + cmd.Root().Name() + " " + cmd.Use}
+			return &useError{fmt.Sprintf("%s takes other arguments (%d given)", cmd.Name(), len(args)),
+				"write it as " + cmd.Root().Name() + " " + cmd.Use}
 		}
 		return nil
 	}
@@ -184,8 +188,8 @@ func completeWith(cmd *cobra.Command, flag string, how cobra.CompletionFunc) {
 	f.Value = &completed{f.Value, how}
 }
 
-// offerCompletions makes the completions of flags known to cobra. It keeps them, and with them all that a command line has, for as long as the process
-// lives: so it is told of them only when a shell asks.
+// offerCompletions makes the completions of flags known to cobra. It keeps them, and with them all that a
+// command line has, for as long as the process lives: so it is told of them only when a shell asks.
 func offerCompletions(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if c, ok := f.Value.(*completed); ok {
@@ -252,7 +256,8 @@ func flagError(err error) string {
 	s := err.Error()
 	if head, tail, ok := strings.Cut(s, " flag: strconv."); ok {
 		why := tail[strings.LastIndex(tail, ": ")+2:]
-		return head + " flag: " + map[string]string{"invalid syntax": "that is no number", "value out of range": "the number is out of range"}[why]
+		return head + " flag: " + map[string]string{"invalid syntax": "that is no number",
+			"value out of range": "the number is out of range"}[why]
 	}
 	return s
 }

@@ -32,7 +32,8 @@ type outputFlags struct {
 func (f *outputFlags) register(cmd *cobra.Command, forms []string, preset string) {
 	usage := "write as `FORM`: " + strings.Join(forms, ", ") + " (" + preset + ")"
 	cmd.Flags().StringVarP(&f.form, "format", "f", "", usage)
-	cmd.Flags().StringVarP(&f.file, "output", "o", "", "write to `FILE`, which appears only when it is complete (- is standard output)")
+	cmd.Flags().StringVarP(&f.file, "output", "o", "",
+		"write to `FILE`, which appears only when it is complete (- is standard output)")
 	complete(cmd, "format", func() []string { return forms })
 }
 
@@ -87,7 +88,8 @@ func (f *outputFlags) formOfFile(a *app) (string, error) {
 	if fm := stoa.ByExtension(a.formats, f.file); fm != nil && slices.Contains(rowForms, fm.Name) {
 		return fm.Name, nil
 	}
-	return "", &useError{"-o " + f.file + ": the extension does not say in which form to write", "use -f; stoa convert writes other formats"}
+	return "", &useError{"-o " + f.file + ": the extension does not say in which form to write",
+		"use -f; stoa convert writes other formats"}
 }
 
 // rowWriter takes the batches of a scan.

@@ -27,14 +27,16 @@ func (a *app) schemaCmd() *cobra.Command {
 -f json is complete: names, types, nullability, metadata, children. -f ddl is a CREATE TABLE in DuckDB's dialect, or
 --dialect spark or iceberg, with partitions, buckets and order where the table has them (CarbonData): of an empty table to be
 filled; -f avro an Avro schema, -f arrow the Arrow IPC message (for pyarrow.ipc.read_schema).`,
-		Example: "  stoa schema block.cfile\n  stoa schema -f ddl sales.parquet > sales.sql\n  stoa schema -f ddl --dialect iceberg store#sales.orders",
-		Args:    a.paths,
+		Example: "  stoa schema block.cfile\n  stoa schema -f ddl sales.parquet > sales.sql\n  stoa schema -f " +
+			"ddl --dialect iceberg store#sales.orders",
+		Args: a.paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(schemaForms); err != nil {
 				return err
 			}
 			if dialects[words] == nil {
-				return &useError{"--dialect: there is no dialect \"" + words + "\"", "the dialects are " + strings.Join(dialectNames, ", ")}
+				return &useError{"--dialect: there is no dialect \"" + words + "\"",
+					"the dialects are " + strings.Join(dialectNames, ", ")}
 			}
 			if cmd.Flags().Changed("dialect") && out.form != "ddl" {
 				return wrongUse("--dialect goes with -f ddl")
@@ -135,7 +137,8 @@ func addFields(r *report, fields []arrow.Field, depth int) {
 			null = "not null"
 		}
 		kids := childFields(f.Type)
-		if f.Type.ID() == arrow.DICTIONARY || f.Type.ID() == arrow.EXTENSION || flat(kids) && f.Type.ID() != arrow.STRUCT {
+		if f.Type.ID() == arrow.DICTIONARY || f.Type.ID() == arrow.EXTENSION || flat(kids) &&
+			f.Type.ID() != arrow.STRUCT {
 			kids = nil
 		}
 		name := typeName(f.Type)

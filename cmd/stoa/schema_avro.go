@@ -154,7 +154,8 @@ func avroTime(t arrow.DataType) (logical, bool) {
 	case *arrow.Time64Type:
 		return logical{Type: "long", Logical: "time-micros"}, true
 	case *arrow.TimestampType:
-		unit := map[arrow.TimeUnit]string{arrow.Second: "millis", arrow.Millisecond: "millis", arrow.Microsecond: "micros", arrow.Nanosecond: "nanos"}[t.Unit]
+		unit := map[arrow.TimeUnit]string{arrow.Second: "millis", arrow.Millisecond: "millis",
+			arrow.Microsecond: "micros", arrow.Nanosecond: "nanos"}[t.Unit]
 		if t.TimeZone == "" {
 			return logical{Type: "long", Logical: "local-timestamp-" + unit}, true
 		}
@@ -165,7 +166,8 @@ func avroTime(t arrow.DataType) (logical, bool) {
 
 // mapOf is a map if the keys are text, else an array of records.
 func (a avro) mapOf(name string, t *arrow.MapType) (any, error) {
-	if t.KeyType().ID() != arrow.STRING && t.KeyType().ID() != arrow.LARGE_STRING && t.KeyType().ID() != arrow.STRING_VIEW {
+	if t.KeyType().ID() != arrow.STRING && t.KeyType().ID() != arrow.LARGE_STRING &&
+		t.KeyType().ID() != arrow.STRING_VIEW {
 		items, err := a.record(name, []arrow.Field{t.KeyField(), t.ItemField()})
 		return map[string]any{"type": "array", "items": items}, err
 	}

@@ -37,8 +37,9 @@ var duckDB = dialect{
 		arrow.UINT8: "UTINYINT", arrow.UINT16: "USMALLINT", arrow.UINT32: "UINTEGER", arrow.UINT64: "UBIGINT",
 		arrow.FLOAT16: "REAL", arrow.FLOAT32: "REAL", arrow.FLOAT64: "DOUBLE",
 		arrow.DATE32: "DATE", arrow.DATE64: "TIMESTAMP_MS", arrow.TIME32: "TIME", arrow.TIME64: "TIME",
-		arrow.DURATION: "INTERVAL", arrow.INTERVAL_MONTHS: "INTERVAL", arrow.INTERVAL_DAY_TIME: "INTERVAL", arrow.INTERVAL_MONTH_DAY_NANO: "INTERVAL",
-		arrow.STRING: "VARCHAR", arrow.LARGE_STRING: "VARCHAR", arrow.STRING_VIEW: "VARCHAR",
+		arrow.DURATION: "INTERVAL", arrow.INTERVAL_MONTHS: "INTERVAL", arrow.INTERVAL_DAY_TIME: "INTERVAL",
+		arrow.INTERVAL_MONTH_DAY_NANO: "INTERVAL",
+		arrow.STRING:                  "VARCHAR", arrow.LARGE_STRING: "VARCHAR", arrow.STRING_VIEW: "VARCHAR",
 	},
 	stamp: func(t *arrow.TimestampType) string {
 		if t.TimeZone != "" {
@@ -68,8 +69,10 @@ var spark = dialect{
 		arrow.INT8: "TINYINT", arrow.INT16: "SMALLINT", arrow.INT32: "INT", arrow.INT64: "BIGINT",
 		arrow.UINT8: "SMALLINT", arrow.UINT16: "INT", arrow.UINT32: "BIGINT", arrow.UINT64: "DECIMAL(20, 0)",
 		arrow.FLOAT16: "FLOAT", arrow.FLOAT32: "FLOAT", arrow.FLOAT64: "DOUBLE",
-		arrow.DATE32: "DATE", arrow.DATE64: "TIMESTAMP_NTZ", arrow.TIME32: "INT /* time of day */", arrow.TIME64: "BIGINT /* time of day */",
-		arrow.DURATION: "BIGINT /* duration */", arrow.INTERVAL_MONTHS: "INTERVAL YEAR TO MONTH", arrow.INTERVAL_DAY_TIME: "INTERVAL DAY TO SECOND",
+		arrow.DATE32: "DATE", arrow.DATE64: "TIMESTAMP_NTZ", arrow.TIME32: "INT /* time of day */",
+		arrow.TIME64:   "BIGINT /* time of day */",
+		arrow.DURATION: "BIGINT /* duration */", arrow.INTERVAL_MONTHS: "INTERVAL YEAR TO MONTH",
+		arrow.INTERVAL_DAY_TIME:       "INTERVAL DAY TO SECOND",
 		arrow.INTERVAL_MONTH_DAY_NANO: "STRING /* interval */",
 		arrow.STRING:                  "STRING", arrow.LARGE_STRING: "STRING", arrow.STRING_VIEW: "STRING",
 	},
@@ -172,7 +175,8 @@ func icebergTail(table string, sc *arrow.Schema, l format.Layout, d *dialect) st
 func (d *dialect) columns(sc *arrow.Schema, names []string) string {
 	var out []string
 	for _, n := range names {
-		if i := slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, n) }); i >= 0 {
+		if i := slices.IndexFunc(sc.Fields(),
+			func(f arrow.Field) bool { return strings.EqualFold(f.Name, n) }); i >= 0 {
 			out = append(out, d.name(sc.Field(i).Name))
 		}
 	}

@@ -22,26 +22,39 @@ var leafTypes = []arrow.DataType{
 	arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
 	arrow.FixedWidthTypes.Float16, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64,
 	arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView,
-	arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeBinary, arrow.BinaryTypes.BinaryView, &arrow.FixedSizeBinaryType{ByteWidth: 16},
+	arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeBinary, arrow.BinaryTypes.BinaryView,
+	&arrow.FixedSizeBinaryType{ByteWidth: 16},
 	arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64,
-	&arrow.Time32Type{Unit: arrow.Second}, &arrow.Time32Type{Unit: arrow.Millisecond}, &arrow.Time64Type{Unit: arrow.Microsecond}, &arrow.Time64Type{Unit: arrow.Nanosecond},
-	&arrow.TimestampType{Unit: arrow.Second}, &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "Europe/Athens"}, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "+02:00"},
-	&arrow.DurationType{Unit: arrow.Millisecond}, arrow.FixedWidthTypes.MonthInterval, arrow.FixedWidthTypes.DayTimeInterval, arrow.FixedWidthTypes.MonthDayNanoInterval,
-	&arrow.Decimal32Type{Precision: 9, Scale: 2}, &arrow.Decimal64Type{Precision: 18, Scale: 18}, &arrow.Decimal128Type{Precision: 38, Scale: 10},
+	&arrow.Time32Type{Unit: arrow.Second}, &arrow.Time32Type{Unit: arrow.Millisecond},
+	&arrow.Time64Type{Unit: arrow.Microsecond}, &arrow.Time64Type{Unit: arrow.Nanosecond},
+	&arrow.TimestampType{Unit: arrow.Second},
+	&arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "Europe/Athens"},
+	&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "+02:00"},
+	&arrow.DurationType{Unit: arrow.Millisecond}, arrow.FixedWidthTypes.MonthInterval,
+	arrow.FixedWidthTypes.DayTimeInterval, arrow.FixedWidthTypes.MonthDayNanoInterval,
+	&arrow.Decimal32Type{Precision: 9, Scale: 2}, &arrow.Decimal64Type{Precision: 18, Scale: 18},
+	&arrow.Decimal128Type{Precision: 38, Scale: 10},
 	&arrow.Decimal128Type{Precision: 5, Scale: -2}, &arrow.Decimal256Type{Precision: 76, Scale: 0},
 }
 
 // nestedTypes has every type with children, and nullabilities that are not the usual ones.
 var nestedTypes = []arrow.DataType{
-	arrow.ListOf(arrow.BinaryTypes.String), arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int8), arrow.LargeListOf(arrow.PrimitiveTypes.Int64),
-	arrow.FixedSizeListOf(3, arrow.PrimitiveTypes.Float32), arrow.ListViewOf(arrow.PrimitiveTypes.Int16), arrow.LargeListViewOf(arrow.PrimitiveTypes.Int16),
-	arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.ListOf(arrow.FixedWidthTypes.Date32), Nullable: true, Metadata: arrow.NewMetadata([]string{"m"}, []string{"1"})}),
-	arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Float64}, arrow.Field{Name: `a "b", c`, Type: arrow.ListOf(arrow.BinaryTypes.Binary), Nullable: true}), arrow.StructOf(),
+	arrow.ListOf(arrow.BinaryTypes.String), arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int8),
+	arrow.LargeListOf(arrow.PrimitiveTypes.Int64),
+	arrow.FixedSizeListOf(3, arrow.PrimitiveTypes.Float32), arrow.ListViewOf(arrow.PrimitiveTypes.Int16),
+	arrow.LargeListViewOf(arrow.PrimitiveTypes.Int16),
+	arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.ListOf(arrow.FixedWidthTypes.Date32), Nullable: true,
+		Metadata: arrow.NewMetadata([]string{"m"}, []string{"1"})}),
+	arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Float64},
+		arrow.Field{Name: `a "b", c`, Type: arrow.ListOf(arrow.BinaryTypes.Binary), Nullable: true}), arrow.StructOf(),
 	arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32), sortedMap(),
-	&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.PrimitiveTypes.Int64, Ordered: true},
+	&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
+	&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.PrimitiveTypes.Int64, Ordered: true},
 	arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String),
-	arrow.SparseUnionOf([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, []arrow.UnionTypeCode{5, 0}),
-	arrow.DenseUnionOf([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, []arrow.UnionTypeCode{1}),
+	arrow.SparseUnionOf([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, []arrow.UnionTypeCode{5, 0}),
+	arrow.DenseUnionOf([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32, Nullable: true}},
+		[]arrow.UnionTypeCode{1}),
 	extensions.NewUUIDType(),
 }
 
@@ -147,7 +160,8 @@ func fieldsFrom(in []fieldIn) ([]arrow.Field, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, arrow.Field{Name: f.Name, Type: t, Nullable: f.Nullable, Metadata: arrow.Metadata(f.Metadata)})
+		out = append(out, arrow.Field{Name: f.Name, Type: t, Nullable: f.Nullable,
+			Metadata: arrow.Metadata(f.Metadata)})
 	}
 	return out, nil
 }
@@ -202,8 +216,10 @@ func typeFrom(f fieldIn, kids []arrow.Field) (arrow.DataType, error) {
 // TestTypeNameIsUnderstood holds what schema prints against what --source-opt schema=… reads.
 func TestTypeNameIsUnderstood(t *testing.T) {
 	try := append(append([]arrow.DataType{}, leafTypes...),
-		arrow.ListOf(arrow.BinaryTypes.String), arrow.FixedSizeListOf(3, arrow.PrimitiveTypes.Float32), arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32),
-		arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Float64}, arrow.Field{Name: "a: b", Type: arrow.LargeListOf(arrow.BinaryTypes.Binary), Nullable: true}))
+		arrow.ListOf(arrow.BinaryTypes.String), arrow.FixedSizeListOf(3, arrow.PrimitiveTypes.Float32),
+		arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32),
+		arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Float64},
+			arrow.Field{Name: "a: b", Type: arrow.LargeListOf(arrow.BinaryTypes.Binary), Nullable: true}))
 	for _, dt := range try {
 		sc, err := typewords.Parse("x: " + typeName(dt))
 		if err != nil {

@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 //	flip FILE OFFSET      turns one bit of a byte
 //	cut FILE LENGTH       keeps only the beginning of a file
 //
-// $KUDU is the folder of the golden files that a real Kudu wrote, $KUDUDIR that of whole directories, $CARBON that of tables which
-// the real CarbonData wrote.
+// $KUDU is the folder of the golden files that a real Kudu wrote, $KUDUDIR that of whole directories, $CARBON
+// that of tables which the real CarbonData wrote.
 func TestScript(t *testing.T) {
 	kudu, err := filepath.Abs("../../corpus/kudu/1.18.1")
 	if err != nil {

@@ -39,7 +39,8 @@ in about 100 MiB: stoa recover --seal FILE.seal PATH... -o OUT.`,
 		Args: wants(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" || out == dash {
-				return &useError{"-o says where to write the seal; it is missing", "for example -o " + filepath.Base(filepath.Clean(args[0])) + ".seal"}
+				return &useError{"-o says where to write the seal; it is missing",
+					"for example -o " + filepath.Base(filepath.Clean(args[0])) + ".seal"}
 			}
 			p, err := parsePercent(parity)
 			if err != nil {
@@ -69,7 +70,8 @@ func parsePercent(s string) (float64, error) {
 }
 
 // seal writes a seal of places.
-func (a *app) seal(ctx context.Context, paths []string, out string, parity float64, rows bool, o stoa.OpenOptions) error {
+func (a *app) seal(ctx context.Context, paths []string, out string, parity float64, rows bool,
+	o stoa.OpenOptions) error {
 	began := time.Now()
 	a.reads(paths...)
 	if err := a.spareAll(nil, out); err != nil {
@@ -108,7 +110,8 @@ func (a *app) seal(ctx context.Context, paths []string, out string, parity float
 			damaged = true
 		}
 	}
-	a.note("%s: %s, %s, %s, %s of %s, %s", out, bytesText(s.Size), count(int64(s.Files), "file"), count(int64(len(so.Tables)), "table"), count(total, "row"), bytesText(s.Bytes), seconds(time.Since(began)))
+	a.note("%s: %s, %s, %s, %s of %s, %s", out, bytesText(s.Size), count(int64(s.Files), "file"),
+		count(int64(len(so.Tables)), "table"), count(total, "row"), bytesText(s.Bytes), seconds(time.Since(began)))
 	if damaged {
 		return errDamage
 	}
@@ -169,7 +172,9 @@ func (a *app) sealTable(ctx context.Context, name string, o stoa.OpenOptions) (o
 	sum := s.Sum()
 	out.Rows, out.Sum = sum.Rows, sum.String()
 	for i, c := range sum.Columns {
-		out.Columns = append(out.Columns, seal.TableColumn{Name: c.Name, Type: typeWord(t.Schema().Field(i).Type), Nulls: c.Nulls, Sum: fmt.Sprintf("%016x", c.Hash)})
+		out.Columns = append(out.Columns,
+			seal.TableColumn{Name: c.Name, Type: typeWord(t.Schema().Field(i).Type), Nulls: c.Nulls,
+				Sum: fmt.Sprintf("%016x", c.Hash)})
 	}
 	return out, nil
 }
@@ -196,17 +201,21 @@ func openSeal(name string) (*seal.Seal, *os.File, error) {
 }
 
 // verifySeal adds what differs from a seal to a report.
-func (a *app) verifySeal(ctx context.Context, name string, paths []string, o stoa.OpenOptions, form string, w io.Writer, doc *verifyDoc) error {
+func (a *app) verifySeal(ctx context.Context, name string, paths []string, o stoa.OpenOptions, form string,
+	w io.Writer, doc *verifyDoc) error {
 	s, f, err := openSeal(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	if len(paths) != len(s.Roots()) {
-		return &useError{fmt.Sprintf("%s is of %s (%s), and %d are given", name, count(int64(len(s.Roots())), "place"), strings.Join(s.Roots(), ", "), len(paths)), "give the places in the order in which they were sealed"}
+		return &useError{fmt.Sprintf("%s is of %s (%s), and %d are given", name,
+			count(int64(len(s.Roots())), "place"), strings.Join(s.Roots(), ", "), len(paths)),
+			"give the places in the order in which they were sealed"}
 	}
 	for _, p := range s.Problems {
-		found := region.Finding{Code: "seal.damaged", Severity: region.Error, At: fault.Span{Object: name, Off: p.Off, Len: p.Len}, Part: name, Rows: [2]int64{-1, -1}, Message: p.Reason}
+		found := region.Finding{Code: "seal.damaged", Severity: region.Error,
+			At: fault.Span{Object: name, Off: p.Off, Len: p.Len}, Part: name, Rows: [2]int64{-1, -1}, Message: p.Reason}
 		if err := doc.add(found, form, w); err != nil {
 			return err
 		}
@@ -228,7 +237,8 @@ func (a *app) verifySeal(ctx context.Context, name string, paths []string, o sto
 		}
 		if why := a.sealedRows(ctx, t, strings.TrimSuffix(paths[t.Root], "/")+t.Table, o); why != "" {
 			place := paths[t.Root] + t.Table
-			found := region.Finding{Code: "seal.rows", Severity: region.Error, At: fault.Span{Object: place}, Part: place, Rows: [2]int64{-1, -1}, Message: why}
+			found := region.Finding{Code: "seal.rows", Severity: region.Error, At: fault.Span{Object: place},
+				Part: place, Rows: [2]int64{-1, -1}, Message: why}
 			if err := doc.add(found, form, w); err != nil {
 				return err
 			}
@@ -263,8 +273,11 @@ func (a *app) sealedRows(ctx context.Context, t seal.Table, name string, o stoa.
 }
 
 func findingOfSeal(d seal.Difference) region.Finding {
-	f := region.Finding{Code: "seal." + d.What, Severity: region.Error, At: fault.Span{Object: d.File, Off: d.Off, Len: d.Len}, Part: d.File, Rows: [2]int64{-1, -1}, Message: d.Message}
-	usual := map[string]string{seal.Changed: "these bytes are not what was sealed", seal.Missing: "it was sealed, and is not there", seal.Added: "it was not sealed"}
+	f := region.Finding{Code: "seal." + d.What, Severity: region.Error,
+		At: fault.Span{Object: d.File, Off: d.Off, Len: d.Len}, Part: d.File, Rows: [2]int64{-1, -1},
+		Message: d.Message}
+	usual := map[string]string{seal.Changed: "these bytes are not what was sealed",
+		seal.Missing: "it was sealed, and is not there", seal.Added: "it was not sealed"}
 	if text := usual[d.What]; text != "" {
 		f.Message = strings.TrimSuffix(text+": "+d.Message, ": ")
 	}
@@ -281,7 +294,8 @@ func findingOfSeal(d seal.Difference) region.Finding {
 func (a *app) mend(ctx context.Context, name string, paths []string, out string) error {
 	began := time.Now()
 	if out == "" || out == dash {
-		return &useError{"-o says where to write; it is missing", "with --seal it is a directory, or a file if one file was sealed"}
+		return &useError{"-o says where to write; it is missing",
+			"with --seal it is a directory, or a file if one file was sealed"}
 	}
 	a.reads(append([]string{name}, paths...)...)
 	if err := a.spareAll(nil, out); err != nil {
@@ -302,6 +316,7 @@ func (a *app) mend(ctx context.Context, name string, paths []string, out string)
 	for _, l := range m.Left {
 		a.note("%s: no file; it is left out", l)
 	}
-	a.note("%s: %s, %s, as sealed: %d were whole, %s made again, %s", out, count(int64(m.Files), "file"), bytesText(m.Bytes), m.Whole, count(m.Blocks, "block"), seconds(time.Since(began)))
+	a.note("%s: %s, %s, as sealed: %d were whole, %s made again, %s", out, count(int64(m.Files), "file"),
+		bytesText(m.Bytes), m.Whole, count(m.Blocks, "block"), seconds(time.Since(began)))
 	return nil
 }

@@ -37,21 +37,24 @@ func (f *selectFlags) register(a *app, cmd *cobra.Command, src *sourceFlags) {
 
 // registerColumns is for a verb that has its own way of choosing rows.
 func (f *selectFlags) registerColumns(a *app, cmd *cobra.Command, src *sourceFlags) {
-	cmd.Flags().StringArrayVarP(&f.columns, "columns", "c", nil, "read only these columns: `a,b.c` (fields of structs with dots, names with a comma in double quotes)")
+	cmd.Flags().StringArrayVarP(&f.columns, "columns", "c", nil,
+		"read only these columns: `a,b.c` (fields of structs with dots, names with a comma in double quotes)")
 	completeWith(cmd, "columns", a.completeColumns(src))
 }
 
 // registerRows is for a verb that prints no cells.
 func (f *selectFlags) registerRows(cmd *cobra.Command) {
 	f.registerWhere(cmd)
-	cmd.Flags().StringVar(&f.rows, "rows", "", "read only the rows at these positions, `FROM:TO` (half-open, from 0; either side may be left out)")
+	cmd.Flags().StringVar(&f.rows, "rows", "",
+		"read only the rows at these positions, `FROM:TO` (half-open, from 0; either side may be left out)")
 }
 
 // registerWhere is for a verb that knows no rows by their positions.
 func (f *selectFlags) registerWhere(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.whereSet = func() bool { return fl.Changed("where") }
-	fl.StringVarP(&f.where, "where", "w", "", "read only rows for which the `PREDICATE` is true, such as \"price > 3 and name like 'a%'\"")
+	fl.StringVarP(&f.where, "where", "w", "",
+		"read only rows for which the `PREDICATE` is true, such as \"price > 3 and name like 'a%'\"")
 	fl.BoolVar(&f.unordered, "unordered", false, "give up the order that the table promises, for speed")
 }
 
@@ -62,7 +65,8 @@ func (f *selectFlags) registerParallel(cmd *cobra.Command) {
 
 // registerMemory is for those of them that do not write, too: there --memory is the writer's.
 func (f *selectFlags) registerMemory(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.memory, "memory", "", "hold about `SIZE` of rows at a time, for example 64MiB (default: windows of 65,536 rows a worker)")
+	cmd.Flags().StringVar(&f.memory, "memory", "",
+		"hold about `SIZE` of rows at a time, for example 64MiB (default: windows of 65,536 rows a worker)")
 }
 
 // registerLimit is for the verbs in which a limit makes sense.
@@ -185,7 +189,8 @@ func cutQuoted(s string, quote byte) (before, after string, found bool) {
 }
 
 func wholeQuoted(s string) (string, bool) {
-	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' || strings.Contains(strings.ReplaceAll(s[1:len(s)-1], `""`, ""), `"`) {
+	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' ||
+		strings.Contains(strings.ReplaceAll(s[1:len(s)-1], `""`, ""), `"`) {
 		return "", false
 	}
 	return strings.ReplaceAll(s[1:len(s)-1], `""`, `"`), true

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// serve runs command lines that come as JSON on file 3, one after the other, and answers on file 4: internal/attack has no time to start a
-// process for each. What would end a process ends this one, too.
+// serve runs command lines that come as JSON on file 3, one after the other, and answers on file 4:
+// internal/attack has no time to start a process for each. What would end a process ends this one, too.
 func serve() {
 	in, out := json.NewDecoder(os.NewFile(3, "commands")), json.NewEncoder(os.NewFile(4, "answers"))
 	for {
@@ -26,7 +26,8 @@ func serve() {
 		var stdout, stderr bytes.Buffer
 		before := resident("VmRSS:")
 		status := run(context.Background(), args, strings.NewReader(""), &stdout, &stderr)
-		out.Encode(map[string]any{"status": status, "stdout": stdout.Bytes(), "stderr": stderr.Bytes(), "grown": resident("VmHWM:") - before})
+		out.Encode(map[string]any{"status": status, "stdout": stdout.Bytes(), "stderr": stderr.Bytes(),
+			"grown": resident("VmHWM:") - before})
 	}
 }
 

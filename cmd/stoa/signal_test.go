@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestSignal: the first signal ends every verb, wherever it is, and leaves nothing: also where a library that knows no context is at
-// work on very many columns, and where a verb waits for input that does not come.
+// TestSignal: the first signal ends every verb, wherever it is, and leaves nothing: also where a library that
+// knows no context is at work on very many columns, and where a verb waits for input that does not come.
 func TestSignal(t *testing.T) {
 	wide := filepath.Join(t.TempDir(), "wide.jsonl")
 	var b bytes.Buffer

@@ -46,39 +46,53 @@ type wordFlag struct {
 // newWordFlags are the flags for reading options. Which formats have the option is found out when a source is opened.
 func newWordFlags() []*wordFlag {
 	return []*wordFlag{
-		{flag: "at", key: "at", usage: "read the table as it was at `TIME`: RFC 3339, or an integer in the format's own count (Kudu: a hybrid time)"},
+		{flag: "at", key: "at", usage: "read the table as it was at `TIME`: RFC 3339, or an integer in the " +
+			"format's own count (Kudu: a hybrid time)"},
 		{flag: "no-wal", key: "wal", value: "false", usage: "leave out what is only in the write-ahead log"},
 		{flag: "tablet", key: "tablet", usage: "read only the tablet with this `ID`"},
-		{flag: "partial", key: "partial", value: "true", usage: "a table of which parts are missing is no error (else it is read, but told, with status 3); and what there is is read where history does not reach back to --at; nor is an Arrow stream without end mark"},
+		{flag: "partial", key: "partial", value: "true", usage: "a table of which parts are missing is no error " +
+			"(else it is read, but told, with status 3); and what there is is read where history does not reach " +
+			"back to --at; nor is an Arrow stream without end mark"},
 		{flag: "live", key: "live", value: "true", usage: "read a directory although a server runs on it"},
 		{flag: "wal-dir", key: "wal-dir", usage: "the `DIR` that holds Kudu's wals/, instead of looking for it"},
 		{flag: "data-dirs", key: "data-dirs", usage: "the `DIRS` that hold Kudu's data/, separated by commas"},
-		{flag: "meta-dir", key: "meta-dir", usage: "the `DIR` that holds Kudu's tablet-meta/, instead of looking for it"},
-		{flag: "segment", key: "segment", usage: "read only the segment with this `N` (also one that does not count), or several: N,N"},
-		{flag: "segments", key: "segments", usage: "read these segments, `N,N…`; all: every one whose files are there, also compacted and deleted ones"},
+		{flag: "meta-dir", key: "meta-dir",
+			usage: "the `DIR` that holds Kudu's tablet-meta/, instead of looking for it"},
+		{flag: "segment", key: "segment",
+			usage: "read only the segment with this `N` (also one that does not count), or several: N,N"},
+		{flag: "segments", key: "segments",
+			usage: "read these segments, `N,N…`; all: every one whose files are there, also compacted and deleted ones"},
 		{flag: "bucket", key: "bucket", usage: "read only bucket `N` of a bucketed table"},
-		{flag: "carbon-properties", key: "properties", usage: "CarbonData's settings are those of this carbon.properties `FILE`; a path #TABLE is a table of its store"},
-		{flag: "key-file", key: "key-file", usage: "the keys of encrypted Parquet are in `FILE`: lines footer KEY, column PATH KEY, key ID KEY"},
-		{flag: "schema", key: "schema", usage: "read with the schema in `FILE` (as schema -f json prints it; of Parquet and RedFile: another whole file with the same columns), where the source has lost its own or, as text, has none (there also itself: \"id: int64, …\")"},
+		{flag: "carbon-properties", key: "properties", usage: "CarbonData's settings are those of this " +
+			"carbon.properties `FILE`; a path #TABLE is a table of its store"},
+		{flag: "key-file", key: "key-file",
+			usage: "the keys of encrypted Parquet are in `FILE`: lines footer KEY, column PATH KEY, key ID KEY"},
+		{flag: "schema", key: "schema", usage: "read with the schema in `FILE` (as schema -f json prints it; of " +
+			"Parquet and RedFile: another whole file with the same columns), where the source has lost its own " +
+			"or, as text, has none (there also itself: \"id: int64, …\")"},
 	}
 }
 
 func (f *sourceFlags) register(a *app, cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.from, "from", "", "read the sources as `FORMAT` instead of finding out (stoa formats lists them)")
-	fl.StringArrayVar(&f.opts, "source-opt", nil, "set a reading option of the source's format, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
+	fl.StringArrayVar(&f.opts, "source-opt", nil,
+		"set a reading option of the source's format, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
 	if !f.verifies {
 		fl.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums")
 	}
 	fl.StringVar(&f.maxPage, "max-page", "", "refuse pages of more than `SIZE` when decoded (default 1GiB)")
 	fl.StringVar(&f.maxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
-	fl.Int64Var(&f.limits.Fields, "max-fields", 0, "refuse files that have, and texts whose rows have, more than `N` fields, nested ones counted (default 65536)")
-	fl.Int64Var(&f.limits.Depth, "max-depth", 0, "refuse files with more than `N` lists and structs in each other (default 64)")
+	fl.Int64Var(&f.limits.Fields, "max-fields", 0,
+		"refuse files that have, and texts whose rows have, more than `N` fields, nested ones counted (default 65536)")
+	fl.Int64Var(&f.limits.Depth, "max-depth", 0,
+		"refuse files with more than `N` lists and structs in each other (default 64)")
 	if own := fl.Lookup("memory"); own != nil {
 		own.Usage += "; opening a file may take as much, but at least 64MiB (without it 1GiB)"
 		f.own = own.Value
 	} else {
-		fl.StringVar(&f.memory, "memory", "", "refuse files that take more than `SIZE` of memory to open, or to recover their metadata (default 1GiB)")
+		fl.StringVar(&f.memory, "memory", "",
+			"refuse files that take more than `SIZE` of memory to open, or to recover their metadata (default 1GiB)")
 	}
 	f.changed = fl.Changed
 	for _, w := range newWordFlags() {
@@ -95,15 +109,16 @@ func (f *sourceFlags) register(a *app, cmd *cobra.Command) {
 	complete(cmd, "from", a.formatNames)
 }
 
-// options are what the flags mean to the library, for sources at paths. Paths that begin with # are completed in place: they are
-// tables of the CarbonData store that --carbon-properties names.
+// options are what the flags mean to the library, for sources at paths. Paths that begin with # are completed
+// in place: they are tables of the CarbonData store that --carbon-properties names.
 func (f *sourceFlags) options(ctx context.Context, a *app, paths []string) (stoa.OpenOptions, error) {
 	opts, err := keyValues("--source-opt", f.opts)
 	if err != nil {
 		return stoa.OpenOptions{}, err
 	}
 	if f.from != "" && a.format(f.from) == nil {
-		return stoa.OpenOptions{}, &useError{"--from: there is no format \"" + f.from + "\"", "the formats are " + strings.Join(a.formatNames(), ", ")}
+		return stoa.OpenOptions{}, &useError{"--from: there is no format \"" + f.from + "\"",
+			"the formats are " + strings.Join(a.formatNames(), ", ")}
 	}
 	o := stoa.OpenOptions{Formats: a.formats, From: f.from, NoVerify: f.noVerify, Tree: tree{a: a}}
 	straighten(paths)
@@ -153,8 +168,8 @@ func straighten(paths []string) {
 // mostSchema is how long a schema in a file may be.
 const mostSchema = 16 << 20
 
-// schemaOf is what --schema means to the format of the sources: of texts, which have a schema as an option's value, what is in the file,
-// or the value itself if no file has that name; else the file's name.
+// schemaOf is what --schema means to the format of the sources: of texts, which have a schema as an option's
+// value, what is in the file, or the value itself if no file has that name; else the file's name.
 func schemaOf(ctx context.Context, given string, paths []string, o stoa.OpenOptions) (string, error) {
 	for _, p := range paths {
 		f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: withoutTable(p)}, o)
@@ -188,7 +203,8 @@ func (f *sourceFlags) inStore(ctx context.Context, formats []format.Format, path
 		if _, err := os.Lstat(p); err == nil {
 			continue
 		}
-		place, err := stoa.Home(ctx, stoa.OpenOptions{Formats: formats, Tree: tr, Opts: map[string]string{"properties": f.word("carbon-properties")}})
+		place, err := stoa.Home(ctx, stoa.OpenOptions{Formats: formats, Tree: tr,
+			Opts: map[string]string{"properties": f.word("carbon-properties")}})
 		if err != nil {
 			return err
 		}
@@ -242,7 +258,8 @@ func (f *sourceFlags) allLimits() (l format.Limits, err error) {
 // leastOpening is what opening a file may take, however few rows at a time are asked for.
 const leastOpening = 64 << 20
 
-// known refuses the flag if the format of a source has no such option. What cannot be told now is told when it is opened.
+// known refuses the flag if the format of a source has no such option. What cannot be told now is told when it
+// is opened.
 func (w *wordFlag) known(ctx context.Context, a *app, paths []string, o stoa.OpenOptions) error {
 	for _, p := range paths {
 		f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: withoutTable(p)}, o)
@@ -255,7 +272,8 @@ func (w *wordFlag) known(ctx context.Context, a *app, paths []string, o stoa.Ope
 				others = append(others, a.formats[i].Name)
 			}
 		}
-		e := &useError{fmt.Sprintf("--%s means nothing to %s, which is read as %s", w.flag, p, f.Name), "no format has that option"}
+		e := &useError{fmt.Sprintf("--%s means nothing to %s, which is read as %s", w.flag, p, f.Name),
+			"no format has that option"}
 		if len(others) > 0 {
 			e.hint = "it is for " + strings.Join(others, ", ")
 		}
@@ -309,7 +327,8 @@ func (a *app) namedBy(opts map[string]string) (paths []string) {
 
 // each opens every path on its own and shows it to do. A path that cannot be opened does not keep the others from
 // being shown, if there are others.
-func (f *sourceFlags) each(ctx context.Context, a *app, cmd *cobra.Command, paths []string, do func(path string, t *stoa.Table) error) error {
+func (f *sourceFlags) each(ctx context.Context, a *app, cmd *cobra.Command, paths []string,
+	do func(path string, t *stoa.Table) error) error {
 	o, err := f.options(ctx, a, paths)
 	if err != nil {
 		return err

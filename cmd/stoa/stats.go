@@ -79,7 +79,8 @@ func (a *app) statsOf(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (*
 	for _, s := range t.Sources() {
 		bytes += max(0, a.size(ctx, s.Name))
 	}
-	r := &report{cols: []reportColumn{{name: "column"}, {name: "type"}, {name: "encoding"}, {name: "codec"}, {"blocks", true}, {"values", true}, {"nulls", true},
+	r := &report{cols: []reportColumn{{name: "column"}, {name: "type"}, {name: "encoding"}, {name: "codec"},
+		{"blocks", true}, {"values", true}, {"nulls", true},
 		{"raw", true}, {"stored", true}, {"share", true}, {"dictionary", true}, {name: "min"}, {name: "max"}}}
 	for _, s := range stats {
 		d := docOfStats(s, bytes)
@@ -87,14 +88,16 @@ func (a *app) statsOf(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (*
 		if d.Share != nil {
 			share = fmt.Sprintf("%.1f%%", *d.Share*100)
 		}
-		r.add(d, d.Column, d.Type, d.Encoding, d.Codec, maybe(s.Blocks), maybe(s.Rows), maybe(s.Nulls), bytesText(s.Raw), bytesText(s.Stored), share,
+		r.add(d, d.Column, d.Type, d.Encoding, d.Codec, maybe(s.Blocks), maybe(s.Rows), maybe(s.Nulls),
+			bytesText(s.Raw), bytesText(s.Stored), share,
 			nonZero(s.Dict), brief(shownValue(s.Type, s.Min)), brief(shownValue(s.Type, s.Max)))
 	}
 	return r, nil
 }
 
 func docOfStats(s stoa.ColumnStats, bytes int64) statsDoc {
-	d := statsDoc{Column: s.Name, Type: typeName(s.Type), Encoding: s.Encoding, Codec: s.Codec, Blocks: known(s.Blocks), Rows: known(s.Rows),
+	d := statsDoc{Column: s.Name, Type: typeName(s.Type), Encoding: s.Encoding, Codec: s.Codec,
+		Blocks: known(s.Blocks), Rows: known(s.Rows),
 		Nulls: known(s.Nulls), Raw: known(s.Raw), Stored: known(s.Stored), Dictionary: known(s.Dict)}
 	if s.Stored >= 0 && bytes > 0 {
 		f := float64(s.Stored) / float64(bytes)

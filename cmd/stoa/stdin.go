@@ -54,13 +54,14 @@ func (t tree) Stat(ctx context.Context, name string) (store.Info, error) {
 	return store.Info{Name: name, Size: s.known}, nil
 }
 
-// streams reports whether the file can be read only once and in order, and is to be: the user named it. A pipe that lies where a file should
-// be is none, and nobody may ever write into it.
+// streams reports whether the file can be read only once and in order, and is to be: the user named it. A pipe
+// that lies where a file should be is none, and nobody may ever write into it.
 func (t tree) streams(name string) bool {
 	return name == dash || slices.Contains(t.a.read, name) && isPipe(name)
 }
 
-// isPipe reports whether the file can be read only once and in order, and ends: a device may go on for ever, but for a terminal.
+// isPipe reports whether the file can be read only once and in order, and ends: a device may go on for ever,
+// but for a terminal.
 func isPipe(name string) bool {
 	st, err := os.Stat(filepath.FromSlash(name))
 	switch {

@@ -124,7 +124,8 @@ func (t *table) Close() error {
 	}
 	s := count(t.rows, "row")
 	if hidden := len(t.names) - len(t.widths); hidden > 0 {
-		s += fmt.Sprintf(", %d of %s not shown: --columns chooses, -f vertical shows all", hidden, count(int64(len(t.names)), "column"))
+		s += fmt.Sprintf(", %d of %s not shown: --columns chooses, -f vertical shows all", hidden,
+			count(int64(len(t.names)), "column"))
 	}
 	_, err := fmt.Fprintln(t.w, t.dim("("+s+")"))
 	return err

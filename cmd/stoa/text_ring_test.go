@@ -15,7 +15,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// ringTypes are the types of Arrow, each with rows in the JSON that arrow-go reads (not ours): extremes, what is no number, and nulls.
+// ringTypes are the types of Arrow, each with rows in the JSON that arrow-go reads (not ours): extremes, what
+// is no number, and nulls.
 var ringTypes = []struct {
 	typ  arrow.DataType
 	json string
@@ -33,7 +34,8 @@ var ringTypes = []struct {
 	{arrow.PrimitiveTypes.Float32, `[0.1,null,"NaN","+Inf","-Inf",-0.0,3.4028235e38,1e-45]`},
 	{arrow.PrimitiveTypes.Float64, `[0.1,null,"NaN","+Inf","-Inf",-0.0,1.7976931348623157e308,5e-324,12345678901234567890]`},
 	{&arrow.Decimal128Type{Precision: 9, Scale: 2}, `["1.50",null,"-9999999.99","0"]`},
-	{&arrow.Decimal128Type{Precision: 38, Scale: 10}, `["1234567890123456789012345678.0123456789",null,"-0.0000000001"]`},
+	{&arrow.Decimal128Type{Precision: 38, Scale: 10},
+		`["1234567890123456789012345678.0123456789",null,"-0.0000000001"]`},
 	{&arrow.Decimal256Type{Precision: 70, Scale: 3}, `["-1234567890123456789012345678901234567890.125",null]`},
 	{arrow.BinaryTypes.String, `["","null",null,"a,b\"c'\\d\ne\u0001é😀"," x ","NaN","[1]","\ufeffx"]`},
 	{arrow.BinaryTypes.LargeString, `["",null,"x"]`},
@@ -49,9 +51,12 @@ var ringTypes = []struct {
 	{&arrow.TimestampType{Unit: arrow.Second}, `["1969-12-31 23:59:59",null,"2024-02-29 01:02:03"]`},
 	{&arrow.TimestampType{Unit: arrow.Millisecond}, `["1969-12-31 23:59:59.999",null,"2024-02-29 01:02:03.004"]`},
 	{&arrow.TimestampType{Unit: arrow.Microsecond}, `["1969-12-31 23:59:59.999999",null,"2024-02-29 01:02:03.000004"]`},
-	{&arrow.TimestampType{Unit: arrow.Nanosecond}, `["1969-12-31 23:59:59.999999999",null,"2024-02-29 01:02:03.000000004"]`},
-	{&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, `["1969-12-31T23:59:59.999999Z",null,"2024-02-29T01:02:03.000004Z"]`},
-	{&arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "Europe/Berlin"}, `["1969-12-31T23:59:59.999Z",null,"2024-10-27T00:30:00Z","2024-10-27T01:30:00Z"]`},
+	{&arrow.TimestampType{Unit: arrow.Nanosecond},
+		`["1969-12-31 23:59:59.999999999",null,"2024-02-29 01:02:03.000000004"]`},
+	{&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
+		`["1969-12-31T23:59:59.999999Z",null,"2024-02-29T01:02:03.000004Z"]`},
+	{&arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "Europe/Berlin"},
+		`["1969-12-31T23:59:59.999Z",null,"2024-10-27T00:30:00Z","2024-10-27T01:30:00Z"]`},
 	{&arrow.TimestampType{Unit: arrow.Second, TimeZone: "-03:30"}, `["1969-12-31T23:59:59Z",null]`},
 	{arrow.FixedWidthTypes.Duration_s, `["-1s",null,"9223372036854775807s"]`},
 	{arrow.FixedWidthTypes.Duration_ms, `["5ms",null]`},
@@ -68,25 +73,37 @@ var ringTypes = []struct {
 	{arrow.ListOf(arrow.ListOf(arrow.BinaryTypes.String)), `[[["a",null],null,[]],null,[]]`},
 	{arrow.LargeListOf(arrow.PrimitiveTypes.Uint64), `[[18446744073709551615,null],null,[]]`},
 	{arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int16), `[[1,null],null,[3,4]]`},
-	{arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32), `[[{"key":"a","value":1},{"key":"","value":null}],null,[]]`},
-	{arrow.MapOf(arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.BinaryTypes.Binary)), `[[{"key":1,"value":["AP8="]},{"key":2,"value":null}],null,[]]`},
-	{arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, arrow.Field{Name: "b c", Type: arrow.BinaryTypes.Binary, Nullable: true}), `[{"a":1,"b c":"AP8="},null,{"a":null,"b c":null}]`},
+	{arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32),
+		`[[{"key":"a","value":1},{"key":"","value":null}],null,[]]`},
+	{arrow.MapOf(arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.BinaryTypes.Binary)),
+		`[[{"key":1,"value":["AP8="]},{"key":2,"value":null}],null,[]]`},
+	{arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		arrow.Field{Name: "b c", Type: arrow.BinaryTypes.Binary, Nullable: true}),
+		`[{"a":1,"b c":"AP8="},null,{"a":null,"b c":null}]`},
 	{arrow.StructOf(arrow.Field{Name: "d", Type: &arrow.Decimal128Type{Precision: 12, Scale: 4}, Nullable: true},
-		arrow.Field{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.FixedWidthTypes.Date32), Nullable: true},
-		arrow.Field{Name: "t", Type: arrow.ListOf(&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}), Nullable: true}),
+		arrow.Field{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.FixedWidthTypes.Date32),
+			Nullable: true},
+		arrow.Field{Name: "t", Type: arrow.ListOf(&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}),
+			Nullable: true}),
 		`[{"d":"1.25","m":[{"key":"k","value":"2024-02-29"}],"t":["2024-02-29T01:02:03.000004Z",null]},null,{"d":null,"m":null,"t":null}]`},
-	{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["a",null,"b","a"]`},
-	{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.Binary}, `["AP8=",null]`},
-	{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.PrimitiveTypes.Float64}, `[0.5,null,-0.0,0.5]`},
-	{arrow.ListOf(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}), `[["a",null,"b"],null,[]]`},
+	{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
+		`["a",null,"b","a"]`},
+	{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.Binary},
+		`["AP8=",null]`},
+	{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.PrimitiveTypes.Float64},
+		`[0.5,null,-0.0,0.5]`},
+	{arrow.ListOf(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}),
+		`[["a",null,"b"],null,[]]`},
 }
 
 // ringWriters are the formats that are written, each with what its files are called.
 var ringWriters = []struct{ to, out string }{
-	{"arrow", "t.arrow"}, {"parquet", "t.parquet"}, {"cfile", "t/"}, {"trevni", "t.trv"}, {"trevni-avro", "t.trv"}, {"redfile", "t.red"}, {"carbon", "t/"},
+	{"arrow", "t.arrow"}, {"parquet", "t.parquet"}, {"cfile", "t/"}, {"trevni", "t.trv"}, {"trevni-avro", "t.trv"},
+	{"redfile", "t.red"}, {"carbon", "t/"},
 }
 
-// TestTextRing: everything that cat prints as text loads back, by the schema of what it was, into every writer that holds the type, and nothing differs.
+// TestTextRing: everything that cat prints as text loads back, by the schema of what it was, into every writer
+// that holds the type, and nothing differs.
 func TestTextRing(t *testing.T) {
 	held := map[string]int{}
 	for n, c := range ringTypes {
@@ -113,24 +130,28 @@ func TestTextRing(t *testing.T) {
 					t.Errorf("%s: cat: %s", what, said)
 					continue
 				}
-				if st, said := runText(t, nil, "convert", text, "--schema", schema, "-q", "--to", w.to, "-o", again); st != statusFine {
+				if st, said := runText(t, nil, "convert", text, "--schema", schema, "-q", "--to", w.to, "-o",
+					again); st != statusFine {
 					b, _ := os.ReadFile(text)
 					t.Errorf("%s: convert: %s\n%s", what, said, b)
 					continue
 				}
-				if st, said := runText(t, nil, "diff", first, again); st != statusFine || !strings.Contains(said, "all the same") {
+				if st, said := runText(t, nil, "diff", first, again); st != statusFine ||
+					!strings.Contains(said, "all the same") {
 					b, _ := os.ReadFile(text)
 					t.Errorf("%s: %s\n%s", what, said, b)
 				}
 				const last = "again" // also what diff takes for one, as the zeros
-				if st, said := runText(t, nil, "cat", again, "-f", form, "-o", filepath.Join(dir, last)); st != statusFine || !sameFile(t, text, filepath.Join(dir, last)) {
+				if st, said := runText(t, nil, "cat", again, "-f", form, "-o",
+					filepath.Join(dir, last)); st != statusFine || !sameFile(t, text, filepath.Join(dir, last)) {
 					t.Errorf("%s: it prints otherwise: %s", what, said)
 				}
 			}
 		}
 	}
 	t.Logf("types held: %v", held)
-	if !testing.Short() && (held["arrow"] != len(ringTypes) || held["parquet"] < 30 || held["redfile"] < 10 || held["carbon"] < 10 || held["cfile"] < 10 || held["trevni"] < 10) {
+	if !testing.Short() && (held["arrow"] != len(ringTypes) || held["parquet"] < 30 || held["redfile"] < 10 ||
+		held["carbon"] < 10 || held["cfile"] < 10 || held["trevni"] < 10) {
 		t.Errorf("too few: %v", held)
 	}
 }
@@ -174,7 +195,8 @@ func writeRing(t *testing.T, name string, typ arrow.DataType, rows string) {
 	for i := range v.Len() {
 		ids.Append(int32(i))
 	}
-	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32}, {Name: "v", Type: typ, Nullable: true}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "v", Type: typ, Nullable: true}}, nil)
 	b := array.NewRecordBatch(sc, []arrow.Array{ids.NewArray(), v}, int64(v.Len()))
 	f, err := os.Create(name)
 	if err != nil {
@@ -195,7 +217,8 @@ func writeRing(t *testing.T, name string, typ arrow.DataType, rows string) {
 	}
 }
 
-// TestTextIsConvertedToItself: convert --all reads the texts that it wrote by the schema that it had, and finds every value.
+// TestTextIsConvertedToItself: convert --all reads the texts that it wrote by the schema that it had, and finds
+// every value.
 func TestTextIsConvertedToItself(t *testing.T) {
 	for n, c := range ringTypes {
 		if testing.Short() && n%4 != 1 {
@@ -207,7 +230,8 @@ func TestTextIsConvertedToItself(t *testing.T) {
 		}
 		writeRing(t, filepath.Join(dir, "in", "s.arrow"), c.typ, c.json)
 		for _, to := range []string{"csv", "tsv", "jsonl"} {
-			st, said := runText(t, nil, "convert", "--all", filepath.Join(dir, "in"), "--to", to, "-o", filepath.Join(dir, to))
+			st, said := runText(t, nil, "convert", "--all", filepath.Join(dir, "in"), "--to", to, "-o",
+				filepath.Join(dir, to))
 			if st != statusFine || !strings.Contains(said, " equal") {
 				t.Errorf("%s to %s: status %d: %s", c.typ, to, st, said)
 			}
@@ -249,7 +273,8 @@ func TestTextIsLoaded(t *testing.T) {
 				t.Errorf("%s: load: %s\n%s", what, said, b)
 				continue
 			}
-			if st, said := runText(t, nil, "diff", table("first"), table(form)); st != statusFine || !strings.Contains(said, "all the same") {
+			if st, said := runText(t, nil, "diff", table("first"), table(form)); st != statusFine ||
+				!strings.Contains(said, "all the same") {
 				t.Errorf("%s: %s", what, said)
 			}
 		}

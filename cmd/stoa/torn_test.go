@@ -11,8 +11,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// TestTornOutput: an Arrow stream on standard output that damage ends is cut to other readers, too; what they had read is right. stoa reads it with
-// status 3, and a stream that only lacks its end mark as well, whatever it makes of it.
+// TestTornOutput: an Arrow stream on standard output that damage ends is cut to other readers, too; what they
+// had read is right. stoa reads it with status 3, and a stream that only lacks its end mark as well, whatever
+// it makes of it.
 func TestTornOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var rows strings.Builder
@@ -44,7 +45,8 @@ func TestTornOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	split, _, _ := strings.Cut(string(stoa(statusFine, "plan", "n.cfile")), "\n")
-	for status, args := range map[int][]string{statusDamage: {"cat", "n.cfile", "-f", "arrow"}, statusCannot: {"scan", "--split", split}} {
+	for status, args := range map[int][]string{statusDamage: {"cat", "n.cfile", "-f", "arrow"},
+		statusCannot: {"scan", "--split", split}} {
 		out := stoa(status, args...)
 		if n, err := judge(out); err == nil || n == 0 {
 			t.Errorf("%s: a reader finds %d rows, and %v", args[0], n, err)

@@ -9,8 +9,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// typeName is a type in the words of `stoa schema`, which are those that --source-opt schema=… understands. Nested types
-// name their kind and, in angle brackets, what is in them; in JSON the children stand on their own (see typeWord).
+// typeName is a type in the words of `stoa schema`, which are those that --source-opt schema=… understands.
+// Nested types name their kind and, in angle brackets, what is in them; in JSON the children stand on their own
+// (see typeWord).
 func typeName(t arrow.DataType) string {
 	word := typeWord(t)
 	if d, ok := t.(*arrow.DictionaryType); ok {

@@ -4,7 +4,8 @@ import "testing"
 
 func TestSetValues(t *testing.T) {
 	for in, want := range map[string]string{
-		`a=`: "", `a=x y`: "x y", `a="null"`: "null", `a='null'`: "null", `a='it''s'`: "it's", `a="say ""no"""`: `say "no"`, `a='`: "'", `a='x"`: `'x"`, `a=b=c`: "b=c", `A = 'x'`: "x",
+		`a=`: "", `a=x y`: "x y", `a="null"`: "null", `a='null'`: "null", `a='it''s'`: "it's",
+		`a="say ""no"""`: `say "no"`, `a='`: "'", `a='x"`: `'x"`, `a=b=c`: "b=c", `A = 'x'`: "x",
 	} {
 		got, err := setValues([]string{in})
 		if err != nil || got["a"] == nil || *got["a"] != want {

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestSetThatIsNoFile: of a directory of CFiles whose table.json is gone, damaged, someone else's or no file at all, every verb says that it is
-// damaged, none waits for a pipe or reads a device for ever, and recovery gives all rows.
+// TestSetThatIsNoFile: of a directory of CFiles whose table.json is gone, damaged, someone else's or no file at
+// all, every verb says that it is damaged, none waits for a pipe or reads a device for ever, and recovery gives
+// all rows.
 func TestSetThatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	rows := filepath.Join(dir, "t.jsonl")
@@ -40,8 +41,10 @@ func TestSetThatIsNoFile(t *testing.T) {
 		if err := harm(filepath.Join(set, "table.json")); err != nil {
 			t.Fatal(err)
 		}
-		for _, verb := range []string{"cat", "count", "verify", "verify --quick", "verify --deep", "ls", "recover -o OUT.jsonl", "convert -o OUT.jsonl", "convert --all -o OUT/"} {
-			if st, out := runOver(t, verb, set); st != statusDamage || verb != "ls" && !strings.Contains(out, "table.json") {
+		for _, verb := range []string{"cat", "count", "verify", "verify --quick", "verify --deep", "ls",
+			"recover -o OUT.jsonl", "convert -o OUT.jsonl", "convert --all -o OUT/"} {
+			if st, out := runOver(t, verb, set); st != statusDamage || verb != "ls" &&
+				!strings.Contains(out, "table.json") {
 				t.Errorf("%s, %s: status %d: %s", what, verb, st, out)
 			}
 		}
@@ -53,7 +56,8 @@ func TestSetThatIsNoFile(t *testing.T) {
 	}
 }
 
-// TestRecoverEndsAsVerify: what recovery reads to its end, and verify finds an error in, is told by both, with status 3.
+// TestRecoverEndsAsVerify: what recovery reads to its end, and verify finds an error in, is told by both, with
+// status 3.
 func TestRecoverEndsAsVerify(t *testing.T) {
 	for name, change := range map[string]struct{ at, to string }{
 		// the last copy of the value is in the footer's statistics: all rows are read without these

@@ -85,8 +85,10 @@ The status is 3 if a finding is an error. -f json is one object with all finding
 		},
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "look at the structure only, and read no data")
-	cmd.Flags().BoolVar(&deep, "deep", false, "decode every value, and hold indexes, bounds, filters and counts against them")
-	cmd.Flags().StringVar(&sealed, "seal", "", "compare with what was sealed in `FILE` by stoa seal, byte for byte; with --deep, the rows as well")
+	cmd.Flags().BoolVar(&deep, "deep", false,
+		"decode every value, and hold indexes, bounds, filters and counts against them")
+	cmd.Flags().StringVar(&sealed, "seal", "",
+		"compare with what was sealed in `FILE` by stoa seal, byte for byte; with --deep, the rows as well")
 	out.register(cmd, verifyForms, "default text")
 	src.register(a, cmd)
 	return cmd
@@ -167,7 +169,8 @@ func findingOf(path string, err error) (region.Finding, bool) {
 	if e.Cause != nil {
 		message = strings.TrimPrefix(message+": "+e.Cause.Error(), ": ")
 	}
-	return region.Finding{Code: "file.unreadable", Severity: region.Error, At: e.At, Path: e.Path, Message: message, Part: path, Rows: [2]int64{-1, -1}, Lost: -1}, true
+	return region.Finding{Code: "file.unreadable", Severity: region.Error, At: e.At, Path: e.Path, Message: message,
+		Part: path, Rows: [2]int64{-1, -1}, Lost: -1}, true
 }
 
 func (d *verifyDoc) add(f region.Finding, form string, w io.Writer) error {
@@ -208,12 +211,14 @@ func (d *verifyDoc) finish(a *app, form string, w io.Writer, failed error) error
 	case d.total() == d.unchecked:
 		looked := looked[d.Depth]
 		if d.unchecked > 0 {
-			looked = " as far as can be told (structure, and values that decode; there are no checksums, or not everywhere)"
+			looked = " as far as can be told (structure, and values that decode; there are no checksums, or not " +
+				"everywhere)"
 		}
 		_, err := fmt.Fprintf(w, "%s: healthy%s\n", oneLine(strings.Join(d.Sources, ", ")), looked)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s: %s, %s, %s\n", count(int64(d.total()), "finding"), count(int64(d.Errors), "error"), count(int64(d.Warnings), "warning"), count(int64(d.Notes), "note"))
+	_, err := fmt.Fprintf(w, "%s: %s, %s, %s\n", count(int64(d.total()), "finding"),
+		count(int64(d.Errors), "error"), count(int64(d.Warnings), "warning"), count(int64(d.Notes), "note"))
 	return err
 }
 
@@ -228,8 +233,10 @@ var looked = map[string]string{
 func (d *verifyDoc) total() int { return d.Errors + d.Warnings + d.Notes }
 
 func docOfFinding(f region.Finding) findingDoc {
-	return findingDoc{Code: f.Code, Severity: f.Severity.String(), Object: f.At.Object, Offset: f.At.Off, Length: f.At.Len, Path: f.Path,
-		Message: f.Message, Part: f.Part, Column: f.Column, From: known(f.Rows[0]), To: known(f.Rows[1]), Lost: known(f.Lost)}
+	return findingDoc{Code: f.Code, Severity: f.Severity.String(), Object: f.At.Object, Offset: f.At.Off,
+		Length: f.At.Len, Path: f.Path,
+		Message: f.Message, Part: f.Part, Column: f.Column, From: known(f.Rows[0]), To: known(f.Rows[1]),
+		Lost: known(f.Lost)}
 }
 
 // findingLine is severity, code, place, message, and the column and rows that it is about.

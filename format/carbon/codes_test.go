@@ -30,8 +30,10 @@ func (b broken) Open(ctx context.Context, name string) (store.Source, error) {
 	return b.Tree.Open(ctx, name)
 }
 
-// TestCodesOfFile damages the real writer's file of one row by hand, at places that its layout gives (see the description of the format): verify tells the code, the place
-// and the rows. The file has 2519 bytes: chunks begin at 607, that of id at 1091, that of c_int (220632218) at 1534; the footer is at 2177, its offset at 2511.
+// TestCodesOfFile damages the real writer's file of one row by hand, at places that its layout gives (see the
+// description of the format): verify tells the code, the place and the rows. The file has 2519 bytes: chunks
+// begin at 607, that of id at 1091, that of c_int (220632218) at 1534; the footer is at 2177, its offset at
+// 2511.
 func TestCodesOfFile(t *testing.T) {
 	const none = -1
 	cInt := []byte{0, 0, 0, 0, 0x0d, 0x26, 0x94, 0x9a}
@@ -44,10 +46,16 @@ func TestCodesOfFile(t *testing.T) {
 		rows     [2]int64
 		off, end int64 // the place lies within
 	}{
-		"version 4 in the header": {func(b []byte) []byte { b[1] = 8; return b }, "carbon.header.damaged", region.Error, "", [2]int64{none, none}, 0, 607},
-		"a type of the future":    {func(b []byte) []byte { b[5] = 120; return b }, "carbon.unsupported", region.Error, "", [2]int64{none, none}, 0, 607},
-		"metadata of a chunk":     {func(b []byte) []byte { b[1091] = 0xff; return b }, "carbon.chunk.damaged", region.Error, "id", [2]int64{0, 1}, 1091, 1210},
-		"bounds in the footer": {func(b []byte) []byte { return append(b[:2177:2177], bytes.ReplaceAll(b[2177:], cInt, raised)...) },
+		"version 4 in the header": {func(b []byte) []byte { b[1] = 8; return b }, "carbon.header.damaged",
+			region.Error, "", [2]int64{none, none}, 0, 607},
+		"a type of the future": {func(b []byte) []byte { b[5] = 120; return b }, "carbon.unsupported",
+			region.Error, "", [2]int64{none, none}, 0, 607},
+		"metadata of a chunk": {func(b []byte) []byte { b[1091] = 0xff; return b }, "carbon.chunk.damaged",
+			region.Error, "id", [2]int64{0, 1}, 1091, 1210},
+		"bounds in the footer": {func(b []byte) []byte {
+			return append(b[:2177:2177],
+				bytes.ReplaceAll(b[2177:], cInt, raised)...)
+		},
 			"carbon.blocklet.minmax", region.Error, "c_int", [2]int64{0, 1}, 1534, 1656},
 		"bounds of the page": {func(b []byte) []byte {
 			page := bytes.Replace(b[1534:1656], cInt, raised, 2)
@@ -58,8 +66,10 @@ func TestCodesOfFile(t *testing.T) {
 			binary.BigEndian.PutUint64(b[len(b)-8:], 2177+5)
 			return b
 		}, "carbon.coverage.gap", region.Warning, "", [2]int64{none, none}, 2177, 2182},
-		"two rows for one, of a number": {func(b []byte) []byte { b[2178], b[2399], b[2469] = 4, 4, 4; return b }, "carbon.page.damaged", region.Error, "id", [2]int64{0, 2}, 1091, 1210},
-		"two rows for one, of a date":   {func(b []byte) []byte { b[2178], b[2399], b[2469] = 4, 4, 4; return b }, "carbon.page.damaged", region.Error, "c_date", [2]int64{0, 2}, 718, 788},
+		"two rows for one, of a number": {func(b []byte) []byte { b[2178], b[2399], b[2469] = 4, 4, 4; return b },
+			"carbon.page.damaged", region.Error, "id", [2]int64{0, 2}, 1091, 1210},
+		"two rows for one, of a date": {func(b []byte) []byte { b[2178], b[2399], b[2469] = 4, 4, 4; return b },
+			"carbon.page.damaged", region.Error, "c_date", [2]int64{0, 2}, 718, 788},
 	} {
 		tree := loaded(t, filepath.Join(golden2, "v3/onerow/table"))
 		file := ""
@@ -81,7 +91,8 @@ func TestCodesOfFile(t *testing.T) {
 		}
 		ok := false
 		for _, f := range said {
-			ok = ok || f.Severity == c.severity && f.At.Object == file && f.At.Off >= c.off && f.At.End() <= c.end && f.Column == c.column && f.Rows == c.rows
+			ok = ok || f.Severity == c.severity && f.At.Object == file && f.At.Off >= c.off &&
+				f.At.End() <= c.end && f.Column == c.column && f.Rows == c.rows
 		}
 		if !ok {
 			t.Errorf("%s: %+v", what, said)
@@ -104,13 +115,15 @@ func TestCodesOfOthers(t *testing.T) {
 	del := loaded(t, filepath.Join(golden2, "managed/managed_del"))
 	swap(t, del, "-1-1795249941724.deletedelta", ",50]", ",150]") // the page has 100 rows
 	said := only(verdict(t, del), "carbon.delete.range")
-	if len(said) != 1 || said[0].Severity != region.Error || !strings.Contains(said[0].Message, "row 150 of page 0") || said[0].Path != "part-0-0_batchno0-0-1" {
+	if len(said) != 1 || said[0].Severity != region.Error ||
+		!strings.Contains(said[0].Message, "row 150 of page 0") || said[0].Path != "part-0-0_batchno0-0-1" {
 		t.Errorf("a row that is not there: %+v, %v", said, verdict(t, del))
 	}
 
 	old := goldenFiles(t, "v2_b2000")
 	const file = "t/Fact/Part0/Segment_0/part-0-0-0-1480000000000.carbondata"
-	first, second := []byte{0xc4, 0x80, 0x00}, []byte{0xa4, 0xbf, 0x10} // where the chunks of country begin: 34 (with zeros behind), and 135122 in the second blocklet
+	// where the chunks of country begin: 34 (with zeros behind), and 135122 in the second blocklet
+	first, second := []byte{0xc4, 0x80, 0x00}, []byte{0xa4, 0xbf, 0x10}
 	footer := old[file][340500:]
 	if bytes.Count(footer, second) != 1 {
 		t.Fatal("this is another file")
@@ -137,7 +150,8 @@ func TestCodesOfOthers(t *testing.T) {
 	}
 	odd := bytes.ReplaceAll(tree.Bytes("t"), []byte("zc"), []byte{0xff, 0xfe}) // the value and its bounds
 	said = only(verdict(t, store.NewMemory(map[string][]byte{"t": odd})), "carbon.utf8")
-	if len(said) != 1 || said[0].Severity != region.Note || said[0].Column != "s" || !strings.Contains(said[0].Message, "row 2 ") || said[0].At == (fault.Span{}) {
+	if len(said) != 1 || said[0].Severity != region.Note || said[0].Column != "s" ||
+		!strings.Contains(said[0].Message, "row 2 ") || said[0].At == (fault.Span{}) {
 		t.Errorf("bytes that are no text: %+v", said)
 	}
 }

@@ -25,8 +25,9 @@ import (
 	"stoa/format/carbon"
 )
 
-// The corpus of real tables judges the reader. What is expected of a table never comes from this package: it is what the
-// real reader (CarbonData's row reader, or Spark) gave, or the generator's formula: see the corpus' manifest.
+// The corpus of real tables judges the reader. What is expected of a table never comes from this package: it is
+// what the real reader (CarbonData's row reader, or Spark) gave, or the generator's formula: see the corpus'
+// manifest.
 
 var formats = []format.Format{carbon.Format}
 
@@ -101,8 +102,8 @@ func jsonRows(t testing.TB, name string) []map[string]any {
 	}
 }
 
-// tell is a value of JSON as the text of a cell of type dt. Structs are arrays of their children, or objects; maps are arrays of
-// keys and values, or objects.
+// tell is a value of JSON as the text of a cell of type dt. Structs are arrays of their children, or objects;
+// maps are arrays of keys and values, or objects.
 func tell(dt arrow.DataType, v any) string {
 	if v == nil {
 		return "null"
@@ -152,8 +153,8 @@ func tell(dt arrow.DataType, v any) string {
 
 const stamp = "2006-01-02 15:04:05.000"
 
-// gregorian is the day of the proleptic Gregorian calendar, which Arrow has, of a day that was written down in Java's old
-// calendar: before 15 October 1582 that is the Julian one.
+// gregorian is the day of the proleptic Gregorian calendar, which Arrow has, of a day that was written down in
+// Java's old calendar: before 15 October 1582 that is the Julian one.
 func gregorian(when time.Time) time.Time {
 	if !when.Before(time.Date(1582, 10, 15, 0, 0, 0, 0, time.UTC)) {
 		return when
@@ -354,7 +355,8 @@ func corpusV3(t *testing.T, dir string, e entry) {
 		t.Fatal("no data files", err)
 	}
 	want := jsonRows(t, filepath.Join(dir, e.Reader))
-	if _, ok := e.Comparison.Differ["c_bin"]; ok { // the row reader makes null of binary values without bytes; nothing null went in
+	// the row reader makes null of binary values without bytes; nothing null went in
+	if _, ok := e.Comparison.Differ["c_bin"]; ok {
 		for _, r := range want {
 			if r["c_bin"] == nil {
 				r["c_bin"] = ""

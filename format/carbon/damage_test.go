@@ -30,7 +30,8 @@ import (
 func small(t testing.TB) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
-	for _, name := range []string{"v3/onerow", "v3/float_specials", "v3/dates_ts", "managed/managed_complex/Fact/Part0/Segment_0", "managed/managed_gsort/Fact/Part0/Segment_0"} {
+	for _, name := range []string{"v3/onerow", "v3/float_specials", "v3/dates_ts",
+		"managed/managed_complex/Fact/Part0/Segment_0", "managed/managed_gsort/Fact/Part0/Segment_0"} {
 		for _, f := range filesBelow(t, filepath.Join(golden2, name)) {
 			if strings.HasSuffix(f, ".carbondata") {
 				b, err := os.ReadFile(f)
@@ -68,8 +69,9 @@ func placed(t *testing.T, what string, err error) {
 	}
 }
 
-// TestFlips: a bit of each byte of small files is flipped. Nothing panics, errors are placed, and of the changed answers the test
-// says how many nobody noticed: Carbon keeps no checksums, so there are such. It fails if they become more.
+// TestFlips: a bit of each byte of small files is flipped. Nothing panics, errors are placed, and of the
+// changed answers the test says how many nobody noticed: Carbon keeps no checksums, so there are such. It fails
+// if they become more.
 func TestFlips(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	files := small(t)
@@ -137,7 +139,8 @@ func TestPolicies(t *testing.T) {
 		t.Errorf("%v, want corrupt", err)
 	}
 	var lost []region.Loss
-	rows, err := inMemory(t, bad, stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(l region.Loss) { lost = append(lost, l) }})
+	rows, err := inMemory(t, bad, stoa.ScanSpec{Damaged: stoa.NullCells,
+		Lost: func(l region.Loss) { lost = append(lost, l) }})
 	if err != nil || len(rows) != len(right) || len(lost) != 1 || lost[0].Rows != [2]int64{0, int64(len(right))} {
 		t.Fatalf("%d rows, %v, lost %v", len(rows), err, lost)
 	}
@@ -152,7 +155,8 @@ func TestPolicies(t *testing.T) {
 // firstPage is the place of the first page's data.
 func firstPage(t testing.TB, data []byte) fault.Span {
 	tree := store.NewMemory(map[string][]byte{"x.carbondata": data})
-	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: "x.carbondata"}, format.DescribeOptions{}) {
+	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: "x.carbondata"},
+		format.DescribeOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +217,8 @@ func loaded(t testing.TB, dir string) *store.Memory {
 
 // TestLaws: projecting, filtering and reading some rows are scanning and choosing; any window gives the same rows.
 func TestLaws(t *testing.T) {
-	for _, name := range []string{"v3/lowcard_inv/table", "v3/complex_nested/table", "v3/complex_map/table", "managed/managed_del", "managed/managed_part", "managed/managed_alter", "v3/allprim_zstd/table"} {
+	for _, name := range []string{"v3/lowcard_inv/table", "v3/complex_nested/table", "v3/complex_map/table",
+		"managed/managed_del", "managed/managed_part", "managed/managed_alter", "v3/allprim_zstd/table"} {
 		place := filepath.Join(golden2, name)
 		sc, all, err := read(t, place, stoa.OpenOptions{}, stoa.ScanSpec{})
 		if err != nil {
@@ -228,7 +233,8 @@ func TestLaws(t *testing.T) {
 				t.Errorf("%s in batches of %d: %v %s", name, batch, err, differ(rows, all, false))
 			}
 		}
-		for _, r := range []vec.Range{{From: 0, To: 1}, {From: int64(len(all)) / 3, To: int64(len(all)) / 2}, {From: int64(len(all)) - 1, To: int64(len(all))}} {
+		for _, r := range []vec.Range{{From: 0, To: 1}, {From: int64(len(all)) / 3, To: int64(len(all)) / 2},
+			{From: int64(len(all)) - 1, To: int64(len(all))}} {
 			_, rows, err := read(t, place, stoa.OpenOptions{}, stoa.ScanSpec{Rows: r})
 			if err != nil || differ(rows, all[r.From:r.To], false) != "" {
 				t.Errorf("%s, rows %v: %v %s", name, r, err, differ(rows, all[r.From:r.To], false))
@@ -298,12 +304,13 @@ func literal(f arrow.Field, v string) string {
 	return name + " = " + v
 }
 
-// TestWant: a page of real files that is decoded for some entries only has as many entries, and those that are wanted are the same as of the
-// whole page.
+// TestWant: a page of real files that is decoded for some entries only has as many entries, and those that are
+// wanted are the same as of the whole page.
 func TestWant(t *testing.T) {
 	pages := 0
 	for _, table := range []string{"v3/allprim_zstd/table", "v3/decimals/table", "v3/lowcard_inv/table"} {
-		r, err := carbon.Format.Open(t.Context(), format.Target{Tree: store.Local{}, Name: filepath.Join(golden2, table)}, format.OpenOptions{})
+		r, err := carbon.Format.Open(t.Context(),
+			format.Target{Tree: store.Local{}, Name: filepath.Join(golden2, table)}, format.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,13 +375,15 @@ func eachPage(t *testing.T, r format.Reader, f func(col int, c format.Chunk, p f
 }
 
 // vector decodes a page.
-func vector(t *testing.T, r format.Reader, col int, c format.Chunk, p format.Page, dict *vec.Vector, want *vec.Sel) *vec.Vector {
+func vector(t *testing.T, r format.Reader, col int, c format.Chunk, p format.Page, dict *vec.Vector,
+	want *vec.Sel) *vec.Vector {
 	t.Helper()
 	v, err := vec.New(r.Columns()[col].Type, arrowmem.DefaultAllocator)
 	if err != nil {
 		t.Fatal(err)
 	}
-	task := format.Task{Page: p, N: p.Entries, Dict: dict, Want: want, Scratch: &vec.Arena{}, Limits: format.Limits{}.WithDefaults()}
+	task := format.Task{Page: p, N: p.Entries, Dict: dict, Want: want, Scratch: &vec.Arena{},
+		Limits: format.Limits{}.WithDefaults()}
 	for _, at := range p.Spans {
 		b, err := os.ReadFile(at.Object)
 		if err != nil {
@@ -389,7 +398,8 @@ func vector(t *testing.T, r format.Reader, col int, c format.Chunk, p format.Pag
 }
 
 // decoded is a page as an array.
-func decoded(t *testing.T, r format.Reader, col int, c format.Chunk, p format.Page, dict *vec.Vector, want *vec.Sel) arrow.Array {
+func decoded(t *testing.T, r format.Reader, col int, c format.Chunk, p format.Page, dict *vec.Vector,
+	want *vec.Sel) arrow.Array {
 	t.Helper()
 	v := vector(t, r, col, c, p, dict, want)
 	a, err := v.Emit(v.Len())
@@ -416,7 +426,8 @@ func FuzzFile(f *testing.F) {
 		}
 		tree := store.NewMemory(map[string][]byte{"x.carbondata": b})
 		findings(t, tree, "x.carbondata")
-		for range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: "x.carbondata"}, format.DescribeOptions{Pages: true}) {
+		for range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: "x.carbondata"},
+			format.DescribeOptions{Pages: true}) {
 		}
 	})
 }

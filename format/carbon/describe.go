@@ -21,7 +21,8 @@ import (
 	"stoa/wire"
 )
 
-// describe streams the anatomy of a data file, index file, dictionary or schema; of a directory, those of all its files.
+// describe streams the anatomy of a data file, index file, dictionary or schema; of a directory, those of all
+// its files.
 func describe(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
 		opts, err := table.ParseOptions(o.Opts)
@@ -87,12 +88,15 @@ func (d *describer) directory(dir string) error {
 		case info.Dir:
 			err = d.directory(info.Name)
 		case base == "schema" && path.Base(dir) == "Metadata":
-			err = d.whole(info.Name, "schema", func(c *wire.Cursor) { layout.ParseTableInfo(thrift.NewReader(c, thrift.Compact), "TableInfo") })
+			err = d.whole(info.Name, "schema",
+				func(c *wire.Cursor) { layout.ParseTableInfo(thrift.NewReader(c, thrift.Compact), "TableInfo") })
 		case table.ByName(base) != table.KindNone:
 			err = d.object(info.Name, table.ByName(base))
-		case strings.HasPrefix(base, "tablestatus"), strings.HasPrefix(base, "tableupdatestatus"), strings.HasSuffix(base, ".segment"), strings.HasSuffix(base, ".deletedelta"):
+		case strings.HasPrefix(base, "tablestatus"), strings.HasPrefix(base, "tableupdatestatus"),
+			strings.HasSuffix(base, ".segment"), strings.HasSuffix(base, ".deletedelta"):
 			d.cover = &region.Coverage{}
-			d.emit(region.Node{Kind: region.Data, Name: base, Value: "JSON", At: fault.Span{Object: info.Name, Len: info.Size}, Inner: -1})
+			d.emit(region.Node{Kind: region.Data, Name: base, Value: "JSON",
+				At: fault.Span{Object: info.Name, Len: info.Size}, Inner: -1})
 		}
 		if first == nil {
 			first = err
@@ -105,7 +109,8 @@ func (d *describer) directory(dir string) error {
 func (d *describer) object(name string, k table.Kind) error {
 	switch k {
 	case table.KindIndex, table.KindMerged:
-		return d.whole(name, map[table.Kind]string{table.KindIndex: "carbonindex", table.KindMerged: "carbonindexmerge"}[k], nil)
+		return d.whole(name, map[table.Kind]string{table.KindIndex: "carbonindex",
+			table.KindMerged: "carbonindexmerge"}[k], nil)
 	case table.KindDict, table.KindDictMeta, table.KindSort:
 		d.cover = &region.Coverage{}
 		return table.DescribeDictionary(d.ctx, format.Target{Tree: d.tree, Name: name}, d.o, d.emit)
@@ -139,7 +144,8 @@ func (d *describer) whole(name, title string, parse func(c *wire.Cursor)) error 
 func (d *describer) gaps(at fault.Span) {
 	gaps, _ := d.cover.Check(at)
 	for _, g := range gaps {
-		d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes", At: g, Inner: -1})
+		d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes", At: g,
+			Inner: -1})
 	}
 }
 
@@ -160,7 +166,8 @@ func (d *describer) dataFile(name string) error {
 		return err
 	}
 	d.cover = &region.Coverage{}
-	value := fmt.Sprintf("CarbonData V%d, %d rows, %d blocklets, %d columns", f.Version, f.Footer.Rows, len(f.Footer.Blocklet), len(f.Columns))
+	value := fmt.Sprintf("CarbonData V%d, %d rows, %d blocklets, %d columns", f.Version, f.Footer.Rows,
+		len(f.Footer.Blocklet), len(f.Columns))
 	if err != nil {
 		value = "damaged"
 	}
@@ -189,14 +196,16 @@ type piece struct {
 	at                  fault.Span
 }
 
-// blocklet describes the chunks of a blocklet. In format 1 its pages lie apart from each other, so they are told piece by piece.
+// blocklet describes the chunks of a blocklet. In format 1 its pages lie apart from each other, so they are
+// told piece by piece.
 func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
 	b := &f.Footer.Blocklet[g]
 	name := fmt.Sprintf("blocklet[%d]", g)
 	value := fmt.Sprintf("%d rows", b.Rows)
 	if f.Version == 3 && len(b.Offsets) > 0 {
 		from, to := b.Offsets[0], max(b.End, b.Dims)
-		d.emit(region.Node{Depth: 1, Kind: region.Struct, Name: name, Value: value, At: f.At.Sub(from, to-from), Inner: -1})
+		d.emit(region.Node{Depth: 1, Kind: region.Struct, Name: name, Value: value, At: f.At.Sub(from, to-from),
+			Inner: -1})
 	}
 	var apart []piece
 	for _, col := range f.Columns {
@@ -220,7 +229,8 @@ func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
 		if i > 0 && p.at == apart[i-1].at {
 			continue
 		}
-		d.emit(region.Node{Depth: 1, Kind: region.Data, Name: name + "." + p.column + "." + p.name, Value: p.value, At: p.at, Inner: -1})
+		d.emit(region.Node{Depth: 1, Kind: region.Data, Name: name + "." + p.column + "." + p.name, Value: p.value,
+			At: p.at, Inner: -1})
 	}
 	return first
 }
@@ -262,7 +272,8 @@ func (d *describer) chunk(f *datafile.DataFile, g int, c *datafile.ChunkAt, col 
 	if f.Version == 2 { // there is no node of the blocklet: where its last chunk ends only the chunk says
 		depth = 1
 	}
-	d.emit(region.Node{Depth: depth, Kind: region.Struct, Name: col.Name, Value: fmt.Sprintf("%s, %d pages", col.Typ, len(c.Pages)), At: c.At.Sub(0, end-c.At.Off), Inner: -1})
+	d.emit(region.Node{Depth: depth, Kind: region.Struct, Name: col.Name,
+		Value: fmt.Sprintf("%s, %d pages", col.Typ, len(c.Pages)), At: c.At.Sub(0, end-c.At.Off), Inner: -1})
 	cur := wire.NewCursor(c.Head, c.At, c.Path).Trace(d.emit, depth+1)
 	if f.Version == 3 {
 		layout.ParseDataChunk3(thrift.NewReader(cur, thrift.Compact), "DataChunk3")
@@ -282,11 +293,13 @@ func (d *describer) chunk(f *datafile.DataFile, g int, c *datafile.ChunkAt, col 
 // page describes a page of format 3.
 func (d *describer) page(c *datafile.ChunkAt, i int) {
 	p, at := &c.Pages[i], c.PageSpan(i)
-	d.emit(region.Node{Depth: 3, Kind: region.Struct, Name: layout.Listed("page", i), Value: fmt.Sprintf("%d rows, %s, %s", p.Rows, p.Encoders, p.Codec), At: at, Inner: -1})
+	d.emit(region.Node{Depth: 3, Kind: region.Struct, Name: layout.Listed("page", i),
+		Value: fmt.Sprintf("%d rows, %s, %s", p.Rows, p.Encoders, p.Codec), At: at, Inner: -1})
 	n := int64(p.DataLen)
 	d.emit(region.Node{Depth: 4, Kind: region.Data, Name: "data", At: at.Sub(0, n), Inner: -1})
 	if d.pages && len(p.Meta) > 0 {
-		layout.ParseEncoderMeta(wire.NewInnerCursor(p.Meta[0], c.Within(p.Meta[0]), "encoder_meta").Trace(d.emit, 5), p.First() == layout.EncRLEIntegral)
+		layout.ParseEncoderMeta(wire.NewInnerCursor(p.Meta[0], c.Within(p.Meta[0]), "encoder_meta").Trace(d.emit,
+			5), p.First() == layout.EncRLEIntegral)
 	}
 	if p.RowidLen > 0 {
 		d.emit(region.Node{Depth: 4, Kind: region.Data, Name: "rowid", At: at.Sub(n, int64(p.RowidLen)), Inner: -1})

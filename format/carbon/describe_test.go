@@ -21,7 +21,8 @@ func filesBelow(t testing.TB, dir string) (out []string) {
 		if err != nil {
 			return err
 		}
-		for _, ext := range []string{".carbondata", ".carbonindex", ".carbonindexmerge", ".dict", ".dictmeta", ".sortindex"} {
+		for _, ext := range []string{".carbondata", ".carbonindex", ".carbonindexmerge", ".dict", ".dictmeta",
+			".sortindex"} {
 			if strings.HasSuffix(p, ext) {
 				out = append(out, p)
 			}
@@ -51,7 +52,8 @@ func coverage(t *testing.T, dir string) (ran int) {
 			t.Fatal(err)
 		}
 		var nodes []region.Node
-		for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: store.Local{}, Name: name}, format.DescribeOptions{Pages: true}) {
+		for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: store.Local{}, Name: name},
+			format.DescribeOptions{Pages: true}) {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				break

@@ -39,7 +39,8 @@ type dictChecker struct {
 }
 
 func (v *dictChecker) tell(code, column string, at fault.Span, format string, args ...any) {
-	v.yield(region.Finding{Code: code, Severity: dictionarySeverity(code), At: at, Message: fmt.Sprintf(format, args...), Part: v.part, Column: column, Rows: [2]int64{-1, -1}, Lost: 0})
+	v.yield(region.Finding{Code: code, Severity: dictionarySeverity(code), At: at,
+		Message: fmt.Sprintf(format, args...), Part: v.part, Column: column, Rows: [2]int64{-1, -1}, Lost: 0})
 }
 
 // blame tells an error about a file; what is not damage is given back.
@@ -57,7 +58,8 @@ func (v *dictChecker) blame(code, column string, err error) error {
 }
 
 // verifyDictionaries verifies the dictionaries of all columns of a table.
-func verifyDictionaries(d *dict.Dictionaries, ctx context.Context, cols []*schema.Column, yield func(region.Finding)) error {
+func verifyDictionaries(d *dict.Dictionaries, ctx context.Context, cols []*schema.Column,
+	yield func(region.Finding)) error {
 	v := &dictChecker{ctx: ctx, tree: d.Tree, limits: d.Opts.Limits.WithDefaults(), yield: yield, part: d.Dir}
 	for _, root := range cols {
 		var err error
@@ -153,7 +155,8 @@ func (v *dictChecker) extent(at fault.Span, loads []dict.DictLoad, c *wire.Curso
 		v.blame("carbon.dict.damaged", column, c.Err())
 	}
 	if at.Len > end {
-		v.tell("carbon.dict.unfinished", column, at.Sub(end, at.Len-end), "%d bytes behind the last finished load", at.Len-end)
+		v.tell("carbon.dict.unfinished", column, at.Sub(end, at.Len-end), "%d bytes behind the last finished load",
+			at.Len-end)
 	}
 	return end
 }
@@ -181,12 +184,16 @@ func (v *dictChecker) order(name string, at fault.Span, values [][]byte, col *sc
 	case err != nil:
 		return v.blame("carbon.sortindex.damaged", column, err)
 	case s == nil:
-		v.tell("carbon.sortindex.missing", column, fault.Span{Object: dict.SortIndexNames(name, at.Len)[0]}, "it is not there")
+		v.tell("carbon.sortindex.missing", column, fault.Span{Object: dict.SortIndexNames(name, at.Len)[0]},
+			"it is not there")
 	case len(s.Codes) != len(values):
-		v.tell("carbon.sortindex.order", column, fault.Span{Object: file}, "%d codes, the dictionary has %d", len(s.Codes), len(values))
+		v.tell("carbon.sortindex.order", column, fault.Span{Object: file}, "%d codes, the dictionary has %d",
+			len(s.Codes), len(values))
 	case col != nil:
-		if o := dict.NewDictOrder(col, values); !o.Follows(col, s.Codes) && !(col.Typ == layout.TypeString && javaOrder(s.Codes, values)) {
-			v.tell("carbon.sortindex.order", column, fault.Span{Object: file}, "the codes are not in the order of their values")
+		if o := dict.NewDictOrder(col, values); !o.Follows(col, s.Codes) &&
+			!(col.Typ == layout.TypeString && javaOrder(s.Codes, values)) {
+			v.tell("carbon.sortindex.order", column, fault.Span{Object: file},
+				"the codes are not in the order of their values")
 		}
 	}
 	return nil
@@ -194,5 +201,8 @@ func (v *dictChecker) order(name string, at fault.Span, values [][]byte, col *sc
 
 // javaOrder reports whether codes are in the order that the real writer gives texts.
 func javaOrder(codes []int32, values [][]byte) bool {
-	return slices.IsSortedFunc(codes, func(a, b int32) int { return dict.JavaCompare(string(values[a-1]), string(values[b-1])) })
+	return slices.IsSortedFunc(codes, func(a,
+		b int32) int {
+		return dict.JavaCompare(string(values[a-1]), string(values[b-1]))
+	})
 }

@@ -1,7 +1,8 @@
-// Package carbon is Apache CarbonData: tables of the formats 1, 2 and 3, with schema, status, segments, dictionaries and
-// deleted rows, read, written, changed, verified, described and recovered.
+// Package carbon is Apache CarbonData: tables of the formats 1, 2 and 3, with schema, status, segments,
+// dictionaries and deleted rows, read, written, changed, verified, described and recovered.
 //
-// The byte tables are in docs/formats/carbon.md. The rooms below, each of which knows only those above it in this list:
+// The byte tables are in docs/formats/carbon.md. The rooms below, each of which knows only those above it in
+// this list:
 //
 //	internal/layout     thrift messages, Java objects, index files: bytes both ways
 //	internal/schema     columns: their tree, types, constants; options of writers

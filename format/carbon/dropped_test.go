@@ -14,8 +14,8 @@ import (
 	"stoa/store"
 )
 
-// droppedPartition is Spark's table of 65 rows, of which the partition country=c1/y=2019 with 10 rows is dropped, as CarbonData does that: its location is marked, and
-// its files stay until the table is cleaned.
+// droppedPartition is Spark's table of 65 rows, of which the partition country=c1/y=2019 with 10 rows is
+// dropped, as CarbonData does that: its location is marked, and its files stay until the table is cleaned.
 func droppedPartition(t *testing.T) (tree *store.Memory, segment string, live []line) {
 	t.Helper()
 	tree = loaded(t, filepath.Join(golden2, "managed/managed_part"))
@@ -29,8 +29,9 @@ func droppedPartition(t *testing.T) (tree *store.Memory, segment string, live []
 	return tree, segment, live
 }
 
-// TestRecoverDroppedPartition: where the segment file of a partitioned table is damaged, or lost, or no longer named, recovery tells that rows of dropped partitions may be
-// back; it leaves out those that the damaged file still calls dropped.
+// TestRecoverDroppedPartition: where the segment file of a partitioned table is damaged, or lost, or no longer
+// named, recovery tells that rows of dropped partitions may be back; it leaves out those that the damaged file
+// still calls dropped.
 func TestRecoverDroppedPartition(t *testing.T) {
 	for what, c := range map[string]struct {
 		harm func(tree *store.Memory, segment string) *store.Memory
@@ -78,13 +79,15 @@ func TestRecoverDroppedPartition(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d, %v", what, len(rows), c.rows, err)
 		}
 		told := only(found, "carbon.segment.damaged")
-		if len(told) != 1 || told[0].Severity != region.Error || told[0].At.Object != "t/"+c.at || !strings.Contains(told[0].Message, "dropped may have come back") {
+		if len(told) != 1 || told[0].Severity != region.Error || told[0].At.Object != "t/"+c.at ||
+			!strings.Contains(told[0].Message, "dropped may have come back") {
 			t.Errorf("%s: %+v", what, found)
 		}
 	}
 }
 
-// TestDamagedSegmentFileBytes: whatever byte of the segment file is another one, neither reading nor recovery gives other rows without an error.
+// TestDamagedSegmentFileBytes: whatever byte of the segment file is another one, neither reading nor recovery
+// gives other rows without an error.
 func TestDamagedSegmentFileBytes(t *testing.T) {
 	tree, segment, live := droppedPartition(t)
 	good := bytes.Clone(tree.Bytes(segment))
@@ -96,17 +99,21 @@ func TestDamagedSegmentFileBytes(t *testing.T) {
 		bad := bytes.Clone(good)
 		bad[i] = 'X'
 		tree.Put(segment, bad)
-		if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{}); err == nil && differ(rows, live, true) != "" {
-			t.Errorf("byte %d, …%s…: read without an error: %s", i, bad[max(i-20, 0):min(i+20, len(bad))], differ(rows, live, true))
+		if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{}); err == nil &&
+			differ(rows, live, true) != "" {
+			t.Errorf("byte %d, …%s…: read without an error: %s", i, bad[max(i-20, 0):min(i+20, len(bad))],
+				differ(rows, live, true))
 		}
 		rows, found, err := recovered(t, tree, "t")
 		if err == nil && differ(rows, live, true) != "" && len(errorsIn(found)) == 0 {
-			t.Errorf("byte %d, …%s…: recovered without an error: %s", i, bad[max(i-20, 0):min(i+20, len(bad))], differ(rows, live, true))
+			t.Errorf("byte %d, …%s…: recovered without an error: %s", i, bad[max(i-20, 0):min(i+20, len(bad))],
+				differ(rows, live, true))
 		}
 	}
 }
 
-// TestSegmentFileWithoutLocations: a segment file without its map is damaged in a table without partitions, too; recovery reads the directory of the segment, and tells it.
+// TestSegmentFileWithoutLocations: a segment file without its map is damaged in a table without partitions,
+// too; recovery reads the directory of the segment, and tells it.
 func TestSegmentFileWithoutLocations(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
 	const name = "t/Metadata/segments/1_1795249939034.segment"
@@ -118,7 +125,8 @@ func TestSegmentFileWithoutLocations(t *testing.T) {
 	refused(t, "no locationMap", tree, "carbon.segment.missing")
 	rows, found, err := recovered(t, tree, "t")
 	told := only(found, "carbon.segment.damaged")
-	if err != nil || len(rows) != 370 || len(told) != 1 || told[0].Severity != region.Error || told[0].At.Object != name {
+	if err != nil || len(rows) != 370 || len(told) != 1 || told[0].Severity != region.Error ||
+		told[0].At.Object != name {
 		t.Errorf("%d rows, %v, %+v", len(rows), err, found)
 	}
 }

@@ -20,8 +20,9 @@ import (
 	"stoa/region"
 )
 
-// TestFiltersPruneRight: a filter gives the rows that it gives over the same rows without any index or bounds (an Arrow file): every
-// comparison, with values of every flat column, on every golden table, and with STOA_CORPUS on every table of format 3.
+// TestFiltersPruneRight: a filter gives the rows that it gives over the same rows without any index or bounds
+// (an Arrow file): every comparison, with values of every flat column, on every golden table, and with
+// STOA_CORPUS on every table of format 3.
 func TestFiltersPruneRight(t *testing.T) {
 	var places []string
 	for _, pattern := range []string{"v3/*/table", "managed/managed*"} {
@@ -33,9 +34,11 @@ func TestFiltersPruneRight(t *testing.T) {
 		}
 	}
 	tables, tried, kept := 0, 0, 0
-	for _, pattern := range []string{filepath.Join(goldenOld, "v*"), filepath.Join(os.Getenv("STOA_CORPUS"), "carbon/v[12]/*/default/old_*")} {
+	for _, pattern := range []string{filepath.Join(goldenOld, "v*"),
+		filepath.Join(os.Getenv("STOA_CORPUS"), "carbon/v[12]/*/default/old_*")} {
 		if found, _ := filepath.Glob(pattern); !testing.Short() || strings.HasPrefix(pattern, goldenOld) {
-			places = append(places, found...) // format 1 and 2: global dictionaries, sort indexes, an inverted index in each page
+			// format 1 and 2: global dictionaries, sort indexes, an inverted index in each page
+			places = append(places, found...)
 		}
 	}
 	for _, p := range places {
@@ -112,11 +115,15 @@ func comparisons(f arrow.Field, all []line) (out []string) {
 		value := strings.TrimPrefix(is, `"`+f.Name+`" = `)
 		out = append(out, is, "not ("+is+")")
 		if last != "" {
-			out = append(out, fmt.Sprintf(`"%s" in (%s, %s)`, f.Name, last, value), fmt.Sprintf(`"%s" not in (%s, %s)`, f.Name, value, last), fmt.Sprintf(`"%s" between %s and %s`, f.Name, last, value),
-				fmt.Sprintf(`"%[1]s" = %[2]s or "%[1]s" > %[3]s`, f.Name, last, value), fmt.Sprintf(`"%[1]s" >= %[2]s and "%[1]s" <> %[2]s`, f.Name, value))
+			out = append(out, fmt.Sprintf(`"%s" in (%s, %s)`, f.Name, last, value),
+				fmt.Sprintf(`"%s" not in (%s, %s)`, f.Name, value, last),
+				fmt.Sprintf(`"%s" between %s and %s`, f.Name, last, value),
+				fmt.Sprintf(`"%[1]s" = %[2]s or "%[1]s" > %[3]s`, f.Name, last, value),
+				fmt.Sprintf(`"%[1]s" >= %[2]s and "%[1]s" <> %[2]s`, f.Name, value))
 		}
 		if k := strings.IndexByte(value, '\''); f.Type.ID() == arrow.STRING && len(value) > k+3 && value[k+1] < 0x80 {
-			out = append(out, fmt.Sprintf(`"%s" like '%c%%'`, f.Name, value[k+1]), fmt.Sprintf(`"%s" not like '%c%%'`, f.Name, value[k+1]))
+			out = append(out, fmt.Sprintf(`"%s" like '%c%%'`, f.Name, value[k+1]),
+				fmt.Sprintf(`"%s" not like '%c%%'`, f.Name, value[k+1]))
 		}
 		seen[v], last = true, value
 		for _, op := range []string{"<>", "<", "<=", ">", ">="} {
@@ -139,7 +146,8 @@ func rowsOf(t *testing.T, tab *stoa.Table, column string, e *pred.Expr) (n int) 
 
 // TestMeans: what formats 1 to 3 have to find values by is used, as explain tells it; with the rows that come out.
 func TestMeans(t *testing.T) {
-	const inverted, codes, order = "inverted index", "codes compared, the dictionary tested once", "order of the dictionary"
+	const inverted, codes, order = "inverted index", "codes compared, the dictionary tested once",
+		"order of the dictionary"
 	v2, v3 := filepath.Join(goldenOld, "v2_b2000"), filepath.Join(golden2, "v3")
 	for _, x := range []struct {
 		place, where, column string
@@ -155,7 +163,8 @@ func TestMeans(t *testing.T) {
 		{v2, "name between 'n2' and 'n3'", "name", "", inverted, 3},
 		{v2, "name like 'n2%' and not name like '%7%'", "name", "", inverted, 3},
 		{filepath.Join(v3, "lowcard_inv/table"), "country < 'b'", "country", "", inverted, 1},
-		{filepath.Join(v3, "lowcard_inv/table"), "country = 'no such'", "country", "no value of the dictionary passes", "", 1},
+		{filepath.Join(v3, "lowcard_inv/table"), "country = 'no such'", "country",
+			"no value of the dictionary passes", "", 1},
 	} {
 		tab, err := stoa.Open(t.Context(), x.place, stoa.OpenOptions{Formats: formats[:1], Opts: partOf(x.place)})
 		if err != nil {
@@ -172,7 +181,8 @@ func TestMeans(t *testing.T) {
 		seen := false
 		for _, l := range got.Levels {
 			if l.Column == x.column && (x.column != "" || l.Level == format.LevelGroup) {
-				seen = slices.Contains(l.Skipped, stoa.Reason{Why: x.why, N: x.n}) || slices.Contains(l.Used, stoa.Reason{Why: x.used, N: x.n})
+				seen = slices.Contains(l.Skipped, stoa.Reason{Why: x.why, N: x.n}) ||
+					slices.Contains(l.Used, stoa.Reason{Why: x.used, N: x.n})
 			}
 		}
 		if !seen {
@@ -182,11 +192,12 @@ func TestMeans(t *testing.T) {
 	}
 }
 
-// TestCutDictionary: what the values behind the cut of a dictionary were is not known, so no filter may say that no row has what it
-// looks for.
+// TestCutDictionary: what the values behind the cut of a dictionary were is not known, so no filter may say
+// that no row has what it looks for.
 func TestCutDictionary(t *testing.T) {
 	const id = "t/Metadata/12345678-0000-4000-8000-00000000000"
-	for _, x := range []struct{ column, where string }{{"1", "code = 123456"}, {"1", "code > 123456"}, {"0", "country = 'nowhere'"}, {"0", "country in ('nowhere', 'elsewhere')"}} {
+	for _, x := range []struct{ column, where string }{{"1", "code = 123456"}, {"1", "code > 123456"},
+		{"0", "country = 'nowhere'"}, {"0", "country in ('nowhere', 'elsewhere')"}} {
 		tree := loaded(t, filepath.Join(goldenOld, "v2_b2000"))
 		e, err := pred.Parse(x.where)
 		if err != nil {
@@ -204,8 +215,8 @@ func TestCutDictionary(t *testing.T) {
 	}
 }
 
-// TestCutLoad: the same where the cut takes the second of two loads: the first one's values are known, none of them passes, and pages of the
-// second segment have codes that may stand for what is looked for.
+// TestCutLoad: the same where the cut takes the second of two loads: the first one's values are known, none of
+// them passes, and pages of the second segment have codes that may stand for what is looked for.
 func TestCutLoad(t *testing.T) {
 	for version := 1; version <= 3; version++ {
 		dir := newVisits(t)
@@ -228,7 +239,8 @@ func TestCutLoad(t *testing.T) {
 		if err := loadVisits(t, dir, "", o, visits(2, "sweden", "belgium")); err != nil {
 			t.Fatal(err)
 		}
-		wheres := []string{"country = 'nowhere'", "country in ('nowhere', 'elsewhere')", "country > 'x'", "country like 'x%'", "code = 123456", "code > 123456", "country = 'sweden'", "code = 6"}
+		wheres := []string{"country = 'nowhere'", "country in ('nowhere', 'elsewhere')", "country > 'x'",
+			"country like 'x%'", "code = 123456", "code > 123456", "country = 'sweden'", "code = 6"}
 		for i, where := range wheres {
 			if n := countWhere(t, dir, where); n != i/6 {
 				t.Errorf("version %d, %s: %d rows", version, where, n)
@@ -245,8 +257,10 @@ func TestCutLoad(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, rows, err := read(t, dir, stoa.OpenOptions{Opts: map[string]string{"segments": segments}}, stoa.ScanSpec{Filter: e}); !errors.Is(err, fault.Corrupt) {
-					t.Errorf("version %d, segments %q, %s with dictionaries cut behind the first load: %d rows, %v", version, segments, where, len(rows), err)
+				if _, rows, err := read(t, dir, stoa.OpenOptions{Opts: map[string]string{"segments": segments}},
+					stoa.ScanSpec{Filter: e}); !errors.Is(err, fault.Corrupt) {
+					t.Errorf("version %d, segments %q, %s with dictionaries cut behind the first load: %d rows, %v",
+						version, segments, where, len(rows), err)
 				}
 			}
 			_, rows, err := read(t, dir, stoa.OpenOptions{Opts: map[string]string{"segments": "0"}}, stoa.ScanSpec{})
@@ -257,8 +271,8 @@ func TestCutLoad(t *testing.T) {
 	}
 }
 
-// TestOddIndex: an index file that parses, and says what none of the table can (one bit was turned: a column's id, a field's number), is
-// told and not believed: every row is there, with a filter and without.
+// TestOddIndex: an index file that parses, and says what none of the table can (one bit was turned: a column's
+// id, a field's number), is told and not believed: every row is there, with a filter and without.
 func TestOddIndex(t *testing.T) {
 	for _, x := range []struct {
 		file  string
@@ -286,7 +300,8 @@ func TestOddIndex(t *testing.T) {
 		b[x.at] ^= 1 << x.bit
 		tree.Put(name, b)
 		for i, spec := range []stoa.ScanSpec{{}, {Filter: e}} {
-			if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, spec); err != nil || differ(rows, right[i], true) != "" {
+			if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, spec); err != nil ||
+				differ(rows, right[i], true) != "" {
 				t.Errorf("%s, byte %d: %v %s", x.file, x.at, err, differ(rows, right[i], true))
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"stoa"
 )
 
-// TestFresh compares tables that CarbonData's SDK has just written with what its own row reader read: STOA_CARBON_FRESH is a folder
-// of them, each with table/ and reader.jsonl (or .gz). interop/carbon makes it.
+// TestFresh compares tables that CarbonData's SDK has just written with what its own row reader read:
+// STOA_CARBON_FRESH is a folder of them, each with table/ and reader.jsonl (or .gz). interop/carbon makes it.
 func TestFresh(t *testing.T) {
 	dir := os.Getenv("STOA_CARBON_FRESH")
 	if dir == "" {

@@ -23,10 +23,12 @@ import (
 	"stoa/format/carbon"
 )
 
-// The column chunk readers of CarbonData 1.6.1 judge formats 1 and 2 and global dictionaries: STOA_CARBON_OLD_READ is the command
-// that has them read many data files (interop/carbon-old's read.sh). What they must give is what went in.
+// The column chunk readers of CarbonData 1.6.1 judge formats 1 and 2 and global dictionaries:
+// STOA_CARBON_OLD_READ is the command that has them read many data files (interop/carbon-old's read.sh). What
+// they must give is what went in.
 
-// oldTable is one table of the grid: format × nulls × columns with dictionaries × way × rows of a blocklet × sort columns.
+// oldTable is one table of the grid: format × nulls × columns with dictionaries × way × rows of a blocklet ×
+// sort columns.
 type oldTable struct {
 	version, nulls, blocklet int
 	keyed                    bool
@@ -35,7 +37,8 @@ type oldTable struct {
 }
 
 func (o oldTable) String() string {
-	return fmt.Sprintf("v%d_%dnulls_keyed%v_%s_%d_%s", o.version, o.nulls, o.keyed, o.way, o.blocklet, strings.Join(o.sort, "+"))
+	return fmt.Sprintf("v%d_%dnulls_keyed%v_%s_%d_%s", o.version, o.nulls, o.keyed, o.way, o.blocklet,
+		strings.Join(o.sort, "+"))
 }
 
 // oldColumns are the columns that can have dictionaries, each with a value for a row.
@@ -45,28 +48,42 @@ var oldColumns = []struct {
 	text func(r *rand.Rand, i int) string
 }{
 	{"s_few", arrow.BinaryTypes.String, func(r *rand.Rand, i int) string { return fmt.Sprintf("c%d é", r.IntN(12)) }},
-	{"s_many", arrow.BinaryTypes.String, func(r *rand.Rand, i int) string { return fmt.Sprintf("%x\U0001F600\uF000", r.Uint32()) }},
+	{"s_many", arrow.BinaryTypes.String,
+		func(r *rand.Rand, i int) string { return fmt.Sprintf("%x\U0001F600\uF000", r.Uint32()) }},
 	{"s_empty", arrow.BinaryTypes.String, func(r *rand.Rand, i int) string { return strings.Repeat("z", r.IntN(3)) }},
 	{"sh", arrow.PrimitiveTypes.Int16, func(r *rand.Rand, i int) string { return fmt.Sprint(int16(r.Int())) }},
-	{"in", arrow.PrimitiveTypes.Int32, func(r *rand.Rand, i int) string { return fmt.Sprint(int32(r.IntN(700)) - 350) }},
+	{"in", arrow.PrimitiveTypes.Int32, func(r *rand.Rand,
+		i int) string {
+		return fmt.Sprint(int32(r.IntN(700)) - 350)
+	}},
 	{"lo_wide", arrow.PrimitiveTypes.Int64, func(r *rand.Rand, i int) string { return fmt.Sprint(int64(r.Uint64())) }},
 	{"lo_ends", arrow.PrimitiveTypes.Int64, func(r *rand.Rand, i int) string {
 		return fmt.Sprint([]int64{math.MinInt64, math.MaxInt64, 0}[r.IntN(3)])
 	}},
-	{"lo_delta", arrow.PrimitiveTypes.Int64, func(r *rand.Rand, i int) string { return fmt.Sprint(int64(1)<<60 + r.Int64N(99)) }},
-	{"lo_near", arrow.PrimitiveTypes.Int64, func(r *rand.Rand, i int) string { return fmt.Sprint(int64(1)<<40 + r.Int64N(99)) }},
-	{"d_cent", arrow.PrimitiveTypes.Float64, func(r *rand.Rand, i int) string { return goDouble(float64(r.IntN(2e6)-1e6) / 100) }},
-	{"d_near", arrow.PrimitiveTypes.Float64, func(r *rand.Rand, i int) string { return goDouble(1e6 + float64(r.IntN(100))/1000) }},
-	{"d_wide", arrow.PrimitiveTypes.Float64, func(r *rand.Rand, i int) string { return goDouble(r.NormFloat64() * 1e100) }},
-	{"d_tiny", arrow.PrimitiveTypes.Float64, func(r *rand.Rand, i int) string { return goDouble(r.NormFloat64() * 1e-300) }},
+	{"lo_delta", arrow.PrimitiveTypes.Int64,
+		func(r *rand.Rand, i int) string { return fmt.Sprint(int64(1)<<60 + r.Int64N(99)) }},
+	{"lo_near", arrow.PrimitiveTypes.Int64,
+		func(r *rand.Rand, i int) string { return fmt.Sprint(int64(1)<<40 + r.Int64N(99)) }},
+	{"d_cent", arrow.PrimitiveTypes.Float64,
+		func(r *rand.Rand, i int) string { return goDouble(float64(r.IntN(2e6)-1e6) / 100) }},
+	{"d_near", arrow.PrimitiveTypes.Float64,
+		func(r *rand.Rand, i int) string { return goDouble(1e6 + float64(r.IntN(100))/1000) }},
+	{"d_wide", arrow.PrimitiveTypes.Float64,
+		func(r *rand.Rand, i int) string { return goDouble(r.NormFloat64() * 1e100) }},
+	{"d_tiny", arrow.PrimitiveTypes.Float64,
+		func(r *rand.Rand, i int) string { return goDouble(r.NormFloat64() * 1e-300) }},
 	{"d_full", arrow.PrimitiveTypes.Float64, func(r *rand.Rand, i int) string { return goDouble(r.NormFloat64()) }},
-	{"d_int", arrow.PrimitiveTypes.Float64, func(r *rand.Rand, i int) string { return goDouble(float64(r.IntN(1e6)) * 1e10) }},
-	{"d_zero", arrow.PrimitiveTypes.Float64, func(r *rand.Rand, i int) string { return goDouble([]float64{math.Copysign(0, -1), 0, 1}[r.IntN(3)]) }},
-	{"dec9", &arrow.Decimal128Type{Precision: 9, Scale: 2}, func(r *rand.Rand, i int) string { return fmt.Sprintf("%d.%02d", r.IntN(2e6)-1e6, r.IntN(100)) }},
+	{"d_int", arrow.PrimitiveTypes.Float64,
+		func(r *rand.Rand, i int) string { return goDouble(float64(r.IntN(1e6)) * 1e10) }},
+	{"d_zero", arrow.PrimitiveTypes.Float64,
+		func(r *rand.Rand, i int) string { return goDouble([]float64{math.Copysign(0, -1), 0, 1}[r.IntN(3)]) }},
+	{"dec9", &arrow.Decimal128Type{Precision: 9, Scale: 2},
+		func(r *rand.Rand, i int) string { return fmt.Sprintf("%d.%02d", r.IntN(2e6)-1e6, r.IntN(100)) }},
 	{"dec38", &arrow.Decimal128Type{Precision: 38, Scale: 6}, func(r *rand.Rand, i int) string {
 		return fmt.Sprintf("%d%09d.%06d", r.Int64(), r.IntN(1e9), r.IntN(1e6))
 	}},
-	{"day", arrow.FixedWidthTypes.Date32, func(r *rand.Rand, i int) string { return fmt.Sprint(r.IntN(60000) - 20000) }},
+	{"day", arrow.FixedWidthTypes.Date32,
+		func(r *rand.Rand, i int) string { return fmt.Sprint(r.IntN(60000) - 20000) }},
 	{"ts", millis, func(r *rand.Rand, i int) string { return fmt.Sprint(r.Int64N(2e9) * 1000) }},
 }
 
@@ -77,13 +94,15 @@ func oldGrid() (out []oldTable) {
 		for _, nulls := range []int{0, 20, 100} {
 			out = append(out, oldTable{version: version, nulls: nulls, blocklet: 2000},
 				oldTable{version: version, nulls: nulls, blocklet: 120000, keyed: true, way: "single-pass"},
-				oldTable{version: version, nulls: nulls, blocklet: 2500, keyed: true, way: "two-pass", sort: []string{"s_few", "in"}})
+				oldTable{version: version, nulls: nulls, blocklet: 2500, keyed: true, way: "two-pass",
+					sort: []string{"s_few", "in"}})
 		}
 		out = append(out, oldTable{version: version, nulls: 20, blocklet: 4096, sort: []string{"s_many"}})
 	}
 	for _, nulls := range []int{0, 20, 100} {
 		out = append(out, oldTable{version: 3, nulls: nulls, blocklet: 120000, keyed: true, way: "two-pass"},
-			oldTable{version: 3, nulls: nulls, blocklet: 120000, keyed: true, way: "single-pass", sort: []string{"in", "s_few"}})
+			oldTable{version: 3, nulls: nulls, blocklet: 120000, keyed: true, way: "single-pass",
+				sort: []string{"in", "s_few"}})
 	}
 	return out
 }
@@ -102,8 +121,10 @@ func (o oldTable) rows(n int) (arrow.RecordBatch, []map[string]string) {
 		}
 	}
 	if nested {
-		st := arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, arrow.Field{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true})
-		fields = append(fields, arrow.Field{Name: "list", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true}, arrow.Field{Name: "st", Type: st, Nullable: true},
+		st := arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+			arrow.Field{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true})
+		fields = append(fields, arrow.Field{Name: "list", Type: arrow.ListOf(arrow.BinaryTypes.String),
+			Nullable: true}, arrow.Field{Name: "st", Type: st, Nullable: true},
 			arrow.Field{Name: "deep", Type: arrow.ListOf(st), Nullable: true})
 	}
 	b := array.NewRecordBuilder(arrowMemory.DefaultAllocator, arrow.NewSchema(fields, nil))
@@ -249,8 +270,8 @@ func sameText(c, got, want string) bool {
 	return got == want
 }
 
-// unjudged are columns that the judge shows otherwise: dimensions of format 3 without a dictionary have bytes of their own, those of
-// formats 1 and 2 texts.
+// unjudged are columns that the judge shows otherwise: dimensions of format 3 without a dictionary have bytes
+// of their own, those of formats 1 and 2 texts.
 func (o oldTable) unjudged(c string) bool { return c == "ts" && !o.keyed }
 
 // TestOldAgain has stoa itself read those tables of the grid that have some nulls, with fewer rows.
@@ -276,7 +297,8 @@ func TestOldAgain(t *testing.T) {
 			for k, c := range b.Columns() {
 				for i := range c.Len() {
 					if cells++; c.ValueStr(i) != rows.Column(k).ValueStr(int(id.Value(i))) {
-						t.Fatalf("%s: %s of row %d is %s, %s went in", o, b.ColumnName(k), id.Value(i), c.ValueStr(i), rows.Column(k).ValueStr(int(id.Value(i))))
+						t.Fatalf("%s: %s of row %d is %s, %s went in", o, b.ColumnName(k), id.Value(i),
+							c.ValueStr(i), rows.Column(k).ValueStr(int(id.Value(i))))
 					}
 				}
 			}
@@ -298,7 +320,8 @@ func TestJudgedOld(t *testing.T) {
 	for i, o := range all {
 		rows, texts := o.rows(6100)
 		dir := filepath.Join(home, o.String())
-		fmt.Fprintf(&list, "%s\tV%d\t%s\t%d\t%s\n", o.write(t, dir, rows), o.version, dir, o.blocklet, filepath.Join(home, fmt.Sprint(i)))
+		fmt.Fprintf(&list, "%s\tV%d\t%s\t%d\t%s\n", o.write(t, dir, rows), o.version, dir, o.blocklet,
+			filepath.Join(home, fmt.Sprint(i)))
 		want = append(want, texts)
 	}
 	todo := filepath.Join(home, "list")
@@ -322,7 +345,8 @@ func TestJudgedOld(t *testing.T) {
 		}
 		cells += o.compare(t, got, want[i])
 	}
-	t.Logf("COUNT %d tables of formats 1, 2 and 3 with and without dictionaries, %d cells that we wrote, read equal by CarbonData 1.6.1", len(all), cells)
+	t.Logf("COUNT %d tables of formats 1, 2 and 3 with and without dictionaries, %d cells that we wrote, read "+
+		"equal by CarbonData 1.6.1", len(all), cells)
 }
 
 func (o oldTable) compare(t *testing.T, got []map[string]any, want []map[string]string) (cells int) {

@@ -22,8 +22,8 @@ import (
 	"stoa/interop/fuzz"
 )
 
-// The real row reader judges what is written: STOA_CARBON_READ is the command that has it read many directories (interop/carbon's
-// read.sh). What it must give is what went in.
+// The real row reader judges what is written: STOA_CARBON_READ is the command that has it read many directories
+// (interop/carbon's read.sh). What it must give is what went in.
 
 // shape is a way to make values of a column.
 type shape struct {
@@ -41,23 +41,35 @@ var shapes = map[string]shape{
 	"short_small": {arrow.PrimitiveTypes.Int16, func(r *rand.Rand, i int) any { return int16(r.IntN(200) - 100) }},
 	"int_wide":    {arrow.PrimitiveTypes.Int32, func(r *rand.Rand, i int) any { return int32(r.Int()) }},
 	"int_three":   {arrow.PrimitiveTypes.Int32, func(r *rand.Rand, i int) any { return int32(r.IntN(1<<24) - 1<<23) }},
-	"int_delta":   {arrow.PrimitiveTypes.Int32, func(r *rand.Rand, i int) any { return int32(2e9) + int32(r.IntN(100)) }},
-	"int_one":     {arrow.PrimitiveTypes.Int32, func(r *rand.Rand, i int) any { return int32(-7) }},
-	"long_wide":   {arrow.PrimitiveTypes.Int64, func(r *rand.Rand, i int) any { return int64(r.Uint64()) }},
-	"long_delta":  {arrow.PrimitiveTypes.Int64, func(r *rand.Rand, i int) any { return int64(1)<<60 + int64(r.IntN(1<<20)) }},
-	"long_ends":   {arrow.PrimitiveTypes.Int64, func(r *rand.Rand, i int) any { return []int64{math.MinInt64, math.MaxInt64, 0}[r.IntN(3)] }},
-	"float_half":  {arrow.PrimitiveTypes.Float32, func(r *rand.Rand, i int) any { return float32(r.IntN(20000)-10000) / 4 }},
-	"float_wide":  {arrow.PrimitiveTypes.Float32, func(r *rand.Rand, i int) any { return float32(r.NormFloat64() * 1e10) }},
-	"float_tenth": {arrow.PrimitiveTypes.Float32, func(r *rand.Rand, i int) any { return float32(r.IntN(1000))/10 + 1e4 }},
+	"int_delta": {arrow.PrimitiveTypes.Int32,
+		func(r *rand.Rand, i int) any { return int32(2e9) + int32(r.IntN(100)) }},
+	"int_one":   {arrow.PrimitiveTypes.Int32, func(r *rand.Rand, i int) any { return int32(-7) }},
+	"long_wide": {arrow.PrimitiveTypes.Int64, func(r *rand.Rand, i int) any { return int64(r.Uint64()) }},
+	"long_delta": {arrow.PrimitiveTypes.Int64,
+		func(r *rand.Rand, i int) any { return int64(1)<<60 + int64(r.IntN(1<<20)) }},
+	"long_ends": {arrow.PrimitiveTypes.Int64,
+		func(r *rand.Rand, i int) any { return []int64{math.MinInt64, math.MaxInt64, 0}[r.IntN(3)] }},
+	"float_half": {arrow.PrimitiveTypes.Float32,
+		func(r *rand.Rand, i int) any { return float32(r.IntN(20000)-10000) / 4 }},
+	"float_wide": {arrow.PrimitiveTypes.Float32,
+		func(r *rand.Rand, i int) any { return float32(r.NormFloat64() * 1e10) }},
+	"float_tenth": {arrow.PrimitiveTypes.Float32,
+		func(r *rand.Rand, i int) any { return float32(r.IntN(1000))/10 + 1e4 }},
 	"float_whole": {arrow.PrimitiveTypes.Float32, func(r *rand.Rand, i int) any { return float32(r.IntN(1000)) }},
-	"double_cent": {arrow.PrimitiveTypes.Float64, func(r *rand.Rand, i int) any { return float64(r.IntN(2e6)-1e6) / 100 }},
-	"double_near": {arrow.PrimitiveTypes.Float64, func(r *rand.Rand, i int) any { return 1e6 + float64(r.IntN(100))/1000 }},
+	"double_cent": {arrow.PrimitiveTypes.Float64,
+		func(r *rand.Rand, i int) any { return float64(r.IntN(2e6)-1e6) / 100 }},
+	"double_near": {arrow.PrimitiveTypes.Float64,
+		func(r *rand.Rand, i int) any { return 1e6 + float64(r.IntN(100))/1000 }},
 	"double_wide": {arrow.PrimitiveTypes.Float64, func(r *rand.Rand, i int) any { return r.NormFloat64() * 1e100 }},
 	"double_int":  {arrow.PrimitiveTypes.Float64, func(r *rand.Rand, i int) any { return float64(r.IntN(1e6)) }},
-	"double_zero": {arrow.PrimitiveTypes.Float64, func(r *rand.Rand, i int) any { return []float64{math.Copysign(0, -1), 0, 1}[r.IntN(3)] }},
-	"dec_4":       {&arrow.Decimal128Type{Precision: 4, Scale: 1}, func(r *rand.Rand, i int) any { return decimal128.FromI64(int64(r.IntN(19999) - 9999)) }},
-	"dec_9":       {&arrow.Decimal128Type{Precision: 9, Scale: 2}, func(r *rand.Rand, i int) any { return decimal128.FromI64(900_000_000 + int64(r.IntN(100))) }},
-	"dec_18":      {&arrow.Decimal128Type{Precision: 18, Scale: 6}, func(r *rand.Rand, i int) any { return decimal128.FromI64(r.Int64N(2e17) - 1e17) }},
+	"double_zero": {arrow.PrimitiveTypes.Float64,
+		func(r *rand.Rand, i int) any { return []float64{math.Copysign(0, -1), 0, 1}[r.IntN(3)] }},
+	"dec_4": {&arrow.Decimal128Type{Precision: 4, Scale: 1},
+		func(r *rand.Rand, i int) any { return decimal128.FromI64(int64(r.IntN(19999) - 9999)) }},
+	"dec_9": {&arrow.Decimal128Type{Precision: 9, Scale: 2},
+		func(r *rand.Rand, i int) any { return decimal128.FromI64(900_000_000 + int64(r.IntN(100))) }},
+	"dec_18": {&arrow.Decimal128Type{Precision: 18, Scale: 6},
+		func(r *rand.Rand, i int) any { return decimal128.FromI64(r.Int64N(2e17) - 1e17) }},
 	"dec_30": {&arrow.Decimal128Type{Precision: 30, Scale: 10}, func(r *rand.Rand, i int) any {
 		return decimal128.FromI64(r.Int64() - 1<<62).Mul(decimal128.FromI64(int64(r.IntN(1e9))))
 	}},
@@ -67,15 +79,19 @@ var shapes = map[string]shape{
 	"str_few":  {arrow.BinaryTypes.String, func(r *rand.Rand, i int) any { return fmt.Sprintf("c%d", r.IntN(12)) }},
 	"str_many": {arrow.BinaryTypes.String, func(r *rand.Rand, i int) any { return fmt.Sprintf("é%x", r.Uint64()) }},
 	"str_runs": {arrow.BinaryTypes.String, func(r *rand.Rand, i int) any { return fmt.Sprint("run ", i/100) }},
-	"str_long": {arrow.BinaryTypes.String, func(r *rand.Rand, i int) any { return strings.Repeat("0123456789", r.IntN(30)) }},
-	"bin":      {arrow.BinaryTypes.Binary, func(r *rand.Rand, i int) any { return []byte{1, byte(i), byte(r.Int())}[:1+r.IntN(3)] }},
-	"date":     {arrow.FixedWidthTypes.Date32, func(r *rand.Rand, i int) any { return arrow.Date32(r.IntN(60000) - 20000) }},
-	"ts":       {millis, func(r *rand.Rand, i int) any { return arrow.Timestamp(r.Int64N(4e12) - 1e12) }},
-	"ts_near":  {millis, func(r *rand.Rand, i int) any { return arrow.Timestamp(1.6e12 + r.Int64N(1e6)) }},
+	"str_long": {arrow.BinaryTypes.String,
+		func(r *rand.Rand, i int) any { return strings.Repeat("0123456789", r.IntN(30)) }},
+	"bin": {arrow.BinaryTypes.Binary,
+		func(r *rand.Rand, i int) any { return []byte{1, byte(i), byte(r.Int())}[:1+r.IntN(3)] }},
+	"date": {arrow.FixedWidthTypes.Date32,
+		func(r *rand.Rand, i int) any { return arrow.Date32(r.IntN(60000) - 20000) }},
+	"ts":      {millis, func(r *rand.Rand, i int) any { return arrow.Timestamp(r.Int64N(4e12) - 1e12) }},
+	"ts_near": {millis, func(r *rand.Rand, i int) any { return arrow.Timestamp(1.6e12 + r.Int64N(1e6)) }},
 }
 
 // sortableShapes are those by which a table may be sorted.
-var sortableShapes = []string{"bool", "short_wide", "short_small", "int_wide", "int_three", "int_delta", "long_wide", "long_ends", "str_few", "str_many", "str_runs", "date", "ts", "ts_near"}
+var sortableShapes = []string{"bool", "short_wide", "short_small", "int_wide", "int_three", "int_delta",
+	"long_wide", "long_ends", "str_few", "str_many", "str_runs", "date", "ts", "ts_near"}
 
 func appendValue(b array.Builder, v any) {
 	switch b := b.(type) {
@@ -108,8 +124,8 @@ func appendValue(b array.Builder, v any) {
 	}
 }
 
-// fill appends n entries of a type, nested ones of the shape's values; nulls in hundred. Lists of one null and structs of nulls are
-// not made: they are read as null.
+// fill appends n entries of a type, nested ones of the shape's values; nulls in hundred. Lists of one null and
+// structs of nulls are not made: they are read as null.
 func fill(r *rand.Rand, b array.Builder, s shape, n, nulls int) {
 	for i := range n {
 		if r.IntN(100) < nulls {
@@ -170,11 +186,13 @@ func lots(seed uint64, n int) (out []gridTable) {
 	item := func(t arrow.DataType) arrow.Field { return arrow.Field{Name: "item", Type: t, Nullable: true} }
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
-		g := gridTable{name: fmt.Sprintf("lot_%d_%d", seed, i), rows: 1 + r.IntN(1+r.IntN(3000)), seed: r.Uint64(), opts: map[string]string{}}
+		g := gridTable{name: fmt.Sprintf("lot_%d_%d", seed, i), rows: 1 + r.IntN(1+r.IntN(3000)), seed: r.Uint64(),
+			opts: map[string]string{}}
 		var sortable, text []string
 		all := slices.Sorted(maps.Keys(shapes))
 		for k := range 1 + r.IntN(9) {
-			c := drawnColumn{name: fmt.Sprint("c", k), shape: all[r.IntN(len(all))], nulls: []int{0, 0, 3, 30, 100}[r.IntN(5)]}
+			c := drawnColumn{name: fmt.Sprint("c", k), shape: all[r.IntN(len(all))],
+				nulls: []int{0, 0, 3, 30, 100}[r.IntN(5)]}
 			c.t = shapes[c.shape].t
 			flat := r.IntN(3) > 0
 			for depth := 1 + r.IntN(5); depth > 0 && !flat; depth-- {
@@ -182,7 +200,8 @@ func lots(seed uint64, n int) (out []gridTable) {
 				case 0:
 					c.t = arrow.ListOfField(item(c.t))
 				case 1:
-					c.t = arrow.StructOf(arrow.Field{Name: "a", Type: c.t, Nullable: true}, arrow.Field{Name: "b", Type: shapes[c.shape].t, Nullable: true})
+					c.t = arrow.StructOf(arrow.Field{Name: "a", Type: c.t, Nullable: true},
+						arrow.Field{Name: "b", Type: shapes[c.shape].t, Nullable: true})
 				default:
 					c.t = arrow.MapOf(arrow.BinaryTypes.String, c.t)
 				}
@@ -226,7 +245,8 @@ func lotsOf(t *testing.T, n int) []gridTable {
 	return lots(seed, n)
 }
 
-// grid is type × nulls × codec × local dictionary × pages × sort × inverted index × nesting; the types are the columns of each table.
+// grid is type × nulls × codec × local dictionary × pages × sort × inverted index × nesting; the types are the
+// columns of each table.
 func grid() (out []gridTable) {
 	add := func(name string, rows, nulls int, wrap func(t arrow.DataType) arrow.DataType, opts ...string) {
 		g := gridTable{name: name, rows: rows, nulls: nulls, opts: map[string]string{}, wrap: wrap}
@@ -239,16 +259,19 @@ func grid() (out []gridTable) {
 	for _, codec := range []string{"snappy", "zstd", "gzip"} {
 		for _, nulls := range []int{0, 20, 100} {
 			for _, dict := range []string{"true", "false"} {
-				add(fmt.Sprintf("flat_%s_%d_%s", codec, nulls, dict), 2500, nulls, nil, "compression="+codec, "local-dictionary="+dict, "page-rows=700")
+				add(fmt.Sprintf("flat_%s_%d_%s", codec, nulls, dict), 2500, nulls, nil, "compression="+codec,
+					"local-dictionary="+dict, "page-rows=700")
 			}
 		}
 	}
 	for _, s := range sortableShapes {
 		for i, inverted := range []string{"", s} {
-			add(fmt.Sprintf("sorted_%s_%d", s, i), 2000, 10*i, nil, "sort-columns="+s, "inverted-index="+inverted, "page-rows=800", fmt.Sprintf("local-dictionary=%v", i == 0))
+			add(fmt.Sprintf("sorted_%s_%d", s, i), 2000, 10*i, nil, "sort-columns="+s, "inverted-index="+inverted,
+				"page-rows=800", fmt.Sprintf("local-dictionary=%v", i == 0))
 		}
 	}
-	add("sorted_three", 3000, 15, nil, "sort-columns=str_few,date,int_three", "inverted-index=str_few,int_three", "page-rows=1000")
+	add("sorted_three", 3000, 15, nil, "sort-columns=str_few,date,int_three", "inverted-index=str_few,int_three",
+		"page-rows=1000")
 	add("sorted_pieces", 3000, 15, nil, "sort-columns=ts,str_many", "memory=100000")
 	add("fallback", 4000, 5, nil, "local-dictionary-threshold=1000", "page-rows=500")
 	add("blocklets", 30000, 5, nil, "blocklet-size=1", "local-dictionary=false")
@@ -256,14 +279,18 @@ func grid() (out []gridTable) {
 	item := func(t arrow.DataType) arrow.Field { return arrow.Field{Name: "item", Type: t, Nullable: true} }
 	list := func(t arrow.DataType) arrow.DataType { return arrow.ListOfField(item(t)) }
 	strct := func(t arrow.DataType) arrow.DataType {
-		return arrow.StructOf(arrow.Field{Name: "a", Type: t, Nullable: true}, arrow.Field{Name: "b", Type: t, Nullable: true})
+		return arrow.StructOf(arrow.Field{Name: "a", Type: t, Nullable: true},
+			arrow.Field{Name: "b", Type: t, Nullable: true})
 	}
 	dictionary := func(t arrow.DataType) arrow.DataType { return arrow.MapOf(arrow.BinaryTypes.String, t) }
-	for name, wrap := range map[string]func(t arrow.DataType) arrow.DataType{"list": list, "struct": strct, "map": dictionary,
-		"list_list": func(t arrow.DataType) arrow.DataType { return list(list(t)) }, "list_struct": func(t arrow.DataType) arrow.DataType { return list(strct(t)) },
+	for name, wrap := range map[string]func(t arrow.DataType) arrow.DataType{"list": list, "struct": strct,
+		"map":         dictionary,
+		"list_list":   func(t arrow.DataType) arrow.DataType { return list(list(t)) },
+		"list_struct": func(t arrow.DataType) arrow.DataType { return list(strct(t)) },
 		"struct_list": func(t arrow.DataType) arrow.DataType { return strct(list(t)) }} {
 		for _, nulls := range []int{0, 20} {
-			add(fmt.Sprintf("%s_%d", name, nulls), 1200, nulls, wrap, "page-rows=500", fmt.Sprintf("local-dictionary=%v", nulls == 0))
+			add(fmt.Sprintf("%s_%d", name, nulls), 1200, nulls, wrap, "page-rows=500",
+				fmt.Sprintf("local-dictionary=%v", nulls == 0))
 		}
 	}
 	return out
@@ -338,7 +365,8 @@ func lines(b arrow.RecordBatch) (out []line) {
 func writeGrid(t *testing.T, g gridTable, dir string) (*arrow.Schema, []line) {
 	t.Helper()
 	b := gridBatch(g)
-	w, err := stoa.Create(t.Context(), dir+"/", b.Schema(), stoa.CreateOptions{Formats: formats, To: "carbon", Opts: g.opts, Rows: -1})
+	w, err := stoa.Create(t.Context(), dir+"/", b.Schema(),
+		stoa.CreateOptions{Formats: formats, To: "carbon", Opts: g.opts, Rows: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +383,8 @@ func writeGrid(t *testing.T, g gridTable, dir string) (*arrow.Schema, []line) {
 	return b.Schema(), lines(b)
 }
 
-// TestGridReadBack reads a part of the grid (with STOA_LONG all of it) with our own reader. It is not what judges the writer, but what tells who is wrong.
+// TestGridReadBack reads a part of the grid (with STOA_LONG all of it) with our own reader. It is not what
+// judges the writer, but what tells who is wrong.
 func TestGridReadBack(t *testing.T) {
 	var tables []gridTable
 	for i, g := range grid() {
@@ -385,11 +414,13 @@ func TestGridReadBack(t *testing.T) {
 	}
 }
 
-// TestJudged has the real row reader read the grid, whole and with a filter on one value of each column that the judge can ask for.
+// TestJudged has the real row reader read the grid, whole and with a filter on one value of each column that
+// the judge can ask for.
 func TestJudged(t *testing.T) {
 	tables := append(grid(), lotsOf(t, 30)...)
 	rows, _, filtered := judged(t, tables)
-	t.Logf("COUNT %d tables with %d filters, %d rows that we wrote, read equal by the real row reader", len(tables), filtered, rows)
+	t.Logf("COUNT %d tables with %d filters, %d rows that we wrote, read equal by the real row reader", len(tables),
+		filtered, rows)
 }
 
 // TestFuzzed has it read tables by lot for as long as STOA_FUZZ says.

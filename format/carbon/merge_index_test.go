@@ -14,8 +14,9 @@ import (
 )
 
 // TestMergeIndexes merges the index files of tables that CarbonData 2.3.0 under Spark 3.1.1 wrote with
-// carbon.merge.index.in.segment=false (testdata/single_index): rows id, 'n' || id % 7, 2020-01-01 + id days (parts: + id % 3 days, as
-// partitions), by four tasks ids 0…39, and in plain by two more 40…59. interop/carbon-spark has Spark read such a table afterwards.
+// carbon.merge.index.in.segment=false (testdata/single_index): rows id, 'n' || id % 7, 2020-01-01 + id days
+// (parts: + id % 3 days, as partitions), by four tasks ids 0…39, and in plain by two more 40…59.
+// interop/carbon-spark has Spark read such a table afterwards.
 func TestMergeIndexes(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -30,7 +31,8 @@ func TestMergeIndexes(t *testing.T) {
 			}
 			var want []line
 			for i := range c.rows {
-				want = append(want, line{"id": fmt.Sprint(i), "name": fmt.Sprintf("%q", fmt.Sprint("n", i%7)), "day": time.Date(2020, 1, 1+i%c.days, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)})
+				want = append(want, line{"id": fmt.Sprint(i), "name": fmt.Sprintf("%q", fmt.Sprint("n", i%7)),
+					"day": time.Date(2020, 1, 1+i%c.days, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)})
 			}
 			same := func() {
 				t.Helper()
@@ -67,8 +69,10 @@ func TestMergeIndexes(t *testing.T) {
 				t.Error("a damaged index was merged", m)
 			}
 			after, _ := os.ReadFile(filepath.Join(dir, "Metadata", "tablestatus"))
-			if string(before) != string(after) || indexes(".carbonindex") != c.single || indexes(".carbonindexmerge") != 0 {
-				t.Errorf("a refused merge left %d and %d index files, and %s", indexes(".carbonindex"), indexes(".carbonindexmerge"), after)
+			if string(before) != string(after) || indexes(".carbonindex") != c.single ||
+				indexes(".carbonindexmerge") != 0 {
+				t.Errorf("a refused merge left %d and %d index files, and %s", indexes(".carbonindex"),
+					indexes(".carbonindexmerge"), after)
 			}
 			os.WriteFile(victim[1], whole, 0o666)
 
@@ -83,7 +87,8 @@ func TestMergeIndexes(t *testing.T) {
 			if m, err := carbon.MergeIndexes(t.Context(), dir, nil); err != nil || m.Files != 0 {
 				t.Error("once more:", m, err)
 			}
-			if l, err := carbon.Clean(t.Context(), dir, true); err != nil || slices.ContainsFunc(l.Files, func(f string) bool { return !strings.HasPrefix(f, "LockFiles/") }) {
+			if l, err := carbon.Clean(t.Context(), dir, true); err != nil ||
+				slices.ContainsFunc(l.Files, func(f string) bool { return !strings.HasPrefix(f, "LockFiles/") }) {
 				t.Error("left behind:", l.Files, err)
 			}
 			segments, err := filepath.Glob(filepath.Join(dir, "Metadata/segments/*"))

@@ -11,8 +11,8 @@ import (
 	"stoa"
 )
 
-// TestCorpusV1V2 reads the managed tables of formats 1 and 2 whole, and compares with the generator's formula and, where it is
-// there, with what CarbonData 1.0.0 itself read.
+// TestCorpusV1V2 reads the managed tables of formats 1 and 2 whole, and compares with the generator's formula
+// and, where it is there, with what CarbonData 1.0.0 itself read.
 func TestCorpusV1V2(t *testing.T) {
 	dir := corpusDir(t)
 	ran := 0

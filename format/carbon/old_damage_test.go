@@ -91,7 +91,8 @@ func TestMissingDictionary(t *testing.T) {
 			t.Fatal(err)
 		}
 		less := memory(without(files, "0001.dict"), g) // of the column code
-		if _, _, err := read(t, "t", less, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "0001.dict") {
+		if _, _, err := read(t, "t", less, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) ||
+			!strings.Contains(err.Error(), "0001.dict") {
 			t.Errorf("%s: %v, want an error that names the dictionary", g.Table, err)
 		}
 		_, rows, err := read(t, "t", less, stoa.ScanSpec{Columns: []string{"country", "id", "m_dec"}})
@@ -99,7 +100,8 @@ func TestMissingDictionary(t *testing.T) {
 			t.Errorf("%s: other columns are lost, too: %v", g.Table, err)
 		}
 		var lost []region.Loss
-		_, rows, err = read(t, "t", less, stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(l region.Loss) { lost = append(lost, l) }})
+		_, rows, err = read(t, "t", less,
+			stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(l region.Loss) { lost = append(lost, l) }})
 		if err != nil || len(rows) != g.Rows || len(lost) == 0 {
 			t.Fatalf("%s: %v, %d rows, %d losses", g.Table, err, len(rows), len(lost))
 		}
@@ -120,7 +122,8 @@ func TestMissingDictionaryOfAnItem(t *testing.T) {
 		t.Fatal(err)
 	}
 	less := memory(without(files, "0007.dict"), g) // of arr.val
-	if _, _, err := read(t, "t", less, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "0007.dict") {
+	if _, _, err := read(t, "t", less, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) ||
+		!strings.Contains(err.Error(), "0007.dict") {
 		t.Errorf("%v, want an error that names the dictionary", err)
 	}
 	lost := 0
@@ -135,8 +138,8 @@ func TestMissingDictionaryOfAnItem(t *testing.T) {
 	}
 }
 
-// TestLoneFile: a data file or segment within its table's directory finds the dictionaries; a copy elsewhere loses the columns that
-// need them.
+// TestLoneFile: a data file or segment within its table's directory finds the dictionaries; a copy elsewhere
+// loses the columns that need them.
 func TestLoneFile(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
 		files := goldenFiles(t, g.Table)
@@ -152,14 +155,15 @@ func TestLoneFile(t *testing.T) {
 		if err != nil || len(rows) != g.Rows {
 			t.Errorf("%s alone: %d rows, %v", g.Table, len(rows), err)
 		}
-		if _, _, err := read(t, "x.carbondata", alone, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), ".dict") {
+		if _, _, err := read(t, "x.carbondata", alone, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) ||
+			!strings.Contains(err.Error(), ".dict") {
 			t.Errorf("%s alone: %v", g.Table, err)
 		}
 	}
 }
 
-// TestTornDictionary: what stands behind the last finished load is not taken for values; what is cut off costs only the codes
-// behind the cut.
+// TestTornDictionary: what stands behind the last finished load is not taken for values; what is cut off costs
+// only the codes behind the cut.
 func TestTornDictionary(t *testing.T) {
 	g := goldenTables(t).Tables[1]
 	files := goldenFiles(t, g.Table)
@@ -185,7 +189,8 @@ func TestTornDictionary(t *testing.T) {
 	two := without(files) // cut within a second load: the first one's codes live on
 	two[dict] = append(slices.Clone(files[dict]), "\x19\x18\x03xy"...)
 	meta := strings.TrimSuffix(dict, ".dict") + ".dictmeta"
-	two[meta] = append(slices.Clone(files[meta]), 0x15, 84, 0x15, 84, 0x16, 0x92, 0x02, 0x16, 0xa0, 0x02, 0x15, 2, 0) // codes 42 to 42, bytes 137 to 144
+	// codes 42 to 42, bytes 137 to 144
+	two[meta] = append(slices.Clone(files[meta]), 0x15, 84, 0x15, 84, 0x16, 0x92, 0x02, 0x16, 0xa0, 0x02, 0x15, 2, 0)
 	_, rows, err = read(t, "t", memory(two, g), stoa.ScanSpec{})
 	if err != nil || !slices.Equal(columnOf(rows, "country"), columnOf(whole, "country")) {
 		t.Errorf("a cut second load: %v", err)
@@ -212,8 +217,8 @@ func TestDictionaryTables(t *testing.T) {
 	}
 }
 
-// TestOldFilters: a filter gives what scanning and choosing gives, through bounds, dictionaries and sort indexes; also when a
-// sort index is damaged or there is none.
+// TestOldFilters: a filter gives what scanning and choosing gives, through bounds, dictionaries and sort
+// indexes; also when a sort index is damaged or there is none.
 func TestOldFilters(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
 		files := goldenFiles(t, g.Table)
@@ -225,7 +230,8 @@ func TestOldFilters(t *testing.T) {
 		sort := ending(t, files, "1104.sortindex")
 		bad[sort] = slices.Clone(files[sort])
 		bad[sort][40] ^= 6
-		for how, o := range map[string]stoa.OpenOptions{"": memory(files, g), "no sort index": memory(without(files, ".sortindex"), g), "damaged sort index": memory(bad, g)} {
+		for how, o := range map[string]stoa.OpenOptions{"": memory(files, g),
+			"no sort index": memory(without(files, ".sortindex"), g), "damaged sort index": memory(bad, g)} {
 			for _, f := range []struct {
 				where string
 				keep  func(r line) bool
@@ -239,10 +245,12 @@ func TestOldFilters(t *testing.T) {
 				{"code > 100000", func(r line) bool { return false }},
 				{"noinv in ('w0', 'w9')", func(r line) bool { return r["noinv"] == `"w0"` }},
 				{"day < date '1991-02-03'", func(r line) bool { return r["day"] != "null" && r["day"] < "1991-02-03" }},
-				{"ts >= timestamp '2016-12-01T00:00:00Z'", func(r line) bool { return r["ts"] != "null" && r["ts"] >= "2016-12-01" }},
+				{"ts >= timestamp '2016-12-01T00:00:00Z'",
+					func(r line) bool { return r["ts"] != "null" && r["ts"] >= "2016-12-01" }},
 				{"name like 'n4%'", func(r line) bool { return strings.HasPrefix(r["name"], `"n4`) }},
 				{"name >= 'nz' and m_short > 0", func(r line) bool {
-					return r["name"] != "null" && r["name"] >= `"nz` && r["m_short"] != "null" && r["m_short"][0] != '-' && r["m_short"] != "0"
+					return r["name"] != "null" && r["name"] >= `"nz` && r["m_short"] != "null" &&
+						r["m_short"][0] != '-' && r["m_short"] != "0"
 				}},
 			} {
 				e, err := pred.Parse(f.where)
@@ -335,8 +343,8 @@ func tryOld(t *testing.T, what string, files map[string][]byte, g goldenTable) (
 	return err != nil || digest(rows) != g.SHA256, err != nil || losses > 0
 }
 
-// TestOldDamage turns bits and cuts. The data have no checksums, so an answer may change; but nothing may panic, hang or take
-// memory, errors are placed, and what structures say of each other is noticed.
+// TestOldDamage turns bits and cuts. The data have no checksums, so an answer may change; but nothing may
+// panic, hang or take memory, errors are placed, and what structures say of each other is noticed.
 func TestOldDamage(t *testing.T) {
 	tries := 60
 	if os.Getenv("STOA_LONG") != "" {
@@ -399,7 +407,8 @@ func TestDictionaryDamage(t *testing.T) {
 			o.Limits = oldTight
 			_, rows, err := read(t, "t", o, stoa.ScanSpec{Columns: []string{"country"}, Filter: e})
 			var fe *fault.Error
-			if err != nil && (!errors.As(err, &fe) || fe.Class != fault.Corrupt && fe.Class != fault.Limit && fe.Class != fault.Unsupported || fe.At.Object == "") {
+			if err != nil && (!errors.As(err, &fe) || fe.Class != fault.Corrupt && fe.Class != fault.Limit &&
+				fe.Class != fault.Unsupported || fe.At.Object == "") {
 				t.Errorf("%s, byte %d: %v", end, at, err)
 			}
 			if err == nil && end != "0000.dict" && digest(rows) != digest(right) {

@@ -57,7 +57,8 @@ func FuzzOldFile(f *testing.F) {
 		ctx := context.Background()
 		files := map[string][]byte{"f.carbondata": data}
 		tg := format.Target{Tree: store.NewMemory(files), Name: "f.carbondata"}
-		tab, err := table.OpenFiles(ctx, tg, format.OpenOptions{Limits: oldLimits}, table.ReadOptions{Bucket: -1}, []string{tg.Name}, nil)
+		tab, err := table.OpenFiles(ctx, tg, format.OpenOptions{Limits: oldLimits}, table.ReadOptions{Bucket: -1},
+			[]string{tg.Name}, nil)
 		blamesFile(t, err)
 		if err != nil {
 			return
@@ -109,7 +110,8 @@ func decodeAll(ctx context.Context, tab *table.Table, g format.RowGroup, col int
 // FuzzDictionary reads three files as a dictionary, in every way.
 func FuzzDictionary(f *testing.F) {
 	read := func(name string) []byte {
-		b, err := os.ReadFile(filepath.Join("../../corpus/carbon/1.0.0/v2_b2000/Metadata/12345678-0000-4000-8000-00000000000" + name))
+		b, err := os.ReadFile(filepath.Join(
+			"../../corpus/carbon/1.0.0/v2_b2000/Metadata/12345678-0000-4000-8000-00000000000" + name))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -128,7 +130,8 @@ func FuzzDictionary(f *testing.F) {
 			files["m/c.sortindex"] = sort
 		}
 		tree := store.NewMemory(files)
-		col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Id: "c", Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
+		col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Id: "c",
+			Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
 		d := dict.NewDictionaries(tree, "m", format.OpenOptions{Limits: oldLimits})
 		g, err := d.Global(ctx, col)
 		blamesFile(t, err)
@@ -149,13 +152,15 @@ func FuzzDictionary(f *testing.F) {
 			r, err := table.OpenDictionary(ctx, tg, format.OpenOptions{Limits: oldLimits})
 			blamesFile(t, err)
 			if err == nil {
-				for b, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{}, format.Query{Cols: []int{0, 1}}, vec.Range{To: 1 << 40}, memory.DefaultAllocator) {
+				for b, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{},
+					format.Query{Cols: []int{0, 1}}, vec.Range{To: 1 << 40}, memory.DefaultAllocator) {
 					if blamesFile(t, err); b != nil {
 						b.NumRows()
 					}
 				}
 			}
-			blamesFile(t, table.DescribeDictionary(ctx, tg, format.OpenOptions{Limits: oldLimits}, func(region.Node) {}))
+			blamesFile(t, table.DescribeDictionary(ctx, tg, format.OpenOptions{Limits: oldLimits},
+				func(region.Node) {}))
 			blamesFile(t, verifyDictionary(ctx, tg, format.OpenOptions{Limits: oldLimits}, func(region.Finding) {}))
 		}
 	})
@@ -170,7 +175,8 @@ func FuzzMeasure(f *testing.F) {
 		c := wire.NewCursor(meta, fault.Span{Object: "f", Len: int64(len(meta))}, "")
 		layout.ParseMeasureMeta(layout.Be{Cursor: c})
 		blamesFile(t, c.Err())
-		for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, &arrow.Decimal128Type{Precision: 38, Scale: 6}} {
+		for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int64,
+			arrow.PrimitiveTypes.Float64, &arrow.Decimal128Type{Precision: 38, Scale: 6}} {
 			for _, n := range []int64{int64(len(raw)), int64(len(raw) / 8), 1} {
 				_, err := decodeMeasure(meta, s2.EncodeSnappy(nil, raw), n, typ, nil)
 				blamesFile(t, err)

@@ -18,7 +18,8 @@ import (
 // The golden tables of formats 1 and 2: see the README beside them.
 const goldenOld = "../../corpus/carbon/1.0.0"
 
-var writeGolden = flag.Bool("write", false, "write the digests of the golden tables, of the whole corpus' expected rows")
+var writeGolden = flag.Bool("write", false,
+	"write the digests of the golden tables, of the whole corpus' expected rows")
 
 type goldenTable struct {
 	Table    string `json:"table"`

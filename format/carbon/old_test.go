@@ -84,8 +84,8 @@ func TestMeasureMeta(t *testing.T) {
 	}
 }
 
-// TestMeasureForms decodes pages of every form that CarbonData 1.0.0's rules can choose; which form it is follows from these rules
-// (ValueCompressionUtil), and the bytes were put down by hand.
+// TestMeasureForms decodes pages of every form that CarbonData 1.0.0's rules can choose; which form it is
+// follows from these rules (ValueCompressionUtil), and the bytes were put down by hand.
 func TestMeasureForms(t *testing.T) {
 	le := func(w int, v ...int64) (b []byte) {
 		for _, x := range v {
@@ -104,21 +104,30 @@ func TestMeasureForms(t *testing.T) {
 		raw  []byte
 		want string
 	}{
-		"bytes":                {javaMeta('d', 0, int64(127), int64(0)), long, le(1, 0, 127, 5), "[0 127 5]"},
-		"the wider type":       {javaMeta('d', 0, int64(100), int64(-30000)), long, le(2, -30000, 100, 7), "[-30000 100 7]"},
-		"shorts":               {javaMeta('d', 0, int64(300), int64(0)), long, le(2, 300, 0, 299), "[300 0 299]"},
-		"bytes from the top":   {javaMeta('d', 0, int64(1000000), int64(999900)), long, le(1, 0, 100, 50), "[1000000 999900 999950]"},
-		"shorts from the top":  {javaMeta('d', 0, big, big-1000), long, le(2, 0, 1000, 1), "[1152921504606846976 1152921504606845976 1152921504606846975]"},
-		"ints from the top":    {javaMeta('d', 0, big, big-1<<20), long, le(4, 1<<20, 0, 1), "[1152921504605798400 1152921504606846976 1152921504606846975]"},
-		"longs":                {javaMeta('d', 0, big, -big), long, le(8, big, -big, 3), "[1152921504606846976 -1152921504606846976 3]"},
-		"longs of 0.x":         {javaMeta('l', 0, int64(3), int64(1)), long, le(8, 1, 2, 3), "[1 2 3]"},
-		"whole doubles":        {javaMeta('n', 0, 3.0, -200.0), double, le(2, 3, -200, 0), "[3 -200 0]"},
-		"doubles, from top":    {javaMeta('n', 0, 1e6, 1e6-5), double, le(1, 0, 5, 2), "[1e+06 999995 999998]"},
-		"ints kept as doubles": {javaMeta('n', 0, 1e6, 1e6-5), arrow.PrimitiveTypes.Int32, le(1, 0, 5, 2), "[1000000 999995 999998]"},
-		"tens":                 {javaMeta('n', 2, 1.27, -1.0), double, le(1, 127, -100, 3), "[1.27 -1 0.03]"},
-		"tens from the top":    {javaMeta('n', 2, 1000000000.25, 1000000000.0), double, le(1, 0, 25, 13), "[1.00000000025e+09 1e+09 1.00000000012e+09]"},
-		"as they are":          {javaMeta('n', 17, 1.5, -1.5), double, le(8, bits(1.5), bits(-1.5), bits(0.1)), "[1.5 -1.5 0.1]"},
-		"beyond longs":         {javaMeta('n', 0, 1e300, -1.0), double, le(8, bits(1e300), bits(-1), bits(7)), "[1e+300 -1 7]"},
+		"bytes": {javaMeta('d', 0, int64(127), int64(0)), long, le(1, 0, 127, 5), "[0 127 5]"},
+		"the wider type": {javaMeta('d', 0, int64(100), int64(-30000)), long, le(2, -30000, 100, 7),
+			"[-30000 100 7]"},
+		"shorts": {javaMeta('d', 0, int64(300), int64(0)), long, le(2, 300, 0, 299), "[300 0 299]"},
+		"bytes from the top": {javaMeta('d', 0, int64(1000000), int64(999900)), long, le(1, 0, 100, 50),
+			"[1000000 999900 999950]"},
+		"shorts from the top": {javaMeta('d', 0, big, big-1000), long, le(2, 0, 1000, 1),
+			"[1152921504606846976 1152921504606845976 1152921504606846975]"},
+		"ints from the top": {javaMeta('d', 0, big, big-1<<20), long, le(4, 1<<20, 0, 1),
+			"[1152921504605798400 1152921504606846976 1152921504606846975]"},
+		"longs": {javaMeta('d', 0, big, -big), long, le(8, big, -big, 3),
+			"[1152921504606846976 -1152921504606846976 3]"},
+		"longs of 0.x":      {javaMeta('l', 0, int64(3), int64(1)), long, le(8, 1, 2, 3), "[1 2 3]"},
+		"whole doubles":     {javaMeta('n', 0, 3.0, -200.0), double, le(2, 3, -200, 0), "[3 -200 0]"},
+		"doubles, from top": {javaMeta('n', 0, 1e6, 1e6-5), double, le(1, 0, 5, 2), "[1e+06 999995 999998]"},
+		"ints kept as doubles": {javaMeta('n', 0, 1e6, 1e6-5), arrow.PrimitiveTypes.Int32, le(1, 0, 5, 2),
+			"[1000000 999995 999998]"},
+		"tens": {javaMeta('n', 2, 1.27, -1.0), double, le(1, 127, -100, 3), "[1.27 -1 0.03]"},
+		"tens from the top": {javaMeta('n', 2, 1000000000.25, 1000000000.0), double, le(1, 0, 25, 13),
+			"[1.00000000025e+09 1e+09 1.00000000012e+09]"},
+		"as they are": {javaMeta('n', 17, 1.5, -1.5), double, le(8, bits(1.5), bits(-1.5), bits(0.1)),
+			"[1.5 -1.5 0.1]"},
+		"beyond longs": {javaMeta('n', 0, 1e300, -1.0), double, le(8, bits(1e300), bits(-1), bits(7)),
+			"[1e+300 -1 7]"},
 	} {
 		got, err := decodeMeasure(c.meta, s2.EncodeSnappy(nil, c.raw), 3, c.typ, nil)
 		if err != nil || arrayText(got) != c.want {
@@ -127,7 +136,8 @@ func TestMeasureForms(t *testing.T) {
 	}
 	// nulls are what the bits say, whatever stands there
 	nulls := s2.EncodeSnappy(nil, []byte{2})
-	got, err := decodeMeasure(javaMeta('d', 0, int64(1000000), int64(999900)), s2.EncodeSnappy(nil, le(1, 0, 1000000, 50)), 3, long, nulls)
+	got, err := decodeMeasure(javaMeta('d', 0, int64(1000000), int64(999900)),
+		s2.EncodeSnappy(nil, le(1, 0, 1000000, 50)), 3, long, nulls)
 	if err != nil || arrayText(got) != "[1000000 (null) 999950]" {
 		t.Errorf("nulls: %s %v", arrayText(got), err)
 	}
@@ -146,7 +156,8 @@ func TestMeasureForms(t *testing.T) {
 		if name == "below the bounds" {
 			typ = double
 		}
-		if got, err := decodeMeasure(c.meta, s2.EncodeSnappy(nil, c.raw), c.n, typ, nil); !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
+		if got, err := decodeMeasure(c.meta, s2.EncodeSnappy(nil, c.raw), c.n, typ, nil); !errors.Is(err,
+			fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
 			t.Errorf("%s: %s %v", name, arrayText(got), err)
 		}
 	}
@@ -160,8 +171,10 @@ func TestMeasureOfFormat3(t *testing.T) {
 	}
 	meta = append(meta, 0, 0, 0, 0, 0)
 	data := s2.EncodeSnappy(nil, []byte{0, 100, 50})
-	p := &page.StoredPage{Version: 3, Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeLong}}, Limits: format.Limits{}.WithDefaults(), Spans: 1,
-		DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data)), Meta: [][]byte{meta}, Encoders: layout.Encodings{layout.EncDelta}}}
+	p := &page.StoredPage{Version: 3, Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeLong}},
+		Limits: format.Limits{}.WithDefaults(), Spans: 1,
+		DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data)), Meta: [][]byte{meta},
+			Encoders: layout.Encodings{layout.EncDelta}}}
 	got, err := decodeOne(p, data, 3, arrow.PrimitiveTypes.Int64, nil)
 	if err != nil || arrayText(got) != "[1000000 999900 999950]" {
 		t.Error(arrayText(got), err)
@@ -173,8 +186,10 @@ func TestMeasureOfFormat3(t *testing.T) {
 }
 
 func decodeMeasure(meta, data []byte, n int64, typ arrow.DataType, nulls []byte) (arrow.Array, error) {
-	p := &page.StoredPage{Version: 2, Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeLong}}, Limits: format.Limits{}.WithDefaults(), Spans: 1,
-		DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data)), Meta: [][]byte{meta}, Encoders: layout.Encodings{layout.EncDelta}, Presence: &layout.Presence{Bits: nulls}}}
+	p := &page.StoredPage{Version: 2, Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeLong}},
+		Limits: format.Limits{}.WithDefaults(), Spans: 1,
+		DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data)), Meta: [][]byte{meta},
+			Encoders: layout.Encodings{layout.EncDelta}, Presence: &layout.Presence{Bits: nulls}}}
 	return decodeOne(p, data, n, typ, nil)
 }
 
@@ -217,7 +232,8 @@ func TestPackedNumbers(t *testing.T) {
 		}
 		b := pack(want, w)
 		got, err := page.Packed(b, w, &vec.Arena{})
-		if k := len(got) - len(want); err != nil || k < 0 || !slices.Equal(got[k:], want) || slices.ContainsFunc(got[:k], func(v uint32) bool { return v != 0 }) {
+		if k := len(got) - len(want); err != nil || k < 0 || !slices.Equal(got[k:], want) ||
+			slices.ContainsFunc(got[:k], func(v uint32) bool { return v != 0 }) {
 			t.Errorf("%d bits: %v %v, want %v", w, got, err, want)
 		}
 	}
@@ -250,7 +266,8 @@ func TestWidthIsFound(t *testing.T) {
 		ids := []uint32{1999, 3, 9, 0, 2, 10, 1998} // 1999, 3 to 9, 0 to 2, 10 to 1998
 		var k page.KeyWidths
 		got, err := k.RowIDs(pack(ids, w), pack([]uint32{1, 3, 5}, w), 2000, &vec.Arena{})
-		if err != nil || len(got) != 2000 || got[0] != 1999 || got[1] != 3 || got[8] != 0 || got[1999] != 1998 || int(k.Found.Load()) != w {
+		if err != nil || len(got) != 2000 || got[0] != 1999 || got[1] != 3 || got[8] != 0 || got[1999] != 1998 ||
+			int(k.Found.Load()) != w {
 			t.Errorf("%d: %d row ids, %v, found %d", size, len(got), err, k.Found.Load())
 		}
 		k.Found.Store(0)
@@ -296,8 +313,10 @@ func TestTypedDictionaries(t *testing.T) {
 		{layout.TypeDecimal, []string{"1.50", "-2", "0.01"}, "[1.5 (null) -2 0.01]"},
 		{layout.TypeBoolean, []string{"true", "false", "true"}, "[true (null) false true]"},
 	} {
-		col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: c.typ, Name: "c", Id: "c", Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}, Precision: 10, Scale: 2}}
-		d := dicts.NewDictionaries(dictionaryOf(append([]string{schema.NullText}, c.values...), nil), "m", format.OpenOptions{})
+		col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: c.typ, Name: "c", Id: "c", Dimension: true,
+			Encoders: layout.Encodings{layout.EncDictionary}, Precision: 10, Scale: 2}}
+		d := dicts.NewDictionaries(dictionaryOf(append([]string{schema.NullText}, c.values...), nil), "m",
+			format.OpenOptions{})
 		for w := 1; w <= 4; w++ {
 			var raw []byte
 			for _, code := range []uint32{2, 1, 3, 4} {
@@ -316,7 +335,8 @@ func TestTypedDictionaries(t *testing.T) {
 		}
 	}
 	// a value that is none of the type costs only the pages with its code
-	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Id: "c", Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
+	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Id: "c",
+		Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
 	d := dicts.NewDictionaries(dictionaryOf([]string{schema.NullText, "5", "x"}, nil), "m", format.OpenOptions{})
 	if got, err := decodeCodes(t, d, col, []byte{2, 1}, 2); err != nil || arrayText(got) != "[5 (null)]" {
 		t.Error(arrayText(got), err)
@@ -353,13 +373,16 @@ func decodeCodes(t *testing.T, d *dicts.Dictionaries, col *schema.Column, raw []
 	}
 	data := s2.EncodeSnappy(nil, raw)
 	p := &page.StoredPage{Version: 2, Col: col, Limits: format.Limits{}.WithDefaults(), Spans: 1, Global: true,
-		DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data)), Encoders: layout.Encodings{layout.EncDictionary}}}
+		DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data)),
+			Encoders: layout.Encodings{layout.EncDictionary}}}
 	return decodeOne(p, data, n, typ, words)
 }
 
-// TestCodeBounds: codes have the bounds of the values that they stand for, with a sort index, without one, and with one that lies.
+// TestCodeBounds: codes have the bounds of the values that they stand for, with a sort index, without one, and
+// with one that lies.
 func TestCodeBounds(t *testing.T) {
-	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Id: "c", Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
+	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Id: "c",
+		Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
 	values := []string{schema.NullText, "50", "7", "-3", "1000"}
 	index := func(codes, ranks []byte) []byte {
 		b := append([]byte{0x19, 0x55}, codes...)
@@ -372,7 +395,8 @@ func TestCodeBounds(t *testing.T) {
 	good := index([]byte{2, 8, 6, 4, 10}, []byte{2, 8, 6, 4, 10}) // zigzag: codes 1 4 3 2 5, and their ranks
 	lies := index([]byte{2, 4, 6, 8, 10}, []byte{2, 4, 6, 8, 10})
 	for how, files := range map[string]map[string][]byte{"good": {name: good}, "none": nil, "lies": {name: lies}} {
-		g, err := dicts.NewDictionaries(dictionaryOf(values, files), "m", format.OpenOptions{}).Global(context.Background(), col)
+		g, err := dicts.NewDictionaries(dictionaryOf(values, files), "m",
+			format.OpenOptions{}).Global(context.Background(), col)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -398,7 +422,8 @@ func TestCodeBounds(t *testing.T) {
 func TestTextColumns(t *testing.T) {
 	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Dimension: true}}
 	data := s2.EncodeSnappy(nil, []byte("\x00\x0217\x00\x08"+schema.NullText+"\x00\x02-4"))
-	p := &page.StoredPage{Version: 1, Col: col, Limits: format.Limits{}.WithDefaults(), Spans: 1, DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data))}}
+	p := &page.StoredPage{Version: 1, Col: col, Limits: format.Limits{}.WithDefaults(), Spans: 1,
+		DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data))}}
 	got, err := decodeOne(p, data, 3, arrow.PrimitiveTypes.Int32, nil)
 	if err != nil || arrayText(got) != "[17 (null) -4]" {
 		t.Error(arrayText(got), err)

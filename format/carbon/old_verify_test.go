@@ -33,10 +33,11 @@ func TestOldVerify(t *testing.T) {
 		change func(files map[string][]byte)
 		want   string
 	}{
-		"no dictionary":       {func(f map[string][]byte) { delete(f, dict) }, "carbon.dict.missing"},
-		"no metadata":         {func(f map[string][]byte) { delete(f, meta) }, "carbon.dictmeta.missing"},
-		"no sort index":       {func(f map[string][]byte) { delete(f, sort) }, "carbon.sortindex.missing"},
-		"a torn load":         {func(f map[string][]byte) { f[dict] = append(f[dict], 0x19, 0x18, 3, 'x') }, "carbon.dict.unfinished"},
+		"no dictionary": {func(f map[string][]byte) { delete(f, dict) }, "carbon.dict.missing"},
+		"no metadata":   {func(f map[string][]byte) { delete(f, meta) }, "carbon.dictmeta.missing"},
+		"no sort index": {func(f map[string][]byte) { delete(f, sort) }, "carbon.sortindex.missing"},
+		"a torn load": {func(f map[string][]byte) { f[dict] = append(f[dict], 0x19, 0x18, 3, 'x') },
+			"carbon.dict.unfinished"},
 		"a cut":               {func(f map[string][]byte) { f[dict] = f[dict][:1000] }, "carbon.dict.cut"},
 		"another count":       {func(f map[string][]byte) { f[dict][2]++; f[dict][1103] = 1 }, "carbon.dict.damaged"},
 		"a value gone":        {func(f map[string][]byte) { f[meta][3] -= 2 }, "carbon.dict.counts"},
@@ -53,7 +54,8 @@ func TestOldVerify(t *testing.T) {
 		}
 		c.change(bad)
 		var codes []string
-		for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(bad), Name: "t"}, format.OpenOptions{}) {
+		for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(bad), Name: "t"},
+			format.OpenOptions{}) {
 			codes = append(codes, f.Code)
 			if f.Message == "" || f.Column != "code" && strings.HasPrefix(f.Code, "carbon.dict") && f.At.Object == "" {
 				t.Errorf("%s: %+v", name, f)

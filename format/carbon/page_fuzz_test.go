@@ -25,12 +25,19 @@ import (
 
 // What pages of format 3 say of how they are stored: one, or several, of the encodings.
 var fuzzEncoders = []layout.Encodings{
-	{layout.EncDirectCompress}, {layout.EncAdaptiveIntegral}, {layout.EncAdaptiveDeltaIntegral}, {layout.EncRLEIntegral}, {layout.EncAdaptiveFloating}, {layout.EncAdaptiveDeltaFloating},
-	{layout.EncBoolByte}, {layout.EncDirectCompressVarchar}, {layout.EncDirectString}, {layout.EncDictionary, layout.EncDirectDictionary}, {layout.EncDictionary}, {layout.EncDirectCompress, layout.EncIntLengthChild},
-	{layout.EncDictionary, layout.EncRLE, layout.EncInvertedIndex}, {layout.EncDictionary, layout.EncRLE}, {layout.EncDirectString, layout.EncInvertedIndex}, {layout.EncDirectCompress, layout.EncRLE, layout.EncInvertedIndex},
+	{layout.EncDirectCompress}, {layout.EncAdaptiveIntegral}, {layout.EncAdaptiveDeltaIntegral},
+	{layout.EncRLEIntegral}, {layout.EncAdaptiveFloating}, {layout.EncAdaptiveDeltaFloating},
+	{layout.EncBoolByte}, {layout.EncDirectCompressVarchar}, {layout.EncDirectString},
+	{layout.EncDictionary, layout.EncDirectDictionary}, {layout.EncDictionary},
+	{layout.EncDirectCompress, layout.EncIntLengthChild},
+	{layout.EncDictionary, layout.EncRLE, layout.EncInvertedIndex}, {layout.EncDictionary, layout.EncRLE},
+	{layout.EncDirectString, layout.EncInvertedIndex},
+	{layout.EncDirectCompress, layout.EncRLE, layout.EncInvertedIndex},
 }
 
-var fuzzTypes = []layout.DataType{layout.TypeString, layout.TypeShort, layout.TypeInt, layout.TypeLong, layout.TypeDouble, layout.TypeDecimal, layout.TypeTimestamp, layout.TypeDate, layout.TypeBoolean, layout.TypeVarchar, layout.TypeFloat, layout.TypeByte, layout.TypeBinary}
+var fuzzTypes = []layout.DataType{layout.TypeString, layout.TypeShort, layout.TypeInt, layout.TypeLong,
+	layout.TypeDouble, layout.TypeDecimal, layout.TypeTimestamp, layout.TypeDate, layout.TypeBoolean,
+	layout.TypeVarchar, layout.TypeFloat, layout.TypeByte, layout.TypeBinary}
 
 // Shapes of a fuzzed page: bits of its number.
 const (
@@ -43,7 +50,8 @@ const (
 	fuzzNoRows             // how many entries there are nobody says
 )
 
-// FuzzPage decodes a page of format 3: any encoding, of any type, with row ids, runs and nulls, and the list or struct above it.
+// FuzzPage decodes a page of format 3: any encoding, of any type, with row ids, runs and nulls, and the list or
+// struct above it.
 func FuzzPage(f *testing.F) {
 	seeds := 0
 	for _, pattern := range []string{"v3/*/table/*.carbondata", "managed/*/Fact/Part0/*/*.carbondata"} {
@@ -61,13 +69,18 @@ func FuzzPage(f *testing.F) {
 		f.Fatalf("%d seeds", seeds)
 	}
 	// Two lists that say that they have 2³¹ items, of which the page has one.
-	f.Add(uint8(0), uint8(0), uint8(fuzzList|fuzzCoded), uint16(2), []byte{}, []byte{0, 0, 2}, []byte{}, []byte{}, []byte("\x7f\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\xff\xff\xff"))
+	f.Add(uint8(0), uint8(0), uint8(fuzzList|fuzzCoded), uint16(2), []byte{}, []byte{0, 0, 2}, []byte{}, []byte{},
+		[]byte("\x7f\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, encoding, typ uint8, shape uint8, n uint16, meta, raw, ids, runs, nulls []byte) {
 		before := formattest.Allocated()
 		e := fuzzEncoders[int(encoding)%len(fuzzEncoders)]
-		p := &pages.StoredPage{Version: 3, Limits: oldLimits, Spans: 1, Rows: int64(n), Coded: shape&fuzzCoded != 0, Dates: pages.DateRule{Unit: 1000},
-			DataChunk: &layout.DataChunk{Codec: "none", Encoders: e, DataLen: int32(len(raw)), RowidLen: int32(len(ids)), RleLen: int32(len(runs)), Rows: -1},
-			Col:       &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "c", Typ: fuzzTypes[int(typ)%len(fuzzTypes)], Precision: 20, Scale: 2, Dimension: true, Ordinal: -1}, Card: -1}}
+		p := &pages.StoredPage{Version: 3, Limits: oldLimits, Spans: 1, Rows: int64(n), Coded: shape&fuzzCoded != 0,
+			Dates: pages.DateRule{Unit: 1000},
+			DataChunk: &layout.DataChunk{Codec: "none", Encoders: e, DataLen: int32(len(raw)),
+				RowidLen: int32(len(ids)), RleLen: int32(len(runs)), Rows: -1},
+			Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "c",
+				Typ: fuzzTypes[int(typ)%len(fuzzTypes)], Precision: 20, Scale: 2, Dimension: true, Ordinal: -1},
+				Card: -1}}
 		if shape&fuzzMeta != 0 {
 			p.Meta = [][]byte{meta}
 		}
@@ -75,13 +88,15 @@ func FuzzPage(f *testing.F) {
 			p.Presence = &layout.Presence{Bits: nulls}
 		}
 		if shape&(fuzzChild|fuzzList|fuzzStruct) != 0 {
-			p.Col.Parent = &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeArray, Name: "p", Ordinal: -1, Children: 1}, Card: -1, Kids: []*schema.Column{p.Col}}
+			p.Col.Parent = &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeArray, Name: "p",
+				Ordinal: -1, Children: 1}, Card: -1, Kids: []*schema.Column{p.Col}}
 		}
 		at, err := p.Col.Arrow()
 		if err != nil {
 			t.Fatal(err)
 		}
-		task := &format.Task{Scratch: &vec.Arena{}, Limits: oldLimits, Bytes: [][]byte{append(append(append([]byte{}, raw...), ids...), runs...)}, N: int64(n)}
+		task := &format.Task{Scratch: &vec.Arena{}, Limits: oldLimits,
+			Bytes: [][]byte{append(append(append([]byte{}, raw...), ids...), runs...)}, N: int64(n)}
 		if shape&fuzzNoRows != 0 {
 			task.N = -1
 		}
@@ -107,8 +122,10 @@ func FuzzPage(f *testing.F) {
 
 // fuzzAbove decodes the list or struct of p, whose page is above.
 func fuzzAbove(t *testing.T, p *pages.StoredPage, task *format.Task, above []byte, shape uint8) {
-	parent := pages.StoredPage{Version: 3, Limits: oldLimits, Spans: 1, Rows: task.N, Col: p.Col.Parent, Below: []pages.StoredPage{*p},
-		DataChunk: &layout.DataChunk{Codec: "none", Encoders: layout.Encodings{layout.EncDirectCompress}, DataLen: int32(len(above)), Rows: -1}}
+	parent := pages.StoredPage{Version: 3, Limits: oldLimits, Spans: 1, Rows: task.N, Col: p.Col.Parent,
+		Below: []pages.StoredPage{*p},
+		DataChunk: &layout.DataChunk{Codec: "none", Encoders: layout.Encodings{layout.EncDirectCompress},
+			DataLen: int32(len(above)), Rows: -1}}
 	if shape&fuzzStruct != 0 {
 		parent.Col.Typ = layout.TypeStruct
 	}
@@ -169,7 +186,8 @@ func fuzzDictionary(t *testing.T) *vec.Vector {
 func pageSeeds(f *testing.F, data []byte) (n int) {
 	ctx := context.Background()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.carbondata": data}), Name: "f.carbondata"}
-	tab, err := table.OpenFiles(ctx, tg, format.OpenOptions{Limits: oldLimits}, table.ReadOptions{Bucket: -1}, []string{tg.Name}, nil)
+	tab, err := table.OpenFiles(ctx, tg, format.OpenOptions{Limits: oldLimits}, table.ReadOptions{Bucket: -1},
+		[]string{tg.Name}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

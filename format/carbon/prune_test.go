@@ -39,8 +39,8 @@ func dataRead(t *testing.T, place, where string) (files map[string]bool, rows in
 	return files, len(got)
 }
 
-// TestIndexPrunes: with a filter, files that the index file knows to have no such rows are not opened; and a partition's directory
-// that has another value neither.
+// TestIndexPrunes: with a filter, files that the index file knows to have no such rows are not opened; and a
+// partition's directory that has another value neither.
 func TestIndexPrunes(t *testing.T) {
 	for _, x := range []struct {
 		table, where string
@@ -54,21 +54,24 @@ func TestIndexPrunes(t *testing.T) {
 	} {
 		files, rows := dataRead(t, filepath.Join(golden2, "managed", x.table), x.where)
 		if len(files) != x.files || rows != x.rows {
-			t.Errorf("%s where %s: %d data files were read, want %d; %d rows, want %d", x.table, x.where, len(files), x.files, rows, x.rows)
+			t.Errorf("%s where %s: %d data files were read, want %d; %d rows, want %d", x.table, x.where,
+				len(files), x.files, rows, x.rows)
 		}
 	}
 }
 
 // TestNarrow: of a blocklet of many pages the rows of those are left that can have what the filter wants.
 func TestNarrow(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32}, {Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
 	b := array.NewRecordBuilder(arrowmem.DefaultAllocator, sc)
 	for i := range 1000 {
 		b.Field(0).(*array.Int32Builder).Append(int32(i))
 		b.Field(1).(*array.Int64Builder).Append(int64(999 - i))
 	}
 	name := filepath.Join(t.TempDir(), "t.carbondata")
-	w, err := stoa.Create(t.Context(), name, sc, stoa.CreateOptions{Formats: formats, Opts: map[string]string{"page-rows": "100"}})
+	w, err := stoa.Create(t.Context(), name, sc,
+		stoa.CreateOptions{Formats: formats, Opts: map[string]string{"page-rows": "100"}})
 	if err == nil {
 		err = w.Write(t.Context(), b.NewRecordBatch())
 	}

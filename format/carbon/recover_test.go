@@ -40,7 +40,8 @@ func has(findings []region.Finding, code string) bool {
 
 // TestRecoverFooter: without the footer every row is found again, by the index file and without it.
 func TestRecoverFooter(t *testing.T) {
-	for _, name := range []string{"v3/complex_nested/table", "v3/allprim_zstd/table", "v3/lowcard_inv/table", "v3/onerow/table"} {
+	for _, name := range []string{"v3/complex_nested/table", "v3/allprim_zstd/table", "v3/lowcard_inv/table",
+		"v3/onerow/table"} {
 		for _, index := range []bool{true, false} {
 			tree := loaded(t, filepath.Join(golden2, name))
 			_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
@@ -59,7 +60,8 @@ func TestRecoverFooter(t *testing.T) {
 				files[n] = b
 			}
 			rows, found, err := recovered(t, store.NewMemory(files), file)
-			if err != nil || differ(rows, right, false) != "" || !has(found, "carbon.recovered") || !has(found, "carbon.footer.damaged") {
+			if err != nil || differ(rows, right, false) != "" || !has(found, "carbon.recovered") ||
+				!has(found, "carbon.footer.damaged") {
 				t.Errorf("%s, index %v: %v %s %v", name, index, err, differ(rows, right, false), found)
 			}
 		}
@@ -79,7 +81,8 @@ func TestRecoverFooterOfTable(t *testing.T) {
 		}
 	}
 	rows, found, err := recovered(t, tree, "t")
-	if err != nil || differ(rows, right, true) != "" || !has(found, "carbon.recovered") || has(found, "carbon.index.disagree") {
+	if err != nil || differ(rows, right, true) != "" || !has(found, "carbon.recovered") ||
+		has(found, "carbon.index.disagree") {
 		t.Errorf("%v %s %v", err, differ(rows, right, true), found)
 	}
 }
@@ -103,7 +106,8 @@ func TestRecoverStatus(t *testing.T) {
 	}
 }
 
-// TestRecoverCompacted: without the status nobody knows which segments were compacted; that their rows are there twice is told, and which segments to name. The rows are Spark's.
+// TestRecoverCompacted: without the status nobody knows which segments were compacted; that their rows are
+// there twice is told, and which segments to name. The rows are Spark's.
 func TestRecoverCompacted(t *testing.T) {
 	whole := loaded(t, filepath.Join(golden2, "managed/managed_compact"))
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: whole}, stoa.ScanSpec{})
@@ -112,20 +116,24 @@ func TestRecoverCompacted(t *testing.T) {
 	}
 	tree := lacking(t, whole, "tablestatus")
 	rows, found, err := recovered(t, tree, "t")
-	if err != nil || len(rows) != 200 || !has(found, "carbon.status.damaged") || !strings.Contains(found[0].Message, "0.1 came of compacting (0.1 of 0 and others)") {
+	if err != nil || len(rows) != 200 || !has(found, "carbon.status.damaged") ||
+		!strings.Contains(found[0].Message, "0.1 came of compacting (0.1 of 0 and others)") {
 		t.Errorf("%v, %d rows, %v", err, len(rows), found)
 	}
-	_, rows, err = read(t, "t", stoa.OpenOptions{Tree: tree, Recover: true, Opts: map[string]string{"segments": "0.1"}}, stoa.ScanSpec{})
+	_, rows, err = read(t, "t", stoa.OpenOptions{Tree: tree, Recover: true,
+		Opts: map[string]string{"segments": "0.1"}}, stoa.ScanSpec{})
 	if err != nil || differ(rows, right, true) != "" {
 		t.Errorf("segment 0.1: %v, %s", err, differ(rows, right, true))
 	}
-	if _, found, _ := recovered(t, lacking(t, loaded(t, filepath.Join(golden2, "managed/managed1")), "tablestatus"), "t"); strings.Contains(found[0].Message, "compacting") {
+	if _, found, _ := recovered(t, lacking(t, loaded(t, filepath.Join(golden2, "managed/managed1")), "tablestatus"),
+		"t"); strings.Contains(found[0].Message, "compacting") {
 		t.Errorf("not compacted: %v", found)
 	}
 }
 
-// TestRecoverColumnIDs: a column's id that is damaged in the schema costs no row: all data files have the other one. One that is damaged in a data file costs that file's
-// rows, as long as there is another file that has the schema's.
+// TestRecoverColumnIDs: a column's id that is damaged in the schema costs no row: all data files have the other
+// one. One that is damaged in a data file costs that file's rows, as long as there is another file that has the
+// schema's.
 func TestRecoverColumnIDs(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
 	sc, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
@@ -138,7 +146,8 @@ func TestRecoverColumnIDs(t *testing.T) {
 	}
 	swap(t, tree, "schema", id, "0"+id[1:])
 	refused(t, "another id", tree, "carbon.header.damaged")
-	if rows, found, err := recovered(t, tree, "t"); err != nil || differ(rows, right, true) != "" || !has(found, "carbon.schema.damaged") || has(found, "carbon.index.damaged") {
+	if rows, found, err := recovered(t, tree, "t"); err != nil || differ(rows, right, true) != "" ||
+		!has(found, "carbon.schema.damaged") || has(found, "carbon.index.damaged") {
 		t.Errorf("another id in the schema: %v, %s, %v", err, differ(rows, right, true), found)
 	}
 
@@ -149,19 +158,24 @@ func TestRecoverColumnIDs(t *testing.T) {
 	}
 }
 
-// TestRecoverNothing: of a table of which only metadata are left, and no schema among them, recovery says what is damaged.
+// TestRecoverNothing: of a table of which only metadata are left, and no schema among them, recovery says what
+// is damaged.
 func TestRecoverNothing(t *testing.T) {
-	tree := lacking(t, lacking(t, loaded(t, filepath.Join(golden2, "managed/managed_gsort")), "Fact/"), "Metadata/schema")
-	if rows, _, err := recovered(t, tree, "t"); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "t/Metadata/schema") {
+	tree := lacking(t, lacking(t, loaded(t, filepath.Join(golden2, "managed/managed_gsort")), "Fact/"),
+		"Metadata/schema")
+	if rows, _, err := recovered(t, tree, "t"); !errors.Is(err, fault.Corrupt) ||
+		!strings.Contains(err.Error(), "t/Metadata/schema") {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
 }
 
-// TestLostTableFiles: a table whose status or schema is gone is no empty table and no stranger: whoever reads it gets an error, verify
-// says so, and recovery reads every segment that is there. Also of a partitioned table, whose segments have no directories.
+// TestLostTableFiles: a table whose status or schema is gone is no empty table and no stranger: whoever reads
+// it gets an error, verify says so, and recovery reads every segment that is there. Also of a partitioned
+// table, whose segments have no directories.
 func TestLostTableFiles(t *testing.T) {
 	for _, dir := range []string{"managed/managed1", "managed/managed_part"} {
-		for file, code := range map[string]string{"tablestatus": "carbon.status.damaged", "schema": "carbon.schema.damaged"} {
+		for file, code := range map[string]string{"tablestatus": "carbon.status.damaged",
+			"schema": "carbon.schema.damaged"} {
 			tree := loaded(t, filepath.Join(golden2, dir))
 			_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
 			if err != nil || len(right) == 0 {
@@ -174,26 +188,29 @@ func TestLostTableFiles(t *testing.T) {
 				}
 			}
 			lost := store.NewMemory(files)
-			if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: lost}, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
+			if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: lost}, stoa.ScanSpec{}); !errors.Is(err,
+				fault.Corrupt) {
 				t.Errorf("%s without %s: %d rows, %v", dir, file, len(rows), err)
 			}
 			var found []region.Finding
-			for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: lost, Name: "t"}, format.OpenOptions{}) {
+			for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: lost, Name: "t"},
+				format.OpenOptions{}) {
 				found = append(found, f)
 			}
 			if !has(found, code) {
 				t.Errorf("%s without %s: verify says %v", dir, file, found)
 			}
 			rows, found, err := recovered(t, lost, "t")
-			if err != nil || len(rows) != len(right) || !has(found, code) || file == "tablestatus" && differ(rows, right, true) != "" {
+			if err != nil || len(rows) != len(right) || !has(found, code) || file == "tablestatus" &&
+				differ(rows, right, true) != "" {
 				t.Errorf("%s without %s: %v, %d of %d rows recovered, %v", dir, file, err, len(rows), len(right), found)
 			}
 		}
 	}
 }
 
-// TestRecoverOldFooter: a file of format 2 without its footer is found by its index file, chunk after chunk; what is behind a cut is told
-// to be lost. In format 1 nothing is left to find.
+// TestRecoverOldFooter: a file of format 2 without its footer is found by its index file, chunk after chunk;
+// what is behind a cut is told to be lost. In format 1 nothing is left to find.
 func TestRecoverOldFooter(t *testing.T) {
 	whole := store.NewMemory(goldenFiles(t, "v2_b2000"))
 	file := ""
@@ -211,7 +228,8 @@ func TestRecoverOldFooter(t *testing.T) {
 		files := goldenFiles(t, "v2_b2000")
 		files[file] = data[:len(data)-x.cut]
 		rows, found, err := recovered(t, store.NewMemory(files), file)
-		if err != nil || len(rows) != x.rows || differ(rows, right[:x.rows], false) != "" || !has(found, "carbon.recovered") || has(found, "carbon.rows.lost") != (x.rows < 5000) {
+		if err != nil || len(rows) != x.rows || differ(rows, right[:x.rows], false) != "" ||
+			!has(found, "carbon.recovered") || has(found, "carbon.rows.lost") != (x.rows < 5000) {
 			t.Errorf("cut by %d: %v, %d rows, %v", x.cut, err, len(rows), found)
 		}
 	}
@@ -220,17 +238,21 @@ func TestRecoverOldFooter(t *testing.T) {
 		if strings.HasSuffix(n, ".carbondata") {
 			files[n] = b[:len(b)-20]
 			rows, found, err := recovered(t, store.NewMemory(files), n)
-			if err == nil || len(found) != 1 || found[0].Code != "carbon.footer.damaged" || found[0].At.Object != n || found[0].At.Len != 8 { // its offset
+			// its offset
+			if err == nil || len(found) != 1 || found[0].Code != "carbon.footer.damaged" ||
+				found[0].At.Object != n || found[0].At.Len != 8 {
 				t.Errorf("format 1 without a footer: %d rows, %v, %v", len(rows), err, found)
 			}
 		}
 	}
 }
 
-// TestRecoverDeletes: deleted rows stay deleted without the files that say which are, as far as others do: the newest whole update status, and
-// the delete deltas beside their blocks. The table has 179 rows (Spark's), the delta that is removed here deletes 15 more of the first 100.
+// TestRecoverDeletes: deleted rows stay deleted without the files that say which are, as far as others do: the
+// newest whole update status, and the delete deltas beside their blocks. The table has 179 rows (Spark's), the
+// delta that is removed here deletes 15 more of the first 100.
 func TestRecoverDeletes(t *testing.T) {
-	const dir, delta, updates = "managed/managed_del", "-0-0-1795249942958.deletedelta", "tableupdatestatus-1795249942958"
+	const dir, delta, updates = "managed/managed_del", "-0-0-1795249942958.deletedelta",
+		"tableupdatestatus-1795249942958"
 	whole := loaded(t, filepath.Join(golden2, dir))
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: whole}, stoa.ScanSpec{})
 	if err != nil || len(right) != 179 {
@@ -245,7 +267,8 @@ func TestRecoverDeletes(t *testing.T) {
 		{[]string{"tableupdatestatus"}, []string{"carbon.status.damaged"}},
 		{[]string{"Metadata/tablestatus", updates}, []string{"carbon.status.damaged"}},
 		{[]string{"Metadata/schema"}, []string{"carbon.schema.damaged"}},
-		{[]string{"Metadata/schema", "Metadata/tablestatus", "tableupdatestatus"}, []string{"carbon.schema.damaged", "carbon.status.damaged"}},
+		{[]string{"Metadata/schema", "Metadata/tablestatus", "tableupdatestatus"},
+			[]string{"carbon.schema.damaged", "carbon.status.damaged"}},
 	} {
 		tree := whole
 		for _, gone := range c.gone {
@@ -263,7 +286,8 @@ func TestRecoverDeletes(t *testing.T) {
 	}
 	cut := loaded(t, filepath.Join(golden2, dir))
 	cut.Put("t/Metadata/"+updates, whole.Bytes("t/Metadata/" + updates)[:100])
-	if rows, found, err := recovered(t, cut, "t"); err != nil || differ(rows, right, true) != "" || !has(found, "carbon.status.damaged") {
+	if rows, found, err := recovered(t, cut, "t"); err != nil || differ(rows, right, true) != "" ||
+		!has(found, "carbon.status.damaged") {
 		t.Errorf("cut update status: %v, %d rows, %v", err, len(rows), found)
 	}
 
@@ -273,13 +297,16 @@ func TestRecoverDeletes(t *testing.T) {
 		t.Errorf("without a delta: %v, %d rows, %v", err, len(rows), found)
 	}
 	var losses []region.Loss
-	_, rows, err = read(t, "t", stoa.OpenOptions{Tree: lost}, stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) { losses = append(losses, l) }})
-	if err != nil || len(rows) != 94 || len(losses) != 1 || losses[0].Rows != [2]int64{0, 100} || !errors.Is(losses[0].Err, fault.Corrupt) {
+	_, rows, err = read(t, "t", stoa.OpenOptions{Tree: lost},
+		stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) { losses = append(losses, l) }})
+	if err != nil || len(rows) != 94 || len(losses) != 1 || losses[0].Rows != [2]int64{0, 100} ||
+		!errors.Is(losses[0].Err, fault.Corrupt) {
 		t.Errorf("without a delta, and skip-rows: %v, %d rows, lost %v", err, len(rows), losses)
 	}
 }
 
-// TestRecoverOldOtherFile: the data file of another segment in the place of a segment's own is told, also in formats 1 and 2, where files have no header.
+// TestRecoverOldOtherFile: the data file of another segment in the place of a segment's own is told, also in
+// formats 1 and 2, where files have no header.
 func TestRecoverOldOtherFile(t *testing.T) {
 	for _, name := range []string{"v1/basic/default/old_basic_v1", "v2/basic/default/old_basic_v2"} {
 		tree := loaded(t, filepath.Join(corpusDir(t), name))
@@ -330,8 +357,9 @@ func TestRecoverColumns(t *testing.T) {
 	}
 }
 
-// TestRecoverPartitions: where the segment files of a partitioned table are gone, which say in which directories its segments are, the names of the files tell. Whether
-// all directories are still there only the sizes in tablestatus tell. The rows are Spark's.
+// TestRecoverPartitions: where the segment files of a partitioned table are gone, which say in which
+// directories its segments are, the names of the files tell. Whether all directories are still there only the
+// sizes in tablestatus tell. The rows are Spark's.
 func TestRecoverPartitions(t *testing.T) {
 	const dir = "managed/managed_part"
 	whole := loaded(t, filepath.Join(golden2, dir))
@@ -347,10 +375,14 @@ func TestRecoverPartitions(t *testing.T) {
 	}{
 		{[]string{"Metadata/segments/"}, 65, []string{"carbon.segment.file", "carbon.segment.damaged"}, true},
 		{[]string{"segments/0_"}, 65, []string{"carbon.segment.file", "carbon.segment.damaged"}, true},
-		{[]string{"segments/0_", "country=c1/y=2019"}, 55, []string{"carbon.segment.file", "carbon.segment.missing"}, true},
-		{[]string{"Metadata/segments/", "carbonindexmerge"}, 65, []string{"carbon.segment.file", "carbon.segment.damaged", "carbon.index.missing"}, true},
-		{[]string{"Metadata/segments/", "tablestatus"}, 65, []string{"carbon.status.damaged", "carbon.segment.missing"}, true},
-		{[]string{"Metadata/segments/", "tablestatus", "carbonindexmerge"}, 65, []string{"carbon.status.damaged", "carbon.segment.missing"}, true},
+		{[]string{"segments/0_", "country=c1/y=2019"}, 55,
+			[]string{"carbon.segment.file", "carbon.segment.missing"}, true},
+		{[]string{"Metadata/segments/", "carbonindexmerge"}, 65,
+			[]string{"carbon.segment.file", "carbon.segment.damaged", "carbon.index.missing"}, true},
+		{[]string{"Metadata/segments/", "tablestatus"}, 65,
+			[]string{"carbon.status.damaged", "carbon.segment.missing"}, true},
+		{[]string{"Metadata/segments/", "tablestatus", "carbonindexmerge"}, 65,
+			[]string{"carbon.status.damaged", "carbon.segment.missing"}, true},
 	} {
 		tree := whole
 		for _, g := range c.gone {
@@ -360,7 +392,8 @@ func TestRecoverPartitions(t *testing.T) {
 			t.Errorf("without %v: %d rows, %v", c.gone, len(rows), err)
 		}
 		rows, found, err := recovered(t, tree, "t")
-		if err != nil || len(rows) != c.rows || c.rows == 65 && differ(rows, right, true) != "" || (len(errorsIn(found)) > 0) != c.errors {
+		if err != nil || len(rows) != c.rows || c.rows == 65 && differ(rows, right, true) != "" ||
+			(len(errorsIn(found)) > 0) != c.errors {
 			t.Errorf("without %v: %v, %d rows, %s, %v", c.gone, err, len(rows), differ(rows, right, true), found)
 		}
 		for _, code := range c.codes {
@@ -371,7 +404,8 @@ func TestRecoverPartitions(t *testing.T) {
 	}
 	other := loaded(t, filepath.Join(golden2, dir))
 	swap(t, other, ".segment", `["country\u003dc1"`, `["country\u003dc0"`)
-	if rows, found, err := recovered(t, other, "t"); err != nil || differ(rows, right, true) != "" || !has(errorsIn(found), "carbon.segment.damaged") {
+	if rows, found, err := recovered(t, other, "t"); err != nil || differ(rows, right, true) != "" ||
+		!has(errorsIn(found), "carbon.segment.damaged") {
 		t.Errorf("another partition's value: %v, %s, %v", err, differ(rows, right, true), found)
 	}
 	rows, found, err := recovered(t, lacking(t, whole, "Metadata/"), "t") // the columns are those of the data files
@@ -380,8 +414,9 @@ func TestRecoverPartitions(t *testing.T) {
 	}
 }
 
-// TestDirectoriesOfTables: directories NAME=VALUE with tables of the SDK, one each, are no partitioned table, nor are directories with segments' files beside files of others;
-// what CarbonData's own directories lie beside is one, also if names of files do not say the segment.
+// TestDirectoriesOfTables: directories NAME=VALUE with tables of the SDK, one each, are no partitioned table,
+// nor are directories with segments' files beside files of others; what CarbonData's own directories lie beside
+// is one, also if names of files do not say the segment.
 func TestDirectoriesOfTables(t *testing.T) {
 	sdk := map[string][]byte{}
 	for i, from := 0, loaded(t, filepath.Join(golden2, "v3/onerow/table")); i < 3; i++ {
@@ -413,24 +448,29 @@ func TestDirectoriesOfTables(t *testing.T) {
 		"partitions with a file":        {with(bare, "t/country=c0/y=2019/x.csv"), false},
 		"partitions and a directory":    {with(bare, "t/else/x.csv"), false},
 		"partitions of two columns":     {with(bare, "t/other=1/part-0-0_batchno0-0-0-1.snappy.carbondata"), false},
-		"partitions and a table":        {with(bare, "t/country=c3/part-0-0_batchno0-0-null-1.snappy.carbondata"), false},
-		"partitions, locks and a file":  {with(bare, "t/x.csv", "t/LockFiles/a.lock"), true},
-		"partitions of old names":       {with(store.NewMemory(nil), "t/LockFiles/a.lock", "t/a=1/part-0-0_batchno0-0-1.carbondata"), true},
-		"old names":                     {with(store.NewMemory(nil), "t/a=1/part-0-0_batchno0-0-1.carbondata"), false},
-		"no data files":                 {with(store.NewMemory(nil), "t/LockFiles/a.lock", "t/a=1/x.parquet"), false},
+		"partitions and a table": {with(bare, "t/country=c3/part-0-0_batchno0-0-null-1.snappy.carbondata"),
+			false},
+		"partitions, locks and a file": {with(bare, "t/x.csv", "t/LockFiles/a.lock"), true},
+		"partitions of old names": {with(store.NewMemory(nil), "t/LockFiles/a.lock",
+			"t/a=1/part-0-0_batchno0-0-1.carbondata"), true},
+		"old names":     {with(store.NewMemory(nil), "t/a=1/part-0-0_batchno0-0-1.carbondata"), false},
+		"no data files": {with(store.NewMemory(nil), "t/LockFiles/a.lock", "t/a=1/x.parquet"), false},
 	} {
 		sure, err := carbon.Format.Probe(t.Context(), format.Target{Tree: c.tree, Name: "t"})
 		if err != nil || (sure != format.No) != c.table {
 			t.Errorf("%s: %v, %v", what, sure, err)
 		}
 	}
-	if rows, _, err := recovered(t, with(bare, "t/x.csv"), "t"); err != nil || len(rows) != 65 { // --from carbon says that it is a table
+	// --from carbon says that it is a table
+	if rows, _, err := recovered(t, with(bare, "t/x.csv"), "t"); err != nil || len(rows) != 65 {
 		t.Errorf("partitions and a file: %d rows, %v", len(rows), err)
 	}
-	if sure, err := carbon.Format.Probe(t.Context(), format.Target{Tree: bare, Name: "t/country=c0"}); err != nil || sure != format.No {
+	if sure, err := carbon.Format.Probe(t.Context(), format.Target{Tree: bare, Name: "t/country=c0"}); err != nil ||
+		sure != format.No {
 		t.Errorf("a partition: %v, %v", sure, err)
 	}
-	if _, _, err := read(t, "t", stoa.OpenOptions{Tree: bare}, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "like a partitioned table") {
+	if _, _, err := read(t, "t", stoa.OpenOptions{Tree: bare}, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) ||
+		!strings.Contains(err.Error(), "like a partitioned table") {
 		t.Errorf("partitions: %v", err)
 	}
 	tables := map[string]int64{}
@@ -444,7 +484,8 @@ func TestDirectoriesOfTables(t *testing.T) {
 		t.Errorf("listed: %v", tables)
 	}
 	t.Chdir(filepath.Join(golden2, "managed/managed_part/country=c0"))
-	if sure, err := carbon.Format.Probe(t.Context(), format.Target{Tree: store.Local{}, Name: "."}); err != nil || sure != format.No {
+	if sure, err := carbon.Format.Probe(t.Context(), format.Target{Tree: store.Local{}, Name: "."}); err != nil ||
+		sure != format.No {
 		t.Errorf("a partition, from inside: %v, %v", sure, err)
 	}
 }

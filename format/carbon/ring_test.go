@@ -13,8 +13,8 @@ import (
 	"stoa/fault"
 )
 
-// TestRing converts the golden files of every format into Carbon and back into their own format. What comes out must be what went in;
-// what cannot be written must be refused, with the name of its column.
+// TestRing converts the golden files of every format into Carbon and back into their own format. What comes out
+// must be what went in; what cannot be written must be refused, with the name of its column.
 func TestRing(t *testing.T) {
 	var names []string
 	err := filepath.WalkDir("../../corpus", func(name string, d fs.DirEntry, err error) error {
@@ -22,7 +22,8 @@ func TestRing(t *testing.T) {
 		case ".cfile", ".red", ".red1", ".trv", ".trevni", ".avt", ".carbondata":
 			names = append(names, name)
 		}
-		if err == nil && d.IsDir() && strings.Contains(name, "/managed/") && filepath.Base(filepath.Dir(name)) == "managed" {
+		if err == nil && d.IsDir() && strings.Contains(name, "/managed/") &&
+			filepath.Base(filepath.Dir(name)) == "managed" {
 			names = append(names, name)
 			return fs.SkipDir
 		}
@@ -60,7 +61,8 @@ func TestRing(t *testing.T) {
 		}
 		same(t, name+", back", in, back)
 	}
-	if want := map[string]int{"carbon": 24, "cfile": 606, "redfile": 10, "trevni": 53}; !testing.Short() && !maps.Equal(done, want) {
+	if want := map[string]int{"carbon": 24, "cfile": 606, "redfile": 10, "trevni": 53}; !testing.Short() &&
+		!maps.Equal(done, want) {
 		t.Errorf("%v, want %v", done, want)
 	}
 	for _, f := range slices.Sorted(maps.Keys(done)) {

@@ -12,16 +12,20 @@ import (
 	"stoa/store"
 )
 
-// TestCopiedOver: without index files a data file of another segment in the place of a segment's own is proven by the least and greatest values that the segment file keeps, and
-// in older tables likely by the file that it is a copy of.
+// TestCopiedOver: without index files a data file of another segment in the place of a segment's own is proven
+// by the least and greatest values that the segment file keeps, and in older tables likely by the file that it
+// is a copy of.
 func TestCopiedOver(t *testing.T) {
 	const code = "carbon.segment.minmax"
-	for name, size := range map[string][2]string{"managed1": {"3838", "2446"}, "managed_alter": {"863", "1377"}, "managed_del": {"1212", "1212"}} {
+	for name, size := range map[string][2]string{"managed1": {"3838", "2446"}, "managed_alter": {"863", "1377"},
+		"managed_del": {"1212", "1212"}} {
 		tree := lacking(t, loaded(t, filepath.Join(golden2, "managed", name)), ".carbonindexmerge")
 		tree.Put(dataOf(t, tree, "Segment_0"), tree.Bytes(dataOf(t, tree, "Segment_1")))
-		swap(t, tree, "tablestatus", `"dataSize":"`+size[0], `"dataSize":"`+size[1]) // as it is where both files are of one size
+		// as it is where both files are of one size
+		swap(t, tree, "tablestatus", `"dataSize":"`+size[0], `"dataSize":"`+size[1])
 		refused(t, name, tree, code)
-		if _, found, err := recovered(t, tree, "t"); err != nil || !has(found, code) || !has(found, "carbon.file.twice") {
+		if _, found, err := recovered(t, tree, "t"); err != nil || !has(found, code) ||
+			!has(found, "carbon.file.twice") {
 			t.Errorf("%s: %v, %v", name, err, found)
 		}
 	}
@@ -30,7 +34,8 @@ func TestCopiedOver(t *testing.T) {
 	const two = "t/Fact/Part0/Segment_1/part-0-0-0-1480000000001.carbondata"
 	tree.Put(two, tree.Bytes(one)) // the golden table has the first segment only, and a status of both
 	found := only(verdict(t, tree), "carbon.file.twice")
-	if len(found) != 1 || found[0].Severity != region.Warning || found[0].At.Object != two || !strings.Contains(found[0].Message, one) {
+	if len(found) != 1 || found[0].Severity != region.Warning || found[0].At.Object != two ||
+		!strings.Contains(found[0].Message, one) {
 		t.Errorf("format 2: %v", found)
 	}
 	if _, found, err := recovered(t, tree, "t"); err != nil || !has(found, "carbon.file.twice") {
@@ -50,14 +55,17 @@ func dataOf(t *testing.T, tree *store.Memory, segment string) string {
 	return ""
 }
 
-// TestHealthyWithoutIndex: tables of the real writers that lost only their index files are read whole, and nobody is told that a file is another's.
+// TestHealthyWithoutIndex: tables of the real writers that lost only their index files are read whole, and
+// nobody is told that a file is another's.
 func TestHealthyWithoutIndex(t *testing.T) {
 	dirs := map[string]string{}
-	for _, n := range []string{"managed1", "managed_alter", "managed_bucket", "managed_compact", "managed_complex", "managed_del", "managed_gsort", "managed_part"} {
+	for _, n := range []string{"managed1", "managed_alter", "managed_bucket", "managed_compact", "managed_complex",
+		"managed_del", "managed_gsort", "managed_part"} {
 		dirs[n] = filepath.Join(golden2, "managed", n)
 	}
 	if corpus := os.Getenv("STOA_CORPUS"); corpus != "" {
-		for _, n := range []string{"v1/basic/default/old_basic_v1", "v2/basic/default/old_basic_v2", "v2/basic_b2000/default/old_basic_v2", "v1/complex/default/old_complex_v1"} {
+		for _, n := range []string{"v1/basic/default/old_basic_v1", "v2/basic/default/old_basic_v2",
+			"v2/basic_b2000/default/old_basic_v2", "v1/complex/default/old_complex_v1"} {
 			dirs[n] = filepath.Join(corpus, "carbon", n)
 		}
 	}
@@ -72,7 +80,8 @@ func TestHealthyWithoutIndex(t *testing.T) {
 		if d := differ(rows, right, true); err != nil || d != "" {
 			t.Errorf("%s: %v, %s", n, err, d)
 		}
-		if found := verdict(t, tree); len(errorsIn(found)) > 0 || has(found, "carbon.file.twice") || !has(found, "carbon.index.missing") {
+		if found := verdict(t, tree); len(errorsIn(found)) > 0 || has(found, "carbon.file.twice") ||
+			!has(found, "carbon.index.missing") {
 			t.Errorf("%s: %v", n, found)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"stoa/region"
 )
 
-// TestSkipSegment damages what a whole segment, or a whole data file, hangs on. Without a policy that is an error before any row;
-// with skip-rows the other segments are read, and it is told what is lost.
+// TestSkipSegment damages what a whole segment, or a whole data file, hangs on. Without a policy that is an
+// error before any row; with skip-rows the other segments are read, and it is told what is lost.
 func TestSkipSegment(t *testing.T) {
 	one := func(dir, pattern string) string {
 		t.Helper()
@@ -44,13 +44,15 @@ func TestSkipSegment(t *testing.T) {
 		most   []int32 // what may be
 		exact  bool    // the rows of the loss are known
 	}{
-		{"data file gone", func(dir string) { os.Remove(one(dir, "Fact/Part0/Segment_1/part-0-0_*.carbondata")) }, slices.Concat(span(0, 100), span(200, 300)), span(0, 300), false},
+		{"data file gone", func(dir string) { os.Remove(one(dir, "Fact/Part0/Segment_1/part-0-0_*.carbondata")) },
+			slices.Concat(span(0, 100), span(200, 300)), span(0, 300), false},
 		{"segment file is no JSON", func(dir string) {
 			change(one(dir, "Metadata/segments/1_*.segment"), func(b []byte) []byte { return b[:len(b)/2] })
 		}, slices.Concat(span(0, 100), span(200, 300)), slices.Concat(span(0, 100), span(200, 300)), false},
 		{"segment file leads out of the table", func(dir string) {
 			change(one(dir, "Metadata/segments/1_*.segment"), func(b []byte) []byte {
-				return []byte(strings.Replace(string(b), "/Fact/Part0/Segment_1", "/../"+filepath.Base(dir)+"/Fact/Part0/Segment_0", 1))
+				return []byte(strings.Replace(string(b), "/Fact/Part0/Segment_1",
+					"/../"+filepath.Base(dir)+"/Fact/Part0/Segment_0", 1))
 			})
 		}, slices.Concat(span(0, 100), span(200, 300)), slices.Concat(span(0, 100), span(200, 300)), false},
 		{"segment file with a path for an index", func(dir string) {
@@ -59,10 +61,12 @@ func TestSkipSegment(t *testing.T) {
 			})
 		}, slices.Concat(span(0, 100), span(200, 300)), slices.Concat(span(0, 100), span(200, 300)), false},
 		{"footer", func(dir string) {
-			change(one(dir, "Fact/Part0/Segment_1/part-0-0_*.carbondata"), func(b []byte) []byte { return b[:len(b)-20] })
+			change(one(dir, "Fact/Part0/Segment_1/part-0-0_*.carbondata"),
+				func(b []byte) []byte { return b[:len(b)-20] })
 		}, slices.Concat(span(0, 100), span(200, 300)), span(0, 300), true},
 		{"an update status for another file", func(dir string) {
-			if n, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, "id >= 100 and id < 150")); err != nil || n != 50 {
+			if n, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, "id >= 100 and id < 150")); err != nil ||
+				n != 50 {
 				t.Fatal(n, err)
 			}
 			change(one(dir, "Metadata/tableupdatestatus-*"), func(b []byte) []byte {
@@ -83,7 +87,10 @@ func TestSkipSegment(t *testing.T) {
 				if err != nil || len(lost) == 0 || !errors.Is(lost[0].Err, fault.Corrupt) || lost[0].Exact != c.exact {
 					t.Error(lost, err)
 				}
-				has := func(list []int32) func(int32) bool { return func(x int32) bool { return !slices.Contains(list, x) } }
+				has := func(list []int32) func(
+					int32) bool {
+					return func(x int32) bool { return !slices.Contains(list, x) }
+				}
 				if slices.ContainsFunc(c.least, has(got)) || slices.ContainsFunc(got, has(c.most)) {
 					t.Errorf("%d rows: %v", len(got), got)
 				}

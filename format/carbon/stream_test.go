@@ -39,7 +39,8 @@ func streamed(t testing.TB) (tree *store.Memory, file string, right []line) {
 // blocklets are the places of the blocklets of a file.
 func blocklets(t testing.TB, tree store.Tree, file string) (out []fault.Span) {
 	t.Helper()
-	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: file}, format.DescribeOptions{}) {
+	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: file},
+		format.DescribeOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,8 +75,8 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
-// TestStreamingTail: what is behind the committed bytes is not read; a file that ends within a blocklet is damaged, and the blocklets
-// that are whole are recovered.
+// TestStreamingTail: what is behind the committed bytes is not read; a file that ends within a blocklet is
+// damaged, and the blocklets that are whole are recovered.
 func TestStreamingTail(t *testing.T) {
 	tree, file, right := streamed(t)
 	whole := tree.Bytes(file)
@@ -103,11 +104,13 @@ func TestStreamingTail(t *testing.T) {
 		{"the second blocklet's marker", mark(whole, at[1].Off), first},
 	} {
 		tree := lone(x.file)
-		if _, _, err := read(t, "x.carbondata", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
+		if _, _, err := read(t, "x.carbondata", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{}); !errors.Is(err,
+			fault.Corrupt) {
 			t.Errorf("%s: %v, want corrupt", x.name, err)
 		}
 		rows, found, err := recovered(t, tree, "x.carbondata")
-		if err != nil || differ(rows, x.rows, false) != "" || !has(found, "carbon.rows.lost") || !has(found, "carbon.recovered") {
+		if err != nil || differ(rows, x.rows, false) != "" || !has(found, "carbon.rows.lost") ||
+			!has(found, "carbon.recovered") {
 			t.Errorf("%s: %v, %d rows, %v", x.name, err, len(rows), found)
 		}
 	}
@@ -139,7 +142,8 @@ func TestStreamingDamage(t *testing.T) {
 	}
 	// A blocklet whose bytes do not decompress costs its rows.
 	bad := slices.Clone(data)
-	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: file}, format.DescribeOptions{}) {
+	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: file},
+		format.DescribeOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +153,8 @@ func TestStreamingDamage(t *testing.T) {
 		}
 	}
 	var lost []region.Loss
-	rows, err := inMemory(t, bad, stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) { lost = append(lost, l) }})
+	rows, err := inMemory(t, bad, stoa.ScanSpec{Damaged: stoa.SkipRows,
+		Lost: func(l region.Loss) { lost = append(lost, l) }})
 	if err != nil || len(lost) == 0 || differ(rows, right[300:], false) != "" {
 		t.Errorf("with the first blocklet damaged: %v, %d losses, %s", err, len(lost), differ(rows, right[300:], false))
 	}

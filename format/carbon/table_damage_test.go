@@ -47,8 +47,8 @@ func refused(t *testing.T, what string, tree store.Tree, code string) {
 	}
 }
 
-// TestDamagedDeletes: what lets deleted rows come back is an error: members of delta or update status that are not there, numbers that
-// differ, a delta or an entry of another file.
+// TestDamagedDeletes: what lets deleted rows come back is an error: members of delta or update status that are
+// not there, numbers that differ, a delta or an entry of another file.
 func TestDamagedDeletes(t *testing.T) {
 	const delta, updates = "-1-1795249941724.deletedelta", "tableupdatestatus-1795249942958"
 	for _, c := range []struct{ file, old, now, code string }{
@@ -64,11 +64,13 @@ func TestDamagedDeletes(t *testing.T) {
 		{updates, `"segmentName":"0"`, `"segmentName":"2"`, "carbon.status.damaged"},
 		{updates, `"segmentName":"0"`, `"segmentName":"8"`, "carbon.status.damaged"},
 		{updates, `"blockName"`, `"blockNamd"`, "carbon.status.damaged"},
-		{updates, `"blockName":"part-0-0_batchno0-0-1"`, `"blockName":"part-0-0_batchno0-0-7"`, "carbon.delete.damaged"},
+		{updates, `"blockName":"part-0-0_batchno0-0-1"`, `"blockName":"part-0-0_batchno0-0-7"`,
+			"carbon.delete.damaged"},
 		{updates, `-1795249940876.snappy`, `-1795249940877.snappy`, "carbon.delete.damaged"},
 		{updates, `"deleteDeltaEndTimestamp"`, `"deleteDeltaEndTimestamq"`, "carbon.status.damaged"},
 		{updates, `"deleteDeltaStartTimestamp"`, `"deleteDeltaStartTimestamq"`, "carbon.status.damaged"},
-		{updates, `"deleteDeltaEndTimestamp":"1795249941724"`, `"deleteDeltaEndTimestamp":"1795249941723"`, "carbon.delete.damaged"},
+		{updates, `"deleteDeltaEndTimestamp":"1795249941724"`, `"deleteDeltaEndTimestamp":"1795249941723"`,
+			"carbon.delete.damaged"},
 		{updates, `"deletedRowsInBlock"`, `"deletedRowsInBlocl"`, "carbon.status.damaged"},
 		{updates, `"deletedRowsInBlock":"11"`, `"deletedRowsInBlock":"0"`, "carbon.status.damaged"},
 		{"tablestatus", `"updateStatusFileName"`, `"updateStatusFileNamf"`, "carbon.status.damaged"},
@@ -79,8 +81,8 @@ func TestDamagedDeletes(t *testing.T) {
 	}
 }
 
-// TestUnknownStatus: a segment, or a directory of one, whose status is no known word is not left out without a word, and the rows of a directory do not
-// get the values of another partition.
+// TestUnknownStatus: a segment, or a directory of one, whose status is no known word is not left out without a
+// word, and the rows of a directory do not get the values of another partition.
 func TestUnknownStatus(t *testing.T) {
 	for _, c := range []struct{ table, file, old, now, code string }{
 		{"managed1", "tablestatus", `"Success"`, `"Sucsess"`, "carbon.status.damaged"},
@@ -90,7 +92,8 @@ func TestUnknownStatus(t *testing.T) {
 		{"managed_part", ".segment", `"Success"`, `"Sucsess"`, "carbon.segment.missing"},
 		{"managed_part", ".segment", `"status"`, `"statut"`, "carbon.segment.missing"},
 		{"managed_part", ".segment", `["country\u003dc1"`, `["country\u003dc0"`, "carbon.segment.missing"},
-		{"managed_part", ".segment", `["country\u003dc1","y\u003d2019"`, `["country\u003dc1","y\u003d2018"`, "carbon.segment.missing"},
+		{"managed_part", ".segment", `["country\u003dc1","y\u003d2019"`, `["country\u003dc1","y\u003d2018"`,
+			"carbon.segment.missing"},
 	} {
 		tree := loaded(t, filepath.Join(golden2, "managed", c.table))
 		swap(t, tree, c.file, c.old, c.now)
@@ -113,8 +116,8 @@ func lacking(t *testing.T, tree *store.Memory, text string) *store.Memory {
 	return store.NewMemory(files)
 }
 
-// TestLostSegmentFiles: data files that are gone together with the index that would tell are an error, and recovery reads the rest; if only
-// the index is gone nothing is lost. The rows are Spark's: see the manifest.
+// TestLostSegmentFiles: data files that are gone together with the index that would tell are an error, and
+// recovery reads the rest; if only the index is gone nothing is lost. The rows are Spark's: see the manifest.
 func TestLostSegmentFiles(t *testing.T) {
 	for _, c := range []struct {
 		table string
@@ -135,7 +138,8 @@ func TestLostSegmentFiles(t *testing.T) {
 			t.Errorf("%s: %d rows recovered of %d, %v, %v", c.table, len(rows), c.left, err, found)
 		}
 	}
-	for gone, code := range map[string]string{"Segment_1/1_1795249939034.carbonindexmerge": "carbon.index.missing", "segments/1_1795249939034.segment": "carbon.segment.file"} {
+	for gone, code := range map[string]string{"Segment_1/1_1795249939034.carbonindexmerge": "carbon.index.missing",
+		"segments/1_1795249939034.segment": "carbon.segment.file"} {
 		tree := lacking(t, loaded(t, filepath.Join(golden2, "managed/managed1")), gone)
 		if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{}); err != nil || len(rows) != 370 {
 			t.Errorf("without %s: %d rows, %v", gone, len(rows), err)
@@ -146,8 +150,9 @@ func TestLostSegmentFiles(t *testing.T) {
 	}
 }
 
-// TestDamagedSegmentFile: a segment file that is cut, that has something behind it, or that says what no writer does, is refused; recovery reads the directory of
-// the segment, and says so. The rows are Spark's: see the manifest.
+// TestDamagedSegmentFile: a segment file that is cut, that has something behind it, or that says what no writer
+// does, is refused; recovery reads the directory of the segment, and says so. The rows are Spark's: see the
+// manifest.
 func TestDamagedSegmentFile(t *testing.T) {
 	const name = "t/Metadata/segments/1_1795249939034.segment"
 	for what, harm := range map[string]func(b []byte) []byte{
@@ -171,23 +176,26 @@ func TestDamagedSegmentFile(t *testing.T) {
 func TestOtherFile(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
 	const at = "t/Fact/Part0/Segment_"
-	tree.Put(at+"2/part-0-0_batchno0-0-2-1795249939344.snappy.carbondata", tree.Bytes(at+"1/part-0-0_batchno0-0-1-1795249939034.snappy.carbondata"))
+	tree.Put(at+"2/part-0-0_batchno0-0-2-1795249939344.snappy.carbondata",
+		tree.Bytes(at+"1/part-0-0_batchno0-0-1-1795249939034.snappy.carbondata"))
 	refused(t, "the file of another segment", tree, "carbon.index.disagree")
 }
 
-// TestOtherFileOfOtherColumns: so it is where the other file has as many rows, and other columns, because the table was altered between the loads.
+// TestOtherFileOfOtherColumns: so it is where the other file has as many rows, and other columns, because the
+// table was altered between the loads.
 func TestOtherFileOfOtherColumns(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed_alter"))
 	const at = "t/Fact/Part0/Segment_"
-	tree.Put(at+"1/part-0-0_batchno0-0-1-1795249946832.snappy.carbondata", tree.Bytes(at+"0/part-0-0_batchno0-0-0-1795249946482.snappy.carbondata"))
+	tree.Put(at+"1/part-0-0_batchno0-0-1-1795249946832.snappy.carbondata",
+		tree.Bytes(at+"0/part-0-0_batchno0-0-0-1795249946482.snappy.carbondata"))
 	refused(t, "the file of another segment", tree, "carbon.index.disagree")
 	if _, found, err := recovered(t, tree, "t"); err != nil || !has(found, "carbon.index.disagree") {
 		t.Errorf("recovered: %v, %v", err, found)
 	}
 }
 
-// TestExchangedFiles: data files of one size that stand in each other's place are not read as if they were right, and update statuses of another time
-// are told.
+// TestExchangedFiles: data files of one size that stand in each other's place are not read as if they were
+// right, and update statuses of another time are told.
 func TestExchangedFiles(t *testing.T) {
 	const dir = "managed/managed_del"
 	tree := loaded(t, filepath.Join(golden2, dir))
@@ -206,7 +214,8 @@ func TestExchangedFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{Filter: e}); !errors.Is(err, fault.Corrupt) {
+		if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{Filter: e}); !errors.Is(err,
+			fault.Corrupt) {
 			t.Errorf("exchanged data files, %s: %d rows, %v", filter, len(rows), err)
 		}
 	}

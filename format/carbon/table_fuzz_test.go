@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// FuzzTable puts other content into one of the files that are beside the data of tables: tablestatus, schema, segment files, indexes, delete deltas
-// and their status, locks.
+// FuzzTable puts other content into one of the files that are beside the data of tables: tablestatus, schema,
+// segment files, indexes, delete deltas and their status, locks.
 func FuzzTable(f *testing.F) {
 	var trees []map[string][]byte
 	var names [][]string
@@ -24,12 +24,14 @@ func FuzzTable(f *testing.F) {
 			files[n] = tree.Bytes(n)
 		}
 		trees = append(trees, files)
-		names = append(names, slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(n string) bool { return strings.HasSuffix(n, ".carbondata") }))
+		names = append(names, slices.DeleteFunc(slices.Sorted(maps.Keys(files)),
+			func(n string) bool { return strings.HasSuffix(n, ".carbondata") }))
 		for k, n := range names[i] {
 			f.Add(uint8(i), uint8(k), files[n])
 		}
 	}
-	h := formattest.Hostile{Format: carbon.Format, Silent: true} // a table that is no table any more is opened as the files that it has
+	// a table that is no table any more is opened as the files that it has
+	h := formattest.Hostile{Format: carbon.Format, Silent: true}
 	f.Fuzz(func(t *testing.T, table, object uint8, content []byte) {
 		if len(content) > 1<<16 {
 			return

@@ -27,8 +27,9 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (with format.Quick no pages) and tells what contradicts itself: structure, every page, values against their bounds, indexes against
-// footers, deletes against pages, files against the status, bytes that nothing claims.
+// verify reads everything (with format.Quick no pages) and tells what contradicts itself: structure, every
+// page, values against their bounds, indexes against footers, deletes against pages, files against the status,
+// bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{ctx: ctx, tree: tg.Tree, o: o, yield: yield, part: tg.Name}
@@ -74,7 +75,8 @@ func (v *verifier) give(f region.Finding) {
 }
 
 func (v *verifier) tell(code string, at fault.Span, path, format string, args ...any) {
-	v.give(region.Finding{Code: code, Severity: layout.SeverityOf(code), At: at, Path: path, Message: fmt.Sprintf(format, args...), Part: v.part,
+	v.give(region.Finding{Code: code, Severity: layout.SeverityOf(code), At: at, Path: path,
+		Message: fmt.Sprintf(format, args...), Part: v.part,
 		Column: v.column, Rows: [2]int64{-1, -1}, Lost: -1})
 }
 
@@ -88,7 +90,8 @@ func (v *verifier) blame(code string, err error, first, end int64) {
 	case fault.Unsupported, fault.Limit:
 		code = "carbon.unsupported"
 	}
-	f := region.Finding{Code: code, Severity: layout.SeverityOf(code), At: e.At, Path: e.Path, Message: e.Reason, Part: v.part, Column: v.column, Rows: [2]int64{first, end}, Lost: -1}
+	f := region.Finding{Code: code, Severity: layout.SeverityOf(code), At: e.At, Path: e.Path, Message: e.Reason,
+		Part: v.part, Column: v.column, Rows: [2]int64{first, end}, Lost: -1}
 	if e.Class == fault.Limit {
 		f.Class = e.Class
 	}
@@ -140,7 +143,8 @@ func (v *verifier) folder(tg format.Target) {
 	}
 	known := map[string]*datafile.Indexed{}
 	for info, err := range tg.Tree.List(v.ctx, tg.Name) {
-		if err == nil && !info.Dir && (strings.HasSuffix(info.Name, layout.IndexExt) || strings.HasSuffix(info.Name, layout.MergedExt)) {
+		if err == nil && !info.Dir && (strings.HasSuffix(info.Name, layout.IndexExt) ||
+			strings.HasSuffix(info.Name, layout.MergedExt)) {
 			for k, x := range v.index(info.Name) {
 				known[k] = x
 			}
@@ -186,7 +190,8 @@ func (v *verifier) table(dir string) {
 		return
 	}
 	counts := func(l status.Load) bool { return l.Counts() }
-	if t.Dicts != nil && v.o.Depth != format.Quick && slices.ContainsFunc(t.Loads, counts) { // without data there need be no dictionaries
+	// without data there need be no dictionaries
+	if t.Dicts != nil && v.o.Depth != format.Quick && slices.ContainsFunc(t.Loads, counts) {
 		if err := verifyDictionaries(t.Dicts, v.ctx, t.Roots, v.give); err != nil {
 			v.blame("carbon.read", err, -1, -1)
 		}
@@ -272,7 +277,8 @@ func (v *verifier) deletes(t *table.Managed, p *table.Part, used map[string]bool
 			}
 		}
 		if last := rows[len(rows)-1]; rows[0] < 0 || last >= have {
-			v.tell("carbon.delete.range", fault.Span{Object: t.Updates}, p.Update.Block, "row %d of page %d of blocklet %d is deleted, the page has %d", last, k.Page, k.Blocklet, have)
+			v.tell("carbon.delete.range", fault.Span{Object: t.Updates}, p.Update.Block,
+				"row %d of page %d of blocklet %d is deleted, the page has %d", last, k.Page, k.Blocklet, have)
 		}
 	}
 }
@@ -293,7 +299,8 @@ func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) 
 	if v.opts.Blocklet > 0 {
 		f.Widths.Learn(int(v.opts.Blocklet))
 	}
-	own := &table.Table{Tree: v.tree, Name: name, Opts: v.o, Files: map[string]*datafile.DataFile{}, Zone: v.opts.Zone, Blocklet: v.opts.Blocklet}
+	own := &table.Table{Tree: v.tree, Name: name, Opts: v.o, Files: map[string]*datafile.DataFile{},
+		Zone: v.opts.Zone, Blocklet: v.opts.Blocklet}
 	own.Keep(f)
 	own.Dates, _ = v.opts.Rule()
 	if t != nil {
@@ -398,9 +405,10 @@ func (v *verifier) blocklet(t *table.Table, f *datafile.DataFile, g int, at int6
 	}
 }
 
-// chunk verifies the pages of a column of a blocklet. counts is how many entries each page has, of a child. It gives the sums of
-// the lengths by page.
-func (v *verifier) chunk(t *table.Table, f *datafile.DataFile, g int, p *schema.Physical, at int64, counts map[int]int64) map[int]int64 {
+// chunk verifies the pages of a column of a blocklet. counts is how many entries each page has, of a child. It
+// gives the sums of the lengths by page.
+func (v *verifier) chunk(t *table.Table, f *datafile.DataFile, g int, p *schema.Physical, at int64,
+	counts map[int]int64) map[int]int64 {
 	rows := f.Footer.Blocklet[g].Rows
 	col := t.Match(f, p.Root, p.Col)
 	c, err := t.NewChunk(v.ctx, f, g, p, col, vec.Range{To: rows})
@@ -426,7 +434,9 @@ func (v *verifier) chunk(t *table.Table, f *datafile.DataFile, g int, p *schema.
 		whole = datafile.MinMaxOf(col, f.Footer.Index[g].MinMax, col.Chunk)
 		if a, z, yes := datafile.Crossed(col, f.Footer.Index[g].MinMax, col.Chunk); yes {
 			d.crossed = func() {
-				v.tell("carbon.blocklet.minmax", f.FootSpan(), fmt.Sprintf("footer.blocklet_index_list[%d].min_max_index", g), "the least value is %v, and the greatest %v", a, z)
+				v.tell("carbon.blocklet.minmax", f.FootSpan(),
+					fmt.Sprintf("footer.blocklet_index_list[%d].min_max_index", g),
+					"the least value is %v, and the greatest %v", a, z)
 			}
 		}
 	}
@@ -514,7 +524,8 @@ func (d *pageDecoder) dictionary(p format.Page) error {
 }
 
 // page verifies one page; at is the file's row at which the blocklet begins. It reports whether it could be decoded.
-func (d *pageDecoder) page(p *schema.Physical, pg format.Page, n, at int64, whole *pred.Bounds, sums map[int]int64) bool {
+func (d *pageDecoder) page(p *schema.Physical, pg format.Page, n, at int64, whole *pred.Bounds,
+	sums map[int]int64) bool {
 	first, end := at+pg.First, at+pg.First+pg.Rows
 	dst, err := vec.New(p.Type, memory.DefaultAllocator)
 	if err != nil {
@@ -527,7 +538,8 @@ func (d *pageDecoder) page(p *schema.Physical, pg format.Page, n, at int64, whol
 		err = d.c.Decode(t, dst)
 	}
 	if err == nil && int64(dst.Len()) != n {
-		d.v.blame("carbon.page.count", fault.Corruptf(pg.Spans[0], page.PagePath(p.Name, pg.Ordinal), "%d entries, %d are expected", dst.Len(), n), first, end)
+		d.v.blame("carbon.page.count", fault.Corruptf(pg.Spans[0], page.PagePath(p.Name, pg.Ordinal),
+			"%d entries, %d are expected", dst.Len(), n), first, end)
 		return false
 	}
 	if err != nil {
@@ -545,10 +557,12 @@ func (d *pageDecoder) page(p *schema.Physical, pg format.Page, n, at int64, whol
 }
 
 // bounds holds the values of a page against what page and blocklet say of them.
-func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector, whole *pred.Bounds, first, end int64) {
+func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector, whole *pred.Bounds, first,
+	end int64) {
 	lo, hi, odd, ok := page.Extremes(dst)
 	if odd >= 0 {
-		d.v.tell("carbon.utf8", pg.Spans[0], page.PagePath(p.Name, pg.Ordinal), "the string of row %d is not UTF-8", first+int64(odd))
+		d.v.tell("carbon.utf8", pg.Spans[0], page.PagePath(p.Name, pg.Ordinal), "the string of row %d is not UTF-8",
+			first+int64(odd))
 	}
 	if !ok {
 		return
@@ -557,10 +571,13 @@ func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector
 		d.crossed()
 		d.crossed = nil
 	}
-	if v := d.c; pg.Ordinal < len(v.Tree.Pages) && p.Parent < 0 && v.Tree.Pages[pg.Ordinal].MinMax != nil && v.F.Version == 3 {
+	if v := d.c; pg.Ordinal < len(v.Tree.Pages) && p.Parent < 0 && v.Tree.Pages[pg.Ordinal].MinMax != nil &&
+		v.F.Version == 3 {
 		if a, z, yes := datafile.Crossed(v.Col, v.Tree.Pages[pg.Ordinal].MinMax, 0); yes {
-			d.v.give(region.Finding{Code: "carbon.page.minmax", Severity: layout.SeverityOf("carbon.page.minmax"), At: pg.Spans[0], Path: page.PagePath(p.Name, pg.Ordinal),
-				Message: fmt.Sprintf("the least value is %v, and the greatest %v", a, z), Part: d.v.part, Column: p.Name, Rows: [2]int64{first, end}, Lost: -1})
+			d.v.give(region.Finding{Code: "carbon.page.minmax", Severity: layout.SeverityOf("carbon.page.minmax"),
+				At: pg.Spans[0], Path: page.PagePath(p.Name, pg.Ordinal),
+				Message: fmt.Sprintf("the least value is %v, and the greatest %v", a, z), Part: d.v.part,
+				Column: p.Name, Rows: [2]int64{first, end}, Lost: -1})
 		}
 	}
 	for _, x := range []struct {
@@ -573,8 +590,10 @@ func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector
 		below, ok1 := pred.Compare(lo, *x.b.Min)
 		above, ok2 := pred.Compare(hi, *x.b.Max)
 		if ok1 && below < 0 || ok2 && above > 0 {
-			d.v.give(region.Finding{Code: x.code, Severity: layout.SeverityOf(x.code), At: pg.Spans[0], Path: page.PagePath(p.Name, pg.Ordinal),
-				Message: fmt.Sprintf("values from %v to %v, the bounds are %v and %v", lo, hi, *x.b.Min, *x.b.Max), Part: d.v.part, Column: p.Name, Rows: [2]int64{first, end}, Lost: -1})
+			d.v.give(region.Finding{Code: x.code, Severity: layout.SeverityOf(x.code), At: pg.Spans[0],
+				Path:    page.PagePath(p.Name, pg.Ordinal),
+				Message: fmt.Sprintf("values from %v to %v, the bounds are %v and %v", lo, hi, *x.b.Min, *x.b.Max),
+				Part:    d.v.part, Column: p.Name, Rows: [2]int64{first, end}, Lost: -1})
 		}
 	}
 }

@@ -13,8 +13,9 @@ import (
 	"stoa/store"
 )
 
-// TestVerifyBounds tightens each least and each greatest value of a real file, of blocklets and of pages, by what is just beyond it: scans leave out
-// rows then, so verify has to tell. Bounds that are the wrong way round no scan believes; they are told, too.
+// TestVerifyBounds tightens each least and each greatest value of a real file, of blocklets and of pages, by
+// what is just beyond it: scans leave out rows then, so verify has to tell. Bounds that are the wrong way round
+// no scan believes; they are told, too.
 func TestVerifyBounds(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "v3/allprim_zstd/table"))
 	file := ""
@@ -25,7 +26,8 @@ func TestVerifyBounds(t *testing.T) {
 	}
 	whole := tree.Bytes(file)
 	said := func(b []byte) (out []string) {
-		for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{file: b}), Name: file}, format.OpenOptions{}) {
+		for f := range carbon.Format.Verify(t.Context(),
+			format.Target{Tree: store.NewMemory(map[string][]byte{file: b}), Name: file}, format.OpenOptions{}) {
 			if f.Severity == region.Error {
 				out = append(out, f.Code)
 			}
@@ -37,7 +39,8 @@ func TestVerifyBounds(t *testing.T) {
 	}
 	tried, booleans := 0, 0
 	var under []string // the names of the nodes around
-	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: file}, format.DescribeOptions{}) {
+	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: file},
+		format.DescribeOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +53,9 @@ func TestVerifyBounds(t *testing.T) {
 		up := under[k] == "min_values"
 		if value := whole[n.At.Off+1 : n.At.End()]; bytes.Equal(value, []byte{0, 0, 0, 1}) {
 			continue // of dates null
-		} else if name := strings.Join(under, "/"); len(value) == 8 && value[0] >= 0xC0 && (strings.Contains(name, "/c_float/") || strings.Contains(name, "/c_double/") || strings.HasSuffix(name, "/[11]") || strings.HasSuffix(name, "/[12]")) {
+		} else if name := strings.Join(under, "/"); len(value) == 8 && value[0] >= 0xC0 &&
+			(strings.Contains(name, "/c_float/") || strings.Contains(name, "/c_double/") ||
+				strings.HasSuffix(name, "/[11]") || strings.HasSuffix(name, "/[12]")) {
 			up = !up // a negative number
 		}
 		b := bytes.Clone(whole)
@@ -85,7 +90,8 @@ func TestVerifyZeroSchema(t *testing.T) {
 	}
 	tree.Put("t/Metadata/schema", make([]byte, len(tree.Bytes("t/Metadata/schema"))))
 	refused(t, "a schema of zeros", tree, "carbon.schema.damaged")
-	if rows, found, err := recovered(t, tree, "t"); err != nil || differ(rows, right, true) != "" || !has(found, "carbon.schema.damaged") {
+	if rows, found, err := recovered(t, tree, "t"); err != nil || differ(rows, right, true) != "" ||
+		!has(found, "carbon.schema.damaged") {
 		t.Errorf("%v, %d rows of %d, %v", err, len(rows), len(right), found)
 	}
 }

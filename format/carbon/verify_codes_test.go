@@ -17,7 +17,8 @@ import (
 	"stoa/store"
 )
 
-// TestLocalCodesOutOfRange changes the code of the last row of a page: 1 is null, 2, 3 and 4 are the values of the dictionary.
+// TestLocalCodesOutOfRange changes the code of the last row of a page: 1 is null, 2, 3 and 4 are the values of
+// the dictionary.
 func TestLocalCodesOutOfRange(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	b := array.NewRecordBuilder(arrowmem.NewGoAllocator(), sc)
@@ -44,24 +45,28 @@ func TestLocalCodesOutOfRange(t *testing.T) {
 		file[at+11] = code
 		mem := store.NewMemory(map[string][]byte{"x.carbondata": file})
 		var errs []region.Finding
-		for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: mem, Name: "x.carbondata"}, format.OpenOptions{}) {
+		for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: mem, Name: "x.carbondata"},
+			format.OpenOptions{}) {
 			if f.Severity == region.Error {
 				errs = append(errs, f)
 			}
 		}
 		told := slices.ContainsFunc(errs, func(f region.Finding) bool {
-			return f.Code == "carbon.page.damaged" && strings.Contains(f.Message, "is not in the dictionary") && f.At.Object == "x.carbondata" && f.At.Len > 0 && f.Column == "s" && f.Rows == [2]int64{0, 4}
+			return f.Code == "carbon.page.damaged" && strings.Contains(f.Message, "is not in the dictionary") &&
+				f.At.Object == "x.carbondata" && f.At.Len > 0 && f.Column == "s" && f.Rows == [2]int64{0, 4}
 		})
 		if told != bad || !bad && len(errs) > 0 {
 			t.Errorf("code %d: %+v", code, errs)
 		}
-		if _, _, err := read(t, "x.carbondata", stoa.OpenOptions{Formats: formats, Tree: mem}, stoa.ScanSpec{}); (err != nil) != bad {
+		if _, _, err := read(t, "x.carbondata", stoa.OpenOptions{Formats: formats, Tree: mem},
+			stoa.ScanSpec{}); (err != nil) != bad {
 			t.Errorf("code %d: reading: %v", code, err)
 		}
 	}
 }
 
-// TestGlobalCodesOutOfRange puts a whole dictionary of another column, which has fewer values, in the place of one, with all that belongs to it.
+// TestGlobalCodesOutOfRange puts a whole dictionary of another column, which has fewer values, in the place of
+// one, with all that belongs to it.
 func TestGlobalCodesOutOfRange(t *testing.T) {
 	g := goldenTables(t).Tables[1]
 	files := goldenFiles(t, g.Table)
@@ -76,7 +81,8 @@ func TestGlobalCodesOutOfRange(t *testing.T) {
 	}
 	var errs []region.Finding
 	o := memory(files, g)
-	for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: o.Tree, Name: "t"}, format.OpenOptions{Opts: o.Opts}) {
+	for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: o.Tree, Name: "t"},
+		format.OpenOptions{Opts: o.Opts}) {
 		if f.Severity == region.Error {
 			errs = append(errs, f)
 		}
@@ -85,13 +91,15 @@ func TestGlobalCodesOutOfRange(t *testing.T) {
 		t.Fatal("nothing is told")
 	}
 	for _, f := range errs {
-		if f.Code != "carbon.page.damaged" || !strings.Contains(f.Message, "is not in the dictionary, which has") || f.At.Len == 0 || f.Column != "country" || f.Rows[1] <= f.Rows[0] {
+		if f.Code != "carbon.page.damaged" || !strings.Contains(f.Message, "is not in the dictionary, which has") ||
+			f.At.Len == 0 || f.Column != "country" || f.Rows[1] <= f.Rows[0] {
 			t.Errorf("%+v", f)
 		}
 	}
 }
 
-// TestSortIndexOutOfRange: a sort index that lists a code that the dictionary does not have, and one that has a rank for it.
+// TestSortIndexOutOfRange: a sort index that lists a code that the dictionary does not have, and one that has a
+// rank for it.
 func TestSortIndexOutOfRange(t *testing.T) {
 	g := goldenTables(t).Tables[1]
 	files := goldenFiles(t, g.Table)
@@ -107,8 +115,10 @@ func TestSortIndexOutOfRange(t *testing.T) {
 		bad[name] = b
 		o := memory(bad, g)
 		told := false
-		for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: o.Tree, Name: "t"}, format.OpenOptions{Opts: o.Opts}) {
-			told = told || f.Severity >= region.Warning && strings.HasPrefix(f.Code, "carbon.sortindex.") && f.At.Object == name
+		for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: o.Tree, Name: "t"},
+			format.OpenOptions{Opts: o.Opts}) {
+			told = told || f.Severity >= region.Warning && strings.HasPrefix(f.Code, "carbon.sortindex.") &&
+				f.At.Object == name
 		}
 		if !told {
 			t.Errorf("byte %d: %x: nothing is told", at, b)

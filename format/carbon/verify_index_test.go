@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestVerifyIndexAndCounts changes what an index file and a footer say of rows, places and bounds of a real table, one number at a time: verify holds it
-// against the data, and tells.
+// TestVerifyIndexAndCounts changes what an index file and a footer say of rows, places and bounds of a real
+// table, one number at a time: verify holds it against the data, and tells.
 func TestVerifyIndexAndCounts(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "v3/allprim_zstd/table"))
 	if s := verdict(t, tree); len(errorsIn(s)) > 0 {
@@ -28,7 +28,8 @@ func TestVerifyIndexAndCounts(t *testing.T) {
 		}
 		whole := tree.Bytes(file)
 		var under []string
-		for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: file}, format.DescribeOptions{}) {
+		for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: file},
+			format.DescribeOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +42,8 @@ func TestVerifyIndexAndCounts(t *testing.T) {
 			if index {
 				counts = append(counts, "min_values", "max_values", "offset")
 			}
-			if !slices.Contains(counts, what) || n.Kind != region.Data || n.At.Len < 1 || !slices.Contains(under, "FileFooter3") && !index {
+			if !slices.Contains(counts, what) || n.Kind != region.Data || n.At.Len < 1 ||
+				!slices.Contains(under, "FileFooter3") && !index {
 				continue
 			}
 			b := bytes.Clone(whole)

@@ -12,22 +12,26 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
-// sizes holds the bytes that tablestatus says of a segment against its files. Updates before 2.0 added files and left the size as it was; segments of rows grow.
+// sizes holds the bytes that tablestatus says of a segment against its files. Updates before 2.0 added files
+// and left the size as it was; segments of rows grow.
 func (v *verifier) sizes(t *table.Managed, l *status.Load, h *table.Holding) {
 	if !l.Counts() || h.Unknown || l.Status == status.StatusStreaming || l.Status == status.StatusFinish {
 		return
 	}
 	at := fault.Span{Object: t.Status}
 	if want := status.Count64(l.DataSize); want >= 0 && want != h.Bytes && (want > h.Bytes || l.UpdateFrom == "") {
-		v.tell("carbon.segment.size", at, "dataSize", "segment %s: %d bytes of data files, there are %d", l.Name, want, h.Bytes)
+		v.tell("carbon.segment.size", at, "dataSize", "segment %s: %d bytes of data files, there are %d", l.Name,
+			want, h.Bytes)
 	}
 	if want := status.Count64(l.IndexSize); want >= 0 && want != h.Indexes && (want > h.Indexes || l.UpdateFrom == "") {
-		v.tell("carbon.segment.size", at, "indexSize", "segment %s: %d bytes of index files, there are %d", l.Name, want, h.Indexes)
+		v.tell("carbon.segment.size", at, "indexSize", "segment %s: %d bytes of index files, there are %d", l.Name,
+			want, h.Indexes)
 	}
 }
 
-// segmentBounds holds the least and greatest values that the segment file keeps of each column against those of its blocklets, by which Carbon skips segments.
-// alone says that no index tells whether the files are the segment's.
+// segmentBounds holds the least and greatest values that the segment file keeps of each column against those of
+// its blocklets, by which Carbon skips segments. alone says that no index tells whether the files are the
+// segment's.
 func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table.Part, alone bool) {
 	known, at, err := t.KeptBounds(v.ctx, l)
 	if err != nil {
@@ -36,7 +40,8 @@ func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table
 	}
 	for _, id := range layout.Sorted(known) {
 		if t.Ids != nil && !t.Ids[id] {
-			v.tell("carbon.segment.minmax", at, "segmentMetaDataInfo."+id, "segment %s: no column of the table has or had this id", l.Name)
+			v.tell("carbon.segment.minmax", at, "segmentMetaDataInfo."+id,
+				"segment %s: no column of the table has or had this id", l.Name)
 		}
 	}
 	if alone {
@@ -115,7 +120,8 @@ func (v *verifier) unnamed(t *table.Managed) {
 		known[of] = true // it may have several segment files
 		places, _ := t.Located(info.Name, s, of)
 		if i := slices.IndexFunc(places, v.holds); i >= 0 {
-			v.tell("carbon.segment.unnamed", fault.Span{Object: info.Name}, "", "tablestatus does not name segment %s, whose files are in %s: its rows are not read", of, places[i].Dir)
+			v.tell("carbon.segment.unnamed", fault.Span{Object: info.Name}, "",
+				"tablestatus does not name segment %s, whose files are in %s: its rows are not read", of, places[i].Dir)
 		}
 	}
 }
@@ -177,7 +183,8 @@ func (v *verifier) oldUpdates(t *table.Managed) {
 			continue
 		}
 		if at := status.Count64(stamp); at > current {
-			v.tell("carbon.update.newer", fault.Span{Object: info.Name}, "", "tablestatus names %s", orNone(path.Base(t.Updates)))
+			v.tell("carbon.update.newer", fault.Span{Object: info.Name}, "", "tablestatus names %s",
+				orNone(path.Base(t.Updates)))
 			continue
 		}
 		old = append(old, info.Name)

@@ -24,7 +24,8 @@ func only(found []region.Finding, code string) []region.Finding {
 	return slices.DeleteFunc(slices.Clone(found), func(f region.Finding) bool { return f.Code != code })
 }
 
-// managedDel is a table of the real writer's with deletes; segment 0 was loaded with k from 0 to 9 and is in tablestatus first.
+// managedDel is a table of the real writer's with deletes; segment 0 was loaded with k from 0 to 9 and is in
+// tablestatus first.
 func managedDel(t *testing.T) *store.Memory {
 	return loaded(t, filepath.Join(golden2, "managed/managed_del"))
 }
@@ -41,7 +42,8 @@ func TestVerifySegmentSizes(t *testing.T) {
 		tree := managedDel(t)
 		swap(t, tree, "Metadata/tablestatus", change[0], change[1])
 		found := only(verdict(t, tree), "carbon.segment.size")
-		if len(found) != 1 || found[0].Severity != region.Warning || found[0].At.Object != "t/Metadata/tablestatus" || found[0].Path != what+"Size" {
+		if len(found) != 1 || found[0].Severity != region.Warning ||
+			found[0].At.Object != "t/Metadata/tablestatus" || found[0].Path != what+"Size" {
 			t.Errorf("%s: %+v", what, found)
 		}
 	}
@@ -85,7 +87,8 @@ func bounds(t *testing.T, tree *store.Memory, segment string, change func(object
 	t.Fatal("no segment file of", segment)
 }
 
-// TestVerifySegmentBounds: the least and greatest values in a segment file are held against those of the segment's blocklets.
+// TestVerifySegmentBounds: the least and greatest values in a segment file are held against those of the
+// segment's blocklets.
 func TestVerifySegmentBounds(t *testing.T) {
 	alter := func(t *testing.T) *store.Memory { return loaded(t, filepath.Join(golden2, "managed/managed_alter")) }
 	if found := only(verdict(t, alter(t)), "carbon.segment.minmax"); len(found) > 0 {
@@ -101,18 +104,21 @@ func TestVerifySegmentBounds(t *testing.T) {
 	}
 	// Segment 0: names from n0 to n9, ids from 0 to 29; the object has the greatest before the least.
 	for what, change := range map[string]func([]byte) []byte{
-		"least text":      replace("\x00\x02n0", "\x00\x02n1"),
-		"greatest text":   replace("\x00\x02n9", "\x00\x02n8"),
-		"greatest number": replace("\x00\x08\x00\x00\x00\x00\x00\x00\x00\x1d", "\x00\x08\x00\x00\x00\x00\x00\x00\x00\x1c"),
-		"column":          replace("e9c25f48", "e9c25f49"),
-		"cut":             func(b []byte) []byte { return b[:len(b)-3] },
-		"not Java":        func([]byte) []byte { return []byte("{}") },
-		"other class":     replace("segmentmeta.SegmentMetaDataInfo", "segmentmeta.SegmentMetaDataInfx"),
+		"least text":    replace("\x00\x02n0", "\x00\x02n1"),
+		"greatest text": replace("\x00\x02n9", "\x00\x02n8"),
+		"greatest number": replace("\x00\x08\x00\x00\x00\x00\x00\x00\x00\x1d",
+			"\x00\x08\x00\x00\x00\x00\x00\x00\x00\x1c"),
+		"column":      replace("e9c25f48", "e9c25f49"),
+		"cut":         func(b []byte) []byte { return b[:len(b)-3] },
+		"not Java":    func([]byte) []byte { return []byte("{}") },
+		"other class": replace("segmentmeta.SegmentMetaDataInfo", "segmentmeta.SegmentMetaDataInfx"),
 	} {
 		tree := alter(t)
 		bounds(t, tree, "0", change)
 		found := only(verdict(t, tree), "carbon.segment.minmax")
-		if len(found) != 1 || found[0].Severity != region.Error || !strings.HasPrefix(found[0].At.Object, "t/Metadata/segments/0_") || !strings.HasPrefix(found[0].Path, "segmentMetaDataInfo") {
+		if len(found) != 1 || found[0].Severity != region.Error ||
+			!strings.HasPrefix(found[0].At.Object, "t/Metadata/segments/0_") ||
+			!strings.HasPrefix(found[0].Path, "segmentMetaDataInfo") {
 			t.Errorf("%s: %+v", what, found)
 		}
 	}
@@ -123,7 +129,8 @@ func TestVerifySegmentBounds(t *testing.T) {
 	}
 }
 
-// TestVerifyExchangedSegmentFiles: the segment file of one segment in the place of another's, or in both places, names the directory of the wrong one. It is not followed.
+// TestVerifyExchangedSegmentFiles: the segment file of one segment in the place of another's, or in both
+// places, names the directory of the wrong one. It is not followed.
 func TestVerifyExchangedSegmentFiles(t *testing.T) {
 	for _, both := range []bool{true, false} {
 		tree := loaded(t, filepath.Join(golden2, "managed/managed_alter"))
@@ -144,22 +151,28 @@ func TestVerifyExchangedSegmentFiles(t *testing.T) {
 			want = 2
 		}
 		found := only(verdict(t, tree), "carbon.segment.missing")
-		if len(found) != want || found[0].Severity != region.Error || found[0].At.Object != names[0] || !strings.HasPrefix(found[0].Path, "locationMap.") {
+		if len(found) != want || found[0].Severity != region.Error || found[0].At.Object != names[0] ||
+			!strings.HasPrefix(found[0].Path, "locationMap.") {
 			t.Errorf("both %v: %+v", both, found)
 		}
 		refused(t, "exchanged segment files", tree, "carbon.segment.missing")
 	}
 }
 
-// TestVerifyLeftovers: update statuses and delete deltas that later ones stand for, and segments that were compacted, are told as such, once a kind.
+// TestVerifyLeftovers: update statuses and delete deltas that later ones stand for, and segments that were
+// compacted, are told as such, once a kind.
 func TestVerifyLeftovers(t *testing.T) {
 	tree := managedDel(t)
 	found := only(verdict(t, tree), "carbon.leftover")
-	if len(found) != 2 || found[0].Severity != region.Note || !strings.Contains(found[0].Message, "tableupdatestatus-1795249941031") || !strings.Contains(found[0].Message, "1 more") || !strings.HasSuffix(found[1].At.Object, ".deletedelta") {
+	if len(found) != 2 || found[0].Severity != region.Note ||
+		!strings.Contains(found[0].Message, "tableupdatestatus-1795249941031") ||
+		!strings.Contains(found[0].Message, "1 more") || !strings.HasSuffix(found[1].At.Object, ".deletedelta") {
 		t.Errorf("%+v", found)
 	}
 	tree.Put("t/Metadata/tableupdatestatus-1795249941031", []byte("[{"))
-	if found := only(verdict(t, tree), "carbon.leftover"); len(found) != 3 || found[0].At.Object != "t/Metadata/tableupdatestatus-1795249941031" && found[1].At.Object != "t/Metadata/tableupdatestatus-1795249941031" {
+	if found := only(verdict(t, tree), "carbon.leftover"); len(found) != 3 ||
+		found[0].At.Object != "t/Metadata/tableupdatestatus-1795249941031" &&
+			found[1].At.Object != "t/Metadata/tableupdatestatus-1795249941031" {
 		t.Errorf("damaged: %+v", found)
 	}
 	found = only(verdict(t, loaded(t, filepath.Join(golden2, "managed/managed_compact"))), "carbon.leftover")
@@ -173,13 +186,14 @@ func TestVerifyEarlierStatus(t *testing.T) {
 	tree := managedDel(t)
 	swap(t, tree, "Metadata/tablestatus", "tableupdatestatus-1795249942958", "tableupdatestatus-1795249941724")
 	found := only(verdict(t, tree), "carbon.update.newer")
-	if len(found) != 2 || found[0].Severity != region.Warning || found[1].At.Object != "t/Metadata/tableupdatestatus-1795249942958" {
+	if len(found) != 2 || found[0].Severity != region.Warning ||
+		found[1].At.Object != "t/Metadata/tableupdatestatus-1795249942958" {
 		t.Errorf("%+v", found)
 	}
 }
 
-// TestRecoverOthersIndex: the index of another segment in the place of a segment's own is damage, and costs no row: the footers of the data files know all
-// that it knew.
+// TestRecoverOthersIndex: the index of another segment in the place of a segment's own is damage, and costs no
+// row: the footers of the data files know all that it knew.
 func TestRecoverOthersIndex(t *testing.T) {
 	for _, name := range []string{"managed/managed1", "managed/managed_del", "managed/managed_alter"} {
 		tree := loaded(t, filepath.Join(golden2, name))
@@ -215,11 +229,13 @@ func TestRecoverOthersIndex(t *testing.T) {
 	}
 }
 
-// TestRecoverExchangedIndexes: so it is where the index is of another partition's directory of the same segment, where a name in it is damaged, and in old tables, where no
-// file's name says a segment: there it is the time in the names.
+// TestRecoverExchangedIndexes: so it is where the index is of another partition's directory of the same
+// segment, where a name in it is damaged, and in old tables, where no file's name says a segment: there it is
+// the time in the names.
 func TestRecoverExchangedIndexes(t *testing.T) {
 	part := loaded(t, filepath.Join(golden2, "managed/managed_part"))
-	const a, b = "t/country=c1/y=2019/0_1795249943470.carbonindexmerge", "t/country=c1/y=2020/0_1795249943470.carbonindexmerge"
+	const a, b = "t/country=c1/y=2019/0_1795249943470.carbonindexmerge",
+		"t/country=c1/y=2020/0_1795249943470.carbonindexmerge"
 	x, y := part.Bytes(a), part.Bytes(b)
 	part.Put(a, y)
 	part.Put(b, x)
@@ -253,8 +269,8 @@ func TestRecoverExchangedIndexes(t *testing.T) {
 	}
 }
 
-// TestVerifyUnnamedSegment: a tablestatus of an earlier time leaves a segment unnamed that was loaded whole; those that were compacted, deleted or are being
-// loaded have an entry.
+// TestVerifyUnnamedSegment: a tablestatus of an earlier time leaves a segment unnamed that was loaded whole;
+// those that were compacted, deleted or are being loaded have an entry.
 func TestVerifyUnnamedSegment(t *testing.T) {
 	for _, name := range []string{"managed1", "managed_del", "managed_compact", "managed_part", "managed_alter"} {
 		tree := loaded(t, filepath.Join(golden2, "managed", name))
@@ -272,21 +288,23 @@ func TestVerifyUnnamedSegment(t *testing.T) {
 		}
 		tree.Put("t/Metadata/tablestatus", b)
 		found := only(verdict(t, tree), "carbon.segment.unnamed")
-		if len(found) != 1 || found[0].Severity != region.Warning || found[0].At.Object != "t/Metadata/segments/"+last["segmentFile"] {
+		if len(found) != 1 || found[0].Severity != region.Warning ||
+			found[0].At.Object != "t/Metadata/segments/"+last["segmentFile"] {
 			t.Errorf("%s without its last segment: %+v", name, found)
 		}
 	}
 }
 
-// TestSegmentFileTwice: two entries of tablestatus that name one segment file are damage of tablestatus, however many more there are; recovery finds each
-// segment's own files.
+// TestSegmentFileTwice: two entries of tablestatus that name one segment file are damage of tablestatus,
+// however many more there are; recovery finds each segment's own files.
 func TestSegmentFileTwice(t *testing.T) {
 	tree := managedDel(t)
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	swap(t, tree, "Metadata/tablestatus", `"segmentFile":"1_1795249940876.segment"`, `"segmentFile":"0_1795249940621.segment"`)
+	swap(t, tree, "Metadata/tablestatus", `"segmentFile":"1_1795249940876.segment"`,
+		`"segmentFile":"0_1795249940621.segment"`)
 	refused(t, "a segment file is named twice", tree, "carbon.status.damaged")
 	if rows, _, err := recovered(t, tree, "t"); err != nil || differ(rows, right, true) != "" {
 		t.Error(err, differ(rows, right, true))

@@ -76,8 +76,9 @@ func state(dir string) string {
 	return "0 nothing"
 }
 
-// TestCrash kills loads at any time: the table is as it was, or as it is after the load, and what is left can be cleaned away.
-// STOA_CRASHES says how many; the table is small, so that a load is mostly what a crash can break.
+// TestCrash kills loads at any time: the table is as it was, or as it is after the load, and what is left can
+// be cleaned away. STOA_CRASHES says how many; the table is small, so that a load is mostly what a crash can
+// break.
 func TestCrash(t *testing.T) { crash(t, carbon.TableSpec{}, "") }
 
 // TestCrashDictionaries is TestCrash for loads that make dictionaries, and files of format 2.
@@ -132,7 +133,8 @@ func crash(t *testing.T, spec carbon.TableSpec, way string) {
 	before, after := span(0, 100), slices.Concat(span(0, 100), span(1000, 21000))
 	states := map[string]int{}
 	between := 0
-	for n := 0; n < kills || between < kills*3/4 && n < 3*kills; n++ { // three quarters shall be between the first and the last write
+	// three quarters shall be between the first and the last write
+	for n := 0; n < kills || between < kills*3/4 && n < 3*kills; n++ {
 		dir := newOrders(t, spec, [2]int{0, 100})
 		cmd, begun := start(dir)
 		begun()
@@ -168,5 +170,6 @@ func crash(t *testing.T, spec carbon.TableSpec, way string) {
 		}
 		healthy(t, dir)
 	}
-	t.Logf("COUNT %s%d loads killed between their first and last write, a load takes %v; what all that were killed left: %v", strings.TrimLeft(way+" ", " "), between, whole.Round(time.Millisecond), states)
+	t.Logf("COUNT %s%d loads killed between their first and last write, a load takes %v; what all that were "+
+		"killed left: %v", strings.TrimLeft(way+" ", " "), between, whole.Round(time.Millisecond), states)
 }

@@ -18,11 +18,12 @@ import (
 	"stoa/pred"
 )
 
-// Tables with global dictionaries, in each of the four ways and each format. That the real system reads them is asked by
-// interop/carbon-old.
+// Tables with global dictionaries, in each of the four ways and each format. That the real system reads them is
+// asked by interop/carbon-old.
 
 var visitFields = []arrow.Field{
-	{Name: "country", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "code", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+	{Name: "country", Type: arrow.BinaryTypes.String, Nullable: true},
+	{Name: "code", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
 	{Name: "at", Type: millis, Nullable: true}, {Name: "id", Type: arrow.PrimitiveTypes.Int32},
 }
 
@@ -74,7 +75,9 @@ func loadVisits(t testing.TB, dir, way string, opts map[string]string, rows arro
 func newVisits(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "visits")
-	if err := carbon.CreateTable(dir, "", carbon.TableSpec{Schema: arrow.NewSchema(visitFields, nil), Properties: map[string]string{"dictionary_include": "country, CODE,at"}}); err != nil {
+	if err := carbon.CreateTable(dir, "",
+		carbon.TableSpec{Schema: arrow.NewSchema(visitFields, nil),
+			Properties: map[string]string{"dictionary_include": "country, CODE,at"}}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -105,7 +108,8 @@ func dictionaryOf(t testing.TB, dir string) (out []string) {
 func TestDictionaryWays(t *testing.T) {
 	pre := t.TempDir()
 	all := filepath.Join(t.TempDir(), "all.csv")
-	if err := os.WriteFile(filepath.Join(pre, "Country.csv"), []byte("nl,Netherlands\n\"fr\"\nde\nfoo\n"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(pre, "Country.csv"), []byte("nl,Netherlands\n\"fr\"\nde\nfoo\n"),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(all, []byte("0,nl\n0,fr\n3,7\n0,de\n0,sweden\n1,2\n1,06\n"), 0o666); err != nil {
@@ -134,7 +138,8 @@ func TestDictionaryWays(t *testing.T) {
 				err := loadVisits(t, dir, way, opts, more)
 				if refused := name == "predefined"; refused != (err != nil) {
 					t.Fatal(err)
-				} else if refused && !strings.Contains(err.Error(), `column country, row 1: the value "sweden" is not in the dictionary`) {
+				} else if refused && !strings.Contains(err.Error(),
+					`column country, row 1: the value "sweden" is not in the dictionary`) {
 					t.Error(err)
 				}
 				if err != nil {
@@ -168,7 +173,8 @@ func TestDictionaryLeftovers(t *testing.T) {
 	ids := func(dir string) (dict, meta, sort string) {
 		files, _ := filepath.Glob(filepath.Join(dir, "Metadata", "*.dict"))
 		for _, f := range files {
-			if _, rows, _ := read(t, f, stoa.OpenOptions{}, stoa.ScanSpec{}); strings.Contains(rows[len(rows)-1]["value"], "fr") {
+			if _, rows, _ := read(t, f, stoa.OpenOptions{},
+				stoa.ScanSpec{}); strings.Contains(rows[len(rows)-1]["value"], "fr") {
 				sorts, _ := filepath.Glob(strings.TrimSuffix(f, ".dict") + "_*.sortindex")
 				return f, f + "meta", sorts[0]
 			}
@@ -202,7 +208,8 @@ func TestDictionaryLeftovers(t *testing.T) {
 			if err := harm(ids(dir)); err != nil {
 				t.Fatal(err)
 			}
-			if err := loadVisits(t, dir, "two-pass", map[string]string{"version": "2"}, visits(2, "se", "fr", "be")); err != nil {
+			if err := loadVisits(t, dir, "two-pass", map[string]string{"version": "2"},
+				visits(2, "se", "fr", "be")); err != nil {
 				t.Fatal(err)
 			}
 			_, got, err := read(t, dir, stoa.OpenOptions{}, stoa.ScanSpec{})
@@ -280,7 +287,8 @@ func TestDictionaryRefused(t *testing.T) {
 		}
 	}
 	plain := newOrders(t, carbon.TableSpec{})
-	if err := loadVisits(t, plain, "two-pass", nil, orders(0, 1)); err == nil || !strings.Contains(err.Error(), "dictionary_include") {
+	if err := loadVisits(t, plain, "two-pass", nil, orders(0, 1)); err == nil ||
+		!strings.Contains(err.Error(), "dictionary_include") {
 		t.Error(err)
 	}
 	for _, spec := range []carbon.TableSpec{
@@ -293,7 +301,8 @@ func TestDictionaryRefused(t *testing.T) {
 			t.Errorf("%+v is made", spec)
 		}
 	}
-	if err := loadVisits(t, newOrders(t, carbon.TableSpec{Partition: []string{"name"}}), "", map[string]string{"version": "2"}, orders(0, 1)); err == nil {
+	if err := loadVisits(t, newOrders(t, carbon.TableSpec{Partition: []string{"name"}}), "",
+		map[string]string{"version": "2"}, orders(0, 1)); err == nil {
 		t.Error("format 2 has partitions")
 	}
 }

@@ -19,12 +19,15 @@ import (
 // TestDictionaryProperties has a table's properties say which columns get a local dictionary.
 func TestDictionaryProperties(t *testing.T) {
 	name := &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "name", Typ: layout.TypeString}}
-	inside := &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "s.x", Typ: layout.TypeString}, Parent: &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "s", Typ: layout.TypeStruct}}}
+	inside := &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "s.x", Typ: layout.TypeString},
+		Parent: &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "s", Typ: layout.TypeStruct}}}
 	for _, c := range []struct {
 		include, exclude string
 		name, inside     bool
-	}{{"", "", true, true}, {"NAME,", "", true, false}, {"s", "", false, true}, {"", " name", false, true}, {"name,s", "s", true, false}} {
-		s := &layout.TableSchema{Properties: map[string]string{"local_dictionary_include": c.include, "local_dictionary_exclude": c.exclude}}
+	}{{"", "", true, true}, {"NAME,", "", true, false}, {"s", "", false, true}, {"", " name", false, true},
+		{"name,s", "s", true, false}} {
+		s := &layout.TableSchema{Properties: map[string]string{"local_dictionary_include": c.include,
+			"local_dictionary_exclude": c.exclude}}
 		o, err := change.OptionsOf(s, nil)
 		if err != nil || o.Codes(name) != c.name || o.Codes(inside) != c.inside {
 			t.Errorf("%+v: %v, %v, %v", c, o.Codes(name), o.Codes(inside), err)
@@ -36,11 +39,14 @@ func TestDictionaryProperties(t *testing.T) {
 func TestBuckets(t *testing.T) {
 	rows := 0
 	for bucket := range 4 {
-		r, err := table.Open(t.Context(), format.Target{Tree: store.Local{}, Name: "../../corpus/carbon/2.3.0/managed/managed_bucket"}, format.OpenOptions{Opts: map[string]string{"bucket": strconv.Itoa(bucket)}})
+		r, err := table.Open(t.Context(),
+			format.Target{Tree: store.Local{}, Name: "../../corpus/carbon/2.3.0/managed/managed_bucket"},
+			format.OpenOptions{Opts: map[string]string{"bucket": strconv.Itoa(bucket)}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		src := scan.Source{Reader: r, Objects: scan.NewObjects(store.Local{}), Dicts: scan.NewDicts(), Limits: format.Limits{}.WithDefaults()}
+		src := scan.Source{Reader: r, Objects: scan.NewObjects(store.Local{}), Dicts: scan.NewDicts(),
+			Limits: format.Limits{}.WithDefaults()}
 		for b, err := range scan.Run(t.Context(), src, scan.Spec{Columns: []string{"name"}}, nil) {
 			if err != nil {
 				t.Fatal(err)

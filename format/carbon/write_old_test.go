@@ -32,8 +32,9 @@ import (
 	"stoa/wire"
 )
 
-// The tables of formats 1 and 2 of the corpus judge the writer: the rows that went into them are loaded again, with the same schema,
-// and must become the same dictionaries, pages, indexes and keys as CarbonData 1.0.0 made of them.
+// The tables of formats 1 and 2 of the corpus judge the writer: the rows that went into them are loaded again,
+// with the same schema, and must become the same dictionaries, pages, indexes and keys as CarbonData 1.0.0 made
+// of them.
 
 // oldRows reads rows of texts; lists and structs have their parts parted by $.
 func oldRows(t testing.TB, name string, schema *layout.TableSchema) arrow.RecordBatch {
@@ -107,7 +108,8 @@ func appendParts(b array.Builder, s *string) {
 }
 
 // loadAgain makes a table with the schema of another and loads rows into it.
-func loadAgain(t testing.TB, real string, version int, opts map[string]string, way change.DictionaryWay, loads ...arrow.RecordBatch) string {
+func loadAgain(t testing.TB, real string, version int, opts map[string]string, way change.DictionaryWay,
+	loads ...arrow.RecordBatch) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "again")
 	if err := os.MkdirAll(filepath.Join(dir, "Metadata"), 0o777); err != nil {
@@ -117,7 +119,8 @@ func loadAgain(t testing.TB, real string, version int, opts map[string]string, w
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "Metadata", "schema"), schema, 0o666), os.WriteFile(status.StatusPath(dir), []byte("[]"), 0o666)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "Metadata", "schema"), schema, 0o666),
+		os.WriteFile(status.StatusPath(dir), []byte("[]"), 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]string{"version": fmt.Sprint(version)}
@@ -179,7 +182,8 @@ func oldPageText(t testing.TB, f *datafile.DataFile, g int, col *schemas.Column)
 			nulls = bare(nulls)
 		}
 	}
-	return fmt.Sprintf("encoders %s sort %d\nrowids %x\nruns %x\nnulls %x\nmeta %x\ndata %x", p.Encoders, p.Sort, piece(1, p.RowidLen), piece(2, p.RleLen), nulls, p.Meta, bare(piece(0, p.DataLen)))
+	return fmt.Sprintf("encoders %s sort %d\nrowids %x\nruns %x\nnulls %x\nmeta %x\ndata %x", p.Encoders, p.Sort,
+		piece(1, p.RowidLen), piece(2, p.RleLen), nulls, p.Meta, bare(piece(0, p.DataLen)))
 }
 
 func indexText(x *layout.BlockletIndex) string {
@@ -200,7 +204,8 @@ func compareOld(t *testing.T, real, ours string) (pages, equal int) {
 	if x, y := columnsText(a), columnsText(b); x != y {
 		t.Errorf("the columns differ:\n%s\n%s", x, y)
 	}
-	if x, y := fmt.Sprint(a.Footer.Version, a.Footer.Rows, a.Footer.Segment), fmt.Sprint(b.Footer.Version, b.Footer.Rows, b.Footer.Segment); x != y {
+	if x, y := fmt.Sprint(a.Footer.Version, a.Footer.Rows, a.Footer.Segment),
+		fmt.Sprint(b.Footer.Version, b.Footer.Rows, b.Footer.Segment); x != y {
 		t.Errorf("version, rows, segment_info %s, the real writer: %s", y, x)
 	}
 	if len(a.Footer.Blocklet) != len(b.Footer.Blocklet) {
@@ -237,7 +242,8 @@ func sameFiles(t *testing.T, real, ours string, wanted func(name string) bool) (
 		x, err := os.ReadFile(filepath.Join(real, e.Name()))
 		y, err2 := os.ReadFile(filepath.Join(ours, e.Name()))
 		if err != nil || err2 != nil || !bytes.Equal(x, y) {
-			t.Errorf("%s: %d bytes, the real one has %d: %v %v\n%.200x\n%.200x", e.Name(), len(y), len(x), err, err2, y, x)
+			t.Errorf("%s: %d bytes, the real one has %d: %v %v\n%.200x\n%.200x", e.Name(), len(y), len(x), err,
+				err2, y, x)
 		}
 	}
 	return n
@@ -247,8 +253,8 @@ func isDictionary(name string) bool {
 	return slices.Contains([]string{dict.DictExt, dict.DictMetaExt, dict.SortExt}, filepath.Ext(name))
 }
 
-// TestOldPagesOfTheRealWriter loads the rows of every table of formats 1 and 2 of the corpus anew and compares dictionaries, pages and
-// indexes.
+// TestOldPagesOfTheRealWriter loads the rows of every table of formats 1 and 2 of the corpus anew and compares
+// dictionaries, pages and indexes.
 func TestOldPagesOfTheRealWriter(t *testing.T) {
 	dir := os.Getenv("STOA_CORPUS")
 	if dir == "" {
@@ -256,7 +262,8 @@ func TestOldPagesOfTheRealWriter(t *testing.T) {
 	}
 	tables, pages, equal, dicts := 0, 0, 0, 0
 	for _, version := range []int{1, 2} {
-		for name, opts := range map[string]map[string]string{"basic": {"measures": "1.0"}, "basic_b2000": {"measures": "1.0", "blocklet-rows": "2000"}, "complex": {"measures": "1.0"}} {
+		for name, opts := range map[string]map[string]string{"basic": {"measures": "1.0"},
+			"basic_b2000": {"measures": "1.0", "blocklet-rows": "2000"}, "complex": {"measures": "1.0"}} {
 			t.Run(fmt.Sprint("v", version, "/", name), func(t *testing.T) {
 				root := filepath.Join(dir, "carbon", fmt.Sprint("v", version), name)
 				real, err := filepath.Glob(filepath.Join(root, "default", "*"))
@@ -287,7 +294,8 @@ func TestOldPagesOfTheRealWriter(t *testing.T) {
 			})
 		}
 	}
-	t.Logf("COUNT %d tables of formats 1 and 2 loaded anew: %d of %d pages are those of the real writer; %d dictionary files byte for byte", tables, equal, pages, dicts)
+	t.Logf("COUNT %d tables of formats 1 and 2 loaded anew: %d of %d pages are those of the real writer; %d "+
+		"dictionary files byte for byte", tables, equal, pages, dicts)
 	if tables != 6 || dicts == 0 {
 		t.Errorf("%d tables, the manifest has 6; %d dictionary files", tables, dicts)
 	}
@@ -316,7 +324,9 @@ func compareSegments(t *testing.T, real, ours string) (pages, equal int) {
 	if x, y := fmt.Sprintf("%+v", index[0].Header), fmt.Sprintf("%+v", index[1].Header); x != y {
 		t.Errorf("index header %s\nthe real one: %s", y, x)
 	}
-	if len(index[0].Blocks) != 1 || len(index[1].Blocks) != 1 || indexText(&index[0].Blocks[0].Index) != indexText(&index[1].Blocks[0].Index) || index[0].Blocks[0].Rows != index[1].Blocks[0].Rows {
+	if len(index[0].Blocks) != 1 || len(index[1].Blocks) != 1 ||
+		indexText(&index[0].Blocks[0].Index) != indexText(&index[1].Blocks[0].Index) ||
+		index[0].Blocks[0].Rows != index[1].Blocks[0].Rows {
 		t.Errorf("index: %+v, the real one: %+v", index[1].Blocks, index[0].Blocks)
 	}
 	return compareOld(t, files[0][0], files[1][0])

@@ -27,8 +27,8 @@ import (
 	"stoa/wire"
 )
 
-// The corpus' files of format 3 judge the writer: the same rows with the same options must become the same pages as CarbonData's
-// SDK made of them. Compressors differ, so what they give is compared decompressed.
+// The corpus' files of format 3 judge the writer: the same rows with the same options must become the same
+// pages as CarbonData's SDK made of them. Compressors differ, so what they give is compared decompressed.
 
 // writeOptionsOf are our options for those that the SDK had.
 func writeOptionsOf(sdk map[string]string) map[string]string {
@@ -61,14 +61,17 @@ func scanOf(t testing.TB, name string) (*arrow.Schema, iter.Seq2[arrow.RecordBat
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	src := scan.Source{Reader: r, Objects: scan.NewObjects(store.Local{}), Dicts: scan.NewDicts(), Limits: format.Limits{}.WithDefaults()}
+	src := scan.Source{Reader: r, Objects: scan.NewObjects(store.Local{}), Dicts: scan.NewDicts(),
+		Limits: format.Limits{}.WithDefaults()}
 	return r.Schema(), scan.Run(t.Context(), src, scan.Spec{}, nil)
 }
 
 // writeDir writes rows into a new directory and gives its data files, in order.
-func writeDir(t testing.TB, dir string, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error], opts map[string]string) (files []string) {
+func writeDir(t testing.TB, dir string, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
+	opts map[string]string) (files []string) {
 	t.Helper()
-	w, err := change.Create(t.Context(), store.Local{}.Sink(dir, nil), sc, format.WriteOptions{Rows: -1, Dir: true, Opts: opts})
+	w, err := change.Create(t.Context(), store.Local{}.Sink(dir, nil), sc,
+		format.WriteOptions{Rows: -1, Dir: true, Opts: opts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +114,10 @@ func pageText(t testing.TB, f *datafile.DataFile, c *datafile.ChunkAt, i int) st
 		t.Fatal(err)
 	}
 	rest := b[p.DataLen:]
-	return fmt.Sprintf("%s encoders %s sort %d rowids %x\nruns %x\nnulls %x\nmeta %q min %q max %q written %v raw %d\ndata %x", p.Codec, p.Encoders, p.Sort,
-		rest[:p.RowidLen], rest[p.RowidLen:], nulls, nameless(p.Meta), p.MinMax.Min, p.MinMax.Max, p.MinMax.Written, p.Raw, data)
+	return fmt.Sprintf("%s encoders %s sort %d rowids %x\nruns %x\nnulls %x\nmeta %q min %q max %q written %v "+
+		"raw %d\ndata %x", p.Codec, p.Encoders, p.Sort,
+		rest[:p.RowidLen], rest[p.RowidLen:], nulls, nameless(p.Meta), p.MinMax.Min, p.MinMax.Max, p.MinMax.Written,
+		p.Raw, data)
 }
 
 func dictionaryText(t testing.TB, c *datafile.ChunkAt) string {
@@ -152,7 +157,8 @@ func nameless(meta [][]byte) (out [][]byte) {
 	return out
 }
 
-// comparePages compares two data files column by column, page by page. It gives how many pages are equal, and tells each that is not.
+// comparePages compares two data files column by column, page by page. It gives how many pages are equal, and
+// tells each that is not.
 func comparePages(t testing.TB, real, ours string, other map[string]bool) (pages, equal int) {
 	t.Helper()
 	a, err := datafile.OpenFile(t.Context(), store.Local{}, real, format.OpenOptions{})
@@ -187,7 +193,8 @@ func comparePages(t testing.TB, real, ours string, other map[string]bool) (pages
 			}
 			same := dictionaryText(t, x) == dictionaryText(t, y)
 			if !same && !other[col.Name] {
-				t.Errorf("%s: blocklet %d: %.300s\nthe real writer: %.300s", col.Name, g, dictionaryText(t, y), dictionaryText(t, x))
+				t.Errorf("%s: blocklet %d: %.300s\nthe real writer: %.300s", col.Name, g, dictionaryText(t, y),
+					dictionaryText(t, x))
 			}
 			for k := range x.Pages {
 				pages++
@@ -200,8 +207,10 @@ func comparePages(t testing.TB, real, ours string, other map[string]bool) (pages
 			}
 			lo, hi, ok := a.Footer.Index[g].MinMax.At(col.Chunk)
 			lo2, hi2, ok2 := b.Footer.Index[g].MinMax.At(col.Chunk)
-			if !(bytes.Equal(lo, lo2) && bytes.Equal(hi, hi2) && ok == ok2) && !other[col.Name] && col.Parent == nil && !col.Typ.Complex() {
-				t.Errorf("%s: blocklet %d: bounds %q %q %v, the real writer: %q %q %v", col.Name, g, lo2, hi2, ok2, lo, hi, ok)
+			if !(bytes.Equal(lo, lo2) && bytes.Equal(hi, hi2) && ok == ok2) && !other[col.Name] &&
+				col.Parent == nil && !col.Typ.Complex() {
+				t.Errorf("%s: blocklet %d: bounds %q %q %v, the real writer: %q %q %v", col.Name, g, lo2, hi2, ok2,
+					lo, hi, ok)
 			}
 		}
 	}
@@ -266,7 +275,8 @@ func TestPagesOfTheRealWriter(t *testing.T) {
 			tables, pages, equal = tables+1, pages+p, equal+q
 		})
 	}
-	t.Logf("COUNT %d tables of format 3 written anew: %d of %d pages are those of the real writer", tables, equal, pages)
+	t.Logf("COUNT %d tables of format 3 written anew: %d of %d pages are those of the real writer", tables, equal,
+		pages)
 	if tables != 26 {
 		t.Errorf("%d tables, the manifest has 26", tables)
 	}
@@ -304,8 +314,10 @@ func TestStructuresAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again(name, b[:f.HeadLen], func(r *thrift.Reader) { f.Header = layout.ParseHeader(r, "") }, func(w *thrift.Writer) { f.Header.Put(w) })
-			again(name, b[f.FootAt:len(b)-8], func(r *thrift.Reader) { f.Footer = layout.ParseFooter3(r, "") }, func(w *thrift.Writer) { f.Footer.Put(w) })
+			again(name, b[:f.HeadLen], func(r *thrift.Reader) { f.Header = layout.ParseHeader(r, "") },
+				func(w *thrift.Writer) { f.Header.Put(w) })
+			again(name, b[f.FootAt:len(b)-8], func(r *thrift.Reader) { f.Footer = layout.ParseFooter3(r, "") },
+				func(w *thrift.Writer) { f.Footer.Put(w) })
 			headers, footers = headers+1, footers+1
 		case strings.HasSuffix(name, ".carbonindex"):
 			var x layout.IndexFile
@@ -319,7 +331,8 @@ func TestStructuresAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("COUNT %d headers, %d footers, %d index files of real writers parsed and written again: the same bytes", headers, footers, indexes)
+	t.Logf("COUNT %d headers, %d footers, %d index files of real writers parsed and written again: the same bytes",
+		headers, footers, indexes)
 	if headers < 26 || indexes < 26 {
 		t.Error("too few")
 	}

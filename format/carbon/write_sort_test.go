@@ -16,8 +16,8 @@ import (
 	"stoa"
 )
 
-// TestSort has rows of every shape and nesting come in no order, sorted in memory and in pieces: what is read must be the rows in
-// the order of their keys; those with equal keys as they came.
+// TestSort has rows of every shape and nesting come in no order, sorted in memory and in pieces: what is read
+// must be the rows in the order of their keys; those with equal keys as they came.
 func TestSort(t *testing.T) {
 	tables := 0
 	for _, g := range grid() {
@@ -37,11 +37,13 @@ func TestSort(t *testing.T) {
 					if by == "id" {
 						return cmp.Compare(whole(a["id"]), whole(b["id"]))
 					}
-					return cmp.Or(cmp.Compare(orNull(a["str_few"]), orNull(b["str_few"])), nullFirst(a["date"], b["date"]), nullFirst(a["bool"], b["bool"]))
+					return cmp.Or(cmp.Compare(orNull(a["str_few"]), orNull(b["str_few"])),
+						nullFirst(a["date"], b["date"]), nullFirst(a["bool"], b["bool"]))
 				})
 				out := filepath.Join(t.TempDir(), "t") + "/"
 				opts := map[string]string{"sort-columns": by, "memory": memory, "page-rows": "500"}
-				w, err := stoa.Create(t.Context(), out, in[0].Schema(), stoa.CreateOptions{Formats: formats, To: "carbon", Opts: opts, Rows: -1})
+				w, err := stoa.Create(t.Context(), out, in[0].Schema(),
+					stoa.CreateOptions{Formats: formats, To: "carbon", Opts: opts, Rows: -1})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -19,12 +19,14 @@ import (
 	"stoa/pred"
 )
 
-// Tables that are made, grown and changed. What must be in them follows from the rows that went in; that CarbonData itself agrees is
-// asked by interop/carbon.
+// Tables that are made, grown and changed. What must be in them follows from the rows that went in; that
+// CarbonData itself agrees is asked by interop/carbon.
 
 var orderFields = []arrow.Field{
-	{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, {Name: "name", Type: arrow.BinaryTypes.String, Nullable: true},
-	{Name: "amount", Type: &arrow.Decimal128Type{Precision: 10, Scale: 2}, Nullable: true}, {Name: "day", Type: arrow.FixedWidthTypes.Date32, Nullable: true},
+	{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+	{Name: "name", Type: arrow.BinaryTypes.String, Nullable: true},
+	{Name: "amount", Type: &arrow.Decimal128Type{Precision: 10, Scale: 2}, Nullable: true},
+	{Name: "day", Type: arrow.FixedWidthTypes.Date32, Nullable: true},
 }
 
 // orders are rows from…to.
@@ -61,7 +63,8 @@ func newOrders(t testing.TB, spec carbon.TableSpec, segments ...[2]int) string {
 func loadOrders(t testing.TB, dir string, from, to int) {
 	t.Helper()
 	b := orders(from, to)
-	l, err := carbon.BeginLoad(t.Context(), dir, b.Schema(), carbon.LoadOptions{Tasks: 2, Opts: map[string]string{"page-rows": "40", "version": "3"}})
+	l, err := carbon.BeginLoad(t.Context(), dir, b.Schema(),
+		carbon.LoadOptions{Tasks: 2, Opts: map[string]string{"page-rows": "40", "version": "3"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,15 +107,19 @@ func span(from, to int) (out []int32) {
 func healthy(t testing.TB, dir string) {
 	t.Helper()
 	for f := range stoa.Verify(t.Context(), dir, stoa.OpenOptions{Formats: formats}) {
-		if f.Code != "file.unchecked" && f.Code != "carbon.leftover" { // CarbonData has no checksums, and leaves what it does not need any more
+		// CarbonData has no checksums, and leaves what it does not need any more
+		if f.Code != "file.unchecked" && f.Code != "carbon.leftover" {
 			t.Errorf("%s: %s %s", f.Code, f.Message, f.At)
 		}
 	}
 }
 
 func TestTableLoads(t *testing.T) {
-	for name, spec := range map[string]carbon.TableSpec{"plain": {}, "sorted": {SortColumns: []string{"name", "day"}, Inverted: []string{"name"}},
-		"buckets": {Buckets: 4, BucketBy: []string{"name", "id"}}, "partitions": {Partition: []string{"name", "day"}}, "both": {Partition: []string{"day"}, SortColumns: []string{"id"}}} {
+	for name, spec := range map[string]carbon.TableSpec{"plain": {},
+		"sorted":     {SortColumns: []string{"name", "day"}, Inverted: []string{"name"}},
+		"buckets":    {Buckets: 4, BucketBy: []string{"name", "id"}},
+		"partitions": {Partition: []string{"name", "day"}},
+		"both":       {Partition: []string{"day"}, SortColumns: []string{"id"}}} {
 		t.Run(name, func(t *testing.T) {
 			dir := newOrders(t, spec, [2]int{0, 200}, [2]int{200, 350})
 			if got := ids(t, dir, nil); !slices.Equal(got, span(0, 350)) {
@@ -141,12 +148,14 @@ func gone(t testing.TB, dir, where string) (out []carbon.Deleted) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab, err := stoa.Open(t.Context(), dir, stoa.OpenOptions{Formats: formats, Opts: map[string]string{"positions": "true"}})
+	tab, err := stoa.Open(t.Context(), dir,
+		stoa.OpenOptions{Formats: formats, Opts: map[string]string{"positions": "true"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tab.Close()
-	for b, err := range tab.Scan(t.Context(), stoa.ScanSpec{Columns: []string{carbon.FileColumn, carbon.RowColumn}, Filter: filter}) {
+	for b, err := range tab.Scan(t.Context(),
+		stoa.ScanSpec{Columns: []string{carbon.FileColumn, carbon.RowColumn}, Filter: filter}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +171,8 @@ func gone(t testing.TB, dir, where string) (out []carbon.Deleted) {
 }
 
 func TestTableChanges(t *testing.T) {
-	dir := newOrders(t, carbon.TableSpec{SortColumns: []string{"name"}}, [2]int{0, 100}, [2]int{100, 200}, [2]int{200, 300})
+	dir := newOrders(t, carbon.TableSpec{SortColumns: []string{"name"}}, [2]int{0, 100}, [2]int{100, 200},
+		[2]int{200, 300})
 	del := func(where string, want int64) {
 		t.Helper()
 		if n, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, where)); err != nil || n != want {
@@ -184,7 +194,8 @@ func TestTableChanges(t *testing.T) {
 	want(left...)
 
 	list := gone(t, dir, "id = 3")
-	if n, err := carbon.DeleteRows(t.Context(), dir, []carbon.Deleted{{File: list[0].File, Rows: []int64{list[0].Rows[0], list[0].Rows[0]}}}); err == nil {
+	if n, err := carbon.DeleteRows(t.Context(), dir,
+		[]carbon.Deleted{{File: list[0].File, Rows: []int64{list[0].Rows[0], list[0].Rows[0]}}}); err == nil {
 		t.Errorf("%d rows are deleted, and there is one", n)
 	}
 	want(left...)
@@ -242,7 +253,8 @@ func compactOrders(t testing.TB, dir string, c carbon.Compaction) {
 		}
 		from += n
 	}
-	tab, err := stoa.Open(t.Context(), dir, stoa.OpenOptions{Formats: formats, Opts: map[string]string{"segments": from}})
+	tab, err := stoa.Open(t.Context(), dir,
+		stoa.OpenOptions{Formats: formats, Opts: map[string]string{"segments": from}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,12 +303,14 @@ func TestSchemaEvolution(t *testing.T) {
 	for _, f := range []struct {
 		f   arrow.Field
 		def *string
-	}{{arrow.Field{Name: "Rate", Type: &arrow.Decimal128Type{Precision: 8, Scale: 3}}, &def}, {arrow.Field{Name: "since", Type: arrow.FixedWidthTypes.Date32}, nil}} {
+	}{{arrow.Field{Name: "Rate", Type: &arrow.Decimal128Type{Precision: 8, Scale: 3}}, &def},
+		{arrow.Field{Name: "since", Type: arrow.FixedWidthTypes.Date32}, nil}} {
 		if err := carbon.AddColumn(t.Context(), dir, f.f, f.def); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := carbon.AddColumn(t.Context(), dir, arrow.Field{Name: "ID", Type: arrow.PrimitiveTypes.Int8}, nil); err == nil {
+	if err := carbon.AddColumn(t.Context(), dir, arrow.Field{Name: "ID", Type: arrow.PrimitiveTypes.Int8},
+		nil); err == nil {
 		t.Error("a name twice")
 	}
 	if err := carbon.DropColumn(t.Context(), dir, "amount"); err != nil {
@@ -362,8 +376,9 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestLoading holds what tablestatus says of a load that goes on against the words of CarbonData's own (SegmentStatus.java; interop/carbon
-// has CarbonData say them), and has such entries cleaned away once nobody holds their locks, as older writers spelt them, too.
+// TestLoading holds what tablestatus says of a load that goes on against the words of CarbonData's own
+// (SegmentStatus.java; interop/carbon has CarbonData say them), and has such entries cleaned away once nobody
+// holds their locks, as older writers spelt them, too.
 func TestLoading(t *testing.T) {
 	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 10})
 	name := filepath.Join(dir, "Metadata", "tablestatus")
@@ -388,7 +403,8 @@ func TestLoading(t *testing.T) {
 	if after, err := os.ReadFile(name); err != nil || string(after) != string(before) {
 		t.Errorf("%s, %v", after, err)
 	}
-	for _, status := range []string{"In Progress", "Insert In Progress", "Overwrite In Progress", "Insert Overwrite In Progress"} {
+	for _, status := range []string{"In Progress", "Insert In Progress", "Overwrite In Progress",
+		"Insert Overwrite In Progress"} {
 		left := strings.Replace(string(during), `"loadStatus":"In Progress"`, `"loadStatus":"`+status+`"`, 1)
 		if err := os.WriteFile(name, []byte(left), 0o666); err != nil {
 			t.Fatal(err)
@@ -406,7 +422,8 @@ func TestLoading(t *testing.T) {
 func TestEmptyPartition(t *testing.T) {
 	for _, v := range []string{"", "__HIVE_DEFAULT_PARTITION__"} {
 		dir := filepath.Join(t.TempDir(), "t")
-		sc := arrow.NewSchema([]arrow.Field{{Name: "p", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
+		sc := arrow.NewSchema([]arrow.Field{{Name: "p", Type: arrow.BinaryTypes.String, Nullable: true},
+			{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
 		if err := carbon.CreateTable(dir, "", carbon.TableSpec{Schema: sc, Partition: []string{"p"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -439,8 +456,10 @@ func TestEmptyPartition(t *testing.T) {
 
 // TestEmptyLists has pages of items that have no item.
 func TestEmptyLists(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, {Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int16), Nullable: true},
-		{Name: "s", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true}, {Name: "d", Type: arrow.ListOf(arrow.FixedWidthTypes.Date32), Nullable: true}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int16), Nullable: true},
+		{Name: "s", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true},
+		{Name: "d", Type: arrow.ListOf(arrow.FixedWidthTypes.Date32), Nullable: true}}, nil)
 	b := array.NewRecordBuilder(arrowMemory.DefaultAllocator, sc)
 	for i := range 5 {
 		b.Field(0).(*array.Int32Builder).Append(int32(i))
@@ -450,7 +469,8 @@ func TestEmptyLists(t *testing.T) {
 	}
 	rows := b.NewRecordBatch()
 	out := filepath.Join(t.TempDir(), "x.carbondata")
-	w, err := stoa.Create(t.Context(), out, sc, stoa.CreateOptions{Formats: formats, To: "carbon", Opts: map[string]string{"page-rows": "2"}, Rows: -1})
+	w, err := stoa.Create(t.Context(), out, sc,
+		stoa.CreateOptions{Formats: formats, To: "carbon", Opts: map[string]string{"page-rows": "2"}, Rows: -1})
 	if err == nil {
 		err = w.Write(t.Context(), rows)
 	}
@@ -469,10 +489,14 @@ func TestEmptyLists(t *testing.T) {
 
 // TestProperties refuses properties that would say what the table is not.
 func TestProperties(t *testing.T) {
-	for _, c := range [][2]string{{"sort_columns", "id"}, {"sort_scope", "global_sort"}, {"table_blocksize", "abc"}, {"table_blocksize", "0"}, {"local_dictionary_enable", "maybe"},
-		{"streaming", "true"}, {"carbon.column.compressor", "lz4"}, {"LOCAL_DICTIONARY_ENABLE", "false"}, {"bucket_number", "3"}} {
+	for _, c := range [][2]string{{"sort_columns", "id"}, {"sort_scope", "global_sort"}, {"table_blocksize", "abc"},
+		{"table_blocksize", "0"}, {"local_dictionary_enable", "maybe"},
+		{"streaming", "true"}, {"carbon.column.compressor", "lz4"}, {"LOCAL_DICTIONARY_ENABLE", "false"},
+		{"bucket_number", "3"}} {
 		dir := filepath.Join(t.TempDir(), "t")
-		if err := carbon.CreateTable(dir, "", carbon.TableSpec{Schema: arrow.NewSchema(orderFields, nil), Properties: map[string]string{c[0]: c[1]}}); err == nil {
+		if err := carbon.CreateTable(dir, "",
+			carbon.TableSpec{Schema: arrow.NewSchema(orderFields, nil),
+				Properties: map[string]string{c[0]: c[1]}}); err == nil {
 			t.Error(c, "is taken")
 		}
 		if _, err := os.Stat(dir); err == nil {

@@ -10,17 +10,22 @@ import (
 )
 
 var writtenTypes = []arrow.DataType{
-	arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float32,
-	arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, arrow.PrimitiveTypes.Date32,
+	arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+	arrow.PrimitiveTypes.Float32,
+	arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary,
+	arrow.PrimitiveTypes.Date32,
 	&arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"},
-	&arrow.Decimal128Type{Precision: 9, Scale: 2}, &arrow.Decimal128Type{Precision: 18, Scale: 0}, &arrow.Decimal128Type{Precision: 38, Scale: 10},
+	&arrow.Decimal128Type{Precision: 9, Scale: 2}, &arrow.Decimal128Type{Precision: 18, Scale: 0},
+	&arrow.Decimal128Type{Precision: 38, Scale: 10},
 }
 
 // TestSuite holds writer and reader against what every format must do.
 func TestSuite(t *testing.T) {
 	formattest.Run(t, formattest.Suite{Format: carbon.Format, Types: writtenTypes, Options: []map[string]string{
-		{}, {"page-rows": "100"}, {"compression": "zstd", "page-rows": "64"}, {"compression": "gzip", "local-dictionary": "false", "page-rows": "200"},
+		{}, {"page-rows": "100"}, {"compression": "zstd", "page-rows": "64"},
+		{"compression": "gzip", "local-dictionary": "false", "page-rows": "200"},
 		{"local-dictionary-threshold": "20", "page-rows": "128"},
 	}, SmallPages: map[string]string{"page-rows": "32"},
-		Bare: []map[string]string{{"page-rows": "40", "compression": "zstd"}, {"page-rows": "64", "local-dictionary": "false"}}})
+		Bare: []map[string]string{{"page-rows": "40", "compression": "zstd"},
+			{"page-rows": "64", "local-dictionary": "false"}}})
 }

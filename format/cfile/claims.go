@@ -8,7 +8,8 @@ import (
 	"stoa/format"
 )
 
-// claims is format.Format.Claims: of the directory of a table setFile names every file. Of what it does not name verify tells, unless there is no setFile.
+// claims is format.Format.Claims: of the directory of a table setFile names every file. Of what it does not
+// name verify tells, unless there is no setFile.
 func claims(ctx context.Context, tg format.Target, _ format.OpenOptions) func(string, bool) format.Claim {
 	dir := path.Clean(tg.Name)
 	known := map[string]bool{path.Join(dir, setFile): true}

@@ -88,7 +88,8 @@ func pointer(off, size int64) []byte {
 
 func mustWrite(t *testing.T, f write.Field, o write.WriterOptions, text string) []byte {
 	t.Helper()
-	typ := map[block.Type]arrow.DataType{block.Int32: arrow.PrimitiveTypes.Int32, block.String: arrow.BinaryTypes.String, block.Int128: &arrow.Decimal128Type{Precision: 38}}[f.Type]
+	typ := map[block.Type]arrow.DataType{block.Int32: arrow.PrimitiveTypes.Int32,
+		block.String: arrow.BinaryTypes.String, block.Int128: &arrow.Decimal128Type{Precision: 38}}[f.Type]
 	b, _, err := writeAll(f, o, fromJSON(t, typ, text))
 	if err != nil {
 		t.Fatal(err)
@@ -105,15 +106,20 @@ func listOf(n int, layout string) string {
 	return "[" + strings.Join(out, ",") + "]"
 }
 
-// Each kind of damage is made by hand, with checksums made right again where it lies behind them. The finding has its code, its severity, its place
-// and, where rows are known, the rows.
+// Each kind of damage is made by hand, with checksums made right again where it lies behind them. The finding
+// has its code, its severity, its place and, where rows are known, the rows.
 func TestCodesOfDamage(t *testing.T) {
 	none := [2]int64{-1, -1}
-	ints := mustWrite(t, write.Field{Type: block.Int32}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512, ValueIndex: true}, listOf(300, "%d"))
-	words := mustWrite(t, write.Field{Type: block.String}, write.WriterOptions{Encoding: block.Dict, BlockSize: 512}, `["a","b","c","a"]`)
-	texts := mustWrite(t, write.Field{Type: block.String}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512}, listOf(200, `"text%d"`))
-	prefixes := mustWrite(t, write.Field{Type: block.String}, write.WriterOptions{Encoding: block.Prefix, BlockSize: 512, RestartInterval: 4}, listOf(40, `"text%03d"`))
-	nulls := mustWrite(t, write.Field{Type: block.Int32, Nullable: true}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512}, `[1,null,3,null]`)
+	ints := mustWrite(t, write.Field{Type: block.Int32},
+		write.WriterOptions{Encoding: block.Plain, BlockSize: 512, ValueIndex: true}, listOf(300, "%d"))
+	words := mustWrite(t, write.Field{Type: block.String},
+		write.WriterOptions{Encoding: block.Dict, BlockSize: 512}, `["a","b","c","a"]`)
+	texts := mustWrite(t, write.Field{Type: block.String},
+		write.WriterOptions{Encoding: block.Plain, BlockSize: 512}, listOf(200, `"text%d"`))
+	prefixes := mustWrite(t, write.Field{Type: block.String},
+		write.WriterOptions{Encoding: block.Prefix, BlockSize: 512, RestartInterval: 4}, listOf(40, `"text%03d"`))
+	nulls := mustWrite(t, write.Field{Type: block.Int32, Nullable: true},
+		write.WriterOptions{Encoding: block.Plain, BlockSize: 512}, `[1,null,3,null]`)
 	var delta, bloom bytes.Buffer
 	d, _ := write.NewDeltaWriter(&delta, false, write.WriterOptions{Compression: block.NoCompression})
 	for row := range uint32(5) {
@@ -142,11 +148,17 @@ func TestCodesOfDamage(t *testing.T) {
 		opts  map[string]string
 		harm  func(p *patient)
 	}{
-		{code: "cfile.block.damaged", file: texts, place: "block[0]", rows: [2]int64{0, int64(binary.LittleEndian.Uint32(newPatient(t, texts).region("block[0]")[4:]))}, harm: func(p *patient) { p.region("block[0]")[11] = 0x7f; p.seal("block[0]") }},
-		{code: "cfile.block.ordinal", file: ints, place: "block[1]", rows: rows, harm: func(p *patient) { p.region("block[1]")[4]++; p.seal("block[1]") }},
-		{code: "cfile.block.count", file: nulls, place: "block[0]", rows: [2]int64{0, 4}, harm: func(p *patient) { p.region("block[0]")[0]++; p.seal("block[0]") }},
-		{code: "cfile.block.checksum", file: ints, place: "block[1]", rows: rows, harm: func(p *patient) { p.region("block[1]")[20]++ }},
-		{code: "cfile.bloom.damaged", file: bloom.Bytes(), place: "block[0]", rows: none, harm: func(p *patient) { p.region("block[0]")[3] = 0x7f; p.seal("block[0]") }},
+		{code: "cfile.block.damaged", file: texts, place: "block[0]",
+			rows: [2]int64{0, int64(binary.LittleEndian.Uint32(newPatient(t, texts).region("block[0]")[4:]))},
+			harm: func(p *patient) { p.region("block[0]")[11] = 0x7f; p.seal("block[0]") }},
+		{code: "cfile.block.ordinal", file: ints, place: "block[1]", rows: rows,
+			harm: func(p *patient) { p.region("block[1]")[4]++; p.seal("block[1]") }},
+		{code: "cfile.block.count", file: nulls, place: "block[0]", rows: [2]int64{0, 4},
+			harm: func(p *patient) { p.region("block[0]")[0]++; p.seal("block[0]") }},
+		{code: "cfile.block.checksum", file: ints, place: "block[1]", rows: rows,
+			harm: func(p *patient) { p.region("block[1]")[20]++ }},
+		{code: "cfile.bloom.damaged", file: bloom.Bytes(), place: "block[0]", rows: none,
+			harm: func(p *patient) { p.region("block[0]")[3] = 0x7f; p.seal("block[0]") }},
 		{code: "cfile.coverage.gap", file: ints, place: "gap", rows: none, harm: func(p *patient) {
 			at := p.at["footer"].Off
 			p.b = slices.Insert(p.b, int(at), []byte("nobody")...)
@@ -159,25 +171,34 @@ func TestCodesOfDamage(t *testing.T) {
 			p.replace("footer", root(p.at["validx"]), root(p.at["posidx"]))
 			p.seal("footer")
 		}},
-		{code: "cfile.delta.damaged", file: delta.Bytes(), place: "block[0]", rows: [2]int64{2, 3}, harm: func(p *patient) {
-			p.replace("block[0]", []byte{2, 9, 1, 3, 5}, []byte{2, 9, 7, 3, 5}) // row 2 at 9, op 1
-			p.seal("block[0]")
-		}},
+		{code: "cfile.delta.damaged", file: delta.Bytes(), place: "block[0]", rows: [2]int64{2, 3},
+			harm: func(p *patient) {
+				p.replace("block[0]", []byte{2, 9, 1, 3, 5}, []byte{2, 9, 7, 3, 5}) // row 2 at 9, op 1
+				p.seal("block[0]")
+			}},
 		{code: "cfile.delta.order", file: delta.Bytes(), place: "block[0]", rows: none, harm: func(p *patient) {
 			p.replace("block[0]", []byte{2, 9, 1, 3, 5}, []byte{0, 9, 1, 3, 5})
 			p.seal("block[0]")
 		}},
 		{code: "cfile.delta.stats", file: delta.Bytes(), place: "footer", rows: none, harm: func(p *patient) {
-			p.replace("footer", []byte{0x19, 9, 0, 0, 0, 0, 0, 0, 0}, []byte{0x19, 8, 0, 0, 0, 0, 0, 0, 0}) // min_timestamp
+			// min_timestamp
+			p.replace("footer", []byte{0x19, 9, 0, 0, 0, 0, 0, 0, 0}, []byte{0x19, 8, 0, 0, 0, 0, 0, 0, 0})
 			p.seal("footer")
 		}},
-		{code: "cfile.dict.checksum", file: words, place: "dictionary", rows: none, harm: func(p *patient) { p.region("dictionary")[13]++ }},
-		{code: "cfile.dict.damaged", file: words, place: "dictionary", rows: none, harm: func(p *patient) { p.region("dictionary")[11] = 0x7f; p.seal("dictionary") }},
-		{code: "cfile.footer.checksum", file: ints, place: "footer", rows: none, harm: func(p *patient) { p.region("footer")[0]++ }},
-		{code: "cfile.footer.damaged", file: ints, place: "footer", rows: none, harm: func(p *patient) { p.b = p.b[:len(p.b)-3] }},
-		{code: "cfile.header.checksum", file: ints, place: "header", rows: none, harm: func(p *patient) { p.region("header")[15]++ }},
-		{code: "cfile.header.damaged", file: ints, place: "header", rows: none, harm: func(p *patient) { p.region("header")[0]++ }},
-		{code: "cfile.index.checksum", file: ints, place: "posidx", rows: none, harm: func(p *patient) { p.region("posidx")[1]++ }},
+		{code: "cfile.dict.checksum", file: words, place: "dictionary", rows: none,
+			harm: func(p *patient) { p.region("dictionary")[13]++ }},
+		{code: "cfile.dict.damaged", file: words, place: "dictionary", rows: none,
+			harm: func(p *patient) { p.region("dictionary")[11] = 0x7f; p.seal("dictionary") }},
+		{code: "cfile.footer.checksum", file: ints, place: "footer", rows: none,
+			harm: func(p *patient) { p.region("footer")[0]++ }},
+		{code: "cfile.footer.damaged", file: ints, place: "footer", rows: none,
+			harm: func(p *patient) { p.b = p.b[:len(p.b)-3] }},
+		{code: "cfile.header.checksum", file: ints, place: "header", rows: none,
+			harm: func(p *patient) { p.region("header")[15]++ }},
+		{code: "cfile.header.damaged", file: ints, place: "header", rows: none,
+			harm: func(p *patient) { p.region("header")[0]++ }},
+		{code: "cfile.index.checksum", file: ints, place: "posidx", rows: none,
+			harm: func(p *patient) { p.region("posidx")[1]++ }},
 		{code: "cfile.index.damaged", file: ints, place: "posidx", rows: none, harm: func(p *patient) {
 			b := p.region("posidx")
 			b[len(b)-5] = 0x7f // the trailer's length, of which this is the high byte
@@ -188,32 +209,41 @@ func TestCodesOfDamage(t *testing.T) {
 			p.seal("posidx")
 		}},
 		{code: "cfile.index.key", file: ints, place: "validx", rows: none, harm: func(p *patient) {
-			p.replace("validx", []byte{4, 0x80, 0, 0, 133}, []byte{4, 0x80, 0, 0, 134}) // the key of block[1], whose first value is 133
+			// the key of block[1], whose first value is 133
+			p.replace("validx", []byte{4, 0x80, 0, 0, 133}, []byte{4, 0x80, 0, 0, 134})
 			p.seal("validx")
 		}},
 		{code: "cfile.index.disagree", file: ints, place: "validx", rows: none, harm: func(p *patient) {
 			p.replace("validx", pointer(second.Off, second.Len), pointer(second.Off-4, second.Len))
 			p.seal("validx")
 		}},
-		{code: "cfile.int128.range", file: mustWrite(t, write.Field{Type: block.Int128}, write.WriterOptions{Encoding: block.Plain}, `["1"]`), place: "block[0]", rows: none, harm: func(p *patient) {
-			p.region("block[0]")[8+15] = 0x7f // the high byte of a value behind number and ordinal
-			p.seal("block[0]")
-		}},
+		{code: "cfile.int128.range", file: mustWrite(t, write.Field{Type: block.Int128},
+			write.WriterOptions{Encoding: block.Plain}, `["1"]`), place: "block[0]", rows: none,
+			harm: func(p *patient) {
+				p.region("block[0]")[8+15] = 0x7f // the high byte of a value behind number and ordinal
+				p.seal("block[0]")
+			}},
 		{code: "cfile.keys.range", file: ints, place: "footer", rows: none, harm: func(p *patient) {
 			p.replace("footer", []byte{0x80, 0, 1, 43}, []byte{0x80, 0, 1, 44}) // max_key, of 299
 			p.seal("footer")
 		}},
-		{code: "cfile.kind", file: nulls, place: "footer", rows: none, opts: map[string]string{"kind": "delta"}, harm: func(p *patient) {}},
-		{code: "cfile.numvalues", file: delta.Bytes(), place: "footer", rows: none, harm: func(p *patient) { p.replace("footer", []byte{3 << 3, 5}, []byte{3 << 3, 6}); p.seal("footer") }},
+		{code: "cfile.kind", file: nulls, place: "footer", rows: none, opts: map[string]string{"kind": "delta"},
+			harm: func(p *patient) {}},
+		{code: "cfile.numvalues", file: delta.Bytes(), place: "footer", rows: none,
+			harm: func(p *patient) { p.replace("footer", []byte{3 << 3, 5}, []byte{3 << 3, 6}); p.seal("footer") }},
 		{code: "cfile.prefix.restarts", file: prefixes, place: "block[0]", rows: none, harm: func(p *patient) {
 			b := p.region("block[0]")
 			b[len(b)-12]++ // the last restart point
 			p.seal("block[0]")
 		}},
-		{code: "cfile.unsupported", file: ints, place: "footer", rows: none, harm: func(p *patient) { b := p.region("incompatible_features"); b[len(b)-1] |= 32; p.seal("footer") }},
-		{code: "cfile.utf8", file: texts, place: "block[0]", rows: none, harm: func(p *patient) { p.region("block[0]")[12] = 0xff; p.seal("block[0]") }},
-		{code: "cfile.values.order", file: ints, place: "block[1]", rows: none, harm: func(p *patient) { p.region("block[1]")[8+4*50] = 0; p.seal("block[1]") }},
-		{code: "cfile.version.mixed", file: ints, place: "footer", rows: none, harm: func(p *patient) { copy(p.region("header"), "kuducfil"); p.seal("header") }},
+		{code: "cfile.unsupported", file: ints, place: "footer", rows: none,
+			harm: func(p *patient) { b := p.region("incompatible_features"); b[len(b)-1] |= 32; p.seal("footer") }},
+		{code: "cfile.utf8", file: texts, place: "block[0]", rows: none,
+			harm: func(p *patient) { p.region("block[0]")[12] = 0xff; p.seal("block[0]") }},
+		{code: "cfile.values.order", file: ints, place: "block[1]", rows: none,
+			harm: func(p *patient) { p.region("block[1]")[8+4*50] = 0; p.seal("block[1]") }},
+		{code: "cfile.version.mixed", file: ints, place: "footer", rows: none,
+			harm: func(p *patient) { copy(p.region("header"), "kuducfil"); p.seal("header") }},
 	} {
 		p := newPatient(t, x.file)
 		x.harm(p)
@@ -222,15 +252,18 @@ func TestCodesOfDamage(t *testing.T) {
 		for got := range Format.Verify(t.Context(), p.target(), format.OpenOptions{Depth: format.Deep, Opts: x.opts}) {
 			all = append(all, fmt.Sprintf("%s %s %v %s", got.Code, got.At, got.Rows, got.Message))
 			place := p.at[x.place]
-			hit = hit || got.Code == x.code && got.Severity == block.SeverityOf(x.code) && got.Rows == x.rows && got.At.Object == "f" &&
+			hit = hit || got.Code == x.code && got.Severity == block.SeverityOf(x.code) && got.Rows == x.rows &&
+				got.At.Object == "f" &&
 				place.Off <= got.At.Off && got.At.Off < place.End()
 		}
 		if !hit {
-			t.Errorf("%s in %s %v, rows %v, is not among\n\t%s", x.code, x.place, p.at[x.place], x.rows, strings.Join(all, "\n\t"))
+			t.Errorf("%s in %s %v, rows %v, is not among\n\t%s", x.code, x.place, p.at[x.place], x.rows,
+				strings.Join(all, "\n\t"))
 		}
 	}
 	told := 0
-	for got := range Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(nil), Name: "f"}, format.OpenOptions{}) {
+	for got := range Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(nil), Name: "f"},
+		format.OpenOptions{}) {
 		if told++; got.Code != "cfile.read" || got.At.Object != "f" || got.Severity != region.Error {
 			t.Errorf("a file that is not there: %+v", got)
 		}
@@ -242,7 +275,8 @@ func TestCodesOfDamage(t *testing.T) {
 
 // Recovery tells which rows it did not find, what it found, and what it had to guess.
 func TestCodesOfRecovery(t *testing.T) {
-	ints := mustWrite(t, write.Field{Type: block.Int32}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512}, listOf(300, "%d"))
+	ints := mustWrite(t, write.Field{Type: block.Int32}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512},
+		listOf(300, "%d"))
 	p := newPatient(t, ints)
 	p.region("block[1]")[20]++
 	p.region("posidx")[1]++
@@ -255,7 +289,8 @@ func TestCodesOfRecovery(t *testing.T) {
 		if guess {
 			copy(p.region("footer"), make([]byte, len(p.region("footer"))))
 			opts["type"], opts["nullable"] = "int32", "false"
-			want = []string{"cfile.footer.damaged [-1 -1]", "cfile.recovered.guessed [-1 -1]", lost, "cfile.recovered [0 300]"}
+			want = []string{"cfile.footer.damaged [-1 -1]", "cfile.recovered.guessed [-1 -1]", lost,
+				"cfile.recovered [0 300]"}
 		}
 		r, found, err := Format.Recover(t.Context(), p.target(), format.OpenOptions{Opts: opts})
 		if err != nil {
@@ -275,14 +310,17 @@ func TestCodesOfRecovery(t *testing.T) {
 	}
 }
 
-// The cells are CFiles themselves, the footer is lost, and so is the block that has the first cells: what their files' blocks hold is not taken for rows.
+// The cells are CFiles themselves, the footer is lost, and so is the block that has the first cells: what their
+// files' blocks hold is not taken for rows.
 func TestRecoverAroundFilesInCells(t *testing.T) {
-	inner := mustWrite(t, write.Field{Type: block.String}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512}, listOf(300, `"inner%d"`))
+	inner := mustWrite(t, write.Field{Type: block.String},
+		write.WriterOptions{Encoding: block.Plain, BlockSize: 512}, listOf(300, `"inner%d"`))
 	w := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
 	for i := range 20 {
 		w.Append(append([]byte{byte(i)}, inner...))
 	}
-	outer, _, err := writeAll(write.Field{Type: block.Binary}, write.WriterOptions{Encoding: block.Plain, BlockSize: 16 << 10}, w.NewArray())
+	outer, _, err := writeAll(write.Field{Type: block.Binary},
+		write.WriterOptions{Encoding: block.Plain, BlockSize: 16 << 10}, w.NewArray())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +328,8 @@ func TestRecoverAroundFilesInCells(t *testing.T) {
 	per := int64(binary.LittleEndian.Uint32(p.region("block[0]")[4:]))
 	p.region("block[0]")[20]++
 	copy(p.region("footer"), make([]byte, len(p.region("footer"))))
-	for _, opts := range []map[string]string{{"type": "binary"}, {"type": "binary", "encoding": "plain", "compression": "none", "nullable": "false"}} {
+	for _, opts := range []map[string]string{{"type": "binary"},
+		{"type": "binary", "encoding": "plain", "compression": "none", "nullable": "false"}} {
 		r, found, err := Format.Recover(t.Context(), p.target(), format.OpenOptions{Opts: opts})
 		if err != nil {
 			t.Fatal(err)
@@ -315,7 +354,8 @@ func TestHeaviest(t *testing.T) {
 	for range 500 {
 		var blocks []columnfile.DataBlock
 		for i := range 1 + r.IntN(9) {
-			blocks = append(blocks, columnfile.DataBlock{Ptr: block.BlockPtr{Offset: int64(i), Size: 1 + r.Int64N(9)}, First: r.Int64N(12), Rows: 1 + r.Int64N(4)})
+			blocks = append(blocks, columnfile.DataBlock{Ptr: block.BlockPtr{Offset: int64(i),
+				Size: 1 + r.Int64N(9)}, First: r.Int64N(12), Rows: 1 + r.Int64N(4)})
 		}
 		most := int64(0)
 		for mask := range 1 << len(blocks) {

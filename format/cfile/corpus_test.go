@@ -64,7 +64,8 @@ func TestCorpus(t *testing.T) {
 // TestFormatIsWhole: the other tests pass over what is not there, so it is told here.
 func TestFormatIsWhole(t *testing.T) {
 	f := cfile.Format
-	for name, there := range map[string]bool{"Probe": f.Probe != nil, "List": f.List != nil, "Open": f.Open != nil, "Create": f.Create != nil,
+	for name, there := range map[string]bool{"Probe": f.Probe != nil, "List": f.List != nil, "Open": f.Open != nil,
+		"Create":   f.Create != nil,
 		"Describe": f.Describe != nil, "Verify": f.Verify != nil, "Recover": f.Recover != nil} {
 		if !there {
 			t.Errorf("Format has no %s: nothing of it was tested", name)
@@ -344,7 +345,8 @@ var wholeRange = vec.Range{From: 0, To: 1<<63 - 1}
 var errEndless = errors.New("more pages or cells than any file of the corpus has")
 
 // readAll scans the only column of a file page by page. seen, if not nil, is shown every page after decoding.
-func readAll(ctx context.Context, target format.Target, o format.OpenOptions, seen func(format.Chunk, *format.Task)) (*answer, error) {
+func readAll(ctx context.Context, target format.Target, o format.OpenOptions,
+	seen func(format.Chunk, *format.Task)) (*answer, error) {
 	r, err := cfile.Format.Open(ctx, target, o)
 	if err != nil {
 		return nil, err
@@ -353,7 +355,8 @@ func readAll(ctx context.Context, target format.Target, o format.OpenOptions, se
 	return scanAll(ctx, r, target, o, wholeRange, seen)
 }
 
-func scanAll(ctx context.Context, r format.Reader, target format.Target, o format.OpenOptions, rows vec.Range, seen func(format.Chunk, *format.Task)) (*answer, error) {
+func scanAll(ctx context.Context, r format.Reader, target format.Target, o format.OpenOptions, rows vec.Range,
+	seen func(format.Chunk, *format.Task)) (*answer, error) {
 	a := &answer{schema: r.Schema()}
 	cols := r.Columns()
 	if len(cols) != 1 {
@@ -377,7 +380,8 @@ func scanAll(ctx context.Context, r format.Reader, target format.Target, o forma
 			}
 			if g.Rows >= 0 && rows.From == 0 && rows.To > g.Rows && int64(len(a.cells)) != g.Rows {
 				// What the scan engine says then.
-				return nil, fault.Corruptf(fault.Span{Object: target.Name, Off: target.At.From, Len: target.At.Len()}, "", "the row group has %d rows, its pages have %d", g.Rows, len(a.cells))
+				return nil, fault.Corruptf(fault.Span{Object: target.Name, Off: target.At.From,
+					Len: target.At.Len()}, "", "the row group has %d rows, its pages have %d", g.Rows, len(a.cells))
 			}
 		}
 	}
@@ -387,7 +391,8 @@ func scanAll(ctx context.Context, r format.Reader, target format.Target, o forma
 	return a, nil
 }
 
-func (a *answer) chunk(ctx context.Context, r format.Reader, g format.RowGroup, tree store.Tree, o format.OpenOptions, rows vec.Range, seen func(format.Chunk, *format.Task)) error {
+func (a *answer) chunk(ctx context.Context, r format.Reader, g format.RowGroup, tree store.Tree,
+	o format.OpenOptions, rows vec.Range, seen func(format.Chunk, *format.Task)) error {
 	c, err := r.Chunk(ctx, g, 0, rows)
 	if err != nil {
 		return err
@@ -400,7 +405,8 @@ func (a *answer) chunk(ctx context.Context, r format.Reader, g format.RowGroup, 
 		if p.Lost != nil {
 			return nil, p.Lost
 		}
-		task := &format.Task{Page: p, N: p.Entries, Dict: dict, Want: want, Scratch: arena, Limits: limits, NoVerify: o.NoVerify}
+		task := &format.Task{Page: p, N: p.Entries, Dict: dict, Want: want, Scratch: arena, Limits: limits,
+			NoVerify: o.NoVerify}
 		for _, s := range p.Spans {
 			src, err := tree.Open(ctx, s.Object)
 			if err != nil {
@@ -651,7 +657,8 @@ func checkPages(t *testing.T, a *answer, layout *kudugen.Layout) {
 			t.Errorf("page %d has spans %v", i, p.Spans)
 			continue
 		}
-		for at < len(layout.Blocks) && (layout.Blocks[at].Kind != "data" || layout.Blocks[at].First+layout.Blocks[at].Rows <= int64(a.starts[i]) && n > 0) {
+		for at < len(layout.Blocks) && (layout.Blocks[at].Kind != "data" ||
+			layout.Blocks[at].First+layout.Blocks[at].Rows <= int64(a.starts[i]) && n > 0) {
 			at++
 		}
 		if at == len(layout.Blocks) {
@@ -687,7 +694,8 @@ func checkHints(t *testing.T, target format.Target, whole *answer) {
 		if err := format.ReadFull(ctx, src, p.Spans[0], "", buf); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Decode(&format.Task{Page: p, N: p.Entries, Bytes: [][]byte{buf}, Scratch: arena, Limits: format.Limits{}.WithDefaults()}, v); err != nil {
+		if err := c.Decode(&format.Task{Page: p, N: p.Entries, Bytes: [][]byte{buf}, Scratch: arena,
+			Limits: format.Limits{}.WithDefaults()}, v); err != nil {
 			t.Fatal(err)
 		}
 		return v
@@ -749,7 +757,8 @@ func checkHints(t *testing.T, target format.Target, whole *answer) {
 		for i := range n {
 			w, g := whole.cells[from+i], got[before+i]
 			if (w == nil) != (g == nil) || task.Want.Has(i) && !same(w, g) {
-				t.Errorf("row %d with a wish (wanted: %v): got %s, without %s", from+i, task.Want.Has(i), show(g), show(w))
+				t.Errorf("row %d with a wish (wanted: %v): got %s, without %s", from+i, task.Want.Has(i), show(g),
+					show(w))
 				return
 			}
 		}
@@ -797,7 +806,8 @@ func checkHints(t *testing.T, target format.Target, whole *answer) {
 		}
 		first, last := part.pages[0], part.pages[len(part.pages)-1]
 		if first.First > from || first.First+first.Rows <= from || last.First >= to || last.First+last.Rows < to {
-			t.Errorf("rows %d to %d: pages from %d+%d to %d+%d", from, to, first.First, first.Rows, last.First, last.Rows)
+			t.Errorf("rows %d to %d: pages from %d+%d to %d+%d", from, to, first.First, first.Rows, last.First,
+				last.Rows)
 			return
 		}
 		for i, c := range part.cells {
@@ -814,14 +824,16 @@ func checkSection(t *testing.T, data []byte, whole *answer) {
 	t.Helper()
 	const before = 4096
 	all := append(append(bytes.Repeat([]byte{0x5a}, before), data...), bytes.Repeat([]byte{0xa5}, 100)...)
-	target := format.Target{Tree: store.NewMemory(map[string][]byte{"c": all}), Name: "c", At: vec.Range{From: before, To: before + int64(len(data))}}
+	target := format.Target{Tree: store.NewMemory(map[string][]byte{"c": all}), Name: "c",
+		At: vec.Range{From: before, To: before + int64(len(data))}}
 	got, err := readAll(context.Background(), target, raw, nil)
 	if err != nil {
 		t.Errorf("as a section: %v", err)
 		return
 	}
 	if len(got.cells) != len(whole.cells) || len(got.pages) != len(whole.pages) {
-		t.Errorf("as a section: %d cells in %d pages, not %d in %d", len(got.cells), len(got.pages), len(whole.cells), len(whole.pages))
+		t.Errorf("as a section: %d cells in %d pages, not %d in %d", len(got.cells), len(got.pages),
+			len(whole.cells), len(whole.pages))
 		return
 	}
 	for i := range got.cells {
@@ -831,7 +843,8 @@ func checkSection(t *testing.T, data []byte, whole *answer) {
 		}
 	}
 	for i := range got.pages {
-		if g, w := got.pages[i].Spans[0], whole.pages[i].Spans[0]; g.Off != w.Off+before || g.Len != w.Len || g.Object != "c" {
+		if g, w := got.pages[i].Spans[0], whole.pages[i].Spans[0]; g.Off != w.Off+before || g.Len != w.Len ||
+			g.Object != "c" {
 			t.Errorf("as a section: page %d at %v, %v in the file", i, g, w)
 			return
 		}
@@ -1344,7 +1357,8 @@ func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, whole *answe
 	alloc := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	defer alloc.AssertSize(t, 0)
 	open := func(data []byte) *stoa.Table {
-		tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{From: "cfile", Opts: raw.Opts, Tree: store.NewMemory(map[string][]byte{"f": data})})
+		tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{From: "cfile", Opts: raw.Opts,
+			Tree: store.NewMemory(map[string][]byte{"f": data})})
 		if err != nil {
 			t.Fatal("stoa.Open:", err)
 		}
@@ -1450,8 +1464,10 @@ func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, whole *answe
 			}
 		}
 		var lost []region.Loss
-		got, err := collect(damaged.Scan(ctx, stoa.ScanSpec{Alloc: alloc, Damaged: policy, Lost: func(l region.Loss) { lost = append(lost, l) }}), 0)
-		sameCells(t, fmt.Sprintf("a damaged block of rows %d+%d, policy %v", hit.First, hit.Rows, policy), got, want, err)
+		got, err := collect(damaged.Scan(ctx,
+			stoa.ScanSpec{Alloc: alloc, Damaged: policy, Lost: func(l region.Loss) { lost = append(lost, l) }}), 0)
+		sameCells(t, fmt.Sprintf("a damaged block of rows %d+%d, policy %v", hit.First, hit.Rows, policy), got,
+			want, err)
 		if len(lost) != 1 || lost[0].Rows != [2]int64{hit.First, hit.First + hit.Rows} || !lost[0].Exact {
 			t.Errorf("a damaged block of rows %d+%d: told are %+v", hit.First, hit.Rows, lost)
 		}
@@ -1537,7 +1553,8 @@ func collect(batches iter.Seq2[arrow.RecordBatch, error], most int) (out []kudug
 func sideRows(t *testing.T, data []byte, opts map[string]string) []map[string]any {
 	t.Helper()
 	ctx := context.Background()
-	tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{From: "cfile", Opts: opts, Tree: store.NewMemory(map[string][]byte{"f": data})})
+	tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{From: "cfile", Opts: opts,
+		Tree: store.NewMemory(map[string][]byte{"f": data})})
 	if err != nil {
 		t.Fatal("stoa.Open:", err)
 	}
@@ -1627,7 +1644,8 @@ func checkBloomTable(t *testing.T, data []byte, layout *kudugen.Layout) {
 		for _, y := range x[n:] {
 			set += bits.OnesCount8(y)
 		}
-		want = append(want, map[string]any{"first_key": string(b.Key), "hashes": int64(x[5]), "bits": 8 * int64(len(x)-n), "set_bits": int64(set), "filter": string(x[n:])})
+		want = append(want, map[string]any{"first_key": string(b.Key), "hashes": int64(x[5]),
+			"bits": 8 * int64(len(x)-n), "set_bits": int64(set), "filter": string(x[n:])})
 	}
 	sameRows(t, sideRows(t, data, nil), want)
 }
@@ -1650,7 +1668,8 @@ func checkDeltaTable(t *testing.T, data []byte, x expected) {
 			}
 		}
 		op := []string{"", "update", "delete", "reinsert"}[d.Op]
-		want = append(want, map[string]any{"row": int64(d.Row), "timestamp": d.Time, "op": op, "column_ids": ids, "values": vals})
+		want = append(want, map[string]any{"row": int64(d.Row), "timestamp": d.Time, "op": op, "column_ids": ids,
+			"values": vals})
 	}
 	sameRows(t, sideRows(t, data, nil), want)
 }

@@ -26,11 +26,11 @@ import (
 //
 //	{"stoa":"cfile-set","version":1,"id":HEX,"schema":BASE64,"rows":N,"columns":[{"path":…,"file":…},…]}
 //
-// id is made of the contents of all the files, each of which has it in its footer, too, see setKey; sets that stoa wrote before it knew ids, and
-// those of plain metadata, have none.
+// id is made of the contents of all the files, each of which has it in its footer, too, see setKey; sets that
+// stoa wrote before it knew ids, and those of plain metadata, have none.
 //
-// schema is an encapsulated Arrow IPC schema message: the schema of the table before structs were flattened. The columns
-// stand in the schema's order; path is dotted.
+// schema is an encapsulated Arrow IPC schema message: the schema of the table before structs were flattened.
+// The columns stand in the schema's order; path is dotted.
 const setFile = "table.json"
 
 // setKind is the value of "stoa" in setFile.
@@ -53,8 +53,8 @@ type setColumn struct {
 	Present bool `json:"present,omitempty"`
 }
 
-// create is format.Format.Create. A schema of one column that is no struct gives one file, unless a directory is asked for;
-// everything else a directory: one file a column, structs flattened, and setFile.
+// create is format.Format.Create. A schema of one column that is no struct gives one file, unless a directory
+// is asked for; everything else a directory: one file a column, structs flattened, and setFile.
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 	leaves, err := write.LeavesOf(sc)
 	if err != nil {
@@ -243,7 +243,8 @@ func (t *tableWriter) close(ctx context.Context, sum *format.Summary) error {
 	return nil
 }
 
-// identify gives the set and its files their id: a digest of what all the files hold, so that the same rows and options make the same bytes.
+// identify gives the set and its files their id: a digest of what all the files hold, so that the same rows and
+// options make the same bytes.
 func (t *tableWriter) identify() error {
 	h := sha256.New()
 	for _, c := range t.columns {

@@ -61,7 +61,8 @@ func victims(t *testing.T, limit int64) []block {
 			continue
 		}
 		every = append(every, b)
-		key := fmt.Sprint(b.Kind, index, b.CFile["encoding"], b.CFile["compression"], b.CFile["nullable"], width == "bool", b.Checksums)
+		key := fmt.Sprint(b.Kind, index, b.CFile["encoding"], b.CFile["compression"], b.CFile["nullable"],
+			width == "bool", b.Checksums)
 		if old, ok := best[key]; !ok || b.Size < old.Size {
 			best[key] = b
 		}
@@ -163,7 +164,8 @@ type attempt struct {
 	verified bool // Verify ran
 }
 
-// try reads, verifies (verify), and also describes and recovers (all) data; problems are things that must not happen whatever the bytes are.
+// try reads, verifies (verify), and also describes and recovers (all) data; problems are things that must not
+// happen whatever the bytes are.
 func try(data []byte, verify, all bool) (a attempt, problems []string) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -193,7 +195,8 @@ func try(data []byte, verify, all bool) (a attempt, problems []string) {
 		for f := range cfile.Format.Verify(ctx, target, o) {
 			a.findings = append(a.findings, f)
 			if f.Code == "" || f.Message == "" || f.At.Object != "f" || f.At.Off < 0 || f.At.Len < 0 || f.At.End() > n {
-				problems = append(problems, fmt.Sprintf("Verify: finding without code, words or a place in the %d bytes: %+v", n, f))
+				problems = append(problems,
+					fmt.Sprintf("Verify: finding without code, words or a place in the %d bytes: %+v", n, f))
 			}
 			if len(a.findings) > 100000 {
 				problems = append(problems, "Verify: more than 100000 findings")
@@ -293,12 +296,15 @@ func recoverAll(t *testing.T, cutFooter bool) {
 			if x.col.Type == "decimal" {
 				opts["type"] += fmt.Sprint(8 * x.col.Width())
 			}
-			opts["encoding"] = map[int]string{1: "plain", 2: "prefix", 4: "rle", 5: "dict", 6: "bitshuffle"}[layout.Encoding]
-			opts["compression"] = map[int]string{0: "none", 1: "none", 2: "snappy", 3: "lz4", 4: "zlib"}[layout.Compression]
+			opts["encoding"] = map[int]string{1: "plain", 2: "prefix", 4: "rle", 5: "dict",
+				6: "bitshuffle"}[layout.Encoding]
+			opts["compression"] = map[int]string{0: "none", 1: "none", 2: "snappy", 3: "lz4",
+				4: "zlib"}[layout.Compression]
 			opts["nullable"] = fmt.Sprint(layout.Nullable)
 			opts["checksums"] = fmt.Sprint(layout.Checksums)
 		}
-		tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{From: "cfile", Opts: opts, Recover: true, Tree: store.NewMemory(map[string][]byte{"f": bad})})
+		tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{From: "cfile", Opts: opts, Recover: true,
+			Tree: store.NewMemory(map[string][]byte{"f": bad})})
 		if err != nil {
 			if layout.Checksums {
 				t.Errorf("%s: %v", b.File, err)
@@ -310,7 +316,8 @@ func recoverAll(t *testing.T, cutFooter bool) {
 			t.Errorf("%s: the indexes are gone, and Recover finds nothing wrong", b.File)
 		}
 		lost := int64(0)
-		got, err := collect(tab.Scan(ctx, stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(l region.Loss) { lost += l.Rows[1] - l.Rows[0] }}), 0)
+		got, err := collect(tab.Scan(ctx,
+			stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(l region.Loss) { lost += l.Rows[1] - l.Rows[0] }}), 0)
 		tab.Close()
 		d := differences(got, x)
 		switch {
@@ -388,7 +395,8 @@ func damage(t *testing.T, b block, data []byte, step int, sum *damageTally) {
 		}
 		if a.err != nil {
 			sum.Refused++
-			if e, bad := placed(a.err, "f", int64(len(data))); bad == nil && layout.Checksums && (owner.Kind == "data" || owner.Kind == "dict") {
+			if e, bad := placed(a.err, "f", int64(len(data))); bad == nil && layout.Checksums &&
+				(owner.Kind == "data" || owner.Kind == "dict") {
 				if e.At.Off < owner.Off || e.At.End() > owner.Off+owner.Len || e.Class != fault.Corrupt {
 					c.add("checksums, but the error is not about the block that was hit", "%s: %v", where, a.err)
 				}
@@ -410,7 +418,8 @@ func damage(t *testing.T, b block, data []byte, step int, sum *damageTally) {
 		case owner.Kind == "dict" && rows.sameShape:
 		case owner.Kind == "data" && rows.sameShape && rows.from >= owner.First && rows.to <= owner.First+owner.Rows:
 		default:
-			c.add("another answer outside of what was hit ("+owner.Kind+")", "%s: %s; the block has %d+%d", where, rows, owner.First, owner.Rows)
+			c.add("another answer outside of what was hit ("+owner.Kind+")", "%s: %s; the block has %d+%d", where,
+				rows, owner.First, owner.Rows)
 		}
 		sum.Changed++
 	}
@@ -445,7 +454,8 @@ func damage(t *testing.T, b block, data []byte, step int, sum *damageTally) {
 // at the door. Any answer will do.
 func wild(data []byte, layout *kudugen.Layout, c *complaints, sum *damageTally) {
 	rnd := rand.New(rand.NewPCG(7, uint64(len(data))))
-	special := []uint32{0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xffffffff, uint32(len(data)), uint32(len(data)) - 4}
+	special := []uint32{0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xffffffff,
+		uint32(len(data)), uint32(len(data)) - 4}
 	for k := range 60 {
 		bad := bytes.Clone(data)
 		for range 1 + rnd.IntN(3) {
@@ -524,7 +534,8 @@ func (r rowRange) String() string {
 }
 
 func difference(a, b *answer) (r rowRange, changed bool) {
-	if a.column.Type.ID() != b.column.Type.ID() || !a.schema.Field(0).Equal(b.schema.Field(0)) || len(a.cells) != len(b.cells) {
+	if a.column.Type.ID() != b.column.Type.ID() || !a.schema.Field(0).Equal(b.schema.Field(0)) ||
+		len(a.cells) != len(b.cells) {
 		return r, true
 	}
 	r.sameShape = true

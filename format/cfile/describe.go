@@ -15,8 +15,9 @@ import (
 	"stoa/wire"
 )
 
-// describe streams the anatomy of a CFile: header, dictionary, the positional tree with its data blocks behind each leaf, the
-// value tree (with the data blocks, if there is no positional one), footer, and what nothing claims.
+// describe streams the anatomy of a CFile: header, dictionary, the positional tree with its data blocks behind
+// each leaf, the value tree (with the data blocks, if there is no positional one), footer, and what nothing
+// claims.
 func describe(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
 		if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
@@ -81,7 +82,8 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	f.TraceFooter(d.deeper)
 	gaps, _ := d.cover.Check(at)
 	for _, g := range gaps {
-		d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes", At: g, Inner: -1})
+		d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes", At: g,
+			Inner: -1})
 	}
 	return err
 }
@@ -96,7 +98,8 @@ func (d *describer) summary(err error) string {
 		return "damaged"
 	}
 	f := &d.f.Footer
-	return fmt.Sprintf("CFile v%d, %s, %s, %s, %d values", d.f.Header.Version, f.Type, f.Encoding, f.Compression, f.NumValues)
+	return fmt.Sprintf("CFile v%d, %s, %s, %s, %d values", d.f.Header.Version, f.Type, f.Encoding, f.Compression,
+		f.NumValues)
 }
 
 // body describes everything between header and footer.
@@ -139,7 +142,8 @@ func (d *describer) node(w *columnfile.Walker, p block.BlockPtr, data bool) erro
 	err := w.Push(d.ctx, p)
 	if err != nil {
 		if d.f.Bad(p) == "" && p.Offset >= w.Ends[min(len(w.Stack), columnfile.MaxDepth-1)] {
-			err = errors.Join(err, d.block(p, name, "damaged", true, func(c *wire.Cursor) { block.ParseIndexBlock(c, d.pages) }))
+			err = errors.Join(err, d.block(p, name, "damaged", true,
+				func(c *wire.Cursor) { block.ParseIndexBlock(c, d.pages) }))
 		}
 		return first(err)
 	}
@@ -228,7 +232,8 @@ func (d *describer) block(p block.BlockPtr, name, value string, inside bool, par
 		if fr.Crc != fr.Want {
 			value += fmt.Sprintf(" (wrong: %#08x is right)", fr.Want)
 		}
-		d.emit(region.Node{Depth: 2, Kind: region.Data, Name: "checksum", Value: value, At: at.Sub(int64(len(data)), 4), Inner: -1})
+		d.emit(region.Node{Depth: 2, Kind: region.Data, Name: "checksum", Value: value,
+			At: at.Sub(int64(len(data)), 4), Inner: -1})
 	}
 	return err
 }

@@ -23,8 +23,8 @@ import (
 	"stoa/store"
 )
 
-// A table of several columns is a directory: one CFile a column, and setFile, which says what belongs together. The columns of
-// structs are shown side by side under their dotted paths.
+// A table of several columns is a directory: one CFile a column, and setFile, which says what belongs together.
+// The columns of structs are shown side by side under their dotted paths.
 
 // maxSetFile is how long a setFile may be.
 const maxSetFile = 64 << 20
@@ -36,15 +36,16 @@ func inDir(tg format.Target, name string) string {
 	return strings.TrimSuffix(tg.Name, "/") + "/" + name
 }
 
-// readSet reads the setFile of a directory. That what has its name is no file, or is someone else's though files beside it say that they are of a set, is
-// damage of the set.
+// readSet reads the setFile of a directory. That what has its name is no file, or is someone else's though
+// files beside it say that they are of a set, is damage of the set.
 func readSet(ctx context.Context, tg format.Target) (fileSet, error) {
 	t, err := parseSet(ctx, tg)
 	var p *fs.PathError
 	switch at := (fault.Span{Object: inDir(tg, setFile)}); {
 	case err == nil || errors.Is(err, fs.ErrNotExist):
 	case store.NoFile(err) && errors.As(err, &p):
-		return t, fault.Corruptf(at, "", "no file can be opened by that name (%v): nothing says which files are the table's, in which order, and of how many rows", p.Err)
+		return t, fault.Corruptf(at, "", "no file can be opened by that name (%v): nothing says which files are "+
+			"the table's, in which order, and of how many rows", p.Err)
 	case errors.Is(err, fault.Invalid):
 		if files, ferr := looseFiles(ctx, tg); ferr == nil && ofSet(files) > 0 {
 			return t, fault.Corruptf(at, "", "it is not that of a set of CFiles, and files beside it are of one")
@@ -97,7 +98,8 @@ func (t *fileSet) check(at fault.Span) error {
 	return nil
 }
 
-// probeDir looks for a setFile of ours; where that is damaged or lost, for files as our writer calls those of a table's columns.
+// probeDir looks for a setFile of ours; where that is damaged or lost, for files as our writer calls those of a
+// table's columns.
 func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 	t, err := readSet(ctx, tg)
 	switch {
@@ -111,7 +113,8 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 			return format.Maybe, nil
 		}
 	case columnfile.IsDamage(err):
-		if files, err := looseFiles(ctx, tg); err == nil && slices.ContainsFunc(files, func(f looseFile) bool { return f.fits() }) {
+		if files, err := looseFiles(ctx, tg); err == nil &&
+			slices.ContainsFunc(files, func(f looseFile) bool { return f.fits() }) {
 			return format.Likely, nil
 		}
 	}
@@ -155,8 +158,9 @@ func nothingElse(ctx context.Context, tg format.Target) bool {
 	return err == nil && rows >= 0
 }
 
-// leaves are the columns as the schema that was written tells them, one for each of Columns, in their order. None and no error: the
-// set has no schema. A schema that cannot be read, or is not that of the columns, is an error.
+// leaves are the columns as the schema that was written tells them, one for each of Columns, in their order.
+// None and no error: the set has no schema. A schema that cannot be read, or is not that of the columns, is an
+// error.
 func (t *fileSet) leaves() ([]write.Leaf, error) {
 	if len(t.Schema) == 0 {
 		return nil, nil
@@ -174,20 +178,23 @@ func (t *fileSet) leaves() ([]write.Leaf, error) {
 	}
 	for i, l := range all {
 		if l.Path != t.Columns[i].Path {
-			return all, fault.Rel(0, 0, fmt.Sprintf("columns[%d].path", i), "%q, in the schema the column is %q", t.Columns[i].Path, l.Path)
+			return all, fault.Rel(0, 0, fmt.Sprintf("columns[%d].path", i), "%q, in the schema the column is %q",
+				t.Columns[i].Path, l.Path)
 		}
 		all[i].Col.Nullable = l.Col.Nullable && !t.Columns[i].Present
 	}
 	return all, nil
 }
 
-// belongs holds what the file of column i says of itself against what the set says of the column: the type of the values, and, of
-// files of our writer, the column's name, digits and scale. l is nil if the set has no schema. The number of rows is looked at elsewhere.
+// belongs holds what the file of column i says of itself against what the set says of the column: the type of
+// the values, and, of files of our writer, the column's name, digits and scale. l is nil if the set has no
+// schema. The number of rows is looked at elsewhere.
 func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
 	at, path := f.FootSpan(), t.Columns[i].Path
 	s, told := f.Footer.Stored()
 	if told && s.Name != "" && s.Name != path {
-		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]", "the file is of column %q, %s has it for column %q", s.Name, setFile, path)
+		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
+			"the file is of column %q, %s has it for column %q", s.Name, setFile, path)
 	}
 	if l == nil {
 		return nil
@@ -197,13 +204,15 @@ func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
 			typeWords(f.Footer.Type, f.Footer.Array()), setFile, path, typeWords(l.Col.Type, l.Col.Array))
 	}
 	if told && (s.Precision != l.Col.Precision || s.Scale != l.Col.Scale) {
-		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]", "decimals of %d digits, %d behind the point; %s says %d and %d for column %q",
+		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
+			"decimals of %d digits, %d behind the point; %s says %d and %d for column %q",
 			s.Precision, s.Scale, setFile, l.Col.Precision, l.Col.Scale, path)
 	}
 	return nil
 }
 
-// sameSet holds the id in the file of column i against the set's. A file that has none is one of another set's if the set has one.
+// sameSet holds the id in the file of column i against the set's. A file that has none is one of another set's
+// if the set has one.
 func (t *fileSet) sameSet(f *columnfile.File, i int) error {
 	b, told := f.Footer.Get(block.SetKey)
 	id, at, path := string(b), f.FootSpan(), "footer.metadata["+block.SetKey+"]"
@@ -211,11 +220,14 @@ func (t *fileSet) sameSet(f *columnfile.File, i int) error {
 	case id == t.ID:
 		return nil
 	case !told:
-		return fault.Corruptf(at, path, "it is not there: the file of column %q was written by itself, or with another table, not with the set %s of %s", t.Columns[i].Path, t.ID, setFile)
+		return fault.Corruptf(at, path, "it is not there: the file of column %q was written by itself, or with "+
+			"another table, not with the set %s of %s", t.Columns[i].Path, t.ID, setFile)
 	case t.ID == "":
-		return fault.Corruptf(at, path, "the file of column %q was written with the set %q, and %s is of another, which has no id", t.Columns[i].Path, id, setFile)
+		return fault.Corruptf(at, path, "the file of column %q was written with the set %q, and %s is of "+
+			"another, which has no id", t.Columns[i].Path, id, setFile)
 	}
-	return fault.Corruptf(at, path, "the file of column %q was written with the set %q, %s with %q: they are of different tables", t.Columns[i].Path, id, setFile, t.ID)
+	return fault.Corruptf(at, path, "the file of column %q was written with the set %q, %s with %q: they are of "+
+		"different tables", t.Columns[i].Path, id, setFile, t.ID)
 }
 
 func typeWords(t block.Type, array bool) string {
@@ -243,7 +255,8 @@ func (t *fileSet) arrowSchema() *arrow.Schema {
 }
 
 // openDir opens a directory as one table, its files side by side.
-func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts columnfile.ReadOptions) (format.Reader, error) {
+func openDir(ctx context.Context, tg format.Target, o format.OpenOptions,
+	opts columnfile.ReadOptions) (format.Reader, error) {
 	set, err := readSet(ctx, tg)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = noSet(tg)
@@ -281,7 +294,8 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts c
 	return t, nil
 }
 
-// stamp is that of the setFile, and a digest of the names, sizes and stamps of the columns' files; none if the tree gives none.
+// stamp is that of the setFile, and a digest of the names, sizes and stamps of the columns' files; none if the
+// tree gives none.
 func (t *fileSet) stamp(ctx context.Context, tg format.Target) string {
 	own := stampOf(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, setFile)})
 	if own == "" {
@@ -301,7 +315,8 @@ func setDamage(tg format.Target, err error) error {
 }
 
 // openColumnFile opens the file of a column of a set. That it is not there is damage of the set.
-func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format.OpenOptions) (*columnfile.File, error) {
+func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format.OpenOptions) (*columnfile.File,
+	error) {
 	name := inDir(tg, c.File)
 	f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: name}, o)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -312,12 +327,14 @@ func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format
 
 // noSet says that a directory has no setFile.
 func noSet(tg format.Target) error {
-	return fault.Corruptf(fault.Span{Object: inDir(tg, setFile)}, "", "it is not there: nothing says which files are the table's, in which order, and of how many rows")
+	return fault.Corruptf(fault.Span{Object: inDir(tg, setFile)}, "",
+		"it is not there: nothing says which files are the table's, in which order, and of how many rows")
 }
 
 // missing says that the file of column c is not there.
 func missing(name string, c setColumn) error {
-	return fault.Corruptf(fault.Span{Object: name}, "", "the file of column %q is not there, but %s names it", c.Path, setFile)
+	return fault.Corruptf(fault.Span{Object: name}, "", "the file of column %q is not there, but %s names it",
+		c.Path, setFile)
 }
 
 // Finish makes schema and facts of the open files of a set.
@@ -346,11 +363,12 @@ func uneven(t *table, set fileSet, f *columnfile.File) error {
 		before := t.files[len(t.files)-2]
 		other, n = before.At.Object, before.Footer.NumValues
 	}
-	return fault.Corruptf(f.FootSpan(), "footer.num_values", "%s has %d rows, %s has %d", f.At.Object, f.Footer.NumValues, other, n)
+	return fault.Corruptf(f.FootSpan(), "footer.num_values", "%s has %d rows, %s has %d", f.At.Object,
+		f.Footer.NumValues, other, n)
 }
 
-// restored is the field of a column as it was written: the file's, with name, type, nullability and metadata from the schema where that
-// fits what the file holds.
+// restored is the field of a column as it was written: the file's, with name, type, nullability and metadata
+// from the schema where that fits what the file holds.
 func restored(f *columnfile.File, o columnfile.ReadOptions, dotted string, sc *arrow.Schema) arrow.Field {
 	o.Name = dotted
 	own := f.Field(o)
@@ -417,8 +435,9 @@ func describeDir(ctx context.Context, tg format.Target, o format.DescribeOptions
 		yield(region.Node{}, err)
 		return
 	}
-	if !yield(region.Node{Kind: region.Data, Name: setFile, Value: fmt.Sprintf("%d columns, %d rows", len(set.Columns), set.Rows),
-		At: fault.Span{Object: name, Len: info.Size}, Inner: -1}, nil) {
+	if !yield(region.Node{Kind: region.Data, Name: setFile,
+		Value: fmt.Sprintf("%d columns, %d rows", len(set.Columns), set.Rows),
+		At:    fault.Span{Object: name, Len: info.Size}, Inner: -1}, nil) {
 		return
 	}
 	for _, c := range set.Columns {

@@ -18,7 +18,8 @@ import (
 // oneOfTwo is a directory of columns a and b; b begins with first.
 func oneOfTwo(t *testing.T, first int64, opts map[string]string) map[string][]byte {
 	t.Helper()
-	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "b", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "b", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
 	for i := range int64(100) {
 		b.Field(0).(*array.Int64Builder).Append(i)
@@ -42,9 +43,11 @@ func oneOfTwo(t *testing.T, first int64, opts map[string]string) map[string][]by
 	return out
 }
 
-// TestColumnOfAnotherTable: the file of a column of another table, of the same name, type, size and number of rows, is not read for the table's.
+// TestColumnOfAnotherTable: the file of a column of another table, of the same name, type, size and number of
+// rows, is not read for the table's.
 func TestColumnOfAnotherTable(t *testing.T) {
-	for _, opts := range []map[string]string{{}, {"compression": "lz4"}, {"plain-metadata": "true"}, {"checksums": "false"}} {
+	for _, opts := range []map[string]string{{}, {"compression": "lz4"}, {"plain-metadata": "true"},
+		{"checksums": "false"}} {
 		mine, other := oneOfTwo(t, 1000, opts), oneOfTwo(t, 2000, opts)
 		for exchanged, files := range map[bool]map[string][]byte{false: maps.Clone(mine), true: maps.Clone(mine)} {
 			if exchanged {
@@ -53,7 +56,8 @@ func TestColumnOfAnotherTable(t *testing.T) {
 			sealed := opts["plain-metadata"] == "" // without metadata nothing can tell
 			want := exchanged && sealed
 			tg := format.Target{Tree: store.NewMemory(files), Name: "t"}
-			if r, err := cfile.Format.Open(t.Context(), tg, format.OpenOptions{}); (err != nil) != want || want && !strings.Contains(err.Error(), "of different tables") {
+			if r, err := cfile.Format.Open(t.Context(), tg, format.OpenOptions{}); (err != nil) != want || want &&
+				!strings.Contains(err.Error(), "of different tables") {
 				t.Errorf("%v, exchanged %t: open: %v", opts, exchanged, err)
 			} else if err == nil {
 				r.Close()

@@ -19,9 +19,12 @@ import (
 
 // FuzzDirectory puts other content into table.json, or into the file of a column.
 func FuzzDirectory(f *testing.F) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "t", Type: arrow.BinaryTypes.String, Nullable: true},
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "t", Type: arrow.BinaryTypes.String, Nullable: true},
 		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32)}}, nil)
-	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(`{"id":1,"t":"a","l":[1]}{"id":2,"l":[]}{"id":3,"t":"b","l":[2,3]}`), array.WithMultipleDocs())
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc,
+		strings.NewReader(`{"id":1,"t":"a","l":[1]}{"id":2,"l":[]}{"id":3,"t":"b","l":[2,3]}`),
+		array.WithMultipleDocs())
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -73,7 +73,8 @@ func dirFilesOf(t *testing.T, cell func(column string, row int) string, opts map
 		text.WriteString("}")
 	}
 	ctx, m, sc := context.Background(), store.NewMemory(nil), arrow.NewSchema(dirColumns, nil)
-	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(text.String()), array.WithMultipleDocs())
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(text.String()),
+		array.WithMultipleDocs())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,9 +95,10 @@ func dirFilesOf(t *testing.T, cell func(column string, row int) string, opts map
 	return files
 }
 
-// dirRead reads the directory and reports whether something was told. A cell that is not as it was written is an error of the test, unless
-// it is null and something was told.
-func dirRead(t *testing.T, what string, files map[string][]byte, recover bool, columns ...string) (rows int64, cells map[string]int, told string) {
+// dirRead reads the directory and reports whether something was told. A cell that is not as it was written is
+// an error of the test, unless it is null and something was told.
+func dirRead(t *testing.T, what string, files map[string][]byte, recover bool, columns ...string) (rows int64,
+	cells map[string]int, told string) {
 	t.Helper()
 	o := stoa.OpenOptions{Tree: store.NewMemory(files), Recover: recover}
 	tab, err := stoa.Open(context.Background(), "t", o)
@@ -205,16 +207,19 @@ func TestDirExchange(t *testing.T) {
 	// The message names file and column.
 	files := maps.Clone(healthy)
 	files["t/v.cfile"] = healthy["t/b.cfile"]
-	if _, _, told := dirRead(t, "b over v", files, false); !strings.Contains(told, "t/v.cfile[") || !strings.Contains(told, `column "b"`) {
+	if _, _, told := dirRead(t, "b over v", files, false); !strings.Contains(told, "t/v.cfile[") ||
+		!strings.Contains(told, `column "b"`) {
 		t.Error(told)
 	}
 }
 
-// TestDirOtherTable: the file of another table of the same shape is told by all who read it, whichever column it is of, with checksums and without, and
-// costs the cells of that column only; a table.json of another table costs nothing.
+// TestDirOtherTable: the file of another table of the same shape is told by all who read it, whichever column
+// it is of, with checksums and without, and costs the cells of that column only; a table.json of another table
+// costs nothing.
 func TestDirOtherTable(t *testing.T) {
 	other := func(column string, row int) string { return dirCell(column, dirRows-1-row) }
-	for _, opts := range []map[string]string{{}, {"checksums": "false"}, {"encoding.v": "plain", "encoding.w": "plain"}} {
+	for _, opts := range []map[string]string{{}, {"checksums": "false"},
+		{"encoding.v": "plain", "encoding.w": "plain"}} {
 		healthy, foreign := dirFilesOf(t, dirCell, opts), dirFilesOf(t, other, opts)
 		if again := dirFilesOf(t, dirCell, opts); !maps.EqualFunc(healthy, again, bytes.Equal) {
 			t.Error("the same rows make other files")
@@ -243,8 +248,8 @@ func TestDirOtherTable(t *testing.T) {
 	}
 }
 
-// TestDirWithoutID: directories that were written before there were ids, and those of plain metadata, are read; a file of the former kind in one
-// with an id, and the reverse, is told.
+// TestDirWithoutID: directories that were written before there were ids, and those of plain metadata, are read;
+// a file of the former kind in one with an id, and the reverse, is told.
 func TestDirWithoutID(t *testing.T) {
 	plain := dirFilesOf(t, dirCell, map[string]string{"plain-metadata": "true"})
 	if bytes.Contains(plain["t/table.json"], []byte(`"id": "`)) || bytes.Contains(plain["t/v.cfile"], []byte("stoa.")) {
@@ -277,7 +282,8 @@ func TestDirStamp(t *testing.T) {
 		}
 	}
 	stamp := func() string {
-		r, err := cfile.Format.Open(ctx, format.Target{Tree: store.Local{}, Name: filepath.ToSlash(dir)}, format.OpenOptions{})
+		r, err := cfile.Format.Open(ctx, format.Target{Tree: store.Local{}, Name: filepath.ToSlash(dir)},
+			format.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +342,8 @@ func TestDirHarm(t *testing.T) {
 			var others []string
 			for _, c := range dirColumns {
 				if name == "t/"+c.Name+".cfile" {
-					if harm == "halved" && c.Name != "b" && (cells[c.Name] == 0 || cells[c.Name] == dirRows) { // b is one block
+					// b is one block
+					if harm == "halved" && c.Name != "b" && (cells[c.Name] == 0 || cells[c.Name] == dirRows) {
 						t.Errorf("%s: %d cells are recovered: %s", what, cells[c.Name], told)
 					}
 					continue
@@ -352,14 +359,16 @@ func TestDirHarm(t *testing.T) {
 					t.Errorf("%s: %d cells of %s are recovered, there are %d", what, cells[c.Name], c.Name, want)
 				}
 			}
-			if rows, cells, _ := dirRead(t, what, files, true, others...); rows != dirRows || len(cells) != len(others) {
+			if rows, cells, _ := dirRead(t, what, files, true, others...); rows != dirRows ||
+				len(cells) != len(others) {
 				t.Errorf("%s: %d rows of %v", what, rows, cells)
 			}
 		}
 	}
 }
 
-// TestDirSetBits: no bit of table.json, which has no checksum, makes a row another one, or a column or a row go without a word.
+// TestDirSetBits: no bit of table.json, which has no checksum, makes a row another one, or a column or a row go
+// without a word.
 func TestDirSetBits(t *testing.T) {
 	healthy := dirFiles(t)
 	set := healthy["t/table.json"]
@@ -375,8 +384,8 @@ func TestDirSetBits(t *testing.T) {
 	}
 }
 
-// TestDirFrames: whichever bit of the header or the footer of a column's file is turned, or what is written behind it, the table's schema says enough to
-// find all its cells again.
+// TestDirFrames: whichever bit of the header or the footer of a column's file is turned, or what is written
+// behind it, the table's schema says enough to find all its cells again.
 func TestDirFrames(t *testing.T) {
 	healthy := dirFiles(t)
 	for _, c := range dirColumns {
@@ -393,7 +402,8 @@ func TestDirFrames(t *testing.T) {
 		check := func(what string, b []byte) {
 			files := maps.Clone(healthy)
 			files[name] = b
-			if rows, cells, told := dirRead(t, what, files, true); rows != dirRows || cells[c.Name] != want || told == "" {
+			if rows, cells, told := dirRead(t, what, files, true); rows != dirRows || cells[c.Name] != want ||
+				told == "" {
 				t.Errorf("%s: %d rows, %d cells of %d: %s", what, rows, cells[c.Name], want, told)
 			}
 		}
@@ -415,16 +425,19 @@ func TestDirFrames(t *testing.T) {
 	}
 }
 
-// TestDirSetNames: a table.json that is another's by one letter, or that calls the file of a column otherwise, is told, and costs nothing.
+// TestDirSetNames: a table.json that is another's by one letter, or that calls the file of a column otherwise,
+// is told, and costs nothing.
 func TestDirSetNames(t *testing.T) {
 	healthy := dirFiles(t)
-	for _, harm := range [][2]string{{"cfile-set", "cfile-wet"}, {`"version": 1`, `"version": 9`}, {"opt.cfile", "oqt.cfile"}, {"v.cfile", "w.cfile"}, {`"id.cfile"`, `"b.cfile"`}} {
+	for _, harm := range [][2]string{{"cfile-set", "cfile-wet"}, {`"version": 1`, `"version": 9`},
+		{"opt.cfile", "oqt.cfile"}, {"v.cfile", "w.cfile"}, {`"id.cfile"`, `"b.cfile"`}} {
 		files := maps.Clone(healthy)
 		files["t/table.json"] = bytes.Replace(healthy["t/table.json"], []byte(harm[0]), []byte(harm[1]), 1)
 		what := fmt.Sprint(harm)
 		dirHarm(t, what, files)
 		rows, cells, told := dirRead(t, what, files, true)
-		if rows != dirRows || cells["v"] != dirRows || cells["w"] != dirRows || cells["id"] != dirRows || cells["b"] != dirRows || cells["opt"] == 0 {
+		if rows != dirRows || cells["v"] != dirRows || cells["w"] != dirRows || cells["id"] != dirRows ||
+			cells["b"] != dirRows || cells["opt"] == 0 {
 			t.Errorf("%s: %d rows, cells %v: %s", what, rows, cells, told)
 		}
 	}

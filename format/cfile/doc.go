@@ -1,10 +1,11 @@
-// Package cfile reads and writes CFiles, the column files of Apache Kudu, in format v1 (Kudu up to 1.2) and v2; and the files that
-// Kudu keeps beside columns in the same container: bloom files, delta files and ad-hoc indexes.
+// Package cfile reads and writes CFiles, the column files of Apache Kudu, in format v1 (Kudu up to 1.2) and v2;
+// and the files that Kudu keeps beside columns in the same container: bloom files, delta files and ad-hoc
+// indexes.
 //
 // # The file
 //
-// A CFile holds the values of one column, in blocks, and up to two indexes of them. Numbers are little-endian where nothing else is
-// said; varint is LEB128.
+// A CFile holds the values of one column, in blocks, and up to two indexes of them. Numbers are little-endian
+// where nothing else is said; varint is LEB128.
 //
 //	header
 //	blocks: data blocks, index blocks, a dictionary, in the order in which they were finished
@@ -31,7 +32,8 @@
 //	                12 is_type_array                        goes with bit 1
 //	BlockPointerPB  1 offset, 2 size                        size includes the checksum
 //
-// A message has at most 64 KiB. A reader must refuse a file with an incompatible feature bit that it does not know.
+// A message has at most 64 KiB. A reader must refuse a file with an incompatible feature bit that it does not
+// know.
 //
 // # Blocks
 //
@@ -40,7 +42,8 @@
 //	v1   compressed_size u32, uncompressed_size u32, compressed data
 //	v2   uncompressed_size u32, compressed data; or, if just as many bytes follow, the data as it is
 //
-// and with feature bit 0 the CRC-32C of all that. This goes for blocks of every kind. A data block of a nullable column begins with
+// and with feature bit 0 the CRC-32C of all that. This goes for blocks of every kind. A data block of a
+// nullable column begins with
 //
 //	num_rows varint, bitmap_size varint, bitmap (RLE of width 1; 1 = there is a value)
 //
@@ -51,7 +54,8 @@
 //	lengths_size varint, lengths (RLE of width 16)
 //	array_bitmap_size varint, array_bitmap (RLE of width 1)
 //
-// Then come the encoded values that are not null. Their count is theirs; their ordinal is the number of the block's first row.
+// Then come the encoded values that are not null. Their count is theirs; their ordinal is the number of the
+// block's first row.
 //
 //	plain        fixed width    num_values u32, ordinal u32, values
 //	             bool           num_values u32, ordinal u32, bits, least significant first
@@ -72,8 +76,9 @@
 //	trailer         IndexBlockTrailerPB: 1 num_entries, 2 type (0 leaf, 1 internal)
 //	trailer_length  u32
 //
-// In the positional index the key is the ordinal of the block's first row, four bytes, big-endian; in the value index it is the encoded
-// first value (see AppendKey), cut to the shortest prefix that is above the last value of the block before. Delta files do not cut.
+// In the positional index the key is the ordinal of the block's first row, four bytes, big-endian; in the value
+// index it is the encoded first value (see AppendKey), cut to the shortest prefix that is above the last value
+// of the block before. Delta files do not cut.
 //
 // # A whole file
 //

@@ -113,7 +113,8 @@ func TestRealColumns(t *testing.T) {
 			continue
 		}
 		dump := readDump(t, filepath.Join(dir, b.Dump))
-		r, err := open(context.Background(), format.Target{Tree: store.Local{}, Name: filepath.Join(dir, b.File)}, format.OpenOptions{})
+		r, err := open(context.Background(), format.Target{Tree: store.Local{}, Name: filepath.Join(dir, b.File)},
+			format.OpenOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", b.File, err)
 			continue

@@ -14,8 +14,8 @@ import (
 	"stoa/vec"
 )
 
-// What follows is for formats that keep CFiles inside their own files (package kudu): a CFile is then a part of an object, and places
-// in errors, and the spans of pages, are those of the object.
+// What follows is for formats that keep CFiles inside their own files (package kudu): a CFile is then a part of
+// an object, and places in errors, and the spans of pages, are those of the object.
 
 // OpenAt opens the column file that is the part at of src.
 func OpenAt(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (*Reader, error) {
@@ -32,8 +32,8 @@ func (r *Reader) At() fault.Span { return r.f.At }
 // FooterAt is where its footer lies: what is wrong with num_values, type or metadata is placed there.
 func (r *Reader) FooterAt() fault.Span { return r.f.FootSpan() }
 
-// Chunk is the file's pages, from the one that holds rows.From on. Its vectors have the file's Arrow type; of decimals any precision
-// and scale will do.
+// Chunk is the file's pages, from the one that holds rows.From on. Its vectors have the file's Arrow type; of
+// decimals any precision and scale will do.
 func (r *Reader) Chunk(ctx context.Context, rows vec.Range) (format.Chunk, error) {
 	c, err := r.f.NewChunk(ctx, rows)
 	if err != nil {
@@ -42,19 +42,20 @@ func (r *Reader) Chunk(ctx context.Context, rows vec.Range) (format.Chunk, error
 	return c, nil
 }
 
-// Find is the ordinal of the first value whose encoded key (see AppendKey) is not below key (after: that is above it), Len if there is
-// none; exact says that it equals key. Only files with a value index can do that.
+// Find is the ordinal of the first value whose encoded key (see AppendKey) is not below key (after: that is
+// above it), Len if there is none; exact says that it equals key. Only files with a value index can do that.
 func (r *Reader) Find(ctx context.Context, key []byte, after bool) (n int64, exact bool, err error) {
 	if !r.f.Sorted() {
-		return 0, false, fault.Unsupportedf(r.f.FootSpan(), "footer.validx_info", "the file has no value index, or its values are not keys")
+		return 0, false, fault.Unsupportedf(r.f.FootSpan(), "footer.validx_info",
+			"the file has no value index, or its values are not keys")
 	}
 	l := columnfile.Lookup{F: r.f}
 	defer l.Close()
 	return l.Bound(ctx, key, after)
 }
 
-// Stored is a literal as a block of a column of type t, whose Arrow type is at, stores it: little-endian, or the bytes of a string; false
-// if t has no such value.
+// Stored is a literal as a block of a column of type t, whose Arrow type is at, stores it: little-endian, or
+// the bytes of a string; false if t has no such value.
 func Stored(t block.Type, at arrow.DataType, v pred.Value) ([]byte, bool) {
 	if t.IsBinary() {
 		return []byte(v.Text), v.Kind == pred.KindString || v.Kind == pred.KindBytes

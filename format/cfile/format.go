@@ -155,12 +155,14 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 }
 
 // newTable shows an open file as a table, by its kind.
-func newTable(ctx context.Context, tg format.Target, f *columnfile.File, o columnfile.ReadOptions) (format.Reader, error) {
+func newTable(ctx context.Context, tg format.Target, f *columnfile.File, o columnfile.ReadOptions) (format.Reader,
+	error) {
 	kind := o.Kind
 	if kind == block.KindUnknown {
 		kind = f.Kind()
 	}
-	if (kind == block.KindBloom || kind == block.KindDelta || kind == block.KindIndex) && f.Footer.Type != block.Binary {
+	if (kind == block.KindBloom || kind == block.KindDelta || kind == block.KindIndex) &&
+		f.Footer.Type != block.Binary {
 		f.Src.Close()
 		return nil, fault.Invalidf("%s: a %s holds binary values, this file %s", tg.Name, kind, f.Footer.Type)
 	}

@@ -97,7 +97,8 @@ func fuzzRead(t *testing.T, r format.Reader, data []byte) {
 				t.Fatal(verr)
 			}
 			s := p.Spans[0]
-			task := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{data[s.Off:s.End()]}, Scratch: &vec.Arena{}, Limits: fuzzLimits}
+			task := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{data[s.Off:s.End()]}, Scratch: &vec.Arena{},
+				Limits: fuzzLimits}
 			classed(t, c.Decode(&task, v))
 		}
 	}
@@ -156,7 +157,8 @@ func FuzzIndexBlock(f *testing.F) {
 	})
 }
 
-// FuzzBlock decodes a block of every type and encoding; what the extent functions measure must be what the parser takes.
+// FuzzBlock decodes a block of every type and encoding; what the extent functions measure must be what the
+// parser takes.
 func FuzzBlock(f *testing.F) {
 	f.Add(uint8(0), uint8(0), []byte{4, 2, 3, 6, 2, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 30, 0, 0, 0}, uint8(1))
 	f.Add(uint8(7), uint8(1), []byte("\x00\x03\x00\x02\x00\x00\x03abc\x02\x01x\x00\x01y\x0e\x00\x00\x00\x01\x00\x00\x00"), uint8(0))
@@ -174,7 +176,9 @@ func FuzzBlock(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, sub := range []int64{0, 1} {
-			task := format.Task{Page: format.Page{Sub: sub, Spans: []fault.Span{x.At}, Own: &columnfile.DataBlock{First: -1, Rows: -1}}, N: 100_000, Bytes: [][]byte{data}, Scratch: &vec.Arena{}, Limits: fuzzLimits}
+			task := format.Task{Page: format.Page{Sub: sub, Spans: []fault.Span{x.At},
+				Own: &columnfile.DataBlock{First: -1, Rows: -1}}, N: 100_000, Bytes: [][]byte{data},
+				Scratch: &vec.Arena{}, Limits: fuzzLimits}
 			lay, err := x.Decode(&task, v, nil)
 			if sub > int64(lay.Rows) {
 				break
@@ -208,7 +212,8 @@ func FuzzExtents(f *testing.F) {
 				t.Fatalf("%s: %d of %d bytes", c, n, len(data))
 			}
 		}
-		for _, e := range []block.Encoding{block.Plain, block.Prefix, block.RLE, block.Dict, block.BitShuffle, block.GroupVarint} {
+		for _, e := range []block.Encoding{block.Plain, block.Prefix, block.RLE, block.Dict, block.BitShuffle,
+			block.GroupVarint} {
 			for _, typ := range []block.Type{block.Int8, block.Int64, block.Bool, block.String} {
 				if n := block.ValuesExtent(data, typ, e); n > len(data) {
 					t.Fatalf("%s %s: %d of %d bytes", typ, e, n, len(data))

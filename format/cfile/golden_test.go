@@ -37,7 +37,8 @@ func TestGoldenIsComplete(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			have[fmt.Sprintf("%s%d %s %s %s", x.col.Type, x.col.Width(), b.CFile["encoding"], b.CFile["compression"], b.CFile["nullable"])]++
+			have[fmt.Sprintf("%s%d %s %s %s", x.col.Type, x.col.Width(), b.CFile["encoding"],
+				b.CFile["compression"], b.CFile["nullable"])]++
 			have[fmt.Sprintf("%s%d %s %s", x.col.Type, x.col.Width(), b.CFile["encoding"], sums)]++
 			if x.col.Key {
 				have["key "+x.col.Type]++
@@ -52,10 +53,13 @@ func TestGoldenIsComplete(t *testing.T) {
 		have[fmt.Sprintf("validx of %d levels", b.Btree["val"].Levels)]++
 	}
 	var want []string
-	const ints, strs, plain = "PLAIN_ENCODING BIT_SHUFFLE RLE", "PLAIN_ENCODING PREFIX_ENCODING DICT_ENCODING", "PLAIN_ENCODING BIT_SHUFFLE"
+	const ints, strs, plain = "PLAIN_ENCODING BIT_SHUFFLE RLE", "PLAIN_ENCODING PREFIX_ENCODING DICT_ENCODING",
+		"PLAIN_ENCODING BIT_SHUFFLE"
 	for typ, encs := range map[string]string{
-		"bool1": "PLAIN_ENCODING RLE", "int81": ints, "int162": ints, "int324": ints, "int648": ints, "unixtime_micros8": ints, "date4": ints,
-		"float4": plain, "double8": plain, "decimal4": ints, "decimal8": ints, "decimal16": plain, "string0": strs, "binary0": strs, "varchar0": strs,
+		"bool1": "PLAIN_ENCODING RLE", "int81": ints, "int162": ints, "int324": ints, "int648": ints,
+		"unixtime_micros8": ints, "date4": ints,
+		"float4": plain, "double8": plain, "decimal4": ints, "decimal8": ints, "decimal16": plain, "string0": strs,
+		"binary0": strs, "varchar0": strs,
 	} {
 		for e := range strings.FieldsSeq(encs) {
 			for _, c := range []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"} {
@@ -64,7 +68,8 @@ func TestGoldenIsComplete(t *testing.T) {
 			want = append(want, typ+" "+e+" ck", typ+" "+e+" nock")
 		}
 	}
-	for _, k := range []string{"int8", "int16", "int32", "int64", "unixtime_micros", "date", "decimal", "string", "binary", "varchar"} {
+	for _, k := range []string{"int8", "int16", "int32", "int64", "unixtime_micros", "date", "decimal", "string",
+		"binary", "varchar"} {
 		want = append(want, "key "+k)
 	}
 	for _, k := range []string{"undo", "redo", "bloom", "adhoc-index", "dictionary overflow"} {
@@ -169,8 +174,10 @@ func TestTheJudgeCanFail(t *testing.T) {
 	}
 	for i := range whole {
 		for _, change := range []func(n *region.Node){
-			func(n *region.Node) { n.At.Len++ }, func(n *region.Node) { n.At.Len-- }, func(n *region.Node) { n.At.Off++ },
-			func(n *region.Node) { n.Kind = region.Gap }, func(n *region.Node) { n.At.Object = "g" }, func(n *region.Node) { n.Name = "" },
+			func(n *region.Node) { n.At.Len++ }, func(n *region.Node) { n.At.Len-- },
+			func(n *region.Node) { n.At.Off++ },
+			func(n *region.Node) { n.Kind = region.Gap }, func(n *region.Node) { n.At.Object = "g" },
+			func(n *region.Node) { n.Name = "" },
 		} {
 			nodes := slices.Clone(whole)
 			change(&nodes[i])

@@ -19,20 +19,24 @@ import (
 	"stoa/vec"
 )
 
-// BenchmarkScan decodes all pages of a file of a million rows, as the engine's workers do: 64 Ki rows into one vector, again and again.
+// BenchmarkScan decodes all pages of a file of a million rows, as the engine's workers do: 64 Ki rows into one
+// vector, again and again.
 func BenchmarkScan(b *testing.B) {
 	for _, x := range []struct {
 		typ   block.Type
 		enc   block.Encoding
 		nulls bool
 	}{
-		{block.Int64, block.BitShuffle, false}, {block.Int64, block.BitShuffle, true}, {block.Int32, block.RLE, true}, {block.Double, block.Plain, false},
-		{block.String, block.Dict, false}, {block.String, block.Dict, true}, {block.String, block.Plain, true}, {block.String, block.Prefix, false}, {block.Bool, block.RLE, true},
+		{block.Int64, block.BitShuffle, false}, {block.Int64, block.BitShuffle, true},
+		{block.Int32, block.RLE, true}, {block.Double, block.Plain, false},
+		{block.String, block.Dict, false}, {block.String, block.Dict, true}, {block.String, block.Plain, true},
+		{block.String, block.Prefix, false}, {block.Bool, block.RLE, true},
 	} {
 		b.Run(fmt.Sprintf("%s/%s/nulls=%t", x.typ, x.enc, x.nulls), func(b *testing.B) {
 			data := benchFile(b, x.typ, x.enc, x.nulls)
 			ctx := context.Background()
-			f, err := columnfile.OpenFile(ctx, sourceOf(data), fault.Span{Object: "f", Len: int64(len(data))}, format.OpenOptions{})
+			f, err := columnfile.OpenFile(ctx, sourceOf(data), fault.Span{Object: "f", Len: int64(len(data))},
+				format.OpenOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}

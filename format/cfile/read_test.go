@@ -40,7 +40,8 @@ func decodeBlock(t testing.TB, f block.Footer, raw []byte) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task := format.Task{Page: format.Page{Spans: []fault.Span{{Object: "f", Off: 100, Len: int64(len(raw))}}, Own: &columnfile.DataBlock{First: -1, Rows: -1}},
+	task := format.Task{Page: format.Page{Spans: []fault.Span{{Object: "f", Off: 100, Len: int64(len(raw))}},
+		Own: &columnfile.DataBlock{First: -1, Rows: -1}},
 		N: -1, Bytes: [][]byte{raw}, Scratch: &vec.Arena{}, Limits: x.Limits}
 	if _, err := x.Decode(&task, v, nil); err != nil {
 		return "", err
@@ -66,16 +67,19 @@ func TestBlocksByHand(t *testing.T) {
 		{
 			"array example A", `0a 07  03 05 ff 02  0f 03 0200 0000 0000 0200 0400 0100 0100  02 03 7b
 				09000000 00000000 01000000 02000000 03000000 04000000 05000000 06000000 07000000 08000000 09000000`,
-			"[[1 2] [] (null) [3 4] [5 6 7 8] [(null)] [9]]", block.Footer{Type: block.Int32, Encoding: block.Plain, Incompatible: block.FeatureArrayBlocks},
+			"[[1 2] [] (null) [3 4] [5 6 7 8] [(null)] [9]]",
+			block.Footer{Type: block.Int32, Encoding: block.Plain, Incompatible: block.FeatureArrayBlocks},
 		},
 		{
 			"array example B", `03 04  02 03 06  09 03 0100 0000 0000 0200  02 03 0d  02000000 00000000 04000000 02000000`,
-			"[[(null)] (null) [] [4 2]]", block.Footer{Type: block.Int32, Encoding: block.Plain, Incompatible: block.FeatureArrayBlocks},
+			"[[(null)] (null) [] [4 2]]",
+			block.Footer{Type: block.Int32, Encoding: block.Plain, Incompatible: block.FeatureArrayBlocks},
 		},
 		{
 			"array example C", `0a 01  03 05 fb 02  03 03 0a00  02 03 01
 				08000000 00000000 02000000 03000000 06000000 08000000 05000000 03000000 01000000 00000000`,
-			"[[2 3 (null) 6 8 5 3 1 (null) 0]]", block.Footer{Type: block.Int32, Encoding: block.Plain, Incompatible: block.FeatureArrayBlocks},
+			"[[2 3 (null) 6 8 5 3 1 (null) 0]]",
+			block.Footer{Type: block.Int32, Encoding: block.Plain, Incompatible: block.FeatureArrayBlocks},
 		},
 		{ // header: 5 values, the least is 1000, ordinal 7; groups relative to the least, the last one filled up
 			"group varint, of the v1 document", `10 05 e803 07 00  06 00 01 2c01 880d01  00 00 00 00 00`,
@@ -89,12 +93,18 @@ func TestBlocksByHand(t *testing.T) {
 			"plain binary", `00000000 03000000 0f000000  61 6263  00 0c 0d 0d 00`,
 			"[\"a\" \"\" \"bc\"]", block.Footer{Type: block.String, Encoding: block.Plain},
 		},
-		{"plain bool", `0a000000 00000000 05 02`, "[true false true false false false false false false true]", block.Footer{Type: block.Bool, Encoding: block.Plain}},
-		{"rle bool", `0a000000 00000000 0a01 0a00`, "[true true true true true false false false false false]", block.Footer{Type: block.Bool, Encoding: block.RLE}},
-		{"rle int16, negative", `03000000 00000000 06 feff`, "[-2 -2 -2]", block.Footer{Type: block.Int16, Encoding: block.RLE}},
-		{"decimal32 is widened with its sign", `02000000 00000000 ffffffff 7b000000`, "[-1 123]", block.Footer{Type: block.Decimal32, Encoding: block.Plain}},
-		{"all null", `03 02 06 00  00000000 00000000`, "[(null) (null) (null)]", block.Footer{Type: block.Int8, Encoding: block.Plain, Nullable: true}},
-		{"nullable bool", `05 02 03 16  03000000 00000000 05`, "[(null) true false (null) true]", block.Footer{Type: block.Bool, Encoding: block.Plain, Nullable: true}},
+		{"plain bool", `0a000000 00000000 05 02`, "[true false true false false false false false false true]",
+			block.Footer{Type: block.Bool, Encoding: block.Plain}},
+		{"rle bool", `0a000000 00000000 0a01 0a00`, "[true true true true true false false false false false]",
+			block.Footer{Type: block.Bool, Encoding: block.RLE}},
+		{"rle int16, negative", `03000000 00000000 06 feff`, "[-2 -2 -2]",
+			block.Footer{Type: block.Int16, Encoding: block.RLE}},
+		{"decimal32 is widened with its sign", `02000000 00000000 ffffffff 7b000000`, "[-1 123]",
+			block.Footer{Type: block.Decimal32, Encoding: block.Plain}},
+		{"all null", `03 02 06 00  00000000 00000000`, "[(null) (null) (null)]",
+			block.Footer{Type: block.Int8, Encoding: block.Plain, Nullable: true}},
+		{"nullable bool", `05 02 03 16  03000000 00000000 05`, "[(null) true false (null) true]",
+			block.Footer{Type: block.Bool, Encoding: block.Plain, Nullable: true}},
 	} {
 		got, err := decodeBlock(t, x.footer, bytesOfHex(t, x.block))
 		if err != nil || got != x.want {
@@ -109,12 +119,22 @@ func TestBrokenBlocks(t *testing.T) {
 		name, block, want string
 		footer            block.Footer
 	}{
-		{"too few values", `02000000 00000000 14000000`, "f[108+4]: corrupt: values: 4 bytes where the values have 8", block.Footer{Type: block.Int32, Encoding: block.Plain}},
-		{"more ones than values", `02 02 03 03  01000000 00000000 07`, "f[102+2]: corrupt: bitmap: 2 bits are 1, but the block has 1 values", block.Footer{Type: block.Int8, Encoding: block.Plain, Nullable: true}},
-		{"offsets fall", `00000000 02000000 0e000000  6161  00 0d 0c 00 00`, "corrupt: offsets/offset[1]: 12 after 13", block.Footer{Type: block.String, Encoding: block.Plain}},
-		{"a word without a dictionary", `01000000 00000000 00000000 14000000 00000000 01000000`, "corrupt: words of a dictionary, and the file has none", block.Footer{Type: block.String, Encoding: block.Dict}},
-		{"an unknown mode", `03000000 00000000`, "f[100+4]: corrupt: mode: 3", block.Footer{Type: block.String, Encoding: block.Dict}},
-		{"bitshuffle: wrong size", `00000000 08000000 15000000 08000000 04000000`, "f[108+4]: corrupt: size: 21, but the block has 20 bytes", block.Footer{Type: block.Int32, Encoding: block.BitShuffle}},
+		{"too few values", `02000000 00000000 14000000`,
+			"f[108+4]: corrupt: values: 4 bytes where the values have 8",
+			block.Footer{Type: block.Int32, Encoding: block.Plain}},
+		{"more ones than values", `02 02 03 03  01000000 00000000 07`,
+			"f[102+2]: corrupt: bitmap: 2 bits are 1, but the block has 1 values",
+			block.Footer{Type: block.Int8, Encoding: block.Plain, Nullable: true}},
+		{"offsets fall", `00000000 02000000 0e000000  6161  00 0d 0c 00 00`,
+			"corrupt: offsets/offset[1]: 12 after 13", block.Footer{Type: block.String, Encoding: block.Plain}},
+		{"a word without a dictionary", `01000000 00000000 00000000 14000000 00000000 01000000`,
+			"corrupt: words of a dictionary, and the file has none",
+			block.Footer{Type: block.String, Encoding: block.Dict}},
+		{"an unknown mode", `03000000 00000000`, "f[100+4]: corrupt: mode: 3",
+			block.Footer{Type: block.String, Encoding: block.Dict}},
+		{"bitshuffle: wrong size", `00000000 08000000 15000000 08000000 04000000`,
+			"f[108+4]: corrupt: size: 21, but the block has 20 bytes",
+			block.Footer{Type: block.Int32, Encoding: block.BitShuffle}},
 	} {
 		_, err := decodeBlock(t, x.footer, bytesOfHex(t, x.block))
 		if err == nil || !strings.Contains(err.Error(), x.want) {
@@ -126,7 +146,8 @@ func TestBrokenBlocks(t *testing.T) {
 // A few bytes of runs that stand for very many rows are limited, not believed.
 func TestRunsAreLimited(t *testing.T) {
 	raw := bytesOfHex(t, `ffffff7f 00000000 feffffff0f 00000000`)
-	if _, err := decodeBlock(t, block.Footer{Type: block.Int32, Encoding: block.RLE}, raw); err == nil || !strings.Contains(err.Error(), "limit") {
+	if _, err := decodeBlock(t, block.Footer{Type: block.Int32, Encoding: block.RLE}, raw); err == nil ||
+		!strings.Contains(err.Error(), "limit") {
 		t.Error(err)
 	}
 }
@@ -166,7 +187,8 @@ func TestKeys(t *testing.T) {
 
 // The SQLite 4 varints of the notes: each length, at its borders.
 func TestOrderedVarints(t *testing.T) {
-	for s, want := range map[string]uint64{"00": 0, "f0": 240, "f100": 240, "f101": 241, "f8ff": 2287, "f90000": 2288, "f9ffff": 67823,
+	for s, want := range map[string]uint64{"00": 0, "f0": 240, "f100": 240, "f101": 241, "f8ff": 2287,
+		"f90000": 2288, "f9ffff": 67823,
 		"fa010000": 1 << 16, "fb01000000": 1 << 24, "ff0102030405060708": 0x0102030405060708} {
 		b := block.Block{Data: bytesOfHex(t, s)}
 		c := b.Cursor("")
@@ -249,7 +271,8 @@ func TestManyRows(t *testing.T) {
 	}
 	arr := bld.NewArray()
 	var out bytes.Buffer
-	w, err := write.NewWriter(&out, write.Field{Name: "x", Type: block.Bool, Nullable: true}, write.WriterOptions{Encoding: block.RLE})
+	w, err := write.NewWriter(&out, write.Field{Name: "x", Type: block.Bool, Nullable: true},
+		write.WriterOptions{Encoding: block.RLE})
 	if err == nil {
 		err = w.Append(arr)
 	}
@@ -325,7 +348,8 @@ func TestNativeSeek(t *testing.T) {
 	}
 	arr := bld.NewArray()
 	var out bytes.Buffer
-	w, err := write.NewWriter(&out, write.Field{Name: "x", Type: block.Int64}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512, IndexBlockSize: 64, ValueIndex: true})
+	w, err := write.NewWriter(&out, write.Field{Name: "x", Type: block.Int64},
+		write.WriterOptions{Encoding: block.Plain, BlockSize: 512, IndexBlockSize: 64, ValueIndex: true})
 	if err == nil {
 		err = w.Append(arr)
 	}
@@ -371,7 +395,8 @@ func TestDecodeDoesNotAllocate(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	w, err := write.NewWriter(&out, write.Field{Name: "x", Type: block.Int64, Nullable: true}, write.WriterOptions{Compression: block.LZ4, BlockSize: 64 << 10})
+	w, err := write.NewWriter(&out, write.Field{Name: "x", Type: block.Int64, Nullable: true},
+		write.WriterOptions{Compression: block.LZ4, BlockSize: 64 << 10})
 	if err == nil {
 		err = w.Append(bld.NewArray())
 	}
@@ -383,7 +408,8 @@ func TestDecodeDoesNotAllocate(t *testing.T) {
 	}
 	data := out.Bytes()
 	ctx := context.Background()
-	f, err := columnfile.OpenFile(ctx, sourceOf(data), fault.Span{Object: "f", Len: int64(len(data))}, format.OpenOptions{})
+	f, err := columnfile.OpenFile(ctx, sourceOf(data), fault.Span{Object: "f", Len: int64(len(data))},
+		format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +425,8 @@ func TestDecodeDoesNotAllocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{data[p.Spans[0].Off:p.Spans[0].End()]}, Scratch: &vec.Arena{}, Limits: f.Limits}
+	task := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{data[p.Spans[0].Off:p.Spans[0].End()]},
+		Scratch: &vec.Arena{}, Limits: f.Limits}
 	got := testing.AllocsPerRun(100, func() {
 		v.Truncate(0)
 		task.Scratch.Reset()

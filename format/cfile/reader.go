@@ -16,7 +16,8 @@ import (
 	"stoa/vec"
 )
 
-// Reader is one open CFile that holds a column, for programs that want just that. Its methods may be called concurrently.
+// Reader is one open CFile that holds a column, for programs that want just that. Its methods may be called
+// concurrently.
 type Reader struct {
 	f     *columnfile.File
 	field arrow.Field
@@ -85,11 +86,12 @@ func (r *Reader) SeekToOrdinal(ctx context.Context, n int64) (*Iterator, error) 
 	return &Iterator{r: r, c: c, next: n}, nil
 }
 
-// SeekAtOrAfter stands before the first value whose encoded key (see AppendKey) is not below key; exact says that it equals key.
-// Only files with a value index can do that.
+// SeekAtOrAfter stands before the first value whose encoded key (see AppendKey) is not below key; exact says
+// that it equals key. Only files with a value index can do that.
 func (r *Reader) SeekAtOrAfter(ctx context.Context, key []byte) (it *Iterator, exact bool, err error) {
 	if !r.f.Sorted() {
-		return nil, false, fault.Unsupportedf(r.f.FootSpan(), "footer.validx_info", "the file has no value index, or its values are not keys")
+		return nil, false, fault.Unsupportedf(r.f.FootSpan(), "footer.validx_info",
+			"the file has no value index, or its values are not keys")
 	}
 	l := columnfile.Lookup{F: r.f}
 	defer l.Close()

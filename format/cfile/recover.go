@@ -20,9 +20,9 @@ import (
 	"stoa/wire"
 )
 
-// recovery finds the data blocks of a damaged CFile again. A file whose indexes are sound is left to them. Otherwise blocks are
-// taken from what is left of both indexes, and the bytes between them are searched: a block is recognized by its own
-// structure, the rows it says it has, and its checksum.
+// recovery finds the data blocks of a damaged CFile again. A file whose indexes are sound is left to them.
+// Otherwise blocks are taken from what is left of both indexes, and the bytes between them are searched: a
+// block is recognized by its own structure, the rows it says it has, and its checksum.
 type recovery struct {
 	ctx     context.Context
 	f       *columnfile.File
@@ -37,7 +37,8 @@ type recovery struct {
 }
 
 // recoverTable is Format.Recover.
-func recoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
+func recoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding,
+	error) {
 	opts, err := columnfile.ParseOptions(o.Opts)
 	if err != nil {
 		return nil, nil, err
@@ -61,8 +62,8 @@ func recoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (
 	return t, findings, nil
 }
 
-// Recovered is the footer of a single column file that Format.Recover gave, as far as it was left or the options told it, and what the file is
-// in Kudu by that.
+// Recovered is the footer of a single column file that Format.Recover gave, as far as it was left or the
+// options told it, and what the file is in Kudu by that.
 func Recovered(r format.Reader) (block.Footer, block.Kind) {
 	switch x := r.(type) {
 	case *table:
@@ -76,7 +77,8 @@ func Recovered(r format.Reader) (block.Footer, block.Kind) {
 }
 
 // recoverFile opens the CFile at tg as far as that goes. Without blocks the indexes of f are to be used.
-func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, opts columnfile.ReadOptions) (*columnfile.File, []columnfile.DataBlock, []region.Finding, error) {
+func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions,
+	opts columnfile.ReadOptions) (*columnfile.File, []columnfile.DataBlock, []region.Finding, error) {
 	src, base, size, err := tg.Open(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -105,13 +107,15 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, op
 
 // tell notes a finding about an error.
 func (r *recovery) tell(where string, err error) {
-	v := &verifier{ctx: r.ctx, f: r.f, part: r.part, yield: func(f region.Finding) bool { r.found = append(r.found, f); return true }}
+	v := &verifier{ctx: r.ctx, f: r.f, part: r.part,
+		yield: func(f region.Finding) bool { r.found = append(r.found, f); return true }}
 	v.blame(where, err, -1, -1)
 }
 
-// frames makes do with a header or footer that failed with err. The header says nothing that the footer does not. A footer that is not the end of
-// the file is looked for. What can be parsed of a damaged one is believed although the checksum is wrong, unless the options say what it said and
-// blocks are found by that; where nothing can be parsed the options must.
+// frames makes do with a header or footer that failed with err. The header says nothing that the footer does
+// not. A footer that is not the end of the file is looked for. What can be parsed of a damaged one is believed
+// although the checksum is wrong, unless the options say what it said and blocks are found by that; where
+// nothing can be parsed the options must.
 func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts columnfile.ReadOptions, err error) error {
 	r.tell("footer", err)
 	if r.headless(r.f, err) || r.longer(at, o) {
@@ -127,7 +131,8 @@ func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts columnfile.R
 		var e *fault.Error
 		if errors.As(again, &e) {
 			out := *e
-			out.Reason += "; if you know what the file holds, say type=, encoding=, compression=, nullable=, checksums=; or schema=FILE, the schema of a file like it"
+			out.Reason += "; if you know what the file holds, say type=, encoding=, compression=, nullable=, " +
+				"checksums=; or schema=FILE, the schema of a file like it"
 			return &out
 		}
 		return again
@@ -147,8 +152,8 @@ func (r *recovery) headless(f *columnfile.File, err error) bool {
 	return true
 }
 
-// longer looks for a footer before the end of the file, behind which others have written. Its indexes must end just before it, and the one of
-// positions be whole: it is not that of a file in a cell.
+// longer looks for a footer before the end of the file, behind which others have written. Its indexes must end
+// just before it, and the one of positions be whole: it is not that of a file in a cell.
 func (r *recovery) longer(at fault.Span, o format.OpenOptions) bool {
 	const most = 1 << 20
 	n := min(at.Len, most)
@@ -200,7 +205,8 @@ func (r *recovery) guessOr(f *columnfile.File, at fault.Span, o format.OpenOptio
 
 // assume fills the footer from the options.
 func (r *recovery) assume(f *columnfile.File, opts columnfile.ReadOptions) error {
-	t := block.Footer{Version: max(f.Header.Version, 1), Type: opts.Typ, Encoding: opts.Encoding, Compression: opts.Compression, Nullable: opts.Nullable, NumValues: -1}
+	t := block.Footer{Version: max(f.Header.Version, 1), Type: opts.Typ, Encoding: opts.Encoding,
+		Compression: opts.Compression, Nullable: opts.Nullable, NumValues: -1}
 	if !opts.NoChecksums {
 		t.Incompatible = block.FeatureChecksums
 	}
@@ -214,7 +220,9 @@ func (r *recovery) assume(f *columnfile.File, opts columnfile.ReadOptions) error
 		return err
 	}
 	f.Footer, f.Foot = t, nil
-	if f.Head = f.Head[:min(len(f.Head), block.Tail)]; len(f.Head) < block.Tail || block.MagicVersion(f.Head[:block.MagicLen]) == 0 { // how long it was is not certain
+	// how long it was is not certain
+	if f.Head = f.Head[:min(len(f.Head), block.Tail)]; len(f.Head) < block.Tail ||
+		block.MagicVersion(f.Head[:block.MagicLen]) == 0 {
 		f.Head = nil
 	}
 	f.Codec, _ = block.CodecOf(t.Compression)
@@ -222,7 +230,8 @@ func (r *recovery) assume(f *columnfile.File, opts columnfile.ReadOptions) error
 	return nil
 }
 
-// blocks finds the data blocks; nil if the indexes are sound. If they are not, and the footer has no word of checksums, that may be what is damaged.
+// blocks finds the data blocks; nil if the indexes are sound. If they are not, and the footer has no word of
+// checksums, that may be what is damaged.
 func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]columnfile.DataBlock, error) {
 	t := &r.f.Footer
 	if t.NumValues >= 0 && r.f.Kind() == block.KindBloom {
@@ -246,7 +255,10 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 			r.known = nil
 		}
 	}
-	slices.SortFunc(r.known, func(a, b columnfile.DataBlock) int { return int(min(max(a.Ptr.Offset-b.Ptr.Offset, -1), 1)) })
+	slices.SortFunc(r.known, func(a, b columnfile.DataBlock) int {
+		return int(
+			min(max(a.Ptr.Offset-b.Ptr.Offset, -1), 1))
+	})
 	r.known = slices.CompactFunc(r.known, func(a, b columnfile.DataBlock) bool { return a.Ptr.Offset == b.Ptr.Offset })
 	if err := r.load(); err != nil {
 		return nil, err
@@ -333,8 +345,9 @@ func (r *recovery) search() error {
 	return r.ctx.Err()
 }
 
-// between searches the bytes [at, end) for blocks with rows from row on, below until if that is not negative. If it is, and a block is whole whose rows
-// are behind those that were found, these may be those of a CFile in a cell, whose own block is damaged: what most bytes agree on is taken.
+// between searches the bytes [at, end) for blocks with rows from row on, below until if that is not negative.
+// If it is, and a block is whole whose rows are behind those that were found, these may be those of a CFile in
+// a cell, whose own block is damaged: what most bytes agree on is taken.
 func (r *recovery) between(all []columnfile.DataBlock, at, end, row, until int64) ([]columnfile.DataBlock, int64) {
 	from, before := len(all), row
 	contradicts := false
@@ -346,7 +359,8 @@ func (r *recovery) between(all []columnfile.DataBlock, at, end, row, until int64
 			at += n
 			continue
 		}
-		if n < 0 || b.First < row || until >= 0 && b.First+b.Rows > until || b.First > row && !r.trusted(b, end, until) {
+		if n < 0 || b.First < row || until >= 0 && b.First+b.Rows > until || b.First > row &&
+			!r.trusted(b, end, until) {
 			at++
 			r.work--
 			continue
@@ -371,7 +385,8 @@ func heaviest(blocks []columnfile.DataBlock) []columnfile.DataBlock {
 	}
 	slices.Sort(ends)
 	ends = slices.Compact(ends)
-	best := make([]int, len(ends)+1) // a Fenwick tree: of the chains that end with a row up to ends[i-1], the heaviest one's last block and 1
+	// a Fenwick tree: of the chains that end with a row up to ends[i-1], the heaviest one's last block and 1
+	best := make([]int, len(ends)+1)
 	weight, before := make([]int64, len(blocks)+1), make([]int, len(blocks)+1)
 	for i, b := range blocks {
 		n, _ := slices.BinarySearch(ends, b.First+1)
@@ -422,7 +437,8 @@ func (r *recovery) block(at, end int64) (b columnfile.DataBlock, n int64) {
 	if c.Err() != nil || lay.Rows == 0 || isIndex(raw) {
 		return b, -1
 	}
-	b = columnfile.DataBlock{Ptr: block.BlockPtr{Offset: at, Size: int64(len(stored))}, First: int64(lay.Values.Ordinal), Rows: int64(lay.Rows)}
+	b = columnfile.DataBlock{Ptr: block.BlockPtr{Offset: at, Size: int64(len(stored))},
+		First: int64(lay.Values.Ordinal), Rows: int64(lay.Rows)}
 	if !r.f.Footer.Checksums() && !r.decodes(b, stored) {
 		return b, -1
 	}
@@ -508,11 +524,12 @@ func (r *recovery) packed(b []byte, extent func([]byte) int) int {
 	return head + n
 }
 
-// decodes reports whether a block can be decoded: without a checksum its structure is all there is. Words of a dictionary are
-// believed.
+// decodes reports whether a block can be decoded: without a checksum its structure is all there is. Words of a
+// dictionary are believed.
 func (r *recovery) decodes(b columnfile.DataBlock, stored []byte) bool {
 	r.work -= int64(len(stored))
-	t := format.Task{Page: format.Page{Spans: []fault.Span{r.f.Span(b.Ptr)}, Own: &columnfile.DataBlock{First: -1, Rows: -1}}, N: min(b.Rows, block.MaxSub),
+	t := format.Task{Page: format.Page{Spans: []fault.Span{r.f.Span(b.Ptr)},
+		Own: &columnfile.DataBlock{First: -1, Rows: -1}}, N: min(b.Rows, block.MaxSub),
 		Bytes: [][]byte{stored}, Scratch: &r.spare, Limits: r.f.Limits}
 	if r.vals == nil {
 		v, err := vec.New(r.f.Field(columnfile.ReadOptions{Scale: -1}).Type, memory.DefaultAllocator)
@@ -556,7 +573,8 @@ func (r *recovery) complete() []columnfile.DataBlock {
 		}
 		p := block.BlockPtr{Offset: at, Size: max(end-at, 0)}
 		err := fault.Corruptf(f.Span(p), "", "the blocks of rows %d to %d were not found", row, until)
-		r.found = append(r.found, region.Finding{Code: "cfile.rows.lost", Severity: region.Error, At: f.Span(p), Message: err.Reason, Part: r.part,
+		r.found = append(r.found, region.Finding{Code: "cfile.rows.lost", Severity: region.Error, At: f.Span(p),
+			Message: err.Reason, Part: r.part,
 			Rows: [2]int64{row, until}, Lost: until - row})
 		out = append(out, columnfile.DataBlock{Ptr: p, First: row, Rows: until - row, Lost: err})
 		row = until

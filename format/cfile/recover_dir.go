@@ -19,8 +19,8 @@ import (
 	"stoa/region"
 )
 
-// setRecovery recovers the table of a directory: what cannot be read of a column, and a column whose file is not the table's, is lost
-// cells; the other columns are read.
+// setRecovery recovers the table of a directory: what cannot be read of a column, and a column whose file is
+// not the table's, is lost cells; the other columns are read.
 type setRecovery struct {
 	ctx    context.Context
 	tg     format.Target
@@ -33,7 +33,8 @@ type setRecovery struct {
 }
 
 // recoverDir recovers the files of a directory.
-func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions, opts columnfile.ReadOptions) (format.Reader, []region.Finding, error) {
+func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions,
+	opts columnfile.ReadOptions) (format.Reader, []region.Finding, error) {
 	r := &setRecovery{ctx: ctx, tg: tg, o: o, t: &table{name: tg.Name}}
 	fields, err := opts.ToldColumns(ctx, tg)
 	if err == nil {
@@ -57,7 +58,8 @@ func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions, opt
 
 // tell notes damage of the set; lost are the cells of column that are lost by it, -1 if they cannot be counted.
 func (r *setRecovery) tell(err error, column string, rows [2]int64, lost int64) {
-	f := region.Finding{Code: "cfile.set", Severity: region.Error, Part: r.tg.Name, Column: column, Rows: rows, Lost: lost, Message: err.Error(),
+	f := region.Finding{Code: "cfile.set", Severity: region.Error, Part: r.tg.Name, Column: column, Rows: rows,
+		Lost: lost, Message: err.Error(),
 		At: fault.Span{Object: inDir(r.tg, setFile)}}
 	var e *fault.Error
 	if errors.As(err, &e) {
@@ -69,7 +71,8 @@ func (r *setRecovery) tell(err error, column string, rows [2]int64, lost int64) 
 	r.found = append(r.found, f)
 }
 
-// readSet reads the setFile, or makes do without: what is damaged in it is taken from its schema, else from the files themselves.
+// readSet reads the setFile, or makes do without: what is damaged in it is taken from its schema, else from the
+// files themselves.
 func (r *setRecovery) readSet() error {
 	set, err := readSet(r.ctx, r.tg)
 	if err == nil {
@@ -110,7 +113,8 @@ func (r *setRecovery) readSet() error {
 	return ferr
 }
 
-// rename gives columns whose files are not there, or are another column's, too, those that our writer would have called so.
+// rename gives columns whose files are not there, or are another column's, too, those that our writer would
+// have called so.
 func (r *setRecovery) rename() {
 	names := fileNames(r.leaves)
 	if len(names) != len(r.set.Columns) { // the set has no schema
@@ -122,11 +126,13 @@ func (r *setRecovery) rename() {
 	}
 	r.set.Columns = slices.Clone(r.set.Columns)
 	for i, c := range r.set.Columns {
-		if c.File == names[i] || used[c.File] == 1 && r.there([]setColumn{c}) || used[names[i]] > 0 || !r.there([]setColumn{{Path: c.Path, File: names[i]}}) {
+		if c.File == names[i] || used[c.File] == 1 && r.there([]setColumn{c}) || used[names[i]] > 0 ||
+			!r.there([]setColumn{{Path: c.Path, File: names[i]}}) {
 			continue
 		}
 		r.set.Columns[i].File = names[i]
-		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, fmt.Sprintf("columns[%d].file", i), "%q is not the column's file, %q is", c.File, names[i]), "", [2]int64{-1, -1}, 0)
+		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, fmt.Sprintf("columns[%d].file", i),
+			"%q is not the column's file, %q is", c.File, names[i]), "", [2]int64{-1, -1}, 0)
 	}
 }
 
@@ -154,8 +160,8 @@ func (f looseFile) fits() bool {
 	return f.named && strings.TrimSuffix(base, ".cfile") == safeName(f.Path)
 }
 
-// looseFiles are the CFiles of a directory, by the names of their columns: what the file says, else what the file's name says. Of two files
-// of the same column the one comes first whose name fits.
+// looseFiles are the CFiles of a directory, by the names of their columns: what the file says, else what the
+// file's name says. Of two files of the same column the one comes first whose name fits.
 func looseFiles(ctx context.Context, tg format.Target) (out []looseFile, err error) {
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil {
@@ -215,14 +221,16 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 	if errors.Is(err, fs.ErrNotExist) {
 		err = missing(name, c)
 	}
-	if err == nil && len(found) > 0 && f.Footer.Type == block.Binary && opts.Typ == block.String { // a footer read in spite of its checksum: stored alike, one bit apart
+	// a footer read in spite of its checksum: stored alike, one bit apart
+	if err == nil && len(found) > 0 && f.Footer.Type == block.Binary && opts.Typ == block.String {
 		f.Footer.Type = block.String
 	}
 	if err == nil {
 		err = r.set.belongs(f, i, l)
 	}
 	if err == nil && i > 0 && r.leaves == nil && r.set.Columns[i-1].Path == c.Path {
-		err = fault.Corruptf(f.FootSpan(), "", "the file is of column %q, and so is %s", c.Path, r.set.Columns[i-1].File)
+		err = fault.Corruptf(f.FootSpan(), "", "the file is of column %q, and so is %s", c.Path,
+			r.set.Columns[i-1].File)
 	}
 	r.t.files = append(r.t.files, &tableFile{File: f, name: c.Path, found: blocks})
 	r.lost = append(r.lost, err)
@@ -232,8 +240,8 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 	return r.ctx.Err()
 }
 
-// countRows is how many rows the table has: what most of setFile and the files say, and if it is one against one, what a file says, which
-// has checksums.
+// countRows is how many rows the table has: what most of setFile and the files say, and if it is one against
+// one, what a file says, which has checksums.
 func (r *setRecovery) countRows() int64 {
 	votes, best := map[int64]int{}, r.set.Rows
 	for i, f := range r.t.files {
@@ -261,7 +269,8 @@ func (r *setRecovery) countRows() int64 {
 	return best
 }
 
-// oneSet leaves out the files of other sets: the table's is the one that most files were written with, of two with as many the setFile's.
+// oneSet leaves out the files of other sets: the table's is the one that most files were written with, of two
+// with as many the setFile's.
 func (r *setRecovery) oneSet() {
 	votes, most, best := map[string]int{}, 0, r.set.ID
 	for i, f := range r.t.files {
@@ -276,7 +285,8 @@ func (r *setRecovery) oneSet() {
 		}
 	}
 	if best != r.set.ID && r.set.Rows >= 0 {
-		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "id", "%q, but most files were written with the set %q", r.set.ID, best), "", [2]int64{-1, -1}, 0)
+		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "id",
+			"%q, but most files were written with the set %q", r.set.ID, best), "", [2]int64{-1, -1}, 0)
 	}
 	r.set.ID = best
 	for i, f := range r.t.files {
@@ -291,7 +301,8 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	r.oneSet()
 	r.t.rows = r.countRows()
 	if n := r.set.Rows; n >= 0 && n != r.t.rows {
-		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "rows", "%d, but the files have %d", n, r.t.rows), "", [2]int64{-1, -1}, max(0, n-r.t.rows))
+		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "rows", "%d, but the files have %d", n,
+			r.t.rows), "", [2]int64{-1, -1}, max(0, n-r.t.rows))
 	}
 	var first error
 	readable := 0
@@ -332,13 +343,16 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 func (r *setRecovery) short(f *tableFile, n int64) {
 	at := f.At.Sub(f.At.Len, 0)
 	err := fault.Corruptf(at, "", "the blocks of rows %d to %d were not found", n, r.t.rows)
-	r.found = append(r.found, region.Finding{Code: "cfile.rows.lost", Severity: region.Error, At: at, Message: err.Reason, Part: f.At.Object,
+	r.found = append(r.found, region.Finding{Code: "cfile.rows.lost", Severity: region.Error, At: at,
+		Message: err.Reason, Part: f.At.Object,
 		Column: f.name, Rows: [2]int64{n, r.t.rows}, Lost: r.t.rows - n})
-	f.found = append(f.found, columnfile.DataBlock{Ptr: block.BlockPtr{Offset: f.At.Len, Size: 0}, First: n, Rows: r.t.rows - n, Lost: err})
+	f.found = append(f.found, columnfile.DataBlock{Ptr: block.BlockPtr{Offset: f.At.Len, Size: 0}, First: n,
+		Rows: r.t.rows - n, Lost: err})
 	f.Footer.NumValues = r.t.rows
 }
 
-// lose puts a column of lost cells in the place of one that cannot be read. Without a schema its type is not known: it is left out.
+// lose puts a column of lost cells in the place of one that cannot be read. Without a schema its type is not
+// known: it is left out.
 func (r *setRecovery) lose(i int) {
 	f := r.t.files[i]
 	if f.File != nil && f.Src != nil {
@@ -349,11 +363,13 @@ func (r *setRecovery) lose(i int) {
 		f.File = nil
 		return
 	}
-	foot := block.Footer{Type: l.Col.Type, Encoding: block.Plain, Compression: block.NoCompression, Nullable: l.Col.Nullable, NumValues: r.t.rows}
+	foot := block.Footer{Type: l.Col.Type, Encoding: block.Plain, Compression: block.NoCompression,
+		Nullable: l.Col.Nullable, NumValues: r.t.rows}
 	if l.Col.Array {
 		foot.Incompatible = block.FeatureArrayBlocks
 	}
-	f.File = &columnfile.File{At: fault.Span{Object: inDir(r.tg, r.set.Columns[i].File)}, Footer: foot, Limits: r.o.Limits.WithDefaults()}
+	f.File = &columnfile.File{At: fault.Span{Object: inDir(r.tg, r.set.Columns[i].File)}, Footer: foot,
+		Limits: r.o.Limits.WithDefaults()}
 	f.found = []columnfile.DataBlock{}
 	if r.t.rows > 0 {
 		f.found = []columnfile.DataBlock{{Rows: r.t.rows, Lost: r.lost[i]}}

@@ -9,14 +9,16 @@ import (
 	"strings"
 )
 
-// guess fills the footer from the options. What they leave open is tried: the encodings of the type, the compressions, and blocks
-// with and without null bitmaps. A block must have the structure that is tried, and its checksum behind it, so what is not right finds
-// nothing, as a rule. What covers the most bytes is taken; if two do, they must be told apart by whoever knows. Without checksums
-// nothing is guessed: too much looks like a block.
+// guess fills the footer from the options. What they leave open is tried: the encodings of the type, the
+// compressions, and blocks with and without null bitmaps. A block must have the structure that is tried, and
+// its checksum behind it, so what is not right finds nothing, as a rule. What covers the most bytes is taken;
+// if two do, they must be told apart by whoever knows. Without checksums nothing is guessed: too much looks
+// like a block.
 func (r *recovery) guess(f *columnfile.File, opts columnfile.ReadOptions) error {
 	all := opts.Candidates()
 	if len(all) > 1 && opts.NoChecksums {
-		return fault.Corruptf(f.At, "", "blocks without checksums are not recognized by trying: say encoding=, compression= and nullable=")
+		return fault.Corruptf(f.At, "", "blocks without checksums are not recognized by trying: say encoding=, "+
+			"compression= and nullable=")
 	}
 	var best columnfile.Candidate
 	var tied []string
@@ -43,14 +45,17 @@ func (r *recovery) guess(f *columnfile.File, opts columnfile.ReadOptions) error 
 	}
 	switch {
 	case best.Bytes == 0 && f.At.Len > int64(len(f.Head)+8):
-		return fault.Corruptf(f.At, "", "no block of type %s was found that fits %s; perhaps the file holds something else", opts.Typ, opts.Told())
+		return fault.Corruptf(f.At, "", "no block of type %s was found that fits %s; perhaps the file holds "+
+			"something else", opts.Typ, opts.Told())
 	case best.Bytes == 0:
 		best.Opts = all[0]
 	case len(tied) > 0:
-		return fault.Corruptf(f.At, "", "as many blocks fit %s, or %s: say which it is", best.Opts.Form(), strings.Join(tied, ", or "))
+		return fault.Corruptf(f.At, "", "as many blocks fit %s, or %s: say which it is", best.Opts.Form(),
+			strings.Join(tied, ", or "))
 	}
 	if len(all) > 1 {
-		r.found = append(r.found, region.Finding{Code: "cfile.recovered.guessed", Severity: region.Warning, At: f.At, Part: r.part, Rows: [2]int64{-1, -1}, Lost: -1,
+		r.found = append(r.found, region.Finding{Code: "cfile.recovered.guessed", Severity: region.Warning,
+			At: f.At, Part: r.part, Rows: [2]int64{-1, -1}, Lost: -1,
 			Message: fmt.Sprintf("the blocks fit %s", best.Opts.Form())})
 	}
 	r.guessed = best.Bytes > 0

@@ -71,7 +71,8 @@ func footerOptions(t *testing.T, l *kudugen.Layout) map[string]string {
 }
 
 // salvage reads what Recover finds: cells by row, and the rows of lost pages.
-func salvage(t *testing.T, data []byte, opts map[string]string) (cells map[int64]kudugen.Cell, lost []vec.Range, rows int64) {
+func salvage(t *testing.T, data []byte, opts map[string]string) (cells map[int64]kudugen.Cell, lost []vec.Range,
+	rows int64) {
 	t.Helper()
 	ctx := context.Background()
 	tree := store.NewMemory(map[string][]byte{"f": data})
@@ -94,7 +95,8 @@ func salvage(t *testing.T, data []byte, opts map[string]string) (cells map[int64
 		if err != nil {
 			t.Fatal(err)
 		}
-		task := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{data[p.Spans[0].Off:p.Spans[0].End()]}, Dict: dict, Scratch: &vec.Arena{}, Limits: format.Limits{}.WithDefaults()}
+		task := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{data[p.Spans[0].Off:p.Spans[0].End()]},
+			Dict: dict, Scratch: &vec.Arena{}, Limits: format.Limits{}.WithDefaults()}
 		if err := c.Decode(&task, v); err != nil {
 			t.Fatalf("page %d: %v", p.Ordinal, err)
 		}
@@ -171,7 +173,9 @@ func TestRecoverByType(t *testing.T) {
 		delete(opts, "encoding")
 		delete(opts, "compression")
 		delete(opts, "nullable")
-		_, found, err := cfile.Format.Recover(context.Background(), format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"}, format.OpenOptions{Opts: opts})
+		_, found, err := cfile.Format.Recover(context.Background(),
+			format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"},
+			format.OpenOptions{Opts: opts})
 		if err != nil && (!l.Checksums || strings.Contains(err.Error(), "say which it is")) {
 			asked++
 			return

@@ -12,10 +12,12 @@ import (
 	"stoa/store"
 )
 
-// TestRecoveredType: whichever bit of a column file's footer is flipped, recovery of the table knows from its schema that the column is text.
+// TestRecoveredType: whichever bit of a column file's footer is flipped, recovery of the table knows from its
+// schema that the column is text.
 func TestRecoveredType(t *testing.T) {
 	ctx, tree := t.Context(), store.NewMemory(nil)
-	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "c0", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "c0", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	w, err := Format.Create(ctx, tree.Sink("d"), sc, format.WriteOptions{Rows: -1})
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,8 @@ import (
 	"stoa/vec"
 )
 
-// side is a file that is no column, shown as a table: a bloom file, a delta file, or an ad-hoc index with the types of its key.
-// It is a format.Reader and a format.Batcher; it has no pages.
+// side is a file that is no column, shown as a table: a bloom file, a delta file, or an ad-hoc index with the
+// types of its key. It is a format.Reader and a format.Batcher; it has no pages.
 type side struct {
 	name  string
 	stamp string
@@ -64,7 +64,8 @@ func (s *side) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.C
 }
 
 // Batches reads the file from its beginning. Behind a damaged block it goes on with the next one if the loop does.
-func (s *side) Batches(ctx context.Context, _ format.RowGroup, q format.Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+func (s *side) Batches(ctx context.Context, _ format.RowGroup, q format.Query, rows vec.Range,
+	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		next, err := s.open(ctx)
 		if err != nil {

@@ -54,7 +54,8 @@ func TestSideFilesReadOnBehindDamage(t *testing.T) {
 		if len(losses) != 1 || losses[0].Err == nil {
 			t.Errorf("%s: losses %+v", name, losses)
 		}
-		if len(left) == 0 || len(left) >= len(whole) || left[0] != whole[0] || left[len(left)-1] != whole[len(whole)-1] {
+		if len(left) == 0 || len(left) >= len(whole) || left[0] != whole[0] ||
+			left[len(left)-1] != whole[len(whole)-1] {
 			t.Errorf("%s: %d of %d rows, from %v to %v", name, len(left), len(whole), left[0], left[len(left)-1])
 		}
 		for _, r := range left {
@@ -86,9 +87,9 @@ func rowsOf(t *testing.T, file []byte) (rows []string, losses []region.Loss) {
 	return rows, losses
 }
 
-// A damaged value index, in a file without checksums, makes a query slower, not wrong: the filter gives what reading the
-// same damaged file and filtering gives. Only a cell that is damaged itself may be missing: it stands where no value that
-// matches can stand.
+// A damaged value index, in a file without checksums, makes a query slower, not wrong: the filter gives what
+// reading the same damaged file and filtering gives. Only a cell that is damaged itself may be missing: it
+// stands where no value that matches can stand.
 func TestNarrowingByADamagedIndexLosesNothing(t *testing.T) {
 	ctx := context.Background()
 	healthy, err := os.ReadFile("../../corpus/kudu/1.18.1/key_string/k.nock.cfile")
@@ -134,7 +135,8 @@ func TestNarrowingByADamagedIndexLosesNothing(t *testing.T) {
 			}
 			compared++
 			if !within(got, want) || !within(must, got) {
-				t.Errorf("byte %d: %s gives %d rows, reading all gives %d, of which %d are undamaged", at, q.where, len(got), len(want), len(must))
+				t.Errorf("byte %d: %s gives %d rows, reading all gives %d, of which %d are undamaged", at, q.where,
+					len(got), len(want), len(must))
 			}
 		}
 		tab.Close()
@@ -157,7 +159,8 @@ func within(a, b []string) bool {
 
 func allOf(t *testing.T, file []byte) []string {
 	t.Helper()
-	tab, err := stoa.Open(context.Background(), "f", stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"f": file})})
+	tab, err := stoa.Open(context.Background(), "f",
+		stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"f": file})})
 	if err != nil {
 		t.Fatal(err)
 	}

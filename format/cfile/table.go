@@ -132,7 +132,8 @@ func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*c
 	return f, nil
 }
 
-// Narrow uses the value index of a sorted column. Damage that it meets there narrows nothing: the values themselves decide.
+// Narrow uses the value index of a sorted column. Damage that it meets there narrows nothing: the values
+// themselves decide.
 func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	all := vec.Ranges{{From: 0, To: t.rows}}
 	if t.rows == 0 {

@@ -65,7 +65,8 @@ func readBack(t *testing.T, tree *store.Memory, where string) (*arrow.Schema, []
 }
 
 func bad(t *testing.T, tree *store.Memory) (out []string) {
-	for x := range cfile.Format.Verify(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Depth: format.Deep}) {
+	for x := range cfile.Format.Verify(t.Context(), format.Target{Tree: tree, Name: "t"},
+		format.OpenOptions{Depth: format.Deep}) {
 		if x.Severity >= region.Warning {
 			out = append(out, x.Code+" "+x.Message)
 		}
@@ -73,15 +74,18 @@ func bad(t *testing.T, tree *store.Memory) (out []string) {
 	return out
 }
 
-// TestTimestampsComeBack: timestamps of every unit and zone come back as what they were, in a file and in a directory, with nulls,
-// in lists, and by a value index that finds the same rows as a look at all of them.
+// TestTimestampsComeBack: timestamps of every unit and zone come back as what they were, in a file and in a
+// directory, with nulls, in lists, and by a value index that finds the same rows as a look at all of them.
 func TestTimestampsComeBack(t *testing.T) {
-	values := []int64{math.MinInt64 / 2_000_000_000, -86_400, -1, 0, 1, 1_600_000_000, 1_600_000_001, math.MaxInt64 / 2_000_000_000}
+	values := []int64{math.MinInt64 / 2_000_000_000, -86_400, -1, 0, 1, 1_600_000_000, 1_600_000_001,
+		math.MaxInt64 / 2_000_000_000}
 	for _, unit := range []arrow.TimeUnit{arrow.Second, arrow.Millisecond, arrow.Microsecond, arrow.Nanosecond} {
-		per := map[arrow.TimeUnit]int64{arrow.Second: 1, arrow.Millisecond: 1_000, arrow.Microsecond: 1_000_000, arrow.Nanosecond: 1_000_000_000}[unit]
+		per := map[arrow.TimeUnit]int64{arrow.Second: 1, arrow.Millisecond: 1_000, arrow.Microsecond: 1_000_000,
+			arrow.Nanosecond: 1_000_000_000}[unit]
 		for _, zone := range []string{"", "UTC", "Europe/Berlin"} {
 			typ := &arrow.TimestampType{Unit: unit, TimeZone: zone}
-			one, list := array.NewTimestampBuilder(memory.DefaultAllocator, typ), array.NewListBuilder(memory.DefaultAllocator, typ)
+			one, list := array.NewTimestampBuilder(memory.DefaultAllocator, typ),
+				array.NewListBuilder(memory.DefaultAllocator, typ)
 			nulls := array.NewTimestampBuilder(memory.DefaultAllocator, typ)
 			for i, x := range values {
 				one.Append(arrow.Timestamp(x * per))
@@ -92,8 +96,10 @@ func TestTimestampsComeBack(t *testing.T) {
 				list.ValueBuilder().(*array.TimestampBuilder).Append(arrow.Timestamp(x * per))
 				list.ValueBuilder().AppendNull()
 			}
-			for what, arr := range map[string]arrow.Array{"values": one.NewArray(), "nulls": nulls.NewArray(), "list": list.NewArray()} {
-				for _, opts := range []map[string]string{{}, {"layout": "dir"}, {"value-index": "true"}, {"value-index": "true", "layout": "dir"},
+			for what, arr := range map[string]arrow.Array{"values": one.NewArray(), "nulls": nulls.NewArray(),
+				"list": list.NewArray()} {
+				for _, opts := range []map[string]string{{}, {"layout": "dir"}, {"value-index": "true"},
+					{"value-index": "true", "layout": "dir"},
 					{"version": "1"}, {"layout": "dir", "plain-metadata": "true"}} {
 					if opts["value-index"] != "" && what != "values" || opts["version"] == "1" && what == "list" {
 						continue
@@ -122,7 +128,8 @@ func TestTimestampsComeBack(t *testing.T) {
 					if what != "values" {
 						continue
 					}
-					_, some := readBack(t, tree, "c >= timestamp '1970-01-01T00:00:01Z' and c < timestamp '2020-09-13T12:26:41Z'")
+					_, some := readBack(t, tree,
+						"c >= timestamp '1970-01-01T00:00:01Z' and c < timestamp '2020-09-13T12:26:41Z'")
 					if !slices.Equal(some, want[4:6]) {
 						t.Errorf("%s: the filter gives %v, want %v", name, some, want[4:6])
 					}
@@ -142,10 +149,12 @@ func TestCoerce(t *testing.T) {
 	arr := b.NewArray()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "c", Type: arr.DataType(), Nullable: true}}, nil)
 	_, err := written(sc, []arrow.Array{arr}, nil)
-	if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), `column "c", row 0`) || !strings.Contains(err.Error(), "coerce=") {
+	if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), `column "c", row 0`) ||
+		!strings.Contains(err.Error(), "coerce=") {
 		t.Errorf("without the option: %v", err)
 	}
-	for _, opts := range []map[string]string{{"coerce": "us"}, {"coerce.c": "us"}, {"coerce": "floor"}, {"coerce.c": "floor", "layout": "dir"}} {
+	for _, opts := range []map[string]string{{"coerce": "us"}, {"coerce.c": "us"}, {"coerce": "floor"},
+		{"coerce.c": "floor", "layout": "dir"}} {
 		nearest := opts["coerce"] == "us" || opts["coerce.c"] == "us"
 		tree, err := written(sc, []arrow.Array{arr}, opts)
 		if err != nil {
@@ -158,7 +167,8 @@ func TestCoerce(t *testing.T) {
 			if nearest {
 				y = math.Floor(float64(x)/1000 + 0.5)
 			}
-			w := array.NewTimestampBuilder(memory.DefaultAllocator, arrow.FixedWidthTypes.Timestamp_ns.(*arrow.TimestampType))
+			w := array.NewTimestampBuilder(memory.DefaultAllocator,
+				arrow.FixedWidthTypes.Timestamp_ns.(*arrow.TimestampType))
 			w.Append(arrow.Timestamp(int64(y) * 1000))
 			want = append(want, w.NewArray().ValueStr(0))
 		}
@@ -168,7 +178,8 @@ func TestCoerce(t *testing.T) {
 	}
 	far := array.NewTimestampBuilder(memory.DefaultAllocator, arrow.FixedWidthTypes.Timestamp_ns.(*arrow.TimestampType))
 	far.Append(math.MinInt64)
-	if _, err := written(sc, []arrow.Array{far.NewArray()}, map[string]string{"coerce": "floor"}); !errors.Is(err, fault.Invalid) {
+	if _, err := written(sc, []arrow.Array{far.NewArray()}, map[string]string{"coerce": "floor"}); !errors.Is(err,
+		fault.Invalid) {
 		t.Errorf("a microsecond that nanoseconds do not reach: %v", err)
 	}
 }
@@ -210,10 +221,11 @@ func TestDamagedUnit(t *testing.T) {
 	}
 }
 
-// TestValueIndexOfNullable: a column that may have nulls, and has none, has a value index if it is asked for; one with nulls is refused by
-// its row. The schema comes back as it was.
+// TestValueIndexOfNullable: a column that may have nulls, and has none, has a value index if it is asked for;
+// one with nulls is refused by its row. The schema comes back as it was.
 func TestValueIndexOfNullable(t *testing.T) {
-	for _, opts := range []map[string]string{{"value-index": "true"}, {"value-index": "true", "layout": "dir"}, {"value-index.c": "true", "layout": "dir", "plain-metadata": "true"}} {
+	for _, opts := range []map[string]string{{"value-index": "true"}, {"value-index": "true", "layout": "dir"},
+		{"value-index.c": "true", "layout": "dir", "plain-metadata": "true"}} {
 		b := array.NewInt32Builder(memory.DefaultAllocator)
 		b.AppendValues([]int32{1, 5, 7, 9}, nil)
 		sc := arrow.NewSchema([]arrow.Field{{Name: "c", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
@@ -221,7 +233,8 @@ func TestValueIndexOfNullable(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v", opts, err)
 		}
-		if got, cells := readBack(t, tree, "c > 5"); !got.Field(0).Nullable || !slices.Equal(cells, []string{"7", "9"}) {
+		if got, cells := readBack(t, tree, "c > 5"); !got.Field(0).Nullable ||
+			!slices.Equal(cells, []string{"7", "9"}) {
 			t.Errorf("%v: %v, %v", opts, got, cells)
 		}
 		if found := bad(t, tree); len(found) > 0 {
@@ -229,7 +242,8 @@ func TestValueIndexOfNullable(t *testing.T) {
 		}
 		b.AppendValues([]int32{1, 0}, []bool{true, false})
 		_, err = written(sc, []arrow.Array{b.NewArray()}, opts)
-		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "row 1: null in a column with a value index") {
+		if !errors.Is(err, fault.Invalid) ||
+			!strings.Contains(err.Error(), "row 1: null in a column with a value index") {
 			t.Errorf("%v: %v", opts, err)
 		}
 	}

@@ -22,8 +22,8 @@ import (
 	"stoa/wire"
 )
 
-// verify reads everything (see format.Depth for less) and tells what is wrong: checksums, structure, every value; indexes against blocks, values and
-// each other; counts; bytes that nothing claims.
+// verify reads everything (see format.Depth for less) and tells what is wrong: checksums, structure, every
+// value; indexes against blocks, values and each other; counts; bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{ctx: ctx, yield: yield, part: tg.Name, depth: o.Depth}
@@ -117,8 +117,9 @@ func (v *verifier) blame(where string, err error, first, end int64) {
 		e = fault.New(fault.Bug, v.f.At, "", "%v", err)
 		where = ""
 	}
-	f := region.Finding{Code: codeOf(where, e), At: e.At, Path: e.Path, Message: e.Reason, Part: v.part, Column: v.column,
-		Rows: [2]int64{first, end}, Lost: -1}
+	f := region.Finding{Code: codeOf(where, e), At: e.At, Path: e.Path, Message: e.Reason, Part: v.part,
+		Column: v.column,
+		Rows:   [2]int64{first, end}, Lost: -1}
 	if e.Class == fault.Limit {
 		f.Class = e.Class
 	}
@@ -154,7 +155,8 @@ func codeOf(where string, e *fault.Error) string {
 		return "cfile." + where + ".checksum"
 	case last == "checksum":
 		return "cfile.block.checksum"
-	case where == "block" && (last == "num_rows" || last == "bitmap" || last == "num_values" || last == "lengths" || last == "element_bitmap"):
+	case where == "block" && (last == "num_rows" || last == "bitmap" || last == "num_values" || last == "lengths" ||
+		last == "element_bitmap"):
 		return "cfile.block.count"
 	case where == "block" && last == "ordinal":
 		return "cfile.block.ordinal"
@@ -208,7 +210,8 @@ func (v *verifier) frames(err error) (end bool) {
 			v.blame("footer", columnfile.ChecksumError(f.FootSpan(), "footer.checksum", fr), -1, -1)
 			wrong = true
 		}
-		if _, fr := block.ParseHeader(wire.NewCursor(f.Head, f.HeadSpan(), "header"), true); len(f.Head) > block.Tail && fr.Crc != fr.Want {
+		if _, fr := block.ParseHeader(wire.NewCursor(f.Head, f.HeadSpan(), "header"),
+			true); len(f.Head) > block.Tail && fr.Crc != fr.Want {
 			v.blame("header", columnfile.ChecksumError(f.HeadSpan(), "header.checksum", fr), -1, -1)
 		}
 	}
@@ -222,7 +225,8 @@ func (v *verifier) frames(err error) (end bool) {
 		return true
 	}
 	if f.Header.Version != f.Footer.Version {
-		v.tell("cfile.version.mixed", f.FootSpan(), "footer.magic", "the header is of version %d, the footer of version %d", f.Header.Version, f.Footer.Version)
+		v.tell("cfile.version.mixed", f.FootSpan(), "footer.magic",
+			"the header is of version %d, the footer of version %d", f.Header.Version, f.Footer.Version)
 	}
 	return wrong || v.stopped
 }
@@ -247,7 +251,8 @@ func (v *verifier) contents() {
 			n := 0
 			v.walk(w, func(w *columnfile.Walker, e block.IndexEntry) { v.same(w, e, &n) })
 			if n < len(v.blocks) {
-				v.tell("cfile.index.disagree", v.f.FootSpan(), "validx", "the value index has %d blocks, the positional one %d", n, len(v.blocks))
+				v.tell("cfile.index.disagree", v.f.FootSpan(), "validx",
+					"the value index has %d blocks, the positional one %d", n, len(v.blocks))
 			}
 		}
 	}
@@ -275,7 +280,8 @@ func (v *verifier) walk(w *columnfile.Walker, leaf func(*columnfile.Walker, bloc
 	v.node(w, w.Root, &last, leaf)
 }
 
-func (v *verifier) node(w *columnfile.Walker, p block.BlockPtr, last *[]byte, leaf func(*columnfile.Walker, block.IndexEntry)) {
+func (v *verifier) node(w *columnfile.Walker, p block.BlockPtr, last *[]byte,
+	leaf func(*columnfile.Walker, block.IndexEntry)) {
 	if v.stopped || v.ctx.Err() != nil {
 		return
 	}
@@ -385,9 +391,11 @@ func (v *verifier) block(w *columnfile.Walker, b *columnfile.DataBlock, s *seenB
 	for sub, step := int64(0), int64(block.MaxSub); ; sub += step {
 		v.vals.Reset()
 		v.spare.Reset()
-		t := format.Task{Page: format.Page{Sub: sub, Spans: []fault.Span{at}, Own: b}, N: step, Bytes: [][]byte{stored}, Dict: v.dict, Scratch: &v.spare, Limits: v.f.Limits}
+		t := format.Task{Page: format.Page{Sub: sub, Spans: []fault.Span{at}, Own: b}, N: step,
+			Bytes: [][]byte{stored}, Dict: v.dict, Scratch: &v.spare, Limits: v.f.Limits}
 		lay, err := v.f.Decode(&t, v.vals, nil)
-		if n := int64(v.vals.Fit(v.vals.Len(), maxSpelled)); err == nil && n < int64(v.vals.Len()) { // codes that stand for very long strings: fewer at a time
+		// codes that stand for very long strings: fewer at a time
+		if n := int64(v.vals.Fit(v.vals.Len(), maxSpelled)); err == nil && n < int64(v.vals.Len()) {
 			step, sub = n, sub-n
 			continue
 		}
@@ -412,7 +420,8 @@ func (v *verifier) block(w *columnfile.Walker, b *columnfile.DataBlock, s *seenB
 const maxSpelled = 64 << 20
 
 // values looks at decoded values: the first at row sub of the block.
-func (v *verifier) values(w *columnfile.Walker, b *columnfile.DataBlock, sub int64, lay *block.Layout, s *seenBlock) error {
+func (v *verifier) values(w *columnfile.Walker, b *columnfile.DataBlock, sub int64, lay *block.Layout,
+	s *seenBlock) error {
 	if err := v.vals.Plain(); err != nil {
 		return err
 	}
@@ -445,12 +454,15 @@ func (v *verifier) same(w *columnfile.Walker, e block.IndexEntry, n *int) {
 	*n++
 	if i >= len(v.blocks) {
 		if i == len(v.blocks) && !v.lostAt {
-			v.tell("cfile.index.disagree", w.Place(), w.Path(), "the value index has more blocks than the positional one")
+			v.tell("cfile.index.disagree", w.Place(), w.Path(),
+				"the value index has more blocks than the positional one")
 		}
 		return
 	}
 	if s := v.blocks[i]; s.ptr != e.Ptr {
-		v.tell("cfile.index.disagree", w.Place(), w.Path(), "the block is [%d+%d] here, and [%d+%d] in the positional index", e.Ptr.Offset, e.Ptr.Size, s.ptr.Offset, s.ptr.Size)
+		v.tell("cfile.index.disagree", w.Place(), w.Path(),
+			"the block is [%d+%d] here, and [%d+%d] in the positional index", e.Ptr.Offset, e.Ptr.Size,
+			s.ptr.Offset, s.ptr.Size)
 		return
 	}
 	v.keys.separator(v, w, e, i)
@@ -490,12 +502,14 @@ func (v *verifier) foreign(err error, c setColumn) {
 	}
 }
 
-// withoutSet verifies the files of a directory whose setFile cannot be read. Where there is none, the files may be columns by themselves, which happen to
-// have as many rows each: nobody can tell these from a table.
+// withoutSet verifies the files of a directory whose setFile cannot be read. Where there is none, the files may
+// be columns by themselves, which happen to have as many rows each: nobody can tell these from a table.
 func (v *verifier) withoutSet(tg format.Target, o format.OpenOptions, err error) {
 	code := "cfile.set"
 	if errors.Is(err, fs.ErrNotExist) {
-		code, err = "cfile.set.missing", fault.Corruptf(fault.Span{Object: inDir(tg, setFile)}, "", "there is none: each file is a column by itself, or nothing says any more which were the table's, in which order, and of how many rows")
+		code, err = "cfile.set.missing",
+			fault.Corruptf(fault.Span{Object: inDir(tg, setFile)}, "", "there is none: each file is a column by "+
+				"itself, or nothing says any more which were the table's, in which order, and of how many rows")
 	}
 	var e *fault.Error
 	if !errors.As(err, &e) {
@@ -544,7 +558,8 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 		}
 		if one.f != nil && one.f.Foot != nil && one.f.Footer.NumValues != set.Rows {
 			v.column = c.Path
-			v.tell("cfile.set", one.f.FootSpan(), fmt.Sprintf("columns[%d]", i), "%s has %d rows, %s says %d", c.File, one.f.Footer.NumValues, setFile, set.Rows)
+			v.tell("cfile.set", one.f.FootSpan(), fmt.Sprintf("columns[%d]", i), "%s has %d rows, %s says %d",
+				c.File, one.f.Footer.NumValues, setFile, set.Rows)
 		}
 		if one.f != nil && one.f.Foot != nil && !one.noFooter && err == nil {
 			v.foreign(cmp.Or(set.belongs(one.f, i, leafAt(leaves, i)), set.sameSet(one.f, i)), c)

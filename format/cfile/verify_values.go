@@ -61,7 +61,8 @@ func (k *keyOrder) block(v *verifier, w *columnfile.Walker, e block.IndexEntry, 
 		k.bloom = append(k.bloom[:0], e.Key...)
 	case block.KindDelta:
 		if s.ok && s.first != nil && !bytes.Equal(s.first, e.Key) {
-			v.tell("cfile.index.key", w.Place(), w.Path()+".key", "%x, but the block's first change has %x", e.Key, s.first)
+			v.tell("cfile.index.key", w.Place(), w.Path()+".key", "%x, but the block's first change has %x", e.Key,
+				s.first)
 		}
 	default:
 		var before *seenBlock
@@ -81,8 +82,8 @@ func (k *keyOrder) separator(v *verifier, w *columnfile.Walker, e block.IndexEnt
 	between(v, w, e, before, &v.blocks[i])
 }
 
-// between checks that a separator is not above the first value of its block, and above the last one of the block before. It may equal
-// that only if equal values go over the border.
+// between checks that a separator is not above the first value of its block, and above the last one of the
+// block before. It may equal that only if equal values go over the border.
 func between(v *verifier, w *columnfile.Walker, e block.IndexEntry, before, s *seenBlock) {
 	if !v.sortedKind() || !s.ok || s.first == nil {
 		return
@@ -94,7 +95,8 @@ func between(v *verifier, w *columnfile.Walker, e block.IndexEntry, before, s *s
 		return
 	}
 	if d := bytes.Compare(e.Key, before.last); d < 0 || d == 0 && !bytes.Equal(s.first, before.last) {
-		v.tell("cfile.index.key", w.Place(), w.Path()+".key", "%x is not above the last value of the block before, %x", e.Key, before.last)
+		v.tell("cfile.index.key", w.Place(), w.Path()+".key",
+			"%x is not above the last value of the block before, %x", e.Key, before.last)
 	}
 }
 
@@ -113,7 +115,8 @@ func (k *keyOrder) tell(v *verifier) {
 		want []byte
 	}{{block.MinKeyKey, k.min}, {block.MaxKeyKey, k.last}} {
 		if got, ok := v.f.Footer.Get(x.name); ok && !bytes.Equal(got, x.want) {
-			v.tell("cfile.keys.range", v.f.FootSpan(), "footer.metadata."+x.name, "%x, but the values say %x", got, x.want)
+			v.tell("cfile.keys.range", v.f.FootSpan(), "footer.metadata."+x.name, "%x, but the values say %x", got,
+				x.want)
 		}
 	}
 }
@@ -163,7 +166,8 @@ func (d *deltaOrder) next(v *verifier, at fault.Span, path string, n int64, x *c
 	}
 	if d.any && !d.disorder && (x.Row < d.row || d.dir != 0 && dir != d.dir) {
 		d.disorder = true
-		v.tell("cfile.delta.order", at, path, "change %d, of row %d at %d, follows row %d at %d", n, x.Row, x.Timestamp, d.row, d.ts)
+		v.tell("cfile.delta.order", at, path, "change %d, of row %d at %d, follows row %d at %d", n, x.Row,
+			x.Timestamp, d.row, d.ts)
 	}
 	d.any, d.row, d.ts, d.dir = true, x.Row, x.Timestamp, dir
 	s := &d.stats
@@ -197,14 +201,17 @@ func (d *deltaOrder) tell(v *verifier) {
 	}
 	s := d.stats
 	if told.MinTimestamp != s.MinTimestamp || told.MaxTimestamp != s.MaxTimestamp {
-		v.tell("cfile.delta.stats", v.f.FootSpan(), path, "timestamps %d to %d, but the changes have %d to %d", told.MinTimestamp, told.MaxTimestamp, s.MinTimestamp, s.MaxTimestamp)
+		v.tell("cfile.delta.stats", v.f.FootSpan(), path, "timestamps %d to %d, but the changes have %d to %d",
+			told.MinTimestamp, told.MaxTimestamp, s.MinTimestamp, s.MaxTimestamp)
 	}
 	if told.Deletes != s.Deletes || told.Reinserts != s.Reinserts {
-		v.tell("cfile.delta.stats", v.f.FootSpan(), path, "%d deletes and %d reinserts, but there are %d and %d", told.Deletes, told.Reinserts, s.Deletes, s.Reinserts)
+		v.tell("cfile.delta.stats", v.f.FootSpan(), path, "%d deletes and %d reinserts, but there are %d and %d",
+			told.Deletes, told.Reinserts, s.Deletes, s.Reinserts)
 	}
 	for id, n := range s.Updates {
 		if told.Updates[id] != n {
-			v.tell("cfile.delta.stats", v.f.FootSpan(), path, "%d updates of column %d, but there are %d", told.Updates[id], id, n)
+			v.tell("cfile.delta.stats", v.f.FootSpan(), path, "%d updates of column %d, but there are %d",
+				told.Updates[id], id, n)
 			break
 		}
 	}
@@ -266,6 +273,7 @@ func (o *oddValues) tell(v *verifier) {
 		v.tell("cfile.utf8", o.at, o.path, "%d values are not UTF-8, the first at %d", o.text, o.textAt)
 	}
 	if o.wide > 0 {
-		v.tell("cfile.int128.range", o.at, o.path, "%d values have more than 38 digits, the first at %d", o.wide, o.wideAt)
+		v.tell("cfile.int128.range", o.at, o.path, "%d values have more than 38 digits, the first at %d", o.wide,
+			o.wideAt)
 	}
 }

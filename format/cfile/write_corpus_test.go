@@ -101,10 +101,14 @@ func arrowTypeOf(f write.Field) arrow.DataType {
 		return arrow.FixedWidthTypes.Timestamp_us
 	}
 	return map[block.Type]arrow.DataType{
-		block.Uint8: arrow.PrimitiveTypes.Uint8, block.Int8: arrow.PrimitiveTypes.Int8, block.Uint16: arrow.PrimitiveTypes.Uint16, block.Int16: arrow.PrimitiveTypes.Int16,
-		block.Uint32: arrow.PrimitiveTypes.Uint32, block.Int32: arrow.PrimitiveTypes.Int32, block.Uint64: arrow.PrimitiveTypes.Uint64, block.Int64: arrow.PrimitiveTypes.Int64,
-		block.Float: arrow.PrimitiveTypes.Float32, block.Double: arrow.PrimitiveTypes.Float64, block.Bool: arrow.FixedWidthTypes.Boolean,
-		block.String: arrow.BinaryTypes.String, block.Varchar: arrow.BinaryTypes.String, block.Binary: arrow.BinaryTypes.Binary, block.Date: arrow.FixedWidthTypes.Date32,
+		block.Uint8: arrow.PrimitiveTypes.Uint8, block.Int8: arrow.PrimitiveTypes.Int8,
+		block.Uint16: arrow.PrimitiveTypes.Uint16, block.Int16: arrow.PrimitiveTypes.Int16,
+		block.Uint32: arrow.PrimitiveTypes.Uint32, block.Int32: arrow.PrimitiveTypes.Int32,
+		block.Uint64: arrow.PrimitiveTypes.Uint64, block.Int64: arrow.PrimitiveTypes.Int64,
+		block.Float: arrow.PrimitiveTypes.Float32, block.Double: arrow.PrimitiveTypes.Float64,
+		block.Bool:   arrow.FixedWidthTypes.Boolean,
+		block.String: arrow.BinaryTypes.String, block.Varchar: arrow.BinaryTypes.String,
+		block.Binary: arrow.BinaryTypes.Binary, block.Date: arrow.FixedWidthTypes.Date32,
 	}[f.Type]
 }
 
@@ -181,8 +185,10 @@ func (c tally) log(t *testing.T) {
 	t.Logf("all: identical %d, but for the compressor %d, other %d", sum[0], sum[1], sum[2])
 }
 
-var encodingNames = map[string]block.Encoding{"PLAIN_ENCODING": block.Plain, "PREFIX_ENCODING": block.Prefix, "RLE": block.RLE, "DICT_ENCODING": block.Dict, "BIT_SHUFFLE": block.BitShuffle}
-var compressionNames = map[string]block.Compression{"NO_COMPRESSION": block.NoCompression, "SNAPPY": block.Snappy, "LZ4": block.LZ4, "ZLIB": block.Zlib}
+var encodingNames = map[string]block.Encoding{"PLAIN_ENCODING": block.Plain, "PREFIX_ENCODING": block.Prefix,
+	"RLE": block.RLE, "DICT_ENCODING": block.Dict, "BIT_SHUFFLE": block.BitShuffle}
+var compressionNames = map[string]block.Compression{"NO_COMPRESSION": block.NoCompression, "SNAPPY": block.Snappy,
+	"LZ4": block.LZ4, "ZLIB": block.Zlib}
 
 // TestKeyFilesAsKuduWroteThem: bloom files, ad-hoc indexes and delta files.
 func TestKeyFilesAsKuduWroteThem(t *testing.T) { eachManifest(t, keyFiles) }
@@ -370,7 +376,8 @@ func columnFiles(t *testing.T, dir string, files []realFile) {
 		switch why := compareFiles(got, want); {
 		case bytes.Equal(got, want):
 			counts.add(kind, 0)
-		case why == "" && e.Cfile["compression"] == "NO_COMPRESSION" && e.Cfile["encoding"] != "BIT_SHUFFLE" && e.Cfile["encoding"] != "DICT_ENCODING":
+		case why == "" && e.Cfile["compression"] == "NO_COMPRESSION" && e.Cfile["encoding"] != "BIT_SHUFFLE" &&
+			e.Cfile["encoding"] != "DICT_ENCODING":
 			t.Errorf("%s: not identical, though nothing in it is compressed", e.File)
 		case why == "":
 			counts.add(kind, 1)
@@ -384,8 +391,9 @@ func columnFiles(t *testing.T, dir string, files []realFile) {
 	counts.log(t)
 }
 
-// lastLeaf names the files in which a block became full among the last ten rows: these lay in one leaf of Kudu's row store,
-// where all others have seven rows, so that the block took the other rows, too. A stream cannot know its last rows.
+// lastLeaf names the files in which a block became full among the last ten rows: these lay in one leaf of
+// Kudu's row store, where all others have seven rows, so that the block took the other rows, too. A stream
+// cannot know its last rows.
 func lastLeaf(e realFile) bool {
 	return e.Table == "matrix" && (e.Column == "int64_rle_snappy_null" || e.Column == "unixtime_micros_rle_snappy_null")
 }
@@ -402,7 +410,8 @@ func rewrite(tab *kudugen.Table, e realFile) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("no column %d", id)
 	}
-	o := write.WriterOptions{Encoding: encodingNames[e.Cfile["encoding"]], Compression: compressionNames[e.Cfile["compression"]], NoChecksums: !e.Checksums}
+	o := write.WriterOptions{Encoding: encodingNames[e.Cfile["encoding"]],
+		Compression: compressionNames[e.Cfile["compression"]], NoChecksums: !e.Checksums}
 	o.BlockSize = col.BlockSize
 	keys := 0
 	for _, c := range set.Columns {
@@ -423,8 +432,8 @@ func rewrite(tab *kudugen.Table, e realFile) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// compareFiles compares two CFiles block by block, decompressed; "" if they are the same but for the bytes that compressors
-// made, and the places that follow from these.
+// compareFiles compares two CFiles block by block, decompressed; "" if they are the same but for the bytes that
+// compressors made, and the places that follow from these.
 func compareFiles(got, want []byte) string {
 	g, err := kudugen.Walk(got)
 	if err != nil {
@@ -434,11 +443,13 @@ func compareFiles(got, want []byte) string {
 	if err != nil {
 		return "theirs: " + err.Error()
 	}
-	if a, b := fmt.Sprint(g.Version, g.Type, g.Encoding, g.Compression, g.Values, g.Nullable, g.Checksums, g.Levels, g.Meta), fmt.Sprint(w.Version, w.Type, w.Encoding, w.Compression, w.Values, w.Nullable, w.Checksums, w.Levels, w.Meta); a != b {
+	if a, b := fmt.Sprint(g.Version, g.Type, g.Encoding, g.Compression, g.Values, g.Nullable, g.Checksums, g.Levels,
+		g.Meta), fmt.Sprint(w.Version, w.Type, w.Encoding, w.Compression, w.Values, w.Nullable, w.Checksums,
+		w.Levels, w.Meta); a != b {
 		return fmt.Sprintf("footer: %s, not %s", a, b)
 	}
-	// Where an index block ends depends on the places of the data blocks, and so on the compressor; what the indexes say of
-	// the data blocks does not.
+	// Where an index block ends depends on the places of the data blocks, and so on the compressor; what the
+	// indexes say of the data blocks does not.
 	a, b := dataBlocks(g), dataBlocks(w)
 	if len(a) != len(b) {
 		return fmt.Sprintf("%d blocks, not %d: %s, not %s", len(a), len(b), layoutText(g), layoutText(w))
@@ -449,7 +460,8 @@ func compareFiles(got, want []byte) string {
 			return fmt.Sprintf("block %d: %s, not %s", i, layoutText(g), layoutText(w))
 		}
 		if !bytes.Equal(rawBlock(g, got, a), rawBlock(w, want, b)) {
-			return fmt.Sprintf("block %d (%s, rows %d+%d): %x, not %x", i, a.Kind, a.First, a.Rows, short(rawBlock(g, got, a)), short(rawBlock(w, want, b)))
+			return fmt.Sprintf("block %d (%s, rows %d+%d): %x, not %x", i, a.Kind, a.First, a.Rows,
+				short(rawBlock(g, got, a)), short(rawBlock(w, want, b)))
 		}
 	}
 	return ""

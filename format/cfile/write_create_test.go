@@ -50,7 +50,8 @@ var nested = schemaOf(
 	plainField("id", arrow.PrimitiveTypes.Int64),
 	plainField("a/b", arrow.BinaryTypes.String),
 	plainField("A/B", arrow.ListOf(arrow.PrimitiveTypes.Int32)),
-	plainField("s", arrow.StructOf(plainField("x", arrow.PrimitiveTypes.Float64), plainField("t", arrow.StructOf(plainField("y", arrow.BinaryTypes.Binary))))),
+	plainField("s", arrow.StructOf(plainField("x", arrow.PrimitiveTypes.Float64),
+		plainField("t", arrow.StructOf(plainField("y", arrow.BinaryTypes.Binary))))),
 )
 
 func TestSetOfFiles(t *testing.T) {
@@ -82,7 +83,8 @@ func TestSetOfFiles(t *testing.T) {
 	if err != nil || !r.Schema().Equal(nested) {
 		t.Errorf("the schema is %v, %v", r, err)
 	}
-	want := "[map[file:id.cfile path:id] map[file:a%2Fb.cfile path:a/b] map[file:A%2FB~2.cfile path:A/B] map[file:s.x.cfile path:s.x] map[file:s.t.y.cfile path:s.t.y]]"
+	want := "[map[file:id.cfile path:id] map[file:a%2Fb.cfile path:a/b] map[file:A%2FB~2.cfile path:A/B] " +
+		"map[file:s.x.cfile path:s.x] map[file:s.t.y.cfile path:s.t.y]]"
 	if got := fmt.Sprint(set.Columns); set.Stoa != "cfile-set" || set.Version != 1 || set.Rows != 2 || got != want {
 		t.Errorf("%s\n%v", m.Bytes("t/table.json"), got)
 	}
@@ -110,13 +112,15 @@ func TestOneFileOrDirectory(t *testing.T) {
 
 // TestNullStructs: a null struct is refused, or its fields become null.
 func TestNullStructs(t *testing.T) {
-	sc := schemaOf(plainField("s", arrow.StructOf(plainField("x", arrow.PrimitiveTypes.Int32), arrow.Field{Name: "y", Type: arrow.BinaryTypes.String})))
+	sc := schemaOf(plainField("s", arrow.StructOf(plainField("x", arrow.PrimitiveTypes.Int32),
+		arrow.Field{Name: "y", Type: arrow.BinaryTypes.String})))
 	text := `[{"s":{"x":1,"y":"a"}},{"s":null},{"s":{"x":null,"y":"b"}}]`
 	m, _, err := createFrom(sc, text, format.WriteOptions{})
 	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "s.x: row 1: ") || len(m.Names()) != 0 {
 		t.Errorf("%v, %v", err, m.Names())
 	}
-	m, _, err = createFrom(sc, text, format.WriteOptions{Opts: map[string]string{"null-structs": "flatten", "checksums": "false", "encoding": "plain", "plain-metadata": "true"}})
+	m, _, err = createFrom(sc, text, format.WriteOptions{Opts: map[string]string{"null-structs": "flatten",
+		"checksums": "false", "encoding": "plain", "plain-metadata": "true"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +128,8 @@ func TestNullStructs(t *testing.T) {
 	if x := m.Bytes("t/s.x.cfile"); !bytes.HasPrefix(x[12:], unhex("03 02 03 01  01000000 00000000 01000000")) {
 		t.Errorf("%x", x)
 	}
-	if y := m.Bytes("t/s.y.cfile"); !bytes.HasPrefix(y[12:], unhex("03 02 03 05  00000000 02000000 0e000000 6162 00 0c 0d 0000")) {
+	if y := m.Bytes("t/s.y.cfile"); !bytes.HasPrefix(y[12:],
+		unhex("03 02 03 05  00000000 02000000 0e000000 6162 00 0c 0d 0000")) {
 		t.Errorf("%x", y)
 	}
 }
@@ -133,8 +138,10 @@ func TestNullStructs(t *testing.T) {
 func TestUnsupportedColumns(t *testing.T) {
 	i32 := arrow.PrimitiveTypes.Int32
 	for _, typ := range []arrow.DataType{
-		arrow.MapOf(arrow.BinaryTypes.String, i32), arrow.ListOf(arrow.ListOf(i32)), arrow.ListOf(arrow.StructOf(plainField("x", i32))),
-		arrow.Null, arrow.DenseUnionOf([]arrow.Field{plainField("x", i32)}, []arrow.UnionTypeCode{0}), &arrow.Decimal256Type{Precision: 60}, &arrow.Decimal128Type{Precision: 5, Scale: -2},
+		arrow.MapOf(arrow.BinaryTypes.String, i32), arrow.ListOf(arrow.ListOf(i32)),
+		arrow.ListOf(arrow.StructOf(plainField("x", i32))),
+		arrow.Null, arrow.DenseUnionOf([]arrow.Field{plainField("x", i32)}, []arrow.UnionTypeCode{0}),
+		&arrow.Decimal256Type{Precision: 60}, &arrow.Decimal128Type{Precision: 5, Scale: -2},
 		arrow.FixedWidthTypes.MonthInterval, arrow.FixedWidthTypes.MonthDayNanoInterval, arrow.StructOf(),
 	} {
 		sc := schemaOf(plainField("ok", i32), plainField("s", arrow.StructOf(plainField("bad", typ))))
@@ -146,7 +153,8 @@ func TestUnsupportedColumns(t *testing.T) {
 }
 
 func TestCreateOptions(t *testing.T) {
-	sc := schemaOf(plainField("n", arrow.PrimitiveTypes.Int32), plainField("s.t", arrow.BinaryTypes.String), plainField("d", arrow.PrimitiveTypes.Float64))
+	sc := schemaOf(plainField("n", arrow.PrimitiveTypes.Int32), plainField("s.t", arrow.BinaryTypes.String),
+		plainField("d", arrow.PrimitiveTypes.Float64))
 	for _, c := range []struct {
 		opts map[string]string
 		want string
@@ -169,7 +177,9 @@ func TestCreateOptions(t *testing.T) {
 		}
 	}
 	// The options reach the columns: encoding (field 2) and compression (6) of the footers, and their versions.
-	m, _, err := createFrom(sc, "[]", format.WriteOptions{Opts: map[string]string{"encoding": "rle", "compression": "lz4", "compression.s.t": "zlib", "encoding.s.t": "prefix", "version.s.t": "1", "plain-metadata": "true", "positional-index": "false"}})
+	m, _, err := createFrom(sc, "[]", format.WriteOptions{Opts: map[string]string{"encoding": "rle",
+		"compression": "lz4", "compression.s.t": "zlib", "encoding.s.t": "prefix", "version.s.t": "1",
+		"plain-metadata": "true", "positional-index": "false"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,11 +202,14 @@ func TestFieldMetadata(t *testing.T) {
 		return arrow.Field{Name: name, Type: typ, Nullable: true, Metadata: meta(kv...)}
 	}
 	sc := schemaOf(
-		with("a", arrow.BinaryTypes.String, "stoa.encoding", "prefix", "stoa.compression", "zlib", "stoa.block_size", "700"),
-		with("b", arrow.BinaryTypes.String, "stoa.encoding", "RLE_DICTIONARY", "stoa.compression", "brotli", "stoa.block_size", "-"),
+		with("a", arrow.BinaryTypes.String, "stoa.encoding", "prefix", "stoa.compression", "zlib",
+			"stoa.block_size", "700"),
+		with("b", arrow.BinaryTypes.String, "stoa.encoding", "RLE_DICTIONARY", "stoa.compression", "brotli",
+			"stoa.block_size", "-"),
 		with("c", arrow.BinaryTypes.String, "stoa.encoding", "plain", "stoa.type", "varchar", "stoa.length", "7"),
 		with("d", &arrow.Decimal128Type{Precision: 38}, "stoa.encoding", "plain", "stoa.type", "int128", "x", "y"),
-		with("e", &arrow.Decimal128Type{Precision: 5, Scale: 1}, "stoa.encoding", "plain", "stoa.type", "decimal64", "x", "y"),
+		with("e", &arrow.Decimal128Type{Precision: 5, Scale: 1}, "stoa.encoding", "plain", "stoa.type", "decimal64",
+			"x", "y"),
 	)
 	leaves, err := write.LeavesOf(sc)
 	if err != nil {
@@ -207,10 +220,12 @@ func TestFieldMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{
-		"string prefix zlib 700 0", "string auto default 0 0", "varchar plain none 0 7", "int128 plain default 0 0", "decimal64 plain default 0 0",
+		"string prefix zlib 700 0", "string auto default 0 0", "varchar plain none 0 7", "int128 plain default 0 0",
+		"decimal64 plain default 0 0",
 	} {
 		w := o.ForLeaf(&leaves[i], true)
-		if got := fmt.Sprintf("%s %s %s %d %d", leaves[i].Col.Type, w.Encoding, w.Compression, w.BlockSize, leaves[i].Col.Length); got != want {
+		if got := fmt.Sprintf("%s %s %s %d %d", leaves[i].Col.Type, w.Encoding, w.Compression, w.BlockSize,
+			leaves[i].Col.Length); got != want {
 			t.Errorf("%s: %s, not %s", leaves[i].Path, got, want)
 		}
 	}
@@ -219,7 +234,8 @@ func TestFieldMetadata(t *testing.T) {
 // TestStoredField: the footer keeps what the CFile's type does not say, and nothing if that is not wanted.
 func TestStoredField(t *testing.T) {
 	f := arrow.Field{Name: "price", Type: &arrow.Decimal128Type{Precision: 7, Scale: 2}}
-	for opt, want := range map[string]string{"false": `{"name":"price","nullable":false,"precision":7,"scale":2}`, "true": ""} {
+	for opt, want := range map[string]string{"false": `{"name":"price","nullable":false,"precision":7,"scale":2}`,
+		"true": ""} {
 		m, _, err := createFrom(schemaOf(f), "[]", format.WriteOptions{Opts: map[string]string{"plain-metadata": opt}})
 		if err != nil {
 			t.Fatal(err)

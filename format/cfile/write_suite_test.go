@@ -18,21 +18,28 @@ func TestWriteSuite(t *testing.T) {
 		options = append(options, map[string]string{"encoding": e, "block-size": "512", "index-block-size": "100"})
 	}
 	for _, c := range []string{"lz4", "snappy", "zlib"} {
-		options = append(options, map[string]string{"compression": c, "block-size": "1024", "checksums": "false"}, map[string]string{"compression": c, "version": "1", "block-size": "600"})
+		options = append(options, map[string]string{"compression": c, "block-size": "1024", "checksums": "false"},
+			map[string]string{"compression": c, "version": "1", "block-size": "600"})
 	}
-	options = append(options, map[string]string{}, map[string]string{"encoding": "group-varint", "version": "1", "block-size": "512"}, map[string]string{"positional-index": "true", "plain-metadata": "false", "restart-interval": "3"})
+	options = append(options, map[string]string{},
+		map[string]string{"encoding": "group-varint", "version": "1", "block-size": "512"},
+		map[string]string{"positional-index": "true", "plain-metadata": "false", "restart-interval": "3"})
 	bare := []map[string]string{{"version": "1", "encoding": "group-varint", "block-size": "512"}}
 	for _, e := range []string{"plain", "bitshuffle", "rle", "prefix", "dict"} {
-		bare = append(bare, map[string]string{"encoding": e, "block-size": "600", "checksums": "false"}, map[string]string{"encoding": e, "block-size": "512", "version": "1"})
+		bare = append(bare, map[string]string{"encoding": e, "block-size": "600", "checksums": "false"},
+			map[string]string{"encoding": e, "block-size": "512", "version": "1"})
 	}
-	bare = append(bare, map[string]string{"compression": "lz4", "block-size": "900", "checksums": "false"}, map[string]string{"block-size": "512", "version": "1"})
+	bare = append(bare, map[string]string{"compression": "lz4", "block-size": "900", "checksums": "false"},
+		map[string]string{"block-size": "512", "version": "1"})
 	formattest.Run(t, formattest.Suite{
 		Bare:   bare,
 		Format: cfile.Format,
 		Types: []arrow.DataType{
 			p.Int8, p.Int16, p.Int32, p.Int64, p.Uint8, p.Uint16, p.Uint32, p.Uint64, p.Float32, p.Float64,
-			arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, p.Date32, arrow.FixedWidthTypes.Timestamp_us,
-			&arrow.Decimal128Type{Precision: 9, Scale: 2}, &arrow.Decimal128Type{Precision: 18, Scale: 3}, &arrow.Decimal128Type{Precision: 38, Scale: 10},
+			arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, p.Date32,
+			arrow.FixedWidthTypes.Timestamp_us,
+			&arrow.Decimal128Type{Precision: 9, Scale: 2}, &arrow.Decimal128Type{Precision: 18, Scale: 3},
+			&arrow.Decimal128Type{Precision: 38, Scale: 10},
 			arrow.ListOf(p.Int32), arrow.ListOf(arrow.BinaryTypes.String), arrow.ListOf(arrow.FixedWidthTypes.Boolean),
 		},
 		Options:    options,

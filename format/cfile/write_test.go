@@ -64,36 +64,42 @@ func TestFilesByHand(t *testing.T) {
 		arr  arrow.Array
 		want string
 	}{
-		{"v2, no checksums", write.Field{Type: blocks.Int32}, write.WriterOptions{NoChecksums: true, Encoding: blocks.Plain},
+		{"v2, no checksums", write.Field{Type: blocks.Int32},
+			write.WriterOptions{NoChecksums: true, Encoding: blocks.Plain},
 			fromJSON(t, arrow.PrimitiveTypes.Int32, "[1, -2]"),
 			`6b756475 63666c32 00000000
 			02000000 00000000 01000000 feffffff
 			04 00000000 0c 10  00000000  08 01 10 00  04000000
 			0805 1001 1802 2206 0a04 081c 1013 3001 4000 5000  6b756475 63666c32 14000000`},
-		{"v1 has a version in its header and no features", write.Field{Type: blocks.Int32}, write.WriterOptions{Version: 1, Encoding: blocks.Plain},
+		{"v1 has a version in its header and no features", write.Field{Type: blocks.Int32},
+			write.WriterOptions{Version: 1, Encoding: blocks.Plain},
 			fromJSON(t, arrow.PrimitiveTypes.Int32, "[1, -2]"),
 			`6b756475 6366696c 04000000 08011000
 			02000000 00000000 01000000 feffffff
 			04 00000000 10 10  00000000  08 01 10 00  04000000
 			0805 1001 1802 2206 0a04 0820 1013 3001 4000  6b756475 6366696c 12000000`},
 		// A group of count, least, ordinal, 0; then 0, 1, 256 and 70000 in 1, 1, 2 and 3 bytes.
-		{"v1, group-varint", write.Field{Type: blocks.Uint32}, write.WriterOptions{Version: 1, Encoding: blocks.GroupVarint, NoPositionalIndex: true},
+		{"v1, group-varint", write.Field{Type: blocks.Uint32},
+			write.WriterOptions{Version: 1, Encoding: blocks.GroupVarint, NoPositionalIndex: true},
 			fromJSON(t, arrow.PrimitiveTypes.Uint32, "[100, 101, 356, 70100]"),
 			`6b756475 6366696c 04000000 08011000
 			00 04 64 00 00  06 00 01 0001 701101
 			0804 1003 1804 3001 4000  6b756475 6366696c 0a000000`},
 		// The document's example: four rows, the first and the last null. Its "0110" is a packed run of one group.
-		{"nullable", write.Field{Type: blocks.Int8, Nullable: true}, write.WriterOptions{NoChecksums: true, Encoding: blocks.Plain, NoPositionalIndex: true},
+		{"nullable", write.Field{Type: blocks.Int8, Nullable: true},
+			write.WriterOptions{NoChecksums: true, Encoding: blocks.Plain, NoPositionalIndex: true},
 			fromJSON(t, arrow.PrimitiveTypes.Int8, "[null, 2, 3, null]"),
 			`6b756475 63666c32 00000000
 			04 02 03 06  02000000 00000000 02 03
 			0801 1001 1804 3001 4001 5000  6b756475 63666c32 0c000000`},
-		{"dictionary", write.Field{Type: blocks.String}, write.WriterOptions{NoChecksums: true, NoPositionalIndex: true},
+		{"dictionary", write.Field{Type: blocks.String},
+			write.WriterOptions{NoChecksums: true, NoPositionalIndex: true},
 			fromJSON(t, arrow.BinaryTypes.String, `[]`),
 			`6b756475 63666c32 00000000
 			00000000 00000000 0c000000
 			0808 1005 1800 3001 4000 4a04 080c 100c 5000  6b756475 63666c32 12000000`},
-		{"value index", write.Field{Type: blocks.String}, write.WriterOptions{NoChecksums: true, Encoding: blocks.Plain, NoPositionalIndex: true, ValueIndex: true},
+		{"value index", write.Field{Type: blocks.String},
+			write.WriterOptions{NoChecksums: true, Encoding: blocks.Plain, NoPositionalIndex: true, ValueIndex: true},
 			fromJSON(t, arrow.BinaryTypes.String, `["ab", "b"]`),
 			`6b756475 63666c32 00000000
 			00000000 02000000 0f000000 616262  00 0c 0e 00 00
@@ -101,19 +107,22 @@ func TestFilesByHand(t *testing.T) {
 			0808 1001 1802 2a06 0a04 0820 1010 3001 3a0d 0a07 6d696e5f6b6579 1202 6162 3a0c 0a07 6d61785f6b6579 1201 62 4000 5000
 			6b756475 63666c32 31000000`},
 		// The document's examples of array blocks.
-		{"array A", write.Field{Type: blocks.Int32, Array: true, Nullable: true}, write.WriterOptions{NoChecksums: true, Encoding: blocks.Plain, NoPositionalIndex: true},
+		{"array A", write.Field{Type: blocks.Int32, Array: true, Nullable: true},
+			write.WriterOptions{NoChecksums: true, Encoding: blocks.Plain, NoPositionalIndex: true},
 			fromJSON(t, list, "[[1,2],[],null,[3,4],[5,6,7,8],[null],[9]]"),
 			`6b756475 63666c32 00000000
 			0a 07  04 1001 0302  0f 03 0200 0000 0000 0200 0400 0100 0100  02 03 7b
 			09000000 00000000 01000000 02000000 03000000 04000000 05000000 06000000 07000000 08000000 09000000
 			0805 1001 1807 3001 4001 5002 6001  6b756475 63666c32 0e000000`},
-		{"array B", write.Field{Type: blocks.Int32, Array: true, Nullable: true}, write.WriterOptions{NoChecksums: true, Encoding: blocks.Plain, NoPositionalIndex: true},
+		{"array B", write.Field{Type: blocks.Int32, Array: true, Nullable: true},
+			write.WriterOptions{NoChecksums: true, Encoding: blocks.Plain, NoPositionalIndex: true},
 			fromJSON(t, list, "[[null],null,[],[4,2]]"),
 			`6b756475 63666c32 00000000
 			03 04  02 03 06  09 03 0100 0000 0000 0200  02 03 0d
 			02000000 00000000 04000000 02000000
 			0805 1001 1804 3001 4001 5002 6001  6b756475 63666c32 0e000000`},
-		{"array C", write.Field{Type: blocks.Int32, Array: true, Nullable: true}, write.WriterOptions{NoChecksums: true, Encoding: blocks.Plain, NoPositionalIndex: true},
+		{"array C", write.Field{Type: blocks.Int32, Array: true, Nullable: true},
+			write.WriterOptions{NoChecksums: true, Encoding: blocks.Plain, NoPositionalIndex: true},
 			fromJSON(t, list, "[[2,3,null,6,8,5,3,1,null,0]]"),
 			`6b756475 63666c32 00000000
 			0a 01  03 05 fb 02  03 02 0a00  02 02 01
@@ -132,7 +141,8 @@ func TestFilesByHand(t *testing.T) {
 	}
 }
 
-// TestCompressedHeaders: before compressed data stand two sizes in v1 and one in v2; v2 keeps what does not shrink as it is.
+// TestCompressedHeaders: before compressed data stand two sizes in v1 and one in v2; v2 keeps what does not
+// shrink as it is.
 func TestCompressedHeaders(t *testing.T) {
 	zeros, noise := make([]byte, 400), make([]byte, 400)
 	for i := range noise {
@@ -150,8 +160,11 @@ func TestCompressedHeaders(t *testing.T) {
 		{2, zeros, func(b []byte) bool { return blocks.Le32(b) == 408 && len(b) < 100 }},
 		{2, noise, func(b []byte) bool { return blocks.Le32(b) == 408 && len(b) == 412 && bytes.Equal(b[12:], noise) }},
 	} {
-		d := array.NewData(arrow.PrimitiveTypes.Uint8, len(c.data), []*memory.Buffer{nil, memory.NewBufferBytes(c.data)}, nil, 0, 0)
-		b, _, err := writeAll(write.Field{Type: blocks.Uint8}, write.WriterOptions{Version: c.version, NoChecksums: true, Encoding: blocks.Plain, Compression: blocks.Snappy, NoPositionalIndex: true}, array.MakeFromData(d))
+		d := array.NewData(arrow.PrimitiveTypes.Uint8, len(c.data),
+			[]*memory.Buffer{nil, memory.NewBufferBytes(c.data)}, nil, 0, 0)
+		b, _, err := writeAll(write.Field{Type: blocks.Uint8},
+			write.WriterOptions{Version: c.version, NoChecksums: true, Encoding: blocks.Plain,
+				Compression: blocks.Snappy, NoPositionalIndex: true}, array.MakeFromData(d))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,30 +319,56 @@ func TestRefused(t *testing.T) {
 		arr  arrow.Array
 		want string
 	}{
-		{write.Field{Name: "a", Type: blocks.Int32}, write.WriterOptions{}, fromJSON(t, i32, "[1, 2, null]"), `column "a", row 2: null`},
-		{write.Field{Name: "a", Type: blocks.Int64}, write.WriterOptions{}, fromJSON(t, i32, "[1]"), `column "a": int64 does not hold values of type int32`},
+		{write.Field{Name: "a", Type: blocks.Int32}, write.WriterOptions{}, fromJSON(t, i32, "[1, 2, null]"),
+			`column "a", row 2: null`},
+		{write.Field{Name: "a", Type: blocks.Int64}, write.WriterOptions{}, fromJSON(t, i32, "[1]"),
+			`column "a": int64 does not hold values of type int32`},
 		{write.Field{Name: "a", Type: blocks.Int32}, write.WriterOptions{Version: 3}, nil, "no CFile version 3"},
-		{write.Field{Name: "a", Type: blocks.Uint32}, write.WriterOptions{Encoding: blocks.GroupVarint}, nil, "version 1 only"},
-		{write.Field{Name: "a", Type: blocks.Int32}, write.WriterOptions{Encoding: blocks.Dict}, nil, "encoding dict is not defined for type int32"},
-		{write.Field{Name: "a", Type: blocks.Int128}, write.WriterOptions{Encoding: blocks.RLE}, nil, "encoding rle is not defined for type int128"},
-		{write.Field{Name: "a", Type: blocks.Int32, Array: true}, write.WriterOptions{Version: 1}, nil, "version 1 has no array blocks"},
-		{write.Field{Name: "a", Type: blocks.Int32, Nullable: true}, write.WriterOptions{ValueIndex: true}, nil, "without nulls"},
+		{write.Field{Name: "a", Type: blocks.Uint32}, write.WriterOptions{Encoding: blocks.GroupVarint}, nil,
+			"version 1 only"},
+		{write.Field{Name: "a", Type: blocks.Int32}, write.WriterOptions{Encoding: blocks.Dict}, nil,
+			"encoding dict is not defined for type int32"},
+		{write.Field{Name: "a", Type: blocks.Int128}, write.WriterOptions{Encoding: blocks.RLE}, nil,
+			"encoding rle is not defined for type int128"},
+		{write.Field{Name: "a", Type: blocks.Int32, Array: true}, write.WriterOptions{Version: 1}, nil,
+			"version 1 has no array blocks"},
+		{write.Field{Name: "a", Type: blocks.Int32, Nullable: true}, write.WriterOptions{ValueIndex: true}, nil,
+			"without nulls"},
 		{write.Field{Name: "a", Type: blocks.Double}, write.WriterOptions{ValueIndex: true}, nil, "no order of keys"},
-		{write.Field{Name: "a", Type: blocks.Int32}, write.WriterOptions{ValueIndex: true}, fromJSON(t, i32, "[-5, 3, 3]"), `column "a", row 2: the value is not above`},
-		{write.Field{Name: "a", Type: blocks.String}, write.WriterOptions{ValueIndex: true}, fromJSON(t, arrow.BinaryTypes.String, `["", "b", "a"]`), `column "a", row 2`},
-		{write.Field{Name: "a", Type: blocks.Decimal32, Precision: 10}, write.WriterOptions{}, nil, "cannot hold decimal(10,0)"},
+		{write.Field{Name: "a", Type: blocks.Int32}, write.WriterOptions{ValueIndex: true},
+			fromJSON(t, i32, "[-5, 3, 3]"), `column "a", row 2: the value is not above`},
+		{write.Field{Name: "a", Type: blocks.String}, write.WriterOptions{ValueIndex: true},
+			fromJSON(t, arrow.BinaryTypes.String, `["", "b", "a"]`), `column "a", row 2`},
+		{write.Field{Name: "a", Type: blocks.Decimal32, Precision: 10}, write.WriterOptions{}, nil,
+			"cannot hold decimal(10,0)"},
 		{write.Field{Name: "a", Type: blocks.Int32, Precision: 3}, write.WriterOptions{}, nil, "has no precision"},
-		{write.Field{Name: "a", Type: blocks.Decimal32, Precision: 4, Scale: 2}, write.WriterOptions{}, fromJSON(t, dec, `["1.00", "99.99", "-100.00"]`), `column "a", row 2: the value does not fit`},
-		{write.Field{Name: "a", Type: blocks.Decimal128, Precision: 38}, write.WriterOptions{}, fromJSON(t, &arrow.Decimal256Type{Precision: 60}, `["1", "99999999999999999999999999999999999999", "100000000000000000000000000000000000000"]`), `row 2: the value does not fit`},
-		{write.Field{Name: "a", Type: blocks.Decimal128, Precision: 38}, write.WriterOptions{}, fromJSON(t, &arrow.Decimal256Type{Precision: 60}, `["-340282366920938463463374607431768211456"]`), `row 0: the value does not fit`},
-		{write.Field{Name: "a", Type: blocks.Decimal64, Precision: 12, Scale: 3}, write.WriterOptions{}, fromJSON(t, dec, `["1.00"]`), "does not hold"},
-		{write.Field{Name: "a", Type: blocks.UnixtimeMicros, Nullable: true}, write.WriterOptions{}, fromJSON(t, arrow.FixedWidthTypes.Timestamp_ns, `[null, 1000, null, 1001]`), `row 3: the value does not fit`},
-		{write.Field{Name: "a", Type: blocks.UnixtimeMicros}, write.WriterOptions{}, fromJSON(t, arrow.FixedWidthTypes.Timestamp_s, `[9223372036855]`), `row 0: the value does not fit`},
-		{write.Field{Name: "a", Type: blocks.Date}, write.WriterOptions{}, fromJSON(t, arrow.FixedWidthTypes.Date64, `[86400000, 1]`), `row 1: the value does not fit`},
-		{write.Field{Name: "a", Type: blocks.Varchar, Length: 2}, write.WriterOptions{}, fromJSON(t, arrow.BinaryTypes.String, `["éé", "abc"]`), `row 1: more than 2 characters`},
-		{write.Field{Name: "a", Type: blocks.Int32, Array: true}, write.WriterOptions{}, big.NewArray(), `row 1: 65536 elements`},
-		{write.Field{Name: "a", Type: blocks.Int32, Array: true}, write.WriterOptions{}, fromJSON(t, arrow.ListOf(i32), "[[], null]"), `column "a", row 1: null`},
-		{write.Field{Name: "a", Type: blocks.UnixtimeMicros, Array: true}, write.WriterOptions{}, fromJSON(t, arrow.ListOf(arrow.FixedWidthTypes.Timestamp_ns), "[[], [1000], [2000, 1]]"), `column "a", row 2: the value`},
+		{write.Field{Name: "a", Type: blocks.Decimal32, Precision: 4, Scale: 2}, write.WriterOptions{},
+			fromJSON(t, dec, `["1.00", "99.99", "-100.00"]`), `column "a", row 2: the value does not fit`},
+		{write.Field{Name: "a", Type: blocks.Decimal128, Precision: 38}, write.WriterOptions{},
+			fromJSON(t, &arrow.Decimal256Type{Precision: 60},
+				`["1", "99999999999999999999999999999999999999", "100000000000000000000000000000000000000"]`),
+			`row 2: the value does not fit`},
+		{write.Field{Name: "a", Type: blocks.Decimal128, Precision: 38}, write.WriterOptions{},
+			fromJSON(t, &arrow.Decimal256Type{Precision: 60}, `["-340282366920938463463374607431768211456"]`),
+			`row 0: the value does not fit`},
+		{write.Field{Name: "a", Type: blocks.Decimal64, Precision: 12, Scale: 3}, write.WriterOptions{},
+			fromJSON(t, dec, `["1.00"]`), "does not hold"},
+		{write.Field{Name: "a", Type: blocks.UnixtimeMicros, Nullable: true}, write.WriterOptions{},
+			fromJSON(t, arrow.FixedWidthTypes.Timestamp_ns, `[null, 1000, null, 1001]`),
+			`row 3: the value does not fit`},
+		{write.Field{Name: "a", Type: blocks.UnixtimeMicros}, write.WriterOptions{},
+			fromJSON(t, arrow.FixedWidthTypes.Timestamp_s, `[9223372036855]`), `row 0: the value does not fit`},
+		{write.Field{Name: "a", Type: blocks.Date}, write.WriterOptions{},
+			fromJSON(t, arrow.FixedWidthTypes.Date64, `[86400000, 1]`), `row 1: the value does not fit`},
+		{write.Field{Name: "a", Type: blocks.Varchar, Length: 2}, write.WriterOptions{},
+			fromJSON(t, arrow.BinaryTypes.String, `["éé", "abc"]`), `row 1: more than 2 characters`},
+		{write.Field{Name: "a", Type: blocks.Int32, Array: true}, write.WriterOptions{}, big.NewArray(),
+			`row 1: 65536 elements`},
+		{write.Field{Name: "a", Type: blocks.Int32, Array: true}, write.WriterOptions{},
+			fromJSON(t, arrow.ListOf(i32), "[[], null]"), `column "a", row 1: null`},
+		{write.Field{Name: "a", Type: blocks.UnixtimeMicros, Array: true}, write.WriterOptions{},
+			fromJSON(t, arrow.ListOf(arrow.FixedWidthTypes.Timestamp_ns), "[[], [1000], [2000, 1]]"),
+			`column "a", row 2: the value`},
 		{write.Field{Name: "a", Type: blocks.Type(18)}, write.WriterOptions{}, nil, "data type 18 is not known"},
 	} {
 		arrs := []arrow.Array{}
@@ -349,11 +388,13 @@ func TestTooLarge(t *testing.T) {
 	b.Append([]byte("x"))
 	b.Append(make([]byte, 16<<20))
 	arr := b.NewArray()
-	_, _, err := writeAll(write.Field{Name: "a", Type: blocks.Binary}, write.WriterOptions{Encoding: blocks.Plain, Compression: blocks.LZ4}, arr)
+	_, _, err := writeAll(write.Field{Name: "a", Type: blocks.Binary},
+		write.WriterOptions{Encoding: blocks.Plain, Compression: blocks.LZ4}, arr)
 	if !errors.Is(err, fault.Limit) || !strings.Contains(err.Error(), "rows 0 to 1") {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := writeAll(write.Field{Name: "a", Type: blocks.Binary}, write.WriterOptions{Encoding: blocks.Plain}, arr); err != nil {
+	if _, _, err := writeAll(write.Field{Name: "a", Type: blocks.Binary},
+		write.WriterOptions{Encoding: blocks.Plain}, arr); err != nil {
 		t.Errorf("not compressed: %v", err)
 	}
 }
@@ -365,21 +406,44 @@ func TestConversions(t *testing.T) {
 		f        write.Field
 		arr, was arrow.Array
 	}{
-		{write.Field{Type: blocks.UnixtimeMicros, Nullable: true}, fromJSON(t, arrow.FixedWidthTypes.Timestamp_s, "[1, null, -2]"), fromJSON(t, us, "[1000000, null, -2000000]")},
-		{write.Field{Type: blocks.UnixtimeMicros, Nullable: true}, fromJSON(t, arrow.FixedWidthTypes.Timestamp_ms, "[1, null, -2]"), fromJSON(t, us, "[1000, null, -2000]")},
-		{write.Field{Type: blocks.UnixtimeMicros, Nullable: true}, fromJSON(t, arrow.FixedWidthTypes.Timestamp_ns, "[1000, null, -2000]"), fromJSON(t, us, "[1, null, -2]")},
-		{write.Field{Type: blocks.Date}, fromJSON(t, arrow.FixedWidthTypes.Date64, "[86400000, -86400000]"), fromJSON(t, arrow.FixedWidthTypes.Date32, "[1, -1]")},
-		{write.Field{Type: blocks.Decimal64, Precision: 12, Scale: 1, Nullable: true}, fromJSON(t, &arrow.Decimal256Type{Precision: 12, Scale: 1}, `["-1.5", null, "99999999999.9"]`), fromJSON(t, &arrow.Decimal128Type{Precision: 12, Scale: 1}, `["-1.5", null, "99999999999.9"]`)},
-		{write.Field{Type: blocks.Decimal32, Precision: 3, Nullable: true}, array.MakeArrayOfNull(memory.DefaultAllocator, &arrow.Decimal128Type{Precision: 3}, 3), fromJSON(t, &arrow.Decimal128Type{Precision: 3}, "[null, null, null]")},
-		{write.Field{Type: blocks.Float}, fromJSON(t, arrow.FixedWidthTypes.Float16, "[0.5, -2]"), fromJSON(t, arrow.PrimitiveTypes.Float32, "[0.5, -2]")},
-		{write.Field{Type: blocks.String}, fromJSON(t, arrow.BinaryTypes.LargeString, `["a", ""]`), fromJSON(t, arrow.BinaryTypes.String, `["a", ""]`)},
-		{write.Field{Type: blocks.Binary}, fromJSON(t, arrow.BinaryTypes.LargeBinary, `["YQ==", ""]`), fromJSON(t, arrow.BinaryTypes.Binary, `["YQ==", ""]`)},
-		{write.Field{Type: blocks.Binary}, fromJSON(t, &arrow.FixedSizeBinaryType{ByteWidth: 1}, `["YQ==", "Yg=="]`), fromJSON(t, arrow.BinaryTypes.Binary, `["YQ==", "Yg=="]`)},
-		{write.Field{Type: blocks.Int64}, fromJSON(t, arrow.FixedWidthTypes.Duration_s, "[1, 2]"), fromJSON(t, arrow.PrimitiveTypes.Int64, "[1, 2]")},
-		{write.Field{Type: blocks.Int32, Array: true}, fromJSON(t, arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int32), "[[1,2],[3,null]]"), fromJSON(t, arrow.ListOf(arrow.PrimitiveTypes.Int32), "[[1,2],[3,null]]")},
-		{write.Field{Type: blocks.Int32, Array: true}, fromJSON(t, arrow.LargeListOf(arrow.PrimitiveTypes.Int32), "[[1,2],[]]"), fromJSON(t, arrow.ListOf(arrow.PrimitiveTypes.Int32), "[[1,2],[]]")},
-		{write.Field{Type: blocks.String, Nullable: true}, dictionary(t, arrow.BinaryTypes.String, `["x","yy",null]`, "[1, 0, null, 2, 1]"), fromJSON(t, arrow.BinaryTypes.String, `["yy","x",null,null,"yy"]`)},
-		{write.Field{Type: blocks.Int32, Nullable: true}, dictionary(t, arrow.PrimitiveTypes.Int32, `[7, 8]`, "[1, 0, null]"), fromJSON(t, arrow.PrimitiveTypes.Int32, `[8, 7, null]`)},
+		{write.Field{Type: blocks.UnixtimeMicros, Nullable: true},
+			fromJSON(t, arrow.FixedWidthTypes.Timestamp_s, "[1, null, -2]"),
+			fromJSON(t, us, "[1000000, null, -2000000]")},
+		{write.Field{Type: blocks.UnixtimeMicros, Nullable: true},
+			fromJSON(t, arrow.FixedWidthTypes.Timestamp_ms, "[1, null, -2]"), fromJSON(t, us, "[1000, null, -2000]")},
+		{write.Field{Type: blocks.UnixtimeMicros, Nullable: true},
+			fromJSON(t, arrow.FixedWidthTypes.Timestamp_ns, "[1000, null, -2000]"), fromJSON(t, us, "[1, null, -2]")},
+		{write.Field{Type: blocks.Date}, fromJSON(t, arrow.FixedWidthTypes.Date64, "[86400000, -86400000]"),
+			fromJSON(t, arrow.FixedWidthTypes.Date32, "[1, -1]")},
+		{write.Field{Type: blocks.Decimal64, Precision: 12, Scale: 1, Nullable: true},
+			fromJSON(t, &arrow.Decimal256Type{Precision: 12, Scale: 1}, `["-1.5", null, "99999999999.9"]`),
+			fromJSON(t, &arrow.Decimal128Type{Precision: 12, Scale: 1}, `["-1.5", null, "99999999999.9"]`)},
+		{write.Field{Type: blocks.Decimal32, Precision: 3, Nullable: true},
+			array.MakeArrayOfNull(memory.DefaultAllocator, &arrow.Decimal128Type{Precision: 3}, 3),
+			fromJSON(t, &arrow.Decimal128Type{Precision: 3}, "[null, null, null]")},
+		{write.Field{Type: blocks.Float}, fromJSON(t, arrow.FixedWidthTypes.Float16, "[0.5, -2]"),
+			fromJSON(t, arrow.PrimitiveTypes.Float32, "[0.5, -2]")},
+		{write.Field{Type: blocks.String}, fromJSON(t, arrow.BinaryTypes.LargeString, `["a", ""]`),
+			fromJSON(t, arrow.BinaryTypes.String, `["a", ""]`)},
+		{write.Field{Type: blocks.Binary}, fromJSON(t, arrow.BinaryTypes.LargeBinary, `["YQ==", ""]`),
+			fromJSON(t, arrow.BinaryTypes.Binary, `["YQ==", ""]`)},
+		{write.Field{Type: blocks.Binary},
+			fromJSON(t, &arrow.FixedSizeBinaryType{ByteWidth: 1}, `["YQ==", "Yg=="]`),
+			fromJSON(t, arrow.BinaryTypes.Binary, `["YQ==", "Yg=="]`)},
+		{write.Field{Type: blocks.Int64}, fromJSON(t, arrow.FixedWidthTypes.Duration_s, "[1, 2]"),
+			fromJSON(t, arrow.PrimitiveTypes.Int64, "[1, 2]")},
+		{write.Field{Type: blocks.Int32, Array: true},
+			fromJSON(t, arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int32), "[[1,2],[3,null]]"),
+			fromJSON(t, arrow.ListOf(arrow.PrimitiveTypes.Int32), "[[1,2],[3,null]]")},
+		{write.Field{Type: blocks.Int32, Array: true},
+			fromJSON(t, arrow.LargeListOf(arrow.PrimitiveTypes.Int32), "[[1,2],[]]"),
+			fromJSON(t, arrow.ListOf(arrow.PrimitiveTypes.Int32), "[[1,2],[]]")},
+		{write.Field{Type: blocks.String, Nullable: true},
+			dictionary(t, arrow.BinaryTypes.String, `["x","yy",null]`, "[1, 0, null, 2, 1]"),
+			fromJSON(t, arrow.BinaryTypes.String, `["yy","x",null,null,"yy"]`)},
+		{write.Field{Type: blocks.Int32, Nullable: true},
+			dictionary(t, arrow.PrimitiveTypes.Int32, `[7, 8]`, "[1, 0, null]"),
+			fromJSON(t, arrow.PrimitiveTypes.Int32, `[8, 7, null]`)},
 	} {
 		got, _, err := writeAll(c.f, write.WriterOptions{}, c.arr)
 		if err != nil {
@@ -409,7 +473,8 @@ func TestDecimalWidths(t *testing.T) {
 		blocks.Decimal64:  "feffffffffffffff ffc99a3b00000000",
 		blocks.Decimal128: "feffffffffffffffffffffffffffffff ffc99a3b000000000000000000000000",
 	} {
-		got, _, err := writeAll(write.Field{Type: typ, Precision: 9, Scale: 1}, write.WriterOptions{Encoding: blocks.Plain, NoChecksums: true}, arr)
+		got, _, err := writeAll(write.Field{Type: typ, Precision: 9, Scale: 1},
+			write.WriterOptions{Encoding: blocks.Plain, NoChecksums: true}, arr)
 		if w := unhex(want); err != nil || !bytes.Equal(got[20:20+len(w)], w) {
 			t.Errorf("%v: %x, %v", typ, got, err)
 		}
@@ -419,9 +484,12 @@ func TestDecimalWidths(t *testing.T) {
 // TestOrderedVarint: the borders of the lengths, from the document of SQLite4's varint.
 func TestOrderedVarint(t *testing.T) {
 	for x, want := range map[uint64]string{
-		0: "00", 240: "f0", 241: "f101", 495: "f1ff", 496: "f200", 2287: "f8ff", 2288: "f90000", 67823: "f9ffff", 67824: "fa0108f0",
-		1<<24 - 1: "faffffff", 1 << 24: "fb01000000", 1<<32 - 1: "fbffffffff", 1 << 32: "fc0100000000", 1<<40 - 1: "fcffffffffff",
-		1 << 40: "fd010000000000", 1 << 48: "fe01000000000000", 1 << 56: "ff0100000000000000", 1<<64 - 1: "ffffffffffffffffff",
+		0: "00", 240: "f0", 241: "f101", 495: "f1ff", 496: "f200", 2287: "f8ff", 2288: "f90000", 67823: "f9ffff",
+		67824:     "fa0108f0",
+		1<<24 - 1: "faffffff", 1 << 24: "fb01000000", 1<<32 - 1: "fbffffffff", 1 << 32: "fc0100000000",
+		1<<40 - 1: "fcffffffffff",
+		1 << 40:   "fd010000000000", 1 << 48: "fe01000000000000", 1 << 56: "ff0100000000000000",
+		1<<64 - 1: "ffffffffffffffffff",
 	} {
 		got := columnfile.AppendOrderedVarint(nil, x)
 		if !bytes.Equal(got, unhex(want)) || columnfile.OrderedVarintLen(got[0]) != len(got) {
@@ -432,7 +500,8 @@ func TestOrderedVarint(t *testing.T) {
 
 // TestSeparating: the examples of Kudu's rule for index keys.
 func TestSeparating(t *testing.T) {
-	for _, c := range [][3]string{{"", "", ""}, {"", "abc", "a"}, {"abc", "abd", "abd"}, {"abc", "b", "b"}, {"ab", "abcd", "abc"}, {"ab", "ab", "ab"}} {
+	for _, c := range [][3]string{{"", "", ""}, {"", "abc", "a"}, {"abc", "abd", "abd"}, {"abc", "b", "b"},
+		{"ab", "abcd", "abc"}, {"ab", "ab", "ab"}} {
 		if got := c[1][:write.Separating([]byte(c[0]), []byte(c[1]))]; got != c[2] {
 			t.Errorf("after %q: %q of %q, not %q", c[0], got, c[1], c[2])
 		}
@@ -501,7 +570,8 @@ func TestDeltaOrder(t *testing.T) {
 		}
 	}
 	w, _ := write.NewDeltaWriter(&bytes.Buffer{}, false, write.WriterOptions{})
-	for _, l := range []*write.ChangeList{new(write.ChangeList), new(write.ChangeList).Update(), new(write.ChangeList).Delete().SetNull(1)} {
+	for _, l := range []*write.ChangeList{new(write.ChangeList), new(write.ChangeList).Update(),
+		new(write.ChangeList).Delete().SetNull(1)} {
 		if err := w.Add(1, 1, l); !errors.Is(err, fault.Invalid) {
 			t.Errorf("%x: %v", l.Bytes(), err)
 		}
@@ -514,7 +584,8 @@ func TestDeltaOrder(t *testing.T) {
 // TestFailedWriter: an error stays.
 func TestFailedWriter(t *testing.T) {
 	for left := range 8 {
-		w, err := write.NewWriter(&failing{left: left}, write.Field{Type: blocks.Int64}, write.WriterOptions{BlockSize: 512, IndexBlockSize: 30})
+		w, err := write.NewWriter(&failing{left: left}, write.Field{Type: blocks.Int64},
+			write.WriterOptions{BlockSize: 512, IndexBlockSize: 30})
 		arr := fromJSON(t, arrow.PrimitiveTypes.Int64, "[1,2,3]")
 		for i := 0; err == nil && i < 100; i++ {
 			err = w.Append(arr)

@@ -11,8 +11,8 @@ import (
 	"stoa/store"
 )
 
-// depths: a healthy file is so at every depth; what is shallower reads less; and a wrong checksum that Deep finds is found by
-// Sums, too, in the same place.
+// depths: a healthy file is so at every depth; what is shallower reads less; and a wrong checksum that Deep
+// finds is found by Sums, too, in the same place.
 func (s Suite) depths(t *testing.T) {
 	if s.Format.Verify == nil {
 		t.Skip("the format verifies nothing")
@@ -60,15 +60,18 @@ func (s Suite) depths(t *testing.T) {
 				if f.Severity == region.Error {
 					all++
 				}
-				if f.Severity != region.Error || !strings.Contains(f.Code, "checksum") && !strings.Contains(f.Code, ".crc") {
+				if f.Severity != region.Error || !strings.Contains(f.Code, "checksum") &&
+					!strings.Contains(f.Code, ".crc") {
 					continue
 				}
 				sums++
-				if !slices.ContainsFunc(found, func(g region.Finding) bool { return g.Code == f.Code && g.At == f.At && g.Rows == f.Rows }) {
+				if !slices.ContainsFunc(found,
+					func(g region.Finding) bool { return g.Code == f.Code && g.At == f.At && g.Rows == f.Rows }) {
 					t.Errorf("%s[%d]: deep finds %s %s rows %v, sums finds %v", name, at, f.Code, f.At, f.Rows, found)
 				}
 			}
 		}
 	}
-	t.Logf("bytes read: quick %d, sums %d, deep %d; %d errors found, %d of them checksums", read[format.Quick], read[format.Sums], read[format.Deep], all, sums)
+	t.Logf("bytes read: quick %d, sums %d, deep %d; %d errors found, %d of them checksums", read[format.Quick],
+		read[format.Sums], read[format.Deep], all, sums)
 }

@@ -111,7 +111,8 @@ func appendRandom(r *rand.Rand, b array.Builder) {
 	case *array.Uint64Builder:
 		b.Append(x)
 	case *array.Float32Builder:
-		b.Append([]float32{float32(math.NaN()), float32(math.Inf(-1)), float32(math.Copysign(0, -1)), float32(x) / 3}[min(3, r.IntN(20))])
+		b.Append([]float32{float32(math.NaN()), float32(math.Inf(-1)), float32(math.Copysign(0, -1)),
+			float32(x) / 3}[min(3, r.IntN(20))])
 	case *array.Float64Builder:
 		b.Append([]float64{math.NaN(), math.Inf(1), math.Copysign(0, -1), float64(x) / 3}[min(3, r.IntN(20))])
 	case *array.StringBuilder:
@@ -155,8 +156,8 @@ func decimalText(v int64, scale int32) string {
 	return strings.TrimSuffix(s, ".")
 }
 
-// randomText is often one of a few, so that dictionaries have work; sometimes new; sometimes empty or long, seldom longer than a page may be
-// or statistics hold.
+// randomText is often one of a few, so that dictionaries have work; sometimes new; sometimes empty or long,
+// seldom longer than a page may be or statistics hold.
 func randomText(r *rand.Rand) string {
 	switch r.IntN(8) {
 	case 0:
@@ -285,12 +286,14 @@ func (tab *table) add(b arrow.RecordBatch) {
 func (tab *table) open(t *testing.T) (scan.Source, *store.Counter) {
 	t.Helper()
 	c := store.NewCounter(tab.mem)
-	r, err := tab.suite.Format.Open(context.Background(), format.Target{Tree: tab.mem, Name: tab.name}, format.OpenOptions{Limits: format.Limits{}.WithDefaults()})
+	r, err := tab.suite.Format.Open(context.Background(), format.Target{Tree: tab.mem, Name: tab.name},
+		format.OpenOptions{Limits: format.Limits{}.WithDefaults()})
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
 	t.Cleanup(func() { r.Close() })
-	return scan.Source{Reader: r, Objects: scan.NewObjects(c), Dicts: scan.NewDicts(), Limits: format.Limits{}.WithDefaults()}, c
+	return scan.Source{Reader: r, Objects: scan.NewObjects(c), Dicts: scan.NewDicts(),
+		Limits: format.Limits{}.WithDefaults()}, c
 }
 
 // read scans and returns the rows as lines.
@@ -361,12 +364,14 @@ func (s Suite) windows(t *testing.T) {
 	src, _ := tab.open(t)
 	n := int64(len(tab.lines))
 	for _, batch := range []int{1, 7, 100, 1 << 20} {
-		for _, rows := range []vec.Range{{}, {From: 0, To: 1}, {From: n - 1, To: n}, {From: 13, To: 400}, {From: n / 2, To: n + 10}} {
+		for _, rows := range []vec.Range{{}, {From: 0, To: 1}, {From: n - 1, To: n}, {From: 13, To: 400},
+			{From: n / 2, To: n + 10}} {
 			want := tab.lines
 			if rows != (vec.Range{}) {
 				want = want[rows.From:min(rows.To, n)]
 			}
-			same(t, fmt.Sprintf("batch %d rows %v", batch, rows), read(t, src, scan.Spec{Batch: batch, Rows: rows}), want)
+			same(t, fmt.Sprintf("batch %d rows %v", batch, rows), read(t, src, scan.Spec{Batch: batch, Rows: rows}),
+				want)
 		}
 	}
 }
@@ -390,7 +395,8 @@ func (s Suite) projection(t *testing.T) {
 				want = append(want, row[last])
 			}
 		}
-		same(t, name+" is null", read(t, src, scan.Spec{Columns: []string{fmt.Sprintf("c%d", last)}, Filter: mustParse(t, name+" is null")}), want)
+		same(t, name+" is null", read(t, src,
+			scan.Spec{Columns: []string{fmt.Sprintf("c%d", last)}, Filter: mustParse(t, name+" is null")}), want)
 	}
 }
 
@@ -434,7 +440,8 @@ func eachPage(t *testing.T, src scan.Source, f func(col int, c format.Chunk, p f
 	}
 }
 
-func decodePage(t *testing.T, src scan.Source, col int, c format.Chunk, p format.Page, dict *vec.Vector, want *vec.Sel) *vec.Vector {
+func decodePage(t *testing.T, src scan.Source, col int, c format.Chunk, p format.Page, dict *vec.Vector,
+	want *vec.Sel) *vec.Vector {
 	t.Helper()
 	v, err := vec.New(src.Reader.Columns()[col].Type, memory.DefaultAllocator)
 	if err != nil {
@@ -511,7 +518,8 @@ func (s Suite) hidden(t *testing.T) {
 	}
 	src.Reader = hidden{src.Reader}
 	same(t, "hidden numbers", read(t, src, scan.Spec{Batch: 50}), tab.lines)
-	same(t, "hidden numbers, some rows", read(t, src, scan.Spec{Rows: vec.Range{From: 100, To: 300}}), tab.lines[100:300])
+	same(t, "hidden numbers, some rows", read(t, src, scan.Spec{Rows: vec.Range{From: 100, To: 300}}),
+		tab.lines[100:300])
 }
 
 // hidden hides how many rows there are.
@@ -614,7 +622,8 @@ func (s Suite) failedPages(t *testing.T) {
 			var losses []region.Loss
 			var got []string
 			var failed error
-			for b, err := range scan.Run(context.Background(), broken, scan.Spec{Damaged: policy, Lost: func(l region.Loss) { losses = append(losses, l) }}, nil) {
+			for b, err := range scan.Run(context.Background(), broken,
+				scan.Spec{Damaged: policy, Lost: func(l region.Loss) { losses = append(losses, l) }}, nil) {
 				if failed = err; err == nil {
 					got = append(got, Lines(b)...)
 				}
@@ -707,7 +716,8 @@ func (s Suite) coverage(t *testing.T) {
 	}
 	tab := s.wide(t, 9)
 	var nodes []region.Node
-	for n, err := range s.Format.Describe(context.Background(), format.Target{Tree: tab.mem, Name: tab.name}, format.DescribeOptions{OpenOptions: format.OpenOptions{Limits: format.Limits{}.WithDefaults()}}) {
+	for n, err := range s.Format.Describe(context.Background(), format.Target{Tree: tab.mem, Name: tab.name},
+		format.DescribeOptions{OpenOptions: format.OpenOptions{Limits: format.Limits{}.WithDefaults()}}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,8 +21,8 @@ import (
 	"stoa/store"
 )
 
-// Hostile is what a fuzz target does with bytes of which nothing is known: probe, list, open, scan with every damage policy,
-// recover, describe, verify. What must hold:
+// Hostile is what a fuzz target does with bytes of which nothing is known: probe, list, open, scan with every
+// damage policy, recover, describe, verify. What must hold:
 //
 //   - nothing panics, and no error is of class Bug; Corrupt has an object
 //   - it ends
@@ -63,7 +63,8 @@ func (h Hostile) TryTree(t *testing.T, tree *store.Memory, name string) {
 	for _, opts := range append([]map[string]string{nil}, h.Opts...) {
 		h.with(t, tg, format.OpenOptions{Limits: HostileLimits, Opts: opts})
 	}
-	for _, err := range h.Format.Describe(ctx, tg, format.DescribeOptions{OpenOptions: format.OpenOptions{Limits: HostileLimits}, Pages: true}) {
+	for _, err := range h.Format.Describe(ctx, tg,
+		format.DescribeOptions{OpenOptions: format.OpenOptions{Limits: HostileLimits}, Pages: true}) {
 		Classed(t, err)
 	}
 	budget := h.Budget
@@ -117,7 +118,8 @@ func (h Hostile) with(t *testing.T, tg format.Target, o format.OpenOptions) {
 }
 
 // scan reads everything, or so many rows that rows is -1.
-func (h Hostile) scan(t *testing.T, tg format.Target, r format.Reader, spec scan.Spec) (out []arrow.RecordBatch, rows int, err error) {
+func (h Hostile) scan(t *testing.T, tg format.Target, r format.Reader, spec scan.Spec) (out []arrow.RecordBatch,
+	rows int, err error) {
 	src := scan.Source{Reader: r, Objects: scan.NewObjects(tg.Tree), Dicts: scan.NewDicts(), Limits: HostileLimits}
 	defer src.Objects.Close()
 	defer src.Dicts.Close()
@@ -140,7 +142,8 @@ func (h Hostile) scan(t *testing.T, tg format.Target, r format.Reader, spec scan
 }
 
 func hasNull(t arrow.DataType) bool {
-	if n, ok := t.(arrow.NestedType); ok && slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return hasNull(f.Type) }) {
+	if n, ok := t.(arrow.NestedType); ok &&
+		slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return hasNull(f.Type) }) {
 		return true
 	}
 	return t.ID() == arrow.NULL
@@ -208,8 +211,8 @@ func Valid(t testing.TB, b arrow.RecordBatch) {
 	}
 }
 
-// ValidArray is the library's ValidateFull, but for two things. Texts may be of any bytes: of those systems that keep them so, Verify tells. And
-// the library refuses null arrays that it made.
+// ValidArray is the library's ValidateFull, but for two things. Texts may be of any bytes: of those systems
+// that keep them so, Verify tells. And the library refuses null arrays that it made.
 func ValidArray(a arrow.Array) error {
 	err := array.ValidateFull(a)
 	if err == nil || hasNull(a.DataType()) || strings.Contains(err.Error(), "not valid utf8") {
@@ -231,8 +234,8 @@ func Classed(t testing.TB, err error) {
 	}
 }
 
-// Watch ends the process after d, with the stacks of all goroutines, unless what it gives is called before: a fuzz target that does not end
-// would otherwise never be told.
+// Watch ends the process after d, with the stacks of all goroutines, unless what it gives is called before: a
+// fuzz target that does not end would otherwise never be told.
 func Watch(d time.Duration) (stop func() bool) {
 	return time.AfterFunc(d, func() {
 		b := make([]byte, 1<<20)
@@ -240,8 +243,8 @@ func Watch(d time.Duration) (stop func() bool) {
 	}).Stop
 }
 
-// Bound is for a fuzz target's body: what it gives, called at the end, fails if more than so many bytes were allocated since; and the process ends
-// if it is not called within a minute.
+// Bound is for a fuzz target's body: what it gives, called at the end, fails if more than so many bytes were
+// allocated since; and the process ends if it is not called within a minute.
 func Bound(t testing.TB, bytes int64) func() {
 	before, stop := Allocated(), Watch(time.Minute)
 	return func() {

@@ -39,33 +39,45 @@ type TableOptions struct {
 	Leaves               []arrow.DataType // that are drawn from
 	Gaps                 []int            // percent of nulls, one of which is drawn for a column; without, 25
 	Plain                bool             // of nested types structs and lists only
-	NullableFixed        bool             // lists of fixed size can always be null: pyarrow, and arrow-go, cannot read others below a null
+	// lists of fixed size can always be null: pyarrow, and arrow-go, cannot read others below a null
+	NullableFixed bool
 }
 
 // LeafTypes are all types of Arrow that hold values, but unions, views of lists and run-ends.
 func LeafTypes() []arrow.DataType {
 	str := arrow.BinaryTypes.String
-	out := []arrow.DataType{arrow.Null, arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32,
-		arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
-		arrow.FixedWidthTypes.Float16, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, str, arrow.BinaryTypes.Binary,
-		arrow.BinaryTypes.LargeString, arrow.BinaryTypes.LargeBinary, arrow.BinaryTypes.StringView, arrow.BinaryTypes.BinaryView,
-		&arrow.FixedSizeBinaryType{ByteWidth: 3}, &arrow.FixedSizeBinaryType{ByteWidth: 16}, arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64,
-		arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Time64ns,
-		arrow.FixedWidthTypes.MonthInterval, arrow.FixedWidthTypes.DayTimeInterval, arrow.FixedWidthTypes.MonthDayNanoInterval,
-		&arrow.Decimal32Type{Precision: 7, Scale: 2}, &arrow.Decimal64Type{Precision: 15, Scale: 4}, &arrow.Decimal128Type{Precision: 5, Scale: 2},
-		&arrow.Decimal128Type{Precision: 38, Scale: 9}, &arrow.Decimal256Type{Precision: 70, Scale: 3}, &arrow.Decimal256Type{Precision: 12, Scale: 0}}
+	out := []arrow.DataType{arrow.Null, arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8,
+		arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32,
+		arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16,
+		arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
+		arrow.FixedWidthTypes.Float16, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, str,
+		arrow.BinaryTypes.Binary,
+		arrow.BinaryTypes.LargeString, arrow.BinaryTypes.LargeBinary, arrow.BinaryTypes.StringView,
+		arrow.BinaryTypes.BinaryView,
+		&arrow.FixedSizeBinaryType{ByteWidth: 3}, &arrow.FixedSizeBinaryType{ByteWidth: 16},
+		arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64,
+		arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64us,
+		arrow.FixedWidthTypes.Time64ns,
+		arrow.FixedWidthTypes.MonthInterval, arrow.FixedWidthTypes.DayTimeInterval,
+		arrow.FixedWidthTypes.MonthDayNanoInterval,
+		&arrow.Decimal32Type{Precision: 7, Scale: 2}, &arrow.Decimal64Type{Precision: 15, Scale: 4},
+		&arrow.Decimal128Type{Precision: 5, Scale: 2},
+		&arrow.Decimal128Type{Precision: 38, Scale: 9}, &arrow.Decimal256Type{Precision: 70, Scale: 3},
+		&arrow.Decimal256Type{Precision: 12, Scale: 0}}
 	for _, u := range []arrow.TimeUnit{arrow.Second, arrow.Millisecond, arrow.Microsecond, arrow.Nanosecond} {
-		out = append(out, &arrow.TimestampType{Unit: u}, &arrow.TimestampType{Unit: u, TimeZone: "UTC"}, &arrow.DurationType{Unit: u})
+		out = append(out, &arrow.TimestampType{Unit: u}, &arrow.TimestampType{Unit: u, TimeZone: "UTC"},
+			&arrow.DurationType{Unit: u})
 	}
-	for _, v := range []arrow.DataType{str, arrow.BinaryTypes.Binary, arrow.PrimitiveTypes.Int32, &arrow.FixedSizeBinaryType{ByteWidth: 5}, &arrow.Decimal128Type{Precision: 20, Scale: 1}} {
+	for _, v := range []arrow.DataType{str, arrow.BinaryTypes.Binary, arrow.PrimitiveTypes.Int32,
+		&arrow.FixedSizeBinaryType{ByteWidth: 5}, &arrow.Decimal128Type{Precision: 20, Scale: 1}} {
 		out = append(out, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: v})
 	}
 	return out
 }
 
-// RandomTable draws a table: types, a quarter of them without nulls, cells a quarter of which are null elsewhere, and arrays that look as
-// producers' do: slices, values and items under nulls, children without a null of their own below structs that are null, dictionaries with values that
-// nothing uses, twice, and null.
+// RandomTable draws a table: types, a quarter of them without nulls, cells a quarter of which are null
+// elsewhere, and arrays that look as producers' do: slices, values and items under nulls, children without a
+// null of their own below structs that are null, dictionaries with values that nothing uses, twice, and null.
 func RandomTable(r *rand.Rand, o TableOptions) Table {
 	g := &tables{r: r, o: o}
 	var out Table
@@ -179,7 +191,8 @@ func (g *tables) leaf(t arrow.DataType) any {
 	case *arrow.BooleanType:
 		return x&1 == 1
 	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
-		return strings.Repeat([]string{"a", "ö", "", "\x00", "zebra "}[g.r.IntN(5)], g.r.IntN(7)) + strconv.Itoa(g.r.IntN(20))[:g.r.IntN(2)]
+		return strings.Repeat([]string{"a", "ö", "", "\x00", "zebra "}[g.r.IntN(5)], g.r.IntN(7)) +
+			strconv.Itoa(g.r.IntN(20))[:g.r.IntN(2)]
 	case *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType:
 		return le64(x)[:g.r.IntN(9)] + strings.Repeat("\xff", g.r.IntN(2)*20)
 	case *arrow.Date64Type:
@@ -279,7 +292,10 @@ func (g *tables) build(f arrow.Field, cells []any) arrow.Array {
 		}
 	case *arrow.MapType:
 		entries := arrow.Field{Name: "entries", Type: t.Elem()}
-		off, items := g.spread(cells, func() any { return []any{g.cell(t.KeyField(), false), g.cell(t.ItemField(), true)} })
+		off, items := g.spread(cells, func() any {
+			return []any{g.cell(t.KeyField(), false),
+				g.cell(t.ItemField(), true)}
+		})
 		bufs = append(bufs, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(off)))
 		kids = append(kids, g.build(entries, items).Data())
 	case *arrow.FixedSizeListType:
@@ -336,7 +352,8 @@ func wide(off []int32) (out []int64) {
 	return out
 }
 
-// dictionary draws codes for values: some values stand there twice, some are used by nothing, and null may be one of them.
+// dictionary draws codes for values: some values stand there twice, some are used by nothing, and null may be
+// one of them.
 func (g *tables) dictionary(t *arrow.DictionaryType, f arrow.Field, cells []any) arrow.Array {
 	values := []any{g.leaf(t.ValueType)}
 	if f.Nullable && g.one(3) {
@@ -468,8 +485,9 @@ func cellOf(a arrow.Array, i int) any {
 	return string(a.Data().Buffers()[1].Bytes()[at : at+w])
 }
 
-// Plain is a cell as other programs can be asked to print it: numbers of all kinds as text, unscaled if they are decimals, times, instants and durations
-// in nanoseconds, dates in days; floats by their bits and all bytes in hex; maps as lists of pairs, structs as lists of their fields.
+// Plain is a cell as other programs can be asked to print it: numbers of all kinds as text, unscaled if they
+// are decimals, times, instants and durations in nanoseconds, dates in days; floats by their bits and all bytes
+// in hex; maps as lists of pairs, structs as lists of their fields.
 func Plain(t arrow.DataType, cell any) any {
 	switch x := cell.(type) {
 	case nil, bool:
@@ -500,7 +518,8 @@ func Plain(t arrow.DataType, cell any) any {
 		return Plain(t.StorageType(), cell)
 	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
 		return s
-	case arrow.BinaryDataType, *arrow.BinaryViewType, *arrow.FixedSizeBinaryType, *arrow.DayTimeIntervalType, *arrow.MonthDayNanoIntervalType:
+	case arrow.BinaryDataType, *arrow.BinaryViewType, *arrow.FixedSizeBinaryType, *arrow.DayTimeIntervalType,
+		*arrow.MonthDayNanoIntervalType:
 		return hex.EncodeToString([]byte(s))
 	case *arrow.Float16Type, *arrow.Float32Type, *arrow.Float64Type:
 		return hex.EncodeToString([]byte(s))

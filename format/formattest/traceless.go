@@ -22,10 +22,11 @@ import (
 	"stoa/vec"
 )
 
-// traceless: damage stays where it is. The bytes of one page, or of one dictionary, of every kind that the format writes are damaged in
-// many ways, in tables without checksums (Suite.Bare). Whatever a scan under both policies of damage, or a recovered reader, then gives:
-// every cell outside of that page that is not told as lost is what was written, and with the rows that are told as lost the others are all
-// that there were. What the damaged page itself gives nobody can know without a checksum.
+// traceless: damage stays where it is. The bytes of one page, or of one dictionary, of every kind that the
+// format writes are damaged in many ways, in tables without checksums (Suite.Bare). Whatever a scan under both
+// policies of damage, or a recovered reader, then gives: every cell outside of that page that is not told as
+// lost is what was written, and with the rows that are told as lost the others are all that there were. What
+// the damaged page itself gives nobody can know without a checksum.
 func (s Suite) traceless(t *testing.T) {
 	tried, failed, told := 0, 0, 0
 	for i, opts := range append([]map[string]string{s.SmallPages}, s.Bare...) {
@@ -58,7 +59,8 @@ func (s *Suite) numbered(t *testing.T, seed uint64, opts map[string]string, type
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 9))
 	tab := &table{suite: s, mem: store.NewMemory(nil), name: "t"}
-	fields := []arrow.Field{{Name: "n0", Type: arrow.PrimitiveTypes.Int32}, {Name: "n1", Type: arrow.PrimitiveTypes.Int32}}
+	fields := []arrow.Field{{Name: "n0", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "n1", Type: arrow.PrimitiveTypes.Int32}}
 	for i, typ := range types {
 		fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", i), Type: typ, Nullable: i%2 == 1})
 		if i >= len(types)/2 { // each kind of page with and without nulls
@@ -106,8 +108,8 @@ type victim struct {
 	rows  vec.Range // what it holds, of the whole table
 }
 
-// victims are a page of each column, at an end or between, and the dictionaries. Pages of which nobody knows the rows before their
-// parents are decoded are left out.
+// victims are a page of each column, at an end or between, and the dictionaries. Pages of which nobody knows
+// the rows before their parents are decoded are left out.
 func (tab *table) victims(t *testing.T, r *rand.Rand) (out []victim) {
 	src, _ := tab.open(t)
 	columns := src.Reader.Columns()
@@ -117,7 +119,8 @@ func (tab *table) victims(t *testing.T, r *rand.Rand) (out []victim) {
 	eachPage(t, src, func(col int, c format.Chunk, p format.Page, dict *vec.Vector) {
 		if d, ok := c.Dict(); ok && len(d.Spans) > 0 && !dicts[d.Spans[0]] {
 			dicts[d.Spans[0]] = true
-			out = append(out, victim{"dictionary", columns[col].Path[0], d.Spans[0], vec.Range{From: 0, To: int64(tab.suite.Rows)}})
+			out = append(out, victim{"dictionary", columns[col].Path[0], d.Spans[0],
+				vec.Range{From: 0, To: int64(tab.suite.Rows)}})
 		}
 		rows := p.Rows
 		if columns[col].Parent >= 0 || len(p.Spans) == 0 {
@@ -136,7 +139,8 @@ func (tab *table) victims(t *testing.T, r *rand.Rand) (out []victim) {
 		if len(v.Rep()) > 0 && v.Rep()[0] > 0 { // it ends a row of the page before
 			at.From--
 		}
-		byCol[col] = append(byCol[col], victim{fmt.Sprintf("page %d of %s", p.Ordinal, columns[col].Name), columns[col].Path[0], p.Spans[len(p.Spans)-1], at})
+		byCol[col] = append(byCol[col], victim{fmt.Sprintf("page %d of %s", p.Ordinal, columns[col].Name),
+			columns[col].Path[0], p.Spans[len(p.Spans)-1], at})
 	})
 	for _, vs := range byCol {
 		if len(vs) > 0 {
@@ -192,7 +196,8 @@ func (tab *table) damage(r *rand.Rand, v victim) *damagedTable {
 func (d *damagedTable) target() format.Target { return format.Target{Tree: d.copy, Name: d.name} }
 
 func (d *damagedTable) source(r format.Reader) scan.Source {
-	return scan.Source{Reader: r, Objects: scan.NewObjects(d.copy), Dicts: scan.NewDicts(), Limits: format.Limits{}.WithDefaults()}
+	return scan.Source{Reader: r, Objects: scan.NewObjects(d.copy), Dicts: scan.NewDicts(),
+		Limits: format.Limits{}.WithDefaults()}
 }
 
 // scans reads the table under both policies, in batches of so many rows.
@@ -225,7 +230,8 @@ func (d *damagedTable) recovers(t *testing.T, told *int) {
 	if d.suite.Format.Recover == nil {
 		return
 	}
-	r, _, err := d.suite.Format.Recover(context.Background(), d.target(), format.OpenOptions{Limits: format.Limits{}.WithDefaults()})
+	r, _, err := d.suite.Format.Recover(context.Background(), d.target(),
+		format.OpenOptions{Limits: format.Limits{}.WithDefaults()})
 	if err != nil {
 		if errors.Is(err, fault.Bug) {
 			t.Errorf("%s damaged (%s), recover: %v", d.what, d.how, err)
@@ -291,7 +297,8 @@ func (d *damagedTable) read(t *testing.T, what string, src scan.Source, spec sca
 	return int64(len(held)), all.Len(), err
 }
 
-// hold compares a row's fields with those of the row that was written, which is known by the number that was not damaged.
+// hold compares a row's fields with those of the row that was written, which is known by the number that was
+// not damaged.
 func (d *damagedTable) hold(t *testing.T, what string, fields []int, row []string, null []vec.Ranges) {
 	t.Helper()
 	id := 0

@@ -4,10 +4,22 @@ import "stoa/region"
 
 // codes are the kinds of findings, by name.
 var codes = []region.CodeDoc{
-	{Code: "arrow.open", Severity: region.Error, Help: "The schema or the footer cannot be read, so nothing of the file can."},
-	{Code: "arrow.footer", Severity: region.Error, Help: "The footer of a file is damaged or gone: the file is cut, or was never finished. Recovery reads the messages from the beginning, as of a stream, up to where they end."},
-	{Code: "arrow.batch", Severity: region.Error, Help: "A record batch or a dictionary cannot be read: its rows are lost. Arrow files have no checksums; this is what contradicts the format."},
-	{Code: "arrow.layout", Severity: region.Warning, Help: "The messages of the file do not follow each other as they should, or bytes lie between them that no message claims. Or the schema at the beginning cannot be read, which costs nothing as long as there is a footer, whose schema is taken; or it is another than the footer's: then one of the two is damaged, and nobody can say which (an error; stoa recover takes the one at the beginning)."},
-	{Code: "arrow.stream.end", Severity: region.Error, Help: "A stream ends without its end mark. Writers may leave it out, but stoa and most others write it: the stream may have been cut between two batches, and rows be missing. Where it is known that its writer leaves the mark out, --partial (--source-opt partial=true) says so."},
-	{Code: "arrow.unreadable", Severity: region.Error, Help: "Bytes could not be read from where the file is kept, or need something that is not known here; the message names it."},
+	{Code: "arrow.open", Severity: region.Error,
+		Help: "The schema or the footer cannot be read, so nothing of the file can."},
+	{Code: "arrow.footer", Severity: region.Error, Help: "The footer of a file is damaged or gone: the file is " +
+		"cut, or was never finished. Recovery reads the messages from the beginning, as of a stream, up to " +
+		"where they end."},
+	{Code: "arrow.batch", Severity: region.Error, Help: "A record batch or a dictionary cannot be read: its " +
+		"rows are lost. Arrow files have no checksums; this is what contradicts the format."},
+	{Code: "arrow.layout", Severity: region.Warning, Help: "The messages of the file do not follow each other " +
+		"as they should, or bytes lie between them that no message claims. Or the schema at the beginning " +
+		"cannot be read, which costs nothing as long as there is a footer, whose schema is taken; or it is " +
+		"another than the footer's: then one of the two is damaged, and nobody can say which (an error; stoa " +
+		"recover takes the one at the beginning)."},
+	{Code: "arrow.stream.end", Severity: region.Error, Help: "A stream ends without its end mark. Writers may " +
+		"leave it out, but stoa and most others write it: the stream may have been cut between two batches, and " +
+		"rows be missing. Where it is known that its writer leaves the mark out, --partial (--source-opt " +
+		"partial=true) says so."},
+	{Code: "arrow.unreadable", Severity: region.Error, Help: "Bytes could not be read from where the file is " +
+		"kept, or need something that is not known here; the message names it."},
 }

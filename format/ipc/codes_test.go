@@ -37,13 +37,17 @@ func TestVerifyCodes(t *testing.T) {
 		want   region.Finding
 	}{
 		"the schema message": {func(b []byte) []byte { clear(b[16:32]); return b },
-			region.Finding{Code: "arrow.layout", Severity: region.Warning, At: fault.Span{Off: 8}, Rows: [2]int64{-1, -1}}},
+			region.Finding{Code: "arrow.layout", Severity: region.Warning, At: fault.Span{Off: 8},
+				Rows: [2]int64{-1, -1}}},
 		"the footer's length": {func(b []byte) []byte { b[size-7] = 0x7F; return b },
-			region.Finding{Code: "arrow.open", Severity: region.Error, At: fault.Span{Off: size - 10}, Rows: [2]int64{-1, -1}, Lost: -1}},
+			region.Finding{Code: "arrow.open", Severity: region.Error, At: fault.Span{Off: size - 10},
+				Rows: [2]int64{-1, -1}, Lost: -1}},
 		"the metadata of the second batch": {func(b []byte) []byte { clear(b[ends[0]+8 : ends[0]+24]); return b },
-			region.Finding{Code: "arrow.batch", Severity: region.Error, At: fault.Span{Off: int64(ends[0]) + 8}, Rows: [2]int64{-1, -1}, Lost: -1}},
+			region.Finding{Code: "arrow.batch", Severity: region.Error, At: fault.Span{Off: int64(ends[0]) + 8},
+				Rows: [2]int64{-1, -1}, Lost: -1}},
 		"bytes before the footer": {func(b []byte) []byte { return slices.Concat(b[:footer], more, b[footer:]) },
-			region.Finding{Code: "arrow.layout", Severity: region.Warning, At: fault.Span{Off: footer, Len: 16}, Rows: [2]int64{-1, -1}}},
+			region.Finding{Code: "arrow.layout", Severity: region.Warning, At: fault.Span{Off: footer, Len: 16},
+				Rows: [2]int64{-1, -1}}},
 	} {
 		got := verified(t, store.NewMemory(map[string][]byte{"t": x.damage(bytes.Clone(whole))}))
 		if len(got) == 0 {
@@ -51,14 +55,15 @@ func TestVerifyCodes(t *testing.T) {
 			continue
 		}
 		f := got[0]
-		if f.Code != x.want.Code || f.Severity != x.want.Severity || f.At.Off != x.want.At.Off || x.want.At.Len > 0 && f.At.Len != x.want.At.Len || f.Rows != x.want.Rows || f.Lost != x.want.Lost {
+		if f.Code != x.want.Code || f.Severity != x.want.Severity || f.At.Off != x.want.At.Off ||
+			x.want.At.Len > 0 && f.At.Len != x.want.At.Len || f.Rows != x.want.Rows || f.Lost != x.want.Lost {
 			t.Errorf("%s: %+v, want %+v", name, got, x.want)
 		}
 	}
 }
 
-// TestUnreadable: whichever operation of the store fails, verify tells it as what it is, and recovery and reading around damage do not take it for damage, which
-// would cost rows without a word about the store.
+// TestUnreadable: whichever operation of the store fails, verify tells it as what it is, and recovery and
+// reading around damage do not take it for damage, which would cost rows without a word about the store.
 func TestUnreadable(t *testing.T) {
 	three, _ := threeBatches(t)
 	files := map[string]*store.Memory{"three batches": store.NewMemory(map[string][]byte{"t": three})}
@@ -78,11 +83,13 @@ func TestUnreadable(t *testing.T) {
 		for k := range count.Count() {
 			tree := &faulty.Tree{Tree: memory, Mode: faulty.Fail, At: k}
 			got := verified(t, tree)
-			if tree.Hit.Load() && !slices.ContainsFunc(got, func(f region.Finding) bool { return f.Code == "arrow.unreadable" && f.Severity == region.Error }) {
+			if tree.Hit.Load() && !slices.ContainsFunc(got,
+				func(f region.Finding) bool { return f.Code == "arrow.unreadable" && f.Severity == region.Error }) {
 				t.Errorf("%s: operation %d: %+v", name, k, got)
 			}
 			tree = &faulty.Tree{Tree: memory, Mode: faulty.Fail, At: k}
-			tab, err := stoa.Open(t.Context(), "t", stoa.OpenOptions{Tree: tree, Formats: []format.Format{ipc.Format}, Recover: true})
+			tab, err := stoa.Open(t.Context(), "t",
+				stoa.OpenOptions{Tree: tree, Formats: []format.Format{ipc.Format}, Recover: true})
 			if err != nil {
 				continue
 			}

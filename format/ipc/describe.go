@@ -25,7 +25,8 @@ type outline struct {
 }
 
 func (o *outline) node(depth int, kind region.Kind, name, value string, off, n int64) {
-	if o.err == nil && !o.yield(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: o.s.span(off, n), Inner: -1}, nil) {
+	if o.err == nil && !o.yield(region.Node{Depth: depth, Kind: kind, Name: name, Value: value,
+		At: o.s.span(off, n), Inner: -1}, nil) {
 		o.err = errLeft
 	}
 }
@@ -77,7 +78,8 @@ func (o *outline) all(ctx context.Context) error {
 	return errors.Join(err, footErr, o.err)
 }
 
-// fileMessages describes the messages of a file. Where the schema at the beginning is none they go on at first, where the footer says that they begin.
+// fileMessages describes the messages of a file. Where the schema at the beginning is none they go on at first,
+// where the footer says that they begin.
 func (o *outline) fileMessages(ctx context.Context, first int64) (int64, error) {
 	begin := o.s.base + 8
 	m, end, err := o.s.leading(ctx)
@@ -151,8 +153,9 @@ func (o *outline) footer(f flat.Footer, at, n int64) {
 	o.node(2, region.Data, "magic", fileMagic, at+n+4, tail-4)
 }
 
-// verify reads everything. Its findings are arrow.open (the schema or the footer), arrow.batch (a record batch),
-// arrow.layout (messages and footer contradict each other), arrow.stream.end (a stream has no end mark) and arrow.unreadable (not the file's fault, perhaps).
+// verify reads everything. Its findings are arrow.open (the schema or the footer), arrow.batch (a record
+// batch), arrow.layout (messages and footer contradict each other), arrow.stream.end (a stream has no end mark)
+// and arrow.unreadable (not the file's fault, perhaps).
 func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		r, err := openReader(ctx, t, opts)
@@ -190,7 +193,8 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 					return
 				}
 			case n.Kind == region.Gap:
-				f := region.Finding{Code: "arrow.layout", Severity: region.Warning, At: n.At, Part: t.Name, Rows: [2]int64{-1, -1},
+				f := region.Finding{Code: "arrow.layout", Severity: region.Warning, At: n.At, Part: t.Name,
+					Rows:    [2]int64{-1, -1},
 					Message: unclaimed(n)}
 				if !yield(f) {
 					return
@@ -246,7 +250,8 @@ func (r *reader) verifyBatches(ctx context.Context, yield func(region.Finding) b
 }
 
 func finding(code, part string, rows [2]int64, err error) region.Finding {
-	f := region.Finding{Code: code, Severity: region.Error, Message: strings.ReplaceAll(err.Error(), "\n", "; "), Part: part, Rows: rows, Lost: rows[1] - rows[0]}
+	f := region.Finding{Code: code, Severity: region.Error, Message: strings.ReplaceAll(err.Error(), "\n", "; "),
+		Part: part, Rows: rows, Lost: rows[1] - rows[0]}
 	if rows[0] < 0 {
 		f.Lost = -1
 	}

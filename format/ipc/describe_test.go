@@ -23,7 +23,8 @@ func TestDescribe(t *testing.T) {
 func described(t *testing.T, name string, tree *store.Memory) {
 	t.Helper()
 	var nodes []region.Node
-	for n, err := range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"}, format.DescribeOptions{}) {
+	for n, err := range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"},
+		format.DescribeOptions{}) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -68,15 +69,17 @@ func TestCutStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows := int64(0)
-		for batch, err := range r.Batches(context.Background(), format.RowGroup{}, format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+		for batch, err := range r.Batches(context.Background(), format.RowGroup{}, format.Query{Cols: []int{0}},
+			vec.Range{}, nil) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			rows += batch.NumRows()
 		}
 		for _, found := range [][]region.Finding{verified, r.Findings()} {
-			if cut == 0 && len(found) != 0 || cut != 0 && (len(found) != 1 || found[0].Code != "arrow.stream.end" || found[0].At.Off != int64(len(b)-cut) ||
-				found[0].Severity != region.Error || found[0].Lost == 0) {
+			if cut == 0 && len(found) != 0 || cut != 0 &&
+				(len(found) != 1 || found[0].Code != "arrow.stream.end" || found[0].At.Off != int64(len(b)-cut) ||
+					found[0].Severity != region.Error || found[0].Lost == 0) {
 				t.Errorf("cut by %d: %+v", cut, found)
 			}
 		}
@@ -88,7 +91,8 @@ func TestCutStream(t *testing.T) {
 			t.Errorf("partial: %+v", found)
 		}
 		r.Close()
-		for x := range Format.Verify(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: map[string]string{"partial": "true"}}) {
+		for x := range Format.Verify(context.Background(), format.Target{Tree: tree, Name: "t"},
+			format.OpenOptions{Opts: map[string]string{"partial": "true"}}) {
 			t.Errorf("partial: %+v", x)
 		}
 	}

@@ -41,7 +41,8 @@ func (g *grower) translate(a *array.Dictionary) (arrow.Array, error) {
 		return nil, err
 	}
 	if g.to == nil {
-		data := array.NewDataWithDictionary(g.typ, a.Len(), a.Data().Buffers(), a.Data().NullN(), a.Data().Offset(), g.dict.Data().(*array.Data))
+		data := array.NewDataWithDictionary(g.typ, a.Len(), a.Data().Buffers(), a.Data().NullN(), a.Data().Offset(),
+			g.dict.Data().(*array.Data))
 		defer data.Release()
 		return array.MakeFromData(data), nil
 	}
@@ -66,7 +67,8 @@ func (g *grower) grow(d arrow.Array) error {
 	}
 	u, err := array.NewDictionaryUnifier(g.mem, g.typ.ValueType)
 	if err != nil {
-		return fault.New(fault.Unsupported, fault.Span{}, "", "column %q: the dictionary changes, and values of type %s cannot be joined: write a stream (stream=true)", g.name, g.typ.ValueType)
+		return fault.New(fault.Unsupported, fault.Span{}, "",
+			"column %q: the dictionary changes, and values of type %s cannot be joined: write a stream (stream=true)", g.name, g.typ.ValueType)
 	}
 	defer u.Release()
 	first, err := u.UnifyAndTranspose(g.dict)
@@ -81,7 +83,8 @@ func (g *grower) grow(d arrow.Array) error {
 	defer to.Release()
 	joined, err := u.GetResultWithIndexType(g.typ.IndexType)
 	if err != nil {
-		return fault.New(fault.Unsupported, fault.Span{}, "", "column %q: the dictionaries of the batches together have more values than %s can number: write a stream (stream=true)", g.name, g.typ.IndexType)
+		return fault.New(fault.Unsupported, fault.Span{}, "", "column %q: the dictionaries of the batches "+
+			"together have more values than %s can number: write a stream (stream=true)", g.name, g.typ.IndexType)
 	}
 	d.Retain()
 	g.release()

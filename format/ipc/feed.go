@@ -114,7 +114,8 @@ func (d *decoder) next(cols []int) (b arrow.RecordBatch, err error) {
 	b = d.lib.RecordBatch()
 	for _, c := range cols {
 		if b.Column(c).Len() != int(b.NumRows()) {
-			return nil, d.feed.fault(fmt.Errorf("column %q has %d of %d rows", b.ColumnName(c), b.Column(c).Len(), b.NumRows()))
+			return nil, d.feed.fault(fmt.Errorf("column %q has %d of %d rows", b.ColumnName(c), b.Column(c).Len(),
+				b.NumRows()))
 		}
 		if err := validate(b.Column(c)); err != nil {
 			return nil, d.feed.fault(fmt.Errorf("column %q: %w", b.ColumnName(c), err))

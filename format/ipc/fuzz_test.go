@@ -12,7 +12,8 @@ import (
 	"stoa/store"
 )
 
-// FuzzFile tries files and streams: dictionaries (replaced, lengthened), compressed bodies, old framing; cut ones, which have no footer.
+// FuzzFile tries files and streams: dictionaries (replaced, lengthened), compressed bodies, old framing; cut
+// ones, which have no footer.
 func FuzzFile(f *testing.F) {
 	names, _ := filepath.Glob("testdata/*.arrow*")
 	if len(names) == 0 {

@@ -42,7 +42,8 @@ func compare(t *testing.T, name, lines string, got []arrow.RecordBatch) {
 		}
 	}
 	w.Flush()
-	ours, theirs := strings.Split(strings.TrimSpace(b.String()), "\n"), strings.Split(strings.TrimSpace(string(want)), "\n")
+	ours, theirs := strings.Split(strings.TrimSpace(b.String()), "\n"),
+		strings.Split(strings.TrimSpace(string(want)), "\n")
 	if len(ours) != len(theirs) {
 		t.Fatalf("%s: %d rows, want %d", name, len(ours), len(theirs))
 	}
@@ -61,7 +62,8 @@ func compare(t *testing.T, name, lines string, got []arrow.RecordBatch) {
 }
 
 func TestGolden(t *testing.T) {
-	for pattern, lines := range map[string]string{"plain*arrow*": "plain", "rare*arrow*": "rare", "v4.arrow": "plain", "legacy.arrows": "plain",
+	for pattern, lines := range map[string]string{"plain*arrow*": "plain", "rare*arrow*": "rare",
+		"v4.arrow": "plain", "legacy.arrows": "plain",
 		"polars.*.arrow": "polars"} {
 		files, _ := filepath.Glob("testdata/" + pattern)
 		if len(files) == 0 {

@@ -82,8 +82,10 @@ func readAll(tree store.Tree, cols []int, rows vec.Range) (out []arrow.RecordBat
 
 func TestRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, opts := range []map[string]string{{}, {"stream": "true"}, {"compression": "lz4"}, {"compression": "zstd"}, {"compression": "zstd", "stream": "true"}} {
-		want := []arrow.RecordBatch{sample.Batch(r, everything, 100, 0.2), sample.Batch(r, everything, 1, 0), sample.Batch(r, everything, 300, 1)}
+	for _, opts := range []map[string]string{{}, {"stream": "true"}, {"compression": "lz4"},
+		{"compression": "zstd"}, {"compression": "zstd", "stream": "true"}} {
+		want := []arrow.RecordBatch{sample.Batch(r, everything, 100, 0.2), sample.Batch(r, everything, 1, 0),
+			sample.Batch(r, everything, 300, 1)}
 		tree := write(t, opts, want...)
 		if file := string(tree.Bytes("t")[:6]) == fileMagic; file != (opts["stream"] == "") {
 			t.Errorf("%v: is a file: %t", opts, file)
@@ -127,10 +129,12 @@ func rowsOf(t testing.TB, sc *arrow.Schema, batches []arrow.RecordBatch) arrow.T
 func TestProjectionAndRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	sc := sample.Schema(arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64)
-	batches := []arrow.RecordBatch{sample.Batch(r, sc, 100, 0.1), sample.Batch(r, sc, 1000, 0.1), sample.Batch(r, sc, 70_000, 0.1)}
+	batches := []arrow.RecordBatch{sample.Batch(r, sc, 100, 0.1), sample.Batch(r, sc, 1000, 0.1),
+		sample.Batch(r, sc, 70_000, 0.1)}
 	tree := write(t, map[string]string{"stream": "true"}, batches...)
 	all := rowsOf(t, sc, batches)
-	for _, rows := range []vec.Range{{From: 0, To: 1}, {From: 99, To: 101}, {From: 1100, To: 1101}, {From: 50, To: 70_000}, {From: 71_099, To: 80_000}} {
+	for _, rows := range []vec.Range{{From: 0, To: 1}, {From: 99, To: 101}, {From: 1100, To: 1101},
+		{From: 50, To: 70_000}, {From: 71_099, To: 80_000}} {
 		got, err := readAll(tree, []int{1, 0}, rows)
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +188,8 @@ func TestGrowingDictionary(t *testing.T) {
 // small is a little of everything that hostile bytes could upset.
 func small() []arrow.RecordBatch {
 	r := rand.New(rand.NewPCG(5, 6))
-	sc := sample.Schema(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String, arrow.BinaryTypes.StringView, arrow.ListOf(arrow.PrimitiveTypes.Int64),
+	sc := sample.Schema(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String, arrow.BinaryTypes.StringView,
+		arrow.ListOf(arrow.PrimitiveTypes.Int64),
 		arrow.StructOf(arrow.Field{Name: "x", Type: arrow.BinaryTypes.Binary, Nullable: true}),
 		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String})
 	return []arrow.RecordBatch{sample.Batch(r, sc, 7, 0.3)}
@@ -211,7 +216,8 @@ func damaged(t *testing.T, what string, i int, b []byte) {
 }
 
 func TestDamage(t *testing.T) {
-	for _, opts := range []map[string]string{{}, {"stream": "true"}, {"compression": "lz4"}, {"compression": "zstd", "stream": "true"}} {
+	for _, opts := range []map[string]string{{}, {"stream": "true"}, {"compression": "lz4"},
+		{"compression": "zstd", "stream": "true"}} {
 		whole := write(t, opts, small()...).Bytes("t")
 		for i := range whole {
 			damaged(t, "cut", i, whole[:i])
@@ -250,7 +256,8 @@ func TestProbe(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"", "PAR1", "a,b,c\n1,2,3\n", "{\"a\":1}\n", "ARROW"} {
-		m, err := Format.Probe(context.Background(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": []byte(s)}), Name: "t"})
+		m, err := Format.Probe(context.Background(),
+			format.Target{Tree: store.NewMemory(map[string][]byte{"t": []byte(s)}), Name: "t"})
 		if m != format.No || err != nil {
 			t.Errorf("%q: %v, %v", s, m, err)
 		}
@@ -264,7 +271,8 @@ func TestLeaks(t *testing.T) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(7, 7))
 	batch := sample.Batch(r, everything, 300, 0.2)
-	for _, c := range []map[string]string{{}, {"stream": "true"}, {"compression": "zstd"}, {"compression": "lz4", "stream": "true"}} {
+	for _, c := range []map[string]string{{}, {"stream": "true"}, {"compression": "zstd"},
+		{"compression": "lz4", "stream": "true"}} {
 		rd, err := Format.Open(ctx, format.Target{Tree: write(t, c, batch), Name: "t"}, format.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)

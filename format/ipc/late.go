@@ -5,8 +5,9 @@ import (
 	"io"
 )
 
-// late writes a stream of messages, and keeps back the last bytes of each until the next comes. To most readers a stream that ends behind a
-// message has ended, with an end mark or without: one whose writer was killed between two batches must not end there.
+// late writes a stream of messages, and keeps back the last bytes of each until the next comes. To most readers
+// a stream that ends behind a message has ended, with an end mark or without: one whose writer was killed
+// between two batches must not end there.
 type late struct {
 	w    *bufio.Writer
 	kept [8]byte

@@ -10,8 +10,8 @@ import (
 	"stoa/format/ipc/flat"
 )
 
-// needs is what a record batch of a schema lists at least. The library takes the n-th node and the n-th buffer without asking how many there
-// are: what stands behind the list would be taken for one.
+// needs is what a record batch of a schema lists at least. The library takes the n-th node and the n-th buffer
+// without asking how many there are: what stands behind the list would be taken for one.
 type needs struct{ nodes, buffers, views int }
 
 // add counts what a column of type t has. Version is the metadata's (V5 is 4).
@@ -61,14 +61,15 @@ func (r *reader) enough(m *message) error {
 		n.add(f.Type, m.Version)
 	}
 	if b := &m.Batch; len(b.Nodes) < n.nodes || len(b.Buffers) < n.buffers || b.Views < n.views {
-		return fault.Corruptf(m.at, "message.buffers", "%d arrays, %d buffers and %d numbers of views, the schema needs %d, %d and %d",
+		return fault.Corruptf(m.at, "message.buffers",
+			"%d arrays, %d buffers and %d numbers of views, the schema needs %d, %d and %d",
 			len(b.Nodes), len(b.Buffers), b.Views, n.nodes, n.buffers, n.views)
 	}
 	return nil
 }
 
-// capped is memory for the library: no piece is larger than all that the messages hold that it was lent, decompressed. What the library
-// misreads is then an error (decoder.next) and not the end of the process.
+// capped is memory for the library: no piece is larger than all that the messages hold that it was lent,
+// decompressed. What the library misreads is then an error (decoder.next) and not the end of the process.
 type capped struct {
 	memory.Allocator
 	feed *feed

@@ -15,8 +15,10 @@ import (
 
 // TestNeeds: real batches of every type list exactly what is counted for their schema; one buffer less is damage.
 func TestNeeds(t *testing.T) {
-	for _, name := range []string{"plain.lz4.arrows", "rare.lz4.arrows", "rare.arrow", "v4.arrow", "legacy.arrows", "replaced.arrows", "delta.arrow"} {
-		o, err := openReader(t.Context(), format.Target{Tree: store.Local{}, Name: "testdata/" + name}, format.OpenOptions{Limits: formattest.HostileLimits})
+	for _, name := range []string{"plain.lz4.arrows", "rare.lz4.arrows", "rare.arrow", "v4.arrow", "legacy.arrows",
+		"replaced.arrows", "delta.arrow"} {
+		o, err := openReader(t.Context(), format.Target{Tree: store.Local{}, Name: "testdata/" + name},
+			format.OpenOptions{Limits: formattest.HostileLimits})
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -40,7 +42,8 @@ func TestNeeds(t *testing.T) {
 			}
 			views := len(m.Batch.Buffers) - n.buffers // each column of views may have any number of buffers more
 			if len(m.Batch.Nodes) != n.nodes || views < 0 || views > 0 && n.views == 0 || m.Batch.Views != n.views {
-				t.Errorf("%s: %d nodes, %d buffers, %d views, counted %+v", name, len(m.Batch.Nodes), len(m.Batch.Buffers), m.Batch.Views, n)
+				t.Errorf("%s: %d nodes, %d buffers, %d views, counted %+v", name, len(m.Batch.Nodes),
+					len(m.Batch.Buffers), m.Batch.Views, n)
 			}
 			if err := o.enough(m); err != nil {
 				t.Errorf("%s: %v", name, err)

@@ -17,9 +17,11 @@ import (
 	"stoa/store"
 )
 
-// TestNullCells spoils the offsets of a text column in one of two batches: where lost cells are to be null, the other column keeps its own.
+// TestNullCells spoils the offsets of a text column in one of two batches: where lost cells are to be null, the
+// other column keeps its own.
 func TestNullCells(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "s", Type: arrow.BinaryTypes.String}}, nil)
 	var file seekable
 	w, err := arrowipc.NewFileWriter(&file, arrowipc.WithSchema(sc))
 	if err != nil {
@@ -41,14 +43,17 @@ func TestNullCells(t *testing.T) {
 	offsets := []byte{0, 0, 0, 0, 7, 0, 0, 0, 14, 0, 0, 0}
 	at := bytes.LastIndex(file.Bytes(), offsets)
 	file.Bytes()[at+7] = 0x7f
-	tab, err := stoa.Open(context.Background(), "t", stoa.OpenOptions{Formats: []format.Format{ipc.Format}, Tree: store.NewMemory(map[string][]byte{"t": file.Bytes()})})
+	tab, err := stoa.Open(context.Background(), "t",
+		stoa.OpenOptions{Formats: []format.Format{ipc.Format},
+			Tree: store.NewMemory(map[string][]byte{"t": file.Bytes()})})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tab.Close()
 	var lost []region.Loss
 	rows := int64(0)
-	for b, err := range tab.Scan(context.Background(), stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(l region.Loss) { lost = append(lost, l) }}) {
+	for b, err := range tab.Scan(context.Background(),
+		stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(l region.Loss) { lost = append(lost, l) }}) {
 		if err != nil {
 			t.Fatal(err)
 		}

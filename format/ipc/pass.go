@@ -9,9 +9,9 @@ import (
 	"stoa/format/ipc/flat"
 )
 
-// pass goes on behind what is damaged, and reports whether that can be done: the message itself (unread: it was not even handed on), or bytes
-// that are no message, behind which the next one is searched for. A dictionary must not have been among what is passed over: what comes
-// later would be read with an older one.
+// pass goes on behind what is damaged, and reports whether that can be done: the message itself (unread: it was
+// not even handed on), or bytes that are no message, behind which the next one is searched for. A dictionary
+// must not have been among what is passed over: what comes later would be read with an older one.
 func (w *walk) pass(unread bool) bool {
 	m := w.batch
 	if unread {
@@ -61,8 +61,9 @@ func (r *reader) dictionaried() bool {
 // mark is what a message begins with.
 const mark = "\xFF\xFF\xFF\xFF"
 
-// misplaced says whether the length of a batch's metadata is wrong: no message follows where it would end, but one does within it, or so soon behind it that
-// there is no room for a damaged one between them. Its values would be those of other bytes.
+// misplaced says whether the length of a batch's metadata is wrong: no message follows where it would end, but
+// one does within it, or so soon behind it that there is no room for a damaged one between them. Its values
+// would be those of other bytes.
 func (w *walk) misplaced(m *message) error {
 	if m.off-m.at.Off != int64(len(mark)+4) { // before 0.15 there was no mark
 		return nil
@@ -97,9 +98,10 @@ func (w *walk) zeroed(end int64) error {
 	return fault.Corruptf(w.r.span(w.at, at-w.at), "message", "zeros in the place of messages")
 }
 
-// search finds the next record batch behind off, where a message begins; -1: there is none. Messages begin at multiples of 8 bytes from each other, with a mark
-// (since 0.15). What lies in a body may look like one, as a stream within a cell does: only that counts from which messages follow each other up to
-// the end of the stream.
+// search finds the next record batch behind off, where a message begins; -1: there is none. Messages begin at
+// multiples of 8 bytes from each other, with a mark (since 0.15). What lies in a body may look like one, as a
+// stream within a cell does: only that counts from which messages follow each other up to the end of the
+// stream.
 func (w *walk) search(off int64) int64 {
 	if w.r.lost { // the end of the messages is not known
 		return -1
@@ -141,7 +143,8 @@ func (w *walk) leads(off int64, work *int64) (kind int) {
 			return -1
 		case m == nil && !first && end == w.r.base+w.r.size():
 			return kind
-		case m == nil || m.Kind != flat.RecordBatch && !(first && m.Kind == flat.Schema) || w.r.there(w.ctx, m.data, m.Body, "body") != nil:
+		case m == nil || m.Kind != flat.RecordBatch && !(first && m.Kind == flat.Schema) ||
+			w.r.there(w.ctx, m.data, m.Body, "body") != nil:
 			return -1
 		case first:
 			kind = m.Kind

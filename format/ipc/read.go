@@ -40,7 +40,8 @@ type reader struct {
 	unused  error       // of a file: why the schema at the beginning, which looks like one, is none
 	differs error       // of a file: the schema at the beginning is whole and another than the footer's
 	partial bool        // of a stream no end mark is expected
-	lost    bool        // recovery: the footer is gone, or the magic in front; the file is read as the stream that is in it
+	// recovery: the footer is gone, or the magic in front; the file is read as the stream that is in it
+	lost bool
 
 	mu    sync.Mutex
 	rows  []int64    // of a file's batches; nil before RowGroups
@@ -63,8 +64,10 @@ func (r *reader) Findings() []region.Finding {
 
 // noEnd is the finding that a stream ends at off without its end mark.
 func (r *reader) noEnd(off int64) region.Finding {
-	return region.Finding{Code: "arrow.stream.end", Severity: region.Error, At: r.span(off, 0), Part: r.name, Rows: [2]int64{-1, -1}, Lost: -1,
-		Message: "the stream has no end mark: it may have been cut between two batches; partial=true says that its writer leaves the mark out"}
+	return region.Finding{Code: "arrow.stream.end", Severity: region.Error, At: r.span(off, 0), Part: r.name,
+		Rows: [2]int64{-1, -1}, Lost: -1,
+		Message: "the stream has no end mark: it may have been cut between two batches; partial=true says that " +
+			"its writer leaves the mark out"}
 }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
@@ -76,7 +79,8 @@ func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Re
 }
 
 var readKeys = []format.OptionKey{
-	{Name: "partial", Values: "true|false", Help: "a stream without end mark is no error: its writer leaves that out (default false)"},
+	{Name: "partial", Values: "true|false",
+		Help: "a stream without end mark is no error: its writer leaves that out (default false)"},
 }
 
 func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
@@ -113,7 +117,8 @@ func (r *reader) start(ctx context.Context) error {
 		// what the footer would tell stands in front of every message, too
 		r.first, r.after, err = r.leading(ctx)
 	case n < 8 || !streamStart(magic[:]):
-		return fault.Corruptf(r.span(r.base, int64(n)), "magic", "neither an Arrow file nor a stream begins with %x", magic[:n])
+		return fault.Corruptf(r.span(r.base, int64(n)), "magic",
+			"neither an Arrow file nor a stream begins with %x", magic[:n])
 	default:
 		r.first, r.after, err = r.schemaAt(ctx, r.base)
 	}
@@ -184,7 +189,8 @@ func (s *source) footerAt(ctx context.Context) (at, n int64, err error) {
 		return 0, 0, err
 	}
 	if !bytes.Equal(b[4:], []byte(fileMagic)) {
-		return 0, 0, fault.Corruptf(s.span(end+4, tail-4), "footer.magic", "%q instead of %q: the file is cut or was never finished", b[4:], fileMagic)
+		return 0, 0, fault.Corruptf(s.span(end+4, tail-4), "footer.magic",
+			"%q instead of %q: the file is cut or was never finished", b[4:], fileMagic)
 	}
 	n = int64(int32(binary.LittleEndian.Uint32(b[:])))
 	if n <= 8 || n > size-8-tail {
@@ -313,7 +319,8 @@ func (r *reader) Chunk(context.Context, format.RowGroup, int, vec.Range) (format
 	return nil, fault.Unsupportedf(fault.Span{Object: r.name}, "", "Arrow batches are read whole, not by column chunk")
 }
 
-func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range,
+	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	if mem == nil {
 		mem = memory.NewGoAllocator()
 	}
@@ -336,7 +343,8 @@ func (r *reader) Batches(ctx context.Context, g format.RowGroup, q format.Query,
 	}
 }
 
-// lostBatch is damage of a record batch of a file. Of several columns some may be whole, as bytes are looked at only of those that are wanted.
+// lostBatch is damage of a record batch of a file. Of several columns some may be whole, as bytes are looked at
+// only of those that are wanted.
 type lostBatch struct {
 	error
 	rows vec.Range
@@ -412,7 +420,8 @@ func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, 
 		return err
 	}
 	defer m.body.Release()
-	d, err := newDecoder(&feed{queue: slices.Concat([]*message{r.first}, dicts, []*message{m}), more: eof, check: r.enough}, mem)
+	d, err := newDecoder(&feed{queue: slices.Concat([]*message{r.first}, dicts, []*message{m}), more: eof,
+		check: r.enough}, mem)
 	if err != nil {
 		return err
 	}
@@ -422,12 +431,14 @@ func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, 
 		return err
 	}
 	if b == nil {
-		return fault.Corruptf(m.at, "message", "the batch has no rows that the dictionaries (%d) let be read", len(dicts))
+		return fault.Corruptf(m.at, "message", "the batch has no rows that the dictionaries (%d) let be read",
+			len(dicts))
 	}
 	return out.give(b)
 }
 
-// streamBatches reads a stream from its start. Behind a batch that is damaged it goes on with the next one, as far as that is found.
+// streamBatches reads a stream from its start. Behind a batch that is damaged it goes on with the next one, as
+// far as that is found.
 func (r *reader) streamBatches(ctx context.Context, out *output, mem memory.Allocator) error {
 	w := &walk{r: r, ctx: ctx, out: out, mem: mem, at: r.after}
 	defer w.release()
@@ -435,7 +446,8 @@ func (r *reader) streamBatches(ctx context.Context, out *output, mem memory.Allo
 		return err
 	}
 	for {
-		d, err := newDecoder(&feed{queue: slices.Concat([]*message{r.first}, w.dicts), more: w.next, check: r.enough}, mem)
+		d, err := newDecoder(&feed{queue: slices.Concat([]*message{r.first}, w.dicts), more: w.next,
+			check: r.enough}, mem)
 		if err != nil {
 			return err
 		}
@@ -559,7 +571,8 @@ func (r *reader) Meta() []format.KeyValue {
 	if r.file {
 		kind = "file"
 	}
-	out := []format.KeyValue{{Key: "kind", Value: kind}, {Key: "metadata version", Value: fmt.Sprintf("V%d", r.first.Version+1)}}
+	out := []format.KeyValue{{Key: "kind", Value: kind},
+		{Key: "metadata version", Value: fmt.Sprintf("V%d", r.first.Version+1)}}
 	if r.file {
 		out = append(out,
 			format.KeyValue{Key: "record batches", Value: strconv.Itoa(len(r.foot.Batches))},

@@ -11,8 +11,10 @@ import (
 	"stoa/region"
 )
 
-// recoverFile opens a file whose footer is damaged or gone as the stream that it begins with: a footer only repeats what stands in
-// front of every message. So is one whose footer is whole but for places that are wrong, and one whose beginning is overwritten, which its end says is a file. Streams, and files with a footer, are read as they are; which batches are lost shows when they are read.
+// recoverFile opens a file whose footer is damaged or gone as the stream that it begins with: a footer only
+// repeats what stands in front of every message. So is one whose footer is whole but for places that are wrong,
+// and one whose beginning is overwritten, which its end says is a file. Streams, and files with a footer, are
+// read as they are; which batches are lost shows when they are read.
 func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 	whole, err := open(ctx, t, o)
 	if err == nil {
@@ -37,8 +39,9 @@ func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (fo
 	return r, []region.Finding{finding("arrow.footer", t.Name, [2]int64{-1, -1}, err)}, nil
 }
 
-// misled is an error if the footer leads to something that is no batch, or not to all, though the messages themselves, one behind the other, are whole;
-// and if its schema is not the one in front of them: who reads the file without recovery has the footer's.
+// misled is an error if the footer leads to something that is no batch, or not to all, though the messages
+// themselves, one behind the other, are whole; and if its schema is not the one in front of them: who reads the
+// file without recovery has the footer's.
 func (r *reader) misled(ctx context.Context) error {
 	if !r.file {
 		return nil
@@ -65,7 +68,8 @@ func (r *reader) misled(ctx context.Context) error {
 		case m != nil && m.Kind == flat.RecordBatch:
 			batches++
 		case m == nil && batches > len(r.foot.Batches):
-			return fault.Corruptf(r.span(r.base, r.size()), "footer.recordBatches", "%d are named, %d follow each other", len(r.foot.Batches), batches)
+			return fault.Corruptf(r.span(r.base, r.size()), "footer.recordBatches",
+				"%d are named, %d follow each other", len(r.foot.Batches), batches)
 		case m == nil && batches == len(r.foot.Batches):
 			return first
 		case m == nil:

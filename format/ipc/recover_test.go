@@ -93,7 +93,8 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestRecoverLies: what stands in place of the file's first bytes, or behind the last whole message of a stream, costs none of the rows.
+// TestRecoverLies: what stands in place of the file's first bytes, or behind the last whole message of a
+// stream, costs none of the rows.
 func TestRecoverLies(t *testing.T) {
 	file, _ := threeBatches(t)
 	headless := append([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0}, file[8:]...)
@@ -112,7 +113,8 @@ func TestRecoverLies(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows, last := int64(0), error(nil)
-		for b, err := range r.(format.Batcher).Batches(t.Context(), g[0], format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+		for b, err := range r.(format.Batcher).Batches(t.Context(), g[0], format.Query{Cols: []int{0}}, vec.Range{},
+			nil) {
 			if last = err; err != nil {
 				break
 			}
@@ -125,8 +127,9 @@ func TestRecoverLies(t *testing.T) {
 	}
 }
 
-// TestStreamAroundDamage: whatever byte of a batch in the middle of a stream is turned, or how many of its message are overwritten, the batches before and behind
-// it are read, and something is told, unless it was a value.
+// TestStreamAroundDamage: whatever byte of a batch in the middle of a stream is turned, or how many of its
+// message are overwritten, the batches before and behind it are read, and something is told, unless it was a
+// value.
 func TestStreamAroundDamage(t *testing.T) {
 	for _, codec := range []arrowipc.Option{arrowipc.WithLZ4(), arrowipc.WithZstd(), nil} {
 		stream, ends := streamOf(t, 3, codec)
@@ -137,7 +140,8 @@ func TestStreamAroundDamage(t *testing.T) {
 					b[i] ^= 0x55
 				}
 				got, told := numbers(t, b)
-				if len(got) < 200 || !slices.Equal(got[:100], hundred(0)) || !slices.Equal(got[len(got)-100:], hundred(2)) {
+				if len(got) < 200 || !slices.Equal(got[:100], hundred(0)) ||
+					!slices.Equal(got[len(got)-100:], hundred(2)) {
 					t.Fatalf("bytes %d+%d (the batch is %d to %d): %d rows", at, n, ends[0], ends[1], len(got))
 				}
 				if len(got) != 300 && !told {
@@ -154,7 +158,8 @@ func TestZeroedStream(t *testing.T) {
 	for at := ends[0]; at < ends[1]; at += 4 {
 		b := bytes.Clone(stream)
 		clear(b[at:ends[1]])
-		if got, told := numbers(t, b); !slices.Equal(got[:100], hundred(0)) || !slices.Equal(got[len(got)-100:], hundred(2)) || !told && len(got) != 300 {
+		if got, told := numbers(t, b); !slices.Equal(got[:100], hundred(0)) ||
+			!slices.Equal(got[len(got)-100:], hundred(2)) || !told && len(got) != 300 {
 			t.Fatalf("zeros from %d (the batch is %d to %d): %d rows, told %t", at, ends[0], ends[1], len(got), told)
 		}
 	}
@@ -173,7 +178,8 @@ func TestStreamBehindStream(t *testing.T) {
 	}
 }
 
-// TestFileBits: whichever bit of the footer or of the messages of a file is turned, recovery gives all batches that are whole.
+// TestFileBits: whichever bit of the footer or of the messages of a file is turned, recovery gives all batches
+// that are whole.
 func TestFileBits(t *testing.T) {
 	file, ends := threeBatches(t)
 	for i := 8 * ends[0]; i < 8*len(file); i++ {
@@ -190,7 +196,8 @@ func TestFileBits(t *testing.T) {
 		}
 		var got []int64
 		for _, g := range groups {
-			for b, err := range r.(format.Batcher).Batches(context.Background(), g, format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+			for b, err := range r.(format.Batcher).Batches(context.Background(), g, format.Query{Cols: []int{0}},
+				vec.Range{}, nil) {
 				if err == nil {
 					got = append(got, b.Column(0).(*array.Int64).Int64Values()...)
 				}
@@ -198,15 +205,18 @@ func TestFileBits(t *testing.T) {
 		}
 		for k := range int64(3) {
 			if at := int64(i / 8); at >= int64(ends[k]) || k > 0 && at < int64(ends[k-1]) {
-				if !slices.ContainsFunc(got, func(n int64) bool { return n == k*100 }) || !slices.Contains(got, k*100+99) {
-					t.Fatalf("bit %d of byte %d of %d: batch %d is whole and not recovered: %d rows", i%8, i/8, len(file), k, len(got))
+				if !slices.ContainsFunc(got, func(n int64) bool { return n == k*100 }) ||
+					!slices.Contains(got, k*100+99) {
+					t.Fatalf("bit %d of byte %d of %d: batch %d is whole and not recovered: %d rows", i%8, i/8,
+						len(file), k, len(got))
 				}
 			}
 		}
 	}
 }
 
-// TestStreamWithinCell: where the message of a batch is damaged whose cells hold whole streams of the same schema, their rows are not taken for the table's.
+// TestStreamWithinCell: where the message of a batch is damaged whose cells hold whole streams of the same
+// schema, their rows are not taken for the table's.
 func TestStreamWithinCell(t *testing.T) {
 	inner, _ := streamOf(t, 2, nil)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.BinaryTypes.Binary}}, nil)
@@ -234,7 +244,8 @@ func TestStreamWithinCell(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := int64(0)
-	for b, err := range r.(format.Batcher).Batches(context.Background(), format.RowGroup{Part: "f"}, format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+	for b, err := range r.(format.Batcher).Batches(context.Background(), format.RowGroup{Part: "f"},
+		format.Query{Cols: []int{0}}, vec.Range{}, nil) {
 		if err == nil {
 			rows += b.NumRows()
 		}
@@ -283,7 +294,8 @@ func numbers(t *testing.T, stream []byte) (out []int64, told bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for b, err := range r.(format.Batcher).Batches(context.Background(), format.RowGroup{Part: "f"}, format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+	for b, err := range r.(format.Batcher).Batches(context.Background(), format.RowGroup{Part: "f"},
+		format.Query{Cols: []int{0}}, vec.Range{}, nil) {
 		if err != nil {
 			told = true
 			continue

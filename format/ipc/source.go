@@ -137,10 +137,12 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 		return nil, off, err
 	}
 	if size > s.limits.Metadata {
-		return nil, off, fault.Limitf(s.span(off, 8), "message.length", "%d bytes of metadata, the limit is %d", size, s.limits.Metadata)
+		return nil, off, fault.Limitf(s.span(off, 8), "message.length", "%d bytes of metadata, the limit is %d",
+			size, s.limits.Metadata)
 	}
 	if declared != 0 && skip+size != int64(declared) {
-		return nil, off, fault.Corruptf(s.span(off, 8), "message.length", "%d bytes with the prefix, but the footer says %d", skip+size, declared)
+		return nil, off, fault.Corruptf(s.span(off, 8), "message.length",
+			"%d bytes with the prefix, but the footer says %d", skip+size, declared)
 	}
 	m = &message{off: off + skip, data: off + skip + size}
 	m.meta = make([]byte, size)

@@ -40,21 +40,23 @@ func judged(b []byte) (rows int64, err error) {
 	return rows, r.Err()
 }
 
-// TestTornStream: a stream whose writer gives up, or is killed, ends within a message: the end of the bytes alone is the end of the stream to most
-// readers. What was written before it gave up can all be read.
+// TestTornStream: a stream whose writer gives up, or is killed, ends within a message: the end of the bytes
+// alone is the end of the stream to most readers. What was written before it gave up can all be read.
 func TestTornStream(t *testing.T) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(5, 6))
 	words := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
 	for name, sc := range map[string]*arrow.Schema{
-		"numbers": sample.Schema(arrow.PrimitiveTypes.Int64), "no columns": arrow.NewSchema(nil, nil), "everything": everything, "words": sample.Schema(words),
+		"numbers": sample.Schema(arrow.PrimitiveTypes.Int64), "no columns": arrow.NewSchema(nil, nil),
+		"everything": everything, "words": sample.Schema(words),
 	} {
 		for _, n := range []int{1, 100, 70_000} {
 			if n > 100 && name == "everything" {
 				continue
 			}
 			out := &pipe{}
-			w, err := Format.Create(ctx, out, sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"stream": "true"}})
+			w, err := Format.Create(ctx, out, sc,
+				format.WriteOptions{Rows: -1, Opts: map[string]string{"stream": "true"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +71,8 @@ func TestTornStream(t *testing.T) {
 					t.Fatal(err)
 				}
 				if rows, err := judged(out.Bytes()); err == nil {
-					t.Errorf("%s: killed behind batch %d, the stream ends with %d rows as if it were whole", name, i, rows)
+					t.Errorf("%s: killed behind batch %d, the stream ends with %d rows as if it were whole", name,
+						i, rows)
 				}
 			}
 			if err := w.Abort(ctx); err != nil {

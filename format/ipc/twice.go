@@ -9,8 +9,9 @@ import (
 	"stoa/format/ipc/flat"
 )
 
-// A file says its schema twice: in its footer, by which it is read, and in front of its messages, where a reader without the footer finds it. Of the
-// second, writers think little: arrow2's (and so Polars') leaves out its length, and puts the dictionaries behind the batches, where only a footer finds them in time.
+// A file says its schema twice: in its footer, by which it is read, and in front of its messages, where a
+// reader without the footer finds it. Of the second, writers think little: arrow2's (and so Polars') leaves out
+// its length, and puts the dictionaries behind the batches, where only a footer finds them in time.
 
 // startFile reads a file's schema, which is that of its footer, and holds that at the beginning against it.
 func (r *reader) startFile(ctx context.Context) error {
@@ -91,7 +92,8 @@ func (s *source) schemaAt(ctx context.Context, at int64) (*message, int64, error
 	return m, end, err
 }
 
-// bareSchema reads a schema message that has no prefix: its metadata end where the next message begins. It is nil if there is none at off.
+// bareSchema reads a schema message that has no prefix: its metadata end where the next message begins. It is
+// nil if there is none at off.
 func (s *source) bareSchema(ctx context.Context, off int64) (m *message, end int64, err error) {
 	var buf []byte
 	for have, size := 0, int64(4<<10); ; have, size = len(buf)&^7, 2*size {
@@ -127,7 +129,8 @@ func (s *source) begins(b []byte) bool {
 	return string(b[:4]) == mark && size >= 0 && size%8 == 0 && size <= s.limits.Metadata
 }
 
-// ahead loads the dictionaries of a file that has lost its footer if they stand behind its batches. A file has no two for one column, so the order does not matter.
+// ahead loads the dictionaries of a file that has lost its footer if they stand behind its batches. A file has
+// no two for one column, so the order does not matter.
 func (w *walk) ahead() error {
 	if !w.r.lost || !w.r.dictionaried() {
 		return nil

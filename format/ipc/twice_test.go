@@ -53,7 +53,8 @@ func rowsOf(t *testing.T, r format.Reader) (rows int64, last error) {
 	return rows, last
 }
 
-// TestBareSchema: Polars leaves out the prefix of the schema at the beginning of a file. That is no finding, every byte has an owner, and the rows are those of its footer's schema.
+// TestBareSchema: Polars leaves out the prefix of the schema at the beginning of a file. That is no finding,
+// every byte has an owner, and the rows are those of its footer's schema.
 func TestBareSchema(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*polars*.arrow")
 	if len(files) != 5 {
@@ -67,7 +68,8 @@ func TestBareSchema(t *testing.T) {
 		if got := verified(t, inMemory(b)); len(got) != 0 {
 			t.Errorf("%s: %+v", f, got)
 		}
-		for n, err := range ipc.Format.Describe(t.Context(), format.Target{Tree: inMemory(b), Name: "t"}, format.DescribeOptions{}) {
+		for n, err := range ipc.Format.Describe(t.Context(), format.Target{Tree: inMemory(b), Name: "t"},
+			format.DescribeOptions{}) {
 			if err != nil || n.Kind == region.Gap {
 				t.Errorf("%s: %+v, %v", f, n, err)
 			}
@@ -81,7 +83,8 @@ func TestBareSchemaTorn(t *testing.T) {
 	first := bytes.Index(b, []byte{0xFF, 0xFF, 0xFF, 0xFF}) // the batch
 	const batchEnd = 576                                    // behind its 8 + 200 + 192 bytes
 	for cut := first + 8; cut < len(b); cut++ {
-		r, found, err := ipc.Format.Recover(t.Context(), format.Target{Tree: inMemory(b[:cut]), Name: "t"}, format.OpenOptions{})
+		r, found, err := ipc.Format.Recover(t.Context(), format.Target{Tree: inMemory(b[:cut]), Name: "t"},
+			format.OpenOptions{})
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
@@ -96,7 +99,8 @@ func TestBareSchemaTorn(t *testing.T) {
 	}
 	for _, name := range []string{"polars.zstd.arrow", "polars.oldest.arrow"} { // with dictionaries
 		b := polarsFile(t, name)
-		r, _, err := ipc.Format.Recover(t.Context(), format.Target{Tree: inMemory(b[:len(b)-20]), Name: "t"}, format.OpenOptions{})
+		r, _, err := ipc.Format.Recover(t.Context(), format.Target{Tree: inMemory(b[:len(b)-20]), Name: "t"},
+			format.OpenOptions{})
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -107,8 +111,8 @@ func TestBareSchemaTorn(t *testing.T) {
 	}
 }
 
-// TestLeadingSchemaDamaged: whatever stands in place of the schema at the beginning costs none of the rows of a file with a footer, and verify has a word
-// about it unless it still is a schema of the same fields.
+// TestLeadingSchemaDamaged: whatever stands in place of the schema at the beginning costs none of the rows of a
+// file with a footer, and verify has a word about it unless it still is a schema of the same fields.
 func TestLeadingSchemaDamaged(t *testing.T) {
 	three, _ := threeBatches(t)
 	first := int(binary.LittleEndian.Uint32(three[12:])) + 16
@@ -147,7 +151,8 @@ func TestLeadingSchemaDamaged(t *testing.T) {
 	}
 }
 
-// TestTwoSchemas: if the schema at the beginning is whole and another than the footer's, the file is read by the footer's, and verify and whoever reads it are told.
+// TestTwoSchemas: if the schema at the beginning is whole and another than the footer's, the file is read by
+// the footer's, and verify and whoever reads it are told.
 func TestTwoSchemas(t *testing.T) {
 	file, _ := threeBatches(t)
 	at := bytes.Index(file, []byte("\x01\x00\x00\x00n\x00")) + 4
@@ -175,7 +180,8 @@ func TestTwoSchemas(t *testing.T) {
 	defer saved.Close()
 	var got []int64
 	groups, _ := saved.RowGroups(t.Context(), format.Part{Ref: "t"}, format.Query{})
-	for b := range saved.(format.Batcher).Batches(t.Context(), groups[0], format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+	for b := range saved.(format.Batcher).Batches(t.Context(), groups[0], format.Query{Cols: []int{0}}, vec.Range{},
+		nil) {
 		got = append(got, b.Column(0).(*array.Int64).Int64Values()...)
 	}
 	if len(got) != 300 || saved.Schema().Field(0).Name != "x" {

@@ -31,7 +31,8 @@ func blockFile(t testing.TB, files map[string][]byte, id string) string {
 // toldAt are the errors that reading a table at a time tells of.
 func toldAt(t testing.TB, tree store.Tree, place, at string) (out string) {
 	t.Helper()
-	tb, err := stoa.Open(context.Background(), place, stoa.OpenOptions{Tree: tree, Opts: map[string]string{"at": at, "wal": "false", "partial": "true"}})
+	tb, err := stoa.Open(context.Background(), place,
+		stoa.OpenOptions{Tree: tree, Opts: map[string]string{"at": at, "wal": "false", "partial": "true"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +46,9 @@ func toldAt(t testing.TB, tree store.Tree, place, at string) (out string) {
 	return out
 }
 
-// Each delta file of d_major in the place of autoinc's only UNDO file is told by its number of deletions, its rows, or its columns; but
-// one, which has updates of autoinc's columns and rows only: with it the insertions are gone, and that is told.
+// Each delta file of d_major in the place of autoinc's only UNDO file is told by its number of deletions, its
+// rows, or its columns; but one, which has updates of autoinc's columns and rows only: with it the insertions
+// are gone, and that is told.
 func TestForeignDelta(t *testing.T) {
 	files, other := load(t, "testdata/file"), load(t, "testdata/history")
 	_, tablets := layout(t, store.NewMemory(files))
@@ -66,7 +68,8 @@ func TestForeignDelta(t *testing.T) {
 					t.Errorf("block %d: nothing is told", b.ID)
 				}
 				bad, _ := findings(t, tree, "", "")
-				damaged := slices.ContainsFunc(bad, func(x region.Finding) bool { return x.Code == "kudu.delta.damaged" })
+				damaged := slices.ContainsFunc(bad,
+					func(x region.Finding) bool { return x.Code == "kudu.delta.damaged" })
 				if damaged != strings.Contains(told, "kudu.delta.damaged") {
 					t.Errorf("block %d: %q, and verify: %+v", b.ID, told, bad)
 				}
@@ -82,8 +85,8 @@ func TestForeignDelta(t *testing.T) {
 	}
 }
 
-// An UNDO file that is another rowset's, whole in itself, is told when a snapshot asks for it. What nothing in the file tells is not here:
-// an UNDO file that has fewer rows than its rowset, and only insertions.
+// An UNDO file that is another rowset's, whole in itself, is told when a snapshot asks for it. What nothing in
+// the file tells is not here: an UNDO file that has fewer rows than its rowset, and only insertions.
 func TestForeignUndo(t *testing.T) {
 	files := kudu.Unpack(t, filepath.Join(corpus(t), "fs_file", "full_with_wal.tar.zst"))
 	for _, x := range []struct {
@@ -98,14 +101,16 @@ func TestForeignUndo(t *testing.T) {
 		if s := toldAt(t, store.NewMemory(files), "tserver#"+x.table, moments["p2"]); s != "" {
 			t.Errorf("%s, whole: %s", x.table, s)
 		}
-		if s := toldAt(t, tree, "tserver#"+x.table, moments["p2"]); !strings.Contains(s, "kudu.delta.damaged") || !strings.Contains(s, x.why) {
+		if s := toldAt(t, tree, "tserver#"+x.table, moments["p2"]); !strings.Contains(s, "kudu.delta.damaged") ||
+			!strings.Contains(s, x.why) {
 			t.Errorf("%+v: %q", x, s)
 		}
 	}
 }
 
-// Each other block in the place of the only REDO file costs the rows of its rowset, whatever its own statistics say that it changes: what the right
-// file changes, nobody knows then. Of delta files of as many rows or less only the number of live rows tells that one is not the right one.
+// Each other block in the place of the only REDO file costs the rows of its rowset, whatever its own statistics
+// say that it changes: what the right file changes, nobody knows then. Of delta files of as many rows or less
+// only the number of live rows tells that one is not the right one.
 func TestForeignRedo(t *testing.T) {
 	files := load(t, "testdata/history")
 	want := slices.Sorted(maps.Keys(lineSet(expectedLines(t, "testdata", "d_major", "final"))))

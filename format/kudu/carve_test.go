@@ -29,7 +29,9 @@ func TestCarvedBlocks(t *testing.T) {
 	delete(files, tablets[0].Object)
 	files["schema.json"] = []byte(autoincSchema)
 	tree := store.NewMemory(files)
-	tb, err := stoa.Open(context.Background(), "", stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: tree, Opts: map[string]string{"schema": "schema.json"}})
+	tb, err := stoa.Open(context.Background(), "",
+		stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: tree,
+			Opts: map[string]string{"schema": "schema.json"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,8 @@ func TestCarveIsNoTable(t *testing.T) {
 	files := load(t, "testdata/file")
 	files["schema.json"] = []byte(autoincSchema)
 	open := func(uri string, opts map[string]string) error {
-		tb, err := stoa.Open(t.Context(), uri, stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: store.NewMemory(files), Opts: opts})
+		tb, err := stoa.Open(t.Context(), uri,
+			stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: store.NewMemory(files), Opts: opts})
 		if err != nil {
 			return err
 		}
@@ -91,10 +94,12 @@ func TestCarvingDoesNotGuess(t *testing.T) {
 	_, tablets := layout(t, store.NewMemory(files))
 	delete(files, tablets[0].Object)
 	for what, sc := range map[string]string{
-		"too few columns":  `{"fields": [{"name": "k", "type": "int32", "nullable": false}, {"name": "i", "type": "int64", "nullable": false}]}`,
-		"another order":    strings.Replace(strings.Replace(strings.Replace(autoincSchema, "int32", "INT", 1), "int64", "int32", 2), "INT", "int64", 1),
-		"another encoding": strings.Replace(autoincSchema, `"utf8", "nullable": false`, `"utf8", "nullable": false, "metadata": {"stoa.encoding": "plain"}`, 1),
-		"nulls elsewhere":  strings.Replace(autoincSchema, `"utf8", "nullable": false`, `"utf8", "nullable": true`, 1),
+		"too few columns": `{"fields": [{"name": "k", "type": "int32", "nullable": false}, {"name": "i", "type": "int64", "nullable": false}]}`,
+		"another order": strings.Replace(strings.Replace(strings.Replace(autoincSchema, "int32", "INT", 1),
+			"int64", "int32", 2), "INT", "int64", 1),
+		"another encoding": strings.Replace(autoincSchema, `"utf8", "nullable": false`,
+			`"utf8", "nullable": false, "metadata": {"stoa.encoding": "plain"}`, 1),
+		"nulls elsewhere": strings.Replace(autoincSchema, `"utf8", "nullable": false`, `"utf8", "nullable": true`, 1),
 	} {
 		damaged := maps.Clone(files)
 		damaged["s.json"] = []byte(sc)
@@ -106,10 +111,12 @@ func TestCarvingDoesNotGuess(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	for _, sc := range []string{"", "{}", `{"fields": [{"name": "a", "type": "list"}]}`, `{"fields": [{"name": "a", "type": "int8", "metadata": {"stoa.column_id": "1"}}, {"name": "b", "type": "int8"}]}`} {
+	for _, sc := range []string{"", "{}", `{"fields": [{"name": "a", "type": "list"}]}`,
+		`{"fields": [{"name": "a", "type": "int8", "metadata": {"stoa.column_id": "1"}}, {"name": "b", "type": "int8"}]}`} {
 		damaged := maps.Clone(files)
 		damaged["s.json"] = []byte(sc)
-		if _, _, err := readAll(t, store.NewMemory(damaged), "", map[string]string{"schema": "s.json"}, stoa.ScanSpec{}); !errors.Is(err, fault.Invalid) {
+		if _, _, err := readAll(t, store.NewMemory(damaged), "", map[string]string{"schema": "s.json"},
+			stoa.ScanSpec{}); !errors.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", sc, err)
 		}
 	}

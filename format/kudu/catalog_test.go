@@ -43,7 +43,8 @@ func TestCorpusCatalog(t *testing.T) {
 	files := kudu.Unpack(t, filepath.Join(dir, "fs_log", "full_with_wal.tar.zst"))
 	tree := store.NewMemory(files)
 	all := entries(t, tree, "")
-	if len(all) != 24 || all["part"].Rows != 400 || fact(all["part"], "missing_tablets") != "" || fact(all["part"], "tablets") != "4" {
+	if len(all) != 24 || all["part"].Rows != 400 || fact(all["part"], "missing_tablets") != "" ||
+		fact(all["part"], "tablets") != "4" {
 		t.Errorf("%d tables, %+v", len(all), all["part"])
 	}
 	rows, _, err := readAll(t, tree, "#sys.catalog", nil, stoa.ScanSpec{Columns: []string{"entry_type", "entry_id"}})
@@ -120,12 +121,15 @@ func TestCorpusSpecial(t *testing.T) {
 		if n := lostRows(t, lost); int64(len(rows)-len(got)) > n || n == 0 {
 			t.Errorf("%d rows of %d, %d are told", len(got), len(rows), n)
 		}
-		if _, _, err := readAll(t, store.NewMemory(less), "#"+name, nil, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
+		if _, _, err := readAll(t, store.NewMemory(less), "#"+name, nil, stoa.ScanSpec{}); !errors.Is(err,
+			fault.Corrupt) {
 			t.Error(err)
 		}
 	}
 	enc := store.NewMemory(kudu.Unpack(t, filepath.Join(dir, "special", "enc.tar.zst")))
-	if _, err := stoa.Open(context.Background(), "", stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: enc}); !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "encrypted") {
+	if _, err := stoa.Open(context.Background(), "",
+		stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: enc}); !errors.Is(err, fault.Unsupported) ||
+		!strings.Contains(err.Error(), "encrypted") {
 		t.Error(err)
 	}
 	bad, _ := findings(t, enc, "", "")

@@ -29,7 +29,8 @@ func TestCodesOfDirectories(t *testing.T) {
 		harm              func(files map[string][]byte)
 	}{
 		{"kudu.tablet.tombstone", "testdata/log", tomb, region.Note, func(map[string][]byte) {}},
-		{"kudu.tablet.unfinished", "testdata/file", super, region.Warning, func(f map[string][]byte) { f[super] = kudu.WithState(t, f[super], kudu.TabletCopying) }},
+		{"kudu.tablet.unfinished", "testdata/file", super, region.Warning,
+			func(f map[string][]byte) { f[super] = kudu.WithState(t, f[super], kudu.TabletCopying) }},
 		{"kudu.block.twice", "testdata/log", other + ".data", region.Warning, func(f map[string][]byte) {
 			f[other+".data"], f[other+".metadata"] = f[box+".data"], f[box+".metadata"]
 		}},
@@ -43,7 +44,8 @@ func TestCodesOfDirectories(t *testing.T) {
 		bad, notes := findings(t, store.NewMemory(files), "", "")
 		hit, all := 0, ""
 		for _, got := range append(bad, notes...) {
-			if all += fmt.Sprintf("\n\t%+v", got); got.Code == x.code && got.At.Object == x.object && got.Severity == x.sev {
+			if all += fmt.Sprintf("\n\t%+v", got); got.Code == x.code && got.At.Object == x.object &&
+				got.Severity == x.sev {
 				hit++
 			}
 		}
@@ -61,7 +63,9 @@ func TestCodeOfBlocksThatAreLeft(t *testing.T) {
 	column := blockFile(t, files, "72791677272331")
 	again := strings.TrimSuffix(column, "331") + "350"
 	files[again], files["s.json"] = files[column], []byte(autoincSchema)
-	tb, err := stoa.Open(t.Context(), "", stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: store.NewMemory(files), Opts: map[string]string{"schema": "s.json"}})
+	tb, err := stoa.Open(t.Context(), "",
+		stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: store.NewMemory(files),
+			Opts: map[string]string{"schema": "s.json"}})
 	if err != nil {
 		t.Fatal(err)
 	}

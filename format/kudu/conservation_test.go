@@ -15,13 +15,15 @@ import (
 	"stoa/store"
 )
 
-// TestConservation: tables that can be opened, and entries that tell that they cannot, are as many as the directories held, whatever is lost of a
-// tablet; a list has an error finding, verify has one, and what is listed as lost cannot be opened without an error. Directories of which nothing is lost
-// have no such finding, though blocks that superblocks list as orphaned lie in them.
+// TestConservation: tables that can be opened, and entries that tell that they cannot, are as many as the
+// directories held, whatever is lost of a tablet; a list has an error finding, verify has one, and what is
+// listed as lost cannot be opened without an error. Directories of which nothing is lost have no such finding,
+// though blocks that superblocks list as orphaned lie in them.
 func TestConservation(t *testing.T) {
 	places := map[string]map[string][]byte{"testdata": load(t, "testdata/history")}
 	if dir := corpusOr(""); dir != "" {
-		places["file"], places["log"] = load(t, path.Join(dir, "kudu", "fs_file")), load(t, path.Join(dir, "kudu", "fs_log"))
+		places["file"], places["log"] = load(t, path.Join(dir, "kudu", "fs_file")),
+			load(t, path.Join(dir, "kudu", "fs_log"))
 	}
 	for name, files := range places {
 		t.Run(name, func(t *testing.T) { conserved(t, files) })
@@ -70,7 +72,8 @@ func conserved(t *testing.T, files map[string][]byte) {
 				if e.Rows >= 0 {
 					t.Errorf("%s %s: %s, which is lost, has %d rows", tb.Table, how, key, e.Rows)
 				}
-				if x, err := stoa.Open(t.Context(), "#"+key, stoa.OpenOptions{Tree: tree}); !errors.Is(err, fault.Corrupt) {
+				if x, err := stoa.Open(t.Context(), "#"+key, stoa.OpenOptions{Tree: tree}); !errors.Is(err,
+					fault.Corrupt) {
 					t.Errorf("%s %s: %s, which is lost, opens: %v", tb.Table, how, key, err)
 					if err == nil {
 						x.Close()
@@ -87,12 +90,13 @@ func conserved(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// TestMoments: a snapshot before a table's first operation, or behind the last that is known, is refused with the moments that there are; with
-// partial=true it is read, and told. Between, none is.
+// TestMoments: a snapshot before a table's first operation, or behind the last that is known, is refused with
+// the moments that there are; with partial=true it is read, and told. Between, none is.
 func TestMoments(t *testing.T) {
 	tree := store.NewMemory(load(t, "testdata/history"))
 	read := func(at uint64, partial string) (scanned, error) {
-		return scan(t, tree, "#d_major", map[string]string{"at": strconv.FormatUint(at, 10), "partial": partial}, stoa.ScanSpec{})
+		return scan(t, tree, "#d_major", map[string]string{"at": strconv.FormatUint(at, 10), "partial": partial},
+			stoa.ScanSpec{})
 	}
 	all, err := scan(t, tree, "#d_major", nil, stoa.ScanSpec{})
 	if err != nil || len(all.cells) == 0 {
@@ -119,16 +123,19 @@ func TestMoments(t *testing.T) {
 		at      uint64
 		refused bool
 		rows    int // -1: some
-	}{{1, true, 0}, {first, true, 0}, {first + 1, false, -1}, {last, false, -1}, {last + 1, false, len(all.cells)}, {math.MaxUint64 - 1, true, len(all.cells)}} {
+	}{{1, true, 0}, {first, true, 0}, {first + 1, false, -1}, {last, false, -1}, {last + 1, false, len(all.cells)},
+		{math.MaxUint64 - 1, true, len(all.cells)}} {
 		got, err := read(x.at, "false")
-		if x.refused != errors.Is(err, fault.Unsupported) || !x.refused && (err != nil || x.rows >= 0 && len(got.cells) != x.rows || len(got.cells) == 0) {
+		if x.refused != errors.Is(err, fault.Unsupported) || !x.refused &&
+			(err != nil || x.rows >= 0 && len(got.cells) != x.rows || len(got.cells) == 0) {
 			t.Errorf("at %d: %d rows, %v", x.at, len(got.cells), err)
 		}
 		if !x.refused {
 			continue
 		}
 		got, err = read(x.at, "true")
-		if err != nil || len(got.cells) != x.rows || !strings.Contains(codes(got.findings, region.Warning), "kudu.snapshot.outside") {
+		if err != nil || len(got.cells) != x.rows ||
+			!strings.Contains(codes(got.findings, region.Warning), "kudu.snapshot.outside") {
 			t.Errorf("at %d, partial: %d rows, %v, %v", x.at, len(got.cells), err, got.findings)
 		}
 	}

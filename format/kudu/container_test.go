@@ -34,8 +34,10 @@ func record(id uint64, op uint64, off, n int64) []byte {
 func oneContainer(meta, data []byte) *store.Memory {
 	set := pb.AppendString(pb.AppendString(nil, 1, "u1"), 2, "u1")
 	files := map[string][]byte{
-		"s/instance":                    container(2, "kudu.InstanceMetadataPB", pb.AppendString(pb.AppendString(nil, 1, "server"), 2, "now")),
-		"s/data/block_manager_instance": container(2, "kudu.DirInstanceMetadataPB", pb.AppendUint(pb.AppendString(pb.AppendMessage(nil, 1, set), 2, "log"), 3, 4096)),
+		"s/instance": container(2, "kudu.InstanceMetadataPB",
+			pb.AppendString(pb.AppendString(nil, 1, "server"), 2, "now")),
+		"s/data/block_manager_instance": container(2, "kudu.DirInstanceMetadataPB",
+			pb.AppendUint(pb.AppendString(pb.AppendMessage(nil, 1, set), 2, "log"), 3, 4096)),
 	}
 	if meta != nil {
 		files["s/data/0123456789abcdef0123456789abcdef.metadata"] = meta
@@ -65,7 +67,8 @@ func ids(xs []fs.Extent) string {
 func TestContainer(t *testing.T) {
 	const typ = "kudu.BlockRecordPB"
 	data := bytes.Repeat([]byte{1}, 3*4096)
-	healthy := [][]byte{record(1, fs.RecordCreate, 0, 100), record(2, fs.RecordCreate, 4096, 4096), record(3, fs.RecordCreate, 8192, 0), record(1, fs.RecordDelete, 0, 0), record(4, fs.RecordCreate, 8192, 4096)}
+	healthy := [][]byte{record(1, fs.RecordCreate, 0, 100), record(2, fs.RecordCreate, 4096, 4096),
+		record(3, fs.RecordCreate, 8192, 0), record(1, fs.RecordDelete, 0, 0), record(4, fs.RecordCreate, 8192, 4096)}
 	with := func(more ...[]byte) []byte { return container(2, typ, append(slices.Clone(healthy), more...)...) }
 	meta := with()
 	flipped := bytes.Clone(meta)
@@ -78,22 +81,36 @@ func TestContainer(t *testing.T) {
 		torn, unknown    bool
 	}{
 		{"healthy", meta, data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "", false, false},
-		{"version 1", container(1, typ, healthy...), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "", false, false},
-		{"made again", with(record(1, fs.RecordCreate, 0, 50)), data, "1@0+50 2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "", false, false},
+		{"version 1", container(1, typ, healthy...), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "",
+			false, false},
+		{"made again", with(record(1, fs.RecordCreate, 0, 50)), data, "1@0+50 2@4096+4096 3@8192+0 4@8192+4096",
+			"1@0+100", "", "", false, false},
 		{"torn", meta[:len(meta)-3], data, "2@4096+4096 3@8192+0", "1@0+100", "", "kudu.container.torn", true, false},
-		{"zeros behind", append(bytes.Clone(meta), make([]byte, 100)...), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.torn", true, false},
-		{"garbage behind", append(bytes.Clone(meta), "garbage, and more of it"...), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
-		{"a flipped record", flipped, data, "2@4096+4096 3@8192+0", "1@0+100", "", "kudu.container.record", false, true},
-		{"data cut", meta, data[:8192+100], "2@4096+4096 3@8192+0", "1@0+100", "4@8192+4096", "kudu.container.truncated", false, false},
-		{"data gone", meta, nil, "3@8192+0", "1@0+100", "2@4096+4096 4@8192+4096", "kudu.container.missing", false, false},
+		{"zeros behind", append(bytes.Clone(meta), make([]byte, 100)...), data, "2@4096+4096 3@8192+0 4@8192+4096",
+			"1@0+100", "", "kudu.container.torn", true, false},
+		{"garbage behind", append(bytes.Clone(meta), "garbage, and more of it"...), data,
+			"2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
+		{"a flipped record", flipped, data, "2@4096+4096 3@8192+0", "1@0+100", "", "kudu.container.record", false,
+			true},
+		{"data cut", meta, data[:8192+100], "2@4096+4096 3@8192+0", "1@0+100", "4@8192+4096",
+			"kudu.container.truncated", false, false},
+		{"data gone", meta, nil, "3@8192+0", "1@0+100", "2@4096+4096 4@8192+4096", "kudu.container.missing", false,
+			false},
 		{"metadata gone", nil, data, "", "", "", "kudu.container.missing", false, true},
-		{"twice", with(record(2, fs.RecordCreate, 0, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
-		{"deleted and never made", with(record(9, fs.RecordDelete, 0, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
-		{"unknown operation", with(record(9, 7, 0, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
-		{"negative", with(record(9, fs.RecordCreate, -1, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
-		{"too large", with(record(9, fs.RecordCreate, 1<<62, 1<<62)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
-		{"past the end", with(record(9, fs.RecordCreate, 1<<62, 1)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "9@4611686018427387904+1", "kudu.container.truncated", false, false},
-		{"overlap", with(record(9, fs.RecordCreate, 5000, 10)), data, "2@4096+4096 9@5000+10 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.overlap", false, false},
+		{"twice", with(record(2, fs.RecordCreate, 0, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "",
+			"kudu.container.record", false, true},
+		{"deleted and never made", with(record(9, fs.RecordDelete, 0, 10)), data,
+			"2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
+		{"unknown operation", with(record(9, 7, 0, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "",
+			"kudu.container.record", false, true},
+		{"negative", with(record(9, fs.RecordCreate, -1, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100",
+			"", "kudu.container.record", false, true},
+		{"too large", with(record(9, fs.RecordCreate, 1<<62, 1<<62)), data, "2@4096+4096 3@8192+0 4@8192+4096",
+			"1@0+100", "", "kudu.container.record", false, true},
+		{"past the end", with(record(9, fs.RecordCreate, 1<<62, 1)), data, "2@4096+4096 3@8192+0 4@8192+4096",
+			"1@0+100", "9@4611686018427387904+1", "kudu.container.truncated", false, false},
+		{"overlap", with(record(9, fs.RecordCreate, 5000, 10)), data, "2@4096+4096 9@5000+10 3@8192+0 4@8192+4096",
+			"1@0+100", "", "kudu.container.overlap", false, false},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			f := openTree(t, oneContainer(x.meta, x.data))
@@ -101,7 +118,8 @@ func TestContainer(t *testing.T) {
 			if ids(c.Live) != x.live || ids(c.Dead) != x.dead || ids(c.Lost) != x.lost {
 				t.Errorf("live %s; dead %s; lost %s", ids(c.Live), ids(c.Dead), ids(c.Lost))
 			}
-			if codesIn(f) != x.codes || c.Torn != x.torn || c.Unknown != x.unknown || (c.Err != nil) != (x.codes != "" && !x.torn && x.name != "overlap") {
+			if codesIn(f) != x.codes || c.Torn != x.torn || c.Unknown != x.unknown ||
+				(c.Err != nil) != (x.codes != "" && !x.torn && x.name != "overlap") {
 				t.Errorf("findings %q, torn %t, unknown %t, %v", codesIn(f), c.Torn, c.Unknown, c.Err)
 			}
 			for _, y := range f.Findings {
@@ -120,7 +138,8 @@ func TestContainer(t *testing.T) {
 			checkSections(t, f, c)
 		})
 	}
-	for _, empty := range []struct{ meta, data []byte }{{[]byte{}, []byte{}}, {[]byte("kudu"), nil}, {[]byte(pbc.Magic + "\x02\x00\x00\x00"), []byte{}}} {
+	for _, empty := range []struct{ meta, data []byte }{{[]byte{}, []byte{}}, {[]byte("kudu"), nil},
+		{[]byte(pbc.Magic + "\x02\x00\x00\x00"), []byte{}}} {
 		f := openTree(t, oneContainer(empty.meta, empty.data))
 		if codesIn(f) != "kudu.container.incomplete" {
 			t.Errorf("%q: %s", empty.meta, codesIn(f))
@@ -204,7 +223,8 @@ func TestContainerFlips(t *testing.T) {
 				t.Fatalf("byte %d bit %d: not noticed", i, bit)
 			}
 			for p, err := range f.AllBlocks(context.Background()) {
-				if w, ok := right[p.ID]; err != nil || ok && p != w || !ok && !f.Containers[f.Blocks[p.ID].Container].Unknown {
+				if w, ok := right[p.ID]; err != nil || ok && p != w || !ok &&
+					!f.Containers[f.Blocks[p.ID].Container].Unknown {
 					t.Fatalf("byte %d bit %d: block %v, %v", i, bit, p, err)
 				}
 			}
@@ -273,7 +293,8 @@ func TestCarve(t *testing.T) {
 }
 
 func FuzzContainer(f *testing.F) {
-	f.Add(container(2, "kudu.BlockRecordPB", record(1, fs.RecordCreate, 0, 100), record(1, fs.RecordDelete, 0, 0)), []byte("kuducfl2"))
+	f.Add(container(2, "kudu.BlockRecordPB", record(1, fs.RecordCreate, 0, 100), record(1, fs.RecordDelete, 0, 0)),
+		[]byte("kuducfl2"))
 	b, err := os.ReadFile("testdata/log/data/data/c61469032c9c4d08b0339d754d9f5944.metadata")
 	if err != nil {
 		f.Fatal(err)

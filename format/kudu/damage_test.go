@@ -108,9 +108,11 @@ func blocksOf(t testing.TB, f *kudu.FS, tablets []*kudu.Tablet, table string) ma
 }
 
 // readAll reads a table under a policy: its rows, and what was lost.
-func readAll(t testing.TB, tree store.Tree, uri string, opts map[string]string, spec stoa.ScanSpec) (rows []string, lost []region.Loss, err error) {
+func readAll(t testing.TB, tree store.Tree, uri string, opts map[string]string, spec stoa.ScanSpec) (rows []string,
+	lost []region.Loss, err error) {
 	t.Helper()
-	tb, err := stoa.Open(context.Background(), uri, stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree})
+	tb, err := stoa.Open(context.Background(), uri,
+		stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -151,7 +153,8 @@ func lostRows(t testing.TB, lost []region.Loss) (n int64) {
 			n += 1 << 40
 			continue
 		}
-		if !l.Exact || l.Part == "" || l.Rows[1] <= l.Rows[0] || !errors.As(l.Err, &e) || e.Class != fault.Corrupt || e.At.Object == "" {
+		if !l.Exact || l.Part == "" || l.Rows[1] <= l.Rows[0] || !errors.As(l.Err, &e) ||
+			e.Class != fault.Corrupt || e.At.Object == "" {
 			t.Errorf("loss %+v", l)
 		}
 		n += l.Rows[1] - l.Rows[0]
@@ -167,9 +170,12 @@ func TestCorpusFlippedBlocks(t *testing.T) {
 		times := snapshots(t, dir, run.name)
 		f, tablets := layout(t, store.NewMemory(files))
 		for _, x := range []struct{ table, phase, kind string }{
-			{"key_int32", "final", "k"}, {"key_int32", "final", "v"}, {"part", "final", "v"}, {"ck", "final", "s"}, {"ck", "final", "w"}, {"ck", "final", "bloom"},
-			{"ck", "final", "adhoc-index"}, {"btree", "final", "k"}, {"btree", "final", "w"}, {"d_raw", "final", "redo"}, {"d_raw", "final", "b"}, {"d_minor", "final", "redo"},
-			{"d_major", "p0", "undo"}, {"d_major", "p2", "undo"}, {"d_major", "final", "undo"}, {"d_alter", "final", "redo"}, {"matrix", "final", "string_dict_lz4"},
+			{"key_int32", "final", "k"}, {"key_int32", "final", "v"}, {"part", "final", "v"}, {"ck", "final", "s"},
+			{"ck", "final", "w"}, {"ck", "final", "bloom"},
+			{"ck", "final", "adhoc-index"}, {"btree", "final", "k"}, {"btree", "final", "w"},
+			{"d_raw", "final", "redo"}, {"d_raw", "final", "b"}, {"d_minor", "final", "redo"},
+			{"d_major", "p0", "undo"}, {"d_major", "p2", "undo"}, {"d_major", "final", "undo"},
+			{"d_alter", "final", "redo"}, {"matrix", "final", "string_dict_lz4"},
 			{"matrix", "final", "decimal38_plain_zlib_null"},
 		} {
 			opts := map[string]string{}
@@ -191,8 +197,10 @@ func TestCorpusFlippedBlocks(t *testing.T) {
 						t.Fatal(err)
 					}
 					gone, n := missing(t, rows, want), lostRows(t, lost)
-					// The second UNDO file of d_major is of the insertions, which the snapshots see. The ad-hoc index has all keys.
-					idle := x.kind == "s" || x.kind == "bloom" || x.table == "d_major" && i == 1 || x.kind == "adhoc-index" || x.kind == "undo" && x.phase == "final"
+					// The second UNDO file of d_major is of the insertions, which the snapshots see. The ad-hoc
+					// index has all keys.
+					idle := x.kind == "s" || x.kind == "bloom" || x.table == "d_major" && i == 1 ||
+						x.kind == "adhoc-index" || x.kind == "undo" && x.phase == "final"
 					if idle && (len(gone) > 0 || n > 0) {
 						t.Errorf("%d rows are missing, %d lost, though the block is not needed", len(gone), n)
 					}
@@ -252,8 +260,8 @@ func final(t testing.TB, dir, table string) []string {
 	return expected(t, dir, table, "final")
 }
 
-// The records of a container, its end, or all of its blocks are gone: tables without blocks there are whole, the others are read as far
-// as they can be, and what is lost is told.
+// The records of a container, its end, or all of its blocks are gone: tables without blocks there are whole,
+// the others are read as far as they can be, and what is lost is told.
 func TestCorpusDamagedContainers(t *testing.T) {
 	dir := corpus(t)
 	files := load(t, filepath.Join(dir, "fs_log"))
@@ -270,7 +278,8 @@ func TestCorpusDamagedContainers(t *testing.T) {
 			"truncated":   with(files, c.Data, files[c.Data][:c.Size/2]),
 		} {
 			tried++
-			want := map[string]string{"no metadata": "kudu.container.missing", "no data": "kudu.container.missing", "truncated": "kudu.container.truncated"}[what]
+			want := map[string]string{"no metadata": "kudu.container.missing", "no data": "kudu.container.missing",
+				"truncated": "kudu.container.truncated"}[what]
 			if hurt, _ := layout(t, tree); !slices.ContainsFunc(hurt.Findings, func(x region.Finding) bool {
 				return x.Code == want && x.Severity == region.Error && strings.Contains(x.At.Object, c.Name)
 			}) {
@@ -286,7 +295,8 @@ func TestCorpusDamagedContainers(t *testing.T) {
 						t.Fatal(err)
 					}
 					if !touched[table] {
-					} else if _, more, err := readAll(t, tree, "#"+table, nil, stoa.ScanSpec{Damaged: stoa.NullCells}); err != nil || len(more) != len(lost) {
+					} else if _, more, err := readAll(t, tree, "#"+table, nil,
+						stoa.ScanSpec{Damaged: stoa.NullCells}); err != nil || len(more) != len(lost) {
 						t.Errorf("null-cells: %v, %d losses instead of %d", err, len(more), len(lost))
 					}
 					gone, n := missing(t, rows, final(t, dir, table)), lostRows(t, lost)
@@ -306,8 +316,9 @@ func TestCorpusDamagedContainers(t *testing.T) {
 	}
 }
 
-// A superblock is gone, or damaged: the other tablets are read and the gap is an error finding, unless the tablet is the only one: then no such
-// table is there. partial=true reads the same and says nothing. Other tables are read as ever.
+// A superblock is gone, or damaged: the other tablets are read and the gap is an error finding, unless the
+// tablet is the only one: then no such table is there. partial=true reads the same and says nothing. Other
+// tables are read as ever.
 func TestCorpusLostSuperblocks(t *testing.T) {
 	dir := corpus(t)
 	files := load(t, filepath.Join(dir, "fs_log"))
@@ -317,14 +328,17 @@ func TestCorpusLostSuperblocks(t *testing.T) {
 		if tb.Table != "part" && tb.Table != "key_int8" {
 			continue
 		}
-		for what, tree := range map[string]*store.Memory{"gone": with(files, tb.Object, nil), "damaged": with(files, tb.Object, flipped(files[tb.Object], int64(len(files[tb.Object])-50)))} {
+		for what, tree := range map[string]*store.Memory{"gone": with(files, tb.Object, nil),
+			"damaged": with(files, tb.Object, flipped(files[tb.Object], int64(len(files[tb.Object])-50)))} {
 			tried++
 			t.Run(what+"/"+tb.Table, func(t *testing.T) {
 				some, _, err := readAll(t, tree, "#"+tb.Table, nil, stoa.ScanSpec{})
 				switch {
 				case tb.Table != "part" && err == nil:
 					t.Error("read as if nothing were missing")
-				case tb.Table == "part" && (err != nil || !told(openedIn(t, tree, "#part", nil).Findings(), "kudu.tablet.missing", "partial=true")):
+				case tb.Table == "part" &&
+					(err != nil || !told(openedIn(t, tree, "#part", nil).Findings(), "kudu.tablet.missing",
+						"partial=true")):
 					t.Error("read as if nothing were missing", err)
 				}
 				rows, _, err := readAll(t, tree, "#key_int16", nil, stoa.ScanSpec{})
@@ -336,7 +350,8 @@ func TestCorpusLostSuperblocks(t *testing.T) {
 				about := func(x region.Finding) bool {
 					return x.Code == code && x.Severity == region.Error && x.Part == tb.ID && x.At.Object == tb.Object
 				}
-				if found := openedIn(t, tree, "#key_int16", nil).Findings(); slices.ContainsFunc(found, about) { // all its tablets are there
+				// all its tablets are there
+				if found := openedIn(t, tree, "#key_int16", nil).Findings(); slices.ContainsFunc(found, about) {
 					t.Errorf("%+v", found)
 				}
 				if found := entries(t, tree, "")["key_int16"].Findings; !slices.ContainsFunc(found, about) {
@@ -364,8 +379,8 @@ func TestCorpusLostSuperblocks(t *testing.T) {
 	}
 }
 
-// A change that is only in the log names its row by key. Where the key cannot be found because of damage, no old cell is shown as
-// if it were the newest: also not when the key's column itself is not read.
+// A change that is only in the log names its row by key. Where the key cannot be found because of damage, no
+// old cell is shown as if it were the newest: also not when the key's column itself is not read.
 func TestCorpusLogAndDamagedKeys(t *testing.T) {
 	dir := corpus(t)
 	files := kudu.Unpack(t, filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))
@@ -380,7 +395,8 @@ func TestCorpusLogAndDamagedKeys(t *testing.T) {
 			rows, _, err := readAll(t, tree, "#d_wal", nil, spec)
 			slices.Sort(rows)
 			if err == nil && !slices.Equal(rows, want) {
-				t.Fatalf("byte %d of a key block: %d rows instead of %d, or others, and no error", off, len(rows), len(want))
+				t.Fatalf("byte %d of a key block: %d rows instead of %d, or others, and no error", off, len(rows),
+					len(want))
 			}
 			if err != nil && !errors.Is(err, fault.Corrupt) {
 				t.Fatal(err)

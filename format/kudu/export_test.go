@@ -28,7 +28,8 @@ func AsLarge(t testing.TB) {
 // Unpack is for the tests from outside.
 var Unpack = unpack
 
-// WithoutUndo is a superblock's file in which a rowset no longer names the UNDO block id: its field has a number that nobody knows.
+// WithoutUndo is a superblock's file in which a rowset no longer names the UNDO block id: its field has a
+// number that nobody knows.
 func WithoutUndo(t testing.TB, file []byte, id uint64) []byte {
 	t.Helper()
 	out := bytes.Clone(file)
@@ -75,11 +76,14 @@ func WithState(t testing.TB, file []byte, state meta.TabletState) []byte {
 	return out
 }
 
-// Deltas opens a table. What it gives takes one delta file as it is in the tree by then, and makes its patch of all rows for a snapshot.
-func Deltas(t testing.TB, tree store.Tree, name string, o format.OpenOptions) func(object string, at uint64) (*vec.Patch, error) {
+// Deltas opens a table. What it gives takes one delta file as it is in the tree by then, and makes its patch of
+// all rows for a snapshot.
+func Deltas(t testing.TB, tree store.Tree, name string, o format.OpenOptions) func(object string,
+	at uint64) (*vec.Patch, error) {
 	t.Helper()
 	ctx := context.Background()
-	tb, err := cluster.OpenTable(ctx, format.Target{Tree: tree, Table: name}, o, table.Options{At: table.Latest, NoWAL: true})
+	tb, err := cluster.OpenTable(ctx, format.Target{Tree: tree, Table: name}, o,
+		table.Options{At: table.Latest, NoWAL: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,8 @@ func TestLock(t *testing.T) {
 		t.Fatalf("%q, %v", line, err)
 	}
 	for _, tree := range []store.Tree{store.Local{}, store.NewCounter(store.Local{})} {
-		if f := openOne(t, tree, dir); len(f.Users) != 1 || f.Users[0] != (fs.User{Object: instance, PID: cmd.Process.Pid}) {
+		if f := openOne(t, tree, dir); len(f.Users) != 1 ||
+			f.Users[0] != (fs.User{Object: instance, PID: cmd.Process.Pid}) {
 			t.Errorf("users %v", f.Users)
 		}
 	}
@@ -77,14 +78,18 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f, err := fs.OpenFS(context.Background(), store.NewCache(store.Local{}, 1<<20), ls[0], fs.FSOptions{Locked: fs.LockHolder}); err != nil || len(f.Users) != 1 {
+	if f, err := fs.OpenFS(context.Background(), store.NewCache(store.Local{}, 1<<20), ls[0],
+		fs.FSOptions{Locked: fs.LockHolder}); err != nil || len(f.Users) != 1 {
 		t.Errorf("%v", err)
 	}
 	target := format.Target{Tree: store.NewCache(store.Local{}, 1<<20), Name: dir, Table: "default.one"}
-	if _, err := open(context.Background(), target, format.OpenOptions{}); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), fmt.Sprint(cmd.Process.Pid)) {
+	if _, err := open(context.Background(), target, format.OpenOptions{}); !errors.Is(err, fault.Invalid) ||
+		!strings.Contains(err.Error(), fmt.Sprint(cmd.Process.Pid)) {
 		t.Errorf("opened under a running server: %v", err)
 	}
-	if _, err := open(context.Background(), target, format.OpenOptions{Opts: map[string]string{"live": "true"}}); errors.Is(err, fault.Invalid) && strings.Contains(err.Error(), "runs on") {
+	if _, err := open(context.Background(), target,
+		format.OpenOptions{Opts: map[string]string{"live": "true"}}); errors.Is(err, fault.Invalid) &&
+		strings.Contains(err.Error(), "runs on") {
 		t.Errorf("live: %v", err)
 	}
 	in.Close()

@@ -139,7 +139,8 @@ func slots(t testing.TB, f *fs.FS, tablets []*meta.Tablet) map[slot]fs.Place {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := slot{Table: tb.Table, Partition: tb.Partitioning.Text(&tb.Schema, &tb.Partition), Kind: b.Kind, RowSet: rs.ID}
+				s := slot{Table: tb.Table, Partition: tb.Partitioning.Text(&tb.Schema, &tb.Partition), Kind: b.Kind,
+					RowSet: rs.ID}
 				if b.Column >= 0 {
 					s.Column = tb.Schema.NameOf(b.Column)
 				}
@@ -185,8 +186,10 @@ func TestCorpusFileBlocks(t *testing.T) {
 			t.Errorf("block %d: other bytes", m.BlockID)
 		}
 		s := byID[m.BlockID]
-		if s.Table != m.Table || s.Kind != m.Kind || s.Column != m.Column || s.RowSet != m.RowSet || s.Partition != m.Partition {
-			t.Errorf("block %d is %v, want %s %s %s %q of rowset %d", m.BlockID, s, m.Table, m.Partition, m.Kind, m.Column, m.RowSet)
+		if s.Table != m.Table || s.Kind != m.Kind || s.Column != m.Column || s.RowSet != m.RowSet ||
+			s.Partition != m.Partition {
+			t.Errorf("block %d is %v, want %s %s %s %q of rowset %d", m.BlockID, s, m.Table, m.Partition, m.Kind,
+				m.Column, m.RowSet)
 		}
 	}
 	unnamed, err := f.Unnamed(context.Background(), tablets)
@@ -196,7 +199,8 @@ func TestCorpusFileBlocks(t *testing.T) {
 	healthy(t, f)
 }
 
-// The log block manager's run has the same tables: its column, bloom and ad-hoc index blocks are the same bytes, at another place.
+// The log block manager's run has the same tables: its column, bloom and ad-hoc index blocks are the same
+// bytes, at another place.
 func TestCorpusLogBlocks(t *testing.T) {
 	dir := corpusDir(t)
 	f := openOne(t, store.Local{}, filepath.Join(dir, "fs_log"))
@@ -311,13 +315,15 @@ func codesIn(f *fs.FS) string {
 // The directories of testdata: what Kudu said of them, and sums of blocks.
 func TestGoldenLog(t *testing.T) {
 	f := openOne(t, store.Local{}, "testdata/log")
-	if f.BlockManager != "log" || f.UUID != "bf8c3a5072f14eda900a745e7a4d880c" || len(f.Containers) != 10 || len(f.Users) != 0 {
+	if f.BlockManager != "log" || f.UUID != "bf8c3a5072f14eda900a745e7a4d880c" || len(f.Containers) != 10 ||
+		len(f.Users) != 0 {
 		t.Fatalf("%s %s, %d containers, users %v", f.BlockManager, f.UUID, len(f.Containers), f.Users)
 	}
 	tablets := mustTablets(t, f)
 	var text []string
 	for _, x := range tablets {
-		text = append(text, fmt.Sprint(x.State, " ", x.Partitioning.Text(&x.Schema, &x.Partition), " ", x.Rows(), " ", x.Consensus != nil))
+		text = append(text, fmt.Sprint(x.State, " ", x.Partitioning.Text(&x.Schema, &x.Partition), " ", x.Rows(),
+			" ", x.Consensus != nil))
 	}
 	want := []string{
 		"READY HASH (key) PARTITION 0, RANGE (key) PARTITION UNBOUNDED 138 true",
@@ -344,7 +350,8 @@ func TestGoldenLog(t *testing.T) {
 		}
 		return out
 	}
-	if got := gaps(tables[0].Missing); !slices.Equal(got, []string{"HASH (key) PARTITION 1, RANGE (key) PARTITION UNBOUNDED"}) {
+	if got := gaps(tables[0].Missing); !slices.Equal(got,
+		[]string{"HASH (key) PARTITION 1, RANGE (key) PARTITION UNBOUNDED"}) {
 		t.Errorf("missing %q", got)
 	}
 	if got := gaps(tables[1].Missing); !slices.Equal(got, []string{
@@ -353,7 +360,8 @@ func TestGoldenLog(t *testing.T) {
 		`HASH (id, name) PARTITION 2, RANGE (name) PARTITION "q" <= VALUES < "z"`}) {
 		t.Errorf("missing %q", got)
 	}
-	if got := gaps(tables[1].Uncovered); !slices.Equal(got, []string{`RANGE (name) PARTITION "g" <= VALUES < "q"`, `RANGE (name) PARTITION "z" <= VALUES`}) {
+	if got := gaps(tables[1].Uncovered); !slices.Equal(got,
+		[]string{`RANGE (name) PARTITION "g" <= VALUES < "q"`, `RANGE (name) PARTITION "z" <= VALUES`}) {
 		t.Errorf("uncovered %q", got)
 	}
 	if tables[0].Rows != 138 || tables[0].Lost != 0 || tables[1].Rows != 1 {
@@ -436,7 +444,8 @@ func TestGoldenFile(t *testing.T) {
 		n++
 	}
 	tablets := mustTablets(t, f)
-	if len(tablets) != 1 || len(tablets[0].RowSets) != 1 || len(tablets[0].RowSets[0].Blocks()) != n || tablets[0].Schema.Unique() || tablets[0].Rows() != 300 {
+	if len(tablets) != 1 || len(tablets[0].RowSets) != 1 || len(tablets[0].RowSets[0].Blocks()) != n ||
+		tablets[0].Schema.Unique() || tablets[0].Rows() != 300 {
 		t.Errorf("%d blocks, %s", n, dump(tablets))
 	}
 	all := 0
@@ -456,7 +465,8 @@ func TestGoldenFile(t *testing.T) {
 func TestCorpusTwoDataDirs(t *testing.T) {
 	files := unpack(t, filepath.Join(corpusDir(t), "special", "md.tar.zst"))
 	f := openOne(t, store.NewMemory(files), "")
-	if f.BlockManager != "file" || len(f.DataDirs) != 2 || f.DataDirs[0].Root != "tserver/d2" || f.DataDirs[1].Index != 1 {
+	if f.BlockManager != "file" || len(f.DataDirs) != 2 || f.DataDirs[0].Root != "tserver/d2" ||
+		f.DataDirs[1].Index != 1 {
 		t.Fatalf("%s", dump(f.DataDirs))
 	}
 	tablets := mustTablets(t, f)
@@ -508,10 +518,12 @@ func TestCorpusEncrypted(t *testing.T) {
 		t.Fatalf("%v, %v", ls, err)
 	}
 	f, err := fs.OpenFS(context.Background(), tree, ls[0], fs.FSOptions{})
-	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "encrypted") || !f.Encrypted || f.UUID == "" {
+	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "encrypted") || !f.Encrypted ||
+		f.UUID == "" {
 		t.Errorf("%v, encrypted %t", err, f.Encrypted)
 	}
-	_, err = meta.ReadSuperblock(context.Background(), tree, firstUnder(tree, ls[0].MetaDir+"/tablet-meta/"), pbc.Options{})
+	_, err = meta.ReadSuperblock(context.Background(), tree, firstUnder(tree, ls[0].MetaDir+"/tablet-meta/"),
+		pbc.Options{})
 	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "encrypted") {
 		t.Error(err)
 	}
@@ -555,12 +567,20 @@ func TestLayoutDamage(t *testing.T) {
 		{"log", "no instance in data", remove("data/instance"), "kudu.instance.missing"},
 		{"log", "no instances", remove("data/instance", "wal/instance"), "kudu.instance.missing"},
 		{"log", "no block manager instance", remove("data/data/block_manager_instance"), "kudu.datadir.damaged"},
-		{"log", "nothing says who it is", remove("data/data/block_manager_instance", "data/instance", "wal/instance"), "kudu.datadir.damaged kudu.instance.missing"},
+		{"log", "nothing says who it is",
+			remove("data/data/block_manager_instance", "data/instance", "wal/instance"),
+			"kudu.datadir.damaged kudu.instance.missing"},
 		{"file", "no block manager instance", remove("data/data/block_manager_instance"), "kudu.datadir.damaged"},
-		{"file", "nothing says who it is", remove("data/data/block_manager_instance", "data/instance", "wal/instance"), "kudu.datadir.damaged kudu.instance.missing"},
-		{"log", "damaged instance", func(f map[string][]byte) { f["srv/wal/instance"][200] ^= 1 }, "kudu.instance.damaged"},
-		{"log", "cut instance", func(f map[string][]byte) { f["srv/wal/instance"] = f["srv/wal/instance"][:900] }, "kudu.instance.damaged"},
-		{"log", "damaged block manager instance", func(f map[string][]byte) { b := f["srv/data/data/block_manager_instance"]; b[len(b)-9] ^= 1 }, "kudu.datadir.damaged"},
+		{"file", "nothing says who it is",
+			remove("data/data/block_manager_instance", "data/instance", "wal/instance"),
+			"kudu.datadir.damaged kudu.instance.missing"},
+		{"log", "damaged instance", func(f map[string][]byte) { f["srv/wal/instance"][200] ^= 1 },
+			"kudu.instance.damaged"},
+		{"log", "cut instance", func(f map[string][]byte) { f["srv/wal/instance"] = f["srv/wal/instance"][:900] },
+			"kudu.instance.damaged"},
+		{"log", "damaged block manager instance",
+			func(f map[string][]byte) { b := f["srv/data/data/block_manager_instance"]; b[len(b)-9] ^= 1 },
+			"kudu.datadir.damaged"},
 	} {
 		t.Run(x.which+" "+x.name, func(t *testing.T) {
 			f := openOne(t, edit(t, x.which, x.change), "srv")
@@ -611,7 +631,8 @@ func TestFindServers(t *testing.T) {
 			t.Errorf("%s: %v, %v", dir, ls, err)
 		}
 	}
-	if ls, err := fs.FindServers(ctx, store.NewMemory(files), "backup/data/photos", fs.FSOptions{}); err != nil || len(ls) > 0 {
+	if ls, err := fs.FindServers(ctx, store.NewMemory(files), "backup/data/photos", fs.FSOptions{}); err != nil ||
+		len(ls) > 0 {
 		// at the top the name alone is no proof either
 		t.Errorf("%v, %v", ls, err)
 	}
@@ -629,7 +650,8 @@ func TestFindServers(t *testing.T) {
 		t.Errorf("%d blocks, %s", n, codesIn(f))
 	}
 	// the directories of two servers mixed
-	f, err = fs.OpenFS(ctx, store.NewMemory(files), fs.Layout{MetaDir: "backup/data/b/wal", DataDirs: []string{"backup/data/a/data"}}, fs.FSOptions{})
+	f, err = fs.OpenFS(ctx, store.NewMemory(files),
+		fs.Layout{MetaDir: "backup/data/b/wal", DataDirs: []string{"backup/data/a/data"}}, fs.FSOptions{})
 	if err != nil || codesIn(f) != "kudu.instance.other" {
 		t.Errorf("%v, %s", err, codesIn(f))
 	}
@@ -649,7 +671,8 @@ func TestOtherBlockManagers(t *testing.T) {
 		t.Fatalf("%v, %v", ls, err)
 	}
 	f, err := fs.OpenFS(context.Background(), tree, ls[0], fs.FSOptions{})
-	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") || f.BlockManager != "logr" || pbc.SpanOf(err).Len != 6 {
+	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") || f.BlockManager != "logr" ||
+		pbc.SpanOf(err).Len != 6 {
 		t.Error(err)
 	}
 	// also if only the RocksDB tells
@@ -657,7 +680,8 @@ func TestOtherBlockManagers(t *testing.T) {
 		delete(files, "srv/data/data/block_manager_instance")
 		files["srv/data/data/rdb/CURRENT"] = []byte("MANIFEST-000005\n")
 	})
-	if _, err = fs.OpenFS(context.Background(), tree, ls[0], fs.FSOptions{}); !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "logr") {
+	if _, err = fs.OpenFS(context.Background(), tree, ls[0], fs.FSOptions{}); !errors.Is(err, fault.Unsupported) ||
+		!strings.Contains(err.Error(), "logr") {
 		t.Error(err)
 	}
 }
@@ -694,10 +718,12 @@ func TestExplicitLayout(t *testing.T) {
 		}
 		healthy(t, f)
 	}
-	if ls, err := fs.FindServers(ctx, store.NewMemory(one), "", fs.FSOptions{}); err != nil || dump(ls) != dump([]fs.Layout{{MetaDir: "one", DataDirs: []string{"one"}}}) {
+	if ls, err := fs.FindServers(ctx, store.NewMemory(one), "", fs.FSOptions{}); err != nil ||
+		dump(ls) != dump([]fs.Layout{{MetaDir: "one", DataDirs: []string{"one"}}}) {
 		t.Errorf("%s, %v", dump(ls), err)
 	}
-	f, err := fs.OpenFS(ctx, store.NewMemory(files), fs.Layout{MetaDir: "srv/wal", DataDirs: []string{"srv/nothing"}}, fs.FSOptions{})
+	f, err := fs.OpenFS(ctx, store.NewMemory(files),
+		fs.Layout{MetaDir: "srv/wal", DataDirs: []string{"srv/nothing"}}, fs.FSOptions{})
 	if err != nil || codesIn(f) != "kudu.datadir.damaged kudu.instance.missing kudu.layout.missing" {
 		t.Errorf("%v, %s", err, codesIn(f))
 	}
@@ -740,7 +766,8 @@ func TestCorpusWithWAL(t *testing.T) {
 			t.Errorf("%d tablets", len(tablets))
 		}
 		for _, x := range tablets {
-			if segs, err := f.WALSegments(context.Background(), x.ID); err != nil || len(segs) == 0 || !strings.HasSuffix(segs[0].Name, "wal-000000001") {
+			if segs, err := f.WALSegments(context.Background(), x.ID); err != nil || len(segs) == 0 ||
+				!strings.HasSuffix(segs[0].Name, "wal-000000001") {
 				t.Errorf("%v, %v", segs, err)
 			}
 		}
@@ -754,7 +781,8 @@ func TestCorpusWithWAL(t *testing.T) {
 	}
 }
 
-// Each directory that is given stands for the one that would be found; the others are looked for. One that is named twice is one.
+// Each directory that is given stands for the one that would be found; the others are looked for. One that is
+// named twice is one.
 func TestLayouts(t *testing.T) {
 	ctx := context.Background()
 	files := loadTree(t, "testdata/file", "srv")
@@ -763,7 +791,9 @@ func TestLayouts(t *testing.T) {
 	}
 	tree := store.NewMemory(files)
 	for _, dir := range []string{"srv", ""} { // one server, and two, of which one is meant
-		for _, given := range []fs.Layout{{WALDir: "srv/wal"}, {MetaDir: "srv/wal"}, {DataDirs: []string{"srv/data"}}, {DataDirs: []string{"srv/data", "srv/data/"}}, {DataDirs: []string{"srv/data/data"}}} {
+		for _, given := range []fs.Layout{{WALDir: "srv/wal"}, {MetaDir: "srv/wal"},
+			{DataDirs: []string{"srv/data"}}, {DataDirs: []string{"srv/data", "srv/data/"}},
+			{DataDirs: []string{"srv/data/data"}}} {
 			ls, err := fs.Layouts(ctx, tree, dir, given, fs.FSOptions{})
 			if err != nil || len(ls) != 1 {
 				t.Errorf("%q, %+v: %v, %v", dir, given, ls, err)
@@ -774,16 +804,20 @@ func TestLayouts(t *testing.T) {
 				t.Fatal(err)
 			}
 			tablets := mustTablets(t, f)
-			if err := f.CheckBlocks(ctx, tablets); err != nil || len(tablets) != 1 || len(f.DataDirs) != 1 || len(f.Findings) > 0 {
-				t.Errorf("%q, %+v: %d tablets, %d data directories, %v, %v", dir, given, len(tablets), len(f.DataDirs), f.Findings, err)
+			if err := f.CheckBlocks(ctx, tablets); err != nil || len(tablets) != 1 || len(f.DataDirs) != 1 ||
+				len(f.Findings) > 0 {
+				t.Errorf("%q, %+v: %d tablets, %d data directories, %v, %v", dir, given, len(tablets),
+					len(f.DataDirs), f.Findings, err)
 			}
 		}
 	}
-	if _, err := fs.Layouts(ctx, tree, "", fs.Layout{WALDir: "elsewhere"}, fs.FSOptions{}); !errors.Is(err, fault.Invalid) {
+	if _, err := fs.Layouts(ctx, tree, "", fs.Layout{WALDir: "elsewhere"}, fs.FSOptions{}); !errors.Is(err,
+		fault.Invalid) {
 		t.Error(err)
 	}
 	all := fs.Layout{WALDir: "a", MetaDir: "b", DataDirs: []string{"c"}}
-	if ls, err := fs.Layouts(ctx, tree, "nothing", all, fs.FSOptions{}); err != nil || dump(ls) != dump([]fs.Layout{all}) {
+	if ls, err := fs.Layouts(ctx, tree, "nothing", all, fs.FSOptions{}); err != nil ||
+		dump(ls) != dump([]fs.Layout{all}) {
 		t.Error(ls, err)
 	}
 	// no tree is the machine's

@@ -24,8 +24,8 @@ import (
 	"stoa/vec"
 )
 
-// attempt reads a damaged directory in every way there is. What must hold: no panic, errors that are classed and placed, and no other
-// answer than before unless verify says something.
+// attempt reads a damaged directory in every way there is. What must hold: no panic, errors that are classed
+// and placed, and no other answer than before unless verify says something.
 func attempt(t testing.TB, files map[string][]byte, tree *store.Memory, table, at string, want []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -36,7 +36,9 @@ func attempt(t testing.TB, files map[string][]byte, tree *store.Memory, table, a
 		opts["at"] = at
 	}
 	read := func(spec stoa.ScanSpec, again bool) (rows []string, err error) {
-		tb, err := stoa.Open(ctx, "#"+table, stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree, Limits: tight, Recover: again})
+		tb, err := stoa.Open(ctx, "#"+table,
+			stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree, Limits: tight,
+				Recover: again})
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +73,8 @@ func attempt(t testing.TB, files map[string][]byte, tree *store.Memory, table, a
 	classed(t, err)
 	_, err = read(stoa.ScanSpec{Damaged: stoa.NullCells}, true)
 	classed(t, err)
-	for _, err := range kudu.Format.Describe(ctx, format.Target{Tree: tree}, format.DescribeOptions{OpenOptions: format.OpenOptions{Limits: tight}}) {
+	for _, err := range kudu.Format.Describe(ctx, format.Target{Tree: tree},
+		format.DescribeOptions{OpenOptions: format.OpenOptions{Limits: tight}}) {
 		classed(t, err)
 	}
 	if ctx.Err() != nil {
@@ -132,7 +135,8 @@ func TestDamagedDirectories(t *testing.T) {
 			size := len(files[name])
 			for k, tries := 0, max(3, min(size/600, 5)); k < tries; k++ {
 				mask := []byte{1, 0x80, 0, 0xff}[(i+k)%4]
-				attempt(t, files, damageOf(files, names, uint32(i), uint32(size*k/tries+i%7), mask), x.table, x.at, want)
+				attempt(t, files, damageOf(files, names, uint32(i), uint32(size*k/tries+i%7), mask), x.table, x.at,
+					want)
 				n++
 				if t.Failed() {
 					t.Fatalf("%s, byte %d, mask %#x", name, size*k/tries+i%7, mask)
@@ -146,8 +150,9 @@ func TestDamagedDirectories(t *testing.T) {
 	}
 }
 
-// FuzzDirectory damages the smaller golden directory: a patch over bytes of one of its files, or a cut. With seal the checksums are made right
-// again, so that what they guard is read with the patch in it; then another answer is none to complain about.
+// FuzzDirectory damages the smaller golden directory: a patch over bytes of one of its files, or a cut. With
+// seal the checksums are made right again, so that what they guard is read with the patch in it; then another
+// answer is none to complain about.
 func FuzzDirectory(f *testing.F) {
 	files := load(f, "testdata/file")
 	delete(files, "SHA256SUMS")
@@ -190,8 +195,9 @@ func FuzzDirectory(f *testing.F) {
 	})
 }
 
-// FuzzDeltas patches a small delta file of the directory with history, and makes the checksums right again. The rowset's changes are then worked out as a
-// scan does it, but of a table that stays open: what a scan makes of them has its own targets.
+// FuzzDeltas patches a small delta file of the directory with history, and makes the checksums right again. The
+// rowset's changes are then worked out as a scan does it, but of a table that stays open: what a scan makes of
+// them has its own targets.
 func FuzzDeltas(f *testing.F) {
 	files := load(f, "testdata/history")
 	fs, tablets := layout(f, store.NewMemory(files))
@@ -217,7 +223,8 @@ func FuzzDeltas(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	apply := kudu.Deltas(f, store.NewMemory(files), "d_major", format.OpenOptions{Limits: format.Limits{Page: 4 << 20, Metadata: 4 << 20}})
+	apply := kudu.Deltas(f, store.NewMemory(files), "d_major",
+		format.OpenOptions{Limits: format.Limits{Page: 4 << 20, Metadata: 4 << 20}})
 	for _, name := range names {
 		p, err := apply(name, p2)
 		q, bad := apply(name, math.MaxUint64)
@@ -283,7 +290,9 @@ func sealed(t *testing.T, tree *store.Memory, table string, opts map[string]stri
 func scanSealed(t *testing.T, tree *store.Memory, table string, opts map[string]string) {
 	ctx, tight := context.Background(), format.Limits{Page: 4 << 20, Metadata: 4 << 20}
 	for _, spec := range []stoa.ScanSpec{{}, {Damaged: stoa.SkipRows}} {
-		tb, err := stoa.Open(ctx, "#"+table, stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree, Limits: tight, Recover: spec.Damaged == stoa.SkipRows})
+		tb, err := stoa.Open(ctx, "#"+table,
+			stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree, Limits: tight,
+				Recover: spec.Damaged == stoa.SkipRows})
 		classed(t, err)
 		if err != nil {
 			continue
@@ -321,7 +330,8 @@ func (x seal) put(b []byte) {
 	}
 }
 
-// sealsOf finds the checksums of a file: behind the blocks of a CFile and before its footer; behind a container file's records.
+// sealsOf finds the checksums of a file: behind the blocks of a CFile and before its footer; behind a container
+// file's records.
 func sealsOf(t testing.TB, files map[string][]byte, name string) (out []seal) {
 	b := files[name]
 	add := func(pos, from, to int) {
@@ -337,7 +347,8 @@ func sealsOf(t testing.TB, files map[string][]byte, name string) (out []seal) {
 		}
 		return out
 	}
-	for n, err := range cfile.Format.Describe(t.Context(), format.Target{Tree: store.NewMemory(files), Name: name}, format.DescribeOptions{}) {
+	for n, err := range cfile.Format.Describe(t.Context(), format.Target{Tree: store.NewMemory(files), Name: name},
+		format.DescribeOptions{}) {
 		if err != nil {
 			return out // no CFile
 		}

@@ -15,7 +15,8 @@ import (
 	"stoa/store"
 )
 
-// A list tells of damage that shows without reading rows: in the entry of the table, under the tablet, and of others nothing.
+// A list tells of damage that shows without reading rows: in the entry of the table, under the tablet, and of
+// others nothing.
 func TestCorpusListTells(t *testing.T) {
 	t.Run("small logs", listTells)
 	kudu.AsLarge(t)
@@ -49,7 +50,8 @@ func listTells(t *testing.T) {
 			{"the log is empty", log, []byte{}, "kudu.wal.short"},
 			{"the log is cut", log, files[log][:40000], "kudu.wal.short"},
 			{"the log's header is damaged", log, flipped(files[log], 3), "kudu.wal.header"},
-			{"the first half of the log is zero", log, append(make([]byte, len(files[log])/2), files[log][len(files[log])/2:]...), "kudu.wal.short"},
+			{"the first half of the log is zero", log,
+				append(make([]byte, len(files[log])/2), files[log][len(files[log])/2:]...), "kudu.wal.short"},
 			{"the log lacks its last byte", log, files[log][:len(files[log])-1], ""},
 			{"a bloom file is gone", bloom.At.Object, nil, "kudu.block.missing"},
 			{"a column is gone", part.At.Object, nil, "kudu.block.missing"},
@@ -70,7 +72,8 @@ func listTells(t *testing.T) {
 				}
 				continue
 			}
-			if found := all["d_wal"].Findings; !slices.ContainsFunc(found, func(y region.Finding) bool { return its(y) && y.Code == code }) {
+			if found := all["d_wal"].Findings; !slices.ContainsFunc(found,
+				func(y region.Finding) bool { return its(y) && y.Code == code }) {
 				t.Errorf("%s, %s: %+v", run, x.what, found)
 			}
 			for name, e := range all {
@@ -128,7 +131,8 @@ func TestCorpusCopyWithoutLogs(t *testing.T) {
 	files, _, _ := archive(t, "fs_file")
 	maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.Contains(name, "/wals/") })
 	got, err := scan(t, store.NewMemory(files), "#d_wal", nil, stoa.ScanSpec{Columns: []string{"id"}})
-	if w, e := codes(got.findings, region.Warning), codes(got.findings, region.Error); err != nil || w != "kudu.wal.missing" || e != "" {
+	if w, e := codes(got.findings, region.Warning), codes(got.findings, region.Error); err != nil ||
+		w != "kudu.wal.missing" || e != "" {
 		t.Errorf("warnings %q, errors %q, %v", w, e, err)
 	}
 }
@@ -157,8 +161,8 @@ func TestCorpusOddSuperblock(t *testing.T) {
 	}
 }
 
-// Files that are whole, and stand in each other's place, are told: a REDO and an UNDO file by every reading, two bloom files by those that
-// ask one, which then do not believe it.
+// Files that are whole, and stand in each other's place, are told: a REDO and an UNDO file by every reading,
+// two bloom files by those that ask one, which then do not believe it.
 func TestCorpusExchangedFiles(t *testing.T) {
 	dir := corpus(t)
 	files, f, tablets := archive(t, "fs_file")
@@ -166,7 +170,8 @@ func TestCorpusExchangedFiles(t *testing.T) {
 	exchanged := func(a, b kudu.BlockRef) *store.Memory {
 		p, err1 := f.PlaceOf(t.Context(), tb, a)
 		q, err2 := f.PlaceOf(t.Context(), tb, b)
-		if err1 != nil || err2 != nil || p.At.Object == q.At.Object || bytes.Equal(files[p.At.Object], files[q.At.Object]) {
+		if err1 != nil || err2 != nil || p.At.Object == q.At.Object ||
+			bytes.Equal(files[p.At.Object], files[q.At.Object]) {
 			t.Fatal(err1, err2)
 		}
 		out := maps.Clone(files)

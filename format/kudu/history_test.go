@@ -16,7 +16,8 @@ func TestTooOld(t *testing.T) {
 		at   uint64
 		told bool
 	}{
-		{-1, table.Latest, false}, {-1, newest, false}, {-1, newest - table.MaxAge*second, false}, {-1, newest - table.MaxAge*second - 1, true},
+		{-1, table.Latest, false}, {-1, newest, false}, {-1, newest - table.MaxAge*second, false},
+		{-1, newest - table.MaxAge*second - 1, true},
 		{60, newest - 60*second, false}, {60, newest - 61*second, true},
 	} {
 		tb := &table.Tablet{Replica: table.Replica{Tablet: &meta.Tablet{Extra: meta.ExtraConfig{HistoryMaxAge: x.age}}}}

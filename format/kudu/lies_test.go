@@ -20,7 +20,8 @@ import (
 	"stoa/store"
 )
 
-// oneRowSet is a directory with one table, of whose rowset of most rows each block has a file of its own: its blocks by what they are, as blocksOf has them.
+// oneRowSet is a directory with one table, of whose rowset of most rows each block has a file of its own: its
+// blocks by what they are, as blocksOf has them.
 func oneRowSet(t *testing.T, dir string) (files map[string][]byte, blocks map[string]string) {
 	t.Helper()
 	files = load(t, dir)
@@ -121,7 +122,8 @@ func toldOf(t *testing.T, files map[string][]byte, change map[string][]byte, dep
 	all := maps.Clone(files)
 	maps.Copy(all, change)
 	var out []region.Finding
-	for x := range kudu.Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(all)}, format.OpenOptions{Depth: depth}) {
+	for x := range kudu.Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(all)},
+		format.OpenOptions{Depth: depth}) {
 		if x.Severity < region.Error {
 			continue
 		}
@@ -132,7 +134,8 @@ func toldOf(t *testing.T, files map[string][]byte, change map[string][]byte, dep
 	return codes(out, region.Error)
 }
 
-// TestLiesOfSealedBlocks puts blocks in the place of a real table's that are whole, with right checksums, and say something that is not so.
+// TestLiesOfSealedBlocks puts blocks in the place of a real table's that are whole, with right checksums, and
+// say something that is not so.
 func TestLiesOfSealedBlocks(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/history")
 	if got := toldOf(t, files, nil, format.Deep); got != "" {
@@ -173,7 +176,8 @@ func TestLiesOfSealedBlocks(t *testing.T) {
 			if at--; !undo {
 				at += 2
 			}
-			if err := w.Add(row, at, new(cfile.ChangeList).Update().Set(1, binary.LittleEndian.AppendUint32(nil, row))); err != nil {
+			if err := w.Add(row, at, new(cfile.ChangeList).Update().Set(1,
+				binary.LittleEndian.AppendUint32(nil, row))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -190,10 +194,16 @@ func TestLiesOfSealedBlocks(t *testing.T) {
 		depth format.Depth
 		want  string // one of them at least is told
 	}{
-		"the same keys":                       {"id", id, format.Deep, ""},
-		"keys that fall":                      {"id", write64(t, falls, cfile.WriterOptions{BlockSize: 4096, MinKey: low, MaxKey: high}), format.Deep, "kudu.keys.order"},
-		"a least key that is none":            {"id", write64(t, keys, cfile.WriterOptions{ValueIndex: true, MinKey: key64(t, keys[0]-1), MaxKey: high}), format.Deep, "cfile.keys.range kudu.keys.range"},
-		"a greatest key that is none":         {"id", write64(t, keys, cfile.WriterOptions{ValueIndex: true, MinKey: low, MaxKey: key64(t, keys[n-1]+1)}), format.Deep, "cfile.keys.range kudu.keys.range"},
+		"the same keys": {"id", id, format.Deep, ""},
+		"keys that fall": {"id",
+			write64(t, falls, cfile.WriterOptions{BlockSize: 4096, MinKey: low, MaxKey: high}), format.Deep,
+			"kudu.keys.order"},
+		"a least key that is none": {"id",
+			write64(t, keys, cfile.WriterOptions{ValueIndex: true, MinKey: key64(t, keys[0]-1), MaxKey: high}),
+			format.Deep, "cfile.keys.range kudu.keys.range"},
+		"a greatest key that is none": {"id",
+			write64(t, keys, cfile.WriterOptions{ValueIndex: true, MinKey: low, MaxKey: key64(t, keys[n-1]+1)}),
+			format.Deep, "cfile.keys.range kudu.keys.range"},
 		"a bloom file without a key":          {"bloom", bloomOf(n / 2), format.Deep, "kudu.bloom.disagrees"},
 		"a bloom file without the first key":  {"bloom", bloomOf(0), format.Sums, "kudu.bloom.disagrees"},
 		"the same bloom file":                 {"bloom", bloomOf(-1), format.Deep, ""},
@@ -201,7 +211,8 @@ func TestLiesOfSealedBlocks(t *testing.T) {
 		"changes whose times rise in an UNDO": {"undo", deltas(false, 5, 5), format.Deep, "kudu.delta.order"},
 		"changes of a row that is not there":  {"redo", deltas(false, 5, uint32(n)), format.Deep, "kudu.delta.damaged"},
 		"a key of the value index": {"id", resealed(id, index, func(b []byte) {
-			at := bytes.Index(b, []byte{7, 0x80}) // the second entry: the first seven bytes of a key, which set its block apart from the one before
+			// the second entry: the first seven bytes of a key, which set its block apart from the one before
+			at := bytes.Index(b, []byte{7, 0x80})
 			if at < 0 {
 				t.Fatalf("the value index has no such entry: %x", b)
 			}
@@ -267,11 +278,13 @@ func TestLiesOfAdhocIndexes(t *testing.T) {
 	}
 }
 
-// TestVerifyRestOfAHarmedRowSet: a damaged block does not keep the others of its rowset from being held against the superblock.
+// TestVerifyRestOfAHarmedRowSet: a damaged block does not keep the others of its rowset from being held against
+// the superblock.
 func TestVerifyRestOfAHarmedRowSet(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/history")
 	harmed := blocks["b"]
-	change := map[string][]byte{harmed: flipped(files[harmed], 40), blocks["a"]: files[blocks["c"]]} // a float64 column in the place of an int32 one
+	// a float64 column in the place of an int32 one
+	change := map[string][]byte{harmed: flipped(files[harmed], 40), blocks["a"]: files[blocks["c"]]}
 	for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
 		want := "cfile.block.checksum kudu.rowset.uneven"
 		if depth == format.Quick {
@@ -287,7 +300,8 @@ func TestVerifyRestOfAHarmedRowSet(t *testing.T) {
 func TestUncheckedBlocks(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/history")
 	unchecked := func() string {
-		what, err := kudu.Format.Unchecked(t.Context(), format.Target{Tree: store.NewMemory(files)}, format.OpenOptions{})
+		what, err := kudu.Format.Unchecked(t.Context(), format.Target{Tree: store.NewMemory(files)},
+			format.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,8 +310,10 @@ func TestUncheckedBlocks(t *testing.T) {
 	if what := unchecked(); what != "" {
 		t.Errorf("with checksums: %s", what)
 	}
-	files[blocks["id"]] = write64(t, column64(t, files[blocks["id"]]), cfile.WriterOptions{ValueIndex: true, NoChecksums: true})
-	if what := unchecked(); !strings.HasPrefix(what, "1 of ") || !strings.Contains(what, blocks["id"]) || !strings.Contains(what, "d_major, id") {
+	files[blocks["id"]] = write64(t, column64(t, files[blocks["id"]]),
+		cfile.WriterOptions{ValueIndex: true, NoChecksums: true})
+	if what := unchecked(); !strings.HasPrefix(what, "1 of ") || !strings.Contains(what, blocks["id"]) ||
+		!strings.Contains(what, "d_major, id") {
 		t.Errorf("without: %q", what)
 	}
 }

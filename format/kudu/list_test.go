@@ -34,7 +34,8 @@ func TestCorpusList(t *testing.T) {
 			got[k] = l.Values[i]
 		}
 		m := want[got["block-id"]]
-		has := map[string]string{"table": m.Table, "tablet-id": m.Tablet, "partition": m.Partition, "rowset-id": dump(m.RowSet), "block-kind": m.Kind, "column": m.Column, "column-id": m.ColumnID}
+		has := map[string]string{"table": m.Table, "tablet-id": m.Tablet, "partition": m.Partition,
+			"rowset-id": dump(m.RowSet), "block-kind": m.Kind, "column": m.Column, "column-id": m.ColumnID}
 		for k, v := range m.CFile {
 			has["cfile-"+k] = v
 		}
@@ -94,9 +95,12 @@ func TestCorpusTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := map[string]int64{ // of the generator's own check; d_wal without what is only in its WAL
-		"matrix": 1200, "ck": 6000, "key_int8": 208, "key_int16": 399, "key_int32": 400, "key_int64": 400, "key_unixtime": 400, "key_date": 400,
-		"key_dec9": 400, "key_dec18": 400, "key_dec38": 400, "key_string": 376, "key_binary": 381, "key_varchar": 383, "key_all": 400, "btree": 3500,
-		"part": 400, "d_raw": 1619, "d_minor": 1619, "d_major": 1619, "d_rowset": 1619, "d_wal": 1619, "d_alter": -2, "autoinc": 300,
+		"matrix": 1200, "ck": 6000, "key_int8": 208, "key_int16": 399, "key_int32": 400, "key_int64": 400,
+		"key_unixtime": 400, "key_date": 400,
+		"key_dec9": 400, "key_dec18": 400, "key_dec38": 400, "key_string": 376, "key_binary": 381,
+		"key_varchar": 383, "key_all": 400, "btree": 3500,
+		"part": 400, "d_raw": 1619, "d_minor": 1619, "d_major": 1619, "d_rowset": 1619, "d_wal": 1619,
+		"d_alter": -2, "autoinc": 300,
 	}
 	for _, run := range []string{"fs_file", "fs_log"} {
 		f := openOne(t, store.Local{}, filepath.Join(dir, run))
@@ -116,7 +120,8 @@ func TestCorpusTables(t *testing.T) {
 				t.Errorf("%s: missing %v, lost %d", x.Name, x.Missing, x.Lost)
 			}
 			if name == "part" {
-				if len(x.Uncovered) != 2 || x.Uncovered[0].Text != "RANGE (day) PARTITION VALUES < 0" || x.Uncovered[1].Text != "RANGE (day) PARTITION 200 <= VALUES" {
+				if len(x.Uncovered) != 2 || x.Uncovered[0].Text != "RANGE (day) PARTITION VALUES < 0" ||
+					x.Uncovered[1].Text != "RANGE (day) PARTITION 200 <= VALUES" {
 					t.Errorf("%s: uncovered %v", x.Name, x.Uncovered)
 				}
 			} else if len(x.Uncovered) > 0 {
@@ -127,7 +132,8 @@ func TestCorpusTables(t *testing.T) {
 			}
 			for _, tb := range x.Tablets {
 				parts[tb.Partitioning.Text(&tb.Schema, &tb.Partition)] = true
-				if tb.State != meta.TabletReady || tb.Consensus == nil || len(tb.Consensus.Peers) != 1 || tb.Consensus.Term != 1 || !tb.Consensus.Peers[0].Voter || tb.Consensus.Peers[0].UUID != f.UUID {
+				if tb.State != meta.TabletReady || tb.Consensus == nil || len(tb.Consensus.Peers) != 1 ||
+					tb.Consensus.Term != 1 || !tb.Consensus.Peers[0].Voter || tb.Consensus.Peers[0].UUID != f.UUID {
 					t.Errorf("%s: %s, consensus %s", tb.Table, tb.State, dump(tb.Consensus))
 				}
 				if len(tb.Schema.Columns) != len(want) {
@@ -136,8 +142,10 @@ func TestCorpusTables(t *testing.T) {
 				keys := 0
 				for i, w := range want {
 					c := &tb.Schema.Columns[i]
-					if c.Name != w.Name || c.ID != w.ID || meta.TypeName(c.Type) != w.Type || c.Key != w.Key || c.Nullable != w.Nullable || meta.EncodingName(c.Encoding) != w.Encoding ||
-						meta.CompressionName(c.Compression) != w.Compression || c.BlockSize != w.BlockSize || c.Precision != w.Precision || c.Scale != w.Scale || c.Length != w.Length {
+					if c.Name != w.Name || c.ID != w.ID || meta.TypeName(c.Type) != w.Type || c.Key != w.Key ||
+						c.Nullable != w.Nullable || meta.EncodingName(c.Encoding) != w.Encoding ||
+						meta.CompressionName(c.Compression) != w.Compression || c.BlockSize != w.BlockSize ||
+						c.Precision != w.Precision || c.Scale != w.Scale || c.Length != w.Length {
 						t.Errorf("%s: %s, want %+v", x.Name, dump(c), w)
 					}
 					if w.Key {

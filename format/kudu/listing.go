@@ -17,7 +17,8 @@ import (
 // listings are the lists of blocks.
 var listings = []format.Listing{
 	{Name: "blocks", Columns: ListFields[:], List: blocksBy(listNamed)},
-	{Name: "unnamed", Columns: []string{"block-id", "object", "offset", "size", "kind", "type", "rows", "problem"}, List: blocksBy(listUnnamed)},
+	{Name: "unnamed", Columns: []string{"block-id", "object", "offset", "size", "kind", "type", "rows", "problem"},
+		List: blocksBy(listUnnamed)},
 }
 
 // inUse is CheckUnused for the front.
@@ -25,9 +26,10 @@ func inUse(ctx context.Context, t format.Target) error {
 	return CheckUnused(ctx, t.Tree, t.Name, t.Opts)
 }
 
-// listNamed lists the blocks that superblocks name, with the fields and in the order of `kudu fs list`. A block that is missing, or
-// whose footer cannot be read, has empty fields; why is a finding.
-func listNamed(ctx context.Context, f *FS, _, wanted []*Tablet, add func([]string)) (findings []region.Finding, err error) {
+// listNamed lists the blocks that superblocks name, with the fields and in the order of `kudu fs list`. A block
+// that is missing, or whose footer cannot be read, has empty fields; why is a finding.
+func listNamed(ctx context.Context, f *FS, _, wanted []*Tablet, add func([]string)) (findings []region.Finding,
+	err error) {
 	err = f.ListBlocks(ctx, wanted, true, func(l BlockLine) bool {
 		add(l.Values[:])
 		if l.Err != nil && l.Place.At.Object != "" { // the others CheckBlocks tells
@@ -53,10 +55,12 @@ func unreadableBlock(tablet string, err error) (region.Finding, bool) {
 	if e.Cause != nil {
 		message = strings.TrimPrefix(message+": "+e.Cause.Error(), ": ")
 	}
-	return region.Finding{Code: "file.unreadable", Severity: region.Error, At: e.At, Path: e.Path, Message: message, Part: tablet, Rows: [2]int64{-1, -1}, Lost: -1}, true
+	return region.Finding{Code: "file.unreadable", Severity: region.Error, At: e.At, Path: e.Path, Message: message,
+		Part: tablet, Rows: [2]int64{-1, -1}, Lost: -1}, true
 }
 
-// listUnnamed lists the blocks that no superblock names, and those without a number that lie in containers whose records are lost.
+// listUnnamed lists the blocks that no superblock names, and those without a number that lie in containers
+// whose records are lost.
 func listUnnamed(ctx context.Context, f *FS, all, _ []*Tablet, add func([]string)) ([]region.Finding, error) {
 	places, err := f.Unnamed(ctx, all)
 	if err != nil && !errors.As(err, new(*fault.Error)) {
@@ -126,9 +130,12 @@ func grouped(n int64) string {
 	return s
 }
 
-// blocksBy makes a list of the blocks of all servers of a place out of one of those of one server: of all its tablets, and of the wanted.
-func blocksBy(of func(ctx context.Context, f *FS, all, wanted []*Tablet, add func([]string)) ([]region.Finding, error)) func(context.Context, format.Target, format.OpenOptions, func([]string)) ([]region.Finding, error) {
-	return func(ctx context.Context, t format.Target, o format.OpenOptions, add func([]string)) (findings []region.Finding, err error) {
+// blocksBy makes a list of the blocks of all servers of a place out of one of those of one server: of all its
+// tablets, and of the wanted.
+func blocksBy(of func(ctx context.Context, f *FS, all, wanted []*Tablet, add func([]string)) ([]region.Finding,
+	error)) func(context.Context, format.Target, format.OpenOptions, func([]string)) ([]region.Finding, error) {
+	return func(ctx context.Context, t format.Target, o format.OpenOptions,
+		add func([]string)) (findings []region.Finding, err error) {
 		fo := FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}
 		given := Layout{WALDir: o.Opts["wal-dir"], MetaDir: o.Opts["meta-dir"]}
 		if dirs := o.Opts["data-dirs"]; dirs != "" {
@@ -139,7 +146,8 @@ func blocksBy(of func(ctx context.Context, f *FS, all, wanted []*Tablet, add fun
 			return nil, err
 		}
 		if len(layouts) == 0 {
-			return nil, fault.Unsupportedf(fault.Span{Object: t.Name}, "", "--blocks and --unnamed are for Kudu directories, and there is none here")
+			return nil, fault.Unsupportedf(fault.Span{Object: t.Name}, "",
+				"--blocks and --unnamed are for Kudu directories, and there is none here")
 		}
 		if err := CheckUnused(ctx, t.Tree, t.Name, o.Opts); err != nil {
 			return nil, err
@@ -160,7 +168,8 @@ func blocksBy(of func(ctx context.Context, f *FS, all, wanted []*Tablet, add fun
 			read++
 			var wanted []*Tablet
 			for _, x := range all {
-				if (t.Table == "" || t.Table == x.Table || t.Table == x.TableID || t.Table == x.ID) && (tablet == "" || tablet == x.ID) {
+				if (t.Table == "" || t.Table == x.Table || t.Table == x.TableID || t.Table == x.ID) &&
+					(tablet == "" || tablet == x.ID) {
 					wanted = append(wanted, x)
 					listed = true
 				}

@@ -58,9 +58,11 @@ func codes(all []region.Finding, sev region.Severity) string {
 	return strings.Join(slices.Compact(out), " ")
 }
 
-func scan(t testing.TB, tree store.Tree, uri string, opts map[string]string, spec stoa.ScanSpec) (out scanned, err error) {
+func scan(t testing.TB, tree store.Tree, uri string, opts map[string]string, spec stoa.ScanSpec) (out scanned,
+	err error) {
 	t.Helper()
-	tb, err := stoa.Open(context.Background(), uri, stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree})
+	tb, err := stoa.Open(context.Background(), uri,
+		stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree})
 	if err != nil {
 		return out, err
 	}
@@ -98,8 +100,9 @@ func nodesOf(t testing.TB, tree store.Tree, at fault.Span, name string) (out []r
 	return out
 }
 
-// One byte of one page of each block of a table with a log is turned. Under null-cells every row is there, every other cell is right, and
-// the manifest names the tablet, the rowset, the column and the rows. A key's page costs its rows. Verify places a finding in the block.
+// One byte of one page of each block of a table with a log is turned. Under null-cells every row is there,
+// every other cell is right, and the manifest names the tablet, the rowset, the column and the rows. A key's
+// page costs its rows. Verify places a finding in the block.
 func TestCorpusNullCells(t *testing.T) {
 	dir := corpus(t)
 	for _, run := range []string{"fs_file", "fs_log"} {
@@ -135,7 +138,8 @@ func TestCorpusNullCells(t *testing.T) {
 							}
 							for c := range row {
 								if row[c] != w[c] && row[c] != "null" {
-									t.Fatalf("row %s, column %s: %s instead of %s", row[0], tb.Schema.Columns[c].Name, row[c], w[c])
+									t.Fatalf("row %s, column %s: %s instead of %s", row[0],
+										tb.Schema.Columns[c].Name, row[c], w[c])
 								}
 								if row[c] != w[c] {
 									nulled[tb.Schema.Columns[c].Name]++
@@ -145,7 +149,8 @@ func TestCorpusNullCells(t *testing.T) {
 						told, rows := map[string]int64{}, int64(0)
 						for _, l := range got.lost {
 							var e *fault.Error
-							if l.Part != tb.ID || !strings.HasPrefix(l.Name, "rowset ") || !l.Exact || !errors.As(l.Err, &e) || e.At != page {
+							if l.Part != tb.ID || !strings.HasPrefix(l.Name, "rowset ") || !l.Exact ||
+								!errors.As(l.Err, &e) || e.At != page {
 								t.Errorf("loss %+v of %v", l, page)
 							}
 							if told[l.Column] += l.Rows[1] - l.Rows[0]; l.Column == "id" || l.Column == "" {
@@ -157,7 +162,8 @@ func TestCorpusNullCells(t *testing.T) {
 								t.Errorf("column %s: %d cells are null, %d are told", c, n, told[c])
 							}
 						}
-						if missing := int64(len(want) - len(got.cells)); missing > rows || kind != "id" && missing > 0 && told[""] == 0 {
+						if missing := int64(len(want) - len(got.cells)); missing > rows || kind != "id" &&
+							missing > 0 && told[""] == 0 {
 							t.Errorf("%d rows are missing, %d are told", missing, rows)
 						}
 						if column := tb.Schema.FindName(kind); column > 0 && (len(told) != 1 || told[kind] == 0) {
@@ -169,9 +175,11 @@ func TestCorpusNullCells(t *testing.T) {
 						if kind != "undo" && len(got.lost) == 0 {
 							t.Error("nothing is told")
 						}
-						if bad, _ := findings(t, bad, "", table); !slices.ContainsFunc(bad, func(x region.Finding) bool {
-							return x.Severity == region.Error && x.Code == "cfile.block.checksum" && x.At.Object == page.Object && x.At.Off >= page.Off && x.At.End() <= page.End()
-						}) {
+						if bad, _ := findings(t, bad, "", table); !slices.ContainsFunc(bad,
+							func(x region.Finding) bool {
+								return x.Severity == region.Error && x.Code == "cfile.block.checksum" &&
+									x.At.Object == page.Object && x.At.Off >= page.Off && x.At.End() <= page.End()
+							}) {
 							t.Errorf("verify: %+v", bad)
 						}
 					})
@@ -181,8 +189,8 @@ func TestCorpusNullCells(t *testing.T) {
 	}
 }
 
-// Damage of what only helps to find keys costs nothing, also not where the log must find them: they are read one after the other, those of
-// compound keys from the key's columns.
+// Damage of what only helps to find keys costs nothing, also not where the log must find them: they are read
+// one after the other, those of compound keys from the key's columns.
 func TestCorpusDamagedIndexes(t *testing.T) {
 	dir := corpus(t)
 	files, f, tablets := archive(t, "fs_file")
@@ -208,8 +216,9 @@ func TestCorpusDamagedIndexes(t *testing.T) {
 	}
 }
 
-// Without its log, or with one whose end is torn off, everything that was flushed is read, under each policy, and it is said: as a warning
-// where nothing shows that more is lost than a crash leaves, as an error where flushed changes are later than the log.
+// Without its log, or with one whose end is torn off, everything that was flushed is read, under each policy,
+// and it is said: as a warning where nothing shows that more is lost than a crash leaves, as an error where
+// flushed changes are later than the log.
 func TestCorpusLostLog(t *testing.T) {
 	dir := corpus(t)
 	files, _, tablets := archive(t, "fs_file")
@@ -247,7 +256,8 @@ func TestCorpusLostLog(t *testing.T) {
 			if err != nil || len(got.lost) > 0 {
 				t.Fatal(x.name, policy, err, got.lost)
 			}
-			if w, e := codes(got.findings, region.Warning), codes(got.findings, region.Error); w != x.warnings || e != x.error {
+			if w, e := codes(got.findings, region.Warning), codes(got.findings, region.Error); w != x.warnings ||
+				e != x.error {
 				t.Errorf("%s: warnings %q, errors %q", x.name, w, e)
 			}
 			if x.rows != nil {
@@ -263,7 +273,8 @@ func TestCorpusLostLog(t *testing.T) {
 	}
 }
 
-// Of two replicas with whole logs the one that saw more is read. If that one cannot be read as it is, it is told that the other is behind.
+// Of two replicas with whole logs the one that saw more is read. If that one cannot be read as it is, it is
+// told that the other is behind.
 func TestCorpusReplicaBehind(t *testing.T) {
 	dir := corpus(t)
 	files, _, tablets := archive(t, "fs_file")
@@ -284,7 +295,8 @@ func TestCorpusReplicaBehind(t *testing.T) {
 
 	super := "b/" + strings.TrimPrefix(tb.Object, "tserver/")
 	two[super] = kudu.WithState(t, two[super], kudu.TabletCopying)
-	if got, err = scan(t, store.NewMemory(two), "#d_wal", nil, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) || len(got.cells) > 0 {
+	if got, err = scan(t, store.NewMemory(two), "#d_wal", nil, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) ||
+		len(got.cells) > 0 {
 		t.Errorf("%d rows that may be old, %v", len(got.cells), err)
 	}
 	got, err = scan(t, store.NewMemory(two), "#d_wal", nil, stoa.ScanSpec{Damaged: stoa.SkipRows})
@@ -297,8 +309,8 @@ func TestCorpusReplicaBehind(t *testing.T) {
 	}
 }
 
-// A replica fills cells by key if its log is whole, and does not if operations in it are lost, or the history that a snapshot asks for:
-// what it has may then be of another time.
+// A replica fills cells by key if its log is whole, and does not if operations in it are lost, or the history
+// that a snapshot asks for: what it has may then be of another time.
 func TestCorpusWhoFills(t *testing.T) {
 	dir := corpus(t)
 	one, f, tablets := archive(t, "fs_file")
@@ -324,7 +336,8 @@ func TestCorpusWhoFills(t *testing.T) {
 		name, at string
 		files    map[string][]byte
 		fills    bool
-	}{{"whole", "", files, true}, {"a damaged log", "", bad, false}, {"a snapshot before what is left of the history", p0, files, false}} {
+	}{{"whole", "", files, true}, {"a damaged log", "", bad, false},
+		{"a snapshot before what is left of the history", p0, files, false}} {
 		opts, phase := map[string]string{}, "final"
 		if x.at != "" {
 			opts["at"], phase = x.at, "p0"
@@ -339,7 +352,8 @@ func TestCorpusWhoFills(t *testing.T) {
 	}
 }
 
-// A snapshot later than all that the log tells of is the latest state, whatever is left of the history. An earlier one is refused.
+// A snapshot later than all that the log tells of is the latest state, whatever is left of the history. An
+// earlier one is refused.
 func TestCorpusSnapshotAfterAll(t *testing.T) {
 	dir := corpus(t)
 	files, _, tablets := archive(t, "fs_file")

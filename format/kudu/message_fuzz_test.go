@@ -49,7 +49,8 @@ func FuzzMessages(f *testing.F) {
 	kinds := slices.Sorted(maps.Keys(messages))
 	for i, kind := range kinds {
 		f.Add(uint8(i), []byte("\x08\x01\x12\x03abc"))
-		for _, pattern := range map[string][]string{"consensus": {"testdata/*/wal/consensus-meta/*"}, "instance": {"testdata/*/wal/instance"}, "block manager": {"testdata/*/data/data/block_manager_instance"},
+		for _, pattern := range map[string][]string{"consensus": {"testdata/*/wal/consensus-meta/*"},
+			"instance": {"testdata/*/wal/instance"}, "block manager": {"testdata/*/data/data/block_manager_instance"},
 			"block record": {"testdata/log/data/data/*.metadata"}}[kind] {
 			names, _ := filepath.Glob(pattern)
 			for _, n := range names {
@@ -70,7 +71,9 @@ func FuzzMessages(f *testing.F) {
 		c := wire.NewCursor(data, at, "").Trace(cover.Add, 0)
 		messages[kinds[int(kind)%len(kinds)]](c)
 		var e *fault.Error
-		if err := c.Err(); err != nil && (!errors.As(err, &e) || e.Class == fault.Bug || e.Class == fault.Invalid || e.At.Object != "m" || e.At.Off < 0 || e.At.End() > at.End()) {
+		if err := c.Err(); err != nil &&
+			(!errors.As(err, &e) || e.Class == fault.Bug || e.Class == fault.Invalid || e.At.Object != "m" ||
+				e.At.Off < 0 || e.At.End() > at.End()) {
 			t.Fatal(err)
 		}
 		if _, overlaps := cover.Check(at); len(overlaps) > 0 {

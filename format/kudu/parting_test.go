@@ -34,12 +34,14 @@ func TestVerifyPartition(t *testing.T) {
 	if found := told(records[0]); len(found) > 0 {
 		t.Fatalf("a healthy tablet: %+v", found)
 	}
-	const partition = "\n\x01\x00\x12\x04\x00\x00\x00\x00\x1a\x04\x00\x00\x00\x01" // bucket 0, from the beginning of bucket 0 to that of 1
+	// bucket 0, from the beginning of bucket 0 to that of 1
+	const partition = "\n\x01\x00\x12\x04\x00\x00\x00\x00\x1a\x04\x00\x00\x00\x01"
 	if strings.Count(records[0], partition) != 1 {
 		t.Fatalf("the partition is not where it is thought to be: %q", records[0])
 	}
 	found := told(strings.Replace(records[0], partition, "\n\x01\x01"+partition[3:], 1))
-	if len(found) != 1 || found[0].Severity != region.Error || found[0].At.Len == 0 || !strings.Contains(found[0].Message, "row 0, and 137 more, hash to bucket 0, the tablet's is 1") {
+	if len(found) != 1 || found[0].Severity != region.Error || found[0].At.Len == 0 ||
+		!strings.Contains(found[0].Message, "row 0, and 137 more, hash to bucket 0, the tablet's is 1") {
 		t.Errorf("%+v", found)
 	}
 }
@@ -53,7 +55,8 @@ func TestParting(t *testing.T) {
 	}
 	tb := &meta.Tablet{Schema: *sc}
 	tb.Partitioning = meta.PartitionSchema{Stored: true, Range: []int32{sc.Columns[1].ID}}
-	tb.Partition = meta.Partition{Start: []byte{0x80, 0, 0, 10}, End: []byte{0x80, 0, 0, 20}} // from 10 to 20, as keys have it: the sign is turned
+	// from 10 to 20, as keys have it: the sign is turned
+	tb.Partition = meta.Partition{Start: []byte{0x80, 0, 0, 10}, End: []byte{0x80, 0, 0, 20}}
 	for v, in := range map[uint32]bool{9: false, 10: true, 19: true, 20: false, 0xffffffff: false} {
 		if why := meta.NewParting(tb).Outside([][]byte{le(1), le(v)}); (why == "") != in {
 			t.Errorf("%d: %q", int32(v), why)

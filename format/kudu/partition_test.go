@@ -20,7 +20,8 @@ import (
 func tableOf(types ...cfile.Type) *meta.Schema {
 	s := &meta.Schema{}
 	for i, t := range types {
-		s.Columns = append(s.Columns, meta.Column{ID: int32(10 + i), Name: "k" + string(rune('0'+i)), Type: t, Key: true})
+		s.Columns = append(s.Columns, meta.Column{ID: int32(10 + i), Name: "k" + string(rune('0'+i)), Type: t,
+			Key: true})
 	}
 	s.Index()
 	return s
@@ -59,7 +60,8 @@ func TestRangeText(t *testing.T) {
 		{[]byte("abc"), nil, "<range-key-decode-error: "},
 		{append(key(t, s, "a"), 1, 2), nil, "<range-key-decode-error: "},
 	} {
-		if got := p.RangeText(s, x.lower, x.upper); got != x.want && !(strings.HasPrefix(x.want, "<") && strings.HasPrefix(got, x.want)) {
+		if got := p.RangeText(s, x.lower, x.upper); got != x.want &&
+			!(strings.HasPrefix(x.want, "<") && strings.HasPrefix(got, x.want)) {
 			t.Errorf("got %s, want %s", got, x.want)
 		}
 	}
@@ -106,20 +108,24 @@ func TestMissing(t *testing.T) {
 	}
 	// no ranges: all buckets must be there
 	p = &meta.PartitionSchema{Hash: hash[:1], Stored: true}
-	if gaps, _ := p.Missing(s, []meta.Partition{p.BucketOf([]int32{1}, "", "")}); !slices.Equal(texts(gaps), []string{"HASH (k0) PARTITION 0 sure"}) {
+	if gaps, _ := p.Missing(s, []meta.Partition{p.BucketOf([]int32{1}, "", "")}); !slices.Equal(texts(gaps),
+		[]string{"HASH (k0) PARTITION 0 sure"}) {
 		t.Errorf("%q", texts(gaps))
 	}
 	if gaps, _ := p.Missing(s, nil); len(gaps) != 2 {
 		t.Errorf("%q", texts(gaps))
 	}
 	// a range with its own hash, of which nothing is there
-	p = &meta.PartitionSchema{Hash: hash[:1], Range: []int32{11}, Custom: []meta.RangeHash{{Lower: []byte(k(5)), Upper: []byte(k(6)), Hash: hash[1:]}}, Stored: true}
-	gaps, _ = p.Missing(s, []meta.Partition{p.BucketOf([]int32{0}, "", k(5)), p.BucketOf([]int32{1}, "", k(5)), p.BucketOf([]int32{0}, k(6), ""), p.BucketOf([]int32{1}, k(6), "")})
+	p = &meta.PartitionSchema{Hash: hash[:1], Range: []int32{11},
+		Custom: []meta.RangeHash{{Lower: []byte(k(5)), Upper: []byte(k(6)), Hash: hash[1:]}}, Stored: true}
+	gaps, _ = p.Missing(s, []meta.Partition{p.BucketOf([]int32{0}, "", k(5)), p.BucketOf([]int32{1}, "", k(5)),
+		p.BucketOf([]int32{0}, k(6), ""), p.BucketOf([]int32{1}, k(6), "")})
 	if got := texts(gaps); len(got) != 3 || got[2] != "HASH (k1) PARTITION 2, RANGE (k1) PARTITION 5 <= VALUES < 6" {
 		t.Errorf("%q", got)
 	}
 	// more buckets than can be listed, or counted
-	p = &meta.PartitionSchema{Hash: []meta.HashDimension{{Columns: []int32{10}, Buckets: 1 << 30}, {Columns: []int32{11}, Buckets: 1 << 30}}, Stored: true}
+	p = &meta.PartitionSchema{Hash: []meta.HashDimension{{Columns: []int32{10}, Buckets: 1 << 30},
+		{Columns: []int32{11}, Buckets: 1 << 30}}, Stored: true}
 	if gaps, more := p.Missing(s, nil); len(gaps) != meta.MaxGaps || more < 1<<39 {
 		t.Errorf("%d gaps, %d more", len(gaps), more)
 	}
@@ -142,7 +148,8 @@ func TestCorpusBuckets(t *testing.T) {
 	sources := []source{{store.Local{}, "testdata/log", "key", 138}}
 	if dir := corpusEnv(); dir != "" {
 		sources = append(sources,
-			source{store.Local{}, filepath.Join(dir, "fs_log"), "id", 400}, source{store.Local{}, filepath.Join(dir, "fs_file"), "id", 400},
+			source{store.Local{}, filepath.Join(dir, "fs_log"), "id", 400},
+			source{store.Local{}, filepath.Join(dir, "fs_file"), "id", 400},
 			source{store.NewMemory(unpack(t, filepath.Join(dir, "special", "md.tar.zst"))), "", "key", 2000})
 	}
 	for _, x := range sources {

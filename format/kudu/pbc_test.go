@@ -141,7 +141,8 @@ func TestPBCFlips(t *testing.T) {
 					t.Fatalf("v%d byte %d bit %d: not noticed", version, i, bit)
 				}
 				for _, err := range errs {
-					if s := pbc.SpanOf(err); !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) || s.Object != "f" {
+					if s := pbc.SpanOf(err); !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) ||
+						s.Object != "f" {
 						t.Fatalf("v%d byte %d: %v", version, i, err)
 					}
 				}
@@ -150,7 +151,8 @@ func TestPBCFlips(t *testing.T) {
 						t.Fatalf("v%d byte %d bit %d: record %q", version, i, bit, g)
 					}
 				}
-				if lost := len(want) - len(got); version == 2 && lost > 1 && i >= pbc.HeadV1 || version == 2 && i < pbc.HeadV2 && lost > 0 {
+				if lost := len(want) - len(got); version == 2 && lost > 1 && i >= pbc.HeadV1 || version == 2 &&
+					i < pbc.HeadV2 && lost > 0 {
 					t.Errorf("v2 byte %d bit %d: %d records are lost: %v", i, bit, lost, errs)
 				}
 			}
@@ -168,7 +170,8 @@ func TestPBCOdd(t *testing.T) {
 	if got, errs := readAll(zeros, pbc.Options{}); len(got) != 2 || len(errs) != 1 || pbc.IsTorn(errs[0]) {
 		t.Errorf("zeros and a one: %q, %v", got, errs)
 	}
-	if _, errs := readAll([]byte("kuduenc\x00 and so on and on"), pbc.Options{}); len(errs) != 1 || !errors.Is(errs[0], fault.Unsupported) {
+	if _, errs := readAll([]byte("kuduenc\x00 and so on and on"), pbc.Options{}); len(errs) != 1 ||
+		!errors.Is(errs[0], fault.Unsupported) {
 		t.Errorf("encrypted: %v", errs)
 	}
 	if _, errs := readAll(container(3, "t"), pbc.Options{}); len(errs) != 1 {
@@ -213,7 +216,8 @@ func TestDescribePBC(t *testing.T) {
 		if err := fs.DescribeMetadata(ctx, store.Local{}, name, pbc.Options{Trace: cover.Add}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if gaps, overlaps := cover.Check(fault.Span{Object: name, Len: int64(len(b))}); len(gaps) > 0 || len(overlaps) > 0 {
+		if gaps, overlaps := cover.Check(fault.Span{Object: name, Len: int64(len(b))}); len(gaps) > 0 ||
+			len(overlaps) > 0 {
 			t.Errorf("%s: bytes without an owner: %v; with two: %v", name, gaps, overlaps)
 		}
 		return nil
@@ -226,7 +230,8 @@ func TestDescribePBC(t *testing.T) {
 func FuzzPBC(f *testing.F) {
 	f.Add(container(1, "t", []byte("one"), []byte("two")))
 	f.Add(container(2, "t", []byte("one"), []byte("two")))
-	for _, name := range []string{"testdata/log/wal/instance", "testdata/log/data/data/c61469032c9c4d08b0339d754d9f5944.metadata"} {
+	for _, name := range []string{"testdata/log/wal/instance",
+		"testdata/log/data/data/c61469032c9c4d08b0339d754d9f5944.metadata"} {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)
@@ -241,7 +246,8 @@ func FuzzPBC(f *testing.F) {
 					t.Fatal(err)
 				}
 			}
-			err := fs.DescribeMetadata(context.Background(), store.NewMemory(map[string][]byte{"f": b}), "f", pbc.Options{NoVerify: o.NoVerify, Trace: func(region.Node) {}})
+			err := fs.DescribeMetadata(context.Background(), store.NewMemory(map[string][]byte{"f": b}), "f",
+				pbc.Options{NoVerify: o.NoVerify, Trace: func(region.Node) {}})
 			if err != nil && !errors.As(err, new(*fault.Error)) {
 				t.Fatal(err)
 			}
@@ -262,7 +268,8 @@ func TestMetadataFormat(t *testing.T) {
 	}
 	verify := func(b []byte) (out []region.Finding) {
 		for x := range MetadataFormat.Verify(ctx, target(b), format.OpenOptions{}) {
-			if x.Code != "kudu.metadata.damaged" || x.Severity != region.Error || x.At.Object != "s" || x.Message == "" {
+			if x.Code != "kudu.metadata.damaged" || x.Severity != region.Error || x.At.Object != "s" ||
+				x.Message == "" {
 				t.Errorf("%+v", x)
 			}
 			out = append(out, x)
@@ -276,7 +283,8 @@ func TestMetadataFormat(t *testing.T) {
 		t.Error(m, err)
 	}
 	for e, err := range MetadataFormat.List(ctx, target(b)) {
-		if err != nil || e.Kind != "metadata" || e.Bytes != int64(len(b)) || e.Meta[1].Value != "kudu.tablet.TabletSuperBlockPB" {
+		if err != nil || e.Kind != "metadata" || e.Bytes != int64(len(b)) ||
+			e.Meta[1].Value != "kudu.tablet.TabletSuperBlockPB" {
 			t.Errorf("%+v, %v", e, err)
 		}
 	}

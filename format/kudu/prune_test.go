@@ -16,9 +16,10 @@ import (
 	"stoa/store"
 )
 
-// reads is how many bytes of pages, and of metadata, of each kind of block a scan read, and the rows that it gave. Metadata is read through
-// a cache of blocks of 64 KiB.
-func reads(t testing.TB, files map[string][]byte, uri, table string, columns []string, where string) (bytes, meta map[string]int64, rows []string) {
+// reads is how many bytes of pages, and of metadata, of each kind of block a scan read, and the rows that it
+// gave. Metadata is read through a cache of blocks of 64 KiB.
+func reads(t testing.TB, files map[string][]byte, uri, table string, columns []string, where string) (bytes,
+	meta map[string]int64, rows []string) {
 	t.Helper()
 	plain := store.NewMemory(files)
 	f, tablets := layout(t, plain)
@@ -65,8 +66,9 @@ func kindsOf(m map[string]int64) string {
 	return strings.Join(out, " ")
 }
 
-// A scan reads no more blocks than it needs: those of the named columns; of those the pages that the key's index names; none at all of
-// rowsets outside the key's range, or of which the bloom file says that they do not have the key.
+// A scan reads no more blocks than it needs: those of the named columns; of those the pages that the key's
+// index names; none at all of rowsets outside the key's range, or of which the bloom file says that they do not
+// have the key.
 func TestCorpusReadsNoMore(t *testing.T) {
 	dir := corpus(t)
 	files := load(t, filepath.Join(dir, "fs_file"))
@@ -75,12 +77,14 @@ func TestCorpusReadsNoMore(t *testing.T) {
 		t.Errorf("all: %d rows, %v, %v", len(rows), all, meta)
 	}
 	one, meta, _ := reads(t, files, "#ck", "ck", []string{"v"}, "")
-	if kindsOf(one) != "v" || one["v"] != all["v"] || kindsOf(meta) != "adhoc-index v" { // the index tells the rowset's rows and keys
+	// the index tells the rowset's rows and keys
+	if kindsOf(one) != "v" || one["v"] != all["v"] || kindsOf(meta) != "adhoc-index v" {
 		t.Errorf("one column: %v, %v", one, meta)
 	}
 	for _, x := range []struct{ table, key, below, absent string }{
 		{"btree", "k = '%s'", "k < ' '", "k = '%s~'"},
-		{"ck", "s = '%s' and i = %s and t = 'EPOCH' and b = x'%s'", "s < 'a'", "s = '%s' and i = 77777 and t = 'EPOCH' and b = x'00'"},
+		{"ck", "s = '%s' and i = %s and t = 'EPOCH' and b = x'%s'", "s < 'a'",
+			"s = '%s' and i = 77777 and t = 'EPOCH' and b = x'00'"},
 	} {
 		want := inOrder(t, dir, x.table)
 		middle := want[len(want)/2]
@@ -107,7 +111,8 @@ func TestCorpusReadsNoMore(t *testing.T) {
 		}
 		t.Log(x.table, whole, few)
 	}
-	// Two dimensions of partitions: equality of the hash column leads to one bucket, a range of the other column to one range.
+	// Two dimensions of partitions: equality of the hash column leads to one bucket, a range of the other
+	// column to one range.
 	want := inOrder(t, dir, "part")
 	_, meta, rows = reads(t, files, "#part", "part", nil, "id = "+want[0][0]+" and day = "+want[0][1])
 	if len(rows) != 1 || meta["id"]+meta["day"]+meta["adhoc-index"] > 3*64<<10 {

@@ -30,8 +30,8 @@ import (
 	"stoa/vec"
 )
 
-// What is expected of a table is what the generator's model held, which Kudu's own client confirmed: expected/TABLE.PHASE.jsonl.gz in
-// the corpus. Cells are as its GENERATOR.md says.
+// What is expected of a table is what the generator's model held, which Kudu's own client confirmed:
+// expected/TABLE.PHASE.jsonl.gz in the corpus. Cells are as its GENERATOR.md says.
 
 func corpus(t testing.TB) string {
 	t.Helper()
@@ -194,8 +194,8 @@ func snapshots(t testing.TB, dir, run string) map[string]string {
 	return out
 }
 
-// Every table of the directories that have no log is read as the generator's model has it; those with a history at each snapshot, too.
-// Of d_wal the last changes are in the log only.
+// Every table of the directories that have no log is read as the generator's model has it; those with a history
+// at each snapshot, too. Of d_wal the last changes are in the log only.
 func TestCorpusTables(t *testing.T) {
 	dir := corpus(t)
 	files, err := filepath.Glob(filepath.Join(dir, "expected", "*.jsonl.gz"))
@@ -234,7 +234,8 @@ func TestCorpusTables(t *testing.T) {
 // openedIn opens a table of a tree.
 func openedIn(t testing.TB, tree store.Tree, uri string, opts map[string]string) *stoa.Table {
 	t.Helper()
-	tb, err := stoa.Open(context.Background(), uri, stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree})
+	tb, err := stoa.Open(context.Background(), uri,
+		stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree})
 	if err != nil {
 		t.Fatalf("%s %v: %v", uri, opts, err)
 	}
@@ -242,7 +243,8 @@ func openedIn(t testing.TB, tree store.Tree, uri string, opts map[string]string)
 	return tb
 }
 
-// The archives with logs hold what the directories hold, and the last changes of d_wal. They are of a master and a tablet server.
+// The archives with logs hold what the directories hold, and the last changes of d_wal. They are of a master
+// and a tablet server.
 func TestCorpusWithLog(t *testing.T) {
 	dir := corpus(t)
 	files, err := filepath.Glob(filepath.Join(dir, "expected", "*.jsonl.gz"))
@@ -261,13 +263,15 @@ func TestCorpusWithLog(t *testing.T) {
 					opts["at"] = times[phase]
 				}
 				t.Run(table+"."+phase, func(t *testing.T) {
-					compare(t, rowsOf(t, openedIn(t, tree, "#"+table, opts), stoa.ScanSpec{}), expected(t, dir, table, phase))
+					compare(t, rowsOf(t, openedIn(t, tree, "#"+table, opts), stoa.ScanSpec{}),
+						expected(t, dir, table, phase))
 				})
 				n++
 			}
 			t.Logf("%d tables and snapshots", n)
 			t.Run("without", func(t *testing.T) {
-				compare(t, rowsOf(t, openedIn(t, tree, "#d_wal", map[string]string{"wal": "false"}), stoa.ScanSpec{}), expected(t, dir, "d_wal", "p4"))
+				compare(t, rowsOf(t, openedIn(t, tree, "#d_wal", map[string]string{"wal": "false"}),
+					stoa.ScanSpec{}), expected(t, dir, "d_wal", "p4"))
 			})
 		})
 	}
@@ -287,7 +291,8 @@ var moments = map[string]string{"p0": "7353330605118373889", "p2": "735333065581
 // The golden tables are read as the generator's model has them, by batches of any size, and by parts.
 func TestGoldenTables(t *testing.T) {
 	for _, x := range []struct{ dir, table, phase string }{
-		{"testdata/file", "autoinc", "final"}, {"testdata/history", "d_major", "p0"}, {"testdata/history", "d_major", "p2"}, {"testdata/history", "d_major", "final"},
+		{"testdata/file", "autoinc", "final"}, {"testdata/history", "d_major", "p0"},
+		{"testdata/history", "d_major", "p2"}, {"testdata/history", "d_major", "final"},
 	} {
 		opts := map[string]string{}
 		if at := moments[x.phase]; at != "" {
@@ -304,7 +309,8 @@ func TestGoldenTables(t *testing.T) {
 		}
 		for from := int64(0); from < int64(len(whole)); from += 97 {
 			to := min(from+50, int64(len(whole)))
-			if got := rowsOf(t, tb, stoa.ScanSpec{Rows: vec.Range{From: from, To: to}}); !slices.Equal(got, whole[from:to]) {
+			if got := rowsOf(t, tb, stoa.ScanSpec{Rows: vec.Range{From: from, To: to}}); !slices.Equal(got,
+				whole[from:to]) {
 				t.Errorf("%s.%s: rows %d to %d are others", x.table, x.phase, from, to)
 			}
 		}
@@ -353,7 +359,8 @@ func TestOrder(t *testing.T) {
 			opts["at"] = at
 		}
 		last := int64(math.MinInt64)
-		for b, err := range opened(t, "testdata/history#d_major", opts).Scan(context.Background(), stoa.ScanSpec{Columns: []string{"id"}, Batch: 64}) {
+		for b, err := range opened(t, "testdata/history#d_major", opts).Scan(context.Background(),
+			stoa.ScanSpec{Columns: []string{"id"}, Batch: 64}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -374,9 +381,11 @@ func TestOrder(t *testing.T) {
 // Options that are wrong are refused with their names.
 func TestOptions(t *testing.T) {
 	for opts, want := range map[[2]string]string{
-		{"at", "yesterday"}: "at=yesterday", {"at", "-1"}: "at=-1", {"wal", "no"}: "wal=no", {"partial", ""}: "partial=", {"colour", "red"}: `"colour"`, {"tablet", "x"}: "no tablet x",
+		{"at", "yesterday"}: "at=yesterday", {"at", "-1"}: "at=-1", {"wal", "no"}: "wal=no",
+		{"partial", ""}: "partial=", {"colour", "red"}: `"colour"`, {"tablet", "x"}: "no tablet x",
 	} {
-		_, err := stoa.Open(context.Background(), "testdata/file#autoinc", stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: map[string]string{opts[0]: opts[1]}})
+		_, err := stoa.Open(context.Background(), "testdata/file#autoinc",
+			stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: map[string]string{opts[0]: opts[1]}})
 		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", opts, err)
 		}
@@ -387,8 +396,10 @@ func TestOptions(t *testing.T) {
 	rows := rowsOf(t, opened(t, "testdata/history#d_major", map[string]string{"at": at}), stoa.ScanSpec{})
 	compare(t, rows, expected(t, "testdata", "d_major", "p2"))
 	for name, want := range map[string]string{"none": `"none"`, "": ""} {
-		_, err := stoa.Open(context.Background(), "testdata/log#"+name, stoa.OpenOptions{Formats: []format.Format{kudu.Format}})
-		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "loadgen") {
+		_, err := stoa.Open(context.Background(), "testdata/log#"+name,
+			stoa.OpenOptions{Formats: []format.Format{kudu.Format}})
+		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "loadgen") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -398,12 +409,14 @@ func TestOptions(t *testing.T) {
 	for _, x := range []struct {
 		uri  string
 		opts map[string]string
-	}{{"testdata/file#" + tablets[0].TableID, nil}, {"testdata/file#" + tablets[0].ID, nil}, {"testdata/file", nil}, {"testdata/file", map[string]string{"tablet": tablets[0].ID}}, {"testdata/file", dirs}} {
+	}{{"testdata/file#" + tablets[0].TableID, nil}, {"testdata/file#" + tablets[0].ID, nil}, {"testdata/file", nil},
+		{"testdata/file", map[string]string{"tablet": tablets[0].ID}}, {"testdata/file", dirs}} {
 		compare(t, rowsOf(t, opened(t, x.uri, x.opts), stoa.ScanSpec{}), expected(t, "testdata", "autoinc", "final"))
 	}
 }
 
-// A snapshot from before what is left of the history is refused, by the rowset's name; partial=true shows what there is.
+// A snapshot from before what is left of the history is refused, by the rowset's name; partial=true shows what
+// there is.
 func TestHistoryIsGone(t *testing.T) {
 	files := load(t, "testdata/history")
 	f, tablets := layout(t, store.NewMemory(files))
@@ -435,11 +448,14 @@ func TestHistoryIsGone(t *testing.T) {
 	}
 	// Before all that Kudu promises to keep, with the log or without.
 	for _, wal := range []string{"true", "false"} {
-		if _, err := scan(t, store.NewMemory(files), "#d_major", map[string]string{"at": "1", "wal": wal}, stoa.ScanSpec{}); !errors.Is(err, fault.Unsupported) {
+		if _, err := scan(t, store.NewMemory(files), "#d_major", map[string]string{"at": "1", "wal": wal},
+			stoa.ScanSpec{}); !errors.Is(err, fault.Unsupported) {
 			t.Error(wal, err)
 		}
-		got, err := scan(t, store.NewMemory(files), "#d_major", map[string]string{"at": "1", "wal": wal, "partial": "true"}, stoa.ScanSpec{})
-		if err != nil || len(got.cells) > 0 || !strings.Contains(codes(got.findings, region.Warning), "kudu.history.old") {
+		got, err := scan(t, store.NewMemory(files), "#d_major",
+			map[string]string{"at": "1", "wal": wal, "partial": "true"}, stoa.ScanSpec{})
+		if err != nil || len(got.cells) > 0 ||
+			!strings.Contains(codes(got.findings, region.Warning), "kudu.history.old") {
 			t.Error(wal, err, len(got.cells), got.findings)
 		}
 	}

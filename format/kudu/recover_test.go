@@ -34,14 +34,16 @@ func TestRecover(t *testing.T) {
 			if gone := missing(t, rows, want); len(gone) == 0 {
 				t.Error("nothing is missing")
 			}
-			tb, err := stoa.Open(context.Background(), "#d_major", stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: tree, Recover: true})
+			tb, err := stoa.Open(context.Background(), "#d_major",
+				stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: tree, Recover: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer tb.Close()
 			lost = nil
 			rows = rows[:0]
-			for b, err := range tb.Scan(context.Background(), stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) { lost = append(lost, l) }}) {
+			for b, err := range tb.Scan(context.Background(),
+				stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) { lost = append(lost, l) }}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -68,7 +70,8 @@ func told(found []region.Finding, code, word string) bool {
 	})
 }
 
-// A tablet of a partitioned table is not there: what there is is read and the gap told as an error, verify names it, partial=true says nothing.
+// A tablet of a partitioned table is not there: what there is is read and the gap told as an error, verify
+// names it, partial=true says nothing.
 func TestMissingTablet(t *testing.T) {
 	files := load(t, "testdata/log")
 	tree := store.NewMemory(files)
@@ -80,10 +83,12 @@ func TestMissingTablet(t *testing.T) {
 		}
 		gaps++
 		some, _, err := readAll(t, tree, "#"+x.Table, nil, stoa.ScanSpec{})
-		if found := openedIn(t, tree, "#"+x.Table, nil).Findings(); err != nil || !told(found, "kudu.tablet.missing", "partial=true") {
+		if found := openedIn(t, tree, "#"+x.Table, nil).Findings(); err != nil ||
+			!told(found, "kudu.tablet.missing", "partial=true") {
 			t.Errorf("%s: %v %+v", x.Table, err, found)
 		}
-		if found := openedIn(t, tree, "#"+x.Table, map[string]string{"partial": "true"}).Findings(); told(found, "kudu.tablet.missing", "") {
+		if found := openedIn(t, tree, "#"+x.Table, map[string]string{"partial": "true"}).Findings(); told(found,
+			"kudu.tablet.missing", "") {
 			t.Errorf("%s: %+v", x.Table, found)
 		}
 		bad, _ := findings(t, tree, "", x.Table)
@@ -109,8 +114,9 @@ func TestMissingTablet(t *testing.T) {
 	}
 }
 
-// The records of two log containers change places. Where a block is then said to lie, another block may, or its middle, whose pages are whole, of the right
-// type and begin with row 0: recovery must not take them for the column's. All that it gives is what the whole directory gives, or null.
+// The records of two log containers change places. Where a block is then said to lie, another block may, or its
+// middle, whose pages are whole, of the right type and begin with row 0: recovery must not take them for the
+// column's. All that it gives is what the whole directory gives, or null.
 func TestCorpusExchangedRecords(t *testing.T) {
 	files := load(t, filepath.Join(corpus(t), "fs_log"))
 	whole, err := recovered(t, store.NewMemory(files), false, stoa.ScanSpec{})

@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// Three copies of a server's directory, each with other damage: every table is read whole. What is damaged in all three is lost, and
-// told.
+// Three copies of a server's directory, each with other damage: every table is read whole. What is damaged in
+// all three is lost, and told.
 func TestCorpusReplicas(t *testing.T) {
 	dir := corpus(t)
 	one := load(t, filepath.Join(dir, "fs_log"))
@@ -43,7 +43,8 @@ func TestCorpusReplicas(t *testing.T) {
 				other := string("abc"[(n+i+1)%3])
 				hit(files, root, at.Object, at.Off+20) // the first page
 				if !slices.Contains([]string{"undo", "redo", "adhoc-index", "k", "id"}, kind) {
-					hit(files, other, at.Object, at.End()-20) // the footer, but not those that tell that rowsets are twins
+					// the footer, but not those that tell that rowsets are twins
+					hit(files, other, at.Object, at.End()-20)
 				}
 				if kind != "bloom" && at.Len > 9000 && k == 0 && n%2 == 0 { // somewhere inside
 					hit(files, string("abc"[(n+i+2)%3]), at.Object, at.Off+at.Len*2/3)
@@ -71,7 +72,8 @@ func TestCorpusReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gone := missing(t, rows, expected(t, dir, "key_int32", "final")); len(gone) == 0 || int64(len(gone)) != lostRows(t, lost) {
+	if gone := missing(t, rows, expected(t, dir, "key_int32", "final")); len(gone) == 0 ||
+		int64(len(gone)) != lostRows(t, lost) {
 		t.Errorf("%d rows are missing: %+v", len(gone), lost)
 	}
 	if _, _, err = readAll(t, tree, "#key_int32", nil, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
@@ -81,7 +83,8 @@ func TestCorpusReplicas(t *testing.T) {
 	// one copy is without its containers' records, another without superblocks
 	files = maps.Clone(copies)
 	for name := range copies {
-		if filepath.Ext(name) == ".metadata" && name[0] == 'a' || name[0] == 'b' && slices.ContainsFunc(tablets, func(tb *kudu.Tablet) bool { return "b/"+tb.Object == name }) {
+		if filepath.Ext(name) == ".metadata" && name[0] == 'a' || name[0] == 'b' &&
+			slices.ContainsFunc(tablets, func(tb *kudu.Tablet) bool { return "b/"+tb.Object == name }) {
 			delete(files, name)
 		}
 	}
@@ -92,8 +95,8 @@ func TestCorpusReplicas(t *testing.T) {
 	compare(t, rows, expected(t, dir, "d_raw", "final"))
 }
 
-// Two servers that flushed for themselves: their rowsets are no twins, as their changes have other times; cells are then found by key. The
-// replicas are made of two runs of the generator, with the same rows at the end.
+// Two servers that flushed for themselves: their rowsets are no twins, as their changes have other times; cells
+// are then found by key. The replicas are made of two runs of the generator, with the same rows at the end.
 func TestCorpusFillByKey(t *testing.T) {
 	dir := corpus(t)
 	one, two := load(t, filepath.Join(dir, "fs_file")), load(t, filepath.Join(dir, "fs_log"))
@@ -114,7 +117,9 @@ func TestCorpusFillByKey(t *testing.T) {
 		delete(files, "b/"+other.Object)
 		// A bloom file of b is missing, so that a is the one that is read.
 		bloom := func(id uint64) string { return string(binary.LittleEndian.AppendUint64(nil, id)) }
-		files["b/"+filepath.Dir(other.Object)+"/"+tb.ID] = kudu.Renamed(two[other.Object], map[string]string{other.ID: tb.ID, other.TableID: tb.TableID, bloom(other.RowSets[0].Bloom.ID): bloom(1 << 40)})
+		files["b/"+filepath.Dir(other.Object)+"/"+tb.ID] = kudu.Renamed(two[other.Object],
+			map[string]string{other.ID: tb.ID, other.TableID: tb.TableID,
+				bloom(other.RowSets[0].Bloom.ID): bloom(1 << 40)})
 		n := 0
 		blocks := blocksOf(t, f, tablets, table)
 		for _, column := range slices.Sorted(maps.Keys(blocks)) {
@@ -131,7 +136,8 @@ func TestCorpusFillByKey(t *testing.T) {
 					delete(files, "a/"+at.Object)
 				case 3:
 					b := files["a/"+at.Object]
-					files["a/"+at.Object] = append(bytes.Clone(b[:at.Off+16]), bytes.Repeat([]byte{0}, int(at.Len)-16)...)
+					files["a/"+at.Object] = append(bytes.Clone(b[:at.Off+16]),
+						bytes.Repeat([]byte{0}, int(at.Len)-16)...)
 				}
 			}
 		}
@@ -167,7 +173,8 @@ func TestCorpusFillByKey(t *testing.T) {
 	}
 }
 
-// The replica that saw the latest operation is read, whatever blocks it lacks. A log that ends before what was flushed is told.
+// The replica that saw the latest operation is read, whatever blocks it lacks. A log that ends before what was
+// flushed is told.
 func TestCorpusLatestReplica(t *testing.T) {
 	dir := corpus(t)
 	one := kudu.Unpack(t, filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))
@@ -199,12 +206,14 @@ func TestCorpusLatestReplica(t *testing.T) {
 	cut := with(one, segment, one[segment][:34982])
 	short := openedIn(t, cut, "#d_wal", nil)
 	rowsOf(t, short, stoa.ScanSpec{Damaged: stoa.SkipRows})
-	if !slices.ContainsFunc(short.Findings(), func(x region.Finding) bool { return x.Code == "kudu.wal.short" && x.Severity == region.Error }) {
+	if !slices.ContainsFunc(short.Findings(),
+		func(x region.Finding) bool { return x.Code == "kudu.wal.short" && x.Severity == region.Error }) {
 		t.Errorf("%+v", short.Findings())
 	}
 }
 
-// Three copies of one server, of which each has other blocks, and no block two: their superblocks prove that they are copies.
+// Three copies of one server, of which each has other blocks, and no block two: their superblocks prove that
+// they are copies.
 func TestCorpusCopiesWithNothingInCommon(t *testing.T) {
 	dir := corpus(t)
 	one, f, tablets := archive(t, "fs_file")

@@ -103,10 +103,12 @@ func TestBlockRefsPointHome(t *testing.T) {
 // superMessage is a superblock with one rowset, to which fields can be added.
 func superMessage(more ...[]byte) []byte {
 	column := func(id uint64, name string, typ uint64, key, null bool) []byte {
-		return pb.AppendBool(pb.AppendBool(pb.AppendUint(pb.AppendString(pb.AppendUint(nil, 1, id), 2, name), 3, typ), 4, key), 5, null)
+		return pb.AppendBool(pb.AppendBool(pb.AppendUint(pb.AppendString(pb.AppendUint(nil, 1, id), 2, name), 3,
+			typ), 4, key), 5, null)
 	}
 	block := func(id uint64) []byte { return pb.AppendFixed64(nil, 1, id) }
-	schema := pb.AppendMessage(pb.AppendMessage(nil, 1, column(0, "k", 7, true, false)), 1, column(1, "v", 8, false, true))
+	schema := pb.AppendMessage(pb.AppendMessage(nil, 1, column(0, "k", 7, true, false)), 1,
+		column(1, "v", 8, false, true))
 	rs := pb.AppendInt(pb.AppendUint(nil, 1, 3), 2, -1)
 	rs = pb.AppendMessage(rs, 3, pb.AppendInt(pb.AppendMessage(nil, 2, block(11)), 4, 0))
 	rs = pb.AppendMessage(rs, 3, pb.AppendInt(pb.AppendMessage(nil, 2, block(12)), 4, 1))
@@ -124,24 +126,33 @@ func superMessage(more ...[]byte) []byte {
 // What no real superblock at hand has: all fields, and some that are not known.
 func TestSuperblockFields(t *testing.T) {
 	block := func(id uint64) []byte { return pb.AppendFixed64(nil, 1, id) }
-	txn := pb.AppendMessage(pb.AppendInt(nil, 1, 7), 2, pb.AppendBool(pb.AppendInt(pb.AppendInt(nil, 2, 100), 3, 99), 4, true))
+	txn := pb.AppendMessage(pb.AppendInt(nil, 1, 7), 2,
+		pb.AppendBool(pb.AppendInt(pb.AppendInt(nil, 2, 100), 3, 99), 4, true))
 	m := superMessage(
 		pb.AppendUint(nil, 10, 3), pb.AppendMessage(nil, 11, block(21)), pb.AppendMessage(nil, 11, block(22)),
 		pb.AppendMessage(nil, 12, pb.AppendInt(pb.AppendInt(nil, 1, 4), 2, 5)),
-		pb.AppendMessage(nil, 15, pb.AppendString(pb.AppendString(nil, 1, "dir1"), 1, "dir2")), pb.AppendBool(nil, 16, true),
-		pb.AppendMessage(nil, 17, pb.AppendBool(pb.AppendInt(pb.AppendInt(nil, 1, 60), 2, -3), 3, true)), pb.AppendString(nil, 18, "dim"), pb.AppendUint(nil, 19, 1),
-		pb.AppendMessage(nil, 20, txn), pb.AppendMessage(nil, 77, []byte("?")), pb.AppendFixed32(nil, 78, 1), pb.AppendBytes(nil, 4, nil), pb.AppendBytes(nil, 5, nil),
+		pb.AppendMessage(nil, 15, pb.AppendString(pb.AppendString(nil, 1, "dir1"), 1, "dir2")),
+		pb.AppendBool(nil, 16, true),
+		pb.AppendMessage(nil, 17, pb.AppendBool(pb.AppendInt(pb.AppendInt(nil, 1, 60), 2, -3), 3, true)),
+		pb.AppendString(nil, 18, "dim"), pb.AppendUint(nil, 19, 1),
+		pb.AppendMessage(nil, 20, txn), pb.AppendMessage(nil, 77, []byte("?")), pb.AppendFixed32(nil, 78, 1),
+		pb.AppendBytes(nil, 4, nil), pb.AppendBytes(nil, 5, nil),
 	)
 	x, err := parseSuper(container(2, "kudu.tablet.TabletSuperBlockPB", m))
 	if err != nil {
 		t.Fatal(err)
 	}
 	rs := x.RowSets[0]
-	if x.State != meta.TabletTombstoned || len(x.Orphaned) != 2 || x.Orphaned[1].ID != 22 || *x.TombstonedAt != (meta.OpID{Term: 4, Index: 5}) || !slices.Equal(x.DataDirs, []string{"dir1", "dir2"}) ||
-		!x.CountsLive || x.Extra != (meta.ExtraConfig{HistoryMaxAge: 60, Priority: -3, PrioritySet: true, DisableCompaction: true}) || x.Dimension != "dim" || !x.TxnTable || x.Txns[7] != (meta.Txn{CommitTimestamp: 100, CommitMVCC: 99, Flushed: true}) || x.LastDurableMRS != 5 || x.SchemaVersion != 2 {
+	if x.State != meta.TabletTombstoned || len(x.Orphaned) != 2 || x.Orphaned[1].ID != 22 ||
+		*x.TombstonedAt != (meta.OpID{Term: 4, Index: 5}) || !slices.Equal(x.DataDirs, []string{"dir1", "dir2"}) ||
+		!x.CountsLive || x.Extra != (meta.ExtraConfig{HistoryMaxAge: 60, Priority: -3, PrioritySet: true,
+		DisableCompaction: true}) || x.Dimension != "dim" || !x.TxnTable ||
+		x.Txns[7] != (meta.Txn{CommitTimestamp: 100, CommitMVCC: 99, Flushed: true}) || x.LastDurableMRS != 5 ||
+		x.SchemaVersion != 2 {
 		t.Errorf("%s", dump(x))
 	}
-	if b, ok := rs.Block(1); !ok || b.ID != 12 || rs.ID != 3 || rs.LastDurableDMS != -1 || rs.Redo[0].ID != 13 || rs.Undo[0].ID != 14 || rs.Bloom.ID != 15 || rs.Adhoc.ID != 16 ||
+	if b, ok := rs.Block(1); !ok || b.ID != 12 || rs.ID != 3 || rs.LastDurableDMS != -1 || rs.Redo[0].ID != 13 ||
+		rs.Undo[0].ID != 14 || rs.Bloom.ID != 15 || rs.Adhoc.ID != 16 ||
 		string(rs.MinKey) != "a" || string(rs.MaxKey) != "b" || rs.LiveRows != 42 || x.Rows() != 42 {
 		t.Errorf("%s", dump(rs))
 	}
@@ -168,22 +179,33 @@ func TestSuperblockFields(t *testing.T) {
 // What is required must be there, and every error is placed.
 func TestSuperblockRefusals(t *testing.T) {
 	for name, m := range map[string][]byte{
-		"nothing":            {},
-		"no schema":          pb.AppendString(pb.AppendString(pb.AppendString(nil, 1, "table"), 2, "tablet"), 7, "name"),
-		"rowset without id":  superMessage(pb.AppendMessage(nil, 6, pb.AppendInt(nil, 2, 1))),
-		"column of no block": superMessage(pb.AppendMessage(nil, 6, pb.AppendMessage(pb.AppendInt(pb.AppendUint(nil, 1, 3), 2, -1), 3, nil))),
-		"delta of no block":  superMessage(pb.AppendMessage(nil, 6, pb.AppendMessage(pb.AppendInt(pb.AppendUint(nil, 1, 3), 2, -1), 4, nil))),
-		"wrong wire type":    superMessage(pb.AppendUint(nil, 6, 1)),
-		"cut":                superMessage()[:30],
-		"nameless column":    superMessage(pb.AppendMessage(nil, 8, pb.AppendMessage(nil, 1, pb.AppendUint(nil, 3, 7)))),
-		"typeless column":    superMessage(pb.AppendMessage(nil, 8, pb.AppendMessage(nil, 1, pb.AppendString(nil, 2, "x")))),
-		"decimal of nothing": superMessage(pb.AppendMessage(nil, 8, pb.AppendMessage(nil, 1, pb.AppendUint(pb.AppendString(nil, 2, "x"), 3, 15)))),
-		"short default":      superMessage(pb.AppendMessage(nil, 8, pb.AppendMessage(nil, 1, pb.AppendBytes(pb.AppendUint(pb.AppendString(nil, 2, "x"), 3, 5), 6, []byte("123"))))),
-		"no such column":     superMessage(pb.AppendMessage(nil, 14, pb.AppendMessage(nil, 2, pb.AppendMessage(nil, 1, pb.AppendInt(nil, 1, 9))))),
-		"no buckets":         superMessage(pb.AppendMessage(nil, 14, pb.AppendMessage(nil, 1, pb.AppendMessage(nil, 1, pb.AppendInt(nil, 1, 0))))),
+		"nothing": {},
+		"no schema": pb.AppendString(pb.AppendString(pb.AppendString(nil, 1, "table"), 2, "tablet"), 7,
+			"name"),
+		"rowset without id": superMessage(pb.AppendMessage(nil, 6, pb.AppendInt(nil, 2, 1))),
+		"column of no block": superMessage(pb.AppendMessage(nil, 6,
+			pb.AppendMessage(pb.AppendInt(pb.AppendUint(nil, 1, 3), 2, -1), 3, nil))),
+		"delta of no block": superMessage(pb.AppendMessage(nil, 6,
+			pb.AppendMessage(pb.AppendInt(pb.AppendUint(nil, 1, 3), 2, -1), 4, nil))),
+		"wrong wire type": superMessage(pb.AppendUint(nil, 6, 1)),
+		"cut":             superMessage()[:30],
+		"nameless column": superMessage(pb.AppendMessage(nil, 8,
+			pb.AppendMessage(nil, 1, pb.AppendUint(nil, 3, 7)))),
+		"typeless column": superMessage(pb.AppendMessage(nil, 8,
+			pb.AppendMessage(nil, 1, pb.AppendString(nil, 2, "x")))),
+		"decimal of nothing": superMessage(pb.AppendMessage(nil, 8,
+			pb.AppendMessage(nil, 1, pb.AppendUint(pb.AppendString(nil, 2, "x"), 3, 15)))),
+		"short default": superMessage(pb.AppendMessage(nil, 8,
+			pb.AppendMessage(nil, 1, pb.AppendBytes(pb.AppendUint(pb.AppendString(nil, 2, "x"), 3, 5), 6,
+				[]byte("123"))))),
+		"no such column": superMessage(pb.AppendMessage(nil, 14,
+			pb.AppendMessage(nil, 2, pb.AppendMessage(nil, 1, pb.AppendInt(nil, 1, 9))))),
+		"no buckets": superMessage(pb.AppendMessage(nil, 14,
+			pb.AppendMessage(nil, 1, pb.AppendMessage(nil, 1, pb.AppendInt(nil, 1, 0))))),
 		"bad buckets":        superMessage(pb.AppendMessage(nil, 13, pb.AppendBytes(nil, 1, []byte{0xff}))),
 		"range without rows": superMessage(pb.AppendMessage(nil, 14, pb.AppendMessage(nil, 5, nil))),
-		"range of nothing":   superMessage(pb.AppendMessage(nil, 14, pb.AppendMessage(nil, 5, pb.AppendMessage(nil, 1, pb.AppendBytes(nil, 2, []byte{6, 3, 0, 1, 2}))))),
+		"range of nothing": superMessage(pb.AppendMessage(nil, 14,
+			pb.AppendMessage(nil, 5, pb.AppendMessage(nil, 1, pb.AppendBytes(nil, 2, []byte{6, 3, 0, 1, 2}))))),
 	} {
 		_, err := parseSuper(container(2, "kudu.tablet.TabletSuperBlockPB", m))
 		if !errors.Is(err, fault.Corrupt) || pbc.SpanOf(err).Object != "s" || pbc.SpanOf(err).Off < 16 {
@@ -201,7 +223,9 @@ func TestConsensus(t *testing.T) {
 	}
 	for _, e := range entries {
 		m, notes, err := meta.ReadConsensus(ctx, store.Local{}, filepath.Join(dir, e.Name()), pbc.Options{})
-		if err != nil || len(notes) > 0 || m.Term != 1 || len(m.Peers) != 1 || m.Peers[0] != (meta.Peer{UUID: "bf8c3a5072f14eda900a745e7a4d880c", Voter: true, Address: "127.0.0.1:27150"}) || m.Index != -1 || m.VotedFor != m.Peers[0].UUID {
+		if err != nil || len(notes) > 0 || m.Term != 1 || len(m.Peers) != 1 ||
+			m.Peers[0] != (meta.Peer{UUID: "bf8c3a5072f14eda900a745e7a4d880c", Voter: true,
+				Address: "127.0.0.1:27150"}) || m.Index != -1 || m.VotedFor != m.Peers[0].UUID {
 			t.Errorf("%s, %v, %v", dump(m), notes, err)
 		}
 	}
@@ -232,7 +256,8 @@ func TestArraySchema(t *testing.T) {
 	m := pb.AppendMessage(nil, 1, col)
 	c := wire.NewCursor(m, fault.Span{Object: "m", Len: int64(len(m))}, "")
 	s := meta.ParseSchema(c)
-	if c.Err() != nil || !s.Columns[0].Array || s.Columns[0].Type != cfile.Int32 || s.Columns[0].TypeText() != "int32 1d-array" {
+	if c.Err() != nil || !s.Columns[0].Array || s.Columns[0].Type != cfile.Int32 ||
+		s.Columns[0].TypeText() != "int32 1d-array" {
 		t.Fatalf("%v %s", c.Err(), dump(s))
 	}
 	f, err := s.Columns[0].Field()

@@ -30,8 +30,8 @@ func blockFiles(files map[string][]byte) (out []string) {
 	return out
 }
 
-// Every block is verified and described as if it were of every kind: a delta file as a bloom file, a column of numbers as a delta file.
-// What cannot be of the kind is told.
+// Every block is verified and described as if it were of every kind: a delta file as a bloom file, a column of
+// numbers as a delta file. What cannot be of the kind is told.
 func TestBlocksAsEveryKind(t *testing.T) {
 	files := load(t, "testdata/history")
 	tree := store.NewMemory(files)
@@ -45,7 +45,8 @@ func TestBlocksAsEveryKind(t *testing.T) {
 				tg := format.Target{Tree: tree, Name: at.Object}
 				opts := map[string]string{"kind": as}
 				errs := 0
-				for x := range cfile.Format.Verify(t.Context(), tg, format.OpenOptions{Opts: opts, Depth: format.Deep}) {
+				for x := range cfile.Format.Verify(t.Context(), tg,
+					format.OpenOptions{Opts: opts, Depth: format.Deep}) {
 					if x.Severity >= region.Error {
 						errs++
 					}
@@ -53,7 +54,8 @@ func TestBlocksAsEveryKind(t *testing.T) {
 				if own && errs > 0 || !own && errs == 0 && as != "column" && kinds[kind] == "" {
 					t.Errorf("%s of %s as %s: %d errors", at.Object, kind, as, errs)
 				}
-				for _, err := range cfile.Format.Describe(t.Context(), tg, format.DescribeOptions{OpenOptions: format.OpenOptions{Opts: opts}}) {
+				for _, err := range cfile.Format.Describe(t.Context(), tg,
+					format.DescribeOptions{OpenOptions: format.OpenOptions{Opts: opts}}) {
 					if e, ok := err.(*fault.Error); ok && e.Class == fault.Bug {
 						t.Errorf("%s of %s as %s: %v", at.Object, kind, as, err)
 					}
@@ -67,8 +69,8 @@ func TestBlocksAsEveryKind(t *testing.T) {
 	}
 }
 
-// alike reports whether no field of two CFiles' footers tells them apart, but for where things lie; of delta files nothing tells to which
-// rowset they belong.
+// alike reports whether no field of two CFiles' footers tells them apart, but for where things lie; of delta
+// files nothing tells to which rowset they belong.
 func alike(a, b []byte) bool {
 	x, err := cfile.NewReader(bytes.NewReader(a), int64(len(a)), format.OpenOptions{})
 	y, bad := cfile.NewReader(bytes.NewReader(b), int64(len(b)), format.OpenOptions{})
@@ -86,17 +88,19 @@ func alike(a, b []byte) bool {
 			return false
 		}
 	}
-	return x.Kind() == y.Kind() && f.Type == g.Type && f.Nullable == g.Nullable && f.Encoding == g.Encoding && f.Compression == g.Compression && f.NumValues == g.NumValues
+	return x.Kind() == y.Kind() && f.Type == g.Type && f.Nullable == g.Nullable && f.Encoding == g.Encoding &&
+		f.Compression == g.Compression && f.NumValues == g.NumValues
 }
 
-// Each two block files of a directory change places, and each is copied over the other. Reading, recovery and both depths of verify neither
-// panic nor tell of a defect of their own; a row that is wrong is told of, unless the footers do not tell the files apart; and verify
-// tells what footers tell.
+// Each two block files of a directory change places, and each is copied over the other. Reading, recovery and
+// both depths of verify neither panic nor tell of a defect of their own; a row that is wrong is told of, unless
+// the footers do not tell the files apart; and verify tells what footers tell.
 func TestExchangedBlocks(t *testing.T) {
 	files := load(t, "testdata/history")
 	want := slices.Sorted(maps.Keys(lineSet(expectedLines(t, "testdata", "d_major", "final"))))
 	names := slices.Sorted(slices.Values(blockFiles(files)))
-	rows := map[string]bool{"0072791677272037": true, "0072791677272227": true, "0072791677272351": true} // the keys, the REDO file
+	// the keys, the REDO file
+	rows := map[string]bool{"0072791677272037": true, "0072791677272227": true, "0072791677272351": true}
 	step := 17
 	if os.Getenv("STOA_LONG") == "1" {
 		step = 1
@@ -120,7 +124,8 @@ func TestExchangedBlocks(t *testing.T) {
 				if bad[b] = files[a]; swap {
 					bad[a] = files[b]
 				}
-				exchanged(t, fmt.Sprintf("%s to %s, swap %t", path.Base(a), path.Base(b), swap), store.NewMemory(bad), want, alike(files[a], files[b]), least)
+				exchanged(t, fmt.Sprintf("%s to %s, swap %t", path.Base(a), path.Base(b), swap),
+					store.NewMemory(bad), want, alike(files[a], files[b]), least)
 			}
 		}
 	}
@@ -147,7 +152,8 @@ func exchanged(t *testing.T, what string, tree store.Tree, want []string, same b
 			t.Errorf("%s: nothing was recovered: %v", what, err)
 		case err != nil || len(got.lost) > 0 || codes(got.findings, region.Error) != "" || same:
 		case !slices.Equal(got.lines(), want):
-			t.Errorf("%s: recover %t: %d rows, %d are wrong or missing, and nothing is told", what, recover, len(got.cells), len(missingOf(got.lines(), want)))
+			t.Errorf("%s: recover %t: %d rows, %d are wrong or missing, and nothing is told", what, recover,
+				len(got.cells), len(missingOf(got.lines(), want)))
 		}
 		if recover && err == nil && len(got.cells) < least {
 			t.Errorf("%s: only %d rows were recovered", what, len(got.cells))
@@ -158,7 +164,8 @@ func exchanged(t *testing.T, what string, tree store.Tree, want []string, same b
 // recovered is scan, of a table that is opened for recovery if so wanted.
 func recovered(t *testing.T, tree store.Tree, recover bool, spec stoa.ScanSpec) (out scanned, err error) {
 	t.Helper()
-	tb, err := stoa.Open(t.Context(), "#d_major", stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: tree, Recover: recover})
+	tb, err := stoa.Open(t.Context(), "#d_major",
+		stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: tree, Recover: recover})
 	if err != nil {
 		return out, err
 	}
@@ -225,8 +232,10 @@ func TestRecoverWithoutABlock(t *testing.T) {
 		}
 		for _, at := range places {
 			b := files[at.Object]
-			for what, tree := range map[string]*store.Memory{"half": with(files, at.Object, b[:len(b)/2]), "empty": with(files, at.Object, []byte{}),
-				"zeroed": with(files, at.Object, make([]byte, len(b))), "gone": with(files, at.Object, nil), "directory": directoryAt(files, at.Object)} {
+			for what, tree := range map[string]*store.Memory{"half": with(files, at.Object, b[:len(b)/2]),
+				"empty":  with(files, at.Object, []byte{}),
+				"zeroed": with(files, at.Object, make([]byte, len(b))), "gone": with(files, at.Object, nil),
+				"directory": directoryAt(files, at.Object)} {
 				got, err := recovered(t, tree, true, stoa.ScanSpec{Damaged: stoa.NullCells})
 				full := len(all.cells)
 				if column == "id" { // a row without its key is none
@@ -239,7 +248,8 @@ func TestRecoverWithoutABlock(t *testing.T) {
 					}
 				}
 				if err != nil || len(got.cells) < full || len(got.lost) == 0 && what != "half" {
-					t.Errorf("%s of %s %s: %v; %d of %d rows, %d losses", at.Object, column, what, err, len(got.cells), len(all.cells), len(got.lost))
+					t.Errorf("%s of %s %s: %v; %d of %d rows, %d losses", at.Object, column, what, err,
+						len(got.cells), len(all.cells), len(got.lost))
 				}
 			}
 		}
@@ -264,7 +274,8 @@ func TestWithoutSuperblocksTheSchemaIsAskedFor(t *testing.T) {
 	}
 	for _, recover := range []bool{false, true} {
 		for _, uri := range []string{"", "#d_major"} {
-			_, err := stoa.Open(t.Context(), uri, stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: store.NewMemory(files), Recover: recover})
+			_, err := stoa.Open(t.Context(), uri,
+				stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: store.NewMemory(files), Recover: recover})
 			if err == nil || !strings.Contains(err.Error(), "--schema FILE") || strings.Contains(err.Error(), `""`) {
 				t.Errorf("%q: %v", uri, err)
 			}

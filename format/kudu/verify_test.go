@@ -24,7 +24,8 @@ func findings(t testing.TB, tree store.Tree, dir, table string) (bad, notes []re
 	for _, c := range slices.Concat(kudu.Codes, cfile.Codes) {
 		known[c.Code] = true
 	}
-	for x := range kudu.Format.Verify(context.Background(), format.Target{Tree: tree, Name: dir, Table: table}, format.OpenOptions{}) {
+	for x := range kudu.Format.Verify(context.Background(), format.Target{Tree: tree, Name: dir, Table: table},
+		format.OpenOptions{}) {
 		if !known[x.Code] || x.Message == "" {
 			t.Errorf("finding %+v", x)
 		}
@@ -46,7 +47,8 @@ func TestVerifyHealthy(t *testing.T) {
 	for _, place := range places {
 		bad, notes := findings(t, store.Local{}, place, "")
 		for _, x := range bad {
-			if x.Code != "kudu.wal.missing" && x.Code != "kudu.tablet.missing" { // the directories are without logs; of testdata/log tablets were left out
+			// the directories are without logs; of testdata/log tablets were left out
+			if x.Code != "kudu.wal.missing" && x.Code != "kudu.tablet.missing" {
 				t.Errorf("%s: %+v", place, x)
 			}
 		}
@@ -63,7 +65,8 @@ func TestDescribeCoversAll(t *testing.T) {
 	for _, place := range places {
 		cover := map[string]*region.Coverage{}
 		nodes := 0
-		for n, err := range kudu.Format.Describe(context.Background(), format.Target{Tree: store.Local{}, Name: place}, format.DescribeOptions{}) {
+		for n, err := range kudu.Format.Describe(context.Background(),
+			format.Target{Tree: store.Local{}, Name: place}, format.DescribeOptions{}) {
 			if err != nil {
 				t.Fatal(place, err)
 			}
@@ -78,7 +81,8 @@ func TestDescribeCoversAll(t *testing.T) {
 		}
 		objects := 0
 		err := filepath.WalkDir(place, func(p string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || strings.HasSuffix(p, ".zst") || strings.HasSuffix(p, ".out") || strings.HasSuffix(p, ".json") || strings.HasSuffix(p, "SUMS") {
+			if err != nil || d.IsDir() || strings.HasSuffix(p, ".zst") || strings.HasSuffix(p, ".out") ||
+				strings.HasSuffix(p, ".json") || strings.HasSuffix(p, "SUMS") {
 				return err
 			}
 			info, err := d.Info()
@@ -110,7 +114,9 @@ func TestDescribeCoversAll(t *testing.T) {
 // What describes a table alone is within its own blocks.
 func TestDescribeTable(t *testing.T) {
 	n := 0
-	for x, err := range kudu.Format.Describe(context.Background(), format.Target{Tree: store.Local{}, Name: "testdata/file", Table: "autoinc"}, format.DescribeOptions{Pages: true}) {
+	for x, err := range kudu.Format.Describe(context.Background(),
+		format.Target{Tree: store.Local{}, Name: "testdata/file", Table: "autoinc"},
+		format.DescribeOptions{Pages: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +128,8 @@ func TestDescribeTable(t *testing.T) {
 	if n < 100 {
 		t.Errorf("%d nodes", n)
 	}
-	for _, err := range kudu.Format.Describe(context.Background(), format.Target{Tree: store.Local{}, Name: "testdata/file", Table: "none"}, format.DescribeOptions{}) {
+	for _, err := range kudu.Format.Describe(context.Background(),
+		format.Target{Tree: store.Local{}, Name: "testdata/file", Table: "none"}, format.DescribeOptions{}) {
 		if !errors.Is(err, fault.Invalid) {
 			t.Error(err)
 		}

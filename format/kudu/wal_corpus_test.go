@@ -174,7 +174,8 @@ func (l *timeline) at(t testing.TB, time uint64) cellMap {
 }
 
 // compare holds rows by key against the expected ones.
-func compare(t testing.TB, what string, sc *meta.Schema, got map[string]cellMap, cols []kudugen.Column, want [][]kudugen.Cell) {
+func compare(t testing.TB, what string, sc *meta.Schema, got map[string]cellMap, cols []kudugen.Column,
+	want [][]kudugen.Cell) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: %d rows, want %d", what, len(got), len(want))
@@ -216,8 +217,8 @@ func keyOf(t testing.TB, sc *meta.Schema, row []kudugen.Cell) string {
 	return string(k)
 }
 
-// The log of a tablet that was never cut holds the whole history: replayed as if nothing had been flushed, it gives the contents
-// of every table at every snapshot.
+// The log of a tablet that was never cut holds the whole history: replayed as if nothing had been flushed, it
+// gives the contents of every table at every snapshot.
 func TestCorpusWALHoldsEverything(t *testing.T) {
 	dir := corpusDir(t)
 	compared := 0
@@ -265,16 +266,18 @@ func wholeLog(t testing.TB, f *fs.FS, tb *meta.Tablet, into map[string]*timeline
 		all.RowSets = append(all.RowSets, meta.RowSet{ID: uint64(i), LastDurableDMS: -1})
 	}
 	var keys []string
-	l, err := wal.Replay(context.Background(), f, &all, func(_ context.Context, rs uint64, key []byte) (int64, bool, error) {
-		keys = append(keys, string(key))
-		return int64(len(keys)) - 1, true, nil
-	})
+	l, err := wal.Replay(context.Background(), f, &all,
+		func(_ context.Context, rs uint64, key []byte) (int64, bool, error) {
+			keys = append(keys, string(key))
+			return int64(len(keys)) - 1, true, nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range l.Findings {
 		// A row that was deleted from its rowset and inserted again looks like that here.
-		if x.Code != "kudu.wal.change.lost" || !strings.Contains(x.Message, "was there already") && !strings.Contains(x.Message, "more of this kind") {
+		if x.Code != "kudu.wal.change.lost" || !strings.Contains(x.Message, "was there already") &&
+			!strings.Contains(x.Message, "more of this kind") {
 			t.Errorf("%s: %s at %s: %s", tb.Table, x.Code, x.At, x.Message)
 		}
 	}
@@ -295,8 +298,8 @@ func wholeLog(t testing.TB, f *fs.FS, tb *meta.Tablet, into map[string]*timeline
 	}
 }
 
-// Only d_wal has something in its log that was not flushed: its contents at p4, with the log, are its final ones. The logs of all
-// other tablets add nothing.
+// Only d_wal has something in its log that was not flushed: its contents at p4, with the log, are its final
+// ones. The logs of all other tablets add nothing.
 func TestCorpusWALAddsWhatIsNotFlushed(t *testing.T) {
 	dir := corpusDir(t)
 	for run, manifest := range map[string]string{"fs_file": "file_ck", "fs_log": "log_ck"} {
@@ -369,8 +372,8 @@ func TestCorpusWALAddsWhatIsNotFlushed(t *testing.T) {
 	}
 }
 
-// rowsetKeys are the encoded keys of each rowset with their ordinals, of a tablet whose key is an int64: so is that of the tables
-// that have changes of rowsets in their logs.
+// rowsetKeys are the encoded keys of each rowset with their ordinals, of a tablet whose key is an int64: so is
+// that of the tables that have changes of rowsets in their logs.
 func rowsetKeys(t testing.TB, f *fs.FS, tb *meta.Tablet) map[uint64]map[string]int64 {
 	t.Helper()
 	out := map[uint64]map[string]int64{}

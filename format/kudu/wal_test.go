@@ -298,12 +298,16 @@ func TestWALHeaderSchema(t *testing.T) {
 		"a version that is not":       {[][]byte{seg(s, 10, 1, insert(1, 1))}, "", 7},
 		"older":                       {[][]byte{seg(other, 1, 1, insert(1, 1))}, "", 8},
 		"older, of another type":      {[][]byte{seg(wider, 1, 1)}, "header", 0},
-		"altered":                     {[][]byte{seg(other, 1, 1, alter(1, s, 2), insert(2, 1)), seg(s, 2, 2, insert(3, 2))}, "", 7},
-		"another than altered":        {[][]byte{seg(other, 2, 1, alter(1, other, 3)), seg(s, 3, 2, insert(2, 2))}, "header schema", 8},
-		"the segments differ":         {[][]byte{seg(other, 1, 1), seg(s, 1, 2, insert(1, 1))}, "header", 8},
-		"no ALTER_SCHEMA":             {[][]byte{seg(s, 2, 1), seg(other, 3, 2, insert(1, 1))}, "header", 7},
-		"a restart":                   {[][]byte{seg(other, 1, 1, alter(1, s, 0), alter(2, other, 1), insert(3, 1))}, "", 8},
-		"too late a version":          {[][]byte{seg(other, 9, 1, alter(1, s, 1), alter(2, s, 2), insert(3, 1))}, "header schema", 8},
+		"altered": {[][]byte{seg(other, 1, 1, alter(1, s, 2), insert(2, 1)),
+			seg(s, 2, 2, insert(3, 2))}, "", 7},
+		"another than altered": {[][]byte{seg(other, 2, 1, alter(1, other, 3)), seg(s, 3, 2, insert(2, 2))},
+			"header schema", 8},
+		"the segments differ": {[][]byte{seg(other, 1, 1), seg(s, 1, 2, insert(1, 1))}, "header", 8},
+		"no ALTER_SCHEMA":     {[][]byte{seg(s, 2, 1), seg(other, 3, 2, insert(1, 1))}, "header", 7},
+		"a restart": {[][]byte{seg(other, 1, 1, alter(1, s, 0), alter(2, other, 1),
+			insert(3, 1))}, "", 8},
+		"too late a version": {[][]byte{seg(other, 9, 1, alter(1, s, 1), alter(2, s, 2), insert(3, 1))},
+			"header schema", 8},
 	} {
 		l := replayed(t, tb, x.segments...)
 		if codesOf(l) != x.codes {
@@ -369,14 +373,17 @@ func TestWALFormat(t *testing.T) {
 	b := segmentOf(t, goldenInt8)
 	x := bytes.Clone(b)
 	x[len(x)-5] ^= 1 // in the last batch
-	tree := store.NewMemory(map[string][]byte{"whole": b, "bad": x, "closed": append(bytes.Clone(b), footer(3, 1, 2)...), "other": []byte("kuducfl2 is something else")})
-	for name, want := range map[string]format.Match{"whole": format.Certain, "bad": format.Certain, "other": format.No, "nothing": format.No} {
+	tree := store.NewMemory(map[string][]byte{"whole": b, "bad": x,
+		"closed": append(bytes.Clone(b), footer(3, 1, 2)...), "other": []byte("kuducfl2 is something else")})
+	for name, want := range map[string]format.Match{"whole": format.Certain, "bad": format.Certain,
+		"other": format.No, "nothing": format.No} {
 		if m, err := WALFormat.Probe(ctx, format.Target{Tree: tree, Name: name}); m != want || err != nil {
 			t.Errorf("%s: %d, %v", name, m, err)
 		}
 	}
 	for e, err := range WALFormat.List(ctx, format.Target{Tree: tree, Name: "whole"}) {
-		if err != nil || e.Kind != "log segment" || e.Bytes != 1773 || e.Meta[0].Value != goldenInt8 || e.Meta[3].Value != "lz4" {
+		if err != nil || e.Kind != "log segment" || e.Bytes != 1773 || e.Meta[0].Value != goldenInt8 ||
+			e.Meta[3].Value != "lz4" {
 			t.Errorf("%+v, %v", e, err)
 		}
 	}
@@ -415,7 +422,8 @@ func logTable() meta.Schema {
 }
 
 func logTablet(s meta.Schema) *meta.Tablet {
-	return &meta.Tablet{ID: "t", Schema: s, State: meta.TabletReady, LastDurableMRS: 4, RowSets: []meta.RowSet{{ID: 3, LastDurableDMS: 1}}}
+	return &meta.Tablet{ID: "t", Schema: s, State: meta.TabletReady, LastDurableMRS: 4,
+		RowSets: []meta.RowSet{{ID: 3, LastDurableDMS: 1}}}
 }
 
 func le32(v int32) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(v)) }
@@ -452,7 +460,8 @@ func segment(s meta.Schema, version uint32, sequence uint64, c cfile.Compression
 		m = pb.AppendUint(pb.AppendUint(m, 1, 1), 2, 0)
 	}
 	b := append(binary.LittleEndian.AppendUint32([]byte(wal.Magic), uint32(len(m))), m...)
-	name := map[cfile.Compression]string{cfile.NoCompression: "none", cfile.LZ4: "lz4", cfile.Snappy: "snappy", cfile.Zlib: "zlib"}[c]
+	name := map[cfile.Compression]string{cfile.NoCompression: "none", cfile.LZ4: "lz4", cfile.Snappy: "snappy",
+		cfile.Zlib: "zlib"}[c]
 	x, _ := codec.ByName(name)
 	for _, raw := range batches {
 		stored := x.Compress(nil, raw)
@@ -610,7 +619,8 @@ func TestWALOperations(t *testing.T) {
 		return [][]byte{received(i, wal.OpWrite, 5, body), committed(i, wal.OpWrite, results...)}
 	}
 	added := logTable()
-	added.Columns = append(added.Columns[:2:2], meta.Column{ID: 14, Name: "n", Type: cfile.Int32, Nullable: true}) // n is another column now
+	// n is another column now
+	added.Columns = append(added.Columns[:2:2], meta.Column{ID: 14, Name: "n", Type: cfile.Int32, Nullable: true})
 	added.Index()
 	alter := pb.AppendUint(pb.AppendMessage(pb.AppendString(nil, 1, "t"), 2, schemaPB(&added, true)), 3, 1)
 	txn := func(m []byte) []byte { return pb.AppendInt(m, 7, 77) }
@@ -622,43 +632,82 @@ func TestWALOperations(t *testing.T) {
 		want    string
 		codes   string
 	}{
-		"insert": {write(1, one(wal.RowInsert, k(1), logCell("a"), k(5)), inMRS(5)), "1@10 10=1 11=\"a\" 12=5 13=NULL\n", ""},
-		"insert with defaults, an empty string, a NULL": {append(write(1, one(wal.RowInsert, k(1), logCell{}), inMRS(5)), write(2, one(wal.RowInsertIgnore, k(-2), null), inMRS(5))...),
+		"insert": {write(1, one(wal.RowInsert, k(1), logCell("a"), k(5)), inMRS(5)),
+			"1@10 10=1 11=\"a\" 12=5 13=NULL\n", ""},
+		"insert with defaults, an empty string, a NULL": {append(write(1, one(wal.RowInsert, k(1), logCell{}),
+			inMRS(5)), write(2, one(wal.RowInsertIgnore, k(-2), null), inMRS(5))...),
 			"-2@20 10=-2 11=NULL 12=7 13=NULL\n1@10 10=1 11=\"\" 12=7 13=NULL\n", ""},
 		"flushed": {write(1, one(wal.RowInsert, k(1)), inMRS(4)), "", ""},
-		"failed":  {write(1, new(rowsPB).add(&s, wal.RowInsert, k(1)).add(&s, wal.RowInsert, k(2)).request(&s), failed(), inMRS(5)), "2@10 10=2 11=NULL 12=7 13=NULL\n", ""},
-		"ignored": {append(write(1, one(wal.RowInsert, k(1)), inMRS(5)), write(2, new(rowsPB).add(&s, wal.RowInsertIgnore, k(1), logCell("x")).add(&s, wal.RowUpdateIgnore, k(9), logCell("x")).add(&s, wal.RowDeleteIgnore, k(9)).request(&s), []byte{}, []byte{}, []byte{})...),
+		"failed": {write(1, new(rowsPB).add(&s, wal.RowInsert, k(1)).add(&s, wal.RowInsert, k(2)).request(&s),
+			failed(), inMRS(5)), "2@10 10=2 11=NULL 12=7 13=NULL\n", ""},
+		"ignored": {append(write(1, one(wal.RowInsert, k(1)), inMRS(5)),
+			write(2, new(rowsPB).add(&s, wal.RowInsertIgnore, k(1), logCell("x")).add(&s, wal.RowUpdateIgnore, k(9),
+				logCell("x")).add(&s, wal.RowDeleteIgnore, k(9)).request(&s), []byte{}, []byte{}, []byte{})...),
 			"1@10 10=1 11=NULL 12=7 13=NULL\n", ""},
-		"update, delete, insert again": {slices.Concat(write(1, one(wal.RowInsert, k(1), logCell("a")), inMRS(5)), write(2, one(wal.RowUpdate, k(1), null, k(3)), inMRS(5)), write(3, one(wal.RowDelete, k(1)), inMRS(5)),
-			write(4, one(wal.RowInsert, k(1), nil, k(4)), inMRS(5)), write(5, one(wal.RowUpdateIgnore, k(1), logCell("b"), nil, logCell{9}), inMRS(5))),
-			"1@10 10=1 11=\"a\" 12=7 13=NULL @20 update 11=NULL 12=3 @30 delete @40 reinsert 11=NULL 12=4 13=NULL @50 update 11=\"b\"\n", ""},
-		"upsert": {slices.Concat(write(1, one(wal.RowUpsert, k(1), logCell("a"), nil, logCell{1}), inMRS(5)), write(2, one(wal.RowUpsert, k(1), nil, k(3)), inMRS(5)), write(3, one(wal.RowUpsertIgnore, k(1), null, nil, logCell{2}), inMRS(5)),
-			write(4, one(wal.RowDeleteIgnore, k(1)), inMRS(5)), write(5, one(wal.RowUpsert, k(1)), inMRS(5)), write(6, one(wal.RowUpsert, k(1)), []byte{})),
-			"1@10 10=1 11=\"a\" 12=7 13=\"\\x01\" @20 update 12=3 @30 update 11=NULL @40 delete @50 reinsert 11=NULL 12=7 13=NULL\n", ""},
-		"rowsets": {slices.Concat(write(1, one(wal.RowUpdate, k(8), logCell("a")), inDMS(3, 1)), write(2, one(wal.RowUpdate, k(8), logCell("b")), inDMS(3, 2)), write(3, one(wal.RowDelete, k(6)), inDMS(3, 2)),
-			write(4, one(wal.RowUpsert, k(8), nil, k(1)), inDMS(3, 2)), write(5, one(wal.RowDelete, k(8)), inDMS(9, 2)), // of a rowset that was compacted away
+		"update, delete, insert again": {slices.Concat(write(1, one(wal.RowInsert, k(1), logCell("a")), inMRS(5)),
+			write(2, one(wal.RowUpdate, k(1), null, k(3)), inMRS(5)), write(3, one(wal.RowDelete, k(1)), inMRS(5)),
+			write(4, one(wal.RowInsert, k(1), nil, k(4)), inMRS(5)),
+			write(5, one(wal.RowUpdateIgnore, k(1), logCell("b"), nil, logCell{9}), inMRS(5))),
+			"1@10 10=1 11=\"a\" 12=7 13=NULL @20 update 11=NULL 12=3 @30 delete @40 reinsert 11=NULL 12=4 " +
+				"13=NULL @50 update 11=\"b\"\n", ""},
+		"upsert": {slices.Concat(write(1, one(wal.RowUpsert, k(1), logCell("a"), nil, logCell{1}), inMRS(5)),
+			write(2, one(wal.RowUpsert, k(1), nil, k(3)), inMRS(5)),
+			write(3, one(wal.RowUpsertIgnore, k(1), null, nil, logCell{2}), inMRS(5)),
+			write(4, one(wal.RowDeleteIgnore, k(1)), inMRS(5)), write(5, one(wal.RowUpsert, k(1)), inMRS(5)),
+			write(6, one(wal.RowUpsert, k(1)), []byte{})),
+			"1@10 10=1 11=\"a\" 12=7 13=\"\\x01\" @20 update 12=3 @30 update 11=NULL @40 delete @50 reinsert " +
+				"11=NULL 12=7 13=NULL\n", ""},
+		"rowsets": {slices.Concat(write(1, one(wal.RowUpdate, k(8), logCell("a")), inDMS(3, 1)),
+			write(2, one(wal.RowUpdate, k(8), logCell("b")), inDMS(3, 2)),
+			write(3, one(wal.RowDelete, k(6)), inDMS(3, 2)),
+			// of a rowset that was compacted away
+			write(4, one(wal.RowUpsert, k(8), nil, k(1)), inDMS(3, 2)), write(5, one(wal.RowDelete, k(8)), inDMS(9, 2)),
 			write(6, one(wal.RowUpdate, k(5), null), append(inMRS(4), inDMS(3, 2)...)), // while it was being flushed
 			write(7, one(wal.RowUpdate, k(5), logCell("c")), append(inDMS(9, 0), inDMS(3, 3)...))),
-			"rowset 3 row 5 @60 update 11=NULL\nrowset 3 row 5 @70 update 11=\"c\"\nrowset 3 row 6 @30 delete\nrowset 3 row 8 @20 update 11=\"b\"\nrowset 3 row 8 @40 update 12=1\n", ""},
-		"in the order of numbers": {[][]byte{received(1, wal.OpWrite, 5, one(wal.RowInsert, k(1))), received(2, wal.OpWrite, 5, one(wal.RowUpdate, k(1), logCell("x"))), committed(2, wal.OpWrite, inMRS(5)), received(3, wal.OpNone, 999, nil), committed(1, wal.OpWrite, inMRS(5)), committed(3, wal.OpNone)},
+			"rowset 3 row 5 @60 update 11=NULL\nrowset 3 row 5 @70 update 11=\"c\"\nrowset 3 row 6 @30 " +
+				"delete\nrowset 3 row 8 @20 update 11=\"b\"\nrowset 3 row 8 @40 update 12=1\n", ""},
+		"in the order of numbers": {[][]byte{received(1, wal.OpWrite, 5, one(wal.RowInsert, k(1))),
+			received(2, wal.OpWrite, 5, one(wal.RowUpdate, k(1), logCell("x"))),
+			committed(2, wal.OpWrite, inMRS(5)), received(3, wal.OpNone, 999, nil),
+			committed(1, wal.OpWrite, inMRS(5)), committed(3, wal.OpNone)},
 			"1@10 10=1 11=NULL 12=7 13=NULL @20 update 11=\"x\"\n", ""},
-		"no commit": {append(write(1, one(wal.RowInsert, k(1)), inMRS(5)), received(2, wal.OpWrite, 5, one(wal.RowInsert, k(2)))), "1@10 10=1 11=NULL 12=7 13=NULL\n", "uncommitted"},
-		"overwritten": {slices.Concat([][]byte{received(1, wal.OpWrite, 5, one(wal.RowInsert, k(1))), received(2, wal.OpWrite, 5, one(wal.RowInsert, k(2)))}, write(1, one(wal.RowInsert, k(3)), inMRS(5))),
+		"no commit": {append(write(1, one(wal.RowInsert, k(1)), inMRS(5)),
+			received(2, wal.OpWrite, 5, one(wal.RowInsert, k(2)))), "1@10 10=1 11=NULL 12=7 13=NULL\n", "uncommitted"},
+		"overwritten": {slices.Concat([][]byte{received(1, wal.OpWrite, 5, one(wal.RowInsert, k(1))),
+			received(2, wal.OpWrite, 5, one(wal.RowInsert, k(2)))}, write(1, one(wal.RowInsert, k(3)), inMRS(5))),
 			"3@10 10=3 11=NULL 12=7 13=NULL\n", ""},
-		"altered": {slices.Concat(write(1, one(wal.RowInsert, k(1)), inMRS(5)), [][]byte{received(2, wal.OpAlterSchema, 6, alter), committed(2, wal.OpAlterSchema)},
-			write(3, new(rowsPB).add(&added, wal.RowInsert, k(2), logCell("b")).request(&added), inMRS(5)), write(4, new(rowsPB).add(&added, wal.RowUpdate, k(1), nil, k(9)).request(&added), inMRS(5))),
+		"altered": {slices.Concat(write(1, one(wal.RowInsert, k(1)), inMRS(5)),
+			[][]byte{received(2, wal.OpAlterSchema, 6, alter), committed(2, wal.OpAlterSchema)},
+			write(3, new(rowsPB).add(&added, wal.RowInsert, k(2), logCell("b")).request(&added), inMRS(5)),
+			write(4, new(rowsPB).add(&added, wal.RowUpdate, k(1), nil, k(9)).request(&added), inMRS(5))),
 			"1@10 10=1 11=NULL 12=7 13=NULL @40 update 14=9\n2@30 10=2 11=\"b\" 14=NULL\n", "schema"},
-		"an alteration that failed": {slices.Concat([][]byte{received(1, wal.OpAlterSchema, 6, alter), committed(1, wal.OpAlterSchema, failed())}, write(2, one(wal.RowInsert, k(1)), inMRS(5))), "1@20 10=1 11=NULL 12=7 13=NULL\n", ""},
-		"a transaction": {slices.Concat(write(1, new(rowsPB).add(&s, wal.RowInsert, k(1)).request(&s, txn), inTxn(77)), write(2, one(wal.RowInsert, k(2)), inMRS(5)),
-			[][]byte{received(3, wal.OpParticipant, 9, end(wal.TxnFinalize, 99)), committed(3, wal.OpParticipant)}), "1@99 10=1 11=NULL 12=7 13=NULL\n2@20 10=2 11=NULL 12=7 13=NULL\n", ""},
-		"an aborted one":             {slices.Concat(write(1, new(rowsPB).add(&s, wal.RowInsert, k(1)).request(&s, txn), inTxn(77)), [][]byte{received(2, wal.OpParticipant, 9, end(wal.TxnAbort, 0)), committed(2, wal.OpParticipant)}), "", ""},
-		"an open one":                {write(1, new(rowsPB).add(&s, wal.RowInsert, k(1)).request(&s, txn), inTxn(77)), "", "txn.open"},
-		"a row that is not there":    {write(1, one(wal.RowUpdate, k(1), logCell("x")), inMRS(5)), "", "change.lost"},
-		"a gap":                      {append(write(1, one(wal.RowInsert, k(1)), inMRS(5)), write(3, one(wal.RowInsert, k(3)), inMRS(5))...), "1@10 10=1 11=NULL 12=7 13=NULL\n3@30 10=3 11=NULL 12=7 13=NULL\n", "gap"},
-		"an orphan":                  {append([][]byte{committed(4, wal.OpWrite, inMRS(5), inMRS(5))}, write(5, one(wal.RowInsert, k(1)), inMRS(5))...), "1@50 10=1 11=NULL 12=7 13=NULL\n", "orphan"},
-		"an orphan that matters not": {append([][]byte{committed(4, wal.OpWrite, inMRS(4), inDMS(3, 0))}, write(5, one(wal.RowInsert, k(1)), inMRS(5))...), "1@50 10=1 11=NULL 12=7 13=NULL\n", ""},
-		"results that do not fit":    {write(1, one(wal.RowInsert, k(1)), inMRS(5), inMRS(5)), "1@10 10=1 11=NULL 12=7 13=NULL\n", "op.bad"},
-		"a column that is not there": {write(1, new(rowsPB).add(&added, wal.RowInsert, k(2)).request(&meta.Schema{Columns: []meta.Column{{Name: "zz", Type: cfile.Int32}}}), inMRS(5)), "", "op.bad"},
+		"an alteration that failed": {slices.Concat([][]byte{received(1, wal.OpAlterSchema, 6, alter),
+			committed(1, wal.OpAlterSchema, failed())}, write(2, one(wal.RowInsert, k(1)), inMRS(5))),
+			"1@20 10=1 11=NULL 12=7 13=NULL\n", ""},
+		"a transaction": {slices.Concat(write(1, new(rowsPB).add(&s, wal.RowInsert, k(1)).request(&s, txn),
+			inTxn(77)), write(2, one(wal.RowInsert, k(2)), inMRS(5)),
+			[][]byte{received(3, wal.OpParticipant, 9, end(wal.TxnFinalize, 99)), committed(3, wal.OpParticipant)}),
+			"1@99 10=1 11=NULL 12=7 13=NULL\n2@20 10=2 11=NULL 12=7 13=NULL\n", ""},
+		"an aborted one": {slices.Concat(write(1,
+			new(rowsPB).add(&s, wal.RowInsert, k(1)).request(&s, txn), inTxn(77)),
+			[][]byte{received(2, wal.OpParticipant, 9, end(wal.TxnAbort, 0)), committed(2, wal.OpParticipant)}), "",
+			""},
+		"an open one": {write(1, new(rowsPB).add(&s, wal.RowInsert, k(1)).request(&s, txn),
+			inTxn(77)), "", "txn.open"},
+		"a row that is not there": {write(1, one(wal.RowUpdate, k(1), logCell("x")), inMRS(5)), "", "change.lost"},
+		"a gap": {append(write(1, one(wal.RowInsert, k(1)), inMRS(5)),
+			write(3, one(wal.RowInsert, k(3)), inMRS(5))...),
+			"1@10 10=1 11=NULL 12=7 13=NULL\n3@30 10=3 11=NULL 12=7 13=NULL\n", "gap"},
+		"an orphan": {append([][]byte{committed(4, wal.OpWrite, inMRS(5), inMRS(5))},
+			write(5, one(wal.RowInsert, k(1)), inMRS(5))...), "1@50 10=1 11=NULL 12=7 13=NULL\n", "orphan"},
+		"an orphan that matters not": {append([][]byte{committed(4, wal.OpWrite, inMRS(4), inDMS(3, 0))},
+			write(5, one(wal.RowInsert, k(1)), inMRS(5))...), "1@50 10=1 11=NULL 12=7 13=NULL\n", ""},
+		"results that do not fit": {write(1, one(wal.RowInsert, k(1)), inMRS(5), inMRS(5)),
+			"1@10 10=1 11=NULL 12=7 13=NULL\n", "op.bad"},
+		"a column that is not there": {write(1,
+			new(rowsPB).add(&added, wal.RowInsert,
+				k(2)).request(&meta.Schema{Columns: []meta.Column{{Name: "zz", Type: cfile.Int32}}}), inMRS(5)), "",
+			"op.bad"},
 	} {
 		for _, c := range []cfile.Compression{cfile.NoCompression, cfile.LZ4, cfile.Snappy, cfile.Zlib} {
 			for _, old := range []bool{false, true} {
@@ -668,7 +717,8 @@ func TestWALOperations(t *testing.T) {
 				b := segment(s, 0, 1, c, old, x.batches...)
 				l := replayTree(t, logTablet(s), map[string][]byte{"w/wals/t/wal-000000001": b}, keyIsOrdinal)
 				if got := textOf(l); got != x.want || codesOf(l) != x.codes {
-					t.Errorf("%s (%s, old %t): %q, want %q; %s, want %s: %+v", name, c, old, got, x.want, codesOf(l), x.codes, l.Findings)
+					t.Errorf("%s (%s, old %t): %q, want %q; %s, want %s: %+v", name, c, old, got, x.want,
+						codesOf(l), x.codes, l.Findings)
 				}
 			}
 		}
@@ -677,11 +727,14 @@ func TestWALOperations(t *testing.T) {
 
 // The auto-incrementing column goes on from the number in the request.
 func TestWALAutoIncrement(t *testing.T) {
-	s := meta.Schema{Columns: []meta.Column{{ID: 1, Name: "k", Type: cfile.Int32, Key: true}, {ID: 2, Name: "auto_incrementing_id", Type: cfile.Int64, Key: true, AutoIncrement: true}}}
+	s := meta.Schema{Columns: []meta.Column{{ID: 1, Name: "k", Type: cfile.Int32, Key: true},
+		{ID: 2, Name: "auto_incrementing_id", Type: cfile.Int64, Key: true, AutoIncrement: true}}}
 	s.Index()
-	r := new(rowsPB).add(&s, wal.RowInsert, le32(1)).add(&s, wal.RowInsert, le32(1)).add(&s, wal.RowUpsert, le32(2), binary.LittleEndian.AppendUint64(nil, 500)).add(&s, wal.RowInsert, le32(1))
+	r := new(rowsPB).add(&s, wal.RowInsert, le32(1)).add(&s, wal.RowInsert, le32(1)).add(&s, wal.RowUpsert, le32(2),
+		binary.LittleEndian.AppendUint64(nil, 500)).add(&s, wal.RowInsert, le32(1))
 	body := r.request(&s, func(m []byte) []byte { return pb.AppendMessage(m, 8, pb.AppendInt(nil, 1, 41)) })
-	b := segment(s, 0, 1, cfile.LZ4, false, received(1, wal.OpWrite, 5, body), committed(1, wal.OpWrite, inMRS(5), inMRS(5), inMRS(5), inMRS(5)))
+	b := segment(s, 0, 1, cfile.LZ4, false, received(1, wal.OpWrite, 5, body),
+		committed(1, wal.OpWrite, inMRS(5), inMRS(5), inMRS(5), inMRS(5)))
 	l := replayed(t, logTablet(s), b)
 	var got []string
 	for _, r := range l.Rows {
@@ -705,7 +758,8 @@ func TestWALAutoIncrement(t *testing.T) {
 func TestWALSegments(t *testing.T) {
 	s := logTable()
 	write := func(i int64) [][]byte {
-		return [][]byte{received(i, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowInsert, le32(int32(i))).request(&s)), committed(i, wal.OpWrite, inMRS(5))}
+		return [][]byte{received(i, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowInsert, le32(int32(i))).request(&s)),
+			committed(i, wal.OpWrite, inMRS(5))}
 	}
 	closed := func(n uint64, from, to int64) []byte {
 		var batches [][]byte
@@ -714,7 +768,8 @@ func TestWALSegments(t *testing.T) {
 		}
 		return append(segment(s, 0, n, cfile.LZ4, false, batches...), footer(int64(len(batches)), from, to)...)
 	}
-	a, b, c := closed(1, 1, 3), closed(2, 4, 6), segment(s, 0, 3, cfile.LZ4, false, slices.Concat(write(7), write(8))...)
+	a, b, c := closed(1, 1, 3), closed(2, 4, 6),
+		segment(s, 0, 3, cfile.LZ4, false, slices.Concat(write(7), write(8))...)
 	flip := func(x []byte, i int) []byte {
 		x = bytes.Clone(x)
 		if i < 0 {
@@ -728,18 +783,19 @@ func TestWALSegments(t *testing.T) {
 		rows     int
 		codes    string
 	}{
-		"whole":                   {[][]byte{a, b, c}, 8, ""},
-		"only made":               {[][]byte{a, b, c, {}}, 8, ""},
-		"only taken in advance":   {[][]byte{a, b, c, make([]byte, 9000)}, 8, ""},
-		"the first is gone":       {[][]byte{nil, b, c}, 5, ""}, // Kudu deletes those that it needs no longer
-		"one between is gone":     {[][]byte{a, nil, c}, 5, "gap segment.missing"},
-		"none":                    {nil, 0, "missing"},
-		"a magic":                 {[][]byte{a, flip(b, 0), c}, 8, "header"},
-		"a header":                {[][]byte{a, flip(b, 13), c}, 8, "header"},
-		"a length":                {[][]byte{a, flip(b, 11), c}, 8, "header"},
-		"a footer's magic":        {[][]byte{a, flip(b, -5), c}, 8, "damaged"},
-		"a footer's length":       {[][]byte{a, flip(b, -2), c}, 8, "damaged footer"},
-		"a footer's count":        {[][]byte{append(segment(s, 0, 1, cfile.LZ4, false, write(1)...), footer(3, 1, 1)...)}, 1, "footer"},
+		"whole":                 {[][]byte{a, b, c}, 8, ""},
+		"only made":             {[][]byte{a, b, c, {}}, 8, ""},
+		"only taken in advance": {[][]byte{a, b, c, make([]byte, 9000)}, 8, ""},
+		"the first is gone":     {[][]byte{nil, b, c}, 5, ""}, // Kudu deletes those that it needs no longer
+		"one between is gone":   {[][]byte{a, nil, c}, 5, "gap segment.missing"},
+		"none":                  {nil, 0, "missing"},
+		"a magic":               {[][]byte{a, flip(b, 0), c}, 8, "header"},
+		"a header":              {[][]byte{a, flip(b, 13), c}, 8, "header"},
+		"a length":              {[][]byte{a, flip(b, 11), c}, 8, "header"},
+		"a footer's magic":      {[][]byte{a, flip(b, -5), c}, 8, "damaged"},
+		"a footer's length":     {[][]byte{a, flip(b, -2), c}, 8, "damaged footer"},
+		"a footer's count": {[][]byte{append(segment(s, 0, 1, cfile.LZ4, false, write(1)...),
+			footer(3, 1, 1)...)}, 1, "footer"},
 		"another's":               {[][]byte{b}, 3, "header"},
 		"no end":                  {[][]byte{a, b[:len(b)-40], c}, 7, "damaged uncommitted"},
 		"one that is no log":      {[][]byte{a, []byte("something else, and longer"), c}, 5, "gap header"},
@@ -750,7 +806,8 @@ func TestWALSegments(t *testing.T) {
 		l := replayed(t, logTablet(s), x.segments...)
 		codes := codesOf(l)
 		if len(l.Rows) != x.rows || codes != x.codes {
-			t.Errorf("%s: %d rows, want %d; %s, want %s: %+v", name, len(l.Rows), x.rows, codesOf(l), x.codes, l.Findings)
+			t.Errorf("%s: %d rows, want %d; %s, want %s: %+v", name, len(l.Rows), x.rows, codesOf(l), x.codes,
+				l.Findings)
 		}
 	}
 }
@@ -759,8 +816,11 @@ func TestWALSegments(t *testing.T) {
 func TestWALDefaultsStay(t *testing.T) {
 	s := logTable()
 	long := logCell(bytes.Repeat([]byte("not zero"), wal.WalWindow/4))
-	b := segment(s, 0, 1, cfile.NoCompression, false, received(1, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowInsert, le32(1), long).request(&s)), committed(1, wal.OpWrite, inMRS(5)),
-		received(2, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowInsert, le32(2)).request(&s)), committed(2, wal.OpWrite, inMRS(5)))
+	b := segment(s, 0, 1, cfile.NoCompression, false,
+		received(1, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowInsert, le32(1), long).request(&s)),
+		committed(1, wal.OpWrite, inMRS(5)),
+		received(2, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowInsert, le32(2)).request(&s)),
+		committed(2, wal.OpWrite, inMRS(5)))
 	if l := replayed(t, logTablet(s), b); !strings.HasSuffix(textOf(l), "2@20 10=2 11=NULL 12=7 13=NULL\n") {
 		t.Error(textOf(l)[len(textOf(l))-100:], l.Findings)
 	}
@@ -769,8 +829,11 @@ func TestWALDefaultsStay(t *testing.T) {
 // A log that was being replayed when the server stopped is read, not the one that was begun beside it.
 func TestWALRecoveryDirectory(t *testing.T) {
 	s := logTable()
-	b := segment(s, 0, 1, cfile.LZ4, false, received(1, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowInsert, le32(1)).request(&s)), committed(1, wal.OpWrite, inMRS(5)))
-	l := replayTree(t, logTablet(s), map[string][]byte{"w/wals/t.recovery/wal-000000001": b, "w/wals/t/wal-000000001": segment(s, 0, 1, cfile.LZ4, false)}, never)
+	b := segment(s, 0, 1, cfile.LZ4, false,
+		received(1, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowInsert, le32(1)).request(&s)),
+		committed(1, wal.OpWrite, inMRS(5)))
+	l := replayTree(t, logTablet(s), map[string][]byte{"w/wals/t.recovery/wal-000000001": b,
+		"w/wals/t/wal-000000001": segment(s, 0, 1, cfile.LZ4, false)}, never)
 	if len(l.Rows) != 1 || len(l.Findings) > 0 {
 		t.Errorf("%d rows, %+v", len(l.Rows), l.Findings)
 	}
@@ -779,7 +842,9 @@ func TestWALRecoveryDirectory(t *testing.T) {
 // A rowset whose keys cannot be read costs the changes of its rows, and no more.
 func TestWALLookupFails(t *testing.T) {
 	s := logTable()
-	b := segment(s, 0, 1, cfile.LZ4, false, received(1, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowDelete, le32(1)).add(&s, wal.RowDelete, le32(2)).request(&s)), committed(1, wal.OpWrite, inDMS(3, 2), inDMS(3, 2)))
+	b := segment(s, 0, 1, cfile.LZ4, false,
+		received(1, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowDelete, le32(1)).add(&s, wal.RowDelete,
+			le32(2)).request(&s)), committed(1, wal.OpWrite, inDMS(3, 2), inDMS(3, 2)))
 	files := map[string][]byte{"w/wals/t/wal-000000001": b}
 	l := replayTree(t, logTablet(s), files, func(ctx context.Context, rs uint64, key []byte) (int64, bool, error) {
 		if key[3] == 1 {
@@ -790,10 +855,12 @@ func TestWALLookupFails(t *testing.T) {
 	if textOf(l) != "rowset 3 row 4 @10 delete\n" || codesOf(l) != "change.lost" || l.Findings[0].At.Object != "block" {
 		t.Errorf("%s %+v", textOf(l), l.Findings)
 	}
-	if u := l.Unplaced[3]; len(l.Unplaced) != 1 || len(u) != 1 || u[0].Key[3] != 1 || u[0].Changes[0].Time != 10 || u[0].Rows != wal.EveryRow || !errors.Is(u[0].Err, fault.Corrupt) {
+	if u := l.Unplaced[3]; len(l.Unplaced) != 1 || len(u) != 1 || u[0].Key[3] != 1 || u[0].Changes[0].Time != 10 ||
+		u[0].Rows != wal.EveryRow || !errors.Is(u[0].Err, fault.Corrupt) {
 		t.Errorf("%+v", l.Unplaced)
 	}
-	_, err := wal.Replay(context.Background(), logFS(store.NewMemory(files)), logTablet(s), func(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, os.ErrPermission })
+	_, err := wal.Replay(context.Background(), logFS(store.NewMemory(files)), logTablet(s),
+		func(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, os.ErrPermission })
 	if err != os.ErrPermission {
 		t.Error(err)
 	}
@@ -806,19 +873,23 @@ func FuzzWAL(f *testing.F) {
 	}
 	s := logTable()
 	k := new(rowsPB).add(&s, wal.RowInsert, le32(1), logCell("abc")).add(&s, wal.RowUpsert, le32(2), null)
-	f.Add(append(segment(s, 0, 1, cfile.NoCompression, false, received(1, wal.OpWrite, 5, k.request(&s)), committed(1, wal.OpWrite, inMRS(5), inMRS(5))), footer(2, 1, 1)...))
-	f.Add(segment(s, 0, 1, cfile.NoCompression, true, received(1, wal.OpWrite, 5, k.request(&s)), committed(1, wal.OpWrite, inMRS(5), inMRS(5))))
+	f.Add(append(segment(s, 0, 1, cfile.NoCompression, false, received(1, wal.OpWrite, 5, k.request(&s)),
+		committed(1, wal.OpWrite, inMRS(5), inMRS(5))), footer(2, 1, 1)...))
+	f.Add(segment(s, 0, 1, cfile.NoCompression, true, received(1, wal.OpWrite, 5, k.request(&s)),
+		committed(1, wal.OpWrite, inMRS(5), inMRS(5))))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, o := range []fs.FSOptions{{}, {NoVerify: true}} {
 			o.Limits = format.Limits{Page: 1 << 20}
 			dirs := logFS(store.NewMemory(map[string][]byte{"w/wals/t/wal-000000001": b}))
 			dirs.Options = o
-			if _, err := wal.Replay(context.Background(), dirs, logTablet(s), keyIsOrdinal); err != nil && !strings.Contains(err.Error(), "limit") {
+			if _, err := wal.Replay(context.Background(), dirs, logTablet(s), keyIsOrdinal); err != nil &&
+				!strings.Contains(err.Error(), "limit") {
 				t.Fatal(err)
 			}
 		}
 		var c region.Coverage
-		wal.Describe(context.Background(), store.NewMemory(map[string][]byte{"s": b}), "s", pbc.Options{Limits: format.Limits{Page: 1 << 20}, Trace: c.Add})
+		wal.Describe(context.Background(), store.NewMemory(map[string][]byte{"s": b}), "s",
+			pbc.Options{Limits: format.Limits{Page: 1 << 20}, Trace: c.Add})
 		if _, overlaps := c.Check(fault.Span{Object: "s", Len: int64(len(b))}); len(overlaps) > 0 {
 			t.Fatal(overlaps)
 		}

@@ -26,7 +26,8 @@ import (
 // openTable opens a table that a real Kudu wrote.
 func openTable(t *testing.T, dir, table string) format.Reader {
 	t.Helper()
-	r, err := kudu.Format.Open(context.Background(), format.Target{Tree: store.Local{}, Name: "../kudu/testdata/" + dir, Table: table},
+	r, err := kudu.Format.Open(context.Background(),
+		format.Target{Tree: store.Local{}, Name: "../kudu/testdata/" + dir, Table: table},
 		format.OpenOptions{Opts: map[string]string{"wal": "false", "partial": "true"}})
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +37,8 @@ func openTable(t *testing.T, dir, table string) format.Reader {
 }
 
 // backup writes a backup of batches of no rows, and gives what lies in it.
-func backup(t *testing.T, sc *arrow.Schema, opts map[string]string, batches ...arrow.RecordBatch) (*store.Memory, format.Summary) {
+func backup(t *testing.T, sc *arrow.Schema, opts map[string]string, batches ...arrow.RecordBatch) (*store.Memory,
+	format.Summary) {
 	t.Helper()
 	ctx := context.Background()
 	tree := store.NewMemory(nil)
@@ -69,16 +71,19 @@ func metadataIn(t *testing.T, tree *store.Memory, s format.Summary) map[string]a
 	return m
 }
 
-// A table of hash and range partitions, one of which has hash dimensions of its own. The expectations are what Kudu's tools said of it
-// when it was made (`kudu fs list` in testdata), in the words of backup.proto.
+// A table of hash and range partitions, one of which has hash dimensions of its own. The expectations are what
+// Kudu's tools said of it when it was made (`kudu fs list` in testdata), in the words of backup.proto.
 func TestPartitionsOfARealTable(t *testing.T) {
 	r := openTable(t, "log", "ranges")
 	tree, s := backup(t, r.Schema(), map[string]string{"time": "1700000000000", "replicas": "2"})
 	m := metadataIn(t, tree, s)
-	if want := "e12804fbe58c4f2b8dca2a12108ffc7d-ranges/1700000000000/"; s.Files[0] != want+"part-00000.parquet" || s.Files[1] != want+metadataFile || len(s.Files) != 2 {
+	if want := "e12804fbe58c4f2b8dca2a12108ffc7d-ranges/1700000000000/"; s.Files[0] != want+"part-00000.parquet" ||
+		s.Files[1] != want+metadataFile || len(s.Files) != 2 {
 		t.Errorf("%v", s.Files)
 	}
-	for k, want := range map[string]any{"version": 1.0, "fromMs": "0", "toMs": "1700000000000", "dataFormat": "parquet", "tableName": "ranges", "tableId": "e12804fbe58c4f2b8dca2a12108ffc7d", "numReplicas": 2.0} {
+	for k, want := range map[string]any{"version": 1.0, "fromMs": "0", "toMs": "1700000000000",
+		"dataFormat": "parquet", "tableName": "ranges", "tableId": "e12804fbe58c4f2b8dca2a12108ffc7d",
+		"numReplicas": 2.0} {
 		if m[k] != want {
 			t.Errorf("%s is %v, want %v", k, m[k], want)
 		}
@@ -96,9 +101,11 @@ func TestPartitionsOfARealTable(t *testing.T) {
 	var names []string
 	for _, c := range m["columns"].([]any) {
 		c := c.(map[string]any)
-		names = append(names, fmt.Sprint(c["name"], " ", c["type"], " ", c["isKey"] == true, " ", c["isNullable"] == true, " ", c["encoding"]))
+		names = append(names, fmt.Sprint(c["name"], " ", c["type"], " ", c["isKey"] == true, " ",
+			c["isNullable"] == true, " ", c["encoding"]))
 	}
-	if want := []string{"id INT64 true false AUTO_ENCODING", "name STRING true false PREFIX_ENCODING"}; !slices.Equal(names[:2], want) {
+	if want := []string{"id INT64 true false AUTO_ENCODING",
+		"name STRING true false PREFIX_ENCODING"}; !slices.Equal(names[:2], want) {
 		t.Errorf("columns: %v", names)
 	}
 }
@@ -107,13 +114,15 @@ func TestPartitionsOfARealTable(t *testing.T) {
 func TestParts(t *testing.T) {
 	b := smallBatch(t, 10)
 	defer b.Release()
-	tree, s := backup(t, b.Schema(), map[string]string{"key": "k", "table": "a b~c/ü*", "part-rows": "4", "compression": "zstd"}, b, b)
+	tree, s := backup(t, b.Schema(), map[string]string{"key": "k", "table": "a b~c/ü*", "part-rows": "4",
+		"compression": "zstd"}, b, b)
 	if s.Rows != 20 || len(s.Files) != 6 || !strings.Contains(s.Files[0], "-a+b%7Ec%2F%C3%BC*/") {
 		t.Fatalf("%+v", s)
 	}
 	var got []int64
 	for _, name := range s.Files[:5] {
-		r, err := parquet.Format.Open(context.Background(), format.Target{Tree: tree, Name: "out/" + name}, format.OpenOptions{})
+		r, err := parquet.Format.Open(context.Background(), format.Target{Tree: tree, Name: "out/" + name},
+			format.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +144,8 @@ func TestParts(t *testing.T) {
 		t.Errorf("parts of %v rows", got)
 	}
 	m := metadataIn(t, tree, s)
-	text, _ := json.Marshal([]any{m["partitions"], m["columnIds"], m["numReplicas"], len(m["tablets"].(map[string]any))})
+	text, _ := json.Marshal([]any{m["partitions"], m["columnIds"], m["numReplicas"],
+		len(m["tablets"].(map[string]any))})
 	if string(text) != `[{"rangePartitions":{"bounds":[{}],"columnNames":["k"]}},{"k":0,"v":1},3,1]` {
 		t.Errorf("%s", text)
 	}
@@ -143,7 +153,8 @@ func TestParts(t *testing.T) {
 
 func smallBatch(t *testing.T, n int) arrow.RecordBatch {
 	t.Helper()
-	sc := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "k", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "k", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	defer b.Release()
 	for i := range n {
@@ -178,17 +189,25 @@ func TestColumns(t *testing.T) {
 		f    arrow.Field
 		want string
 	}{
-		{arrow.Field{Type: arrow.PrimitiveTypes.Int8}, `{"name":"","type":"INT8","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
-		{with(arrow.Field{Type: arrow.BinaryTypes.String}, cfile.MetaType, "varchar", cfile.MetaLength, "30", kudu.MetaDefault, "x"),
+		{arrow.Field{Type: arrow.PrimitiveTypes.Int8},
+			`{"name":"","type":"INT8","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
+		{with(arrow.Field{Type: arrow.BinaryTypes.String}, cfile.MetaType, "varchar", cfile.MetaLength, "30",
+			kudu.MetaDefault, "x"),
 			`{"name":"","type":"VARCHAR","typeAttributes":{"length":30},"defaultValue":"x","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
-		{with(arrow.Field{Type: arrow.BinaryTypes.Binary}, kudu.MetaDefault, "00ff", cfile.MetaEncoding, "prefix", cfile.MetaCompression, "zlib", cfile.MetaBlockSize, "4096"),
+		{with(arrow.Field{Type: arrow.BinaryTypes.Binary}, kudu.MetaDefault, "00ff", cfile.MetaEncoding, "prefix",
+			cfile.MetaCompression, "zlib", cfile.MetaBlockSize, "4096"),
 			`{"name":"","type":"BINARY","defaultValue":"AP8=","encoding":"PREFIX_ENCODING","compression":"ZLIB","blockSize":4096}`},
-		{with(arrow.Field{Type: us}, kudu.MetaDefault, "1-02-03T04:05:06.000007Z"), `{"name":"","type":"UNIXTIME_MICROS","defaultValue":"-62132730893999993","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
-		{with(arrow.Field{Type: arrow.FixedWidthTypes.Date32}, kudu.MetaDefault, "33-01-02"), `{"name":"","type":"DATE","defaultValue":"0033-01-02","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
-		{with(arrow.Field{Type: arrow.PrimitiveTypes.Float64}, kudu.MetaDefault, "-Inf"), `{"name":"","type":"DOUBLE","defaultValue":"-Infinity","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
-		{with(arrow.Field{Type: &arrow.Decimal128Type{Precision: 9, Scale: 2}, Nullable: true}, kudu.MetaDefault, "1.50", kudu.MetaComment, "money"),
+		{with(arrow.Field{Type: us}, kudu.MetaDefault, "1-02-03T04:05:06.000007Z"),
+			`{"name":"","type":"UNIXTIME_MICROS","defaultValue":"-62132730893999993","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
+		{with(arrow.Field{Type: arrow.FixedWidthTypes.Date32}, kudu.MetaDefault, "33-01-02"),
+			`{"name":"","type":"DATE","defaultValue":"0033-01-02","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
+		{with(arrow.Field{Type: arrow.PrimitiveTypes.Float64}, kudu.MetaDefault, "-Inf"),
+			`{"name":"","type":"DOUBLE","defaultValue":"-Infinity","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
+		{with(arrow.Field{Type: &arrow.Decimal128Type{Precision: 9, Scale: 2}, Nullable: true}, kudu.MetaDefault,
+			"1.50", kudu.MetaComment, "money"),
 			`{"name":"","type":"DECIMAL","typeAttributes":{"precision":9,"scale":2},"isNullable":true,"defaultValue":"1.50","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION","comment":"money"}`},
-		{with(arrow.Field{Type: arrow.PrimitiveTypes.Int64}, kudu.MetaAutoIncrement, "true", cfile.MetaEncoding, "bitshuffle"), `{"name":"","type":"INT64","encoding":"BIT_SHUFFLE","compression":"DEFAULT_COMPRESSION","isAutoIncrementing":true}`},
+		{with(arrow.Field{Type: arrow.PrimitiveTypes.Int64}, kudu.MetaAutoIncrement, "true", cfile.MetaEncoding,
+			"bitshuffle"), `{"name":"","type":"INT64","encoding":"BIT_SHUFFLE","compression":"DEFAULT_COMPRESSION","isAutoIncrementing":true}`},
 	} {
 		got, err := columnOf(c.f)
 		if err != nil {
@@ -209,17 +228,26 @@ func TestRefused(t *testing.T) {
 		opts   map[string]string
 		class  fault.Class
 	}{
-		"no key":                {[]arrow.Field{k}, map[string]string{"table": "t"}, fault.Invalid},
-		"no name":               {[]arrow.Field{k}, map[string]string{"key": "k"}, fault.Invalid},
-		"a key that is not":     {[]arrow.Field{k}, map[string]string{"key": "x", "table": "t"}, fault.Invalid},
-		"a key of doubles":      {[]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Float64}}, map[string]string{"key": "k", "table": "t"}, fault.Invalid},
-		"an unsigned column":    {[]arrow.Field{k, {Name: "u", Type: arrow.PrimitiveTypes.Uint32}}, map[string]string{"key": "k", "table": "t"}, fault.Unsupported},
-		"a list":                {[]arrow.Field{k, {Name: "l", Type: arrow.ListOf(k.Type)}}, map[string]string{"key": "k", "table": "t"}, fault.Unsupported},
-		"a time without a zone": {[]arrow.Field{k, {Name: "t", Type: &arrow.TimestampType{Unit: arrow.Microsecond}}}, map[string]string{"key": "k", "table": "t"}, fault.Unsupported},
-		"names that are alike":  {[]arrow.Field{k, {Name: "K", Type: k.Type}}, map[string]string{"key": "k", "table": "t"}, fault.Invalid},
-		"an unknown option":     {[]arrow.Field{k}, map[string]string{"key": "k", "table": "t", "zzz": "1"}, fault.Invalid},
-		"a bad id":              {[]arrow.Field{k}, map[string]string{"key": "k", "table": "t", "table-id": "12"}, fault.Invalid},
-		"a bad number":          {[]arrow.Field{k}, map[string]string{"key": "k", "table": "t", "part-rows": "0"}, fault.Invalid},
+		"no key":            {[]arrow.Field{k}, map[string]string{"table": "t"}, fault.Invalid},
+		"no name":           {[]arrow.Field{k}, map[string]string{"key": "k"}, fault.Invalid},
+		"a key that is not": {[]arrow.Field{k}, map[string]string{"key": "x", "table": "t"}, fault.Invalid},
+		"a key of doubles": {[]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Float64}},
+			map[string]string{"key": "k", "table": "t"}, fault.Invalid},
+		"an unsigned column": {[]arrow.Field{k, {Name: "u", Type: arrow.PrimitiveTypes.Uint32}},
+			map[string]string{"key": "k", "table": "t"}, fault.Unsupported},
+		"a list": {[]arrow.Field{k, {Name: "l", Type: arrow.ListOf(k.Type)}},
+			map[string]string{"key": "k", "table": "t"}, fault.Unsupported},
+		"a time without a zone": {[]arrow.Field{k,
+			{Name: "t", Type: &arrow.TimestampType{Unit: arrow.Microsecond}}},
+			map[string]string{"key": "k", "table": "t"}, fault.Unsupported},
+		"names that are alike": {[]arrow.Field{k, {Name: "K", Type: k.Type}},
+			map[string]string{"key": "k", "table": "t"}, fault.Invalid},
+		"an unknown option": {[]arrow.Field{k}, map[string]string{"key": "k", "table": "t", "zzz": "1"},
+			fault.Invalid},
+		"a bad id": {[]arrow.Field{k}, map[string]string{"key": "k", "table": "t", "table-id": "12"},
+			fault.Invalid},
+		"a bad number": {[]arrow.Field{k}, map[string]string{"key": "k", "table": "t", "part-rows": "0"},
+			fault.Invalid},
 	} {
 		tree := store.NewMemory(nil)
 		sink := tree.Sink("out")
@@ -242,10 +270,12 @@ func TestNullsInTheKey(t *testing.T) {
 	bad := b.NewRecordBatch()
 	defer bad.Release()
 	tree, s := backup(t, sc, map[string]string{"key": "k", "table": "t"}, good)
-	if c := metadataIn(t, tree, s)["columns"].([]any)[0].(map[string]any); c["isNullable"] != nil || c["isKey"] != true {
+	if c := metadataIn(t, tree, s)["columns"].([]any)[0].(map[string]any); c["isNullable"] != nil ||
+		c["isKey"] != true {
 		t.Error(c)
 	}
-	w, err := create(context.Background(), store.NewMemory(nil).Sink("out"), sc, format.WriteOptions{Opts: map[string]string{"key": "k", "table": "t"}})
+	w, err := create(context.Background(), store.NewMemory(nil).Sink("out"), sc,
+		format.WriteOptions{Opts: map[string]string{"key": "k", "table": "t"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +305,8 @@ func TestAbort(t *testing.T) {
 	defer b.Release()
 	dir := t.TempDir()
 	ctx := context.Background()
-	w, err := create(ctx, store.Local{}.Sink(dir+"/out/", nil), b.Schema(), format.WriteOptions{Opts: map[string]string{"key": "k", "table": "t"}})
+	w, err := create(ctx, store.Local{}.Sink(dir+"/out/", nil), b.Schema(),
+		format.WriteOptions{Opts: map[string]string{"key": "k", "table": "t"}})
 	if err == nil {
 		err = errors.Join(w.Write(ctx, b), w.Abort(ctx))
 	}

@@ -109,7 +109,8 @@ func columnOf(f arrow.Field) (c column, err error) {
 		v, _ := f.Metadata.GetValue(k)
 		return v
 	}
-	c = column{columnMetadata: columnMetadata{Name: f.Name, Nullable: f.Nullable, Comment: get(kudu.MetaComment), AutoIncrement: get(kudu.MetaAutoIncrement) == "true"}, id: -1}
+	c = column{columnMetadata: columnMetadata{Name: f.Name, Nullable: f.Nullable, Comment: get(kudu.MetaComment),
+		AutoIncrement: get(kudu.MetaAutoIncrement) == "true"}, id: -1}
 	if c.Type, c.Attributes, err = typeOf(f); err != nil {
 		return c, err
 	}
@@ -138,7 +139,8 @@ func named(names map[string]string, key, preset string) string {
 }
 
 // encodings and compressions are Kudu's names of what field metadata has in short.
-var encodings = map[string]string{"plain": "PLAIN_ENCODING", "prefix": "PREFIX_ENCODING", "rle": "RLE", "dict": "DICT_ENCODING", "bitshuffle": "BIT_SHUFFLE"}
+var encodings = map[string]string{"plain": "PLAIN_ENCODING", "prefix": "PREFIX_ENCODING", "rle": "RLE",
+	"dict": "DICT_ENCODING", "bitshuffle": "BIT_SHUFFLE"}
 var compressions = map[string]string{"none": "NO_COMPRESSION", "snappy": "SNAPPY", "lz4": "LZ4", "zlib": "ZLIB"}
 
 // typeOf is Kudu's type of a field.
@@ -165,7 +167,8 @@ func typeOf(f arrow.Field) (string, *typeAttributes, error) {
 		if length, _ := f.Metadata.GetValue(cfile.MetaLength); stored == cfile.Varchar.String() {
 			n, err := strconv.Atoi(length)
 			if err != nil || n < 1 || n > 65535 {
-				return "", nil, fault.Invalidf("column %q is a varchar of length %q: 1 to 65535 is wanted", f.Name, length)
+				return "", nil, fault.Invalidf("column %q is a varchar of length %q: 1 to 65535 is wanted", f.Name,
+					length)
 			}
 			return "VARCHAR", &typeAttributes{Length: n}, nil
 		}
@@ -176,11 +179,13 @@ func typeOf(f arrow.Field) (string, *typeAttributes, error) {
 		if t.Unit == arrow.Microsecond && t.TimeZone != "" {
 			return "UNIXTIME_MICROS", nil, nil
 		}
-		return "", nil, fault.New(fault.Unsupported, fault.Span{}, "", "column %q is of %s: Kudu's only time is in microseconds, of UTC", f.Name, t)
+		return "", nil, fault.New(fault.Unsupported, fault.Span{}, "",
+			"column %q is of %s: Kudu's only time is in microseconds, of UTC", f.Name, t)
 	case *arrow.Decimal128Type:
 		return "DECIMAL", &typeAttributes{Precision: t.Precision, Scale: t.Scale}, nil
 	}
-	return "", nil, fault.New(fault.Unsupported, fault.Span{}, "", "column %q is of %s, for which Kudu has no type", f.Name, f.Type)
+	return "", nil, fault.New(fault.Unsupported, fault.Span{}, "", "column %q is of %s, for which Kudu has no type",
+		f.Name, f.Type)
 }
 
 // value turns the text of a value, as field metadata has it, into the one that the restore job reads.
@@ -228,7 +233,8 @@ func boundsOf(r kudu.RangeMeta, names []string, columns []column) (b bounds, err
 				k = slices.IndexFunc(columns, func(c column) bool { return c.Name == names[i] })
 			}
 			if k < 0 {
-				return nil, fault.Invalidf("a bound of a partition has %d values for columns %s", len(texts), strings.Join(names, ", "))
+				return nil, fault.Invalidf("a bound of a partition has %d values for columns %s", len(texts),
+					strings.Join(names, ", "))
 			}
 			v, err := columns[k].value(text)
 			if err != nil {

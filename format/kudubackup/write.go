@@ -37,9 +37,11 @@ var Format = format.Format{
 
 var ownKeys = []format.OptionKey{
 	{Name: "table", Values: "NAME", Help: "the table's name (default: that of the Kudu table)"},
-	{Name: "table-id", Values: "ID", Help: "the table's id, 32 hexadecimal digits (default: that of the Kudu table, else made of the name)"},
+	{Name: "table-id", Values: "ID", Help: "the table's id, 32 hexadecimal digits (default: that of the Kudu " +
+		"table, else made of the name)"},
 	{Name: "key", Values: "COLUMN,…", Help: "the primary key (default: that of the Kudu table)"},
-	{Name: "replicas", Values: "N", Help: "how many replicas the restored table gets (default: as the Kudu table had, else 3)"},
+	{Name: "replicas", Values: "N", Help: "how many replicas the restored table gets (default: as the Kudu " +
+		"table had, else 3)"},
 	{Name: "time", Values: "MS", Help: "the time of the backup, in milliseconds since 1970 (default: now)"},
 	{Name: "part-rows", Values: "N", Help: "rows of a Parquet file at most (default 10000000)"},
 }
@@ -141,7 +143,8 @@ func metadataOf(sc *arrow.Schema, o options) (m tableMetadata, err error) {
 	if err != nil {
 		return m, err
 	}
-	m = tableMetadata{Version: 1, FromMs: "0", ToMs: strconv.FormatInt(o.time.UnixMilli(), 10), DataFormat: "parquet", TableName: t.Name, TableID: t.ID,
+	m = tableMetadata{Version: 1, FromMs: "0", ToMs: strconv.FormatInt(o.time.UnixMilli(), 10),
+		DataFormat: "parquet", TableName: t.Name, TableID: t.ID,
 		Replicas: t.Replicas, ColumnIDs: map[string]int32{}, Tablets: map[string]partitionMetadata{}}
 	if o.table != "" {
 		m.TableName = o.table

@@ -10,8 +10,8 @@ import (
 	"stoa/format/ipc/sample"
 )
 
-// TestNothingCompressed: a column of nulls has a dictionary of no values, and a codec makes some bytes of them. Verify finds nothing wrong, and
-// recovery reads all of it.
+// TestNothingCompressed: a column of nulls has a dictionary of no values, and a codec makes some bytes of them.
+// Verify finds nothing wrong, and recovery reads all of it.
 func TestNothingCompressed(t *testing.T) {
 	sc := sample.Schema(arrow.PrimitiveTypes.Float64)
 	b := array.NewFloat64Builder(memory.DefaultAllocator)

@@ -75,7 +75,8 @@ func (t *tables) forget() {
 	t.kept = nil
 }
 
-// Chunk is a column of a row group. Where the offset index is asked where its pages are, each page is held against it when it is decoded.
+// Chunk is a column of a row group. Where the offset index is asked where its pages are, each page is held
+// against it when it is decoded.
 func (r *reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
 	if g.Index < 0 || g.Index >= len(r.meta.RowGroups) || col < 0 || col >= len(r.columns) {
 		return nil, fault.Bugf("parquet: there is no column %d of row group %d", col, g.Index)
@@ -118,11 +119,13 @@ func (r *reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *o
 	return &chunk{t: t, rows: rows, i: t.find(rows.From), as: r.columns[col]}, nil
 }
 
-// padded is a chunk as it may reach: parquet-mr up to 1.2.8 forgot the header of the dictionary when it counted the chunk's bytes (PARQUET-816).
+// padded is a chunk as it may reach: parquet-mr up to 1.2.8 forgot the header of the dictionary when it counted
+// the chunk's bytes (PARQUET-816).
 func (r *reader) padded(at fault.Span) fault.Span {
 	const most = 100
 	var minor, patch int
-	if n, _ := fmt.Sscanf(r.meta.CreatedBy, "parquet-mr version 1.%d.%d", &minor, &patch); n < 1 || minor > 2 || minor == 2 && patch > 8 {
+	if n, _ := fmt.Sscanf(r.meta.CreatedBy, "parquet-mr version 1.%d.%d", &minor, &patch); n < 1 || minor > 2 ||
+		minor == 2 && patch > 8 {
 		if r.meta.CreatedBy != "parquet-mr" {
 			return at
 		}
@@ -140,9 +143,11 @@ func (r *reader) readable(group, col int) error {
 	c := r.meta.RowGroups[group].Columns[col]
 	switch {
 	case c.encrypted:
-		return fault.Unsupportedf(r.footer, indexPath(group, col, "crypto_metadata"), "the column is encrypted%s, and no key for it is given (--key-file)", quotedID(c.crypto.id))
+		return fault.Unsupportedf(r.footer, indexPath(group, col, "crypto_metadata"),
+			"the column is encrypted%s, and no key for it is given (--key-file)", quotedID(c.crypto.id))
 	case c.FilePath != "":
-		return fault.Unsupportedf(r.footer, indexPath(group, col, "file_path"), "the data are in another file, %q", c.FilePath)
+		return fault.Unsupportedf(r.footer, indexPath(group, col, "file_path"), "the data are in another file, %q",
+			c.FilePath)
 	case !c.MetaData.Codec.known():
 		return fault.Unsupportedf(r.chunkSpan(group, col), path, "codec %s", c.MetaData.Codec)
 	case r.columns[col].unread != nil:
@@ -150,7 +155,8 @@ func (r *reader) readable(group, col int) error {
 	}
 	rows, values := r.meta.RowGroups[group].NumRows, c.MetaData.NumValues
 	if r.columns[col].maxRep == 0 && values != rows || values < rows {
-		return fault.Corruptf(r.chunkSpan(group, col), indexPath(group, col, "num_values"), "%d, but the row group has %d rows", values, rows)
+		return fault.Corruptf(r.chunkSpan(group, col), indexPath(group, col, "num_values"),
+			"%d, but the row group has %d rows", values, rows)
 	}
 	return nil
 }
@@ -161,7 +167,8 @@ func (t *pageTable) useIndex(x *offsetIndex, i int) {
 	flat := t.r.columns[t.leaf].maxRep == 0
 	for ; i < len(x.offsets); i++ {
 		rows := x.rowsOf(i, all)
-		p := pageRef{at: t.r.span(x.offsets[i], int64(x.sizes[i])), first: rows.From, rows: rows.Len(), values: -1, starts: true, index: true}
+		p := pageRef{at: t.r.span(x.offsets[i], int64(x.sizes[i])), first: rows.From, rows: rows.Len(), values: -1,
+			starts: true, index: true}
 		if flat {
 			p.values = p.rows
 		}
@@ -221,8 +228,9 @@ func (p *page) whole() fault.Span {
 	return at
 }
 
-// get is page i; io.EOF behind the last one. Before the first one is given all headers are read: only their sum tells
-// whether each has the right number of values, on which the rows of all pages after it depend. Headers have no checksum.
+// get is page i; io.EOF behind the last one. Before the first one is given all headers are read: only their sum
+// tells whether each has the right number of values, on which the rows of all pages after it depend. Headers
+// have no checksum.
 func (t *pageTable) get(ctx context.Context, i int) (pageRef, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -246,7 +254,8 @@ func (t *pageTable) walk(ctx context.Context) error {
 	if t.left.Len == 0 || t.values >= m.NumValues && (t.values > 0 || t.at.Len > m.TotalCompressedSize) {
 		if t.values != m.NumValues {
 			t.pages = nil // any of them may have the wrong number
-			return t.instead(ctx, fault.Corruptf(t.at, indexPath(t.group, t.leaf, "num_values"), "%d, but the pages have %d", m.NumValues, t.values))
+			return t.instead(ctx, fault.Corruptf(t.at, indexPath(t.group, t.leaf, "num_values"),
+				"%d, but the pages have %d", m.NumValues, t.values))
 		}
 		if rows, all := t.rows(), t.r.meta.RowGroups[t.group].NumRows; rows >= 0 && rows != all {
 			t.pages = nil
@@ -350,7 +359,8 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 	if p.first >= c.rows.To {
 		return format.Page{}, io.EOF
 	}
-	out := format.Page{Ordinal: c.i, First: p.first, Rows: p.rows, Starts: p.starts, Entries: p.values, Raw: p.raw, Coded: p.coded, Bounds: p.bounds,
+	out := format.Page{Ordinal: c.i, First: p.first, Rows: p.rows, Starts: p.starts, Entries: p.values, Raw: p.raw,
+		Coded: p.coded, Bounds: p.bounds,
 		Spans: []fault.Span{p.at}, Own: &p}
 	c.i++
 	return out, nil
@@ -364,7 +374,8 @@ func (c *chunk) Dict() (format.Page, bool) {
 	if d == nil || c.as.form.form == isNothing {
 		return format.Page{}, false
 	}
-	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: d.values, Raw: d.raw, Spans: []fault.Span{d.at}, Own: d}, true
+	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: d.values, Raw: d.raw, Spans: []fault.Span{d.at},
+		Own: d}, true
 }
 
 // Decode appends a page to dst, or nothing.
@@ -373,9 +384,11 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	if !ok || len(t.Bytes) != 1 {
 		return fault.Bugf("parquet: a page that is not of this file")
 	}
-	d := pageTask{column: c.as, ref: p, sealed: sealedPage{sealed: c.t.sealed(), ordinal: t.Page.Ordinal}, arena: t.Scratch, dict: t.Dict,
+	d := pageTask{column: c.as, ref: p, sealed: sealedPage{sealed: c.t.sealed(), ordinal: t.Page.Ordinal},
+		arena: t.Scratch, dict: t.Dict,
 		codec: c.t.r.meta.RowGroups[c.t.group].Columns[c.t.leaf].MetaData.Codec,
-		loose: c.t.r.loose, limit: min(c.t.r.limits.Page, t.Limits.WithDefaults().Page), verify: !t.NoVerify && !c.t.r.noVerify}
+		loose: c.t.r.loose, limit: min(c.t.r.limits.Page, t.Limits.WithDefaults().Page), verify: !t.NoVerify &&
+			!c.t.r.noVerify}
 	before := dst.Len()
 	err := d.decode(t.Bytes[0], dst, t.Page.Ordinal < 0)
 	t.Raw = d.raw

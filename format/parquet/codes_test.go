@@ -17,7 +17,8 @@ import (
 	"stoa/store/faulty"
 )
 
-// TestVerifyCodes makes each damage by hand, and asks for its code, place and rows. The file has 400 rows in pages of 40 (claimed), and other pages where it says so.
+// TestVerifyCodes makes each damage by hand, and asks for its code, place and rows. The file has 400 rows in
+// pages of 40 (claimed), and other pages where it says so.
 func TestVerifyCodes(t *testing.T) {
 	whole := claimed(t, lib.WithDataPageVersion(lib.DataPageV2))
 	r := readerOf(t, whole)
@@ -40,14 +41,20 @@ func TestVerifyCodes(t *testing.T) {
 		rows [2]int64
 		lost int64
 	}{
-		"rows of the file":     {footer(func(m *metadata.FileMetaData) { m.NumRows = 401 }), "parquet.rows", -1, [2]int64{-1, -1}, -1},
-		"values of a chunk":    {footer(func(m *metadata.FileMetaData) { m.RowGroups[0].Columns[colX].MetaData.NumValues = 399 }), "parquet.values", pages[0].header.Off, [2]int64{0, 400}, 400},
-		"a codec nobody knows": {footer(func(m *metadata.FileMetaData) { m.RowGroups[0].Columns[colX].MetaData.Codec = 3 }), "parquet.unsupported", pages[0].header.Off, [2]int64{0, 400}, 400},
-		"a page's levels":      {body, "parquet.column", pages[1].body.Off, [2]int64{0, 400}, 400},
+		"rows of the file": {footer(func(m *metadata.FileMetaData) { m.NumRows = 401 }), "parquet.rows", -1,
+			[2]int64{-1, -1}, -1},
+		"values of a chunk": {footer(
+			func(m *metadata.FileMetaData) { m.RowGroups[0].Columns[colX].MetaData.NumValues = 399 }),
+			"parquet.values", pages[0].header.Off, [2]int64{0, 400}, 400},
+		"a codec nobody knows": {footer(
+			func(m *metadata.FileMetaData) { m.RowGroups[0].Columns[colX].MetaData.Codec = 3 }),
+			"parquet.unsupported", pages[0].header.Off, [2]int64{0, 400}, 400},
+		"a page's levels": {body, "parquet.column", pages[1].body.Off, [2]int64{0, 400}, 400},
 	} {
 		fs := findings(x.b)
 		k := slices.IndexFunc(fs, func(f region.Finding) bool { return f.Code == x.want })
-		if k < 0 || fs[k].Severity != region.Error || fs[k].Rows != x.rows || fs[k].Lost != x.lost || x.at >= 0 && fs[k].At.Off != x.at {
+		if k < 0 || fs[k].Severity != region.Error || fs[k].Rows != x.rows || fs[k].Lost != x.lost || x.at >= 0 &&
+			fs[k].At.Off != x.at {
 			t.Errorf("%s: %+v, want %s at %d of rows %v", name, fs, x.want, x.at, x.rows)
 		}
 	}
@@ -66,7 +73,8 @@ func TestVerifyCodes(t *testing.T) {
 	flipped := bytes.Clone(summed)
 	flipped[pages[1].body.Off] ^= 1
 	fs := findings(flipped)
-	if len(fs) != 1 || fs[0].Code != "parquet.page.checksum" || fs[0].At != pages[1].body || fs[0].Rows != second || fs[0].Lost != pages[1].rows || !strings.HasSuffix(fs[0].Path, ".crc") {
+	if len(fs) != 1 || fs[0].Code != "parquet.page.checksum" || fs[0].At != pages[1].body || fs[0].Rows != second ||
+		fs[0].Lost != pages[1].rows || !strings.HasSuffix(fs[0].Path, ".crc") {
 		t.Errorf("a flipped bit: %+v, want parquet.page.checksum at %v of rows %v", fs, pages[1].body, second)
 	}
 }
@@ -90,13 +98,15 @@ func unreadable(t *testing.T, memory *store.Memory) {
 	for k := range count.Count() {
 		tree := &faulty.Tree{Tree: memory, Mode: faulty.Fail, At: k}
 		got := verified(tree)
-		if tree.Hit.Load() && !slices.ContainsFunc(got, func(f region.Finding) bool { return f.Code == "parquet.unreadable" && f.Severity == region.Error }) {
+		if tree.Hit.Load() && !slices.ContainsFunc(got,
+			func(f region.Finding) bool { return f.Code == "parquet.unreadable" && f.Severity == region.Error }) {
 			t.Errorf("operation %d of %d: %+v", k, count.Count(), got)
 		}
 	}
 }
 
-// TestRecoverCodes: what recovery tells of a file that is cut within the second of its row groups, and what it does without a schema.
+// TestRecoverCodes: what recovery tells of a file that is cut within the second of its row groups, and what it
+// does without a schema.
 func TestRecoverCodes(t *testing.T) {
 	whole := golden(t, "testdata/order.v1.parquet").Bytes("t")
 	r := readerOf(t, whole)
@@ -124,7 +134,8 @@ func TestRecoverCodes(t *testing.T) {
 		}
 	}
 	_, found, err = recoverFile(t.Context(), target, format.OpenOptions{})
-	if !errors.Is(err, fault.Corrupt) || len(found) != 1 || found[0].Code != "parquet.footer" || found[0].At.Off != cut-4 {
+	if !errors.Is(err, fault.Corrupt) || len(found) != 1 || found[0].Code != "parquet.footer" ||
+		found[0].At.Off != cut-4 {
 		t.Errorf("without a schema: %+v, %v", found, err)
 	}
 }

@@ -26,8 +26,9 @@ const (
 // known reports whether there is a decoder.
 func (c compression) known() bool { return c >= codecNone && c <= codecLZ4Raw && c != codecLZO }
 
-// mostRaw is how long n compressed bytes can be raw at most: Snappy copies 64 bytes by three, LZ4 255 by one, Deflate 258 by two bits, Zstandard has
-// blocks of 128 KiB of one byte in four. Brotli has no bound to speak of: 64 MiB of it are granted. What a page says is held against this before memory is taken.
+// mostRaw is how long n compressed bytes can be raw at most: Snappy copies 64 bytes by three, LZ4 255 by one,
+// Deflate 258 by two bits, Zstandard has blocks of 128 KiB of one byte in four. Brotli has no bound to speak
+// of: 64 MiB of it are granted. What a page says is held against this before memory is taken.
 func (c compression) mostRaw(n int64) int64 {
 	const more = 64 << 10 // headers, and what is shorter than its own frame
 	switch c {
@@ -48,10 +49,12 @@ func (c compression) mostRaw(n int64) int64 {
 // inflate gives the raw bytes of src, which must be so many. room gives memory.
 func (c compression) inflate(src []byte, raw, limit int64, room func(int) []byte) (dst []byte, err error) {
 	if raw > limit {
-		return nil, fault.New(fault.Limit, fault.Span{Len: int64(len(src))}, "uncompressed_page_size", "%d bytes are more than a page may have (%d)", raw, limit)
+		return nil, fault.New(fault.Limit, fault.Span{Len: int64(len(src))}, "uncompressed_page_size",
+			"%d bytes are more than a page may have (%d)", raw, limit)
 	}
 	if most := c.mostRaw(int64(len(src))); raw > most {
-		return nil, fault.Rel(0, len(src), "uncompressed_page_size", "%d, but %d bytes cannot become more than %d", raw, len(src), most)
+		return nil, fault.Rel(0, len(src), "uncompressed_page_size", "%d, but %d bytes cannot become more than %d",
+			raw, len(src), most)
 	}
 	switch c {
 	case codecNone:
@@ -99,7 +102,8 @@ func decompressor(name string, dst, src []byte) error {
 	return z.Decompress(dst, src)
 }
 
-// unHadoop decompresses LZ4 in Hadoop's framing: u32 big-endian of the raw size, u32 big-endian of the stored size, block; and so on.
+// unHadoop decompresses LZ4 in Hadoop's framing: u32 big-endian of the raw size, u32 big-endian of the stored
+// size, block; and so on.
 func unHadoop(dst, src []byte) bool {
 	z, _ := codec.ByName("lz4")
 	for len(dst) > 0 {
@@ -107,7 +111,8 @@ func unHadoop(dst, src []byte) bool {
 			return false
 		}
 		raw, stored := int64(binary.BigEndian.Uint32(src)), int64(binary.BigEndian.Uint32(src[4:]))
-		if src = src[8:]; raw == 0 || raw > int64(len(dst)) || stored > int64(len(src)) || z.Decompress(dst[:raw], src[:stored]) != nil {
+		if src = src[8:]; raw == 0 || raw > int64(len(dst)) || stored > int64(len(src)) ||
+			z.Decompress(dst[:raw], src[:stored]) != nil {
 			return false
 		}
 		dst, src = dst[raw:], src[stored:]
@@ -144,8 +149,9 @@ func (c compression) says(b []byte) (n int64, ok bool) {
 	return 0, false
 }
 
-// gzipSize is ISIZE, the size modulo 2^32 at the end of a member (RFC 1952). Nothing tells whether the bytes are one member, as writers
-// make them, or several; those of other writers that begin another way are not judged.
+// gzipSize is ISIZE, the size modulo 2^32 at the end of a member (RFC 1952). Nothing tells whether the bytes
+// are one member, as writers make them, or several; those of other writers that begin another way are not
+// judged.
 func gzipSize(b []byte) (int64, bool) {
 	if len(b) < 18 || b[0] != 0x1f || b[1] != 0x8b {
 		return 0, false

@@ -12,8 +12,9 @@ import (
 	"stoa/wire"
 )
 
-// Polars, and Arrow C++ before 17, write the metadata of a column chunk twice: in the footer, and behind the chunk, where ColumnChunk.file_offset points to.
-// Arrow C++ of 2017 has the whole ColumnChunk there. Others have there where the chunk begins, or 0. Polars forgets the dictionary when it reckons where that is.
+// Polars, and Arrow C++ before 17, write the metadata of a column chunk twice: in the footer, and behind the
+// chunk, where ColumnChunk.file_offset points to. Arrow C++ of 2017 has the whole ColumnChunk there. Others
+// have there where the chunk begins, or 0. Polars forgets the dictionary when it reckons where that is.
 
 // metaCopy is such a copy. differs names what is not as in the footer; "" is nothing.
 type metaCopy struct {
@@ -35,7 +36,8 @@ func (r *reader) copies(ctx context.Context) (out []metaCopy, err error) {
 			if c.FileOffset == c.MetaData.DataPageOffset+c.MetaData.TotalCompressedSize {
 				off = chunk.End()
 			}
-			if c.FileOffset <= 0 || c.FileOffset >= r.size || off >= chunk.Off && off < chunk.End() || off >= r.footer.Off {
+			if c.FileOffset <= 0 || c.FileOffset >= r.size || off >= chunk.Off && off < chunk.End() ||
+				off >= r.footer.Off {
 				continue
 			}
 			if own == nil {
@@ -87,7 +89,8 @@ func (r *reader) copyAt(ctx context.Context, off int64, own []byte) (x metaCopy,
 	return x, true, nil
 }
 
-// chunkHead is how long what stands before the metadata in a ColumnChunk is, in Thrift's compact protocol: file_offset and the head of meta_data. 0: it is none.
+// chunkHead is how long what stands before the metadata in a ColumnChunk is, in Thrift's compact protocol:
+// file_offset and the head of meta_data. 0: it is none.
 func chunkHead(b []byte) int {
 	if len(b) < 3 || b[0] != 2<<4|6 {
 		return 0
@@ -105,8 +108,10 @@ var metaFields = []struct {
 	is       thrift.Type
 	required bool
 }{
-	{1, "type", thrift.I32, true}, {3, "path_in_schema", thrift.List, true}, {4, "codec", thrift.I32, true}, {5, "num_values", thrift.I64, true},
-	{6, "total_uncompressed_size", thrift.I64, true}, {7, "total_compressed_size", thrift.I64, true}, {9, "data_page_offset", thrift.I64, true},
+	{1, "type", thrift.I32, true}, {3, "path_in_schema", thrift.List, true}, {4, "codec", thrift.I32, true},
+	{5, "num_values", thrift.I64, true},
+	{6, "total_uncompressed_size", thrift.I64, true}, {7, "total_compressed_size", thrift.I64, true},
+	{9, "data_page_offset", thrift.I64, true},
 	{11, "dictionary_page_offset", thrift.I64, false},
 }
 
@@ -193,7 +198,8 @@ func metasOf(t *thrift.Reader, c *wire.Cursor, b []byte) (out [][]byte) {
 	return out
 }
 
-// withoutHead is a field of Thrift's compact protocol without its head: a byte, and behind that the number of the field (a varint) if it is not in its upper half.
+// withoutHead is a field of Thrift's compact protocol without its head: a byte, and behind that the number of
+// the field (a varint) if it is not in its upper half.
 func withoutHead(b []byte) []byte {
 	if len(b) == 0 || b[0]>>4 != 0 {
 		return b[min(1, len(b)):]

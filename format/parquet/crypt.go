@@ -13,14 +13,14 @@ import (
 	"stoa/wire"
 )
 
-// Modular encryption (parquet-format, Encryption.md). What is encrypted are modules: each header of a page, each body,
-// each index, the metadata of a chunk, the footer.
+// Modular encryption (parquet-format, Encryption.md). What is encrypted are modules: each header of a page,
+// each body, each index, the metadata of a chunk, the footer.
 //
 //	AES-GCM      u32 of the length of what follows, nonce (12 bytes), ciphertext, tag (16 bytes)
 //	AES-GCM-CTR  of the bodies of pages: the same without a tag, and no more authentic than bytes without a checksum are
 //
-// With each module its place in the file is authenticated, so that modules cannot change places: AAD prefix, a number
-// of the file, kind of module, ordinals (i16) of row group, column and data page.
+// With each module its place in the file is authenticated, so that modules cannot change places: AAD prefix, a
+// number of the file, kind of module, ordinals (i16) of row group, column and data page.
 
 // module is the kind of a module.
 type module byte
@@ -85,7 +85,8 @@ func parseChunkCrypto(r *thrift.Reader) *chunkCrypto {
 			continue
 		}
 		c.own = r.Field() == 2
-		for r.Struct(map[bool]string{false: "ENCRYPTION_WITH_FOOTER_KEY", true: "ENCRYPTION_WITH_COLUMN_KEY"}[c.own]); r.Next(); {
+		for r.Struct(map[bool]string{false: "ENCRYPTION_WITH_FOOTER_KEY",
+			true: "ENCRYPTION_WITH_COLUMN_KEY"}[c.own]); r.Next(); {
 			switch {
 			case r.Field() == 1 && c.own:
 				for range r.List("path_in_schema", thrift.Bytes) {
@@ -113,7 +114,8 @@ func newSealed(key []byte, a *algorithm, keys *keyring) (*sealed, error) {
 	switch {
 	case a.supply && keys.prefix == nil:
 		return nil, fault.Invalidf(
-			"the file was encrypted with an AAD prefix that it does not hold: a line aad-prefix of the key file gives it")
+			"the file was encrypted with an AAD prefix that it does not hold: a line aad-prefix of the key file " +
+				"gives it")
 	case a.supply || keys.prefix != nil:
 		s.aad = append(s.aad, keys.prefix...)
 	default:
@@ -149,7 +151,8 @@ func (s *sealed) aadOf(m module, data int) []byte {
 	return aad
 }
 
-// moduleSize is how long the module at the beginning of b is with its length; 0: b has not so many bytes, or it is no module.
+// moduleSize is how long the module at the beginning of b is with its length; 0: b has not so many bytes, or it
+// is no module.
 func moduleSize(b []byte, overhead int) int {
 	if len(b) < 4 {
 		return 0
@@ -169,7 +172,8 @@ func (s *sealed) open(b []byte, m module, data int, room func(int) []byte) (plai
 		overhead = nonceSize
 	}
 	if used = moduleSize(b, overhead); used == 0 {
-		return nil, 0, fault.Rel(0, min(4, len(b)), "module.length", "it does not fit the %d bytes that are there", len(b))
+		return nil, 0, fault.Rel(0, min(4, len(b)), "module.length", "it does not fit the %d bytes that are there",
+			len(b))
 	}
 	nonce, text := b[4:4+nonceSize], b[4+nonceSize:used]
 	plain = room(used - 4 - overhead)
@@ -217,7 +221,8 @@ func (r *reader) openFooter(b []byte) ([]byte, error) {
 	}
 	key := r.keys.find("", id)
 	if key == nil {
-		return nil, fault.Unsupportedf(at, "footer", "it is encrypted%s, and no key for it is given (--key-file)", quotedID(id))
+		return nil, fault.Unsupportedf(at, "footer", "it is encrypted%s, and no key for it is given (--key-file)",
+			quotedID(id))
 	}
 	s, err := newSealed(key, &a, r.keys)
 	if err != nil {
@@ -231,7 +236,8 @@ func (r *reader) openFooter(b []byte) ([]byte, error) {
 		return nil, wrongKey(at, "footer", "the footer", id)
 	}
 	if used != c.Left() {
-		return nil, fault.Corruptf(at.Sub(int64(used), at.Len-int64(used)), "footer", "%d bytes behind the encrypted footer", c.Left()-used)
+		return nil, fault.Corruptf(at.Sub(int64(used), at.Len-int64(used)), "footer",
+			"%d bytes behind the encrypted footer", c.Left()-used)
 	}
 	r.algorithm, r.sealed, r.hidden = &a, s, true
 	return plain, nil
@@ -318,7 +324,8 @@ func (r *reader) unlockChunk(c *chunkMeta, group, column, ordinal int) error {
 	if c.locked != nil {
 		b, _, err := s.open(c.locked, metaModule, 0, room)
 		if err != nil {
-			return wrongKey(r.footer, indexPath(group, column, "encrypted_column_metadata"), "column "+path, c.crypto.id)
+			return wrongKey(r.footer, indexPath(group, column, "encrypted_column_metadata"), "column "+path,
+				c.crypto.id)
 		}
 		cur := wire.NewInnerCursor(b, r.footer, indexPath(group, column, "encrypted_column_metadata"))
 		m := parseColumnMeta(thrift.NewReader(cur, thrift.Compact))

@@ -35,7 +35,8 @@ func rowsText(t *testing.T, b []byte, opts map[string]string, spec stoa.ScanSpec
 	t.Helper()
 	ctx := context.Background()
 	tree := store.NewMemory(map[string][]byte{"t": b})
-	table, err := stoa.Open(ctx, "t", stoa.OpenOptions{Tree: tree, Formats: []format.Format{parquet.Format}, Opts: opts})
+	table, err := stoa.Open(ctx, "t", stoa.OpenOptions{Tree: tree, Formats: []format.Format{parquet.Format},
+		Opts: opts})
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +121,8 @@ func TestEncrypted(t *testing.T) {
 func TestEncryptedWithoutKeys(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "keys")
 	secret := strings.Repeat("ab", 16)
-	if err := os.WriteFile(other, []byte("footer "+secret+"\ncolumn b "+secret+"\naad-prefix text:tab\n"), 0o600); err != nil {
+	if err := os.WriteFile(other, []byte("footer "+secret+"\ncolumn b "+secret+"\naad-prefix text:tab\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range encryptedFiles(t) {
@@ -128,7 +130,8 @@ func TestEncryptedWithoutKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := rowsText(t, b, nil, stoa.ScanSpec{}); !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "key-file") {
+		if _, err := rowsText(t, b, nil, stoa.ScanSpec{}); !errors.Is(err, fault.Unsupported) ||
+			!strings.Contains(err.Error(), "key-file") {
 			t.Errorf("%s without keys: %v", name, err)
 		}
 		if strings.Contains(name, "plain") && strings.Contains(name, "columns") {

@@ -17,11 +17,12 @@ import (
 	"stoa/vec"
 )
 
-// TestDamagedPageLosesItsRows flips a byte in every page of a file with checksums and page indexes: the error is of that
-// page, and every row that has no part in it is read as before.
+// TestDamagedPageLosesItsRows flips a byte in every page of a file with checksums and page indexes: the error
+// is of that page, and every row that has no part in it is read as before.
 func TestDamagedPageLosesItsRows(t *testing.T) {
 	n := checkLostPages(t, "testdata/enc-delta.v1.parquet", "full", "s", "ls")
-	if n += checkLostPages(t, "testdata/fixed-gzip.v1.parquet", "id", "dec", "l"); n < 11 { // which the library does not decode
+	// which the library does not decode
+	if n += checkLostPages(t, "testdata/fixed-gzip.v1.parquet", "id", "dec", "l"); n < 11 {
 		t.Errorf("only %d pages", n)
 	}
 }
@@ -29,17 +30,20 @@ func TestDamagedPageLosesItsRows(t *testing.T) {
 func checkLostPages(t *testing.T, file string, sound string, damage ...string) (pages int) {
 	whole := golden(t, file).Bytes("t")
 	open := func(b []byte) *reader {
-		r, err := openReader(context.Background(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, format.OpenOptions{})
+		r, err := openReader(context.Background(),
+			format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, format.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
 	r := open(whole)
-	cols := []int{r.schema.FieldIndices(sound)[0], r.schema.FieldIndices(damage[0])[0], r.schema.FieldIndices(damage[1])[0]}
+	cols := []int{r.schema.FieldIndices(sound)[0], r.schema.FieldIndices(damage[0])[0],
+		r.schema.FieldIndices(damage[1])[0]}
 	read := func(b []byte) (rows []string, losses []region.Loss) {
 		r := open(b)
-		spec := scan.Spec{Damaged: scan.SkipRows, Rows: vec.Range{To: 70}, Lost: func(l region.Loss) { losses = append(losses, l) }}
+		spec := scan.Spec{Damaged: scan.SkipRows, Rows: vec.Range{To: 70},
+			Lost: func(l region.Loss) { losses = append(losses, l) }}
 		for _, c := range cols {
 			spec.Columns = append(spec.Columns, r.schema.Field(c).Name)
 		}
@@ -48,7 +52,8 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 				t.Fatal(err)
 			}
 			for i := range int(rec.NumRows()) {
-				rows = append(rows, rec.Column(0).ValueStr(i)+" "+rec.Column(1).ValueStr(i)+" "+rec.Column(2).ValueStr(i))
+				rows = append(rows, rec.Column(0).ValueStr(i)+" "+rec.Column(1).ValueStr(i)+" "+
+					rec.Column(2).ValueStr(i))
 			}
 		}
 		return rows, losses
@@ -90,7 +95,8 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 				}
 			}
 			if missing+len(got) != len(want) {
-				t.Errorf("leaf %d, page %d: %d rows came and %d are told as lost, of %d", leaf, i, len(got), missing, len(want))
+				t.Errorf("leaf %d, page %d: %d rows came and %d are told as lost, of %d", leaf, i, len(got),
+					missing, len(want))
 			}
 			i++
 			pages++
@@ -122,15 +128,16 @@ func TestSumsAreComparedWhileReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range batchesOf(context.Background(), r, format.RowGroup{}, format.Query{Cols: []int{r.schema.FieldIndices("s")[0]}}, vec.Range{}, nil) {
+	for _, err := range batchesOf(context.Background(), r, format.RowGroup{},
+		format.Query{Cols: []int{r.schema.FieldIndices("s")[0]}}, vec.Range{}, nil) {
 		if err != nil {
 			t.Errorf("NoVerify: %v", err)
 		}
 	}
 }
 
-// TestRandomDamage spoils files of every encoding and codec in one to four places: no panic, every error has a class and a
-// place, and verify and describe come to an end.
+// TestRandomDamage spoils files of every encoding and codec in one to four places: no panic, every error has a
+// class and a place, and verify and describe come to an end.
 func TestRandomDamage(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.parquet")
 	each := 5
@@ -157,7 +164,8 @@ func TestRandomDamage(t *testing.T) {
 			damaged(t, f, i, b)
 			findings(b)
 			tree := store.NewMemory(map[string][]byte{"t": b})
-			for range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"}, format.DescribeOptions{Pages: true}) {
+			for range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"},
+				format.DescribeOptions{Pages: true}) {
 			}
 		}
 	}

@@ -80,7 +80,8 @@ func (o *outline) all(ctx context.Context) error {
 	var damage error
 	for _, p := range pieces {
 		if p.at.Off > end {
-			if err := o.node(1, region.Gap, "unclaimed", "", fault.Span{Object: p.at.Object, Off: end, Len: p.at.Off - end}); err != nil {
+			if err := o.node(1, region.Gap, "unclaimed", "",
+				fault.Span{Object: p.at.Object, Off: end, Len: p.at.Off - end}); err != nil {
 				return err
 			}
 		}
@@ -113,19 +114,25 @@ func (o *outline) pieces(ctx context.Context) (out []piece) {
 			m := chunk.MetaData
 			other(name, "encrypted", chunk.veiled, nil)
 			value := fmt.Sprintf("%d values, %s", m.NumValues, m.Codec)
-			other(name, value, r.chunkSpan(g, c), func(ctx context.Context, p piece) error { return o.chunk(ctx, p, g, c) })
+			other(name, value, r.chunkSpan(g, c),
+				func(ctx context.Context, p piece) error { return o.chunk(ctx, p, g, c) })
 			if chunk.ColumnIndexOffset != nil && chunk.ColumnIndexLength != nil {
 				at := r.span(*chunk.ColumnIndexOffset, int64(*chunk.ColumnIndexLength))
-				other(name+".column_index", "", at, o.index(func(r *thrift.Reader) { parseColumnIndex(r) }, chunk.crypto, chunk.sealed, columnIndexModule))
+				other(name+".column_index", "", at,
+					o.index(func(r *thrift.Reader) { parseColumnIndex(r) }, chunk.crypto, chunk.sealed,
+						columnIndexModule))
 			}
 			if chunk.OffsetIndexOffset != nil && chunk.OffsetIndexLength != nil {
 				at := r.span(*chunk.OffsetIndexOffset, int64(*chunk.OffsetIndexLength))
-				other(name+".offset_index", "", at, o.index(func(r *thrift.Reader) { parseOffsetIndex(r) }, chunk.crypto, chunk.sealed, offsetIndexModule))
+				other(name+".offset_index", "", at,
+					o.index(func(r *thrift.Reader) { parseOffsetIndex(r) }, chunk.crypto, chunk.sealed,
+						offsetIndexModule))
 			}
 			if m.BloomFilterOffset != nil && chunk.crypto == nil {
 				header, filter, err := r.bloomSpans(ctx, *m.BloomFilterOffset)
 				o.unread = errors.Join(o.unread, err)
-				other(name+".bloom_filter_header", "", header, o.index(func(r *thrift.Reader) { parseBloomHeader(r) }, nil, nil, 0))
+				other(name+".bloom_filter_header", "", header,
+					o.index(func(r *thrift.Reader) { parseBloomHeader(r) }, nil, nil, 0))
 				other(name+".bloom_filter", "", filter, nil)
 			}
 		}
@@ -140,7 +147,8 @@ func (o *outline) pieces(ctx context.Context) (out []piece) {
 		}
 		other(name, "", x.at, o.index(func(r *thrift.Reader) { walk(r, "meta_data", is) }, nil, nil, 0))
 	}
-	other("footer", fmt.Sprintf("%d row groups, %d columns", len(r.meta.RowGroups), r.meta.Schema.NumColumns()), r.footer, o.metadata)
+	other("footer", fmt.Sprintf("%d row groups, %d columns", len(r.meta.RowGroups), r.meta.Schema.NumColumns()),
+		r.footer, o.metadata)
 	other("footer.length", fmt.Sprint(r.footer.Len), r.span(r.size-8, 4), nil)
 	other("footer.magic", r.magic(), r.span(r.size-4, 4), nil)
 	return out
@@ -167,7 +175,8 @@ func (o *outline) metadata(_ context.Context, p piece) error {
 		o.tell(n)
 	}
 	if a := o.r.meta.algorithm; a != nil && p.at.End()-end == signatureSize {
-		return o.node(1, region.Data, "footer.signature", "", fault.Span{Object: p.at.Object, Off: end, Len: signatureSize})
+		return o.node(1, region.Data, "footer.signature", "",
+			fault.Span{Object: p.at.Object, Off: end, Len: signatureSize})
 	}
 	if end < p.at.End() {
 		return o.node(1, region.Gap, "unclaimed", "", fault.Span{Object: p.at.Object, Off: end, Len: p.at.End() - end})
@@ -176,7 +185,8 @@ func (o *outline) metadata(_ context.Context, p piece) error {
 }
 
 // index shows an index by its parser; of one that is encrypted, which s opens if its key is known.
-func (o *outline) index(parse func(*thrift.Reader), locked *chunkCrypto, s *sealed, m module) func(context.Context, piece) error {
+func (o *outline) index(parse func(*thrift.Reader), locked *chunkCrypto, s *sealed, m module) func(context.Context,
+	piece) error {
 	return func(ctx context.Context, p piece) error {
 		if !o.pages || locked != nil && s == nil || p.at.Len > o.r.limits.Metadata {
 			return o.node(1, region.Data, p.name, p.value, p.at)
@@ -236,7 +246,8 @@ func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
 	return nil
 }
 
-// bloomSpans is a Bloom filter's header, and the filter behind it; empty if there is none. An error says that bytes could not be read.
+// bloomSpans is a Bloom filter's header, and the filter behind it; empty if there is none. An error says that
+// bytes could not be read.
 func (r *reader) bloomSpans(ctx context.Context, off int64) (header, filter fault.Span, err error) {
 	if off < 0 || off >= r.size {
 		return header, filter, nil

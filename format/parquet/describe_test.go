@@ -17,7 +17,8 @@ func TestDescribe(t *testing.T) {
 		tree := golden(t, f)
 		for _, pages := range []bool{false, true} {
 			var nodes []region.Node
-			for n, err := range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"}, format.DescribeOptions{Pages: pages}) {
+			for n, err := range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"},
+				format.DescribeOptions{Pages: pages}) {
 				if err != nil {
 					t.Fatal(f, err)
 				}

@@ -17,12 +17,14 @@ import (
 	"stoa/store"
 )
 
-// TestEmptyStringsAreValues: batches of which all strings are empty, with a buffer of no bytes at all as scans give them, count in
-// the bounds that are written. (Found by the soak test: readers overlooked them.)
+// TestEmptyStringsAreValues: batches of which all strings are empty, with a buffer of no bytes at all as scans
+// give them, count in the bounds that are written. (Found by the soak test: readers overlooked them.)
 func TestEmptyStringsAreValues(t *testing.T) {
 	ctx := context.Background()
-	tables := [][]string{{"", "b"}, {"b", ""}, {"", ""}, {"", "NULL", "b"}, {"NULL", "", "b", "NULL"}, {"b", "NULL", "", "c"}, {"NULL", "NULL"}}
-	for _, opts := range []map[string]string{{}, {"dictionary": "false", "page-size": "1"}, {"page-version": "2"}, {"page-version": "2", "dictionary": "false", "row-group-rows": "2"}} {
+	tables := [][]string{{"", "b"}, {"b", ""}, {"", ""}, {"", "NULL", "b"}, {"NULL", "", "b", "NULL"},
+		{"b", "NULL", "", "c"}, {"NULL", "NULL"}}
+	for _, opts := range []map[string]string{{}, {"dictionary": "false", "page-size": "1"}, {"page-version": "2"},
+		{"page-version": "2", "dictionary": "false", "row-group-rows": "2"}} {
 		for _, nested := range []bool{false, true} {
 			for _, rows := range tables {
 				field := arrow.Field{Name: "c", Type: arrow.BinaryTypes.String, Nullable: true}
@@ -45,7 +47,8 @@ func TestEmptyStringsAreValues(t *testing.T) {
 					t.Fatal(err)
 				}
 				tg := format.Target{Tree: mem, Name: "t"}
-				for _, f := range slices.Collect(parquet.Format.Verify(ctx, tg, format.OpenOptions{Limits: format.Limits{}.WithDefaults()})) {
+				for _, f := range slices.Collect(parquet.Format.Verify(ctx, tg,
+					format.OpenOptions{Limits: format.Limits{}.WithDefaults()})) {
 					t.Errorf("%v, nested %v, %q: %s %s", opts, nested, rows, f.Code, f.Message)
 				}
 			}
@@ -63,7 +66,8 @@ func oneString(s string, nested bool) arrow.Array {
 	if end > 0 {
 		text = []byte(s)
 	}
-	bufs := []*memory.Buffer{memory.NewBufferBytes([]byte{valid}), memory.NewBufferBytes(arrow.Int32Traits.CastToBytes([]int32{0, end})), memory.NewBufferBytes(text)}
+	bufs := []*memory.Buffer{memory.NewBufferBytes([]byte{valid}),
+		memory.NewBufferBytes(arrow.Int32Traits.CastToBytes([]int32{0, end})), memory.NewBufferBytes(text)}
 	a := array.MakeFromData(array.NewData(arrow.BinaryTypes.String, 1, bufs, nil, nulls, 0))
 	if !nested {
 		return a
@@ -75,12 +79,14 @@ func oneString(s string, nested bool) arrow.Array {
 	return st
 }
 
-// TestBrotliInPagesOfVersion2: pages of nulls, which have no bytes to compress, are read again. (Compressed, the no bytes became one, which arrow-go
-// cannot decompress.)
+// TestBrotliInPagesOfVersion2: pages of nulls, which have no bytes to compress, are read again. (Compressed,
+// the no bytes became one, which arrow-go cannot decompress.)
 func TestBrotliInPagesOfVersion2(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "c", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	tree := store.NewMemory(nil)
-	w, err := parquet.Format.Create(t.Context(), tree.Sink("t"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"compression": "brotli", "page-version": "2", "page-size": "1"}})
+	w, err := parquet.Format.Create(t.Context(), tree.Sink("t"), sc,
+		format.WriteOptions{Rows: -1, Opts: map[string]string{"compression": "brotli", "page-version": "2",
+			"page-size": "1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +122,8 @@ func TestBrotliInPagesOfVersion2(t *testing.T) {
 	}
 }
 
-// TestNoRowsOfArrowCpp: of a table without rows, Arrow C++ writes dictionaries without data pages. The file is healthy, and so is every scan of it.
+// TestNoRowsOfArrowCpp: of a table without rows, Arrow C++ writes dictionaries without data pages. The file is
+// healthy, and so is every scan of it.
 func TestNoRowsOfArrowCpp(t *testing.T) {
 	b, err := os.ReadFile("testdata/empty.parquet")
 	if err != nil {
@@ -124,7 +131,8 @@ func TestNoRowsOfArrowCpp(t *testing.T) {
 	}
 	tree := store.NewMemory(map[string][]byte{"t": b})
 	for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
-		for f := range parquet.Format.Verify(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Depth: depth}) {
+		for f := range parquet.Format.Verify(t.Context(), format.Target{Tree: tree, Name: "t"},
+			format.OpenOptions{Depth: depth}) {
 			t.Errorf("%s %s", f.Code, f.Message)
 		}
 	}

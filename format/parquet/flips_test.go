@@ -38,9 +38,10 @@ type harmedPage struct {
 	rows  vec.Range // of the file, which it has
 }
 
-// TestFlipsAndCuts changes bits and bytes of files of all encodings, codecs and versions of pages, and cuts them. A change
-// of what a checksum is over is an error, and one of a page is in its own rows only, whatever is declared lost; nothing
-// panics, and no length that a file says makes memory. STOA_FLIPS says how many changes, STOA_SEED which ones.
+// TestFlipsAndCuts changes bits and bytes of files of all encodings, codecs and versions of pages, and cuts
+// them. A change of what a checksum is over is an error, and one of a page is in its own rows only, whatever is
+// declared lost; nothing panics, and no length that a file says makes memory. STOA_FLIPS says how many changes,
+// STOA_SEED which ones.
 func TestFlipsAndCuts(t *testing.T) {
 	number := func(name string, usual int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
@@ -164,7 +165,8 @@ func (h *harmed) target(b []byte) format.Target {
 
 // read gives the rows of a field as text, and which are told as lost.
 func (h *harmed) read(r *reader, f int, policy scan.Damaged) (cells []string, lost vec.Ranges, err error) {
-	src := scan.Source{Reader: r, Objects: scan.NewObjects(r.target.Tree), Dicts: scan.NewDicts(), Limits: format.Limits{}.WithDefaults()}
+	src := scan.Source{Reader: r, Objects: scan.NewObjects(r.target.Tree), Dicts: scan.NewDicts(),
+		Limits: format.Limits{}.WithDefaults()}
 	defer src.Dicts.Close()
 	spec := scan.Spec{Columns: []string{r.schema.Field(f).Name}, Damaged: policy, Batch: 64}
 	spec.Lost = func(l region.Loss) {
@@ -260,7 +262,8 @@ func (h *harmed) outcome(t *testing.T, r *rand.Rand, b []byte, p harmedPage, how
 	policy := []scan.Damaged{scan.Fail, scan.SkipRows, scan.NullCells}[r.IntN(3)]
 	cells, lost, err := h.read(reader, p.field, policy)
 	h.noBug(t, how, err)
-	what := fmt.Sprintf("%s, %s, in page %v of field %d, rows %v, policy %v", h.name, how, p.at, p.field, p.rows, policy)
+	what := fmt.Sprintf("%s, %s, in page %v of field %d, rows %v, policy %v", h.name, how, p.at, p.field, p.rows,
+		policy)
 	other := false
 	row := int64(0)
 	skip := func(k int64) bool { return policy == scan.SkipRows && holds(lost, k) }

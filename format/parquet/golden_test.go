@@ -46,7 +46,8 @@ func compare(t *testing.T, name, lines string, got []arrow.RecordBatch, differ m
 		}
 	}
 	w.Flush()
-	ours, theirs := strings.Split(strings.TrimSpace(b.String()), "\n"), strings.Split(strings.TrimSpace(string(want)), "\n")
+	ours, theirs := strings.Split(strings.TrimSpace(b.String()), "\n"),
+		strings.Split(strings.TrimSpace(string(want)), "\n")
 	if len(ours) != len(theirs) {
 		t.Fatalf("%s: %d rows, want %d", name, len(ours), len(theirs))
 	}
@@ -136,7 +137,8 @@ func openGolden(t *testing.T, file string) *reader {
 	return r
 }
 
-// TestRangesOfRecodedChunks reads every range of rows, in which chunks that are made for the library begin and end with pages.
+// TestRangesOfRecodedChunks reads every range of rows, in which chunks that are made for the library begin and
+// end with pages.
 func TestRangesOfRecodedChunks(t *testing.T) {
 	for _, file := range []string{"fixed-none.v1", "fixed-zstd.v2"} {
 		r := openGolden(t, "testdata/"+file+".parquet")
@@ -159,7 +161,8 @@ func TestRangesOfRecodedChunks(t *testing.T) {
 		all := read(vec.Range{})
 		for from := range int64(len(all)) {
 			for _, n := range []int64{1, 7, 16, 33} {
-				if to := from + n; to <= int64(len(all)) && !slices.Equal(read(vec.Range{From: from, To: to}), all[from:to]) {
+				if to := from + n; to <= int64(len(all)) &&
+					!slices.Equal(read(vec.Range{From: from, To: to}), all[from:to]) {
 					t.Fatalf("%s: rows %d to %d are others", file, from, to)
 				}
 			}
@@ -184,7 +187,10 @@ func TestGolden(t *testing.T) {
 			if strings.Contains(f, ".v2.") {
 				differ = bare
 			} else if lines == "rare" {
-				for name, typ := range map[string]string{"du": "duration[ms]", "fl": "fixed_size_list<item: int8, nullable>[2]", "ls": "large_utf8", "d64": "date64", "t32": "time32[s]", "ts": "timestamp[s]", "dict": "dictionary<values=utf8, indices=int8, ordered=false>", "u64": "uint64"} {
+				for name, typ := range map[string]string{"du": "duration[ms]",
+					"fl": "fixed_size_list<item: int8, nullable>[2]", "ls": "large_utf8", "d64": "date64",
+					"t32": "time32[s]", "ts": "timestamp[s]",
+					"dict": "dictionary<values=utf8, indices=int8, ordered=false>", "u64": "uint64"} {
 					if fields, _ := sc.FieldsByName(name); len(fields) != 1 || fields[0].Type.String() != typ {
 						t.Errorf("%s: %s is %v, want %s", f, name, fields, typ)
 					}
@@ -197,7 +203,8 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := got[0].Column(0); a.DataType().String() != "timestamp[ns]" || a.ValueStr(1) != "1980-07-25T00:35:33.333333333" {
+	if a := got[0].Column(0); a.DataType().String() != "timestamp[ns]" ||
+		a.ValueStr(1) != "1980-07-25T00:35:33.333333333" {
 		t.Errorf("int96: %s %s", a.DataType(), a.ValueStr(1))
 	}
 }

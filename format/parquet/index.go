@@ -11,7 +11,8 @@ import (
 	"stoa/wire"
 )
 
-// offsetIndex says where the data pages of a column chunk are, and with which row each begins (parquet.thrift, OffsetIndex).
+// offsetIndex says where the data pages of a column chunk are, and with which row each begins (parquet.thrift,
+// OffsetIndex).
 type offsetIndex struct {
 	at       fault.Span
 	offsets  []int64 // in the file
@@ -118,8 +119,10 @@ func indexPath(group, leaf int, name string) string {
 	return fmt.Sprintf("row_groups[%d].columns[%d].%s", group, leaf, name)
 }
 
-// indexCursor is a cursor over an index at off, which the footer names; s, which may be nil, opens it. There is none if the footer names none.
-func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, path string, s *sealed, m module) (*wire.Cursor, error) {
+// indexCursor is a cursor over an index at off, which the footer names; s, which may be nil, opens it. There is
+// none if the footer names none.
+func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, path string, s *sealed,
+	m module) (*wire.Cursor, error) {
 	if off == nil || length == nil {
 		return nil, nil
 	}
@@ -232,11 +235,13 @@ func (x *offsetIndex) check(chunk fault.Span, base, rows int64, path string) err
 	for i, off := range x.offsets {
 		path := fmt.Sprintf("%s.page_locations[%d]", path, i)
 		if size := int64(x.sizes[i]); off < end-base || size < 0 || size > chunk.End()-base-off {
-			return fault.Corruptf(x.at, path, "%d bytes at %d do not lie in the column chunk behind the page before", size, off)
+			return fault.Corruptf(x.at, path,
+				"%d bytes at %d do not lie in the column chunk behind the page before", size, off)
 		}
 		end = base + off + int64(x.sizes[i])
 		if f := x.firstRow[i]; i == 0 && f != 0 || f < last || f >= max(rows, 1) {
-			return fault.Corruptf(x.at, path+".first_row_index", "%d behind %d in a row group of %d rows", f, last, rows)
+			return fault.Corruptf(x.at, path+".first_row_index", "%d behind %d in a row group of %d rows", f, last,
+				rows)
 		}
 		last = x.firstRow[i]
 	}
@@ -261,8 +266,10 @@ func (r *reader) columnIndex(ctx context.Context, group, leaf, pages int) (*colu
 	if cur.Left() > 0 {
 		x.behind = cur.SpanOf(cur.Pos(), cur.Left())
 	}
-	if len(x.nullPages) != pages || len(x.min) != pages || len(x.max) != pages || x.nulls != nil && len(x.nulls) != pages {
-		return nil, fault.Corruptf(x.at, path, "%d null_pages, %d min_values, %d max_values and %d null_counts for %d pages",
+	if len(x.nullPages) != pages || len(x.min) != pages || len(x.max) != pages || x.nulls != nil &&
+		len(x.nulls) != pages {
+		return nil, fault.Corruptf(x.at, path,
+			"%d null_pages, %d min_values, %d max_values and %d null_counts for %d pages",
 			len(x.nullPages), len(x.min), len(x.max), len(x.nulls), pages)
 	}
 	return &x, nil

@@ -16,9 +16,11 @@ import (
 	"stoa/store"
 )
 
-// TestFarInstants: an INT96 in the year 9999 is no damage. It is refused by name, costs the rows of its page and no others, and verify does not call the file corrupt.
+// TestFarInstants: an INT96 in the year 9999 is no damage. It is refused by name, costs the rows of its page
+// and no others, and verify does not call the file corrupt.
 func TestFarInstants(t *testing.T) {
-	b, err := os.ReadFile("testdata/refused/int96.far.parquet") // 20 rows in pages of five, that of row 12 in the year 9999
+	// 20 rows in pages of five, that of row 12 in the year 9999
+	b, err := os.ReadFile("testdata/refused/int96.far.parquet")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +31,8 @@ func TestFarInstants(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows, nulls, lost := "", 0, ""
-		spec := stoa.ScanSpec{Damaged: damaged, Lost: func(l region.Loss) { lost += fmt.Sprint(l.Rows, errors.Is(l.Err, fault.Unsupported), " ") }}
+		spec := stoa.ScanSpec{Damaged: damaged,
+			Lost: func(l region.Loss) { lost += fmt.Sprint(l.Rows, errors.Is(l.Err, fault.Unsupported), " ") }}
 		for b, failed := range tab.Scan(t.Context(), spec) {
 			if err = failed; err != nil {
 				continue

@@ -100,8 +100,9 @@ func secretBytes(s string) ([]byte, bool) {
 	return b, err == nil && s != ""
 }
 
-// find is the key of a column, "": of the footer, of which the file says id; nil: none is given. Files of Arrow and parquet-mr whose keys a key
-// management service wraps have key material there, JSON that names the master key.
+// find is the key of a column, "": of the footer, of which the file says id; nil: none is given. Files of Arrow
+// and parquet-mr whose keys a key management service wraps have key material there, JSON that names the master
+// key.
 func (k *keyring) find(column string, id []byte) []byte {
 	if k == nil {
 		return nil

@@ -246,7 +246,8 @@ func parseChunk(r *thrift.Reader) *chunkMeta {
 }
 
 func parseColumnMeta(r *thrift.Reader) *columnMeta {
-	m := &columnMeta{Type: -1, Codec: -1, NumValues: -1, TotalUncompressedSize: -1, TotalCompressedSize: -1, DataPageOffset: -1}
+	m := &columnMeta{Type: -1, Codec: -1, NumValues: -1, TotalUncompressedSize: -1, TotalCompressedSize: -1,
+		DataPageOffset: -1}
 	for r.Struct("meta_data"); r.Next(); {
 		switch r.Field() {
 		case 1:
@@ -284,7 +285,8 @@ func parseColumnMeta(r *thrift.Reader) *columnMeta {
 	return m
 }
 
-// late reads the fields that came late: some writers had other things under these numbers before, which are passed over.
+// late reads the fields that came late: some writers had other things under these numbers before, which are
+// passed over.
 func (m *columnMeta) late(r *thrift.Reader) {
 	switch f, t := r.Field(), r.Type(); {
 	case f == 14 && t == thrift.I64:

@@ -12,7 +12,8 @@ import (
 	"stoa/region"
 )
 
-// misplaced tells where the footer contradicts itself about which chunk is whose: cells would be those of other rows or columns, and every page of them is sound.
+// misplaced tells where the footer contradicts itself about which chunk is whose: cells would be those of other
+// rows or columns, and every page of them is sound.
 func (r *reader) misplaced(tell func(error)) {
 	type place struct {
 		at            fault.Span
@@ -21,12 +22,14 @@ func (r *reader) misplaced(tell func(error)) {
 	var all []place
 	for g, rg := range r.meta.RowGroups {
 		if o := rg.Ordinal; o != nil && g <= math.MaxInt16 && int(*o) != g {
-			tell(fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].ordinal", g), "%d: the row group was another one", *o))
+			tell(fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].ordinal", g),
+				"%d: the row group was another one", *o))
 		}
 		for k, c := range rg.Columns {
 			want := r.meta.Schema.Column(k).Path()
 			if have := strings.Join(c.MetaData.PathInSchema, "."); have != want {
-				tell(fault.Corruptf(r.footer, indexPath(g, k, "path_in_schema"), "%q, the column there is %q", have, want))
+				tell(fault.Corruptf(r.footer, indexPath(g, k, "path_in_schema"), "%q, the column there is %q", have,
+					want))
 			}
 			if at := r.chunkSpan(g, k); at.Len > 0 {
 				all = append(all, place{at, g, k})
@@ -38,13 +41,16 @@ func (r *reader) misplaced(tell func(error)) {
 	for i := 1; i < len(all); i++ {
 		x, last := all[i], all[i-1]
 		if x.at.Off < last.at.End() {
-			tell(fault.Corruptf(x.at, indexPath(x.group, x.column, "data_page_offset"), "the bytes are those of row_groups[%d].columns[%d], too", last.group, last.column))
+			tell(fault.Corruptf(x.at, indexPath(x.group, x.column, "data_page_offset"),
+				"the bytes are those of row_groups[%d].columns[%d], too", last.group, last.column))
 		}
 		if x.group != last.group {
 			ended[last.group] = true
 		}
 		if ended[x.group] {
-			tell(fault.Corruptf(x.at, indexPath(x.group, x.column, "data_page_offset"), "the column chunk does not lie with the others of its row group, but behind one of row group %d", last.group))
+			tell(fault.Corruptf(x.at, indexPath(x.group, x.column, "data_page_offset"),
+				"the column chunk does not lie with the others of its row group, but behind one of row group %d",
+				last.group))
 			return // the next ones would say the same
 		}
 	}

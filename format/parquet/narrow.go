@@ -12,7 +12,8 @@ import (
 // joinRows is how near to each other ranges of rows are read as one: to seek costs more than to read so many.
 const joinRows = 1024
 
-// Narrow asks the statistics of the row group, then the page indexes of the columns in e. What they do not exclude is left.
+// Narrow asks the statistics of the row group, then the page indexes of the columns in e. What they do not
+// exclude is left.
 func (r *reader) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	rows := r.meta.RowGroups[g.Index].NumRows
 	all := vec.Ranges{}.Add(vec.Range{To: rows})
@@ -67,7 +68,8 @@ func (p *pageBounds) of(row int64) *pred.Bounds {
 }
 
 // narrowPages leaves out what lies between the borders of pages, of any of the leaves, and cannot match.
-func (r *reader) narrowPages(ctx context.Context, group int, e *pred.Expr, leaves map[string]leafField, all vec.Ranges) (vec.Ranges, error) {
+func (r *reader) narrowPages(ctx context.Context, group int, e *pred.Expr, leaves map[string]leafField,
+	all vec.Ranges) (vec.Ranges, error) {
 	pages := map[string]*pageBounds{}
 	var cuts []int64
 	for name, l := range leaves {

@@ -12,9 +12,11 @@ import (
 	"stoa/pred"
 )
 
-// bloomExcludes reports whether a Bloom filter of the row group says that no row can pass e: none of the values that a column would have to equal is in it. What is
-// wrong with a filter verify tells; it excludes nothing then.
-func (r *reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, leaves map[string]leafField) (bool, error) {
+// bloomExcludes reports whether a Bloom filter of the row group says that no row can pass e: none of the values
+// that a column would have to equal is in it. What is wrong with a filter verify tells; it excludes nothing
+// then.
+func (r *reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, leaves map[string]leafField) (bool,
+	error) {
 	for name, l := range leaves {
 		values, ok := e.Equals(name)
 		if !ok || len(values) == 0 || r.meta.RowGroups[group].Columns[l.column].MetaData.BloomFilterOffset == nil {
@@ -42,21 +44,24 @@ func (r *reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, lea
 	return false, nil
 }
 
-// bloomBits reads the Bloom filter of a chunk; nil: there is none that can be believed. An error says that bytes could not be read.
+// bloomBits reads the Bloom filter of a chunk; nil: there is none that can be believed. An error says that
+// bytes could not be read.
 func (r *reader) bloomBits(ctx context.Context, group, leaf int) (splitBlock, error) {
 	c := r.meta.RowGroups[group].Columns[leaf]
 	if c.crypto != nil || c.FilePath != "" {
 		return nil, nil
 	}
 	header, at, err := r.bloomSpans(ctx, *c.MetaData.BloomFilterOffset)
-	if err != nil || header.Len == 0 || at.Len < splitBlockLen || at.Len%splitBlockLen != 0 || at.End() > r.base+r.size || at.Len > r.limits.Page {
+	if err != nil || header.Len == 0 || at.Len < splitBlockLen || at.Len%splitBlockLen != 0 ||
+		at.End() > r.base+r.size || at.Len > r.limits.Page {
 		return nil, err
 	}
 	bits := make(splitBlock, at.Len)
 	return bits, format.ReadFull(ctx, r.src, at, indexPath(group, leaf, "bloom_filter"), bits)
 }
 
-// hashesOf are those of values as the column stores them; ok: each has one way to be stored. Floats have several, and decimals.
+// hashesOf are those of values as the column stores them; ok: each has one way to be stored. Floats have
+// several, and decimals.
 func (r *reader) hashesOf(l leafField, values []pred.Value) (out []uint64, ok bool) {
 	col := r.columns[l.column]
 	for _, v := range values {

@@ -8,7 +8,8 @@ import (
 	"stoa/pred"
 )
 
-// TestBloomFiltersNarrow: a value that is there is never excluded; of those that are not, within the bounds, nearly all are. The values are claimed's, by its formula.
+// TestBloomFiltersNarrow: a value that is there is never excluded; of those that are not, within the bounds,
+// nearly all are. The values are claimed's, by its formula.
 func TestBloomFiltersNarrow(t *testing.T) {
 	r := readerOf(t, claimed(t))
 	group := format.RowGroup{Index: 0}
@@ -28,8 +29,10 @@ func TestBloomFiltersNarrow(t *testing.T) {
 	}
 	passed := 0
 	for i := range 400 {
-		there, gone := i%50 != 9, []string{fmt.Sprintf("x = %d", 10*i+5), fmt.Sprintf("s = 'k%03d0'", i), fmt.Sprintf("x in (%d, %d)", 10*i+1, 10*i+2)}
-		for _, where := range []string{fmt.Sprintf("x = %d", 10*i), fmt.Sprintf("u = %d", 1<<31+i), fmt.Sprintf("s = 'k%03d'", i),
+		there, gone := i%50 != 9, []string{fmt.Sprintf("x = %d", 10*i+5), fmt.Sprintf("s = 'k%03d0'", i),
+			fmt.Sprintf("x in (%d, %d)", 10*i+1, 10*i+2)}
+		for _, where := range []string{fmt.Sprintf("x = %d", 10*i), fmt.Sprintf("u = %d", 1<<31+i),
+			fmt.Sprintf("s = 'k%03d'", i),
 			fmt.Sprintf("x in (%d, %d)", 10*i, 10*i+1)} {
 			if there && !left(where) {
 				t.Fatalf("%s is there, and excluded", where)

@@ -19,11 +19,15 @@ import (
 
 // sortedRows is a table of 20000 rows of which most columns ascend with the row's number.
 func sortedRows() arrow.RecordBatch {
-	st := arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, arrow.Field{Name: "s", Type: arrow.BinaryTypes.String})
+	st := arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		arrow.Field{Name: "s", Type: arrow.BinaryTypes.String})
 	sc := arrow.NewSchema([]arrow.Field{
-		{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "u", Type: arrow.PrimitiveTypes.Uint32}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
-		{Name: "f", Type: arrow.PrimitiveTypes.Float64, Nullable: true}, {Name: "dec", Type: &arrow.Decimal128Type{Precision: 20, Scale: 2}},
-		{Name: "t", Type: &arrow.TimestampType{Unit: arrow.Second}}, {Name: "st", Type: st, Nullable: true}, {Name: "r", Type: arrow.PrimitiveTypes.Int16},
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "u", Type: arrow.PrimitiveTypes.Uint32},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "f", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+		{Name: "dec", Type: &arrow.Decimal128Type{Precision: 20, Scale: 2}},
+		{Name: "t", Type: &arrow.TimestampType{Unit: arrow.Second}}, {Name: "st", Type: st, Nullable: true},
+		{Name: "r", Type: arrow.PrimitiveTypes.Int16},
 		{Name: "d64", Type: arrow.FixedWidthTypes.Date64},
 	}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
@@ -123,7 +127,8 @@ func TestNarrow(t *testing.T) {
 
 // TestStatisticsThatSayNothing has bounds that must not be believed.
 func TestStatisticsThatSayNothing(t *testing.T) {
-	r, err := openReader(context.Background(), format.Target{Tree: write(t, nil, sortedRows()), Name: "t"}, format.OpenOptions{})
+	r, err := openReader(context.Background(), format.Target{Tree: write(t, nil, sortedRows()), Name: "t"},
+		format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,9 @@ import (
 
 var nullColumns = []string{"full", "s", "l"}
 
-// TestNullCells damages pages of a file of pyarrow's one by one: where lost cells are to be null, every row comes, and just the cells that are told as
-// lost are null, of the damaged column. A filter over a lost cell is unknown, so such rows do not come.
+// TestNullCells damages pages of a file of pyarrow's one by one: where lost cells are to be null, every row
+// comes, and just the cells that are told as lost are null, of the damaged column. A filter over a lost cell is
+// unknown, so such rows do not come.
 func TestNullCells(t *testing.T) {
 	want := pyarrowsRows(t)
 	whole, err := os.ReadFile("testdata/enc-delta.v1.parquet")
@@ -45,7 +46,8 @@ func TestNullCells(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, _ := scanNull(t, tab, filter); len(got) != len(want)-n {
-				t.Errorf("%s: %d rows pass a filter over the column, %d cells of it are left", name, len(got), len(want)-n)
+				t.Errorf("%s: %d rows pass a filter over the column, %d cells of it are left", name, len(got),
+					len(want)-n)
 			}
 			tab.Close()
 			pages++
@@ -56,7 +58,8 @@ func TestNullCells(t *testing.T) {
 	}
 }
 
-// TestNullCellsOfCutFile cuts the file within its second row group, behind column s: the cells of s and of the columns before it come.
+// TestNullCellsOfCutFile cuts the file within its second row group, behind column s: the cells of s and of the
+// columns before it come.
 func TestNullCellsOfCutFile(t *testing.T) {
 	want := pyarrowsRows(t)
 	whole, err := os.ReadFile("testdata/enc-delta.v1.parquet")
@@ -99,7 +102,8 @@ func pagesOf(t *testing.T, b []byte, column string) (out []region.Node) {
 	t.Helper()
 	chunk := ""
 	tree := store.NewMemory(map[string][]byte{"t": b})
-	for n, err := range parquet.Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"}, format.DescribeOptions{}) {
+	for n, err := range parquet.Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"},
+		format.DescribeOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +111,8 @@ func pagesOf(t *testing.T, b []byte, column string) (out []region.Node) {
 			chunk = n.Name
 		}
 		_, path, _ := strings.Cut(chunk, ".")
-		if top, _, _ := strings.Cut(path, "."); n.Name == "body" && strings.TrimSuffix(strings.Fields(top)[0], ":") == column {
+		if top, _, _ := strings.Cut(path, "."); n.Name == "body" &&
+			strings.TrimSuffix(strings.Fields(top)[0], ":") == column {
 			n.Name = chunk
 			out = append(out, n)
 		}
@@ -127,7 +132,8 @@ func openNull(t *testing.T, files map[string][]byte, o stoa.OpenOptions) *stoa.T
 
 func scanNull(t *testing.T, tab *stoa.Table, filter *pred.Expr) (rows []map[string]any, lost []region.Loss) {
 	t.Helper()
-	spec := stoa.ScanSpec{Columns: nullColumns, Filter: filter, Damaged: stoa.NullCells, Lost: func(l region.Loss) { lost = append(lost, l) }}
+	spec := stoa.ScanSpec{Columns: nullColumns, Filter: filter, Damaged: stoa.NullCells,
+		Lost: func(l region.Loss) { lost = append(lost, l) }}
 	for b, err := range tab.Scan(context.Background(), spec) {
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +151,8 @@ func scanNull(t *testing.T, tab *stoa.Table, filter *pred.Expr) (rows []map[stri
 	return rows, lost
 }
 
-// checkNull holds rows against those that were written, but for the cells of column that are told as lost, and counts these. Row groups have 70 rows.
+// checkNull holds rows against those that were written, but for the cells of column that are told as lost, and
+// counts these. Row groups have 70 rows.
 func checkNull(t *testing.T, name string, want, got []map[string]any, lost []region.Loss, column string) (cells int) {
 	t.Helper()
 	if len(got) != len(want) {

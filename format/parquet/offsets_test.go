@@ -11,14 +11,16 @@ import (
 	"stoa/vec"
 )
 
-// TestOffsetIndexIsReadOnce: all that ask for an offset index during scans get the one that was read first; what is kept is bounded, and is of this footer.
+// TestOffsetIndexIsReadOnce: all that ask for an offset index during scans get the one that was read first;
+// what is kept is bounded, and is of this footer.
 func TestOffsetIndexIsReadOnce(t *testing.T) {
 	r := readerOf(t, golden(t, "testdata/order.v2.parquet").Bytes("t"))
 	source := &countedSource{Source: r.src, reads: map[[2]int64]int{}}
 	r.src = source
 	for range 3 { // two row groups of four columns
 		for g := range r.meta.RowGroups {
-			for _, err := range batchesOf(t.Context(), r, format.RowGroup{Index: g}, format.Query{Cols: r.tops()}, vec.Range{From: 1, To: 60}, memory.NewGoAllocator()) {
+			for _, err := range batchesOf(t.Context(), r, format.RowGroup{Index: g}, format.Query{Cols: r.tops()},
+				vec.Range{From: 1, To: 60}, memory.NewGoAllocator()) {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -19,7 +19,8 @@ import (
 	"stoa/vec"
 )
 
-// TestWideDeltas reads what DuckDB packs with more than 32 bits (testdata/make_others.py), from row 0 on and from within a block.
+// TestWideDeltas reads what DuckDB packs with more than 32 bits (testdata/make_others.py), from row 0 on and
+// from within a block.
 func TestWideDeltas(t *testing.T) {
 	tree := golden(t, "testdata/deltas32.duckdb.parquet")
 	for _, rows := range []vec.Range{{}, {From: 1, To: 2}, {From: 700, To: 2100}, {From: 2047, To: 2060}} {
@@ -68,17 +69,20 @@ func checkWide(t *testing.T, b arrow.RecordBatch, k int, i int64) {
 	}
 }
 
-// TestSummaries verifies the footers of whole tables that pyarrow and fastparquet write (testdata/make_others.py): with the files beside them they are healthy; and
-// what is missing, cut, or elsewhere is told.
+// TestSummaries verifies the footers of whole tables that pyarrow and fastparquet write
+// (testdata/make_others.py): with the files beside them they are healthy; and what is missing, cut, or
+// elsewhere is told.
 func TestSummaries(t *testing.T) {
 	verify := func(files map[string][]byte, name string, depth format.Depth) string {
 		var out []string
-		for f := range Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(files), Name: name}, format.OpenOptions{Depth: depth}) {
+		for f := range Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(files), Name: name},
+			format.OpenOptions{Depth: depth}) {
 			out = append(out, f.Code+": "+f.Message)
 		}
 		return strings.Join(out, "; ")
 	}
-	for dir, part := range map[string]string{"summary.pyarrow": "part-0.parquet", "summary.fastparquet": "part.1.parquet"} {
+	for dir, part := range map[string]string{"summary.pyarrow": "part-0.parquet",
+		"summary.fastparquet": "part.1.parquet"} {
 		files := map[string][]byte{}
 		names, _ := filepath.Glob("testdata/" + dir + "/*")
 		for _, name := range names {
@@ -100,7 +104,8 @@ func TestSummaries(t *testing.T) {
 		}
 		other := maps.Clone(files)
 		other["t/"+part] = files["t/"+part][:40]
-		if got := verify(other, "t/_metadata", format.Deep); !strings.HasPrefix(got, `parquet.summary: "`+part+`" has 40 bytes`) {
+		if got := verify(other, "t/_metadata", format.Deep); !strings.HasPrefix(got,
+			`parquet.summary: "`+part+`" has 40 bytes`) {
 			t.Errorf("a file that is cut: %s", got)
 		}
 		delete(other, "t/"+part)
@@ -108,10 +113,12 @@ func TestSummaries(t *testing.T) {
 			t.Errorf("a file that is missing: %s", got)
 		}
 		other["t/_metadata"] = bytes.ReplaceAll(files["t/_metadata"], []byte(part), []byte("../"+part[3:]))
-		if got := verify(other, "t/_metadata", format.Deep); !strings.Contains(got, `"../`+part[3:]+`" does not lie beside`) {
+		if got := verify(other, "t/_metadata", format.Deep); !strings.Contains(got,
+			`"../`+part[3:]+`" does not lie beside`) {
 			t.Errorf("a file elsewhere: %s", got)
 		}
-		if _, _, err := readAll(store.NewMemory(map[string][]byte{"t": files["t/_metadata"]}), nil, vec.Range{}); err == nil || !strings.Contains(err.Error(), "the data are in another file") {
+		if _, _, err := readAll(store.NewMemory(map[string][]byte{"t": files["t/_metadata"]}), nil,
+			vec.Range{}); err == nil || !strings.Contains(err.Error(), "the data are in another file") {
 			t.Errorf("reading: %v", err)
 		}
 	}
@@ -119,13 +126,14 @@ func TestSummaries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := verify(map[string][]byte{"x.parquet": b}, "x.parquet", format.Sums); !strings.HasPrefix(got, "parquet.rows: 6,") {
+	if got := verify(map[string][]byte{"x.parquet": b}, "x.parquet", format.Sums); !strings.HasPrefix(got,
+		"parquet.rows: 6,") {
 		t.Errorf("a file of another name that has lost its row groups: %s", got)
 	}
 }
 
-// TestUnknownArrowType reads a file of Polars' whose Arrow schema has an integer of 128 bits: as Parquet's own type, its bytes from the lowest on,
-// and with a warning; nothing is damage.
+// TestUnknownArrowType reads a file of Polars' whose Arrow schema has an integer of 128 bits: as Parquet's own
+// type, its bytes from the lowest on, and with a warning; nothing is damage.
 func TestUnknownArrowType(t *testing.T) {
 	tree := golden(t, "testdata/warned/int128.polars.parquet")
 	sc, got, err := readAll(tree, nil, vec.Range{})
@@ -136,13 +144,16 @@ func TestUnknownArrowType(t *testing.T) {
 		t.Errorf("the type is %s", sc.Field(0).Type)
 	}
 	col := got[0].Column(0).(*array.FixedSizeBinary)
-	if one, five := []byte("\x01"+strings.Repeat("\x00", 15)), []byte("\xfb"+strings.Repeat("\xff", 15)); !bytes.Equal(col.Value(0), one) || !bytes.Equal(col.Value(1), five) || !col.IsNull(2) {
+	if one, five := []byte("\x01"+strings.Repeat("\x00", 15)),
+		[]byte("\xfb"+strings.Repeat("\xff", 15)); !bytes.Equal(col.Value(0), one) ||
+		!bytes.Equal(col.Value(1), five) || !col.IsNull(2) {
 		t.Errorf("%s, not 1, -5 and null", col)
 	}
 	r := openGolden(t, "testdata/warned/int128.polars.parquet")
 	for _, fs := range [][]region.Finding{findings(tree.Bytes("t")), r.Findings()} {
 		k := slices.IndexFunc(fs, func(f region.Finding) bool { return f.Code == "parquet.types" })
-		if k < 0 || fs[k].Severity != region.Warning || fs[k].Lost != 0 || !strings.Contains(fs[k].Message, "bits=128") {
+		if k < 0 || fs[k].Severity != region.Warning || fs[k].Lost != 0 ||
+			!strings.Contains(fs[k].Message, "bits=128") {
 			t.Errorf("%+v", fs)
 		}
 		for _, f := range fs {
@@ -152,25 +163,29 @@ func TestUnknownArrowType(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]bool{"128": true, "256": true, "192": false, "1280": false} {
-		if unknownType(fmt.Errorf("x: arrow/ipc: integers with more than 64 bits not implemented (bits=%s)", text)) != want {
+		if unknownType(fmt.Errorf("x: arrow/ipc: integers with more than 64 bits not implemented (bits=%s)",
+			text)) != want {
 			t.Errorf("%s bits: not %t", text, want)
 		}
 	}
 }
 
-// TestMetadataCopies: Polars puts the metadata of each chunk behind it, too (testdata/make_others.py). The bytes are the file's, and held against the footer.
+// TestMetadataCopies: Polars puts the metadata of each chunk behind it, too (testdata/make_others.py). The
+// bytes are the file's, and held against the footer.
 func TestMetadataCopies(t *testing.T) {
 	whole := golden(t, "testdata/copies.polars.parquet").Bytes("t")
 	if fs := findings(whole); len(fs) != 0 {
 		t.Errorf("a healthy file: %+v", fs)
 	}
-	old := golden(t, "testdata/warned/copies.arrow-0.7.1.parquet").Bytes("t") // a ColumnChunk each; its total_byte_size is not that of its chunks
+	// a ColumnChunk each; its total_byte_size is not that of its chunks
+	old := golden(t, "testdata/warned/copies.arrow-0.7.1.parquet").Bytes("t")
 	if fs := findings(old); codesIn(fs) != "parquet.sizes" {
 		t.Errorf("a file of Arrow 0.7.1: %+v", fs)
 	}
 	r := readerOf(t, whole)
 	copies, err := r.copies(t.Context())
-	if err != nil || len(copies) != 2 || copies[0].at.Off != 83 || copies[0].at.Len != 50 || copies[1].at.Off != 192 || copies[1].at.Len != 36 {
+	if err != nil || len(copies) != 2 || copies[0].at.Off != 83 || copies[0].at.Len != 50 ||
+		copies[1].at.Off != 192 || copies[1].at.Len != 36 {
 		t.Fatalf("%+v, %v", copies, err)
 	}
 	for name, x := range map[string]struct {

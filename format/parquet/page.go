@@ -43,7 +43,8 @@ type page struct {
 func (p *page) isData() bool { return p.kind == dataPage || p.kind == dataPageV2 }
 
 func (p *page) String() string {
-	return fmt.Sprintf("%s, %d values, %s, %d bytes uncompressed", named(pageTypes, p.kind), p.values, named(encodings, p.encoding), p.raw)
+	return fmt.Sprintf("%s, %d values, %s, %d bytes uncompressed", named(pageTypes, p.kind), p.values,
+		named(encodings, p.encoding), p.raw)
 }
 
 // parsePageHeader reads a PageHeader.
@@ -58,7 +59,8 @@ func parsePageHeader(r *thrift.Reader) page {
 		case 3:
 			p.size = int64(r.I32("compressed_page_size"))
 		case 4:
-			p.crc, p.hasCRC = uint32(r.Enum("crc", func(v int32) string { return fmt.Sprintf("%08x", uint32(v)) })), true
+			p.crc, p.hasCRC = uint32(r.Enum("crc", func(v int32) string { return fmt.Sprintf("%08x", uint32(v)) })),
+				true
 		case 5:
 			p.dataHeader(r, "data_page_header", 2)
 		case 7:
@@ -73,7 +75,8 @@ func parsePageHeader(r *thrift.Reader) page {
 // dataHeader reads a DataPageHeader, DictionaryPageHeader or DataPageHeaderV2, which has its encoding in field enc.
 func (p *page) dataHeader(r *thrift.Reader, name string, enc int) {
 	v2 := enc == 4
-	names := [...]string{3: "definition_level_encoding", 4: "repetition_level_encoding", 5: "definition_levels_byte_length", 6: "repetition_levels_byte_length"}
+	names := [...]string{3: "definition_level_encoding", 4: "repetition_level_encoding",
+		5: "definition_levels_byte_length", 6: "repetition_levels_byte_length"}
 	for r.Struct(name); r.Next(); {
 		switch f := r.Field(); {
 		case f == 1:
@@ -150,7 +153,8 @@ func (s *sealedPage) header(b []byte) (plain []byte, used int, err error) {
 	return s.open(b, dataHeaderModule, s.ordinal, room)
 }
 
-// headerOf is a cursor over the header at the beginning of b, which are the first bytes of at, and how many bytes it takes; -1: as many as are parsed.
+// headerOf is a cursor over the header at the beginning of b, which are the first bytes of at, and how many
+// bytes it takes; -1: as many as are parsed.
 func headerOf(b []byte, at fault.Span, path string, s sealedPage) (c *wire.Cursor, used int, err error) {
 	if s.sealed == nil {
 		return wire.NewCursor(b, at, path), -1, nil
@@ -163,7 +167,8 @@ func headerOf(b []byte, at fault.Span, path string, s sealedPage) (c *wire.Curso
 }
 
 // pageOf is pageAt of a page that may be encrypted.
-func (r *reader) pageOf(ctx context.Context, at fault.Span, path string, s sealedPage, trace func(region.Node)) (page, error) {
+func (r *reader) pageOf(ctx context.Context, at fault.Span, path string, s sealedPage,
+	trace func(region.Node)) (page, error) {
 	for n := int64(1 << 10); ; n *= 16 {
 		n = min(n, at.Len, mostHeader)
 		b := make([]byte, n)
@@ -193,7 +198,8 @@ func (r *reader) pageOf(ctx context.Context, at fault.Span, path string, s seale
 		}
 		p.header = at.Sub(0, int64(used))
 		if p.size < 0 || p.size > at.Len-p.header.Len {
-			return p, fault.Corruptf(p.header, path+".compressed_page_size", "%d bytes, the column chunk has %d left", p.size, at.Len-p.header.Len)
+			return p, fault.Corruptf(p.header, path+".compressed_page_size",
+				"%d bytes, the column chunk has %d left", p.size, at.Len-p.header.Len)
 		}
 		if p.raw < 0 || p.values < 0 || p.kind < 0 {
 			return p, fault.Corruptf(p.header, path, "no kind of page, or negative sizes")

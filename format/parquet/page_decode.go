@@ -106,7 +106,8 @@ func (d *pageTask) inflate(body []byte) (data []byte, err error) {
 	if h.kind == dataPageV2 {
 		def, rep := int64(h.levels[0]), int64(h.levels[1])
 		if def < 0 || rep < 0 || def+rep > int64(len(body)) || def+rep > raw {
-			return nil, fault.Corruptf(h.header, "levels", "%d and %d bytes of levels in a page of %d bytes, %d raw", def, rep, len(body), raw)
+			return nil, fault.Corruptf(h.header, "levels",
+				"%d and %d bytes of levels in a page of %d bytes, %d raw", def, rep, len(body), raw)
 		}
 		d.rep, d.def = body[:rep], body[rep:rep+def]
 		body, raw = body[rep+def:], raw-def-rep
@@ -147,8 +148,8 @@ func (d *pageTask) cut(data []byte, k int) []byte {
 	return d.column.form.first(data, k)
 }
 
-// first is the bytes of the first n values, which are PLAIN; all, if there are not so many. What stands after those of a dictionary no reader looks at: verify
-// tells of it.
+// first is the bytes of the first n values, which are PLAIN; all, if there are not so many. What stands after
+// those of a dictionary no reader looks at: verify tells of it.
 func (v *valueForm) first(data []byte, n int) []byte {
 	if v.stored > 0 {
 		return data[:min(n*v.stored, len(data))]
@@ -171,7 +172,8 @@ func (d *pageTask) entries(dst *vec.Vector, data []byte) (err error) {
 	c := d.column
 	n := d.h.values
 	if width := int64(max(c.form.width, 4)); n > d.limit/width || n > 1<<31-1 {
-		return fault.Limitf(d.h.header, "num_values", "%d values of %d bytes are more than a page may have (%d bytes)", n, width, d.limit)
+		return fault.Limitf(d.h.header, "num_values",
+			"%d values of %d bytes are more than a page may have (%d bytes)", n, width, d.limit)
 	}
 	levels := 0
 	if d.h.kind == dataPage {
@@ -221,7 +223,8 @@ func (d *pageTask) cutLevels(data []byte) (n int, err error) {
 		encoding int32
 		to       *[]byte
 		name     string
-	}{{d.column.maxRep, d.h.levels[1], &d.rep, "repetition_levels"}, {d.column.maxDef, d.h.levels[0], &d.def, "definition_levels"}} {
+	}{{d.column.maxRep, d.h.levels[1], &d.rep, "repetition_levels"},
+		{d.column.maxDef, d.h.levels[0], &d.def, "definition_levels"}} {
 		if x.max == 0 {
 			continue
 		}
@@ -294,13 +297,15 @@ func fullRun(b []byte, n int) bool {
 	return used > 0 && used < len(b) && head&1 == 0 && head>>1 >= uint64(n) && b[used] == 1
 }
 
-// rowsFit holds the rows that begin in the page of a list's leaf against what the offset index or its header says of them, by which its rows are found.
+// rowsFit holds the rows that begin in the page of a list's leaf against what the offset index or its header
+// says of them, by which its rows are found.
 func (d *pageTask) rowsFit(rep []byte) error {
 	if d.column.maxRep == 0 {
 		return nil
 	}
 	if d.ref.starts && len(rep) > 0 && rep[0] != 0 {
-		return fault.Corruptf(d.h.header, "", "the page begins within a row, which it may not with an offset index, or of version 2")
+		return fault.Corruptf(d.h.header, "",
+			"the page begins within a row, which it may not with an offset index, or of version 2")
 	}
 	if d.ref.rows < 0 {
 		return nil

@@ -28,8 +28,9 @@ func rowsFrom(t *testing.T, r *reader, column int, rows vec.Range) (out []string
 	return out, nil
 }
 
-// TestOffsetIndexOfAnotherRow: an offset index that has a page begin with another row than it does gives no other row's values to who reads by rows, in lists, too, whose
-// pages v1 do not say how many rows they have; and verify tells.
+// TestOffsetIndexOfAnotherRow: an offset index that has a page begin with another row than it does gives no
+// other row's values to who reads by rows, in lists, too, whose pages v1 do not say how many rows they have;
+// and verify tells.
 func TestOffsetIndexOfAnotherRow(t *testing.T) {
 	for _, version := range []lib.DataPageVersion{lib.DataPageV1, lib.DataPageV2} {
 		whole := claimed(t, lib.WithDataPageVersion(version))
@@ -52,16 +53,20 @@ func TestOffsetIndexOfAnotherRow(t *testing.T) {
 						case errors.Is(err, fault.Corrupt):
 							refused++
 						case err != nil || !slices.Equal(got, want[row:row+1]):
-							t.Fatalf("V%d, column %d, page %d by %d, row %d: %v, %v; want %s", version+1, column, k, by, row, got, err, want[row])
+							t.Fatalf("V%d, column %d, page %d by %d, row %d: %v, %v; want %s", version+1, column, k,
+								by, row, got, err, want[row])
 						}
 					}
 					// Lists are read by the index, too, so that pages can be passed over.
-					if got, err := rowsFrom(t, r, column, vec.Range{}); (column != colL || !errors.Is(err, fault.Corrupt)) && (err != nil || !slices.Equal(got, want)) {
+					if got, err := rowsFrom(t, r, column, vec.Range{}); (column != colL ||
+						!errors.Is(err, fault.Corrupt)) && (err != nil || !slices.Equal(got, want)) {
 						t.Errorf("column %d, page %d by %d: the whole: %v", column, k, by, err)
 					}
-					told := slices.ContainsFunc(findings(bad), func(f region.Finding) bool { return f.Code == "parquet.index" })
+					told := slices.ContainsFunc(findings(bad),
+						func(f region.Finding) bool { return f.Code == "parquet.index" })
 					if told != (by != 0) || refused > 0 != (by != 0) {
-						t.Errorf("V%d, column %d, page %d by %d: told %t, %d rows refused", version+1, column, k, by, told, refused)
+						t.Errorf("V%d, column %d, page %d by %d: told %t, %d rows refused", version+1, column, k,
+							by, told, refused)
 					}
 				}
 			}

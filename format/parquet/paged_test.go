@@ -21,8 +21,9 @@ import (
 	"stoa/vec"
 )
 
-// TestPagesWithoutSurvivorsAreNotRead: of a filter that leaves few rows, the pages of other columns that have none of them may be anything.
-// No statistics exclude any rows: the filter's column has the same values in every page.
+// TestPagesWithoutSurvivorsAreNotRead: of a filter that leaves few rows, the pages of other columns that have
+// none of them may be anything. No statistics exclude any rows: the filter's column has the same values in
+// every page.
 func TestPagesWithoutSurvivorsAreNotRead(t *testing.T) {
 	ctx := context.Background()
 	const rows, batch, period = 4000, 100, 997 // the filter leaves a row of every 997th
@@ -121,7 +122,8 @@ func TestBatchesOfLongStringsAreCut(t *testing.T) {
 	const rows, width, most = 4000, 60_000, 3 * 64 << 20
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.BinaryTypes.String}}, nil)
 	mem := store.NewMemory(nil)
-	w, err := parquet.Format.Create(ctx, mem.Sink("t"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"compression": "zstd"}})
+	w, err := parquet.Format.Create(ctx, mem.Sink("t"), sc,
+		format.WriteOptions{Rows: -1, Opts: map[string]string{"compression": "zstd"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,10 +160,13 @@ func TestBatchesOfLongStringsAreCut(t *testing.T) {
 // writePaged writes rows k = i mod period, a = "text i", l = [i, i+1], a batch a page.
 func writePaged(t *testing.T, path string, rows, batch, period int) {
 	ctx := context.Background()
-	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "a", Type: arrow.BinaryTypes.String},
+	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "a", Type: arrow.BinaryTypes.String},
 		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32)}}, nil)
 	mem := store.NewMemory(nil)
-	w, err := parquet.Format.Create(ctx, mem.Sink("t"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"page-size": "200", "row-group-rows": "1000", "compression": "none"}})
+	w, err := parquet.Format.Create(ctx, mem.Sink("t"), sc,
+		format.WriteOptions{Rows: -1, Opts: map[string]string{"page-size": "200", "row-group-rows": "1000",
+			"compression": "none"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +200,8 @@ func TestBatchesWithinMemory(t *testing.T) {
 	const rows, width, budget = 20_000, 1000, 4 << 20
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.BinaryTypes.String}}, nil)
 	mem := store.NewMemory(nil)
-	w, err := parquet.Format.Create(ctx, mem.Sink("t"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"dictionary": "false"}})
+	w, err := parquet.Format.Create(ctx, mem.Sink("t"), sc,
+		format.WriteOptions{Rows: -1, Opts: map[string]string{"dictionary": "false"}})
 	if err != nil {
 		t.Fatal(err)
 	}

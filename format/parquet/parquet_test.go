@@ -104,7 +104,8 @@ func TestRoundTrip(t *testing.T) {
 	for _, dt := range slices.Concat(sample.Scalars(), sample.Rare(), sample.Nested(), sample.NestedRare()) {
 		sc := sample.Schema(dt)
 		want := sample.Batch(r, sc, 500, 0.2)
-		for _, opts := range []map[string]string{{}, {"row-group-rows": "100", "compression": "zstd", "page-size": "100", "page-version": "2"}} {
+		for _, opts := range []map[string]string{{},
+			{"row-group-rows": "100", "compression": "zstd", "page-size": "100", "page-version": "2"}} {
 			tree, err := tryWrite(want, opts)
 			if err != nil {
 				if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), sc.Field(0).Name) {
@@ -146,7 +147,8 @@ func TestCompressions(t *testing.T) {
 	want := sample.Batch(r, sc, 2000, 0.1)
 	for _, c := range []string{"", "none", "snappy", "zstd", "gzip", "lz4", "brotli"} {
 		for _, version := range []string{"1.0", "2.4", "2.6"} {
-			_, got, err := readAll(write(t, map[string]string{"compression": c, "version": version, "dictionary": "false"}, want), nil, vec.Range{})
+			_, got, err := readAll(write(t,
+				map[string]string{"compression": c, "version": version, "dictionary": "false"}, want), nil, vec.Range{})
 			if err != nil {
 				t.Errorf("%s %s: %v", c, version, err)
 				continue
@@ -176,7 +178,8 @@ func TestMetadataStays(t *testing.T) {
 	meta := arrow.NewMetadata([]string{"stoa.encoding"}, []string{"rle"})
 	inner := arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Metadata: meta})
 	schemaMeta := arrow.NewMetadata([]string{"k"}, []string{"v"})
-	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64, Metadata: meta}, {Name: "s", Type: inner, Nullable: true, Metadata: meta}}, &schemaMeta)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64, Metadata: meta},
+		{Name: "s", Type: inner, Nullable: true, Metadata: meta}}, &schemaMeta)
 	got, _, err := readAll(write(t, nil, sample.Batch(rand.New(rand.NewPCG(1, 1)), sc, 10, 0)), nil, vec.Range{})
 	if err != nil {
 		t.Fatal(err)
@@ -196,11 +199,13 @@ func TestMetadataStays(t *testing.T) {
 
 func TestProjectionAndRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
-	sc := sample.Schema(slices.Concat(sample.Nested(), []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String})...)
+	sc := sample.Schema(slices.Concat(sample.Nested(),
+		[]arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String})...)
 	want := sample.Batch(r, sc, 70_000, 0.1)
 	for _, index := range []string{"true", "false"} {
 		tree := write(t, map[string]string{"page-size": "5000", "page-index": index}, want)
-		for _, rows := range []vec.Range{{From: 0, To: 5}, {From: 1, To: 2}, {From: 65_530, To: 65_545}, {From: 69_999, To: 80_000}, {From: 80_000, To: 80_001}} {
+		for _, rows := range []vec.Range{{From: 0, To: 5}, {From: 1, To: 2}, {From: 65_530, To: 65_545},
+			{From: 69_999, To: 80_000}, {From: 80_000, To: 80_001}} {
 			cols := []int{7, 3, 1}
 			_, got, err := readAll(tree, cols, rows)
 			if err != nil {
@@ -226,15 +231,21 @@ func TestProjectionAndRows(t *testing.T) {
 	}
 }
 
-// TestRowsBegunWithinPages: rows that begin anywhere in a page, and end anywhere, of fields of which one or several columns repeat.
+// TestRowsBegunWithinPages: rows that begin anywhere in a page, and end anywhere, of fields of which one or
+// several columns repeat.
 func TestRowsBegunWithinPages(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	list := arrow.ListOf(arrow.PrimitiveTypes.Int32)
 	sc := sample.Schema(list, arrow.ListOf(list), arrow.MapOf(arrow.BinaryTypes.String, list),
-		arrow.StructOf(arrow.Field{Name: "x", Type: list, Nullable: true}, arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true}, arrow.Field{Name: "z", Type: list, Nullable: true}),
-		arrow.ListOf(arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int8, Nullable: true}, arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true},
-			arrow.Field{Name: "z", Type: arrow.StructOf(arrow.Field{Name: "l", Type: list}, arrow.Field{Name: "n", Type: arrow.BinaryTypes.String}), Nullable: true})),
-		arrow.ListOf(arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int8, Nullable: true}, arrow.Field{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, list), Nullable: true})),
+		arrow.StructOf(arrow.Field{Name: "x", Type: list, Nullable: true},
+			arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true},
+			arrow.Field{Name: "z", Type: list, Nullable: true}),
+		arrow.ListOf(arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int8, Nullable: true},
+			arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true},
+			arrow.Field{Name: "z", Type: arrow.StructOf(arrow.Field{Name: "l", Type: list},
+				arrow.Field{Name: "n", Type: arrow.BinaryTypes.String}), Nullable: true})),
+		arrow.ListOf(arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int8, Nullable: true},
+			arrow.Field{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, list), Nullable: true})),
 		arrow.PrimitiveTypes.Int64)
 	const rows = 120
 	want := sample.Batch(r, sc, rows, 0.1)
@@ -286,10 +297,12 @@ func damaged(t *testing.T, what string, i int, b []byte) {
 func TestDamage(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	sc := sample.Schema(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String, arrow.ListOf(arrow.PrimitiveTypes.Int64),
-		arrow.StructOf(arrow.Field{Name: "x", Type: arrow.BinaryTypes.Binary, Nullable: true}, arrow.Field{Name: "y", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}),
+		arrow.StructOf(arrow.Field{Name: "x", Type: arrow.BinaryTypes.Binary, Nullable: true},
+			arrow.Field{Name: "y", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}),
 		&arrow.FixedSizeBinaryType{ByteWidth: 3}, &arrow.Decimal128Type{Precision: 20, Scale: 2})
 	b := sample.Batch(r, sc, 7, 0.3)
-	for _, opts := range []map[string]string{{"compression": "none"}, {"compression": "snappy", "page-version": "2", "dictionary": "false"}} {
+	for _, opts := range []map[string]string{{"compression": "none"},
+		{"compression": "snappy", "page-version": "2", "dictionary": "false"}} {
 		whole := write(t, opts, b).Bytes("t")
 		flips := []byte{0x01, 0xFF}
 		if testing.Short() {
@@ -308,10 +321,13 @@ func TestDamage(t *testing.T) {
 
 func TestProbe(t *testing.T) {
 	tree := write(t, nil, sample.Batch(rand.New(rand.NewPCG(1, 1)), sample.Schema(arrow.PrimitiveTypes.Int32), 1, 0))
-	if m, err := Format.Probe(context.Background(), format.Target{Tree: tree, Name: "t"}); m != format.Certain || err != nil {
+	if m, err := Format.Probe(context.Background(), format.Target{Tree: tree, Name: "t"}); m != format.Certain ||
+		err != nil {
 		t.Errorf("%v, %v", m, err)
 	}
-	if m, err := Format.Probe(context.Background(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": []byte("PA")}), Name: "t"}); m != format.No || err != nil {
+	if m, err := Format.Probe(context.Background(),
+		format.Target{Tree: store.NewMemory(map[string][]byte{"t": []byte("PA")}), Name: "t"}); m != format.No ||
+		err != nil {
 		t.Errorf("%v, %v", m, err)
 	}
 }

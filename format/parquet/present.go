@@ -10,7 +10,8 @@ import (
 	"stoa/fault"
 )
 
-// presented gives an array, which has a type of storedField, the type that it was made of. The caller releases the result.
+// presented gives an array, which has a type of storedField, the type that it was made of. The caller releases
+// the result.
 func presented(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
 	from := a.DataType()
 	if arrow.TypeEqual(from, to, arrow.CheckMetadata()) {
@@ -39,7 +40,8 @@ func presented(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Ar
 	return presentedChildren(a, to, fields.Fields(), mem)
 }
 
-func presentedChildren(a arrow.Array, to arrow.DataType, fields []arrow.Field, mem memory.Allocator) (arrow.Array, error) {
+func presentedChildren(a arrow.Array, to arrow.DataType, fields []arrow.Field, mem memory.Allocator) (arrow.Array,
+	error) {
 	children := make([]arrow.ArrayData, len(fields))
 	for i, c := range a.Data().Children() {
 		child := array.MakeFromData(c)
@@ -157,7 +159,8 @@ func dictionaryOf(a arrow.Array, to *arrow.DictionaryType, mem memory.Allocator)
 			continue
 		}
 		if err := put(i); err != nil {
-			return nil, fault.Limitf(fault.Span{}, "", "%s", fmt.Sprintf("a batch has more different values than %s can number: %v", to.IndexType, err))
+			return nil, fault.Limitf(fault.Span{}, "", "%s",
+				fmt.Sprintf("a batch has more different values than %s can number: %v", to.IndexType, err))
 		}
 	}
 	return b.NewArray(), nil

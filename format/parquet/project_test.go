@@ -26,7 +26,8 @@ func TestNestedProjection(t *testing.T) {
 			}
 		}
 		read := func(b []byte) (rows []string) {
-			for rec, err := range scanned(t.Context(), readerOf(t, b), scan.Spec{Columns: []string{name}, Rows: vec.Range{To: 150}}) {
+			for rec, err := range scanned(t.Context(), readerOf(t, b),
+				scan.Spec{Columns: []string{name}, Rows: vec.Range{To: 150}}) {
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
@@ -37,7 +38,8 @@ func TestNestedProjection(t *testing.T) {
 			return rows
 		}
 		if got, want := read(b), read(whole); len(want) != 150 || !slices.Equal(got, want) {
-			t.Errorf("%s: %d rows, others than the %d of the whole file: %s", name, len(got), len(want), fmt.Sprint(got))
+			t.Errorf("%s: %d rows, others than the %d of the whole file: %s", name, len(got), len(want),
+				fmt.Sprint(got))
 		}
 	}
 }

@@ -67,7 +67,8 @@ type fileColumn struct {
 	unread error // why it cannot be read
 }
 
-// flat reports whether the column is a field by itself: no lists and structs are above it, so its entries need no levels.
+// flat reports whether the column is a field by itself: no lists and structs are above it, so its entries need
+// no levels.
 func (c *fileColumn) flat() bool { return c.column.Has&format.Levels == 0 }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
@@ -75,10 +76,14 @@ func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Re
 }
 
 var readKeys = []format.OptionKey{
-	{Name: "arrow-schema", Values: "use|ignore", Help: "whether the types are those of the Arrow schema that the file may carry (default), or Parquet's own"},
-	{Name: "key-file", Values: "FILE", Help: "the keys of an encrypted file: lines `footer KEY`, `column PATH KEY`, `key ID KEY`, `aad-prefix TEXT`; a key in hexadecimal digits, or after base64: or text:"},
-	{Name: "schema", Values: "FILE", Help: "recover: the columns of a file whose footer is lost are those of this whole Parquet file, by the same writer"},
-	{Name: "row-group-rows", Values: "N", Help: "recover: the row groups of a file whose footer is lost have N rows (the last may have fewer), where its pages do not tell"},
+	{Name: "arrow-schema", Values: "use|ignore",
+		Help: "whether the types are those of the Arrow schema that the file may carry (default), or Parquet's own"},
+	{Name: "key-file", Values: "FILE", Help: "the keys of an encrypted file: lines `footer KEY`, `column PATH " +
+		"KEY`, `key ID KEY`, `aad-prefix TEXT`; a key in hexadecimal digits, or after base64: or text:"},
+	{Name: "schema", Values: "FILE", Help: "recover: the columns of a file whose footer is lost are those of " +
+		"this whole Parquet file, by the same writer"},
+	{Name: "row-group-rows", Values: "N", Help: "recover: the row groups of a file whose footer is lost have N " +
+		"rows (the last may have fewer), where its pages do not tell"},
 }
 
 func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
@@ -120,7 +125,8 @@ func newReader(ctx context.Context, t format.Target, o format.OpenOptions) (*rea
 	if err != nil {
 		return nil, err
 	}
-	return &reader{src: src, target: t, base: base, size: size, limits: o.Limits.WithDefaults(), ignoreSchema: use == "ignore", groupRows: rows,
+	return &reader{src: src, target: t, base: base, size: size, limits: o.Limits.WithDefaults(),
+		ignoreSchema: use == "ignore", groupRows: rows,
 		keys: keys, tracer: o.Tracer, noVerify: o.NoVerify}, nil
 }
 
@@ -178,7 +184,8 @@ func (r *reader) narrow(b []byte) error {
 		}
 		for i := range t.List("schema", thrift.Struct) {
 			if int64(i) >= r.limits.Fields {
-				return fault.Limitf(r.footer, "footer/metadata.schema", "more than %d columns and groups (--max-fields)", r.limits.Fields)
+				return fault.Limitf(r.footer, "footer/metadata.schema",
+					"more than %d columns and groups (--max-fields)", r.limits.Fields)
 			}
 			walk(t, "", schemaElement)
 		}
@@ -200,7 +207,8 @@ func (r *reader) readFooter(ctx context.Context) ([]byte, error) {
 	case magic:
 	case encrypted:
 	default:
-		return nil, fault.Corruptf(at.Sub(4, 4), "footer.magic", "%q instead of %q: the file is cut or was never finished", tail[4:], magic)
+		return nil, fault.Corruptf(at.Sub(4, 4), "footer.magic",
+			"%q instead of %q: the file is cut or was never finished", tail[4:], magic)
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
 	switch {
@@ -241,7 +249,8 @@ func (r *reader) check() error {
 	for i, g := range r.meta.RowGroups {
 		path := fmt.Sprintf("row_groups[%d]", i)
 		if len(g.Columns) != columns || g.NumRows < 0 {
-			return fault.Corruptf(r.footer, path, "does not have the %d columns of the schema, or a negative number of rows", columns)
+			return fault.Corruptf(r.footer, path,
+				"does not have the %d columns of the schema, or a negative number of rows", columns)
 		}
 		for k := range columns {
 			if err := r.checkChunk(i, k, fmt.Sprintf("%s.columns[%d]", path, k)); err != nil {
@@ -279,7 +288,8 @@ func (r *reader) checkChunk(group, column int, path string) error {
 		return nil
 	}
 	if from > r.size || m.TotalCompressedSize > r.size-from {
-		return fault.Corruptf(r.footer, path, "%d bytes at %d do not lie in the file (%d)", m.TotalCompressedSize, from, r.size)
+		return fault.Corruptf(r.footer, path, "%d bytes at %d do not lie in the file (%d)", m.TotalCompressedSize,
+			from, r.size)
 	}
 	return nil
 }
@@ -290,7 +300,8 @@ func (r *reader) chunkSpan(group, column int) fault.Span {
 	return r.span(r.chunkStart(group, column), m.TotalCompressedSize)
 }
 
-// chunkStart is where the pages of a column chunk begin. One without values may have a dictionary, and no data page: Arrow C++ leaves data_page_offset at 0 then.
+// chunkStart is where the pages of a column chunk begin. One without values may have a dictionary, and no data
+// page: Arrow C++ leaves data_page_offset at 0 then.
 func (r *reader) chunkStart(group, column int) int64 {
 	m := r.meta.RowGroups[group].Columns[column].MetaData
 	d := m.DictionaryPageOffset
@@ -340,7 +351,8 @@ func (r *reader) newColumn(k int, path []int, own, stored []arrow.Field) *fileCo
 		c.unread = fault.Unsupportedf(r.footer, "schema."+c.Path(), "%s as %s", c.typ, t)
 	}
 	c.form = &form
-	c.column = format.Column{Name: c.Path(), Path: path, Parent: -1, Has: format.Values, Type: t, MaxDef: uint8(c.maxDef), MaxRep: uint8(c.maxRep)}
+	c.column = format.Column{Name: c.Path(), Path: path, Parent: -1, Has: format.Values, Type: t,
+		MaxDef: uint8(c.maxDef), MaxRep: uint8(c.maxRep)}
 	if len(path) > 1 || c.maxRep > 0 {
 		c.column.Has |= format.Levels
 	}
@@ -431,7 +443,8 @@ func (r *reader) bytes(group int, cols []int) (n int64) {
 func (r *reader) RowGroups(_ context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	out := make([]format.RowGroup, len(r.meta.RowGroups))
 	for i, g := range r.meta.RowGroups {
-		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: g.NumRows, Bytes: r.bytes(i, q.Cols), Bounds: r.bounds(i, q.Cols)}
+		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: g.NumRows, Bytes: r.bytes(i, q.Cols),
+			Bounds: r.bounds(i, q.Cols)}
 	}
 	return out, nil
 }

@@ -49,8 +49,9 @@ type rescue struct {
 
 func (s *rescue) tell(code string, at fault.Span, rows [2]int64, lost int64, format string, args ...any) {
 	k := slices.IndexFunc(codes, func(c region.CodeDoc) bool { return c.Code == code })
-	s.findings = append(s.findings, region.Finding{Code: code, Severity: codes[k].Severity, At: at, Message: fmt.Sprintf(format, args...),
-		Part: s.r.target.Name, Rows: rows, Lost: lost})
+	s.findings = append(s.findings, region.Finding{Code: code, Severity: codes[k].Severity, At: at,
+		Message: fmt.Sprintf(format, args...),
+		Part:    s.r.target.Name, Rows: rows, Lost: lost})
 }
 
 func (s *rescue) blame(code string, err error) {
@@ -70,7 +71,8 @@ func (s *rescue) run(o format.OpenOptions, was error) error {
 	}
 	if left != nil && left.whole {
 		end := left.at + int64(left.end)
-		s.tell("parquet.recovered", s.r.span(left.at, int64(left.end)), [2]int64{0, left.rows}, 0, "a footer was found that ends %d bytes before the end", s.r.size-end)
+		s.tell("parquet.recovered", s.r.span(left.at, int64(left.end)), [2]int64{0, left.rows}, 0,
+			"a footer was found that ends %d bytes before the end", s.r.size-end)
 		return nil
 	}
 	var pairs []keyPair
@@ -86,13 +88,16 @@ func (s *rescue) run(o format.OpenOptions, was error) error {
 		case name != "":
 			what += ", and " + name + " has other columns: it is not taken"
 		}
-		s.tell("parquet.footer.cut", s.r.span(left.at, s.r.size-left.at), [2]int64{-1, -1}, 0, "the footer is cut: the schema is there, and %d whole row groups; %s", len(left.groups), what)
+		s.tell("parquet.footer.cut", s.r.span(left.at, s.r.size-left.at), [2]int64{-1, -1}, 0,
+			"the footer is cut: the schema is there, and %d whole row groups; %s", len(left.groups), what)
 	case name != "":
 		if left, pairs, err = s.like(o, name); err != nil {
 			return err
 		}
 	default:
-		return fault.Corruptf(errorSpan(was), "footer", "it is lost, and with it the names and types of the columns: option schema=FILE names a whole Parquet file with the same columns, by the same writer, to take them from")
+		return fault.Corruptf(errorSpan(was), "footer", "it is lost, and with it the names and types of the "+
+			"columns: option schema=FILE names a whole Parquet file with the same columns, by the same writer, "+
+			"to take them from")
 	}
 	return s.rebuild(left, pairs)
 }
@@ -105,7 +110,8 @@ func errorSpan(err error) fault.Span {
 	return fault.Span{}
 }
 
-// sameColumns are the key/value pairs of another file, which have Arrow's schema, if its columns are those of the footer that is left; else nil.
+// sameColumns are the key/value pairs of another file, which have Arrow's schema, if its columns are those of
+// the footer that is left; else nil.
 func (s *rescue) sameColumns(o format.OpenOptions, name string, left *footerLeft) ([]keyPair, error) {
 	if name == "" {
 		return nil, nil
@@ -167,11 +173,13 @@ func (s *rescue) rebuild(left *footerLeft, pairs []keyPair) error {
 	}
 	s.r.lost = w.lost
 	n := s.r.meta.NumRows
-	s.tell("parquet.recovered", s.r.span(0, s.r.size), [2]int64{0, n}, 0, "%d row groups with %d rows were found", len(s.r.meta.RowGroups), n)
+	s.tell("parquet.recovered", s.r.span(0, s.r.size), [2]int64{0, n}, 0, "%d row groups with %d rows were found",
+		len(s.r.meta.RowGroups), n)
 	return nil
 }
 
-// footer looks for the last footer in the file, or for the beginning of one that reaches to its end; nil if there is none.
+// footer looks for the last footer in the file, or for the beginning of one that reaches to its end; nil if
+// there is none.
 func (s *rescue) footer() (*footerLeft, error) {
 	const step = 1 << 20
 	for end := s.r.size; end > int64(len(magic)); end -= step {
@@ -237,8 +245,9 @@ func (s *rescue) footerAt(pos int64) (*footerLeft, error) {
 // mostTried is how many chunks are looked at page by page to know a footer.
 const mostTried = 64
 
-// holds reports whether a footer is of this file, and takes it. A Parquet file may lie in a page of another one, as an attachment: so the pages of the chunks, of
-// the first few and of the last row group, must be there one by one, with all their values, and no page may reach from behind the chunks into the footer.
+// holds reports whether a footer is of this file, and takes it. A Parquet file may lie in a page of another
+// one, as an attachment: so the pages of the chunks, of the first few and of the last row group, must be there
+// one by one, with all their values, and no page may reach from behind the chunks into the footer.
 func (s *rescue) holds(left *footerLeft) bool {
 	b := left.b[:left.end]
 	if !left.whole {

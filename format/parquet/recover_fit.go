@@ -56,7 +56,8 @@ type leafKind struct {
 }
 
 func kindOf(c *schemaColumn) leafKind {
-	k := leafKind{typ: int32(c.PhysicalType()), maxDef: int(c.MaxDefinitionLevel()), maxRep: int(c.MaxRepetitionLevel())}
+	k := leafKind{typ: int32(c.PhysicalType()), maxDef: int(c.MaxDefinitionLevel()),
+		maxRep: int(c.MaxRepetitionLevel())}
 	k.width = []int{0, 4, 8, 12, 4, 8, 0, 0}[k.typ]
 	if k.typ == typeFixed {
 		k.width = c.TypeLength()
@@ -98,7 +99,8 @@ func (w *pageWalk) tryFit(p *page, k *leafKind) (f fit, err error) {
 		return f, err
 	}
 	if badSum(p, b) { // what is damaged is not looked into: reading will lose its rows
-		return fit{ok: k.maxRep == 0 || p.rows >= 0 || !p.isData(), rows: max(p.rows, p.values*int64(b2i(p.isData()))), codec: -1}, nil
+		return fit{ok: k.maxRep == 0 || p.rows >= 0 ||
+			!p.isData(), rows: max(p.rows, p.values*int64(b2i(p.isData()))), codec: -1}, nil
 	}
 	for _, code := range w.codecs(p, b) {
 		if f, ok := tryCodec(p, k, code, b); ok {
@@ -137,7 +139,8 @@ func tryCodec(p *page, k *leafKind, code compression, b []byte) (f fit, ok bool)
 	raw := p.raw
 	if p.kind == dataPageV2 {
 		def, rep := int64(p.levels[0]), int64(p.levels[1])
-		if def+rep > int64(len(b)) || def+rep > raw || p.values > 0 && ((rep > 0) != (k.maxRep > 0) || (def > 0) != (k.maxDef > 0)) {
+		if def+rep > int64(len(b)) || def+rep > raw || p.values > 0 &&
+			((rep > 0) != (k.maxRep > 0) || (def > 0) != (k.maxDef > 0)) {
 			return f, false
 		}
 		levels[1], levels[0], b, raw = b[:rep], b[rep:rep+def], b[rep+def:], raw-rep-def
@@ -201,8 +204,9 @@ func cutLevels(p *page, k *leafKind, b []byte) (levels [2][]byte, values []byte,
 	return levels, b, true
 }
 
-// countLevels counts which of n levels are is. They are in runs: ULEB128 of twice their number, then the level; or of twice the number
-// of groups of eight and one, then these packed. ok: they are just as many, and none is greater than most.
+// countLevels counts which of n levels are is. They are in runs: ULEB128 of twice their number, then the level;
+// or of twice the number of groups of eight and one, then these packed. ok: they are just as many, and none is
+// greater than most.
 func countLevels(b []byte, width, n, is, most int) (hits int, ok bool) {
 	for left := n; left > 0; {
 		head, used := binary.Uvarint(b)
@@ -266,7 +270,8 @@ func (k *leafKind) valuesFit(encoding int32, b []byte, n int) bool {
 	case plainDictionary, rleDictionary:
 		return k.typ != typeBoolean && (n == 0 || len(b) > 0 && b[0] <= 32)
 	case rleValues:
-		return k.typ == typeBoolean && (n == 0 || len(b) >= 4 && int64(binary.LittleEndian.Uint32(b)) == int64(len(b)-4))
+		return k.typ == typeBoolean && (n == 0 || len(b) >= 4 &&
+			int64(binary.LittleEndian.Uint32(b)) == int64(len(b)-4))
 	case deltaBinaryPacked:
 		return (k.typ == typeInt32 || k.typ == typeInt64) && deltasFit(b, n)
 	case deltaLengths:

@@ -9,8 +9,8 @@ import (
 	"stoa/wire"
 )
 
-// footerLeft is what is there of a footer (FileMetaData), whose fields stand in this order: 1 version, 2 schema, 3 num_rows,
-// 4 row_groups, 5 key_value_metadata, …
+// footerLeft is what is there of a footer (FileMetaData), whose fields stand in this order: 1 version, 2
+// schema, 3 num_rows, 4 row_groups, 5 key_value_metadata, …
 type footerLeft struct {
 	b      []byte
 	at     int64 // in the file

@@ -12,9 +12,10 @@ import (
 	"stoa/wire"
 )
 
-// Pages do not say which column they are of, nor where a chunk ends. Chunks follow one another in the order of the schema, row group by row group,
-// a dictionary page begins one, and all columns of a row group have as many rows. What a page holds must fit the type of its column.
-// Where more than one division into chunks is possible, none is taken: which is right, nobody can say.
+// Pages do not say which column they are of, nor where a chunk ends. Chunks follow one another in the order of
+// the schema, row group by row group, a dictionary page begins one, and all columns of a row group have as many
+// rows. What a page holds must fit the type of its column. Where more than one division into chunks is
+// possible, none is taken: which is right, nobody can say.
 
 type chunkKey struct{ group, leaf int }
 
@@ -97,7 +98,8 @@ func (p *page) sane() bool {
 	case dataPage:
 		return known && p.size >= 0
 	case dataPageV2:
-		return known && p.rows >= 0 && p.nulls >= 0 && p.nulls <= p.values && p.levels[0] >= 0 && p.levels[1] >= 0 && p.size >= 0
+		return known && p.rows >= 0 && p.nulls >= 0 && p.nulls <= p.values && p.levels[0] >= 0 &&
+			p.levels[1] >= 0 && p.size >= 0
 	}
 	return false
 }
@@ -118,8 +120,8 @@ func (w *pageWalk) chunkMeta(at fault.Span) (int64, error) {
 	return int64(c.Pos()), nil
 }
 
-// division is row groups of so many rows, the page with which each chunk begins, and the page behind them. The last row group may be cut:
-// then it has fewer chunks.
+// division is row groups of so many rows, the page with which each chunk begins, and the page behind them. The
+// last row group may be cut: then it has fewer chunks.
 type division struct {
 	rows   []int64
 	starts [][]int
@@ -143,18 +145,20 @@ func (w *pageWalk) sort(rows int64) error {
 	}
 	switch len(found) {
 	case 0:
-		w.s.tell("parquet.rows.lost", r.span(w.pages[0].header.Off-r.base, w.end-(w.pages[0].header.Off-r.base)), [2]int64{-1, -1}, -1,
+		w.s.tell("parquet.rows.lost", r.span(w.pages[0].header.Off-r.base, w.end-(w.pages[0].header.Off-r.base)),
+			[2]int64{-1, -1}, -1,
 			"%d pages that cannot be the columns of the schema in their order: they are given up", len(w.pages))
 		return nil
 	case 1:
 		return w.make(&found[0])
 	}
-	return fault.Corruptf(r.span(w.pages[0].header.Off-r.base, 0), "pages", "they can be row groups of %d rows, or of %d, and nothing tells which: option row-group-rows=N says it",
+	return fault.Corruptf(r.span(w.pages[0].header.Off-r.base, 0), "pages",
+		"they can be row groups of %d rows, or of %d, and nothing tells which: option row-group-rows=N says it",
 		found[0].rows[0], found[1].rows[0])
 }
 
-// divisions are all ways to divide the pages into row groups of the same number of rows, of which the last may have fewer; if there is none,
-// the one way to divide them into row groups of any.
+// divisions are all ways to divide the pages into row groups of the same number of rows, of which the last may
+// have fewer; if there is none, the one way to divide them into row groups of any.
 func (w *pageWalk) divisions(rows int64) (out []division, err error) {
 	if len(w.cols) == 1 { // however its rows are grouped, they are the same
 		return w.lone()
@@ -192,7 +196,8 @@ func (d *division) total() (n int64) {
 	return n
 }
 
-// counts are the rows of the first column from page i on, page by page: one of these is the number of rows of the row group.
+// counts are the rows of the first column from page i on, page by page: one of these is the number of rows of
+// the row group.
 func (w *pageWalk) counts(i int) (out []int64, err error) {
 	n := int64(0)
 	for k := i; k < len(w.pages); k++ {
@@ -210,7 +215,8 @@ func (w *pageWalk) counts(i int) (out []int64, err error) {
 		if !f.ok {
 			break
 		}
-		if n += f.rows; n > 0 && (len(out) == 0 || out[len(out)-1] != n) { // row groups of no rows would take no pages, for ever
+		// row groups of no rows would take no pages, for ever
+		if n += f.rows; n > 0 && (len(out) == 0 || out[len(out)-1] != n) {
 			out = append(out, n)
 		}
 	}
@@ -274,7 +280,8 @@ func (w *pageWalk) begun(d division) (division, bool, error) {
 	return division{append(d.rows, n), append(d.starts, []int{d.next}), next}, true, nil
 }
 
-// last adds a row group of fewer than n rows that ends with the last page. If it can be of several numbers of rows, it is given up.
+// last adds a row group of fewer than n rows that ends with the last page. If it can be of several numbers of
+// rows, it is given up.
 func (w *pageWalk) last(d division, n int64) (division, bool, error) {
 	counts, err := w.counts(d.next)
 	if err != nil || len(d.rows) == 0 {
@@ -333,7 +340,8 @@ func (w *pageWalk) uneven() (d division, ok bool, err error) {
 	return d, len(d.rows) > 0, nil
 }
 
-// rowGroup takes the pages of a row group of n rows from page i on. whole: all columns are there; fits: what is there can be them.
+// rowGroup takes the pages of a row group of n rows from page i on. whole: all columns are there; fits: what is
+// there can be them.
 func (w *pageWalk) rowGroup(i int, n int64) (starts []int, next int, whole, fits bool, err error) {
 	for col := range w.cols {
 		if i == len(w.pages) {
@@ -371,7 +379,8 @@ func (w *pageWalk) chunk(i, col int, n int64) (next, status int, err error) {
 		if err != nil {
 			return i, against, err
 		}
-		if dict = dict || p.kind == dictionaryPage; !f.ok || rows+f.rows > n || p.isData() && isDictionary(p.encoding) && !dict {
+		if dict = dict || p.kind == dictionaryPage; !f.ok || rows+f.rows > n || p.isData() &&
+			isDictionary(p.encoding) && !dict {
 			return i, against, nil
 		}
 		if f.codec >= 0 && codec >= 0 && f.codec != codec {
@@ -411,7 +420,9 @@ func (w *pageWalk) make(d *division) error {
 		}
 		w.groups = append(w.groups, made)
 		if !whole {
-			w.s.tell("parquet.rows.lost", r.span(w.end, r.size-w.end), [2]int64{-1, -1}, made.rows, "the last row group is cut: %d of %d columns are there; null in place of the others' cells keeps its rows", len(starts), len(w.cols))
+			w.s.tell("parquet.rows.lost", r.span(w.end, r.size-w.end), [2]int64{-1, -1}, made.rows,
+				"the last row group is cut: %d of %d columns are there; null in place of the others' cells "+
+					"keeps its rows", len(starts), len(w.cols))
 		}
 	}
 	w.told(d.next)
@@ -423,11 +434,13 @@ func (w *pageWalk) told(next int) {
 	r := w.s.r
 	if next < len(w.pages) && len(w.lost) == 0 {
 		at := w.pages[next].header.Off
-		w.s.tell("parquet.rows.lost", r.span(at-r.base, w.end-(at-r.base)), [2]int64{-1, -1}, -1, "%d pages behind the last whole row group: they are given up", len(w.pages)-next)
+		w.s.tell("parquet.rows.lost", r.span(at-r.base, w.end-(at-r.base)), [2]int64{-1, -1}, -1,
+			"%d pages behind the last whole row group: they are given up", len(w.pages)-next)
 		return
 	}
 	if w.cut && len(w.lost) == 0 {
-		w.s.tell("parquet.rows.lost", r.span(w.end, r.size-w.end), [2]int64{-1, -1}, -1, "a row group behind is cut within its first column")
+		w.s.tell("parquet.rows.lost", r.span(w.end, r.size-w.end), [2]int64{-1, -1}, -1,
+			"a row group behind is cut within its first column")
 	}
 }
 
@@ -435,15 +448,18 @@ func (w *pageWalk) told(next int) {
 func (w *pageWalk) missing(group, col int) madeChunk {
 	r := w.s.r
 	key := chunkKey{w.group + group, col}
-	w.lost[key] = fault.Corruptf(r.span(r.size, 0), fmt.Sprintf("row_groups[%d].columns[%d]", key.group, col), "the column chunk is not in the file, which is cut before it")
-	return madeChunk{typ: w.cols[col].typ, path: r.meta.Schema.Column(col).ColumnPath(), encodings: []int32{plainValues}, data: r.size, dict: -1}
+	w.lost[key] = fault.Corruptf(r.span(r.size, 0), fmt.Sprintf("row_groups[%d].columns[%d]", key.group, col),
+		"the column chunk is not in the file, which is cut before it")
+	return madeChunk{typ: w.cols[col].typ, path: r.meta.Schema.Column(col).ColumnPath(),
+		encodings: []int32{plainValues}, data: r.size, dict: -1}
 }
 
 // madeChunk is the chunk of the pages [from, to).
 func (w *pageWalk) madeChunk(from, to, col int) (madeChunk, error) {
 	r := w.s.r
 	first := &w.pages[from]
-	c := madeChunk{typ: w.cols[col].typ, path: r.meta.Schema.Column(col).ColumnPath(), encodings: []int32{rleLevels}, data: math.MaxInt64, dict: -1}
+	c := madeChunk{typ: w.cols[col].typ, path: r.meta.Schema.Column(col).ColumnPath(),
+		encodings: []int32{rleLevels}, data: math.MaxInt64, dict: -1}
 	for i := from; i < to; i++ {
 		p := &w.pages[i]
 		f, err := w.fit(i, col)

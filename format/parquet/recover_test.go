@@ -29,7 +29,8 @@ func recovered(r format.Reader) (rows []string) {
 		q.Cols = append(q.Cols, i)
 	}
 	for g := range p.meta.RowGroups {
-		for b, err := range batchesOf(context.Background(), p, format.RowGroup{Index: g}, q, vec.Range{}, memory.DefaultAllocator) {
+		for b, err := range batchesOf(context.Background(), p, format.RowGroup{Index: g}, q, vec.Range{},
+			memory.DefaultAllocator) {
 			if err != nil {
 				continue
 			}
@@ -60,8 +61,8 @@ func cuts(size, footer int) (out []int) {
 	return append(out, size-1, size-4, size-5, size-8, size-9)
 }
 
-// TestRecoverCut cuts files of pyarrow's, with every encoding and codec, and of ours, and takes the schema of the whole file. All rows of row groups of
-// which every page is there come back, none other, and it is told.
+// TestRecoverCut cuts files of pyarrow's, with every encoding and codec, and of ours, and takes the schema of
+// the whole file. All rows of row groups of which every page is there come back, none other, and it is told.
 func TestRecoverCut(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*-*.parquet")
 	files = append(files, "testdata/plain.parquet", "testdata/rare.v2.parquet", "ours")
@@ -78,7 +79,8 @@ func TestRecoverCut(t *testing.T) {
 
 func checkCuts(t *testing.T, file string, whole []byte) {
 	tree := store.NewMemory(map[string][]byte{"whole": whole})
-	r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"}, format.OpenOptions{Opts: map[string]string{"arrow-schema": "ignore"}})
+	r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"},
+		format.OpenOptions{Opts: map[string]string{"arrow-schema": "ignore"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,8 @@ func checkCuts(t *testing.T, file string, whole []byte) {
 	want := recovered(r)
 	for _, cut := range cuts(len(whole), footer) {
 		tree.Put("t", whole[:cut])
-		back, found, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: map[string]string{"schema": "whole", "arrow-schema": "ignore"}})
+		back, found, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"},
+			format.OpenOptions{Opts: map[string]string{"schema": "whole", "arrow-schema": "ignore"}})
 		if err != nil {
 			t.Errorf("%s cut at %d: %v", file, cut, err)
 			continue
@@ -108,7 +111,10 @@ func checkCuts(t *testing.T, file string, whole []byte) {
 		if got := recovered(back); !slices.Equal(got, want[:n]) {
 			t.Errorf("%s cut at %d of %d: %d rows, want %d: %v", file, cut, len(whole), len(got), n, found)
 		}
-		if !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity == region.Error && f.Lost != 0 }) {
+		if !slices.ContainsFunc(found, func(f region.Finding) bool {
+			return f.Severity == region.Error &&
+				f.Lost != 0
+		}) {
 			t.Errorf("%s cut at %d: nobody says that anything is lost", file, cut)
 		}
 	}
@@ -137,10 +143,12 @@ func numbers(n int, names ...string) (*arrow.Schema, arrow.RecordBatch) {
 	return sc, b.NewRecordBatch()
 }
 
-// TestRecoverAmbiguous: pages that may be row groups of one size or another are not guessed at; where the user knows it, they are read.
+// TestRecoverAmbiguous: pages that may be row groups of one size or another are not guessed at; where the user
+// knows it, they are read.
 func TestRecoverAmbiguous(t *testing.T) {
 	_, b := numbers(1024, "x", "y")
-	whole := write(t, map[string]string{"row-group-rows": "512", "page-size": "1024", "dictionary": "false"}, b).Bytes("t")
+	whole := write(t, map[string]string{"row-group-rows": "512", "page-size": "1024", "dictionary": "false"},
+		b).Bytes("t")
 	tree := store.NewMemory(map[string][]byte{"whole": whole})
 	back, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"}, format.OpenOptions{})
 	if err != nil {
@@ -173,12 +181,14 @@ func TestRecoverColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree.Put("t", whole[:r.chunkSpan(0, 1).End()+20])
-	back, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
+	back, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"},
+		format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	read := func(cols ...int) (n int64, err error) {
-		for b, e := range batchesOf(t.Context(), back.(*reader), format.RowGroup{}, format.Query{Cols: cols}, vec.Range{}, nil) {
+		for b, e := range batchesOf(t.Context(), back.(*reader), format.RowGroup{}, format.Query{Cols: cols},
+			vec.Range{}, nil) {
 			if err = errors.Join(err, e); e == nil {
 				n += b.NumRows()
 			}
@@ -205,18 +215,22 @@ func TestRecoverTrailing(t *testing.T) {
 		t.Errorf("%d rows before 3000 other bytes", n)
 	}
 	tree.Put("t", append(append([]byte("PAR1 some other file "), whole...), 0, 0))
-	if _, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
+	if _, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"},
+		format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("a file within a file was taken for it: %v", err)
 	}
 }
 
-// TestRecoverArrowSchema: where the footer is cut behind Parquet's schema, Arrow's is that of the file that the user names, if it has the same columns.
+// TestRecoverArrowSchema: where the footer is cut behind Parquet's schema, Arrow's is that of the file that the
+// user names, if it has the same columns.
 func TestRecoverArrowSchema(t *testing.T) {
 	whole, other := golden(t, "testdata/rare.parquet").Bytes("t"), golden(t, "testdata/codec-none.parquet").Bytes("t")
 	tree := store.NewMemory(map[string][]byte{"whole": whole, "other": other, "t": whole[:len(whole)-400]})
-	at := openGolden(t, "testdata/rare.parquet").Schema().FieldIndices("ls")[0] // large_utf8, for which Parquet has no word
+	// large_utf8, for which Parquet has no word
+	at := openGolden(t, "testdata/rare.parquet").Schema().FieldIndices("ls")[0]
 	for name, same := range map[string]bool{"": false, "whole": true, "other": false} {
-		back, found, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: map[string]string{"schema": name}})
+		back, found, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"},
+			format.OpenOptions{Opts: map[string]string{"schema": name}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,26 +238,30 @@ func TestRecoverArrowSchema(t *testing.T) {
 			t.Errorf("schema=%s: %s", name, got)
 		}
 		told := slices.IndexFunc(found, func(f region.Finding) bool { return f.Code == "parquet.footer.cut" })
-		if told < 0 || strings.Contains(found[told].Message, "is taken") != same || strings.Contains(found[told].Message, "other columns") != (name == "other") {
+		if told < 0 || strings.Contains(found[told].Message, "is taken") != same ||
+			strings.Contains(found[told].Message, "other columns") != (name == "other") {
 			t.Errorf("schema=%s: %+v", name, found)
 		}
 		back.Close()
 	}
 }
 
-// TestRecoverFileWithinFile: Parquet files lie in the pages of another, which is cut everywhere: their footers, whole or cut, are not taken for its own.
+// TestRecoverFileWithinFile: Parquet files lie in the pages of another, which is cut everywhere: their footers,
+// whole or cut, are not taken for its own.
 func TestRecoverFileWithinFile(t *testing.T) {
 	_, one := numbers(300, "k")
 	_, none := numbers(0, "k")
 	plainOpts := map[string]string{"compression": "none", "dictionary": "false"}
 	inner := [][]byte{write(t, plainOpts, one).Bytes("t"), write(t, plainOpts, none).Bytes("t"), []byte("some text")}
-	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "blob", Type: arrow.BinaryTypes.Binary}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "blob", Type: arrow.BinaryTypes.Binary}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	for i := range 60 {
 		b.Field(0).(*array.Int64Builder).Append(int64(i))
 		b.Field(1).(*array.BinaryBuilder).Append(inner[i%3])
 	}
-	whole := write(t, map[string]string{"compression": "none", "dictionary": "false", "row-group-rows": "20", "page-index": "false"}, b.NewRecordBatch()).Bytes("t")
+	whole := write(t, map[string]string{"compression": "none", "dictionary": "false", "row-group-rows": "20",
+		"page-index": "false"}, b.NewRecordBatch()).Bytes("t")
 	tree := store.NewMemory(map[string][]byte{"whole": whole})
 	r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"}, format.OpenOptions{})
 	if err != nil {
@@ -255,7 +273,8 @@ func TestRecoverFileWithinFile(t *testing.T) {
 	}
 	for cut := 300; cut < int(r.footer.Off); cut += step {
 		tree.Put("t", whole[:cut])
-		back, found, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
+		back, found, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"},
+			format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
@@ -274,14 +293,17 @@ func TestRecoverFileWithinFile(t *testing.T) {
 	}
 }
 
-// TestRecoverOverwrittenEnd: whatever stands in place of the footer's last bytes, what is whole of it, and the pages, give all rows.
+// TestRecoverOverwrittenEnd: whatever stands in place of the footer's last bytes, what is whole of it, and the
+// pages, give all rows.
 func TestRecoverOverwrittenEnd(t *testing.T) {
 	whole := ourFile(t)
 	tree := store.NewMemory(nil)
 	for _, n := range []int{4, 8, 9, 12, 16, 30, 100} {
 		for _, x := range []byte{0, 0xEE, 0xFF, 0x15, 0x19} {
 			if x == 0 && n > 30 {
-				continue // zeros end Thrift's structs: within the row groups they make a footer that is whole, and not this file's
+				// zeros end Thrift's structs: within the row groups they make a footer that is whole, and not
+				// this file's
+				continue
 			}
 			b := slices.Clone(whole)
 			for i := range n {

@@ -72,7 +72,8 @@ func (p *pageReader) decode(ctx context.Context, page format.Page, v *vec.Vector
 	return p.c.Decode(&t, v)
 }
 
-// rowBatches gives fields of a row group, batch by batch, with the types as which they are decoded. An error comes last.
+// rowBatches gives fields of a row group, batch by batch, with the types as which they are decoded. An error
+// comes last.
 func (r *reader) rowBatches(ctx context.Context, group int, fields []int) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		x := &rowReader{r: r}
@@ -97,7 +98,8 @@ func (r *reader) rowBatches(ctx context.Context, group int, fields []int) iter.S
 			return
 		}
 		if err == io.EOF {
-			err = fault.Corruptf(r.footer, indexPath(group, r.leaves[fields[0]][0], ""), "its pages have fewer rows than the row group")
+			err = fault.Corruptf(r.footer, indexPath(group, r.leaves[fields[0]][0], ""),
+				"its pages have fewer rows than the row group")
 		}
 		yield(nil, err)
 	}

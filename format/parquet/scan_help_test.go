@@ -13,7 +13,8 @@ import (
 )
 
 // batchesOf scans fields of a row group; rows are counted in it, zero = all.
-func batchesOf(ctx context.Context, r *reader, g format.RowGroup, q format.Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+func batchesOf(ctx context.Context, r *reader, g format.RowGroup, q format.Query, rows vec.Range,
+	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	spec := scan.Spec{Columns: []string{}, Alloc: mem}
 	for _, c := range q.Cols {
 		spec.Columns = append(spec.Columns, r.schema.Field(c).Name)

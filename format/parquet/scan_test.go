@@ -22,8 +22,8 @@ import (
 	"stoa/store"
 )
 
-// TestScansOfPyarrowsFiles asks files of pyarrow's through the engine, with filters on columns and children of structs, and
-// holds the rows against those of testdata/make.py, which are filtered by a function of their own.
+// TestScansOfPyarrowsFiles asks files of pyarrow's through the engine, with filters on columns and children of
+// structs, and holds the rows against those of testdata/make.py, which are filtered by a function of their own.
 func TestScansOfPyarrowsFiles(t *testing.T) {
 	b, err := os.ReadFile("testdata/enc.jsonl")
 	if err != nil {
@@ -40,21 +40,45 @@ func TestScansOfPyarrowsFiles(t *testing.T) {
 	num := func(v any) float64 { f, _ := v.(float64); return f }
 	child := func(v any, name string) any { m, _ := v.(map[string]any); return m[name] }
 	cases := map[string]func(row map[string]any) bool{
-		"full > 330":                          func(r map[string]any) bool { return num(r["full"]) > 330 },
-		"full >= -100 and full < -40":         func(r map[string]any) bool { return num(r["full"]) < -40 },
-		"full = 1000000":                      func(map[string]any) bool { return false },
-		"s is null":                           func(r map[string]any) bool { return r["s"] == nil },
-		"s like 'prefix-002%'":                func(r map[string]any) bool { s, _ := r["s"].(string); return strings.HasPrefix(s, "prefix-002") },
-		"st.x between 20 and 22":              func(r map[string]any) bool { x := child(r["st"], "x"); return x != nil && num(x) >= 20 && num(x) <= 22 },
-		"st.y.z = 'z12'":                      func(r map[string]any) bool { return child(child(r["st"], "y"), "z") == "z12" },
-		"st.y.z is null and full < 0":         func(r map[string]any) bool { return child(child(r["st"], "y"), "z") == nil && num(r["full"]) < 0 },
-		"u32 > 4294960000 and i8 is not null": func(r map[string]any) bool { return num(r["u32"]) > 4294960000 && r["i8"] != nil },
-		"f64 < -0.06":                         func(r map[string]any) bool { return r["f64"] != nil && num(r["f64"]) < -0.06 },
-		"not (full < 340 or full > 345)":      func(r map[string]any) bool { return num(r["full"]) >= 340 && num(r["full"]) <= 345 },
+		"full > 330":                  func(r map[string]any) bool { return num(r["full"]) > 330 },
+		"full >= -100 and full < -40": func(r map[string]any) bool { return num(r["full"]) < -40 },
+		"full = 1000000":              func(map[string]any) bool { return false },
+		"s is null":                   func(r map[string]any) bool { return r["s"] == nil },
+		"s like 'prefix-002%'": func(r map[string]any) bool {
+			s,
+				_ := r["s"].(string)
+			return strings.HasPrefix(s, "prefix-002")
+		},
+		"st.x between 20 and 22": func(r map[string]any) bool {
+			x := child(r["st"],
+				"x")
+			return x != nil && num(x) >= 20 && num(x) <= 22
+		},
+		"st.y.z = 'z12'": func(r map[string]any) bool {
+			return child(child(r["st"], "y"),
+				"z") == "z12"
+		},
+		"st.y.z is null and full < 0": func(r map[string]any) bool {
+			return child(child(r["st"], "y"),
+				"z") == nil && num(r["full"]) < 0
+		},
+		"u32 > 4294960000 and i8 is not null": func(r map[string]any) bool {
+			return num(r["u32"]) > 4294960000 &&
+				r["i8"] != nil
+		},
+		"f64 < -0.06": func(r map[string]any) bool {
+			return r["f64"] != nil &&
+				num(r["f64"]) < -0.06
+		},
+		"not (full < 340 or full > 345)": func(r map[string]any) bool {
+			return num(r["full"]) >= 340 &&
+				num(r["full"]) <= 345
+		},
 	}
 	ctx := context.Background()
 	for _, file := range []string{"enc-dict.v1", "enc-dict.v2", "enc-delta.v1", "enc-plain.v2"} {
-		table, err := stoa.Open(ctx, "testdata/"+file+".parquet", stoa.OpenOptions{Formats: []format.Format{parquet.Format}})
+		table, err := stoa.Open(ctx, "testdata/"+file+".parquet",
+			stoa.OpenOptions{Formats: []format.Format{parquet.Format}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +90,8 @@ func TestScansOfPyarrowsFiles(t *testing.T) {
 			var want, got []string
 			for _, r := range rows {
 				if keep(r) {
-					j, _ := json.Marshal(map[string]any{"full": r["full"], "st.y.w": child(child(r["st"], "y"), "w"), "l": r["l"]})
+					j, _ := json.Marshal(map[string]any{"full": r["full"],
+						"st.y.w": child(child(r["st"], "y"), "w"), "l": r["l"]})
 					want = append(want, string(j))
 				}
 			}
@@ -99,7 +124,8 @@ func TestScansOfPyarrowsFiles(t *testing.T) {
 func TestFilterReadsFewerPages(t *testing.T) {
 	ctx := context.Background()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64},
-		{Name: "p", Type: arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int64}, arrow.Field{Name: "b", Type: arrow.PrimitiveTypes.Int64})}}, nil)
+		{Name: "p", Type: arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int64},
+			arrow.Field{Name: "b", Type: arrow.PrimitiveTypes.Int64})}}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
 	for i := range int64(400_000) {
 		b.Field(0).(*array.Int64Builder).Append(i)
@@ -109,7 +135,9 @@ func TestFilterReadsFewerPages(t *testing.T) {
 		p.FieldBuilder(1).(*array.Int64Builder).Append(-i)
 	}
 	var file bytes.Buffer
-	w, err := parquet.NewWriter(&file, sc, map[string]string{"compression": "none", "dictionary": "false", "encoding": "plain", "row-group-rows": "200000", "page-size": "50000"})
+	w, err := parquet.NewWriter(&file, sc,
+		map[string]string{"compression": "none", "dictionary": "false", "encoding": "plain",
+			"row-group-rows": "200000", "page-size": "50000"})
 	if err == nil {
 		err = w.Write(b.NewRecordBatch())
 	}
@@ -141,14 +169,16 @@ func TestFilterReadsFewerPages(t *testing.T) {
 		}
 		return n
 	}
-	all, part, one, none := bytesFor("id >= 0"), bytesFor("id >= 0", "p.b"), bytesFor("p.a = 2450000"), bytesFor("id = -5")
+	all, part, one, none := bytesFor("id >= 0"), bytesFor("id >= 0", "p.b"), bytesFor("p.a = 2450000"),
+		bytesFor("id = -5")
 	t.Logf("%d bytes for all rows, %d for a child, %d for one row, %d for none", all, part, one, none)
 	if all < int64(file.Len())*8/10 || part > all*8/10 || one > all/4 || none > all/10 {
 		t.Errorf("%d bytes for all rows, %d for a child, %d for one row, %d for none", all, part, one, none)
 	}
 }
 
-// TestUnknownCodecInOneRowGroup: under a damage policy a chunk of a codec that is not known costs the rows of its row group, and no others; without one the scan is refused.
+// TestUnknownCodecInOneRowGroup: under a damage policy a chunk of a codec that is not known costs the rows of
+// its row group, and no others; without one the scan is refused.
 func TestUnknownCodecInOneRowGroup(t *testing.T) {
 	ctx := context.Background()
 	b, err := os.ReadFile("testdata/enc-dict.v1.parquet") // row groups of 70, 70 and 10 rows
@@ -182,14 +212,17 @@ func TestUnknownCodecInOneRowGroup(t *testing.T) {
 	scan := func(policy stoa.Damaged) (rows int64, lost [][2]int64, err error) {
 		tab := table()
 		defer tab.Close()
-		for rec, e := range tab.Scan(ctx, stoa.ScanSpec{Columns: []string{"b", "full"}, Damaged: policy, Lost: func(l region.Loss) { lost = append(lost, l.Rows) }}) {
+		for rec, e := range tab.Scan(ctx,
+			stoa.ScanSpec{Columns: []string{"b", "full"}, Damaged: policy,
+				Lost: func(l region.Loss) { lost = append(lost, l.Rows) }}) {
 			if err = e; e == nil {
 				rows += rec.NumRows()
 			}
 		}
 		return rows, lost, err
 	}
-	if rows, lost, err := scan(stoa.SkipRows); rows != 80 || len(lost) != 1 || lost[0] != [2]int64{0, 70} || err != nil {
+	if rows, lost, err := scan(stoa.SkipRows); rows != 80 || len(lost) != 1 || lost[0] != [2]int64{0, 70} ||
+		err != nil {
 		t.Errorf("%d rows, lost %v, %v", rows, lost, err)
 	}
 	if _, _, err := scan(stoa.Fail); !errors.Is(err, fault.Unsupported) {

@@ -40,8 +40,8 @@ func guard(at fault.Span, path string, f func() error) (err error) {
 	return f()
 }
 
-// originalSchema is the schema under ARROW:schema, nil if there is none, or it is ignored. One with a type that Arrow's library does not know is no damage: it is
-// left aside, as with ignore, and r.untyped says so.
+// originalSchema is the schema under ARROW:schema, nil if there is none, or it is ignored. One with a type that
+// Arrow's library does not know is no damage: it is left aside, as with ignore, and r.untyped says so.
 func (r *reader) originalSchema() (orig *arrow.Schema, err error) {
 	if r.untyped = nil; r.ignoreSchema {
 		return nil, nil
@@ -56,11 +56,13 @@ func (r *reader) originalSchema() (orig *arrow.Schema, err error) {
 		})
 		path := fmt.Sprintf("key_value_metadata[%d].%s", i, storedSchema)
 		if unknownType(err) {
-			r.untyped = &fault.Error{Class: fault.Corrupt, At: r.footer, Path: path, Reason: "columns are read as Parquet's own types", Cause: err}
+			r.untyped = &fault.Error{Class: fault.Corrupt, At: r.footer, Path: path,
+				Reason: "columns are read as Parquet's own types", Cause: err}
 			return nil, nil
 		}
 		if err != nil {
-			return nil, &fault.Error{Class: fault.Corrupt, At: r.footer, Path: path, Reason: "(arrow-schema=ignore reads the file without it)", Cause: err}
+			return nil, &fault.Error{Class: fault.Corrupt, At: r.footer, Path: path,
+				Reason: "(arrow-schema=ignore reads the file without it)", Cause: err}
 		}
 	}
 	return orig, nil
@@ -80,14 +82,16 @@ func (r *reader) schemaMetadata(orig *arrow.Schema) arrow.Metadata {
 	return arrow.NewMetadata(keys, values)
 }
 
-// unknownType reports whether err is the library's of a type that it knows only by number, or of integers longer than its own, as Polars has them. It has no other
-// sign than the text. Lengths that no integer of anybody's has are damage.
+// unknownType reports whether err is the library's of a type that it knows only by number, or of integers
+// longer than its own, as Polars has them. It has no other sign than the text. Lengths that no integer of
+// anybody's has are damage.
 func unknownType(err error) bool {
 	if err == nil {
 		return false
 	}
 	s := err.Error()
-	return strings.Contains(s, "integers with more than 64 bits not implemented (bits=128)") || strings.Contains(s, "integers with more than 64 bits not implemented (bits=256)")
+	return strings.Contains(s, "integers with more than 64 bits not implemented (bits=128)") ||
+		strings.Contains(s, "integers with more than 64 bits not implemented (bits=256)")
 }
 
 // withID adds the field id that Parquet has, if it has one.

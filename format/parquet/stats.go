@@ -63,7 +63,8 @@ func (r *reader) boundsOf(l leafField, s *said, rows int64) pred.Bounds {
 	return b
 }
 
-// ordered reports whether min_value and max_value are in an order that is defined for the type, which the footer must say.
+// ordered reports whether min_value and max_value are in an order that is defined for the type, which the
+// footer must say.
 func (r *reader) ordered(column int) bool {
 	return column < len(r.meta.Orders) && r.meta.Orders[column] == typeOrder
 }
@@ -78,7 +79,8 @@ func signed(t arrow.DataType) bool {
 	return false
 }
 
-// value is a value of a leaf as statistics have it (PLAIN, without a length); nil if it is not understood: no statement.
+// value is a value of a leaf as statistics have it (PLAIN, without a length); nil if it is not understood: no
+// statement.
 func (r *reader) value(l leafField, b []byte) *pred.Value {
 	if b == nil {
 		return nil

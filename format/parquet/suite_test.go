@@ -17,9 +17,13 @@ func TestSuite(t *testing.T) {
 			{"crc": "false", "page-size": "100"},
 			{"crc": "false", "page-size": "100", "page-version": "2", "compression": "zstd", "row-group-rows": "90"},
 			{"crc": "false", "page-size": "150", "dictionary": "false", "compression": "none"},
-			{"crc": "false", "page-size": "150", "dictionary": "false", "encoding": "plain", "compression": "lz4", "page-version": "2"},
+			{"crc": "false", "page-size": "150", "dictionary": "false", "encoding": "plain", "compression": "lz4",
+				"page-version": "2"},
 			{"crc": "false", "page-size": "100", "page-index": "false", "compression": "gzip"},
 		},
-		Types: []arrow.DataType{arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Uint64, arrow.PrimitiveTypes.Float32, arrow.BinaryTypes.String,
-			arrow.FixedWidthTypes.Boolean, &arrow.Decimal128Type{Precision: 20, Scale: 3}, arrow.ListOf(arrow.PrimitiveTypes.Int32), &arrow.TimestampType{Unit: arrow.Nanosecond}, arrow.PrimitiveTypes.Int64}})
+		Types: []arrow.DataType{arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Uint64,
+			arrow.PrimitiveTypes.Float32, arrow.BinaryTypes.String,
+			arrow.FixedWidthTypes.Boolean, &arrow.Decimal128Type{Precision: 20, Scale: 3},
+			arrow.ListOf(arrow.PrimitiveTypes.Int32), &arrow.TimestampType{Unit: arrow.Nanosecond},
+			arrow.PrimitiveTypes.Int64}})
 }

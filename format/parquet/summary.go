@@ -10,7 +10,8 @@ import (
 	"stoa/vec"
 )
 
-// A summary (_metadata) is a footer by itself: the row groups of all files of a table, each column chunk with the name of its file.
+// A summary (_metadata) is a footer by itself: the row groups of all files of a table, each column chunk with
+// the name of its file.
 
 // isSummary reports whether all column chunks are in other files, and there are some.
 func (r *reader) isSummary() bool {
@@ -26,7 +27,8 @@ func (r *reader) isSummary() bool {
 	return some
 }
 
-// summary checks what a summary says of itself, and that the files that it names are there, and long enough. What is in them is verified where they are.
+// summary checks what a summary says of itself, and that the files that it names are there, and long enough.
+// What is in them is verified where they are.
 func (v *verifier) summary(t format.Target) {
 	rows := int64(0)
 	ends := map[string]int64{} // behind the last byte that is said to be in a file
@@ -44,7 +46,8 @@ func (v *verifier) summary(t format.Target) {
 	}
 	v.rowCount(t, rows)
 	if gap := v.r.footer.Off - v.r.base - int64(len(magic)); gap > 0 {
-		v.find("parquet.layout", fault.Corruptf(v.r.span(int64(len(magic)), gap), "", "%d bytes that nothing claims", gap))
+		v.find("parquet.layout", fault.Corruptf(v.r.span(int64(len(magic)), gap), "",
+			"%d bytes that nothing claims", gap))
 	}
 	for _, name := range names {
 		if v.left || v.ctx.Err() != nil || t.At != (vec.Range{}) { // within another file it lies beside nothing
@@ -69,7 +72,8 @@ func (v *verifier) named(t format.Target, name string, end int64) error {
 	case info.Dir:
 		return fault.Corruptf(at, "file_path", "%q is a directory", name)
 	case info.Size >= 0 && info.Size < end:
-		return fault.Corruptf(at, "file_path", "%q has %d bytes, the summary has column chunks up to %d", name, info.Size, end)
+		return fault.Corruptf(at, "file_path", "%q has %d bytes, the summary has column chunks up to %d", name,
+			info.Size, end)
 	}
 	return nil
 }

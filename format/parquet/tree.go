@@ -200,7 +200,8 @@ type schemaColumn struct {
 	maxDef, maxRep int16
 }
 
-// MaxDefinitionLevel and MaxRepetitionLevel are the levels of a value that is there, and of the innermost list that goes on.
+// MaxDefinitionLevel and MaxRepetitionLevel are the levels of a value that is there, and of the innermost list
+// that goes on.
 func (c *schemaColumn) MaxDefinitionLevel() int16 { return c.maxDef }
 func (c *schemaColumn) MaxRepetitionLevel() int16 { return c.maxRep }
 
@@ -285,7 +286,8 @@ func (b *treeBuilder) node(above schemaColumn, root bool, depth int) (*schemaNod
 	case e.children < 0 || int(e.children) > len(b.els):
 		return nil, b.fail(i, "%d children among %d elements", e.children, len(b.els))
 	case above.maxDef > maxLevel:
-		return nil, fault.Unsupportedf(b.at, fmt.Sprintf("footer/metadata.schema[%d]", i), "more than %d levels", maxLevel)
+		return nil, fault.Unsupportedf(b.at, fmt.Sprintf("footer/metadata.schema[%d]", i), "more than %d levels",
+			maxLevel)
 	}
 	if n.leaf() {
 		n.column = len(b.tree.columns)

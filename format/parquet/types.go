@@ -8,7 +8,8 @@ import (
 	_ "github.com/apache/arrow-go/v18/arrow/extensions" // arrow.uuid and the others are known by their names
 )
 
-// shaper makes Arrow fields of a Parquet schema: what its own types say. Old ways to write a list are read by the rules of LogicalTypes.md.
+// shaper makes Arrow fields of a Parquet schema: what its own types say. Old ways to write a list are read by
+// the rules of LogicalTypes.md.
 type shaper struct {
 	paths [][]int // per column: child indices from the schema's root, as nest counts them
 }
@@ -74,7 +75,8 @@ func isPair(n *schemaNode) bool {
 	return len(n.children) == 2 && n.children[0].rep == repRequired && n.children[1].rep != repRepeated
 }
 
-// item is the item of a list n whose repeated node is c: what c holds, or c itself, as lists were written before they had three levels.
+// item is the item of a list n whose repeated node is c: what c holds, or c itself, as lists were written
+// before they had three levels.
 func (s *shaper) item(n, c *schemaNode, path []int) arrow.Field {
 	if in := c.only(); in != nil && in.rep != repRepeated && c.name != "array" && c.name != n.name+"_tuple" {
 		return s.field(in, path)
@@ -82,13 +84,15 @@ func (s *shaper) item(n, c *schemaNode, path []int) arrow.Field {
 	return arrow.Field{Name: c.name, Type: s.typeOf(c, path)}
 }
 
-// leafType is the Arrow type of a column. A logical type that does not fit the physical one, or that nobody here knows, says nothing.
+// leafType is the Arrow type of a column. A logical type that does not fit the physical one, or that nobody
+// here knows, says nothing.
 func leafType(e *schemaElem) arrow.DataType {
 	l := e.meaning()
 	if l.kind == logicalUnknown {
 		return arrow.Null
 	}
-	if l.kind == logicalDecimal && e.typ != typeBoolean && e.typ != typeInt96 && e.typ != typeFloat && e.typ != typeDouble {
+	if l.kind == logicalDecimal && e.typ != typeBoolean && e.typ != typeInt96 && e.typ != typeFloat &&
+		e.typ != typeDouble {
 		if t := decimalType(l); t != nil {
 			return t
 		}
@@ -172,8 +176,9 @@ func int64Type(l logical) arrow.DataType {
 	return arrow.PrimitiveTypes.Int64
 }
 
-// original is field f, which Parquet's own types say, as the Arrow schema in the file has it: the name, and whether it can be null, as Parquet says; its type and
-// metadata as orig says, as far as what is stored can be that.
+// original is field f, which Parquet's own types say, as the Arrow schema in the file has it: the name, and
+// whether it can be null, as Parquet says; its type and metadata as orig says, as far as what is stored can be
+// that.
 func original(f, orig arrow.Field) arrow.Field {
 	f.Type, f.Metadata = originalType(f.Type, orig.Type), withID(orig.Metadata, f.Metadata)
 	return f
@@ -240,7 +245,8 @@ func originalStruct(t arrow.DataType, o *arrow.StructType) arrow.DataType {
 	return arrow.StructOf(fields...)
 }
 
-// becomes reports whether a column of type t can be given as orig: what Arrow's libraries write as t because Parquet has no such type.
+// becomes reports whether a column of type t can be given as orig: what Arrow's libraries write as t because
+// Parquet has no such type.
 func becomes(t, orig arrow.DataType) bool {
 	switch o := orig.(type) {
 	case *arrow.LargeStringType, *arrow.StringViewType:

@@ -42,7 +42,8 @@ type valueForm struct {
 }
 
 // widths are the bytes of the physical types, 0 where they vary.
-var widths = [...]int{typeBoolean: 0, typeInt32: 4, typeInt64: 8, typeInt96: 12, typeFloat: 4, typeDouble: 8, typeBytes: 0, typeFixed: 0}
+var widths = [...]int{typeBoolean: 0, typeInt32: 4, typeInt64: 8, typeInt96: 12, typeFloat: 4, typeDouble: 8,
+	typeBytes: 0, typeFixed: 0}
 
 // formOf is how values of type t, which vectors have, are stored as element e; ok: they can be.
 func formOf(e *schemaElem, t arrow.DataType) (v valueForm, ok bool) {
@@ -300,7 +301,8 @@ func (v *valueForm) dense(data []byte, enc int32, k int, t *pageTask) ([]byte, e
 	switch enc {
 	case plainValues:
 		if len(data) != size {
-			return nil, fault.Rel(0, len(data), "values", "%d bytes where %d values of %s have %d", len(data), k, v.typ, size)
+			return nil, fault.Rel(0, len(data), "values", "%d bytes where %d values of %s have %d", len(data), k,
+				v.typ, size)
 		}
 		return data, nil
 	case byteStreamSplit:
@@ -351,7 +353,8 @@ func (v *valueForm) denseDecimals(data []byte, enc int32, k int, t *pageTask) ([
 	offs, from := all.Offsets(0), all.StringBytes()
 	for i := range k {
 		if !bigEndian(out[i*v.width:][:v.width], from[offs[i]:offs[i+1]]) {
-			return nil, fault.Rel(0, len(data), "values", "value %d: a number of %d bytes does not fit %d", i, offs[i+1]-offs[i], v.width)
+			return nil, fault.Rel(0, len(data), "values", "value %d: a number of %d bytes does not fit %d", i,
+				offs[i+1]-offs[i], v.width)
 		}
 	}
 	return out, nil
@@ -445,7 +448,8 @@ func (v *valueForm) numbers(out, raw []byte, k int) error {
 	return nil
 }
 
-// bigEndian makes a little-endian number of dst's length of one that has its most significant byte first; it reports whether it fits.
+// bigEndian makes a little-endian number of dst's length of one that has its most significant byte first; it
+// reports whether it fits.
 func bigEndian(dst, src []byte) bool {
 	sign := byte(0)
 	if len(src) > 0 && src[0] >= 0x80 {
@@ -480,9 +484,11 @@ func instants(out []int64, raw []byte) error {
 		p := raw[12*i:]
 		nanos, days := int64(binary.LittleEndian.Uint64(p)), int64(int32(binary.LittleEndian.Uint32(p[8:])))-julianEpoch
 		at := days * day
-		if days > math.MaxInt64/day || days < math.MinInt64/day || (nanos > 0 && at > math.MaxInt64-nanos) || (nanos < 0 && at < math.MinInt64-nanos) {
+		if days > math.MaxInt64/day || days < math.MinInt64/day || (nanos > 0 && at > math.MaxInt64-nanos) ||
+			(nanos < 0 && at < math.MinInt64-nanos) {
 			return fault.New(fault.Unsupported, fault.Span{Off: int64(12 * i), Len: 12}, "values",
-				"the file may be sound, but its INT96 is read as nanoseconds, of the years 1677 to 2262: this is day %d since 1970", days)
+				"the file may be sound, but its INT96 is read as nanoseconds, of the years 1677 to 2262: this "+
+					"is day %d since 1970", days)
 		}
 		out[i] = at + nanos
 	}

@@ -16,9 +16,10 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything, unless only the structure is wanted: footer, page headers, checksums, indexes, values. What the file says twice is compared: the
-// numbers of rows and values, the places of pages, and the bounds of row groups and pages against the values. Checksums alone would not do: Parquet has
-// them of the bodies of pages only.
+// verify reads everything, unless only the structure is wanted: footer, page headers, checksums, indexes,
+// values. What the file says twice is compared: the numbers of rows and values, the places of pages, and the
+// bounds of row groups and pages against the values. Checksums alone would not do: Parquet has them of the
+// bodies of pages only.
 func verify(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{ctx: ctx, noSums: o.NoVerify || o.Depth == format.Quick, depth: o.Depth, yield: yield}
@@ -44,7 +45,8 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq
 	}
 }
 
-// unchecked is format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first ones tell.
+// unchecked is format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first
+// ones tell.
 func unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (string, error) {
 	r, err := openReader(ctx, t, o)
 	if err != nil {
@@ -59,7 +61,8 @@ func unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (stri
 			if at.Len == 0 {
 				continue
 			}
-			p, err := r.pageOf(ctx, at, indexPath(g, leaf, "page[0]"), sealedPage{sealed: r.meta.RowGroups[g].Columns[leaf].sealed, first: true}, nil)
+			p, err := r.pageOf(ctx, at, indexPath(g, leaf, "page[0]"),
+				sealedPage{sealed: r.meta.RowGroups[g].Columns[leaf].sealed, first: true}, nil)
 			if err == nil && !p.hasCRC {
 				bare = append(bare, r.meta.Schema.Column(leaf).Path())
 				break
@@ -82,7 +85,8 @@ type verifier struct {
 	told   map[fault.Span]bool // pages of which the checksum was told
 }
 
-// find tells a finding. An error that is no damage is parquet.unreadable or parquet.unsupported, whatever was looked at.
+// find tells a finding. An error that is no damage is parquet.unreadable or parquet.unsupported, whatever was
+// looked at.
 func (v *verifier) find(code string, err error) {
 	if v.left || err == nil {
 		return
@@ -133,13 +137,15 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 		v.base = group
 		v.find("parquet.sizes", v.r.groupSizes(g))
 		for f := range v.r.leaves {
-			v.base.Column, v.base.Rows, v.base.Lost = v.r.schema.Field(f).Name, [2]int64{rows, rows + rg.NumRows}, rg.NumRows
+			v.base.Column, v.base.Rows, v.base.Lost = v.r.schema.Field(f).Name, [2]int64{rows, rows + rg.NumRows},
+				rg.NumRows
 			v.told = map[fault.Span]bool{}
 			var pages []chunkWalk
 			for _, leaf := range v.r.leaves[f] {
 				pages = append(pages, v.chunk(g, leaf))
 			}
-			if v.depth != format.Quick { // footer, indexes and headers of pages have no checksum: only reading tells whether they fit the pages
+			// footer, indexes and headers of pages have no checksum: only reading tells whether they fit the pages
+			if v.depth != format.Quick {
 				v.values(g, f, pages)
 				for i, leaf := range v.r.leaves[f] {
 					if v.bloom(g, leaf); v.depth == format.Deep {
@@ -181,18 +187,20 @@ func (v *verifier) copies() {
 	}
 }
 
-// rowCount holds the number of rows of the file against those of its row groups. A _common_metadata has the schema, and no row groups by its meaning;
-// what its writer put there as the number of rows is not the file's.
+// rowCount holds the number of rows of the file against those of its row groups. A _common_metadata has the
+// schema, and no row groups by its meaning; what its writer put there as the number of rows is not the file's.
 func (v *verifier) rowCount(t format.Target, rows int64) {
 	if len(v.r.meta.RowGroups) == 0 && path.Base(t.Name) == "_common_metadata" {
 		return
 	}
 	if n := v.r.meta.NumRows; n != rows {
-		v.find("parquet.rows", fault.Corruptf(v.r.footer, "footer/metadata.num_rows", "%d, but the row groups have %d", n, rows))
+		v.find("parquet.rows", fault.Corruptf(v.r.footer, "footer/metadata.num_rows",
+			"%d, but the row groups have %d", n, rows))
 	}
 }
 
-// chunk checks the pages of a column chunk: their headers, checksums, sizes and number of values, and what footer and indexes say of them.
+// chunk checks the pages of a column chunk: their headers, checksums, sizes and number of values, and what
+// footer and indexes say of them.
 func (v *verifier) chunk(group, leaf int) chunkWalk {
 	whole := v.base
 	defer func() { v.base = whole }()
@@ -220,14 +228,16 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 		return w
 	}
 	if n := v.r.meta.RowGroups[group].Columns[leaf].MetaData.NumValues; n != w.values {
-		v.find("parquet.values", fault.Corruptf(at, indexPath(group, leaf, "num_values"), "%d, but the pages say %d", n, w.values))
+		v.find("parquet.values", fault.Corruptf(at, indexPath(group, leaf, "num_values"),
+			"%d, but the pages say %d", n, w.values))
 	}
 	v.find("parquet.values", w.rowsFit(at))
 	v.find("parquet.sizes", v.sizesFit(&w, at))
 	v.find("parquet.encodings", v.encodingsFit(&w))
 	if indexErr == nil && x != nil {
 		if indexErr = w.compare(v.r.base); indexErr == nil && x.behind.Len > 0 {
-			indexErr = fault.Corruptf(x.behind, indexPath(group, leaf, "offset_index"), "%d bytes behind its end", x.behind.Len)
+			indexErr = fault.Corruptf(x.behind, indexPath(group, leaf, "offset_index"), "%d bytes behind its end",
+				x.behind.Len)
 		}
 	}
 	if v.find("parquet.index", indexErr); indexErr != nil {
@@ -254,11 +264,13 @@ func (w *chunkWalk) rowsFit(at fault.Span) error {
 			continue
 		}
 		if rows += p.rows; w.flat && p.rows != p.values {
-			return fault.Corruptf(p.header, indexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_rows", i)), "%d, but num_values is %d", p.rows, p.values)
+			return fault.Corruptf(p.header, indexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_rows", i)),
+				"%d, but num_values is %d", p.rows, p.values)
 		}
 	}
 	if all && len(w.data) > 0 && rows != w.rows {
-		return fault.Corruptf(at, indexPath(w.group, w.leaf, "num_rows"), "the pages say %d, the row group has %d", rows, w.rows)
+		return fault.Corruptf(at, indexPath(w.group, w.leaf, "num_rows"), "the pages say %d, the row group has %d",
+			rows, w.rows)
 	}
 	return nil
 }
@@ -267,14 +279,16 @@ func (w *chunkWalk) rowsFit(at fault.Span) error {
 func (v *verifier) sizesFit(w *chunkWalk, at fault.Span) error {
 	m := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData
 	if m.TotalUncompressedSize != w.raw {
-		return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "total_uncompressed_size"), "%d, but the pages have %d bytes", m.TotalUncompressedSize, w.raw)
+		return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "total_uncompressed_size"),
+			"%d, but the pages have %d bytes", m.TotalUncompressedSize, w.raw)
 	}
 	d := m.DictionaryPageOffset
 	if len(w.data) == 0 || d == nil || *d <= 0 {
 		return nil // without the offset of a dictionary, some writers begin with it at data_page_offset
 	}
 	if first := w.data[0].header.Off - v.r.base; m.DataPageOffset != first {
-		return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "data_page_offset"), "%d, but the first data page is at %d", m.DataPageOffset, first)
+		return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "data_page_offset"),
+			"%d, but the first data page is at %d", m.DataPageOffset, first)
 	}
 	return nil
 }
@@ -294,13 +308,16 @@ func (r *reader) groupSizes(g int) error {
 		}
 	}
 	if n := rg.TotalByteSize; n != 0 && n != raw { // some writers leave it out
-		return fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].total_byte_size", g), "%d, but its columns have %d", n, raw)
+		return fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].total_byte_size", g),
+			"%d, but its columns have %d", n, raw)
 	}
 	if n := rg.TotalCompressedSize; n != nil && *n != 0 && *n != stored {
-		return fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].total_compressed_size", g), "%d, but its columns have %d", *n, stored)
+		return fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].total_compressed_size", g),
+			"%d, but its columns have %d", *n, stored)
 	}
 	if n := rg.FileOffset; n != nil && *n != 0 && stored > 0 && *n != first {
-		return fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].file_offset", g), "%d, but its first page is at %d", *n, first)
+		return fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].file_offset", g),
+			"%d, but its first page is at %d", *n, first)
 	}
 	return nil
 }
@@ -365,8 +382,8 @@ func (w *chunkWalk) take(p *page) {
 	}
 }
 
-// behind goes on with the next page that the offset index has behind a damaged header, as reading does, and gives the rows that are passed
-// over. Without an index, these are all that follow.
+// behind goes on with the next page that the offset index has behind a damaged header, as reading does, and
+// gives the rows that are passed over. Without an index, these are all that follow.
 func (w *chunkWalk) behind(base int64) (from, to int64) {
 	w.damaged = true
 	at, n := w.at.Off-base, len(w.data)
@@ -409,9 +426,11 @@ func (w *chunkWalk) compare(base int64) error {
 	}
 	row := int64(0)
 	for i, p := range w.data {
-		if x.offsets[i] != p.header.Off-base || int64(x.sizes[i]) != p.header.Len+p.body.Len || row >= 0 && x.firstRow[i] != row {
+		if x.offsets[i] != p.header.Off-base || int64(x.sizes[i]) != p.header.Len+p.body.Len || row >= 0 &&
+			x.firstRow[i] != row {
 			return fault.Corruptf(x.at, fmt.Sprintf("%s.page_locations[%d]", path, i),
-				"%d bytes at %d from row %d on; the page has %d bytes at %d", x.sizes[i], x.offsets[i], x.firstRow[i], p.header.Len+p.body.Len, p.header.Off-base)
+				"%d bytes at %d from row %d on; the page has %d bytes at %d", x.sizes[i], x.offsets[i],
+				x.firstRow[i], p.header.Len+p.body.Len, p.header.Off-base)
 		}
 		if row += p.values; !w.flat {
 			row = -1
@@ -423,10 +442,12 @@ func (w *chunkWalk) compare(base int64) error {
 	return nil
 }
 
-// page compares the checksum of a page, and, as no checksum is over the header, holds that against the body. It is decoded later.
+// page compares the checksum of a page, and, as no checksum is over the header, holds that against the body. It
+// is decoded later.
 func (v *verifier) page(w *chunkWalk, p *page) {
 	if p.isData() && named(encodings, p.encoding) == fmt.Sprint(p.encoding) {
-		v.find("parquet.unsupported", fault.Unsupportedf(p.header, indexPath(w.group, w.leaf, "page"), "encoding %d", p.encoding))
+		v.find("parquet.unsupported", fault.Unsupportedf(p.header, indexPath(w.group, w.leaf, "page"),
+			"encoding %d", p.encoding))
 	}
 	if !p.hasCRC || v.noSums {
 		return
@@ -437,23 +458,26 @@ func (v *verifier) page(w *chunkWalk, p *page) {
 		return
 	}
 	if p.raw > v.r.limits.Page {
-		v.find("parquet.page", fault.Limitf(p.header, indexPath(w.group, w.leaf, "page"), "%d bytes, the limit is %d", p.raw, v.r.limits.Page))
+		v.find("parquet.page", fault.Limitf(p.header, indexPath(w.group, w.leaf, "page"),
+			"%d bytes, the limit is %d", p.raw, v.r.limits.Page))
 		return
 	}
 	code := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData.Codec
-	if v.r.meta.RowGroups[w.group].Columns[w.leaf].sealed == nil { // what is encrypted is held against its size when it is decoded
+	// what is encrypted is held against its size when it is decoded
+	if v.r.meta.RowGroups[w.group].Columns[w.leaf].sealed == nil {
 		v.find("parquet.page", rawFits(p, code, v.buf[:p.body.Len]))
 	}
 }
 
-// rawFits holds uncompressed_page_size against the body: what is compressed mostly says itself how long it is raw, and is decompressed only if it
-// does not, or says something else.
+// rawFits holds uncompressed_page_size against the body: what is compressed mostly says itself how long it is
+// raw, and is decompressed only if it does not, or says something else.
 func rawFits(p *page, code compression, b []byte) error {
 	raw := p.raw
 	if p.kind == dataPageV2 {
 		n := int64(p.levels[0]) + int64(p.levels[1])
 		if p.levels[0] < 0 || p.levels[1] < 0 || n > int64(len(b)) || n > raw {
-			return fault.Corruptf(p.header, "page.levels", "%d and %d bytes of levels in a page of %d bytes, %d raw", p.levels[0], p.levels[1], len(b), raw)
+			return fault.Corruptf(p.header, "page.levels",
+				"%d and %d bytes of levels in a page of %d bytes, %d raw", p.levels[0], p.levels[1], len(b), raw)
 		}
 		b, raw = b[n:], raw-n
 	}
@@ -470,7 +494,8 @@ func rawFits(p *page, code compression, b []byte) error {
 		return nil
 	}
 	if _, err := code.inflate(b, raw, raw, room); err != nil {
-		return fault.Corruptf(p.body, "page.uncompressed_page_size", "%d, and it does not decompress to that: %v", raw, err)
+		return fault.Corruptf(p.body, "page.uncompressed_page_size", "%d, and it does not decompress to that: %v",
+			raw, err)
 	}
 	return nil
 }
@@ -497,13 +522,14 @@ func (v *verifier) values(group, f int, pages []chunkWalk) {
 	}
 }
 
-// claims are the statements about field f in the statistics of the row group and its pages, and in the column indexes. Of pages whose rows are not
-// known, as of lists without an offset index, there are none.
+// claims are the statements about field f in the statistics of the row group and its pages, and in the column
+// indexes. Of pages whose rows are not known, as of lists without an offset index, there are none.
 func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 	for i, l := range v.r.leavesOf(f) {
 		path := fmt.Sprintf("row_groups[%d].columns[%d]", group, l.column)
 		if s := v.r.groupSaid(group, l.column); s != nil {
-			c := claim{code: "parquet.statistics", path: path + ".statistics", at: v.r.footer, rows: vec.Range{To: v.r.meta.RowGroups[group].NumRows}}
+			c := claim{code: "parquet.statistics", path: path + ".statistics", at: v.r.footer,
+				rows: vec.Range{To: v.r.meta.RowGroups[group].NumRows}}
 			out = append(out, v.statements(l, c, s)...)
 		}
 		w := &pages[i]
@@ -512,7 +538,8 @@ func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 			if rows == nil || p.stats == nil {
 				continue
 			}
-			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.page[%d].header", path, k), at: p.header, rows: rows[k]}
+			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.page[%d].header", path, k), at: p.header,
+				rows: rows[k]}
 			out = append(out, v.statements(l, c, p.stats)...)
 		}
 		if rows == nil || w.damaged {
@@ -524,7 +551,8 @@ func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 		}
 		v.boundaryOrder(l, x, path)
 		for k := range w.data {
-			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.column_index[%d]", path, k), at: x.at, rows: rows[k]}
+			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.column_index[%d]", path, k), at: x.at,
+				rows: rows[k]}
 			out = append(out, v.statements(l, c, x.said(k))...)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"stoa/vec"
 )
 
-// splitBlock is a Bloom filter as Parquet has it (BloomFilter.md): blocks of eight words of 32 bits, of which a value sets one bit each.
+// splitBlock is a Bloom filter as Parquet has it (BloomFilter.md): blocks of eight words of 32 bits, of which a
+// value sets one bit each.
 type splitBlock []byte
 
 const splitBlockLen = 32
@@ -29,7 +30,8 @@ func (f splitBlock) may(hash uint64) bool {
 	return true
 }
 
-// bloom asks the Bloom filter of a column chunk for every value that the chunk has. Values that cannot be read are told of elsewhere.
+// bloom asks the Bloom filter of a column chunk for every value that the chunk has. Values that cannot be read
+// are told of elsewhere.
 func (v *verifier) bloom(group, leaf int) {
 	m := v.r.meta.RowGroups[group].Columns[leaf].MetaData
 	if m.BloomFilterOffset == nil || v.r.meta.RowGroups[group].Columns[leaf].crypto != nil {
@@ -50,7 +52,8 @@ func (v *verifier) bloom(group, leaf int) {
 		v.find("parquet.bloom", fault.Limitf(at, path, "%d bytes, the limit is %d", at.Len, v.r.limits.Page))
 		return
 	case n != nil && int64(*n) != header.Len+at.Len:
-		v.find("parquet.bloom", fault.Corruptf(v.r.footer, path+"_length", "%d, but the filter has %d bytes with its header", *n, header.Len+at.Len))
+		v.find("parquet.bloom", fault.Corruptf(v.r.footer, path+"_length",
+			"%d, but the filter has %d bytes with its header", *n, header.Len+at.Len))
 	}
 	bits := make(splitBlock, at.Len)
 	if err := format.ReadFull(v.ctx, v.r.src, at, path, bits); err != nil {

@@ -70,24 +70,27 @@ func (r *reader) leavesOf(f int) (out []leafField) {
 	return out
 }
 
-// claim is one thing that the file says of the values of a leaf in some rows of a row group, and what has been seen of them.
+// claim is one thing that the file says of the values of a leaf in some rows of a row group, and what has been
+// seen of them.
 type claim struct {
 	code, path string
 	at         fault.Span
 	rows       vec.Range
 	leaf       leafField
 
-	outside  *pred.Expr                      // a value that the bounds exclude; nil = they exclude none
-	decisive func(a arrow.Array, i int) bool // whether such a value is outside by any order that a writer may have had; nil: by the only one
-	reached  []*reach                        // bounds that are said to occur
-	nulls    int64                           // -1 = not said
+	outside *pred.Expr // a value that the bounds exclude; nil = they exclude none
+	// whether such a value is outside by any order that a writer may have had; nil: by the only one
+	decisive func(a arrow.Array, i int) bool
+	reached  []*reach // bounds that are said to occur
+	nulls    int64    // -1 = not said
 	nans     int64
 	distinct int64
 	none     *bool
 
 	values, nullsSeen, nansSeen int64
-	seen                        map[string]struct{} // distinct values; nil: nobody asks, or they are too many to be counted
-	told                        bool
+	// distinct values; nil: nobody asks, or they are too many to be counted
+	seen map[string]struct{}
+	told bool
 }
 
 // reach is a bound that is said to be a value.
@@ -125,7 +128,8 @@ func (v *verifier) statements(l leafField, c claim, s *said) (out []*claim) {
 	if v.r.ordered(l.column) {
 		low, high := v.bound(l, c, "min_value", s.min), v.bound(l, c, "max_value", s.max)
 		first.outside = beyond(l, low, high)
-		first.reached = append(reaches("min_value", low, s.minExact && !floating(l.typ)), reaches("max_value", high, s.maxExact && !floating(l.typ))...)
+		first.reached = append(reaches("min_value", low, s.minExact && !floating(l.typ)),
+			reaches("max_value", high, s.maxExact && !floating(l.typ))...)
 	}
 	out = append(out, &first)
 	if s.oldMin != nil || s.oldMax != nil {
@@ -193,9 +197,10 @@ func beyond(l leafField, low, high *pred.Value) *pred.Expr {
 	return pred.Or(out...)
 }
 
-// oldBounds makes a claim of min and max, whose order was never written down: writers compared signed what is stored, bytes, too. So numbers that are
-// signed can be held against them; of others only what is the same in either order: unsigned numbers without their highest bit, and bytes up to the first that
-// differs, if that is ASCII in both. Of INT96, intervals, and decimals and FLOAT16 in bytes nothing is known.
+// oldBounds makes a claim of min and max, whose order was never written down: writers compared signed what is
+// stored, bytes, too. So numbers that are signed can be held against them; of others only what is the same in
+// either order: unsigned numbers without their highest bit, and bytes up to the first that differs, if that is
+// ASCII in both. Of INT96, intervals, and decimals and FLOAT16 in bytes nothing is known.
 func (v *verifier) oldBounds(c *claim, s *said) {
 	l, low, high := c.leaf, v.bound(c.leaf, *c, "min", s.oldMin), v.bound(c.leaf, *c, "max", s.oldMax)
 	physical := v.r.meta.Schema.Column(l.column).PhysicalType()
@@ -283,7 +288,8 @@ func (c *claim) hold(b arrow.RecordBatch, at int64) error {
 		return err
 	}
 	c.told = true
-	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is not within them (%s)", at+mine.From+view.row(k), c.outside)
+	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is not within them (%s)",
+		at+mine.From+view.row(k), c.outside)
 }
 
 // count counts what is said to be so many.
@@ -325,17 +331,21 @@ func (v *verifier) conclude(c *claim) {
 		v.find(c.code, fault.Corruptf(c.at, c.path+".null_count", "%d, there are %d (%s)", c.nulls, c.nullsSeen, where))
 	}
 	if c.none != nil && *c.none != (c.values == 0) {
-		v.find(c.code, fault.Corruptf(c.at, c.path+".null_pages", "%t, there are %d values (%s)", *c.none, c.values, where))
+		v.find(c.code, fault.Corruptf(c.at, c.path+".null_pages", "%t, there are %d values (%s)", *c.none, c.values,
+			where))
 	}
 	if c.nans >= 0 && c.nans != c.nansSeen {
 		v.find(c.code, fault.Corruptf(c.at, c.path+".nan_count", "%d, there are %d (%s)", c.nans, c.nansSeen, where))
 	}
 	if c.distinct >= 0 && (c.seen != nil && c.distinct != int64(len(c.seen)) || c.distinct > c.values) {
-		v.find("parquet.statistics.distinct", fault.Corruptf(c.at, c.path+".distinct_count", "%d, there are %s (%s)", c.distinct, c.distinctSeen(), where))
+		v.find("parquet.statistics.distinct",
+			fault.Corruptf(c.at, c.path+".distinct_count", "%d, there are %s (%s)", c.distinct, c.distinctSeen(),
+				where))
 	}
 	for _, x := range c.reached {
 		if !x.found && !c.told {
-			v.find(c.code, fault.Corruptf(c.at, c.path+"."+x.name, "said to be exact, but no row has this value: %s (%s)", x.test, where))
+			v.find(c.code, fault.Corruptf(c.at, c.path+"."+x.name,
+				"said to be exact, but no row has this value: %s (%s)", x.test, where))
 		}
 	}
 }
@@ -379,7 +389,9 @@ func (v *verifier) boundaryOrder(l leafField, x *columnIndex, path string) {
 			now := v.r.value(l, b)
 			if last != nil && now != nil {
 				if k, ok := pred.Compare(*last, *now); ok && (ascending && k > 0 || !ascending && k < 0) {
-					v.find("parquet.index.bounds", fault.Corruptf(x.at, path+".column_index.boundary_order", "%s, but the %s of page %d are not behind those before", named(orders, x.order), name, i))
+					v.find("parquet.index.bounds",
+						fault.Corruptf(x.at, path+".column_index.boundary_order",
+							"%s, but the %s of page %d are not behind those before", named(orders, x.order), name, i))
 					return
 				}
 			}

@@ -22,12 +22,16 @@ import (
 	"stoa/store"
 )
 
-// claimed is a file of 400 rows, of which every column says all that it can: statistics of the row group and of pages, both indexes, a Bloom filter. By row i,
-// x is 10·i; u is 2³¹+i; s is "k" and i in three digits; f is i/2, NaN in row 7; l is [i, null, -i], null where i%10 is 3 and [] where it is 4; of all but l, rows with i%50 = 9 are null.
+// claimed is a file of 400 rows, of which every column says all that it can: statistics of the row group and of
+// pages, both indexes, a Bloom filter. By row i, x is 10·i; u is 2³¹+i; s is "k" and i in three digits; f is
+// i/2, NaN in row 7; l is [i, null, -i], null where i%10 is 3 and [] where it is 4; of all but l, rows with
+// i%50 = 9 are null.
 func claimed(t *testing.T, more ...lib.WriterProperty) []byte {
 	t.Helper()
-	sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "u", Type: arrow.PrimitiveTypes.Uint32, Nullable: true},
-		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "f", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+	sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "u", Type: arrow.PrimitiveTypes.Uint32, Nullable: true},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "f", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
 		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
 	list := b.Field(4).(*array.ListBuilder)
@@ -39,7 +43,8 @@ func claimed(t *testing.T, more ...lib.WriterProperty) []byte {
 			list.AppendEmptyValue()
 		default:
 			list.Append(true)
-			list.ValueBuilder().(*array.Int32Builder).AppendValues([]int32{int32(i), 0, -int32(i)}, []bool{true, false, true})
+			list.ValueBuilder().(*array.Int32Builder).AppendValues([]int32{int32(i), 0, -int32(i)},
+				[]bool{true, false, true})
 		}
 		if i%50 == 9 {
 			for k := range 4 {
@@ -56,7 +61,8 @@ func claimed(t *testing.T, more ...lib.WriterProperty) []byte {
 		}
 		b.Field(3).(*array.Float64Builder).Append(f)
 	}
-	props := append([]lib.WriterProperty{lib.WithDictionaryDefault(false), lib.WithDataPageSize(400), lib.WithBatchSize(40), lib.WithPageIndexEnabled(true),
+	props := append([]lib.WriterProperty{lib.WithDictionaryDefault(false), lib.WithDataPageSize(400),
+		lib.WithBatchSize(40), lib.WithPageIndexEnabled(true),
 		lib.WithBloomFilterEnabled(true), lib.WithBloomFilterNDV(1000)}, more...)
 	var out bytes.Buffer
 	w, err := pqarrow.NewFileWriter(sc, &out, lib.NewWriterProperties(props...), pqarrow.DefaultWriterProps())
@@ -74,7 +80,8 @@ func claimed(t *testing.T, more ...lib.WriterProperty) []byte {
 
 func readerOf(t *testing.T, b []byte) *reader {
 	t.Helper()
-	r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, format.OpenOptions{})
+	r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
+		format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +164,8 @@ const (
 	colL
 )
 
-// TestVerifyFindsLiesOfFooters: everything that a footer says of the values of a row group is held against them, and where that says nothing, it is not.
+// TestVerifyFindsLiesOfFooters: everything that a footer says of the values of a row group is held against
+// them, and where that says nothing, it is not.
 func TestVerifyFindsLiesOfFooters(t *testing.T) {
 	whole := claimed(t, lib.WithDataPageVersion(lib.DataPageV2))
 	if fs := findings(whole); len(fs) > 0 {
@@ -169,7 +177,8 @@ func TestVerifyFindsLiesOfFooters(t *testing.T) {
 			s := m.RowGroups[0].Columns[k].MetaData.Statistics
 			c := said{min: s.MinValue, max: s.MaxValue, oldMin: s.Min, oldMax: s.Max, nulls: s.NullCount}
 			f(&c)
-			s.MinValue, s.MaxValue, s.Min, s.Max, s.NullCount, s.DistinctCount, s.NanCount = c.min, c.max, c.oldMin, c.oldMax, c.nulls, c.distinct, c.nans
+			s.MinValue, s.MaxValue, s.Min, s.Max, s.NullCount, s.DistinctCount, s.NanCount = c.min, c.max, c.oldMin,
+				c.oldMax, c.nulls, c.distinct, c.nans
 			s.IsMinValueExact, s.IsMaxValueExact = &c.minExact, &c.maxExact
 		}
 	}
@@ -178,35 +187,43 @@ func TestVerifyFindsLiesOfFooters(t *testing.T) {
 		edit stats
 		want string
 	}{
-		"min":                         {column(colX, func(s *said) { s.min = le64(1) }), lie},
-		"max":                         {column(colX, func(s *said) { s.max = le64(3989) }), lie},
-		"bounds that are only wide":   {column(colX, func(s *said) { s.min, s.max = le64(-5), le64(5000) }), none},
-		"not exact":                   {column(colX, func(s *said) { s.min, s.minExact = le64(-5), true }), lie},
-		"exact":                       {column(colX, func(s *said) { s.minExact, s.maxExact = true, true }), none},
-		"min of a list":               {column(colL, func(s *said) { s.min = le32(0) }), lie},
-		"max of a list":               {column(colL, func(s *said) { s.max = le32(398) }), lie},
-		"nulls":                       {column(colX, func(s *said) { s.nulls = ptr[int64](7) }), lie},
-		"more nulls than rows":        {column(colX, func(s *said) { s.nulls = ptr[int64](401) }), lie},
-		"nulls below zero":            {column(colX, func(s *said) { s.nulls = ptr[int64](-1) }), lie},
-		"nulls of a list":             {column(colL, func(s *said) { s.nulls = ptr[int64](40) }), lie},
-		"nulls of a list, right":      {column(colL, func(s *said) { s.nulls = ptr[int64](320 + 40 + 40) }), none},
-		"bytes":                       {column(colX, func(s *said) { s.min = []byte{1, 2, 3} }), lie},
-		"distinct":                    {column(colX, func(s *said) { s.distinct = ptr[int64](391) }), "parquet.statistics.distinct"},
-		"distinct, right":             {column(colX, func(s *said) { s.distinct = ptr[int64](392) }), none},
-		"distinct, too many to count": {column(colX, func(s *said) { s.distinct = ptr[int64](1 << 40) }), "parquet.statistics.distinct"},
-		"NaN is no bound":             {column(colF, func(s *said) { s.min, s.max = lef64(math.NaN()), lef64(math.NaN()) }), none},
-		"count of NaN":                {column(colF, func(s *said) { s.nans = ptr[int64](0) }), lie},
-		"count of NaN, right":         {column(colF, func(s *said) { s.nans = ptr[int64](1) }), none},
-		"old min":                     {column(colX, func(s *said) { s.oldMin = le64(1) }), lie},
-		"old max":                     {column(colX, func(s *said) { s.oldMax = le64(3980) }), lie},
-		"old bounds, right":           {column(colX, func(s *said) { s.oldMin, s.oldMax = le64(0), le64(3990) }), none},
-		"old max of floats":           {column(colF, func(s *said) { s.oldMax = lef64(199) }), lie},
+		"min":                       {column(colX, func(s *said) { s.min = le64(1) }), lie},
+		"max":                       {column(colX, func(s *said) { s.max = le64(3989) }), lie},
+		"bounds that are only wide": {column(colX, func(s *said) { s.min, s.max = le64(-5), le64(5000) }), none},
+		"not exact":                 {column(colX, func(s *said) { s.min, s.minExact = le64(-5), true }), lie},
+		"exact":                     {column(colX, func(s *said) { s.minExact, s.maxExact = true, true }), none},
+		"min of a list":             {column(colL, func(s *said) { s.min = le32(0) }), lie},
+		"max of a list":             {column(colL, func(s *said) { s.max = le32(398) }), lie},
+		"nulls":                     {column(colX, func(s *said) { s.nulls = ptr[int64](7) }), lie},
+		"more nulls than rows":      {column(colX, func(s *said) { s.nulls = ptr[int64](401) }), lie},
+		"nulls below zero":          {column(colX, func(s *said) { s.nulls = ptr[int64](-1) }), lie},
+		"nulls of a list":           {column(colL, func(s *said) { s.nulls = ptr[int64](40) }), lie},
+		"nulls of a list, right":    {column(colL, func(s *said) { s.nulls = ptr[int64](320 + 40 + 40) }), none},
+		"bytes":                     {column(colX, func(s *said) { s.min = []byte{1, 2, 3} }), lie},
+		"distinct": {column(colX, func(s *said) { s.distinct = ptr[int64](391) }),
+			"parquet.statistics.distinct"},
+		"distinct, right": {column(colX, func(s *said) { s.distinct = ptr[int64](392) }), none},
+		"distinct, too many to count": {column(colX, func(s *said) { s.distinct = ptr[int64](1 << 40) }),
+			"parquet.statistics.distinct"},
+		"NaN is no bound": {column(colF,
+			func(s *said) { s.min, s.max = lef64(math.NaN()), lef64(math.NaN()) }), none},
+		"count of NaN":        {column(colF, func(s *said) { s.nans = ptr[int64](0) }), lie},
+		"count of NaN, right": {column(colF, func(s *said) { s.nans = ptr[int64](1) }), none},
+		"old min":             {column(colX, func(s *said) { s.oldMin = le64(1) }), lie},
+		"old max":             {column(colX, func(s *said) { s.oldMax = le64(3980) }), lie},
+		"old bounds, right":   {column(colX, func(s *said) { s.oldMin, s.oldMax = le64(0), le64(3990) }), none},
+		"old max of floats":   {column(colF, func(s *said) { s.oldMax = lef64(199) }), lie},
 		// 2³¹ and more are negative for who compares signed, so the least may be anything of them
-		"old min of unsigned, in an order that is not known": {column(colU, func(s *said) { s.oldMin = le32(1<<31 + 399) }), none},
-		"old min of unsigned, below it":                      {column(colU, func(s *said) { s.oldMin = le32(1 << 30) }), none},
-		"old min of text":                                    {column(colS, func(s *said) { s.oldMin = []byte("k001") }), lie},
-		"old max of text":                                    {column(colS, func(s *said) { s.oldMax = []byte("k398") }), lie},
-		"old min of text, not ASCII":                         {column(colS, func(s *said) { s.oldMin = []byte("ké") }), none},
+		"old min of unsigned, in an order that is not known": {column(colU,
+			func(s *said) { s.oldMin = le32(1<<31 + 399) }), none},
+		"old min of unsigned, below it": {column(colU,
+			func(s *said) { s.oldMin = le32(1 << 30) }), none},
+		"old min of text": {column(colS,
+			func(s *said) { s.oldMin = []byte("k001") }), lie},
+		"old max of text": {column(colS,
+			func(s *said) { s.oldMax = []byte("k398") }), lie},
+		"old min of text, not ASCII": {column(colS,
+			func(s *said) { s.oldMin = []byte("ké") }), none},
 		"raw size": {func(m *metadata.FileMetaData) {
 			m.RowGroups[0].Columns[colX].MetaData.TotalUncompressedSize++
 			m.RowGroups[0].TotalByteSize++
@@ -233,7 +250,8 @@ func TestVerifyOldBoundsOfBytes(t *testing.T) {
 		{"b", "a", "c", false}, {"b", "c", "d", true}, {"b", "a", "a", true},
 		{"é", "a", "z", true}, // above z unsigned, below a signed
 		{"é", "", "z", false},
-		{"bé", "a", "ba", false}, {"bé", "a", "b", true}, {"b", "é", "z", false}, {"c", "a", "é", false}, {"ab\xff", "ac", "z", true},
+		{"bé", "a", "ba", false}, {"bé", "a", "b", true}, {"b", "é", "z", false}, {"c", "a", "é", false},
+		{"ab\xff", "ac", "z", true},
 	} {
 		low, high := []byte(c.low), []byte(c.high)
 		unsigned := ascii(low) && c.value < c.low || ascii(high) && c.value > c.high // what the claim's predicate asks
@@ -243,7 +261,8 @@ func TestVerifyOldBoundsOfBytes(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsLiesOfIndexes changes what column indexes, offset indexes and Bloom filters say, and where the footer has them.
+// TestVerifyFindsLiesOfIndexes changes what column indexes, offset indexes and Bloom filters say, and where the
+// footer has them.
 func TestVerifyFindsLiesOfIndexes(t *testing.T) {
 	whole := claimed(t)
 	if fs := findings(whole); len(fs) > 0 {
@@ -255,7 +274,8 @@ func TestVerifyFindsLiesOfIndexes(t *testing.T) {
 		want string
 		path string
 	}{
-		"min":            {reindex(t, whole, colX, func(x *columnIndex) { x.min[1] = le64(900) }), lie, "column_index[1]"},
+		"min": {reindex(t, whole, colX, func(x *columnIndex) { x.min[1] = le64(900) }), lie,
+			"column_index[1]"},
 		"max of a list":  {reindex(t, whole, colL, func(x *columnIndex) { x.max[1] = le32(0) }), lie, "column_index"},
 		"nulls":          {reindex(t, whole, colX, func(x *columnIndex) { x.nulls[1]++ }), lie, "null_count"},
 		"nulls, many":    {reindex(t, whole, colX, func(x *columnIndex) { x.nulls[1] = 1 << 40 }), lie, "null_count"},
@@ -263,9 +283,11 @@ func TestVerifyFindsLiesOfIndexes(t *testing.T) {
 		"order":          {reindex(t, whole, colX, func(x *columnIndex) { x.order = 2 }), lie, "boundary_order"},
 		"no order":       {reindex(t, whole, colX, func(x *columnIndex) { x.order = 0 }), "", ""},
 		"nothing is new": {reindex(t, whole, colX, func(x *columnIndex) {}), "", ""},
-		"length of the column index": {refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { *m.RowGroups[0].Columns[colX].ColumnIndexLength++ }),
+		"length of the column index": {refooter(t, whole, nil,
+			func(m *metadata.FileMetaData, _ int64) { *m.RowGroups[0].Columns[colX].ColumnIndexLength++ }),
 			"parquet.index", "column_index"},
-		"length of the offset index": {refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { *m.RowGroups[0].Columns[colX].OffsetIndexLength += 2 }),
+		"length of the offset index": {refooter(t, whole, nil,
+			func(m *metadata.FileMetaData, _ int64) { *m.RowGroups[0].Columns[colX].OffsetIndexLength += 2 }),
 			"parquet.index", "offset_index"},
 		"another column's offset index": {refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) {
 			c := m.RowGroups[0].Columns
@@ -297,9 +319,11 @@ func TestVerifyFindsLiesOfIndexes(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsLiesOfPageHeaders: the statistics in the header of a page are held against its values, and the number of rows of a data page v2.
+// TestVerifyFindsLiesOfPageHeaders: the statistics in the header of a page are held against its values, and the
+// number of rows of a data page v2.
 func TestVerifyFindsLiesOfPageHeaders(t *testing.T) {
-	whole := claimed(t, lib.WithPageIndexEnabled(false), lib.WithDataPageVersion(lib.DataPageV2), lib.WithBloomFilterEnabled(false))
+	whole := claimed(t, lib.WithPageIndexEnabled(false), lib.WithDataPageVersion(lib.DataPageV2),
+		lib.WithBloomFilterEnabled(false))
 	r := readerOf(t, whole)
 	n := 0
 	for p, err := range r.pages(t.Context(), 0, colX) {
@@ -325,11 +349,15 @@ func TestVerifyFindsLiesOfPageHeaders(t *testing.T) {
 	}
 }
 
-// TestVerifyMisplacedChunks exchanges and repeats chunks and row groups in a footer. Nothing in the pages is wrong; verify and reading tell.
+// TestVerifyMisplacedChunks exchanges and repeats chunks and row groups in a footer. Nothing in the pages is
+// wrong; verify and reading tell.
 func TestVerifyMisplacedChunks(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "b", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "b", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	var out bytes.Buffer
-	w, err := pqarrow.NewFileWriter(sc, &out, lib.NewWriterProperties(lib.WithMaxRowGroupLength(50), lib.WithPageIndexEnabled(true)), pqarrow.DefaultWriterProps())
+	w, err := pqarrow.NewFileWriter(sc, &out,
+		lib.NewWriterProperties(lib.WithMaxRowGroupLength(50), lib.WithPageIndexEnabled(true)),
+		pqarrow.DefaultWriterProps())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,15 +377,24 @@ func TestVerifyMisplacedChunks(t *testing.T) {
 		want string
 	}{
 		"nothing": {func(*metadata.FileMetaData) {}, ""},
-		"columns": {func(m *metadata.FileMetaData) { c := m.RowGroups[0].Columns; c[0], c[1] = c[1], c[0] }, "parquet.misplaced"},
+		"columns": {func(m *metadata.FileMetaData) { c := m.RowGroups[0].Columns; c[0], c[1] = c[1], c[0] },
+			"parquet.misplaced"},
 		"chunks of a column in two groups": {func(m *metadata.FileMetaData) {
 			a, b := m.RowGroups[0].Columns, m.RowGroups[1].Columns
 			a[0], b[0] = b[0], a[0]
 		}, "parquet.misplaced"},
-		"row groups":                     {func(m *metadata.FileMetaData) { m.RowGroups[0], m.RowGroups[1] = m.RowGroups[1], m.RowGroups[0] }, "parquet.misplaced"},
-		"the same chunk twice":           {func(m *metadata.FileMetaData) { m.RowGroups[1].Columns[0] = m.RowGroups[0].Columns[0] }, "parquet.misplaced"},
-		"raw size of a row group":        {func(m *metadata.FileMetaData) { m.RowGroups[1].TotalByteSize++ }, "parquet.sizes"},
-		"compressed size of a row group": {func(m *metadata.FileMetaData) { *m.RowGroups[1].TotalCompressedSize++ }, "parquet.sizes"},
+		"row groups": {func(m *metadata.FileMetaData) {
+			m.RowGroups[0],
+				m.RowGroups[1] = m.RowGroups[1], m.RowGroups[0]
+		}, "parquet.misplaced"},
+		"the same chunk twice": {func(
+			m *metadata.FileMetaData) {
+			m.RowGroups[1].Columns[0] = m.RowGroups[0].Columns[0]
+		}, "parquet.misplaced"},
+		"raw size of a row group": {func(m *metadata.FileMetaData) { m.RowGroups[1].TotalByteSize++ },
+			"parquet.sizes"},
+		"compressed size of a row group": {func(m *metadata.FileMetaData) { *m.RowGroups[1].TotalCompressedSize++ },
+			"parquet.sizes"},
 		"sizes and ordinals that nobody says": {func(m *metadata.FileMetaData) {
 			g := m.RowGroups[1]
 			g.TotalByteSize, g.TotalCompressedSize, g.Ordinal = 0, nil, nil

@@ -10,8 +10,9 @@ import (
 	"stoa/vec"
 )
 
-// dictionary holds the number of entries that the header of a chunk's dictionary says against the bytes: other readers take as many as it says, and fail where they are
-// not there. It is decoded by codes here, which tell nothing of that.
+// dictionary holds the number of entries that the header of a chunk's dictionary says against the bytes: other
+// readers take as many as it says, and fail where they are not there. It is decoded by codes here, which tell
+// nothing of that.
 func (v *verifier) dictionary(w *chunkWalk) {
 	if w.dict == nil || v.told[w.dict.body] || v.left || v.r.meta.Schema.Column(w.leaf).PhysicalType() == typeBoolean {
 		return // of bits the bytes do not tell how many they are
@@ -29,7 +30,8 @@ func (v *verifier) dictionary(w *chunkWalk) {
 	path := indexPath(w.group, w.leaf, "dictionary_page")
 	switch {
 	case entries != w.dict.values:
-		v.find("parquet.dictionary", fault.Corruptf(w.dict.header, path+".num_values", "%d, but its bytes hold %d entries", w.dict.values, entries))
+		v.find("parquet.dictionary", fault.Corruptf(w.dict.header, path+".num_values",
+			"%d, but its bytes hold %d entries", w.dict.values, entries))
 	case left > 0:
 		v.find("parquet.dictionary", fault.Corruptf(w.dict.body, path, "%d bytes behind its last entry", left))
 	}
@@ -65,7 +67,9 @@ func (r *reader) openDictionary(ctx context.Context, w *chunkWalk) ([]byte, erro
 	if err := format.ReadFull(ctx, r.src, at, "dictionary_page", b); err != nil {
 		return nil, err
 	}
-	d := pageTask{column: r.columns[w.leaf], ref: &pageRef{at: at, values: -1}, sealed: sealedPage{r.meta.RowGroups[w.group].Columns[w.leaf].sealed, true, -1}, codec: r.meta.RowGroups[w.group].Columns[w.leaf].MetaData.Codec,
-		arena: &vec.Arena{}, loose: true, limit: r.limits.Page}
+	d := pageTask{column: r.columns[w.leaf], ref: &pageRef{at: at, values: -1},
+		sealed: sealedPage{r.meta.RowGroups[w.group].Columns[w.leaf].sealed, true, -1},
+		codec:  r.meta.RowGroups[w.group].Columns[w.leaf].MetaData.Codec,
+		arena:  &vec.Arena{}, loose: true, limit: r.limits.Page}
 	return d.open(b, true)
 }

@@ -8,7 +8,8 @@ import (
 	"stoa/fault"
 )
 
-// pageSort is what encoding_stats tell apart. Writers of data pages v2 call them DATA_PAGE, too, and the encoding of a dictionary has several names.
+// pageSort is what encoding_stats tell apart. Writers of data pages v2 call them DATA_PAGE, too, and the
+// encoding of a dictionary has several names.
 type pageSort struct {
 	dictionary bool
 	encoding   int32
@@ -24,8 +25,9 @@ func sortOf(kind, encoding int32) pageSort {
 	return pageSort{encoding: encoding}
 }
 
-// encodingsFit holds what the footer says of the encodings of a chunk's pages against their headers. More encodings than there are do no harm: writers list those of
-// levels and of dictionaries, and what they meant to use.
+// encodingsFit holds what the footer says of the encodings of a chunk's pages against their headers. More
+// encodings than there are do no harm: writers list those of levels and of dictionaries, and what they meant to
+// use.
 func (v *verifier) encodingsFit(w *chunkWalk) error {
 	m := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData
 	listed := map[pageSort]bool{}
@@ -39,7 +41,8 @@ func (v *verifier) encodingsFit(w *chunkWalk) error {
 	for i, p := range w.data {
 		s := sortOf(p.kind, p.encoding)
 		if !listed[s] {
-			return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "encodings"), "%v, but page %d is in %s", m.Encodings, i, named(encodings, p.encoding))
+			return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "encodings"), "%v, but page %d is in %s",
+				m.Encodings, i, named(encodings, p.encoding))
 		}
 		there[s]++
 	}
@@ -53,7 +56,8 @@ func (v *verifier) encodingsFit(w *chunkWalk) error {
 		}
 	}
 	if !maps.Equal(said, there) {
-		return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "encoding_stats"), "%s, but there are %s", sorts(said), sorts(there))
+		return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "encoding_stats"), "%s, but there are %s",
+			sorts(said), sorts(there))
 	}
 	return nil
 }

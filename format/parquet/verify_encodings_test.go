@@ -14,7 +14,8 @@ import (
 	"stoa/region"
 )
 
-// TestVerifyEncodings: encodings and encoding_stats are held against the pages; that the same encoding has two names, and that more are listed than there are, is no lie.
+// TestVerifyEncodings: encodings and encoding_stats are held against the pages; that the same encoding has two
+// names, and that more are listed than there are, is no lie.
 func TestVerifyEncodings(t *testing.T) {
 	for _, file := range []string{"testdata/enc-dict.v1.parquet", "testdata/enc-dict.v2.parquet"} {
 		whole := golden(t, file).Bytes("t")
@@ -27,13 +28,21 @@ func TestVerifyEncodings(t *testing.T) {
 				c := d.RowGroups[0].Columns[0].MetaData
 				c.Encodings = append(c.Encodings[:0], 5)
 			}, "encodings"},
-			"count": {func(d *metadata.FileMetaData) { c := d.RowGroups[0].Columns[0].MetaData; c.EncodingStats[0].Count++ }, "encoding_stats"},
+			"count": {func(d *metadata.FileMetaData) {
+				c :=
+					d.RowGroups[0].Columns[0].MetaData
+				c.EncodingStats[0].Count++
+			}, "encoding_stats"},
 			"another": {func(d *metadata.FileMetaData) {
 				c := d.RowGroups[0].Columns[0].MetaData
 				s := c.EncodingStats
 				s[len(s)-1].Encoding = 5
 			}, "encoding_stats"},
-			"no stats": {func(d *metadata.FileMetaData) { c := d.RowGroups[0].Columns[0].MetaData; c.EncodingStats = nil }, ""},
+			"no stats": {func(d *metadata.FileMetaData) {
+				c := d.RowGroups[0].Columns[0].MetaData
+				c.EncodingStats =
+					nil
+			}, ""},
 			"more are named": {func(d *metadata.FileMetaData) {
 				c := d.RowGroups[0].Columns[0].MetaData
 				c.Encodings = append(c.Encodings, 5)
@@ -42,14 +51,16 @@ func TestVerifyEncodings(t *testing.T) {
 		for what, c := range wants {
 			b := refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { c.edit(m) })
 			got := told(findings(b), "parquet.encodings")
-			if len(got) > 0 != (c.want != "") || len(got) > 1 || len(got) == 1 && !strings.Contains(got[0], "columns[0]."+c.want) {
+			if len(got) > 0 != (c.want != "") || len(got) > 1 || len(got) == 1 &&
+				!strings.Contains(got[0], "columns[0]."+c.want) {
 				t.Errorf("%s, %s: %q, want %q", file, what, got, c.want)
 			}
 		}
 	}
 }
 
-// TestVerifyNullsOfPages: num_nulls of a data page v2 is held against its entries, those of lists, too; not the 0 that the library writes without statistics.
+// TestVerifyNullsOfPages: num_nulls of a data page v2 is held against its entries, those of lists, too; not the
+// 0 that the library writes without statistics.
 func TestVerifyNullsOfPages(t *testing.T) {
 	if got := findings(claimed(t, lib.WithDataPageVersion(lib.DataPageV2), lib.WithStats(false))); len(got) > 0 {
 		t.Errorf("without statistics: %+v", got)
@@ -70,7 +81,8 @@ func TestVerifyNullsOfPages(t *testing.T) {
 		}
 		b := bytes.Clone(whole)
 		copy(b[number.Off+1:], other)
-		if got := findings(b); codesIn(got) != "parquet.index.bounds" || len(got) != 1 || got[0].At != p.header || !strings.HasSuffix(got[0].Path, "num_nulls") {
+		if got := findings(b); codesIn(got) != "parquet.index.bounds" || len(got) != 1 || got[0].At != p.header ||
+			!strings.HasSuffix(got[0].Path, "num_nulls") {
 			t.Errorf("column %d: %+v", column, got)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"stoa/vec"
 )
 
-// TestVerifyKnowsWhatScansMeet turns bits all over files with checksums. Where reading all rows meets an error, verify has one, too, at the depth of
-// checksums: the footer and the headers of pages have none.
+// TestVerifyKnowsWhatScansMeet turns bits all over files with checksums. Where reading all rows meets an error,
+// verify has one, too, at the depth of checksums: the footer and the headers of pages have none.
 func TestVerifyKnowsWhatScansMeet(t *testing.T) {
 	step, files := 331, []string{"fixed-gzip.v1", "codec-zstd.small.v2"}
 	if os.Getenv("STOA_LONG") != "" {
@@ -38,7 +38,9 @@ func TestVerifyKnowsWhatScansMeet(t *testing.T) {
 				continue
 			}
 			told := false
-			for f := range Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, format.OpenOptions{Depth: format.Sums}) {
+			for f := range Format.Verify(t.Context(),
+				format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
+				format.OpenOptions{Depth: format.Sums}) {
 				told = told || f.Severity == region.Error
 			}
 			switch {
@@ -53,7 +55,8 @@ func TestVerifyKnowsWhatScansMeet(t *testing.T) {
 		if failed == 0 {
 			t.Errorf("%s: no bit made reading fail", file)
 		}
-		t.Logf("%s: %d of %d bits make reading fail, %d change what is read and nothing tells", file, failed, 8*len(bare)/step, silent)
+		t.Logf("%s: %d of %d bits make reading fail, %d change what is read and nothing tells", file, failed,
+			8*len(bare)/step, silent)
 	}
 }
 
@@ -81,7 +84,8 @@ func withoutSums(t *testing.T, file string) (out []int) {
 // allRows is the text of all rows and columns, with the schema.
 func allRows(t *testing.T, b []byte) (string, error) {
 	t.Helper()
-	r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, format.OpenOptions{})
+	r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
+		format.OpenOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -90,7 +94,8 @@ func allRows(t *testing.T, b []byte) (string, error) {
 	fmt.Fprintln(&out, r.Schema().Fields())
 	var first error
 	for g := range r.meta.RowGroups {
-		for rec, err := range batchesOf(t.Context(), r, format.RowGroup{Index: g}, format.Query{Cols: r.tops()}, vec.Range{}, memory.NewGoAllocator()) {
+		for rec, err := range batchesOf(t.Context(), r, format.RowGroup{Index: g}, format.Query{Cols: r.tops()},
+			vec.Range{}, memory.NewGoAllocator()) {
 			if err != nil {
 				first = err
 				break

@@ -28,7 +28,9 @@ func TestVerifyBoundsOfFloat16(t *testing.T) {
 	}
 	b.Field(0).(*array.Float16Builder).Append(float16.FromBits(half.Of(math.NaN())))
 	var out bytes.Buffer
-	w, err := pqarrow.NewFileWriter(sc, &out, lib.NewWriterProperties(lib.WithDictionaryDefault(false), lib.WithDataPageSize(40), lib.WithBatchSize(20), lib.WithPageIndexEnabled(true)), pqarrow.DefaultWriterProps())
+	w, err := pqarrow.NewFileWriter(sc, &out,
+		lib.NewWriterProperties(lib.WithDictionaryDefault(false), lib.WithDataPageSize(40), lib.WithBatchSize(20),
+			lib.WithPageIndexEnabled(true)), pqarrow.DefaultWriterProps())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +57,9 @@ func TestVerifyBoundsOfFloat16(t *testing.T) {
 		"min":        {say(bound(-24.5), bound(25)), "parquet.statistics"},
 		"max":        {say(bound(-25), bound(24.5)), "parquet.statistics"},
 		"bytes":      {say(bound(-25), []byte{1}), "parquet.statistics"},
-		"page":       {reindex(t, out.Bytes(), 0, func(x *columnIndex) { x.max[1] = x.min[1] }), "parquet.index.bounds"},
-		"order":      {reindex(t, out.Bytes(), 0, func(x *columnIndex) { x.order = 2 }), "parquet.index.bounds"},
+		"page": {reindex(t, out.Bytes(), 0, func(x *columnIndex) { x.max[1] = x.min[1] }),
+			"parquet.index.bounds"},
+		"order": {reindex(t, out.Bytes(), 0, func(x *columnIndex) { x.order = 2 }), "parquet.index.bounds"},
 	} {
 		told := slices.DeleteFunc(findings(c.b), func(f region.Finding) bool { return f.Code == "parquet.layout" })
 		if codesIn(told) != c.want {

@@ -8,7 +8,8 @@ import (
 	"stoa/vec"
 )
 
-// view is the values of one leaf in some rows, as the file counts them: an entry for every value, and one for every null, null list and empty list.
+// view is the values of one leaf in some rows, as the file counts them: an entry for every value, and one for
+// every null, null list and empty list.
 type view struct {
 	leaf  arrow.Array
 	live  []bool  // whose entry of leaf is below nothing that is null; nil: all
@@ -112,7 +113,8 @@ func (v *view) entries() int64 {
 	return n
 }
 
-// first is the first value for which e is true, and also, if it is not nil; -1: there is none, or e says nothing of such a type.
+// first is the first value for which e is true, and also, if it is not nil; -1: there is none, or e says
+// nothing of such a type.
 func (v *view) first(e *pred.Expr, also func(arrow.Array, int) bool) (int, error) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: leafName, Type: v.leaf.DataType(), Nullable: true}}, nil)
 	bound, err := pred.Bind(e, sc)
@@ -120,7 +122,8 @@ func (v *view) first(e *pred.Expr, also func(arrow.Array, int) bool) (int, error
 		return -1, nil // no predicate can be misled by it
 	}
 	var sel *vec.Sel
-	if sel, err = bound.Eval(v.leaf.Len(), func(string) arrow.Array { return v.leaf }, nil); err != nil || sel.Count == 0 {
+	if sel, err = bound.Eval(v.leaf.Len(), func(string) arrow.Array { return v.leaf }, nil); err != nil ||
+		sel.Count == 0 {
 		return -1, err
 	}
 	for i := range v.leaf.Len() {

@@ -19,7 +19,8 @@ const (
 	tallied
 )
 
-// tally is what was counted of some entries: how many there are of each repetition and definition level, and the bytes of strings without their lengths.
+// tally is what was counted of some entries: how many there are of each repetition and definition level, and
+// the bytes of strings without their lengths.
 type tally [tallied][]int64
 
 // levelClaim is what size statistics say of a column chunk or a page.
@@ -37,7 +38,8 @@ type levelClaims struct {
 	any   bool
 }
 
-// levels counts the levels of a column chunk and the bytes of its strings, and holds what the footer, both indexes and the headers of pages say of them against that.
+// levels counts the levels of a column chunk and the bytes of its strings, and holds what the footer, both
+// indexes and the headers of pages say of them against that.
 func (v *verifier) levels(w *chunkWalk) {
 	told := slices.ContainsFunc(w.data, func(p page) bool { return v.told[p.body] })
 	if w.damaged || told || v.left {
@@ -101,7 +103,9 @@ func (v *verifier) levelClaims(w *chunkWalk) (out levelClaims) {
 	out.pages = make([][]levelClaim, n)
 	m := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData
 	// Arrow C++ counts of strings in DELTA_BYTE_ARRAY only what they do not share with the one before.
-	noBytes := d.PhysicalType() != typeBytes || slices.ContainsFunc(m.Encodings, func(e encoding) bool { return e == deltaByteArray }) && strings.HasPrefix(v.r.meta.CreatedBy, "parquet-cpp")
+	noBytes := d.PhysicalType() != typeBytes ||
+		slices.ContainsFunc(m.Encodings, func(e encoding) bool { return e == deltaByteArray }) &&
+			strings.HasPrefix(v.r.meta.CreatedBy, "parquet-cpp")
 	each := [tallied]int{int(d.MaxRepetitionLevel()) + 1, int(d.MaxDefinitionLevel()) + 1, 1}
 	says := func(name string, at fault.Span, kind int, said []int64, pages bool) {
 		path, want := indexPath(w.group, w.leaf, name), each[kind]
@@ -121,7 +125,8 @@ func (v *verifier) levelClaims(w *chunkWalk) (out levelClaims) {
 			return
 		}
 		for k := range n {
-			out.pages[k] = append(out.pages[k], levelClaim{fmt.Sprintf("%s[%d]", path, k), at, kind, said[k*each[kind] : (k+1)*each[kind]]})
+			out.pages[k] = append(out.pages[k],
+				levelClaim{fmt.Sprintf("%s[%d]", path, k), at, kind, said[k*each[kind] : (k+1)*each[kind]]})
 		}
 	}
 	if s := m.SizeStatistics; s != nil {
@@ -142,26 +147,32 @@ func (v *verifier) levelClaims(w *chunkWalk) (out levelClaims) {
 	return out
 }
 
-// holdRows holds the rows that a data page of a list's leaf has, by the offset index or by its header, against the number of those that begin in it.
+// holdRows holds the rows that a data page of a list's leaf has, by the offset index or by its header, against
+// the number of those that begin in it.
 func (v *verifier) holdRows(w *chunkWalk, k int, said vec.Range, begin int64) {
 	switch p := &w.data[k]; {
 	case said.Len() == begin:
 	case w.x != nil:
-		v.find("parquet.index", fault.Corruptf(w.x.at, indexPath(w.group, w.leaf, fmt.Sprintf("offset_index.page_locations[%d].first_row_index", k)),
+		v.find("parquet.index", fault.Corruptf(w.x.at,
+			indexPath(w.group, w.leaf, fmt.Sprintf("offset_index.page_locations[%d].first_row_index", k)),
 			"rows %d to %d of the row group, but %d rows begin in the page", said.From, said.To, begin))
 	default:
-		v.find("parquet.values", fault.Corruptf(p.header, indexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_rows", k)), "%d, but %d rows begin in the page", p.rows, begin))
+		v.find("parquet.values", fault.Corruptf(p.header,
+			indexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_rows", k)),
+			"%d, but %d rows begin in the page", p.rows, begin))
 	}
 }
 
-// holdNulls holds the number of nulls in the header of a data page v2 against its entries; so many of them are values. Arrow's writers count nulls for the
-// statistics, and write 0 if there shall be none.
+// holdNulls holds the number of nulls in the header of a data page v2 against its entries; so many of them are
+// values. Arrow's writers count nulls for the statistics, and write 0 if there shall be none.
 func (v *verifier) holdNulls(w *chunkWalk, k int, values int64) {
 	p, counted := &w.data[k], v.r.groupSaid(w.group, w.leaf) != nil
 	if p.nulls < 0 || p.nulls == p.values-values || p.nulls == 0 && p.stats == nil && !counted {
 		return
 	}
-	v.find("parquet.index.bounds", fault.Corruptf(p.header, indexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_nulls", k)), "%d, there are %d", p.nulls, p.values-values))
+	v.find("parquet.index.bounds", fault.Corruptf(p.header,
+		indexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_nulls", k)), "%d, there are %d", p.nulls,
+		p.values-values))
 }
 
 func (v *verifier) holdLevels(said []levelClaim, is tally) {

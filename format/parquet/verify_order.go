@@ -29,14 +29,17 @@ type sortKey struct {
 func (r *reader) sortKeys(group int) (keys []sortKey, err error) {
 	for i, s := range r.meta.RowGroups[group].SortingColumns {
 		if s.ColumnIdx < 0 || int(s.ColumnIdx) >= r.meta.Schema.NumColumns() {
-			return keys, fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].sorting_columns[%d].column_idx", group, i), "there is no such column: the schema has %d", r.meta.Schema.NumColumns())
+			return keys, fault.Corruptf(r.footer,
+				fmt.Sprintf("row_groups[%d].sorting_columns[%d].column_idx", group, i),
+				"there is no such column: the schema has %d", r.meta.Schema.NumColumns())
 		}
 		k := slices.IndexFunc(r.flats, func(l leafField) bool { return l.column == int(s.ColumnIdx) })
 		d := r.meta.Schema.Column(int(s.ColumnIdx))
 		if k < 0 || d.PhysicalType() == typeInt96 || d.interval() {
 			break
 		}
-		keys = append(keys, sortKey{leaf: r.flats[k], name: d.Path(), descending: s.Descending, nullsFirst: s.NullsFirst})
+		keys = append(keys, sortKey{leaf: r.flats[k], name: d.Path(), descending: s.Descending,
+			nullsFirst: s.NullsFirst})
 	}
 	return keys, nil
 }
@@ -84,7 +87,9 @@ func (v *verifier) rowOrder(group int) {
 				v.base.Rows[0], v.base.Lost = v.base.Rows[0]+row, 0
 				v.base.Rows[1] = v.base.Rows[0] + 1
 				v.base.Column = v.r.schema.Field(k.leaf.path[0]).Name
-				v.find("parquet.order", fault.Corruptf(v.r.footer, fmt.Sprintf("row_groups[%d].sorting_columns", group), "row %d of the row group should come before row %d by %s (%s)", row, row-1, k.name, k))
+				v.find("parquet.order", fault.Corruptf(v.r.footer,
+					fmt.Sprintf("row_groups[%d].sorting_columns", group),
+					"row %d of the row group should come before row %d by %s (%s)", row, row-1, k.name, k))
 				return
 			}
 		}
@@ -99,7 +104,8 @@ func (v *verifier) rowOrder(group int) {
 }
 
 func (k *sortKey) String() string {
-	return map[bool]string{true: "descending", false: "ascending"}[k.descending] + map[bool]string{true: ", nulls first", false: ", nulls last"}[k.nullsFirst]
+	return map[bool]string{true: "descending", false: "ascending"}[k.descending] +
+		map[bool]string{true: ", nulls first", false: ", nulls last"}[k.nullsFirst]
 }
 
 // outOfOrder is the key by which row j of b should come before row i of a, which stands before it; nil: none.
@@ -132,7 +138,8 @@ func outOfOrder(keys []sortKey, a []*view, i int, b []*view, j int) *sortKey {
 // valuesOf is an array of values of a type.
 type valuesOf[T any] interface{ Value(int) T }
 
-// compareValues compares two values in the order of their type; known: it has one. Writers do not agree about NaN, and about zeros of either sign.
+// compareValues compares two values in the order of their type; known: it has one. Writers do not agree about
+// NaN, and about zeros of either sign.
 func compareValues(a arrow.Array, i int, b arrow.Array, j int) (c int, known bool) {
 	switch x := a.(type) {
 	case *array.Dictionary:
@@ -185,7 +192,8 @@ func compareValues(a arrow.Array, i int, b arrow.Array, j int) (c int, known boo
 		return compareBy(x, i, b, j, decimal256.Num.Cmp)
 	case valuesOf[float16.Num]:
 		y, ok := b.(valuesOf[float16.Num])
-		return compareFloats(float64(half.Float(x.Value(i).Uint16())), func() float64 { return float64(half.Float(y.Value(j).Uint16())) }, ok)
+		return compareFloats(float64(half.Float(x.Value(i).Uint16())),
+			func() float64 { return float64(half.Float(y.Value(j).Uint16())) }, ok)
 	case valuesOf[float32]:
 		y, ok := b.(valuesOf[float32])
 		return compareFloats(float64(x.Value(i)), func() float64 { return float64(y.Value(j)) }, ok)

@@ -18,7 +18,8 @@ func told(fs []region.Finding, codes ...string) (out []string) {
 	for _, f := range fs {
 		for _, c := range codes {
 			if f.Code == c {
-				out = append(out, fmt.Sprintf("%s %s rows %d:%d lost %d: %s", f.Code, f.Path, f.Rows[0], f.Rows[1], f.Lost, f.Message))
+				out = append(out, fmt.Sprintf("%s %s rows %d:%d lost %d: %s", f.Code, f.Path, f.Rows[0], f.Rows[1],
+					f.Lost, f.Message))
 			}
 		}
 	}
@@ -38,8 +39,8 @@ func wants(t *testing.T, name string, got []string, want ...string) {
 	}
 }
 
-// TestVerifyOrder: rows are held against sorting_columns. In the files of pyarrow's the order is true (testdata/make.py); in those of claimed, by its formula, it
-// is as far as a null in row 9.
+// TestVerifyOrder: rows are held against sorting_columns. In the files of pyarrow's the order is true
+// (testdata/make.py); in those of claimed, by its formula, it is as far as a null in row 9.
 func TestVerifyOrder(t *testing.T) {
 	for _, file := range []string{"order.v1", "order.v2"} {
 		whole := golden(t, "testdata/"+file+".parquet").Bytes("t")
@@ -49,13 +50,19 @@ func TestVerifyOrder(t *testing.T) {
 		if n := len(readerOf(t, whole).meta.RowGroups[0].SortingColumns); n != 2 {
 			t.Fatalf("%s: %d sorting columns", file, n)
 		}
-		// 17 or 18 rows have each value of desc, so the values of s begin anew within a row group, and null stands behind each run of them.
-		turned := refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { m.RowGroups[1].SortingColumns[0].Descending = false })
-		if got := told(findings(turned), "parquet.order"); len(got) != 1 || !strings.Contains(got[0], "row_groups[1].sorting_columns") || !strings.Contains(got[0], "by desc (ascending, nulls last)") {
+		// 17 or 18 rows have each value of desc, so the values of s begin anew within a row group, and null
+		// stands behind each run of them.
+		turned := refooter(t, whole, nil,
+			func(m *metadata.FileMetaData, _ int64) { m.RowGroups[1].SortingColumns[0].Descending = false })
+		if got := told(findings(turned), "parquet.order"); len(got) != 1 ||
+			!strings.Contains(got[0], "row_groups[1].sorting_columns") ||
+			!strings.Contains(got[0], "by desc (ascending, nulls last)") {
 			t.Errorf("%s, ascending: %q", file, got)
 		}
-		nulls := refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { m.RowGroups[0].SortingColumns[1].NullsFirst = true })
-		if got := told(findings(nulls), "parquet.order"); len(got) != 1 || !strings.Contains(got[0], "by s (ascending, nulls first)") {
+		nulls := refooter(t, whole, nil,
+			func(m *metadata.FileMetaData, _ int64) { m.RowGroups[0].SortingColumns[1].NullsFirst = true })
+		if got := told(findings(nulls), "parquet.order"); len(got) != 1 ||
+			!strings.Contains(got[0], "by s (ascending, nulls first)") {
 			t.Errorf("%s, nulls first: %q", file, got)
 		}
 		if got := told(shallow(t, nulls), "parquet.order"); got != nil {
@@ -71,19 +78,25 @@ func TestVerifyOrder(t *testing.T) {
 		})
 		return told(findings(b), "parquet.order")
 	}
-	wants(t, "nulls last", by(lib.SortingColumn{ColumnIdx: colX}), "row_groups[0].sorting_columns rows 10:11 lost 0: row 10 of the row group should come before row 9 by x (ascending, nulls last)")
-	wants(t, "nulls first", by(lib.SortingColumn{ColumnIdx: colX, NullsFirst: true}), "rows 9:10 lost 0: row 9 of the row group should come before row 8 by x")
-	wants(t, "descending", by(lib.SortingColumn{ColumnIdx: colU, Descending: true}), "rows 1:2 lost 0: row 1 of the row group should come before row 0 by u (descending, nulls last)")
+	wants(t, "nulls last", by(lib.SortingColumn{ColumnIdx: colX}), "row_groups[0].sorting_columns rows 10:11 "+
+		"lost 0: row 10 of the row group should come before row 9 by x (ascending, nulls last)")
+	wants(t, "nulls first", by(lib.SortingColumn{ColumnIdx: colX, NullsFirst: true}),
+		"rows 9:10 lost 0: row 9 of the row group should come before row 8 by x")
+	wants(t, "descending", by(lib.SortingColumn{ColumnIdx: colU, Descending: true}),
+		"rows 1:2 lost 0: row 1 of the row group should come before row 0 by u (descending, nulls last)")
 	wants(t, "strings", by(lib.SortingColumn{ColumnIdx: colS, Descending: true}), "rows 1:2 lost 0: row 1 ")
 	wants(t, "numbers", by(lib.SortingColumn{ColumnIdx: colF, Descending: true}), "rows 1:2 lost 0: row 1 ")
-	wants(t, "no column", by(lib.SortingColumn{ColumnIdx: 5}), "row_groups[0].sorting_columns[0].column_idx rows 0:400 lost -1: there is no such column: the schema has 5")
+	wants(t, "no column", by(lib.SortingColumn{ColumnIdx: 5}),
+		"row_groups[0].sorting_columns[0].column_idx rows 0:400 lost -1: there is no such column: the schema has 5")
 	wants(t, "a list, of which there is no order", by(lib.SortingColumn{ColumnIdx: colL}))
 }
 
-// TestVerifyLevelsOfArrowCpp: the bytes that Arrow C++ gives of strings in DELTA_BYTE_ARRAY are another count, and no lie of the file's.
+// TestVerifyLevelsOfArrowCpp: the bytes that Arrow C++ gives of strings in DELTA_BYTE_ARRAY are another count,
+// and no lie of the file's.
 func TestVerifyLevelsOfArrowCpp(t *testing.T) {
 	for _, file := range []string{"enc-delta.v1", "enc-delta.v2", "enc-dict.v1", "codec-zstd"} {
-		wants(t, file, told(findings(golden(t, "testdata/"+file+".parquet").Bytes("t")), "parquet.levels", "parquet.order", "parquet.sizes"))
+		wants(t, file, told(findings(golden(t, "testdata/"+file+".parquet").Bytes("t")), "parquet.levels",
+			"parquet.order", "parquet.sizes"))
 	}
 }
 
@@ -105,26 +118,35 @@ type librarySizes struct {
 
 func fresh[T any](p **T) *T { *p = new(T); return *p }
 
-// TestVerifyLevels: what size statistics count, of chunks and of pages, is counted. By the formula of claimed: of l, 40 rows are null, 40 empty, and of the others
-// each has a value, a null and a value.
+// TestVerifyLevels: what size statistics count, of chunks and of pages, is counted. By the formula of claimed:
+// of l, 40 rows are null, 40 empty, and of the others each has a value, a null and a value.
 func TestVerifyLevels(t *testing.T) {
 	whole := claimed(t, lib.WithDataPageVersion(lib.DataPageV2))
 	say := func(column int, s librarySizes) []string {
 		b := refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) {
 			to := fresh(&m.RowGroups[0].Columns[column].MetaData.SizeStatistics)
-			to.UnencodedByteArrayDataBytes, to.RepetitionLevelHistogram, to.DefinitionLevelHistogram = s.UnencodedByteArrayDataBytes, s.RepetitionLevelHistogram, s.DefinitionLevelHistogram
+			to.UnencodedByteArrayDataBytes, to.RepetitionLevelHistogram,
+				to.DefinitionLevelHistogram = s.UnencodedByteArrayDataBytes, s.RepetitionLevelHistogram,
+				s.DefinitionLevelHistogram
 		})
 		return told(findings(b), "parquet.levels")
 	}
 	// A string has four bytes, and eight rows are null.
-	wants(t, "true", say(colS, librarySizes{UnencodedByteArrayDataBytes: ptr(int64(4 * 392)), RepetitionLevelHistogram: []int64{400}, DefinitionLevelHistogram: []int64{8, 392}}))
-	wants(t, "true of a list", say(colL, librarySizes{RepetitionLevelHistogram: []int64{400, 640}, DefinitionLevelHistogram: []int64{40, 40, 320, 640}}))
+	wants(t, "true", say(colS, librarySizes{UnencodedByteArrayDataBytes: ptr(int64(4 * 392)),
+		RepetitionLevelHistogram: []int64{400}, DefinitionLevelHistogram: []int64{8, 392}}))
+	wants(t, "true of a list", say(colL,
+		librarySizes{RepetitionLevelHistogram: []int64{400, 640}, DefinitionLevelHistogram: []int64{40, 40, 320, 640}}))
 	wants(t, "left out", say(colL, librarySizes{}))
 	wants(t, "of no strings", say(colX, librarySizes{UnencodedByteArrayDataBytes: ptr(int64(1))}))
-	wants(t, "bytes", say(colS, librarySizes{UnencodedByteArrayDataBytes: ptr(int64(1567))}), "row_groups[0].columns[2].size_statistics.unencoded_byte_array_data_bytes rows 0:400 lost 0: [1567], there are [1568]")
-	wants(t, "definition", say(colX, librarySizes{DefinitionLevelHistogram: []int64{9, 391}}), "columns[0].size_statistics.definition_level_histogram rows 0:400 lost 0: [9 391], there are [8 392]")
-	wants(t, "repetition", say(colL, librarySizes{RepetitionLevelHistogram: []int64{401, 639}}), "columns[4].size_statistics.repetition_level_histogram rows 0:400 lost 0: [401 639], there are [400 640]")
-	wants(t, "levels", say(colL, librarySizes{RepetitionLevelHistogram: []int64{400, 640, 0}}), "3 numbers instead of 2")
+	wants(t, "bytes", say(colS, librarySizes{UnencodedByteArrayDataBytes: ptr(int64(1567))}),
+		"row_groups[0].columns[2].size_statistics.unencoded_byte_array_data_bytes rows 0:400 lost 0: [1567], "+
+			"there are [1568]")
+	wants(t, "definition", say(colX, librarySizes{DefinitionLevelHistogram: []int64{9, 391}}),
+		"columns[0].size_statistics.definition_level_histogram rows 0:400 lost 0: [9 391], there are [8 392]")
+	wants(t, "repetition", say(colL, librarySizes{RepetitionLevelHistogram: []int64{401, 639}}),
+		"columns[4].size_statistics.repetition_level_histogram rows 0:400 lost 0: [401 639], there are [400 640]")
+	wants(t, "levels", say(colL, librarySizes{RepetitionLevelHistogram: []int64{400, 640, 0}}),
+		"3 numbers instead of 2")
 
 	paged := golden(t, "testdata/order.v2.parquet").Bytes("t")
 	const list = 2 // ls.list.element
@@ -135,16 +157,20 @@ func TestVerifyLevels(t *testing.T) {
 		x.repLevels[2]++
 		x.defLevels[4+1]--
 	})
-	wants(t, "pages", told(findings(edited), "parquet.levels"), "columns[2].column_index.repetition_level_histograms[1] rows 0:70 lost 0: ", "columns[2].column_index.definition_level_histograms[1] rows 0:70 lost 0: ")
+	wants(t, "pages", told(findings(edited), "parquet.levels"),
+		"columns[2].column_index.repetition_level_histograms[1] rows 0:70 lost 0: ",
+		"columns[2].column_index.definition_level_histograms[1] rows 0:70 lost 0: ")
 	edited = reindex(t, paged, list, func(x *columnIndex) { x.repLevels = x.repLevels[1:] })
-	wants(t, "pages", told(findings(edited), "parquet.levels"), "columns[2].column_index.repetition_level_histograms rows 0:70 lost 0: ")
+	wants(t, "pages", told(findings(edited), "parquet.levels"),
+		"columns[2].column_index.repetition_level_histograms rows 0:70 lost 0: ")
 	edited = reoffset(t, paged, list, func(x *offsetIndex) {
 		if len(x.bytes) < 2 {
 			t.Fatalf("%v", x.bytes)
 		}
 		x.bytes[1] += 7
 	})
-	wants(t, "strings of pages", told(findings(edited), "parquet.levels"), "columns[2].offset_index.unencoded_byte_array_data_bytes[1] rows 0:70 lost 0: ")
+	wants(t, "strings of pages", told(findings(edited), "parquet.levels"),
+		"columns[2].offset_index.unencoded_byte_array_data_bytes[1] rows 0:70 lost 0: ")
 }
 
 // reoffset writes another offset index for a column.
@@ -182,7 +208,8 @@ func reoffset(t *testing.T, whole []byte, column int, edit func(x *offsetIndex))
 // TestVerifyFileOffset: where a row group begins is held against its chunks; some writers leave it out, or write 0.
 func TestVerifyFileOffset(t *testing.T) {
 	whole := golden(t, "testdata/order.v1.parquet").Bytes("t")
-	for off, want := range map[int64][]string{0: nil, 4: nil, 5: {"row_groups[0].file_offset rows 0:70 lost 0: 5, but its first page is at 4"}} {
+	for off, want := range map[int64][]string{0: nil, 4: nil,
+		5: {"row_groups[0].file_offset rows 0:70 lost 0: 5, but its first page is at 4"}} {
 		b := refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { m.RowGroups[0].FileOffset = &off })
 		wants(t, fmt.Sprint(off), told(findings(b), "parquet.sizes"), want...)
 	}

@@ -15,7 +15,8 @@ import (
 	"stoa/vec"
 )
 
-// TestVerifySizes: no checksum is over the header of a page. What it says of the raw size is held against the body when only checksums are looked at, too.
+// TestVerifySizes: no checksum is over the header of a page. What it says of the raw size is held against the
+// body when only checksums are looked at, too.
 func TestVerifySizes(t *testing.T) {
 	files, _ := filepath.Glob("testdata/codec-*.parquet")
 	more, _ := filepath.Glob("testdata/fixed-[bz]*.v2.parquet")
@@ -23,7 +24,8 @@ func TestVerifySizes(t *testing.T) {
 		whole := golden(t, file).Bytes("t")
 		sums := func(b []byte) (out []region.Finding) {
 			o := format.OpenOptions{Depth: format.Sums}
-			for f := range Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, o) {
+			for f := range Format.Verify(t.Context(),
+				format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, o) {
 				out = append(out, f)
 			}
 			return out
@@ -40,7 +42,10 @@ func TestVerifySizes(t *testing.T) {
 			b := bytes.Clone(whole)
 			b[p.header.Off+3] ^= 2 // field 1, an i32, type; field 2, an i32, uncompressed_page_size, zigzag
 			fs := sums(b)
-			if !slices.ContainsFunc(fs, func(f region.Finding) bool { return f.Code == "parquet.page" && f.Severity == region.Error }) {
+			if !slices.ContainsFunc(fs, func(f region.Finding) bool {
+				return f.Code == "parquet.page" &&
+					f.Severity == region.Error
+			}) {
 				t.Errorf("%s: page %d: %+v", file, pages, fs)
 			}
 			pages++
@@ -51,8 +56,8 @@ func TestVerifySizes(t *testing.T) {
 	}
 }
 
-// TestVerifyGoesOnBehindHeaders: behind a page whose header is damaged, verify goes on where the offset index says. It tells of the last page, which is damaged, too,
-// and names all rows that reading loses.
+// TestVerifyGoesOnBehindHeaders: behind a page whose header is damaged, verify goes on where the offset index
+// says. It tells of the last page, which is damaged, too, and names all rows that reading loses.
 func TestVerifyGoesOnBehindHeaders(t *testing.T) {
 	const file = "testdata/enc-delta.v1.parquet"
 	whole := golden(t, file).Bytes("t")
@@ -78,7 +83,8 @@ func TestVerifyGoesOnBehindHeaders(t *testing.T) {
 				b[last.body.Off+last.body.Len/2] ^= 0x10
 				told, end := make([]bool, 70), false
 				for _, f := range findings(b) {
-					for row := max(0, f.Rows[0]); f.Severity == region.Error && f.Column == column && row < min(70, f.Rows[1]); row++ {
+					for row := max(0, f.Rows[0]); f.Severity == region.Error && f.Column == column &&
+						row < min(70, f.Rows[1]); row++ {
 						told[row] = true
 					}
 					end = end || f.At == last.body
@@ -88,7 +94,8 @@ func TestVerifyGoesOnBehindHeaders(t *testing.T) {
 				}
 				for row, lost := range lostOf(t, b, field) {
 					if lost && !told[row] {
-						t.Errorf("%s: byte %d of page %d: row %d is lost, and not told: %+v", column, k, i, row, findings(b))
+						t.Errorf("%s: byte %d of page %d: row %d is lost, and not told: %+v", column, k, i, row,
+							findings(b))
 						break
 					}
 				}
@@ -100,7 +107,8 @@ func TestVerifyGoesOnBehindHeaders(t *testing.T) {
 // lostOf says which rows of the first row group cannot be read in a field.
 func lostOf(t *testing.T, b []byte, field int) []bool {
 	t.Helper()
-	r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, format.OpenOptions{})
+	r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
+		format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

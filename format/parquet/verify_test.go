@@ -40,10 +40,12 @@ func codesIn(fs []region.Finding) string {
 	return strings.Join(out, " ")
 }
 
-// TestVerifyFindsLies changes what a healthy file says about itself, without breaking anything that is needed to read it.
+// TestVerifyFindsLies changes what a healthy file says about itself, without breaking anything that is needed
+// to read it.
 func TestVerifyFindsLies(t *testing.T) {
 	const high = 0x1122334455667788 // stands in the page, the statistics (twice) and the column index
-	sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}, {Name: "f", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "f", Type: arrow.PrimitiveTypes.Float64}}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
 	for i := range 100 {
 		x, f := int64(i+1)<<33, float64(i)
@@ -85,7 +87,8 @@ func TestVerifyFindsLies(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, got, c.want)
 		}
 	}
-	for name, want := range map[string]string{"offset_index": "parquet.index", "column_index": "parquet.index parquet.index.bounds"} {
+	for name, want := range map[string]string{"offset_index": "parquet.index",
+		"column_index": "parquet.index parquet.index.bounds"} {
 		out := bytes.Clone(whole)
 		x := r.meta.RowGroups[0].Columns[0]
 		at, n := *x.OffsetIndexOffset, int64(*x.OffsetIndexLength)
@@ -93,20 +96,23 @@ func TestVerifyFindsLies(t *testing.T) {
 			at, n = *x.ColumnIndexOffset, int64(*x.ColumnIndexLength)
 		}
 		clear(out[at : at+n])
-		if got := codesIn(findings(out)); got != want && got != "parquet.index parquet.layout" && got != "parquet.index" {
+		if got := codesIn(findings(out)); got != want && got != "parquet.index parquet.layout" &&
+			got != "parquet.index" {
 			t.Errorf("%s cleared: %q, want %q", name, got, want)
 		}
 	}
 }
 
-// TestVerifySeesEveryFlip flips bytes in a file with page checksums: if the rows change, or cannot be read, Verify says so.
+// TestVerifySeesEveryFlip flips bytes in a file with page checksums: if the rows change, or cannot be read,
+// Verify says so.
 func TestVerifySeesEveryFlip(t *testing.T) {
 	whole := golden(t, "testdata/codec-zstd.parquet").Bytes("t")
 	want, err := rowsOf(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := openReader(context.Background(), format.Target{Tree: golden(t, "testdata/codec-zstd.parquet"), Name: "t"}, format.OpenOptions{})
+	r, err := openReader(context.Background(),
+		format.Target{Tree: golden(t, "testdata/codec-zstd.parquet"), Name: "t"}, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +157,9 @@ func rowsOf(b []byte) (string, error) {
 
 // FuzzFile opens, reads, describes and verifies anything.
 func FuzzFile(f *testing.F) {
-	for _, name := range []string{"plain.v2.parquet", "rare.parquet", "codec-zstd.parquet", "codec-lz4.parquet", "codec-brotli.parquet", "fixed-none.v1.parquet", "fixed-zstd.v2.parquet", "enc-dict.v1.parquet", "enc-delta.v2.parquet", "enc-plain.v1.parquet", "codec-gzip.parquet", "int96.parquet"} {
+	for _, name := range []string{"plain.v2.parquet", "rare.parquet", "codec-zstd.parquet", "codec-lz4.parquet",
+		"codec-brotli.parquet", "fixed-none.v1.parquet", "fixed-zstd.v2.parquet", "enc-dict.v1.parquet",
+		"enc-delta.v2.parquet", "enc-plain.v1.parquet", "codec-gzip.parquet", "int96.parquet"} {
 		f.Add(golden(f, "testdata/"+name).Bytes("t"))
 	}
 	sc := sample.Schema(arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.BinaryTypes.String))
@@ -164,11 +172,13 @@ func FuzzFile(f *testing.F) {
 		findings(b)
 		tree := store.NewMemory(map[string][]byte{"t": b, "whole": like})
 		for _, opts := range []map[string]string{nil, {"schema": "whole"}} {
-			if r, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: opts}); err == nil {
+			if r, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"},
+				format.OpenOptions{Opts: opts}); err == nil {
 				recovered(r)
 			}
 		}
-		for range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"}, format.DescribeOptions{Pages: true}) {
+		for range Format.Describe(context.Background(), format.Target{Tree: tree, Name: "t"},
+			format.DescribeOptions{Pages: true}) {
 		}
 	})
 }

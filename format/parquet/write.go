@@ -17,8 +17,8 @@ import (
 // sliceRows is how many rows are shredded at a time at most.
 const sliceRows = 16 << 10
 
-// Writer writes record batches as a Parquet file, in one pass: row group by row group, each column by column, then the indexes and the footer.
-// It holds the stored pages of one row group in memory.
+// Writer writes record batches as a Parquet file, in one pass: row group by row group, each column by column,
+// then the indexes and the footer. It holds the stored pages of one row group in memory.
 type Writer struct {
 	out    io.Writer
 	off    int64
@@ -71,19 +71,24 @@ func newWriter(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memory
 func (w *Writer) plan() error {
 	for _, f := range w.sc.Fields() {
 		if !w.o.nanos && hasNanoseconds(f.Type) {
-			return fault.New(fault.Unsupported, fault.Span{}, "", "column %q of type %s cannot be written as Parquet before 2.6, which has no nanoseconds", f.Name, f.Type)
+			return fault.New(fault.Unsupported, fault.Span{}, "",
+				"column %q of type %s cannot be written as Parquet before 2.6, which has no nanoseconds", f.Name,
+				f.Type)
 		}
 		leaves, err := nest.Leaves(f)
 		if err != nil {
-			return fault.New(fault.Unsupported, fault.Span{}, "", "column %q of type %s cannot be written as Parquet: %v", f.Name, f.Type, err)
+			return fault.New(fault.Unsupported, fault.Span{}, "",
+				"column %q of type %s cannot be written as Parquet: %v", f.Name, f.Type, err)
 		}
 		w.first = append(w.first, len(w.cols))
 		for _, l := range leaves {
 			v, ok := planLeaf(l.Type)
 			if !ok {
-				return fault.New(fault.Unsupported, fault.Span{}, "", "column %q of type %s cannot be written as Parquet: %s has no type there", f.Name, f.Type, l.Type)
+				return fault.New(fault.Unsupported, fault.Span{}, "",
+					"column %q of type %s cannot be written as Parquet: %s has no type there", f.Name, f.Type, l.Type)
 			}
-			w.cols = append(w.cols, &chunkWriter{Leaf: l, value: v, nullable: fieldAt(f, l.Path).Nullable, o: &w.o, head: thrift.NewWriter(thrift.Compact)})
+			w.cols = append(w.cols, &chunkWriter{Leaf: l, value: v, nullable: fieldAt(f, l.Path).Nullable, o: &w.o,
+				head: thrift.NewWriter(thrift.Compact)})
 		}
 	}
 	var err error
@@ -96,8 +101,10 @@ func (w *Writer) plan() error {
 	}
 	for i, l := range found {
 		c := w.cols[i]
-		if c.treeLeaf = l; l.def != c.MaxDef || l.repLevel != c.MaxRep || l.phys == typeFixed && l.length != c.value.to {
-			return fault.Bugf("parquet: leaf %s has levels %d and %d, the file's schema says %d and %d", c.Leaf.Name, c.MaxDef, c.MaxRep, l.def, l.repLevel)
+		if c.treeLeaf = l; l.def != c.MaxDef || l.repLevel != c.MaxRep || l.phys == typeFixed &&
+			l.length != c.value.to {
+			return fault.Bugf("parquet: leaf %s has levels %d and %d, the file's schema says %d and %d",
+				c.Leaf.Name, c.MaxDef, c.MaxRep, l.def, l.repLevel)
 		}
 		if _, c.bloom = w.o.bloom[l.dotted()]; c.bloom {
 			w.o.bloom[l.dotted()] = true
@@ -237,5 +244,8 @@ func (w *Writer) close() error {
 }
 
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
-	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder, error) { return newWriter(w, sc, o.Opts, o.Mem) })
+	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder,
+		error) {
+		return newWriter(w, sc, o.Opts, o.Mem)
+	})
 }

@@ -162,9 +162,11 @@ func (o order) compare(a, b []byte, width int) int {
 		y, _ := halfOrder(binary.LittleEndian.Uint16(b))
 		return x - y
 	case o == orderFloat && width == 4:
-		return compareOrdered(math.Float32frombits(binary.LittleEndian.Uint32(a)), math.Float32frombits(binary.LittleEndian.Uint32(b)))
+		return compareOrdered(math.Float32frombits(binary.LittleEndian.Uint32(a)),
+			math.Float32frombits(binary.LittleEndian.Uint32(b)))
 	case o == orderFloat:
-		return compareOrdered(math.Float64frombits(binary.LittleEndian.Uint64(a)), math.Float64frombits(binary.LittleEndian.Uint64(b)))
+		return compareOrdered(math.Float64frombits(binary.LittleEndian.Uint64(a)),
+			math.Float64frombits(binary.LittleEndian.Uint64(b)))
 	case width == 4 && o == orderSigned:
 		return compareOrdered(int32(binary.LittleEndian.Uint32(a)), int32(binary.LittleEndian.Uint32(b)))
 	case width == 4:

@@ -12,7 +12,8 @@ import (
 // sampleBytes is how much of a page is encoded and compressed in every way that is tried.
 const sampleBytes = 64 << 10
 
-// choose decides, by the first page of a chunk that has values, whether it gets a dictionary, and how it is encoded otherwise.
+// choose decides, by the first page of a chunk that has values, whether it gets a dictionary, and how it is
+// encoded otherwise.
 func (c *chunkWriter) choose() error {
 	best, err := c.tried()
 	if err != nil {
@@ -36,8 +37,8 @@ func (c *chunkWriter) choose() error {
 	return err
 }
 
-// dictionaryCost is about how many bytes the page and its share of the dictionary take. After a full page more are expected to come, which the
-// dictionary serves as well.
+// dictionaryCost is about how many bytes the page and its share of the dictionary take. After a full page more
+// are expected to come, which the dictionary serves as well.
 func (c *chunkWriter) dictionaryCost() (float64, error) {
 	stored := func(b []byte) (float64, error) {
 		if c.o.squeeze == nil {
@@ -61,8 +62,8 @@ func (c *chunkWriter) dictionaryCost() (float64, error) {
 	return values + codes, err
 }
 
-// grown is by how much a dictionary that has d values after n of a column is longer after times as many, if they are drawn from a fixed set at random:
-// of D values, D·(1-exp(-n/D)) are there after n.
+// grown is by how much a dictionary that has d values after n of a column is longer after times as many, if
+// they are drawn from a fixed set at random: of D values, D·(1-exp(-n/D)) are there after n.
 func grown(n, d, times float64) float64 {
 	after := func(n, all float64) float64 { return all * -math.Expm1(-n/all) }
 	lo, hi := d, 1e6*n
@@ -93,8 +94,8 @@ func (c *chunkWriter) chooseEncoding() error {
 	return err
 }
 
-// tried encodes and compresses a sample in every way that fits the type, keeps the way that takes fewest bytes, and tells how many these are for
-// a value. PLAIN is quickest to read: another one must save something.
+// tried encodes and compresses a sample in every way that fits the type, keeps the way that takes fewest bytes,
+// and tells how many these are for a value. PLAIN is quickest to read: another one must save something.
 func (c *chunkWriter) tried() (best float64, err error) {
 	c.encoding = plainValues
 	ways := []int32{plainValues}
@@ -104,7 +105,8 @@ func (c *chunkWriter) tried() (best float64, err error) {
 			ways = append(ways, deltaBinaryPacked)
 		case c.phys == typeFloat || c.phys == typeDouble:
 			ways = append(ways, byteStreamSplit)
-		case c.phys == typeBytes && c.Leaf.Type.ID() != arrow.DICTIONARY: // pyarrow makes dictionaries of no other encodings
+		case c.phys == typeBytes && c.Leaf.Type.ID() != arrow.DICTIONARY:
+			// pyarrow makes dictionaries of no other encodings
 			ways = append(ways, deltaLengths, deltaByteArray)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"stoa/internal/thrift"
 )
 
-// chunkWriter makes the pages of one column of one row group. Pages are made when they are full and wait in memory until the row group ends, since a
-// dictionary stands before them.
+// chunkWriter makes the pages of one column of one row group. Pages are made when they are full and wait in
+// memory until the row group ends, since a dictionary stands before them.
 type chunkWriter struct {
 	nest.Leaf
 	treeLeaf
@@ -133,7 +133,8 @@ func (c *chunkWriter) full() bool { return c.filled() >= c.o.pageSize || c.entri
 // mostEntries is how many entries a page has at most, but for those of one row.
 const mostEntries = 1 << 20
 
-// room tells how many entries from e on, whose values begin at v, still belong to the page: e2 and v2 are behind them. It ends between rows.
+// room tells how many entries from e on, whose values begin at v, still belong to the page: e2 and v2 are
+// behind them. It ends between rows.
 func (c *chunkWriter) room(s *nest.Shredded, d *dense, e, v int) (e2, v2, rows int) {
 	left := 8 * (c.o.pageSize - c.filled()) // bits
 	width := 8 * c.width()
@@ -208,7 +209,8 @@ func (c *chunkWriter) cut() error {
 	if len(c.page.offs) == 0 {
 		c.page.offs = append(c.page.offs, 0)
 	}
-	note := pageNote{at: c.size, first: c.groupRows, entries: int64(c.entries), nulls: int64(c.entries - c.page.n), raw: int64(len(c.page.data))}
+	note := pageNote{at: c.size, first: c.groupRows, entries: int64(c.entries), nulls: int64(c.entries - c.page.n),
+		raw: int64(len(c.page.data))}
 	note.bounds = c.order.boundsOf(c.page, c.width())
 	if c.bloom {
 		c.hash()
@@ -263,7 +265,8 @@ func (c *chunkWriter) encode(note *pageNote) error {
 		}
 		return nil
 	}
-	if c.mode == undecided && c.o.dict && c.Leaf.Type.ID() == arrow.DICTIONARY { // it pays for whoever made one; pyarrow cannot join pages with and without
+	// it pays for whoever made one; pyarrow cannot join pages with and without
+	if c.mode == undecided && c.o.dict && c.Leaf.Type.ID() == arrow.DICTIONARY {
 		c.mode = coded
 		if c.dict == nil {
 			c.dict = newDictionary(c.width())

@@ -67,7 +67,8 @@ func zstds(level int) func(dst, src []byte) ([]byte, error) {
 	return func(dst, src []byte) ([]byte, error) {
 		if z == nil {
 			var err error
-			if z, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(speed), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+			if z, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(speed), zstd.WithEncoderConcurrency(1),
+				zstd.WithEncoderCRC(false),
 				zstd.WithAllLitEntropyCompression(true)); err != nil {
 				return nil, err
 			}

@@ -45,8 +45,8 @@ func (d *dictionary) values() dense {
 	return dense{n: d.n, fixed: d.fixed, offs: d.offs, data: d.data}
 }
 
-// codes appends the codes of v to dst. It gives up, ok false, when the values take more than the size that a dictionary may have, or, with
-// early, when after some thousands of values next to none came twice.
+// codes appends the codes of v to dst. It gives up, ok false, when the values take more than the size that a
+// dictionary may have, or, with early, when after some thousands of values next to none came twice.
 func (d *dictionary) codes(dst []uint32, v dense, early bool) (codes []uint32, ok bool) {
 	const look = 4096
 	for from := 0; from < v.n; from += look {

@@ -78,7 +78,8 @@ func (w *Writer) chunk(c *chunkWriter) (*chunkNote, error) {
 	if err := c.cut(); err != nil {
 		return nil, err
 	}
-	n := &chunkNote{c: c, mode: c.hasDictionary(), encodings: c.encodings(), pages: slices.Clone(c.pages), values: c.values, raw: c.raw, known: true}
+	n := &chunkNote{c: c, mode: c.hasDictionary(), encodings: c.encodings(), pages: slices.Clone(c.pages),
+		values: c.values, raw: c.raw, known: true}
 	if n.mode {
 		n.dictAt = w.off
 		if err := w.dictionaryPage(c, n); err != nil {
@@ -201,7 +202,8 @@ func (n *chunkNote) columnIndex(w *thrift.Writer) {
 	for _, p := range n.pages {
 		w.I64(thrift.Item, p.nulls)
 	}
-	for id, of := range []func(p *pageNote) []int64{func(p *pageNote) []int64 { return p.rep }, func(p *pageNote) []int64 { return p.def }} {
+	for id, of := range []func(p *pageNote) []int64{func(p *pageNote) []int64 { return p.rep },
+		func(p *pageNote) []int64 { return p.def }} {
 		var all []int64
 		for i := range n.pages {
 			all = append(all, of(&n.pages[i])...)

@@ -48,7 +48,8 @@ func planLeaf(t arrow.DataType) (v leafValue, ok bool) {
 		return leafValue{form: formWiden, from: t.(arrow.FixedWidthDataType).Bytes(), to: 4}, true
 	case *arrow.Int32Type, *arrow.Uint32Type, *arrow.Date32Type, *arrow.Float32Type, *arrow.MonthIntervalType:
 		return same(4)
-	case *arrow.Int64Type, *arrow.Uint64Type, *arrow.Time64Type, *arrow.Float64Type, *arrow.DurationType, *arrow.DayTimeIntervalType:
+	case *arrow.Int64Type, *arrow.Uint64Type, *arrow.Time64Type, *arrow.Float64Type, *arrow.DurationType,
+		*arrow.DayTimeIntervalType:
 		return same(8)
 	case *arrow.MonthDayNanoIntervalType:
 		return same(16)
@@ -69,8 +70,10 @@ func planLeaf(t arrow.DataType) (v leafValue, ok bool) {
 	case *arrow.Date64Type:
 		return leafValue{form: formDays, from: 8, to: 4}, true
 	case arrow.DecimalType:
-		return leafValue{form: formDecimal, from: t.BitWidth() / 8, to: decimalBytes(t.GetPrecision())}, t.GetPrecision() > 0
-	case *arrow.StringType, *arrow.BinaryType, *arrow.LargeStringType, *arrow.LargeBinaryType, *arrow.StringViewType, *arrow.BinaryViewType:
+		return leafValue{form: formDecimal, from: t.BitWidth() / 8, to: decimalBytes(t.GetPrecision())},
+			t.GetPrecision() > 0
+	case *arrow.StringType, *arrow.BinaryType, *arrow.LargeStringType, *arrow.LargeBinaryType,
+		*arrow.StringViewType, *arrow.BinaryViewType:
 		return leafValue{form: formBytes}, true
 	case *arrow.DictionaryType:
 		return planLeaf(t.ValueType)
@@ -85,8 +88,8 @@ func decimalBytes(precision int32) int {
 	return int(math.Ceil((float64(precision)*math.Log2(10) + 1) / 8))
 }
 
-// dense is the values of a leaf that are there, one behind the other, in the file's physical type. It lives as long as the array that it
-// was made of, and until the next one is made in the same scratch.
+// dense is the values of a leaf that are there, one behind the other, in the file's physical type. It lives as
+// long as the array that it was made of, and until the next one is made in the same scratch.
 type dense struct {
 	n     int
 	fixed []byte  // n times as many bytes as the plan says, in the order in which they are stored
@@ -108,8 +111,9 @@ func (s *denseScratch) room(n int) []byte {
 	return s.fixed[:n]
 }
 
-// presentValues is the array of the values that are there, without nulls; the caller releases it. A dictionary is decoded. Where it has nulls
-// among its values, these are taken out of s, and the entries become nulls of the leaf, which null says it can have.
+// presentValues is the array of the values that are there, without nulls; the caller releases it. A dictionary
+// is decoded. Where it has nulls among its values, these are taken out of s, and the entries become nulls of
+// the leaf, which null says it can have.
 func presentValues(s *nest.Shredded, null bool, mem memory.Allocator) (arrow.Array, error) {
 	a, err := s.Dense(mem)
 	if err != nil {
@@ -298,7 +302,11 @@ func stringsOf(a arrow.Array, s *denseScratch) (dense, error) {
 	case *array.StringView:
 		return views(a.Len(), func(i int) string { return a.Value(i) }, s)
 	case *array.BinaryView:
-		return views(a.Len(), func(i int) string { b := a.Value(i); return unsafe.String(unsafe.SliceData(b), len(b)) }, s)
+		return views(a.Len(), func(i int) string {
+			b := a.Value(i)
+			return unsafe.String(unsafe.SliceData(b),
+				len(b))
+		}, s)
 	}
 	return out, fault.Bugf("parquet: bytes of type %s", a.DataType())
 }
@@ -313,7 +321,8 @@ func wholeBytes(d arrow.ArrayData) []byte {
 func large(offs []int64, data []byte, s *denseScratch) (dense, error) {
 	first, last := offs[0], offs[len(offs)-1]
 	if last-first > math.MaxInt32 {
-		return dense{}, fault.Limitf(fault.Span{}, "", "%d bytes of strings in so few rows that they are not cut", last-first)
+		return dense{}, fault.Limitf(fault.Span{}, "", "%d bytes of strings in so few rows that they are not cut",
+			last-first)
 	}
 	s.offs = s.offs[:0]
 	for _, o := range offs {
@@ -327,7 +336,8 @@ func views(n int, value func(int) string, s *denseScratch) (dense, error) {
 	for i := range n {
 		x := value(i)
 		if len(s.data)+len(x) > math.MaxInt32 {
-			return dense{}, fault.Limitf(fault.Span{}, "", "more than 2 GiB of strings in so few rows that they are not cut")
+			return dense{}, fault.Limitf(fault.Span{}, "",
+				"more than 2 GiB of strings in so few rows that they are not cut")
 		}
 		s.data = append(s.data, x...)
 		s.offs = append(s.offs, int32(len(s.data)))

@@ -15,19 +15,23 @@ const (
 )
 
 var writeKeys = []format.OptionKey{
-	{Name: "compression", Values: "snappy|none|zstd|gzip|lz4|brotli", Help: "how pages are compressed (default snappy)"},
+	{Name: "compression", Values: "snappy|none|zstd|gzip|lz4|brotli",
+		Help: "how pages are compressed (default snappy)"},
 	{Name: "level", Values: "N", Help: "level of zstd, gzip and brotli"},
 	{Name: "row-group-rows", Values: "N", Help: "rows of a row group at most (default 1048576)"},
 	{Name: "row-group-size", Values: "BYTES", Help: "stored bytes after which a row group is ended (default 256MiB)"},
 	{Name: "page-size", Values: "BYTES", Help: "size at which a data page is ended (default 1MiB)"},
 	{Name: "dictionary", Values: "true|false", Help: "whether dictionaries are tried (default true)"},
-	{Name: "encoding", Values: "auto|plain", Help: "whether encodings other than dictionaries are tried, too (default auto)"},
+	{Name: "encoding", Values: "auto|plain",
+		Help: "whether encodings other than dictionaries are tried, too (default auto)"},
 	{Name: "version", Values: "1.0|2.4|2.6", Help: "version of the format (default 2.6)"},
 	{Name: "page-version", Values: "1|2", Help: "version of data pages (default 1)"},
 	{Name: "page-index", Values: "true|false", Help: "whether column and offset indexes are written (default true)"},
 	{Name: "crc", Values: "true|false", Help: "whether pages have checksums (default true)"},
-	{Name: "bloom", Values: "COLUMN[,COLUMN…]", Help: "columns that get a Bloom filter, by their dotted path (default none)"},
-	{Name: "sorting-columns", Values: "COLUMN[:desc][:nulls-first][,…]", Help: "columns by which rows are sorted, by their dotted path: rows that are not are refused (default none)"},
+	{Name: "bloom", Values: "COLUMN[,COLUMN…]",
+		Help: "columns that get a Bloom filter, by their dotted path (default none)"},
+	{Name: "sorting-columns", Values: "COLUMN[:desc][:nulls-first][,…]",
+		Help: "columns by which rows are sorted, by their dotted path: rows that are not are refused (default none)"},
 }
 
 // writeOptions are the options of the writer, taken apart.

@@ -40,8 +40,8 @@ func pagesOfAllKinds() arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// TestWrittenPages: every page of the files that we write has a checksum, which is right; what the indexes and the metadata say of
-// places and sizes is true; and the file without checksums has the same rows.
+// TestWrittenPages: every page of the files that we write has a checksum, which is right; what the indexes and
+// the metadata say of places and sizes is true; and the file without checksums has the same rows.
 func TestWrittenPages(t *testing.T) {
 	ctx := context.Background()
 	batch := pagesOfAllKinds()
@@ -50,7 +50,8 @@ func TestWrittenPages(t *testing.T) {
 		for _, version := range []string{"1", "2"} {
 			for _, dict := range []string{"true", "false"} {
 				for _, index := range []string{"true", "false"} {
-					opts := map[string]string{"compression": codec, "page-version": version, "dictionary": dict, "page-index": index, "row-group-rows": "3000", "page-size": "256"}
+					opts := map[string]string{"compression": codec, "page-version": version, "dictionary": dict,
+						"page-index": index, "row-group-rows": "3000", "page-size": "256"}
 					tree := write(t, opts, batch)
 					for _, f := range findings(tree.Bytes("t")) {
 						t.Errorf("%v: %+v", opts, f)
@@ -135,7 +136,8 @@ func checkOffsets(t *testing.T, r *reader, group, leaf int, data []page, index b
 func TestWrittenSums(t *testing.T) {
 	ctx := context.Background()
 	whole := write(t, map[string]string{"row-group-rows": "3000", "page-size": "512"}, pagesOfAllKinds()).Bytes("t")
-	r, err := openReader(ctx, format.Target{Tree: store.NewMemory(map[string][]byte{"t": whole}), Name: "t"}, format.OpenOptions{})
+	r, err := openReader(ctx, format.Target{Tree: store.NewMemory(map[string][]byte{"t": whole}), Name: "t"},
+		format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,8 @@ type element struct {
 	order    order
 }
 
-// annotation is a logical type: its number in the union LogicalType, and the ConvertedType that older readers know, -1 if there is none.
+// annotation is a logical type: its number in the union LogicalType, and the ConvertedType that older readers
+// know, -1 if there is none.
 type annotation struct {
 	logical          int16 // 0: none
 	converted        int32
@@ -62,7 +63,8 @@ func elementsOf(f arrow.Field, name string, rep int32, out []element) ([]element
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
 		if t.NumFields() == 0 {
-			return nil, fault.Unsupportedf(fault.Span{}, f.Name, "a struct without fields cannot be written as Parquet, which keeps groups by what is in them")
+			return nil, fault.Unsupportedf(fault.Span{}, f.Name,
+				"a struct without fields cannot be written as Parquet, which keeps groups by what is in them")
 		}
 		e.children = t.NumFields()
 		out = append(out, e)
@@ -180,7 +182,8 @@ func (e *element) leaf(f arrow.Field) error {
 	case arrow.DecimalType:
 		m := annotation{logical: 5, converted: 5, precision: t.GetPrecision(), scale: t.GetScale()}
 		if m.precision < 1 || m.scale < 0 || m.scale > m.precision {
-			return fault.Unsupportedf(fault.Span{}, f.Name, "type %s: a scale is from 0 to the precision in Parquet", f.Type)
+			return fault.Unsupportedf(fault.Span{}, f.Name,
+				"type %s: a scale is from 0 to the precision in Parquet", f.Type)
 		}
 		return is(typeFixed, decimalBytes(m.precision), orderDecimal, m)
 	case *arrow.DictionaryType:
@@ -263,7 +266,8 @@ func treeOf(sc *arrow.Schema) ([]element, error) {
 	for _, f := range sc.Fields() {
 		var err error
 		if out, err = elementsOf(f, f.Name, repetition(f), out); err != nil {
-			return nil, fault.New(fault.Unsupported, fault.Span{}, "", "column %q of type %s cannot be written as Parquet: %v", f.Name, f.Type, err)
+			return nil, fault.New(fault.Unsupported, fault.Span{}, "",
+				"column %q of type %s cannot be written as Parquet: %v", f.Name, f.Type, err)
 		}
 	}
 	return out, nil

@@ -8,7 +8,8 @@ import (
 // sliceBytes is about how much is shredded at a time: between slices it is looked at whether the row group is full.
 const sliceBytes = 4 << 20
 
-// sliceEnd is how far a slice of b reaches from row from on, to most: one row at least, and if possible no more than some bytes.
+// sliceEnd is how far a slice of b reaches from row from on, to most: one row at least, and if possible no more
+// than some bytes.
 func sliceEnd(b arrow.RecordBatch, from, most int64) int64 {
 	to := most
 	for to-from > 1 {

@@ -45,7 +45,9 @@ func (w *Writer) planSort() error {
 					continue
 				}
 				if found = true; c.MaxRep > 0 || !sortable(c.Leaf.Type) {
-					return fault.Invalidf("sorting-columns: column %q of type %s has no order: it is in a list, or an interval", key.name, f.Type)
+					return fault.Invalidf(
+						"sorting-columns: column %q of type %s has no order: it is in a list, or an interval",
+						key.name, f.Type)
 				}
 				key.leaf = leafField{path: append([]int{i}, c.Leaf.Path...), column: at, typ: c.Leaf.Type}
 			}
@@ -85,7 +87,8 @@ func (w *Writer) inOrder(b arrow.RecordBatch) error {
 			before, j = keyViews(w.o.sort, func(k int) arrow.Array { return w.last[k] }), 0
 		}
 		if k := outOfOrder(w.o.sort, before, j, now, i); k != nil {
-			return fault.Invalidf("sorting-columns: row %d should come before row %d by %s (%s)", w.rows+int64(i), w.rows+int64(i)-1, k.name, k)
+			return fault.Invalidf("sorting-columns: row %d should come before row %d by %s (%s)", w.rows+int64(i),
+				w.rows+int64(i)-1, k.name, k)
 		}
 	}
 	w.forget()

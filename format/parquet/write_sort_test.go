@@ -20,8 +20,10 @@ type pair struct {
 
 // pairs makes batches of rows, cut by lot.
 func pairs(r *rand.Rand, rows []pair) (out []arrow.RecordBatch) {
-	inner := arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Float32}, arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32})
-	sc := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int8), Nullable: true}, {Name: "s", Type: inner},
+	inner := arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Float32},
+		arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32})
+	sc := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int8), Nullable: true},
+		{Name: "s", Type: inner},
 		{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	for len(rows) > 0 || out == nil {
 		n := min(len(rows), 1+r.IntN(9))
@@ -43,8 +45,8 @@ func pairs(r *rand.Rand, rows []pair) (out []arrow.RecordBatch) {
 	return out
 }
 
-// TestSortingColumns: the order that is promised is written, as pqarrow's library and verify read it; rows that are not in it are refused, wherever
-// batches begin; but row groups have no order among them.
+// TestSortingColumns: the order that is promised is written, as pqarrow's library and verify read it; rows that
+// are not in it are refused, wherever batches begin; but row groups have no order among them.
 func TestSortingColumns(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 41))
@@ -89,7 +91,8 @@ func TestSortingColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := f.MetaData().RowGroups[0].SortingColumns
-		if len(got) != 2 || got[0].ColumnIdx != 2 || got[0].Descending || got[1].ColumnIdx != 3 || got[1].Descending != desc || got[1].NullsFirst != first {
+		if len(got) != 2 || got[0].ColumnIdx != 2 || got[0].Descending || got[1].ColumnIdx != 3 ||
+			got[1].Descending != desc || got[1].NullsFirst != first {
 			t.Fatalf("seed %d: %s is written as %v", seed, option, got)
 		}
 		i := 1 + r.IntN(len(rows)-1)
@@ -99,7 +102,8 @@ func TestSortingColumns(t *testing.T) {
 		rows[i-1], rows[i] = rows[i], rows[i-1]
 		for _, groups := range []string{"1000", "1"} { // each row a row group of its own: they have no order among them
 			batches := pairs(r, rows)
-			w, err := NewWriter(&bytes.Buffer{}, batches[0].Schema(), map[string]string{"sorting-columns": option, "row-group-rows": groups})
+			w, err := NewWriter(&bytes.Buffer{}, batches[0].Schema(),
+				map[string]string{"sorting-columns": option, "row-group-rows": groups})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,16 +13,19 @@ import (
 	"stoa/store"
 )
 
-// TestOpeningIsBounded: of metadata a byte may be a whole structure. Opening and recovering takes a bounded amount of memory, and what wants more is refused by class Limit.
+// TestOpeningIsBounded: of metadata a byte may be a whole structure. Opening and recovering takes a bounded
+// amount of memory, and what wants more is refused by class Limit.
 func TestOpeningIsBounded(t *testing.T) {
 	const n = 20_000_000
 	list := func(field byte, elem byte) []byte { // a field of the compact protocol: a list of n structs without fields
 		return append(binary.AppendUvarint([]byte{field<<4 | 9, 0xf0 | elem}, n), make([]byte, n)...)
 	}
-	chunks := slices.Concat([]byte{0x15, 2, 0x16, 0, 0x15, 0, 0x19, 0x1c}, list(1, 12), []byte{0, 0}) // version, rows, columns, a row group
+	// version, rows, columns, a row group
+	chunks := slices.Concat([]byte{0x15, 2, 0x16, 0, 0x15, 0, 0x19, 0x1c}, list(1, 12), []byte{0, 0})
 	schema := slices.Concat([]byte{0x15, 2}, list(1, 12), []byte{0x16, 0, 0})
 	for name, meta := range map[string][]byte{"column chunks": chunks, "elements": schema} {
-		data := slices.Concat([]byte("RED1"), meta, binary.LittleEndian.AppendUint32(nil, uint32(len(meta))), []byte("RED1"))
+		data := slices.Concat([]byte("RED1"), meta, binary.LittleEndian.AppendUint32(nil, uint32(len(meta))),
+			[]byte("RED1"))
 		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.red": data}), Name: "f.red"}
 		for verb, run := range map[string]func() error{
 			"open": func() error {

@@ -13,13 +13,15 @@ import (
 	"stoa/store"
 )
 
-// belongs holds a part against the metadata: another part in its place would often be read without a word. The sync block at its beginning has the
-// marker of the table, and says how many row groups come before it; without that the part's own metadata tells of other chunks.
+// belongs holds a part against the metadata: another part in its place would often be read without a word. The
+// sync block at its beginning has the marker of the table, and says how many row groups come before it; without
+// that the part's own metadata tells of other chunks.
 func (f *file) belongs(ctx context.Context, src store.Source, name string, group, col int) error {
 	if f.noVerify || f.gathered {
 		return nil
 	}
-	part := newFile(f.tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.limits}, f.opts)
+	part := newFile(f.tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.limits},
+		f.opts)
 	path := chunkPath(group, col) + ".file_path"
 	called := f.meta.groups[group].columns[col].file
 	marker := f.meta.marker()
@@ -31,17 +33,20 @@ func (f *file) belongs(ctx context.Context, src store.Source, name string, group
 		return f.sameChunks(ctx, part, called, path)
 	}
 	if !bytes.Equal(s.marker, marker) {
-		return fault.Corruptf(at, path, "%q is a part of another table: its marker is %x, this one's is %x", called, s.marker, marker)
+		return fault.Corruptf(at, path, "%q is a part of another table: its marker is %x, this one's is %x", called,
+			s.marker, marker)
 	}
 	first := f.groupsIn(called)[0]
 	if int(s.groups) != first {
-		return fault.Corruptf(at, path, "%q is another part of the table: it begins with row group %d, and not %d", called, s.groups, first)
+		return fault.Corruptf(at, path, "%q is another part of the table: it begins with row group %d, and not %d",
+			called, s.groups, first)
 	}
 	return nil
 }
 
-// sameChunks is an error if the row groups that the metadata has in a part, called so, are none of those that the part has by its own metadata.
-// One structure that differs may be damage of the part's metadata, which nobody needs here, unless a checksum says that it is sound.
+// sameChunks is an error if the row groups that the metadata has in a part, called so, are none of those that
+// the part has by its own metadata. One structure that differs may be damage of the part's metadata, which
+// nobody needs here, unless a checksum says that it is sound.
 func (f *file) sameChunks(ctx context.Context, part *file, called, path string) error {
 	if err := part.readMeta(ctx, nil); err != nil {
 		if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Limit) {
@@ -69,10 +74,12 @@ func (f *file) sameChunks(ctx context.Context, part *file, called, path string) 
 			o = &own[n]
 		}
 		if o == nil {
-			return fault.Corruptf(part.metaAt, path, "%q is another part, or of another table: by its own metadata it has %d row groups, and none of %d rows", called, len(own), g.rows)
+			return fault.Corruptf(part.metaAt, path, "%q is another part, or of another table: by its own "+
+				"metadata it has %d row groups, and none of %d rows", called, len(own), g.rows)
 		}
 		if odd, what := g.differs(o); odd > 1 || odd > 0 && part.meta.hasCRC {
-			return fault.Corruptf(part.metaAt, path, "%q is another part, or of another table: by its own metadata it has %s", called, what)
+			return fault.Corruptf(part.metaAt, path,
+				"%q is another part, or of another table: by its own metadata it has %s", called, what)
 		}
 	}
 	return nil
@@ -93,8 +100,9 @@ func (f *file) groupsIn(called string) []int {
 	return f.inFile[called]
 }
 
-// differs counts the structures of which another description of a row group says something else, and gives the first of it in words. One wrong bit
-// is in one of them, whatever it makes of that. Files that chunks lie in are not looked at: a part does not name itself.
+// differs counts the structures of which another description of a row group says something else, and gives the
+// first of it in words. One wrong bit is in one of them, whatever it makes of that. Files that chunks lie in
+// are not looked at: a part does not name itself.
 func (g *rowGroup) differs(o *rowGroup) (n int, first string) {
 	hold := func(what string, a, b int64) bool {
 		if a != b && first == "" {
@@ -115,8 +123,10 @@ func (g *rowGroup) differs(o *rowGroup) (n int, first string) {
 		at := "columns[" + strconv.Itoa(i) + "]."
 		odd := hold(at+"file_offset", c.offset, d.offset)
 		if a, b := c.meta, d.meta; a != nil && b != nil {
-			odd = hold(at+"type", int64(a.typ), int64(b.typ)) || hold(at+"codec", int64(a.codec), int64(b.codec)) || hold(at+"num_values", a.values, b.values) ||
-				hold(at+"total_uncompressed_size", a.raw, b.raw) || hold(at+"total_compressed_size", a.stored, b.stored) ||
+			odd = hold(at+"type", int64(a.typ), int64(b.typ)) || hold(at+"codec", int64(a.codec), int64(b.codec)) ||
+				hold(at+"num_values", a.values, b.values) ||
+				hold(at+"total_uncompressed_size", a.raw, b.raw) ||
+				hold(at+"total_compressed_size", a.stored, b.stored) ||
 				hold(at+"data_page_offset", a.data, b.data) || hold(at+"index_page_offset", a.index, b.index) || odd
 		}
 		count(odd)

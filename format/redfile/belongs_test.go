@@ -13,14 +13,17 @@ import (
 	"stoa/store"
 )
 
-// TestSwappedPartWithoutSync: two parts without sync blocks that have exchanged their names are not read for each other: their own metadata is not that which the
-// table's has of them. Of a part whose own metadata has one wrong bit, and no checksum that says so, nothing is lost.
+// TestSwappedPartWithoutSync: two parts without sync blocks that have exchanged their names are not read for
+// each other: their own metadata is not that which the table's has of them. Of a part whose own metadata has
+// one wrong bit, and no checksum that says so, nothing is lost.
 func TestSwappedPartWithoutSync(t *testing.T) {
-	for _, opts := range []map[string]string{{}, {"crc": "false"}, {"generation": "A"}, {"protocol": "binary", "compression": "none", "index": "false"}} {
+	for _, opts := range []map[string]string{{}, {"crc": "false"}, {"generation": "A"},
+		{"protocol": "binary", "compression": "none", "index": "false"}} {
 		opts["sync"] = "0"
 		whole := splitTable(t, opts)
 		objects := maps.Clone(whole)
-		objects["out/part-00001.red"], objects["out/part-00002.red"] = whole["out/part-00002.red"], whole["out/part-00001.red"]
+		objects["out/part-00001.red"], objects["out/part-00002.red"] = whole["out/part-00002.red"],
+			whole["out/part-00001.red"]
 		tg := format.Target{Tree: store.NewMemory(objects), Name: "out"}
 		r, err := redfile.Format.Open(ctx, tg, format.OpenOptions{})
 		if err != nil {
@@ -33,7 +36,8 @@ func TestSwappedPartWithoutSync(t *testing.T) {
 		for _, g := range groups {
 			for col := range r.Columns() {
 				_, err := chunkText(r, tg, g, col)
-				if bad := err != nil; bad != (g.Index == 1 || g.Index == 2) || bad && !strings.Contains(err.Error(), "another part") {
+				if bad := err != nil; bad != (g.Index == 1 || g.Index == 2) || bad &&
+					!strings.Contains(err.Error(), "another part") {
 					t.Errorf("%v: row group %d, column %d: %v", opts, g.Index, col, err)
 				}
 			}
@@ -41,7 +45,8 @@ func TestSwappedPartWithoutSync(t *testing.T) {
 		r.Close()
 		told := map[[2]int64]int{}
 		for f := range redfile.Format.Verify(ctx, tg, format.OpenOptions{Depth: format.Quick}) {
-			if f.Severity == region.Error && f.Code == "redfile.column.damaged" && strings.HasSuffix(f.Path, ".file_path") && strings.Contains(f.Message, "another part") {
+			if f.Severity == region.Error && f.Code == "redfile.column.damaged" &&
+				strings.HasSuffix(f.Path, ".file_path") && strings.Contains(f.Message, "another part") {
 				told[f.Rows]++
 			}
 		}
@@ -52,7 +57,8 @@ func TestSwappedPartWithoutSync(t *testing.T) {
 
 	whole := splitTable(t, map[string]string{}) // a part that has no sync block stands among those that have
 	whole["out/part-00002.red"] = splitTable(t, map[string]string{"sync": "0"})["out/part-00001.red"]
-	if _, errs := content(format.Target{Tree: store.NewMemory(whole), Name: "out"}); len(errs) != 3 || !strings.Contains(errs[0].Error(), "another part") {
+	if _, errs := content(format.Target{Tree: store.NewMemory(whole), Name: "out"}); len(errs) != 3 ||
+		!strings.Contains(errs[0].Error(), "another part") {
 		t.Errorf("a part without a sync block: %v", errs)
 	}
 

@@ -23,7 +23,8 @@ func (f *file) Findings() []region.Finding { return f.missing }
 // lookAround notes that there should be more of the table than the file has.
 func (f *file) lookAround(ctx context.Context) {
 	if f.meta.more() >= 0 {
-		f.miss("redfile.unfinished", f.metaAt, "the writer did not finish: this metadata, of %d row groups, is one of those between row groups; whatever was behind it is missing", len(f.meta.groups))
+		f.miss("redfile.unfinished", f.metaAt, "the writer did not finish: this metadata, of %d row groups, is "+
+			"one of those between row groups; whatever was behind it is missing", len(f.meta.groups))
 	}
 	f.standsIn()
 	f.beside(ctx)
@@ -32,13 +33,14 @@ func (f *file) lookAround(ctx context.Context) {
 // standsIn tells of a _metadata.red that has pages of its own.
 func (f *file) standsIn() {
 	if at := f.ownGroups(); at != "" {
-		f.miss("redfile.metadata.other", f.metaAt, "%s has the row groups in itself that it should name: a part of the table, or another file, stands in the place of the table's metadata, and other parts are not read", metadataFile)
+		f.miss("redfile.metadata.other", f.metaAt, "%s has the row groups in itself that it should name: a part "+
+			"of the table, or another file, stands in the place of the table's metadata, and other parts are not read", metadataFile)
 		f.missing[len(f.missing)-1].Path = at
 	}
 }
 
-// ownGroups is where a _metadata.red says that it has pages of its own; "" if it does not. That of a split table has none: its row groups all lie in
-// other files.
+// ownGroups is where a _metadata.red says that it has pages of its own; "" if it does not. That of a split
+// table has none: its row groups all lie in other files.
 func (f *file) ownGroups() string {
 	if path.Base(f.at.Object) != metadataFile || f.at.Off != 0 {
 		return ""
@@ -53,16 +55,17 @@ func (f *file) ownGroups() string {
 	return ""
 }
 
-// beside looks whether the parts before and behind this one are there. _metadata.red would tell, so it is asked only where that
-// is gone: each part is a whole file then, and only its sync block says that there is more of the table. A part that
-// lies alone is somebody's copy, of which nothing is missing.
+// beside looks whether the parts before and behind this one are there. _metadata.red would tell, so it is asked
+// only where that is gone: each part is a whole file then, and only its sync block says that there is more of
+// the table. A part that lies alone is somebody's copy, of which nothing is missing.
 func (f *file) beside(ctx context.Context) {
 	dir, name := path.Split(f.at.Object)
 	here := func(name string) bool {
 		info, err := f.tree.Stat(ctx, path.Join(dir, name))
 		return err == nil && !info.Dir
 	}
-	if f.noVerify || f.at.Off != 0 || len(f.meta.groups) == 0 || len(name) < len("part-0.red") || name[:5] != "part-" || here(metadataFile) {
+	if f.noVerify || f.at.Off != 0 || len(f.meta.groups) == 0 || len(name) < len("part-0.red") ||
+		name[:5] != "part-" || here(metadataFile) {
 		return
 	}
 	s, at := f.firstBlock(ctx)
@@ -71,7 +74,8 @@ func (f *file) beside(ctx context.Context) {
 	}
 	if own := partName(int(s.groups)); name != own {
 		if here(own) && f.sameTable(ctx, path.Join(dir, own), s) {
-			f.miss("redfile.part.repeated", at, "the part begins with row group %d of its table, as %s beside it does, and %s is missing: its rows come twice, and those of a part in whose place it stands do not", s.groups, own, metadataFile)
+			f.miss("redfile.part.repeated", at, "the part begins with row group %d of its table, as %s beside "+
+				"it does, and %s is missing: its rows come twice, and those of a part in whose place it stands do not", s.groups, own, metadataFile)
 		}
 		return
 	}
@@ -89,13 +93,17 @@ func (f *file) beside(ctx context.Context) {
 		return
 	}
 	if found && !f.sameMarker(ctx, path.Join(dir, partName(before)), s) {
-		f.miss("redfile.part.other", at, "the marker of the part is not that of %s: one of them is another table's, and %s, which would say which, is missing", partName(before), metadataFile)
+		f.miss("redfile.part.other", at, "the marker of the part is not that of %s: one of them is another "+
+			"table's, and %s, which would say which, is missing", partName(before), metadataFile)
 	}
 	if before < first-1 {
-		f.miss("redfile.part.missing", at, "the part begins with row group %d of its table: %s, before it, is missing, and so is %s", first, partName(first-1), metadataFile)
+		f.miss("redfile.part.missing", at,
+			"the part begins with row group %d of its table: %s, before it, is missing, and so is %s", first,
+			partName(first-1), metadataFile)
 	}
 	if !behind {
-		f.miss("redfile.parts.unlisted", at, "%s is missing: nothing says whether the table has parts behind %s", metadataFile, name)
+		f.miss("redfile.parts.unlisted", at, "%s is missing: nothing says whether the table has parts behind %s",
+			metadataFile, name)
 	}
 }
 
@@ -105,7 +113,8 @@ func (f *file) sameTable(ctx context.Context, name string, s *syncBlock) bool {
 	return o != nil && bytes.Equal(o.marker, s.marker) && o.groups == s.groups
 }
 
-// sameMarker reports whether another part may be of the table of which s is: it has its marker, or none that can be read.
+// sameMarker reports whether another part may be of the table of which s is: it has its marker, or none that
+// can be read.
 func (f *file) sameMarker(ctx context.Context, name string, s *syncBlock) bool {
 	o := f.blockOf(ctx, name)
 	return o == nil || bytes.Equal(o.marker, s.marker)
@@ -118,7 +127,8 @@ func (f *file) blockOf(ctx context.Context, name string) *syncBlock {
 		return nil
 	}
 	defer src.Close()
-	other := newFile(f.tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.limits}, f.opts)
+	other := newFile(f.tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.limits},
+		f.opts)
 	s, _ := other.firstBlock(ctx)
 	return s
 }
@@ -128,7 +138,8 @@ func (f *file) miss(code string, at fault.Span, format string, args ...any) {
 	if severityOf(code) == region.Error {
 		lost = -1
 	}
-	f.missing = append(f.missing, region.Finding{Code: code, Severity: severityOf(code), Part: f.at.Object, At: at, Rows: [2]int64{-1, -1}, Lost: lost,
+	f.missing = append(f.missing, region.Finding{Code: code, Severity: severityOf(code), Part: f.at.Object, At: at,
+		Rows: [2]int64{-1, -1}, Lost: lost,
 		Message: fmt.Sprintf(format, args...)})
 }
 

@@ -18,8 +18,8 @@ import (
 	"stoa/wire"
 )
 
-// maxSub is how many entries of a page are given at a time: one that has more is given as several, so that a few bytes of
-// runs never become very much memory.
+// maxSub is how many entries of a page are given at a time: one that has more is given as several, so that a
+// few bytes of runs never become very much memory.
 const maxSub = 128 << 10
 
 // page is a data page as walking the headers, or the index page, has found it.
@@ -71,7 +71,8 @@ func (f *file) table(ctx context.Context, group, col int) (*pageTable, error) {
 		return nil, err
 	}
 	if t.rows >= 0 && (f.leaves[col].maxRep == 0 && m.values != t.rows || m.values < t.rows) {
-		return nil, fault.Corruptf(f.chunkSpan(group, col), chunkPath(group, col)+".column_metadata.num_values", "%d, the row group has %d rows", m.values, t.rows)
+		return nil, fault.Corruptf(f.chunkSpan(group, col), chunkPath(group, col)+".column_metadata.num_values",
+			"%d, the row group has %d rows", m.values, t.rows)
 	}
 	if t.src, t.at, err = f.place(ctx, group, col); err != nil {
 		return nil, err
@@ -96,8 +97,8 @@ func (f *file) table(ctx context.Context, group, col int) (*pageTable, error) {
 	return t, nil
 }
 
-// firstPage is where the first page of a chunk is. Generation A may leave it out: the chunk then begins behind the metadata of the one
-// before, or behind the magic.
+// firstPage is where the first page of a chunk is. Generation A may leave it out: the chunk then begins behind
+// the metadata of the one before, or behind the magic.
 func (f *file) firstPage(ctx context.Context, group, col int, m *columnMeta) (int64, error) {
 	if m.data >= 0 {
 		return m.data, nil
@@ -120,7 +121,8 @@ func (f *file) firstPage(ctx context.Context, group, col int, m *columnMeta) (in
 	if c.offset < magicLen || c.offset >= at.Len {
 		return 0, fault.Corruptf(f.metaAt, chunkPath(group, col)+".file_offset", "%d is not in the file", c.offset)
 	}
-	_, n, err := readColumnMeta(ctx, src, at.Sub(c.offset, at.Len-c.offset), f.limits.Metadata, chunkPath(group, col)+".column_metadata")
+	_, n, err := readColumnMeta(ctx, src, at.Sub(c.offset, at.Len-c.offset), f.limits.Metadata,
+		chunkPath(group, col)+".column_metadata")
 	return c.offset + n, err
 }
 
@@ -130,7 +132,8 @@ func (t *pageTable) get(ctx context.Context, i int) (*page, error) {
 	defer t.mu.Unlock()
 	for i >= len(t.pages) && t.err == nil {
 		err := t.walk(ctx)
-		if err != nil && (errors.Is(err, io.EOF) || errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported)) {
+		if err != nil && (errors.Is(err, io.EOF) || errors.Is(err, fault.Corrupt) ||
+			errors.Is(err, fault.Unsupported)) {
 			t.err = err // others, as of the store, may pass
 		} else if err != nil {
 			return nil, err
@@ -155,14 +158,16 @@ func (t *pageTable) walk(ctx context.Context) error {
 	p := t.pages[before]
 	t.pages = t.pages[:before]
 	t.values -= p.values
-	return fault.Corruptf(t.at.Sub(p.off, p.size), pagePath(t.group, t.col, before)+".header.data_page.num_values", "%d values, but the chunk has %d and %d came before", p.values, t.meta.values, t.values)
+	return fault.Corruptf(t.at.Sub(p.off, p.size), pagePath(t.group, t.col, before)+".header.data_page.num_values",
+		"%d values, but the chunk has %d and %d came before", p.values, t.meta.values, t.values)
 }
 
 // header reads the next header and notes its page if it is one of data.
 func (t *pageTable) header(ctx context.Context) error {
 	path := pagePath(t.group, t.col, len(t.pages))
 	if t.next < magicLen || t.next >= t.at.Len {
-		return fault.Corruptf(t.f.chunkSpan(t.group, t.col), path, "it would begin at %d, where no page can be: %d of %d values are found", t.next, t.values, t.meta.values)
+		return fault.Corruptf(t.f.chunkSpan(t.group, t.col), path,
+			"it would begin at %d, where no page can be: %d of %d values are found", t.next, t.values, t.meta.values)
 	}
 	h, head, err := pageAt(ctx, t.src, t.at.Sub(t.next, t.at.Len-t.next), path)
 	if err != nil {
@@ -260,7 +265,8 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 	if p.first >= c.rows.To {
 		return format.Page{}, io.EOF
 	}
-	out := format.Page{Ordinal: c.i, Sub: c.sub, First: p.first, Rows: p.rows, Entries: p.values, Raw: p.raw, Bounds: p.bounds, Starts: c.t.indexed && c.sub == 0,
+	out := format.Page{Ordinal: c.i, Sub: c.sub, First: p.first, Rows: p.rows, Entries: p.values, Raw: p.raw,
+		Bounds: p.bounds, Starts: c.t.indexed && c.sub == 0,
 		Spans: []fault.Span{c.t.at.Sub(p.off, p.size)}, Own: p, Lost: p.lost}
 	if p.values > maxSub {
 		out.Entries = min(maxSub, p.values-c.sub)
@@ -287,7 +293,8 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 		return fault.Bugf("redfile: a page that is not of this file")
 	}
 	at := t.Page.Spans[0]
-	d := decoding{l: &c.f.leaves[c.t.col], t: t, codec: c.t.meta.codec, limits: c.f.limits, verify: !t.NoVerify && !c.f.noVerify}
+	d := decoding{l: &c.f.leaves[c.t.col], t: t, codec: c.t.meta.codec, limits: c.f.limits, verify: !t.NoVerify &&
+		!c.f.noVerify}
 	d.opened = opened{page: t.Page.Ordinal, at: at, exact: true}
 	var err error
 	kept := c.take(t.Page.Ordinal, int(t.Page.Sub))
@@ -339,7 +346,8 @@ func (d *decoding) open(b []byte, at fault.Span, p *page) error {
 		return fault.Corruptf(head, "header."+field, "%s", reason)
 	}
 	if h.kind != dataPage || int64(h.stored) != int64(len(stored)) || int64(h.values) != p.values {
-		return fault.Corruptf(head, "header", "a %s of %d values and %d bytes, where a data page of %d values and %d bytes should be",
+		return fault.Corruptf(head, "header",
+			"a %s of %d values and %d bytes, where a data page of %d values and %d bytes should be",
 			pageKind(h.kind), h.values, h.stored, p.values, len(stored))
 	}
 	if d.verify && h.hasCRC {
@@ -358,8 +366,8 @@ func (d *decoding) open(b []byte, at fault.Span, p *page) error {
 	return nil
 }
 
-// saysRaw reports whether compressed bytes say themselves that they are so many raw: a bare Snappy block in front, a GZIP member, of
-// which there is one, at the end. Others must be decompressed to know.
+// saysRaw reports whether compressed bytes say themselves that they are so many raw: a bare Snappy block in
+// front, a GZIP member, of which there is one, at the end. Others must be decompressed to know.
 func saysRaw(c Compression, b []byte, raw int32) bool {
 	switch c {
 	case Snappy:
@@ -370,20 +378,25 @@ func saysRaw(c Compression, b []byte, raw int32) bool {
 	return false
 }
 
-// inflate gives the raw bytes of a page's body, in memory that room gives. Nothing is taken on the word of the header that the method cannot reach.
-func inflate(stored []byte, raw int64, c Compression, limit int64, room func(n int) []byte) (body []byte, exact bool, err error) {
+// inflate gives the raw bytes of a page's body, in memory that room gives. Nothing is taken on the word of the
+// header that the method cannot reach.
+func inflate(stored []byte, raw int64, c Compression, limit int64, room func(n int) []byte) (body []byte,
+	exact bool, err error) {
 	if c == Uncompressed {
 		if raw != int64(len(stored)) {
-			return nil, true, fault.Rel(0, len(stored), "uncompressed_page_size", "%d, but %d bytes are stored without compression", raw, len(stored))
+			return nil, true, fault.Rel(0, len(stored), "uncompressed_page_size",
+				"%d, but %d bytes are stored without compression", raw, len(stored))
 		}
 		return stored, true, nil
 	}
 	most := int64(1100) // what Deflate can reach; Snappy reaches 22
 	if raw > limit {
-		return nil, false, fault.New(fault.Limit, fault.Span{Len: int64(len(stored))}, "uncompressed_page_size", "%d bytes are more than a page may have (%d)", raw, limit)
+		return nil, false, fault.New(fault.Limit, fault.Span{Len: int64(len(stored))}, "uncompressed_page_size",
+			"%d bytes are more than a page may have (%d)", raw, limit)
 	}
 	if raw > most*int64(len(stored)) {
-		return nil, false, fault.Rel(0, len(stored), "uncompressed_page_size", "%d bytes cannot come of %d", raw, len(stored))
+		return nil, false, fault.Rel(0, len(stored), "uncompressed_page_size", "%d bytes cannot come of %d", raw,
+			len(stored))
 	}
 	body = room(int(raw))
 	switch c {
@@ -492,7 +505,8 @@ func (d *decoding) decode(dst *vec.Vector) error {
 	return nil
 }
 
-// definitions reads the levels of len(def) entries behind skip ones, of total in all, from body[used:] on, and counts those with a value.
+// definitions reads the levels of len(def) entries behind skip ones, of total in all, from body[used:] on, and
+// counts those with a value.
 func (d *decoding) definitions(def []byte, used, skip, total int) (present int, err error) {
 	begun := d.entry > 0
 	if !begun {
@@ -523,7 +537,8 @@ func validity(def []byte, max uint8, a *vec.Arena) []byte {
 	b := a.Bytes((len(def) + 7) / 8)
 	i := 0
 	for ; 8*i+8 <= len(def); i++ {
-		x := binary.LittleEndian.Uint64(def[8*i:]) ^ ones*uint64(max) // a byte is 0 where the level is max; none is above 127
+		// a byte is 0 where the level is max; none is above 127
+		x := binary.LittleEndian.Uint64(def[8*i:]) ^ ones*uint64(max)
 		x = ^(x + 0x7f*ones) >> 7 & ones
 		b[i] = byte(x * 0x0102040810204080 >> 56) // the eight lowest bits, together
 	}

@@ -54,7 +54,8 @@ func (a *anatomy) at(path ...string) fault.Span {
 
 // TestCodes: damage made by hand is told by its code, at its place, with its column and rows.
 func TestCodes(t *testing.T) {
-	const id, second, list, later = "row_groups[0].columns[0]", "row_groups[0].columns[1]", "row_groups[0].columns[2]", "row_groups[1].columns[0]"
+	const id, second, list, later = "row_groups[0].columns[0]", "row_groups[0].columns[1]",
+		"row_groups[0].columns[2]", "row_groups[1].columns[0]"
 	for _, c := range []struct {
 		code   string
 		opts   map[string]string
@@ -89,7 +90,8 @@ func TestCodes(t *testing.T) {
 			binary.LittleEndian.PutUint32(n, binary.LittleEndian.Uint32(n)+8)
 			return fault.Span{Object: "f.red", Off: int64(len(a.bytes)) - 8, Len: 4}
 		}, "", [2]int64{-1, -1}, format.Quick},
-		{"redfile.column.count", map[string]string{"crc": "false"}, func(a *anatomy) fault.Span { // the chunk ends with its first page, then
+		// the chunk ends with its first page, then
+		{"redfile.column.count", map[string]string{"crc": "false"}, func(a *anatomy) fault.Span {
 			var values int
 			for k, n := range a.nodes {
 				if strings.HasPrefix(n.Name, list) && n.Depth == 0 {
@@ -100,7 +102,8 @@ func TestCodes(t *testing.T) {
 			}
 			count := a.bytes[a.at(list, "column_metadata", "num_values").Off:][:2]
 			footer := a.bytes[a.at("file_metadata").Off:]
-			footer[bytes.Index(footer[bytes.Index(footer, []byte("item")):], count)+bytes.Index(footer, []byte("item"))+1] = byte(2 * values)
+			footer[bytes.Index(footer[bytes.Index(footer, []byte("item")):], count)+bytes.Index(footer,
+				[]byte("item"))+1] = byte(2 * values)
 			return a.at(list)
 		}, "list.item", [2]int64{0, 20}, format.Sums},
 		{"redfile.column.copy", nil, func(a *anatomy) fault.Span {
@@ -141,7 +144,8 @@ func TestCodes(t *testing.T) {
 		}, "", [2]int64{-1, -1}, format.Quick},
 		{"redfile.coverage.overlap", map[string]string{"crc": "false", "index": "false"}, func(a *anatomy) fault.Span {
 			first, other := a.at(id), a.at(second)
-			zigzag := func(n int64) []byte { return binary.AppendUvarint([]byte{0x16}, uint64(2*n)) } // field 8, a number
+			// field 8, a number
+			zigzag := func(n int64) []byte { return binary.AppendUvarint([]byte{0x16}, uint64(2*n)) }
 			footer := a.bytes[a.at("file_metadata").Off:]
 			k := bytes.Index(footer, zigzag(other.Off))
 			copy(footer[k:], zigzag(first.Off))
@@ -155,7 +159,8 @@ func TestCodes(t *testing.T) {
 		want := c.harm(a)
 		found := slices.Collect(redfile.Format.Verify(ctx, target(a.bytes), format.OpenOptions{Depth: c.depth}))
 		if !slices.ContainsFunc(found, func(f region.Finding) bool {
-			return f.Code == c.code && f.At.Off == want.Off && f.At.End() <= want.End() && f.Column == c.column && f.Rows == c.rows
+			return f.Code == c.code && f.At.Off == want.Off && f.At.End() <= want.End() && f.Column == c.column &&
+				f.Rows == c.rows
 		}) {
 			t.Errorf("%s of %q, rows %v, at %s is not told, but %+v", c.code, c.column, c.rows, want, found)
 		}
@@ -177,7 +182,10 @@ func TestRecoveryCodes(t *testing.T) {
 	}
 	check := func(what string, found []region.Finding, code string, off int64, rows [2]int64) {
 		t.Helper()
-		if !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == code && f.At.Off == off && f.Rows == rows }) {
+		if !slices.ContainsFunc(found, func(f region.Finding) bool {
+			return f.Code == code && f.At.Off == off &&
+				f.Rows == rows
+		}) {
 			t.Errorf("%s: %s at %d, rows %v, is not told, but %+v", what, code, off, rows, found)
 		}
 	}
@@ -203,7 +211,8 @@ func TestReadCode(t *testing.T) {
 	told := 0
 	for k := int64(0); ; k++ {
 		tree := &faulty.Tree{Tree: store.NewMemory(map[string][]byte{"f.red": data}), At: k, Mode: faulty.Fail}
-		found := slices.Collect(redfile.Format.Verify(ctx, format.Target{Tree: tree, Name: "f.red"}, format.OpenOptions{}))
+		found := slices.Collect(redfile.Format.Verify(ctx, format.Target{Tree: tree, Name: "f.red"},
+			format.OpenOptions{}))
 		if !tree.Hit.Load() {
 			break
 		}
@@ -228,7 +237,8 @@ func TestUnlistedParts(t *testing.T) {
 		told := findings(format.Target{Tree: store.NewMemory(objects), Name: name})
 		if last := strings.Contains(name, "3"); last != (len(told) == 1) {
 			t.Errorf("%s: %+v", name, told)
-		} else if last && (told[0].Code != "redfile.parts.unlisted" || told[0].Severity != region.Warning || told[0].At.Object != name || told[0].Lost != 0) {
+		} else if last && (told[0].Code != "redfile.parts.unlisted" || told[0].Severity != region.Warning ||
+			told[0].At.Object != name || told[0].Lost != 0) {
 			t.Errorf("%s: %+v", name, told)
 		}
 	}

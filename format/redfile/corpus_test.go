@@ -79,7 +79,8 @@ func runCorpus(t *testing.T, dir string) {
 				t.Fatal("not the file of the manifest")
 			}
 			mem := store.NewMemory(map[string][]byte{"f.red": b})
-			r, err := redfile.Format.Open(context.Background(), format.Target{Tree: mem, Name: "f.red"}, format.OpenOptions{})
+			r, err := redfile.Format.Open(context.Background(), format.Target{Tree: mem, Name: "f.red"},
+				format.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -239,7 +240,8 @@ func readColumn(t testing.TB, r format.Reader, objects *scan.Objects, g format.R
 			t.Fatal(err)
 		}
 		before := v.Len()
-		if err := c.Decode(&format.Task{Page: p, N: p.Entries, Bytes: [][]byte{b}, Scratch: &arena, Limits: format.Limits{}.WithDefaults()}, v); err != nil {
+		if err := c.Decode(&format.Task{Page: p, N: p.Entries, Bytes: [][]byte{b}, Scratch: &arena,
+			Limits: format.Limits{}.WithDefaults()}, v); err != nil {
 			t.Fatal(err)
 		}
 		if int64(v.Len()-before) != p.Entries {

@@ -64,7 +64,8 @@ func chunkText(r format.Reader, tg format.Target, g format.RowGroup, col int) (p
 		if err != nil {
 			return pages, err
 		}
-		t := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{b}, Scratch: &scratch, Limits: format.Limits{Page: 64 << 20, Metadata: 16 << 20}}
+		t := format.Task{Page: p, N: p.Entries, Bytes: [][]byte{b}, Scratch: &scratch,
+			Limits: format.Limits{Page: 64 << 20, Metadata: 16 << 20}}
 		if err := c.Decode(&t, v); err != nil {
 			pages = append(pages, "lost: "+err.Error())
 			continue
@@ -81,7 +82,8 @@ func chunkText(r format.Reader, tg format.Target, g format.RowGroup, col int) (p
 
 // content is everything that can be read of a file, with the errors that were met.
 func content(tg format.Target) (text string, errs []error) {
-	r, err := redfile.Format.Open(ctx, tg, format.OpenOptions{Limits: format.Limits{Page: 64 << 20, Metadata: 16 << 20}})
+	r, err := redfile.Format.Open(ctx, tg,
+		format.OpenOptions{Limits: format.Limits{Page: 64 << 20, Metadata: 16 << 20}})
 	if err != nil {
 		return "", []error{err}
 	}
@@ -115,7 +117,8 @@ func readerContent(r format.Reader, tg format.Target) (text string, errs []error
 
 // findings is what verify says, errors only.
 func findings(tg format.Target) (out []region.Finding) {
-	for f := range redfile.Format.Verify(ctx, tg, format.OpenOptions{Limits: format.Limits{Page: 64 << 20, Metadata: 16 << 20}}) {
+	for f := range redfile.Format.Verify(ctx, tg,
+		format.OpenOptions{Limits: format.Limits{Page: 64 << 20, Metadata: 16 << 20}}) {
 		if f.Severity >= region.Warning {
 			out = append(out, f)
 		}
@@ -184,13 +187,14 @@ func TestStatsOfRowGroups(t *testing.T) {
 	}
 	defer tab.Close()
 	st, err := tab.Stats(ctx, stoa.Fail, nil)
-	if err != nil || st[0].Name != "id" || st[0].Min != "-7" || st[0].Max != fmt.Sprint(299*1000003-7) || st[0].Blocks < 5 {
+	if err != nil || st[0].Name != "id" || st[0].Min != "-7" || st[0].Max != fmt.Sprint(299*1000003-7) ||
+		st[0].Blocks < 5 {
 		t.Errorf("%+v, %v", st, err)
 	}
 }
 
-// TestChangedBytesNeverPanic: verify decodes pages without checksums, whatever their levels and lengths say. The column has runs of nulls, so
-// that one changed byte makes values of all of them.
+// TestChangedBytesNeverPanic: verify decodes pages without checksums, whatever their levels and lengths say.
+// The column has runs of nulls, so that one changed byte makes values of all of them.
 func TestChangedBytesNeverPanic(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
@@ -205,7 +209,8 @@ func TestChangedBytesNeverPanic(t *testing.T) {
 	batch := b.NewRecordBatch()
 	defer batch.Release()
 	mem := store.NewMemory(nil)
-	w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"crc": "false", "compression": "none", "sync": "0"}})
+	w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), sc,
+		format.WriteOptions{Rows: -1, Opts: map[string]string{"crc": "false", "compression": "none", "sync": "0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +234,8 @@ func TestChangedBytesNeverPanic(t *testing.T) {
 // TestOwnFilesAreHealthy: what the writer writes is whole by its own word, with every kind of structure.
 func TestOwnFilesAreHealthy(t *testing.T) {
 	for _, opts := range []map[string]string{
-		{"sync": "1", "row-group-rows": "30", "page-size": "200"}, {"sync": "2", "row-group-rows": "30", "generation": "A", "protocol": "binary"},
+		{"sync": "1", "row-group-rows": "30", "page-size": "200"},
+		{"sync": "2", "row-group-rows": "30", "generation": "A", "protocol": "binary"},
 		{"sync": "0", "index": "false", "compression": "gzip"}, {"crc": "false", "generation": "A"},
 	} {
 		b := writeKill(t, 100, opts)
@@ -249,7 +255,8 @@ func TestOwnFilesAreHealthy(t *testing.T) {
 func TestFlippedBits(t *testing.T) {
 	files := map[string][]byte{
 		"E": writeKill(t, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "2"}),
-		"A": writeKill(t, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "0", "generation": "A", "compression": "none"}),
+		"A": writeKill(t, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "0",
+			"generation": "A", "compression": "none"}),
 	}
 	for _, name := range []string{"red1/dremel.red", "red1a/a_plain.red"} {
 		b, err := os.ReadFile(filepath.Join(golden, name))
@@ -283,7 +290,8 @@ func TestFlippedBits(t *testing.T) {
 				changed++
 				if len(findings(target(b))) == 0 {
 					if silent++; checked {
-						t.Errorf("%s: bit %d of byte %d: another answer, and verify is silent\n%s", name, bit%8, bit/8, firstDifference(got, want))
+						t.Errorf("%s: bit %d of byte %d: another answer, and verify is silent\n%s", name, bit%8,
+							bit/8, firstDifference(got, want))
 					}
 				}
 			}
@@ -296,7 +304,8 @@ func TestFlippedBits(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%s: %d bits, %d changed the answer without an error, of which verify was silent about %d; %d changed nothing", name, 8*len(whole), changed, silent, harmless)
+		t.Logf("%s: %d bits, %d changed the answer without an error, of which verify was silent about %d; %d "+
+			"changed nothing", name, 8*len(whole), changed, silent, harmless)
 	}
 }
 
@@ -319,16 +328,18 @@ func checkError(t *testing.T, err error, size int) {
 	if !errors.As(err, &e) {
 		t.Fatalf("not classed: %v", err)
 	}
-	if e.Class == fault.Bug || e.Class != fault.Invalid && (e.At.Object != "f.red" || e.At.Off < 0 || e.At.End() > int64(size)+1) {
+	if e.Class == fault.Bug || e.Class != fault.Invalid &&
+		(e.At.Object != "f.red" || e.At.Off < 0 || e.At.End() > int64(size)+1) {
 		t.Fatalf("not placed: %v", err)
 	}
 }
 
-// The document's paragraph "Error recovery", sentence by sentence. The file has two row groups of 40 rows, three columns and several pages
-// a chunk.
+// The document's paragraph "Error recovery", sentence by sentence. The file has two row groups of 40 rows,
+// three columns and several pages a chunk.
 func TestErrorRecovery(t *testing.T) {
 	for _, gen := range []string{"A", "E"} {
-		opts := map[string]string{"generation": gen, "row-group-rows": "40", "page-size": "100", "sync": "0", "index": "false", "compression": "none"}
+		opts := map[string]string{"generation": gen, "row-group-rows": "40", "page-size": "100", "sync": "0",
+			"index": "false", "compression": "none"}
 		whole := writeKill(t, 80, opts)
 		nodes, err := describeAll(target(whole))
 		if err != nil {
@@ -423,7 +434,8 @@ func TestErrorRecovery(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(got, "1 0")
-		if len(before["1 0"]) < 3 || len(got["1 0"]) != 2 || got["1 0"][0] != before["1 0"][0] || got["1 0"][1] != "the rest is lost" {
+		if len(before["1 0"]) < 3 || len(got["1 0"]) != 2 || got["1 0"][0] != before["1 0"][0] ||
+			got["1 0"][1] != "the rest is lost" {
 			t.Errorf("generation %s, page header: %d pages, %d are left", gen, len(before["1 0"]), len(got["1 0"]))
 		}
 		// "If the data within a page is corrupt, that page is lost."
@@ -531,7 +543,8 @@ func FuzzFile(f *testing.F) {
 		}
 	}
 	f.Add(writeKill(f, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "1"}))
-	f.Add(writeKill(f, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "1", "generation": "A", "protocol": "binary", "compression": "gzip"}))
+	f.Add(writeKill(f, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "1",
+		"generation": "A", "protocol": "binary", "compression": "gzip"}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer formattest.Bound(t, 640<<20)()
 		for _, fix := range []bool{false, true} {

@@ -183,7 +183,8 @@ func (d *describer) chunk(x extent) {
 	if metaLen > 0 {
 		size = x.metaOff + metaLen - x.from
 	}
-	d.node(0, region.Struct, chunkPath(x.group, x.col), fmt.Sprintf("%s, %d values", f.leaves[x.col].column.Name, x.meta.values), x.from, size)
+	d.node(0, region.Struct, chunkPath(x.group, x.col),
+		fmt.Sprintf("%s, %d values", f.leaves[x.col].column.Name, x.meta.values), x.from, size)
 	for i, p := range pages {
 		d.page(x, fmt.Sprintf("page[%d]", i), p.off, p.head, &p.h)
 	}
@@ -216,7 +217,8 @@ func (d *describer) page(x extent, name string, off, head int64, h *pageHeader) 
 	}
 	d.node(1, region.Struct, name, value, off, head+int64(h.stored))
 	if d.odd != nil && h.kind != dataPage && (h.kind != indexPage || h.entries < 0) {
-		d.odd("redfile.page.unknown", d.f.at.Sub(off, head), chunkPath(x.group, x.col)+"."+name, "%s, or an index page of another layout", pageKind(h.kind))
+		d.odd("redfile.page.unknown", d.f.at.Sub(off, head), chunkPath(x.group, x.col)+"."+name,
+			"%s, or an index page of another layout", pageKind(h.kind))
 	}
 	if !d.pages {
 		return

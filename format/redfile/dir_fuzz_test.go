@@ -15,7 +15,8 @@ import (
 func FuzzDirectory(f *testing.F) {
 	var tables []map[string][]byte
 	var names [][]string
-	for i, opts := range []map[string]string{{"split": "row-group"}, {"split": "metadata", "generation": "A"}, {"split": "row-group", "sync": "0", "crc": "false", "index": "false"}} {
+	for i, opts := range []map[string]string{{"split": "row-group"}, {"split": "metadata", "generation": "A"},
+		{"split": "row-group", "sync": "0", "crc": "false", "index": "false"}} {
 		opts["row-group-rows"] = "4"
 		m := store.NewMemory(nil)
 		w, err := redfile.Format.Create(ctx, m.Sink("t"), killSchema, format.WriteOptions{Rows: -1, Opts: opts})
@@ -36,7 +37,8 @@ func FuzzDirectory(f *testing.F) {
 			f.Add(uint8(i), uint8(k), tables[i][n][:len(tables[i][n])-5])
 		}
 	}
-	h := formattest.Hostile{Format: redfile.Format, Silent: true} // without crc, metadata may name other types than the values have
+	// without crc, metadata may name other types than the values have
+	h := formattest.Hostile{Format: redfile.Format, Silent: true}
 	f.Fuzz(func(t *testing.T, table, object uint8, content []byte) {
 		if len(content) > 1<<16 {
 			return

@@ -1,5 +1,5 @@
-// Package redfile reads, writes, verifies and recovers RedFile, the format of January and February 2013 whose magic was RED1
-// and that became Parquet.
+// Package redfile reads, writes, verifies and recovers RedFile, the format of January and February 2013 whose
+// magic was RED1 and that became Parquet.
 //
 //	"RED1"
 //	column chunk (pages), column metadata      for each column of the first row group
@@ -8,11 +8,13 @@
 //	length of the file metadata                u32, little-endian
 //	"RED1"
 //
-// A page is a Thrift header and a body: repetition levels, definition levels, values, compressed together. Values are PLAIN
-// (little-endian, BYTE_ARRAY with a u32 length in front, BOOLEAN as bits, least significant first) or GROUP_VAR_INT.
+// A page is a Thrift header and a body: repetition levels, definition levels, values, compressed together.
+// Values are PLAIN (little-endian, BYTE_ARRAY with a u32 length in front, BOOLEAN as bits, least significant
+// first) or GROUP_VAR_INT.
 //
-// Five generations of the metadata have the one magic; their fields' types tell which it is (see parseFileMeta). A is the seed
-// document's own and nobody wrote it; E is what redelm, the program that became parquet-mr, wrote until its magic became PAR1.
+// Five generations of the metadata have the one magic; their fields' types tell which it is (see
+// parseFileMeta). A is the seed document's own and nobody wrote it; E is what redelm, the program that became
+// parquet-mr, wrote until its magic became PAR1.
 //
 //	                          A, B                  C              D                 E
 //	schema                    none: paths, levels   text           elements, lists   elements, depth first
@@ -35,8 +37,10 @@
 //     and MAP, with a repeated group "list" or "map" in them.
 //   - In generation A the schema is guessed from paths and levels, unless the Arrow schema is kept under "ARROW:schema" [TestRow].
 //
-// Ours are: index pages (index.go), and sync blocks with the metadata so far between row groups (sync.go), which readers of 2013
-// pass over; they make the document's "potential extension" true [TestKilledWriter, TestFailingSink, TestCutAnywhere].
+// Ours are: index pages (index.go), and sync blocks with the metadata so far between row groups (sync.go),
+// which readers of 2013 pass over; they make the document's "potential extension" true [TestKilledWriter,
+// TestFailingSink, TestCutAnywhere].
 //
-// Sources: the seed document; parquet-format at e52693d, 1c3c4b8, 2975dd3, 684acaa and e1438f1; parquet-mr before 90f027e.
+// Sources: the seed document; parquet-format at e52693d, 1c3c4b8, 2975dd3, 684acaa and e1438f1; parquet-mr
+// before 90f027e.
 package redfile

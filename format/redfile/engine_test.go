@@ -21,15 +21,16 @@ import (
 	"stoa/vec"
 )
 
-// TestDamagedListPages: through the engine, a damaged page of a list column costs its rows and no more where an index page says that
-// pages begin with rows; without one, also the row before it, which may go on in it.
+// TestDamagedListPages: through the engine, a damaged page of a list column costs its rows and no more where an
+// index page says that pages begin with rows; without one, also the row before it, which may go on in it.
 func TestDamagedListPages(t *testing.T) {
 	const rows = 120
 	want := killBatch(0, rows)
 	defer want.Release()
 	pool := stoa.NewPool() // whose buffers are used before, so not zeros
 	for _, index := range []string{"true", "false"} {
-		whole := writeKill(t, rows, map[string]string{"row-group-rows": "60", "page-size": "40", "sync": "0", "index": index, "compression": "none"})
+		whole := writeKill(t, rows, map[string]string{"row-group-rows": "60", "page-size": "40", "sync": "0",
+			"index": index, "compression": "none"})
 		pages := listPages(t, whole, "row_groups[1].columns[2]")
 		first := int64(60)
 		for i, p := range pages {
@@ -45,7 +46,8 @@ func TestDamagedListPages(t *testing.T) {
 					from++
 				}
 				if from != first || to <= from || to > rows {
-					t.Errorf("index=%s, page %d: rows %v of the row group are lost, the page begins with row %d", index, i, lost[0], first-60)
+					t.Errorf("index=%s, page %d: rows %v of the row group are lost, the page begins with row %d",
+						index, i, lost[0], first-60)
 				}
 				if policy == stoa.NullCells {
 					first = to
@@ -80,8 +82,10 @@ func listPages(t *testing.T, file []byte, name string) (pages []region.Node) {
 	return pages
 }
 
-// scanDamaged scans a file of the table want and holds all rows that come against it; it gives what was told to be lost.
-func scanDamaged(t *testing.T, file []byte, policy stoa.Damaged, pool memory.Allocator, want arrow.RecordBatch) (lost [][2]int64) {
+// scanDamaged scans a file of the table want and holds all rows that come against it; it gives what was told to
+// be lost.
+func scanDamaged(t *testing.T, file []byte, policy stoa.Damaged, pool memory.Allocator,
+	want arrow.RecordBatch) (lost [][2]int64) {
 	t.Helper()
 	tab, err := stoa.Open(ctx, "f.red", stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"f.red": file})})
 	if err != nil {
@@ -138,8 +142,8 @@ func scanDamaged(t *testing.T, file []byte, policy stoa.Damaged, pool memory.All
 	return lost
 }
 
-// TestPartsOfPages: pages of very many entries, most of which are runs of nulls, are given in parts, which are decoded in order, in any
-// order, and by themselves alike.
+// TestPartsOfPages: pages of very many entries, most of which are runs of nulls, are given in parts, which are
+// decoded in order, in any order, and by themselves alike.
 func TestPartsOfPages(t *testing.T) {
 	const rows = 1 << 20
 	sc := arrow.NewSchema([]arrow.Field{
@@ -166,7 +170,8 @@ func TestPartsOfPages(t *testing.T) {
 	defer batch.Release()
 	for _, codec := range []string{"none", "gzip"} {
 		mem := store.NewMemory(nil)
-		w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"page-size": "100000000", "compression": codec}})
+		w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), sc,
+			format.WriteOptions{Rows: -1, Opts: map[string]string{"page-size": "100000000", "compression": codec}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,8 +200,8 @@ func TestPartsOfPages(t *testing.T) {
 	}
 }
 
-// inParts decodes the parts of a chunk's pages in order and in a random order, and holds them against each other and, where
-// values do not repeat, against the formula.
+// inParts decodes the parts of a chunk's pages in order and in a random order, and holds them against each
+// other and, where values do not repeat, against the formula.
 func inParts(t *testing.T, r format.Reader, tg format.Target, g format.RowGroup, col int) {
 	t.Helper()
 	c, err := r.Chunk(ctx, g, col, vec.Range{To: math.MaxInt64})
@@ -220,7 +225,8 @@ func inParts(t *testing.T, r format.Reader, tg format.Target, g format.RowGroup,
 		if err != nil {
 			t.Fatal(err)
 		}
-		tasks = append(tasks, format.Task{Page: p, N: p.Entries, Bytes: [][]byte{b}, Limits: format.Limits{}.WithDefaults()})
+		tasks = append(tasks, format.Task{Page: p, N: p.Entries, Bytes: [][]byte{b},
+			Limits: format.Limits{}.WithDefaults()})
 		from, at = append(from, at), at+p.Entries
 	}
 	if len(tasks) < 2 {
@@ -279,7 +285,8 @@ func checkPart(t *testing.T, col int, from int64, a arrow.Array) {
 	}
 }
 
-// TestDictionaries: RedFile has none; columns with one are written as their values, at the top and within lists and structs.
+// TestDictionaries: RedFile has none; columns with one are written as their values, at the top and within lists
+// and structs.
 func TestDictionaries(t *testing.T) {
 	words := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
 	numbers := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint16, ValueType: arrow.PrimitiveTypes.Int64}
@@ -311,7 +318,8 @@ func TestDictionaries(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tab.Close()
-	for i, want := range []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64, arrow.ListOf(arrow.BinaryTypes.String)} {
+	for i, want := range []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64,
+		arrow.ListOf(arrow.BinaryTypes.String)} {
 		if got := tab.Schema().Field(i).Type; !arrow.TypeEqual(got, want) {
 			t.Errorf("field %d came back as %s", i, got)
 		}

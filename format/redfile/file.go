@@ -89,7 +89,8 @@ func openTargetWith(ctx context.Context, tg format.Target, o format.OpenOptions,
 
 func newFile(tree store.Tree, src store.Source, at fault.Span, o format.OpenOptions, opts readOptions) *file {
 	return &file{tree: tree, src: src, at: at, opts: opts, limits: o.Limits.WithDefaults(), noVerify: o.NoVerify,
-		metas: map[chunkKey]*columnMeta{}, tables: map[chunkKey]*pageTable{}, objects: map[string]store.Source{}, strange: map[string]error{}, starts: map[string][]int64{}}
+		metas: map[chunkKey]*columnMeta{}, tables: map[chunkKey]*pageTable{}, objects: map[string]store.Source{},
+		strange: map[string]error{}, starts: map[string][]int64{}}
 }
 
 func stampOf(ctx context.Context, tg format.Target) string {
@@ -121,8 +122,9 @@ func (f *file) open(ctx context.Context, trace func(region.Node)) error {
 	return f.learn(ctx)
 }
 
-// readMeta finds and reads the metadata at the end: N bytes, N as u32 little-endian, magic. The document calls the number an
-// "offset from end of file"; every program wrote the length. What fits is taken, the length first.
+// readMeta finds and reads the metadata at the end: N bytes, N as u32 little-endian, magic. The document calls
+// the number an "offset from end of file"; every program wrote the length. What fits is taken, the length
+// first.
 func (f *file) readMeta(ctx context.Context, trace func(region.Node)) error {
 	var end [tailLen]byte
 	tail := f.at.Sub(f.at.Len-tailLen, tailLen)
@@ -130,7 +132,8 @@ func (f *file) readMeta(ctx context.Context, trace func(region.Node)) error {
 		return err
 	}
 	if string(end[4:]) != magic {
-		return fault.Corruptf(tail.Sub(4, 4), "magic", "%q at the end, not %q: the file is cut, or its end is overwritten", end[4:], magic)
+		return fault.Corruptf(tail.Sub(4, 4), "magic",
+			"%q at the end, not %q: the file is cut, or its end is overwritten", end[4:], magic)
 	}
 	n := int64(binary.LittleEndian.Uint32(end[:]))
 	first := f.tryMeta(ctx, f.at.Len-tailLen-n, n, nil)
@@ -155,7 +158,8 @@ func (f *file) readMeta(ctx context.Context, trace func(region.Node)) error {
 func (f *file) tryMeta(ctx context.Context, off, n int64, trace func(region.Node)) error {
 	at := f.at.Sub(off, n)
 	if n < 1 || off < magicLen || off > f.at.Len-tailLen || n > f.at.Len-tailLen-off {
-		return fault.Corruptf(f.at.Sub(f.at.Len-tailLen, 4), "footer.length", "%d does not fit in a file of %d bytes", n, f.at.Len)
+		return fault.Corruptf(f.at.Sub(f.at.Len-tailLen, 4), "footer.length",
+			"%d does not fit in a file of %d bytes", n, f.at.Len)
 	}
 	if n > f.limits.Metadata {
 		return fault.Limitf(at, "file_metadata", "%d bytes are more than metadata may have (%d)", n, f.limits.Metadata)
@@ -171,7 +175,8 @@ func (f *file) tryMeta(ctx context.Context, off, n int64, trace func(region.Node
 	switch {
 	case err != nil:
 	case c.Left() > 0:
-		err = fault.Corruptf(at.Sub(int64(c.Pos()), int64(c.Left())), "file_metadata", "%d bytes behind its end", c.Left())
+		err = fault.Corruptf(at.Sub(int64(c.Pos()), int64(c.Left())), "file_metadata", "%d bytes behind its end",
+			c.Left())
 	case m.hasCRC && m.crc != m.want && !f.noVerify:
 		err = fault.Corruptf(at, "file_metadata.meta_data_crc", "%#08x is stored, %#08x is right", m.crc, m.want)
 	default:
@@ -215,10 +220,13 @@ func (f *file) learn(ctx context.Context) error {
 		return err
 	}
 	if i := slices.IndexFunc(stored, func(l leaf) bool { return int64(len(l.path)) > f.limits.Depth+1 }); i >= 0 {
-		return fault.Limitf(f.metaAt, "file_metadata.schema", "column %d is %d groups deep, and at most %d are read (--max-depth)", i, len(stored[i].path)-1, f.limits.Depth)
+		return fault.Limitf(f.metaAt, "file_metadata.schema",
+			"column %d is %d groups deep, and at most %d are read (--max-depth)", i, len(stored[i].path)-1,
+			f.limits.Depth)
 	}
 	if len(f.meta.groups) > 0 && len(stored) != len(f.meta.groups[0].columns) {
-		return fault.Corruptf(f.metaAt, rowGroupPath(0)+".columns", "%d column chunks, the schema has %d leaves", len(f.meta.groups[0].columns), len(stored))
+		return fault.Corruptf(f.metaAt, rowGroupPath(0)+".columns", "%d column chunks, the schema has %d leaves",
+			len(f.meta.groups[0].columns), len(stored))
 	}
 	switch {
 	case f.tree0 == nil && f.opts.schema != "":
@@ -245,9 +253,11 @@ func (f *file) affordable() error {
 	const perByte = 64 // of a text that is a schema: a field has some bytes
 	switch {
 	case int64(fields) > f.limits.Fields:
-		return fault.Limitf(f.metaAt, "file_metadata.schema", "%d fields, and at most %d are read (--max-fields)", fields, f.limits.Fields)
+		return fault.Limitf(f.metaAt, "file_metadata.schema", "%d fields, and at most %d are read (--max-fields)",
+			fields, f.limits.Fields)
 	case text > f.limits.Opening/perByte:
-		return fault.Limitf(f.metaAt, "file_metadata.schema", "a text of %d bytes is more than opening a file may take memory for", text)
+		return fault.Limitf(f.metaAt, "file_metadata.schema",
+			"a text of %d bytes is more than opening a file may take memory for", text)
 	}
 	return nil
 }
@@ -313,7 +323,8 @@ func (f *file) makeArrow(stored []leaf) error {
 	}
 	for i := range ls {
 		if ls[i].typ != stored[i].typ || ls[i].maxDef != stored[i].maxDef || ls[i].maxRep != stored[i].maxRep {
-			return fault.Bugf("redfile: column %s: levels %d and %d became %d and %d", strings.Join(stored[i].path, "."),
+			return fault.Bugf("redfile: column %s: levels %d and %d became %d and %d",
+				strings.Join(stored[i].path, "."),
 				stored[i].maxDef, stored[i].maxRep, ls[i].maxDef, ls[i].maxRep)
 		}
 		ls[i].path = stored[i].path
@@ -355,7 +366,8 @@ func (f *file) leavesOfChunks(ctx context.Context) ([]leaf, error) {
 			return nil, first
 		}
 		if !m.hasLevels {
-			return nil, fault.Corruptf(f.metaAt, chunkPath(0, col), "its metadata has no levels, and the file no schema")
+			return nil, fault.Corruptf(f.metaAt, chunkPath(0, col),
+				"its metadata has no levels, and the file no schema")
 		}
 		out[col] = leaf{path: m.path, typ: m.typ, maxDef: uint8(m.maxDef), maxRep: uint8(m.maxRep), conv: m.converted()}
 	}
@@ -382,7 +394,8 @@ func (f *file) place(ctx context.Context, group, col int) (store.Source, fault.S
 	if !ok {
 		src, err = f.tree.Open(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) { // damage of this chunk; the others may be whole
-			return nil, fault.Span{}, fault.Corruptf(f.metaAt, chunkPath(group, col)+".file_path", "%q, the file of the chunk, is missing", c.file)
+			return nil, fault.Span{}, fault.Corruptf(f.metaAt, chunkPath(group, col)+".file_path",
+				"%q, the file of the chunk, is missing", c.file)
 		}
 		if err != nil {
 			return nil, fault.Span{}, err
@@ -409,7 +422,8 @@ func (f *file) inside(p string) (string, error) {
 		return name, nil
 	}
 	clean := path.Clean(p)
-	if path.IsAbs(p) || clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsAny(p, "\\\x00") || clean == "." {
+	if path.IsAbs(p) || clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsAny(p, "\\\x00") ||
+		clean == "." {
 		return "", fmt.Errorf("%q leads out of the directory of the file (option outside=true follows it)", p)
 	}
 	return name, nil
@@ -437,7 +451,8 @@ func (f *file) columnMeta(ctx context.Context, group, col int) (*columnMeta, err
 		return nil, err
 	}
 	if c.offset < magicLen || c.offset >= at.Len {
-		return nil, fault.Corruptf(f.metaAt, chunkPath(group, col)+".file_offset", "%d is not in the %d bytes where column metadata can be", c.offset, at.Len)
+		return nil, fault.Corruptf(f.metaAt, chunkPath(group, col)+".file_offset",
+			"%d is not in the %d bytes where column metadata can be", c.offset, at.Len)
 	}
 	m, _, err = readColumnMeta(ctx, src, at.Sub(c.offset, at.Len-c.offset), f.limits.Metadata, path)
 	if err != nil {
@@ -450,7 +465,8 @@ func (f *file) columnMeta(ctx context.Context, group, col int) (*columnMeta, err
 }
 
 // readColumnMeta reads the column metadata at at.Off; n is its size.
-func readColumnMeta(ctx context.Context, src store.Source, at fault.Span, most int64, path string) (*columnMeta, int64, error) {
+func readColumnMeta(ctx context.Context, src store.Source, at fault.Span, most int64, path string) (*columnMeta,
+	int64, error) {
 	var m columnMeta
 	n, err := readStruct(ctx, src, at, 512, most, path, func(c *wire.Cursor) bool {
 		r := thrift.NewReader(c, protocolOf(c.Rest()))
@@ -499,7 +515,8 @@ func (f *file) fits(m *columnMeta, group, col int) error {
 	case len(l.path) > 0 && !slices.Equal(m.path, l.path):
 		return fault.Corruptf(f.chunkSpan(group, col), p+".path_in_schema", "%q, the column is %q", m.path, l.path)
 	case m.hasLevels && (m.maxDef != int32(l.maxDef) || m.maxRep != int32(l.maxRep)):
-		return fault.Corruptf(f.chunkSpan(group, col), p, "greatest levels %d and %d, the column's are %d and %d", m.maxDef, m.maxRep, l.maxDef, l.maxRep)
+		return fault.Corruptf(f.chunkSpan(group, col), p, "greatest levels %d and %d, the column's are %d and %d",
+			m.maxDef, m.maxRep, l.maxDef, l.maxRep)
 	}
 	return nil
 }

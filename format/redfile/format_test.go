@@ -13,22 +13,30 @@ func TestFormat(t *testing.T) {
 	formattest.Run(t, formattest.Suite{
 		Format: redfile.Format,
 		Types: []arrow.DataType{
-			arrow.PrimitiveTypes.Int32, arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int64,
-			arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
-			arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary,
+			arrow.PrimitiveTypes.Int32, arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8,
+			arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int64,
+			arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32,
+			arrow.PrimitiveTypes.Uint64,
+			arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String,
+			arrow.BinaryTypes.Binary,
 			arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Timestamp_us,
 			&arrow.Decimal128Type{Precision: 20, Scale: 3},
 		},
 		Options: []map[string]string{
-			{}, {"generation": "A"}, {"compression": "none", "index": "false"}, {"compression": "gzip", "generation": "A"}, {"encoding": "group-varint"},
-			{"encoding": "group-varint", "protocol": "binary", "page-size": "100"}, {"sync": "0", "crc": "false", "generation": "A"},
-			{"row-group-rows": "150", "sync": "1"}, {"row-group-size": "3000", "memory": "500", "page-size": "300", "generation": "A", "protocol": "binary"},
+			{}, {"generation": "A"}, {"compression": "none", "index": "false"},
+			{"compression": "gzip", "generation": "A"}, {"encoding": "group-varint"},
+			{"encoding": "group-varint", "protocol": "binary", "page-size": "100"},
+			{"sync": "0", "crc": "false", "generation": "A"},
+			{"row-group-rows": "150", "sync": "1"},
+			{"row-group-size": "3000", "memory": "500", "page-size": "300", "generation": "A", "protocol": "binary"},
 			{"page-size": "64", "index": "false"},
 		},
 		SmallPages: map[string]string{"page-size": "150"},
 		Bare: []map[string]string{
-			{"crc": "false", "page-size": "150"}, {"crc": "false", "generation": "A", "page-size": "100", "compression": "none"},
-			{"crc": "false", "encoding": "group-varint", "page-size": "150"}, {"crc": "false", "compression": "gzip", "page-size": "200"},
+			{"crc": "false", "page-size": "150"},
+			{"crc": "false", "generation": "A", "page-size": "100", "compression": "none"},
+			{"crc": "false", "encoding": "group-varint", "page-size": "150"},
+			{"crc": "false", "compression": "gzip", "page-size": "200"},
 		},
 	})
 }
@@ -36,10 +44,13 @@ func TestFormat(t *testing.T) {
 // Lists: without the index, so that nobody knows which rows are in a page.
 func TestFormatNested(t *testing.T) {
 	formattest.Run(t, formattest.Suite{
-		Format:     redfile.Format,
-		Types:      []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.PrimitiveTypes.Int32), arrow.ListOf(arrow.BinaryTypes.String), arrow.BinaryTypes.String},
-		Options:    []map[string]string{{}, {"generation": "A", "row-group-rows": "100"}, {"encoding": "group-varint", "index": "false", "page-size": "100"}},
+		Format: redfile.Format,
+		Types: []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.PrimitiveTypes.Int32),
+			arrow.ListOf(arrow.BinaryTypes.String), arrow.BinaryTypes.String},
+		Options: []map[string]string{{}, {"generation": "A", "row-group-rows": "100"},
+			{"encoding": "group-varint", "index": "false", "page-size": "100"}},
 		SmallPages: map[string]string{"page-size": "150", "index": "false"},
-		Bare:       []map[string]string{{"crc": "false", "page-size": "150"}, {"crc": "false", "page-size": "100", "generation": "A", "compression": "none"}},
+		Bare: []map[string]string{{"crc": "false", "page-size": "150"},
+			{"crc": "false", "page-size": "100", "generation": "A", "compression": "none"}},
 	})
 }

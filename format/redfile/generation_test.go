@@ -70,12 +70,14 @@ func (h *handmade) bytes() []byte {
 		data = magicLen
 	}
 	tw := w()
-	p := pageHeader{kind: dataPage, raw: int32(h.raw), stored: int32(len(h.body)), crc: h.crc, values: int32(h.values), encoding: h.encoding}
+	p := pageHeader{kind: dataPage, raw: int32(h.raw), stored: int32(len(h.body)), crc: h.crc,
+		values: int32(h.values), encoding: h.encoding}
 	p.write(tw)
 	if !h.empty {
 		out = append(append(out, tw.Encoded()...), h.body...)
 	}
-	m := columnMeta{typ: h.typ, encodings: []Encoding{h.encoding}, path: []string{"x"}, codec: h.codec, values: int64(h.values), raw: int64(h.raw), stored: int64(len(h.body)), data: data, index: -1}
+	m := columnMeta{typ: h.typ, encodings: []Encoding{h.encoding}, path: []string{"x"}, codec: h.codec,
+		values: int64(h.values), raw: int64(h.raw), stored: int64(len(h.body)), data: data, index: -1}
 	if h.noOffset {
 		m.data = -1
 	}
@@ -190,7 +192,8 @@ func readX(files map[string][]byte, opts map[string]string) (string, *file, erro
 		return "", f, err
 	}
 	v, _ := vec.New(f.leaves[0].column.Type, memory.DefaultAllocator)
-	if err := c.Decode(&format.Task{Page: p, N: p.Entries, Bytes: [][]byte{b}, Scratch: &vec.Arena{}, Limits: f.limits}, v); err != nil {
+	if err := c.Decode(&format.Task{Page: p, N: p.Entries, Bytes: [][]byte{b}, Scratch: &vec.Arena{},
+		Limits: f.limits}, v); err != nil {
 		return "", f, err
 	}
 	a, err := v.Emit(v.Len())
@@ -214,7 +217,8 @@ func TestGenerations(t *testing.T) {
 			}
 		}
 	}
-	for _, g := range []Generation{GenA, GenB, GenC, GenD, GenE} { // a copy of the column's metadata stands where pages would begin
+	// a copy of the column's metadata stands where pages would begin
+	for _, g := range []Generation{GenA, GenB, GenC, GenD, GenE} {
 		h := handmade{gen: g, version: 1, typ: Int32, empty: true}
 		for _, depth := range []format.Depth{format.Deep, format.Quick} {
 			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.red": h.bytes()}), Name: "f.red"}
@@ -265,7 +269,8 @@ func TestChecksums(t *testing.T) {
 		t.Error(got, err)
 	}
 	h.crc++
-	if _, _, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "crc") {
+	if _, _, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil); !errors.Is(err, fault.Corrupt) ||
+		!strings.Contains(err.Error(), "crc") {
 		t.Error(err)
 	}
 }
@@ -283,7 +288,8 @@ func TestHadoopSnappy(t *testing.T) {
 		return b
 	}
 	for name, body := range map[string][]byte{
-		"bare": z.Compress(nil, raw), "one block": frame(raw), "two blocks": frame(raw[:5], raw[5:]), "two frames": slices.Concat(frame(raw[:4]), frame(raw[4:])),
+		"bare": z.Compress(nil, raw), "one block": frame(raw), "two blocks": frame(raw[:5], raw[5:]),
+		"two frames": slices.Concat(frame(raw[:4]), frame(raw[4:])),
 	} {
 		h := newHandmade(GenE)
 		h.codec, h.body = Snappy, body
@@ -300,7 +306,8 @@ func TestHadoopSnappy(t *testing.T) {
 // TestFilePath: chunks in other files, relative to the file of the metadata, and not outside of its directory.
 func TestFilePath(t *testing.T) {
 	data := newHandmade(GenE)
-	for path, want := range map[string]string{"sub/x.red": "", "../f.red": "leads out", "/etc/passwd": "leads out", "a/../../x": "leads out", "..": "leads out"} {
+	for path, want := range map[string]string{"sub/x.red": "", "../f.red": "leads out", "/etc/passwd": "leads out",
+		"a/../../x": "leads out", "..": "leads out"} {
 		h := newHandmade(GenE)
 		h.path = path
 		files := map[string][]byte{"d/f.red": h.bytes(), "d/sub/x.red": data.bytes(), "f.red": data.bytes()}
@@ -374,11 +381,13 @@ func TestLevels(t *testing.T) {
 		}
 		checkSlowLevels(t, b, max, got)
 		b = packRep(nil, levels, max)
-		if used, err := unpackRep(got, b, 0, len(levels), max); err != nil || used != len(b) || !slices.Equal(got, levels) {
+		if used, err := unpackRep(got, b, 0, len(levels), max); err != nil || used != len(b) ||
+			!slices.Equal(got, levels) {
 			t.Fatalf("repetition levels %v: %v %v", levels, got, err)
 		}
 		if k := len(levels) / 3; k > 0 {
-			if _, err := unpackRep(got[:k], b, k, len(levels), max); err != nil || !slices.Equal(got[:k], levels[k:2*k]) {
+			if _, err := unpackRep(got[:k], b, k, len(levels), max); err != nil ||
+				!slices.Equal(got[:k], levels[k:2*k]) {
 				t.Fatalf("part of repetition levels: %v", err)
 			}
 		}
@@ -410,8 +419,10 @@ func checkSlowLevels(t *testing.T, b []byte, max uint8, got []byte) {
 			t.Fatalf("level %d of % x: %d, and slowly %d", i, b, got[i], slow.val)
 		}
 	}
-	if failed := slow.fail != ""; (err != nil) != failed || (err2 != nil) != failed || !failed && (there != present || skipped != present) {
-		t.Fatalf("% x: %v, %v and slowly %q; %d, %d and slowly %d there", b, err, err2, slow.fail, there, skipped, present)
+	if failed := slow.fail != ""; (err != nil) != failed || (err2 != nil) != failed || !failed &&
+		(there != present || skipped != present) {
+		t.Fatalf("% x: %v, %v and slowly %q; %d, %d and slowly %d there", b, err, err2, slow.fail, there, skipped,
+			present)
 	}
 	if err == nil {
 		bits := validity(got, max, new(vec.Arena))
@@ -425,7 +436,9 @@ func checkSlowLevels(t *testing.T, b []byte, max uint8, got []byte) {
 
 // FuzzUsualHeader: what is read fast is what is read by the parser.
 func FuzzUsualHeader(f *testing.F) {
-	for _, h := range []pageHeader{{raw: 8000, stored: 77, crc: 0xfedcba98, hasCRC: true, hasData: true, values: 1000, encoding: GroupVarInt, entries: -1}, {raw: 1, hasData: true, entries: -1}, {kind: indexPage, entries: 3}} {
+	for _, h := range []pageHeader{{raw: 8000, stored: 77, crc: 0xfedcba98, hasCRC: true, hasData: true,
+		values: 1000, encoding: GroupVarInt, entries: -1}, {raw: 1, hasData: true, entries: -1},
+		{kind: indexPage, entries: 3}} {
 		w := thrift.NewWriter(thrift.Compact)
 		h.write(w)
 		b := append(slices.Clone(w.Encoded()), 1, 2, 3)
@@ -442,7 +455,8 @@ func FuzzUsualHeader(f *testing.F) {
 			return
 		}
 		c := wire.NewCursor(b, fault.Span{Len: int64(len(b))}, "")
-		if slow := parsePageHeader(thrift.NewReader(c, protocolOf(b)), ""); c.Err() != nil || slow != fast || c.Pos() != n {
+		if slow := parsePageHeader(thrift.NewReader(c, protocolOf(b)), ""); c.Err() != nil || slow != fast ||
+			c.Pos() != n {
 			t.Fatalf("% x: %+v, %d bytes; the parser says %+v, %d bytes, %v", b, fast, n, slow, c.Pos(), c.Err())
 		}
 	})
@@ -474,7 +488,8 @@ func TestSplit(t *testing.T) {
 	sc := arrowSchemaOf(t)
 	for _, split := range []string{"row-group", "metadata"} {
 		mem := store.NewMemory(nil)
-		w, err := create(ctx, mem.Sink("out"), sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"split": split, "row-group-rows": "4"}})
+		w, err := create(ctx, mem.Sink("out"), sc,
+			format.WriteOptions{Rows: -1, Opts: map[string]string{"split": split, "row-group-rows": "4"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -535,7 +550,8 @@ func TestRealLevels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := openTarget(ctx, format.Target{Tree: store.NewMemory(map[string][]byte{"f": raw}), Name: "f"}, format.OpenOptions{})
+		f, err := openTarget(ctx, format.Target{Tree: store.NewMemory(map[string][]byte{"f": raw}), Name: "f"},
+			format.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -579,7 +595,8 @@ func TestRealLevels(t *testing.T) {
 						again = packDef(again, def, l.maxDef)
 					}
 					if string(again) != string(body[:len(again)]) {
-						t.Fatalf("%s, row group %d, column %d, page %d:\n%x\n%x", name, g, col, i, again, body[:len(again)])
+						t.Fatalf("%s, row group %d, column %d, page %d:\n%x\n%x", name, g, col, i, again,
+							body[:len(again)])
 					}
 					pages++
 				}
@@ -592,7 +609,8 @@ func TestRealLevels(t *testing.T) {
 	t.Logf("%d pages", pages)
 }
 
-// TestLiteralIsSound: a file whose number at the end is the offset, as the document words it, has no error, whatever stands before its metadata.
+// TestLiteralIsSound: a file whose number at the end is the offset, as the document words it, has no error,
+// whatever stands before its metadata.
 func TestLiteralIsSound(t *testing.T) {
 	for _, g := range []Generation{GenA, GenB, GenC, GenD, GenE} {
 		for _, p := range []thrift.Protocol{thrift.Compact, thrift.Binary} {
@@ -601,12 +619,16 @@ func TestLiteralIsSound(t *testing.T) {
 			whole := h.bytes()
 			n := int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))
 			files := map[string][]byte{"as it is": whole}
-			for _, before := range []string{"\x15\x02\x15\x02\x15\x02\x15\x02", "\x15\x02\x19\x0c\x16\x00\x19\x0c", "\x08\x00\x01\x00\x00\x00\x01\x0a"} { // the beginning of another metadata
-				files[fmt.Sprintf("behind %x", before)] = slices.Concat(whole[:len(whole)-n], []byte(before), whole[len(whole)-n:])
+			// the beginning of another metadata
+			for _, before := range []string{"\x15\x02\x15\x02\x15\x02\x15\x02", "\x15\x02\x19\x0c\x16\x00\x19\x0c",
+				"\x08\x00\x01\x00\x00\x00\x01\x0a"} {
+				files[fmt.Sprintf("behind %x", before)] = slices.Concat(whole[:len(whole)-n], []byte(before),
+					whole[len(whole)-n:])
 			}
 			for name, b := range files {
 				tree := store.NewMemory(map[string][]byte{"f.red": b})
-				for f := range Format.Verify(t.Context(), format.Target{Tree: tree, Name: "f.red"}, format.OpenOptions{}) {
+				for f := range Format.Verify(t.Context(), format.Target{Tree: tree, Name: "f.red"},
+					format.OpenOptions{}) {
 					if f.Severity == region.Error {
 						t.Errorf("generation %s, %s, %s: %+v", g, p, name, f)
 					}

@@ -7,7 +7,8 @@ import (
 	"stoa/internal/enc/groupvarint"
 )
 
-// TestUnfilledGroup: a last group of which the missing numbers have no bytes reads as one that is filled up; any other end is damage.
+// TestUnfilledGroup: a last group of which the missing numbers have no bytes reads as one that is filled up;
+// any other end is damage.
 func TestUnfilledGroup(t *testing.T) {
 	for _, typ := range []Physical{Int32, Int64} {
 		for total := 1; total < 13; total++ {
@@ -32,7 +33,8 @@ func TestUnfilledGroup(t *testing.T) {
 					if err != nil && (cut == 0 || cut == fill) {
 						t.Errorf("%s: the first %d of %d numbers, %d bytes short: %v", typ, k, total, cut, err)
 					}
-					if err == nil && (typ == Int32 && !slices.Equal(as[uint32](out, k), narrow[:k]) || typ == Int64 && !slices.Equal(as[uint64](out, k), wide[:k])) {
+					if err == nil && (typ == Int32 && !slices.Equal(as[uint32](out, k), narrow[:k]) ||
+						typ == Int64 && !slices.Equal(as[uint64](out, k), wide[:k])) {
 						t.Errorf("%s: %d of %d numbers are others", typ, k, total)
 					}
 				}

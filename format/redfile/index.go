@@ -16,7 +16,8 @@ import (
 	"stoa/wire"
 )
 
-// Index pages. The document has them and says nothing about what is in them, so the layout is ours. The header carries
+// Index pages. The document has them and says nothing about what is in them, so the layout is ours. The header
+// carries
 //
 //	6 index_page {1 layout i32 = 1, 2 num_pages i32}
 //
@@ -158,7 +159,8 @@ func (t *pageTable) readIndex(ctx context.Context) ([]indexEntry, fault.Span, er
 	path := chunkPath(t.group, t.col) + ".index_page"
 	off := t.meta.index
 	if off < magicLen || off >= t.at.Len {
-		return nil, t.f.metaAt, fault.Corruptf(t.f.chunkSpan(t.group, t.col), path, "it would be at %d, where no page can be", off)
+		return nil, t.f.metaAt, fault.Corruptf(t.f.chunkSpan(t.group, t.col), path,
+			"it would be at %d, where no page can be", off)
 	}
 	h, head, err := pageAt(ctx, t.src, t.at.Sub(off, t.at.Len-off), path)
 	if err != nil {
@@ -172,7 +174,8 @@ func (t *pageTable) readIndex(ctx context.Context) ([]indexEntry, fault.Span, er
 		return nil, at, nil
 	}
 	if int64(h.stored) > t.f.limits.Metadata {
-		return nil, at, fault.Limitf(at, path, "%d bytes are more than metadata may have (%d)", h.stored, t.f.limits.Metadata)
+		return nil, at, fault.Limitf(at, path, "%d bytes are more than metadata may have (%d)", h.stored,
+			t.f.limits.Metadata)
 	}
 	stored := make([]byte, h.stored)
 	if err := format.ReadFull(ctx, t.src, at.Sub(head, int64(h.stored)), path, stored); err != nil {
@@ -235,7 +238,8 @@ func (t *pageTable) useIndex(ctx context.Context) {
 	t.pages = make([]page, len(entries))
 	for i := range entries {
 		e := &entries[i]
-		t.pages[i] = page{off: t.next + e.offset, size: int64(e.size), values: int64(e.values), first: e.first, rows: int64(e.rows), bounds: e.bounds(l)}
+		t.pages[i] = page{off: t.next + e.offset, size: int64(e.size), values: int64(e.values), first: e.first,
+			rows: int64(e.rows), bounds: e.bounds(l)}
 	}
 	t.values, t.indexed = t.meta.values, true
 }

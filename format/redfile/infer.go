@@ -18,8 +18,8 @@ const (
 	mostWork = 256 << 20 // steps of nest.Seen
 )
 
-// infer makes the schema of a file of generation A or B, which says of it the paths of the leaves and their greatest levels. Where these leave a choice in what
-// repeats, the entries are looked at.
+// infer makes the schema of a file of generation A or B, which says of it the paths of the leaves and their
+// greatest levels. Where these leave a choice in what repeats, the entries are looked at.
 func (f *file) infer(ctx context.Context, stored []leaf) error {
 	l := &looker{f: f, left: mostSeen, work: mostWork, seen: make([]*nest.Seen, len(stored))}
 	open, err := f.guess(stored, l.seen)
@@ -53,7 +53,8 @@ func (f *file) infer(ctx context.Context, stored []leaf) error {
 	return nil
 }
 
-// guess takes the plainest schema that the paths and levels of the leaves allow, and gives the columns of the fields of which there are others.
+// guess takes the plainest schema that the paths and levels of the leaves allow, and gives the columns of the
+// fields of which there are others.
 func (f *file) guess(stored []leaf, seen []*nest.Seen) (open [][]int, err error) {
 	paths := make([]nest.Path, len(stored))
 	for i, l := range stored {
@@ -63,7 +64,8 @@ func (f *file) guess(stored []leaf, seen []*nest.Seen) (open [][]int, err error)
 		return depth > 0 && len(s.Children) > 0 && (s.Name == "list" || s.Name == "map")
 	})
 	if !ok {
-		return nil, fault.Unsupportedf(f.metaAt, "file_metadata", "the levels of the columns fit no schema of their paths")
+		return nil, fault.Unsupportedf(f.metaAt, "file_metadata",
+			"the levels of the columns fit no schema of their paths")
 	}
 	f.tree0 = &node{name: "schema", typ: -1, conv: convNone}
 	for _, s := range steps {
@@ -77,7 +79,8 @@ func (f *file) guess(stored []leaf, seen []*nest.Seen) (open [][]int, err error)
 }
 
 func nodeOfStep(s *nest.Step, stored []leaf) *node {
-	n := &node{name: s.Name, rep: map[nest.Kind]repetition{nest.Optional: optional, nest.Repeated: repeated}[s.Kind], typ: -1, conv: convNone}
+	n := &node{name: s.Name, rep: map[nest.Kind]repetition{nest.Optional: optional,
+		nest.Repeated: repeated}[s.Kind], typ: -1, conv: convNone}
 	if s.Column >= 0 {
 		n.typ, n.conv = stored[s.Column].typ, stored[s.Column].conv
 		return n
@@ -102,12 +105,15 @@ func (f *file) toldSchema(ctx context.Context, stored []leaf) error {
 	}
 	leaves := leavesOf(tree)
 	same := func(a, b leaf) bool {
-		return a.typ == b.typ && a.maxDef == b.maxDef && a.maxRep == b.maxRep && len(b.path) > 0 && a.path[0] == b.path[0]
+		return a.typ == b.typ && a.maxDef == b.maxDef && a.maxRep == b.maxRep && len(b.path) > 0 &&
+			a.path[0] == b.path[0]
 	}
 	if len(stored) > 0 && !slices.EqualFunc(leaves, stored, same) {
-		return fault.Invalidf("schema=%s: the columns of %s are not of this schema: their number, names, types or greatest levels are others", name, f.at.Object)
+		return fault.Invalidf("schema=%s: the columns of %s are not of this schema: their number, names, types "+
+			"or greatest levels are others", name, f.at.Object)
 	}
-	f.meta.pairs = append(slices.DeleteFunc(slices.Clone(f.meta.pairs), func(kv keyValue) bool { return kv.key == schemaKey }), m.pairs...)
+	f.meta.pairs = append(slices.DeleteFunc(slices.Clone(f.meta.pairs),
+		func(kv keyValue) bool { return kv.key == schemaKey }), m.pairs...)
 	if f.takeArrow(stored) {
 		return nil
 	}
@@ -161,7 +167,8 @@ func (l *looker) page(ctx context.Context, t *pageTable, col, i int) error {
 	if err := format.ReadFull(ctx, t.src, at, "page", b); err != nil {
 		return err
 	}
-	d := decoding{l: &l.f.leaves[col], t: &format.Task{Scratch: &l.arena}, codec: t.meta.codec, limits: l.f.limits, verify: !l.f.noVerify}
+	d := decoding{l: &l.f.leaves[col], t: &format.Task{Scratch: &l.arena}, codec: t.meta.codec, limits: l.f.limits,
+		verify: !l.f.noVerify}
 	if err := d.open(b, at, p); err != nil {
 		return err
 	}

@@ -52,13 +52,15 @@ func entriesOf(t testing.TB, f arrow.Field, a arrow.Array) (out []string) {
 	return out
 }
 
-// TestInferred: whatever the schema and the rows, a file that says only paths and greatest levels is read without an error, as one whose levels are those of the file.
+// TestInferred: whatever the schema and the rows, a file that says only paths and greatest levels is read
+// without an error, as one whose levels are those of the file.
 func TestInferred(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 17))
 		var fields []arrow.Field
 		for i := range 1 + r.IntN(3) {
-			fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", i), Type: randomType(r, 4), Nullable: r.IntN(2) == 0})
+			fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", i), Type: randomType(r, 4),
+				Nullable: r.IntN(2) == 0})
 		}
 		sc := arrow.NewSchema(fields, nil)
 		bld := array.NewRecordBuilder(memory.DefaultAllocator, sc)
@@ -69,7 +71,8 @@ func TestInferred(t *testing.T) {
 		}
 		b := bld.NewRecordBatch()
 		mem := bare(t, b, "page-size", "60")
-		for f := range redfile.Format.Verify(t.Context(), format.Target{Tree: mem, Name: "f.red"}, format.OpenOptions{}) {
+		for f := range redfile.Format.Verify(t.Context(), format.Target{Tree: mem, Name: "f.red"},
+			format.OpenOptions{}) {
 			if f.Severity > region.Note {
 				t.Errorf("seed %d, %s: %+v", seed, sc, f)
 			}
@@ -79,7 +82,8 @@ func TestInferred(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, a := range arrays(t, rd, mem)[0] {
-			if got, want := entriesOf(t, rd.Schema().Field(i), a), entriesOf(t, fields[i], b.Column(i)); !slices.Equal(got, want) {
+			if got, want := entriesOf(t, rd.Schema().Field(i), a),
+				entriesOf(t, fields[i], b.Column(i)); !slices.Equal(got, want) {
 				t.Errorf("seed %d: %s\nas\n%s\n%v\nwant\n%v", seed, fields[i], rd.Schema().Field(i), got, want)
 			}
 		}
@@ -88,7 +92,8 @@ func TestInferred(t *testing.T) {
 
 // TestToldSchema: a schema that is given is taken if the columns allow it, and refused if they do not.
 func TestToldSchema(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.StructOf(arrow.Field{Name: "b", Type: arrow.FixedWidthTypes.Date32}), Nullable: true}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a",
+		Type: arrow.StructOf(arrow.Field{Name: "b", Type: arrow.FixedWidthTypes.Date32}), Nullable: true}}, nil)
 	bld := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	if err := json.Unmarshal([]byte(`{"a":{"b":"2020-01-02"}}`), bld); err != nil {
 		t.Fatal(err)
@@ -101,9 +106,11 @@ func TestToldSchema(t *testing.T) {
 	for _, c := range []struct {
 		schema []byte
 		ok     bool
-	}{{field("a", "date32", true), true}, {whole, true}, {field("a", "date32", false), false}, {field("x", "date32", true), false}, {field("a", "utf8", true), false}} {
+	}{{field("a", "date32", true), true}, {whole, true}, {field("a", "date32", false), false},
+		{field("x", "date32", true), false}, {field("a", "utf8", true), false}} {
 		tree := store.NewMemory(map[string][]byte{"f.red": bare(t, b).Bytes("f.red"), "s": c.schema})
-		r, err := redfile.Format.Open(t.Context(), format.Target{Tree: tree, Name: "f.red"}, format.OpenOptions{Opts: map[string]string{"schema": "s"}})
+		r, err := redfile.Format.Open(t.Context(), format.Target{Tree: tree, Name: "f.red"},
+			format.OpenOptions{Opts: map[string]string{"schema": "s"}})
 		if (err == nil) != c.ok {
 			t.Errorf("%.80s: %v", c.schema, err)
 		}

@@ -89,7 +89,8 @@ func wholeGroups(t *testing.T, r format.Reader) (groups []format.RowGroup, lacks
 	return groups, lacks
 }
 
-// checkCut holds the cells of the last row group, of which columns are missing, against the formula, from row on: null where the column is.
+// checkCut holds the cells of the last row group, of which columns are missing, against the formula, from row
+// on: null where the column is.
 func checkCut(t *testing.T, r format.Reader, tree store.Tree, row int, lacks map[int]bool, found []region.Finding) {
 	t.Helper()
 	if !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.rows.lost" && f.Lost > 0 }) {
@@ -99,7 +100,9 @@ func checkCut(t *testing.T, r format.Reader, tree store.Tree, row int, lacks map
 	defer objects.Close()
 	defer dicts.Close()
 	at := 0
-	for b, err := range scan.Run(context.Background(), scan.Source{Reader: r, Objects: objects, Dicts: dicts, Limits: format.Limits{}.WithDefaults()}, scan.Spec{Damaged: scan.NullCells, Batch: 1}, nil) {
+	for b, err := range scan.Run(context.Background(),
+		scan.Source{Reader: r, Objects: objects, Dicts: dicts, Limits: format.Limits{}.WithDefaults()},
+		scan.Spec{Damaged: scan.NullCells, Batch: 1}, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,9 +111,11 @@ func checkCut(t *testing.T, r format.Reader, tree store.Tree, row int, lacks map
 		}
 		want := killBatch(at-1, 1)
 		for i, c := range b.Columns() {
-			lost := slices.ContainsFunc(slices.Collect(maps.Keys(lacks)), func(col int) bool { return r.Columns()[col].Path[0] == i })
+			lost := slices.ContainsFunc(slices.Collect(maps.Keys(lacks)),
+				func(col int) bool { return r.Columns()[col].Path[0] == i })
 			if lost && c.IsValid(0) || !lost && c.ValueStr(0) != want.Column(i).ValueStr(0) {
-				t.Fatalf("row %d of the last row group, without %v, column %d: %s, it was %s", at-1, lacks, i, c.ValueStr(0), want.Column(i).ValueStr(0))
+				t.Fatalf("row %d of the last row group, without %v, column %d: %s, it was %s", at-1, lacks, i,
+					c.ValueStr(0), want.Column(i).ValueStr(0))
 			}
 		}
 		want.Release()
@@ -120,10 +125,12 @@ func checkCut(t *testing.T, r format.Reader, tree store.Tree, row int, lacks map
 	}
 }
 
-// checkRecovered recovers f.red of a tree and holds what comes against the formula; it gives the number of rows that are whole.
+// checkRecovered recovers f.red of a tree and holds what comes against the formula; it gives the number of rows
+// that are whole.
 func checkRecovered(t *testing.T, tree store.Tree, name string) int {
 	t.Helper()
-	r, found, err := redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: name}, format.OpenOptions{})
+	r, found, err := redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: name},
+		format.OpenOptions{})
 	if err != nil {
 		t.Fatalf("recover: %v", err)
 	}
@@ -148,8 +155,10 @@ func checkRecovered(t *testing.T, tree store.Tree, name string) int {
 				continue
 			}
 			for k := range n {
-				if fields[c].IsNull(k) != want.Column(c).IsNull(k) || fields[c].ValueStr(k) != want.Column(c).ValueStr(k) {
-					t.Fatalf("row %d, column %d: %s, it was %s", rows+k, c, fields[c].ValueStr(k), want.Column(c).ValueStr(k))
+				if fields[c].IsNull(k) != want.Column(c).IsNull(k) ||
+					fields[c].ValueStr(k) != want.Column(c).ValueStr(k) {
+					t.Fatalf("row %d, column %d: %s, it was %s", rows+k, c, fields[c].ValueStr(k),
+						want.Column(c).ValueStr(k))
 				}
 			}
 		}
@@ -200,8 +209,8 @@ func killedWriter(path string) {
 	os.Exit(0)
 }
 
-// runWriter starts a writer and kills it a while after it has told that so many row groups are whole (-1: never). It gives how
-// many it had told, and its last word.
+// runWriter starts a writer and kills it a while after it has told that so many row groups are whole (-1:
+// never). It gives how many it had told, and its last word.
 func runWriter(t *testing.T, path, opts string, at int, after time.Duration) (groups int, last string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -247,7 +256,8 @@ func TestKilledWriter(t *testing.T) {
 	histogram := map[string]int{}
 	inside, recovered, more := 0, 0, 0
 	for k := range kills {
-		opts := []string{"", "sync=0", "generation=A", "generation=A sync=0", "sync=1", "compression=none index=false"}[k%6]
+		opts := []string{"", "sync=0", "generation=A", "generation=A sync=0", "sync=1",
+			"compression=none index=false"}[k%6]
 		sub := filepath.Join(dir, strconv.Itoa(k))
 		if err := os.Mkdir(sub, 0o777); err != nil {
 			t.Fatal(err)
@@ -292,7 +302,8 @@ func TestKilledWriter(t *testing.T) {
 		recovered++
 		os.RemoveAll(sub)
 	}
-	t.Logf("%d writers killed, %d of them between the first and the last write; %d recoveries, %d of them of one row group more than was told", kills, inside, recovered, more)
+	t.Logf("%d writers killed, %d of them between the first and the last write; %d recoveries, %d of them of "+
+		"one row group more than was told", kills, inside, recovered, more)
 	for _, k := range sortedKeys(histogram) {
 		t.Logf("%4d  %s", histogram[k], k)
 	}
@@ -315,8 +326,8 @@ func sortedKeys(m map[string]int) (out []string) {
 	return out
 }
 
-// TestFailingSink fails each write of a file in turn, also within a row group of several writes and within the metadata, and each write
-// of the temporary file. What reached the sink before is recovered.
+// TestFailingSink fails each write of a file in turn, also within a row group of several writes and within the
+// metadata, and each write of the temporary file. What reached the sink before is recovered.
 func TestFailingSink(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {
@@ -382,7 +393,8 @@ func TestFailingSink(t *testing.T) {
 	}
 }
 
-// keeper is a sink of one object that keeps what was written before it failed. The writes of its temporary file count, too.
+// keeper is a sink of one object that keeps what was written before it failed. The writes of its temporary file
+// count, too.
 type keeper struct {
 	store.Sink
 	bytes  []byte
@@ -436,7 +448,8 @@ func (s *keptScratch) Close() error { return nil }
 // TestRowsOfManyBytes: the budgets of memory and of row groups are held also where a few rows are all there is.
 func TestRowsOfManyBytes(t *testing.T) {
 	ctx := context.Background()
-	sc := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String)}, {Name: "b", Type: arrow.BinaryTypes.Binary}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String)},
+		{Name: "b", Type: arrow.BinaryTypes.Binary}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	defer b.Release()
 	for i := range 300 {
@@ -448,7 +461,8 @@ func TestRowsOfManyBytes(t *testing.T) {
 	batch := b.NewRecordBatch()
 	defer batch.Release()
 	keep := &keeper{left: 1 << 30}
-	w, err := redfile.Format.Create(ctx, keep, sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"compression": "none", "row-group-size": "1MB"}})
+	w, err := redfile.Format.Create(ctx, keep, sc,
+		format.WriteOptions{Rows: -1, Opts: map[string]string{"compression": "none", "row-group-size": "1MB"}})
 	if err == nil {
 		err = w.Write(ctx, batch)
 	}
@@ -473,7 +487,8 @@ func TestRowsOfManyBytes(t *testing.T) {
 		}
 	}
 	spilled := &spilling{keeper: keeper{left: 1 << 30}}
-	if w, err = redfile.Format.Create(ctx, spilled, sc, format.WriteOptions{Rows: -1, Opts: map[string]string{"compression": "none", "memory": "1MiB"}}); err == nil {
+	if w, err = redfile.Format.Create(ctx, spilled, sc,
+		format.WriteOptions{Rows: -1, Opts: map[string]string{"compression": "none", "memory": "1MiB"}}); err == nil {
 		err = w.Write(ctx, batch)
 	}
 	if err == nil {
@@ -507,7 +522,8 @@ func (s *spilledScratch) Write(p []byte) (int, error) {
 // TestCutAnywhere cuts a file at every byte. Whole row groups before the cut are recovered; nothing else comes.
 func TestCutAnywhere(t *testing.T) {
 	ctx := context.Background()
-	for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "0"}, {"sync": "1", "generation": "A", "protocol": "binary"}, {"sync": "0", "generation": "A", "index": "false"}} {
+	for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "0"},
+		{"sync": "1", "generation": "A", "protocol": "binary"}, {"sync": "0", "generation": "A", "index": "false"}} {
 		opts["row-group-rows"], opts["page-size"] = "20", "200"
 		mem := store.NewMemory(nil)
 		w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), killSchema, format.WriteOptions{Rows: -1, Opts: opts})
@@ -558,7 +574,8 @@ func TestCutAnywhere(t *testing.T) {
 
 // TestCutWithinRowGroup cuts a file behind each column of each row group: the columns that are there keep their cells.
 func TestCutWithinRowGroup(t *testing.T) {
-	for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "0"}, {"sync": "1", "generation": "A", "protocol": "binary"}, {"sync": "0", "generation": "A", "index": "false"}} {
+	for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "0"},
+		{"sync": "1", "generation": "A", "protocol": "binary"}, {"sync": "0", "generation": "A", "index": "false"}} {
 		opts["row-group-rows"], opts["page-size"] = "20", "200"
 		whole := writeKill(t, 60, opts)
 		nodes, err := describeAll(target(whole))
@@ -568,21 +585,24 @@ func TestCutWithinRowGroup(t *testing.T) {
 		cuts := 0
 		for _, n := range nodes {
 			var group, col int
-			if k, _ := fmt.Sscanf(n.Name, "row_groups[%d].columns[%d]", &group, &col); n.Depth > 0 || k < 2 || col == 2 {
+			if k, _ := fmt.Sscanf(n.Name, "row_groups[%d].columns[%d]", &group, &col); n.Depth > 0 || k < 2 ||
+				col == 2 {
 				continue
 			}
 			if group == 0 && opts["sync"] == "0" { // nothing says how many columns there are
 				continue
 			}
 			tree := store.NewMemory(map[string][]byte{"f.red": whole[:n.At.End()+3]})
-			r, _, err := redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: "f.red"}, format.OpenOptions{})
+			r, _, err := redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: "f.red"},
+				format.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			groups, lacks := wholeGroups(t, r)
 			r.Close()
 			if len(groups) != group || len(lacks) != 2-col {
-				t.Errorf("%v: cut behind %s: %d row groups are whole, of the last one columns %v are missing", opts, n.Name, len(groups), lacks)
+				t.Errorf("%v: cut behind %s: %d row groups are whole, of the last one columns %v are missing", opts,
+					n.Name, len(groups), lacks)
 			}
 			if n := checkRecovered(t, tree, "f.red"); n != 20*group {
 				t.Errorf("%v: %d whole rows of %d row groups", opts, n, group)
@@ -595,7 +615,8 @@ func TestCutWithinRowGroup(t *testing.T) {
 	}
 }
 
-// unfinished reports whether opening, recovering and verifying all say that the writer did not finish, and nothing else.
+// unfinished reports whether opening, recovering and verifying all say that the writer did not finish, and
+// nothing else.
 func unfinished(tg format.Target) bool {
 	ctx := context.Background()
 	only := func(found []region.Finding) bool {
@@ -609,14 +630,16 @@ func unfinished(tg format.Target) bool {
 		return only(r.(format.Finder).Findings())
 	}
 	back, lost, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{})
-	return told(back, err) && len(lost) == 0 && told(redfile.Format.Open(ctx, tg, format.OpenOptions{})) && only(findings(tg))
+	return told(back, err) && len(lost) == 0 && told(redfile.Format.Open(ctx, tg, format.OpenOptions{})) &&
+		only(findings(tg))
 }
 
-// TestUnfinished cuts files behind each of their metadata. Only the last is not told of, and whoever writes what was recovered of the
-// others does not say that it goes on.
+// TestUnfinished cuts files behind each of their metadata. Only the last is not told of, and whoever writes
+// what was recovered of the others does not say that it goes on.
 func TestUnfinished(t *testing.T) {
 	ctx := context.Background()
-	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "1"}, {"generation": "A", "sync": "1", "protocol": "binary"}} {
+	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "1"},
+		{"generation": "A", "sync": "1", "protocol": "binary"}} {
 		opts["row-group-rows"] = "4"
 		whole := writeKill(t, 160, opts)
 		told := 0
@@ -655,7 +678,8 @@ func TestUnfinished(t *testing.T) {
 
 // rowsRecovered is how many whole rows recovery finds; -1 if nothing is left.
 func rowsRecovered(t *testing.T, tree store.Tree) int {
-	r, _, err := redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: "f.red"}, format.OpenOptions{})
+	r, _, err := redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: "f.red"},
+		format.OpenOptions{})
 	if err != nil {
 		return -1
 	}

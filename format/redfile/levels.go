@@ -17,12 +17,14 @@ import (
 // w is the length of the maximum in bits; if that is 0 nothing is stored. A run is written from (w+9)/(w+1) equal
 // values on: from there it is shorter.
 
-// unpackRep decodes len(dst) repetition levels behind the first skip ones and tells how many bytes all n of the page take.
+// unpackRep decodes len(dst) repetition levels behind the first skip ones and tells how many bytes all n of the
+// page take.
 func unpackRep(dst []byte, src []byte, skip, n int, max uint8) (used int, err error) {
 	w := bits.Len8(max)
 	used64 := (int64(n)*int64(w) + 7) / 8
 	if used64 > int64(len(src)) {
-		return 0, fault.Rel(0, len(src), "repetition_levels", "%d levels of %d bits need %d bytes, %d are left", n, w, used64, len(src))
+		return 0, fault.Rel(0, len(src), "repetition_levels", "%d levels of %d bits need %d bytes, %d are left", n,
+			w, used64, len(src))
 	}
 	over := byte(0)
 	bit := skip * w
@@ -151,7 +153,8 @@ func (r *defReader) slowly() {
 // end refuses levels behind the last one.
 func (r *defReader) end() error {
 	if left := 8*len(r.src) - r.bit; r.run > 0 || left >= 8 {
-		return fault.Rel(4+r.bit/8, 1, "definition_levels", "%d more of a run, and %d bits, behind the last one", r.run, left)
+		return fault.Rel(4+r.bit/8, 1, "definition_levels", "%d more of a run, and %d bits, behind the last one",
+			r.run, left)
 	}
 	return nil
 }

@@ -17,7 +17,8 @@ import (
 	"stoa/vec"
 )
 
-// Reader is one open RedFile, for programs that want single rows by their number. Its methods may be called concurrently.
+// Reader is one open RedFile, for programs that want single rows by their number. Its methods may be called
+// concurrently.
 type Reader struct {
 	f      *file
 	starts []int64 // first row of each row group, and the end
@@ -37,9 +38,10 @@ func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error)
 	return OpenReader(context.Background(), nil, readerSource{r, size}, "redfile", o)
 }
 
-// OpenReader opens a RedFile. The name stands in errors, and chunks in other files are looked for beside it in tree, which
-// may be nil if there are none.
-func OpenReader(ctx context.Context, tree store.Tree, src store.Source, name string, o format.OpenOptions) (*Reader, error) {
+// OpenReader opens a RedFile. The name stands in errors, and chunks in other files are looked for beside it in
+// tree, which may be nil if there are none.
+func OpenReader(ctx context.Context, tree store.Tree, src store.Source, name string, o format.OpenOptions) (*Reader,
+	error) {
 	opts, err := parseOptions(o.Opts)
 	if err != nil {
 		return nil, err
@@ -58,7 +60,8 @@ func OpenReader(ctx context.Context, tree store.Tree, src store.Source, name str
 			return nil, err
 		}
 		if n < 0 {
-			return nil, fault.Unsupportedf(f.metaAt, rowGroupPath(g), "rows by number, where a row group does not say how many it has")
+			return nil, fault.Unsupportedf(f.metaAt, rowGroupPath(g),
+				"rows by number, where a row group does not say how many it has")
 		}
 		r.starts = append(r.starts, r.starts[g]+n)
 	}
@@ -109,7 +112,8 @@ func (r *Reader) NumRows() int64 { return r.starts[len(r.starts)-1] }
 // Close closes the file.
 func (r *Reader) Close() error { return r.f.Close() }
 
-// Row gives row n of all columns: of each one page is read. Columns that repeat need an index page. The caller releases the batch.
+// Row gives row n of all columns: of each one page is read. Columns that repeat need an index page. The caller
+// releases the batch.
 func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
 	if n < 0 || n >= r.NumRows() {
 		return nil, fault.Invalidf("there is no row %d: the file has %d", n, r.NumRows())
@@ -136,7 +140,8 @@ func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.
 	return array.NewRecordBatch(r.f.schema, arrs, 1), nil
 }
 
-func (r *Reader) field(ctx context.Context, fr *fieldReader, g int, row int64, a *vec.Arena, mem memory.Allocator) (arrow.Array, error) {
+func (r *Reader) field(ctx context.Context, fr *fieldReader, g int, row int64, a *vec.Arena,
+	mem memory.Allocator) (arrow.Array, error) {
 	in := make([]nest.Input, 0, len(fr.cols))
 	defer func() {
 		for _, x := range in {
@@ -158,7 +163,8 @@ func (r *Reader) field(ctx context.Context, fr *fieldReader, g int, row int64, a
 }
 
 // entries are those of one row of a column.
-func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Arena, mem memory.Allocator) (in nest.Input, err error) {
+func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Arena,
+	mem memory.Allocator) (in nest.Input, err error) {
 	t, err := r.f.table(ctx, g, col)
 	if err != nil {
 		return in, err
@@ -170,7 +176,8 @@ func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Aren
 	a.Reset()
 	at := t.at.Sub(p.off, p.size)
 	if p.size > r.f.limits.Page {
-		return in, fault.Limitf(at, pagePath(g, col, i), "%d bytes are more than a page may have (%d)", p.size, r.f.limits.Page)
+		return in, fault.Limitf(at, pagePath(g, col, i), "%d bytes are more than a page may have (%d)", p.size,
+			r.f.limits.Page)
 	}
 	b := a.Bytes(int(p.size))
 	if err := format.ReadFull(ctx, t.src, at, "page", b); err != nil {
@@ -211,13 +218,15 @@ func (t *pageTable) holding(ctx context.Context, row int64) (int, *page, error) 
 	for i := t.find(row); ; i++ {
 		p, err := t.get(ctx, i)
 		if err == io.EOF {
-			return 0, nil, fault.Corruptf(t.f.chunkSpan(t.group, t.col), chunkPath(t.group, t.col), "row %d is in none of its pages", row)
+			return 0, nil, fault.Corruptf(t.f.chunkSpan(t.group, t.col), chunkPath(t.group, t.col),
+				"row %d is in none of its pages", row)
 		}
 		if err != nil {
 			return 0, nil, err
 		}
 		if p.first < 0 {
-			return 0, nil, fault.Unsupportedf(t.f.chunkSpan(t.group, t.col), chunkPath(t.group, t.col), "rows by number of a column that repeats, without an index page")
+			return 0, nil, fault.Unsupportedf(t.f.chunkSpan(t.group, t.col), chunkPath(t.group, t.col),
+				"rows by number of a column that repeats, without an index page")
 		}
 		if row < p.first+p.rows {
 			return i, p, nil

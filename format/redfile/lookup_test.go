@@ -11,7 +11,8 @@ import (
 
 // TestRow: single rows by number are those of the table, flat and nested, in any order.
 func TestRow(t *testing.T) {
-	for _, opts := range []map[string]string{{"page-size": "300", "row-group-rows": "150"}, {"generation": "A", "page-size": "100"}} {
+	for _, opts := range []map[string]string{{"page-size": "300", "row-group-rows": "150"},
+		{"generation": "A", "page-size": "100"}} {
 		b := writeKill(t, 500, opts)
 		r, err := redfile.NewReader(bytes.NewReader(b), int64(len(b)), format.OpenOptions{})
 		if err != nil {
@@ -29,8 +30,10 @@ func TestRow(t *testing.T) {
 				t.Fatal(err)
 			}
 			for c := range int(got.NumCols()) {
-				if got.Column(c).IsNull(0) != want.Column(c).IsNull(n) || got.Column(c).ValueStr(0) != want.Column(c).ValueStr(n) {
-					t.Fatalf("row %d, column %d: %s, want %s", n, c, got.Column(c).ValueStr(0), want.Column(c).ValueStr(n))
+				if got.Column(c).IsNull(0) != want.Column(c).IsNull(n) ||
+					got.Column(c).ValueStr(0) != want.Column(c).ValueStr(n) {
+					t.Fatalf("row %d, column %d: %s, want %s", n, c, got.Column(c).ValueStr(0),
+						want.Column(c).ValueStr(n))
 				}
 			}
 			got.Release()

@@ -406,10 +406,12 @@ func (m *fileMeta) check(at fault.Span) error {
 	}
 	for i, g := range m.groups {
 		if n := len(m.groups[0].columns); len(g.columns) != n {
-			return fault.Corruptf(at, rowGroupPath(i)+".columns", "%d column chunks, the first row group has %d", len(g.columns), n)
+			return fault.Corruptf(at, rowGroupPath(i)+".columns", "%d column chunks, the first row group has %d",
+				len(g.columns), n)
 		}
 		if m.cols >= 0 && len(g.columns) != int(m.cols) {
-			return fault.Corruptf(at, rowGroupPath(i)+".columns", "%d column chunks, num_cols is %d", len(g.columns), m.cols)
+			return fault.Corruptf(at, rowGroupPath(i)+".columns", "%d column chunks, num_cols is %d",
+				len(g.columns), m.cols)
 		}
 	}
 	return nil

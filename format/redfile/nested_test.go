@@ -17,7 +17,8 @@ import (
 
 // randomType makes a type of at most so many levels.
 func randomType(r *rand.Rand, depth int) arrow.DataType {
-	leaf := []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String,
+	leaf := []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint16,
+		arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String,
 		arrow.BinaryTypes.Binary, arrow.FixedWidthTypes.Boolean, arrow.FixedWidthTypes.Date32}
 	k := r.IntN(8)
 	if depth == 0 || k < 3 {
@@ -98,7 +99,8 @@ func TestNestedRoundTrips(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		var fields []arrow.Field
 		for i := range 1 + r.IntN(3) {
-			fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", i), Type: randomType(r, 4), Nullable: r.IntN(2) == 0})
+			fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", i), Type: randomType(r, 4),
+				Nullable: r.IntN(2) == 0})
 		}
 		sc := arrow.NewSchema(fields, nil)
 		rows := 1 + r.IntN(200)
@@ -110,7 +112,8 @@ func TestNestedRoundTrips(t *testing.T) {
 		}
 		batch := b.NewRecordBatch()
 		for _, opts := range []map[string]string{
-			{"page-size": "60"}, {"generation": "A", "row-group-rows": "37", "page-size": "200"}, {"index": "false", "encoding": "group-varint", "page-size": "64"},
+			{"page-size": "60"}, {"generation": "A", "row-group-rows": "37", "page-size": "200"},
+			{"index": "false", "encoding": "group-varint", "page-size": "64"},
 			{"arrow-schema": "true", "protocol": "binary", "compression": "none", "generation": "A"},
 		} {
 			mem := store.NewMemory(nil)
@@ -141,7 +144,8 @@ func TestNestedRoundTrips(t *testing.T) {
 					want := array.NewSlice(batch.Column(i), at, at+int64(got.Len()))
 					for k := range got.Len() { // not array.Equal: it looks at what lies under nulls, too
 						if got.IsNull(k) != want.IsNull(k) || got.ValueStr(k) != want.ValueStr(k) {
-							t.Fatalf("seed %d, %v, column %d, row %d: %s\n got %s\nwant %s", seed, opts, i, at+int64(k), fields[i].Type, got.ValueStr(k), want.ValueStr(k))
+							t.Fatalf("seed %d, %v, column %d, row %d: %s\n got %s\nwant %s", seed, opts, i,
+								at+int64(k), fields[i].Type, got.ValueStr(k), want.ValueStr(k))
 						}
 					}
 				}

@@ -12,10 +12,14 @@ import (
 
 // readKeys are the options of Open.
 var readKeys = []format.OptionKey{
-	{Name: "utf8", Values: "true, false", Help: "show BYTE_ARRAY columns as text if the file does not say what they are (default false: binary)"},
-	{Name: "outside", Values: "true, false", Help: "follow a file_path that leads out of the directory of the file (default false)"},
+	{Name: "utf8", Values: "true, false",
+		Help: "show BYTE_ARRAY columns as text if the file does not say what they are (default false: binary)"},
+	{Name: "outside", Values: "true, false",
+		Help: "follow a file_path that leads out of the directory of the file (default false)"},
 	{Name: "index", Values: "true, false", Help: "use index pages (default true)"},
-	{Name: "schema", Values: "FILE", Help: "the columns of a file of generation A or B, or, for recover, of one that has lost its metadata, are those of this whole RedFile, or those that FILE says, as stoa schema -f json prints them"},
+	{Name: "schema", Values: "FILE", Help: "the columns of a file of generation A or B, or, for recover, of one " +
+		"that has lost its metadata, are those of this whole RedFile, or those that FILE says, as stoa schema " +
+		"-f json prints them"},
 }
 
 // readOptions are the options of Open, understood.
@@ -72,7 +76,8 @@ func bytesOf(key, v string, least, most int64) (int64, error) {
 func pick[T any](key, v string, values map[string]T) (T, error) {
 	x, ok := values[v]
 	if !ok {
-		return x, fault.Invalidf("redfile: option %s=%s: one of %s is wanted", key, v, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+		return x, fault.Invalidf("redfile: option %s=%s: one of %s is wanted", key, v,
+			strings.Join(slices.Sorted(maps.Keys(values)), ", "))
 	}
 	return x, nil
 }

@@ -70,10 +70,12 @@ func parsePageHeader(r *thrift.Reader, name string) (h pageHeader) {
 	return h
 }
 
-// usual reads the header of a data page that b begins with, if it is just as every writer writes it: in the compact protocol, with all its
-// fields in order. It is what parsePageHeader gives [FuzzUsualHeader], in a tenth of the time; whatever is otherwise, that one reads.
+// usual reads the header of a data page that b begins with, if it is just as every writer writes it: in the
+// compact protocol, with all its fields in order. It is what parsePageHeader gives [FuzzUsualHeader], in a
+// tenth of the time; whatever is otherwise, that one reads.
 func (h *pageHeader) usual(b []byte) (n int, ok bool) {
-	// Before each number stands by how much its field's number is greater than the last one's, and that it is an i32; field 5 is a struct.
+	// Before each number stands by how much its field's number is greater than the last one's, and that it is
+	// an i32; field 5 is a struct.
 	const shape = "\x15\x15\x15\x15\x1c\x15\x15\x00\x00"
 	var v [6]int32
 	k := 0
@@ -94,7 +96,8 @@ func (h *pageHeader) usual(b []byte) (n int, ok bool) {
 	if v[0] != dataPage {
 		return 0, false
 	}
-	*h = pageHeader{kind: dataPage, raw: v[1], stored: v[2], crc: uint32(v[3]), hasCRC: v[3] != 0, hasData: true, values: v[4], encoding: Encoding(v[5]), entries: -1}
+	*h = pageHeader{kind: dataPage, raw: v[1], stored: v[2], crc: uint32(v[3]), hasCRC: v[3] != 0, hasData: true,
+		values: v[4], encoding: Encoding(v[5]), entries: -1}
 	return n, true
 }
 
@@ -138,10 +141,11 @@ func (h *pageHeader) write(w *thrift.Writer) {
 // mostHeader is more than any header is long.
 const mostHeader = 64 << 10
 
-// readStruct reads a structure that begins at off and may reach up to end, of which nobody knows the length: some bytes first, more
-// if they were too few. parse is given a cursor and says
-// whether the bytes ended; it is then called again from the beginning, if there are more.
-func readStruct(ctx context.Context, src store.Source, at fault.Span, first, most int64, path string, parse func(c *wire.Cursor) (short bool)) (n int64, err error) {
+// readStruct reads a structure that begins at off and may reach up to end, of which nobody knows the length:
+// some bytes first, more if they were too few. parse is given a cursor and says whether the bytes ended; it is
+// then called again from the beginning, if there are more.
+func readStruct(ctx context.Context, src store.Source, at fault.Span, first, most int64, path string,
+	parse func(c *wire.Cursor) (short bool)) (n int64, err error) {
 	for size := first; ; size *= 8 {
 		size = min(size, at.Len, most)
 		b := make([]byte, size)
@@ -175,7 +179,8 @@ func (h *pageHeader) fits(at fault.Span, head int64, path string) error {
 		return fault.Corruptf(at.Sub(0, head), path+".header."+field, "%s", reason)
 	}
 	if int64(h.stored) > at.Len-head {
-		return fault.Corruptf(at.Sub(0, head), path+".header.compressed_page_size", "%d bytes, but only %d are left", h.stored, at.Len-head)
+		return fault.Corruptf(at.Sub(0, head), path+".header.compressed_page_size",
+			"%d bytes, but only %d are left", h.stored, at.Len-head)
 	}
 	return nil
 }

@@ -78,7 +78,8 @@ func (f *file) stampOfAll(ctx context.Context) string {
 	return f.stamp + " parts " + hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// RowGroups lists the row groups. In generation A they do not say how many rows they have: a column that does not repeat does.
+// RowGroups lists the row groups. In generation A they do not say how many rows they have: a column that does
+// not repeat does.
 func (f *file) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	out := make([]format.RowGroup, len(f.meta.groups))
 	for i := range out {
@@ -91,8 +92,9 @@ func (f *file) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]
 	return out, f.rowsAgree(ctx)
 }
 
-// rowsAgree holds the file's number of rows against its row groups: where they differ one is damaged, and if it is the list of row groups,
-// rows would be missing without a word. What does not say its rows is not held against anything.
+// rowsAgree holds the file's number of rows against its row groups: where they differ one is damaged, and if it
+// is the list of row groups, rows would be missing without a word. What does not say its rows is not held
+// against anything.
 func (f *file) rowsAgree(ctx context.Context) error {
 	if f.meta.rows < 0 {
 		return nil // put together again: nothing told of a number
@@ -115,7 +117,8 @@ func (f *file) rowsAgree(ctx context.Context) error {
 	return err
 }
 
-// rowsOfColumn is how many rows a row group has by the metadata of its first column that does not repeat, and that can be read; -1: there is none.
+// rowsOfColumn is how many rows a row group has by the metadata of its first column that does not repeat, and
+// that can be read; -1: there is none.
 func (f *file) rowsOfColumn(ctx context.Context, group int) int64 {
 	for col := range f.leaves {
 		if f.leaves[col].maxRep > 0 {
@@ -146,8 +149,8 @@ func (f *file) columnsDiffer(ctx context.Context) bool {
 	return false
 }
 
-// stored is the size of the columns' pages in a row group, without their headers; 0 if it is not known, as only the metadata at the chunks
-// says it. The row group's own total_byte_size counts raw bytes.
+// stored is the size of the columns' pages in a row group, without their headers; 0 if it is not known, as only
+// the metadata at the chunks says it. The row group's own total_byte_size counts raw bytes.
 func (f *file) stored(group int, cols []int) (sum int64) {
 	for _, c := range cols {
 		m := f.meta.groups[group].columns[c].meta
@@ -189,7 +192,8 @@ func (f *file) Meta() []format.KeyValue {
 		out = append(out, format.KeyValue{Key: "footer", Value: "offset from the end, not length"})
 	}
 	if f.guessed != "" {
-		out = append(out, format.KeyValue{Key: "schema", Value: "inferred from the paths and levels of the columns: " + f.guessed})
+		out = append(out, format.KeyValue{Key: "schema",
+			Value: "inferred from the paths and levels of the columns: " + f.guessed})
 	}
 	for _, kv := range m.pairs {
 		if kv.key != schemaKey {
@@ -197,11 +201,14 @@ func (f *file) Meta() []format.KeyValue {
 		}
 	}
 	for i, g := range m.groups {
-		out = append(out, format.KeyValue{Key: fmt.Sprintf("row group %d", i), Value: fmt.Sprintf("%d rows, %d bytes", g.rows, g.bytes)})
+		out = append(out, format.KeyValue{Key: fmt.Sprintf("row group %d", i),
+			Value: fmt.Sprintf("%d rows, %d bytes", g.rows, g.bytes)})
 		for k, c := range g.columns {
 			if c.meta != nil {
-				out = append(out, format.KeyValue{Key: fmt.Sprintf("row group %d column %s", i, strings.Join(f.leaves[k].path, ".")),
-					Value: fmt.Sprintf("%s, %v, %s, %d values, %d bytes stored, %d raw", c.meta.typ, c.meta.encodings, c.meta.codec, c.meta.values, c.meta.stored, c.meta.raw)})
+				out = append(out, format.KeyValue{Key: fmt.Sprintf("row group %d column %s", i,
+					strings.Join(f.leaves[k].path, ".")),
+					Value: fmt.Sprintf("%s, %v, %s, %d values, %d bytes stored, %d raw", c.meta.typ,
+						c.meta.encodings, c.meta.codec, c.meta.values, c.meta.stored, c.meta.raw)})
 			}
 		}
 	}

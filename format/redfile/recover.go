@@ -18,8 +18,8 @@ import (
 	"stoa/wire"
 )
 
-// recoverFile opens what is left of a file. Where the metadata at the end can be read, that is an ordinary open: what is damaged before
-// it is met while reading. Otherwise
+// recoverFile opens what is left of a file. Where the metadata at the end can be read, that is an ordinary
+// open: what is damaged before it is met while reading. Otherwise
 //
 //  1. the last metadata in the file is looked for: a writer of ours writes it behind every N-th row group, and it tells of
 //     all row groups before it;
@@ -45,7 +45,8 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	err = f.open(ctx, nil)
 	opened := err == nil
 	if opened && r.foreign() {
-		err = fault.Corruptf(f.metaAt, "file_metadata.row_groups", "most chunks are not where it says: this is the metadata of a file within the file, behind which it is cut")
+		err = fault.Corruptf(f.metaAt, "file_metadata.row_groups",
+			"most chunks are not where it says: this is the metadata of a file within the file, behind which it is cut")
 	}
 	if opened && err == nil && f.ownGroups() != "" {
 		out, err := r.among(o, opts)
@@ -75,7 +76,8 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 		return nil, nil, err
 	}
 	r.blame("redfile.footer.damaged", err)
-	if f.meta.check(f.metaAt) == nil && f.metaAt.Len > 0 && f.learn(ctx) == nil && strings.HasPrefix(pathOf(err), "magic") {
+	if f.meta.check(f.metaAt) == nil && f.metaAt.Len > 0 && f.learn(ctx) == nil &&
+		strings.HasPrefix(pathOf(err), "magic") {
 		if f.ownGroups() != "" {
 			out, err := r.among(o, opts)
 			if err != nil {
@@ -113,8 +115,9 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	return out, r.findings, nil
 }
 
-// disagree recovers a file whose number of rows is not that of its row groups, as odd says: one of them is damaged. The file is walked as if
-// it had no metadata but the schema; what the metadata tells of is taken where that gives no fewer rows.
+// disagree recovers a file whose number of rows is not that of its row groups, as odd says: one of them is
+// damaged. The file is walked as if it had no metadata but the schema; what the metadata tells of is taken
+// where that gives no fewer rows.
 func (r *rescue) disagree(o format.OpenOptions, opts readOptions, odd error) (format.Reader, []region.Finding, error) {
 	f := r.f
 	if !errors.Is(odd, fault.Corrupt) {
@@ -199,14 +202,16 @@ type foundChunk struct {
 }
 
 func (r *rescue) tell(code string, at fault.Span, rows [2]int64, lost int64, format string, args ...any) {
-	r.findings = append(r.findings, region.Finding{Code: code, Severity: severityOf(code), At: at, Message: fmt.Sprintf(format, args...),
-		Part: r.part, Rows: rows, Lost: lost})
+	r.findings = append(r.findings, region.Finding{Code: code, Severity: severityOf(code), At: at,
+		Message: fmt.Sprintf(format, args...),
+		Part:    r.part, Rows: rows, Lost: lost})
 }
 
 func (r *rescue) blame(code string, err error) {
 	var e *fault.Error
 	if errors.As(err, &e) {
-		r.findings = append(r.findings, region.Finding{Code: code, Severity: severityOf(code), At: e.At, Path: e.Path, Message: e.Reason,
+		r.findings = append(r.findings, region.Finding{Code: code, Severity: severityOf(code), At: e.At,
+			Path: e.Path, Message: e.Reason,
 			Part: r.part, Rows: [2]int64{-1, -1}, Lost: -1})
 	}
 }
@@ -268,7 +273,8 @@ func (r *rescue) count(f *file) error {
 	if more == "" {
 		f.meta.rows = rows
 	}
-	r.tell("redfile.recovered", r.f.at, [2]int64{0, rows}, 0, "%d row groups with %s%d rows were found", len(r.groups), more, rows)
+	r.tell("redfile.recovered", r.f.at, [2]int64{0, rows}, 0, "%d row groups with %s%d rows were found",
+		len(r.groups), more, rows)
 	return nil
 }
 
@@ -321,7 +327,8 @@ func (r *rescue) walk(pos int64) error {
 			if next, err = r.look(pos + 1); err != nil {
 				return err
 			}
-			r.tell("redfile.bytes.lost", r.f.at.Sub(pos, next-pos), [2]int64{-1, -1}, 0, "%d bytes that are no structure of a RedFile", next-pos)
+			r.tell("redfile.bytes.lost", r.f.at.Sub(pos, next-pos), [2]int64{-1, -1}, 0,
+				"%d bytes that are no structure of a RedFile", next-pos)
 		}
 		pos = next
 	}
@@ -363,7 +370,8 @@ func (r *rescue) structure(pos int64) (int64, error) {
 	return pos + n, nil
 }
 
-// believes reports whether metadata at pos may say which row groups there are: one that contradicts its own number of rows does not.
+// believes reports whether metadata at pos may say which row groups there are: one that contradicts its own
+// number of rows does not.
 func (r *rescue) believes(m *fileMeta, pos int64) bool {
 	return m.told() && (r.doubted == 0 || pos != r.doubted)
 }
@@ -425,7 +433,8 @@ func (r *rescue) sync(pos int64, h *pageHeader, head int64) error {
 		return err
 	}
 	if s == nil || r.marker != nil && !bytes.Equal(s.marker, r.marker) {
-		r.tell("redfile.sync.damaged", r.f.at.Sub(pos, head+int64(h.stored)), [2]int64{-1, -1}, 0, "a sync block that is damaged, or of another file")
+		r.tell("redfile.sync.damaged", r.f.at.Sub(pos, head+int64(h.stored)), [2]int64{-1, -1}, 0,
+			"a sync block that is damaged, or of another file")
 		return nil
 	}
 	r.marker = s.marker
@@ -496,13 +505,16 @@ func (r *rescue) bySync(s *syncBlock) {
 		return
 	}
 	if len(r.groups) > 0 && len(s.columns) != len(r.groups[0].columns) || s.group < 0 || !s.ascends() {
-		r.tell("redfile.sync.damaged", r.f.at.Sub(s.offset, 1), [2]int64{-1, -1}, 0, "a sync block tells of %d columns and %d rows, which does not fit the row groups before", len(s.columns), s.group)
+		r.tell("redfile.sync.damaged", r.f.at.Sub(s.offset, 1), [2]int64{-1, -1}, 0,
+			"a sync block tells of %d columns and %d rows, which does not fit the row groups before",
+			len(s.columns), s.group)
 		return
 	}
 	group := len(r.groups)
 	g := rowGroup{rows: s.group}
 	for i, off := range s.columns {
-		k, ok := slices.BinarySearchFunc(r.chunks, off, func(c foundChunk, off int64) int { return cmp.Compare(c.off, off) })
+		k, ok := slices.BinarySearchFunc(r.chunks, off,
+			func(c foundChunk, off int64) int { return cmp.Compare(c.off, off) })
 		if ok {
 			g.columns = append(g.columns, columnChunk{offset: off, meta: r.chunks[k].meta})
 			continue
@@ -528,7 +540,8 @@ func (s *syncBlock) ascends() bool {
 // lose notes that a chunk cannot be read.
 func (r *rescue) lose(group, col int, off int64) columnChunk {
 	at := r.f.at.Sub(min(max(off, 0), r.f.at.Len), 0)
-	r.lost[chunkKey{group, col}] = fault.Corruptf(at, chunkPath(group, col)+".column_metadata", "the metadata of the column was not found")
+	r.lost[chunkKey{group, col}] = fault.Corruptf(at, chunkPath(group, col)+".column_metadata",
+		"the metadata of the column was not found")
 	return columnChunk{offset: off}
 }
 
@@ -540,10 +553,13 @@ func (r *rescue) byPaths() {
 	paths, sure := r.paths()
 	if !sure && !r.again { // one set of chunks: are these all columns of the first row group?
 		r.tell("redfile.columns.unknown", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1,
-			"chunks of %d columns, each once, and nothing that says how many the table has: what was behind %q is missing, if the file is cut within its first row group; option schema=FILE says it", paths.n, strings.Join(r.chunks[len(r.chunks)-1].meta.path, "."))
+			"chunks of %d columns, each once, and nothing that says how many the table has: what was behind %q "+
+				"is missing, if the file is cut within its first row group; option schema=FILE says it", paths.n,
+			strings.Join(r.chunks[len(r.chunks)-1].meta.path, "."))
 	}
 	if len(r.groups) > 0 && paths.n != len(r.groups[0].columns) {
-		r.tell("redfile.rows.lost", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1, "chunks of %d columns, the row groups before have %d; they are given up", paths.n, len(r.groups[0].columns))
+		r.tell("redfile.rows.lost", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1,
+			"chunks of %d columns, the row groups before have %d; they are given up", paths.n, len(r.groups[0].columns))
 		return
 	}
 	var g rowGroup
@@ -573,7 +589,8 @@ func (r *rescue) byPaths() {
 			}
 			finish()
 			if len(r.lost) > 1000+len(r.chunks) { // row groups of one chunk each, of very many columns
-				r.tell("redfile.rows.lost", r.f.at.Sub(c.off, r.f.at.Len-c.off), [2]int64{-1, -1}, -1, "far more chunks are missing than were found; what follows is given up")
+				r.tell("redfile.rows.lost", r.f.at.Sub(c.off, r.f.at.Len-c.off), [2]int64{-1, -1}, -1,
+					"far more chunks are missing than were found; what follows is given up")
 				return
 			}
 			begin()
@@ -589,14 +606,18 @@ func (r *rescue) byPaths() {
 	}
 }
 
-// unfinished tells of the last row group, of which columns are missing. It is kept if one of those that are there says how many rows it has.
+// unfinished tells of the last row group, of which columns are missing. It is kept if one of those that are
+// there says how many rows it has.
 func (r *rescue) unfinished(g *rowGroup, columns int, finish func()) {
 	at, found, rows := r.f.at.Sub(r.end, r.f.at.Len-r.end), count(g.columns), rowsOfColumns(g.columns, r.repeats)
 	if rows < 0 {
-		r.tell("redfile.rows.lost", at, [2]int64{-1, -1}, -1, "the last row group is not whole: %d of %d columns were found, and none that says how many rows it has; it is given up", found, columns)
+		r.tell("redfile.rows.lost", at, [2]int64{-1, -1}, -1, "the last row group is not whole: %d of %d "+
+			"columns were found, and none that says how many rows it has; it is given up", found, columns)
 		return
 	}
-	r.tell("redfile.rows.lost", at, [2]int64{-1, -1}, rows, "the last row group is cut: %d of %d columns are there; null in place of the others' cells keeps its rows", found, columns)
+	r.tell("redfile.rows.lost", at, [2]int64{-1, -1}, rows,
+		"the last row group is cut: %d of %d columns are there; null in place of the others' cells keeps its rows",
+		found, columns)
 	finish()
 }
 

@@ -14,14 +14,16 @@ import (
 
 // What recovery takes for metadata of the file, and how much it reads to find out.
 //
-// A RedFile may lie in another one: in a table of attachments, whose pages are not compressed, their footers stand with magic
-// and all. So metadata is this file's own only if it has the marker of the sync block at the file's beginning, or, where
-// there is none, if its last chunk is where it says, and if from there structure follows structure just to it, as in every
-// file. The offsets of a file within a file are too small; that they are by chance those of other structures happens, that
-// these are chunks with the same number of values does not.
+// A RedFile may lie in another one: in a table of attachments, whose pages are not compressed, their footers
+// stand with magic and all. So metadata is this file's own only if it has the marker of the sync block at the
+// file's beginning, or, where there is none, if its last chunk is where it says, and if from there structure
+// follows structure just to it, as in every file. The offsets of a file within a file are too small; that they
+// are by chance those of other structures happens, that these are chunks with the same number of values does
+// not.
 
 const (
-	// mostFound is how long a page header may be that is met without knowing that one is there. They have some 20 bytes.
+	// mostFound is how long a page header may be that is met without knowing that one is there. They have some
+	// 20 bytes.
 	mostFound = 1 << 10
 	// minColumn is less than any metadata of a column is long.
 	minColumn = 4
@@ -29,9 +31,9 @@ const (
 	elsewhere = 4 << 10
 )
 
-// budget is how many bytes may still be read on suspicion. What begins like metadata or a page is known to be one only
-// when it has been read whole, and bytes made for that purpose could have everything read again and again: together they
-// may be a few times the size of the file.
+// budget is how many bytes may still be read on suspicion. What begins like metadata or a page is known to be
+// one only when it has been read whole, and bytes made for that purpose could have everything read again and
+// again: together they may be a few times the size of the file.
 func (r *rescue) budget() int64 { return 8*r.f.at.Len + 1<<20 - r.looked }
 
 // afford spends n bytes of the budget.
@@ -42,7 +44,9 @@ func (r *rescue) afford(n int64) bool {
 	}
 	if !r.tired {
 		r.tired = true
-		r.tell("redfile.recover.limit", r.f.at, [2]int64{-1, -1}, 0, "%d bytes were read of what looked like pages or metadata and was none: no more is tried that is long", r.looked)
+		r.tell("redfile.recover.limit", r.f.at, [2]int64{-1, -1}, 0,
+			"%d bytes were read of what looked like pages or metadata and was none: no more is tried that is long",
+			r.looked)
 	}
 	return false
 }
@@ -77,10 +81,11 @@ func (r *rescue) page(pos, end int64) (pageHeader, int64, error) {
 	return h, int64(c.Pos()), h.fits(at, int64(c.Pos()), "")
 }
 
-// follows reports whether a chunk whose metadata was found at pos, somewhere in what could not be understood, can be one of
-// this file. If it begins where the one before ends, what was not understood lies in it, and only what can be read is held
-// against it. If not, the metadata of the chunk before was lost, and all its pages must be there, up to its metadata: the
-// offsets of a file within a file may by chance be those of some structure, too.
+// follows reports whether a chunk whose metadata was found at pos, somewhere in what could not be understood,
+// can be one of this file. If it begins where the one before ends, what was not understood lies in it, and only
+// what can be read is held against it. If not, the metadata of the chunk before was lost, and all its pages
+// must be there, up to its metadata: the offsets of a file within a file may by chance be those of some
+// structure, too.
 func (r *rescue) follows(m *columnMeta, pos int64) bool {
 	w := r.pages(m, pos)
 	if m.data != r.start {
@@ -126,7 +131,8 @@ func (r *rescue) pages(m *columnMeta, end int64) (w walked) {
 	return w
 }
 
-// familiar reports whether a column as m says was met before, if the first row group was met as a whole: then a path came twice.
+// familiar reports whether a column as m says was met before, if the first row group was met as a whole: then a
+// path came twice.
 func (r *rescue) familiar(m *columnMeta) bool {
 	if c := r.seen[pathKey(m.path)]; c != nil {
 		return c.typ == m.typ && c.maxDef == m.maxDef && c.maxRep == m.maxRep
@@ -166,11 +172,12 @@ func (r *rescue) fileMeta(pos, end int64) (*fileMeta, int64, bool) {
 	const few = 1 << 10
 	at := r.f.at.Sub(pos, end-pos)
 	var m fileMeta
-	n, err := readStruct(r.ctx, r.f.src, at, few, r.grow(few, r.f.limits.Metadata), "", func(c *wire.Cursor) (short bool) {
-		r.spend(c, few)
-		m, short = parseFileMeta(c, r.f.limits.Opening)
-		return short
-	})
+	n, err := readStruct(r.ctx, r.f.src, at, few, r.grow(few, r.f.limits.Metadata), "",
+		func(c *wire.Cursor) (short bool) {
+			r.spend(c, few)
+			m, short = parseFileMeta(c, r.f.limits.Opening)
+			return short
+		})
 	if err != nil || m.check(at.Sub(0, n)) != nil || m.hasCRC && m.crc != m.want {
 		return nil, 0, false
 	}
@@ -312,8 +319,8 @@ func (r *rescue) own(m *fileMeta, start int64) bool {
 	return pos == start
 }
 
-// holds reports whether the chunk is where the metadata of the file says: its pages, one by one, and its metadata behind them,
-// which some writers have in the metadata of the file only.
+// holds reports whether the chunk is where the metadata of the file says: its pages, one by one, and its
+// metadata behind them, which some writers have in the metadata of the file only.
 func (r *rescue) holds(c *columnChunk, start int64) bool {
 	m, _, err := r.columnMeta(c.offset, start, 1<<20)
 	if c.meta == nil {
@@ -325,14 +332,17 @@ func (r *rescue) holds(c *columnChunk, start int64) bool {
 	}
 	if err == nil {
 		w := r.pages(c.meta, c.offset)
-		return m.data == c.meta.data && m.raw == c.meta.raw && slices.Equal(m.path, c.meta.path) && w.whole && w.end == c.offset
+		return m.data == c.meta.data && m.raw == c.meta.raw && slices.Equal(m.path, c.meta.path) && w.whole &&
+			w.end == c.offset
 	}
-	ours := slices.ContainsFunc(c.meta.pairs, func(kv keyValue) bool { return kv.key == levelsKey }) // and always behind the pages
+	// and always behind the pages
+	ours := slices.ContainsFunc(c.meta.pairs, func(kv keyValue) bool { return kv.key == levelsKey })
 	return !ours && r.pages(c.meta, start).whole
 }
 
-// foreign reports whether the metadata at the end is that of a file within the file, where no sync block tells: less than half of
-// the chunks, of the first few, are where it says. One may be by chance, as where both tables begin with the same column.
+// foreign reports whether the metadata at the end is that of a file within the file, where no sync block tells:
+// less than half of the chunks, of the first few, are where it says. One may be by chance, as where both tables
+// begin with the same column.
 func (r *rescue) foreign() bool {
 	const few = 64
 	m, tries, good := &r.f.meta, 0, 0
@@ -377,8 +387,9 @@ func (r *rescue) step(pos, end int64) int64 {
 	return 0
 }
 
-// otherFile looks whether the metadata at the end is that of another file: one that lies in a page, behind which this file
-// was cut. The marker of the sync block at the beginning tells, where there is one; b are the first bytes behind the magic.
+// otherFile looks whether the metadata at the end is that of another file: one that lies in a page, behind
+// which this file was cut. The marker of the sync block at the beginning tells, where there is one; b are the
+// first bytes behind the magic.
 func (f *file) otherFile(ctx context.Context, b []byte) error {
 	c := wire.NewCursor(b, f.at.Sub(magicLen, int64(len(b))), "")
 	h := parsePageHeader(thrift.NewReader(c, protocolOf(b)), "")
@@ -386,7 +397,8 @@ func (f *file) otherFile(ctx context.Context, b []byte) error {
 		return nil
 	}
 	head := int64(c.Pos())
-	s := parseSync(thrift.NewReader(c, protocolOfSync(c.Rest())), "") // which may end behind b, but begins with the marker
+	// which may end behind b, but begins with the marker
+	s := parseSync(thrift.NewReader(c, protocolOfSync(c.Rest())), "")
 	if bytes.Equal(s.marker, f.meta.marker()) || int64(h.stored) > f.limits.Metadata {
 		return nil
 	}
@@ -396,5 +408,6 @@ func (f *file) otherFile(ctx context.Context, b []byte) error {
 		return ctx.Err()
 	}
 	return fault.Corruptf(f.metaAt, "file_metadata.key_value_metadata."+syncKey,
-		"the file began with the marker %x: this is the metadata of a file within it, behind which it is cut", whole.marker)
+		"the file began with the marker %x: this is the metadata of a file within it, behind which it is cut",
+		whole.marker)
 }

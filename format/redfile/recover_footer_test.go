@@ -59,8 +59,8 @@ func writeBlobs(t *testing.T, size int, inner []byte, opts map[string]string) []
 	return mem.Bytes("f.red")
 }
 
-// TestFileWithinFile: RedFiles that lie in the pages of a RedFile have metadata and magic of their own. Wherever the outer
-// file is cut, recovery finds its row groups and never takes theirs.
+// TestFileWithinFile: RedFiles that lie in the pages of a RedFile have metadata and magic of their own.
+// Wherever the outer file is cut, recovery finds its row groups and never takes theirs.
 func TestFileWithinFile(t *testing.T) {
 	inners := map[string][]byte{
 		"E with sync blocks":    writeKill(t, 5, map[string]string{"sync": "1", "row-group-rows": "2"}),
@@ -69,7 +69,8 @@ func TestFileWithinFile(t *testing.T) {
 		"empty":                 writeKill(t, 0, map[string]string{"sync": "0"}),
 	}
 	for name, inner := range inners {
-		for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "1", "generation": "A"}, {"sync": "0"}, {"sync": "0", "generation": "A"}} {
+		for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "1", "generation": "A"}, {"sync": "0"},
+			{"sync": "0", "generation": "A"}} {
 			opts["compression"], opts["row-group-rows"] = "none", "5"
 			whole := writeBlobs(t, 50, inner, opts)
 			ends := groupEnds(t, whole)
@@ -88,14 +89,16 @@ func TestFileWithinFile(t *testing.T) {
 	}
 }
 
-// TestOffsetsWithin: the offsets of a file within a file are by chance those of structures of the outer file, or of its own,
-// wherever it lies. The checksums, whose sizes as numbers differ, and the sizes of the other attachments move everything.
+// TestOffsetsWithin: the offsets of a file within a file are by chance those of structures of the outer file,
+// or of its own, wherever it lies. The checksums, whose sizes as numbers differ, and the sizes of the other
+// attachments move everything.
 func TestOffsetsWithin(t *testing.T) {
 	defer redfile.SetRandom(rand.NewChaCha8([32]byte{7}))()
 	cuts := 0
 	for k := range 120 {
 		inner := writeKill(t, 5, map[string]string{"sync": strconv.Itoa(k % 3), "row-group-rows": "2"})
-		opts := map[string]string{"sync": "0", "compression": "none", "row-group-rows": "5", "generation": "AE"[k%2:][:1]}
+		opts := map[string]string{"sync": "0", "compression": "none", "row-group-rows": "5",
+			"generation": "AE"[k%2:][:1]}
 		whole := writeBlobs(t, 1+k*3, inner, opts)
 		ends := groupEnds(t, whole)
 		for cut := len(whole) - 1 - k; cut > 8; cut -= 1 + len(whole)/11 {
@@ -187,7 +190,8 @@ func TestHostileRecover(t *testing.T) {
 		},
 		"columns with names of their own": func(b []byte) []byte {
 			for k := 0; len(b) < size; k++ {
-				b = append(b, 0x15, 2, 0x19, 0x15, 0, 0x19, 0x18, 4, byte('a'+k&15), byte('a'+k>>4&15), byte('a'+k>>8&15), byte('a'+k>>12&15), 0x15, 0, 0x16, 0, 0)
+				b = append(b, 0x15, 2, 0x19, 0x15, 0, 0x19, 0x18, 4, byte('a'+k&15), byte('a'+k>>4&15),
+					byte('a'+k>>8&15), byte('a'+k>>12&15), 0x15, 0, 0x16, 0, 0)
 			}
 			return b
 		},
@@ -197,7 +201,8 @@ func TestHostileRecover(t *testing.T) {
 				if k >= 1<<15 {
 					n = -k
 				}
-				b = append(b, 0x15, 2, 0x19, 0x15, 0, 0x19, 0x18, 4, byte('a'+n&15), byte('a'+n>>4&15), byte('a'+n>>8&15), byte('a'+n>>12&15), 0x15, 0, 0x16, 0, 0)
+				b = append(b, 0x15, 2, 0x19, 0x15, 0, 0x19, 0x18, 4, byte('a'+n&15), byte('a'+n>>4&15),
+					byte('a'+n>>8&15), byte('a'+n>>12&15), 0x15, 0, 0x16, 0, 0)
 			}
 			return b
 		},
@@ -215,7 +220,8 @@ func TestHostileRecover(t *testing.T) {
 		if took > 10*time.Second { // in the order of a second; without limits it is minutes
 			t.Errorf("%s: %v for %d bytes", name, took, len(b))
 		}
-		if strings.HasPrefix(name, "footers") && !slices.ContainsFunc(found, func(f region.Finding) bool { // each is as long as all that is before it
+		// each is as long as all that is before it
+		if strings.HasPrefix(name, "footers") && !slices.ContainsFunc(found, func(f region.Finding) bool {
 			return f.Code == "redfile.recover.limit" && f.Severity == region.Warning && f.At.Len == int64(len(b))
 		}) {
 			t.Errorf("%s: that recovery reads no more on suspicion is not told: %+v", name, found)
@@ -257,7 +263,8 @@ func TestSwappedPart(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		whole := splitTable(t, map[string]string{"generation": gen, "compression": "none"})
 		other := splitTable(t, map[string]string{"generation": gen, "compression": "none"})
-		for what, part := range map[string][]byte{"the part before": whole["out/part-00001.red"], "that of another table": other["out/part-00002.red"]} {
+		for what, part := range map[string][]byte{"the part before": whole["out/part-00001.red"],
+			"that of another table": other["out/part-00002.red"]} {
 			objects := maps.Clone(whole)
 			objects["out/part-00002.red"] = part
 			tg := format.Target{Tree: store.NewMemory(objects), Name: "out"}
@@ -301,19 +308,21 @@ func TestPartEnds(t *testing.T) {
 		last := whole["out/part-00003.red"]
 		zeros := slices.Clone(last)
 		clear(zeros[len(zeros)-20:])
-		for what, b := range map[string][]byte{"cut": last[:len(last)-3], "zeros": zeros, "more": append(slices.Clone(last), "more"...)} {
+		for what, b := range map[string][]byte{"cut": last[:len(last)-3], "zeros": zeros,
+			"more": append(slices.Clone(last), "more"...)} {
 			objects := maps.Clone(whole)
 			objects["out/part-00003.red"] = b
 			found := findings(format.Target{Tree: store.NewMemory(objects), Name: "out"})
-			if len(found) != 1 || found[0].Code != "redfile.part.end" || found[0].Severity != region.Warning || found[0].At.Object != "out/part-00003.red" || found[0].Lost != 0 {
+			if len(found) != 1 || found[0].Code != "redfile.part.end" || found[0].Severity != region.Warning ||
+				found[0].At.Object != "out/part-00003.red" || found[0].Lost != 0 {
 				t.Errorf("%v, %s: %+v", opts, what, found)
 			}
 		}
 	}
 }
 
-// TestLostSplitMetadata: the parts of a split table are whole files: without its metadata they are put together again, and a part that
-// is damaged, too, is left out and told.
+// TestLostSplitMetadata: the parts of a split table are whole files: without its metadata they are put together
+// again, and a part that is damaged, too, is left out and told.
 func TestLostSplitMetadata(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}, {"generation": "A", "sync": "0"}} {
 		objects := splitTable(t, opts)
@@ -335,15 +344,18 @@ func TestLostSplitMetadata(t *testing.T) {
 			t.Errorf("%v: %d rows of 30", opts, n)
 		}
 		_, found, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{})
-		if err != nil || !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.rows.lost" }) {
+		if err != nil || !slices.ContainsFunc(found,
+			func(f region.Finding) bool { return f.Code == "redfile.rows.lost" }) {
 			t.Errorf("%v: %v, %+v", opts, err, found)
 		}
 	}
 }
 
-// TestLostMetadataOfOneFile: a table whose metadata is a file of its own is recovered from its only data file, which is whole by itself, too.
+// TestLostMetadataOfOneFile: a table whose metadata is a file of its own is recovered from its only data file,
+// which is whole by itself, too.
 func TestLostMetadataOfOneFile(t *testing.T) {
-	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}, {"sync": "0", "crc": "false", "index": "false"}} {
+	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"},
+		{"sync": "0", "crc": "false", "index": "false"}} {
 		objects := splitTableAs(t, "metadata", opts)
 		meta := objects["out/_metadata.red"]
 		for n := 0; n < len(meta); n += 7 {
@@ -366,7 +378,8 @@ func TestLostMetadataOfOneFile(t *testing.T) {
 // TestStrangeMetadata: the parts beside the metadata of another table are recovered without it.
 func TestStrangeMetadata(t *testing.T) {
 	for _, split := range []string{"row-group", "metadata"} {
-		for _, opts := range []map[string]string{{"generation": "A"}, {}, {"generation": "A", "sync": "0"}, {"sync": "0"}, {"sync": "0", "crc": "false", "index": "false"}} {
+		for _, opts := range []map[string]string{{"generation": "A"}, {}, {"generation": "A", "sync": "0"},
+			{"sync": "0"}, {"sync": "0", "crc": "false", "index": "false"}} {
 			others := maps.Clone(opts)
 			others["compression"] = "gzip"
 			objects, stranger := splitTableAs(t, split, opts), splitTableAs(t, split, others)
@@ -375,7 +388,8 @@ func TestStrangeMetadata(t *testing.T) {
 			if n := checkRecovered(t, tg.Tree, "out"); n != 40 {
 				t.Errorf("%s, %v: %d rows of 40", split, opts, n)
 			}
-			if _, found, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{}); err != nil || len(found) == 0 || found[0].Code != "redfile.footer.damaged" {
+			if _, found, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{}); err != nil ||
+				len(found) == 0 || found[0].Code != "redfile.footer.damaged" {
 				t.Errorf("%s, %v: it tells %+v, %v", split, opts, found, err)
 			}
 		}
@@ -387,7 +401,8 @@ func TestGapBetweenParts(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		objects := splitTable(t, map[string]string{"generation": gen})
 		delete(objects, "out/_metadata.red")
-		for missing, want := range map[string]string{"": "", "out/part-00000.red": "out/part-00001.red", "out/part-00002.red": "out/part-00003.red"} {
+		for missing, want := range map[string]string{"": "", "out/part-00000.red": "out/part-00001.red",
+			"out/part-00002.red": "out/part-00003.red"} {
 			left := maps.Clone(objects)
 			delete(left, missing)
 			tree := store.NewMemory(left)
@@ -397,22 +412,29 @@ func TestGapBetweenParts(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				told := slices.ContainsFunc(r.(format.Finder).Findings(), func(f region.Finding) bool { return f.Code == "redfile.part.missing" && f.Severity == region.Error })
+				told := slices.ContainsFunc(r.(format.Finder).Findings(),
+					func(f region.Finding) bool {
+						return f.Code == "redfile.part.missing" &&
+							f.Severity == region.Error
+					})
 				r.Close()
-				verified := slices.ContainsFunc(findings(tg), func(f region.Finding) bool { return f.Code == "redfile.part.missing" })
+				verified := slices.ContainsFunc(findings(tg),
+					func(f region.Finding) bool { return f.Code == "redfile.part.missing" })
 				if told != (name == want) || verified != told {
 					t.Errorf("generation %s without %q: %s tells %v, verify %v", gen, missing, name, told, verified)
 				}
 			}
 		}
-		alone := format.Target{Tree: store.NewMemory(map[string][]byte{"part-00002.red": objects["out/part-00002.red"]}), Name: "part-00002.red"}
+		alone := format.Target{Tree: store.NewMemory(
+			map[string][]byte{"part-00002.red": objects["out/part-00002.red"]}), Name: "part-00002.red"}
 		if found := findings(alone); len(found) > 0 {
 			t.Errorf("generation %s: a part alone: %+v", gen, found)
 		}
 	}
 }
 
-// TestRepeatedPart: where the metadata of a split table is gone, a part that is a copy of another, in the place of a third or as one more, is told of, and recovery takes it once.
+// TestRepeatedPart: where the metadata of a split table is gone, a part that is a copy of another, in the place
+// of a third or as one more, is told of, and recovery takes it once.
 func TestRepeatedPart(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		whole := splitTable(t, map[string]string{"generation": gen})
@@ -424,7 +446,11 @@ func TestRepeatedPart(t *testing.T) {
 			objects[copied] = objects[fmt.Sprintf("out/part-%05d.red", c[0])]
 			tree := store.NewMemory(objects)
 			for _, name := range tree.Names() {
-				told := slices.ContainsFunc(findings(format.Target{Tree: tree, Name: name}), func(f region.Finding) bool { return f.Code == "redfile.part.repeated" && f.Severity == region.Error })
+				told := slices.ContainsFunc(findings(format.Target{Tree: tree, Name: name}),
+					func(f region.Finding) bool {
+						return f.Code == "redfile.part.repeated" &&
+							f.Severity == region.Error
+					})
 				if told != (name == copied) {
 					t.Errorf("generation %s, copy at %s: %s tells %v", gen, copied, name, told)
 				}
@@ -435,7 +461,8 @@ func TestRepeatedPart(t *testing.T) {
 			if c[1] < 4 {
 				want = 30
 			}
-			back, found, err := redfile.Format.Recover(ctx, format.Target{Tree: tree, Name: "out"}, format.OpenOptions{})
+			back, found, err := redfile.Format.Recover(ctx, format.Target{Tree: tree, Name: "out"},
+				format.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -445,14 +472,17 @@ func TestRepeatedPart(t *testing.T) {
 				rows += int(g.Rows)
 			}
 			back.Close()
-			if err != nil || rows != want || !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.part.repeated" }) {
-				t.Errorf("generation %s, copy at %s: %d rows recovered of %d, %v, %v", gen, copied, rows, want, found, err)
+			if err != nil || rows != want ||
+				!slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.part.repeated" }) {
+				t.Errorf("generation %s, copy at %s: %d rows recovered of %d, %v, %v", gen, copied, rows, want,
+					found, err)
 			}
 		}
 	}
 }
 
-// TestPartOfAnotherTable: where the metadata of a split table is gone, a part of another table of the same shape is told of by its marker.
+// TestPartOfAnotherTable: where the metadata of a split table is gone, a part of another table of the same
+// shape is told of by its marker.
 func TestPartOfAnotherTable(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		objects := splitTable(t, map[string]string{"generation": gen})
@@ -460,9 +490,10 @@ func TestPartOfAnotherTable(t *testing.T) {
 		other := splitTable(t, map[string]string{"generation": gen, "compression": "gzip"})
 		told := func() (names []string) {
 			for name := range objects {
-				if slices.ContainsFunc(findings(format.Target{Tree: store.NewMemory(objects), Name: name}), func(f region.Finding) bool {
-					return f.Code == "redfile.part.other" && f.Severity == region.Error
-				}) {
+				if slices.ContainsFunc(findings(format.Target{Tree: store.NewMemory(objects), Name: name}),
+					func(f region.Finding) bool {
+						return f.Code == "redfile.part.other" && f.Severity == region.Error
+					}) {
 					names = append(names, name)
 				}
 			}
@@ -483,7 +514,9 @@ func TestPartOfAnotherTable(t *testing.T) {
 func TestMissingPart(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		mem := store.NewMemory(nil)
-		w, err := redfile.Format.Create(ctx, mem.Sink("out"), killSchema, format.WriteOptions{Rows: -1, Opts: map[string]string{"generation": gen, "split": "row-group", "row-group-rows": "10"}})
+		w, err := redfile.Format.Create(ctx, mem.Sink("out"), killSchema,
+			format.WriteOptions{Rows: -1,
+				Opts: map[string]string{"generation": gen, "split": "row-group", "row-group-rows": "10"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -531,7 +564,8 @@ func TestMissingPart(t *testing.T) {
 						continue
 					}
 					bad++
-					if e := new(fault.Error); !asFault(err, &e) || e.Class != fault.Corrupt || e.At.Len == 0 || !strings.HasSuffix(e.Path, ".file_path") {
+					if e := new(fault.Error); !asFault(err, &e) || e.Class != fault.Corrupt || e.At.Len == 0 ||
+						!strings.HasSuffix(e.Path, ".file_path") {
 						t.Errorf("generation %s: row group %d: %v", gen, g.Index, err)
 					}
 				}
@@ -546,7 +580,8 @@ func TestMissingPart(t *testing.T) {
 			if f.Severity < region.Error {
 				continue
 			}
-			if n++; f.Column == "" || f.Rows[1]-f.Rows[0] != 10 || f.Rows[0]%10 != 0 || !strings.Contains(f.Message, "missing") {
+			if n++; f.Column == "" || f.Rows[1]-f.Rows[0] != 10 || f.Rows[0]%10 != 0 ||
+				!strings.Contains(f.Message, "missing") {
 				t.Errorf("generation %s: %+v", gen, f)
 			}
 		}
@@ -556,8 +591,9 @@ func TestMissingPart(t *testing.T) {
 	}
 }
 
-// TestTrailing: bytes behind a RedFile hide its metadata from whoever reads the end. Recovery finds it, also where a page header
-// before it is damaged, and metadata of columns stands nowhere else, as in the files of 2013.
+// TestTrailing: bytes behind a RedFile hide its metadata from whoever reads the end. Recovery finds it, also
+// where a page header before it is damaged, and metadata of columns stands nowhere else, as in the files of
+// 2013.
 func TestTrailing(t *testing.T) {
 	n := 0
 	for _, cf := range corpusFiles(t, golden) {
@@ -584,7 +620,8 @@ func TestTrailing(t *testing.T) {
 			if b[4] == whole[4] && !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: other rows", cf.File)
 			}
-			if f, err := redfile.Format.Open(ctx, target(whole), format.OpenOptions{}); err != nil || !f.Schema().Equal(r.Schema()) {
+			if f, err := redfile.Format.Open(ctx, target(whole), format.OpenOptions{}); err != nil ||
+				!f.Schema().Equal(r.Schema()) {
 				t.Errorf("%s: %v, the schema is %v", cf.File, err, r.Schema())
 			}
 			r.Close()

@@ -12,8 +12,8 @@ import (
 	"stoa/region"
 )
 
-// gather makes a reader of the parts that lie beside the metadata of a split table, where that is lost: each is a whole file
-// with one row group, or with all, and their names are in order. nil if there are none.
+// gather makes a reader of the parts that lie beside the metadata of a split table, where that is lost: each is
+// a whole file with one row group, or with all, and their names are in order. nil if there are none.
 func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
 	names, err := r.parts(o)
 	if err != nil {
@@ -34,20 +34,23 @@ func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
 			}
 			if p = r.recoverPart(tg.Name, o); p == nil {
 				size, _ := r.f.tree.Stat(r.ctx, tg.Name)
-				r.tell("redfile.rows.lost", fault.Span{Object: tg.Name, Len: size.Size}, [2]int64{-1, -1}, -1, "nothing whole was found in the part %s: it is left out", name)
+				r.tell("redfile.rows.lost", fault.Span{Object: tg.Name, Len: size.Size}, [2]int64{-1, -1}, -1,
+					"nothing whole was found in the part %s: it is left out", name)
 				continue
 			}
 		}
 		s, at := p.firstBlock(r.ctx)
 		p.Close()
 		if p.namesOthers(name) {
-			r.tell("redfile.rows.lost", p.at, [2]int64{-1, -1}, -1, "%s is no part, but names others as a table's metadata does: it is left out", name)
+			r.tell("redfile.rows.lost", p.at, [2]int64{-1, -1}, -1,
+				"%s is no part, but names others as a table's metadata does: it is left out", name)
 			continue
 		}
 		if s != nil {
 			key := string(s.marker) + partName(int(s.groups))
 			if other := begun[key]; other != "" {
-				r.tell("redfile.part.repeated", at, [2]int64{-1, -1}, 0, "%s begins with row group %d of its table, as %s does: it is left out", name, s.groups, other)
+				r.tell("redfile.part.repeated", at, [2]int64{-1, -1}, 0,
+					"%s begins with row group %d of its table, as %s does: it is left out", name, s.groups, other)
 				continue
 			}
 			begun[key] = name
@@ -70,8 +73,9 @@ func (r *rescue) beside(name string) format.Target {
 	return format.Target{Tree: r.f.tree, Name: path.Join(path.Dir(r.f.at.Object), name)}
 }
 
-// parts are the names of the parts, in order. A part that stands in the place of the metadata is where that stands as a part, or where a part is
-// missing; behind the last only its sync block can say that it is one. It is none of them if it is a copy of one.
+// parts are the names of the parts, in order. A part that stands in the place of the metadata is where that
+// stands as a part, or where a part is missing; behind the last only its sync block can say that it is one. It
+// is none of them if it is a copy of one.
 func (r *rescue) parts(o format.OpenOptions) (names []string, err error) {
 	for info, err := range r.f.tree.List(r.ctx, path.Dir(r.f.at.Object)) {
 		if err != nil {
@@ -137,7 +141,8 @@ func (r *rescue) isCopy(name string) (bool, error) {
 	return true, nil
 }
 
-// among makes a reader of the parts of a table and of the one that stands in the place of its metadata; nil if there are no others.
+// among makes a reader of the parts of a table and of the one that stands in the place of its metadata; nil if
+// there are no others.
 func (r *rescue) among(o format.OpenOptions, opts readOptions) (*file, error) {
 	at, before := r.f.ownGroups(), len(r.findings)
 	r.astray = true
@@ -156,7 +161,8 @@ func (r *rescue) among(o format.OpenOptions, opts readOptions) (*file, error) {
 			how = "it is read as a part, among the others"
 		}
 	}
-	f := region.Finding{Code: "redfile.metadata.other", Severity: region.Error, Part: r.part, At: r.f.metaAt, Path: at, Rows: [2]int64{-1, -1}, Lost: -1,
+	f := region.Finding{Code: "redfile.metadata.other", Severity: region.Error, Part: r.part, At: r.f.metaAt,
+		Path: at, Rows: [2]int64{-1, -1}, Lost: -1,
 		Message: metadataFile + " has the row groups in itself that it should name: " + how}
 	r.findings = append(r.findings, f)
 	return out, nil
@@ -193,8 +199,10 @@ func (r *rescue) recoverPart(name string, o format.OpenOptions) *file {
 
 // add adds the row groups of a part, if it is one of the same table as the first.
 func (r *rescue) add(out, p *file, name string) {
-	if len(out.meta.groups) > 0 && (!p.schema.Equal(out.schema) || string(p.meta.marker()) != string(out.meta.marker())) {
-		r.tell("redfile.rows.lost", p.at, [2]int64{-1, -1}, -1, "%s is of another table than the parts before it: it is left out", name)
+	if len(out.meta.groups) > 0 && (!p.schema.Equal(out.schema) ||
+		string(p.meta.marker()) != string(out.meta.marker())) {
+		r.tell("redfile.rows.lost", p.at, [2]int64{-1, -1}, -1,
+			"%s is of another table than the parts before it: it is left out", name)
 		return
 	}
 	groups := out.meta.groups
@@ -217,7 +225,8 @@ func (r *rescue) add(out, p *file, name string) {
 	out.meta.groups = groups
 }
 
-// strange is an error if none of the parts that the metadata of a split table names is what it takes it for, and some are others': it is that of another table.
+// strange is an error if none of the parts that the metadata of a split table names is what it takes it for,
+// and some are others': it is that of another table.
 func (r *rescue) strange(o format.OpenOptions) error {
 	var other error
 	seen := map[string]bool{}
@@ -227,7 +236,8 @@ func (r *rescue) strange(o format.OpenOptions) error {
 				continue
 			}
 			seen[c.file] = true
-			p, err := openTarget(r.ctx, format.Target{Tree: r.f.tree, Name: path.Join(path.Dir(r.f.at.Object), c.file)}, o)
+			p, err := openTarget(r.ctx, format.Target{Tree: r.f.tree,
+				Name: path.Join(path.Dir(r.f.at.Object), c.file)}, o)
 			if err != nil {
 				continue
 			}
@@ -244,10 +254,12 @@ func (r *rescue) strange(o format.OpenOptions) error {
 	if other == nil {
 		return r.ctx.Err()
 	}
-	return fault.Corruptf(r.f.metaAt, "file_metadata.row_groups", "this is the metadata of another table than the parts: %v", other)
+	return fault.Corruptf(r.f.metaAt, "file_metadata.row_groups",
+		"this is the metadata of another table than the parts: %v", other)
 }
 
-// takenFor holds a part, called so, against the metadata of the table: by its marker, or, without any, by its own metadata. known: it says what it is.
+// takenFor holds a part, called so, against the metadata of the table: by its marker, or, without any, by its
+// own metadata. known: it says what it is.
 func (r *rescue) takenFor(p *file, called string) (known bool, err error) {
 	marker := r.f.meta.marker()
 	if marker == nil {

@@ -12,7 +12,8 @@ import (
 	"stoa/internal/typewords"
 )
 
-// told takes the schema that option schema names, if the file has lost its own, and holds the chunks that were found against it.
+// told takes the schema that option schema names, if the file has lost its own, and holds the chunks that were
+// found against it.
 func (r *rescue) told(o format.OpenOptions, opts readOptions) error {
 	if opts.schema == "" || r.known != nil {
 		return nil
@@ -33,9 +34,11 @@ func (r *rescue) told(o format.OpenOptions, opts readOptions) error {
 		case i < 0:
 			return fault.Invalidf("schema=%s: the file has a column %q, which is not in that schema", opts.schema, path)
 		case leaves[i].typ != c.meta.typ:
-			return fault.Invalidf("schema=%s: column %q is stored as %s, and by that schema it would be %s", opts.schema, path, c.meta.typ, leaves[i].typ)
+			return fault.Invalidf("schema=%s: column %q is stored as %s, and by that schema it would be %s",
+				opts.schema, path, c.meta.typ, leaves[i].typ)
 		case c.meta.hasLevels && (c.meta.maxDef != int32(leaves[i].maxDef) || c.meta.maxRep != int32(leaves[i].maxRep)):
-			return fault.Invalidf("schema=%s: column %q has greatest levels %d and %d, and by that schema %d and %d: what may be null or repeat is another there", opts.schema, path,
+			return fault.Invalidf("schema=%s: column %q has greatest levels %d and %d, and by that schema %d "+
+				"and %d: what may be null or repeat is another there", opts.schema, path,
 				c.meta.maxDef, c.meta.maxRep, leaves[i].maxDef, leaves[i].maxRep)
 		}
 	}
@@ -55,7 +58,8 @@ func (f *file) schemaFrom(ctx context.Context, name string, o format.OpenOptions
 		}
 		defer other.Close()
 		if m := other.meta; m.gen == GenE && len(m.schema) > 0 {
-			m.groups, m.pairs = nil, slices.DeleteFunc(slices.Clone(m.pairs), func(kv keyValue) bool { return kv.key != schemaKey })
+			m.groups, m.pairs = nil, slices.DeleteFunc(slices.Clone(m.pairs),
+				func(kv keyValue) bool { return kv.key != schemaKey })
 			return &m, nil
 		}
 		sc = other.schema
@@ -86,11 +90,14 @@ func (r *rescue) bare() error {
 	if r.walked == 0 {
 		return nil
 	}
-	return fault.Corruptf(r.f.at.Sub(r.f.at.Len, 0), "file_metadata", "%d pages were found, but no metadata of a column behind them, as some programs of 2013 kept it in the metadata at the end only: pages do not say which column they are of, and with that lost nothing can be recovered, whatever the schema", r.walked)
+	return fault.Corruptf(r.f.at.Sub(r.f.at.Len, 0), "file_metadata", "%d pages were found, but no metadata of "+
+		"a column behind them, as some programs of 2013 kept it in the metadata at the end only: pages do not "+
+		"say which column they are of, and with that lost nothing can be recovered, whatever the schema", r.walked)
 }
 
-// renamed takes columns for what all their chunks are called where the schema has another name, which no chunk has: it is the schema that is damaged, and
-// what lies in the chunks is as good as ever. The column keeps the name of the schema.
+// renamed takes columns for what all their chunks are called where the schema has another name, which no chunk
+// has: it is the schema that is damaged, and what lies in the chunks is as good as ever. The column keeps the
+// name of the schema.
 func (r *rescue) renamed() {
 	f := r.f
 	if f.meta.gen < GenC {
@@ -99,10 +106,12 @@ func (r *rescue) renamed() {
 	for col := range f.leaves {
 		l := &f.leaves[col]
 		path, ok := f.calledByChunks(r.ctx, col)
-		if !ok || len(l.path) == 0 || slices.Equal(path, l.path) || slices.ContainsFunc(f.leaves, func(o leaf) bool { return slices.Equal(o.path, path) }) {
+		if !ok || len(l.path) == 0 || slices.Equal(path, l.path) ||
+			slices.ContainsFunc(f.leaves, func(o leaf) bool { return slices.Equal(o.path, path) }) {
 			continue
 		}
-		r.tell("redfile.footer.damaged", f.metaAt, [2]int64{-1, -1}, -1, "the schema calls a column %q, and all its chunks are called %q: they are read", l.path, path)
+		r.tell("redfile.footer.damaged", f.metaAt, [2]int64{-1, -1}, -1,
+			"the schema calls a column %q, and all its chunks are called %q: they are read", l.path, path)
 		l.path = path
 	}
 }

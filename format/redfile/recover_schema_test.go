@@ -25,21 +25,25 @@ const killSchemaJSON = `{"fields": [
 	{"name": "list", "type": "list", "nullable": true, "children": [{"name": "item", "type": "int32", "nullable": true}]}
 ]}`
 
-// TestRecoverWithSchema cuts files without sync blocks within their first row group, where nothing in them says how many columns they had, nor, without
-// Arrow's schema, what they mean: a schema that the user names says it.
+// TestRecoverWithSchema cuts files without sync blocks within their first row group, where nothing in them says
+// how many columns they had, nor, without Arrow's schema, what they mean: a schema that the user names says it.
 func TestRecoverWithSchema(t *testing.T) {
-	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"arrow-schema": "false"}, {"generation": "A", "arrow-schema": "false", "protocol": "binary", "index": "false"}} {
+	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"arrow-schema": "false"},
+		{"generation": "A", "arrow-schema": "false", "protocol": "binary", "index": "false"}} {
 		opts["sync"], opts["row-group-rows"], opts["page-size"] = "0", "20", "200"
 		whole := writeKill(t, 60, opts)
-		tree := store.NewMemory(map[string][]byte{"whole.red": whole, "schema.json": []byte(killSchemaJSON), "wrong.json": []byte(strings.Replace(killSchemaJSON, "int64", "int32", 1)),
-			"other.json": []byte(strings.Replace(killSchemaJSON, "\"id\"", "\"no\"", 1)), "null.json": []byte(strings.Replace(killSchemaJSON, "\"nullable\": false", "\"nullable\": true", 1))})
+		tree := store.NewMemory(map[string][]byte{"whole.red": whole, "schema.json": []byte(killSchemaJSON),
+			"wrong.json": []byte(strings.Replace(killSchemaJSON, "int64", "int32", 1)),
+			"other.json": []byte(strings.Replace(killSchemaJSON, "\"id\"", "\"no\"", 1)),
+			"null.json":  []byte(strings.Replace(killSchemaJSON, "\"nullable\": false", "\"nullable\": true", 1))})
 		nodes, err := describeAll(target(whole))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range nodes {
 			var group, col int
-			if k, _ := fmt.Sscanf(n.Name, "row_groups[%d].columns[%d]", &group, &col); n.Depth > 0 || k < 2 || group > 1 || group == 1 && col == 2 {
+			if k, _ := fmt.Sscanf(n.Name, "row_groups[%d].columns[%d]", &group, &col); n.Depth > 0 || k < 2 ||
+				group > 1 || group == 1 && col == 2 {
 				continue
 			}
 			tree.Put("f.red", whole[:n.At.End()+3])
@@ -48,7 +52,8 @@ func TestRecoverWithSchema(t *testing.T) {
 				if from == "whole.red" && opts["arrow-schema"] == "false" {
 					continue // it does not know more than the file
 				}
-				r, found, err := redfile.Format.Recover(context.Background(), tg, format.OpenOptions{Opts: map[string]string{"schema": from}})
+				r, found, err := redfile.Format.Recover(context.Background(), tg,
+					format.OpenOptions{Opts: map[string]string{"schema": from}})
 				if err != nil {
 					t.Fatalf("%v, %s: %v", opts, from, err)
 				}
@@ -59,18 +64,22 @@ func TestRecoverWithSchema(t *testing.T) {
 				}
 				groups, lacks := wholeGroups(t, r)
 				if want := group + (col+1)/3; len(groups) != want || len(lacks) != 2-col {
-					t.Errorf("%v, %s: cut behind %s: %d whole row groups, of the last one columns %v are missing", opts, from, n.Name, len(groups), lacks)
+					t.Errorf("%v, %s: cut behind %s: %d whole row groups, of the last one columns %v are missing",
+						opts, from, n.Name, len(groups), lacks)
 				}
 				if len(lacks) > 0 {
 					checkCut(t, r, tree, 20*len(groups), lacks, found)
 				}
-				if slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.columns.unknown" }) {
+				if slices.ContainsFunc(found,
+					func(f region.Finding) bool { return f.Code == "redfile.columns.unknown" }) {
 					t.Errorf("%v, %s: %+v", opts, from, found)
 				}
 				r.Close()
 			}
 			for _, from := range []string{"wrong.json", "other.json", "null.json", "f.red", "nowhere"} {
-				if _, _, err := redfile.Format.Recover(context.Background(), tg, format.OpenOptions{Opts: map[string]string{"schema": from}}); !errors.Is(err, fault.Invalid) && from != "nowhere" || err == nil {
+				if _, _, err := redfile.Format.Recover(context.Background(), tg,
+					format.OpenOptions{Opts: map[string]string{"schema": from}}); !errors.Is(err, fault.Invalid) &&
+					from != "nowhere" || err == nil {
 					t.Errorf("%v, %s: %v", opts, from, err)
 				}
 			}
@@ -78,7 +87,8 @@ func TestRecoverWithSchema(t *testing.T) {
 	}
 }
 
-// TestRecoverPagesOnly cuts a file that redelm wrote, which has no metadata of columns but at its end: that nothing can be recovered is said, and why.
+// TestRecoverPagesOnly cuts a file that redelm wrote, which has no metadata of columns but at its end: that
+// nothing can be recovered is said, and why.
 func TestRecoverPagesOnly(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(golden, "red1/flat_pages.red"))
 	if err != nil {
@@ -86,16 +96,20 @@ func TestRecoverPagesOnly(t *testing.T) {
 	}
 	tree := store.NewMemory(map[string][]byte{"f.red": b[:len(b)*3/4], "schema.json": []byte(killSchemaJSON)})
 	for _, opts := range []map[string]string{nil, {"schema": "schema.json"}} {
-		_, _, err = redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: "f.red"}, format.OpenOptions{Opts: opts})
-		if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "pages do not say which column they are of") {
+		_, _, err = redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: "f.red"},
+			format.OpenOptions{Opts: opts})
+		if !errors.Is(err, fault.Corrupt) ||
+			!strings.Contains(err.Error(), "pages do not say which column they are of") {
 			t.Errorf("%v: %v", opts, err)
 		}
 	}
 }
 
-// TestRecoverRenamedColumn: a bit in the name of a column in a schema without a checksum costs nothing: its chunks know what it is called.
+// TestRecoverRenamedColumn: a bit in the name of a column in a schema without a checksum costs nothing: its
+// chunks know what it is called.
 func TestRecoverRenamedColumn(t *testing.T) {
-	for _, opts := range []map[string]string{{"crc": "false"}, {"crc": "false", "sync": "0", "arrow-schema": "false"}, {"crc": "false", "protocol": "binary"}} {
+	for _, opts := range []map[string]string{{"crc": "false"},
+		{"crc": "false", "sync": "0", "arrow-schema": "false"}, {"crc": "false", "protocol": "binary"}} {
 		opts["row-group-rows"] = "10"
 		whole := writeKill(t, 40, opts)
 		a := &anatomy{t: t, bytes: slices.Clone(whole)}
@@ -117,7 +131,8 @@ func TestRecoverRenamedColumn(t *testing.T) {
 		if len(errs) > 0 || got != want || want == "" {
 			t.Errorf("%v: %v, %s", opts, errs, firstDifference(got, want))
 		}
-		if len(found) != 1 || found[0].Code != "redfile.footer.damaged" || found[0].Lost != -1 || found[0].At != a.at("file_metadata") || !strings.Contains(found[0].Message, `["hd"]`) {
+		if len(found) != 1 || found[0].Code != "redfile.footer.damaged" || found[0].Lost != -1 ||
+			found[0].At != a.at("file_metadata") || !strings.Contains(found[0].Message, `["hd"]`) {
 			t.Errorf("%v: it tells %+v", opts, found)
 		}
 	}

@@ -8,10 +8,12 @@ import (
 	"stoa/format"
 )
 
-// reread is format.Format.Reread: what was written without the Arrow schema that is usually kept comes back in the types that are stored. To see that the values are those that
-// went in, it is read as if the schema were kept.
+// reread is format.Format.Reread: what was written without the Arrow schema that is usually kept comes back in
+// the types that are stored. To see that the values are those that went in, it is read as if the schema were
+// kept.
 func reread(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
-	f := format.Format{Name: "redfile", Extensions: []string{".red"}, Probe: probe, List: list, Open: open, ReadKeys: readKeys}
+	f := format.Format{Name: "redfile", Extensions: []string{".red"}, Probe: probe, List: list, Open: open,
+		ReadKeys: readKeys}
 	opts, err := parseCreateOptions(o.Opts)
 	if err != nil || !opts.noArrow {
 		return f, err == nil

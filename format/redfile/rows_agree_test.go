@@ -15,8 +15,8 @@ import (
 	"stoa/store"
 )
 
-// TestRowGroupsVanish: a bit of a field's number makes the list of row groups a field that nobody knows. The number of rows tells: reading is
-// an error, and recovery walks the file without that metadata.
+// TestRowGroupsVanish: a bit of a field's number makes the list of row groups a field that nobody knows. The
+// number of rows tells: reading is an error, and recovery walks the file without that metadata.
 func TestRowGroupsVanish(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(golden, "red1a/a_plain.red"))
 	if err != nil {
@@ -27,8 +27,8 @@ func TestRowGroupsVanish(t *testing.T) {
 	checkDisagrees(t, b, want, true)
 }
 
-// TestNumberOfRows: where the file's number of rows is not that of its row groups, reading is an error, and recovery loses no row of those
-// there are.
+// TestNumberOfRows: where the file's number of rows is not that of its row groups, reading is an error, and
+// recovery loses no row of those there are.
 func TestNumberOfRows(t *testing.T) {
 	tried := 0
 	for _, cf := range corpusFiles(t, golden) {
@@ -66,7 +66,8 @@ func checkDisagrees(t *testing.T, b []byte, want []string, dense bool) {
 	if !told {
 		t.Error("verify tells nothing")
 	}
-	if _, errs := content(tg); !slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, fault.Corrupt) }) {
+	if _, errs := content(tg); !slices.ContainsFunc(errs,
+		func(err error) bool { return errors.Is(err, fault.Corrupt) }) {
 		t.Errorf("reading: %v", errs)
 	}
 	r, found, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{})

@@ -256,7 +256,8 @@ func nodeOf(f arrow.Field, path string) (*node, error) {
 			n.children = append(n.children, k)
 		}
 		if len(n.children) == 0 {
-			return nil, fault.Unsupportedf(fault.Span{}, "", "column %s: a struct without fields has no values to keep", path)
+			return nil, fault.Unsupportedf(fault.Span{}, "",
+				"column %s: a struct without fields has no values to keep", path)
 		}
 		return n, nil
 	case *arrow.MapType:
@@ -264,7 +265,8 @@ func nodeOf(f arrow.Field, path string) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		item, err := nodeOf(arrow.Field{Name: "value", Type: t.ItemType(), Nullable: t.ItemField().Nullable}, path+".value")
+		item, err := nodeOf(arrow.Field{Name: "value", Type: t.ItemType(), Nullable: t.ItemField().Nullable},
+			path+".value")
 		if err != nil {
 			return nil, err
 		}
@@ -279,7 +281,8 @@ func nodeOf(f arrow.Field, path string) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !f.Nullable && !t.ElemField().Nullable && item.conv < 0 && item.rep != repeated { // a repeated field is just that
+		// a repeated field is just that
+		if !f.Nullable && !t.ElemField().Nullable && item.conv < 0 && item.rep != repeated {
 			return group(item, repeated, f.Name), nil
 		}
 		n.conv = convList
@@ -288,7 +291,8 @@ func nodeOf(f arrow.Field, path string) (*node, error) {
 	}
 	v, ok := valueOf(f.Type)
 	if !ok {
-		return nil, fault.Unsupportedf(fault.Span{}, "", "column %s: RedFile has no values of type %s; the other columns can be written without it", path, f.Type)
+		return nil, fault.Unsupportedf(fault.Span{}, "",
+			"column %s: RedFile has no values of type %s; the other columns can be written without it", path, f.Type)
 	}
 	n.typ = v.typ
 	if f.Type.ID() == arrow.STRING || f.Type.ID() == arrow.LARGE_STRING {
@@ -305,7 +309,8 @@ func plainList(t arrow.DataType) bool {
 	return false
 }
 
-// schemaKey is the metadata key under which the Arrow schema stands, as in Parquet: an encapsulated IPC message in base64.
+// schemaKey is the metadata key under which the Arrow schema stands, as in Parquet: an encapsulated IPC message
+// in base64.
 const schemaKey = "ARROW:schema"
 
 func schemaText(sc *arrow.Schema) (string, error) {
@@ -338,7 +343,8 @@ func arrowLeaves(sc *arrow.Schema) ([]leaf, error) {
 			if !ok {
 				return nil, fault.Unsupportedf(fault.Span{}, l.Name, "RedFile has no values of type %s", l.Type)
 			}
-			col := format.Column{Name: l.Name, Path: append([]int{i}, l.Path...), Parent: -1, Has: format.Values, Type: l.Type}
+			col := format.Column{Name: l.Name, Path: append([]int{i}, l.Path...), Parent: -1, Has: format.Values,
+				Type: l.Type}
 			if len(l.Path) > 0 {
 				col.Has |= format.Levels
 				col.MaxDef, col.MaxRep = l.MaxDef, l.MaxRep
@@ -461,7 +467,8 @@ func (p *textParser) group(n *node, depth int) error {
 		c.rep = repetition(i)
 		kind := strings.ToLower(p.word())
 		if kind != "group" {
-			if c.typ = Physical(slices.Index([]string{"boolean", "int32", "int64", "int96", "float", "double", "binary"}, kind)); kind == "byte_array" {
+			if c.typ = Physical(slices.Index([]string{"boolean", "int32", "int64", "int96", "float", "double",
+				"binary"}, kind)); kind == "byte_array" {
 				c.typ = ByteArray
 			}
 			if c.typ < 0 {
@@ -470,7 +477,8 @@ func (p *textParser) group(n *node, depth int) error {
 		}
 		c.name = p.word()
 		if len(p.words) > 2 && p.words[0] == "(" {
-			c.conv = converted(slices.Index([]string{"UTF8", "MAP", "MAP_KEY_VALUE", "LIST"}, strings.ToUpper(p.words[1])))
+			c.conv = converted(slices.Index([]string{"UTF8", "MAP", "MAP_KEY_VALUE", "LIST"},
+				strings.ToUpper(p.words[1])))
 			p.words = p.words[3:]
 		}
 		if c.typ < 0 {

@@ -14,11 +14,13 @@ import (
 	"stoa/vec"
 )
 
-// No checksum is over a page's header. Where there is no index page, headers alone say how many values pages have, and so where the rows of a page are: one wrong number would shift
-// all rows behind it. So the headers of a chunk are read before its first page is given, and their numbers held against the chunk's.
+// No checksum is over a page's header. Where there is no index page, headers alone say how many values pages
+// have, and so where the rows of a page are: one wrong number would shift all rows behind it. So the headers of
+// a chunk are read before its first page is given, and their numbers held against the chunk's.
 
-// settle finds the pages of a chunk that has no index page. If their numbers of values are not together those of the chunk, and one page alone does not hold what its header
-// says, that is the damaged one, and has what the others leave; else nobody knows where rows are, and the chunk is lost.
+// settle finds the pages of a chunk that has no index page. If their numbers of values are not together those
+// of the chunk, and one page alone does not hold what its header says, that is the damaged one, and has what
+// the others leave; else nobody knows where rows are, and the chunk is lost.
 func (t *pageTable) settle(ctx context.Context) error {
 	end := t.f.structureBehind(t.at, t.next, t.group, t.col)
 	begin, odd := t.next, error(nil)
@@ -38,7 +40,9 @@ func (t *pageTable) settle(ctx context.Context) error {
 	case t.values == t.meta.values:
 		return nil
 	}
-	odd = fault.Corruptf(t.at.Sub(begin, min(max(t.next-begin, 0), t.at.Len-begin)), chunkPath(t.group, t.col)+".num_values", "its pages have %d values by their headers, the chunk has %d", t.values, t.meta.values)
+	odd = fault.Corruptf(t.at.Sub(begin, min(max(t.next-begin, 0), t.at.Len-begin)),
+		chunkPath(t.group, t.col)+".num_values", "its pages have %d values by their headers, the chunk has %d",
+		t.values, t.meta.values)
 	wrong, err := t.contradictory(ctx)
 	if err != nil {
 		return err
@@ -48,8 +52,10 @@ func (t *pageTable) settle(ctx context.Context) error {
 		return nil
 	}
 	t.pages[wrong].values += t.meta.values - t.values
-	t.pages[wrong].lost = fault.Corruptf(t.at.Sub(t.pages[wrong].off, t.pages[wrong].size), pagePath(t.group, t.col, wrong)+".header.data_page.num_values",
-		"the page does not hold as many values as its header says; with those of the other pages the chunk has %d too many", t.values-t.meta.values)
+	t.pages[wrong].lost = fault.Corruptf(t.at.Sub(t.pages[wrong].off, t.pages[wrong].size),
+		pagePath(t.group, t.col, wrong)+".header.data_page.num_values",
+		"the page does not hold as many values as its header says; with those of the other pages the chunk has "+
+			"%d too many", t.values-t.meta.values)
 	t.values = 0
 	for i := range t.pages {
 		t.place(&t.pages[i])
@@ -86,7 +92,8 @@ func (t *pageTable) contradictory(ctx context.Context) (found int, err error) {
 			return -1, err
 		}
 		n := min(maxSub, p.values)
-		err = c.Decode(&format.Task{Page: format.Page{Ordinal: i, Spans: []fault.Span{t.at.Sub(p.off, p.size)}, Own: p}, N: n, Bytes: [][]byte{b}, Scratch: &arena, Limits: t.f.limits}, dst)
+		err = c.Decode(&format.Task{Page: format.Page{Ordinal: i, Spans: []fault.Span{t.at.Sub(p.off, p.size)},
+			Own: p}, N: n, Bytes: [][]byte{b}, Scratch: &arena, Limits: t.f.limits}, dst)
 		dst.Release()
 		switch {
 		case err == nil:
@@ -99,8 +106,8 @@ func (t *pageTable) contradictory(ctx context.Context) (found int, err error) {
 	return found, ctx.Err()
 }
 
-// structureBehind is where the next structure that the metadata tells of begins behind off, in the object of a chunk: metadata of a column, an index page, pages of another
-// chunk, or the end of all.
+// structureBehind is where the next structure that the metadata tells of begins behind off, in the object of a
+// chunk: metadata of a column, an index page, pages of another chunk, or the end of all.
 func (f *file) structureBehind(at fault.Span, off int64, group, col int) int64 {
 	name := f.meta.groups[group].columns[col].file
 	f.mu.Lock()

@@ -31,14 +31,16 @@ func counts(t *testing.T, file []byte) (at []int64) {
 	return at
 }
 
-// TestMiscounted: no checksum is over a page's header, and where there is no index page headers alone say where rows are. Whatever bit of a page's number of values changes, in
-// columns of every kind, all rows outside of what is told as lost are what they were, and verify tells of it at any depth.
+// TestMiscounted: no checksum is over a page's header, and where there is no index page headers alone say where
+// rows are. Whatever bit of a page's number of values changes, in columns of every kind, all rows outside of
+// what is told as lost are what they were, and verify tells of it at any depth.
 func TestMiscounted(t *testing.T) {
 	const rows = 120
 	want := killBatch(0, rows)
 	defer want.Release()
 	pool := stoa.NewPool()
-	for _, opts := range []map[string]string{{"crc": "false"}, {"crc": "false", "generation": "A"}, {"crc": "true", "encoding": "group-varint"}, {"crc": "false", "sync": "0", "compression": "none"}} {
+	for _, opts := range []map[string]string{{"crc": "false"}, {"crc": "false", "generation": "A"},
+		{"crc": "true", "encoding": "group-varint"}, {"crc": "false", "sync": "0", "compression": "none"}} {
 		opts["row-group-rows"], opts["page-size"], opts["index"] = "60", "40", "false"
 		whole := writeKill(t, rows, opts)
 		places, few := counts(t, whole), 0

@@ -26,9 +26,10 @@ import (
 const syncPage = 0x53594e43 // "SYNC"
 
 // syncKey is the key of the marker in the key/value metadata, in hexadecimal; levelsKey is that of the greatest
-// definition and repetition level in the metadata of a column, which generation E has no fields for; textKey, with the value
-// UTF8, says there that BYTE_ARRAYs are text, which generation A has no words for. moreKey, with the value true, is in the metadata
-// so far: the writer meant to write more behind it, the last metadata at least.
+// definition and repetition level in the metadata of a column, which generation E has no fields for; textKey,
+// with the value UTF8, says there that BYTE_ARRAYs are text, which generation A has no words for. moreKey, with
+// the value true, is in the metadata so far: the writer meant to write more behind it, the last metadata at
+// least.
 const (
 	syncKey   = "stoa.sync"
 	moreKey   = "stoa.more"

@@ -71,7 +71,8 @@ func valueOf(t arrow.DataType) (v value, ok bool) {
 			return value{Int96, formSame, 12, false}, true
 		}
 		return value{ByteArray, formFixed, w, false}, w > 0
-	case arrow.FLOAT16, arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256, arrow.INTERVAL_DAY_TIME, arrow.INTERVAL_MONTH_DAY_NANO:
+	case arrow.FLOAT16, arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256,
+		arrow.INTERVAL_DAY_TIME, arrow.INTERVAL_MONTH_DAY_NANO:
 		return value{ByteArray, formFixed, t.(arrow.FixedWidthDataType).BitWidth() / 8, false}, true
 	}
 	return v, false
@@ -112,9 +113,10 @@ func (v *value) counts(data []byte, enc Encoding, k int) error {
 	return nil
 }
 
-// decode appends n entries, of which valid (nil: all) says which are there: they are k values, behind the first skip of the
-// total that data holds. counts was asked before.
-func (v *value) decode(dst *vec.Vector, data []byte, enc Encoding, skip, k, total, n int, valid []byte, a *vec.Arena) error {
+// decode appends n entries, of which valid (nil: all) says which are there: they are k values, behind the first
+// skip of the total that data holds. counts was asked before.
+func (v *value) decode(dst *vec.Vector, data []byte, enc Encoding, skip, k, total, n int, valid []byte,
+	a *vec.Arena) error {
 	if v.form == formStrings {
 		return decodeStrings(dst, data, skip, k, total, n, valid)
 	}
@@ -201,7 +203,8 @@ func (v *value) narrow(out, data []byte, k int) error {
 func (v *value) fixed(out, data []byte, skip, k, total int) error {
 	step := 4 + v.width
 	if len(data) != total*step {
-		return fault.Rel(0, len(data), "values", "%d bytes where %d values of %d bytes have %d", len(data), total, v.width, total*step)
+		return fault.Rel(0, len(data), "values", "%d bytes where %d values of %d bytes have %d", len(data), total,
+			v.width, total*step)
 	}
 	if v.width == 16 {
 		return fixed16(out, data[skip*step:], k)
@@ -307,7 +310,8 @@ func copyStrings(offs []int32, out, data []byte, pos, k, first int) error {
 		}
 		l := int(binary.LittleEndian.Uint32(data[pos:]))
 		pos += 4
-		if l > len(data)-pos || l > len(out)-to { // more than k values share the bytes: levels of which a byte was changed
+		// more than k values share the bytes: levels of which a byte was changed
+		if l > len(data)-pos || l > len(out)-to {
 			return stringsEnd(data, pos-4, first+i)
 		}
 		if l <= 32 && pos+32 <= len(data) && to+32 <= len(out) {
@@ -331,8 +335,9 @@ func stringsEnd(data []byte, pos, i int) error {
 	return fault.Rel(pos, len(data)-pos, "values", "value %d reaches past the end", i)
 }
 
-// decodeGroups decodes the first k of total whole numbers of type t in GROUP_VAR_INT encoding. The document does not say whether a last group that is not full is filled
-// up: where the numbers that are missing have the shortest length, their bytes may be missing, too.
+// decodeGroups decodes the first k of total whole numbers of type t in GROUP_VAR_INT encoding. The document
+// does not say whether a last group that is not full is filled up: where the numbers that are missing have the
+// shortest length, their bytes may be missing, too.
 func decodeGroups(out, data []byte, t Physical, k, total int) error {
 	decode, size := func(b []byte) (int, error) { return groupvarint.Decode(as[uint32](out, k), b) }, 4
 	if t != Int32 {

@@ -20,8 +20,8 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (see format.Depth for less) and tells what is wrong: checksums, structure, every value, levels, counts of values and rows, index
-// pages against the pages, bytes that nothing claims.
+// verify reads everything (see format.Depth for less) and tells what is wrong: checksums, structure, every
+// value, levels, counts of values and rows, index pages against the pages, bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{ctx: ctx, yield: yield, part: tg.Name, depth: o.Depth}
@@ -29,7 +29,8 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 	}
 }
 
-// unchecked is format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first ones tell.
+// unchecked is format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first
+// ones tell.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	f, err := openTarget(ctx, tg, o)
 	if err != nil {
@@ -80,7 +81,8 @@ func (v *verifier) give(f region.Finding) {
 }
 
 func (v *verifier) tell(code string, at fault.Span, path, format string, args ...any) {
-	v.give(region.Finding{Code: code, At: at, Path: path, Message: fmt.Sprintf(format, args...), Rows: [2]int64{-1, -1}, Lost: -1})
+	v.give(region.Finding{Code: code, At: at, Path: path, Message: fmt.Sprintf(format, args...),
+		Rows: [2]int64{-1, -1}, Lost: -1})
 }
 
 // blame tells an error about the rows [first, end) of the file; -1 is not known.
@@ -124,7 +126,8 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 		v.give(m)
 	}
 	if f.literal {
-		v.tell("redfile.footer.literal", f.at.Sub(f.at.Len-tailLen, 4), "footer", "the number is the offset from the end, not the length")
+		v.tell("redfile.footer.literal", f.at.Sub(f.at.Len-tailLen, 4), "footer",
+			"the number is the offset from the end, not the length")
 	}
 	if f.guessed != "" {
 		v.tell("redfile.schema.guessed", f.metaAt, "file_metadata", "the file does not say its schema: %s", f.guessed)
@@ -149,8 +152,9 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	v.parts(tg, o)
 }
 
-// parts looks at what a split table's metadata does without: that each part is, as it was written, a whole file with an end of its own,
-// which reads it alone and from which the table is put together again if its metadata is lost.
+// parts looks at what a split table's metadata does without: that each part is, as it was written, a whole file
+// with an end of its own, which reads it alone and from which the table is put together again if its metadata
+// is lost.
 func (v *verifier) parts(tg format.Target, o format.OpenOptions) {
 	seen := map[string]bool{"": true}
 	for g := range v.f.meta.groups {
@@ -184,7 +188,8 @@ func (v *verifier) partEnd(tg format.Target, o format.OpenOptions) {
 	}
 	defer part.Close()
 	if rows := v.f.rowsIn(v.ctx, tg.Name); rows >= 0 && rows != part.meta.rows {
-		v.tell("redfile.part.end", part.metaAt, "file_metadata.num_rows", "%d, but the row groups that the table has there have %d", part.meta.rows, rows)
+		v.tell("redfile.part.end", part.metaAt, "file_metadata.num_rows",
+			"%d, but the row groups that the table has there have %d", part.meta.rows, rows)
 	}
 	whole := v.f
 	v.f = part
@@ -230,7 +235,8 @@ func (v *verifier) open(err error) {
 	v.blame(code, err, -1, -1)
 }
 
-// group verifies a row group whose first row is the file's row first; it gives the number of rows, -1 if that is not known.
+// group verifies a row group whose first row is the file's row first; it gives the number of rows, -1 if that
+// is not known.
 func (v *verifier) group(group int, first int64) int64 {
 	f := v.f
 	rows, err := f.rowsOf(v.ctx, group)
@@ -260,7 +266,8 @@ func (v *verifier) group(group int, first int64) int64 {
 		case counted < 0:
 			counted = n
 		case n != counted:
-			v.tell("redfile.column.count", f.chunkSpan(group, col), chunkPath(group, col), "%d rows begin in the chunk, the row group has %d", n, counted)
+			v.tell("redfile.column.count", f.chunkSpan(group, col), chunkPath(group, col),
+				"%d rows begin in the chunk, the row group has %d", n, counted)
 		}
 	}
 	v.column = ""
@@ -279,7 +286,8 @@ func (v *verifier) copy(t *pageTable) {
 		v.blame("redfile.column.copy", err, -1, -1)
 		return
 	}
-	if m.typ != c.meta.typ || m.codec != c.meta.codec || m.values != c.meta.values || m.data != c.meta.data || !slices.Equal(m.path, c.meta.path) {
+	if m.typ != c.meta.typ || m.codec != c.meta.codec || m.values != c.meta.values || m.data != c.meta.data ||
+		!slices.Equal(m.path, c.meta.path) {
 		v.tell("redfile.column.copy", t.at.Sub(c.offset, n), path, "it differs from the metadata in the file's")
 	}
 }
@@ -304,13 +312,15 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 		p, err := walked.get(v.ctx, i)
 		if err == io.EOF {
 			if index != nil && i != len(index) {
-				v.tell("redfile.index.damaged", t.f.chunkSpan(t.group, t.col), chunkPath(t.group, t.col)+".index_page", "%d pages, the chunk has %d", len(index), i)
+				v.tell("redfile.index.damaged", t.f.chunkSpan(t.group, t.col),
+					chunkPath(t.group, t.col)+".index_page", "%d pages, the chunk has %d", len(index), i)
 			}
 			n.whole = true
 			return n.rows, n.ok() && !quiet
 		}
 		if err == nil && i < len(index) && p.off > begin+index[i].offset { // it was taken for a page of another kind
-			err = fault.Corruptf(t.at.Sub(begin+index[i].offset, int64(index[i].size)), pagePath(t.group, t.col, i)+".header", "no data page, where the index says that one is")
+			err = fault.Corruptf(t.at.Sub(begin+index[i].offset, int64(index[i].size)),
+				pagePath(t.group, t.col, i)+".header", "no data page, where the index says that one is")
 		}
 		if err != nil && i < len(index) {
 			n.bad("redfile.page.header", err, int64(index[i].rows))
@@ -364,7 +374,8 @@ func (t *pageTable) resume(index []indexEntry, i int, begin int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := &index[i]
-	t.pages = append(t.pages[:i], page{off: begin + e.offset, size: int64(e.size), values: int64(e.values), first: e.first, rows: int64(e.rows)})
+	t.pages = append(t.pages[:i], page{off: begin + e.offset, size: int64(e.size), values: int64(e.values),
+		first: e.first, rows: int64(e.rows)})
 	t.values, t.err, t.next = 0, nil, begin+e.offset+int64(e.size)
 	if i+1 < len(index) {
 		t.next = begin + index[i+1].offset
@@ -374,9 +385,10 @@ func (t *pageTable) resume(index []indexEntry, i int, begin int64) {
 	}
 }
 
-// rowCount counts the rows of a chunk page by page, and tells which of them a damaged page has. Where a column repeats and there is no
-// index page, nobody says how many begin in that page: if it is the only one, they are what the row group has, less the rows
-// of the others; else all from there on are in doubt. The row before it may go on in it.
+// rowCount counts the rows of a chunk page by page, and tells which of them a damaged page has. Where a column
+// repeats and there is no index page, nobody says how many begin in that page: if it is the only one, they are
+// what the row group has, less the rows of the others; else all from there on are in doubt. The row before it
+// may go on in it.
 type rowCount struct {
 	flat       bool
 	first, end int64 // of the row group, in the file; -1: not known
@@ -471,7 +483,8 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 	l := &v.f.leaves[t.col]
 	if v.depth == format.Sums && l.maxRep == 0 {
 		v.arena.Reset()
-		d := decoding{l: l, t: &format.Task{Scratch: &v.arena}, codec: t.meta.codec, limits: v.f.limits, verify: true, sumOnly: true}
+		d := decoding{l: l, t: &format.Task{Scratch: &v.arena}, codec: t.meta.codec, limits: v.f.limits,
+			verify: true, sumOnly: true}
 		err := d.open(v.stored, at, p)
 		if err == nil && d.h.encoding > GroupVarInt { // no checksum is over the header
 			err = fault.Unsupportedf(fault.Span{}, "header.data_page.encoding", "%s", d.h.encoding)
@@ -491,7 +504,8 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 			return 0, err
 		}
 		n := min(maxSub, p.values-sub)
-		task := format.Task{Page: format.Page{Ordinal: i, Sub: sub, Spans: []fault.Span{at}, Own: p}, N: n, Bytes: [][]byte{v.stored}, Scratch: &v.arena, Limits: v.f.limits}
+		task := format.Task{Page: format.Page{Ordinal: i, Sub: sub, Spans: []fault.Span{at}, Own: p}, N: n,
+			Bytes: [][]byte{v.stored}, Scratch: &v.arena, Limits: v.f.limits}
 		if err := c.Decode(&task, dst); err != nil {
 			return rows, err
 		}
@@ -552,16 +566,20 @@ func (v *verifier) compare(e *indexEntry, t *pageTable, p *page, i int, rows, nu
 	if err != nil {
 		return
 	}
-	if first+e.offset != p.off || int64(e.size) != p.size || int64(e.values) != p.values || int64(e.rows) != rows || int64(e.nulls) != nulls {
-		v.tell("redfile.index.damaged", at, path, "a page of %d bytes at %d with %d values, %d of them null, and %d rows; the page has %d bytes at %d, %d values, %d null, %d rows",
+	if first+e.offset != p.off || int64(e.size) != p.size || int64(e.values) != p.values || int64(e.rows) != rows ||
+		int64(e.nulls) != nulls {
+		v.tell("redfile.index.damaged", at, path, "a page of %d bytes at %d with %d values, %d of them null, "+
+			"and %d rows; the page has %d bytes at %d, %d values, %d null, %d rows",
 			e.size, first+e.offset, e.values, e.nulls, e.rows, p.size, p.off, p.values, nulls, rows)
 		return
 	}
 	if !e.hasMin || !e.hasMax || !real.hasMin {
 		return
 	}
-	if !bytes.Equal(e.min, real.min) || !bytes.Equal(e.max, real.max) || e.minCut != real.minCut || e.maxCut != real.maxCut || e.noNaN && !real.noNaN {
-		v.tell("redfile.index.bounds", at, path, "the values lie from %x to %x, the index says from %x to %x", real.min, real.max, e.min, e.max)
+	if !bytes.Equal(e.min, real.min) || !bytes.Equal(e.max, real.max) || e.minCut != real.minCut ||
+		e.maxCut != real.maxCut || e.noNaN && !real.noNaN {
+		v.tell("redfile.index.bounds", at, path, "the values lie from %x to %x, the index says from %x to %x",
+			real.min, real.max, e.min, e.max)
 	}
 }
 

@@ -15,11 +15,13 @@ import (
 	"stoa/store"
 )
 
-// TestRowsOfListPage: verify names the rows of a damaged page of a column that repeats, with and without index pages, and those
-// to the end of the row group when two pages are damaged and nobody says how many rows the first has.
+// TestRowsOfListPage: verify names the rows of a damaged page of a column that repeats, with and without index
+// pages, and those to the end of the row group when two pages are damaged and nobody says how many rows the
+// first has.
 func TestRowsOfListPage(t *testing.T) {
 	for _, index := range []string{"true", "false"} {
-		whole := writeKill(t, 120, map[string]string{"generation": "A", "row-group-rows": "60", "page-size": "40", "sync": "0", "index": index, "compression": "none"})
+		whole := writeKill(t, 120, map[string]string{"generation": "A", "row-group-rows": "60", "page-size": "40",
+			"sync": "0", "index": index, "compression": "none"})
 		nodes, err := describeAll(target(whole))
 		if err != nil {
 			t.Fatal(err)
@@ -66,14 +68,16 @@ func TestRowsOfListPage(t *testing.T) {
 			t.Errorf("index=%s: the pages end at row %d of 120", index, at)
 		}
 		two := rows(1, 3)
-		if len(two) != 2 || index == "false" && (two[0][1] != 120 || two[1] != two[0]) || index == "true" && (two[0][1] >= two[1][0]) {
+		if len(two) != 2 || index == "false" && (two[0][1] != 120 || two[1] != two[0]) || index == "true" &&
+			(two[0][1] >= two[1][0]) {
 			t.Errorf("index=%s, two pages: %v", index, two)
 		}
 	}
 }
 
-// TestSizesOfPage: a page says its raw size in its header, and compressed bytes say it once more; a page stored without compression has
-// the same size twice. That needs no decoding, so verify holds one against the other when it reads checksums only, too.
+// TestSizesOfPage: a page says its raw size in its header, and compressed bytes say it once more; a page stored
+// without compression has the same size twice. That needs no decoding, so verify holds one against the other
+// when it reads checksums only, too.
 func TestSizesOfPage(t *testing.T) {
 	for _, codec := range []string{"none", "snappy", "gzip"} {
 		whole := writeKill(t, 60, map[string]string{"compression": codec, "index": "false"})
@@ -85,7 +89,10 @@ func TestSizesOfPage(t *testing.T) {
 		for f := range redfile.Format.Verify(ctx, target(whole), o) {
 			t.Errorf("the whole file: %+v", f)
 		}
-		i := slices.IndexFunc(nodes, func(n region.Node) bool { return n.Depth == 1 && strings.HasPrefix(n.Value, "DATA") })
+		i := slices.IndexFunc(nodes, func(n region.Node) bool {
+			return n.Depth == 1 &&
+				strings.HasPrefix(n.Value, "DATA")
+		})
 		at := nodes[i].At.Off // compact protocol: field 1 type, 0, field 2 uncompressed_page_size, zigzag
 		if head := whole[at : at+3]; head[0] != 0x15 || head[1] != 0 || head[2] != 0x15 {
 			t.Fatalf("the page begins with % x", head)
@@ -104,12 +111,14 @@ func TestSizesOfPage(t *testing.T) {
 	}
 }
 
-// TestVerifyGoesOn: behind a page whose header is damaged, verify goes on where the index says, as reading does, and both name the same rows.
+// TestVerifyGoesOn: behind a page whose header is damaged, verify goes on where the index says, as reading
+// does, and both name the same rows.
 func TestVerifyGoesOn(t *testing.T) {
 	const rows = 120
 	want := killBatch(0, rows)
 	defer want.Release()
-	whole := writeKill(t, rows, map[string]string{"row-group-rows": "60", "page-size": "40", "sync": "0", "compression": "none"})
+	whole := writeKill(t, rows, map[string]string{"row-group-rows": "60", "page-size": "40", "sync": "0",
+		"compression": "none"})
 	for _, chunk := range []string{"row_groups[1].columns[0]", "row_groups[1].columns[2]"} {
 		pages := listPages(t, whole, chunk)
 		for i := range pages[:len(pages)-1] {
@@ -131,14 +140,16 @@ func TestVerifyGoesOn(t *testing.T) {
 	}
 }
 
-// TestMetadataIsAPart: a copy of a part in the place of a split table's _metadata.red opens, and has rows; verify and reading tell that it is not the metadata.
+// TestMetadataIsAPart: a copy of a part in the place of a split table's _metadata.red opens, and has rows;
+// verify and reading tell that it is not the metadata.
 func TestMetadataIsAPart(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}} {
 		objects := splitTable(t, opts)
 		objects["out/_metadata.red"] = objects["out/part-00002.red"]
 		tg := format.Target{Tree: store.NewMemory(objects), Name: "out"}
 		found := findings(tg)
-		if len(found) != 1 || found[0].Code != "redfile.metadata.other" || found[0].Severity != region.Error || found[0].At.Object != "out/_metadata.red" || found[0].At.Len == 0 {
+		if len(found) != 1 || found[0].Code != "redfile.metadata.other" || found[0].Severity != region.Error ||
+			found[0].At.Object != "out/_metadata.red" || found[0].At.Len == 0 {
 			t.Errorf("%v: %+v", opts, found)
 		}
 		r, err := redfile.Format.Open(ctx, tg, format.OpenOptions{})
@@ -152,7 +163,8 @@ func TestMetadataIsAPart(t *testing.T) {
 	}
 }
 
-// TestRecoverMetadataIsAPart: a part that stands in the place of the metadata is read where it belongs, and no row twice.
+// TestRecoverMetadataIsAPart: a part that stands in the place of the metadata is read where it belongs, and no
+// row twice.
 func TestRecoverMetadataIsAPart(t *testing.T) {
 	const meta, part = "out/_metadata.red", "out/part-00002.red"
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}} {
@@ -176,14 +188,16 @@ func TestRecoverMetadataIsAPart(t *testing.T) {
 				t.Errorf("%v, %s: %d rows, want %d", opts, how, n, want)
 			}
 			_, found, err := redfile.Format.Recover(ctx, format.Target{Tree: tree, Name: "out"}, format.OpenOptions{})
-			if err != nil || !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.metadata.other" && f.At.Object == meta }) {
+			if err != nil || !slices.ContainsFunc(found,
+				func(f region.Finding) bool { return f.Code == "redfile.metadata.other" && f.At.Object == meta }) {
 				t.Errorf("%v, %s: told %+v, %v", opts, how, found, err)
 			}
 		}
 	}
 }
 
-// TestRecoverDamagedStandIn: a copy of a part in the place of the metadata that is damaged itself adds no row, and the parts are recovered.
+// TestRecoverDamagedStandIn: a copy of a part in the place of the metadata that is damaged itself adds no row,
+// and the parts are recovered.
 func TestRecoverDamagedStandIn(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}} {
 		objects := splitTable(t, opts)
@@ -198,8 +212,8 @@ func TestRecoverDamagedStandIn(t *testing.T) {
 	}
 }
 
-// TestBytesPutIn: bytes that were put into a page without checksum move what is behind them, and reading goes on without a word: verify warns of
-// those that nothing claims.
+// TestBytesPutIn: bytes that were put into a page without checksum move what is behind them, and reading goes
+// on without a word: verify warns of those that nothing claims.
 func TestBytesPutIn(t *testing.T) {
 	for _, cf := range corpusFiles(t, golden) {
 		whole, err := os.ReadFile(filepath.Join(golden, cf.File))
@@ -210,7 +224,8 @@ func TestBytesPutIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages := slices.DeleteFunc(nodes, func(n region.Node) bool { return n.Depth != 1 || !strings.HasPrefix(n.Value, "DATA") })
+		pages := slices.DeleteFunc(nodes,
+			func(n region.Node) bool { return n.Depth != 1 || !strings.HasPrefix(n.Value, "DATA") })
 		if len(pages) == 0 {
 			continue // of no rows
 		}

@@ -107,7 +107,8 @@ func (w *writer) plan() error {
 	last := -1
 	for i, l := range leaves {
 		if own[i].maxDef != l.maxDef || own[i].maxRep != l.maxRep || own[i].typ != l.typ {
-			return fault.Bugf("redfile: column %s: levels %d and %d in the file's schema, %d and %d in Arrow's", l.column.Name, own[i].maxDef, own[i].maxRep, l.maxDef, l.maxRep)
+			return fault.Bugf("redfile: column %s: levels %d and %d in the file's schema, %d and %d in Arrow's",
+				l.column.Name, own[i].maxDef, own[i].maxRep, l.maxDef, l.maxRep)
 		}
 		l.path, l.conv = own[i].path, own[i].conv
 		c := &columnWriter{l: l, o: &w.opts, enc: w.opts.encoding, head: thrift.NewWriter(w.protocol())}
@@ -134,7 +135,8 @@ func (w *writer) plan() error {
 	if len(leaves) > math.MaxInt32 {
 		return fault.Unsupportedf(fault.Span{}, "", "%d columns", len(leaves))
 	}
-	w.meta = fileMeta{gen: w.opts.gen, protocol: w.protocol(), version: 1, cols: int32(len(leaves)), hasCRC: !w.opts.noCRC}
+	w.meta = fileMeta{gen: w.opts.gen, protocol: w.protocol(), version: 1, cols: int32(len(leaves)),
+		hasCRC: !w.opts.noCRC}
 	if w.meta.gen == GenE {
 		w.meta.schema = tree.elements(nil)
 		w.meta.schema[0].rep = -1

@@ -11,19 +11,26 @@ import (
 
 // writeKeys are the options of Create.
 var writeKeys = []format.OptionKey{
-	{Name: "generation", Values: "E, A", Help: "form of the metadata: E as programs of 2013 read it, A as the first document has it (default E)"},
+	{Name: "generation", Values: "E, A",
+		Help: "form of the metadata: E as programs of 2013 read it, A as the first document has it (default E)"},
 	{Name: "compression", Values: "snappy, gzip, none", Help: "how pages are compressed (default snappy)"},
-	{Name: "encoding", Values: "plain, group-varint", Help: "how INT32 and INT64 are encoded (default plain); encoding.COLUMN for one column"},
+	{Name: "encoding", Values: "plain, group-varint",
+		Help: "how INT32 and INT64 are encoded (default plain); encoding.COLUMN for one column"},
 	{Name: "row-group-size", Values: "BYTES", Help: "stored size of a row group (default 512MiB)"},
 	{Name: "row-group-rows", Values: "N", Help: "most rows of a row group (default: no limit)"},
 	{Name: "page-size", Values: "BYTES", Help: "raw size of a page (default 8KiB)"},
-	{Name: "memory", Values: "BYTES", Help: "how much of a row group is kept in memory; the rest goes to a temporary file (default 256MiB)"},
+	{Name: "memory", Values: "BYTES", Help: "how much of a row group is kept in memory; the rest goes to a " +
+		"temporary file (default 256MiB)"},
 	{Name: "crc", Values: "true, false", Help: "checksums of pages and of the metadata (default true)"},
-	{Name: "index", Values: "true, false", Help: "an index page a chunk: where its pages are, their rows, least and greatest values (default true)"},
-	{Name: "sync", Values: "N", Help: "a sync block behind every row group and the metadata so far behind every N-th, for recovery (default 16; 0: neither)"},
+	{Name: "index", Values: "true, false",
+		Help: "an index page a chunk: where its pages are, their rows, least and greatest values (default true)"},
+	{Name: "sync", Values: "N", Help: "a sync block behind every row group and the metadata so far behind every " +
+		"N-th, for recovery (default 16; 0: neither)"},
 	{Name: "protocol", Values: "compact, binary", Help: "Thrift protocol of the metadata (default compact)"},
 	{Name: "arrow-schema", Values: "true, false", Help: "keep the Arrow schema in the metadata (default true)"},
-	{Name: "split", Values: "none, row-group, metadata", Help: "row-group: a directory with one data file a row group and the metadata in " + metadataFile + "; metadata: one data file and the metadata (default none)"},
+	{Name: "split", Values: "none, row-group, metadata",
+		Help: "row-group: a directory with one data file a row group and the metadata in " + metadataFile +
+			"; metadata: one data file and the metadata (default none)"},
 }
 
 // createOptions are the options of Create, understood.
@@ -47,7 +54,8 @@ type createOptions struct {
 var encodingsByName = map[string]Encoding{"plain": Plain, "group-varint": GroupVarInt}
 
 func parseCreateOptions(opts map[string]string) (o createOptions, err error) {
-	o = createOptions{gen: GenE, codec: Snappy, column: map[string]Encoding{}, groupSize: 512 << 20, groupRows: 1<<31 - 1, pageSize: 8 << 10, memory: 256 << 20, sync: 16, split: "none"}
+	o = createOptions{gen: GenE, codec: Snappy, column: map[string]Encoding{}, groupSize: 512 << 20,
+		groupRows: 1<<31 - 1, pageSize: 8 << 10, memory: 256 << 20, sync: 16, split: "none"}
 	for _, k := range slices.Sorted(maps.Keys(opts)) {
 		if err := o.set(k, opts[k]); err != nil {
 			return o, err

@@ -269,7 +269,8 @@ func (c *columnWriter) cut() error {
 	h := pageHeader{kind: dataPage, values: int32(c.entries), encoding: c.enc}
 	at := len(c.pages)
 	c.pages = c.seal(c.pages, h, c.body)
-	e := indexEntry{offset: c.end, first: c.groupRows, size: int32(len(c.pages) - at), values: int32(c.entries), rows: int32(c.rows), nulls: int32(c.entries - c.present)}
+	e := indexEntry{offset: c.end, first: c.groupRows, size: int32(len(c.pages) - at), values: int32(c.entries),
+		rows: int32(c.rows), nulls: int32(c.entries - c.present)}
 	if !c.o.noIndex && c.l.maxRep == 0 {
 		e.take(c.l.column.Type, c.l.typ, c.vals)
 	}
@@ -344,12 +345,14 @@ func (e *indexEntry) take(t arrow.DataType, p Physical, vals []byte) {
 	case arrow.FLOAT32:
 		if lo, hi, n, all := leastFloat(wordsOfBytes[float32](vals)); all {
 			e.noNaN = n == 0
-			e.set(binary.LittleEndian.AppendUint32(nil, math.Float32bits(lo)), binary.LittleEndian.AppendUint32(nil, math.Float32bits(hi)))
+			e.set(binary.LittleEndian.AppendUint32(nil, math.Float32bits(lo)),
+				binary.LittleEndian.AppendUint32(nil, math.Float32bits(hi)))
 		}
 	case arrow.FLOAT64:
 		if lo, hi, n, all := leastFloat(wordsOfBytes[float64](vals)); all {
 			e.noNaN = n == 0
-			e.set(binary.LittleEndian.AppendUint64(nil, math.Float64bits(lo)), binary.LittleEndian.AppendUint64(nil, math.Float64bits(hi)))
+			e.set(binary.LittleEndian.AppendUint64(nil, math.Float64bits(lo)),
+				binary.LittleEndian.AppendUint64(nil, math.Float64bits(hi)))
 		}
 	case arrow.STRING, arrow.BINARY:
 		e.takeStrings(vals)

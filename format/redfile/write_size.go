@@ -5,10 +5,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// sliceBytes is about how much is taken at a time: between slices it is looked at whether the row group or the memory is full.
+// sliceBytes is about how much is taken at a time: between slices it is looked at whether the row group or the
+// memory is full.
 const sliceBytes = 1 << 20
 
-// sliceEnd is how far a slice of b reaches from row from on, to at most: one row at least, and if possible no more than some bytes.
+// sliceEnd is how far a slice of b reaches from row from on, to at most: one row at least, and if possible no
+// more than some bytes.
 func (w *writer) sliceEnd(b arrow.RecordBatch, from, most int64) int64 {
 	limit := min(sliceBytes, max(w.opts.groupSize/8, 1), max(w.opts.memory/8, 64<<10))
 	to := most

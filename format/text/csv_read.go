@@ -18,11 +18,14 @@ import (
 )
 
 var csvReadKeys = []format.OptionKey{
-	{Name: "header", Values: "true|false", Help: "whether the first line has the names (default true); without, columns are c1, c2, …"},
+	{Name: "header", Values: "true|false",
+		Help: "whether the first line has the names (default true); without, columns are c1, c2, …"},
 	{Name: "delimiter", Values: "C", Help: "what separates fields: an ASCII character, or tab"},
 	{Name: "null", Values: "TEXT", Help: "unquoted text that means null (default nothing; \"\" is an empty string)"},
-	{Name: "types", Values: "infer|string", Help: "types from the first 1000 rows or 4 MiB (default), or text for all columns"},
-	{Name: "schema", Values: "NAME: TYPE, …", Help: "names and types of all columns, such as id: int64, at: timestamp[us]"},
+	{Name: "types", Values: "infer|string",
+		Help: "types from the first 1000 rows or 4 MiB (default), or text for all columns"},
+	{Name: "schema", Values: "NAME: TYPE, …",
+		Help: "names and types of all columns, such as id: int64, at: timestamp[us]"},
 }
 
 // csvOptions is what the options of a source say.
@@ -59,7 +62,8 @@ func parseCSVOptions(name string, comma byte, opts map[string]string) (c csvOpti
 	return c, err
 }
 
-func openCSV(ctx context.Context, t format.Target, o format.OpenOptions, name string, comma byte) (format.Reader, error) {
+func openCSV(ctx context.Context, t format.Target, o format.OpenOptions, name string, comma byte) (format.Reader,
+	error) {
 	c, err := parseCSVOptions(name, comma, o.Opts)
 	if err != nil {
 		return nil, err
@@ -67,7 +71,8 @@ func openCSV(ctx context.Context, t format.Target, o format.OpenOptions, name st
 	return c.open(ctx, t, o, name)
 }
 
-func (c *csvOptions) open(ctx context.Context, t format.Target, o format.OpenOptions, name string) (format.Reader, error) {
+func (c *csvOptions) open(ctx context.Context, t format.Target, o format.OpenOptions, name string) (format.Reader,
+	error) {
 	r, err := newReader(ctx, name, t, o)
 	if err != nil {
 		return nil, err
@@ -105,13 +110,15 @@ func (c *csvOptions) begin(ctx context.Context, r *reader) error {
 		r.schema = arrow.NewSchema(fields, nil)
 		how = fmt.Sprintf("inferred from %d rows", n)
 	case c.header && names != nil && !c.placed && !sameNames(names, c.schema):
-		return fault.Invalidf("%s: the header has the columns %s, the schema has %s", r.target.Name, strings.Join(names, ", "), types(c.schema))
+		return fault.Invalidf("%s: the header has the columns %s, the schema has %s", r.target.Name,
+			strings.Join(names, ", "), types(c.schema))
 	case names != nil && len(names) != c.schema.NumFields():
 		return fault.Invalidf("%s: %d columns, the schema has %d", r.target.Name, len(names), c.schema.NumFields())
 	default:
 		r.schema = c.schema
 	}
-	r.meta = []format.KeyValue{{Key: "header", Value: fmt.Sprint(c.header)}, {Key: "delimiter", Value: fmt.Sprintf("%q", c.comma)},
+	r.meta = []format.KeyValue{{Key: "header", Value: fmt.Sprint(c.header)},
+		{Key: "delimiter", Value: fmt.Sprintf("%q", c.comma)},
 		{Key: "schema", Value: how}, {Key: "compressed", Value: fmt.Sprint(in.gzip)}}
 	return nil
 }
@@ -138,7 +145,8 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 		return nil, nil, 0, err
 	}
 	if n := len(s.fields); int64(n) > s.in.most {
-		return nil, nil, 0, fault.Limitf(s.in.span(s.off, s.size), linePath(s.line, ""), "the line has %d fields, and at most %d are read (--max-fields)", n, s.in.most)
+		return nil, nil, 0, fault.Limitf(s.in.span(s.off, s.size), linePath(s.line, ""),
+			"the line has %d fields, and at most %d are read (--max-fields)", n, s.in.most)
 	}
 	bare, ended := s.bareCR(), s.in.buf[s.in.at-1] == '\n'
 	names = c.names(s)
@@ -149,7 +157,8 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 		n++
 	}
 	if bare && (!ended || c.header && !s.in.more()) {
-		return nil, nil, 0, fault.Unsupportedf(s.in.span(s.off, s.size), linePath(s.line, ""), "a line ends in CR alone; only LF and CR LF end lines here (tr '\\r' '\\n' makes them of it)")
+		return nil, nil, 0, fault.Unsupportedf(s.in.span(s.off, s.size), linePath(s.line, ""),
+			"a line ends in CR alone; only LF and CR LF end lines here (tr '\\r' '\\n' makes them of it)")
 	}
 	for n < sampleRows && s.in.offset() < sampleBytes {
 		if err := s.next(len(names) == 1); err != nil {
@@ -170,8 +179,9 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	return names, seen, n, nil
 }
 
-// bareCR reports whether a CR is in the record, not in quotes, that no LF follows. Where such a record is the whole text, or that has no LF, its
-// lines end in CR alone: all of them would be one record, the names of columns without rows. Else a CR is a character as any other.
+// bareCR reports whether a CR is in the record, not in quotes, that no LF follows. Where such a record is the
+// whole text, or that has no LF, its lines end in CR alone: all of them would be one record, the names of
+// columns without rows. Else a CR is a character as any other.
 func (s *csvScanner) bareCR() bool {
 	return slices.ContainsFunc(s.fields, func(f csvField) bool { return !f.quoted && bytes.IndexByte(f.b, '\r') >= 0 })
 }
@@ -250,7 +260,8 @@ func (r *csvRows) setter(b array.Builder, t arrow.DataType) (set setter, text bo
 		of = d.ValueType
 	}
 	switch of.ID() {
-	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.FIXED_SIZE_BINARY:
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW,
+		arrow.FIXED_SIZE_BINARY:
 		text = true
 	}
 	if set := textSetter(b, t); set != nil {
@@ -282,7 +293,8 @@ func (r *csvRows) next() error {
 
 func (r *csvRows) row(to []csvColumn) error {
 	if len(r.fields) != len(to) {
-		e := fault.Corruptf(r.in.span(r.off, r.size), linePath(r.line, ""), "%d fields, the table has %d columns", len(r.fields), len(to))
+		e := fault.Corruptf(r.in.span(r.off, r.size), linePath(r.line, ""), "%d fields, the table has %d columns",
+			len(r.fields), len(to))
 		e.Cause = &rowError{err: errFields}
 		return e
 	}
@@ -332,7 +344,8 @@ func (r *csvRows) blame(i int, f csvField, err error) error {
 	if r.opts.schema == nil {
 		reason = "the type was inferred from the first rows; give a schema, or types=string"
 	}
-	return &fault.Error{Class: fault.Corrupt, At: at, Path: linePath(r.line, r.sc.Field(i).Name), Reason: reason, Cause: &rowError{err: err}}
+	return &fault.Error{Class: fault.Corrupt, At: at, Path: linePath(r.line, r.sc.Field(i).Name), Reason: reason,
+		Cause: &rowError{err: err}}
 }
 
 func (r *csvRows) anyQuoted(upTo int) bool {

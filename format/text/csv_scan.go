@@ -14,8 +14,9 @@ type csvField struct {
 	quoted bool
 }
 
-// csvScanner cuts a text into records as RFC 4180 has it. Lines may end in CR LF or LF; a quote within a field that does
-// not begin with one is an ordinary character; a quoted field must be followed by a separator or the end of the line.
+// csvScanner cuts a text into records as RFC 4180 has it. Lines may end in CR LF or LF; a quote within a field
+// that does not begin with one is an ordinary character; a quoted field must be followed by a separator or the
+// end of the line.
 type csvScanner struct {
 	in      *input
 	comma   byte
@@ -29,7 +30,8 @@ type csvScanner struct {
 	columns int    // of the table; 0: not known yet
 }
 
-// mostAgain bounds what may be gone through once more, and mostBehind how far behind a wrong quote the one is looked for that ends its field.
+// mostAgain bounds what may be gone through once more, and mostBehind how far behind a wrong quote the one is
+// looked for that ends its field.
 const mostAgain, mostBehind = 1 << 30, 1 << 20
 
 func newCSVScanner(in *input, comma byte) *csvScanner { return &csvScanner{in: in, comma: comma} }
@@ -72,8 +74,8 @@ func (s *csvScanner) record() (n, lines int, err error) {
 // errMore says that the record does not end in the buffer.
 var errMore = fault.Bugf("more bytes are needed")
 
-// parse cuts one record at the start of b. end says that nothing comes behind b. A record with a wrong quote is cut as a whole, too:
-// its other fields may have line ends in them, and what is behind these is no record.
+// parse cuts one record at the start of b. end says that nothing comes behind b. A record with a wrong quote is
+// cut as a whole, too: its other fields may have line ends in them, and what is behind these is no record.
 func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
 	s.fields = s.fields[:0]
 	s.scratch = s.scratch[:0]
@@ -111,7 +113,8 @@ func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
 		}
 		if b[stop] == s.comma {
 			if s.in.most > 0 && int64(len(s.fields)) >= s.in.most {
-				return 0, 0, fault.Limitf(s.in.span(s.off+int64(at), int64(stop-at)), linePath(s.below+1, ""), "more than %d fields (--max-fields)", s.in.most)
+				return 0, 0, fault.Limitf(s.in.span(s.off+int64(at), int64(stop-at)), linePath(s.below+1, ""),
+					"more than %d fields (--max-fields)", s.in.most)
 			}
 			s.add(f, false)
 			at = stop + 1
@@ -199,9 +202,10 @@ func (s *csvScanner) ends(b []byte, i int, end bool) (bool, error) {
 	return b[i] == '\r' && i+1 < len(b) && b[i+1] == '\n', nil
 }
 
-// pass finds the end of a field with a wrong quote, which begins at b[at]. b[i] is what no closing quote can be followed by; 0: there is no closing
-// quote. Either the opening quote is wrong, or that before b[i]: an unquoted field ends at the next separator, one with a quote too many in
-// it at the next quote that can end it, unless another field begins before.
+// pass finds the end of a field with a wrong quote, which begins at b[at]. b[i] is what no closing quote can be
+// followed by; 0: there is no closing quote. Either the opening quote is wrong, or that before b[i]: an
+// unquoted field ends at the next separator, one with a quote too many in it at the next quote that can end it,
+// unless another field begins before.
 func (s *csvScanner) pass(b []byte, at, i int, end bool) (stop, lines int, err error) {
 	if i == 0 || s.begins(b, i-1) && s.whole(b, at, i) {
 		return at + s.bare(b[at:]), 0, nil
@@ -235,14 +239,15 @@ func (s *csvScanner) pass(b []byte, at, i int, end bool) (stop, lines int, err e
 // begins reports whether the quote at b[k] is where a field can begin.
 func (s *csvScanner) begins(b []byte, k int) bool { return b[k-1] == s.comma || b[k-1] == '\n' }
 
-// whole reports whether a record can end before b[i] if the quote at b[at] is no opening one: with as many fields as there are columns.
+// whole reports whether a record can end before b[i] if the quote at b[at] is no opening one: with as many
+// fields as there are columns.
 func (s *csvScanner) whole(b []byte, at, i int) bool {
 	n := bytes.IndexByte(b[at:i], '\n')
 	return n < 0 || s.columns == 0 || len(s.fields)+1+bytes.Count(b[at:at+n], []byte{s.comma}) == s.columns
 }
 
-// resume goes on behind a record with a wrong quote. It makes err one that concerns a row only, unless nothing is behind it, or this happened
-// too often.
+// resume goes on behind a record with a wrong quote. It makes err one that concerns a row only, unless nothing
+// is behind it, or this happened too often.
 func (s *csvScanner) resume(err error) error {
 	q := quoteOf(err)
 	if q == nil || s.in.rest()[q.size-1] != '\n' {
@@ -260,8 +265,8 @@ func (s *csvScanner) resume(err error) error {
 	return err
 }
 
-// quoteError says why a record cannot be cut: the quote at at in it, behind which n bytes were gone through. As far as can be told the record has
-// size bytes and so many lines.
+// quoteError says why a record cannot be cut: the quote at at in it, behind which n bytes were gone through. As
+// far as can be told the record has size bytes and so many lines.
 type quoteError struct {
 	reason      string
 	at, n       int
@@ -291,5 +296,6 @@ func within(wrong error, size, lines int) error {
 // fail places an error in the record that is being parsed, at bytes from its start.
 func (s *csvScanner) fail(at, n int, format string, args ...any) error {
 	line := s.below + 1 + int64(bytes.Count(s.in.rest()[:at], []byte{'\n'}))
-	return &fault.Error{Class: fault.Corrupt, At: s.in.span(s.off+int64(at), int64(n)), Path: linePath(line, ""), Cause: &quoteError{reason: fmt.Sprintf(format, args...), at: at, n: n}}
+	return &fault.Error{Class: fault.Corrupt, At: s.in.span(s.off+int64(at), int64(n)), Path: linePath(line, ""),
+		Cause: &quoteError{reason: fmt.Sprintf(format, args...), at: at, n: n}}
 }

@@ -26,10 +26,14 @@ func separated(name, title string, comma byte) format.Format {
 	}
 	f := format.Format{
 		Name: name, Title: title, Extensions: []string{"." + name, "." + name + ".gz"},
-		Probe: func(ctx context.Context, t format.Target) (format.Match, error) { return probeCSV(ctx, t, name, comma) },
-		List:  func(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] { return list(ctx, t, name) },
-		Open:  open,
-		Create: func(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
+		Probe: func(ctx context.Context, t format.Target) (format.Match,
+			error) {
+			return probeCSV(ctx, t, name, comma)
+		},
+		List: func(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] { return list(ctx, t, name) },
+		Open: open,
+		Create: func(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer,
+			error) {
 			return createCSV(ctx, s, sc, o, name, comma)
 		},
 		Verify: func(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
@@ -47,7 +51,8 @@ func separated(name, title string, comma byte) format.Format {
 }
 
 // recovering opens for recovery: there is nothing but lines, each of which can be read or not.
-func recovering(open func(context.Context, format.Target, format.OpenOptions) (format.Reader, error)) func(context.Context, format.Target, format.OpenOptions) (format.Reader, []region.Finding, error) {
+func recovering(open func(context.Context, format.Target, format.OpenOptions) (format.Reader,
+	error)) func(context.Context, format.Target, format.OpenOptions) (format.Reader, []region.Finding, error) {
 	return func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 		r, err := open(ctx, t, o)
 		return r, nil, err
@@ -143,7 +148,8 @@ func delimiterOf(opts map[string]string, def byte) (byte, error) {
 	}
 }
 
-func createCSV(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions, name string, comma byte) (format.Writer, error) {
+func createCSV(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions, name string,
+	comma byte) (format.Writer, error) {
 	if err := checkOpts(name, o.Opts, csvWriteKeys); err != nil {
 		return nil, err
 	}

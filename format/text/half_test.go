@@ -12,7 +12,8 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// TestHalves: every float16 but NaN is read again as it was written, as text of both kinds; what is past the greatest is refused, not made infinite.
+// TestHalves: every float16 but NaN is read again as it was written, as text of both kinds; what is past the
+// greatest is refused, not made infinite.
 func TestHalves(t *testing.T) {
 	b := array.NewFloat16Builder(memory.DefaultAllocator)
 	defer b.Release()
@@ -41,7 +42,8 @@ func TestHalves(t *testing.T) {
 			one.Release()
 		}
 	}
-	for s, ok := range map[string]bool{"65504": true, "65519.999": true, "65520": false, "-70000": false, "1e400": false, "Infinity": true} {
+	for s, ok := range map[string]bool{"65504": true, "65519.999": true, "65520": false, "-70000": false,
+		"1e400": false, "Infinity": true} {
 		if err := set([]byte(s)); (err == nil) != ok {
 			t.Errorf("%s: %v", s, err)
 		}

@@ -29,7 +29,8 @@ type input struct {
 
 const inputChunk = 256 << 10
 
-// recordPart is how much smaller a record may be than a page: its buffer grows by doubling, and values are copied from it.
+// recordPart is how much smaller a record may be than a page: its buffer grows by doubling, and values are
+// copied from it.
 const recordPart = 8
 
 func newInput(ctx context.Context, src store.Source, t format.Target, limits format.Limits) (*input, error) {
@@ -42,7 +43,8 @@ func newInput(ctx context.Context, src store.Source, t format.Target, limits for
 
 // newInputOf reads chunk bytes at once.
 func newInputOf(seq *sequential, t format.Target, limits format.Limits, chunk int) (*input, error) {
-	in := &input{name: t.Name, r: seq, off: t.At.From, limit: limits.WithDefaults().Page / recordPart, most: limits.WithDefaults().Fields, chunk: chunk}
+	in := &input{name: t.Name, r: seq, off: t.At.From, limit: limits.WithDefaults().Page / recordPart,
+		most: limits.WithDefaults().Fields, chunk: chunk}
 	if err := in.fill(); err != nil && err != io.EOF {
 		return nil, err
 	}
@@ -111,7 +113,8 @@ func (in *input) fill() error {
 		in.at = 0
 	}
 	if int64(len(in.buf)) > in.limit {
-		in.err = fault.Limitf(in.span(in.off, int64(len(in.buf))), "record", "the record that begins at byte %d of the text is longer than %d bytes, an eighth of --max-page; a quote may be missing", in.off, in.limit)
+		in.err = fault.Limitf(in.span(in.off, int64(len(in.buf))), "record", "the record that begins at byte %d "+
+			"of the text is longer than %d bytes, an eighth of --max-page; a quote may be missing", in.off, in.limit)
 		return in.err
 	}
 	if free := cap(in.buf) - len(in.buf); free < in.chunk { // never so much that a record which is too long fits

@@ -29,13 +29,15 @@ type jsonParser struct {
 	room    int64  // for how many more of them the row has room
 }
 
-// bytesOfMissing is what a value takes in memory for which there is no text: three bytes, {}, can stand for as many as a struct has fields.
+// bytesOfMissing is what a value takes in memory for which there is no text: three bytes, {}, can stand for as
+// many as a struct has fields.
 const bytesOfMissing = 8
 
 // roomError says that a row needs more than it may.
 type roomError string
 
-const errRoom roomError = "the members that are missing in it take more memory than a record may have, an eighth of --max-page"
+const errRoom roomError = "the members that are missing in it take more memory than a record may have, an " +
+	"eighth of --max-page"
 
 func (e roomError) Error() string { return string(e) }
 
@@ -128,7 +130,8 @@ func (p *jsonParser) list(each func() error) error {
 	}
 }
 
-// object goes through the members of an object whose brace comes next; each reads the value. The key is good until then.
+// object goes through the members of an object whose brace comes next; each reads the value. The key is good
+// until then.
 func (p *jsonParser) object(each func(key []byte) error) error {
 	if err := p.enter(); err != nil {
 		return err
@@ -392,7 +395,8 @@ func newNode(b array.Builder, t arrow.DataType) *node {
 		switch t.ID() {
 		case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
 			n.isText = true
-		case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.FIXED_SIZE_BINARY, arrow.DATE32, arrow.DATE64, arrow.TIME32, arrow.TIME64:
+		case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.FIXED_SIZE_BINARY, arrow.DATE32,
+			arrow.DATE64, arrow.TIME32, arrow.TIME64:
 			n.quoted = true
 		case arrow.DICTIONARY, arrow.EXTENSION, arrow.RUN_END_ENCODED:
 			n.set = nil // the library reads its own form

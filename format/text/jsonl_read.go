@@ -15,7 +15,8 @@ import (
 )
 
 var jsonlReadKeys = []format.OptionKey{
-	{Name: "schema", Values: "NAME: TYPE, …", Help: "names and types of all fields, such as id: int64, tags: list<utf8>"},
+	{Name: "schema", Values: "NAME: TYPE, …",
+		Help: "names and types of all fields, such as id: int64, tags: list<utf8>"},
 	{Name: "unknown", Values: "error|ignore", Help: "what to do with keys that are not in the schema (default error)"},
 }
 
@@ -122,7 +123,8 @@ func sampleJSON(in *input) (*shape, int, error) {
 		p.reset(b)
 		err = p.look(top)
 		if errors.Is(err, errWide) {
-			return nil, 0, fault.Limitf(in.span(off, int64(len(b))), linePath(line, ""), "up to this line there are more than %d fields, and no more are read (--max-fields)", in.most)
+			return nil, 0, fault.Limitf(in.span(off, int64(len(b))), linePath(line, ""),
+				"up to this line there are more than %d fields, and no more are read (--max-fields)", in.most)
 		}
 		if err != nil {
 			return nil, 0, err
@@ -315,5 +317,6 @@ func blameJSON(in *input, line, off, size int64, err error, hint string) error {
 		column += f.name
 		e = f.err
 	}
-	return &fault.Error{Class: fault.Corrupt, At: at, Path: linePath(line, column), Reason: hint, Cause: &rowError{err: err}}
+	return &fault.Error{Class: fault.Corrupt, At: at, Path: linePath(line, column), Reason: hint,
+		Cause: &rowError{err: err}}
 }

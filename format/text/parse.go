@@ -160,7 +160,8 @@ func numberSetter(b array.Builder) setter {
 	return nil
 }
 
-func intSetter[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32](add func(T), least, most int64, t arrow.DataType) setter {
+func intSetter[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32](add func(T), least, most int64,
+	t arrow.DataType) setter {
 	return func(s []byte) error {
 		v, ok := parseInt(s)
 		if !ok || v < least || v > most {
@@ -239,7 +240,8 @@ func parseDecimal(s []byte, scale, precision int) (*big.Int, error) {
 	ten := big.NewInt(10)
 	if shift >= 0 {
 		n.Mul(n, new(big.Int).Exp(ten, big.NewInt(int64(shift)), nil))
-	} else if _, rest := n.QuoRem(n, new(big.Int).Exp(ten, big.NewInt(int64(-shift)), nil), new(big.Int)); rest.Sign() != 0 {
+	} else if _, rest := n.QuoRem(n, new(big.Int).Exp(ten, big.NewInt(int64(-shift)), nil),
+		new(big.Int)); rest.Sign() != 0 {
 		return nil, errDigits
 	}
 	if len(new(big.Int).Abs(n).Text(10)) > precision {

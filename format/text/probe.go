@@ -88,13 +88,15 @@ func probeJSONL(ctx context.Context, t format.Target) (format.Match, error) {
 	if isText(b) && delimited(b, whole, ',')+delimited(b, whole, '\t') > format.No && !mostlyObjects(b) {
 		return format.No, nil // by its name only
 	}
-	if hasObject(b, whole) || !whole && hole(b) { // others are damaged, or no text, such as a hole of zeros: the reader says where
+	// others are damaged, or no text, such as a hole of zeros: the reader says where
+	if hasObject(b, whole) || !whole && hole(b) {
 		return format.Maybe, nil
 	}
 	return format.No, nil
 }
 
-// hasObject reports whether a line begins as a JSON object does, and no line before it is another JSON value: those are whole, and no rows.
+// hasObject reports whether a line begins as a JSON object does, and no line before it is another JSON value:
+// those are whole, and no rows.
 func hasObject(b []byte, whole bool) bool {
 	for len(b) > 0 {
 		line, rest, found := bytes.Cut(b, []byte{'\n'})
@@ -132,7 +134,8 @@ func hole(b []byte) bool { return len(b) > 0 && b[0] == 0 && bytes.IndexByte(b, 
 
 func probeCSV(ctx context.Context, t format.Target, name string, comma byte) (format.Match, error) {
 	b, whole, err := head(ctx, t)
-	if line, _, ok := bytes.Cut(b, []byte{'\n'}); ok && err == nil && hasExtension(t.Name, name) && isText(line) && !isText(b) {
+	if line, _, ok := bytes.Cut(b, []byte{'\n'}); ok && err == nil && hasExtension(t.Name, name) && isText(line) &&
+		!isText(b) {
 		return format.Maybe, nil // a value is no text, such as one with a NUL: the reader says where
 	}
 	if err != nil || !isText(b) {

@@ -27,9 +27,9 @@ const (
 	sampleRows  = 1000
 	sampleBytes = 4 << 20
 
-	// inOrder is how many rows that do not fit are told between the rows before and behind them. Each is the end of a batch, and where every
-	// other row is strange that would be a batch a row, which costs as much as its columns. Who goes on behind so many is told of the
-	// others at once, ahead of what was gathered.
+	// inOrder is how many rows that do not fit are told between the rows before and behind them. Each is the
+	// end of a batch, and where every other row is strange that would be a batch a row, which costs as much as
+	// its columns. Who goes on behind so many is told of the others at once, ahead of what was gathered.
 	inOrder = 16
 )
 
@@ -37,9 +37,9 @@ const (
 type records interface {
 	// next goes to the next row; io.EOF behind the last.
 	next() error
-	// into makes what appends the current row to builders by field; nil ones are of fields that are not wanted. rows is how many the builders
-	// have; the builder of a column that is null in all of them may be empty. nil is a rehearsal, which finds out whether the row fits, and need not
-	// append what cannot fail.
+	// into makes what appends the current row to builders by field; nil ones are of fields that are not wanted.
+	// rows is how many the builders have; the builder of a column that is null in all of them may be empty. nil
+	// is a rehearsal, which finds out whether the row fits, and need not append what cannot fail.
 	into(cols []array.Builder, rows *int) (row func() error)
 	// weight is the bytes gone through, with what the values take that no text stands for.
 	weight() int64
@@ -100,11 +100,13 @@ func (r *reader) RowGroups(_ context.Context, p format.Part, _ format.Query) ([]
 
 // Chunk does not exist here: the reader is a format.Batcher.
 func (r *reader) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.Chunk, error) {
-	return nil, fault.Unsupportedf(fault.Span{Object: r.target.Name}, "", "text is read row by row, not by column chunk")
+	return nil, fault.Unsupportedf(fault.Span{Object: r.target.Name}, "",
+		"text is read row by row, not by column chunk")
 }
 
 // Batches reads rows. A row that does not fit the schema is an error, after which the loop may go on with the next row.
-func (r *reader) Batches(ctx context.Context, _ format.RowGroup, q format.Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+func (r *reader) Batches(ctx context.Context, _ format.RowGroup, q format.Query, rows vec.Range,
+	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	if mem == nil {
 		mem = memory.NewGoAllocator()
 	}

@@ -47,7 +47,8 @@ func twice(fields []arrow.Field) bool {
 	return false
 }
 
-// typed is a schema as text can be read: values without their dictionaries, any of which may be null. What text has no form for is read as text.
+// typed is a schema as text can be read: values without their dictionaries, any of which may be null. What text
+// has no form for is read as text.
 func typed(sc *arrow.Schema) *arrow.Schema {
 	return arrow.NewSchema(typedFields(sc.Fields()), nil)
 }

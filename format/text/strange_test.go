@@ -19,8 +19,8 @@ import (
 	"stoa/vec"
 )
 
-// TestStrangeRowsBetween: rows that do not fit, between each two that do, cut the good ones into a batch each only until
-// there were some; each is told with its row, and the good ones are as they were written.
+// TestStrangeRowsBetween: rows that do not fit, between each two that do, cut the good ones into a batch each
+// only until there were some; each is told with its row, and the good ones are as they were written.
 func TestStrangeRowsBetween(t *testing.T) {
 	const pairs = 3000
 	for _, c := range []struct {
@@ -32,17 +32,23 @@ func TestStrangeRowsBetween(t *testing.T) {
 		want          func(i int) string // as JSON
 	}{
 		{"a key that is not in the schema", JSONL, "a: int64, b: utf8", "", `{"a":1,"c":2}`,
-			func(i int) string { return fmt.Sprintf(`{"a":%d}`, i) }, func(i int) string { return fmt.Sprintf(`{"a":%d,"b":null}`, i) }},
+			func(i int) string { return fmt.Sprintf(`{"a":%d}`, i) },
+			func(i int) string { return fmt.Sprintf(`{"a":%d,"b":null}`, i) }},
 		{"half a list", JSONL, "a: list<int64>, b: int64", "", `{"b":7,"a":[1,2,"x"]}`,
-			func(i int) string { return fmt.Sprintf(`{"a":[%d,2],"b":3}`, i) }, func(i int) string { return fmt.Sprintf(`{"a":[%d,2],"b":3}`, i) }},
+			func(i int) string { return fmt.Sprintf(`{"a":[%d,2],"b":3}`, i) },
+			func(i int) string { return fmt.Sprintf(`{"a":[%d,2],"b":3}`, i) }},
 		{"half a struct", JSONL, "s: struct<x: list<int64>, y: utf8>", "", `{"s":{"x":[1],"y":"a","x":2}}`,
-			func(i int) string { return fmt.Sprintf(`{"s":{"x":[%d]}}`, i) }, func(i int) string { return fmt.Sprintf(`{"s":{"x":[%d],"y":null}}`, i) }},
+			func(i int) string { return fmt.Sprintf(`{"s":{"x":[%d]}}`, i) },
+			func(i int) string { return fmt.Sprintf(`{"s":{"x":[%d],"y":null}}`, i) }},
 		{"half a map", JSONL, "m: map<utf8, int64>", "", `{"m":{"k":1,"l":"x"}}`,
-			func(i int) string { return fmt.Sprintf(`{"m":{"k":%d}}`, i) }, func(i int) string { return fmt.Sprintf(`{"m":[{"key":"k","value":%d}]}`, i) }},
+			func(i int) string { return fmt.Sprintf(`{"m":{"k":%d}}`, i) },
+			func(i int) string { return fmt.Sprintf(`{"m":[{"key":"k","value":%d}]}`, i) }},
 		{"the last cell", CSV, "a: int64, b: utf8, c: list<int64>", "a,b,c\n", `1,x,"[1,x]"`,
-			func(i int) string { return fmt.Sprintf(`%d,"x",[1]`, i) }, func(i int) string { return fmt.Sprintf(`{"a":%d,"b":"x","c":[1]}`, i) }},
+			func(i int) string { return fmt.Sprintf(`%d,"x",[1]`, i) },
+			func(i int) string { return fmt.Sprintf(`{"a":%d,"b":"x","c":[1]}`, i) }},
 		{"too many fields", CSV, "a: int64, b: utf8", "a,b\n", `1,2,3`,
-			func(i int) string { return fmt.Sprintf(`%d,`, i) }, func(i int) string { return fmt.Sprintf(`{"a":%d,"b":null}`, i) }},
+			func(i int) string { return fmt.Sprintf(`%d,`, i) },
+			func(i int) string { return fmt.Sprintf(`{"a":%d,"b":null}`, i) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var text strings.Builder
@@ -77,7 +83,8 @@ func TestStrangeRowsBetween(t *testing.T) {
 	}
 }
 
-// TestSparseRows: members that are missing are null, wherever the values begin and end in a batch, with rows between that do not fit.
+// TestSparseRows: members that are missing are null, wherever the values begin and end in a batch, with rows
+// between that do not fit.
 func TestSparseRows(t *testing.T) {
 	const rows, columns = 3000, 40
 	r := rand.New(rand.NewPCG(7, 8))
@@ -94,7 +101,8 @@ func TestSparseRows(t *testing.T) {
 			for c := range columns {
 				v := "null"
 				if r.IntN(rows) < 2*c*c || i > 2900 && c == 0 {
-					v = strings.TrimSuffix(fmt.Sprintf(values[c%len(values)], i%60), "%!(EXTRA int="+fmt.Sprint(i%60)+")")
+					v = strings.TrimSuffix(fmt.Sprintf(values[c%len(values)], i%60),
+						"%!(EXTRA int="+fmt.Sprint(i%60)+")")
 					some = append(some, fmt.Sprintf(`"k%d":%s`, c, v))
 				}
 				all = append(all, fmt.Sprintf(`"k%d":%s`, c, v))
@@ -106,7 +114,8 @@ func TestSparseRows(t *testing.T) {
 			fmt.Fprintf(&text, "{%s}\n", strings.Join(some, ","))
 			fmt.Fprintf(&want, "{%s}\n", strings.Join(all, ","))
 		}
-		sc, batches, errs := read(JSONL, tree(text.String()), map[string]string{"schema": strings.Join(schema, ", ")}, nil, vec.Range{})
+		sc, batches, errs := read(JSONL, tree(text.String()),
+			map[string]string{"schema": strings.Join(schema, ", ")}, nil, vec.Range{})
 		var got strings.Builder
 		w := cells.NewJSONLWriter(&got, sc)
 		for _, b := range batches {
@@ -156,8 +165,8 @@ func TestOneOfManyColumns(t *testing.T) {
 	}
 }
 
-// TestMissingMembers: what members that are missing take counts: of a batch, and of a row, in which each {} of two bytes may stand for as many
-// values as a struct has fields.
+// TestMissingMembers: what members that are missing take counts: of a batch, and of a row, in which each {} of
+// two bytes may stand for as many values as a struct has fields.
 func TestMissingMembers(t *testing.T) {
 	const fields = 5000
 	var schema, inner []string
@@ -166,11 +175,14 @@ func TestMissingMembers(t *testing.T) {
 	}
 	inner = append(inner, "a: list<struct<"+strings.Join(schema, ", ")+">>")
 	for name, c := range map[string]struct{ schema, text string }{
-		"of the row":                  {strings.Join(schema, ", "), strings.Repeat("{\"k1\":1}\n", 1000)},
-		"of an object":                {inner[0], strings.Repeat("{\"a\":[{}]}\n", 1000)},
-		"of a struct that is missing": {"b: int64, s: struct<" + strings.Join(schema, ", ") + ">", strings.Repeat("{\"b\":1}\n", 1000)},
-		"of a struct that is null":    {"s: struct<" + strings.Join(schema, ", ") + ">", strings.Repeat("{\"s\":null}\n", 1000)},
-		"of a list of fixed size":     {"b: int64, s: fixed_size_list<item: int64, nullable>[5000]", strings.Repeat("{\"b\":1}\n", 1000)},
+		"of the row":   {strings.Join(schema, ", "), strings.Repeat("{\"k1\":1}\n", 1000)},
+		"of an object": {inner[0], strings.Repeat("{\"a\":[{}]}\n", 1000)},
+		"of a struct that is missing": {"b: int64, s: struct<" + strings.Join(schema, ", ") + ">",
+			strings.Repeat("{\"b\":1}\n", 1000)},
+		"of a struct that is null": {"s: struct<" + strings.Join(schema, ", ") + ">",
+			strings.Repeat("{\"s\":null}\n", 1000)},
+		"of a list of fixed size": {"b: int64, s: fixed_size_list<item: int64, nullable>[5000]",
+			strings.Repeat("{\"b\":1}\n", 1000)},
 	} {
 		_, batches, errs := read(JSONL, tree(c.text), map[string]string{"schema": c.schema}, nil, vec.Range{})
 		rows := int64(0)
@@ -187,7 +199,8 @@ func TestMissingMembers(t *testing.T) {
 	o := format.OpenOptions{Opts: map[string]string{"schema": inner[0]}, Limits: format.Limits{Page: 64 << 20}}
 	text := "{\"a\":[{}]}\n{\"a\":[" + strings.Repeat("{},", 400) + "{}]}\n"
 	var found []string
-	for f := range JSONL.Verify(context.Background(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": []byte(text)}), Name: "t"}, o) {
+	for f := range JSONL.Verify(context.Background(),
+		format.Target{Tree: store.NewMemory(map[string][]byte{"t": []byte(text)}), Name: "t"}, o) {
 		found = append(found, fmt.Sprint(f.Code, f.At, f.Path))
 	}
 	if want := "[jsonl.unreadablet[11+1210]line 2]"; fmt.Sprint(found) != want {
@@ -222,7 +235,8 @@ func rowsAfter(t *testing.T, f format.Format, text string) (rows string, strange
 	return buf.String(), strange
 }
 
-// TestBehindStrangeLines: what is behind a line that is damaged is read, and tells of types, whatever the damage is: a quote too many, or the first line.
+// TestBehindStrangeLines: what is behind a line that is damaged is read, and tells of types, whatever the
+// damage is: a quote too many, or the first line.
 func TestBehindStrangeLines(t *testing.T) {
 	for _, c := range []struct {
 		f             format.Format
@@ -230,13 +244,17 @@ func TestBehindStrangeLines(t *testing.T) {
 		rows, strange string
 	}{
 		{CSV, "a,b\n1,x\n2,\"y\"z\n3.5,\"u\"\n", `{"a":1,"b":"x"}|{"a":3.5,"b":"u"}|`, "[t[10+3] line 3 row 1]"},
-		{CSV, "a,b\n1,x\n2,\"y\n3.5,u\n4,v\n", `{"a":1,"b":"x"}|{"a":3.5,"b":"u"}|{"a":4,"b":"v"}|`, "[t[10+13] line 3 row 1]"},
+		{CSV, "a,b\n1,x\n2,\"y\n3.5,u\n4,v\n", `{"a":1,"b":"x"}|{"a":3.5,"b":"u"}|{"a":4,"b":"v"}|`,
+			"[t[10+13] line 3 row 1]"},
 		{CSV, "a,b\n\"1\n2\",\"y\n3,\"u\"\n4,v\n", `{"a":3,"b":"u"}|{"a":4,"b":"v"}|`, "[t[10+6] line 3 row 0]"},
-		{CSV, "a,b\n1,x\n2,\"y\n3.5,\"\"\n4,v\n5,\"z\"\n6,\"w\"\n", `{"a":1,"b":"x"}|{"a":3.5,"b":""}|{"a":4,"b":"v"}|{"a":5,"b":"z"}|{"a":6,"b":"w"}|`, "[t[10+17] line 3 row 1]"},
+		{CSV, "a,b\n1,x\n2,\"y\n3.5,\"\"\n4,v\n5,\"z\"\n6,\"w\"\n",
+			`{"a":1,"b":"x"}|{"a":3.5,"b":""}|{"a":4,"b":"v"}|{"a":5,"b":"z"}|{"a":6,"b":"w"}|`,
+			"[t[10+17] line 3 row 1]"},
 		{CSV, "a,b\n1,x\n2,\"y\n3,x\",\"z\"\n4,v\n", `{"a":1,"b":"x"}|{"a":4,"b":"v"}|`, "[t[8+14] line 3 row 1]"},
 		{CSV, "a,b\n1,x\n2,\"y", `{"a":1,"b":"x"}|`, "[t[10+2] line 3]"},
 		{JSONL, "{\"a\":1,}\n{\"a\":1}\n{\"a\":2.5}\n", `{"a":1}|{"a":2.5}|`, "[t[7+1] line 1 row 0]"},
-		{JSONL, "{\"a\":1}\n\x00\x00\x00\n{\"a\":2.5}\n[1]\n{\"a\":3,\"b\":\"\xff\"}\n{\"a\":3,\"b\":4}\n", `{"a":1,"b":null}|{"a":2.5,"b":null}|{"a":3,"b":4}|`,
+		{JSONL, "{\"a\":1}\n\x00\x00\x00\n{\"a\":2.5}\n[1]\n{\"a\":3,\"b\":\"\xff\"}\n{\"a\":3,\"b\":4}\n",
+			`{"a":1,"b":null}|{"a":2.5,"b":null}|{"a":3,"b":4}|`,
 			"[t[8+1] line 2 row 1 t[22+1] line 4 row 3 t[38+1] line 5, column \"b\" row 4]"},
 	} {
 		rows, strange := rowsAfter(t, c.f, c.text)
@@ -246,14 +264,17 @@ func TestBehindStrangeLines(t *testing.T) {
 	}
 }
 
-// TestInsideOfCells: behind a wrong quote nothing is taken for a row that is the inside of a cell of the same record, and what is behind the record is read.
+// TestInsideOfCells: behind a wrong quote nothing is taken for a row that is the inside of a cell of the same
+// record, and what is behind the record is read.
 func TestInsideOfCells(t *testing.T) {
 	for _, c := range []struct{ text, rows, strange string }{
 		// a bad quote, and a further cell of several lines
 		{"a,b\n1,2\n\"x\"y,\"m\n7,8\n9,10\nend\"\n5,6\n", `{"a":1,"b":2}|{"a":5,"b":6}|`, "[t[8+3] line 3 row 1]"},
-		{"a,b\r\n1,2\r\n\"x\"y,\"m\r\n7,8\r\nend\"\r\n5,6\r\n", `{"a":1,"b":2}|{"a":5,"b":6}|`, "[t[10+3] line 3 row 1]"},
+		{"a,b\r\n1,2\r\n\"x\"y,\"m\r\n7,8\r\nend\"\r\n5,6\r\n", `{"a":1,"b":2}|{"a":5,"b":6}|`,
+			"[t[10+3] line 3 row 1]"},
 		// a quote too many before the cell of several lines
-		{"a,b,c\n1,2,3\n4,\"y,\"m\n7,8,9\nend\"\n5,6,7\n", `{"a":1,"b":2,"c":3}|{"a":5,"b":6,"c":7}|`, "[t[14+4] line 3 row 1]"},
+		{"a,b,c\n1,2,3\n4,\"y,\"m\n7,8,9\nend\"\n5,6,7\n", `{"a":1,"b":2,"c":3}|{"a":5,"b":6,"c":7}|`,
+			"[t[14+4] line 3 row 1]"},
 		// quotes that are not doubled in a cell of several lines
 		{"a,b\n1,\"he said \"hi\" ok\n7,8\nmore\"\n5,6\n", `{"a":5,"b":6}|`, "[t[6+10] line 2 row 0]"},
 		// the bad quote ends a cell of several lines, which is not the last
@@ -261,7 +282,8 @@ func TestInsideOfCells(t *testing.T) {
 		// a record of one field cannot end in the first line of this cell
 		{"a,b,c\n\"m\n7,8,9\n,\"x\" y\",2,3\n5,6,7\n", `{"a":5,"b":6,"c":7}|`, "[t[6+11] line 2 row 0]"},
 		// two records with too many quotes
-		{"a,b\n1,\"x\n2,y\n3,\"z\"\n4,\"u\"v\n5,6\n", `{"a":2,"b":"y"}|{"a":3,"b":"z"}|{"a":5,"b":"6"}|`, "[t[6+10] line 2 row 0 t[21+3] line 5 row 3]"},
+		{"a,b\n1,\"x\n2,y\n3,\"z\"\n4,\"u\"v\n5,6\n", `{"a":2,"b":"y"}|{"a":3,"b":"z"}|{"a":5,"b":"6"}|`,
+			"[t[6+10] line 2 row 0 t[21+3] line 5 row 3]"},
 	} {
 		rows, strange := rowsAfter(t, CSV, c.text)
 		if got := strings.ReplaceAll(rows, "\n", "|"); got != c.rows || fmt.Sprint(strange) != c.strange {
@@ -270,12 +292,14 @@ func TestInsideOfCells(t *testing.T) {
 	}
 }
 
-// TestEndlessQuotes: lines each of which opens a quote that never ends, or ends wrongly, are gone through a bounded number of times.
+// TestEndlessQuotes: lines each of which opens a quote that never ends, or ends wrongly, are gone through a
+// bounded number of times.
 func TestEndlessQuotes(t *testing.T) {
 	for _, start := range []string{`q",,"`, `q,"`, `q,"x"y`, `q,""`, `"""`, `q,"x"y"z`, `",`, `q,"""x"y,"`, `q,""""`} {
 		line := start + strings.Repeat("b", 4<<10) + "\n"
 		text := "a,b\n" + strings.Repeat(line, 1000)
-		in, err := newInputOf(&sequential{ctx: context.Background(), src: whole(t, []byte(text)), end: -1}, format.Target{Name: "t"}, format.Limits{}, inputChunk)
+		in, err := newInputOf(&sequential{ctx: context.Background(), src: whole(t, []byte(text)), end: -1},
+			format.Target{Name: "t"}, format.Limits{}, inputChunk)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,7 +323,8 @@ func TestEndlessQuotes(t *testing.T) {
 func TestCutAnywhere(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	cut := func(text []byte, chunk int) (out []string) {
-		in, err := newInputOf(&sequential{ctx: context.Background(), src: whole(t, text), end: -1}, format.Target{Name: "t"}, format.Limits{}, chunk)
+		in, err := newInputOf(&sequential{ctx: context.Background(), src: whole(t, text), end: -1},
+			format.Target{Name: "t"}, format.Limits{}, chunk)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +374,8 @@ func TestFarQuotes(t *testing.T) {
 	}
 }
 
-// TestLinesOfCR: a text whose lines end in CR alone has no rows, but is not empty. Where LF ends a line, CR is a character of a name or a value.
+// TestLinesOfCR: a text whose lines end in CR alone has no rows, but is not empty. Where LF ends a line, CR is
+// a character of a name or a value.
 func TestLinesOfCR(t *testing.T) {
 	for _, c := range []struct {
 		text, header string
@@ -366,7 +392,8 @@ func TestLinesOfCR(t *testing.T) {
 		{"a,b\r", "true", ""},
 	} {
 		var found []string
-		for f := range CSV.Verify(context.Background(), format.Target{Tree: tree(c.text), Name: "t"}, format.OpenOptions{Opts: map[string]string{"header": c.header}}) {
+		for f := range CSV.Verify(context.Background(), format.Target{Tree: tree(c.text), Name: "t"},
+			format.OpenOptions{Opts: map[string]string{"header": c.header}}) {
 			found = append(found, fmt.Sprint(f.Code, f.At, f.Path))
 		}
 		got := fmt.Sprint(found)

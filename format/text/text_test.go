@@ -58,7 +58,8 @@ func write(t testing.TB, f format.Format, opts map[string]string, batches ...arr
 func tree(text string) *store.Memory { return store.NewMemory(map[string][]byte{"t": []byte(text)}) }
 
 // read gives all batches of "t", and the errors between them. cols nil means all.
-func read(f format.Format, tr store.Tree, opts map[string]string, cols []int, rows vec.Range) (sc *arrow.Schema, out []arrow.RecordBatch, errs []error) {
+func read(f format.Format, tr store.Tree, opts map[string]string, cols []int, rows vec.Range) (sc *arrow.Schema,
+	out []arrow.RecordBatch, errs []error) {
 	ctx := context.Background()
 	r, err := f.Open(ctx, format.Target{Tree: tr, Name: "t"}, format.OpenOptions{Opts: opts})
 	if err != nil {
@@ -70,7 +71,8 @@ func read(f format.Format, tr store.Tree, opts map[string]string, cols []int, ro
 			cols = append(cols, i)
 		}
 	}
-	for b, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{}, format.Query{Cols: cols}, rows, memory.NewGoAllocator()) {
+	for b, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{}, format.Query{Cols: cols}, rows,
+		memory.NewGoAllocator()) {
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -105,7 +107,8 @@ var negativeZero = regexp.MustCompile(`-0\.0([,}\]]|$)`)
 
 // TestJSONNegativeZero: as -0, which arrow-go writes, it is a whole number to most readers.
 func TestJSONNegativeZero(t *testing.T) {
-	for _, typ := range []arrow.DataType{arrow.FixedWidthTypes.Float16, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64} {
+	for _, typ := range []arrow.DataType{arrow.FixedWidthTypes.Float16, arrow.PrimitiveTypes.Float32,
+		arrow.PrimitiveTypes.Float64} {
 		b := array.NewBuilder(memory.DefaultAllocator, typ)
 		if err := textSetter(b, typ)([]byte("-0")); err != nil {
 			t.Fatal(err)
@@ -188,7 +191,8 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("%s %s: %d batches", f.Name, dt, len(got))
 				continue
 			}
-			if !array.ApproxEqual(want.Column(0), got[0].Column(0), array.WithNaNsEqual(true), array.WithAbsTolerance(0)) {
+			if !array.ApproxEqual(want.Column(0), got[0].Column(0), array.WithNaNsEqual(true),
+				array.WithAbsTolerance(0)) {
 				for i := range 300 {
 					a, b := cells.AppendJSON(nil, want.Column(0), i), cells.AppendJSON(nil, got[0].Column(0), i)
 					if !bytes.Equal(a, b) {
@@ -260,8 +264,10 @@ func TestCSV(t *testing.T) {
 		{"a\ntrue\nFALSE\n", "", `{"a":true}{"a":false}`},
 		{"a\n2024-02-29\n\n", "", `{"a":"2024-02-29"}{"a":null}`},
 		{"a\n2023-02-29\n", "", `{"a":"2023-02-29"}`},
-		{"a\n2024-02-29T01:02:03Z\n2024-02-29T01:02:03.5+01:00\n", "", `{"a":"2024-02-29T01:02:03Z"}{"a":"2024-02-29T00:02:03.5Z"}`},
-		{"a\n2024-02-29 01:02:03.123456789\n2024-01-01\n", "", `{"a":"2024-02-29T01:02:03.123456789"}{"a":"2024-01-01T00:00:00"}`},
+		{"a\n2024-02-29T01:02:03Z\n2024-02-29T01:02:03.5+01:00\n", "",
+			`{"a":"2024-02-29T01:02:03Z"}{"a":"2024-02-29T00:02:03.5Z"}`},
+		{"a\n2024-02-29 01:02:03.123456789\n2024-01-01\n", "",
+			`{"a":"2024-02-29T01:02:03.123456789"}{"a":"2024-01-01T00:00:00"}`},
 		{"a\nNaN\n-Inf\n", "", `{"a":"NaN"}{"a":"-Inf"}`},
 		{"a,b\n1,x\"y\n", "", `{"a":1,"b":"x\"y"}`},
 		{"a,b\n1,2", "", `{"a":1,"b":2}`},
@@ -313,16 +319,26 @@ func TestErrors(t *testing.T) {
 		rows int64
 		want string
 	}{
-		{CSV, big + "1,y\noops,z\n2,z\n", nil, 1002, `t[4008+4]: corrupt: line 1003, column "a": the type was inferred from the first rows; give a schema, or types=string: "oops" is not a value of type int64`},
-		{CSV, big + "1\n2,z\n", nil, 1001, `t[4004+2]: corrupt: line 1002: 1 fields, the table has 2 columns: the row cannot be cut into columns`},
+		{CSV, big + "1,y\noops,z\n2,z\n", nil, 1002,
+			`t[4008+4]: corrupt: line 1003, column "a": the type was inferred from the first rows; give a schema, or types=string: "oops" is not a value of type int64`},
+		{CSV, big + "1\n2,z\n", nil, 1001,
+			`t[4004+2]: corrupt: line 1002: 1 fields, the table has 2 columns: the row cannot be cut into columns`},
 		{CSV, "a,b\n1,\"x\n", nil, 0, `t[6+3]: corrupt: line 2: the quote that is opened here is not closed`},
-		{CSV, "a,b\n1,\"x\"y\n", nil, 0, `t[6+3]: corrupt: line 2: a closing quote is followed by 'y' instead of a separator or the end of the line`},
-		{CSV, "a\n300\n1\n", map[string]string{"schema": "a: uint8 not null"}, 1, `t[2+3]: corrupt: line 2, column "a": "300" is not a value of type uint8`},
-		{JSONL, "{\"a\":1}\n{\"a\":}\n{\"a\":3}\n", map[string]string{"schema": "a: int64"}, 2, `t[13+1]: corrupt: line 2, column "a": '}' where a value is expected`},
-		{JSONL, "{\"a\":{\"b\":[1]}}\n{\"a\":{\"b\":[2,\"x\"]}}\n{\"a\":{\"b\":[3]}}\n", map[string]string{"schema": "a: struct<b: list<int8>>"}, 2, `t[29+1]: corrupt: line 2, column "a.b": "x" is not a value of type int8`},
-		{JSONL, "{\"a\":1}\n{\"a\":1,\"b\":2}\n", map[string]string{"schema": "a: int64"}, 1, `t[19+1]: corrupt: line 2: the key "b" is not in the schema`},
-		{JSONL, "{\"a\":1}\n{\"a\":1,\"a\":2}\n", map[string]string{"schema": "a: int64"}, 1, `t[19+1]: corrupt: line 2: the key "a" occurs twice`},
-		{JSONL, "{\"a\":1}\n[1]\n", map[string]string{"schema": "a: int64"}, 1, `t[8+1]: corrupt: line 2: '[' where an object is expected`},
+		{CSV, "a,b\n1,\"x\"y\n", nil, 0,
+			`t[6+3]: corrupt: line 2: a closing quote is followed by 'y' instead of a separator or the end of the line`},
+		{CSV, "a\n300\n1\n", map[string]string{"schema": "a: uint8 not null"}, 1,
+			`t[2+3]: corrupt: line 2, column "a": "300" is not a value of type uint8`},
+		{JSONL, "{\"a\":1}\n{\"a\":}\n{\"a\":3}\n", map[string]string{"schema": "a: int64"}, 2,
+			`t[13+1]: corrupt: line 2, column "a": '}' where a value is expected`},
+		{JSONL, "{\"a\":{\"b\":[1]}}\n{\"a\":{\"b\":[2,\"x\"]}}\n{\"a\":{\"b\":[3]}}\n",
+			map[string]string{"schema": "a: struct<b: list<int8>>"}, 2,
+			`t[29+1]: corrupt: line 2, column "a.b": "x" is not a value of type int8`},
+		{JSONL, "{\"a\":1}\n{\"a\":1,\"b\":2}\n", map[string]string{"schema": "a: int64"}, 1,
+			`t[19+1]: corrupt: line 2: the key "b" is not in the schema`},
+		{JSONL, "{\"a\":1}\n{\"a\":1,\"a\":2}\n", map[string]string{"schema": "a: int64"}, 1,
+			`t[19+1]: corrupt: line 2: the key "a" occurs twice`},
+		{JSONL, "{\"a\":1}\n[1]\n", map[string]string{"schema": "a: int64"}, 1,
+			`t[8+1]: corrupt: line 2: '[' where an object is expected`},
 		{JSONL, strings.Repeat("[", 10_000), nil, 0, `t[256+1]: corrupt: line 1: nested deeper than 256`},
 	} {
 		_, got, errs := read(c.f, tree(c.in), c.opts, nil, vec.Range{})
@@ -334,7 +350,8 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d\n got %v\nwant %s", c.f.Name, n, c.rows, errs, c.want)
 		}
 	}
-	if _, _, errs := read(JSONL, tree("{\"a\":1,\"b\":2}\n"), map[string]string{"schema": "a: int64", "unknown": "ignore"}, nil, vec.Range{}); errs != nil {
+	if _, _, errs := read(JSONL, tree("{\"a\":1,\"b\":2}\n"),
+		map[string]string{"schema": "a: int64", "unknown": "ignore"}, nil, vec.Range{}); errs != nil {
 		t.Error(errs)
 	}
 }
@@ -375,14 +392,16 @@ func TestProbe(t *testing.T) {
 		{"x.jsonl", "{\"a\":1,}\n{\"a\":1}\n", format.No, format.No, format.Maybe},
 		{"x.ndjson", "\x00\x00\n{\"a\":\"\xff\"}\n", format.No, format.No, format.Maybe},
 		{"x.jsonl", strings.Repeat("\x00", 70000) + "\n{\"a\":1}\n", format.No, format.No, format.Maybe},
-		{"x.jsonl", strings.Repeat("\x00", 65000) + strings.Repeat(" {}", 300) + "\n{\"a\":1}\n", format.No, format.No, format.Maybe},
+		{"x.jsonl", strings.Repeat("\x00", 65000) + strings.Repeat(" {}", 300) + "\n{\"a\":1}\n", format.No,
+			format.No, format.Maybe},
 		{"x.jsonl", strings.Repeat("\x00", 70000), format.No, format.No, format.Maybe},
 		{"x", strings.Repeat("\x00", 70000) + "\n{\"a\":1}\n", format.No, format.No, format.No},
 		{"x.jsonl", "PAR1" + strings.Repeat("\x00", 70000), format.No, format.No, format.No},
 		{"x.jsonl", "a,b\n{\"x\":1},2\n3,4\n", format.Maybe, format.No, format.No},
 		{"x.jsonl", "a\tb\n{\"x\":1}\t2\n3\t4\n", format.No, format.Maybe, format.No},
 		{"x.jsonl", "{\"a\":1, \"b\":2,\n{\"a\":1, \"b\":2}\n{\"a\":1, \"b\":2}\n", format.No, format.No, format.Maybe},
-		{"x.jsonl", "{\"a\":1, \"b\":2\n{\"a\":1, \"b\":2}\n{\"a\":1, \"b\":2}\n", format.Maybe, format.No, format.Maybe},
+		{"x.jsonl", "{\"a\":1, \"b\":2\n{\"a\":1, \"b\":2}\n{\"a\":1, \"b\":2}\n", format.Maybe, format.No,
+			format.Maybe},
 		{"x", "{\"a\":1,}\n{\"a\":1}\n", format.No, format.No, format.No},
 		{"x", "just words\nand more\n", format.No, format.No, format.No},
 		{"x", "{\n \"a\": 1\n}\n", format.No, format.No, format.No},
@@ -400,8 +419,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestManyStrangeRows: of rows that do not fit the first thousand are told one by one, the others as one finding, and none costs as much as the
-// columns that it has nothing for.
+// TestManyStrangeRows: of rows that do not fit the first thousand are told one by one, the others as one
+// finding, and none costs as much as the columns that it has nothing for.
 func TestManyStrangeRows(t *testing.T) {
 	const rows = 6000 // the schema is made of the first 1000
 	var text strings.Builder
@@ -426,27 +445,32 @@ func TestManyStrangeRows(t *testing.T) {
 	if len(found) != mostRows+1 || lost != rows-sampleRows {
 		t.Fatalf("%d findings, %d rows lost", len(found), lost)
 	}
-	if one, last := found[mostRows-1], found[mostRows]; one.Rows != [2]int64{1999, 2000} || last.Rows != [2]int64{2000, rows} || last.Lost != 4000 {
+	if one, last := found[mostRows-1], found[mostRows]; one.Rows != [2]int64{1999, 2000} ||
+		last.Rows != [2]int64{2000, rows} || last.Lost != 4000 {
 		t.Errorf("%+v\n%+v", one, last)
 	}
-	if _, batches, errs := read(JSONL, tr, nil, nil, vec.Range{}); len(batches) != 1 || batches[0].NumRows() != 1000 || len(errs) != 5000 {
+	if _, batches, errs := read(JSONL, tr, nil, nil, vec.Range{}); len(batches) != 1 ||
+		batches[0].NumRows() != 1000 || len(errs) != 5000 {
 		t.Errorf("%d batches, %d errors", len(batches), len(errs))
 	}
 }
 
-// TestLongRecords: a record that is longer than an eighth of the page limit, and than what is read at once beyond that, is refused, compressed or not, whatever
-// the buffer's size happens to be by then; a shorter one is read.
+// TestLongRecords: a record that is longer than an eighth of the page limit, and than what is read at once
+// beyond that, is refused, compressed or not, whatever the buffer's size happens to be by then; a shorter one
+// is read.
 func TestLongRecords(t *testing.T) {
 	const limit = 1 << 20
 	o := format.OpenOptions{Limits: format.Limits{Page: limit * recordPart}}
 	for size := limit / 2; size <= 3*limit; size += 100_000 {
 		long := strings.Repeat("x", size)
-		for f, text := range map[*format.Format]string{&CSV: "a,b\n1,2\n3," + long + "\n4,5\n", &JSONL: "{\"a\":1}\n{\"a\":\"" + long + "\"}\n{\"a\":3}\n"} {
+		for f, text := range map[*format.Format]string{&CSV: "a,b\n1,2\n3," + long + "\n4,5\n",
+			&JSONL: "{\"a\":1}\n{\"a\":\"" + long + "\"}\n{\"a\":3}\n"} {
 			for _, s := range []string{text, zipped(text)} {
 				var limited error
 				r, err := f.Open(t.Context(), format.Target{Tree: tree(s), Name: "t"}, o)
 				if err == nil {
-					for _, err := range r.(format.Batcher).Batches(t.Context(), format.RowGroup{Part: "t", Rows: -1}, format.Query{Cols: []int{0}}, vec.Range{}, nil) {
+					for _, err := range r.(format.Batcher).Batches(t.Context(),
+						format.RowGroup{Part: "t", Rows: -1}, format.Query{Cols: []int{0}}, vec.Range{}, nil) {
 						if errors.Is(err, fault.Limit) {
 							limited = err
 						}
@@ -465,7 +489,8 @@ func TestLongRecords(t *testing.T) {
 func TestVerify(t *testing.T) {
 	tr := tree("a\n1\nx\n2\n")
 	var codes []string
-	for f := range CSV.Verify(context.Background(), format.Target{Tree: tr, Name: "t"}, format.OpenOptions{Opts: map[string]string{"schema": "a: int64"}}) {
+	for f := range CSV.Verify(context.Background(), format.Target{Tree: tr, Name: "t"},
+		format.OpenOptions{Opts: map[string]string{"schema": "a: int64"}}) {
 		codes = append(codes, fmt.Sprint(f.Code, f.Rows))
 	}
 	if fmt.Sprint(codes) != "[csv.row[1 2]]" {
@@ -513,7 +538,8 @@ func fuzz(t *testing.T, f format.Format, s string) {
 
 func TestDamage(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
-	sc := sample.Schema(arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String, arrow.ListOf(arrow.PrimitiveTypes.Int64), arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64))
+	sc := sample.Schema(arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String,
+		arrow.ListOf(arrow.PrimitiveTypes.Int64), arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64))
 	for _, f := range []format.Format{CSV, JSONL} {
 		whole := write(t, f, nil, sample.Batch(r, sc, 5, 0.3)).Bytes("t")
 		for i := range whole {
@@ -540,7 +566,8 @@ func TestCell(t *testing.T) {
 func BenchmarkWriteJSONL(b *testing.B) { benchmarkWrite(b, JSONL) }
 func BenchmarkWriteCSV(b *testing.B)   { benchmarkWrite(b, CSV) }
 
-var benchSchema = sample.Schema(arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String, &arrow.TimestampType{Unit: arrow.Microsecond}, arrow.FixedWidthTypes.Boolean)
+var benchSchema = sample.Schema(arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String,
+	&arrow.TimestampType{Unit: arrow.Microsecond}, arrow.FixedWidthTypes.Boolean)
 
 func benchmarkWrite(b *testing.B, f format.Format) {
 	batch := sample.Batch(rand.New(rand.NewPCG(6, 6)), benchSchema, 10_000, 0.1)
@@ -561,7 +588,8 @@ func benchmarkRead(b *testing.B, f format.Format) {
 		spec = append(spec, fmt.Sprintf("%q: %s", f.Name, f.Type))
 	}
 	for b.Loop() {
-		if _, _, errs := read(f, tr, map[string]string{"schema": strings.Join(spec, ",")}, nil, vec.Range{}); errs != nil {
+		if _, _, errs := read(f, tr, map[string]string{"schema": strings.Join(spec, ",")}, nil,
+			vec.Range{}); errs != nil {
 			b.Fatal(errs)
 		}
 	}

@@ -18,8 +18,8 @@ const mostRows = 1000
 
 func isCorrupt(err error) bool { return errors.Is(err, fault.Corrupt) }
 
-// verify reads everything. Its findings are NAME.row (a row that does not fit), NAME.text (what cannot be cut into rows)
-// and NAME.unreadable (not the text's fault, perhaps).
+// verify reads everything. Its findings are NAME.row (a row that does not fit), NAME.text (what cannot be cut
+// into rows) and NAME.unreadable (not the text's fault, perhaps).
 func verify(ctx context.Context, t format.Target, o format.OpenOptions, name string,
 	open func(context.Context, format.Target, format.OpenOptions) (format.Reader, error)) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
@@ -29,8 +29,10 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 			return
 		}
 		defer r.Close()
-		if info, err := t.Tree.Stat(ctx, t.Name); err == nil && info.Size == 0 && name != "jsonl" && o.Opts["header"] != "false" {
-			yield(region.Finding{Code: name + ".empty", Severity: region.Error, At: fault.Span{Object: t.Name}, Message: "the file is empty: it has not even a header", Part: t.Name, Rows: [2]int64{-1, -1}, Lost: -1})
+		if info, err := t.Tree.Stat(ctx, t.Name); err == nil && info.Size == 0 && name != "jsonl" &&
+			o.Opts["header"] != "false" {
+			yield(region.Finding{Code: name + ".empty", Severity: region.Error, At: fault.Span{Object: t.Name},
+				Message: "the file is empty: it has not even a header", Part: t.Name, Rows: [2]int64{-1, -1}, Lost: -1})
 			return
 		}
 		q := format.Query{}
@@ -38,8 +40,10 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 			q.Cols = append(q.Cols, i)
 		}
 		told := 0
-		rest := region.Finding{Code: name + ".row", Severity: region.Error, At: fault.Span{Object: t.Name}, Part: t.Name}
-		for _, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{Part: t.Name, Rows: -1}, q, vec.Range{}, nil) {
+		rest := region.Finding{Code: name + ".row", Severity: region.Error, At: fault.Span{Object: t.Name},
+			Part: t.Name}
+		for _, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{Part: t.Name, Rows: -1}, q, vec.Range{},
+			nil) {
 			if err == nil {
 				continue
 			}
@@ -56,7 +60,8 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 			}
 		}
 		if rest.Lost > 0 {
-			rest.Message = fmt.Sprintf("%d more rows do not fit, from row %d to row %d", rest.Lost, rest.Rows[0], rest.Rows[1]-1)
+			rest.Message = fmt.Sprintf("%d more rows do not fit, from row %d to row %d", rest.Lost, rest.Rows[0],
+				rest.Rows[1]-1)
 			yield(rest)
 		}
 	}
@@ -64,7 +69,8 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 
 // finding makes a finding of an error.
 func finding(name, part string, err error) region.Finding {
-	f := region.Finding{Code: name + ".unreadable", Severity: region.Error, Message: err.Error(), Part: part, Rows: [2]int64{-1, -1}, Lost: -1}
+	f := region.Finding{Code: name + ".unreadable", Severity: region.Error, Message: err.Error(), Part: part,
+		Rows: [2]int64{-1, -1}, Lost: -1}
 	var e *fault.Error
 	if !errors.As(err, &e) {
 		return f

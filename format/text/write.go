@@ -41,9 +41,11 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // gzipKey is an option of all texts; stoa.Create sets it if the name ends in .gz.
-var gzipKey = format.OptionKey{Name: "gzip", Values: "true|false", Help: "whether the text is compressed with gzip (default: if the name ends in .gz)"}
+var gzipKey = format.OptionKey{Name: "gzip", Values: "true|false",
+	Help: "whether the text is compressed with gzip (default: if the name ends in .gz)"}
 
-func newFileWriter(ctx context.Context, s store.Sink, opts map[string]string, rows func(io.Writer) rows) (format.Writer, error) {
+func newFileWriter(ctx context.Context, s store.Sink, opts map[string]string,
+	rows func(io.Writer) rows) (format.Writer, error) {
 	zip, err := boolean(opts, gzipKey.Name, false)
 	if err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ const (
 	perByte = 64
 )
 
-// affordable refuses a schema that is nested deeper, or takes more memory, than the limits allow, before it is made: a few bytes of a column may stand for
-// very many lists in each other.
+// affordable refuses a schema that is nested deeper, or takes more memory, than the limits allow, before it is
+// made: a few bytes of a column may stand for very many lists in each other.
 func (f *file) affordable() error {
 	h := &f.header
 	depth := make([]int64, len(h.Columns))
@@ -29,7 +29,8 @@ func (f *file) affordable() error {
 			steps = max(steps, int64(strings.Count(c.Name, ".")))
 		}
 		if steps > f.limits.Depth {
-			return fault.Limitf(c.at, fmt.Sprintf("column-metadata[%d]", i), "the column is nested %d deep, and at most %d is read (--max-depth)", steps, f.limits.Depth)
+			return fault.Limitf(c.at, fmt.Sprintf("column-metadata[%d]", i),
+				"the column is nested %d deep, and at most %d is read (--max-depth)", steps, f.limits.Depth)
 		}
 		spent += perStep * (1 + steps)
 	}
@@ -39,7 +40,8 @@ func (f *file) affordable() error {
 		}
 	}
 	if spent > f.limits.Opening {
-		return fault.Limitf(f.at.Sub(0, h.size), "header", "the schema takes some %d bytes of memory, opening a file may take %d", spent, f.limits.Opening)
+		return fault.Limitf(f.at.Sub(0, h.size), "header",
+			"the schema takes some %d bytes of memory, opening a file may take %d", spent, f.limits.Opening)
 	}
 	return nil
 }

@@ -13,8 +13,9 @@ import (
 	"stoa/store"
 )
 
-// TestOpeningIsBounded: files of very many, or very deeply nested, columns, and of schemas in few bytes, take memory in proportion to their size, or are refused by every verb as more
-// than the limits allow, and not called damaged.
+// TestOpeningIsBounded: files of very many, or very deeply nested, columns, and of schemas in few bytes, take
+// memory in proportion to their size, or are refused by every verb as more than the limits allow, and not
+// called damaged.
 func TestOpeningIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of hostile files")
@@ -50,8 +51,13 @@ func TestOpeningIsBounded(t *testing.T) {
 		"255 lists each": {file(1, 5000, func(i int) []string {
 			return []string{"Name", fmt.Sprint(i), "Type", "Int", "MaxRepetition", "255", "MaxDefinition", "255"}
 		}), true},
-		"2,000 steps":            {file(1, 1, func(int) []string { return []string{"Name", strings.Repeat("a.", 2000) + "b", "Type", "Int"} }), true},
-		"20,000 of 60 steps":     {file(1, 20_000, func(i int) []string { return []string{"Name", fmt.Sprint(i, strings.Repeat(".a", 60)), "Type", "Int"} }), false},
+		"2,000 steps": {file(1, 1,
+			func(int) []string { return []string{"Name", strings.Repeat("a.", 2000) + "b", "Type", "Int"} }), true},
+		"20,000 of 60 steps": {file(1, 20_000,
+			func(i int) []string {
+				return []string{"Name", fmt.Sprint(i, strings.Repeat(".a", 60)), "Type",
+					"Int"}
+			}), false},
 		"a schema of 20 million": {file(2, 1, flat, "avro.schema", strings.Repeat("[", 20_000_000)), true},
 	} {
 		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": c.data}), Name: "f.trv"}

@@ -90,7 +90,8 @@ func (p *schemaParser) parse(v any, space string, depth int) (*avroType, error) 
 	return nil, fmt.Errorf("a schema is no %T", v)
 }
 
-var primitives = map[string]bool{"null": true, "boolean": true, "int": true, "long": true, "float": true, "double": true, "string": true, "bytes": true}
+var primitives = map[string]bool{"null": true, "boolean": true, "int": true, "long": true, "float": true,
+	"double": true, "string": true, "bytes": true}
 
 func (p *schemaParser) byName(name, space string) (*avroType, error) {
 	if primitives[name] {
@@ -134,7 +135,8 @@ func (p *schemaParser) object(m map[string]any, space string, depth int) (t *avr
 		}
 		return p.parse(m["type"], space, depth+1) // {"type": {"type": …}}
 	}
-	t = &avroType{kind: kind, logical: text(m, "logicalType"), precision: number(m, "precision"), scale: number(m, "scale")}
+	t = &avroType{kind: kind, logical: text(m, "logicalType"), precision: number(m, "precision"),
+		scale: number(m, "scale")}
 	switch kind {
 	case "array", "map":
 		key := map[string]string{"array": "items", "map": "values"}[kind]

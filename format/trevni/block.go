@@ -52,8 +52,9 @@ func (s sumForm) String() string {
 	return fmt.Sprintf("%s, %s, of the %s bytes", words[0], words[1], of)
 }
 
-// openBlock checks and decompresses the bytes of a block, stored with its checksum. Errors are relative to them, or, if exact is
-// false, to what was decompressed. With noVerify sums are held against the bytes all the same: they tell before or behind which bytes they stand.
+// openBlock checks and decompresses the bytes of a block, stored with its checksum. Errors are relative to
+// them, or, if exact is false, to what was decompressed. With noVerify sums are held against the bytes all the
+// same: they tell before or behind which bytes they stand.
 func (f *file) openBlock(col *Column, b *block, stored []byte, a *vec.Arena, noVerify bool) (o opened, err error) {
 	if col.problem != nil {
 		return o, col.problem
@@ -99,7 +100,8 @@ func (f *file) openBlock(col *Column, b *block, stored []byte, a *vec.Arena, noV
 		}
 	}
 	switch {
-	case zero: // only where Avro has it, and only if no sum is right in another place: data may well begin or end with zeros
+	case zero:
+		// only where Avro has it, and only if no sum is right in another place: data may well begin or end with zeros
 		whole.sum = sumForm{zero: true}
 		return *whole, nil
 	case whole != nil && noVerify:
@@ -114,13 +116,16 @@ func wrongSum(at fault.Span, d Dialect, sum, raw []byte) error {
 	if d.usual().big {
 		return fault.Corruptf(at, "column-checksum", "%08x is stored, %08x is right", sum, want)
 	}
-	return fault.Corruptf(at, "column-checksum", "%#08x is stored, %#08x is right", binary.LittleEndian.Uint32(sum), want)
+	return fault.Corruptf(at, "column-checksum", "%#08x is stored, %#08x is right", binary.LittleEndian.Uint32(sum),
+		want)
 }
 
 // unpack holds the sizes against each other and the limits, and decompresses.
 func (f *file) unpack(col *Column, b *block, data []byte, a *vec.Arena) (u unpacked, err error) {
-	if b.raw > f.limits.Page && col.codec != codecNone && b.raw <= col.codec.mostRaw(int64(len(data))) { // else it is damaged, or needed by nobody
-		return u, fault.Limitf(b.desc, "block-uncompressed-size", "%d bytes are more than a page may have (%d)", b.raw, f.limits.Page)
+	// else it is damaged, or needed by nobody
+	if b.raw > f.limits.Page && col.codec != codecNone && b.raw <= col.codec.mostRaw(int64(len(data))) {
+		return u, fault.Limitf(b.desc, "block-uncompressed-size", "%d bytes are more than a page may have (%d)",
+			b.raw, f.limits.Page)
 	}
 	return col.codec.decompress(data, b.raw, a)
 }

@@ -61,8 +61,9 @@ type unpacked struct {
 	surplus int  // bytes behind the declared raw size that were cut off (bzip2 of Avro before 1.10)
 }
 
-// decompress makes the raw bytes of a block from the stored ones. raw is how many are declared; where they are fewer or more than
-// that, it is damage, except for what Avro before 1.10 wrote as bzip2: there the rest of the writer's buffer follows, and is cut off.
+// decompress makes the raw bytes of a block from the stored ones. raw is how many are declared; where they are
+// fewer or more than that, it is damage, except for what Avro before 1.10 wrote as bzip2: there the rest of the
+// writer's buffer follows, and is cut off.
 func (k codecKind) decompress(stored []byte, raw int64, a *vec.Arena) (u unpacked, err error) {
 	if raw > k.mostRaw(int64(len(stored))) {
 		return u, fault.Rel(0, len(stored), "uncompressed-size", "%d bytes cannot come from %d", raw, len(stored))
@@ -84,7 +85,8 @@ func (k codecKind) decompress(stored []byte, raw int64, a *vec.Arena) (u unpacke
 	case codecDeflate:
 		c, _ := codec.ByName("deflate")
 		if err = c.Decompress(u.raw, stored); err != nil && zlibHeader(stored) {
-			if zerr := inflate(u.raw, stored, "zlib", func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }); zerr == nil {
+			if zerr := inflate(u.raw, stored, "zlib",
+				func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }); zerr == nil {
 				u.zlib, err = true, nil
 			}
 		}

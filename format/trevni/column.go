@@ -44,8 +44,8 @@ type descriptorsOf struct {
 	err error // what is wrong in the file
 }
 
-// blocks reads the descriptors of column i, once. Columns own their bytes: those that share them, so that a small file stands for
-// very many blocks, are refused when all that was read together is more than the file.
+// blocks reads the descriptors of column i, once. Columns own their bytes: those that share them, so that a
+// small file stands for very many blocks, are refused when all that was read together is more than the file.
 func (f *file) blocks(ctx context.Context, i int) (*columnBlocks, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,10 +104,12 @@ const firstBlocks = 4 << 10
 func parseDescriptors(c *cursor, col *Column, d Dialect, budget int64) (cb columnBlocks) {
 	n := c.count("block-count")
 	if c.Err() == nil && n > (int64(c.Left())+c.more)/12 {
-		c.Fail(c.Pos()-4, 4, "block-count", "%d blocks take at least %d bytes, the file has %d more", n, 12*n, int64(c.Left())+c.more)
+		c.Fail(c.Pos()-4, 4, "block-count", "%d blocks take at least %d bytes, the file has %d more", n, 12*n,
+			int64(c.Left())+c.more)
 	}
 	if c.Err() == nil && 4+12*n > budget {
-		c.Fail(c.Pos()-4, 4, "block-count", "%d blocks take at least %d bytes, the columns read before leave %d of the file's", n, 12*n, max(budget, 0))
+		c.Fail(c.Pos()-4, 4, "block-count",
+			"%d blocks take at least %d bytes, the columns read before leave %d of the file's", n, 12*n, max(budget, 0))
 	}
 	for i := int64(0); i < n && c.Err() == nil; i++ {
 		from := c.Pos()
@@ -116,7 +118,8 @@ func parseDescriptors(c *cursor, col *Column, d Dialect, budget int64) (cb colum
 		}
 		s := &cursor{Cursor: c.Cursor}
 		name := fmt.Sprintf("descriptor[%d]", i)
-		b := block{row: cb.rows, rows: s.count(name + ".block-row-count"), raw: s.count(name + ".block-uncompressed-size"), stored: s.count(name + ".block-compressed-size")}
+		b := block{row: cb.rows, rows: s.count(name + ".block-row-count"),
+			raw: s.count(name + ".block-uncompressed-size"), stored: s.count(name + ".block-compressed-size")}
 		if b.stored == 0 && d != Avro {
 			b.stored = b.raw
 		}
@@ -164,7 +167,8 @@ func (cb *columnBlocks) place(f *file, col *Column) {
 		b.at = f.at.Sub(off, b.stored+sum)
 		off += b.at.Len
 		if off > f.at.Len {
-			b.lost = fault.Corruptf(b.desc, fmt.Sprintf("descriptor[%d]", i), "the block would lie at %d to %d, the file has %d bytes", b.at.Off, b.at.End(), f.at.Len)
+			b.lost = fault.Corruptf(b.desc, fmt.Sprintf("descriptor[%d]", i),
+				"the block would lie at %d to %d, the file has %d bytes", b.at.Off, b.at.End(), f.at.Len)
 		}
 	}
 	cb.end = off

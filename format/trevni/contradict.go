@@ -8,14 +8,15 @@ import (
 	"stoa/region"
 )
 
-// contradictions is what a header says that another part of the file denies: each is damage, though all can be read. Of two names, or a schema and columns, one is wrong, and
-// nobody knows which.
+// contradictions is what a header says that another part of the file denies: each is damage, though all can be
+// read. Of two names, or a schema and columns, one is wrong, and nobody knows which.
 func (t *table) contradictions() (out []region.Finding) {
 	h := &t.f.header
 	all := t.f.at.Sub(0, h.size)
 	tell := func(code string, at fault.Span, path, format string, args ...any) {
-		out = append(out, region.Finding{Code: code, Severity: severityOf(code), At: at, Path: path, Message: fmt.Sprintf(format, args...),
-			Part: t.name, Rows: [2]int64{-1, -1}, Lost: -1})
+		out = append(out, region.Finding{Code: code, Severity: severityOf(code), At: at, Path: path,
+			Message: fmt.Sprintf(format, args...),
+			Part:    t.name, Rows: [2]int64{-1, -1}, Lost: -1})
 	}
 	if t.p.odd != "" {
 		code := "trevni.schema.mismatch"
@@ -25,14 +26,16 @@ func (t *table) contradictions() (out []region.Finding) {
 		tell(code, all, "file-metadata", "%s", t.p.odd)
 	}
 	if left := t.f.at.Len - h.size; len(h.Columns) == 0 && h.Rows > 0 && left > 0 {
-		tell("trevni.header.contradiction", t.f.at.Sub(12, 4), "header.column-count", "no column, but %d rows, and %d bytes behind the header that no column claims", h.Rows, left)
+		tell("trevni.header.contradiction", t.f.at.Sub(12, 4), "header.column-count",
+			"no column, but %d rows, and %d bytes behind the header that no column claims", h.Rows, left)
 	}
 	told := map[string]bool{}
 	look := func(meta []Pair, path string) {
 		for _, p := range meta {
 			if word := nearly(p.Key); word != "" && !told[p.Key] {
 				told[p.Key] = true
-				tell("trevni.header.contradiction", p.at, path, "a key %q, which is no key of Trevni's, and one byte away from %q", p.Key, word)
+				tell("trevni.header.contradiction", p.at, path,
+					"a key %q, which is no key of Trevni's, and one byte away from %q", p.Key, word)
 			}
 		}
 	}
@@ -49,15 +52,19 @@ func (t *table) contradictions() (out []region.Finding) {
 }
 
 // longKeys are the keys that are long enough to be known by all their bytes but one.
-var longKeys = []string{"trevni.codec", "trevni.checksum", "trevni.name", "trevni.type", "trevni.values", "trevni.array", "trevni.parent", "trevni.repetition", "trevni.definition",
-	"HasInitialValue", "MaxRepetition", "MaxDefinition", "ArrayWidth", "CompressionCodec", "ChecksumAlgorithm", "avro.schema", schemaKey, sealKey, descKey, sortedKey}
+var longKeys = []string{"trevni.codec", "trevni.checksum", "trevni.name", "trevni.type", "trevni.values",
+	"trevni.array", "trevni.parent", "trevni.repetition", "trevni.definition",
+	"HasInitialValue", "MaxRepetition", "MaxDefinition", "ArrayWidth", "CompressionCodec", "ChecksumAlgorithm",
+	"avro.schema", schemaKey, sealKey, descKey, sortedKey}
 
 // nearly is the key that key would be but for one byte; "" if it is one, or none is near.
 func nearly(key string) string {
 	if slices.Contains(longKeys, key) {
 		return ""
 	}
-	if word, _ := Wiki.normal(key); slices.Contains([]string{"values", "repetition", "definition", "width", "codec", "checksum"}, word) { // spelled otherwise
+	// spelled otherwise
+	if word, _ := Wiki.normal(key); slices.Contains([]string{"values", "repetition", "definition", "width", "codec",
+		"checksum"}, word) {
 		return ""
 	}
 	for _, k := range longKeys {

@@ -31,7 +31,8 @@ func enums(p *physical, dst *vec.Vector, src []byte, n int, d *decoding) (used i
 	var total int64
 	for i, o := range ordinals {
 		if o < 0 || int(o) >= len(p.enum) {
-			return used, fault.Rel(0, used, "value["+strconv.Itoa(i)+"]", "ordinal %d of an enum of %d symbols", o, len(p.enum))
+			return used, fault.Rel(0, used, "value["+strconv.Itoa(i)+"]", "ordinal %d of an enum of %d symbols", o,
+				len(p.enum))
 		}
 		total += int64(len(p.enum[o]))
 	}
@@ -65,7 +66,8 @@ func eachFixed(size int, src []byte, n int, f func(i int, v []byte)) (pos int, e
 	for i := range n {
 		l, k := varint(src[pos:])
 		if k <= 0 || l != int64(size) || len(src)-pos-k < size {
-			return pos, fault.Rel(pos, max(k, 0), "value["+strconv.Itoa(i)+"]", "a length of %d where values have %d bytes", l, size)
+			return pos, fault.Rel(pos, max(k, 0), "value["+strconv.Itoa(i)+"]",
+				"a length of %d where values have %d bytes", l, size)
 		}
 		pos += k
 		f(i, src[pos:pos+size])
@@ -84,7 +86,8 @@ func decimals(_ *physical, dst *vec.Vector, src []byte, n int, _ *decoding) (pos
 		}
 		l, k := varint(src[pos:])
 		if k <= 0 || l < 0 || l > int64(len(src)-pos-k) {
-			return pos, fault.Rel(pos, max(k, 0), "value["+strconv.Itoa(i)+"]", "a length of %d, %d bytes are left", l, len(src)-pos-max(k, 0))
+			return pos, fault.Rel(pos, max(k, 0), "value["+strconv.Itoa(i)+"]", "a length of %d, %d bytes are left",
+				l, len(src)-pos-max(k, 0))
 		}
 		pos += k
 		v := src[pos : pos+int(l)]
@@ -97,8 +100,8 @@ func decimals(_ *physical, dst *vec.Vector, src []byte, n int, _ *decoding) (pos
 	return pos, nil
 }
 
-// shortDecimals decodes decimals of one to eight bytes, and stops before the first that is another, or too near to the end of src. It says how
-// many there were, and how many bytes they took.
+// shortDecimals decodes decimals of one to eight bytes, and stops before the first that is another, or too near
+// to the end of src. It says how many there were, and how many bytes they took.
 func shortDecimals(out []decimal128.Num, src []byte) (n, used int) {
 	was, step, shift := byte(0), 0, 0
 	for n < len(out) && used+9 <= len(src) {
@@ -135,7 +138,8 @@ func bigEndian(v []byte) (decimal128.Num, bool) {
 }
 
 // narrow decodes ints or longs to a type of fewer values.
-func narrow[T int8 | int16 | uint8 | uint16 | uint32 | uint64](p *physical, dst *vec.Vector, src []byte, n int, d *decoding) (used int, err error) {
+func narrow[T int8 | int16 | uint8 | uint16 | uint32 | uint64](p *physical, dst *vec.Vector, src []byte, n int,
+	d *decoding) (used int, err error) {
 	wide := as[int64](d.scratch.Bytes(8*n), n)
 	if p.stored == Int {
 		ints := as[int32](d.scratch.Bytes(4*n), n)

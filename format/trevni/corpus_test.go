@@ -26,8 +26,9 @@ import (
 	"stoa/vec"
 )
 
-// The corpus of real files judges the reader. What is expected of a file comes from the generator's formula (expect.jsonl, as
-// Avro's writer was given it) or from the records as they were built (avro.jsonl), never from this package.
+// The corpus of real files judges the reader. What is expected of a file comes from the generator's formula
+// (expect.jsonl, as Avro's writer was given it) or from the records as they were built (avro.jsonl), never from
+// this package.
 //
 // TestGolden runs this over the subset in corpus/, TestCorpus over everything.
 
@@ -257,7 +258,8 @@ func lengthsOf(a arrow.Array) []int32 {
 	return a.(*array.Int32).Int32Values()
 }
 
-func decodeColumn(ctx context.Context, r format.Reader, g format.RowGroup, i int, up arrow.Array, data []byte) (in nest.Input, err error) {
+func decodeColumn(ctx context.Context, r format.Reader, g format.RowGroup, i int, up arrow.Array,
+	data []byte) (in nest.Input, err error) {
 	col := r.Columns()[i]
 	c, err := r.Chunk(ctx, g, i, vec.Range{From: 0, To: math.MaxInt64})
 	if err != nil {

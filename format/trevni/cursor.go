@@ -11,9 +11,10 @@ import (
 	"stoa/wire"
 )
 
-// cursor reads structures of which it is not known beforehand how long they are: header and descriptors. Its bytes are the
-// beginning of what lies there; more bytes of the file follow. short says that the structure goes on behind the bytes at
-// hand, so that it must be read again with more of them; every other error is one of the file.
+// cursor reads structures of which it is not known beforehand how long they are: header and descriptors. Its
+// bytes are the beginning of what lies there; more bytes of the file follow. short says that the structure goes
+// on behind the bytes at hand, so that it must be read again with more of them; every other error is one of the
+// file.
 type cursor struct {
 	*wire.Cursor
 	more  int64
@@ -26,7 +27,8 @@ type cursor struct {
 // spend counts bytes of memory that what is read takes.
 func (c *cursor) spend(n int64) {
 	if c.spent += n; c.limits != nil && c.spent > c.limits.Opening {
-		c.FailClass(fault.Limit, c.Pos(), 0, "metadata", "so many columns and pairs are more than opening a file may take memory for (%d bytes)", c.limits.Opening)
+		c.FailClass(fault.Limit, c.Pos(), 0, "metadata",
+			"so many columns and pairs are more than opening a file may take memory for (%d bytes)", c.limits.Opening)
 	}
 }
 
@@ -116,7 +118,8 @@ func (c *cursor) text(name string) []byte {
 		c.Fail(start, used, name+".length", "%d is negative", n)
 		return nil
 	case n > int64(c.Left()-used)+c.more:
-		c.Fail(start, used, name+".length", "%d bytes are declared, the file has %d more", n, int64(c.Left()-used)+c.more)
+		c.Fail(start, used, name+".length", "%d bytes are declared, the file has %d more", n,
+			int64(c.Left()-used)+c.more)
 		return nil
 	case !c.need(name, int64(used)+n):
 		return nil

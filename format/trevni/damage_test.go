@@ -39,7 +39,8 @@ func scanAll(ctx context.Context, data []byte, spec scan.Spec, recovering bool) 
 }
 
 // scanWith is scanAll with other ways to open a file.
-func scanWith(ctx context.Context, data []byte, spec scan.Spec, o format.OpenOptions, open func(context.Context, format.Target, format.OpenOptions) (format.Reader, error)) (rows string, err error) {
+func scanWith(ctx context.Context, data []byte, spec scan.Spec, o format.OpenOptions,
+	open func(context.Context, format.Target, format.OpenOptions) (format.Reader, error)) (rows string, err error) {
 	m := store.NewMemory(map[string][]byte{"f.trv": data})
 	r, err := open(ctx, format.Target{Tree: m, Name: "f.trv"}, o)
 	if err != nil {
@@ -71,9 +72,13 @@ func scanWith(ctx context.Context, data []byte, spec scan.Spec, o format.OpenOpt
 
 // samples are small files of every kind, with checksums.
 func samples(t testing.TB) map[string][]byte {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "b", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
+	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "b", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
 		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Float64), Nullable: true},
-		{Name: "t", Type: arrow.StructOf(arrow.Field{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), Nullable: true}), Nullable: true}}, nil)
+		{Name: "t", Type: arrow.StructOf(arrow.Field{Name: "m",
+			Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), Nullable: true}),
+			Nullable: true}}, nil)
 	b := flatBatch(t, sc, 16)
 	out := map[string][]byte{}
 	for _, c := range []string{"null", "deflate"} {
@@ -88,7 +93,8 @@ func samples(t testing.TB) map[string][]byte {
 func inBlock(t testing.TB, data []byte) []bool {
 	m := store.NewMemory(map[string][]byte{"f.trv": data})
 	out := make([]bool, len(data))
-	for n, err := range trevni.Format.Describe(t.Context(), format.Target{Tree: m, Name: "f.trv"}, format.DescribeOptions{}) {
+	for n, err := range trevni.Format.Describe(t.Context(), format.Target{Tree: m, Name: "f.trv"},
+		format.DescribeOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,8 +119,9 @@ func placed(t *testing.T, what string, err error) {
 	}
 }
 
-// TestBitFlips: a bit of every byte of small files. Within blocks, which have checksums, a flip is an error, or changes nothing; elsewhere there is an error with a
-// place, or what was read changed and describe still owns every byte, or nothing changed. Nothing panics.
+// TestBitFlips: a bit of every byte of small files. Within blocks, which have checksums, a flip is an error, or
+// changes nothing; elsewhere there is an error with a place, or what was read changed and describe still owns
+// every byte, or nothing changed. Nothing panics.
 func TestBitFlips(t *testing.T) {
 	for name, data := range samples(t) {
 		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
@@ -159,7 +166,8 @@ func TestCuts(t *testing.T) {
 		// Cut in the last block: all rows are there, what is lost is null or left out.
 		for _, policy := range []scan.Damaged{scan.SkipRows, scan.NullCells} {
 			var losses []region.Loss
-			_, err := scanAll(t.Context(), data[:len(data)-1], scan.Spec{Damaged: policy, Lost: func(l region.Loss) { losses = append(losses, l) }}, false)
+			_, err := scanAll(t.Context(), data[:len(data)-1],
+				scan.Spec{Damaged: policy, Lost: func(l region.Loss) { losses = append(losses, l) }}, false)
 			if err != nil || len(losses) == 0 {
 				t.Errorf("%s, policy %d: %v, %v", name, policy, losses, err)
 			}
@@ -180,7 +188,8 @@ func TestRecover(t *testing.T) {
 			if i == 11 {
 				bad[i] ^= 0xc0
 			}
-			if got, err := scanAll(t.Context(), bad, scan.Spec{}, true); err != nil && i != 11 || err == nil && got != right {
+			if got, err := scanAll(t.Context(), bad, scan.Spec{}, true); err != nil && i != 11 || err == nil &&
+				got != right {
 				t.Errorf("%s byte %d: %v, equal %t", name, i, err, got == right)
 			}
 		}
@@ -196,7 +205,8 @@ func TestRecover(t *testing.T) {
 // startsOf finds where the starts of columns are.
 func startsOf(t testing.TB, data []byte) (at []int64) {
 	m := store.NewMemory(map[string][]byte{"f.trv": data})
-	for n, err := range trevni.Format.Describe(t.Context(), format.Target{Tree: m, Name: "f.trv"}, format.DescribeOptions{}) {
+	for n, err := range trevni.Format.Describe(t.Context(), format.Target{Tree: m, Name: "f.trv"},
+		format.DescribeOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,11 +217,12 @@ func startsOf(t testing.TB, data []byte) (at []int64) {
 	return at
 }
 
-// TestSeek: a search in a sorted column, and of a row, reads the blocks that it needs and no others: of a search the block, and those at
-// the borders of what is passed over.
+// TestSeek: a search in a sorted column, and of a row, reads the blocks that it needs and no others: of a
+// search the block, and those at the borders of what is passed over.
 func TestSeek(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int32}}, nil)
-	own := write(t, trevni.AvroFormat, sc, map[string]string{"block-size": "1000", "first-values": "k"}, countingBatch(sc, 20000)).Bytes("t")
+	own := write(t, trevni.AvroFormat, sc, map[string]string{"block-size": "1000", "first-values": "k"},
+		countingBatch(sc, 20000)).Bytes("t")
 	java := corpusFile(t, "v1.12.2/values_multi_deflate.trv")
 	for _, c := range []struct {
 		data      []byte
@@ -269,7 +280,8 @@ func TestSeek(t *testing.T) {
 func TestWrongFirstValue(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int32}}, nil)
 	b := countingBatch(sc, 2000)
-	data := write(t, trevni.Format, sc, map[string]string{"block-size": "100", "first-values": "k", "codec": "null"}, b).Bytes("t")
+	data := write(t, trevni.Format, sc, map[string]string{"block-size": "100", "first-values": "k",
+		"codec": "null"}, b).Bytes("t")
 	for _, k := range []string{"k = 777", "k < 30", "k >= 1990", "k = -5", "k between 900 and 1100"} {
 		e, err := pred.Parse(k)
 		if err != nil {

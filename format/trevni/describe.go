@@ -15,7 +15,8 @@ import (
 	"stoa/wire"
 )
 
-// describe streams the anatomy of a file: header, then the columns in the order in which they lie, then what nothing claims.
+// describe streams the anatomy of a file: header, then the columns in the order in which they lie, then what
+// nothing claims.
 func describe(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
 		d := &describer{ctx: ctx, pages: o.Pages, yield: yield}
@@ -73,7 +74,8 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	}
 	gaps, _ := d.cover.Check(at)
 	for _, g := range gaps {
-		d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes", At: g, Inner: -1})
+		d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes", At: g,
+			Inner: -1})
 	}
 	return err
 }
@@ -107,7 +109,9 @@ func (d *describer) column(i int) error {
 	}
 	at := cb.desc
 	at.Len = min(cb.end, d.f.at.Len) - (at.Off - d.f.at.Off)
-	d.emit(region.Node{Depth: 1, Kind: region.Struct, Name: name, Value: fmt.Sprintf("%q, %s, %d rows, %d blocks", col.Name, col.Type, cb.rows, len(cb.blocks)), At: at, Inner: -1})
+	d.emit(region.Node{Depth: 1, Kind: region.Struct, Name: name,
+		Value: fmt.Sprintf("%q, %s, %d rows, %d blocks", col.Name, col.Type, cb.rows, len(cb.blocks)), At: at,
+		Inner: -1})
 	d.emit(region.Node{Depth: 2, Kind: region.Struct, Name: "descriptors", At: cb.desc, Inner: -1})
 	if err := d.descriptors(cb, col, name); err != nil {
 		return err
@@ -143,7 +147,8 @@ func (d *describer) block(col *Column, b *block, k int) error {
 		return nil
 	}
 	name := "block[" + strconv.Itoa(k) + "]"
-	d.emit(region.Node{Depth: 2, Kind: region.Struct, Name: name, Value: fmt.Sprintf("from row %d, %d rows, %d raw bytes", b.row, b.rows, b.raw), At: b.at, Inner: -1})
+	d.emit(region.Node{Depth: 2, Kind: region.Struct, Name: name,
+		Value: fmt.Sprintf("from row %d, %d rows, %d raw bytes", b.row, b.rows, b.raw), At: b.at, Inner: -1})
 	data, sum := b.at, fault.Span{}
 	if col.summed {
 		data.Len -= 4

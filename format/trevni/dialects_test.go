@@ -34,7 +34,8 @@ func corpusFile(t testing.TB, name string) []byte {
 	return b
 }
 
-// TestImpala: the two worked examples have the same rows, once without a codec (and stored sizes of 0), once with zlib's deflate.
+// TestImpala: the two worked examples have the same rows, once without a codec (and stored sizes of 0), once
+// with zlib's deflate.
 func TestImpala(t *testing.T) {
 	var expect map[string][][]any
 	d := json.NewDecoder(strings.NewReader(dialectRows(t)))
@@ -74,8 +75,8 @@ func dialectRows(t *testing.T) string {
 	return `{"impala_*":` + string(all["impala_*"]) + `}`
 }
 
-// TestWikiDremel: the Dremel paper's two documents. Levels and values are those of the paper; the documents are those that were given to
-// Avro's writer.
+// TestWikiDremel: the Dremel paper's two documents. Levels and values are those of the paper; the documents are
+// those that were given to Avro's writer.
 func TestWikiDremel(t *testing.T) {
 	data := corpusFile(t, "dialects/wiki_dremel.trv")
 	r, cols, err := readAll(t.Context(), data, format.OpenOptions{})
@@ -167,24 +168,40 @@ func TestIntegerArray(t *testing.T) {
 	}
 }
 
-// TestNegative: files that contradict the format, and what must come of each: the right values, or an error at its place.
+// TestNegative: files that contradict the format, and what must come of each: the right values, or an error at
+// its place.
 func TestNegative(t *testing.T) {
 	right := map[string]string{ // values as Avro's reader has them, or as the notes on its bugs do
-		"magic_0": "0 1 2 3 4", "magic_1": "0 1 2 3 4", "magic_2": "0 1 2 3 4", "trail": "0 1 2 3 4", "right_big_endian_null_codec": "5 -5 70",
-		"right_little_endian": "5 -5 70", "crc_before_data": "5 -5 70", "zero_": "5 -5 70", "sum_spelled_crc_minus_32": "5 -5 70", "gap": "5 -5 70",
+		"magic_0": "0 1 2 3 4", "magic_1": "0 1 2 3 4", "magic_2": "0 1 2 3 4", "trail": "0 1 2 3 4",
+		"right_big_endian_null_codec": "5 -5 70",
+		"right_little_endian":         "5 -5 70", "crc_before_data": "5 -5 70", "zero_": "5 -5 70",
+		"sum_spelled_crc_minus_32": "5 -5 70", "gap": "5 -5 70",
 		"wrong_raw_size": "5 -5 70", "two_blocks_empty": "5 -5 70", "type_INT": "5 -5 70", "type_Int": "5 -5 70",
 		"negmeta": "", "dup": "", "swapped": "1 2 3", "zlib": "5 -5 70",
 	}
 	wrong := map[string]string{ // a part of the error's one line
-		"magic_3": "[3+1]: unsupported: header.magic", "magic_255": "[3+1]: unsupported: header.magic", "magic_PAR1": "[0+4]: corrupt: header.magic",
-		"trunc_0": "f.trv: corrupt: header.magic", "trunc_3": "[0+3]: corrupt: header.magic", "trunc_4": "[4+0]: corrupt: header.row-count", "trunc_11": "[4+7]: corrupt: header.row-count",
-		"trunc_15": "[12+3]: corrupt: header.column-count", "trunc_16": "[16+0]: corrupt: header.file-metadata.meta-count", "trunc_40": "[12+4]: corrupt: header.column-count: 2 columns",
-		"trunc_167": "corrupt: descriptor[0]: the block would lie at", "badutf8": "corrupt: column[0].block[0]: value 0 is not UTF-8", "child_first": "corrupt: column-metadata[0].parent",
-		"codec_unknown": "unsupported: column[0].block[0]/codec", "hugeblocks": "corrupt: column[0].block-count", "hugecols": "[12+4]: corrupt: header.column-count", "hugestored": "corrupt: descriptor[0]: the block would lie at",
-		"int64_in_int": "corrupt: column[0].block[0]", "neglen": "corrupt: column[0].block[0]: value 0 has a length of -1", "nokeys": "corrupt: column-metadata[0].name", "rowcount_more": "[4+8]: corrupt: header.row-count: 7, no column has as many",
+		"magic_3": "[3+1]: unsupported: header.magic", "magic_255": "[3+1]: unsupported: header.magic",
+		"magic_PAR1": "[0+4]: corrupt: header.magic",
+		"trunc_0":    "f.trv: corrupt: header.magic", "trunc_3": "[0+3]: corrupt: header.magic",
+		"trunc_4": "[4+0]: corrupt: header.row-count", "trunc_11": "[4+7]: corrupt: header.row-count",
+		"trunc_15":      "[12+3]: corrupt: header.column-count",
+		"trunc_16":      "[16+0]: corrupt: header.file-metadata.meta-count",
+		"trunc_40":      "[12+4]: corrupt: header.column-count: 2 columns",
+		"trunc_167":     "corrupt: descriptor[0]: the block would lie at",
+		"badutf8":       "corrupt: column[0].block[0]: value 0 is not UTF-8",
+		"child_first":   "corrupt: column-metadata[0].parent",
+		"codec_unknown": "unsupported: column[0].block[0]/codec", "hugeblocks": "corrupt: column[0].block-count",
+		"hugecols":      "[12+4]: corrupt: header.column-count",
+		"hugestored":    "corrupt: descriptor[0]: the block would lie at",
+		"int64_in_int":  "corrupt: column[0].block[0]",
+		"neglen":        "corrupt: column[0].block[0]: value 0 has a length of -1",
+		"nokeys":        "corrupt: column-metadata[0].name",
+		"rowcount_more": "[4+8]: corrupt: header.row-count: 7, no column has as many",
 		// Avro's reader does not look behind the last value; here that is how a wrong row count shows.
-		"overlong":   "corrupt: column[0].block[0]: 7 bytes are behind",
-		"type_BYTES": "corrupt: column[0].block[0]", "type_boolean": "corrupt: column[0].block[0]: 3 bytes are behind", "type_uint": "unsupported: column-metadata[0].type", "arr_false": "corrupt: column[0].block[0]",
+		"overlong":     "corrupt: column[0].block[0]: 7 bytes are behind",
+		"type_BYTES":   "corrupt: column[0].block[0]",
+		"type_boolean": "corrupt: column[0].block[0]: 3 bytes are behind",
+		"type_uint":    "unsupported: column-metadata[0].type", "arr_false": "corrupt: column[0].block[0]",
 	}
 	files, err := filepath.Glob(filepath.Join(corpusDir(), "negative", "*.trv"))
 	if err != nil || len(files) != 44 {

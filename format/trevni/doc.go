@@ -26,9 +26,9 @@
 //
 // # Telling the dialects apart
 //
-// Their magics are the same, so the spelling of the columns' keys decides: version 0 or 2 is Avro's; a column with trevni.definition or
-// trevni.repetition is Impala's; trevni.name or trevni.type without those is Avro's version 1; Name and Type without prefix is the wiki's;
-// anything else is refused.
+// Their magics are the same, so the spelling of the columns' keys decides: version 0 or 2 is Avro's; a column
+// with trevni.definition or trevni.repetition is Impala's; trevni.name or trevni.type without those is Avro's
+// version 1; Name and Type without prefix is the wiki's; anything else is refused.
 //
 // # Blocks
 //
@@ -36,10 +36,11 @@
 //	impala  [values, definition levels, repetition levels]
 //	wiki    [CRC-32, little-endian] [definition levels, repetition levels, values]
 //
-// What is in brackets is compressed together; sizes in descriptors are without the checksum. The CRC-32 (IEEE) is of the raw bytes. Others than
-// these are accepted, and verify tells: before or behind the data, little- or big-endian, of the raw or the stored bytes; and 0 in Avro's dialect
-// with the null codec, because every version of Avro writes that. Levels are packed least significant bit first, with as many bits as the
-// greatest needs. The number of rows of a repeated column of the wiki is that of its entries.
+// What is in brackets is compressed together; sizes in descriptors are without the checksum. The CRC-32 (IEEE)
+// is of the raw bytes. Others than these are accepted, and verify tells: before or behind the data, little- or
+// big-endian, of the raw or the stored bytes; and 0 in Avro's dialect with the null codec, because every
+// version of Avro writes that. Levels are packed least significant bit first, with as many bits as the greatest
+// needs. The number of rows of a repeated column of the wiki is that of its entries.
 //
 // # Values
 //
@@ -49,8 +50,8 @@
 //	fixed32, fixed64, float, double   little-endian
 //	string, bytes  zig-zag varint length, then so many bytes; strings are UTF-8
 //
-// An array column has for each entry a length (zig-zag int) and then so many values. In version 2 a negative length stands for a run
-// of n ≥ 2 lengths v, 0 or 1: (3 − v) − 2n.
+// An array column has for each entry a length (zig-zag int) and then so many values. In version 2 a negative
+// length stands for a run of n ≥ 2 lengths v, 0 or 1: (3 − v) − 2n.
 //
 // # What is settled here
 //
@@ -64,7 +65,8 @@
 //
 // # Use
 //
-// Package stoa's Open and Create read and write rows. OpenFile here gives what lies below: header, columns, blocks, and values from any row or value on:
+// Package stoa's Open and Create read and write rows. OpenFile here gives what lies below: header, columns,
+// blocks, and values from any row or value on:
 //
 //	f, err := trevni.OpenFile(ctx, store.Local{}, "trades.trv", format.OpenOptions{})
 //	c, err := f.Column(ctx, "time")

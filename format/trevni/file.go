@@ -106,8 +106,9 @@ func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*f
 	return f, err
 }
 
-// checkRows believes the header's number of rows if one column has as many: nothing else guards it, and it says how long a scan takes.
-// Usually the first column is looked at. Of repeated columns only reading tells how many rows they have; it is not more than they have entries.
+// checkRows believes the header's number of rows if one column has as many: nothing else guards it, and it says
+// how long a scan takes. Usually the first column is looked at. Of repeated columns only reading tells how many
+// rows they have; it is not more than they have entries.
 func (f *file) checkRows(ctx context.Context) error {
 	var odd error
 	for i := range f.header.Columns {
@@ -126,7 +127,8 @@ func (f *file) checkRows(ctx context.Context) error {
 		case cb.rows == f.header.Rows:
 			return nil
 		default:
-			odd = fault.Corruptf(f.at.Sub(4, 8), "header.row-count", "%d, no column has as many (%q has %d)", f.header.Rows, c.Name, cb.rows)
+			odd = fault.Corruptf(f.at.Sub(4, 8), "header.row-count", "%d, no column has as many (%q has %d)",
+				f.header.Rows, c.Name, cb.rows)
 		}
 	}
 	if odd != nil {
@@ -150,7 +152,8 @@ func (f *file) checkEntries(ctx context.Context) error {
 		case cb.rows >= f.header.Rows:
 			return nil
 		default:
-			odd = fault.Corruptf(f.at.Sub(4, 8), "header.row-count", "%d, no column has as many entries (%q has %d)", f.header.Rows, f.header.Columns[i].Name, cb.rows)
+			odd = fault.Corruptf(f.at.Sub(4, 8), "header.row-count",
+				"%d, no column has as many entries (%q has %d)", f.header.Rows, f.header.Columns[i].Name, cb.rows)
 		}
 	}
 	return odd

@@ -104,7 +104,8 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 		}
 		defer r.Close()
 		t := r.(*table)
-		yield(format.Entry{Kind: "table", Rows: t.f.header.Rows, Bytes: t.f.at.Len, Meta: slices.Clone(r.Meta()), Findings: t.odd}, nil)
+		yield(format.Entry{Kind: "table", Rows: t.f.header.Rows, Bytes: t.f.at.Len, Meta: slices.Clone(r.Meta()),
+			Findings: t.odd}, nil)
 	}
 }
 

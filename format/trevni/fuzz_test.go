@@ -21,7 +21,8 @@ func seeds(f *testing.F) {
 		_ = name
 		f.Add(data)
 	}
-	for _, pattern := range []string{"negative/*.trv", "dialects/*.trv", "v1.12.2/avro_*.trv", "v1.12.2/nested.trv", "v1.12.2/array_of_array.trv"} {
+	for _, pattern := range []string{"negative/*.trv", "dialects/*.trv", "v1.12.2/avro_*.trv", "v1.12.2/nested.trv",
+		"v1.12.2/array_of_array.trv"} {
 		files, _ := filepath.Glob(filepath.Join(golden, pattern))
 		for _, name := range files {
 			if b, err := os.ReadFile(name); err == nil && len(b) < 5000 {

@@ -107,11 +107,13 @@ func parseHeader(c *cursor) (h Header) {
 	n := c.count("column-count")
 	h.Meta, _ = parseMetadata(c, "file-metadata")
 	if c.Err() == nil && n > (int64(c.Left())+c.more)/9 {
-		c.Fail(16-4, 4, "column-count", "%d columns take at least %d bytes, the file has %d more", n, 9*n, int64(c.Left())+c.more)
+		c.Fail(16-4, 4, "column-count", "%d columns take at least %d bytes, the file has %d more", n, 9*n,
+			int64(c.Left())+c.more)
 	}
 	for i := int64(0); i < n && c.Err() == nil; i++ {
 		if c.limits != nil && i >= c.limits.Fields {
-			c.FailClass(fault.Limit, c.Pos(), 0, "column-count", "%d columns, and at most %d are read (--max-fields)", n, c.limits.Fields)
+			c.FailClass(fault.Limit, c.Pos(), 0, "column-count",
+				"%d columns, and at most %d are read (--max-fields)", n, c.limits.Fields)
 			break
 		}
 		c.spend(perColumn)
@@ -143,7 +145,8 @@ const (
 	perPair   = 128
 )
 
-// named reports whether there is a key that is a name in one of the dialects. Nothing that has none is kept: it could be there by the million.
+// named reports whether there is a key that is a name in one of the dialects. Nothing that has none is kept: it
+// could be there by the million.
 func named(meta []Pair) bool {
 	for _, p := range meta {
 		if word, _ := Wiki.normal(p.Key); word == "name" {
@@ -223,10 +226,12 @@ func (h *Header) settle(at fault.Span) error {
 		if h.Dialect == Avro && c.parentAs != "" {
 			p, ok := byName[c.parentAs]
 			if !ok {
-				return fault.Corruptf(c.at, fmt.Sprintf("column-metadata[%d].parent", i), "no column before is named %q", c.parentAs)
+				return fault.Corruptf(c.at, fmt.Sprintf("column-metadata[%d].parent", i),
+					"no column before is named %q", c.parentAs)
 			}
 			if !h.Columns[p].Array {
-				return fault.Corruptf(c.at, fmt.Sprintf("column-metadata[%d].parent", i), "column %q is no array", c.parentAs)
+				return fault.Corruptf(c.at, fmt.Sprintf("column-metadata[%d].parent", i), "column %q is no array",
+					c.parentAs)
 			}
 			c.Parent = p
 		}
@@ -265,7 +270,8 @@ func (h *Header) dialect(at fault.Span) (Dialect, error) {
 // synonyms are the wiki's words in lower case and without blanks, and what stands for them in Avro's and Impala's.
 var synonyms = map[string]string{
 	"hasinitialvalue": "values", "maxrepetition": "repetition", "maxdefinition": "definition", "arraywidth": "width",
-	"compressioncodec": "codec", "checksumalgorithm": "checksum", "defaultcompressioncodec": "codec", "defaultchecksumalgorithm": "checksum",
+	"compressioncodec": "codec", "checksumalgorithm": "checksum", "defaultcompressioncodec": "codec",
+	"defaultchecksumalgorithm": "checksum",
 }
 
 // normal is the word for a key that the dialect knows, without prefix; others are as they are.
@@ -328,7 +334,9 @@ func (c *Column) understand(h *Header, path string) error {
 		}
 		c.parentAs, _ = c.find(d, "parent")
 		if c.MaxRep > c.MaxDef || c.MaxDef > 255 || c.Width > 0 && c.MaxDef > 0 {
-			return fault.Corruptf(c.at, path, "column %q has definition %d, repetition %d and width %d, which do not go together", c.Name, c.MaxDef, c.MaxRep, c.Width)
+			return fault.Corruptf(c.at, path,
+				"column %q has definition %d, repetition %d and width %d, which do not go together", c.Name,
+				c.MaxDef, c.MaxRep, c.Width)
 		}
 	}
 	c.inherit(h, "codec", &c.Codec)

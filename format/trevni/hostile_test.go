@@ -33,7 +33,8 @@ func handMeta(pairs ...string) []byte {
 	return b
 }
 
-// handBlock is a block: rows, raw and stored size as the descriptor has them, and the bytes with the checksum, if there is one.
+// handBlock is a block: rows, raw and stored size as the descriptor has them, and the bytes with the checksum,
+// if there is one.
 type handBlock struct {
 	rows, raw, stored int
 	bytes             string
@@ -68,7 +69,8 @@ func handFile(version byte, rows int64, meta []byte, metas [][]byte, columns ...
 	return append(b, slices.Concat(columns...)...)
 }
 
-// summedFile is an Avro file of one column x of fixed-width values, not compressed: sum is the CRC-32 of them, before the data or behind.
+// summedFile is an Avro file of one column x of fixed-width values, not compressed: sum is the CRC-32 of them,
+// before the data or behind.
 func summedFile(typ string, rows int, data []byte, front, zero bool) []byte {
 	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(data))
 	if zero {
@@ -79,11 +81,12 @@ func summedFile(typ string, rows int, data []byte, front, zero bool) []byte {
 		stored = string(sum) + string(data)
 	}
 	return handFile(2, int64(rows), handMeta("trevni.codec", "null", "trevni.checksum", "crc32"),
-		[][]byte{handMeta("trevni.name", "x", "trevni.type", typ)}, handColumn(handBlock{rows, len(data), len(data), stored}))
+		[][]byte{handMeta("trevni.name", "x", "trevni.type", typ)},
+		handColumn(handBlock{rows, len(data), len(data), stored}))
 }
 
-// TestZerosAreNoSum: a damaged block that begins with four zero bytes is not one whose sum before the data is Avro's zero; nor is one that
-// ends with them and has the right sum before the data one with a zero behind.
+// TestZerosAreNoSum: a damaged block that begins with four zero bytes is not one whose sum before the data is
+// Avro's zero; nor is one that ends with them and has the right sum before the data one with a zero behind.
 func TestZerosAreNoSum(t *testing.T) {
 	var data []byte
 	for i := range 5 {
@@ -93,7 +96,8 @@ func TestZerosAreNoSum(t *testing.T) {
 		name        string
 		front, zero bool
 		want        string
-	}{{"behind", false, false, "[0,1,2,3,4]"}, {"zero", false, true, "[0,1,2,3,4]"}, {"before", true, false, "[0,1,2,3,4]"}} {
+	}{{"behind", false, false, "[0,1,2,3,4]"}, {"zero", false, true, "[0,1,2,3,4]"},
+		{"before", true, false, "[0,1,2,3,4]"}} {
 		file := summedFile("double", 5, data, c.front, c.zero)
 		for _, o := range []format.OpenOptions{{}, {NoVerify: true}} {
 			if got, err := scanHand(t, file, o); got != c.want || err != nil {
@@ -110,7 +114,8 @@ func TestZerosAreNoSum(t *testing.T) {
 		}
 	}
 	ends := slices.Concat(data[8:], data[:8])
-	if got, err := scanHand(t, summedFile("double", 5, ends, true, false), format.OpenOptions{}); got != "[1,2,3,4,0]" || err != nil {
+	if got, err := scanHand(t, summedFile("double", 5, ends, true, false),
+		format.OpenOptions{}); got != "[1,2,3,4,0]" || err != nil {
 		t.Errorf("zeros at the end: %s, %v", got, err)
 	}
 }
@@ -118,7 +123,8 @@ func TestZerosAreNoSum(t *testing.T) {
 // TestNoVerifyKeepsThePlace: where a checksum stands is not taken on trust when it is not to be held against the data.
 func TestNoVerifyKeepsThePlace(t *testing.T) {
 	data := []byte{7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0}
-	if got, err := scanHand(t, summedFile("fixed32", 3, data, true, false), format.OpenOptions{NoVerify: true}); got != "[7,8,9]" || err != nil {
+	if got, err := scanHand(t, summedFile("fixed32", 3, data, true, false),
+		format.OpenOptions{NoVerify: true}); got != "[7,8,9]" || err != nil {
 		t.Errorf("before the data: %s, %v", got, err)
 	}
 	bad := summedFile("fixed32", 3, data, false, false)
@@ -126,7 +132,8 @@ func TestNoVerifyKeepsThePlace(t *testing.T) {
 	if got, err := scanHand(t, bad, format.OpenOptions{NoVerify: true}); got != "[7,8,8]" || err != nil {
 		t.Errorf("damaged: %s, %v", got, err)
 	}
-	_, cols, err := readAll(t.Context(), corpusFile(t, "negative/crc_before_data.trv"), format.OpenOptions{NoVerify: true})
+	_, cols, err := readAll(t.Context(), corpusFile(t, "negative/crc_before_data.trv"),
+		format.OpenOptions{NoVerify: true})
 	if err != nil || cols[0].String() != "[5 -5 70]" {
 		t.Errorf("crc_before_data: %v, %v", cols, err)
 	}
@@ -139,7 +146,8 @@ func scanHand(t *testing.T, data []byte, o format.OpenOptions) (string, error) {
 	return scanWith(t.Context(), data, scan.Spec{}, o, trevni.Format.Open)
 }
 
-// TestSharedDescriptors: columns that all start at the same many empty blocks do not make these blocks once for each of them.
+// TestSharedDescriptors: columns that all start at the same many empty blocks do not make these blocks once for
+// each of them.
 func TestSharedDescriptors(t *testing.T) {
 	const columns, blocks = 400, 20000
 	var metas [][]byte
@@ -170,13 +178,14 @@ func TestSharedDescriptors(t *testing.T) {
 	}
 }
 
-// TestRunsOfNothing: 2^25 rows of empty arrays are five bytes. Neither are they gone through from the first for each part of the block, nor does verify go on when
-// it is told to stop.
+// TestRunsOfNothing: 2^25 rows of empty arrays are five bytes. Neither are they gone through from the first for
+// each part of the block, nor does verify go on when it is told to stop.
 func TestRunsOfNothing(t *testing.T) {
 	run := zigzag(3 - 2<<24)
 	file := func(typ string, runs int) []byte {
 		raw := string(bytes.Repeat(run, runs))
-		return handFile(2, int64(runs)<<24, handMeta(), [][]byte{handMeta("trevni.name", "x", "trevni.type", typ, "trevni.array", "")},
+		return handFile(2, int64(runs)<<24, handMeta(),
+			[][]byte{handMeta("trevni.name", "x", "trevni.type", typ, "trevni.array", "")},
 			handColumn(handBlock{runs << 24, len(raw), len(raw), raw}))
 	}
 	for _, typ := range []string{"int", "boolean", "string", "null"} {
@@ -199,8 +208,9 @@ func TestRunsOfNothing(t *testing.T) {
 	}
 }
 
-// TestNamesThatTakeLong: one path of the wiki's dialect that all columns' paths begin, with levels that let the search for optional and repeated steps go to and fro: an
-// answer for the steps below is found again and again, and only one for all.
+// TestNamesThatTakeLong: one path of the wiki's dialect that all columns' paths begin, with levels that let the
+// search for optional and repeated steps go to and fro: an answer for the steps below is found again and again,
+// and only one for all.
 func TestNamesThatTakeLong(t *testing.T) {
 	const depth = 58
 	var metas, columns [][]byte
@@ -209,7 +219,8 @@ func TestNamesThatTakeLong(t *testing.T) {
 		levels[k] = [2]int{k/2 + 1 + k%2*2, 1}
 	}
 	for k := depth - 1; k >= 0; k-- {
-		metas = append(metas, handMeta("Name", strings.Repeat("g.", k+1)+"x", "Type", "Int", "MaxDefinition", strconv.Itoa(levels[k][0]), "MaxRepetition", strconv.Itoa(levels[k][1])))
+		metas = append(metas, handMeta("Name", strings.Repeat("g.", k+1)+"x", "Type", "Int", "MaxDefinition",
+			strconv.Itoa(levels[k][0]), "MaxRepetition", strconv.Itoa(levels[k][1])))
 		columns = append(columns, handColumn())
 	}
 	before := time.Now()
@@ -221,7 +232,8 @@ func TestNamesThatTakeLong(t *testing.T) {
 
 // TestTooManyLevels: a column of more levels than can be shown is refused.
 func TestTooManyLevels(t *testing.T) {
-	file := handFile(1, 0, handMeta(), [][]byte{handMeta("Name", "x", "Type", "Int", "MaxDefinition", "250")}, handColumn())
+	file := handFile(1, 0, handMeta(), [][]byte{handMeta("Name", "x", "Type", "Int", "MaxDefinition", "250")},
+		handColumn())
 	if codes, _ := findings(t, file); !slices.Equal(codes, []string{"trevni.unsupported"}) {
 		t.Errorf("%v", codes)
 	}
@@ -249,14 +261,17 @@ func TestColumnsWithoutNames(t *testing.T) {
 	}
 }
 
-// TestOverlong: varints longer than they need be are read, up to 5 bytes of an int and 10 of a long, as Avro reads them.
+// TestOverlong: varints longer than they need be are read, up to 5 bytes of an int and 10 of a long, as Avro
+// reads them.
 func TestOverlong(t *testing.T) {
 	for _, c := range []struct{ typ, raw, want string }{
 		{"int", "\x82\x80\x80\x80\x00", "[1]"}, {"int", "\x82\x80\x80\x80\x80\x00", ""},
-		{"long", "\x82\x80\x80\x80\x80\x80\x80\x80\x80\x00", "[1]"}, {"long", "\x82\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", ""},
+		{"long", "\x82\x80\x80\x80\x80\x80\x80\x80\x80\x00", "[1]"},
+		{"long", "\x82\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", ""},
 		{"string", "\x82\x80\x00a", `["a"]`}, {"int", "\x82\x80\x00\x00", ""},
 	} {
-		file := handFile(2, 1, handMeta(), [][]byte{handMeta("trevni.name", "x", "trevni.type", c.typ)}, handColumn(handBlock{1, len(c.raw), len(c.raw), c.raw}))
+		file := handFile(2, 1, handMeta(), [][]byte{handMeta("trevni.name", "x", "trevni.type", c.typ)},
+			handColumn(handBlock{1, len(c.raw), len(c.raw), c.raw}))
 		got, err := scanHand(t, file, format.OpenOptions{})
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s %x: %s, %v, want %s", c.typ, c.raw, got, err, c.want)

@@ -12,8 +12,9 @@ import (
 	"stoa/format"
 )
 
-// impalaFile builds a file as Impala's writer of 2012 did: one column, definition levels behind the values, stored sizes of 0 without a codec,
-// no checksums. Rows i with i%3 == 1 are null. It is made by hand, from the layout of Impala's sources, because no program writes it any more.
+// impalaFile builds a file as Impala's writer of 2012 did: one column, definition levels behind the values,
+// stored sizes of 0 without a codec, no checksums. Rows i with i%3 == 1 are null. It is made by hand, from the
+// layout of Impala's sources, because no program writes it any more.
 func impalaFile(typ, codec string, rows int, value func(i int) []byte) []byte {
 	le := binary.LittleEndian
 	text := func(b []byte, s string) []byte { return append(append(b, byte(2*len(s))), s...) }
@@ -59,13 +60,17 @@ func TestImpalaRareTypes(t *testing.T) {
 		value func(i int) []byte
 		text  func(i int) string
 	}{
-		{"fixed8", arrow.INT8, func(i int) []byte { return []byte{byte(i - 50)} }, func(i int) string { return fmt.Sprint(i - 50) }},
-		{"fixed16", arrow.INT16, func(i int) []byte { return le.AppendUint16(nil, uint16(300*i-9000)) }, func(i int) string { return fmt.Sprint(300*i - 9000) }},
-		{"timestamp", arrow.FIXED_SIZE_BINARY, func(i int) []byte { return le.AppendUint32(le.AppendUint64(nil, uint64(i)*1e9), 2456000+uint32(i)) },
+		{"fixed8", arrow.INT8, func(i int) []byte { return []byte{byte(i - 50)} },
+			func(i int) string { return fmt.Sprint(i - 50) }},
+		{"fixed16", arrow.INT16, func(i int) []byte { return le.AppendUint16(nil, uint16(300*i-9000)) },
+			func(i int) string { return fmt.Sprint(300*i - 9000) }},
+		{"timestamp", arrow.FIXED_SIZE_BINARY,
+			func(i int) []byte { return le.AppendUint32(le.AppendUint64(nil, uint64(i)*1e9), 2456000+uint32(i)) },
 			func(i int) string {
 				return string(le.AppendUint32(le.AppendUint64(nil, uint64(i)*1e9), 2456000+uint32(i)))
 			}},
-		{"int", arrow.INT32, func(i int) []byte { return binary.AppendVarint(nil, int64(i*i-77)) }, func(i int) string { return fmt.Sprint(i*i - 77) }},
+		{"int", arrow.INT32, func(i int) []byte { return binary.AppendVarint(nil, int64(i*i-77)) },
+			func(i int) string { return fmt.Sprint(i*i - 77) }},
 	} {
 		for _, codec := range []string{"none", "gzip"} {
 			const rows = 90
@@ -74,7 +79,8 @@ func TestImpalaRareTypes(t *testing.T) {
 			if err != nil {
 				t.Fatal(c.typ, codec, err)
 			}
-			if got := r.Schema().Field(0).Type.ID(); got != c.arrow || cols[0].Len() != rows || r.Meta()[0].Value != "Trevni, dialect impala, version 1" {
+			if got := r.Schema().Field(0).Type.ID(); got != c.arrow || cols[0].Len() != rows ||
+				r.Meta()[0].Value != "Trevni, dialect impala, version 1" {
 				t.Fatalf("%s: %s, %d rows, %s", c.typ, got, cols[0].Len(), r.Meta()[0].Value)
 			}
 			for i := range rows {
@@ -84,7 +90,8 @@ func TestImpalaRareTypes(t *testing.T) {
 						got = string(cols[0].(interface{ Value(int) []byte }).Value(i))
 					}
 				}
-				if want := map[bool]string{true: "null"}[i%3 == 1]; want == "" && got != c.text(i) || want != "" && got != want {
+				if want := map[bool]string{true: "null"}[i%3 == 1]; want == "" && got != c.text(i) || want != "" &&
+					got != want {
 					t.Fatalf("%s %s row %d: %q", c.typ, codec, i, got)
 				}
 			}

@@ -36,7 +36,8 @@ func (t *table) plan(ctx context.Context, tree store.Tree, o readOptions) error 
 		return err
 	}
 	if t.p = planLeaves(h, sc.Fields()); t.p == nil {
-		return fault.Invalidf("schema=%s: the columns of %s are not of this schema: their number, types or greatest levels are others", o.schema, t.name)
+		return fault.Invalidf("schema=%s: the columns of %s are not of this schema: their number, types or "+
+			"greatest levels are others", o.schema, t.name)
 	}
 	t.p.how = "schema=" + o.schema
 	for _, ph := range t.p.phys {
@@ -48,7 +49,8 @@ func (t *table) plan(ctx context.Context, tree store.Tree, o readOptions) error 
 	return nil
 }
 
-// infer plans how the file is shown by what it says itself. Where names and greatest levels leave a choice in what repeats, the entries are looked at.
+// infer plans how the file is shown by what it says itself. Where names and greatest levels leave a choice in
+// what repeats, the entries are looked at.
 func (t *table) infer(ctx context.Context) error {
 	h := &t.f.header
 	if t.p = planOf(h, nil); t.p == nil || len(t.p.open) == 0 {

@@ -19,13 +19,15 @@ import (
 	"stoa/store"
 )
 
-// entriesOf is the levels of every leaf of the fields of batches, and how many values there are; not these, which may be shown as the types that are stored.
+// entriesOf is the levels of every leaf of the fields of batches, and how many values there are; not these,
+// which may be shown as the types that are stored.
 func entriesOf(t testing.TB, batches ...arrow.RecordBatch) (out []string) {
 	t.Helper()
 	for _, b := range batches {
 		var leaves []nest.Shredded
 		for i, f := range b.Schema().Fields() {
-			if f.Type.ID() == arrow.NULL { // shown as nullable, as Arrow knows no other; of no levels where it is required
+			// shown as nullable, as Arrow knows no other; of no levels where it is required
+			if f.Type.ID() == arrow.NULL {
 				leaves = append(leaves, nest.Shredded{Entries: b.Column(i).Len()})
 				continue
 			}
@@ -45,7 +47,8 @@ func entriesOf(t testing.TB, batches ...arrow.RecordBatch) (out []string) {
 	return out
 }
 
-// TestInferred: whatever the schema and the rows, a file that keeps no schema is read without an error, as one whose levels are those of the file.
+// TestInferred: whatever the schema and the rows, a file that keeps no schema is read without an error, as one
+// whose levels are those of the file.
 func TestInferred(t *testing.T) {
 	told := 0
 	for seed := range uint64(200) {
@@ -100,7 +103,8 @@ func TestRefutedGuess(t *testing.T) {
 
 // TestSchemaOption: a schema that is given is taken if the columns allow it, and refused if they do not.
 func TestSchemaOption(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.StructOf(arrow.Field{Name: "b", Type: arrow.FixedWidthTypes.Date32}), Nullable: true}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a",
+		Type: arrow.StructOf(arrow.Field{Name: "b", Type: arrow.FixedWidthTypes.Date32}), Nullable: true}}, nil)
 	bld := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	if err := json.Unmarshal([]byte(`{"a":{"b":"2020-01-02"}}`), bld); err != nil {
 		t.Fatal(err)
@@ -109,10 +113,12 @@ func TestSchemaOption(t *testing.T) {
 	field := func(name, leaf string, nullable bool) string {
 		return fmt.Sprintf(`{"fields":[{"name":%q,"type":"struct","nullable":%t,"children":[{"name":"b","type":%q}]}]}`, name, nullable, leaf)
 	}
-	for schema, ok := range map[string]bool{field("a", "date32", true): true, field("a", "int32", true): true, field("a", "date32", false): false,
-		field("x", "date32", true): false, field("a", "utf8", true): false, "{}": false} {
+	for schema, ok := range map[string]bool{field("a", "date32", true): true, field("a", "int32", true): true,
+		field("a", "date32", false): false,
+		field("x", "date32", true):  false, field("a", "utf8", true): false, "{}": false} {
 		tree := store.NewMemory(map[string][]byte{"t": m.Bytes("t"), "s.json": []byte(schema)})
-		r, err := trevni.Format.Open(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: map[string]string{"schema": "s.json"}})
+		r, err := trevni.Format.Open(t.Context(), format.Target{Tree: tree, Name: "t"},
+			format.OpenOptions{Opts: map[string]string{"schema": "s.json"}})
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", schema, err)
 		}

@@ -64,7 +64,8 @@ func TestVarints(t *testing.T) {
 	for _, c := range []struct {
 		b    []byte
 		want int64 // -1: damage
-	}{{[]byte{0x82, 0x80, 0x80, 0x80, 0x00}, 1}, {[]byte{0x82, 0x80, 0x80, 0x80, 0x80, 0x00}, -1}, {[]byte{0xfe, 0xff, 0xff, 0xff, 0x0f}, math.MaxInt32}, {[]byte{0x80, 0x80, 0x80, 0x80, 0x10}, -1}} {
+	}{{[]byte{0x82, 0x80, 0x80, 0x80, 0x00}, 1}, {[]byte{0x82, 0x80, 0x80, 0x80, 0x80, 0x00}, -1},
+		{[]byte{0xfe, 0xff, 0xff, 0xff, 0x0f}, math.MaxInt32}, {[]byte{0x80, 0x80, 0x80, 0x80, 0x10}, -1}} {
 		for _, pad := range []int{0, 10} {
 			got := make([]int32, 1)
 			_, err := decodeInts(got, append(slices.Clone(c.b), make([]byte, pad)...))
@@ -88,10 +89,12 @@ func TestWrongValue(t *testing.T) {
 			b = appendLong(b, int64(i)*1000)
 		}
 		want := fmt.Sprintf("value %d is no varint", at)
-		if used, err := decodeLongs(make([]int64, 200), b); err == nil || !strings.Contains(err.Error(), want) || used != place {
+		if used, err := decodeLongs(make([]int64, 200), b); err == nil || !strings.Contains(err.Error(), want) ||
+			used != place {
 			t.Errorf("longs: %v at %d, want %s at %d", err, used, want, place)
 		}
-		if used, err := decodeInts(make([]int32, 200), b); err == nil || !strings.Contains(err.Error(), want) || used != place {
+		if used, err := decodeInts(make([]int32, 200), b); err == nil || !strings.Contains(err.Error(), want) ||
+			used != place {
 			t.Errorf("ints: %v at %d, want %s at %d", err, used, want, place)
 		}
 	}
@@ -105,7 +108,8 @@ func TestRuns(t *testing.T) {
 	}{{-1, 0, 2}, {-2, 1, 2}, {-3, 0, 3}, {-4, 1, 3}, {-2001, 0, 1002}} {
 		a := arrays{t: Null, src: appendLong(nil, c.v)}
 		lengths := make([]int32, c.n)
-		if s, err := a.split(lengths, nil); err != nil || a.pos != len(a.src) || a.run != 0 || s.count != int64(c.n)*c.of {
+		if s, err := a.split(lengths, nil); err != nil || a.pos != len(a.src) || a.run != 0 ||
+			s.count != int64(c.n)*c.of {
 			t.Errorf("%d: %v, %d left", c.v, err, a.run)
 		}
 		for _, l := range lengths {
@@ -181,7 +185,8 @@ func FuzzArrays(f *testing.F) {
 func FuzzAvroSchema(f *testing.F) {
 	f.Add([]byte(`{"type":"record","name":"R","fields":[{"name":"a","type":["null",{"type":"array","items":"int"}]},{"name":"b","type":{"type":"map","values":"R2"}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		h := Header{Version: 2, Meta: []Pair{{Key: "avro.schema", Value: text}}, Columns: []Column{{Name: "a", Type: Int, Parent: -1}}}
+		h := Header{Version: 2, Meta: []Pair{{Key: "avro.schema", Value: text}},
+			Columns: []Column{{Name: "a", Type: Int, Parent: -1}}}
 		if p := planOf(&h, nil); p == nil || len(p.fields) == 0 && len(h.Columns) > 0 && p.odd != "" {
 			t.Errorf("%s: nothing is shown", text)
 		}
@@ -191,7 +196,8 @@ func FuzzAvroSchema(f *testing.F) {
 // TestBzip2: what the compressor makes, the standard library's decompressor gives back.
 func TestBzip2(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
-	inputs := [][]byte{nil, {0}, []byte("a"), []byte("banana"), bytes.Repeat([]byte{7}, 100000), bytes.Repeat([]byte("abc"), 3000), bytes.Repeat([]byte{1, 1, 1, 1}, 64), bytes.Repeat([]byte{9}, 255+4)}
+	inputs := [][]byte{nil, {0}, []byte("a"), []byte("banana"), bytes.Repeat([]byte{7}, 100000),
+		bytes.Repeat([]byte("abc"), 3000), bytes.Repeat([]byte{1, 1, 1, 1}, 64), bytes.Repeat([]byte{9}, 255+4)}
 	for range 40 {
 		b := make([]byte, r.IntN(5000))
 		for i := range b {

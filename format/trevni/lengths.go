@@ -12,7 +12,8 @@ import (
 //	length ≥ 0   an int, zig-zag varint
 //	length < 0   a run of n ≥ 2 equal lengths v, which is 0 or 1: (3 − v) − 2n. So v = (length+1) & 1, n = ((1−length) >> 1) + 1.
 //
-// Runs are version 2's. The writer makes one of ones only where values take no bytes; booleans begin a new byte behind every length.
+// Runs are version 2's. The writer makes one of ones only where values take no bytes; booleans begin a new byte
+// behind every length.
 
 // arrays reads lengths. What a run has left is kept for the next step.
 type arrays struct {
@@ -82,7 +83,8 @@ func (a *arrays) over(n int32) (from, to, bit int, err error) {
 }
 
 func (a *arrays) tooLong(n int32) error {
-	return fault.Rel(a.pos, len(a.src)-a.pos, "", "%d values do not fit the %d bytes that are left", n, len(a.src)-a.pos)
+	return fault.Rel(a.pos, len(a.src)-a.pos, "", "%d values do not fit the %d bytes that are left", n,
+		len(a.src)-a.pos)
 }
 
 // skipEntries goes over n entries with their values.

@@ -9,8 +9,8 @@ import (
 	"stoa/vec"
 )
 
-// An IntegerArray is what Impala's class of that name makes: n numbers of so many bits as the greatest possible one needs, least
-// significant bit first, without a length; the last byte is filled up with zeros.
+// An IntegerArray is what Impala's class of that name makes: n numbers of so many bits as the greatest possible
+// one needs, least significant bit first, without a length; the last byte is filled up with zeros.
 
 // arraySize is the bytes of an IntegerArray of n levels up to most.
 func arraySize(n int64, most int) int64 { return (n*int64(bits.Len(uint(most))) + 7) / 8 }
@@ -55,8 +55,8 @@ type laid struct {
 	defAt, repAt, valsAt int
 }
 
-// lay cuts a block of n entries: the wiki has definition levels, repetition levels, values; Impala values, definition levels,
-// repetition levels. Repetition levels are there only if there can be any.
+// lay cuts a block of n entries: the wiki has definition levels, repetition levels, values; Impala values,
+// definition levels, repetition levels. Repetition levels are there only if there can be any.
 func (d *decoding) lay(n int64) (l laid, err error) {
 	raw := d.o.raw
 	defs, reps := arraySize(n, int(d.p.MaxDef)), arraySize(n, int(d.p.MaxRep))
@@ -64,7 +64,8 @@ func (d *decoding) lay(n int64) (l laid, err error) {
 		defs, reps = arraySize(n, 1), 0
 	}
 	if defs+reps > int64(len(raw)) {
-		return l, fault.Rel(0, len(raw), "definition-array", "the levels of %d entries take %d bytes, the block has %d", n, defs+reps, len(raw))
+		return l, fault.Rel(0, len(raw), "definition-array",
+			"the levels of %d entries take %d bytes, the block has %d", n, defs+reps, len(raw))
 	}
 	if d.d == Impala {
 		l.valsAt, l.defAt = 0, len(raw)-int(defs+reps)

@@ -19,7 +19,8 @@ import (
 )
 
 // write makes a file of batches.
-func write(t testing.TB, f format.Format, sc *arrow.Schema, opts map[string]string, batches ...arrow.RecordBatch) *store.Memory {
+func write(t testing.TB, f format.Format, sc *arrow.Schema, opts map[string]string,
+	batches ...arrow.RecordBatch) *store.Memory {
 	t.Helper()
 	ctx, m := context.Background(), store.NewMemory(nil)
 	w, err := f.Create(ctx, m.Sink("t"), sc, format.WriteOptions{Rows: -1, Opts: opts})
@@ -78,7 +79,8 @@ func TestNestedRoundTrips(t *testing.T) {
 			t.Errorf("seed %d %v: %+v", seed, sc, told)
 		}
 		from := int64(r.IntN(n + 1))
-		for _, spec := range []scan.Spec{{}, {Batch: 1 + r.IntN(50)}, {Rows: vec.Range{From: from, To: int64(n) + 1}, Batch: 1 + r.IntN(100)}} {
+		for _, spec := range []scan.Spec{{}, {Batch: 1 + r.IntN(50)},
+			{Rows: vec.Range{From: from, To: int64(n) + 1}, Batch: 1 + r.IntN(100)}} {
 			at := spec.Rows.From
 			for got, err := range scan.Run(t.Context(), src, spec, nil) {
 				if err != nil {

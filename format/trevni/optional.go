@@ -14,8 +14,8 @@ import (
 //	null    0x00, or a run of n ≥ 2 of them: the varint 3 − 2n, whose lowest bit is set
 //	value   0x02, then the value
 //
-// optionals decodes that in one pass, each value to where it belongs. Whatever else there is (over-long forms of 0 and 1, longer lengths, runs of
-// ones, damage), it leaves to the general way, which says what is wrong.
+// optionals decodes that in one pass, each value to where it belongs. Whatever else there is (over-long forms
+// of 0 and 1, longer lengths, runs of ones, damage), it leaves to the general way, which says what is wrong.
 type optionals struct {
 	src   []byte
 	pos   int
@@ -44,10 +44,12 @@ func (o *optionals) null(i int) int {
 	return k
 }
 
-// optionalAtOnce appends the block's n entries to dst. ok is false, and dst as it was, if this is one for the general way.
+// optionalAtOnce appends the block's n entries to dst. ok is false, and dst as it was, if this is one for the
+// general way.
 func (d *decoding) optionalAtOnce(dst *vec.Vector, n int) (ok bool) {
 	form := types[d.p.stored].form
-	if d.p.conv != nil || d.task.Page.Sub > 0 || form == formNone || len(d.o.raw) == 0 || int64(n)*int64(max(dst.Width(), 4)) > d.limit {
+	if d.p.conv != nil || d.task.Page.Sub > 0 || form == formNone || len(d.o.raw) == 0 ||
+		int64(n)*int64(max(dst.Width(), 4)) > d.limit {
 		return false
 	}
 	o := &optionals{src: d.o.raw, n: n, part: !d.whole(n), valid: d.scratch.Bytes((n + 7) / 8)}
@@ -165,7 +167,8 @@ func optionalVarints[T int32 | int64](o *optionals, out []T, ends, most uint64) 
 	return true
 }
 
-// oneOptional takes nulls, or one value in the plain way, and says how many entries these are; 0 if it is something else.
+// oneOptional takes nulls, or one value in the plain way, and says how many entries these are; 0 if it is
+// something else.
 func oneOptional[T int32 | int64](o *optionals, i int, out []T, most uint64) int {
 	if o.pos >= len(o.src) {
 		return 0
@@ -231,8 +234,8 @@ func (o *optionals) strings(dst *vec.Vector, first int, text bool) bool {
 	return !text || badText(out[:end], offs) < 0
 }
 
-// short copies a string of at most 48 bytes, whose length is stored as l, together with some bytes behind it. It goes by 16 bytes: of more at
-// once the compiler makes a call.
+// short copies a string of at most 48 bytes, whose length is stored as l, together with some bytes behind it.
+// It goes by 16 bytes: of more at once the compiler makes a call.
 func short(to, from unsafe.Pointer, l byte) {
 	*(*[16]byte)(to) = *(*[16]byte)(from)
 	if l > 32 {

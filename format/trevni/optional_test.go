@@ -19,7 +19,8 @@ func decodeOptional(t testing.TB, typ Type, raw []byte, n int, more bool, atOnce
 		t.Fatal(err)
 	}
 	v.ExtendUnset(1)
-	d := &decoding{p: &physical{stored: typ, shape: shapeOptional}, o: opened{raw: raw}, limit: 1 << 20, scratch: &vec.Arena{}, task: &format.Task{}, b: &block{rows: int64(n)}}
+	d := &decoding{p: &physical{stored: typ, shape: shapeOptional}, o: opened{raw: raw}, limit: 1 << 20,
+		scratch: &vec.Arena{}, task: &format.Task{}, b: &block{rows: int64(n)}}
 	d.p.Parent = -1
 	if more {
 		d.b.rows++

@@ -10,8 +10,10 @@ import (
 )
 
 var readKeys = []format.OptionKey{
-	{Name: "sorted", Values: "NAME,NAME,…", Help: "columns that are known to be sorted: those with first values are then searched by them"},
-	{Name: "schema", Values: "FILE", Help: "of the wiki's and Impala's dialects: the columns are those of the schema in FILE (as stoa schema -f json prints it), whatever the file says of it"},
+	{Name: "sorted", Values: "NAME,NAME,…",
+		Help: "columns that are known to be sorted: those with first values are then searched by them"},
+	{Name: "schema", Values: "FILE", Help: "of the wiki's and Impala's dialects: the columns are those of the " +
+		"schema in FILE (as stoa schema -f json prints it), whatever the file says of it"},
 }
 
 // readOptions are the options of Open, understood.

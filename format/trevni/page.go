@@ -18,8 +18,9 @@ import (
 	"stoa/vec"
 )
 
-// maxSub is how many rows a page has at most: blocks of more are given as several pages, so that a few bytes of nulls or
-// runs never become a window's whole memory. It is a multiple of 8, so that booleans are cut between bytes.
+// maxSub is how many rows a page has at most: blocks of more are given as several pages, so that a few bytes of
+// nulls or runs never become a window's whole memory. It is a multiple of 8, so that booleans are cut between
+// bytes.
 const maxSub = 128 << 10
 
 // shape is what a physical column takes from its blocks.
@@ -65,7 +66,8 @@ type chunk struct {
 	most room // what vectors have held so far
 }
 
-// room is how much a vector is made to hold at once: as much as those before it have come to; of the first, what its blocks let expect.
+// room is how much a vector is made to hold at once: as much as those before it have come to; of the first,
+// what its blocks let expect.
 type room struct{ entries, bytes atomic.Int64 }
 
 // A vector is not expected to hold more than this: a window of rows, and strings.
@@ -76,7 +78,8 @@ const (
 
 // expect guesses from the descriptor of the block that holds the first wanted row.
 func (r *room) expect(cb *columnBlocks, rows vec.Range) {
-	i, _ := slices.BinarySearchFunc(cb.blocks, rows.From, func(b block, row int64) int { return cmp.Compare(b.row+b.rows, row+1) })
+	i, _ := slices.BinarySearchFunc(cb.blocks, rows.From,
+		func(b block, row int64) int { return cmp.Compare(b.row+b.rows, row+1) })
 	if i == len(cb.blocks) {
 		return
 	}
@@ -117,7 +120,8 @@ func (f *file) newChunk(ctx context.Context, p *physical, rows vec.Range) (*chun
 		c.most.expect(c.cb, rows)
 	}
 	if p.counted() && c.cb.rows > f.header.Rows {
-		c.err = fault.Corruptf(c.cb.desc, f.pathOf(p.column), "the blocks have %d rows, the header says %d", c.cb.rows, f.header.Rows)
+		c.err = fault.Corruptf(c.cb.desc, f.pathOf(p.column), "the blocks have %d rows, the header says %d",
+			c.cb.rows, f.header.Rows)
 	}
 	if !p.counted() && c.cb.rows == 0 && f.header.Rows > 0 {
 		c.err = f.fewEntries(c.cb, f.pathOf(p.column))
@@ -144,7 +148,8 @@ func (c *chunk) Next(context.Context) (format.Page, error) {
 		}
 		c.err, c.sub = io.EOF, c.cb.rows
 		if c.cb.rows < c.f.header.Rows {
-			c.err = fault.Corruptf(c.cb.desc, c.f.pathOf(c.p.column), "the blocks have %d rows, the header says %d", c.cb.rows, c.f.header.Rows)
+			c.err = fault.Corruptf(c.cb.desc, c.f.pathOf(c.p.column), "the blocks have %d rows, the header says %d",
+				c.cb.rows, c.f.header.Rows)
 		}
 	}
 	if c.err == io.EOF || c.sub >= min(c.f.header.Rows, c.rows.To) {
@@ -156,7 +161,8 @@ func (c *chunk) Next(context.Context) (format.Page, error) {
 // lost is a page of rows that there is no block for, from row sub on. Very many are several pages.
 func (c *chunk) lost() format.Page {
 	c.sub = max(c.sub, c.rows.From/maxSub*maxSub)
-	p := format.Page{Ordinal: c.i, First: c.sub, Rows: min(maxSub, c.f.header.Rows-c.sub), Entries: -1, Lost: c.err, Spans: []fault.Span{c.f.at.Sub(0, c.f.header.size)}}
+	p := format.Page{Ordinal: c.i, First: c.sub, Rows: min(maxSub, c.f.header.Rows-c.sub), Entries: -1, Lost: c.err,
+		Spans: []fault.Span{c.f.at.Sub(0, c.f.header.size)}}
 	var e *fault.Error
 	if errors.As(c.err, &e) {
 		p.Spans[0] = e.At
@@ -173,7 +179,8 @@ func (c *chunk) lost() format.Page {
 func (c *chunk) part(b *block) format.Page {
 	p := c.page(b)
 	p.First, p.Rows, p.Entries = b.row, b.rows, b.rows
-	if (c.p.Parent >= 0 || c.p.shape == shapeLevels) && b.lost == nil { // how many entries a part would have, only the parent tells
+	// how many entries a part would have, only the parent tells
+	if (c.p.Parent >= 0 || c.p.shape == shapeLevels) && b.lost == nil {
 		if c.p.Parent >= 0 {
 			p.Entries = -1
 		}
@@ -222,14 +229,16 @@ func (c *chunk) nextLevels() (format.Page, error) {
 		}
 	}
 	if c.err = io.EOF; c.cb.rows < c.f.header.Rows {
-		return format.Page{Ordinal: c.i, First: -1, Rows: -1, Entries: -1, Lost: c.f.fewEntries(c.cb, c.f.pathOf(c.p.column)), Spans: []fault.Span{c.cb.desc}}, nil
+		return format.Page{Ordinal: c.i, First: -1, Rows: -1, Entries: -1,
+			Lost: c.f.fewEntries(c.cb, c.f.pathOf(c.p.column)), Spans: []fault.Span{c.cb.desc}}, nil
 	}
 	return format.Page{}, io.EOF
 }
 
 // fewEntries is the damage of a repeated column that has less than an entry a row.
 func (f *file) fewEntries(cb *columnBlocks, path string) error {
-	return fault.Corruptf(cb.desc, path, "the blocks have %d entries, which are too few for the %d rows that the header says", cb.rows, f.header.Rows)
+	return fault.Corruptf(cb.desc, path,
+		"the blocks have %d entries, which are too few for the %d rows that the header says", cb.rows, f.header.Rows)
 }
 
 // Dict is none: Trevni has no dictionaries.
@@ -279,11 +288,13 @@ func (d *decoding) entries(dst *vec.Vector) error {
 		n = d.task.N
 	}
 	if n < 0 {
-		return fault.Bugf("trevni: nobody knows how many entries block %d of column %s has", d.task.Page.Ordinal, d.p.Name)
+		return fault.Bugf("trevni: nobody knows how many entries block %d of column %s has", d.task.Page.Ordinal,
+			d.p.Name)
 	}
 	if n*int64(max(dst.Width(), 1)) > d.limit || n > 1<<31-64 {
 		if least := d.least(n); least > int64(len(d.o.raw)) { // then it is no limit that keeps them from being read
-			return fault.Rel(0, len(d.o.raw), "", "%d entries take at least %d bytes, the block has %d", n, least, len(d.o.raw))
+			return fault.Rel(0, len(d.o.raw), "", "%d entries take at least %d bytes, the block has %d", n, least,
+				len(d.o.raw))
 		}
 		return fault.Limitf(fault.Span{}, "", "%d entries are more than a page may have", n)
 	}
@@ -298,7 +309,8 @@ func (d *decoding) entries(dst *vec.Vector) error {
 	return d.array(dst, int(n))
 }
 
-// least is how many bytes n entries take at least: of lengths, which may be runs, and of values that are null or not there nobody knows.
+// least is how many bytes n entries take at least: of lengths, which may be runs, and of values that are null
+// or not there nobody knows.
 func (d *decoding) least(n int64) int64 {
 	switch d.p.shape {
 	case shapeFlat:
@@ -386,7 +398,8 @@ func (d *decoding) arrayStepwise(dst *vec.Vector, n int) error {
 		return err
 	}
 	if a.run > 0 && d.whole(n) {
-		return fault.Rel(a.pos, 0, "length", "the last run of lengths goes on for %d entries behind the block's %d", a.run, n)
+		return fault.Rel(a.pos, 0, "length", "the last run of lengths goes on for %d entries behind the block's %d",
+			a.run, n)
 	}
 	switch d.p.shape {
 	case shapePresence:

@@ -20,7 +20,9 @@ type plan struct {
 
 	strange bool // it is one that is not shown here, not one that the columns deny
 
-	open [][]int // of a schema made of names and levels: the columns of each field of which other kinds of the steps would have the same levels
+	// of a schema made of names and levels: the columns of each field of which other kinds of the steps would
+	// have the same levels
+	open [][]int
 }
 
 // Names of field metadata. What Arrow has no word for is kept there, so that it survives a conversion.
@@ -79,8 +81,8 @@ func planOf(h *Header, seen []*nest.Seen) *plan {
 	return p
 }
 
-// planColumns shows the columns as they are: top-level columns are fields; an array is a list; an array with children is a list
-// of structs, whose first field "$" is the array's own value, if it has any.
+// planColumns shows the columns as they are: top-level columns are fields; an array is a list; an array with
+// children is a list of structs, whose first field "$" is the array's own value, if it has any.
 func planColumns(h *Header, odd string) *plan {
 	p := &plan{h: h, how: "columns", odd: odd}
 	children := make([][]int, len(h.Columns))
@@ -92,7 +94,8 @@ func planColumns(h *Header, odd string) *plan {
 	for i := range h.Columns {
 		if h.Columns[i].Parent < 0 {
 			t := p.tree(i, children, -1, []int{len(p.fields)})
-			p.fields = append(p.fields, arrow.Field{Name: h.Columns[i].Name, Type: t, Nullable: h.Columns[i].Type == Null && !h.Columns[i].Array, Metadata: metadataOf(&h.Columns[i])})
+			p.fields = append(p.fields, arrow.Field{Name: h.Columns[i].Name, Type: t,
+				Nullable: h.Columns[i].Type == Null && !h.Columns[i].Array, Metadata: metadataOf(&h.Columns[i])})
 		}
 	}
 	return p

@@ -16,8 +16,8 @@ import (
 	"stoa/store"
 )
 
-// TestImpossibleRawSize: a raw size beyond what a page may have is damage where the stored bytes cannot have it, so that recovery goes on with the other blocks; without a
-// codec nobody needs it.
+// TestImpossibleRawSize: a raw size beyond what a page may have is damage where the stored bytes cannot have
+// it, so that recovery goes on with the other blocks; without a codec nobody needs it.
 func TestImpossibleRawSize(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	for _, codec := range []string{"null", "deflate", "snappy", "bzip2"} {
@@ -26,7 +26,9 @@ func TestImpossibleRawSize(t *testing.T) {
 			rb.Field(0).(*array.Int64Builder).Append(int64(i))
 		}
 		mem := store.NewMemory(nil)
-		w, err := stoa.Create(t.Context(), "t", sc, stoa.CreateOptions{To: "trevni-avro", Opts: map[string]string{"codec": codec, "block-size": "20"}, Sink: mem.Sink("t")})
+		w, err := stoa.Create(t.Context(), "t", sc,
+			stoa.CreateOptions{To: "trevni-avro", Opts: map[string]string{"codec": codec, "block-size": "20"},
+				Sink: mem.Sink("t")})
 		if err == nil {
 			err = w.Write(t.Context(), rb.NewRecordBatch())
 		}
@@ -39,8 +41,10 @@ func TestImpossibleRawSize(t *testing.T) {
 		b := bytes.ReplaceAll(mem.Bytes("t"), []byte("stoa.descriptors"), []byte("user.descriptors"))
 		b = bytes.ReplaceAll(b, []byte("stoa.header"), []byte("user.header"))
 		found := false
-		for n, err := range stoa.Describe(t.Context(), "t", stoa.DescribeOptions{OpenOptions: stoa.OpenOptions{Tree: mem}}) {
-			if err == nil && n.Kind != region.Gap && strings.HasSuffix(n.Name, "descriptor[1].block-uncompressed-size") {
+		for n, err := range stoa.Describe(t.Context(), "t",
+			stoa.DescribeOptions{OpenOptions: stoa.OpenOptions{Tree: mem}}) {
+			if err == nil && n.Kind != region.Gap &&
+				strings.HasSuffix(n.Name, "descriptor[1].block-uncompressed-size") {
 				b[n.At.Off+3] |= 0x60
 				found = true
 			}

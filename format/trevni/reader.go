@@ -17,14 +17,16 @@ import (
 	"stoa/vec"
 )
 
-// File is an open Trevni file of any dialect, for programs that want its columns and blocks, not its rows: those, with filters, damage policies and nested fields
-// put together, are what package stoa's Open gives. Its methods are safe for concurrent use; a ColumnReader is for one goroutine.
+// File is an open Trevni file of any dialect, for programs that want its columns and blocks, not its rows:
+// those, with filters, damage policies and nested fields put together, are what package stoa's Open gives. Its
+// methods are safe for concurrent use; a ColumnReader is for one goroutine.
 type File struct {
 	t    *table
 	name string
 }
 
-// OpenFile opens the object name of tree: store.Local{} for paths. Only the header and the descriptors of one column are read.
+// OpenFile opens the object name of tree: store.Local{} for paths. Only the header and the descriptors of one
+// column are read.
 func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOptions) (*File, error) {
 	r, err := open(ctx, format.Target{Tree: tree, Name: name}, o)
 	if err != nil {
@@ -50,7 +52,8 @@ type BlockInfo struct {
 	At          fault.Span  // stored bytes and checksum
 }
 
-// ColumnReader reads the values of one column, block by block, from any row on. A block is read when a row of it is wanted.
+// ColumnReader reads the values of one column, block by block, from any row on. A block is read when a row of
+// it is wanted.
 type ColumnReader struct {
 	f     *file
 	p     *physical
@@ -63,8 +66,9 @@ type ColumnReader struct {
 	arena vec.Arena
 }
 
-// Column opens a column by the name that the file has for it. It must be one whose entries are rows: values, values that may be missing, or an array of values
-// without children. The columns of deeper fields, which other columns count, are Unsupported here.
+// Column opens a column by the name that the file has for it. It must be one whose entries are rows: values,
+// values that may be missing, or an array of values without children. The columns of deeper fields, which other
+// columns count, are Unsupported here.
 func (f *File) Column(ctx context.Context, name string) (*ColumnReader, error) {
 	h := &f.t.f.header
 	i := slices.IndexFunc(h.Columns, func(c Column) bool { return c.Name == name })
@@ -72,15 +76,18 @@ func (f *File) Column(ctx context.Context, name string) (*ColumnReader, error) {
 		return nil, fault.Invalidf("%s: there is no column %q", f.name, name)
 	}
 	k := slices.IndexFunc(f.t.p.phys, func(p *physical) bool { return p.column == i })
-	if k < 0 || f.t.p.phys[k].Parent >= 0 || !f.t.p.phys[k].counted() || slices.ContainsFunc(f.t.p.phys[k+1:], func(p *physical) bool { return p.column == i }) {
-		return nil, fault.Unsupportedf(h.Columns[i].at, name, "the column's entries are not rows; only scanning puts them together")
+	if k < 0 || f.t.p.phys[k].Parent >= 0 || !f.t.p.phys[k].counted() ||
+		slices.ContainsFunc(f.t.p.phys[k+1:], func(p *physical) bool { return p.column == i }) {
+		return nil, fault.Unsupportedf(h.Columns[i].at, name,
+			"the column's entries are not rows; only scanning puts them together")
 	}
 	cb, err := f.t.f.blocks(ctx, i)
 	if err != nil {
 		return nil, err
 	}
 	if cb.rows != h.Rows { // a descriptor is wrong, and with it where rows are
-		return nil, fault.Corruptf(cb.desc, f.t.f.pathOf(i), "the blocks have %d rows, the header says %d", cb.rows, h.Rows)
+		return nil, fault.Corruptf(cb.desc, f.t.f.pathOf(i), "the blocks have %d rows, the header says %d", cb.rows,
+			h.Rows)
 	}
 	return &ColumnReader{f: f.t.f, p: f.t.p.phys[k], cb: cb, rises: f.t.isSorted(i)}, nil
 }
@@ -110,7 +117,8 @@ func (c *ColumnReader) SeekRow(row int64) error {
 	return nil
 }
 
-// Next gives the next values: n at most, and none behind the end of a block. Behind the last row there is io.EOF. The array belongs to the caller, who releases it.
+// Next gives the next values: n at most, and none behind the end of a block. Behind the last row there is
+// io.EOF. The array belongs to the caller, who releases it.
 func (c *ColumnReader) Next(ctx context.Context, n int64) (arrow.Array, error) {
 	if c.row >= c.cb.rows {
 		return nil, io.EOF
@@ -177,9 +185,10 @@ func (c *ColumnReader) load(ctx context.Context, row int64) error {
 	return nil
 }
 
-// SeekValue goes to the first row whose value is not below v, and reports whether there is one; else it goes behind the last row. The column must have first values and
-// be known to rise: our writer notes it, of other files the option "sorted" says it. Descriptors find the place, and because they have no checksum, the two blocks around it are
-// looked at, no others.
+// SeekValue goes to the first row whose value is not below v, and reports whether there is one; else it goes
+// behind the last row. The column must have first values and be known to rise: our writer notes it, of other
+// files the option "sorted" says it. Descriptors find the place, and because they have no checksum, the two
+// blocks around it are looked at, no others.
 func (c *ColumnReader) SeekValue(ctx context.Context, v pred.Value) (found bool, err error) {
 	if !c.rises {
 		return false, fault.Invalidf("column %q is not known to rise, or has no first values: see the option sorted", c.p.Name)
@@ -222,7 +231,8 @@ func (c *ColumnReader) SeekValue(ctx context.Context, v pred.Value) (found bool,
 	case err != nil:
 		return false, err
 	case k == 0:
-		return false, fault.Corruptf(b.desc, "first-value", "the block does not begin below %v, as its descriptor says", v)
+		return false, fault.Corruptf(b.desc, "first-value",
+			"the block does not begin below %v, as its descriptor says", v)
 	case k < b.rows:
 		c.row, found = b.row+k, true
 	}

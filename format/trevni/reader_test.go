@@ -21,7 +21,8 @@ const readerRows = 5000
 // readerFile has rising keys, of which each is there thrice, as numbers and as strings, something nullable, and arrays.
 func readerFile(t testing.TB, f format.Format) *store.Memory {
 	items := arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int32)
-	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
 		{Name: "l", Type: items}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	for i := range readerRows {
@@ -38,7 +39,8 @@ func readerFile(t testing.TB, f format.Format) *store.Memory {
 			l.ValueBuilder().(*array.Int32Builder).Append(int32(i + k))
 		}
 	}
-	out := write(t, f, sc, map[string]string{"block-size": "1000", "first-values": "k,s", "arrow-schema": "false"}, b.NewRecordBatch())
+	out := write(t, f, sc, map[string]string{"block-size": "1000", "first-values": "k,s", "arrow-schema": "false"},
+		b.NewRecordBatch())
 	return store.NewMemory(map[string][]byte{"f.trv": out.Bytes("t")})
 }
 
@@ -86,11 +88,13 @@ func TestColumnReader(t *testing.T) {
 			}
 			want := min(max((v+9)/10*3, 0), readerRows) // the first of three
 			if r.Row() != want || found != (want < readerRows) || reads(counter, r) > 2 {
-				t.Errorf("%d: row %d (%v), want %d; %d blocks of %d read", v, r.Row(), found, want, reads(counter, r), all)
+				t.Errorf("%d: row %d (%v), want %d; %d blocks of %d read", v, r.Row(), found, want,
+					reads(counter, r), all)
 			}
 		}
 		s := openColumn(t, file, "s")
-		if found, err := s.SeekValue(ctx, pred.String("010005")); err != nil || !found || next[*array.String](t, s, 1).Value(0) != "010010" {
+		if found, err := s.SeekValue(ctx, pred.String("010005")); err != nil || !found ||
+			next[*array.String](t, s, 1).Value(0) != "010010" {
 			t.Error(found, err)
 		}
 		if _, err := s.SeekValue(ctx, pred.Int(3)); err == nil {
@@ -202,7 +206,8 @@ func seekIn(ctx context.Context, data []byte, v int64) (int64, error) {
 
 // TestArrayWidth: lists of a fixed size are written without levels, and come back as lists.
 func TestArrayWidth(t *testing.T) {
-	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String, arrow.FixedWidthTypes.Boolean} {
+	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Float64,
+		arrow.BinaryTypes.String, arrow.FixedWidthTypes.Boolean} {
 		sc := arrow.NewSchema([]arrow.Field{{Name: "m", Type: arrow.FixedSizeListOfNonNullable(3, typ)}}, nil)
 		b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 		for i := range 500 {
@@ -227,7 +232,8 @@ func TestArrayWidth(t *testing.T) {
 			t.Fatal(typ, err)
 		}
 		c := trevniColumn(t, data, "m")
-		if c.Width != 3 || c.MaxDef != 0 || c.MaxRep != 0 || len(cols) != 1 || cols[0].Len() != 500 || r.Schema().Field(0).Type.ID() != arrow.LIST {
+		if c.Width != 3 || c.MaxDef != 0 || c.MaxRep != 0 || len(cols) != 1 || cols[0].Len() != 500 ||
+			r.Schema().Field(0).Type.ID() != arrow.LIST {
 			t.Fatalf("%s: %+v, %d rows, %s", typ, c, cols[0].Len(), r.Schema())
 		}
 		for i := range 500 {
@@ -250,7 +256,8 @@ func TestArrayWidth(t *testing.T) {
 
 func trevniColumn(t *testing.T, data []byte, name string) trevni.Column {
 	t.Helper()
-	f, err := trevni.OpenFile(t.Context(), store.NewMemory(map[string][]byte{"f.trv": data}), "f.trv", format.OpenOptions{})
+	f, err := trevni.OpenFile(t.Context(), store.NewMemory(map[string][]byte{"f.trv": data}), "f.trv",
+		format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,10 @@ import (
 	"stoa/vec"
 )
 
-// recoverFile reads what is whole of a file. Nothing in a Trevni file is written twice but this: columns lie one behind the other, so
-// that a start that is wrong can be found again, behind a column that is lost by looking for what all the others follow; and every column
-// counts the rows. What a scan can lose without help (blocks that are damaged or cut off) the ordinary reader loses as well.
+// recoverFile reads what is whole of a file. Nothing in a Trevni file is written twice but this: columns lie
+// one behind the other, so that a start that is wrong can be found again, behind a column that is lost by
+// looking for what all the others follow; and every column counts the rows. What a scan can lose without help
+// (blocks that are damaged or cut off) the ordinary reader loses as well.
 func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 	opts, err := parseOptions(o.Opts)
 	if err != nil {
@@ -68,7 +69,8 @@ type recovery struct {
 }
 
 func (r *recovery) tell(code string, at fault.Span, rows [2]int64, column, format string, args ...any) {
-	f := region.Finding{Code: code, Severity: severityOf(code), At: at, Part: r.part, Column: column, Rows: rows, Message: fmt.Sprintf(format, args...)}
+	f := region.Finding{Code: code, Severity: severityOf(code), At: at, Part: r.part, Column: column, Rows: rows,
+		Message: fmt.Sprintf(format, args...)}
 	if f.Severity == region.Error {
 		if f.Lost = -1; rows[0] >= 0 && rows[1] >= 0 {
 			f.Lost = rows[1] - rows[0]
@@ -88,7 +90,8 @@ func (r *recovery) magic(tg format.Target, o format.OpenOptions, failed error) (
 		f, err := openFile(r.ctx, withMagic{src, base, version}, at, o)
 		if err == nil && len(f.header.Columns) > 0 {
 			f.src = src
-			r.tell("trevni.recovered", at.Sub(0, 4), unknownRows, "", "the magic is damaged; the file is read as version %d", version)
+			r.tell("trevni.recovered", at.Sub(0, 4), unknownRows, "",
+				"the magic is damaged; the file is read as version %d", version)
 			return f, nil
 		}
 		src.Close()
@@ -119,12 +122,14 @@ func (r *recovery) starts() {
 		f.restart(i, at)
 		end = cb.end
 		r.moved = true
-		r.tell("trevni.recovered", f.at.Sub(0, f.header.size), unknownRows, c.Name, "column %q does not start at %d, but at %d", c.Name, was, at)
+		r.tell("trevni.recovered", f.at.Sub(0, f.header.size), unknownRows, c.Name,
+			"column %q does not start at %d, but at %d", c.Name, was, at)
 	}
 }
 
-// prove gives up blocks that nothing proves where a column was found in another place than the header says: bytes were put in or taken out, and of those that have no
-// checksum only a column whose blocks end where the next one begins, or the file, is known not to have them in its midst.
+// prove gives up blocks that nothing proves where a column was found in another place than the header says:
+// bytes were put in or taken out, and of those that have no checksum only a column whose blocks end where the
+// next one begins, or the file, is known not to have them in its midst.
 func (r *recovery) prove() {
 	f := r.f
 	moved, last := r.moved, int64(0)
@@ -143,16 +148,21 @@ func (r *recovery) prove() {
 	}
 	for i := range f.header.Columns {
 		cb, err := f.blocks(r.ctx, i)
-		if err != nil || f.header.Columns[i].summed || borders[cb.end] || cb.end > f.at.Len && f.header.Columns[i].Start == last { // the file is cut
+		// the file is cut
+		if err != nil || f.header.Columns[i].summed || borders[cb.end] || cb.end > f.at.Len &&
+			f.header.Columns[i].Start == last {
 			continue
 		}
 		if !moved {
-			r.tell("trevni.coverage.gap", f.at.Sub(cb.end, 0), unknownRows, f.header.Columns[i].Name, "bytes that no structure claims lie behind a column without checksums")
+			r.tell("trevni.coverage.gap", f.at.Sub(cb.end, 0), unknownRows, f.header.Columns[i].Name,
+				"bytes that no structure claims lie behind a column without checksums")
 			continue
 		}
 		for k := range cb.blocks {
 			if b := &cb.blocks[k]; b.lost == nil {
-				b.lost = fault.Corruptf(b.at, fmt.Sprintf("%s.block[%d]", f.pathOf(i), k), "the column ends at %d, where nothing begins, and other columns are not where they should be: without checksums nobody knows which of its values are right", cb.end)
+				b.lost = fault.Corruptf(b.at, fmt.Sprintf("%s.block[%d]", f.pathOf(i), k),
+					"the column ends at %d, where nothing begins, and other columns are not where they should "+
+						"be: without checksums nobody knows which of its values are right", cb.end)
 			}
 		}
 	}
@@ -171,14 +181,16 @@ func (r *recovery) good(i int, start int64) *columnBlocks {
 	}
 	r.looked += firstBlocks
 	flat := f.header.Columns[i].MaxRep == 0
-	if err != nil || flat && cb.rows != f.header.Rows || !flat && cb.rows < f.header.Rows { // a row has an entry at least
+	// a row has an entry at least
+	if err != nil || flat && cb.rows != f.header.Rows || !flat && cb.rows < f.header.Rows {
 		return nil
 	}
 	return cb
 }
 
-// search looks behind from for where column i starts. Descriptors have no mark, and those of the next column look alike: what is taken for
-// column i must be followed by all columns that come behind it, the last of which ends with the file.
+// search looks behind from for where column i starts. Descriptors have no mark, and those of the next column
+// look alike: what is taken for column i must be followed by all columns that come behind it, the last of which
+// ends with the file.
 func (r *recovery) search(i int, from int64) (int64, *columnBlocks) {
 	const window = 64 << 10
 	f := r.f
@@ -212,8 +224,8 @@ func (r *recovery) search(i int, from int64) (int64, *columnBlocks) {
 	return 0, nil
 }
 
-// tired reports whether so much was read in search of columns that bytes must have been made to have it read: it grows with the file, and with
-// its columns, each of which is looked at once if all is well.
+// tired reports whether so much was read in search of columns that bytes must have been made to have it read:
+// it grows with the file, and with its columns, each of which is looked at once if all is well.
 func (r *recovery) tired() bool {
 	return r.looked > 16*r.f.at.Len+4*firstBlocks*int64(len(r.f.header.Columns))+1<<20
 }
@@ -221,15 +233,18 @@ func (r *recovery) tired() bool {
 // minColumn is how many bytes a column with one block has at least: its count and a descriptor.
 const minColumn = 16
 
-// begins reports whether the first bytes of a column can be those at the beginning of b, left of which there are in the file.
+// begins reports whether the first bytes of a column can be those at the beginning of b, left of which there
+// are in the file.
 func (r *recovery) begins(i int, b []byte, left int64) bool {
-	count, rows, stored := int64(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint32(b[4:])), int64(binary.LittleEndian.Uint32(b[12:]))
+	count, rows, stored := int64(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint32(b[4:])),
+		int64(binary.LittleEndian.Uint32(b[12:]))
 	flat := r.f.header.Columns[i].MaxRep == 0
-	return count > 0 && count <= left/12 && stored <= left && (!flat || rows <= r.f.header.Rows && (count > 1 || rows == r.f.header.Rows))
+	return count > 0 && count <= left/12 && stored <= left &&
+		(!flat || rows <= r.f.header.Rows && (count > 1 || rows == r.f.header.Rows))
 }
 
-// chain reports whether cb can be the blocks of column i: they are whole as far as that shows, and column follows column to the end of the file.
-// few: the file ends just so, but before the last column has come.
+// chain reports whether cb can be the blocks of column i: they are whole as far as that shows, and column
+// follows column to the end of the file. few: the file ends just so, but before the last column has come.
 func (r *recovery) chain(i int, cb *columnBlocks) (ok, few bool) {
 	for {
 		if r.tired() || len(cb.blocks) == 0 || cb.end > r.f.at.Len || !r.opens(i, &cb.blocks[0]) {
@@ -261,8 +276,9 @@ func (r *recovery) opens(i int, b *block) bool {
 	return err == nil && (col.codec != codecNone || int64(len(o.raw)) == b.raw)
 }
 
-// rows believes the columns where none agrees with the header: the greatest number that one has. Where columns cannot be read, or contradict
-// each other, it is they that are damaged, and the rows that the header has more are lost.
+// rows believes the columns where none agrees with the header: the greatest number that one has. Where columns
+// cannot be read, or contradict each other, it is they that are damaged, and the rows that the header has more
+// are lost.
 func (r *recovery) rows() error {
 	f := r.f
 	r.said = f.header.Rows
@@ -281,7 +297,8 @@ func (r *recovery) rows() error {
 			rows = max(rows, cb.rows)
 		}
 	}
-	if failed == nil && (flat || len(f.header.Columns) == 0) { // of a file without columns the header's number is all there is
+	// of a file without columns the header's number is all there is
+	if failed == nil && (flat || len(f.header.Columns) == 0) {
 		return nil
 	}
 	if rows <= 0 { // no column counts the rows, or zeros were written over the descriptors of those that do
@@ -294,16 +311,19 @@ func (r *recovery) rows() error {
 		}
 	}
 	if f.header.Rows = rows; rows < r.said && (!agreed || rows == 0) {
-		r.tell("trevni.column.rows", f.at.Sub(4, 8), [2]int64{rows, r.said}, "", "the header says %d rows, the most that a column has is %d: the others are lost", r.said, rows)
+		r.tell("trevni.column.rows", f.at.Sub(4, 8), [2]int64{rows, r.said}, "",
+			"the header says %d rows, the most that a column has is %d: the others are lost", r.said, rows)
 		return nil
 	}
-	r.tell("trevni.recovered", f.at.Sub(4, 8), unknownRows, "", "no column has the %d rows that the header says; the most is %d", r.said, rows)
+	r.tell("trevni.recovered", f.at.Sub(4, 8), unknownRows, "",
+		"no column has the %d rows that the header says; the most is %d", r.said, rows)
 	r.said = rows
 	return nil
 }
 
-// repeated is how many rows begin in the repeated columns, the most that one has; all: each could be read to its end, and has as many. Of one that is
-// damaged nobody knows, and the header is believed if its entries allow it.
+// repeated is how many rows begin in the repeated columns, the most that one has; all: each could be read to
+// its end, and has as many. Of one that is damaged nobody knows, and the header is believed if its entries
+// allow it.
 func (r *recovery) repeated() (rows int64, all bool) {
 	f := r.f
 	p := planOf(&f.header, nil) // any will do: it is about levels, not about what they mean
@@ -333,11 +353,13 @@ func (r *recovery) lost(t *table) {
 		c := &f.header.Columns[i]
 		cb, err := f.blocks(r.ctx, i)
 		if err != nil {
-			r.tell("trevni.column.damaged", f.at.Sub(min(max(c.Start, 0), f.at.Len), 0), [2]int64{0, r.said}, c.Name, "%s", reason(err))
+			r.tell("trevni.column.damaged", f.at.Sub(min(max(c.Start, 0), f.at.Len), 0), [2]int64{0, r.said},
+				c.Name, "%s", reason(err))
 			continue
 		}
 		if cb.odd != nil {
-			r.tell("trevni.column.damaged", cb.desc, unknownRows, c.Name, "%s: its blocks prove themselves", reason(cb.odd))
+			r.tell("trevni.column.damaged", cb.desc, unknownRows, c.Name, "%s: its blocks prove themselves",
+				reason(cb.odd))
 		}
 		for k := range cb.blocks {
 			if b := &cb.blocks[k]; b.lost != nil {

@@ -15,8 +15,8 @@ import (
 	"stoa/store"
 )
 
-// TestRecoverZeroedStarts: zeros over the starts of columns lose nothing: the columns follow each other. With zeros over the descriptors of the
-// first as well, that one is lost, and the others are found behind it.
+// TestRecoverZeroedStarts: zeros over the starts of columns lose nothing: the columns follow each other. With
+// zeros over the descriptors of the first as well, that one is lost, and the others are found behind it.
 func TestRecoverZeroedStarts(t *testing.T) {
 	for name, data := range samples(t) {
 		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
@@ -40,10 +40,11 @@ func TestRecoverZeroedStarts(t *testing.T) {
 	}
 }
 
-// TestRecoverNothing: rows of which nothing is found are lost, and not none; nor is it said then that the file cannot be read, for its header tells
-// how many rows and which columns are lost.
+// TestRecoverNothing: rows of which nothing is found are lost, and not none; nor is it said then that the file
+// cannot be read, for its header tells how many rows and which columns are lost.
 func TestRecoverNothing(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32}, {Name: "j", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "j", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	data := write(t, trevni.Format, sc, nil, flatBatch(t, sc, 16)).Bytes("t")
 	starts := startsOf(t, data)
 	behind := starts[1] + 8 // the header ends with the last start
@@ -55,16 +56,19 @@ func TestRecoverNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		data []byte
 		lost []string // columns
-	}{"zeros": {cleared, []string{"j"}}, "ones": {ones, []string{"i", "j"}}, "cut": {data[:behind], []string{"i", "j"}}} {
+	}{"zeros": {cleared, []string{"j"}}, "ones": {ones, []string{"i", "j"}},
+		"cut": {data[:behind], []string{"i", "j"}}} {
 		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": c.data}), Name: "f.trv"}
-		r, found, err := trevni.Format.Recover(t.Context(), tg, format.OpenOptions{Limits: format.Limits{}.WithDefaults()})
+		r, found, err := trevni.Format.Recover(t.Context(), tg,
+			format.OpenOptions{Limits: format.Limits{}.WithDefaults()})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		r.Close()
 		if !slices.ContainsFunc(found, func(f region.Finding) bool {
-			return f.Code == "trevni.column.rows" && f.Severity == region.Error && f.At.Off == 4 && f.Rows == [2]int64{0, 16} && f.Lost == 16
+			return f.Code == "trevni.column.rows" && f.Severity == region.Error && f.At.Off == 4 &&
+				f.Rows == [2]int64{0, 16} && f.Lost == 16
 		}) {
 			t.Errorf("%s: it tells %+v", name, found)
 		}
@@ -85,7 +89,8 @@ func TestRecoverNothing(t *testing.T) {
 	}
 }
 
-// TestRecoverManyColumns: of very many columns that look alike, those behind one that is lost are found, and are what they were.
+// TestRecoverManyColumns: of very many columns that look alike, those behind one that is lost are found, and
+// are what they were.
 func TestRecoverManyColumns(t *testing.T) {
 	var fields []arrow.Field
 	for i := range 400 {

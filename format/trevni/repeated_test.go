@@ -20,9 +20,11 @@ import (
 
 // TestRecoverRepeated: zeros over the count of a repeated column's blocks lose that column, and no other.
 func TestRecoverRepeated(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64}, {Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
+	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
 		{Name: "s", Type: arrow.BinaryTypes.String}}, nil)
-	data := unsealed(write(t, trevni.Format, sc, map[string]string{"block-size": "200"}, flatBatch(t, sc, 60)).Bytes("t"))
+	data := unsealed(write(t, trevni.Format, sc, map[string]string{"block-size": "200"},
+		flatBatch(t, sc, 60)).Bytes("t"))
 	at := int64(binary.LittleEndian.Uint64(data[startsOf(t, data)[1]:]))
 	others := func(null bool) (rows string) {
 		var parts []string
@@ -46,7 +48,8 @@ func TestRecoverRepeated(t *testing.T) {
 	for _, recovering := range []bool{false, true} {
 		var lost []region.Loss
 		spec := scan.Spec{Damaged: scan.NullCells, Lost: func(l region.Loss) { lost = append(lost, l) }}
-		if got, err := scanAll(t.Context(), bad, spec, recovering); err != nil || strings.Join(strings.Fields(got), "") != others(true) {
+		if got, err := scanAll(t.Context(), bad, spec, recovering); err != nil ||
+			strings.Join(strings.Fields(got), "") != others(true) {
 			t.Errorf("recovering %t: %v: %s", recovering, err, got)
 		}
 		if len(lost) != 1 || lost[0].Column != "l" || lost[0].Rows != [2]int64{0, 60} {
@@ -54,15 +57,18 @@ func TestRecoverRepeated(t *testing.T) {
 		}
 	}
 	for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
-		if got, all := findingsAt(t, bad, depth); !slices.Contains(got, "trevni.column.rows") || all[0].Column != "l.list.item" || all[0].At.Off != at {
+		if got, all := findingsAt(t, bad, depth); !slices.Contains(got, "trevni.column.rows") ||
+			all[0].Column != "l.list.item" || all[0].At.Off != at {
 			t.Errorf("depth %d: %+v", depth, all)
 		}
 	}
 }
 
-// TestRowsOfRepeated: the number of rows of a file that has repeated columns only is held against what begins in them, and recovery goes by these.
+// TestRowsOfRepeated: the number of rows of a file that has repeated columns only is held against what begins
+// in them, and recovery goes by these.
 func TestRowsOfRepeated(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}, {Name: "m", Type: arrow.ListOf(arrow.BinaryTypes.String)}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
+		{Name: "m", Type: arrow.ListOf(arrow.BinaryTypes.String)}}, nil)
 	data := unsealed(write(t, trevni.Format, sc, nil, flatBatch(t, sc, 60)).Bytes("t"))
 	right, err := scanAll(t.Context(), data, scan.Spec{}, false)
 	if err != nil {
@@ -103,10 +109,11 @@ func TestRowsOfRepeated(t *testing.T) {
 	}
 }
 
-// TestEntriesThatDoNotFit: a descriptor that says more entries than the bytes of its block can hold is damage, whatever the limits are, and costs its
-// column only.
+// TestEntriesThatDoNotFit: a descriptor that says more entries than the bytes of its block can hold is damage,
+// whatever the limits are, and costs its column only.
 func TestEntriesThatDoNotFit(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64}, {Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}}, nil)
 	data := unsealed(write(t, trevni.Format, sc, nil, flatBatch(t, sc, 60)).Bytes("t"))
 	right, err := scanAll(t.Context(), data, scan.Spec{Columns: []string{"i"}}, false)
 	if err != nil {
@@ -118,7 +125,8 @@ func TestEntriesThatDoNotFit(t *testing.T) {
 	if placed(t, "cat", err); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("reading: %s, %v", got, err)
 	}
-	if got, err := scanAll(t.Context(), data, scan.Spec{Damaged: scan.NullCells}, true); err != nil || !strings.HasPrefix(got, right) {
+	if got, err := scanAll(t.Context(), data, scan.Spec{Damaged: scan.NullCells}, true); err != nil ||
+		!strings.HasPrefix(got, right) {
 		t.Errorf("recovery: %v: %s", err, got)
 	}
 }

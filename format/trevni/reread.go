@@ -8,8 +8,9 @@ import (
 	"stoa/format"
 )
 
-// rereadWiki and rereadAvro are format.Format.Reread: what was written without the Arrow schema that is usually kept comes back in the types that are stored, and nested as far as
-// levels tell. To see that the values are those that went in, it is read as if the schema were kept.
+// rereadWiki and rereadAvro are format.Format.Reread: what was written without the Arrow schema that is usually
+// kept comes back in the types that are stored, and nested as far as levels tell. To see that the values are
+// those that went in, it is read as if the schema were kept.
 func rereadWiki(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 	return reread("trevni", Wiki, sc, o)
 }
@@ -19,7 +20,8 @@ func rereadAvro(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 }
 
 func reread(name string, d Dialect, sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
-	f := format.Format{Name: name, Extensions: []string{".trv"}, Probe: probe, List: list, Open: open, ReadKeys: readKeys}
+	f := format.Format{Name: name, Extensions: []string{".trv"}, Probe: probe, List: list, Open: open,
+		ReadKeys: readKeys}
 	opts, err := parseWriteOptions(d, o.Opts)
 	if err != nil || opts.arrowSchema {
 		return f, err == nil

@@ -21,7 +21,8 @@ func sealText(b []byte) []byte { return fmt.Appendf(nil, "%08x", crc32.ChecksumI
 // seal writes the checksum of the header b over its place, at at.
 func seal(b []byte, at int) { copy(b[at:], sealText(b)) }
 
-// checkSeal holds the header, which b begins with and which lies at at, against the checksum that our writer keeps in it, and notes whether there is one that is right.
+// checkSeal holds the header, which b begins with and which lies at at, against the checksum that our writer
+// keeps in it, and notes whether there is one that is right.
 func (h *Header) checkSeal(b []byte, at fault.Span) error {
 	stored, ok := get(h.Meta, sealKey)
 	if !ok {
@@ -29,12 +30,14 @@ func (h *Header) checkSeal(b []byte, at fault.Span) error {
 	}
 	own := append([]byte(nil), b[:h.size]...)
 	for _, p := range h.Meta {
-		if from := p.at.End() - at.Off - int64(len(noSeal)); p.Key == sealKey && len(p.Value) == len(noSeal) && from >= 0 && from+int64(len(noSeal)) <= h.size {
+		if from := p.at.End() - at.Off - int64(len(noSeal)); p.Key == sealKey && len(p.Value) == len(noSeal) &&
+			from >= 0 && from+int64(len(noSeal)) <= h.size {
 			copy(own[from:], noSeal)
 		}
 	}
 	if right := sealText(own); string(right) != string(stored) {
-		return &brokenSeal{fault.Corruptf(at.Sub(0, h.size), "header", "its checksum, %s, is %q, %q is right", sealKey, stored, right)}
+		return &brokenSeal{fault.Corruptf(at.Sub(0, h.size), "header", "its checksum, %s, is %q, %q is right",
+			sealKey, stored, right)}
 	}
 	h.sealed = true
 	for i := range h.Columns {

@@ -15,8 +15,9 @@ import (
 	"stoa/vec"
 )
 
-// Columns with first values can be searched if their values rise. That they rise no dialect can say: our writer looks, and keeps what it
-// saw in the column's metadata; of other files the user must say it (option sorted). So nothing is skipped on a guess.
+// Columns with first values can be searched if their values rise. That they rise no dialect can say: our writer
+// looks, and keeps what it saw in the column's metadata; of other files the user must say it (option sorted).
+// So nothing is skipped on a guess.
 
 // sortedKey is the column metadata in which our writer keeps that values never fall.
 const sortedKey = "stoa.sorted"
@@ -78,7 +79,8 @@ func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	return all, nil
 }
 
-// keep tells the blocks that e may be true in. A value of a block is not below its first one, and not above that of the next block.
+// keep tells the blocks that e may be true in. A value of a block is not below its first one, and not above
+// that of the next block.
 func keep(name string, ph *physical, cb *columnBlocks, e *pred.Expr) []bool {
 	firsts := make([]*pred.Value, len(cb.blocks)+1)
 	for i := range cb.blocks {
@@ -97,8 +99,9 @@ func keep(name string, ph *physical, cb *columnBlocks, e *pred.Expr) []bool {
 	return in
 }
 
-// borders reports whether the first values are right where it matters: descriptors have no checksum, so at each border between blocks that
-// are read and blocks that are passed over, the block's own first value is looked at.
+// borders reports whether the first values are right where it matters: descriptors have no checksum, so at each
+// border between blocks that are read and blocks that are passed over, the block's own first value is looked
+// at.
 func (f *file) borders(ctx context.Context, ph *physical, cb *columnBlocks, in []bool) (ok bool, err error) {
 	var a vec.Arena
 	for i := range cb.blocks {

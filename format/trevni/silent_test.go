@@ -29,7 +29,8 @@ func errorsOf(t *testing.T, data []byte) (n int) {
 	return n
 }
 
-// salvaged is what recovery gives of a file, with null in the place of lost cells; told: it said of something that it is an error, or lost something.
+// salvaged is what recovery gives of a file, with null in the place of lost cells; told: it said of something
+// that it is an error, or lost something.
 func salvaged(t *testing.T, data []byte) (rows string, told bool, err error) {
 	t.Helper()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
@@ -41,11 +42,13 @@ func salvaged(t *testing.T, data []byte) (rows string, told bool, err error) {
 	for _, f := range found {
 		told = told || f.Severity == region.Error
 	}
-	rows, err = scanAll(t.Context(), data, scan.Spec{Damaged: scan.NullCells, Lost: func(region.Loss) { told = true }}, true)
+	rows, err = scanAll(t.Context(), data,
+		scan.Spec{Damaged: scan.NullCells, Lost: func(region.Loss) { told = true }}, true)
 	return rows, told, err
 }
 
-// TestSealed: of a file that our writer made, no bit can change without a word: verify has an error, and recovery tells, or all rows are as they were.
+// TestSealed: of a file that our writer made, no bit can change without a word: verify has an error, and
+// recovery tells, or all rows are as they were.
 func TestSealed(t *testing.T) {
 	for name, data := range samples(t) {
 		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
@@ -74,14 +77,17 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// numbersFile is a file of numbers without checksums of any kind, whose values all have the same size, so that any bytes can be decoded as some.
+// numbersFile is a file of numbers without checksums of any kind, whose values all have the same size, so that
+// any bytes can be decoded as some.
 func numbersFile(t *testing.T, f *format.Format, rows int) []byte {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64}, {Name: "b", Type: arrow.PrimitiveTypes.Float32}, {Name: "c", Type: arrow.PrimitiveTypes.Float64}}, nil)
-	return unsealed(write(t, *f, sc, map[string]string{"checksum": "null", "block-size": "200"}, flatBatch(t, sc, rows)).Bytes("t"))
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64},
+		{Name: "b", Type: arrow.PrimitiveTypes.Float32}, {Name: "c", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	return unsealed(write(t, *f, sc, map[string]string{"checksum": "null", "block-size": "200"},
+		flatBatch(t, sc, rows)).Bytes("t"))
 }
 
-// TestRecoverInserted: bytes that were put in, taken out or doubled move what lies behind them. Whatever recovery finds again, a cell that it gives is the one that was there,
-// and what it mended it tells.
+// TestRecoverInserted: bytes that were put in, taken out or doubled move what lies behind them. Whatever
+// recovery finds again, a cell that it gives is the one that was there, and what it mended it tells.
 func TestRecoverInserted(t *testing.T) {
 	for _, f := range []*format.Format{&trevni.Format, &trevni.AvroFormat} {
 		data := numbersFile(t, f, 100)
@@ -104,11 +110,14 @@ func TestRecoverInserted(t *testing.T) {
 			if string(bad) == string(data) {
 				continue
 			}
-			if at >= behind { // in the last column no other is moved: bytes in the midst are the same to everybody as bytes behind, or a cut
+			// in the last column no other is moved: bytes in the midst are the same to everybody as bytes
+			// behind, or a cut
+			if at >= behind {
 				continue
 			}
 			if _, told, _ := salvaged(t, bad); !told {
-				t.Errorf("%s, seed %d: %d bytes at %d of %d, and no word", f.Name, seed, len(bad)-len(data), at, len(data))
+				t.Errorf("%s, seed %d: %d bytes at %d of %d, and no word", f.Name, seed, len(bad)-len(data), at,
+					len(data))
 			}
 			got := cells(t, bad, true)
 			for c := range got {
@@ -117,7 +126,8 @@ func TestRecoverInserted(t *testing.T) {
 					case v == nil:
 						lost++
 					case i >= len(want[c]) || *v != *want[c][i]:
-						t.Fatalf("%s, seed %d (%d bytes at %d): column %d row %d is another", f.Name, seed, len(bad)-len(data), at, c, i)
+						t.Fatalf("%s, seed %d (%d bytes at %d): column %d row %d is another", f.Name, seed,
+							len(bad)-len(data), at, c, i)
 					default:
 						saved++
 					}
@@ -147,8 +157,9 @@ func cells(t *testing.T, data []byte, recovering bool) (out [][]*float64) {
 	return out
 }
 
-// TestHeaderContradicts: where the count of columns, the schema, and the columns' own metadata do not go together, reading, verify, recovery and listing all tell an error. In
-// a file that has no checksum over its header, that is all there is.
+// TestHeaderContradicts: where the count of columns, the schema, and the columns' own metadata do not go
+// together, reading, verify, recovery and listing all tell an error. In a file that has no checksum over its
+// header, that is all there is.
 func TestHeaderContradicts(t *testing.T) {
 	java := corpusFile(t, "v1.12.2/avro_unions.trv")
 	nested := corpusFile(t, "v1.12.2/all_absent_absent.trv")

@@ -9,9 +9,11 @@ import (
 	"stoa/store"
 )
 
-// A file has its columns one behind the other, and counts in front, so finished blocks are kept until it can be put together: each column's on
-// its own pile, in memory up to a bound for all, then in a scratch file. So a file is never held in memory as a whole, and its stored bytes are
-// written twice if there are many of them. What lies on a pile is written with few large writes, and blocks that are not compressed are made where they are kept.
+// A file has its columns one behind the other, and counts in front, so finished blocks are kept until it can be
+// put together: each column's on its own pile, in memory up to a bound for all, then in a scratch file. So a
+// file is never held in memory as a whole, and its stored bytes are written twice if there are many of them.
+// What lies on a pile is written with few large writes, and blocks that are not compressed are made where they
+// are kept.
 
 // spool is what the piles of a file share.
 type spool struct {
@@ -75,7 +77,8 @@ func (p *pile) room(n int) ([]byte, error) {
 // sumRoom is left behind what is made in place.
 const sumRoom = 4
 
-// place is where a block may be made that front bytes go before and at most sumRoom behind: empty, with a capacity of at least n.
+// place is where a block may be made that front bytes go before and at most sumRoom behind: empty, with a
+// capacity of at least n.
 func (p *pile) place(front, n int) ([]byte, error) {
 	b, err := p.room(front + n + sumRoom)
 	if err != nil {
@@ -104,7 +107,8 @@ func (p *pile) add(front, data, back []byte) error {
 	return nil
 }
 
-// seal ends the piece that is being filled. When the file has come to more than may be kept in memory, the pile's pieces go to the scratch file.
+// seal ends the piece that is being filled. When the file has come to more than may be kept in memory, the
+// pile's pieces go to the scratch file.
 func (p *pile) seal() error {
 	if len(p.tail) > 0 {
 		p.parts = append(p.parts, part{mem: p.tail, n: int64(len(p.tail))})

@@ -13,14 +13,18 @@ import (
 	"stoa/store"
 )
 
-// TestSpill: a file whose blocks went through the scratch file is the one whose blocks stayed in memory, whatever codec and dialect.
+// TestSpill: a file whose blocks went through the scratch file is the one whose blocks stayed in memory,
+// whatever codec and dialect.
 func TestSpill(t *testing.T) {
 	p := arrow.PrimitiveTypes
-	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: p.Int32}, {Name: "l", Type: p.Int64, Nullable: true}, {Name: "d", Type: p.Float64}, {Name: "s", Type: arrow.BinaryTypes.String},
-		{Name: "b", Type: arrow.FixedWidthTypes.Boolean}, {Name: "a", Type: arrow.ListOf(p.Int32), Nullable: true}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: p.Int32}, {Name: "l", Type: p.Int64, Nullable: true},
+		{Name: "d", Type: p.Float64}, {Name: "s", Type: arrow.BinaryTypes.String},
+		{Name: "b", Type: arrow.FixedWidthTypes.Boolean}, {Name: "a", Type: arrow.ListOf(p.Int32), Nullable: true}},
+		nil)
 	b := judge.RandomBatch(rand.New(rand.NewPCG(4, 4)), sc, 20000)
 	for _, d := range []Dialect{Wiki, Avro} {
-		for _, opts := range []map[string]string{{"block-size": "1000"}, {"block-size": "1000", "checksum": "null"}, {"block-size": "3000", "codec": "snappy"}, {"block-size": "700", "codec": "deflate"},
+		for _, opts := range []map[string]string{{"block-size": "1000"}, {"block-size": "1000", "checksum": "null"},
+			{"block-size": "3000", "codec": "snappy"}, {"block-size": "700", "codec": "deflate"},
 			{"block-size": "400000"}, {"file-size": "100000", "block-size": "5000"}} {
 			want, _ := spilled(t, d, opts, sc, b, spoolMemory, segmentSize)
 			got, disk := spilled(t, d, opts, sc, b, 5000, 4000)
@@ -36,8 +40,10 @@ func TestSpill(t *testing.T) {
 	}
 }
 
-// spilled writes a batch with limits, and says how many bytes the last file had in the scratch file when it was put together.
-func spilled(t *testing.T, d Dialect, opts map[string]string, sc *arrow.Schema, b arrow.RecordBatch, limit int64, segment int) (files map[string][]byte, disk int64) {
+// spilled writes a batch with limits, and says how many bytes the last file had in the scratch file when it was
+// put together.
+func spilled(t *testing.T, d Dialect, opts map[string]string, sc *arrow.Schema, b arrow.RecordBatch, limit int64,
+	segment int) (files map[string][]byte, disk int64) {
 	ctx, m := context.Background(), store.NewMemory(nil)
 	w, err := create(ctx, m.Sink("t"), sc, format.WriteOptions{Opts: opts, Dir: true}, d)
 	if err != nil {

@@ -19,8 +19,8 @@ type storedField struct {
 	Children []storedField `json:"children,omitempty"`
 }
 
-// storedSchema is the Arrow schema that our writer keeps; nil if there is none, or one that cannot be understood. It only ever refines
-// what the columns say themselves.
+// storedSchema is the Arrow schema that our writer keeps; nil if there is none, or one that cannot be
+// understood. It only ever refines what the columns say themselves.
 func storedSchema(h *Header) []arrow.Field {
 	text, ok := get(h.Meta, schemaKey)
 	if !ok {
@@ -109,11 +109,16 @@ func (s *storedField) nested(children []arrow.Field) (arrow.DataType, bool) {
 
 // leaves are the types without parameters that our writer keeps.
 var leaves = []arrow.DataType{
-	arrow.Null, arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
-	arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64, arrow.PrimitiveTypes.Float32,
-	arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64,
-	arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Time64ns,
-	arrow.FixedWidthTypes.Duration_s, arrow.FixedWidthTypes.Duration_ms, arrow.FixedWidthTypes.Duration_us, arrow.FixedWidthTypes.Duration_ns,
+	arrow.Null, arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16,
+	arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+	arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32,
+	arrow.PrimitiveTypes.Uint64, arrow.PrimitiveTypes.Float32,
+	arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, arrow.FixedWidthTypes.Date32,
+	arrow.FixedWidthTypes.Date64,
+	arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64us,
+	arrow.FixedWidthTypes.Time64ns,
+	arrow.FixedWidthTypes.Duration_s, arrow.FixedWidthTypes.Duration_ms, arrow.FixedWidthTypes.Duration_us,
+	arrow.FixedWidthTypes.Duration_ns,
 }
 
 // leafByText finds the type that prints as text.
@@ -132,7 +137,8 @@ func leafByText(text string) (arrow.DataType, bool) {
 		t = &arrow.FixedSizeBinaryType{ByteWidth: n}
 	case strings.HasPrefix(text, "timestamp["):
 		unit, zone, _ := strings.Cut(strings.TrimSuffix(text[len("timestamp["):], "]"), ", tz=")
-		u, ok := map[string]arrow.TimeUnit{"s": arrow.Second, "ms": arrow.Millisecond, "us": arrow.Microsecond, "ns": arrow.Nanosecond}[unit]
+		u, ok := map[string]arrow.TimeUnit{"s": arrow.Second, "ms": arrow.Millisecond, "us": arrow.Microsecond,
+			"ns": arrow.Nanosecond}[unit]
 		if !ok {
 			return nil, false
 		}
@@ -145,8 +151,9 @@ func leafByText(text string) (arrow.DataType, bool) {
 
 func scanned(_ int, err error) bool { return err == nil }
 
-// refine replaces the fields by those of the stored schema, if they are the same but for what the columns cannot say: names,
-// metadata, and types that are stored as others. It reports whether they are: what does not is damaged.
+// refine replaces the fields by those of the stored schema, if they are the same but for what the columns
+// cannot say: names, metadata, and types that are stored as others. It reports whether they are: what does not
+// is damaged.
 func (p *plan) refine(was []arrow.Field) bool {
 	if was == nil || len(was) != len(p.fields) {
 		return false
@@ -195,7 +202,8 @@ func pathKey(path []int) string {
 
 // same reports whether was is a finer f.
 func (r *refiner) same(f, was arrow.Field, path []int) bool {
-	if f.Nullable != was.Nullable && f.Type.ID() != arrow.NULL && f.Type.ID() != arrow.DENSE_UNION { // these have nulls of their own
+	// these have nulls of their own
+	if f.Nullable != was.Nullable && f.Type.ID() != arrow.NULL && f.Type.ID() != arrow.DENSE_UNION {
 		return false
 	}
 	if ph := r.at[pathKey(path)]; ph != nil && ph.shape != shapeList {
@@ -230,7 +238,8 @@ func (r *refiner) same(f, was arrow.Field, path []int) bool {
 	}
 	names := siblings{}
 	for i := range fa {
-		if record := f.Type.ID() == arrow.STRUCT; record && fa[i].Name != names.avro(fb[i].Name) || !r.same(fa[i], fb[i], below(path, i)) {
+		if record := f.Type.ID() == arrow.STRUCT; record && fa[i].Name != names.avro(fb[i].Name) ||
+			!r.same(fa[i], fb[i], below(path, i)) {
 			return false
 		}
 	}

@@ -37,7 +37,8 @@ func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (*t
 		return nil, err
 	}
 	if t.p == nil {
-		return nil, fault.Unsupportedf(f.at.Sub(0, f.header.size), "column-metadata", "columns are nested deeper than stoa can show")
+		return nil, fault.Unsupportedf(f.at.Sub(0, f.header.size), "column-metadata",
+			"columns are nested deeper than stoa can show")
 	}
 	t.sc = arrow.NewSchema(t.p.fields, nil)
 	t.odd = t.contradictions()

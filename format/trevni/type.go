@@ -37,7 +37,8 @@ const (
 	formString             // zig-zag varint length, then so many bytes
 )
 
-// types has for each type its name in Avro's and Impala's files, in the wiki's words, how it is stored, and how it is shown.
+// types has for each type its name in Avro's and Impala's files, in the wiki's words, how it is stored, and how
+// it is shown.
 var types = [...]struct {
 	name, wiki string
 	form       form

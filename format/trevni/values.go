@@ -94,9 +94,11 @@ func denseStrings(dst *vec.Vector, src []byte, n int, text bool) (used int, err 
 	return pos, nil
 }
 
-// shortStrings decodes strings of at most 48 bytes, and stops before the first that is longer, or too near to the end of src. It says
-// how many there were. off is the offset of the first. That the next string is as long as this one is a guess which costs nothing and often holds:
-// the processor then need not wait for one length to find the next. Where it does not hold, a wrong guess costs more than waiting: after too many, none is made.
+// shortStrings decodes strings of at most 48 bytes, and stops before the first that is longer, or too near to
+// the end of src. It says how many there were. off is the offset of the first. That the next string is as long
+// as this one is a guess which costs nothing and often holds: the processor then need not wait for one length
+// to find the next. Where it does not hold, a wrong guess costs more than waiting: after too many, none is
+// made.
 func shortStrings(ends []int32, out, src []byte, off int32) int {
 	const most, room = 48, 49
 	if len(src) < room || len(out) < len(src) {
@@ -194,8 +196,9 @@ func (t Type) skip(src []byte, n int) int {
 	return -1
 }
 
-// spread moves the k values at entry at of dst, which were just appended, to the places of those of n entries from there on
-// that are valid. mark gets the validity bitmap and sets the bits of the n entries; exactly k of them to 1.
+// spread moves the k values at entry at of dst, which were just appended, to the places of those of n entries
+// from there on that are valid. mark gets the validity bitmap and sets the bits of the n entries; exactly k of
+// them to 1.
 func spread(dst *vec.Vector, at, k, n int, a *vec.Arena, mark func(valid []byte)) {
 	dst.Extend(n - k)
 	if k == n && !dst.HasValidity() {

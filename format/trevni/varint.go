@@ -12,8 +12,8 @@ import (
 
 // The kernels of zig-zag varints. Each decodes len(dst) values from the front of src and says how many bytes they took.
 
-// decodeInts decodes values of 32 bits, at most five bytes each. Over-long forms are taken, as Avro does; a value that has
-// more than 32 bits is damage.
+// decodeInts decodes values of 32 bits, at most five bytes each. Over-long forms are taken, as Avro does; a
+// value that has more than 32 bits is damage.
 func decodeInts(dst []int32, src []byte) (used int, err error) {
 	if zigzag.Quick() {
 		used, err = inEights(dst, src, zigzag.Ints, intsOneByOne)
@@ -27,7 +27,8 @@ func decodeInts(dst []int32, src []byte) (used int, err error) {
 }
 
 // inEights decodes with a kernel, and one by one what that leaves.
-func inEights[T int32 | int64](dst []T, src []byte, kernel func([]T, []byte) (n, used int), one func([]T, []byte) (int, error)) (used int, err error) {
+func inEights[T int32 | int64](dst []T, src []byte, kernel func([]T, []byte) (n, used int),
+	one func([]T, []byte) (int, error)) (used int, err error) {
 	for {
 		n, k := kernel(dst, src[used:])
 		dst, used = dst[n:], used+k
@@ -44,7 +45,8 @@ func inEights[T int32 | int64](dst []T, src []byte, kernel func([]T, []byte) (n,
 }
 
 // inHalves decodes with halve, and one by one what that leaves.
-func inHalves[T int32 | int64](dst []T, src []byte, ends, most uint64, one func([]T, []byte) (int, error)) (used int, err error) {
+func inHalves[T int32 | int64](dst []T, src []byte, ends, most uint64,
+	one func([]T, []byte) (int, error)) (used int, err error) {
 	h, ok := halve(dst, src, ends, most)
 	if !ok {
 		return one(dst, src)
@@ -62,13 +64,14 @@ const (
 	intStops = 0x0000008080808080
 )
 
-// halves is how far halve came: values [0, a) and [second, b) of dst are done. The first ones end in src at posA, the others, which begin
-// at border, at posB.
+// halves is how far halve came: values [0, a) and [second, b) of dst are done. The first ones end in src at
+// posA, the others, which begin at border, at posB.
 type halves struct{ a, second, b, posA, border, posB int }
 
-// halve decodes from the beginning and from about the middle of src at once: where a varint begins is known only when the one before
-// is read, and the processor waits for that; of two such chains it does one while it waits for the other. It ends at the first value that is not an
-// ordinary one. ok is false if it is not worth it. The varints have their last byte where a bit of ends is not set.
+// halve decodes from the beginning and from about the middle of src at once: where a varint begins is known
+// only when the one before is read, and the processor waits for that; of two such chains it does one while it
+// waits for the other. It ends at the first value that is not an ordinary one. ok is false if it is not worth
+// it. The varints have their last byte where a bit of ends is not set.
 func halve[T int32 | int64](dst []T, src []byte, ends, most uint64) (h halves, ok bool) {
 	if len(dst) < 64 || len(src) < 96 {
 		return h, false

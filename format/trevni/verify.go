@@ -18,8 +18,8 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (see format.Depth for less) and tells what is wrong or odd: header, descriptors, checksums, every value, first values, and bytes that
-// nothing claims.
+// verify reads everything (see format.Depth for less) and tells what is wrong or odd: header, descriptors,
+// checksums, every value, first values, and bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{ctx: ctx, yield: yield, part: tg.Name, depth: o.Depth, told: map[string]bool{}}
@@ -54,7 +54,8 @@ func (v *verifier) give(f region.Finding) {
 }
 
 func (v *verifier) tell(code string, at fault.Span, path, format string, args ...any) {
-	v.give(region.Finding{Code: code, At: at, Path: path, Message: fmt.Sprintf(format, args...), Rows: [2]int64{-1, -1}, Lost: -1})
+	v.give(region.Finding{Code: code, At: at, Path: path, Message: fmt.Sprintf(format, args...),
+		Rows: [2]int64{-1, -1}, Lost: -1})
 }
 
 // once is tell for what would be said of every block.
@@ -166,7 +167,8 @@ func (v *verifier) descriptors(i int) {
 		if cb.rows > to {
 			from = 0
 		}
-		v.blame("trevni.column.rows", fault.Corruptf(cb.desc, path, "the blocks have %d rows, the header says %d", cb.rows, v.f.header.Rows), from, to)
+		v.blame("trevni.column.rows", fault.Corruptf(cb.desc, path, "the blocks have %d rows, the header says %d",
+			cb.rows, v.f.header.Rows), from, to)
 	}
 	if col.MaxRep > 0 && cb.rows < v.f.header.Rows {
 		v.blame("trevni.column.rows", v.f.fewEntries(cb, path), -1, -1)
@@ -184,7 +186,8 @@ func (v *verifier) descriptors(i int) {
 			}
 			v.blame("trevni.block.cut", b.lost, first, end)
 		case b.rows == 0:
-			v.once("trevni.block.empty", b.desc, path+fmt.Sprintf(".block[%d]", k), "a block of %d bytes has no rows", b.stored)
+			v.once("trevni.block.empty", b.desc, path+fmt.Sprintf(".block[%d]", k),
+				"a block of %d bytes has no rows", b.stored)
 		}
 	}
 }
@@ -231,7 +234,8 @@ func (v *verifier) values(i int) {
 		if began > rows {
 			from = 0
 		}
-		v.blame("trevni.column.rows", fault.Corruptf(cb.desc, v.f.pathOf(ph.column), "%d rows begin in the blocks, the header says %d", began, rows), from, rows)
+		v.blame("trevni.column.rows", fault.Corruptf(cb.desc, v.f.pathOf(ph.column),
+			"%d rows begin in the blocks, the header says %d", began, rows), from, rows)
 	}
 }
 
@@ -276,14 +280,16 @@ func (v *verifier) countRows(ph *physical) (rows int64, ok bool) {
 	return rows, true
 }
 
-// skips reports whether the values of a column are not decoded, as checksums are enough: those of its blocks say that they are what was written, and that of the
-// header, which says of what type they are and who counts them.
+// skips reports whether the values of a column are not decoded, as checksums are enough: those of its blocks
+// say that they are what was written, and that of the header, which says of what type they are and who counts
+// them.
 func (v *verifier) skips(ph *physical) bool {
 	return v.depth == format.Sums && v.f.header.sealed && v.f.header.Columns[ph.column].summed
 }
 
-// block verifies one block: sum and codec, and, if it is known how many entries it has, the values; ok: there is nothing wrong. Checksums
-// are over the values, not over how many entries there are, so that a repeated column, which nothing else counts, is decoded in any case.
+// block verifies one block: sum and codec, and, if it is known how many entries it has, the values; ok: there
+// is nothing wrong. Checksums are over the values, not over how many entries there are, so that a repeated
+// column, which nothing else counts, is decoded in any case.
 func (v *verifier) block(ph *physical, b *block, k int, n int64, known bool, vals *vec.Vector, last *[]byte) (ok bool) {
 	path := fmt.Sprintf("%s.block[%d]", v.f.pathOf(ph.column), k)
 	first, end := b.row, b.row+b.rows
@@ -315,7 +321,8 @@ func (v *verifier) block(ph *physical, b *block, k int, n int64, known bool, val
 // open reads and opens a block. stored is good until the next.
 func (v *verifier) open(column int, b *block, path string) (o opened, stored []byte, err error) {
 	if b.at.Len > v.f.limits.Page {
-		return o, nil, fault.Limitf(b.at, path, "%d bytes are more than a page may have (%d)", b.at.Len, v.f.limits.Page)
+		return o, nil, fault.Limitf(b.at, path, "%d bytes are more than a page may have (%d)", b.at.Len,
+			v.f.limits.Page)
 	}
 	v.arena.Reset()
 	stored = v.arena.Bytes(int(b.at.Len))
@@ -340,7 +347,9 @@ func (v *verifier) guesses() {
 	}
 	if i >= 0 {
 		c := &h.Columns[i]
-		v.tell("trevni.schema.inferred", c.at, fmt.Sprintf("column-metadata[%d]", i), "%q has definition %d and repetition %d, which may be of several schemas%s: shown by %s", c.Name, c.MaxDef, c.MaxRep, v.t.partly, p.how)
+		v.tell("trevni.schema.inferred", c.at, fmt.Sprintf("column-metadata[%d]", i),
+			"%q has definition %d and repetition %d, which may be of several schemas%s: shown by %s", c.Name,
+			c.MaxDef, c.MaxRep, v.t.partly, p.how)
 	}
 }
 
@@ -349,14 +358,16 @@ func (v *verifier) oddities(ph *physical, b *block, o *opened, stored []byte, pa
 	col := &v.f.header.Columns[ph.column]
 	d := v.f.header.Dialect
 	if d == Avro && col.Checksum != "" && col.Checksum != "crc32" && col.Checksum != "null" {
-		v.once("trevni.checksum.name", col.at, path+".column-metadata.checksum", "the checksum is called %q; Avro knows crc32 and null", col.Checksum)
+		v.once("trevni.checksum.name", col.at, path+".column-metadata.checksum",
+			"the checksum is called %q; Avro knows crc32 and null", col.Checksum)
 	}
 	if col.summed {
 		switch usual := d.usual(); {
 		case o.sum.zero:
 			v.once("trevni.checksum.zero", b.at, path+".column-checksum", "the checksums are 0")
 		case o.sum != usual:
-			v.once("trevni.checksum.form", b.at, path+".column-checksum", "the checksums are %s; %s is usual", o.sum, usual)
+			v.once("trevni.checksum.form", b.at, path+".column-checksum", "the checksums are %s; %s is usual",
+				o.sum, usual)
 		}
 	}
 	if o.zlib && d == Avro {
@@ -366,7 +377,8 @@ func (v *verifier) oddities(ph *physical, b *block, o *opened, stored []byte, pa
 		v.once("trevni.block.padded", o.at, path, "%d bytes follow the %d raw ones", o.surplus, b.raw)
 	}
 	if col.codec == codecNone && b.raw != int64(len(o.raw)) {
-		v.tell("trevni.block.rawsize", b.desc, path+".block-uncompressed-size", "%d, the block has %d bytes", b.raw, len(o.raw))
+		v.tell("trevni.block.rawsize", b.desc, path+".block-uncompressed-size", "%d, the block has %d bytes", b.raw,
+			len(o.raw))
 	}
 	if col.Array && v.f.header.Version < 2 {
 		a := arrays{t: col.Type, src: o.raw}
@@ -410,7 +422,8 @@ func (v *verifier) decode(ph *physical, b *block, k int, n int64, stored []byte,
 	return nil
 }
 
-// firstValue holds the descriptor's first value against the block's, and against the block before if the column is sorted.
+// firstValue holds the descriptor's first value against the block's, and against the block before if the column
+// is sorted.
 func (v *verifier) firstValue(ph *physical, b *block, o *opened, path string, last *[]byte) {
 	got, want := ph.first(o), b.first
 	if types[ph.stored].form == formBits && len(want) == 1 && len(got) == 1 && want[0]&1 == got[0]&1 {
@@ -448,7 +461,8 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	}
 }
 
-// counter counts the entries that a column's lengths make, row by row, by reading its blocks once more, and its parents'.
+// counter counts the entries that a column's lengths make, row by row, by reading its blocks once more, and its
+// parents'.
 type counter struct {
 	v    *verifier
 	ph   *physical

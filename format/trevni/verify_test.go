@@ -28,14 +28,16 @@ func findings(t testing.TB, data []byte) (codes []string, all []region.Finding) 
 func findingsAt(t testing.TB, data []byte, depth format.Depth) (codes []string, all []region.Finding) {
 	t.Helper()
 	m := store.NewMemory(map[string][]byte{"f.trv": data})
-	for f := range trevni.Format.Verify(t.Context(), format.Target{Tree: m, Name: "f.trv"}, format.OpenOptions{Depth: depth}) {
+	for f := range trevni.Format.Verify(t.Context(), format.Target{Tree: m, Name: "f.trv"},
+		format.OpenOptions{Depth: depth}) {
 		if !slices.Contains(codes, f.Code) {
 			codes = append(codes, f.Code)
 		}
 		if f.At.Object != "f.trv" || f.At.Off < 0 || f.At.Len < 0 || f.At.End() > int64(len(data)) {
 			t.Errorf("%s at %s of %d bytes", f.Code, f.At, len(data))
 		}
-		if !slices.ContainsFunc(trevni.Codes, func(c region.CodeDoc) bool { return c.Code == f.Code && c.Severity == f.Severity }) {
+		if !slices.ContainsFunc(trevni.Codes,
+			func(c region.CodeDoc) bool { return c.Code == f.Code && c.Severity == f.Severity }) {
 			t.Errorf("%s %s is in no table", f.Code, f.Severity)
 		}
 		all = append(all, f)
@@ -89,7 +91,8 @@ func partition(t testing.TB, name string, data []byte) {
 	t.Helper()
 	m := store.NewMemory(map[string][]byte{"f.trv": data})
 	var nodes []region.Node
-	for n, err := range trevni.Format.Describe(t.Context(), format.Target{Tree: m, Name: "f.trv"}, format.DescribeOptions{Pages: true}) {
+	for n, err := range trevni.Format.Describe(t.Context(), format.Target{Tree: m, Name: "f.trv"},
+		format.DescribeOptions{Pages: true}) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			return
@@ -100,7 +103,8 @@ func partition(t testing.TB, name string, data []byte) {
 }
 
 func TestDescribeDialects(t *testing.T) {
-	for name, want := range map[string][]string{"dialects/wiki_dremel.trv": nil, "dialects/impala_none.trv": nil, "dialects/impala_deflate_zlib.trv": nil} {
+	for name, want := range map[string][]string{"dialects/wiki_dremel.trv": nil, "dialects/impala_none.trv": nil,
+		"dialects/impala_deflate_zlib.trv": nil} {
 		partition(t, name, corpusFile(t, name))
 		if got, _ := findings(t, corpusFile(t, name)); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
@@ -111,11 +115,16 @@ func TestDescribeDialects(t *testing.T) {
 // TestVerifyNegative: what is told of files that contradict the format.
 func TestVerifyNegative(t *testing.T) {
 	for name, want := range map[string]string{
-		"right_little_endian": "trevni.checksum.form", "crc_before_data": "trevni.checksum.form", "zero_": "trevni.checksum.zero", "zlib": "trevni.codec.zlib",
-		"right_big_endian_null_codec": "", "sum_spelled_crc_minus_32": "trevni.checksum.name", "gap": "trevni.coverage.gap", "trail": "trevni.coverage.gap", "swapped": "", "negmeta": "",
-		"wrong_raw_size": "trevni.block.rawsize", "two_blocks_empty": "trevni.block.empty", "dup": "trevni.column.duplicate", "badutf8": "trevni.block.damaged", "trunc_167": "trevni.block.cut",
-		"trunc_40": "trevni.header.damaged", "magic_PAR1": "trevni.header.damaged", "magic_3": "trevni.unsupported", "type_uint": "trevni.unsupported", "codec_unknown": "trevni.unsupported",
-		"hugeblocks": "trevni.column.damaged", "hugestored": "trevni.block.cut", "rowcount_more": "trevni.column.rows", "child_first": "trevni.header.damaged", "neglen": "trevni.block.damaged",
+		"right_little_endian": "trevni.checksum.form", "crc_before_data": "trevni.checksum.form",
+		"zero_": "trevni.checksum.zero", "zlib": "trevni.codec.zlib",
+		"right_big_endian_null_codec": "", "sum_spelled_crc_minus_32": "trevni.checksum.name",
+		"gap": "trevni.coverage.gap", "trail": "trevni.coverage.gap", "swapped": "", "negmeta": "",
+		"wrong_raw_size": "trevni.block.rawsize", "two_blocks_empty": "trevni.block.empty",
+		"dup": "trevni.column.duplicate", "badutf8": "trevni.block.damaged", "trunc_167": "trevni.block.cut",
+		"trunc_40": "trevni.header.damaged", "magic_PAR1": "trevni.header.damaged", "magic_3": "trevni.unsupported",
+		"type_uint": "trevni.unsupported", "codec_unknown": "trevni.unsupported",
+		"hugeblocks": "trevni.column.damaged", "hugestored": "trevni.block.cut",
+		"rowcount_more": "trevni.column.rows", "child_first": "trevni.header.damaged", "neglen": "trevni.block.damaged",
 		"nokeys": "trevni.header.damaged", "magic_0": "", "magic_1": "",
 	} {
 		if got, all := findings(t, corpusFile(t, "negative/"+name+".trv")); strings.Join(got, " ") != want {
@@ -126,7 +135,8 @@ func TestVerifyNegative(t *testing.T) {
 
 // TestVerifyBlames: findings say which rows of which column, and how many are lost.
 func TestVerifyBlames(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	b := flatBatch(t, sc, 300)
 	m := write(t, trevni.AvroFormat, sc, map[string]string{"block-size": "100", "first-values": "a"}, b)
 	data := m.Bytes("t")
@@ -137,12 +147,14 @@ func TestVerifyBlames(t *testing.T) {
 	bad := slices.Clone(data)
 	bad[span.Off+3] ^= 4
 	_, all := findings(t, bad)
-	if len(all) != 1 || all[0].Code != "trevni.block.checksum" || all[0].Column != "a" || all[0].Rows != [2]int64{row, row + rows} || all[0].Lost != rows || all[0].At != span {
+	if len(all) != 1 || all[0].Code != "trevni.block.checksum" || all[0].Column != "a" ||
+		all[0].Rows != [2]int64{row, row + rows} || all[0].Lost != rows || all[0].At != span {
 		t.Errorf("%+v, want rows %d+%d at %s", all, row, rows, span)
 	}
 	cut := data[:len(data)-1]
 	_, all = findings(t, cut)
-	if len(all) != 1 || all[0].Code != "trevni.block.cut" || all[0].Column != "b/string" || all[0].Rows[1] != 300 || all[0].Lost != 300-all[0].Rows[0] {
+	if len(all) != 1 || all[0].Code != "trevni.block.cut" || all[0].Column != "b/string" || all[0].Rows[1] != 300 ||
+		all[0].Lost != 300-all[0].Rows[0] {
 		t.Errorf("%+v", all)
 	}
 }
@@ -152,7 +164,8 @@ func blockOf(t testing.TB, data []byte, i, k int) (at fault.Span, row, rows int6
 	t.Helper()
 	m := store.NewMemory(map[string][]byte{"f.trv": data})
 	column := false
-	for n, err := range trevni.Format.Describe(t.Context(), format.Target{Tree: m, Name: "f.trv"}, format.DescribeOptions{}) {
+	for n, err := range trevni.Format.Describe(t.Context(), format.Target{Tree: m, Name: "f.trv"},
+		format.DescribeOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,9 +183,11 @@ func blockOf(t testing.TB, data []byte, i, k int) (at fault.Span, row, rows int6
 	return at, 0, 0
 }
 
-// TestVerifyNames: a column whose name is not that of the schema that our writer keeps is told, wherever the damage is: by verify, and by the reader.
+// TestVerifyNames: a column whose name is not that of the schema that our writer keeps is told, wherever the
+// damage is: by verify, and by the reader.
 func TestVerifyNames(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "first", Type: arrow.PrimitiveTypes.Int32}, {Name: "second", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "first", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "second", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true}}, nil)
 	whole := unsealed(write(t, trevni.Format, sc, nil, flatBatch(t, sc, 5)).Bytes("t"))
 	if codes, _ := findings(t, whole); len(codes) > 0 {
 		t.Errorf("the whole file: %v", codes)
@@ -189,7 +204,9 @@ func TestVerifyNames(t *testing.T) {
 			if codes, _ := findings(t, b); !slices.Equal(codes, []string{"trevni.schema.mismatch"}) {
 				t.Errorf("byte %d bit %#x: %v", at, bit, codes)
 			}
-			r, err := trevni.Format.Open(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": b}), Name: "f.trv"}, format.OpenOptions{})
+			r, err := trevni.Format.Open(t.Context(),
+				format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": b}), Name: "f.trv"},
+				format.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,8 +10,8 @@ import (
 	"stoa/internal/nest"
 )
 
-// planLevels shows columns with Dremel levels: by the Arrow schema that our writer keeps; else by their names, if they are the
-// dotted paths of leaves; else each on its own.
+// planLevels shows columns with Dremel levels: by the Arrow schema that our writer keeps; else by their names,
+// if they are the dotted paths of leaves; else each on its own.
 func planLevels(h *Header, seen []*nest.Seen) *plan {
 	if sc := storedSchema(h); sc != nil {
 		if p := planLeaves(h, sc); p != nil {
@@ -44,8 +44,8 @@ func planBare(h *Header, seen []*nest.Seen) *plan {
 	return p
 }
 
-// misnamed says which column has another name than our writer gives it by the schema that it keeps: one of the two was changed. The fields have
-// as many leaves as there are columns.
+// misnamed says which column has another name than our writer gives it by the schema that it keeps: one of the
+// two was changed. The fields have as many leaves as there are columns.
 func misnamed(h *Header, fields []arrow.Field) string {
 	next := 0
 	for _, f := range fields {
@@ -128,8 +128,8 @@ func (p *plan) leaf(i, k int, l nest.Leaf, f arrow.Field) bool {
 	return fits
 }
 
-// alone is a column as a field of its own: as many lists in each other as it has repetition levels; what is left of the definition
-// levels makes values, and then lists from within, nullable.
+// alone is a column as a field of its own: as many lists in each other as it has repetition levels; what is
+// left of the definition levels makes values, and then lists from within, nullable.
 func alone(c *Column) arrow.Field {
 	f := arrow.Field{Name: c.Name, Type: types[c.Type].arrow, Nullable: c.Type == Null && c.Width > 0}
 	if c.Width > 0 {
@@ -156,7 +156,8 @@ func listLike(s *nest.Step, _ int) bool {
 	return s.Name == "list" || s.Name == "entries" || len(s.Children) == 1 && s.Children[0].Name == "item"
 }
 
-// planNames shows columns whose names are the dotted paths of leaves; nil if they are not. seen is what is known of the columns' entries.
+// planNames shows columns whose names are the dotted paths of leaves; nil if they are not. seen is what is
+// known of the columns' entries.
 func planNames(h *Header, seen []*nest.Seen) *plan {
 	paths := make([]nest.Path, len(h.Columns))
 	for i := range h.Columns {

@@ -49,7 +49,8 @@ func createAvro(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.Wr
 	return create(ctx, s, sc, o, Avro)
 }
 
-func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions, d Dialect) (format.Writer, error) {
+func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions, d Dialect) (format.Writer,
+	error) {
 	opts, err := parseWriteOptions(d, o.Opts)
 	if err != nil {
 		return nil, err
@@ -93,7 +94,8 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 func (w *outFile) checkFirst() error {
 	var can []string
 	for _, c := range w.cols {
-		if c.FirstValues || !c.Array && c.Parent < 0 && c.MaxDef == 0 && c.Width == 0 && types[c.Type].form != formNone && c.Type != Boolean {
+		if c.FirstValues || !c.Array && c.Parent < 0 && c.MaxDef == 0 && c.Width == 0 &&
+			types[c.Type].form != formNone && c.Type != Boolean {
 			can = append(can, c.Name)
 		}
 	}
@@ -102,9 +104,11 @@ func (w *outFile) checkFirst() error {
 			continue
 		}
 		if len(can) == 0 {
-			return fault.Invalidf("trevni: option first-values: not of %q; every column of these is an array, boolean, or may be null", name)
+			return fault.Invalidf("trevni: option first-values: not of %q; every column of these is an array, "+
+				"boolean, or may be null", name)
 		}
-		return fault.Invalidf("trevni: option first-values: %q is none of the columns that it is for: %s (not arrays, booleans and what may be null)", name, strings.Join(can, ", "))
+		return fault.Invalidf("trevni: option first-values: %q is none of the columns that it is for: %s (not "+
+			"arrays, booleans and what may be null)", name, strings.Join(can, ", "))
 	}
 	return nil
 }
@@ -173,7 +177,8 @@ func (w *outFile) stored() (n int64) {
 	return n
 }
 
-// sideBySide writes the fields of a batch, by as many goroutines as there are processors: what they make does not depend on each other.
+// sideBySide writes the fields of a batch, by as many goroutines as there are processors: what they make does
+// not depend on each other.
 func (w *outFile) sideBySide(b arrow.RecordBatch) error {
 	errs := make([]error, len(w.fields))
 	var next atomic.Int64

@@ -7,8 +7,8 @@ import (
 	"stoa/fault"
 )
 
-// entries are what a column, or a group of them, has to write for some rows: positions in an array; -1 is a null that the column has
-// a length of 0 for. ends[r] is how many of them the rows up to r have.
+// entries are what a column, or a group of them, has to write for some rows: positions in an array; -1 is a
+// null that the column has a length of 0 for. ends[r] is how many of them the rows up to r have.
 type entries struct {
 	pos  []int32 // nil: all of the array, in order
 	ends []int32 // nil: one a row
@@ -71,7 +71,8 @@ func (e *entries) child(add func(pos []int32, at int) []int32) entries {
 	return out
 }
 
-// lengths writes each entry's length to an array column: 0 for those that are not there, else what length says of the position.
+// lengths writes each entry's length to an array column: 0 for those that are not there, else what length says
+// of the position.
 func (e *entries) lengths(c *outColumn, length func(pos int) int64) error {
 	return e.rows(c.startRow, func(pos int) error {
 		if pos < 0 {
@@ -83,7 +84,8 @@ func (e *entries) lengths(c *outColumn, length func(pos int) int64) error {
 	})
 }
 
-// node writes a type's entries to the columns at and below it. Positions of -1 are only given to nodes that have lengths.
+// node writes a type's entries to the columns at and below it. Positions of -1 are only given to nodes that
+// have lengths.
 type node interface {
 	put(a arrow.Array, e entries) error
 }

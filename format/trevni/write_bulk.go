@@ -13,8 +13,8 @@ import (
 	"stoa/internal/enc/plain"
 )
 
-// fill appends the values [from, to) of one array to b as they are stored, and stops behind the first that makes b limit bytes
-// long or longer. It says which value is next.
+// fill appends the values [from, to) of one array to b as they are stored, and stops behind the first that
+// makes b limit bytes long or longer. It says which value is next.
 type fill func(b []byte, from, to, limit int) (out []byte, next int)
 
 // fillOf is the fill of an array whose values are stored as s; nil for arrays that only an appender knows.
@@ -66,7 +66,8 @@ func fillVarints(a arrow.Array, mark int) fill {
 	return nil
 }
 
-// varintRoom is what a varint may write over: the longest has ten bytes, a length goes before it, and words of eight are stored.
+// varintRoom is what a varint may write over: the longest has ten bytes, a length goes before it, and words of
+// eight are stored.
 const varintRoom = 16
 
 func varints[T whole](vals []T, mark int) fill {
@@ -208,8 +209,8 @@ type whole interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32
 }
 
-// optional writes all values of a, one a row, that may be null: Avro's arrays of no value or one. ok is false if a must be written value by
-// value.
+// optional writes all values of a, one a row, that may be null: Avro's arrays of no value or one. ok is false
+// if a must be written value by value.
 func (c *outColumn) optional(a arrow.Array) (ok bool, err error) {
 	f := fillOf(a, c.Type, 1)
 	if b, isBool := a.(*array.Boolean); isBool && c.Type == Boolean {
@@ -226,7 +227,8 @@ func (c *outColumn) optional(a arrow.Array) (ok bool, err error) {
 		from := i
 		if valid {
 			c.endRun()
-			c.raw, i = f(c.raw, i, i+k, max(c.w.opts.blockSize, len(c.raw)+1)) // one at least, if the nulls before it have filled the block
+			// one at least, if the nulls before it have filled the block
+			c.raw, i = f(c.raw, i, i+k, max(c.w.opts.blockSize, len(c.raw)+1))
 		} else {
 			i += c.nulls(k)
 		}

@@ -56,7 +56,8 @@ func TestFill(t *testing.T) {
 func TestOptionalBulk(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	const n = 2000
-	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64,
+	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+		arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64,
 		arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String} {
 		b := array.NewBuilder(memory.DefaultAllocator, typ)
 		null := false
@@ -110,7 +111,8 @@ func positions(n int) []int32 {
 
 func optionalColumn(t *testing.T, typ arrow.DataType, version byte, size int) *outColumn {
 	s, _ := storedAs(typ, Avro)
-	w := &outFile{opts: writeOptions{dialect: Avro, version: version, blockSize: size}, spool: spool{segment: 4096, limit: spoolMemory}}
+	w := &outFile{opts: writeOptions{dialect: Avro, version: version, blockSize: size},
+		spool: spool{segment: 4096, limit: spoolMemory}}
 	return w.column(Column{Name: "c", Type: s, Array: true, Parent: -1})
 }
 

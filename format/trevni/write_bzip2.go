@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// A bzip2 compressor for blocks of columns. Go's library has only the other direction, and no library that does both is kept
-// up (docs/decisions/0006-bzip2.md). It is simple rather than fast: one Huffman table, rotations sorted by doubling.
+// A bzip2 compressor for blocks of columns. Go's library has only the other direction, and no library that does
+// both is kept up (docs/decisions/0006-bzip2.md). It is simple rather than fast: one Huffman table, rotations
+// sorted by doubling.
 
 // maxBzip2 is how many bytes a bzip2 block holds at level 9, with the room that the format's own compressor leaves.
 const maxBzip2 = 900_000 - 19
@@ -67,7 +68,8 @@ func toBzip2(dst, src []byte) []byte {
 	return w.b
 }
 
-// firstRuns writes runs of four or more equal bytes as four and how many more, up to 255 together, until a block is full.
+// firstRuns writes runs of four or more equal bytes as four and how many more, up to 255 together, until a
+// block is full.
 func firstRuns(src []byte) (out []byte, used int, crc uint32) {
 	crc = ^uint32(0)
 	for used < len(src) && len(out) < maxBzip2-5 {
@@ -89,7 +91,8 @@ func firstRuns(src []byte) (out []byte, used int, crc uint32) {
 	return out, used, ^crc
 }
 
-// rotations sorts the rotations of b: by one byte, then by twice as many as before until all differ or are equal for ever.
+// rotations sorts the rotations of b: by one byte, then by twice as many as before until all differ or are
+// equal for ever.
 func rotations(b []byte) []int32 {
 	n := len(b)
 	order, rank, next, spare := make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, n)
@@ -196,8 +199,8 @@ func flag(b bool) uint64 {
 	return 0
 }
 
-// moved2Front replaces bytes by their places in a list in which each comes to the front; runs of the first place are written in
-// the digits 1 and 2 of base 2, as symbols 0 and 1. The last symbol ends the block.
+// moved2Front replaces bytes by their places in a list in which each comes to the front; runs of the first
+// place are written in the digits 1 and 2 of base 2, as symbols 0 and 1. The last symbol ends the block.
 func moved2Front(b, front []byte) (symbols []uint16, alphabet int) {
 	alphabet = len(front) + 2
 	run := 0

@@ -112,8 +112,9 @@ func (c *outColumn) flush() error {
 	return err
 }
 
-// Blocks up to a size are made in the place where they will be kept, except a column's first: of small tables that is all. What the last value takes
-// beyond the block's size may be longer than the room for it: the block is then copied.
+// Blocks up to a size are made in the place where they will be kept, except a column's first: of small tables
+// that is all. What the last value takes beyond the block's size may be longer than the room for it: the block
+// is then copied.
 const (
 	madeInPlace = 256 << 10
 	overBlock   = 1 << 10
@@ -155,8 +156,8 @@ func (c *outColumn) compress(raw []byte) ([]byte, error) {
 // maxRun is how many lengths are written as one number at most: it has 32 bits.
 const maxRun = 1 << 29
 
-// length writes how many values the next entry of an array column has. Runs of 0 or 1 wait until they end: version 2 writes
-// them as one number.
+// length writes how many values the next entry of an array column has. Runs of 0 or 1 wait until they end:
+// version 2 writes them as one number.
 func (c *outColumn) length(n int64) {
 	if n > 1 || c.w.opts.version < 2 {
 		c.endRun()

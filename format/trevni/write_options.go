@@ -12,14 +12,18 @@ import (
 var writeKeys = []format.OptionKey{
 	{Name: "codec", Values: "null, deflate, snappy, bzip2", Help: "compression of blocks (default null)"},
 	{Name: "checksum", Values: "crc32, null", Help: "checksum of blocks (default crc32)"},
-	{Name: "block-size", Values: "BYTES", Help: "raw bytes after which a block ends at the next row (default 64KiB, at most 1GiB)"},
-	{Name: "file-size", Values: "BYTES", Help: "stored bytes after which a new file begins, and the output becomes a directory (default 1GiB)"},
-	{Name: "first-values", Values: "all, NAME,NAME,…", Help: "columns whose blocks keep their first value, so that they can be searched if they are sorted"},
+	{Name: "block-size", Values: "BYTES",
+		Help: "raw bytes after which a block ends at the next row (default 64KiB, at most 1GiB)"},
+	{Name: "file-size", Values: "BYTES",
+		Help: "stored bytes after which a new file begins, and the output becomes a directory (default 1GiB)"},
+	{Name: "first-values", Values: "all, NAME,NAME,…",
+		Help: "columns whose blocks keep their first value, so that they can be searched if they are sorted"},
 	{Name: "arrow-schema", Values: "true, false", Help: "keep the Arrow schema in the file's metadata (default true)"},
 }
 
 var avroWriteKeys = append(slices.Clone(writeKeys),
-	format.OptionKey{Name: "version", Values: "1, 2", Help: "of the format: 2 (default) codes runs of equal array lengths; Avro before 1.7.5 reads only 1"})
+	format.OptionKey{Name: "version", Values: "1, 2",
+		Help: "of the format: 2 (default) codes runs of equal array lengths; Avro before 1.7.5 reads only 1"})
 
 // writeOptions are the options of Create, understood.
 type writeOptions struct {
@@ -36,7 +40,8 @@ type writeOptions struct {
 }
 
 func parseWriteOptions(d Dialect, opts map[string]string) (o writeOptions, err error) {
-	o = writeOptions{dialect: d, version: 1, codec: "null", summed: true, blockSize: 64 << 10, fileSize: 1 << 30, arrowSchema: true}
+	o = writeOptions{dialect: d, version: 1, codec: "null", summed: true, blockSize: 64 << 10, fileSize: 1 << 30,
+		arrowSchema: true}
 	if d == Avro {
 		o.version = 2
 	}

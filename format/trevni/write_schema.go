@@ -9,7 +9,8 @@ import (
 	"stoa/fault"
 )
 
-// An Arrow schema becomes an Avro schema (avroMaker), and that the columns that Avro's shredder makes of it (outShredder).
+// An Arrow schema becomes an Avro schema (avroMaker), and that the columns that Avro's shredder makes of it
+// (outShredder).
 
 // planAvro makes schema, columns and nodes.
 func (w *outFile) planAvro(fields []arrow.Field) error {
@@ -91,7 +92,8 @@ func (m *avroMaker) of(t arrow.DataType, path string) (*avroType, error) {
 		return r, nil
 	case *arrow.MapType:
 		if t.KeyType().ID() != arrow.STRING {
-			return nil, fault.Unsupportedf(fault.Span{}, path, "the keys of Avro's maps are strings, these are of type %s", t.KeyType())
+			return nil, fault.Unsupportedf(fault.Span{}, path,
+				"the keys of Avro's maps are strings, these are of type %s", t.KeyType())
 		}
 		vt, err := m.field(t.ItemField(), path+"_value")
 		return &avroType{kind: "map", items: vt}, err
@@ -114,13 +116,15 @@ func (m *avroMaker) union(t *arrow.DenseUnionType, path string) (*avroType, erro
 			return nil, err
 		}
 		if b.kind == "union" || seen[b.fullName()] {
-			return nil, fault.Unsupportedf(fault.Span{}, path, "an Avro union cannot have another branch %s", b.fullName())
+			return nil, fault.Unsupportedf(fault.Span{}, path, "an Avro union cannot have another branch %s",
+				b.fullName())
 		}
 		seen[b.fullName()] = true
 		u.branches = append(u.branches, b)
 	}
 	if len(u.branches) == 2 && (seen["null"]) {
-		return nil, fault.Unsupportedf(fault.Span{}, path, "a union of null and one other type comes back as a nullable field; write it as one")
+		return nil, fault.Unsupportedf(fault.Span{}, path,
+			"a union of null and one other type comes back as a nullable field; write it as one")
 	}
 	return u, nil
 }
@@ -128,10 +132,13 @@ func (m *avroMaker) union(t *arrow.DenseUnionType, path string) (*avroType, erro
 // simpleKinds are the Avro types of Arrow types without parameters.
 var simpleKinds = map[arrow.Type]avroType{
 	arrow.NULL: {kind: "null"}, arrow.BOOL: {kind: "boolean"},
-	arrow.INT8: {kind: "int"}, arrow.INT16: {kind: "int"}, arrow.INT32: {kind: "int"}, arrow.UINT8: {kind: "int"}, arrow.UINT16: {kind: "int"},
-	arrow.INT64: {kind: "long"}, arrow.UINT32: {kind: "long"}, arrow.UINT64: {kind: "long"},
-	arrow.FLOAT32: {kind: "float"}, arrow.FLOAT64: {kind: "double"}, arrow.STRING: {kind: "string"}, arrow.BINARY: {kind: "bytes"},
-	arrow.DATE32: {kind: "int", logical: "date"}, arrow.DATE64: {kind: "long"}, arrow.TIME32: {kind: "int"}, arrow.TIME64: {kind: "long"},
+	arrow.INT8: {kind: "int"}, arrow.INT16: {kind: "int"}, arrow.INT32: {kind: "int"}, arrow.UINT8: {kind: "int"},
+	arrow.UINT16: {kind: "int"},
+	arrow.INT64:  {kind: "long"}, arrow.UINT32: {kind: "long"}, arrow.UINT64: {kind: "long"},
+	arrow.FLOAT32: {kind: "float"}, arrow.FLOAT64: {kind: "double"}, arrow.STRING: {kind: "string"},
+	arrow.BINARY: {kind: "bytes"},
+	arrow.DATE32: {kind: "int", logical: "date"}, arrow.DATE64: {kind: "long"}, arrow.TIME32: {kind: "int"},
+	arrow.TIME64:    {kind: "long"},
 	arrow.TIMESTAMP: {kind: "long"}, arrow.DURATION: {kind: "long"},
 }
 
@@ -147,7 +154,8 @@ func (m *avroMaker) simple(dt arrow.DataType, path string) (*avroType, error) {
 			if m.fixed == nil {
 				m.fixed = map[int]*avroType{}
 			}
-			m.fixed[t.ByteWidth] = &avroType{kind: "fixed", name: m.typeName(fmt.Sprintf("Fixed%d", t.ByteWidth)), size: t.ByteWidth}
+			m.fixed[t.ByteWidth] = &avroType{kind: "fixed", name: m.typeName(fmt.Sprintf("Fixed%d", t.ByteWidth)),
+				size: t.ByteWidth}
 		}
 		return m.fixed[t.ByteWidth], nil
 	}
@@ -165,7 +173,8 @@ func (m *avroMaker) simple(dt arrow.DataType, path string) (*avroType, error) {
 			k.logical = "time-micros"
 		}
 	case *arrow.TimestampType:
-		k.logical = map[arrow.TimeUnit]string{arrow.Millisecond: "timestamp-millis", arrow.Microsecond: "timestamp-micros", arrow.Nanosecond: "timestamp-nanos"}[t.Unit]
+		k.logical = map[arrow.TimeUnit]string{arrow.Millisecond: "timestamp-millis",
+			arrow.Microsecond: "timestamp-micros", arrow.Nanosecond: "timestamp-nanos"}[t.Unit]
 		if t.TimeZone == "" && k.logical != "" {
 			k.logical = "local-" + k.logical
 		}
@@ -224,7 +233,8 @@ type outShredder struct {
 
 func (s *outShredder) column(name string, t Type, array bool, parent *outColumn) *outColumn {
 	c := Column{Name: name, Type: t, Array: array, Parent: -1}
-	c.FirstValues = !array && parent == nil && types[t].form != formNone && t != Boolean && (s.w.opts.keeps(name) || name == s.kept.Name && keepsFirst(*s.kept))
+	c.FirstValues = !array && parent == nil && types[t].form != formNone && t != Boolean &&
+		(s.w.opts.keeps(name) || name == s.kept.Name && keepsFirst(*s.kept))
 	c.Meta = []Pair{{Key: "trevni.name", Value: []byte(name)}, {Key: "trevni.type", Value: []byte(t.String())}}
 	if c.FirstValues {
 		c.Meta = append(c.Meta, Pair{Key: "trevni.values"})

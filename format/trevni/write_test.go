@@ -20,7 +20,8 @@ import (
 
 // TestFileSize: files that have grown to the file size stand alone, and together are the table.
 func TestFileSize(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true}}, nil)
 	b := judge.RandomBatch(rand.New(rand.NewPCG(1, 1)), sc, 30000)
 	for _, f := range []format.Format{trevni.Format, trevni.AvroFormat} {
 		m := write(t, f, sc, map[string]string{"file-size": "50000", "block-size": "5000"}, b)
@@ -39,7 +40,8 @@ func TestFileSize(t *testing.T) {
 				got += strings.Trim(asJSON(t, r.Column(0)), "[]\n") + ","
 			}
 		}
-		if want := strings.Trim(asJSON(t, b.Column(0)), "[]\n") + ","; strings.ReplaceAll(got, "\n", "") != strings.ReplaceAll(want, "\n", "") || len(names) < 4 {
+		if want := strings.Trim(asJSON(t, b.Column(0)), "[]\n") + ","; strings.ReplaceAll(got, "\n",
+			"") != strings.ReplaceAll(want, "\n", "") || len(names) < 4 {
 			t.Errorf("%s: %d files, equal %t", f.Name, len(names), got == want)
 		}
 	}
@@ -57,7 +59,8 @@ func TestRefused(t *testing.T) {
 		{trevni.Format, &arrow.Decimal256Type{Precision: 60}, nil, "x"},
 		{trevni.Format, arrow.DenseUnionOf([]arrow.Field{{Name: "a", Type: i32}}, []arrow.UnionTypeCode{0}), nil, "x"},
 		{trevni.AvroFormat, arrow.MapOf(i32, i32), nil, "keys"},
-		{trevni.AvroFormat, arrow.DenseUnionOf([]arrow.Field{{Name: "a", Type: i32}, {Name: "b", Type: i32}}, []arrow.UnionTypeCode{0, 1}), nil, "union"},
+		{trevni.AvroFormat, arrow.DenseUnionOf([]arrow.Field{{Name: "a", Type: i32}, {Name: "b", Type: i32}},
+			[]arrow.UnionTypeCode{0, 1}), nil, "union"},
 		{trevni.AvroFormat, arrow.FixedWidthTypes.MonthInterval, nil, "x"},
 		{trevni.Format, i32, map[string]string{"codec": "lzo"}, "codec"},
 		{trevni.Format, i32, map[string]string{"version": "2"}, "version"},
@@ -67,13 +70,17 @@ func TestRefused(t *testing.T) {
 		m := store.NewMemory(nil)
 		sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: c.typ}}, nil)
 		_, err := c.f.Create(context.Background(), m.Sink("t"), sc, format.WriteOptions{Opts: c.opts})
-		if err == nil || !strings.Contains(err.Error(), c.part) || !errors.Is(err, fault.Unsupported) && !errors.Is(err, fault.Invalid) || len(m.Names()) != 0 {
+		if err == nil || !strings.Contains(err.Error(), c.part) || !errors.Is(err, fault.Unsupported) &&
+			!errors.Is(err, fault.Invalid) || len(m.Names()) != 0 {
 			t.Errorf("%s %v: %v", c.f.Name, c.typ, err)
 		}
 	}
-	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: i32, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String}}, nil)
-	for _, f := range []format.Format{trevni.Format, trevni.AvroFormat} { // one that may be null, beside one that may not
-		_, err := f.Create(context.Background(), store.NewMemory(nil).Sink("t"), sc, format.WriteOptions{Opts: map[string]string{"first-values": "s,k"}})
+	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: i32, Nullable: true},
+		{Name: "s", Type: arrow.BinaryTypes.String}}, nil)
+	// one that may be null, beside one that may not
+	for _, f := range []format.Format{trevni.Format, trevni.AvroFormat} {
+		_, err := f.Create(context.Background(), store.NewMemory(nil).Sink("t"), sc,
+			format.WriteOptions{Opts: map[string]string{"first-values": "s,k"}})
 		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), `"k"`) {
 			t.Errorf("%s: first values of a column that may be null: %v", f.Name, err)
 		}

@@ -14,8 +14,8 @@ import (
 // appendLong appends a zig-zag varint.
 func appendLong(b []byte, v int64) []byte { return binary.AppendUvarint(b, uint64(v)<<1^uint64(v>>63)) }
 
-// plainType is what values of t are written and read back as: dictionaries and extensions as what they stand for, all strings as
-// strings of 32-bit offsets, all lists likewise.
+// plainType is what values of t are written and read back as: dictionaries and extensions as what they stand
+// for, all strings as strings of 32-bit offsets, all lists likewise.
 func plainType(t arrow.DataType) arrow.DataType {
 	switch t := t.(type) {
 	case arrow.ExtensionType:
@@ -63,8 +63,8 @@ func plainField(f arrow.Field) arrow.Field {
 	return f
 }
 
-// storedAs is the type in which values of a plain Arrow type are stored; ok is false if there is none. Avro's schemas know no fixed32 and
-// fixed64.
+// storedAs is the type in which values of a plain Arrow type are stored; ok is false if there is none. Avro's
+// schemas know no fixed32 and fixed64.
 func storedAs(t arrow.DataType, d Dialect) (s Type, ok bool) {
 	switch t.ID() {
 	case arrow.NULL:
@@ -131,7 +131,8 @@ func appenderOf(a arrow.Array, s Type) (appender, error) {
 	return nil, fault.Bugf("trevni: %s as %s", a.DataType(), s)
 }
 
-func longs[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | arrow.Date32 | arrow.Time32 | arrow.Date64 | arrow.Time64 | arrow.Timestamp | arrow.Duration](vals []T) appender {
+func longs[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | arrow.Date32 | arrow.Time32 | arrow.Date64 |
+	arrow.Time64 | arrow.Timestamp | arrow.Duration](vals []T) appender {
 	return func(b []byte, i int) ([]byte, error) {
 		v := int64(vals[i])
 		if u := uint64(v)<<1 ^ uint64(v>>63); u < 0x80 {

@@ -56,7 +56,8 @@ func (w *outFile) planWiki(fields []arrow.Field, original []arrow.Field) error {
 			if len(l.Path) == 0 {
 				c.Type = keptType(f, c.Type)
 			}
-			c.FirstValues = c.MaxDef == 0 && types[c.Type].form != formNone && c.Type != Boolean && (w.opts.keeps(c.Name) || keepsFirst(f))
+			c.FirstValues = c.MaxDef == 0 && types[c.Type].form != formNone && c.Type != Boolean &&
+				(w.opts.keeps(c.Name) || keepsFirst(f))
 			c.Meta = wikiMeta(&c)
 			o := w.column(c)
 			o.unsigned = l.Type.ID() == arrow.UINT32 || l.Type.ID() == arrow.UINT64
@@ -67,8 +68,8 @@ func (w *outFile) planWiki(fields []arrow.Field, original []arrow.Field) error {
 	return nil
 }
 
-// planMatrix makes a column with ArrayWidth of lists of a fixed size, if nothing in them can be null: it has no levels, and as many values in every row. f is the
-// field with its plain type.
+// planMatrix makes a column with ArrayWidth of lists of a fixed size, if nothing in them can be null: it has no
+// levels, and as many values in every row. f is the field with its plain type.
 func (w *outFile) planMatrix(f, original arrow.Field) bool {
 	t, ok := original.Type.(*arrow.FixedSizeListType)
 	if !ok || f.Nullable || t.ElemField().Nullable || t.Len() < 1 {
@@ -120,7 +121,8 @@ func (m matrixField) write(a arrow.Array) error {
 func keptType(f arrow.Field, t Type) Type {
 	v, _ := f.Metadata.GetValue(MetaType)
 	switch k, ok := typeByName(v); {
-	case ok && k == Fixed32 && t == Int && f.Type.ID() == arrow.INT32, ok && k == Fixed64 && t == Long && f.Type.ID() == arrow.INT64:
+	case ok && k == Fixed32 && t == Int && f.Type.ID() == arrow.INT32, ok && k == Fixed64 && t == Long &&
+		f.Type.ID() == arrow.INT64:
 		return k
 	}
 	return t
@@ -149,8 +151,9 @@ func wikiMeta(c *Column) []Pair {
 	return meta
 }
 
-// dremelName is the dotted path of a leaf in Dremel's data model, where a step is required, optional or repeated: a list that cannot be
-// null is one repeated step; its items, and lists that can be null, get steps of their own if they need a level.
+// dremelName is the dotted path of a leaf in Dremel's data model, where a step is required, optional or
+// repeated: a list that cannot be null is one repeated step; its items, and lists that can be null, get steps
+// of their own if they need a level.
 func dremelName(f arrow.Field, path []int) string {
 	steps := []string{f.Name}
 	for _, i := range path {

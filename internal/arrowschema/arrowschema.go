@@ -1,5 +1,5 @@
-// Package arrowschema keeps an Arrow schema as bytes inside files of other formats: the Arrow IPC message of the schema,
-// as Parquet's ARROW:schema has it.
+// Package arrowschema keeps an Arrow schema as bytes inside files of other formats: the Arrow IPC message of
+// the schema, as Parquet's ARROW:schema has it.
 package arrowschema
 
 import (

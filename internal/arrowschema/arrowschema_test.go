@@ -10,7 +10,8 @@ func TestThereAndBack(t *testing.T) {
 	meta := arrow.MetadataFrom(map[string]string{"k": "v"})
 	sc := arrow.NewSchema([]arrow.Field{
 		{Name: "a", Type: arrow.PrimitiveTypes.Int64, Metadata: meta},
-		{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "t", Type: arrow.FixedWidthTypes.Timestamp_us, Nullable: true}), Nullable: true},
+		{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "t", Type: arrow.FixedWidthTypes.Timestamp_us,
+			Nullable: true}), Nullable: true},
 		{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.ListOf(arrow.PrimitiveTypes.Float32))},
 	}, &meta)
 	b, err := Encode(sc)

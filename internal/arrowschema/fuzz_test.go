@@ -8,10 +8,13 @@ import (
 
 // FuzzDecode reads anything as a schema. What is one is written and read back as the same.
 func FuzzDecode(f *testing.F) {
-	for _, t := range []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String, arrow.ListOf(arrow.BinaryTypes.Binary), &arrow.Decimal128Type{Precision: 9, Scale: 2},
-		arrow.StructOf(arrow.Field{Name: "x", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64)}),
+	for _, t := range []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String,
+		arrow.ListOf(arrow.BinaryTypes.Binary), &arrow.Decimal128Type{Precision: 9, Scale: 2},
+		arrow.StructOf(arrow.Field{Name: "x",
+			Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64)}),
 		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}} {
-		b, err := Encode(arrow.NewSchema([]arrow.Field{{Name: "a", Type: t, Metadata: arrow.MetadataFrom(map[string]string{"k": "v"})}}, nil))
+		b, err := Encode(arrow.NewSchema(
+			[]arrow.Field{{Name: "a", Type: t, Metadata: arrow.MetadataFrom(map[string]string{"k": "v"})}}, nil))
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -37,7 +37,8 @@ type find struct {
 }
 
 func newAttack(c command, root string) *attack {
-	return &attack{stoa: c, root: root, made: map[string]*fixture{}, seen: map[string]int{}, class: map[string]map[string]int{}, finds: map[string]*find{}, refuse: map[string]string{}}
+	return &attack{stoa: c, root: root, made: map[string]*fixture{}, seen: map[string]int{},
+		class: map[string]map[string]int{}, finds: map[string]*find{}, refuse: map[string]string{}}
 }
 
 func (a *attack) temp(name string) string {
@@ -121,7 +122,8 @@ var everyVerb = regexp.MustCompile(`\b(cat( skip-rows| null-cells)?|recover|coun
 func alike(f *fixture, say string) string {
 	law, rest, _ := strings.Cut(say, ": ")
 	if law == "silent" || law == "stays" || law == "fail" || law == "conservation" { // whichever verb showed it
-		for _, w := range []string{"is called", "rows came out", "columns of", "rows that were not there", "told no loss", "another order", "other rows came out"} {
+		for _, w := range []string{"is called", "rows came out", "columns of", "rows that were not there",
+			"told no loss", "another order", "other rows came out"} {
 			if strings.Contains(rest, w) {
 				return f.name + " " + law + ": " + w
 			}
@@ -153,7 +155,8 @@ func (a *attack) note(f *fixture, harms []harm, seed uint64, say string) {
 		name = f.origin
 	}
 	a.finds[key].replay = fmt.Sprintf("%s %d %d | %s", name, f.seed, seed, strings.Join(w, "; "))
-	fmt.Printf("find: %s\n   STOA_REPLAY='%s' go test ./internal/attack -run TestReplay -v\n", f.name+": "+say, a.finds[key].replay)
+	fmt.Printf("find: %s\n   STOA_REPLAY='%s' go test ./internal/attack -run TestReplay -v\n", f.name+": "+say,
+		a.finds[key].replay)
 }
 
 // shows reports whether harms still show the find.
@@ -276,7 +279,8 @@ func (a *attack) report(t *testing.T) {
 	}
 }
 
-// TestAttack does the same few cases of each fixture every time, unless STOA_ATTACK says for how long there should be others.
+// TestAttack does the same few cases of each fixture every time, unless STOA_ATTACK says for how long there
+// should be others.
 func TestAttack(t *testing.T) {
 	s := os.Getenv("STOA_ATTACK")
 	if s == "" {

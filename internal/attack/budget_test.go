@@ -11,7 +11,8 @@ var unmended = map[string]string{
 	"kudu-backup": "as parquet",
 }
 
-// TestBudgets: a whole place that needs more than it may have is no damaged one. Whatever is allowed, the answer is all rows, or 1.
+// TestBudgets: a whole place that needs more than it may have is no damaged one. Whatever is allowed, the
+// answer is all rows, or 1.
 func TestBudgets(t *testing.T) {
 	a := newAttack(build(t), t.TempDir())
 	refused, left := 0, map[string]int{}
@@ -41,9 +42,11 @@ func TestBudgets(t *testing.T) {
 							left[f.format()]++
 							break
 						}
-						t.Errorf("%s, seed 2: %s %s %s ended with %d: %s%s", m.name, verb, flag, most, got.Status, short(got.Stderr), short(got.Stdout))
+						t.Errorf("%s, seed 2: %s %s %s ended with %d: %s%s", m.name, verb, flag, most, got.Status,
+							short(got.Stderr), short(got.Stdout))
 					case verb == "cat" && !slices.Equal(linesOf(got.Stdout), f.ref):
-						t.Errorf("%s, seed 2: cat %s %s ended with 0, and %s", m.name, flag, most, difference(f.ref, linesOf(got.Stdout)))
+						t.Errorf("%s, seed 2: cat %s %s ended with 0, and %s", m.name, flag, most,
+							difference(f.ref, linesOf(got.Stdout)))
 					}
 				}
 			}

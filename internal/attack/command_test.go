@@ -37,7 +37,8 @@ type command interface {
 	run(args ...string) answer
 }
 
-// served is the command in a process of its own that takes one command line after the other. It is started anew when it has died.
+// served is the command in a process of its own that takes one command line after the other. It is started anew
+// when it has died.
 type served struct {
 	binary string
 	limit  time.Duration
@@ -125,7 +126,8 @@ func (s *served) run(args ...string) answer {
 	}
 	s.cmd.Process.Kill()
 	state := s.cmd.Wait()
-	a = answer{Status: died, Stderr: s.stderr.Bytes(), died: fmt.Sprintf("died: %v: %s", state, where(s.stderr.String()))}
+	a = answer{Status: died, Stderr: s.stderr.Bytes(),
+		died: fmt.Sprintf("died: %v: %s", state, where(s.stderr.String()))}
 	if slow {
 		a.died = fmt.Sprintf("no answer after %v: %s", s.limit, where(s.stderr.String()))
 	}
@@ -141,7 +143,8 @@ func where(trace string) string {
 	lines := strings.Split(trace, "\n")
 	said := lines[0]
 	for _, l := range lines {
-		if i := strings.Index(l, ".go:"); i > 0 && !strings.Contains(l, "_test.go") && strings.Contains(trace, "stoa/") && strings.HasPrefix(l, "\t") &&
+		if i := strings.Index(l, ".go:"); i > 0 && !strings.Contains(l, "_test.go") &&
+			strings.Contains(trace, "stoa/") && strings.HasPrefix(l, "\t") &&
 			!strings.Contains(l, "/src/runtime/") && !strings.Contains(l, "/pkg/mod/") {
 			return said + " at " + strings.TrimSpace(l)
 		}

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// real are the places that real systems wrote: all of the folder that STOA_CORPUS names, or of the project's own. The name is the format and
-// the place, which has an end that is no table's: kudu/DIR#TABLE.
+// real are the places that real systems wrote: all of the folder that STOA_CORPUS names, or of the project's
+// own. The name is the format and the place, which has an end that is no table's: kudu/DIR#TABLE.
 func real() (out []string) {
 	root := os.Getenv("STOA_CORPUS")
 	if root == "" {
@@ -43,7 +43,8 @@ func real() (out []string) {
 		return nil
 	})
 	kudu := filepath.Join("..", "..", "format", "kudu", "testdata")
-	for _, t := range []string{"file#autoinc", "log#default.loadgen_auto_0d98f44b1f784327b5a35806f1608608", "log#ranges", "history#d_major"} {
+	for _, t := range []string{"file#autoinc", "log#default.loadgen_auto_0d98f44b1f784327b5a35806f1608608",
+		"log#ranges", "history#d_major"} {
 		out = append(out, "kudu:"+filepath.Join(kudu, t))
 	}
 	slices.Sort(out)
@@ -56,7 +57,8 @@ func isTable(dir string) bool {
 	return err == nil
 }
 
-// realFixture copies a place and reads it. nil if it has no rows, is no table, is damaged, or too large to be copied often.
+// realFixture copies a place and reads it. nil if it has no rows, is no table, is damaged, or too large to be
+// copied often.
 func (a *attack) realFixture(name string) *fixture {
 	if f, ok := a.made[name]; ok {
 		return f

@@ -19,8 +19,9 @@ type maker struct {
 	place   string // what is written, in its directory
 	glob    string // how it is named where that is not its place
 	kind    kinds
-	without string   // columns that the format does not have
-	loose   bool     // files that are one table because they lie together: nothing tells that one is missing, or another's
+	without string // columns that the format does not have
+	// files that are one table because they lie together: nothing tells that one is missing, or another's
+	loose   bool
 	single  bool     // one column only
 	opts    []string // of the writer
 	vary    []string // each KEY=A|B|…: one of them, by the seed
@@ -32,13 +33,15 @@ type maker struct {
 
 var makers = []maker{
 	{name: "cfile/v2", place: "t.cfile", kind: flats, single: true, vary: cfileVary},
-	{name: "cfile/unchecked", place: "t.cfile", kind: flats, single: true, opts: []string{"checksums=false"}, vary: cfileVary},
+	{name: "cfile/unchecked", place: "t.cfile", kind: flats, single: true, opts: []string{"checksums=false"},
+		vary: cfileVary},
 	{name: "cfile/v1", place: "t.cfile", kind: flats, single: true, opts: []string{"version=1"}, vary: cfileVary},
 	{name: "cfile/dir", place: "t", kind: flats, vary: cfileVary},
 	{name: "cfile/dir-unchecked", place: "t", kind: flats, opts: []string{"checksums=false"}, vary: cfileVary},
 	{name: "cfile/dir-v1", place: "t", kind: flats, opts: []string{"version=1"}, vary: cfileVary},
 	{name: "trevni/crc32", place: "t.trv", kind: nests, vary: trevniVary},
-	{name: "trevni/bare", place: "t.trv", kind: nests, without: "at cost", opts: []string{"arrow-schema=false"}, vary: trevniVary},
+	{name: "trevni/bare", place: "t.trv", kind: nests, without: "at cost", opts: []string{"arrow-schema=false"},
+		vary: trevniVary},
 	{name: "trevni/null", place: "t.trv", kind: nests, opts: []string{"checksum=null"}, vary: trevniVary},
 	{name: "trevni/dir", place: "t", kind: nests, loose: true, opts: []string{"file-size=3000", "block-size=500"}},
 	{name: "trevni-avro/crc32", place: "t.trv", kind: nests, vary: trevniVary},
@@ -46,9 +49,11 @@ var makers = []maker{
 	{name: "redfile/e", place: "t.red", kind: nests, vary: redVary},
 	{name: "redfile/a", place: "t.red", kind: nests, opts: []string{"generation=A"}, vary: redVary},
 	{name: "redfile/unchecked", place: "t.red", kind: nests, opts: []string{"crc=false"}, vary: redVary},
-	{name: "redfile/bare", place: "t.red", kind: nests, without: "at cost", opts: []string{"arrow-schema=false", "sync=0", "index=false"}, vary: redVary},
+	{name: "redfile/bare", place: "t.red", kind: nests, without: "at cost",
+		opts: []string{"arrow-schema=false", "sync=0", "index=false"}, vary: redVary},
 	{name: "redfile/split", place: "t", kind: nests, opts: []string{"split=row-group", "row-group-rows=50"}},
-	{name: "carbon/v3", place: "t.carbondata", kind: nests, opts: []string{"page-rows=40"}, vary: []string{"compression=snappy|zstd|gzip"}},
+	{name: "carbon/v3", place: "t.carbondata", kind: nests, opts: []string{"page-rows=40"},
+		vary: []string{"compression=snappy|zstd|gzip"}},
 	{name: "carbon/v2", place: "t.carbondata", kind: texts, without: "yes", opts: []string{"version=2"}},
 	{name: "carbon/v1", place: "t.carbondata", kind: texts, without: "yes", opts: []string{"version=1"}},
 	{name: "carbon/dir", place: "t", kind: nests, loose: true, opts: []string{"page-rows=40"}},
@@ -56,19 +61,23 @@ var makers = []maker{
 	{name: "parquet/crc", place: "t.parquet", kind: nests, vary: parquetVary},
 	{name: "parquet/unchecked", place: "t.parquet", kind: nests, opts: []string{"crc=false"}, vary: parquetVary},
 	{name: "arrow/file", place: "t.arrow", kind: nests, vary: []string{"compression=none|lz4|zstd"}},
-	{name: "arrow/stream", place: "t.arrows", kind: nests, opts: []string{"stream=true"}, vary: []string{"compression=none|lz4|zstd"}},
+	{name: "arrow/stream", place: "t.arrows", kind: nests, opts: []string{"stream=true"},
+		vary: []string{"compression=none|lz4|zstd"}},
 	{name: "csv", place: "t.csv", text: true},
 	{name: "csv/gzip", place: "t.csv.gz", text: true, gzip: true},
 	{name: "tsv", place: "t.tsv", text: true},
 	{name: "jsonl", place: "t.jsonl", text: true},
-	{name: "kudu-backup", place: "t", glob: "t/*/*/*.parquet", kind: flats, loose: true, opts: []string{"key=id", "table=t", "time=1700000000000", "part-rows=60"}},
+	{name: "kudu-backup", place: "t", glob: "t/*/*/*.parquet", kind: flats, loose: true,
+		opts: []string{"key=id", "table=t", "time=1700000000000", "part-rows=60"}},
 }
 
 var (
-	cfileVary   = []string{"block-size=512|700|2000", "compression=none|lz4|snappy|zlib"}
-	trevniVary  = []string{"block-size=300|1000|4000", "codec=null|deflate|snappy|bzip2"}
-	redVary     = []string{"page-size=300|1000|4000", "compression=none|snappy|gzip", "row-group-rows=50|1000", "protocol=compact|binary"}
-	parquetVary = []string{"page-size=300|1000|4000", "compression=none|snappy|zstd", "row-group-rows=50|1000", "page-version=1|2"}
+	cfileVary  = []string{"block-size=512|700|2000", "compression=none|lz4|snappy|zlib"}
+	trevniVary = []string{"block-size=300|1000|4000", "codec=null|deflate|snappy|bzip2"}
+	redVary    = []string{"page-size=300|1000|4000", "compression=none|snappy|gzip", "row-group-rows=50|1000",
+		"protocol=compact|binary"}
+	parquetVary = []string{"page-size=300|1000|4000", "compression=none|snappy|zstd", "row-group-rows=50|1000",
+		"page-version=1|2"}
 )
 
 // fixture is a place that is whole, and what is known of it.
@@ -139,7 +148,8 @@ func (a *attack) fixtureOf(m *maker, seed uint64) (*fixture, error) {
 	return f, nil
 }
 
-// newFixture makes a table of the seed's columns and of the rows' values, whose ids begin at base; only part of the rows.
+// newFixture makes a table of the seed's columns and of the rows' values, whose ids begin at base; only part of
+// the rows.
 func (a *attack) newFixture(m *maker, seed, values uint64, base int64, part float64) (*fixture, error) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	width := 1 + r.IntN(7)
@@ -218,7 +228,8 @@ func loadTwice(a *attack, f *fixture, t *table, source string) error {
 	if err := os.WriteFile(schema, a.stoa.run("schema", source, "-f", "json").Stdout, 0o666); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"create", place, "--schema", schema}, {"load", place, source, "--rows", ":" + half}, {"load", place, source, "--rows", half + ":"}} {
+	for _, args := range [][]string{{"create", place, "--schema", schema},
+		{"load", place, source, "--rows", ":" + half}, {"load", place, source, "--rows", half + ":"}} {
 		if got := a.stoa.run(args...); got.Status != fine {
 			return &errRefused{string(got.Stderr)}
 		}
@@ -235,7 +246,8 @@ func (a *attack) learn(f *fixture) error {
 	got := a.verb(f, f.dir, "verify", "-f", "json")
 	var v verdict
 	if err := json.Unmarshal(got.Stdout, &v); err != nil || got.Status != fine {
-		return fmt.Errorf("%s, seed %d: whole, yet verify ends with %d: %s%s", f.name, f.seed, got.Status, got.Stdout, got.Stderr)
+		return fmt.Errorf("%s, seed %d: whole, yet verify ends with %d: %s%s", f.name, f.seed, got.Status,
+			got.Stdout, got.Stderr)
 	}
 	f.checked = !v.says("file.unchecked") && !v.says("trevni.checksum.zero") // Avro's own writer left some out
 	got = a.verb(f, f.dir, "cat", "-f", "jsonl")
@@ -246,7 +258,8 @@ func (a *attack) learn(f *fixture) error {
 	f.wide = f.format() == "arrow"
 	f.able = map[string]bool{}
 	all := a.temp("all")
-	for v, args := range map[string][]string{"stats": {}, "describe": {}, "explain": {}, "ls": {}, "count": {}, "convert all": {"--all", "-o", all, "--to", "arrow"}} {
+	for v, args := range map[string][]string{"stats": {}, "describe": {}, "explain": {}, "ls": {}, "count": {},
+		"convert all": {"--all", "-o", all, "--to", "arrow"}} {
 		verb, _, _ := strings.Cut(v, " ")
 		got := a.verb(f, f.dir, verb, args...)
 		if got.Status == died {

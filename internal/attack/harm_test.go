@@ -13,7 +13,8 @@ import (
 	"syscall"
 )
 
-// harm is one thing that is done to a copy of a fixture: a word, a file by its number, and numbers that the word explains.
+// harm is one thing that is done to a copy of a fixture: a word, a file by its number, and numbers that the
+// word explains.
 type harm struct {
 	op   string
 	file int
@@ -46,7 +47,8 @@ func parseHarms(s string) (out []harm, err error) {
 	return out, nil
 }
 
-// bytewise change the bytes of a file. touched is where others are now, in places of the file as it was; what is moved is other from there on.
+// bytewise change the bytes of a file. touched is where others are now, in places of the file as it was; what
+// is moved is other from there on.
 var bytewise = map[string]func(b []byte, n [3]int64) (out []byte, from, to int64){
 	"flip": func(b []byte, n [3]int64) ([]byte, int64, int64) { // bit n[1] of byte n[0]
 		b[n[0]] ^= 1 << n[1]
@@ -217,7 +219,8 @@ func (f *fixture) newHarms(r *rand.Rand) (out []harm) {
 	return out
 }
 
-// bytesHarm is something to do to a file of size bytes. The beginning and the end are met more often: there is most to break.
+// bytesHarm is something to do to a file of size bytes. The beginning and the end are met more often: there is
+// most to break.
 func bytesHarm(r *rand.Rand, size int64) (string, [3]int64) {
 	at := r.Int64N(size)
 	switch r.IntN(6) {
@@ -261,7 +264,8 @@ func bytesHarm(r *rand.Rand, size int64) (string, [3]int64) {
 
 // shorter are harms that do less than h: what shrinking tries.
 func (h harm) shorter() (out []harm) {
-	k := map[string]int{"over": 1, "zero": 1, "ones": 1, "swap": 2, "copy": 2, "double": 1, "insert": 1, "drop": 1}[h.op]
+	k := map[string]int{"over": 1, "zero": 1, "ones": 1, "swap": 2, "copy": 2, "double": 1, "insert": 1,
+		"drop": 1}[h.op]
 	if k == 0 || h.n[k] <= 1 {
 		return nil
 	}

@@ -47,8 +47,10 @@ func (c *trial) verb(name, verb string, args ...string) answer {
 		c.find("alive", "%s %s", name, got.died)
 	case got.Status < fine || got.Status > damage:
 		c.find("status", "%s ended with %d", name, got.Status)
-	case got.Status == use && c.f.maker != nil && c.f.maker.loose && bytes.Contains(said, []byte("they are not one table")):
-	case got.Status == use && c.f.text && bytes.Contains(said, []byte("the schema has")): // it was given, and the header is another now
+	case got.Status == use && c.f.maker != nil && c.f.maker.loose &&
+		bytes.Contains(said, []byte("they are not one table")):
+	case got.Status == use && c.f.text && bytes.Contains(said, []byte("the schema has")):
+		// it was given, and the header is another now
 	case got.Status == use:
 		c.find("status", "%s: a harmed file is no wrong use: %s", name, short(got.Stderr))
 	case got.Status != fine && len(said) == 0:
@@ -132,17 +134,20 @@ func (c *trial) cat(v *verdict) {
 	out := linesOf(got.Stdout)
 	if got.Status == fine {
 		c.whole("cat", out)
-		if c.excused && !c.moved && c.status["verify"] == fine && !v.says("file.unchecked") && !v.says("trevni.checksum.zero") {
+		if c.excused && !c.moved && c.status["verify"] == fine && !v.says("file.unchecked") &&
+			!v.says("trevni.checksum.zero") {
 			c.find("unchecked", "verify did not say that values cannot be checked, and they are others")
 		}
 		return
 	}
 	if strange := c.strangers(out); strange > c.allowed() && !(c.loose()) {
-		c.find("fail", "cat ended with %d after %d rows that were not there: %s", got.Status, strange, c.firstStrange(out))
+		c.find("fail", "cat ended with %d after %d rows that were not there: %s", got.Status, strange,
+			c.firstStrange(out))
 	}
 }
 
-// whole: a verb that ended with 0 gave every row as it was. Where nothing keeps checksums, the cells of a touched page may be others.
+// whole: a verb that ended with 0 gave every row as it was. Where nothing keeps checksums, the cells of a
+// touched page may be others.
 func (c *trial) whole(name string, out []string) {
 	ref := c.f.ref
 	if slices.Equal(out, ref) {
@@ -171,7 +176,8 @@ func (c *trial) whole(name string, out []string) {
 	}
 	windows, names := c.windows(out)
 	if n := len(c.pagesTouched()); windows > n || names && n == 0 {
-		c.find("silent", "%s ended with 0, touched are %d pages, changed are cells of %d, and %s", name, n, windows, why)
+		c.find("silent", "%s ended with 0, touched are %d pages, changed are cells of %d, and %s", name, n, windows,
+			why)
 		return
 	}
 	c.excused = true
@@ -183,7 +189,8 @@ func (c *trial) loose() bool { return c.moved && c.f.maker != nil && c.f.maker.l
 // pagesTouched are the pages of which bytes are others.
 func (c *trial) pagesTouched() (out []page) {
 	for _, p := range c.f.pages {
-		if slices.ContainsFunc(c.touched, func(t touch) bool { return t.file == p.file && t.from < p.to && p.from < t.to }) {
+		if slices.ContainsFunc(c.touched,
+			func(t touch) bool { return t.file == p.file && t.from < p.to && p.from < t.to }) {
 			out = append(out, p)
 		}
 	}
@@ -258,7 +265,8 @@ func (f *fixture) counts() map[string]int {
 	return m
 }
 
-// windows is how many pages at least the cells lie in that are others: runs of a column of as many rows as the largest touched page has.
+// windows is how many pages at least the cells lie in that are others: runs of a column of as many rows as the
+// largest touched page has.
 func (c *trial) windows(out []string) (n int, names bool) {
 	most := 0
 	for _, p := range c.pagesTouched() {
@@ -340,7 +348,8 @@ func (c *trial) lossy(name string, file bool, args ...string) {
 	}
 }
 
-// conserved: rows that come out and rows told as lost are the rows that were there, and what is not told as lost is as it was.
+// conserved: rows that come out and rows told as lost are the rows that were there, and what is not told as
+// lost is as it was.
 func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 	if c.loose() {
 		return
@@ -360,7 +369,8 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 	if !nulls {
 		switch sum := int64(len(out)) + n; {
 		case c.f.text:
-		case len(m.Losses) == 0 && len(out) < len(ref) && !slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" }):
+		case len(m.Losses) == 0 && len(out) < len(ref) &&
+			!slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" }):
 			c.find("conservation", "%s gave %d rows of %d and told no loss", name, len(out), len(ref))
 		case exact && sum < int64(len(ref)) && !c.tellsLoss(m), !c.f.changed && exact && sum > int64(len(ref)):
 			c.find("conservation", "%s gave %d rows and told %d as lost where %d were", name, len(out), n, len(ref))
@@ -378,7 +388,8 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		return
 	}
 	if strange := c.strangers(out); strange > c.allowed() {
-		c.find("stays", "%s ended with 3, and gave %d rows that were not there (%d may be others): %s", name, strange, c.allowed(), c.firstStrange(out))
+		c.find("stays", "%s ended with 3, and gave %d rows that were not there (%d may be others): %s", name,
+			strange, c.allowed(), c.firstStrange(out))
 		return
 	} else if strange > 0 {
 		c.excused = true
@@ -396,7 +407,8 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 			}
 		}
 		if !slices.Equal(want, out) {
-			c.find("stays", "%s: other rows came out than those that were not told as lost: %s", name, difference(want, out))
+			c.find("stays", "%s: other rows came out than those that were not told as lost: %s", name,
+				difference(want, out))
 		}
 	}
 }
@@ -444,7 +456,8 @@ func (c *trial) alike(name string, out []string) {
 		}
 	}
 	if others > c.allowed() {
-		c.find("stays", "%s ended with 3, and %d rows have other numbers (%d may): %s", name, others, c.allowed(), where)
+		c.find("stays", "%s ended with 3, and %d rows have other numbers (%d may): %s", name, others, c.allowed(),
+			where)
 	}
 }
 
@@ -473,7 +486,8 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 			if was[k].value == is[k].value {
 				continue
 			}
-			null := is[k].value == "null" || strings.ContainsAny(was[k].value[:1], "[{") && strings.Contains(is[k].value, "null")
+			null := is[k].value == "null" || strings.ContainsAny(was[k].value[:1], "[{") &&
+				strings.Contains(is[k].value, "null")
 			if !null || c.strict() && !m.has(i, was[k].name) {
 				other = true
 			}

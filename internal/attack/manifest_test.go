@@ -36,12 +36,14 @@ type lost struct {
 	} `json:"losses"`
 }
 
-// inside are codes of findings about values; an error of any other code may be about names, types and the order of columns.
+// inside are codes of findings about values; an error of any other code may be about names, types and the order
+// of columns.
 var inside = regexp.MustCompile(`\.(block|page|dict|delta|bloom|index|rows?|values?)\b`)
 
 // guessed reports whether names, types and the order of columns may not be the file's own: that is told.
 func (m *lost) guessed() bool {
-	return slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" && !inside.MatchString(f.Code) })
+	return slices.ContainsFunc(m.Findings,
+		func(f finding) bool { return f.Severity == "error" && !inside.MatchString(f.Code) })
 }
 
 func (m *lost) says(code string) bool {

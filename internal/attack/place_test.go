@@ -9,23 +9,27 @@ import (
 	"testing"
 )
 
-// TestTablesAreConserved: of a directory of tables of all formats, in which a file is removed, emptied, cut or overwritten at its beginning, every table comes out or is told.
-// Where convert --all leaves something out neither it nor verify ends with 0, nor ls if it does not list the table.
+// TestTablesAreConserved: of a directory of tables of all formats, in which a file is removed, emptied, cut or
+// overwritten at its beginning, every table comes out or is told. Where convert --all leaves something out
+// neither it nor verify ends with 0, nor ls if it does not list the table.
 func TestTablesAreConserved(t *testing.T) {
 	a := newAttack(build(t), t.TempDir())
 	f := &fixture{name: "place", dir: a.temp("place")}
-	for i, name := range []string{"trevni/crc32", "redfile/e", "cfile/v2", "cfile/dir", "carbon/table", "parquet/crc", "arrow/file"} {
+	for i, name := range []string{"trevni/crc32", "redfile/e", "cfile/v2", "cfile/dir", "carbon/table",
+		"parquet/crc", "arrow/file"} {
 		k := slices.IndexFunc(makers, func(m maker) bool { return m.name == name })
 		one, err := a.newFixture(&makers[k], 4, 4, int64(i)*1000, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := copyPlace(filepath.Join(one.dir, one.place), filepath.Join(f.dir, "t"+string(rune('a'+i))+filepath.Ext(one.place))); err != nil {
+		if err := copyPlace(filepath.Join(one.dir, one.place),
+			filepath.Join(f.dir, "t"+string(rune('a'+i))+filepath.Ext(one.place))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range []string{"file", "history"} {
-		if err := copyPlace(filepath.Join("..", "..", "format", "kudu", "testdata", name), filepath.Join(f.dir, "kudu-"+name)); err != nil {
+		if err := copyPlace(filepath.Join("..", "..", "format", "kudu", "testdata", name),
+			filepath.Join(f.dir, "kudu-"+name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,7 +96,8 @@ func (a *attack) placeCase(t *testing.T, f *fixture, all converted, h []harm) (l
 	if _, fit, err := f.apply(dir, h); err != nil || !fit {
 		t.Fatalf("%v does not fit: %v", h, err)
 	}
-	if h[0].op == "remove" && !strings.Contains(f.files[h[0].file], "/") { // the file was the table: it is not there any more
+	// the file was the table: it is not there any more
+	if h[0].op == "remove" && !strings.Contains(f.files[h[0].file], "/") {
 		return 0
 	}
 	got := a.tables(f, dir)

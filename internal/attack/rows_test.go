@@ -58,7 +58,8 @@ func difference(ref, out []string) string {
 func binaryOf(a, b cell) bool {
 	var text string
 	var raw []byte
-	return a.value != b.value && json.Unmarshal([]byte(a.value), &text) == nil && json.Unmarshal([]byte(b.value), &raw) == nil && string(raw) == text
+	return a.value != b.value && json.Unmarshal([]byte(a.value), &text) == nil &&
+		json.Unmarshal([]byte(b.value), &raw) == nil && string(raw) == text
 }
 
 // kindOf says what JSON has in a cell: a text, a number, a list; more than 100 is null, which is of every kind.

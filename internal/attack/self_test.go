@@ -168,7 +168,8 @@ func TestNoticed(t *testing.T) {
 			t.Errorf("%v: %+v", err, c)
 		}
 	})
-	for program, want := range map[string]string{"true": "died", "yes": "no answer"} { // which ends at once, and which never answers
+	// which ends at once, and which never answers
+	for program, want := range map[string]string{"true": "died", "yes": "no answer"} {
 		t.Run("a process that "+want, func(t *testing.T) {
 			s := &served{binary: program, limit: time.Second}
 			defer s.stop()

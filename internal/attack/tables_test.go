@@ -35,7 +35,8 @@ type column struct {
 	add  func(r *rand.Rand, row int, b array.Builder) any
 }
 
-var someWords = []string{"", "a", "blue", "green", "Ångström", "a,b", "tab\there", "quote\"d", "line\nfeed", "null", "0", "-", "🙂🙂", "longer than the others by quite some"}
+var someWords = []string{"", "a", "blue", "green", "Ångström", "a,b", "tab\there", "quote\"d", "line\nfeed", "null",
+	"0", "-", "🙂🙂", "longer than the others by quite some"}
 
 // word is a text: few different ones, or all different.
 func word(r *rand.Rand, row int, few bool) string {
@@ -45,7 +46,8 @@ func word(r *rand.Rand, row int, few bool) string {
 	return fmt.Sprintf("%s%x", someWords[1+r.IntN(4)], r.Uint64()>>r.IntN(60))
 }
 
-func typed(name string, t arrow.DataType, w string, add func(r *rand.Rand, row int, b array.Builder) any) func(*rand.Rand) column {
+func typed(name string, t arrow.DataType, w string,
+	add func(r *rand.Rand, row int, b array.Builder) any) func(*rand.Rand) column {
 	return func(r *rand.Rand) column {
 		return column{name: name, typ: t, word: w, null: []int{0, 0, 4, 20}[r.IntN(4)], add: add}
 	}
@@ -95,11 +97,12 @@ var choice = map[kinds][]func(*rand.Rand) column{
 			b.(*array.BinaryBuilder).Append(v)
 			return base64.StdEncoding.EncodeToString(v)
 		}),
-		typed("at", &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, "timestamp[us, UTC]", func(r *rand.Rand, _ int, b array.Builder) any {
-			ms := r.Int64N(4e12)
-			b.(*array.TimestampBuilder).Append(arrow.Timestamp(ms * 1000))
-			return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.999999Z")
-		}),
+		typed("at", &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, "timestamp[us, UTC]",
+			func(r *rand.Rand, _ int, b array.Builder) any {
+				ms := r.Int64N(4e12)
+				b.(*array.TimestampBuilder).Append(arrow.Timestamp(ms * 1000))
+				return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.999999Z")
+			}),
 		typed("cost", money, "decimal(12, 2)", func(r *rand.Rand, _ int, b array.Builder) any {
 			v := r.Int64N(1e10) - 5e9
 			b.(*array.Decimal128Builder).Append(decimal128.FromI64(v))
@@ -118,7 +121,8 @@ var choice = map[kinds][]func(*rand.Rand) column{
 			}
 			return v
 		}),
-		typed("pair", arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, arrow.Field{Name: "b", Type: arrow.BinaryTypes.String}), "",
+		typed("pair", arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+			arrow.Field{Name: "b", Type: arrow.BinaryTypes.String}), "",
 			func(r *rand.Rand, row int, b array.Builder) any {
 				s := b.(*array.StructBuilder)
 				s.Append(true)
@@ -215,7 +219,8 @@ func (t *table) write(name string, r *rand.Rand, n, batch int, base int64) error
 	return nil
 }
 
-// differs holds lines of JSON against the rows. "" = equal. A bare file has not kept how lists and structs lie in each other.
+// differs holds lines of JSON against the rows. "" = equal. A bare file has not kept how lists and structs lie
+// in each other.
 func (t *table) differs(lines []string, bare bool) string {
 	if len(lines) != len(t.rows) {
 		return fmt.Sprintf("%d rows, want %d", len(lines), len(t.rows))

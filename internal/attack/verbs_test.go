@@ -13,7 +13,8 @@ import (
 func (c *trial) count() {
 	got := c.verb("count", "count", "-f", "json")
 	var n struct{ Rows int }
-	if got.Status == fine && json.Unmarshal(got.Stdout, &n) == nil && n.Rows != len(c.f.ref) && !c.f.text && !c.loose() {
+	if got.Status == fine && json.Unmarshal(got.Stdout, &n) == nil && n.Rows != len(c.f.ref) && !c.f.text &&
+		!c.loose() {
 		c.find("silent", "count ended with 0 and said %d rows of %d", n.Rows, len(c.f.ref))
 	}
 }
@@ -82,7 +83,8 @@ func (c *trial) converts(r *rand.Rand) {
 	got := c.verb("convert", "convert", "-o", out)
 	if got.Status == fine {
 		c.readBack("convert to "+to, out)
-	} else if _, err := os.Stat(out); err == nil && got.Status != damage { // parts that are missing are told, and the others written
+	} else if _, err := os.Stat(out); err == nil && got.Status != damage {
+		// parts that are missing are told, and the others written
 		c.find("output", "convert ended with %d and left an output", got.Status)
 	}
 	os.Remove(out)
@@ -142,14 +144,16 @@ func (c *trial) oneVerdict() {
 		return -2
 	}
 	if s("verify") == fine {
-		for _, v := range []string{"cat", "recover", "cat skip-rows", "cat null-cells", "count", "head", "get", "ls", "convert", "convert all", "stats", "describe", "explain"} {
+		for _, v := range []string{"cat", "recover", "cat skip-rows", "cat null-cells", "count", "head", "get",
+			"ls", "convert", "convert all", "stats", "describe", "explain"} {
 			if v == "describe" && len(c.f.files) > 1 { // which looks at files that do not count, too
 				continue
 			}
 			if s(v) == use && c.f.maker != nil && c.f.maker.loose { // files that are not one table any more
 				continue
 			}
-			if s(v) == damage && c.altered[v] { // what it wrote is text, or Arrow, and the string had become something else
+			// what it wrote is text, or Arrow, and the string had become something else
+			if s(v) == damage && c.altered[v] {
 				continue
 			}
 			if s(v) > fine && !(c.f.text && strings.HasPrefix(v, "get")) { // a row that is gone without a trace
@@ -170,7 +174,9 @@ func (c *trial) oneVerdict() {
 			c.find("verdict", "cat ended with 3, recover with 0")
 		}
 	}
-	if s("verify quick") == damage && s("verify") != damage || s("verify") == damage && s("verify deep") >= fine && s("verify deep") != damage {
-		c.find("verdict", "verify --quick ended with %d, verify with %d, verify --deep with %d", s("verify quick"), s("verify"), s("verify deep"))
+	if s("verify quick") == damage && s("verify") != damage || s("verify") == damage && s("verify deep") >= fine &&
+		s("verify deep") != damage {
+		c.find("verdict", "verify --quick ended with %d, verify with %d, verify --deep with %d", s("verify quick"),
+			s("verify"), s("verify deep"))
 	}
 }

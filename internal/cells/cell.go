@@ -33,9 +33,9 @@ func AppendCell(dst []byte, arr arrow.Array, i int) []byte {
 // AppendCSV appends row i of arr, which is not null, as CSV has it before quoting.
 func AppendCSV(dst []byte, arr arrow.Array, i int) []byte { return csvCell(arr)(dst, i) }
 
-// csvCell writes rows that are not null, as CSV has them before quoting: numbers in their shortest form that reads back
-// as the same value, decimals with all digits of the scale, dates as ISO 8601, timestamps as RFC 3339 with the digits of
-// their unit, binary in base64, nested types as JSON.
+// csvCell writes rows that are not null, as CSV has them before quoting: numbers in their shortest form that
+// reads back as the same value, decimals with all digits of the scale, dates as ISO 8601, timestamps as RFC
+// 3339 with the digits of their unit, binary in base64, nested types as JSON.
 func csvCell(a arrow.Array) appender {
 	if b := binaryOf(a); b != nil {
 		return func(dst []byte, i int) []byte { return base64.StdEncoding.AppendEncode(dst, b(i)) }

@@ -65,7 +65,8 @@ func jsonValue(a arrow.Array) appender {
 	return jsonAny(a)
 }
 
-// jsonAny is the slow road: arrow-go's own value, through encoding/json. Extension types with a form of their own go it.
+// jsonAny is the slow road: arrow-go's own value, through encoding/json. Extension types with a form of their
+// own go it.
 func jsonAny(a arrow.Array) appender {
 	return func(dst []byte, i int) []byte {
 		b, err := json.Marshal(a.GetOneForMarshal(i))
@@ -166,7 +167,8 @@ func jsonTime(a arrow.Array) appender {
 	case *array.MonthDayNanoInterval:
 		return func(dst []byte, i int) []byte {
 			v := a.Value(i)
-			return appendInterval(dst, []string{"months", "days", "nanoseconds"}, int64(v.Months), int64(v.Days), v.Nanoseconds)
+			return appendInterval(dst, []string{"months", "days", "nanoseconds"}, int64(v.Months), int64(v.Days),
+				v.Nanoseconds)
 		}
 	}
 	f := plainTime(a, 'T', true)

@@ -57,7 +57,8 @@ func flush(w io.Writer, buf *[]byte) error {
 	return err
 }
 
-// CSVWriter writes record batches as RFC 4180 has it, with lines ending in LF. Null is an empty field, an empty string is "".
+// CSVWriter writes record batches as RFC 4180 has it, with lines ending in LF. Null is an empty field, an empty
+// string is "".
 type CSVWriter struct {
 	w     io.Writer
 	sc    *arrow.Schema

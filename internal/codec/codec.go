@@ -28,7 +28,8 @@ type Codec struct {
 	Compress func(dst, src []byte) []byte
 }
 
-// The methods. Kudu names them in lower case in its column attributes; the numbers of each format's enums are the format's.
+// The methods. Kudu names them in lower case in its column attributes; the numbers of each format's enums are
+// the format's.
 var codecs = [...]Codec{
 	{"none", copyBlock, func(dst, src []byte) []byte { return append(dst, src...) }},
 	{"lz4", unLZ4, toLZ4},

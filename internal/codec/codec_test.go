@@ -9,7 +9,8 @@ func TestRoundTrip(t *testing.T) {
 	for i := range codecs {
 		c := &codecs[i]
 		t.Run(c.Name, func(t *testing.T) {
-			for _, raw := range [][]byte{nil, []byte("a"), bytes.Repeat([]byte("stoa "), 1000), {0xff, 0, 1, 2, 3, 250}} {
+			for _, raw := range [][]byte{nil, []byte("a"), bytes.Repeat([]byte("stoa "), 1000),
+				{0xff, 0, 1, 2, 3, 250}} {
 				z := c.Compress([]byte("head"), raw)
 				if string(z[:4]) != "head" {
 					t.Fatal("Compress does not append")

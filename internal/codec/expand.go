@@ -14,9 +14,10 @@ import (
 	"stoa/fault"
 )
 
-// Expand decompresses all of src, whose raw size no format declares: "none", "snappy" (a bare block), "zstd", "gzip".
-// room gives n bytes of memory with unset content. A raw size above limit is a Limit error; what the bytes say of themselves
-// is held against what their method can reach at most before memory is taken. Errors are relative to src.
+// Expand decompresses all of src, whose raw size no format declares: "none", "snappy" (a bare block), "zstd",
+// "gzip". room gives n bytes of memory with unset content. A raw size above limit is a Limit error; what the
+// bytes say of themselves is held against what their method can reach at most before memory is taken. Errors
+// are relative to src.
 func Expand(name string, src []byte, limit int64, room func(n int) []byte) ([]byte, error) {
 	switch name {
 	case "none":
@@ -65,7 +66,8 @@ var unzstd = sync.Pool{New: func() any {
 	return d
 }}
 
-// firstRoom is how much is taken at once for bytes that do not say their raw size, or say one that is much larger than they are.
+// firstRoom is how much is taken at once for bytes that do not say their raw size, or say one that is much
+// larger than they are.
 func firstRoom(src []byte, said uint64, limit int64) int {
 	n := uint64(16*len(src) + 4096)
 	if said > 0 {

@@ -30,7 +30,8 @@ func squeezed(t testing.TB, raw []byte) map[string][]byte {
 	}
 	sw.Write(raw)
 	sw.Close()
-	return map[string][]byte{"none": raw, "snappy": s2.EncodeSnappy(nil, raw), "gzip": gz.Bytes(), "zstd": enc.EncodeAll(raw, nil), "zstd/stream": stream.Bytes()}
+	return map[string][]byte{"none": raw, "snappy": s2.EncodeSnappy(nil, raw), "gzip": gz.Bytes(),
+		"zstd": enc.EncodeAll(raw, nil), "zstd/stream": stream.Bytes()}
 }
 
 func method(name string) string {
@@ -43,7 +44,8 @@ func method(name string) string {
 func room(n int) []byte { return make([]byte, n) }
 
 func TestExpand(t *testing.T) {
-	for _, raw := range [][]byte{{}, {7}, bytes.Repeat([]byte("stoa"), 3), bytes.Repeat([]byte{0}, 1<<20), bytes.Repeat([]byte("0123456789abcdef!"), 5000)} {
+	for _, raw := range [][]byte{{}, {7}, bytes.Repeat([]byte("stoa"), 3), bytes.Repeat([]byte{0}, 1<<20),
+		bytes.Repeat([]byte("0123456789abcdef!"), 5000)} {
 		for name, b := range squeezed(t, raw) {
 			got, err := Expand(method(name), b, 1<<30, room)
 			if err != nil || !bytes.Equal(got, raw) {
@@ -52,10 +54,12 @@ func TestExpand(t *testing.T) {
 			if len(raw) < 100 {
 				continue
 			}
-			if _, err := Expand(method(name), b, int64(len(raw))-1, room); name != "none" && !errors.Is(err, fault.Limit) {
+			if _, err := Expand(method(name), b, int64(len(raw))-1, room); name != "none" &&
+				!errors.Is(err, fault.Limit) {
 				t.Errorf("%s: %v, want a limit", name, err)
 			}
-			if _, err := Expand(method(name), b[:len(b)-1], 1<<30, room); name != "none" && !errors.Is(err, fault.Corrupt) {
+			if _, err := Expand(method(name), b[:len(b)-1], 1<<30, room); name != "none" &&
+				!errors.Is(err, fault.Corrupt) {
 				t.Errorf("%s cut by a byte: %v, want corrupt", name, err)
 			}
 		}

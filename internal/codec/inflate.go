@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// A deflate decoder for streams of which all of the input and the size of the output are at hand: pages of files. It knows no errors: what it does not
-// like, damage most of all, is left to the library's reader, which says what is wrong.
+// A deflate decoder for streams of which all of the input and the size of the output are at hand: pages of
+// files. It knows no errors: what it does not like, damage most of all, is left to the library's reader, which
+// says what is wrong.
 
 // A table entry tells what the bits at the front of the stream mean:
 //
@@ -73,8 +74,8 @@ func symbols() (lit [288]entry, dist [32]entry, pre [19]entry) {
 	return lit, dist, pre
 }
 
-// build makes the table of canonical codes of the given lengths. Codes must be complete; of distances (lone) none or a single one may be there. Second tables are
-// as large as their longest code needs.
+// build makes the table of canonical codes of the given lengths. Codes must be complete; of distances (lone)
+// none or a single one may be there. Second tables are as large as their longest code needs.
 func build(table []entry, width uint, lengths []uint8, symbols []entry, lone bool) bool {
 	var count [16]int
 	for _, l := range lengths {
@@ -299,7 +300,8 @@ func (t *tables) dynamic(s *stream) bool {
 		build(t.dist[:], distBits, t.lengths[nLit:nLit+nDist], distEntries[:], true)
 }
 
-// The fast loop stops where a step could go beyond: input of two fills, output of three literals and a match, which is copied by words.
+// The fast loop stops where a step could go beyond: input of two fills, output of three literals and a match,
+// which is copied by words.
 const (
 	inMargin  = 16
 	outMargin = 3 + 258 + 16

@@ -71,7 +71,8 @@ func TestInflate(t *testing.T) {
 			if inflate(make([]byte, len(raw)+1), src) || len(raw) > 0 && inflate(make([]byte, len(raw)-1), src) {
 				t.Fatalf("%d bytes, level %d: come as others", len(raw), level)
 			}
-			if inflate(make([]byte, len(raw)), src[:len(src)-1]) || inflate(make([]byte, len(raw)), append(bytes.Clone(src), 0)) {
+			if inflate(make([]byte, len(raw)), src[:len(src)-1]) ||
+				inflate(make([]byte, len(raw)), append(bytes.Clone(src), 0)) {
 				t.Fatalf("%d bytes, level %d: of a stream that does not end so", len(raw), level)
 			}
 		}

@@ -8,8 +8,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Squeeze appends src to dst, compressed by a method whose form says where it ends and how much it holds: "none", "snappy"
-// (a bare block), "zstd" (a frame with its size), "gzip". It is what Expand undoes. ok is false if there is no such method.
+// Squeeze appends src to dst, compressed by a method whose form says where it ends and how much it holds:
+// "none", "snappy" (a bare block), "zstd" (a frame with its size), "gzip". It is what Expand undoes. ok is
+// false if there is no such method.
 func Squeeze(name string, dst, src []byte) (out []byte, ok bool) {
 	switch name {
 	case "none":
@@ -44,7 +45,8 @@ func Squeeze(name string, dst, src []byte) (out []byte, ok bool) {
 var emptyZstd = []byte{0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x00, 0x01, 0x00, 0x00}
 
 var zstders = sync.Pool{New: func() any {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true))
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+		zstd.WithSingleSegment(true))
 	if err != nil {
 		panic("zstd: " + err.Error()) // the options are constants
 	}

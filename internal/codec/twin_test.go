@@ -97,7 +97,9 @@ func naiveLZ4(src []byte) (out []byte, ok bool) {
 
 func TestOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		raw := bytes.Join(rapid.SliceOfN(rapid.SampledFrom([][]byte{[]byte("stoa"), bytes.Repeat([]byte("x"), 400), {0, 1, 2, 3, 4, 5, 6}, nil}), 0, 30).Draw(t, "parts"), []byte{1})
+		raw := bytes.Join(rapid.SliceOfN(
+			rapid.SampledFrom([][]byte{[]byte("stoa"), bytes.Repeat([]byte("x"), 400), {0, 1, 2, 3, 4, 5, 6}, nil}),
+			0, 30).Draw(t, "parts"), []byte{1})
 		z, _ := ByName("zlib")
 		r, err := zlib.NewReader(bytes.NewReader(z.Compress(nil, raw)))
 		if err != nil {
@@ -134,7 +136,8 @@ func FuzzDecompress(f *testing.F) {
 		dst := make([]byte, n)
 		err := c.Decompress(dst, src)
 		var e *fault.Error
-		if err != nil && (!errors.As(err, &e) || e.Class != fault.Corrupt || e.Path != c.Name || e.Reason == "" || e.At.Off < 0) {
+		if err != nil && (!errors.As(err, &e) || e.Class != fault.Corrupt || e.Path != c.Name || e.Reason == "" ||
+			e.At.Off < 0) {
 			t.Fatalf("%T %v", err, err)
 		}
 		if c.Name == "lz4" {
@@ -155,7 +158,8 @@ func BenchmarkCodecs(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var raw []byte
 	for len(raw) < 256<<10 {
-		raw = fmt.Appendf(raw, "host-%03d,%d,%s;", r.IntN(200), 1700000000+len(raw)/9, []string{"ok", "warning", "error"}[r.IntN(3)])
+		raw = fmt.Appendf(raw, "host-%03d,%d,%s;", r.IntN(200), 1700000000+len(raw)/9,
+			[]string{"ok", "warning", "error"}[r.IntN(3)])
 	}
 	for i := range codecs {
 		c := &codecs[i]

@@ -90,7 +90,8 @@ func build(r *rand.Rand, t arrow.DataType, cells []value) arrow.Array {
 
 // noise overwrites the values of nulls, where they have a fixed width.
 func noise(r *rand.Rand, d arrow.ArrayData) {
-	if t, ok := d.DataType().(arrow.FixedWidthDataType); ok && d.NullN() > 0 && t.BitWidth()%8 == 0 && d.DataType().ID() != arrow.DICTIONARY && len(d.Buffers()) > 1 {
+	if t, ok := d.DataType().(arrow.FixedWidthDataType); ok && d.NullN() > 0 && t.BitWidth()%8 == 0 &&
+		d.DataType().ID() != arrow.DICTIONARY && len(d.Buffers()) > 1 {
 		w := t.BitWidth() / 8
 		for i := range d.Len() {
 			if d.Buffers()[0].Bytes()[i/8]>>(i%8)&1 == 0 {
@@ -247,19 +248,25 @@ func sumOf(r *rand.Rand, p *Plan, side int, sc *arrow.Schema, rows [][]value) Su
 }
 
 var everyType = []arrow.DataType{
-	arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+	arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16,
+	arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
 	arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
 	arrow.FixedWidthTypes.Float16, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64,
-	arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView, arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeBinary,
+	arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView, arrow.BinaryTypes.Binary,
+	arrow.BinaryTypes.LargeBinary,
 	&arrow.FixedSizeBinaryType{ByteWidth: 3},
-	arrow.PrimitiveTypes.Date32, arrow.PrimitiveTypes.Date64, arrow.FixedWidthTypes.Timestamp_s, arrow.FixedWidthTypes.Timestamp_ns,
+	arrow.PrimitiveTypes.Date32, arrow.PrimitiveTypes.Date64, arrow.FixedWidthTypes.Timestamp_s,
+	arrow.FixedWidthTypes.Timestamp_ns,
 	arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64ns, arrow.FixedWidthTypes.Duration_us,
 	&arrow.Decimal128Type{Precision: 38, Scale: 3}, &arrow.Decimal256Type{Precision: 60, Scale: 2},
 	&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
-	arrow.ListOf(arrow.PrimitiveTypes.Int32), arrow.LargeListOf(arrow.ListOf(arrow.BinaryTypes.String)), arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int16),
+	arrow.ListOf(arrow.PrimitiveTypes.Int32), arrow.LargeListOf(arrow.ListOf(arrow.BinaryTypes.String)),
+	arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int16),
 	arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64), arrow.FixedWidthTypes.MonthInterval,
-	arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, arrow.Field{Name: "y", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true}),
-	arrow.ListOf(arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int8, Nullable: true}, arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true})),
+	arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		arrow.Field{Name: "y", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true}),
+	arrow.ListOf(arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int8, Nullable: true},
+		arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true})),
 }
 
 func randomRows(r *rand.Rand, sc *arrow.Schema, n int) (rows [][]value) {
@@ -276,12 +283,14 @@ func randomRows(r *rand.Rand, sc *arrow.Schema, n int) (rows [][]value) {
 func randomSchema(r *rand.Rand, n int) *arrow.Schema {
 	var fields []arrow.Field
 	for i := range n {
-		fields = append(fields, arrow.Field{Name: fmt.Sprint("c", i), Type: everyType[r.IntN(len(everyType))], Nullable: true})
+		fields = append(fields, arrow.Field{Name: fmt.Sprint("c", i), Type: everyType[r.IntN(len(everyType))],
+			Nullable: true})
 	}
 	return arrow.NewSchema(fields, nil)
 }
 
-// TestSumIsThatOfTheRows: whatever is done to a table, its sum is the same if and only if its rows are, as the reference counts them.
+// TestSumIsThatOfTheRows: whatever is done to a table, its sum is the same if and only if its rows are, as the
+// reference counts them.
 func TestSumIsThatOfTheRows(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -302,7 +311,8 @@ func TestSumIsThatOfTheRows(t *testing.T) {
 			got := sumOf(r, p, 1, sc, other)
 			same := maps.Equal(reference(rows), reference(other))
 			if want.Equal(got) != same {
-				t.Fatalf("seed %d, %s, %s: the sums say equal: %v, the rows say %v", seed, sc, what, want.Equal(got), same)
+				t.Fatalf("seed %d, %s, %s: the sums say equal: %v, the rows say %v", seed, sc, what,
+					want.Equal(got), same)
 			}
 			if (want.Difference(got) == "") != same {
 				t.Fatalf("seed %d: %q", seed, want.Difference(got))
@@ -334,9 +344,11 @@ func change(r *rand.Rand, sc *arrow.Schema, rows [][]value) string {
 	return "- a row less"
 }
 
-// TestDifferenceIsPlaced: the column that was changed is named, and only that; values that moved between rows are told as such.
+// TestDifferenceIsPlaced: the column that was changed is named, and only that; values that moved between rows
+// are told as such.
 func TestDifferenceIsPlaced(t *testing.T) {
-	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "b", Type: arrow.BinaryTypes.String}}, nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "b", Type: arrow.BinaryTypes.String}}, nil)
 	r := rand.New(rand.NewPCG(1, 1))
 	p := Same(sc)
 	sum := func(rows ...[]value) Sum { return sumOf(r, p, 0, sc, rows) }
@@ -347,7 +359,8 @@ func TestDifferenceIsPlaced(t *testing.T) {
 	}{
 		{[][]value{{int64(2), "y"}, {int64(1), "x"}}, ""},
 		{[][]value{{int64(1), "x"}, {int64(2), "z"}}, "2 rows went in, 2 came back; other values in the column b"},
-		{[][]value{{int64(1), "y"}, {int64(2), "x"}}, "2 rows went in, 2 came back; every column has the same values, but not in the same rows"},
+		{[][]value{{int64(1), "y"}, {int64(2), "x"}},
+			"2 rows went in, 2 came back; every column has the same values, but not in the same rows"},
 		{[][]value{{int64(1), "x"}}, "2 rows went in, 1 came back; other values in the columns a, b"},
 	} {
 		if got := base.Difference(sum(c.rows...)); got != c.want {
@@ -359,12 +372,14 @@ func TestDifferenceIsPlaced(t *testing.T) {
 // TestStoredOtherwise: the same values in other types have the same sum, and one value more or less has another.
 func TestStoredOtherwise(t *testing.T) {
 	rec := func(x, y arrow.DataType) arrow.DataType {
-		return arrow.StructOf(arrow.Field{Name: "x", Type: x, Nullable: true}, arrow.Field{Name: "y", Type: y, Nullable: true})
+		return arrow.StructOf(arrow.Field{Name: "x", Type: x, Nullable: true},
+			arrow.Field{Name: "y", Type: y, Nullable: true})
 	}
 	dict := func(t arrow.DataType) arrow.DataType {
 		return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: t}
 	}
-	i8, i64, u16, str := arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint16, arrow.BinaryTypes.String
+	i8, i64, u16, str := arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint16,
+		arrow.BinaryTypes.String
 	d := func(n int64) *big.Int { return big.NewInt(n) }
 	huge := new(big.Int).Exp(d(10), d(30), nil)
 	for _, c := range []struct {
@@ -374,18 +389,25 @@ func TestStoredOtherwise(t *testing.T) {
 		{i8, i64, []value{int64(-1), int64(7), nil}, nil},
 		{u16, i64, []value{int64(60000)}, nil},
 		{arrow.PrimitiveTypes.Uint64, i64, []value{uint64(5)}, []value{int64(5)}},
-		{arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, []value{1.5, math.NaN(), math.Copysign(0, -1)}, []value{1.5, math.NaN(), 0.0}},
+		{arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, []value{1.5, math.NaN(), math.Copysign(0, -1)},
+			[]value{1.5, math.NaN(), 0.0}},
 		{arrow.FixedWidthTypes.Float16, arrow.PrimitiveTypes.Float64, []value{-2.0}, nil},
 		{str, arrow.BinaryTypes.LargeString, []value{"", "x", nil}, nil},
 		{str, arrow.BinaryTypes.StringView, []value{"", strings.Repeat("x", 40)}, nil},
 		{str, dict(str), []value{"", "x", "x", nil}, nil},
 		{str, arrow.BinaryTypes.Binary, []value{"", "x"}, nil},
-		{arrow.FixedWidthTypes.Timestamp_s, arrow.FixedWidthTypes.Timestamp_ns, []value{int64(-1), int64(3)}, []value{int64(-1e9), int64(3e9)}},
-		{arrow.PrimitiveTypes.Date32, arrow.FixedWidthTypes.Timestamp_ms, []value{int64(-1)}, []value{int64(-86_400_000)}},
-		{arrow.PrimitiveTypes.Date32, arrow.PrimitiveTypes.Date64, []value{int64(20000)}, []value{int64(20000 * 86_400_000)}},
-		{&arrow.Decimal128Type{Precision: 38, Scale: 2}, &arrow.Decimal256Type{Precision: 60, Scale: 4}, []value{d(-150), huge}, []value{d(-15000), new(big.Int).Mul(huge, d(100))}},
-		{&arrow.Decimal128Type{Precision: 38, Scale: 2}, i64, []value{d(700), d(0), d(-100)}, []value{int64(7), int64(0), int64(-1)}},
-		{&arrow.Decimal128Type{Precision: 38, Scale: 0}, arrow.PrimitiveTypes.Uint64, []value{new(big.Int).SetUint64(math.MaxUint64)}, []value{uint64(math.MaxUint64)}},
+		{arrow.FixedWidthTypes.Timestamp_s, arrow.FixedWidthTypes.Timestamp_ns, []value{int64(-1), int64(3)},
+			[]value{int64(-1e9), int64(3e9)}},
+		{arrow.PrimitiveTypes.Date32, arrow.FixedWidthTypes.Timestamp_ms, []value{int64(-1)},
+			[]value{int64(-86_400_000)}},
+		{arrow.PrimitiveTypes.Date32, arrow.PrimitiveTypes.Date64, []value{int64(20000)},
+			[]value{int64(20000 * 86_400_000)}},
+		{&arrow.Decimal128Type{Precision: 38, Scale: 2}, &arrow.Decimal256Type{Precision: 60, Scale: 4},
+			[]value{d(-150), huge}, []value{d(-15000), new(big.Int).Mul(huge, d(100))}},
+		{&arrow.Decimal128Type{Precision: 38, Scale: 2}, i64, []value{d(700), d(0), d(-100)},
+			[]value{int64(7), int64(0), int64(-1)}},
+		{&arrow.Decimal128Type{Precision: 38, Scale: 0}, arrow.PrimitiveTypes.Uint64,
+			[]value{new(big.Int).SetUint64(math.MaxUint64)}, []value{uint64(math.MaxUint64)}},
 		{i64, arrow.PrimitiveTypes.Float64, []value{int64(5)}, []value{5.0}},
 		{i64, str, []value{int64(-17)}, []value{"-17"}},
 		{arrow.FixedWidthTypes.Timestamp_ms, str, []value{int64(1000)}, []value{"1970-01-01T00:00:01Z"}},
@@ -470,11 +492,15 @@ func TestPartners(t *testing.T) {
 func TestFlattened(t *testing.T) {
 	i32, str := arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String
 	inner := arrow.StructOf(arrow.Field{Name: "y", Type: str, Nullable: true})
-	in := arrow.NewSchema([]arrow.Field{{Name: "a", Type: i32, Nullable: true}, {Name: "s", Type: arrow.StructOf(arrow.Field{Name: "x", Type: i32, Nullable: true}, arrow.Field{Name: "in", Type: inner, Nullable: true}), Nullable: true}}, nil)
-	out := arrow.NewSchema([]arrow.Field{{Name: "a", Type: i32, Nullable: true}, {Name: "s.x", Type: i32, Nullable: true}, {Name: "s.in.y", Type: str, Nullable: true}}, nil)
+	in := arrow.NewSchema([]arrow.Field{{Name: "a", Type: i32, Nullable: true},
+		{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "x", Type: i32, Nullable: true},
+			arrow.Field{Name: "in", Type: inner, Nullable: true}), Nullable: true}}, nil)
+	out := arrow.NewSchema([]arrow.Field{{Name: "a", Type: i32, Nullable: true},
+		{Name: "s.x", Type: i32, Nullable: true}, {Name: "s.in.y", Type: str, Nullable: true}}, nil)
 	r := rand.New(rand.NewPCG(1, 1))
 	p := Between(in, out)
-	want := sumOf(r, p, 0, in, [][]value{{int64(1), []value{int64(2), []value{"x"}}}, {int64(2), nil}, {int64(3), []value{nil, nil}}})
+	want := sumOf(r, p, 0, in, [][]value{{int64(1), []value{int64(2), []value{"x"}}}, {int64(2), nil},
+		{int64(3), []value{nil, nil}}})
 	same := [][]value{{int64(1), int64(2), "x"}, {int64(2), nil, nil}, {int64(3), nil, nil}}
 	if d := want.Difference(sumOf(r, p, 1, out, same)); d != "" || len(p.Apart()) > 0 {
 		t.Errorf("%s, apart %v", d, p.Apart())
@@ -487,7 +513,9 @@ func TestFlattened(t *testing.T) {
 
 func BenchmarkSum(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String, arrow.FixedWidthTypes.Timestamp_us, &arrow.Decimal128Type{Precision: 38, Scale: 3}, arrow.ListOf(arrow.PrimitiveTypes.Int32)} {
+	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64,
+		arrow.BinaryTypes.String, arrow.FixedWidthTypes.Timestamp_us,
+		&arrow.Decimal128Type{Precision: 38, Scale: 3}, arrow.ListOf(arrow.PrimitiveTypes.Int32)} {
 		b.Run(typ.String(), func(b *testing.B) {
 			sc := arrow.NewSchema([]arrow.Field{{Name: "c", Type: typ, Nullable: true}}, nil)
 			const n = 60_000

@@ -15,7 +15,8 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// Numbers without a pattern (the fractions of square roots, as SHA-2 has them): one a kind of value, so that hashes of 0 are spread, too.
+// Numbers without a pattern (the fractions of square roots, as SHA-2 has them): one a kind of value, so that
+// hashes of 0 are spread, too.
 const (
 	nullHash    = 0x6a09e667f3bcc908
 	wholeSeed   = 0xbb67ae8584caa73b
@@ -110,7 +111,8 @@ func holes(out []uint64, a arrow.Array, from int) {
 	}
 }
 
-// coded looks the hashes of a dictionary's values up, which are made once a dictionary, unless that is far larger than the rows.
+// coded looks the hashes of a dictionary's values up, which are made once a dictionary, unless that is far
+// larger than the rows.
 func (n *node) coded(out []uint64, a *array.Dictionary, from, side int) {
 	m := &n.kept[side]
 	values := a.Dictionary()
@@ -378,7 +380,8 @@ func integers(out []uint64, a arrow.Array, from int) {
 	}
 }
 
-// decimalHash is that of a two's complement number. Where it is negative, hi may be 0 instead of the sign's ones if lo alone is negative as an int64.
+// decimalHash is that of a two's complement number. Where it is negative, hi may be 0 instead of the sign's
+// ones if lo alone is negative as an int64.
 func decimalHash(hi, lo uint64, negative bool, scale int32) uint64 {
 	if negative && hi == 0 {
 		lo = -lo

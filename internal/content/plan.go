@@ -1,10 +1,12 @@
-// Package content sums up what a table holds, so that two readings of it can be compared without keeping either: rows, a checksum over whole rows, and
-// one of each column that tells where a difference is.
+// Package content sums up what a table holds, so that two readings of it can be compared without keeping
+// either: rows, a checksum over whole rows, and one of each column that tells where a difference is.
 //
-// The sums depend neither on the order of the rows nor on where batches end, nor on how a type stores its values (dictionaries, views, large offsets, what
-// lies below nulls). Cells that package diff calls equal count as equal: of integers of any width, decimals of any scale, dates and timestamps of any unit
-// the value counts; all NaN are one, and -0 is 0. Cells that differ have other hashes, but for one chance in 2^64; a row that is there twice counts twice.
-// The hashes are no protection against somebody who looks for two tables with the same sum.
+// The sums depend neither on the order of the rows nor on where batches end, nor on how a type stores its
+// values (dictionaries, views, large offsets, what lies below nulls). Cells that package diff calls equal count
+// as equal: of integers of any width, decimals of any scale, dates and timestamps of any unit the value counts;
+// all NaN are one, and -0 is 0. Cells that differ have other hashes, but for one chance in 2^64; a row that is
+// there twice counts twice. The hashes are no protection against somebody who looks for two tables with the
+// same sum.
 package content
 
 import (
@@ -33,8 +35,8 @@ type column struct {
 // Same is the plan of a table that is compared with another reading of itself.
 func Same(sc *arrow.Schema) *Plan { return Between(sc, sc) }
 
-// Between pairs the columns of what went in (side 0) with those of what came out (side 1): by their names, else by names in other letters, else, where
-// both have as many columns, by position.
+// Between pairs the columns of what went in (side 0) with those of what came out (side 1): by their names, else
+// by names in other letters, else, where both have as many columns, by position.
 func Between(in, out *arrow.Schema) *Plan {
 	p := &Plan{}
 	partner := partners(in, out)
@@ -58,7 +60,8 @@ func Between(in, out *arrow.Schema) *Plan {
 	return p
 }
 
-// flattened are the fields of a struct, column i, that came out as columns named STRUCT.FIELD; nil if not all are there.
+// flattened are the fields of a struct, column i, that came out as columns named STRUCT.FIELD; nil if not all
+// are there.
 func flattened(f arrow.Field, i int, path []int, out *arrow.Schema) (all []column) {
 	t, ok := f.Type.(*arrow.StructType)
 	if !ok {
@@ -141,7 +144,8 @@ func (p *Plan) Leave(name string) {
 	}
 }
 
-// LeaveWords gives the columns up whose cells are compared as words: values that came out are then those of another type.
+// LeaveWords gives the columns up whose cells are compared as words: values that came out are then those of
+// another type.
 func (p *Plan) LeaveWords() {
 	for _, c := range slices.Clone(p.columns) {
 		if c.node.spelled() {
@@ -152,14 +156,16 @@ func (p *Plan) LeaveWords() {
 
 func (n *node) spelled() bool { return n.way == words || slices.ContainsFunc(n.kids, (*node).spelled) }
 
-// Reading is the plan for what came out if its schema is another than was expected when side 0 was summed up. Columns that are summed up in another way than
-// they were then are apart, and with them the sum over whole rows.
+// Reading is the plan for what came out if its schema is another than was expected when side 0 was summed up.
+// Columns that are summed up in another way than they were then are apart, and with them the sum over whole
+// rows.
 func (p *Plan) Reading(in, out *arrow.Schema) *Plan {
 	q := Between(in, out)
 	r := &Plan{apart: slices.Clone(p.apart), columns: slices.Clone(p.columns)}
 	for i := range r.columns {
 		c := &r.columns[i]
-		k := slices.IndexFunc(q.columns, func(x column) bool { return x.at[0] == c.at[0] && slices.Equal(x.path, c.path) })
+		k := slices.IndexFunc(q.columns,
+			func(x column) bool { return x.at[0] == c.at[0] && slices.Equal(x.path, c.path) })
 		if k < 0 || !q.columns[k].node.like(c.node) {
 			c.node = nil
 			r.apart = append(r.apart, c.name)
@@ -181,7 +187,8 @@ func (n *node) like(o *node) bool {
 	return slices.EqualFunc(n.kids, o.kids, (*node).like)
 }
 
-// Apart names the columns of side 0 that have no partner, or one whose values have nothing in common with theirs: nothing is known of these.
+// Apart names the columns of side 0 that have no partner, or one whose values have nothing in common with
+// theirs: nothing is known of these.
 func (p *Plan) Apart() []string { return p.apart }
 
 // Summer sums up one side (0: what went in; 1: what came out).
@@ -253,7 +260,8 @@ func listNode(n *node, a, b arrow.DataType) *node {
 	var kid *node
 	p, ok := x.(*arrow.StructType)
 	q, also := y.(*arrow.StructType)
-	if ok && also && (a.ID() == arrow.MAP || b.ID() == arrow.MAP) && p.NumFields() == 2 && q.NumFields() == 2 { // whatever their names are
+	// whatever their names are
+	if ok && also && (a.ID() == arrow.MAP || b.ID() == arrow.MAP) && p.NumFields() == 2 && q.NumFields() == 2 {
 		kid = kidsOf(&node{way: record, at: [2][]int{{0, 1}, {0, 1}}}, p, q)
 	} else {
 		kid = nodeOf(x, y)
@@ -317,7 +325,8 @@ func wayOf(t arrow.DataType) way {
 	switch t.ID() {
 	case arrow.BOOL:
 		return truth
-	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.FIXED_SIZE_BINARY:
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW,
+		arrow.FIXED_SIZE_BINARY:
 		return octets
 	case arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP, arrow.TIME32, arrow.TIME64, arrow.DURATION:
 		return instant

@@ -31,7 +31,8 @@ func (c Column) equal(o Column) bool {
 
 // Equal reports whether rows and all checksums are the same.
 func (s Sum) Equal(o Sum) bool {
-	return s.Rows == o.Rows && (s.Row == o.Row || s.apart || o.apart) && slices.EqualFunc(s.Columns, o.Columns, Column.equal)
+	return s.Rows == o.Rows && (s.Row == o.Row || s.apart || o.apart) &&
+		slices.EqualFunc(s.Columns, o.Columns, Column.equal)
 }
 
 // String is the checksum over the rows, in 32 hexadecimal digits.
@@ -58,7 +59,8 @@ func (s Sum) Difference(o Sum) string {
 	case len(names) == 0:
 		return text + "; every column has the same values, but not in the same rows"
 	case len(names) > most:
-		return text + fmt.Sprintf("; other values in the columns %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+		return text + fmt.Sprintf("; other values in the columns %s and %d more", strings.Join(names[:most], ", "),
+			len(names)-most)
 	case len(names) > 1:
 		return text + "; other values in the columns " + strings.Join(names, ", ")
 	default:
@@ -66,7 +68,8 @@ func (s Sum) Difference(o Sum) string {
 	}
 }
 
-// Summer sums up the batches of one side of a Plan. The two Summers of a Plan may work at the same time, each in one goroutine.
+// Summer sums up the batches of one side of a Plan. The two Summers of a Plan may work at the same time, each
+// in one goroutine.
 type Summer struct {
 	plan  *Plan
 	side  int

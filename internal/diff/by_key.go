@@ -15,9 +15,10 @@ import (
 	"stoa/fault"
 )
 
-// With On, the rows of a are kept in memory by their key, and each row of b asks for its own. Rows with the same key are two heaps: those that are
-// equal belong together first, then those that are equal within the tolerance, and what is left in the order in which it comes. So a row of b
-// to which none is equal has to wait for the end.
+// With On, the rows of a are kept in memory by their key, and each row of b asks for its own. Rows with the
+// same key are two heaps: those that are equal belong together first, then those that are equal within the
+// tolerance, and what is left in the order in which it comes. So a row of b to which none is equal has to wait
+// for the end.
 
 // part is the rows whose key's hash is residue modulo modulus.
 type part struct{ modulus, residue uint64 }
@@ -72,8 +73,8 @@ func (q *queue) rows() (out []*row) {
 	return out
 }
 
-// alike are the rows of one key: of a those that no row of b was equal to so far, of b those that wait. The rows of a are in queues by a hash
-// of their cells if they are many; else all in one.
+// alike are the rows of one key: of a those that no row of b was equal to so far, of b those that wait. The
+// rows of a are in queues by a hash of their cells if they are many; else all in one.
 type alike struct {
 	a    queue
 	many map[uint64]*queue
@@ -122,7 +123,8 @@ func (k *alike) left() []*row {
 	return out
 }
 
-// What a key and a row cost besides their bytes: map entries, headers, pointers; and what a row of many with the same key costs more, for its queue.
+// What a key and a row cost besides their bytes: map entries, headers, pointers; and what a row of many with
+// the same key costs more, for its queue.
 const keyCost, rowCost, queueCost = 128, 64, 64
 
 // mostParts bounds how often the tables are read: keys that do not differ cannot be divided.
@@ -142,7 +144,8 @@ type keyed struct {
 	cells []byte
 }
 
-// byKey compares part by part: what does not fit into memory is divided by the keys' hash, and both tables are read once for every part.
+// byKey compares part by part: what does not fit into memory is divided by the keys' hash, and both tables are
+// read once for every part.
 func (r *run) byKey(ctx context.Context) error {
 	seed := maphash.MakeSeed()
 	todo := []part{{1, 0}}
@@ -187,7 +190,8 @@ func (k *keyed) take(before *Result) {
 // halve puts half of the part off.
 func (k *keyed) halve(more *[]part) error {
 	if k.modulus >= mostParts {
-		return &fault.Error{Class: fault.Limit, Reason: fmt.Sprintf("even divided into %d parts the rows of one do not fit into %d bytes: too many have the same key", mostParts, k.o.Memory)}
+		return &fault.Error{Class: fault.Limit, Reason: fmt.Sprintf("even divided into %d parts the rows of one "+
+			"do not fit into %d bytes: too many have the same key", mostParts, k.o.Memory)}
 	}
 	*more = append(*more, part{k.modulus * 2, k.residue + k.modulus})
 	k.modulus *= 2
@@ -226,7 +230,8 @@ func (k *keyed) scan(ctx context.Context, side int, each func(b arrow.RecordBatc
 	return nil
 }
 
-// keep takes the part's rows of a into memory. When that is short it halves the part, as often as needed; more is what was put off.
+// keep takes the part's rows of a into memory. When that is short it halves the part, as often as needed; more
+// is what was put off.
 func (k *keyed) keep(ctx context.Context) (more []part, err error) {
 	err = k.scan(ctx, 0, func(_ arrow.RecordBatch, _ int, at int64) error {
 		same := k.table[string(k.key)]
@@ -294,7 +299,8 @@ type pairing struct {
 	a, b *row
 }
 
-// rests pairs what is left. The part's examples, of which those from told on are there, are in the order of b; then come the rows that only a has.
+// rests pairs what is left. The part's examples, of which those from told on are there, are in the order of b;
+// then come the rows that only a has.
 func (k *keyed) rests(told int) {
 	var both, onlyA []pairing // both: with a row of b
 	for key, same := range k.table {
@@ -397,8 +403,9 @@ func (k *keyed) showKey(key []byte, at [2]int64) (out []Cell) {
 	return out
 }
 
-// mostNear is how many pairs of rows of one key are looked at to find as many that are equal within the tolerance as there can be. Of more, up to
-// mostTried, each row of a gets the first that fits, and of still more the one that comes when it does.
+// mostNear is how many pairs of rows of one key are looked at to find as many that are equal within the
+// tolerance as there can be. Of more, up to mostTried, each row of a gets the first that fits, and of still
+// more the one that comes when it does.
 const mostNear, mostTried = 1 << 14, 1 << 24
 
 // near counts the pairs of rows of a and of b that are equal within the tolerance, and gives the others.

@@ -20,9 +20,10 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// A cell is compared in a form that does not depend on how its column's type stores it: int8 7 and int64 7 are the same
-// bytes, and so are a dictionary's "a" and a plain one, 1.50 and 1.5 as decimals, a date and the timestamp of its midnight.
-// All NaN are one, and -0 is 0. The form delimits itself, so that a row is the cells one after the other:
+// A cell is compared in a form that does not depend on how its column's type stores it: int8 7 and int64 7 are
+// the same bytes, and so are a dictionary's "a" and a plain one, 1.50 and 1.5 as decimals, a date and the
+// timestamp of its midnight. All NaN are one, and -0 is 0. The form delimits itself, so that a row is the cells
+// one after the other:
 //
 //	null    0
 //	whole   1, sign, uvarint magnitude
@@ -60,9 +61,11 @@ type shape struct {
 	names []string // of a record's fields
 	at    [2][]int // for each kid, which child of either side it is
 	reals bool     // there are floating-point numbers in it
-	text  int      // of octets: the side (1 or 2) whose text may be the other's bytes in base64, as CSV and JSON have these; 0: neither
-	codes bool     // there are such octets in it
-	coded bool     // of such octets: the text is read as base64, in all cells
+	// of octets: the side (1 or 2) whose text may be the other's bytes in base64, as CSV and JSON have these;
+	// 0: neither
+	text  int
+	codes bool // there are such octets in it
+	coded bool // of such octets: the text is read as base64, in all cells
 }
 
 // clock is what an instant is shown as.
@@ -139,7 +142,8 @@ func orNone(k kind, kids ...*shape) kind {
 	return k
 }
 
-// pairItems pairs what lists hold. The fields of a map's entries are not known by their names, which are anybody's choice.
+// pairItems pairs what lists hold. The fields of a map's entries are not known by their names, which are
+// anybody's choice.
 func pairItems(a, b arrow.DataType) *shape {
 	x, y := a.(arrow.ListLikeType).Elem(), b.(arrow.ListLikeType).Elem()
 	p, ok := x.(*arrow.StructType)
@@ -148,7 +152,8 @@ func pairItems(a, b arrow.DataType) *shape {
 		return pair(x, y)
 	}
 	key, value := pair(p.Field(0).Type, q.Field(0).Type), pair(p.Field(1).Type, q.Field(1).Type)
-	return &shape{kind: orNone(record, key, value), kids: []*shape{key, value}, names: []string{"key", "value"}, at: [2][]int{{0, 1}, {0, 1}}, reals: key.reals || value.reals, codes: key.codes || value.codes}
+	return &shape{kind: orNone(record, key, value), kids: []*shape{key, value}, names: []string{"key", "value"},
+		at: [2][]int{{0, 1}, {0, 1}}, reals: key.reals || value.reals, codes: key.codes || value.codes}
 }
 
 // pairRecords pairs fields by name; both sides must have the same.
@@ -209,7 +214,8 @@ func kindOf(t arrow.DataType) kind {
 	switch t.ID() {
 	case arrow.BOOL:
 		return truth
-	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.FIXED_SIZE_BINARY:
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW,
+		arrow.FIXED_SIZE_BINARY:
 		return octets
 	case arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP, arrow.TIME32, arrow.TIME64, arrow.DURATION:
 		return instant
@@ -275,7 +281,8 @@ func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {
 		b := content(arr, i)
 		if s.coded && s.text == side+1 {
 			raw, err := base64.StdEncoding.AppendDecode(nil, b)
-			if err == nil && bytes.Equal(base64.StdEncoding.AppendEncode(nil, raw), b) { // decoding passes over line ends, and bits behind the last
+			// decoding passes over line ends, and bits behind the last
+			if err == nil && bytes.Equal(base64.StdEncoding.AppendEncode(nil, raw), b) {
 				b = raw
 			} else {
 				dst[len(dst)-1] = uncoded
@@ -403,8 +410,8 @@ func appendDecimal(dst []byte, arr arrow.Array, i int) []byte {
 	return appendBytes(binary.AppendVarint(append(dst, sign), exp), v.Bytes())
 }
 
-// appendMixed appends a number of any kind. That of a decimal with digits behind its point is the nearest real; a whole number is itself,
-// also where reals are further apart than 1.
+// appendMixed appends a number of any kind. That of a decimal with digits behind its point is the nearest real;
+// a whole number is itself, also where reals are further apart than 1.
 func appendMixed(dst []byte, arr arrow.Array, i int) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(float(arr, i)))
 	if arrow.IsFloating(arr.DataType().ID()) {
@@ -546,7 +553,8 @@ func (s *shape) equal(a, b []byte, tol tolerance) bool {
 	}
 	switch s.kind {
 	case real, mixed:
-		return tol.near(math.Float64frombits(binary.BigEndian.Uint64(a[1:])), math.Float64frombits(binary.BigEndian.Uint64(b[1:])))
+		return tol.near(math.Float64frombits(binary.BigEndian.Uint64(a[1:])),
+			math.Float64frombits(binary.BigEndian.Uint64(b[1:])))
 	case list:
 		na, ka := binary.Uvarint(a[1:])
 		nb, kb := binary.Uvarint(b[1:])

@@ -2,8 +2,8 @@ package diff
 
 import "github.com/apache/arrow-go/v18/arrow"
 
-// Cells gives cells of two columns, whose types may differ, in the form in which Run compares them: cells are the same if and only if their bytes
-// are. Text that stands for bytes in base64 is taken as it is.
+// Cells gives cells of two columns, whose types may differ, in the form in which Run compares them: cells are
+// the same if and only if their bytes are. Text that stands for bytes in base64 is taken as it is.
 type Cells struct{ *shape }
 
 // Pair is how cells of two types are compared; false if the types have nothing in common.

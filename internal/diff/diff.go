@@ -79,12 +79,14 @@ type run struct {
 
 // Run compares a and b.
 func Run(ctx context.Context, a, b Input, o Options) (*Result, error) {
-	r := &run{in: [2]Input{a, b}, o: o, tol: tolerance{o.Absolute, o.Relative}, res: &Result{Cells: map[string]int64{}, Parts: 1}}
+	r := &run{in: [2]Input{a, b}, o: o, tol: tolerance{o.Absolute, o.Relative},
+		res: &Result{Cells: map[string]int64{}, Parts: 1}}
 	cols := r.pairColumns()
 	for _, name := range o.On {
 		i := slices.IndexFunc(cols, func(c column) bool { return c.name == name })
 		if i < 0 {
-			return nil, fault.Invalidf("the column %q, by which rows are to be found, is not in both tables, or has nothing in common there", name)
+			return nil, fault.Invalidf("the column %q, by which rows are to be found, is not in both tables, or "+
+				"has nothing in common there", name)
 		}
 		if slices.ContainsFunc(r.keys, func(c column) bool { return c.name == name }) {
 			return nil, fault.Invalidf("the column %q is named twice", name)
@@ -99,8 +101,9 @@ func Run(ctx context.Context, a, b Input, o Options) (*Result, error) {
 	return r.res, r.bothReadings(ctx)
 }
 
-// bothReadings compares with all text as it is. If cells of columns differ in which bytes are on one side, and on the other text, it compares once more with that as
-// the bytes which it stands for in base64, and keeps this reading of those columns that have fewer such cells then: the same one for all of a column.
+// bothReadings compares with all text as it is. If cells of columns differ in which bytes are on one side, and
+// on the other text, it compares once more with that as the bytes which it stands for in base64, and keeps this
+// reading of those columns that have fewer such cells then: the same one for all of a column.
 func (r *run) bothReadings(ctx context.Context) error {
 	schema := r.res.Schema
 	if err := r.compare(ctx); err != nil {
@@ -140,7 +143,8 @@ func (r *run) compare(ctx context.Context) error {
 	return r.byPosition(ctx)
 }
 
-// pairColumns pairs columns by name, and tells how the schemas differ. Of a name that comes twice the first belongs to the first.
+// pairColumns pairs columns by name, and tells how the schemas differ. Of a name that comes twice the first
+// belongs to the first.
 func (r *run) pairColumns() (out []column) {
 	a, b := r.in[0].Schema, r.in[1].Schema
 	used := make([]bool, b.NumFields())
@@ -158,7 +162,8 @@ func (r *run) pairColumns() (out []column) {
 		c := column{pair(f.Type, g.Type), f.Name, [2]int{i, j}, arrow.TypeEqual(f.Type, g.Type)}
 		switch {
 		case !c.same:
-			r.differ(Column{Kind: "type", Name: f.Name, A: f.Type.String(), B: g.Type.String(), Incomparable: c.kind == none})
+			r.differ(Column{Kind: "type", Name: f.Name, A: f.Type.String(), B: g.Type.String(),
+				Incomparable: c.kind == none})
 		case f.Nullable != g.Nullable:
 			r.differ(Column{Kind: "nullability", Name: f.Name, A: nullable(f), B: nullable(g)})
 		}

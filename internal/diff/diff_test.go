@@ -67,56 +67,85 @@ func TestValues(t *testing.T) {
 		differ string // rows and how they are shown; "" = equal; "-" = nothing in common
 	}{
 		{arrow.PrimitiveTypes.Int8, `[1,-128,null,0]`, arrow.PrimitiveTypes.Int64, `[1,-128,null,1]`, "3: 0 1"},
-		{arrow.PrimitiveTypes.Uint64, `[18446744073709551615,1]`, arrow.PrimitiveTypes.Int64, `[-1,1]`, "0: 18446744073709551615 -1"},
+		{arrow.PrimitiveTypes.Uint64, `[18446744073709551615,1]`, arrow.PrimitiveTypes.Int64, `[-1,1]`,
+			"0: 18446744073709551615 -1"},
 		{arrow.PrimitiveTypes.Float32, `[0.5,-0.0,2]`, arrow.PrimitiveTypes.Float64, `[0.5,0,2.25]`, "2: 2 2.25"},
 		{arrow.PrimitiveTypes.Int32, `[3,4]`, arrow.PrimitiveTypes.Float64, `[3,4.5]`, "1: 4 4.5"},
-		{arrow.PrimitiveTypes.Uint64, `[9007199254740993,18446744073709551615,9007199254740992,5]`, arrow.PrimitiveTypes.Float64, `[9007199254740992,18446744073709551616,9007199254740992,5]`,
+		{arrow.PrimitiveTypes.Uint64, `[9007199254740993,18446744073709551615,9007199254740992,5]`,
+			arrow.PrimitiveTypes.Float64, `[9007199254740992,18446744073709551616,9007199254740992,5]`,
 			"0: 9007199254740993 9.007199254740992e+15, 1: 18446744073709551615 1.8446744073709552e+19"},
-		{arrow.ListOf(arrow.PrimitiveTypes.Float64), `[[9007199254740992,1],[null,2]]`, arrow.ListOf(arrow.PrimitiveTypes.Int64), `[[9007199254740993,1],[null,2]]`, "0: [9.007199254740992e+15, 1] [9007199254740993, 1]"},
-		{dec(38, 2), `["90071992547409930.00","0.10","12.00"]`, arrow.PrimitiveTypes.Float64, `[90071992547409930,0.1,12]`, "0: 90071992547409930 9.007199254740994e+16"},
+		{arrow.ListOf(arrow.PrimitiveTypes.Float64), `[[9007199254740992,1],[null,2]]`,
+			arrow.ListOf(arrow.PrimitiveTypes.Int64), `[[9007199254740993,1],[null,2]]`,
+			"0: [9.007199254740992e+15, 1] [9007199254740993, 1]"},
+		{dec(38, 2), `["90071992547409930.00","0.10","12.00"]`, arrow.PrimitiveTypes.Float64,
+			`[90071992547409930,0.1,12]`, "0: 90071992547409930 9.007199254740994e+16"},
 		{dec(10, 2), `["1.50","-0.07","0.00","120.00"]`, dec(20, 4), `["1.5000","-0.0700","0","12"]`, "3: 120 12"},
 		{dec(10, 2), `["3.00","-0.07"]`, arrow.PrimitiveTypes.Int16, `[3,0]`, "1: -0.07 0"},
 		{dict, `["a","b",null]`, arrow.BinaryTypes.LargeString, `["a","","x"]`, `1: "b" "", 2: null "x"`},
 		{arrow.BinaryTypes.String, `["null","a"]`, arrow.BinaryTypes.String, `[null,"a"]`, `0: "null" null`},
-		{arrow.FixedWidthTypes.Date32, `["2024-02-29"]`, arrow.FixedWidthTypes.Timestamp_ms, `["2024-02-29 00:00:00Z"]`, ""},
-		{arrow.FixedWidthTypes.Timestamp_us, `["1969-12-31 23:59:59.5Z"]`, arrow.FixedWidthTypes.Timestamp_ns, `["1969-12-31 23:59:59.500000001Z"]`, "0: 1969-12-31 23:59:59.5 1969-12-31 23:59:59.500000001"},
+		{arrow.FixedWidthTypes.Date32, `["2024-02-29"]`, arrow.FixedWidthTypes.Timestamp_ms,
+			`["2024-02-29 00:00:00Z"]`, ""},
+		{arrow.FixedWidthTypes.Timestamp_us, `["1969-12-31 23:59:59.5Z"]`, arrow.FixedWidthTypes.Timestamp_ns,
+			`["1969-12-31 23:59:59.500000001Z"]`, "0: 1969-12-31 23:59:59.5 1969-12-31 23:59:59.500000001"},
 		{arrow.FixedWidthTypes.Boolean, `[true,false]`, arrow.FixedWidthTypes.Boolean, `[true,true]`, "1: false true"},
-		{arrow.FixedWidthTypes.Boolean, `[true,false,true]`, arrow.BinaryTypes.String, `["true","no","True"]`, "1: false no"},
+		{arrow.FixedWidthTypes.Boolean, `[true,false,true]`, arrow.BinaryTypes.String, `["true","no","True"]`,
+			"1: false no"},
 		{dec(10, 4), `["-0.0100","-0.0004","3"]`, arrow.BinaryTypes.String, `["-0.01","-4e-04","3.1"]`, "2: 3 3.1"},
-		{arrow.PrimitiveTypes.Float64, `[427485397962877.25,0.5,-0.0]`, arrow.BinaryTypes.String, `["427485397962877.25","0.50","0"]`, ""},
-		{arrow.BinaryTypes.String, `["12","x","1e400","1e999999999"]`, arrow.PrimitiveTypes.Int32, `[12,1,2,3]`, "1: x 1, 2: 1" + strings.Repeat("0", 400) + " 2, 3: 1e999999999 3"},
-		{arrow.FixedWidthTypes.Timestamp_us, `["2023-11-14 22:06:30.76683Z","1970-01-01 00:00:04Z","1970-01-01 00:00:05Z",null]`, arrow.BinaryTypes.String, `["2023-11-14T22:06:30.76683Z","1970-01-01T01:00:04+01:00","1970-01-01T00:00:05.1Z",null]`,
+		{arrow.PrimitiveTypes.Float64, `[427485397962877.25,0.5,-0.0]`, arrow.BinaryTypes.String,
+			`["427485397962877.25","0.50","0"]`, ""},
+		{arrow.BinaryTypes.String, `["12","x","1e400","1e999999999"]`, arrow.PrimitiveTypes.Int32, `[12,1,2,3]`,
+			"1: x 1, 2: 1" + strings.Repeat("0", 400) + " 2, 3: 1e999999999 3"},
+		{arrow.FixedWidthTypes.Timestamp_us,
+			`["2023-11-14 22:06:30.76683Z","1970-01-01 00:00:04Z","1970-01-01 00:00:05Z",null]`,
+			arrow.BinaryTypes.String, `["2023-11-14T22:06:30.76683Z","1970-01-01T01:00:04+01:00","1970-01-01T00:00:05.1Z",null]`,
 			"2: 1970-01-01 00:00:05 1970-01-01 00:00:05.1"},
-		{arrow.FixedWidthTypes.Date32, `["2024-02-29","2024-02-29"]`, arrow.BinaryTypes.LargeString, `["2024-02-29","29.2.2024"]`, "1: 2024-02-29 29.2.2024"},
-		{arrow.FixedWidthTypes.Time64us, `["10:00:00.5","10:00:00"]`, arrow.BinaryTypes.String, `["10:00:00.500","10:00"]`, ""},
-		{arrow.ListOf(arrow.PrimitiveTypes.Int8), `[[1,null],[],null]`, arrow.LargeListOf(arrow.PrimitiveTypes.Int32), `[[1,null],null,[]]`, "1: [] null, 2: null []"},
-		{point("x", "y"), `[{"x":1,"y":2},{"x":1,"y":null}]`, point("y", "x"), `[{"x":1,"y":2},{"x":1,"y":3}]`, "1: {x: 1, y: null} {x: 1, y: 3}"},
+		{arrow.FixedWidthTypes.Date32, `["2024-02-29","2024-02-29"]`, arrow.BinaryTypes.LargeString,
+			`["2024-02-29","29.2.2024"]`, "1: 2024-02-29 29.2.2024"},
+		{arrow.FixedWidthTypes.Time64us, `["10:00:00.5","10:00:00"]`, arrow.BinaryTypes.String,
+			`["10:00:00.500","10:00"]`, ""},
+		{arrow.ListOf(arrow.PrimitiveTypes.Int8), `[[1,null],[],null]`,
+			arrow.LargeListOf(arrow.PrimitiveTypes.Int32), `[[1,null],null,[]]`, "1: [] null, 2: null []"},
+		{point("x", "y"), `[{"x":1,"y":2},{"x":1,"y":null}]`, point("y", "x"), `[{"x":1,"y":2},{"x":1,"y":3}]`,
+			"1: {x: 1, y: null} {x: 1, y: 3}"},
 		{point("x"), `[{"x":1}]`, point("z"), `[{"z":1}]`, "-"},
 		{point("x"), `[{"x":1}]`, arrow.PrimitiveTypes.Int8, `[1]`, "-"},
-		{arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8), `[[{"key":"k","value":1}]]`, arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[[{"key":"k","value":2}]]`, `0: [{key: "k", value: 1}] [{key: "k", value: 2}]`},
+		{arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8), `[[{"key":"k","value":1}]]`,
+			arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[[{"key":"k","value":2}]]`,
+			`0: [{key: "k", value: 1}] [{key: "k", value: 2}]`},
 		{arrow.Null, `[null,null]`, arrow.PrimitiveTypes.Int8, `[null,7]`, "1: null 7"},
 		// 66 6f 6f 62 is foob; these are the vectors of RFC 4648.
-		{arrow.BinaryTypes.Binary, `["","Zg==","Zm9vYg==","Zm9vYmFy",null]`, arrow.BinaryTypes.String, `["","Zg==","Zm9vYg==","Zm9vYmFz",null]`, `3: "foobar" "Zm9vYmFz"`},
-		// what is no base64, even if only its last bits are not used, equals nothing among such, not even the bytes that it is
-		{arrow.BinaryTypes.Binary, `["Zg==","Zg==","Zm9vYg==","Zm9vYmFy"]`, arrow.BinaryTypes.String, `["Zg==","Zh==","Zm9vYg==","Zm9vYmFy"]`, `1: "f" "Zh=="`},
+		{arrow.BinaryTypes.Binary, `["","Zg==","Zm9vYg==","Zm9vYmFy",null]`, arrow.BinaryTypes.String,
+			`["","Zg==","Zm9vYg==","Zm9vYmFz",null]`, `3: "foobar" "Zm9vYmFz"`},
+		// what is no base64, even if only its last bits are not used, equals nothing among such, not even the
+		// bytes that it is
+		{arrow.BinaryTypes.Binary, `["Zg==","Zg==","Zm9vYg==","Zm9vYmFy"]`, arrow.BinaryTypes.String,
+			`["Zg==","Zh==","Zm9vYg==","Zm9vYmFy"]`, `1: "f" "Zh=="`},
 		{arrow.BinaryTypes.Binary, `["Zg==","Zg=="]`, arrow.BinaryTypes.String, `["Zg==","Zg==\n"]`, `1: "f" "Zg==\n"`},
-		{arrow.BinaryTypes.Binary, `["Zg==","Zg==","Zm9v"]`, arrow.BinaryTypes.String, `["Zg==","Zg==","foo"]`, `2: "foo" "foo"`},
+		{arrow.BinaryTypes.Binary, `["Zg==","Zg==","Zm9v"]`, arrow.BinaryTypes.String, `["Zg==","Zg==","foo"]`,
+			`2: "foo" "foo"`},
 		// bytes that are text are equal to that, also where it could be base64
 		{arrow.BinaryTypes.Binary, `["Zm9vYg==","YmFyeg=="]`, arrow.BinaryTypes.String, `["foob","barz"]`, ""},
-		{arrow.BinaryTypes.Binary, `["Zm9vYg==","YmFyeg==","YQ=="]`, arrow.BinaryTypes.String, `["foob","barz","YQ=="]`, `2: "a" "YQ=="`},
+		{arrow.BinaryTypes.Binary, `["Zm9vYg==","YmFyeg==","YQ=="]`, arrow.BinaryTypes.String,
+			`["foob","barz","YQ=="]`, `2: "a" "YQ=="`},
 		// two values are not equal to one: a and YQ== against YQ== and YQ==, in both orders
 		{arrow.BinaryTypes.Binary, `["YQ==","WVE9PQ=="]`, arrow.BinaryTypes.String, `["YQ==","YQ=="]`, `0: "a" "YQ=="`},
 		{arrow.BinaryTypes.Binary, `["WVE9PQ==","YQ=="]`, arrow.BinaryTypes.String, `["YQ==","YQ=="]`, `1: "a" "YQ=="`},
-		{arrow.BinaryTypes.LargeString, `["Zm9v","Zm9v"]`, &arrow.FixedSizeBinaryType{ByteWidth: 3}, `["Zm9v","Zm9w"]`, `1: "Zm9v" "fop"`},
+		{arrow.BinaryTypes.LargeString, `["Zm9v","Zm9v"]`, &arrow.FixedSizeBinaryType{ByteWidth: 3},
+			`["Zm9v","Zm9w"]`, `1: "Zm9v" "fop"`},
 		{arrow.BinaryTypes.Binary, `["Wmc9PQ=="]`, arrow.BinaryTypes.String, `["Zg=="]`, ""},
 		{arrow.BinaryTypes.Binary, `["Zg=="]`, arrow.BinaryTypes.String, `["Wmc9PQ=="]`, `0: "f" "Wmc9PQ=="`},
 		{arrow.BinaryTypes.String, `["Zg=="]`, arrow.BinaryTypes.LargeString, `["f"]`, `0: "Zg==" "f"`},
-		{arrow.ListOf(arrow.BinaryTypes.Binary), `[["Zg==",null],["Zg=="]]`, arrow.ListOf(arrow.BinaryTypes.String), `[["Zg==",null],["Zg==","Zg=="]]`, `1: ["f"] ["Zg==", "Zg=="]`},
-		{arrow.StructOf(arrow.Field{Name: "b", Type: arrow.BinaryTypes.Binary, Nullable: true}), `[{"b":"Zg=="},{"b":null}]`, arrow.StructOf(arrow.Field{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}), `[{"b":"Zg=="},{"b":"Zg=="}]`,
+		{arrow.ListOf(arrow.BinaryTypes.Binary), `[["Zg==",null],["Zg=="]]`, arrow.ListOf(arrow.BinaryTypes.String),
+			`[["Zg==",null],["Zg==","Zg=="]]`, `1: ["f"] ["Zg==", "Zg=="]`},
+		{arrow.StructOf(arrow.Field{Name: "b", Type: arrow.BinaryTypes.Binary, Nullable: true}),
+			`[{"b":"Zg=="},{"b":null}]`,
+			arrow.StructOf(arrow.Field{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}),
+			`[{"b":"Zg=="},{"b":"Zg=="}]`,
 			`1: {b: null} {b: "Zg=="}`},
 	} {
 		for _, batch := range []int{1, 3, 100} {
-			r, err := Run(context.Background(), input(batch, "v", column0(t, c.a, c.av)), input(2, "v", column0(t, c.b, c.bv)), Options{Examples: 100})
+			r, err := Run(context.Background(), input(batch, "v", column0(t, c.a, c.av)),
+				input(2, "v", column0(t, c.b, c.bv)), Options{Examples: 100})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +158,8 @@ func TestValues(t *testing.T) {
 				text = "-"
 			}
 			if text != c.differ || int(r.Changed) != len(got) {
-				t.Errorf("%s %s against %s %s: got %q (%d changed), want %q", c.a, c.av, c.b, c.bv, text, r.Changed, c.differ)
+				t.Errorf("%s %s against %s %s: got %q (%d changed), want %q", c.a, c.av, c.b, c.bv, text, r.Changed,
+					c.differ)
 			}
 		}
 	}
@@ -147,7 +177,8 @@ func TestTolerance(t *testing.T) {
 			if wrap { // the same in a struct
 				x, y = inStruct(a), inStruct(b)
 			}
-			r, err := Run(context.Background(), input(9, "v", x), input(9, "v", y), Options{Absolute: c.abs, Relative: c.rel})
+			r, err := Run(context.Background(), input(9, "v", x), input(9, "v", y),
+				Options{Absolute: c.abs, Relative: c.rel})
 			if err != nil || r.Changed != c.changed {
 				t.Errorf("%v, in a struct %v: %d changed, want %d (%v)", c, wrap, r.Changed, c.changed, err)
 			}
@@ -220,22 +251,27 @@ func TestByKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Same != want.Same || got.Changed != want.Changed || got.Only != want.Only || got.Rows != [2]int64{int64(len(keys[0])), int64(len(keys[1]))} || len(got.Examples) != 5 {
+		if got.Same != want.Same || got.Changed != want.Changed || got.Only != want.Only ||
+			got.Rows != [2]int64{int64(len(keys[0])), int64(len(keys[1]))} || len(got.Examples) != 5 {
 			t.Errorf("%d bytes: got %+v, want %+v", memory, got, want)
 		}
 		if (got.Parts > 1) != (memory < 1<<30) {
 			t.Errorf("%d bytes: the tables were read %d times", memory, got.Parts)
 		}
 	}
-	if _, err := Run(context.Background(), in(0), in(1), Options{On: []string{"nosuch"}, Memory: 1 << 30}); !errors.Is(err, fault.Invalid) {
+	if _, err := Run(context.Background(), in(0), in(1),
+		Options{On: []string{"nosuch"}, Memory: 1 << 30}); !errors.Is(err, fault.Invalid) {
 		t.Errorf("a key that is not there: %v", err)
 	}
 }
 
-// TestCodedByKey: rows of a key are the same if one's text is the other's bytes in base64, also where the key comes twice.
+// TestCodedByKey: rows of a key are the same if one's text is the other's bytes in base64, also where the key
+// comes twice.
 func TestCodedByKey(t *testing.T) {
-	a := input(2, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[1,2,2,3]`), column0(t, arrow.BinaryTypes.Binary, `["Zg==","Zm8=","Zm9v","Zg=="]`))
-	b := input(3, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[3,2,2,1]`), column0(t, arrow.BinaryTypes.String, `["Zh==","Zm9v","Zm8=","Zg=="]`))
+	a := input(2, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[1,2,2,3]`),
+		column0(t, arrow.BinaryTypes.Binary, `["Zg==","Zm8=","Zm9v","Zg=="]`))
+	b := input(3, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[3,2,2,1]`),
+		column0(t, arrow.BinaryTypes.String, `["Zh==","Zm9v","Zm8=","Zg=="]`))
 	r, err := Run(context.Background(), a, b, Options{On: []string{"k"}, Examples: 9, Memory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -245,10 +281,12 @@ func TestCodedByKey(t *testing.T) {
 	}
 }
 
-// TestReadings: whether text is bytes in base64 is one answer for a column, and each column has its own, whatever the order of the rows, by position and by key.
+// TestReadings: whether text is bytes in base64 is one answer for a column, and each column has its own,
+// whatever the order of the rows, by position and by key.
 func TestReadings(t *testing.T) {
 	bin, str := arrow.BinaryTypes.Binary, arrow.BinaryTypes.String
-	// plain: words of four letters, which are base64, too; coded: as CSV has them; mixed: a is a as it is, and b in base64
+	// plain: words of four letters, which are base64, too; coded: as CSV has them; mixed: a is a as it is, and
+	// b in base64
 	rows := [][6]string{
 		{"Zm9vYg==", "foob", "Zm9v", "Zm9v", "YQ==", "a"},
 		{"YmFyeg==", "barz", "/w==", "/w==", "Yg==", "Yg=="},
@@ -265,25 +303,29 @@ func TestReadings(t *testing.T) {
 		}
 		k := column0(t, arrow.PrimitiveTypes.Int8, `[1,2,3]`)
 		for _, on := range [][]string{nil, {"k"}} {
-			a, b := input(2, "k,plain,coded,mixed", k, cols[0], cols[2], cols[4]), input(3, "k,plain,coded,mixed", k, cols[1], cols[3], cols[5])
+			a, b := input(2, "k,plain,coded,mixed", k, cols[0], cols[2], cols[4]),
+				input(3, "k,plain,coded,mixed", k, cols[1], cols[3], cols[5])
 			r, err := Run(context.Background(), a, b, Options{On: on, Examples: 9, Memory: 1 << 20})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if fmt.Sprint(r.Cells) != "map[mixed:1]" || r.Same != 2 || r.Changed != 1 || len(r.Schema) != 3 || r.Rows != [2]int64{3, 3} {
+			if fmt.Sprint(r.Cells) != "map[mixed:1]" || r.Same != 2 || r.Changed != 1 || len(r.Schema) != 3 ||
+				r.Rows != [2]int64{3, 3} {
 				t.Errorf("rows %v, on %v: %+v", order, on, r)
 			}
 			// one column is better read as base64, the other is not, though it could be
-			a, b = input(2, "k,plain,coded", k, cols[0], cols[2]), input(3, "k,plain,coded", k, column0(t, str, `["foob","foob","foob"]`), cols[3])
-			if r, err = Run(context.Background(), a, b, Options{On: on, Memory: 1 << 20}); err != nil || fmt.Sprint(r.Cells) != "map[plain:2]" || r.Changed != 2 {
+			a, b = input(2, "k,plain,coded", k, cols[0], cols[2]),
+				input(3, "k,plain,coded", k, column0(t, str, `["foob","foob","foob"]`), cols[3])
+			if r, err = Run(context.Background(), a, b, Options{On: on, Memory: 1 << 20}); err != nil ||
+				fmt.Sprint(r.Cells) != "map[plain:2]" || r.Changed != 2 {
 				t.Errorf("rows %v, on %v: %+v, %v", order, on, r, err)
 			}
 		}
 	}
 }
 
-// TestSameKey: of rows with the same key those that are equal belong together, whatever their order, then the others as they come. When
-// they cannot be divided that is said.
+// TestSameKey: of rows with the same key those that are equal belong together, whatever their order, then the
+// others as they come. When they cannot be divided that is said.
 func TestSameKey(t *testing.T) {
 	small := func(values string) arrow.Array { return column0(t, arrow.PrimitiveTypes.Int8, values) }
 	a := input(2, "k,v", small(`[1,1,null,1,1]`), small(`[1,2,3,4,5]`))
@@ -297,20 +339,22 @@ func TestSameKey(t *testing.T) {
 		got = append(got, fmt.Sprint(x.At, x.Key, x.Cells))
 	}
 	// In the order of b, then the rows that only a has.
-	if want := "[-1 0] [{k  2}] [{v  7}], [1 2] [{k 1 1}] [{v 2 9}], [4 -1] [{k 1 }] [{v 5 }]"; strings.ReplaceAll(strings.Join(got, ", "), "][", "] [") != want {
+	if want := "[-1 0] [{k  2}] [{v  7}], [1 2] [{k 1 1}] [{v 2 9}], [4 -1] [{k 1 }] [{v 5 }]"; strings.ReplaceAll(
+		strings.Join(got, ", "), "][", "] [") != want {
 		t.Errorf("%s, want %s", strings.Join(got, ", "), want)
 	}
 	if _, err := Run(context.Background(), a, b, Options{On: []string{"k"}, Memory: 10}); !errors.Is(err, fault.Limit) {
 		t.Errorf("too little memory: %v", err)
 	}
 	many := input(100, "k,v", small("["+strings.Repeat("1,", 999)+"1]"), small("["+strings.Repeat("1,", 999)+"1]"))
-	if _, err := Run(context.Background(), b, many, Options{On: []string{"k"}, Memory: 2000}); !errors.Is(err, fault.Limit) {
+	if _, err := Run(context.Background(), b, many, Options{On: []string{"k"}, Memory: 2000}); !errors.Is(err,
+		fault.Limit) {
 		t.Errorf("too little memory for rows that wait: %v", err)
 	}
 }
 
-// TestHeapsOfRows: tables with the same rows in any order are the same, and the number of rows that are not is that of the heaps by key and value, however
-// little memory there is.
+// TestHeapsOfRows: tables with the same rows in any order are the same, and the number of rows that are not is
+// that of the heaps by key and value, however little memory there is.
 func TestHeapsOfRows(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for try := range 30 {
@@ -330,14 +374,16 @@ func TestHeapsOfRows(t *testing.T) {
 		rnd.Shuffle(400, func(i, j int) { rows[1][i], rows[1][j] = rows[1][j], rows[1][i] })
 		want := heaps(rows)
 		for _, memory := range []int64{1 << 30, 30_000} {
-			got, err := Run(context.Background(), pairsOf(rows[0]), pairsOf(rows[1]), Options{On: []string{"k"}, Memory: memory, Examples: 20})
+			got, err := Run(context.Background(), pairsOf(rows[0]), pairsOf(rows[1]),
+				Options{On: []string{"k"}, Memory: memory, Examples: 20})
 			if errors.Is(err, fault.Limit) && keys < 8 {
 				continue
 			}
 			if err != nil {
 				t.Fatalf("%d keys, %d bytes: %v", keys, memory, err)
 			}
-			if got.Same != want.Same || got.Changed != want.Changed || got.Only != want.Only || got.Cells["v"] != want.Changed || got.Rows != [2]int64{400, 400} {
+			if got.Same != want.Same || got.Changed != want.Changed || got.Only != want.Only ||
+				got.Cells["v"] != want.Changed || got.Rows != [2]int64{400, 400} {
 				t.Errorf("%d keys, %d values, %d bytes: %+v, want %+v", keys, values, memory, got, want)
 			}
 			if n := min(20, want.Changed+want.Only[0]+want.Only[1]); int64(len(got.Examples)) != n {
@@ -389,7 +435,8 @@ func heaps(rows [2][][2]int64) (want Result) {
 	return want
 }
 
-// TestNearRows: within a tolerance as many rows of a key are paired as can be, after those that are equal; of very many, those that come together.
+// TestNearRows: within a tolerance as many rows of a key are paired as can be, after those that are equal; of
+// very many, those that come together.
 func TestNearRows(t *testing.T) {
 	reals := func(values string) arrow.Array { return column0(t, arrow.PrimitiveTypes.Float64, values) }
 	for _, c := range []struct {
@@ -410,20 +457,23 @@ func TestNearRows(t *testing.T) {
 		key := func(n int) arrow.Array {
 			return column0(t, arrow.PrimitiveTypes.Int8, "["+strings.Repeat("1,", n-1)+"1]")
 		}
-		r, err := Run(context.Background(), input(2, "k,v", key(a.Len()), a), input(2, "k,v", key(b.Len()), b), Options{On: []string{"k"}, Memory: 1 << 20, Absolute: 0.1 + 1e-12})
+		r, err := Run(context.Background(), input(2, "k,v", key(a.Len()), a), input(2, "k,v", key(b.Len()), b),
+			Options{On: []string{"k"}, Memory: 1 << 20, Absolute: 0.1 + 1e-12})
 		if err != nil || r.Same != c.same || r.Changed != c.changed || r.Only[1] != max(0, int64(b.Len()-a.Len())) {
 			t.Errorf("%s and %s: %+v, %v", c.a, c.b, r, err)
 		}
 	}
 	const n = 5000
-	keys, x, y := array.NewInt8Builder(memory.DefaultAllocator), array.NewFloat64Builder(memory.DefaultAllocator), array.NewFloat64Builder(memory.DefaultAllocator)
+	keys, x, y := array.NewInt8Builder(memory.DefaultAllocator), array.NewFloat64Builder(memory.DefaultAllocator),
+		array.NewFloat64Builder(memory.DefaultAllocator)
 	for i := range n {
 		keys.Append(1)
 		x.Append(float64(i))
 		y.Append(float64(i) + 0.01)
 	}
 	k := keys.NewArray()
-	r, err := Run(context.Background(), input(999, "k,v", k, x.NewArray()), input(999, "k,v", k, y.NewArray()), Options{On: []string{"k"}, Memory: 1 << 30, Absolute: 0.1})
+	r, err := Run(context.Background(), input(999, "k,v", k, x.NewArray()), input(999, "k,v", k, y.NewArray()),
+		Options{On: []string{"k"}, Memory: 1 << 30, Absolute: 0.1})
 	if err != nil || r.Same != n {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -445,17 +495,22 @@ func TestSchemas(t *testing.T) {
 	if got := strings.Join(kinds, ", "); got != "only in a y, only in b w, order " {
 		t.Error(got)
 	}
-	if r.Same != 3 || r.Only != [2]int64{0, 2} || r.Rows != [2]int64{3, 5} || len(r.Examples) != 2 || r.Examples[0].At != [2]int64{-1, 3} {
+	if r.Same != 3 || r.Only != [2]int64{0, 2} || r.Rows != [2]int64{3, 5} || len(r.Examples) != 2 ||
+		r.Examples[0].At != [2]int64{-1, 3} {
 		t.Errorf("%+v", r)
 	}
 }
 
-// TestEveryType: random cells of every type are equal to themselves, however the batches are cut, and the form delimits itself.
+// TestEveryType: random cells of every type are equal to themselves, however the batches are cut, and the form
+// delimits itself.
 func TestEveryType(t *testing.T) {
 	types := []arrow.DataType{
-		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint64,
-		arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary,
-		arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Timestamp_us, &arrow.Decimal128Type{Precision: 18, Scale: 3},
+		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32,
+		arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint64,
+		arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Boolean,
+		arrow.BinaryTypes.String, arrow.BinaryTypes.Binary,
+		arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Timestamp_us,
+		&arrow.Decimal128Type{Precision: 18, Scale: 3},
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, dt := range types {

@@ -10,8 +10,9 @@ import (
 // mostDigits is how long a number in words is read exactly, and how large its exponent may be.
 const mostDigits = 500
 
-// normal is one of the ways to write a value: a number, date or time that is text on one side, as in JSON lines, is the same in all of them
-// (1.50, 1.5 and 15e-1; 10:00:00Z and 10:00:00.000Z). What is no such value stays as it is.
+// normal is one of the ways to write a value: a number, date or time that is text on one side, as in JSON
+// lines, is the same in all of them (1.50, 1.5 and 15e-1; 10:00:00Z and 10:00:00.000Z). What is no such value
+// stays as it is.
 func (s *shape) normal(b []byte) []byte {
 	word := string(b)
 	switch s.as {
@@ -54,7 +55,8 @@ func exactly(word string) *big.Rat {
 
 // read reads a date or a time. One without a zone is UTC's.
 func (c clock) read(word string) (time.Time, bool) {
-	layouts := []string{"2006-01-02T15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02"}
+	layouts := []string{"2006-01-02T15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999",
+		"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02"}
 	switch c {
 	case timeOfDay:
 		layouts = []string{"15:04:05.999999999", "15:04"}

@@ -1,7 +1,9 @@
-// Package dremel has the levels and values of pages as Parquet stores them, as plain functions between slices of bytes and vectors.
+// Package dremel has the levels and values of pages as Parquet stores them, as plain functions between slices
+// of bytes and vectors.
 //
-// A data page of a column is, one behind the other, the repetition levels of its entries, their definition levels, and the values of the entries
-// that have one. What stands in front of these (headers, lengths, checksums, compression) is the format's.
+// A data page of a column is, one behind the other, the repetition levels of its entries, their definition
+// levels, and the values of the entries that have one. What stands in front of these (headers, lengths,
+// checksums, compression) is the format's.
 //
 //	levels      hybrid of runs and packed groups, or BIT_PACKED, which nobody writes any more
 //	PLAIN       values as they are, strings with a u32 of their length in front
@@ -9,8 +11,9 @@
 //	RLE         of booleans: u32 of the length; then hybrid, of width 1
 //	DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT: see the functions
 //
-// Decoders take memory only for what the bytes at hand can stand for, or what the caller allows, and say damage with an offset in these bytes.
-// What is appended to a vector is a whole page, or after an error whatever its caller cuts off: a decoder never changes the entries before.
+// Decoders take memory only for what the bytes at hand can stand for, or what the caller allows, and say damage
+// with an offset in these bytes. What is appended to a vector is a whole page, or after an error whatever its
+// caller cuts off: a decoder never changes the entries before.
 //
 // Source: apache/parquet-format, Encodings.md.
 package dremel
@@ -52,13 +55,14 @@ func checkLevels(levels, src []byte, max uint8) error {
 	return nil
 }
 
-// DecodePackedLevels fills dst with levels in BIT_PACKED: as many bits each as max has, the most significant first, bytes filled from the top. It says how
-// many bytes they take.
+// DecodePackedLevels fills dst with levels in BIT_PACKED: as many bits each as max has, the most significant
+// first, bytes filled from the top. It says how many bytes they take.
 func DecodePackedLevels(dst, src []byte, max uint8) (used int, err error) {
 	width := bits.Len8(max)
 	need := (int64(len(dst))*int64(width) + 7) / 8
 	if need > int64(len(src)) {
-		return 0, fault.Rel(0, len(src), "", "%d levels of %d bits need %d bytes, %d are left", len(dst), width, need, len(src))
+		return 0, fault.Rel(0, len(src), "", "%d levels of %d bits need %d bytes, %d are left", len(dst), width,
+			need, len(src))
 	}
 	var acc uint32
 	at, have := 0, 0

@@ -13,8 +13,9 @@ import (
 //	values of a block (a multiple of 128), miniblocks of a block, number of values: ULEB128 each; first value: zigzag
 //	block: min delta (zigzag), width of each miniblock in bits (a byte each), miniblocks: deltas less the min, packed from the lowest bit on
 //
-// The last miniblock is as long as the others; miniblocks behind it have a width, but no bytes. Sums are modulo 2^32 or 2^64, so
-// a delta of 32-bit values may have up to 64 bits, of which the lowest count (DuckDB writes such).
+// The last miniblock is as long as the others; miniblocks behind it have a width, but no bytes. Sums are modulo
+// 2^32 or 2^64, so a delta of 32-bit values may have up to 64 bits, of which the lowest count (DuckDB writes
+// such).
 
 // DecodeDeltas fills dst with all the values of src, and says how many bytes they take.
 func DecodeDeltas[T ~int32 | ~int64](dst []T, src []byte) (used int, err error) {

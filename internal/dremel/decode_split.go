@@ -7,8 +7,8 @@ import (
 	"stoa/fault"
 )
 
-// DecodeSplit decodes BYTE_STREAM_SPLIT: of n values of width bytes first all first bytes, then all second ones, and so on. dst has n·width bytes, and so
-// has src; they must not overlap.
+// DecodeSplit decodes BYTE_STREAM_SPLIT: of n values of width bytes first all first bytes, then all second
+// ones, and so on. dst has n·width bytes, and so has src; they must not overlap.
 func DecodeSplit(dst, src []byte, width int) error {
 	if len(src) != len(dst) || width <= 0 || len(dst)%width != 0 {
 		return fault.Rel(0, len(src), "values", "%d bytes where values of %d bytes have %d", len(src), width, len(dst))

@@ -54,7 +54,8 @@ func spreadOffsets(offs []int32, e Entries) {
 	}
 }
 
-// copyStrings moves the strings of src, one fewer than offs has places, to out, which has room for them and vec.Slack more.
+// copyStrings moves the strings of src, one fewer than offs has places, to out, which has room for them and
+// vec.Slack more.
 func copyStrings(offs []int32, out, src []byte) error {
 	base, to, pos := offs[0], 0, 0
 	ends := offs[1:]
@@ -88,7 +89,8 @@ func stringEnds(src []byte, pos, i int) error {
 	return fault.Rel(pos, len(src)-pos, "values", "value %d reaches past the end", i)
 }
 
-// DecodeLengthStrings appends strings in DELTA_LENGTH_BYTE_ARRAY: their lengths in DELTA_BINARY_PACKED, then their bytes. All of src is theirs.
+// DecodeLengthStrings appends strings in DELTA_LENGTH_BYTE_ARRAY: their lengths in DELTA_BINARY_PACKED, then
+// their bytes. All of src is theirs.
 func DecodeLengthStrings(dst *vec.Vector, src []byte, e Entries) error {
 	at := e.extend(dst)
 	offs := dst.Offsets(at)
@@ -118,8 +120,9 @@ func DecodeLengthStrings(dst *vec.Vector, src []byte, e Entries) error {
 	return nil
 }
 
-// DecodeDeltaStrings appends strings in DELTA_BYTE_ARRAY: how much each has in common with the beginning of the one before, in DELTA_BINARY_PACKED, then the
-// rests in DELTA_LENGTH_BYTE_ARRAY. More than limit bytes of strings are a Limit error.
+// DecodeDeltaStrings appends strings in DELTA_BYTE_ARRAY: how much each has in common with the beginning of the
+// one before, in DELTA_BINARY_PACKED, then the rests in DELTA_LENGTH_BYTE_ARRAY. More than limit bytes of
+// strings are a Limit error.
 func DecodeDeltaStrings(dst *vec.Vector, src []byte, e Entries, limit int64, a *vec.Arena) error {
 	shared, rests, bytes, err := prefixes(src, e.K, a)
 	if err != nil {
@@ -130,7 +133,8 @@ func DecodeDeltaStrings(dst *vec.Vector, src []byte, e Entries, limit int64, a *
 		total += int64(p) + int64(rests[i])
 	}
 	if total > limit {
-		return fault.Limitf(fault.Span{Len: int64(len(src))}, "values", "%d bytes of strings, %d are allowed", total, limit)
+		return fault.Limitf(fault.Span{Len: int64(len(src))}, "values", "%d bytes of strings, %d are allowed",
+			total, limit)
 	}
 	at := e.extend(dst)
 	offs := dst.Offsets(at)
@@ -142,7 +146,8 @@ func DecodeDeltaStrings(dst *vec.Vector, src []byte, e Entries, limit int64, a *
 	for i, p := range shared {
 		l := int(p)
 		if l > to-begin {
-			return fault.Rel(0, len(src)-len(bytes), "prefixes", "string %d has %d bytes of the one before, which has %d", i, l, to-begin)
+			return fault.Rel(0, len(src)-len(bytes), "prefixes",
+				"string %d has %d bytes of the one before, which has %d", i, l, to-begin)
 		}
 		copy(out[to:], out[begin:begin+l])
 		begin, to = to, to+l
@@ -164,7 +169,8 @@ func DecodeDeltaFixed(dst, src []byte, width, k int, a *vec.Arena) error {
 	for i, p := range shared {
 		n := int(rests[i])
 		if int(p)+n != width || p > 0 && i == 0 {
-			return fault.Rel(0, len(src)-len(bytes), "values", "value %d: %d bytes of the one before and %d more; it has %d", i, p, n, width)
+			return fault.Rel(0, len(src)-len(bytes), "values",
+				"value %d: %d bytes of the one before and %d more; it has %d", i, p, n, width)
 		}
 		v := dst[i*width:][:width]
 		if p > 0 {
@@ -195,7 +201,8 @@ func prefixes(src []byte, k int, a *vec.Arena) (shared, rests []int32, bytes []b
 		total += int64(r)
 	}
 	if negative < 0 || total != int64(len(bytes)) {
-		return nil, nil, nil, fault.Rel(at+n, len(bytes), "suffixes", "they have %d bytes, or some have fewer than none; %d are there", total, len(bytes))
+		return nil, nil, nil, fault.Rel(at+n, len(bytes), "suffixes",
+			"they have %d bytes, or some have fewer than none; %d are there", total, len(bytes))
 	}
 	return shared, rests, bytes, nil
 }

@@ -16,7 +16,8 @@ import (
 	"stoa/vec"
 )
 
-// deltasByHand encodes numbers bit by bit, as Encodings.md says, in blocks of 128 and four miniblocks. wide: deltas of 64 bits, as DuckDB has them.
+// deltasByHand encodes numbers bit by bit, as Encodings.md says, in blocks of 128 and four miniblocks. wide:
+// deltas of 64 bits, as DuckDB has them.
 func deltasByHand(values []int64, is32, wide bool) []byte {
 	out := binary.AppendUvarint(nil, 128)
 	out = binary.AppendUvarint(out, 4)
@@ -145,7 +146,8 @@ func TestLevelsAndCodes(t *testing.T) {
 	if err := DecodeCodes(codes, append([]byte{3}, src...), 8); err != nil || codes[7] != 7 || codes[11] != 5 {
 		t.Errorf("%v, %v", codes, err)
 	}
-	if DecodeCodes(codes, append([]byte{3}, src...), 7) == nil || DecodeCodes(codes, nil, 7) == nil || DecodeCodes(codes, []byte{33, 0}, 7) == nil {
+	if DecodeCodes(codes, append([]byte{3}, src...), 7) == nil || DecodeCodes(codes, nil, 7) == nil ||
+		DecodeCodes(codes, []byte{33, 0}, 7) == nil {
 		t.Error("codes that no dictionary has")
 	}
 	if err := DecodeCodes(codes, []byte{0}, 1); err != nil || codes[3] != 0 {
@@ -204,7 +206,8 @@ func decodeText(dst *vec.Vector, how string, src []byte, e Entries) error {
 }
 
 func TestStrings(t *testing.T) {
-	all := []string{"", "a", "axis", "axle", "axles", "b", "", "babble", "babyhood", string(bytes.Repeat([]byte("x"), 100))}
+	all := []string{"", "a", "axis", "axle", "axles", "b", "", "babble", "babyhood",
+		string(bytes.Repeat([]byte("x"), 100))}
 	var want []string
 	var valid []byte
 	for i := range 3 * len(all) {
@@ -308,7 +311,9 @@ func FuzzDecoders(f *testing.F) {
 func BenchmarkLevels(b *testing.B) {
 	src := []byte{}
 	for range 1000 {
-		src = append(src, 0x21, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xAA, 0xBB, 0xCC, 0x11, 0x22, 0x33, 0x44, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xAA, 0xBB, 0xCC, 0x11, 0x22, 0x33, 0x44, 0x20, 1)
+		src = append(src, 0x21, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xAA, 0xBB, 0xCC, 0x11, 0x22,
+			0x33, 0x44, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xAA, 0xBB, 0xCC, 0x11, 0x22, 0x33,
+			0x44, 0x20, 1)
 	}
 	dst := make([]byte, 1000*(128+16))
 	b.SetBytes(int64(len(dst)))

@@ -13,7 +13,8 @@ func AppendLevels(dst, levels []byte, max uint8) []byte {
 	return appendHybrid(dst, levels, bits.Len8(max))
 }
 
-// AppendCodes puts codes of a dictionary: a byte, the width of the greatest in bits, and the codes in the hybrid encoding. most is the greatest of them.
+// AppendCodes puts codes of a dictionary: a byte, the width of the greatest in bits, and the codes in the
+// hybrid encoding. most is the greatest of them.
 func AppendCodes(dst []byte, codes []uint32, most uint32) []byte {
 	width := bits.Len32(most)
 	dst = append(dst, byte(width))

@@ -138,7 +138,8 @@ func AppendPlainStrings(dst []byte, offs []int32, data []byte) []byte {
 	return dst
 }
 
-// AppendSplit puts values of width bytes in BYTE_STREAM_SPLIT: the first bytes of all of them, then the second, and so on.
+// AppendSplit puts values of width bytes in BYTE_STREAM_SPLIT: the first bytes of all of them, then the second,
+// and so on.
 func AppendSplit(dst, src []byte, width int) []byte {
 	n := len(src) / width
 	at := len(dst)

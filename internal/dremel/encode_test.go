@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestEncodedDecodes: what the encoders make, the decoders, which were written apart from them, give back; of all widths, with runs and without.
+// TestEncodedDecodes: what the encoders make, the decoders, which were written apart from them, give back; of
+// all widths, with runs and without.
 func TestEncodedDecodes(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -52,7 +53,8 @@ func checkLevelsBack(t *testing.T, seed uint64, r *rand.Rand, n int) {
 		levels[i], bools[i] = byte(x), byte(x&1)
 	}
 	back := make([]byte, n)
-	if err := DecodeLevels(back, AppendLevels(nil, levels, most), most); n > 0 && (err != nil || !bytes.Equal(back, levels)) {
+	if err := DecodeLevels(back, AppendLevels(nil, levels, most), most); n > 0 &&
+		(err != nil || !bytes.Equal(back, levels)) {
 		t.Fatalf("seed %d: %d levels of at most %d: %v", seed, n, most, err)
 	}
 	b := make([]byte, n/8+1)
@@ -77,7 +79,8 @@ func checkCodesBack(t *testing.T, seed uint64, r *rand.Rand, n int) {
 		codes[i] = uint32(x)
 	}
 	back := make([]uint32, n)
-	if err := DecodeCodes(back, AppendCodes(nil, codes, slices.Max(codes)), int(most)); err != nil || !slices.Equal(back, codes) {
+	if err := DecodeCodes(back, AppendCodes(nil, codes, slices.Max(codes)), int(most)); err != nil ||
+		!slices.Equal(back, codes) {
 		t.Fatalf("seed %d: %d codes below %d: %v", seed, n, most, err)
 	}
 }

@@ -1,5 +1,6 @@
-// Package enc_test judges the encodings by real blocks of Kudu: what is decoded must be what Kudu's own dump of the file
-// says, and what is encoded again must be the very bytes. The blocks are found here by hand, without the format packages.
+// Package enc_test judges the encodings by real blocks of Kudu: what is decoded must be what Kudu's own dump of
+// the file says, and what is encoded again must be the very bytes. The blocks are found here by hand, without
+// the format packages.
 package enc_test
 
 import (
@@ -577,7 +578,8 @@ func shows(f *file, line string, got []byte) bool {
 	case "decimal":
 		line, _, _ = strings.Cut(line, "_D")
 		if len(got) == 16 {
-			return line == decimal(p) || len(decimal(p)) > 19 && strings.ReplaceAll(line, "0", "") == strings.ReplaceAll(decimal(p), "0", "")
+			return line == decimal(p) || len(decimal(p)) > 19 &&
+				strings.ReplaceAll(line, "0", "") == strings.ReplaceAll(decimal(p), "0", "")
 		}
 	}
 	return line == strconv.FormatInt(int64(v<<(64-8*len(got)))>>(64-8*len(got)), 10)

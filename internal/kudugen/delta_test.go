@@ -30,7 +30,8 @@ func TestDeltasMakeHistory(t *testing.T) {
 	redo, undo := map[set][]Delta{}, map[set][]Delta{}
 	n := 0
 	for _, e := range entries {
-		if e.Dump == "" || !strings.HasPrefix(e.Table, "d_") || e.Table == "d_alter" || e.Kind != "redo" && e.Kind != "undo" {
+		if e.Dump == "" || !strings.HasPrefix(e.Table, "d_") || e.Table == "d_alter" || e.Kind != "redo" &&
+			e.Kind != "undo" {
 			continue
 		}
 		d, err := ParseDump(gunzip(t, filepath.Join(dir, e.Dump)))
@@ -92,7 +93,8 @@ func TestDeltasMakeHistory(t *testing.T) {
 			continue
 		}
 		for i := range want {
-			if !slices.EqualFunc(after[i], want[i], func(a, b Cell) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }) {
+			if !slices.EqualFunc(after[i], want[i],
+				func(a, b Cell) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }) {
 				t.Errorf("%s: row %d is %x after all deltas, %x expected", tab.Name, i, after[i], want[i])
 				break
 			}

@@ -111,8 +111,8 @@ func unescape(s string) ([]byte, error) {
 	return out, nil
 }
 
-// Value reads line i as a value of column c. exact is false where Kudu's text does not tell the value: floats lose their
-// last bit, and numbers of 128 bits lose a zero when the middle 19 digits begin with it.
+// Value reads line i as a value of column c. exact is false where Kudu's text does not tell the value: floats
+// lose their last bit, and numbers of 128 bits lose a zero when the middle 19 digits begin with it.
 func (d Dump) Value(i int, c Column) (v Cell, exact bool, err error) {
 	s := d.Lines[i]
 	if s == "NULL" {
@@ -208,7 +208,8 @@ func (d Dump) Agrees(i int, c Column, v Cell) bool {
 	return strings.TrimSuffix(d.Lines[i], "_D128") == int128Text(v)
 }
 
-// int128Text prints as Kudu 1.18.1 does: head, then the 19 digits in the middle without their leading zeros, then the last.
+// int128Text prints as Kudu 1.18.1 does: head, then the 19 digits in the middle without their leading zeros,
+// then the last.
 func int128Text(v Cell) string {
 	s := v.Signed().String()
 	sign := ""

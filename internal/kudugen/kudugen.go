@@ -185,7 +185,8 @@ func Bool(b bool) Cell {
 
 // Big is v in width bytes.
 func Big(width int, v *big.Int) Cell {
-	u := new(big.Int).And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1))).FillBytes(make([]byte, 16))
+	u := new(big.Int).And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128),
+		big.NewInt(1))).FillBytes(make([]byte, 16))
 	for i := range 8 {
 		u[i], u[15-i] = u[15-i], u[i]
 	}

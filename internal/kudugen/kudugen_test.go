@@ -64,7 +64,8 @@ func TestSchemasOfTheCorpus(t *testing.T) {
 		}
 		for i, c := range tab.Columns {
 			w := want[tab.Name][i]
-			w.Encoding, w.Compression, w.BlockSize = c.Encoding, c.Compression, c.BlockSize // the server fills in defaults
+			// the server fills in defaults
+			w.Encoding, w.Compression, w.BlockSize = c.Encoding, c.Compression, c.BlockSize
 			if c != w {
 				t.Errorf("%s: %+v, not %+v", tab.Name, c, w)
 			}
@@ -72,7 +73,8 @@ func TestSchemasOfTheCorpus(t *testing.T) {
 	}
 }
 
-// TestExpectedRows: every cell of every table, in every phase, as the generator wrote it down and the Java client read it back.
+// TestExpectedRows: every cell of every table, in every phase, as the generator wrote it down and the Java
+// client read it back.
 func TestExpectedRows(t *testing.T) {
 	dir, want := "../../corpus/kudu/1.18.1", 17 // a subset
 	if d := os.Getenv("STOA_CORPUS"); d != "" {
@@ -107,7 +109,8 @@ func TestExpectedRows(t *testing.T) {
 		for i := range want {
 			for j, w := range want[i] {
 				if cells++; !same(got[i][j], w) {
-					t.Fatalf("%s.%s row %d column %s: %x by formula, %x expected", name, phase, i, tab.Columns[j].Name, got[i][j], w)
+					t.Fatalf("%s.%s row %d column %s: %x by formula, %x expected", name, phase, i,
+						tab.Columns[j].Name, got[i][j], w)
 				}
 			}
 		}
@@ -216,7 +219,8 @@ func TestDumps(t *testing.T) {
 		}
 	}
 	t.Log(count)
-	if count["column"] != 524 || count["adhoc-index"] != 7 || count["undo"]+count["redo"] != 50 || count["bloom"] != 32 {
+	if count["column"] != 524 || count["adhoc-index"] != 7 || count["undo"]+count["redo"] != 50 ||
+		count["bloom"] != 32 {
 		t.Error("not all dumps were compared")
 	}
 }
@@ -224,7 +228,8 @@ func TestDumps(t *testing.T) {
 func minMax(t *testing.T, name string, d Dump, keys [][]byte) {
 	t.Helper()
 	if !bytes.Equal(d.Meta["min_key"], keys[0]) || !bytes.Equal(d.Meta["max_key"], keys[len(keys)-1]) {
-		t.Errorf("%s: keys from %x to %x, by formula %x to %x", name, d.Meta["min_key"], d.Meta["max_key"], keys[0], keys[len(keys)-1])
+		t.Errorf("%s: keys from %x to %x, by formula %x to %x", name, d.Meta["min_key"], d.Meta["max_key"], keys[0],
+			keys[len(keys)-1])
 	}
 }
 
@@ -248,12 +253,15 @@ func escapeHex(s []byte) string {
 }
 
 func TestDamagedDump(t *testing.T) {
-	const good = "Header:\n\nFooter:\ndata_type: INT32\nnum_values: 2\nposidx_info {\n  root_block {\n    offset: 7\n  }\n}\nmetadata {\n  key: \"min_key\"\n  value: \"a\\001\"\"a\\001\"\n}\n\n1\nNULL\n"
+	const good = "Header:\n\nFooter:\ndata_type: INT32\nnum_values: 2\nposidx_info {\n  root_block {\n    " +
+		"offset: 7\n  }\n}\nmetadata {\n  key: \"min_key\"\n  value: \"a\\001\"\"a\\001\"\n}\n\n1\nNULL\n"
 	d, err := ParseDump([]byte(good))
-	if err != nil || len(d.Lines) != 2 || string(d.Meta["min_key"]) != "a\x01" || d.Footer["posidx_info.root_block.offset"] != "7" {
+	if err != nil || len(d.Lines) != 2 || string(d.Meta["min_key"]) != "a\x01" ||
+		d.Footer["posidx_info.root_block.offset"] != "7" {
 		t.Fatal(d, err)
 	}
-	for _, bad := range []string{"", "Footer:\n\n", good[:len(good)-1], good[:60], "x" + good, strings.Replace(good, "\"a\\001\"\"", "\"", 1)} {
+	for _, bad := range []string{"", "Footer:\n\n", good[:len(good)-1], good[:60], "x" + good,
+		strings.Replace(good, "\"a\\001\"\"", "\"", 1)} {
 		if d, err := ParseDump([]byte(bad)); err == nil {
 			t.Errorf("%q was taken as %v", bad, d)
 		}
@@ -264,17 +272,20 @@ func TestDamagedDump(t *testing.T) {
 			t.Errorf("%s was taken as %x", d.Lines[i], v)
 		}
 	}
-	d.Lines = []string{"-290308-12-21T19:59:05.224192Z", "294247-01-10T04:00:54.775807Z", "1969-12-31T23:59:59.999999Z", "0-01-01T00:00:00.000000Z"}
+	d.Lines = []string{"-290308-12-21T19:59:05.224192Z", "294247-01-10T04:00:54.775807Z",
+		"1969-12-31T23:59:59.999999Z", "0-01-01T00:00:00.000000Z"}
 	for i, want := range []int64{-9223372036854775808, 9223372036854775807, -1, -62167219200000000} {
 		if v, _, err := d.Value(i, Column{Type: "unixtime_micros"}); err != nil || v.Signed().Int64() != want {
 			t.Errorf("%s: %v %v", d.Lines[i], v.Signed(), err)
 		}
 	}
 	d.Lines = []string{"62915188850341885751986341411960112_D128"}
-	if v, err := parseNumber("629151888503418805751986341411960112", 16); err != nil || !d.Agrees(0, Column{Type: "decimal", Precision: 38}, v) {
+	if v, err := parseNumber("629151888503418805751986341411960112", 16); err != nil ||
+		!d.Agrees(0, Column{Type: "decimal", Precision: 38}, v) {
 		t.Error("the known misprint is not known")
 	}
-	if v, _ := parseNumber("629151888503418805751986341411960113", 16); d.Agrees(0, Column{Type: "decimal", Precision: 38}, v) {
+	if v, _ := parseNumber("629151888503418805751986341411960113", 16); d.Agrees(0,
+		Column{Type: "decimal", Precision: 38}, v) {
 		t.Error("another number passed")
 	}
 }

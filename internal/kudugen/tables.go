@@ -103,7 +103,8 @@ var keyTypes = []struct {
 }
 
 func matrix() *Table {
-	const plain, bitshuffle, rle, prefix, dict = "PLAIN_ENCODING", "BIT_SHUFFLE", "RLE", "PREFIX_ENCODING", "DICT_ENCODING"
+	const plain, bitshuffle, rle, prefix, dict = "PLAIN_ENCODING", "BIT_SHUFFLE", "RLE", "PREFIX_ENCODING",
+		"DICT_ENCODING"
 	ints := []string{plain, bitshuffle, rle}
 	strs := []string{plain, prefix, dict}
 	cols := []Column{col("id", "int32", true, false, auto, dflt, 4096)}
@@ -116,7 +117,8 @@ func matrix() *Table {
 		{"int8", ints, nil}, {"int16", ints, nil}, {"int32", ints, nil}, {"int64", ints, nil},
 		{"unixtime_micros", ints, nil}, {"date", ints, nil},
 		{"float", []string{plain, bitshuffle}, nil}, {"double", []string{plain, bitshuffle}, nil},
-		{"decimal", ints, []int{9, 2}}, {"decimal", ints, []int{18, 4}}, {"decimal", []string{plain, bitshuffle}, []int{38, 10}},
+		{"decimal", ints, []int{9, 2}}, {"decimal", ints, []int{18, 4}},
+		{"decimal", []string{plain, bitshuffle}, []int{38, 10}},
 		{"string", strs, nil}, {"binary", strs, nil}, {"varchar", strs, []int{30}},
 	} {
 		name := t.typ
@@ -126,7 +128,8 @@ func matrix() *Table {
 		for _, e := range t.encs {
 			for _, c := range []string{none, "LZ4", "SNAPPY", "ZLIB"} {
 				for _, suffix := range []string{"", "_null"} {
-					n := name + "_" + strings.ReplaceAll(strings.TrimSuffix(e, "_ENCODING"), "_", "") + "_" + strings.TrimSuffix(c, "_COMPRESSION") + suffix
+					n := name + "_" + strings.ReplaceAll(strings.TrimSuffix(e, "_ENCODING"), "_", "") + "_" +
+						strings.TrimSuffix(c, "_COMPRESSION") + suffix
 					cols = append(cols, col(strings.ToLower(n), t.typ, false, suffix != "", e, c, 4096, t.attr...))
 				}
 			}
@@ -146,7 +149,8 @@ func matrix() *Table {
 func compound() *Table {
 	cols := []Column{
 		col("s", "string", true, false, "PREFIX_ENCODING", dflt, 512), col("i", "int32", true, false, auto, dflt, 512),
-		col("t", "unixtime_micros", true, false, auto, dflt, 512), col("b", "binary", true, false, "PLAIN_ENCODING", dflt, 512),
+		col("t", "unixtime_micros", true, false, auto, dflt, 512),
+		col("b", "binary", true, false, "PLAIN_ENCODING", dflt, 512),
 		col("v", "int64", false, false, auto, dflt, 512), col("w", "string", false, true, auto, "LZ4", 512),
 	}
 	var rows [][]Cell
@@ -156,7 +160,8 @@ func compound() *Table {
 			s += "\x00\x01x"
 		}
 		rows = append(rows, []Cell{
-			Cell(s + fmt.Sprint(r/200)), Int(4, r/20%10-5), Int(8, r%20*1000003-7), {byte(H(2, r)), 0, byte(r)}, Int(8, H(3, r)), Value(cols[5], 9, r, 3),
+			Cell(s + fmt.Sprint(r/200)), Int(4, r/20%10-5), Int(8, r%20*1000003-7), {byte(H(2, r)), 0, byte(r)},
+			Int(8, H(3, r)), Value(cols[5], 9, r, 3),
 		})
 	}
 	return simple("ck", cols, rows)
@@ -197,7 +202,8 @@ func keyTables() (out []*Table) {
 
 func btree() *Table {
 	cols := []Column{
-		col("k", "string", true, false, "PLAIN_ENCODING", "LZ4", 512), col("w", "string", false, true, "PLAIN_ENCODING", "LZ4", 512),
+		col("k", "string", true, false, "PLAIN_ENCODING", "LZ4", 512),
+		col("w", "string", false, true, "PLAIN_ENCODING", "LZ4", 512),
 		col("n", "int64", false, false, "PLAIN_ENCODING", dflt, 512),
 	}
 	var rows [][]Cell
@@ -213,7 +219,8 @@ func btree() *Table {
 
 func partitioned() *Table {
 	t := &Table{Name: "part", Columns: numbered([]Column{
-		col("id", "int64", true, false, auto, dflt, 0), col("day", "int32", true, false, auto, dflt, 0), col("v", "string", false, true, auto, dflt, 0),
+		col("id", "int64", true, false, auto, dflt, 0), col("day", "int32", true, false, auto, dflt, 0),
+		col("v", "string", false, true, auto, dflt, 0),
 	})}
 	parts := map[string][][]Cell{}
 	var all [][]Cell
@@ -236,7 +243,9 @@ func partitioned() *Table {
 
 func autoIncrement() *Table {
 	cols := []Column{
-		col("k", "int32", true, false, auto, dflt, 0), col("auto_incrementing_id", "int64", true, false, auto, dflt, 0), col("v", "string", false, false, auto, dflt, 0),
+		col("k", "int32", true, false, auto, dflt, 0),
+		col("auto_incrementing_id", "int64", true, false, auto, dflt, 0),
+		col("v", "string", false, false, auto, dflt, 0),
 	}
 	var rows [][]Cell
 	for r := range int64(300) {
@@ -248,7 +257,8 @@ func autoIncrement() *Table {
 func historyColumns() []Column {
 	return numbered([]Column{
 		col("id", "int64", true, false, auto, dflt, 4096), col("a", "int32", false, false, auto, dflt, 4096),
-		col("b", "string", false, true, "DICT_ENCODING", dflt, 4096), col("c", "double", false, true, auto, "LZ4", 4096),
+		col("b", "string", false, true, "DICT_ENCODING", dflt, 4096),
+		col("c", "double", false, true, auto, "LZ4", 4096),
 		col("d", "binary", false, true, "PLAIN_ENCODING", dflt, 4096), col("e", "bool", false, false, auto, dflt, 0),
 		col("f", "decimal", false, true, auto, dflt, 0, 18, 4), col("g", "decimal", false, true, auto, dflt, 0, 38, 10),
 		col("h", "int8", false, true, "RLE", dflt, 0), col("v", "varchar", false, true, "PREFIX_ENCODING", dflt, 0, 40),
@@ -360,7 +370,8 @@ func history(name string) *Table {
 			f = nil
 		}
 		g := new(big.Int).Exp(big.NewInt(-i), big.NewInt(5), nil)
-		m.update(i, []int{6, 7, 8, 9, 10, 11}, f, Big(16, g), Int(1, i), Cell(fmt.Sprint("vc", i)), Int(4, i), Int(8, i*1000000))
+		m.update(i, []int{6, 7, 8, 9, 10, 11}, f, Big(16, g), Int(1, i), Cell(fmt.Sprint("vc", i)), Int(4, i),
+			Int(8, i*1000000))
 	}
 	for i := int64(4); i < 1700; i += 12 {
 		m.update(i, []int{1}, Int(4, i+1))
@@ -395,7 +406,8 @@ func altered() *Table {
 	before := historyColumns()
 	before[1].Name = "a2"
 	after := append(slices.Delete(slices.Clone(before), 5, 6),
-		col("x", "int32", false, false, auto, dflt, 0), col("y", "string", false, true, auto, dflt, 0), col("z", "string", false, true, auto, dflt, 0))
+		col("x", "int32", false, false, auto, dflt, 0), col("y", "string", false, true, auto, dflt, 0),
+		col("z", "string", false, true, auto, dflt, 0))
 	for i := range 3 {
 		after[11+i].ID = 12 + i
 	}

@@ -137,7 +137,8 @@ func Walk(file []byte) (l *Layout, err error) {
 		if l.Values > 0 || l.Type != 12 {
 			var first int64
 			if first, b.Rows = l.rows(raw); first != next || b.First >= 0 && b.First != first {
-				return nil, fmt.Errorf("block at %d begins with row %d; %d by the index, %d by those before", b.Off, first, b.First, next)
+				return nil, fmt.Errorf("block at %d begins with row %d; %d by the index, %d by those before", b.Off,
+					first, b.First, next)
 			}
 			b.First = first
 			next += b.Rows

@@ -30,14 +30,16 @@ type Input struct {
 	Def, Rep []byte // of a column with levels, one an entry; may be nil where the maximum is 0
 }
 
-// NewAssembler plans the assembly of f from the columns use (numbers in all, which is a reader's Columns); want is as
-// for Pruned, but its paths must begin with the field's own index. Columns that do not fit the type are a Bug: the format's.
+// NewAssembler plans the assembly of f from the columns use (numbers in all, which is a reader's Columns); want
+// is as for Pruned, but its paths must begin with the field's own index. Columns that do not fit the type are a
+// Bug: the format's.
 func NewAssembler(f arrow.Field, all []format.Column, use []int, want [][]int) (*Assembler, error) {
 	root, err := newTree(f, want)
 	if err != nil {
 		return nil, err
 	}
-	a := &Assembler{root: root, cols: make([]format.Column, len(use)), use: slices.Clone(use), leaves: make([]*node, len(use))}
+	a := &Assembler{root: root, cols: make([]format.Column, len(use)), use: slices.Clone(use),
+		leaves: make([]*node, len(use))}
 	for i, c := range use {
 		if c < 0 || c >= len(all) {
 			return nil, fault.Bugf("field %q: no column %d", f.Name, c)
@@ -84,7 +86,8 @@ func (a *Assembler) place(i int, use []int) error {
 	case a.levels && (n.own >= 0 || n.shape != shapeLeaf && n.shape != shapeNull):
 		return fault.Bugf("column %s: %s is not a leaf, or has two columns", c.Name, n.name)
 	case a.levels && (c.MaxDef != n.def || c.MaxRep != n.rep):
-		return fault.Bugf("column %s: levels %d and %d, its type has %d and %d", c.Name, c.MaxDef, c.MaxRep, n.def, n.rep)
+		return fault.Bugf("column %s: levels %d and %d, its type has %d and %d", c.Name, c.MaxDef, c.MaxRep, n.def,
+			n.rep)
 	case a.levels:
 		n.own, a.leaves[i] = i, n
 		return a.checkType(n, c)
@@ -197,7 +200,8 @@ func (a *Assembler) checkListValues(n *node) error {
 	item := n.children[0]
 	if !ok || n.field.Type.ID() != arrow.LIST || a.cols[n.own].Type.ID() != arrow.LIST || item.shape != shapeLeaf ||
 		!arrow.TypeEqual(c.Elem(), item.field.Type) {
-		return fault.Bugf("column %s of type %s does not fit %s of type %s", a.cols[n.own].Name, a.cols[n.own].Type, n.name, n.field.Type)
+		return fault.Bugf("column %s of type %s does not fit %s of type %s", a.cols[n.own].Name, a.cols[n.own].Type,
+			n.name, n.field.Type)
 	}
 	if item.own >= 0 || item.presence >= 0 {
 		return fault.Bugf("column %s has items already, and %s has columns", a.cols[n.own].Name, item.name)
@@ -210,11 +214,12 @@ func (n *node) hasColumn() bool {
 	return n.own >= 0 || n.presence >= 0 || slices.ContainsFunc(n.children, (*node).hasColumn)
 }
 
-// Assemble makes the field's array of so many rows. in is parallel to the columns that NewAssembler was given and holds
-// exactly these rows; its arrays are borrowed. The caller releases the result.
+// Assemble makes the field's array of so many rows. in is parallel to the columns that NewAssembler was given
+// and holds exactly these rows; its arrays are borrowed. The caller releases the result.
 //
-// What columns say against themselves or each other is Corrupt, with the names of the columns for a path: levels that no
-// tree has, leaves of one list that are not equally long, lengths that do not add up to what there is.
+// What columns say against themselves or each other is Corrupt, with the names of the columns for a path:
+// levels that no tree has, leaves of one list that are not equally long, lengths that do not add up to what
+// there is.
 func (a *Assembler) Assemble(in []Input, rows int, mem memory.Allocator) (arrow.Array, error) {
 	if len(in) != len(a.cols) {
 		return nil, fault.Bugf("field %s: %d inputs for %d columns", a.root.name, len(in), len(a.cols))
@@ -224,7 +229,8 @@ func (a *Assembler) Assemble(in []Input, rows int, mem memory.Allocator) (arrow.
 			return nil, fault.Limitf(fault.Span{}, a.cols[i].Name, "more than 2^31-2 entries at once")
 		}
 		if !arrow.TypeEqual(in[i].Array.DataType(), a.cols[i].Type) {
-			return nil, fault.Bugf("column %s gave type %s instead of %s", a.cols[i].Name, in[i].Array.DataType(), a.cols[i].Type)
+			return nil, fault.Bugf("column %s gave type %s instead of %s", a.cols[i].Name, in[i].Array.DataType(),
+				a.cols[i].Type)
 		}
 	}
 	b := &build{a: a, in: in, mem: mem}

@@ -53,7 +53,8 @@ func BenchmarkAssemble(b *testing.B) {
 			lens.SetNull(i)
 		}
 	}
-	cols := []format.Column{{Name: "l[]", Path: []int{0}, Parent: -1, Has: format.Lengths, Type: arrow.PrimitiveTypes.Int32},
+	cols := []format.Column{{Name: "l[]", Path: []int{0}, Parent: -1, Has: format.Lengths,
+		Type: arrow.PrimitiveTypes.Int32},
 		{Name: "l", Path: []int{0, 0}, Has: format.Values, Type: arrow.PrimitiveTypes.Int64}}
 	runAssemble("lengths", b, f, cols, []Input{{Array: lens.NewArray()}, {Array: l.ListValues()}}, a.Len())
 }

@@ -100,7 +100,8 @@ func TestShredIsThePapersFigure3(t *testing.T) {
 }
 
 // columns are the physical columns of a schema that is kept by levels, and their entries for a record.
-func levelColumns(t testing.TB, sc *arrow.Schema, rec arrow.RecordBatch, mem memory.Allocator) (cols []format.Column, in []Input) {
+func levelColumns(t testing.TB, sc *arrow.Schema, rec arrow.RecordBatch,
+	mem memory.Allocator) (cols []format.Column, in []Input) {
 	t.Helper()
 	for i, f := range sc.Fields() {
 		ss, err := Shred(f, rec.Column(i))
@@ -164,7 +165,8 @@ func TestThePapersProjection(t *testing.T) {
 	if s := jsonOf(got); s != figure {
 		t.Errorf("got %s\nwant %s", s, figure)
 	}
-	if f, err := Pruned(dremelSchema.Field(2), want); err != nil || !arrow.TypeEqual(f.Type, got.DataType()) || f.Name != "Name" {
+	if f, err := Pruned(dremelSchema.Field(2), want); err != nil || !arrow.TypeEqual(f.Type, got.DataType()) ||
+		f.Name != "Name" {
 		t.Errorf("planned %v (%v), got %v", f, err, got.DataType())
 	}
 }
@@ -197,7 +199,8 @@ func TestAssembleThePapersDocuments(t *testing.T) {
 
 func TestLevelsThatNoTreeHas(t *testing.T) {
 	list := arrow.Field{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true} // levels 3, 1
-	col := []format.Column{{Name: "l", Path: []int{0, 0}, Parent: -1, Has: format.Values | format.Levels, MaxDef: 3, MaxRep: 1, Type: arrow.PrimitiveTypes.Int32}}
+	col := []format.Column{{Name: "l", Path: []int{0, 0}, Parent: -1, Has: format.Values | format.Levels, MaxDef: 3,
+		MaxRep: 1, Type: arrow.PrimitiveTypes.Int32}}
 	a, err := NewAssembler(list, col, []int{0}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -242,7 +245,8 @@ func TestCounts(t *testing.T) {
 	if n := CountRows(rep); n != 5004 {
 		t.Errorf("%d rows", n)
 	}
-	for row, want := range map[int]int{0: 0, 1: 3, 2: 4, 3: 7, 4: 8, 5002: 5006, 5003: 5009, 5004: len(rep), 9999: len(rep)} {
+	for row, want := range map[int]int{0: 0, 1: 3, 2: 4, 3: 7, 4: 8, 5002: 5006, 5003: 5009, 5004: len(rep),
+		9999: len(rep)} {
 		if got := RowStart(rep, row); got != want {
 			t.Errorf("row %d begins at %d, want %d", row, got, want)
 		}

@@ -58,10 +58,12 @@ type search struct {
 
 const mostSteps = 1 << 22 // a second's work; ten thousand columns of ten steps take a tenth of it
 
-// Infer makes the schema of which the columns' paths are those of leaves. Their greatest levels say how many steps of a path are optional
-// or repeated, not which; columns of one group help each other, and so do entries: a list goes on only where it has items, and columns below one step
-// have the same places above it (entries that allow no answer at all are damaged, and left out of account). Where several answers are left, steps are required if they can be, and repeated as far down as they can be; but those
-// that lists says are named as lists are repeated if they can be. ok is false if there is no answer, or it takes too long to find one.
+// Infer makes the schema of which the columns' paths are those of leaves. Their greatest levels say how many
+// steps of a path are optional or repeated, not which; columns of one group help each other, and so do entries:
+// a list goes on only where it has items, and columns below one step have the same places above it (entries
+// that allow no answer at all are damaged, and left out of account). Where several answers are left, steps are
+// required if they can be, and repeated as far down as they can be; but those that lists says are named as
+// lists are repeated if they can be. ok is false if there is no answer, or it takes too long to find one.
 func Infer(cols []Path, lists func(s *Step, depth int) bool) (roots []*Step, ok bool) {
 	root := &Step{Column: -1}
 	for i := range cols {
@@ -204,8 +206,9 @@ func (s *Step) allowed(in *search, k Kind, def, rep int) bool {
 type Seen struct {
 	maxDef, maxRep int
 	last           byte
-	least          []byte   // by repetition level: the least definition level before or at an entry with it
-	sums           []uint64 // by repetition and definition level, of the places down to there; nil: not wanted, or entries are not known
+	least          []byte // by repetition level: the least definition level before or at an entry with it
+	// by repetition and definition level, of the places down to there; nil: not wanted, or entries are not known
+	sums []uint64
 }
 
 // NewSeen begins. With sums, columns are held against each other.

@@ -46,7 +46,8 @@ func (b *build) locate(err error, col int) error {
 func (b *build) entries(i, places int) error {
 	if got := b.in[i].Array.Len(); got != places {
 		if p := b.parent(i); p >= 0 {
-			return fault.Corruptf(fault.Span{}, b.name(p)+" and "+b.name(i), "the lengths count %d entries, there are %d", places, got)
+			return fault.Corruptf(fault.Span{}, b.name(p)+" and "+b.name(i),
+				"the lengths count %d entries, there are %d", places, got)
 		}
 		return fault.Corruptf(fault.Span{}, b.name(i), "%d entries in %d rows", got, places)
 	}
@@ -73,8 +74,8 @@ func (b *build) lengths(i int) ([]int32, int64, error) {
 	return l, sum, b.locate(err, i)
 }
 
-// present fills idx with the item of each of n's places; -1 is none, or one that stands for null. items is how many there
-// are; whole says that idx only counts up.
+// present fills idx with the item of each of n's places; -1 is none, or one that stands for null. items is how
+// many there are; whole says that idx only counts up.
 func (b *build) present(n *node, idx []int32) (items int, whole bool, err error) {
 	if err := b.entries(n.presence, len(idx)); err != nil {
 		return 0, false, err
@@ -88,7 +89,8 @@ func (b *build) present(n *node, idx []int32) (items int, whole bool, err error)
 	k := int32(0)
 	for i, x := range l {
 		if x > 1 {
-			return 0, false, fault.Corruptf(fault.Span{}, b.name(n.presence), "entry %d: %d of something that is there or not", i, x)
+			return 0, false, fault.Corruptf(fault.Span{}, b.name(n.presence),
+				"entry %d: %d of something that is there or not", i, x)
 		}
 		if idx[i] = -1; x == 1 && (col.NullN() == 0 || !isNull(i)) {
 			idx[i] = k
@@ -312,7 +314,8 @@ func (u *unionBuild) rest(t *arrow.DenseUnionType) error {
 	}
 	b := nullBranch(t)
 	if b < 0 {
-		return fault.Corruptf(fault.Span{}, u.n.name, "entry %d of the union is of no branch, and none can be null", first)
+		return fault.Corruptf(fault.Span{}, u.n.name, "entry %d of the union is of no branch, and none can be null",
+			first)
 	}
 	code := int8(t.TypeCodes()[b])
 	have := u.kids[b].Len()

@@ -39,7 +39,8 @@ type plan struct {
 }
 
 func (w *lengthWriter) column(path []int, parent int, has format.Has, t arrow.DataType) (*lengthColumn, int) {
-	c := &lengthColumn{Column: format.Column{Name: fmt.Sprintf("c%d%v", len(w.cols), path), Path: path, Parent: parent, Has: has, Type: t}}
+	c := &lengthColumn{Column: format.Column{Name: fmt.Sprintf("c%d%v", len(w.cols), path), Path: path,
+		Parent: parent, Has: has, Type: t}}
 	w.cols = append(w.cols, c)
 	return c, len(w.cols) - 1
 }
@@ -170,7 +171,8 @@ func (c *lengthColumn) input(t testing.TB, mem memory.Allocator) Input {
 	return Input{Array: a}
 }
 
-func writeLengths(t testing.TB, r *rand.Rand, f arrow.Field, a arrow.Array, mem memory.Allocator) (cols []format.Column, in []Input) {
+func writeLengths(t testing.TB, r *rand.Rand, f arrow.Field, a arrow.Array,
+	mem memory.Allocator) (cols []format.Column, in []Input) {
 	w := &lengthWriter{r: r}
 	p := w.plan(f, []int{0}, -1, false)
 	for i := range a.Len() {
@@ -203,7 +205,8 @@ func TestRandomLengthsRoundTrip(t *testing.T) {
 		}
 		mem.AssertSize(t, 0)
 	}
-	for _, id := range []arrow.Type{arrow.LIST, arrow.LARGE_LIST, arrow.FIXED_SIZE_LIST, arrow.MAP, arrow.STRUCT, arrow.DENSE_UNION} {
+	for _, id := range []arrow.Type{arrow.LIST, arrow.LARGE_LIST, arrow.FIXED_SIZE_LIST, arrow.MAP, arrow.STRUCT,
+		arrow.DENSE_UNION} {
 		if seen[id] < 40 {
 			t.Errorf("only %d of %s", seen[id], id)
 		}
@@ -221,8 +224,10 @@ func TestUnionsByHand(t *testing.T) {
 		return format.Column{Name: name, Path: path, Parent: parent, Has: has, Type: i32}
 	}
 	cols := []format.Column{
-		col("u/int", -1, format.Values, 0, 1), col("u/rec", -1, format.Lengths, 0, 2), col("u/rec#x", 1, format.Values, 0, 2, 0),
-		col("u/list", -1, format.Lengths, 0, 3), col("u/list[]", 3, format.Lengths, 0, 3), col("u/list[]/item", 4, format.Values, 0, 3, 0),
+		col("u/int", -1, format.Values, 0, 1), col("u/rec", -1, format.Lengths, 0, 2),
+		col("u/rec#x", 1, format.Values, 0, 2, 0),
+		col("u/list", -1, format.Lengths, 0, 3), col("u/list[]", 3, format.Lengths, 0, 3),
+		col("u/list[]/item", 4, format.Values, 0, 3, 0),
 	}
 	ints := func(s string) Input {
 		a, _, err := array.FromJSON(memory.NewGoAllocator(), i32, strings.NewReader(s))
@@ -231,7 +236,8 @@ func TestUnionsByHand(t *testing.T) {
 		}
 		return Input{Array: a}
 	}
-	in := []Input{ints("[7,null,null,null,null]"), ints("[0,0,1,0,0]"), ints("[1]"), ints("[0,0,0,0,1]"), ints("[2]"), ints("[8,9]")}
+	in := []Input{ints("[7,null,null,null,null]"), ints("[0,0,1,0,0]"), ints("[1]"), ints("[0,0,0,0,1]"),
+		ints("[2]"), ints("[8,9]")}
 	got, err := assemble(f, cols, in, 5, nil, memory.NewGoAllocator())
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +246,8 @@ func TestUnionsByHand(t *testing.T) {
 		t.Error(s)
 	}
 	in[0] = ints("[7,null,8,null,null]")
-	if _, err := assemble(f, cols, in, 5, nil, memory.NewGoAllocator()); err == nil || err.Error() != "corrupt: u.rec: entry 2 of the union is of two branches" {
+	if _, err := assemble(f, cols, in, 5, nil, memory.NewGoAllocator()); err == nil ||
+		err.Error() != "corrupt: u.rec: entry 2 of the union is of two branches" {
 		t.Error(err)
 	}
 }
@@ -256,10 +263,12 @@ func TestThingsWithoutColumns(t *testing.T) {
 	}{
 		{none, "[null,null,null]"},
 		{nothing, "[{},{},{}]"},
-		{arrow.Field{Name: "s", Type: arrow.StructOf(none, nothing)}, `[{"n":null,"s":{}},{"n":null,"s":{}},{"n":null,"s":{}}]`},
+		{arrow.Field{Name: "s", Type: arrow.StructOf(none, nothing)},
+			`[{"n":null,"s":{}},{"n":null,"s":{}},{"n":null,"s":{}}]`},
 		{arrow.Field{Name: "l", Type: arrow.ListOf(arrow.Null)}, "[[null,null],[],null]"},
 		{arrow.Field{Name: "l", Type: arrow.ListOfNonNullable(nothing.Type)}, "[[{},{}],[],null]"},
-		{arrow.Field{Name: "l", Type: arrow.ListOfNonNullable(arrow.StructOf(none))}, `[[{"n":null},{"n":null}],[],null]`},
+		{arrow.Field{Name: "l", Type: arrow.ListOfNonNullable(arrow.StructOf(none))},
+			`[[{"n":null},{"n":null}],[],null]`},
 	} {
 		var cols []format.Column
 		var in []Input
@@ -268,7 +277,8 @@ func TestThingsWithoutColumns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cols, in = []format.Column{{Name: "l[]", Path: []int{0}, Parent: -1, Has: format.Lengths, Type: i32}}, []Input{{Array: a}}
+			cols, in = []format.Column{{Name: "l[]", Path: []int{0}, Parent: -1, Has: format.Lengths, Type: i32}},
+				[]Input{{Array: a}}
 		}
 		got, err := assemble(c.f, cols, in, 3, nil, memory.NewGoAllocator())
 		if err != nil {
@@ -284,15 +294,19 @@ func TestLengthsThatDoNotAddUp(t *testing.T) {
 	item := arrow.StructOf(arrow.Field{Name: "a", Type: i32}, arrow.Field{Name: "b", Type: i32})
 	f := arrow.Field{Name: "l", Type: arrow.ListOfNonNullable(item)}
 	cols := []format.Column{{Name: "l[]", Path: []int{0}, Parent: -1, Has: format.Lengths, Type: i32},
-		{Name: "a", Path: []int{0, 0, 0}, Has: format.Values, Type: i32}, {Name: "b", Path: []int{0, 0, 1}, Has: format.Values, Type: i32}}
+		{Name: "a", Path: []int{0, 0, 0}, Has: format.Values, Type: i32},
+		{Name: "b", Path: []int{0, 0, 1}, Has: format.Values, Type: i32}}
 	for in, want := range map[[3]string]string{
-		{"[2,0,1]", "[1,2,3]", "[4,5,6]"}:                    "<nil>",
-		{"[2,null,1]", "[1,2,3]", "[4,5,6]"}:                 "<nil>",
-		{"[2,0]", "[1,2]", "[4,5]"}:                          "corrupt: l[]: 2 entries in 3 rows",
-		{"[2,0,2]", "[1,2,3]", "[4,5,6,7]"}:                  "corrupt: l[] and a: the lengths count 4 entries, there are 3",
-		{"[2,0,2]", "[1,2,3,4]", "[4,5,6]"}:                  "corrupt: l[] and b: the lengths count 4 entries, there are 3",
-		{"[2,-1,2]", "[1,2,3]", "[4,5,6]"}:                   "corrupt: l[]/length: -1 is negative (entry 1)",
-		{"[2,0,1]", "[1,null,3]", "[4,5,6]"}:                 "corrupt: l.item.a: entry 1 is null, but its type has no nulls",
+		{"[2,0,1]", "[1,2,3]", "[4,5,6]"}:    "<nil>",
+		{"[2,null,1]", "[1,2,3]", "[4,5,6]"}: "<nil>",
+		{"[2,0]", "[1,2]", "[4,5]"}:          "corrupt: l[]: 2 entries in 3 rows",
+		{"[2,0,2]", "[1,2,3]", "[4,5,6,7]"}: "corrupt: l[] and a: the lengths count 4 entries, " +
+			"there are 3",
+		{"[2,0,2]", "[1,2,3,4]", "[4,5,6]"}: "corrupt: l[] and b: the lengths count 4 entries, " +
+			"there are 3",
+		{"[2,-1,2]", "[1,2,3]", "[4,5,6]"}: "corrupt: l[]/length: -1 is negative (entry 1)",
+		{"[2,0,1]", "[1,null,3]", "[4,5,6]"}: "corrupt: l.item.a: entry 1 is null, but its type " +
+			"has no nulls",
 		{"[2000000000,2000000000,2000000000]", "[1]", "[1]"}: "limit: l[]: 6000000000 items at once",
 	} {
 		var ins []Input

@@ -42,7 +42,8 @@ func (n *node) lastLeaf() int {
 	return n.own
 }
 
-// check holds the levels of every leaf against the type and the number of rows, and those of the leaves against each other.
+// check holds the levels of every leaf against the type and the number of rows, and those of the leaves against
+// each other.
 func (b *build) check(rows int) error {
 	for i, n := range b.a.leaves {
 		if err := b.checkLeaf(i, n, rows); err != nil {
@@ -68,10 +69,12 @@ func (b *build) checkLeaf(i int, n *node, rows int) error {
 		in.Rep = make([]byte, entries)
 	}
 	if len(in.Def) != entries || len(in.Rep) != entries {
-		return fault.Bugf("column %s: %d entries with %d definition and %d repetition levels", b.name(i), entries, len(in.Def), len(in.Rep))
+		return fault.Bugf("column %s: %d entries with %d definition and %d repetition levels", b.name(i), entries,
+			len(in.Def), len(in.Rep))
 	}
 	if at := badLevel(in.Def, in.Rep, n.def, b.a.needs[i]); at >= 0 {
-		return fault.Corruptf(fault.Span{}, b.name(i), "entry %d: definition level %d and repetition level %d cannot be there (at most %d and %d)",
+		return fault.Corruptf(fault.Span{}, b.name(i),
+			"entry %d: definition level %d and repetition level %d cannot be there (at most %d and %d)",
 			at, in.Def[at], in.Rep[at], n.def, n.rep)
 	}
 	if got := CountRows(in.Rep); got != rows {
@@ -268,9 +271,10 @@ func (b *build) listByLevels(n *node, places int) (arrow.Array, error) {
 	return b.list(n, o, there[:places], valid, nulls, kids)
 }
 
-// list makes a list array of any kind; it takes valid and kids over. there is 0 for a list that is null, or of something
-// that is: only that need not have the size of a fixed-size list.
-func (b *build) list(n *node, off []int32, there []byte, valid *memory.Buffer, nulls int, kids []arrow.Array) (arrow.Array, error) {
+// list makes a list array of any kind; it takes valid and kids over. there is 0 for a list that is null, or of
+// something that is: only that need not have the size of a fixed-size list.
+func (b *build) list(n *node, off []int32, there []byte, valid *memory.Buffer, nulls int,
+	kids []arrow.Array) (arrow.Array, error) {
 	places := len(off) - 1
 	switch n.field.Type.ID() {
 	case arrow.MAP: // arrow-go wants it before the array is made

@@ -51,8 +51,9 @@ type node struct {
 	index    int // child index in the whole type
 	children []*node
 
-	// Levels. A place for a value is there if an entry's repetition level is at most rep and its definition level at least
-	// above; the value itself is there from def on, the items of a list from def+1 on, and they repeat at rep+1.
+	// Levels. A place for a value is there if an entry's repetition level is at most rep and its definition
+	// level at least above; the value itself is there from def on, the items of a list from def+1 on, and they
+	// repeat at rep+1.
 	above, def, rep uint8
 
 	// Columns, by their position among those given; -1 = none.
@@ -113,7 +114,8 @@ func newNode(f arrow.Field, up *node, want [][]int, depth int) (*node, error) {
 	if n.shape == shapeLeaf || n.shape == shapeNull {
 		return n, nil
 	}
-	whole := n.shape == shapeMap || n.shape == shapeUnion || slices.ContainsFunc(want, func(w []int) bool { return len(w) == 0 })
+	whole := n.shape == shapeMap || n.shape == shapeUnion ||
+		slices.ContainsFunc(want, func(w []int) bool { return len(w) == 0 })
 	for i, c := range kids {
 		sub := through(want, i)
 		if whole {

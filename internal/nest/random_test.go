@@ -17,9 +17,11 @@ import (
 func randomType(r *rand.Rand, depth int, unions bool) arrow.DataType {
 	if depth == 0 || r.IntN(4) == 0 {
 		return []arrow.DataType{
-			arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint8, arrow.BinaryTypes.String,
+			arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint8,
+			arrow.BinaryTypes.String,
 			arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.LargeString, &arrow.FixedSizeBinaryType{ByteWidth: 3},
-			arrow.FixedWidthTypes.Timestamp_ms, &arrow.Decimal128Type{Precision: 30, Scale: 2}, arrow.PrimitiveTypes.Int16,
+			arrow.FixedWidthTypes.Timestamp_ms, &arrow.Decimal128Type{Precision: 30, Scale: 2},
+			arrow.PrimitiveTypes.Int16,
 		}[r.IntN(10)]
 	}
 	item := func(name string) arrow.Field {
@@ -149,7 +151,8 @@ func randomUnion(r *rand.Rand, t *arrow.DenseUnionType, n int) *array.Data {
 		f.Nullable = false // a null is what the branch of nulls is for
 		kids = append(kids, randomArray(r, f, int(counts[i])).Data())
 	}
-	bufs := []*memory.Buffer{nil, memory.NewBufferBytes(types), memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(off))}
+	bufs := []*memory.Buffer{nil, memory.NewBufferBytes(types),
+		memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(off))}
 	return array.NewData(t, n, bufs, kids, 0, 0)
 }
 
@@ -197,7 +200,8 @@ func TestRandomLevelsRoundTrip(t *testing.T) {
 	}
 }
 
-func assemble(f arrow.Field, cols []format.Column, in []Input, rows int, want [][]int, mem memory.Allocator) (arrow.Array, error) {
+func assemble(f arrow.Field, cols []format.Column, in []Input, rows int, want [][]int,
+	mem memory.Allocator) (arrow.Array, error) {
 	use, err := Needed(f, want, cols, 0)
 	if err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ type Shredded struct {
 
 	// Values belongs to the array that was shredded and lives as long.
 	Values arrow.Array
-	// Present is the positions in Values of the entries whose Def is MaxDef, in their order; nil means that they are all
-	// of Values, in order.
+	// Present is the positions in Values of the entries whose Def is MaxDef, in their order; nil means that
+	// they are all of Values, in order.
 	Present []int32
 }
 
@@ -42,8 +42,8 @@ func (s *Shredded) Dense(mem memory.Allocator) (arrow.Array, error) {
 	return take(s.Values, s.Present, mem)
 }
 
-// Shred gives the leaves of an array of f's type, in the order of Leaves. Values under nulls do not matter. A null where
-// f has none is Invalid.
+// Shred gives the leaves of an array of f's type, in the order of Leaves. Values under nulls do not matter. A
+// null where f has none is Invalid.
 func Shred(f arrow.Field, a arrow.Array) ([]Shredded, error) {
 	ls, err := Leaves(f)
 	if err != nil {

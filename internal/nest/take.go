@@ -354,7 +354,8 @@ func lists[T offset](t *taker, l array.ListLike) error {
 				off[i+1] += src[p+1] - src[p]
 			}
 		}
-		t.children = append(t.children, array.NewData(l.ListValues().DataType(), int(total), []*memory.Buffer{nil}, nil, int(total), 0))
+		t.children = append(t.children, array.NewData(l.ListValues().DataType(), int(total), []*memory.Buffer{nil},
+			nil, int(total), 0))
 		return nil
 	}
 	items := borrow(int(total))

@@ -12,7 +12,8 @@ import (
 	"stoa/wire"
 )
 
-// The examples of the Protocol Buffers encoding document: field 1 = 150; field 2 = "testing"; field 3 = message{1: 150}.
+// The examples of the Protocol Buffers encoding document: field 1 = 150; field 2 = "testing"; field 3 =
+// message{1: 150}.
 func TestExamplesOfTheDocument(t *testing.T) {
 	for _, x := range []struct {
 		want string
@@ -78,7 +79,8 @@ func TestRead(t *testing.T) {
 }
 
 func TestBroken(t *testing.T) {
-	for _, in := range []string{"\x00", "\x08", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x09abc", "\x0dabc", "\x12\x04abc", "\x0b\x00", "\x12\xff"} {
+	for _, in := range []string{"\x00", "\x08", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x09abc",
+		"\x0dabc", "\x12\x04abc", "\x0b\x00", "\x12\xff"} {
 		c := wire.NewCursor([]byte(in), fault.Span{Object: "f", Len: int64(len(in))}, "m")
 		for r := pb.NewReader(c); r.Next(); {
 			r.Unknown()

@@ -3,8 +3,8 @@
 //	go run ./internal/release -o dist            # what make release does
 //	go run ./internal/release -o dist -only linux/amd64
 //
-// The binaries are static and do not depend on when, where or by whom they are built: the same commit and the same Go give the
-// same bytes. `make release-check` shows it.
+// The binaries are static and do not depend on when, where or by whom they are built: the same commit and the
+// same Go give the same bytes. `make release-check` shows it.
 package main
 
 import (
@@ -65,7 +65,8 @@ func build(platform, out string) ([]string, error) {
 		bin += ".exe"
 	}
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w -buildid=", "-o", bin, "./cmd/stoa")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch, "GOFLAGS=", "GOAMD64=v1",
+		"GOARM64=v8.0")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w", platform, err)
@@ -113,14 +114,16 @@ func materials(info *buildinfo.BuildInfo) bom {
 	b := bom{Format: "CycloneDX", SpecVersion: "1.5", Version: 1,
 		Metadata: metadata{component{Type: "application", Ref: "stoa", Name: "stoa", Version: info.Main.Version}}}
 	std := strings.TrimPrefix(info.GoVersion, "go")
-	b.Components = append(b.Components, component{Type: "library", Ref: "std", Name: "std", Version: std, PURL: "pkg:golang/std@" + std})
+	b.Components = append(b.Components, component{Type: "library", Ref: "std", Name: "std", Version: std,
+		PURL: "pkg:golang/std@" + std})
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
 		}
 		purl := "pkg:golang/" + m.Path + "@" + m.Version
 		c := component{Type: "library", Ref: purl, Name: m.Path, Version: m.Version, PURL: purl}
-		if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Sum, "h1:")); err == nil && len(sum) == sha256.Size {
+		if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Sum, "h1:")); err == nil &&
+			len(sum) == sha256.Size {
 			c.Hashes = []hash{{"SHA-256", hex.EncodeToString(sum)}} // of the module's files, as go.sum has it
 		}
 		b.Components = append(b.Components, c)

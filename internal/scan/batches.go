@@ -16,7 +16,8 @@ import (
 )
 
 // batched reads ranges of rows. It returns how many rows it went through, counted from row 0.
-func (r *run) batched(ctx context.Context, b format.Batcher, g format.RowGroup, ranges vec.Ranges) (at int64, err error) {
+func (r *run) batched(ctx context.Context, b format.Batcher, g format.RowGroup, ranges vec.Ranges) (at int64,
+	err error) {
 	for _, rows := range ranges {
 		if at, err = r.batches(ctx, b, g, rows); err != nil {
 			return 0, err
@@ -70,7 +71,8 @@ func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, 
 	return at, nil
 }
 
-// counted is how many rows there are in a row group that does not know it, most at most. A row that does not fit is one, too.
+// counted is how many rows there are in a row group that does not know it, most at most. A row that does not
+// fit is one, too.
 func (r *run) counted(ctx context.Context, b format.Batcher, g format.RowGroup, most int64) (n int64, err error) {
 	q := r.plan.query
 	if q.Cols = nil; len(r.plan.columns) > 0 {
@@ -93,8 +95,8 @@ func (r *run) counted(ctx context.Context, b format.Batcher, g format.RowGroup, 
 	return n, nil
 }
 
-// rowsError is damage of which a Batcher knows the rows, half-open and counted in the row group. What it gives next begins
-// behind them, or fills what is before them.
+// rowsError is damage of which a Batcher knows the rows, half-open and counted in the row group. What it gives
+// next begins behind them, or fills what is before them.
 type rowsError interface {
 	error
 	LostRows() (from, to int64)

@@ -15,8 +15,9 @@ import (
 	"stoa/vec"
 )
 
-// A Batcher reads all columns side by side, so damage in one of them takes rows. Where lost cells are to be null, such rows are read
-// again, each column by itself and all in step, and only the cells that are damaged are lost.
+// A Batcher reads all columns side by side, so damage in one of them takes rows. Where lost cells are to be
+// null, such rows are read again, each column by itself and all in step, and only the cells that are damaged
+// are lost.
 
 // cellColumn is one column of rows that are read again.
 type cellColumn struct {
@@ -63,8 +64,8 @@ func (r *run) cells(ctx context.Context, b format.Batcher, g format.RowGroup, q 
 	return nil
 }
 
-// hides reports whether c has lost cells without which no row is given: a filter over a lost cell is unknown, a union has no null, and
-// that of a list of a fixed size may be larger than any page.
+// hides reports whether c has lost cells without which no row is given: a filter over a lost cell is unknown, a
+// union has no null, and that of a list of a fixed size may be larger than any page.
 func (r *run) hides(c *cellColumn) bool {
 	top := r.plan.columns[c.col].Path[0]
 	t := r.plan.fields[top].Type
@@ -101,7 +102,8 @@ func (r *run) cell(c *cellColumn, g format.RowGroup, at, to int64) error {
 			continue
 		}
 		if !ok {
-			err = fault.Corruptf(fault.Span{Object: g.Part}, "column "+r.plan.columns[c.col].Name, "it ends after %d of %d rows", at, g.Rows)
+			err = fault.Corruptf(fault.Span{Object: g.Part}, "column "+r.plan.columns[c.col].Name,
+				"it ends after %d of %d rows", at, g.Rows)
 		}
 		if !r.excused(err) {
 			return err
@@ -111,7 +113,8 @@ func (r *run) cell(c *cellColumn, g format.RowGroup, at, to int64) error {
 			_, c.end = exact.LostRows()
 			c.end = min(max(c.end, at+1), to)
 		}
-		r.lose(region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Column: r.plan.columns[c.col].Name, Rows: [2]int64{at, c.end}, Exact: true, Err: err})
+		r.lose(region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Column: r.plan.columns[c.col].Name,
+			Rows: [2]int64{at, c.end}, Exact: true, Err: err})
 	}
 	return nil
 }

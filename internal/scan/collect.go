@@ -65,8 +65,8 @@ func (c *collector) append(i int, v *vec.Vector, n int, sel *vec.Sel) error {
 	return c.vecs[i].Append(v, 0, n, sel)
 }
 
-// adopt takes the vector of a stream itself for output i, if that is all that is wanted of it and nothing was collected before: a look-up
-// copies nothing twice.
+// adopt takes the vector of a stream itself for output i, if that is all that is wanted of it and nothing was
+// collected before: a look-up copies nothing twice.
 func (c *collector) adopt(i int, s *stream, n int, sel *vec.Sel) bool {
 	if c.rows > 0 || c.take != nil || !sel.IsAll() || s.vec.Len() != n || c.plan.twice || c.start() != nil {
 		return false
@@ -240,7 +240,8 @@ func (c *collector) release() {
 func (c *collector) present(cols []arrow.Array) ([]arrow.Array, error) {
 	out := make([]arrow.Array, 0, len(cols))
 	for i, a := range cols {
-		if to := c.plan.schema.Field(i).Type; c.plan.present != nil && !arrow.TypeEqual(a.DataType(), to, arrow.CheckMetadata()) {
+		if to := c.plan.schema.Field(i).Type; c.plan.present != nil &&
+			!arrow.TypeEqual(a.DataType(), to, arrow.CheckMetadata()) {
 			made, err := c.plan.present.Present(a, to, c.plan.alloc())
 			if err != nil {
 				releaseAll(out)

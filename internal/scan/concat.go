@@ -123,7 +123,8 @@ func concatUnions(t *arrow.DenseUnionType, pieces []arrow.Array, mem memory.Allo
 		defer c.Release()
 		children[k] = c.Data()
 	}
-	bufs := []*memory.Buffer{nil, memory.NewBufferBytes(ids), memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offs))}
+	bufs := []*memory.Buffer{nil, memory.NewBufferBytes(ids),
+		memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offs))}
 	d := array.NewData(t, n, bufs, children, 0, 0)
 	defer d.Release()
 	return array.MakeFromData(d), nil
@@ -180,7 +181,8 @@ func concatLists(t arrow.ListLikeType, pieces []arrow.Array, mem memory.Allocato
 		return nil, err
 	}
 	defer c.Release()
-	d := array.NewData(t, len(offs)-1, []*memory.Buffer{valid, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offs))}, []arrow.ArrayData{c.Data()}, nulls, 0)
+	d := array.NewData(t, len(offs)-1, []*memory.Buffer{valid,
+		memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offs))}, []arrow.ArrayData{c.Data()}, nulls, 0)
 	defer d.Release()
 	return array.MakeFromData(d), nil
 }

@@ -27,8 +27,8 @@ const (
 	byPages       = "no page needs it"   // a dictionary
 )
 
-// Trace says what a scan goes through: Walk what it is going to read, as far as metadata tells; a Run with Spec.Trace what it did read.
-// It is safe for concurrent use. A nil Trace notes nothing.
+// Trace says what a scan goes through: Walk what it is going to read, as far as metadata tells; a Run with
+// Spec.Trace what it did read. It is safe for concurrent use. A nil Trace notes nothing.
 type Trace struct {
 	mu      sync.Mutex
 	levels  []*tally // parts, row groups, rows
@@ -55,9 +55,11 @@ type Tally struct {
 	Considered int64    // how many reached this level; -1 if only reading tells
 	Read       int64    // the same
 	Skipped    []Reason // the others, the most frequent reason first
-	Used       []Reason // of LevelPage, after a run: pages that were read, and the filter applied by other means than comparing each value
-	Bytes      int64    // stored bytes of what is read; 0 for LevelRows, about for parts and row groups, -1 if not known
-	Total      int64    // of what was considered; the same
+	// of LevelPage, after a run: pages that were read, and the filter applied by other means than comparing each value
+	Used []Reason
+	// stored bytes of what is read; 0 for LevelRows, about for parts and row groups, -1 if not known
+	Bytes int64
+	Total int64 // of what was considered; the same
 }
 
 // Reason is why so many were passed over.
@@ -132,8 +134,9 @@ func (t *Trace) Start(n int, src Source, spec Spec, run bool) error {
 	return nil
 }
 
-// Walk goes through the metadata of the source that Start named: which parts and row groups the filter leaves, which rows of them, and
-// which pages have such rows. No page is read; but formats without an index have page headers among the pages.
+// Walk goes through the metadata of the source that Start named: which parts and row groups the filter leaves,
+// which rows of them, and which pages have such rows. No page is read; but formats without an index have page
+// headers among the pages.
 func (t *Trace) Walk(ctx context.Context, src Source) error {
 	r := &run{plan: t.source.plan, src: src}
 	var told []string // why row groups of the part are passed over
@@ -198,7 +201,8 @@ func (t *Trace) walkGroup(ctx context.Context, r *run, g format.RowGroup) (why s
 	}
 	var told []string
 	var overlay format.Overlay
-	w.narrowed, overlay, err = r.narrow(format.WithSkips(ctx, func(s format.Skip) { told = append(told, s.Why) }), g, w.all)
+	w.narrowed, overlay, err = r.narrow(format.WithSkips(ctx, func(s format.Skip) { told = append(told, s.Why) }),
+		g, w.all)
 	if err != nil {
 		return "", err
 	}
@@ -249,7 +253,8 @@ func (w *groupWalk) columns(ctx context.Context, overlay format.Overlay) (err er
 }
 
 // column notes the pages of a column, and gives what its bounds leave of the rows that are left.
-func (w *groupWalk) column(ctx context.Context, col int, left vec.Ranges, prune func(format.Page) string) (vec.Ranges, error) {
+func (w *groupWalk) column(ctx context.Context, col int, left vec.Ranges,
+	prune func(format.Page) string) (vec.Ranges, error) {
 	chunk, err := w.run.src.Reader.Chunk(ctx, w.group, col, w.all)
 	if err != nil {
 		return nil, err
@@ -289,7 +294,8 @@ func (w *groupWalk) column(ctx context.Context, col int, left vec.Ranges, prune 
 func overlaps(all vec.Ranges, r vec.Range) bool { return len(all.Intersect(vec.Ranges{r})) > 0 }
 
 func (t *Trace) key(g format.RowGroup, col int, p format.Page, l format.Level) pageKey {
-	k := pageKey{source: t.source.n, dict: l == format.LevelDict, part: g.Part, group: g.Index, column: col, at: int64(p.Ordinal), sub: p.Sub}
+	k := pageKey{source: t.source.n, dict: l == format.LevelDict, part: g.Part, group: g.Index, column: col,
+		at: int64(p.Ordinal), sub: p.Sub}
 	if len(p.Spans) > 0 { // a block that is cut into several pages is one
 		k.object, k.at, k.sub = p.Spans[0].Object, p.Spans[0].Off, 0
 	}
@@ -307,7 +313,8 @@ func (t *Trace) column(col int, l format.Level) *tally {
 			filter = filter || slices.Contains(f.cols, col)
 		}
 		k = len(t.columns)
-		t.columns = append(t.columns, &tally{Tally: Tally{Level: l, Column: name, Filter: filter}, why: map[string]int64{}})
+		t.columns = append(t.columns, &tally{Tally: Tally{Level: l, Column: name, Filter: filter},
+			why: map[string]int64{}})
 	}
 	return t.columns[k]
 }
@@ -379,15 +386,17 @@ func (t *Trace) fetched(bytes int64) {
 	t.bytes += bytes
 }
 
-// Fetched is how many reads of pages a run did, and of how many bytes; with the gaps between pages that are read rather than passed over.
+// Fetched is how many reads of pages a run did, and of how many bytes; with the gaps between pages that are
+// read rather than passed over.
 func (t *Trace) Fetched() (reads, bytes int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.reads, t.bytes
 }
 
-// Tallies are the levels, from the outside inwards: parts, row groups, rows, then the dictionaries and pages of each column.
-// After a run, pages that were to be read but were not are told as passed over because no row passed.
+// Tallies are the levels, from the outside inwards: parts, row groups, rows, then the dictionaries and pages of
+// each column. After a run, pages that were to be read but were not are told as passed over because no row
+// passed.
 func (t *Trace) Tallies() []Tally {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -418,7 +427,8 @@ func (t *Trace) Tallies() []Tally {
 
 // reasons are counts, the greatest first.
 func reasons(counts map[string]int64) (out []Reason) {
-	for _, why := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) }) {
+	for _, why := range slices.SortedFunc(maps.Keys(counts),
+		func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) }) {
 		if counts[why] > 0 {
 			out = append(out, Reason{why, counts[why]})
 		}

@@ -16,9 +16,11 @@ type pager struct {
 	src   Source
 	trace *Trace
 	chunk format.Chunk
-	rows  vec.Ranges               // wanted; pages of known rows outside are passed over
-	ahead int64                    // bytes of one request; pages are read one by one, when they are decoded, if it is < 0
-	prune func(format.Page) string // why no row of the page can be of use: it is never fetched; "" = some may; nil = no such page
+	rows  vec.Ranges // wanted; pages of known rows outside are passed over
+	// bytes of one request; pages are read one by one, when they are decoded, if it is < 0
+	ahead int64
+	// why no row of the page can be of use: it is never fetched; "" = some may; nil = no such page
+	prune func(format.Page) string
 	queue []*pageBytes
 	last  error // why Next ends: io.EOF, or damage
 }
@@ -178,7 +180,8 @@ func (p *pager) ask(ctx context.Context, i int, async bool) {
 		switch {
 		case len(r.pages) == 0:
 			all = sp
-		case ok && sp.Object == all.Object && sp.Off >= all.Off && sp.End() <= all.End(): // another part of the same block
+		case ok && sp.Object == all.Object && sp.Off >= all.Off && sp.End() <= all.End():
+			// another part of the same block
 		case !ok || !mergeable(all, sp) || sp.End()-all.Off > p.ahead:
 			ok = false
 		default:

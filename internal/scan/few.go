@@ -9,13 +9,15 @@ import (
 	"stoa/vec"
 )
 
-// Look-ups want a few rows of a page, and the next one may want others of the same: such pages are kept decoded (Source.Pages).
+// Look-ups want a few rows of a page, and the next one may want others of the same: such pages are kept decoded
+// (Source.Pages).
 
-// few reports whether the scan wants at most an eighth of page p's rows, so that it is worth keeping. Scans with a budget keep nothing,
-// and those that are traced tell what they read.
+// few reports whether the scan wants at most an eighth of page p's rows, so that it is worth keeping. Scans
+// with a budget keep nothing, and those that are traced tell what they read.
 func (s *stream) few(p format.Page, first int64) bool {
 	spec := &s.run.plan.spec
-	if s.run.src.Pages == nil || spec.Trace != nil || spec.Memory > 0 || p.Lost != nil || len(p.Spans) == 0 || p.Entries != p.Rows {
+	if s.run.src.Pages == nil || spec.Trace != nil || spec.Memory > 0 || p.Lost != nil || len(p.Spans) == 0 ||
+		p.Entries != p.Rows {
 		return false
 	}
 	var wanted int64
@@ -58,7 +60,8 @@ func (s *stream) kept(ctx context.Context, p format.Page) (*vec.Vector, error) {
 		return nil, err
 	}
 	s.arena.Reset()
-	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: s.dict, Scratch: s.arena, Limits: s.run.src.Limits, NoVerify: s.run.src.NoVerify}
+	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: s.dict, Scratch: s.arena, Limits: s.run.src.Limits,
+		NoVerify: s.run.src.NoVerify}
 	v.Expect(int(min(p.Rows, mostExpected)))
 	if err := decode(s.chunk, &t, v); err != nil {
 		return nil, err

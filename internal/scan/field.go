@@ -64,7 +64,8 @@ type leaf struct {
 	torn     bool  // the entries that continue a row at the start of the next page belong to a row that was passed over
 }
 
-func (r *run) openField(ctx context.Context, g format.RowGroup, p *fieldPlan, rows vec.Ranges, ahead int64) (*field, error) {
+func (r *run) openField(ctx context.Context, g format.RowGroup, p *fieldPlan, rows vec.Ranges, ahead int64) (*field,
+	error) {
 	f := &field{run: r, group: g, plan: p, row: rows[0].From, arena: arenas.Get().(*vec.Arena)}
 	byCol := map[int]*leaf{}
 	for _, c := range p.cols {
@@ -207,7 +208,8 @@ func hullOf(want *vec.Sel, a, b int64) (from, to int64) {
 // leastGap is how many rows in a row that nobody wants are worth passing over.
 const leastGap = 64
 
-// stretches assembles the rows [from, to), or fewer; nulls stand for long runs of those that nobody wants, so that their pages are not read.
+// stretches assembles the rows [from, to), or fewer; nulls stand for long runs of those that nobody wants, so
+// that their pages are not read.
 func (f *field) stretches(ctx context.Context, want *vec.Sel, a, from, to int64) (end int64, err error) {
 	stop, next := wanted(want, a, from, to)
 	if stop == to {
@@ -237,7 +239,8 @@ func (f *field) stretches(ctx context.Context, want *vec.Sel, a, from, to int64)
 	return end, err
 }
 
-// wanted is how far the rows from at on, which is wanted, go without a gap, and the first that is wanted after it; to if there is none.
+// wanted is how far the rows from at on, which is wanted, go without a gap, and the first that is wanted after
+// it; to if there is none.
 func wanted(want *vec.Sel, a, at, to int64) (stop, next int64) {
 	if want.IsAll() {
 		return to, to
@@ -368,7 +371,8 @@ func (f *field) decode(ctx context.Context, from, to int64) (int64, error) {
 	}
 	for _, l := range slices.Backward(f.leaves) {
 		if l.row > from && end > from {
-			return 0, l.blame(fault.Corruptf(fault.Span{Object: f.group.Part}, "", "the column has no page for row %d", from))
+			return 0, l.blame(fault.Corruptf(fault.Span{Object: f.group.Part}, "",
+				"the column has no page for row %d", from))
 		}
 		if l.row < from && l.end >= from {
 			n, err := l.entries(from)
@@ -393,7 +397,8 @@ func (f *field) even(end, to int64) error {
 	for _, l := range f.leaves {
 		for _, o := range f.leaves {
 			if l.ended && l.end == end && o.end > end {
-				return fault.Corruptf(fault.Span{Object: f.group.Part}, "", "column %s ends after %d rows, column %s has more", l.col.Name, end, o.col.Name)
+				return fault.Corruptf(fault.Span{Object: f.group.Part}, "",
+					"column %s ends after %d rows, column %s has more", l.col.Name, end, o.col.Name)
 			}
 		}
 	}
@@ -460,7 +465,8 @@ func (l *leaf) entries(row int64) (int, error) {
 		}
 		n, err := nest.SumLengths(vec.Fixed[int32](l.parent.vec, 0)[from:to])
 		if err == nil && n > int64(l.vec.Len()) {
-			err = fault.Corruptf(fault.Span{Object: l.field.group.Part}, "", "%d entries, its parent says %d", l.vec.Len(), n)
+			err = fault.Corruptf(fault.Span{Object: l.field.group.Part}, "", "%d entries, its parent says %d",
+				l.vec.Len(), n)
 		}
 		return int(n), err
 	case l.col.MaxRep > 0:
@@ -570,14 +576,16 @@ func (l *leaf) rowsOf(p format.Page, before int) int64 {
 	return int64(l.vec.Len() - before)
 }
 
-// rowsByRest is how many rows begin in a page that cannot be decoded and does not say: what the row group has, less those
-// before, less those that begin in the pages behind, which are all read for it. -1 if they cannot be counted.
+// rowsByRest is how many rows begin in a page that cannot be decoded and does not say: what the row group has,
+// less those before, less those that begin in the pages behind, which are all read for it. -1 if they cannot be
+// counted.
 func (l *leaf) rowsByRest(ctx context.Context, bad format.Page, at int64) int64 {
 	r, g := l.field.run, l.field.group
 	if g.Rows < 0 || l.parent != nil || l.col.MaxRep == 0 {
 		return -1
 	}
-	rest := &leaf{field: &field{run: r, group: g, plan: l.field.plan, arena: &vec.Arena{}}, col: l.col, number: l.number}
+	rest := &leaf{field: &field{run: r, group: g, plan: l.field.plan, arena: &vec.Arena{}}, col: l.col,
+		number: l.number}
 	defer func() {
 		rest.pager.close()
 		if rest.vec != nil {
@@ -652,7 +660,8 @@ func (l *leaf) decode(ctx context.Context, p format.Page, at int64) error {
 	l.field.run.plan.spec.Trace.note(l.field.group, l.number, p, "")
 	arena := l.field.arena
 	arena.Reset()
-	t := format.Task{Page: p, N: n, Bytes: bytes, Dict: l.dict, Scratch: arena, Limits: l.field.run.src.Limits, NoVerify: l.field.run.src.NoVerify}
+	t := format.Task{Page: p, N: n, Bytes: bytes, Dict: l.dict, Scratch: arena, Limits: l.field.run.src.Limits,
+		NoVerify: l.field.run.src.NoVerify}
 	if err := decode(l.chunk, &t, l.vec); err != nil {
 		return err
 	}
@@ -680,7 +689,8 @@ func (l *leaf) count(ctx context.Context, p format.Page, at int64) (int64, error
 		return 0, l.parent.dead
 	}
 	if l.parent.end < to {
-		return 0, fault.Corruptf(placeOf(p), "", "the page reaches to row %d, its parent %s ends at %d", to, l.parent.col.Name, l.parent.end)
+		return 0, fault.Corruptf(placeOf(p), "", "the page reaches to row %d, its parent %s ends at %d", to,
+			l.parent.col.Name, l.parent.end)
 	}
 	if l.parent.row > at {
 		return 0, fault.Bugf("column %s: the page begins at row %d, its parent is at %d", l.col.Name, at, l.parent.row)
@@ -700,7 +710,8 @@ func (l *leaf) count(ctx context.Context, p format.Page, at int64) (int64, error
 	}
 	n, err := nest.SumLengths(vec.Fixed[int32](l.parent.vec, 0)[i:j])
 	if err == nil && p.Entries >= 0 && p.Entries != n {
-		err = fault.Corruptf(placeOf(p), "", "%d entries, the lengths of %s add up to %d", p.Entries, l.parent.col.Name, n)
+		err = fault.Corruptf(placeOf(p), "", "%d entries, the lengths of %s add up to %d", p.Entries,
+			l.parent.col.Name, n)
 	}
 	return n, err
 }
@@ -745,14 +756,17 @@ func (l *leaf) losePage(p format.Page, at int64, err error) error {
 // lose notes that rows cannot be shown.
 func (f *field) lose(rows vec.Range, err error) {
 	f.lost = append(f.lost, rows)
-	f.run.lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name, Column: f.plan.name, Rows: [2]int64{rows.From, rows.To}, Exact: true, Err: err})
+	f.run.lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name, Column: f.plan.name,
+		Rows: [2]int64{rows.From, rows.To}, Exact: true, Err: err})
 }
 
-// loseRest is for a field of which a column goes on at an unknown place: its rows are lost as far as the row group goes.
+// loseRest is for a field of which a column goes on at an unknown place: its rows are lost as far as the row
+// group goes.
 func (f *field) loseRest(from, to int64) int64 {
 	if f.group.Rows < 0 {
 		if !f.told {
-			f.run.lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name, Column: f.plan.name, Rows: [2]int64{from, -1}, Err: f.dead})
+			f.run.lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name,
+				Column: f.plan.name, Rows: [2]int64{from, -1}, Err: f.dead})
 		}
 		f.told = true
 		return from

@@ -12,13 +12,19 @@ import (
 	"stoa/region"
 )
 
-// TestLyingLengths: a list says that it has 2³¹-1 items, of a page that cannot be decoded. Its placeholders would be so many; the rows are lost instead,
-// and little memory is taken.
+// TestLyingLengths: a list says that it has 2³¹-1 items, of a page that cannot be decoded. Its placeholders
+// would be so many; the rows are lost instead, and little memory is taken.
 func TestLyingLengths(t *testing.T) {
-	n := &nested{schema: arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true}}, nil), rows: 2, columns: []nestedColumn{
-		{Column: format.Column{Name: "l", Path: []int{0}, Parent: -1, Has: format.Lengths, Type: arrow.PrimitiveTypes.Int32}, values: []any{int64(1<<31 - 1), int64(1)}, first: []int64{0, 1, 2}, cuts: []int{0}, bad: -1},
-		{Column: format.Column{Name: "item", Path: []int{0, 0}, Parent: 0, Has: format.Values, Type: arrow.PrimitiveTypes.Int64}, values: []any{int64(1), int64(2)}, first: []int64{0, 1, 2}, cuts: []int{0}, bad: 0},
-	}}
+	n := &nested{schema: arrow.NewSchema(
+		[]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true}}, nil), rows: 2,
+		columns: []nestedColumn{
+			{Column: format.Column{Name: "l", Path: []int{0}, Parent: -1, Has: format.Lengths,
+				Type: arrow.PrimitiveTypes.Int32}, values: []any{int64(1<<31 - 1), int64(1)}, first: []int64{0, 1, 2},
+				cuts: []int{0}, bad: -1},
+			{Column: format.Column{Name: "item", Path: []int{0, 0}, Parent: 0, Has: format.Values,
+				Type: arrow.PrimitiveTypes.Int64}, values: []any{int64(1), int64(2)}, first: []int64{0, 1, 2},
+				cuts: []int{0}, bad: 0},
+		}}
 	src, _ := n.source()
 	before, lost, rows := formattest.Allocated(), int64(0), int64(0)
 	spec := scan.Spec{Damaged: scan.NullCells, Lost: func(l region.Loss) { lost += l.Rows[1] - l.Rows[0] }}

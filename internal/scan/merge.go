@@ -77,7 +77,8 @@ func (r *run) merge(ctx context.Context, groups []format.RowGroup) error {
 		return errStop
 	}
 	if len(groups) > math.MaxUint16 {
-		return fault.New(fault.Limit, fault.Span{Object: groups[0].Part}, "", "%d row groups overlap; --unordered reads them one by one", len(groups))
+		return fault.New(fault.Limit, fault.Span{Object: groups[0].Part}, "",
+			"%d row groups overlap; --unordered reads them one by one", len(groups))
 	}
 	m := &merger{run: r, room: r.plan.spec.Batch}
 	if err := m.prepare(len(groups)); err != nil {
@@ -127,7 +128,8 @@ func (m *merger) prepare(groups int) error {
 	for _, k := range m.run.src.Reader.Order() {
 		c := p.columns[k.Column]
 		f := m.run.src.Reader.Schema().Field(c.Path[0])
-		m.keys = append(m.keys, keyColumn{output: len(sub.outputs), typ: c.Type, descending: k.Descending, nullable: f.Nullable})
+		m.keys = append(m.keys, keyColumn{output: len(sub.outputs), typ: c.Type, descending: k.Descending,
+			nullable: f.Nullable})
 		sub.outputs = append(sub.outputs, output{top: c.Path[0], col: k.Column})
 		sub.keys = append(sub.keys, k.Column)
 	}

@@ -80,7 +80,8 @@ func (h *herd) compare(a, b row) int {
 }
 
 func drawHerd(t *rapid.T) *herd {
-	h := &herd{keys: rapid.SampledFrom([][]format.Key{{{Column: 3}}, {{Column: 1}, {Column: 3}}, {{Column: 1, Descending: true}, {Column: 3}},
+	h := &herd{keys: rapid.SampledFrom([][]format.Key{{{Column: 3}}, {{Column: 1}, {Column: 3}},
+		{{Column: 1, Descending: true}, {Column: 3}},
 		{{Column: 0}, {Column: 1}, {Column: 3, Descending: true}}}).Draw(t, "order")}
 	n := rapid.IntRange(2, 6).Draw(t, "groups")
 	spread := rapid.Bool().Draw(t, "apart") // groups of keys that hardly overlap
@@ -185,7 +186,8 @@ func TestMergeAgainstSorting(t *testing.T) {
 				m.Put(g.columns[i].object(), g.columns[i].bytes())
 			}
 		}
-		src := scan.Source{Reader: h, Objects: scan.NewObjects(m), Dicts: scan.NewDicts(), Limits: format.Limits{}.WithDefaults()}
+		src := scan.Source{Reader: h, Objects: scan.NewObjects(m), Dicts: scan.NewDicts(),
+			Limits: format.Limits{}.WithDefaults()}
 		var got []string
 		batch := 0
 		for b, err := range scan.Run(context.Background(), src, spec, nil) {

@@ -102,7 +102,8 @@ func (c *nestedChunk) Next(context.Context) (format.Page, error) {
 	}
 	i := c.next
 	c.next++
-	p := format.Page{Ordinal: i, First: -1, Rows: -1, Entries: int64(c.end(i) - c.cuts[i]), Spans: []fault.Span{{Object: c.Name, Off: int64(i), Len: 1}}}
+	p := format.Page{Ordinal: i, First: -1, Rows: -1, Entries: int64(c.end(i) - c.cuts[i]),
+		Spans: []fault.Span{{Object: c.Name, Off: int64(i), Len: 1}}}
 	if c.placed() {
 		p.First = c.rowAt(c.cuts[i])
 		p.Rows = int64(len(c.first)-1) - p.First
@@ -188,7 +189,8 @@ func drawValue(t *rapid.T, f arrow.Field, depth int) any {
 	case *arrow.MapType:
 		out := []any{}
 		for range n() {
-			out = append(out, map[string]any{"key": drawValue(t, typ.KeyField(), depth+1), "value": drawValue(t, typ.ItemField(), depth+1)})
+			out = append(out, map[string]any{"key": drawValue(t, typ.KeyField(), depth+1),
+				"value": drawValue(t, typ.ItemField(), depth+1)})
 		}
 		return out
 	case *arrow.ListType:
@@ -244,8 +246,10 @@ func (n *nested) addLevels(t *rapid.T, i int, f arrow.Field, a arrow.Array) {
 		t.Fatal(err)
 	}
 	for _, s := range shreds {
-		c := nestedColumn{bad: -1, Column: format.Column{Name: f.Name + s.Name, Path: append([]int{i}, s.Path...), Parent: -1,
-			Has: format.Values | format.Levels, MaxDef: s.MaxDef, MaxRep: s.MaxRep, Type: s.Type}, def: s.Def, rep: s.Rep}
+		c := nestedColumn{bad: -1, Column: format.Column{Name: f.Name + s.Name, Path: append([]int{i}, s.Path...),
+			Parent: -1,
+			Has:    format.Values | format.Levels, MaxDef: s.MaxDef, MaxRep: s.MaxRep, Type: s.Type}, def: s.Def,
+			rep: s.Rep}
 		if c.def == nil {
 			c.def = make([]byte, s.Entries)
 		}
@@ -288,7 +292,8 @@ func plainValue(a arrow.Array, i int) any {
 
 // addLengths stores a, whose entries belong to rows as first says, in columns of lengths and values.
 func (n *nested) addLengths(i int, path []int, f arrow.Field, a arrow.Array, parent int, first []int64) {
-	c := nestedColumn{bad: -1, Column: format.Column{Name: fmt.Sprint(f.Name, path), Path: path, Parent: parent}, first: first}
+	c := nestedColumn{bad: -1, Column: format.Column{Name: fmt.Sprint(f.Name, path), Path: path, Parent: parent},
+		first: first}
 	below := func(k int) []int { return append(slices.Clone(path), k) }
 	switch a := a.(type) {
 	case *array.Struct:
@@ -359,7 +364,8 @@ func (n *nested) source() (scan.Source, *store.Counter) {
 		m.Put(c.Name, make([]byte, len(c.cuts)))
 	}
 	tree := store.NewCounter(m)
-	return scan.Source{Reader: n, Objects: scan.NewObjects(tree), Dicts: scan.NewDicts(), Limits: format.Limits{}.WithDefaults()}, tree
+	return scan.Source{Reader: n, Objects: scan.NewObjects(tree), Dicts: scan.NewDicts(),
+		Limits: format.Limits{}.WithDefaults()}, tree
 }
 
 // show is the rows of a batch as JSON lines.
@@ -377,11 +383,13 @@ func show(b arrow.RecordBatch) []string {
 func TestNestedAgainstPlainReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, rec := drawNested(t)
-		spec := scan.Spec{Batch: rapid.SampledFrom([]int{1, 5, 17, 1000}).Draw(t, "batch"), Ahead: rapid.SampledFrom([]int64{0, -1}).Draw(t, "ahead"),
+		spec := scan.Spec{Batch: rapid.SampledFrom([]int{1, 5, 17, 1000}).Draw(t, "batch"),
+			Ahead:    rapid.SampledFrom([]int64{0, -1}).Draw(t, "ahead"),
 			Parallel: rapid.SampledFrom([]int{0, 3}).Draw(t, "parallel")}
 		want := show(rec)
 		if rapid.Bool().Draw(t, "project") {
-			spec.Columns = rapid.SampledFrom([][]string{{"a"}, {"l"}, {"s.x"}, {"s.y", "a"}, {"m", "s.z", "s"}, {"s.z", "s.x"}, {"n"}, {"n", "s.x"}, {}}).Draw(t, "columns")
+			spec.Columns = rapid.SampledFrom([][]string{{"a"}, {"l"}, {"s.x"}, {"s.y", "a"}, {"m", "s.z", "s"},
+				{"s.z", "s.x"}, {"n"}, {"n", "s.x"}, {}}).Draw(t, "columns")
 			want = make([]string, n.rows)
 			for _, name := range spec.Columns {
 				col := rec.Column(nestedSchema.FieldIndices(strings.Split(name, ".")[0])[0])
@@ -478,7 +486,9 @@ func TestNestedDamage(t *testing.T) {
 		c := &n.columns[rapid.SampledFrom(bad).Draw(t, "bad column")]
 		c.bad = rapid.IntRange(0, len(c.cuts)-1).Draw(t, "bad page")
 		src, _ := n.source()
-		spec := scan.Spec{Alloc: dirty{memory.DefaultAllocator}, Batch: rapid.SampledFrom([]int{1, 7, 1000}).Draw(t, "batch"), Parallel: rapid.SampledFrom([]int{0, 3}).Draw(t, "parallel")}
+		spec := scan.Spec{Alloc: dirty{memory.DefaultAllocator},
+			Batch:    rapid.SampledFrom([]int{1, 7, 1000}).Draw(t, "batch"),
+			Parallel: rapid.SampledFrom([]int{0, 3}).Draw(t, "parallel")}
 		var failed error
 		for _, err := range scan.Run(context.Background(), src, spec, nil) {
 			failed = err
@@ -568,7 +578,8 @@ func TestPagesOfNestedColumns(t *testing.T) {
 				t.Fatal(err)
 			}
 			if pages != len(c.cuts) || entries != len(c.values) {
-				t.Fatalf("column %s: %d pages with %d entries, want %d with %d", c.Name, pages, entries, len(c.cuts), len(c.values))
+				t.Fatalf("column %s: %d pages with %d entries, want %d with %d", c.Name, pages, entries,
+					len(c.cuts), len(c.values))
 			}
 		}
 	})

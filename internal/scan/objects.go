@@ -50,8 +50,8 @@ func (o *Objects) Names() []string {
 	return slices.Collect(maps.Keys(o.open))
 }
 
-// readInto reads the bytes at into *buf, which it makes large enough. The file's word is believed only as far as the file
-// goes: a span past its end is refused before memory is taken for it.
+// readInto reads the bytes at into *buf, which it makes large enough. The file's word is believed only as far
+// as the file goes: a span past its end is refused before memory is taken for it.
 func (o *Objects) readInto(ctx context.Context, buf *[]byte, at fault.Span) error {
 	s, err := o.get(ctx, at.Object)
 	if err != nil {
@@ -123,7 +123,8 @@ func (d *Dicts) get(ctx context.Context, src Source, col format.Column, c format
 	task := format.Task{Page: page, N: page.Entries, Scratch: &vec.Arena{}, Limits: src.Limits, NoVerify: src.NoVerify}
 	for _, s := range page.Spans {
 		if s.Len > src.Limits.Page {
-			return nil, fault.Limitf(s, "dictionary", "%d bytes are more than a page may have (%d)", s.Len, src.Limits.Page)
+			return nil, fault.Limitf(s, "dictionary", "%d bytes are more than a page may have (%d)", s.Len,
+				src.Limits.Page)
 		}
 		b, err := ReadSpan(ctx, src.Objects, s)
 		if err != nil {
@@ -140,8 +141,9 @@ func (d *Dicts) get(ctx context.Context, src Source, col format.Column, c format
 	return v, nil
 }
 
-// decode calls the format's decoder and holds it to its word: exactly N entries, nothing left behind by an error (see vec.Vector.Rollback:
-// not even in what the page before shares with this one), and no panic. A panic is our bug, and is reported as one with its place.
+// decode calls the format's decoder and holds it to its word: exactly N entries, nothing left behind by an
+// error (see vec.Vector.Rollback: not even in what the page before shares with this one), and no panic. A panic
+// is our bug, and is reported as one with its place.
 func decode(c format.Chunk, t *format.Task, dst *vec.Vector) (err error) {
 	before, mark := dst.Len(), dst.Mark()
 	defer func() {

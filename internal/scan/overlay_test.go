@@ -174,8 +174,10 @@ func TestSuspectCells(t *testing.T) {
 			}
 		}
 		var told []region.Loss
-		spec := scan.Spec{Batch: rapid.SampledFrom([]int{1, 7, 50, 1000}).Draw(t, "batch"), Parallel: rapid.SampledFrom([]int{0, 2}).Draw(t, "parallel"),
-			Damaged: rapid.SampledFrom([]scan.Damaged{scan.Fail, scan.SkipRows, scan.NullCells}).Draw(t, "policy"), Lost: func(l region.Loss) { told = append(told, l) }}
+		spec := scan.Spec{Batch: rapid.SampledFrom([]int{1, 7, 50, 1000}).Draw(t, "batch"),
+			Parallel: rapid.SampledFrom([]int{0, 2}).Draw(t, "parallel"),
+			Damaged:  rapid.SampledFrom([]scan.Damaged{scan.Fail, scan.SkipRows, scan.NullCells}).Draw(t, "policy"),
+			Lost:     func(l region.Loss) { told = append(told, l) }}
 		filtered := rapid.Bool().Draw(t, "filtered")
 		if filtered {
 			spec.Filter = parse(t, "a < 35")

@@ -23,9 +23,10 @@ type PageInfo struct {
 	Vector *vec.Vector // good during the call
 }
 
-// Pages decodes every page of a column chunk and shows it to f, the dictionary first. Damage, and what needs an unknown encoding or codec, is
-// told to lost, which may return nil to go on behind it.
-func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(PageInfo) error, lost func(region.Loss) error) error {
+// Pages decodes every page of a column chunk and shows it to f, the dictionary first. Damage, and what needs an
+// unknown encoding or codec, is told to lost, which may return nil to go on behind it.
+func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(PageInfo) error,
+	lost func(region.Loss) error) error {
 	c := src.Reader.Columns()[col]
 	if c.Parent >= 0 {
 		return childPages(ctx, src, g, col, f, lost)
@@ -51,7 +52,8 @@ func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(P
 		return err
 	}
 	defer v.Release()
-	w := pageWalk{src: src, chunk: chunk, dict: dict, vec: v, pager: pager{src: src, chunk: chunk, rows: rows, ahead: defaultAhead}}
+	w := pageWalk{src: src, chunk: chunk, dict: dict, vec: v,
+		pager: pager{src: src, chunk: chunk, rows: rows, ahead: defaultAhead}}
 	defer w.pager.close()
 	for at := int64(0); ; {
 		pb, err := w.pager.peek(ctx)
@@ -78,14 +80,16 @@ func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(P
 
 // childPages is Pages for a column whose entries its parent counts: the parents' lengths are read beside it. Damage in
 // them ends the walk.
-func childPages(ctx context.Context, src Source, g format.RowGroup, col int, f func(PageInfo) error, lost func(region.Loss) error) error {
+func childPages(ctx context.Context, src Source, g format.RowGroup, col int, f func(PageInfo) error,
+	lost func(region.Loss) error) error {
 	cols := src.Reader.Columns()
 	chain := []int{col}
 	for p := cols[col].Parent; p >= 0; p = cols[p].Parent {
 		chain = append([]int{p}, chain...)
 	}
 	r := &run{plan: &plan{columns: cols}, src: src}
-	fd, err := r.openField(ctx, g, &fieldPlan{cols: chain, name: cols[col].Name}, vec.Ranges{{From: 0, To: 1<<63 - 1}}, defaultAhead)
+	fd, err := r.openField(ctx, g, &fieldPlan{cols: chain, name: cols[col].Name},
+		vec.Ranges{{From: 0, To: 1<<63 - 1}}, defaultAhead)
 	all := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Rows: [2]int64{0, g.Rows}, Exact: g.Rows >= 0}
 	if err != nil {
 		return tell(lost, all, err)
@@ -150,7 +154,8 @@ func (w *pageWalk) decode(ctx context.Context, p format.Page) (PageInfo, error) 
 	}
 	w.vec.Reset()
 	w.arena.Reset()
-	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: w.dict, Scratch: &w.arena, Limits: w.src.Limits, NoVerify: w.src.NoVerify}
+	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: w.dict, Scratch: &w.arena, Limits: w.src.Limits,
+		NoVerify: w.src.NoVerify}
 	if err := decode(w.chunk, &t, w.vec); err != nil {
 		return PageInfo{}, err
 	}
@@ -160,7 +165,8 @@ func (w *pageWalk) decode(ctx context.Context, p format.Page) (PageInfo, error) 
 }
 
 // passed tells of a page that cannot be decoded and gives the row behind it; -1 if what follows cannot be placed.
-func (w *pageWalk) passed(p format.Page, at int64, all region.Loss, err error, lost func(region.Loss) error) (int64, error) {
+func (w *pageWalk) passed(p format.Page, at int64, all region.Loss, err error, lost func(region.Loss) error) (int64,
+	error) {
 	all.Rows[0] = at
 	if p.Rows < 0 {
 		return -1, tell(lost, all, err)

@@ -37,7 +37,8 @@ type result struct {
 // A task is at most so many windows of one row group: pages that cross its border are decoded twice.
 const taskWindows = 4
 
-// ready is how many batches a task may hold that are not due yet: all of one, so that its worker does not wait while another's are due.
+// ready is how many batches a task may hold that are not due yet: all of one, so that its worker does not wait
+// while another's are due.
 const ready = taskWindows
 
 // together reads by several workers.
@@ -182,7 +183,8 @@ func (p *plan) cutUp(groups []format.RowGroup, rows vec.Range) []*task {
 	return out
 }
 
-// heldLosses is how many losses wait for the batch that they are given on with: there may be no row between millions of them.
+// heldLosses is how many losses wait for the batch that they are given on with: there may be no row between
+// millions of them.
 const heldLosses = 1024
 
 // worker reads a task into its channel. A panic must not end the program from here, where nobody can catch it.

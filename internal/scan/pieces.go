@@ -49,8 +49,9 @@ func (p Piece) Check(field string) error {
 	return nil
 }
 
-// Cut gives the pieces of a scan, of at most about target stored bytes each if they can be cut so small. What metadata says that the filter
-// leaves out is in none: parts, row groups, and the rows before the first and behind the last that an index or a bound leaves.
+// Cut gives the pieces of a scan, of at most about target stored bytes each if they can be cut so small. What
+// metadata says that the filter leaves out is in none: parts, row groups, and the rows before the first and
+// behind the last that an index or a bound leaves.
 func Cut(ctx context.Context, src Source, spec Spec, target int64) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		p, err := newPlan(src.Reader, spec)
@@ -73,7 +74,8 @@ func Cut(ctx context.Context, src Source, spec Spec, target int64) iter.Seq2[Pie
 	}
 }
 
-func (p *plan) cutPart(ctx context.Context, src Source, part format.Part, target int64, yield func(Piece, error) bool) error {
+func (p *plan) cutPart(ctx context.Context, src Source, part format.Part, target int64,
+	yield func(Piece, error) bool) error {
 	groups, err := src.Reader.RowGroups(ctx, part, p.query)
 	if err != nil {
 		return err
@@ -105,9 +107,10 @@ func (p *plan) cutPart(ctx context.Context, src Source, part format.Part, target
 	return nil
 }
 
-// hopeful are the row groups of which metadata leaves rows to the filter; and of those of which it leaves less than all, from which row to
-// which. What cannot be asked is left to the scan, which tells.
-func (p *plan) hopeful(ctx context.Context, src Source, groups []format.RowGroup) (out []format.RowGroup, left map[int]vec.Range) {
+// hopeful are the row groups of which metadata leaves rows to the filter; and of those of which it leaves less
+// than all, from which row to which. What cannot be asked is left to the scan, which tells.
+func (p *plan) hopeful(ctx context.Context, src Source, groups []format.RowGroup) (out []format.RowGroup,
+	left map[int]vec.Range) {
 	if p.filter == nil {
 		return groups, nil
 	}
@@ -197,13 +200,15 @@ func (r *run) piece(part format.Part, groups []format.RowGroup, p Piece, give fu
 	}
 	if part.Stamp != p.Stamp {
 		return &fault.Error{Class: fault.Invalid, At: fault.Span{Object: part.Ref},
-			Cause: fmt.Errorf("it %w since the split was planned: it was %s, now it is %s", store.ErrChanged, p.Stamp, part.Stamp)}
+			Cause: fmt.Errorf("it %w since the split was planned: it was %s, now it is %s", store.ErrChanged,
+				p.Stamp, part.Stamp)}
 	}
 	var mine []format.RowGroup
 	for _, i := range p.Groups {
 		k := slices.IndexFunc(groups, func(g format.RowGroup) bool { return g.Index == i })
 		if k < 0 {
-			return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "", "the split names row group %d, which is not there", i)
+			return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "",
+				"the split names row group %d, which is not there", i)
 		}
 		mine = append(mine, groups[k])
 	}
@@ -212,7 +217,8 @@ func (r *run) piece(part format.Part, groups []format.RowGroup, p Piece, give fu
 	}
 	g := mine[0]
 	if g.Rows >= 0 && p.Rows.To > g.Rows {
-		return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "", "the split names rows %d to %d, the row group has %d", p.Rows.From, p.Rows.To, g.Rows)
+		return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "",
+			"the split names rows %d to %d, the row group has %d", p.Rows.From, p.Rows.To, g.Rows)
 	}
 	return give(&task{groups: mine, rows: p.Rows})
 }

@@ -33,13 +33,16 @@ type plan struct {
 	// The same of nested fields, whose columns are in none of the lists above.
 	filterFields, otherFields []*fieldPlan
 	columns                   []format.Column
-	tops                      []storage          // by top-level field
-	present                   format.Presenter   // nil: columns are decoded as what they are given as
-	slots                     map[int]int        // of a batcher's columns: their positions in its batches, by top-level field
-	fields                    []arrow.Field      // of the reader's schema, which copies them each time
-	paths                     map[string][]int   // of the names in the filter
-	named                     map[string]int     // physical columns of the names in the filter, of those that may have bounds
-	alone                     map[int]*pred.Expr // what of the filter's outer "and" is about one flat column alone, by physical column
+	tops                      []storage        // by top-level field
+	present                   format.Presenter // nil: columns are decoded as what they are given as
+	// of a batcher's columns: their positions in its batches, by top-level field
+	slots  map[int]int
+	fields []arrow.Field    // of the reader's schema, which copies them each time
+	paths  map[string][]int // of the names in the filter
+	// physical columns of the names in the filter, of those that may have bounds
+	named map[string]int
+	// what of the filter's outer "and" is about one flat column alone, by physical column
+	alone map[int]*pred.Expr
 }
 
 // output is one field of the batches.
@@ -59,7 +62,8 @@ func newPlan(r format.Reader, spec Spec) (*plan, error) {
 		spec.Ahead = defaultAhead
 	}
 	spec.Parallel = min(spec.Parallel, MostWorkers)
-	p := &plan{spec: spec, columns: r.Columns(), fields: r.Schema().Fields(), named: map[string]int{}, paths: map[string][]int{}}
+	p := &plan{spec: spec, columns: r.Columns(), fields: r.Schema().Fields(), named: map[string]int{},
+		paths: map[string][]int{}}
 	p.tops = storageOf(p.columns, len(p.fields))
 	_, p.logical = r.(format.Overlayer)
 	_, p.batched = r.(format.Batcher)
@@ -94,8 +98,8 @@ func newPlan(r format.Reader, spec Spec) (*plan, error) {
 // batcherColumn is what a Batcher may hold of a column, besides batches: a page as it is stored and decompressed.
 const batcherColumn = 2 << 20
 
-// fitMemory divides the budget: a worker decodes one window, keeps some ready, and one is being used; half is for reading ahead and for
-// pages as they are decoded.
+// fitMemory divides the budget: a worker decodes one window, keeps some ready, and one is being used; half is
+// for reading ahead and for pages as they are decoded.
 func (p *plan) fitMemory() {
 	p.largest = maxVector
 	s := &p.spec
@@ -309,7 +313,8 @@ func (p *plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 	names := p.spec.Columns
 	if names == nil {
 		for i, f := range p.fields {
-			p.outputs = append(p.outputs, output{path: []string{f.Name}, at: []int{i}, top: i, col: p.physical(i), nested: p.nested(i)})
+			p.outputs = append(p.outputs,
+				output{path: []string{f.Name}, at: []int{i}, top: i, col: p.physical(i), nested: p.nested(i)})
 		}
 		return slices.Clone(p.fields), nil
 	}
@@ -319,7 +324,8 @@ func (p *plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 		if err != nil {
 			return nil, err
 		}
-		o := output{path: namesOf(p.fields, path), at: path, top: path[0], col: p.physical(path[0]), nested: p.nested(path[0])}
+		o := output{path: namesOf(p.fields, path), at: path, top: path[0], col: p.physical(path[0]),
+			nested: p.nested(path[0])}
 		p.outputs = append(p.outputs, o)
 		if len(path) > 1 {
 			f.Name = name
@@ -366,7 +372,8 @@ func resolve(fields []arrow.Field, name string) (arrow.Field, []int, error) {
 		f.Nullable = f.Nullable || fields[k].Nullable
 		st, ok := fields[k].Type.(*arrow.StructType)
 		if !ok {
-			return f, nil, fault.Unsupportedf(fault.Span{}, "", "column %s: a child of %s cannot be read alone", name, fields[k].Type)
+			return f, nil, fault.Unsupportedf(fault.Span{}, "", "column %s: a child of %s cannot be read alone",
+				name, fields[k].Type)
 		}
 		fields = st.Fields()
 	}

@@ -22,8 +22,9 @@ import (
 	"stoa/vec"
 )
 
-// Damaged says what happens to rows that cannot be read. Only errors of the classes Corrupt and Unsupported are excused,
-// the latter unless there was nothing else: a file that is all of a codec we do not have is refused, not lost.
+// Damaged says what happens to rows that cannot be read. Only errors of the classes Corrupt and Unsupported are
+// excused, the latter unless there was nothing else: a file that is all of a codec we do not have is refused,
+// not lost.
 type Damaged uint8
 
 const (
@@ -32,7 +33,8 @@ const (
 	NullCells                // lost cells are null
 )
 
-// MostWorkers is how many workers a scan has at most: each has buffers of its own, and more than a few for each core gain nothing.
+// MostWorkers is how many workers a scan has at most: each has buffers of its own, and more than a few for each
+// core gain nothing.
 const MostWorkers = 1024
 
 // Spec says what to read.
@@ -48,12 +50,13 @@ type Spec struct {
 	Ahead   int64             // bytes read ahead per column; 0 = 256 KiB, -1 = none
 	// Unordered gives up the order that the table promises: row groups come one after the other, which is faster.
 	Unordered bool
-	// Parallel is how many workers read, MostWorkers at most; 0 or 1: the goroutine that ranges does. Batches come in the same order, though
-	// not cut in the same places. Alloc must then be safe for concurrent use, as Go's and a Pool are.
+	// Parallel is how many workers read, MostWorkers at most; 0 or 1: the goroutine that ranges does. Batches
+	// come in the same order, though not cut in the same places. Alloc must then be safe for concurrent use, as
+	// Go's and a Pool are.
 	Parallel int
-	// Memory is about how many bytes all workers together may hold: windows end earlier, less is read ahead, and if that is not enough fewer
-	// workers read. 0 = no such limit: windows of Batch rows. Pages are decoded whole. A Batcher is told how
-	// large its batches may be.
+	// Memory is about how many bytes all workers together may hold: windows end earlier, less is read ahead,
+	// and if that is not enough fewer workers read. 0 = no such limit: windows of Batch rows. Pages are decoded
+	// whole. A Batcher is told how large its batches may be.
 	Memory int64
 	// Pieces are what of the table is read, in the order in which Cut gave them; nil = all. Rows must then be zero.
 	Pieces []Piece
@@ -208,7 +211,8 @@ func (r *run) all(ctx context.Context) error {
 	return nil
 }
 
-// groups are the row groups of a part. A part whose row groups cannot even be listed is lost as a whole, if the damage policy reads on.
+// groups are the row groups of a part. A part whose row groups cannot even be listed is lost as a whole, if the
+// damage policy reads on.
 func (r *run) groups(ctx context.Context, part format.Part) ([]format.RowGroup, *region.Loss, error) {
 	groups, err := r.src.Reader.RowGroups(ctx, part, r.plan.query)
 	if err == nil || !r.excused(err) {
@@ -288,13 +292,16 @@ func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) (int6
 	return w.at, nil
 }
 
-// narrow is which of the rows of g have to be looked at, and what changed in g. What it passes over it tells, if somebody listens.
-func (r *run) narrow(ctx context.Context, g format.RowGroup, rows vec.Range) (ranges vec.Ranges, overlay format.Overlay, err error) {
+// narrow is which of the rows of g have to be looked at, and what changed in g. What it passes over it tells,
+// if somebody listens.
+func (r *run) narrow(ctx context.Context, g format.RowGroup, rows vec.Range) (ranges vec.Ranges,
+	overlay format.Overlay, err error) {
 	ranges = vec.Ranges{rows}
 	if o, ok := r.src.Reader.(format.Overlayer); ok {
 		overlay, err = o.Overlay(ctx, g, r.plan.query.Cols)
 		if err != nil && r.excused(err) { // nobody knows which of the rows are as they were
-			l := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Rows: [2]int64{rows.From, min(rows.To, g.Rows)}, Exact: true, Err: err}
+			l := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name,
+				Rows: [2]int64{rows.From, min(rows.To, g.Rows)}, Exact: true, Err: err}
 			if g.Rows < 0 {
 				l.Rows, l.Exact = [2]int64{-1, -1}, false
 			}

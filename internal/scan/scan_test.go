@@ -191,7 +191,8 @@ func (c *toyChunk) Dict() (format.Page, bool) {
 	if c.typ.ID() != arrow.STRING {
 		return format.Page{}, false
 	}
-	return format.Page{Ordinal: -1, Entries: 70, Spans: []fault.Span{{Object: c.object(), Off: int64(8 * len(c.vals)), Len: 10}}}, true
+	return format.Page{Ordinal: -1, Entries: 70,
+		Spans: []fault.Span{{Object: c.object(), Off: int64(8 * len(c.vals)), Len: 10}}}, true
 }
 
 func (c *toyChunk) Decode(t *format.Task, dst *vec.Vector) error {
@@ -278,7 +279,8 @@ func fillStrings(dst *vec.Vector, all []string) {
 func drawToy(t *rapid.T) *toy {
 	f := &toy{rows: rapid.IntRange(0, 400).Draw(t, "rows"), hide: rapid.Bool().Draw(t, "hide")}
 	seed := rapid.Uint64().Draw(t, "seed")
-	for i, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String, arrow.ListOf(arrow.PrimitiveTypes.Int64), arrow.PrimitiveTypes.Int64} {
+	for i, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String,
+		arrow.ListOf(arrow.PrimitiveTypes.Int64), arrow.PrimitiveTypes.Int64} {
 		c := toyColumn{name: string(rune('a' + i)), typ: typ, bad: map[int]bool{}}
 		for r := range f.rows {
 			x := seed + uint64(1000*i+r)*0x9e3779b97f4a7c15
@@ -299,7 +301,8 @@ func drawToy(t *rapid.T) *toy {
 }
 
 func (t *toy) source(counter *store.Counter) scan.Source {
-	return scan.Source{Reader: t, Objects: scan.NewObjects(counter), Dicts: scan.NewDicts(), Limits: format.Limits{}.WithDefaults()}
+	return scan.Source{Reader: t, Objects: scan.NewObjects(counter), Dicts: scan.NewDicts(),
+		Limits: format.Limits{}.WithDefaults()}
 }
 
 func (t *toy) tree() *store.Counter {
@@ -348,7 +351,8 @@ func cellText(a arrow.Array, i int) string {
 }
 
 func drawSpec(t *rapid.T, f *toy) (spec scan.Spec, cols []int) {
-	spec = scan.Spec{Batch: rapid.SampledFrom([]int{1, 7, 50, 1000}).Draw(t, "batch"), Ahead: rapid.SampledFrom([]int64{0, -1, 100}).Draw(t, "ahead"),
+	spec = scan.Spec{Batch: rapid.SampledFrom([]int{1, 7, 50, 1000}).Draw(t, "batch"),
+		Ahead:    rapid.SampledFrom([]int64{0, -1, 100}).Draw(t, "ahead"),
 		Parallel: rapid.SampledFrom([]int{0, 2, 5}).Draw(t, "parallel")}
 	cols = []int{0, 1, 2, 3}
 	if rapid.Bool().Draw(t, "project") {
@@ -392,7 +396,8 @@ func TestScanAgainstPlainReading(t *testing.T) {
 			limit := rapid.SampledFrom([]int64{0, 1, 5, 35, 69}).Draw(t, "bound")
 			spec.Filter = parse(t, fmt.Sprintf("a < %d and d is not null", limit))
 			keep = func(r int) bool {
-				return f.columns[0].vals[r] != toyNull && f.columns[0].vals[r] < limit && f.columns[3].vals[r] != toyNull
+				return f.columns[0].vals[r] != toyNull && f.columns[0].vals[r] < limit &&
+					f.columns[3].vals[r] != toyNull
 			}
 		}
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
@@ -432,7 +437,8 @@ func parse(t interface{ Fatal(...any) }, s string) *pred.Expr {
 // A filter over a lost cell is unknown: not even "is null" is true of it.
 func TestFilterOverLostCells(t *testing.T) {
 	for _, policy := range []scan.Damaged{scan.SkipRows, scan.NullCells} {
-		f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100), cuts: []int{0, 51}, bad: map[int]bool{1: true}}}}
+		f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64,
+			vals: make([]int64, 100), cuts: []int{0, 51}, bad: map[int]bool{1: true}}}}
 		f.columns[0].vals[7] = toyNull
 		lost, n := 0, 0
 		spec := scan.Spec{Damaged: policy, Filter: parse(t, "a is null"), Lost: func(region.Loss) { lost++ }}
@@ -448,7 +454,8 @@ func TestFilterOverLostCells(t *testing.T) {
 	}
 }
 
-// TestUnknownEncodings: a page of an encoding that nobody knows costs its rows, as damage does; a table of nothing else is refused.
+// TestUnknownEncodings: a page of an encoding that nobody knows costs its rows, as damage does; a table of
+// nothing else is refused.
 func TestUnknownEncodings(t *testing.T) {
 	for _, c := range []struct {
 		policy       scan.Damaged
@@ -460,7 +467,8 @@ func TestUnknownEncodings(t *testing.T) {
 		{scan.Fail, map[int]bool{0: true}, 0, 0, true}, {scan.SkipRows, map[int]bool{0: true, 1: true}, 0, 2, true},
 	} {
 		for _, parallel := range []int{1, 3} {
-			f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100), cuts: []int{0, 51}, bad: c.bad, alien: true}}}
+			f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64,
+				vals: make([]int64, 100), cuts: []int{0, 51}, bad: c.bad, alien: true}}}
 			rows, losses := 0, 0
 			var failed error
 			spec := scan.Spec{Damaged: c.policy, Parallel: parallel, Lost: func(region.Loss) { losses++ }}
@@ -469,8 +477,10 @@ func TestUnknownEncodings(t *testing.T) {
 					rows += int(b.NumRows())
 				}
 			}
-			if rows != c.rows || losses != c.losses || errors.Is(failed, fault.Unsupported) != c.refused || (failed != nil) != c.refused {
-				t.Errorf("policy %d, pages %v, %d workers: %d rows, %d losses, %v", c.policy, c.bad, parallel, rows, losses, failed)
+			if rows != c.rows || losses != c.losses || errors.Is(failed, fault.Unsupported) != c.refused ||
+				(failed != nil) != c.refused {
+				t.Errorf("policy %d, pages %v, %d workers: %d rows, %d losses, %v", c.policy, c.bad, parallel, rows,
+					losses, failed)
 			}
 		}
 	}
@@ -493,7 +503,8 @@ func TestDamagePolicies(t *testing.T) {
 		}
 		policy := rapid.SampledFrom([]scan.Damaged{scan.Fail, scan.SkipRows, scan.NullCells}).Draw(t, "policy")
 		var losses []region.Loss
-		spec := scan.Spec{Damaged: policy, Batch: rapid.SampledFrom([]int{1, 7, 50, 1000}).Draw(t, "batch"), Lost: func(l region.Loss) { losses = append(losses, l) }}
+		spec := scan.Spec{Damaged: policy, Batch: rapid.SampledFrom([]int{1, 7, 50, 1000}).Draw(t, "batch"),
+			Lost: func(l region.Loss) { losses = append(losses, l) }}
 		var want []string
 		for r := range f.rows {
 			lost := r >= from && r < to
@@ -523,7 +534,8 @@ func TestDamagePolicies(t *testing.T) {
 		if failed != nil || !slices.Equal(got, want) {
 			t.Fatalf("error %v\ngot  %q\nwant %q", failed, got, want)
 		}
-		if len(losses) != 1 || losses[0].Column != c.name || losses[0].Rows != [2]int64{int64(from), int64(to)} || !losses[0].Exact || losses[0].Err == nil {
+		if len(losses) != 1 || losses[0].Column != c.name || losses[0].Rows != [2]int64{int64(from), int64(to)} ||
+			!losses[0].Exact || losses[0].Err == nil {
 			t.Fatalf("losses %+v, want rows %d to %d of %s", losses, from, to, c.name)
 		}
 	})
@@ -531,7 +543,8 @@ func TestDamagePolicies(t *testing.T) {
 
 // Pages of the filter's columns whose bounds exclude all their rows are not fetched either.
 func TestExcludedPagesAreNotFetched(t *testing.T) {
-	f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, cuts: []int{0, 20, 40, 50, 80}}}}
+	f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64,
+		cuts: []int{0, 20, 40, 50, 80}}}}
 	for i := range f.rows {
 		f.columns[0].vals = append(f.columns[0].vals, int64(i))
 	}
@@ -573,7 +586,8 @@ func TestOnlyNeededPagesAreFetched(t *testing.T) {
 		needed := map[int]bool{}
 		b := &f.columns[1]
 		for r := range f.rows {
-			if spec.Rows != (vec.Range{}) && (int64(r) < spec.Rows.From || int64(r) >= spec.Rows.To) || filtered && f.columns[0].vals[r] != 5 {
+			if spec.Rows != (vec.Range{}) && (int64(r) < spec.Rows.From || int64(r) >= spec.Rows.To) || filtered &&
+				f.columns[0].vals[r] != 5 {
 				continue
 			}
 			needed[sort.SearchInts(b.cuts, r+1)-1] = true
@@ -606,7 +620,8 @@ func TestLeavingTheLoopReleasesAll(t *testing.T) {
 }
 
 func TestCancelledContextEndsTheScan(t *testing.T) {
-	f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100), cuts: []int{0, 50}}}}
+	f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100),
+		cuts: []int{0, 50}}}}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var last error
@@ -634,7 +649,8 @@ func TestCancelledWorkers(t *testing.T) {
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 		var last error
 		n := 0
-		for b, err := range scan.Run(ctx, f.source(f.tree()), scan.Spec{Batch: 5, Parallel: 1 + after%4, Alloc: mem}, nil) {
+		for b, err := range scan.Run(ctx, f.source(f.tree()),
+			scan.Spec{Batch: 5, Parallel: 1 + after%4, Alloc: mem}, nil) {
 			if last = err; err != nil {
 				continue
 			}
@@ -679,9 +695,11 @@ func (l longer) RowGroups(context.Context, format.Part, format.Query) ([]format.
 
 func TestRowsBehindTheDeclaredOnesAreNotDroppedInSilence(t *testing.T) {
 	for _, cuts := range [][]int{{0, 50}, {0, 90}} { // within a page, and a whole page
-		f := &toy{rows: 100, hide: true, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100), cuts: cuts}}}
+		f := &toy{rows: 100, hide: true,
+			columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100), cuts: cuts}}}
 		var last error
-		for _, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), longer{f, 90}), scan.Spec{}, nil) {
+		for _, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), longer{f, 90}),
+			scan.Spec{}, nil) {
 			last = err
 		}
 		if !errors.Is(last, fault.Corrupt) || !strings.Contains(last.Error(), "90") {
@@ -722,11 +740,13 @@ func TestCodesOfLongStringsAreSpreadOverBatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs 3 GB")
 	}
-	f := &toy{rows: 2600, columns: []toyColumn{{name: "s", typ: arrow.BinaryTypes.String, vals: make([]int64, 2600), cuts: []int{0}, coded: []bool{true}, bad: map[int]bool{}}}}
+	f := &toy{rows: 2600, columns: []toyColumn{{name: "s", typ: arrow.BinaryTypes.String, vals: make([]int64, 2600),
+		cuts: []int{0}, coded: []bool{true}, bad: map[int]bool{}}}}
 	c := &f.columns[0] // the last rows are spelled out, as behind an overflow of the dictionary
 	c.cuts, c.coded = []int{0, 2500}, []bool{true, false}
 	rows, batches := 0, 0
-	for b, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), longStrings{f}), scan.Spec{Alloc: vec.NewPool(2 << 30)}, nil) {
+	for b, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), longStrings{f}),
+		scan.Spec{Alloc: vec.NewPool(2 << 30)}, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -765,7 +785,8 @@ func TestLongStringsAreSpreadOverWindows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs 1 GB")
 	}
-	f := &toy{rows: 100, columns: []toyColumn{{name: "s", typ: arrow.BinaryTypes.String, vals: make([]int64, 100), cuts: []int{0, 7, 30, 33, 60, 90}, coded: make([]bool, 6), bad: map[int]bool{}}}}
+	f := &toy{rows: 100, columns: []toyColumn{{name: "s", typ: arrow.BinaryTypes.String, vals: make([]int64, 100),
+		cuts: []int{0, 7, 30, 33, 60, 90}, coded: make([]bool, 6), bad: map[int]bool{}}}}
 	for _, spec := range []scan.Spec{{Alloc: vec.NewPool(2 << 30)}, {Alloc: vec.NewPool(2 << 30), Batch: 10}} {
 		rows := 0
 		for b, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), wideStrings{f}), spec, nil) {
@@ -783,7 +804,8 @@ func TestLongStringsAreSpreadOverWindows(t *testing.T) {
 // A span past the end of the file is refused before memory is taken for it.
 func TestSpansPastTheEndAreRefused(t *testing.T) {
 	o := scan.NewObjects(store.NewMemory(map[string][]byte{"f": make([]byte, 10)}))
-	for _, at := range []fault.Span{{Object: "f", Off: 5, Len: 6}, {Object: "f", Len: 1 << 60}, {Object: "f", Off: -1, Len: 2}, {Object: "f", Len: -1}} {
+	for _, at := range []fault.Span{{Object: "f", Off: 5, Len: 6}, {Object: "f", Len: 1 << 60},
+		{Object: "f", Off: -1, Len: 2}, {Object: "f", Len: -1}} {
 		b, err := scan.ReadSpan(context.Background(), o, at)
 		var e *fault.Error
 		if !errors.As(err, &e) || e.Class != fault.Corrupt || e.At != at || b != nil {

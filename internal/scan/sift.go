@@ -9,8 +9,9 @@ import (
 	"stoa/vec"
 )
 
-// What is known of a filter column's pages before its values are compared: that no row of a page passes (its bounds, or no value of the
-// dictionary passes), and, if the format finds it out while it decodes, which entries of a page may.
+// What is known of a filter column's pages before its values are compared: that no row of a page passes (its
+// bounds, or no value of the dictionary passes), and, if the format finds it out while it decodes, which
+// entries of a page may.
 
 // sifted is what a page said: the rows from first on that sel does not select certainly fail the filter.
 type sifted struct {
@@ -18,8 +19,8 @@ type sifted struct {
 	sel   *vec.Sel
 }
 
-// sift tells the stream what of the filter is its own, tests its dictionary, and says which of its pages are passed over. Of what an
-// overlay may change nothing is known before it is patched.
+// sift tells the stream what of the filter is its own, tests its dictionary, and says which of its pages are
+// passed over. Of what an overlay may change nothing is known before it is patched.
 func (w *windows) sift(ctx context.Context, s *stream) error {
 	p := w.run.plan
 	if w.overlay != nil && w.overlay.Touches(s.column) {

@@ -44,7 +44,8 @@ type stream struct {
 	seen, hit int // pages lately, and how many of them had a survivor: decides whether to read ahead
 }
 
-func (r *run) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ranges, ahead int64, arena *vec.Arena) (*stream, error) {
+func (r *run) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ranges, ahead int64,
+	arena *vec.Arena) (*stream, error) {
 	s := &stream{run: r, group: g, column: col, col: r.plan.columns[col], arena: arena, row: rows[0].From}
 	var err error
 	if s.vec, err = vec.New(s.col.Type, r.plan.alloc()); err != nil {
@@ -65,8 +66,8 @@ func (r *run) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ran
 	return s, nil
 }
 
-// needDict makes sure that the dictionary, if there is one, is at hand: it is read with the first page that is decoded, or with the filter.
-// An error means that no page can be.
+// needDict makes sure that the dictionary, if there is one, is at hand: it is read with the first page that is
+// decoded, or with the filter. An error means that no page can be.
 func (s *stream) needDict(ctx context.Context) (err error) {
 	if !s.dictRead {
 		s.run.plan.spec.Trace.noteDict(s.group, s.column, s.chunk)
@@ -76,8 +77,8 @@ func (s *stream) needDict(ctx context.Context) (err error) {
 	return err
 }
 
-// excused reports whether the damage policy reads on after err. An encoding or codec that nobody knows is excused, too: one
-// flipped bit of its number in a page header makes it so, and the other pages are whole.
+// excused reports whether the damage policy reads on after err. An encoding or codec that nobody knows is
+// excused, too: one flipped bit of its number in a page header makes it so, and the other pages are whole.
 func (r *run) excused(err error) bool {
 	return r.plan.spec.Damaged != Fail && (damaged(err) || errors.Is(err, fault.Unsupported))
 }
@@ -225,11 +226,12 @@ func (s *stream) losePage(p format.Page, first, pos int64, err error) error {
 	return nil
 }
 
-// mostLost is how many rows a page that cannot be decoded may say that it has, in a row group that does not say how many it has.
+// mostLost is how many rows a page that cannot be decoded may say that it has, in a row group that does not say
+// how many it has.
 const mostLost = 1 << 24
 
-// beyond reports whether a page says that it has more rows than its row group: then its number is damaged, too, and no placeholders are made
-// by it. All that is known is where the row group ends.
+// beyond reports whether a page says that it has more rows than its row group: then its number is damaged, too,
+// and no placeholders are made by it. All that is known is where the row group ends.
 func beyond(g format.RowGroup, first, rows int64) bool {
 	if g.Rows < 0 {
 		return rows > mostLost

@@ -46,8 +46,10 @@ type lane interface {
 	close()
 }
 
-func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges, overlay format.Overlay) (*windows, error) {
-	w := &windows{run: r, group: g, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay, arena: arenas.Get().(*vec.Arena)}
+func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges, overlay format.Overlay) (*windows,
+	error) {
+	w := &windows{run: r, group: g, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay,
+		arena: arenas.Get().(*vec.Arena)}
 	p := r.plan
 	others, otherFields := p.others, p.otherFields
 	if g.Rows < 0 && !p.tells() { // only reading a column tells how many rows there are
@@ -72,7 +74,8 @@ func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges,
 }
 
 // open opens flat columns and nested fields.
-func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*fieldPlan, rows vec.Ranges, ahead int64) error {
+func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*fieldPlan, rows vec.Ranges,
+	ahead int64) error {
 	for _, col := range cols {
 		s, err := w.run.open(ctx, w.group, col, rows, ahead, w.arena)
 		if err != nil {
@@ -196,7 +199,8 @@ func (w *windows) checkEnd(ctx context.Context, rg vec.Range) error {
 		}
 	}
 	if w.group.Rows >= 0 && w.at < min(rg.To, w.group.Rows) && len(lanes) > 0 {
-		return lanes[0].blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "", "the column ends after %d of %d rows", w.at, w.group.Rows))
+		return lanes[0].blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "",
+			"the column ends after %d of %d rows", w.at, w.group.Rows))
 	}
 	return nil
 }
@@ -207,11 +211,13 @@ func (w *windows) checkRest(ctx context.Context) error {
 		if l.rest(ctx, w.at, w.group.Rows) <= 0 {
 			continue
 		}
-		err := l.blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "", "the column goes on behind the %d rows that are declared", w.group.Rows))
+		err := l.blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "",
+			"the column goes on behind the %d rows that are declared", w.group.Rows))
 		if !w.run.excused(err) {
 			return err
 		}
-		w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name, Column: l.name(), Rows: [2]int64{w.group.Rows, -1}, Err: err})
+		w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name, Column: l.name(),
+			Rows: [2]int64{w.group.Rows, -1}, Err: err})
 	}
 	return nil
 }
@@ -219,14 +225,16 @@ func (w *windows) checkRest(ctx context.Context) error {
 func (w *windows) uneven(long lane) error {
 	for _, l := range w.lanes() {
 		if l.end() == w.at {
-			return fault.Corruptf(fault.Span{Object: w.group.Part}, "", "column %s ends after %d rows, column %s has more", l.name(), w.at, long.name())
+			return fault.Corruptf(fault.Span{Object: w.group.Part}, "",
+				"column %s ends after %d rows, column %s has more", l.name(), w.at, long.name())
 		}
 	}
 	return nil
 }
 
-// coverFilters has the filter's columns cover [a, b), one after the other: rows that one column's bounds exclude are not
-// looked for in the next. It returns the row that all reached, and the rows that are not excluded (nil = none is).
+// coverFilters has the filter's columns cover [a, b), one after the other: rows that one column's bounds
+// exclude are not looked for in the next. It returns the row that all reached, and the rows that are not
+// excluded (nil = none is).
 func (w *windows) coverFilters(ctx context.Context, a, b int64) (to int64, hope *vec.Sel, err error) {
 	for _, l := range w.filters {
 		want := hope
@@ -277,8 +285,8 @@ func (w *windows) coverAll(ctx context.Context, lanes []lane, a, b int64, want *
 	return to, nil
 }
 
-// changes is what the overlay says of the rows [a, b): which are there, and the patch. What damage in it makes suspect is
-// never shown unpatched.
+// changes is what the overlay says of the rows [a, b): which are there, and the patch. What damage in it makes
+// suspect is never shown unpatched.
 func (w *windows) changes(ctx context.Context, a, b int64) (live *vec.Sel, p *vec.Patch, err error) {
 	n := int(b - a)
 	w.suspects = w.suspects[:0]
@@ -328,13 +336,14 @@ func (w *windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 		} else {
 			live = withoutRanges([]vec.Range{x.Rows}, live, rows.From, rows.To)
 		}
-		w.suspects = append(w.suspects, region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name, Column: name, Rows: [2]int64{x.Rows.From, x.Rows.To}, Exact: true, Err: x.Err})
+		w.suspects = append(w.suspects, region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name,
+			Column: name, Rows: [2]int64{x.Rows.From, x.Rows.To}, Exact: true, Err: x.Err})
 	}
 	return live, nil
 }
 
-// tellSuspects tells what is suspect of the window that ends before row b. Of a row group whose number of rows is not known only the columns tell where that is; a window
-// that was cut is asked for again.
+// tellSuspects tells what is suspect of the window that ends before row b. Of a row group whose number of rows
+// is not known only the columns tell where that is; a window that was cut is asked for again.
 func (w *windows) tellSuspects(b int64) {
 	for _, l := range w.suspects {
 		l.Rows = [2]int64{max(l.Rows[0], w.told), min(l.Rows[1], b)}
@@ -454,7 +463,8 @@ func (w *windows) emit(sel *vec.Sel, a int64, n int) error {
 	if w.fit(n) < n {
 		return w.emitPieces(sel, a, n)
 	}
-	if sel.IsAll() && 2*n >= w.run.plan.spec.Batch && c.take == nil { // a thin batch before costs less than copying a full one
+	// a thin batch before costs less than copying a full one
+	if sel.IsAll() && 2*n >= w.run.plan.spec.Batch && c.take == nil {
 		if err := c.flush(); err != nil {
 			return err
 		}
@@ -493,8 +503,8 @@ func (w *windows) appendNested(i int, o output, sel *vec.Sel, a int64, n int) er
 	return w.run.out.appendArray(i, arr)
 }
 
-// maxStrings is how many bytes of strings a window may add to a batch's column when codes of a dictionary are spelled out: a few bytes can stand
-// for any number.
+// maxStrings is how many bytes of strings a window may add to a batch's column when codes of a dictionary are
+// spelled out: a few bytes can stand for any number.
 const maxStrings = 64 << 20
 
 // strings is the same within the budget of memory.

@@ -1,5 +1,6 @@
-// Package seal writes a sidecar of checksums, and if wanted of parity, for files that may have none of their own: what they held can be proved by it, every
-// change is placed to 64 KiB, and as many blocks as there is parity for can be made again. The form is that of docs/formats/seal.md.
+// Package seal writes a sidecar of checksums, and if wanted of parity, for files that may have none of their
+// own: what they held can be proved by it, every change is placed to 64 KiB, and as many blocks as there is
+// parity for can be made again. The form is that of docs/formats/seal.md.
 package seal
 
 import (
@@ -160,8 +161,8 @@ func (r *recorder) end() error {
 	return r.putJSON(kindTail, tail{r.n, fmt.Sprintf("%x", r.sums.Sum128().Bytes())})
 }
 
-// layout is where parity lies: blocks of all files, one after the other, are divided into windows; within one, neighbours belong to different stripes, so that
-// damage in one piece is shared by many.
+// layout is where parity lies: blocks of all files, one after the other, are divided into windows; within one,
+// neighbours belong to different stripes, so that damage in one piece is shared by many.
 type layout struct {
 	parity float64
 	total  int64 // blocks

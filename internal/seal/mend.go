@@ -39,8 +39,9 @@ func (e *UnmendableError) Error() string {
 	return text
 }
 
-// Mend writes all files as they were sealed into sink: what is not as it was is made again from parity. Every block is held against the seal before it is
-// written, and all that was written once more before it becomes visible. roots are where the files are now.
+// Mend writes all files as they were sealed into sink: what is not as it was is made again from parity. Every
+// block is held against the seal before it is written, and all that was written once more before it becomes
+// visible. roots are where the files are now.
 func (s *Seal) Mend(ctx context.Context, roots []string, sink store.Sink) (m Mended, err error) {
 	if len(roots) != len(s.head.Roots) {
 		return m, fmt.Errorf("%d places were sealed, %d are given", len(s.head.Roots), len(roots))
@@ -85,7 +86,8 @@ func (s *Seal) outName(f *File) string {
 		return f.Name
 	}
 	base := s.head.Roots[f.Root]
-	if base == "" || base[0] == '.' || strings.ContainsAny(base, "/\\\x00") || slices.Index(s.head.Roots, base) != f.Root {
+	if base == "" || base[0] == '.' || strings.ContainsAny(base, "/\\\x00") ||
+		slices.Index(s.head.Roots, base) != f.Root {
 		base = fmt.Sprint("place-", f.Root+1)
 	}
 	return path.Join(base, f.Name)
@@ -116,7 +118,8 @@ func (s *Seal) prove(ctx context.Context, sink store.Sink) error {
 		if err != nil {
 			return err
 		}
-		if size != f.Size || len(d.runs) > 0 || d.unknown > 0 || s.digests[f.Index] != "" && s.digests[f.Index] != d.digest {
+		if size != f.Size || len(d.runs) > 0 || d.unknown > 0 || s.digests[f.Index] != "" &&
+			s.digests[f.Index] != d.digest {
 			return fmt.Errorf("%s was written, and what is read of it is not what was sealed", name)
 		}
 	}

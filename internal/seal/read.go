@@ -53,7 +53,8 @@ type span struct {
 
 // Open reads a seal. What is damaged of it is in Problems; an error is only that nothing of it can be used.
 func Open(src io.ReaderAt, size int64) (*Seal, error) {
-	s := &Seal{src: src, byName: map[fileKey]*File{}, digests: map[int]string{}, hashed: map[int]map[int64]span{}, parity: map[shardKey]span{}}
+	s := &Seal{src: src, byName: map[fileKey]*File{}, digests: map[int]string{}, hashed: map[int]map[int64]span{},
+		parity: map[shardKey]span{}}
 	if err := s.scan(size); err != nil {
 		return nil, err
 	}
@@ -94,7 +95,8 @@ func (s *Seal) scan(size int64) error {
 		if kind == kindTail {
 			ended = true
 			var t tail
-			if json.Unmarshal(payload, &t) != nil || t.Records != n || t.Digest != fmt.Sprintf("%x", sums.Sum128().Bytes()) {
+			if json.Unmarshal(payload, &t) != nil || t.Records != n ||
+				t.Digest != fmt.Sprintf("%x", sums.Sum128().Bytes()) {
 				s.problem(off, int64(len(b)), "records are missing, or were exchanged")
 			}
 		} else if err := s.take(kind, payload, span{off + int64(headLen), len(payload)}, found); err != nil {
@@ -178,7 +180,8 @@ func (s *Seal) take(kind string, b []byte, at span, found map[int]*File) error {
 		if err := f.check(len(s.head.Roots)); err != nil || f.Index < 0 || f.Index >= s.head.Files {
 			return fmt.Errorf("file %d of %d: %v", f.Index, s.head.Files, err)
 		}
-		if old := s.byName[fileKey{f.Root, f.Name}]; old != nil && *old != f || found[f.Index] != nil && *found[f.Index] != f {
+		if old := s.byName[fileKey{f.Root, f.Name}]; old != nil && *old != f || found[f.Index] != nil &&
+			*found[f.Index] != f {
 			return fmt.Errorf("%s is there twice", f.Name)
 		}
 		found[f.Index], s.byName[fileKey{f.Root, f.Name}] = &f, &f
@@ -213,14 +216,16 @@ func (s *Seal) take(kind string, b []byte, at span, found map[int]*File) error {
 		if len(b) < 16 || len(b) > 16+Block {
 			return fmt.Errorf("%d bytes of parity", len(b))
 		}
-		s.parity[shardKey{int64(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])}] = span{at.off + 16, at.len - 16}
+		s.parity[shardKey{int64(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint32(b[8:]),
+			binary.LittleEndian.Uint32(b[12:])}] = span{at.off + 16, at.len - 16}
 	default:
 		return fmt.Errorf("records of kind %q are not known here", kind)
 	}
 	return nil
 }
 
-// settle holds the records against each other: afterwards every file that is known has a checksum for each of its blocks, or none.
+// settle holds the records against each other: afterwards every file that is known has a checksum for each of
+// its blocks, or none.
 func (s *Seal) settle() error {
 	if s.head.Version == 0 {
 		return fmt.Errorf("no seal: nothing of it says what was sealed")

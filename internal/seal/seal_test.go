@@ -107,21 +107,37 @@ func TestVerifyPlacesChanges(t *testing.T) {
 	}{
 		{"nothing", func(string) error { return nil }, nil},
 		{"a bit", func(d string) error { return flip(d+"/z", 5*Block+17) }, []string{"changed z 327680+65536"}},
-		{"two blocks side by side", func(d string) error { return errors.Join(flip(d+"/z", Block), flip(d+"/z", 3*Block-1)) }, []string{"changed z 65536+131072"}},
+		{"two blocks side by side", func(d string) error {
+			return errors.Join(flip(d+"/z", Block),
+				flip(d+"/z", 3*Block-1))
+		}, []string{"changed z 65536+131072"}},
 		{"the last byte", func(d string) error { return flip(d+"/a", 3*Block+4) }, []string{"changed a 196608+5"}},
-		{"cut", func(d string) error { return os.Truncate(d+"/z", 8*Block+3) }, []string{"cut z 524291+131069 655360 bytes were sealed, 524291 are there"}},
-		{"cut to nothing", func(d string) error { return os.Truncate(d+"/dir/c", 0) }, []string{"cut dir/c 0+100 100 bytes were sealed, 0 are there"}},
-		{"grown", func(d string) error { return app(d+"/a", 10) }, []string{"grown a 196613+10 196613 bytes were sealed, 196623 are there"}},
-		{"grown far", func(d string) error { return app(d+"/dir/empty", Block+1) }, []string{"grown dir/empty 0+65537 0 bytes were sealed, 65537 are there"}},
+		{"cut", func(d string) error { return os.Truncate(d+"/z", 8*Block+3) },
+			[]string{"cut z 524291+131069 655360 bytes were sealed, 524291 are there"}},
+		{"cut to nothing", func(d string) error { return os.Truncate(d+"/dir/c", 0) },
+			[]string{"cut dir/c 0+100 100 bytes were sealed, 0 are there"}},
+		{"grown", func(d string) error { return app(d+"/a", 10) },
+			[]string{"grown a 196613+10 196613 bytes were sealed, 196623 are there"}},
+		{"grown far", func(d string) error { return app(d+"/dir/empty", Block+1) },
+			[]string{"grown dir/empty 0+65537 0 bytes were sealed, 65537 are there"}},
 		{"removed", func(d string) error { return os.Remove(d + "/dir/c") }, []string{"missing dir/c 0+100"}},
 		{"added", func(d string) error { return os.WriteFile(d+"/n", []byte("x"), 0o666) }, []string{"added n 0+1"}},
-		{"renamed", func(d string) error { return os.Rename(d+"/z", d+"/y") }, []string{"missing z 0+655360", "added y 0+655360 it holds what the seal has as z"}},
+		{"renamed", func(d string) error { return os.Rename(d+"/z", d+"/y") },
+			[]string{"missing z 0+655360", "added y 0+655360 it holds what the seal has as z"}},
 		{"exchanged", func(d string) error {
 			return errors.Join(os.Rename(d+"/a", d+"/x"), os.Rename(d+"/b", d+"/a"), os.Rename(d+"/x", d+"/b"))
-		}, []string{"swapped a 0+196613 it holds what the seal has as b", "swapped b 0+196613 it holds what the seal has as a"}},
-		{"another state", func(d string) error { return os.WriteFile(d+"/z", bytes.Repeat([]byte("x"), 10*Block), 0o666) }, []string{"other z 0+655360 0 of its 10 blocks are what they were"}},
-		{"a link instead", func(d string) error { return errors.Join(os.Remove(d+"/a"), os.Symlink("b", d+"/a")) }, []string{"kind a 0+196613 a file was sealed, a link is there"}},
-		{"a pipe instead", func(d string) error { return errors.Join(os.Remove(d+"/a"), syscall.Mkfifo(d+"/a", 0o666)) }, []string{"kind a 0+196613 a file was sealed, a special is there"}},
+		}, []string{"swapped a 0+196613 it holds what the seal has as b",
+			"swapped b 0+196613 it holds what the seal has as a"}},
+		{"another state", func(d string) error {
+			return os.WriteFile(d+"/z", bytes.Repeat([]byte("x"), 10*Block),
+				0o666)
+		}, []string{"other z 0+655360 0 of its 10 blocks are what they were"}},
+		{"a link instead", func(d string) error { return errors.Join(os.Remove(d+"/a"), os.Symlink("b", d+"/a")) },
+			[]string{"kind a 0+196613 a file was sealed, a link is there"}},
+		{"a pipe instead", func(d string) error {
+			return errors.Join(os.Remove(d+"/a"),
+				syscall.Mkfifo(d+"/a", 0o666))
+		}, []string{"kind a 0+196613 a file was sealed, a special is there"}},
 	} {
 		dir := tree(t, 1, small)
 		b := sealed(t, 0, dir)
@@ -161,7 +177,8 @@ func app(name string, n int) error {
 // TestLinksAndPipes are named, and neither followed nor read.
 func TestLinksAndPipes(t *testing.T) {
 	dir := tree(t, 2, small)
-	for _, err := range []error{os.Symlink("a", dir+"/link"), os.Symlink("..", dir+"/up"), os.Symlink("nowhere", dir+"/dangling"), syscall.Mkfifo(dir+"/pipe", 0o666)} {
+	for _, err := range []error{os.Symlink("a", dir+"/link"), os.Symlink("..", dir+"/up"),
+		os.Symlink("nowhere", dir+"/dangling"), syscall.Mkfifo(dir+"/pipe", 0o666)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,11 +229,13 @@ func (m *meddler) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestMend: as many blocks as there is parity for are made again, wherever they are; with one more in a stripe nothing is written, and it is told.
+// TestMend: as many blocks as there is parity for are made again, wherever they are; with one more in a stripe
+// nothing is written, and it is told.
 func TestMend(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		sizes := map[string]int{"a": r.IntN(200) * 1000, "b": 40*Block + r.IntN(Block), "c/d": r.IntN(3 * Block), "e": 0}
+		sizes := map[string]int{"a": r.IntN(200) * 1000, "b": 40*Block + r.IntN(Block), "c/d": r.IntN(3 * Block),
+			"e": 0}
 		if seed == 0 {
 			sizes["large"] = (windowBlocks + 30) * Block
 		}
@@ -267,7 +286,8 @@ func TestMendFiles(t *testing.T) {
 	dir := tree(t, 5, map[string]int{"a": 100, "b": 2 * Block, "c": 90 * Block, "d": 2 * Block})
 	b := sealed(t, 10, dir)
 	want := get(t, dir+"/b")
-	if err := errors.Join(os.Remove(dir+"/a"), os.Truncate(dir+"/b", 10), os.Rename(dir+"/d", dir+"/e"), os.Rename(dir+"/b", dir+"/d"), os.Remove(dir+"/e")); err != nil {
+	if err := errors.Join(os.Remove(dir+"/a"), os.Truncate(dir+"/b", 10), os.Rename(dir+"/d", dir+"/e"),
+		os.Rename(dir+"/b", dir+"/d"), os.Remove(dir+"/e")); err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out")
@@ -280,7 +300,8 @@ func TestMendFiles(t *testing.T) {
 	}
 }
 
-// TestDamagedSeal: whatever one place of a seal loses, the damage is told, the files are still what they were, and a changed file is still noticed.
+// TestDamagedSeal: whatever one place of a seal loses, the damage is told, the files are still what they were,
+// and a changed file is still noticed.
 func TestDamagedSeal(t *testing.T) {
 	dir := tree(t, 6, small)
 	b := sealed(t, 5, dir)
@@ -321,7 +342,8 @@ func TestDamagedSeal(t *testing.T) {
 	}
 }
 
-// TestHostileSeal: names that lead elsewhere, counts that are not there, and exchanged records are refused or told, and cost no more than the seal's size.
+// TestHostileSeal: names that lead elsewhere, counts that are not there, and exchanged records are refused or
+// told, and cost no more than the seal's size.
 func TestHostileSeal(t *testing.T) {
 	dir := tree(t, 7, map[string]int{"a": 10})
 	h := head{Version: version, Block: Block, Parity: 10, Roots: []string{".."}, Files: 1}
@@ -355,8 +377,9 @@ func TestHostileSeal(t *testing.T) {
 		"huge":     hostile(h, `{"index":0,"root":0,"name":"a","kind":"file","size":9223372036854775807}`),
 		"missing":  hostile(h, `{"index":0,"root":0,"name":"gone","kind":"file","size":1152921504606846976}`),
 		"many":     hostile(many),
-		"twice":    hostile(h, `{"index":0,"root":0,"name":"a","kind":"file","size":10}`, `{"index":0,"root":0,"name":"b","kind":"file","size":10}`),
-		"nothing":  []byte(magic),
+		"twice": hostile(h, `{"index":0,"root":0,"name":"a","kind":"file","size":10}`,
+			`{"index":0,"root":0,"name":"b","kind":"file","size":10}`),
+		"nothing": []byte(magic),
 	} {
 		s, err := Open(bytes.NewReader(b), int64(len(b)))
 		if err != nil {

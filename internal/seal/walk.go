@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Walk lists the files of the places, each place by itself, sorted by name. A place that is a symbolic link is followed; links below are not.
+// Walk lists the files of the places, each place by itself, sorted by name. A place that is a symbolic link is
+// followed; links below are not.
 func Walk(roots []string) (files []File, err error) {
 	for i, root := range roots {
 		from := len(files)
@@ -89,7 +90,8 @@ func (f *File) check(roots int) error {
 	switch {
 	case f.Root < 0 || f.Root >= roots:
 		return fmt.Errorf("file %d is of place %d of %d", f.Index, f.Root, roots)
-	case f.Name == "" || !filepath.IsLocal(filepath.FromSlash(f.Name)) || filepath.ToSlash(filepath.Clean(filepath.FromSlash(f.Name))) != f.Name || strings.ContainsRune(f.Name, 0):
+	case f.Name == "" || !filepath.IsLocal(filepath.FromSlash(f.Name)) ||
+		filepath.ToSlash(filepath.Clean(filepath.FromSlash(f.Name))) != f.Name || strings.ContainsRune(f.Name, 0):
 		return fmt.Errorf("the name %q leads elsewhere", f.Name)
 	case f.Kind != Regular && f.Kind != Link && f.Kind != Special:
 		return fmt.Errorf("%s is a %q", f.Name, f.Kind)

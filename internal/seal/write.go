@@ -221,7 +221,8 @@ func newHashes(f *File, keep func(string, []byte) error) *hashes {
 func (h *hashes) add(s Sum) error {
 	h.all.Write(s[:])
 	if h.buf == nil {
-		h.buf = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(nil, uint32(h.file.Index)), uint64(h.first))
+		h.buf = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(nil, uint32(h.file.Index)),
+			uint64(h.first))
 	}
 	h.buf = append(h.buf, s[:]...)
 	h.first++
@@ -289,7 +290,8 @@ func (w *writer) protect(b []byte) error {
 	return w.rs.EncodeIdx(b, at/stripes, w.parity[at%stripes])
 }
 
-// endWindow writes the parity of a window. Its blocks are as long as the longest block of data: behind that all is zero.
+// endWindow writes the parity of a window. Its blocks are as long as the longest block of data: behind that all
+// is zero.
 func (w *writer) endWindow() error {
 	no := (w.block - 1) / windowBlocks
 	for s, stripe := range w.parity {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// around adds what damage between and behind the pages may cost. What is not added has to come back. false: nobody knows.
+// around adds what damage between and behind the pages may cost. What is not added has to come back. false:
+// nobody knows.
 func (s *soak) around(w *writer, l *layout, sp span, t *touched, file string, opts map[string]string) bool {
 	if sp.from >= size(sp.file) && (w.typed && w.name != "cfile" || w.ext == ".jsonl") { // longer
 		return true
@@ -34,8 +35,8 @@ func size(name string) int64 {
 	return info.Size()
 }
 
-// aroundCFile: header, footer and indexes are told again by the blocks and by table.json, table.json by the files. Without checksums a block
-// is known by its neighbours only.
+// aroundCFile: header, footer and indexes are told again by the blocks and by table.json, table.json by the
+// files. Without checksums a block is known by its neighbours only.
 func aroundCFile(w *writer, l *layout, sp span, t *touched, opts map[string]string) bool {
 	if filepath.Base(sp.file) == "table.json" || w.summed(opts) {
 		return true
@@ -48,10 +49,11 @@ func aroundCFile(w *writer, l *layout, sp span, t *touched, opts map[string]stri
 	return true
 }
 
-// aroundRedFile: what is damaged between the pages of a row group may cost it, or its column, in generation A also what is behind them; metadata of the file nothing if there
-// are sync blocks.
+// aroundRedFile: what is damaged between the pages of a row group may cost it, or its column, in generation A
+// also what is behind them; metadata of the file nothing if there are sync blocks.
 func aroundRedFile(l *layout, sp span, t *touched, opts map[string]string) bool {
-	if opts["sync"] == "0" || opts["crc"] == "false" && sp.from >= l.last(sp.file) && !sp.gone { // what it says otherwise may fit
+	// what it says otherwise may fit
+	if opts["sync"] == "0" || opts["crc"] == "false" && sp.from >= l.last(sp.file) && !sp.gone {
 		return false
 	}
 	for g, rows := range l.groups {
@@ -60,7 +62,8 @@ func aroundRedFile(l *layout, sp span, t *touched, opts map[string]string) bool 
 		if to == 0 {
 			to = size(sp.file)
 		}
-		if from > 0 && from < sp.to && sp.from < to && (sp.gone || sp.from < l.end(sp.file, g) || opts["generation"] == "A") {
+		if from > 0 && from < sp.to && sp.from < to &&
+			(sp.gone || sp.from < l.end(sp.file, g) || opts["generation"] == "A") {
 			t.add(rows, -1)
 		}
 	}
@@ -115,7 +118,8 @@ func aroundArrow(l *layout, sp span) bool {
 // aroundCarbonTable: a table without its indexes, segment files or schema is read with what its data files say.
 func aroundCarbonTable(dir string, sp span) bool {
 	base := filepath.Base(sp.file)
-	return sp.from == 0 && (strings.Contains(base, ".carbonindex") || strings.HasSuffix(base, ".segment") || base == "schema")
+	return sp.from == 0 && (strings.Contains(base, ".carbonindex") || strings.HasSuffix(base, ".segment") ||
+		base == "schema")
 }
 
 // behind adds what of a chunk is behind p.

@@ -20,7 +20,8 @@ import (
 	"stoa/region"
 )
 
-// harm is what was done to the files of a copy, in places of the file that was copied: from 9, to 12 may be other bytes.
+// harm is what was done to the files of a copy, in places of the file that was copied: from 9, to 12 may be
+// other bytes.
 type harm struct {
 	what     string
 	spans    []span
@@ -140,7 +141,8 @@ func (s *soak) harm(w *writer, files []string, root string, opts map[string]stri
 			return harm{what: "gone: " + base, spans: []span{whole(victim)}}
 		case k == 1 && other != victim:
 			s.exchange(victim, other)
-			return harm{what: fmt.Sprintf("exchanged %s and %s", base, filepath.Base(other)), spans: []span{whole(victim), whole(other)}}
+			return harm{what: fmt.Sprintf("exchanged %s and %s", base, filepath.Base(other)),
+				spans: []span{whole(victim), whole(other)}}
 		case k == 2 && w != carbonTable:
 			if b := s.stranger(w, strings.TrimPrefix(victim, root), opts); b != nil {
 				s.put(victim, b)
@@ -231,7 +233,8 @@ func (s *soak) touches(w *writer, l *layout, h harm, copied, file string, opts m
 			if p.file == sp.file && p.from < sp.to && sp.from < p.to {
 				t.add(p.rows, p.column)
 				covered = covered || p.from <= sp.from && sp.to <= p.to
-				if w.name == "redfile" && opts["index"] == "false" { // behind a damaged header no page of the chunk is found
+				// behind a damaged header no page of the chunk is found
+				if w.name == "redfile" && opts["index"] == "false" {
 					l.behind(p, t)
 				}
 			}
@@ -243,8 +246,10 @@ func (s *soak) touches(w *writer, l *layout, h harm, copied, file string, opts m
 	return t
 }
 
-// recover: what is recovered under checksums are rows of the table, and whatever lies wholly in what was not touched comes back.
-func (s *soak) recover(w *writer, file string, opts, read map[string]string, h harm, t *touched, summed bool, p stoa.Damaged) {
+// recover: what is recovered under checksums are rows of the table, and whatever lies wholly in what was not
+// touched comes back.
+func (s *soak) recover(w *writer, file string, opts, read map[string]string, h harm, t *touched, summed bool,
+	p stoa.Damaged) {
 	o := s.opening(w, file, read)
 	o.Recover = true
 	got, told, err := s.cells(file, o, p)
@@ -263,7 +268,8 @@ func (s *soak) recover(w *writer, file string, opts, read map[string]string, h h
 		return
 	}
 	if bad := s.missing(got, t, p); bad != "" {
-		s.fail(w, opts, "%s: recovered with policy %d %d rows of %d (%v), and of what was not touched %s", h.what, p, len(got), len(s.lines), err, bad)
+		s.fail(w, opts, "%s: recovered with policy %d %d rows of %d (%v), and of what was not touched %s", h.what,
+			p, len(got), len(s.lines), err, bad)
 		return
 	}
 	s.ops["recover: all that is whole came back"]++
@@ -300,7 +306,8 @@ func (s *soak) strange(got [][]string, told bool) string {
 	return ""
 }
 
-// missing is the first cell that was not touched and does not come back. Rows are known by their ids, or, if all rows are there, by their places.
+// missing is the first cell that was not touched and does not come back. Rows are known by their ids, or, if
+// all rows are there, by their places.
 func (s *soak) missing(got [][]string, t *touched, p stoa.Damaged) string {
 	byID := map[string][][]string{} // a damaged row may have the id of another one
 	for _, row := range got {
@@ -334,7 +341,8 @@ func (s *soak) missing(got [][]string, t *touched, p stoa.Damaged) string {
 	return ""
 }
 
-// cells reads a file: the cells of each row in the order of the table's columns, of a column that is not there "null". told: something was said to be lost, or odd.
+// cells reads a file: the cells of each row in the order of the table's columns, of a column that is not there
+// "null". told: something was said to be lost, or odd.
 func (s *soak) cells(file string, o stoa.OpenOptions, p stoa.Damaged) (out [][]string, told bool, err error) {
 	t, err := stoa.Open(s.ctx, file, o)
 	if err != nil {

@@ -36,8 +36,8 @@ type layout struct {
 	groups [][]int64
 }
 
-// layoutOf asks whoever knows: the reader of the format for the spans of its pages; Arrow's libraries for Parquet and Arrow; text its lines.
-// nil: nobody knows.
+// layoutOf asks whoever knows: the reader of the format for the spans of its pages; Arrow's libraries for
+// Parquet and Arrow; text its lines. nil: nobody knows.
 func (s *soak) layoutOf(w *writer, name string, opts, read map[string]string) (*layout, error) {
 	switch {
 	case w == carbonTable:
@@ -54,7 +54,8 @@ func (s *soak) layoutOf(w *writer, name string, opts, read map[string]string) (*
 		return nil, nil
 	}
 	i := slices.IndexFunc(formats, func(f format.Format) bool { return f.Name == w.name })
-	r, err := formats[i].Open(s.ctx, format.Target{Tree: store.Local{}, Name: name}, format.OpenOptions{Limits: format.Limits{}.WithDefaults(), Opts: read})
+	r, err := formats[i].Open(s.ctx, format.Target{Tree: store.Local{}, Name: name},
+		format.OpenOptions{Limits: format.Limits{}.WithDefaults(), Opts: read})
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +99,9 @@ func (s *soak) pageLayout(r format.Reader) (*layout, error) {
 	return l, nil
 }
 
-// chunkLayout takes the pages of a column of a row group. A page whose rows are not known may have all that no page before it has, and
-// the last of these, too, if rows repeat. Where lengths lie in a column of their own, a page of them that is lost costs every page of the items that
-// it counts: as good as all rows of the field.
+// chunkLayout takes the pages of a column of a row group. A page whose rows are not known may have all that no
+// page before it has, and the last of these, too, if rows repeat. Where lengths lie in a column of their own, a
+// page of them that is lost costs every page of the items that it counts: as good as all rows of the field.
 func (s *soak) chunkLayout(l *layout, r format.Reader, g format.RowGroup, k int, c format.Column, first int64) error {
 	ch, err := r.Chunk(s.ctx, g, k, vec.Range{From: 0, To: g.Rows})
 	if err != nil {
@@ -210,14 +211,15 @@ func linesLayout(name string) (*layout, error) {
 		}
 		g := len(l.groups)
 		l.groups = append(l.groups, ids(int64(g), int64(g+1)))
-		l.places = append(l.places, place{name, int64(max(0, from-1)), int64(from + n + 1), -1, l.groups[g], g}) // without the end before it, it is another
+		// without the end before it, it is another
+		l.places = append(l.places, place{name, int64(max(0, from-1)), int64(from + n + 1), -1, l.groups[g], g})
 		from += n + 1
 	}
 	return l, nil
 }
 
-// records are those rows of CSV that Go's library does not find any more, since a quote or the end of a line may swallow others. nil: it finds
-// none, or another header.
+// records are those rows of CSV that Go's library does not find any more, since a quote or the end of a line
+// may swallow others. nil: it finds none, or another header.
 func (t *touched) records(w *writer, file, copied string, opts map[string]string) *touched {
 	before, err := records(w, file, opts)
 	if err != nil {

@@ -17,10 +17,12 @@ import (
 	"stoa/store"
 )
 
-// TestDamageIsNoLimit: a number that a turned bit made large is damage where the file shows that it cannot be: recovery goes on, and is not ended by what a number may be.
+// TestDamageIsNoLimit: a number that a turned bit made large is damage where the file shows that it cannot be:
+// recovery goes on, and is not ended by what a number may be.
 func TestDamageIsNoLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
-	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
 		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32)}}, nil)
 	s := &soak{t: t, ctx: context.Background(), r: r, schema: sc, nulls: []int{0, 20, 0}, ops: map[string]int{}}
 	s.fill(12, 0)
@@ -38,7 +40,8 @@ func TestDamageIsNoLimit(t *testing.T) {
 		for _, opts := range []map[string]string{nil, s.choose(w), s.choose(w)} {
 			t.Run(fmt.Sprint(w.name, opts), func(t *testing.T) {
 				mem := store.NewMemory(nil)
-				c, err := stoa.Create(s.ctx, "t", sc, stoa.CreateOptions{Formats: formats, To: w.name, Opts: opts, Sink: mem.Sink("t")})
+				c, err := stoa.Create(s.ctx, "t", sc,
+					stoa.CreateOptions{Formats: formats, To: w.name, Opts: opts, Sink: mem.Sink("t")})
 				for i := 0; err == nil && i < len(s.batches); i++ {
 					err = c.Write(s.ctx, s.batches[i])
 				}
@@ -55,7 +58,8 @@ func TestDamageIsNoLimit(t *testing.T) {
 						b[bit/8] ^= 1 << (bit % 8)
 						mem.Put(name, b)
 						err := salvage(s.ctx, mem, w.name)
-						if w.name == "trevni" && errors.Is(err, fault.Limit) && strings.Contains(err.Error(), "entries are more") {
+						if w.name == "trevni" && errors.Is(err, fault.Limit) &&
+							strings.Contains(err.Error(), "entries are more") {
 							continue // runs of levels may be as long as they say
 						}
 						if errors.Is(err, fault.Limit) || errors.Is(err, fault.Bug) {

@@ -16,7 +16,8 @@ import (
 	"stoa/pred"
 )
 
-// asks asks the file what is known of the table: rows by a filter, counts, splits, and that it differs from the table's other files in nothing.
+// asks asks the file what is known of the table: rows by a filter, counts, splits, and that it differs from the
+// table's other files in nothing.
 func (s *soak) asks(w *writer, file string, opts, read map[string]string) {
 	t, err := stoa.Open(s.ctx, file, stoa.OpenOptions{Formats: formats, Opts: read})
 	if err != nil {
@@ -63,9 +64,10 @@ func (s *soak) filter() (text string, holds func(b arrow.RecordBatch, i int) boo
 			x := a.Value(row)
 			quoted := "'" + strings.ReplaceAll(x, "'", "''") + "'"
 			if n := strings.IndexAny(x, "%_\\"); n < 0 && len(x) > 1 && x[1] < 128 && s.r.IntN(2) == 0 {
-				return fmt.Sprintf("%s like '%s%%'", name, strings.ReplaceAll(x[:1], "'", "''")), func(b arrow.RecordBatch, i int) bool {
-					return !b.Column(c).IsNull(i) && strings.HasPrefix(b.Column(c).(*array.String).Value(i), x[:1])
-				}
+				return fmt.Sprintf("%s like '%s%%'", name, strings.ReplaceAll(x[:1], "'", "''")),
+					func(b arrow.RecordBatch, i int) bool {
+						return !b.Column(c).IsNull(i) && strings.HasPrefix(b.Column(c).(*array.String).Value(i), x[:1])
+					}
 			}
 			return fmt.Sprintf("%s in (%s, 'no such word')", name, quoted), func(b arrow.RecordBatch, i int) bool {
 				return !b.Column(c).IsNull(i) && b.Column(c).(*array.String).Value(i) == x
@@ -76,10 +78,11 @@ func (s *soak) filter() (text string, holds func(b arrow.RecordBatch, i int) boo
 	if arrow.IsNested(f.Type.ID()) {
 		name, c = "id", 0
 	}
-	return fmt.Sprintf("%s is not null and id between %d and %d or id = 3 and not %s is null", name, from, to, name), func(b arrow.RecordBatch, i int) bool {
-		id := b.Column(0).(*array.Int64).Value(i)
-		return !b.Column(c).IsNull(i) && (from <= id && id <= to || id == 3)
-	}
+	return fmt.Sprintf("%s is not null and id between %d and %d or id = 3 and not %s is null", name, from, to,
+			name), func(b arrow.RecordBatch, i int) bool {
+			id := b.Column(0).(*array.Int64).Value(i)
+			return !b.Column(c).IsNull(i) && (from <= id && id <= to || id == 3)
+		}
 }
 
 func integer(a arrow.Array, i int) int64 {
@@ -144,7 +147,8 @@ func (s *soak) take(b arrow.RecordBatch, into map[int64]string) {
 func unlike(got, want map[int64]string) string {
 	for _, id := range slices.Sorted(maps.Keys(want)) {
 		if got[id] != want[id] {
-			return fmt.Sprintf("%d rows, there are %d; row %d: got %q, want %q", len(got), len(want), id, got[id], want[id])
+			return fmt.Sprintf("%d rows, there are %d; row %d: got %q, want %q", len(got), len(want), id, got[id],
+				want[id])
 		}
 	}
 	if len(got) > len(want) {
@@ -198,7 +202,8 @@ func (s *soak) part(sp stoa.Split, into map[int64]string) error {
 	return nil
 }
 
-// differs: the file differs in nothing from the first one of the table, and in one cell from a table with one cell changed.
+// differs: the file differs in nothing from the first one of the table, and in one cell from a table with one
+// cell changed.
 func (s *soak) differs(w *writer, t *stoa.Table, opts map[string]string) {
 	if s.first == "" || len(s.lines) == 0 {
 		return
@@ -225,7 +230,8 @@ func (s *soak) differs(w *writer, t *stoa.Table, opts map[string]string) {
 		s.t.Fatal(err)
 	}
 	left := stoa.ScanSpec{Filter: gone}
-	if d, err = stoa.Diff(s.ctx, t, other, stoa.DiffOptions{On: []string{"id"}, Scan: left}); err != nil || d.Same != n-1 || d.Changed != 0 {
+	if d, err = stoa.Diff(s.ctx, t, other, stoa.DiffOptions{On: []string{"id"}, Scan: left}); err != nil ||
+		d.Same != n-1 || d.Changed != 0 {
 		s.fail(w, opts, "diff with %s where id != %d: %+v, %v", s.first, s.ids[at], d, err)
 	}
 }

@@ -26,25 +26,38 @@ import (
 	"stoa/region"
 )
 
-// writer is a format of the ring: its options, each with values to choose from ("" = not given), and what a file in it promises.
+// writer is a format of the ring: its options, each with values to choose from ("" = not given), and what a
+// file in it promises.
 type writer struct {
 	name, ext string
 	opts      map[string][]string
 	typed     bool // gives back the types that it was given
-	// summed: with these options every byte of the data lies under a checksum, so that no damage may change rows silently
+	// summed: with these options every byte of the data lies under a checksum, so that no damage may change
+	// rows silently
 	summed func(opts map[string]string) bool
 }
 
 var sizes = []string{"", "512", "4096", "100000"}
 
 var ring = []writer{
-	{"cfile", ".cfile", map[string][]string{"compression": {"", "lz4", "snappy", "zlib"}, "block-size": sizes, "index-block-size": {"", "256"}, "checksums": {"", "", "true", "false"}, "version": {"", "", "", "1"}, "plain-metadata": {""}, "restart-interval": {"", "1", "5"}}, true,
+	{"cfile", ".cfile", map[string][]string{"compression": {"", "lz4", "snappy", "zlib"}, "block-size": sizes,
+		"index-block-size": {"", "256"}, "checksums": {"", "", "true", "false"}, "version": {"", "", "", "1"},
+		"plain-metadata": {""}, "restart-interval": {"", "1", "5"}}, true,
 		func(o map[string]string) bool { return o["checksums"] != "false" && o["version"] != "1" }},
-	{"redfile", ".red", map[string][]string{"generation": {"", "E", "A"}, "compression": {"", "gzip", "none"}, "encoding": {"", "group-varint"}, "row-group-rows": {"", "7", "100"}, "page-size": {"", "64", "1000"}, "crc": {"", "", "false"}, "index": {"", "false"}, "sync": {"", "0", "1"}, "split": {"", "", "row-group", "metadata"}, "protocol": {"", "binary"}}, true, nil},
-	{"trevni", ".trv", map[string][]string{"codec": {"", "deflate", "snappy", "bzip2"}, "checksum": {"", "", "null"}, "block-size": {"", "1", "100", "5000"}, "first-values": {"", "all"}}, true, nil},
-	{"trevni-avro", ".trv", map[string][]string{"codec": {"", "deflate", "snappy", "bzip2"}, "checksum": {"", "", "null"}, "block-size": {"", "1", "100", "5000"}, "version": {"", "1"}}, true, nil},
-	{"carbon", ".carbondata", map[string][]string{"compression": {"", "zstd", "gzip"}, "page-rows": {"", "3", "100"}, "local-dictionary": {"", "false"}, "local-dictionary-threshold": {"", "1", "10"}}, true, nil},
-	{"parquet", ".parquet", map[string][]string{"compression": {"", "none", "zstd", "gzip", "lz4", "brotli"}, "row-group-rows": {"", "10", "100"}, "page-size": {"", "100", "5000"}, "dictionary": {"", "false"}, "version": {"", "2.4"}, "page-version": {"", "2"}, "page-index": {"", "true"}}, true, nil},
+	{"redfile", ".red", map[string][]string{"generation": {"", "E", "A"}, "compression": {"", "gzip", "none"},
+		"encoding": {"", "group-varint"}, "row-group-rows": {"", "7", "100"}, "page-size": {"", "64", "1000"},
+		"crc": {"", "", "false"}, "index": {"", "false"}, "sync": {"", "0", "1"},
+		"split": {"", "", "row-group", "metadata"}, "protocol": {"", "binary"}}, true, nil},
+	{"trevni", ".trv", map[string][]string{"codec": {"", "deflate", "snappy", "bzip2"},
+		"checksum": {"", "", "null"}, "block-size": {"", "1", "100", "5000"}, "first-values": {"", "all"}}, true, nil},
+	{"trevni-avro", ".trv", map[string][]string{"codec": {"", "deflate", "snappy", "bzip2"},
+		"checksum": {"", "", "null"}, "block-size": {"", "1", "100", "5000"}, "version": {"", "1"}}, true, nil},
+	{"carbon", ".carbondata", map[string][]string{"compression": {"", "zstd", "gzip"},
+		"page-rows": {"", "3", "100"}, "local-dictionary": {"", "false"},
+		"local-dictionary-threshold": {"", "1", "10"}}, true, nil},
+	{"parquet", ".parquet", map[string][]string{"compression": {"", "none", "zstd", "gzip", "lz4", "brotli"},
+		"row-group-rows": {"", "10", "100"}, "page-size": {"", "100", "5000"}, "dictionary": {"", "false"},
+		"version": {"", "2.4"}, "page-version": {"", "2"}, "page-index": {"", "true"}}, true, nil},
 	{"arrow", ".arrow", map[string][]string{"stream": {"", "true"}, "compression": {"", "lz4", "zstd"}}, true, nil},
 	{"jsonl", ".jsonl", nil, false, nil},
 	{"jsonl", ".jsonl.gz", nil, false, nil},
@@ -54,9 +67,12 @@ var ring = []writer{
 }
 
 var types = []arrow.DataType{
-	arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
-	arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, arrow.BinaryTypes.String,
-	arrow.PrimitiveTypes.Date32, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, &arrow.Decimal128Type{Precision: 18, Scale: 3},
+	arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+	arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+	arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Boolean,
+	arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, arrow.BinaryTypes.String,
+	arrow.PrimitiveTypes.Date32, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
+	&arrow.Decimal128Type{Precision: 18, Scale: 3},
 	arrow.ListOf(arrow.PrimitiveTypes.Int32), arrow.ListOf(arrow.BinaryTypes.String),
 }
 
@@ -175,7 +191,8 @@ func (s *soak) random() {
 	nulls := []int{0}
 	for i := range 1 + s.r.IntN(5) {
 		nulls = append(nulls, []int{0, 20, 90}[s.r.IntN(3)])
-		fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", i), Type: types[s.r.IntN(len(types))], Nullable: nulls[i+1] > 0})
+		fields = append(fields, arrow.Field{Name: fmt.Sprintf("c%d", i), Type: types[s.r.IntN(len(types))],
+			Nullable: nulls[i+1] > 0})
 	}
 	s.schema, s.nulls = arrow.NewSchema(fields, nil), nulls
 	s.fill(1+s.r.IntN(600), 0)
@@ -241,7 +258,8 @@ func (s *soak) write(w *writer, source string, sourceOpts map[string]string, n i
 	} else {
 		var t *stoa.Table
 		if t, err = stoa.Open(s.ctx, source, stoa.OpenOptions{Formats: formats, Opts: sourceOpts}); err == nil {
-			_, err = stoa.Convert(s.ctx, t, stoa.ScanSpec{Parallel: s.r.IntN(3), Batch: []int{0, 1, 100}[s.r.IntN(3)]}, out, co)
+			_, err = stoa.Convert(s.ctx, t,
+				stoa.ScanSpec{Parallel: s.r.IntN(3), Batch: []int{0, 1, 100}[s.r.IntN(3)]}, out, co)
 			t.Close()
 		}
 	}
@@ -302,7 +320,8 @@ func (s *soak) fail(w *writer, opts map[string]string, message string, args ...a
 	s.t.Errorf("%s %v, seed %d, %v: %s", w.name, opts, s.seed, s.schema.Fields(), fmt.Sprintf(message, args...))
 }
 
-func (s *soak) findings(w *writer, file string, read map[string]string, d format.Depth) (out []region.Finding, err error) {
+func (s *soak) findings(w *writer, file string, read map[string]string, d format.Depth) (out []region.Finding,
+	err error) {
 	s.ops["verify"]++
 	from := ""
 	if !w.typed {

@@ -22,8 +22,9 @@ import (
 // carbonTable is how fail and damage name a CarbonData table that is changed in place.
 var carbonTable = &writer{name: "carbon", ext: ".table", typed: true}
 
-// changed makes a CarbonData table of the rows, in one or several loads, and changes it in place: rows are deleted, segments compacted, indexes
-// merged. After each change it is verified and compared; at the end copies of it are damaged and recovered.
+// changed makes a CarbonData table of the rows, in one or several loads, and changes it in place: rows are
+// deleted, segments compacted, indexes merged. After each change it is verified and compared; at the end copies
+// of it are damaged and recovered.
 func (s *soak) changed(n int) {
 	dir := filepath.Join(s.dir, "table"+strconv.Itoa(n))
 	spec := carbon.TableSpec{Schema: s.schema}
@@ -57,7 +58,8 @@ func (s *soak) changed(n int) {
 		case 1:
 			name, change = "compact", s.compacted
 		case 2:
-			name, change = "merge indexes", func(dir string) error { _, err := carbon.MergeIndexes(s.ctx, dir, nil); return err }
+			name, change = "merge indexes",
+				func(dir string) error { _, err := carbon.MergeIndexes(s.ctx, dir, nil); return err }
 		}
 		if err := change(dir); err != nil {
 			s.fail(carbonTable, opts, "%s: %v", name, err)
@@ -84,7 +86,8 @@ func (s *soak) same(dir string, opts map[string]string, after string) {
 
 // loads puts the batches into the table: all in one load, or each in a load of its own.
 func (s *soak) loads(dir string) error {
-	o := carbon.LoadOptions{Tasks: 1 + s.r.IntN(2), Opts: map[string]string{"page-rows": strconv.Itoa(1 + s.r.IntN(200))}}
+	o := carbon.LoadOptions{Tasks: 1 + s.r.IntN(2),
+		Opts: map[string]string{"page-rows": strconv.Itoa(1 + s.r.IntN(200))}}
 	each := s.r.IntN(2) == 0
 	var l *carbon.Load
 	for i, b := range s.batches {
@@ -122,7 +125,8 @@ func (s *soak) deleted(dir string) error {
 	defer t.Close()
 	gone := map[string][]int64{}
 	count := int64(0)
-	for b, err := range t.Scan(s.ctx, stoa.ScanSpec{Columns: []string{carbon.FileColumn, carbon.RowColumn}, Filter: filter}) {
+	for b, err := range t.Scan(s.ctx, stoa.ScanSpec{Columns: []string{carbon.FileColumn, carbon.RowColumn},
+		Filter: filter}) {
 		if err != nil {
 			return err
 		}
@@ -160,7 +164,8 @@ func (s *soak) compacted(dir string) error {
 		return err
 	}
 	for _, c := range plan {
-		t, err := stoa.Open(s.ctx, dir, stoa.OpenOptions{Formats: formats, Opts: map[string]string{"segments": strings.Join(c.From, ",")}})
+		t, err := stoa.Open(s.ctx, dir, stoa.OpenOptions{Formats: formats,
+			Opts: map[string]string{"segments": strings.Join(c.From, ",")}})
 		if err != nil {
 			return err
 		}
@@ -189,7 +194,8 @@ func (s *soak) backup(n int) {
 	out := filepath.Join(s.dir, "backup"+strconv.Itoa(n))
 	w := &writer{name: kudubackup.Format.Name, typed: true}
 	opts := map[string]string{"key": "id", "table": "t", "part-rows": strconv.Itoa(1 + s.r.IntN(300))}
-	err := s.create(out, stoa.CreateOptions{Formats: append(slices.Clone(formats), kudubackup.Format), To: w.name, Opts: opts})
+	err := s.create(out, stoa.CreateOptions{Formats: append(slices.Clone(formats), kudubackup.Format), To: w.name,
+		Opts: opts})
 	if errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Invalid) {
 		s.ops["refused by "+w.name]++
 		return

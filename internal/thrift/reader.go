@@ -30,9 +30,10 @@ import (
 //			m.pairs = append(m.pairs, parseKeyValue(r, ""))
 //		}
 //
-// A field, and an element of a list, is taken by one call of the method of its type; what is not taken is passed over and
-// told as unknown. The outermost struct is begun with Struct, too. Errors are kept by the cursor: after one, Next is false
-// and values are zero, so that a parser returns what it understood, and who called it looks at Err.
+// A field, and an element of a list, is taken by one call of the method of its type; what is not taken is
+// passed over and told as unknown. The outermost struct is begun with Struct, too. Errors are kept by the
+// cursor: after one, Next is false and values are zero, so that a parser returns what it understood, and who
+// called it looks at Err.
 type Reader struct {
 	c     *wire.Cursor
 	p     Protocol
@@ -67,8 +68,8 @@ func (r *Reader) Reset(c *wire.Cursor) {
 	*r = Reader{c: c, p: r.p, stack: r.stack[:0], limited: r.limited, room: r.room}
 }
 
-// Limit bounds the memory that what is read may take, at so many bytes for each struct and element: a byte of a file may be a whole struct. What takes more is an
-// error of class Limit.
+// Limit bounds the memory that what is read may take, at so many bytes for each struct and element: a byte of a
+// file may be a whole struct. What takes more is an error of class Limit.
 func (r *Reader) Limit(room int64) *Reader {
 	r.limited, r.room = true, room
 	return r
@@ -82,7 +83,8 @@ const (
 
 func (r *Reader) spend(n int64) {
 	if r.room -= n; r.limited && r.room < 0 {
-		r.c.FailClass(fault.Limit, r.c.Pos(), 0, r.path(""), "so many structures are more than opening a file may take memory for")
+		r.c.FailClass(fault.Limit, r.c.Pos(), 0, r.path(""),
+			"so many structures are more than opening a file may take memory for")
 	}
 }
 

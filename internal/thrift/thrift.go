@@ -1,12 +1,12 @@
-// Package thrift reads and writes structs of Apache Thrift, field by field and without generated code, in the compact and in
-// the binary protocol.
+// Package thrift reads and writes structs of Apache Thrift, field by field and without generated code, in the
+// compact and in the binary protocol.
 //
-// A struct is read over a wire.Cursor, so that the parser that decodes it also describes it and says where it is broken. Thrift
-// structs have no length: they end with a stop byte. Fields may come in any order; a field that nobody takes is passed over,
-// and Describe still shows it.
+// A struct is read over a wire.Cursor, so that the parser that decodes it also describes it and says where it
+// is broken. Thrift structs have no length: they end with a stop byte. Fields may come in any order; a field
+// that nobody takes is passed over, and Describe still shows it.
 //
-// Every length and count is held against the bytes that are left, and the nesting against MaxDepth, before anything is believed.
-// Source: thrift-compact-protocol.md and thrift-binary-protocol.md of the Thrift project.
+// Every length and count is held against the bytes that are left, and the nesting against MaxDepth, before
+// anything is believed. Source: thrift-compact-protocol.md and thrift-binary-protocol.md of the Thrift project.
 package thrift
 
 import (
@@ -50,7 +50,8 @@ const (
 )
 
 func (t Type) String() string {
-	names := [...]string{"stop", "bool", "i8", "i16", "i32", "i64", "double", "string", "list", "set", "map", "struct", "uuid"}
+	names := [...]string{"stop", "bool", "i8", "i16", "i32", "i64", "double", "string", "list", "set", "map",
+		"struct", "uuid"}
 	if int(t) < len(names) {
 		return names[t]
 	}
@@ -62,11 +63,15 @@ const MaxDepth = 32
 
 // The numbers of the types on the wire. In the compact protocol 1 and 2 are true and false.
 var (
-	compactTypes = [...]Type{0: Stop, 1: Bool, 2: Bool, 3: I8, 4: I16, 5: I32, 6: I64, 7: Double, 8: Bytes, 9: List, 10: Set, 11: Map, 12: Struct, 13: UUID}
-	binaryTypes  = [...]Type{0: Stop, 2: Bool, 3: I8, 4: Double, 6: I16, 8: I32, 10: I64, 11: Bytes, 12: Struct, 13: Map, 14: Set, 15: List, 16: UUID}
+	compactTypes = [...]Type{0: Stop, 1: Bool, 2: Bool, 3: I8, 4: I16, 5: I32, 6: I64, 7: Double, 8: Bytes, 9: List,
+		10: Set, 11: Map, 12: Struct, 13: UUID}
+	binaryTypes = [...]Type{0: Stop, 2: Bool, 3: I8, 4: Double, 6: I16, 8: I32, 10: I64, 11: Bytes, 12: Struct,
+		13: Map, 14: Set, 15: List, 16: UUID}
 
-	toCompact = [...]byte{Stop: 0, Bool: 1, I8: 3, I16: 4, I32: 5, I64: 6, Double: 7, Bytes: 8, List: 9, Set: 10, Map: 11, Struct: 12, UUID: 13}
-	toBinary  = [...]byte{Stop: 0, Bool: 2, I8: 3, I16: 6, I32: 8, I64: 10, Double: 4, Bytes: 11, List: 15, Set: 14, Map: 13, Struct: 12, UUID: 16}
+	toCompact = [...]byte{Stop: 0, Bool: 1, I8: 3, I16: 4, I32: 5, I64: 6, Double: 7, Bytes: 8, List: 9, Set: 10,
+		Map: 11, Struct: 12, UUID: 13}
+	toBinary = [...]byte{Stop: 0, Bool: 2, I8: 3, I16: 6, I32: 8, I64: 10, Double: 4, Bytes: 11, List: 15, Set: 14,
+		Map: 13, Struct: 12, UUID: 16}
 )
 
 // typeOf is the type that the wire means by number n; ok is false for a number without a meaning. Stop is a type only

@@ -165,7 +165,8 @@ func init() {
 }
 
 func TestSetsAreRead(t *testing.T) {
-	for p, text := range map[thrift.Protocol]string{thrift.Compact: "1a15" + "06" + "00", thrift.Binary: "0e0001" + "0800000001" + "00000003" + "00"} {
+	for p, text := range map[thrift.Protocol]string{thrift.Compact: "1a15" + "06" + "00",
+		thrift.Binary: "0e0001" + "0800000001" + "00000003" + "00"} {
 		b, _ := hex.DecodeString(text)
 		r := thrift.NewReader(cursor(b), p)
 		var got []int32
@@ -201,7 +202,8 @@ func TestNodesOwnEveryByte(t *testing.T) {
 			read(thrift.NewReader(c, p))
 			gaps, overlaps := cov.Check(fault.Span{Object: "t", Off: 100, Len: int64(len(b))})
 			if c.Err() != nil || len(gaps)+len(overlaps) > 0 {
-				t.Errorf("%s, %s: %v, gaps %v, overlaps %v\n%s", p, name, c.Err(), gaps, overlaps, strings.Join(lines, "\n"))
+				t.Errorf("%s, %s: %v, gaps %v, overlaps %v\n%s", p, name, c.Err(), gaps, overlaps,
+					strings.Join(lines, "\n"))
 			}
 			if last := lines[len(lines)-1]; last != "2 stop=" {
 				t.Errorf("%s, %s: the last node is %s", p, name, last)
@@ -219,9 +221,11 @@ func TestErrorsSayWhere(t *testing.T) {
 		{"wrong type", "180161", "t[100+1]: corrupt: x.number: it is a value of type string, not i32"},
 		{"too wide", "15feffffffff07", "t[101+6]: corrupt: x.number: 137438953471 does not fit 32 bits"},
 		{"string past the end", "2805616200", "t[101+1]: corrupt: x.text: 5 bytes are declared, 3 are left"},
-		{"a list of very many", "39f6ffffffff0f0200", "t[101+1]: corrupt: x.list: 4294967295 elements, but the 2 bytes left hold at most 2"},
+		{"a list of very many", "39f6ffffffff0f0200",
+			"t[101+1]: corrupt: x.list: 4294967295 elements, but the 2 bytes left hold at most 2"},
 		{"a list of others", "392802616200", "t[101+1]: corrupt: x.list: elements of type string, not struct"},
-		{"in the third struct", "393c" + "00" + "00" + "1801" + "6100", "t[104+1]: corrupt: x.list[2].n: it is a value of type string, not i32"},
+		{"in the third struct", "393c" + "00" + "00" + "1801" + "6100",
+			"t[104+1]: corrupt: x.list[2].n: it is a value of type string, not i32"},
 		{"no such type", "1e", "t[100+1]: corrupt: x: a field of type 14, which does not exist"},
 		{"no such element", "491f00", "t[101+1]: corrupt: x.field 4: elements of type 15, which does not exist"},
 	} {
@@ -344,7 +348,9 @@ func check(t *testing.T, b []byte, p thrift.Protocol) {
 		}
 		parse(thrift.NewReader(c, p))
 		var e *fault.Error
-		if err := c.Err(); err != nil && (!errors.As(err, &e) || e.Class != fault.Corrupt || e.At.Object != "t" || e.At.Off < 100 || e.At.End() > int64(100+len(b))) {
+		if err := c.Err(); err != nil &&
+			(!errors.As(err, &e) || e.Class != fault.Corrupt || e.At.Object != "t" || e.At.Off < 100 ||
+				e.At.End() > int64(100+len(b))) {
 			t.Fatalf("%x: %v", b, err)
 		}
 	}

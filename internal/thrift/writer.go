@@ -20,7 +20,8 @@ const Item = 0
 //	w.End()
 //	file.Write(w.Encoded())
 //
-// Only structs are ended; a list ends with its last element. In the compact protocol fields are shortest in ascending order.
+// Only structs are ended; a list ends with its last element. In the compact protocol fields are shortest in
+// ascending order.
 type Writer struct {
 	p     Protocol
 	b     []byte

@@ -10,7 +10,8 @@ import (
 	"stoa/format"
 )
 
-// Of is the Arrow schema of fields. Their types are those that Parse understands, and dictionaries; unions and others are refused.
+// Of is the Arrow schema of fields. Their types are those that Parse understands, and dictionaries; unions and
+// others are refused.
 func Of(fields []format.SchemaField) (*arrow.Schema, error) {
 	out, err := fieldsOf(fields, 0)
 	if err != nil {
@@ -42,7 +43,8 @@ func fieldsOf(fields []format.SchemaField, depth int) ([]arrow.Field, error) {
 // typeOf is the type of a field: a word for what holds others, else in the words of Parse.
 func typeOf(f *format.SchemaField, depth int) (arrow.DataType, error) {
 	wrong := func() (arrow.DataType, error) {
-		return nil, fault.Invalidf("schema: field %q: %q with %d children is no type that can be taken from a text", f.Name, f.Type, len(f.Children))
+		return nil, fault.Invalidf("schema: field %q: %q with %d children is no type that can be taken from a text",
+			f.Name, f.Type, len(f.Children))
 	}
 	if depth > maxTypeDepth {
 		return nil, fault.Invalidf("schema: types are nested deeper than %d", maxTypeDepth)

@@ -9,7 +9,8 @@ import (
 	"stoa/fault"
 )
 
-// FuzzSchema parses schemas as they are typed. A type that was understood is, in Arrow's own words, understood again as the same one.
+// FuzzSchema parses schemas as they are typed. A type that was understood is, in Arrow's own words, understood
+// again as the same one.
 func FuzzSchema(f *testing.F) {
 	f.Add(`id: int64 not null, name: utf8, price: decimal(10, 2), at: timestamp[us, tz=UTC], tags: list<utf8>`)
 	f.Add(`w: struct<x: float64, "y z": map<utf8, large_list<bytes>>>, f: fixed_size_list<int8>[3], b: fixed_size_binary[16], t: time64[ns], n: decimal256(50, -2) nullable`)

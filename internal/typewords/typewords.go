@@ -18,9 +18,9 @@ import (
 //	id: int64 not null, name: utf8, price: decimal(10, 2), at: timestamp[us, tz=UTC], tags: list<utf8>,
 //	where: struct<x: float64, y: float64>, attributes: map<utf8, utf8>
 //
-// Types are written as Arrow's own texts have them; string, int, long, double, float, boolean, date, time and bytes are
-// understood, too. A name that is not plain (letters, digits, _ . - space) is put in double quotes. A text that begins with { is the
-// JSON that `stoa schema -f json` prints.
+// Types are written as Arrow's own texts have them; string, int, long, double, float, boolean, date, time and
+// bytes are understood, too. A name that is not plain (letters, digits, _ . - space) is put in double quotes. A
+// text that begins with { is the JSON that `stoa schema -f json` prints.
 func Parse(text string) (*arrow.Schema, error) {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		fields, err := format.ParseSchema("schema", []byte(text))
@@ -133,17 +133,26 @@ func (p *typeParser) name() (string, error) {
 // plain are the types without parameters.
 var plain = map[string]arrow.DataType{
 	"null": arrow.Null, "bool": arrow.FixedWidthTypes.Boolean, "boolean": arrow.FixedWidthTypes.Boolean,
-	"int8": arrow.PrimitiveTypes.Int8, "int16": arrow.PrimitiveTypes.Int16, "int32": arrow.PrimitiveTypes.Int32, "int64": arrow.PrimitiveTypes.Int64,
-	"uint8": arrow.PrimitiveTypes.Uint8, "uint16": arrow.PrimitiveTypes.Uint16, "uint32": arrow.PrimitiveTypes.Uint32, "uint64": arrow.PrimitiveTypes.Uint64,
+	"int8": arrow.PrimitiveTypes.Int8, "int16": arrow.PrimitiveTypes.Int16, "int32": arrow.PrimitiveTypes.Int32,
+	"int64": arrow.PrimitiveTypes.Int64,
+	"uint8": arrow.PrimitiveTypes.Uint8, "uint16": arrow.PrimitiveTypes.Uint16,
+	"uint32": arrow.PrimitiveTypes.Uint32, "uint64": arrow.PrimitiveTypes.Uint64,
 	"int": arrow.PrimitiveTypes.Int32, "long": arrow.PrimitiveTypes.Int64,
-	"float16": arrow.FixedWidthTypes.Float16, "float32": arrow.PrimitiveTypes.Float32, "float64": arrow.PrimitiveTypes.Float64,
-	"float": arrow.PrimitiveTypes.Float32, "double": arrow.PrimitiveTypes.Float64,
-	"utf8": arrow.BinaryTypes.String, "string": arrow.BinaryTypes.String, "large_utf8": arrow.BinaryTypes.LargeString, "large_string": arrow.BinaryTypes.LargeString,
+	"float16": arrow.FixedWidthTypes.Float16, "float32": arrow.PrimitiveTypes.Float32,
+	"float64": arrow.PrimitiveTypes.Float64,
+	"float":   arrow.PrimitiveTypes.Float32, "double": arrow.PrimitiveTypes.Float64,
+	"utf8": arrow.BinaryTypes.String, "string": arrow.BinaryTypes.String,
+	"large_utf8": arrow.BinaryTypes.LargeString, "large_string": arrow.BinaryTypes.LargeString,
 	"string_view": arrow.BinaryTypes.StringView, "utf8_view": arrow.BinaryTypes.StringView,
-	"binary": arrow.BinaryTypes.Binary, "bytes": arrow.BinaryTypes.Binary, "large_binary": arrow.BinaryTypes.LargeBinary, "binary_view": arrow.BinaryTypes.BinaryView,
-	"date": arrow.FixedWidthTypes.Date32, "date32": arrow.FixedWidthTypes.Date32, "date64": arrow.FixedWidthTypes.Date64,
-	"time": arrow.FixedWidthTypes.Time64us, "timestamp": arrow.FixedWidthTypes.Timestamp_us, "duration": arrow.FixedWidthTypes.Duration_us,
-	"month_interval": arrow.FixedWidthTypes.MonthInterval, "day_time_interval": arrow.FixedWidthTypes.DayTimeInterval, "month_day_nano_interval": arrow.FixedWidthTypes.MonthDayNanoInterval,
+	"binary": arrow.BinaryTypes.Binary, "bytes": arrow.BinaryTypes.Binary,
+	"large_binary": arrow.BinaryTypes.LargeBinary, "binary_view": arrow.BinaryTypes.BinaryView,
+	"date": arrow.FixedWidthTypes.Date32, "date32": arrow.FixedWidthTypes.Date32,
+	"date64": arrow.FixedWidthTypes.Date64,
+	"time":   arrow.FixedWidthTypes.Time64us, "timestamp": arrow.FixedWidthTypes.Timestamp_us,
+	"duration":                arrow.FixedWidthTypes.Duration_us,
+	"month_interval":          arrow.FixedWidthTypes.MonthInterval,
+	"day_time_interval":       arrow.FixedWidthTypes.DayTimeInterval,
+	"month_day_nano_interval": arrow.FixedWidthTypes.MonthDayNanoInterval,
 }
 
 // How deep types may be nested, and how long a list of a fixed length may be.
@@ -156,7 +165,8 @@ func (p *typeParser) typ() (arrow.DataType, error) {
 	defer func() { p.depth-- }()
 	p.space()
 	start := p.at
-	for p.at < len(p.s) && (p.s[p.at] == '_' || p.s[p.at] >= '0' && p.s[p.at] <= '9' || p.s[p.at]|32 >= 'a' && p.s[p.at]|32 <= 'z') {
+	for p.at < len(p.s) && (p.s[p.at] == '_' || p.s[p.at] >= '0' && p.s[p.at] <= '9' || p.s[p.at]|32 >= 'a' &&
+		p.s[p.at]|32 <= 'z') {
 		p.at++
 	}
 	word := strings.ToLower(p.s[start:p.at])
@@ -188,7 +198,8 @@ func (p *typeParser) until(end byte) (string, error) {
 	return s, nil
 }
 
-var units = map[string]arrow.TimeUnit{"s": arrow.Second, "ms": arrow.Millisecond, "us": arrow.Microsecond, "ns": arrow.Nanosecond}
+var units = map[string]arrow.TimeUnit{"s": arrow.Second, "ms": arrow.Millisecond, "us": arrow.Microsecond,
+	"ns": arrow.Nanosecond}
 
 // bracketed reads timestamp[us, tz=UTC], time32[ms], duration[s], fixed_size_binary[16].
 func (p *typeParser) bracketed(word string) (arrow.DataType, error) {

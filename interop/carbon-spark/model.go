@@ -101,8 +101,8 @@ func jsonl(from, to int) []byte {
 	return b.Bytes()
 }
 
-// canonical is a row as a text: members sorted, without nulls, numbers as fractions (1.50, "1.5" and 1.5 are the same), times as
-// milliseconds.
+// canonical is a row as a text: members sorted, without nulls, numbers as fractions (1.50, "1.5" and 1.5 are
+// the same), times as milliseconds.
 func canonical(c cells) string {
 	var b bytes.Buffer
 	for _, k := range slices.Sorted(maps.Keys(c)) {

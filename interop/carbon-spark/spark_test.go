@@ -148,15 +148,19 @@ func (h *house) reading(name string) (out []question) {
 	t := h.tables[name]
 	count := func(where string, pass func(c cells) bool) {
 		n := t.count(pass)
-		out = append(out, question{sql: fmt.Sprintf("select count(*) n from %s where %s", name, where), want: []string{canonical(cells{"n": n})}})
+		out = append(out, question{sql: fmt.Sprintf("select count(*) n from %s where %s", name, where),
+			want: []string{canonical(cells{"n": n})}})
 	}
 	out = append(out, question{sql: fmt.Sprintf("select * from %s order by id", name), want: t.lines()})
 	count("name = 'n3/é y'", func(c cells) bool { return c["name"] == "n3/é y" })
 	count("name is null", func(c cells) bool { return c["name"] == nil })
 	day := row(2)["day"]
-	count(fmt.Sprintf("day = '%s' and id > 20", day), func(c cells) bool { return c["day"] == day && c["id"].(int) > 20 })
+	count(fmt.Sprintf("day = '%s' and id > 20", day),
+		func(c cells) bool { return c["day"] == day && c["id"].(int) > 20 })
 	count("id between 90 and 110", func(c cells) bool { return c["id"].(int) >= 90 && c["id"].(int) <= 110 })
-	if name != "evolved" { // CarbonData cannot do this: of two files in one scan, each of which it filters alone, it takes the measure's number in one for that in the other once a measure before it is dropped
+	// CarbonData cannot do this: of two files in one scan, each of which it filters alone, it takes the
+	// measure's number in one for that in the other once a measure before it is dropped
+	if name != "evolved" {
 		count("ratio < 3", func(c cells) bool { f, ok := c["ratio"].(float64); return ok && f < 3 })
 	}
 	pairs, of := 0, map[any]int{}
@@ -169,7 +173,9 @@ func (h *house) reading(name string) (out []question) {
 		pairs += n * n
 	}
 	if len(t) < 1000 { // of buckets, a join without shuffling
-		out = append(out, question{sql: fmt.Sprintf("select count(*) n from %[1]s a join %[1]s b on a.name = b.name", name), want: []string{canonical(cells{"n": pairs})}})
+		out = append(out, question{sql: fmt.Sprintf(
+			"select count(*) n from %[1]s a join %[1]s b on a.name = b.name", name),
+			want: []string{canonical(cells{"n": pairs})}})
 	}
 	return out
 }
@@ -196,13 +202,17 @@ func (h *house) ours() {
 
 // sparkRow is a row that Spark adds, and its values as SQL, by column.
 func sparkRow(id int) (cells, map[string]string) {
-	return cells{"id": id, "name": "by spark", "amount": "12.50", "day": "2021-06-07", "at": "2021-06-07T08:09:10.000Z", "ratio": 0.375, "small": -3, "big": int64(1) << 50,
+	return cells{"id": id, "name": "by spark", "amount": "12.50", "day": "2021-06-07",
+			"at": "2021-06-07T08:09:10.000Z", "ratio": 0.375, "small": -3, "big": int64(1) << 50,
 			"flag": true, "tags": []any{"a", "b"}},
-		map[string]string{"id": fmt.Sprint("cast(", id, " as int)"), "name": "'by spark'", "amount": "cast(12.50 as decimal(10,2))", "day": "date'2021-06-07'", "at": "timestamp'2021-06-07 08:09:10'",
-			"ratio": "cast(0.375 as double)", "small": "cast(-3 as smallint)", "big": "cast(1125899906842624 as bigint)", "flag": "true", "tags": "array('a','b')"}
+		map[string]string{"id": fmt.Sprint("cast(", id, " as int)"), "name": "'by spark'",
+			"amount": "cast(12.50 as decimal(10,2))", "day": "date'2021-06-07'", "at": "timestamp'2021-06-07 08:09:10'",
+			"ratio": "cast(0.375 as double)", "small": "cast(-3 as smallint)",
+			"big": "cast(1125899906842624 as bigint)", "flag": "true", "tags": "array('a','b')"}
 }
 
-// insert is a statement that adds a row; last are the columns that the table has at the end, without those that are gone.
+// insert is a statement that adds a row; last are the columns that the table has at the end, without those that
+// are gone.
 func (h *house) insert(name string, id int, gone, more []string, last ...string) question {
 	c, sql := sparkRow(id)
 	var order []string
@@ -223,7 +233,8 @@ func (h *house) insert(name string, id int, gone, more []string, last ...string)
 	return question{sql: fmt.Sprintf("insert into %s select %s", name, strings.Join(order, ", "))}
 }
 
-// TestSpark has Spark read what stoa made and changed, then change it, then stoa read and change that, then Spark again.
+// TestSpark has Spark read what stoa made and changed, then change it, then stoa read and change that, then
+// Spark again.
 func TestSpark(t *testing.T) {
 	h := newHouse(t)
 	loads := func(name string) {
@@ -327,7 +338,8 @@ func TestSpark(t *testing.T) {
 		case "parts2":
 			list = append(list, h.insert(name, 90_000_001, nil, nil, "day"))
 		case "evolved":
-			list = append(list, h.insert(name, 90_000_001, []string{"amount"}, []string{"cast(2.25 as decimal(8,3))", "date'2020-02-02'"}))
+			list = append(list, h.insert(name, 90_000_001, []string{"amount"},
+				[]string{"cast(2.25 as decimal(8,3))", "date'2020-02-02'"}))
 			h.tables[name][90_000_001]["extra"], h.tables[name][90_000_001]["since"] = "2.25", "2020-02-02"
 		default:
 			list = append(list, h.insert(name, 90_000_001, nil, nil))
@@ -345,7 +357,8 @@ func TestSpark(t *testing.T) {
 	remove("merged", "id = 200", func(i int) bool { return i == 200 })
 	remove("buckets", "id < 100", func(i int) bool { return i < 100 })
 	remove("parts", "id = 101", func(i int) bool { return i == 101 })
-	list = append(list, question{sql: "update plain set (big) = (77) where id = 33"}, question{sql: "alter table sorted compact 'minor'"})
+	list = append(list, question{sql: "update plain set (big) = (77) where id = 33"},
+		question{sql: "alter table sorted compact 'minor'"})
 	h.tables["plain"][33]["big"] = 77
 
 	// A table that is being changed by us is left alone: the lock is ours.
@@ -403,7 +416,8 @@ func TestSpark(t *testing.T) {
 		list = append(list, h.reading(name)...)
 	}
 	h.ask(list, nil)
-	t.Logf("COUNT %d tables, %d statements answered by CarbonData under Spark, %d rows compared", len(h.names), h.asked, h.rows)
+	t.Logf("COUNT %d tables, %d statements answered by CarbonData under Spark, %d rows compared", len(h.names),
+		h.asked, h.rows)
 }
 
 // natives are tables that Spark makes, with rows of its own.
@@ -418,11 +432,14 @@ func (h *house) natives(list *[]question) []string {
 		return strings.Join(out, ", ")
 	}
 	*list = append(*list,
-		question{sql: fmt.Sprintf("create table native (%s) stored as carbondata tblproperties('sort_columns'='name,day','sort_scope'='local_sort','comment'='of Spark')", of(""))},
-		question{sql: fmt.Sprintf("create table native_parts (%s) partitioned by (day date) stored as carbondata tblproperties('sort_columns'='id')", of("day"))})
+		question{sql: fmt.Sprintf("create table native (%s) stored as carbondata "+
+			"tblproperties('sort_columns'='name,day','sort_scope'='local_sort','comment'='of Spark')", of(""))},
+		question{sql: fmt.Sprintf("create table native_parts (%s) partitioned by (day date) stored as "+
+			"carbondata tblproperties('sort_columns'='id')", of("day"))})
 	h.tables["native"], h.tables["native_parts"] = table{}, table{}
 	for i := range 3 {
-		*list = append(*list, h.insert("native", 80_000_000+i, nil, nil), h.insert("native_parts", 80_000_000+i, nil, nil, "day"))
+		*list = append(*list, h.insert("native", 80_000_000+i, nil, nil),
+			h.insert("native_parts", 80_000_000+i, nil, nil, "day"))
 	}
 	return []string{"native", "native_parts"}
 }
@@ -465,7 +482,8 @@ func (h *house) merged() (out []question) {
 		h.run("verify", dir)
 		q := question{sql: "select * from single_" + name + " order by id"}
 		for i := range map[string]int{"plain": 60, "parts": 40}[name] {
-			q.want = append(q.want, canonical(cells{"id": i, "name": fmt.Sprint("n", i%7), "day": time.Date(2020, 1, 1+i%days, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)}))
+			q.want = append(q.want, canonical(cells{"id": i, "name": fmt.Sprint("n", i%7),
+				"day": time.Date(2020, 1, 1+i%days, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)}))
 		}
 		out = append(out, q)
 	}

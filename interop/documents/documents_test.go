@@ -39,7 +39,8 @@ func judge(t *testing.T, game string, tables int) {
 	if game == "self" || game == "corpus" {
 		seconds = 0
 	}
-	cmd := exec.Command(python, "judge.py", stoa, dir, game, fmt.Sprint(fuzz.Seed(t)), fmt.Sprint(tables), fmt.Sprint(seconds))
+	cmd := exec.Command(python, "judge.py", stoa, dir, game, fmt.Sprint(fuzz.Seed(t)), fmt.Sprint(tables),
+		fmt.Sprint(seconds))
 	out, err := cmd.CombinedOutput()
 	for line := range strings.Lines(string(out)) {
 		if strings.HasPrefix(line, "COUNT ") || strings.Contains(line, ": noticed: ") {

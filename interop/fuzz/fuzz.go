@@ -1,5 +1,5 @@
-// Package fuzz is the clock of judged fuzzing: tables by seed, written by stoa and read by a real system, for as long as STOA_FUZZ
-// says. See ../README.md.
+// Package fuzz is the clock of judged fuzzing: tables by seed, written by stoa and read by a real system, for
+// as long as STOA_FUZZ says. See ../README.md.
 package fuzz
 
 import (
@@ -37,8 +37,9 @@ func For(t *testing.T) time.Duration {
 	return long
 }
 
-// Run plays rounds until STOA_FUZZ is over (one, without it) or one failed. A round judges the table of every seed from first on, n of
-// them, and tells how many cells were compared. What differs it tells with the seed of its table: STOA_SEED=it begins with that one.
+// Run plays rounds until STOA_FUZZ is over (one, without it) or one failed. A round judges the table of every
+// seed from first on, n of them, and tells how many cells were compared. What differs it tells with the seed of
+// its table: STOA_SEED=it begins with that one.
 func Run(t *testing.T, peer string, n uint64, round func(t *testing.T, first uint64) (cells int)) {
 	t.Helper()
 	seed, long, begin := Seed(t), For(t), time.Now()

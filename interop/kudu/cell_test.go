@@ -46,7 +46,8 @@ func dumped(typ string, v cell) string {
 		}
 		s := strconv.FormatFloat(float64(x), 'g', 6, 64)
 		if p, err := strconv.ParseFloat(s, 32); err != nil || float32(p) != x {
-			s = strconv.FormatFloat(float64(x), 'g', 8, 64) // one digit too few for some values: Kudu's text loses the last bit
+			// one digit too few for some values: Kudu's text loses the last bit
+			s = strconv.FormatFloat(float64(x), 'g', 8, 64)
 		}
 		return dumpedInf(s)
 	case float64:
@@ -81,7 +82,8 @@ func dumped(typ string, v cell) string {
 				sec, us = sec-1, us+1e6
 			}
 			t := time.Unix(sec, 0).UTC()
-			return fmt.Sprintf("%d-%02d-%02dT%02d:%02d:%02d.%06dZ", t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), us)
+			return fmt.Sprintf("%d-%02d-%02dT%02d:%02d:%02d.%06dZ", t.Year(), t.Month(), t.Day(), t.Hour(),
+				t.Minute(), t.Second(), us)
 		}
 		return strconv.FormatInt(x, 10)
 	}
@@ -376,12 +378,15 @@ func edges(c column) []cell {
 		m := uint64(math.MaxUint64) >> (64 - bits(c.Type))
 		return []cell{uint64(0), m, uint64(1), m/2 + 1, m / 2, m - 1}
 	case "UNIXTIME_MICROS":
-		return ints(0, math.MaxInt64, math.MinInt64, -1, 1, 999999, -999999, -1000000, 253402300799999999, -62135596800000000, -62135596800000001, -62167219200000001)
+		return ints(0, math.MaxInt64, math.MinInt64, -1, 1, 999999, -999999, -1000000, 253402300799999999,
+			-62135596800000000, -62135596800000001, -62167219200000001)
 	case "DATE":
 		return ints(0, -719162, 2932896, -1, 1, -719162+365*9)
 	case "FLOAT":
-		return []cell{float32(0), float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), float32(math.MaxFloat32), float32(-math.MaxFloat32),
-			float32(math.SmallestNonzeroFloat32), float32(1), float32(-1.5), float32(100000), float32(1e6), float32(0.0001), float32(0.00001)}
+		return []cell{float32(0), float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)),
+			float32(math.NaN()), float32(math.MaxFloat32), float32(-math.MaxFloat32),
+			float32(math.SmallestNonzeroFloat32), float32(1), float32(-1.5), float32(100000), float32(1e6),
+			float32(0.0001), float32(0.00001)}
 	case "DOUBLE":
 		return []cell{0.0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), nan64, math.MaxFloat64, -math.MaxFloat64,
 			math.SmallestNonzeroFloat64, 1.0, -1.5, 1e15, 1e16, 0.1, 0.0001, 0.00001, 1.0 / 3}
@@ -395,14 +400,17 @@ func edges(c column) []cell {
 			low.Not(m)
 		}
 		big1 := func(s string) *big.Int { v, _ := new(big.Int).SetString(s, 10); return v }
-		return []cell{big.NewInt(0), m, low, big.NewInt(1), big.NewInt(-1), big1("18446744073709551615"), big1("18446744073709551616"), big1("-100000000000000000000"), big1("629151888503418805751986341411960112")}
+		return []cell{big.NewInt(0), m, low, big.NewInt(1), big.NewInt(-1), big1("18446744073709551615"),
+			big1("18446744073709551616"), big1("-100000000000000000000"), big1("629151888503418805751986341411960112")}
 	}
 	out := []cell{}
-	for _, s := range []string{"", "a", "\x00", "a\x00", "a\x00\x01", "\"", "\\", "'\n\r\t", "\x01f0", "\x7f", "é中😀", "N", "NULL", strings.Repeat("z", 900), "", strings.Repeat("z", 901), "\x00\x00"} {
+	for _, s := range []string{"", "a", "\x00", "a\x00", "a\x00\x01", "\"", "\\", "'\n\r\t", "\x01f0", "\x7f",
+		"é中😀", "N", "NULL", strings.Repeat("z", 900), "", strings.Repeat("z", 901), "\x00\x00"} {
 		out = append(out, cut(c, []byte(s)))
 	}
 	if c.Type == "BINARY" {
-		out = append(out, bytes.Repeat([]byte{0xff}, 300), []byte{0xff}, []byte{0x80, 'a', '0', 0xfe, 'F', 'g'}, []byte{0xc3, 0x28})
+		out = append(out, bytes.Repeat([]byte{0xff}, 300), []byte{0xff}, []byte{0x80, 'a', '0', 0xfe, 'F', 'g'},
+			[]byte{0xc3, 0x28})
 	}
 	return out
 }

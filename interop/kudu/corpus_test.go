@@ -42,7 +42,8 @@ func (c corpusColumn) column() column {
 	if t == "DECIMAL" {
 		t = [...]string{"DECIMAL32", "DECIMAL64", "DECIMAL128"}[max(0, sort.SearchInts([]int{9, 18, 38}, c.Precision))]
 	}
-	return column{Name: c.Name, Type: t, Key: c.Key, Nullable: c.Nullable, Prec: c.Precision, Scale: c.Scale, Len: c.Length}
+	return column{Name: c.Name, Type: t, Key: c.Key, Nullable: c.Nullable, Prec: c.Precision, Scale: c.Scale,
+		Len: c.Length}
 }
 
 // corpusDirs are the places with real dumps: the small selection beside the tests, and the whole corpus.
@@ -189,8 +190,10 @@ func TestDumpsOfTheCorpus(t *testing.T) {
 					t.Fatal(e.Dump, err)
 				}
 				if err := d.facts(map[string]string{
-					"num_values": e.CFile["num-values"], "encoding": e.CFile["encoding"], "compression": e.CFile["compression"],
-					"is_type_nullable": e.CFile["nullable"], "incompatible_features": map[string]string{"0": "", "1": "1"}[e.CFile["incompatible-features"]],
+					"num_values": e.CFile["num-values"], "encoding": e.CFile["encoding"],
+					"compression":           e.CFile["compression"],
+					"is_type_nullable":      e.CFile["nullable"],
+					"incompatible_features": map[string]string{"0": "", "1": "1"}[e.CFile["incompatible-features"]],
 				}); err != nil {
 					t.Error(e.Dump, err)
 				}
@@ -198,8 +201,10 @@ func TestDumpsOfTheCorpus(t *testing.T) {
 					t.Errorf("%s: %d lines, %d values", e.Dump, len(d.Lines), n)
 				}
 				seen[e.Kind]++
-				// matrix, ck, btree and the key tables: one tablet, inserted and flushed once, so the dump is the table in the order of its key.
-				whole := e.Table == "matrix" || e.Table == "ck" || e.Table == "btree" || strings.HasPrefix(e.Table, "key_")
+				// matrix, ck, btree and the key tables: one tablet, inserted and flushed once, so the dump is
+				// the table in the order of its key.
+				whole := e.Table == "matrix" || e.Table == "ck" || e.Table == "btree" ||
+					strings.HasPrefix(e.Table, "key_")
 				switch {
 				case e.Kind == "column" && whole:
 					rows, keys := c.table(t, e.Table, e.Expected)
@@ -225,7 +230,8 @@ func TestDumpsOfTheCorpus(t *testing.T) {
 						t.Errorf("%s: data type %s, not %s", e.Dump, g, col.Type)
 					}
 					if e.Schema.Key && nkeys == 1 {
-						if err := d.facts(map[string]string{"metadata.min_key": metadata(keys[0]), "metadata.max_key": metadata(keys[len(keys)-1])}); err != nil {
+						if err := d.facts(map[string]string{"metadata.min_key": metadata(keys[0]),
+							"metadata.max_key": metadata(keys[len(keys)-1])}); err != nil {
 							t.Errorf("%s: %v", e.Dump, err)
 						}
 					}
@@ -250,7 +256,8 @@ func TestDumpsOfTheCorpus(t *testing.T) {
 					if err := d.compare(column{Type: "BINARY"}, want); err != nil {
 						t.Errorf("%s: %v", e.Dump, err)
 					}
-					if err := d.facts(map[string]string{"metadata.min_key": metadata(keys[0]), "metadata.max_key": metadata(keys[len(keys)-1])}); err != nil {
+					if err := d.facts(map[string]string{"metadata.min_key": metadata(keys[0]),
+						"metadata.max_key": metadata(keys[len(keys)-1])}); err != nil {
 						t.Errorf("%s: %v", e.Dump, err)
 					}
 					seen["ad-hoc index compared"]++
@@ -269,21 +276,25 @@ func TestDumpsOfTheCorpus(t *testing.T) {
 						if got := dumped("BINARY", ch.encode()); got != l {
 							t.Fatalf("%s: %s printed as %s", e.Dump, l, got)
 						}
-						// Two changes of one row in one batch of the client have the same time: seen in real REDO files.
-						if i > 0 && (ch.Row < last.Row || ch.Row == last.Row && ch.Time != last.Time && (ch.Time > last.Time) == (e.Kind == "undo")) {
+						// Two changes of one row in one batch of the client have the same time: seen in real
+						// REDO files.
+						if i > 0 && (ch.Row < last.Row || ch.Row == last.Row && ch.Time != last.Time &&
+							(ch.Time > last.Time) == (e.Kind == "undo")) {
 							t.Errorf("%s: entry %d is out of order", e.Dump, i)
 						}
 						last = ch
 						entries = append(entries, ch)
 						seen["delta entries compared"]++
 					}
-					if got, err := parseStats(d.Footer["metadata.deltafilestats"]); err != nil || !reflect.DeepEqual(got, statsOf(entries)) {
+					if got, err := parseStats(d.Footer["metadata.deltafilestats"]); err != nil ||
+						!reflect.DeepEqual(got, statsOf(entries)) {
 						t.Errorf("%s: statistics %v %v, meant %v", e.Dump, got, err, statsOf(entries))
 					}
 				}
 			}
 			t.Log(seen)
-			if seen["column compared"] == 0 || seen["ad-hoc index compared"] == 0 || seen["delta entries compared"] == 0 {
+			if seen["column compared"] == 0 || seen["ad-hoc index compared"] == 0 ||
+				seen["delta entries compared"] == 0 {
 				t.Error("nothing was compared")
 			}
 		})
@@ -323,7 +334,8 @@ func unescape(l string) ([]byte, error) {
 }
 
 func TestDamagedDumpIsRefused(t *testing.T) {
-	const good = "Header:\n\nFooter:\ndata_type: INT32\nnum_values: 2\nmetadata {\n  key: \"min_key\"\n  value: \"a\"\n}\n\n1\nNULL\n"
+	const good = "Header:\n\nFooter:\ndata_type: INT32\nnum_values: 2\nmetadata {\n  key: \"min_key\"\n  value: " +
+		"\"a\"\n}\n\n1\nNULL\n"
 	d, err := parseDump([]byte(good))
 	if err != nil || len(d.Lines) != 2 || d.Footer["metadata.min_key"] != `"a"` {
 		t.Fatal(d, err)
@@ -333,7 +345,8 @@ func TestDamagedDumpIsRefused(t *testing.T) {
 			t.Errorf("%q was taken as %v", bad, d)
 		}
 	}
-	if d.compare(column{Type: "INT32"}, []cell{int64(1), int64(0)}) == nil || d.facts(map[string]string{"num_values": "3"}) == nil {
+	if d.compare(column{Type: "INT32"}, []cell{int64(1), int64(0)}) == nil ||
+		d.facts(map[string]string{"num_values": "3"}) == nil {
 		t.Error("a difference went unnoticed")
 	}
 }

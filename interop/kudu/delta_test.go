@@ -42,7 +42,8 @@ func list(cols []column, ids []int, row int, at uint64, kind byte, cells map[int
 	return c
 }
 
-// A past is what a row set looked like: base rows, and changes in the order of the file. Cells stand beside the encoded form.
+// A past is what a row set looked like: base rows, and changes in the order of the file. Cells stand beside the
+// encoded form.
 type past struct {
 	base       [][]cell
 	redo, undo []meant
@@ -99,8 +100,10 @@ type moment struct {
 	rows []string
 }
 
-// liveThrough gives tables a life: inserts, updates in memory, a flush, and two rounds of updates and deletes, each flushed.
-func liveThrough(s *server, names []string, start func(name string) [][]cell, seed func(name string) int, cols []column) map[string][]moment {
+// liveThrough gives tables a life: inserts, updates in memory, a flush, and two rounds of updates and deletes,
+// each flushed.
+func liveThrough(s *server, names []string, start func(name string) [][]cell, seed func(name string) int,
+	cols []column) map[string][]moment {
 	out := map[string][]moment{}
 	state := map[string][][]cell{}
 	gone := map[string][]bool{}
@@ -240,7 +243,8 @@ func timeRange(t testing.TB, b block) (lo, hi uint64) {
 // invent makes another past for a row set of n rows: every kind of change that a row can have, by the row's number.
 // u is a pair of times after the insertion and before the flush; r1 and r2 are the times of the two REDO files.
 // Kudu itself writes no REINSERT into a REDO file: it reads one, but its compactions lose the row. So that is a choice.
-func invent(cols []column, base [][]cell, inserted uint64, u, r1, r2 [2]uint64, reinserts bool) (undo, redo1, redo2 []meant) {
+func invent(cols []column, base [][]cell, inserted uint64, u, r1, r2 [2]uint64, reinserts bool) (undo, redo1,
+	redo2 []meant) {
 	some := func(row, salt int, which ...int) map[int]cell {
 		m := map[int]cell{}
 		for _, c := range which {
@@ -300,7 +304,8 @@ func invent(cols []column, base [][]cell, inserted uint64, u, r1, r2 [2]uint64, 
 				add(&redo2, r2[1], 1, some(row, 13, everything...))
 			}
 		case 11:
-			add(&redo2, r2[1], 1, map[int]cell{2: []byte(fmt.Sprintf("long %0*d", 50+row%900, row)), 7: []byte{}, 3: nil})
+			add(&redo2, r2[1], 1, map[int]cell{2: []byte(fmt.Sprintf("long %0*d", 50+row%900, row)), 7: []byte{},
+				3: nil})
 		}
 		add(&undo, inserted, 2, nil)
 	}
@@ -313,7 +318,8 @@ func TestDeltas(t *testing.T) {
 	s := newServer(t)
 	s.start()
 	cols := deltaColumns()
-	tabs := []table{newTable("deltas_v2", 1500, 5, cols...), newTable("deltas_v1", 1500, 6, cols...), newTable("reinserts", 600, 8, cols...), newTable("bad_redo", 300, 7, cols...)}
+	tabs := []table{newTable("deltas_v2", 1500, 5, cols...), newTable("deltas_v1", 1500, 6, cols...),
+		newTable("reinserts", 600, 8, cols...), newTable("bad_redo", 300, 7, cols...)}
 	names := []string{"deltas_v2", "deltas_v1", "reinserts", "bad_redo"}
 	touch := func(salt, every int) {
 		for _, x := range tabs {
@@ -362,7 +368,8 @@ func TestDeltas(t *testing.T) {
 		}
 		undo, redo1, redo2 := invent(cols, x.a, inserted, [2]uint64{u, u + 4096}, r1, r2, x.name == "reinserts")
 		pasts[x.name] = past{x.a, slices.Concat(redo1, redo2), undo}
-		times[x.name] = []uint64{inserted, inserted + 1, u, u + 1, u + 4097, r1[0], r1[0] + 1, r1[1], r1[1] + 1, r2[0], r2[0] + 1, r2[1], r2[1] + 1}
+		times[x.name] = []uint64{inserted, inserted + 1, u, u + 1, u + 4097, r1[0], r1[0] + 1, r1[1], r1[1] + 1,
+			r2[0], r2[0] + 1, r2[1], r2[1] + 1}
 		for _, f := range []struct {
 			b    block
 			undo bool
@@ -435,7 +442,8 @@ func TestDeltas(t *testing.T) {
 	s.flag("enable_major_delta_compaction", "true")
 	for end := time.Now().Add(90 * time.Second); ; time.Sleep(200 * time.Millisecond) {
 		m := s.metrics("delta_major_compact_rs_duration")
-		if m["deltas_v2"]["delta_major_compact_rs_duration"] > 0 && m["deltas_v1"]["delta_major_compact_rs_duration"] > 0 {
+		if m["deltas_v2"]["delta_major_compact_rs_duration"] > 0 &&
+			m["deltas_v1"]["delta_major_compact_rs_duration"] > 0 {
 			break
 		}
 		if time.Now().After(end) {

@@ -14,13 +14,15 @@ import (
 	"stoa"
 )
 
-// TestDirCrashes kills a server in the midst of writing, flushing and compacting, copies its directories away, and starts it again.
-// What stoa reads of the copy must be what Kudu makes of the original.
+// TestDirCrashes kills a server in the midst of writing, flushing and compacting, copies its directories away,
+// and starts it again. What stoa reads of the copy must be what Kudu makes of the original.
 func TestDirCrashes(t *testing.T) {
 	t.Parallel()
 	s := newDirServer(t, "log")
-	busy := []string{"--enable_flush_memrowset=true", "--enable_flush_deltamemstores=true", "--enable_rowset_compaction=true", "--enable_major_delta_compaction=true",
-		"--enable_minor_delta_compaction=true", "--enable_log_gc=true", "--log_segment_size_mb=1", "--log_min_segments_to_retain=1", "--maintenance_manager_num_threads=2"}
+	busy := []string{"--enable_flush_memrowset=true", "--enable_flush_deltamemstores=true",
+		"--enable_rowset_compaction=true", "--enable_major_delta_compaction=true",
+		"--enable_minor_delta_compaction=true", "--enable_log_gc=true", "--log_segment_size_mb=1",
+		"--log_min_segments_to_retain=1", "--maintenance_manager_num_threads=2"}
 	s.start(busy...)
 	x := tales()[1] // parts
 	x.alters = nil
@@ -62,12 +64,13 @@ func TestDirCrashes(t *testing.T) {
 			pending += s.explain(t, fmt.Sprintf("crash %d: stoa reads %s", crash, d), dead, x.name, r.rows, want)
 		}
 	}
-	t.Logf("COUNT %s: crashes %d, rows compared %d, of these rows of operations without a commit %d", t.Name(), crashes, rows, pending)
+	t.Logf("COUNT %s: crashes %d, rows compared %d, of these rows of operations without a commit %d", t.Name(),
+		crashes, rows, pending)
 }
 
-// explain is asked when the started server has other rows than stoa read. Operations that are in the log without a commit are left out by
-// stoa; a server that starts and finds itself the only replica commits them. So each row that differs must be one of such an operation,
-// by what Kudu prints of its log.
+// explain is asked when the started server has other rows than stoa read. Operations that are in the log
+// without a commit are left out by stoa; a server that starts and finds itself the only replica commits them.
+// So each row that differs must be one of such an operation, by what Kudu prints of its log.
 func (s *server) explain(t *testing.T, what, dead, table string, got, want []string) (differ int) {
 	t.Helper()
 	pending := ""

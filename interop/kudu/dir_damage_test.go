@@ -41,9 +41,9 @@ func (s *server) flip(t *testing.T, b block, dir string) {
 	}
 }
 
-// checkReplicas makes three copies of the directories. In each of them every third block has a wrong byte in its middle, so that no copy
-// is whole and each block is whole in two of them. Read together they are the table; read alone, a copy says what it has lost,
-// and tells nothing wrong.
+// checkReplicas makes three copies of the directories. In each of them every third block has a wrong byte in
+// its middle, so that no copy is whole and each block is whole in two of them. Read together they are the
+// table; read alone, a copy says what it has lost, and tells nothing wrong.
 func (l *life) checkReplicas(t *testing.T, s *server, from string) {
 	together := filepath.Join(filepath.Dir(filepath.Dir(from)), "replicas")
 	var dirs []string
@@ -66,14 +66,16 @@ func (l *life) checkReplicas(t *testing.T, s *server, from string) {
 			asked += checkFilters(t, d+"#"+n, nil, true, tr.Columns, tr.Latest, tr.At[l.Whole])
 		}
 	}
-	t.Logf("COUNT %s: blocks damaged %d, rows compared of three copies together %d, losses told of copies alone %d, filters that these answered %d", t.Name(), flipped, rows, lost, asked)
+	t.Logf("COUNT %s: blocks damaged %d, rows compared of three copies together %d, losses told of copies alone "+
+		"%d, filters that these answered %d", t.Name(), flipped, rows, lost, asked)
 	if lost == 0 {
 		t.Error("the copies alone had no losses: the harness damages nothing")
 	}
 }
 
-// checkKeys damages only what tells rows by their keys: key columns, ad-hoc indexes, bloom filters. Scans of other columns do not read
-// these; but changes in the log name rows by keys, so that without them nobody knows which row is meant.
+// checkKeys damages only what tells rows by their keys: key columns, ad-hoc indexes, bloom filters. Scans of
+// other columns do not read these; but changes in the log name rows by keys, so that without them nobody knows
+// which row is meant.
 func (l *life) checkKeys(t *testing.T, s *server, from string) {
 	place := copyDir(t, from, filepath.Join(filepath.Dir(filepath.Dir(from)), "keys", "tserver"))
 	flipped, right, refused := 0, 0, 0

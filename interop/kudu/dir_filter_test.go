@@ -22,10 +22,12 @@ type filter struct {
 	holds func(row []string) bool
 }
 
-// checkFilters asks for rows by their whole keys, by the first parts of keys, by ranges of them, and by other columns. What stoa may skip
-// (by first and last keys, indexes, bloom filters, partitions) it must not miss. rows is the whole table, others are rows of other times.
-// A damaged place may refuse to answer, but must not answer wrong.
-func checkFilters(t *testing.T, place string, opts map[string]string, damaged bool, columns, rows, others []string) (asked int) {
+// checkFilters asks for rows by their whole keys, by the first parts of keys, by ranges of them, and by other
+// columns. What stoa may skip (by first and last keys, indexes, bloom filters, partitions) it must not miss.
+// rows is the whole table, others are rows of other times. A damaged place may refuse to answer, but must not
+// answer wrong.
+func checkFilters(t *testing.T, place string, opts map[string]string, damaged bool, columns, rows,
+	others []string) (asked int) {
 	t.Helper()
 	if len(rows) == 0 {
 		return 0
@@ -123,11 +125,13 @@ func filters(columns, rows, others []string) (out []filter) {
 		to := strings.Split(some[(i*7+3)%len(some)], "\t")
 		c := i % keys
 		out = append(out, and(append(whole[:c:c], filter{
-			fmt.Sprintf("%s >= %s and %[1]s < %[3]s", quote(cols[c][0]), literal(cols[c], r[c]), literal(cols[c], to[c])),
+			fmt.Sprintf("%s >= %s and %[1]s < %[3]s", quote(cols[c][0]), literal(cols[c], r[c]),
+				literal(cols[c], to[c])),
 			func(x []string) bool {
 				return compareWords(cols[c][1], x[c], r[c]) >= 0 && compareWords(cols[c][1], x[c], to[c]) < 0
 			}})...))
-		if c := keys + i%(len(cols)-keys); cols[c][1] != "FLOAT" && cols[c][1] != "DOUBLE" { // these have zeros of two kinds
+		// these have zeros of two kinds
+		if c := keys + i%(len(cols)-keys); cols[c][1] != "FLOAT" && cols[c][1] != "DOUBLE" {
 			out = append(out, equal(c, r[c]))
 		}
 	}

@@ -11,8 +11,9 @@ import (
 	"stoa"
 )
 
-// TestDirForgets: a server that keeps its history for fifteen seconds merges row sets, and so removes the older part of their history.
-// Where Kudu's client is then refused, stoa must refuse, too, or read what the client read in time.
+// TestDirForgets: a server that keeps its history for fifteen seconds merges row sets, and so removes the older
+// part of their history. Where Kudu's client is then refused, stoa must refuse, too, or read what the client
+// read in time.
 func TestDirForgets(t *testing.T) {
 	t.Parallel()
 	s := newDirServer(t, "log")
@@ -20,7 +21,8 @@ func TestDirForgets(t *testing.T) {
 	s.start("--tablet_history_max_age_sec="+strconv.Itoa(age), "--undo_delta_block_gc_init_budget_millis=1000")
 	fields := []field{typed(0, "id", "INT32", key), typed(1, "v", "INT32")}
 	tally := map[string]int{}
-	kept := []string{"merged", "busy", "removed"} // how the history goes: in a compaction; in one, with rows that come and go; by itself
+	// how the history goes: in a compaction; in one, with rows that come and go; by itself
+	kept := []string{"merged", "busy", "removed"}
 	var moments []uint64
 	was := map[string][]string{}
 	moment := func() {
@@ -72,8 +74,9 @@ func TestDirForgets(t *testing.T) {
 	moment() // 3: late rows, too
 	s.flushAll()
 	s.compactRows()
-	s.let([]string{"UndoDeltaBlockGCOp"}, "enable_undo_delta_block_gc") // and never after that: what the client reads is there
-	moment()                                                            // 4
+	// and never after that: what the client reads is there
+	s.let([]string{"UndoDeltaBlockGCOp"}, "enable_undo_delta_block_gc")
+	moment() // 4
 	truths, refused := map[string][]string{}, 0
 	for _, n := range kept {
 		for i, at := range moments {
@@ -114,7 +117,8 @@ func TestDirForgets(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("COUNT %s: rows compared %d, moments that Kudu refused %d, of these refused by stoa %d", t.Name(), rows, refused, told)
+	t.Logf("COUNT %s: rows compared %d, moments that Kudu refused %d, of these refused by stoa %d", t.Name(), rows,
+		refused, told)
 	if refused == 0 {
 		t.Error("Kudu forgot nothing: this test shows nothing")
 	}

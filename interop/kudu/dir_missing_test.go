@@ -17,7 +17,8 @@ import (
 // removeTablet takes a tablet out of a tablet server's directories, but for its blocks.
 func removeTablet(t *testing.T, dir, id string) {
 	t.Helper()
-	for _, p := range []string{"wal/wals/", "wal/tablet-meta/", "wal/consensus-meta/", "meta/tablet-meta/", "meta/consensus-meta/"} {
+	for _, p := range []string{"wal/wals/", "wal/tablet-meta/", "wal/consensus-meta/", "meta/tablet-meta/",
+		"meta/consensus-meta/"} {
 		if err := os.RemoveAll(filepath.Join(dir, p+id)); err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,8 @@ func (l *life) checkMissing(t *testing.T, s *server, from string) {
 		removeTablet(t, tserver, id)
 	}
 	if got := listed(t, place); !slices.Equal(got, names) {
-		t.Errorf("with the master's directory and without the tablets of parts the tables are %q, Kudu's %q", got, names)
+		t.Errorf("with the master's directory and without the tablets of parts the tables are %q, Kudu's %q", got,
+			names)
 	}
 	if got := listed(t, tserver); slices.Contains(got, "parts") {
 		t.Errorf("without any tablet of parts, and without the master's directory, the tables are %q", got)

@@ -108,7 +108,8 @@ func read(place string, opts map[string]string, spec stoa.ScanSpec) (r reading, 
 	return r, nil
 }
 
-// columnWords tells of an Arrow field what Kudu's client tells of a column. How long a VARCHAR may be is in no Arrow type: a dot.
+// columnWords tells of an Arrow field what Kudu's client tells of a column. How long a VARCHAR may be is in no
+// Arrow type: a dot.
 func columnWords(f arrow.Field, key bool) string {
 	typ, prec, scale := "?"+f.Type.String(), int32(0), int32(0)
 	switch t := f.Type.(type) {
@@ -162,14 +163,16 @@ func difference(got, want []string) string {
 				cols = append(cols, fmt.Sprintf("column %d: %.80s, Kudu %.80s", j, g[j], w[j]))
 			}
 		}
-		return fmt.Sprintf("%d rows, Kudu %d; row %d (key %.60s, Kudu's %.60s) %s", len(got), len(want), i, g[0], w[0], strings.Join(cols, "; "))
+		return fmt.Sprintf("%d rows, Kudu %d; row %d (key %.60s, Kudu's %.60s) %s", len(got), len(want), i, g[0],
+			w[0], strings.Join(cols, "; "))
 	}
 	if len(got) != len(want) {
 		more, what := got, "too many"
 		if len(want) > len(got) {
 			more, what = want, "missing"
 		}
-		return fmt.Sprintf("%d rows, Kudu %d; from row %d on they are %s: %.120s", len(got), len(want), min(len(got), len(want)), what, more[min(len(got), len(want))])
+		return fmt.Sprintf("%d rows, Kudu %d; from row %d on they are %s: %.120s", len(got), len(want),
+			min(len(got), len(want)), what, more[min(len(got), len(want))])
 	}
 	return ""
 }
@@ -234,7 +237,8 @@ func TestCellWords(t *testing.T) {
 // TestDifference: rows that differ are told apart, in every way that they can.
 func TestDifference(t *testing.T) {
 	want := []string{"1\ta", "2\tb", "3\tc"}
-	for _, bad := range [][]string{nil, want[:2], {"1\ta", "2\tb", "3\tc", "4\td"}, {"1\ta", "2\tB", "3\tc"}, {"2\tb", "1\ta", "3\tc"}, {"1\ta", "2", "3\tc"}} {
+	for _, bad := range [][]string{nil, want[:2], {"1\ta", "2\tb", "3\tc", "4\td"}, {"1\ta", "2\tB", "3\tc"},
+		{"2\tb", "1\ta", "3\tc"}, {"1\ta", "2", "3\tc"}} {
 		if difference(bad, want) == "" {
 			t.Errorf("%q was not noticed", bad)
 		}

@@ -45,7 +45,8 @@ func (f field) spec() string {
 	if f.unsure {
 		key = "nonunique"
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%v\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%v", f.Name, typ, key, f.Nullable, f.Enc, f.Comp, f.BlockSize, f.Prec, f.Scale, f.Len, f.def, f.immutable)
+	return fmt.Sprintf("%s\t%s\t%s\t%v\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%v", f.Name, typ, key, f.Nullable, f.Enc,
+		f.Comp, f.BlockSize, f.Prec, f.Scale, f.Len, f.def, f.immutable)
 }
 
 // make creates a table; partitions and the rest are lines of their own.
@@ -101,7 +102,8 @@ func (s *server) maintenance() (running int, registered []op) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	m := regexp.MustCompile(`(?s)<pre>(\{.*\})</pre>`).FindSubmatch(page) // without its folder of pages the server prints what it would fill in
+	// without its folder of pages the server prints what it would fill in
+	m := regexp.MustCompile(`(?s)<pre>(\{.*\})</pre>`).FindSubmatch(page)
 	var p struct {
 		Running    []any `json:"running_operations"`
 		Registered []op  `json:"registered_operations"`
@@ -126,7 +128,8 @@ func (s *server) let(ops []string, flags ...string) {
 		left, names = running, nil
 		for _, o := range registered {
 			for _, want := range ops {
-				if strings.HasPrefix(o.Name, want+"(") && (strings.HasPrefix(want, "Flush") && o.RAMAnchored != "0B" || o.Perf > 0) {
+				if strings.HasPrefix(o.Name, want+"(") &&
+					(strings.HasPrefix(want, "Flush") && o.RAMAnchored != "0B" || o.Perf > 0) {
 					left++
 					names = append(names, fmt.Sprintf("%s, perf %g", o.Name, o.Perf))
 				}

@@ -50,7 +50,8 @@ var chapters = []struct {
 	{500, [8]int{4, 1, 3, 1, 4, 1, 3, 1}},
 }
 
-var kinds = [8]string{"insert", "insert_ignore", "upsert", "upsert_ignore", "update", "update_ignore", "delete", "delete_ignore"}
+var kinds = [8]string{"insert", "insert_ignore", "upsert", "upsert_ignore", "update", "update_ignore", "delete",
+	"delete_ignore"}
 
 // keyCell is a column's part of key k; keys that differ may share the first parts.
 func (t *tale) keyCell(i, k int, last bool) cell {
@@ -175,13 +176,15 @@ func def(w string) func(*field) {
 	return func(f *field) { f.def = w }
 }
 
-var everyType = []string{"BOOL", "INT8", "INT16", "INT32", "INT64", "UNIXTIME_MICROS", "DATE", "FLOAT", "DOUBLE", "DECIMAL32", "DECIMAL64", "DECIMAL128", "STRING", "BINARY", "VARCHAR"}
+var everyType = []string{"BOOL", "INT8", "INT16", "INT32", "INT64", "UNIXTIME_MICROS", "DATE", "FLOAT", "DOUBLE",
+	"DECIMAL32", "DECIMAL64", "DECIMAL128", "STRING", "BINARY", "VARCHAR"}
 
 // allTypes is every type, with and without NULLs, in the encodings that Kudu chooses.
 func allTypes() (out []field) {
 	out = append(out, typed(0, "id", "INT64", key))
 	for i, typ := range everyType {
-		out = append(out, typed(2*i+1, strings.ToLower(typ), typ), typed(2*i+2, strings.ToLower(typ)+"_null", typ, null))
+		out = append(out, typed(2*i+1, strings.ToLower(typ), typ),
+			typed(2*i+2, strings.ToLower(typ)+"_null", typ, null))
 	}
 	for i := range out {
 		out[i].Comp = []string{"", "LZ4", "SNAPPY", "ZLIB", "NO_COMPRESSION"}[i%5]
@@ -205,10 +208,14 @@ func tales() []*tale {
 	}
 	add(&tale{name: "types", fields: allTypes(), more: []string{"hash\t2\t0\tid", "range"}})
 	small := func() []field {
-		return []field{typed(1, "a", "INT32"), typed(2, "b", "STRING", null), typed(3, "c", "DOUBLE", null, def("3ff8000000000000"))}
+		return []field{typed(1, "a", "INT32"), typed(2, "b", "STRING", null),
+			typed(3, "c", "DOUBLE", null, def("3ff8000000000000"))}
 	}
-	add(&tale{name: "parts", space: 1500, fields: append([]field{typed(10, "s", "STRING", key), typed(11, "i", "INT32", key), typed(12, "t", "UNIXTIME_MICROS", key)}, small()...),
-		more: []string{"hash\t3\t7\ts", "hash\t2\t0\tt", "range\ti", "bound\t-\t-1000000000", "bound\t-1000000000\t0", "bound\t1000000000\t-"},
+	add(&tale{name: "parts", space: 1500,
+		fields: append([]field{typed(10, "s", "STRING", key), typed(11, "i", "INT32", key),
+			typed(12, "t", "UNIXTIME_MICROS", key)}, small()...),
+		more: []string{"hash\t3\t7\ts", "hash\t2\t0\tt", "range\ti", "bound\t-\t-1000000000",
+			"bound\t-1000000000\t0", "bound\t1000000000\t-"},
 		alters: map[int]func(*tale, *server){
 			2: func(t *tale, s *server) { s.alter(t.name, "range\ti", "bound\t0\t1000000000") },
 			5: func(t *tale, s *server) { s.alter(t.name, "range\ti", "unbound\t-1000000000\t0") },
@@ -220,51 +227,61 @@ func tales() []*tale {
 		}
 	}
 	add(&tale{name: "keys", fields: append(everyKey, small()...), more: []string{"range\tk_int8\tk_string"}})
-	add(&tale{name: "own_hash", space: 900, fields: append([]field{typed(10, "d", "DATE", key), typed(11, "x", "BINARY", key)}, small()...),
-		more: []string{"hash\t2\t0\tx", "range\td", "bound\t-700000\t0", "bound\t0\t1000000\t/\t3\t5\tx", "bound\t1000000\t2000000\t/\t4\t0\td", "bound\t2000000\t2900000"}})
-	add(&tale{name: "changing", fields: append([]field{typed(0, "id", "INT32", key)}, small()...), alters: map[int]func(*tale, *server){
-		1: func(t *tale, s *server) {
-			f := []field{typed(31, "x", "INT32", def("42")), typed(32, "y", "STRING", null), typed(33, "z", "DECIMAL64", null, def("-77")), typed(34, "w", "VARCHAR", def("x6869"))}
-			var l []string
-			for _, c := range f {
-				l = append(l, "add\t"+c.spec())
-			}
-			s.alter(t.name, append(l, "rename\ta\ta2")...)
-			t.fields[1].Name = "a2"
-			t.fields = append(t.fields, f...)
-		},
-		3: func(t *tale, s *server) { // a column goes, another of its name comes
-			s.alter(t.name, "drop\tb", "drop\tx")
-			f := []field{typed(35, "b", "INT64", def("9000000000")), typed(36, "x", "BOOL", null, def("true"))}
-			s.alter(t.name, "add\t"+f[0].spec(), "add\t"+f[1].spec(), "default\ta2\t-5", "nodefault\tc", "layout\tc\tPLAIN_ENCODING\tZLIB\t4096")
-			var keep []field
-			for _, c := range t.fields {
-				if c.Name != "b" && c.Name != "x" {
-					keep = append(keep, c)
+	add(&tale{name: "own_hash", space: 900,
+		fields: append([]field{typed(10, "d", "DATE", key), typed(11, "x", "BINARY", key)}, small()...),
+		more: []string{"hash\t2\t0\tx", "range\td", "bound\t-700000\t0", "bound\t0\t1000000\t/\t3\t5\tx",
+			"bound\t1000000\t2000000\t/\t4\t0\td", "bound\t2000000\t2900000"}})
+	add(&tale{name: "changing", fields: append([]field{typed(0, "id", "INT32", key)}, small()...),
+		alters: map[int]func(*tale, *server){
+			1: func(t *tale, s *server) {
+				f := []field{typed(31, "x", "INT32", def("42")), typed(32, "y", "STRING", null),
+					typed(33, "z", "DECIMAL64", null, def("-77")), typed(34, "w", "VARCHAR", def("x6869"))}
+				var l []string
+				for _, c := range f {
+					l = append(l, "add\t"+c.spec())
 				}
-			}
-			t.fields = append(keep, f...)
-		},
-		6: func(t *tale, s *server) {
-			f := typed(37, "late", "BINARY", null, def("x00ff"))
-			s.alter(t.name, "add\t"+f.spec(), "drop\tc", "rename\tid\tident", "name\tdb::ünï.changed", "default\ty\tx646565")
-			for i := range t.fields {
-				if t.fields[i].Name == "c" {
-					t.fields = append(t.fields[:i:i], t.fields[i+1:]...)
-					break
+				s.alter(t.name, append(l, "rename\ta\ta2")...)
+				t.fields[1].Name = "a2"
+				t.fields = append(t.fields, f...)
+			},
+			3: func(t *tale, s *server) { // a column goes, another of its name comes
+				s.alter(t.name, "drop\tb", "drop\tx")
+				f := []field{typed(35, "b", "INT64", def("9000000000")), typed(36, "x", "BOOL", null, def("true"))}
+				s.alter(t.name, "add\t"+f[0].spec(), "add\t"+f[1].spec(), "default\ta2\t-5", "nodefault\tc",
+					"layout\tc\tPLAIN_ENCODING\tZLIB\t4096")
+				var keep []field
+				for _, c := range t.fields {
+					if c.Name != "b" && c.Name != "x" {
+						keep = append(keep, c)
+					}
 				}
-			}
-			t.fields[0].Name = "ident"
-			t.fields = append(t.fields, f)
-			t.name = "db::ünï.changed"
-		},
-	}})
-	add(&tale{name: "autoinc", space: 60, fields: append([]field{{id: 0, unsure: true, column: column{Name: "k", Type: "INT32"}},
-		{id: 1, auto: true, column: column{Name: "auto_incrementing_id", Type: "INT64"}}}, small()...), more: []string{"range\tk"}})
-	add(&tale{name: "immutable", fields: append([]field{typed(0, "id", "STRING", key), {id: 5, immutable: true, column: column{Name: "fixed", Type: "INT16", Nullable: true}}}, small()...)})
+				t.fields = append(keep, f...)
+			},
+			6: func(t *tale, s *server) {
+				f := typed(37, "late", "BINARY", null, def("x00ff"))
+				s.alter(t.name, "add\t"+f.spec(), "drop\tc", "rename\tid\tident", "name\tdb::ünï.changed",
+					"default\ty\tx646565")
+				for i := range t.fields {
+					if t.fields[i].Name == "c" {
+						t.fields = append(t.fields[:i:i], t.fields[i+1:]...)
+						break
+					}
+				}
+				t.fields[0].Name = "ident"
+				t.fields = append(t.fields, f)
+				t.name = "db::ünï.changed"
+			},
+		}})
+	add(&tale{name: "autoinc", space: 60,
+		fields: append([]field{{id: 0, unsure: true, column: column{Name: "k", Type: "INT32"}},
+			{id: 1, auto: true, column: column{Name: "auto_incrementing_id", Type: "INT64"}}}, small()...),
+		more: []string{"range\tk"}})
+	add(&tale{name: "immutable", fields: append([]field{typed(0, "id", "STRING", key),
+		{id: 5, immutable: true, column: column{Name: "fixed", Type: "INT16", Nullable: true}}}, small()...)})
 	add(&tale{name: "churn", space: 25, odd: true, fields: append([]field{typed(0, "id", "INT8", key)}, small()...)})
 	add(&tale{name: "dropped", till: 4, fields: append([]field{typed(0, "id", "INT64", key)}, small()...)})
-	add(&tale{name: "fresh", from: 6, fields: append([]field{typed(0, "id", "DECIMAL128", key)}, small()...), more: []string{"hash\t2\t0\tid", "range"}})
+	add(&tale{name: "fresh", from: 6, fields: append([]field{typed(0, "id", "DECIMAL128", key)}, small()...),
+		more: []string{"hash\t2\t0\tid", "range"}})
 	for _, t := range ts {
 		if len(t.more) == 0 {
 			t.more = []string{"range\t" + t.fields[0].Name}
@@ -285,7 +302,8 @@ type life struct {
 
 // lead has a server live through all chapters; every one ends with flushes or compactions of another kind.
 func lead(s *server) *life {
-	l := &life{s: s, tales: tales(), empty: "empty", tally: map[string]int{}, truths: truths{Tables: map[string]truth{}}}
+	l := &life{s: s, tales: tales(), empty: "empty", tally: map[string]int{},
+		truths: truths{Tables: map[string]truth{}}}
 	s.make(l.empty, allTypes(), "hash\t2\t0\tid", "range")
 	for chapter := range chapters {
 		for _, t := range l.tales {
@@ -350,7 +368,8 @@ func (l *life) String() string {
 			bad += n
 		}
 	}
-	return fmt.Sprintf("%d tables, %d operations of which Kudu refused %d, %d moments, %d rows read by its client", len(l.Tables), good+bad, bad, len(l.At), l.rows())
+	return fmt.Sprintf("%d tables, %d operations of which Kudu refused %d, %d moments, %d rows read by its client",
+		len(l.Tables), good+bad, bad, len(l.At), l.rows())
 }
 
 // rows counts all rows that were read.

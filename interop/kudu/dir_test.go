@@ -10,12 +10,15 @@ import (
 
 // serverFlags are the ways in which the servers of these tests differ.
 var serverFlags = map[string][]string{
-	"file": {"--enable_log_gc=false", "--default_composite_key_index_block_size_bytes=512", "--deltafile_default_block_size=1024", "--tablet_bloom_block_size=1024"},
-	"log":  {"--enable_log_gc=true", "--log_segment_size_mb=1", "--log_min_segments_to_retain=1", "--log_compression_codec=ZLIB", "--rowset_metadata_store_keys=true"},
+	"file": {"--enable_log_gc=false", "--default_composite_key_index_block_size_bytes=512",
+		"--deltafile_default_block_size=1024", "--tablet_bloom_block_size=1024"},
+	"log": {"--enable_log_gc=true", "--log_segment_size_mb=1", "--log_min_segments_to_retain=1",
+		"--log_compression_codec=ZLIB", "--rowset_metadata_store_keys=true"},
 }
 
-// TestDirLives: a server lives a life with every kind of table and change; then its directories, copied away, are read by stoa, and
-// every table at every moment must be what Kudu's client saw: schema, rows, and their order.
+// TestDirLives: a server lives a life with every kind of table and change; then its directories, copied away,
+// are read by stoa, and every table at every moment must be what Kudu's client saw: schema, rows, and their
+// order.
 func TestDirLives(t *testing.T) {
 	for _, manager := range []string{"file", "log"} {
 		t.Run(manager, func(t *testing.T) {

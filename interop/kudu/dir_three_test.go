@@ -48,15 +48,17 @@ func (s *server) killOne(name string) {
 	os.Remove(filepath.Join(s.dir, name+".pid"))
 }
 
-// TestDirThreeServers: tables with three replicas, as three servers have them: each flushed at its own times, so that no two have the
-// same row sets, and one that died early and lacks what came after. From the directories of all of them stoa must read what the client
-// read, and the same when the blocks of one of the good ones are damaged.
+// TestDirThreeServers: tables with three replicas, as three servers have them: each flushed at its own times,
+// so that no two have the same row sets, and one that died early and lacks what came after. From the
+// directories of all of them stoa must read what the client read, and the same when the blocks of one of the
+// good ones are damaged.
 func TestDirThreeServers(t *testing.T) {
 	t.Parallel()
 	s := newDirServer(t, "file")
 	p := freePorts(t, 4)
 	s.env = append(s.env, fmt.Sprintf("MORE=t2:%s:%s t3:%s:%s", p[0], p[1], p[2], p[3]))
-	s.start("--raft_heartbeat_interval_ms=200", "--follower_unavailable_considered_failed_sec=3600", "--default_composite_key_index_block_size_bytes=512")
+	s.start("--raft_heartbeat_interval_ms=200", "--follower_unavailable_considered_failed_sec=3600",
+		"--default_composite_key_index_block_size_bytes=512")
 	first, firstWeb := s.tserver, s.tweb
 	of := func(i int, f func()) { // f talks to the i-th server
 		if i > 0 {

@@ -66,19 +66,22 @@ func (l *truths) checkAll(t *testing.T, place string) {
 			}
 			rows := len(tr.Latest)
 			for i, when := range l.At {
-				rows += check(t, at, fmt.Sprintf("at moment %d", i), map[string]string{"at": strconv.FormatUint(when, 10)}, tr.At[i])
+				rows += check(t, at, fmt.Sprintf("at moment %d", i),
+					map[string]string{"at": strconv.FormatUint(when, 10)}, tr.At[i])
 			}
 			if !tr.Altered {
 				rows += check(t, at, "without its log", map[string]string{"wal": "false"}, tr.At[l.Whole])
 			}
 			asked := checkFilters(t, at, nil, false, tr.Columns, tr.Latest, tr.At[l.Whole])
-			asked += checkFilters(t, at, map[string]string{"at": strconv.FormatUint(l.At[2], 10)}, false, tr.Columns, tr.At[2], tr.Latest)
+			asked += checkFilters(t, at, map[string]string{"at": strconv.FormatUint(l.At[2], 10)}, false,
+				tr.Columns, tr.At[2], tr.Latest)
 			t.Logf("COUNT %s: rows compared %d, filters %d", t.Name(), rows, asked)
 		})
 	}
 }
 
-// TestDirKept compares with a truth that an earlier run of TestDirLives left (STOA_INTEROP_KEEP=DIR): STOA_INTEROP_KEPT=DIR/file or DIR/log.
+// TestDirKept compares with a truth that an earlier run of TestDirLives left (STOA_INTEROP_KEEP=DIR):
+// STOA_INTEROP_KEPT=DIR/file or DIR/log.
 func TestDirKept(t *testing.T) {
 	dir := os.Getenv("STOA_INTEROP_KEPT")
 	if dir == "" {

@@ -38,8 +38,9 @@ var (
 	varied = []string{"PLAIN_ENCODING", "PREFIX_ENCODING", "DICT_ENCODING"}
 )
 
-// TestFormula: the values are worth judging (many different ones, NULLs where they may be and only there), and two
-// values that differ are printed differently, or the dump could not tell them apart. Kudu prints floats with one digit too few.
+// TestFormula: the values are worth judging (many different ones, NULLs where they may be and only there), and
+// two values that differ are printed differently, or the dump could not tell them apart. Kudu prints floats
+// with one digit too few.
 func TestFormula(t *testing.T) {
 	for i, c := range gridColumns() {
 		for _, nullable := range []bool{false, true} {
@@ -51,9 +52,12 @@ func TestFormula(t *testing.T) {
 					nulls++
 					continue
 				}
-				if c.Type != "BOOL" && c.Type != "FLOAT" && c.Type != "DOUBLE" && !strings.HasPrefix(c.Type, "UINT") && c.Type != "INT128" {
-					ch := change{Row: uint64(r), Time: 7353330593719615488, Kind: 1, Cols: []colChange{{ID: 3, Raw: stored(c.Type, v)}}}
-					if back, ok := decodeChange(ch.encode()); !ok || wiredRow([]cell{back.Cols[0].Raw}) != wiredRow([]cell{ch.Cols[0].Raw}) {
+				if c.Type != "BOOL" && c.Type != "FLOAT" && c.Type != "DOUBLE" &&
+					!strings.HasPrefix(c.Type, "UINT") && c.Type != "INT128" {
+					ch := change{Row: uint64(r), Time: 7353330593719615488, Kind: 1,
+						Cols: []colChange{{ID: 3, Raw: stored(c.Type, v)}}}
+					if back, ok := decodeChange(ch.encode()); !ok ||
+						wiredRow([]cell{back.Cols[0].Raw}) != wiredRow([]cell{ch.Cols[0].Raw}) {
 						t.Errorf("%s: %v does not survive in a delta", c.Type, v)
 					}
 				}
@@ -66,7 +70,8 @@ func TestFormula(t *testing.T) {
 			if (nulls > 0) != nullable || nullable && nulls < segment {
 				t.Errorf("%s nullable=%v: %d NULLs", c.Type, nullable, nulls)
 			}
-			if least := map[string]int{"BOOL": 2, "INT8": 200, "UINT8": 200}[c.Type]; len(printed) < max(least, 2) || least == 0 && len(printed) < 700 {
+			if least := map[string]int{"BOOL": 2, "INT8": 200, "UINT8": 200}[c.Type]; len(printed) < max(least,
+				2) || least == 0 && len(printed) < 700 {
 				t.Errorf("%s: only %d different values", c.Type, len(printed))
 			}
 		}

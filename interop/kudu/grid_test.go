@@ -106,10 +106,12 @@ func judgeFiles(t *testing.T, files []*gridFile, lies ...*gridFile) {
 	if len(lies) > 0 {
 		return
 	}
-	t.Logf("COUNT %s: %d of %d files read by Kudu as meant (%d values, %d bytes)", t.Name(), len(files)-bad, len(files), values, size)
+	t.Logf("COUNT %s: %d of %d files read by Kudu as meant (%d values, %d bytes)", t.Name(), len(files)-bad,
+		len(files), values, size)
 }
 
-// empty: Kudu writes no file without rows. It reads the footer of one, and its dump then says that the index has no first entry.
+// empty: Kudu writes no file without rows. It reads the footer of one, and its dump then says that the index
+// has no first entry.
 func (s *shelf) empty(f *gridFile) error {
 	d, err := s.dump(f.id, "--noprint_rows")
 	if err != nil {
@@ -133,7 +135,8 @@ func (f *gridFile) facts() map[string]string {
 		features = ""
 	}
 	return map[string]string{
-		"data_type": f.col.Type, "encoding": f.col.Enc, "compression": f.col.Comp, "num_values": strconv.Itoa(len(f.cells)),
+		"data_type": f.col.Type, "encoding": f.col.Enc, "compression": f.col.Comp,
+		"num_values":       strconv.Itoa(len(f.cells)),
 		"is_type_nullable": strconv.FormatBool(f.col.Nullable), "incompatible_features": features,
 	}
 }
@@ -141,7 +144,8 @@ func (f *gridFile) facts() map[string]string {
 var versions = []struct {
 	name string
 	o    fileOptions
-}{{"v1", fileOptions{Version: 1}}, {"v2-nosum", fileOptions{Version: 2, NoChecksums: true}}, {"v2", fileOptions{Version: 2}}}
+}{{"v1", fileOptions{Version: 1}}, {"v2-nosum", fileOptions{Version: 2, NoChecksums: true}},
+	{"v2", fileOptions{Version: 2}}}
 
 // TestGrid is type × encoding × compression × nullability × version and checksums, 2 600 rows each, with small blocks.
 func TestGrid(t *testing.T) {
@@ -158,7 +162,8 @@ func TestGrid(t *testing.T) {
 					o.IndexBlock = []int{0, 128, 512, 0, 1024, 64, 0}[i%7]
 					o.Restarts = []int{0, 1, 0, 3, 0, 100, 0, 16, 0}[i%9]
 					files = append(files, &gridFile{
-						name: fmt.Sprintf("%s/%s/%s/nullable=%v/%s", c.Type, c.Enc, comp, nullable, v.name), col: c, o: o, cells: values(c, 100*ci+i%3, 2600),
+						name: fmt.Sprintf("%s/%s/%s/nullable=%v/%s", c.Type, c.Enc, comp, nullable, v.name), col: c,
+						o: o, cells: values(c, 100*ci+i%3, 2600),
 					})
 				}
 			}
@@ -177,10 +182,14 @@ func TestSmallFiles(t *testing.T) {
 				for _, nullable := range []bool{false, true} {
 					c.Nullable, c.Comp = nullable, []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"}[(ci+vi+n)%4]
 					if (ci+n)%3 == vi && (n%2 == 1) == nullable { // a part of the grid is enough
-						files = append(files, &gridFile{name: fmt.Sprintf("%s/%s/%s/%s/nullable=%v/rows=%d", c.Type, c.Enc, c.Comp, v.name, nullable, n), col: c, o: v.o, cells: values(c, ci, n)})
+						files = append(files,
+							&gridFile{name: fmt.Sprintf("%s/%s/%s/%s/nullable=%v/rows=%d", c.Type, c.Enc, c.Comp,
+								v.name, nullable, n), col: c, o: v.o, cells: values(c, ci, n)})
 					}
 					if nullable && (n == 1 || n == 9) && ci%3 == vi {
-						files = append(files, &gridFile{name: fmt.Sprintf("%s/%s/%s/%s/nulls=%d", c.Type, c.Enc, c.Comp, v.name, n), col: c, o: v.o, cells: make([]cell, n)})
+						files = append(files,
+							&gridFile{name: fmt.Sprintf("%s/%s/%s/%s/nulls=%d", c.Type, c.Enc, c.Comp, v.name, n),
+								col: c, o: v.o, cells: make([]cell, n)})
 					}
 				}
 			}
@@ -196,11 +205,13 @@ func TestLargeFiles(t *testing.T) {
 	for ci, c := range gridColumns() {
 		c.Nullable, c.Comp = ci%2 == 1, []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"}[ci%4]
 		v := versions[ci%3]
-		files = append(files, &gridFile{name: fmt.Sprintf("%s/%s/%s/%s/defaults", c.Type, c.Enc, c.Comp, v.name), col: c, o: v.o, cells: values(c, ci, 60000)})
+		files = append(files, &gridFile{name: fmt.Sprintf("%s/%s/%s/%s/defaults", c.Type, c.Enc, c.Comp, v.name),
+			col: c, o: v.o, cells: values(c, ci, 60000)})
 		c.BlockSize = 128
 		o := v.o
 		o.IndexBlock = 64
-		files = append(files, &gridFile{name: fmt.Sprintf("%s/%s/%s/%s/deep", c.Type, c.Enc, c.Comp, v.name), col: c, o: o, cells: values(c, ci, 9000)})
+		files = append(files, &gridFile{name: fmt.Sprintf("%s/%s/%s/%s/deep", c.Type, c.Enc, c.Comp, v.name),
+			col: c, o: o, cells: values(c, ci, 9000)})
 	}
 	// NULLs do not count towards a block's size: a block may cover very many rows.
 	c := column{Type: "INT32", Enc: "BIT_SHUFFLE", Comp: "LZ4", Nullable: true, BlockSize: 256}
@@ -211,12 +222,14 @@ func TestLargeFiles(t *testing.T) {
 	files = append(files, &gridFile{name: "sparse", col: c, o: versions[2].o, cells: sparse})
 	// A dictionary that overflows at once, one that never does, one that does half-way.
 	for i, distinct := range []int{2, 300, 5000, 30000} {
-		c := column{Type: "STRING", Enc: "DICT_ENCODING", Comp: "NO_COMPRESSION", Nullable: i%2 == 1, BlockSize: []int{0, 4096, 0, 16384}[i]}
+		c := column{Type: "STRING", Enc: "DICT_ENCODING", Comp: "NO_COMPRESSION", Nullable: i%2 == 1,
+			BlockSize: []int{0, 4096, 0, 16384}[i]}
 		cells := make([]cell, 30000)
 		for r := range cells {
 			cells[r] = fmt.Appendf(nil, "word-%d", hash(1, r)%uint64(min(distinct, 1+r/3)))
 		}
-		files = append(files, &gridFile{name: fmt.Sprintf("dictionary of %d", distinct), col: c, o: versions[1+i%2].o, cells: cells})
+		files = append(files, &gridFile{name: fmt.Sprintf("dictionary of %d", distinct), col: c,
+			o: versions[1+i%2].o, cells: cells})
 	}
 	// Values that are larger than any block.
 	for i, typ := range []string{"STRING", "BINARY"} {
@@ -226,8 +239,10 @@ func TestLargeFiles(t *testing.T) {
 				cells[r] = bytes.Repeat(fmt.Appendf(nil, "%d/%d;", r/3, hash(3, r/3)), r%5*r%7*9000)
 			}
 			cells[7] = nil
-			c := column{Type: typ, Enc: enc, Comp: []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"}[(i+j)%4], Nullable: true, BlockSize: 4096}
-			files = append(files, &gridFile{name: fmt.Sprintf("huge %s %s", typ, enc), col: c, o: versions[(i+j)%3].o, cells: cells})
+			c := column{Type: typ, Enc: enc, Comp: []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"}[(i+j)%4],
+				Nullable: true, BlockSize: 4096}
+			files = append(files, &gridFile{name: fmt.Sprintf("huge %s %s", typ, enc), col: c,
+				o: versions[(i+j)%3].o, cells: cells})
 		}
 	}
 	judgeFiles(t, files)
@@ -319,21 +334,26 @@ func TestOtherArrays(t *testing.T) {
 			cells := values(c, 77, 2100)
 			usual := arrowOf(c, cells)
 			kinds := map[string][]arrow.DataType{
-				"STRING": {arrow.BinaryTypes.LargeString}, "VARCHAR": {arrow.BinaryTypes.LargeString}, "BINARY": {arrow.BinaryTypes.LargeBinary},
-				"DECIMAL32": {&arrow.Decimal128Type{Precision: 9, Scale: 2}, &arrow.Decimal64Type{Precision: 9, Scale: 2}},
+				"STRING": {arrow.BinaryTypes.LargeString}, "VARCHAR": {arrow.BinaryTypes.LargeString},
+				"BINARY": {arrow.BinaryTypes.LargeBinary},
+				"DECIMAL32": {&arrow.Decimal128Type{Precision: 9, Scale: 2},
+					&arrow.Decimal64Type{Precision: 9, Scale: 2}},
 				"DECIMAL64": {&arrow.Decimal128Type{Precision: 18, Scale: 2}},
 				"INT64":     {arrow.FixedWidthTypes.Duration_us, arrow.FixedWidthTypes.Time64ns},
 				"INT32":     {arrow.FixedWidthTypes.Time32ms},
 			}[c.Type]
 			for _, kind := range kinds {
-				add(fmt.Sprintf("%s/%s of %s nullable=%v", c.Type, c.Enc, kind, nullable), c, cells, otherArray(kind, cells))
+				add(fmt.Sprintf("%s/%s of %s nullable=%v", c.Type, c.Enc, kind, nullable), c, cells,
+					otherArray(kind, cells))
 			}
 			if len(cells) > 0 && (c.Type == "STRING" || c.Type == "BINARY" || c.Type == "INT64" || c.Type == "DATE") {
-				add(fmt.Sprintf("%s/%s of a dictionary nullable=%v", c.Type, c.Enc, nullable), c, cells, dictionaryOf(c, cells, usual.DataType()))
+				add(fmt.Sprintf("%s/%s of a dictionary nullable=%v", c.Type, c.Enc, nullable), c, cells,
+					dictionaryOf(c, cells, usual.DataType()))
 			}
 		}
 		// Units that are turned into Kudu's.
-		for unit, factor := range map[arrow.TimeUnit]int64{arrow.Second: 1e6, arrow.Millisecond: 1e3, arrow.Nanosecond: 0} {
+		for unit, factor := range map[arrow.TimeUnit]int64{arrow.Second: 1e6, arrow.Millisecond: 1e3,
+			arrow.Nanosecond: 0} {
 			c := column{Type: "UNIXTIME_MICROS", Enc: "BIT_SHUFFLE", Nullable: nullable}
 			cells, raw := make([]cell, 1500), make([]cell, 1500)
 			for r := range cells {
@@ -346,7 +366,8 @@ func TestOtherArrays(t *testing.T) {
 					cells[r], raw[r] = x*factor, x
 				}
 			}
-			add(fmt.Sprintf("timestamps in %s nullable=%v", unit, nullable), c, cells, otherArray(&arrow.TimestampType{Unit: unit, TimeZone: "UTC"}, raw))
+			add(fmt.Sprintf("timestamps in %s nullable=%v", unit, nullable), c, cells,
+				otherArray(&arrow.TimestampType{Unit: unit, TimeZone: "UTC"}, raw))
 		}
 		c := column{Type: "DATE", Enc: "RLE", Nullable: nullable}
 		cells, raw := values(c, 5, 1500), make([]cell, 1500)
@@ -360,12 +381,14 @@ func TestOtherArrays(t *testing.T) {
 	judgeFiles(t, files)
 }
 
-// TestSideFiles: ad-hoc indexes and delta files are walked by their value index; of a bloom file the dump shows the footer only.
+// TestSideFiles: ad-hoc indexes and delta files are walked by their value index; of a bloom file the dump shows
+// the footer only.
 func TestSideFiles(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	var jobs []func() bool
-	check := func(name string, file []byte, err error, want []cell, facts map[string]string, stat *stats, flags ...string) {
+	check := func(name string, file []byte, err error, want []cell, facts map[string]string, stat *stats,
+		flags ...string) {
 		if err != nil {
 			t.Errorf("%s: our writer: %v", name, err)
 			return
@@ -381,7 +404,8 @@ func TestSideFiles(t *testing.T) {
 			}
 			if err == nil && stat != nil {
 				var got stats
-				if got, err = parseStats(d.Footer["metadata.deltafilestats"]); err == nil && !reflect.DeepEqual(got, *stat) {
+				if got, err = parseStats(d.Footer["metadata.deltafilestats"]); err == nil &&
+					!reflect.DeepEqual(got, *stat) {
 					err = fmt.Errorf("statistics %v, meant %v", got, *stat)
 				}
 			}
@@ -411,13 +435,17 @@ func TestSideFiles(t *testing.T) {
 				for _, tab := range []table{x[len(x)-3], x[len(x)-2], x[len(x)-1]} {
 					keys := tab.encodedKeys(tab.b)
 					b, err := writeAdhocIndex(keys, o)
-					check(fmt.Sprintf("ad-hoc index %s %s n=%d index block %d", tab.name, v.name, n, ib), b, err, asCells(keys), map[string]string{
-						"data_type": "BINARY", "encoding": "PREFIX_ENCODING", "compression": "LZ4", "num_values": strconv.Itoa(len(keys)), "posidx_info": "", "incompatible_features": features,
-						"is_type_nullable": "false", "metadata.min_key": metadata(keys[0]), "metadata.max_key": metadata(keys[len(keys)-1]),
-					}, nil)
+					check(fmt.Sprintf("ad-hoc index %s %s n=%d index block %d", tab.name, v.name, n, ib), b, err,
+						asCells(keys), map[string]string{
+							"data_type": "BINARY", "encoding": "PREFIX_ENCODING", "compression": "LZ4",
+							"num_values": strconv.Itoa(len(keys)), "posidx_info": "", "incompatible_features": features,
+							"is_type_nullable": "false", "metadata.min_key": metadata(keys[0]),
+							"metadata.max_key": metadata(keys[len(keys)-1]),
+						}, nil)
 					b, err = writeBloom(keys, o)
 					check(fmt.Sprintf("bloom %s %s n=%d", tab.name, v.name, n), b, err, nil, map[string]string{
-						"data_type": "BINARY", "encoding": "PLAIN_ENCODING", "compression": "NO_COMPRESSION", "num_values": "0", "posidx_info": "", "incompatible_features": features,
+						"data_type": "BINARY", "encoding": "PLAIN_ENCODING", "compression": "NO_COMPRESSION",
+						"num_values": "0", "posidx_info": "", "incompatible_features": features,
 					}, nil, "--noprint_rows")
 				}
 				for _, undo := range []bool{false, true} {
@@ -428,9 +456,11 @@ func TestSideFiles(t *testing.T) {
 					}
 					stat := statsOf(entries)
 					b, err := writeDelta(undo, entries, o)
-					check(fmt.Sprintf("deltas undo=%v %s n=%d index block %d", undo, v.name, n, ib), b, err, want, map[string]string{
-						"data_type": "BINARY", "encoding": "PLAIN_ENCODING", "compression": "LZ4", "num_values": strconv.Itoa(len(want)), "posidx_info": "", "incompatible_features": features,
-					}, &stat)
+					check(fmt.Sprintf("deltas undo=%v %s n=%d index block %d", undo, v.name, n, ib), b, err, want,
+						map[string]string{
+							"data_type": "BINARY", "encoding": "PLAIN_ENCODING", "compression": "LZ4",
+							"num_values": strconv.Itoa(len(want)), "posidx_info": "", "incompatible_features": features,
+						}, &stat)
 				}
 			}
 		}
@@ -445,7 +475,8 @@ func TestSideFiles(t *testing.T) {
 	for _, g := range good {
 		sum += g
 	}
-	t.Logf("COUNT %s: %d of %d ad-hoc indexes, bloom files and delta files read by Kudu as meant", t.Name(), sum, len(jobs))
+	t.Logf("COUNT %s: %d of %d ad-hoc indexes, bloom files and delta files read by Kudu as meant", t.Name(), sum,
+		len(jobs))
 }
 
 func someChanges(n int, undo bool) []change {
@@ -453,7 +484,8 @@ func someChanges(n int, undo bool) []change {
 	for r := range n {
 		var of []change
 		for j := range 1 + hash(1, r)%3 {
-			c := change{Row: uint64(r * r), Time: 7353330593719615488 + 4096*(hash(2, r)%100000) + j, Kind: byte(1 + (hash(3, r)+j)%3)}
+			c := change{Row: uint64(r * r), Time: 7353330593719615488 + 4096*(hash(2, r)%100000) + j,
+				Kind: byte(1 + (hash(3, r)+j)%3)}
 			if c.Kind != 2 {
 				for k, col := range deltaColumns()[1:] {
 					if hash(k, r)%3 == 0 {

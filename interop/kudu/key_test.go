@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// encodeKey is Kudu's memcmp encoding of a primary key, written here a second time so that the writer is not its own judge.
+// encodeKey is Kudu's memcmp encoding of a primary key, written here a second time so that the writer is not
+// its own judge.
 func encodeKey(cols []column, row []cell) []byte {
 	var b []byte
 	for i, c := range cols {
@@ -172,7 +173,8 @@ func stored(typ string, v cell) []byte {
 	case int64:
 		return binary.LittleEndian.AppendUint64(nil, uint64(x))[:keyWidth(typ)]
 	case *big.Int:
-		b := new(big.Int).And(x, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1))).FillBytes(make([]byte, 16))
+		b := new(big.Int).And(x, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128),
+			big.NewInt(1))).FillBytes(make([]byte, 16))
 		for i := range 8 {
 			b[i], b[15-i] = b[15-i], b[i]
 		}

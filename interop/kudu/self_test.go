@@ -28,13 +28,16 @@ func TestHarnessWithKudusOwnFiles(t *testing.T) {
 	v := valueColumns()
 	add(keyTables("", 300, v[0], v[3], v[len(v)-1]))
 	pair := func(name string) table {
-		return newTable(name, 300, 42, column{Name: "k0", Type: "INT32", Key: true, BlockSize: 512}, column{Name: "k1", Type: "STRING", Key: true, BlockSize: 512},
+		return newTable(name, 300, 42, column{Name: "k0", Type: "INT32", Key: true, BlockSize: 512},
+			column{Name: "k1", Type: "STRING", Key: true, BlockSize: 512},
 			column{Name: "v", Type: "INT64", BlockSize: 512})
 	}
 	single := func(name string) table {
-		return newTable(name, 300, 42, column{Name: "k0", Type: "INT32", Key: true, BlockSize: 512}, column{Name: "v", Type: "INT64", BlockSize: 512})
+		return newTable(name, 300, 42, column{Name: "k0", Type: "INT32", Key: true, BlockSize: 512},
+			column{Name: "v", Type: "INT64", BlockSize: 512})
 	}
-	bad := []table{single("bad_bloom"), single("bad_value"), single("bad_byte"), single("bad_column_order"), pair("bad_index"), single("bad_key_column"), single("loose_bloom")}
+	bad := []table{single("bad_bloom"), single("bad_value"), single("bad_byte"), single("bad_column_order"),
+		pair("bad_index"), single("bad_key_column"), single("loose_bloom")}
 	good := len(tables)
 	add(bad)
 	everything := single("loose_bloom_keys")
@@ -52,7 +55,8 @@ func TestHarnessWithKudusOwnFiles(t *testing.T) {
 	}
 	for _, x := range tables {
 		for _, b := range blocks[x.name] {
-			if x.name == "bad_bloom" && b.Kind == "bloom" || x.name == "bad_index" && b.Kind == "adhoc-index" || x.name == "bad_key_column" && b.Kind == "column" && b.Column == "k0" {
+			if x.name == "bad_bloom" && b.Kind == "bloom" || x.name == "bad_index" && b.Kind == "adhoc-index" ||
+				x.name == "bad_key_column" && b.Kind == "column" && b.Column == "k0" {
 				continue // stays Kudu's own, of the rows A
 			}
 			from := twins[x.name].name

@@ -68,7 +68,8 @@ func workDir(t testing.TB) string {
 
 // blockPath is where the file block manager keeps a block: bits 47–40, 39–32, 31–24 of the id, then the id.
 func blockPath(data string, id uint64) string {
-	return filepath.Join(data, "data", fmt.Sprintf("%02x", id>>40&255), fmt.Sprintf("%02x", id>>32&255), fmt.Sprintf("%02x", id>>24&255), fmt.Sprintf("%016d", id))
+	return filepath.Join(data, "data", fmt.Sprintf("%02x", id>>40&255), fmt.Sprintf("%02x", id>>32&255),
+		fmt.Sprintf("%02x", id>>24&255), fmt.Sprintf("%016d", id))
 }
 
 // ---- A shelf: a formatted directory without tablets, for `fs dump cfile`.
@@ -106,7 +107,8 @@ func (s *shelf) put(file []byte) uint64 {
 
 // dump has Kudu print a block.
 func (s *shelf) dump(id uint64, flags ...string) (dump, error) {
-	out, err := kudu(s.t, append(append([]string{"fs", "dump", "cfile", strconv.FormatUint(id, 10)}, s.flags()...), flags...)...)
+	out, err := kudu(s.t, append(append([]string{"fs", "dump", "cfile", strconv.FormatUint(id, 10)}, s.flags()...),
+		flags...)...)
 	if err != nil {
 		return dump{}, err
 	}
@@ -133,7 +135,8 @@ type server struct {
 // quiet keeps the server from flushing or compacting on its own; flushes are switched on when wanted.
 var quiet = []string{
 	"--enable_flush_memrowset=false", "--enable_flush_deltamemstores=false",
-	"--enable_rowset_compaction=false", "--enable_major_delta_compaction=false", "--enable_minor_delta_compaction=false",
+	"--enable_rowset_compaction=false", "--enable_major_delta_compaction=false",
+	"--enable_minor_delta_compaction=false",
 	"--enable_undo_delta_block_gc=false", "--enable_log_gc=false",
 	"--flush_threshold_secs=1", "--flush_threshold_mb=1", "--maintenance_manager_polling_interval_ms=50",
 }
@@ -170,7 +173,8 @@ func (s *server) start(flags ...string) {
 	}
 	home := kuduHome(s.t)
 	cache := filepath.Dir(filepath.Dir(home))
-	s.java = exec.Command("java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", cache+"/classes:"+cache+"/dl/*", "Drive", s.master)
+	s.java = exec.Command("java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", cache+"/classes:"+cache+"/dl/*",
+		"Drive", s.master)
 	s.java.Stderr = os.Stderr
 	in, err := s.java.StdinPipe()
 	if err != nil {
@@ -274,7 +278,8 @@ func (s *server) create(name string, cols []column) {
 		if comp == "" {
 			comp = "DEFAULT_COMPRESSION"
 		}
-		spec = append(spec, fmt.Sprintf("%s\t%s\t%v\t%v\t%s\t%s\t%d\t%d\t%d\t%d", c.Name, typ, c.Key, c.Nullable, enc, comp, c.BlockSize, c.Prec, c.Scale, c.Len))
+		spec = append(spec, fmt.Sprintf("%s\t%s\t%v\t%v\t%s\t%s\t%d\t%d\t%d\t%d", c.Name, typ, c.Key, c.Nullable,
+			enc, comp, c.BlockSize, c.Prec, c.Scale, c.Len))
 	}
 	s.must("create", name, s.file(spec))
 }
@@ -331,7 +336,8 @@ func (s *server) flag(name, value string) {
 
 // metrics gives a metric of each table's tablet: the value of a gauge or counter, the number of entries of a histogram.
 func (s *server) metrics(names ...string) map[string]map[string]float64 {
-	resp, err := http.Get("http://" + s.tweb + "/metrics?types=tablet&include_schema=false&compact=1&metrics=" + strings.Join(names, ","))
+	resp, err := http.Get("http://" + s.tweb + "/metrics?types=tablet&include_schema=false&compact=1&metrics=" +
+		strings.Join(names, ","))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -407,7 +413,8 @@ type block struct {
 func (s *server) blocks() map[string][]block {
 	s.t.Helper()
 	out, err := kudu(s.t, "fs", "list", "--columns=table,rowset-id,block-id,block-kind,column,column-id,cfile-encoding,cfile-num-values,cfile-delta-stats", "-format=json", "--noh",
-		"--block_manager="+s.manager, "--fs_wal_dir="+s.dir+"/tserver/wal", "--fs_data_dirs="+s.dirs("data"), "--fs_metadata_dir="+s.dirs("meta"))
+		"--block_manager="+s.manager, "--fs_wal_dir="+s.dir+"/tserver/wal", "--fs_data_dirs="+s.dirs("data"),
+		"--fs_metadata_dir="+s.dirs("meta"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -417,7 +424,8 @@ func (s *server) blocks() map[string][]block {
 	}
 	all := map[string][]block{}
 	for _, r := range rows {
-		b := block{Table: r["table"], Kind: r["block-kind"], Column: r["column"], Encoding: r["cfile-encoding"], DeltaStats: r["cfile-delta-stats"]}
+		b := block{Table: r["table"], Kind: r["block-kind"], Column: r["column"], Encoding: r["cfile-encoding"],
+			DeltaStats: r["cfile-delta-stats"]}
 		b.Rowset, _ = strconv.Atoi(r["rowset-id"])
 		b.ColumnID, _ = strconv.Atoi(r["column-id"])
 		b.Values, _ = strconv.Atoi(r["cfile-num-values"])
@@ -429,7 +437,8 @@ func (s *server) blocks() map[string][]block {
 	return all
 }
 
-// dirs are the tablet server's data directories, or its metadata directory, which is that of the log if split is not set.
+// dirs are the tablet server's data directories, or its metadata directory, which is that of the log if split
+// is not set.
 func (s *server) dirs(what string) string {
 	d := s.dir + "/tserver/"
 	switch {
@@ -467,13 +476,15 @@ func (s *server) replace(b block, file []byte) {
 // ksck has Kudu check and checksum the tables. Tablets that are still starting are given time.
 func (s *server) ksck(tables ...string) error {
 	for end := time.Now().Add(90 * time.Second); ; time.Sleep(time.Second) {
-		out, err := kudu(s.t, "cluster", "ksck", s.master, "--checksum_scan", "--tables="+strings.Join(tables, ","), "--ksck_format=plain_full")
+		out, err := kudu(s.t, "cluster", "ksck", s.master, "--checksum_scan", "--tables="+strings.Join(tables, ","),
+			"--ksck_format=plain_full")
 		if err == nil {
 			return nil
 		}
 		var why []string
 		for l := range strings.SplitSeq(string(out), "\n") {
-			if low := strings.ToLower(l); strings.Contains(low, "error") || strings.Contains(low, "corruption") || strings.Contains(low, "failed") {
+			if low := strings.ToLower(l); strings.Contains(low, "error") || strings.Contains(low, "corruption") ||
+				strings.Contains(low, "failed") {
 				why = append(why, strings.TrimSpace(l))
 			}
 		}

@@ -177,7 +177,8 @@ func (t table) judge(s *server) (wrong []string) {
 	statuses("insert of absent keys", slices.Concat(t.c, t.a), "ok")
 	after := s.metrics("bloom_lookups", "key_file_lookups")[t.name]
 	// A bloom filter of Kudu's own size lets one absent key in ten thousand through to the key file.
-	if asked, passed := after["bloom_lookups"]-before["bloom_lookups"], after["key_file_lookups"]-before["key_file_lookups"]; asked < float64(len(t.a)) || passed > 5+asked/200 {
+	if asked, passed := after["bloom_lookups"]-before["bloom_lookups"],
+		after["key_file_lookups"]-before["key_file_lookups"]; asked < float64(len(t.a)) || passed > 5+asked/200 {
 		complain("bloom", "%.0f of %.0f absent keys passed the filter", passed, asked)
 	}
 	got, err = s.scan(t.name)
@@ -222,7 +223,8 @@ func load(s *server, tables []table) map[string][]block {
 		if len(t.keys()) > 1 {
 			adhoc = 1
 		}
-		if kinds["column"] != len(t.cols) || kinds["bloom"] != 1 || kinds["adhoc-index"] != adhoc || kinds["undo"] != 1 || kinds["redo"] != 0 {
+		if kinds["column"] != len(t.cols) || kinds["bloom"] != 1 || kinds["adhoc-index"] != adhoc ||
+			kinds["undo"] != 1 || kinds["redo"] != 0 {
 			s.t.Fatalf("%s: blocks %v", t.name, kinds)
 		}
 	}
@@ -267,7 +269,8 @@ func keyTables(suffix string, n int, values ...column) []table {
 		}
 		out = append(out, newTable(name+suffix, n, seed, append(keys, values...)...))
 	}
-	for i, typ := range []string{"INT8", "INT16", "INT32", "INT64", "UNIXTIME_MICROS", "DATE", "DECIMAL32", "DECIMAL64", "DECIMAL128", "STRING", "BINARY", "VARCHAR"} {
+	for i, typ := range []string{"INT8", "INT16", "INT32", "INT64", "UNIXTIME_MICROS", "DATE", "DECIMAL32",
+		"DECIMAL64", "DECIMAL128", "STRING", "BINARY", "VARCHAR"} {
 		with("key_"+strings.ToLower(typ), 1000*i, key(typ))
 	}
 	dict, plain := key("STRING"), key("BINARY")
@@ -276,7 +279,8 @@ func keyTables(suffix string, n int, values ...column) []table {
 	with("key_binary_plain", 14000, plain)
 	with("pair_int32_string", 15000, key("INT32"), key("STRING"))
 	with("triple_string_int64_binary", 16000, key("STRING"), key("INT64"), key("BINARY"))
-	with("all_keys", 17000, dict, key("INT8"), key("INT16"), key("DATE"), key("VARCHAR"), key("DECIMAL128"), plain, key("UNIXTIME_MICROS"), key("DECIMAL32"), key("INT64"))
+	with("all_keys", 17000, dict, key("INT8"), key("INT16"), key("DATE"), key("VARCHAR"), key("DECIMAL128"), plain,
+		key("UNIXTIME_MICROS"), key("DECIMAL32"), key("INT64"))
 	return out
 }
 

@@ -30,11 +30,13 @@ func TestTablets(t *testing.T) {
 		jobs = append(jobs, job{newTable("wide"+suffix, 3000, 77+i, append([]column{k}, v...)...), version, true})
 		k = column{Name: "k", Type: "STRING", Key: true, BlockSize: 512, Enc: "PREFIX_ENCODING", Comp: "LZ4"}
 		jobs = append(jobs, job{newTable("long_string"+suffix, 5000, 78+i, k, v[0], v[5]), version, false})
-		k0, k1 := column{Name: "k0", Type: "STRING", Key: true, BlockSize: 1024}, column{Name: "k1", Type: "INT64", Key: true}
+		k0, k1 := column{Name: "k0", Type: "STRING", Key: true, BlockSize: 1024},
+			column{Name: "k1", Type: "INT64", Key: true}
 		jobs = append(jobs, job{newTable("long_pair"+suffix, 5000, 79+i, k0, k1, v[3], v[8]), version, true})
 	}
 	// one more, whose bloom filter will be wrong
-	bad := newTable("wrong_bloom", 200, 3, column{Name: "k", Type: "INT32", Key: true}, column{Name: "v", Type: "INT64"})
+	bad := newTable("wrong_bloom", 200, 3, column{Name: "k", Type: "INT32", Key: true},
+		column{Name: "v", Type: "INT64"})
 	jobs = append(jobs, job{bad, 2, false})
 
 	var tables []table
@@ -108,7 +110,8 @@ func TestTablets(t *testing.T) {
 			rows += len(x.b)
 		}
 	}
-	t.Logf("COUNT %s: %d of %d tables with our files served as meant: scan, 60 ranges, every key found, no other found (%d rows, %d files of ours, %d bytes)", t.Name(), good, len(names), rows, files, bytes)
+	t.Logf("COUNT %s: %d of %d tables with our files served as meant: scan, 60 ranges, every key found, no "+
+		"other found (%d rows, %d files of ours, %d bytes)", t.Name(), good, len(names), rows, files, bytes)
 	if wrong := bad.judge(s); !has(wrong, "insert of present keys") {
 		t.Errorf("a bloom filter without the keys went unnoticed: %q", wrong)
 	} else {
@@ -136,5 +139,6 @@ func TestTablets(t *testing.T) {
 			same++
 		}
 	}
-	t.Logf("COUNT %s: %d of %d tables unchanged after Kudu compacted our row sets into its own", t.Name(), same, len(names))
+	t.Logf("COUNT %s: %d of %d tables unchanged after Kudu compacted our row sets into its own", t.Name(), same,
+		len(names))
 }

@@ -29,22 +29,28 @@ type fileOptions struct {
 }
 
 var dataTypes = map[string]cfile.Type{
-	"UINT8": cfile.Uint8, "INT8": cfile.Int8, "UINT16": cfile.Uint16, "INT16": cfile.Int16, "UINT32": cfile.Uint32, "INT32": cfile.Int32,
-	"UINT64": cfile.Uint64, "INT64": cfile.Int64, "STRING": cfile.String, "BOOL": cfile.Bool, "FLOAT": cfile.Float, "DOUBLE": cfile.Double,
-	"BINARY": cfile.Binary, "UNIXTIME_MICROS": cfile.UnixtimeMicros, "INT128": cfile.Int128, "DECIMAL32": cfile.Decimal32,
+	"UINT8": cfile.Uint8, "INT8": cfile.Int8, "UINT16": cfile.Uint16, "INT16": cfile.Int16, "UINT32": cfile.Uint32,
+	"INT32":  cfile.Int32,
+	"UINT64": cfile.Uint64, "INT64": cfile.Int64, "STRING": cfile.String, "BOOL": cfile.Bool, "FLOAT": cfile.Float,
+	"DOUBLE": cfile.Double,
+	"BINARY": cfile.Binary, "UNIXTIME_MICROS": cfile.UnixtimeMicros, "INT128": cfile.Int128,
+	"DECIMAL32": cfile.Decimal32,
 	"DECIMAL64": cfile.Decimal64, "DECIMAL128": cfile.Decimal128, "VARCHAR": cfile.Varchar, "DATE": cfile.Date,
 }
 
 var encodings = map[string]cfile.Encoding{
-	"PLAIN_ENCODING": cfile.Plain, "PREFIX_ENCODING": cfile.Prefix, "RLE": cfile.RLE, "DICT_ENCODING": cfile.Dict, "BIT_SHUFFLE": cfile.BitShuffle,
+	"PLAIN_ENCODING": cfile.Plain, "PREFIX_ENCODING": cfile.Prefix, "RLE": cfile.RLE, "DICT_ENCODING": cfile.Dict,
+	"BIT_SHUFFLE": cfile.BitShuffle,
 }
 
 var compressions = map[string]cfile.Compression{
-	"": cfile.NoCompression, "NO_COMPRESSION": cfile.NoCompression, "SNAPPY": cfile.Snappy, "LZ4": cfile.LZ4, "ZLIB": cfile.Zlib,
+	"": cfile.NoCompression, "NO_COMPRESSION": cfile.NoCompression, "SNAPPY": cfile.Snappy, "LZ4": cfile.LZ4,
+	"ZLIB": cfile.Zlib,
 }
 
 func (c column) field() cfile.Field {
-	return cfile.Field{Name: c.Name, Type: dataTypes[c.Type], Nullable: c.Nullable, Precision: c.Prec, Scale: c.Scale, Length: c.Len}
+	return cfile.Field{Name: c.Name, Type: dataTypes[c.Type], Nullable: c.Nullable, Precision: c.Prec,
+		Scale: c.Scale, Length: c.Len}
 }
 
 // writeColumn writes the cells as a CFile, handed over in pieces of odd lengths.
@@ -102,7 +108,8 @@ func arrowOf(c column, cells []cell) arrow.Array {
 	case "UINT64":
 		return buildAs[uint64, uint64](array.NewUint64Builder(mem), cells)
 	case "UNIXTIME_MICROS":
-		return buildAs[arrow.Timestamp, int64](array.NewTimestampBuilder(mem, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}), cells)
+		return buildAs[arrow.Timestamp, int64](array.NewTimestampBuilder(mem,
+			&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}), cells)
 	case "DATE":
 		return buildAs[arrow.Date32, int64](array.NewDate32Builder(mem), cells)
 	case "FLOAT":
@@ -110,9 +117,13 @@ func arrowOf(c column, cells []cell) arrow.Array {
 	case "DOUBLE":
 		return build(array.NewFloat64Builder(mem), cells)
 	case "DECIMAL32":
-		return buildAs[decimal.Decimal32, int64](array.NewDecimal32Builder(mem, &arrow.Decimal32Type{Precision: int32(c.Prec), Scale: int32(c.Scale)}), cells)
+		return buildAs[decimal.Decimal32,
+			int64](array.NewDecimal32Builder(mem,
+			&arrow.Decimal32Type{Precision: int32(c.Prec), Scale: int32(c.Scale)}), cells)
 	case "DECIMAL64":
-		return buildAs[decimal.Decimal64, int64](array.NewDecimal64Builder(mem, &arrow.Decimal64Type{Precision: int32(c.Prec), Scale: int32(c.Scale)}), cells)
+		return buildAs[decimal.Decimal64,
+			int64](array.NewDecimal64Builder(mem,
+			&arrow.Decimal64Type{Precision: int32(c.Prec), Scale: int32(c.Scale)}), cells)
 	case "DECIMAL128":
 		b := array.NewDecimal128Builder(mem, &arrow.Decimal128Type{Precision: int32(c.Prec), Scale: int32(c.Scale)})
 		for _, v := range cells {
@@ -164,7 +175,8 @@ func build[T any](b builder[T], cells []cell) arrow.Array {
 }
 
 // buildAs takes cells of type S for an array of Ts.
-func buildAs[T, S int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | arrow.Timestamp | arrow.Date32 | decimal.Decimal32 | decimal.Decimal64](b builder[T], cells []cell) arrow.Array {
+func buildAs[T, S int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | arrow.Timestamp | arrow.Date32 |
+	decimal.Decimal32 | decimal.Decimal64](b builder[T], cells []cell) arrow.Array {
 	for _, v := range cells {
 		if v == nil {
 			b.AppendNull()
@@ -251,7 +263,8 @@ func dictionaryOf(c column, cells []cell, typ arrow.DataType) arrow.Array {
 			b.Append(code[wired(v)])
 		}
 	}
-	return array.NewDictionaryArray(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: typ}, b.NewArray(), arrowOf(c, words))
+	return array.NewDictionaryArray(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: typ},
+		b.NewArray(), arrowOf(c, words))
 }
 
 // A side file's layout is Kudu's own unless the test asks for smaller blocks.

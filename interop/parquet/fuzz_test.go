@@ -37,9 +37,11 @@ var kinds = []struct {
 	{"stream", ipc.Format, drawArrow("true"), shown},
 }
 
-// parquetTypes are those of Parquet's tables. polars makes instants of date64, where pyarrow shows no such type: TestNested has it.
+// parquetTypes are those of Parquet's tables. polars makes instants of date64, where pyarrow shows no such
+// type: TestNested has it.
 func parquetTypes(r *rand.Rand) []arrow.DataType {
-	return common(r, slices.DeleteFunc(formattest.LeafTypes(), func(t arrow.DataType) bool { return t.ID() == arrow.DATE64 }))
+	return common(r, slices.DeleteFunc(formattest.LeafTypes(),
+		func(t arrow.DataType) bool { return t.ID() == arrow.DATE64 }))
 }
 
 // shown are the types of which pyarrow can show the values: it has no class for two kinds of intervals.
@@ -56,7 +58,8 @@ func common(r *rand.Rand, all []arrow.DataType) []arrow.DataType {
 	}
 	return slices.DeleteFunc(all, func(t arrow.DataType) bool {
 		switch t := t.(type) {
-		case *arrow.NullType, *arrow.Float16Type, *arrow.DurationType, *arrow.Decimal256Type, *arrow.DictionaryType, *arrow.Date64Type,
+		case *arrow.NullType, *arrow.Float16Type, *arrow.DurationType, *arrow.Decimal256Type, *arrow.DictionaryType,
+			*arrow.Date64Type,
 			*arrow.MonthIntervalType, *arrow.DayTimeIntervalType, *arrow.MonthDayNanoIntervalType:
 			return true
 		case *arrow.TimestampType:
@@ -72,8 +75,8 @@ func drawArrow(stream string) func(r *rand.Rand) map[string]string {
 	}
 }
 
-// TestFuzz: random nested tables as Parquet, Arrow files and streams, read by pyarrow, polars and, of Parquet, DuckDB. In each round a
-// cell of each reader is changed on purpose.
+// TestFuzz: random nested tables as Parquet, Arrow files and streams, read by pyarrow, polars and, of Parquet,
+// DuckDB. In each round a cell of each reader is changed on purpose.
 func TestFuzz(t *testing.T) {
 	total := map[string]counts{}
 	fuzz.Run(t, "parquet and arrow", 60, func(t *testing.T, first uint64) (cells int) {
@@ -97,14 +100,16 @@ func TestFuzz(t *testing.T) {
 					Leaves: kinds[k].leaves(r), NullableFixed: true, Gaps: []int{0, 3, 25, 90, 100}}, "-")
 			}
 		}
-		plain := formattest.TableOptions{Rows: 9, Columns: 1, Depth: 1, Leaves: []arrow.DataType{arrow.PrimitiveTypes.Int64}}
+		plain := formattest.TableOptions{Rows: 9, Columns: 1, Depth: 1,
+			Leaves: []arrow.DataType{arrow.PrimitiveTypes.Int64}}
 		for _, liar := range liars {
 			add(rand.New(rand.NewPCG(first, 24)), first, 0, plain, liar)
 		}
 		return asked(t, dir, list.String(), total)
 	})
 	for k, c := range total {
-		t.Logf("COUNT fuzz %s: %d tables, %d cells; %d columns of which it makes something else, and the same where pyarrow wrote them",
+		t.Logf("COUNT fuzz %s: %d tables, %d cells; %d columns of which it makes something else, and the same "+
+			"where pyarrow wrote them",
 			k, c[0], c[1], c[2])
 	}
 }
@@ -126,7 +131,8 @@ func (c counts) add(words []string) counts {
 // written makes a file of a table, in a few batches.
 func written(t *testing.T, r *rand.Rand, f format.Format, table formattest.Table, opts map[string]string, name string) {
 	t.Helper()
-	w, err := f.Create(t.Context(), store.Local{}.Sink(name, nil), table.Schema, format.WriteOptions{Rows: -1, Opts: opts})
+	w, err := f.Create(t.Context(), store.Local{}.Sink(name, nil), table.Schema,
+		format.WriteOptions{Rows: -1, Opts: opts})
 	for from := int64(0); err == nil && from < table.Batch.NumRows(); {
 		to := min(table.Batch.NumRows(), from+1+r.Int64N(90))
 		err = w.Write(t.Context(), table.Batch.NewSlice(from, to))

@@ -71,32 +71,48 @@ func columns() []column {
 		{"s", str, func(i int) any { return word(i) }, false},
 		{"ls", arrow.BinaryTypes.LargeString, func(i int) any { return fmt.Sprint(i * i) }, false},
 		{"bin", arrow.BinaryTypes.Binary, func(i int) any { return []byte(fmt.Sprint(i)) }, false},
-		{"fix", &arrow.FixedSizeBinaryType{ByteWidth: 4}, func(i int) any { return []byte(fmt.Sprintf("%04d", i)) }, false},
+		{"fix", &arrow.FixedSizeBinaryType{ByteWidth: 4}, func(i int) any { return []byte(fmt.Sprintf("%04d", i)) },
+			false},
 		{"date", arrow.FixedWidthTypes.Date32, func(i int) any { return int64(i*30 - 9000) }, false},
 		{"t32", arrow.FixedWidthTypes.Time32ms, func(i int) any { return int64(i) * 123_000_000 }, false},
 		{"t64", arrow.FixedWidthTypes.Time64us, func(i int) any { return int64(i) * 123_456_000 }, false},
-		{"ts_s", &arrow.TimestampType{Unit: arrow.Second}, func(i int) any { return (int64(i)*100_000 - 10_000_000) * 1e9 }, false},
-		{"ts_ms", &arrow.TimestampType{Unit: arrow.Millisecond}, func(i int) any { return (int64(i)*100_000_001 - 10_000_000) * 1e6 }, false},
-		{"ts_us", &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, func(i int) any { return (int64(i)*100_000_000_001 - 10_000_000) * 1e3 }, false},
-		{"ts_ns", &arrow.TimestampType{Unit: arrow.Nanosecond}, func(i int) any { return int64(i)*100_000_000_000_001 - 10_000_000 }, false},
-		{"d9", &arrow.Decimal128Type{Precision: 9, Scale: 2}, func(i int) any { return dec(big.NewInt(wave(i, 999_999_999)), 2) }, false},
+		{"ts_s", &arrow.TimestampType{Unit: arrow.Second},
+			func(i int) any { return (int64(i)*100_000 - 10_000_000) * 1e9 }, false},
+		{"ts_ms", &arrow.TimestampType{Unit: arrow.Millisecond},
+			func(i int) any { return (int64(i)*100_000_001 - 10_000_000) * 1e6 }, false},
+		{"ts_us", &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
+			func(i int) any { return (int64(i)*100_000_000_001 - 10_000_000) * 1e3 }, false},
+		{"ts_ns", &arrow.TimestampType{Unit: arrow.Nanosecond},
+			func(i int) any { return int64(i)*100_000_000_000_001 - 10_000_000 }, false},
+		{"d9", &arrow.Decimal128Type{Precision: 9, Scale: 2},
+			func(i int) any { return dec(big.NewInt(wave(i, 999_999_999)), 2) }, false},
 		{"d30", &arrow.Decimal128Type{Precision: 30, Scale: 4}, func(i int) any {
 			return dec(new(big.Int).Mul(big.NewInt(wave(i, 1<<62)), big.NewInt(1_000_000_007)), 4)
 		}, false},
-		{"dict", &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: str}, func(i int) any { return word(i % 13) }, false},
-		{"l", arrow.ListOf(i32), func(i int) any { return list(i%5, func(k int) any { return maybe(k != 2, wave(i+k, 1<<31-1)) }) }, false},
+		{"dict", &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: str},
+			func(i int) any { return word(i % 13) }, false},
+		{"l", arrow.ListOf(i32), func(i int) any {
+			return list(i%5,
+				func(k int) any { return maybe(k != 2, wave(i+k, 1<<31-1)) })
+		}, false},
 		{"lls", arrow.ListOf(arrow.ListOf(str)), func(i int) any {
-			return list(i%4, func(k int) any { return maybe(k != 1, list((i+k)%3, func(j int) any { return word(i + j) })) })
+			return list(i%4, func(k int) any {
+				return maybe(k != 1,
+					list((i+k)%3, func(j int) any { return word(i + j) }))
+			})
 		}, false},
 		{"st", arrow.StructOf(opt("x", i64), opt("y", arrow.StructOf(opt("z", str)))), func(i int) any {
-			return map[string]any{"x": maybe(i%3 > 0, wave(i, 1<<62)), "y": maybe(i%4 > 0, map[string]any{"z": maybe(i%5 > 0, word(i))})}
+			return map[string]any{"x": maybe(i%3 > 0, wave(i, 1<<62)),
+				"y": maybe(i%4 > 0, map[string]any{"z": maybe(i%5 > 0, word(i))})}
 		}, false},
 		{"lst", arrow.ListOf(arrow.StructOf(opt("a", i32), opt("b", arrow.ListOf(i64)))), func(i int) any {
 			return list(i%3, func(k int) any {
-				return maybe(i%11 > 0, map[string]any{"a": int64(i + k), "b": maybe(k == 0, list(i%4, func(j int) any { return int64(j) }))})
+				return maybe(i%11 > 0, map[string]any{"a": int64(i + k),
+					"b": maybe(k == 0, list(i%4, func(j int) any { return int64(j) }))})
 			})
 		}, false},
-		{"fl", arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int16), func(i int) any { return list(2, func(k int) any { return maybe(k+i%2 > 0, int64(i+k)) }) }, false},
+		{"fl", arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int16),
+			func(i int) any { return list(2, func(k int) any { return maybe(k+i%2 > 0, int64(i+k)) }) }, false},
 		{"m", arrow.MapOf(str, i64), func(i int) any {
 			return pairs(list(i%4, func(k int) any { return []any{fmt.Sprint("k", k), maybe(k != 1, int64(i*k))} }))
 		}, false},
@@ -278,7 +294,8 @@ func ask(t *testing.T, judge string, files []string) map[string][]map[string]any
 		}
 		return out
 	}
-	return parse(t, "", exec.Command(filepath.Join(dir, "venv/bin/python"), append([]string{"judge.py", judge}, files...)...))
+	return parse(t, "", exec.Command(filepath.Join(dir, "venv/bin/python"),
+		append([]string{"judge.py", judge}, files...)...))
 }
 
 func parse(t *testing.T, name string, cmd *exec.Cmd) map[string][]map[string]any {
@@ -311,16 +328,22 @@ func parse(t *testing.T, name string, cmd *exec.Cmd) map[string][]map[string]any
 // grid is the options that files are written with.
 func grid() map[string]map[string]string {
 	out := map[string]map[string]string{
-		"defaults": nil, "v1.0": {"version": "1.0"}, "v2.4": {"version": "2.4"}, "no-index": {"page-index": "false"}, "no-crc": {"crc": "false"},
+		"defaults": nil, "v1.0": {"version": "1.0"}, "v2.4": {"version": "2.4"},
+		"no-index": {"page-index": "false"}, "no-crc": {"crc": "false"},
 		"plain": {"encoding": "plain"}, "plain-v2": {"encoding": "plain", "page-version": "2"},
-		"plain-none": {"encoding": "plain", "compression": "none", "dictionary": "false"}, "plain-zstd": {"encoding": "plain", "compression": "zstd"},
-		"plain-small": {"encoding": "plain", "row-group-rows": "100", "page-size": "300"}, "bloom": {"bloom": "id,s,d30,st.y.z"},
-		"small": {"row-group-rows": "100", "page-size": "300"}, "small-v2": {"row-group-rows": "100", "page-size": "300", "page-version": "2"},
+		"plain-none":  {"encoding": "plain", "compression": "none", "dictionary": "false"},
+		"plain-zstd":  {"encoding": "plain", "compression": "zstd"},
+		"plain-small": {"encoding": "plain", "row-group-rows": "100", "page-size": "300"},
+		"bloom":       {"bloom": "id,s,d30,st.y.z"},
+		"small":       {"row-group-rows": "100", "page-size": "300"},
+		"small-v2":    {"row-group-rows": "100", "page-size": "300", "page-version": "2"},
 	}
-	for c := range map[string]bool{"none": true, "snappy": true, "gzip": true, "zstd": true, "lz4": true, "brotli": true} {
+	for c := range map[string]bool{"none": true, "snappy": true, "gzip": true, "zstd": true, "lz4": true,
+		"brotli": true} {
 		for _, v := range []string{"1", "2"} {
 			for _, d := range []string{"true", "false"} {
-				out[fmt.Sprintf("%s-v%s-dict-%s", c, v, d)] = map[string]string{"compression": c, "page-version": v, "dictionary": d}
+				out[fmt.Sprintf("%s-v%s-dict-%s", c, v, d)] = map[string]string{"compression": c, "page-version": v,
+					"dictionary": d}
 			}
 		}
 	}
@@ -342,7 +365,8 @@ func TestGrid(t *testing.T) {
 	}
 	for _, judge := range []string{"pyarrow", "duckdb", "polars", "parquet-go", "fastparquet"} {
 		t.Run(judge, func(t *testing.T) {
-			files := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return !reads(judge, filepath.Base(f)) })
+			files := slices.DeleteFunc(slices.Clone(files),
+				func(f string) bool { return !reads(judge, filepath.Base(f)) })
 			got := ask(t, judge, files)
 			cells, left := 0, map[string]bool{}
 			for _, f := range files {
@@ -399,8 +423,8 @@ func cannot(judge, file, column string) string {
 	return ""
 }
 
-// TestWhatOthersCannot shows that what the judges are not asked for they read wrong, or not at all, in pyarrow's own files, too.
-// When one no longer does, TestGrid should ask.
+// TestWhatOthersCannot shows that what the judges are not asked for they read wrong, or not at all, in
+// pyarrow's own files, too. When one no longer does, TestGrid should ask.
 func TestWhatOthersCannot(t *testing.T) {
 	dir := home(t)
 	python, f := filepath.Join(dir, "venv/bin/python"), filepath.Join(t.TempDir(), "x.parquet")
@@ -413,16 +437,22 @@ func TestWhatOthersCannot(t *testing.T) {
 		right                        string // what a right answer has
 	}{
 		{"parquet-go", "LZ4_RAW", "list(range(700))", "compression='lz4'", `{"x":699}`},
-		{"parquet-go", "runs of booleans", "[True] * 700", "column_encoding={'x': 'RLE'}", strings.Repeat("{\"x\":true}\n", 700)},
+		{"parquet-go", "runs of booleans", "[True] * 700", "column_encoding={'x': 'RLE'}",
+			strings.Repeat("{\"x\":true}\n", 700)},
 		{"fastparquet", "deltas that do not fit 32 bits", "pa.array([2**31 - 1, -2**31, 7] * 99, pa.int32())",
 			"column_encoding={'x': 'DELTA_BINARY_PACKED'}", `"7", "2147483647", "-2147483648", "7", "2147483647"`},
-		{"fastparquet", "lists in pages of version 2", "[[1, 2], [], None, [3]] * 99", "data_page_version='2.0'", "[1, 2]"},
-		{"fastparquet", "empty maps", "pa.array([[], [('k', 1)]] * 99, pa.map_(pa.string(), pa.int64()))", "data_page_version='1.0'", `["{}"`},
+		{"fastparquet", "lists in pages of version 2", "[[1, 2], [], None, [3]] * 99", "data_page_version='2.0'",
+			"[1, 2]"},
+		{"fastparquet", "empty maps", "pa.array([[], [('k', 1)]] * 99, pa.map_(pa.string(), pa.int64()))",
+			"data_page_version='1.0'", `["{}"`},
 		{"fastparquet", "lists of lists", "[[[1], [2]], []] * 99", "data_page_version='1.0'", "[[1], [2]]"},
-		{"fastparquet", "BYTE_STREAM_SPLIT", "[0.5, 1.5] * 99", "column_encoding={'x': 'BYTE_STREAM_SPLIT'}", `["0.5", "1.5"`},
-		{"fastparquet", "DELTA_BYTE_ARRAY", "['a', 'ab'] * 99", "column_encoding={'x': 'DELTA_BYTE_ARRAY'}", `["a", "ab"`},
+		{"fastparquet", "BYTE_STREAM_SPLIT", "[0.5, 1.5] * 99", "column_encoding={'x': 'BYTE_STREAM_SPLIT'}",
+			`["0.5", "1.5"`},
+		{"fastparquet", "DELTA_BYTE_ARRAY", "['a', 'ab'] * 99", "column_encoding={'x': 'DELTA_BYTE_ARRAY'}",
+			`["a", "ab"`},
 	} {
-		if out, err := exec.Command(python, "-c", fmt.Sprintf(write, c.values, c.options), f).CombinedOutput(); err != nil {
+		if out, err := exec.Command(python, "-c", fmt.Sprintf(write, c.values, c.options),
+			f).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", c.what, err, out)
 		}
 		cmd := exec.Command(filepath.Join(dir, "pqgo"), f)
@@ -438,11 +468,12 @@ func TestWhatOthersCannot(t *testing.T) {
 	}
 }
 
-// TestChecksums: pyarrow compares the checksums of the pages that we write. A flipped bit in the values of a page that is not
-// compressed would otherwise be another value.
+// TestChecksums: pyarrow compares the checksums of the pages that we write. A flipped bit in the values of a
+// page that is not compressed would otherwise be another value.
 func TestChecksums(t *testing.T) {
 	dir := home(t)
-	f := file(t, t.TempDir(), "x", columns()[:1], map[string]string{"compression": "none", "dictionary": "false", "encoding": "plain"})
+	f := file(t, t.TempDir(), "x", columns()[:1],
+		map[string]string{"compression": "none", "dictionary": "false", "encoding": "plain"})
 	b, err := os.ReadFile(f)
 	if err != nil {
 		t.Fatal(err)
@@ -588,7 +619,8 @@ func samePairs(judge string, typ *arrow.MapType, got any, want pairs) error {
 	return nil
 }
 
-// stored is the number that parquet-go prints for a cell, and fastparquet for a time of day: the one in the file. Otherwise it is nanoseconds.
+// stored is the number that parquet-go prints for a cell, and fastparquet for a time of day: the one in the
+// file. Otherwise it is nanoseconds.
 func stored(judge string, typ arrow.DataType, v any) any {
 	if judge != "parquet-go" && (judge != "fastparquet" || typ.ID() != arrow.TIME32 && typ.ID() != arrow.TIME64) {
 		return v

@@ -35,7 +35,8 @@ func fromEnv(t *testing.T, key string, def uint64) uint64 {
 // drawOptions are options of the writer by lot.
 func drawOptions(r *rand.Rand) map[string]string {
 	opts := map[string]string{}
-	for _, o := range [][]string{{"compression", "", "none", "zstd", "gzip", "lz4", "brotli"}, {"page-version", "", "1", "2"}, {"dictionary", "", "false"},
+	for _, o := range [][]string{{"compression", "", "none", "zstd", "gzip", "lz4", "brotli"},
+		{"page-version", "", "1", "2"}, {"dictionary", "", "false"},
 		{"page-size", "", "1", "100", "1000"}, {"row-group-rows", "", "1", "7", "20"}, {"encoding", "", "", "plain"},
 		{"page-index", "", "false"}, {"crc", "", "false"}} {
 		if v := o[1+r.IntN(len(o)-1)]; v != "" {
@@ -48,7 +49,8 @@ func drawOptions(r *rand.Rand) map[string]string {
 // writeTable writes a random table with random options, in a few batches.
 func writeTable(t *testing.T, r *rand.Rand, table formattest.Table, opts map[string]string) []byte {
 	tree := store.NewMemory(nil)
-	w, err := parquet.Format.Create(t.Context(), tree.Sink("t"), table.Schema, format.WriteOptions{Rows: -1, Opts: opts})
+	w, err := parquet.Format.Create(t.Context(), tree.Sink("t"), table.Schema,
+		format.WriteOptions{Rows: -1, Opts: opts})
 	if err != nil {
 		t.Fatalf("%v: %v", table, err)
 	}
@@ -72,7 +74,9 @@ func TestNested(t *testing.T) {
 	var list strings.Builder
 	for seed := first; seed < first+tables; seed++ {
 		r := rand.New(rand.NewPCG(seed, 19))
-		table := formattest.RandomTable(r, formattest.TableOptions{Rows: 60, Columns: 4, Depth: 6, Leaves: formattest.LeafTypes(), NullableFixed: true})
+		table := formattest.RandomTable(r,
+			formattest.TableOptions{Rows: 60, Columns: 4, Depth: 6, Leaves: formattest.LeafTypes(),
+				NullableFixed: true})
 		data := writeTable(t, r, table, drawOptions(r))
 		var want [][]any
 		for i, cells := range table.Cells {

@@ -21,8 +21,9 @@ import (
 	"stoa/format/parquet"
 )
 
-// TestReading: what pyarrow reads, we read: the same types, and the same values. The files are random nested tables of pyarrow's own writer, by seed (STOA_SEED,
-// STOA_TABLES), and those of apache/parquet-testing if PARQUET_TESTING names a copy of it.
+// TestReading: what pyarrow reads, we read: the same types, and the same values. The files are random nested
+// tables of pyarrow's own writer, by seed (STOA_SEED, STOA_TABLES), and those of apache/parquet-testing if
+// PARQUET_TESTING names a copy of it.
 func TestReading(t *testing.T) {
 	number := func(name string, usual int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
@@ -30,7 +31,8 @@ func TestReading(t *testing.T) {
 		}
 		return usual
 	}
-	args := []string{"read.py", t.TempDir(), strconv.Itoa(number("STOA_SEED", 1)), strconv.Itoa(number("STOA_TABLES", 500))}
+	args := []string{"read.py", t.TempDir(), strconv.Itoa(number("STOA_SEED", 1)),
+		strconv.Itoa(number("STOA_TABLES", 500))}
 	if dir := os.Getenv("PARQUET_TESTING"); dir != "" {
 		for _, pattern := range []string{"data/*.parquet", "shredded_variant/*.parquet", "bad_data/*.parquet"} {
 			files, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -77,7 +79,8 @@ func TestReading(t *testing.T) {
 			got.Release()
 		}
 	}
-	t.Logf("COUNT %d files read as pyarrow does, %d refused; %d tables that pyarrow does not write", equal, both, unwritten)
+	t.Logf("COUNT %d files read as pyarrow does, %d refused; %d tables that pyarrow does not write", equal, both,
+		unwritten)
 	if equal == 0 {
 		t.Error("no file was compared")
 	}
@@ -90,10 +93,13 @@ var sound = map[string]string{
 
 // differs are files that pyarrow reads and we refuse, and why.
 var differs = map[string]string{
-	"datapage_v1-corrupt-checksum.parquet":           "a page's checksum does not fit; pyarrow does not look unless asked",
-	"rle-dict-uncompressed-corrupt-checksum.parquet": "a page's checksum does not fit; pyarrow does not look unless asked",
-	"int96_from_spark.parquet":                       "instants outside of what 64 bits of nanoseconds have, of which pyarrow makes others",
-	"ARROW-GH-47662.parquet":                         "fewer bytes than values",
+	"datapage_v1-corrupt-checksum.parquet": "a page's checksum does not fit; pyarrow does not look " +
+		"unless asked",
+	"rle-dict-uncompressed-corrupt-checksum.parquet": "a page's checksum does not fit; pyarrow does not look " +
+		"unless asked",
+	"int96_from_spark.parquet": "instants outside of what 64 bits of nanoseconds have, of " +
+		"which pyarrow makes others",
+	"ARROW-GH-47662.parquet": "fewer bytes than values",
 }
 
 // ourReading is a file as we read it.
@@ -156,8 +162,8 @@ func compareTables(t *testing.T, is string, got arrow.Table) string {
 	return ""
 }
 
-// typeText is a type, whatever the items of its lists are called: Parquet calls them element, and pyarrow leaves it at that; we give the name that the Arrow
-// schema in the file has.
+// typeText is a type, whatever the items of its lists are called: Parquet calls them element, and pyarrow
+// leaves it at that; we give the name that the Arrow schema in the file has.
 func typeText(t arrow.DataType) string { return strings.ReplaceAll(t.String(), "<element:", "<item:") }
 
 // whole makes one array of the chunks of a column.

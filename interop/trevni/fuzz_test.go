@@ -24,9 +24,11 @@ func leaves() (out []arrow.DataType) {
 	return out
 }
 
-// arrayOfFixed: AvroColumnReader gives arrays of fixed as buffers, which its own schema then refuses, whoever wrote them.
+// arrayOfFixed: AvroColumnReader gives arrays of fixed as buffers, which its own schema then refuses, whoever
+// wrote them.
 func arrayOfFixed(t arrow.DataType) bool {
-	if l, ok := t.(arrow.ListLikeType); ok && t.ID() != arrow.MAP && l.Elem().ID() == arrow.FIXED_SIZE_BINARY && !l.ElemField().Nullable {
+	if l, ok := t.(arrow.ListLikeType); ok && t.ID() != arrow.MAP && l.Elem().ID() == arrow.FIXED_SIZE_BINARY &&
+		!l.ElemField().Nullable {
 		return true
 	}
 	if n, ok := t.(arrow.NestedType); ok {
@@ -53,8 +55,9 @@ func draw(r *rand.Rand) arrow.RecordBatch {
 // drawAny makes a table: one in two with unions and maps, the others with arrays as all kinds of producers make them.
 func drawAny(r *rand.Rand) arrow.RecordBatch {
 	if r.IntN(2) == 0 {
-		return formattest.RandomTable(r, formattest.TableOptions{Rows: []int{3, 60, 400}[r.IntN(3)], Columns: 4, Depth: 6,
-			Leaves: leaves(), Plain: true, Gaps: []int{0, 3, 25, 90, 100}}).Batch
+		return formattest.RandomTable(r,
+			formattest.TableOptions{Rows: []int{3, 60, 400}[r.IntN(3)], Columns: 4, Depth: 6,
+				Leaves: leaves(), Plain: true, Gaps: []int{0, 3, 25, 90, 100}}).Batch
 	}
 	var fields []arrow.Field
 	for i := range 1 + r.IntN(4) {
@@ -67,10 +70,12 @@ func drawAny(r *rand.Rand) arrow.RecordBatch {
 // drawOptions are options of the writer by lot. First values can have columns that are there in every row.
 func drawOptions(r *rand.Rand, sc *arrow.Schema) map[string]string {
 	one := func(of ...string) string { return of[r.IntN(len(of))] }
-	o := map[string]string{"version": one("1", "2", "2"), "codec": one("null", "deflate", "snappy", "bzip2"), "checksum": one("crc32", "null"),
+	o := map[string]string{"version": one("1", "2", "2"), "codec": one("null", "deflate", "snappy", "bzip2"),
+		"checksum":   one("crc32", "null"),
 		"block-size": one("1", "50", "1000", "65536"), "arrow-schema": one("true", "false")}
 	for _, f := range sc.Fields() {
-		if _, flat := f.Type.(arrow.FixedWidthDataType); flat && !f.Nullable && f.Type.ID() != arrow.BOOL && r.IntN(2) == 0 {
+		if _, flat := f.Type.(arrow.FixedWidthDataType); flat && !f.Nullable && f.Type.ID() != arrow.BOOL &&
+			r.IntN(2) == 0 {
 			o["first-values"] = f.Name
 		}
 	}
@@ -88,7 +93,8 @@ func rowsOf(t *testing.T, path string) (out []string) {
 	return out
 }
 
-// TestFuzz: random nested tables, read by AvroColumnReader 1.12.2. In each round it must notice that a table is another one.
+// TestFuzz: random nested tables, read by AvroColumnReader 1.12.2. In each round it must notice that a table is
+// another one.
 func TestFuzz(t *testing.T) {
 	fuzz.Run(t, "trevni", 60, func(t *testing.T, first uint64) (cells int) {
 		var files []file
@@ -96,14 +102,16 @@ func TestFuzz(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 29))
 			b := draw(r)
 			o := drawOptions(r, b.Schema())
-			files = append(files, file{write(t, fmt.Sprint("seed-", seed), b, o), b, fmt.Sprintf("seed %d %v %v", seed, o, b.Schema())})
+			files = append(files, file{write(t, fmt.Sprint("seed-", seed), b, o), b,
+				fmt.Sprintf("seed %d %v %v", seed, o, b.Schema())})
 			cells += int(b.NumRows() * b.NumCols())
 		}
 		if right, _ := judge(t, "1.12.2", files); right != len(files) {
 			t.Errorf("%d of %d tables are read right", right, len(files))
 		}
 		plain := arrow.NewSchema([]arrow.Field{{Name: "c", Type: arrow.PrimitiveTypes.Int64}}, nil)
-		b, other := RandomBatch(rand.New(rand.NewPCG(first, 1)), plain, 9), RandomBatch(rand.New(rand.NewPCG(first, 2)), plain, 9)
+		b, other := RandomBatch(rand.New(rand.NewPCG(first, 1)), plain, 9),
+			RandomBatch(rand.New(rand.NewPCG(first, 2)), plain, 9)
 		said := rowsOf(t, write(t, "lie", b, nil))
 		if len(said) != 9 || row(b, 8, said[8]) != nil || row(other, 8, said[8]) == nil {
 			t.Errorf("another value is not noticed, or the right one not read: %q", said)

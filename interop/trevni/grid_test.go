@@ -43,7 +43,8 @@ func java(t *testing.T, version, main string, args ...string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("java", append([]string{"-Xmx600m", "-cp", dir + "/" + version + "/target/classes:" + dir + "/" + version + "/target/lib/*", "peer." + main}, args...)...)
+	cmd := exec.Command("java", append([]string{"-Xmx600m", "-cp",
+		dir + "/" + version + "/target/classes:" + dir + "/" + version + "/target/lib/*", "peer." + main}, args...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -58,7 +59,8 @@ func write(t *testing.T, name string, b arrow.RecordBatch, opts map[string]strin
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".trv")
 	ctx := context.Background()
-	w, err := avro.AvroFormat.Create(ctx, store.Local{}.Sink(path, nil), b.Schema(), format.WriteOptions{Rows: -1, Opts: opts})
+	w, err := avro.AvroFormat.Create(ctx, store.Local{}.Sink(path, nil), b.Schema(),
+		format.WriteOptions{Rows: -1, Opts: opts})
 	if err == nil {
 		err = w.Write(ctx, b)
 	}
@@ -95,7 +97,8 @@ func judge(t *testing.T, version string, files []file) (right, rows int) {
 			n++
 		case "END":
 			if rest != fmt.Sprint(files[i].batch.NumRows()) {
-				t.Errorf("%s, Avro %s: %s rows, %d were written", files[i].what, version, rest, files[i].batch.NumRows())
+				t.Errorf("%s, Avro %s: %s rows, %d were written", files[i].what, version, rest,
+					files[i].batch.NumRows())
 			} else if !bad {
 				right, rows = right+1, rows+n
 			}
@@ -120,7 +123,8 @@ func judge(t *testing.T, version string, files []file) (right, rows int) {
 	return right, rows
 }
 
-// row compares row n with what Avro says. Fields are in the order of the schema; their names were changed where Avro allows no such.
+// row compares row n with what Avro says. Fields are in the order of the schema; their names were changed where
+// Avro allows no such.
 func row(b arrow.RecordBatch, n int, text string) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -139,14 +143,19 @@ func row(b arrow.RecordBatch, n int, text string) error {
 	return nil
 }
 
-// flat are all types that a column of Avro's can have. (Fixed32 and fixed64 are not among them: Avro's schemas have no word for them.)
+// flat are all types that a column of Avro's can have. (Fixed32 and fixed64 are not among them: Avro's schemas
+// have no word for them.)
 func flat() *arrow.Schema {
 	var fields []arrow.Field
-	for i, t := range []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Boolean,
+	for i, t := range []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+		arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Boolean,
 		arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, &arrow.FixedSizeBinaryType{ByteWidth: 3},
-		arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint32, arrow.FixedWidthTypes.Date32,
-		arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Timestamp_ms, &arrow.TimestampType{Unit: arrow.Microsecond}, &arrow.Decimal128Type{Precision: 20, Scale: 4}} {
-		fields = append(fields, arrow.Field{Name: fmt.Sprintf("r%d", i), Type: t}, arrow.Field{Name: fmt.Sprintf("n%d", i), Type: t, Nullable: true})
+		arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16,
+		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint32, arrow.FixedWidthTypes.Date32,
+		arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Timestamp_ms,
+		&arrow.TimestampType{Unit: arrow.Microsecond}, &arrow.Decimal128Type{Precision: 20, Scale: 4}} {
+		fields = append(fields, arrow.Field{Name: fmt.Sprintf("r%d", i), Type: t},
+			arrow.Field{Name: fmt.Sprintf("n%d", i), Type: t, Nullable: true})
 	}
 	fields = append(fields, arrow.Field{Name: "nothing", Type: arrow.Null, Nullable: true})
 	return arrow.NewSchema(fields, nil)

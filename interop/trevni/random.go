@@ -11,8 +11,10 @@ import (
 
 // RandomType makes a type up to so deep. Avro has unions, and no maps but of strings.
 func RandomType(r *rand.Rand, depth int, unions bool) arrow.DataType {
-	leaves := []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, arrow.FixedWidthTypes.Boolean,
-		arrow.PrimitiveTypes.Float64, &arrow.FixedSizeBinaryType{ByteWidth: 3}, &arrow.Decimal128Type{Precision: 20, Scale: 4}, arrow.PrimitiveTypes.Uint16}
+	leaves := []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String,
+		arrow.BinaryTypes.Binary, arrow.FixedWidthTypes.Boolean,
+		arrow.PrimitiveTypes.Float64, &arrow.FixedSizeBinaryType{ByteWidth: 3},
+		&arrow.Decimal128Type{Precision: 20, Scale: 4}, arrow.PrimitiveTypes.Uint16}
 	if depth == 0 {
 		return leaves[r.IntN(len(leaves))]
 	}
@@ -27,8 +29,11 @@ func RandomType(r *rand.Rand, depth int, unions bool) arrow.DataType {
 		if !unions {
 			break
 		}
-		fields := []arrow.Field{{Name: "null", Type: arrow.Null, Nullable: true}, {Name: "long", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "string", Type: arrow.BinaryTypes.String, Nullable: true},
-			{Name: "array", Type: arrow.ListOfField(RandomField(r, "item", depth-1, unions)), Nullable: true}, {Name: "boolean", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}}
+		fields := []arrow.Field{{Name: "null", Type: arrow.Null, Nullable: true},
+			{Name: "long", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+			{Name: "string", Type: arrow.BinaryTypes.String, Nullable: true},
+			{Name: "array", Type: arrow.ListOfField(RandomField(r, "item", depth-1, unions)), Nullable: true},
+			{Name: "boolean", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}}
 		r.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
 		return arrow.DenseUnionOf(fields, []arrow.UnionTypeCode{0, 1, 2, 3, 4})
 	}

@@ -28,8 +28,8 @@ const (
 
 func (m Mode) String() string { return [...]string{"fail", "short", "slow", "wrong"}[m] }
 
-// Tree misbehaves in operation At, counted from 0. Operations are Open, Stat, List and every ReadAt; those that read no bytes
-// are right under Short and Wrong.
+// Tree misbehaves in operation At, counted from 0. Operations are Open, Stat, List and every ReadAt; those that
+// read no bytes are right under Short and Wrong.
 type Tree struct {
 	store.Tree
 	Mode Mode
@@ -120,10 +120,11 @@ func (s source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Sink is a disk that is full after so many bytes: the write that would go beyond stores what fits and fails with Err, and so do
-// all after it. With Ops it also misbehaves in operation At, counted from 0: Create, Scratch, Commit, every Write and Close of an object, and every
-// Write and ReadAt of a scratch file. A Write that is Short takes half of its bytes and says so without an error; Slow ones take Delay; reads
-// are Wrong as a Tree's are.
+// Sink is a disk that is full after so many bytes: the write that would go beyond stores what fits and fails
+// with Err, and so do all after it. With Ops it also misbehaves in operation At, counted from 0: Create,
+// Scratch, Commit, every Write and Close of an object, and every Write and ReadAt of a scratch file. A Write
+// that is Short takes half of its bytes and says so without an error; Slow ones take Delay; reads are Wrong as
+// a Tree's are.
 type Sink struct {
 	store.Sink
 	Left int64
@@ -142,7 +143,8 @@ type Sink struct {
 // Count is how many operations there were.
 func (s *Sink) Count() int64 { return s.n.Load() }
 
-// bad counts an operation, and reports whether it is the one; modes are those in which it can be bad. A slow one has already waited.
+// bad counts an operation, and reports whether it is the one; modes are those in which it can be bad. A slow
+// one has already waited.
 func (s *Sink) bad(modes ...Mode) bool {
 	if n := s.n.Add(1) - 1; !s.Ops || n != s.At || !slices.Contains(modes, s.Mode) {
 		return false

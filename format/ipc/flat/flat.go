@@ -1,5 +1,6 @@
-// Package flat parses the metadata of Arrow IPC, which are flatbuffers, without believing any of it: every offset, length
-// and count is checked against the bytes that are there. Errors are relative to those bytes (fault.Rel).
+// Package flat parses the metadata of Arrow IPC, which are flatbuffers, without believing any of it: every
+// offset, length and count is checked against the bytes that are there. Errors are relative to those bytes
+// (fault.Rel).
 package flat
 
 import (
@@ -105,7 +106,8 @@ func (t table) vector(n, width int, path string) (elems []byte, at int, err erro
 	}
 	end := start + 4 + int64(count)*int64(width)
 	if end > int64(len(t.b)) {
-		return nil, 0, fault.Rel(int(start), 4, path, "%d elements do not fit into the %d bytes of metadata", count, len(t.b))
+		return nil, 0, fault.Rel(int(start), 4, path, "%d elements do not fit into the %d bytes of metadata", count,
+			len(t.b))
 	}
 	return t.b[start+4 : end], int(start) + 4, nil
 }

@@ -28,7 +28,8 @@ func AppendFooter(message []byte, dictionaries, batches []Block) ([]byte, error)
 	inner := batchAt + 4 + 24*len(batches)
 	le := binary.LittleEndian
 	b := le.AppendUint32(nil, table)
-	for _, v := range []uint16{12, 20, 16, 4, 8, 12} { // sizes of vtable and table; places of version, schema, and the two lists
+	// sizes of vtable and table; places of version, schema, and the two lists
+	for _, v := range []uint16{12, 20, 16, 4, 8, 12} {
 		b = le.AppendUint16(b, v)
 	}
 	b = le.AppendUint32(b, table-4)
@@ -58,7 +59,8 @@ func appendBlocks(b []byte, blocks []Block) []byte {
 	return b
 }
 
-// MessageOfFooter makes a schema message of the footer of a file, which is taken in whole: the schema that is in it becomes the message's.
+// MessageOfFooter makes a schema message of the footer of a file, which is taken in whole: the schema that is
+// in it becomes the message's.
 //
 //	 0 root u32 · vtable 10 bytes · padding u16
 //	16 table: vtable · header · version i16 · header_type u8, padding
@@ -78,7 +80,8 @@ func MessageOfFooter(footer []byte, version int) ([]byte, error) {
 	const table, inner = 16, 32
 	le := binary.LittleEndian
 	b := le.AppendUint32(make([]byte, 0, inner+len(footer)), table)
-	for _, v := range []uint16{10, 12, 8, 10, 4, 0} { // sizes of vtable and table; places of version, header_type and header
+	// sizes of vtable and table; places of version, header_type and header
+	for _, v := range []uint16{10, 12, 8, 10, 4, 0} {
 		b = le.AppendUint16(b, v)
 	}
 	b = le.AppendUint32(b, table-4)

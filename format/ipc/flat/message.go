@@ -15,7 +15,8 @@ const (
 	RecordBatch = 3
 )
 
-var kindNames = map[int]string{Schema: "schema", Dictionary: "dictionary", RecordBatch: "record batch", 4: "tensor", 5: "sparse tensor"}
+var kindNames = map[int]string{Schema: "schema", Dictionary: "dictionary", RecordBatch: "record batch", 4: "tensor",
+	5: "sparse tensor"}
 
 // KindName is a kind of messages in words.
 func KindName(k int) string {
@@ -74,7 +75,8 @@ func ParseHeader(b []byte) (Header, error) {
 		return h, err
 	}
 	if version < 2 || version > 4 {
-		return h, fault.New(fault.Unsupported, fault.Span{}, "version", "metadata of version V%d; V3, V4 and V5 can be read", version+1)
+		return h, fault.New(fault.Unsupported, fault.Span{}, "version",
+			"metadata of version V%d; V3, V4 and V5 can be read", version+1)
 	}
 	kind, err := t.number(1, 1, 0, "header_type")
 	if err != nil {
@@ -272,7 +274,8 @@ func parseBuffers(t table, r *Batch, body int64) error {
 	for i := 0; i < len(b); i += 16 {
 		x := Buffer{int64(binary.LittleEndian.Uint64(b[i:])), int64(binary.LittleEndian.Uint64(b[i+8:]))}
 		if x.Off < 0 || x.Len < 0 || x.Off > body || x.Len > body-x.Off {
-			return fault.Rel(at+i, 16, fmt.Sprintf("buffers[%d]", i/16), "%d bytes at %d of a body of %d", x.Len, x.Off, body)
+			return fault.Rel(at+i, 16, fmt.Sprintf("buffers[%d]", i/16), "%d bytes at %d of a body of %d", x.Len,
+				x.Off, body)
 		}
 		r.Buffers = append(r.Buffers, x)
 	}
@@ -319,7 +322,8 @@ func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 		switch {
 		case size == -1: // stored as it is
 		case size < 0 || size > most:
-			return fault.Corruptf(span, path, "%d bytes cannot come from %d bytes of %s", size, x.Len-8, CodecNames[r.Codec])
+			return fault.Corruptf(span, path, "%d bytes cannot come from %d bytes of %s", size, x.Len-8,
+				CodecNames[r.Codec])
 		case size > limit:
 			return fault.Limitf(span, path, "%d bytes uncompressed, the limit is %d", size, limit)
 		default:
@@ -395,9 +399,12 @@ func parseBlocks(t table, n int, path string, limit int64) ([]Block, error) {
 	}
 	out := make([]Block, 0, len(b)/24)
 	for i := 0; i < len(b); i += 24 {
-		x := Block{int64(binary.LittleEndian.Uint64(b[i:])), int32(binary.LittleEndian.Uint32(b[i+8:])), int64(binary.LittleEndian.Uint64(b[i+16:]))}
-		if x.Off < 0 || x.Meta < 8 || x.Body < 0 || x.Off > limit || int64(x.Meta) > limit-x.Off || x.Body > limit-x.Off-int64(x.Meta) {
-			return nil, fault.Rel(at+i, 24, fmt.Sprintf("%s[%d]", path, i/24), "%d+%d bytes at %d, but the footer begins at %d", x.Meta, x.Body, x.Off, limit)
+		x := Block{int64(binary.LittleEndian.Uint64(b[i:])), int32(binary.LittleEndian.Uint32(b[i+8:])),
+			int64(binary.LittleEndian.Uint64(b[i+16:]))}
+		if x.Off < 0 || x.Meta < 8 || x.Body < 0 || x.Off > limit || int64(x.Meta) > limit-x.Off ||
+			x.Body > limit-x.Off-int64(x.Meta) {
+			return nil, fault.Rel(at+i, 24, fmt.Sprintf("%s[%d]", path, i/24),
+				"%d+%d bytes at %d, but the footer begins at %d", x.Meta, x.Body, x.Off, limit)
 		}
 		out = append(out, x)
 	}

@@ -23,15 +23,20 @@ func Scalars() []arrow.DataType {
 	return []arrow.DataType{
 		arrow.FixedWidthTypes.Boolean,
 		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
-		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
+		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32,
+		arrow.PrimitiveTypes.Uint64,
 		arrow.FixedWidthTypes.Float16, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64,
-		arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.Binary, arrow.BinaryTypes.LargeBinary,
+		arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.Binary,
+		arrow.BinaryTypes.LargeBinary,
 		&arrow.FixedSizeBinaryType{ByteWidth: 5},
 		arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64,
-		arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Time64ns,
+		arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms, arrow.FixedWidthTypes.Time64us,
+		arrow.FixedWidthTypes.Time64ns,
 		&arrow.TimestampType{Unit: arrow.Second}, &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"},
-		&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "Europe/Paris"}, &arrow.TimestampType{Unit: arrow.Nanosecond},
-		&arrow.Decimal128Type{Precision: 9, Scale: 2}, &arrow.Decimal128Type{Precision: 38, Scale: 10}, &arrow.Decimal256Type{Precision: 76, Scale: 6},
+		&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "Europe/Paris"},
+		&arrow.TimestampType{Unit: arrow.Nanosecond},
+		&arrow.Decimal128Type{Precision: 9, Scale: 2}, &arrow.Decimal128Type{Precision: 38, Scale: 10},
+		&arrow.Decimal256Type{Precision: 76, Scale: 6},
 	}
 }
 
@@ -41,17 +46,20 @@ func Rare() []arrow.DataType {
 		arrow.Null, arrow.BinaryTypes.StringView, arrow.BinaryTypes.BinaryView,
 		arrow.FixedWidthTypes.Duration_s, arrow.FixedWidthTypes.Duration_ns,
 		&arrow.Decimal32Type{Precision: 7, Scale: 3}, &arrow.Decimal64Type{Precision: 15, Scale: 4},
-		arrow.FixedWidthTypes.MonthInterval, arrow.FixedWidthTypes.DayTimeInterval, arrow.FixedWidthTypes.MonthDayNanoInterval,
+		arrow.FixedWidthTypes.MonthInterval, arrow.FixedWidthTypes.DayTimeInterval,
+		arrow.FixedWidthTypes.MonthDayNanoInterval,
 	}
 }
 
 // Nested are lists, structs and maps.
 func Nested() []arrow.DataType {
 	str := arrow.BinaryTypes.String
-	inner := arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, arrow.Field{Name: "y", Type: str, Nullable: true})
+	inner := arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		arrow.Field{Name: "y", Type: str, Nullable: true})
 	return []arrow.DataType{
 		arrow.ListOf(arrow.PrimitiveTypes.Int64), inner, arrow.MapOf(str, arrow.PrimitiveTypes.Float64),
-		arrow.ListOf(inner), arrow.StructOf(arrow.Field{Name: "l", Type: arrow.ListOf(str), Nullable: true}), arrow.ListOf(arrow.ListOf(str)),
+		arrow.ListOf(inner), arrow.StructOf(arrow.Field{Name: "l", Type: arrow.ListOf(str), Nullable: true}),
+		arrow.ListOf(arrow.ListOf(str)),
 	}
 }
 
@@ -91,7 +99,8 @@ type gen struct {
 }
 
 // Strings that are awkward somewhere.
-var words = []string{"", " ", "a", "null", "NULL", "NaN", "true", "0", "a,b", "a\tb", "a\"b", "line\nbreak", "cr\r\nlf", "\\N", "日本語", "é\u2028", " padded ", "{\"k\":1}", "\x01\x7f", "\ufeffbom", "-", "1e5"}
+var words = []string{"", " ", "a", "null", "NULL", "NaN", "true", "0", "a,b", "a\tb", "a\"b", "line\nbreak",
+	"cr\r\nlf", "\\N", "日本語", "é\u2028", " padded ", "{\"k\":1}", "\x01\x7f", "\ufeffbom", "-", "1e5"}
 
 func (g gen) value(b array.Builder, t arrow.DataType, nullable bool) {
 	if nullable && g.Float64() < g.nulls {
@@ -148,7 +157,8 @@ func (g gen) bits() uint64 {
 }
 
 func (g gen) number(b array.Builder) bool {
-	floats := []float64{0, math.Copysign(0, -1), 1, -1.5, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64, 1e21, 1e-7, 0.1, 123456789.25}
+	floats := []float64{0, math.Copysign(0, -1), 1, -1.5, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64,
+		math.SmallestNonzeroFloat64, 1e21, 1e-7, 0.1, 123456789.25}
 	f := floats[g.IntN(len(floats))]
 	if g.IntN(2) == 0 {
 		f = g.NormFloat64() * math.Pow(10, float64(g.IntN(30)-15))
@@ -205,7 +215,8 @@ func (g gen) time(b array.Builder, t arrow.DataType) bool {
 	case *array.DayTimeIntervalBuilder:
 		b.Append(arrow.DayTimeInterval{Days: int32(g.bits()), Milliseconds: int32(g.bits())})
 	case *array.MonthDayNanoIntervalBuilder:
-		b.Append(arrow.MonthDayNanoInterval{Months: int32(g.bits()), Days: int32(g.bits()), Nanoseconds: int64(g.bits())})
+		b.Append(arrow.MonthDayNanoInterval{Months: int32(g.bits()), Days: int32(g.bits()),
+			Nanoseconds: int64(g.bits())})
 	default:
 		return false
 	}

@@ -1,23 +1,23 @@
 // Package bitshuffle is the bitshuffle encoding: chunks of values, bit-transposed and then compressed with LZ4.
 //
-// A sequence of fixed-size elements, their number a multiple of 8, is cut into chunks of max(128, 8192/size) elements, the
-// quotient rounded down to a multiple of 8; the last chunk may be shorter. A chunk is
+// A sequence of fixed-size elements, their number a multiple of 8, is cut into chunks of max(128, 8192/size)
+// elements, the quotient rounded down to a multiple of 8; the last chunk may be shorter. A chunk is
 //
 //	u32 big-endian   size of the LZ4 block
 //	LZ4 block        the transposed chunk, as large as the chunk itself
 //
-// A transposed chunk of n elements has a row of n/8 bytes for each bit of an element: first the rows of the first byte, lowest
-// bit first, then those of the second byte, and so on. Bit i of a row, counted from the lowest bit of its first byte, belongs
-// to element i.
+// A transposed chunk of n elements has a row of n/8 bytes for each bit of an element: first the rows of the
+// first byte, lowest bit first, then those of the second byte, and so on. Bit i of a row, counted from the
+// lowest bit of its first byte, belongs to element i.
 //
 //	element 0 .. 7 = 01 00 00 00 00 00 00 80 (one byte each)  →  rows 01 00 00 00 00 00 00 80
 //	element 0 .. 7 = 03 03 03 03 00 00 00 00                  →  rows 0f 0f 00 00 00 00 00 00
 //
-// On amd64 with AVX2, and with GFNI and AVX-512 another time as fast, the transposition is done in assembly (gen/main.go writes it); the
-// twin in Go serves other machines, few elements, and the build tag purego.
+// On amd64 with AVX2, and with GFNI and AVX-512 another time as fast, the transposition is done in assembly
+// (gen/main.go writes it); the twin in Go serves other machines, few elements, and the build tag purego.
 //
-// The header of Kudu's block (20 bytes) is the caller's.
-// Source: notes on Kudu, section 5; the bitshuffle library of Kiyoshi Masui (the seed document only names it).
+// The header of Kudu's block (20 bytes) is the caller's. Source: notes on Kudu, section 5; the bitshuffle
+// library of Kiyoshi Masui (the seed document only names it).
 package bitshuffle
 
 import (

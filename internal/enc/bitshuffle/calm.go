@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// Most chunks of wide elements are calm: numbers that are small or lie close together, so that their upper bytes are
-// the same all through the chunk, and each row of such a byte is all zeros or all ones. It is then cheaper to untranspose
-// the lower bytes as narrower elements and to widen these.
+// Most chunks of wide elements are calm: numbers that are small or lie close together, so that their upper
+// bytes are the same all through the chunk, and each row of such a byte is all zeros or all ones. It is then
+// cheaper to untranspose the lower bytes as narrower elements and to widen these.
 
 // upper is the value of the bytes of an element that are the same in all elements, the others being 0.
 type upper [16]byte
@@ -29,7 +29,8 @@ func calm(src []byte, width, elem int) (k *kernel, top upper) {
 		}
 		top[j-1] = v
 	}
-	// j bytes are to be untransposed: the next size for which there is a kernel; which may take more of them than it must
+	// j bytes are to be untransposed: the next size for which there is a kernel; which may take more of them
+	// than it must
 	for i := range kernels {
 		if k = &kernels[i]; k.elem >= j {
 			break

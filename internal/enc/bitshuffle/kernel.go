@@ -33,8 +33,9 @@ func swap(a, b, m uint64, s uint) (uint64, uint64) {
 	return a, b
 }
 
-// bitsFromRows is step one of Untranspose for one byte of the elements: it takes a word of each of the 8 rows of width bytes at
-// src, exchanges the number of the row for the lowest 3 bits of the place, and puts the words to w.
+// bitsFromRows is step one of Untranspose for one byte of the elements: it takes a word of each of the 8 rows
+// of width bytes at src, exchanges the number of the row for the lowest 3 bits of the place, and puts the words
+// to w.
 func bitsFromRows(w *[8]uint64, src []byte, width int) {
 	_ = src[7*width+7]
 	p := unsafe.Pointer(unsafe.SliceData(src))
@@ -58,8 +59,9 @@ func bitsFromRows(w *[8]uint64, src []byte, width int) {
 	w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7] = a, b, c, d, e, f, g, h
 }
 
-// bytesToElems is step two of Untranspose for one group of words: it takes 8 words of t, exchanges the number of the word
-// for the number of the byte, and puts the words to dst, stride bytes apart. The exchange of 4 bytes is done by storing halves.
+// bytesToElems is step two of Untranspose for one group of words: it takes 8 words of t, exchanges the number
+// of the word for the number of the byte, and puts the words to dst, stride bytes apart. The exchange of 4
+// bytes is done by storing halves.
 func bytesToElems(dst []byte, stride int, t *words, at uint8, step *[3]uint8) {
 	_ = dst[7*stride+7]
 	q := unsafe.Pointer(unsafe.SliceData(dst))

@@ -2,14 +2,15 @@ package bitshuffle
 
 import "unsafe"
 
-// How the fast kernels work. Take 64 elements of E bytes: 8·E rows of 64 bits. Number a bit by the byte j of the element it is in,
-// its place k (3 bits) in that byte, and its element e (6 bits: the upper three g, the lower three i). In the rows a word is
-// chosen by (j,k), and the place in the word is (g,i). In the elements a word is chosen by the upper bits of (e,j), and the
-// place in it is (the lower bits of (e,j), k). Both sides are the same bits in another order, so eight words at a time
-// can change three bits of their number for three bits of the place: an exchange of 1, 2 and 4 bits between pairs of words.
+// How the fast kernels work. Take 64 elements of E bytes: 8·E rows of 64 bits. Number a bit by the byte j of
+// the element it is in, its place k (3 bits) in that byte, and its element e (6 bits: the upper three g, the
+// lower three i). In the rows a word is chosen by (j,k), and the place in the word is (g,i). In the elements a
+// word is chosen by the upper bits of (e,j), and the place in it is (the lower bits of (e,j), k). Both sides
+// are the same bits in another order, so eight words at a time can change three bits of their number for three
+// bits of the place: an exchange of 1, 2 and 4 bits between pairs of words.
 //
-// Step one does this for each j with k and i: the words become (j,i), the places (g,k). Step two
-// exchanges bytes only: three of the bits that choose the word for g. For elements of 1, 2, 4, 8 and 16 bytes these are
+// Step one does this for each j with k and i: the words become (j,i), the places (g,k). Step two exchanges
+// bytes only: three of the bits that choose the word for g. For elements of 1, 2, 4, 8 and 16 bytes these are
 //
 //	1: i2 i1 i0   2: i1 i0 j0   4: i0 j1 j0   8 and 16: j2 j1 j0
 //
@@ -21,8 +22,8 @@ const block = 64
 // kernel says how step two finds its words for one size of element.
 type kernel struct {
 	elem int
-	// pick[b] is where group b of eight words has its first word between the steps, as word j·8+i, and step the distances to
-	// the others, one for each bit of the number of a word in the group.
+	// pick[b] is where group b of eight words has its first word between the steps, as word j·8+i, and step the
+	// distances to the others, one for each bit of the number of a word in the group.
 	pick [16]uint8
 	step [3]uint8
 }
@@ -48,8 +49,8 @@ func kernelFor(elem int) *kernel {
 	return nil
 }
 
-// Untranspose turns rows of bits into elements: dst gets the elements, src has the rows. Both are n·elem bytes long, n being a
-// multiple of 8 (it panics otherwise); they must not overlap.
+// Untranspose turns rows of bits into elements: dst gets the elements, src has the rows. Both are n·elem bytes
+// long, n being a multiple of 8 (it panics otherwise); they must not overlap.
 func Untranspose(dst, src []byte, elem int) {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)

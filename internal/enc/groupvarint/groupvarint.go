@@ -1,10 +1,10 @@
 // Package groupvarint is the group-varint encoding of u32 values.
 //
-// Four values make a group: a tag byte, then the values, each as its 1 to 4 low bytes, little-endian. The top two bits of the
-// tag say the length of the first value less one, the lowest two that of the fourth. A sequence whose length is no
-// multiple of 4 ends in a group filled up with zeros.
-// Source: the seed document's "Group Varint"; the order of the tag's bits and the filling are from Kudu's files (notes, section 5:
-// offsets of PLAIN binary blocks, header of PREFIX blocks).
+// Four values make a group: a tag byte, then the values, each as its 1 to 4 low bytes, little-endian. The top
+// two bits of the tag say the length of the first value less one, the lowest two that of the fourth. A sequence
+// whose length is no multiple of 4 ends in a group filled up with zeros. Source: the seed document's "Group
+// Varint"; the order of the tag's bits and the filling are from Kudu's files (notes, section 5: offsets of
+// PLAIN binary blocks, header of PREFIX blocks).
 package groupvarint
 
 import (

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// exact is the number with bits h by arithmetic: sign · fraction · 2^exponent, as the standard defines it. nil: infinite or NaN.
+// exact is the number with bits h by arithmetic: sign · fraction · 2^exponent, as the standard defines it. nil:
+// infinite or NaN.
 func exact(h uint16) *big.Float {
 	exponent, fraction := int(h>>10&31), int64(h&1023)
 	switch exponent {
@@ -52,7 +53,8 @@ func TestEveryNumber(t *testing.T) {
 	}
 }
 
-// nearest is the number nearest to f by search: even on a tie. What lies between the greatest and 2^16 is nearer to one of them, and 2^16 means infinite.
+// nearest is the number nearest to f by search: even on a tie. What lies between the greatest and 2^16 is
+// nearer to one of them, and 2^16 means infinite.
 func nearest(f float64) uint16 {
 	x := new(big.Float).SetFloat64(math.Abs(f))
 	value := func(h uint16) *big.Float {
@@ -102,12 +104,14 @@ func TestRounding(t *testing.T) {
 		}
 		middle := low + (high-low)/2
 		for _, f := range []float64{low, middle} {
-			for _, g := range []float64{f, math.Nextafter(f, math.Inf(1)), math.Abs(math.Nextafter(f, -1)), float64(math.Nextafter32(float32(f), 1e9))} {
+			for _, g := range []float64{f, math.Nextafter(f, math.Inf(1)), math.Abs(math.Nextafter(f, -1)),
+				float64(math.Nextafter32(float32(f), 1e9))} {
 				try(g)
 			}
 		}
 	}
-	for _, f := range []float64{math.SmallestNonzeroFloat64, math.SmallestNonzeroFloat32, 65504, 65519.9, 65520, 65536, 1e6, math.MaxFloat32, math.MaxFloat64, math.Inf(1)} {
+	for _, f := range []float64{math.SmallestNonzeroFloat64, math.SmallestNonzeroFloat32, 65504, 65519.9, 65520,
+		65536, 1e6, math.MaxFloat32, math.MaxFloat64, math.Inf(1)} {
 		try(f)
 	}
 }

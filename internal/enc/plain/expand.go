@@ -5,10 +5,10 @@ import (
 	"unsafe"
 )
 
-// ExpandFixed spreads values over rows: the k values of width bytes at the front of data, k being the number of ones among
-// bits [at, at+n) of valid, move to the slots of the rows whose bit is 1; the slots of the other rows become zero.
-// It works in place, from the back. data must have n·width bytes, valid at+n bits (it panics otherwise).
-// Bit order is Arrow's and Kudu's: least significant first, 1 = present.
+// ExpandFixed spreads values over rows: the k values of width bytes at the front of data, k being the number of
+// ones among bits [at, at+n) of valid, move to the slots of the rows whose bit is 1; the slots of the other
+// rows become zero. It works in place, from the back. data must have n·width bytes, valid at+n bits (it panics
+// otherwise). Bit order is Arrow's and Kudu's: least significant first, 1 = present.
 func ExpandFixed(data []byte, width, n int, valid []byte, at int) {
 	if n <= 0 {
 		return
@@ -33,14 +33,16 @@ func ExpandFixed(data []byte, width, n int, valid []byte, at int) {
 	}
 }
 
-// cast looks at data as values. They are only moved as a whole, so the order of their bytes does not matter; that they may
-// lie at any address is fine on every machine that Go runs on with unaligned loads, and checked for by no one else.
+// cast looks at data as values. They are only moved as a whole, so the order of their bytes does not matter;
+// that they may lie at any address is fine on every machine that Go runs on with unaligned loads, and checked
+// for by no one else.
 func cast[T any](data []byte) []T {
 	var t T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/int(unsafe.Sizeof(t)))
 }
 
-// lastWord cuts the last word off rows [0, n) of a bitmap, at a multiple of 64 bits of it: m rows, their bits on top of w.
+// lastWord cuts the last word off rows [0, n) of a bitmap, at a multiple of 64 bits of it: m rows, their bits
+// on top of w.
 func lastWord(valid []byte, at, n int) (m int, w uint64) {
 	m = min((at+n-1)&63+1, n)
 	return m, peek(valid, at+n-m, m) << uint(64-m)
@@ -104,8 +106,9 @@ func use(levels []*spreaders) {
 // fewRuns is up to how many runs in a word it is better to move runs than values.
 const fewRuns = 6
 
-// The spreads put the k values of src, which may lie in dst and not behind it, to the slots of dst that the bits of w name, the
-// highest bit being the last slot's. A slot is written only after the value in it was taken, since they go from the back.
+// The spreads put the k values of src, which may lie in dst and not behind it, to the slots of dst that the
+// bits of w name, the highest bit being the last slot's. A slot is written only after the value in it was
+// taken, since they go from the back.
 
 // spreadRuns moves run by run.
 func spreadRuns[T any](dst, src []T, k int, w uint64) {
@@ -206,10 +209,10 @@ func expandAny(data []byte, width, n int, valid []byte, at int) {
 	}
 }
 
-// ExpandOffsets spreads the offsets of k strings over n rows, k being the number of ones among bits [at, at+n) of valid:
-// row i gets string number (ones before i) if its bit is 1, and is empty, at the place where the next one begins, if not.
-// The first k+1 places of offs hold the dense offsets; it works in place, from the back. offs must have n+1 places,
-// valid at+n bits (it panics otherwise).
+// ExpandOffsets spreads the offsets of k strings over n rows, k being the number of ones among bits [at, at+n)
+// of valid: row i gets string number (ones before i) if its bit is 1, and is empty, at the place where the next
+// one begins, if not. The first k+1 places of offs hold the dense offsets; it works in place, from the back.
+// offs must have n+1 places, valid at+n bits (it panics otherwise).
 func ExpandOffsets(offs []int32, n int, valid []byte, at int) {
 	if n <= 0 {
 		return

@@ -7,14 +7,14 @@ import (
 	"stoa/fault"
 )
 
-// Slack is the number of bytes behind the last needed one that GatherStrings likes to have in data and in dictData: with
-// them a string of up to so many bytes is copied in two moves of 16 bytes, whatever its length. Nothing bad happens
-// without them: the last strings are merely copied more slowly.
+// Slack is the number of bytes behind the last needed one that GatherStrings likes to have in data and in
+// dictData: with them a string of up to so many bytes is copied in two moves of 16 bytes, whatever its length.
+// Nothing bad happens without them: the last strings are merely copied more slowly.
 const Slack = 32
 
-// SizeStrings is the number of bytes of the strings that codes name. dictOffs are the offsets of the dictionary's entries and
-// its end: entry c is [dictOffs[c], dictOffs[c+1]); they must not fall.
-// Error: a code that is no entry (class corrupt, path code[i]; offset and length count codes as 4 bytes each).
+// SizeStrings is the number of bytes of the strings that codes name. dictOffs are the offsets of the
+// dictionary's entries and its end: entry c is [dictOffs[c], dictOffs[c+1]); they must not fall. Error: a code
+// that is no entry (class corrupt, path code[i]; offset and length count codes as 4 bytes each).
 func SizeStrings(codes []uint32, dictOffs []int32) (int64, error) {
 	var n int64
 	for i, c := range codes {
@@ -27,13 +27,15 @@ func SizeStrings(codes []uint32, dictOffs []int32) (int64, error) {
 }
 
 func badCode(codes []uint32, i int, dictOffs []int32) error {
-	return fault.Rel(4*i, 4, "code["+strconv.Itoa(i)+"]", "%d, but the dictionary has %d entries", codes[i], max(0, len(dictOffs)-1))
+	return fault.Rel(4*i, 4, "code["+strconv.Itoa(i)+"]", "%d, but the dictionary has %d entries", codes[i],
+		max(0, len(dictOffs)-1))
 }
 
-// GatherStrings puts the strings that codes name one behind another into data, from offs[0] on, and their ends into
-// offs[1:]. offs has len(codes)+1 places, offs[0] is given; data reaches at least as far as SizeStrings says from there
-// (bytes of data behind the last string may be overwritten). dictData is what dictOffs point into.
-// Errors: a code that is no entry (path code[i]); an entry outside of dictData (path dict[c]); data or offs too short (class bug).
+// GatherStrings puts the strings that codes name one behind another into data, from offs[0] on, and their ends
+// into offs[1:]. offs has len(codes)+1 places, offs[0] is given; data reaches at least as far as SizeStrings
+// says from there (bytes of data behind the last string may be overwritten). dictData is what dictOffs point
+// into. Errors: a code that is no entry (path code[i]); an entry outside of dictData (path dict[c]); data or
+// offs too short (class bug).
 func GatherStrings(offs []int32, data []byte, codes []uint32, dictOffs []int32, dictData []byte) error {
 	if len(offs) != len(codes)+1 || offs[0] < 0 {
 		return fault.Bugf("%d offsets for %d codes", len(offs), len(codes))

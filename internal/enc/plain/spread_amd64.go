@@ -19,7 +19,8 @@ func init() {
 		levels = append(levels, s)
 	}
 	if x.HasAVX2 {
-		levels = append(levels, &spreaders{name: "AVX2", by: [9]spreader{1: spread1AVX2, 2: spread2AVX2, 4: spread4AVX2, 8: spread8AVX2}})
+		levels = append(levels, &spreaders{name: "AVX2",
+			by: [9]spreader{1: spread1AVX2, 2: spread2AVX2, 4: spread4AVX2, 8: spread8AVX2}})
 	}
 	use(levels)
 }

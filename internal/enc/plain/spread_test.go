@@ -25,8 +25,8 @@ func twin(width int, data []byte, at, from int, w uint64) {
 	}
 }
 
-// checkSpreads holds the kernels of every level against their twins: 64 slots at at, the values from from on, which is not behind it.
-// It counts how often each level ran.
+// checkSpreads holds the kernels of every level against their twins: 64 slots at at, the values from from on,
+// which is not behind it. It counts how often each level ran.
 func checkSpreads(t testing.TB, seed []byte, at, from int, w uint64, ran map[string]int) {
 	for _, s := range levels {
 		for width, f := range s.by {
@@ -46,10 +46,12 @@ func checkSpreads(t testing.TB, seed []byte, at, from int, w uint64, ran map[str
 			f(unsafe.SliceData(got[at*width:]), unsafe.SliceData(got[from*width:]), w)
 			twin(width, want, at, from, w)
 			if !bytes.Equal(got, want) {
-				t.Fatalf("%s, width %d, slots from %d, values from %d, bits %064b: differs from the twin", s.name, width, at, from, w)
+				t.Fatalf("%s, width %d, slots from %d, values from %d, bits %064b: differs from the twin", s.name,
+					width, at, from, w)
 			}
 			if !bytes.Equal(guarded[len(want):], bytes.Repeat([]byte{0xa5}, 64)) {
-				t.Fatalf("%s, width %d, slots from %d, values from %d, bits %064b: wrote behind the slots", s.name, width, at, from, w)
+				t.Fatalf("%s, width %d, slots from %d, values from %d, bits %064b: wrote behind the slots", s.name,
+					width, at, from, w)
 			}
 		}
 	}
@@ -59,7 +61,8 @@ func TestSpreads(t *testing.T) {
 	ran, r := map[string]int{}, rand.New(rand.NewPCG(3, 4))
 	for _, at := range []int{0, 1, 5, 63, 64, 200} {
 		for from := 0; from <= at; from += 1 + at/9 {
-			for _, w := range []uint64{0, 1, 1 << 63, ^uint64(0), 0x5555555555555555, 0xffff0000ffff0001, 0x8000000000000001, 0x123456789abcdef0} {
+			for _, w := range []uint64{0, 1, 1 << 63, ^uint64(0), 0x5555555555555555, 0xffff0000ffff0001,
+				0x8000000000000001, 0x123456789abcdef0} {
 				checkSpreads(t, nil, at, from, w, ran)
 			}
 			for range 20 {

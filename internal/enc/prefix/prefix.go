@@ -24,10 +24,11 @@ import (
 // copied in moves of 16 bytes. Without them the last strings are copied more slowly.
 const Slack = 32
 
-// Size walks n entries at the front of src: total is the number of bytes of the strings, used that of the entries.
-// total is not bounded by len(src): n entries can name 2³² bytes each, so the caller compares it with what it is willing to
-// hold before it makes room. After Size has found no error, Decode of the same bytes finds none.
-// Errors (path entry[i].shared, .unshared): the input ends; a varint of more than 32 bits; more shared bytes than the string before has.
+// Size walks n entries at the front of src: total is the number of bytes of the strings, used that of the
+// entries. total is not bounded by len(src): n entries can name 2³² bytes each, so the caller compares it with
+// what it is willing to hold before it makes room. After Size has found no error, Decode of the same bytes
+// finds none. Errors (path entry[i].shared, .unshared): the input ends; a varint of more than 32 bits; more
+// shared bytes than the string before has.
 func Size(src []byte, n int) (total int64, used int, err error) {
 	at, prev := 0, 0
 	for i := range n {
@@ -47,11 +48,11 @@ func Size(src []byte, n int) (total int64, used int, err error) {
 	return total, at, nil
 }
 
-// Decode decodes n entries at the front of src. offs has n+1 places; offs[0] is given and says where in data the first
-// string begins; the strings lie one behind another, string i at [offs[i], offs[i+1]). data reaches at least as far as the
-// total that Size gives, better Slack bytes farther; these bytes may be overwritten. used is the size of the entries. data must
-// not overlap src.
-// Errors: as Size; offs or data too short (class bug).
+// Decode decodes n entries at the front of src. offs has n+1 places; offs[0] is given and says where in data
+// the first string begins; the strings lie one behind another, string i at [offs[i], offs[i+1]). data reaches
+// at least as far as the total that Size gives, better Slack bytes farther; these bytes may be overwritten.
+// used is the size of the entries. data must not overlap src. Errors: as Size; offs or data too short (class
+// bug).
 func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) {
 	if n < 0 || len(offs) != n+1 || offs[0] < 0 || int(offs[0]) > len(data) {
 		return 0, fault.Bugf("prefix: %d offsets for %d entries", len(offs), n)
@@ -101,8 +102,9 @@ func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) 
 	return at, nil
 }
 
-// The head of a string is its first 16 bytes (with anything behind a shorter one). It is kept at hand because the next string
-// begins with some of it, and to read that from memory right after it was written there in pieces is slow.
+// The head of a string is its first 16 bytes (with anything behind a shorter one). It is kept at hand because
+// the next string begins with some of it, and to read that from memory right after it was written there in
+// pieces is slow.
 
 // head keeps shared bytes of a head, 0 to 16, and has those of src behind them.
 func head(lo, hi uint64, shared uint, src *[16]byte) (uint64, uint64) {

@@ -141,7 +141,8 @@ func check(t interface {
 
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		part := rapid.SampledFrom([]string{"", "a", "ab", "abc", strings.Repeat("x", 31), strings.Repeat("y", 33), strings.Repeat("z", 200)})
+		part := rapid.SampledFrom([]string{"", "a", "ab", "abc", strings.Repeat("x", 31), strings.Repeat("y", 33),
+			strings.Repeat("z", 200)})
 		vals := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
 			return strings.Join(rapid.SliceOfN(part, 0, 4).Draw(t, "parts"), "")
 		}), 0, 60).Draw(t, "vals")

@@ -8,11 +8,11 @@ import (
 	"stoa/internal/enc/plain"
 )
 
-// DecodeBits decodes values of width 1 (the bitmap of presence of a nullable block, RLE bool): after skip values, n bits
-// are written to bits [at, at+n) of dst, least significant bit of a byte first. The other bits of dst stay as they are.
-// ones is the number of ones among the n. dst must hold at+n bits.
-// Errors: the input ends before skip+n values, a run of no values, a value other than 0 and 1 (path run[i].header, .value, .values);
-// dst too short or a negative number (class bug).
+// DecodeBits decodes values of width 1 (the bitmap of presence of a nullable block, RLE bool): after skip
+// values, n bits are written to bits [at, at+n) of dst, least significant bit of a byte first. The other bits
+// of dst stay as they are. ones is the number of ones among the n. dst must hold at+n bits. Errors: the input
+// ends before skip+n values, a run of no values, a value other than 0 and 1 (path run[i].header, .value,
+// .values); dst too short or a negative number (class bug).
 func DecodeBits(dst []byte, at int, src []byte, skip, n int) (ones int, err error) {
 	if at < 0 || skip < 0 || n < 0 || n > len(dst)*8-at {
 		return 0, fault.Bugf("rle: bits [%d,%d+%d) of %d", at, at, n, len(dst)*8)
@@ -45,10 +45,11 @@ func DecodeBits(dst []byte, at int, src []byte, skip, n int) (ones int, err erro
 	return ones, nil
 }
 
-// shortRuns decodes runs of up to 56 bits for as long as they come and there is room for a word on both sides, and says
-// where it stopped and how many ones it had. A bitmap with nulls here and there has thousands of short runs whose kinds and lengths are not
-// predictable, so there are no branches on them: whichever kind it is, up to 7 bytes are loaded, masked, shifted to their place
-// and stored with the bits before them. A stored word may reach behind the bits that are known, but never behind end.
+// shortRuns decodes runs of up to 56 bits for as long as they come and there is room for a word on both sides,
+// and says where it stopped and how many ones it had. A bitmap with nulls here and there has thousands of short
+// runs whose kinds and lengths are not predictable, so there are no branches on them: whichever kind it is, up
+// to 7 bytes are loaded, masked, shifted to their place and stored with the bits before them. A stored word may
+// reach behind the bits that are known, but never behind end.
 func (r *reader) shortRuns(dst []byte, bit, end int) (stop, ones int) {
 	src, at := r.src, r.at
 	pos, fill := bit>>3, uint(bit&7)

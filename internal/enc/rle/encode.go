@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// maxGroups is how many groups a packed run has at most, since its header is reserved as one byte before its length is known.
+// maxGroups is how many groups a packed run has at most, since its header is reserved as one byte before its
+// length is known.
 const maxGroups = 63
 
 // maxRun is how many values a repeated run has at most. Kudu keeps header and count in an int32.
@@ -13,8 +14,9 @@ const maxRun = 1<<30 - 1
 
 // Encoder encodes values of one width, byte for byte as Kudu's does.
 //
-// Values are looked at in groups of 8. A group of 8 equal values begins a repeated run, which goes on for as long as the value
-// comes again; any other group goes to a packed run of up to 63 groups. A repeated run thus begins only where a group does.
+// Values are looked at in groups of 8. A group of 8 equal values begins a repeated run, which goes on for as
+// long as the value comes again; any other group goes to a packed run of up to 63 groups. A repeated run thus
+// begins only where a group does.
 type Encoder struct {
 	width int
 	buf   []byte
@@ -160,8 +162,8 @@ func (e *Encoder) Len() int {
 	return n
 }
 
-// Written is the number of bytes that no longer depend on what comes (but for the header of an open packed run): by this
-// number, and not by Len, Kudu decides that a block is full.
+// Written is the number of bytes that no longer depend on what comes (but for the header of an open packed
+// run): by this number, and not by Len, Kudu decides that a block is full.
 func (e *Encoder) Written() int { return len(e.buf) }
 
 // Finish ends the sequence and returns it; it is valid until Reset, which must come before the next Put.

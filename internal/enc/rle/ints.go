@@ -101,8 +101,8 @@ func unpack[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, bit, wi
 	}
 }
 
-// Unpack reads len(dst) values of width bits, 0 to the bits of T, that lie packed in src from its first bit on, the first in the lowest bits.
-// src must hold them all; a width that does not fit T is a bug.
+// Unpack reads len(dst) values of width bits, 0 to the bits of T, that lie packed in src from its first bit on,
+// the first in the lowest bits. src must hold them all; a width that does not fit T is a bug.
 func Unpack[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, width int) error {
 	size := int(unsafe.Sizeof(*new(T)))
 	switch {

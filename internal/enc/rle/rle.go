@@ -1,17 +1,19 @@
-// Package rle is the hybrid of runs and bit-packed values that Kudu calls RLE (the one that came from Impala and went on to Parquet).
+// Package rle is the hybrid of runs and bit-packed values that Kudu calls RLE (the one that came from Impala
+// and went on to Parquet).
 //
-// A sequence of values of a fixed width in bits, 1 to 64, is a sequence of runs, each with a header, a varint of up to 32 bits:
+// A sequence of values of a fixed width in bits, 1 to 64, is a sequence of runs, each with a header, a varint
+// of up to 32 bits:
 //
 //	even: header>>1 times the same value, which follows in ⌈width/8⌉ bytes, little-endian
 //	odd:  header>>1 groups of 8 bit-packed values, the first value in the lowest bits
 //
-// The encoded form says neither how many values there are nor where it ends. A writer stops after the last value: of the
-// last group of a last packed run only the bytes that hold values are there.
+// The encoded form says neither how many values there are nor where it ends. A writer stops after the last
+// value: of the last group of a last packed run only the bytes that hold values are there.
 //
 // Example, width 1: 100 ones, 100 zeros, then 1,0,1,0,1,0,1,0,1,1: c8 01 01, c8 01 00, 05 55 03.
 //
-// Source: notes on Kudu, section 5; Kudu's util/rle-encoding.h. The seed document shows the bitmap of presence as bare bits ("0110");
-// the files have runs.
+// Source: notes on Kudu, section 5; Kudu's util/rle-encoding.h. The seed document shows the bitmap of presence
+// as bare bits ("0110"); the files have runs.
 package rle
 
 import (
@@ -81,7 +83,8 @@ func (r *reader) nextPacked(n, at int) error {
 		size = len(r.src) - at
 		r.left = size * 8 / r.width
 		if r.left == 0 {
-			return fault.Rel(at, size, path(r.run, ".values"), "none of the %d values of %d bits is there", n*8, r.width)
+			return fault.Rel(at, size, path(r.run, ".values"), "none of the %d values of %d bits is there", n*8,
+				r.width)
 		}
 	}
 	r.packed, r.bit, r.at = true, at*8, at+size

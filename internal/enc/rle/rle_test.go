@@ -25,7 +25,8 @@ var byHand = []struct {
 	vals  string
 }{
 	{"the package comment", 1, "c80101c80100055503", "1*100 0*100 1 0 1 0 1 0 1 0 1 1"},
-	{"200 alternating (Kudu's rle-encoding.h: 26 bytes)", 1, "33" + strings.Repeat("aa", 25), strings.Repeat("0 1 ", 100)},
+	{"200 alternating (Kudu's rle-encoding.h: 26 bytes)", 1, "33" + strings.Repeat("aa", 25),
+		strings.Repeat("0 1 ", 100)},
 	{"one value", 1, "0201", "1"},
 	{"two values", 1, "0302", "0 1"},
 	{"seven equal values", 8, "0e05", "5*7"},
@@ -180,7 +181,8 @@ func check(t tb, src []byte, width, skip, n, at int) {
 	}
 }
 
-func decode[T uint8 | uint16 | uint32 | uint64](t tb, src []byte, width, skip, n int, want []uint64, classed func(error)) {
+func decode[T uint8 | uint16 | uint32 | uint64](t tb, src []byte, width, skip, n int, want []uint64,
+	classed func(error)) {
 	t.Helper()
 	got := make([]T, n)
 	err := DecodeInts(got, src, width, skip)
@@ -194,7 +196,8 @@ func decode[T uint8 | uint16 | uint32 | uint64](t tb, src []byte, width, skip, n
 
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		width := rapid.OneOf(rapid.Just(1), rapid.SampledFrom([]int{8, 16, 32, 64}), rapid.IntRange(1, 64)).Draw(t, "width")
+		width := rapid.OneOf(rapid.Just(1), rapid.SampledFrom([]int{8, 16, 32, 64}), rapid.IntRange(1, 64)).Draw(t,
+			"width")
 		top := ^uint64(0) >> (64 - width)
 		e, f := NewEncoder(width), NewEncoder(width)
 		e.Put(1)
@@ -222,7 +225,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("the twin reads %v", got)
 		}
 		skip := rapid.IntRange(0, len(want)).Draw(t, "skip")
-		check(t, src, width, skip, rapid.IntRange(0, len(want)-skip).Draw(t, "len"), rapid.IntRange(0, 70).Draw(t, "at"))
+		check(t, src, width, skip, rapid.IntRange(0, len(want)-skip).Draw(t, "len"),
+			rapid.IntRange(0, 70).Draw(t, "at"))
 		check(t, src, width, skip, len(want)-skip, 0)
 		check(t, src, width, skip, len(want)-skip+64, 3)
 	})

@@ -8,8 +8,8 @@ import (
 // unpacker is a kernel in assembly: see gen/main.go.
 type unpacker func(dst, src *byte, steps, stride int, t *table)
 
-// kernels are those of one level of machine, by the bytes of a value that comes out: those that work in lanes of 4 bytes, for widths up to
-// narrowest bits, and in lanes of 8, for up to broadest.
+// kernels are those of one level of machine, by the bytes of a value that comes out: those that work in lanes
+// of 4 bytes, for widths up to narrowest bits, and in lanes of 8, for up to broadest.
 type kernels struct {
 	name          string
 	narrow, broad [9]unpacker
@@ -24,8 +24,9 @@ const (
 	broadest  = 57
 )
 
-// table is where the bytes of each lane's value lie, how far it is shifted, and its mask: 64 bytes each, the last two as numbers of a lane,
-// little-endian. Then, with quarters, where each quarter of the lanes has its first byte, 8 bytes each; places count from there.
+// table is where the bytes of each lane's value lie, how far it is shifted, and its mask: 64 bytes each, the
+// last two as numbers of a lane, little-endian. Then, with quarters, where each quarter of the lanes has its
+// first byte, 8 bytes each; places count from there.
 type table = [224]byte
 
 // newTable is for values of width bits, the first of which begins at bit, 0 to 7, in lanes of so many bytes.
@@ -79,6 +80,7 @@ func unpackWith[T ~uint8 | ~uint16 | ~uint32 | ~uint64](k *kernels, dst []T, src
 		return 0
 	}
 	steps := min(len(dst)/values, (len(src)-64)/stride+1)
-	f((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), unsafe.SliceData(src), steps, stride, newTable(bit&7, width, lane, k.quarters))
+	f((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), unsafe.SliceData(src), steps, stride,
+		newTable(bit&7, width, lane, k.quarters))
 	return steps * values
 }

@@ -17,7 +17,8 @@ func onlyLevel(t testing.TB, k *kernels) {
 	}
 }
 
-// checkUnpack holds the kernels of every level, and Go's loop, in one type against a loop over bits. It counts the values that each level made.
+// checkUnpack holds the kernels of every level, and Go's loop, in one type against a loop over bits. It counts
+// the values that each level made.
 func checkUnpack[T uint8 | uint16 | uint32 | uint64](t testing.TB, src []byte, bit, width, n int, made map[string]int) {
 	want := make([]T, n)
 	for i := range want {

@@ -9,7 +9,8 @@ import (
 	"unsafe"
 )
 
-// twin is what a kernel does, in Go: all groups of eight in 64 bytes, and so on, as long as 64 bytes begin at last or before.
+// twin is what a kernel does, in Go: all groups of eight in 64 bytes, and so on, as long as 64 bytes begin at
+// last or before.
 func twin[T int32 | int64](dst []T, src []byte, groups, last, most, bits int) (done, used int) {
 	for done < groups && used <= last {
 		from := used
@@ -46,13 +47,17 @@ func check(t testing.TB, src []byte, groups int, ran map[string]int) {
 		wantInts, wantLongs := slices.Clone(ints), slices.Clone(longs)
 		done, used := l.ints((*byte)(unsafe.Pointer(&ints[0])), &in[0], groups, last)
 		wantDone, wantUsed := twin(wantInts, src, groups, last, 5, 32)
-		if done != wantDone || used != wantUsed || !slices.Equal(ints[:8*done], wantInts[:8*done]) || ints[8*groups] != guard {
-			t.Fatalf("%s: ints of %x: %d groups of %d bytes, the twin %d of %d\n%v\n%v", l.name, src, done, used, wantDone, wantUsed, ints, wantInts)
+		if done != wantDone || used != wantUsed || !slices.Equal(ints[:8*done], wantInts[:8*done]) ||
+			ints[8*groups] != guard {
+			t.Fatalf("%s: ints of %x: %d groups of %d bytes, the twin %d of %d\n%v\n%v", l.name, src, done, used,
+				wantDone, wantUsed, ints, wantInts)
 		}
 		done, used = l.longs((*byte)(unsafe.Pointer(&longs[0])), &in[0], groups, last)
 		wantDone, wantUsed = twin(wantLongs, src, groups, last, 8, 64)
-		if done != wantDone || used != wantUsed || !slices.Equal(longs[:8*done], wantLongs[:8*done]) || longs[8*groups] != guard {
-			t.Fatalf("%s: longs of %x: %d groups of %d bytes, the twin %d of %d\n%v\n%v", l.name, src, done, used, wantDone, wantUsed, longs, wantLongs)
+		if done != wantDone || used != wantUsed || !slices.Equal(longs[:8*done], wantLongs[:8*done]) ||
+			longs[8*groups] != guard {
+			t.Fatalf("%s: longs of %x: %d groups of %d bytes, the twin %d of %d\n%v\n%v", l.name, src, done, used,
+				wantDone, wantUsed, longs, wantLongs)
 		}
 	}
 }

@@ -22,12 +22,14 @@ import (
 var Changer = format.Changer{
 	Locate: locate,
 	Create: func(_ context.Context, p format.TablePlace, sc *arrow.Schema, s format.TableSpec, dry bool) error {
-		return createTable(p.Dir, p.Store, TableSpec{Schema: sc, SortColumns: s.SortColumns, Inverted: s.Inverted, LongStrings: s.LongStrings,
-			Partition: s.Partition, BucketBy: s.BucketBy, Buckets: s.Buckets, Properties: s.Properties}, dry)
+		return createTable(p.Dir, p.Store,
+			TableSpec{Schema: sc, SortColumns: s.SortColumns, Inverted: s.Inverted, LongStrings: s.LongStrings,
+				Partition: s.Partition, BucketBy: s.BucketBy, Buckets: s.Buckets, Properties: s.Properties}, dry)
 	},
 	Drop: drop,
 	Lock: func(ctx context.Context, p format.TablePlace) (func(), error) { return LockUpdate(ctx, p.Dir) },
-	Append: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) (format.Load, error) {
+	Append: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) (format.Load,
+		error) {
 		own, err := loadOptions(o)
 		if err != nil {
 			return nil, err
@@ -59,10 +61,12 @@ var Changer = format.Changer{
 	PlanCompaction: func(p format.TablePlace, o format.CompactOptions) ([]format.Compaction, error) {
 		return PlanCompaction(p.Dir, o.Major, o.Segments)
 	},
-	Compact: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, c format.Compaction, major bool) (format.Load, error) {
+	Compact: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, c format.Compaction,
+		major bool) (format.Load, error) {
 		return asLoad(BeginCompaction(ctx, p.Dir, sc, c.From, c.To, major, LoadOptions{}))
 	},
-	MergeIndexes: func(ctx context.Context, p format.TablePlace, segments []string, dry bool) (format.IndexMerge, error) {
+	MergeIndexes: func(ctx context.Context, p format.TablePlace, segments []string, dry bool) (format.IndexMerge,
+		error) {
 		if dry {
 			return mergeIndexes(ctx, p.Dir, segments, true)
 		}

@@ -25,13 +25,14 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// DictionaryWay is how the values of columns with a global dictionary get their codes in a load. The zero value is single-pass.
+// DictionaryWay is how the values of columns with a global dictionary get their codes in a load. The zero value
+// is single-pass.
 type DictionaryWay struct {
 	kind string // "" is single-pass
 	path string
 
-	// Rows are the rows of the load, once more: two-pass reads all of them for their values before it is loaded, and so does
-	// predefined for columns without a file.
+	// Rows are the rows of the load, once more: two-pass reads all of them for their values before it is
+	// loaded, and so does predefined for columns without a file.
 	Rows func() iter.Seq2[arrow.RecordBatch, error]
 }
 
@@ -47,8 +48,10 @@ const (
 func ParseDictionaryWay(s string) (w DictionaryWay, err error) {
 	kind, path, has := strings.Cut(s, ":")
 	wants := kind == predefined || kind == allValues
-	if !slices.Contains([]string{twoPass, singlePass, predefined, allValues}, kind) || wants != has || has && path == "" {
-		return w, fault.Invalidf("%q is no way to dictionaries: two-pass, single-pass, predefined:DIR or all:FILE is wanted", s)
+	if !slices.Contains([]string{twoPass, singlePass, predefined, allValues}, kind) || wants != has || has &&
+		path == "" {
+		return w, fault.Invalidf("%q is no way to dictionaries: two-pass, single-pass, predefined:DIR or "+
+			"all:FILE is wanted", s)
 	}
 	return DictionaryWay{kind: kind, path: path}, nil
 }
@@ -65,7 +68,8 @@ type coder struct {
 	grows bool             // values that are not there are added
 }
 
-// newCoder opens the dictionaries of a table's columns and gives them the values that are known before the rows come. nil: there are none.
+// newCoder opens the dictionaries of a table's columns and gives them the values that are known before the rows
+// come. nil: there are none.
 func newCoder(ctx context.Context, l *Load, roots []*schema.Column) (k *coder, err error) {
 	k = &coder{dir: l.dir, o: &l.wo, way: l.o.Dictionary, dicts: map[string]*dict.DictFile{}}
 	for i, r := range roots {
@@ -75,13 +79,15 @@ func newCoder(ctx context.Context, l *Load, roots []*schema.Column) (k *coder, e
 			continue
 		}
 		if r.Typ.Complex() && l.wo.Version == 3 {
-			return nil, fault.Unsupportedf(fault.Span{Object: l.dir}, r.Name, "lists and structs with global dictionaries are written in formats 1 and 2 only (--opt version=2)")
+			return nil, fault.Unsupportedf(fault.Span{Object: l.dir}, r.Name,
+				"lists and structs with global dictionaries are written in formats 1 and 2 only (--opt version=2)")
 		}
 		k.roots, k.field = append(k.roots, r), append(k.field, l.fields[i])
 	}
 	if len(k.roots) == 0 {
 		if k.way.kind != "" {
-			return nil, fault.Invalidf("the table %s has no columns with a global dictionary (create it with --property dictionary_include=COLUMN,…)", l.dir)
+			return nil, fault.Invalidf("the table %s has no columns with a global dictionary (create it with "+
+				"--property dictionary_include=COLUMN,…)", l.dir)
 		}
 		return nil, nil
 	}
@@ -107,7 +113,8 @@ func (l *Load) checkKeyed(roots []*schema.Column) error {
 			by = slices.Concat(by, l.schema.Partition.Columns)
 		}
 		if slices.ContainsFunc(by, func(c layout.ColumnSchema) bool { return c.Id == r.Id }) {
-			return fault.Unsupportedf(fault.Span{Object: l.dir}, r.Name, "a column of buckets or partitions with a global dictionary is not written")
+			return fault.Unsupportedf(fault.Span{Object: l.dir}, r.Name,
+				"a column of buckets or partitions with a global dictionary is not written")
 		}
 	}
 	return nil
@@ -225,8 +232,8 @@ func (k *coder) collect(ctx context.Context, known map[string]bool) (map[string]
 	return found, nil
 }
 
-// predefined reads the files of a directory: each has the values of the column whose name it has, the first field of each line of CSV.
-// Other columns get theirs from the rows.
+// predefined reads the files of a directory: each has the values of the column whose name it has, the first
+// field of each line of CSV. Other columns get theirs from the rows.
 func (k *coder) predefined(ctx context.Context) (map[string]map[string]bool, error) {
 	entries, err := os.ReadDir(k.way.path)
 	if err != nil {
@@ -262,7 +269,8 @@ func (k *coder) predefined(ctx context.Context) (map[string]map[string]bool, err
 	return found, err
 }
 
-// named is the dictionary of the column that a file's name says, with any extension or none. The items of a list need not be said.
+// named is the dictionary of the column that a file's name says, with any extension or none. The items of a
+// list need not be said.
 func (k *coder) named(file string) *dict.DictFile {
 	bare := strings.TrimSuffix(file, filepath.Ext(file))
 	for _, d := range k.order {
@@ -283,8 +291,8 @@ func (k *coder) names() string {
 	return strings.Join(out, ", ")
 }
 
-// listed reads a file of lines INDEX,VALUE: the number of a column of the rows, from 0, and one of its values, up to the end of the line.
-// Values of lists and structs are parted by $, below them by :.
+// listed reads a file of lines INDEX,VALUE: the number of a column of the rows, from 0, and one of its values,
+// up to the end of the line. Values of lists and structs are parted by $, below them by :.
 func (k *coder) listed(sc *arrow.Schema) (map[string]map[string]bool, error) {
 	found := map[string]map[string]bool{}
 	for _, d := range k.order {
@@ -304,7 +312,8 @@ func (k *coder) listed(sc *arrow.Schema) (map[string]map[string]bool, error) {
 		index, value, ok := strings.Cut(in.Text(), ",")
 		n, err := strconv.Atoi(strings.TrimSpace(index))
 		if !ok || err != nil || n < 0 || n >= sc.NumFields() {
-			return nil, fault.Invalidf("%s, line %d: INDEX,VALUE is wanted, INDEX from 0 to %d", k.way.path, line, sc.NumFields()-1)
+			return nil, fault.Invalidf("%s, line %d: INDEX,VALUE is wanted, INDEX from 0 to %d", k.way.path, line,
+				sc.NumFields()-1)
 		}
 		at := slices.Index(k.field, n)
 		if at < 0 {
@@ -349,7 +358,8 @@ func (k *coder) split(c *schema.Column, value, by string, found map[string]map[s
 }
 
 // each asks give for the code of every value of a batch, and hands on the columns of codes by their field.
-func (k *coder) each(b arrow.RecordBatch, give func(d *dict.DictFile, text string, row int) (uint32, error), to func(field int, codes arrow.Array)) error {
+func (k *coder) each(b arrow.RecordBatch, give func(d *dict.DictFile, text string, row int) (uint32, error),
+	to func(field int, codes arrow.Array)) error {
 	for i, r := range k.roots {
 		if k.field[i] < 0 {
 			continue
@@ -375,7 +385,8 @@ func (k *coder) each(b arrow.RecordBatch, give func(d *dict.DictFile, text strin
 }
 
 // codesOf gives an array in which the values of dictionaries are codes (int32, never null).
-func (k *coder) codesOf(c *schema.Column, a arrow.Array, give func(d *dict.DictFile, text string, row int) (uint32, error)) (arrow.Array, error) {
+func (k *coder) codesOf(c *schema.Column, a arrow.Array,
+	give func(d *dict.DictFile, text string, row int) (uint32, error)) (arrow.Array, error) {
 	d := k.dicts[c.Id]
 	switch {
 	case d != nil:
@@ -436,7 +447,8 @@ func nestedArray(c *schema.Column, a arrow.Array, i int) (arrow.Array, error) {
 }
 
 // leaf turns values into codes.
-func (k *coder) leaf(d *dict.DictFile, a arrow.Array, give func(d *dict.DictFile, text string, row int) (uint32, error)) (arrow.Array, error) {
+func (k *coder) leaf(d *dict.DictFile, a arrow.Array,
+	give func(d *dict.DictFile, text string, row int) (uint32, error)) (arrow.Array, error) {
 	plain := *d.ColumnSchema
 	plain.Encoders = nil
 	c := &schema.Column{ColumnSchema: &plain, Parent: d.Parent}
@@ -468,7 +480,8 @@ func (k *coder) codes(d *dict.DictFile, text string, row int) (uint32, error) {
 	if c := d.Code(text); c != 0 {
 		return c, nil
 	}
-	return 0, page.BadValue(row, "the value %q is not in the dictionary that %s gave the column %s", text, k.way.kind, d.Name)
+	return 0, page.BadValue(row, "the value %q is not in the dictionary that %s gave the column %s", text,
+		k.way.kind, d.Name)
 }
 
 // coded is a batch with codes in place of values.

@@ -33,7 +33,8 @@ type LoadOptions struct {
 
 	Dictionary DictionaryWay // how columns with a global dictionary get their codes
 
-	// Check is asked about the segment when all of it is written, before tablestatus says that it counts; nil: nobody is. After an error the load has failed.
+	// Check is asked about the segment when all of it is written, before tablestatus says that it counts; nil:
+	// nobody is. After an error the load has failed.
 	Check func(ctx context.Context, segment string) error
 
 	segment string // "" the next number
@@ -61,7 +62,8 @@ type Load struct {
 	rows  int64
 	held  int64 // bytes of rows that are to be sorted
 	done  bool
-	then  func(l *Load, s *status.StatusFile, entry status.StatusEntry) error // changes more of tablestatus in the same rename
+	// changes more of tablestatus in the same rename
+	then func(l *Load, s *status.StatusFile, entry status.StatusEntry) error
 }
 
 // loadTask writes the files of one task, bucket and partition.
@@ -126,15 +128,16 @@ func (p *filePlace) Scratch(context.Context) (store.Scratch, error) {
 
 // ReadTableSchema reads the schema file of a table.
 func ReadTableSchema(dir string) (*layout.TableSchema, error) {
-	m, err := table.OpenManaged(context.Background(), store.Local{}, filepath.ToSlash(dir), format.OpenOptions{}, table.ReadOptions{Bucket: -1, Zone: time.UTC}, nil)
+	m, err := table.OpenManaged(context.Background(), store.Local{}, filepath.ToSlash(dir), format.OpenOptions{},
+		table.ReadOptions{Bucket: -1, Zone: time.UTC}, nil)
 	if err != nil {
 		return nil, err
 	}
 	return &m.TableSchema, nil
 }
 
-// BeginLoad begins a load of rows with schema sc, whose fields are found by name, into the table in dir. Columns that the rows do not
-// have are null. It tells tablestatus that the load goes on.
+// BeginLoad begins a load of rows with schema sc, whose fields are found by name, into the table in dir.
+// Columns that the rows do not have are null. It tells tablestatus that the load goes on.
 func BeginLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (*Load, error) {
 	l, roots, err := newLoad(ctx, dir, sc, o)
 	if err != nil {
@@ -214,7 +217,8 @@ func (l *Load) begin(ctx context.Context) error {
 			l.stamp = lastStamp(*s) + 1 // names of files must differ
 		}
 		if !l.o.hidden {
-			*s = append(*s, status.StatusEntry{"loadName": l.segment, "loadStatus": status.StatusLoading, "loadStartTime": status.MsText(l.stamp), "timestamp": status.MsText(l.stamp)})
+			*s = append(*s, status.StatusEntry{"loadName": l.segment, "loadStatus": status.StatusLoading,
+				"loadStartTime": status.MsText(l.stamp), "timestamp": status.MsText(l.stamp)})
 		}
 		return nil
 	})
@@ -401,7 +405,8 @@ func (l *Load) partitionText(b arrow.RecordBatch, i int, c *layout.ColumnSchema)
 	}
 	if s == "" || s == schema.HiveNull { // no directory has no name: Hive gives it the one of null
 		if !l.wo.Merge {
-			return "", datafile.InColumn(page.BadValue(i, "%q in a partition column would be read as null (--opt nulls=merge writes it nevertheless)", s), col)
+			return "", datafile.InColumn(page.BadValue(i,
+				"%q in a partition column would be read as null (--opt nulls=merge writes it nevertheless)", s), col)
 		}
 		return schema.HiveNull, nil
 	}
@@ -437,7 +442,8 @@ func (l *Load) task(name string, bucket int, values []string) (*loadTask, error)
 		l.coder.measure(p)
 	}
 	t.TaskWriter = datafile.NewTask(p, t.files, false)
-	if len(l.wo.SortColumns) > 0 || l.coder != nil && l.coder.grows { // how many codes there are is known when all rows are
+	// how many codes there are is known when all rows are
+	if len(l.wo.SortColumns) > 0 || l.coder != nil && l.coder.grows {
 		if t.sort, err = datafile.NewSorter(t.files, l.coded, l.wo.SortColumns, t.Roots, l.wo.Memory); err != nil {
 			return nil, err
 		}
@@ -494,7 +500,8 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 			return sum, err
 		}
 		sum.IndexBytes += n
-		f := folderText{Files: []string{}, Partitions: []string{}, Status: status.StatusSuccess, Merge: merged, Relative: true}
+		f := folderText{Files: []string{}, Partitions: []string{}, Status: status.StatusSuccess, Merge: merged,
+			Relative: true}
 		f.Partitions = append(f.Partitions, indexes[dir][0].values...)
 		seg.Locations[dir] = f
 	}
@@ -612,8 +619,8 @@ func (l *Load) Abort(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// removeSegment removes the files of a segment that is not part of the table: those whose names say the segment; with a stamp
-// above 0 only those of that load.
+// removeSegment removes the files of a segment that is not part of the table: those whose names say the
+// segment; with a stamp above 0 only those of that load.
 func removeSegment(dir, segment string, stamp int64) error {
 	var dirs []string
 	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {

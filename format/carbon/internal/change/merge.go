@@ -39,10 +39,11 @@ func mergedIndex(names []string, files [][]byte) []byte {
 // IndexMerge is what MergeIndexes did.
 type IndexMerge = format.IndexMerge
 
-// MergeIndexes makes one .carbonindexmerge of the single index files of each directory of the segments that count, or of those that
-// are named. Readers then open one file instead of one for every task. A segment that has a segment file gets a new one, and is
-// changed by one rename of tablestatus; the single files go after that. A damaged index file is an error, and nothing is changed.
-// Segments of formats 1 and 2 stay as they are: the releases that read them know no merged index.
+// MergeIndexes makes one .carbonindexmerge of the single index files of each directory of the segments that
+// count, or of those that are named. Readers then open one file instead of one for every task. A segment that
+// has a segment file gets a new one, and is changed by one rename of tablestatus; the single files go after
+// that. A damaged index file is an error, and nothing is changed. Segments of formats 1 and 2 stay as they are:
+// the releases that read them know no merged index.
 func MergeIndexes(ctx context.Context, dir string, segments []string) (out IndexMerge, err error) {
 	unlock, err := LockUpdate(ctx, dir)
 	if err != nil {
@@ -54,7 +55,8 @@ func MergeIndexes(ctx context.Context, dir string, segments []string) (out Index
 
 // mergeIndexes is MergeIndexes under its lock. With dry the index files are read and counted.
 func mergeIndexes(ctx context.Context, dir string, segments []string, dry bool) (out IndexMerge, err error) {
-	t, err := table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(dir), format.OpenOptions{}, table.ReadOptions{Bucket: -1, Zone: time.UTC, Segments: segments}, nil)
+	t, err := table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(dir), format.OpenOptions{},
+		table.ReadOptions{Bucket: -1, Zone: time.UTC, Segments: segments}, nil)
 	if err != nil {
 		return out, err
 	}
@@ -192,9 +194,10 @@ func indexBytes(t *table.Managed, ctx context.Context, name string) (b []byte, v
 	return b, files[0].Header.Version, err
 }
 
-// mergedSegmentFile writes a segment's segment file anew: its directories that were merged have one index file. Members that nobody
-// here knows stay.
-func mergedSegmentFile(t *table.Managed, l *status.Load, merged map[string]bool, index string, stamp int64) (name string, err error) {
+// mergedSegmentFile writes a segment's segment file anew: its directories that were merged have one index file.
+// Members that nobody here knows stay.
+func mergedSegmentFile(t *table.Managed, l *status.Load, merged map[string]bool, index string,
+	stamp int64) (name string, err error) {
 	dir := filepath.Join(t.Path, "Metadata", "segments")
 	b, err := os.ReadFile(filepath.Join(dir, l.Segment))
 	if err != nil {

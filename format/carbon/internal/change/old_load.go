@@ -25,7 +25,8 @@ import (
 func (l *Load) code(ctx context.Context, roots []*schema.Column) (err error) {
 	if l.wo.Version < 3 {
 		if l.schema.Partition != nil {
-			return fault.Unsupportedf(fault.Span{Object: l.dir}, "", "partitions that are directories are written in format 3 only")
+			return fault.Unsupportedf(fault.Span{Object: l.dir}, "",
+				"partitions that are directories are written in format 3 only")
 		}
 		if err := schema.CheckOld(l.list, l.wo.Version); err != nil {
 			return err
@@ -39,8 +40,9 @@ func (l *Load) code(ctx context.Context, roots []*schema.Column) (err error) {
 	return err
 }
 
-// lastVersion are the options with the format of the last segment that counts, if they do not say one: a table of formats 1 and 2 stays
-// one that the releases of its time can read, also when its rows are updated or its segments compacted.
+// lastVersion are the options with the format of the last segment that counts, if they do not say one: a table
+// of formats 1 and 2 stays one that the releases of its time can read, also when its rows are updated or its
+// segments compacted.
 func (l *Load) lastVersion(ctx context.Context) (map[string]string, error) {
 	if l.o.Opts["version"] != "" {
 		return l.o.Opts, nil
@@ -56,7 +58,8 @@ func (l *Load) lastVersion(ctx context.Context) (map[string]string, error) {
 	if i < 0 || status.StatusEntry(s[i]).Text("segmentFile") != "" { // formats 1 and 2 have no segment file
 		return l.o.Opts, nil
 	}
-	version, err := l.versionOf(ctx, filepath.Join(l.dir, "Fact", "Part0", "Segment_"+status.StatusEntry(s[i]).Text("loadName")))
+	version, err := l.versionOf(ctx, filepath.Join(l.dir, "Fact", "Part0",
+		"Segment_"+status.StatusEntry(s[i]).Text("loadName")))
 	if err != nil || version == 3 {
 		return l.o.Opts, err
 	}
@@ -73,7 +76,8 @@ func (l *Load) versionOf(ctx context.Context, dir string) (int, error) {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), layout.DataExt) {
-			f, err := datafile.OpenFile(ctx, store.Local{}, filepath.ToSlash(filepath.Join(dir, e.Name())), format.OpenOptions{})
+			f, err := datafile.OpenFile(ctx, store.Local{}, filepath.ToSlash(filepath.Join(dir, e.Name())),
+				format.OpenOptions{})
 			if errors.Is(err, fault.Corrupt) { // loads go on beside damage
 				continue
 			}
@@ -91,7 +95,8 @@ func OldTime(ms int64) string {
 	return fmt.Sprintf("%s:%03d", time.UnixMilli(ms).UTC().Format("02-01-2006 15:04:05"), ms%1000)
 }
 
-// closeOld ends a load of data files of formats 1 and 2: each task has an index of its own, and there is no segment file.
+// closeOld ends a load of data files of formats 1 and 2: each task has an index of its own, and there is no
+// segment file.
 func (l *Load) closeOld(ctx context.Context, sum *LoadSummary) error {
 	data := sum.Files[:0]
 	for _, t := range l.order {

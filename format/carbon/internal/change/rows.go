@@ -27,8 +27,8 @@ import (
 	"stoa/store"
 )
 
-// CreateTable makes a table's directory: its schema and an empty status. dir must not be there, or be empty. store, if it is not
-// empty, is the directory of the databases, whose ModifiedTime.mdt is touched.
+// CreateTable makes a table's directory: its schema and an empty status. dir must not be there, or be empty.
+// store, if it is not empty, is the directory of the databases, whose ModifiedTime.mdt is touched.
 func CreateTable(dir, store string, spec TableSpec) error {
 	return createTable(dir, store, spec, false)
 }
@@ -48,7 +48,8 @@ func createTable(dir, store string, spec TableSpec, dry bool) error {
 	if err := status.ReplaceFile(status.StatusPath(dir), []byte("[]")); err != nil {
 		return err
 	}
-	if err := status.ReplaceFile(filepath.Join(meta, "schema"), layout.ThriftBytes(t.Put)); err != nil { // the last one: it makes the directory a table
+	// the last one: it makes the directory a table
+	if err := status.ReplaceFile(filepath.Join(meta, "schema"), layout.ThriftBytes(t.Put)); err != nil {
 		return err
 	}
 	return touchStore(store)
@@ -84,7 +85,8 @@ func isTable(dir string) error {
 	return nil
 }
 
-// DropTable removes a table with all its files. The schema goes first: without it nobody takes the directory for a whole table.
+// DropTable removes a table with all its files. The schema goes first: without it nobody takes the directory
+// for a whole table.
 func DropTable(ctx context.Context, dir, store string) error {
 	if err := isTable(dir); err != nil {
 		return err
@@ -129,9 +131,10 @@ type Cleaned = format.Cleaned
 // errDry ends a change of tablestatus that is only tried: nothing is written.
 var errDry = errors.New("dry run")
 
-// Clean removes what is no part of the table any more: loads that were cut off, segments that are deleted or compacted, files of
-// segments that tablestatus does not have, temporary files, and delete deltas that a newer update status does not name. A load that
-// goes on holds the lock of its segment and is left alone. With dry nothing is removed.
+// Clean removes what is no part of the table any more: loads that were cut off, segments that are deleted or
+// compacted, files of segments that tablestatus does not have, temporary files, and delete deltas that a newer
+// update status does not name. A load that goes on holds the lock of its segment and is left alone. With dry
+// nothing is removed.
 func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 	if _, err := ReadTableSchema(dir); err != nil {
 		return out, err
@@ -164,7 +167,8 @@ func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 }
 
 // cleanEntries sorts the segments into those that go and those whose files stay.
-func cleanEntries(ctx context.Context, dir string, s *status.StatusFile, out *Cleaned) (keep map[string]bool, err error) {
+func cleanEntries(ctx context.Context, dir string, s *status.StatusFile, out *Cleaned) (keep map[string]bool,
+	err error) {
 	keep = map[string]bool{}
 	for _, x := range *s {
 		e := status.StatusEntry(x)
@@ -278,11 +282,12 @@ func deltasInUse(dir string, s status.StatusFile) (map[string]bool, error) {
 	return out, err
 }
 
-// Deleted are rows of a data file that are to go; File is as column stoa_file of the reader's option positions gives it.
+// Deleted are rows of a data file that are to go; File is as column stoa_file of the reader's option positions
+// gives it.
 type Deleted = format.RowsOfFile
 
-// DeleteRows deletes rows: for each data file a delete delta with all its deleted rows, and an update status, become part of the
-// table in one rename of tablestatus.
+// DeleteRows deletes rows: for each data file a delete delta with all its deleted rows, and an update status,
+// become part of the table in one rename of tablestatus.
 func DeleteRows(ctx context.Context, dir string, rows []Deleted) (int64, error) {
 	return deleteRows(ctx, dir, rows, nil)
 }
@@ -317,7 +322,8 @@ func LockUpdate(ctx context.Context, dir string) (unlock func(), err error) {
 }
 
 func deleteRows(ctx context.Context, dir string, rows []Deleted, l *Load) (n int64, err error) {
-	m, err := table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(dir), format.OpenOptions{}, table.ReadOptions{Bucket: -1, Zone: time.UTC}, nil)
+	m, err := table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(dir), format.OpenOptions{},
+		table.ReadOptions{Bucket: -1, Zone: time.UTC}, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -349,7 +355,8 @@ func deleteRows(ctx context.Context, dir string, rows []Deleted, l *Load) (n int
 }
 
 // commitDeletes writes the update status anew and has tablestatus name it.
-func commitDeletes(dir string, s *status.StatusFile, fresh []map[string]any, segments map[string]bool, stamp int64) error {
+func commitDeletes(dir string, s *status.StatusFile, fresh []map[string]any, segments map[string]bool,
+	stamp int64) error {
 	list, err := readUpdates(dir, *s)
 	if err != nil {
 		return err
@@ -382,8 +389,8 @@ func commitDeletes(dir string, s *status.StatusFile, fresh []map[string]any, seg
 	return nil
 }
 
-// writeDelta writes the delete delta of a data file: the rows that were deleted before, and those that are now. It gives its entry in
-// the update status.
+// writeDelta writes the delete delta of a data file: the rows that were deleted before, and those that are now.
+// It gives its entry in the update status.
 func writeDelta(t *table.Managed, ctx context.Context, d Deleted, stamp int64) (map[string]any, error) {
 	p, err := t.Part(ctx, d.File)
 	if err != nil {
@@ -414,31 +421,36 @@ func writeDelta(t *table.Managed, ctx context.Context, d Deleted, stamp int64) (
 		rows = slices.Compact(rows)
 		gone[k] = rows
 		total += len(rows)
-		details[fmt.Sprintf("%d_%d", k.Blocklet, k.Page)] = map[string]any{"id": strconv.FormatInt(k.Blocklet, 10), "pageId": k.Page, "deletedRows": rows}
+		details[fmt.Sprintf("%d_%d", k.Blocklet, k.Page)] = map[string]any{"id": strconv.FormatInt(k.Blocklet, 10),
+			"pageId": k.Page, "deletedRows": rows}
 	}
 	if total != before+len(d.Rows) { // rows before, less those that are deleted, are those after
-		return nil, fault.Invalidf("%s: of %d rows that are to be deleted %d are there", d.File, len(d.Rows), total-before)
+		return nil, fault.Invalidf("%s: of %d rows that are to be deleted %d are there", d.File, len(d.Rows),
+			total-before)
 	}
 	b, err := json.Marshal(map[string]any{"blockletDetailsMap": details, "blockName": name.Block})
 	if err != nil {
 		return nil, err
 	}
-	u := map[string]any{"segmentName": p.Segment, "blockName": name.Block, "deleteDeltaStartTimestamp": status.MsText(stamp), "deleteDeltaEndTimestamp": status.MsText(stamp),
+	u := map[string]any{"segmentName": p.Segment, "blockName": name.Block,
+		"deleteDeltaStartTimestamp": status.MsText(stamp), "deleteDeltaEndTimestamp": status.MsText(stamp),
 		"actualBlockName": filepath.Base(d.File), "deletedRowsInBlock": strconv.Itoa(total)}
 	delta := filepath.Join(filepath.Dir(d.File), fmt.Sprintf("%s-%d.deletedelta", name.Block, stamp))
 	if err := status.ReplaceFile(delta, b); err != nil {
 		return nil, err
 	}
-	written := &status.Update{Segment: p.Segment, Block: name.Block, From: status.MsText(stamp), To: status.MsText(stamp), Actual: filepath.Base(d.File), Deleted: strconv.Itoa(total)}
+	written := &status.Update{Segment: p.Segment, Block: name.Block, From: status.MsText(stamp),
+		To: status.MsText(stamp), Actual: filepath.Base(d.File), Deleted: strconv.Itoa(total)}
 	return u, proven(t, ctx, written, delta, gone)
 }
 
-// proven reads a delete delta back before anything refers to it: a row that it names wrongly would be lost, or come back. One that is not as it was
-// written is removed.
+// proven reads a delete delta back before anything refers to it: a row that it names wrongly would be lost, or
+// come back. One that is not as it was written is removed.
 func proven(t *table.Managed, ctx context.Context, u *status.Update, delta string, gone table.Deletes) error {
 	got, err := t.ReadDeletes(ctx, u, filepath.ToSlash(filepath.Dir(delta)))
 	if err == nil && !maps.EqualFunc(got, gone, slices.Equal) {
-		err = fault.Corruptf(fault.Span{Object: delta}, "", "%d deleted rows were written, and %d others are read back: the place does not keep what is written to it", gone.Count(), got.Count())
+		err = fault.Corruptf(fault.Span{Object: delta}, "",
+			"%d deleted rows were written, and %d others are read back: the place does not keep what is written to it", gone.Count(), got.Count())
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(delta))
@@ -471,9 +483,10 @@ func placed(t *table.Managed, ctx context.Context, f *datafile.DataFile, rows []
 // Compaction is segments that become one.
 type Compaction = format.Compaction
 
-// BeginCompaction begins to make one segment of several; the caller gives it the rows of these segments and closes the load.
-// major says which kind tablestatus is told.
-func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []string, to string, major bool, o LoadOptions) (*Load, error) {
+// BeginCompaction begins to make one segment of several; the caller gives it the rows of these segments and
+// closes the load. major says which kind tablestatus is told.
+func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []string, to string, major bool,
+	o LoadOptions) (*Load, error) {
 	o.segment, o.hidden = to, true
 	l, err := BeginLoad(ctx, dir, sc, o)
 	if err != nil {
@@ -485,7 +498,8 @@ func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []s
 			if e == nil || !e.Counts() {
 				return fault.Invalidf("segment %s of %s changed while it was compacted", n, dir)
 			}
-			e["loadStatus"], e["mergedLoadName"], e["modificationOrDeletionTimestamp"] = status.StatusCompacted, to, status.MsText(status.Now())
+			e["loadStatus"], e["mergedLoadName"], e["modificationOrDeletionTimestamp"] = status.StatusCompacted, to,
+				status.MsText(status.Now())
 		}
 		if major {
 			entry["majorCompacted"] = "true"
@@ -495,8 +509,9 @@ func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []s
 	return l, nil
 }
 
-// PlanCompaction says which segments become one: all that count for major; for minor four loads, or three results of such
-// compactions, as CarbonData's default thresholds say. ids are segment names given by hand, nil: by rule.
+// PlanCompaction says which segments become one: all that count for major; for minor four loads, or three
+// results of such compactions, as CarbonData's default thresholds say. ids are segment names given by hand,
+// nil: by rule.
 func PlanCompaction(dir string, major bool, ids []string) ([]Compaction, error) {
 	s, err := readStatus(dir)
 	if err != nil {
@@ -550,8 +565,8 @@ func PlanCompaction(dir string, major bool, ids []string) ([]Compaction, error) 
 	return out, nil
 }
 
-// mergedName is a name for what first and others become: the number of the first with the next level that is free, and was never
-// used.
+// mergedName is a name for what first and others become: the number of the first with the next level that is
+// free, and was never used.
 func mergedName(s status.StatusFile, first string, level int) string {
 	whole, _, _ := strings.Cut(first, ".")
 	for ; ; level++ {
@@ -623,8 +638,8 @@ func addColumn(ctx context.Context, dir string, f arrow.Field, def *string, dry 
 	})
 }
 
-// arranged brings columns into the order that CarbonData has them in: sort columns, other dimensions, long strings, nested ones,
-// measures. Its loads fail for a table that has them in another.
+// arranged brings columns into the order that CarbonData has them in: sort columns, other dimensions, long
+// strings, nested ones, measures. Its loads fail for a table that has them in another.
 func arranged(columns []layout.ColumnSchema) (out []layout.ColumnSchema) {
 	var lists [5][]layout.ColumnSchema
 	for i := 0; i < len(columns); {

@@ -33,7 +33,8 @@ func (s *TableSpec) tableSchema(stamp int64) (*layout.TableSchema, error) {
 		return nil, err
 	}
 	o := schema.DefaultWriteOptions()
-	o.SortColumns, o.Inverted, o.LongStrings, o.Keyed = s.SortColumns, s.Inverted, s.LongStrings, propertyNames(s.Properties["dictionary_include"])
+	o.SortColumns, o.Inverted, o.LongStrings, o.Keyed = s.SortColumns, s.Inverted, s.LongStrings,
+		propertyNames(s.Properties["dictionary_include"])
 	list, err := schema.PlanColumns(s.partitionsLast(), &o)
 	if err != nil {
 		return nil, err
@@ -44,9 +45,12 @@ func (s *TableSpec) tableSchema(stamp int64) (*layout.TableSchema, error) {
 			list[i].Encoders[0], list[i].Encoders[1] = layout.EncDictionary, layout.EncDirectDictionary
 		}
 	}
-	t := &layout.TableSchema{Id: newUUID(), Columns: list, History: []layout.Evolution{{Stamp: stamp}}, Properties: map[string]string{
-		"sort_columns": strings.Join(s.SortColumns, ","), "comment": "", "bad_record_path": "", "local_dictionary_enable": "true", "indexexists": "false", "indextableexists": "false"}}
-	if len(s.SortColumns) > 0 && s.Buckets == 0 { // with buckets the real one refuses tables that say it: each bucket is sorted by itself
+	t := &layout.TableSchema{Id: newUUID(), Columns: list, History: []layout.Evolution{{Stamp: stamp}},
+		Properties: map[string]string{
+			"sort_columns": strings.Join(s.SortColumns, ","), "comment": "", "bad_record_path": "",
+			"local_dictionary_enable": "true", "indexexists": "false", "indextableexists": "false"}}
+	// with buckets the real one refuses tables that say it: each bucket is sorted by itself
+	if len(s.SortColumns) > 0 && s.Buckets == 0 {
 		t.Properties["sort_scope"] = "local_sort"
 	}
 	if len(s.LongStrings) > 0 {
@@ -59,7 +63,8 @@ func (s *TableSpec) tableSchema(stamp int64) (*layout.TableSchema, error) {
 	return t, s.partition(t)
 }
 
-// partitionsLast are the fields with the partition columns at the end, as CarbonData has them: its loads fail otherwise.
+// partitionsLast are the fields with the partition columns at the end, as CarbonData has them: its loads fail
+// otherwise.
 func (s *TableSpec) partitionsLast() *arrow.Schema {
 	sc := lowered(s.Schema)
 	var fields, last []arrow.Field
@@ -67,7 +72,8 @@ func (s *TableSpec) partitionsLast() *arrow.Schema {
 		if slices.Contains(s.Partition[:i], n) {
 			continue // refused later
 		}
-		if at := slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, n) }); at >= 0 {
+		if at := slices.IndexFunc(sc.Fields(),
+			func(f arrow.Field) bool { return strings.EqualFold(f.Name, n) }); at >= 0 {
 			last = append(last, sc.Field(at))
 		}
 	}
@@ -157,7 +163,8 @@ func OptionsOf(t *layout.TableSchema, opts map[string]string) (schema.WriteOptio
 	if strings.EqualFold(t.Properties["local_dictionary_enable"], "false") {
 		o.Dictionary = false
 	}
-	o.Coded, o.Uncoded = propertyNames(t.Properties["local_dictionary_include"]), propertyNames(t.Properties["local_dictionary_exclude"])
+	o.Coded, o.Uncoded = propertyNames(t.Properties["local_dictionary_include"]),
+		propertyNames(t.Properties["local_dictionary_exclude"])
 	if c := t.Properties["carbon.column.compressor"]; c != "" && opts["compression"] == "" {
 		if err := o.Set("compression", c); err != nil {
 			return o, err

@@ -34,13 +34,15 @@ func (f *DataFile) PageStarts(ctx context.Context, g int) ([]int64, error) {
 		}
 		for _, p := range cc.Pages {
 			if p.Rows < 0 || p.Rows > page.MaxPageRows3 {
-				return nil, fault.Corruptf(cc.At, cc.Path+".numberOfRowsInpage", "%d rows; a page has at most %d, and the footer does not say it", p.Rows, page.MaxPageRows3)
+				return nil, fault.Corruptf(cc.At, cc.Path+".numberOfRowsInpage",
+					"%d rows; a page has at most %d, and the footer does not say it", p.Rows, page.MaxPageRows3)
 			}
 			add(p.Rows)
 		}
 	}
 	if last := starts[len(starts)-1]; last != b.Rows {
-		return nil, fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", g), "%d, its pages have %d", b.Rows, last)
+		return nil, fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", g),
+			"%d, its pages have %d", b.Rows, last)
 	}
 	return starts, nil
 }
@@ -85,16 +87,19 @@ func (f *DataFile) ReadChunk(ctx context.Context, g int, col *schema.Column) (*C
 // check holds the places of the pages against the chunk.
 func (c *ChunkAt) check() error {
 	if len(c.Offsets) != len(c.Pages) || len(c.Lengths) != len(c.Pages) {
-		return fault.Corruptf(c.At, c.Path, "%d pages, %d offsets, %d lengths", len(c.Pages), len(c.Offsets), len(c.Lengths))
+		return fault.Corruptf(c.At, c.Path, "%d pages, %d offsets, %d lengths", len(c.Pages), len(c.Offsets),
+			len(c.Lengths))
 	}
 	for i := range c.Pages {
 		p := &c.Pages[i]
 		at, n := c.At.End()+int64(c.Offsets[i]), int64(c.Lengths[i])
 		if c.Offsets[i] < 0 || n < 0 || at+n > c.End {
-			return fault.Corruptf(c.At, fmt.Sprintf("%s.page_offset[%d]", c.Path, i), "%d and %d bytes: the page ends behind the chunk (%d)", c.Offsets[i], n, c.End)
+			return fault.Corruptf(c.At, fmt.Sprintf("%s.page_offset[%d]", c.Path, i),
+				"%d and %d bytes: the page ends behind the chunk (%d)", c.Offsets[i], n, c.End)
 		}
 		if p.DataLen < 0 || p.RowidLen < 0 || p.RleLen < 0 || int64(p.DataLen)+int64(p.RowidLen)+int64(p.RleLen) != n {
-			return fault.Corruptf(c.At, fmt.Sprintf("%s.page_length[%d]", c.Path, i), "%d, but %d bytes of data, %d of row ids, %d of runs", n, p.DataLen, p.RowidLen, p.RleLen)
+			return fault.Corruptf(c.At, fmt.Sprintf("%s.page_length[%d]", c.Path, i),
+				"%d, but %d bytes of data, %d of row ids, %d of runs", n, p.DataLen, p.RowidLen, p.RleLen)
 		}
 	}
 	return nil

@@ -11,9 +11,9 @@ import (
 	"stoa/pred"
 )
 
-// The least and the greatest value of each page and of each blocklet, as format 3 keeps them. How they are written depends on
-// whether the column is a dimension (bytes that compare as the values do) or a measure. A null counts as 0, as the text of
-// a null, or as code 1: bounds are never too narrow, but they may be too wide.
+// The least and the greatest value of each page and of each blocklet, as format 3 keeps them. How they are
+// written depends on whether the column is a dimension (bytes that compare as the values do) or a measure. A
+// null counts as 0, as the text of a null, or as code 1: bounds are never too narrow, but they may be too wide.
 
 // bounds are those of a page.
 func (c *Chunk) bounds(ctx context.Context, p *page.StoredPage) (*pred.Bounds, bool) {
@@ -54,7 +54,8 @@ func MinMaxOf(c *schema.Column, m *layout.MinMax, i int) *pred.Bounds {
 	return &pred.Bounds{Min: &a, Max: &z, Nulls: -1, Rows: -1}
 }
 
-// Crossed reports whether a least value that can be read is greater than the greatest one. Only where all values are null that may be.
+// Crossed reports whether a least value that can be read is greater than the greatest one. Only where all
+// values are null that may be.
 func Crossed(c *schema.Column, m *layout.MinMax, i int) (least, greatest pred.Value, yes bool) {
 	lo, hi, ok := m.At(i)
 	if !ok || len(lo) == 0 || len(hi) == 0 || schema.GlobalCodes(c) {
@@ -95,8 +96,8 @@ func BoundOf(c *schema.Column, b []byte) (pred.Value, bool) {
 	return pred.Value{}, false
 }
 
-// wholeBound is a bound of whole numbers: eight bytes (one of bytes and booleans), of a dimension as many as the type has, with
-// the sign turned.
+// wholeBound is a bound of whole numbers: eight bytes (one of bytes and booleans), of a dimension as many as
+// the type has, with the sign turned.
 func wholeBound(c *schema.Column, b []byte) (pred.Value, bool) {
 	n := len(b)
 	if n == 0 || n > 8 {
@@ -108,10 +109,12 @@ func wholeBound(c *schema.Column, b []byte) (pred.Value, bool) {
 	}
 	small := c.Typ == layout.TypeBoolean || c.Typ == layout.TypeByte
 	switch {
-	case small && n != 1, !small && !c.Dimension && n != 8, c.Dimension && c.Typ == layout.TypeByte: // the last one is a text
+	case small && n != 1, !small && !c.Dimension && n != 8, c.Dimension && c.Typ == layout.TypeByte:
+		// the last one is a text
 		return pred.Value{}, false
 	case c.Dimension && !small:
-		if want := map[layout.DataType]int{layout.TypeShort: 2, layout.TypeInt: 4, layout.TypeLong: 8, layout.TypeTimestamp: 8}[c.Typ]; n != want {
+		if want := map[layout.DataType]int{layout.TypeShort: 2, layout.TypeInt: 4, layout.TypeLong: 8,
+			layout.TypeTimestamp: 8}[c.Typ]; n != want {
 			return pred.Value{}, false
 		}
 		v ^= 1 << (8*n - 1)

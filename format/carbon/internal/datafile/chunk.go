@@ -39,8 +39,8 @@ type chunkTree struct {
 	nulls []uint32 // of a chunk with a dictionary below a list or struct: the codes that mean null
 }
 
-// OpenTree reads the metadata of a column chunk; of a list or struct also those of what is below, because only they tell
-// which lists and structs are null.
+// OpenTree reads the metadata of a column chunk; of a list or struct also those of what is below, because only
+// they tell which lists and structs are null.
 func (f *DataFile) OpenTree(ctx context.Context, g int, col *schema.Column) (*chunkTree, error) {
 	c, err := f.ReadChunk(ctx, g, col)
 	if err != nil {
@@ -75,12 +75,14 @@ func below(c *schema.Column) []*schema.Column {
 
 // Global reports whether the pages hold codes of the column's dictionary, which is the table's.
 func (t *chunkTree) Global() bool {
-	return t.Dict == nil && schema.GlobalCodes(t.col) && len(t.Pages) > 0 && t.Pages[0].Encoders.Has(layout.EncDictionary)
+	return t.Dict == nil && schema.GlobalCodes(t.col) && len(t.Pages) > 0 &&
+		t.Pages[0].Encoders.Has(layout.EncDictionary)
 }
 
 // page is page i with those below it; spans are appended in the order in which Decode takes their bytes.
 func (t *chunkTree) page(f *DataFile, i int, rows int64, dates page.DateRule, spans *[]fault.Span) page.StoredPage {
-	p := page.StoredPage{DataChunk: &t.Pages[i], Col: t.col, Version: f.Version, Rows: rows, Coded: t.Dict != nil, Limits: f.Limits, Spans: 1, Dates: dates, Widths: &f.Widths}
+	p := page.StoredPage{DataChunk: &t.Pages[i], Col: t.col, Version: f.Version, Rows: rows, Coded: t.Dict != nil,
+		Limits: f.Limits, Spans: 1, Dates: dates, Widths: &f.Widths}
 	p.Global = t.Global()
 	own := t.pageSpans(i)
 	p.Spans = len(own)
@@ -99,13 +101,15 @@ func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
 		return format.Page{}, io.EOF
 	}
 	c.I++
-	p := format.Page{Ordinal: i, First: c.Starts[i], Rows: c.Starts[i+1] - c.Starts[i], Entries: c.Starts[i+1] - c.Starts[i]}
+	p := format.Page{Ordinal: i, First: c.Starts[i], Rows: c.Starts[i+1] - c.Starts[i],
+		Entries: c.Starts[i+1] - c.Starts[i]}
 	if c.Phys.Parent >= 0 {
 		p.Entries = -1
 	}
 	own := c.Tree.page(c.F, i, p.Rows, c.Dates, &p.Spans)
 	if p.Entries > page.MaxPageRows {
-		return p, fault.Limitf(c.Tree.At, c.Tree.Path, "page %d has %d rows, a page has at most %d", i, p.Entries, page.MaxPageRows)
+		return p, fault.Limitf(c.Tree.At, c.Tree.Path, "page %d has %d rows, a page has at most %d", i, p.Entries,
+			page.MaxPageRows)
 	}
 	p.Own = &own
 	p.Coded = own.Coded || own.Global && c.known(&own)
@@ -127,7 +131,8 @@ func (c *Chunk) Dict() (format.Page, bool) {
 	if d == nil || c.Phys.Has != format.Values {
 		return format.Page{}, false
 	}
-	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: -1, Spans: []fault.Span{c.Tree.Within(d.Data), c.Tree.Within(d.Used)}, Own: d}, true
+	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: -1,
+		Spans: []fault.Span{c.Tree.Within(d.Data), c.Tree.Within(d.Used)}, Own: d}, true
 }
 
 // Decode appends a page to dst.
@@ -166,7 +171,8 @@ func (c *Chunk) codec() string {
 // maxCodes is how many codes of three bytes there are.
 const maxCodes = 1 << 24
 
-// dictionaryValues is a local dictionary taken apart: the values, in the order of their codes, and which codes have one.
+// dictionaryValues is a local dictionary taken apart: the values, in the order of their codes, and which codes
+// have one.
 type dictionaryValues struct {
 	raw    []byte
 	starts []uint32 // where each value begins and ends in raw
@@ -175,7 +181,8 @@ type dictionaryValues struct {
 }
 
 // localValues decompresses a local dictionary.
-func localValues(d *layout.LocalDictionary, t *format.Task, data, used []byte, method string, l format.Limits) (v dictionaryValues, err error) {
+func localValues(d *layout.LocalDictionary, t *format.Task, data, used []byte, method string,
+	l format.Limits) (v dictionaryValues, err error) {
 	if len(d.Meta) == 0 {
 		return v, fault.Rel(0, 0, "dictionary_meta", "no encoder_meta")
 	}
@@ -197,7 +204,8 @@ func localValues(d *layout.LocalDictionary, t *format.Task, data, used []byte, m
 	if v.n > maxCodes {
 		return v, fault.Rel(0, 0, "dictionary_values", "code %d", v.n-1)
 	}
-	p := &page.StoredPage{DataChunk: &layout.DataChunk{Codec: method}, Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeString}}, Version: 3, Limits: l}
+	p := &page.StoredPage{DataChunk: &layout.DataChunk{Codec: method},
+		Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeString}}, Version: 3, Limits: l}
 	c := page.Content{P: p, T: t, N: count}
 	if c.Raw, err = codec.Expand(method, data, l.Page, t.Scratch.Bytes); err != nil {
 		return v, err
@@ -232,8 +240,8 @@ func localNulls(d *layout.LocalDictionary, method string, l format.Limits) ([]ui
 	return out, nil
 }
 
-// decodeLocal makes a local dictionary a vector in which code c is entry c. Null are the codes without a value, and those whose value
-// means null; the latter have bytes nevertheless, which tells them apart: see usable.
+// decodeLocal makes a local dictionary a vector in which code c is entry c. Null are the codes without a value,
+// and those whose value means null; the latter have bytes nevertheless, which tells them apart: see usable.
 func decodeLocal(d *layout.LocalDictionary, t *format.Task, method string, l format.Limits, dst *vec.Vector) error {
 	v, err := localValues(d, t, t.Bytes[0], t.Bytes[1], method, l)
 	if err != nil {
@@ -265,8 +273,8 @@ func decodeLocal(d *layout.LocalDictionary, t *format.Task, method string, l for
 	return nil
 }
 
-// known reports whether all codes of a page are certain to stand for a value of the dictionary: where it is cut or damaged, the page must
-// be read to tell.
+// known reports whether all codes of a page are certain to stand for a value of the dictionary: where it is cut
+// or damaged, the page must be read to tell.
 func (c *Chunk) known(p *page.StoredPage) bool {
 	if c.Global == nil || p.MinMax == nil {
 		return false

@@ -46,7 +46,8 @@ func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 		return f, fault.Corruptf(f.At, "", "%d bytes are too few for a data file", f.At.Len)
 	}
 	headErr := f.readHeader(ctx, o.Tracer)
-	if e := (*fault.Error)(nil); headErr != nil && !errors.As(headErr, &e) { // it was not read: that says nothing of the file
+	// it was not read: that says nothing of the file
+	if e := (*fault.Error)(nil); headErr != nil && !errors.As(headErr, &e) {
 		return f, headErr
 	}
 	if headErr == nil && f.Version == 3 && f.Header.HasFooter && !f.Header.Footer {
@@ -69,16 +70,20 @@ func (f *DataFile) readHeader(ctx context.Context, trace func(region.Node)) erro
 	}
 	if bytes.Equal(b, []byte(layout.MagicV2)) {
 		f.Version, f.HeadLen = 2, int64(len(layout.MagicV2))
-		layout.Tell(trace, region.Node{Kind: region.Struct, Name: "header", Value: layout.MagicV2, At: f.At.Sub(0, f.HeadLen), Inner: -1})
+		layout.Tell(trace, region.Node{Kind: region.Struct, Name: "header", Value: layout.MagicV2,
+			At: f.At.Sub(0, f.HeadLen), Inner: -1})
 		return nil
 	}
 	var h layout.Header
-	head, err := f.Growing(ctx, 0, "header", func(c *wire.Cursor) { h = layout.ParseHeader(thrift.NewReader(c, thrift.Compact), "") })
+	head, err := f.Growing(ctx, 0, "header",
+		func(c *wire.Cursor) { h = layout.ParseHeader(thrift.NewReader(c, thrift.Compact), "") })
 	if err == nil && h.Version == 3 {
 		f.Version, f.Header, f.HeadLen = 3, h, int64(len(head))
 		if trace != nil {
-			trace(region.Node{Kind: region.Struct, Name: "header", Value: fmt.Sprintf("%d columns", len(h.Columns)), At: f.At.Sub(0, f.HeadLen), Inner: -1})
-			layout.ParseHeader(thrift.NewReader(wire.NewCursor(head, f.At.Sub(0, f.HeadLen), "header").Trace(trace, 1), thrift.Compact), "FileHeader")
+			trace(region.Node{Kind: region.Struct, Name: "header", Value: fmt.Sprintf("%d columns", len(h.Columns)),
+				At: f.At.Sub(0, f.HeadLen), Inner: -1})
+			layout.ParseHeader(thrift.NewReader(wire.NewCursor(head, f.At.Sub(0, f.HeadLen), "header").Trace(trace,
+				1), thrift.Compact), "FileHeader")
 		}
 		return nil
 	}
@@ -89,7 +94,8 @@ func (f *DataFile) readHeader(ctx context.Context, trace func(region.Node)) erro
 	return err
 }
 
-// readFooter finds the footer by the last eight bytes and reads it. The type of its first field tells FileFooter from FileFooter3.
+// readFooter finds the footer by the last eight bytes and reads it. The type of its first field tells
+// FileFooter from FileFooter3.
 func (f *DataFile) readFooter(ctx context.Context, trace func(region.Node)) error {
 	end, err := f.Read(ctx, f.At.Len-layout.TailLen, layout.TailLen, "footer_offset")
 	if err != nil {
@@ -97,7 +103,8 @@ func (f *DataFile) readFooter(ctx context.Context, trace func(region.Node)) erro
 	}
 	off := int64(binary.BigEndian.Uint64(end))
 	if off < f.HeadLen || off >= f.At.Len-layout.TailLen {
-		return fault.Corruptf(f.At.Sub(f.At.Len-layout.TailLen, layout.TailLen), "footer_offset", "%d is not between the header's end (%d) and %d", off, f.HeadLen, f.At.Len-layout.TailLen)
+		return fault.Corruptf(f.At.Sub(f.At.Len-layout.TailLen, layout.TailLen), "footer_offset",
+			"%d is not between the header's end (%d) and %d", off, f.HeadLen, f.At.Len-layout.TailLen)
 	}
 	f.FootAt = off
 	b, err := f.Read(ctx, off, f.At.Len-layout.TailLen-off, "footer")
@@ -107,9 +114,12 @@ func (f *DataFile) readFooter(ctx context.Context, trace func(region.Node)) erro
 	c := wire.NewCursor(b, f.At.Sub(off, int64(len(b))), "footer")
 	f.Footer = f.parseFooter(c)
 	if trace != nil {
-		trace(region.Node{Kind: region.Struct, Name: "footer", Value: fmt.Sprintf("%d rows, %d blocklets", f.Footer.Rows, len(f.Footer.Blocklet)), At: f.At.Sub(off, int64(len(b))), Inner: -1})
+		trace(region.Node{Kind: region.Struct, Name: "footer",
+			Value: fmt.Sprintf("%d rows, %d blocklets", f.Footer.Rows, len(f.Footer.Blocklet)),
+			At:    f.At.Sub(off, int64(len(b))), Inner: -1})
 		f.parseFooter(wire.NewCursor(b, f.At.Sub(off, int64(len(b))), "footer").Trace(trace, 1))
-		trace(region.Node{Kind: region.Data, Name: "footer_offset", Value: fmt.Sprint(off), At: f.At.Sub(f.At.Len-layout.TailLen, layout.TailLen), Inner: -1})
+		trace(region.Node{Kind: region.Data, Name: "footer_offset", Value: fmt.Sprint(off),
+			At: f.At.Sub(f.At.Len-layout.TailLen, layout.TailLen), Inner: -1})
 	}
 	if c.Err() == nil && c.Left() > 0 {
 		c.Fail(c.Pos(), c.Left(), "", "%d bytes behind the footer", c.Left())
@@ -196,7 +206,8 @@ func (f *DataFile) checkBlocklets() error {
 
 func (f *DataFile) checkBlocklet3(b *layout.BlockletInfo, at fault.Span, path string) error {
 	if len(b.Offsets) != len(f.Columns) || len(b.Lengths) != len(f.Columns) {
-		return fault.Corruptf(at, path, "%d offsets and %d lengths of column chunks, the header has %d columns", len(b.Offsets), len(b.Lengths), len(f.Columns))
+		return fault.Corruptf(at, path, "%d offsets and %d lengths of column chunks, the header has %d columns",
+			len(b.Offsets), len(b.Lengths), len(f.Columns))
 	}
 	for i, off := range b.Offsets {
 		if b.Whole > 0 && i >= b.Whole {
@@ -204,25 +215,29 @@ func (f *DataFile) checkBlocklet3(b *layout.BlockletInfo, at fault.Span, path st
 		}
 		end := b.ChunkEnd(i, f.dimCount)
 		if off < f.HeadLen || b.Lengths[i] < 1 || end > f.FootAt || off > end || int64(b.Lengths[i]) > end-off {
-			return fault.Corruptf(at, fmt.Sprintf("%s.column_data_chunks_offsets[%d]", path, i), "a chunk from %d to %d whose metadata has %d bytes does not lie between header (%d) and footer (%d)",
+			return fault.Corruptf(at, fmt.Sprintf("%s.column_data_chunks_offsets[%d]", path, i),
+				"a chunk from %d to %d whose metadata has %d bytes does not lie between header (%d) and footer (%d)",
 				off, end, b.Lengths[i], f.HeadLen, f.FootAt)
 		}
 	}
 	for i, n := range b.Lengths { // each page takes some bytes of each chunk's metadata
 		if int64(len(b.InPage)) > int64(n) && (b.Whole == 0 || i < b.Whole) {
-			return fault.Corruptf(at, path+".row_count_in_page", "%d pages, the metadata of chunk %d has %d bytes", len(b.InPage), i, n)
+			return fault.Corruptf(at, path+".row_count_in_page", "%d pages, the metadata of chunk %d has %d bytes",
+				len(b.InPage), i, n)
 		}
 	}
 	if b.InPage != nil {
 		var n int64
 		for _, k := range b.InPage {
 			if k < 0 || k > page.MaxPageRows3 {
-				return fault.Corruptf(at, path+".row_count_in_page", "%d rows, a page has at most %d", k, page.MaxPageRows3)
+				return fault.Corruptf(at, path+".row_count_in_page", "%d rows, a page has at most %d", k,
+					page.MaxPageRows3)
 			}
 			n += int64(k)
 		}
 		if n != b.Rows || int(b.Pages) != len(b.InPage) {
-			return fault.Corruptf(at, path+".row_count_in_page", "%d rows in %d pages, the blocklet says %d rows in %d", n, len(b.InPage), b.Rows, b.Pages)
+			return fault.Corruptf(at, path+".row_count_in_page",
+				"%d rows in %d pages, the blocklet says %d rows in %d", n, len(b.InPage), b.Rows, b.Pages)
 		}
 	}
 	return nil

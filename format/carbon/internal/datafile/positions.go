@@ -17,8 +17,10 @@ const (
 )
 
 var (
-	FileNames  = &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeString, Name: FileColumn, Id: "\x00file"}, Card: -1}
-	RowNumbers = &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeLong, Name: RowColumn, Id: "\x00row"}, Card: -1}
+	FileNames = &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeString, Name: FileColumn,
+		Id: "\x00file"}, Card: -1}
+	RowNumbers = &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeLong, Name: RowColumn,
+		Id: "\x00row"}, Card: -1}
 )
 
 // Positions gives the pages of such a column of a blocklet; nil if p is none.

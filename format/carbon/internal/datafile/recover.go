@@ -30,9 +30,11 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 	if f.Stream != nil && len(f.Stream.Fields) > 0 {
 		lost, err := f.resync(ctx)
 		for _, at := range lost {
-			out = append(out, layout.Saying("carbon.rows.lost", at, part, "%d bytes between blocklets that can be read", at.Len))
+			out = append(out, layout.Saying("carbon.rows.lost", at, part,
+				"%d bytes between blocklets that can be read", at.Len))
 		}
-		return f, append(out, layout.Saying("carbon.recovered", f.At, part, "%d blocklets with %d rows, by the markers between them", len(f.Stream.Blocklets), f.Footer.Rows)), err
+		return f, append(out, layout.Saying("carbon.recovered", f.At, part,
+			"%d blocklets with %d rows, by the markers between them", len(f.Stream.Blocklets), f.Footer.Rows)), err
 	}
 	if f.Version == 2 && f.HeadLen > 0 {
 		g, lost, err := f.recover2(ctx)
@@ -42,7 +44,9 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 		if err != nil || len(g.Footer.Blocklet) == 0 {
 			return nil, out, why
 		}
-		return g, append(append(out, layout.Saying("carbon.recovered", f.At, part, "%d blocklets with %d rows, found one after the other", len(g.Footer.Blocklet), g.Footer.Rows)), lost...), nil
+		return g, append(append(out, layout.Saying("carbon.recovered", f.At, part,
+			"%d blocklets with %d rows, found one after the other", len(g.Footer.Blocklet), g.Footer.Rows)),
+			lost...), nil
 	}
 	if f.Version == 2 || f.Version == 1 && f.HeadLen == 0 && f.FootAt >= 0 && len(f.Footer.Columns) > 0 {
 		return nil, out, why
@@ -50,7 +54,8 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 	if known := f.besides(ctx); known != nil {
 		g, lost := f.byIndex(known)
 		if g != nil {
-			out = append(out, layout.Saying("carbon.recovered", f.At, part, "%d blocklets, as the index file knows them", len(g.Footer.Blocklet)))
+			out = append(out, layout.Saying("carbon.recovered", f.At, part,
+				"%d blocklets, as the index file knows them", len(g.Footer.Blocklet)))
 			return g, append(out, lost...), g.layout()
 		}
 	}
@@ -62,7 +67,8 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 	if err := g.layout(); err != nil {
 		return nil, out, why
 	}
-	out = append(out, layout.Saying("carbon.recovered", f.At, part, "%d blocklets with %d rows, found one after the other", len(g.Footer.Blocklet), g.Footer.Rows))
+	out = append(out, layout.Saying("carbon.recovered", f.At, part,
+		"%d blocklets with %d rows, found one after the other", len(g.Footer.Blocklet), g.Footer.Rows))
 	return g, out, nil
 }
 
@@ -92,7 +98,8 @@ func (f *DataFile) besides(ctx context.Context) *Indexed {
 
 // byIndex makes the file of what an index file says; blocklets behind its end are lost.
 func (f *DataFile) byIndex(x *Indexed) (*DataFile, []region.Finding) {
-	g := &DataFile{Object: f.Object, Version: 3, Header: f.Header, HeadLen: f.HeadLen, FootAt: f.At.Len, noVerify: f.noVerify}
+	g := &DataFile{Object: f.Object, Version: 3, Header: f.Header, HeadLen: f.HeadLen, FootAt: f.At.Len,
+		noVerify: f.noVerify}
 	g.Header.Columns = x.Columns
 	g.Footer.Version = 3
 	var lost []region.Finding
@@ -103,7 +110,8 @@ func (f *DataFile) byIndex(x *Indexed) (*DataFile, []region.Finding) {
 			return nil, nil
 		}
 		if end := max(b.Info.End, b.Info.Dims); end > f.At.Len {
-			l := layout.Saying("carbon.rows.lost", f.At.Sub(f.At.Len, 0), f.At.Object, "blocklet %d reaches to byte %d, the file has %d", i, end, f.At.Len)
+			l := layout.Saying("carbon.rows.lost", f.At.Sub(f.At.Len, 0), f.At.Object,
+				"blocklet %d reaches to byte %d, the file has %d", i, end, f.At.Len)
 			l.Rows, l.Lost = [2]int64{rows, rows + b.Info.Rows}, b.Info.Rows
 			lost = append(lost, l)
 			continue
@@ -118,7 +126,8 @@ func (f *DataFile) byIndex(x *Indexed) (*DataFile, []region.Finding) {
 
 // walk finds column chunks one after the other.
 func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
-	g := &DataFile{Object: f.Object, Version: 3, Header: f.Header, HeadLen: f.HeadLen, FootAt: f.HeadLen, noVerify: f.noVerify}
+	g := &DataFile{Object: f.Object, Version: 3, Header: f.Header, HeadLen: f.HeadLen, FootAt: f.HeadLen,
+		noVerify: f.noVerify}
 	g.Footer.Version = 3
 	n := len(f.Header.Columns)
 	dims := 0
@@ -151,7 +160,9 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 			return g, nil
 		}
 		if len(b.Offsets) < n {
-			l := layout.Saying("carbon.rows.lost", f.At.Sub(b.Offsets[0], f.At.Len-b.Offsets[0]), f.At.Object, "the blocklet that begins here has %d of %d column chunks: cells of the other columns are lost", len(b.Offsets), n)
+			l := layout.Saying("carbon.rows.lost", f.At.Sub(b.Offsets[0], f.At.Len-b.Offsets[0]), f.At.Object,
+				"the blocklet that begins here has %d of %d column chunks: cells of the other columns are lost",
+				len(b.Offsets), n)
 			l.Rows, l.Lost = [2]int64{g.Footer.Rows, g.Footer.Rows + b.Rows}, b.Rows
 			b.Whole = len(b.Offsets)
 			for len(b.Offsets) < n { // nothing is there: reading it fails
@@ -188,14 +199,16 @@ func (f *DataFile) chunkHere(ctx context.Context, at int64) (head int64, cc layo
 	if at >= f.At.Len {
 		return 0, cc, false
 	}
-	b, err := f.Growing(ctx, at, "chunk", func(c *wire.Cursor) { cc = layout.ParseDataChunk3(thrift.NewReader(c, thrift.Compact), "") })
+	b, err := f.Growing(ctx, at, "chunk",
+		func(c *wire.Cursor) { cc = layout.ParseDataChunk3(thrift.NewReader(c, thrift.Compact), "") })
 	if err != nil || len(cc.Pages) == 0 || len(cc.Lengths) != len(cc.Pages) || len(cc.Offsets) != len(cc.Pages) {
 		return 0, cc, false
 	}
 	end := at + int64(len(b))
 	for i := range cc.Pages {
 		p := &cc.Pages[i]
-		if p.DataLen < 0 || p.RowidLen < 0 || p.RleLen < 0 || int64(p.DataLen)+int64(p.RowidLen)+int64(p.RleLen) != int64(cc.Lengths[i]) ||
+		if p.DataLen < 0 || p.RowidLen < 0 || p.RleLen < 0 ||
+			int64(p.DataLen)+int64(p.RowidLen)+int64(p.RleLen) != int64(cc.Lengths[i]) ||
 			at+int64(len(b))+int64(cc.Offsets[i]) != end || p.Rows < 0 || p.Rows > page.MaxPageRows3 {
 			return 0, cc, false
 		}

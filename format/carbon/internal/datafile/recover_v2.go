@@ -21,7 +21,8 @@ import (
 func (f *DataFile) recover2(ctx context.Context) (*DataFile, []region.Finding, error) {
 	x, known := f.indexOf(ctx)
 	if x == nil {
-		return nil, nil, fault.Corruptf(f.At, "footer", "without it only the index file knows the columns, and none beside the file names it")
+		return nil, nil, fault.Corruptf(f.At, "footer",
+			"without it only the index file knows the columns, and none beside the file names it")
 	}
 	g := &DataFile{Object: f.Object, Version: 2, HeadLen: f.HeadLen, FootAt: f.At.Len, noVerify: f.noVerify}
 	g.Footer = layout.Footer{Version: 2, Columns: x.Header.Columns, Segment: x.Header.Segment}
@@ -56,7 +57,8 @@ func (f *DataFile) recover2(ctx context.Context) (*DataFile, []region.Finding, e
 	g.FootAt = at
 	var lost []region.Finding
 	if n := known - g.Footer.Rows; n != 0 {
-		l := layout.Saying("carbon.rows.lost", f.At.Sub(at, f.At.Len-at), f.At.Object, "%d rows were found, the index says %d", g.Footer.Rows, known)
+		l := layout.Saying("carbon.rows.lost", f.At.Sub(at, f.At.Len-at), f.At.Object,
+			"%d rows were found, the index says %d", g.Footer.Rows, known)
 		l.Rows, l.Lost = [2]int64{g.Footer.Rows, max(known, g.Footer.Rows)}, max(n, 0)
 		lost = append(lost, l)
 	}
@@ -81,7 +83,8 @@ func (f *DataFile) indexOf(ctx context.Context) (*layout.IndexFile, int64) {
 			continue
 		}
 		for i := range files[0].Blocks {
-			if b := &files[0].Blocks[i]; path.Base(b.File) == path.Base(f.At.Object) && len(files[0].Header.Columns) > 0 {
+			if b := &files[0].Blocks[i]; path.Base(b.File) == path.Base(f.At.Object) &&
+				len(files[0].Header.Columns) > 0 {
 				return &files[0], b.Rows
 			}
 		}
@@ -96,7 +99,8 @@ func (f *DataFile) blockletHere(ctx context.Context, at int64) (b layout.Blockle
 			return b, at, false
 		}
 		var d layout.DataChunk
-		head, err := f.Growing(ctx, at, "chunk", func(c *wire.Cursor) { d = layout.ParseDataChunk2(thrift.NewReader(c, thrift.Compact), "") })
+		head, err := f.Growing(ctx, at, "chunk",
+			func(c *wire.Cursor) { d = layout.ParseDataChunk2(thrift.NewReader(c, thrift.Compact), "") })
 		if err != nil || d.DataLen < 0 || d.RowidLen < 0 || d.RleLen < 0 || len(head) > 1<<15 {
 			return b, at, false
 		}

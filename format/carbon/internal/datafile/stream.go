@@ -27,7 +27,8 @@ import (
 	"stoa/wire"
 )
 
-// A file of a streaming segment has rows instead of columns, and no footer, because it grows (CarbonStreamRecordWriter):
+// A file of a streaming segment has rows instead of columns, and no footer, because it grows
+// (CarbonStreamRecordWriter):
 //
 //	FileHeader   is_footer_present false; sync_marker; compressor_name
 //	blocklets    sync_marker, 16 bytes
@@ -39,7 +40,8 @@ import (
 //	             complex dimensions: i16 length and bytes
 //	             measures: big-endian; decimals: i16 length, scale, big-endian number
 //
-// An index file beside it says how many of its bytes are committed: what is behind them belongs to a batch that did not end.
+// An index file beside it says how many of its bytes are committed: what is behind them belongs to a batch that
+// did not end.
 
 // streamFile is the blocklets of a file of rows.
 type streamFile struct {
@@ -80,7 +82,8 @@ func parseBlockletHeader(r *thrift.Reader, name string) (h blockletHeader) {
 		case 1:
 			h.length = r.I32("blocklet_length")
 		case 2:
-			h.mutation = r.Enum("mutation", func(v int32) string { return map[int32]string{0: "INSERT", 1: "DELETE"}[v] })
+			h.mutation = r.Enum("mutation",
+				func(v int32) string { return map[int32]string{0: "INSERT", 1: "DELETE"}[v] })
 		case 3:
 			layout.ParseBlockletIndex(r, "blocklet_index")
 		case 4:
@@ -110,7 +113,8 @@ func (f *DataFile) readStream(ctx context.Context, trace func(region.Node)) erro
 		return err
 	}
 	if s.committed < f.HeadLen {
-		return fault.Corruptf(at, "", "the index file says that %d bytes are committed, the header alone has %d", s.committed, f.HeadLen)
+		return fault.Corruptf(at, "", "the index file says that %d bytes are committed, the header alone has %d",
+			s.committed, f.HeadLen)
 	}
 	for pos := f.HeadLen; pos < s.committed; {
 		b, err := f.streamBlocklet(ctx, pos, len(s.Blocklets), trace)
@@ -124,7 +128,8 @@ func (f *DataFile) readStream(ctx context.Context, trace func(region.Node)) erro
 		f.Footer.Rows += b.Rows
 	}
 	if n := f.At.Len - s.committed; n > 0 {
-		layout.Tell(trace, region.Node{Kind: region.Data, Name: "uncommitted", Value: "behind what the index file says is committed", At: f.At.Sub(s.committed, n), Inner: -1})
+		layout.Tell(trace, region.Node{Kind: region.Data, Name: "uncommitted",
+			Value: "behind what the index file says is committed", At: f.At.Sub(s.committed, n), Inner: -1})
 	}
 	return nil
 }
@@ -156,7 +161,8 @@ func (f *DataFile) committed(ctx context.Context) int64 {
 }
 
 // streamBlocklet reads what stands before the rows of a blocklet.
-func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace func(region.Node)) (b streamBlocklet, err error) {
+func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace func(region.Node)) (b streamBlocklet,
+	err error) {
 	name := fmt.Sprintf("blocklet[%d]", i)
 	left := f.Stream.committed - pos
 	bad := func(off, n int64, format string, args ...any) (streamBlocklet, error) {
@@ -187,7 +193,8 @@ func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace f
 		if t != nil {
 			c.Trace(t, 1)
 		}
-		if h = parseBlockletHeader(thrift.NewReader(c, thrift.Compact), "BlockletHeader"); c.Err() == nil && c.Left() > 0 {
+		if h = parseBlockletHeader(thrift.NewReader(c, thrift.Compact), "BlockletHeader"); c.Err() == nil &&
+			c.Left() > 0 {
 			c.Fail(c.Pos(), c.Left(), "", "%d bytes behind it", c.Left())
 		}
 		return c.Err()
@@ -211,11 +218,13 @@ func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace f
 	if trace != nil {
 		trace(region.Node{Kind: region.Struct, Name: name, Value: fmt.Sprintf("%d rows", b.Rows), At: b.At, Inner: -1})
 		trace(region.Node{Depth: 1, Kind: region.Data, Name: "sync_marker", At: f.At.Sub(pos, markerLen), Inner: -1})
-		trace(region.Node{Depth: 1, Kind: region.Data, Name: "length", Value: fmt.Sprint(n), At: f.At.Sub(pos+markerLen, 4), Inner: -1})
+		trace(region.Node{Depth: 1, Kind: region.Data, Name: "length", Value: fmt.Sprint(n),
+			At: f.At.Sub(pos+markerLen, 4), Inner: -1})
 		if err := parse(trace); err != nil {
 			return b, err
 		}
-		trace(region.Node{Depth: 1, Kind: region.Data, Name: "length", Value: fmt.Sprint(m), At: f.At.Sub(b.head.End(), 4), Inner: -1})
+		trace(region.Node{Depth: 1, Kind: region.Data, Name: "length", Value: fmt.Sprint(m),
+			At: f.At.Sub(b.head.End(), 4), Inner: -1})
 		trace(region.Node{Depth: 1, Kind: region.Data, Name: "rows", Value: f.Stream.codec, At: b.Data, Inner: -1})
 	}
 	return b, nil
@@ -244,7 +253,8 @@ func streamFields(roots []*schema.Column, at fault.Span) ([]StreamField, error) 
 		case c.Dimension, c.Typ == layout.TypeDecimal:
 		default:
 			if f.width = plainWidth(c.Typ); f.width == 0 {
-				return nil, fault.Unsupportedf(at, "header.column_schema", "column %s: a streaming file has no %s", c.Name, c.Typ)
+				return nil, fault.Unsupportedf(at, "header.column_schema", "column %s: a streaming file has no %s",
+					c.Name, c.Typ)
 			}
 		}
 		out[i] = f
@@ -336,7 +346,8 @@ func (c *StreamChunk) decode(raw []byte, a *vec.Arena, dst *vec.Vector) error {
 	for i := range n {
 		v := raw[spots[2*i]:spots[2*i+1]]
 		switch {
-		case spots[2*i] == noSpot, text && string(v) == schema.NullText && c.F.Stream.Fields[c.Index].Col.Typ != layout.TypeBinary:
+		case spots[2*i] == noSpot, text && string(v) == schema.NullText &&
+			c.F.Stream.Fields[c.Index].Col.Typ != layout.TypeBinary:
 			if valid == nil {
 				valid = dst.Validity()
 			}
@@ -477,7 +488,8 @@ func (c *StreamChunk) value(b []byte, scale int32) (v schema.Constant, ok bool, 
 		return wrong()
 	}
 	v.I = whole()
-	if col.Dimension && col.Typ != layout.TypeBoolean { // the sign is turned, so that bytes are in the order of the numbers
+	// the sign is turned, so that bytes are in the order of the numbers
+	if col.Dimension && col.Typ != layout.TypeBoolean {
 		v.I ^= -1 << (8*len(b) - 1)
 	}
 	return v, true, nil

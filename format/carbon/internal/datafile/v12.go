@@ -11,12 +11,12 @@ import (
 	"stoa/wire"
 )
 
-// Files of formats 1 and 2. A blocklet has one page of each column. In format 1 everything that describes it is in the footer,
-// and the pages lie grouped: all data, then all row ids, then all runs. In format 2 the column chunk of format 3 begins:
-// DataChunk2, data, row ids, runs.
+// Files of formats 1 and 2. A blocklet has one page of each column. In format 1 everything that describes it is
+// in the footer, and the pages lie grouped: all data, then all row ids, then all runs. In format 2 the column
+// chunk of format 3 begins: DataChunk2, data, row ids, runs.
 
-// cardinalities gives the columns what the footer says of them: how many values a dictionary had. The list is that of the
-// dimensions; 0 of a list or struct, -1 of a column without a dictionary.
+// cardinalities gives the columns what the footer says of them: how many values a dictionary had. The list is
+// that of the dimensions; 0 of a list or struct, -1 of a column without a dictionary.
 func (f *DataFile) cardinalities() {
 	for i, c := range f.Columns {
 		if c.Dimension && i < len(f.Footer.Segment.Cardinalities) {
@@ -29,7 +29,8 @@ func (f *DataFile) cardinalities() {
 func (f *DataFile) checkFooter12() error {
 	switch {
 	case int(f.Footer.Version) != f.Version:
-		return fault.Corruptf(f.FootSpan(), "footer.version", "%d, the beginning of the file says %d", f.Footer.Version, f.Version)
+		return fault.Corruptf(f.FootSpan(), "footer.version", "%d, the beginning of the file says %d",
+			f.Footer.Version, f.Version)
 	case len(f.Columns) == 0:
 		return fault.Corruptf(f.FootSpan(), "footer.table_columns", "there are none")
 	case len(f.Footer.Blocklet) == 0:
@@ -46,7 +47,8 @@ func (f *DataFile) columnGroups(at fault.Span) error {
 			continue
 		}
 		if other, ok := seen[c.Group]; ok {
-			return fault.Unsupportedf(at, "footer.table_columns", "columns %s and %s are a column group, kept row by row", other, c.Name)
+			return fault.Unsupportedf(at, "footer.table_columns",
+				"columns %s and %s are a column group, kept row by row", other, c.Name)
 		}
 		seen[c.Group] = c.Name
 	}
@@ -56,7 +58,8 @@ func (f *DataFile) columnGroups(at fault.Span) error {
 // inData checks that n bytes at off are between the header and the footer.
 func (f *DataFile) inData(at fault.Span, path string, off, n int64) error {
 	if off < f.HeadLen || n < 0 || off > f.FootAt || n > f.FootAt-off {
-		return fault.Corruptf(at, path, "%d bytes at %d do not lie between header (%d) and footer (%d)", n, off, f.HeadLen, f.FootAt)
+		return fault.Corruptf(at, path, "%d bytes at %d do not lie between header (%d) and footer (%d)", n, off,
+			f.HeadLen, f.FootAt)
 	}
 	return nil
 }
@@ -94,10 +97,12 @@ func (f *DataFile) checkBlocklet2(b *layout.BlockletInfo, at fault.Span, path st
 		return err
 	}
 	if len(b.Offsets) != len(f.Columns) || len(b.Lengths) != len(f.Columns) {
-		return fault.Corruptf(at, path, "%d offsets and %d lengths of column chunks, the file has %d columns", len(b.Offsets), len(b.Lengths), len(f.Columns))
+		return fault.Corruptf(at, path, "%d offsets and %d lengths of column chunks, the file has %d columns",
+			len(b.Offsets), len(b.Lengths), len(f.Columns))
 	}
 	for i, off := range b.Offsets {
-		if err := f.inData(at, fmt.Sprintf("%s.column_data_chunks_offsets[%d]", path, i), off, int64(b.Lengths[i])); err != nil {
+		if err := f.inData(at, fmt.Sprintf("%s.column_data_chunks_offsets[%d]", path, i), off,
+			int64(b.Lengths[i])); err != nil {
 			return err
 		}
 	}
@@ -116,8 +121,8 @@ func (f *DataFile) readChunk12(ctx context.Context, g int, col *schema.Column) (
 	return f.bounded(c, g, col), err
 }
 
-// bounded gives the page the bounds that the footer has of the blocklet's chunk: it is the only page. Those of lists, structs and
-// what is in them are the first and the last value, and mean nothing.
+// bounded gives the page the bounds that the footer has of the blocklet's chunk: it is the only page. Those of
+// lists, structs and what is in them are the first and the last value, and mean nothing.
 func (f *DataFile) bounded(c *ChunkAt, g int, col *schema.Column) *ChunkAt {
 	lo, hi, ok := f.Footer.Index[g].MinMax.At(col.Chunk)
 	if ok && col.Dimension && !col.Typ.Complex() && col.Parent == nil && len(c.Pages) == 1 {
@@ -128,7 +133,8 @@ func (f *DataFile) bounded(c *ChunkAt, g int, col *schema.Column) *ChunkAt {
 
 func (f *DataFile) chunk1(b *layout.BlockletInfo, col *schema.Column, path string) (*ChunkAt, error) {
 	d := b.Chunks[col.Chunk]
-	c := &ChunkAt{Path: path, At: f.At.Sub(d.DataAt, int64(d.DataLen)), ColumnChunk: layout.ColumnChunk{Pages: []layout.DataChunk{d}}}
+	c := &ChunkAt{Path: path, At: f.At.Sub(d.DataAt, int64(d.DataLen)),
+		ColumnChunk: layout.ColumnChunk{Pages: []layout.DataChunk{d}}}
 	c.Old = append(c.Old, c.At)
 	if d.RowidLen > 0 {
 		c.Old = append(c.Old, f.At.Sub(d.RowidAt, int64(d.RowidLen)))
@@ -139,7 +145,8 @@ func (f *DataFile) chunk1(b *layout.BlockletInfo, col *schema.Column, path strin
 	return c, c.rowMajor()
 }
 
-func (f *DataFile) chunk2(ctx context.Context, b *layout.BlockletInfo, col *schema.Column, path string) (*ChunkAt, error) {
+func (f *DataFile) chunk2(ctx context.Context, b *layout.BlockletInfo, col *schema.Column, path string) (*ChunkAt,
+	error) {
 	off, n := b.Offsets[col.Chunk], int64(b.Lengths[col.Chunk])
 	c := &ChunkAt{Path: path, At: f.At.Sub(off, n)}
 	head, err := f.Read(ctx, off, n, path)
@@ -157,7 +164,8 @@ func (f *DataFile) chunk2(ctx context.Context, b *layout.BlockletInfo, col *sche
 	}
 	total := int64(d.DataLen) + int64(d.RowidLen) + int64(d.RleLen)
 	if d.DataLen < 0 || d.RowidLen < 0 || d.RleLen < 0 {
-		return c, fault.Corruptf(c.At, path, "%d bytes of data, %d of row ids, %d of runs", d.DataLen, d.RowidLen, d.RleLen)
+		return c, fault.Corruptf(c.At, path, "%d bytes of data, %d of row ids, %d of runs", d.DataLen, d.RowidLen,
+			d.RleLen)
 	}
 	if err := f.inData(c.At, path+".data_page_length", c.At.End(), total); err != nil {
 		return c, err

@@ -58,7 +58,8 @@ func NewPlan(list []layout.ColumnSchema, o *schema.WriteOptions, stamp int64) (*
 
 // pageWriter makes the writer of a column's pages.
 func (p *WritePlan) pageWriter(c *schema.Column) *page.PageWriter {
-	w := &page.PageWriter{Column: c, Codec: p.o.Codec, Inverted: c.SortColumn() && c.Encoders.Has(layout.EncInvertedIndex)}
+	w := &page.PageWriter{Column: c, Codec: p.o.Codec, Inverted: c.SortColumn() &&
+		c.Encoders.Has(layout.EncInvertedIndex)}
 	if p.o.Dictionary && (c.Typ == layout.TypeString || c.Typ == layout.TypeVarchar) && p.o.Codes(c) {
 		w.Dict = page.NewDictWriter(p.o.Threshold)
 	}
@@ -132,7 +133,9 @@ func NewTask(p *WritePlan, to OutPlace, single bool) *TaskWriter {
 			t.cells[i] = append(t.cells[i], page.NewCells(r))
 		}
 	}
-	t.index.Header = layout.IndexHeader{Version: int32(p.o.Version), Columns: p.list, Segment: layout.SegmentInfo{Columns: int32(len(p.list))}, Bucket: int32(p.Bucket), Stamp: p.stamp, Sorted: len(p.o.SortColumns) > 0}
+	t.index.Header = layout.IndexHeader{Version: int32(p.o.Version), Columns: p.list,
+		Segment: layout.SegmentInfo{Columns: int32(len(p.list))}, Bucket: int32(p.Bucket), Stamp: p.stamp,
+		Sorted: len(p.o.SortColumns) > 0}
 	return t
 }
 
@@ -332,7 +335,8 @@ func (t *TaskWriter) endBlocklet(ctx context.Context) error {
 		heads[i] = layout.ThriftBytes(func(w *thrift.Writer) { layout.PutDataChunk3(w, pages, dict) })
 		size += int64(len(heads[i]))
 	}
-	if limit := t.o.Block - t.o.Block/10; !t.Single && t.begun > 0 && t.begun+size >= limit { // a tenth is left for metadata
+	// a tenth is left for metadata
+	if limit := t.o.Block - t.o.Block/10; !t.Single && t.begun > 0 && t.begun+size >= limit {
 		if err := t.endFile(); err != nil {
 			return err
 		}
@@ -361,7 +365,8 @@ func (t *TaskWriter) endBlocklet(ctx context.Context) error {
 	}
 	info.End = t.at
 	t.foot.Rows += info.Rows
-	t.foot.Index = append(t.foot.Index, layout.BlockletIndex{MinMax: t.bounds(), Start: layout.DeprecatedKey, End: layout.DeprecatedKey})
+	t.foot.Index = append(t.foot.Index, layout.BlockletIndex{MinMax: t.bounds(), Start: layout.DeprecatedKey,
+		End: layout.DeprecatedKey})
 	t.foot.Blocklet = append(t.foot.Blocklet, info)
 	for i := range t.blocklet {
 		t.blocklet[i] = nil
@@ -415,7 +420,8 @@ func (t *TaskWriter) begin(ctx context.Context) (err error) {
 	t.number++
 	t.buf = bufio.NewWriterSize(t.out, 256<<10)
 	t.at, t.begun = 0, 0
-	t.foot = layout.Footer{Version: int32(t.o.Version), Columns: t.list, Segment: t.segmentInfo(), Sorted: len(t.o.SortColumns) > 0, Extra: map[string]string{"written_by": t.o.By, "version": writtenVersion}}
+	t.foot = layout.Footer{Version: int32(t.o.Version), Columns: t.list, Segment: t.segmentInfo(),
+		Sorted: len(t.o.SortColumns) > 0, Extra: map[string]string{"written_by": t.o.By, "version": writtenVersion}}
 	if t.old != nil {
 		t.put(t.old.header())
 		return nil
@@ -443,13 +449,16 @@ func (t *TaskWriter) endFile() error {
 		return err
 	}
 	if t.old != nil && len(t.foot.Index) > 0 {
-		t.index.Blocks = append(t.index.Blocks, layout.BlockIndex{Rows: t.foot.Rows, File: t.name, Offset: at, Index: fileIndex(t.foot.Index)})
+		t.index.Blocks = append(t.index.Blocks,
+			layout.BlockIndex{Rows: t.foot.Rows, File: t.name, Offset: at, Index: fileIndex(t.foot.Index)})
 	}
 	for i := range t.foot.Blocklet {
 		if t.old != nil {
 			break
 		}
-		t.index.Blocks = append(t.index.Blocks, layout.BlockIndex{Rows: t.foot.Rows, File: t.name, Offset: at, Index: t.foot.Index[i], Info: &t.foot.Blocklet[i], Size: t.at})
+		t.index.Blocks = append(t.index.Blocks,
+			layout.BlockIndex{Rows: t.foot.Rows, File: t.name, Offset: at, Index: t.foot.Index[i],
+				Info: &t.foot.Blocklet[i], Size: t.at})
 	}
 	t.Names = append(t.Names, t.name)
 	t.Bytes += t.at

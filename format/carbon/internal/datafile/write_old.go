@@ -16,8 +16,8 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// Files of formats 1 and 2, as CarbonData 1.0.0 writes them (CarbonFactDataWriterImplV1 and V2): a blocklet is one page of each
-// column, of as many rows as the property carbon.blocklet.size says.
+// Files of formats 1 and 2, as CarbonData 1.0.0 writes them (CarbonFactDataWriterImplV1 and V2): a blocklet is
+// one page of each column, of as many rows as the property carbon.blocklet.size says.
 
 // oldWriter is what a task keeps of formats 1 and 2.
 type oldWriter struct {
@@ -37,8 +37,9 @@ func newOldWriter(p *WritePlan) *oldWriter {
 // runLimit is carbon.high.cardinality.value: the real writer keeps runs of columns with smaller dictionaries only.
 const runLimit = 100_000
 
-// settle sets what depends on how many codes there are. The real writer asks always the first column whose codes it has not found
-// to be few, so that all columns in front of a large one have runs, whatever their own size.
+// settle sets what depends on how many codes there are. The real writer asks always the first column whose
+// codes it has not found to be few, so that all columns in front of a large one have runs, whatever their own
+// size.
 func (o *oldWriter) settle() {
 	var keyed []*page.OldColumn
 	for _, c := range o.columns {
@@ -141,7 +142,9 @@ func (t *TaskWriter) pieces2(b *layout.BlockletInfo, pages []*layout.OldPage) er
 	for i, p := range pages {
 		head := layout.ThriftBytes(p.Put2)
 		if len(head) > math.MaxInt16 {
-			return fault.Limitf(fault.Span{}, t.Columns[i].Name, "what describes a page has %d bytes, format 2 can tell %d: lower --opt blocklet-rows", len(head), math.MaxInt16)
+			return fault.Limitf(fault.Span{}, t.Columns[i].Name,
+				"what describes a page has %d bytes, format 2 can tell %d: lower --opt blocklet-rows", len(head),
+				math.MaxInt16)
 		}
 		b.Offsets, b.Lengths = append(b.Offsets, t.at), append(b.Lengths, int32(len(head)))
 		for _, piece := range [][]byte{head, p.Data, p.Rowids, p.Runs} {
@@ -206,7 +209,8 @@ func (p *WritePlan) segmentInfo() layout.SegmentInfo {
 
 // fileIndex joins the indexes of the blocklets of a file.
 func fileIndex(list []layout.BlockletIndex) layout.BlockletIndex {
-	x := layout.BlockletIndex{Start: list[0].Start, End: list[len(list)-1].End, MinMax: &layout.MinMax{Min: slices.Clone(list[0].MinMax.Min), Max: slices.Clone(list[0].MinMax.Max)}}
+	x := layout.BlockletIndex{Start: list[0].Start, End: list[len(list)-1].End,
+		MinMax: &layout.MinMax{Min: slices.Clone(list[0].MinMax.Min), Max: slices.Clone(list[0].MinMax.Max)}}
 	for _, y := range list[1:] {
 		for i := range x.MinMax.Min {
 			if bytes.Compare(y.MinMax.Min[i], x.MinMax.Min[i]) < 0 {

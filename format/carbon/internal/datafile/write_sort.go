@@ -22,8 +22,8 @@ import (
 	"stoa/store"
 )
 
-// Sorter brings rows into the order of the sort columns: in memory as long as they fit, then in sorted runs in temporary files,
-// which are merged. Rows with equal keys keep their order.
+// Sorter brings rows into the order of the sort columns: in memory as long as they fit, then in sorted runs in
+// temporary files, which are merged. Rows with equal keys keep their order.
 type Sorter struct {
 	sink   scratcher
 	schema *arrow.Schema    // of what comes out: without dictionaries, and texts of numbers and times as what they say
@@ -56,7 +56,8 @@ func NewSorter(s scratcher, sc *arrow.Schema, names []string, roots []*schema.Co
 	for i, f := range fields {
 		fields[i] = page.PlainField(f)
 		for _, r := range roots {
-			if strings.EqualFold(r.Name, f.Name) && isText[f.Type.ID()] && page.Converts(r, f.Type) && !schema.GlobalCodes(r) {
+			if strings.EqualFold(r.Name, f.Name) && isText[f.Type.ID()] && page.Converts(r, f.Type) &&
+				!schema.GlobalCodes(r) {
 				t, err := r.Arrow()
 				if err != nil {
 					return nil, err
@@ -77,7 +78,8 @@ func NewSorter(s scratcher, sc *arrow.Schema, names []string, roots []*schema.Co
 		}
 		k := sortKey{field: at}
 		for _, r := range roots {
-			if strings.EqualFold(r.Name, n) && page.Converts(r, sc.Field(at).Type) && r.Typ != layout.TypeString && !schema.GlobalCodes(r) {
+			if strings.EqualFold(r.Name, n) && page.Converts(r, sc.Field(at).Type) && r.Typ != layout.TypeString &&
+				!schema.GlobalCodes(r) {
 				k.as = r
 			}
 		}
@@ -87,11 +89,13 @@ func NewSorter(s scratcher, sc *arrow.Schema, names []string, roots []*schema.Co
 }
 
 // sortedAs are the types that appendSortKey knows.
-var sortedAs = map[arrow.Type]bool{arrow.BOOL: true, arrow.INT8: true, arrow.UINT8: true, arrow.INT16: true, arrow.UINT16: true, arrow.INT32: true, arrow.UINT32: true,
-	arrow.INT64: true, arrow.DATE32: true, arrow.DATE64: true, arrow.TIMESTAMP: true, arrow.STRING: true, arrow.LARGE_STRING: true, arrow.STRING_VIEW: true, arrow.DICTIONARY: true}
+var sortedAs = map[arrow.Type]bool{arrow.BOOL: true, arrow.INT8: true, arrow.UINT8: true, arrow.INT16: true,
+	arrow.UINT16: true, arrow.INT32: true, arrow.UINT32: true,
+	arrow.INT64: true, arrow.DATE32: true, arrow.DATE64: true, arrow.TIMESTAMP: true, arrow.STRING: true,
+	arrow.LARGE_STRING: true, arrow.STRING_VIEW: true, arrow.DICTIONARY: true}
 
-// isText are the types of texts that are read before they are sorted: what they say is smaller, and what cannot be read is told with its
-// row.
+// isText are the types of texts that are read before they are sorted: what they say is smaller, and what cannot
+// be read is told with its row.
 var isText = map[arrow.Type]bool{arrow.STRING: true, arrow.LARGE_STRING: true, arrow.STRING_VIEW: true}
 
 // Add keeps a batch.
@@ -180,7 +184,8 @@ type SortedRow struct {
 	batch, Row int32
 }
 
-// order sorts the rows that are held: by the heads of their keys, then those with equal heads by what the keys have beyond.
+// order sorts the rows that are held: by the heads of their keys, then those with equal heads by what the keys
+// have beyond.
 func (s *Sorter) order() ([]SortedRow, error) {
 	n := 0
 	first := make([]int, len(s.batches)) // row of each batch among all
@@ -199,7 +204,8 @@ func (s *Sorter) order() ([]SortedRow, error) {
 				return nil, err
 			}
 			if len(keys) >= 1<<32 {
-				return nil, fault.Limitf(fault.Span{}, "", "the sort columns of the rows in memory have more than 4 GiB: lower --opt memory")
+				return nil, fault.Limitf(fault.Span{}, "",
+					"the sort columns of the rows in memory have more than 4 GiB: lower --opt memory")
 			}
 			var head [8]byte
 			copy(head[:], keys[from:])
@@ -256,8 +262,8 @@ func byHead(rows []SortedRow) []SortedRow {
 	return rows
 }
 
-// appendSortKey appends the key of row i of b, so that bytes.Compare gives CarbonData's order: nulls first, except of strings,
-// whose null is the text that stands for it.
+// appendSortKey appends the key of row i of b, so that bytes.Compare gives CarbonData's order: nulls first,
+// except of strings, whose null is the text that stands for it.
 func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]byte, error) {
 	be := binary.BigEndian
 	for _, c := range cols {
@@ -323,7 +329,8 @@ func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]by
 		case *array.Timestamp:
 			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
 		default:
-			return nil, fault.Unsupportedf(fault.Span{}, b.ColumnName(c.field), "a sort column of type %s", a.DataType())
+			return nil, fault.Unsupportedf(fault.Span{}, b.ColumnName(c.field), "a sort column of type %s",
+				a.DataType())
 		}
 	}
 	return key, nil
@@ -370,7 +377,8 @@ func (s *Sorter) step(rows int) int {
 // maxRuns is how many temporary files are merged at a time.
 const maxRuns = 64
 
-// Spill sorts what is held and puts it into a temporary file. Of many files of a level one is made: not too many are open.
+// Spill sorts what is held and puts it into a temporary file. Of many files of a level one is made: not too
+// many are open.
 func (s *Sorter) Spill(ctx context.Context) error {
 	rows, err := s.order()
 	if err != nil {
@@ -396,7 +404,8 @@ func (s *Sorter) Spill(ctx context.Context) error {
 			return nil
 		}
 		mine := s.runs[from:]
-		r, err := s.newRun(ctx, level+1, func(yield func(b arrow.RecordBatch) error) error { return s.merge(ctx, mine, yield) })
+		r, err := s.newRun(ctx, level+1,
+			func(yield func(b arrow.RecordBatch) error) error { return s.merge(ctx, mine, yield) })
 		if err != nil {
 			return err
 		}
@@ -408,7 +417,8 @@ func (s *Sorter) Spill(ctx context.Context) error {
 }
 
 // newRun puts rows that are in order into a temporary file.
-func (s *Sorter) newRun(ctx context.Context, level int, rows func(yield func(b arrow.RecordBatch) error) error) (*sortedRun, error) {
+func (s *Sorter) newRun(ctx context.Context, level int,
+	rows func(yield func(b arrow.RecordBatch) error) error) (*sortedRun, error) {
 	file, err := s.sink.Scratch(ctx)
 	if err != nil {
 		return nil, err
@@ -450,8 +460,10 @@ func (s *Sorter) gather(batches []arrow.RecordBatch, rows []SortedRow, yield fun
 	return GatherRows(s.schema, batches, rows, yield)
 }
 
-// GatherRows gives rows of batches as one batch, or as several if their texts are too long for one. sc has no dictionaries.
-func GatherRows(sc *arrow.Schema, batches []arrow.RecordBatch, rows []SortedRow, yield func(b arrow.RecordBatch) error) error {
+// GatherRows gives rows of batches as one batch, or as several if their texts are too long for one. sc has no
+// dictionaries.
+func GatherRows(sc *arrow.Schema, batches []arrow.RecordBatch, rows []SortedRow,
+	yield func(b arrow.RecordBatch) error) error {
 	spans := make([]page.Span, 0, len(rows))
 	for _, r := range rows {
 		if k := len(spans) - 1; k >= 0 && spans[k].Array == r.batch && spans[k].To == r.Row {
@@ -476,7 +488,8 @@ func GatherRows(sc *arrow.Schema, batches []arrow.RecordBatch, rows []SortedRow,
 		var err error
 		cols[k], err = page.GatherArrays(parts, spans)
 		if errors.Is(err, fault.Limit) && len(rows) > 1 {
-			return errors.Join(GatherRows(sc, batches, rows[:len(rows)/2], yield), GatherRows(sc, batches, rows[len(rows)/2:], yield))
+			return errors.Join(GatherRows(sc, batches, rows[:len(rows)/2], yield),
+				GatherRows(sc, batches, rows[len(rows)/2:], yield))
 		}
 		if err != nil {
 			return err
@@ -521,7 +534,8 @@ func (s *Sorter) merge(ctx context.Context, runs []*sortedRun, yield func(b arro
 	for len(h) > 0 {
 		r := h[0]
 		m.add(r)
-		if r.i++; len(m.rows) == cap(m.rows) || r.i >= int(r.b.NumRows()) { // the run's next batch takes the place of this one
+		// the run's next batch takes the place of this one
+		if r.i++; len(m.rows) == cap(m.rows) || r.i >= int(r.b.NumRows()) {
 			if err := errors.Join(ctx.Err(), m.flush(s, yield)); err != nil {
 				return err
 			}

@@ -14,8 +14,9 @@ const (
 	byCodeSort = "order of the dictionary"
 )
 
-// ask says whether a test can be true of a value whose code is from lo to hi: the order of the values, which the sort index keeps,
-// makes a range of values one of ranks. It is exact where the bounds of the values are not: codes are given out as values come.
+// ask says whether a test can be true of a value whose code is from lo to hi: the order of the values, which
+// the sort index keeps, makes a range of values one of ranks. It is exact where the bounds of the values are
+// not: codes are given out as values come.
 func (g *GlobalDictionary) ask(ctx context.Context, test *pred.Expr, lo, hi uint32) pred.Verdict {
 	o, err := g.ordered(ctx)
 	if err != nil || hi >= uint32(len(o.values)) || g.Col.Typ == layout.TypeFloat || g.Col.Typ == layout.TypeDouble {
@@ -56,7 +57,8 @@ func (g *GlobalDictionary) PageBounds(ctx context.Context, m *layout.MinMax) *pr
 	if !ok {
 		return nil
 	}
-	b := &pred.Bounds{Nulls: -1, Rows: -1, By: byCodeSort, Ask: func(test *pred.Expr) pred.Verdict { return g.ask(ctx, test, a, z) }}
+	b := &pred.Bounds{Nulls: -1, Rows: -1, By: byCodeSort,
+		Ask: func(test *pred.Expr) pred.Verdict { return g.ask(ctx, test, a, z) }}
 	if a > schema.NullCode {
 		b.Nulls = 0
 	}
@@ -86,7 +88,8 @@ func (o *dictOrder) place(col *schema.Column, v *pred.Value, above bool) int {
 	return r
 }
 
-// meets reports whether a code from lo to hi has a rank from low up to high, which is not in it, or is a value that is none of the type.
+// meets reports whether a code from lo to hi has a rank from low up to high, which is not in it, or is a value
+// that is none of the type.
 func (o *dictOrder) meets(low, high int, lo, hi uint32) bool {
 	for c := lo; c <= hi; c++ {
 		if r := int(o.ranks[c]); r < 0 && c != schema.NullCode || r >= low && r < high {

@@ -25,15 +25,17 @@ import (
 	"stoa/wire"
 )
 
-// A global dictionary is kept apart from the data, in three files of the table's Metadata directory, named by the column's id:
+// A global dictionary is kept apart from the data, in three files of the table's Metadata directory, named by
+// the column's id:
 //
 //	ID.dict             ColumnDictionaryChunk{1: list<binary> values}, one behind the other; each load appends. The values count from
 //	                    code 1, which is null ("@NU#LL$!")
 //	ID.dictmeta         ColumnDictionaryChunkMeta, one a load: which codes, which bytes of ID.dict, how many chunks
 //	ID_SIZE.sortindex   ColumnSortInfo: the codes in the order of their values, and its inverse; SIZE is that of ID.dict. Old ones stay.
 //
-// All are Thrift's compact protocol without anything between the structures. A load writes .dict, then .dictmeta, then .sortindex,
-// then the data: what is in .dict behind the last load that .dictmeta names belongs to a load that did not finish.
+// All are Thrift's compact protocol without anything between the structures. A load writes .dict, then
+// .dictmeta, then .sortindex, then the data: what is in .dict behind the last load that .dictmeta names belongs
+// to a load that did not finish.
 const (
 	DictExt     = ".dict"
 	DictMetaExt = ".dictmeta"
@@ -80,9 +82,11 @@ func ParseDictLoads(c *wire.Cursor) (loads []DictLoad) {
 		}
 		switch {
 		case d.Start != last.End || d.End < d.Start:
-			c.Fail(at, c.Pos()-at, fmt.Sprintf("load[%d]", len(loads)), "bytes %d to %d, the load before ends at %d", d.Start, d.End, last.End)
+			c.Fail(at, c.Pos()-at, fmt.Sprintf("load[%d]", len(loads)),
+				"bytes %d to %d, the load before ends at %d", d.Start, d.End, last.End)
 		case d.Min != last.Max+1 || d.Max < d.Min-1 || d.Max > maxCode || d.Chunks < 0:
-			c.Fail(at, c.Pos()-at, fmt.Sprintf("load[%d]", len(loads)), "codes %d to %d in %d chunks, the load before ends with %d", d.Min, d.Max, d.Chunks, last.Max)
+			c.Fail(at, c.Pos()-at, fmt.Sprintf("load[%d]", len(loads)),
+				"codes %d to %d in %d chunks, the load before ends with %d", d.Min, d.Max, d.Chunks, last.Max)
 		default:
 			loads = append(loads, d)
 		}
@@ -115,8 +119,8 @@ func ParseDictValues(c *wire.Cursor) (d dictValues) {
 	return d
 }
 
-// Whole is how many of the values can be trusted: those of the loads whose chunks end where .dictmeta says, with as many values as it
-// says. Without loads all can.
+// Whole is how many of the values can be trusted: those of the loads whose chunks end where .dictmeta says,
+// with as many values as it says. Without loads all can.
 func (d *dictValues) Whole(loads []DictLoad) (n int, err error) {
 	if loads == nil {
 		return len(d.Values), nil
@@ -132,7 +136,9 @@ func (d *dictValues) Whole(loads []DictLoad) (n int, err error) {
 			end, count = d.Ends[chunk-1], d.counts[chunk-1]
 		}
 		if int64(end) != l.End || int64(count) != l.Max || int64(chunk-before) != l.Chunks {
-			return n, fault.Corruptf(fault.Span{}, fmt.Sprintf("load[%d]", i), "%d values in %d chunks up to byte %d; the metadata says %d, %d and %d", count, chunk-before, end, l.Max, l.Chunks, l.End)
+			return n, fault.Corruptf(fault.Span{}, fmt.Sprintf("load[%d]", i),
+				"%d values in %d chunks up to byte %d; the metadata says %d, %d and %d", count, chunk-before, end,
+				l.Max, l.Chunks, l.End)
 		}
 		n = count
 	}
@@ -154,9 +160,10 @@ func NewDictionaries(tree store.Tree, dir string, o format.OpenOptions) *Diction
 	return &Dictionaries{Tree: tree, Dir: dir, Opts: o, have: map[string]*GlobalDictionary{}}
 }
 
-// DictionariesAbove are those of the table in whose directory a data file lies, usually Fact/Part0/Segment_N of it; nil if no column
-// needs one, or no Metadata directory is found.
-func DictionariesAbove(ctx context.Context, tree store.Tree, dir string, cols []*schema.Column, o format.OpenOptions) (*Dictionaries, error) {
+// DictionariesAbove are those of the table in whose directory a data file lies, usually Fact/Part0/Segment_N of
+// it; nil if no column needs one, or no Metadata directory is found.
+func DictionariesAbove(ctx context.Context, tree store.Tree, dir string, cols []*schema.Column,
+	o format.OpenOptions) (*Dictionaries, error) {
 	if !slices.ContainsFunc(cols, schema.GlobalCodes) {
 		return nil, nil
 	}
@@ -165,7 +172,8 @@ func DictionariesAbove(ctx context.Context, tree store.Tree, dir string, cols []
 		if err == nil && !info.Dir {
 			return NewDictionaries(tree, path.Join(dir, "Metadata"), o), nil
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // above the table anything may lie
+		// above the table anything may lie
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 			return nil, err
 		}
 		dir = path.Join(dir, "..")
@@ -189,10 +197,12 @@ type GlobalDictionary struct {
 	Order   *dictOrder // made when it is asked for
 }
 
-// Global is the dictionary of a column; nil if it has none. That it is not there is Corrupt: it costs the column, nothing else.
+// Global is the dictionary of a column; nil if it has none. That it is not there is Corrupt: it costs the
+// column, nothing else.
 func (d *Dictionaries) Global(ctx context.Context, col *schema.Column) (*GlobalDictionary, error) {
 	if d == nil {
-		return nil, absent(col.Id+DictExt, "column %s: its dictionary is in the table's Metadata directory, which is not above the file that was opened", col.Name)
+		return nil, absent(col.Id+DictExt, "column %s: its dictionary is in the table's Metadata directory, "+
+			"which is not above the file that was opened", col.Name)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -213,7 +223,8 @@ func absent(name, format string, args ...any) error {
 	return e
 }
 
-func openGlobal(ctx context.Context, tree store.Tree, name string, col *schema.Column, o format.OpenOptions) (*GlobalDictionary, error) {
+func openGlobal(ctx context.Context, tree store.Tree, name string, col *schema.Column,
+	o format.OpenOptions) (*GlobalDictionary, error) {
 	g := &GlobalDictionary{Col: col, Tree: tree, Limits: o.Limits.WithDefaults()}
 	obj, err := layout.OpenObject(ctx, tree, name, g.Limits)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -223,7 +234,8 @@ func openGlobal(ctx context.Context, tree store.Tree, name string, col *schema.C
 		return nil, err
 	}
 	g.size, g.Dict = obj.At.Len, obj.At
-	if g.loads, g.metaOf = ReadLoads(ctx, tree, name[:len(name)-len(DictExt)]+DictMetaExt, g.Limits); g.metaOf != nil && !errors.Is(g.metaOf, fault.Corrupt) {
+	if g.loads, g.metaOf = ReadLoads(ctx, tree, name[:len(name)-len(DictExt)]+DictMetaExt,
+		g.Limits); g.metaOf != nil && !errors.Is(g.metaOf, fault.Corrupt) {
 		return nil, g.metaOf
 	}
 	if n := len(g.loads); n > 0 {
@@ -258,7 +270,8 @@ func (g *GlobalDictionary) Page() format.Page {
 	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: -1, Spans: []fault.Span{g.Dict}, Own: g}
 }
 
-// values reads the values of a .dict's bytes, as far as they can be trusted. An error is damage behind the values that are given.
+// values reads the values of a .dict's bytes, as far as they can be trusted. An error is damage behind the
+// values that are given.
 func (g *GlobalDictionary) values(b []byte) ([][]byte, error) {
 	c := wire.NewCursor(b, g.Dict, "")
 	d := ParseDictValues(c)
@@ -269,8 +282,9 @@ func (g *GlobalDictionary) values(b []byte) ([][]byte, error) {
 	return d.Values[:n], fault.Locate(err, g.Dict, true, "")
 }
 
-// Decode makes the dictionary a vector in which code c is entry c. Entry 0 and 1 are null, and so are values that are none of the
-// column's type. Damage costs only the codes from there on: a page that has one of them tells.
+// Decode makes the dictionary a vector in which code c is entry c. Entry 0 and 1 are null, and so are values
+// that are none of the column's type. Damage costs only the codes from there on: a page that has one of them
+// tells.
 func (g *GlobalDictionary) Decode(t *format.Task, dst *vec.Vector) error {
 	values, err := g.values(t.Bytes[0])
 	if err != nil && len(values) == 0 {

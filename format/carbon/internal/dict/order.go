@@ -95,8 +95,8 @@ func WholeSortInfo(c *wire.Cursor) (SortInfo, error) {
 	return s, fault.Locate(s.check(), c.SpanOf(0, c.Pos()), true, "")
 }
 
-// ordered gives the order of the values. The sort index is believed if it is in the order of the values; else, or if there is none,
-// the values are sorted.
+// ordered gives the order of the values. The sort index is believed if it is in the order of the values; else,
+// or if there is none, the values are sorted.
 func (g *GlobalDictionary) ordered(ctx context.Context) (*dictOrder, error) {
 	g.sorting.Lock()
 	defer g.sorting.Unlock()
@@ -190,8 +190,8 @@ func compare(col *schema.Column, a, b schema.Constant) int {
 	return cmp.Compare(a.I, b.I)
 }
 
-// Bounds are the least and the greatest value of the codes from lo to hi, which are big-endian as the indexes have them. nil is not
-// known.
+// Bounds are the least and the greatest value of the codes from lo to hi, which are big-endian as the indexes
+// have them. nil is not known.
 func (g *GlobalDictionary) Bounds(ctx context.Context, lo, hi []byte) (*pred.Bounds, error) {
 	a, b, ok := codeRange(lo, hi)
 	if !ok {

@@ -51,9 +51,9 @@ func OpenDict(ctx context.Context, dir string, c *schema.Column) (d *DictFile, e
 	return d, nil
 }
 
-// read reads .dict and .dictmeta. What stands behind the last load that .dictmeta names does not count; without any .dictmeta, which
-// is written last, all whole chunks do: they can be unused, but data may have their codes. What is damaged is refused: new
-// values behind it would get other codes than readers give them.
+// read reads .dict and .dictmeta. What stands behind the last load that .dictmeta names does not count; without
+// any .dictmeta, which is written last, all whole chunks do: they can be unused, but data may have their codes.
+// What is damaged is refused: new values behind it would get other codes than readers give them.
 func (d *DictFile) read(ctx context.Context) error {
 	limits := format.Limits{}.WithDefaults()
 	name := filepath.ToSlash(d.base) + DictExt
@@ -135,7 +135,8 @@ func (d *DictFile) AddAll(values map[string]bool) error {
 	return nil
 }
 
-// JavaCompare compares texts as Java does, by units of UTF-16: characters beyond the first 65,536 come before those from U+E000 on.
+// JavaCompare compares texts as Java does, by units of UTF-16: characters beyond the first 65,536 come before
+// those from U+E000 on.
 func JavaCompare(a, b string) int {
 	place := func(r rune) rune {
 		if r >= 0xe000 && r < 0x10000 {
@@ -146,8 +147,8 @@ func JavaCompare(a, b string) int {
 	return slices.CompareFunc([]rune(a), []rune(b), func(x, y rune) int { return cmp.Compare(place(x), place(y)) })
 }
 
-// Save writes the values that are new: .dict grows; .sortindex is made anew for all; .dictmeta, which tells how much of .dict counts,
-// is replaced last, at once. Whoever reads sees the dictionary as it was, or as it is.
+// Save writes the values that are new: .dict grows; .sortindex is made anew for all; .dictmeta, which tells how
+// much of .dict counts, is replaced last, at once. Whoever reads sees the dictionary as it was, or as it is.
 func (d *DictFile) Save() error {
 	if len(d.Values) == d.old {
 		return nil
@@ -217,7 +218,8 @@ func (s *SortInfo) put(w *thrift.Writer) {
 	w.End()
 }
 
-// sortInfo orders the codes by their values: texts as texts, null among them; numbers by their size, null and what is no number last.
+// sortInfo orders the codes by their values: texts as texts, null among them; numbers by their size, null and
+// what is no number last.
 func (d *DictFile) sortInfo() *SortInfo {
 	s := &SortInfo{Codes: make([]int32, len(d.Values)), Ranks: make([]int32, len(d.Values))}
 	for i := range s.Codes {

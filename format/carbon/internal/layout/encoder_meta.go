@@ -36,7 +36,8 @@ const (
 	StoreBinary    StoreType = 19
 )
 
-var storeNames = [...]string{"STRING", "DATE", "TIMESTAMP", "BOOLEAN", "SHORT", "INT", "FLOAT", "LONG", "DOUBLE", "NULL", "DECIMAL", "ARRAY",
+var storeNames = [...]string{"STRING", "DATE", "TIMESTAMP", "BOOLEAN", "SHORT", "INT", "FLOAT", "LONG", "DOUBLE",
+	"NULL", "DECIMAL", "ARRAY",
 	"STRUCT", "MAP", "BYTE", "BYTE_ARRAY", "SHORT_INT", "LEGACY_LONG", "VARCHAR", "BINARY"}
 
 func (t StoreType) String() string {
@@ -188,10 +189,12 @@ func (m *EncoderMeta) bounds(c Be) {
 		m.Max, m.Min = c.signed("maxValue", w), c.signed("minValue", w)
 		c.I64("uniqueValue")
 	case StoreDouble:
-		m.Fmax, m.fmin = math.Float64frombits(uint64(c.I64("maxValue"))), math.Float64frombits(uint64(c.I64("minValue")))
+		m.Fmax, m.fmin = math.Float64frombits(uint64(c.I64("maxValue"))),
+			math.Float64frombits(uint64(c.I64("minValue")))
 		c.I64("uniqueValue")
 	case StoreFloat:
-		m.Fmax, m.fmin = float64(math.Float32frombits(uint32(c.I32("maxValue")))), float64(math.Float32frombits(uint32(c.I32("minValue"))))
+		m.Fmax, m.fmin = float64(math.Float32frombits(uint32(c.I32("maxValue")))),
+			float64(math.Float32frombits(uint32(c.I32("minValue"))))
 		c.I32("uniqueValue")
 	case StoreDecimal:
 		m.Max, m.Min = unscaled(c, "maxValue"), unscaled(c, "minValue")

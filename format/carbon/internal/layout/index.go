@@ -74,7 +74,8 @@ func parseBlockIndex(r *thrift.Reader, name string) (b BlockIndex) {
 	return b
 }
 
-// Count is the rows that the entry stands for: of its blocklet, if it has one. num_rows is then the whole file's, in each entry.
+// Count is the rows that the entry stands for: of its blocklet, if it has one. num_rows is then the whole
+// file's, in each entry.
 func (b *BlockIndex) Count() int64 {
 	if b.Info != nil {
 		return b.Info.Rows
@@ -108,8 +109,8 @@ func ParseIndex(c *wire.Cursor) (x IndexFile) {
 	return x
 }
 
-// ParseMergedIndex reads a .carbonindexmerge: the names, then the files themselves in the same order. trace (may be nil) is told
-// what is in the files, which are binary values to Thrift, one level below depth.
+// ParseMergedIndex reads a .carbonindexmerge: the names, then the files themselves in the same order. trace
+// (may be nil) is told what is in the files, which are binary values to Thrift, one level below depth.
 func ParseMergedIndex(c *wire.Cursor, trace func(region.Node)) (out []IndexFile) {
 	r := thrift.NewReader(c, thrift.Compact)
 	var names []string
@@ -131,8 +132,10 @@ func ParseMergedIndex(c *wire.Cursor, trace func(region.Node)) (out []IndexFile)
 			in := wire.NewCursor(file, c.SpanOf(off, len(file)), Listed("fileData", i))
 			if trace != nil { // the length before the file, then the file
 				n := len(binary.AppendUvarint(nil, uint64(len(file))))
-				trace(region.Node{Depth: fileDepth, Kind: region.Data, Name: "length", Value: fmt.Sprint(len(file)), At: c.SpanOf(off-n, n), Inner: -1})
-				trace(region.Node{Depth: fileDepth, Kind: region.Struct, Name: "file", At: c.SpanOf(off, len(file)), Inner: -1})
+				trace(region.Node{Depth: fileDepth, Kind: region.Data, Name: "length", Value: fmt.Sprint(len(file)),
+					At: c.SpanOf(off-n, n), Inner: -1})
+				trace(region.Node{Depth: fileDepth, Kind: region.Struct, Name: "file", At: c.SpanOf(off, len(file)),
+					Inner: -1})
 				in.Trace(trace, fileDepth+1)
 			}
 			x := ParseIndex(in)

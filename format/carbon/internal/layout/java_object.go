@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// Formats 1 and 2 keep the numbers that a measure's page needs as a serialized Java object, of class ValueEncoderMeta. What is
-// read here is the Java Object Serialization Stream Protocol as far as plain objects go: objects, strings, arrays of bytes.
+// Formats 1 and 2 keep the numbers that a measure's page needs as a serialized Java object, of class
+// ValueEncoderMeta. What is read here is the Java Object Serialization Stream Protocol as far as plain objects
+// go: objects, strings, arrays of bytes.
 //
 //	stream   AC ED 00 05, content
 //	content  70                                          null
@@ -49,8 +50,8 @@ type javaField struct {
 	name string
 }
 
-// JavaValues is an object: its fields by name. Whole numbers are int64, floating numbers float64, arrays of bytes []byte,
-// objects *javaValues, strings string.
+// JavaValues is an object: its fields by name. Whole numbers are int64, floating numbers float64, arrays of
+// bytes []byte, objects *javaValues, strings string.
 type JavaValues struct {
 	Class  string
 	Fields map[string]any

@@ -43,7 +43,8 @@ func (o *Object) Read(ctx context.Context, off, n int64, path string) ([]byte, e
 		return nil, fault.Corruptf(at, path, "reaches past the end of the file (%d)", o.At.Len)
 	}
 	if n > o.Limits.Metadata {
-		return nil, fault.Limitf(at, path, "%d bytes are more than a piece of metadata may have (%d)", n, o.Limits.Metadata)
+		return nil, fault.Limitf(at, path, "%d bytes are more than a piece of metadata may have (%d)", n,
+			o.Limits.Metadata)
 	}
 	src, err := o.Tree.Open(ctx, o.At.Object)
 	if err != nil {
@@ -110,7 +111,8 @@ func Saying(code string, at fault.Span, part, format string, args ...any) region
 			args[i] = e.Reason
 		}
 	}
-	f := region.Finding{Code: code, Severity: SeverityOf(code), At: at, Part: part, Message: fmt.Sprintf(format, args...), Rows: [2]int64{-1, -1}, Lost: -1}
+	f := region.Finding{Code: code, Severity: SeverityOf(code), At: at, Part: part,
+		Message: fmt.Sprintf(format, args...), Rows: [2]int64{-1, -1}, Lost: -1}
 	if f.Severity < region.Error {
 		f.Lost = 0
 	}

@@ -159,7 +159,8 @@ func (s *TableSchema) Facts(add func(k string, v any)) {
 		add("partitions", fmt.Sprintf("%s by %s", partitionText(s.Partition.Kind), names(s.Partition.Columns)))
 	}
 	for i, e := range s.History {
-		add(fmt.Sprintf("evolution[%d]", i), fmt.Sprintf("%s added %s removed %s", Epoch(e.Stamp), names(e.Added), names(e.Removed)))
+		add(fmt.Sprintf("evolution[%d]", i),
+			fmt.Sprintf("%s added %s removed %s", Epoch(e.Stamp), names(e.Added), names(e.Removed)))
 	}
 }
 

@@ -32,8 +32,10 @@ const (
 	TypeBinary    DataType = 26
 )
 
-var TypeNames = map[DataType]string{TypeString: "string", TypeShort: "short", TypeInt: "int", TypeLong: "long", TypeDouble: "double",
-	TypeDecimal: "decimal", TypeTimestamp: "timestamp", TypeDate: "date", TypeBoolean: "boolean", TypeArray: "array", TypeStruct: "struct",
+var TypeNames = map[DataType]string{TypeString: "string", TypeShort: "short", TypeInt: "int", TypeLong: "long",
+	TypeDouble:  "double",
+	TypeDecimal: "decimal", TypeTimestamp: "timestamp", TypeDate: "date", TypeBoolean: "boolean",
+	TypeArray: "array", TypeStruct: "struct",
 	TypeVarchar: "varchar", TypeMap: "map", TypeFloat: "float", TypeByte: "byte", TypeBinary: "binary"}
 
 func (t DataType) String() string {
@@ -67,7 +69,8 @@ const (
 	EncIntLengthChild        Encoding = 15
 )
 
-var encodingNames = [...]string{"DICTIONARY", "DELTA", "RLE", "INVERTED_INDEX", "BIT_PACKED", "DIRECT_DICTIONARY", "DIRECT_COMPRESS",
+var encodingNames = [...]string{"DICTIONARY", "DELTA", "RLE", "INVERTED_INDEX", "BIT_PACKED", "DIRECT_DICTIONARY",
+	"DIRECT_COMPRESS",
 	"ADAPTIVE_INTEGRAL", "ADAPTIVE_DELTA_INTEGRAL", "RLE_INTEGRAL", "DIRECT_STRING", "ADAPTIVE_FLOATING", "BOOL_BYTE",
 	"ADAPTIVE_DELTA_FLOATING", "DIRECT_COMPRESS_VARCHAR", "INT_LENGTH_COMPLEX_CHILD_BYTE_ARRAY"}
 

@@ -6,8 +6,8 @@ import (
 	"math/big"
 )
 
-// What java_object.go reads, written: a ValueEncoderMeta, as Java serializes it. The numbers of classes are those of the Java
-// library and of CarbonData.
+// What java_object.go reads, written: a ValueEncoderMeta, as Java serializes it. The numbers of classes are
+// those of the Java library and of CarbonData.
 
 // javaType is a class of which objects are written.
 type javaType struct {
@@ -25,16 +25,23 @@ type javaMember struct {
 }
 
 var (
-	javaNumber  = &javaType{name: "java.lang.Number", uid: 0x86ac951d0b94e08b, flags: javaPlain}
-	javaLongs   = &javaType{name: "java.lang.Long", uid: 0x3b8be490cc8f23df, flags: javaPlain, fields: []javaMember{{'J', "value", ""}}, super: javaNumber}
-	javaFloats  = &javaType{name: "java.lang.Double", uid: 0x80b3c24a296bfb04, flags: javaPlain, fields: []javaMember{{'D', "value", ""}}, super: javaNumber}
-	javaDecimal = &javaType{name: "java.math.BigDecimal", uid: 0x54c71557f981284f, flags: javaPlain | javaWritesOwn, super: javaNumber,
+	javaNumber = &javaType{name: "java.lang.Number", uid: 0x86ac951d0b94e08b, flags: javaPlain}
+	javaLongs  = &javaType{name: "java.lang.Long", uid: 0x3b8be490cc8f23df, flags: javaPlain,
+		fields: []javaMember{{'J', "value", ""}}, super: javaNumber}
+	javaFloats = &javaType{name: "java.lang.Double", uid: 0x80b3c24a296bfb04, flags: javaPlain,
+		fields: []javaMember{{'D', "value", ""}}, super: javaNumber}
+	javaDecimal = &javaType{name: "java.math.BigDecimal", uid: 0x54c71557f981284f, flags: javaPlain | javaWritesOwn,
+		super:  javaNumber,
 		fields: []javaMember{{'I', "scale", ""}, {'L', "intVal", "Ljava/math/BigInteger;"}}}
-	javaInteger = &javaType{name: "java.math.BigInteger", uid: 0x8cfc9f1fa93bfb1d, flags: javaPlain | javaWritesOwn, super: javaNumber,
-		fields: []javaMember{{'I', "bitCount", ""}, {'I', "bitLength", ""}, {'I', "firstNonzeroByteNum", ""}, {'I', "lowestSetBit", ""}, {'I', "signum", ""}, {'[', "magnitude", "[B"}}}
+	javaInteger = &javaType{name: "java.math.BigInteger", uid: 0x8cfc9f1fa93bfb1d, flags: javaPlain | javaWritesOwn,
+		super: javaNumber,
+		fields: []javaMember{{'I', "bitCount", ""}, {'I', "bitLength", ""}, {'I', "firstNonzeroByteNum", ""},
+			{'I', "lowestSetBit", ""}, {'I', "signum", ""}, {'[', "magnitude", "[B"}}}
 	javaBytes   = &javaType{name: "[B", uid: 0xacf317f8060854e0, flags: javaPlain}
-	javaEncoder = &javaType{name: encoderClass, uid: 0xe86a31bb2c82999b, flags: javaPlain, fields: []javaMember{{'B', "dataTypeSelected", ""}, {'I', "decimal", ""},
-		{'C', "type", ""}, {'L', "maxValue", "Ljava/lang/Object;"}, {'L', "minValue", "Ljava/lang/Object;"}, {'L', "uniqueValue", "Ljava/lang/Object;"}}}
+	javaEncoder = &javaType{name: encoderClass, uid: 0xe86a31bb2c82999b, flags: javaPlain,
+		fields: []javaMember{{'B', "dataTypeSelected", ""}, {'I', "decimal", ""},
+			{'C', "type", ""}, {'L', "maxValue", "Ljava/lang/Object;"}, {'L', "minValue", "Ljava/lang/Object;"},
+			{'L', "uniqueValue", "Ljava/lang/Object;"}}}
 )
 
 // javaWriter writes one stream of objects. What was written before is referred to by its number.

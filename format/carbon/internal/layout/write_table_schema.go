@@ -13,8 +13,8 @@ func (t *TableSchema) NextOrdinal() (n int32) {
 	return n
 }
 
-// OldSortColumns are the sort columns of formats 1 and 2: all simple dimensions, in the order of the schema. Readers of 1.0 look for
-// rows between the first and the last key of a blocklet, which are made of all of them.
+// OldSortColumns are the sort columns of formats 1 and 2: all simple dimensions, in the order of the schema.
+// Readers of 1.0 look for rows between the first and the last key of a blocklet, which are made of all of them.
 func (t *TableSchema) OldSortColumns() (out []string) {
 	for i := range t.Columns {
 		if c := &t.Columns[i]; c.Dimension && c.Ordinal >= 0 && !c.Typ.Complex() && !c.Invisible {
@@ -78,7 +78,8 @@ func (e *Evolution) put(w *thrift.Writer) {
 	w.End()
 }
 
-// Stored are the columns that data files have: those that are visible, simple dimensions first, then nested ones, then measures.
+// Stored are the columns that data files have: those that are visible, simple dimensions first, then nested
+// ones, then measures.
 func (t *TableSchema) Stored() (out []ColumnSchema) {
 	var simple, nested, measures []ColumnSchema
 	for i := 0; i < len(t.Columns); {

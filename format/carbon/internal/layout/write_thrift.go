@@ -7,8 +7,9 @@ import (
 	"stoa/internal/thrift"
 )
 
-// The structures of format 3 as Thrift's compact protocol has them. Fields are written in the order and with the optional ones
-// that CarbonData 2.3 writes, so that what was read from a file of its own becomes the same bytes again.
+// The structures of format 3 as Thrift's compact protocol has them. Fields are written in the order and with
+// the optional ones that CarbonData 2.3 writes, so that what was read from a file of its own becomes the same
+// bytes again.
 
 // ThriftBytes is a structure that put writes.
 func ThriftBytes(put func(w *thrift.Writer)) []byte {
@@ -17,7 +18,8 @@ func ThriftBytes(put func(w *thrift.Writer)) []byte {
 	return w.Encoded()
 }
 
-// put writes a ColumnSchema; old, as files of formats 1 and 2 have it: without an aggregate function, and no digits are 0.
+// put writes a ColumnSchema; old, as files of formats 1 and 2 have it: without an aggregate function, and no
+// digits are 0.
 func (s *ColumnSchema) put(w *thrift.Writer, old bool) {
 	scale, precision := s.Scale, s.Precision
 	if old {
@@ -105,7 +107,8 @@ func (m *MinMax) put(w *thrift.Writer, id int16) {
 	w.End()
 }
 
-// put writes DataChunk2. rowid_page_length, rle_page_length and sort_state are there only where the page's encoder knows of them.
+// put writes DataChunk2. rowid_page_length, rle_page_length and sort_state are there only where the page's
+// encoder knows of them.
 func (d *OutPage) put(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.Struct(1)

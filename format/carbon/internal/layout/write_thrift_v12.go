@@ -133,7 +133,8 @@ func (p *OldPage) Put2(w *thrift.Writer) {
 	w.End()
 }
 
-// OldPage is the page of a column of a blocklet of formats 1 and 2: what DataChunk or DataChunk2 says of it, and its pieces.
+// OldPage is the page of a column of a blocklet of formats 1 and 2: what DataChunk or DataChunk2 says of it,
+// and its pieces.
 type OldPage struct {
 	DataChunk
 	Data, Rowids, Runs []byte

@@ -80,7 +80,8 @@ func (c *Content) known(codes []uint32, values *vec.Vector) ([]uint32, error) {
 	holes := values.Nulls() > 2
 	for i, v := range codes {
 		if v == 0 || int64(v) >= int64(values.Len()) {
-			return nil, fault.Rel(0, 0, "", "entry %d: code %d is not in the dictionary, which has %d", i, v, values.Len()-1)
+			return nil, fault.Rel(0, 0, "", "entry %d: code %d is not in the dictionary, which has %d", i, v,
+				values.Len()-1)
 		}
 		if holes && v != schema.NullCode && !values.Valid(int(v)) {
 			return nil, fault.Rel(0, 0, "", "entry %d: code %d stands for no value of type %s", i, v, values.Type)

@@ -12,10 +12,11 @@ import (
 	"stoa/vec"
 )
 
-// Lists and structs have pages of their own: for each entry of a list the number of its items and the number of its first item
-// in the items' page (two i32, big-endian); for each struct the number of its children (i16). What is null they do not say.
-// A null list is written as a list of one null item, a null struct as a struct of nulls: as the real reader does, such are
-// taken for null, so that [null] and a struct of nulls read as null, too.
+// Lists and structs have pages of their own: for each entry of a list the number of its items and the number of
+// its first item in the items' page (two i32, big-endian); for each struct the number of its children (i16).
+// What is null they do not say. A null list is written as a list of one null item, a null struct as a struct of
+// nulls: as the real reader does, such are taken for null, so that [null] and a struct of nulls read as null,
+// too.
 
 const (
 	listWidth   = 8
@@ -31,8 +32,8 @@ func (p *StoredPage) entrySpans() int {
 	return n
 }
 
-// Lengths appends the lengths of a list, or 1 for each struct, with the null ones marked. A null list keeps the length 1 of its
-// placeholder.
+// Lengths appends the lengths of a list, or 1 for each struct, with the null ones marked. A null list keeps the
+// length 1 of its placeholder.
 func (p *StoredPage) Lengths(t *format.Task, dst *vec.Vector) error {
 	nulls, counts, err := p.nested(t, t.Bytes, t.N)
 	if err != nil {
@@ -117,7 +118,8 @@ func lists(raw []byte, n int, base int64) (counts []int32, total int64, ones boo
 			return nil, 0, false, fault.Rel(8*i, 4, "", "a list of %d items", k)
 		}
 		if k > 0 && int64(first) != base+total {
-			return nil, 0, false, fault.Rel(8*i+4, 4, "", "list %d begins at item %d, the lists before have %d", i, first, total)
+			return nil, 0, false, fault.Rel(8*i+4, 4, "", "list %d begins at item %d, the lists before have %d", i,
+				first, total)
 		}
 		counts[i] = k
 		ones = ones || k == 1
@@ -202,7 +204,8 @@ func (p *StoredPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, erro
 			}
 		}
 		return out, nil
-	case c.own && (c.meta.Store.Width() > 0 || p.First() == layout.EncRLEIntegral), !c.own && p.Encoders.Has(layout.EncDictionary):
+	case c.own && (c.meta.Store.Width() > 0 || p.First() == layout.EncRLEIntegral), !c.own &&
+		p.Encoders.Has(layout.EncDictionary):
 		if err := c.nullsWithin(c.N); err != nil {
 			return nil, err
 		}
@@ -229,8 +232,8 @@ func (p *StoredPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, erro
 	return out, nil
 }
 
-// entries is how many there can be at most, by the bytes of the values: what a list says of its items is not believed before it is held
-// against them.
+// entries is how many there can be at most, by the bytes of the values: what a list says of its items is not
+// believed before it is held against them.
 func (c *Content) entries() int64 {
 	w := 1
 	switch {

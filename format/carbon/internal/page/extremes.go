@@ -13,8 +13,8 @@ import (
 	"stoa/vec"
 )
 
-// Extremes are the least and the greatest value of a vector that are not null; ok is false if there are none, or if their order is
-// not looked at. odd is the first string that is not UTF-8, else -1.
+// Extremes are the least and the greatest value of a vector that are not null; ok is false if there are none,
+// or if their order is not looked at. odd is the first string that is not UTF-8, else -1.
 func Extremes(v *vec.Vector) (lo, hi pred.Value, odd int, ok bool) {
 	switch t := v.Type.(type) {
 	case *arrow.Int8Type:
@@ -26,7 +26,8 @@ func Extremes(v *vec.Vector) (lo, hi pred.Value, odd int, ok bool) {
 	case *arrow.Int64Type:
 		return whole(v, vec.Fixed[int64](v, 0), pred.Int)
 	case *arrow.Date32Type:
-		return whole(v, vec.Fixed[int32](v, 0), func(i int64) pred.Value { return pred.Value{Kind: pred.KindDate, Int: i} })
+		return whole(v, vec.Fixed[int32](v, 0),
+			func(i int64) pred.Value { return pred.Value{Kind: pred.KindDate, Int: i} })
 	case *arrow.TimestampType:
 		return whole(v, vec.Fixed[int64](v, 0), schema.Instant)
 	case *arrow.BooleanType:
@@ -39,7 +40,8 @@ func Extremes(v *vec.Vector) (lo, hi pred.Value, odd int, ok bool) {
 		return pred.Value{Kind: pred.KindFloat, Float: a}, pred.Value{Kind: pred.KindFloat, Float: z}, -1, ok
 	case *arrow.Decimal128Type:
 		a, z, ok := ends(v, vec.Fixed[decimal128.Num](v, 0), func(a, b decimal128.Num) int { return a.Cmp(b) })
-		return pred.Value{Kind: pred.KindDecimal, Dec: a, Scale: t.Scale}, pred.Value{Kind: pred.KindDecimal, Dec: z, Scale: t.Scale}, -1, ok
+		return pred.Value{Kind: pred.KindDecimal, Dec: a, Scale: t.Scale},
+			pred.Value{Kind: pred.KindDecimal, Dec: z, Scale: t.Scale}, -1, ok
 	case *arrow.StringType, *arrow.BinaryType:
 		return texts(v)
 	}

@@ -13,8 +13,8 @@ import (
 	"stoa/vec"
 )
 
-// whole decodes whole numbers of w bytes, little-endian (three bytes: big-endian), into any type that holds such. delta says
-// that they were subtracted from the greatest value.
+// whole decodes whole numbers of w bytes, little-endian (three bytes: big-endian), into any type that holds
+// such. delta says that they were subtracted from the greatest value.
 func (c *Content) whole(dst *vec.Vector, w int, delta bool) error {
 	if err := c.settle(w); err != nil {
 		return err
@@ -56,8 +56,8 @@ func (c *Content) whole(dst *vec.Vector, w int, delta bool) error {
 	return nil
 }
 
-// within holds the values lo…hi of a page against what it says itself of the least and the greatest. Nulls are zeros there, too.
-// It is one of the few ways in which damage shows: Carbon keeps no checksums.
+// within holds the values lo…hi of a page against what it says itself of the least and the greatest. Nulls are
+// zeros there, too. It is one of the few ways in which damage shows: Carbon keeps no checksums.
 func (c *Content) within(dst *vec.Vector, lo, hi int64) error {
 	if c.N == 0 { // of items of lists that are all empty
 		return nil
@@ -102,8 +102,8 @@ func ints[T integer](dst []T, raw []byte, w int, base int64, delta bool) (ok boo
 	return lo > hi || int64(T(lo)) == lo && int64(T(hi)) == hi
 }
 
-// spread spells numbers of w bytes out and gives the least and the greatest; lo > hi if there are none, or if one does not fit
-// 64 bits.
+// spread spells numbers of w bytes out and gives the least and the greatest; lo > hi if there are none, or if
+// one does not fit 64 bits.
 func spread[T integer](dst []T, raw []byte, w int, base int64, delta bool) (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64
 	switch w {
@@ -173,8 +173,8 @@ func number(raw []byte, i, w int) int64 {
 	return int64(binary.LittleEndian.Uint64(raw[8*i:]))
 }
 
-// scaled spells numbers out that were multiplied by factor. The division is that of the real row reader: as a double, also
-// for floats.
+// scaled spells numbers out that were multiplied by factor. The division is that of the real row reader: as a
+// double, also for floats.
 func scaled[T float32 | float64](dst []T, raw []byte, w int, base int64, delta bool, factor float64) {
 	for i := range dst {
 		v := number(raw, i, w)
@@ -257,7 +257,8 @@ func floats[T float32 | float64](dst []T, raw []byte, w int) {
 func (c *Content) scaleUp(dst *vec.Vector, scale int32) (decimal128.Num, error) {
 	want := dst.Type.(*arrow.Decimal128Type).Scale
 	if scale < 0 || scale > want || want > 38 {
-		return decimal128.Num{}, fault.Rel(0, 0, "encoder_meta.scale", "%d digits behind the point, %d are wanted", scale, want)
+		return decimal128.Num{}, fault.Rel(0, 0, "encoder_meta.scale", "%d digits behind the point, %d are wanted",
+			scale, want)
 	}
 	return decimal128.GetScaleMultiplier(int(want - scale)), nil
 }
@@ -293,8 +294,8 @@ func minBytes(precision int32) int {
 	return n
 }
 
-// wideDecimals decodes decimals of more than 18 digits: big-endian numbers of a width that follows from the precision; or, if
-// no precision is said, each with a length and a scale of its own.
+// wideDecimals decodes decimals of more than 18 digits: big-endian numbers of a width that follows from the
+// precision; or, if no precision is said, each with a length and a scale of its own.
 func (c *Content) wideDecimals(dst *vec.Vector) error {
 	if dst.Type.ID() != arrow.DECIMAL128 {
 		return c.unknown(dst)
@@ -335,8 +336,8 @@ func (c *Content) bigEndian(dst *vec.Vector, w int) error {
 	return nil
 }
 
-// leaves decodes what is kept with a length before it though it is no string: in lists and structs dates (big-endian, the sign
-// turned), decimals (scale, then a big-endian number); no bytes are null.
+// leaves decodes what is kept with a length before it though it is no string: in lists and structs dates
+// (big-endian, the sign turned), decimals (scale, then a big-endian number); no bytes are null.
 func (c *Content) leaves(dst *vec.Vector, lv int) error {
 	starts, err := c.Lengths(lv)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"stoa/wire"
 )
 
-// MaxPageRows is far more than any writer puts in a page (32,000 rows in format 3; carbon.blocklet.size, at most 12,000,000, in the older ones).
+// MaxPageRows is far more than any writer puts in a page (32,000 rows in format 3; carbon.blocklet.size, at
+// most 12,000,000, in the older ones).
 const MaxPageRows = 1 << 24
 
 // MaxPageRows3 is more than the 32,000 rows that a page of format 3 has at most: its row ids have 15 bits.
@@ -55,7 +56,9 @@ func (p *StoredPage) Pieces(b [][]byte) (data, rowids, runs []byte, err error) {
 	}
 	d, r := int64(p.DataLen), int64(p.DataLen)+int64(p.RowidLen)
 	if d < 0 || p.RowidLen < 0 || p.RleLen < 0 || r+int64(p.RleLen) > int64(len(b[0])) {
-		return nil, nil, nil, fault.Rel(0, 0, "data_page_length", "%d, %d and %d bytes of data, row ids and runs do not fit in %d", p.DataLen, p.RowidLen, p.RleLen, len(b[0]))
+		return nil, nil, nil, fault.Rel(0, 0, "data_page_length",
+			"%d, %d and %d bytes of data, row ids and runs do not fit in %d", p.DataLen, p.RowidLen, p.RleLen,
+			len(b[0]))
 	}
 	return b[0][:d], b[0][d:r], b[0][r : r+int64(p.RleLen)], nil
 }
@@ -133,7 +136,8 @@ func (c *Content) readNulls() error {
 		}
 	}
 	if pr.Ones {
-		return fault.Unsupportedf(fault.Span{}, "presence.represents_presence", "bits that stand for values instead of nulls")
+		return fault.Unsupportedf(fault.Span{}, "presence.represents_presence",
+			"bits that stand for values instead of nulls")
 	}
 	for len(b) > 0 && b[len(b)-1] == 0 {
 		b = b[:len(b)-1]
@@ -198,8 +202,8 @@ func (c *Content) spell(stored []byte) error {
 	return nil
 }
 
-// readRowIDs reads the inverted index: i32 size of the ids, then ids, then the positions of those that begin a run of which
-// the next id is the end; i16 each in format 3. The result is a permutation of 0…n-1.
+// readRowIDs reads the inverted index: i32 size of the ids, then ids, then the positions of those that begin a
+// run of which the next id is the end; i16 each in format 3. The result is a permutation of 0…n-1.
 func (c *Content) readRowIDs(b []byte) ([]uint32, error) {
 	if len(b) < 4 {
 		return nil, fault.Rel(0, 0, "rowid", "%d bytes", len(b))
@@ -362,11 +366,12 @@ func (c *Content) typed(dst *vec.Vector) error {
 }
 
 func (c *Content) unknown(dst *vec.Vector) error {
-	return fault.Unsupportedf(fault.Span{}, "encoders", "%s of %s as %s, wanted as %s", c.P.Encoders, c.meta.Schema, c.meta.Store, dst.Type)
+	return fault.Unsupportedf(fault.Span{}, "encoders", "%s of %s as %s, wanted as %s", c.P.Encoders, c.meta.Schema,
+		c.meta.Store, dst.Type)
 }
 
-// integralRuns spells RLE_INTEGRAL out: i16 count, the highest bit set if so many values follow and not one; big-endian values,
-// which become little-endian.
+// integralRuns spells RLE_INTEGRAL out: i16 count, the highest bit set if so many values follow and not one;
+// big-endian values, which become little-endian.
 func (c *Content) integralRuns() error {
 	w := c.meta.Schema.Width()
 	if w == 0 || c.N < 0 || c.N > MaxPageRows {
@@ -386,7 +391,8 @@ func (c *Content) integralRuns() error {
 			step, need = w, w*count
 		}
 		if need > len(b) || count*w > len(out)-at {
-			return fault.Rel(len(c.Raw)-len(b), 0, "", "a run of %d values, %d bytes are left and %d entries wanted", count, len(b), (len(out)-at)/w)
+			return fault.Rel(len(c.Raw)-len(b), 0, "",
+				"a run of %d values, %d bytes are left and %d entries wanted", count, len(b), (len(out)-at)/w)
 		}
 		for i := range count {
 			v := b[i*step:]
@@ -489,8 +495,8 @@ func (c *Content) strings(dst *vec.Vector, lv int) error {
 	return nil
 }
 
-// texts decodes values with a length before each that are in the order of the rows, in one go. Of those that nobody will look at only
-// the length is read, and whether they are null.
+// texts decodes values with a length before each that are in the order of the rows, in one go. Of those that
+// nobody will look at only the length is read, and whether they are null.
 func (c *Content) texts(dst *vec.Vector, lv int) error {
 	if c.N > len(c.Raw)/lv {
 		return fault.Rel(0, len(c.Raw), "", "%d bytes of values are too few for %d", len(c.Raw), c.N)
@@ -531,8 +537,8 @@ func (c *Content) texts(dst *vec.Vector, lv int) error {
 	return nil
 }
 
-// nullRule says which entries are null: strings by their text, what is null by the bits, and, in lists and structs, binary
-// values without bytes.
+// nullRule says which entries are null: strings by their text, what is null by the bits, and, in lists and
+// structs, binary values without bytes.
 func (c *Content) nullRule() func(i int, v []byte) bool {
 	bit := func(i int) bool { return i>>3 < len(c.Nulls) && c.Nulls[i>>3]>>(i&7)&1 != 0 }
 	text := c.P.Col.Typ != layout.TypeBinary

@@ -8,11 +8,13 @@ import (
 	"stoa/vec"
 )
 
-// A dimension's page with an inverted index keeps its values sorted, and beside each the row that it belongs to. What a filter wants lies
-// in runs of it, which are found by binary search; the rows of these runs may pass, no other row does. Nothing is believed of a page whose
-// values are not in order (Carbon keeps no checksums): then every value is compared.
+// A dimension's page with an inverted index keeps its values sorted, and beside each the row that it belongs
+// to. What a filter wants lies in runs of it, which are found by binary search; the rows of these runs may
+// pass, no other row does. Nothing is believed of a page whose values are not in order (Carbon keeps no
+// checksums): then every value is compared.
 //
-// Numbers and dates are not searched: they are decoded at once, and comparing them takes less time than looking whether they are sorted.
+// Numbers and dates are not searched: they are decoded at once, and comparing them takes less time than looking
+// whether they are sorted.
 
 // mostSought is for how many values a page is searched one by one; for more, all are compared.
 const mostSought = 64
@@ -62,7 +64,8 @@ func (c *Content) siftTexts(starts []uint32) {
 // siftCodes finds the rows whose codes stand for values that pass the filter. raw is sorted: w bytes each, big-endian.
 func (c *Content) siftCodes(w int) {
 	hits := c.T.Hits
-	if c.T.Filter == nil || hits == nil || hits.Count > mostSought || len(c.rowids) != c.N || w < 1 || w > 4 || len(c.Raw) != c.N*w {
+	if c.T.Filter == nil || hits == nil || hits.Count > mostSought || len(c.rowids) != c.N || w < 1 || w > 4 ||
+		len(c.Raw) != c.N*w {
 		return
 	}
 	code := func(i int) (v uint32) {
@@ -81,7 +84,8 @@ func (c *Content) siftCodes(w int) {
 	c.pass(func(run func(i, j int)) {
 		for v := range hits.N {
 			if hits.Has(v) {
-				run(sort.Search(c.N, func(i int) bool { return code(i) >= uint32(v) }), sort.Search(c.N, func(i int) bool { return code(i) > uint32(v) }))
+				run(sort.Search(c.N, func(i int) bool { return code(i) >= uint32(v) }),
+					sort.Search(c.N, func(i int) bool { return code(i) > uint32(v) }))
 			}
 		}
 	})

@@ -9,8 +9,9 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// Formats 1 and 2 have no checksums. What they say twice is compared instead: the values behind row ids are sorted, all lie between
-// the least and the greatest that the footer names, and those of a measure between the bounds from which they were made small.
+// Formats 1 and 2 have no checksums. What they say twice is compared instead: the values behind row ids are
+// sorted, all lie between the least and the greatest that the footer names, and those of a measure between the
+// bounds from which they were made small.
 
 // check12 looks at the values of a dimension before they are brought into the order of the rows.
 func (c *Content) check12() error {
@@ -29,7 +30,8 @@ func (c *Content) check12() error {
 	least, most := uint64(0), uint64(math.MaxUint64)
 	if bounded {
 		if len(lo) != w || len(hi) != w {
-			return fault.Rel(0, 0, "", "codes of %d bytes, the bounds in the footer have %d and %d", w, len(lo), len(hi))
+			return fault.Rel(0, 0, "", "codes of %d bytes, the bounds in the footer have %d and %d", w, len(lo),
+				len(hi))
 		}
 		least, most = wideBE(lo), wideBE(hi)
 	}
@@ -39,7 +41,8 @@ func (c *Content) check12() error {
 		if v < least || v > most {
 			return fault.Rel(i*w, w, "", "code %d is not between %d and %d, as the footer says", v, least, most)
 		}
-		if v < last && c.rowids != nil && p.Col.Parent == nil { // what is in lists and structs keeps its order, also with row ids
+		// what is in lists and structs keeps its order, also with row ids
+		if v < last && c.rowids != nil && p.Col.Parent == nil {
 			return fault.Rel(i*w, w, "", "code %d follows %d, but the codes are sorted", v, last)
 		}
 		last = v
@@ -97,13 +100,15 @@ func checkWhole[T integer](c *Content, dst []T, m *layout.MeasureMeta) error {
 	}
 	for i, v := range dst {
 		if x := int64(v); (x < min || x > max) && !c.isNull(i) {
-			return fault.Rel(0, 0, "", "entry %d, %d, is not between %d and %d, as the page's metadata says", i, x, min, max)
+			return fault.Rel(0, 0, "", "entry %d, %d, is not between %d and %d, as the page's metadata says", i, x,
+				min, max)
 		}
 	}
 	return nil
 }
 
-// checkNulls holds the bits of the nulls against the page: all entries that are null hold the same bytes, those of a made-small 0.
+// checkNulls holds the bits of the nulls against the page: all entries that are null hold the same bytes, those
+// of a made-small 0.
 func (c *Content) checkNulls() error {
 	if c.T.NoVerify || c.N == 0 {
 		return nil
@@ -125,8 +130,8 @@ func (c *Content) checkNulls() error {
 	return nil
 }
 
-// checkFloats is checkWhole for floating numbers. Rounding may have moved the last digit; NaN has no place among bounds, and numbers
-// behind one may be beyond those that the writer kept.
+// checkFloats is checkWhole for floating numbers. Rounding may have moved the last digit; NaN has no place
+// among bounds, and numbers behind one may be beyond those that the writer kept.
 func (c *Content) checkFloats(dst []float64, m *layout.MeasureMeta) error {
 	max, ok1 := m.Max.(float64)
 	min, ok2 := m.Min.(float64)
@@ -150,7 +155,8 @@ func (c *Content) checkFloats(dst []float64, m *layout.MeasureMeta) error {
 		}
 	}
 	if bad >= 0 {
-		return fault.Rel(0, 0, "", "entry %d, %v, is not between %v and %v, as the page's metadata says", bad, dst[bad], min, max)
+		return fault.Rel(0, 0, "", "entry %d, %v, is not between %v and %v, as the page's metadata says", bad,
+			dst[bad], min, max)
 	}
 	return nil
 }

@@ -14,8 +14,9 @@ import (
 	"stoa/wire"
 )
 
-// How a page of a measure is stored does not stand in the file: it follows from the greatest and the least value, as the writer
-// chose it, and so it must be found again by the same rules (ValueCompressionUtil of 1.0.0).
+// How a page of a measure is stored does not stand in the file: it follows from the greatest and the least
+// value, as the writer chose it, and so it must be found again by the same rules (ValueCompressionUtil of
+// 1.0.0).
 
 // javaWidth is a type that the writer stores numbers as.
 type javaWidth uint8
@@ -72,7 +73,8 @@ const (
 	decimals                       // i32 length, scale, big-endian digits
 )
 
-var formNames = [...]string{"as they are", "delta from the greatest", "times a power of ten", "delta times a power of ten", "decimals"}
+var formNames = [...]string{"as they are", "delta from the greatest", "times a power of ten",
+	"delta times a power of ten", "decimals"}
 
 // formOf finds how the numbers were stored.
 func formOf(m *layout.MeasureMeta) (measureForm, javaWidth, error) {
@@ -90,7 +92,8 @@ func formOf(m *layout.MeasureMeta) (measureForm, javaWidth, error) {
 		if !ok1 || !ok2 {
 			return bad()
 		}
-		f, w := smaller(widthFor(float64(max), m.Digits, m.Selected), widthFor(float64(max-min), m.Digits, m.Selected)) // the difference may wrap, as it did
+		// the difference may wrap, as it did
+		f, w := smaller(widthFor(float64(max), m.Digits, m.Selected), widthFor(float64(max-min), m.Digits, m.Selected))
 		return f, w, nil
 	case 'n':
 		max, ok1 := m.Max.(float64)
@@ -129,7 +132,8 @@ func floatingForm(m *layout.MeasureMeta, max, min float64) (measureForm, javaWid
 	for _, c := range []struct { // the narrowest; of equal ones the first
 		form measureForm
 		w    javaWidth
-	}{{fromMax, delta}, {scaledUp, widthFor(tens*greatest, 0, m.Selected)}, {fromMaxTens, widthFor(tens*(max-min), 0, m.Selected)}} {
+	}{{fromMax, delta}, {scaledUp, widthFor(tens*greatest, 0, m.Selected)},
+		{fromMaxTens, widthFor(tens*(max-min), 0, m.Selected)}} {
 		if c.w.size() < w.size() {
 			form, w = c.form, c.w
 		}
@@ -137,8 +141,8 @@ func floatingForm(m *layout.MeasureMeta, max, min float64) (measureForm, javaWid
 	return form, w
 }
 
-// oldMeasure reports whether a page is one of a measure as CarbonData wrote them up to 1.1: in formats 1 and 2, and in format 3 with
-// the same numbers in its metadata, but not as a Java object.
+// oldMeasure reports whether a page is one of a measure as CarbonData wrote them up to 1.1: in formats 1 and 2,
+// and in format 3 with the same numbers in its metadata, but not as a Java object.
 func (p *StoredPage) oldMeasure() bool {
 	return !p.Col.Dimension && p.Col.Parent == nil && (p.Version < 3 || p.Encoders.Has(layout.EncDelta))
 }
@@ -219,16 +223,19 @@ func (c *Content) measure12(dst *vec.Vector) error {
 }
 
 func (c *Content) unknownMeasure(form measureForm, w javaWidth, dst *vec.Vector) error {
-	return fault.Unsupportedf(fault.Span{}, "encoder_meta", "numbers of %d bytes, %s, for a column of type %s", w.size(), formNames[form], dst.Type)
+	return fault.Unsupportedf(fault.Span{}, "encoder_meta", "numbers of %d bytes, %s, for a column of type %s",
+		w.size(), formNames[form], dst.Type)
 }
 
 // isNull says whether entry i is null by the bits.
 func (c *Content) isNull(i int) bool { return i>>3 < len(c.Nulls) && c.Nulls[i>>3]>>(i&7)&1 != 0 }
 
-// wholes decodes whole numbers. What stands for a null is not looked at: it may be anything, because it is not among the bounds.
+// wholes decodes whole numbers. What stands for a null is not looked at: it may be anything, because it is not
+// among the bounds.
 func wholes[T integer](c *Content, dst []T, m *layout.MeasureMeta, form measureForm, w javaWidth) error {
 	if w >= javaFloat || form != asIs && form != fromMax {
-		return fault.Unsupportedf(fault.Span{}, "encoder_meta", "numbers of %d bytes, %s, for whole numbers", w.size(), formNames[form])
+		return fault.Unsupportedf(fault.Span{}, "encoder_meta", "numbers of %d bytes, %s, for whole numbers",
+			w.size(), formNames[form])
 	}
 	var base int64
 	switch max := m.Max.(type) {
@@ -256,7 +263,8 @@ func wholes[T integer](c *Content, dst []T, m *layout.MeasureMeta, form measureF
 func (c *Content) doubles(dst []float64, m *layout.MeasureMeta, form measureForm, w javaWidth) error {
 	get := func(i int) float64 { return float64(number(c.Raw, i, w.size())) }
 	if w == javaFloat {
-		return fault.Unsupportedf(fault.Span{}, "encoder_meta", "numbers stored as floats") // the real reader cannot read these either
+		// the real reader cannot read these either
+		return fault.Unsupportedf(fault.Span{}, "encoder_meta", "numbers stored as floats")
 	}
 	if w == javaDouble {
 		get = func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(c.Raw[8*i:])) }
@@ -308,7 +316,8 @@ func newTens(max float64, digits int) tensDelta {
 
 // from is max - v/10^digits, both taken for the shortest decimals that mean them.
 func (d *tensDelta) from(v float64) float64 {
-	if k := d.scaled - v; math.Abs(k) < 1<<53 && math.Abs(v) < 1e15 { // both are decimals of so many digits: exact but for the division
+	// both are decimals of so many digits: exact but for the division
+	if k := d.scaled - v; math.Abs(k) < 1<<53 && math.Abs(v) < 1e15 {
 		return k / d.tens
 	}
 	rest := d.max

@@ -10,10 +10,11 @@ import (
 	"stoa/vec"
 )
 
-// keepsText reports whether a column's values are texts though its type is another: so are dimensions without a dictionary in
-// formats 1 and 2.
+// keepsText reports whether a column's values are texts though its type is another: so are dimensions without a
+// dictionary in formats 1 and 2.
 func (p *StoredPage) keepsText(t arrow.DataType) bool {
-	return p.Version < 3 && p.Col.Dimension && !p.Encoders.Has(layout.EncDictionary) && t.ID() != arrow.STRING && t.ID() != arrow.BINARY
+	return p.Version < 3 && p.Col.Dimension && !p.Encoders.Has(layout.EncDictionary) && t.ID() != arrow.STRING &&
+		t.ID() != arrow.BINARY
 }
 
 // textLeaf sets entry i to the value that a text means.

@@ -8,9 +8,9 @@ import (
 	"stoa/vec"
 )
 
-// Row ids and runs of formats 1 and 2 are numbers packed into the bits that the writer's property carbon.blocklet.size needs
-// (120000 if it is not set: 17 bits). The property is not in the file. But row ids are a permutation of the rows, and runs
-// follow each other, and that is so for one width only.
+// Row ids and runs of formats 1 and 2 are numbers packed into the bits that the writer's property
+// carbon.blocklet.size needs (120000 if it is not set: 17 bits). The property is not in the file. But row ids
+// are a permutation of the rows, and runs follow each other, and that is so for one width only.
 
 // The property lies between 2,000 and 12,000,000; writers take 120,000 for anything else.
 const (
@@ -31,8 +31,8 @@ func (k *KeyWidths) Learn(blockletSize int) {
 	}
 }
 
-// try decodes with the width that is known, or with each that is possible. If several give numbers that make sense, they must be
-// the same numbers.
+// try decodes with the width that is known, or with each that is possible. If several give numbers that make
+// sense, they must be the same numbers.
 func (k *KeyWidths) try(n int, decode func(w int) ([]uint32, error)) ([]uint32, error) {
 	if w := k.Found.Load(); w > 0 {
 		return decode(int(w))
@@ -49,7 +49,8 @@ func (k *KeyWidths) try(n int, decode func(w int) ([]uint32, error)) ([]uint32, 
 			continue
 		}
 		if hits > 0 && !equal(out, got) {
-			return nil, fault.Unsupportedf(fault.Span{}, "", "%d and %d bits a number both make sense; the property carbon.blocklet.size tells", width, w)
+			return nil, fault.Unsupportedf(fault.Span{}, "",
+				"%d and %d bits a number both make sense; the property carbon.blocklet.size tells", width, w)
 		}
 		out, width = got, w
 		hits++
@@ -88,7 +89,8 @@ func (k *KeyWidths) Unpack(b []byte, a *vec.Arena) ([]uint32, error) {
 		var total uint64
 		for i := 0; i < len(out); i += 2 {
 			if uint64(out[i]) != total || out[i+1] == 0 {
-				return nil, fault.Rel(0, len(b), "rle", "run %d begins at entry %d and has %d, the one before ends at %d", i/2, out[i], out[i+1], total)
+				return nil, fault.Rel(0, len(b), "rle",
+					"run %d begins at entry %d and has %d, the one before ends at %d", i/2, out[i], out[i+1], total)
 			}
 			total += uint64(out[i+1])
 		}
@@ -111,8 +113,8 @@ func (k *KeyWidths) RowIDs(ids, starts []byte, n int, a *vec.Arena) ([]uint32, e
 	})
 }
 
-// Packed spells out numbers of w bits: one big number, big-endian, whose lowest bits are the last number. Bits above the first
-// number are zero, and fewer than a byte.
+// Packed spells out numbers of w bits: one big number, big-endian, whose lowest bits are the last number. Bits
+// above the first number are zero, and fewer than a byte.
 func Packed(b []byte, w int, a *vec.Arena) ([]uint32, error) {
 	n := len(b) * 8 / w
 	if spare := len(b)*8 - n*w; spare >= 8 || len(b) > 0 && b[0]>>(8-spare) != 0 {

@@ -13,10 +13,12 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// Cells are the entries of one column of a page that is being filled. Which of the slices is used follows from the type.
+// Cells are the entries of one column of a page that is being filled. Which of the slices is used follows from
+// the type.
 type Cells struct {
-	N     int
-	Ints  []int64          // booleans, whole numbers, dates (days), timestamps (milliseconds); lengths of lists and maps
+	N int
+	// booleans, whole numbers, dates (days), timestamps (milliseconds); lengths of lists and maps
+	Ints  []int64
 	Nums  []float64        // floats and doubles
 	Decs  []decimal128.Num // decimals, unscaled
 	data  []byte           // strings and binaries, one after the other
@@ -35,7 +37,8 @@ func NewCells(c *schema.Column) *Cells {
 }
 
 func (x *Cells) Reset() {
-	x.N, x.Ints, x.Nums, x.Decs, x.data, x.ends, x.nulls = 0, x.Ints[:0], x.Nums[:0], x.Decs[:0], x.data[:0], x.ends[:0], x.nulls[:0]
+	x.N, x.Ints, x.Nums, x.Decs, x.data, x.ends, x.nulls = 0, x.Ints[:0], x.Nums[:0], x.Decs[:0], x.data[:0],
+		x.ends[:0], x.nulls[:0]
 	for _, k := range x.Kids {
 		k.Reset()
 	}
@@ -255,7 +258,8 @@ func (x *Cells) addDates(a arrow.Array, from, to int) error {
 			d /= dayMillis
 		}
 		if a.IsValid(i) && (d < MinDate || d > MaxDate) {
-			return BadValue(i, "the date %d days from 1970 is beyond what a code can say (%d to %d)", d, MinDate, MaxDate)
+			return BadValue(i, "the date %d days from 1970 is beyond what a code can say (%d to %d)", d, MinDate,
+				MaxDate)
 		}
 		x.Ints = append(x.Ints, d)
 	}
@@ -283,7 +287,8 @@ func (x *Cells) addTimes(a *array.Timestamp, from, to int, o *schema.WriteOption
 				rest += per
 			}
 			if rest != 0 && a.IsValid(from+i) && !o.Truncate {
-				return BadValue(from+i, "the time has parts of a millisecond, which CarbonData cannot keep (--opt timestamps=truncate drops them)")
+				return BadValue(from+i, "the time has parts of a millisecond, which CarbonData cannot keep "+
+					"(--opt timestamps=truncate drops them)")
 			}
 			ms = (ms - rest) / per
 		}
@@ -348,10 +353,13 @@ func (x *Cells) addTexts(c *schema.Column, a arrow.Array, from, to int) error {
 				return fault.Bugf("carbon: values of %s as %s", a.DataType(), c.Typ)
 			}
 			if n := len(x.data) - at; n > limit {
-				return BadValue(i, "a string of %d bytes is longer than a CarbonData string may be (%d): the column would have to be a varchar (convert --opt long-strings=%s, create --long-strings %s)", n, limit, c.Name, c.Name)
+				return BadValue(i, "a string of %d bytes is longer than a CarbonData string may be (%d): the "+
+					"column would have to be a varchar (convert --opt long-strings=%s, create --long-strings %s)",
+					n, limit, c.Name, c.Name)
 			}
 			if string(x.data[at:]) == schema.NullText { // bytes, too
-				return BadValue(i, "the text %s is what CarbonData writes for null: it would be read as null", schema.NullText)
+				return BadValue(i, "the text %s is what CarbonData writes for null: it would be read as null",
+					schema.NullText)
 			}
 		}
 		if len(x.data) > math.MaxInt32 {
@@ -438,8 +446,8 @@ func (x *Cells) addStructs(c *schema.Column, a *array.Struct, from, to int, o *s
 	return nil
 }
 
-// Check refuses what would be read as something else: a list of one null, and a struct of nulls, which are what CarbonData
-// writes for null; and, in lists and structs, empty bytes.
+// Check refuses what would be read as something else: a list of one null, and a struct of nulls, which are what
+// CarbonData writes for null; and, in lists and structs, empty bytes.
 func (x *Cells) Check(c *schema.Column) error {
 	if !c.Typ.Complex() {
 		return nil
@@ -454,19 +462,22 @@ func (x *Cells) Check(c *schema.Column) error {
 		switch c.Typ {
 		case layout.TypeArray, layout.TypeMap:
 			if x.Ints[i] == 1 && !x.Null(i) && x.Kids[0].nullish(c.Kids[0], child) {
-				return fault.Invalidf("column %s: a %s of one item that is null would be read as a null %s (--opt nulls=merge writes it nevertheless)", c.Name, c.Typ, c.Typ)
+				return fault.Invalidf("column %s: a %s of one item that is null would be read as a null %s "+
+					"(--opt nulls=merge writes it nevertheless)", c.Name, c.Typ, c.Typ)
 			}
 			child += int(x.Ints[i])
 		case layout.TypeStruct:
 			if !x.Null(i) && x.nullish(c, i) {
-				return fault.Invalidf("column %s: a struct of nulls would be read as a null struct (--opt nulls=merge writes it nevertheless)", c.Name)
+				return fault.Invalidf("column %s: a struct of nulls would be read as a null struct (--opt "+
+					"nulls=merge writes it nevertheless)", c.Name)
 			}
 		}
 	}
 	return nil
 }
 
-// nullish reports whether a reader takes entry i for null. check has been here before: below, only what is null is nullish.
+// nullish reports whether a reader takes entry i for null. check has been here before: below, only what is null
+// is nullish.
 func (x *Cells) nullish(c *schema.Column, i int) bool {
 	switch c.Typ {
 	case layout.TypeStruct:
@@ -494,7 +505,8 @@ func (x *Cells) EmptyBytes(c *schema.Column) error {
 	}
 	for i := range x.N {
 		if !x.Null(i) && len(x.Text(i)) == 0 {
-			return fault.Invalidf("column %s: no bytes within a list or struct would be read as null (--opt nulls=merge writes them nevertheless)", c.Name)
+			return fault.Invalidf("column %s: no bytes within a list or struct would be read as null (--opt "+
+				"nulls=merge writes them nevertheless)", c.Name)
 		}
 	}
 	return nil

@@ -28,7 +28,8 @@ func Fits(c *schema.Column, f arrow.Field) error {
 	case layout.TypeByte, layout.TypeShort, layout.TypeInt, layout.TypeLong:
 		ok = ok || t == layout.TypeByte || t == layout.TypeShort || t == layout.TypeInt || t == layout.TypeLong
 	case layout.TypeFloat, layout.TypeDouble, layout.TypeDecimal:
-		ok = ok || t == layout.TypeByte || t == layout.TypeShort || t == layout.TypeInt || t == layout.TypeLong || t == layout.TypeFloat || t == layout.TypeDouble
+		ok = ok || t == layout.TypeByte || t == layout.TypeShort || t == layout.TypeInt || t == layout.TypeLong ||
+			t == layout.TypeFloat || t == layout.TypeDouble
 	case layout.TypeTimestamp:
 		ok = ok || t == layout.TypeDate
 	case layout.TypeVarchar:
@@ -70,8 +71,8 @@ func Converts(c *schema.Column, t arrow.DataType) bool {
 	return plain != c.Typ && !(plain == layout.TypeString && c.Typ == layout.TypeVarchar)
 }
 
-// AddConverted appends values of another type than the column's: whole numbers that fit, floating ones that come back, texts that
-// are read.
+// AddConverted appends values of another type than the column's: whole numbers that fit, floating ones that
+// come back, texts that are read.
 func (x *Cells) AddConverted(c *schema.Column, a arrow.Array, from, to int) error {
 	text, _ := a.(*array.String)
 	quick := quickText(c)
@@ -164,7 +165,8 @@ func fromFloat(c *schema.Column, f float64) (v schema.Constant, err error) {
 		v.F = f
 	case layout.TypeFloat:
 		// The same text means the same number: 0.1 of a file of texts comes as a double.
-		if v.F = float64(float32(f)); v.F != f && f == f && strconv.FormatFloat(v.F, 'g', -1, 32) != strconv.FormatFloat(f, 'g', -1, 64) {
+		if v.F = float64(float32(f)); v.F != f && f == f &&
+			strconv.FormatFloat(v.F, 'g', -1, 32) != strconv.FormatFloat(f, 'g', -1, 64) {
 			return v, fault.Invalidf("%v is no float", f)
 		}
 	case layout.TypeDecimal:
@@ -207,7 +209,8 @@ func MurmurInt(v uint32) int32 { return last(mix(HashSeed, v), 4) }
 
 func MurmurLong(v uint64) int32 { return last(mix(mix(HashSeed, uint32(v)), uint32(v>>32)), 8) }
 
-// MurmurText hashes words of four bytes, little-endian, then each byte that is left, as Spark does and MurmurHash3 does not.
+// MurmurText hashes words of four bytes, little-endian, then each byte that is left, as Spark does and
+// MurmurHash3 does not.
 func MurmurText(b []byte) int32 {
 	h, n := uint32(HashSeed), uint32(len(b))
 	for ; len(b) >= 4; b = b[4:] {

@@ -27,8 +27,8 @@ func (x *Cells) addCodes(c *schema.Column, a arrow.Array, from, to int) error {
 	return nil
 }
 
-// wholeSeconds checks timestamps from entry at on for a direct dictionary, whose codes count seconds since 1970 from code 2. from is the
-// entry of at in what was added.
+// wholeSeconds checks timestamps from entry at on for a direct dictionary, whose codes count seconds since 1970
+// from code 2. from is the entry of at in what was added.
 func (x *Cells) wholeSeconds(c *schema.Column, at, from int, o *schema.WriteOptions) error {
 	if c.Typ != layout.TypeTimestamp || !c.Encoders.Has(layout.EncDirectDictionary) {
 		return nil
@@ -39,7 +39,8 @@ func (x *Cells) wholeSeconds(c *schema.Column, at, from int, o *schema.WriteOpti
 		case x.Null(at + i):
 			continue
 		case rest != 0 && !o.Truncate:
-			return BadValue(from+i, "the time has parts of a second, which the column's direct dictionary cannot keep (--opt timestamps=truncate drops them)")
+			return BadValue(from+i, "the time has parts of a second, which the column's direct dictionary "+
+				"cannot keep (--opt timestamps=truncate drops them)")
 		case ms < 0 || ms/1000 > math.MaxInt32-2:
 			return BadValue(from+i, "the time %d ms is beyond what a direct dictionary can say (1970 to 2038)", ms)
 		}

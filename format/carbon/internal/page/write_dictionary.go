@@ -6,8 +6,9 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// dictWriter gives codes to the strings of a column: the local dictionary, which a blocklet whose pages are all coded keeps beside
-// them. Codes are given out once a file; when there are too many, the column goes on without.
+// dictWriter gives codes to the strings of a column: the local dictionary, which a blocklet whose pages are all
+// coded keeps beside them. Codes are given out once a file; when there are too many, the column goes on
+// without.
 type dictWriter struct {
 	threshold int // most codes, without that of null
 	codes     map[string]uint32
@@ -25,8 +26,8 @@ func NewDictWriter(threshold int) *dictWriter {
 	return d
 }
 
-// codesOf gives the codes of a page; nil if the dictionary is full. Null is code 1; within lists and structs it is a text like
-// others, with a code of its own, as the real writer has it.
+// codesOf gives the codes of a page; nil if the dictionary is full. Null is code 1; within lists and structs it
+// is a text like others, with a code of its own, as the real writer has it.
 func (d *dictWriter) codesOf(w *PageWriter, x *Cells) []uint32 {
 	if d.full {
 		return nil
@@ -69,8 +70,8 @@ func (d *dictWriter) add(v []byte, w *PageWriter) (uint32, bool) {
 	return code, true
 }
 
-// Settle makes the pages of a blocklet one kind: with a dictionary if all have codes; else those that have are written anew.
-// It is done when a blocklet is written.
+// Settle makes the pages of a blocklet one kind: with a dictionary if all have codes; else those that have are
+// written anew. It is done when a blocklet is written.
 func (w *PageWriter) Settle(pages []*layout.OutPage) *layout.LocalDictionary {
 	coded := 0
 	for _, p := range pages {
@@ -97,7 +98,8 @@ func (w *PageWriter) Settle(pages []*layout.OutPage) *layout.LocalDictionary {
 	return nil
 }
 
-// dictionary makes the LocalDictionaryChunk of a blocklet: the values of the codes that are used, in the order of the codes.
+// dictionary makes the LocalDictionaryChunk of a blocklet: the values of the codes that are used, in the order
+// of the codes.
 func (w *PageWriter) dictionary(pages []*layout.OutPage) *layout.LocalDictionary {
 	var used []byte
 	for _, p := range pages {
@@ -118,5 +120,6 @@ func (w *PageWriter) dictionary(pages []*layout.OutPage) *layout.LocalDictionary
 			raw = appendText(raw, []byte(w.Dict.values[c-1]), lv)
 		}
 	}
-	return &layout.LocalDictionary{Encoders: layout.Encodings{layout.EncDirectCompress}, Meta: [][]byte{bareMeta(w.Name, class, w.Codec)}, Data: w.compress(raw), Used: w.compress(used)}
+	return &layout.LocalDictionary{Encoders: layout.Encodings{layout.EncDirectCompress},
+		Meta: [][]byte{bareMeta(w.Name, class, w.Codec)}, Data: w.compress(raw), Used: w.compress(used)}
 }

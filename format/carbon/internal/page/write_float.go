@@ -14,8 +14,8 @@ const maxDecimals = 5
 // powers of ten up to 10^maxDecimals.
 var powers = [...]float64{1, 10, 100, 1000, 10_000, 100_000}
 
-// decimalCount is the digits behind the point of v's shortest text, as Java's BigDecimal.valueOf(v).scale() gives it, but no more
-// than maxDecimals+1. Java writes a point and a digit always, so 1.0E-4 has five.
+// decimalCount is the digits behind the point of v's shortest text, as Java's BigDecimal.valueOf(v).scale()
+// gives it, but no more than maxDecimals+1. Java writes a point and a digit always, so 1.0E-4 has five.
 func decimalCount(v float64, bits int) int32 {
 	a := math.Abs(v)
 	if a == 0 || a >= 1e-3 && a < 1e7 {
@@ -124,7 +124,8 @@ func (w *PageWriter) floatBounds(p *layout.OutPage, s stats) {
 	p.MinMax.Min[0], p.MinMax.Max[0] = bound(s.fmin), bound(s.fmax)
 }
 
-// chooseFloat picks the narrowest form of whole numbers; ok is false if there is none that is narrower than the numbers are.
+// chooseFloat picks the narrowest form of whole numbers; ok is false if there is none that is narrower than the
+// numbers are.
 func (w *PageWriter) chooseFloat(s stats, bits int) (t layout.StoreType, e layout.Encoding, ok bool) {
 	if s.decimals == 0 && bits == 64 {
 		t = narrowest(javaLong(s.fmin), javaLong(s.fmax))
@@ -144,8 +145,8 @@ func (w *PageWriter) chooseFloat(s stats, bits int) (t layout.StoreType, e layou
 	return plain, layout.EncAdaptiveFloating, plain.Width() < 8
 }
 
-// scaleUp makes whole numbers of floating ones; ok is false if one would not come back as it was. The real writer does not look,
-// and is wrong for some floats.
+// scaleUp makes whole numbers of floating ones; ok is false if one would not come back as it was. The real
+// writer does not look, and is wrong for some floats.
 func (w *PageWriter) scaleUp(x *Cells, s stats, store layout.StoreType, delta bool, bits int) (v []int64, ok bool) {
 	f := powers[s.decimals]
 	base := int64(0)

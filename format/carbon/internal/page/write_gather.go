@@ -17,8 +17,8 @@ type Span struct{ Array, From, To int32 }
 // errWide is returned for more bytes or items than the 32-bit offsets of an array reach.
 var errWide = fault.Limitf(fault.Span{}, "", "more than 2 GiB of a column in one batch")
 
-// GatherArrays makes an array of entries of others, which have the same type; dictionaries give their values. What has no kernel here is
-// concatenated.
+// GatherArrays makes an array of entries of others, which have the same type; dictionaries give their values.
+// What has no kernel here is concatenated.
 func GatherArrays(in []arrow.Array, spans []Span) (arrow.Array, error) {
 	n := 0
 	for _, s := range spans {

@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// Measures of formats 1 and 2: see v12_measure.go for how they are read. The form is chosen as CarbonData 1.0.0 does
-// (CarbonFactDataHandlerColumnar, ValueCompressionUtil), but not where that would not give the numbers back, which the real writer
-// does not look at; nor where CarbonData 1.2 to 1.6 would read something else, because they find the form by other rules (of real
-// files, too). Then all bytes of the numbers are written, in a way that all releases read.
+// Measures of formats 1 and 2: see v12_measure.go for how they are read. The form is chosen as CarbonData 1.0.0
+// does (CarbonFactDataHandlerColumnar, ValueCompressionUtil), but not where that would not give the numbers
+// back, which the real writer does not look at; nor where CarbonData 1.2 to 1.6 would read something else,
+// because they find the form by other rules (of real files, too). Then all bytes of the numbers are written, in
+// a way that all releases read.
 
 // exactDigits behind the point make no number small, whatever it is: 10^400 is infinite.
 const exactDigits = 400
@@ -20,7 +21,8 @@ const exactDigits = 400
 // exactWhole is the greatest whole number up to which 1.0, which computes with doubles, subtracts rightly.
 const exactWhole = 1 << 53
 
-// oldMeasure gives the bytes of a page of a measure, and the numbers from which it was made small. as10: small wherever 1.0 does.
+// oldMeasure gives the bytes of a page of a measure, and the numbers from which it was made small. as10: small
+// wherever 1.0 does.
 func oldMeasure(c *schema.Column, x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 	switch c.Typ {
 	case layout.TypeDecimal:
@@ -62,7 +64,8 @@ type oldForm struct {
 	size int
 }
 
-// wholeForm is the form that CarbonData 1.2 to 1.6 take for that of a page of whole numbers (EncodingFactory.createDecoderLegacy).
+// wholeForm is the form that CarbonData 1.2 to 1.6 take for that of a page of whole numbers
+// (EncodingFactory.createDecoderLegacy).
 func wholeForm(m *layout.MeasureMeta) oldForm {
 	hi, lo := m.Max.(int64), m.Min.(int64)
 	plain, delta := narrowest(lo, hi).Width(), 8
@@ -75,7 +78,8 @@ func wholeForm(m *layout.MeasureMeta) oldForm {
 	return oldForm{fromMax, delta}
 }
 
-// doubleForm is laterWhole for floating numbers. They cannot read numbers without digits behind the point that were made small.
+// doubleForm is laterWhole for floating numbers. They cannot read numbers without digits behind the point that
+// were made small.
 func doubleForm(m *layout.MeasureMeta) oldForm {
 	hi, lo := m.Max.(float64), m.Min.(float64)
 	direct := oldForm{asIs, 8}
@@ -124,15 +128,16 @@ func oldDoubles(x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 			return raw, m
 		}
 	}
-	if m.Digits = exactDigits; hi <= 0 && lo >= 0 { // bounds of nothing but 0, or of nothing, would be small nevertheless
+	// bounds of nothing but 0, or of nothing, would be small nevertheless
+	if m.Digits = exactDigits; hi <= 0 && lo >= 0 {
 		m.Max, m.Min = 1.0, 0.0
 	}
 	raw, _ := smallDoubles(x, &m, asIs, javaDouble, true)
 	return raw, m
 }
 
-// smallDoubles encodes numbers in a form. ok is false if some of them would come back as others: to readers of 1.0, and of later
-// releases unless as10.
+// smallDoubles encodes numbers in a form. ok is false if some of them would come back as others: to readers of
+// 1.0, and of later releases unless as10.
 func smallDoubles(x *Cells, m *layout.MeasureMeta, form measureForm, w javaWidth, as10 bool) (raw []byte, ok bool) {
 	raw = make([]byte, 0, len(x.Nums)*w.size())
 	max := m.Max.(float64)
@@ -156,7 +161,8 @@ func smallDoubles(x *Cells, m *layout.MeasureMeta, form measureForm, w javaWidth
 		if x.Null(i) {
 			continue
 		}
-		if math.Float64bits(d.back(form, w, small)) != math.Float64bits(v) || !as10 && form == fromMaxTens && (later-small)/d.tens != v {
+		if math.Float64bits(d.back(form, w, small)) != math.Float64bits(v) || !as10 && form == fromMaxTens &&
+			(later-small)/d.tens != v {
 			return nil, false
 		}
 	}
@@ -205,8 +211,8 @@ func javaRound(v float64) float64 {
 	return f
 }
 
-// javaWhole is how Java makes a whole number of a floating one: through int if the type is narrower, and never beyond the type's
-// bounds, but with its highest bits lost. What is lost is only ever the 0 of a null.
+// javaWhole is how Java makes a whole number of a floating one: through int if the type is narrower, and never
+// beyond the type's bounds, but with its highest bits lost. What is lost is only ever the 0 of a null.
 func javaWhole(v float64, w javaWidth) int64 {
 	lo, hi := math.MinInt64, math.MaxInt64
 	if w < javaLong64 {
@@ -223,8 +229,8 @@ func javaWhole(v float64, w javaWidth) int64 {
 	return int64(v)
 }
 
-// plainDigits is how many digits behind the point Java writes of a number: at least one, but of those that it writes with an
-// exponent (from 10^7, and below 10^-3) only those that are left without it.
+// plainDigits is how many digits behind the point Java writes of a number: at least one, but of those that it
+// writes with an exponent (from 10^7, and below 10^-3) only those that are left without it.
 func plainDigits(v float64) int {
 	v = math.Abs(v)
 	if v != v || math.IsInf(v, 0) {
@@ -240,7 +246,8 @@ func plainDigits(v float64) int {
 	return max(0, max(1, len(behind))-e)
 }
 
-// oldDecimals gives each decimal its length, its digits behind the point and its number; a null is 0 without digits behind the point.
+// oldDecimals gives each decimal its length, its digits behind the point and its number; a null is 0 without
+// digits behind the point.
 func oldDecimals(c *schema.Column, x *Cells) (raw []byte, m layout.MeasureMeta) {
 	m.Kind = 'b'
 	for i, d := range x.Decs {

@@ -193,8 +193,8 @@ func (c *OldColumn) order(p *layout.OldPage, n int, compare func(a, b uint32) in
 	return at
 }
 
-// rowIDs makes the row ids of entries: runs of numbers that follow each other as the first and the last one, and where in the list
-// such runs are. One run of more than two is told by sort_state alone.
+// rowIDs makes the row ids of entries: runs of numbers that follow each other as the first and the last one,
+// and where in the list such runs are. One run of more than two is told by sort_state alone.
 func (c *OldColumn) rowIDs(p *layout.OldPage, at []uint32) {
 	var ids, starts []uint32
 	for i := 0; i < len(at); {
@@ -221,8 +221,9 @@ func (c *OldColumn) rowIDs(p *layout.OldPage, at []uint32) {
 	p.Sort = 1 // SORT_NATIVE
 }
 
-// nested encodes what a list or a struct has an entry: how many items or children, and the number of the first one in the blocklet. The
-// real writer goes on counting in the next blocklet, where the real reader looks for entries that are not there.
+// nested encodes what a list or a struct has an entry: how many items or children, and the number of the first
+// one in the blocklet. The real writer goes on counting in the next blocklet, where the real reader looks for
+// entries that are not there.
 func (c *OldColumn) nested(p *layout.OldPage, x *Cells) {
 	var raw []byte
 	be := binary.BigEndian
@@ -253,7 +254,8 @@ func (c *OldColumn) nested(p *layout.OldPage, x *Cells) {
 	}
 }
 
-// nestedKey is a row of a list or struct in the start and end keys: numbers of items or children and codes, four bytes each.
+// nestedKey is a row of a list or struct in the start and end keys: numbers of items or children and codes,
+// four bytes each.
 func nestedKey(c *schema.Column, x *Cells, i int) (b []byte) {
 	be := binary.BigEndian
 	switch c.Typ {
@@ -277,8 +279,9 @@ func nestedKey(c *schema.Column, x *Cells, i int) (b []byte) {
 	return b
 }
 
-// OldKey is a start or end key: the lengths of both parts; the codes of the row; its texts and nested columns, each found by the
-// offset that stands before them. Those of nested columns are two too many, as the real writer leaves them.
+// OldKey is a start or end key: the lengths of both parts; the codes of the row; its texts and nested columns,
+// each found by the offset that stands before them. Those of nested columns are two too many, as the real
+// writer leaves them.
 func OldKey(codes, texts, nested [][]byte) []byte {
 	be := binary.BigEndian
 	key := bytes.Join(codes, nil)

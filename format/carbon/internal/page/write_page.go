@@ -49,8 +49,12 @@ func (w *PageWriter) class() layout.ColumnType {
 }
 
 // storeTypes are the numbers that encoder_meta has for the types of the schema.
-var storeTypes = map[layout.DataType]layout.StoreType{layout.TypeBoolean: layout.StoreBoolean, layout.TypeByte: layout.StoreByte, layout.TypeShort: layout.StoreShort, layout.TypeInt: layout.StoreInt, layout.TypeLong: layout.StoreLong,
-	layout.TypeTimestamp: layout.StoreTimestamp, layout.TypeFloat: layout.StoreFloat, layout.TypeDouble: layout.StoreDouble, layout.TypeDecimal: layout.StoreDecimal, layout.TypeBinary: layout.StoreBinary}
+var storeTypes = map[layout.DataType]layout.StoreType{layout.TypeBoolean: layout.StoreBoolean,
+	layout.TypeByte: layout.StoreByte, layout.TypeShort: layout.StoreShort, layout.TypeInt: layout.StoreInt,
+	layout.TypeLong:      layout.StoreLong,
+	layout.TypeTimestamp: layout.StoreTimestamp, layout.TypeFloat: layout.StoreFloat,
+	layout.TypeDouble: layout.StoreDouble, layout.TypeDecimal: layout.StoreDecimal,
+	layout.TypeBinary: layout.StoreBinary}
 
 // compress compresses raw with the column's method. The method was checked when the options were read.
 func (w *PageWriter) compress(raw []byte) []byte {
@@ -193,7 +197,8 @@ func (w *PageWriter) integral(p *layout.OutPage, x *Cells) {
 	}
 	w.wholeBounds(p, s)
 	store, delta := w.chooseWhole(source, s)
-	if store == source && w.Typ != layout.TypeDecimal && w.Parent == nil || w.Typ == layout.TypeBoolean && w.Parent == nil {
+	if store == source && w.Typ != layout.TypeDecimal && w.Parent == nil || w.Typ == layout.TypeBoolean &&
+		w.Parent == nil {
 		p.Encoders = layout.Encodings{layout.EncDirectCompress}
 		w.finish(p, x, v, w.directType(source), s, false)
 		return
@@ -234,7 +239,8 @@ func (w *PageWriter) chooseWhole(source layout.StoreType, s stats) (t layout.Sto
 		return layout.StoreByte, false
 	}
 	other := layout.StoreLong
-	if d := s.max - s.min; d >= 0 && !(w.Typ == layout.TypeDecimal && source == layout.StoreLong) { // else it overflowed; the real writer does not try wide decimals
+	// else it overflowed; the real writer does not try wide decimals
+	if d := s.max - s.min; d >= 0 && !(w.Typ == layout.TypeDecimal && source == layout.StoreLong) {
 		other = narrowest(d, d)
 	}
 	if w.Typ == layout.TypeBoolean && w.Parent != nil {
@@ -306,7 +312,8 @@ func (w *PageWriter) identity(n int) []uint32 {
 	return w.perm
 }
 
-// rowIDs appends the inverted index: the length of the ids, the ids, and where in them a run begins of which the next id is the end.
+// rowIDs appends the inverted index: the length of the ids, the ids, and where in them a run begins of which
+// the next id is the end.
 func (w *PageWriter) rowIDs(p *layout.OutPage, perm []uint32) {
 	var ids, starts []uint32
 	for i := 0; i < len(perm); {
@@ -432,8 +439,8 @@ func (w *PageWriter) wideDecimals(p *layout.OutPage, x *Cells) {
 	w.close(p, x, raw, layout.StoreDecimal, stats{})
 }
 
-// keys encodes a column with a global dictionary, or a direct one: codes, big-endian, of four bytes or of as many as the greatest
-// code of a global dictionary needs; null is code 1.
+// keys encodes a column with a global dictionary, or a direct one: codes, big-endian, of four bytes or of as
+// many as the greatest code of a global dictionary needs; null is code 1.
 func (w *PageWriter) keys(p *layout.OutPage, x *Cells) {
 	n := 4
 	if schema.GlobalCodes(w.Column) {
@@ -445,7 +452,8 @@ func (w *PageWriter) keys(p *layout.OutPage, x *Cells) {
 	}
 	p.Encoders = layout.Encodings{layout.EncDictionary, layout.EncRLE}
 	p.Sort = 1 // SORT_NATIVE
-	p.MinMax.Min[0], p.MinMax.Max[0] = appendCode(nil, uint32(slices.Min(codes)), n), appendCode(nil, uint32(slices.Max(codes)), n)
+	p.MinMax.Min[0], p.MinMax.Max[0] = appendCode(nil, uint32(slices.Min(codes)), n),
+		appendCode(nil, uint32(slices.Max(codes)), n)
 	if w.Inverted {
 		codes = w.invert(p, codes)
 	}
@@ -496,8 +504,8 @@ func bareMeta(name string, class layout.ColumnType, method string) []byte {
 	return layout.AppendUTF(b, method)
 }
 
-// nested encodes what a list or map has per entry, the number of its items and of its first one, or a struct: the number of its
-// children.
+// nested encodes what a list or map has per entry, the number of its items and of its first one, or a struct:
+// the number of its children.
 func (w *PageWriter) nested(p *layout.OutPage, x *Cells) {
 	raw := w.raw[:0]
 	if w.Typ == layout.TypeStruct {
@@ -631,8 +639,8 @@ func (w *PageWriter) sortTexts(p *layout.OutPage, n int, at func(i int) []byte) 
 	return perm
 }
 
-// coded writes codes of the local dictionary: three bytes each; in columns of the table equal neighbours once, with runs, if that
-// is worth it.
+// coded writes codes of the local dictionary: three bytes each; in columns of the table equal neighbours once,
+// with runs, if that is worth it.
 func (w *PageWriter) coded(p *layout.OutPage, x *Cells, codes []uint32) {
 	if w.Parent != nil {
 		raw := w.raw[:0]

@@ -16,7 +16,8 @@ import (
 	"stoa/internal/civil"
 )
 
-// ConstantOf reads a text as a value of a column, for loads. The usual spellings are read here, quickly; all others by parseValue.
+// ConstantOf reads a text as a value of a column, for loads. The usual spellings are read here, quickly; all
+// others by parseValue.
 func ConstantOf(c *schema.Column, s string) (v schema.Constant, err error) {
 	ok := false
 	if quick := quickText(c); quick != nil {
@@ -154,7 +155,8 @@ func daysOf(s string) (int64, bool) {
 	return civil.Days(y, int(m), int(d)), true
 }
 
-// timeOf reads YYYY-MM-DD HH:MM:SS with up to three digits of a fraction, or T between and Z behind, as milliseconds since 1970.
+// timeOf reads YYYY-MM-DD HH:MM:SS with up to three digits of a fraction, or T between and Z behind, as
+// milliseconds since 1970.
 func timeOf(s string) (int64, bool) {
 	if len(s) < 19 || s[13] != ':' || s[16] != ':' {
 		return 0, false

@@ -26,8 +26,8 @@ func (c *Column) LeafName() string {
 
 const maxNesting = 32
 
-// ColumnTree makes trees of columns that are listed depth first, and numbers their chunks: dimensions in the order of the list,
-// then measures.
+// ColumnTree makes trees of columns that are listed depth first, and numbers their chunks: dimensions in the
+// order of the list, then measures.
 func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots []*Column, chunks int, err error) {
 	dims := 0
 	for i := range list {
@@ -55,7 +55,8 @@ func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots [
 			return nil, fault.Corruptf(at, path, "column %s is nested deeper than %d", c.Name, maxNesting)
 		}
 		if c.Children < 0 || int(c.Children) > len(list)-pos {
-			return nil, fault.Corruptf(at, path, "column %s has %d children, %d columns follow", c.Name, c.Children, len(list)-pos)
+			return nil, fault.Corruptf(at, path, "column %s has %d children, %d columns follow", c.Name, c.Children,
+				len(list)-pos)
 		}
 		for range c.Children {
 			k, err := next(c, depth+1)
@@ -125,5 +126,6 @@ func (c *Column) SetCard(codes int) {
 
 // GlobalCodes reports whether the pages of a column hold codes of a dictionary of the table.
 func GlobalCodes(c *Column) bool {
-	return c.Dimension && !c.Typ.Complex() && c.Encoders.Has(layout.EncDictionary) && !c.Encoders.Has(layout.EncDirectDictionary)
+	return c.Dimension && !c.Typ.Complex() && c.Encoders.Has(layout.EncDictionary) &&
+		!c.Encoders.Has(layout.EncDirectDictionary)
 }

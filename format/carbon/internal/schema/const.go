@@ -21,8 +21,8 @@ import (
 	"stoa/vec"
 )
 
-// Constant is one value for all rows of a file: of a partition's column, or the default of a column that was added after the file
-// was written.
+// Constant is one value for all rows of a file: of a partition's column, or the default of a column that was
+// added after the file was written.
 type Constant struct {
 	Null bool
 	I    int64 // bools, whole numbers, dates, timestamps
@@ -195,8 +195,8 @@ func Unescape(s string) string {
 	return s
 }
 
-// PartitionValue is the value of a partition column that a directory's name says. Timestamps have no zone there; zone is the
-// one that the rule for time zones gives.
+// PartitionValue is the value of a partition column that a directory's name says. Timestamps have no zone
+// there; zone is the one that the rule for time zones gives.
 func PartitionValue(c *Column, text string, zone *time.Location) (Constant, error) {
 	if text == HiveNull {
 		return Constant{Null: true}, nil
@@ -218,7 +218,8 @@ func ParseValue(c *Column, s string, zone *time.Location) (v Constant, err error
 			v.I = 1
 		}
 	case layout.TypeByte, layout.TypeShort, layout.TypeInt, layout.TypeLong:
-		bits := map[layout.DataType]int{layout.TypeByte: 8, layout.TypeShort: 16, layout.TypeInt: 32, layout.TypeLong: 64}[c.Typ]
+		bits := map[layout.DataType]int{layout.TypeByte: 8, layout.TypeShort: 16, layout.TypeInt: 32,
+			layout.TypeLong: 64}[c.Typ]
 		v.I, err = strconv.ParseInt(s, 10, bits)
 	case layout.TypeFloat, layout.TypeDouble:
 		if v.F, err = strconv.ParseFloat(s, 64); err == nil && (math.IsNaN(v.F) || math.IsInf(v.F, 0)) {

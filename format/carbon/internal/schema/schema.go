@@ -55,7 +55,8 @@ func (c *Column) Arrow() (arrow.DataType, error) {
 			p = 38 // files of formats 1 and 2 need not say it
 		}
 		if p > 38 || s < 0 || s > p {
-			return nil, fault.Unsupportedf(fault.Span{}, "", "column %s: a decimal of %d digits, %d of them behind the point", c.Name, p, s)
+			return nil, fault.Unsupportedf(fault.Span{}, "",
+				"column %s: a decimal of %d digits, %d of them behind the point", c.Name, p, s)
 		}
 		return &arrow.Decimal128Type{Precision: p, Scale: s}, nil
 	}
@@ -73,7 +74,8 @@ func (c *Column) nested() (arrow.DataType, error) {
 	}
 	switch c.Typ {
 	case layout.TypeArray:
-		return arrow.ListOfField(arrow.Field{Name: "item", Type: fields[0].Type, Nullable: true, Metadata: fields[0].Metadata}), nil
+		return arrow.ListOfField(arrow.Field{Name: "item", Type: fields[0].Type, Nullable: true,
+			Metadata: fields[0].Metadata}), nil
 	case layout.TypeStruct:
 		return arrow.StructOf(fields...), nil
 	case layout.TypeMap:
@@ -117,13 +119,15 @@ type Physical struct {
 	Col  *Column // nil: the value of a partition, out of the path
 }
 
-// PhysicalColumns lists what stands below each top-level column: arrays, maps and structs have lengths (a struct 0 or 1), the
-// others values. A map's entries are a struct that is never null and has no column of its own.
+// PhysicalColumns lists what stands below each top-level column: arrays, maps and structs have lengths (a
+// struct 0 or 1), the others values. A map's entries are a struct that is never null and has no column of its
+// own.
 func PhysicalColumns(roots []*Column) (out []Physical, err error) {
 	var walk func(root, c *Column, path []int, parent int) error
 	add := func(root, c *Column, path []int, parent int, has format.Has, t arrow.DataType) int {
-		out = append(out, Physical{Root: root, Col: c, Column: format.Column{Name: c.Name, Path: slices.Clone(path), Parent: parent, Has: has, Type: t,
-			Facts: format.ColumnFacts{Encoding: c.Encoders.String()}}})
+		out = append(out, Physical{Root: root, Col: c,
+			Column: format.Column{Name: c.Name, Path: slices.Clone(path), Parent: parent, Has: has, Type: t,
+				Facts: format.ColumnFacts{Encoding: c.Encoders.String()}}})
 		return len(out) - 1
 	}
 	walk = func(root, c *Column, path []int, parent int) error {
@@ -164,7 +168,8 @@ func ArrowSchema(roots []*Column, meta map[string]string) (*arrow.Schema, error)
 			return nil, err
 		}
 		if k := slices.Index(order, c); k >= 0 {
-			f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), MetaSort), append(f.Metadata.Values(), strconv.Itoa(k)))
+			f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), MetaSort),
+				append(f.Metadata.Values(), strconv.Itoa(k)))
 		}
 		fields[i] = f
 	}
@@ -175,8 +180,8 @@ func ArrowSchema(roots []*Column, meta map[string]string) (*arrow.Schema, error)
 	return arrow.NewSchema(fields, &m), nil
 }
 
-// SortColumns are the columns by which rows are sorted, the first one first: they stand so in the schema, before the others,
-// whatever order the user gave the columns.
+// SortColumns are the columns by which rows are sorted, the first one first: they stand so in the schema,
+// before the others, whatever order the user gave the columns.
 func SortColumns(roots []*Column) (out []*Column) {
 	for _, c := range roots {
 		if c.SortColumn() {

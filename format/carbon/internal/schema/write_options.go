@@ -33,10 +33,12 @@ type WriteOptions struct {
 }
 
 func DefaultWriteOptions() WriteOptions {
-	return WriteOptions{Version: 3, Codec: "snappy", Dictionary: true, Threshold: 10_000, PageRows: 32_000, PageSize: 64 << 20, Blocklet: 64 << 20, Block: 1 << 30, Memory: 256 << 20, By: "stoa"}
+	return WriteOptions{Version: 3, Codec: "snappy", Dictionary: true, Threshold: 10_000, PageRows: 32_000,
+		PageSize: 64 << 20, Blocklet: 64 << 20, Block: 1 << 30, Memory: 256 << 20, By: "stoa"}
 }
 
-// Old sets what is always so in formats 1 and 2: a blocklet has one page, and ends when it has as many rows as it may have.
+// Old sets what is always so in formats 1 and 2: a blocklet has one page, and ends when it has as many rows as
+// it may have.
 func (o *WriteOptions) Old(opts map[string]string) error {
 	rows := opts["blocklet-rows"] != ""
 	if o.Version == 3 {
@@ -120,7 +122,8 @@ func (o *WriteOptions) Set(key, v string) (err error) {
 		o.As10, err = one("any", "1.0")
 	case "blocklet-rows":
 		if n, err = number(maxBlockletRows); err == nil && n < minBlockletRows {
-			err = fault.Invalidf("carbon: option blocklet-rows=%s: a number from %d to %d is wanted", v, minBlockletRows, maxBlockletRows)
+			err = fault.Invalidf("carbon: option blocklet-rows=%s: a number from %d to %d is wanted", v,
+				minBlockletRows, maxBlockletRows)
 		}
 		o.PageRows = int(n)
 	case "written-by":
@@ -131,13 +134,15 @@ func (o *WriteOptions) Set(key, v string) (err error) {
 	return err
 }
 
-// Codes reports whether the strings of a column may become codes: what the table's properties say of its top-level column.
+// Codes reports whether the strings of a column may become codes: what the table's properties say of its
+// top-level column.
 func (o *WriteOptions) Codes(c *Column) bool {
 	for c.Parent != nil {
 		c = c.Parent
 	}
 	same := func(n string) bool { return strings.EqualFold(strings.TrimSpace(n), c.Name) }
-	return !GlobalCodes(c) && (len(o.Coded) == 0 || slices.ContainsFunc(o.Coded, same)) && !slices.ContainsFunc(o.Uncoded, same)
+	return !GlobalCodes(c) && (len(o.Coded) == 0 || slices.ContainsFunc(o.Coded, same)) &&
+		!slices.ContainsFunc(o.Uncoded, same)
 }
 
 // oldLimits are the bounds of carbon.blocklet.size, and its default.
@@ -156,14 +161,17 @@ func CheckOld(list []layout.ColumnSchema, version int) error {
 			return fault.Unsupportedf(fault.Span{}, c.Name, "format %d of CarbonData has no type %s", version, c.Typ)
 		case c.Typ.Complex() || c.Encoders.Has(layout.EncDictionary):
 		case c.Ordinal < 0:
-			return fault.Unsupportedf(fault.Span{}, c.Name, "what is in lists and structs has a global dictionary in format %d of CarbonData: load into a table with the property dictionary_include", version)
+			return fault.Unsupportedf(fault.Span{}, c.Name, "what is in lists and structs has a global "+
+				"dictionary in format %d of CarbonData: load into a table with the property dictionary_include",
+				version)
 		}
 	}
 	return nil
 }
 
 // onlyNew are options that mean nothing in formats 1 and 2.
-var onlyNew = []string{"compression", "local-dictionary", "local-dictionary-threshold", "page-rows", "page-size", "blocklet-size", "inverted-index", "long-strings", "written-by"}
+var onlyNew = []string{"compression", "local-dictionary", "local-dictionary-threshold", "page-rows", "page-size",
+	"blocklet-size", "inverted-index", "long-strings", "written-by"}
 
 // splitNames splits names at commas; nothing is no name.
 func splitNames(v string) []string {
@@ -174,5 +182,6 @@ func splitNames(v string) []string {
 }
 
 // oldTypes are the types that formats 1 and 2 have.
-var oldTypes = map[layout.DataType]bool{layout.TypeString: true, layout.TypeShort: true, layout.TypeInt: true, layout.TypeLong: true, layout.TypeDouble: true, layout.TypeDecimal: true,
+var oldTypes = map[layout.DataType]bool{layout.TypeString: true, layout.TypeShort: true, layout.TypeInt: true,
+	layout.TypeLong: true, layout.TypeDouble: true, layout.TypeDecimal: true,
 	layout.TypeTimestamp: true, layout.TypeDate: true, layout.TypeArray: true, layout.TypeStruct: true}

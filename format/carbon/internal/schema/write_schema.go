@@ -31,10 +31,11 @@ const (
 	ListMeasure
 )
 
-// PlanColumns gives the columns for sc in the order in which format 3 keeps them: sort columns, other dimensions, long strings,
-// nested columns with what is in them, measures.
+// PlanColumns gives the columns for sc in the order in which format 3 keeps them: sort columns, other
+// dimensions, long strings, nested columns with what is in them, measures.
 func PlanColumns(sc *arrow.Schema, o *WriteOptions) ([]layout.ColumnSchema, error) {
-	p := &Planner{sort: o.SortColumns, inverted: map[string]bool{}, long: map[string]bool{}, keyed: map[string]bool{}, version: o.Version}
+	p := &Planner{sort: o.SortColumns, inverted: map[string]bool{}, long: map[string]bool{},
+		keyed: map[string]bool{}, version: o.Version}
 	for _, n := range o.Keyed {
 		p.keyed[strings.ToLower(n)] = true
 	}
@@ -44,11 +45,13 @@ func PlanColumns(sc *arrow.Schema, o *WriteOptions) ([]layout.ColumnSchema, erro
 	names := map[string]bool{}
 	for i, f := range sc.Fields() {
 		if f.Name == "" || strings.Contains(f.Name, ".") {
-			return nil, fault.Unsupportedf(fault.Span{}, f.Name, "column %d is called %q: CarbonData wants names, without dots, which stand between a struct and what is in it", i, f.Name)
+			return nil, fault.Unsupportedf(fault.Span{}, f.Name, "column %d is called %q: CarbonData wants "+
+				"names, without dots, which stand between a struct and what is in it", i, f.Name)
 		}
 		low := strings.ToLower(f.Name)
 		if f.Name == "" || names[low] {
-			return nil, fault.Unsupportedf(fault.Span{}, f.Name, "CarbonData wants names that differ in more than their case: %q", f.Name)
+			return nil, fault.Unsupportedf(fault.Span{}, f.Name,
+				"CarbonData wants names that differ in more than their case: %q", f.Name)
 		}
 		names[low] = true
 		for _, n := range o.LongStrings {
@@ -76,7 +79,9 @@ func PlanColumns(sc *arrow.Schema, o *WriteOptions) ([]layout.ColumnSchema, erro
 
 // known refuses options that name columns that are not there.
 func (p *Planner) known(sc *arrow.Schema) error {
-	for option, list := range map[string][]string{"sort-columns": p.sort, "inverted-index": layout.Sorted(p.inverted), "long-strings": layout.Sorted(p.long), "dictionary_include": layout.Sorted(p.keyed)} {
+	for option, list := range map[string][]string{"sort-columns": p.sort,
+		"inverted-index": layout.Sorted(p.inverted), "long-strings": layout.Sorted(p.long),
+		"dictionary_include": layout.Sorted(p.keyed)} {
 		for _, n := range list {
 			if !slices.ContainsFunc(sc.Fields(), func(f arrow.Field) bool {
 				return f.Name == n || option == "dictionary_include" && strings.EqualFold(f.Name, n)
@@ -125,13 +130,15 @@ func (p *Planner) column(f arrow.Field, parent *layout.ColumnSchema, ordinal int
 	}
 	isSort := top && slices.Contains(p.sort, f.Name)
 	switch c.Typ {
-	case layout.TypeFloat, layout.TypeDouble, layout.TypeDecimal, layout.TypeBinary, layout.TypeVarchar, layout.TypeArray, layout.TypeStruct, layout.TypeMap:
+	case layout.TypeFloat, layout.TypeDouble, layout.TypeDecimal, layout.TypeBinary, layout.TypeVarchar,
+		layout.TypeArray, layout.TypeStruct, layout.TypeMap:
 		if isSort {
 			return 0, fault.Invalidf("carbon: %q cannot be a sort column: it is of type %s", f.Name, c.Typ)
 		}
 	}
 	switch c.Typ {
-	case layout.TypeString, layout.TypeVarchar, layout.TypeDate, layout.TypeTimestamp, layout.TypeBinary, layout.TypeArray, layout.TypeStruct, layout.TypeMap:
+	case layout.TypeString, layout.TypeVarchar, layout.TypeDate, layout.TypeTimestamp, layout.TypeBinary,
+		layout.TypeArray, layout.TypeStruct, layout.TypeMap:
 		c.Dimension = true
 	}
 	c.Dimension = c.Dimension || isSort || !top
@@ -193,7 +200,8 @@ func (p *Planner) Children(t arrow.DataType) ([]arrow.Field, error) {
 	case *arrow.DictionaryType:
 		return p.Children(t.ValueType)
 	case *arrow.MapType:
-		kv := arrow.StructOf(arrow.Field{Name: "key", Type: t.KeyType()}, arrow.Field{Name: "value", Type: t.ItemType(), Nullable: true})
+		kv := arrow.StructOf(arrow.Field{Name: "key", Type: t.KeyType()},
+			arrow.Field{Name: "value", Type: t.ItemType(), Nullable: true})
 		return item(arrow.Field{Type: kv}), nil
 	case arrow.ListLikeType:
 		return item(t.ElemField()), nil
@@ -218,7 +226,8 @@ func SetType(c *layout.ColumnSchema, f arrow.Field, name string) error {
 		return SetType(c, f, name)
 	case arrow.DecimalType:
 		if t.GetPrecision() > 38 || t.GetScale() < 0 || t.GetScale() > t.GetPrecision() {
-			return fault.Unsupportedf(fault.Span{}, name, "CarbonData has no type for %s: decimals have at most 38 digits, and no fewer than are behind the point", f.Type)
+			return fault.Unsupportedf(fault.Span{}, name, "CarbonData has no type for %s: decimals have at most "+
+				"38 digits, and no fewer than are behind the point", f.Type)
 		}
 		c.Typ, c.Precision, c.Scale = layout.TypeDecimal, t.GetPrecision(), t.GetScale()
 		return nil
@@ -239,11 +248,17 @@ func SetType(c *layout.ColumnSchema, f arrow.Field, name string) error {
 
 // WrittenAs is Carbon's type for each of Arrow's. Unsigned numbers take the next wider one.
 var WrittenAs = map[arrow.Type]layout.DataType{
-	arrow.BOOL: layout.TypeBoolean, arrow.INT8: layout.TypeByte, arrow.UINT8: layout.TypeShort, arrow.INT16: layout.TypeShort, arrow.UINT16: layout.TypeInt,
-	arrow.INT32: layout.TypeInt, arrow.UINT32: layout.TypeLong, arrow.INT64: layout.TypeLong, arrow.UINT64: layout.TypeDecimal,
+	arrow.BOOL: layout.TypeBoolean, arrow.INT8: layout.TypeByte, arrow.UINT8: layout.TypeShort,
+	arrow.INT16: layout.TypeShort, arrow.UINT16: layout.TypeInt,
+	arrow.INT32: layout.TypeInt, arrow.UINT32: layout.TypeLong, arrow.INT64: layout.TypeLong,
+	arrow.UINT64:  layout.TypeDecimal,
 	arrow.FLOAT16: layout.TypeFloat, arrow.FLOAT32: layout.TypeFloat, arrow.FLOAT64: layout.TypeDouble,
 	arrow.DATE32: layout.TypeDate, arrow.DATE64: layout.TypeDate, arrow.TIMESTAMP: layout.TypeTimestamp,
-	arrow.STRING: layout.TypeString, arrow.LARGE_STRING: layout.TypeString, arrow.STRING_VIEW: layout.TypeString, arrow.NULL: layout.TypeString,
-	arrow.BINARY: layout.TypeBinary, arrow.LARGE_BINARY: layout.TypeBinary, arrow.BINARY_VIEW: layout.TypeBinary, arrow.FIXED_SIZE_BINARY: layout.TypeBinary,
-	arrow.LIST: layout.TypeArray, arrow.LARGE_LIST: layout.TypeArray, arrow.FIXED_SIZE_LIST: layout.TypeArray, arrow.MAP: layout.TypeMap, arrow.STRUCT: layout.TypeStruct,
+	arrow.STRING: layout.TypeString, arrow.LARGE_STRING: layout.TypeString, arrow.STRING_VIEW: layout.TypeString,
+	arrow.NULL:   layout.TypeString,
+	arrow.BINARY: layout.TypeBinary, arrow.LARGE_BINARY: layout.TypeBinary, arrow.BINARY_VIEW: layout.TypeBinary,
+	arrow.FIXED_SIZE_BINARY: layout.TypeBinary,
+	arrow.LIST:              layout.TypeArray, arrow.LARGE_LIST: layout.TypeArray,
+	arrow.FIXED_SIZE_LIST: layout.TypeArray,
+	arrow.MAP:             layout.TypeMap, arrow.STRUCT: layout.TypeStruct,
 }

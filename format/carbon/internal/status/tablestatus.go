@@ -55,12 +55,14 @@ func (l *Load) Counts() bool {
 	return false
 }
 
-// KnownStatus reports whether a writer gives a segment the state. Some have two spellings: as the real writer's JSON has them, and
-// as it tells them.
+// KnownStatus reports whether a writer gives a segment the state. Some have two spellings: as the real writer's
+// JSON has them, and as it tells them.
 func KnownStatus(s string) bool {
 	switch s {
-	case StatusSuccess, statusPartial, statusPartial1, statusForUpdate, StatusStreaming, StatusFinish, StatusDeleted, StatusCompacted,
-		"Failure", "Load Failure", "Partial Failure", "In Progress", "Insert In Progress", "Overwrite In Progress", "Insert Overwrite In Progress", "Update":
+	case StatusSuccess, statusPartial, statusPartial1, statusForUpdate, StatusStreaming, StatusFinish,
+		StatusDeleted, StatusCompacted,
+		"Failure", "Load Failure", "Partial Failure", "In Progress", "Insert In Progress", "Overwrite In Progress",
+		"Insert Overwrite In Progress", "Update":
 		return true
 	}
 	return false
@@ -80,8 +82,8 @@ func (l *Load) Foreign() bool {
 	return f != "" && f != "columnar_v3" && f != "row_v1" && f != "columnar_v1" && f != "columnar_v2"
 }
 
-// Millis is a time of tablestatus: milliseconds since 1970, or, before Carbon 1.3, a text in the writer's time zone, which
-// nobody knows; it is read as UTC.
+// Millis is a time of tablestatus: milliseconds since 1970, or, before Carbon 1.3, a text in the writer's time
+// zone, which nobody knows; it is read as UTC.
 func Millis(s string) (int64, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true
@@ -164,7 +166,8 @@ func (u *Update) Gone() bool { return u.Status == "Compacted" || u.Status == "Ma
 // Words tells a load on a line.
 func (l *Load) Words() string {
 	s := l.Status
-	for _, x := range []struct{ name, value string }{{"from", timeText(l.Start)}, {"to", timeText(l.Timestamp)}, {"data", l.DataSize}, {"index", l.IndexSize},
+	for _, x := range []struct{ name, value string }{{"from", timeText(l.Start)}, {"to", timeText(l.Timestamp)},
+		{"data", l.DataSize}, {"index", l.IndexSize},
 		{"merged into", l.Merged}, {"format", l.FileFormat}, {"path", l.Path}} {
 		if x.value != "" {
 			s += ", " + x.name + " " + x.value

@@ -176,8 +176,8 @@ func (s StatusFile) Find(name string) StatusEntry {
 	return nil
 }
 
-// Loading reports whether a load began and did not end. What the real writer's JSON has differs from what it prints; earlier writers,
-// stoa's among them, left the latter.
+// Loading reports whether a load began and did not end. What the real writer's JSON has differs from what it
+// prints; earlier writers, stoa's among them, left the latter.
 func (e StatusEntry) Loading() bool {
 	switch e.Text("loadStatus") {
 	case StatusLoading, "Insert In Progress", "Overwrite In Progress", "Insert Overwrite In Progress":

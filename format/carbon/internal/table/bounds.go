@@ -13,13 +13,16 @@ import (
 )
 
 // groupBounds are those of a blocklet, by physical column.
-func (t *Table) groupBounds(ctx context.Context, f *datafile.DataFile, p *Part, g int, q format.Query) map[int]pred.Bounds {
+func (t *Table) groupBounds(ctx context.Context, f *datafile.DataFile, p *Part, g int,
+	q format.Query) map[int]pred.Bounds {
 	asked := q.Filter.Columns()
 	out := map[int]pred.Bounds{}
 	rows := f.Footer.Blocklet[g].Rows
 	for i := range t.Phys {
 		ph := &t.Phys[i]
-		if ph.Parent >= 0 || ph.Col.Typ.Complex() || schema.GlobalCodes(ph.Col) && !slices.Contains(asked, ph.Root.Name) { // a dictionary is read only for who asks
+		// a dictionary is read only for who asks
+		if ph.Parent >= 0 || ph.Col.Typ.Complex() || schema.GlobalCodes(ph.Col) &&
+			!slices.Contains(asked, ph.Root.Name) {
 			continue
 		}
 		if b := t.blockletBounds(ctx, f, p, g, ph); b != nil {
@@ -30,7 +33,8 @@ func (t *Table) groupBounds(ctx context.Context, f *datafile.DataFile, p *Part, 
 	return out
 }
 
-func (t *Table) blockletBounds(ctx context.Context, f *datafile.DataFile, p *Part, g int, ph *schema.Physical) *pred.Bounds {
+func (t *Table) blockletBounds(ctx context.Context, f *datafile.DataFile, p *Part, g int,
+	ph *schema.Physical) *pred.Bounds {
 	if text, ok := p.partition(ph.Root.Name); ok {
 		v, err := schema.PartitionValue(ph.Root, text, t.Zone)
 		if err != nil {
@@ -78,7 +82,10 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	}
 	out := all
 	for _, name := range e.Columns() {
-		i := slices.IndexFunc(t.Phys, func(p schema.Physical) bool { return len(p.Path) == 1 && p.Has == format.Values && p.Root.Name == name })
+		i := slices.IndexFunc(t.Phys, func(p schema.Physical) bool {
+			return len(p.Path) == 1 &&
+				p.Has == format.Values && p.Root.Name == name
+		})
 		if i < 0 {
 			continue
 		}
@@ -110,9 +117,11 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	return out, nil
 }
 
-// bounds12 are the bounds that the footer of formats 1 and 2 gives column c of blocklet g: those of dimensions, in the order of the
-// bytes in the pages. Codes of a dictionary are turned into the least and the greatest of the values that they stand for.
-func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *schema.Physical, c *schema.Column) *pred.Bounds {
+// bounds12 are the bounds that the footer of formats 1 and 2 gives column c of blocklet g: those of dimensions,
+// in the order of the bytes in the pages. Codes of a dictionary are turned into the least and the greatest of
+// the values that they stand for.
+func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *schema.Physical,
+	c *schema.Column) *pred.Bounds {
 	lo, hi, ok := f.Footer.Index[g].MinMax.At(c.Chunk)
 	if !c.Dimension || !ok {
 		return nil
@@ -123,7 +132,8 @@ func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *s
 	case c.Encoders.Has(layout.EncDirectDictionary):
 		return datafile.SurrogateBounds(c, t.Dates, lo, hi)
 	case c.Typ == layout.TypeString || c.Typ == layout.TypeVarchar:
-		// nulls count with their text, and the writer takes the first and the last value of the page for the least and the greatest
+		// nulls count with their text, and the writer takes the first and the last value of the page for the
+		// least and the greatest
 		a, z := pred.String(string(lo)), pred.String(string(hi))
 		if string(lo) > string(hi) {
 			return nil

@@ -16,7 +16,8 @@ import (
 )
 
 // NewChunk stands before the page that holds rows.From.
-func (t *Table) NewChunk(ctx context.Context, f *datafile.DataFile, g int, phys *schema.Physical, col *schema.Column, rows vec.Range) (*datafile.Chunk, error) {
+func (t *Table) NewChunk(ctx context.Context, f *datafile.DataFile, g int, phys *schema.Physical,
+	col *schema.Column, rows vec.Range) (*datafile.Chunk, error) {
 	c := &datafile.Chunk{F: f, Phys: phys, Col: col, Rows: rows, Dates: t.Dates}
 	var err error
 	if c.Starts, err = f.PageStarts(ctx, g); err != nil {
@@ -25,8 +26,10 @@ func (t *Table) NewChunk(ctx context.Context, f *datafile.DataFile, g int, phys 
 	if c.Tree, err = f.OpenTree(ctx, g, col); err != nil {
 		return nil, err
 	}
-	if id := phys.Type.ID(); c.Tree.Dict != nil && phys.Has == format.Values && id != arrow.STRING && id != arrow.BINARY {
-		return nil, fault.Corruptf(c.Tree.At, c.Tree.Path+".local_dictionary", "a dictionary of a column of type %s", col.Typ)
+	if id := phys.Type.ID(); c.Tree.Dict != nil && phys.Has == format.Values && id != arrow.STRING &&
+		id != arrow.BINARY {
+		return nil, fault.Corruptf(c.Tree.At, c.Tree.Path+".local_dictionary",
+			"a dictionary of a column of type %s", col.Typ)
 	}
 	if n := len(c.Starts) - 1; len(c.Tree.Pages) != n {
 		return nil, fault.Corruptf(c.Tree.At, c.Tree.Path, "%d pages, the blocklet has %d", len(c.Tree.Pages), n)
@@ -44,10 +47,13 @@ func (t *Table) NewChunk(ctx context.Context, f *datafile.DataFile, g int, phys 
 
 // addPositions adds the two columns behind the table's own.
 func (t *Table) addPositions() {
-	fields := append(t.sc.Fields(), arrow.Field{Name: datafile.FileColumn, Type: arrow.BinaryTypes.String}, arrow.Field{Name: datafile.RowColumn, Type: arrow.PrimitiveTypes.Int64})
+	fields := append(t.sc.Fields(), arrow.Field{Name: datafile.FileColumn, Type: arrow.BinaryTypes.String},
+		arrow.Field{Name: datafile.RowColumn, Type: arrow.PrimitiveTypes.Int64})
 	for i, c := range []*schema.Column{datafile.FileNames, datafile.RowNumbers} {
 		f := fields[len(fields)-2+i]
-		t.Phys = append(t.Phys, schema.Physical{Root: c, Col: c, Column: format.Column{Name: f.Name, Path: []int{len(fields) - 2 + i}, Parent: -1, Has: format.Values, Type: f.Type}})
+		t.Phys = append(t.Phys, schema.Physical{Root: c, Col: c,
+			Column: format.Column{Name: f.Name, Path: []int{len(fields) - 2 + i}, Parent: -1, Has: format.Values,
+				Type: f.Type}})
 	}
 	meta := t.sc.Metadata()
 	t.sc = arrow.NewSchema(fields, &meta)
@@ -56,7 +62,8 @@ func (t *Table) addPositions() {
 // newStreamChunk gives the column col of blocklet g.
 func (t *Table) newStreamChunk(f *datafile.DataFile, g int, col *schema.Column) (*datafile.StreamChunk, error) {
 	i := slices.IndexFunc(f.Stream.Fields, func(x datafile.StreamField) bool { return x.Col == col })
-	c := &datafile.StreamChunk{F: f, B: &f.Stream.Blocklets[g], Index: i, Path: fmt.Sprintf("blocklet[%d].%s", g, col.Name), Dates: t.Dates}
+	c := &datafile.StreamChunk{F: f, B: &f.Stream.Blocklets[g], Index: i,
+		Path: fmt.Sprintf("blocklet[%d].%s", g, col.Name), Dates: t.Dates}
 	if i < 0 || col.Typ.Complex() {
 		return nil, fault.Unsupportedf(c.B.At, c.Path, "lists and structs of a streaming file")
 	}
@@ -82,5 +89,6 @@ func (t *Table) DecodeRows(f *datafile.DataFile, g int, p *schema.Physical, stor
 	}
 	defer dst.Release()
 	defer a.Reset()
-	return c.Decode(&format.Task{Page: page, N: page.Entries, Bytes: [][]byte{stored}, Scratch: a, Limits: f.Limits}, dst)
+	return c.Decode(&format.Task{Page: page, N: page.Entries, Bytes: [][]byte{stored}, Scratch: a,
+		Limits: f.Limits}, dst)
 }

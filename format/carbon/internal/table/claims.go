@@ -11,8 +11,9 @@ import (
 	"stoa/store"
 )
 
-// CarbonData leaves files beside a table that nothing refers to any more: earlier update statuses, indexes that were merged, files of segments
-// that were compacted or deleted, locks. They are told from foreign ones by their names and places.
+// CarbonData leaves files beside a table that nothing refers to any more: earlier update statuses, indexes that
+// were merged, files of segments that were compacted or deleted, locks. They are told from foreign ones by
+// their names and places.
 
 // carbonLocks is where CarbonData's writers leave empty files beside a table; they say nothing of it.
 const carbonLocks = "LockFiles"
@@ -41,7 +42,8 @@ func Claims(ctx context.Context, tg format.Target, o format.OpenOptions) func(na
 		table, rel := splitTable(ctx, tg.Tree, name)
 		switch {
 		case strings.HasPrefix(path.Base(name), store.TempPrefix):
-		case rel == "." && dir && isTable(ctx, tg.Tree, name), ownAnywhere.MatchString(name), !dir && ownFile(rel), dir && ownDir(rel):
+		case rel == "." && dir && isTable(ctx, tg.Tree, name), ownAnywhere.MatchString(name), !dir &&
+			ownFile(rel), dir && ownDir(rel):
 			return format.OfTable
 		case rel == "." && dir && holdsTable(ctx, tg.Tree, name):
 			return format.AboveTable
@@ -59,7 +61,8 @@ func ownFile(rel string) bool {
 }
 
 func ownDir(rel string) bool {
-	return rel == "Fact" || rel == "Metadata" || rel == "Metadata/segments" || path.Base(rel) == carbonLocks || partDir.MatchString(rel) || hiveDir.MatchString(rel)
+	return rel == "Fact" || rel == "Metadata" || rel == "Metadata/segments" || path.Base(rel) == carbonLocks ||
+		partDir.MatchString(rel) || hiveDir.MatchString(rel)
 }
 
 // splitTable cuts a name behind the directory of the table that it lies in; rel is "." if it lies in none, or is one.
@@ -70,7 +73,8 @@ func splitTable(ctx context.Context, tree store.Tree, name string) (table, rel s
 			return name, "."
 		}
 		at += i + 1
-		if first, _, _ := strings.Cut(name[at:], "/"); first == "Fact" || first == "Metadata" || first == carbonLocks || strings.Contains(first, "=") {
+		if first, _, _ := strings.Cut(name[at:], "/"); first == "Fact" || first == "Metadata" ||
+			first == carbonLocks || strings.Contains(first, "=") {
 			return name[:at-1], name[at:]
 		}
 		if dir := name[:at-1]; dir != "" && isTable(ctx, tree, dir) {

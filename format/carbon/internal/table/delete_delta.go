@@ -57,7 +57,8 @@ func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) 
 	from, ok1 := status.Millis(u.From)
 	to, ok2 := status.Millis(u.To)
 	if !ok1 || !ok2 {
-		return nil, fault.Corruptf(fault.Span{Object: t.Updates}, "deleteDeltaStartTimestamp", "%s to %s of block %s", u.From, u.To, u.Block)
+		return nil, fault.Corruptf(fault.Span{Object: t.Updates}, "deleteDeltaStartTimestamp",
+			"%s to %s of block %s", u.From, u.To, u.Block)
 	}
 	var out []string
 	for info, err := range t.Tree.List(ctx, dir) {
@@ -74,8 +75,8 @@ func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) 
 	return out, nil
 }
 
-// ReadDeletes reads the delete deltas of a data file. Whatever is not there, or not as the update status has it, is an error: rows would
-// come back. When recovering they do, and that is told.
+// ReadDeletes reads the delete deltas of a data file. Whatever is not there, or not as the update status has
+// it, is an error: rows would come back. When recovering they do, and that is told.
 func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string) (Deletes, error) {
 	list, err := t.DeltaNames(ctx, u, dir)
 	if err != nil || len(list) == 0 && (status.Count64(u.Deleted) == 0 || u.Guessed) {
@@ -97,8 +98,10 @@ func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string)
 		out[k] = slices.Compact(out[k])
 		distinct += int64(len(out[k]))
 	}
-	if n := status.Count64(u.Deleted); !u.Guessed && !lost && n != distinct && (n != named || len(list) == 1) { // two deltas may name the same row, one has each once
-		err := fault.Corruptf(fault.Span{Object: t.Updates}, "deletedRowsInBlock", "%s of block %s, its delete deltas have %d", u.Deleted, u.Block, distinct)
+	// two deltas may name the same row, one has each once
+	if n := status.Count64(u.Deleted); !u.Guessed && !lost && n != distinct && (n != named || len(list) == 1) {
+		err := fault.Corruptf(fault.Span{Object: t.Updates}, "deletedRowsInBlock",
+			"%s of block %s, its delete deltas have %d", u.Deleted, u.Block, distinct)
 		return out, t.getOver(path.Join(dir, u.Block), err)
 	}
 	return out, nil
@@ -109,12 +112,14 @@ func (t *Managed) readDelta(ctx context.Context, u *status.Update, name string, 
 	var d DeleteDelta
 	if err := status.ReadJSON(ctx, t.Tree, name, t.Opts.Limits, &d); err != nil {
 		if errors.Is(err, fs.ErrNotExist) { // without it rows would come back to life
-			return fault.Corruptf(fault.Span{Object: name}, "", "the delete delta is missing that %s names", path.Base(t.Updates))
+			return fault.Corruptf(fault.Span{Object: name}, "", "the delete delta is missing that %s names",
+				path.Base(t.Updates))
 		}
 		return err
 	}
 	if d.Block != u.Block {
-		return fault.Corruptf(fault.Span{Object: name}, "blockName", "%q, the update status says that it is of %s", d.Block, u.Block)
+		return fault.Corruptf(fault.Span{Object: name}, "blockName", "%q, the update status says that it is of %s",
+			d.Block, u.Block)
 	}
 	if len(d.Details) == 0 {
 		return fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap", "it is missing, or empty")
@@ -124,7 +129,8 @@ func (t *Managed) readDelta(ctx context.Context, u *status.Update, name string, 
 		x := d.Details[k]
 		id, err := strconv.ParseInt(x.ID, 10, 64)
 		if err != nil || id < 0 || x.Page == nil || *x.Page < 0 || len(x.Rows) == 0 {
-			return fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap."+k, "id, pageId or deletedRows is missing or impossible")
+			return fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap."+k,
+				"id, pageId or deletedRows is missing or impossible")
 		}
 		key := PageKey{id, *x.Page}
 		mine[key] = append(mine[key], x.Rows...)
@@ -184,11 +190,14 @@ func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (f
 	for page := range len(starts) - 1 {
 		for _, r := range d[PageKey{int64(g.Index), int64(page)}] {
 			if r < 0 || r >= starts[page+1]-starts[page] {
-				err := fault.Corruptf(fault.Span{Object: t.Updates}, fmt.Sprintf("%s: blocklet %d, page %d", p.Update.Block, g.Index, page), "row %d is deleted, the page has %d", r, starts[page+1]-starts[page])
+				err := fault.Corruptf(fault.Span{Object: t.Updates},
+					fmt.Sprintf("%s: blocklet %d, page %d", p.Update.Block, g.Index, page),
+					"row %d is deleted, the page has %d", r, starts[page+1]-starts[page])
 				if t.saved == nil {
 					return nil, err
 				}
-				t.note("carbon.delete.range", fault.Span{Object: p.Name}, "%v: the row is left out, another comes back", err)
+				t.note("carbon.delete.range", fault.Span{Object: p.Name},
+					"%v: the row is left out, another comes back", err)
 				break
 			}
 			o.rows = append(o.rows, starts[page]+r)

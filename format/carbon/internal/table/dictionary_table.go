@@ -88,7 +88,8 @@ func (s *side) dictTable(ctx context.Context, tg format.Target, c *wire.Cursor) 
 			break
 		}
 	}
-	s.sc = arrow.NewSchema([]arrow.Field{{Name: "code", Type: arrow.PrimitiveTypes.Int32}, {Name: "value", Type: typ, Nullable: true},
+	s.sc = arrow.NewSchema([]arrow.Field{{Name: "code", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "value", Type: typ, Nullable: true},
 		{Name: "load", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
 	load := 0
 	s.fill = func(b *array.RecordBuilder, row int) {
@@ -132,9 +133,12 @@ func (s *side) loadTable(c *wire.Cursor) {
 	s.kind = "dictionary's metadata"
 	loads := dict.ParseDictLoads(c)
 	s.damage, s.rows = c.Err(), len(loads)
-	s.sc = arrow.NewSchema([]arrow.Field{{Name: "load", Type: arrow.PrimitiveTypes.Int32}, {Name: "min_surrogate_key", Type: arrow.PrimitiveTypes.Int64},
-		{Name: "max_surrogate_key", Type: arrow.PrimitiveTypes.Int64}, {Name: "start_offset", Type: arrow.PrimitiveTypes.Int64},
-		{Name: "end_offset", Type: arrow.PrimitiveTypes.Int64}, {Name: "chunk_count", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	s.sc = arrow.NewSchema([]arrow.Field{{Name: "load", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "min_surrogate_key", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "max_surrogate_key", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "start_offset", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "end_offset", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "chunk_count", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	s.fill = func(b *array.RecordBuilder, row int) {
 		l := loads[row]
 		b.Field(0).(*array.Int32Builder).Append(int32(row))
@@ -171,7 +175,8 @@ func DescribeDictionary(ctx context.Context, tg format.Target, o format.OpenOpti
 	if err != nil {
 		return err
 	}
-	trace(region.Node{Kind: region.Struct, Name: strings.TrimPrefix(path.Ext(tg.Name), "."), Value: path.Base(tg.Name), At: obj.At, Inner: -1})
+	trace(region.Node{Kind: region.Struct, Name: strings.TrimPrefix(path.Ext(tg.Name), "."),
+		Value: path.Base(tg.Name), At: obj.At, Inner: -1})
 	c := wire.NewCursor(b, obj.At, "").Trace(trace, 1)
 	switch ByName(tg.Name) {
 	case KindDict:
@@ -185,7 +190,8 @@ func DescribeDictionary(ctx context.Context, tg format.Target, o format.OpenOpti
 		return fault.Bugf("carbon: %s is no dictionary file", tg.Name)
 	}
 	if c.Err() != nil && c.Left() > 0 {
-		trace(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes", At: c.SpanOf(c.Pos(), c.Left()), Inner: -1})
+		trace(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes",
+			At: c.SpanOf(c.Pos(), c.Left()), Inner: -1})
 	}
 	return c.Err()
 }

@@ -85,11 +85,15 @@ func (s *side) indexTable(files []layout.IndexFile) error {
 	}
 	s.fact("data_files", len(seen))
 	s.rows = len(rows)
-	fields := []arrow.Field{{Name: "index_file", Type: arrow.BinaryTypes.String}, {Name: "file_name", Type: arrow.BinaryTypes.String},
-		{Name: "blocklet", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, {Name: "num_rows", Type: arrow.PrimitiveTypes.Int64},
-		{Name: "offset", Type: arrow.PrimitiveTypes.Int64}, {Name: "file_size", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}
+	fields := []arrow.Field{{Name: "index_file", Type: arrow.BinaryTypes.String},
+		{Name: "file_name", Type: arrow.BinaryTypes.String},
+		{Name: "blocklet", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		{Name: "num_rows", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "offset", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "file_size", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}
 	for _, n := range names {
-		fields = append(fields, arrow.Field{Name: "min_" + n, Type: arrow.BinaryTypes.String, Nullable: true}, arrow.Field{Name: "max_" + n, Type: arrow.BinaryTypes.String, Nullable: true})
+		fields = append(fields, arrow.Field{Name: "min_" + n, Type: arrow.BinaryTypes.String, Nullable: true},
+			arrow.Field{Name: "max_" + n, Type: arrow.BinaryTypes.String, Nullable: true})
 	}
 	s.sc = arrow.NewSchema(fields, nil)
 	s.fill = func(b *array.RecordBuilder, row int) { rows[row].fill(b, names) }

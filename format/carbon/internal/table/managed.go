@@ -51,9 +51,11 @@ type Managed struct {
 }
 
 // OpenManaged opens a table directory.
-func OpenManaged(ctx context.Context, tree store.Tree, dir string, op format.OpenOptions, o ReadOptions, saved func([]region.Finding)) (*Managed, error) {
+func OpenManaged(ctx context.Context, tree store.Tree, dir string, op format.OpenOptions, o ReadOptions,
+	saved func([]region.Finding)) (*Managed, error) {
 	t := &Managed{Path: dir, O: o, Status: path.Join(dir, "Metadata", "tablestatus")}
-	t.Table = &Table{saved: saved, Tree: tree, Name: dir, Opts: op, Files: map[string]*datafile.DataFile{}, Zone: o.Zone, Blocklet: o.Blocklet}
+	t.Table = &Table{saved: saved, Tree: tree, Name: dir, Opts: op, Files: map[string]*datafile.DataFile{},
+		Zone: o.Zone, Blocklet: o.Blocklet}
 	t.Opts.Tracer = nil
 	var err error
 	if t.Dates, err = o.Rule(); err != nil {
@@ -95,7 +97,8 @@ func (t *Managed) readSchema(ctx context.Context) error {
 	obj, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
 	if errors.Is(err, fs.ErrNotExist) {
 		if !isTable(ctx, t.Tree, t.Path) {
-			return fault.Corruptf(fault.Span{Object: name}, "", "it looks like a partitioned table (data files of segments in directories NAME=VALUE), but its schema is missing")
+			return fault.Corruptf(fault.Span{Object: name}, "", "it looks like a partitioned table (data files "+
+				"of segments in directories NAME=VALUE), but its schema is missing")
 		}
 		return fault.Corruptf(fault.Span{Object: name}, "", "the table has segments, but its schema is missing")
 	}
@@ -113,7 +116,8 @@ func (t *Managed) readSchema(ctx context.Context) error {
 	}
 	switch n := c.Left(); {
 	case t.TableSchema.Id == "" || len(t.TableSchema.Columns) == 0:
-		return fault.Corruptf(obj.At, "schema.fact_table", "it has no table_id or no table_columns, which every table has")
+		return fault.Corruptf(obj.At, "schema.fact_table",
+			"it has no table_id or no table_columns, which every table has")
 	case n > 0:
 		return fault.Corruptf(obj.At.Sub(int64(c.Pos()), int64(n)), "schema", "%d bytes behind its end", n)
 	}
@@ -130,8 +134,8 @@ func (t *Managed) readSchema(ctx context.Context) error {
 	return t.AllColumns(roots)
 }
 
-// readStatus reads tablestatus and what it names. A table without one is empty, unless it has segments: then nobody knows which of
-// them count, and an empty answer would be a silent loss.
+// readStatus reads tablestatus and what it names. A table without one is empty, unless it has segments: then
+// nobody knows which of them count, and an empty answer would be a silent loss.
 func (t *Managed) readStatus(ctx context.Context) error {
 	loads, err := t.readLoads(ctx)
 	if err != nil {
@@ -145,7 +149,8 @@ func (t *Managed) readStatus(ctx context.Context) error {
 	var list []status.Update
 	if err := status.ReadJSON(ctx, t.Tree, t.Updates, t.Opts.Limits, &list); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return fault.Corruptf(fault.Span{Object: t.Updates}, "", "the update status is missing that tablestatus names: deleted rows would come back")
+			return fault.Corruptf(fault.Span{Object: t.Updates}, "",
+				"the update status is missing that tablestatus names: deleted rows would come back")
 		}
 		return err
 	}
@@ -169,7 +174,8 @@ func (t *Managed) readLoads(ctx context.Context) (loads []status.Load, err error
 		if found, err := t.guessLoads(ctx); err != nil || len(found) == 0 {
 			return nil, err
 		}
-		return nil, fault.Corruptf(fault.Span{Object: t.Status}, "", "the table has segments, but no tablestatus that says which of them count")
+		return nil, fault.Corruptf(fault.Span{Object: t.Status}, "",
+			"the table has segments, but no tablestatus that says which of them count")
 	}
 	if err != nil {
 		return nil, err
@@ -179,11 +185,14 @@ func (t *Managed) readLoads(ctx context.Context) (loads []status.Load, err error
 		case l.Name == "":
 			return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].loadName", i), "it is missing")
 		case !status.KnownStatus(l.Status):
-			return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].loadStatus", i), "segment %s: load status %q is unknown", l.Name, l.Status)
+			return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].loadStatus", i),
+				"segment %s: load status %q is unknown", l.Name, l.Status)
 		}
-		for _, x := range [][2]string{{"loadName", loads[i].Name}, {"segmentFile", loads[i].Segment}, {"updateStatusFileName", loads[i].Updates}} {
+		for _, x := range [][2]string{{"loadName", loads[i].Name}, {"segmentFile", loads[i].Segment},
+			{"updateStatusFileName", loads[i].Updates}} {
 			if strings.ContainsAny(x[1], "/\\\x00") || x[1] == ".." { // it would be another table's
-				return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].%s", i, x[0]), "%q is a path, where a name is wanted", x[1])
+				return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].%s", i, x[0]),
+					"%q is a path, where a name is wanted", x[1])
 			}
 		}
 	}
@@ -193,8 +202,8 @@ func (t *Managed) readLoads(ctx context.Context) (loads []status.Load, err error
 	return loads, nil
 }
 
-// twice is an error if two entries that count name the same segment file: one is not what was written, and however many there are, their files are not
-// looked for again and again.
+// twice is an error if two entries that count name the same segment file: one is not what was written, and
+// however many there are, their files are not looked for again and again.
 func (t *Managed) twice(loads []status.Load) error {
 	by := map[string]int{}
 	for i := range loads {
@@ -203,15 +212,16 @@ func (t *Managed) twice(loads []status.Load) error {
 			continue
 		}
 		if k, ok := by[l.Segment]; ok {
-			return fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].segmentFile", i), "segment %s: %s is that of segment %s, too", l.Name, l.Segment, loads[k].Name)
+			return fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].segmentFile", i),
+				"segment %s: %s is that of segment %s, too", l.Name, l.Segment, loads[k].Name)
 		}
 		by[l.Segment] = i
 	}
 	return nil
 }
 
-// checkUpdates holds the update status against tablestatus: see checkEntries; a segment with deletes that has no entry would let rows come
-// back, too. Which files the entries are of is found out with the files; see fit.
+// checkUpdates holds the update status against tablestatus: see checkEntries; a segment with deletes that has
+// no entry would let rows come back, too. Which files the entries are of is found out with the files; see fit.
 func (t *Managed) checkUpdates(ctx context.Context, list []status.Update) error {
 	if err := t.checkEntries(ctx, list); err != nil {
 		return err
@@ -222,14 +232,15 @@ func (t *Managed) checkUpdates(ctx context.Context, list []status.Update) error 
 	}
 	for i := range t.Loads {
 		if l := &t.Loads[i]; l.Counts() && l.UpdateFrom != "" && !has[l.Id()] {
-			return fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].updateDeltaStartTimestamp", i), "segment %s has deleted rows, and no update status says which", l.Name)
+			return fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].updateDeltaStartTimestamp", i),
+				"segment %s has deleted rows, and no update status says which", l.Name)
 		}
 	}
 	return nil
 }
 
-// checkEntries looks at each entry of an update status: one without its members (the real writer always writes them), or of a segment that never
-// was, would let deleted rows come back.
+// checkEntries looks at each entry of an update status: one without its members (the real writer always writes
+// them), or of a segment that never was, would let deleted rows come back.
 func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error {
 	known := map[string]bool{}
 	for i := range t.Loads {
@@ -244,14 +255,16 @@ func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error 
 			continue
 		}
 		var past []status.Load // what was cleaned away
-		if err := status.ReadJSON(ctx, t.Tree, t.Status+".history", t.Opts.Limits, &past); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := status.ReadJSON(ctx, t.Tree, t.Status+".history", t.Opts.Limits, &past); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		for k := range past {
 			known[past[k].Name] = true
 		}
 		if !known[u.Segment] {
-			return fault.Corruptf(fault.Span{Object: t.Updates}, fmt.Sprintf("[%d].segmentName", i), "%q is no segment of the table", u.Segment)
+			return fault.Corruptf(fault.Span{Object: t.Updates}, fmt.Sprintf("[%d].segmentName", i),
+				"%q is no segment of the table", u.Segment)
 		}
 	}
 	return nil
@@ -260,7 +273,8 @@ func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error 
 // checkUpdate looks whether the entry has what it needs.
 func (t *Managed) checkUpdate(u *status.Update, i int) error {
 	bad := func(member, value string) error {
-		return fault.Corruptf(fault.Span{Object: t.Updates}, fmt.Sprintf("[%d].%s", i, member), "%q: it is missing, or impossible", value)
+		return fault.Corruptf(fault.Span{Object: t.Updates}, fmt.Sprintf("[%d].%s", i, member),
+			"%q: it is missing, or impossible", value)
 	}
 	n := status.Count64(u.Deleted)
 	_, from := status.Millis(u.From)
@@ -313,7 +327,8 @@ func (t *Managed) Layout() format.Layout {
 	for i := range t.TableSchema.BucketBy {
 		l.BucketBy = append(l.BucketBy, t.TableSchema.BucketBy[i].Name)
 	}
-	if p := t.TableSchema.Partition; p != nil && p.Kind == layout.NativeHive { // of the other kinds no directory tells the value
+	// of the other kinds no directory tells the value
+	if p := t.TableSchema.Partition; p != nil && p.Kind == layout.NativeHive {
 		for i := range p.Columns {
 			l.Partitions = append(l.Partitions, p.Columns[i].Name)
 		}
@@ -354,7 +369,8 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 			}
 		}
 		if err != nil && t.saved != nil {
-			t.saved([]region.Finding{layout.Saying("carbon.segment.missing", fault.Span{Object: t.Status}, t.Path, "%v: what is there of segment %s is read", err, l.Name)})
+			t.saved([]region.Finding{layout.Saying("carbon.segment.missing", fault.Span{Object: t.Status}, t.Path,
+				"%v: what is there of segment %s is read", err, l.Name)})
 		}
 		for k := range parts {
 			p := &parts[k]
@@ -374,7 +390,8 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 	return list, nil
 }
 
-// others is the error of a segment without index files whose data files are not its own; see tied. Recovery tells it, and reads them.
+// others is the error of a segment without index files whose data files are not its own; see tied. Recovery
+// tells it, and reads them.
 func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) error {
 	err := t.Tied(ctx, l, parts)
 	switch {
@@ -385,7 +402,8 @@ func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) erro
 	}
 	var e *fault.Error
 	errors.As(err, &e)
-	t.saved([]region.Finding{layout.Saying("carbon.segment.minmax", e.At, t.Path, "%v: the data files that are there are read; one may be another segment's", err)})
+	t.saved([]region.Finding{layout.Saying("carbon.segment.minmax", e.At, t.Path,
+		"%v: the data files that are there are read; one may be another segment's", err)})
 	return nil
 }
 
@@ -403,8 +421,8 @@ func (t *Managed) CheckWanted() error {
 	return nil
 }
 
-// Parts are the data files, and something for each segment of which files are missing or nobody knows which they are: its row groups
-// are the error, so that a scan ends there, or passes over what is lost and tells it.
+// Parts are the data files, and something for each segment of which files are missing or nobody knows which
+// they are: its row groups are the error, so that a scan ends there, or passes over what is lost and tells it.
 func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		list, err := t.all(ctx)
@@ -466,8 +484,8 @@ func (t *Managed) RowGroups(ctx context.Context, p format.Part, q format.Query) 
 	return t.groups(ctx, f, mine, q)
 }
 
-// fitsPart holds the rows of a file against what its index file says: with another number the file is not the one that was loaded, or one
-// of the two is damaged. Files of rows may have grown since.
+// fitsPart holds the rows of a file against what its index file says: with another number the file is not the
+// one that was loaded, or one of the two is damaged. Files of rows may have grown since.
 func fitsPart(f *datafile.DataFile, p *Part) error {
 	if f.Stream != nil || len(p.blocks) == 0 {
 		return nil
@@ -475,16 +493,19 @@ func fitsPart(f *datafile.DataFile, p *Part) error {
 	for i := range p.blocks {
 		b := &p.blocks[i]
 		if b.Offset != f.FootAt && !f.Rebuilt { // files of other columns have no bounds that could be compared
-			return fault.Corruptf(f.FootSpan(), "footer", "the index file has it at byte %d: one is damaged, or of another file", b.Offset)
+			return fault.Corruptf(f.FootSpan(), "footer",
+				"the index file has it at byte %d: one is damaged, or of another file", b.Offset)
 		}
 		if b.Info == nil || i >= len(f.Footer.Blocklet) {
 			continue
 		}
 		if n := f.Footer.Blocklet[i].Rows; n != b.Count() {
-			return fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", i), "%d, the index file says %d", n, b.Count())
+			return fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", i),
+				"%d, the index file says %d", n, b.Count())
 		}
 		if i < len(f.Footer.Index) && !layout.SameBounds(b.Index.MinMax, f.Footer.Index[i].MinMax) {
-			return fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet_index_list[%d]", i), "the least and greatest values are others than in the index file: one is damaged, or of another file")
+			return fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet_index_list[%d]", i),
+				"the least and greatest values are others than in the index file: one is damaged, or of another file")
 		}
 	}
 	if f.Footer.Rows != p.rows {
@@ -493,8 +514,8 @@ func fitsPart(f *datafile.DataFile, p *Part) error {
 	return nil
 }
 
-// hollow is the file as its index file knows it: enough to tell what a filter needs of it without opening it. nil if the index
-// does not know the blocklets, as in old tables. Who then opens the file compares.
+// hollow is the file as its index file knows it: enough to tell what a filter needs of it without opening it.
+// nil if the index does not know the blocklets, as in old tables. Who then opens the file compares.
 func (p *Part) hollow() *datafile.DataFile {
 	f := &datafile.DataFile{Version: 3}
 	f.At.Object = p.Name
@@ -508,7 +529,8 @@ func (p *Part) hollow() *datafile.DataFile {
 		f.FootAt = b.Offset
 	}
 	var err error
-	if f.Roots, _, err = schema.ColumnTree(p.columns, f.At, "table_columns"); err != nil || len(f.Footer.Blocklet) == 0 {
+	if f.Roots, _, err = schema.ColumnTree(p.columns, f.At, "table_columns"); err != nil ||
+		len(f.Footer.Blocklet) == 0 {
 		return nil
 	}
 	for i := range f.Footer.Blocklet {

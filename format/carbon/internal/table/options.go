@@ -21,14 +21,21 @@ import (
 // ReadKeys are the options of Open.
 var ReadKeys = []format.OptionKey{
 	{Name: "segment", Values: "N,N", Help: "read these segments only (also such as do not count)"},
-	{Name: "segments", Values: "N,N,… or all", Help: "read these segments; all: every one whose files are there, also compacted and deleted ones"},
+	{Name: "segments", Values: "N,N,… or all",
+		Help: "read these segments; all: every one whose files are there, also compacted and deleted ones"},
 	{Name: "bucket", Values: "N", Help: "read this bucket only"},
-	{Name: "properties", Values: "FILE", Help: "a carbon.properties: carbon.storelocation, carbon.blocklet.size, carbon.cutOffTimestamp, carbon.timegranularity"},
-	{Name: "blocklet-size", Values: "ROWS", Help: "formats 1 and 2: carbon.blocklet.size of the writer; it is found out if it is not given"},
-	{Name: "cutoff-timestamp", Values: "yyyy-MM-dd HH:mm:ss", Help: "carbon.cutOffTimestamp of the writer (direct dictionary timestamps)"},
-	{Name: "time-granularity", Values: "SECOND, MINUTE, HOUR, DAY", Help: "carbon.timegranularity of the writer (direct dictionary timestamps)"},
-	{Name: "timezone", Values: "ZONE", Help: "time zone of texts without one: the cut-off timestamp and timestamps in partition names (default UTC)"},
-	{Name: "positions", Values: "true, false", Help: "give each row the columns stoa_file and stoa_row: its data file and its number in it (default false)"},
+	{Name: "properties", Values: "FILE", Help: "a carbon.properties: carbon.storelocation, " +
+		"carbon.blocklet.size, carbon.cutOffTimestamp, carbon.timegranularity"},
+	{Name: "blocklet-size", Values: "ROWS",
+		Help: "formats 1 and 2: carbon.blocklet.size of the writer; it is found out if it is not given"},
+	{Name: "cutoff-timestamp", Values: "yyyy-MM-dd HH:mm:ss",
+		Help: "carbon.cutOffTimestamp of the writer (direct dictionary timestamps)"},
+	{Name: "time-granularity", Values: "SECOND, MINUTE, HOUR, DAY",
+		Help: "carbon.timegranularity of the writer (direct dictionary timestamps)"},
+	{Name: "timezone", Values: "ZONE", Help: "time zone of texts without one: the cut-off timestamp and " +
+		"timestamps in partition names (default UTC)"},
+	{Name: "positions", Values: "true, false",
+		Help: "give each row the columns stoa_file and stoa_row: its data file and its number in it (default false)"},
 	{Name: "deleted", Values: "true, false", Help: "show rows that are deleted, too (default false)"},
 }
 
@@ -128,11 +135,12 @@ func (o *ReadOptions) Complete(ctx context.Context, tree store.Tree, l format.Li
 	return nil
 }
 
-// DefaultStoreLocation is where a store lies if no carbon.properties says it: carbon.storelocation's default, from the working directory.
+// DefaultStoreLocation is where a store lies if no carbon.properties says it: carbon.storelocation's default,
+// from the working directory.
 const DefaultStoreLocation = "../carbon.store"
 
-// StoreLocation is the store that a carbon.properties names. A relative one counts from the working directory, as CarbonData does it;
-// of URIs only file: is a place that can be read here.
+// StoreLocation is the store that a carbon.properties names. A relative one counts from the working directory,
+// as CarbonData does it; of URIs only file: is a place that can be read here.
 func StoreLocation(ctx context.Context, tree store.Tree, file string) (string, error) {
 	o := ReadOptions{properties: file}
 	if err := o.Complete(ctx, tree, format.Limits{}); err != nil {
@@ -143,7 +151,8 @@ func StoreLocation(ctx context.Context, tree store.Tree, file string) (string, e
 		place = "/" + strings.TrimLeft(place, "/")
 	}
 	if i := strings.Index(place, "://"); i >= 0 {
-		return "", fault.Unsupportedf(fault.Span{Object: file}, "carbon.storelocation", "%s: only local directories are read", place)
+		return "", fault.Unsupportedf(fault.Span{Object: file}, "carbon.storelocation",
+			"%s: only local directories are read", place)
 	}
 	return place, nil
 }
@@ -172,7 +181,8 @@ var units = map[string]int64{"": 1000, "SECOND": 1000, "MINUTE": 60_000, "HOUR":
 func (o *ReadOptions) Rule() (page.DateRule, error) {
 	u, ok := units[strings.ToUpper(o.granularity)]
 	if !ok {
-		return page.DateRule{}, fault.Invalidf("carbon: time granularity %q: one of SECOND, MINUTE, HOUR, DAY is wanted", o.granularity)
+		return page.DateRule{}, fault.Invalidf(
+			"carbon: time granularity %q: one of SECOND, MINUTE, HOUR, DAY is wanted", o.granularity)
 	}
 	r := page.DateRule{Unit: u}
 	if o.cutoff != "" {

@@ -34,7 +34,8 @@ const (
 
 // ByName is what a file's name says.
 func ByName(name string) Kind {
-	for ext, k := range map[string]Kind{layout.DataExt: kindFile, layout.IndexExt: KindIndex, layout.MergedExt: KindMerged, ".dict": KindDict, ".dictmeta": KindDictMeta, ".sortindex": KindSort} {
+	for ext, k := range map[string]Kind{layout.DataExt: kindFile, layout.IndexExt: KindIndex,
+		layout.MergedExt: KindMerged, ".dict": KindDict, ".dictmeta": KindDictMeta, ".sortindex": KindSort} {
 		if strings.HasSuffix(name, ext) {
 			return k
 		}
@@ -109,8 +110,8 @@ func holdsTable(ctx context.Context, tree store.Tree, dir string) bool {
 	return false
 }
 
-// lookFile tells a data file by its structure: format 2 begins with a text; all end with the offset of a footer, which begins with
-// its first field.
+// lookFile tells a data file by its structure: format 2 begins with a text; all end with the offset of a
+// footer, which begins with its first field.
 func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 	k := ByName(tg.Name)
 	if k != KindNone && k != kindFile {
@@ -138,7 +139,8 @@ func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error)
 	if k == kindFile {
 		return k, m, nil
 	}
-	// Without the name only what is hardly chance is believed: a FileHeader of version 3, and a FileFooter3 where the end points.
+	// Without the name only what is hardly chance is believed: a FileHeader of version 3, and a FileFooter3
+	// where the end points.
 	if src.Size() < 64 || head[0] != 0x15 || head[1] != 0x06 || head[2] != 0x19 {
 		return KindNone, format.No, nil
 	}
@@ -180,7 +182,8 @@ func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Targ
 	}
 	switch {
 	case k == KindNone:
-		return tg, k, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "neither a CarbonData file nor a table or store")
+		return tg, k, fault.Unsupportedf(fault.Span{Object: tg.Name}, "",
+			"neither a CarbonData file nor a table or store")
 	case k != KindStore && tg.Table != "":
 		return tg, k, fault.Invalidf("%s is no store of tables, so it has no table #%s", tg.Name, tg.Table)
 	case k != KindStore:
@@ -318,7 +321,8 @@ func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 		for _, t := range tables {
 			e, err := entry(ctx, format.Target{Tree: tg.Tree, Name: t.Dir}, t.name)
 			if err != nil { // one broken table does not hide the others
-				e = format.Entry{Table: t.name, Kind: "table", Rows: -1, Bytes: -1, Meta: []format.KeyValue{{Key: "error", Value: err.Error()}}}
+				e = format.Entry{Table: t.name, Kind: "table", Rows: -1, Bytes: -1,
+					Meta: []format.KeyValue{{Key: "error", Value: err.Error()}}}
 			}
 			if !yield(e, nil) {
 				return
@@ -337,7 +341,8 @@ func entry(ctx context.Context, tg format.Target, name string) (format.Entry, er
 	defer r.Close()
 	e.Meta = r.Meta()
 	if k := ByName(tg.Name); k != KindNone {
-		e.Kind = map[Kind]string{kindFile: "data file", KindIndex: "index file", KindMerged: "merged index file", KindDict: "dictionary",
+		e.Kind = map[Kind]string{kindFile: "data file", KindIndex: "index file", KindMerged: "merged index file",
+			KindDict:     "dictionary",
 			KindDictMeta: "dictionary metadata", KindSort: "sort index"}[k]
 	}
 	for p, err := range r.Parts(ctx, format.Query{}) {

@@ -22,13 +22,16 @@ import (
 	"stoa/store"
 )
 
-// Recovering finds the blocklets of a data file of format 3 whose header or footer is damaged: as an index file beside it knows
-// them, or one column chunk after the other from the header on (each says how long its pages are). Of a table it also gets over a
-// status that cannot be read (every segment that has a directory is taken), an update status (the newest one that is whole is taken, with the
-// delete deltas that are newer), a delete delta (its rows come back), and a schema (the data files say their columns). Formats 1 and 2 have everything in the footer: without it nothing is found.
+// Recovering finds the blocklets of a data file of format 3 whose header or footer is damaged: as an index file
+// beside it knows them, or one column chunk after the other from the header on (each says how long its pages
+// are). Of a table it also gets over a status that cannot be read (every segment that has a directory is
+// taken), an update status (the newest one that is whole is taken, with the delete deltas that are newer), a
+// delete delta (its rows come back), and a schema (the data files say their columns). Formats 1 and 2 have
+// everything in the footer: without it nothing is found.
 
 // RecoverTable opens what a target is as well as it goes.
-func RecoverTable(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, []region.Finding, error) {
+func RecoverTable(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, []region.Finding,
+	error) {
 	var mu sync.Mutex
 	var all []region.Finding
 	saved := func(f []region.Finding) {
@@ -42,7 +45,8 @@ func RecoverTable(ctx context.Context, tg format.Target, op format.OpenOptions) 
 	return r, slices.Clone(all), err
 }
 
-func reopen(ctx context.Context, tg format.Target, op format.OpenOptions, saved func([]region.Finding)) (format.Reader, error) {
+func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
+	saved func([]region.Finding)) (format.Reader, error) {
 	o, err := ParseOptions(op.Opts)
 	if err == nil {
 		err = o.Complete(ctx, tg.Tree, op.Limits)
@@ -52,7 +56,8 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions, saved 
 	}
 	at := tg
 	tg, k, err := Resolve(ctx, at, &o)
-	if err != nil && k == KindNone && at.Table == "" && holdsPartitions(ctx, at.Tree, at.Name) { // who says that it is a table is believed
+	// who says that it is a table is believed
+	if err != nil && k == KindNone && at.Table == "" && holdsPartitions(ctx, at.Tree, at.Name) {
 		k, err = KindTable, nil
 	}
 	if err != nil {
@@ -80,7 +85,8 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions, saved 
 				}
 				if err == nil && f.FootAt > 0 {
 					if err := fitsPart(f, p); err != nil {
-						saved([]region.Finding{layout.Saying("carbon.index.disagree", f.FootSpan(), p.Name, "%v: the rows of the data file are read; it may be another one than was loaded", err)})
+						saved([]region.Finding{layout.Saying("carbon.index.disagree", f.FootSpan(), p.Name,
+							"%v: the rows of the data file are read; it may be another one than was loaded", err)})
 					}
 				}
 				if p.Update != nil {
@@ -96,7 +102,8 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions, saved 
 }
 
 // withoutSchema opens the data files of a table whose schema cannot be read, and whose segments cannot be found.
-func withoutSchema(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, saved func([]region.Finding), why error) (format.Reader, error) {
+func withoutSchema(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions,
+	saved func([]region.Finding), why error) (format.Reader, error) {
 	var e *fault.Error
 	if !errors.As(why, &e) || e.Class != fault.Corrupt || path.Base(e.At.Object) != "schema" {
 		return nil, why
@@ -108,12 +115,13 @@ func withoutSchema(ctx context.Context, tg format.Target, op format.OpenOptions,
 	if err != nil {
 		return nil, err
 	}
-	saved([]region.Finding{layout.Saying("carbon.schema.damaged", e.At, tg.Name, "%v: all data files are read by the columns that they say; partitions, deletes and the status are not looked at", why)})
+	saved([]region.Finding{layout.Saying("carbon.schema.damaged", e.At, tg.Name, "%v: all data files are read "+
+		"by the columns that they say; partitions, deletes and the status are not looked at", why)})
 	return OpenFiles(ctx, tg, op, o, names, saved)
 }
 
-// guessSchema takes the columns of the newest data file that can be opened; the ids are those of all files, so that columns that came later are
-// null in older ones. Partition columns of the directories are in no file.
+// guessSchema takes the columns of the newest data file that can be opened; the ids are those of all files, so
+// that columns that came later are null in older ones. Partition columns of the directories are in no file.
 func (t *Managed) guessSchema(ctx context.Context, why error) error {
 	list, err := t.all(ctx)
 	if err != nil {
@@ -142,7 +150,9 @@ func (t *Managed) guessSchema(ctx context.Context, why error) error {
 	var e *fault.Error
 	errors.As(why, &e)
 	t.Ids = ids
-	t.saved([]region.Finding{layout.Saying("carbon.schema.damaged", e.At, t.Path, "%v: the columns are those of %s; partition columns, which only directories tell, are lost", why, path.Base(newest.At.Object))})
+	t.saved([]region.Finding{layout.Saying("carbon.schema.damaged", e.At, t.Path,
+		"%v: the columns are those of %s; partition columns, which only directories tell, are lost", why,
+		path.Base(newest.At.Object))})
 	return t.AllColumns(newest.Roots)
 }
 
@@ -166,8 +176,8 @@ func FilesBelow(ctx context.Context, tree store.Tree, dir string, depth int) (ou
 	return out, nil
 }
 
-// guessStatus gets over a tablestatus, or an update status, that cannot be read. Without tablestatus every segment counts that has a directory or
-// a segment file.
+// guessStatus gets over a tablestatus, or an update status, that cannot be read. Without tablestatus every
+// segment counts that has a directory or a segment file.
 func (t *Managed) guessStatus(ctx context.Context, why error) error {
 	var e *fault.Error
 	errors.As(why, &e)
@@ -180,7 +190,8 @@ func (t *Managed) guessStatus(ctx context.Context, why error) error {
 		if loads, err = t.guessLoads(ctx); err != nil || len(loads) == 0 {
 			return why
 		}
-		how = fmt.Sprintf("all %d segments that have a directory or a segment file are read, also those that were compacted or deleted; %s", len(loads), compactions(loads))
+		how = fmt.Sprintf("all %d segments that have a directory or a segment file are read, also those that "+
+			"were compacted or deleted; %s", len(loads), compactions(loads))
 	}
 	t.Loads = loads
 	deletes, err := t.guessDeletes(ctx)
@@ -191,7 +202,8 @@ func (t *Managed) guessStatus(ctx context.Context, why error) error {
 	return nil
 }
 
-// compactions says which segments have the rows of others once more: N.1 is what N and others, which no name says, were compacted to.
+// compactions says which segments have the rows of others once more: N.1 is what N and others, which no name
+// says, were compacted to.
 func compactions(loads []status.Load) string {
 	var all []string
 	for i := range loads {
@@ -203,20 +215,23 @@ func compactions(loads []status.Load) string {
 		return ""
 	}
 	first, _, _ := strings.Cut(all[0], ".")
-	return fmt.Sprintf("%s came of compacting (%s of %s and others), and the rows of what was compacted are there twice if it is there still (--source-opt segments=N,N,… reads only what it names); ", strings.Join(all, ", "), all[0], first)
+	return fmt.Sprintf("%s came of compacting (%s of %s and others), and the rows of what was compacted are "+
+		"there twice if it is there still (--source-opt segments=N,N,… reads only what it names); ",
+		strings.Join(all, ", "), all[0], first)
 }
 
 // updatesPrefix is with what the names of update statuses begin; their time follows.
 const updatesPrefix = "tableupdatestatus-"
 
-// guessedDeletes is by which rule delete deltas hold that no update status names: those that are younger than the one that is there.
+// guessedDeletes is by which rule delete deltas hold that no update status names: those that are younger than
+// the one that is there.
 type guessedDeletes struct {
 	after, until int64           // times of deltas
 	bare         map[string]bool // segments that have deletes, and no entry in the update status
 }
 
-// guessDeletes takes the newest update status that is whole for the one that holds, and lets deltas that are newer hold, too: they have their
-// block and their time in their names. It says what it did.
+// guessDeletes takes the newest update status that is whole for the one that holds, and lets deltas that are
+// newer hold, too: they have their block and their time in their names. It says what it did.
 func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
 	g := &guessedDeletes{after: -1, until: math.MaxInt64, bare: map[string]bool{}}
 	t.Guessed, t.changes, t.Updates = g, map[string]*status.Update{}, ""
@@ -250,9 +265,11 @@ func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
 		t.take(list)
 		for i := range t.Loads {
 			l := &t.Loads[i]
-			g.bare[l.Id()] = l.UpdateFrom != "" && !slices.ContainsFunc(list, func(u status.Update) bool { return u.Segment == l.Id() })
+			g.bare[l.Id()] = l.UpdateFrom != "" &&
+				!slices.ContainsFunc(list, func(u status.Update) bool { return u.Segment == l.Id() })
 		}
-		return fmt.Sprintf("rows are deleted as %s says, and the delete deltas beside their blocks that are newer", path.Base(name)), nil
+		return fmt.Sprintf("rows are deleted as %s says, and the delete deltas beside their blocks that are newer",
+			path.Base(name)), nil
 	}
 	t.Updates = ""
 	return "rows are deleted as all delete deltas say that lie beside their blocks", nil
@@ -281,7 +298,8 @@ func (t *Managed) updateStatuses(ctx context.Context) (out []string, err error) 
 	return out, nil
 }
 
-// entry is what holds for a block: u is what the update status says of it, nil if nothing, deltas are the names of the delete deltas beside it.
+// entry is what holds for a block: u is what the update status says of it, nil if nothing, deltas are the names
+// of the delete deltas beside it.
 func (g *guessedDeletes) entry(u *status.Update, l *status.Load, block string, deltas []string) *status.Update {
 	if u != nil && u.Gone() {
 		return u
@@ -322,13 +340,15 @@ func span64(u *status.Update) (from, to int64) {
 	return from, to
 }
 
-// getOver tells, when recovering, of a delete delta that cannot be used, once for each name, and lets the rows come back. Else the error stays.
+// getOver tells, when recovering, of a delete delta that cannot be used, once for each name, and lets the rows
+// come back. Else the error stays.
 func (t *Managed) getOver(name string, err error) error {
 	if err == nil || t.saved == nil || !errors.Is(err, fault.Corrupt) {
 		return err
 	}
 	if e := (*fault.Error)(nil); errors.As(err, &e) {
-		t.sayOnce(name, layout.Saying("carbon.delete.damaged", e.At, t.Path, "%v: it is left out, and rows that it deletes come back", err))
+		t.sayOnce(name, layout.Saying("carbon.delete.damaged", e.At, t.Path,
+			"%v: it is left out, and rows that it deletes come back", err))
 	}
 	return nil
 }
@@ -347,8 +367,8 @@ func (t *Managed) sayOnce(name string, f region.Finding) {
 	}
 }
 
-// guessLoads are the segments that have a directory below Fact or, as those of partitioned tables, a segment file (N_TIME.segment; the
-// latest one holds) or data files in the directories of partitions.
+// guessLoads are the segments that have a directory below Fact or, as those of partitioned tables, a segment
+// file (N_TIME.segment; the latest one holds) or data files in the directories of partitions.
 func (t *Managed) guessLoads(ctx context.Context) ([]status.Load, error) {
 	found := map[string]*status.Load{}
 	add := func(name string) *status.Load {

@@ -17,15 +17,17 @@ import (
 	"stoa/store"
 )
 
-// The segments of a partitioned table have no directories of their own: their files lie in those of the partitions, NAME=VALUE below each other, and only
-// the segment files say in which. Without these the names of the files tell the segment.
+// The segments of a partitioned table have no directories of their own: their files lie in those of the
+// partitions, NAME=VALUE below each other, and only the segment files say in which. Without these the names of
+// the files tell the segment.
 
 // maxPartitions is how deep directories of partitions are looked into.
 const maxPartitions = 16
 
-// partitionFiles calls give with each directory of partitions below the table's, with the values that its path says, and with the names of the files in it,
-// until that says no.
-func partitionFiles(ctx context.Context, tree store.Tree, table string, give func(dir string, values, files []string) bool) error {
+// partitionFiles calls give with each directory of partitions below the table's, with the values that its path
+// says, and with the names of the files in it, until that says no.
+func partitionFiles(ctx context.Context, tree store.Tree, table string,
+	give func(dir string, values, files []string) bool) error {
 	enough := false
 	var below func(dir string, values []string) error
 	below = func(dir string, values []string) error {
@@ -57,9 +59,10 @@ func partitionFiles(ctx context.Context, tree store.Tree, table string, give fun
 	return below(table, nil)
 }
 
-// partitionPlaces are the directories of a segment whose segment file is not followed, because of why (nil: tablestatus names none), and tells that. Which partitions were dropped
-// only that file says: their files stay until the table is cleaned, and the sizes in tablestatus stay as they were. So those are left out that it still calls dropped, and
-// no more can be known.
+// partitionPlaces are the directories of a segment whose segment file is not followed, because of why (nil:
+// tablestatus names none), and tells that. Which partitions were dropped only that file says: their files stay
+// until the table is cleaned, and the sizes in tablestatus stay as they were. So those are left out that it
+// still calls dropped, and no more can be known.
 func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error) ([]Place, error) {
 	found, err := t.partitionsOf(ctx, l.Id())
 	if err != nil || len(found) == 0 {
@@ -95,7 +98,8 @@ func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error
 		if left > 0 {
 			also = fmt.Sprintf("; %d that it still calls dropped are left out", left)
 		}
-		t.sayOnce(name, layout.Saying("carbon.segment.damaged", at, t.Path, "%s: the files of segment %s in the directories of all partitions are read%s; rows of partitions that were dropped may have come back",
+		t.sayOnce(name, layout.Saying("carbon.segment.damaged", at, t.Path, "%s: the files of segment %s in the "+
+			"directories of all partitions are read%s; rows of partitions that were dropped may have come back",
 			reason, l.Name, also))
 	}
 	return out, nil
@@ -109,10 +113,12 @@ func placeOf(err error, name string) fault.Span {
 	return fault.Span{Object: name}
 }
 
-// aLocation is an entry of locationMap, wherever it lies in a segment file that is damaged elsewhere: neither has braces in it.
+// aLocation is an entry of locationMap, wherever it lies in a segment file that is damaged elsewhere: neither
+// has braces in it.
 var aLocation = regexp.MustCompile(`("(?:[^"\\]|\\.)*")\s*:\s*(\{[^{}]*\})`)
 
-// droppedPlaces are the directories that a damaged segment file still says to be of partitions that were dropped. Only an entry is believed that is whole, and fits its directory.
+// droppedPlaces are the directories that a damaged segment file still says to be of partitions that were
+// dropped. Only an entry is believed that is whole, and fits its directory.
 func (t *Managed) droppedPlaces(ctx context.Context, name, segment string) (map[string]bool, error) {
 	o, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
 	if err != nil {
@@ -126,18 +132,21 @@ func (t *Managed) droppedPlaces(ctx context.Context, name, segment string) (map[
 	for _, m := range aLocation.FindAllSubmatch(b, -1) {
 		var dir string
 		var f status.Folder
-		if json.Unmarshal(m[1], &dir) != nil || json.Unmarshal(m[2], &f) != nil || bytes.Count(m[2], []byte(`"status"`)) != 1 {
+		if json.Unmarshal(m[1], &dir) != nil || json.Unmarshal(m[2], &f) != nil ||
+			bytes.Count(m[2], []byte(`"status"`)) != 1 {
 			continue
 		}
 		of, _ := status.SegmentOf(f.Merge)
-		if f.Status == status.StatusDeleted && f.Relative && len(f.Partitions) > 0 && otherPartition(dir, f.Partitions) == "" && (f.Merge == "" || of == segment) {
+		if f.Status == status.StatusDeleted && f.Relative && len(f.Partitions) > 0 &&
+			otherPartition(dir, f.Partitions) == "" && (f.Merge == "" || of == segment) {
 			out[path.Join(t.Path, dir)] = true
 		}
 	}
 	return out, nil
 }
 
-// partitionsOf are the directories of partitions that have files of a segment. They are looked for once, for all segments.
+// partitionsOf are the directories of partitions that have files of a segment. They are looked for once, for
+// all segments.
 func (t *Managed) partitionsOf(ctx context.Context, segment string) ([]Place, error) {
 	if t.partitions != nil {
 		return t.partitions[segment], nil
@@ -174,9 +183,10 @@ func (t *Managed) partitionsOf(ctx context.Context, segment string) ([]Place, er
 // maxLooked is how many directories of partitions are looked into before a place counts as a partitioned table.
 const maxLooked = 64
 
-// partitioned reports whether a directory is that of a partitioned table which lost the files that say so: it is no partition itself, nothing else lies there, or
-// CarbonData's own directories do, and the names of the data files say the segments of which they are. Tables of the SDK, which have none, are each one of its own, and so is whatever
-// lies beside files of other systems.
+// partitioned reports whether a directory is that of a partitioned table which lost the files that say so: it
+// is no partition itself, nothing else lies there, or CarbonData's own directories do, and the names of the
+// data files say the segments of which they are. Tables of the SDK, which have none, are each one of its own,
+// and so is whatever lies beside files of other systems.
 func partitioned(ctx context.Context, tree store.Tree, dir string) bool {
 	column, own, strange := "", false, false
 	for info, err := range tree.List(ctx, dir) {
@@ -205,7 +215,8 @@ func partitioned(ctx context.Context, tree store.Tree, dir string) bool {
 			switch {
 			case strings.HasSuffix(f, layout.DataExt):
 				data++
-				misfits = misfits || !segmentNumber.MatchString(of) && (of != "" || !own) // some old names do not say it
+				// some old names do not say it
+				misfits = misfits || !segmentNumber.MatchString(of) && (of != "" || !own)
 			case !ownData.MatchString(f) && !ownAnywhere.MatchString(f):
 				misfits = misfits || !own
 			}
@@ -216,7 +227,8 @@ func partitioned(ctx context.Context, tree store.Tree, dir string) bool {
 	return err == nil && data > 0 && !misfits
 }
 
-// isPartition reports whether a directory is a partition, and not a table: by its name, or, of the working directory, by what lies above.
+// isPartition reports whether a directory is a partition, and not a table: by its name, or, of the working
+// directory, by what lies above.
 func isPartition(ctx context.Context, tree store.Tree, dir string) bool {
 	dir = path.Clean(dir)
 	if base := path.Base(dir); base != "." && base != ".." {
@@ -234,7 +246,8 @@ func isPartition(ctx context.Context, tree store.Tree, dir string) bool {
 // segmentNumber is the name of a segment: a number, and behind a dot how often it was merged.
 var segmentNumber = regexp.MustCompile(`^\d+(\.\d+)?$`)
 
-// holdsPartitions reports whether a data file lies in a directory NAME=VALUE of a place, which may but need not be a partitioned table.
+// holdsPartitions reports whether a data file lies in a directory NAME=VALUE of a place, which may but need not
+// be a partitioned table.
 func holdsPartitions(ctx context.Context, tree store.Tree, dir string) (holds bool) {
 	err := partitionFiles(ctx, tree, dir, func(_ string, _, files []string) bool {
 		holds = slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, layout.DataExt) })

@@ -13,14 +13,16 @@ import (
 	"stoa/region"
 )
 
-// adoptIDs looks whether the schema is that of the data files: they name their columns by ids, and one that the schema never had is damage of either. If no file
-// fits, it is the schema's: it takes the files' ids for its columns of the same name and type.
+// adoptIDs looks whether the schema is that of the data files: they name their columns by ids, and one that the
+// schema never had is damage of either. If no file fits, it is the schema's: it takes the files' ids for its
+// columns of the same name and type.
 func (t *Managed) adoptIDs(ctx context.Context) error {
 	names, err := FilesBelow(ctx, t.Tree, t.Path, maxPartitions)
 	if err != nil {
 		return err
 	}
-	strange, has := map[string]*schema.Column{}, map[string]bool{} // columns by ids that the schema does not know; all ids of the files
+	// columns by ids that the schema does not know; all ids of the files
+	strange, has := map[string]*schema.Column{}, map[string]bool{}
 	for _, name := range names {
 		f, err := datafile.OpenFile(ctx, t.Tree, name, t.Opts)
 		if err != nil && !errors.Is(err, fault.Corrupt) {
@@ -43,7 +45,8 @@ func (t *Managed) adoptIDs(ctx context.Context) error {
 		for _, c := range t.Roots {
 			if strings.EqualFold(c.Name, r.Name) && c.Typ == r.Typ && !has[c.Id] {
 				at := fault.Span{Object: path.Join(t.Path, "Metadata", "schema")}
-				t.saved([]region.Finding{layout.Saying("carbon.schema.damaged", at, t.Path, "column %s has the id %s, and in all data files %s: these are right", c.Name, c.Id, id)})
+				t.saved([]region.Finding{layout.Saying("carbon.schema.damaged", at, t.Path,
+					"column %s has the id %s, and in all data files %s: these are right", c.Name, c.Id, id)})
 				c.Id, t.Ids[id], has[id] = id, true, true
 				break
 			}

@@ -30,7 +30,8 @@ func (t *Managed) segmentParts(ctx context.Context, l *status.Load) ([]Part, err
 func (t *Managed) SegmentHolding(ctx context.Context, l *status.Load) ([]Part, *Holding, error) {
 	h := &Holding{names: map[string]bool{}}
 	if l.Foreign() {
-		return nil, h, fault.Unsupportedf(fault.Span{Object: t.Status}, "", "segment %s has files of format %s, not Carbon's; option segments leaves it out", l.Name, l.FileFormat)
+		return nil, h, fault.Unsupportedf(fault.Span{Object: t.Status}, "",
+			"segment %s has files of format %s, not Carbon's; option segments leaves it out", l.Name, l.FileFormat)
 	}
 	var out []Part
 	folders, err := t.Folders(ctx, l)
@@ -54,8 +55,8 @@ func (t *Managed) SegmentHolding(ctx context.Context, l *status.Load) ([]Part, *
 	return out, h, h.err
 }
 
-// misfit is an error about a segment of which the update status has entries that no data file fits, so that which rows are deleted is not known, or whose data files
-// are not those that were loaded.
+// misfit is an error about a segment of which the update status has entries that no data file fits, so that
+// which rows are deleted is not known, or whose data files are not those that were loaded.
 type misfit struct{ error }
 
 func (m *misfit) Unwrap() error { return m.error }
@@ -78,18 +79,22 @@ func (h *Holding) fail(err error) {
 	}
 }
 
-// whole looks whether all data files of the segment are there if no index tells: by the size that tablestatus has of them. There may be
-// more of them: updates before 2.0 added files and left the size as it was.
+// whole looks whether all data files of the segment are there if no index tells: by the size that tablestatus
+// has of them. There may be more of them: updates before 2.0 added files and left the size as it was.
 func (t *Managed) whole(l *status.Load, h *Holding) error {
 	want := status.Count64(l.DataSize)
 	switch {
 	case !l.Counts() || !h.Unknown && len(h.names) > 0:
 	case want > h.Bytes:
-		return fault.Corruptf(fault.Span{Object: t.Status}, "dataSize", "segment %s has %d bytes of data files, and %d are there; its index files or its segment file are missing or damaged", l.Name, want, h.Bytes)
+		return fault.Corruptf(fault.Span{Object: t.Status}, "dataSize", "segment %s has %d bytes of data files, "+
+			"and %d are there; its index files or its segment file are missing or damaged", l.Name, want, h.Bytes)
 	case want < 0 && h.guessed:
-		return fault.Corruptf(fault.Span{Object: t.Status}, "dataSize", "segment %s: without its segment file nothing says in which directories of partitions its files were", l.Name)
+		return fault.Corruptf(fault.Span{Object: t.Status}, "dataSize",
+			"segment %s: without its segment file nothing says in which directories of partitions its files were",
+			l.Name)
 	case want < 0 && h.promised != "":
-		return fault.Corruptf(fault.Span{Object: h.promised}, "", "segment %s: its segment file names this index, it is missing, and nothing else says which data files there were", l.Name)
+		return fault.Corruptf(fault.Span{Object: h.promised}, "", "segment %s: its segment file names this "+
+			"index, it is missing, and nothing else says which data files there were", l.Name)
 	}
 	return nil
 }
@@ -106,7 +111,8 @@ func (t *Managed) fit(l *status.Load, files map[string]bool) error {
 			continue
 		}
 		if !blocks[u.Block] || u.Actual != "" && !files[path.Base(u.Actual)] {
-			return fault.Corruptf(fault.Span{Object: t.Updates}, "blockName", "%s (%s) has deleted rows, and is no data file of segment %s", u.Block, u.Actual, l.Name)
+			return fault.Corruptf(fault.Span{Object: t.Updates}, "blockName",
+				"%s (%s) has deleted rows, and is no data file of segment %s", u.Block, u.Actual, l.Name)
 		}
 	}
 	return nil
@@ -132,7 +138,8 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 		name := t.segmentFileOf(l)
 		err := status.ReadJSON(ctx, t.Tree, name, t.Opts.Limits, &s)
 		if err == nil && s.Locations == nil {
-			err = fault.Corruptf(fault.Span{Object: name}, "locationMap", "it is missing, which says in which directories the files of segment %s are", l.Name)
+			err = fault.Corruptf(fault.Span{Object: name}, "locationMap",
+				"it is missing, which says in which directories the files of segment %s are", l.Name)
 		}
 		if err == nil && len(s.Locations) > 0 {
 			var out []Place
@@ -145,7 +152,8 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		case err != nil && l.Counts():
-			t.note("carbon.segment.file", fault.Span{Object: name}, "segment %s: its segment file is missing, its files are looked for where they should be", l.Name)
+			t.note("carbon.segment.file", fault.Span{Object: name},
+				"segment %s: its segment file is missing, its files are looked for where they should be", l.Name)
 		}
 		why = err
 	}
@@ -176,10 +184,12 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 	}
 	if errors.Is(why, fault.Corrupt) && l.Counts() {
 		name := t.segmentFileOf(l)
-		t.sayOnce(name, layout.Saying("carbon.segment.damaged", placeOf(why, name), t.Path, "%v: the directory of segment %s is read", why, l.Name))
+		t.sayOnce(name, layout.Saying("carbon.segment.damaged", placeOf(why, name), t.Path,
+			"%v: the directory of segment %s is read", why, l.Name))
 	}
 	if len(out) == 0 && l.DataSize != "0" {
-		return nil, fault.Corruptf(fault.Span{Object: t.Status}, "", "segment %s (%s) has no directory", l.Name, l.Status)
+		return nil, fault.Corruptf(fault.Span{Object: t.Status}, "", "segment %s (%s) has no directory", l.Name,
+			l.Status)
 	}
 	return out, nil
 }
@@ -189,13 +199,14 @@ func (t *Managed) segmentFileOf(l *status.Load) string {
 	return path.Join(t.Path, "Metadata", "segments", l.Segment)
 }
 
-// Located are the places of the segment file name. They and their files say of which segment they are: a file that is another segment's would
-// have its rows twice, and this one's not at all.
+// Located are the places of the segment file name. They and their files say of which segment they are: a file
+// that is another segment's would have its rows twice, and this one's not at all.
 func (t *Managed) Located(name string, s status.SegmentFile, segment string) (out []Place, err error) {
 	for _, k := range layout.Sorted(s.Locations) {
 		f := s.Locations[k]
 		if !status.KnownStatus(f.Status) {
-			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k+".status", "location status %q is unknown", f.Status)
+			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k+".status",
+				"location status %q is unknown", f.Status)
 		}
 		if f.Status != status.StatusSuccess {
 			continue
@@ -203,15 +214,18 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 		p := Place{Dir: k, values: f.Partitions, Indexes: slices.Clone(f.Files)}
 		if f.Relative {
 			if !fs.ValidPath(path.Clean(strings.TrimLeft(k, "/"))) { // with .. it may be another table's
-				return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap", "the relative location %q leads out of the table", k)
+				return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap",
+					"the relative location %q leads out of the table", k)
 			}
 			p.Dir = path.Join(t.Path, k)
 		}
 		if f.Merge != "" {
 			p.Indexes = append(p.Indexes, f.Merge)
 		}
-		if i := slices.IndexFunc(p.Indexes, func(n string) bool { return strings.ContainsAny(n, "/") || n == ".." }); i >= 0 {
-			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k, "the index file %q is a path, where a name is wanted", p.Indexes[i])
+		if i := slices.IndexFunc(p.Indexes,
+			func(n string) bool { return strings.ContainsAny(n, "/") || n == ".." }); i >= 0 {
+			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k,
+				"the index file %q is a path, where a name is wanted", p.Indexes[i])
 		}
 		of, ok := strings.CutPrefix(path.Base(k), "Segment_")
 		for i := 0; !ok && i < len(p.Indexes); i++ { // as in a partition's directory
@@ -219,10 +233,12 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 			ok = of != "" && of != segment
 		}
 		if ok && of != segment {
-			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k, "this is of segment %s, but the file is named as that of segment %s", of, segment)
+			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k,
+				"this is of segment %s, but the file is named as that of segment %s", of, segment)
 		}
 		if v := otherPartition(k, f.Partitions); f.Relative && v != "" {
-			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k+".partitions", "the directory is not that of the partition %s", v)
+			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k+".partitions",
+				"the directory is not that of the partition %s", v)
 		}
 		slices.Sort(p.Indexes)
 		out = append(out, p)
@@ -230,14 +246,16 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 	return out, nil
 }
 
-// otherPartition is the first of the values NAME=VALUE of a partition that the path of its directory contradicts: there the column has another one. A directory
-// without NAME= may be of any partition, if its user said so.
+// otherPartition is the first of the values NAME=VALUE of a partition that the path of its directory
+// contradicts: there the column has another one. A directory without NAME= may be of any partition, if its user
+// said so.
 func otherPartition(dir string, values []string) string {
 	for _, v := range values {
 		name, value, _ := strings.Cut(v, "=")
 		for _, d := range strings.Split(dir, "/") {
 			n, x, ok := strings.Cut(d, "=")
-			if ok && strings.EqualFold(n, name) && x != value && schema.Unescape(x) != value && schema.Unescape(x) != schema.Unescape(value) {
+			if ok && strings.EqualFold(n, name) && x != value && schema.Unescape(x) != value &&
+				schema.Unescape(x) != schema.Unescape(value) {
 				return v
 			}
 		}
@@ -245,8 +263,9 @@ func otherPartition(dir string, values []string) string {
 	return ""
 }
 
-// folderParts are the data files of a load in a directory: those that its index files name. Without a readable index those whose
-// names say the segment. With a Corrupt error it gives what is there. h is told what was found.
+// folderParts are the data files of a load in a directory: those that its index files name. Without a readable
+// index those whose names say the segment. With a Corrupt error it gives what is there. h is told what was
+// found.
 func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *Holding) ([]Part, error) {
 	here := map[string]store.Info{} // data files
 	var indexes, deltas []string
@@ -285,7 +304,9 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *H
 		own = unindexed(indexes, blocks, here, l)
 	}
 	if len(own) > 0 {
-		t.note("carbon.index.damaged", fault.Span{Object: path.Join(p.Dir, indexes[0])}, "it names data files that are not there, and not %s: what is there of segment %s is read", path.Join(p.Dir, layout.Sorted(own)[0]), l.Name)
+		t.note("carbon.index.damaged", fault.Span{Object: path.Join(p.Dir, indexes[0])},
+			"it names data files that are not there, and not %s: what is there of segment %s is read",
+			path.Join(p.Dir, layout.Sorted(own)[0]), l.Name)
 		maps.DeleteFunc(blocks, func(name string, _ *datafile.Indexed) bool { _, ok := here[name]; return !ok })
 		h.Unknown = true
 	}
@@ -302,12 +323,14 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *H
 			h.names[name] = true
 			h.Bytes += here[name].Size
 		} else if n.Segment == l.Id() || path.Base(p.Dir) == "Segment_"+l.Id() {
-			t.note("carbon.file.leftover", fault.Span{Object: path.Join(p.Dir, name)}, "no index of segment %s names the file: it is not read", l.Name)
+			t.note("carbon.file.leftover", fault.Span{Object: path.Join(p.Dir, name)},
+				"no index of segment %s names the file: it is not read", l.Name)
 		}
 		if !mine || t.O.Bucket >= 0 && n.Bucket != t.O.Bucket {
 			continue
 		}
-		x := Part{Name: path.Join(p.Dir, name), stamp: here[name].Stamp, rows: -1, bytes: here[name].Size, Segment: l.Id(), values: p.values}
+		x := Part{Name: path.Join(p.Dir, name), stamp: here[name].Stamp, rows: -1, bytes: here[name].Size,
+			Segment: l.Id(), values: p.values}
 		if x0 != nil {
 			x.blocks, x.columns = x0.Blocks, x0.Columns
 		}
@@ -329,16 +352,19 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *H
 	}
 	for _, name := range layout.Sorted(blocks) {
 		if _, ok := here[name]; !ok {
-			return out, fault.Corruptf(fault.Span{Object: path.Join(p.Dir, name)}, "", "segment %s: the index names this file, and it is missing", l.Name)
+			return out, fault.Corruptf(fault.Span{Object: path.Join(p.Dir, name)}, "",
+				"segment %s: the index names this file, and it is missing", l.Name)
 		}
 	}
 	return out, nil
 }
 
-// unindexed are the data files of a load that its index files should name, and do not, because what they name is not there: the indexes, or names in them, are others than they
-// were. That the files are the load's own, and no leftovers, shows where all that is named is of other segments, or where the time in a file's name is that in an index's,
-// which one load gives to both.
-func unindexed(indexes []string, blocks map[string]*datafile.Indexed, here map[string]store.Info, l *status.Load) (own map[string]bool) {
+// unindexed are the data files of a load that its index files should name, and do not, because what they name
+// is not there: the indexes, or names in them, are others than they were. That the files are the load's own,
+// and no leftovers, shows where all that is named is of other segments, or where the time in a file's name is
+// that in an index's, which one load gives to both.
+func unindexed(indexes []string, blocks map[string]*datafile.Indexed, here map[string]store.Info,
+	l *status.Load) (own map[string]bool) {
 	lost, others := false, true
 	for name := range blocks {
 		_, ok := here[name]
@@ -357,7 +383,8 @@ func unindexed(indexes []string, blocks map[string]*datafile.Indexed, here map[s
 	own = map[string]bool{}
 	for name := range here {
 		n := status.ParseFileName(name)
-		if blocks[name] == nil && (n.Segment == l.Id() && (others || times[n.Time]) || n.Segment == "" && times[n.Time]) {
+		if blocks[name] == nil && (n.Segment == l.Id() && (others || times[n.Time]) || n.Segment == "" &&
+			times[n.Time]) {
 			own[name] = true
 		}
 	}
@@ -383,7 +410,8 @@ func (t *Managed) unnamedDeltas(u *status.Update, l *status.Load, dir, block str
 	for _, name := range deltas {
 		stamp, ok := strings.CutPrefix(strings.TrimSuffix(name, layout.DeltaExt), block+"-")
 		if at, isTime := status.Millis(stamp); ok && isTime && at > last {
-			t.note("carbon.delete.unnamed", fault.Span{Object: path.Join(dir, name)}, "segment %s: the update status does not name this delete delta, which is newer than all that it names of the block", l.Name)
+			t.note("carbon.delete.unnamed", fault.Span{Object: path.Join(dir, name)}, "segment %s: the update "+
+				"status does not name this delete delta, which is newer than all that it names of the block", l.Name)
 		}
 	}
 }
@@ -402,12 +430,14 @@ func currentIndexes(names []string) []string {
 	return names
 }
 
-// indexed reads index files. whole is false if one is missing or damaged, or if there is none: the footers know all that they know,
-// and the finding is kept for who asks.
-func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out map[string]*datafile.Indexed, whole bool) {
+// indexed reads index files. whole is false if one is missing or damaged, or if there is none: the footers know
+// all that they know, and the finding is kept for who asks.
+func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out map[string]*datafile.Indexed,
+	whole bool) {
 	out, whole = map[string]*datafile.Indexed{}, len(names) > 0
 	if !whole {
-		t.note("carbon.index.missing", fault.Span{Object: dir}, "the segment has no index file: every data file whose name says the segment is read")
+		t.note("carbon.index.missing", fault.Span{Object: dir},
+			"the segment has no index file: every data file whose name says the segment is read")
 	}
 	for _, n := range names {
 		name := path.Join(dir, n)
@@ -431,8 +461,9 @@ func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out 
 	return out, whole
 }
 
-// Odd is an error if index files parse, and yet say what none of this table can: then nothing of them is believed. A column that
-// the table never had would be taken for one that was added later, and its rows for nulls.
+// Odd is an error if index files parse, and yet say what none of this table can: then nothing of them is
+// believed. A column that the table never had would be taken for one that was added later, and its rows for
+// nulls.
 func (t *Managed) Odd(files []layout.IndexFile) error {
 	for i := range files {
 		f := &files[i]
@@ -441,7 +472,8 @@ func (t *Managed) Odd(files []layout.IndexFile) error {
 		}
 		for k := range f.Header.Columns {
 			if c := &f.Header.Columns[k]; t.Ids != nil && !t.Ids[c.Id] {
-				return fault.Corruptf(fault.Span{Object: f.Name}, "table_columns", "column %q has an id that the table never had", c.Name)
+				return fault.Corruptf(fault.Span{Object: f.Name}, "table_columns",
+					"column %q has an id that the table never had", c.Name)
 			}
 		}
 	}
@@ -452,7 +484,8 @@ func (t *Managed) Odd(files []layout.IndexFile) error {
 func (t *Managed) note(code string, at fault.Span, format string, args ...any) {
 	t.noting.Lock()
 	defer t.noting.Unlock()
-	t.Notes = append(t.Notes, region.Finding{Code: code, Severity: layout.SeverityOf(code), At: at, Message: fmt.Sprintf(format, args...), Part: t.Path, Rows: [2]int64{-1, -1}, Lost: 0})
+	t.Notes = append(t.Notes, region.Finding{Code: code, Severity: layout.SeverityOf(code), At: at,
+		Message: fmt.Sprintf(format, args...), Part: t.Path, Rows: [2]int64{-1, -1}, Lost: 0})
 }
 
 // Findings is what was odd about the indexes of the segments that were looked into.

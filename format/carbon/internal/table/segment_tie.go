@@ -18,11 +18,13 @@ import (
 	"stoa/wire"
 )
 
-// The index files of a segment say which data files are its own. Where they are lost only the files' names tell, and a file that was copied over another one keeps that one's
-// name; the time in its header is that of the schema, which is the same in all segments. What is left are the least and the greatest values that the segment file keeps, and that
-// no writer makes two files of the same bytes but of the same rows.
+// The index files of a segment say which data files are its own. Where they are lost only the files' names
+// tell, and a file that was copied over another one keeps that one's name; the time in its header is that of
+// the schema, which is the same in all segments. What is left are the least and the greatest values that the
+// segment file keeps, and that no writer makes two files of the same bytes but of the same rows.
 
-// Tied holds the data files of a segment without its index files against the least and greatest values that its segment file keeps: they are those of all its files.
+// Tied holds the data files of a segment without its index files against the least and greatest values that its
+// segment file keeps: they are those of all its files.
 func (t *Managed) Tied(ctx context.Context, l *status.Load, parts []Part) error {
 	known, at, err := t.KeptBounds(ctx, l)
 	if err != nil || len(known) == 0 {
@@ -39,7 +41,8 @@ func (t *Managed) Tied(ctx context.Context, l *status.Load, parts []Part) error 
 		}
 		for _, c := range KeptColumnsOf(f, known) {
 			columns[c.Id] = c
-			if err := WithinSegment(l, at, f, c, known[c.Id], func(some *pred.Bounds) { widen(union, c.Id, some) }); err != nil {
+			if err := WithinSegment(l, at, f, c, known[c.Id],
+				func(some *pred.Bounds) { widen(union, c.Id, some) }); err != nil {
 				return err
 			}
 		}
@@ -52,7 +55,9 @@ func (t *Managed) Tied(ctx context.Context, l *status.Load, parts []Part) error 
 		a, ok1 := pred.Compare(*u.Min, *all.Min)
 		z, ok2 := pred.Compare(*u.Max, *all.Max)
 		if ok1 && ok2 && (a != 0 || z != 0) {
-			return fault.Corruptf(at, "segmentMetaDataInfo."+id, "segment %s: values of column %s from %v to %v, its files have them from %v to %v", l.Name, columns[id].Name, *all.Min, *all.Max, *u.Min, *u.Max)
+			return fault.Corruptf(at, "segmentMetaDataInfo."+id,
+				"segment %s: values of column %s from %v to %v, its files have them from %v to %v", l.Name,
+				columns[id].Name, *all.Min, *all.Max, *u.Min, *u.Max)
 		}
 	}
 	return nil
@@ -79,11 +84,14 @@ func widen(union map[string]*pred.Bounds, id string, some *pred.Bounds) {
 // Untied notes of each data file of which no index knows that another one has the same bytes.
 func (t *Managed) Untied(ctx context.Context, list []*Part) error {
 	return t.twins(ctx, list, func(p, other *Part) {
-		t.note("carbon.file.twice", fault.Span{Object: p.Name, Len: p.bytes}, "it has the same bytes as %s, and no index file says that it belongs here: rows were loaded twice, or one file was copied over another, whose rows are lost", other.Name)
+		t.note("carbon.file.twice", fault.Span{Object: p.Name, Len: p.bytes}, "it has the same bytes as %s, and "+
+			"no index file says that it belongs here: rows were loaded twice, or one file was copied over "+
+			"another, whose rows are lost", other.Name)
 	})
 }
 
-// twins calls tell with each data file of which no index knows, and with another one that has the same bytes. Only files of one size are read.
+// twins calls tell with each data file of which no index knows, and with another one that has the same bytes.
+// Only files of one size are read.
 func (t *Managed) twins(ctx context.Context, list []*Part, tell func(p, other *Part)) error {
 	bySize, loose := map[int64][]*Part{}, map[int64]bool{}
 	for _, p := range list {
@@ -140,11 +148,13 @@ func (t *Managed) sum(ctx context.Context, name string) (out [sha256.Size]byte, 
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// KeptBounds are the least and greatest values that the segment file of a load keeps, by the ids of columns; none of partitioned tables and of old ones.
+// KeptBounds are the least and greatest values that the segment file of a load keeps, by the ids of columns;
+// none of partitioned tables and of old ones.
 func (t *Managed) KeptBounds(ctx context.Context, l *status.Load) (map[string]*layout.MinMax, fault.Span, error) {
 	at := fault.Span{Object: t.segmentFileOf(l)}
 	var s status.SegmentFile
-	if l.Segment == "" || !l.Counts() || status.ReadJSON(ctx, t.Tree, at.Object, t.Opts.Limits.WithDefaults(), &s) != nil || s.Metadata == "" {
+	if l.Segment == "" || !l.Counts() ||
+		status.ReadJSON(ctx, t.Tree, at.Object, t.Opts.Limits.WithDefaults(), &s) != nil || s.Metadata == "" {
 		return nil, at, nil // what cannot be read was told when the files were looked for
 	}
 	known, err := parseSegmentBounds(s.Metadata, at, t.Opts.Limits.WithDefaults().Metadata)
@@ -164,8 +174,10 @@ func KeptColumnsOf(f *datafile.DataFile, known map[string]*layout.MinMax) (out [
 	return out
 }
 
-// WithinSegment holds the bounds of a column in the blocklets of a file against those of the segment. seen, if there is one, is told those of each blocklet.
-func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schema.Column, b *layout.MinMax, seen func(some *pred.Bounds)) error {
+// WithinSegment holds the bounds of a column in the blocklets of a file against those of the segment. seen, if
+// there is one, is told those of each blocklet.
+func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schema.Column, b *layout.MinMax,
+	seen func(some *pred.Bounds)) error {
 	path := "segmentMetaDataInfo." + c.Id
 	all := datafile.MinMaxOf(c, b, 0)
 	for g := range f.Footer.Index {
@@ -185,13 +197,16 @@ func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schem
 		below, ok1 := pred.Compare(*some.Min, *all.Min)
 		above, ok2 := pred.Compare(*some.Max, *all.Max)
 		if ok1 && below < 0 || ok2 && above > 0 {
-			return fault.Corruptf(at, path, "segment %s: values from %v to %v, those of blocklet %d of %s go from %v to %v", l.Name, *all.Min, *all.Max, g, f.At.Object, *some.Min, *some.Max)
+			return fault.Corruptf(at, path,
+				"segment %s: values from %v to %v, those of blocklet %d of %s go from %v to %v", l.Name, *all.Min,
+				*all.Max, g, f.At.Object, *some.Min, *some.Max)
 		}
 	}
 	return nil
 }
 
-// parseSegmentBounds reads segmentMetaDataInfo: a serialized Java object, compressed, in base64. It gives bounds by the ids of columns.
+// parseSegmentBounds reads segmentMetaDataInfo: a serialized Java object, compressed, in base64. It gives
+// bounds by the ids of columns.
 func parseSegmentBounds(text string, at fault.Span, limit int64) (map[string]*layout.MinMax, error) {
 	bad := func(format string, args ...any) (map[string]*layout.MinMax, error) {
 		return nil, fault.Corruptf(at, "segmentMetaDataInfo", format, args...)

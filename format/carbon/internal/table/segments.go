@@ -11,8 +11,8 @@ import (
 // Segment is an entry of a table's status file: a load, or what several loads were compacted into.
 type Segment = format.Segment
 
-// Segments lists the loads of the table that tg names (a table's directory, or a table of a store), in the order of the status
-// file. Options are those of Open. A place that is no such table is Unsupported.
+// Segments lists the loads of the table that tg names (a table's directory, or a table of a store), in the
+// order of the status file. Options are those of Open. A place that is no such table is Unsupported.
 func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]Segment, error) {
 	o, err := ParseOptions(op.Opts)
 	if err != nil {
@@ -45,8 +45,11 @@ func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]S
 
 // segment tells a load, and looks its files up. Only errors that are nobody's damage end it.
 func (t *Managed) segment(ctx context.Context, l *status.Load) (Segment, error) {
-	s := Segment{Name: l.Name, Status: l.Status, Read: t.O.Wants(l), MergedInto: l.Merged, Format: l.FileFormat, Path: l.Path, Files: -1, Rows: -1,
-		Began: status.InstantOf(l.Start), Ended: status.InstantOf(l.Timestamp), Changed: status.InstantOf(l.WhenChanged()), Data: status.Count64(l.DataSize), Index: status.Count64(l.IndexSize)}
+	s := Segment{Name: l.Name, Status: l.Status, Read: t.O.Wants(l), MergedInto: l.Merged, Format: l.FileFormat,
+		Path: l.Path, Files: -1, Rows: -1,
+		Began: status.InstantOf(l.Start), Ended: status.InstantOf(l.Timestamp),
+		Changed: status.InstantOf(l.WhenChanged()), Data: status.Count64(l.DataSize),
+		Index: status.Count64(l.IndexSize)}
 	if s.MergedInto == l.Name {
 		s.MergedInto = ""
 	}

@@ -14,8 +14,9 @@ import (
 	"stoa/vec"
 )
 
-// side is a file beside the data, shown as a table: a dictionary, its metadata, a sort index. It was read whole; what could be
-// understood is rows, and damage comes behind them. It is a format.Reader and a format.Batcher.
+// side is a file beside the data, shown as a table: a dictionary, its metadata, a sort index. It was read
+// whole; what could be understood is rows, and damage comes behind them. It is a format.Reader and a
+// format.Batcher.
 type side struct {
 	layout.Object
 	stamp  string
@@ -65,7 +66,8 @@ func (s *side) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.C
 	return nil, fault.Unsupportedf(s.At, "", "a %s has no pages: it gives batches", s.kind)
 }
 
-func (s *side) Batches(ctx context.Context, _ format.RowGroup, q format.Query, rows vec.Range, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+func (s *side) Batches(ctx context.Context, _ format.RowGroup, q format.Query, rows vec.Range,
+	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		b := array.NewRecordBuilder(mem, s.sc)
 		defer b.Release()

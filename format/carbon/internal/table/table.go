@@ -36,9 +36,11 @@ type Table struct {
 	parts []Part
 	meta  []format.KeyValue
 	Dates page.DateRule
-	Zone  *time.Location  // of texts without one
-	Ids   map[string]bool // of the columns that the table has or had; nil: there is no schema, the first file's is taken
-	// Formats 1 and 2: carbon.blocklet.size of the writer (0: to be found out), and the dictionaries of the table (nil: none known).
+	Zone  *time.Location // of texts without one
+	// of the columns that the table has or had; nil: there is no schema, the first file's is taken
+	Ids map[string]bool
+	// Formats 1 and 2: carbon.blocklet.size of the writer (0: to be found out), and the dictionaries of the
+	// table (nil: none known).
 	Blocklet int64
 	Dicts    *dict.Dictionaries
 
@@ -163,13 +165,14 @@ func (t *Table) groups(ctx context.Context, f *datafile.DataFile, p *Part, q for
 	out := make([]format.RowGroup, len(f.Footer.Blocklet))
 	for i := range out {
 		b := &f.Footer.Blocklet[i]
-		out[i] = format.RowGroup{Part: p.Name, Index: i, Rows: b.Rows, Bytes: f.BlockletBytes(i), Bounds: t.groupBounds(ctx, f, p, i, q)}
+		out[i] = format.RowGroup{Part: p.Name, Index: i, Rows: b.Rows, Bytes: f.BlockletBytes(i),
+			Bounds: t.groupBounds(ctx, f, p, i, q)}
 	}
 	return out, nil
 }
 
-// Match finds the file's column for a column of the table: by the ids of the top-level columns (by name if there is no table, only
-// files), below them by place.
+// Match finds the file's column for a column of the table: by the ids of the top-level columns (by name if
+// there is no table, only files), below them by place.
 func (t *Table) Match(f *datafile.DataFile, root, col *schema.Column) *schema.Column {
 	for _, r := range f.Roots {
 		if t.Ids != nil && r.Id == root.Id || t.Ids == nil && strings.EqualFold(r.Name, root.Name) {
@@ -179,12 +182,13 @@ func (t *Table) Match(f *datafile.DataFile, root, col *schema.Column) *schema.Co
 	return nil
 }
 
-// Belongs checks that a file has no column that the table never had: dropped ones stay in the schema. So a damaged id does not
-// look like a column that was added later.
+// Belongs checks that a file has no column that the table never had: dropped ones stay in the schema. So a
+// damaged id does not look like a column that was added later.
 func (t *Table) Belongs(f *datafile.DataFile) error {
 	for _, r := range f.Roots {
 		if t.Ids != nil && !t.Ids[r.Id] {
-			return fault.Corruptf(f.At, "column_schema", "column %s has the id %s, which no column of the table has or had", r.Name, r.Id)
+			return fault.Corruptf(f.At, "column_schema",
+				"column %s has the id %s, which no column of the table has or had", r.Name, r.Id)
 		}
 	}
 	return nil
@@ -209,7 +213,8 @@ func (t *Table) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.
 	return t.chunk(ctx, g, &Part{Name: g.Part}, col, rows)
 }
 
-func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col int, rows vec.Range) (format.Chunk, error) {
+func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col int, rows vec.Range) (format.Chunk,
+	error) {
 	if col < 0 || col >= len(t.Phys) {
 		return nil, fault.Invalidf("there is no column %d", col)
 	}
@@ -223,7 +228,8 @@ func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col in
 	p := &t.Phys[col]
 	n := f.Footer.Blocklet[g.Index].Rows
 	if g.Rows >= 0 && g.Rows != n { // the index planned it
-		return nil, fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", g.Index), "%d, the index file says %d", n, g.Rows)
+		return nil, fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", g.Index),
+			"%d, the index file says %d", n, g.Rows)
 	}
 	if c := f.Positions(p, g.Index, rows); c != nil {
 		return c, nil
@@ -247,7 +253,8 @@ func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col in
 		return schema.NewConstChunk(v, p.Type, n, rows, p.Parent >= 0), nil
 	}
 	if fc.Typ != p.Col.Typ && !widens(fc.Typ, p.Col.Typ) {
-		return nil, fault.Unsupportedf(f.At, "", "column %s is %s in the file and %s in the table", p.Name, fc.Typ, p.Col.Typ)
+		return nil, fault.Unsupportedf(f.At, "", "column %s is %s in the file and %s in the table", p.Name, fc.Typ,
+			p.Col.Typ)
 	}
 	if f.Stream != nil {
 		return t.newStreamChunk(f, g.Index, fc)
@@ -261,15 +268,18 @@ func widens(a, b layout.DataType) bool {
 	switch {
 	case rank[a] > 0 && rank[b] > 0:
 		return rank[a] <= rank[b]
-	case a == layout.TypeFloat && b == layout.TypeDouble, a == layout.TypeString && b == layout.TypeVarchar, a == layout.TypeVarchar && b == layout.TypeString:
+	case a == layout.TypeFloat && b == layout.TypeDouble, a == layout.TypeString &&
+		b == layout.TypeVarchar, a == layout.TypeVarchar && b == layout.TypeString:
 		return true
 	}
 	return false
 }
 
 // OpenFiles opens data files as one table: the schema is the first one's.
-func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, names []string, saved func([]region.Finding)) (*Table, error) {
-	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{}, Zone: o.Zone, Blocklet: o.Blocklet}
+func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, names []string,
+	saved func([]region.Finding)) (*Table, error) {
+	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{},
+		Zone: o.Zone, Blocklet: o.Blocklet}
 	t.Opts.Tracer = nil
 	var err error
 	if t.Dates, err = o.Rule(); err != nil {

@@ -112,7 +112,8 @@ func chunkSize(data []byte, at, i int) (int, error) {
 			return int(size), nil
 		}
 	}
-	return 0, fault.Rel(at, len(data)-at, "chunk["+strconv.Itoa(i)+"].size", "the chunk does not fit in the %d bytes that are left", len(data)-at)
+	return 0, fault.Rel(at, len(data)-at, "chunk["+strconv.Itoa(i)+"].size",
+		"the chunk does not fit in the %d bytes that are left", len(data)-at)
 }
 
 // unshuffleNarrow decodes elements of one or two bytes into four.

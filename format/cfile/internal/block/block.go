@@ -70,7 +70,8 @@ func ParseCompressed(c *wire.Cursor, version int) (h compressed) {
 	raw := c.U32("uncompressed_size")
 	switch {
 	case raw > MaxUncompressed:
-		c.Fail(c.Pos()-4, 4, "uncompressed_size", "%d bytes, more than a block of a compressed file may have (%d)", raw, MaxUncompressed)
+		c.Fail(c.Pos()-4, 4, "uncompressed_size", "%d bytes, more than a block of a compressed file may have (%d)",
+			raw, MaxUncompressed)
 	case version == 2 && c.Err() == nil && uint64(c.Left()) > uint64(raw):
 		c.Fail(c.Pos()-4, 4, "uncompressed_size", "%d bytes, but %d are stored", raw, c.Left())
 	}

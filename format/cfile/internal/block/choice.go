@@ -31,7 +31,8 @@ func SizeOption(key, v string, least, most int) (int, error) {
 func Pick[T any](key, v string, values map[string]T) (T, error) {
 	x, ok := values[v]
 	if !ok {
-		return x, fault.Invalidf("cfile: option %s=%s: one of %s is wanted", key, v, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+		return x, fault.Invalidf("cfile: option %s=%s: one of %s is wanted", key, v,
+			strings.Join(slices.Sorted(maps.Keys(values)), ", "))
 	}
 	return x, nil
 }

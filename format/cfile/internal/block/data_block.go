@@ -14,7 +14,8 @@ type Layout struct {
 	Values values
 }
 
-// ParseDataBlock reads a data block of a file with footer f, which c holds exactly: an array block, a nullable block, or bare values.
+// ParseDataBlock reads a data block of a file with footer f, which c holds exactly: an array block, a nullable
+// block, or bare values.
 func ParseDataBlock(c *wire.Cursor, f *Footer) (l Layout) {
 	switch {
 	case f.Array():

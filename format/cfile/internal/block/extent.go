@@ -6,9 +6,9 @@ import (
 	"stoa/internal/enc/groupvarint"
 )
 
-// Blocks do not say how long they are; the index does. But every encoding tells by its own structure where it ends, and so does
-// every compression, so that a block can be measured when nothing but its beginning is known. These functions give the
-// length of what begins with b, and -1 if nothing of the kind does.
+// Blocks do not say how long they are; the index does. But every encoding tells by its own structure where it
+// ends, and so does every compression, so that a block can be measured when nothing but its beginning is known.
+// These functions give the length of what begins with b, and -1 if nothing of the kind does.
 
 // DataExtent measures a data block that is not compressed.
 func DataExtent(b []byte, f *Footer) int {

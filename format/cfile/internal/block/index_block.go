@@ -16,8 +16,8 @@ import (
 //	trailer         IndexBlockTrailerPB: num_entries (1), type (2): 0 leaf, 1 internal
 //	trailer_length  u32
 //
-// The key of an entry is the first one of the block it points to: in a positional index the ordinal as four bytes, big-endian; in a
-// value index the value, encoded so that bytes compare as values do, and possibly cut.
+// The key of an entry is the first one of the block it points to: in a positional index the ordinal as four
+// bytes, big-endian; in a value index the value, encoded so that bytes compare as values do, and possibly cut.
 type IndexNode struct {
 	Block Block
 	Leaf  bool
@@ -34,8 +34,8 @@ type IndexEntry struct {
 	Ptr BlockPtr
 }
 
-// ParseIndexBlock reads the frame of an index block, which c holds exactly; the entries are left to entry. With a tracer they
-// are all read.
+// ParseIndexBlock reads the frame of an index block, which c holds exactly; the entries are left to entry. With
+// a tracer they are all read.
 func ParseIndexBlock(c *wire.Cursor, traced bool) (x IndexNode) {
 	all := c.Rest()
 	if len(all) < 4 {

@@ -25,8 +25,8 @@ func Keyable(t Type) bool {
 	return known && t != Bool && t != Float && t != Double
 }
 
-// AppendKey appends the encoded key of one value: of fixed-width types its little-endian bytes as a block has them, of the others its
-// bytes. last says that no other column of the key follows.
+// AppendKey appends the encoded key of one value: of fixed-width types its little-endian bytes as a block has
+// them, of the others its bytes. last says that no other column of the key follows.
 func AppendKey(dst []byte, t Type, value []byte, last bool) ([]byte, error) {
 	if !Keyable(t) {
 		return dst, fault.Invalidf("a %s cannot be a key", t)
@@ -207,8 +207,8 @@ func WideOf(t Type, v []byte) (lo, hi uint64) {
 	return binary.LittleEndian.Uint64(le[:]), binary.LittleEndian.Uint64(le[8:])
 }
 
-// AppendFixedKey encodes a little-endian value so that bytes.Compare is the order of values: big-endian, the sign bit of
-// signed types flipped.
+// AppendFixedKey encodes a little-endian value so that bytes.Compare is the order of values: big-endian, the
+// sign bit of signed types flipped.
 func AppendFixedKey(dst []byte, t Type, le []byte) []byte {
 	at := len(dst)
 	for i := len(le) - 1; i >= 0; i-- {

@@ -62,8 +62,8 @@ func (b *Bitmap) Mark(dst *vec.Vector, at, skip, n int) (k int, valid []byte, er
 	return k, valid, nil
 }
 
-// SpreadBits moves the k bits at bit at of b to the places of the n bits at bit at of valid that are 1; the others become 0.
-// spare has room for k bits.
+// SpreadBits moves the k bits at bit at of b to the places of the n bits at bit at of valid that are 1; the
+// others become 0. spare has room for k bits.
 func SpreadBits(b []byte, at, n, k int, valid, spare []byte) {
 	plain.CopyBits(spare, 0, b, at, k)
 	vec.SetBits(b, at, at+n, false)
@@ -91,8 +91,8 @@ func spreadBit(b []byte, i int, valid, spare []byte, next *int) {
 	}
 }
 
-// CheckOnes holds a bitmap against the number of values: what comes before and in the part that was decoded must be there, and at the end
-// of the block all must be used up.
+// CheckOnes holds a bitmap against the number of values: what comes before and in the part that was decoded
+// must be there, and at the end of the block all must be used up.
 func CheckOnes(b *Bitmap, v *values, skipped, k int, end bool) error {
 	if skipped+k > v.Count || end && skipped+k != v.Count {
 		return fault.Rel(b.at, len(b.runs), b.name, "%d bits are 1, but the block has %d values", skipped+k, v.Count)

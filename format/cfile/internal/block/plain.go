@@ -132,7 +132,8 @@ func (v *values) allStrings(dst *vec.Vector, offs []int32, limit int64) error {
 // Starts fills offs with where the strings begin, and the last one ends, in v.data; base is added to each.
 func (v *values) Starts(offs []int32, base int32) error {
 	n := len(offs) - 1
-	used, err := groupvarint.DecodeOffsets(offs[:n], v.offsets, base-plainBinaryHead, uint32(plainBinaryHead+len(v.data)))
+	used, err := groupvarint.DecodeOffsets(offs[:n], v.offsets, base-plainBinaryHead,
+		uint32(plainBinaryHead+len(v.data)))
 	end := len(v.data)
 	switch {
 	case err != nil:

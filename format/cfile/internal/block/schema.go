@@ -129,7 +129,8 @@ func finer(own arrow.DataType, text string) []arrow.DataType {
 	case arrow.INT32:
 		return []arrow.DataType{arrow.FixedWidthTypes.Time32s, arrow.FixedWidthTypes.Time32ms}
 	case arrow.INT64:
-		return []arrow.DataType{arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Time64ns, arrow.FixedWidthTypes.Duration_s,
+		return []arrow.DataType{arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Time64ns,
+			arrow.FixedWidthTypes.Duration_s,
 			arrow.FixedWidthTypes.Duration_ms, arrow.FixedWidthTypes.Duration_us, arrow.FixedWidthTypes.Duration_ns}
 	case arrow.TIMESTAMP:
 		_, zone, _ := strings.Cut(text, "tz=")

@@ -9,11 +9,13 @@ import (
 	"stoa/wire"
 )
 
-// readBlock reads and opens the block at p, which bad has found good. It is for metadata: index blocks, the blocks of a look-up.
+// readBlock reads and opens the block at p, which bad has found good. It is for metadata: index blocks, the
+// blocks of a look-up.
 func (f *File) readBlock(ctx context.Context, p block.BlockPtr, path string) (block.Block, error) {
 	at := f.Span(p)
 	if p.Size > f.Limits.Metadata {
-		return block.Block{}, fault.Limitf(at, path, "%d bytes are more than metadata may have (%d)", p.Size, f.Limits.Metadata)
+		return block.Block{}, fault.Limitf(at, path, "%d bytes are more than metadata may have (%d)", p.Size,
+			f.Limits.Metadata)
 	}
 	stored := make([]byte, p.Size)
 	if err := format.ReadFull(ctx, f.Src, at, path, stored); err != nil {
@@ -47,7 +49,8 @@ func (f *File) OpenBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bo
 		return block.Block{Data: h.Data, At: at.Sub(head, int64(len(h.Data))), Exact: true}, nil
 	}
 	if int64(h.Raw) > f.Limits.Page {
-		return block.Block{}, fault.Limitf(at, "uncompressed_size", "%d bytes are more than a page may have (%d)", h.Raw, f.Limits.Page)
+		return block.Block{}, fault.Limitf(at, "uncompressed_size", "%d bytes are more than a page may have (%d)",
+			h.Raw, f.Limits.Page)
 	}
 	var raw []byte
 	if a != nil {

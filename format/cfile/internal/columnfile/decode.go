@@ -38,7 +38,8 @@ func (d *decoding) list(dst *vec.Vector, skip, n int) error {
 	}
 	items := last - int64(offs[0])
 	if end := skip+n == h.Cells.N; first+items > int64(h.Elements.N) || end && first+items != int64(h.Elements.N) {
-		return fault.Rel(h.At, len(h.Lengths), "lengths", "the cells have %d elements, the block has %d", first+items, h.Elements.N)
+		return fault.Rel(h.At, len(h.Lengths), "lengths", "the cells have %d elements, the block has %d",
+			first+items, h.Elements.N)
 	}
 	return d.flat(dst.Items, &h.Elements, int(first), int(items))
 }
@@ -55,7 +56,8 @@ type decoding struct {
 func (d *decoding) fit(dst *vec.Vector, n int) error {
 	width := int64(max(dst.Width(), 4))
 	if need := int64(n) * width; need > d.t.Limits.Page {
-		return fault.Limitf(fault.Span{}, "", "%d values take %d bytes, more than a page may have (%d)", n, need, d.t.Limits.Page)
+		return fault.Limitf(fault.Span{}, "", "%d values take %d bytes, more than a page may have (%d)", n, need,
+			d.t.Limits.Page)
 	}
 	return nil
 }
@@ -112,7 +114,8 @@ func (d *decoding) flat(dst *vec.Vector, nulls *block.Bitmap, skip, n int) error
 }
 
 // present marks the nulls of n entries and says which of the stored values they need: k from from on.
-func (d *decoding) present(dst *vec.Vector, at int, nulls *block.Bitmap, skip, n int) (from, k int, valid []byte, err error) {
+func (d *decoding) present(dst *vec.Vector, at int, nulls *block.Bitmap, skip, n int) (from, k int, valid []byte,
+	err error) {
 	v := &d.lay.Values
 	if nulls == nil {
 		if skip+n > v.Count {

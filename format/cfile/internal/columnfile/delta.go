@@ -310,7 +310,8 @@ func (v *BinaryValues) load(ctx context.Context) error {
 	if w.Eof {
 		end, ok := v.count.end(v.begun+v.n-2, v.F.Footer.NumValues)
 		if !ok || v.n == 1 && v.F.Footer.NumValues > 0 {
-			return fault.Corruptf(v.F.FootSpan(), "footer.num_values", "%d, but the last block ends at row %d", v.F.Footer.NumValues, end)
+			return fault.Corruptf(v.F.FootSpan(), "footer.num_values", "%d, but the last block ends at row %d",
+				v.F.Footer.NumValues, end)
 		}
 		return io.EOF
 	}
@@ -342,7 +343,8 @@ func (v *BinaryValues) decode(ctx context.Context, p block.BlockPtr) error {
 		return err
 	}
 	b := &DataBlock{Ptr: p, First: -1, Rows: -1}
-	t := format.Task{Page: format.Page{Ordinal: v.begun + v.n - 1, Spans: []fault.Span{v.At}, Own: b}, N: -1, Bytes: [][]byte{stored}, Scratch: &v.arena, Limits: v.F.Limits}
+	t := format.Task{Page: format.Page{Ordinal: v.begun + v.n - 1, Spans: []fault.Span{v.At}, Own: b}, N: -1,
+		Bytes: [][]byte{stored}, Scratch: &v.arena, Limits: v.F.Limits}
 	_, err := v.F.Decode(&t, v.vals, &v.count)
 	if err != nil {
 		v.vals.Reset() // half a block is none: what stands behind the error has no values
@@ -372,7 +374,8 @@ func (d *DeltaFile) Blocks(ctx context.Context, rows vec.Range) (out []DeltaBloc
 		}
 		if n := len(out); n > 0 {
 			if b.First < out[n-1].First {
-				return out, fault.Corruptf(w.Place(), w.Path()+".key", "row %d, the entry before says %d", b.First, out[n-1].First)
+				return out, fault.Corruptf(w.Place(), w.Path()+".key", "row %d, the entry before says %d", b.First,
+					out[n-1].First)
 			}
 			out[n-1].Last = b.First
 		}
@@ -385,13 +388,14 @@ func (d *DeltaFile) Blocks(ctx context.Context, rows vec.Range) (out []DeltaBloc
 		}
 	}
 	if w.Eof && len(out) == 0 && d.f.Footer.NumValues > 0 && rows.From == 0 {
-		return nil, fault.Corruptf(d.f.FootSpan(), "footer.num_values", "%d, but the index is empty", d.f.Footer.NumValues)
+		return nil, fault.Corruptf(d.f.FootSpan(), "footer.num_values", "%d, but the index is empty",
+			d.f.Footer.NumValues)
 	}
 	return out, nil
 }
 
-// String is the statistics as Kudu's tools write them, except that the columns are in order: Kudu lists them as its hash table happens
-// to have them.
+// String is the statistics as Kudu's tools write them, except that the columns are in order: Kudu lists them as
+// its hash table happens to have them.
 func (s *DeltaStats) String() string {
 	var counts []string
 	for _, id := range slices.Sorted(maps.Keys(s.Updates)) {
@@ -472,8 +476,8 @@ type DeltaDecoder struct {
 	changes []DeltaChange
 }
 
-// Decode calls f for each delta of the block b, in order; bytes are those at b.At. What f gets is good during the call, except that the
-// bytes of values stay good until the next Decode.
+// Decode calls f for each delta of the block b, in order; bytes are those at b.At. What f gets is good during
+// the call, except that the bytes of values stay good until the next Decode.
 func (x *DeltaDecoder) Decode(d *DeltaFile, b DeltaBlock, bytes []byte, f func(Delta) error) error {
 	if x.vals == nil {
 		var err error
@@ -498,7 +502,9 @@ func (x *DeltaDecoder) Decode(d *DeltaFile, b DeltaBlock, bytes []byte, f func(D
 		case c.Err() != nil:
 			return fault.Locate(c.Err(), b.At, false, fmt.Sprintf("%s[%d]", path, i))
 		case i == 0 && delta.Row != b.First, delta.Row < last, delta.Row > b.Last:
-			return fault.Corruptf(b.At, fmt.Sprintf("%s[%d].row", path, i), "%d does not lie between row %d, which comes before, and row %d, which comes after", delta.Row, max(last, b.First), b.Last)
+			return fault.Corruptf(b.At, fmt.Sprintf("%s[%d].row", path, i),
+				"%d does not lie between row %d, which comes before, and row %d, which comes after", delta.Row,
+				max(last, b.First), b.Last)
 		}
 		last = delta.Row
 		if err := f(delta); err != nil {
@@ -517,8 +523,8 @@ func OpenDeltaAt(ctx context.Context, src store.Source, at fault.Span, o format.
 	return NewDelta(f)
 }
 
-// ParseChanges reads a RowChangeList: what a delta's value holds behind row and timestamp. changes has its memory used again; values are
-// part of list. Errors are placed at at, which list was made from.
+// ParseChanges reads a RowChangeList: what a delta's value holds behind row and timestamp. changes has its
+// memory used again; values are part of list. Errors are placed at at, which list was made from.
 func ParseChanges(list []byte, at fault.Span, path string, changes []DeltaChange) (DeltaOp, []DeltaChange, error) {
 	c := wire.NewInnerCursor(list, at, path)
 	op, changes := parseChangeList(c, changes)

@@ -1,3 +1,3 @@
-// Package columnfile is one open CFile: its blocks read and checked, the index trees walked, the pages of a column, bloom
-// filters and deltas.
+// Package columnfile is one open CFile: its blocks read and checked, the index trees walked, the pages of a
+// column, bloom filters and deltas.
 package columnfile

@@ -34,9 +34,11 @@ func (f *File) Field(o ReadOptions) arrow.Field {
 		t = block.RestoredFrom(s.Type, t)
 	}
 	keys := []string{block.MetaType, block.MetaEncoding, block.MetaCompression, block.MetaVersion}
-	vals := []string{f.Footer.Type.String(), f.Footer.Encoding.String(), f.Footer.Compression.String(), strconv.Itoa(f.Header.Version)}
+	vals := []string{f.Footer.Type.String(), f.Footer.Encoding.String(), f.Footer.Compression.String(),
+		strconv.Itoa(f.Header.Version)}
 	if s.Length > 0 {
 		keys, vals = append(keys, block.MetaLength), append(vals, strconv.Itoa(s.Length))
 	}
-	return arrow.Field{Name: name, Type: t, Nullable: f.Footer.Nullable || f.Footer.Array() || s.Nullable != nil && *s.Nullable, Metadata: arrow.NewMetadata(keys, vals)}
+	return arrow.Field{Name: name, Type: t, Nullable: f.Footer.Nullable || f.Footer.Array() || s.Nullable != nil &&
+		*s.Nullable, Metadata: arrow.NewMetadata(keys, vals)}
 }

@@ -83,7 +83,8 @@ func (f *File) readFooter(ctx context.Context, end []byte) error {
 	}
 	size := int64(n + block.Tail)
 	if size+4 > f.At.Len {
-		return fault.Corruptf(f.At.Sub(f.At.Len-4, 4), "footer.length", "%d bytes do not fit in a file of %d", n, f.At.Len)
+		return fault.Corruptf(f.At.Sub(f.At.Len-4, 4), "footer.length", "%d bytes do not fit in a file of %d", n,
+			f.At.Len)
 	}
 	if size+4 > int64(len(end)) {
 		end = make([]byte, size+4)
@@ -101,7 +102,8 @@ func (f *File) readFooter(ctx context.Context, end []byte) error {
 			return ChecksumError(f.FootSpan(), "footer.checksum", fr)
 		}
 	}
-	if err := block.Support(&f.Footer, f.FootSpan()); err != nil && (c.Err() == nil || f.Footer.Incompatible&^block.FeaturesKnown != 0) {
+	if err := block.Support(&f.Footer, f.FootSpan()); err != nil &&
+		(c.Err() == nil || f.Footer.Incompatible&^block.FeaturesKnown != 0) {
 		return err
 	}
 	return c.Err()
@@ -127,7 +129,8 @@ func (f *File) readHeader(ctx context.Context, all []byte, checksums bool) error
 		size += 4
 	}
 	if int64(size+len(f.Foot)) > f.At.Len {
-		return fault.Corruptf(f.At.Sub(block.MagicLen, 4), "header.length", "%d bytes do not fit in a file of %d", n, f.At.Len)
+		return fault.Corruptf(f.At.Sub(block.MagicLen, 4), "header.length", "%d bytes do not fit in a file of %d",
+			n, f.At.Len)
 	}
 	if size > len(all) {
 		all = make([]byte, size)
@@ -150,7 +153,8 @@ func (f *File) TraceHeader(trace func(region.Node)) {
 	if f.Head == nil {
 		return
 	}
-	trace(region.Node{Kind: region.Struct, Name: "header", At: f.HeadSpan(), Inner: -1, Value: fmt.Sprintf("CFile v%d", f.Header.Version)})
+	trace(region.Node{Kind: region.Struct, Name: "header", At: f.HeadSpan(), Inner: -1,
+		Value: fmt.Sprintf("CFile v%d", f.Header.Version)})
 	block.ParseHeader(wire.NewCursor(f.Head, f.HeadSpan(), "header").Trace(trace, 1), f.Footer.Checksums())
 }
 
@@ -175,11 +179,13 @@ func (f *File) Bad(p block.BlockPtr) string {
 	end := f.At.Len - int64(len(f.Foot))
 	switch {
 	case p.Offset < int64(len(f.Head)) || p.Offset >= end:
-		return fmt.Sprintf("offset %d is not between the header's end (%d) and the footer (%d)", p.Offset, len(f.Head), end)
+		return fmt.Sprintf("offset %d is not between the header's end (%d) and the footer (%d)", p.Offset,
+			len(f.Head), end)
 	case p.Size < least:
 		return fmt.Sprintf("size %d is too small for a block", p.Size)
 	case p.Size > end-p.Offset:
-		return fmt.Sprintf("offset %d and size %d: the block would reach past %d, where the footer begins", p.Offset, p.Size, end)
+		return fmt.Sprintf("offset %d and size %d: the block would reach past %d, where the footer begins",
+			p.Offset, p.Size, end)
 	}
 	return ""
 }
@@ -233,11 +239,12 @@ func (f *File) Unfit(k block.Kind) string {
 	return ""
 }
 
-// Sorted reports whether the values of f rise, so that its value index can be searched by value. Those of delta files do not: only
-// their keys do, and not within a row.
+// Sorted reports whether the values of f rise, so that its value index can be searched by value. Those of delta
+// files do not: only their keys do, and not within a row.
 func (f *File) Sorted() bool {
 	k := f.Kind()
-	return f.Footer.ValIdx != nil && !f.Footer.Nullable && !f.Footer.Array() && block.Keyable(f.Footer.Type) && k != block.KindDelta && k != block.KindBloom
+	return f.Footer.ValIdx != nil && !f.Footer.Nullable && !f.Footer.Array() && block.Keyable(f.Footer.Type) &&
+		k != block.KindDelta && k != block.KindBloom
 }
 
 // Facts are what `stoa meta` prints of a file.

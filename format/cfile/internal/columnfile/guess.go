@@ -17,7 +17,8 @@ type Candidate struct {
 	First block.BlockPtr
 }
 
-// Same reports whether two candidates differ in a codec only, and found the same blocks: such as are stored as they are.
+// Same reports whether two candidates differ in a codec only, and found the same blocks: such as are stored as
+// they are.
 func (c Candidate) Same(d Candidate) bool {
 	c.Opts.Compression = d.Opts.Compression
 	return c.Rows == d.Rows && c.First == d.First && c.Opts.Form() == d.Opts.Form()

@@ -15,14 +15,21 @@ var ReadKeys = []format.OptionKey{
 	{Name: "name", Values: "NAME", Help: "name of the column, if the file does not say one"},
 	{Name: "precision", Values: "1…38", Help: "digits of a decimal column, if the file does not say"},
 	{Name: "scale", Values: "0…38", Help: "digits behind the point of a decimal column, if the file does not say"},
-	{Name: "kind", Values: "column, bloom, delta, index", Help: "what the file is, if it cannot be told from the footer"},
-	{Name: "key", Values: "TYPE,TYPE,…", Help: "types of the key's columns: an ad-hoc index shows them instead of the encoded key"},
-	{Name: "schema", Values: "FILE", Help: "recover without a footer: the schema in FILE (JSON, as stoa schema -f json prints it) says the following, by the column's name"},
+	{Name: "kind", Values: "column, bloom, delta, index",
+		Help: "what the file is, if it cannot be told from the footer"},
+	{Name: "key", Values: "TYPE,TYPE,…",
+		Help: "types of the key's columns: an ad-hoc index shows them instead of the encoded key"},
+	{Name: "schema", Values: "FILE", Help: "recover without a footer: the schema in FILE (JSON, as stoa schema " +
+		"-f json prints it) says the following, by the column's name"},
 	{Name: "type", Values: "TYPE", Help: "recover without a footer: type of the values"},
-	{Name: "encoding", Values: "ENCODING", Help: "recover without a footer: encoding of the values (default: the one with which blocks are found)"},
-	{Name: "compression", Values: "none, lz4, snappy, zlib", Help: "recover without a footer: how blocks are compressed (default: likewise)"},
-	{Name: "nullable", Values: "true, false", Help: "recover without a footer: whether blocks have null bitmaps (default: likewise)"},
-	{Name: "checksums", Values: "true, false", Help: "recover without a footer: whether blocks have checksums (default true)"},
+	{Name: "encoding", Values: "ENCODING",
+		Help: "recover without a footer: encoding of the values (default: the one with which blocks are found)"},
+	{Name: "compression", Values: "none, lz4, snappy, zlib",
+		Help: "recover without a footer: how blocks are compressed (default: likewise)"},
+	{Name: "nullable", Values: "true, false",
+		Help: "recover without a footer: whether blocks have null bitmaps (default: likewise)"},
+	{Name: "checksums", Values: "true, false",
+		Help: "recover without a footer: whether blocks have checksums (default true)"},
 }
 
 // ReadOptions are the options of Open, understood.
@@ -62,7 +69,9 @@ func (o *ReadOptions) set(key, v string) (err error) {
 	case "scale":
 		o.Scale, err = block.Number(key, v, 0, 38)
 	case "kind":
-		o.Kind, err = block.Pick(key, v, map[string]block.Kind{"column": block.KindColumn, "bloom": block.KindBloom, "delta": block.KindDelta, "index": block.KindIndex})
+		o.Kind, err = block.Pick(key, v,
+			map[string]block.Kind{"column": block.KindColumn, "bloom": block.KindBloom, "delta": block.KindDelta,
+				"index": block.KindIndex})
 	case "key":
 		for _, name := range strings.Split(v, ",") {
 			t, err := block.TypeOption(strings.TrimSpace(name))
@@ -76,9 +85,13 @@ func (o *ReadOptions) set(key, v string) (err error) {
 	case "type":
 		o.Typ, err = block.TypeOption(v)
 	case "encoding":
-		o.Encoding, err = block.Pick(key, v, map[string]block.Encoding{"plain": block.Plain, "prefix": block.Prefix, "rle": block.RLE, "dict": block.Dict, "bitshuffle": block.BitShuffle, "group-varint": block.GroupVarint})
+		o.Encoding, err = block.Pick(key, v,
+			map[string]block.Encoding{"plain": block.Plain, "prefix": block.Prefix, "rle": block.RLE,
+				"dict": block.Dict, "bitshuffle": block.BitShuffle, "group-varint": block.GroupVarint})
 	case "compression":
-		o.Compression, err = block.Pick(key, v, map[string]block.Compression{"none": block.NoCompression, "lz4": block.LZ4, "snappy": block.Snappy, "zlib": block.Zlib})
+		o.Compression, err = block.Pick(key, v,
+			map[string]block.Compression{"none": block.NoCompression, "lz4": block.LZ4, "snappy": block.Snappy,
+				"zlib": block.Zlib})
 	case "nullable":
 		o.Nullable, err = block.Pick(key, v, block.BoolNames)
 		o.SaysNulls = true

@@ -178,7 +178,8 @@ func (c *Chunk) end() error {
 	}
 	if c.F.Footer.PosIdx == nil {
 		if end, ok := c.count.end(c.N-2, c.F.Footer.NumValues); !ok {
-			return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "%d, but the last block ends at row %d", c.F.Footer.NumValues, end)
+			return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "%d, but the last block ends at row %d",
+				c.F.Footer.NumValues, end)
 		}
 	}
 	return io.EOF
@@ -192,7 +193,8 @@ func (c *Chunk) Place(e block.IndexEntry) (first, rows int64, err error) {
 		return 0, 0, fault.Corruptf(w.Place(), w.Path()+".key", "%d bytes, an ordinal has 4", len(e.Key))
 	}
 	if c.N == 1 && first > max(0, c.Rows.From) {
-		return 0, 0, fault.Corruptf(w.Place(), w.Path()+".key", "ordinal %d, but nothing comes before and row %d is wanted", first, max(0, c.Rows.From))
+		return 0, 0, fault.Corruptf(w.Place(), w.Path()+".key",
+			"ordinal %d, but nothing comes before and row %d is wanted", first, max(0, c.Rows.From))
 	}
 	end := c.F.Footer.NumValues
 	key, err := w.following()
@@ -202,11 +204,13 @@ func (c *Chunk) Place(e block.IndexEntry) (first, rows int64, err error) {
 	if key != nil {
 		next := block.IndexEntry{Key: key}
 		if end, ok = next.Ordinal(); !ok {
-			return 0, 0, fault.Corruptf(w.Place(), w.Path(), "the key behind it has %d bytes, an ordinal has 4", len(key))
+			return 0, 0, fault.Corruptf(w.Place(), w.Path(), "the key behind it has %d bytes, an ordinal has 4",
+				len(key))
 		}
 	}
 	if end <= first || end > c.F.Footer.NumValues {
-		return 0, 0, fault.Corruptf(w.Place(), w.Path(), "the block would have the rows %d to %d of %d", first, end, c.F.Footer.NumValues)
+		return 0, 0, fault.Corruptf(w.Place(), w.Path(), "the block would have the rows %d to %d of %d", first, end,
+			c.F.Footer.NumValues)
 	}
 	return first, end - first, nil
 }
@@ -217,7 +221,8 @@ func (c *Chunk) Dict() (format.Page, bool) {
 	if p == nil || c.F.Footer.Encoding != block.Dict {
 		return format.Page{}, false
 	}
-	page := format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: -1, Spans: []fault.Span{c.F.Span(*p)}, Own: dictPage{}}
+	page := format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: -1, Spans: []fault.Span{c.F.Span(*p)},
+		Own: dictPage{}}
 	if reason := c.F.Bad(*p); reason != "" {
 		page.Lost = fault.Corruptf(c.F.FootSpan(), "footer.dict_block_ptr", "%s", reason)
 	}
@@ -288,7 +293,8 @@ func decodeRows(d *decoding, own *DataBlock, dst *vec.Vector) error {
 			return fault.Rel(0, 0, "num_rows", "the block has %d rows, the index says %d", n, own.Rows)
 		}
 		if own.First >= 0 && int64(l.Values.Ordinal) != own.First {
-			return fault.Rel(0, 0, "ordinal", "the block says it begins at row %d, the index says %d", l.Values.Ordinal, own.First)
+			return fault.Rel(0, 0, "ordinal", "the block says it begins at row %d, the index says %d",
+				l.Values.Ordinal, own.First)
 		}
 		n -= d.t.Page.Sub
 		if d.t.N >= 0 {

@@ -73,7 +73,8 @@ func (f *File) ReadDict(ctx context.Context) (*vec.Vector, error) {
 }
 
 // readData decodes a block by itself: the dictionary, if path says so.
-func (f *File) readData(ctx context.Context, b *DataBlock, dict *vec.Vector, path string) (*vec.Vector, block.Layout, error) {
+func (f *File) readData(ctx context.Context, b *DataBlock, dict *vec.Vector, path string) (*vec.Vector,
+	block.Layout, error) {
 	at := f.Span(b.Ptr)
 	if err := f.Fit(at, path); err != nil {
 		return nil, block.Layout{}, err
@@ -108,8 +109,9 @@ func (f *File) readData(ctx context.Context, b *DataBlock, dict *vec.Vector, pat
 // Files with a value index only.
 func (l *Lookup) Bound(ctx context.Context, key []byte, after bool) (n int64, exact bool, err error) {
 	w := l.F.Values()
-	// Separators are not above the first value of their block. Equal values may go over the border of blocks; so the first value
-	// not below key may lie in the last block whose separator is below it, and in no block before.
+	// Separators are not above the first value of their block. Equal values may go over the border of blocks;
+	// so the first value not below key may lie in the last block whose separator is below it, and in no block
+	// before.
 	if err := w.seek(ctx, key, !after); err != nil {
 		return 0, false, err
 	}
@@ -140,9 +142,11 @@ func (l *Lookup) Bound(ctx context.Context, key []byte, after bool) (n int64, ex
 	return n, false, nil
 }
 
-// doubt looks for signs that the index led to the wrong block, or that the block's values are damaged, in files that have no
-// checksums to tell: values that do not rise, and a value on the wrong side of the border to the block before.
-func (l *Lookup) doubt(ctx context.Context, w *Walker, e block.IndexEntry, v *vec.Vector, i int, first int64, key []byte, after bool) error {
+// doubt looks for signs that the index led to the wrong block, or that the block's values are damaged, in files
+// that have no checksums to tell: values that do not rise, and a value on the wrong side of the border to the
+// block before.
+func (l *Lookup) doubt(ctx context.Context, w *Walker, e block.IndexEntry, v *vec.Vector, i int, first int64,
+	key []byte, after bool) error {
 	if l.F.Footer.Checksums() && !l.F.NoVerify {
 		return nil
 	}
@@ -166,7 +170,8 @@ func (l *Lookup) rising(v *vec.Vector, at fault.Span, path string) ([]byte, erro
 	for i := range v.Len() {
 		x := l.Encode(v, i)
 		if i > 0 && bytes.Compare(x, before) < 0 {
-			return nil, fault.Corruptf(at, fmt.Sprintf("%s/value[%d]", path, i), "is less than the value before, in a file that is sorted")
+			return nil, fault.Corruptf(at, fmt.Sprintf("%s/value[%d]", path, i),
+				"is less than the value before, in a file that is sorted")
 		}
 		before = append(before[:0], x...)
 	}
@@ -175,8 +180,8 @@ func (l *Lookup) rising(v *vec.Vector, at fault.Span, path string) ([]byte, erro
 
 func (l *Lookup) copyOf(v *vec.Vector, i int) []byte { return bytes.Clone(l.Encode(v, i)) }
 
-// border checks, by the positional index, the value of row n, which lies in the next block (or the one before) of the one
-// that the value index led to. near is the value on this side of the border.
+// border checks, by the positional index, the value of row n, which lies in the next block (or the one before)
+// of the one that the value index led to. near is the value on this side of the border.
 func (l *Lookup) border(ctx context.Context, n int64, near, key []byte, below, after bool) error {
 	w := l.F.Positions()
 	if err := w.seek(ctx, block.PositionKey(n), false); err != nil {
@@ -235,7 +240,8 @@ func (l *Lookup) Encode(v *vec.Vector, i int) []byte {
 }
 
 // RowsBetween are the rows whose value lies between two limits, each of which may be nil.
-func (f *File) RowsBetween(ctx context.Context, at arrow.DataType, low, high *pred.Value, lowIn, highIn bool) (vec.Range, error) {
+func (f *File) RowsBetween(ctx context.Context, at arrow.DataType, low, high *pred.Value, lowIn,
+	highIn bool) (vec.Range, error) {
 	r := vec.Range{From: 0, To: f.Footer.NumValues}
 	for _, v := range []*pred.Value{low, high} {
 		if v != nil && v.Kind == pred.KindNull {

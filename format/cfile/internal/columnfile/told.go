@@ -12,8 +12,9 @@ import (
 	"stoa/format/cfile/internal/block"
 )
 
-// What a lost footer said can be told by a schema, as `stoa schema -f json` prints it: of a column the type and whether it may be null;
-// its metadata stoa.type, stoa.encoding and stoa.compression say the rest, if it was that of a CFile. What it leaves open is found by trying.
+// What a lost footer said can be told by a schema, as `stoa schema -f json` prints it: of a column the type and
+// whether it may be null; its metadata stoa.type, stoa.encoding and stoa.compression say the rest, if it was
+// that of a CFile. What it leaves open is found by trying.
 
 // ToldColumns are those of the schema that option schema names, by their dotted paths; nil without the option.
 func (o *ReadOptions) ToldColumns(ctx context.Context, tg format.Target) (map[string]format.SchemaField, error) {
@@ -39,7 +40,8 @@ func (o *ReadOptions) ToldColumns(ctx context.Context, tg format.Target) (map[st
 	return out, nil
 }
 
-// OfFile is what the schema tells of one file: of its only column, or of the one that has the name of the option or of the file.
+// OfFile is what the schema tells of one file: of its only column, or of the one that has the name of the
+// option or of the file.
 func (o ReadOptions) OfFile(ctx context.Context, tg format.Target) (ReadOptions, error) {
 	fields, err := o.ToldColumns(ctx, tg)
 	if fields == nil {
@@ -52,7 +54,8 @@ func (o ReadOptions) OfFile(ctx context.Context, tg format.Target) (ReadOptions,
 		}
 	}
 	if len(fields) > 1 {
-		return o, fault.Invalidf("cfile: %s has %d columns, and none is called %s: option name=NAME says which one the file is", o.schema, len(fields), cmp.Or(o.Name, base))
+		return o, fault.Invalidf("cfile: %s has %d columns, and none is called %s: option name=NAME says which "+
+			"one the file is", o.schema, len(fields), cmp.Or(o.Name, base))
 	}
 	for name, f := range fields {
 		return o.With(f, cmp.Or(o.Name, name))
@@ -69,7 +72,8 @@ func (o ReadOptions) With(f format.SchemaField, name string) (ReadOptions, error
 	}
 	typ, err := block.TypeOption(word)
 	if err != nil {
-		return o, fault.Invalidf("cfile: %s: column %s: %s is no type of a CFile's column that could be recovered", o.schema, name, f.Type)
+		return o, fault.Invalidf("cfile: %s: column %s: %s is no type of a CFile's column that could be recovered",
+			o.schema, name, f.Type)
 	}
 	o.Name = cmp.Or(o.Name, name)
 	if o.Typ < 0 {
@@ -87,13 +91,16 @@ func (o ReadOptions) With(f format.SchemaField, name string) (ReadOptions, error
 	if c := block.CompressionByName(f.Metadata[block.MetaCompression]); o.Compression == block.DefaultCompression {
 		o.Compression = c
 	}
-	if f.Metadata[block.MetaVersion] != "" && !o.SaysNulls { // else the schema may be that of a file that had no other way to say it
+	// else the schema may be that of a file that had no other way to say it
+	if f.Metadata[block.MetaVersion] != "" && !o.SaysNulls {
 		o.Nullable, o.SaysNulls = f.Nullable, true
 	}
 	return o, nil
 }
 
 // usualTypes is the type in which a CFile has values of an Arrow type, by their names.
-var usualTypes = map[string]string{"uint8": "uint8", "int8": "int8", "uint16": "uint16", "int16": "int16", "uint32": "uint32", "int32": "int32", "uint64": "uint64",
-	"int64": "int64", "utf8": "string", "large_utf8": "string", "binary": "binary", "large_binary": "binary", "bool": "bool", "float32": "float", "float64": "double",
+var usualTypes = map[string]string{"uint8": "uint8", "int8": "int8", "uint16": "uint16", "int16": "int16",
+	"uint32": "uint32", "int32": "int32", "uint64": "uint64",
+	"int64": "int64", "utf8": "string", "large_utf8": "string", "binary": "binary", "large_binary": "binary",
+	"bool": "bool", "float32": "float", "float64": "double",
 	"timestamp": "unixtime_micros", "date32": "date", "time32": "int32", "time64": "int64", "duration": "int64"}

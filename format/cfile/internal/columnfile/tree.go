@@ -14,8 +14,8 @@ import (
 // MaxDepth is how many levels an index tree may have. A tree of three holds more blocks than a file can have rows.
 const MaxDepth = 32
 
-// Walker stands on a leaf entry of an index tree. Trees are written in post-order, so a node lies behind its children, and
-// the blocks of each level follow each other: that is demanded here, and with it every walk ends.
+// Walker stands on a leaf entry of an index tree. Trees are written in post-order, so a node lies behind its
+// children, and the blocks of each level follow each other: that is demanded here, and with it every walk ends.
 type Walker struct {
 	f     *File
 	Name  string // "posidx" or "validx"
@@ -54,7 +54,8 @@ func (w *Walker) load(ctx context.Context, p block.BlockPtr) (block.IndexNode, e
 	if n := len(w.Stack); n >= MaxDepth {
 		return block.IndexNode{}, fault.Corruptf(w.f.Span(p), w.Path(), "the tree has more than %d levels", MaxDepth)
 	} else if n > 0 && p.Offset+p.Size > w.Stack[n-1].ptr.Offset {
-		return block.IndexNode{}, fault.Corruptf(w.Place(), w.Path(), "offset %d: an index block lies before the one that points to it (%d)", p.Offset, w.Stack[n-1].ptr.Offset)
+		return block.IndexNode{}, fault.Corruptf(w.Place(), w.Path(),
+			"offset %d: an index block lies before the one that points to it (%d)", p.Offset, w.Stack[n-1].ptr.Offset)
 	}
 	if x, ok := w.f.nodes.get(p); ok {
 		return x, nil
@@ -70,8 +71,8 @@ func (w *Walker) load(ctx context.Context, p block.BlockPtr) (block.IndexNode, e
 	return x, err
 }
 
-// nodes keeps index blocks of an open file, taken apart: look-ups go through the same ones again and again. The zero value is ready, and
-// safe for concurrent use.
+// nodes keeps index blocks of an open file, taken apart: look-ups go through the same ones again and again. The
+// zero value is ready, and safe for concurrent use.
 type nodes struct {
 	mu   sync.RWMutex
 	have map[block.BlockPtr]block.IndexNode

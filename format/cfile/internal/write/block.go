@@ -11,8 +11,8 @@ import (
 	"stoa/internal/enc/rle"
 )
 
-// dense is values (no NULL among them), in the form in which the blocks store them. Which fields are set follows from the
-// type of the column.
+// dense is values (no NULL among them), in the form in which the blocks store them. Which fields are set
+// follows from the type of the column.
 type dense struct {
 	n     int
 	fixed []byte // n values of the type's width, little-endian
@@ -32,15 +32,16 @@ const (
 	roomy fullness = iota
 	// fullNow: the block ends here.
 	fullNow
-	// fullAtRunEnd: the block ends where the run of values ends in which it became full: Kudu hands over runs of present
-	// values from row blocks of 100 rows, and these encoders look at their size only between two runs.
+	// fullAtRunEnd: the block ends where the run of values ends in which it became full: Kudu hands over runs
+	// of present values from row blocks of 100 rows, and these encoders look at their size only between two
+	// runs.
 	fullAtRunEnd
 )
 
 // blockBuilder makes the encoded values of one data block after the other. Values come in bulk.
 type blockBuilder interface {
-	// add takes values [from, to) up to the one that fills the block. all: takes them in any case, as the elements of an
-	// array cell, which no block border divides.
+	// add takes values [from, to) up to the one that fills the block. all: takes them in any case, as the
+	// elements of an array cell, which no block border divides.
 	add(v *dense, from, to int, all bool) (taken int, f fullness)
 	// rest takes the rest of the run after add said fullAtRunEnd. Fewer than offered: the block ends here.
 	rest(v *dense, from, to int) int
@@ -80,7 +81,8 @@ func appendTwo(dst []byte, a, b uint32) []byte {
 	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(dst, a), b)
 }
 
-// plainFixed: u32 count, u32 ordinal, values. (The document has these two behind the values; the files have them before.)
+// plainFixed: u32 count, u32 ordinal, values. (The document has these two behind the values; the files have
+// them before.)
 type plainFixed struct {
 	width, limit int
 	buf          []byte
@@ -203,8 +205,8 @@ func (b *rleInts) add(v *dense, from, to int, all bool) (int, fullness) {
 	return k, roomy
 }
 
-// rlePut puts values until more than most bytes are written. Runs of a value go at once, but not so near to the end that
-// it could be overshot: no run makes the encoder write as much as 128 bytes.
+// rlePut puts values until more than most bytes are written. Runs of a value go at once, but not so near to the
+// end that it could be overshot: no run makes the encoder write as much as 128 bytes.
 func rlePut[T uint8 | uint16 | uint32 | uint64](e *rle.Encoder, vals []T, most int) int {
 	for i := 0; i < len(vals); {
 		x := vals[i]
@@ -234,8 +236,9 @@ func (b *rleInts) Finish(dst []byte, ordinal uint32) []byte {
 
 func (b *rleInts) reset() { b.enc.Reset(); b.n = 0 }
 
-// shuffled is bitshuffle: five u32 (ordinal, count, size with these 20 bytes, count rounded up to 8, element size), chunks.
-// u32 values, and so the codes of a dictionary, are stored in as few bytes as the largest of the block needs.
+// shuffled is bitshuffle: five u32 (ordinal, count, size with these 20 bytes, count rounded up to 8, element
+// size), chunks. u32 values, and so the codes of a dictionary, are stored in as few bytes as the largest of the
+// block needs.
 type shuffled struct {
 	width, most int
 	shrink      bool

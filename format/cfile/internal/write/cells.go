@@ -131,7 +131,8 @@ func (c *Writer) appendCell(ch *portion, null bool, at, n, d, k int) error {
 	case null && !c.f.Nullable:
 		return fault.Invalidf("column %q, row %d: null in a column without nulls", c.f.Name, c.rows)
 	case n > maxCell && !null:
-		return fault.Invalidf("column %q, row %d: %d elements; a cell holds no more than %d", c.f.Name, c.rows, n, maxCell)
+		return fault.Invalidf("column %q, row %d: %d elements; a cell holds no more than %d", c.f.Name, c.rows, n,
+			maxCell)
 	}
 	c.rows++
 	c.blockRows++

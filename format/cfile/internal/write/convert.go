@@ -12,8 +12,8 @@ import (
 	"stoa/internal/enc/plain"
 )
 
-// The conversions of source.conv: dense values of one width to dense values of another. They give the index of the first
-// value that has no exact counterpart, or -1.
+// The conversions of source.conv: dense values of one width to dense values of another. They give the index of
+// the first value that has no exact counterpart, or -1.
 
 // Coercion is what becomes of timestamps that are finer than a microsecond.
 type Coercion uint8
@@ -46,7 +46,8 @@ func microsOf(u arrow.TimeUnit, o Coercion) func(dst, src []byte) int {
 	return nil
 }
 
-// micros is a timestamp of nanoseconds in microseconds; false: it has no such, or none that can be shown in nanoseconds.
+// micros is a timestamp of nanoseconds in microseconds; false: it has no such, or none that can be shown in
+// nanoseconds.
 func (o Coercion) micros(x int64) (int64, bool) {
 	q, rest := x/1000, x%1000
 	if rest == 0 {

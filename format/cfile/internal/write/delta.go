@@ -117,7 +117,8 @@ func (d *DeltaWriter) Add(row uint32, ts uint64, l *ChangeList) error {
 			fell = ts > d.ts
 		}
 		if row < d.row || row == d.row && fell {
-			return fault.Invalidf("change %d: row %d at %d is out of order after row %d at %d", d.n, row, ts, d.row, d.ts)
+			return fault.Invalidf("change %d: row %d at %d is out of order after row %d at %d", d.n, row, ts, d.row,
+				d.ts)
 		}
 	}
 	d.n++

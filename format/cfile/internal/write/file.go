@@ -33,7 +33,8 @@ type outFile struct {
 }
 
 func newOutFile(w io.Writer, o *WriterOptions) (*outFile, error) {
-	out := &outFile{w: w, version: o.Version, checksums: !o.NoChecksums && o.Version == 2, comp: o.Compression, digest: o.Digest}
+	out := &outFile{w: w, version: o.Version, checksums: !o.NoChecksums &&
+		o.Version == 2, comp: o.Compression, digest: o.Digest}
 	if o.Compression != block.NoCompression {
 		c, ok := codec.ByName(o.Compression.String())
 		if !ok {
@@ -76,7 +77,8 @@ func (o *outFile) header() error {
 // block writes a data, index, dictionary or bloom block and tells where it is. It may append to b's memory.
 func (o *outFile) block(b []byte) (block.BlockPtr, error) {
 	if len(b) > math.MaxInt32-64 {
-		return block.BlockPtr{}, fault.Limitf(fault.Span{}, "", "a block of %d bytes is longer than a CFile can point to", len(b))
+		return block.BlockPtr{}, fault.Limitf(fault.Span{}, "",
+			"a block of %d bytes is longer than a CFile can point to", len(b))
 	}
 	stored, err := o.compress(b)
 	if err != nil {
@@ -104,7 +106,8 @@ func (o *outFile) compress(b []byte) ([]byte, error) {
 		return b, nil
 	}
 	if len(b) > block.MaxUncompressed {
-		return nil, fault.Limitf(fault.Span{}, "", "a block of %d bytes: no reader takes more than %d in a compressed file", len(b), block.MaxUncompressed)
+		return nil, fault.Limitf(fault.Span{}, "",
+			"a block of %d bytes: no reader takes more than %d in a compressed file", len(b), block.MaxUncompressed)
 	}
 	head := 4
 	if o.version == 1 {
@@ -128,7 +131,8 @@ func (o *outFile) compress(b []byte) ([]byte, error) {
 func (o *outFile) footer(f *block.Footer) error {
 	m := appendFooter(nil, f, o.version)
 	if len(m) > block.MaxProtobuf {
-		return fault.Limitf(fault.Span{}, "", "the footer has %d bytes of a possible %d: too much metadata or too long keys", len(m), block.MaxProtobuf)
+		return fault.Limitf(fault.Span{}, "",
+			"the footer has %d bytes of a possible %d: too much metadata or too long keys", len(m), block.MaxProtobuf)
 	}
 	var b []byte
 	if o.checksums {

@@ -84,7 +84,8 @@ func (k *keyTrail) rising(c *Writer, v *dense) error {
 		bad = firstFall(c.f.Type, v)
 	}
 	if bad >= 0 {
-		return fault.Invalidf("column %q, row %d: the value is not above the one before; a value index needs rising values", c.f.Name, c.rows+int64(bad))
+		return fault.Invalidf("column %q, row %d: the value is not above the one before; a value index needs "+
+			"rising values", c.f.Name, c.rows+int64(bad))
 	}
 	k.seen, k.hasSeen = c.appendKey(k.seen[:0], v, v.n-1), true
 	return nil

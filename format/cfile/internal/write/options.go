@@ -16,18 +16,28 @@ import (
 // WriteKeys are the options of Create. Those of a column may be given for one column as KEY.COLUMN=VALUE.
 var WriteKeys = []format.OptionKey{
 	{Name: "version", Values: "1, 2", Help: "version of the file format (default 2)"},
-	{Name: "checksums", Values: "true, false", Help: "whether blocks carry checksums (default true; version 1 has none)"},
-	{Name: "encoding", Values: "plain, bitshuffle, rle, prefix, dict, group-varint", Help: "how values are encoded (default by type, as in Kudu); encoding.COLUMN for one column, as with all but the last three"},
+	{Name: "checksums", Values: "true, false",
+		Help: "whether blocks carry checksums (default true; version 1 has none)"},
+	{Name: "encoding", Values: "plain, bitshuffle, rle, prefix, dict, group-varint",
+		Help: "how values are encoded (default by type, as in Kudu); encoding.COLUMN for one column, as with " +
+			"all but the last three"},
 	{Name: "compression", Values: "none, lz4, snappy, zlib", Help: "how blocks are compressed (default none)"},
-	{Name: "block-size", Values: "BYTES", Help: "size of data blocks and of a dictionary (default 256KiB, at least 512)"},
+	{Name: "block-size", Values: "BYTES",
+		Help: "size of data blocks and of a dictionary (default 256KiB, at least 512)"},
 	{Name: "index-block-size", Values: "BYTES", Help: "size of index blocks (default 32KiB)"},
-	{Name: "restart-interval", Values: "N", Help: "values from one restart point of prefix encoding to the next (default 16)"},
-	{Name: "value-index", Values: "true, false", Help: "an index by value; the values must rise, and none be null (default false)"},
+	{Name: "restart-interval", Values: "N",
+		Help: "values from one restart point of prefix encoding to the next (default 16)"},
+	{Name: "value-index", Values: "true, false",
+		Help: "an index by value; the values must rise, and none be null (default false)"},
 	{Name: "positional-index", Values: "true, false", Help: "an index by row number (default true)"},
-	{Name: "coerce", Values: "refuse, us, floor", Help: "timestamps finer than a microsecond: us takes the nearest microsecond, floor the one before (default refuse)"},
-	{Name: "plain-metadata", Values: "true, false", Help: "leave out the metadata that keeps names and Arrow types (default false); nothing in the files can then tell that two columns of the same type were exchanged, or a file put in the place of another table's"},
+	{Name: "coerce", Values: "refuse, us, floor", Help: "timestamps finer than a microsecond: us takes the " +
+		"nearest microsecond, floor the one before (default refuse)"},
+	{Name: "plain-metadata", Values: "true, false", Help: "leave out the metadata that keeps names and Arrow " +
+		"types (default false); nothing in the files can then tell that two columns of the same type were " +
+		"exchanged, or a file put in the place of another table's"},
 	{Name: "layout", Values: "auto, dir", Help: "dir: a directory also for one column"},
-	{Name: "null-structs", Values: "refuse, flatten", Help: "flatten: the fields of a null struct become null (default refuse)"},
+	{Name: "null-structs", Values: "refuse, flatten",
+		Help: "flatten: the fields of a null struct become null (default refuse)"},
 }
 
 // CreateOptions are the options of Create, understood.
@@ -119,11 +129,14 @@ func parseSetting(name, key, v string) (func(*WriterOptions), error) {
 	return nil, fault.Invalidf("cfile: there is no option %q for writing", key)
 }
 
-var encodingsByName = map[string]block.Encoding{"plain": block.Plain, "prefix": block.Prefix, "rle": block.RLE, "dict": block.Dict, "bitshuffle": block.BitShuffle, "group-varint": block.GroupVarint}
-var compressionsByName = map[string]block.Compression{"none": block.NoCompression, "lz4": block.LZ4, "snappy": block.Snappy, "zlib": block.Zlib}
+var encodingsByName = map[string]block.Encoding{"plain": block.Plain, "prefix": block.Prefix, "rle": block.RLE,
+	"dict": block.Dict, "bitshuffle": block.BitShuffle, "group-varint": block.GroupVarint}
+var compressionsByName = map[string]block.Compression{"none": block.NoCompression, "lz4": block.LZ4,
+	"snappy": block.Snappy, "zlib": block.Zlib}
 
-// ForLeaf is the options of one column: those for all columns, its own, and for what they leave open its field's metadata,
-// where that makes sense for the type. Of several columns only those take an encoding for all for whose type it is defined.
+// ForLeaf is the options of one column: those for all columns, its own, and for what they leave open its
+// field's metadata, where that makes sense for the type. Of several columns only those take an encoding for all
+// for whose type it is defined.
 func (o *CreateOptions) ForLeaf(l *Leaf, several bool) WriterOptions {
 	var w WriterOptions
 	for _, s := range o.all {
@@ -139,8 +152,8 @@ func (o *CreateOptions) ForLeaf(l *Leaf, several bool) WriterOptions {
 	return w
 }
 
-// suggest fills in what the field's metadata says (see MetaEncoding). It may come from elsewhere and mean something else, so
-// what does not fit is passed over.
+// suggest fills in what the field's metadata says (see MetaEncoding). It may come from elsewhere and mean
+// something else, so what does not fit is passed over.
 func (l *Leaf) suggest(w *WriterOptions) {
 	m := l.field.Metadata
 	if s, _ := m.GetValue(block.MetaEncoding); w.Encoding == block.AutoEncoding {
@@ -176,8 +189,8 @@ func (o *CreateOptions) Unused(leaves []Leaf) string {
 	return w.Encoding.String()
 }
 
-// Alters is format.Format.Alters: coerce=us and coerce=floor drop parts of a microsecond. Names are those of the table's
-// own columns.
+// Alters is format.Format.Alters: coerce=us and coerce=floor drop parts of a microsecond. Names are those of
+// the table's own columns.
 func Alters(sc *arrow.Schema, o format.WriteOptions) (names []string) {
 	leaves, err := LeavesOf(sc)
 	if err != nil {

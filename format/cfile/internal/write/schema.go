@@ -46,7 +46,8 @@ func appendLeaves(out []Leaf, f arrow.Field, path string, steps []int, nullable 
 		}
 		for i, child := range st.Fields() {
 			var err error
-			if out, err = appendLeaves(out, child, path, append(steps[:len(steps):len(steps)], i), f.Nullable); err != nil {
+			if out, err = appendLeaves(out, child, path, append(steps[:len(steps):len(steps)], i),
+				f.Nullable); err != nil {
 				return nil, err
 			}
 		}
@@ -106,7 +107,9 @@ func (l *Leaf) child(st *array.Struct, i int, flatten bool, row int64) (arrow.Ar
 		for st.IsValid(n) {
 			n++
 		}
-		return nil, fault.Unsupportedf(fault.Span{}, l.Path, "row %d: a set of CFiles cannot hold a null struct (null-structs=flatten makes its fields null)", row+int64(n))
+		return nil, fault.Unsupportedf(fault.Span{}, l.Path,
+			"row %d: a set of CFiles cannot hold a null struct (null-structs=flatten makes its fields null)",
+			row+int64(n))
 	}
 	return underNulls(st, child), nil
 }
@@ -156,10 +159,12 @@ func fieldFor(f arrow.Field) (Field, error) {
 	return col, nil
 }
 
-// typeFor says which type holds an Arrow type without loss. What Arrow tells finer than Kudu (units, sizes, large offsets)
-// is kept in the metadata, see storedField; timestamps are converted to microseconds, exactly or not at all.
+// typeFor says which type holds an Arrow type without loss. What Arrow tells finer than Kudu (units, sizes,
+// large offsets) is kept in the metadata, see storedField; timestamps are converted to microseconds, exactly or
+// not at all.
 var typeFor = map[arrow.Type]block.Type{
-	arrow.BOOL: block.Bool, arrow.INT8: block.Int8, arrow.INT16: block.Int16, arrow.INT32: block.Int32, arrow.INT64: block.Int64,
+	arrow.BOOL: block.Bool, arrow.INT8: block.Int8, arrow.INT16: block.Int16, arrow.INT32: block.Int32,
+	arrow.INT64: block.Int64,
 	arrow.UINT8: block.Uint8, arrow.UINT16: block.Uint16, arrow.UINT32: block.Uint32, arrow.UINT64: block.Uint64,
 	arrow.FLOAT16: block.Float, arrow.FLOAT32: block.Float, arrow.FLOAT64: block.Double,
 	arrow.STRING: block.String, arrow.LARGE_STRING: block.String,
@@ -193,7 +198,8 @@ func decimalField(col Field, d arrow.DecimalType, f arrow.Field) (Field, error) 
 
 // Stored is the metadata pair that keeps what the CFile's own type does not say.
 func (l *Leaf) Stored() Pair {
-	s := block.StoredField{Name: l.Path, Nullable: &l.field.Nullable, Precision: l.Col.Precision, Scale: l.Col.Scale, Length: l.Col.Length}
+	s := block.StoredField{Name: l.Path, Nullable: &l.field.Nullable, Precision: l.Col.Precision,
+		Scale: l.Col.Scale, Length: l.Col.Length}
 	plain := l.Col.Type.Arrow(l.Col.Precision, l.Col.Scale)
 	if l.Col.Array {
 		plain = arrow.ListOf(plain)

@@ -10,8 +10,8 @@ import (
 	"stoa/internal/enc/prefix"
 )
 
-// plainStrings: u32 ordinal, u32 count, u32 where the offsets begin; bytes; offsets, from the beginning of the block, as
-// group-varint.
+// plainStrings: u32 ordinal, u32 count, u32 where the offsets begin; bytes; offsets, from the beginning of the
+// block, as group-varint.
 type plainStrings struct {
 	limit int
 	size  int // Kudu's estimate of the block
@@ -87,8 +87,8 @@ func (b *plainStrings) reset() {
 	b.data, b.offs, b.size = b.data[:0], b.offs[:0], plainStringsHeader
 }
 
-// prefixStrings: a group-varint of count, ordinal, restart interval and 0; the entries; u32 offsets of the restart points,
-// u32 their number. The first entry is none of them.
+// prefixStrings: a group-varint of count, ordinal, restart interval and 0; the entries; u32 offsets of the
+// restart points, u32 their number. The first entry is none of them.
 type prefixStrings struct {
 	limit, interval int
 	enc             *prefix.Encoder
@@ -126,9 +126,9 @@ func (b *prefixStrings) Finish(dst []byte, ordinal uint32) []byte {
 
 func (b *prefixStrings) reset() { b.enc.Reset() }
 
-// dictStrings: u32 mode, then codes or plain strings. The dictionary is one plain block, common to the whole file. When
-// its size is above the block size, the block ends with the run of values in which that happened, or before the next new
-// string; all blocks after it are plain.
+// dictStrings: u32 mode, then codes or plain strings. The dictionary is one plain block, common to the whole
+// file. When its size is above the block size, the block ends with the run of values in which that happened, or
+// before the next new string; all blocks after it are plain.
 type dictStrings struct {
 	mode  uint32
 	dict  *plainStrings
@@ -183,8 +183,9 @@ func (b *dictStrings) insert(s []byte) uint32 {
 	return code
 }
 
-// rest goes on with strings that are in the dictionary. If the block was ended by the number of its codes, Kudu looks the
-// next string of the run up, and so perhaps puts it into the dictionary, before it sees that there is no room for the code.
+// rest goes on with strings that are in the dictionary. If the block was ended by the number of its codes, Kudu
+// looks the next string of the run up, and so perhaps puts it into the dictionary, before it sees that there is
+// no room for the code.
 func (b *dictStrings) rest(v *dense, from, to int) int {
 	for i := from; i < to; i++ {
 		str := v.data[v.strs[i].lo:v.strs[i].hi]

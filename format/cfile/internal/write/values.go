@@ -56,10 +56,11 @@ type source struct {
 	valid   []byte // nil: no nulls; else from bit validAt on
 	validAt int
 
-	conv   func(dst, src []byte) int // dense values of width bytes to those of the type; index of one that does not fit, or -1
-	target int                       // their width
-	unfit  string                    // why one does not fit; "": that it does not is all there is to say
-	most   int                       // characters of a varchar, 0: any
+	// dense values of width bytes to those of the type; index of one that does not fit, or -1
+	conv   func(dst, src []byte) int
+	target int    // their width
+	unfit  string // why one does not fit; "": that it does not is all there is to say
+	most   int    // characters of a varchar, 0: any
 }
 
 // writeScratch is memory that chunks share.
@@ -84,7 +85,8 @@ func newSource(f *Field, arr arrow.Array, o Coercion) (*source, error) {
 	d := arr.Data()
 	off := d.Offset()
 	if !c.accepts(f, arr.DataType(), o) {
-		return nil, fault.Invalidf("column %q: %s does not hold values of type %s", f.Name, f.describe(), arr.DataType())
+		return nil, fault.Invalidf("column %q: %s does not hold values of type %s", f.Name, f.describe(),
+			arr.DataType())
 	}
 	if arr.NullN() > 0 {
 		c.valid, c.validAt = d.Buffers()[0].Bytes(), off
@@ -157,7 +159,8 @@ func (c *source) accepts(f *Field, t arrow.DataType, o Coercion) bool {
 	case *arrow.TimestampType:
 		c.conv = microsOf(t.Unit, o)
 		if c.unfit = "it is farther from 1970 than microseconds of 64 bits reach"; t.Unit == arrow.Nanosecond {
-			c.unfit = "it is finer than a microsecond, and a CFile holds no finer timestamps (coerce=us takes the nearest, " +
+			c.unfit = "it is finer than a microsecond, and a CFile holds no finer timestamps (coerce=us takes " +
+				"the nearest, " +
 				"coerce=floor the one before)"
 			if o != Refuse {
 				c.unfit = "the microsecond that it would become is no timestamp of nanoseconds"
@@ -258,7 +261,8 @@ func (c *source) gatherFixed(ch *portion, a, b int, s *writeScratch, at rowOf) e
 			if why == "" {
 				why = "it is none of the column's type"
 			}
-			return fault.Invalidf("column %q, row %d: the value does not fit: %s", c.name, at(ch.rowAfter(0, bad+1)-1), why)
+			return fault.Invalidf("column %q, row %d: the value does not fit: %s", c.name,
+				at(ch.rowAfter(0, bad+1)-1), why)
 		}
 		dense = s.conv
 	}
@@ -286,7 +290,8 @@ func (c *source) gatherStrings(ch *portion, a, b int, s *writeScratch, at rowOf)
 		s.strs = gatherSpans(s.strs, c.offs[a:b+1], ch)
 	case c.wide != nil:
 		if c.wide[b]-c.wide[a] > math.MaxUint32 {
-			return fault.Limitf(fault.Span{}, c.name, "%d rows from %d on have %d bytes", b-a, at(0), c.wide[b]-c.wide[a])
+			return fault.Limitf(fault.Span{}, c.name, "%d rows from %d on have %d bytes", b-a, at(0),
+				c.wide[b]-c.wide[a])
 		}
 		ch.values.data = c.data[c.wide[a]:c.wide[b]]
 		s.strs = gatherSpans(s.strs, c.wide[a:b+1], ch)
@@ -329,7 +334,8 @@ func gatherSpans[T int32 | int64](dst []strSpan, offs []T, ch *portion) []strSpa
 func (c *source) checkLengths(ch *portion, at rowOf) error {
 	for i, s := range ch.values.strs {
 		if int(s.hi-s.lo) > c.most && utf8.RuneCount(ch.values.data[s.lo:s.hi]) > c.most {
-			return fault.Invalidf("column %q, row %d: more than %d characters", c.name, at(ch.rowAfter(0, i+1)-1), c.most)
+			return fault.Invalidf("column %q, row %d: more than %d characters", c.name, at(ch.rowAfter(0, i+1)-1),
+				c.most)
 		}
 	}
 	return nil

@@ -32,26 +32,28 @@ type Pair struct {
 // WriterOptions say how a CFile is laid out. The zero value is what Kudu does by default (with a positional index and
 // without a value index).
 type WriterOptions struct {
-	Version           int // 1 or 2; 0 = 2
-	NoChecksums       bool
-	Encoding          block.Encoding    // AutoEncoding: the type's first, see types
-	Compression       block.Compression // DefaultCompression: none
-	BlockSize         int               // of data blocks and of the dictionary; 0 = 256 KiB; what is below 512 counts as 512, as in Kudu
-	IndexBlockSize    int               // 0 = 32 KiB
-	RestartInterval   int               // of prefix encoding; 0 = 16
+	Version     int // 1 or 2; 0 = 2
+	NoChecksums bool
+	Encoding    block.Encoding    // AutoEncoding: the type's first, see types
+	Compression block.Compression // DefaultCompression: none
+	// of data blocks and of the dictionary; 0 = 256 KiB; what is below 512 counts as 512, as in Kudu
+	BlockSize         int
+	IndexBlockSize    int // 0 = 32 KiB
+	RestartInterval   int // of prefix encoding; 0 = 16
 	NoPositionalIndex bool
 	ValueIndex        bool     // the values must rise strictly
 	Coerce            Coercion // timestamps finer than a microsecond
-	// MinKey and MaxKey, if not nil, stand in the metadata in place of the first and the last encoded key, which are there
-	// if there is a value index.
+	// MinKey and MaxKey, if not nil, stand in the metadata in place of the first and the last encoded key,
+	// which are there if there is a value index.
 	MinKey, MaxKey []byte
 	Meta           []Pair // further metadata
 
-	indexKey func([]byte) []byte // cuts the key out of a value (delta files), and turns off the cutting of separating keys
-	unsorted bool                // the values need not rise (delta files)
-	noKeys   bool                // no min_key and max_key (delta files)
-	batch    int                 // rows of a run of values, see fullAtRunEnd
-	Digest   hash.Hash           // gets what tells the blocks from others
+	// cuts the key out of a value (delta files), and turns off the cutting of separating keys
+	indexKey func([]byte) []byte
+	unsorted bool      // the values need not rise (delta files)
+	noKeys   bool      // no min_key and max_key (delta files)
+	batch    int       // rows of a run of values, see fullAtRunEnd
+	Digest   hash.Hash // gets what tells the blocks from others
 }
 
 // Defaults of Kudu, see WriterOptions.
@@ -87,8 +89,10 @@ func (o WriterOptions) WithDefaults(f *Field) (WriterOptions, error) {
 	switch {
 	case o.Version != 1 && o.Version != 2:
 		return o, fault.Invalidf("column %q: there is no CFile version %d", f.Name, o.Version)
-	case o.BlockSize > math.MaxInt32/2 || o.IndexBlockSize > math.MaxInt32/2 || o.IndexBlockSize < 0 || o.RestartInterval < 0:
-		return o, fault.Invalidf("column %q: block size %d, index block size %d, restart interval %d: out of range", f.Name, o.BlockSize, o.IndexBlockSize, o.RestartInterval)
+	case o.BlockSize > math.MaxInt32/2 || o.IndexBlockSize > math.MaxInt32/2 || o.IndexBlockSize < 0 ||
+		o.RestartInterval < 0:
+		return o, fault.Invalidf("column %q: block size %d, index block size %d, restart interval %d: out of range",
+			f.Name, o.BlockSize, o.IndexBlockSize, o.RestartInterval)
 	case o.Encoding == block.GroupVarint && o.Version != 1:
 		return o, fault.Invalidf("column %q: group-varint is an encoding of version 1 only", f.Name)
 	case f.Array && o.Version == 1:
@@ -212,7 +216,8 @@ func (c *Writer) Append(arr arrow.Array) error {
 
 func (c *Writer) append(arr arrow.Array) error {
 	if n := int64(arr.Len()); c.rows+n > math.MaxUint32 {
-		return fault.Limitf(fault.Span{}, c.f.Name, "%d rows: a CFile holds no more than %d", c.rows+n, uint32(math.MaxUint32))
+		return fault.Limitf(fault.Span{}, c.f.Name, "%d rows: a CFile holds no more than %d", c.rows+n,
+			uint32(math.MaxUint32))
 	}
 	if c.f.Array {
 		return c.appendCells(arr)
@@ -419,7 +424,8 @@ func (c *Writer) Seal() error {
 
 // Finish writes what stands between the data blocks and the footer, in Kudu's order.
 func (c *Writer) Finish(values int64) error {
-	foot := &block.Footer{Type: c.f.Type, Encoding: c.O.Encoding, Compression: c.O.Compression, NumValues: values, Nullable: c.f.Nullable}
+	foot := &block.Footer{Type: c.f.Type, Encoding: c.O.Encoding, Compression: c.O.Compression, NumValues: values,
+		Nullable: c.f.Nullable}
 	var err error
 	if foot.PosIdx, err = c.finishTree(c.pos); err != nil {
 		return err

@@ -1,0 +1,306 @@
+package internal_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// A room is small: what a package without a line in ceilings may have at most. Tests are not counted.
+const (
+	maxFiles     = 25   // files a package
+	maxLines     = 6000 // lines a package
+	maxKnot      = 6    // files a package that refer to each other all round
+	maxFileLines = 600  // lines a file
+	maxColumns   = 120  // characters a line, a tab counts as four
+)
+
+// ceiling is what a room has that is still too large. The numbers only ever fall; a line goes when its room is small.
+type ceiling struct{ files, lines, knot int }
+
+var ceilings = map[string]ceiling{
+	"stoa/format/carbon/internal/page":   {25, 6000, 9},
+	"stoa/format/carbon/internal/table":  {25, 6000, 14},
+	"stoa/format/carbon/internal/change": {25, 6000, 7},
+	"stoa/format/cfile/internal/block":   {25, 6000, 7},
+	"stoa/format/cfile/internal/write":   {25, 6000, 10},
+	"stoa/format/cfile":                  {25, 6000, 9},
+	"stoa/format/ipc":                    {25, 6000, 7},
+	"stoa/format/parquet":                {54, 11810, 42},
+	"stoa/format/redfile":                {33, 8630, 22},
+	"stoa/format/trevni":                 {43, 9451, 15},
+	"stoa/internal/scan":                 {25, 6000, 17},
+	"stoa/cmd/stoa":                      {63, 10502, 55},
+}
+
+// longFiles are the files of more than maxFileLines lines, with their number of lines.
+var longFiles = map[string]int{
+	"vec/vector.go":                                 936,
+	"pred/bind.go":                                  638,
+	"format/carbon/internal/page/page.go":           620,
+	"format/carbon/internal/page/write_page.go":     699,
+	"format/carbon/internal/datafile/write_sort.go": 633,
+	"format/carbon/internal/change/load.go":         675,
+	"format/carbon/internal/change/rows.go":         731,
+	"format/carbon/verify.go":                       624,
+	"format/redfile/recover.go":                     738,
+	"format/redfile/verify.go":                      606,
+	"format/text/json_parse.go":                     667,
+	"internal/diff/cell.go":                         705,
+	"internal/scan/field.go":                        857,
+	"format/formattest/formattest.go":               878,
+}
+
+// wideLines is how many lines of the whole tree, tests included, are wider than maxColumns.
+const wideLines = 260
+
+// sourcePackage is what go list tells of a package.
+type sourcePackage struct {
+	ImportPath, Dir, Export            string
+	GoFiles, TestGoFiles, XTestGoFiles []string
+	DepOnly                            bool
+}
+
+// listed is every package of the module and what it needs, compiled.
+func listed(t *testing.T) (ours []sourcePackage, exports map[string]string) {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-export", "-deps",
+		"-json=ImportPath,Dir,Export,GoFiles,TestGoFiles,XTestGoFiles,DepOnly", "stoa/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	exports = map[string]string{}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p sourcePackage
+		if err := dec.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		exports[p.ImportPath] = p.Export
+		if !p.DepOnly {
+			ours = append(ours, p)
+		}
+	}
+	if len(ours) < 40 {
+		t.Fatalf("only %d packages were found", len(ours))
+	}
+	return ours, exports
+}
+
+// TestRoomsAreSmall holds files and lines a package, lines a file, and how many files of a package form a knot:
+// the largest set of files of which each reaches each other by what they use.
+func TestRoomsAreSmall(t *testing.T) {
+	ours, exports := listed(t)
+	for _, p := range ours {
+		most, ok := ceilings[p.ImportPath]
+		if !ok {
+			most = ceiling{maxFiles, maxLines, maxKnot}
+		}
+		lines := 0
+		for _, f := range p.GoFiles {
+			n := countLines(t, filepath.Join(p.Dir, f))
+			lines += n
+			name := strings.TrimPrefix(p.ImportPath, "stoa/") + "/" + f
+			if limit := max(longFiles[name], maxFileLines); n > limit {
+				t.Errorf("%s has %d lines; at most %d", name, n, limit)
+			}
+		}
+		knot := largestKnot(t, p, exports)
+		if len(p.GoFiles) > most.files || lines > most.lines || len(knot) > most.knot {
+			t.Errorf("%s: %d files, %d lines, a knot of %d files; at most %d, %d, %d\n  the knot: %s", p.ImportPath,
+				len(p.GoFiles), lines, len(knot), most.files, most.lines, most.knot, strings.Join(knot, " "))
+		}
+		if ok && len(p.GoFiles) <= maxFiles && lines <= maxLines && len(knot) <= maxKnot {
+			t.Errorf("%s is small now: its line in ceilings goes", p.ImportPath)
+		}
+	}
+}
+
+func countLines(t *testing.T, name string) int {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Count(b, []byte("\n"))
+}
+
+// largestKnot is the largest strongly connected set of files of a package; a file that nothing leads back to is one.
+func largestKnot(t *testing.T, p sourcePackage, exports map[string]string) []string {
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range p.GoFiles {
+		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
+	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(exports[path])
+	})}
+	if _, err := conf.Check(p.ImportPath, fset, files, &info); err != nil {
+		t.Fatalf("%s: %v", p.ImportPath, err)
+	}
+	own := map[string]bool{}
+	for _, name := range p.GoFiles {
+		own[name] = true
+	}
+	uses := map[string]map[string]bool{}
+	for id, obj := range info.Uses {
+		if obj.Pkg() == nil || obj.Pkg().Path() != p.ImportPath {
+			continue
+		}
+		from, to := filepath.Base(fset.Position(id.Pos()).Filename), filepath.Base(fset.Position(obj.Pos()).Filename)
+		if from != to && own[to] {
+			if uses[from] == nil {
+				uses[from] = map[string]bool{}
+			}
+			uses[from][to] = true
+		}
+	}
+	return knot(p.GoFiles, uses)
+}
+
+// knot is the largest strongly connected component, by Tarjan's algorithm.
+func knot(nodes []string, edges map[string]map[string]bool) []string {
+	index, low, on := map[string]int{}, map[string]int{}, map[string]bool{}
+	var stack, largest []string
+	var visit func(v string)
+	visit = func(v string) {
+		index[v] = len(index) + 1
+		low[v] = index[v]
+		stack, on[v] = append(stack, v), true
+		for w := range edges[v] {
+			if index[w] == 0 {
+				visit(w)
+				low[v] = min(low[v], low[w])
+			} else if on[w] {
+				low[v] = min(low[v], index[w])
+			}
+		}
+		if low[v] != index[v] {
+			return
+		}
+		at := slices.Index(stack, v)
+		component := slices.Clone(stack[at:])
+		for _, w := range component {
+			on[w] = false
+		}
+		stack = stack[:at]
+		if len(component) > len(largest) {
+			slices.Sort(component)
+			largest = component
+		}
+	}
+	for _, v := range nodes {
+		if index[v] == 0 {
+			visit(v)
+		}
+	}
+	return largest
+}
+
+func TestKnot(t *testing.T) {
+	edges := map[string]map[string]bool{"a": {"b": true}, "b": {"c": true}, "c": {"a": true, "d": true}, "d": {"e": true}}
+	if got := fmt.Sprint(knot([]string{"e", "d", "c", "b", "a"}, edges)); got != "[a b c]" {
+		t.Errorf("the knot is %s, expected [a b c]", got)
+	}
+}
+
+// TestLinesAreNarrow counts the lines that are wider than a screen.
+func TestLinesAreNarrow(t *testing.T) {
+	ours, _ := listed(t)
+	wide, worst := 0, map[string]int{}
+	for _, p := range ours {
+		for _, f := range slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
+			b, err := os.ReadFile(filepath.Join(p.Dir, f))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range bytes.Lines(b) {
+				line = bytes.TrimSuffix(line, []byte("\n"))
+				if utf8.RuneCount(line)+3*bytes.Count(line, []byte("\t")) > maxColumns {
+					wide++
+					worst[p.ImportPath]++
+				}
+			}
+		}
+	}
+	if wide > wideLines {
+		t.Errorf("%d lines are wider than %d columns; at most %d: %v", wide, maxColumns, wideLines, worst)
+	}
+}
+
+// TestEveryPackageSaysWhatItIs: a package comment that begins as Go's do.
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	ours, _ := listed(t)
+	for _, p := range ours {
+		if len(p.GoFiles) == 0 {
+			continue
+		}
+		var docs []string
+		for _, name := range p.GoFiles {
+			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.PackageClauseOnly|parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Doc != nil {
+				docs = append(docs, f.Doc.Text())
+			}
+		}
+		if !slices.ContainsFunc(docs, func(d string) bool {
+			return strings.HasPrefix(d, "Package ") || strings.HasPrefix(d, "Command ")
+		}) {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}
+
+// TestNoFormatIsKnownByName: the root, the engine and the contract ask formats; they do not know them.
+// The one list is formats.go.
+func TestNoFormatIsKnownByName(t *testing.T) {
+	names := regexp.MustCompile(`(?i)"[^"\n]*\b(cfile|kudu|carbon|carbondata|trevni|redfile|parquet)\b[^"\n]*"`)
+	ours, _ := listed(t)
+	found := 0
+	for _, p := range ours {
+		if p.ImportPath != "stoa" && p.ImportPath != "stoa/format" && !strings.HasPrefix(p.ImportPath, "stoa/internal/scan") {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			if name == "formats.go" {
+				continue
+			}
+			b, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range strings.Split(string(b), "\n") {
+				if code, _, _ := strings.Cut(line, "//"); names.MatchString(code) {
+					found++
+					if found > formatNames {
+						t.Errorf("%s/%s:%d: %s", p.ImportPath, name, i+1, strings.TrimSpace(line))
+					}
+				}
+			}
+		}
+	}
+}
+
+// formatNames is how many lines of the root and the engine still know a format by name.
+const formatNames = 0
