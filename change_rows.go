@@ -120,6 +120,11 @@ func (c *Changer) proven(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	}
 	plan := content.Between(sc, out)
 	plan.LeaveWords()
+	for _, f := range sc.Fields() {
+		if to, ok := out.FieldsByName(f.Name); ok && len(to) == 1 && rounds(f.Type, to[0].Type) {
+			plan.Leave(f.Name)
+		}
+	}
 	if c.format.Alters != nil {
 		for _, name := range c.format.Alters(sc, format.WriteOptions{Opts: o.Opts}) {
 			plan.Leave(name)
@@ -377,4 +382,22 @@ func (c *Changer) constant(t arrow.DataType, v *string, n int) arrow.Array {
 		b.(*array.StringBuilder).Append(*v)
 	}
 	return b.NewArray()
+}
+
+// rounds reports whether floats of one type become shorter ones in another: 0.1 is another number then, as is meant.
+func rounds(from, to arrow.DataType) bool {
+	if arrow.IsFloating(from.ID()) && arrow.IsFloating(to.ID()) {
+		return from.(arrow.FixedWidthDataType).BitWidth() > to.(arrow.FixedWidthDataType).BitWidth()
+	}
+	a, ok1 := from.(arrow.NestedType)
+	b, ok2 := to.(arrow.NestedType)
+	if !ok1 || !ok2 || len(a.Fields()) != len(b.Fields()) {
+		return false
+	}
+	for i, f := range a.Fields() {
+		if rounds(f.Type, b.Fields()[i].Type) {
+			return true
+		}
+	}
+	return false
 }

@@ -55,7 +55,6 @@ var trueFindings = []struct {
 	{"trevni.coverage.gap", `trevni/negative/(gap|trail)`, 2, 2, "bytes of nobody"},
 	{"trevni.firstvalue.boolean", `trevni/v1\.12\.2/values_boolean_two_blocks`, 1, 1,
 		"Avro reads wrong values from these"},
-	{"trevni.schema.inferred", `trevni/dialects/wiki_dremel`, 1, 1, "names and levels leave a choice"},
 	{"redfile.schema.guessed", `redfile/red1a/`, 4, 4, "the first generation has no schema"},
 
 	// What the real writer leaves until a table is cleaned.
