@@ -141,7 +141,7 @@ func (a *attack) realRound(t *testing.T, seed uint64, cases int, until time.Time
 	}
 	r := rand.New(rand.NewPCG(seed, 5))
 	for _, word := range []string{"carbon", "cfile", "kudu", "redfile", "trevni"} {
-		for range 2 {
+		for range min(2, len(byFormat[word])) {
 			name := byFormat[word][r.IntN(len(byFormat[word]))]
 			if f := a.realFixture(name); f != nil && time.Now().Before(until) {
 				a.cast(t, f, seed, cases, until)

@@ -181,7 +181,8 @@ func (a *Assembler) checkLengths(n *node, parent int, use []int) error {
 		fits = fits && is(n.own, format.Lengths)
 	}
 	if !fits {
-		return fault.Bugf("field %s of type %s: its columns do not fit", n.name, n.field.Type)
+		// a schema that its columns contradict: what a format checks of that when it opens a file is not all
+		return fault.Corruptf(fault.Span{}, n.name, "of type %s: its columns do not fit", n.field.Type)
 	}
 	for _, c := range n.children {
 		if err := a.checkLengths(c, parent, use); err != nil {
