@@ -199,6 +199,9 @@ func (a *attack) shrink(f *fixture, harms []harm, seed uint64, key string) []har
 func (a *attack) round(t *testing.T, seed uint64, cases int, until time.Time) {
 	for i := range makers {
 		m := &makers[i]
+		if !chosen(m.name) {
+			continue
+		}
 		f, err := a.fixtureOf(m, seed)
 		if refused, ok := err.(*errRefused); ok {
 			a.refuse[m.name] = refused.say
@@ -222,6 +225,14 @@ func (a *attack) round(t *testing.T, seed uint64, cases int, until time.Time) {
 		}
 	}
 	clear(a.made)
+}
+
+// chosen reports whether a fixture, or a format, is among those that STOA_ATTACK_ONLY names: words with commas
+// between them, each the beginning of a fixture's name. Without it, all are.
+func chosen(name string) bool {
+	only := os.Getenv("STOA_ATTACK_ONLY")
+	return only == "" || slices.ContainsFunc(strings.Split(only, ","),
+		func(w string) bool { return w != "" && strings.HasPrefix(name, w) })
 }
 
 // cast tries cases on f.
@@ -311,12 +322,23 @@ func TestAttack(t *testing.T) {
 	a.report(t)
 }
 
-// TestReplay does one case again: FIXTURE SEED CASE | HARM; HARM, as a find prints it.
+// TestReplay does cases again, a line each: FIXTURE SEED CASE | HARM; HARM, as a find prints it.
 func TestReplay(t *testing.T) {
-	line := os.Getenv("STOA_REPLAY")
-	if line == "" {
+	lines := strings.TrimSpace(os.Getenv("STOA_REPLAY"))
+	if lines == "" {
 		t.Skip("STOA_REPLAY has no case")
 	}
+	root := t.TempDir()
+	if keep := os.Getenv("STOA_KEEP"); keep != "" {
+		root = keep
+	}
+	a := newAttack(build(t), root)
+	for line := range strings.Lines(lines) {
+		t.Run(strings.TrimSpace(line), func(t *testing.T) { a.replay(t, strings.TrimSpace(line)) })
+	}
+}
+
+func (a *attack) replay(t *testing.T, line string) {
 	head, list, _ := strings.Cut(line, " | ")
 	w := strings.Fields(head)
 	if len(w) != 3 {
@@ -334,11 +356,6 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := t.TempDir()
-	if keep := os.Getenv("STOA_KEEP"); keep != "" {
-		root = keep
-	}
-	a := newAttack(build(t), root)
 	f, err := a.named(w[0], seed)
 	if err != nil {
 		t.Fatal(err)

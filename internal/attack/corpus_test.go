@@ -137,6 +137,9 @@ func (a *attack) realRound(t *testing.T, seed uint64, cases int, until time.Time
 	byFormat := map[string][]string{}
 	for _, name := range real() {
 		word, _, _ := strings.Cut(name, ":")
+		if !chosen(word + "/real") {
+			continue
+		}
 		byFormat[word] = append(byFormat[word], name)
 	}
 	r := rand.New(rand.NewPCG(seed, 5))

@@ -5,6 +5,7 @@
 //
 //	make attack FOR=20m                                          # for as long; prints seed, finds, and what was tried
 //	STOA_ATTACK=1m STOA_SEED=7 go test ./internal/attack -v      # the same cases again
+//	STOA_ATTACK_ONLY=redfile,parquet make attack             # only of fixtures whose names begin so
 //	STOA_REPLAY='trevni/plain 12 | flip 0 99 3' go test ./internal/attack -run TestReplay -v
 //
 // A find prints the line of its replay: the fixture, its seed, and the shortest list of harms that still shows
