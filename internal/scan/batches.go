@@ -15,25 +15,38 @@ import (
 	"stoa/vec"
 )
 
-// batched reads ranges of rows. It returns how many rows it went through, counted from row 0.
-func (r *run) batched(ctx context.Context, b format.Batcher, g format.RowGroup, ranges vec.Ranges) (at int64,
-	err error) {
+// batching reads a row group of a reader that gives finished batches: filter, projection, and collecting only.
+type batching struct {
+	*reading
+	reader format.Batcher
+	group  format.RowGroup
+}
+
+// ranges reads ranges of rows. It returns how many rows it went through, counted from row 0.
+func (r *batching) ranges(ctx context.Context, ranges vec.Ranges) (at int64, err error) {
 	for _, rows := range ranges {
-		if at, err = r.batches(ctx, b, g, rows); err != nil {
+		if at, err = r.batches(ctx, rows); err != nil {
 			return 0, err
 		}
 	}
 	return at, nil
 }
 
-// batches reads a row group of a reader that gives finished batches: filter, projection, and collecting only.
-func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, rows vec.Range) (int64, error) {
+// of gives the batches of some columns, for rows.
+func (r *batching) of(ctx context.Context, cols []int, rows vec.Range) iter.Seq2[arrow.RecordBatch, error] {
 	q := r.plan.query
-	if q.Cols == nil && len(r.plan.columns) > 0 && g.Rows < 0 {
-		q.Cols = []int{0}
+	q.Cols = cols
+	return safely(r.reader.Batches(ctx, r.group, q, rows, vec.Zeroed{Allocator: r.plan.alloc()}))
+}
+
+// batches reads rows. It returns how many it went through, counted from row 0.
+func (r *batching) batches(ctx context.Context, rows vec.Range) (int64, error) {
+	cols, g := r.plan.query.Cols, r.group
+	if cols == nil && len(r.plan.columns) > 0 && g.Rows < 0 {
+		cols = []int{0}
 	}
 	at := rows.From
-	for rec, err := range safely(b.Batches(ctx, g, q, rows, vec.Zeroed{Allocator: r.plan.alloc()})) {
+	for rec, err := range r.of(ctx, cols, rows) {
 		if err != nil {
 			if !r.excused(err) {
 				return 0, err
@@ -48,8 +61,8 @@ func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, 
 					at = lost.Rows[1]
 				}
 			}
-			if lost.Exact && g.Rows >= 0 && len(q.Cols) > 0 && r.plan.spec.Damaged == NullCells {
-				if err := r.cells(ctx, b, g, q, vec.Range{From: lost.Rows[0], To: lost.Rows[1]}); err != nil {
+			if lost.Exact && g.Rows >= 0 && len(cols) > 0 && r.plan.spec.Damaged == NullCells {
+				if err := r.cells(ctx, cols, vec.Range{From: lost.Rows[0], To: lost.Rows[1]}); err != nil {
 					return 0, err
 				}
 				continue
@@ -66,19 +79,19 @@ func (r *run) batches(ctx context.Context, b format.Batcher, g format.RowGroup, 
 		return 0, err
 	}
 	if g.Rows < 0 && at == rows.From && at > 0 { // it may have ended before them
-		return r.counted(ctx, b, g, at)
+		return r.counted(ctx, at)
 	}
 	return at, nil
 }
 
 // counted is how many rows there are in a row group that does not know it, most at most. A row that does not
 // fit is one, too.
-func (r *run) counted(ctx context.Context, b format.Batcher, g format.RowGroup, most int64) (n int64, err error) {
-	q := r.plan.query
-	if q.Cols = nil; len(r.plan.columns) > 0 {
-		q.Cols = []int{0}
+func (r *batching) counted(ctx context.Context, most int64) (n int64, err error) {
+	var cols []int
+	if len(r.plan.columns) > 0 {
+		cols = []int{0}
 	}
-	for rec, err := range safely(b.Batches(ctx, g, q, vec.Range{To: most}, vec.Zeroed{Allocator: r.plan.alloc()})) {
+	for rec, err := range r.of(ctx, cols, vec.Range{To: most}) {
 		var exact rowsError
 		switch {
 		case err == nil:
@@ -126,7 +139,7 @@ func safely(seq iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.RecordBatch
 }
 
 // batch filters and projects one batch and gives it on.
-func (r *run) batch(rec arrow.RecordBatch) error {
+func (r *batching) batch(rec arrow.RecordBatch) error {
 	n := int(rec.NumRows())
 	sel := vec.All(n)
 	if e := r.plan.filter; e != nil {
@@ -165,7 +178,7 @@ func (r *run) batch(rec arrow.RecordBatch) error {
 }
 
 // slices gives cols on in batches of the wanted size.
-func (r *run) slices(cols []arrow.Array, n int) error {
+func (r *batching) slices(cols []arrow.Array, n int) error {
 	step := r.plan.spec.Batch
 	for from := 0; from < n; from += step {
 		to := min(n, from+step)

@@ -10,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/fault"
-	"stoa/format"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -29,20 +28,18 @@ type cellColumn struct {
 }
 
 // cells reads rows, which damage took, column by column.
-func (r *run) cells(ctx context.Context, b format.Batcher, g format.RowGroup, q format.Query, rows vec.Range) error {
-	cols := make([]*cellColumn, len(q.Cols))
-	for k, col := range q.Cols {
-		one := q
-		one.Cols = []int{col}
+func (r *batching) cells(ctx context.Context, of []int, rows vec.Range) error {
+	cols := make([]*cellColumn, len(of))
+	for k, col := range of {
 		c := &cellColumn{col: col, end: rows.From}
-		c.next, c.stop = iter.Pull2(safely(b.Batches(ctx, g, one, rows, vec.Zeroed{Allocator: r.plan.alloc()})))
+		c.next, c.stop = iter.Pull2(r.of(ctx, []int{col}, rows))
 		cols[k] = c
 		defer c.close()
 	}
 	for at := rows.From; at < rows.To; {
 		end, hidden := rows.To, false
 		for _, c := range cols {
-			if err := r.cell(c, g, at, rows.To); err != nil {
+			if err := r.cell(c, at, rows.To); err != nil {
 				return err
 			}
 			end = min(end, c.end)
@@ -66,7 +63,7 @@ func (r *run) cells(ctx context.Context, b format.Batcher, g format.RowGroup, q 
 
 // hides reports whether c has lost cells without which no row is given: a filter over a lost cell is unknown, a
 // union has no null, and that of a list of a fixed size may be larger than any page.
-func (r *run) hides(c *cellColumn) bool {
+func (r *batching) hides(c *cellColumn) bool {
 	top := r.plan.columns[c.col].Path[0]
 	t := r.plan.fields[top].Type
 	return c.arr == nil && (t.ID() == arrow.DENSE_UNION || r.filters(top) || vec.NullSize(t) > r.src.Limits.Page)
@@ -76,7 +73,7 @@ func (r *run) hides(c *cellColumn) bool {
 const nullBytes = 64 << 20
 
 // nullSize is how many bytes a row of lost cells takes.
-func (r *run) nullSize(cols []*cellColumn) int64 {
+func (r *batching) nullSize(cols []*cellColumn) int64 {
 	n := int64(1)
 	for _, c := range cols {
 		if c.arr == nil {
@@ -90,7 +87,8 @@ func (r *run) nullSize(cols []*cellColumn) int64 {
 func (c *cellColumn) counts() bool { return c.arr != nil && c.arr.DataType().ID() != arrow.NULL }
 
 // cell has c hold the cells from row at on.
-func (r *run) cell(c *cellColumn, g format.RowGroup, at, to int64) error {
+func (r *batching) cell(c *cellColumn, at, to int64) error {
+	g := r.group
 	for c.end <= at {
 		c.drop()
 		rec, err, ok := c.next()
@@ -132,7 +130,7 @@ func (c *cellColumn) close() {
 }
 
 // inStep gives the rows [at, end), which every column holds or has lost.
-func (r *run) inStep(cols []*cellColumn, at, end int64) error {
+func (r *batching) inStep(cols []*cellColumn, at, end int64) error {
 	n := end - at
 	fields, arrs := make([]arrow.Field, len(cols)), make([]arrow.Array, len(cols))
 	defer func() {
@@ -158,7 +156,7 @@ func (r *run) inStep(cols []*cellColumn, at, end int64) error {
 }
 
 // filters reports whether the filter looks at a top-level field.
-func (r *run) filters(top int) bool {
+func (r *batching) filters(top int) bool {
 	for _, path := range r.plan.paths {
 		if path[0] == top {
 			return true

@@ -65,14 +65,13 @@ func (c *collector) append(i int, v *vec.Vector, n int, sel *vec.Sel) error {
 	return c.vecs[i].Append(v, 0, n, sel)
 }
 
-// adopt takes the vector of a stream itself for output i, if that is all that is wanted of it and nothing was
+// adopt exchanges v, whose n entries are all that is wanted, for the empty vector of output i, if nothing was
 // collected before: a look-up copies nothing twice.
-func (c *collector) adopt(i int, s *stream, n int, sel *vec.Sel) bool {
-	if c.rows > 0 || c.take != nil || !sel.IsAll() || s.vec.Len() != n || c.plan.twice || c.start() != nil {
+func (c *collector) adopt(i int, v **vec.Vector, n int, sel *vec.Sel) bool {
+	if c.rows > 0 || c.take != nil || !sel.IsAll() || (*v).Len() != n || c.plan.twice || c.start() != nil {
 		return false
 	}
-	c.vecs[i], s.vec = s.vec, c.vecs[i]
-	s.row += int64(n)
+	c.vecs[i], *v = *v, c.vecs[i]
 	return true
 }
 

@@ -138,7 +138,7 @@ func (t *Trace) Start(n int, src Source, spec Spec, run bool) error {
 // which rows of them, and which pages have such rows. No page is read; but formats without an index have page
 // headers among the pages.
 func (t *Trace) Walk(ctx context.Context, src Source) error {
-	r := &run{plan: t.source.plan, src: src}
+	r := &reading{plan: t.source.plan, src: src}
 	var told []string // why row groups of the part are passed over
 	ctx = format.WithSkips(ctx, func(s format.Skip) {
 		if s.Level == format.LevelRows {
@@ -186,7 +186,7 @@ func together(told []string) string {
 // groupWalk goes through the pages of one row group.
 type groupWalk struct {
 	trace    *Trace
-	run      *run
+	run      *reading
 	group    format.RowGroup
 	all      vec.Range
 	narrowed vec.Ranges
@@ -194,7 +194,7 @@ type groupWalk struct {
 }
 
 // walkGroup walks a row group; why is the reason if it is passed over.
-func (t *Trace) walkGroup(ctx context.Context, r *run, g format.RowGroup) (why string, err error) {
+func (t *Trace) walkGroup(ctx context.Context, r *reading, g format.RowGroup) (why string, err error) {
 	w := groupWalk{trace: t, run: r, group: g, all: vec.Range{From: 0, To: math.MaxInt64}}
 	if g.Rows >= 0 {
 		w.all.To = g.Rows

@@ -22,7 +22,7 @@ import (
 // Its pieces may have different page borders, and a child may have to be read from an earlier row on than is wanted,
 // because its page begins there; each keeps the place of its own.
 type field struct {
-	run    *run
+	run    *reading
 	group  format.RowGroup
 	plan   *fieldPlan
 	leaves []*leaf    // parents before their children
@@ -64,7 +64,7 @@ type leaf struct {
 	torn     bool  // the entries that continue a row at the start of the next page belong to a row that was passed over
 }
 
-func (r *run) openField(ctx context.Context, g format.RowGroup, p *fieldPlan, rows vec.Ranges, ahead int64) (*field,
+func (r *reading) openField(ctx context.Context, g format.RowGroup, p *fieldPlan, rows vec.Ranges, ahead int64) (*field,
 	error) {
 	f := &field{run: r, group: g, plan: p, row: rows[0].From, arena: arenas.Get().(*vec.Arena)}
 	byCol := map[int]*leaf{}

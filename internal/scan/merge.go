@@ -491,7 +491,7 @@ func chunks(ctx context.Context, src Source, p *plan, g format.RowGroup) iter.Se
 		var losses []region.Loss
 		mine := *p
 		mine.spec.Lost = func(l region.Loss) { losses = append(losses, l) }
-		r := &run{plan: &mine, src: src, out: newCollector(&mine, nil)}
+		r := &run{reading: reading{plan: &mine, src: src, out: newCollector(&mine, nil)}}
 		give := func(c *chunk) error {
 			c.losses, losses = losses, nil
 			if !yield(c, nil) {
@@ -500,7 +500,7 @@ func chunks(ctx context.Context, src Source, p *plan, g format.RowGroup) iter.Se
 			return nil
 		}
 		r.out.take = give
-		err := r.group(ctx, g)
+		err := r.read(ctx, g, r.wanted(g))
 		if err == nil {
 			err = r.out.flush()
 		}

@@ -87,7 +87,7 @@ func childPages(ctx context.Context, src Source, g format.RowGroup, col int, f f
 	for p := cols[col].Parent; p >= 0; p = cols[p].Parent {
 		chain = append([]int{p}, chain...)
 	}
-	r := &run{plan: &plan{columns: cols}, src: src}
+	r := &reading{plan: &plan{columns: cols}, src: src}
 	fd, err := r.openField(ctx, g, &fieldPlan{cols: chain, name: cols[col].Name},
 		vec.Ranges{{From: 0, To: 1<<63 - 1}}, defaultAhead)
 	all := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Rows: [2]int64{0, g.Rows}, Exact: g.Rows >= 0}

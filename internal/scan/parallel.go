@@ -41,8 +41,8 @@ const taskWindows = 4
 // while another's are due.
 const ready = taskWindows
 
-// together reads by several workers.
-func (r *run) together(outer context.Context) error {
+// parallel reads by several workers.
+func (r *run) parallel(outer context.Context) error {
 	ctx, cancel := context.WithCancel(outer)
 	cut := true                                     // the queue ends before the scan does; good once it is closed
 	queue := make(chan *task, r.plan.spec.Parallel) // in the order of rows
@@ -216,21 +216,15 @@ func (r *run) worker(ctx context.Context, t *task) {
 		}
 	}
 	mine.spec.Lost = func(l region.Loss) {
-		if t.tells(&l) {
+		if t.clip(&l) {
 			losses = append(losses, l)
 		}
 		if len(losses) >= heldLosses {
 			send(nil, nil) // if nobody takes them any more, the next batch tells so
 		}
 	}
-	w := &run{plan: &mine, src: r.src}
-	w.out = newCollector(&mine, send)
-	var err error
-	if t.lost != nil {
-		losses = append(losses, *t.lost)
-	} else {
-		err = w.do(ctx, t)
-	}
+	w := &run{reading: reading{plan: &mine, src: r.src, out: newCollector(&mine, send)}}
+	err := w.do(ctx, t)
 	if err == nil || errors.Is(err, errStop) {
 		err = w.out.flush()
 	}
@@ -244,17 +238,23 @@ func (r *run) worker(ctx context.Context, t *task) {
 	}
 }
 
-// do reads a task of row groups.
+// do reads a task, or reports the part that it stands for as lost.
 func (r *run) do(ctx context.Context, t *task) error {
-	if t.rows == (vec.Range{}) {
-		return r.cluster(ctx, t.groups)
+	switch {
+	case t.lost != nil:
+		r.lose(*t.lost)
+		return nil
+	case t.rows != (vec.Range{}):
+		return r.read(ctx, t.groups[0], t.rows)
+	case len(t.groups) > 1:
+		return r.merge(ctx, t.groups)
 	}
-	_, err := r.read(ctx, t.groups[0], t.rows)
-	return err
+	return r.read(ctx, t.groups[0], r.wanted(t.groups[0]))
 }
 
-// tells cuts a loss to the task's rows: a page that two tasks read is lost once.
-func (t *task) tells(l *region.Loss) bool {
+// clip cuts a loss to the task's rows: a page that two tasks read is lost once.
+// It reports whether anything is left.
+func (t *task) clip(l *region.Loss) bool {
 	if t.rows == (vec.Range{}) || l.Rows[1] < 0 {
 		return true
 	}

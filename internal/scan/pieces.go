@@ -114,7 +114,7 @@ func (p *plan) hopeful(ctx context.Context, src Source, groups []format.RowGroup
 	if p.filter == nil {
 		return groups, nil
 	}
-	r := &run{plan: p, src: src}
+	r := &reading{plan: p, src: src}
 	left = map[int]vec.Range{}
 	for _, g := range groups {
 		all := vec.Range{From: 0, To: math.MaxInt64}

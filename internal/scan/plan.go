@@ -2,6 +2,7 @@ package scan
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -397,4 +398,12 @@ func (p *plan) storedSchema(r format.Reader) *arrow.Schema {
 		return p.present.Stored()
 	}
 	return r.Schema()
+}
+
+// rowsOf is the wanted rows, counted from base.
+func (p *plan) rowsOf(base int64) vec.Range {
+	if p.spec.Rows == (vec.Range{}) {
+		return vec.Range{From: 0, To: math.MaxInt64}
+	}
+	return vec.Range{From: p.spec.Rows.From - base, To: p.spec.Rows.To - base}
 }

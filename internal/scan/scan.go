@@ -108,7 +108,7 @@ func Run(ctx context.Context, src Source, spec Spec, passed *int64) iter.Seq2[ar
 			yield(nil, err)
 			return
 		}
-		r := &run{plan: p, src: src, out: newCollector(p, yield)}
+		r := &run{reading: reading{plan: p, src: src, out: newCollector(p, yield)}}
 		err = r.all(ctx)
 		if passed != nil {
 			*passed = r.base
@@ -167,25 +167,19 @@ var (
 	errLeft = errors.New("the loop was left")
 )
 
+// run reads a scan, or the part of it that one worker reads.
 type run struct {
-	plan *plan
-	src  Source
-	out  *collector
+	reading
 	base int64 // rows of the row groups gone through
 }
 
+// all is the loop over parts and row groups.
 func (r *run) all(ctx context.Context) error {
 	if r.plan.spec.Parallel > 1 && r.plan.spec.Rows == (vec.Range{}) { // positions are counted one by one
-		return r.together(ctx)
+		return r.parallel(ctx)
 	}
 	if r.plan.spec.Pieces != nil {
-		return r.pieces(ctx, func(t *task) error {
-			if t.lost != nil {
-				r.lose(*t.lost)
-				return nil
-			}
-			return r.do(ctx, t)
-		})
+		return r.pieces(ctx, func(t *task) error { return r.do(ctx, t) })
 	}
 	for part, err := range r.src.Reader.Parts(ctx, r.plan.query) {
 		if err != nil {
@@ -203,7 +197,12 @@ func (r *run) all(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := r.cluster(ctx, c); err != nil {
+			if len(c) > 1 {
+				err = r.merge(ctx, c)
+			} else {
+				err = r.read(ctx, c[0], r.wanted(c[0]))
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -225,118 +224,73 @@ func (r *run) groups(ctx context.Context, part format.Part) ([]format.RowGroup, 
 	return nil, l, nil
 }
 
-// cluster reads row groups whose keys overlap, or one.
-func (r *run) cluster(ctx context.Context, groups []format.RowGroup) error {
-	if len(groups) == 1 {
-		return r.group(ctx, groups[0])
-	}
-	return r.merge(ctx, groups)
-}
+// none are the rows of a row group that lies behind the wanted ones.
+var none = vec.Range{From: 0, To: -1}
 
-// group reads the rows of one row group that the spec wants.
-func (r *run) group(ctx context.Context, g format.RowGroup) error {
+// wanted is which rows of the next row group the spec wants, by position.
+func (r *run) wanted(g format.RowGroup) vec.Range {
 	local := r.plan.rowsOf(r.base)
 	if local.To <= 0 {
-		return errStop // the wanted rows are behind us
+		return none
 	}
 	local.From = max(0, local.From)
-	if r.plan.logical {
+	if r.plan.logical { // positions are counted while the rows are read
 		local = vec.Range{From: 0, To: math.MaxInt64}
 	}
 	if g.Rows >= 0 {
 		local.To = min(local.To, g.Rows)
-		if local.Len() == 0 {
-			r.base += g.Rows
-			return nil
-		}
 	}
-	n, err := r.read(ctx, g, local)
+	return local
+}
+
+// read is the loop over the windows of one row group.
+func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) error {
+	if rows == none {
+		return errStop
+	}
+	if rows.Len() == 0 && g.Rows >= 0 {
+		r.base += g.Rows
+		return nil
+	}
+	ranges, overlay, err := r.narrow(ctx, g, rows)
 	if err != nil {
 		return err
 	}
-	if g.Rows >= 0 && !r.plan.logical {
-		n = g.Rows
+	if len(ranges) == 0 {
+		r.passed(g, rows.To, 0)
+		return nil
 	}
-	r.base += n
+	if b, ok := r.src.Reader.(format.Batcher); ok {
+		in := batching{reading: &r.reading, reader: b, group: g}
+		at, err := in.ranges(ctx, ranges)
+		r.passed(g, at, at)
+		return err
+	}
+	w, err := newWindows(ctx, &r.reading, r.base, g, ranges, overlay)
+	if err != nil {
+		return err
+	}
+	defer w.release()
+	for _, rows := range ranges {
+		w.at = rows.From
+		for more := true; more; {
+			if more, err = w.next(ctx, rows); err != nil {
+				return err
+			}
+		}
+	}
+	r.passed(g, w.at, w.live)
 	return nil
 }
 
-// read dispatches on what the reader can do. It returns how many rows it went through, counted from row 0.
-func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) (int64, error) {
-	ranges, overlay, err := r.narrow(ctx, g, rows)
-	if err != nil {
-		return 0, err
-	}
-	if len(ranges) == 0 {
-		if r.plan.logical {
-			return 0, nil
-		}
-		return rows.To, nil
-	}
-	if b, ok := r.src.Reader.(format.Batcher); ok {
-		return r.batched(ctx, b, g, ranges)
-	}
-	w, err := newWindows(ctx, r, g, ranges, overlay)
-	if err != nil {
-		return 0, err
-	}
-	defer w.release()
-	for _, rg := range ranges {
-		if err := w.through(ctx, rg); err != nil {
-			return 0, err
-		}
-	}
-	if r.plan.logical {
-		return w.live, nil
-	}
-	return w.at, nil
-}
-
-// narrow is which of the rows of g have to be looked at, and what changed in g. What it passes over it tells,
-// if somebody listens.
-func (r *run) narrow(ctx context.Context, g format.RowGroup, rows vec.Range) (ranges vec.Ranges,
-	overlay format.Overlay, err error) {
-	ranges = vec.Ranges{rows}
-	if o, ok := r.src.Reader.(format.Overlayer); ok {
-		overlay, err = o.Overlay(ctx, g, r.plan.query.Cols)
-		if err != nil && r.excused(err) { // nobody knows which of the rows are as they were
-			l := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name,
-				Rows: [2]int64{rows.From, min(rows.To, g.Rows)}, Exact: true, Err: err}
-			if g.Rows < 0 {
-				l.Rows, l.Exact = [2]int64{-1, -1}, false
-			}
-			r.lose(l)
-			return nil, nil, nil
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	if r.plan.filter == nil || r.plan.logical && r.plan.spec.Rows != (vec.Range{}) {
-		return ranges, overlay, nil
-	}
-	if r.plan.prunes(g, overlay, -1, nil) {
-		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: r.plan.whyGroup(g, overlay)})
-		return nil, overlay, nil
-	}
-	nw, ok := r.src.Reader.(format.Narrower)
-	if !ok {
-		return ranges, overlay, nil
-	}
-	narrowed, err := nw.Narrow(ctx, g, r.plan.filter)
+// passed counts the rows of a row group that was gone through: up to row at, of which the overlay left live.
+func (r *run) passed(g format.RowGroup, at, live int64) {
 	switch {
-	case err == nil:
-		ranges = ranges.Intersect(narrowed)
-	case r.plan.spec.Damaged == Fail || !errors.Is(err, fault.Corrupt):
-		return nil, nil, err
-	} // a damaged index narrows nothing; the data is read instead
-	return ranges, overlay, nil
-}
-
-// rowsOf is the wanted rows, counted from base.
-func (p *plan) rowsOf(base int64) vec.Range {
-	if p.spec.Rows == (vec.Range{}) {
-		return vec.Range{From: 0, To: math.MaxInt64}
+	case r.plan.logical:
+		r.base += live
+	case g.Rows >= 0:
+		r.base += g.Rows
+	default:
+		r.base += at
 	}
-	return vec.Range{From: p.spec.Rows.From - base, To: p.spec.Rows.To - base}
 }

@@ -19,7 +19,7 @@ import (
 // stream is one column of one row group, decoded in the order of rows into vec, which holds the entries of the rows
 // from row on. Between windows vec holds the tail of a page that crossed the border, or nothing.
 type stream struct {
-	run    *run
+	run    *reading
 	group  format.RowGroup
 	column int // physical
 	col    format.Column
@@ -40,11 +40,9 @@ type stream struct {
 	sifted   []sifted    // what pages said of their own entries
 	dictRead bool        // dict is what there is
 	dead     error       // the rest of the chunk cannot be found
-
-	seen, hit int // pages lately, and how many of them had a survivor: decides whether to read ahead
 }
 
-func (r *run) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ranges, ahead int64,
+func (r *reading) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ranges, ahead int64,
 	arena *vec.Arena) (*stream, error) {
 	s := &stream{run: r, group: g, column: col, col: r.plan.columns[col], arena: arena, row: rows[0].From}
 	var err error
@@ -76,15 +74,6 @@ func (s *stream) needDict(ctx context.Context) (err error) {
 	}
 	return err
 }
-
-// excused reports whether the damage policy reads on after err. An encoding or codec that nobody knows is
-// excused, too: one flipped bit of its number in a page header makes it so, and the other pages are whole.
-func (r *run) excused(err error) bool {
-	return r.plan.spec.Damaged != Fail && (damaged(err) || errors.Is(err, fault.Unsupported))
-}
-
-// damaged reports whether err says that bytes are damaged, rather than that they could not be read.
-func damaged(err error) bool { return errors.Is(err, fault.Corrupt) }
 
 func (s *stream) close() {
 	s.pager.close()
@@ -144,44 +133,26 @@ func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.
 		first = s.counted
 	}
 	pos := s.end()
-	known := p.Rows >= 0
-	to := first + p.Rows
-	switch {
-	case known && to <= pos: // before the window
-		s.pass(to)
-		return nil
-	case first > pos:
-		return fault.Corruptf(placeOf(p), "", "the page begins at row %d, row %d is next", first, pos)
-	case pb.skip != "":
-		end := min(to, b)
-		s.run.plan.spec.Trace.note(s.group, s.column, p, pb.skip)
-		s.pruned = append(s.pruned, vec.Range{From: pos, To: end})
-		s.vec.ExtendUnset(int(end - pos))
-		if to <= b {
-			s.pass(to)
-		}
-		return nil
-	case known && !want.Any(int(pos-a), int(min(to, b)-a)):
-		s.seen++
-		s.run.plan.spec.Trace.note(s.group, s.column, p, byFilter)
-		s.vec.ExtendUnset(int(min(to, b) - pos))
-		if to <= b {
-			s.pass(to)
-		} // else it is looked at again in the next window
-		return nil
+	if done, err := s.passOver(pb, first, a, b, want); done || err != nil {
+		return err
 	}
 	if err := s.needDict(ctx); err != nil {
 		return err
 	}
-	s.seen, s.hit = s.seen+1, s.hit+1
+	known, to := p.Rows >= 0, first+p.Rows
 	if known && s.few(p, first) {
 		return s.someOf(ctx, p, first, pos, min(to, b))
 	}
 	before := s.vec.Len()
-	err := s.decode(ctx, p, first, wantOf(want, a, b, first, to, known))
+	t, err := s.task(ctx, p)
+	if err == nil {
+		t.Want = wantOf(want, a, b, first, to, known)
+		err = decode(s.chunk, &t, s.vec)
+	}
 	if err != nil {
 		return s.losePage(p, first, pos, err)
 	}
+	s.learn(&t, first)
 	n := int64(s.vec.Len() - before)
 	if pos > first { // only with an empty vec: entries of this page were passed over before
 		s.vec.Skip(int(min(pos-first, n)))
@@ -190,29 +161,50 @@ func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.
 	return nil
 }
 
+// passOver puts placeholders for a page whose rows, from first on, are not looked at, and reports whether it is one.
+func (s *stream) passOver(pb *pageBytes, first, a, b int64, want *vec.Sel) (bool, error) {
+	p, pos := pb.page, s.end()
+	known, to := p.Rows >= 0, first+p.Rows
+	switch {
+	case known && to <= pos: // before the window
+		s.pass(to)
+		return true, nil
+	case first > pos:
+		return true, fault.Corruptf(placeOf(p), "", "the page begins at row %d, row %d is next", first, pos)
+	case pb.skip != "":
+		s.run.plan.spec.Trace.note(s.group, s.column, p, pb.skip)
+		s.pruned = append(s.pruned, vec.Range{From: pos, To: min(to, b)})
+	case known && !want.Any(int(pos-a), int(min(to, b)-a)):
+		s.run.plan.spec.Trace.note(s.group, s.column, p, byFilter)
+	default:
+		return false, nil
+	}
+	s.vec.ExtendUnset(int(min(to, b) - pos))
+	if to <= b { // else it is looked at again in the next window
+		s.pass(to)
+	}
+	return true, nil
+}
+
 // pass is done with the first page in the queue, whose rows end at to.
 func (s *stream) pass(to int64) {
 	s.counted = to
 	s.pager.drop()
 }
 
-func (s *stream) decode(ctx context.Context, p format.Page, first int64, want *vec.Sel) error {
+// task is what there is to decode of p, once its bytes are there.
+func (s *stream) task(ctx context.Context, p format.Page) (t format.Task, err error) {
 	if p.Lost != nil {
-		return p.Lost
+		return t, p.Lost
 	}
 	bytes, err := s.pager.bytes(ctx)
 	if err != nil {
-		return err
+		return t, err
 	}
 	s.run.plan.spec.Trace.note(s.group, s.column, p, "")
 	s.arena.Reset()
-	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: s.dict, Want: want, Scratch: s.arena,
-		Filter: s.filter, Hits: s.hits, Limits: s.run.src.Limits, NoVerify: s.run.src.NoVerify}
-	if err := decode(s.chunk, &t, s.vec); err != nil {
-		return err
-	}
-	s.learn(&t, first)
-	return nil
+	return format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: s.dict, Scratch: s.arena, Filter: s.filter,
+		Hits: s.hits, Limits: s.run.src.Limits, NoVerify: s.run.src.NoVerify}, nil
 }
 
 // losePage follows the damage policy for a page that cannot be decoded.
@@ -224,19 +216,6 @@ func (s *stream) losePage(p format.Page, first, pos int64, err error) error {
 	s.loseRows(pos, to, true, err)
 	s.pass(to)
 	return nil
-}
-
-// mostLost is how many rows a page that cannot be decoded may say that it has, in a row group that does not say
-// how many it has.
-const mostLost = 1 << 24
-
-// beyond reports whether a page says that it has more rows than its row group: then its number is damaged, too,
-// and no placeholders are made by it. All that is known is where the row group ends.
-func beyond(g format.RowGroup, first, rows int64) bool {
-	if g.Rows < 0 {
-		return rows > mostLost
-	}
-	return rows > g.Rows-first
 }
 
 // loseRows puts placeholders for the rows [from, to), which must follow vec's last entry.
@@ -290,12 +269,6 @@ func (s *stream) nullify(rows vec.Range) error {
 		at[i] = int32(rows.From-s.row) + int32(i)
 	}
 	return s.vec.Overwrite(at, nulls)
-}
-
-func (r *run) lose(l region.Loss) {
-	if r.plan.spec.Lost != nil {
-		r.plan.spec.Lost(l)
-	}
 }
 
 // blame adds the column to an error that does not name it.

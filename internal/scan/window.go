@@ -18,7 +18,7 @@ import (
 
 // windows runs over ranges of rows of one row group.
 type windows struct {
-	run      *run
+	run      *reading
 	group    format.RowGroup
 	filters  []lane
 	others   []lane
@@ -26,6 +26,7 @@ type windows struct {
 	byTop    map[int]*field  // the nested ones, by field of the schema
 	arena    *vec.Arena      // of arenas, until release
 	overlay  format.Overlay  // nil: rows are final as decoded
+	before   int64           // rows of the row groups before this one
 	at       int64           // rows before this one are done
 	live     int64           // rows gone through that the overlay left
 	told     int64           // suspect rows before this one are in the manifest
@@ -46,9 +47,9 @@ type lane interface {
 	close()
 }
 
-func newWindows(ctx context.Context, r *run, g format.RowGroup, rows vec.Ranges, overlay format.Overlay) (*windows,
+func newWindows(ctx context.Context, r *reading, before int64, g format.RowGroup, rows vec.Ranges, overlay format.Overlay) (*windows,
 	error) {
-	w := &windows{run: r, group: g, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay,
+	w := &windows{run: r, group: g, before: before, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay,
 		arena: arenas.Get().(*vec.Arena)}
 	p := r.plan
 	others, otherFields := p.others, p.otherFields
@@ -115,73 +116,81 @@ func (w *windows) release() {
 // arenas are those of scans that ended: a look-up of one row must not cost a megabyte of new memory.
 var arenas = sync.Pool{New: func() any { return new(vec.Arena) }}
 
-// window does the rows [a, b), or fewer, and returns where it ended: a if there are no more.
-func (w *windows) window(ctx context.Context, a, b int64) (end int64, err error) {
-	if w.run.plan.filter == nil {
+// next does the next window of the rows rg, in which w.at lies, and reports whether there may be more.
+func (w *windows) next(ctx context.Context, rg vec.Range) (more bool, err error) {
+	p, a := w.run.plan, w.at
+	if a >= rg.To {
+		return false, w.checkEnd(ctx, rg)
+	}
+	if p.logical && p.rowsOf(w.before+w.live).To <= 0 {
+		return false, errStop
+	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	b := rg.To
+	if b-a > int64(p.spec.Batch) {
+		b = a + int64(p.spec.Batch)
+	}
+	if p.filter == nil {
 		b = min(b, w.run.out.room(a))
 	}
 	b, hope, err := w.coverFilters(ctx, a, b)
-	if err != nil || b == a {
-		return b, err
-	}
-	live, patch, err := w.changes(ctx, a, b)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
-	chosen := w.positioned(live)
-	if hope != nil {
-		chosen = chosen.And(hope)
+	if b == a {
+		return false, w.checkEnd(ctx, rg)
 	}
-	sel, err := w.filter(a, b, chosen, patch)
+	sel, live, patch, err := w.choose(ctx, a, b, hope)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	if sel.Count > 0 || w.group.Rows < 0 && len(w.filters) == 0 { // only the columns tell where such a group ends
 		to, err := w.coverAll(ctx, w.others, a, b, sel)
-		if err != nil || to == a {
-			return to, err // behind the last row nothing is lost
+		if err != nil {
+			return false, err
+		}
+		if to == a { // behind the last row nothing is lost
+			return false, w.checkEnd(ctx, rg)
 		}
 		if to < b {
 			live, sel, b = live.Slice(0, int(to-a)), sel.Slice(0, int(to-a)), to
 		}
 		if err := w.patch(w.others, patch, int(b-a)); err != nil {
-			return 0, err
+			return false, err
 		}
-		for _, s := range w.others {
-			if w.run.plan.spec.Damaged == SkipRows || s.mustDrop() {
-				sel = s.dropLost(sel, a, b)
-			}
-		}
+		sel = w.whole(sel, a, b)
 	}
-	w.tellSuspects(b)
+	w.reportSuspects(b)
 	w.live += int64(live.Count)
-	return b, w.emit(sel, a, int(b-a))
+	w.at = b
+	return true, w.emit(sel, a, int(b-a))
 }
 
-// through goes through the rows rg, window by window.
-func (w *windows) through(ctx context.Context, rg vec.Range) error {
-	w.at = rg.From
-	for w.at < rg.To {
-		if w.run.plan.logical && w.run.plan.rowsOf(w.run.base+w.live).To <= 0 {
-			return errStop
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		b := rg.To
-		if b-w.at > int64(w.run.plan.spec.Batch) {
-			b = w.at + int64(w.run.plan.spec.Batch)
-		}
-		end, err := w.window(ctx, w.at, b)
-		if err != nil {
-			return err
-		}
-		if end == w.at {
-			break
-		}
-		w.at = end
+// choose is which of the rows [a, b) are wanted, as far as the filter's columns say; hope is what their pages leave
+// (nil = all). live are those that the overlay leaves.
+func (w *windows) choose(ctx context.Context, a, b int64, hope *vec.Sel) (sel, live *vec.Sel, p *vec.Patch, err error) {
+	live, p, err = w.changes(ctx, a, b)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	return w.checkEnd(ctx, rg)
+	chosen := w.positioned(live)
+	if hope != nil {
+		chosen = chosen.And(hope)
+	}
+	sel, err = w.filter(a, b, chosen, p)
+	return sel, live, p, err
+}
+
+// whole is sel without the rows [a, b) of which a cell is lost, where the damage policy leaves them out.
+func (w *windows) whole(sel *vec.Sel, a, b int64) *vec.Sel {
+	for _, s := range w.others {
+		if w.run.plan.spec.Damaged == SkipRows || s.mustDrop() {
+			sel = s.dropLost(sel, a, b)
+		}
+	}
+	return sel
 }
 
 // checkEnd is called when no column gave another row: all must have ended together, and where the row group says.
@@ -241,7 +250,10 @@ func (w *windows) coverFilters(ctx context.Context, a, b int64) (to int64, hope 
 		if _, nested := l.(*field); nested { // it is looked at as a whole: see view
 			want = nil
 		}
-		end, err := w.coverAll(ctx, []lane{l}, a, b, want)
+		end, err := l.cover(ctx, a, b, want)
+		if w.group.Rows >= 0 {
+			end = min(end, w.group.Rows)
+		}
 		if err != nil || end == a {
 			return end, nil, err
 		}
@@ -342,9 +354,9 @@ func (w *windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 	return live, nil
 }
 
-// tellSuspects tells what is suspect of the window that ends before row b. Of a row group whose number of rows
+// reportSuspects reports what is suspect of the window that ends before row b. Of a row group whose number of rows
 // is not known only the columns tell where that is; a window that was cut is asked for again.
-func (w *windows) tellSuspects(b int64) {
+func (w *windows) reportSuspects(b int64) {
 	for _, l := range w.suspects {
 		l.Rows = [2]int64{max(l.Rows[0], w.told), min(l.Rows[1], b)}
 		if l.Rows[0] < l.Rows[1] {
@@ -360,7 +372,7 @@ func (w *windows) positioned(live *vec.Sel) *vec.Sel {
 	if !w.run.plan.logical || w.run.plan.spec.Rows == (vec.Range{}) {
 		return live
 	}
-	rows := w.run.plan.rowsOf(w.run.base + w.live)
+	rows := w.run.plan.rowsOf(w.before + w.live)
 	from, to := max(0, rows.From), max(0, rows.To)
 	return without(first(live, int(min(to, int64(live.Count)))), int(min(from, int64(live.Count))))
 }
@@ -483,15 +495,23 @@ func (w *windows) append(sel *vec.Sel, a int64, n int) error {
 		switch {
 		case o.nested && sel.Count > 0:
 			err = w.appendNested(i, o, sel, a, n)
-		case o.nested, w.run.out.adopt(i, w.byCol[o.col], n, sel):
+		case o.nested:
 		default:
-			err = w.run.out.append(i, w.byCol[o.col].vec, n, sel)
+			err = w.appendFlat(i, w.byCol[o.col], n, sel)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (w *windows) appendFlat(i int, s *stream, n int, sel *vec.Sel) error {
+	if w.run.out.adopt(i, &s.vec, n, sel) {
+		s.row += int64(n)
+		return nil
+	}
+	return w.run.out.append(i, s.vec, n, sel)
 }
 
 func (w *windows) appendNested(i int, o output, sel *vec.Sel, a int64, n int) error {
