@@ -49,10 +49,10 @@ func (t *Table) Explain(ctx context.Context, spec ScanSpec, analyze bool) (*Expl
 	}
 	trace := scan.NewTrace()
 	for i, s := range t.sources {
-		if err := trace.Start(i, s.scan, spec.internal(), false); err != nil {
+		if err := trace.Start(i, s.scan.Reader, spec.internal(), false); err != nil {
 			return nil, err
 		}
-		if err := trace.Walk(ctx, s.scan); err != nil {
+		if err := scan.Walk(ctx, trace, s.scan); err != nil {
 			return nil, err
 		}
 	}
@@ -62,7 +62,7 @@ func (t *Table) Explain(ctx context.Context, spec ScanSpec, analyze bool) (*Expl
 		for i, s := range t.sources {
 			in := spec.internal()
 			in.Trace = trace
-			if err := trace.Start(i, s.scan, in, true); err != nil {
+			if err := trace.Start(i, s.scan.Reader, in, true); err != nil {
 				return nil, err
 			}
 			for b, err := range s.run(ctx, in, nil) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format"
@@ -204,87 +203,4 @@ func columnOf(rec arrow.RecordBatch, name string) arrow.Array {
 		return nil
 	}
 	return rec.Column(at[0])
-}
-
-// child is the descendant of a struct array, with the nulls of its ancestors. The caller releases it.
-func child(a arrow.Array, path []string) arrow.Array {
-	a.Retain()
-	for _, name := range path {
-		s := a.(*array.Struct)
-		i, _ := s.DataType().(*arrow.StructType).FieldIdx(name)
-		f := s.Field(i)
-		if s.NullN() > 0 {
-			f = masked(f, s)
-		} else {
-			f.Retain()
-		}
-		a.Release()
-		a = f
-	}
-	return a
-}
-
-// masked is f with nulls where its parent has them.
-func masked(f arrow.Array, parent *array.Struct) arrow.Array {
-	n := f.Len()
-	bits := make([]byte, (n+7)/8)
-	nulls := 0
-	for i := range n {
-		if f.IsValid(i) && parent.IsValid(i) {
-			bits[i/8] |= 1 << (i % 8)
-		} else {
-			nulls++
-		}
-	}
-	d := f.Data()
-	if d.Offset() != 0 { // the bitmap must share the values' offset
-		all := make([]byte, (n+d.Offset()+7)/8)
-		for i := range n {
-			if bits[i/8]>>(i%8)&1 != 0 {
-				k := i + d.Offset()
-				all[k/8] |= 1 << (k % 8)
-			}
-		}
-		bits = all
-	}
-	bufs := append([]*memory.Buffer{memory.NewBufferBytes(bits)}, d.Buffers()[1:]...)
-	var nd *array.Data
-	if d.DataType().ID() == arrow.DICTIONARY {
-		nd = array.NewDataWithDictionary(d.DataType(), n, bufs, nulls, d.Offset(), d.Dictionary().(*array.Data))
-	} else {
-		nd = array.NewData(d.DataType(), n, bufs, d.Children(), nulls, d.Offset())
-	}
-	defer nd.Release()
-	return array.MakeFromData(nd)
-}
-
-// take gathers the selected entries of any array: runs of them are sliced and concatenated.
-func take(a arrow.Array, sel *vec.Sel, mem memory.Allocator) (arrow.Array, error) {
-	if sel.IsAll() {
-		a.Retain()
-		return a, nil
-	}
-	var runs []arrow.Array
-	defer func() {
-		for _, r := range runs {
-			r.Release()
-		}
-	}()
-	for i := 0; i < sel.N; {
-		if !sel.Has(i) {
-			i++
-			continue
-		}
-		j := i + 1
-		for j < sel.N && sel.Has(j) {
-			j++
-		}
-		runs = append(runs, array.NewSlice(a, int64(i), int64(j)))
-		i = j
-	}
-	if len(runs) == 1 {
-		runs[0].Retain()
-		return runs[0], nil
-	}
-	return concat(runs, mem)
 }

@@ -1,11 +1,13 @@
 package scan
 
 import (
+	"errors"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"stoa/region"
 	"stoa/vec"
 )
 
@@ -254,3 +256,26 @@ func (c *collector) present(cols []arrow.Array) ([]arrow.Array, error) {
 	}
 	return out, nil
 }
+
+// chunk is some rows of a row group, in its order: a vector for each output of the plan.
+type chunk struct {
+	vecs   []*vec.Vector
+	rows   int
+	losses []region.Loss // met since the chunk before
+}
+
+// release gives the vectors back. There may be no chunk.
+func (c *chunk) release() {
+	if c == nil {
+		return
+	}
+	for _, v := range c.vecs {
+		v.Release()
+	}
+}
+
+// Two ways to end without an error: there is nothing more to read, or nobody listens any more.
+var (
+	errStop = errors.New("stop")
+	errLeft = errors.New("the loop was left")
+)

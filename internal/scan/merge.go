@@ -1,7 +1,6 @@
 package scan
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -20,39 +19,6 @@ import (
 // Row groups of one part whose keys overlap are read side by side and merged in the reader's order; those that do not
 // overlap come one after the other, by their first keys. Merging is ordering only: at one moment a key is live in one
 // row group at most, which the overlays see to.
-
-// clusters cuts the row groups of a part into runs that have to be merged.
-func (p *plan) clusters(groups []format.RowGroup, order []format.Key) [][]format.RowGroup {
-	var out [][]format.RowGroup
-	if len(order) == 0 || p.spec.Unordered || len(groups) < 2 {
-		for i := range groups {
-			out = append(out, groups[i:i+1])
-		}
-		return out
-	}
-	groups = slices.DeleteFunc(slices.Clone(groups), func(g format.RowGroup) bool { return g.Rows == 0 })
-	for _, g := range groups {
-		if g.Low == nil || g.High == nil {
-			return [][]format.RowGroup{groups}
-		}
-	}
-	slices.SortStableFunc(groups, func(a, b format.RowGroup) int { return bytes.Compare(a.Low, b.Low) })
-	from := 0
-	var high []byte
-	for i, g := range groups {
-		if i > from && bytes.Compare(g.Low, high) > 0 {
-			out = append(out, groups[from:i])
-			from = i
-		}
-		if i == from || bytes.Compare(g.High, high) > 0 {
-			high = g.High
-		}
-	}
-	if from < len(groups) {
-		out = append(out, groups[from:])
-	}
-	return out
-}
 
 // merger reads a cluster.
 type merger struct {
@@ -376,13 +342,6 @@ type cursor struct {
 	done  bool
 }
 
-// chunk is some rows of a row group, in its order: a vector for each output of the plan.
-type chunk struct {
-	vecs   []*vec.Vector
-	rows   int
-	losses []region.Loss // met since the chunk before
-}
-
 func newCursor(ctx context.Context, src Source, p *plan, g format.RowGroup, cols []keyColumn) *cursor {
 	c := &cursor{cols: cols}
 	seq := chunks(ctx, src, p, g)
@@ -436,16 +395,6 @@ func ahead(seq iter.Seq2[*chunk, error]) iter.Seq2[*chunk, error] {
 				return
 			}
 		}
-	}
-}
-
-// release gives the vectors back. There may be no chunk.
-func (c *chunk) release() {
-	if c == nil {
-		return
-	}
-	for _, v := range c.vecs {
-		v.Release()
 	}
 }
 

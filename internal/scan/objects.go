@@ -175,3 +175,13 @@ func ReadSpan(ctx context.Context, o *Objects, at fault.Span) (b []byte, err err
 	err = o.readInto(ctx, &b, at)
 	return b, err
 }
+
+// Source is an open reader and what a scan needs beside it.
+type Source struct {
+	Reader   format.Reader
+	Objects  *Objects   // opens data objects
+	Dicts    *Dicts     // decoded dictionaries, shared by all scans
+	Pages    *vec.Cache // decoded pages of which scans wanted only a few rows; nil = none is kept
+	Limits   format.Limits
+	NoVerify bool
+}

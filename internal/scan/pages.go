@@ -174,11 +174,3 @@ func (w *pageWalk) passed(p format.Page, at int64, all region.Loss, err error, l
 	all.Rows[1], all.Exact = at+p.Rows, true
 	return at + p.Rows, tell(lost, all, err)
 }
-
-func stored(p format.Page) int64 {
-	var n int64
-	for _, s := range p.Spans {
-		n += s.Len
-	}
-	return n
-}

@@ -34,13 +34,6 @@ type result struct {
 	err    error
 }
 
-// A task is at most so many windows of one row group: pages that cross its border are decoded twice.
-const taskWindows = 4
-
-// ready is how many batches a task may hold that are not due yet: all of one, so that its worker does not wait
-// while another's are due.
-const ready = taskWindows
-
 // parallel reads by several workers.
 func (r *run) parallel(outer context.Context) error {
 	ctx, cancel := context.WithCancel(outer)
@@ -140,7 +133,7 @@ func (r *run) tasks(ctx context.Context) iter.Seq2[*task, error] {
 				return
 			}
 			for _, c := range r.plan.clusters(groups, r.src.Reader.Order()) {
-				for _, t := range r.plan.cutUp(c, vec.Range{}) {
+				for _, t := range cutUp(r.plan, c, vec.Range{}) {
 					if !yield(t, nil) {
 						return
 					}
@@ -155,7 +148,7 @@ func (r *run) cutPieces(yield func(*task, error) bool) func(*task) error {
 	return func(t *task) error {
 		all := []*task{t}
 		if t.lost == nil {
-			all = r.plan.cutUp(t.groups, t.rows)
+			all = cutUp(r.plan, t.groups, t.rows)
 		}
 		for _, one := range all {
 			if !yield(one, nil) {
@@ -167,7 +160,7 @@ func (r *run) cutPieces(yield func(*task, error) bool) func(*task) error {
 }
 
 // cutUp makes tasks of row groups, or of these rows of the only one; no rows are all.
-func (p *plan) cutUp(groups []format.RowGroup, rows vec.Range) []*task {
+func cutUp(p *plan, groups []format.RowGroup, rows vec.Range) []*task {
 	step := int64(taskWindows * p.spec.Batch)
 	all := rows
 	if rows == (vec.Range{}) {

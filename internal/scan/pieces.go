@@ -13,42 +13,6 @@ import (
 	"stoa/vec"
 )
 
-// Piece is a part of a scan that can be read by itself: row groups of one part, whose rows come merged if their keys
-// overlap, or some rows of one row group. The pieces of a scan, in order, are the scan.
-type Piece struct {
-	Part   string    `json:"part"`            // as the reader names it
-	Stamp  string    `json:"stamp,omitempty"` // what the part was when the piece was cut; another one is an error
-	Groups []int     `json:"groups"`          // by index, in order
-	Rows   vec.Range `json:"rows,omitzero"`   // of the only group; zero = all
-	Bytes  int64     `json:"bytes"`           // stored, about
-	Count  int64     `json:"count"`           // physical rows; -1 not known
-}
-
-// Check is an error, with the name of its field below field, if the piece is none that Cut gives.
-func (p Piece) Check(field string) error {
-	bad := func(name, format string, args ...any) error {
-		return fault.New(fault.Invalid, fault.Span{Object: p.Part}, field+"."+name, format, args...)
-	}
-	if len(p.Groups) == 0 {
-		return bad("groups", "the piece names no row group")
-	}
-	for i, g := range p.Groups {
-		if slices.Contains(p.Groups[:i], g) {
-			return bad("groups", "row group %d is named twice", g)
-		}
-	}
-	if p.Rows == (vec.Range{}) { // all
-		return nil
-	}
-	if p.Rows.From < 0 || p.Rows.From >= p.Rows.To {
-		return bad("rows", "from %d to %d are no rows", p.Rows.From, p.Rows.To)
-	}
-	if len(p.Groups) > 1 {
-		return bad("rows", "rows %d to %d are of one row group, %d are named", p.Rows.From, p.Rows.To, len(p.Groups))
-	}
-	return nil
-}
-
 // Cut gives the pieces of a scan, of at most about target stored bytes each if they can be cut so small. What
 // metadata says that the filter leaves out is in none: parts, row groups, and the rows before the first and
 // behind the last that an index or a bound leaves.
@@ -61,7 +25,7 @@ func Cut(ctx context.Context, src Source, spec Spec, target int64) iter.Seq2[Pie
 		}
 		for part, err := range src.Reader.Parts(ctx, p.query) {
 			if err == nil {
-				err = p.cutPart(ctx, src, part, target, yield)
+				err = cutPart(ctx, p, src, part, target, yield)
 			}
 			if err == errLeft {
 				return
@@ -74,14 +38,14 @@ func Cut(ctx context.Context, src Source, spec Spec, target int64) iter.Seq2[Pie
 	}
 }
 
-func (p *plan) cutPart(ctx context.Context, src Source, part format.Part, target int64,
+func cutPart(ctx context.Context, p *plan, src Source, part format.Part, target int64,
 	yield func(Piece, error) bool) error {
 	groups, err := src.Reader.RowGroups(ctx, part, p.query)
 	if err != nil {
 		return err
 	}
 	alone := len(groups) == 1
-	groups, left := p.hopeful(ctx, src, groups)
+	groups, left := hopeful(ctx, p, src, groups)
 	for _, cluster := range p.clusters(groups, src.Reader.Order()) {
 		all := Piece{Part: part.Ref, Stamp: part.Stamp}
 		for _, g := range cluster {
@@ -109,7 +73,7 @@ func (p *plan) cutPart(ctx context.Context, src Source, part format.Part, target
 
 // hopeful are the row groups of which metadata leaves rows to the filter; and of those of which it leaves less
 // than all, from which row to which. What cannot be asked is left to the scan, which tells.
-func (p *plan) hopeful(ctx context.Context, src Source, groups []format.RowGroup) (out []format.RowGroup,
+func hopeful(ctx context.Context, p *plan, src Source, groups []format.RowGroup) (out []format.RowGroup,
 	left map[int]vec.Range) {
 	if p.filter == nil {
 		return groups, nil
@@ -132,25 +96,6 @@ func (p *plan) hopeful(ctx context.Context, src Source, groups []format.RowGroup
 		out = append(out, g)
 	}
 	return out, left
-}
-
-// divide cuts the rows of a single row group into equal pieces.
-func (p Piece) divide(target int64, single bool) []Piece {
-	n := int64(1)
-	if single && p.Count > 0 && target > 0 {
-		n = min((p.Bytes+target-1)/target, p.Count)
-	}
-	if n <= 1 {
-		return []Piece{p}
-	}
-	var out []Piece
-	for i := range n {
-		one := p
-		one.Rows = vec.Range{From: p.Rows.From + p.Count*i/n, To: p.Rows.From + p.Count*(i+1)/n}
-		one.Count, one.Bytes = one.Rows.Len(), p.Bytes/n
-		out = append(out, one)
-	}
-	return out
 }
 
 // pieces gives the pieces that the spec names as tasks, in order.

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"bytes"
 	"maps"
 	"math"
 	"slices"
@@ -407,3 +408,58 @@ func (p *plan) rowsOf(base int64) vec.Range {
 	}
 	return vec.Range{From: p.spec.Rows.From - base, To: p.spec.Rows.To - base}
 }
+
+// fieldPlan is what a scan needs to know of a nested field.
+type fieldPlan struct {
+	top  int
+	name string
+	cols []int // physical, parents included
+	asm  *nest.Assembler
+}
+
+// clusters cuts the row groups of a part into runs that have to be merged.
+func (p *plan) clusters(groups []format.RowGroup, order []format.Key) [][]format.RowGroup {
+	var out [][]format.RowGroup
+	if len(order) == 0 || p.spec.Unordered || len(groups) < 2 {
+		for i := range groups {
+			out = append(out, groups[i:i+1])
+		}
+		return out
+	}
+	groups = slices.DeleteFunc(slices.Clone(groups), func(g format.RowGroup) bool { return g.Rows == 0 })
+	for _, g := range groups {
+		if g.Low == nil || g.High == nil {
+			return [][]format.RowGroup{groups}
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b format.RowGroup) int { return bytes.Compare(a.Low, b.Low) })
+	from := 0
+	var high []byte
+	for i, g := range groups {
+		if i > from && bytes.Compare(g.Low, high) > 0 {
+			out = append(out, groups[from:i])
+			from = i
+		}
+		if i == from || bytes.Compare(g.High, high) > 0 {
+			high = g.High
+		}
+	}
+	if from < len(groups) {
+		out = append(out, groups[from:])
+	}
+	return out
+}
+
+// A task is at most so many windows of one row group: pages that cross its border are decoded twice.
+const taskWindows = 4
+
+// ready is how many batches a task may hold that are not due yet: all of one, so that its worker does not wait
+// while another's are due.
+const ready = taskWindows
+
+// maxStrings is how many bytes of strings a window may add to a batch's column when codes of a dictionary are
+// spelled out: a few bytes can stand for any number.
+const maxStrings = 64 << 20
+
+// strings is the same within the budget of memory.
+func (p *plan) strings() int64 { return min(maxStrings, p.largest) }

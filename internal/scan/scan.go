@@ -13,76 +13,12 @@ import (
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/pred"
 	"stoa/region"
 	"stoa/vec"
 )
-
-// Damaged says what happens to rows that cannot be read. Only errors of the classes Corrupt and Unsupported are
-// excused, the latter unless there was nothing else: a file that is all of a codec we do not have is refused,
-// not lost.
-type Damaged uint8
-
-const (
-	Fail      Damaged = iota // the scan ends with the error
-	SkipRows                 // rows with a lost cell are left out
-	NullCells                // lost cells are null
-)
-
-// MostWorkers is how many workers a scan has at most: each has buffers of its own, and more than a few for each
-// core gain nothing.
-const MostWorkers = 1024
-
-// Spec says what to read.
-type Spec struct {
-	Columns []string          // dotted paths; nil = all, empty = none (rows are still counted)
-	Filter  *pred.Expr        // nil = all; applied exactly
-	Rows    vec.Range         // positions of the unfiltered scan; zero = all
-	Limit   int64             // rows that come out at most; 0 = no limit
-	Batch   int               // rows of a batch at most; 0 = 65,536
-	Damaged Damaged           //
-	Lost    func(region.Loss) // told of every loss, from the goroutine that ranges; may be nil
-	Alloc   memory.Allocator  // of the batches; nil = Go's
-	Ahead   int64             // bytes read ahead per column; 0 = 256 KiB, -1 = none
-	// Unordered gives up the order that the table promises: row groups come one after the other, which is faster.
-	Unordered bool
-	// Parallel is how many workers read, MostWorkers at most; 0 or 1: the goroutine that ranges does. Batches
-	// come in the same order, though not cut in the same places. Alloc must then be safe for concurrent use, as
-	// Go's and a Pool are.
-	Parallel int
-	// Memory is about how many bytes all workers together may hold: windows end earlier, less is read ahead,
-	// and if that is not enough fewer workers read. 0 = no such limit: windows of Batch rows. Pages are decoded
-	// whole. A Batcher is told how large its batches may be.
-	Memory int64
-	// Pieces are what of the table is read, in the order in which Cut gave them; nil = all. Rows must then be zero.
-	Pieces []Piece
-	// Trace, if not nil, notes which pages are read, and how.
-	Trace *Trace
-}
-
-const (
-	defaultBatch = 64 << 10
-	defaultAhead = 256 << 10 // of all columns together it should stay in the cache of a core
-	// A window ends early when one column's vector is this large, so that strings fit Arrow's 32-bit offsets.
-	maxVector = 256 << 20
-	// What a budget of memory leaves at least: of a window's column, and of what is read ahead of one.
-	leastVector = 64 << 10
-	leastAhead  = 16 << 10
-)
-
-// Source is an open reader and what a scan needs beside it.
-type Source struct {
-	Reader   format.Reader
-	Objects  *Objects   // opens data objects
-	Dicts    *Dicts     // decoded dictionaries, shared by all scans
-	Pages    *vec.Cache // decoded pages of which scans wanted only a few rows; nil = none is kept
-	Limits   format.Limits
-	NoVerify bool
-}
 
 // Schema is the schema of the batches that spec gives.
 func Schema(r format.Reader, spec Spec) (*arrow.Schema, error) {
@@ -160,12 +96,6 @@ func (s *sieve) nothing() error {
 	}
 	return s.refused
 }
-
-// Two ways to end without an error: there is nothing more to read, or nobody listens any more.
-var (
-	errStop = errors.New("stop")
-	errLeft = errors.New("the loop was left")
-)
 
 // run reads a scan, or the part of it that one worker reads.
 type run struct {

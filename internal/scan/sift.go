@@ -2,7 +2,6 @@ package scan
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"stoa/format"
@@ -58,23 +57,6 @@ func (w *windows) sift(ctx context.Context, s *stream) error {
 		return ""
 	}
 	return nil
-}
-
-// whyGroup is by what bounds row group g, which has no row that passes, was passed over.
-func (p *plan) whyGroup(g format.RowGroup, o format.Overlay) string {
-	plain, by := g, byGroupBounds
-	plain.Bounds = maps.Clone(g.Bounds)
-	for k, b := range plain.Bounds {
-		if b.Ask != nil && slices.Contains(p.filters, k) {
-			by = b.By
-		}
-		b.Ask = nil
-		plain.Bounds[k] = b
-	}
-	if p.prunes(plain, o, -1, nil) {
-		return byGroupBounds
-	}
-	return by
 }
 
 // learn keeps what a decoded page said of its own entries. first is the row of its first entry.

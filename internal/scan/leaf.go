@@ -1,0 +1,396 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/nest"
+	"stoa/vec"
+)
+
+// leaf is one physical column of a field. Its vector holds the entries of the rows from row on; those up to end are
+// complete.
+type leaf struct {
+	field    *field
+	col      format.Column
+	number   int // physical
+	parent   *leaf
+	children []*leaf
+	chunk    format.Chunk
+	pager    pager
+	dict     *vec.Vector
+	vec      *vec.Vector
+
+	row, end int64
+	starts   int64 // rows that begin in vec, of a repeated column
+	ended    bool  // there is nothing behind end
+	lost     []vec.Range
+	dead     error // the rows from end on cannot be found
+	torn     bool  // the entries that continue a row at the start of the next page belong to a row that was passed over
+}
+
+// open finds the pages of the wanted rows. A parent is opened where its children's first pages begin.
+func (l *leaf) open(ctx context.Context, rows vec.Ranges, ahead int64) error {
+	r := l.field.run
+	var err error
+	if l.vec, err = vec.New(l.col.Type, r.plan.alloc()); err != nil {
+		return err
+	}
+	if l.col.MaxRep > 0 { // the page in which the row behind begins may begin with entries of the last one
+		rows = slices.Clone(rows)
+		for i := range rows {
+			if rows[i].To < math.MaxInt64 {
+				rows[i].To++
+			}
+		}
+	}
+	hull := vec.Range{From: rows[0].From, To: rows[len(rows)-1].To}
+	for _, c := range l.children {
+		hull.To = math.MaxInt64 // where their last page ends is not known
+		pb, err := c.pager.peek(ctx)
+		if err == nil {
+			hull.From = min(hull.From, max(pb.page.First, 0))
+		}
+	}
+	if len(l.children) > 0 {
+		rows = vec.Ranges{hull}
+	}
+	if l.chunk, err = r.src.Reader.Chunk(ctx, l.field.group, l.number, hull); err != nil {
+		return err
+	}
+	l.pager = pager{src: r.src, trace: r.plan.spec.Trace, chunk: l.chunk, rows: rows, ahead: ahead}
+	r.plan.spec.Trace.noteDict(l.field.group, l.number, l.chunk)
+	l.dict, err = r.src.Dicts.get(ctx, r.src, l.col, l.chunk)
+	return err
+}
+
+// pass: the entries before row are no longer in vec.
+func (l *leaf) pass(row int64) {
+	l.starts -= row - l.row
+	l.row = row
+}
+
+// restart empties vec; the next page begins at row.
+func (l *leaf) restart(row int64) {
+	l.vec.Reset()
+	l.row, l.end, l.starts, l.torn = row, row, 0, row > 0
+}
+
+// entries is how many entries of l, from the first one it holds, belong to rows before row, which is end at most.
+func (l *leaf) entries(row int64) (int, error) {
+	switch {
+	case row <= l.row:
+		return 0, nil
+	case l.parent != nil:
+		from, err := l.parent.entries(l.row)
+		if err != nil {
+			return 0, err
+		}
+		to, err := l.parent.entries(row)
+		if err != nil {
+			return 0, err
+		}
+		n, err := nest.SumLengths(vec.Fixed[int32](l.parent.vec, 0)[from:to])
+		if err == nil && n > int64(l.vec.Len()) {
+			err = fault.Corruptf(fault.Span{Object: l.field.group.Part}, "", "%d entries, its parent says %d",
+				l.vec.Len(), n)
+		}
+		return int(n), err
+	case l.col.MaxRep > 0:
+		return nest.RowStart(l.vec.Rep(), int(row-l.row)), nil
+	}
+	return int(row - l.row), nil
+}
+
+// jump passes over pages that lie wholly before row. Pages that do not say where they lie are read.
+func (l *leaf) jump(ctx context.Context, row int64) {
+	if l.vec == nil || row <= l.end {
+		return
+	}
+	for {
+		pb, err := l.pager.peek(ctx)
+		if err != nil || pb.page.First < 0 || pb.page.Rows < 0 || pb.page.First+pb.page.Rows > row {
+			return
+		}
+		l.restart(pb.page.First + pb.page.Rows)
+		l.pager.drop()
+	}
+}
+
+// need decodes until the rows before to are complete. It may stop behind row from if the vector gets too large.
+func (l *leaf) need(ctx context.Context, from, to int64) error {
+	for l.end < to && !l.ended && l.dead == nil && (l.end <= from || l.vec.Size() < l.field.run.plan.largest) {
+		pb, err := l.pager.peek(ctx)
+		if err == io.EOF {
+			l.ended = true
+			l.settle()
+			return nil
+		}
+		if err == nil {
+			err = l.page(ctx, pb.page)
+		}
+		if err != nil && l.field.run.excused(err) {
+			l.dead = err // what is complete is still good
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		l.pager.drop()
+		l.settle()
+	}
+	return nil
+}
+
+// settle works out end. The last row of a repeated column is complete when the next one begins or the chunk ends.
+func (l *leaf) settle() {
+	if l.col.MaxRep == 0 {
+		return // end goes with the pages
+	}
+	l.end = l.row + l.starts
+	if !l.ended && l.starts > 0 {
+		l.end--
+	}
+}
+
+// begun is the row with which the next page begins.
+func (l *leaf) begun() int64 {
+	if l.col.MaxRep == 0 || l.ended {
+		return l.end
+	}
+	return l.row + l.starts
+}
+
+// page decodes the next page. What is wrong with it costs its rows if it says which they are.
+func (l *leaf) page(ctx context.Context, p format.Page) error {
+	at := l.begun()
+	if p.First >= 0 && p.First != at {
+		if p.First < at {
+			return fault.Corruptf(placeOf(p), "", "the page begins at row %d, row %d is next", p.First, at)
+		}
+		at = p.First // pages that nobody wants were passed over
+		l.restart(at)
+	}
+	before := l.vec.Len()
+	err := l.decode(ctx, p, at)
+	if err != nil {
+		l.vec.Truncate(before)
+		if !l.field.run.excused(err) {
+			return err
+		}
+		if p.Rows < 0 {
+			if p.Rows = l.rowsByRest(ctx, p, at); p.Rows < 0 {
+				return err
+			}
+		}
+		if beyond(l.field.group, at, p.Rows) {
+			return err
+		}
+		return l.losePage(p, at, err)
+	}
+	if l.col.MaxRep > 0 {
+		return l.joinRow(before, p)
+	}
+	l.end = at + l.rowsOf(p, before)
+	return nil
+}
+
+// rowsOf is how many rows a page without repetition levels, decoded behind entry before, has.
+func (l *leaf) rowsOf(p format.Page, before int) int64 {
+	if l.parent != nil {
+		return p.Rows
+	}
+	return int64(l.vec.Len() - before)
+}
+
+// rowsByRest is how many rows begin in a page that cannot be decoded and does not say: what the row group has,
+// less those before, less those that begin in the pages behind, which are all read for it. -1 if they cannot be
+// counted.
+func (l *leaf) rowsByRest(ctx context.Context, bad format.Page, at int64) int64 {
+	r, g := l.field.run, l.field.group
+	if g.Rows < 0 || l.parent != nil || l.col.MaxRep == 0 {
+		return -1
+	}
+	rest := &leaf{field: &field{run: r, group: g, plan: l.field.plan, arena: &vec.Arena{}}, col: l.col,
+		number: l.number}
+	defer func() {
+		rest.pager.close()
+		if rest.vec != nil {
+			rest.vec.Release()
+		}
+	}()
+	if rest.open(ctx, vec.Ranges{{From: 0, To: math.MaxInt64}}, r.plan.spec.Ahead) != nil {
+		return -1
+	}
+	behind, found := int64(0), false
+	for {
+		pb, err := rest.pager.peek(ctx)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return -1
+		}
+		if found {
+			rest.vec.Reset()
+			if rest.decode(ctx, pb.page, 0) != nil {
+				return -1
+			}
+			behind += int64(nest.CountRows(rest.vec.Rep()))
+		}
+		found = found || pb.page.Ordinal == bad.Ordinal && slices.Equal(pb.page.Spans, bad.Spans)
+		rest.pager.drop()
+	}
+	if n := g.Rows - at - behind; found && n >= 0 {
+		return n
+	}
+	return -1
+}
+
+// joinRow looks at the entries with which a page begins and which continue the row before.
+func (l *leaf) joinRow(before int, p format.Page) error {
+	rep := l.vec.Rep()[before:]
+	k := nest.RowStart(rep, 0)
+	switch {
+	case k == 0:
+	case l.torn: // their row is not wanted, or lost
+		if err := l.vec.Cut(before, before+k); err != nil {
+			return err
+		}
+		rep = l.vec.Rep()[before:]
+		k = 0
+	case before == 0 && l.row == 0:
+		return fault.Corruptf(placeOf(p), "", "the first entry of the column has repetition level %d", rep[0])
+	}
+	if k < len(rep) {
+		l.torn = false
+	}
+	l.starts += int64(nest.CountRows(rep))
+	return nil
+}
+
+func (l *leaf) decode(ctx context.Context, p format.Page, at int64) error {
+	if p.Lost != nil {
+		return p.Lost
+	}
+	n := p.Entries
+	if l.parent != nil {
+		var err error
+		if n, err = l.count(ctx, p, at); err != nil {
+			return err
+		}
+	}
+	bytes, err := l.pager.bytes(ctx)
+	if err != nil {
+		return err
+	}
+	l.field.run.plan.spec.Trace.note(l.field.group, l.number, p, "")
+	arena := l.field.arena
+	arena.Reset()
+	t := format.Task{Page: p, N: n, Bytes: bytes, Dict: l.dict, Scratch: arena, Limits: l.field.run.src.Limits,
+		NoVerify: l.field.run.src.NoVerify}
+	if err := decode(l.chunk, &t, l.vec); err != nil {
+		return err
+	}
+	if l.col.Has&format.Levels != 0 && len(l.vec.Def()) != l.vec.Len() {
+		return fault.Bugf("column %s: %d levels for %d entries", l.col.Name, len(l.vec.Def()), l.vec.Len())
+	}
+	return nil
+}
+
+// count is the entries of a child's page: what the parent's lengths for its rows add up to.
+func (l *leaf) count(ctx context.Context, p format.Page, at int64) (int64, error) {
+	if p.Rows < 0 {
+		return 0, fault.Bugf("column %s: a page of a column with a parent does not say its rows", l.col.Name)
+	}
+	to := at + p.Rows
+	if err := l.parent.need(ctx, at, to); err != nil {
+		return 0, err
+	}
+	for l.parent.end < to && !l.parent.ended && l.parent.dead == nil { // it stopped because it is large
+		if err := l.parent.need(ctx, l.parent.end, to); err != nil {
+			return 0, err
+		}
+	}
+	if l.parent.end < to && l.parent.dead != nil {
+		return 0, l.parent.dead
+	}
+	if l.parent.end < to {
+		return 0, fault.Corruptf(placeOf(p), "", "the page reaches to row %d, its parent %s ends at %d", to,
+			l.parent.col.Name, l.parent.end)
+	}
+	if l.parent.row > at {
+		return 0, fault.Bugf("column %s: the page begins at row %d, its parent is at %d", l.col.Name, at, l.parent.row)
+	}
+	for _, r := range l.parent.lost {
+		if r.Intersect(vec.Range{From: at, To: to}).Len() > 0 {
+			return 0, fault.Corruptf(placeOf(p), "", "the lengths of %s for these rows are lost", l.parent.col.Name)
+		}
+	}
+	i, err := l.parent.entries(at)
+	if err != nil {
+		return 0, err
+	}
+	j, err := l.parent.entries(to)
+	if err != nil {
+		return 0, err
+	}
+	n, err := nest.SumLengths(vec.Fixed[int32](l.parent.vec, 0)[i:j])
+	if err == nil && p.Entries >= 0 && p.Entries != n {
+		err = fault.Corruptf(placeOf(p), "", "%d entries, the lengths of %s add up to %d", p.Entries,
+			l.parent.col.Name, n)
+	}
+	return n, err
+}
+
+// losePage puts placeholders for the rows of a page, from row at on.
+func (l *leaf) losePage(p format.Page, at int64, err error) error {
+	rows := vec.Range{From: at, To: at + p.Rows}
+	n := int(p.Rows)
+	if l.parent != nil {
+		n = 0
+		if i, e := l.parent.entries(at); e == nil && l.parent.end >= rows.To && l.parent.row <= at {
+			if j, e := l.parent.entries(rows.To); e == nil {
+				sum, _ := nest.SumLengths(vec.Fixed[int32](l.parent.vec, 0)[i:j])
+				if sum > mostLost { // lengths that no page bears out
+					return err
+				}
+				n = int(sum)
+			}
+		}
+	}
+	switch {
+	case l.col.Has&format.Levels != 0:
+		l.vec.ExtendUnset(n)
+		l.vec.ExtendLevels(n) // zeros: an entry is a row
+	default:
+		l.vec.ExtendUnset(n)
+	}
+	if l.col.MaxRep > 0 { // the row before may have gone on in the page, its last one may in the next
+		if !p.Starts {
+			rows.From = max(rows.From-1, l.row)
+		}
+		l.starts += int64(n)
+		l.torn = true
+	} else {
+		l.end = rows.To
+	}
+	l.lost = append(l.lost, rows)
+	l.field.lose(rows, l.blame(err))
+	return nil
+}
+
+// blame adds the column to an error.
+func (l *leaf) blame(err error) error {
+	var e *fault.Error
+	if !errors.As(err, &e) || l.col.Name == "" {
+		return err
+	}
+	out := *e
+	out.Path = fault.JoinPath("column "+l.col.Name, e.Path)
+	return &out
+}
