@@ -37,7 +37,13 @@ stoa/store                : std fault
 stoa/store/faulty         : std store
 stoa/format               : std arrow fault pred region store vec
 stoa/format/formattest    : anything
-stoa/internal/scan        : std arrow fault format pred region store vec internal/nest
+stoa/internal/scan/internal/arrays : std arrow fault vec
+stoa/internal/scan/internal/plan   : std arrow fault format pred region vec internal/nest internal/scan/internal/arrays
+stoa/internal/scan/internal/fetch  : std arrow fault format store vec internal/scan/internal/plan
+stoa/internal/scan/internal/emit   : std arrow region vec internal/scan/internal/arrays internal/scan/internal/plan
+stoa/internal/scan/internal/window : std arrow fault format pred region vec internal/nest internal/scan/internal/arrays internal/scan/internal/plan internal/scan/internal/fetch internal/scan/internal/emit
+stoa/internal/scan/internal/batches: std arrow fault format region vec internal/scan/internal/arrays internal/scan/internal/plan internal/scan/internal/emit internal/scan/internal/window
+stoa/internal/scan        : std arrow fault format pred region store vec internal/scan/...
 stoa/internal/thrift      : std fault wire region
 stoa/internal/arrowschema : std arrow fault format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc
 stoa/internal/cells       : std arrow fault internal/civil internal/enc/half

@@ -11,6 +11,10 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/scan/internal/emit"
+	"stoa/internal/scan/internal/fetch"
+	"stoa/internal/scan/internal/plan"
+	"stoa/internal/scan/internal/window"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/vec"
@@ -23,10 +27,10 @@ import (
 // merger reads a cluster.
 type merger struct {
 	run     *run
-	sub     *plan
+	sub     *plan.Plan
 	keys    []keyColumn
 	cursors []*cursor
-	heap    []int // cursors that have rows, the one with the least key first
+	heap    []int // cursors that have rows, the one with the smallest key first
 
 	// The rows that come out next: row at[i] of cursor from[i].
 	from []uint16
@@ -39,20 +43,20 @@ type merger struct {
 
 // merge reads the row groups of one cluster.
 func (r *run) merge(ctx context.Context, groups []format.RowGroup) error {
-	if r.plan.rowsOf(r.base).To <= 0 {
-		return errStop
+	if r.Plan.RowsOf(r.base).To <= 0 {
+		return emit.ErrStop
 	}
 	if len(groups) > math.MaxUint16 {
 		return fault.New(fault.Limit, fault.Span{Object: groups[0].Part}, "",
 			"%d row groups overlap; --unordered reads them one by one", len(groups))
 	}
-	m := &merger{run: r, room: r.plan.spec.Batch}
+	m := &merger{run: r, room: r.Plan.Spec.Batch}
 	if err := m.prepare(len(groups)); err != nil {
 		return err
 	}
-	defer m.close()
+	defer m.Close()
 	for i, g := range groups {
-		c := newCursor(ctx, r.src, m.sub, g, m.keys)
+		c := newCursor(ctx, r.Src, m.sub, g, m.keys)
 		m.cursors = append(m.cursors, c)
 		if err := m.next(c); err != nil {
 			return err
@@ -75,48 +79,48 @@ func (r *run) merge(ctx context.Context, groups []format.RowGroup) error {
 // prepare makes the plan by which the row groups are read: the outputs, then what only the filter needs (if positions
 // are to be counted before it), then the keys.
 func (m *merger) prepare(groups int) error {
-	p := m.run.plan
+	p := m.run.Plan
 	sub := *p
-	sub.spec.Limit, sub.spec.Rows = 0, vec.Range{}
-	sub.spec.Batch = max(1024, p.spec.Batch/groups) // all of them are in memory at once
-	sub.largest = max(leastVector, sub.largest/int64(groups))
-	if sub.spec.Ahead > 0 {
-		sub.spec.Ahead = max(leastAhead, sub.spec.Ahead/int64(groups))
+	sub.Spec.Limit, sub.Spec.Rows = 0, vec.Range{}
+	sub.Spec.Batch = max(1024, p.Spec.Batch/groups) // all of them are in memory at once
+	sub.Largest = max(plan.LeastVector, sub.Largest/int64(groups))
+	if sub.Spec.Ahead > 0 {
+		sub.Spec.Ahead = max(plan.LeastAhead, sub.Spec.Ahead/int64(groups))
 	}
-	sub.outputs = slices.Clone(p.outputs)
+	sub.Outputs = slices.Clone(p.Outputs)
 	if m.positional() {
-		sub.filter, sub.filters = nil, nil
-		sub.query.Filter = nil
-		for _, col := range p.filters {
-			sub.outputs = append(sub.outputs, output{top: p.columns[col].Path[0], col: col})
+		sub.Filter, sub.Filters = nil, nil
+		sub.Query.Filter = nil
+		for _, col := range p.Filters {
+			sub.Outputs = append(sub.Outputs, plan.Output{Top: p.Columns[col].Path[0], Col: col})
 		}
 	}
-	for _, k := range m.run.src.Reader.Order() {
-		c := p.columns[k.Column]
-		f := m.run.src.Reader.Schema().Field(c.Path[0])
-		m.keys = append(m.keys, keyColumn{output: len(sub.outputs), typ: c.Type, descending: k.Descending,
+	for _, k := range m.run.Src.Reader.Order() {
+		c := p.Columns[k.Column]
+		f := m.run.Src.Reader.Schema().Field(c.Path[0])
+		m.keys = append(m.keys, keyColumn{output: len(sub.Outputs), typ: c.Type, descending: k.Descending,
 			nullable: f.Nullable})
-		sub.outputs = append(sub.outputs, output{top: c.Path[0], col: k.Column})
-		sub.keys = append(sub.keys, k.Column)
+		sub.Outputs = append(sub.Outputs, plan.Output{Top: c.Path[0], Col: k.Column})
+		sub.Keys = append(sub.Keys, k.Column)
 	}
-	sub.others = nil
-	for _, o := range sub.outputs {
-		if o.col < 0 || o.nested {
+	sub.Others = nil
+	for _, o := range sub.Outputs {
+		if o.Col < 0 || o.Nested {
 			return fault.Bugf("a table with an order has nested columns")
 		}
-		if !slices.Contains(sub.filters, o.col) {
-			sub.others = append(sub.others, o.col)
+		if !slices.Contains(sub.Filters, o.Col) {
+			sub.Others = append(sub.Others, o.Col)
 		}
 	}
-	slices.Sort(sub.others)
-	sub.others = slices.Compact(sub.others)
-	sub.query.Cols = slices.Sorted(slices.Values(slices.Concat(sub.filters, sub.others)))
+	slices.Sort(sub.Others)
+	sub.Others = slices.Compact(sub.Others)
+	sub.Query.Cols = slices.Sorted(slices.Values(slices.Concat(sub.Filters, sub.Others)))
 	m.sub = &sub
 	if !m.positional() {
 		return nil
 	}
-	for _, o := range sub.outputs {
-		v, err := vec.New(p.columns[o.col].Type, p.alloc())
+	for _, o := range sub.Outputs {
+		v, err := vec.New(p.Columns[o.Col].Type, p.Alloc())
 		if err != nil {
 			return err
 		}
@@ -126,9 +130,9 @@ func (m *merger) prepare(groups int) error {
 }
 
 // positional: rows are wanted by their position in the merged sequence, so they are merged before the filter.
-func (m *merger) positional() bool { return m.run.plan.spec.Rows != (vec.Range{}) }
+func (m *merger) positional() bool { return m.run.Plan.Spec.Rows != (vec.Range{}) }
 
-func (m *merger) close() {
+func (m *merger) Close() {
 	for _, c := range m.cursors {
 		c.stop()
 	}
@@ -142,13 +146,13 @@ func (m *merger) next(c *cursor) error {
 	if err := c.read(); err != nil {
 		return err
 	}
-	for _, l := range c.told() {
-		m.run.lose(l)
+	for _, l := range c.losses() {
+		m.run.Lose(l)
 	}
 	return nil
 }
 
-// step plans rows until one cursor needs more or the batch is full, and gives them out.
+// step plans rows until one cursor needs more or the batch is full, and emits them.
 func (m *merger) step() error {
 	for {
 		k := m.heap[0]
@@ -159,14 +163,14 @@ func (m *merger) step() error {
 			m.at = append(m.at, int32(c.pos+i))
 		}
 		c.pos += n
-		if c.pos < c.chunk.rows && len(m.at) < m.room {
+		if c.pos < c.chunk.Rows && len(m.at) < m.room {
 			m.down(0)
 			continue
 		}
-		if err := m.give(); err != nil {
+		if err := m.emit(); err != nil {
 			return err
 		}
-		if c.pos == c.chunk.rows {
+		if c.pos == c.chunk.Rows {
 			if err := m.next(c); err != nil {
 				return err
 			}
@@ -185,7 +189,7 @@ func (m *merger) step() error {
 
 // runOf is how many rows of c, the first in the heap, come before those of all others (and fit).
 func (m *merger) runOf(c *cursor) int {
-	n := min(c.chunk.rows-c.pos, m.room-len(m.at))
+	n := min(c.chunk.Rows-c.pos, m.room-len(m.at))
 	if len(m.heap) == 1 {
 		return n
 	}
@@ -240,27 +244,27 @@ func (m *merger) down(i int) {
 	}
 }
 
-// give gathers the planned rows.
-func (m *merger) give() error {
+// emit gathers the planned rows.
+func (m *merger) emit() error {
 	defer func() { m.from, m.at = m.from[:0], m.at[:0] }()
 	if m.positional() {
 		return m.choose()
 	}
-	out := m.run.out
+	out := m.run.Out
 	n := len(m.at)
-	if limit := m.run.plan.spec.Limit; limit > 0 {
-		n = int(min(int64(n), limit-out.given))
+	if limit := m.run.Plan.Spec.Limit; limit > 0 {
+		n = int(min(int64(n), limit-out.Given))
 	}
-	if err := out.start(); err != nil {
+	if err := out.Start(); err != nil {
 		return err
 	}
-	for i := range m.run.plan.outputs {
-		if err := out.vecs[i].Interleave(m.vectors(i), m.from[:n], m.at[:n]); err != nil {
+	for i := range m.run.Plan.Outputs {
+		if err := out.Vecs[i].Interleave(m.vectors(i), m.from[:n], m.at[:n]); err != nil {
 			return err
 		}
 	}
 	m.run.base += int64(n)
-	return out.added(n)
+	return out.Added(n)
 }
 
 // vectors are the vectors of output i, one a cursor.
@@ -270,7 +274,7 @@ func (m *merger) vectors(i int) []*vec.Vector {
 		if c.done {
 			out[k] = &vec.Vector{} // no row of it is planned
 		} else {
-			out[k] = c.chunk.vecs[i]
+			out[k] = c.chunk.Vecs[i]
 		}
 	}
 	return out
@@ -280,11 +284,11 @@ func (m *merger) vectors(i int) []*vec.Vector {
 func (m *merger) choose() error {
 	r := m.run
 	n := len(m.at)
-	rows := r.plan.rowsOf(r.base).Intersect(vec.Range{From: 0, To: int64(n)})
+	rows := r.Plan.RowsOf(r.base).Intersect(vec.Range{From: 0, To: int64(n)})
 	r.base += int64(n)
 	if rows.Len() == 0 {
-		if r.plan.rowsOf(r.base).To <= 0 {
-			return errStop
+		if r.Plan.RowsOf(r.base).To <= 0 {
+			return emit.ErrStop
 		}
 		return nil
 	}
@@ -296,19 +300,19 @@ func (m *merger) choose() error {
 	}
 	n = int(rows.Len())
 	sel := vec.All(n)
-	if e := r.plan.filter; e != nil {
+	if e := r.Plan.Filter; e != nil {
 		var err error
 		if sel, err = m.evaluate(e, n); err != nil {
 			return err
 		}
 	}
-	sel = r.out.limit(sel)
-	for i := range r.plan.outputs {
-		if err := r.out.append(i, m.whole[i], n, sel); err != nil {
+	sel = r.Out.Limit(sel)
+	for i := range r.Plan.Outputs {
+		if err := r.Out.Append(i, m.whole[i], n, sel); err != nil {
 			return err
 		}
 	}
-	return r.out.added(sel.Count)
+	return r.Out.Added(sel.Count)
 }
 
 func (m *merger) evaluate(e *pred.Expr, n int) (*vec.Sel, error) {
@@ -319,9 +323,9 @@ func (m *merger) evaluate(e *pred.Expr, n int) (*vec.Sel, error) {
 		}
 	}()
 	for _, name := range e.Columns() {
-		path := m.run.plan.paths[name]
-		col := m.run.plan.physical(path[0])
-		k := slices.IndexFunc(m.sub.outputs, func(o output) bool { return o.col == col })
+		path := m.run.Plan.Paths[name]
+		col := m.run.Plan.Physical(path[0])
+		k := slices.IndexFunc(m.sub.Outputs, func(o plan.Output) bool { return o.Col == col })
 		v, err := m.whole[k].View(n)
 		if err != nil {
 			return nil, err
@@ -333,19 +337,19 @@ func (m *merger) evaluate(e *pred.Expr, n int) (*vec.Sel, error) {
 
 // cursor is one row group of a cluster.
 type cursor struct {
-	pull  func() (*chunk, error, bool)
+	pull  func() (*emit.Chunk, error, bool)
 	stop  func()
 	cols  []keyColumn
-	chunk *chunk
+	chunk *emit.Chunk
 	keys  keys
 	pos   int // in chunk
 	done  bool
 }
 
-func newCursor(ctx context.Context, src Source, p *plan, g format.RowGroup, cols []keyColumn) *cursor {
+func newCursor(ctx context.Context, src fetch.Source, p *plan.Plan, g format.RowGroup, cols []keyColumn) *cursor {
 	c := &cursor{cols: cols}
 	seq := chunks(ctx, src, p, g)
-	if p.spec.Parallel > 1 {
+	if p.Spec.Parallel > 1 {
 		seq = ahead(seq)
 	}
 	pull, stop := iter.Pull2(seq)
@@ -358,12 +362,12 @@ func newCursor(ctx context.Context, src Source, p *plan, g format.RowGroup, cols
 }
 
 // ahead has the next chunk read while the last one is being used.
-func ahead(seq iter.Seq2[*chunk, error]) iter.Seq2[*chunk, error] {
+func ahead(seq iter.Seq2[*emit.Chunk, error]) iter.Seq2[*emit.Chunk, error] {
 	type item struct {
-		c   *chunk
+		c   *emit.Chunk
 		err error
 	}
-	return func(yield func(*chunk, error) bool) {
+	return func(yield func(*emit.Chunk, error) bool) {
 		items, stop := make(chan item), make(chan struct{})
 		go func() {
 			defer close(items)
@@ -379,7 +383,7 @@ func ahead(seq iter.Seq2[*chunk, error]) iter.Seq2[*chunk, error] {
 				select {
 				case items <- item{c, err}:
 				case <-stop:
-					c.release()
+					c.Release()
 					return
 				}
 			}
@@ -387,7 +391,7 @@ func ahead(seq iter.Seq2[*chunk, error]) iter.Seq2[*chunk, error] {
 		defer func() {
 			close(stop)
 			for x := range items {
-				x.c.release()
+				x.c.Release()
 			}
 		}()
 		for x := range items {
@@ -409,57 +413,57 @@ func (c *cursor) read() error {
 		}
 		if !ok {
 			c.done = true
-			c.chunk = &chunk{losses: losses}
+			c.chunk = &emit.Chunk{Losses: losses}
 			return nil
 		}
-		losses = append(losses, next.losses...)
-		if next.rows > 0 {
+		losses = append(losses, next.Losses...)
+		if next.Rows > 0 {
 			c.chunk, c.pos = next, 0
-			c.chunk.losses = losses
-			return c.keys.encode(c.cols, next.vecs, next.rows)
+			c.chunk.Losses = losses
+			return c.keys.encode(c.cols, next.Vecs, next.Rows)
 		}
 	}
 }
 
-// told is what was lost since the last call.
-func (c *cursor) told() []region.Loss {
-	l := c.chunk.losses
-	c.chunk.losses = nil
+// losses are what was lost since the last call.
+func (c *cursor) losses() []region.Loss {
+	l := c.chunk.Losses
+	c.chunk.Losses = nil
 	return l
 }
 
 // drop releases the chunk.
 func (c *cursor) drop() {
-	c.chunk.release()
+	c.chunk.Release()
 	c.chunk = nil
 }
 
 // chunks reads one row group by a plan. Who takes a chunk releases its vectors. The last one may have losses only.
-func chunks(ctx context.Context, src Source, p *plan, g format.RowGroup) iter.Seq2[*chunk, error] {
-	return func(yield func(*chunk, error) bool) {
+func chunks(ctx context.Context, src fetch.Source, p *plan.Plan, g format.RowGroup) iter.Seq2[*emit.Chunk, error] {
+	return func(yield func(*emit.Chunk, error) bool) {
 		var losses []region.Loss
 		mine := *p
-		mine.spec.Lost = func(l region.Loss) { losses = append(losses, l) }
-		r := &run{reading: reading{plan: &mine, src: src, out: newCollector(&mine, nil)}}
-		give := func(c *chunk) error {
-			c.losses, losses = losses, nil
+		mine.Spec.Lost = func(l region.Loss) { losses = append(losses, l) }
+		r := &run{Reading: window.Reading{Plan: &mine, Src: src, Out: emit.New(&mine, nil)}}
+		give := func(c *emit.Chunk) error {
+			c.Losses, losses = losses, nil
 			if !yield(c, nil) {
-				return errLeft
+				return emit.ErrLeft
 			}
 			return nil
 		}
-		r.out.take = give
+		r.Out.Take = give
 		err := r.read(ctx, g, r.wanted(g))
 		if err == nil {
-			err = r.out.flush()
+			err = r.Out.Flush()
 		}
-		r.out.release()
+		r.Out.Release()
 		switch {
-		case errors.Is(err, errLeft):
+		case errors.Is(err, emit.ErrLeft):
 		case err != nil:
 			yield(nil, err)
 		case len(losses) > 0:
-			yield(&chunk{losses: losses}, nil)
+			yield(&emit.Chunk{Losses: losses}, nil)
 		}
 	}
 }

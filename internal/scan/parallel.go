@@ -10,6 +10,9 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/scan/internal/emit"
+	"stoa/internal/scan/internal/plan"
+	"stoa/internal/scan/internal/window"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -38,7 +41,7 @@ type result struct {
 func (r *run) parallel(outer context.Context) error {
 	ctx, cancel := context.WithCancel(outer)
 	cut := true                                     // the queue ends before the scan does; good once it is closed
-	queue := make(chan *task, r.plan.spec.Parallel) // in the order of rows
+	queue := make(chan *task, r.Plan.Spec.Parallel) // in the order of rows
 	work := make(chan *task)
 	var all sync.WaitGroup
 	defer func() {
@@ -49,7 +52,7 @@ func (r *run) parallel(outer context.Context) error {
 		all.Wait()
 	}()
 	all.Go(func() { cut = !r.dispatch(ctx, queue, work) })
-	for range r.plan.spec.Parallel {
+	for range r.Plan.Spec.Parallel {
 		all.Go(func() {
 			for t := range work {
 				r.worker(ctx, t)
@@ -86,7 +89,7 @@ func (r *run) dispatch(ctx context.Context, queue, work chan<- *task) bool {
 	defer close(queue)
 	defer close(work)
 	for t, err := range r.tasks(ctx) {
-		t.out = make(chan result, ready)
+		t.out = make(chan result, plan.Ready)
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -113,13 +116,13 @@ func (r *run) dispatch(ctx context.Context, queue, work chan<- *task) bool {
 // tasks cuts the scan.
 func (r *run) tasks(ctx context.Context) iter.Seq2[*task, error] {
 	return func(yield func(*task, error) bool) {
-		if r.plan.spec.Pieces != nil {
-			if err := r.pieces(ctx, r.cutPieces(yield)); err != nil && err != errLeft {
+		if r.Plan.Spec.Pieces != nil {
+			if err := r.pieces(ctx, r.cutPieces(yield)); err != nil && err != emit.ErrLeft {
 				yield(&task{}, err)
 			}
 			return
 		}
-		for part, err := range r.src.Reader.Parts(ctx, r.plan.query) {
+		for part, err := range r.Src.Reader.Parts(ctx, r.Plan.Query) {
 			var groups []format.RowGroup
 			var lost *region.Loss
 			if err == nil {
@@ -132,8 +135,8 @@ func (r *run) tasks(ctx context.Context) iter.Seq2[*task, error] {
 			if lost != nil && !yield(&task{lost: lost}, nil) {
 				return
 			}
-			for _, c := range r.plan.clusters(groups, r.src.Reader.Order()) {
-				for _, t := range cutUp(r.plan, c, vec.Range{}) {
+			for _, c := range r.Plan.Clusters(groups, r.Src.Reader.Order()) {
+				for _, t := range cutUp(r.Plan, c, vec.Range{}) {
 					if !yield(t, nil) {
 						return
 					}
@@ -148,11 +151,11 @@ func (r *run) cutPieces(yield func(*task, error) bool) func(*task) error {
 	return func(t *task) error {
 		all := []*task{t}
 		if t.lost == nil {
-			all = cutUp(r.plan, t.groups, t.rows)
+			all = cutUp(r.Plan, t.groups, t.rows)
 		}
 		for _, one := range all {
 			if !yield(one, nil) {
-				return errLeft
+				return emit.ErrLeft
 			}
 		}
 		return nil
@@ -160,13 +163,13 @@ func (r *run) cutPieces(yield func(*task, error) bool) func(*task) error {
 }
 
 // cutUp makes tasks of row groups, or of these rows of the only one; no rows are all.
-func cutUp(p *plan, groups []format.RowGroup, rows vec.Range) []*task {
-	step := int64(taskWindows * p.spec.Batch)
+func cutUp(p *plan.Plan, groups []format.RowGroup, rows vec.Range) []*task {
+	step := int64(plan.TaskWindows * p.Spec.Batch)
 	all := rows
 	if rows == (vec.Range{}) {
 		all.To = groups[0].Rows
 	}
-	if len(groups) > 1 || all.Len() <= step || p.batched {
+	if len(groups) > 1 || all.Len() <= step || p.Batched {
 		return []*task{{groups: groups, rows: rows}}
 	}
 	var out []*task
@@ -192,7 +195,7 @@ func (r *run) worker(ctx context.Context, t *task) {
 		}
 	}()
 	var losses []region.Loss
-	mine := *r.plan
+	mine := *r.Plan
 	send := func(b arrow.RecordBatch, err error) bool {
 		if b != nil {
 			b.Retain()
@@ -208,23 +211,23 @@ func (r *run) worker(ctx context.Context, t *task) {
 			return false
 		}
 	}
-	mine.spec.Lost = func(l region.Loss) {
+	mine.Spec.Lost = func(l region.Loss) {
 		if t.clip(&l) {
 			losses = append(losses, l)
 		}
 		if len(losses) >= heldLosses {
-			send(nil, nil) // if nobody takes them any more, the next batch tells so
+			send(nil, nil) // if nobody takes them any more, the next batch says so
 		}
 	}
-	w := &run{reading: reading{plan: &mine, src: r.src, out: newCollector(&mine, send)}}
+	w := &run{Reading: window.Reading{Plan: &mine, Src: r.Src, Out: emit.New(&mine, send)}}
 	err := w.do(ctx, t)
-	if err == nil || errors.Is(err, errStop) {
-		err = w.out.flush()
+	if err == nil || errors.Is(err, emit.ErrStop) {
+		err = w.Out.Flush()
 	}
-	w.out.release()
+	w.Out.Release()
 	switch {
-	case errors.Is(err, errLeft): // cancelled
-	case err == nil || errors.Is(err, errStop):
+	case errors.Is(err, emit.ErrLeft): // cancelled
+	case err == nil || errors.Is(err, emit.ErrStop):
 		t.whole = len(losses) == 0 || send(nil, nil)
 	default:
 		t.whole = send(nil, err)
@@ -235,7 +238,7 @@ func (r *run) worker(ctx context.Context, t *task) {
 func (r *run) do(ctx context.Context, t *task) error {
 	switch {
 	case t.lost != nil:
-		r.lose(*t.lost)
+		r.Lose(*t.lost)
 		return nil
 	case t.rows != (vec.Range{}):
 		return r.read(ctx, t.groups[0], t.rows)
@@ -259,7 +262,7 @@ func (t *task) clip(l *region.Loss) bool {
 func (r *run) collect(t *task) error {
 	for x := range t.out {
 		for _, l := range x.losses {
-			r.lose(l)
+			r.Lose(l)
 		}
 		if x.err != nil {
 			return x.err
@@ -278,19 +281,19 @@ func (r *run) collect(t *task) error {
 
 // pass gives out a batch, or what the limit leaves of it.
 func (r *run) pass(b arrow.RecordBatch) error {
-	c := r.out
+	c := r.Out
 	n := b.NumRows()
-	if limit := r.plan.spec.Limit; limit > 0 && c.given+n > limit {
-		n = limit - c.given
+	if limit := r.Plan.Spec.Limit; limit > 0 && c.Given+n > limit {
+		n = limit - c.Given
 		b = b.NewSlice(0, n)
 		defer b.Release()
 	}
-	c.given += n
-	if !c.yield(b, nil) {
-		return errLeft
+	c.Given += n
+	if !c.Yield(b, nil) {
+		return emit.ErrLeft
 	}
-	if c.full() {
-		return errStop
+	if c.Full() {
+		return emit.ErrStop
 	}
 	return nil
 }

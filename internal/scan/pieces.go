@@ -9,45 +9,49 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/scan/internal/emit"
+	"stoa/internal/scan/internal/fetch"
+	"stoa/internal/scan/internal/plan"
+	"stoa/internal/scan/internal/window"
 	"stoa/store"
 	"stoa/vec"
 )
 
 // Cut gives the pieces of a scan, of at most about target stored bytes each if they can be cut so small. What
 // metadata says that the filter leaves out is in none: parts, row groups, and the rows before the first and
-// behind the last that an index or a bound leaves.
-func Cut(ctx context.Context, src Source, spec Spec, target int64) iter.Seq2[Piece, error] {
-	return func(yield func(Piece, error) bool) {
-		p, err := newPlan(src.Reader, spec)
+// after the last that an index or a bound leaves.
+func Cut(ctx context.Context, src fetch.Source, spec plan.Spec, target int64) iter.Seq2[plan.Piece, error] {
+	return func(yield func(plan.Piece, error) bool) {
+		p, err := plan.New(src.Reader, spec)
 		if err != nil {
-			yield(Piece{}, err)
+			yield(plan.Piece{}, err)
 			return
 		}
-		for part, err := range src.Reader.Parts(ctx, p.query) {
+		for part, err := range src.Reader.Parts(ctx, p.Query) {
 			if err == nil {
 				err = cutPart(ctx, p, src, part, target, yield)
 			}
-			if err == errLeft {
+			if err == emit.ErrLeft {
 				return
 			}
 			if err != nil {
-				yield(Piece{}, err)
+				yield(plan.Piece{}, err)
 				return
 			}
 		}
 	}
 }
 
-func cutPart(ctx context.Context, p *plan, src Source, part format.Part, target int64,
-	yield func(Piece, error) bool) error {
-	groups, err := src.Reader.RowGroups(ctx, part, p.query)
+func cutPart(ctx context.Context, p *plan.Plan, src fetch.Source, part format.Part, target int64,
+	yield func(plan.Piece, error) bool) error {
+	groups, err := src.Reader.RowGroups(ctx, part, p.Query)
 	if err != nil {
 		return err
 	}
 	alone := len(groups) == 1
 	groups, left := hopeful(ctx, p, src, groups)
-	for _, cluster := range p.clusters(groups, src.Reader.Order()) {
-		all := Piece{Part: part.Ref, Stamp: part.Stamp}
+	for _, cluster := range p.Clusters(groups, src.Reader.Order()) {
+		all := plan.Piece{Part: part.Ref, Stamp: part.Stamp}
 		for _, g := range cluster {
 			if rows, ok := left[g.Index]; ok && len(cluster) == 1 {
 				all.Rows, g.Bytes, g.Rows = rows, g.Bytes*rows.Len()/g.Rows, rows.Len()
@@ -62,9 +66,9 @@ func cutPart(ctx context.Context, p *plan, src Source, part format.Part, target 
 		if all.Bytes == 0 && alone {
 			all.Bytes = max(0, part.Bytes)
 		}
-		for _, piece := range all.divide(target, len(cluster) == 1) {
+		for _, piece := range all.Divide(target, len(cluster) == 1) {
 			if !yield(piece, nil) {
-				return errLeft
+				return emit.ErrLeft
 			}
 		}
 	}
@@ -72,20 +76,20 @@ func cutPart(ctx context.Context, p *plan, src Source, part format.Part, target 
 }
 
 // hopeful are the row groups of which metadata leaves rows to the filter; and of those of which it leaves less
-// than all, from which row to which. What cannot be asked is left to the scan, which tells.
-func hopeful(ctx context.Context, p *plan, src Source, groups []format.RowGroup) (out []format.RowGroup,
+// than all, from which row to which. What cannot be asked is left to the scan, which reports it.
+func hopeful(ctx context.Context, p *plan.Plan, src fetch.Source, groups []format.RowGroup) (out []format.RowGroup,
 	left map[int]vec.Range) {
-	if p.filter == nil {
+	if p.Filter == nil {
 		return groups, nil
 	}
-	r := &reading{plan: p, src: src}
+	r := &window.Reading{Plan: p, Src: src}
 	left = map[int]vec.Range{}
 	for _, g := range groups {
 		all := vec.Range{From: 0, To: math.MaxInt64}
 		if g.Rows >= 0 {
 			all.To = g.Rows
 		}
-		if rows, _, err := r.narrow(ctx, g, all); err == nil {
+		if rows, _, err := r.Narrow(ctx, g, all); err == nil {
 			if len(rows) == 0 {
 				continue
 			}
@@ -100,8 +104,8 @@ func hopeful(ctx context.Context, p *plan, src Source, groups []format.RowGroup)
 
 // pieces gives the pieces that the spec names as tasks, in order.
 func (r *run) pieces(ctx context.Context, give func(*task) error) error {
-	left := r.plan.spec.Pieces
-	for part, err := range r.src.Reader.Parts(ctx, r.plan.query) {
+	left := r.Plan.Spec.Pieces
+	for part, err := range r.Src.Reader.Parts(ctx, r.Plan.Query) {
 		if err != nil {
 			return err
 		}
@@ -139,7 +143,7 @@ func (r *run) pieces(ctx context.Context, give func(*task) error) error {
 	return nil
 }
 
-func (r *run) piece(part format.Part, groups []format.RowGroup, p Piece, give func(*task) error) error {
+func (r *run) piece(part format.Part, groups []format.RowGroup, p plan.Piece, give func(*task) error) error {
 	if err := p.Check("piece"); err != nil {
 		return err
 	}

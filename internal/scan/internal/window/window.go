@@ -1,4 +1,4 @@
-package scan
+package window
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/scan/internal/emit"
+	"stoa/internal/scan/internal/fetch"
+	"stoa/internal/scan/internal/plan"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/vec"
@@ -18,7 +21,7 @@ import (
 
 // windows runs over ranges of rows of one row group.
 type windows struct {
-	run      *reading
+	run      *Reading
 	group    format.RowGroup
 	filters  []lane
 	others   []lane
@@ -27,10 +30,10 @@ type windows struct {
 	arena    *vec.Arena      // of arenas, until release
 	overlay  format.Overlay  // nil: rows are final as decoded
 	before   int64           // rows of the row groups before this one
-	at       int64           // rows before this one are done
-	live     int64           // rows gone through that the overlay left
-	told     int64           // suspect rows before this one are in the manifest
-	suspects []region.Loss   // of this window, which are told when it is known where it ends
+	At       int64           // rows before this one are done
+	Live     int64           // rows gone through that the overlay left
+	reported int64           // suspect rows before this one are in the manifest
+	suspects []region.Loss   // of this window, which are reported when it is known where it ends
 	memo     pred.Memo       // each dictionary is tested once
 }
 
@@ -44,25 +47,26 @@ type lane interface {
 	mustDrop() bool // lost rows are left out under every policy
 	name() string
 	blame(err error) error
-	close()
+	Close()
 }
 
-func newWindows(ctx context.Context, r *reading, before int64, g format.RowGroup, rows vec.Ranges, overlay format.Overlay) (*windows,
+func Open(ctx context.Context, r *Reading, before int64, g format.RowGroup, rows vec.Ranges,
+	overlay format.Overlay) (*windows,
 	error) {
 	w := &windows{run: r, group: g, before: before, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay,
 		arena: arenas.Get().(*vec.Arena)}
-	p := r.plan
-	others, otherFields := p.others, p.otherFields
-	if g.Rows < 0 && !p.tells() { // only reading a column tells how many rows there are
-		cols, fields, err := p.counting(p.storedSchema(r.src.Reader))
+	p := r.Plan
+	others, otherFields := p.Others, p.OtherFields
+	if g.Rows < 0 && !p.Tells() { // only reading a column tells how many rows there are
+		cols, fields, err := p.Counting(p.StoredSchema(r.Src.Reader))
 		if err != nil {
 			return nil, err
 		}
 		others, otherFields = append(cols, others...), append(fields, otherFields...)
 	}
-	fail := func(err error) (*windows, error) { w.release(); return nil, err }
-	ahead := p.spec.Ahead
-	if err := w.open(ctx, &w.filters, p.filters, p.filterFields, rows, ahead); err != nil {
+	fail := func(err error) (*windows, error) { w.Release(); return nil, err }
+	ahead := p.Spec.Ahead
+	if err := w.open(ctx, &w.filters, p.Filters, p.FilterFields, rows, ahead); err != nil {
 		return fail(err)
 	}
 	if len(w.filters) > 0 {
@@ -75,7 +79,7 @@ func newWindows(ctx context.Context, r *reading, before int64, g format.RowGroup
 }
 
 // open opens flat columns and nested fields.
-func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*fieldPlan, rows vec.Ranges,
+func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*plan.FieldPlan, rows vec.Ranges,
 	ahead int64) error {
 	for _, col := range cols {
 		s, err := w.run.open(ctx, w.group, col, rows, ahead, w.arena)
@@ -83,8 +87,8 @@ func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*fi
 			return err
 		}
 		if to == &w.filters {
-			if err := w.sift(ctx, s); err != nil {
-				s.close()
+			if err := w.ownFilter(ctx, s); err != nil {
+				s.Close()
 				return err
 			}
 		}
@@ -96,7 +100,7 @@ func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*fi
 		if err != nil {
 			return err
 		}
-		w.byTop[p.top] = f
+		w.byTop[p.Top] = f
 		*to = append(*to, f)
 	}
 	return nil
@@ -105,9 +109,9 @@ func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*fi
 // lanes are all columns that are read.
 func (w *windows) lanes() []lane { return slices.Concat(w.filters, w.others) }
 
-func (w *windows) release() {
+func (w *windows) Release() {
 	for _, l := range w.lanes() {
-		l.close()
+		l.Close()
 	}
 	arenas.Put(w.arena)
 	w.arena = nil
@@ -116,33 +120,33 @@ func (w *windows) release() {
 // arenas are those of scans that ended: a look-up of one row must not cost a megabyte of new memory.
 var arenas = sync.Pool{New: func() any { return new(vec.Arena) }}
 
-// next does the next window of the rows rg, in which w.at lies, and reports whether there may be more.
-func (w *windows) next(ctx context.Context, rg vec.Range) (more bool, err error) {
-	p, a := w.run.plan, w.at
+// Next does the next window of the rows rg, in which w.at lies, and reports whether there may be more.
+func (w *windows) Next(ctx context.Context, rg vec.Range) (more bool, err error) {
+	p, a := w.run.Plan, w.At
 	if a >= rg.To {
 		return false, w.checkEnd(ctx, rg)
 	}
-	if p.logical && p.rowsOf(w.before+w.live).To <= 0 {
-		return false, errStop
+	if p.Logical && p.RowsOf(w.before+w.Live).To <= 0 {
+		return false, emit.ErrStop
 	}
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
 	b := rg.To
-	if b-a > int64(p.spec.Batch) {
-		b = a + int64(p.spec.Batch)
+	if b-a > int64(p.Spec.Batch) {
+		b = a + int64(p.Spec.Batch)
 	}
-	if p.filter == nil {
-		b = min(b, w.run.out.room(a))
+	if p.Filter == nil {
+		b = min(b, w.run.Out.Room(a))
 	}
-	b, hope, err := w.coverFilters(ctx, a, b)
+	b, maybe, err := w.coverFilters(ctx, a, b)
 	if err != nil {
 		return false, err
 	}
 	if b == a {
 		return false, w.checkEnd(ctx, rg)
 	}
-	sel, live, patch, err := w.choose(ctx, a, b, hope)
+	sel, live, patch, err := w.choose(ctx, a, b, maybe)
 	if err != nil {
 		return false, err
 	}
@@ -151,7 +155,7 @@ func (w *windows) next(ctx context.Context, rg vec.Range) (more bool, err error)
 		if err != nil {
 			return false, err
 		}
-		if to == a { // behind the last row nothing is lost
+		if to == a { // after the last row nothing is lost
 			return false, w.checkEnd(ctx, rg)
 		}
 		if to < b {
@@ -163,21 +167,22 @@ func (w *windows) next(ctx context.Context, rg vec.Range) (more bool, err error)
 		sel = w.whole(sel, a, b)
 	}
 	w.reportSuspects(b)
-	w.live += int64(live.Count)
-	w.at = b
+	w.Live += int64(live.Count)
+	w.At = b
 	return true, w.emit(sel, a, int(b-a))
 }
 
-// choose is which of the rows [a, b) are wanted, as far as the filter's columns say; hope is what their pages leave
+// choose is which of the rows [a, b) are wanted, as far as the filter's columns say; maybe is what their pages leave
 // (nil = all). live are those that the overlay leaves.
-func (w *windows) choose(ctx context.Context, a, b int64, hope *vec.Sel) (sel, live *vec.Sel, p *vec.Patch, err error) {
+func (w *windows) choose(ctx context.Context, a, b int64, maybe *vec.Sel) (sel, live *vec.Sel, p *vec.Patch,
+	err error) {
 	live, p, err = w.changes(ctx, a, b)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	chosen := w.positioned(live)
-	if hope != nil {
-		chosen = chosen.And(hope)
+	if maybe != nil {
+		chosen = chosen.And(maybe)
 	}
 	sel, err = w.filter(a, b, chosen, p)
 	return sel, live, p, err
@@ -186,7 +191,7 @@ func (w *windows) choose(ctx context.Context, a, b int64, hope *vec.Sel) (sel, l
 // whole is sel without the rows [a, b) of which a cell is lost, where the damage policy leaves them out.
 func (w *windows) whole(sel *vec.Sel, a, b int64) *vec.Sel {
 	for _, s := range w.others {
-		if w.run.plan.spec.Damaged == SkipRows || s.mustDrop() {
+		if w.run.Plan.Spec.Damaged == plan.SkipRows || s.mustDrop() {
 			sel = s.dropLost(sel, a, b)
 		}
 	}
@@ -195,21 +200,21 @@ func (w *windows) whole(sel *vec.Sel, a, b int64) *vec.Sel {
 
 // checkEnd is called when no column gave another row: all must have ended together, and where the row group says.
 func (w *windows) checkEnd(ctx context.Context, rg vec.Range) error {
-	if w.at >= rg.To && rg.To == w.group.Rows {
+	if w.At >= rg.To && rg.To == w.group.Rows {
 		return w.checkRest(ctx)
 	}
-	if w.at >= rg.To && rg.To != math.MaxInt64 {
+	if w.At >= rg.To && rg.To != math.MaxInt64 {
 		return nil
 	}
 	lanes := w.lanes()
 	for _, l := range lanes {
-		if l.end() > w.at {
+		if l.end() > w.At {
 			return w.uneven(l)
 		}
 	}
-	if w.group.Rows >= 0 && w.at < min(rg.To, w.group.Rows) && len(lanes) > 0 {
+	if w.group.Rows >= 0 && w.At < min(rg.To, w.group.Rows) && len(lanes) > 0 {
 		return lanes[0].blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "",
-			"the column ends after %d of %d rows", w.at, w.group.Rows))
+			"the column ends after %d of %d rows", w.At, w.group.Rows))
 	}
 	return nil
 }
@@ -217,15 +222,15 @@ func (w *windows) checkEnd(ctx context.Context, rg vec.Range) error {
 // checkRest is called when the row group's rows are complete: no column may have more.
 func (w *windows) checkRest(ctx context.Context) error {
 	for _, l := range w.lanes() {
-		if l.rest(ctx, w.at, w.group.Rows) <= 0 {
+		if l.rest(ctx, w.At, w.group.Rows) <= 0 {
 			continue
 		}
 		err := l.blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "",
-			"the column goes on behind the %d rows that are declared", w.group.Rows))
-		if !w.run.excused(err) {
+			"the column goes on after the %d rows that are declared", w.group.Rows))
+		if !w.run.Excused(err) {
 			return err
 		}
-		w.run.lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name, Column: l.name(),
+		w.run.Lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name, Column: l.name(),
 			Rows: [2]int64{w.group.Rows, -1}, Err: err})
 	}
 	return nil
@@ -233,9 +238,9 @@ func (w *windows) checkRest(ctx context.Context) error {
 
 func (w *windows) uneven(long lane) error {
 	for _, l := range w.lanes() {
-		if l.end() == w.at {
+		if l.end() == w.At {
 			return fault.Corruptf(fault.Span{Object: w.group.Part}, "",
-				"column %s ends after %d rows, column %s has more", l.name(), w.at, long.name())
+				"column %s ends after %d rows, column %s has more", l.name(), w.At, long.name())
 		}
 	}
 	return nil
@@ -244,9 +249,9 @@ func (w *windows) uneven(long lane) error {
 // coverFilters has the filter's columns cover [a, b), one after the other: rows that one column's bounds
 // exclude are not looked for in the next. It returns the row that all reached, and the rows that are not
 // excluded (nil = none is).
-func (w *windows) coverFilters(ctx context.Context, a, b int64) (to int64, hope *vec.Sel, err error) {
+func (w *windows) coverFilters(ctx context.Context, a, b int64) (to int64, maybe *vec.Sel, err error) {
 	for _, l := range w.filters {
-		want := hope
+		want := maybe
 		if _, nested := l.(*field); nested { // it is looked at as a whole: see view
 			want = nil
 		}
@@ -258,13 +263,13 @@ func (w *windows) coverFilters(ctx context.Context, a, b int64) (to int64, hope 
 			return end, nil, err
 		}
 		if end < b {
-			hope, b = cut(hope, int(end-a)), end
+			maybe, b = cut(maybe, int(end-a)), end
 		}
 		if s, ok := l.(*stream); ok {
-			hope = s.hope(hope, a, b)
+			maybe = s.maybe(maybe, a, b)
 		}
 	}
-	return b, hope, nil
+	return b, maybe, nil
 }
 
 func orAll(s *vec.Sel, n int) *vec.Sel {
@@ -309,7 +314,7 @@ func (w *windows) changes(ctx context.Context, a, b int64) (live *vec.Sel, p *ve
 	var bytes [][]byte
 	for _, at := range w.overlay.Spans(rows) {
 		var one []byte
-		if one, err = ReadSpan(ctx, w.run.src.Objects, at); err != nil {
+		if one, err = fetch.ReadSpan(ctx, w.run.Src.Objects, at); err != nil {
 			break
 		}
 		bytes = append(bytes, one)
@@ -337,7 +342,7 @@ func (w *windows) changes(ctx context.Context, a, b int64) (live *vec.Sel, p *ve
 func (w *windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 	rows := vec.Range{From: p.First, To: p.First + int64(p.N)}
 	for _, x := range p.Suspect {
-		if !w.run.excused(x.Err) {
+		if !w.run.Excused(x.Err) {
 			return nil, x.Err
 		}
 		x.Rows = x.Rows.Intersect(rows)
@@ -358,23 +363,23 @@ func (w *windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 // is not known only the columns tell where that is; a window that was cut is asked for again.
 func (w *windows) reportSuspects(b int64) {
 	for _, l := range w.suspects {
-		l.Rows = [2]int64{max(l.Rows[0], w.told), min(l.Rows[1], b)}
+		l.Rows = [2]int64{max(l.Rows[0], w.reported), min(l.Rows[1], b)}
 		if l.Rows[0] < l.Rows[1] {
-			w.run.lose(l)
+			w.run.Lose(l)
 		}
 	}
-	w.told = max(w.told, b)
+	w.reported = max(w.reported, b)
 }
 
 // positioned cuts live to the wanted rows where these are counted among the rows that are there: deleted ones have no
 // position.
 func (w *windows) positioned(live *vec.Sel) *vec.Sel {
-	if !w.run.plan.logical || w.run.plan.spec.Rows == (vec.Range{}) {
+	if !w.run.Plan.Logical || w.run.Plan.Spec.Rows == (vec.Range{}) {
 		return live
 	}
-	rows := w.run.plan.rowsOf(w.before + w.live)
+	rows := w.run.Plan.RowsOf(w.before + w.Live)
 	from, to := max(0, rows.From), max(0, rows.To)
-	return without(first(live, int(min(to, int64(live.Count)))), int(min(from, int64(live.Count))))
+	return without(emit.First(live, int(min(to, int64(live.Count)))), int(min(from, int64(live.Count))))
 }
 
 // without is s without its first k entries.
@@ -382,7 +387,7 @@ func without(s *vec.Sel, k int) *vec.Sel {
 	if k == 0 {
 		return s
 	}
-	return s.And(first(s, k).Not())
+	return s.And(emit.First(s, k).Not())
 }
 
 // patch overwrites cells of streams, in the window's first n rows.
@@ -412,7 +417,7 @@ func (w *windows) patch(lanes []lane, p *vec.Patch, n int) error {
 			return err
 		}
 	}
-	if w.run.plan.spec.Damaged != NullCells {
+	if w.run.Plan.Spec.Damaged != plan.NullCells {
 		return nil // the rows were, or will be, taken out
 	}
 	for _, x := range p.Suspect {
@@ -433,10 +438,10 @@ func (w *windows) filter(a, b int64, live *vec.Sel, p *vec.Patch) (*vec.Sel, err
 	if err := w.patch(w.filters, p, int(b-a)); err != nil {
 		return nil, err
 	}
-	if w.run.plan.filter == nil || live.Count == 0 {
+	if w.run.Plan.Filter == nil || live.Count == 0 {
 		return live, nil
 	}
-	return w.evaluate(w.run.plan.filter, a, int(b-a), live)
+	return w.evaluate(w.run.Plan.Filter, a, int(b-a), live)
 }
 
 func (w *windows) evaluate(e *pred.Expr, a int64, n int, sel *vec.Sel) (*vec.Sel, error) {
@@ -447,7 +452,7 @@ func (w *windows) evaluate(e *pred.Expr, a int64, n int, sel *vec.Sel) (*vec.Sel
 		}
 	}()
 	for _, name := range e.Columns() {
-		v, err := w.view(w.run.plan.paths[name], a, n)
+		v, err := w.view(w.run.Plan.Paths[name], a, n)
 		if err != nil {
 			return nil, err
 		}
@@ -459,8 +464,8 @@ func (w *windows) evaluate(e *pred.Expr, a int64, n int, sel *vec.Sel) (*vec.Sel
 // view is the n rows from a on of what lies at path.
 func (w *windows) view(path []int, a int64, n int) (arrow.Array, error) {
 	if f := w.byTop[path[0]]; f != nil {
-		names := namesOf(w.run.plan.fields, path)
-		return f.take(a, n, vec.All(n), names[1:], w.run.plan.alloc())
+		names := plan.NamesOf(w.run.Plan.Fields, path)
+		return f.take(a, n, vec.All(n), names[1:], w.run.Plan.Alloc())
 	}
-	return w.byCol[w.run.plan.physical(path[0])].vec.View(n)
+	return w.byCol[w.run.Plan.Physical(path[0])].vec.View(n)
 }

@@ -1,4 +1,4 @@
-package scan
+package plan
 
 import (
 	"slices"
@@ -46,8 +46,8 @@ func (p Piece) Check(field string) error {
 	return nil
 }
 
-// divide cuts the rows of a single row group into equal pieces.
-func (p Piece) divide(target int64, single bool) []Piece {
+// Divide cuts the rows of a single row group into equal pieces.
+func (p Piece) Divide(target int64, single bool) []Piece {
 	n := int64(1)
 	if single && p.Count > 0 && target > 0 {
 		n = min((p.Bytes+target-1)/target, p.Count)
@@ -88,7 +88,7 @@ type Spec struct {
 	Limit   int64             // rows that come out at most; 0 = no limit
 	Batch   int               // rows of a batch at most; 0 = 65,536
 	Damaged Damaged           //
-	Lost    func(region.Loss) // told of every loss, from the goroutine that ranges; may be nil
+	Lost    func(region.Loss) // receives every loss, from the goroutine that ranges; may be nil
 	Alloc   memory.Allocator  // of the batches; nil = Go's
 	Ahead   int64             // bytes read ahead per column; 0 = 256 KiB, -1 = none
 	// Unordered gives up the order that the table promises: row groups come one after the other, which is faster.
@@ -109,10 +109,10 @@ type Spec struct {
 
 const (
 	defaultBatch = 64 << 10
-	defaultAhead = 256 << 10 // of all columns together it should stay in the cache of a core
+	DefaultAhead = 256 << 10 // of all columns together it should stay in the cache of a core
 	// A window ends early when one column's vector is this large, so that strings fit Arrow's 32-bit offsets.
 	maxVector = 256 << 20
-	// What a budget of memory leaves at least: of a window's column, and of what is read ahead of one.
-	leastVector = 64 << 10
-	leastAhead  = 16 << 10
+	// What a budget of memory leaves at the minimum: of a window's column, and of what is read ahead of one.
+	LeastVector = 64 << 10
+	LeastAhead  = 16 << 10
 )

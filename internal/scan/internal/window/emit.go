@@ -1,6 +1,7 @@
-package scan
+package window
 
 import (
+	"stoa/internal/scan/internal/plan"
 	"stoa/vec"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -8,8 +9,8 @@ import (
 
 // emit hands n rows of the window, which begins at row a, over, those that sel selects, and drops them from the lanes.
 func (w *windows) emit(sel *vec.Sel, a int64, n int) error {
-	c := w.run.out
-	sel = c.limit(sel)
+	c := w.run.Out
+	sel = c.Limit(sel)
 	if sel.Count == 0 { // the other columns were not even decoded
 		return nil
 	}
@@ -17,8 +18,8 @@ func (w *windows) emit(sel *vec.Sel, a int64, n int) error {
 		return w.emitPieces(sel, a, n)
 	}
 	// a thin batch before costs less than copying a full one
-	if sel.IsAll() && 2*n >= w.run.plan.spec.Batch && c.take == nil {
-		if err := c.flush(); err != nil {
+	if sel.IsAll() && 2*n >= w.run.Plan.Spec.Batch && c.Take == nil {
+		if err := c.Flush(); err != nil {
 			return err
 		}
 		return w.handOver(a, n)
@@ -26,19 +27,19 @@ func (w *windows) emit(sel *vec.Sel, a int64, n int) error {
 	if err := w.append(sel, a, n); err != nil {
 		return err
 	}
-	return c.added(sel.Count)
+	return c.Added(sel.Count)
 }
 
 // append gives the selected rows to the collector.
 func (w *windows) append(sel *vec.Sel, a int64, n int) error {
-	for i, o := range w.run.plan.outputs {
+	for i, o := range w.run.Plan.Outputs {
 		var err error
 		switch {
-		case o.nested && sel.Count > 0:
+		case o.Nested && sel.Count > 0:
 			err = w.appendNested(i, o, sel, a, n)
-		case o.nested:
+		case o.Nested:
 		default:
-			err = w.appendFlat(i, w.byCol[o.col], n, sel)
+			err = w.appendFlat(i, w.byCol[o.Col], n, sel)
 		}
 		if err != nil {
 			return err
@@ -48,27 +49,27 @@ func (w *windows) append(sel *vec.Sel, a int64, n int) error {
 }
 
 func (w *windows) appendFlat(i int, s *stream, n int, sel *vec.Sel) error {
-	if w.run.out.adopt(i, &s.vec, n, sel) {
+	if w.run.Out.Adopt(i, &s.vec, n, sel) {
 		s.row += int64(n)
 		return nil
 	}
-	return w.run.out.append(i, s.vec, n, sel)
+	return w.run.Out.Append(i, s.vec, n, sel)
 }
 
-func (w *windows) appendNested(i int, o output, sel *vec.Sel, a int64, n int) error {
-	arr, err := w.byTop[o.top].take(a, n, sel, o.path[1:], w.run.plan.alloc())
+func (w *windows) appendNested(i int, o plan.Output, sel *vec.Sel, a int64, n int) error {
+	arr, err := w.byTop[o.Top].take(a, n, sel, o.Path[1:], w.run.Plan.Alloc())
 	if err != nil {
 		return err
 	}
 	defer arr.Release()
-	return w.run.out.appendArray(i, arr)
+	return w.run.Out.AppendArray(i, arr)
 }
 
 // fit is how many of n rows may go into one batch.
 func (w *windows) fit(n int) int {
-	for _, o := range w.run.plan.outputs {
-		if !o.nested {
-			n = w.byCol[o.col].vec.Fit(n, w.run.plan.strings())
+	for _, o := range w.run.Plan.Outputs {
+		if !o.Nested {
+			n = w.byCol[o.Col].vec.Fit(n, w.run.Plan.Strings())
 		}
 	}
 	return n
@@ -76,7 +77,7 @@ func (w *windows) fit(n int) int {
 
 // emitPieces is emit for a window of codes that stand for very long strings: a batch for each part that fits one.
 func (w *windows) emitPieces(sel *vec.Sel, a int64, n int) error {
-	if err := w.run.out.flush(); err != nil {
+	if err := w.run.Out.Flush(); err != nil {
 		return err
 	}
 	for at := 0; at < n; {
@@ -90,10 +91,10 @@ func (w *windows) emitPieces(sel *vec.Sel, a int64, n int) error {
 			l.seek(a)
 		}
 		at += k
-		if err := w.run.out.added(part.Count); err != nil {
+		if err := w.run.Out.Added(part.Count); err != nil {
 			return err
 		}
-		if err := w.run.out.flush(); err != nil {
+		if err := w.run.Out.Flush(); err != nil {
 			return err
 		}
 	}
@@ -103,36 +104,36 @@ func (w *windows) emitPieces(sel *vec.Sel, a int64, n int) error {
 // handOver makes a batch of the vectors' own buffers.
 func (w *windows) handOver(a int64, n int) error {
 	made := map[int]arrow.Array{}
-	cols := make([]arrow.Array, len(w.run.plan.outputs))
+	cols := make([]arrow.Array, len(w.run.Plan.Outputs))
 	defer func() {
 		for _, a := range made {
 			a.Release()
 		}
 		for i, c := range cols {
-			if c != nil && w.run.plan.outputs[i].nested {
+			if c != nil && w.run.Plan.Outputs[i].Nested {
 				c.Release()
 			}
 		}
 	}()
-	for i, o := range w.run.plan.outputs {
-		if o.nested {
-			arr, err := w.byTop[o.top].take(a, n, vec.All(n), o.path[1:], w.run.plan.alloc())
+	for i, o := range w.run.Plan.Outputs {
+		if o.Nested {
+			arr, err := w.byTop[o.Top].take(a, n, vec.All(n), o.Path[1:], w.run.Plan.Alloc())
 			if err != nil {
 				return err
 			}
 			cols[i] = arr
 			continue
 		}
-		if made[o.col] == nil {
-			s := w.byCol[o.col]
+		if made[o.Col] == nil {
+			s := w.byCol[o.Col]
 			arr, err := s.vec.Emit(n)
 			if err != nil {
 				return err
 			}
 			s.row += int64(n)
-			made[o.col] = arr
+			made[o.Col] = arr
 		}
-		cols[i] = made[o.col]
+		cols[i] = made[o.Col]
 	}
-	return w.run.out.give(cols, n)
+	return w.run.Out.EmitColumns(cols, n)
 }

@@ -1,4 +1,4 @@
-package scan
+package window
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/nest"
+	"stoa/internal/scan/internal/arrays"
+	"stoa/internal/scan/internal/plan"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -20,25 +22,26 @@ import (
 // Its pieces may have different page borders, and a child may have to be read from an earlier row on than is wanted,
 // because its page begins there; each keeps the place of its own.
 type field struct {
-	run    *reading
+	run    *Reading
 	group  format.RowGroup
-	plan   *fieldPlan
+	plan   *plan.FieldPlan
 	leaves []*leaf    // parents before their children
 	arena  *vec.Arena // of arenas, until close
 
-	arr  arrow.Array // the rows from row on, assembled; nil = none
-	row  int64
-	lost []vec.Range // in no order
-	dead error       // the rest of a column cannot be found
-	told bool        // which was reported
+	arr      arrow.Array // the rows from row on, assembled; nil = none
+	row      int64
+	lost     []vec.Range // in no order
+	dead     error       // the rest of a column cannot be found
+	reported bool        // which was reported
 }
 
-func (r *reading) openField(ctx context.Context, g format.RowGroup, p *fieldPlan, rows vec.Ranges, ahead int64) (*field,
+func (r *Reading) openField(ctx context.Context, g format.RowGroup, p *plan.FieldPlan, rows vec.Ranges,
+	ahead int64) (*field,
 	error) {
 	f := &field{run: r, group: g, plan: p, row: rows[0].From, arena: arenas.Get().(*vec.Arena)}
 	byCol := map[int]*leaf{}
-	for _, c := range p.cols {
-		l := &leaf{field: f, col: r.plan.columns[c], number: c, parent: byCol[r.plan.columns[c].Parent]}
+	for _, c := range p.Cols {
+		l := &leaf{field: f, col: r.Plan.Columns[c], number: c, parent: byCol[r.Plan.Columns[c].Parent]}
 		if l.parent != nil {
 			l.parent.children = append(l.parent.children, l)
 		}
@@ -47,8 +50,8 @@ func (r *reading) openField(ctx context.Context, g format.RowGroup, p *fieldPlan
 	}
 	for _, l := range slices.Backward(f.leaves) {
 		if err := l.open(ctx, rows, ahead); err != nil {
-			if !r.excused(err) {
-				f.close()
+			if !r.Excused(err) {
+				f.Close()
 				return nil, l.blame(err)
 			}
 			f.dead = l.blame(err)
@@ -58,10 +61,10 @@ func (r *reading) openField(ctx context.Context, g format.RowGroup, p *fieldPlan
 	return f, nil
 }
 
-func (f *field) close() {
+func (f *field) Close() {
 	f.drop()
 	for _, l := range f.leaves {
-		l.pager.close()
+		l.pager.Close()
 		if l.vec != nil {
 			l.vec.Release()
 		}
@@ -79,7 +82,7 @@ func (f *field) drop() {
 	}
 }
 
-// held is the row behind the last one that is assembled.
+// held is the row after the last one that is assembled.
 func (f *field) held() int64 {
 	if f.arr == nil {
 		return f.row
@@ -150,7 +153,7 @@ func (f *field) stretches(ctx context.Context, want *vec.Sel, a, from, to int64)
 		return f.assemble(ctx, from, to)
 	}
 	var parts []arrow.Array
-	defer func() { releaseAll(parts) }()
+	defer func() { arrays.ReleaseAll(parts) }()
 	for at := from; at < to; stop, next = wanted(want, a, at, to) {
 		if end, err = f.assemble(ctx, at, stop); err != nil {
 			return 0, err
@@ -169,7 +172,7 @@ func (f *field) stretches(ctx context.Context, want *vec.Sel, a, from, to int64)
 	if f.row = from; len(parts) == 0 {
 		return end, nil
 	}
-	f.arr, err = concat(parts, f.run.plan.alloc())
+	f.arr, err = arrays.Concat(parts, f.run.Plan.Alloc())
 	return end, err
 }
 
@@ -201,7 +204,7 @@ func (f *field) assemble(ctx context.Context, from, to int64) (int64, error) {
 	if f.dead == nil {
 		var err error
 		if end, err = f.decode(ctx, from, to); err != nil {
-			if !f.run.excused(err) {
+			if !f.run.Excused(err) {
 				return 0, err
 			}
 			f.dead = err
@@ -214,7 +217,7 @@ func (f *field) assemble(ctx context.Context, from, to int64) (int64, error) {
 		return from, nil
 	}
 	if err := f.build(from, end); err != nil {
-		if !f.run.excused(err) {
+		if !f.run.Excused(err) {
 			return 0, err
 		}
 		f.dead = err // the columns' entries do not fit each other, and no page tells which are right
@@ -226,14 +229,14 @@ func (f *field) assemble(ctx context.Context, from, to int64) (int64, error) {
 // build makes arr of the rows [from, end), with which all vectors begin. Rows of which a part is lost are null.
 func (f *field) build(from, end int64) error {
 	var parts []arrow.Array
-	defer func() { releaseAll(parts) }()
+	defer func() { arrays.ReleaseAll(parts) }()
 	for at := from; at < end; {
 		to, lost := f.stretch(at, end)
 		var arr arrow.Array
 		var err error
 		if lost {
 			err = f.skip(to)
-		} else if arr, err = f.stretchOf(at, to); err != nil && f.run.excused(err) {
+		} else if arr, err = f.stretchOf(at, to); err != nil && f.run.Excused(err) {
 			f.lose(vec.Range{From: at, To: to}, f.blame(err))
 			err = f.skip(to)
 		}
@@ -246,7 +249,7 @@ func (f *field) build(from, end int64) error {
 		parts = append(parts, arr)
 		at = to
 	}
-	whole, err := concat(parts, f.run.plan.alloc())
+	whole, err := arrays.Concat(parts, f.run.Plan.Alloc())
 	if err != nil {
 		return err
 	}
@@ -255,7 +258,7 @@ func (f *field) build(from, end int64) error {
 }
 
 func (f *field) nulls(n int64) arrow.Array {
-	return vec.Nulls(vec.Zeroed{Allocator: f.run.plan.alloc()}, f.plan.asm.Field().Type, int(n))
+	return vec.Nulls(vec.Zeroed{Allocator: f.run.Plan.Alloc()}, f.plan.Asm.Field().Type, int(n))
 }
 
 // stretch is how far the rows from at on are all lost, or all not.
@@ -368,13 +371,13 @@ func (f *field) stretchOf(from, end int64) (arrow.Array, error) {
 		}
 		l.pass(end)
 	}
-	return f.plan.asm.Assemble(in, int(end-from), f.run.plan.alloc())
+	return f.plan.Asm.Assemble(in, int(end-from), f.run.Plan.Alloc())
 }
 
 // lose notes that rows cannot be shown.
 func (f *field) lose(rows vec.Range, err error) {
 	f.lost = append(f.lost, rows)
-	f.run.lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name, Column: f.plan.name,
+	f.run.Lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name, Column: f.plan.Name,
 		Rows: [2]int64{rows.From, rows.To}, Exact: true, Err: err})
 }
 
@@ -382,17 +385,17 @@ func (f *field) lose(rows vec.Range, err error) {
 // group goes.
 func (f *field) loseRest(from, to int64) int64 {
 	if f.group.Rows < 0 {
-		if !f.told {
-			f.run.lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name,
-				Column: f.plan.name, Rows: [2]int64{from, -1}, Err: f.dead})
+		if !f.reported {
+			f.run.Lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name,
+				Column: f.plan.Name, Rows: [2]int64{from, -1}, Err: f.dead})
 		}
-		f.told = true
+		f.reported = true
 		return from
 	}
-	if !f.told {
+	if !f.reported {
 		f.lose(vec.Range{From: from, To: f.group.Rows}, f.dead)
 	}
-	f.told = true
+	f.reported = true
 	f.arr, f.row = f.nulls(to-from), from
 	return to
 }
@@ -400,7 +403,7 @@ func (f *field) loseRest(from, to int64) int64 {
 // dropLost takes the rows of [a, b) that are lost out of sel.
 func (f *field) dropLost(sel *vec.Sel, a, b int64) *vec.Sel { return withoutRanges(f.lost, sel, a, b) }
 
-func (f *field) name() string { return f.plan.name }
+func (f *field) name() string { return f.plan.Name }
 
 // end is the row up to which the field is known to go.
 func (f *field) end() int64 {
@@ -414,12 +417,12 @@ func (f *field) end() int64 {
 	return end
 }
 
-// rest is how many rows a column has behind the declared ones.
+// rest is how many rows a column has after the declared ones.
 func (f *field) rest(ctx context.Context, _, rows int64) int64 {
 	for _, l := range f.leaves {
 		if f.dead == nil && l.parent == nil && !l.ended {
-			if pb, err := l.pager.peek(ctx); err != nil || pb.page.Rows < 0 {
-				_ = l.need(ctx, rows, rows+1) // trouble behind the last row is not this scan's
+			if pb, err := l.pager.Peek(ctx); err != nil || pb.Page.Rows < 0 {
+				_ = l.need(ctx, rows, rows+1) // trouble after the last row is not this scan's
 			}
 		}
 		if l.end > rows {
@@ -430,7 +433,7 @@ func (f *field) rest(ctx context.Context, _, rows int64) int64 {
 }
 
 // mustDrop: the rows that are lost cannot be shown as null.
-func (f *field) mustDrop() bool { return f.plan.asm.Field().Type.ID() == arrow.DENSE_UNION }
+func (f *field) mustDrop() bool { return f.plan.Asm.Field().Type.ID() == arrow.DENSE_UNION }
 
 // blame adds the field to an error that does not name it, and the row group's part to one without a place.
 func (f *field) blame(err error) error {
@@ -443,7 +446,7 @@ func (f *field) blame(err error) error {
 		out.At.Object = f.group.Part
 	}
 	if out.Path == "" {
-		out.Path = "column " + f.plan.name
+		out.Path = "column " + f.plan.Name
 	}
 	return &out
 }
@@ -458,7 +461,7 @@ func (f *field) take(a int64, n int, sel *vec.Sel, path []string, mem memory.All
 		whole.Retain()
 	}
 	defer whole.Release()
-	c := child(whole, path)
+	c := arrays.Child(whole, path)
 	defer c.Release()
-	return take(c, sel.Slice(from, to), mem)
+	return arrays.Take(c, sel.Slice(from, to), mem)
 }

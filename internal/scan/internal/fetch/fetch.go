@@ -1,4 +1,4 @@
-package scan
+package fetch
 
 import (
 	"context"
@@ -7,35 +7,36 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/scan/internal/plan"
 	"stoa/vec"
 )
 
 // A pager gives the pages of one chunk together with their bytes. Pages that follow each other in an object are
 // read with one request, and the next request is under way while the pages of the last one are being decoded.
-type pager struct {
-	src   Source
-	trace *Trace
-	chunk format.Chunk
-	rows  vec.Ranges // wanted; pages of known rows outside are passed over
+type Pager struct {
+	Src   Source
+	Trace *plan.Trace
+	Chunk format.Chunk
+	Rows  vec.Ranges // wanted; pages of known rows outside are passed over
 	// bytes of one request; pages are read one by one, when they are decoded, if it is < 0
-	ahead int64
+	Ahead int64
 	// why no row of the page can be of use: it is never fetched; "" = some may; nil = no such page
-	prune func(format.Page) string
-	queue []*pageBytes
+	Prune func(format.Page) string
+	queue []*PageBytes
 	last  error // why Next ends: io.EOF, or damage
 }
 
-// pageBytes is a page and, once its request is done, its bytes.
-type pageBytes struct {
-	page  format.Page
-	skip  string // why it is passed over: see pager.prune
+// PageBytes is a page and, once its request is done, its bytes.
+type PageBytes struct {
+	Page  format.Page
+	Skip  string // why it is passed over: see pager.prune
 	bytes [][]byte
 	req   *request // nil: not asked for
 }
 
 // request reads the bytes of several pages.
 type request struct {
-	pages []*pageBytes
+	pages []*PageBytes
 	done  chan struct{} // nil: the read is over
 	buf   *[]byte
 	left  int // pages not yet released
@@ -46,8 +47,8 @@ var bufPool = sync.Pool{New: func() any { return new([]byte) }}
 // The gap between two spans that is rather read than skipped.
 const mergeGap = 16 << 10
 
-// peek is the next page; its bytes may still be under way. io.EOF after the last one.
-func (p *pager) peek(ctx context.Context) (*pageBytes, error) {
+// Peek is the next page; its bytes may still be under way. io.EOF after the last one.
+func (p *Pager) Peek(ctx context.Context) (*PageBytes, error) {
 	if len(p.queue) == 0 {
 		p.pull(ctx, 1)
 	}
@@ -58,9 +59,9 @@ func (p *pager) peek(ctx context.Context) (*pageBytes, error) {
 }
 
 // pull asks the format for pages until n are queued.
-func (p *pager) pull(ctx context.Context, n int) {
+func (p *Pager) pull(ctx context.Context, n int) {
 	for len(p.queue) < n && p.last == nil {
-		page, err := p.next(ctx)
+		page, err := p.Next(ctx)
 		if err != nil {
 			p.last = err
 			return
@@ -68,25 +69,25 @@ func (p *pager) pull(ctx context.Context, n int) {
 		if page.First >= 0 && page.Rows >= 0 && !p.wanted(page.First, page.First+page.Rows) {
 			continue
 		}
-		pb := &pageBytes{page: page}
-		if p.prune != nil {
-			pb.skip = p.prune(page)
+		pb := &PageBytes{Page: page}
+		if p.Prune != nil {
+			pb.Skip = p.Prune(page)
 		}
 		p.queue = append(p.queue, pb)
 	}
 }
 
-func (p *pager) next(ctx context.Context) (page format.Page, err error) {
+func (p *Pager) Next(ctx context.Context) (page format.Page, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fault.Bugf("looking for the next page panicked: %v", r)
 		}
 	}()
-	return p.chunk.Next(ctx)
+	return p.Chunk.Next(ctx)
 }
 
-func (p *pager) wanted(from, to int64) bool {
-	for _, r := range p.rows {
+func (p *Pager) wanted(from, to int64) bool {
+	for _, r := range p.Rows {
 		if r.From < to && from < r.To {
 			return true
 		}
@@ -94,14 +95,14 @@ func (p *pager) wanted(from, to int64) bool {
 	return false
 }
 
-// drop is done with the first page.
-func (p *pager) drop() {
+// Drop is done with the first page.
+func (p *Pager) Drop() {
 	pb := p.queue[0]
 	p.queue = p.queue[1:]
 	p.release(pb)
 }
 
-func (p *pager) release(pb *pageBytes) {
+func (p *Pager) release(pb *PageBytes) {
 	if r := pb.req; r != nil {
 		if r.left--; r.left == 0 {
 			r.wait()
@@ -120,24 +121,24 @@ func (r *request) wait() {
 	}
 }
 
-// bytes waits for the first page's bytes, and asks for those of the pages behind it.
-func (p *pager) bytes(ctx context.Context) ([][]byte, error) {
+// Bytes waits for the first page's bytes, and asks for those of the pages after it.
+func (p *Pager) Bytes(ctx context.Context) ([][]byte, error) {
 	pb := p.queue[0]
 	if pb.req == nil {
 		p.ask(ctx, 0, false)
 	}
 	pb.req.wait()
-	if p.ahead >= 0 {
+	if p.Ahead >= 0 {
 		p.askAhead(ctx)
 	}
-	if pb.bytes == nil && len(pb.page.Spans) > 0 { // its request failed: once more, alone, for its own error
+	if pb.bytes == nil && len(pb.Page.Spans) > 0 { // its request failed: once more, alone, for its own error
 		return p.alone(ctx, pb)
 	}
 	return pb.bytes, nil
 }
 
 // askAhead starts the next request if none is under way.
-func (p *pager) askAhead(ctx context.Context) {
+func (p *Pager) askAhead(ctx context.Context) {
 	for i := 0; ; i++ {
 		if i == len(p.queue) {
 			p.pull(ctx, i+1)
@@ -145,7 +146,7 @@ func (p *pager) askAhead(ctx context.Context) {
 				return
 			}
 		}
-		if p.queue[i].skip != "" {
+		if p.queue[i].Skip != "" {
 			continue
 		}
 		if p.queue[i].req == nil {
@@ -159,12 +160,12 @@ func (p *pager) askAhead(ctx context.Context) {
 }
 
 // ask makes a request for queue[i] and its neighbours, up to ahead bytes.
-func (p *pager) ask(ctx context.Context, i int, async bool) {
+func (p *Pager) ask(ctx context.Context, i int, async bool) {
 	r := &request{}
 	var all fault.Span
 	for k := i; ; k++ {
 		if k == len(p.queue) {
-			if p.ahead < 0 {
+			if p.Ahead < 0 {
 				break
 			}
 			p.pull(ctx, k+1)
@@ -173,8 +174,8 @@ func (p *pager) ask(ctx context.Context, i int, async bool) {
 			}
 		}
 		pb := p.queue[k]
-		sp, ok := hull(pb.page)
-		if pb.req != nil || k > i && (pb.page.Lost != nil || pb.skip != "") {
+		sp, ok := hull(pb.Page)
+		if pb.req != nil || k > i && (pb.Page.Lost != nil || pb.Skip != "") {
 			break
 		}
 		switch {
@@ -182,7 +183,7 @@ func (p *pager) ask(ctx context.Context, i int, async bool) {
 			all = sp
 		case ok && sp.Object == all.Object && sp.Off >= all.Off && sp.End() <= all.End():
 			// another part of the same block
-		case !ok || !mergeable(all, sp) || sp.End()-all.Off > p.ahead:
+		case !ok || !mergeable(all, sp) || sp.End()-all.Off > p.Ahead:
 			ok = false
 		default:
 			all.Len = max(all.End(), sp.End()) - all.Off
@@ -228,45 +229,45 @@ func mergeable(a, b fault.Span) bool {
 }
 
 // fetch reads all of a request with one read. When that fails, the pages are left without bytes and each is read alone.
-func (p *pager) fetch(ctx context.Context, r *request, all fault.Span) {
-	if all.Len <= 0 || all.Len > p.src.Limits.Page || len(r.pages) == 1 && r.pages[0].page.Lost != nil {
+func (p *Pager) fetch(ctx context.Context, r *request, all fault.Span) {
+	if all.Len <= 0 || all.Len > p.Src.Limits.Page || len(r.pages) == 1 && r.pages[0].Page.Lost != nil {
 		return
 	}
 	r.buf = bufPool.Get().(*[]byte)
-	p.trace.fetched(all.Len)
-	if err := p.src.Objects.readInto(ctx, r.buf, all); err != nil {
+	p.Trace.NoteRead(all.Len)
+	if err := p.Src.Objects.readInto(ctx, r.buf, all); err != nil {
 		return
 	}
 	for _, pb := range r.pages {
-		pb.bytes = make([][]byte, len(pb.page.Spans))
-		for i, s := range pb.page.Spans {
+		pb.bytes = make([][]byte, len(pb.Page.Spans))
+		for i, s := range pb.Page.Spans {
 			pb.bytes[i] = (*r.buf)[s.Off-all.Off:][:s.Len:s.Len]
 		}
 	}
 }
 
 // alone reads one page's spans, each by itself.
-func (p *pager) alone(ctx context.Context, pb *pageBytes) ([][]byte, error) {
-	if pb.page.Lost != nil {
-		return nil, pb.page.Lost
+func (p *Pager) alone(ctx context.Context, pb *PageBytes) ([][]byte, error) {
+	if pb.Page.Lost != nil {
+		return nil, pb.Page.Lost
 	}
-	out := make([][]byte, len(pb.page.Spans))
-	for i, s := range pb.page.Spans {
-		if s.Len > p.src.Limits.Page {
-			return nil, fault.Limitf(s, "", "%d bytes are more than a page may have (%d)", s.Len, p.src.Limits.Page)
+	out := make([][]byte, len(pb.Page.Spans))
+	for i, s := range pb.Page.Spans {
+		if s.Len > p.Src.Limits.Page {
+			return nil, fault.Limitf(s, "", "%d bytes are more than a page may have (%d)", s.Len, p.Src.Limits.Page)
 		}
-		p.trace.fetched(s.Len)
-		if err := p.src.Objects.readInto(ctx, &out[i], s); err != nil {
+		p.Trace.NoteRead(s.Len)
+		if err := p.Src.Objects.readInto(ctx, &out[i], s); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// close waits for what is under way.
-func (p *pager) close() {
+// Close waits for what is under way.
+func (p *Pager) Close() {
 	for len(p.queue) > 0 {
-		p.drop()
+		p.Drop()
 	}
 	p.last = io.EOF
 }

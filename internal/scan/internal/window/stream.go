@@ -1,4 +1,4 @@
-package scan
+package window
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/scan/internal/fetch"
+	"stoa/internal/scan/internal/plan"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/vec"
@@ -19,43 +21,43 @@ import (
 // stream is one column of one row group, decoded in the order of rows into vec, which holds the entries of the rows
 // from row on. Between windows vec holds the tail of a page that crossed the border, or nothing.
 type stream struct {
-	run    *reading
+	run    *Reading
 	group  format.RowGroup
 	column int // physical
 	col    format.Column
 	chunk  format.Chunk
-	pager  pager
+	pager  fetch.Pager
 	dict   *vec.Vector // see needDict
 	arena  *vec.Arena
 
 	vec      *vec.Vector
 	row      int64 // of vec's first entry
 	counted  int64 // rows of all pages passed, for pages that do not say where they begin
-	ended    bool  // there is nothing behind vec
+	ended    bool  // there is nothing after vec
 	lost     vec.Ranges
 	doubted  []vec.Range // rows whose cells may be old, as their changes are lost
 	pruned   []vec.Range // rows of pages that were passed over because of their bounds
 	filter   *pred.Expr  // what of the scan's filter is about this column alone; nil = nothing, or it must not be used
 	hits     *vec.Sel    // the entries of dict that pass it; nil without a dictionary
-	sifted   []sifted    // what pages said of their own entries
+	known    []verdict   // what pages said of their own entries
 	dictRead bool        // dict is what there is
 	dead     error       // the rest of the chunk cannot be found
 }
 
-func (r *reading) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ranges, ahead int64,
+func (r *Reading) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ranges, ahead int64,
 	arena *vec.Arena) (*stream, error) {
-	s := &stream{run: r, group: g, column: col, col: r.plan.columns[col], arena: arena, row: rows[0].From}
+	s := &stream{run: r, group: g, column: col, col: r.Plan.Columns[col], arena: arena, row: rows[0].From}
 	var err error
-	if s.vec, err = vec.New(s.col.Type, r.plan.alloc()); err != nil {
+	if s.vec, err = vec.New(s.col.Type, r.Plan.Alloc()); err != nil {
 		return nil, err
 	}
 	hull := vec.Range{From: rows[0].From, To: rows[len(rows)-1].To}
-	s.chunk, err = r.src.Reader.Chunk(ctx, g, col, hull)
+	s.chunk, err = r.Src.Reader.Chunk(ctx, g, col, hull)
 	if err == nil {
-		s.pager = pager{src: r.src, trace: r.plan.spec.Trace, chunk: s.chunk, rows: rows, ahead: ahead}
+		s.pager = fetch.Pager{Src: r.Src, Trace: r.Plan.Spec.Trace, Chunk: s.chunk, Rows: rows, Ahead: ahead}
 	}
 	if err != nil {
-		if !r.excused(err) {
+		if !r.Excused(err) {
 			s.vec.Release()
 			return nil, err
 		}
@@ -68,19 +70,19 @@ func (r *reading) open(ctx context.Context, g format.RowGroup, col int, rows vec
 // decoded, or with the filter. An error means that no page can be.
 func (s *stream) needDict(ctx context.Context) (err error) {
 	if !s.dictRead {
-		s.run.plan.spec.Trace.noteDict(s.group, s.column, s.chunk)
-		s.dict, err = s.run.src.Dicts.get(ctx, s.run.src, s.col, s.chunk)
+		s.run.Plan.Spec.Trace.NoteDict(s.group, s.column, s.chunk)
+		s.dict, err = s.run.Src.Dicts.Get(ctx, s.run.Src, s.col, s.chunk)
 		s.dictRead = err == nil
 	}
 	return err
 }
 
-func (s *stream) close() {
-	s.pager.close()
+func (s *stream) Close() {
+	s.pager.Close()
 	s.vec.Release()
 }
 
-// end is the row behind vec's last entry.
+// end is the row after vec's last entry.
 func (s *stream) end() int64 { return s.row + int64(s.vec.Len()) }
 
 // seek drops the entries before row a.
@@ -96,15 +98,15 @@ func (s *stream) seek(a int64) {
 // It returns the row up to which vec goes, b at most.
 func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, error) {
 	s.seek(a)
-	if want.IsAll() && s.run.plan.spec.Memory <= 0 { // with a budget a window may end long before b
+	if want.IsAll() && s.run.Plan.Spec.Memory <= 0 { // with a budget a window may end long before b
 		s.vec.Expect(int(b - a))
 	}
-	for s.end() < b && !s.ended && (s.vec.Len() == 0 || s.vec.Size() < s.run.plan.largest && s.fits()) {
+	for s.end() < b && !s.ended && (s.vec.Len() == 0 || s.vec.Size() < s.run.Plan.Largest && s.fits()) {
 		if s.dead != nil {
 			s.loseRest(b)
 			break
 		}
-		pb, err := s.pager.peek(ctx)
+		pb, err := s.pager.Peek(ctx)
 		if err == io.EOF {
 			s.ended = true
 			break
@@ -113,21 +115,21 @@ func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, e
 			err = s.page(ctx, pb, a, b, want)
 		}
 		if err != nil {
-			if !s.run.excused(err) {
+			if !s.run.Excused(err) {
 				return 0, s.blame(err)
 			}
 			s.dead = err
 		}
 	}
-	return min(s.row+int64(s.vec.Fit(s.vec.Len(), s.run.plan.strings())), b), nil
+	return min(s.row+int64(s.vec.Fit(s.vec.Len(), s.run.Plan.Strings())), b), nil
 }
 
 // fits reports whether the codes of long strings in vec can still be spelled out together with one more page.
-func (s *stream) fits() bool { return s.vec.Fit(s.vec.Len(), s.run.plan.strings()) == s.vec.Len() }
+func (s *stream) fits() bool { return s.vec.Fit(s.vec.Len(), s.run.Plan.Strings()) == s.vec.Len() }
 
 // page takes the next page, or passes over it. An error means that the rest of the chunk cannot be placed.
-func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.Sel) error {
-	p := pb.page
+func (s *stream) page(ctx context.Context, pb *fetch.PageBytes, a, b int64, want *vec.Sel) error {
+	p := pb.Page
 	first := p.First
 	if first < 0 {
 		first = s.counted
@@ -140,14 +142,14 @@ func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.
 		return err
 	}
 	known, to := p.Rows >= 0, first+p.Rows
-	if known && s.few(p, first) {
+	if known && s.keeps(p, first) {
 		return s.someOf(ctx, p, first, pos, min(to, b))
 	}
 	before := s.vec.Len()
 	t, err := s.task(ctx, p)
 	if err == nil {
 		t.Want = wantOf(want, a, b, first, to, known)
-		err = decode(s.chunk, &t, s.vec)
+		err = fetch.Decode(s.chunk, &t, s.vec)
 	}
 	if err != nil {
 		return s.losePage(p, first, pos, err)
@@ -162,20 +164,20 @@ func (s *stream) page(ctx context.Context, pb *pageBytes, a, b int64, want *vec.
 }
 
 // passOver puts placeholders for a page whose rows, from first on, are not looked at, and reports whether it is one.
-func (s *stream) passOver(pb *pageBytes, first, a, b int64, want *vec.Sel) (bool, error) {
-	p, pos := pb.page, s.end()
+func (s *stream) passOver(pb *fetch.PageBytes, first, a, b int64, want *vec.Sel) (bool, error) {
+	p, pos := pb.Page, s.end()
 	known, to := p.Rows >= 0, first+p.Rows
 	switch {
 	case known && to <= pos: // before the window
 		s.pass(to)
 		return true, nil
 	case first > pos:
-		return true, fault.Corruptf(placeOf(p), "", "the page begins at row %d, row %d is next", first, pos)
-	case pb.skip != "":
-		s.run.plan.spec.Trace.note(s.group, s.column, p, pb.skip)
+		return true, fault.Corruptf(fetch.PlaceOf(p), "", "the page begins at row %d, row %d is next", first, pos)
+	case pb.Skip != "":
+		s.run.Plan.Spec.Trace.Note(s.group, s.column, p, pb.Skip)
 		s.pruned = append(s.pruned, vec.Range{From: pos, To: min(to, b)})
 	case known && !want.Any(int(pos-a), int(min(to, b)-a)):
-		s.run.plan.spec.Trace.note(s.group, s.column, p, byFilter)
+		s.run.Plan.Spec.Trace.Note(s.group, s.column, p, plan.ByFilter)
 	default:
 		return false, nil
 	}
@@ -189,7 +191,7 @@ func (s *stream) passOver(pb *pageBytes, first, a, b int64, want *vec.Sel) (bool
 // pass is done with the first page in the queue, whose rows end at to.
 func (s *stream) pass(to int64) {
 	s.counted = to
-	s.pager.drop()
+	s.pager.Drop()
 }
 
 // task is what there is to decode of p, once its bytes are there.
@@ -197,19 +199,19 @@ func (s *stream) task(ctx context.Context, p format.Page) (t format.Task, err er
 	if p.Lost != nil {
 		return t, p.Lost
 	}
-	bytes, err := s.pager.bytes(ctx)
+	bytes, err := s.pager.Bytes(ctx)
 	if err != nil {
 		return t, err
 	}
-	s.run.plan.spec.Trace.note(s.group, s.column, p, "")
+	s.run.Plan.Spec.Trace.Note(s.group, s.column, p, "")
 	s.arena.Reset()
 	return format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: s.dict, Scratch: s.arena, Filter: s.filter,
-		Hits: s.hits, Limits: s.run.src.Limits, NoVerify: s.run.src.NoVerify}, nil
+		Hits: s.hits, Limits: s.run.Src.Limits, NoVerify: s.run.Src.NoVerify}, nil
 }
 
 // losePage follows the damage policy for a page that cannot be decoded.
 func (s *stream) losePage(p format.Page, first, pos int64, err error) error {
-	if !s.run.excused(err) || p.Rows < 0 || beyond(s.group, first, p.Rows) {
+	if !s.run.Excused(err) || p.Rows < 0 || beyond(s.group, first, p.Rows) {
 		return err
 	}
 	to := first + p.Rows
@@ -221,7 +223,7 @@ func (s *stream) losePage(p format.Page, first, pos int64, err error) error {
 // loseRows puts placeholders for the rows [from, to), which must follow vec's last entry.
 func (s *stream) loseRows(from, to int64, exact bool, err error) {
 	s.fill(from, to)
-	s.run.lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Name: s.group.Name, Column: s.col.Name,
+	s.run.Lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Name: s.group.Name, Column: s.col.Name,
 		Rows: [2]int64{from, to}, Exact: exact, Err: err})
 }
 
@@ -230,13 +232,13 @@ func (s *stream) loseRows(from, to int64, exact bool, err error) {
 func (s *stream) loseRest(b int64) {
 	to := min(b, s.group.Rows)
 	if s.group.Rows < 0 {
-		s.run.lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Name: s.group.Name, Column: s.col.Name,
+		s.run.Lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Name: s.group.Name, Column: s.col.Name,
 			Rows: [2]int64{s.end(), -1}, Exact: false, Err: s.dead})
 		s.ended = true
 		return
 	}
 	if !errors.Is(s.dead, errTold) {
-		s.run.lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Name: s.group.Name, Column: s.col.Name,
+		s.run.Lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Name: s.group.Name, Column: s.col.Name,
 			Rows: [2]int64{s.end(), s.group.Rows}, Exact: true, Err: s.dead})
 		s.dead = errTold
 	}
@@ -246,7 +248,7 @@ func (s *stream) loseRest(b int64) {
 // fill puts placeholders for the lost rows [from, to), which must follow vec's last entry.
 func (s *stream) fill(from, to int64) {
 	s.lost = s.lost.Add(vec.Range{From: from, To: to})
-	if s.run.plan.spec.Damaged == NullCells {
+	if s.run.Plan.Spec.Damaged == plan.NullCells {
 		s.vec.ExtendNulls(int(to - from))
 	} else {
 		s.vec.ExtendUnset(int(to - from))
@@ -274,7 +276,7 @@ func (s *stream) nullify(rows vec.Range) error {
 // blame adds the column to an error that does not name it.
 func (s *stream) blame(err error) error {
 	var e *fault.Error
-	if !errors.As(err, &e) || s.col.Name == "" || len(s.run.plan.columns) < 2 {
+	if !errors.As(err, &e) || s.col.Name == "" || len(s.run.Plan.Columns) < 2 {
 		return err
 	}
 	out := *e
@@ -288,7 +290,7 @@ func (s *stream) dropLost(sel *vec.Sel, a, b int64) *vec.Sel {
 }
 
 // mustDrop: a row without the key by which row groups are merged has no place.
-func (s *stream) mustDrop() bool { return slices.Contains(s.run.plan.keys, s.column) }
+func (s *stream) mustDrop() bool { return slices.Contains(s.run.Plan.Keys, s.column) }
 
 func (s *stream) name() string { return s.col.Name }
 
@@ -308,13 +310,13 @@ func withoutRanges(lost []vec.Range, sel *vec.Sel, a, b int64) *vec.Sel {
 	return sel
 }
 
-// rest is how many rows the column has behind the declared ones. Only pages that do not tell their rows can bring
+// rest is how many rows the column has after the declared ones. Only pages that do not tell their rows can bring
 // such a surprise; the others were counted by the format.
 func (s *stream) rest(ctx context.Context, at, rows int64) int64 {
 	more := s.end() - rows
 	for more <= 0 && s.dead == nil && !s.ended {
-		pb, err := s.pager.peek(ctx)
-		if err != nil || pb.page.Rows >= 0 {
+		pb, err := s.pager.Peek(ctx)
+		if err != nil || pb.Page.Rows >= 0 {
 			break
 		}
 		if err := s.page(ctx, pb, at, math.MaxInt64, nil); err != nil {
@@ -333,16 +335,16 @@ func wantOf(want *vec.Sel, a, b, first, to int64, known bool) *vec.Sel {
 	return want.Slice(int(first-a), int(to-a))
 }
 
-// few reports whether the scan wants at most an eighth of page p's rows, so that it is worth keeping. Scans
-// with a budget keep nothing, and those that are traced tell what they read.
-func (s *stream) few(p format.Page, first int64) bool {
-	spec := &s.run.plan.spec
-	if s.run.src.Pages == nil || spec.Trace != nil || spec.Memory > 0 || p.Lost != nil || len(p.Spans) == 0 ||
+// keeps reports whether the scan wants at most an eighth of page p's rows, so that it is worth keeping. Scans
+// with a budget keep nothing, and those that are traced report what they read.
+func (s *stream) keeps(p format.Page, first int64) bool {
+	spec := &s.run.Plan.Spec
+	if s.run.Src.Pages == nil || spec.Trace != nil || spec.Memory > 0 || p.Lost != nil || len(p.Spans) == 0 ||
 		p.Entries != p.Rows {
 		return false
 	}
 	var wanted int64
-	for _, r := range s.pager.rows {
+	for _, r := range s.pager.Rows {
 		wanted += r.Intersect(vec.Range{From: first, To: first + p.Rows}).Len()
 	}
 	return 8*wanted <= p.Rows
@@ -369,27 +371,27 @@ const mostExpected = 1 << 20
 // kept is the whole page, decoded now or before.
 func (s *stream) kept(ctx context.Context, p format.Page) (*vec.Vector, error) {
 	k := vec.CacheKey{Object: p.Spans[0].Object, Off: p.Spans[0].Off, Sub: p.Sub, Column: s.column}
-	if v := s.run.src.Pages.Get(k); v != nil {
+	if v := s.run.Src.Pages.Get(k); v != nil {
 		return v, nil
 	}
 	v, err := vec.New(s.col.Type, memory.DefaultAllocator)
 	if err != nil {
 		return nil, err
 	}
-	bytes, err := s.pager.bytes(ctx)
+	bytes, err := s.pager.Bytes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s.arena.Reset()
-	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: s.dict, Scratch: s.arena, Limits: s.run.src.Limits,
-		NoVerify: s.run.src.NoVerify}
+	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: s.dict, Scratch: s.arena, Limits: s.run.Src.Limits,
+		NoVerify: s.run.Src.NoVerify}
 	v.Expect(int(min(p.Rows, mostExpected)))
-	if err := decode(s.chunk, &t, v); err != nil {
+	if err := fetch.Decode(s.chunk, &t, v); err != nil {
 		return nil, err
 	}
 	if err := v.Plain(); err != nil { // it is shared: nothing may have to be spelled out later
 		return nil, err
 	}
-	s.run.src.Pages.Put(k, v)
+	s.run.Src.Pages.Put(k, v)
 	return v, nil
 }

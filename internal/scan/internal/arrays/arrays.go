@@ -1,4 +1,4 @@
-package scan
+package arrays
 
 import (
 	"math"
@@ -11,8 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// child is the descendant of a struct array, with the nulls of its ancestors. The caller releases it.
-func child(a arrow.Array, path []string) arrow.Array {
+// Child is the descendant of a struct array, with the nulls of its ancestors. The caller releases it.
+func Child(a arrow.Array, path []string) arrow.Array {
 	a.Retain()
 	for _, name := range path {
 		s := a.(*array.Struct)
@@ -63,8 +63,8 @@ func masked(f arrow.Array, parent *array.Struct) arrow.Array {
 	return array.MakeFromData(nd)
 }
 
-// take gathers the selected entries of any array: runs of them are sliced and concatenated.
-func take(a arrow.Array, sel *vec.Sel, mem memory.Allocator) (arrow.Array, error) {
+// Take gathers the selected entries of any array: runs of them are sliced and concatenated.
+func Take(a arrow.Array, sel *vec.Sel, mem memory.Allocator) (arrow.Array, error) {
 	if sel.IsAll() {
 		a.Retain()
 		return a, nil
@@ -91,11 +91,11 @@ func take(a arrow.Array, sel *vec.Sel, mem memory.Allocator) (arrow.Array, error
 		runs[0].Retain()
 		return runs[0], nil
 	}
-	return concat(runs, mem)
+	return Concat(runs, mem)
 }
 
-// concat is array.Concatenate, which knows no unions, for all types that nested columns have.
-func concat(pieces []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
+// Concat is array.Concatenate, which knows no unions, for all types that nested columns have.
+func Concat(pieces []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
 	if len(pieces) == 1 {
 		pieces[0].Retain()
 		return pieces[0], nil
@@ -129,7 +129,7 @@ func hasUnion(t arrow.DataType) bool {
 	return false
 }
 
-func releaseAll[A arrow.Array](arrs []A) {
+func ReleaseAll[A arrow.Array](arrs []A) {
 	for _, a := range arrs {
 		a.Release()
 	}
@@ -164,8 +164,8 @@ func validities(pieces []arrow.Array) (*memory.Buffer, int) {
 
 // concatSlices joins slices of children, which it releases.
 func concatSlices(slices []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
-	defer releaseAll(slices)
-	return concat(slices, mem)
+	defer ReleaseAll(slices)
+	return Concat(slices, mem)
 }
 
 func concatUnions(t *arrow.DenseUnionType, pieces []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
@@ -241,7 +241,7 @@ func concatLists(t arrow.ListLikeType, pieces []arrow.Array, mem memory.Allocato
 	for _, p := range pieces {
 		l, ok := p.(array.ListLike)
 		if !ok || t.ID() != arrow.LIST && t.ID() != arrow.MAP {
-			releaseAll(slices)
+			ReleaseAll(slices)
 			return nil, fault.Bugf("arrays of type %s cannot be joined", t)
 		}
 		for i := range l.Len() {

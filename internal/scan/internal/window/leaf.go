@@ -1,4 +1,4 @@
-package scan
+package window
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/nest"
+	"stoa/internal/scan/internal/fetch"
 	"stoa/vec"
 )
 
@@ -21,13 +22,13 @@ type leaf struct {
 	parent   *leaf
 	children []*leaf
 	chunk    format.Chunk
-	pager    pager
+	pager    fetch.Pager
 	dict     *vec.Vector
 	vec      *vec.Vector
 
 	row, end int64
 	starts   int64 // rows that begin in vec, of a repeated column
-	ended    bool  // there is nothing behind end
+	ended    bool  // there is nothing after end
 	lost     []vec.Range
 	dead     error // the rows from end on cannot be found
 	torn     bool  // the entries that continue a row at the start of the next page belong to a row that was passed over
@@ -37,10 +38,10 @@ type leaf struct {
 func (l *leaf) open(ctx context.Context, rows vec.Ranges, ahead int64) error {
 	r := l.field.run
 	var err error
-	if l.vec, err = vec.New(l.col.Type, r.plan.alloc()); err != nil {
+	if l.vec, err = vec.New(l.col.Type, r.Plan.Alloc()); err != nil {
 		return err
 	}
-	if l.col.MaxRep > 0 { // the page in which the row behind begins may begin with entries of the last one
+	if l.col.MaxRep > 0 { // the page in which the row after begins may begin with entries of the last one
 		rows = slices.Clone(rows)
 		for i := range rows {
 			if rows[i].To < math.MaxInt64 {
@@ -51,20 +52,20 @@ func (l *leaf) open(ctx context.Context, rows vec.Ranges, ahead int64) error {
 	hull := vec.Range{From: rows[0].From, To: rows[len(rows)-1].To}
 	for _, c := range l.children {
 		hull.To = math.MaxInt64 // where their last page ends is not known
-		pb, err := c.pager.peek(ctx)
+		pb, err := c.pager.Peek(ctx)
 		if err == nil {
-			hull.From = min(hull.From, max(pb.page.First, 0))
+			hull.From = min(hull.From, max(pb.Page.First, 0))
 		}
 	}
 	if len(l.children) > 0 {
 		rows = vec.Ranges{hull}
 	}
-	if l.chunk, err = r.src.Reader.Chunk(ctx, l.field.group, l.number, hull); err != nil {
+	if l.chunk, err = r.Src.Reader.Chunk(ctx, l.field.group, l.number, hull); err != nil {
 		return err
 	}
-	l.pager = pager{src: r.src, trace: r.plan.spec.Trace, chunk: l.chunk, rows: rows, ahead: ahead}
-	r.plan.spec.Trace.noteDict(l.field.group, l.number, l.chunk)
-	l.dict, err = r.src.Dicts.get(ctx, r.src, l.col, l.chunk)
+	l.pager = fetch.Pager{Src: r.Src, Trace: r.Plan.Spec.Trace, Chunk: l.chunk, Rows: rows, Ahead: ahead}
+	r.Plan.Spec.Trace.NoteDict(l.field.group, l.number, l.chunk)
+	l.dict, err = r.Src.Dicts.Get(ctx, r.Src, l.col, l.chunk)
 	return err
 }
 
@@ -112,35 +113,35 @@ func (l *leaf) jump(ctx context.Context, row int64) {
 		return
 	}
 	for {
-		pb, err := l.pager.peek(ctx)
-		if err != nil || pb.page.First < 0 || pb.page.Rows < 0 || pb.page.First+pb.page.Rows > row {
+		pb, err := l.pager.Peek(ctx)
+		if err != nil || pb.Page.First < 0 || pb.Page.Rows < 0 || pb.Page.First+pb.Page.Rows > row {
 			return
 		}
-		l.restart(pb.page.First + pb.page.Rows)
-		l.pager.drop()
+		l.restart(pb.Page.First + pb.Page.Rows)
+		l.pager.Drop()
 	}
 }
 
-// need decodes until the rows before to are complete. It may stop behind row from if the vector gets too large.
+// need decodes until the rows before to are complete. It may stop after row from if the vector gets too large.
 func (l *leaf) need(ctx context.Context, from, to int64) error {
-	for l.end < to && !l.ended && l.dead == nil && (l.end <= from || l.vec.Size() < l.field.run.plan.largest) {
-		pb, err := l.pager.peek(ctx)
+	for l.end < to && !l.ended && l.dead == nil && (l.end <= from || l.vec.Size() < l.field.run.Plan.Largest) {
+		pb, err := l.pager.Peek(ctx)
 		if err == io.EOF {
 			l.ended = true
 			l.settle()
 			return nil
 		}
 		if err == nil {
-			err = l.page(ctx, pb.page)
+			err = l.page(ctx, pb.Page)
 		}
-		if err != nil && l.field.run.excused(err) {
+		if err != nil && l.field.run.Excused(err) {
 			l.dead = err // what is complete is still good
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		l.pager.drop()
+		l.pager.Drop()
 		l.settle()
 	}
 	return nil
@@ -170,7 +171,7 @@ func (l *leaf) page(ctx context.Context, p format.Page) error {
 	at := l.begun()
 	if p.First >= 0 && p.First != at {
 		if p.First < at {
-			return fault.Corruptf(placeOf(p), "", "the page begins at row %d, row %d is next", p.First, at)
+			return fault.Corruptf(fetch.PlaceOf(p), "", "the page begins at row %d, row %d is next", p.First, at)
 		}
 		at = p.First // pages that nobody wants were passed over
 		l.restart(at)
@@ -179,7 +180,7 @@ func (l *leaf) page(ctx context.Context, p format.Page) error {
 	err := l.decode(ctx, p, at)
 	if err != nil {
 		l.vec.Truncate(before)
-		if !l.field.run.excused(err) {
+		if !l.field.run.Excused(err) {
 			return err
 		}
 		if p.Rows < 0 {
@@ -199,7 +200,7 @@ func (l *leaf) page(ctx context.Context, p format.Page) error {
 	return nil
 }
 
-// rowsOf is how many rows a page without repetition levels, decoded behind entry before, has.
+// rowsOf is how many rows a page without repetition levels, decoded after entry before, has.
 func (l *leaf) rowsOf(p format.Page, before int) int64 {
 	if l.parent != nil {
 		return p.Rows
@@ -208,7 +209,7 @@ func (l *leaf) rowsOf(p format.Page, before int) int64 {
 }
 
 // rowsByRest is how many rows begin in a page that cannot be decoded and does not say: what the row group has,
-// less those before, less those that begin in the pages behind, which are all read for it. -1 if they cannot be
+// less those before, less those that begin in the pages after, which are all read for it. -1 if they cannot be
 // counted.
 func (l *leaf) rowsByRest(ctx context.Context, bad format.Page, at int64) int64 {
 	r, g := l.field.run, l.field.group
@@ -218,17 +219,17 @@ func (l *leaf) rowsByRest(ctx context.Context, bad format.Page, at int64) int64 
 	rest := &leaf{field: &field{run: r, group: g, plan: l.field.plan, arena: &vec.Arena{}}, col: l.col,
 		number: l.number}
 	defer func() {
-		rest.pager.close()
+		rest.pager.Close()
 		if rest.vec != nil {
 			rest.vec.Release()
 		}
 	}()
-	if rest.open(ctx, vec.Ranges{{From: 0, To: math.MaxInt64}}, r.plan.spec.Ahead) != nil {
+	if rest.open(ctx, vec.Ranges{{From: 0, To: math.MaxInt64}}, r.Plan.Spec.Ahead) != nil {
 		return -1
 	}
-	behind, found := int64(0), false
+	after, found := int64(0), false
 	for {
-		pb, err := rest.pager.peek(ctx)
+		pb, err := rest.pager.Peek(ctx)
 		if err == io.EOF {
 			break
 		}
@@ -237,15 +238,15 @@ func (l *leaf) rowsByRest(ctx context.Context, bad format.Page, at int64) int64 
 		}
 		if found {
 			rest.vec.Reset()
-			if rest.decode(ctx, pb.page, 0) != nil {
+			if rest.decode(ctx, pb.Page, 0) != nil {
 				return -1
 			}
-			behind += int64(nest.CountRows(rest.vec.Rep()))
+			after += int64(nest.CountRows(rest.vec.Rep()))
 		}
-		found = found || pb.page.Ordinal == bad.Ordinal && slices.Equal(pb.page.Spans, bad.Spans)
-		rest.pager.drop()
+		found = found || pb.Page.Ordinal == bad.Ordinal && slices.Equal(pb.Page.Spans, bad.Spans)
+		rest.pager.Drop()
 	}
-	if n := g.Rows - at - behind; found && n >= 0 {
+	if n := g.Rows - at - after; found && n >= 0 {
 		return n
 	}
 	return -1
@@ -264,7 +265,7 @@ func (l *leaf) joinRow(before int, p format.Page) error {
 		rep = l.vec.Rep()[before:]
 		k = 0
 	case before == 0 && l.row == 0:
-		return fault.Corruptf(placeOf(p), "", "the first entry of the column has repetition level %d", rep[0])
+		return fault.Corruptf(fetch.PlaceOf(p), "", "the first entry of the column has repetition level %d", rep[0])
 	}
 	if k < len(rep) {
 		l.torn = false
@@ -284,16 +285,16 @@ func (l *leaf) decode(ctx context.Context, p format.Page, at int64) error {
 			return err
 		}
 	}
-	bytes, err := l.pager.bytes(ctx)
+	bytes, err := l.pager.Bytes(ctx)
 	if err != nil {
 		return err
 	}
-	l.field.run.plan.spec.Trace.note(l.field.group, l.number, p, "")
+	l.field.run.Plan.Spec.Trace.Note(l.field.group, l.number, p, "")
 	arena := l.field.arena
 	arena.Reset()
-	t := format.Task{Page: p, N: n, Bytes: bytes, Dict: l.dict, Scratch: arena, Limits: l.field.run.src.Limits,
-		NoVerify: l.field.run.src.NoVerify}
-	if err := decode(l.chunk, &t, l.vec); err != nil {
+	t := format.Task{Page: p, N: n, Bytes: bytes, Dict: l.dict, Scratch: arena, Limits: l.field.run.Src.Limits,
+		NoVerify: l.field.run.Src.NoVerify}
+	if err := fetch.Decode(l.chunk, &t, l.vec); err != nil {
 		return err
 	}
 	if l.col.Has&format.Levels != 0 && len(l.vec.Def()) != l.vec.Len() {
@@ -320,7 +321,7 @@ func (l *leaf) count(ctx context.Context, p format.Page, at int64) (int64, error
 		return 0, l.parent.dead
 	}
 	if l.parent.end < to {
-		return 0, fault.Corruptf(placeOf(p), "", "the page reaches to row %d, its parent %s ends at %d", to,
+		return 0, fault.Corruptf(fetch.PlaceOf(p), "", "the page reaches to row %d, its parent %s ends at %d", to,
 			l.parent.col.Name, l.parent.end)
 	}
 	if l.parent.row > at {
@@ -328,7 +329,8 @@ func (l *leaf) count(ctx context.Context, p format.Page, at int64) (int64, error
 	}
 	for _, r := range l.parent.lost {
 		if r.Intersect(vec.Range{From: at, To: to}).Len() > 0 {
-			return 0, fault.Corruptf(placeOf(p), "", "the lengths of %s for these rows are lost", l.parent.col.Name)
+			return 0, fault.Corruptf(fetch.PlaceOf(p), "", "the lengths of %s for these rows are lost",
+				l.parent.col.Name)
 		}
 	}
 	i, err := l.parent.entries(at)
@@ -341,7 +343,7 @@ func (l *leaf) count(ctx context.Context, p format.Page, at int64) (int64, error
 	}
 	n, err := nest.SumLengths(vec.Fixed[int32](l.parent.vec, 0)[i:j])
 	if err == nil && p.Entries >= 0 && p.Entries != n {
-		err = fault.Corruptf(placeOf(p), "", "%d entries, the lengths of %s add up to %d", p.Entries,
+		err = fault.Corruptf(fetch.PlaceOf(p), "", "%d entries, the lengths of %s add up to %d", p.Entries,
 			l.parent.col.Name, n)
 	}
 	return n, err
@@ -356,7 +358,7 @@ func (l *leaf) losePage(p format.Page, at int64, err error) error {
 		if i, e := l.parent.entries(at); e == nil && l.parent.end >= rows.To && l.parent.row <= at {
 			if j, e := l.parent.entries(rows.To); e == nil {
 				sum, _ := nest.SumLengths(vec.Fixed[int32](l.parent.vec, 0)[i:j])
-				if sum > mostLost { // lengths that no page bears out
+				if sum > MostLost { // lengths that no page bears out
 					return err
 				}
 				n = int(sum)

@@ -1,4 +1,4 @@
-package scan
+package fetch
 
 import (
 	"context"
@@ -98,8 +98,8 @@ func (d *Dicts) Close() {
 	d.have = map[string]*vec.Vector{}
 }
 
-// get is the chunk's dictionary, decoded; nil if it has none.
-func (d *Dicts) get(ctx context.Context, src Source, col format.Column, c format.Chunk) (*vec.Vector, error) {
+// Get is the chunk's dictionary, decoded; nil if it has none.
+func (d *Dicts) Get(ctx context.Context, src Source, col format.Column, c format.Chunk) (*vec.Vector, error) {
 	page, ok := c.Dict()
 	if !ok {
 		return nil, nil
@@ -132,7 +132,7 @@ func (d *Dicts) get(ctx context.Context, src Source, col format.Column, c format
 		}
 		task.Bytes = append(task.Bytes, b)
 	}
-	if err := decode(c, &task, v); err != nil {
+	if err := Decode(c, &task, v); err != nil {
 		v.Release()
 		return nil, err
 	}
@@ -141,14 +141,14 @@ func (d *Dicts) get(ctx context.Context, src Source, col format.Column, c format
 	return v, nil
 }
 
-// decode calls the format's decoder and holds it to its word: exactly N entries, nothing left behind by an
+// Decode calls the format's decoder and holds it to its word: exactly N entries, nothing left after by an
 // error (see vec.Vector.Rollback: not even in what the page before shares with this one), and no panic. A panic
 // is our bug, and is reported as one with its place.
-func decode(c format.Chunk, t *format.Task, dst *vec.Vector) (err error) {
+func Decode(c format.Chunk, t *format.Task, dst *vec.Vector) (err error) {
 	before, mark := dst.Len(), dst.Mark()
 	defer func() {
 		if p := recover(); p != nil {
-			err = fault.New(fault.Bug, placeOf(t.Page), "", "decoding panicked: %v", p)
+			err = fault.New(fault.Bug, PlaceOf(t.Page), "", "decoding panicked: %v", p)
 		}
 		if err != nil {
 			dst.Rollback(mark)
@@ -158,12 +158,12 @@ func decode(c format.Chunk, t *format.Task, dst *vec.Vector) (err error) {
 		return err
 	}
 	if got := int64(dst.Len() - before); t.N >= 0 && got != t.N {
-		return fault.Corruptf(placeOf(t.Page), "", "the page has %d entries, %d were declared", got, t.N)
+		return fault.Corruptf(PlaceOf(t.Page), "", "the page has %d entries, %d were declared", got, t.N)
 	}
 	return nil
 }
 
-func placeOf(p format.Page) fault.Span {
+func PlaceOf(p format.Page) fault.Span {
 	if len(p.Spans) == 0 {
 		return fault.Span{}
 	}

@@ -1,4 +1,4 @@
-package scan
+package plan
 
 import (
 	"cmp"
@@ -13,12 +13,12 @@ import (
 // The engine's own reasons. Readers tell theirs through format.Skipped.
 const (
 	byGroupBounds = "bounds of the row group"
-	byPageBounds  = "bounds of the page"
-	byDictionary  = "no value of the dictionary passes"
-	byCodes       = "codes compared, the dictionary tested once"
-	byRows        = "rows passed over"   // by what row groups or other columns' pages exclude
-	byFilter      = "no row passes"      // known only after the filter's columns were decoded
-	byReader      = "the format's index" // a reader that does not say why
+	ByPageBounds  = "bounds of the page"
+	ByDictionary  = "no value of the dictionary passes"
+	ByCodes       = "codes compared, the dictionary tested once"
+	ByRows        = "rows passed over"   // by what row groups or other columns' pages exclude
+	ByFilter      = "no row passes"      // known only after the filter's columns were decoded
+	ByReader      = "the format's index" // a reader that does not say why
 	byPages       = "no page needs it"   // a dictionary
 )
 
@@ -39,7 +39,7 @@ type Trace struct {
 type source struct {
 	n       int
 	columns []format.Column
-	plan    *plan
+	plan    *Plan
 }
 
 // Tally is one level of a scan.
@@ -98,6 +98,23 @@ func (t *Trace) level(l format.Level) *tally {
 	return t.levels[slices.IndexFunc(t.levels, func(x *tally) bool { return x.Level == l })]
 }
 
+// Plan is the plan of the source that Start named.
+func (t *Trace) Plan() *Plan { return t.source.plan }
+
+// Count counts n parts, row groups or rows, of so many bytes (-1 not known); why is "" if they are read.
+func (t *Trace) Count(l format.Level, n, bytes int64, why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.level(l).add(n, bytes, why)
+}
+
+// CountUnknown says that a row group does not say how many rows it has.
+func (t *Trace) CountUnknown() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.level(format.LevelRows).unknown = true
+}
+
 // add counts n of a level, of so many bytes; why is "" if they are read.
 func (t *tally) add(n, bytes int64, why string) {
 	t.Considered += n
@@ -118,7 +135,7 @@ func (t *tally) add(n, bytes int64, why string) {
 
 // Start says that the next walk or run is of source n.
 func (t *Trace) Start(n int, r format.Reader, spec Spec, run bool) error {
-	p, err := newPlan(r, spec)
+	p, err := New(r, spec)
 	if err != nil {
 		return err
 	}
@@ -144,9 +161,9 @@ func (t *Trace) column(col int, l format.Level) *tally {
 	name := cmp.Or(s.columns[col].Name, "value")
 	k := slices.IndexFunc(t.columns, func(x *tally) bool { return x.Column == name && x.Level == l })
 	if k < 0 {
-		filter := slices.Contains(s.plan.filters, col)
-		for _, f := range s.plan.filterFields {
-			filter = filter || slices.Contains(f.cols, col)
+		filter := slices.Contains(s.plan.Filters, col)
+		for _, f := range s.plan.FilterFields {
+			filter = filter || slices.Contains(f.Cols, col)
 		}
 		k = len(t.columns)
 		t.columns = append(t.columns, &tally{Tally: Tally{Level: l, Column: name, Filter: filter},
@@ -155,8 +172,8 @@ func (t *Trace) column(col int, l format.Level) *tally {
 	return t.columns[k]
 }
 
-// walked notes a page or a dictionary.
-func (t *Trace) walked(g format.RowGroup, col int, p format.Page, why string, l format.Level) {
+// Walked notes a page or a dictionary.
+func (t *Trace) Walked(g format.RowGroup, col int, p format.Page, why string, l format.Level) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := t.key(g, col, p, l)
@@ -166,16 +183,16 @@ func (t *Trace) walked(g format.RowGroup, col int, p format.Page, why string, l 
 		}
 		return
 	}
-	t.pages[k] = &pageNote{column: t.column(col, l), bytes: stored(p), why: why}
+	t.pages[k] = &pageNote{column: t.column(col, l), bytes: Stored(p), why: why}
 }
 
-// note is told by a run: the page is decoded (why is ""), or passed over.
-func (t *Trace) note(g format.RowGroup, col int, p format.Page, why string) {
+// Note is called by a run: the page is decoded (why is ""), or passed over.
+func (t *Trace) Note(g format.RowGroup, col int, p format.Page, why string) {
 	t.noteAs(g, col, p, why, format.LevelPage)
 }
 
-// noteDict is told by a run: the chunk's dictionary, if there is one, is needed. It may have been read before.
-func (t *Trace) noteDict(g format.RowGroup, col int, c format.Chunk) {
+// NoteDict is called by a run: the chunk's dictionary, if there is one, is needed. It may have been read before.
+func (t *Trace) NoteDict(g format.RowGroup, col int, c format.Chunk) {
 	if d, ok := c.Dict(); ok && t != nil {
 		t.noteAs(g, col, d, "", format.LevelDict)
 	}
@@ -190,7 +207,7 @@ func (t *Trace) noteAs(g format.RowGroup, col int, p format.Page, why string, l 
 	k := t.key(g, col, p, l)
 	n := t.pages[k]
 	if n == nil {
-		n = &pageNote{column: t.column(col, l), bytes: stored(p)}
+		n = &pageNote{column: t.column(col, l), bytes: Stored(p)}
 		t.pages[k] = n
 	}
 	if !n.seen || why == "" {
@@ -198,8 +215,8 @@ func (t *Trace) noteAs(g format.RowGroup, col int, p format.Page, why string, l 
 	}
 }
 
-// used notes that a page of a column was read, and what spared comparing each of its values.
-func (t *Trace) used(col int, how string) {
+// Used notes that a page of a column was read, and what spared comparing each of its values.
+func (t *Trace) Used(col int, how string) {
 	if t == nil {
 		return
 	}
@@ -212,7 +229,8 @@ func (t *Trace) used(col int, how string) {
 	c.used[how]++
 }
 
-func (t *Trace) fetched(bytes int64) {
+// NoteRead is called by a run: so many bytes were read at once.
+func (t *Trace) NoteRead(bytes int64) {
 	if t == nil {
 		return
 	}
@@ -231,7 +249,7 @@ func (t *Trace) Fetched() (reads, bytes int64) {
 }
 
 // Tallies are the levels, from the outside inwards: parts, row groups, rows, then the dictionaries and pages of
-// each column. After a run, pages that were to be read but were not are told as passed over because no row
+// each column. After a run, pages that were to be read but were not are reported as passed over because no row
 // passed.
 func (t *Trace) Tallies() []Tally {
 	t.mu.Lock()
@@ -243,7 +261,7 @@ func (t *Trace) Tallies() []Tally {
 	for _, n := range t.pages {
 		why := n.why
 		if t.ran && !n.seen && why == "" {
-			if why = byFilter; n.column.Level == format.LevelDict {
+			if why = ByFilter; n.column.Level == format.LevelDict {
 				why = byPages
 			}
 		}
@@ -261,7 +279,7 @@ func (t *Trace) Tallies() []Tally {
 	return out
 }
 
-// reasons are counts, the greatest first.
+// reasons are counts, the largest first.
 func reasons(counts map[string]int64) (out []Reason) {
 	for _, why := range slices.SortedFunc(maps.Keys(counts),
 		func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) }) {
@@ -272,40 +290,40 @@ func reasons(counts map[string]int64) (out []Reason) {
 	return out
 }
 
-// whyBounds is the reason of bounds that exclude all.
-func whyBounds(b *pred.Bounds, why string) string {
+// WhyBounds is the reason of bounds that exclude all.
+func WhyBounds(b *pred.Bounds, why string) string {
 	if b.By != "" {
 		return b.By
 	}
 	return why
 }
 
-// sizeOrUnknown is a declared size; formats that do not know it leave it out.
-func sizeOrUnknown(n int64) int64 {
+// SizeOrUnknown is a declared size; formats that do not know it leave it out.
+func SizeOrUnknown(n int64) int64 {
 	if n == 0 {
 		return -1
 	}
 	return n
 }
 
-// whyGroup is by what bounds row group g, which has no row that passes, was passed over.
-func (p *plan) whyGroup(g format.RowGroup, o format.Overlay) string {
+// WhyGroup is by what bounds row group g, which has no row that passes, was passed over.
+func (p *Plan) WhyGroup(g format.RowGroup, o format.Overlay) string {
 	plain, by := g, byGroupBounds
 	plain.Bounds = maps.Clone(g.Bounds)
 	for k, b := range plain.Bounds {
-		if b.Ask != nil && slices.Contains(p.filters, k) {
+		if b.Ask != nil && slices.Contains(p.Filters, k) {
 			by = b.By
 		}
 		b.Ask = nil
 		plain.Bounds[k] = b
 	}
-	if p.prunes(plain, o, -1, nil) {
+	if p.Prunes(plain, o, -1, nil) {
 		return byGroupBounds
 	}
 	return by
 }
 
-func stored(p format.Page) int64 {
+func Stored(p format.Page) int64 {
 	var n int64
 	for _, s := range p.Spans {
 		n += s.Len

@@ -1,10 +1,11 @@
-package scan
+package window
 
 import (
 	"context"
 	"slices"
 
 	"stoa/format"
+	"stoa/internal/scan/internal/plan"
 	"stoa/vec"
 )
 
@@ -12,23 +13,23 @@ import (
 // bounds, or no value of the dictionary passes), and, if the format finds it out while it decodes, which
 // entries of a page may.
 
-// sifted is what a page said: the rows from first on that sel does not select certainly fail the filter.
-type sifted struct {
+// verdict is what a page said: the rows from first on that sel does not select certainly fail the filter.
+type verdict struct {
 	first int64
 	sel   *vec.Sel
 }
 
-// sift tells the stream what of the filter is its own, tests its dictionary, and says which of its pages are
+// ownFilter tells the stream what of the filter is its own, tests its dictionary, and says which of its pages are
 // passed over. Of what an overlay may change nothing is known before it is patched.
-func (w *windows) sift(ctx context.Context, s *stream) error {
-	p := w.run.plan
+func (w *windows) ownFilter(ctx context.Context, s *stream) error {
+	p := w.run.Plan
 	if w.overlay != nil && w.overlay.Touches(s.column) {
 		return nil
 	}
 	coded := false // some coded value passes
-	if s.filter = p.alone[s.column]; s.filter != nil && s.dead == nil {
+	if s.filter = p.Alone[s.column]; s.filter != nil && s.dead == nil {
 		if err := s.needDict(ctx); err != nil {
-			if !w.run.excused(err) {
+			if !w.run.Excused(err) {
 				return s.blame(err)
 			}
 			s.dead = err
@@ -46,13 +47,13 @@ func (w *windows) sift(ctx context.Context, s *stream) error {
 		}
 		coded = null || s.hits.Count > 0
 	}
-	s.pager.prune = func(page format.Page) string {
+	s.pager.Prune = func(page format.Page) string {
 		switch {
 		case page.First < 0 || page.Rows < 0:
-		case page.Bounds != nil && p.prunes(w.group, w.overlay, s.column, page.Bounds):
-			return whyBounds(page.Bounds, byPageBounds)
+		case page.Bounds != nil && p.Prunes(w.group, w.overlay, s.column, page.Bounds):
+			return plan.WhyBounds(page.Bounds, plan.ByPageBounds)
 		case page.Coded && s.hits != nil && !coded:
-			return byDictionary
+			return plan.ByDictionary
 		}
 		return ""
 	}
@@ -61,37 +62,37 @@ func (w *windows) sift(ctx context.Context, s *stream) error {
 
 // learn keeps what a decoded page said of its own entries. first is the row of its first entry.
 func (s *stream) learn(t *format.Task, first int64) {
-	trace := s.run.plan.spec.Trace
+	trace := s.run.Plan.Spec.Trace
 	if s.filter == nil {
 		return
 	}
 	if t.Passed == nil {
 		if _, _, ok := s.vec.Coded(); ok && s.hits != nil {
-			trace.used(s.column, byCodes)
+			trace.Used(s.column, plan.ByCodes)
 		}
 		return
 	}
-	trace.used(s.column, t.By)
+	trace.Used(s.column, t.By)
 	if t.Passed.Count < t.Passed.N {
-		s.sifted = append(s.sifted, sifted{first, t.Passed})
+		s.known = append(s.known, verdict{first, t.Passed})
 	}
 }
 
-// hope takes out of in (nil: all), whose entries are the rows [a, b), those that are known to fail.
-func (s *stream) hope(in *vec.Sel, a, b int64) *vec.Sel {
+// maybe takes out of in (nil: all), whose entries are the rows [a, b), those that are known to fail.
+func (s *stream) maybe(in *vec.Sel, a, b int64) *vec.Sel {
 	if len(s.pruned) > 0 {
 		in = withoutRanges(s.pruned, orAll(in, int(b-a)), a, b)
 		s.pruned = slices.DeleteFunc(s.pruned, func(r vec.Range) bool { return r.To <= b })
 	}
-	for _, x := range s.sifted {
+	for _, x := range s.known {
 		in = x.within(orAll(in, int(b-a)), a, b)
 	}
-	s.sifted = slices.DeleteFunc(s.sifted, func(x sifted) bool { return x.first+int64(x.sel.N) <= b })
+	s.known = slices.DeleteFunc(s.known, func(x verdict) bool { return x.first+int64(x.sel.N) <= b })
 	return in
 }
 
 // within is in, whose entries are the rows [a, b), without the rows that fail.
-func (x sifted) within(in *vec.Sel, a, b int64) *vec.Sel {
+func (x verdict) within(in *vec.Sel, a, b int64) *vec.Sel {
 	n := int(b - a)
 	bits := make([]byte, (n+7)/8)
 	vec.SetBits(bits, 0, n, true)

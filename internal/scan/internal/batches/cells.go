@@ -1,4 +1,4 @@
-package scan
+package batches
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/fault"
+	"stoa/internal/scan/internal/window"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -24,17 +25,17 @@ type cellColumn struct {
 	next func() (arrow.RecordBatch, error, bool)
 	stop func()
 	arr  arrow.Array // what is next; nil: null up to end
-	end  int64       // row behind it
+	end  int64       // row after it
 }
 
 // cells reads rows, which damage took, column by column.
-func (r *batching) cells(ctx context.Context, of []int, rows vec.Range) error {
+func (r *Batching) cells(ctx context.Context, of []int, rows vec.Range) error {
 	cols := make([]*cellColumn, len(of))
 	for k, col := range of {
 		c := &cellColumn{col: col, end: rows.From}
 		c.next, c.stop = iter.Pull2(r.of(ctx, []int{col}, rows))
 		cols[k] = c
-		defer c.close()
+		defer c.Close()
 	}
 	for at := rows.From; at < rows.To; {
 		end, hidden := rows.To, false
@@ -45,14 +46,14 @@ func (r *batching) cells(ctx context.Context, of []int, rows vec.Range) error {
 			end = min(end, c.end)
 			hidden = hidden || r.hides(c)
 		}
-		if !slices.ContainsFunc(cols, (*cellColumn).counts) && rows.To-at > mostLost {
+		if !slices.ContainsFunc(cols, (*cellColumn).counts) && rows.To-at > window.MostLost {
 			return nil // a number of rows that no column bears out
 		}
 		if hidden {
 			at = end
 			continue
 		}
-		end = min(end, at+max(1, min(int64(r.plan.spec.Batch), nullBytes/r.nullSize(cols))))
+		end = min(end, at+max(1, min(int64(r.Plan.Spec.Batch), nullBytes/r.nullSize(cols))))
 		if err := r.inStep(cols, at, end); err != nil {
 			return err
 		}
@@ -63,21 +64,21 @@ func (r *batching) cells(ctx context.Context, of []int, rows vec.Range) error {
 
 // hides reports whether c has lost cells without which no row is given: a filter over a lost cell is unknown, a
 // union has no null, and that of a list of a fixed size may be larger than any page.
-func (r *batching) hides(c *cellColumn) bool {
-	top := r.plan.columns[c.col].Path[0]
-	t := r.plan.fields[top].Type
-	return c.arr == nil && (t.ID() == arrow.DENSE_UNION || r.filters(top) || vec.NullSize(t) > r.src.Limits.Page)
+func (r *Batching) hides(c *cellColumn) bool {
+	top := r.Plan.Columns[c.col].Path[0]
+	t := r.Plan.Fields[top].Type
+	return c.arr == nil && (t.ID() == arrow.DENSE_UNION || r.filters(top) || vec.NullSize(t) > r.Src.Limits.Page)
 }
 
 // nullBytes is how many bytes the nulls of a batch may take, if it has more rows than one.
 const nullBytes = 64 << 20
 
 // nullSize is how many bytes a row of lost cells takes.
-func (r *batching) nullSize(cols []*cellColumn) int64 {
+func (r *Batching) nullSize(cols []*cellColumn) int64 {
 	n := int64(1)
 	for _, c := range cols {
 		if c.arr == nil {
-			n += vec.NullSize(r.plan.fields[r.plan.columns[c.col].Path[0]].Type)
+			n += vec.NullSize(r.Plan.Fields[r.Plan.Columns[c.col].Path[0]].Type)
 		}
 	}
 	return n
@@ -87,8 +88,8 @@ func (r *batching) nullSize(cols []*cellColumn) int64 {
 func (c *cellColumn) counts() bool { return c.arr != nil && c.arr.DataType().ID() != arrow.NULL }
 
 // cell has c hold the cells from row at on.
-func (r *batching) cell(c *cellColumn, at, to int64) error {
-	g := r.group
+func (r *Batching) cell(c *cellColumn, at, to int64) error {
+	g := r.Group
 	for c.end <= at {
 		c.drop()
 		rec, err, ok := c.next()
@@ -100,10 +101,10 @@ func (r *batching) cell(c *cellColumn, at, to int64) error {
 			continue
 		}
 		if !ok {
-			err = fault.Corruptf(fault.Span{Object: g.Part}, "column "+r.plan.columns[c.col].Name,
+			err = fault.Corruptf(fault.Span{Object: g.Part}, "column "+r.Plan.Columns[c.col].Name,
 				"it ends after %d of %d rows", at, g.Rows)
 		}
-		if !r.excused(err) {
+		if !r.Excused(err) {
 			return err
 		}
 		var exact rowsError
@@ -111,7 +112,7 @@ func (r *batching) cell(c *cellColumn, at, to int64) error {
 			_, c.end = exact.LostRows()
 			c.end = min(max(c.end, at+1), to)
 		}
-		r.lose(region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Column: r.plan.columns[c.col].Name,
+		r.Lose(region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Column: r.Plan.Columns[c.col].Name,
 			Rows: [2]int64{at, c.end}, Exact: true, Err: err})
 	}
 	return nil
@@ -124,13 +125,13 @@ func (c *cellColumn) drop() {
 	}
 }
 
-func (c *cellColumn) close() {
+func (c *cellColumn) Close() {
 	c.drop()
 	c.stop()
 }
 
 // inStep gives the rows [at, end), which every column holds or has lost.
-func (r *batching) inStep(cols []*cellColumn, at, end int64) error {
+func (r *Batching) inStep(cols []*cellColumn, at, end int64) error {
 	n := end - at
 	fields, arrs := make([]arrow.Field, len(cols)), make([]arrow.Array, len(cols))
 	defer func() {
@@ -141,9 +142,9 @@ func (r *batching) inStep(cols []*cellColumn, at, end int64) error {
 		}
 	}()
 	for k, c := range cols {
-		top := r.plan.columns[c.col].Path[0]
-		if fields[k] = r.plan.fields[top]; c.arr == nil {
-			arrs[k] = vec.Nulls(vec.Zeroed{Allocator: r.plan.alloc()}, fields[k].Type, int(n))
+		top := r.Plan.Columns[c.col].Path[0]
+		if fields[k] = r.Plan.Fields[top]; c.arr == nil {
+			arrs[k] = vec.Nulls(vec.Zeroed{Allocator: r.Plan.Alloc()}, fields[k].Type, int(n))
 			continue
 		}
 		from := int64(c.arr.Len()) - (c.end - at)
@@ -156,8 +157,8 @@ func (r *batching) inStep(cols []*cellColumn, at, end int64) error {
 }
 
 // filters reports whether the filter looks at a top-level field.
-func (r *batching) filters(top int) bool {
-	for _, path := range r.plan.paths {
+func (r *Batching) filters(top int) bool {
+	for _, path := range r.Plan.Paths {
 		if path[0] == top {
 			return true
 		}

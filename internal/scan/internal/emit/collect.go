@@ -1,0 +1,283 @@
+package emit
+
+import (
+	"errors"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/internal/scan/internal/arrays"
+	"stoa/internal/scan/internal/plan"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// Collector makes batches of what the windows leave over, and counts against the limit.
+type Collector struct {
+	plan  *plan.Plan
+	Yield func(arrow.RecordBatch, error) bool
+	Take  func(*Chunk) error // instead of yield: the vectors themselves are wanted
+	Vecs  []*vec.Vector      // one per output; nil until thin windows come
+	parts [][]arrow.Array    // of the nested outputs: what was collected, piece by piece
+	rows  int                // in vecs
+	Given int64              // rows that went out or lie in vecs
+}
+
+func New(p *plan.Plan, yield func(arrow.RecordBatch, error) bool) *Collector {
+	return &Collector{plan: p, Yield: yield}
+}
+
+// Limit cuts sel to the rows that the limit still allows.
+func (c *Collector) Limit(sel *vec.Sel) *vec.Sel {
+	max := c.plan.Spec.Limit
+	if max <= 0 || c.Given+int64(sel.Count) <= max {
+		return sel
+	}
+	return First(sel, int(max-c.Given))
+}
+
+// Room is the row up to which a window without a filter that begins at row a can be of use.
+func (c *Collector) Room(a int64) int64 {
+	max := c.plan.Spec.Limit
+	if max <= 0 {
+		return math.MaxInt64
+	}
+	return a + max - c.Given
+}
+
+// First selects the first k entries that sel selects.
+func First(sel *vec.Sel, k int) *vec.Sel {
+	bits := make([]byte, (sel.N+7)/8)
+	for i := 0; i < sel.N && k > 0; i++ {
+		if sel.Has(i) {
+			vec.SetBits(bits, i, i+1, true)
+			k--
+		}
+	}
+	return vec.NewSel(bits, sel.N)
+}
+
+// Full reports that the limit is reached.
+func (c *Collector) Full() bool { return c.plan.Spec.Limit > 0 && c.Given >= c.plan.Spec.Limit }
+
+// Append takes the selected ones of the first n entries of v for output i.
+func (c *Collector) Append(i int, v *vec.Vector, n int, sel *vec.Sel) error {
+	if err := c.Start(); err != nil {
+		return err
+	}
+	return c.Vecs[i].Append(v, 0, n, sel)
+}
+
+// Adopt exchanges v, whose n entries are all that is wanted, for the empty vector of output i, if nothing was
+// collected before: a look-up copies nothing twice.
+func (c *Collector) Adopt(i int, v **vec.Vector, n int, sel *vec.Sel) bool {
+	if c.rows > 0 || c.Take != nil || !sel.IsAll() || (*v).Len() != n || c.plan.Twice || c.Start() != nil {
+		return false
+	}
+	c.Vecs[i], *v = *v, c.Vecs[i]
+	return true
+}
+
+// Start makes the vectors if there are none.
+func (c *Collector) Start() error {
+	if c.Vecs != nil {
+		return nil
+	}
+	vecs := make([]*vec.Vector, len(c.plan.Outputs))
+	for k, o := range c.plan.Outputs {
+		var err error
+		if o.Nested {
+			continue
+		}
+		if vecs[k], err = vec.New(c.plan.Columns[o.Col].Type, c.plan.Alloc()); err != nil {
+			return err
+		}
+	}
+	c.Vecs = vecs
+	return nil
+}
+
+// AppendArray takes entries of a nested output.
+func (c *Collector) AppendArray(i int, a arrow.Array) error {
+	if err := c.Start(); err != nil {
+		return err
+	}
+	if c.parts == nil {
+		c.parts = make([][]arrow.Array, len(c.plan.Outputs))
+	}
+	a.Retain()
+	c.parts[i] = append(c.parts[i], a)
+	return nil
+}
+
+// Added says that n rows were appended to every output.
+func (c *Collector) Added(n int) error {
+	c.rows += n
+	c.Given += int64(n)
+	for c.rows >= c.plan.Spec.Batch {
+		if err := c.emit(c.plan.Spec.Batch); err != nil {
+			return err
+		}
+	}
+	if c.large() {
+		if err := c.Flush(); err != nil {
+			return err
+		}
+	}
+	if c.Full() {
+		if err := c.Flush(); err != nil {
+			return err
+		}
+		return ErrStop
+	}
+	return nil
+}
+
+func (c *Collector) large() bool {
+	for _, v := range c.Vecs {
+		if v == nil {
+			continue
+		}
+		if v.Size() > c.plan.Largest || v.Fit(c.rows, c.plan.Strings()) < c.rows {
+			return true
+		}
+	}
+	return false
+}
+
+// Flush gives what was collected.
+func (c *Collector) Flush() error {
+	if c.rows == 0 {
+		return nil
+	}
+	return c.emit(c.rows)
+}
+
+// emit gives the first n rows of what was collected.
+func (c *Collector) emit(n int) error {
+	if c.Take != nil {
+		ch := &Chunk{Vecs: c.Vecs, Rows: c.rows}
+		c.Vecs, c.rows = nil, 0
+		return c.Take(ch)
+	}
+	c.rows -= n
+	cols := make([]arrow.Array, 0, len(c.plan.Outputs))
+	defer func() {
+		for _, a := range cols {
+			a.Release()
+		}
+	}()
+	for i, v := range c.Vecs {
+		var a arrow.Array
+		var err error
+		if v == nil {
+			a, err = c.join(i, n)
+		} else {
+			a, err = v.Emit(n)
+		}
+		if err != nil {
+			return err
+		}
+		cols = append(cols, a)
+	}
+	return c.out(cols, n)
+}
+
+// join makes one array of the first n entries of a nested output.
+func (c *Collector) join(i, n int) (arrow.Array, error) {
+	whole, err := arrays.Concat(c.parts[i], c.plan.Alloc())
+	if err != nil {
+		return nil, err
+	}
+	arrays.ReleaseAll(c.parts[i])
+	c.parts[i] = c.parts[i][:0]
+	if whole.Len() == n {
+		return whole, nil
+	}
+	defer whole.Release()
+	c.parts[i] = append(c.parts[i], array.NewSlice(whole, int64(n), int64(whole.Len())))
+	return array.NewSlice(whole, 0, int64(n)), nil
+}
+
+// EmitColumns makes a batch of whole columns.
+func (c *Collector) EmitColumns(cols []arrow.Array, n int) error {
+	c.Given += int64(n)
+	if err := c.out(cols, n); err != nil {
+		return err
+	}
+	if c.Full() {
+		return ErrStop
+	}
+	return nil
+}
+
+// out yields one batch. The columns stay the caller's.
+func (c *Collector) out(cols []arrow.Array, n int) error {
+	shown, err := c.present(cols)
+	if err != nil {
+		return err
+	}
+	defer arrays.ReleaseAll(shown)
+	b := array.NewRecordBatch(c.plan.Schema, shown, int64(n))
+	defer b.Release()
+	if !c.Yield(b, nil) {
+		return ErrLeft
+	}
+	return nil
+}
+
+func (c *Collector) Release() {
+	for _, v := range c.Vecs {
+		if v != nil {
+			v.Release()
+		}
+	}
+	for _, p := range c.parts {
+		arrays.ReleaseAll(p)
+	}
+	c.Vecs, c.parts = nil, nil
+}
+
+// present gives columns the types of the schema; the caller releases them.
+func (c *Collector) present(cols []arrow.Array) ([]arrow.Array, error) {
+	out := make([]arrow.Array, 0, len(cols))
+	for i, a := range cols {
+		if to := c.plan.Schema.Field(i).Type; c.plan.Present != nil &&
+			!arrow.TypeEqual(a.DataType(), to, arrow.CheckMetadata()) {
+			made, err := c.plan.Present.Present(a, to, c.plan.Alloc())
+			if err != nil {
+				arrays.ReleaseAll(out)
+				return nil, err
+			}
+			a = made
+		} else {
+			a.Retain()
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// Chunk is some rows of a row group, in its order: a vector for each output of the plan.
+type Chunk struct {
+	Vecs   []*vec.Vector
+	Rows   int
+	Losses []region.Loss // met since the chunk before
+}
+
+// Release gives the vectors back. There may be no chunk.
+func (c *Chunk) Release() {
+	if c == nil {
+		return
+	}
+	for _, v := range c.Vecs {
+		v.Release()
+	}
+}
+
+// Two ways to end without an error: there is nothing more to read, or nobody listens any more.
+var (
+	ErrStop = errors.New("stop")
+	ErrLeft = errors.New("the loop was left")
+)

@@ -1,0 +1,465 @@
+package plan
+
+import (
+	"bytes"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/nest"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// Plan is what a scan reads and what it gives, worked out once.
+type Plan struct {
+	Spec   Spec
+	Schema *arrow.Schema
+	Filter *pred.Expr // bound
+	// Rows counts positions among the rows that the overlays leave, so nothing can be passed over without looking.
+	Logical bool
+	Batched bool // the reader gives whole batches
+	Query   format.Query
+	Largest int64 // bytes of a column's vector with which a window ends
+
+	Outputs []Output
+	Twice   bool  // several outputs are one column
+	Filters []int // physical columns that the filter looks at
+	Keys    []int // of these, those by which row groups are merged: a row without its key has no place
+	Others  []int // the other physical columns that are read
+	// The same of nested fields, whose columns are in none of the lists above.
+	FilterFields, OtherFields []*FieldPlan
+	Columns                   []format.Column
+	tops                      []storage        // by top-level field
+	Present                   format.Presenter // nil: columns are decoded as what they are given as
+	// of a batcher's columns: their positions in its batches, by top-level field
+	Slots  map[int]int
+	Fields []arrow.Field    // of the reader's schema, which copies them each time
+	Paths  map[string][]int // of the names in the filter
+	// physical columns of the names in the filter, of those that may have bounds
+	named map[string]int
+	// what of the filter's outer "and" is about one flat column alone, by physical column
+	Alone map[int]*pred.Expr
+}
+
+// Output is one field of the batches.
+type Output struct {
+	Path   []string // names from the reader's schema root
+	at     []int    // the same as child indices
+	Top    int      // top-level field of the reader's schema
+	Col    int      // physical column; -1 if the reader has batches
+	Nested bool     // several columns make the field: see field
+}
+
+func New(r format.Reader, spec Spec) (*Plan, error) {
+	if spec.Batch <= 0 {
+		spec.Batch = defaultBatch
+	}
+	if spec.Ahead == 0 {
+		spec.Ahead = DefaultAhead
+	}
+	spec.Parallel = min(spec.Parallel, MostWorkers)
+	p := &Plan{Spec: spec, Columns: r.Columns(), Fields: r.Schema().Fields(), named: map[string]int{},
+		Paths: map[string][]int{}}
+	p.tops = storageOf(p.Columns, len(p.Fields))
+	_, p.Logical = r.(format.Overlayer)
+	_, p.Batched = r.(format.Batcher)
+	sc := r.Schema()
+	fields, err := p.choose(sc)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Damaged == NullCells {
+		for i := range fields {
+			fields[i].Nullable = true
+		}
+	}
+	if p.Schema = sc; spec.Columns != nil || spec.Damaged == NullCells {
+		meta := sc.Metadata()
+		p.Schema = arrow.NewSchema(fields, &meta)
+	}
+	p.Present, _ = r.(format.Presenter)
+	stored := p.StoredSchema(r)
+	if spec.Filter != nil {
+		if p.Filter, err = pred.Bind(spec.Filter, stored); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.split(stored); err != nil {
+		return nil, err
+	}
+	p.fitMemory()
+	return p, nil
+}
+
+// batcherColumn is what a Batcher may hold of a column, besides batches: a page as it is stored and decompressed.
+const batcherColumn = 2 << 20
+
+// fitMemory divides the budget: a worker decodes one window, keeps some ready, and one is being used; half is
+// for reading ahead and for pages as they are decoded.
+func (p *Plan) fitMemory() {
+	p.Largest = maxVector
+	s := &p.Spec
+	if s.Memory <= 0 {
+		return
+	}
+	columns := int64(max(1, len(p.Query.Cols)))
+	windows := int64(Ready + 2)
+	s.Parallel = int(min(int64(s.Parallel), max(1, s.Memory/(2*windows*columns*LeastVector))))
+	each := s.Memory / 2 / int64(max(1, s.Parallel)) / columns
+	p.Largest = min(maxVector, max(LeastVector, each/windows))
+	if p.Batched {
+		s.Parallel = int(min(int64(s.Parallel), max(1, s.Memory/2/(columns*batcherColumn))))
+		p.Query.Batch = s.Memory / 2 / int64(max(1, s.Parallel)) / windows
+	}
+	if s.Ahead > 0 {
+		s.Ahead = min(s.Ahead, max(LeastAhead, each/4))
+	}
+}
+
+// split finds out which columns are needed, and which of them for the filter.
+func (p *Plan) split(sc *arrow.Schema) error {
+	wants := map[int][][]int{} // of nested fields: the paths that are wanted
+	inFilter := map[int]bool{}
+	if p.Filter != nil {
+		for _, name := range p.Filter.Columns() {
+			_, path, err := Resolve(p.Fields, name)
+			if err != nil {
+				return err
+			}
+			p.Paths[name] = path
+			if k := slices.IndexFunc(p.Columns, func(c format.Column) bool {
+				return slices.Equal(c.Path, path) && c.Has&format.Values != 0 && c.Parent < 0 && c.MaxRep == 0
+			}); k >= 0 {
+				p.named[name] = k
+			}
+			if p.nested(path[0]) {
+				wants[path[0]] = append(wants[path[0]], path)
+				inFilter[path[0]] = true
+			} else {
+				p.Filters = append(p.Filters, p.Physical(path[0]))
+			}
+		}
+	}
+	seen := map[int]bool{}
+	for _, o := range p.Outputs {
+		p.Twice = p.Twice || !o.Nested && seen[o.Col]
+		seen[o.Col] = true
+	}
+	p.Filters = sorted(p.Filters)
+	p.Alone = p.termsAlone()
+	for _, o := range p.Outputs {
+		switch {
+		case o.Nested:
+			wants[o.Top] = append(wants[o.Top], o.at)
+		case !slices.Contains(p.Filters, o.Col):
+			p.Others = append(p.Others, o.Col)
+		}
+	}
+	p.Others = sorted(p.Others)
+	p.Query = format.Query{Cols: slices.Concat(p.Filters, p.Others), Filter: p.Filter, Strict: p.Spec.Damaged == Fail}
+	for _, top := range slices.Sorted(maps.Keys(wants)) {
+		fp, err := p.field(sc, top, wants[top])
+		if err != nil {
+			return err
+		}
+		if inFilter[top] {
+			p.FilterFields = append(p.FilterFields, fp)
+		} else {
+			p.OtherFields = append(p.OtherFields, fp)
+		}
+		p.Query.Cols = append(p.Query.Cols, fp.Cols...)
+	}
+	p.Query.Cols = sorted(p.Query.Cols)
+	if p.Batched {
+		p.Slots = make(map[int]int, len(p.Query.Cols))
+		for i, k := range p.Query.Cols {
+			if _, ok := p.Slots[p.Columns[k].Path[0]]; !ok {
+				p.Slots[p.Columns[k].Path[0]] = i
+			}
+		}
+		return p.want(sc)
+	}
+	return nil
+}
+
+// want tells a Batcher which children are looked at.
+func (p *Plan) want(sc *arrow.Schema) error {
+	for _, o := range p.Outputs {
+		p.Query.Want = append(p.Query.Want, o.at)
+	}
+	if p.Filter == nil {
+		return nil
+	}
+	for _, name := range p.Filter.Columns() {
+		_, path, err := Resolve(p.Fields, name)
+		if err != nil {
+			return err
+		}
+		p.Query.Want = append(p.Query.Want, path)
+	}
+	return nil
+}
+
+// termsAlone sorts the terms of the filter's outer "and" by the one flat column that they are about.
+func (p *Plan) termsAlone() map[int]*pred.Expr {
+	out := map[int]*pred.Expr{}
+	for _, e := range p.Filter.Conjuncts() {
+		if names := e.Columns(); len(names) == 1 {
+			if k, ok := p.named[names[0]]; ok && slices.Contains(p.Filters, k) {
+				out[k] = pred.And(out[k], e)
+			}
+		}
+	}
+	return out
+}
+
+// Prunes reports whether no row can pass the filter, by the bounds of the row group and, of column col, those of a page
+// (col < 0: none). Bounds are of what is stored, so a column whose values an overlay may change has none.
+func (p *Plan) Prunes(g format.RowGroup, o format.Overlay, col int, page *pred.Bounds) bool {
+	if col < 0 && len(g.Bounds) == 0 {
+		return false
+	}
+	return p.Filter.Prune(func(name string) *pred.Bounds {
+		k, ok := p.named[name]
+		if !ok || o != nil && o.Touches(k) {
+			return nil
+		}
+		if k == col {
+			return page
+		}
+		if b, ok := g.Bounds[k]; ok {
+			return &b
+		}
+		return nil
+	}) == pred.None
+}
+
+func sorted(cols []int) []int {
+	slices.Sort(cols)
+	return slices.Compact(cols)
+}
+
+// nested reports whether top-level field i is made of several columns, or of one that is more than a value a row.
+func (p *Plan) nested(i int) bool {
+	if p.Batched {
+		return false
+	}
+	in := p.tops[i]
+	if in.n == 0 { // of type null, say: nothing is stored of it
+		return true
+	}
+	c := p.Columns[in.first]
+	return in.n > 1 || len(c.Path) > 1 || c.MaxRep > 0 || c.Has == format.Lengths
+}
+
+// Tells reports whether a column is read that has pages.
+func (p *Plan) Tells() bool {
+	if len(p.Filters)+len(p.Others) > 0 {
+		return true
+	}
+	for _, f := range slices.Concat(p.FilterFields, p.OtherFields) {
+		if len(f.Cols) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Counting is one column, or field, whose pages tell how many rows there are.
+func (p *Plan) Counting(sc *arrow.Schema) ([]int, []*FieldPlan, error) {
+	best := -1
+	for k, c := range p.Columns {
+		if len(c.Path) == 0 {
+			continue
+		}
+		if !p.nested(c.Path[0]) {
+			return []int{k}, nil, nil
+		}
+		if best < 0 {
+			best = c.Path[0]
+		}
+	}
+	if best < 0 {
+		return nil, nil, nil
+	}
+	f, err := p.field(sc, best, nil)
+	return nil, []*FieldPlan{f}, err
+}
+
+// field plans the assembly of a nested field; want are the paths that are wanted, nil = all.
+func (p *Plan) field(sc *arrow.Schema, top int, want [][]int) (*FieldPlan, error) {
+	f := sc.Field(top)
+	cols, err := nest.Needed(f, want, p.Columns, top)
+	if err != nil {
+		return nil, err
+	}
+	asm, err := nest.NewAssembler(f, p.Columns, cols, want)
+	return &FieldPlan{Top: top, Name: f.Name, Cols: cols, Asm: asm}, err
+}
+
+func (p *Plan) Alloc() memory.Allocator {
+	if p.Spec.Alloc == nil {
+		return vec.Fresh{}
+	}
+	return p.Spec.Alloc
+}
+
+// choose works out the outputs and their fields.
+func (p *Plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
+	names := p.Spec.Columns
+	if names == nil {
+		for i, f := range p.Fields {
+			p.Outputs = append(p.Outputs,
+				Output{Path: []string{f.Name}, at: []int{i}, Top: i, Col: p.Physical(i), Nested: p.nested(i)})
+		}
+		return slices.Clone(p.Fields), nil
+	}
+	fields := make([]arrow.Field, 0, len(names))
+	for _, name := range names {
+		f, path, err := Resolve(p.Fields, name)
+		if err != nil {
+			return nil, err
+		}
+		o := Output{Path: NamesOf(p.Fields, path), at: path, Top: path[0], Col: p.Physical(path[0]),
+			Nested: p.nested(path[0])}
+		p.Outputs = append(p.Outputs, o)
+		if len(path) > 1 {
+			f.Name = name
+		}
+		fields = append(fields, f)
+	}
+	return fields, nil
+}
+
+// Physical is the first column that stores something of top-level field i; -1 if none does.
+func (p *Plan) Physical(i int) int {
+	if p.tops[i].n == 0 {
+		return -1
+	}
+	return p.tops[i].first
+}
+
+// storage says which columns store a top-level field: the first of them, and how many they are.
+type storage struct{ first, n int }
+
+func storageOf(columns []format.Column, fields int) []storage {
+	out := make([]storage, fields)
+	for k, c := range columns {
+		if len(c.Path) == 0 {
+			continue
+		}
+		if t := &out[c.Path[0]]; t.n == 0 {
+			*t = storage{k, 1}
+		} else {
+			t.n++
+		}
+	}
+	return out
+}
+
+// Resolve finds the field that a path names (see pred.Find) and its child indices from the root.
+// A child of something nullable is nullable.
+func Resolve(fields []arrow.Field, name string) (arrow.Field, []int, error) {
+	at, f, err := pred.Find(fields, name)
+	if err != nil {
+		return f, nil, err
+	}
+	for _, k := range at[:len(at)-1] {
+		f.Nullable = f.Nullable || fields[k].Nullable
+		st, ok := fields[k].Type.(*arrow.StructType)
+		if !ok {
+			return f, nil, fault.Unsupportedf(fault.Span{}, "", "column %s: a child of %s cannot be read alone",
+				name, fields[k].Type)
+		}
+		fields = st.Fields()
+	}
+	return f, at, nil
+}
+
+func NamesOf(fields []arrow.Field, path []int) []string {
+	var out []string
+	for k, i := range path {
+		out = append(out, fields[i].Name)
+		if k < len(path)-1 {
+			fields = fields[i].Type.(*arrow.StructType).Fields()
+		}
+	}
+	return out
+}
+
+// StoredSchema is the schema of what the columns of r make.
+func (p *Plan) StoredSchema(r format.Reader) *arrow.Schema {
+	if p.Present != nil {
+		return p.Present.Stored()
+	}
+	return r.Schema()
+}
+
+// RowsOf is the wanted rows, counted from base.
+func (p *Plan) RowsOf(base int64) vec.Range {
+	if p.Spec.Rows == (vec.Range{}) {
+		return vec.Range{From: 0, To: math.MaxInt64}
+	}
+	return vec.Range{From: p.Spec.Rows.From - base, To: p.Spec.Rows.To - base}
+}
+
+// FieldPlan is what a scan needs to know of a nested field.
+type FieldPlan struct {
+	Top  int
+	Name string
+	Cols []int // physical, parents included
+	Asm  *nest.Assembler
+}
+
+// Clusters cuts the row groups of a part into runs that have to be merged.
+func (p *Plan) Clusters(groups []format.RowGroup, order []format.Key) [][]format.RowGroup {
+	var out [][]format.RowGroup
+	if len(order) == 0 || p.Spec.Unordered || len(groups) < 2 {
+		for i := range groups {
+			out = append(out, groups[i:i+1])
+		}
+		return out
+	}
+	groups = slices.DeleteFunc(slices.Clone(groups), func(g format.RowGroup) bool { return g.Rows == 0 })
+	for _, g := range groups {
+		if g.Low == nil || g.High == nil {
+			return [][]format.RowGroup{groups}
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b format.RowGroup) int { return bytes.Compare(a.Low, b.Low) })
+	from := 0
+	var high []byte
+	for i, g := range groups {
+		if i > from && bytes.Compare(g.Low, high) > 0 {
+			out = append(out, groups[from:i])
+			from = i
+		}
+		if i == from || bytes.Compare(g.High, high) > 0 {
+			high = g.High
+		}
+	}
+	if from < len(groups) {
+		out = append(out, groups[from:])
+	}
+	return out
+}
+
+// A task is at most so many windows of one row group: pages that cross its border are decoded twice.
+const TaskWindows = 4
+
+// Ready is how many batches a task may hold that are not due yet: all of one, so that its worker does not wait
+// while another's are due.
+const Ready = TaskWindows
+
+// maxStrings is how many bytes of strings a window may add to a batch's column when codes of a dictionary are
+// spelled out: a few bytes can stand for any number.
+const maxStrings = 64 << 20
+
+// Strings is the same within the budget of memory.
+func (p *Plan) Strings() int64 { return min(maxStrings, p.Largest) }

@@ -1,0 +1,91 @@
+package window
+
+import (
+	"context"
+	"errors"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/scan/internal/emit"
+	"stoa/internal/scan/internal/fetch"
+	"stoa/internal/scan/internal/plan"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// Reading is what all row groups of a scan share, or of the part of it that one worker reads.
+type Reading struct {
+	Plan *plan.Plan
+	Src  fetch.Source
+	Out  *emit.Collector
+}
+
+// Excused reports whether the damage policy reads on after err. An encoding or codec that nobody knows is
+// excused, too: one flipped bit of its number in a page header makes it so, and the other pages are whole.
+func (r *Reading) Excused(err error) bool {
+	return r.Plan.Spec.Damaged != plan.Fail && (damaged(err) || errors.Is(err, fault.Unsupported))
+}
+
+// damaged reports whether err says that bytes are damaged, rather than that they could not be read.
+func damaged(err error) bool { return errors.Is(err, fault.Corrupt) }
+
+// Lose reports a loss to whoever asked.
+func (r *Reading) Lose(l region.Loss) {
+	if r.Plan.Spec.Lost != nil {
+		r.Plan.Spec.Lost(l)
+	}
+}
+
+// MostLost is how many rows a page that cannot be decoded may say that it has, in a row group that does not say
+// how many it has.
+const MostLost = 1 << 24
+
+// beyond reports whether a page says that it has more rows than its row group: then its number is damaged, too,
+// and no placeholders are made by it. All that is known is where the row group ends.
+func beyond(g format.RowGroup, first, rows int64) bool {
+	if g.Rows < 0 {
+		return rows > MostLost
+	}
+	return rows > g.Rows-first
+}
+
+// Narrow is which of the rows of g have to be looked at, and what changed in g. What it passes over it
+// reports, if somebody listens.
+func (r *Reading) Narrow(ctx context.Context, g format.RowGroup, rows vec.Range) (ranges vec.Ranges,
+	overlay format.Overlay, err error) {
+	ranges = vec.Ranges{rows}
+	if o, ok := r.Src.Reader.(format.Overlayer); ok {
+		overlay, err = o.Overlay(ctx, g, r.Plan.Query.Cols)
+		if err != nil && r.Excused(err) { // nobody knows which of the rows are as they were
+			l := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name,
+				Rows: [2]int64{rows.From, min(rows.To, g.Rows)}, Exact: true, Err: err}
+			if g.Rows < 0 {
+				l.Rows, l.Exact = [2]int64{-1, -1}, false
+			}
+			r.Lose(l)
+			return nil, nil, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if r.Plan.Filter == nil || r.Plan.Logical && r.Plan.Spec.Rows != (vec.Range{}) {
+		return ranges, overlay, nil
+	}
+	if r.Plan.Prunes(g, overlay, -1, nil) {
+		format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: r.Plan.WhyGroup(g, overlay)})
+		return nil, overlay, nil
+	}
+	nw, ok := r.Src.Reader.(format.Narrower)
+	if !ok {
+		return ranges, overlay, nil
+	}
+	narrowed, err := nw.Narrow(ctx, g, r.Plan.Filter)
+	switch {
+	case err == nil:
+		ranges = ranges.Intersect(narrowed)
+	case r.Plan.Spec.Damaged == plan.Fail || !errors.Is(err, fault.Corrupt):
+		return nil, nil, err
+	} // a damaged index narrows nothing; the data is read instead
+	return ranges, overlay, nil
+}

@@ -1,0 +1,55 @@
+package scan
+
+import (
+	"context"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/scan/internal/fetch"
+	"stoa/internal/scan/internal/plan"
+	"stoa/internal/scan/internal/window"
+	"stoa/region"
+	"stoa/store"
+)
+
+// The names of the rooms below that others need.
+type (
+	Damaged  = plan.Damaged
+	Spec     = plan.Spec
+	Piece    = plan.Piece
+	Trace    = plan.Trace
+	Tally    = plan.Tally
+	Reason   = plan.Reason
+	Source   = fetch.Source
+	Objects  = fetch.Objects
+	Dicts    = fetch.Dicts
+	PageInfo = window.PageInfo
+)
+
+// The damage policies.
+const (
+	Fail      = plan.Fail
+	SkipRows  = plan.SkipRows
+	NullCells = plan.NullCells
+)
+
+// NewTrace makes an empty trace.
+func NewTrace() *Trace { return plan.NewTrace() }
+
+// NewObjects opens from tree.
+func NewObjects(tree store.Tree) *Objects { return fetch.NewObjects(tree) }
+
+// NewDicts makes an empty cache.
+func NewDicts() *Dicts { return fetch.NewDicts() }
+
+// ReadSpan reads the bytes at.
+func ReadSpan(ctx context.Context, o *Objects, at fault.Span) ([]byte, error) {
+	return fetch.ReadSpan(ctx, o, at)
+}
+
+// Pages decodes every page of a column chunk and shows it to f, the dictionary first. Damage, and what needs an
+// unknown encoding or codec, is reported to lost, which may return nil to go on after it.
+func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(PageInfo) error,
+	lost func(region.Loss) error) error {
+	return window.Pages(ctx, src, g, col, f, lost)
+}
