@@ -14,7 +14,9 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/region"
 	"stoa/store"
+	"stoa/vec"
 )
 
 // CreateOptions say how something is written.
@@ -200,7 +202,9 @@ func (w *Writer) Abort(ctx context.Context) error {
 	return w.w.Abort(context.WithoutCancel(ctx))
 }
 
-// Convert writes the rows of src that spec selects to uri.
+// Convert writes the rows of src that spec selects to uri. Of a table that was opened with OpenOptions.Recover it
+// holds the rows that come out and those that are told as lost against those declared, see Table.Account, before
+// the output is visible: what contradicts is in Summary.Altered.
 func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o CreateOptions) (format.Summary, error) {
 	sc, err := src.ScanSchema(spec)
 	if err != nil {
@@ -211,6 +215,16 @@ func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o Creat
 		return format.Summary{}, err
 	}
 	defer w.Abort(ctx)
+	var losses []region.Loss
+	if tell := spec.Lost; src.opened.Recover {
+		spec.Lost = func(l region.Loss) {
+			losses = region.Join(losses, l)
+			if tell != nil {
+				tell(l)
+			}
+		}
+	}
+	var rows int64
 	for b, err := range src.Scan(ctx, spec) {
 		if err != nil {
 			return format.Summary{}, err
@@ -218,6 +232,22 @@ func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o Creat
 		if err := w.Write(ctx, b); err != nil {
 			return format.Summary{}, err
 		}
+		rows += b.NumRows()
 	}
-	return w.Close(ctx)
+	var wrong *region.Finding
+	if src.opened.Recover && spec.whole() {
+		a, err := src.Account(ctx, spec.Damaged, rows, losses)
+		if err != nil {
+			return format.Summary{}, err
+		}
+		wrong = a.Finding()
+	}
+	s, err := w.Close(ctx)
+	if err == nil && wrong != nil {
+		s.Altered = append(s.Altered, *wrong)
+	}
+	return s, err
 }
+
+// whole reports whether all rows are wanted.
+func (s *ScanSpec) whole() bool { return s.Filter == nil && s.Rows == (vec.Range{}) && s.Limit == 0 }

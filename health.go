@@ -86,6 +86,10 @@ var Codes = []region.CodeDoc{
 		"decoded, but a value that was changed and still decodes cannot be noticed by anybody."},
 	{Code: "file.unreadable", Severity: region.Error, Help: "The file could not be read to its end, and its " +
 		"format has no closer word for why. The place and the message say what was met."},
+	{Code: "output.rows.sum", Severity: region.Error, Help: "By recovery, rows that came out and rows that were " +
+		"told as lost are not together the rows that the table declares, or that recovery found: some are " +
+		"missing and nothing was told of them, or there are more than there were. Counts in the file may " +
+		"contradict its data; if nothing else was told, that is a mistake of stoa's. The output has what came out."},
 	{Code: "output.values.utf8", Severity: region.Error, Help: "Strings that are not UTF-8 were written to a " +
 		"text (JSON lines, CSV, TSV), which cannot hold them: U+FFFD stands for each byte that is none. The " +
 		"column and the first rows of the output are named. A format with binary columns " +

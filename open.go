@@ -234,7 +234,8 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 	if tg.Table != "" {
 		name += "#" + tg.Table
 	}
-	return &source{name: name, file: tg.Name, stamp: stamp, format: tg.format, reader: r, meta: meta, data: data,
+	return &source{name: name, file: tg.Name, stamp: stamp, format: tg.format, target: tg, reader: r, meta: meta,
+		data: data,
 		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(),
 			Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
 }

@@ -105,6 +105,7 @@ type source struct {
 	file   string // of the name, without a table's
 	stamp  string // of the file, when it was opened; "" = not known, or a directory
 	format *format.Format
+	target found // of which it was opened
 	reader format.Reader
 	meta   *store.Cache
 	data   *store.Few // where meta and scan read

@@ -483,6 +483,7 @@ type Summary struct {
 	// Retyped are the columns that come back as another type, because an option has the output not say which it was.
 	Retyped []string
 	// What went in and the output does not hold as it was, a finding a column: strings that are not UTF-8, of a text.
+	// Of recovery also rows that neither came out nor were told as lost.
 	Altered []region.Finding
 }
 

@@ -58,7 +58,9 @@ type summaryDoc struct {
 	Files   int     `json:"files"`
 	Seconds float64 `json:"seconds"`
 	Losses  int     `json:"losses"`
-	Checked bool    `json:"checked"` // it was read back, and all columns but those below are what went in
+	// of recover
+	Accounts *accounts `json:"accounts,omitempty"`
+	Checked  bool      `json:"checked"` // it was read back, and all columns but those below are what went in
 
 	Unchecked []string `json:"unchecked_columns,omitempty"`
 
@@ -131,9 +133,11 @@ type conversion struct {
 	damageFlags
 	writeFlags
 
-	rows    int64 // that were written
-	noticed []region.Finding
-	altered []region.Finding // what the output does not hold as it was
+	salvage  bool      // the sources are opened as recover does
+	accounts *accounts // of recover
+	rows     int64     // that were written
+	noticed  []region.Finding
+	altered  []region.Finding // what the output does not hold as it was
 
 	// With --all: the table, what stands before its progress, and what is learned for the reconciliation.
 	source, label string
@@ -187,6 +191,7 @@ what went in and of what came back. The checksum does not depend on the order of
 
 // run converts; with salvage it opens the sources as recover does.
 func (c *conversion) run(ctx context.Context, a *app, paths []string, salvage bool) error {
+	c.salvage = salvage
 	if last := paths[len(paths)-1]; c.out == "" && len(paths) > 1 {
 		if _, err := os.Lstat(last); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(last, "*?[#") {
 			return &useError{"-o says where to write; it is missing", "if " + last + " is the output: -o " + last}
@@ -310,6 +315,9 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 	}
 	p := a.progress(ctx, t, rows, c.label)
 	err = copyRows(ctx, c.summed(p.count(t.Scan(ctx, spec))), w)
+	if err == nil && c.salvage {
+		err = c.account(ctx, a, t, spec, p.rows.Load())
+	}
 	var s format.Summary
 	if err == nil {
 		s, err = w.Close(ctx)
@@ -318,10 +326,10 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 	if err != nil {
 		return errors.Join(err, w.Abort(ctx))
 	}
-	c.rows, c.altered = p.rows.Load(), s.Altered
+	c.rows, c.altered = p.rows.Load(), append(c.altered, s.Altered...)
 	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: p.rows.Load(), Bytes: s.Bytes,
 		Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),
-		Losses: len(c.losses), Checked: s.Checked, Unchecked: s.Unchecked}
+		Losses: len(c.losses), Accounts: c.accounts, Checked: s.Checked, Unchecked: s.Unchecked}
 	a.tellUnchecked(c.out, s)
 	if n := len(s.Retyped); n > 0 {
 		a.note("%s: %s will be read as another type, as the output does not keep which it was: %s", c.out,

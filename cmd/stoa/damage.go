@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -273,36 +272,11 @@ func lossLine(l region.Loss) string {
 
 // summary counts what was lost. Rows that are lost in several columns count once.
 func (f *damageFlags) summary() string {
-	rows, exact := lostRows(f.losses)
+	rows, exact := region.LostRows(f.losses)
 	if !exact {
 		return fmt.Sprintf("rows were lost: %s that can be counted, and more", count(rows, "row"))
 	}
 	return fmt.Sprintf("%s could not be read whole", count(rows, "row"))
-}
-
-// lostRows is how many different rows losses touch; exact is false if there are some that cannot be counted.
-func lostRows(losses []region.Loss) (n int64, exact bool) {
-	exact = true
-	var known []region.Loss
-	for _, l := range losses {
-		if !l.Exact || l.Rows[0] < 0 || l.Rows[1] < l.Rows[0] {
-			exact = false
-			continue
-		}
-		known = append(known, l)
-	}
-	slices.SortFunc(known, func(x, y region.Loss) int {
-		return cmp.Or(cmp.Compare(x.Part, y.Part), cmp.Compare(x.Group, y.Group), cmp.Compare(x.Rows[0], y.Rows[0]))
-	})
-	var end int64
-	for i, l := range known {
-		if i == 0 || l.Part != known[i-1].Part || l.Group != known[i-1].Group {
-			end = 0
-		}
-		n += max(0, l.Rows[1]-max(end, l.Rows[0]))
-		end = max(end, l.Rows[1])
-	}
-	return n, exact
 }
 
 func docOfLoss(l region.Loss) manifestLoss {

@@ -20,7 +20,7 @@ func TestLoseMany(t *testing.T) {
 			f.lose(region.Loss{Part: "p", Rows: [2]int64{at, at + 1}, Exact: true,
 				Err: fault.Corruptf(fault.Span{Object: "p", Off: at}, "", "row %d", at)})
 		}
-		rows, exact := lostRows(f.losses)
+		rows, exact := region.LostRows(f.losses)
 		if len(f.losses) != want.kept || rows != want.rows || exact != want.exact {
 			t.Errorf("every %d. row: %d losses with %d rows, exact %t, want %+v", step, len(f.losses), rows, exact,
 				want)

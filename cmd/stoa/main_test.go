@@ -347,11 +347,11 @@ func TestLostRows(t *testing.T) {
 		loss("a", 1, "x", 0, 10),  // 10: another group
 		loss("b", 0, "x", 12, 14), // 2: another part
 	}
-	if n, exact := lostRows(losses); n != 37 || !exact {
+	if n, exact := region.LostRows(losses); n != 37 || !exact {
 		t.Errorf("%d, %v", n, exact)
 	}
 	losses = append(losses, region.Loss{Part: "b", Rows: [2]int64{14, -1}})
-	if n, exact := lostRows(losses); n != 37 || exact {
+	if n, exact := region.LostRows(losses); n != 37 || exact {
 		t.Errorf("with one that cannot be counted: %d, %v", n, exact)
 	}
 }

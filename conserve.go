@@ -1,0 +1,146 @@
+package stoa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/region"
+)
+
+// Accounts holds what recovery gave against what the place declares. By the law of conservation the rows that
+// came out and those that were told as lost are the rows declared.
+type Accounts struct {
+	// rows that the place's own structures declare, opened without recovery; -1: that is lost, see Why, or only
+	// reading tells
+	Declared int64
+	Why      error // the damage because of which nobody knows; nil: there is none
+	Found    int64 // rows of the row groups that recovery found; -1: only reading tells
+	Out      int64 // rows that came out
+	Lost     int64 // different rows that were told as lost
+	// Exact: all that was told as lost is counted in Lost. Else there is more, and nobody knows how much.
+	Exact bool
+
+	table string
+	told  int64 // rows that findings of opening tell as lost; some may be in Lost, too
+	may   int64 // rows besides Lost of which a cell is lost that may have no null
+}
+
+// Account is the account of a scan of all rows of a table that was opened with OpenOptions.Recover: out came, and
+// losses were told. Under NullCells rows of which cells are lost are among those that came.
+func (t *Table) Account(ctx context.Context, damaged Damaged, out int64, losses []region.Loss) (Accounts, error) {
+	a := Accounts{Found: -1, Out: out, table: t.name()}
+	a.Lost, a.Exact = region.LostRows(losses)
+	if damaged == NullCells {
+		all := a.Lost
+		a.Lost, a.Exact = region.LostRows(slices.DeleteFunc(slices.Clone(losses),
+			func(l region.Loss) bool { return l.Column != "" }))
+		if slices.ContainsFunc(t.schema.Fields(), unkept) {
+			a.may = all - a.Lost
+		}
+	}
+	for _, f := range t.Findings() {
+		switch {
+		case f.Severity < region.Error:
+		case f.Lost < 0:
+			a.Exact = false
+		default:
+			a.told += f.Lost
+		}
+	}
+	n, err := t.Rows(ctx)
+	switch {
+	case err == nil:
+		a.Found = n
+	case !errors.Is(err, fault.Corrupt):
+		return a, err
+	}
+	a.Declared, err = t.declared(ctx)
+	if errors.Is(err, fault.Corrupt) {
+		a.Declared, a.Why, err = -1, err, nil
+	}
+	return a, err
+}
+
+// unkept reports whether rows with a lost cell of a column do not come under NullCells either: a union has no null,
+// and that of a list of a fixed size may be larger than any page.
+func unkept(f arrow.Field) bool {
+	return f.Type.ID() == arrow.DENSE_UNION || f.Type.ID() == arrow.FIXED_SIZE_LIST
+}
+
+// name is what the table is called in messages.
+func (t *Table) name() string {
+	var names []string
+	for _, s := range t.sources {
+		names = append(names, s.name)
+	}
+	const most = 3
+	if n := len(names); n > most {
+		names = append(names[:most], fmt.Sprintf("%d more", n-most))
+	}
+	return strings.Join(names, ", ")
+}
+
+// declared is how many rows the sources declare if nothing is recovered; -1: only reading tells.
+func (t *Table) declared(ctx context.Context) (sum int64, err error) {
+	o := t.opened
+	o.Recover = false
+	for i, s := range t.sources {
+		n := int64(-1)
+		if !t.opened.Recover || s.format.Recover == nil { // the reader is that of opening
+			n, err = t.SourceRows(ctx, i)
+		} else {
+			n, err = declaredBy(ctx, s.target, o)
+		}
+		if err != nil || n < 0 {
+			return -1, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+func declaredBy(ctx context.Context, tg found, o OpenOptions) (int64, error) {
+	s, _, err := openOne(ctx, tg, o)
+	if err != nil {
+		return -1, err
+	}
+	plain := &Table{schema: s.reader.Schema(), sources: []*source{s}, opened: o}
+	n, err := plain.Rows(ctx)
+	return n, errors.Join(err, plain.Close())
+}
+
+// Sound reports whether the sum holds, as far as it can be known.
+func (a *Accounts) Sound() bool {
+	balanced := func(whole, told int64) bool {
+		missing := whole - a.Out
+		return whole < 0 || missing >= a.Lost && (!a.Exact || missing <= a.Lost+a.may+told)
+	}
+	// what findings tell as lost is what opening could not find
+	return balanced(a.Found, 0) && balanced(a.Declared, a.told)
+}
+
+// Finding is what contradicts the law, an error; nil if nothing does.
+func (a *Accounts) Finding() *region.Finding {
+	if a.Sound() {
+		return nil
+	}
+	whole, what := a.Declared, "declared"
+	if whole < 0 {
+		whole, what = a.Found, "found"
+	}
+	f := &region.Finding{Code: "output.rows.sum", Severity: region.Error, Part: a.table, Rows: [2]int64{-1, -1},
+		Lost: max(-1, whole-a.Out-a.Lost)}
+	f.At.Object = a.table
+	f.Message = fmt.Sprintf("%d rows are expected (%s), %d came out, and %d were told as lost", whole, what, a.Out,
+		a.Lost)
+	if a.Declared >= 0 && a.Found >= 0 && a.Declared != a.Found {
+		f.Message += fmt.Sprintf("; recovery found %d", a.Found)
+	}
+	return f
+}

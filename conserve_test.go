@@ -1,0 +1,165 @@
+package stoa_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+)
+
+// account recovers a place and holds the sum.
+func (h *held) account(damaged stoa.Damaged) (a stoa.Accounts, told int, err error) {
+	o := h.opts
+	o.Recover = true
+	tab, err := stoa.Open(h.t.Context(), h.uri, o)
+	if err != nil {
+		return a, 0, err
+	}
+	defer tab.Close()
+	var losses []region.Loss
+	spec := stoa.ScanSpec{Damaged: damaged, Lost: func(l region.Loss) { losses = append(losses, l) }}
+	var out int64
+	for b, err := range tab.Scan(h.t.Context(), spec) {
+		if err != nil {
+			return a, 0, err
+		}
+		if out += b.NumRows(); out > 1<<17 {
+			return a, 0, errors.New("more rows than a test looks at")
+		}
+	}
+	told = len(losses)
+	for _, f := range tab.Findings() {
+		if f.Severity == region.Error {
+			told++
+		}
+	}
+	a, err = tab.Account(h.t.Context(), damaged, out, losses)
+	return a, told, err
+}
+
+// TestRecoveryAddsUp: rows that recovery gives and rows that it tells as lost are those declared, whatever is done
+// to a place of any format, with both policies; of a whole place all come, and what was declared is known.
+func TestRecoveryAddsUp(t *testing.T) {
+	rounds := 15
+	if testing.Short() {
+		rounds = 3
+	}
+	known, lost := map[string]int{}, 0
+	for _, p := range append(heldPlaces(t), keptPlaces(t, "")...) {
+		for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
+			a, told, err := p.held(t, p.files).account(policy)
+			if told > 0 || err != nil { // it is damaged as it is kept
+				continue
+			}
+			if f := a.Finding(); f != nil || a.Lost != 0 || a.Declared >= 0 && a.Declared != a.Out {
+				t.Errorf("%s as it is: %+v, %v", p.name, a, f)
+			}
+		}
+		format := formatOf(t, &p)
+		names := slices.Sorted(maps.Keys(p.files))
+		for seed := range uint64(rounds) {
+			r := rand.New(rand.NewPCG(seed, 17))
+			name := names[r.IntN(len(names))]
+			files := maps.Clone(p.files)
+			files[name] = wounded(r, p.files[name])
+			for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
+				a, told, err := p.held(t, files).account(policy)
+				if err != nil { // nothing came out
+					continue
+				}
+				if f := a.Finding(); f != nil {
+					t.Errorf("%s, seed %d, %v, %d things told: %s (%+v)", p.name, seed, policy, told, f.Message, a)
+				}
+				if a.Declared >= 0 {
+					known[format]++
+				}
+				if a.Lost > 0 {
+					lost++
+				}
+			}
+		}
+	}
+	for _, f := range []string{"arrow", "carbon", "cfile", "parquet", "redfile", "trevni"} {
+		if known[f] == 0 {
+			t.Errorf("of no damaged place of %s it is known what was declared", f)
+		}
+	}
+	if lost < 20 && !testing.Short() {
+		t.Errorf("only %d times was something lost", lost)
+	}
+}
+
+func formatOf(t *testing.T, p *place) string {
+	tab, err := stoa.Open(t.Context(), p.uri(), p.held(t, p.files).opts)
+	if err != nil {
+		return ""
+	}
+	defer tab.Close()
+	return tab.Sources()[0].Format
+}
+
+// silent is a format whose recovery does not see row groups, and tells nothing of them.
+func silent(f format.Format) format.Format {
+	right := f.Recover
+	f.Recover = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
+		r, found, err := right(ctx, t, o)
+		return blind{r}, found, err
+	}
+	return f
+}
+
+type blind struct{ format.Reader }
+
+func (blind) RowGroups(context.Context, format.Part, format.Query) ([]format.RowGroup, error) {
+	return nil, nil
+}
+
+// TestRecoveryThatLosesIsNoticed: of every format that declares how many rows there are, rows that recovery does not
+// find and does not tell of are an error that names the table and the three numbers, and the output has what came.
+func TestRecoveryThatLosesIsNoticed(t *testing.T) {
+	var broken []format.Format
+	for _, f := range everyFormat {
+		if f.Recover != nil {
+			f = silent(f)
+		}
+		broken = append(broken, f)
+	}
+	noticed := map[string]bool{}
+	for _, p := range heldPlaces(t) {
+		o := p.held(t, p.files).opts
+		o.Formats, o.Recover = broken, true
+		tab, err := stoa.Open(t.Context(), p.uri(), o)
+		if err != nil {
+			t.Errorf("%s: %v", p.name, err)
+			continue
+		}
+		name, out := tab.Sources()[0].Format, store.NewMemory(nil)
+		s, err := stoa.Convert(t.Context(), tab, stoa.ScanSpec{Damaged: stoa.SkipRows}, "out.jsonl",
+			stoa.CreateOptions{Sink: out.Sink("out.jsonl")})
+		tab.Close()
+		for _, f := range s.Altered {
+			if f.Code == "output.rows.sum" && f.Severity == region.Error && strings.Contains(f.Message,
+				"60 rows are expected (declared), 0 came out, and 0 were told as lost") &&
+				strings.HasPrefix(f.Part, p.at) {
+				noticed[name] = true
+			} else {
+				t.Errorf("%s: %+v", p.name, f)
+			}
+		}
+		if err != nil || s.Rows != 0 || len(out.Names()) != 1 {
+			t.Errorf("%s: %v, %d rows, %v", p.name, err, s.Rows, out.Names())
+		}
+	}
+	want := []string{"arrow", "carbon", "cfile", "parquet", "redfile", "trevni"}
+	if got := slices.Sorted(maps.Keys(noticed)); !slices.Equal(got, want) {
+		t.Errorf("noticed of %v, not %v: of text only reading tells how many rows there are", got, want)
+	}
+}
