@@ -35,7 +35,6 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 	}
 }
 
-// verifier verifies one CFile.
 // unchecked is format.Format.Unchecked: version 1, and files whose feature bit is not set, have no checksums.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	names := []string{tg.Name}
@@ -63,6 +62,7 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 	return format.WithoutSums(len(names), bare), ctx.Err()
 }
 
+// verifier verifies one CFile.
 type verifier struct {
 	ctx     context.Context
 	yield   func(region.Finding) bool
@@ -70,6 +70,7 @@ type verifier struct {
 	column  string
 	stopped bool
 	depth   format.Depth
+	opts    columnfile.ReadOptions
 
 	f      *columnfile.File
 	kind   block.Kind
@@ -171,6 +172,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 		v.tell("cfile.read", fault.Span{Object: tg.Name}, "", "%v", err)
 		return
 	}
+	v.opts = opts
 	src, base, size, err := tg.Open(v.ctx)
 	if errors.Is(err, fs.ErrNotExist) && v.column != "" {
 		v.foreign(missing(tg.Name, setColumn{Path: v.column}), setColumn{Path: v.column})
@@ -382,7 +384,7 @@ func (v *verifier) block(w *columnfile.Walker, b *columnfile.DataBlock, s *seenB
 		return v.unread(w, b)
 	}
 	if v.vals == nil {
-		t := v.f.Field(columnfile.ReadOptions{Scale: -1}).Type
+		t := v.f.Field(v.opts).Type
 		var err error
 		if v.vals, err = vec.New(t, memory.DefaultAllocator); err != nil {
 			return err

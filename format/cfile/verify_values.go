@@ -2,8 +2,6 @@ package cfile
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/big"
 	"unicode/utf8"
 
 	"stoa/fault"
@@ -241,7 +239,7 @@ func (o *oddValues) look(v *verifier, x *vec.Vector, at fault.Span, path string,
 		}
 	case t == block.Int128:
 		for i := range x.Len() {
-			if b := x.Data(i)[:16]; x.Valid(i) && tooWide(b) {
+			if b := x.Data(i)[:16]; x.Valid(i) && block.TooWide(b) {
 				o.note(&o.wide, &o.wideAt, at, path, first+int64(i))
 			}
 		}
@@ -253,19 +251,6 @@ func (o *oddValues) note(n, row *int64, at fault.Span, path string, at1 int64) {
 		*row = at1
 		o.at, o.path = at, path
 	}
-}
-
-var tenTo38 = new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil)
-
-// tooWide reports whether a number of 128 bits has more than 38 digits.
-func tooWide(le []byte) bool {
-	hi := int64(binary.LittleEndian.Uint64(le[8:]))
-	if hi > -(1<<62) && hi < 1<<62 { // 2^126 is below 10^38
-		return false
-	}
-	n := new(big.Int).Lsh(big.NewInt(hi), 64)
-	n.Add(n, new(big.Int).SetUint64(binary.LittleEndian.Uint64(le)))
-	return n.CmpAbs(tenTo38) >= 0
 }
 
 func (o *oddValues) tell(v *verifier) {

@@ -87,6 +87,11 @@ func (d *decoding) flat(dst *vec.Vector, nulls *block.Bitmap, skip, n int) error
 		if err := v.Wide(out[:k*size:cap(out)], from, k, width, size, d.t.Scratch); err != nil {
 			return d.inValues(err)
 		}
+		if digits := d.f.Footer.Type.DigitsAs(dst.Type); digits > 0 {
+			if err := block.CheckDigits(out, k, digits); err != nil {
+				return d.inValues(err)
+			}
+		}
 		if u, ok := block.OtherUnit(dst.Type); ok {
 			if err := block.ShowMicros(block.As[int64](out, k), u); err != nil {
 				return d.inValues(err)
