@@ -151,6 +151,10 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	if err != nil {
 		return nil, err
 	}
+	if err := f.CheckRows(ctx); err != nil {
+		f.Src.Close()
+		return nil, err
+	}
 	return newTable(ctx, tg, f, opts)
 }
 

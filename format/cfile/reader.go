@@ -38,6 +38,9 @@ func OpenReader(ctx context.Context, src store.Source, name string, o format.Ope
 		name = "cfile"
 	}
 	f, err := columnfile.OpenFile(ctx, src, fault.Span{Object: name, Len: src.Size()}, o)
+	if err == nil {
+		err = f.CheckRows(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,8 @@ type recovery struct {
 	work    int64                  // bytes that may still be tried
 	data    []byte                 // the whole file, if it is searched
 	guessed bool                   // blocks were found by guess
+	doubted bool                   // no checksum says that the footer is whole
+	rows    int64                  // what else says how many rows there are; -1: nothing
 	vals    *vec.Vector
 	spare   vec.Arena
 }
@@ -49,7 +51,7 @@ func recoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (
 	if opts, err = opts.OfFile(ctx, tg); err != nil {
 		return nil, nil, err
 	}
-	f, blocks, findings, err := recoverFile(ctx, tg, o, opts)
+	f, blocks, findings, err := recoverFile(ctx, tg, o, opts, -1)
 	if err != nil {
 		return nil, findings, err
 	}
@@ -76,17 +78,18 @@ func Recovered(r format.Reader) (block.Footer, block.Kind) {
 	return block.Footer{}, block.KindUnknown
 }
 
-// recoverFile opens the CFile at tg as far as that goes. Without blocks the indexes of f are to be used.
-func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions,
-	opts columnfile.ReadOptions) (*columnfile.File, []columnfile.DataBlock, []region.Finding, error) {
+// recoverFile opens the CFile at tg as far as that goes. Without blocks the indexes of f are to be used. rows is
+// how many there are, if that is known from elsewhere, else -1.
+func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, opts columnfile.ReadOptions,
+	rows int64) (*columnfile.File, []columnfile.DataBlock, []region.Finding, error) {
 	src, base, size, err := tg.Open(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	r := &recovery{ctx: ctx, part: tg.Name}
+	r := &recovery{ctx: ctx, part: tg.Name, rows: rows}
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
 	f, err := columnfile.OpenFile(ctx, src, at, o)
-	r.f = f
+	r.f, r.doubted = f, err != nil || o.NoVerify || !f.Footer.Checksums()
 	if err != nil {
 		if !columnfile.IsDamage(err) && !errors.Is(err, fault.Unsupported) {
 			src.Close()
@@ -236,6 +239,14 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 	t := &r.f.Footer
 	if t.NumValues >= 0 && r.f.Kind() == block.KindBloom {
 		return nil, nil
+	}
+	if t.NumValues >= 0 && t.NumValues != r.rows && r.doubted {
+		if doubt, err := r.f.MendRows(r.ctx, t.Checksums()); err != nil {
+			r.tell("rows", err)
+			if told := &r.found[len(r.found)-1]; doubt.Len() > 0 {
+				told.Rows = [2]int64{doubt.From, doubt.To}
+			}
+		}
 	}
 	sound := t.NumValues >= 0
 	if t.PosIdx != nil {

@@ -213,7 +213,8 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 		}
 	}
 	name := inDir(r.tg, c.File)
-	f, blocks, found, err := recoverFile(r.ctx, format.Target{Tree: r.tg.Tree, Name: name}, r.o, opts)
+	f, blocks, found, err := recoverFile(r.ctx, format.Target{Tree: r.tg.Tree, Name: name}, r.o, opts,
+		r.set.Rows)
 	for _, x := range found {
 		x.Column = c.Path
 		r.found = append(r.found, x)

@@ -144,12 +144,15 @@ func within(at, all fault.Span) fault.Span {
 	return fault.Span{Object: at.Object, Off: from, Len: min(max(at.End(), from), all.End()) - from}
 }
 
-// codeOf is the code of an error that was met in where: "block", "index", "dict", "header", "footer", "bloom", "delta".
+// codeOf is the code of an error that was met in where: "block", "index", "dict", "header", "footer", "bloom",
+// "delta", "rows".
 func codeOf(where string, e *fault.Error) string {
 	last := e.Path[strings.LastIndexAny(e.Path, "/.")+1:]
 	switch {
 	case where == "":
 		return "cfile.read"
+	case where == "rows":
+		return "cfile.numvalues"
 	case e.Class == fault.Unsupported:
 		return "cfile.unsupported"
 	case last == "checksum" && where != "bloom" && where != "delta":
@@ -259,6 +262,9 @@ func (v *verifier) contents() {
 		}
 	}
 	v.counts()
+	if err := v.f.CheckRows(v.ctx); err != nil && v.depth == format.Quick {
+		v.blame("rows", err, -1, -1) // which the index does not tell
+	}
 	v.keys.tell(v)
 	if v.kind == block.KindDelta && v.depth == format.Deep {
 		v.deltas.tell(v)

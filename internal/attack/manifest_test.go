@@ -16,6 +16,8 @@ type verdict struct {
 type finding struct {
 	Code     string `json:"code"`
 	Severity string `json:"severity"`
+	From     *int64 `json:"from"`
+	To       *int64 `json:"to"`
 }
 
 func (v *verdict) says(code string) bool {
@@ -88,6 +90,13 @@ func (m *lost) has(row int, column string) bool {
 		}
 	}
 	return false
+}
+
+// doubts reports whether an error names row: nobody knows whether there was one.
+func (m *lost) doubts(row int) bool {
+	return slices.ContainsFunc(m.Findings, func(f finding) bool {
+		return f.Severity == "error" && f.From != nil && f.To != nil && *f.From <= int64(row) && int64(row) < *f.To
+	})
 }
 
 // of reports whether a column as it is stored belongs to one of the table.

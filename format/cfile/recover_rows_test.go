@@ -1,0 +1,105 @@
+package cfile_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"testing"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
+	"stoa/internal/kudugen"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// numValuesAt is where the footer of a file has its number of values, a varint of size bytes.
+func numValuesAt(t *testing.T, data []byte, l *kudugen.Layout, n int) (at, size int) {
+	t.Helper()
+	foot := l.Blocks[len(l.Blocks)-1]
+	want := binary.AppendUvarint([]byte{0x18}, uint64(n))
+	at = bytes.Index(data[foot.Off:], want)
+	if at < 0 {
+		t.Fatalf("the footer does not have %d values", n)
+	}
+	return int(foot.Off) + at + 1, len(want) - 1
+}
+
+// TestNumberOfValues: whatever the footer says of the number of values, no file gives, counts or lists another
+// number than its blocks have without an error; and recovery, which has the blocks, gives all rows. Where a bit
+// of the block's own number may be the wrong one, it gives what both agree on, and tells the rows in doubt.
+func TestNumberOfValues(t *testing.T) {
+	ctx, files, tried, doubtful := context.Background(), 0, 0, 0
+	wounded(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
+		var last kudugen.Block
+		for _, b := range l.Blocks {
+			if b.Kind == "data" {
+				last = b
+			}
+		}
+		at, size := numValuesAt(t, whole, l, len(x.cells))
+		files++
+		for bit := range 7 * size {
+			if (bit+files)%9 != 0 && !long() { // some bits of each file
+				continue
+			}
+			data := bytes.Clone(whole)
+			data[at+bit/7] ^= 1 << (bit % 7)
+			u, _ := binary.Uvarint(data[at:])
+			n, end := int64(u), last.First+last.Rows
+			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"}
+			tried++
+			if r, err := cfile.Format.Open(ctx, tg, format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
+				t.Fatalf("%d values instead of %d are taken: %v", n, end, err)
+			} else if r != nil {
+				r.Close()
+			}
+			for _, err := range cfile.Format.List(ctx, tg) {
+				if err == nil {
+					t.Fatalf("%d values instead of %d are listed", n, end)
+				}
+			}
+			for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+				if errorsOf(ctx, tg, depth) == 0 {
+					t.Fatalf("%d values instead of %d: verify of depth %v finds nothing", n, end, depth)
+				}
+			}
+			_, found, err := cfile.Format.Recover(ctx, tg, format.OpenOptions{Opts: map[string]string{"kind": "column"}})
+			k := slices.IndexFunc(found, func(f region.Finding) bool { return f.Code == "cfile.numvalues" })
+			if err != nil || k < 0 {
+				t.Fatalf("%d values instead of %d are not told: %v, %v", n, end, found, err)
+			}
+			if !l.Checksums && (last.Rows+7)/8 == (n-last.First+7)/8 {
+				doubtful++
+				if want := [2]int64{min(n, end), max(n, end)}; found[k].Rows != want {
+					t.Fatalf("rows %v are in doubt, want %v", found[k].Rows, want)
+				}
+				if n < end {
+					continue
+				}
+			}
+			cells, lost, rows := salvage(t, data, map[string]string{"kind": "column"})
+			if len(lost) > 0 || rows != end {
+				t.Fatalf("%d values instead of %d: %d rows, lost %v", n, end, rows, lost)
+			}
+			holds(t, cells, x, vec.Range{})
+		}
+	})
+	if t.Logf("%d tried, %d in doubt", tried, doubtful); tried < 100 || doubtful == 0 {
+		t.Error("nothing was tried")
+	}
+}
+
+// errorsOf is how many errors verify finds.
+func errorsOf(ctx context.Context, tg format.Target, depth format.Depth) (n int) {
+	for f := range cfile.Format.Verify(ctx, tg, format.OpenOptions{Depth: depth}) {
+		if f.Severity == region.Error {
+			n++
+		}
+	}
+	return n
+}
